@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# proftop: `make run` installs what is missing, builds and starts; `make check` tests. `make help` lists all.
+
+ROOMS   := symbols unwind sampler ui
+PREFIX  ?= /usr/local
+VERSION := 0.1.0
+
+comma := ,
+# Flavours never share objects.
+B := build/$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,$(DEBUG)),debug,release))
+
+PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr liburcu-cds libutf8proc jansson
+TEST_PKGS := cmocka
+# What Debian calls them; libiberty and the test tools have no .pc file.
+DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev libutf8proc-dev \
+	libjansson-dev libcmocka-dev libiberty-dev g++ tmux python3 procps
+
+CFLAGS   ?= -O2 -g
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
+	-Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. $(CPPFLAGS)
+ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
+ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)
+PKG_CFLAGS   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS      = $(shell pkg-config --libs $(PKGS)) -liberty -lm
+TEST_LIBS     = $(shell pkg-config --libs $(TEST_PKGS))
+
+Q   := $(if $(filter 1,$(V)),,@)
+say  = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+SRCS := $(wildcard $(ROOMS:%=%/*.c))
+OBJS := $(SRCS:%.c=$(B)/%.o)
+# One archive a room, so that a test links only its room and those to the right.
+LIB  = $(B)/$(1).a
+LIBS_symbols := $(B)/symbols.a
+LIBS_unwind  := $(B)/unwind.a $(LIBS_symbols)
+LIBS_sampler := $(B)/sampler.a $(LIBS_unwind)
+LIBS_ui      := $(B)/ui.a $(LIBS_sampler)
+
+TESTS     := $(foreach r,$(ROOMS),$(patsubst %.c,$(B)/%,$(wildcard tests/$(r)/test_*.c)))
+PROGRAMS  := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildcard tests/programs/*.c)) \
+	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
+FUZZERS   := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+
+.PHONY: all run check unit e2e bench fuzz layering style install uninstall clean help deps programs
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: deps $(B)/proftop ## build proftop (default)
+
+run: all ## install what is missing, build, start proftop
+	$(Q)$(B)/proftop $(ARGS)
+
+deps: ## find what is missing; install it (root) or print the one command
+	$(Q)if ! pkg-config --exists $(PKGS) $(TEST_PKGS) 2>/dev/null || \
+	      ! echo '#include <libiberty/demangle.h>' | $(CC) -E -x c - >/dev/null 2>&1 || \
+	      ! command -v tmux >/dev/null || ! command -v g++ >/dev/null || ! command -v python3 >/dev/null || \
+	      ! command -v pgrep >/dev/null; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo '  DEPS    $(DEBS)'; \
+			export DEBIAN_FRONTEND=noninteractive; \
+			apt-get update -qq && apt-get install -y -qq --no-install-recommends $(DEBS) >/dev/null && \
+			exec $(MAKE) --no-print-directory -s deps; \
+		else \
+			echo 'proftop: development packages are missing; install them with' >&2; \
+			echo '  sudo apt-get install $(DEBS)' >&2; \
+			exit 1; \
+		fi; \
+	fi
+
+$(B)/%.o: %.c Makefile | deps
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+define room_archive
+$(B)/$(1).a: $(patsubst %.c,$(B)/%.o,$(filter-out ui/main.c,$(wildcard $(1)/*.c)))
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach r,$(ROOMS),$(eval $(call room_archive,$(r))))
+
+$(B)/proftop: $(B)/ui/main.o $(LIBS_ui)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+# tests/ROOM/test_x.c links ROOM and the rooms to its right, nothing else.
+define room_tests
+$(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(LIBS_$(1))
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PKG_LIBS) $$(TEST_LIBS)
+endef
+$(foreach r,$(ROOMS),$(eval $(call room_tests,$(r))))
+
+# Programs to be sampled: built as their first line says ("BUILD: flags"), without frame pointers by default.
+$(B)/tests/programs/%: tests/programs/%.c | deps
+	@mkdir -p $(@D)
+	$(call say,PROG,$@)
+	$(Q)$(CC) -O2 -g -fomit-frame-pointer -pthread -o $@ $< $$(sed -n 's|.*BUILD: *\(.*[^ ]\) *\*/.*|\1|p;1q' $<) -lm
+$(B)/tests/programs/%: tests/programs/%.cc | deps
+	@mkdir -p $(@D)
+	$(call say,PROG,$@)
+	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -pthread -o $@ $<
+programs: $(PROGRAMS)
+
+check: all unit layering style e2e ## everything: unit tests, layering, style, end-to-end (real perf events)
+
+unit: $(TESTS) programs
+	$(Q)B=$(B) tests/run $(TESTS)
+
+e2e: $(B)/proftop programs
+	$(Q)B=$(B) tests/run $(sort $(wildcard tests/e2e/*.sh))
+
+PUBLIC := sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h unwind/unwind.h \
+	symbols/base.h symbols/text.h symbols/intern.h symbols/places.h symbols/dso.h symbols/image.h symbols/maps.h \
+	symbols/symbols.h symbols/ehframe.h
+
+layering: ## rooms include to the right only, public headers only; ui sees sampler, base and text; curses only in term.c
+	$(Q)grep -HoE '^ *# *include "[a-z]+/[a-z_0-9]+\.h"' $(ROOMS:%=%/*.[ch]) | \
+	sed 's|/[^:]*:[^"]*"| |; s|/| |; s|"||' | \
+	awk -v pub='$(PUBLIC)' 'BEGIN { n = split("symbols unwind sampler ui", r); for (i = 1; i <= n; i++) rank[r[i]] = i; \
+	    m = split(pub, p); for (i = 1; i <= m; i++) ok[p[i]] = 1 } \
+	  $$1 != $$2 && (rank[$$2] > rank[$$1] || !(($$2 "/" $$3) in ok) || \
+	    ($$1 == "ui" && $$2 != "sampler" && $$3 != "base.h" && $$3 != "text.h")) { \
+		print "layering:", $$1, "->", $$2 "/" $$3; bad = 1 } \
+	  END { exit bad }'
+	$(Q)! grep -lE '^ *# *include <(n?curses|ncursesw/)' $(filter-out ui/term.c,$(wildcard $(ROOMS:%=%/*.[ch])))
+	$(Q)test "$$(grep -lE '__x86_64__|__aarch64__' $(ROOMS:%=%/*.[ch]) | wc -l)" -le 1 || \
+		{ echo 'layering: the CPU is asked for in more than one file'; exit 1; }
+
+style: ## SPDX lines, 100 columns, file sizes, every file in doc/ARCHITECTURE.md; clang-format where there is one
+	$(Q)tests/style $(ROOMS)
+
+fuzz: ## CC=clang: build tests/fuzz/* with libFuzzer into build/fuzz; FUZZ_SECONDS=60 each
+	$(Q)CC='$(CC)' tests/fuzz/run $(FUZZERS)
+
+bench: $(B)/proftop programs ## what it costs, against perf
+	$(Q)B=$(B) tests/bench
+
+install: $(B)/proftop ## PREFIX=/usr/local DESTDIR=
+	install -D -m 755 $(B)/proftop $(DESTDIR)$(PREFIX)/bin/proftop
+	install -D -m 644 doc/proftop.1 $(DESTDIR)$(PREFIX)/share/man/man1/proftop.1
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/proftop $(DESTDIR)$(PREFIX)/share/man/man1/proftop.1
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@echo 'Targets:'; sed -nE 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-12s%s\n", $$1, $$2}'
+	@echo 'Options: V=1 (commands), WERROR=1, DEBUG=1, SAN=address,undefined or SAN=thread (own build folder), ARGS="…" for run'
+
+-include $(OBJS:.o=.d) $(TESTS:=.d)

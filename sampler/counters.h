@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * All perf events of a session: opened, steered, read, closed.
+ *
+ * Per CPU one data ring, shared by every sampling event of that CPU
+ * (PERF_EVENT_IOC_SET_OUTPUT onto a leader), and one side-band ring fed by
+ * dummy events (MMAP2, COMM, FORK, EXIT), opened first, so that a flood of
+ * samples never loses a mapping. The data ring belongs to a never-counting
+ * dummy leader, so that sampling events can come and go under it.
+ * For a target of tasks the same is done once per task and CPU, inherited by
+ * children. All events use CLOCK_MONOTONIC.
+ *
+ * Threads: everything is called by one thread (set-up, then the builder), but
+ * the rings, which belong to that CPU's sampler thread (side-band rings: to
+ * whoever holds the drain lock), and counters_event_of(), lock-free.
+ */
+#ifndef SAMPLER_COUNTERS_H
+#define SAMPLER_COUNTERS_H
+
+#include <sys/types.h>
+
+#include "sampler/event.h"
+#include "sampler/record.h"
+#include "sampler/ring.h"
+#include "symbols/base.h"
+
+/* System calls behind one seam, so that tests can fail the n-th of them. */
+struct counters_sys {
+	int (*perf_open)(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
+			 unsigned long flags);
+	int (*ioctl)(void *ctx, int fd, unsigned long request, uint64_t arg);
+	ssize_t (*read)(void *ctx, int fd, void *buf, size_t size);
+	int (*ring_open)(void *ctx, struct ring *ring, int fd, size_t size);
+	int (*close)(void *ctx, int fd);
+	void *ctx;
+};
+extern const struct counters_sys counters_kernel;
+
+struct counters_config {
+	const int *cpus;		/* online ones to sample */
+	uint32_t nr_cpus;
+	const pid_t *tids;		/* tasks, their future threads and children; NULL: every task */
+	uint32_t nr_tids;
+	bool enable_on_exec;		/* the one tid is a command about to exec */
+	const struct event *events;
+	uint32_t nr_events;
+	double hz;			/* ignored if period */
+	uint64_t period;
+	uint32_t stack_size;		/* 0: no user stacks */
+	uint64_t regs_mask;
+	size_t ring_size;		/* 0: choose; the same on all CPUs, halved together on EPERM */
+	bool exclude_idle;
+};
+
+struct counters_cpu {
+	int cpu;
+	struct ring data;		/* poll(2) on data_fd: wakes at a watermark of a quarter */
+	struct ring side;
+	int data_fd, side_fd;
+};
+
+/* Since open, for one event on one CPU, over all tasks. */
+struct counters_value {
+	uint64_t count;			/* of the event (ns for clocks) */
+	uint64_t enabled_ns, running_ns;
+	uint64_t lost;			/* PERF_FORMAT_LOST (kernel 6.0), else 0: count LOST records */
+};
+
+struct counters;
+
+/*
+ * Open everything, disabled. Raises RLIMIT_NOFILE to the hard limit first.
+ * 0 or -errno with the three-line sentence (EACCES/EPERM: what is not
+ * permitted and the ways to get it, from least to most power; EMFILE with
+ * numbers; EPERM from mmap names kernel.perf_event_mlock_kb).
+ */
+int counters_open(struct counters **out, const struct counters_config *config,
+		  const struct counters_sys *sys, struct err *e);
+void counters_close(struct counters *c);
+
+uint32_t counters_nr_cpus(const struct counters *c);
+struct counters_cpu *counters_cpu(struct counters *c, uint32_t index);
+/* The layouts of the records in the data rings and in the side-band rings. */
+const struct record_layout *counters_layout(const struct counters *c);
+const struct record_layout *counters_side_layout(const struct counters *c);
+size_t counters_ring_size(const struct counters *c);
+bool counters_has_lost(const struct counters *c);	/* PERF_FORMAT_LOST works here */
+uint32_t counters_nr_fds(const struct counters *c);
+
+/* Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, or -1. Any thread. */
+int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id);
+
+int counters_enable(struct counters *c, bool on);
+/* Change the rate in the running event (PERF_EVENT_IOC_PERIOD: ns for clocks, Hz for the rest). */
+int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err *e);
+/*
+ * Replace the events; those that stay keep their fds and counts. On failure
+ * the old set goes on. Slots are positions in @events: the caller starts its
+ * counts anew.
+ */
+int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
+			struct err *e);
+/* More tasks (TARGET_USER looks for new ones). Tasks that are gone are no error. */
+int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e);
+int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);
+
+/* All threads of the processes that exist now. Returns nr, *tids malloc'ed; -ESRCH with a sentence. */
+int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e);
+/* All tasks of a real uid. */
+int counters_list_user(uid_t uid, pid_t **tids, struct err *e);
+/* "0-3,5" of /sys/devices/system/cpu/online. Returns nr, *cpus malloc'ed. */
+int counters_list_cpus(const char *text, int **cpus);
+int counters_online_cpus(int **cpus, struct err *e);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A profile folded into rows: functions, processes. Pure; any thread.
+ */
+#ifndef SAMPLER_FOLD_H
+#define SAMPLER_FOLD_H
+
+#include "sampler/profile.h"
+
+/* Which samples count. */
+struct fold_filter {
+	uint32_t event;			/* index in events */
+	uint32_t process;		/* index in processes, or UINT32_MAX: all */
+	uint32_t task;			/* index in tasks, or UINT32_MAX: all */
+	bool hide_kernel;		/* leave kernel functions out (their samples stay in the total) */
+	bool hide_user;
+};
+
+struct fold_row {
+	uint32_t function;		/* index in functions */
+	double self, total;		/* samples; recursion counted once */
+	double self_weight, total_weight;
+	uint32_t task;			/* the task with most of it (index in tasks) */
+	uint32_t nr_processes;		/* how many processes it ran in */
+};
+
+struct fold_functions {
+	struct fold_row *rows;		/* unsorted */
+	uint32_t nr_rows;
+	double count, weight;		/* of all samples that passed the event and process filter */
+};
+
+struct fold_process_row {
+	uint32_t process;		/* index in processes */
+	double count, weight;
+	uint32_t nr_tasks;
+	uint32_t top_function;		/* most self weight; UINT32_MAX: none */
+};
+
+struct fold_processes {
+	struct fold_process_row *rows;	/* unsorted */
+	uint32_t nr_rows;
+	double count, weight;
+};
+
+/* 0 or -ENOMEM. Free with the matching fini. */
+int fold_functions(const struct profile *p, const struct fold_filter *f, struct fold_functions *out);
+void fold_functions_fini(struct fold_functions *out);
+int fold_processes(const struct profile *p, const struct fold_filter *f, struct fold_processes *out);
+void fold_processes_fini(struct fold_processes *out);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the UI gets: one immutable profile a tick. Self-contained: it holds
+ * copies of every name it shows and outlives everything it was made from.
+ *
+ * Made by the builder, handed over whole (one-slot mailbox), freed by the
+ * UI with profile_free(). Nothing in it is shared with another thread.
+ */
+#ifndef SAMPLER_PROFILE_H
+#define SAMPLER_PROFILE_H
+
+#include <sys/types.h>
+
+#include "sampler/event.h"
+#include "symbols/base.h"
+#include "symbols/text.h"
+
+enum profile_window {
+	PROFILE_WINDOW,			/* the last few seconds */
+	PROFILE_DECAY,			/* all, older ones fading */
+	PROFILE_TOTAL,			/* since reset */
+	PROFILE_NR_WINDOWS,
+};
+
+/* A function: the identity that rows are kept by is @id. */
+struct profile_function {
+	uint32_t id;			/* symbol id: the same from profile to profile */
+	struct safe_text name;
+	struct safe_text module;
+	char kind;			/* u k j v ? */
+};
+
+struct profile_process {
+	uint32_t id;			/* process incarnation: the same from profile to profile */
+	pid_t pid;
+	uid_t uid;
+	struct safe_text comm;
+};
+
+struct profile_task {
+	uint32_t id;
+	pid_t tid;
+	uint32_t process;		/* index in processes */
+	struct safe_text comm;
+};
+
+struct profile_stack {
+	uint32_t first;			/* index in frames; innermost first, kernel before user */
+	uint32_t nr;
+};
+
+/* Samples of one stack in one task for one event, over the window. */
+struct profile_cell {
+	uint32_t stack;			/* index in stacks */
+	uint32_t task;			/* index in tasks */
+	uint32_t event;			/* index in events */
+	double count;			/* samples (fractional in decay) */
+	double weight;			/* sum of periods: what percentages are made of */
+};
+
+/*
+ * Where every sample of the tick is:
+ * taken = complete + guessed + truncated + broken + pending + dropped + lost.
+ */
+struct profile_account {
+	uint64_t taken;
+	uint64_t complete;		/* the user stack reached its root, or there was none */
+	uint64_t guessed;		/* reached it with at least one guessed frame */
+	uint64_t truncated;		/* longer than the dump */
+	uint64_t broken;		/* ended early; by reason in broken_by[] */
+	uint64_t pending;		/* taken before its process or object was loaded */
+	uint64_t dropped;		/* dropped by us; by reason in dropped_by[] */
+	uint64_t lost;			/* lost by the kernel */
+	uint64_t own;			/* of proftop itself; outside "taken" */
+};
+
+enum profile_drop {
+	DROP_STACKS_FULL, DROP_CELLS_FULL, DROP_PLACES_FULL, DROP_BAD_RECORD, DROP_UNKNOWN_EVENT,
+	DROP_NR,
+};
+const char *profile_drop_name(enum profile_drop reason);
+
+#define PROFILE_NR_BROKEN 16		/* indexed by enum unwind_stop */
+
+struct profile_cpu {
+	int cpu;
+	bool online;
+	double busy;			/* 0..1 over the tick; from /proc/stat */
+	uint64_t samples;		/* in the tick, all events */
+	uint64_t lost;			/* in the tick */
+	uint64_t lost_total;		/* since start */
+	uint64_t throttled;		/* times, in the tick */
+	uint64_t throttled_ns;		/* duration in the tick */
+	uint64_t throttled_total;
+	double ring_high;		/* 0..1: the fullest the ring was when read in the tick */
+};
+
+struct profile_event {
+	struct event event;
+	bool enabled;
+	double want_hz;			/* 0: a fixed period */
+	double got_hz;			/* per CPU while it was busy */
+	char error[160];		/* why it is not sampling, "" if it is */
+};
+
+struct profile_self {
+	double cpu_pct;			/* of one CPU, over the tick */
+	uint64_t rss_kb;
+};
+
+struct profile {
+	uint64_t seq;			/* counts up */
+	uint64_t time_ns;		/* CLOCK_REALTIME at the end of the tick */
+	uint64_t interval_ns;		/* length of the tick */
+	uint64_t running_ns;		/* since start or reset */
+	uint64_t window_ns;		/* what the cells cover */
+	enum profile_window window;
+	bool sampling;			/* false: stopped (S) */
+	bool target_gone;		/* all target processes have exited */
+	char target[160];		/* "system", "pid 42", "user www-data", "command make" (clean text) */
+	char banner[256];		/* one line: what is degraded and why; "" if nothing */
+	char message[256];		/* the answer to the last control; "" if none */
+	uint32_t message_seq;		/* changes when message does */
+
+	struct profile_event events[EVENTS_MAX];
+	uint32_t nr_events;
+	struct profile_cpu *cpus;
+	uint32_t nr_cpus;
+	struct profile_account account;		/* of the tick */
+	struct profile_account account_total;	/* since start */
+	uint64_t broken_by[PROFILE_NR_BROKEN];	/* of the tick */
+	uint64_t dropped_by[DROP_NR];
+	struct profile_self self;
+	double samples_per_s;
+	uint64_t nr_places, nr_places_named;
+
+	struct profile_function *functions;
+	uint32_t nr_functions;
+	struct profile_process *processes;
+	uint32_t nr_processes;
+	struct profile_task *tasks;
+	uint32_t nr_tasks;
+	struct profile_stack *stacks;
+	uint32_t nr_stacks;
+	uint32_t *frames;		/* indices in functions */
+	uint32_t nr_frames;
+	struct profile_cell *cells;
+	uint32_t nr_cells;
+	void *names;			/* owns the texts */
+};
+
+/* Frees everything the profile owns, names included (text_arena). NULL is fine. */
+void profile_free(struct profile *p);
+
+#endif

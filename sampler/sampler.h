@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The face of sampling: configure, start, control, stop, take profiles.
+ *
+ * All calls come from one thread (the UI). None of them waits for a file or
+ * for the kernel's answer to a control: that is done by the builder thread,
+ * and the answer comes in a later profile (message, events[].error).
+ */
+#ifndef SAMPLER_SAMPLER_H
+#define SAMPLER_SAMPLER_H
+
+#include <sys/types.h>
+
+#include "sampler/event.h"
+#include "sampler/profile.h"
+#include "symbols/base.h"
+
+enum sampler_target {
+	TARGET_SYSTEM,
+	TARGET_PIDS,			/* and their threads and children */
+	TARGET_USER,			/* every task of one uid; new ones are looked for each second */
+	TARGET_COMMAND,			/* started by us, sampled from its exec, children included */
+};
+
+#define SAMPLER_STACK_SIZE_DEFAULT (16u << 10)
+#define SAMPLER_STACK_SIZE_MAX     65528u
+#define SAMPLER_HZ_DEFAULT         999.0
+
+struct sampler_config {
+	enum sampler_target target;
+	const pid_t *pids;
+	uint32_t nr_pids;
+	uid_t uid;
+	char *const *command;		/* NULL-terminated argv */
+	const int *cpus;		/* NULL: all online ones */
+	uint32_t nr_cpus;
+	struct event events[EVENTS_MAX];
+	uint32_t nr_events;		/* 0: cycles, else cpu-clock, with the reason in the banner */
+	double hz;			/* samples per second, CPU and event */
+	uint64_t period;		/* not 0: every so many events instead */
+	uint32_t stack_size;		/* bytes of user stack per sample; multiple of 8; 0: no user stacks */
+	size_t ring_size;		/* bytes of data ring per CPU; 0: chosen within the mlock limit */
+	uint64_t tick_ns;		/* one profile a tick; the first ones come sooner unless exact_ticks */
+	bool exact_ticks;		/* batch: no early profiles */
+	uint64_t window_ns;		/* of PROFILE_WINDOW */
+	bool include_self;		/* sample proftop, too */
+};
+
+struct sampler;
+
+/*
+ * Open events and rings. 0; -EACCES/-EPERM (nothing may be sampled: exit 3);
+ * -ESRCH (target not there: exit 4); other -errno. With the three-line sentence.
+ */
+int sampler_new(struct sampler **out, const struct sampler_config *config, struct err *e);
+/* Start the threads and enable the events (a command is released). */
+int sampler_start(struct sampler *s, struct err *e);
+/* Stop and join all threads, close everything. A command still running is left alone. */
+void sampler_free(struct sampler *s);
+
+/* Readable when a new profile waits: for poll(2). */
+int sampler_fd(const struct sampler *s);
+/* The newest profile, yours now (profile_free), or NULL. */
+struct profile *sampler_take(struct sampler *s);
+
+/* Controls: applied by the builder within a few ms; then a fresh profile comes at once. */
+void sampler_set_rate(struct sampler *s, uint32_t event, double hz);
+void sampler_set_enabled(struct sampler *s, bool on);		/* all events (S) */
+void sampler_set_events(struct sampler *s, const struct event *events, uint32_t nr);
+void sampler_set_window(struct sampler *s, enum profile_window window);
+void sampler_set_tick(struct sampler *s, uint64_t tick_ns);
+void sampler_reset(struct sampler *s);				/* counts from zero */
+
+/* What can be opened here; filled in the background after the first ask. */
+struct sampler_event_state {
+	const struct event_info *info;
+	int code;			/* 0 usable, -errno, 1: not known yet */
+};
+/* Copies up to @max states; returns how many there are. Starts the probing at the first call. */
+uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out, uint32_t max);
+
+/* The limits that the kernel has now: kernel.perf_event_max_sample_rate, read each tick. */
+double sampler_max_hz(const struct sampler *s);
+
+/* A command's exit status as of waitpid(2), -1 while it runs or if there is none. */
+int sampler_command_status(const struct sampler *s);
+
+#endif

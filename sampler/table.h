@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the sampler threads count into: stacks and cells, shared by all of
+ * them, insert-only and lock-free.
+ *
+ * stack = sequence of places, innermost first -> dense u32 (intern.h).
+ * cell = (stack, task, event) -> count and weight. Cells are swapped for an
+ * empty table each tick by the builder: what it gets is that tick's
+ * increments, and nobody writes to it any more (a grace period of urcu-qsbr
+ * lies between).
+ *
+ * Threads: *_add and stacks_intern from registered urcu-qsbr threads;
+ * everything else from the builder.
+ */
+#ifndef SAMPLER_TABLE_H
+#define SAMPLER_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STACK_NONE UINT32_MAX
+
+struct stacks;
+
+int stacks_new(struct stacks **out, uint32_t max_stacks, size_t max_memory);
+void stacks_free(struct stacks *s);
+/* The id of the stack, inserted if new; STACK_NONE when the table or its memory is full. */
+uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr);
+/* Borrowed for the life of the table; NULL while under construction. */
+const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr);
+uint32_t stacks_nr(const struct stacks *s);
+size_t stacks_memory(const struct stacks *s);
+/* Builder, once a tick: room ahead of the writers. True while there is room for a further tick. */
+bool stacks_grow(struct stacks *s);
+
+struct cells;				/* the shared, swapped table */
+
+struct cell {
+	uint32_t stack;
+	uint32_t task;
+	uint32_t event;			/* slot, < 256 */
+	uint64_t count;
+	uint64_t weight;
+};
+
+#define CELLS_TASKS_MAX (1u << 24)	/* task ids that a cell can name */
+
+int cells_new(struct cells **out, uint32_t nr_slots, uint32_t max_slots);
+void cells_free(struct cells *c);
+/* False when the table is full (count the sample as dropped). */
+bool cells_add(struct cells *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight);
+/*
+ * Put an empty table in place, wait until no writer is in the old one, and
+ * give its content: malloc'ed array of *nr cells. The next table is twice as
+ * large if this one was over half full. 0 or -ENOMEM (nothing swapped).
+ * Caller is a registered urcu-qsbr thread.
+ */
+int cells_swap(struct cells *c, struct cell **out, uint32_t *nr);
+
+#endif

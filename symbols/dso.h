@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One object that holds code: its identity, and its image once loaded.
+ *
+ * An object is known by device, inode and generation (or build-id), never by
+ * path. Ids are dense and append-only; a struct dso lives as long as the
+ * table. The image is built by the loader from a file descriptor, published
+ * once (release), and immutable after that.
+ */
+#ifndef SYMBOLS_DSO_H
+#define SYMBOLS_DSO_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "symbols/base.h"
+#include "symbols/text.h"
+
+enum dso_kind {
+	DSO_UNKNOWN,			/* id 0: addresses outside all maps */
+	DSO_KERNEL,			/* id 1: kernel and modules; offset = address */
+	DSO_VDSO,			/* id 2: the vdso, one for all processes */
+	DSO_FILE,
+	DSO_ANON,			/* JIT, heap, stack of one process; offset = address */
+};
+
+enum { DSO_ID_UNKNOWN, DSO_ID_KERNEL, DSO_ID_VDSO, DSO_ID_FIRST };
+
+enum dso_state {
+	DSO_NEW,
+	DSO_WANTED,			/* a sample asked for it */
+	DSO_READY,			/* image stands */
+	DSO_FAILED,			/* no image; reason in dso->reason */
+};
+
+struct dso_identity {
+	enum dso_kind kind;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint64_t owner;			/* DSO_ANON: the process incarnation it belongs to */
+	uint8_t build_id[20];
+	uint8_t build_id_size;
+};
+
+struct image;
+
+struct dso {
+	uint32_t id;
+	struct dso_identity identity;
+	struct safe_text path;		/* as first seen */
+	struct safe_text name;		/* what lists show: basename, [kernel], [vdso], [anon] */
+	_Atomic(const struct image *) image;	/* NULL until READY */
+	atomic_int state;		/* enum dso_state */
+	_Atomic(const char *) reason;	/* why there is no image or no names; static text, may be NULL */
+};
+
+struct dsos;
+
+int dsos_new(struct dsos **out);
+void dsos_free(struct dsos *d);
+
+/*
+ * Find or add. Takes a mutex: side-band drain and loader only. @path is
+ * foreign bytes; @pid, @start, @end say where it was last seen mapped (how the
+ * loader will open it; a newer sighting replaces an older one). Never NULL:
+ * with memory out it is the unknown object.
+ */
+struct dso *dsos_intern(struct dsos *d, const struct dso_identity *identity, const char *path,
+			size_t path_size, pid_t pid, uint64_t start, uint64_t end);
+/* Any thread, lock-free; NULL for an id never given out. */
+struct dso *dsos_at(const struct dsos *d, uint32_t id);
+uint32_t dsos_nr(const struct dsos *d);
+
+/* Hot thread: ask for the image. True if this call was the first to ask (then wake the loader). */
+static inline bool dso_want(struct dso *dso)
+{
+	int state = DSO_NEW;
+
+	if (atomic_load_explicit(&dso->state, memory_order_relaxed) != DSO_NEW)
+		return false;
+	return atomic_compare_exchange_strong_explicit(&dso->state, &state, DSO_WANTED,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Where the loader can find the file: a copy of the last sighting (path is malloc'ed, caller frees). */
+struct dso_sighting {
+	pid_t pid;
+	uint64_t start, end;
+	char *path;
+};
+void dsos_sighting(struct dsos *d, const struct dso *dso, struct dso_sighting *out);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What we keep of an object file: load segments, unwind tables, symbols.
+ *
+ * Built by the loader from a file descriptor and nothing else (pread and
+ * libelf's read mode; never a mapping: the file can be truncated under us),
+ * then immutable. Everything in it is bounded and checked; the bytes of
+ * eh_frame are still hostile (see unwind/cfi).
+ */
+#ifndef SYMBOLS_IMAGE_H
+#define SYMBOLS_IMAGE_H
+
+#include "symbols/base.h"
+#include "symbols/ehframe.h"
+
+struct image_segment {			/* PT_LOAD */
+	uint64_t offset, vaddr, file_size, mem_size;
+	bool exec;
+};
+
+struct image_symbol {			/* sorted by vaddr, then by preference; one per address */
+	uint64_t vaddr;
+	uint64_t size;			/* up to the next symbol where the table says 0 */
+	uint32_t name;			/* offset in names */
+	uint32_t name_size;
+};
+
+struct image {
+	uint16_t machine;		/* e_machine */
+	uint8_t elf_class;		/* ELFCLASS64 or ELFCLASS32 */
+	struct image_segment *segments;
+	uint32_t nr_segments;
+	struct ehframe eh;		/* eh.bytes owned by the image */
+	struct image_symbol *symbols;
+	uint32_t nr_symbols;
+	char *names;			/* raw, foreign bytes */
+	size_t names_size;
+	const char *source;		/* static text: ".symtab", "debug file", ".dynsym", "none" */
+	uint8_t build_id[20];
+	uint8_t build_id_size;
+};
+
+/* Build from an ELF file. 0 or -errno with a sentence. Any thread, slow. */
+int image_from_fd(struct image **out, int fd, uint64_t file_size, struct err *e);
+/* Build from ELF bytes in memory (the vdso). */
+int image_from_memory(struct image **out, const void *bytes, size_t size, struct err *e);
+void image_free(struct image *image);
+
+/* File offset -> vaddr through the segment that holds it; false outside all. */
+bool image_vaddr(const struct image *image, uint64_t offset, uint64_t *vaddr);
+/* vaddr -> file offset; false outside the file-backed part of all segments. */
+bool image_offset(const struct image *image, uint64_t vaddr, uint64_t *offset);
+/* The symbol that covers @vaddr, or NULL. */
+const struct image_symbol *image_find(const struct image *image, uint64_t vaddr);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Processes, their threads and their mappings over time.
+ *
+ * A process is a list of address spaces; each exec starts one; fork copies
+ * one; a mapping has a birth time. Look-ups take (pid, tid, time), so a record
+ * that is handled late still meets the image it was taken in. PID reuse is a
+ * new process, told apart by time. There is no munmap record: a pc outside
+ * all maps asks for a re-read of /proc/PID/maps, at most once a second.
+ *
+ * Threads: writers (maps_on_*, from the side-band drain; maps_load, from the
+ * loader) take an internal mutex. Readers (sampler threads, builder) are
+ * registered urcu-qsbr threads and never block; what they find stays valid
+ * until their next quiescent state. Spaces are published whole, so a drain is
+ * a series of maps_on_*() and one maps_publish().
+ */
+#ifndef SYMBOLS_MAPS_H
+#define SYMBOLS_MAPS_H
+
+#include <sys/types.h>
+
+#include "symbols/base.h"
+#include "symbols/dso.h"
+#include "symbols/text.h"
+
+struct maps;
+
+struct mapping {
+	uint64_t start, end;		/* addresses, end exclusive */
+	uint64_t offset;		/* file offset of start; for anonymous memory: start itself */
+	uint64_t birth_ns;		/* 0: older than we are */
+	struct dso *dso;
+	bool exec;
+};
+
+/* One address space of one process. Immutable once published. */
+struct space;
+
+/*
+ * A task as it is shown: one (pid, tid, comm) incarnation. Dense ids, given
+ * at a task's first sample; entries live as long as the table. Task 0 is the
+ * unknown task (pid -1).
+ */
+struct task {
+	pid_t pid, tid;
+	uint32_t process;		/* dense id of the process incarnation (by exec and pid reuse) */
+	uid_t uid;			/* real uid, (uid_t)-1: unknown */
+	uint64_t start_ns;		/* when this incarnation began; 0: before us */
+	struct safe_text comm;
+};
+
+#define TASK_UNKNOWN 0
+
+struct maps_hit {
+	const struct space *space;	/* NULL: kernel thread, or not known yet */
+	uint32_t task;
+	bool known;			/* false: ask with maps_ask() and count as pending */
+	bool kernel_thread;
+};
+
+/* Both tables are borrowed for the life of the maps. */
+int maps_new(struct maps **out, struct dsos *dsos, uint32_t max_tasks);
+void maps_free(struct maps *m);
+
+/* One mapping as told by PERF_RECORD_MMAP2 (perf_event_open(2)); @filename is foreign bytes. */
+struct maps_mmap {
+	pid_t pid, tid;
+	uint64_t start, size, pgoff, time_ns;
+	uint32_t prot;
+	struct dso_identity identity;	/* kind is set from the filename */
+	const char *filename;
+	size_t filename_size;
+};
+
+void maps_on_mmap(struct maps *m, const struct maps_mmap *ev);
+void maps_on_comm(struct maps *m, pid_t pid, pid_t tid, const char *comm, size_t size, bool exec,
+		  uint64_t time_ns);
+void maps_on_fork(struct maps *m, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid, uint64_t time_ns);
+void maps_on_exit(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns);
+/* Side-band records were lost: every process is read anew when next asked for. */
+void maps_on_lost(struct maps *m);
+/* End of a drain: make all of the above visible to readers, drop what is older than @keep_ns. */
+void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns);
+
+/* Readers, lock-free. Always fills @hit. */
+void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct maps_hit *hit);
+/* The mapping of @addr at @time_ns, or NULL. Any reader. */
+const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns);
+uint32_t space_nr_mappings(const struct space *s);
+
+/* Readers, lock-free: ask the loader to read /proc/PID (once a second at most). True: wake it. */
+bool maps_ask(struct maps *m, pid_t pid, uint64_t now_ns);
+
+/* Loader: serve the questions; returns how many were served. */
+unsigned int maps_load_asked(struct maps *m);
+/* Loader or set-up: read /proc/PID/{maps,status,task} now. 0 or -errno (ESRCH, EACCES are normal). */
+int maps_load(struct maps *m, pid_t pid);
+
+/* Any thread; NULL for ids never given out. */
+const struct task *maps_task(const struct maps *m, uint32_t id);
+uint32_t maps_nr_tasks(const struct maps *m);
+
+struct maps_stats {
+	uint64_t nr_processes, nr_spaces, nr_mappings;
+	uint64_t nr_reads, nr_read_failed;	/* of /proc/PID */
+	uint64_t nr_tasks_full;			/* samples put to TASK_UNKNOWN because the table was full */
+};
+void maps_stats(const struct maps *m, struct maps_stats *out);
+
+#endif

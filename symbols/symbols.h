@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From a place to a name, in the background.
+ *
+ * The loader thread serves three kinds of questions, none of which a sampler
+ * or the UI ever waits for: /proc/PID of a new process (maps_ask), the image
+ * of an object (dso_want), the symbol of a place (every place, in order of
+ * id). A symbol is a function: its id is the identity that counts are summed
+ * by and that the UI keeps its selection by. Ids are dense and append-only.
+ *
+ * Code without a symbol gets one made of what is known: the FDE that covers
+ * it ("libfoo.so+0x1230"), else the address itself.
+ */
+#ifndef SYMBOLS_SYMBOLS_H
+#define SYMBOLS_SYMBOLS_H
+
+#include "symbols/base.h"
+#include "symbols/dso.h"
+#include "symbols/maps.h"
+#include "symbols/places.h"
+#include "symbols/text.h"
+
+struct symbols;
+
+/* kind: u user, k kernel, j JIT, v vdso, ? no name. */
+struct symbol {
+	struct safe_text name;		/* demangled, as lists show it */
+	struct safe_text module;	/* basename, [kernel], [nf_tables], [vdso], [anon] */
+	uint32_t dso;
+	uint64_t start;			/* vaddr (files), address (kernel, anon) */
+	char kind;
+};
+
+struct symbols_stats {
+	uint64_t nr_images, nr_failed;	/* objects loaded, not loadable */
+	uint64_t nr_named, nr_unnamed;	/* places with a name, with an address only */
+	uint64_t nr_waiting;		/* places not looked at yet */
+	size_t memory;			/* bytes held by images and names */
+};
+
+/* All three tables are borrowed and must outlive the result. */
+int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, struct maps *maps,
+		struct err *e);
+int symbols_start(struct symbols *s, struct err *e);
+/* Stop and join the loader thread (bounded: a hanging file is left behind). */
+void symbols_stop(struct symbols *s);
+void symbols_free(struct symbols *s);
+
+/* Any thread, async-signal-safe: there is something to do (one eventfd write). */
+void symbols_wake(struct symbols *s);
+/* Do all that is asked, now, on the caller's thread (tests and replay; only without symbols_start). */
+void symbols_run(struct symbols *s);
+
+/* Any thread; NULL for ids never given out. */
+const struct symbol *symbols_at(const struct symbols *s, uint32_t id);
+uint32_t symbols_nr(const struct symbols *s);
+void symbols_stats(const struct symbols *s, struct symbols_stats *out);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Registers + stack bytes + address space -> places.
+ *
+ * libunwind unwinds, over a remote address space made of the sample's
+ * registers, its stack dump, and the object's own .eh_frame bytes; code
+ * addresses shown to it are process-independent ("canonical": object id and
+ * vaddr), so that one address space per thread serves all processes. Each FDE
+ * passes the gate (cfi.h) before libunwind sees it, and each sample has a
+ * budget of memory reads. Where there is no CFI, a return-address or
+ * frame-pointer guess goes on, and the frame is marked as guessed.
+ *
+ * Threads: one struct unwinder per thread; the thread is a registered
+ * urcu-qsbr reader and passes no quiescent state inside unwind_sample(). No
+ * lock, file or system call of ours in it.
+ */
+#ifndef UNWIND_UNWIND_H
+#define UNWIND_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/maps.h"
+#include "symbols/places.h"
+
+/* The deepest user stack kept, in frames (perf's kernel.perf_event_max_stack is 127). */
+#define UNWIND_FRAMES_MAX 512
+
+/* Why a stack ended where it did. Each sample has exactly one. */
+enum unwind_stop {
+	UNWIND_COMPLETE,		/* the root: undefined return address, pc 0, or a known entry */
+	UNWIND_NO_USER,			/* there is no user stack: kernel thread */
+	UNWIND_TRUNCATED,		/* the next frame lies beyond the dump */
+	UNWIND_DEPTH,			/* UNWIND_FRAMES_MAX reached */
+	UNWIND_PENDING,			/* process or object not loaded yet */
+	UNWIND_NO_MAP,			/* pc outside all maps */
+	UNWIND_NO_CFI,			/* no CFI and no guess that holds */
+	UNWIND_CFI_REFUSED,		/* the gate refused the FDE */
+	UNWIND_BAD_FRAME,		/* libunwind failed, or the stack did not grow */
+	UNWIND_BUDGET,			/* too many memory reads */
+	UNWIND_BAD_REGS,		/* registers absent or unusable */
+	UNWIND_NR_STOPS,
+};
+
+/* Borrowed from the record in the ring. */
+struct unwind_input {
+	const uint64_t *regs;		/* packed in mask order; may be unaligned: read with memcpy */
+	uint64_t regs_mask;		/* PERF_SAMPLE_REGS_USER mask */
+	uint64_t regs_abi;		/* PERF_SAMPLE_REGS_ABI_{NONE,32,64} */
+	const uint8_t *stack;		/* from sp upwards */
+	size_t stack_size;		/* valid bytes: min(dyn_size, size) */
+	bool stack_full;		/* dyn_size == size: the stack may go on beyond the dump */
+	const struct space *space;
+	uint64_t time_ns;
+};
+
+struct unwind_result {
+	uint32_t nr;			/* frames, innermost first */
+	uint32_t nr_guessed;		/* of these, found by a guess */
+	enum unwind_stop stop;
+	bool asked;			/* a new object was wanted: wake the loader after the batch */
+	bool maps_stale;		/* pc outside all maps: worth maps_ask() */
+	uint32_t place[UNWIND_FRAMES_MAX];
+	uint64_t ip[UNWIND_FRAMES_MAX];	/* raw addresses, as perf script prints them */
+};
+
+/* Counted over the life of the unwinder; read by any thread (relaxed). */
+struct unwind_stats {
+	uint64_t nr_samples, nr_frames, nr_guessed;
+	uint64_t nr_stop[UNWIND_NR_STOPS];
+};
+
+struct unwinder;
+
+/* Both tables are borrowed. 0 or -errno with a sentence. */
+int unwind_new(struct unwinder **out, struct places *places, struct dsos *dsos, struct err *e);
+void unwind_free(struct unwinder *u);
+void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out);
+void unwind_stats(const struct unwinder *u, struct unwind_stats *out);
+
+/* "truncated", "no unwind tables", …: what the ledger shows. */
+const char *unwind_stop_name(enum unwind_stop stop);
+
+/* The registers to ask the kernel for on this machine (PERF_SAMPLE_REGS_USER mask). */
+uint64_t unwind_regs_mask(void);
+
+#endif
