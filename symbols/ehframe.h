@@ -14,6 +14,7 @@
 #ifndef SYMBOLS_EHFRAME_H
 #define SYMBOLS_EHFRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,7 @@ struct ehframe {
 	struct ehframe_fde *fdes;	/* owned by this struct */
 	uint32_t nr_fdes;
 	uint32_t nr_refused;		/* records left out */
+	uint16_t machine;		/* e_machine */
 };
 
 /* @machine: e_machine. 0, -ENOMEM, or -EINVAL when nothing could be read. @bytes is borrowed. */
@@ -41,5 +43,43 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 void ehframe_fini(struct ehframe *eh);
 /* The FDE that covers @vaddr, or NULL. Any thread. */
 const struct ehframe_fde *ehframe_find(const struct ehframe *eh, uint64_t vaddr);
+
+/* Bytes still to read; every read is checked, and the first that fails makes all later ones 0. */
+struct eh_reader {
+	const uint8_t *pos, *end;
+	bool bad;
+};
+
+uint64_t eh_read_fixed(struct eh_reader *r, unsigned int size);	/* 1, 2, 4, 8; zero-extended */
+uint64_t eh_read_uleb(struct eh_reader *r);	/* more than 64 bits is bad */
+int64_t eh_read_sleb(struct eh_reader *r);
+/* @size bytes, or NULL (bad). */
+const uint8_t *eh_read_block(struct eh_reader *r, uint64_t size);
+
+struct ehframe_cie {
+	uint32_t offset;		/* of the record in the section */
+	uint32_t insns, insns_end;	/* initial instructions: offsets in the section */
+	uint32_t code_align;
+	int32_t data_align;
+	uint8_t encoding;		/* of addresses in its FDEs: DW_EH_PE_* */
+	uint8_t nr_letters;		/* of the augmentation string */
+	bool sized;			/* 'z': FDEs have augmentation data, too */
+	bool signal;			/* 'S' */
+};
+
+struct ehframe_record {
+	struct ehframe_cie cie;
+	uint64_t start;			/* vaddr of the first instruction covered */
+	uint32_t size;
+	uint32_t insns, insns_end;	/* instructions: offsets in the section */
+};
+
+/*
+ * Read the FDE at @offset with its CIE, checked as the walk checks them. 0 or
+ * -EBADMSG. Any thread; no allocation.
+ */
+int ehframe_read(const struct ehframe *eh, uint32_t offset, struct ehframe_record *out);
+/* An address in @encoding as CFI holds it; bad for encodings that the walk refuses. */
+uint64_t ehframe_read_address(const struct ehframe *eh, struct eh_reader *r, uint8_t encoding);
 
 #endif

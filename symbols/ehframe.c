@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Walk .eh_frame once and index its FDEs.
+ *
+ * Runs on the loader (index) and on sampler threads (ehframe_find, ehframe_read).
+ * Invariant: no read leaves [bytes, bytes + size); the walk takes one step per
+ * record and each record has at least four bytes, so it ends.
+ */
+#include "symbols/ehframe.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base.h"
+
+/* Pointer encodings: LSB Core 5.0, 10.5.1. */
+enum {
+	PE_ABSPTR = 0x00, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
+	PE_FORMAT = 0x0f, PE_PCREL = 0x10, PE_APPLICATION = 0x70, PE_INDIRECT = 0x80, PE_OMIT = 0xff,
+};
+
+#define LETTERS_MAX 8
+#define NR_CIES     64	/* direct-mapped cache of the walk; a power of two */
+
+uint64_t eh_read_fixed(struct eh_reader *r, unsigned int size)
+{
+	const uint8_t *p = eh_read_block(r, size);
+	uint64_t v = 0;
+
+	for (unsigned int i = 0; p && i < size; i++)
+		v |= (uint64_t)p[i] << (8 * i);
+	return v;
+}
+
+const uint8_t *eh_read_block(struct eh_reader *r, uint64_t size)
+{
+	const uint8_t *p = r->pos;
+
+	if (r->bad || size > (uint64_t)(r->end - r->pos)) {
+		r->bad = true;
+		return NULL;
+	}
+	r->pos += size;
+	return p;
+}
+
+/* Read the groups of a LEB128; *@shift gets the bits they hold, *@last the last byte. */
+static uint64_t read_leb(struct eh_reader *r, unsigned int *shift, uint8_t *last)
+{
+	uint64_t v = 0;
+
+	*shift = 0;
+	do {
+		if (r->bad || r->pos == r->end || *shift > 63) {
+			r->bad = true;
+			return 0;
+		}
+		*last = *r->pos++;
+		v |= (uint64_t)(*last & 0x7f) << *shift;
+		*shift += 7;
+	} while (*last & 0x80);
+	return v;
+}
+
+uint64_t eh_read_uleb(struct eh_reader *r)
+{
+	unsigned int shift;
+	uint8_t last = 0;
+	uint64_t v = read_leb(r, &shift, &last);
+
+	if (shift > 63 && last > 1)
+		r->bad = true;
+	return r->bad ? 0 : v;
+}
+
+int64_t eh_read_sleb(struct eh_reader *r)
+{
+	unsigned int shift;
+	uint8_t last = 0;
+	uint64_t v = read_leb(r, &shift, &last);
+
+	if (shift > 63 && last != 0 && last != 0x7f)
+		r->bad = true;
+	if (shift < 64 && (last & 0x40))
+		v |= ~0ULL << shift;
+	return r->bad ? 0 : (int64_t)v;
+}
+
+/* A value in the format half of @encoding, sign-extended where that says so. */
+static uint64_t read_format(struct eh_reader *r, uint8_t encoding)
+{
+	switch (encoding & PE_FORMAT) {
+	case PE_ABSPTR:
+	case PE_UDATA8:
+	case PE_SDATA8:
+		return eh_read_fixed(r, 8);
+	case PE_UDATA4:
+		return eh_read_fixed(r, 4);
+	case PE_SDATA4:
+		return (uint64_t)(int64_t)(int32_t)eh_read_fixed(r, 4);
+	}
+	r->bad = true;
+	return 0;
+}
+
+uint64_t ehframe_read_address(const struct ehframe *eh, struct eh_reader *r, uint8_t encoding)
+{
+	uint64_t field = eh->vaddr + (uint64_t)(r->pos - eh->bytes);
+	uint64_t v = read_format(r, encoding);
+
+	switch (encoding & (PE_APPLICATION | PE_INDIRECT)) {
+	case 0:
+		return v;
+	case PE_PCREL:
+		return v ? v + field : 0;	/* 0 stays 0: a discarded function */
+	}
+	r->bad = true;
+	return 0;
+}
+
+/*
+ * Open the record at @offset: its payload, without the length. -ENODATA at the
+ * terminator or the end; -EBADMSG when it leaves the section; -ENOTSUP for
+ * 64-bit lengths (readers do not agree on the width of their CIE pointer).
+ */
+static int open_record(const struct ehframe *eh, uint64_t offset, struct eh_reader *out)
+{
+	struct eh_reader r = { eh->bytes + offset, eh->bytes + eh->size, false };
+	uint64_t size;
+	bool wide;
+
+	if (eh->size - offset < 4)
+		return -ENODATA;
+	size = eh_read_fixed(&r, 4);
+	if (!size)
+		return -ENODATA;
+	wide = size == 0xffffffff;
+	if (wide)
+		size = eh_read_fixed(&r, 8);
+	out->bad = false;
+	out->pos = eh_read_block(&r, size);
+	if (!out->pos)
+		return -EBADMSG;
+	out->end = r.pos;
+	return wide ? -ENOTSUP : 0;
+}
+
+static uint64_t return_column(uint16_t machine)
+{
+	return machine == EM_X86_64 ? 16 : 30;
+}
+
+/* Step over the personality pointer: only its size matters to us, but libunwind follows it. */
+static void skip_personality(struct eh_reader *r)
+{
+	uint8_t encoding = (uint8_t)eh_read_fixed(r, 1);
+
+	if (encoding == PE_OMIT)
+		return;
+	if ((encoding & PE_APPLICATION) > PE_PCREL)
+		r->bad = true;
+	read_format(r, encoding);
+}
+
+static void check_lsda_encoding(struct eh_reader *r)
+{
+	uint8_t encoding = (uint8_t)eh_read_fixed(r, 1);
+	struct eh_reader any = { (const uint8_t[8]){ 0 }, NULL, false };
+
+	if (encoding == PE_OMIT)
+		return;
+	any.end = any.pos + 8;
+	read_format(&any, encoding);
+	if (any.bad || (encoding & PE_APPLICATION) > PE_PCREL)
+		r->bad = true;
+}
+
+/* Read augmentation data as the letters after 'z' say; an unknown or repeated letter is bad. */
+static void read_augmentation(struct eh_reader *r, const char *letters, struct ehframe_cie *cie)
+{
+	const char *end = letters + cie->nr_letters;
+
+	for (const char *c = letters; c < end; c++) {
+		if (memchr(letters, *c, (size_t)(c - letters)))
+			r->bad = true;
+		switch (*c) {
+		case 'R':
+			cie->encoding = (uint8_t)eh_read_fixed(r, 1);
+			break;
+		case 'P':
+			skip_personality(r);
+			break;
+		case 'L':
+			check_lsda_encoding(r);
+			break;
+		case 'S':
+			cie->signal = true;
+			break;
+		case 'B':	/* AArch64: return addresses signed with the B key */
+		case 'z':
+			break;
+		default:
+			r->bad = true;
+		}
+	}
+}
+
+/* Read augmentation string and what it announces; leaves @r at the first instruction. */
+static void read_cie_body(const struct ehframe *eh, struct eh_reader *r, struct ehframe_cie *cie)
+{
+	uint8_t version = (uint8_t)eh_read_fixed(r, 1);
+	const char *letters = (const char *)r->pos;
+	size_t nr = r->bad ? 0 : strnlen(letters, MIN((size_t)(r->end - r->pos), LETTERS_MAX + 1));
+	uint64_t code_align, column;
+	int64_t data_align;
+	struct eh_reader data;
+	uint64_t size;
+
+	eh_read_block(r, nr + 1);
+	code_align = eh_read_uleb(r);
+	data_align = eh_read_sleb(r);
+	column = version == 1 ? eh_read_fixed(r, 1) : eh_read_uleb(r);
+	cie->nr_letters = (uint8_t)nr;
+	cie->code_align = (uint32_t)code_align;
+	cie->data_align = (int32_t)data_align;
+	if ((version != 1 && version != 3) || nr > LETTERS_MAX || column != return_column(eh->machine) ||
+	    code_align < 1 || code_align > 16 || !data_align || data_align < -64 || data_align > 64)
+		r->bad = true;
+	if (r->bad || !nr)
+		return;
+	cie->sized = letters[0] == 'z';
+	size = cie->sized ? eh_read_uleb(r) : 0;
+	data = (struct eh_reader){ eh_read_block(r, size), r->pos, r->bad };
+	read_augmentation(&data, letters, cie);
+	if (!cie->sized || data.bad)
+		r->bad = true;
+}
+
+static int read_cie(const struct ehframe *eh, uint64_t offset, struct ehframe_cie *cie)
+{
+	struct eh_reader r;
+
+	*cie = (struct ehframe_cie){ .offset = (uint32_t)offset, .encoding = PE_ABSPTR };
+	if (open_record(eh, offset, &r))
+		return -EBADMSG;
+	if (eh_read_fixed(&r, 4) != 0)
+		return -EBADMSG;
+	read_cie_body(eh, &r, cie);
+	/* An encoding that cannot be read makes every FDE useless: find out here. */
+	if (!r.bad) {
+		struct eh_reader probe = { eh->bytes, eh->bytes + MIN(eh->size, 8), false };
+
+		ehframe_read_address(eh, &probe, cie->encoding);
+		r.bad = probe.bad;
+	}
+	if (r.bad)
+		return -EBADMSG;
+	cie->insns = (uint32_t)(r.pos - eh->bytes);
+	cie->insns_end = (uint32_t)(r.end - eh->bytes);
+	return 0;
+}
+
+/* The offset of the CIE that the FDE payload at @r names; leaves @r behind the field. */
+static int cie_of(const struct ehframe *eh, struct eh_reader *r, uint64_t *offset)
+{
+	uint64_t field = (uint64_t)(r->pos - eh->bytes);
+	uint64_t back = eh_read_fixed(r, 4);
+
+	if (r->bad || !back || back > field)
+		return -EBADMSG;
+	*offset = field - back;
+	return 0;
+}
+
+/* Read the rest of an FDE, whose CIE is in @out. */
+static int read_fde_body(const struct ehframe *eh, struct eh_reader *r, struct ehframe_record *out)
+{
+	uint64_t size;
+
+	out->start = ehframe_read_address(eh, r, out->cie.encoding);
+	size = read_format(r, out->cie.encoding);
+	if (out->cie.sized)
+		eh_read_block(r, eh_read_uleb(r));
+	if (r->bad || !out->start || !size || size > INT32_MAX || out->start > UINT64_MAX - size)
+		return -EBADMSG;
+	out->size = (uint32_t)size;
+	out->insns = (uint32_t)(r->pos - eh->bytes);
+	out->insns_end = (uint32_t)(r->end - eh->bytes);
+	return 0;
+}
+
+int ehframe_read(const struct ehframe *eh, uint32_t offset, struct ehframe_record *out)
+{
+	struct eh_reader r;
+	uint64_t cie;
+
+	if (offset >= eh->size || open_record(eh, offset, &r) || cie_of(eh, &r, &cie) ||
+	    read_cie(eh, cie, &out->cie))
+		return -EBADMSG;
+	return read_fde_body(eh, &r, out);
+}
+
+struct walk {
+	struct ehframe_cie cies[NR_CIES];
+	bool known[NR_CIES];
+	uint32_t room;			/* of eh->fdes */
+};
+
+/* The CIE at @offset, through the cache; NULL if it is not acceptable. */
+static const struct ehframe_cie *walk_cie(struct walk *w, const struct ehframe *eh, uint64_t offset)
+{
+	uint32_t slot = (uint32_t)hash_u64(offset) & (NR_CIES - 1);
+
+	if (!w->known[slot] || w->cies[slot].offset != offset)
+		w->known[slot] = read_cie(eh, offset, &w->cies[slot]) == 0;
+	return w->known[slot] ? &w->cies[slot] : NULL;
+}
+
+static int walk_add(struct walk *w, struct ehframe *eh, const struct ehframe_record *rec,
+		    uint64_t offset)
+{
+	if (eh->nr_fdes == w->room) {
+		uint32_t room = w->room ? w->room * 2 : 256;
+		void *fdes = reallocarray(eh->fdes, room, sizeof(*eh->fdes));
+
+		if (!fdes)
+			return -ENOMEM;
+		eh->fdes = fdes;
+		w->room = room;
+	}
+	eh->fdes[eh->nr_fdes++] = (struct ehframe_fde){
+		.start = rec->start, .size = rec->size, .offset = (uint32_t)offset,
+	};
+	return 0;
+}
+
+/* Index the record whose payload is @r if it is an FDE. 0, -EBADMSG (left out) or -ENOMEM. */
+static int walk_record(struct walk *w, struct ehframe *eh, struct eh_reader *r, uint64_t offset)
+{
+	struct eh_reader id = *r;
+	const struct ehframe_cie *cie;
+	struct ehframe_record rec;
+	uint64_t cie_offset;
+
+	if (eh_read_fixed(&id, 4) == 0)
+		return id.bad ? -EBADMSG : 0;
+	if (cie_of(eh, r, &cie_offset))
+		return -EBADMSG;
+	cie = walk_cie(w, eh, cie_offset);
+	if (!cie)
+		return -EBADMSG;
+	rec.cie = *cie;
+	if (read_fde_body(eh, r, &rec))
+		return -EBADMSG;
+	return walk_add(w, eh, &rec, offset);
+}
+
+/* Step over all records up to the terminator, the end, or one that leaves the section. */
+static int walk_all(struct walk *w, struct ehframe *eh)
+{
+	uint64_t offset = 0;
+	struct eh_reader r = { eh->bytes, eh->bytes, false };
+
+	while (eh->nr_fdes < EHFRAME_FDES_MAX) {
+		int rc = open_record(eh, offset, &r);
+		uint64_t next = (uint64_t)(r.end - eh->bytes);
+
+		if (rc == -ENODATA)
+			break;
+		if (rc == 0)
+			rc = walk_record(w, eh, &r, offset);
+		else if (rc == -EBADMSG)
+			next = eh->size;
+		if (rc == -ENOMEM)
+			return rc;
+		eh->nr_refused += rc != 0;
+		offset = next;
+	}
+	return 0;
+}
+
+static int compare_fdes(const void *a, const void *b)
+{
+	const struct ehframe_fde *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Sort, and drop what starts inside the range before it. */
+static void sort_fdes(struct ehframe *eh)
+{
+	uint32_t nr = 0;
+
+	if (!eh->nr_fdes)
+		return;
+	qsort(eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), compare_fdes);
+	for (uint32_t i = 1; i < eh->nr_fdes; i++) {
+		const struct ehframe_fde *last = &eh->fdes[nr];
+
+		if (eh->fdes[i].start - last->start >= last->size)
+			eh->fdes[++nr] = eh->fdes[i];
+		else
+			eh->nr_refused++;
+	}
+	eh->nr_fdes = nr + 1;
+}
+
+int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
+		 uint16_t machine)
+{
+	struct walk *w;
+	int rc;
+
+	*eh = (struct ehframe){ .vaddr = vaddr, .bytes = bytes, .size = size, .machine = machine };
+	if (!bytes || (machine != EM_X86_64 && machine != EM_AARCH64) || size > UINT32_MAX)
+		return -EINVAL;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	rc = walk_all(w, eh);
+	free(w);
+	if (rc) {
+		ehframe_fini(eh);
+		return rc;
+	}
+	sort_fdes(eh);
+	return !eh->nr_fdes && eh->nr_refused ? -EINVAL : 0;
+}
+
+void ehframe_fini(struct ehframe *eh)
+{
+	free(eh->fdes);
+	eh->fdes = NULL;
+	eh->nr_fdes = 0;
+}
+
+const struct ehframe_fde *ehframe_find(const struct ehframe *eh, uint64_t vaddr)
+{
+	uint32_t lo = 0, hi = eh->nr_fdes;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (eh->fdes[mid].start <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || vaddr - eh->fdes[lo - 1].start >= eh->fdes[lo - 1].size)
+		return NULL;
+	return &eh->fdes[lo - 1];
+}
