@@ -8,10 +8,14 @@
  * entry is complete, so whoever finds an id (acquire) can read its entry.
  *
  * Threads: find and insert from any thread, lock-free. intern_grow() from one
- * thread (the builder): it fills a larger slot array from the dense entries
- * and publishes it; an insert that races with it may give one key two ids,
- * which every user of this table tolerates (counts are summed by symbol).
- * Old slot arrays are freed through urcu-qsbr: callers are registered readers.
+ * thread (the builder): it fills a larger slot array from the published
+ * entries and publishes it; an insert that races with it may give one key two
+ * ids, which every user of this table tolerates (counts are summed by symbol).
+ * Old slot arrays are freed after a grace period of urcu-qsbr: callers of
+ * intern_get() that run beside intern_grow() are registered readers.
+ *
+ * Of two threads that insert one key at once, the loser's id is wasted: its
+ * entry is complete, but nobody ever finds it.
  *
  * Full is a normal state: INTERN_FULL, counted by the caller.
  */
@@ -20,6 +24,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define INTERN_FULL UINT32_MAX
@@ -35,7 +40,10 @@ struct intern {
 struct intern_ops {
 	/* Does entry @id hold @key? Called only for published ids. */
 	bool (*same)(const void *store, uint32_t id, const void *key);
-	/* Write @key into entry @id; false when its storage is out (then: full). */
+	/*
+	 * Write @key into entry @id; false when its storage is out (then: full),
+	 * with nothing written: the id may be handed out again.
+	 */
 	bool (*write)(void *store, uint32_t id, const void *key);
 	/* The hash of entry @id, for growing; 0 if the entry was never completed. */
 	uint64_t (*hash)(const void *store, uint32_t id);
@@ -51,5 +59,31 @@ uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store,
 uint32_t intern_nr(const struct intern *t);
 /* Double the slots when over half full. Builder only; 0 or -ENOMEM (stay as is). */
 int intern_grow(struct intern *t, const struct intern_ops *ops, void *store);
+/* Bytes of slots. Builder only. */
+size_t intern_memory(const struct intern *t);
+/* Bytes that the next intern_grow() will add, 0 if it has nothing to do. Builder only. */
+size_t intern_growth(const struct intern *t);
+
+/*
+ * liburcu's grace periods are invisible to ThreadSanitizer. A lock-free reader
+ * ends with grace_reader_done(table), the writer that waited says
+ * grace_waited(table) before it frees: nothing outside SAN=thread.
+ */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define GRACE_TSAN
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define GRACE_TSAN
+#endif
+#ifdef GRACE_TSAN
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+#define grace_reader_done(table) __tsan_release(table)
+#define grace_waited(table)      __tsan_acquire(table)
+#else
+#define grace_reader_done(table) ((void)(table))
+#define grace_waited(table)      ((void)(table))
+#endif
 
 #endif

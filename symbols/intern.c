@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Slots of an insert-only lock-free table: hash -> dense id.
+ *
+ * Runs on: any thread; intern_grow() on the builder. Invariant: a slot goes
+ * from 0 to its value once and never changes, so a probe may stop at the first
+ * empty slot; an id in a slot names an entry that is complete.
+ */
+#include "symbols/intern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <urcu/urcu-qsbr.h>
+
+#include "symbols/base.h"
+
+/* Far beyond any run of a half full table; what bounds the hot path when it is not. */
+#define PROBES_MAX 256u
+#define SLOTS_MIN  8u
+#define SLOTS_MAX  (1u << 31)
+
+struct intern_slots {
+	uint32_t mask;			/* number of slots - 1 */
+	_Atomic uint64_t slot[];	/* tag << 32 | id + 1 */
+};
+
+static struct intern_slots *slots_new(uint64_t nr)
+{
+	struct intern_slots *s = calloc(1, sizeof(*s) + nr * sizeof(s->slot[0]));
+
+	if (s)
+		s->mask = (uint32_t)(nr - 1);
+	return s;
+}
+
+static uint64_t slots_nr(const struct intern_slots *s)
+{
+	return (uint64_t)s->mask + 1;
+}
+
+static uint64_t slots_round(uint64_t nr)
+{
+	uint64_t size = SLOTS_MIN;
+
+	while (size < nr && size < SLOTS_MAX)
+		size *= 2;
+	return size;
+}
+
+static uint64_t slot_value(uint64_t hash, uint32_t id)
+{
+	return (hash & 0xffffffff00000000ULL) | (id + 1);
+}
+
+static bool slot_has_tag(uint64_t slot, uint64_t hash)
+{
+	return slot >> 32 == hash >> 32;
+}
+
+static uint32_t slot_id(uint64_t slot)
+{
+	return (uint32_t)slot - 1;
+}
+
+int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids)
+{
+	struct intern_slots *s = slots_new(slots_round(nr_slots));
+
+	if (!s)
+		return -ENOMEM;
+	atomic_init(&t->slots, s);
+	atomic_init(&t->next, 0);
+	t->max_ids = MIN(max_ids, INTERN_FULL - 1);
+	return 0;
+}
+
+void intern_fini(struct intern *t)
+{
+	free(atomic_load_explicit(&t->slots, memory_order_relaxed));
+	atomic_store_explicit(&t->slots, NULL, memory_order_relaxed);
+}
+
+/* Hand out the next id, never beyond max_ids: a counter that ran on while full would wrap. */
+static uint32_t id_take(struct intern *t)
+{
+	unsigned int id = atomic_load_explicit(&t->next, memory_order_relaxed);
+
+	do {
+		if (id >= t->max_ids)
+			return INTERN_FULL;
+		/* Relaxed: an id publishes nothing, the slot does. */
+	} while (!atomic_compare_exchange_weak_explicit(&t->next, &id, id + 1, memory_order_relaxed,
+							memory_order_relaxed));
+	return id;
+}
+
+/* Give back an id nothing was written to, unless a later one is out already (then it is wasted). */
+static void id_put_back(struct intern *t, uint32_t id)
+{
+	unsigned int next = id + 1;
+
+	atomic_compare_exchange_strong_explicit(&t->next, &next, id, memory_order_relaxed,
+						memory_order_relaxed);
+}
+
+static uint32_t entry_new(struct intern *t, const struct intern_ops *ops, void *store,
+			  const void *key)
+{
+	uint32_t id = id_take(t);
+
+	if (id != INTERN_FULL && !ops->write(store, id, key)) {
+		id_put_back(t, id);
+		id = INTERN_FULL;
+	}
+	return id;
+}
+
+/* Find @key from its home slot on, or claim the first empty slot for a new entry. */
+static uint32_t slots_get(struct intern *t, const struct intern_ops *ops, void *store,
+			  uint64_t hash, const void *key)
+{
+	/* Acquire: the slots as intern_grow() filled them (its release). */
+	struct intern_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
+	uint32_t id = INTERN_FULL;
+
+	for (uint32_t i = 0, at = (uint32_t)hash; i < PROBES_MAX && i <= s->mask; i++, at++) {
+		_Atomic uint64_t *slot = &s->slot[at & s->mask];
+		/* Acquire: the entry behind the id (pairs with the release below). */
+		uint64_t v = atomic_load_explicit(slot, memory_order_acquire);
+
+		if (!v) {
+			if (id == INTERN_FULL)
+				id = entry_new(t, ops, store, key);
+			if (id == INTERN_FULL)
+				return INTERN_FULL;
+			/* Release: publishes the entry; a loser acquires the winner's. */
+			if (atomic_compare_exchange_strong_explicit(slot, &v, slot_value(hash, id),
+								    memory_order_release,
+								    memory_order_acquire))
+				return id;
+		}
+		if (slot_has_tag(v, hash) && ops->same(store, slot_id(v), key))
+			return slot_id(v);
+	}
+	return INTERN_FULL;
+}
+
+uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store, uint64_t hash,
+		    const void *key)
+{
+	uint32_t id = slots_get(t, ops, store, hash, key);
+
+	grace_reader_done(t);
+	return id;
+}
+
+uint32_t intern_nr(const struct intern *t)
+{
+	return atomic_load_explicit(&t->next, memory_order_relaxed);
+}
+
+/* Put a published entry into slots nobody else sees yet. */
+static void slots_put(struct intern_slots *s, uint64_t hash, uint32_t id)
+{
+	for (uint32_t i = 0, at = (uint32_t)hash; i < PROBES_MAX; i++, at++) {
+		_Atomic uint64_t *slot = &s->slot[at & s->mask];
+
+		if (!atomic_load_explicit(slot, memory_order_relaxed)) {
+			atomic_store_explicit(slot, slot_value(hash, id), memory_order_relaxed);
+			return;
+		}
+	}
+}
+
+static void slots_copy(struct intern_slots *to, const struct intern_slots *from,
+		       const struct intern_ops *ops, const void *store)
+{
+	for (uint64_t i = 0; i < slots_nr(from); i++) {
+		/* Acquire: the entry, whose hash is asked for; pairs with slots_get(). */
+		uint64_t v = atomic_load_explicit(&from->slot[i], memory_order_acquire);
+		uint64_t hash = v ? ops->hash(store, slot_id(v)) : 0;
+
+		if (hash)
+			slots_put(to, hash, slot_id(v));
+	}
+}
+
+/* How many slots there should be: twice the ids. */
+static uint64_t slots_wanted(const struct intern *t, const struct intern_slots *s)
+{
+	uint64_t used = intern_nr(t);
+
+	return used * 2 > slots_nr(s) ? slots_round(used * 2) : slots_nr(s);
+}
+
+int intern_grow(struct intern *t, const struct intern_ops *ops, void *store)
+{
+	/* Relaxed: only this thread writes it. */
+	struct intern_slots *old = atomic_load_explicit(&t->slots, memory_order_relaxed);
+	uint64_t nr = slots_wanted(t, old);
+	struct intern_slots *new;
+
+	if (nr == slots_nr(old))
+		return 0;
+	new = slots_new(nr);
+	if (!new)
+		return -ENOMEM;
+	slots_copy(new, old, ops, store);
+	/* Release: the filled slots; pairs with the acquire in slots_get(). */
+	atomic_store_explicit(&t->slots, new, memory_order_release);
+	urcu_qsbr_synchronize_rcu();
+	grace_waited(t);
+	free(old);
+	return 0;
+}
+
+size_t intern_memory(const struct intern *t)
+{
+	const struct intern_slots *s = atomic_load_explicit(&t->slots, memory_order_relaxed);
+
+	return sizeof(*s) + slots_nr(s) * sizeof(s->slot[0]);
+}
+
+size_t intern_growth(const struct intern *t)
+{
+	const struct intern_slots *s = atomic_load_explicit(&t->slots, memory_order_relaxed);
+
+	return (slots_wanted(t, s) - slots_nr(s)) * sizeof(s->slot[0]);
+}

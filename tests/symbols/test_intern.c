@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * intern: bounded probing, tags that collide, ids given back, growth.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "symbols/base.h"
+#include "symbols/intern.h"
+
+/* A store of u64 keys whose hash is chosen by the test. */
+struct store {
+	uint64_t key[4096];
+	uint32_t capacity;
+	uint32_t nr_writes, nr_compares;
+	uint64_t (*hash)(uint64_t key);
+};
+
+static bool store_same(const void *p, uint32_t id, const void *key)
+{
+	struct store *s = (struct store *)p;
+
+	s->nr_compares++;
+	return s->key[id] == *(const uint64_t *)key;
+}
+
+static bool store_write(void *p, uint32_t id, const void *key)
+{
+	struct store *s = p;
+
+	if (id >= s->capacity)
+		return false;
+	s->nr_writes++;
+	s->key[id] = *(const uint64_t *)key;
+	return true;
+}
+
+static uint64_t store_hash(const void *p, uint32_t id)
+{
+	const struct store *s = p;
+
+	return s->hash(s->key[id]);
+}
+
+static const struct intern_ops ops = { store_same, store_write, store_hash };
+
+static uint64_t hash_good(uint64_t key)
+{
+	return hash_u64(key) | 1;
+}
+
+static uint64_t hash_one(uint64_t key)
+{
+	return 0x100000001ULL;
+}
+
+/* One home slot, but all tags differ. */
+static uint64_t hash_home(uint64_t key)
+{
+	return (key << 32) | 5;
+}
+
+static uint32_t get(struct intern *t, struct store *s, uint64_t key)
+{
+	return intern_get(t, &ops, s, s->hash(key), &key);
+}
+
+static void test_dense_ids(void **state)
+{
+	struct store s = { .capacity = 4096, .hash = hash_good };
+	struct intern t;
+
+	assert_int_equal(intern_init(&t, 4096, 1000), 0);
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(get(&t, &s, i * 3), i);
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(get(&t, &s, i * 3), i);
+	assert_int_equal(s.nr_writes, 1000);
+	assert_int_equal(intern_nr(&t), 1000);
+	/* Beyond max_ids: full, for ever the same number, what is there is found. */
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(get(&t, &s, 1000000 + i), INTERN_FULL);
+	assert_int_equal(intern_nr(&t), 1000);
+	assert_int_equal(get(&t, &s, 999 * 3), 999);
+	intern_fini(&t);
+}
+
+static void test_equal_hashes(void **state)
+{
+	struct store s = { .capacity = 4096, .hash = hash_one };
+	struct intern t;
+	uint64_t nr;
+
+	assert_int_equal(intern_init(&t, 4096, 4096), 0);
+	for (nr = 0; get(&t, &s, nr) == nr; nr++)
+		assert_true(nr < 4096);
+	/* The bound on probing stops it, without burning ids. */
+	assert_in_range(nr, 64, 1024);
+	for (uint64_t i = 0; i < 100; i++)
+		assert_int_equal(get(&t, &s, nr + i), INTERN_FULL);
+	assert_int_equal(intern_nr(&t), nr);
+	for (uint64_t i = 0; i < nr; i++)
+		assert_int_equal(get(&t, &s, i), i);
+	intern_fini(&t);
+}
+
+static void test_tags_spare_compares(void **state)
+{
+	struct store s = { .capacity = 4096, .hash = hash_home };
+	struct intern t;
+
+	assert_int_equal(intern_init(&t, 1024, 1024), 0);
+	for (uint64_t i = 1; i <= 100; i++)
+		assert_int_equal(get(&t, &s, i), i - 1);
+	s.nr_compares = 0;
+	assert_int_equal(get(&t, &s, 100), 99);
+	assert_int_equal(s.nr_compares, 1);
+	intern_fini(&t);
+}
+
+static void test_tiny_table_fills_every_slot(void **state)
+{
+	struct store s = { .capacity = 4096, .hash = hash_good };
+	struct intern t;
+
+	assert_int_equal(intern_init(&t, 8, 100), 0);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(get(&t, &s, i), i);
+	assert_int_equal(get(&t, &s, 8), INTERN_FULL);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(get(&t, &s, i), i);
+	assert_true(intern_growth(&t) > 0);
+	assert_int_equal(intern_grow(&t, &ops, &s), 0);
+	assert_int_equal(intern_growth(&t), 0);
+	assert_int_equal(get(&t, &s, 8), 8);
+	for (uint64_t i = 0; i < 9; i++)
+		assert_int_equal(get(&t, &s, i), i);
+	intern_fini(&t);
+}
+
+static void test_ids_come_back_when_storage_is_out(void **state)
+{
+	struct store s = { .capacity = 5, .hash = hash_good };
+	struct intern t;
+
+	assert_int_equal(intern_init(&t, 64, 100), 0);
+	for (uint64_t i = 0; i < 5; i++)
+		assert_int_equal(get(&t, &s, i), i);
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(get(&t, &s, 5 + i), INTERN_FULL);
+	assert_int_equal(intern_nr(&t), 5);
+	s.capacity = 100;
+	assert_int_equal(get(&t, &s, 5), 5);
+	intern_fini(&t);
+}
+
+static void test_growth_keeps_every_id(void **state)
+{
+	struct store s = { .capacity = 4096, .hash = hash_good };
+	struct intern t;
+	size_t memory;
+
+	assert_int_equal(intern_init(&t, 8, 4096), 0);
+	memory = intern_memory(&t);
+	for (uint64_t i = 0; i < 4096; i++) {
+		assert_int_equal(get(&t, &s, i), i);
+		assert_int_equal(intern_grow(&t, &ops, &s), 0);
+	}
+	/* Never over half full after growing, and not without bound. */
+	assert_in_range(intern_memory(&t), 2 * 4096 * 8, 4 * 4096 * 8 + 64);
+	assert_true(intern_memory(&t) > memory);
+	s.nr_writes = 0;
+	for (uint64_t i = 0; i < 4096; i++)
+		assert_int_equal(get(&t, &s, i), i);
+	assert_int_equal(s.nr_writes, 0);
+	intern_fini(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dense_ids),
+		cmocka_unit_test(test_equal_hashes),
+		cmocka_unit_test(test_tags_spare_compares),
+		cmocka_unit_test(test_tiny_table_fills_every_slot),
+		cmocka_unit_test(test_ids_come_back_when_storage_is_out),
+		cmocka_unit_test(test_growth_keeps_every_id),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
