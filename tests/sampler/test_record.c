@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * record: every layout field by field, every truncation refused, hostile
+ * counts and sizes, in buffers of exactly the record's size (for ASan).
+ */
+#include "sampler/record.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+
+struct bytes {
+	uint8_t data[8192];
+	size_t size;
+};
+
+static void add(struct bytes *b, const void *src, size_t size)
+{
+	assert_true(b->size + size <= sizeof(b->data));
+	memcpy(b->data + b->size, src, size);
+	b->size += size;
+}
+
+static void add_u64(struct bytes *b, uint64_t v)
+{
+	add(b, &v, sizeof(v));
+}
+
+static void add_u32(struct bytes *b, uint32_t v)
+{
+	add(b, &v, sizeof(v));
+}
+
+static void begin(struct bytes *b, uint32_t type, uint16_t misc)
+{
+	struct perf_event_header header = { .type = type, .misc = misc };
+
+	b->size = 0;
+	add(b, &header, sizeof(header));
+}
+
+static void set_size(struct bytes *b, size_t size)
+{
+	uint16_t s = (uint16_t)size;
+
+	memcpy(b->data + offsetof(struct perf_event_header, size), &s, sizeof(s));
+}
+
+/* The copy decoded last: what the record's pointers point into. */
+static uint8_t *copy;
+
+/* Decode the first @size bytes from a heap block of just that size, at an odd address. */
+static int decode_part(struct record *r, const struct record_layout *l, struct bytes *b, size_t size)
+{
+	free(copy);
+	copy = malloc(size + 1);
+	assert_non_null(copy);
+	if (size >= sizeof(struct perf_event_header))
+		set_size(b, size);
+	memcpy(copy + 1, b->data, size);
+	return record_decode(r, l, copy + 1, size);
+}
+
+static int decode(struct record *r, const struct record_layout *l, struct bytes *b)
+{
+	return decode_part(r, l, b, b->size);
+}
+
+/* Every shorter record, and one with 8 bytes too many, is refused. */
+static void refuse_all_but(const struct record_layout *l, struct bytes *b)
+{
+	struct record r;
+	size_t whole = b->size;
+
+	for (size_t size = 0; size < whole; size++)
+		if (decode_part(&r, l, b, size) != -EBADMSG)
+			fail_msg("%zu of %zu bytes were accepted", size, whole);
+	add_u64(b, 0);
+	assert_int_equal(decode(&r, l, b), -EBADMSG);
+	b->size = whole;
+}
+
+static uint64_t word(const uint8_t *p, size_t i)
+{
+	uint64_t v;
+
+	memcpy(&v, p + 8 * i, sizeof(v));
+	return v;
+}
+
+static const struct record_layout ours = {
+	.sample_type = RECORD_SAMPLE_TYPE | RECORD_STACK_TYPE,
+	.regs_mask = 0xff0fff,
+	.id_all = true,
+};
+
+static void add_head(struct bytes *b)
+{
+	begin(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	add_u64(b, 77);			/* identifier */
+	add_u64(b, 0x401000);		/* ip */
+	add_u32(b, 100);
+	add_u32(b, 101);
+	add_u64(b, 123456789);		/* time */
+	add_u32(b, 3);			/* cpu */
+	add_u32(b, 0);
+	add_u64(b, 1001001);		/* period */
+}
+
+static void test_sample(void **state)
+{
+	struct bytes b;
+	struct record r;
+
+	add_head(&b);
+	add_u64(&b, 3);
+	add_u64(&b, PERF_CONTEXT_KERNEL);
+	add_u64(&b, 0xffffffff81000000);
+	add_u64(&b, 0xffffffff81000010);
+	add_u64(&b, PERF_SAMPLE_REGS_ABI_64);
+	for (uint64_t i = 0; i < 20; i++)
+		add_u64(&b, 1000 + i);
+	add_u64(&b, 64);
+	for (uint64_t i = 0; i < 8; i++)
+		add_u64(&b, 2000 + i);
+	add_u64(&b, 40);
+	assert_int_equal(decode(&r, &ours, &b), 0);
+	assert_int_equal(r.type, PERF_RECORD_SAMPLE);
+	assert_int_equal(r.misc, PERF_RECORD_MISC_USER);
+	assert_int_equal(r.id, 77);
+	assert_int_equal(r.time_ns, 123456789);
+	assert_int_equal(r.cpu, 3);
+	assert_int_equal(r.sample.id, 77);
+	assert_int_equal(r.sample.ip, 0x401000);
+	assert_int_equal(r.sample.pid, 100);
+	assert_int_equal(r.sample.tid, 101);
+	assert_int_equal(r.sample.cpu, 3);
+	assert_int_equal(r.sample.period, 1001001);
+	assert_int_equal(r.sample.nr_chain, 3);
+	assert_int_equal(word(r.sample.chain, 0), PERF_CONTEXT_KERNEL);
+	assert_int_equal(word(r.sample.chain, 2), 0xffffffff81000010);
+	assert_int_equal(r.sample.regs_abi, PERF_SAMPLE_REGS_ABI_64);
+	assert_int_equal(word(r.sample.regs, 0), 1000);
+	assert_int_equal(word(r.sample.regs, 19), 1019);
+	assert_int_equal(r.sample.stack_size, 64);
+	assert_int_equal(r.sample.stack_dyn, 40);
+	assert_int_equal(word(r.sample.stack, 7), 2007);
+	refuse_all_but(&ours, &b);
+}
+
+/* A kernel thread: no registers, a dump of size 0, and then no dyn_size either. */
+static void test_sample_without_user(void **state)
+{
+	struct bytes b;
+	struct record r;
+
+	add_head(&b);
+	add_u64(&b, 0);
+	add_u64(&b, PERF_SAMPLE_REGS_ABI_NONE);
+	add_u64(&b, 0);
+	assert_int_equal(decode(&r, &ours, &b), 0);
+	assert_null(r.sample.chain);
+	assert_null(r.sample.regs);
+	assert_null(r.sample.stack);
+	assert_int_equal(r.sample.stack_size, 0);
+	assert_int_equal(r.sample.stack_dyn, 0);
+	refuse_all_but(&ours, &b);
+}
+
+static void test_dyn_size_is_clamped(void **state)
+{
+	static const uint64_t dyn[] = { 16, 17, 1ULL << 63, UINT64_MAX };
+
+	for (size_t i = 0; i < ARRAY_SIZE(dyn); i++) {
+		struct bytes b;
+		struct record r;
+
+		add_head(&b);
+		add_u64(&b, 0);
+		add_u64(&b, PERF_SAMPLE_REGS_ABI_NONE);
+		add_u64(&b, 16);
+		add_u64(&b, 1);
+		add_u64(&b, 2);
+		add_u64(&b, dyn[i]);
+		assert_int_equal(decode(&r, &ours, &b), 0);
+		assert_int_equal(r.sample.stack_dyn, 16);
+	}
+}
+
+/* Counts and sizes whose product or sum overflows. */
+static void test_hostile_counts(void **state)
+{
+	static const uint64_t evil[] = { 4, 9, 1ULL << 60, 1ULL << 61, (1ULL << 61) + 1, 1ULL << 63,
+					 UINT64_MAX, UINT64_MAX - 7 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(evil); i++) {
+		struct bytes b;
+		struct record r;
+
+		add_head(&b);
+		add_u64(&b, evil[i]);		/* chain */
+		add_u64(&b, 0);
+		add_u64(&b, 0);
+		assert_int_equal(decode(&r, &ours, &b), -EBADMSG);
+		add_head(&b);
+		add_u64(&b, 0);
+		add_u64(&b, PERF_SAMPLE_REGS_ABI_NONE);
+		add_u64(&b, evil[i]);		/* stack */
+		add_u64(&b, 0);
+		assert_int_equal(decode(&r, &ours, &b), -EBADMSG);
+		if (evil[i] == PERF_SAMPLE_REGS_ABI_64)
+			continue;
+		add_head(&b);
+		add_u64(&b, 0);
+		add_u64(&b, evil[i]);		/* abi */
+		for (int j = 0; j < 20; j++)
+			add_u64(&b, 0);
+		add_u64(&b, 0);
+		assert_int_equal(decode(&r, &ours, &b), -EBADMSG);
+	}
+}
+
+static void test_header(void **state)
+{
+	struct perf_event_header h = { .type = PERF_RECORD_LOST_SAMPLES, .size = 16 };
+	const struct record_layout plain = { 0 };
+	struct { struct perf_event_header h; uint64_t lost; } rec = { h, 5 };
+	struct record r;
+
+	assert_int_equal(record_decode(&r, &plain, &rec, 16), 0);
+	assert_int_equal(r.lost, 5);
+	assert_int_equal(r.cpu, UINT32_MAX);
+	rec.h.size = 24;
+	assert_int_equal(record_decode(&r, &plain, &rec, 16), -EBADMSG);
+	rec.h.size = 8;
+	assert_int_equal(record_decode(&r, &plain, &rec, 16), -EBADMSG);
+	assert_int_equal(record_decode(&r, &plain, &rec, 7), -EBADMSG);
+	assert_int_equal(record_decode(&r, &plain, &rec, 0), -EBADMSG);
+}
+
+/* All fields that can be walked over, as a recording of others may have them. */
+static void test_foreign_layout(void **state)
+{
+	struct record_layout l = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
+			PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+			PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW | RECORD_STACK_TYPE,
+		.regs_mask = 1,
+	};
+	struct bytes b;
+	struct record r;
+
+	for (uint32_t raw = 0; raw < 20; raw++) {
+		begin(&b, PERF_RECORD_SAMPLE, 0);
+		for (uint64_t i = 0; i < 8; i++)
+			add_u64(&b, 10 + i);
+		add_u32(&b, raw);
+		for (uint32_t i = 0; i < raw || (b.size & 7); i++)
+			add(&b, "x", 1);
+		add_u64(&b, PERF_SAMPLE_REGS_ABI_32);
+		add_u64(&b, 0xabc);
+		add_u64(&b, 8);
+		add_u64(&b, 0xdef);
+		add_u64(&b, 8);
+		assert_int_equal(decode(&r, &l, &b), 0);
+		assert_int_equal(r.sample.ip, 10);
+		assert_int_equal(r.time_ns, 12);
+		assert_int_equal(r.id, 14);
+		assert_int_equal(r.cpu, 16);
+		assert_int_equal(r.sample.period, 17);
+		assert_int_equal(word(r.sample.regs, 0), 0xabc);
+		assert_int_equal(word(r.sample.stack, 0), 0xdef);
+		refuse_all_but(&l, &b);
+	}
+	/* later fields may follow */
+	l.sample_type |= PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC;
+	add_u64(&b, 1);
+	add_u64(&b, 2);
+	assert_int_equal(decode(&r, &l, &b), 0);
+	l.sample_type |= PERF_SAMPLE_READ;
+	assert_int_equal(decode(&r, &l, &b), -ENOTSUP);
+	assert_int_equal(r.type, PERF_RECORD_SAMPLE);
+	l.sample_type ^= PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK;
+	assert_int_equal(decode(&r, &l, &b), -ENOTSUP);
+}
+
+/* The trailer of RECORD_SAMPLE_TYPE: TID, TIME, CPU, IDENTIFIER. */
+static void add_trailer(struct bytes *b, uint64_t time, uint32_t cpu, uint64_t id)
+{
+	add_u32(b, 900);
+	add_u32(b, 901);
+	add_u64(b, time);
+	add_u32(b, cpu);
+	add_u32(b, 0);
+	add_u64(b, id);
+}
+
+static void check_trailer(const struct record *r)
+{
+	assert_int_equal(r->time_ns, 555);
+	assert_int_equal(r->cpu, 2);
+	assert_int_equal(r->id, 42);
+}
+
+static void add_range(struct bytes *b)
+{
+	add_u32(b, 7);
+	add_u32(b, 8);
+	add_u64(b, 0x7f0000000000);
+	add_u64(b, 0x21000);
+	add_u64(b, 0x1000);
+}
+
+static void check_range(const struct record *r)
+{
+	assert_int_equal(r->mmap.pid, 7);
+	assert_int_equal(r->mmap.tid, 8);
+	assert_int_equal(r->mmap.start, 0x7f0000000000);
+	assert_int_equal(r->mmap.size, 0x21000);
+	assert_int_equal(r->mmap.pgoff, 0x1000);
+	assert_int_equal(r->mmap.filename_size, 11);
+	assert_memory_equal(r->mmap.filename, "/lib/libc.6", 12);
+}
+
+static void test_mmap2(void **state)
+{
+	struct bytes b;
+	struct record r;
+
+	begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
+	add_range(&b);
+	add_u32(&b, 254);
+	add_u32(&b, 1);
+	add_u64(&b, 123456);
+	add_u64(&b, 99);
+	add_u32(&b, PROT_READ | PROT_EXEC);
+	add_u32(&b, MAP_PRIVATE);
+	add(&b, "/lib/libc.6\0\0\0\0\0", 16);
+	add_trailer(&b, 555, 2, 42);
+	assert_int_equal(decode(&r, &ours, &b), 0);
+	check_trailer(&r);
+	check_range(&r);
+	assert_int_equal(r.mmap.identity.maj, 254);
+	assert_int_equal(r.mmap.identity.min, 1);
+	assert_int_equal(r.mmap.identity.ino, 123456);
+	assert_int_equal(r.mmap.identity.ino_generation, 99);
+	assert_int_equal(r.mmap.identity.build_id_size, 0);
+	assert_int_equal(r.mmap.prot, PROT_READ | PROT_EXEC);
+}
+
+static void test_mmap2_build_id(void **state)
+{
+	struct bytes b;
+	struct record r;
+
+	for (unsigned int size = 0; size < 256; size++) {
+		uint8_t id[24] = { (uint8_t)size, 0, 0, 0 };
+
+		for (int i = 0; i < 20; i++)
+			id[4 + i] = (uint8_t)(0xa0 + i);
+		begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
+		add_range(&b);
+		add(&b, id, sizeof(id));
+		add_u32(&b, PROT_EXEC);
+		add_u32(&b, 0);
+		add(&b, "/lib/libc.6\0\0\0\0\0", 16);
+		add_trailer(&b, 555, 2, 42);
+		if (size > 20) {
+			assert_int_equal(decode(&r, &ours, &b), -EBADMSG);
+			continue;
+		}
+		assert_int_equal(decode(&r, &ours, &b), 0);
+		check_range(&r);
+		assert_int_equal(r.mmap.identity.build_id_size, size);
+		assert_memory_equal(r.mmap.identity.build_id, id + 4, size);
+		assert_int_equal(r.mmap.identity.ino, 0);
+		assert_int_equal(r.mmap.prot, PROT_EXEC);
+	}
+}
+
+static void test_mmap(void **state)
+{
+	struct bytes b;
+	struct record r;
+
+	for (int data = 0; data < 2; data++) {
+		begin(&b, PERF_RECORD_MMAP, data ? PERF_RECORD_MISC_MMAP_DATA : 0);
+		add_range(&b);
+		add(&b, "/lib/libc.6\0\0\0\0\0", 16);
+		add_trailer(&b, 555, 2, 42);
+		assert_int_equal(decode(&r, &ours, &b), 0);
+		check_range(&r);
+		assert_int_equal(!!(r.mmap.prot & PROT_EXEC), !data);
+	}
+}
+
+/* Without its NUL a string would run into the trailer. */
+static void test_unterminated_string(void **state)
+{
+	struct bytes b;
+	struct record r;
+
+	begin(&b, PERF_RECORD_COMM, 0);
+	add_u64(&b, 5);
+	add(&b, "ABCDEFGH", 8);
+	add_trailer(&b, 555, 2, 42);
+	assert_int_equal(decode(&r, &ours, &b), -EBADMSG);
+	begin(&b, PERF_RECORD_COMM, 0);
+	add_u64(&b, 5);
+	add_trailer(&b, 555, 2, 42);
+	assert_int_equal(decode(&r, &ours, &b), -EBADMSG);
+}
+
+static void test_comm(void **state)
+{
+	struct bytes b;
+	struct record r;
+
+	for (int exec = 0; exec < 2; exec++) {
+		begin(&b, PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
+		add_u32(&b, 70);
+		add_u32(&b, 71);
+		add(&b, "\033[1m)\n\0\0", 8);
+		add_trailer(&b, 555, 2, 42);
+		assert_int_equal(decode(&r, &ours, &b), 0);
+		check_trailer(&r);
+		assert_int_equal(r.comm.pid, 70);
+		assert_int_equal(r.comm.tid, 71);
+		assert_int_equal(r.comm.comm_size, 6);
+		assert_memory_equal(r.comm.comm, "\033[1m)\n", 7);
+		assert_int_equal(r.comm.exec, exec);
+	}
+}
+
+static void test_task(void **state)
+{
+	static const uint32_t types[] = { PERF_RECORD_FORK, PERF_RECORD_EXIT };
+	const struct record_layout plain = { 0 };
+	struct bytes b;
+	struct record r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		begin(&b, types[i], 0);
+		for (uint32_t v = 1; v <= 4; v++)
+			add_u32(&b, v);
+		add_u64(&b, 666);
+		/* no trailer: its own time stands in */
+		assert_int_equal(decode(&r, &plain, &b), 0);
+		assert_int_equal(r.time_ns, 666);
+		refuse_all_but(&plain, &b);
+		add_trailer(&b, 555, 2, 42);
+		assert_int_equal(decode(&r, &ours, &b), 0);
+		check_trailer(&r);
+		assert_int_equal(r.task.pid, 1);
+		assert_int_equal(r.task.ppid, 2);
+		assert_int_equal(r.task.tid, 3);
+		assert_int_equal(r.task.ptid, 4);
+		assert_int_equal(r.task.time_ns, 666);
+		refuse_all_but(&ours, &b);
+	}
+}
+
+static void test_lost_and_throttle(void **state)
+{
+	const struct record_layout plain = { 0 };
+	struct bytes b;
+	struct record r;
+
+	begin(&b, PERF_RECORD_LOST, 0);
+	add_u64(&b, 13);
+	add_u64(&b, UINT64_MAX);
+	assert_int_equal(decode(&r, &plain, &b), 0);
+	assert_int_equal(r.id, 13);
+	assert_int_equal(r.lost, UINT64_MAX);
+	add_trailer(&b, 555, 2, 42);
+	assert_int_equal(decode(&r, &ours, &b), 0);
+	check_trailer(&r);
+	refuse_all_but(&ours, &b);
+	for (uint32_t type = PERF_RECORD_THROTTLE; type <= PERF_RECORD_UNTHROTTLE; type++) {
+		begin(&b, type, 0);
+		add_u64(&b, 4711);
+		add_u64(&b, 14);
+		add_u64(&b, 15);
+		add_trailer(&b, 555, 2, 42);
+		assert_int_equal(decode(&r, &ours, &b), 0);
+		assert_int_equal(r.type, type);
+		assert_int_equal(r.time_ns, 4711);
+		assert_int_equal(r.throttle_id, 14);
+		assert_int_equal(r.cpu, 2);
+		refuse_all_but(&ours, &b);
+	}
+}
+
+static void test_unknown_types(void **state)
+{
+	static const uint32_t types[] = { 0, PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_KSYMBOL, 22,
+					  64, 0x80000000, UINT32_MAX };
+	struct bytes b;
+	struct record r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		begin(&b, types[i], 0x1234);
+		add_u64(&b, 1);
+		add_trailer(&b, 555, 2, 42);
+		assert_int_equal(decode(&r, &ours, &b), -ENOTSUP);
+		assert_int_equal(r.type, types[i]);
+		assert_int_equal(r.misc, 0x1234);
+		check_trailer(&r);
+	}
+}
+
+static int teardown(void **state)
+{
+	free(copy);
+	copy = NULL;
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_sample_without_user),
+		cmocka_unit_test(test_dyn_size_is_clamped),
+		cmocka_unit_test(test_hostile_counts),
+		cmocka_unit_test(test_header),
+		cmocka_unit_test(test_foreign_layout),
+		cmocka_unit_test(test_mmap2),
+		cmocka_unit_test(test_mmap2_build_id),
+		cmocka_unit_test(test_mmap),
+		cmocka_unit_test(test_unterminated_string),
+		cmocka_unit_test(test_comm),
+		cmocka_unit_test(test_task),
+		cmocka_unit_test(test_lost_and_throttle),
+		cmocka_unit_test(test_unknown_types),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, teardown);
+}
