@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Strict numbers: strtod() and strtoull() take signs, spaces, "0x1p3", "nan"
+ * and "inf", and wrap around; none of that is wanted on a command line.
+ */
+#include "ui/number.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DOUBLE_CHARS_MAX 32
+
+int number_u64(const char *text, size_t size, uint64_t min, uint64_t max, uint64_t *out)
+{
+	uint64_t value = 0;
+
+	if (!size)
+		return -EINVAL;
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -EINVAL;
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value))
+			return -EINVAL;
+	}
+	if (value < min || value > max)
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
+int number_double(const char *text, double min, double max, double *out)
+{
+	size_t size = strlen(text), digits = strspn(text, "0123456789");
+	size_t rest = text[digits] == '.' ? strspn(text + digits + 1, "0123456789") : 0;
+	double value;
+
+	if (size > DOUBLE_CHARS_MAX || digits + rest == 0 ||
+	    digits + rest + (text[digits] == '.') != size)
+		return -EINVAL;
+	value = strtod(text, NULL);
+	if (!(value >= min && value <= max))
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
+int number_size(const char *text, uint64_t max, uint64_t *out)
+{
+	static const char suffixes[] = "KMG";
+	size_t size = strlen(text);
+	unsigned int shift = 0;
+	uint64_t value;
+
+	for (unsigned int i = 0; size && i < 3; i++)
+		if ((text[size - 1] & ~0x20) == suffixes[i])
+			shift = 10 * (i + 1);
+	if (number_u64(text, size - (shift > 0), 0, max >> shift, &value))
+		return -EINVAL;
+	*out = value << shift;
+	return 0;
+}

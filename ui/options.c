@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The command line, by argp: the table of options, what belongs together, the
+ * defaults. The last of repeated options stands; -p and -e add up.
+ *
+ * Runs on: the UI thread, before any other.
+ */
+#include "ui/options_value.h"
+
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_S     1000000000ULL
+#define WINDOW_NS    (5 * NS_PER_S)
+#define ROWS_DEFAULT 100
+/* Two records with full dumps must fit, or every sample is lost. */
+#define RECORD_ROOM 4096ULL
+
+/* Everything after "--" is the command. */
+static int parse_command(struct options_parse *p, struct argp_state *state)
+{
+	if (!state->quoted || state->next <= state->quoted)
+		return REFUSE(p, EXIT_USAGE,
+			      "unexpected argument '%s'\n"
+			      "  a command to run goes after '--', a process id after -p",
+			      state->argv[state->next - 1]);
+	p->o->config.command = &state->argv[state->next - 1];
+	state->next = state->argc;
+	return 0;
+}
+
+/* What only shows once all options are known. */
+static int check_together(struct options_parse *p, const struct argp_state *state)
+{
+	struct sampler_config *c = &p->o->config;
+	int nr_targets = (c->nr_pids > 0) + p->o->user_given + (c->command != NULL);
+	uint64_t need = 2 * (c->stack_size + RECORD_ROOM);
+
+	if (p->o->action != OPTIONS_RUN)
+		return 0;
+	if (state->quoted && !c->command)
+		return REFUSE(p, EXIT_USAGE,
+			      "nothing after '--'\n"
+			      "  give the command to run, as in 'proftop -- make -j2'");
+	if (nr_targets > 1)
+		return REFUSE(p, EXIT_USAGE,
+			      "more than one kind of target\n"
+			      "  give one of -p PID, -u USER, -- COMMAND");
+	if (c->period && p->o->hz_given)
+		return REFUSE(p, EXIT_USAGE,
+			      "both a frequency (-F) and a period (-c)\n"
+			      "  give one of them");
+	if (c->ring_size && c->ring_size < need)
+		return REFUSE(p, EXIT_USAGE,
+			      "--ring: %zu bytes cannot hold two samples with stacks of %u\n"
+			      "  give at least %llu (a power of two), or a smaller --stack-size",
+			      c->ring_size, c->stack_size, (unsigned long long)need);
+	c->target = c->command	       ? TARGET_COMMAND
+		    : c->nr_pids       ? TARGET_PIDS
+		    : p->o->user_given ? TARGET_USER
+				       : TARGET_SYSTEM;
+	return 0;
+}
+
+static const struct argp_option argp_options[] = {
+	{ NULL, 0, NULL, 0, "What is sampled:", 1 },
+	{ "pid", 'p', "PID,...", 0, "these processes, their threads and children", 1 },
+	{ "user", 'u', "USER", 0, "all processes of a user (name or number)", 1 },
+	{ "cpu", 'C', "CPUS", 0, "on these CPUs only, as in 0-3,5", 1 },
+	{ "event", 'e', "EVENT,...", 0, "what makes a sample (default: cycles, else cpu-clock)",
+	  1 },
+	{ "freq", 'F', "HZ", 0, "samples per second, CPU and event (default: 999)", 1 },
+	{ "period", 'c', "PERIOD", 0, "one sample every so many events instead", 1 },
+	{ "include-self", KEY_SELF, NULL, 0, "sample proftop itself, too", 1 },
+	{ NULL, 0, NULL, 0, "How it is shown:", 2 },
+	{ "delay", 'd', "SEC", 0, "seconds between updates, at least 0.1 (default: 1)", 2 },
+	{ "window", KEY_WINDOW, "SEC", 0, "seconds that the screen sums up (default: 5)", 2 },
+	{ "sort", KEY_SORT, "COL", 0, "sort rows by this column", 2 },
+	{ "filter", KEY_FILTER, "RE", 0, "only functions or modules that match; !RE: that do not",
+	  2 },
+	{ "color", KEY_COLOR, "WHEN", 0, "auto, always or never", 2 },
+	{ "ascii", KEY_ASCII, NULL, 0, "draw with ASCII only", 2 },
+	{ "no-mouse", KEY_NO_MOUSE, NULL, 0, "leave the mouse to the terminal", 2 },
+	{ NULL, 0, NULL, 0, "Without a screen:", 3 },
+	{ "batch", 'b', NULL, 0, "print one profile a tick (implied when output is no terminal)",
+	  3 },
+	{ "iterations", 'n', "N", 0, "end after N ticks (implies -b)", 3 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "text or ndjson (implies -b)", 3 },
+	{ "rows", KEY_ROWS, "N", 0, "rows a tick, 0: all (default: 100; implies -b)", 3 },
+	{ NULL, 0, NULL, 0, "Memory:", 4 },
+	{ "ring", KEY_RING, "SIZE", 0, "ring of each CPU, a power of two, as in 1M", 4 },
+	{ "stack-size", KEY_STACK, "SIZE", 0, "user stack copied per sample (default: 16K)", 4 },
+	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
+	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "events, and which can be used here", 5 },
+	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "columns for --sort", 5 },
+	{ "help", KEY_HELP, NULL, 0, "this list", 5 },
+	{ "version", KEY_VERSION, NULL, 0, "the version", 5 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static void set_flag(struct options *o, int key)
+{
+	switch (key) {
+	case 'b':
+		o->batch = true;
+		break;
+	case KEY_SELF:
+		o->config.include_self = true;
+		break;
+	case KEY_NO_MOUSE:
+		o->no_mouse = true;
+		break;
+	case KEY_ASCII:
+		o->ascii = true;
+		break;
+	case KEY_LIST_EVENTS:
+		o->action = OPTIONS_LIST_EVENTS;
+		break;
+	case KEY_LIST_COLUMNS:
+		o->action = OPTIONS_LIST_COLUMNS;
+		break;
+	case KEY_HELP:
+		o->action = OPTIONS_HELP;
+		break;
+	default:
+		o->action = OPTIONS_VERSION;
+		break;
+	}
+}
+
+static error_t parse_key(int key, char *arg, struct argp_state *state)
+{
+	struct options_parse *p = state->input;
+	int code;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->name = (char *)"proftop";
+		return 0;
+	case ARGP_KEY_ARG:
+		return parse_command(p, state);
+	case ARGP_KEY_END:
+		return check_together(p, state);
+	}
+	if (key <= 0 || key >= ARGP_KEY_ARGS)
+		return ARGP_ERR_UNKNOWN;
+	code = options_value(p, key, arg);
+	if (code < 0)
+		set_flag(p->o, key);
+	return MAX(code, 0);
+}
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse_key,
+	.args_doc = "[-- COMMAND...]",
+	.doc = "Show where the processors spend their time, live: the hottest functions with true "
+	       "call stacks, and every sample that was lost or throttled.\v"
+	       "Examples:\n"
+	       "  proftop                          the whole system\n"
+	       "  proftop -p 1234                  one process\n"
+	       "  proftop -F 4999 -- make -j2      a command, from its start to its end\n"
+	       "  proftop -b -n 5 --format=ndjson  five ticks for a program\n"
+	       "Rights, keys and numbers: see proftop(1).",
+};
+
+static void set_defaults(struct options *o, const struct options_limits *limits)
+{
+	memset(o, 0, sizeof(*o));
+	o->rows = ROWS_DEFAULT;
+	o->config.hz = SAMPLER_HZ_DEFAULT;
+	/* The kernel lowers its limit by itself when interrupts are slow: the default must work
+	 * still. */
+	if (limits->max_hz >= 1)
+		o->config.hz = MIN(o->config.hz, limits->max_hz);
+	o->config.stack_size = SAMPLER_STACK_SIZE_DEFAULT;
+	o->config.tick_ns = NS_PER_S;
+	o->config.window_ns = WINDOW_NS;
+}
+
+int options_parse(struct options *o, int argc, char **argv, const struct options_limits *limits,
+		  struct err *e)
+{
+	struct options_parse p = { .o = o, .limits = limits, .e = e, .code = EXIT_USAGE };
+
+	set_defaults(o, limits);
+	e->text[0] = 0;
+	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &p))
+		return p.code;
+	return o->batch ? options_set_batch(o, e) : EXIT_DONE;
+}
+
+int options_set_batch(struct options *o, struct err *e)
+{
+	if (o->action == OPTIONS_RUN && o->window_given) {
+		err_set(e, -EINVAL,
+			"--window is for the screen; in batch each tick stands alone\n"
+			"  use -d SEC for longer ticks");
+		return EXIT_USAGE;
+	}
+	o->batch = true;
+	o->config.exact_ticks = true;
+	o->config.window_ns = o->config.tick_ns;
+	return EXIT_DONE;
+}
+
+void options_fini(struct options *o)
+{
+	free(o->pids);
+	free(o->cpus);
+	o->pids = NULL;
+	o->cpus = NULL;
+}
+
+void options_print_help(FILE *out)
+{
+	argp_help(&argp, out, ARGP_HELP_STD_HELP, (char *)"proftop");
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The command line: argv -> what to sample and how to show it.
+ *
+ * Never exits; what is wrong with an argument comes back as a sentence and an
+ * exit code for main. Runs on: the UI thread, before any other.
+ */
+#ifndef UI_OPTIONS_H
+#define UI_OPTIONS_H
+
+#include <stdio.h>
+
+#include "sampler/sampler.h"
+#include "symbols/base.h"
+#include "ui/app.h"
+
+/* What proftop ends with: proftop(1), EXIT STATUS. */
+enum options_exit {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_NOT_PERMITTED = 3,
+	EXIT_NO_TARGET = 4,
+	EXIT_SIGNAL = 128, /* + the signal: 130 for ^C */
+};
+
+enum options_action {
+	OPTIONS_RUN,
+	OPTIONS_HELP,
+	OPTIONS_VERSION,
+	OPTIONS_LIST_EVENTS,
+	OPTIONS_LIST_COLUMNS
+};
+enum options_format { OPTIONS_TEXT, OPTIONS_NDJSON };
+
+struct options {
+	struct sampler_config config; /* pids, cpus and command owned by this struct or by argv */
+	enum options_action action;
+	bool batch;	   /* -b, or implied by -n, --format, --rows */
+	uint64_t nr_ticks; /* 0: endless */
+	enum options_format format;
+	uint32_t rows; /* 0: all */
+	enum app_sort sort;
+	const char *filter; /* NULL: none; borrowed from argv; it compiles */
+	bool no_mouse;
+	bool ascii;
+	enum app_color color;
+
+	pid_t *pids; /* what config.pids points to */
+	int *cpus;   /* what config.cpus points to */
+	bool user_given, hz_given, window_given;
+};
+
+/* What of the machine the arguments are checked against. */
+struct options_limits {
+	double max_hz; /* kernel.perf_event_max_sample_rate; 0: not known */
+};
+
+/* Read the limits of this machine. */
+void options_limits(struct options_limits *limits);
+
+/*
+ * Parse. EXIT_DONE, or the exit code with a sentence in @e; an unknown option
+ * has been told to stderr by getopt already, then e->text is "". @argv must
+ * live as long as @o. Call options_fini() in either case.
+ */
+int options_parse(struct options *o, int argc, char **argv, const struct options_limits *limits,
+		  struct err *e);
+void options_fini(struct options *o);
+
+/* Turn to batch: whole ticks only, and rows of the tick alone. EXIT_DONE or EXIT_USAGE. */
+int options_set_batch(struct options *o, struct err *e);
+
+void options_print_help(FILE *out);
+void options_print_columns(FILE *out);
+/* The catalogue with what of it can be used here: tries to open each event. */
+void options_print_events(FILE *out);
+
+#endif

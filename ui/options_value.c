@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The values of single options. Strict: the whole word must be what is asked
+ * for and within its range, else a sentence says what to give.
+ *
+ * Runs on: the UI thread, before any other.
+ */
+#include "ui/options_value.h"
+
+#include <pwd.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/number.h"
+
+#define NS_PER_S     1000000000ULL
+#define DELAY_MIN_S  0.1
+#define DELAY_MAX_S  86400.0
+#define WINDOW_MAX_S 3600.0
+#define PIDS_MAX     1024
+#define CPUS_MAX     4096
+#define RING_MAX     (256ULL << 20)
+#define HZ_MAX	     1e6 /* where the kernel tells no limit */
+
+static int parse_pids(struct options_parse *p, const char *arg)
+{
+	struct options *o = p->o;
+	const char *s = arg;
+
+	for (;;) {
+		size_t n = strcspn(s, ",");
+		uint64_t pid;
+
+		if (number_u64(s, n, 1, 1 << 22, &pid))
+			return REFUSE(p, EXIT_USAGE,
+				      "-p %s: not a list of process ids\n"
+				      "  give numbers with commas between, as in '-p 1234,5678'",
+				      arg);
+		if (o->config.nr_pids == PIDS_MAX)
+			return REFUSE(p, EXIT_USAGE,
+				      "-p: more than %d process ids\n"
+				      "  use -u USER, or sample the whole system",
+				      PIDS_MAX);
+		o->pids = xrealloc_array(o->pids, o->config.nr_pids + 1, sizeof(*o->pids));
+		o->pids[o->config.nr_pids++] = (pid_t)pid;
+		o->config.pids = o->pids;
+		if (!s[n])
+			return 0;
+		s += n + 1;
+	}
+}
+
+/* A name or a number; a number is never looked up, so that it works without an entry. */
+static int parse_user(struct options_parse *p, const char *arg)
+{
+	const struct passwd *pw;
+	uint64_t uid;
+
+	p->o->user_given = true;
+	if (*arg && strspn(arg, "0123456789") == strlen(arg)) {
+		if (number_u64(arg, strlen(arg), 0, UINT32_MAX - 1, &uid))
+			return REFUSE(p, EXIT_USAGE,
+				      "-u %s: not a user id\n"
+				      "  they go from 0 to %u",
+				      arg, UINT32_MAX - 1);
+		p->o->config.uid = (uid_t)uid;
+		return 0;
+	}
+	pw = *arg ? getpwnam(arg) : NULL;
+	if (!pw)
+		return REFUSE(p, EXIT_NO_TARGET,
+			      "-u %s: there is no such user here\n"
+			      "  a number works, too; 'getent passwd' lists the users",
+			      arg);
+	p->o->config.uid = pw->pw_uid;
+	return 0;
+}
+
+/* One "5" or "0-3" of @size bytes, into @seen; how many were new, or -EINVAL. */
+static int mark_cpus(const char *text, size_t size, bool *seen)
+{
+	const char *dash = memchr(text, '-', size);
+	size_t head = dash ? (size_t)(dash - text) : size;
+	uint64_t first, last;
+	int nr = 0;
+
+	if (number_u64(text, head, 0, CPUS_MAX - 1, &first))
+		return -EINVAL;
+	last = first;
+	if (dash && number_u64(dash + 1, size - head - 1, first, CPUS_MAX - 1, &last))
+		return -EINVAL;
+	for (uint64_t cpu = first; cpu <= last; cpu++) {
+		nr += !seen[cpu];
+		seen[cpu] = true;
+	}
+	return nr;
+}
+
+/* "0-3,5" -> sorted, each once; the CPUs of the last -C. */
+static int parse_cpus(struct options_parse *p, const char *arg)
+{
+	struct options *o = p->o;
+	bool seen[CPUS_MAX] = { false };
+	uint32_t nr = 0;
+
+	for (const char *s = arg;; s++) {
+		size_t size = strcspn(s, ",");
+		int found = mark_cpus(s, size, seen);
+
+		if (found < 0)
+			return REFUSE(p, EXIT_USAGE,
+				      "-C %s: not a list of CPUs\n"
+				      "  give numbers and ranges from 0 to %d, as in '-C 0-3,5'",
+				      arg, CPUS_MAX - 1);
+		nr += (uint32_t)found;
+		s += size;
+		if (!*s)
+			break;
+	}
+	o->cpus = xrealloc_array(o->cpus, nr, sizeof(*o->cpus));
+	o->config.cpus = o->cpus;
+	o->config.nr_cpus = 0;
+	for (int cpu = 0; cpu < CPUS_MAX; cpu++)
+		if (seen[cpu])
+			o->cpus[o->config.nr_cpus++] = cpu;
+	return 0;
+}
+
+/* A list by commas; a comma between slashes belongs to the event ("cpu/event=1,umask=2/"). */
+static int parse_events(struct options_parse *p, const char *arg)
+{
+	struct sampler_config *c = &p->o->config;
+	const char *s = arg;
+
+	for (;;) {
+		char name[256];
+		bool slash = false;
+		size_t n = 0;
+
+		while (s[n] && (slash || s[n] != ','))
+			slash ^= s[n++] == '/';
+		if (n >= sizeof(name))
+			return REFUSE(p, EXIT_USAGE,
+				      "-e: an event name of %zu characters\n"
+				      "  'proftop --list-events' shows the names",
+				      n);
+		if (c->nr_events == EVENTS_MAX)
+			return REFUSE(p, EXIT_USAGE,
+				      "-e %s: more than %d events\n"
+				      "  give fewer; in the program, 'e' changes them",
+				      arg, EVENTS_MAX);
+		memcpy(name, s, n);
+		name[n] = 0;
+		if (event_parse(&c->events[c->nr_events], name, p->e)) {
+			p->code = EXIT_USAGE;
+			return EINVAL;
+		}
+		c->nr_events++;
+		if (!s[n])
+			return 0;
+		s += n + 1;
+	}
+}
+
+static int parse_hz(struct options_parse *p, const char *arg)
+{
+	double max = p->limits->max_hz > 0 ? p->limits->max_hz : HZ_MAX, hz;
+
+	if (!number_double(arg, 1, max, &hz)) {
+		p->o->config.hz = hz;
+		p->o->hz_given = true;
+		return 0;
+	}
+	if (p->limits->max_hz > 0 && !number_double(arg, max, 1e15, &hz))
+		return REFUSE(
+			p, EXIT_USAGE,
+			"-F %s: more than the kernel allows now, 1 to %.0f Hz\n"
+			"  kernel.perf_event_max_sample_rate is %.0f\n"
+			"  use a lower -F, or 'sudo sysctl kernel.perf_event_max_sample_rate=N'",
+			arg, max, max);
+	return REFUSE(p, EXIT_USAGE,
+		      "-F %s: not a sampling frequency\n"
+		      "  give samples per second, 1 to %.0f; 997 is a good one",
+		      arg, max);
+}
+
+static int parse_period(struct options_parse *p, const char *arg)
+{
+	if (number_u64(arg, strlen(arg), 1, INT64_MAX, &p->o->config.period))
+		return REFUSE(p, EXIT_USAGE,
+			      "-c %s: not a period\n"
+			      "  give a whole number of events between samples, at least 1",
+			      arg);
+	return 0;
+}
+
+static int parse_seconds(struct options_parse *p, const char *option, const char *arg, double min,
+			 double max, uint64_t *ns)
+{
+	double seconds;
+
+	if (number_double(arg, min, max, &seconds))
+		return REFUSE(p, EXIT_USAGE,
+			      "%s %s: not a time\n"
+			      "  give seconds from %g to %g, as in '%s 2'",
+			      option, arg, min, max, option);
+	*ns = (uint64_t)(seconds * (double)NS_PER_S + 0.5);
+	return 0;
+}
+
+static int parse_delay(struct options_parse *p, const char *arg)
+{
+	return parse_seconds(p, "-d", arg, DELAY_MIN_S, DELAY_MAX_S, &p->o->config.tick_ns);
+}
+
+static int parse_window(struct options_parse *p, const char *arg)
+{
+	p->o->window_given = true;
+	return parse_seconds(p, "--window", arg, 1, WINDOW_MAX_S, &p->o->config.window_ns);
+}
+
+static int parse_ticks(struct options_parse *p, const char *arg)
+{
+	if (number_u64(arg, strlen(arg), 0, INT64_MAX, &p->o->nr_ticks))
+		return REFUSE(p, EXIT_USAGE,
+			      "-n %s: not a number of ticks\n"
+			      "  give a whole number; 0 goes on until ^C",
+			      arg);
+	p->o->batch = true;
+	return 0;
+}
+
+static int parse_rows(struct options_parse *p, const char *arg)
+{
+	uint64_t rows;
+
+	if (number_u64(arg, strlen(arg), 0, UINT32_MAX, &rows))
+		return REFUSE(p, EXIT_USAGE,
+			      "--rows=%s: not a number of rows\n"
+			      "  give a whole number; 0 prints all",
+			      arg);
+	p->o->rows = (uint32_t)rows;
+	p->o->batch = true;
+	return 0;
+}
+
+/* The index of @arg in @words, or -1. */
+static int find_word(const char *arg, const char *const *words, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		if (!strcmp(arg, words[i]))
+			return i;
+	return -1;
+}
+
+static int parse_format(struct options_parse *p, const char *arg)
+{
+	static const char *const words[] = { "text", "ndjson" };
+	int i = find_word(arg, words, ARRAY_SIZE(words));
+
+	if (i < 0)
+		return REFUSE(p, EXIT_USAGE,
+			      "--format=%s: no such format\n"
+			      "  there are text (for people) and ndjson (for programs)",
+			      arg);
+	p->o->format = (enum options_format)i;
+	p->o->batch = true;
+	return 0;
+}
+
+static int parse_color(struct options_parse *p, const char *arg)
+{
+	static const char *const words[] = { "auto", "always", "never" };
+	int i = find_word(arg, words, ARRAY_SIZE(words));
+
+	if (i < 0)
+		return REFUSE(p, EXIT_USAGE, "--color=%s: not one of auto, always, never", arg);
+	p->o->color = (enum app_color)i;
+	return 0;
+}
+
+static int parse_sort(struct options_parse *p, const char *arg)
+{
+	int sort = app_sort_parse(arg, p->e);
+
+	if (sort < 0) {
+		p->code = EXIT_USAGE;
+		return EINVAL;
+	}
+	p->o->sort = (enum app_sort)sort;
+	return 0;
+}
+
+/* Compile it once to see that it can be; who filters compiles it for himself. */
+static int parse_filter(struct options_parse *p, const char *arg)
+{
+	const char *expression = *arg == '!' ? arg + 1 : arg;
+	char why[128];
+	regex_t re;
+	int code = regcomp(&re, expression, REG_EXTENDED | REG_NOSUB);
+
+	if (code) {
+		regerror(code, &re, why, sizeof(why));
+		return REFUSE(
+			p, EXIT_USAGE,
+			"--filter=%s: not a regular expression: %s\n"
+			"  see regex(7); put a backslash before a character that is meant as it is",
+			arg, why);
+	}
+	regfree(&re);
+	p->o->filter = arg;
+	return 0;
+}
+
+static int parse_ring(struct options_parse *p, const char *arg)
+{
+	uint64_t size;
+
+	/* The pages of a ring are a power of two: perf_event_open(2), MMAP layout. */
+	if (number_size(arg, RING_MAX, &size) || size < 8192 || (size & (size - 1)))
+		return REFUSE(p, EXIT_USAGE,
+			      "--ring %s: not a size for a ring\n"
+			      "  give a power of two from 8K to 256M, as in '--ring 1M'",
+			      arg);
+	p->o->config.ring_size = size;
+	return 0;
+}
+
+static int parse_stack(struct options_parse *p, const char *arg)
+{
+	uint64_t size;
+
+	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size) || size % 8)
+		return REFUSE(p, EXIT_USAGE,
+			      "--stack-size %s: not a size for a stack dump\n"
+			      "  give a multiple of 8 up to %u, as in '--stack-size 32K'; 0 takes "
+			      "no stacks",
+			      arg, SAMPLER_STACK_SIZE_MAX);
+	p->o->config.stack_size = (uint32_t)size;
+	return 0;
+}
+
+static const struct {
+	int key;
+	int (*parse)(struct options_parse *p, const char *arg);
+} values[] = {
+	{ 'p', parse_pids },	    { 'u', parse_user },	{ 'C', parse_cpus },
+	{ 'e', parse_events },	    { 'F', parse_hz },		{ 'c', parse_period },
+	{ 'd', parse_delay },	    { 'n', parse_ticks },	{ KEY_FORMAT, parse_format },
+	{ KEY_ROWS, parse_rows },   { KEY_SORT, parse_sort },	{ KEY_FILTER, parse_filter },
+	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack }, { KEY_WINDOW, parse_window },
+	{ KEY_COLOR, parse_color },
+};
+
+int options_value(struct options_parse *p, int key, const char *arg)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		if (values[i].key == key)
+			return values[i].parse(p, arg);
+	return -1;
+}
