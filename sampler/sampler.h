@@ -32,6 +32,7 @@ struct sampler_config {
 	uint32_t nr_pids;
 	uid_t uid;
 	char *const *command;		/* NULL-terminated argv */
+	bool command_quiet;		/* its stdin, stdout, stderr are /dev/null; else stdout goes to stderr */
 	const int *cpus;		/* NULL: all online ones */
 	uint32_t nr_cpus;
 	struct event events[EVENTS_MAX];

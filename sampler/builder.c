@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The builder thread: ends ticks, applies what the UI asks for.
+ *
+ * It is an urcu-qsbr reader, offline while it waits. The first ticks come
+ * soon after the start, so that the screen has rows within a quarter of a
+ * second; then one a tick_ns, on a fixed grid.
+ */
+#define _LGPL_SOURCE
+#include "sampler/session.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+/* A control is answered by a short tick, this long after the last one at the earliest. */
+#define ANSWER_NS 20000000ULL
+
+/* When the first profiles come, after the start. */
+static const uint64_t early_ns[] = { 120000000, 250000000, 500000000 };
+
+static void set_rate(struct sampler *s, const struct control *c)
+{
+	struct err e;
+
+	if (c->event >= s->config.nr_events)
+		return;
+	if (counters_set_rate(s->counters, c->event, c->hz, &e)) {
+		tick_message(s, "%s", e.text);
+		return;
+	}
+	s->hz[c->event] = c->hz;
+	tick_message(s, "%s: %.0f Hz", s->config.events[c->event].name, c->hz);
+}
+
+static void set_enabled(struct sampler *s, bool on)
+{
+	int code = counters_enable(s->counters, on);
+
+	if (code) {
+		tick_message(s, "cannot %s sampling: %s", on ? "start" : "stop", strerror(-code));
+		return;
+	}
+	s->enabled = on;
+	tick_message(s, on ? "sampling" : "sampling stopped: it costs nothing now; S starts it again");
+}
+
+/* A new set of events: slots change their meaning, so the tick ends and the counts start anew. */
+static void set_events(struct sampler *s, const struct control *c)
+{
+	struct err e;
+	uint32_t nr = MIN(c->nr_events, (uint32_t)EVENTS_MAX);
+
+	if (nr == 0)
+		return;
+	tick_end(s, time_now_ns());
+	if (counters_set_events(s->counters, c->events, nr, s->config.hz, &e)) {
+		tick_message(s, "%s", e.text);
+		return;
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		double hz = s->config.hz;
+
+		for (uint32_t k = 0; k < s->config.nr_events; k++)
+			if (!strcmp(s->config.events[k].name, c->events[i].name))
+				hz = s->hz[k];
+		s->event_error[i][0] = '\0';
+		s->hz[i] = hz;
+	}
+	memcpy(s->config.events, c->events, nr * sizeof(c->events[0]));
+	s->config.nr_events = nr;
+	tick_discard(s);
+	tick_message(s, "events: %s%s", c->events[0].name, nr > 1 ? " and more" : "");
+}
+
+/* Try every event of the catalogue once; the picker shows the answers. */
+static void probe_events(struct sampler *s)
+{
+	const struct event_info *info = event_catalogue();
+	pid_t pid = s->target.kind == TARGET_SYSTEM ? -1 : 0;
+	int cpu = counters_cpu(s->counters, 0)->cpu;
+	struct event ev;
+
+	for (uint32_t i = 0; i < s->nr_event_states; i++) {
+		int code = event_parse(&ev, info[i].name, NULL);
+
+		if (!code) {
+			ev.kernel &= s->config.events[0].kernel;
+			code = event_probe(&ev, pid, pid < 0 ? cpu : -1);
+		}
+		atomic_store_explicit(&s->event_states[i], code, memory_order_relaxed);
+	}
+}
+
+static void apply(struct sampler *s, const struct control *c)
+{
+	switch (c->kind) {
+	case CONTROL_RATE:
+		set_rate(s, c);
+		break;
+	case CONTROL_ENABLE:
+		set_enabled(s, c->on);
+		break;
+	case CONTROL_EVENTS:
+		set_events(s, c);
+		break;
+	case CONTROL_WINDOW:
+		s->window = c->window;
+		break;
+	case CONTROL_TICK:
+		s->tick_ns = c->tick_ns;
+		break;
+	case CONTROL_RESET:
+		tick_discard(s);
+		break;
+	case CONTROL_PROBE:
+		probe_events(s);
+		break;
+	}
+}
+
+/* Apply all requests that wait. True if the screen should hear of it now. */
+static bool apply_controls(struct sampler *s)
+{
+	struct control items[CONTROLS_MAX];
+	uint64_t sink;
+	uint32_t nr;
+
+	if (read(s->control_fd, &sink, sizeof(sink)) < 0 && errno != EAGAIN)
+		return false;
+	pthread_mutex_lock(&s->controls.lock);
+	nr = s->controls.nr;
+	memcpy(items, s->controls.items, nr * sizeof(items[0]));
+	s->controls.nr = 0;
+	pthread_mutex_unlock(&s->controls.lock);
+	for (uint32_t i = 0; i < nr; i++)
+		apply(s, &items[i]);
+	return nr > 0;
+}
+
+/* When the tick after @now ends. */
+static uint64_t next_tick(const struct sampler *s, uint64_t now)
+{
+	uint64_t age = now - s->start_ns;
+
+	if (!s->config.exact_ticks)
+		for (size_t i = 0; i < ARRAY_SIZE(early_ns); i++)
+			if (age < early_ns[i] && early_ns[i] < s->tick_ns)
+				return s->start_ns + early_ns[i];
+	return s->start_ns + (age / s->tick_ns + 1) * s->tick_ns;
+}
+
+static void *builder_main(void *arg)
+{
+	struct sampler *s = arg;
+	struct pollfd fd = { .fd = s->control_fd, .events = POLLIN };
+	uint64_t now = time_now_ns(), due = next_tick(s, now);
+
+	prctl(PR_SET_NAME, "builder");
+	rcu_register_thread();
+	while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
+		int wait_ms = due > now ? (int)((due - now + 999999) / 1000000) : 0;
+
+		rcu_thread_offline();
+		poll(&fd, 1, MIN(wait_ms, 1000));
+		rcu_thread_online();
+		now = time_now_ns();
+		if (apply_controls(s))
+			due = MIN(due, s->last_tick_ns + ANSWER_NS);
+		if (now >= due) {
+			target_update(s, now);
+			tick_end(s, now);
+			now = time_now_ns();
+			due = next_tick(s, now);
+		}
+	}
+	rcu_unregister_thread();
+	return NULL;
+}
+
+int builder_start(struct sampler *s, struct err *e)
+{
+	sigset_t all, old;
+	int code;
+
+	s->start_ns = time_now_ns();
+	s->last_tick_ns = s->reset_ns = s->rate.since_ns = s->busy_ns = s->start_ns;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	code = pthread_create(&s->builder, NULL, builder_main, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (code)
+		return err_set(e, -code, "cannot start the builder thread: %s", strerror(code));
+	s->builder_runs = true;
+	return 0;
+}
+
+void builder_stop(struct sampler *s)
+{
+	const uint64_t one = 1;
+
+	if (!s->builder_runs)
+		return;
+	atomic_store_explicit(&s->stop, true, memory_order_release);
+	if (write(s->control_fd, &one, sizeof(one)) == sizeof(one))
+		pthread_join(s->builder, NULL);
+	s->builder_runs = false;
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The face of sampling: makes a session, starts it, passes controls on.
+ *
+ * Runs on: the UI thread. Everything that may wait is the builder's.
+ */
+#include "sampler/sampler.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "sampler/session.h"
+#include "unwind/unwind.h"
+
+#define MAX_PLACES  (1u << 22)
+#define MAX_TASKS   (1u << 20)
+#define MAX_STACKS  (1u << 20)
+#define STACKS_MEMORY ((size_t)256 << 20)
+#define CELLS_START (1u << 14)
+#define CELLS_MAX   (1u << 20)
+#define LONG_CELLS_MAX (1u << 19)
+#define HALF_LIFE_NS 10000000000ULL
+
+/* What the title says about the target. */
+static void describe_target(struct sampler *s)
+{
+	const struct sampler_config *c = &s->config;
+	char text[sizeof(s->target_text)] = "system";
+
+	switch (c->target) {
+	case TARGET_SYSTEM:
+		break;
+	case TARGET_PIDS:
+		snprintf(text, sizeof(text), c->nr_pids > 1 ? "pid %d and %u more" : "pid %d",
+			 (int)c->pids[0], c->nr_pids - 1);
+		break;
+	case TARGET_USER:
+		snprintf(text, sizeof(text), "user %u", (unsigned int)c->uid);
+		break;
+	case TARGET_COMMAND:
+		snprintf(text, sizeof(text), "command %s", c->command[0]);
+		break;
+	}
+	text_sanitise(s->target_text, sizeof(s->target_text), text, strlen(text));
+}
+
+static int make_tables(struct sampler *s, struct err *e)
+{
+	int code = dsos_new(&s->dsos);
+
+	if (!code)
+		code = maps_new(&s->maps, s->dsos, MAX_TASKS);
+	if (!code)
+		code = places_new(&s->places, MAX_PLACES);
+	if (!code)
+		code = stacks_new(&s->stacks, MAX_STACKS, STACKS_MEMORY);
+	if (!code)
+		code = cells_new(&s->cells, CELLS_START, CELLS_MAX);
+	if (!code)
+		code = history_new(&s->history, s->config.window_ns, HALF_LIFE_NS, LONG_CELLS_MAX);
+	if (code)
+		return err_set(e, code, "no memory for the tables: %s", strerror(-code));
+	code = procstat_new(&s->procstat, "", e);
+	if (code)
+		return code;
+	return symbols_new(&s->symbols, s->places, s->dsos, s->maps, e);
+}
+
+/* cycles where there is a PMU, else the timer, and say so. */
+static void choose_event(struct sampler *s)
+{
+	struct sampler_config *c = &s->config;
+	int code;
+
+	event_parse(&c->events[0], "cycles", NULL);
+	c->nr_events = 1;
+	code = event_probe(&c->events[0], 0, -1);
+	if (code == -EACCES || code == -EPERM) {
+		struct event user = c->events[0];
+
+		user.kernel = user.hv = false;
+		code = event_probe(&user, 0, -1);
+	}
+	if (code != -ENOENT && code != -ENODEV && code != -EOPNOTSUPP && code != -ENXIO)
+		return;
+	event_parse(&c->events[0], "cpu-clock", NULL);
+	snprintf(s->banner, sizeof(s->banner), "cycles cannot be counted here (%s): cpu-clock instead",
+		 event_errno(code));
+}
+
+static int open_counters(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)
+{
+	const struct sampler_config *c = &s->config;
+	const struct counters_config config = {
+		.cpus = cpus,
+		.nr_cpus = nr_cpus,
+		.tids = s->target.tids,
+		.nr_tids = s->target.nr_tids,
+		.enable_on_exec = c->target == TARGET_COMMAND,
+		.events = c->events,
+		.nr_events = c->nr_events,
+		.hz = c->hz,
+		.period = c->period,
+		.stack_size = c->stack_size,
+		.regs_mask = c->stack_size ? unwind_regs_mask() : 0,
+		.ring_size = c->ring_size,
+		.exclude_idle = true,
+	};
+
+	return counters_open(&s->counters, &config, &counters_kernel, e);
+}
+
+static bool any_kernel(const struct sampler_config *c)
+{
+	for (uint32_t i = 0; i < c->nr_events; i++)
+		if (c->events[i].kernel && !c->events[i].user)
+			return false;	/* kernel only was asked for: there is no less */
+	return c->events[0].kernel;
+}
+
+static void user_only(struct sampler_config *c)
+{
+	for (uint32_t i = 0; i < c->nr_events; i++)
+		c->events[i].kernel = c->events[i].hv = false;
+}
+
+static bool refused(int code)
+{
+	return code == -EACCES || code == -EPERM;
+}
+
+/* Add a sentence to the one line that says what is degraded. */
+static void add_banner(struct sampler *s, const char *text)
+{
+	size_t used = strlen(s->banner);
+
+	snprintf(s->banner + used, sizeof(s->banner) - used, "%s%s", used ? "; " : "", text);
+}
+
+/*
+ * Open what was asked for; without the right to it, what is permitted, with a
+ * banner: first without the kernel, then one's own processes instead of all.
+ * If nothing is, the sentence is that of the first refusal.
+ */
+static int open_permitted(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)
+{
+	struct sampler_config *c = &s->config;
+	struct err later;
+	int code = open_counters(s, cpus, nr_cpus, e), second;
+
+	if (!refused(code))
+		return code;
+	if (c->target != TARGET_SYSTEM && any_kernel(c)) {
+		user_only(c);
+		second = open_counters(s, cpus, nr_cpus, &later);
+		if (!second)
+			add_banner(s, "not permitted to see the kernel: user code only");
+		return second ? code : 0;
+	}
+	if (c->target != TARGET_SYSTEM)
+		return code;
+	c->target = TARGET_USER;
+	c->uid = getuid();
+	second = target_open(&s->target, c, &later);
+	if (!second)
+		second = open_counters(s, cpus, nr_cpus, &later);
+	if (refused(second) && any_kernel(c)) {
+		user_only(c);
+		second = open_counters(s, cpus, nr_cpus, &later);
+	}
+	if (second)
+		return code;
+	add_banner(s, c->events[0].kernel ?
+		   "not permitted to see other users' processes: your own only" :
+		   "not permitted to see other users' processes or the kernel: your own user code only");
+	return 0;
+}
+
+/* The CPUs to sample: those asked for that are online, or all online ones. */
+static int choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
+{
+	int nr = counters_online_cpus(cpus, e), kept = 0;
+
+	if (nr < 0 || !c->cpus)
+		return nr;
+	for (uint32_t i = 0; i < c->nr_cpus; i++) {
+		bool online = false;
+
+		for (int k = 0; k < nr && !online; k++)
+			online = (*cpus)[k] == c->cpus[i];
+		if (!online)
+			return err_set(e, -ENODEV, "CPU %d is not online\n"
+				       "  /sys/devices/system/cpu/online lists those that are\n"
+				       "  leave it out of -C", c->cpus[i]);
+	}
+	free(*cpus);
+	*cpus = xcalloc(c->nr_cpus, sizeof(**cpus));
+	for (uint32_t i = 0; i < c->nr_cpus; i++) {
+		bool twice = false;
+
+		for (int k = 0; k < kept && !twice; k++)
+			twice = (*cpus)[k] == c->cpus[i];
+		if (!twice)
+			(*cpus)[kept++] = c->cpus[i];
+	}
+	return kept;
+}
+
+static int make_fds(struct sampler *s, struct err *e)
+{
+	s->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->profile_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->control_fd < 0 || s->profile_fd < 0)
+		return err_set(e, -errno, "eventfd: %s", strerror(errno));
+	return 0;
+}
+
+static void make_event_states(struct sampler *s)
+{
+	const struct event_info *info = event_catalogue();
+
+	while (info[s->nr_event_states].name)
+		s->nr_event_states++;
+	s->event_states = xcalloc(s->nr_event_states, sizeof(*s->event_states));
+	for (uint32_t i = 0; i < s->nr_event_states; i++)
+		atomic_init(&s->event_states[i], 1);
+}
+
+/* What the sampler threads see. */
+static void share(struct sampler *s)
+{
+	s->shared = aligned_alloc(CACHELINE, sizeof(*s->shared));
+	if (!s->shared)
+		abort();
+	memset(s->shared, 0, sizeof(*s->shared));
+	s->shared->counters = s->counters;
+	s->shared->sideband = s->sideband;
+	s->shared->dsos = s->dsos;
+	s->shared->maps = s->maps;
+	s->shared->places = s->places;
+	s->shared->stacks = s->stacks;
+	s->shared->cells = s->cells;
+	s->shared->symbols = s->symbols;
+	s->shared->own_pid = s->config.include_self ? -1 : getpid();
+}
+
+static void init_config(struct sampler *s, const struct sampler_config *config)
+{
+	s->config = *config;
+	s->window = PROFILE_WINDOW;
+	s->tick_ns = config->tick_ns;
+	s->enabled = true;
+	pthread_mutex_init(&s->controls.lock, NULL);
+	s->control_fd = s->profile_fd = -1;
+	s->target.release_fd = s->target.failed_fd = -1;
+	if (s->config.nr_events == 0)
+		choose_event(s);
+	for (uint32_t i = 0; i < EVENTS_MAX; i++)
+		s->hz[i] = config->hz;
+}
+
+int sampler_new(struct sampler **out, const struct sampler_config *config, struct err *e)
+{
+	struct sampler *s = xcalloc(1, sizeof(*s));
+	int *cpus = NULL, nr_cpus, code;
+
+	init_config(s, config);
+	code = make_fds(s, e);
+	if (!code)
+		code = target_open(&s->target, &s->config, e);
+	if (!code)
+		code = nr_cpus = choose_cpus(&s->config, &cpus, e);
+	if (code >= 0)
+		code = open_permitted(s, cpus, (uint32_t)nr_cpus, e);
+	if (!code)
+		code = make_tables(s, e);
+	if (!code)
+		code = sideband_new(&s->sideband, s->counters, s->maps);
+	free(cpus);
+	if (code) {
+		sampler_free(s);
+		return code;
+	}
+	describe_target(s);
+	make_event_states(s);
+	share(s);
+	*out = s;
+	return 0;
+}
+
+int sampler_start(struct sampler *s, struct err *e)
+{
+	uint32_t nr = counters_nr_cpus(s->counters);
+	int code = symbols_start(s->symbols, e);
+
+	if (code)
+		return code;
+	/* Every profile has kernel code: let its names be read at once. */
+	if (dso_want(dsos_at(s->dsos, DSO_ID_KERNEL)))
+		symbols_wake(s->symbols);
+	s->cpus = xcalloc(nr, sizeof(*s->cpus));
+	s->threads = xcalloc(nr, sizeof(*s->threads));
+	for (uint32_t i = 0; i < nr && !code; i++) {
+		code = thread_start(&s->threads[i], s->shared, i, e);
+		s->nr_threads += !code;
+	}
+	if (!code && s->config.target != TARGET_COMMAND)
+		code = counters_enable(s->counters, true);
+	if (code)
+		return code;
+	code = target_release(&s->target, s->config.command, e);
+	return code ? code : builder_start(s, e);
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	builder_stop(s);
+	for (uint32_t i = 0; i < s->nr_threads; i++)
+		thread_stop(s->threads[i]);
+	if (s->symbols)
+		symbols_stop(s->symbols);
+	target_close(&s->target);
+	sideband_free(s->sideband);
+	counters_close(s->counters);
+	profile_free(atomic_exchange_explicit(&s->mailbox, NULL, memory_order_acquire));
+	symbols_free(s->symbols);
+	history_free(s->history);
+	cells_free(s->cells);
+	stacks_free(s->stacks);
+	maps_free(s->maps);
+	places_free(s->places);
+	dsos_free(s->dsos);
+	procstat_free(s->procstat);
+	if (s->control_fd >= 0)
+		close(s->control_fd);
+	if (s->profile_fd >= 0)
+		close(s->profile_fd);
+	pthread_mutex_destroy(&s->controls.lock);
+	free(s->event_states);
+	free(s->threads);
+	free(s->cpus);
+	free(s->shared);
+	free(s);
+}
+
+int sampler_fd(const struct sampler *s)
+{
+	return s->profile_fd;
+}
+
+struct profile *sampler_take(struct sampler *s)
+{
+	uint64_t sink;
+
+	if (read(s->profile_fd, &sink, sizeof(sink)) != sizeof(sink))
+		return NULL;
+	/* Acquire: pairs with the builder's exchange, the profile is complete. */
+	return atomic_exchange_explicit(&s->mailbox, NULL, memory_order_acquire);
+}
+
+/* Queue a request; the newest of a kind that would be repeated replaces the older. */
+static void send_control(struct sampler *s, const struct control *c)
+{
+	struct control_queue *q = &s->controls;
+	const uint64_t one = 1;
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&q->lock);
+	while (i < q->nr && (q->items[i].kind != c->kind || q->items[i].event != c->event))
+		i++;
+	if (i < CONTROLS_MAX) {
+		q->items[i] = *c;
+		q->nr = MAX(q->nr, i + 1);
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (write(s->control_fd, &one, sizeof(one)) != sizeof(one))
+		return;			/* already readable */
+}
+
+void sampler_set_rate(struct sampler *s, uint32_t event, double hz)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_RATE, .event = event, .hz = hz });
+}
+
+void sampler_set_enabled(struct sampler *s, bool on)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_ENABLE, .on = on });
+}
+
+void sampler_set_events(struct sampler *s, const struct event *events, uint32_t nr)
+{
+	struct control c = { .kind = CONTROL_EVENTS, .nr_events = MIN(nr, (uint32_t)EVENTS_MAX) };
+
+	memcpy(c.events, events, c.nr_events * sizeof(events[0]));
+	send_control(s, &c);
+}
+
+void sampler_set_window(struct sampler *s, enum profile_window window)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_WINDOW, .window = window });
+}
+
+void sampler_set_tick(struct sampler *s, uint64_t tick_ns)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_TICK, .tick_ns = tick_ns });
+}
+
+void sampler_reset(struct sampler *s)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_RESET });
+}
+
+uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out, uint32_t max)
+{
+	const struct event_info *info = event_catalogue();
+
+	if (s->nr_event_states &&
+	    atomic_load_explicit(&s->event_states[0], memory_order_relaxed) == 1)
+		send_control(s, &(struct control){ .kind = CONTROL_PROBE });
+	for (uint32_t i = 0; i < MIN(max, s->nr_event_states); i++)
+		out[i] = (struct sampler_event_state){
+			.info = &info[i],
+			.code = atomic_load_explicit(&s->event_states[i], memory_order_relaxed),
+		};
+	return s->nr_event_states;
+}
+
+double sampler_max_hz(const struct sampler *s)
+{
+	return (double)atomic_load_explicit(&s->max_hz, memory_order_relaxed);
+}
+
+int sampler_command_status(const struct sampler *s)
+{
+	return atomic_load_explicit(&s->target.status, memory_order_relaxed);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What one sampling session is made of: shared by the face (sampler.c), the
+ * builder thread (builder.c, tick.c) and the target (target.c) of this room.
+ */
+#ifndef SAMPLER_SESSION_H
+#define SAMPLER_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "sampler/counters.h"
+#include "sampler/history.h"
+#include "sampler/procstat.h"
+#include "sampler/sampler.h"
+#include "sampler/sideband.h"
+#include "sampler/thread.h"
+
+/* One request of the UI. */
+struct control {
+	enum control_kind {
+		CONTROL_RATE, CONTROL_ENABLE, CONTROL_EVENTS, CONTROL_WINDOW, CONTROL_TICK, CONTROL_RESET,
+		CONTROL_PROBE,
+	} kind;
+	uint32_t event;			/* RATE */
+	double hz;			/* RATE */
+	bool on;			/* ENABLE */
+	enum profile_window window;
+	uint64_t tick_ns;
+	struct event events[EVENTS_MAX];
+	uint32_t nr_events;
+};
+
+#define CONTROLS_MAX 32
+
+/* Requests on their way to the builder. The lock is held for a copy only. */
+struct control_queue {
+	pthread_mutex_t lock;
+	struct control items[CONTROLS_MAX];
+	uint32_t nr;
+};
+
+/* Who is sampled. */
+struct target {
+	enum sampler_target kind;
+	pid_t *tids;			/* of the tasks opened; NULL: every task */
+	uint32_t nr_tids;
+	pid_t *pids;			/* whose end is the target's end */
+	uint32_t nr_pids;
+	pid_t command;			/* child pid, 0: none */
+	int release_fd;			/* write one byte: the child execs; -1: none */
+	int failed_fd;			/* the errno of a failed exec comes here; -1: none */
+	atomic_int status;		/* of waitpid(2), -1 while it runs */
+	uint64_t looked_ns;		/* TARGET_USER: when we last looked for new tasks */
+	bool gone;
+};
+
+/* Per CPU, between two ticks: builder only. */
+struct tick_cpu {
+	uint64_t lost_total, throttled_total;
+	uint64_t lost_seen[EVENTS_MAX];		/* counters' value at the last tick */
+	uint64_t running_seen[EVENTS_MAX];
+};
+
+/* The got rate in the making. */
+struct tick_rate {
+	uint64_t since_ns;
+	uint64_t got[EVENTS_MAX];		/* samples the kernel took, lost ones included */
+	double seconds[EVENTS_MAX];		/* of busy CPU time that they were taken in */
+};
+
+struct sampler {
+	struct sampler_config config;	/* events, hz as they are now */
+	struct target target;
+	char target_text[160];
+	char banner[256];
+
+	struct counters *counters;
+	struct dsos *dsos;
+	struct maps *maps;
+	struct places *places;
+	struct stacks *stacks;
+	struct cells *cells;
+	struct symbols *symbols;
+	struct sideband *sideband;
+	struct thread_shared *shared;
+	struct thread **threads;
+	uint32_t nr_threads;
+
+	/* The builder's own. */
+	struct history *history;
+	struct procstat *procstat;
+	struct tick_cpu *cpus;
+	enum profile_window window;
+	struct tick_rate rate;
+	double hz[EVENTS_MAX], got_hz[EVENTS_MAX];
+	char event_error[EVENTS_MAX][160];
+	bool enabled;
+	char message[256];
+	uint32_t message_seq;
+	uint64_t seq, start_ns, reset_ns, last_tick_ns, busy_ns, tick_ns;
+	struct profile_account account_total;
+
+	/* Between the UI and the builder. */
+	struct control_queue controls;
+	int control_fd;			/* eventfd: controls wait, or stop */
+	int profile_fd;			/* eventfd: a profile waits */
+	atomic_bool stop;
+	_Atomic(struct profile *) mailbox;	/* exchanged whole: release by builder, acquire by UI */
+	atomic_ullong max_hz;
+	atomic_int *event_states;	/* one per catalogue entry: as sampler_event_state.code */
+	uint32_t nr_event_states;
+	pthread_t builder;
+	bool builder_runs;
+};
+
+/* target.c */
+
+/* Find or start who is sampled. 0, -ESRCH, other -errno with a sentence. */
+int target_open(struct target *t, const struct sampler_config *config, struct err *e);
+/* Let the command exec; tells if that failed. */
+int target_release(struct target *t, char *const *command, struct err *e);
+/* Once a tick: new tasks of the user, ends of processes, status of the command. */
+void target_update(struct sampler *s, uint64_t now_ns);
+void target_close(struct target *t);
+
+/* builder.c */
+int builder_start(struct sampler *s, struct err *e);
+void builder_stop(struct sampler *s);
+
+/* tick.c */
+
+/* End a tick: take what was counted, make the profile, hand it over. Builder only. */
+void tick_end(struct sampler *s, uint64_t now_ns);
+/* Forget everything counted so far. */
+void tick_discard(struct sampler *s);
+/* One line for the screen: the answer to a control. */
+void tick_message(struct sampler *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The side-band: from the dummy events' rings into the maps.
+ *
+ * Runs on: whichever sampler thread (or the builder) comes first; the mutex
+ * makes it one at a time. The maps are told in ring order, CPU after CPU;
+ * records carry their time, and the maps sort by it.
+ */
+#include "sampler/sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* How long replaced mappings and dead processes are kept for late samples. */
+#define SIDEBAND_KEEP_NS 3000000000ULL
+
+struct sideband {
+	struct counters *counters;
+	struct maps *maps;
+	pthread_mutex_t lock;
+	/*
+	 * Drains begun and, of the last one finished, its number. A caller that
+	 * finds a finished drain that began after its call has nothing to do.
+	 */
+	atomic_ulong nr_begun;
+	atomic_ulong last_done;
+	atomic_ulong nr_records, nr_bad, nr_lost;
+};
+
+int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps)
+{
+	struct sideband *sb = calloc(1, sizeof(*sb));
+
+	if (!sb)
+		return -ENOMEM;
+	sb->counters = counters;
+	sb->maps = maps;
+	pthread_mutex_init(&sb->lock, NULL);
+	*out = sb;
+	return 0;
+}
+
+void sideband_free(struct sideband *sb)
+{
+	if (!sb)
+		return;
+	pthread_mutex_destroy(&sb->lock);
+	free(sb);
+}
+
+static void count(atomic_ulong *counter, uint64_t nr)
+{
+	atomic_fetch_add_explicit(counter, nr, memory_order_relaxed);
+}
+
+static void on_mmap(struct maps *maps, const struct record *r)
+{
+	const struct maps_mmap ev = {
+		.pid = (pid_t)r->mmap.pid,
+		.tid = (pid_t)r->mmap.tid,
+		.start = r->mmap.start,
+		.size = r->mmap.size,
+		.pgoff = r->mmap.pgoff,
+		.time_ns = r->time_ns,
+		.prot = r->mmap.prot,
+		.identity = r->mmap.identity,
+		.filename = r->mmap.filename,
+		.filename_size = r->mmap.filename_size,
+	};
+
+	maps_on_mmap(maps, &ev);
+}
+
+/* Tell the maps what one record says. */
+static void on_record(struct sideband *sb, const struct record *r)
+{
+	struct maps *maps = sb->maps;
+
+	switch (r->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		on_mmap(maps, r);
+		break;
+	case PERF_RECORD_COMM:
+		maps_on_comm(maps, (pid_t)r->comm.pid, (pid_t)r->comm.tid, r->comm.comm,
+			     r->comm.comm_size, r->comm.exec, r->time_ns);
+		break;
+	case PERF_RECORD_FORK:
+		maps_on_fork(maps, (pid_t)r->task.pid, (pid_t)r->task.ppid, (pid_t)r->task.tid,
+			     (pid_t)r->task.ptid, r->task.time_ns);
+		break;
+	case PERF_RECORD_EXIT:
+		maps_on_exit(maps, (pid_t)r->task.pid, (pid_t)r->task.tid, r->task.time_ns);
+		break;
+	case PERF_RECORD_LOST:
+		count(&sb->nr_lost, r->lost);
+		maps_on_lost(maps);
+		break;
+	default:
+		break;
+	}
+}
+
+/* One CPU's ring. True if there was anything. */
+static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
+{
+	const struct record_layout *layout = counters_side_layout(sb->counters);
+	const struct perf_event_header *h;
+	struct record r;
+	uint64_t nr = 0;
+
+	if (!ring_begin(&cpu->side))
+		return false;
+	while ((h = ring_next(&cpu->side))) {
+		int code = record_decode(&r, layout, h, h->size);
+
+		if (!code)
+			on_record(sb, &r);
+		else if (code != -ENOTSUP)
+			count(&sb->nr_bad, 1);
+		nr++;
+	}
+	ring_end(&cpu->side);
+	count(&sb->nr_records, nr);
+	return nr > 0;
+}
+
+void sideband_drain(struct sideband *sb)
+{
+	unsigned long before = atomic_load_explicit(&sb->nr_begun, memory_order_acquire);
+	unsigned long mine;
+	bool any = false;
+
+	pthread_mutex_lock(&sb->lock);
+	/* A drain that began after we were called has taken all that we need. */
+	if (atomic_load_explicit(&sb->last_done, memory_order_acquire) > before)
+		goto out;
+	mine = atomic_fetch_add_explicit(&sb->nr_begun, 1, memory_order_acq_rel) + 1;
+	for (uint32_t i = 0; i < counters_nr_cpus(sb->counters); i++)
+		any |= drain_cpu(sb, counters_cpu(sb->counters, i));
+	if (any)
+		maps_publish(sb->maps, time_now_ns(), SIDEBAND_KEEP_NS);
+	atomic_store_explicit(&sb->last_done, mine, memory_order_release);
+out:
+	pthread_mutex_unlock(&sb->lock);
+}
+
+void sideband_stats(const struct sideband *sb, struct sideband_stats *out)
+{
+	out->nr_records = atomic_load_explicit(&sb->nr_records, memory_order_relaxed);
+	out->nr_bad = atomic_load_explicit(&sb->nr_bad, memory_order_relaxed);
+	out->nr_lost = atomic_load_explicit(&sb->nr_lost, memory_order_relaxed);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The hot loop: one thread per CPU takes that CPU's samples from the ring to
+ * the tables. No lock, no malloc, no file, no string per sample.
+ *
+ * Threads: start and stop by the owner (the face); stats by the builder.
+ */
+#ifndef SAMPLER_THREAD_H
+#define SAMPLER_THREAD_H
+
+#include <stdatomic.h>
+
+#include "sampler/counters.h"
+#include "sampler/profile.h"
+#include "sampler/sideband.h"
+#include "sampler/table.h"
+#include "symbols/places.h"
+#include "symbols/symbols.h"
+#include "unwind/unwind.h"
+
+/* What all sampler threads share. Everything is borrowed. */
+struct thread_shared {
+	struct counters *counters;
+	struct sideband *sideband;
+	struct dsos *dsos;
+	struct maps *maps;
+	struct places *places;
+	struct stacks *stacks;
+	struct cells *cells;
+	struct symbols *symbols;
+	pid_t own_pid;			/* whose samples are not counted; -1: none */
+	/*
+	 * Which of the two sets of stats a batch counts into (lowest bit). The
+	 * builder flips it (release), waits for a grace period, and then owns the
+	 * other set: a tick's account is exact.
+	 */
+	_Alignas(CACHELINE) atomic_uint epoch;
+};
+
+/* What became of the samples of one tick on one CPU. Written by its thread only. */
+struct thread_stats {
+	uint64_t taken;			/* samples decoded for us; the sum of the parts below */
+	uint64_t complete, guessed, truncated, pending, own;
+	uint64_t broken[UNWIND_NR_STOPS];
+	uint64_t dropped[DROP_NR];
+	uint64_t by_event[EVENTS_MAX];
+	uint64_t lost_records;		/* as LOST records tell it */
+	uint64_t throttled, throttled_ns;
+};
+
+struct thread;
+
+int thread_start(struct thread **out, struct thread_shared *shared, uint32_t cpu_index,
+		 struct err *e);
+/* Stop, join, free. */
+void thread_stop(struct thread *t);
+
+/* After the epoch was flipped and a grace period has passed: take the set of @epoch, zeroed. */
+void thread_take_stats(struct thread *t, unsigned int epoch, struct thread_stats *out);
+/* When the CPU's event was throttled and is not yet running again: since when; else 0. */
+uint64_t thread_throttled_since(const struct thread *t);
+/* The fullest the data ring was when read, 0..1, since the last call. */
+double thread_take_ring_high(struct thread *t);
+
+#endif

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The end of a tick: what the threads counted becomes a profile.
+ *
+ * Runs on: the builder, online for urcu-qsbr. The order matters: flip the set
+ * of stats, swap the cells (that waits for a grace period: every batch begun
+ * before the flip is over), then read both. So the account of a tick is exact,
+ * and its rows are off by a batch at most.
+ */
+#include "sampler/session.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sampler/assemble.h"
+
+#define NSEC 1000000000ULL
+/* A CPU counts for the got rate when it was busy for at least this share. */
+#define TICK_BUSY_MIN 0.05
+/* Shorter stretches say nothing about rates: /proc/stat counts in 10 ms. */
+#define TICK_RATE_MIN_NS 200000000ULL
+
+void tick_message(struct sampler *s, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	text[strcspn(text, "\n")] = '\0';
+	text_sanitise(s->message, sizeof(s->message), text, strlen(text));
+	s->message_seq++;
+}
+
+/* The sums of one tick over all CPUs, on the way into the profile. */
+struct tick_sums {
+	struct thread_stats all;
+	uint64_t lost;
+	bool lost_known;			/* FORMAT_LOST works */
+};
+
+static void add_stats(struct thread_stats *sum, const struct thread_stats *add)
+{
+	sum->taken += add->taken;
+	sum->complete += add->complete;
+	sum->guessed += add->guessed;
+	sum->truncated += add->truncated;
+	sum->pending += add->pending;
+	sum->own += add->own;
+	for (int i = 0; i < UNWIND_NR_STOPS; i++)
+		sum->broken[i] += add->broken[i];
+	for (int i = 0; i < DROP_NR; i++)
+		sum->dropped[i] += add->dropped[i];
+	for (int i = 0; i < EVENTS_MAX; i++)
+		sum->by_event[i] += add->by_event[i];
+}
+
+/* Busy seconds of @cpu that @event ran in, since the last tick. */
+static double busy_seconds(const struct sampler *s, const struct profile_cpu *cpu,
+			   struct tick_cpu *tc, uint32_t event, const struct counters_value *v,
+			   double seconds)
+{
+	uint64_t ran = v->running_ns - tc->running_seen[event];
+
+	tc->running_seen[event] = v->running_ns;
+	/* Events of tasks run while the task runs; those of a CPU always do. */
+	if (s->target.kind != TARGET_SYSTEM)
+		return (double)ran / 1e9;
+	if (!cpu->online || cpu->busy < TICK_BUSY_MIN)
+		return 0;
+	return cpu->busy * MIN((double)ran / 1e9, seconds);
+}
+
+/* What the kernel says about one CPU's events: lost samples, running time. */
+static void read_counters(struct sampler *s, uint32_t index, const struct thread_stats *stats,
+			  struct profile_cpu *cpu, struct tick_sums *sums, double seconds)
+{
+	struct tick_cpu *tc = &s->cpus[index];
+	struct counters_value v;
+	double busy;
+
+	if (!sums->lost_known)
+		cpu->lost = stats->lost_records;
+	for (uint32_t i = 0; i < s->config.nr_events; i++) {
+		uint64_t lost = 0;
+
+		if (counters_read(s->counters, index, i, &v))
+			continue;
+		if (sums->lost_known && v.lost >= tc->lost_seen[i]) {
+			lost = v.lost - tc->lost_seen[i];
+			tc->lost_seen[i] = v.lost;
+			cpu->lost += lost;
+		}
+		busy = busy_seconds(s, cpu, tc, i, &v, seconds);
+		if (busy <= 0)
+			continue;
+		s->rate.seconds[i] += busy;
+		s->rate.got[i] += stats->by_event[i] + lost;
+	}
+	tc->lost_total += cpu->lost;
+	sums->lost += cpu->lost;
+}
+
+/* Throttled time of the tick, the part still going on included. */
+static void fill_throttle(struct thread *t, const struct thread_stats *stats, struct tick_cpu *tc,
+			  struct profile_cpu *cpu, uint64_t now_ns, uint64_t interval_ns)
+{
+	uint64_t since = thread_throttled_since(t);
+
+	cpu->throttled = stats->throttled;
+	cpu->throttled_ns = stats->throttled_ns;
+	if (since && now_ns > since)
+		cpu->throttled_ns += now_ns - since;
+	cpu->throttled_ns = MIN(cpu->throttled_ns, interval_ns);
+	tc->throttled_total += stats->throttled;
+	cpu->throttled_total = tc->throttled_total;
+}
+
+static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
+		      struct tick_sums *sums, uint64_t now_ns)
+{
+	double seconds = (double)p->interval_ns / 1e9;
+
+	sums->lost_known = counters_has_lost(s->counters);
+	p->nr_cpus = s->nr_threads;
+	p->cpus = xcalloc(p->nr_cpus, sizeof(*p->cpus));
+	for (uint32_t i = 0; i < s->nr_threads; i++) {
+		struct profile_cpu *cpu = &p->cpus[i];
+		struct thread_stats stats;
+
+		thread_take_stats(s->threads[i], epoch, &stats);
+		cpu->cpu = counters_cpu(s->counters, i)->cpu;
+		cpu->busy = procstat_busy(s->procstat, cpu->cpu, &cpu->online);
+		cpu->samples = stats.taken;
+		cpu->ring_high = thread_take_ring_high(s->threads[i]);
+		fill_throttle(s->threads[i], &stats, &s->cpus[i], cpu, now_ns, p->interval_ns);
+		read_counters(s, i, &stats, cpu, sums, seconds);
+		cpu->lost_total = s->cpus[i].lost_total;
+		add_stats(&sums->all, &stats);
+	}
+}
+
+static void add_account(struct profile_account *sum, const struct profile_account *add)
+{
+	sum->taken += add->taken;
+	sum->complete += add->complete;
+	sum->guessed += add->guessed;
+	sum->truncated += add->truncated;
+	sum->broken += add->broken;
+	sum->pending += add->pending;
+	sum->dropped += add->dropped;
+	sum->lost += add->lost;
+	sum->own += add->own;
+}
+
+static void fill_account(struct sampler *s, struct profile *p, const struct tick_sums *sums)
+{
+	const struct thread_stats *all = &sums->all;
+	struct profile_account *a = &p->account;
+
+	_Static_assert(UNWIND_NR_STOPS <= PROFILE_NR_BROKEN, "a stop has no place in the profile");
+	a->complete = all->complete;
+	a->guessed = all->guessed;
+	a->truncated = all->truncated;
+	a->pending = all->pending;
+	a->own = all->own;
+	a->lost = sums->lost;
+	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
+		p->broken_by[i] = all->broken[i];
+		a->broken += all->broken[i];
+	}
+	for (int i = 0; i < DROP_NR; i++) {
+		p->dropped_by[i] = all->dropped[i];
+		a->dropped += all->dropped[i];
+	}
+	/* Counted on its own when a sample is met: the parts must sum up to it. */
+	a->taken = all->taken + a->lost;
+	add_account(&s->account_total, a);
+	p->account_total = s->account_total;
+	p->samples_per_s = (double)all->taken * 1e9 / (double)p->interval_ns;
+}
+
+/* The got rate, over stretches long enough for the jiffies of /proc/stat. */
+static void update_rate(struct sampler *s, uint64_t now_ns)
+{
+	if (now_ns - s->rate.since_ns < TICK_RATE_MIN_NS)
+		return;
+	for (uint32_t i = 0; i < s->config.nr_events; i++)
+		s->got_hz[i] = s->rate.seconds[i] > 0 ?
+			(double)s->rate.got[i] / s->rate.seconds[i] : 0;
+	s->rate = (struct tick_rate){ .since_ns = now_ns };
+}
+
+static void fill_events(struct sampler *s, struct profile *p)
+{
+	p->nr_events = s->config.nr_events;
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		struct profile_event *ev = &p->events[i];
+
+		ev->event = s->config.events[i];
+		ev->enabled = s->enabled;
+		ev->want_hz = s->config.period ? 0 : s->hz[i];
+		ev->got_hz = s->got_hz[i];
+		memcpy(ev->error, s->event_error[i], sizeof(ev->error));
+	}
+}
+
+/* What does not depend on the tick's counts. */
+static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
+{
+	struct symbols_stats names;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	p->seq = ++s->seq;
+	p->time_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+	p->running_ns = now_ns - s->reset_ns;
+	p->window = s->window;
+	p->sampling = s->enabled;
+	p->target_gone = s->target.gone;
+	memcpy(p->target, s->target_text, sizeof(p->target));
+	memcpy(p->banner, s->banner, sizeof(p->banner));
+	memcpy(p->message, s->message, sizeof(p->message));
+	p->message_seq = s->message_seq;
+	symbols_stats(s->symbols, &names);
+	p->nr_places = names.nr_named + names.nr_unnamed + names.nr_waiting;
+	p->nr_places_named = names.nr_named;
+}
+
+/* The counts over the window, as stacks, functions and tasks. */
+static int fill_counts(struct sampler *s, struct profile *p)
+{
+	struct history_cell *cells = NULL;
+	struct assemble_input in;
+	uint32_t nr = 0;
+	int code = history_get(s->history, s->window, &cells, &nr, &p->window_ns);
+
+	if (code)
+		return code;
+	in = (struct assemble_input){
+		.cells = cells,
+		.nr_cells = nr,
+		.stacks = s->stacks,
+		.places = s->places,
+		.symbols = s->symbols,
+		.maps = s->maps,
+		.dsos = s->dsos,
+	};
+	code = assemble(p, &in);
+	free(cells);
+	return code;
+}
+
+/* Hand the profile over; one that nobody took is freed. */
+static void post(struct sampler *s, struct profile *p)
+{
+	const uint64_t one = 1;
+
+	/* Release: the profile is complete. Pairs with sampler_take(). */
+	profile_free(atomic_exchange_explicit(&s->mailbox, p, memory_order_acq_rel));
+	if (write(s->profile_fd, &one, sizeof(one)) != sizeof(one))
+		return;			/* the counter is full: it is readable all the same */
+}
+
+/* Flip the stats, swap the cells; every batch begun before is over then. */
+static int take_tick(struct sampler *s, unsigned int *epoch, struct cell **cells, uint32_t *nr)
+{
+	*epoch = atomic_fetch_add_explicit(&s->shared->epoch, 1, memory_order_acq_rel);
+	return cells_swap(s->cells, cells, nr);
+}
+
+static void keep_room(struct sampler *s)
+{
+	stacks_grow(s->stacks);
+	places_grow(s->places);
+}
+
+void tick_end(struct sampler *s, uint64_t now_ns)
+{
+	struct profile *p = xcalloc(1, sizeof(*p));
+	struct tick_sums sums = { .lost_known = false };
+	struct cell *cells = NULL;
+	unsigned int epoch;
+	uint32_t nr = 0;
+
+	keep_room(s);
+	if (now_ns - s->busy_ns >= TICK_RATE_MIN_NS) {
+		procstat_update(s->procstat);
+		s->busy_ns = now_ns;
+	}
+	atomic_store_explicit(&s->max_hz, procstat_max_sample_rate(s->procstat),
+			      memory_order_relaxed);
+	/* -ENOMEM: nothing was swapped; the next tick has the cells of both. */
+	if (!take_tick(s, &epoch, &cells, &nr) && history_add(s->history, cells, nr, now_ns - s->last_tick_ns))
+		tick_message(s, "out of memory: the counts of this tick are not shown");
+	p->interval_ns = MAX(now_ns - s->last_tick_ns, 1);
+	s->last_tick_ns = now_ns;
+	fill_state(s, p, now_ns);
+	fill_cpus(s, p, epoch, &sums, now_ns);
+	fill_account(s, p, &sums);
+	update_rate(s, now_ns);
+	fill_events(s, p);
+	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
+	if (fill_counts(s, p))
+		tick_message(s, "out of memory: this tick has no rows");
+	post(s, p);
+}
+
+/* The kernel's counters as they are now are the start of the next tick. */
+static void rebase(struct sampler *s, uint32_t index)
+{
+	struct tick_cpu *tc = &s->cpus[index];
+	struct counters_value v;
+
+	for (uint32_t i = 0; i < s->config.nr_events; i++) {
+		if (counters_read(s->counters, index, i, &v))
+			v = (struct counters_value){ 0 };
+		tc->lost_seen[i] = v.lost;
+		tc->running_seen[i] = v.running_ns;
+	}
+	tc->lost_total = 0;
+	tc->throttled_total = 0;
+}
+
+void tick_discard(struct sampler *s)
+{
+	struct cell *cells = NULL;
+	uint32_t nr;
+
+	if (!cells_swap(s->cells, &cells, &nr))
+		free(cells);
+	history_reset(s->history);
+	s->account_total = (struct profile_account){ 0 };
+	s->reset_ns = time_now_ns();
+	s->rate = (struct tick_rate){ .since_ns = s->reset_ns };
+	for (uint32_t i = 0; i < s->nr_threads; i++)
+		rebase(s, i);
+}
