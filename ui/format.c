@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Figures as text. Pure; any thread.
+ */
+#include "ui/format.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What printf wrote is ASCII: it is safe as it stands. */
+static struct safe_text ascii(char *buf, int n)
+{
+	n = n < 0 ? 0 : n >= FORMAT_MAX ? FORMAT_MAX - 1 : n;
+	buf[n] = '\0';
+	return (struct safe_text){ buf, (uint16_t)n, (uint16_t)n };
+}
+
+struct safe_text format_count(char buf[static FORMAT_MAX], double n)
+{
+	char digits[32];
+	int size, at = 0;
+
+	if (!(n > 0))
+		n = 0;
+	size = snprintf(digits, sizeof(digits), "%.0f", fmin(n, 1e18));
+	for (int i = 0; i < size; i++) {
+		if (i && (size - i) % 3 == 0)
+			buf[at++] = ' ';
+		buf[at++] = digits[i];
+	}
+	return ascii(buf, at);
+}
+
+struct safe_text format_percent(char buf[static FORMAT_MAX], double share)
+{
+	double pct = share > 0 ? fmin(share * 100, 9999) : 0;
+
+	/* 99.995 would print as 100.00 and be a cell too long. */
+	return ascii(buf, snprintf(buf, FORMAT_MAX, pct < 99.995 ? "%.2f" : "%.1f", pct));
+}
+
+struct safe_text format_share(char buf[static FORMAT_MAX], double share)
+{
+	double pct = share > 0 ? fmin(share * 100, 9999) : 0;
+
+	/* 99.7 % is not all of it. */
+	if (pct > 99 && pct < 100)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f%%", floor(pct * 10) / 10));
+	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0f%%", pct));
+}
+
+struct safe_text format_clock(char buf[static FORMAT_MAX], uint64_t ns)
+{
+	uint64_t s = ns / 1000000000u;
+
+	if (s >= 100 * 3600)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%" PRIu64 "d %02u:%02u", s / 86400,
+					   (unsigned int)(s / 3600 % 24),
+					   (unsigned int)(s / 60 % 60)));
+	return ascii(buf, snprintf(buf, FORMAT_MAX, "%02u:%02u:%02u", (unsigned int)(s / 3600),
+				   (unsigned int)(s / 60 % 60), (unsigned int)(s % 60)));
+}
+
+struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns)
+{
+	double s = (double)ns / 1e9;
+
+	if (s < 0.9995)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0fms", s * 1000));
+	if (s >= 120)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0fm", s / 60));
+	return ascii(buf, snprintf(buf, FORMAT_MAX, fabs(s - round(s)) < 0.05 ? "%.0fs" : "%.1fs", s));
+}
+
+struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb)
+{
+	if (kb < 10 * 1024)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f MB", (double)kb / 1024));
+	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0f MB", (double)kb / 1024));
+}

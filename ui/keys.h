@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The one table of keys: it drives dispatch, the key bar, the help page and
+ * the manual. An action that is not in it cannot be reached.
+ *
+ * Constant; any thread.
+ */
+#ifndef UI_KEYS_H
+#define UI_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A key is its Unicode code point (control keys: 1..31), or one of these. */
+enum key_code {
+	K_NONE = 0,
+	K_TAB = 9, K_ENTER = 13, K_ESC = 27, K_BACKSPACE = 127,
+	K_UP = 0x110000, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_DELETE, K_BACKTAB,
+	K_MOUSE,			/* button pressed at row, col */
+	K_F0 = 0x111000,		/* K_F(n) */
+};
+#define K_F(n)	  (K_F0 + (n))
+#define K_CTRL(c) ((c) & 31)
+
+enum key_button { BUTTON_LEFT = 1, BUTTON_UP = 4, BUTTON_DOWN = 5 };
+
+struct key {
+	uint32_t code;
+	uint16_t row, col;		/* K_MOUSE */
+	uint8_t button;			/* K_MOUSE: enum key_button */
+};
+
+/* Where a key is pressed. */
+enum key_context {
+	CTX_LIST = 1,			/* functions, processes */
+	CTX_HELP = 2,
+	CTX_PICKER = 4,			/* keys that are text go into its input line */
+	CTX_PROMPT = 8,			/* the same */
+};
+#define CTX_PAGES  (CTX_LIST | CTX_HELP)
+#define CTX_TYPING (CTX_PICKER | CTX_PROMPT)
+#define CTX_ALL	   (CTX_PAGES | CTX_TYPING)
+
+enum key_group {
+	GROUP_MOVE, GROUP_FIND, GROUP_ORDER, GROUP_SAMPLED, GROUP_TIME, GROUP_PROGRAM, GROUP_NR,
+};
+
+/*
+ * X(ID, name, group, label in the key bar, help,
+ *   contexts, keys in them, typing contexts, keys in those)
+ */
+#define KEYS(...) { __VA_ARGS__ }
+#define KEY_TABLE(X) \
+	X(LINE_UP, "line-up", MOVE, "", "line up", \
+	  CTX_PAGES, KEYS(K_UP, 'k'), CTX_PICKER, KEYS(K_UP, K_CTRL('p'))) \
+	X(LINE_DOWN, "line-down", MOVE, "", "line down", \
+	  CTX_PAGES, KEYS(K_DOWN, 'j'), CTX_PICKER, KEYS(K_DOWN, K_CTRL('n'))) \
+	X(PAGE_UP, "page-up", MOVE, "", "page up", \
+	  CTX_PAGES, KEYS(K_PGUP, K_CTRL('b')), CTX_PICKER, KEYS(K_PGUP)) \
+	X(PAGE_DOWN, "page-down", MOVE, "", "page down", \
+	  CTX_PAGES, KEYS(K_PGDN, K_CTRL('f')), CTX_PICKER, KEYS(K_PGDN)) \
+	X(HALF_UP, "half-up", MOVE, "", "half a page up", CTX_PAGES, KEYS(K_CTRL('u')), 0, KEYS(0)) \
+	X(HALF_DOWN, "half-down", MOVE, "", "half a page down", \
+	  CTX_PAGES, KEYS(K_CTRL('d')), 0, KEYS(0)) \
+	X(FIRST, "first", MOVE, "", "first line", \
+	  CTX_PAGES, KEYS(K_HOME, 'g'), CTX_PICKER, KEYS(K_HOME)) \
+	X(LAST, "last", MOVE, "", "last line", \
+	  CTX_PAGES, KEYS(K_END, 'G'), CTX_PICKER, KEYS(K_END)) \
+	X(SCROLL_LEFT, "scroll-left", MOVE, "", "scroll long names back", \
+	  CTX_LIST, KEYS(K_LEFT), 0, KEYS(0)) \
+	X(SCROLL_RIGHT, "scroll-right", MOVE, "", "scroll long names", \
+	  CTX_LIST, KEYS(K_RIGHT), 0, KEYS(0)) \
+	X(OPEN, "open", MOVE, "Open", "drill into the process of the row", \
+	  CTX_LIST, KEYS(K_ENTER), 0, KEYS(0)) \
+	X(BACK, "back", MOVE, "", "one level back; at the root q quits", \
+	  CTX_PAGES, KEYS(K_ESC, K_BACKSPACE, 'q'), 0, KEYS(0)) \
+	X(VIEW_FUNCTIONS, "functions", MOVE, "", "the hottest functions", \
+	  CTX_PAGES, KEYS('1'), 0, KEYS(0)) \
+	X(VIEW_PROCESSES, "processes", MOVE, "", "the processes", CTX_PAGES, KEYS('2'), 0, KEYS(0)) \
+	X(NEXT_VIEW, "next-view", MOVE, "", "next view", CTX_PAGES, KEYS(K_TAB), 0, KEYS(0)) \
+	X(PREVIOUS_VIEW, "previous-view", MOVE, "", "previous view", \
+	  CTX_PAGES, KEYS(K_BACKTAB), 0, KEYS(0)) \
+	X(HELP, "help", PROGRAM, "Help", "this page", CTX_PAGES, KEYS(K_F(1), '?', 'h'), 0, KEYS(0)) \
+	X(SEARCH, "search", FIND, "Search", "search as you type", \
+	  CTX_PAGES, KEYS(K_F(3), '/'), 0, KEYS(0)) \
+	X(SEARCH_NEXT, "search-next", FIND, "", "next match", CTX_PAGES, KEYS('n'), 0, KEYS(0)) \
+	X(SEARCH_PREVIOUS, "search-previous", FIND, "", "previous match", \
+	  CTX_PAGES, KEYS('N'), 0, KEYS(0)) \
+	X(FILTER, "filter", FIND, "Filter", "show matching rows only (regex; ! = not; Esc clears)", \
+	  CTX_LIST, KEYS(K_F(4), '\\', '&'), 0, KEYS(0)) \
+	X(SORT_MENU, "sort", ORDER, "Sort", "pick the column to sort by", \
+	  CTX_LIST, KEYS(K_F(6)), 0, KEYS(0)) \
+	X(SORT_LEFT, "sort-left", ORDER, "", "sort by the column to the left", \
+	  CTX_LIST, KEYS('<'), 0, KEYS(0)) \
+	X(SORT_RIGHT, "sort-right", ORDER, "", "sort by the column to the right", \
+	  CTX_LIST, KEYS('>'), 0, KEYS(0)) \
+	X(SORT_SELF, "sort-self", ORDER, "", "sort by self time", CTX_LIST, KEYS('P'), 0, KEYS(0)) \
+	X(SORT_TOTAL, "sort-total", ORDER, "", "sort by total time", \
+	  CTX_LIST, KEYS('T'), 0, KEYS(0)) \
+	X(SORT_MODULE, "sort-module", ORDER, "", "sort by module", CTX_LIST, KEYS('M'), 0, KEYS(0)) \
+	X(INVERT, "invert", ORDER, "", "the other way round", CTX_LIST, KEYS('I', 'R'), 0, KEYS(0)) \
+	X(LIMIT, "limit", ORDER, "", "hide rows under so many percent", \
+	  CTX_LIST, KEYS('L'), 0, KEYS(0)) \
+	X(FULL_NAMES, "full-names", ORDER, "", "names over the whole width", \
+	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
+	X(FOLLOW, "follow", ORDER, "", "scroll with the selected row", \
+	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
+	X(PICK_EVENT, "event", SAMPLED, "Event", "pick the event", \
+	  CTX_LIST, KEYS(K_F(7), 'e'), 0, KEYS(0)) \
+	X(NEXT_EVENT, "next-event", SAMPLED, "", "show the next event", \
+	  CTX_LIST, KEYS('E'), 0, KEYS(0)) \
+	X(PICK_FREQUENCY, "frequency", SAMPLED, "Freq", "pick the frequency", \
+	  CTX_LIST, KEYS(K_F(8), 'f'), 0, KEYS(0)) \
+	X(SLOWER, "slower", SAMPLED, "", "lower frequency", CTX_LIST, KEYS('['), 0, KEYS(0)) \
+	X(FASTER, "faster", SAMPLED, "", "higher frequency", CTX_LIST, KEYS(']'), 0, KEYS(0)) \
+	X(SAMPLING, "sampling", SAMPLED, "", "stop and start sampling", \
+	  CTX_LIST, KEYS('S'), 0, KEYS(0)) \
+	X(PICK_PROCESS, "process", SAMPLED, "", "pick a process", CTX_LIST, KEYS('p'), 0, KEYS(0)) \
+	X(HIDE_KERNEL, "hide-kernel", SAMPLED, "", "hide kernel functions", \
+	  CTX_LIST, KEYS('K'), 0, KEYS(0)) \
+	X(HIDE_USER, "hide-user", SAMPLED, "", "hide user functions", \
+	  CTX_LIST, KEYS('U'), 0, KEYS(0)) \
+	X(FREEZE, "freeze", TIME, "Freeze", "freeze the rows; sampling goes on", \
+	  CTX_LIST, KEYS(' ', 'Z'), 0, KEYS(0)) \
+	X(RESET, "reset", TIME, "", "count from zero", CTX_LIST, KEYS('r'), 0, KEYS(0)) \
+	X(WINDOW, "window", TIME, "", "last seconds, fading, since reset", \
+	  CTX_LIST, KEYS('z'), 0, KEYS(0)) \
+	X(DELAY, "delay", TIME, "", "seconds between refreshes", CTX_LIST, KEYS('s'), 0, KEYS(0)) \
+	X(HEADER, "header", PROGRAM, "", "hide the header", CTX_LIST, KEYS('#'), 0, KEYS(0)) \
+	X(REDRAW, "redraw", PROGRAM, "", "draw the screen anew", \
+	  CTX_PAGES, KEYS(K_CTRL('l')), CTX_TYPING, KEYS(K_CTRL('l'))) \
+	X(SUSPEND, "suspend", PROGRAM, "", "back to the shell; fg returns", \
+	  CTX_PAGES, KEYS(K_CTRL('z')), CTX_TYPING, KEYS(K_CTRL('z'))) \
+	X(QUIT, "quit", PROGRAM, "Quit", "quit", \
+	  CTX_PAGES, KEYS(K_F(10), 'Q', K_CTRL('c')), CTX_TYPING, KEYS(K_F(10), K_CTRL('c'))) \
+	X(ACCEPT, "accept", PROGRAM, "Use", "use what is typed or selected", \
+	  0, KEYS(0), CTX_TYPING, KEYS(K_ENTER)) \
+	X(ADD, "add", PROGRAM, "Add", "sample this event, too (or no longer)", \
+	  0, KEYS(0), CTX_PICKER, KEYS(K_TAB)) \
+	X(CANCEL, "cancel", PROGRAM, "Close", "close without a change", \
+	  0, KEYS(0), CTX_TYPING, KEYS(K_ESC))
+
+#define KEY_ACTION(id, ...) ACT_##id,
+enum action { ACT_NONE, KEY_TABLE(KEY_ACTION) ACT_NR };
+#undef KEY_ACTION
+
+#define KEYS_MAX 4
+
+struct key_binding {
+	enum action action;
+	const char *name;		/* for scripts and the manual */
+	enum key_group group;
+	const char *label;		/* in the key bar; "" if not there */
+	const char *help;
+	unsigned int contexts;		/* CTX_* */
+	uint32_t codes[KEYS_MAX];	/* ends with 0 */
+	unsigned int typing;		/* CTX_* */
+	uint32_t typing_codes[KEYS_MAX];
+};
+
+/* One per action, in the order of the help page; ends with ACT_NONE. */
+const struct key_binding *keys_table(void);
+const char *keys_group(enum key_group group);
+
+enum action keys_find(enum key_context context, uint32_t code);
+/* The key that the bar shows for this action: 0 if it has none in @context. */
+uint32_t keys_first(enum key_context context, enum action action);
+/* "F1", "^L", "Esc", "PgUp", "j", "Up": ASCII. */
+const char *keys_name(char buf[static 8], uint32_t code);
+/* All keys of a binding, pages first: "Up k". Returns @buf. */
+const char *keys_names(char *buf, size_t size, const struct key_binding *binding);
+
+#endif
