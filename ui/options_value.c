@@ -8,10 +8,10 @@
 #include "ui/options_value.h"
 
 #include <pwd.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/match.h"
 #include "ui/number.h"
 
 #define NS_PER_S     1000000000ULL
@@ -292,23 +292,23 @@ static int parse_sort(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-/* Compile it once to see that it can be; who filters compiles it for himself. */
+/* On the screen a bad expression is taken literally, and shown so; here it is refused. */
 static int parse_filter(struct options_parse *p, const char *arg)
 {
-	const char *expression = *arg == '!' ? arg + 1 : arg;
-	char why[128];
-	regex_t re;
-	int code = regcomp(&re, expression, REG_EXTENDED | REG_NOSUB);
+	struct match m;
+	bool bad;
 
-	if (code) {
-		regerror(code, &re, why, sizeof(why));
-		return REFUSE(
-			p, EXIT_USAGE,
-			"--filter=%s: not a regular expression: %s\n"
-			"  see regex(7); put a backslash before a character that is meant as it is",
-			arg, why);
-	}
-	regfree(&re);
+	if (strlen(arg) >= MATCH_MAX)
+		return REFUSE(p, EXIT_USAGE, "--filter: longer than %d characters", MATCH_MAX - 1);
+	match_init(&m);
+	match_set(&m, arg);
+	bad = m.bad;
+	match_fini(&m);
+	if (bad)
+		return REFUSE(p, EXIT_USAGE,
+			      "--filter=%s: not a regular expression that can be used\n"
+			      "  see regex(7); put a backslash before a character meant as it is",
+			      arg);
 	p->o->filter = arg;
 	return 0;
 }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A tick for programs: one JSON object a line. The fields and their meaning
+ * are a contract ("schema": 1): new ones may come, none changes.
+ *
+ * Runs on: the main thread.
+ */
+#include "ui/batch.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+
+#define SCHEMA 1
+
+/* Integers as such, the rest to a thousandth; what is no number is 0. */
+static json_t *number(double value)
+{
+	if (!isfinite(value))
+		return json_integer(0);
+	value = round(value * 1000) / 1000;
+	if (value == floor(value) && fabs(value) < 9e15)
+		return json_integer((json_int_t)value);
+	return json_real(value);
+}
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+/* Strings of the profile that may mix our words with foreign ones: cleaned once more. */
+static json_t *clean(const char *text)
+{
+	char buf[512];
+
+	return json_string(text_format(buf, sizeof(buf), "%s", text).str);
+}
+
+static json_t *safe(struct safe_text t)
+{
+	return json_stringn(t.str, t.size);
+}
+
+static json_t *events(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		const struct profile_event *ev = &p->events[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "name", clean(ev->event.name));
+		json_object_set_new(o, "enabled", json_boolean(ev->enabled));
+		json_object_set_new(o, "want_hz", number(ev->want_hz));
+		json_object_set_new(o, "got_hz", number(ev->got_hz));
+		if (ev->error[0])
+			json_object_set_new(o, "error", clean(ev->error));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *cpus(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		const struct profile_cpu *c = &p->cpus[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "cpu", json_integer(c->cpu));
+		json_object_set_new(o, "samples", count(c->samples));
+		json_object_set_new(o, "lost", count(c->lost));
+		json_object_set_new(o, "throttled", count(c->throttled));
+		json_object_set_new(o, "throttled_ns", count(c->throttled_ns));
+		json_object_set_new(o, "online", json_boolean(c->online));
+		json_object_set_new(o, "busy", number(c->busy));
+		json_object_set_new(o, "lost_total", count(c->lost_total));
+		json_object_set_new(o, "throttled_total", count(c->throttled_total));
+		json_object_set_new(o, "ring_high", number(c->ring_high));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *account(const struct profile_account *a)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "taken", count(a->taken));
+	json_object_set_new(o, "complete", count(a->complete));
+	json_object_set_new(o, "guessed", count(a->guessed));
+	json_object_set_new(o, "truncated", count(a->truncated));
+	json_object_set_new(o, "broken", count(a->broken));
+	json_object_set_new(o, "pending", count(a->pending));
+	json_object_set_new(o, "dropped", count(a->dropped));
+	json_object_set_new(o, "lost", count(a->lost));
+	json_object_set_new(o, "own", count(a->own));
+	return o;
+}
+
+/* The account of the tick, with the reasons that happened. */
+static json_t *tick_account(const struct profile *p)
+{
+	json_t *o = account(&p->account), *broken = json_object(), *dropped = json_object();
+
+	for (uint32_t i = 0; i < PROFILE_NR_BROKEN; i++) {
+		const char *key = batch_broken_key(i);
+
+		if (p->broken_by[i])
+			json_object_set_new(broken, key ? key : "other", count(p->broken_by[i]));
+	}
+	for (int i = 0; i < DROP_NR; i++)
+		if (p->dropped_by[i])
+			json_object_set_new(dropped, profile_drop_name((enum profile_drop)i),
+					    count(p->dropped_by[i]));
+	json_object_set_new(o, "broken_by", broken);
+	json_object_set_new(o, "dropped_by", dropped);
+	return o;
+}
+
+static void append_rows(json_t *list, const struct profile *p, const struct batch_table *t)
+{
+	for (uint32_t i = 0; i < t->nr_rows; i++) {
+		const struct batch_row *row = &t->rows[i];
+		const char kind[2] = { row->function->kind, 0 };
+		json_t *o = json_object();
+
+		json_object_set_new(o, "symbol", safe(row->function->name));
+		json_object_set_new(o, "module", safe(row->function->module));
+		json_object_set_new(o, "kind", json_string(kind));
+		json_object_set_new(o, "comm", safe(row->comm));
+		json_object_set_new(o, "self", number(row->self));
+		json_object_set_new(o, "total", number(row->total));
+		json_object_set_new(o, "self_pct", number(row->self_pct));
+		json_object_set_new(o, "total_pct", number(row->total_pct));
+		json_object_set_new(o, "event", clean(p->events[t->event].event.name));
+		json_array_append_new(list, o);
+	}
+}
+
+static json_t *rows(const struct batch_tick *tick)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < tick->nr_tables; i++)
+		append_rows(list, tick->profile, &tick->tables[i]);
+	return list;
+}
+
+static json_t *self(const struct profile *p)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "cpu_pct", number(p->self.cpu_pct));
+	json_object_set_new(o, "rss_kb", count(p->self.rss_kb));
+	return o;
+}
+
+static json_t *object(const struct batch_tick *tick)
+{
+	const struct profile *p = tick->profile;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "schema", json_integer(SCHEMA));
+	json_object_set_new(o, "tool", json_string("proftop"));
+	json_object_set_new(o, "version", json_string(PROFTOP_VERSION));
+	json_object_set_new(o, "time_ns", count(p->time_ns));
+	json_object_set_new(o, "interval_ns", count(p->interval_ns));
+	json_object_set_new(o, "target", clean(p->target));
+	json_object_set_new(o, "events", events(p));
+	json_object_set_new(o, "cpus", cpus(p));
+	json_object_set_new(o, "account", tick_account(p));
+	json_object_set_new(o, "self", self(p));
+	json_object_set_new(o, "rows", rows(tick));
+	json_object_set_new(o, "seq", count(p->seq));
+	json_object_set_new(o, "sampling", json_boolean(p->sampling));
+	json_object_set_new(o, "target_gone", json_boolean(p->target_gone));
+	json_object_set_new(o, "banner", clean(p->banner));
+	json_object_set_new(o, "account_total", account(&p->account_total));
+	return o;
+}
+
+int batch_ndjson(FILE *out, const struct batch_tick *tick)
+{
+	json_t *o = object(tick);
+	char *line;
+
+	errno = 0;
+	line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	json_decref(o);
+	if (!line)
+		return -ENOMEM;
+	fputs(line, out);
+	fputc('\n', out);
+	free(line);
+	return ferror(out) ? -(errno ? errno : EIO) : 0;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * proftop: arguments in, screen or batch out. The only file that exits or
+ * prints errors; everything else tells main what is wrong in a sentence.
+ *
+ * Order matters: the descriptors 0-2 before anything can be opened, the guard
+ * before any thread, the signals between the fork of a command and the first
+ * thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/text.h"
+#include "ui/app.h"
+#include "ui/batch.h"
+#include "ui/guard.h"
+#include "ui/options.h"
+
+/* Say it, line by line: the sentence may hold foreign text, which must not reach the terminal. */
+static void complain(const struct err *e)
+{
+	const char *line = e->text, *before = "proftop: ";
+	char clean[sizeof(e->text)];
+
+	while (*line) {
+		size_t size = strcspn(line, "\n");
+
+		fprintf(stderr, "%s%s\n", before,
+			text_sanitise(clean, sizeof(clean), line, size).str);
+		before = "";
+		line += size + (line[size] == '\n');
+	}
+}
+
+/*
+ * Without 0-2 open, the next file opened would become "standard output" and
+ * be written to. Returns which were closed, as bits.
+ */
+static unsigned int open_standard_fds(void)
+{
+	unsigned int closed = 0;
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		closed |= 1U << fd;
+		if (open("/dev/null", O_RDWR) != fd)
+			_exit(EXIT_FAILED);
+	}
+	return closed;
+}
+
+/* Lists and help: on standard output, and told if they cannot be written. */
+static int print_list(const struct options *o, struct err *e)
+{
+	switch (o->action) {
+	case OPTIONS_HELP:
+		options_print_help(stdout);
+		break;
+	case OPTIONS_VERSION:
+		printf("proftop %s\n", PROFTOP_VERSION);
+		break;
+	case OPTIONS_LIST_EVENTS:
+		options_print_events(stdout);
+		break;
+	default:
+		options_print_columns(stdout);
+		break;
+	}
+	if (fflush(stdout) && errno != EPIPE) {
+		err_set(e, -errno, "cannot write to standard output: %s", strerror(errno));
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+static int exit_of(int code)
+{
+	switch (code) {
+	case -EACCES:
+	case -EPERM:
+		return EXIT_NOT_PERMITTED;
+	case -ESRCH:
+		return EXIT_NO_TARGET;
+	default:
+		return EXIT_FAILED;
+	}
+}
+
+/* A command that cannot be run is a target that is not there. */
+static int exit_of_start(const struct options *o, int code)
+{
+	if (o->config.command && (code == -ENOENT || code == -EACCES || code == -ENOEXEC))
+		return EXIT_NO_TARGET;
+	return exit_of(code);
+}
+
+/* What both runs return: 0, a signal, -errno. */
+static int exit_of_run(int code)
+{
+	return code > 0 ? EXIT_SIGNAL + code : code < 0 ? exit_of(code) : EXIT_DONE;
+}
+
+static int run_batch(const struct options *o, struct err *e)
+{
+	const struct batch_config config = {
+		.sink = o->format == OPTIONS_NDJSON ? batch_ndjson : batch_text,
+		.sort = o->sort,
+		.filter = o->filter,
+		.rows = o->rows,
+		.nr_ticks = o->nr_ticks,
+	};
+	struct sampler *s;
+	int code = sampler_new(&s, &o->config, e);
+
+	if (code)
+		return exit_of(code);
+	batch_block_signals();
+	code = sampler_start(s, e);
+	code = code ? exit_of_start(o, code) : exit_of_run(batch_run(s, stdout, &config, e));
+	sampler_free(s);
+	return code;
+}
+
+static int run_screen(const struct options *o, struct err *e)
+{
+	struct sampler_config sampled = o->config;
+	struct app_config config;
+	struct sampler *s;
+	int code = app_check(e);
+
+	if (code)
+		return EXIT_FAILED;
+	app_config_init(&config);
+	config.ascii = o->ascii;
+	config.color = o->color;
+	config.mouse = !o->no_mouse;
+	config.sort = o->sort;
+	config.filter = o->filter;
+	config.tick_ns = o->config.tick_ns;
+	config.window_ns = o->config.window_ns;
+	/* Its output would be drawn over the screen. */
+	sampled.command_quiet = true;
+	guard_start();
+	code = sampler_new(&s, &sampled, e);
+	if (code)
+		return exit_of(code);
+	app_block_signals();
+	code = sampler_start(s, e);
+	code = code ? exit_of_start(o, code) : exit_of_run(app_run(s, &config, e));
+	sampler_free(s);
+	return code;
+}
+
+/* Decide between screen and batch; what a screen needs is told here. */
+static int run(struct options *o, unsigned int closed, struct err *e)
+{
+	int code;
+
+	if (closed & 1U << STDOUT_FILENO) {
+		err_set(e, -EBADF,
+			"standard output is closed: nowhere to print to\n"
+			"  run it in a terminal, or send the output somewhere, as in "
+			"'proftop -b -n 1 >file'");
+		return EXIT_FAILED;
+	}
+	if (o->action != OPTIONS_RUN)
+		return print_list(o, e);
+	if (!o->batch && !isatty(STDOUT_FILENO)) {
+		code = options_set_batch(o, e);
+		if (code)
+			return code;
+	}
+	if (o->batch)
+		return run_batch(o, e);
+	if (!isatty(STDIN_FILENO)) {
+		err_set(e, -ENOTTY,
+			"standard input is %s: no keys would reach the screen\n"
+			"  run it from a terminal, or without a screen: 'proftop -b'",
+			closed & 1U << STDIN_FILENO ? "closed" : "not a terminal");
+		return EXIT_FAILED;
+	}
+	return run_screen(o, e);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int closed = open_standard_fds();
+	struct options_limits limits;
+	struct err e = { "" };
+	struct options o;
+	int code;
+
+	/* Only what characters are: numbers stay those of the C locale. */
+	setlocale(LC_CTYPE, "");
+	options_limits(&limits);
+	code = options_parse(&o, argc, argv, &limits, &e);
+	if (code == EXIT_DONE)
+		code = run(&o, closed, &e);
+	if (e.text[0] && code != EXIT_DONE)
+		complain(&e);
+	options_fini(&o);
+	return code;
+}
