@@ -239,13 +239,15 @@ static void share(struct sampler *s)
 	memset(s->shared, 0, sizeof(*s->shared));
 	s->shared->counters = s->counters;
 	s->shared->sideband = s->sideband;
-	s->shared->dsos = s->dsos;
-	s->shared->maps = s->maps;
-	s->shared->places = s->places;
-	s->shared->stacks = s->stacks;
-	s->shared->cells = s->cells;
 	s->shared->symbols = s->symbols;
-	s->shared->own_pid = s->config.include_self ? -1 : getpid();
+	s->shared->tables = (struct pipeline_tables){
+		.dsos = s->dsos,
+		.maps = s->maps,
+		.places = s->places,
+		.stacks = s->stacks,
+		.cells = s->cells,
+		.own_pid = s->config.include_self ? -1 : getpid(),
+	};
 }
 
 static void init_config(struct sampler *s, const struct sampler_config *config)

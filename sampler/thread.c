@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The hot loop: ring -> record -> space -> unwind -> stack -> cell.
+ * The hot loop: what is in the ring goes down the pipeline.
  *
  * Runs on: sampler thread n. Records are read in place; their space goes back
  * to the kernel in the middle of a batch, so that a long batch loses nothing.
@@ -26,18 +26,12 @@
 #define THREAD_POLL_MS 50
 /* Ring space is given back, and a quiescent state told, after so many records. */
 #define THREAD_RELEASE_EVERY 16
-/* Kernel frames kept; the kernel's own limit is 127 by default. */
-#define THREAD_KERNEL_FRAMES_MAX 256
-#define THREAD_FRAMES_MAX (THREAD_KERNEL_FRAMES_MAX + UNWIND_FRAMES_MAX)
 
 struct thread {
 	struct thread_shared *shared;
 	struct counters_cpu *cpu;
 	uint32_t cpu_index;
-	struct unwinder *unwinder;
-	struct unwind_result user;	/* of the sample in hand */
-	uint32_t frames[THREAD_FRAMES_MAX];
-	bool wake_loader;
+	struct pipeline *pipeline;
 	int stop_fd;
 	pthread_t id;
 
@@ -45,159 +39,6 @@ struct thread {
 	atomic_ullong throttled_since;	/* relaxed: a gauge for the builder */
 	atomic_ullong ring_high_ppm;	/* relaxed: a gauge for the builder */
 };
-
-/* Is @ip one of the markers that part a call chain (PERF_CONTEXT_*)? */
-static bool is_context(uint64_t ip)
-{
-	return ip >= (uint64_t)PERF_CONTEXT_MAX;
-}
-
-/* Kernel frames of the call chain as places; returns how many. */
-static uint32_t kernel_frames(struct thread *t, const struct record_sample *s)
-{
-	uint64_t context = 0, ip;
-	uint32_t nr = 0;
-
-	for (uint64_t i = 0; i < s->nr_chain && nr < THREAD_KERNEL_FRAMES_MAX; i++) {
-		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
-		if (is_context(ip)) {
-			context = ip;
-			continue;
-		}
-		if (context != (uint64_t)PERF_CONTEXT_KERNEL)
-			continue;
-		/* All but the innermost are return addresses: look inside the call. */
-		t->frames[nr] = places_intern(t->shared->places, DSO_ID_KERNEL, ip - (nr > 0));
-		nr++;
-	}
-	return nr;
-}
-
-/* Unwind the user part into t->user. */
-static enum unwind_stop unwind_user(struct thread *t, const struct record_sample *s,
-				    const struct maps_hit *hit)
-{
-	const struct unwind_input in = {
-		.regs = (const uint64_t *)(const void *)s->regs,
-		.regs_mask = counters_layout(t->shared->counters)->regs_mask,
-		.regs_abi = s->regs_abi,
-		.stack = s->stack,
-		.stack_size = s->stack_dyn,
-		.stack_full = s->stack_dyn == s->stack_size,
-		.space = hit->space,
-		.time_ns = s->time_ns,
-	};
-
-	unwind_sample(t->unwinder, &in, &t->user);
-	t->wake_loader |= t->user.asked;
-	if (t->user.maps_stale)
-		t->wake_loader |= maps_ask(t->shared->maps, (pid_t)s->pid, s->time_ns);
-	return t->user.stop;
-}
-
-/* The user part of the sample, if there is one: frames appended at @nr, and why they end. */
-static enum unwind_stop user_frames(struct thread *t, const struct record_sample *s,
-				    const struct maps_hit *hit, uint32_t *nr)
-{
-	enum unwind_stop stop;
-
-	t->user.nr = 0;
-	t->user.nr_guessed = 0;
-	if (hit->known && (hit->kernel_thread || !s->regs))
-		return UNWIND_NO_USER;
-	if (!hit->known || !hit->space) {
-		t->wake_loader |= maps_ask(t->shared->maps, (pid_t)s->pid, s->time_ns);
-		if (!s->regs)
-			return UNWIND_NO_USER;
-		t->frames[(*nr)++] = places_intern(t->shared->places, DSO_ID_UNKNOWN, 0);
-		return UNWIND_PENDING;
-	}
-	stop = unwind_user(t, s, hit);
-	memcpy(t->frames + *nr, t->user.place, t->user.nr * sizeof(t->frames[0]));
-	*nr += t->user.nr;
-	return stop;
-}
-
-/* Squeeze out the places that found no room. True if any frame is left. */
-static bool drop_full_places(uint32_t *frames, uint32_t *nr)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < *nr; i++)
-		if (frames[i] != PLACE_NONE)
-			frames[kept++] = frames[i];
-	*nr = kept;
-	return kept > 0;
-}
-
-/* Put the stack in hand into the tables. DROP_NR: it is in. */
-static enum profile_drop store(struct thread *t, uint32_t nr, uint32_t task, uint32_t event,
-			       uint64_t weight)
-{
-	uint32_t stack;
-
-	if (!drop_full_places(t->frames, &nr))
-		return DROP_PLACES_FULL;
-	stack = stacks_intern(t->shared->stacks, t->frames, nr);
-	if (stack == STACK_NONE)
-		return DROP_STACKS_FULL;
-	if (!cells_add(t->shared->cells, stack, task, event, weight))
-		return DROP_CELLS_FULL;
-	return DROP_NR;
-}
-
-/* Each sample is counted under exactly one outcome. */
-static void count_outcome(struct thread_stats *stats, const struct thread *t, enum unwind_stop stop)
-{
-	switch (stop) {
-	case UNWIND_COMPLETE:
-	case UNWIND_NO_USER:
-		if (t->user.nr_guessed)
-			stats->guessed++;
-		else
-			stats->complete++;
-		break;
-	case UNWIND_TRUNCATED:
-		stats->truncated++;
-		break;
-	case UNWIND_PENDING:
-		stats->pending++;
-		break;
-	default:
-		stats->broken[stop]++;
-		break;
-	}
-}
-
-static void on_sample(struct thread *t, struct thread_stats *stats, const struct record_sample *s)
-{
-	int event = counters_event_of(t->shared->counters, t->cpu_index, s->id);
-	enum unwind_stop stop;
-	enum profile_drop drop;
-	struct maps_hit hit;
-	uint32_t nr;
-
-	if ((pid_t)s->pid == t->shared->own_pid) {
-		stats->own++;
-		return;
-	}
-	stats->taken++;
-	if (event < 0) {
-		stats->dropped[DROP_UNKNOWN_EVENT]++;
-		return;
-	}
-	stats->by_event[event]++;
-	maps_find(t->shared->maps, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
-	nr = kernel_frames(t, s);
-	stop = user_frames(t, s, &hit, &nr);
-	if (nr == 0)			/* kernel hidden from us, no user part: only the task is known */
-		t->frames[nr++] = places_intern(t->shared->places, DSO_ID_UNKNOWN, 0);
-	drop = store(t, nr, hit.task, (uint32_t)event, s->period ? s->period : 1);
-	if (drop != DROP_NR)
-		stats->dropped[drop]++;
-	else
-		count_outcome(stats, t, stop);
-}
 
 static void on_throttle(struct thread *t, struct thread_stats *stats, const struct record *r)
 {
@@ -216,19 +57,22 @@ static void on_throttle(struct thread *t, struct thread_stats *stats, const stru
 static void on_record(struct thread *t, struct thread_stats *stats,
 		      const struct perf_event_header *h)
 {
+	const struct thread_shared *shared = t->shared;
+	const struct record_layout *layout = counters_layout(shared->counters);
 	struct record r;
-	int code = record_decode(&r, counters_layout(t->shared->counters), h, h->size);
+	int code = record_decode(&r, layout, h, h->size);
 
 	if (code == -ENOTSUP)
 		return;
 	if (code) {
-		stats->taken++;
-		stats->dropped[DROP_BAD_RECORD]++;
+		pipeline_bad_record(&stats->samples);
 		return;
 	}
 	switch (r.type) {
 	case PERF_RECORD_SAMPLE:
-		on_sample(t, stats, &r.sample);
+		pipeline_sample(t->pipeline, &stats->samples, &r.sample,
+				counters_event_of(shared->counters, t->cpu_index, r.sample.id),
+				layout->regs_mask);
 		break;
 	case PERF_RECORD_LOST:
 		stats->lost_records += r.lost;
@@ -273,10 +117,8 @@ static void run_batch(struct thread *t)
 	ring_end(ring);
 	note_ring_high(t);
 	rcu_thread_offline();
-	if (t->wake_loader) {
-		t->wake_loader = false;
+	if (pipeline_take_asked(t->pipeline))
 		symbols_wake(t->shared->symbols);
-	}
 }
 
 static void *thread_main(void *arg)
@@ -343,7 +185,7 @@ int thread_start(struct thread **out, struct thread_shared *shared, uint32_t cpu
 		code = err_set(e, -errno, "eventfd: %s", strerror(errno));
 		goto out;
 	}
-	code = unwind_new(&t->unwinder, shared->places, shared->dsos, e);
+	code = pipeline_new(&t->pipeline, &shared->tables, e);
 	if (code)
 		goto out;
 	code = create_blocked(&t->id, thread_main, t);
@@ -353,7 +195,7 @@ int thread_start(struct thread **out, struct thread_shared *shared, uint32_t cpu
 	}
 	err_set(e, code, "cannot start a sampler thread: %s", strerror(-code));
 out:
-	unwind_free(t->unwinder);
+	pipeline_free(t->pipeline);
 	if (t->stop_fd >= 0)
 		close(t->stop_fd);
 	free(t);
@@ -368,7 +210,7 @@ void thread_stop(struct thread *t)
 		return;
 	if (write(t->stop_fd, &one, sizeof(one)) == sizeof(one))
 		pthread_join(t->id, NULL);
-	unwind_free(t->unwinder);
+	pipeline_free(t->pipeline);
 	close(t->stop_fd);
 	free(t);
 }

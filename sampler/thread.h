@@ -11,24 +11,16 @@
 #include <stdatomic.h>
 
 #include "sampler/counters.h"
-#include "sampler/profile.h"
+#include "sampler/pipeline.h"
 #include "sampler/sideband.h"
-#include "sampler/table.h"
-#include "symbols/places.h"
 #include "symbols/symbols.h"
-#include "unwind/unwind.h"
 
 /* What all sampler threads share. Everything is borrowed. */
 struct thread_shared {
 	struct counters *counters;
 	struct sideband *sideband;
-	struct dsos *dsos;
-	struct maps *maps;
-	struct places *places;
-	struct stacks *stacks;
-	struct cells *cells;
 	struct symbols *symbols;
-	pid_t own_pid;			/* whose samples are not counted; -1: none */
+	struct pipeline_tables tables;
 	/*
 	 * Which of the two sets of stats a batch counts into (lowest bit). The
 	 * builder flips it (release), waits for a grace period, and then owns the
@@ -39,11 +31,7 @@ struct thread_shared {
 
 /* What became of the samples of one tick on one CPU. Written by its thread only. */
 struct thread_stats {
-	uint64_t taken;			/* samples decoded for us; the sum of the parts below */
-	uint64_t complete, guessed, truncated, pending, own;
-	uint64_t broken[UNWIND_NR_STOPS];
-	uint64_t dropped[DROP_NR];
-	uint64_t by_event[EVENTS_MAX];
+	struct pipeline_stats samples;
 	uint64_t lost_records;		/* as LOST records tell it */
 	uint64_t throttled, throttled_ns;
 };

@@ -40,26 +40,10 @@ void tick_message(struct sampler *s, const char *fmt, ...)
 
 /* The sums of one tick over all CPUs, on the way into the profile. */
 struct tick_sums {
-	struct thread_stats all;
+	struct pipeline_stats all;
 	uint64_t lost;
 	bool lost_known;			/* FORMAT_LOST works */
 };
-
-static void add_stats(struct thread_stats *sum, const struct thread_stats *add)
-{
-	sum->taken += add->taken;
-	sum->complete += add->complete;
-	sum->guessed += add->guessed;
-	sum->truncated += add->truncated;
-	sum->pending += add->pending;
-	sum->own += add->own;
-	for (int i = 0; i < UNWIND_NR_STOPS; i++)
-		sum->broken[i] += add->broken[i];
-	for (int i = 0; i < DROP_NR; i++)
-		sum->dropped[i] += add->dropped[i];
-	for (int i = 0; i < EVENTS_MAX; i++)
-		sum->by_event[i] += add->by_event[i];
-}
 
 /* Busy seconds of @cpu that @event ran in, since the last tick. */
 static double busy_seconds(const struct sampler *s, const struct profile_cpu *cpu,
@@ -101,7 +85,7 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 		if (busy <= 0)
 			continue;
 		s->rate.seconds[i] += busy;
-		s->rate.got[i] += stats->by_event[i] + lost;
+		s->rate.got[i] += stats->samples.by_event[i] + lost;
 	}
 	tc->lost_total += cpu->lost;
 	sums->lost += cpu->lost;
@@ -137,12 +121,12 @@ static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 		thread_take_stats(s->threads[i], epoch, &stats);
 		cpu->cpu = counters_cpu(s->counters, i)->cpu;
 		cpu->busy = procstat_busy(s->procstat, cpu->cpu, &cpu->online);
-		cpu->samples = stats.taken;
+		cpu->samples = stats.samples.taken;
 		cpu->ring_high = thread_take_ring_high(s->threads[i]);
 		fill_throttle(s->threads[i], &stats, &s->cpus[i], cpu, now_ns, p->interval_ns);
 		read_counters(s, i, &stats, cpu, sums, seconds);
 		cpu->lost_total = s->cpus[i].lost_total;
-		add_stats(&sums->all, &stats);
+		pipeline_add_stats(&sums->all, &stats.samples);
 	}
 }
 
@@ -161,7 +145,7 @@ static void add_account(struct profile_account *sum, const struct profile_accoun
 
 static void fill_account(struct sampler *s, struct profile *p, const struct tick_sums *sums)
 {
-	const struct thread_stats *all = &sums->all;
+	const struct pipeline_stats *all = &sums->all;
 	struct profile_account *a = &p->account;
 
 	_Static_assert(UNWIND_NR_STOPS <= PROFILE_NR_BROKEN, "a stop has no place in the profile");

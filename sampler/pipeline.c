@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One sample's way from its record to the tables.
+ *
+ * Runs on: sampler threads, replay. Every sample ends in exactly one counter.
+ */
+#include "sampler/pipeline.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kernel frames kept; the kernel's own limit is 127 by default. */
+#define KERNEL_FRAMES_MAX 256
+#define FRAMES_MAX	  (KERNEL_FRAMES_MAX + UNWIND_FRAMES_MAX)
+
+struct pipeline {
+	struct pipeline_tables tables;
+	struct unwinder *unwinder;
+	bool asked;			/* the loader has something to do */
+	struct unwind_result user;	/* of the sample in hand */
+	uint32_t frames[FRAMES_MAX];
+};
+
+int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int code;
+
+	if (!p)
+		return err_set(e, -ENOMEM, "no memory for a sampler thread");
+	p->tables = *tables;
+	code = unwind_new(&p->unwinder, tables->places, tables->dsos, e);
+	if (code) {
+		free(p);
+		return code;
+	}
+	*out = p;
+	return 0;
+}
+
+void pipeline_free(struct pipeline *p)
+{
+	if (!p)
+		return;
+	unwind_free(p->unwinder);
+	free(p);
+}
+
+/* Is @ip one of the markers that part a call chain (PERF_CONTEXT_*)? */
+static bool is_context(uint64_t ip)
+{
+	return ip >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/* Kernel frames of the call chain as places; returns how many. */
+static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s)
+{
+	uint64_t context = 0, ip;
+	uint32_t nr = 0;
+
+	for (uint64_t i = 0; i < s->nr_chain && nr < KERNEL_FRAMES_MAX; i++) {
+		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
+		if (is_context(ip)) {
+			context = ip;
+			continue;
+		}
+		if (context != (uint64_t)PERF_CONTEXT_KERNEL)
+			continue;
+		/* All but the innermost are return addresses: look inside the call. */
+		p->frames[nr] = places_intern(p->tables.places, DSO_ID_KERNEL, ip - (nr > 0));
+		nr++;
+	}
+	return nr;
+}
+
+/* Unwind the user part into p->user. */
+static enum unwind_stop unwind_user(struct pipeline *p, const struct record_sample *s,
+				    const struct maps_hit *hit, uint64_t regs_mask)
+{
+	const struct unwind_input in = {
+		.regs = (const uint64_t *)(const void *)s->regs,
+		.regs_mask = regs_mask,
+		.regs_abi = s->regs_abi,
+		.stack = s->stack,
+		.stack_size = s->stack_dyn,
+		.stack_full = s->stack_dyn == s->stack_size,
+		.space = hit->space,
+		.time_ns = s->time_ns,
+	};
+
+	unwind_sample(p->unwinder, &in, &p->user);
+	p->asked |= p->user.asked;
+	if (p->user.maps_stale)
+		p->asked |= maps_ask(p->tables.maps, (pid_t)s->pid, s->time_ns);
+	return p->user.stop;
+}
+
+/* The place of a user address in the process's maps at that time. */
+static uint32_t user_place(struct pipeline *p, const struct maps_hit *hit, uint64_t address,
+			   uint64_t time_ns)
+{
+	const struct mapping *m = space_find(hit->space, address, time_ns);
+
+	if (!m)
+		return places_intern(p->tables.places, DSO_ID_UNKNOWN, 0);
+	p->asked |= dso_want(m->dso);
+	return places_intern(p->tables.places, m->dso->id, address - m->start + m->offset);
+}
+
+/* No registers were asked for: the kernel's own chain of frame pointers, or the address alone. */
+static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sample *s,
+				     const struct maps_hit *hit, uint32_t *nr)
+{
+	uint64_t context = 0, ip;
+	uint32_t first = *nr;
+
+	for (uint64_t i = 0; i < s->nr_chain && *nr < FRAMES_MAX; i++) {
+		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
+		if (is_context(ip)) {
+			context = ip;
+			continue;
+		}
+		if (context != (uint64_t)PERF_CONTEXT_USER)
+			continue;
+		p->frames[*nr] = user_place(p, hit, ip - (*nr > first), s->time_ns);
+		(*nr)++;
+	}
+	if (*nr == 0)
+		p->frames[(*nr)++] = user_place(p, hit, s->ip, s->time_ns);
+	return UNWIND_COMPLETE;
+}
+
+/* The user part of the sample, if there is one: frames appended at @nr, and why they end. */
+static enum unwind_stop user_frames(struct pipeline *p, const struct record_sample *s,
+				    const struct maps_hit *hit, uint64_t regs_mask, uint32_t *nr)
+{
+	enum unwind_stop stop;
+
+	p->user.nr = 0;
+	p->user.nr_guessed = 0;
+	if (!hit->known) {
+		p->asked |= maps_ask(p->tables.maps, (pid_t)s->pid, s->time_ns);
+		return UNWIND_PENDING;
+	}
+	if (hit->kernel_thread || !hit->space)
+		return UNWIND_NO_USER;
+	if (!regs_mask)
+		return chain_frames(p, s, hit, nr);
+	if (!s->regs)
+		return UNWIND_NO_USER;
+	stop = unwind_user(p, s, hit, regs_mask);
+	memcpy(p->frames + *nr, p->user.place, p->user.nr * sizeof(p->frames[0]));
+	*nr += p->user.nr;
+	return stop;
+}
+
+/* Squeeze out the places that found no room. True if any frame is left. */
+static bool drop_full_places(uint32_t *frames, uint32_t *nr)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < *nr; i++)
+		if (frames[i] != PLACE_NONE)
+			frames[kept++] = frames[i];
+	*nr = kept;
+	return kept > 0;
+}
+
+/* Put the stack in hand into the tables. DROP_NR: it is in. */
+static enum profile_drop store(struct pipeline *p, uint32_t nr, uint32_t task, uint32_t event,
+			       uint64_t weight)
+{
+	uint32_t stack;
+
+	if (!drop_full_places(p->frames, &nr))
+		return DROP_PLACES_FULL;
+	stack = stacks_intern(p->tables.stacks, p->frames, nr);
+	if (stack == STACK_NONE)
+		return DROP_STACKS_FULL;
+	if (!cells_add(p->tables.cells, stack, task, event, weight))
+		return DROP_CELLS_FULL;
+	return DROP_NR;
+}
+
+/* Each sample is counted under exactly one outcome. */
+static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p,
+			  enum unwind_stop stop)
+{
+	switch (stop) {
+	case UNWIND_COMPLETE:
+	case UNWIND_NO_USER:
+		if (p->user.nr_guessed)
+			stats->guessed++;
+		else
+			stats->complete++;
+		break;
+	case UNWIND_TRUNCATED:
+		stats->truncated++;
+		break;
+	case UNWIND_PENDING:
+		stats->pending++;
+		break;
+	default:
+		stats->broken[stop]++;
+		break;
+	}
+}
+
+void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
+		     const struct record_sample *s, int event, uint64_t regs_mask)
+{
+	enum unwind_stop stop;
+	enum profile_drop drop;
+	struct maps_hit hit;
+	uint32_t nr;
+
+	if ((pid_t)s->pid == p->tables.own_pid) {
+		stats->own++;
+		return;
+	}
+	stats->taken++;
+	if (event < 0 || event >= EVENTS_MAX) {
+		stats->dropped[DROP_UNKNOWN_EVENT]++;
+		return;
+	}
+	stats->by_event[event]++;
+	maps_find(p->tables.maps, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
+	nr = kernel_frames(p, s);
+	stop = user_frames(p, s, &hit, regs_mask, &nr);
+	if (nr == 0)			/* not loaded yet, or hidden from us: only the task is known */
+		p->frames[nr++] = places_intern(p->tables.places, DSO_ID_UNKNOWN, 0);
+	drop = store(p, nr, hit.task, (uint32_t)event, s->period ? s->period : 1);
+	if (drop != DROP_NR)
+		stats->dropped[drop]++;
+	else
+		count_outcome(stats, p, stop);
+}
+
+void pipeline_bad_record(struct pipeline_stats *stats)
+{
+	stats->taken++;
+	stats->dropped[DROP_BAD_RECORD]++;
+}
+
+bool pipeline_take_asked(struct pipeline *p)
+{
+	bool asked = p->asked;
+
+	p->asked = false;
+	return asked;
+}
+
+void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats *add)
+{
+	sum->taken += add->taken;
+	sum->complete += add->complete;
+	sum->guessed += add->guessed;
+	sum->truncated += add->truncated;
+	sum->pending += add->pending;
+	sum->own += add->own;
+	for (int i = 0; i < UNWIND_NR_STOPS; i++)
+		sum->broken[i] += add->broken[i];
+	for (int i = 0; i < DROP_NR; i++)
+		sum->dropped[i] += add->dropped[i];
+	for (int i = 0; i < EVENTS_MAX; i++)
+		sum->by_event[i] += add->by_event[i];
+}

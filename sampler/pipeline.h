@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One sample's way from its record to the tables: task, kernel and user
+ * frames as places, stack, cell, outcome. Shared by the live hot loop and by
+ * replay, so that both do the same.
+ *
+ * Threads: one struct pipeline per thread, which is a registered, online
+ * urcu-qsbr reader while it calls. No lock, malloc, file or string in it.
+ */
+#ifndef SAMPLER_PIPELINE_H
+#define SAMPLER_PIPELINE_H
+
+#include <sys/types.h>
+
+#include "sampler/profile.h"
+#include "sampler/record.h"
+#include "sampler/table.h"
+#include "symbols/places.h"
+#include "symbols/symbols.h"
+#include "unwind/unwind.h"
+
+/* The tables that samples go into. Everything is borrowed and shared by all threads. */
+struct pipeline_tables {
+	struct dsos *dsos;
+	struct maps *maps;
+	struct places *places;
+	struct stacks *stacks;
+	struct cells *cells;
+	pid_t own_pid;			/* whose samples are not counted; -1: none */
+};
+
+/* What became of samples. taken = complete + guessed + truncated + pending + broken[] + dropped[]. */
+struct pipeline_stats {
+	uint64_t taken;			/* counted when a sample is met, the rest when it ends */
+	uint64_t complete, guessed, truncated, pending;
+	uint64_t broken[UNWIND_NR_STOPS];
+	uint64_t dropped[DROP_NR];
+	uint64_t own;			/* of own_pid: outside "taken" */
+	uint64_t by_event[EVENTS_MAX];
+};
+
+struct pipeline;
+
+int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e);
+void pipeline_free(struct pipeline *p);
+
+/* Count @s; @event is its slot, -1 if its id is unknown. @regs_mask as in the record's layout. */
+void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
+		     const struct record_sample *s, int event, uint64_t regs_mask);
+/* A record that could not be decoded. */
+void pipeline_bad_record(struct pipeline_stats *stats);
+/* Since the last call: did a sample ask the loader for something? */
+bool pipeline_take_asked(struct pipeline *p);
+
+void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats *add);
+
+#endif
