@@ -22,6 +22,7 @@ struct event {
 	uint64_t config, config1, config2;
 	bool user, kernel, hv;		/* what is counted */
 	uint8_t precise;		/* precise_ip, 0-3 */
+	bool precise_max;		/* modifier P: as precise as this machine can, precise at most */
 	bool clock;			/* cpu-clock, task-clock: periods are nanoseconds */
 	bool hardware;			/* needs a PMU */
 };
@@ -31,12 +32,14 @@ int event_parse(struct event *ev, const char *text, struct err *e);
 
 /* The catalogue, for the picker and --list-events; ends with a NULL name. */
 struct event_info {
-	const char *name;		/* canonical, as perf list prints it */
-	const char *alias;		/* "cpu-cycles OR cycles"; may be NULL */
+	const char *name;		/* canonical, as perf stat prints it: "cycles" */
+	const char *alias;		/* the other name that is taken: "cpu-cycles"; may be NULL */
 	const char *group;		/* "hardware", "software", "cache" */
 	const char *description;
 };
 const struct event_info *event_catalogue(void);
+/* The catalogue's entry for @ev, whatever name and modifiers it was asked by; NULL for raw events. */
+const struct event_info *event_info(const struct event *ev);
 
 /* Fill type, config, exclusion, precision; everything else zero. */
 void event_attr(const struct event *ev, struct perf_event_attr *attr);
