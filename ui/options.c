@@ -143,7 +143,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		return check_together(p, state);
 	}
-	if (key <= 0 || key >= ARGP_KEY_ARGS)
+	if (key <= 0 || key > KEY_VERSION)
 		return ARGP_ERR_UNKNOWN;
 	code = options_value(p, key, arg);
 	if (code < 0)

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Batch: one literal profile, both sinks, read back field by field.
+ */
+#include "ui/batch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MAIN, WALK, LEAF, KERNEL, NR_FUNCTIONS };
+
+/* A profile over arrays of its own: 200 samples of cpu-clock, 10 of page-faults. */
+struct fixture {
+	struct profile p;
+	struct profile_function functions[NR_FUNCTIONS];
+	struct profile_process processes[1];
+	struct profile_task tasks[2];
+	struct profile_stack stacks[4];
+	uint32_t frames[16];
+	struct profile_cell cells[5];
+	struct profile_cpu cpus[2];
+};
+
+static void fill_counts(struct profile *p)
+{
+	p->account = (struct profile_account){ .taken = 220, .complete = 190, .guessed = 5,
+					       .truncated = 4, .broken = 3, .pending = 2,
+					       .dropped = 6, .lost = 10, .own = 1 };
+	p->account_total = p->account;
+	p->account_total.taken = 1234567890123;
+	p->broken_by[5] = 2;		/* no_map */
+	p->broken_by[15] = 1;		/* a reason that has no key */
+	p->dropped_by[DROP_CELLS_FULL] = 6;
+	p->self = (struct profile_self){ .cpu_pct = 0.71239, .rss_kb = 41000 };
+}
+
+static void fill_names(struct fixture *f)
+{
+	static const struct profile_function functions[NR_FUNCTIONS] = {
+		{ 10, { "main", 4, 4 }, { "deep", 4, 4 }, 'u' },
+		{ 11, { "walk", 4, 4 }, { "deep", 4, 4 }, 'u' },
+		/* What a name with an escape in it has become at the model's edge. */
+		{ 12, { "Leaf\302\267[31m(\"x\")", 15, 14 }, { "libq.so.1", 9, 9 }, 'u' },
+		{ 13, { "clear_page", 10, 10 }, { "[kernel]", 8, 8 }, 'k' },
+	};
+
+	memcpy(f->functions, functions, sizeof(functions));
+	f->processes[0] = (struct profile_process){ 1, 42, 0, TEXT("deep") };
+	f->tasks[0] = (struct profile_task){ 1, 42, 0, TEXT("deep") };
+	f->tasks[1] = (struct profile_task){ 2, 43, 0, TEXT("worker 1") };
+	f->cpus[0] = (struct profile_cpu){ .cpu = 0, .online = true, .busy = 0.5, .samples = 100 };
+	f->cpus[1] = (struct profile_cpu){ .cpu = 3, .online = true, .busy = 1, .samples = 110,
+					   .lost = 10, .lost_total = 20, .throttled = 2,
+					   .throttled_ns = 41000000, .throttled_total = 3 };
+}
+
+/* Stacks innermost first: leaf<walk<walk<main, walk<main, main, clear_page<main. */
+static void fill_samples(struct fixture *f)
+{
+	static const uint32_t frames[] = { LEAF, WALK, WALK, MAIN, WALK, MAIN, MAIN, KERNEL, MAIN };
+	static const struct profile_stack stacks[] = { { 0, 4 }, { 4, 2 }, { 6, 1 }, { 7, 2 } };
+
+	memcpy(f->frames, frames, sizeof(frames));
+	memcpy(f->stacks, stacks, sizeof(stacks));
+	f->cells[0] = (struct profile_cell){ 0, 1, 0, 120, 1200 };
+	f->cells[1] = (struct profile_cell){ 1, 0, 0, 50, 500 };
+	f->cells[2] = (struct profile_cell){ 2, 0, 0, 20, 200 };
+	f->cells[3] = (struct profile_cell){ 3, 0, 0, 10, 100 };
+	f->cells[4] = (struct profile_cell){ 3, 0, 1, 10, 10 };
+}
+
+static void fixture_init(struct fixture *f)
+{
+	struct profile *p = &f->p;
+
+	memset(f, 0, sizeof(*f));
+	fill_names(f);
+	fill_samples(f);
+	fill_counts(p);
+	p->seq = 7;
+	p->time_ns = 1795000000000000000;
+	p->interval_ns = 1000000000;
+	p->window_ns = p->interval_ns;
+	p->sampling = true;
+	strcpy(p->target, "pid 42");
+	strcpy(p->events[0].event.name, "cpu-clock");
+	p->events[0].enabled = true;
+	p->events[0].want_hz = 999;
+	p->events[0].got_hz = 998.4;
+	strcpy(p->events[1].event.name, "page-faults");
+	p->nr_events = 2;
+	p->cpus = f->cpus;
+	p->nr_cpus = 2;
+	p->functions = f->functions;
+	p->nr_functions = NR_FUNCTIONS;
+	p->processes = f->processes;
+	p->nr_processes = 1;
+	p->tasks = f->tasks;
+	p->nr_tasks = 2;
+	p->stacks = f->stacks;
+	p->nr_stacks = 4;
+	p->frames = f->frames;
+	p->nr_frames = 9;
+	p->cells = f->cells;
+	p->nr_cells = 5;
+}
+
+static char *print(const struct profile *p, const struct batch_config *config)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(batch_print(out, p, config), 0);
+	fclose(out);
+	assert_int_equal(strlen(text), size);
+	return text;
+}
+
+static json_t *print_json(const struct profile *p, const struct batch_config *config)
+{
+	char *text = print(p, config);
+	json_error_t error;
+	json_t *o = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+
+	if (!o)
+		fail_msg("%s: %s", error.text, text);
+	/* One object, one line. */
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	free(text);
+	return o;
+}
+
+static long long integer(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_integer(v))
+		fail_msg("%s is no integer", key);
+	return json_integer_value(v);
+}
+
+static double real(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_number(v))
+		fail_msg("%s is no number", key);
+	return json_number_value(v);
+}
+
+static const char *string(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	if (!s)
+		fail_msg("%s is no string", key);
+	return s;
+}
+
+static const struct batch_config ndjson = { .sink = batch_ndjson };
+static const struct batch_config text = { .sink = batch_text };
+
+/* The keys of the contract come first and in its order. */
+static void expect_keys(const json_t *o, const char *keys)
+{
+	json_t *object = (json_t *)o;
+	void *it = json_object_iter(object);
+	char *list = strdup(keys);
+
+	for (char *key = strtok(list, " "); key; key = strtok(NULL, " ")) {
+		assert_non_null(it);
+		assert_string_equal(json_object_iter_key(it), key);
+		it = json_object_iter_next(object, it);
+	}
+	free(list);
+}
+
+static void test_ndjson_keys(void **state)
+{
+	struct fixture f;
+	json_t *o;
+
+	(void)state;
+	fixture_init(&f);
+	o = print_json(&f.p, &ndjson);
+	expect_keys(o, "schema tool version time_ns interval_ns target events cpus account self rows");
+	expect_keys(json_array_get(json_object_get(o, "events"), 0), "name enabled want_hz got_hz");
+	expect_keys(json_array_get(json_object_get(o, "cpus"), 0),
+		    "cpu samples lost throttled throttled_ns");
+	expect_keys(json_object_get(o, "account"),
+		    "taken complete guessed truncated broken pending dropped lost");
+	expect_keys(json_object_get(o, "self"), "cpu_pct rss_kb");
+	expect_keys(json_array_get(json_object_get(o, "rows"), 0),
+		    "symbol module kind comm self total self_pct total_pct");
+	json_decref(o);
+}
+
+static void test_ndjson_values(void **state)
+{
+	const json_t *account, *cpu, *event;
+	struct fixture f;
+	json_t *o;
+
+	(void)state;
+	fixture_init(&f);
+	o = print_json(&f.p, &ndjson);
+	assert_int_equal(integer(o, "schema"), 1);
+	assert_string_equal(string(o, "tool"), "proftop");
+	assert_true(integer(o, "time_ns") == 1795000000000000000LL);
+	assert_int_equal(integer(o, "interval_ns"), 1000000000);
+	assert_string_equal(string(o, "target"), "pid 42");
+	event = json_array_get(json_object_get(o, "events"), 0);
+	assert_int_equal(integer(event, "want_hz"), 999);
+	assert_true(fabs(real(event, "got_hz") - 998.4) < 1e-9);
+	assert_null(json_object_get(event, "error"));
+	cpu = json_array_get(json_object_get(o, "cpus"), 1);
+	assert_int_equal(integer(cpu, "cpu"), 3);
+	assert_int_equal(integer(cpu, "lost"), 10);
+	assert_int_equal(integer(cpu, "throttled_ns"), 41000000);
+	account = json_object_get(o, "account");
+	assert_int_equal(integer(account, "taken"), 220);
+	assert_int_equal(integer(account, "own"), 1);
+	assert_int_equal(integer(json_object_get(account, "broken_by"), "no_map"), 2);
+	assert_int_equal(integer(json_object_get(account, "broken_by"), "other"), 1);
+	assert_int_equal(json_object_size(json_object_get(account, "dropped_by")), 1);
+	assert_true(integer(json_object_get(o, "account_total"), "taken") == 1234567890123);
+	assert_true(fabs(real(json_object_get(o, "self"), "cpu_pct") - 0.712) < 1e-9);
+	json_decref(o);
+}
+
+/* What expect_row() wants of a row. */
+struct want {
+	const char *symbol, *module, *kind, *comm, *event;
+	int self, total;
+	double self_pct, total_pct;
+};
+
+static void expect_rows(const json_t *o, const struct want *want, size_t nr)
+{
+	const json_t *rows = json_object_get(o, "rows");
+
+	assert_int_equal(json_array_size(rows), nr);
+	for (size_t i = 0; i < nr; i++) {
+		const json_t *row = json_array_get(rows, i);
+
+		assert_string_equal(string(row, "symbol"), want[i].symbol);
+		assert_string_equal(string(row, "module"), want[i].module);
+		assert_string_equal(string(row, "kind"), want[i].kind);
+		assert_string_equal(string(row, "comm"), want[i].comm);
+		assert_string_equal(string(row, "event"), want[i].event);
+		assert_int_equal(integer(row, "self"), want[i].self);
+		assert_int_equal(integer(row, "total"), want[i].total);
+		assert_true(fabs(real(row, "self_pct") - want[i].self_pct) < 1e-9);
+		assert_true(fabs(real(row, "total_pct") - want[i].total_pct) < 1e-9);
+	}
+}
+
+#define LEAF_NAME "Leaf\302\267[31m(\"x\")"
+
+static void test_ndjson_rows(void **state)
+{
+	static const struct want want[] = {
+		{ LEAF_NAME, "libq.so.1", "u", "worker 1", "cpu-clock", 120, 120, 60, 60 },
+		{ "walk", "deep", "u", "worker 1", "cpu-clock", 50, 170, 25, 85 },
+		{ "main", "deep", "u", "worker 1", "cpu-clock", 20, 200, 10, 100 },
+		{ "clear_page", "[kernel]", "k", "deep", "cpu-clock", 10, 10, 5, 5 },
+		{ "clear_page", "[kernel]", "k", "deep", "page-faults", 10, 10, 100, 100 },
+		{ "main", "deep", "u", "deep", "page-faults", 0, 10, 0, 100 },
+	};
+	struct fixture f;
+	json_t *o;
+
+	(void)state;
+	fixture_init(&f);
+	o = print_json(&f.p, &ndjson);
+	expect_rows(o, want, ARRAY_SIZE(want));
+	json_decref(o);
+}
+
+static void expect_order(const struct batch_config *config, const char *first, size_t nr)
+{
+	struct fixture f;
+	json_t *o, *rows;
+
+	fixture_init(&f);
+	f.p.nr_events = 1;
+	f.p.nr_cells = 4;
+	o = print_json(&f.p, config);
+	rows = json_object_get(o, "rows");
+	assert_int_equal(json_array_size(rows), nr);
+	if (nr)
+		assert_string_equal(string(json_array_get(rows, 0), "symbol"), first);
+	json_decref(o);
+}
+
+static void test_sort_filter_limit(void **state)
+{
+	struct batch_config c = ndjson;
+
+	(void)state;
+	expect_order(&c, LEAF_NAME, 4);
+	c.sort = APP_SORT_TOTAL;
+	expect_order(&c, "main", 4);
+	c.sort = APP_SORT_SYMBOL;
+	expect_order(&c, LEAF_NAME, 4);	/* 'L' before 'c': by bytes */
+	c.sort = APP_SORT_MODULE;
+	expect_order(&c, "clear_page", 4);
+	c.sort = APP_SORT_COMM;
+	expect_order(&c, "clear_page", 4);
+	c.rows = 2;
+	expect_order(&c, "clear_page", 2);
+	c = ndjson;
+	c.filter = "leaf";
+	expect_order(&c, LEAF_NAME, 1);
+	c.filter = "LEAF";
+	expect_order(&c, "", 0);
+	c.filter = "^(walk|main)$";
+	expect_order(&c, "walk", 2);
+	c.filter = "!deep";		/* by module, too */
+	expect_order(&c, LEAF_NAME, 2);
+}
+
+/* Equal profiles print equally, whatever order the fold found the rows in. */
+static void test_total_order(void **state)
+{
+	struct fixture f;
+	char *a, *b;
+
+	(void)state;
+	fixture_init(&f);
+	f.functions[MAIN].name = f.functions[WALK].name = TEXT("same");
+	for (int i = 0; i < 4; i++) {
+		f.cells[i].count = f.cells[i].weight = 1;
+		f.cells[i].task = 0;	/* which of equal tasks a row names is not ours to say */
+	}
+	a = print(&f.p, &ndjson);
+	for (int i = 0; i < 2; i++) {
+		struct profile_cell swap = f.cells[i];
+
+		f.cells[i] = f.cells[3 - i];
+		f.cells[3 - i] = swap;
+	}
+	b = print(&f.p, &ndjson);
+	assert_string_equal(a, b);
+	free(a);
+	free(b);
+}
+
+/* Our own sentences may carry foreign text: nothing of it drives a terminal or breaks a line. */
+static void spoil(struct fixture *f)
+{
+	strcpy(f->p.target, "command \033]0;x\007\nevil\302\233");
+	strcpy(f->p.banner, "\xff\xfe\033[2J\r\n");
+	strcpy(f->p.events[0].error, "no\033c");
+	strcpy(f->p.events[1].event.name, "a\033b");
+}
+
+static void test_hostile(void **state)
+{
+	struct fixture f;
+	char *printed;
+	json_t *o;
+
+	(void)state;
+	fixture_init(&f);
+	spoil(&f);
+	printed = print(&f.p, &text);
+	for (const char *c = printed; *c; c++)
+		assert_true(*c == '\n' || ((unsigned char)*c >= 0x20 && *c != 0x7f));
+	assert_null(strstr(printed, "\nevil"));
+	assert_null(strstr(printed, "\302\233"));
+	free(printed);
+	o = print_json(&f.p, &ndjson);
+	assert_null(strpbrk(string(o, "target"), "\033\n\007"));
+	assert_null(strchr(string(o, "banner"), '\033'));
+	json_decref(o);
+}
+
+static void test_text(void **state)
+{
+	static const char *const lines[] = {
+		"  pid 42  tick 1.000 s\n",
+		"event   cpu-clock  wanted 999 Hz  got 998.4 Hz\n",
+		"samples 220 = complete 190 + guessed 5 + truncated 4 + broken 3 + pending 2 + "
+		"dropped 6 + lost 10\n",
+		"! broken  2 no_map\n",
+		"! cpu 3  samples 110  lost 10  throttled 2 times, 41.0 ms\n",
+		"   60.00   60.00      120 u " LEAF_NAME,
+		"   10.00  100.00       20 u main            deep       worker 1\n",
+	};
+	struct fixture f;
+	char *printed;
+
+	(void)state;
+	fixture_init(&f);
+	printed = print(&f.p, &text);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (!strstr(printed, lines[i]))
+			fail_msg("no '%s' in:\n%s", lines[i], printed);
+	/* A CPU without trouble is no line. */
+	assert_null(strstr(printed, "cpu 0"));
+	free(printed);
+}
+
+static void test_rows_left_out_are_told(void **state)
+{
+	struct batch_config c = text;
+	struct fixture f;
+	char *printed;
+
+	(void)state;
+	c.rows = 1;
+	fixture_init(&f);
+	printed = print(&f.p, &c);
+	assert_non_null(strstr(printed, " 3 more rows (--rows)\n"));
+	free(printed);
+}
+
+static void test_nothing_sampled(void **state)
+{
+	static const struct profile empty;
+	char *printed = print(&empty, &text);
+	json_t *o;
+
+	(void)state;
+	assert_non_null(strstr(printed, "samples 0 = complete 0"));
+	free(printed);
+	o = print_json(&empty, &ndjson);
+	assert_int_equal(json_array_size(json_object_get(o, "rows")), 0);
+	json_decref(o);
+}
+
+/* JSON has neither: they must not tear the object. */
+static void test_not_a_number(void **state)
+{
+	struct fixture f;
+	json_t *o;
+
+	(void)state;
+	fixture_init(&f);
+	f.p.events[0].got_hz = NAN;
+	f.p.self.cpu_pct = INFINITY;
+	o = print_json(&f.p, &ndjson);
+	assert_int_equal(integer(json_object_get(o, "self"), "cpu_pct"), 0);
+	assert_int_equal(integer(json_array_get(json_object_get(o, "events"), 0), "got_hz"), 0);
+	json_decref(o);
+}
+
+static void test_write_errors(void **state)
+{
+	FILE *out = fopen("/dev/full", "w");
+	struct fixture f;
+	int fds[2];
+
+	(void)state;
+	fixture_init(&f);
+	assert_non_null(out);
+	assert_int_equal(batch_print(out, &f.p, &ndjson), -ENOSPC);
+	fclose(out);
+	assert_int_equal(pipe(fds), 0);
+	close(fds[0]);
+	out = fdopen(fds[1], "w");
+	batch_block_signals();		/* SIGPIPE would end us */
+	assert_int_equal(batch_print(out, &f.p, &text), -EPIPE);
+	fclose(out);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ndjson_keys),
+		cmocka_unit_test(test_ndjson_values),
+		cmocka_unit_test(test_ndjson_rows),
+		cmocka_unit_test(test_sort_filter_limit),
+		cmocka_unit_test(test_total_order),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_rows_left_out_are_told),
+		cmocka_unit_test(test_nothing_sampled),
+		cmocka_unit_test(test_not_a_number),
+		cmocka_unit_test(test_write_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

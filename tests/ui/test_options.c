@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The command line: what is accepted, and for each bad value the exit code and
+ * what the sentence must name.
+ */
+#include "ui/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ui/number.h"
+
+#define ARGS_MAX 24
+
+struct line {
+	struct options o;
+	struct err e;
+	int code;
+	char *words;
+	char *argv[ARGS_MAX];
+};
+
+/* Parse "words separated by spaces"; "_" stands for an empty word. */
+static void parse_with(struct line *l, const char *words, double max_hz)
+{
+	const struct options_limits limits = { .max_hz = max_hz };
+	int argc = 0;
+
+	memset(l, 0, sizeof(*l));
+	l->words = strdup(words);
+	l->argv[argc++] = "proftop";
+	for (char *w = strtok(l->words, " "); w && argc < ARGS_MAX - 1; w = strtok(NULL, " "))
+		l->argv[argc++] = strcmp(w, "_") ? w : "";
+	l->code = options_parse(&l->o, argc, l->argv, &limits, &l->e);
+}
+
+static void parse(struct line *l, const char *words)
+{
+	parse_with(l, words, 25000);
+}
+
+static void done(struct line *l)
+{
+	options_fini(&l->o);
+	free(l->words);
+}
+
+static void test_defaults(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse(&l, "");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_int_equal(l.o.action, OPTIONS_RUN);
+	assert_int_equal(l.o.config.target, TARGET_SYSTEM);
+	assert_true(l.o.config.hz == 999);
+	assert_int_equal(l.o.config.period, 0);
+	assert_int_equal(l.o.config.nr_events, 0);
+	assert_int_equal(l.o.config.stack_size, 16384);
+	assert_int_equal(l.o.config.ring_size, 0);
+	assert_true(l.o.config.tick_ns == 1000000000);
+	assert_true(l.o.config.window_ns == 5000000000);
+	assert_int_equal(l.o.rows, 100);
+	assert_false(l.o.batch);
+	assert_false(l.o.config.exact_ticks);
+	assert_null(l.o.config.cpus);
+	done(&l);
+}
+
+/* The kernel may have lowered its limit below our default by itself. */
+static void test_default_rate_below_limit(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse_with(&l, "", 250);
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_true(l.o.config.hz == 250);
+	done(&l);
+	parse_with(&l, "", 0);
+	assert_true(l.o.config.hz == 999);
+	done(&l);
+}
+
+static void test_pids_accumulate(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse(&l, "-p 12,34 -p 56 --pid=78");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_int_equal(l.o.config.target, TARGET_PIDS);
+	assert_int_equal(l.o.config.nr_pids, 4);
+	assert_int_equal(l.o.config.pids[0], 12);
+	assert_int_equal(l.o.config.pids[2], 56);
+	assert_int_equal(l.o.config.pids[3], 78);
+	done(&l);
+}
+
+static void test_events_accumulate(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse(&l, "-e cpu-clock:u,page-faults -e context-switches");
+	assert_string_equal(l.e.text, "");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_int_equal(l.o.config.nr_events, 3);
+	assert_string_equal(l.o.config.events[0].name, "cpu-clock:u");
+	assert_false(l.o.config.events[0].kernel);
+	assert_string_equal(l.o.config.events[2].name, "context-switches");
+	done(&l);
+}
+
+static void test_cpus(void **state)
+{
+	static const int want[] = { 0, 2, 3, 4, 7 };
+	struct line l;
+
+	(void)state;
+	parse(&l, "-C 1 -C 7,2-4,0,3");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_int_equal(l.o.config.nr_cpus, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		assert_int_equal(l.o.config.cpus[i], want[i]);
+	done(&l);
+}
+
+static void test_last_wins(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse(&l, "-F 10 -F 49.5 -d 3 -d 0.25 --ring 64K --ring 1M --stack-size 8k --sort=self "
+		  "--sort=total --color=never --color=always --stack-size 65528");
+	assert_string_equal(l.e.text, "");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_true(l.o.config.hz == 49.5);
+	assert_true(l.o.config.tick_ns == 250000000);
+	assert_int_equal(l.o.config.ring_size, 1 << 20);
+	assert_int_equal(l.o.config.stack_size, 65528);
+	assert_int_equal(l.o.sort, APP_SORT_TOTAL);
+	assert_int_equal(l.o.color, APP_COLOR_ALWAYS);
+	done(&l);
+}
+
+static void test_batch(void **state)
+{
+	static const char *const implying[] = { "-b", "-n 3", "--format=text", "--rows=5" };
+	struct line l;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(implying); i++) {
+		parse(&l, implying[i]);
+		assert_int_equal(l.code, EXIT_DONE);
+		assert_true(l.o.batch);
+		assert_true(l.o.config.exact_ticks);
+		assert_true(l.o.config.window_ns == l.o.config.tick_ns);
+		done(&l);
+	}
+	parse(&l, "-b -d 2.5 -n 4 --format=ndjson --rows=0 --filter=^json");
+	assert_true(l.o.config.window_ns == 2500000000);
+	assert_int_equal(l.o.nr_ticks, 4);
+	assert_int_equal(l.o.format, OPTIONS_NDJSON);
+	assert_int_equal(l.o.rows, 0);
+	assert_string_equal(l.o.filter, "^json");
+	done(&l);
+}
+
+/* Output that is no terminal turns a screen into batch; --window has no meaning there. */
+static void test_batch_by_output(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse(&l, "-d 2");
+	assert_int_equal(options_set_batch(&l.o, &l.e), EXIT_DONE);
+	assert_true(l.o.config.window_ns == 2000000000);
+	done(&l);
+	parse(&l, "--window 9");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_true(l.o.config.window_ns == 9000000000);
+	assert_int_equal(options_set_batch(&l.o, &l.e), EXIT_USAGE);
+	assert_non_null(strstr(l.e.text, "-d SEC"));
+	done(&l);
+}
+
+static void test_command(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse(&l, "-F 100 -- make -j2 -- -p 1");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_int_equal(l.o.config.target, TARGET_COMMAND);
+	assert_string_equal(l.o.config.command[0], "make");
+	assert_string_equal(l.o.config.command[1], "-j2");
+	assert_string_equal(l.o.config.command[2], "--");
+	assert_string_equal(l.o.config.command[4], "1");
+	assert_null(l.o.config.command[5]);
+	assert_int_equal(l.o.config.nr_pids, 0);
+	done(&l);
+}
+
+static void test_user(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse(&l, "-u root");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_int_equal(l.o.config.target, TARGET_USER);
+	assert_int_equal(l.o.config.uid, 0);
+	done(&l);
+	parse(&l, "-u root -u 3999999999");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_true(l.o.config.uid == 3999999999U);
+	done(&l);
+}
+
+static void test_flags(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse(&l, "--include-self --no-mouse --ascii -c 100");
+	assert_int_equal(l.code, EXIT_DONE);
+	assert_true(l.o.config.include_self && l.o.no_mouse && l.o.ascii);
+	assert_int_equal(l.o.config.period, 100);
+	done(&l);
+	parse(&l, "--help");
+	assert_int_equal(l.o.action, OPTIONS_HELP);
+	done(&l);
+	parse(&l, "--version");
+	assert_int_equal(l.o.action, OPTIONS_VERSION);
+	done(&l);
+	parse(&l, "--list-events");
+	assert_int_equal(l.o.action, OPTIONS_LIST_EVENTS);
+	done(&l);
+	parse(&l, "--list-columns");
+	assert_int_equal(l.o.action, OPTIONS_LIST_COLUMNS);
+	done(&l);
+}
+
+static const struct bad {
+	const char *words;
+	int code;
+	const char *names[3];		/* what the sentence must hold */
+} bad[] = {
+	{ "-F 0", EXIT_USAGE, { "-F 0", "1 to 25000" } },
+	{ "-F 10000000", EXIT_USAGE, { "perf_event_max_sample_rate is 25000", "sysctl" } },
+	{ "-F 25000.5", EXIT_USAGE, { "25000", "lower" } },
+	{ "-F -5", EXIT_USAGE, { "-F -5" } },
+	{ "-F nan", EXIT_USAGE, { "-F nan" } },
+	{ "-F inf", EXIT_USAGE, { "-F inf" } },
+	{ "-F 0x10", EXIT_USAGE, { "-F 0x10" } },
+	{ "-F 1e3", EXIT_USAGE, { "-F 1e3" } },
+	{ "-F 99Hz", EXIT_USAGE, { "99Hz" } },
+	{ "-F _", EXIT_USAGE, { "-F" } },
+	{ "-F .", EXIT_USAGE, { "-F" } },
+	{ "-F 99999999999999999999999999999999999999", EXIT_USAGE, { "25000" } },
+	{ "-c 0", EXIT_USAGE, { "-c 0", "at least 1" } },
+	{ "-c 9223372036854775808", EXIT_USAGE, { "-c" } },
+	{ "-c 18446744073709551617", EXIT_USAGE, { "-c" } },
+	{ "-F 10 -c 10", EXIT_USAGE, { "-F", "-c" } },
+	{ "-p 0", EXIT_USAGE, { "-p 0" } },
+	{ "-p 1,,2", EXIT_USAGE, { "1,,2" } },
+	{ "-p 1,", EXIT_USAGE, { "-p 1," } },
+	{ "-p self", EXIT_USAGE, { "self" } },
+	{ "-p -1", EXIT_USAGE, { "-1" } },
+	{ "-p 99999999999", EXIT_USAGE, { "99999999999" } },
+	{ "-u no-such-user-here", EXIT_NO_TARGET, { "no-such-user-here", "no such user" } },
+	{ "-u _", EXIT_NO_TARGET, { "-u" } },
+	{ "-u 4294967295", EXIT_USAGE, { "4294967295" } },
+	{ "-C 3-1", EXIT_USAGE, { "3-1" } },
+	{ "-C 0,", EXIT_USAGE, { "0,", "0-3,5" } },
+	{ "-C 1-", EXIT_USAGE, { "1-" } },
+	{ "-C -1", EXIT_USAGE, { "-1" } },
+	{ "-C 4096", EXIT_USAGE, { "4095" } },
+	{ "-C _", EXIT_USAGE, { "-C" } },
+	{ "-e no-such-event", EXIT_USAGE, { "no-such-event" } },
+	{ "-e cpu-clock,", EXIT_USAGE, { "" } },
+	{ "-e cs,cs,cs,cs,cs,cs,cs,cs,cs", EXIT_USAGE, { "8 events" } },
+	{ "-d 0.05", EXIT_USAGE, { "-d 0.05", "0.1" } },
+	{ "-d 1,5", EXIT_USAGE, { "1,5" } },
+	{ "-d 1e9", EXIT_USAGE, { "1e9" } },
+	{ "-n -1", EXIT_USAGE, { "-n -1" } },
+	{ "-n 1.5", EXIT_USAGE, { "1.5" } },
+	{ "--rows=x", EXIT_USAGE, { "--rows=x" } },
+	{ "--format=xml", EXIT_USAGE, { "xml", "ndjson" } },
+	{ "--color=red", EXIT_USAGE, { "red", "never" } },
+	{ "--sort=colour", EXIT_USAGE, { "colour" } },
+	{ "--filter=(", EXIT_USAGE, { "--filter=(", "regular expression" } },
+	{ "--ring 3000", EXIT_USAGE, { "3000", "power of two" } },
+	{ "--ring 100K", EXIT_USAGE, { "100K", "power of two" } },
+	{ "--ring 1T", EXIT_USAGE, { "1T" } },
+	{ "--ring 512M", EXIT_USAGE, { "256M" } },
+	{ "--ring K", EXIT_USAGE, { "K" } },
+	{ "--ring 18446744073709551615G", EXIT_USAGE, { "256M" } },
+	{ "--ring 32K", EXIT_USAGE, { "32768", "--stack-size" } },
+	{ "--stack-size 64K", EXIT_USAGE, { "64K", "65528" } },
+	{ "--stack-size 1001", EXIT_USAGE, { "1001", "multiple of 8" } },
+	{ "--window 0", EXIT_USAGE, { "--window 0" } },
+	{ "-b --window 5", EXIT_USAGE, { "--window", "-d" } },
+	{ "-p 1 -u root", EXIT_USAGE, { "-p", "-u" } },
+	{ "-p 1 -- true", EXIT_USAGE, { "more than one kind" } },
+	{ "-u 0 -- true", EXIT_USAGE, { "more than one kind" } },
+	{ "true", EXIT_USAGE, { "'true'", "'--'" } },
+	{ "true -- false", EXIT_USAGE, { "'true'" } },
+	{ "--", EXIT_USAGE, { "after '--'" } },
+};
+
+/* Each is refused with its code, in at most three lines that name what and what to do. */
+static void test_bad_values(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct line l;
+		int lines = 1;
+
+		parse(&l, bad[i].words);
+		if (l.code != bad[i].code || !l.e.text[0])
+			fail_msg("%s: exit %d, want %d: %s", bad[i].words, l.code, bad[i].code,
+				 l.e.text);
+		for (int n = 0; n < 3 && bad[i].names[n]; n++)
+			if (!strstr(l.e.text, bad[i].names[n]))
+				fail_msg("%s: '%s' is not in: %s", bad[i].words, bad[i].names[n],
+					 l.e.text);
+		for (const char *c = l.e.text; *c; c++)
+			lines += *c == '\n' && c[1];
+		if (lines > 3)
+			fail_msg("%s: %d lines", bad[i].words, lines);
+		done(&l);
+	}
+}
+
+/* getopt itself tells of these, on stderr. */
+static void test_unknown_options(void **state)
+{
+	static const char *const words[] = { "--no-such-option", "-X", "-F", "--ring", "--ascii=1" };
+	int saved = dup(STDERR_FILENO);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		char said[512] = "";
+		FILE *file = tmpfile();
+		struct line l;
+
+		dup2(fileno(file), STDERR_FILENO);
+		parse(&l, words[i]);
+		dup2(saved, STDERR_FILENO);
+		assert_int_equal(l.code, EXIT_USAGE);
+		assert_string_equal(l.e.text, "");
+		rewind(file);
+		assert_true(fread(said, 1, sizeof(said) - 1, file) > 0);
+		assert_non_null(strstr(said, "proftop: "));
+		assert_non_null(strstr(said, "--help"));
+		fclose(file);
+		done(&l);
+	}
+	close(saved);
+}
+
+/* The smallest ring goes with the stacks it has to hold. */
+static void test_ring_and_stack(void **state)
+{
+	struct line l;
+
+	(void)state;
+	parse(&l, "--ring 64K");
+	assert_int_equal(l.code, EXIT_DONE);
+	done(&l);
+	parse(&l, "--ring 8K --stack-size 0");
+	assert_int_equal(l.code, EXIT_DONE);
+	done(&l);
+}
+
+/* Every option of --help is parsed, in 80 columns. */
+static void test_help(void **state)
+{
+	char text[8192] = "";
+	FILE *file = tmpfile();
+	int cols = 0;
+
+	(void)state;
+	options_print_help(file);
+	rewind(file);
+	assert_true(fread(text, 1, sizeof(text) - 1, file) > 500);
+	fclose(file);
+	for (const char *c = text; *c; c++) {
+		cols = *c == '\n' ? 0 : cols + 1;
+		assert_true(cols <= 80);
+	}
+	assert_non_null(strstr(text, "--list-columns"));
+	assert_non_null(strstr(text, "-- COMMAND"));
+	assert_non_null(strstr(text, "proftop -b -n 5"));
+}
+
+static void test_numbers(void **state)
+{
+	uint64_t u = 7;
+	double d = 7;
+
+	(void)state;
+	assert_int_equal(number_u64("18446744073709551615", 20, 0, UINT64_MAX, &u), 0);
+	assert_true(u == UINT64_MAX);
+	u = 7;
+	assert_int_not_equal(number_u64("18446744073709551616", 20, 0, UINT64_MAX, &u), 0);
+	assert_int_not_equal(number_u64("", 0, 0, 9, &u), 0);
+	assert_int_not_equal(number_u64(" 1", 2, 0, 9, &u), 0);
+	assert_true(u == 7);
+	assert_int_equal(number_double("5.", 0, 9, &d), 0);
+	assert_true(d == 5);
+	assert_int_equal(number_double(".5", 0, 9, &d), 0);
+	assert_true(d == 0.5);
+	assert_int_not_equal(number_double("1.2.3", 0, 9, &d), 0);
+	assert_int_not_equal(number_double("", 0, 9, &d), 0);
+	assert_int_equal(number_size("2g", 1ULL << 40, &u), 0);
+	assert_true(u == 2ULL << 30);
+	assert_int_equal(number_size("17179869183G", UINT64_MAX, &u), 0);
+	assert_int_not_equal(number_size("17179869184G", UINT64_MAX, &u), 0);
+	assert_int_not_equal(number_size("1KK", UINT64_MAX, &u), 0);
+	assert_int_not_equal(number_size("", UINT64_MAX, &u), 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_default_rate_below_limit),
+		cmocka_unit_test(test_pids_accumulate),
+		cmocka_unit_test(test_events_accumulate),
+		cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_last_wins),
+		cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_batch_by_output),
+		cmocka_unit_test(test_command),
+		cmocka_unit_test(test_user),
+		cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_unknown_options),
+		cmocka_unit_test(test_ring_and_stack),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
