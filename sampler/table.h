@@ -19,10 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STACK_NONE UINT32_MAX
+#define STACK_NONE	  UINT32_MAX
+#define STACKS_PLACES_MAX 1024		/* of one stack; what lies further out is cut off */
 
 struct stacks;
 
+/* @max_memory is kept to, but for what an empty table needs (under 1 MiB). */
 int stacks_new(struct stacks **out, uint32_t max_stacks, size_t max_memory);
 void stacks_free(struct stacks *s);
 /* The id of the stack, inserted if new; STACK_NONE when the table or its memory is full. */
@@ -44,16 +46,42 @@ struct cell {
 	uint64_t weight;
 };
 
-#define CELLS_TASKS_MAX (1u << 24)	/* task ids that a cell can name */
+#define CELLS_TASKS_MAX	 (1u << 24)	/* task ids that a cell can name */
+#define CELLS_EVENTS_MAX (1u << 8)
+
+/* A cell's identity in one word; never 0, so that 0 is an empty slot. */
+static inline uint64_t cell_key(uint32_t stack, uint32_t task, uint32_t event)
+{
+	return ((uint64_t)stack | (uint64_t)task << 32 | (uint64_t)event << 56) + 1;
+}
+
+static inline uint32_t cell_key_stack(uint64_t key)
+{
+	return (uint32_t)(key - 1);
+}
+
+static inline uint32_t cell_key_task(uint64_t key)
+{
+	return (uint32_t)((key - 1) >> 32) & (CELLS_TASKS_MAX - 1);
+}
+
+static inline uint32_t cell_key_event(uint64_t key)
+{
+	return (uint32_t)((key - 1) >> 56);
+}
 
 int cells_new(struct cells **out, uint32_t nr_slots, uint32_t max_slots);
 void cells_free(struct cells *c);
-/* False when the table is full (count the sample as dropped). */
+/*
+ * False when the table is full (count the sample as dropped), and for what a
+ * cell cannot name: STACK_NONE, a task or event beyond the limits above.
+ */
 bool cells_add(struct cells *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight);
 /*
  * Put an empty table in place, wait until no writer is in the old one, and
- * give its content: malloc'ed array of *nr cells. The next table is twice as
- * large if this one was over half full. 0 or -ENOMEM (nothing swapped).
+ * give its content: malloc'ed array of *nr cells (never NULL). The new table
+ * is twice as large if the old one is over half full, and smaller again when
+ * that is over. 0 or -ENOMEM (nothing swapped).
  * Caller is a registered urcu-qsbr thread.
  */
 int cells_swap(struct cells *c, struct cell **out, uint32_t *nr);

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Cells: open addressing, counted with relaxed adds, swapped each tick.
+ *
+ * Runs on: cells_add() on sampler threads, the rest on the builder. Invariant:
+ * a slot's key goes from 0 to its value once while the table is in place; the
+ * table that is out of place is empty (all zeroes) and seen by the builder
+ * alone, because a grace period has passed since it was taken out.
+ */
+#include "sampler/table.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <urcu/urcu-qsbr.h>
+
+#include "symbols/base.h"
+#include "symbols/intern.h"
+
+#define PROBES_MAX 128u
+#define SLOTS_MIN  8u
+#define SLOTS_MAX  (1u << 28)
+
+struct slot {
+	_Atomic uint64_t key, count, weight;
+};
+
+struct cell_table {
+	uint32_t mask;			/* number of slots - 1 */
+	char apart_from_mask[CACHELINE];
+	atomic_uint used;		/* slots taken: exact once nobody writes */
+	char apart_from_used[CACHELINE];
+	struct slot slot[];
+};
+
+struct cells {
+	_Atomic(struct cell_table *) table;
+	struct cell_table *spare;	/* empty; may be NULL */
+	uint32_t min_slots, max_slots;
+};
+
+static uint32_t slots_round(uint32_t nr)
+{
+	uint32_t size = SLOTS_MIN;
+
+	while (size < nr && size < SLOTS_MAX)
+		size *= 2;
+	return size;
+}
+
+/* calloc: large fresh memory is zero already, and not resident until counted into. */
+static struct cell_table *table_new(uint32_t nr_slots)
+{
+	struct cell_table *t = calloc(1, sizeof(*t) + nr_slots * sizeof(t->slot[0]));
+
+	if (t)
+		t->mask = nr_slots - 1;
+	return t;
+}
+
+int cells_new(struct cells **out, uint32_t nr_slots, uint32_t max_slots)
+{
+	struct cells *c = calloc(1, sizeof(*c));
+	struct cell_table *t;
+
+	if (!c)
+		return -ENOMEM;
+	c->min_slots = slots_round(nr_slots);
+	c->max_slots = MAX(slots_round(max_slots), c->min_slots);
+	t = table_new(c->min_slots);
+	if (!t) {
+		free(c);
+		return -ENOMEM;
+	}
+	atomic_init(&c->table, t);
+	*out = c;
+	return 0;
+}
+
+void cells_free(struct cells *c)
+{
+	if (!c)
+		return;
+	free(atomic_load_explicit(&c->table, memory_order_relaxed));
+	free(c->spare);
+	free(c);
+}
+
+/* Find or claim the slot of @key, NULL when its neighbourhood is full. */
+static struct slot *slot_get(struct cell_table *t, uint64_t key)
+{
+	uint32_t at = (uint32_t)hash_u64(key);
+
+	for (uint32_t i = 0; i < PROBES_MAX && i <= t->mask; i++, at++) {
+		struct slot *slot = &t->slot[at & t->mask];
+		/* All relaxed: a key is all there is to see, counts start from zero anyway. */
+		uint64_t found = atomic_load_explicit(&slot->key, memory_order_relaxed);
+
+		if (!found && atomic_compare_exchange_strong_explicit(&slot->key, &found, key,
+								      memory_order_relaxed,
+								      memory_order_relaxed)) {
+			atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed);
+			return slot;
+		}
+		if (found == key)
+			return slot;
+	}
+	return NULL;
+}
+
+bool cells_add(struct cells *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight)
+{
+	struct slot *slot;
+
+	if (stack == STACK_NONE || task >= CELLS_TASKS_MAX || event >= CELLS_EVENTS_MAX)
+		return false;
+	/* Acquire: the zeroed table; pairs with the release in cells_swap(). */
+	slot = slot_get(atomic_load_explicit(&c->table, memory_order_acquire),
+			cell_key(stack, task, event));
+	if (slot) {
+		/* Relaxed: read after a grace period only. */
+		atomic_fetch_add_explicit(&slot->count, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&slot->weight, weight, memory_order_relaxed);
+	}
+	grace_reader_done(c);
+	return slot != NULL;
+}
+
+/* How large the next table is: twice this one over half full, half of it while nearly empty. */
+static uint32_t next_size(const struct cells *c, const struct cell_table *t)
+{
+	uint32_t used = atomic_load_explicit(&t->used, memory_order_relaxed);
+	uint32_t size = t->mask + 1;
+
+	if (used > size / 2)
+		return MIN(size * 2, c->max_slots);
+	if (used < size / 32)
+		return MAX(size / 2, c->min_slots);
+	return size;
+}
+
+/* An empty table of @size slots, or of another size when there is no memory for that. */
+static struct cell_table *table_take(struct cells *c, uint32_t size)
+{
+	struct cell_table *t = c->spare;
+
+	if (!t || t->mask + 1 != size)
+		t = table_new(size);
+	if (t && t != c->spare)
+		free(c->spare);
+	if (!t)
+		t = c->spare;
+	c->spare = NULL;
+	return t;
+}
+
+/* Copy the cells out and leave the table empty. Nobody else sees it. */
+static uint32_t table_drain(struct cell_table *t, struct cell *out)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i <= t->mask; i++) {
+		struct slot *slot = &t->slot[i];
+		uint64_t key = atomic_load_explicit(&slot->key, memory_order_relaxed);
+
+		if (!key)
+			continue;
+		out[nr].stack = cell_key_stack(key);
+		out[nr].task = cell_key_task(key);
+		out[nr].event = cell_key_event(key);
+		out[nr].count = atomic_exchange_explicit(&slot->count, 0, memory_order_relaxed);
+		out[nr].weight = atomic_exchange_explicit(&slot->weight, 0, memory_order_relaxed);
+		atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
+		nr++;
+	}
+	atomic_store_explicit(&t->used, 0, memory_order_relaxed);
+	return nr;
+}
+
+int cells_swap(struct cells *c, struct cell **out, uint32_t *nr)
+{
+	/* Relaxed: only this thread writes it. */
+	struct cell_table *old = atomic_load_explicit(&c->table, memory_order_relaxed);
+	/* For a full table, because it may still fill up; what is not used is given back below. */
+	struct cell *list = malloc((old->mask + 1ULL) * sizeof(*list));
+	struct cell_table *new = list ? table_take(c, next_size(c, old)) : NULL;
+	struct cell *shrunk;
+
+	if (!new) {
+		free(list);
+		return -ENOMEM;
+	}
+	/* Release: the zeroed table; pairs with the acquire in cells_add(). */
+	atomic_store_explicit(&c->table, new, memory_order_release);
+	urcu_qsbr_synchronize_rcu();
+	grace_waited(c);
+	*nr = table_drain(old, list);
+	c->spare = old;
+	shrunk = realloc(list, MAX(*nr, 1u) * sizeof(*list));
+	*out = shrunk ? shrunk : list;
+	return 0;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The tables under more threads than cores, beside a builder that swaps and
+ * grows without pause: every sample is in exactly one swapped cell or in
+ * exactly one drop counter, to the last one, in each of its keys.
+ *
+ * Key k is the stack of depth(k) places with offsets k, k+1, ..., and weighs
+ * k + 1: so a cell can be checked against what its stack says.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <urcu/urcu-qsbr.h>
+
+#include "sampler/table.h"
+#include "symbols/base.h"
+#include "symbols/places.h"
+
+#define NR_THREADS 8
+#define NR_KEYS	   30000u
+#define DEPTH_MAX  16
+#define NR_EVENTS  3
+#define TICKS_MIN  16u
+
+struct stress {
+	struct places *places;
+	struct stacks *stacks;
+	struct cells *cells;
+	atomic_bool stop;
+	uint32_t nr_ticks;
+};
+
+struct sampler {
+	struct stress *stress;
+	uint32_t task;
+	uint64_t random;
+	uint64_t nr_samples;
+	uint64_t nr_added, nr_places_full, nr_stacks_full, nr_cells_full;
+	uint32_t *added;		/* by key */
+};
+
+static uint32_t depth(uint32_t key)
+{
+	return key % DEPTH_MAX + 1;
+}
+
+static uint32_t random_key(struct sampler *s)
+{
+	s->random = hash_u64(s->random + 0x9e3779b97f4a7c15ULL);
+	/* Half of the samples in a few hot keys, as in life. */
+	return s->random & 1 ? (s->random >> 8) % 16 : (s->random >> 8) % NR_KEYS;
+}
+
+/* One sample's way; each end of it is counted once. */
+static void sample(struct sampler *s, uint32_t key)
+{
+	struct stress *st = s->stress;
+	uint32_t places[DEPTH_MAX], stack;
+
+	for (uint32_t i = 0; i < depth(key); i++) {
+		places[i] = places_intern(st->places, 7, key + i);
+		if (places[i] == PLACE_NONE) {
+			s->nr_places_full++;
+			return;
+		}
+	}
+	stack = stacks_intern(st->stacks, places, depth(key));
+	if (stack == STACK_NONE) {
+		s->nr_stacks_full++;
+		return;
+	}
+	if (!cells_add(st->cells, stack, s->task, key % NR_EVENTS, key + 1)) {
+		s->nr_cells_full++;
+		return;
+	}
+	s->nr_added++;
+	s->added[key]++;
+}
+
+static void *sampler_main(void *arg)
+{
+	struct sampler *s = arg;
+
+	urcu_qsbr_register_thread();
+	while (!atomic_load_explicit(&s->stress->stop, memory_order_relaxed)) {
+		sample(s, random_key(s));
+		if (++s->nr_samples % 8 == 0)
+			urcu_qsbr_quiescent_state();
+	}
+	urcu_qsbr_unregister_thread();
+	return NULL;
+}
+
+struct sums {
+	uint64_t count, weight;
+	uint64_t nr_wrong;
+	uint32_t *by_key;
+};
+
+/* Read the stack behind a cell; false unless it is one of ours, whole. */
+static bool cell_key_of(const struct stress *st, const struct cell *c, uint32_t *key)
+{
+	uint32_t nr;
+	const uint32_t *places = stacks_at(st->stacks, c->stack, &nr);
+	const struct place *first = places && nr ? places_at(st->places, places[0]) : NULL;
+
+	if (!first || first->offset >= NR_KEYS || depth(first->offset) != nr)
+		return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct place *place = places_at(st->places, places[i]);
+
+		if (!place || place->dso != 7 || place->offset != first->offset + i)
+			return false;
+	}
+	*key = first->offset;
+	return true;
+}
+
+static void take_cells(struct stress *st, struct sums *sums)
+{
+	struct cell *cells;
+	uint32_t nr, key;
+
+	assert_int_equal(cells_swap(st->cells, &cells, &nr), 0);
+	for (uint32_t i = 0; i < nr; i++) {
+		sums->count += cells[i].count;
+		sums->weight += cells[i].weight;
+		if (!cell_key_of(st, &cells[i], &key) || cells[i].event != key % NR_EVENTS ||
+		    cells[i].weight != cells[i].count * (key + 1) || cells[i].task >= NR_THREADS) {
+			sums->nr_wrong++;
+			continue;
+		}
+		sums->by_key[key] += cells[i].count;
+	}
+	free(cells);
+}
+
+static void start(struct stress *st, struct sampler *samplers, pthread_t *threads)
+{
+	for (uint32_t i = 0; i < NR_THREADS; i++) {
+		samplers[i] = (struct sampler){ .stress = st, .task = i, .random = i + 1 };
+		samplers[i].added = xcalloc(NR_KEYS, sizeof(*samplers[i].added));
+		assert_int_equal(pthread_create(&threads[i], NULL, sampler_main, &samplers[i]), 0);
+	}
+}
+
+/* Be the builder for the ticks asked for, then stop and join the samplers and take the rest. */
+static void build(struct stress *st, struct sums *sums, pthread_t *threads)
+{
+	/* Grace periods are slow under sanitizers: fewer ticks then, but enough to grow in. */
+	uint64_t deadline_ns = time_now_ns() + 2000000000;
+
+	for (uint32_t tick = 0; tick < st->nr_ticks; tick++) {
+		if (tick >= TICKS_MIN && time_now_ns() > deadline_ns)
+			break;
+		take_cells(st, sums);
+		assert_int_equal(places_grow(st->places), 0);
+		stacks_grow(st->stacks);
+		sched_yield();
+	}
+	atomic_store_explicit(&st->stop, true, memory_order_relaxed);
+	urcu_qsbr_thread_offline();
+	for (uint32_t i = 0; i < NR_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	urcu_qsbr_thread_online();
+	take_cells(st, sums);
+}
+
+/* Everything the samplers did is in the sums, key by key. @all: their counters together. */
+static void check(const struct sampler *samplers, const struct sums *sums, struct sampler *all)
+{
+	uint64_t weight = 0;
+
+	for (uint32_t i = 0; i < NR_THREADS; i++) {
+		all->nr_samples += samplers[i].nr_samples;
+		all->nr_added += samplers[i].nr_added;
+		all->nr_places_full += samplers[i].nr_places_full;
+		all->nr_stacks_full += samplers[i].nr_stacks_full;
+		all->nr_cells_full += samplers[i].nr_cells_full;
+	}
+	for (uint32_t key = 0; key < NR_KEYS; key++) {
+		uint64_t added = 0;
+
+		for (uint32_t i = 0; i < NR_THREADS; i++)
+			added += samplers[i].added[key];
+		assert_int_equal(sums->by_key[key], added);
+		weight += added * (key + 1);
+	}
+	assert_int_equal(sums->nr_wrong, 0);
+	assert_int_equal(sums->count, all->nr_added);
+	assert_int_equal(sums->weight, weight);
+	assert_int_equal(all->nr_added + all->nr_places_full + all->nr_stacks_full +
+				 all->nr_cells_full,
+			 all->nr_samples);
+}
+
+static void run(struct stress *st, struct sampler *all)
+{
+	struct sampler samplers[NR_THREADS];
+	pthread_t threads[NR_THREADS];
+	struct sums sums = { .by_key = xcalloc(NR_KEYS, sizeof(*sums.by_key)) };
+
+	urcu_qsbr_register_thread();
+	start(st, samplers, threads);
+	build(st, &sums, threads);
+	urcu_qsbr_unregister_thread();
+	check(samplers, &sums, all);
+	print_message("%lu added, dropped: %lu places, %lu stacks, %lu cells\n", all->nr_added,
+		      all->nr_places_full, all->nr_stacks_full, all->nr_cells_full);
+	for (uint32_t i = 0; i < NR_THREADS; i++)
+		free(samplers[i].added);
+	free(sums.by_key);
+	cells_free(st->cells);
+	stacks_free(st->stacks);
+	places_free(st->places);
+}
+
+/* Cells start at 8 slots, stacks and places outgrow their first chunks and slots. */
+static void test_growing(void **state)
+{
+	struct stress st = { .nr_ticks = 60 };
+	struct sampler all = { 0 };
+
+	assert_int_equal(places_new(&st.places, 1u << 20), 0);
+	assert_int_equal(stacks_new(&st.stacks, 1u << 20, 64 << 20), 0);
+	assert_int_equal(cells_new(&st.cells, 8, 1u << 16), 0);
+	run(&st, &all);
+	assert_true(all.nr_cells_full > 0);
+	assert_true(all.nr_added > all.nr_cells_full);
+}
+
+/* Every table too small for what comes: all three kinds of drop, and still exact. */
+static void test_full(void **state)
+{
+	struct stress st = { .nr_ticks = 60 };
+	struct sampler all = { 0 };
+
+	assert_int_equal(places_new(&st.places, 3000), 0);
+	assert_int_equal(stacks_new(&st.stacks, 200, 1 << 20), 0);
+	assert_int_equal(cells_new(&st.cells, 8, 32), 0);
+	run(&st, &all);
+	assert_true(all.nr_added > 0);
+	assert_true(all.nr_places_full > 0);
+	assert_true(all.nr_stacks_full > 0);
+	assert_true(all.nr_cells_full > 0);
+}
+
+/* Stacks run out of memory, not of ids: the arena's end under contention. */
+static void test_out_of_arena(void **state)
+{
+	struct stress st = { .nr_ticks = 30 };
+	struct sampler all = { 0 };
+
+	assert_int_equal(places_new(&st.places, 1u << 20), 0);
+	assert_int_equal(stacks_new(&st.stacks, 1u << 20, 0), 0);
+	assert_int_equal(cells_new(&st.cells, 1u << 14, 1u << 16), 0);
+	run(&st, &all);
+	assert_true(all.nr_stacks_full > 0);
+	assert_true(all.nr_added > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_growing),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_out_of_arena),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
