@@ -68,6 +68,9 @@ static int print_list(const struct options *o, struct err *e)
 	case OPTIONS_LIST_EVENTS:
 		options_print_events(stdout);
 		break;
+	case OPTIONS_LIST_KEYS:
+		options_print_keys(stdout);
+		break;
 	default:
 		options_print_columns(stdout);
 		break;

@@ -94,6 +94,7 @@ static const struct argp_option argp_options[] = {
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
 	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "events, and which can be used here", 5 },
 	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "columns for --sort", 5 },
+	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "keys of the screen", 5 },
 	{ "help", KEY_HELP, NULL, 0, "this list", 5 },
 	{ "version", KEY_VERSION, NULL, 0, "the version", 5 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -119,6 +120,9 @@ static void set_flag(struct options *o, int key)
 		break;
 	case KEY_LIST_COLUMNS:
 		o->action = OPTIONS_LIST_COLUMNS;
+		break;
+	case KEY_LIST_KEYS:
+		o->action = OPTIONS_LIST_KEYS;
 		break;
 	case KEY_HELP:
 		o->action = OPTIONS_HELP;

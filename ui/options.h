@@ -29,7 +29,8 @@ enum options_action {
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 	OPTIONS_LIST_EVENTS,
-	OPTIONS_LIST_COLUMNS
+	OPTIONS_LIST_COLUMNS,
+	OPTIONS_LIST_KEYS,
 };
 enum options_format { OPTIONS_TEXT, OPTIONS_NDJSON };
 
@@ -73,6 +74,7 @@ int options_set_batch(struct options *o, struct err *e);
 
 void options_print_help(FILE *out);
 void options_print_columns(FILE *out);
+void options_print_keys(FILE *out);
 /* The catalogue with what of it can be used here: tries to open each event. */
 void options_print_events(FILE *out);
 

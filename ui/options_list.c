@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What --list-columns and --list-events print, and the limits of the machine.
+ * What the --list options print, and the limits of the machine.
  *
  * Runs on: the UI thread, before any other.
  */
@@ -9,11 +9,26 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ui/keys.h"
+
 void options_print_columns(FILE *out)
 {
 	for (int i = 0; i < APP_SORT_NR; i++)
 		fprintf(out, "%-8s %s\n", app_sort_name((enum app_sort)i),
 			app_sort_help((enum app_sort)i));
+}
+
+void options_print_keys(FILE *out)
+{
+	char keys[64];
+	int group = -1;
+
+	for (const struct key_binding *b = keys_table(); b->action != ACT_NONE; b++) {
+		if ((int)b->group != group)
+			fprintf(out, "%s\n", keys_group(b->group));
+		group = (int)b->group;
+		fprintf(out, "  %-16s  %s\n", keys_names(keys, sizeof(keys), b), b->help);
+	}
 }
 
 /* Everywhere first; without the rights for that, in this process alone. */

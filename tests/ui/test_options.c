@@ -244,6 +244,9 @@ static void test_flags(void **state)
 	parse(&l, "--list-events");
 	assert_int_equal(l.o.action, OPTIONS_LIST_EVENTS);
 	done(&l);
+	parse(&l, "--list-keys");
+	assert_int_equal(l.o.action, OPTIONS_LIST_KEYS);
+	done(&l);
 	parse(&l, "--list-columns");
 	assert_int_equal(l.o.action, OPTIONS_LIST_COLUMNS);
 	done(&l);
