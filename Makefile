@@ -11,19 +11,22 @@ B := build/$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,$(DEBUG)),
 
 PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr liburcu-cds libutf8proc jansson
 TEST_PKGS := cmocka
+# Used where they are found.
+OPT_PKGS  := $(shell pkg-config --exists libzstd 2>/dev/null && echo libzstd)
 # What Debian calls them; libiberty and the test tools have no .pc file.
 DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev libutf8proc-dev \
-	libjansson-dev libcmocka-dev libiberty-dev g++ tmux python3 procps
+	libjansson-dev libcmocka-dev libiberty-dev libzstd-dev g++ tmux python3 procps
 
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
 	-Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. $(CPPFLAGS)
+ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
+	$(if $(filter libzstd,$(OPT_PKGS)),-DHAVE_ZSTD) $(CPPFLAGS)
 ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)
-PKG_CFLAGS   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS      = $(shell pkg-config --libs $(PKGS)) -liberty -lm
+PKG_CFLAGS   := $(shell pkg-config --cflags $(PKGS) $(OPT_PKGS) 2>/dev/null)
+PKG_LIBS      = $(shell pkg-config --libs $(PKGS) $(OPT_PKGS)) -liberty -lm
 TEST_LIBS     = $(shell pkg-config --libs $(TEST_PKGS))
 
 Q   := $(if $(filter 1,$(V)),,@)
@@ -42,6 +45,8 @@ TESTS     := $(foreach r,$(ROOMS),$(patsubst %.c,$(B)/%,$(wildcard tests/$(r)/te
 PROGRAMS  := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
 FUZZERS   := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+# The same targets over their corpora, without a fuzzer.
+REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
 .PHONY: all run check unit e2e bench fuzz layering style install uninstall clean help deps programs
 .DELETE_ON_ERROR:
@@ -93,6 +98,10 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(LIBS_$(1))
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_tests,$(r))))
 
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(LIBS_ui)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
 # Programs to be sampled: built as their first line says ("BUILD: flags"), without frame pointers by default.
 $(B)/tests/programs/%: tests/programs/%.c | deps
 	@mkdir -p $(@D)
@@ -106,8 +115,8 @@ programs: $(PROGRAMS)
 
 check: all unit layering style e2e ## everything: unit tests, layering, style, end-to-end (real perf events)
 
-unit: $(TESTS) programs
-	$(Q)B=$(B) tests/run $(TESTS)
+unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuzz corpora
+	$(Q)B=$(B) tests/run $(TESTS) $(REPLAYS)
 
 e2e: $(B)/proftop programs
 	$(Q)B=$(B) tests/run $(sort $(wildcard tests/e2e/*.sh))

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A perf.data file as perf record writes it: events and records in time order.
+ *
+ * Layout after tools/perf/Documentation/perf.data-file-format.txt of the
+ * kernel: file mode ("PERFILE2", attribute and data sections, features) and
+ * pipe mode; compressed records where libzstd was at hand. The file is read
+ * into memory, never mapped; everything in it is hostile and bounds-checked.
+ *
+ * One thread. Records are borrowed until perfdata_close().
+ */
+#ifndef SAMPLER_PERFDATA_H
+#define SAMPLER_PERFDATA_H
+
+#include "sampler/event.h"
+#include "sampler/record.h"
+#include "symbols/base.h"
+
+#define PERFDATA_SIZE_MAX (8ULL << 30)
+
+struct perfdata;
+
+struct perfdata_event {
+	struct event event;		/* name from the file's EVENT_DESC, else from type and config */
+	struct record_layout layout;
+	double hz;			/* 0: a fixed period */
+	uint64_t period;
+	bool dummy;			/* side-band only */
+};
+
+/* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
+int perfdata_open(struct perfdata **out, const char *path, struct err *e);
+/* The same from bytes in memory, copied (tests, fuzzing). */
+int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e);
+void perfdata_close(struct perfdata *pd);
+
+uint32_t perfdata_nr_events(const struct perfdata *pd);
+const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index);
+/* Index of the event with that id, or -1. Without ids in the file: 0. */
+int perfdata_event_of(const struct perfdata *pd, uint64_t id);
+uint64_t perfdata_nr_records(const struct perfdata *pd);
+uint64_t perfdata_nr_bad(const struct perfdata *pd);	/* bytes or records that made no sense */
+
+/* Record @index in time order (bytes, perhaps unaligned; *@size), with the layout to decode it by. */
+const uint8_t *perfdata_record(const struct perfdata *pd, uint64_t index, size_t *size,
+			       const struct record_layout **layout);
+/* Time stamps of the first and the last sample. */
+void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns);
+
+#endif

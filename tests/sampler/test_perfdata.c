@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * perf.data: files made here byte by byte, in file and pipe mode, whole, cut
+ * and mutated.
+ */
+#include "sampler/perfdata.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define SAMPLE_TYPE                                                                             \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |         \
+	 PERF_SAMPLE_PERIOD)
+
+struct file {
+	uint8_t bytes[8192];
+	size_t size;
+};
+
+static void put(struct file *f, const void *p, size_t size)
+{
+	assert_true(f->size + size <= sizeof(f->bytes));
+	memcpy(f->bytes + f->size, p, size);
+	f->size += size;
+}
+
+static void put_u64(struct file *f, uint64_t v)
+{
+	put(f, &v, sizeof(v));
+}
+
+static struct perf_event_attr attr_of(uint64_t config)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(struct perf_event_attr),
+		.config = config,
+		.sample_type = SAMPLE_TYPE,
+		.sample_freq = 999,
+		.freq = 1,
+		.sample_id_all = 1,
+	};
+}
+
+static void put_header(struct file *f, uint32_t type, uint16_t size)
+{
+	struct perf_event_header h = { .type = type, .size = size };
+
+	put(f, &h, sizeof(h));
+}
+
+static void put_sample(struct file *f, uint64_t id, uint64_t ip, uint32_t pid, uint64_t time)
+{
+	uint32_t ids[2] = { pid, pid };
+
+	put_header(f, PERF_RECORD_SAMPLE, 8 + 5 * 8);
+	put_u64(f, id);
+	put_u64(f, ip);
+	put(f, ids, sizeof(ids));
+	put_u64(f, time);
+	put_u64(f, 1001001);
+}
+
+static void put_comm(struct file *f, uint64_t id, uint32_t pid, const char *comm, uint64_t time)
+{
+	uint32_t ids[2] = { pid, pid };
+	char name[16] = "";
+
+	snprintf(name, sizeof(name), "%s", comm);
+	put_header(f, PERF_RECORD_COMM, 8 + 8 + 16 + 3 * 8);
+	put(f, ids, sizeof(ids));
+	put(f, name, sizeof(name));
+	put(f, ids, sizeof(ids));	/* id block: TID, TIME, IDENTIFIER */
+	put_u64(f, time);
+	put_u64(f, id);
+}
+
+static void put_records(struct file *f)
+{
+	put_comm(f, 7, 100, "early", 0);
+	put_sample(f, 7, 0x1000, 100, 50);
+	put_sample(f, 9, 0x2000, 100, 30);	/* another CPU's ring: earlier */
+	put_sample(f, 8, 0x3000, 101, 40);
+	put_comm(f, 9, 101, "late", 45);
+}
+
+/* Two events, cpu-clock with ids 7 and 8, page-faults with id 9; EVENT_DESC names the second. */
+static void make_file(struct file *f)
+{
+	const struct perf_event_attr attrs[] = { attr_of(PERF_COUNT_SW_CPU_CLOCK),
+						 attr_of(PERF_COUNT_SW_PAGE_FAULTS) };
+	const uint64_t attrs_at = 104 + 24, entry = sizeof(attrs[0]) + 16;
+	uint64_t data_at = attrs_at + 2 * entry, size;
+	uint32_t desc[4] = { 1, sizeof(attrs[0]), 0, 16 };
+
+	f->size = 0;
+	put(f, "PERFILE2", 8);
+	put_u64(f, 104);
+	put_u64(f, entry);
+	put_u64(f, attrs_at);
+	put_u64(f, 2 * entry);
+	put_u64(f, data_at);
+	put_u64(f, 0);			/* size of the data: set below */
+	put_u64(f, 0);
+	put_u64(f, 0);
+	put_u64(f, 1ULL << 12);		/* EVENT_DESC */
+	for (int i = 0; i < 3; i++)
+		put_u64(f, 0);
+	put_u64(f, 7);
+	put_u64(f, 8);
+	put_u64(f, 9);
+	put(f, &attrs[0], sizeof(attrs[0]));
+	put_u64(f, 104);
+	put_u64(f, 16);
+	put(f, &attrs[1], sizeof(attrs[1]));
+	put_u64(f, 120);
+	put_u64(f, 8);
+	assert_int_equal(f->size, data_at);
+	put_records(f);
+	size = f->size - data_at;
+	memcpy(f->bytes + 48, &size, sizeof(size));
+	put_u64(f, f->size + 16);	/* the feature's section */
+	put_u64(f, 8 + sizeof(attrs[0]) + 8 + 16);
+	put(f, desc, 8);
+	put(f, &attrs[0], sizeof(attrs[0]));
+	put(f, desc + 2, 8);
+	put(f, "my-clock:u\0\0\0\0\0", 16);
+}
+
+static void make_pipe(struct file *f)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	uint32_t extra = 5;
+
+	f->size = 0;
+	put(f, "PERFILE2", 8);
+	put_u64(f, 16);
+	put_header(f, 64, 8 + sizeof(attr) + 3 * 8);
+	put(f, &attr, sizeof(attr));
+	put_u64(f, 7);
+	put_u64(f, 8);
+	put_u64(f, 9);
+	put_header(f, 66, 12);		/* TRACING_DATA with 5 bytes behind it, padded to 8 */
+	put(f, &extra, sizeof(extra));
+	put(f, "\x09\0\0\0\0\0\x08\0", 8);	/* looks like a record; must be skipped */
+	put_records(f);
+}
+
+static void check_order(const struct perfdata *pd)
+{
+	static const uint64_t ips[] = { 0x2000, 0x3000, 0x1000 };
+	unsigned int nr = 0;
+
+	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+		const struct record_layout *layout;
+		size_t size;
+		const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
+		struct record r;
+
+		assert_int_equal(record_decode(&r, layout, bytes, size), 0);
+		if (r.type == PERF_RECORD_SAMPLE)
+			assert_int_equal(r.sample.ip, ips[nr++]);
+	}
+	assert_int_equal(nr, 3);
+}
+
+static void test_file_mode(void **state)
+{
+	struct file f;
+	struct perfdata *pd;
+	struct err e;
+	uint64_t first, last;
+
+	make_file(&f);
+	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, &e), 0);
+	assert_int_equal(perfdata_nr_events(pd), 2);
+	assert_string_equal(perfdata_event(pd, 0)->event.name, "my-clock:u");
+	assert_string_equal(perfdata_event(pd, 1)->event.name, "page-faults");
+	assert_int_equal(perfdata_event_of(pd, 8), 0);
+	assert_int_equal(perfdata_event_of(pd, 9), 1);
+	assert_int_equal(perfdata_event_of(pd, 10), -1);
+	assert_int_equal(perfdata_nr_records(pd), 5);
+	assert_int_equal(perfdata_nr_bad(pd), 0);
+	perfdata_span(pd, &first, &last);
+	assert_int_equal(first, 30);
+	assert_int_equal(last, 50);
+	check_order(pd);
+	perfdata_close(pd);
+}
+
+static void test_pipe_mode(void **state)
+{
+	struct file f;
+	struct perfdata *pd;
+	struct err e;
+
+	make_pipe(&f);
+	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, &e), 0);
+	assert_int_equal(perfdata_nr_events(pd), 1);
+	assert_string_equal(perfdata_event(pd, 0)->event.name, "cpu-clock");
+	assert_int_equal(perfdata_nr_records(pd), 5);
+	check_order(pd);
+	perfdata_close(pd);
+}
+
+/* A recording that was killed: the header says that there are no data. */
+static void test_unfinished(void **state)
+{
+	struct file f;
+	struct perfdata *pd;
+
+	make_file(&f);
+	memset(f.bytes + 48, 0, 8);
+	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
+	assert_true(perfdata_nr_records(pd) >= 5);
+	perfdata_close(pd);
+}
+
+static void test_not_perf_data(void **state)
+{
+	struct perfdata *pd;
+	struct err e;
+
+	assert_int_equal(perfdata_from_memory(&pd, "", 0, &e), -EINVAL);
+	assert_int_equal(perfdata_from_memory(&pd, "PERFILE2", 8, &e), -EINVAL);
+	assert_int_equal(perfdata_from_memory(&pd, "#!/bin/sh\necho hello\n", 21, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "not a perf.data file"));
+	assert_int_equal(perfdata_open(&pd, "/nonexistent/perf.data", &e), -ENOENT);
+}
+
+/* Cut anywhere: an error or fewer records, never a fault. */
+static void test_every_cut(void **state)
+{
+	struct file f;
+	struct perfdata *pd;
+
+	make_file(&f);
+	for (size_t size = 0; size < f.size; size++) {
+		if (!perfdata_from_memory(&pd, f.bytes, size, NULL)) {
+			assert_true(perfdata_nr_records(pd) <= 5);
+			perfdata_close(pd);
+		}
+	}
+	make_pipe(&f);
+	for (size_t size = 0; size < f.size; size++)
+		if (!perfdata_from_memory(&pd, f.bytes, size, NULL))
+			perfdata_close(pd);
+}
+
+static void test_mutations(void **state)
+{
+	struct file f;
+	struct perfdata *pd;
+
+	srand(1);
+	for (int i = 0; i < 20000; i++) {
+		if (i % 2)
+			make_file(&f);
+		else
+			make_pipe(&f);
+		for (int k = rand() % 4; k >= 0; k--)
+			f.bytes[(size_t)rand() % f.size] = (uint8_t)rand();
+		if (perfdata_from_memory(&pd, f.bytes, f.size, NULL))
+			continue;
+		for (uint64_t n = 0; n < perfdata_nr_records(pd); n++) {
+			const struct record_layout *layout;
+			size_t size;
+			const uint8_t *bytes = perfdata_record(pd, n, &size, &layout);
+			struct record r;
+
+			record_decode(&r, layout, bytes, size);
+		}
+		perfdata_close(pd);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_file_mode),     cmocka_unit_test(test_pipe_mode),
+		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_not_perf_data),
+		cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_mutations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
