@@ -19,7 +19,12 @@ struct pipeline {
 	struct pipeline_tables tables;
 	struct unwinder *unwinder;
 	bool asked;			/* the loader has something to do */
-	struct unwind_result user;	/* of the sample in hand */
+
+	/* Of the sample in hand. */
+	struct unwind_result user;
+	enum unwind_stop stop;
+	uint32_t task;
+	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
 };
 
@@ -208,34 +213,45 @@ static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p
 	}
 }
 
-void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
-		     const struct record_sample *s, int event, uint64_t regs_mask)
+void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask)
 {
-	enum unwind_stop stop;
-	enum profile_drop drop;
 	struct maps_hit hit;
-	uint32_t nr;
 
-	if ((pid_t)s->pid == p->tables.own_pid) {
-		stats->own++;
-		return;
-	}
+	maps_find(p->tables.maps, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
+	p->task = hit.task;
+	p->nr = p->nr_kernel = kernel_frames(p, s);
+	p->stop = user_frames(p, s, &hit, regs_mask, &p->nr);
+	if (p->nr == 0)			/* not loaded yet, or hidden from us: only the task is known */
+		p->frames[p->nr++] = places_intern(p->tables.places, DSO_ID_UNKNOWN, 0);
+}
+
+void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
+		    int event)
+{
+	enum profile_drop drop;
+
 	stats->taken++;
 	if (event < 0 || event >= EVENTS_MAX) {
 		stats->dropped[DROP_UNKNOWN_EVENT]++;
 		return;
 	}
 	stats->by_event[event]++;
-	maps_find(p->tables.maps, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
-	nr = kernel_frames(p, s);
-	stop = user_frames(p, s, &hit, regs_mask, &nr);
-	if (nr == 0)			/* not loaded yet, or hidden from us: only the task is known */
-		p->frames[nr++] = places_intern(p->tables.places, DSO_ID_UNKNOWN, 0);
-	drop = store(p, nr, hit.task, (uint32_t)event, s->period ? s->period : 1);
+	drop = store(p, p->nr, p->task, (uint32_t)event, s->period ? s->period : 1);
 	if (drop != DROP_NR)
 		stats->dropped[drop]++;
 	else
-		count_outcome(stats, p, stop);
+		count_outcome(stats, p, p->stop);
+}
+
+void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
+		     const struct record_sample *s, int event, uint64_t regs_mask)
+{
+	if ((pid_t)s->pid == p->tables.own_pid) {
+		stats->own++;
+		return;
+	}
+	pipeline_resolve(p, s, regs_mask);
+	pipeline_count(p, stats, s, event);
 }
 
 void pipeline_bad_record(struct pipeline_stats *stats)

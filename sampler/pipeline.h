@@ -47,6 +47,10 @@ void pipeline_free(struct pipeline *p);
 /* Count @s; @event is its slot, -1 if its id is unknown. @regs_mask as in the record's layout. */
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask);
+/* The two halves of it, for replay: find task and stack; count what was found. */
+void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask);
+void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
+		    int event);
 /* A record that could not be decoded. */
 void pipeline_bad_record(struct pipeline_stats *stats);
 /* Since the last call: did a sample ask the loader for something? */

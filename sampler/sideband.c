@@ -74,11 +74,8 @@ static void on_mmap(struct maps *maps, const struct record *r)
 	maps_on_mmap(maps, &ev);
 }
 
-/* Tell the maps what one record says. */
-static void on_record(struct sideband *sb, const struct record *r)
+void sideband_apply(struct maps *maps, const struct record *r)
 {
-	struct maps *maps = sb->maps;
-
 	switch (r->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
@@ -96,12 +93,18 @@ static void on_record(struct sideband *sb, const struct record *r)
 		maps_on_exit(maps, (pid_t)r->task.pid, (pid_t)r->task.tid, r->task.time_ns);
 		break;
 	case PERF_RECORD_LOST:
-		count(&sb->nr_lost, r->lost);
 		maps_on_lost(maps);
 		break;
 	default:
 		break;
 	}
+}
+
+static void on_record(struct sideband *sb, const struct record *r)
+{
+	if (r->type == PERF_RECORD_LOST)
+		count(&sb->nr_lost, r->lost);
+	sideband_apply(sb->maps, r);
 }
 
 /* One CPU's ring. True if there was anything. */

@@ -17,7 +17,11 @@
 #include "sampler/counters.h"
 #include "symbols/maps.h"
 
+struct record;
 struct sideband;
+
+/* Tell the maps what one side-band record says; others are ignored. Publish afterwards. */
+void sideband_apply(struct maps *maps, const struct record *r);
 
 /* Both are borrowed. 0 or -ENOMEM. */
 int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps);
