@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The symbol tables of an ELF file -> one sorted array of functions.
+ *
+ * Collect any number of tables, then finish once. Any thread; slow. Pure but
+ * for reading the file.
+ */
+#ifndef SYMBOLS_ELFSYM_H
+#define SYMBOLS_ELFSYM_H
+
+#include "symbols/elffile.h"
+#include "symbols/image.h"
+
+#define ELFSYM_SYMBOLS_MAX	(8U << 20)
+#define ELFSYM_NAMES_MAX	(512U << 20)
+#define ELFSYM_NAME_MAX		4096U		/* bytes of one name; the rest is cut */
+
+struct elfsym {
+	struct image_symbol *symbols;
+	uint32_t nr, max;
+	char *names;
+	size_t names_size;
+	uint64_t nr_bytes_scanned;	/* of names: tables whose names overlap cost no more */
+};
+
+void elfsym_fini(struct elfsym *t);
+/*
+ * Add the functions of the table of @type (SHT_SYMTAB or SHT_DYNSYM), @bias
+ * added to each address. 0, -ENOENT without such a table, -E2BIG, -ERANGE,
+ * -EIO, -ENOMEM; what was collected before stays.
+ */
+int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_t bias);
+/*
+ * Sort, keep the best symbol of each address, give sizes to those without.
+ * @f: the file whose executable sections (or segments) bound them.
+ */
+int elfsym_finish(struct elfsym *t, const struct elffile *f);
+
+#endif
