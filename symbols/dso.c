@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/image.h"
+
 #define CHUNK_BITS	9
 #define CHUNK_SIZE	(1U << CHUNK_BITS)
 #define NR_CHUNKS	2048U
@@ -245,8 +247,14 @@ void dsos_free(struct dsos *d)
 {
 	if (!d)
 		return;
-	for (uint32_t id = 0; id < dsos_nr(d); id++)
-		free(entry_at(d, id)->path);
+	for (uint32_t id = 0; id < dsos_nr(d); id++) {
+		struct entry *entry = entry_at(d, id);
+
+		/* All threads are gone; an image's life is that of its object. */
+		image_free((struct image *)(uintptr_t)atomic_load_explicit(&entry->dso.image,
+									   memory_order_relaxed));
+		free(entry->path);
+	}
 	for (size_t i = 0; i < NR_CHUNKS; i++)
 		free(atomic_load_explicit(&d->chunks[i], memory_order_relaxed));
 	free(d->slots);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The separate debug file of a stripped object, found by build-id below
+ * /usr/lib/debug/.build-id (GDB manual, "Debugging Information in Separate
+ * Files"). Only our own root is looked into, never a process's.
+ *
+ * Runs on: the loader.
+ */
+#ifndef SYMBOLS_DEBUGFILE_H
+#define SYMBOLS_DEBUGFILE_H
+
+#include "symbols/elffile.h"
+
+/*
+ * Open the debug file of @object into @debug; *bias is what to add to its
+ * addresses to get those of @object. 0, -ENOENT when there is none, or -errno.
+ * After 0 the caller ends with debugfile_close().
+ */
+int debugfile_open(const struct elffile *object, struct elffile *debug, uint64_t *bias);
+void debugfile_close(struct elffile *debug);
+
+/* The path for a build-id into @buf; false if the build-id is too short for one. */
+bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size);
+
+#endif

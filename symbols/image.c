@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Build an object's image: segments, the bytes of .eh_frame, symbols.
+ *
+ * Runs on: the loader. What is missing or damaged beyond the headers leaves a
+ * smaller image, not an error: segments alone still give names by address.
+ */
+#include "symbols/image.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/debugfile.h"
+#include "symbols/elffile.h"
+#include "symbols/elfsym.h"
+
+#define EH_FRAME_SIZE_MAX	(64ULL << 20)
+#define NESTED_MAX		64	/* symbols inside a symbol that a look-up steps over */
+
+/* Pointer encodings (LSB Core 5.0, 10.5.1 "DWARF Exception Header Encoding"). */
+enum {
+	PE_OMIT = 0xff,
+	PE_FORMAT = 0x0f, PE_ABSPTR = 0x00, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04,
+	PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
+	PE_BASE = 0xf0, PE_PCREL = 0x10, PE_DATAREL = 0x30,
+};
+
+/* Where .eh_frame lies in the file. */
+struct eh_place {
+	uint64_t vaddr, offset, size;
+	bool to_segment_end;		/* nobody told its end */
+};
+
+/* Copy the load segments that make sense. */
+static int read_segments(struct image *image, const struct elffile *f)
+{
+	image->segments = calloc(MAX(f->nr_phdrs, 1U), sizeof(*image->segments));
+	if (!image->segments)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+
+		if (p->p_type != PT_LOAD || p->p_filesz > UINT64_MAX - p->p_offset ||
+		    p->p_memsz > UINT64_MAX - p->p_vaddr || p->p_filesz > p->p_memsz)
+			continue;
+		image->segments[image->nr_segments++] = (struct image_segment){
+			.offset = p->p_offset, .vaddr = p->p_vaddr, .file_size = p->p_filesz,
+			.mem_size = p->p_memsz, .exec = p->p_flags & PF_X,
+		};
+	}
+	return image->nr_segments ? 0 : -ENOEXEC;
+}
+
+/* The segment whose file-backed part holds @vaddr, executable ones first. */
+static const struct image_segment *segment_at(const struct image *image, uint64_t vaddr)
+{
+	const struct image_segment *found = NULL;
+
+	for (uint32_t i = 0; i < image->nr_segments; i++) {
+		const struct image_segment *s = &image->segments[i];
+
+		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->file_size &&
+		    (!found || (s->exec && !found->exec)))
+			found = s;
+	}
+	return found;
+}
+
+/* Decode the pointer of encoding @enc at @bytes, the address of which is @field. */
+static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint64_t field,
+			   uint64_t data, uint64_t *out)
+{
+	static const uint8_t sizes[16] = {
+		[PE_ABSPTR] = 8, [PE_UDATA2] = 2, [PE_UDATA4] = 4, [PE_UDATA8] = 8,
+		[PE_SDATA2] = 2, [PE_SDATA4] = 4, [PE_SDATA8] = 8,
+	};
+	uint8_t format = enc & PE_FORMAT, width = sizes[format];
+	uint64_t value = 0;
+
+	if (!width || width > size)
+		return false;
+	for (unsigned int i = 0; i < width; i++)	/* only little-endian machines have these tables */
+		value |= (uint64_t)bytes[i] << (8 * i);
+	if (format >= PE_SDATA2 && width < 8 && value >> (8 * width - 1))
+		value |= ~0ULL << (8 * width);
+	switch (enc & PE_BASE) {
+	case 0:
+		*out = value;
+		return true;
+	case PE_PCREL:
+		*out = field + value;
+		return true;
+	case PE_DATAREL:
+		*out = data + value;
+		return true;
+	default:
+		return false;	/* indirect, textrel, funcrel, aligned: no linker writes them here */
+	}
+}
+
+/* Follow PT_GNU_EH_FRAME to the address of .eh_frame. */
+static bool header_says(const struct image *image, const struct elffile *f, uint64_t *vaddr)
+{
+	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+		uint8_t hdr[12] = { 0 };
+		size_t size = MIN(p->p_filesz, sizeof(hdr));
+		uint64_t offset;
+
+		if (p->p_type != PT_GNU_EH_FRAME)
+			continue;
+		return image_offset(image, p->p_vaddr, &offset) && size > 4 &&
+		       !elffile_read(f, offset, hdr, size) && hdr[0] == 1 && hdr[1] != PE_OMIT &&
+		       decode_pointer(hdr + 4, size - 4, hdr[1], p->p_vaddr + 4, p->p_vaddr, vaddr);
+	}
+	return false;
+}
+
+/* Find .eh_frame: by program header, its end by the section if that agrees; else by section. */
+static bool find_eh_frame(const struct image *image, const struct elffile *f, struct eh_place *eh)
+{
+	const Elf64_Shdr *section = elffile_section(f, ".eh_frame");
+	const struct image_segment *segment;
+
+	if (!header_says(image, f, &eh->vaddr)) {
+		if (!section || !(section->sh_flags & SHF_ALLOC))
+			return false;
+		eh->vaddr = section->sh_addr;
+	}
+	segment = segment_at(image, eh->vaddr);
+	if (!segment)
+		return false;
+	eh->offset = segment->offset + (eh->vaddr - segment->vaddr);
+	eh->size = segment->file_size - (eh->vaddr - segment->vaddr);
+	eh->to_segment_end = true;
+	if (section && section->sh_addr == eh->vaddr && section->sh_offset == eh->offset &&
+	    section->sh_size <= eh->size) {
+		eh->size = section->sh_size;
+		eh->to_segment_end = false;
+	}
+	if (eh->offset >= f->size)
+		return false;
+	eh->size = MIN(MIN(eh->size, f->size - eh->offset), EH_FRAME_SIZE_MAX);
+	return eh->size > 0;
+}
+
+/* Where the records end: at the terminator, or at the first length that cannot be. */
+static size_t records_end(const uint8_t *bytes, size_t size)
+{
+	size_t pos = 0;
+
+	while (size - pos >= 4) {
+		uint32_t length;
+		uint64_t wide;
+
+		memcpy(&length, bytes + pos, 4);
+		if (!length)
+			return pos + 4;
+		wide = length;
+		if (length == UINT32_MAX) {
+			if (size - pos < 12)
+				return pos;
+			memcpy(&wide, bytes + pos + 4, 8);
+			pos += 8;
+		}
+		if (wide > size - pos - 4)
+			return pos;
+		pos += 4 + wide;
+	}
+	return pos;
+}
+
+/* Copy the unwind tables; without them the image has none, which is no error. */
+static int read_eh_frame(struct image *image, const struct elffile *f)
+{
+	struct eh_place eh;
+	void *bytes, *fit;
+	int rc;
+
+	if (!find_eh_frame(image, f, &eh))
+		return 0;
+	rc = elffile_read_alloc(f, eh.offset, eh.size, &bytes);
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	if (eh.to_segment_end) {
+		eh.size = records_end(bytes, eh.size);
+		fit = realloc(bytes, eh.size + 1);
+		bytes = fit ? fit : bytes;
+	}
+	rc = ehframe_init(&image->eh, bytes, eh.size, eh.vaddr, image->machine);
+	if (rc) {
+		ehframe_fini(&image->eh);
+		image->eh = (struct ehframe){ 0 };
+		free(bytes);
+	}
+	return rc == -ENOMEM ? rc : 0;
+}
+
+/*
+ * Collect symbols: the object's own table, else its debug file's; and the dynamic ones. A damaged
+ * table gives what was read before the damage.
+ */
+static int read_symbols(struct image *image, const struct elffile *f, bool debug_files)
+{
+	struct elfsym t = { 0 };
+	struct elffile debug;
+	uint64_t bias;
+	bool alone;
+	int rc;
+
+	image->source = "none";
+	elfsym_add(&t, f, SHT_SYMTAB, 0);
+	if (t.nr)
+		image->source = ".symtab";
+	if (!t.nr && debug_files && !debugfile_open(f, &debug, &bias)) {
+		elfsym_add(&t, &debug, SHT_SYMTAB, bias);
+		if (t.nr)
+			image->source = "debug file";
+		debugfile_close(&debug);
+	}
+	alone = !t.nr;
+	elfsym_add(&t, f, SHT_DYNSYM, 0);
+	if (t.nr && alone)
+		image->source = ".dynsym";
+	rc = elfsym_finish(&t, f);
+	if (rc) {
+		elfsym_fini(&t);
+		return rc;
+	}
+	image->symbols = t.symbols;
+	image->nr_symbols = t.nr;
+	image->names = t.names;
+	image->names_size = t.names_size;
+	return 0;
+}
+
+static int build(struct image **out, const struct elffile *f, bool debug_files, struct err *e)
+{
+	struct image *image = calloc(1, sizeof(*image));
+	int rc = -ENOMEM;
+
+	if (!image)
+		goto fail;
+	image->machine = f->machine;
+	image->elf_class = f->elf_class;
+	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
+	image->build_id_size = f->build_id_size;
+	rc = read_segments(image, f);
+	if (!rc && f->elf_class == ELFCLASS64)
+		rc = read_eh_frame(image, f);
+	if (!rc)
+		rc = read_symbols(image, f, debug_files);
+	if (rc)
+		goto fail;
+	*out = image;
+	return 0;
+fail:
+	image_free(image);
+	return err_set(e, rc, rc == -ENOEXEC ? "the ELF file has nothing to load" :
+					       "the ELF file cannot be read");
+}
+
+int image_from_fd(struct image **out, int fd, uint64_t file_size, struct err *e)
+{
+	struct elffile f;
+	int rc = elffile_open(&f, fd, NULL, file_size, e);
+
+	if (rc)
+		return rc;
+	rc = build(out, &f, true, e);
+	elffile_close(&f);
+	return rc;
+}
+
+int image_from_memory(struct image **out, const void *bytes, size_t size, struct err *e)
+{
+	struct elffile f;
+	int rc = elffile_open(&f, -1, bytes, size, e);
+
+	if (rc)
+		return rc;
+	rc = build(out, &f, false, e);
+	elffile_close(&f);
+	return rc;
+}
+
+void image_free(struct image *image)
+{
+	if (!image)
+		return;
+	free((void *)(uintptr_t)image->eh.bytes);
+	ehframe_fini(&image->eh);
+	free(image->segments);
+	free(image->symbols);
+	free(image->names);
+	free(image);
+}
+
+bool image_vaddr(const struct image *image, uint64_t offset, uint64_t *vaddr)
+{
+	const struct image_segment *found = NULL;
+
+	for (uint32_t i = 0; i < image->nr_segments; i++) {
+		const struct image_segment *s = &image->segments[i];
+
+		if (offset >= s->offset && offset - s->offset < s->file_size &&
+		    (!found || (s->exec && !found->exec)))
+			found = s;
+	}
+	if (found)
+		*vaddr = found->vaddr + (offset - found->offset);
+	return found;
+}
+
+bool image_offset(const struct image *image, uint64_t vaddr, uint64_t *offset)
+{
+	const struct image_segment *s = segment_at(image, vaddr);
+
+	if (s)
+		*offset = s->offset + (vaddr - s->vaddr);
+	return s;
+}
+
+const struct image_symbol *image_find(const struct image *image, uint64_t vaddr)
+{
+	uint32_t lo = 0, hi = image->nr_symbols;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (image->symbols[mid].vaddr <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (uint32_t i = lo; i > 0 && lo - i < NESTED_MAX; i--) {
+		const struct image_symbol *s = &image->symbols[i - 1];
+
+		if (vaddr - s->vaddr < s->size)
+			return s;
+	}
+	return NULL;
+}
