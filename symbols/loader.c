@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Serve questions, load images, name places.
+ *
+ * Runs on: the asker and the loader thread, or the caller of loader_run().
+ * Both threads are urcu-qsbr readers, offline while they wait or do I/O: a
+ * hanging read never holds up a grace period.
+ */
+#include "symbols/loader.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "symbols/demangle.h"
+
+#define WAIT_MS			50
+#define STOP_WAIT_NS		2000000000ULL
+#define PLACES_A_PASS		4096U
+#define STACK_SIZE		(2UL * DEMANGLE_STACK)
+
+/* A place that could not be named yet. */
+struct waiting {
+	uint32_t place;
+	uint64_t since_ns;
+};
+
+struct worker {
+	pthread_t thread;
+	int event;			/* eventfd: there is something to do */
+	bool started;
+};
+
+struct loader {
+	struct places *places;
+	struct maps *maps;
+	struct objects objects;
+	struct naming naming;
+	struct symtab *symtab;
+	struct worker asker, worker;
+	struct waiting *waiting;	/* loader's */
+	uint32_t nr_waiting, max_waiting;
+	uint32_t next_place;		/* places below were looked at */
+	atomic_bool stop;		/* release by loader_stop, acquire by the threads */
+	bool left_behind;
+	/* Written by the loader, read by any thread, relaxed: figures for people. */
+	_Alignas(CACHELINE) atomic_ulong nr_named, nr_unnamed, nr_left, memory;
+};
+
+int loader_new(struct loader **out, struct places *places, struct dsos *dsos, struct maps *maps,
+	       struct symtab *symtab, struct err *e)
+{
+	struct loader *l = aligned_alloc(CACHELINE, sizeof(*l));
+
+	if (!l)
+		return err_set(e, -ENOMEM, "out of memory");
+	memset(l, 0, sizeof(*l));
+	l->places = places;
+	l->maps = maps;
+	l->symtab = symtab;
+	objects_init(&l->objects, dsos, &l->stop);
+	naming_init(&l->naming, dsos, symtab);
+	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->asker.event < 0 || l->worker.event < 0) {
+		int rc = -errno;
+
+		loader_free(l);
+		return err_set(e, rc, "no file descriptor is left: raise the limit (ulimit -n)");
+	}
+	*out = l;
+	return 0;
+}
+
+bool loader_free(struct loader *l)
+{
+	if (!l)
+		return true;
+	if (l->left_behind)
+		return false;
+	if (l->asker.event >= 0)
+		close(l->asker.event);
+	if (l->worker.event >= 0)
+		close(l->worker.event);
+	objects_fini(&l->objects);
+	naming_fini(&l->naming);
+	free(l->waiting);
+	free(l);
+	return true;
+}
+
+static void poke(int event)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	/* Full means that a wake-up is on its way already. */
+	if (write(event, &one, sizeof(one)) < 0)
+		errno = saved;
+}
+
+void loader_wake(struct loader *l)
+{
+	poke(l->maps ? l->asker.event : l->worker.event);
+}
+
+static bool is_stopping(const struct loader *l)
+{
+	return atomic_load_explicit(&l->stop, memory_order_acquire);
+}
+
+/* Sleep until woken, at most WAIT_MS. */
+static void wait_event(int event)
+{
+	struct pollfd pfd = { .fd = event, .events = POLLIN };
+	uint64_t nr;
+
+	if (poll(&pfd, 1, WAIT_MS) > 0 && read(event, &nr, sizeof(nr)) < 0)
+		return;
+}
+
+/* Keep @place for a later pass; without memory it stays without a name. */
+static void keep_waiting(struct loader *l, const struct waiting *w)
+{
+	if (l->nr_waiting == l->max_waiting) {
+		uint32_t max = l->max_waiting ? l->max_waiting * 2 : 1024;
+		struct waiting *more = reallocarray(l->waiting, max, sizeof(*more));
+
+		if (!more)
+			return;
+		l->waiting = more;
+		l->max_waiting = max;
+	}
+	l->waiting[l->nr_waiting++] = *w;
+}
+
+static void count_name(struct loader *l, bool by_name)
+{
+	atomic_fetch_add_explicit(by_name ? &l->nr_named : &l->nr_unnamed, 1,
+				  memory_order_relaxed);
+}
+
+/* Name one place; false if it has to wait. */
+static bool name_place(struct loader *l, const struct waiting *w, bool now)
+{
+	const struct place *place = places_at(l->places, w->place);
+	struct naming_question q = { .since_ns = w->since_ns, .now = now };
+	bool by_name = false;
+	uint32_t symbol;
+	int rc;
+
+	if (!place)
+		return false;	/* under construction */
+	q.dso = place->dso;
+	q.offset = place->offset;
+	rc = naming_find(&l->naming, &q, &symbol, &by_name);
+	if (rc == -EAGAIN)
+		return false;
+	if (!rc)
+		places_name(l->places, w->place, symbol);
+	count_name(l, !rc && by_name);
+	return true;
+}
+
+/* Ask again for the places that wait. Returns how many got their name. */
+static uint32_t name_waiting(struct loader *l, bool now)
+{
+	uint32_t nr = l->nr_waiting, kept = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!name_place(l, &l->waiting[i], now))
+			l->waiting[kept++] = l->waiting[i];
+	}
+	l->nr_waiting = kept;
+	return nr - kept;
+}
+
+/* Ids that were given back may make the table shorter than what we looked at. */
+static uint32_t nr_unseen(const struct loader *l)
+{
+	uint32_t nr = places_nr(l->places);
+
+	return nr > l->next_place ? nr - l->next_place : 0;
+}
+
+/* Look at new places, some at a time. Returns how many were looked at. */
+static uint32_t name_new(struct loader *l, bool now)
+{
+	uint32_t nr = MIN(nr_unseen(l), PLACES_A_PASS);
+	struct waiting w = { .since_ns = nr ? time_now_ns() : 0 };
+
+	for (uint32_t i = 0; i < nr; i++) {
+		w.place = l->next_place++;
+		if (!name_place(l, &w, now))
+			keep_waiting(l, &w);
+	}
+	return nr;
+}
+
+/* An image came late: what was named by address gets its symbols. */
+static void rename_places(struct loader *l, uint32_t dso)
+{
+	for (uint32_t id = 0; id < l->next_place; id++) {
+		const struct place *place = places_at(l->places, id);
+		struct naming_question q = { .dso = dso, .now = true };
+		uint32_t symbol;
+		bool by_name;
+
+		if (!place || place->dso != dso)
+			continue;
+		/* Pairs with nothing: only this thread writes it. */
+		if (atomic_load_explicit(&place->symbol, memory_order_relaxed) == SYMBOL_NONE)
+			continue;
+		q.offset = place->offset;
+		if (naming_find(&l->naming, &q, &symbol, &by_name) || !by_name)
+			continue;
+		places_name(l->places, id, symbol);
+		atomic_fetch_sub_explicit(&l->nr_unnamed, 1, memory_order_relaxed);
+		count_name(l, true);
+	}
+}
+
+static void update_figures(struct loader *l)
+{
+	atomic_store_explicit(&l->nr_left, nr_unseen(l) + l->nr_waiting,
+			      memory_order_relaxed);
+	atomic_store_explicit(&l->memory, symtab_memory(l->symtab), memory_order_relaxed);
+}
+
+/* One round: images first, then the names that waited for them, then new ones. True: go on. */
+static bool work(struct loader *l, bool now)
+{
+	uint32_t late = objects_retry(&l->objects, time_now_ns());
+	bool more = false;
+
+	while (!is_stopping(l) && objects_load_one(&l->objects))
+		more = true;
+	if (is_stopping(l))
+		return false;
+	if (late != DSO_ID_UNKNOWN)
+		rename_places(l, late);
+	/* The next image is worth more than the next name: come back for it soon. */
+	more |= name_waiting(l, now) > 0;
+	more |= name_new(l, now) > 0;
+	update_figures(l);
+	return more;
+}
+
+static void *asker_main(void *arg)
+{
+	struct loader *l = arg;
+
+	pthread_setname_np(pthread_self(), "proftop/proc");
+	rcu_register_thread();
+	while (!is_stopping(l)) {
+		rcu_thread_offline();
+		wait_event(l->asker.event);
+		if (is_stopping(l))
+			break;
+		rcu_thread_online();
+		maps_load_asked(l->maps);
+		/* A wake is for both threads. */
+		poke(l->worker.event);
+	}
+	rcu_unregister_thread();
+	return NULL;
+}
+
+static void *loader_main(void *arg)
+{
+	struct loader *l = arg;
+
+	pthread_setname_np(pthread_self(), "proftop/load");
+	rcu_register_thread();
+	rcu_thread_offline();
+	while (!is_stopping(l)) {
+		wait_event(l->worker.event);
+		while (!is_stopping(l) && work(l, false))
+			;
+	}
+	rcu_unregister_thread();
+	return NULL;
+}
+
+static int start_one(struct loader *l, struct worker *w, void *(*run)(void *))
+{
+	pthread_attr_t attr;
+	int rc;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	rc = pthread_create(&w->thread, &attr, run, l);
+	pthread_attr_destroy(&attr);
+	w->started = !rc;
+	return -rc;
+}
+
+int loader_start(struct loader *l, struct err *e)
+{
+	sigset_t all, old;
+	int rc;
+
+	/* Signals are for the main thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = start_one(l, &l->worker, loader_main);
+	if (!rc && l->maps)
+		rc = start_one(l, &l->asker, asker_main);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc) {
+		loader_stop(l);
+		return err_set(e, rc, "no more threads: raise the limit (ulimit -u)");
+	}
+	return 0;
+}
+
+/* Join @w until @deadline, or leave it behind. */
+static void stop_one(struct loader *l, struct worker *w, const struct timespec *deadline)
+{
+	if (!w->started)
+		return;
+	w->started = false;
+	poke(w->event);
+	if (pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, deadline)) {
+		pthread_detach(w->thread);
+		l->left_behind = true;
+	}
+}
+
+void loader_stop(struct loader *l)
+{
+	uint64_t end = time_now_ns() + STOP_WAIT_NS;
+	struct timespec deadline = {
+		.tv_sec = (time_t)(end / 1000000000ULL), .tv_nsec = (long)(end % 1000000000ULL),
+	};
+
+	/* Pairs with is_stopping(), and with objects.c after each file. */
+	atomic_store_explicit(&l->stop, true, memory_order_release);
+	stop_one(l, &l->asker, &deadline);
+	stop_one(l, &l->worker, &deadline);
+}
+
+void loader_run(struct loader *l)
+{
+	bool more = true;
+
+	while (more) {
+		more = l->maps && maps_load_asked(l->maps);
+		more |= work(l, true);
+	}
+}
+
+void loader_stats(const struct loader *l, struct symbols_stats *out)
+{
+	out->nr_images = atomic_load_explicit(&l->objects.nr_images, memory_order_relaxed);
+	out->nr_failed = atomic_load_explicit(&l->objects.nr_failed, memory_order_relaxed);
+	out->nr_named = atomic_load_explicit(&l->nr_named, memory_order_relaxed);
+	out->nr_unnamed = atomic_load_explicit(&l->nr_unnamed, memory_order_relaxed);
+	out->nr_waiting = atomic_load_explicit(&l->nr_left, memory_order_relaxed);
+	out->memory = atomic_load_explicit(&l->objects.memory, memory_order_relaxed) +
+		      atomic_load_explicit(&l->naming.kallsyms_memory, memory_order_relaxed) +
+		      atomic_load_explicit(&l->memory, memory_order_relaxed);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The background of symbols: two threads, one loop each.
+ *
+ * "asker" answers questions about /proc/PID, because stacks wait for them;
+ * "loader" loads images, then names places. They are apart so that a large
+ * object, or a file system that hangs, holds up no stack.
+ */
+#ifndef SYMBOLS_LOADER_H
+#define SYMBOLS_LOADER_H
+
+#include "symbols/maps.h"
+#include "symbols/naming.h"
+#include "symbols/objects.h"
+#include "symbols/places.h"
+#include "symbols/symtab.h"
+
+struct loader;
+
+/* All borrowed; @maps may be NULL (replay). */
+int loader_new(struct loader **out, struct places *places, struct dsos *dsos, struct maps *maps,
+	       struct symtab *symtab, struct err *e);
+/* False: a thread still hangs in a file; then nothing of it or of @symtab may be freed. */
+bool loader_free(struct loader *l);
+
+int loader_start(struct loader *l, struct err *e);
+/* At most two seconds; a thread that hangs is left behind. */
+void loader_stop(struct loader *l);
+/* Async-signal-safe. */
+void loader_wake(struct loader *l);
+/* All that is asked, now, on this thread; not between start and stop. */
+void loader_run(struct loader *l);
+
+struct symbols_stats;
+/* Any thread. */
+void loader_stats(const struct loader *l, struct symbols_stats *out);
+
+#endif

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Place -> symbol, one rule for each kind of object.
+ *
+ * Runs on: the loader.
+ */
+#include "symbols/naming.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbols/demangle.h"
+#include "symbols/image.h"
+
+#define ANON_PAGE		4096ULL
+#define KALLSYMS_INTERVAL_NS	10000000000ULL
+#define KALLSYMS_INTERVAL_MAX	(64 * KALLSYMS_INTERVAL_NS)
+
+/* A symbol as found, before it has an id. */
+struct found {
+	struct symtab_key key;
+	struct symtab_text text;
+	bool by_name;
+};
+
+void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab)
+{
+	memset(n, 0, sizeof(*n));
+	n->dsos = dsos;
+	n->symtab = symtab;
+	n->kallsyms_path = "/proc/kallsyms";
+	n->kallsyms_interval_ns = KALLSYMS_INTERVAL_NS;
+}
+
+void naming_fini(struct naming *n)
+{
+	kallsyms_free(n->kallsyms);
+	n->kallsyms = NULL;
+}
+
+static void set_module(struct found *f, const char *module, size_t size)
+{
+	f->text.module = module;
+	f->text.module_size = size;
+}
+
+static void set_name(struct found *f, const char *name, size_t size)
+{
+	f->text.name = name;
+	f->text.name_size = size;
+	f->by_name = true;
+}
+
+/* Make a name of words and an address. */
+__attribute__((format(printf, 3, 4)))
+static void set_made_up(struct naming *n, struct found *f, const char *fmt, ...)
+{
+	va_list ap;
+	int size;
+
+	va_start(ap, fmt);
+	size = vsnprintf(n->raw, sizeof(n->raw), fmt, ap);
+	va_end(ap);
+	f->text.name = n->raw;
+	f->text.name_size = (size_t)MIN(MAX(size, 0), (int)sizeof(n->raw) - 1);
+}
+
+/* "libfoo.so+0x1230" for a start without a symbol. */
+static void set_start(struct naming *n, struct found *f, const struct dso *dso, uint64_t start)
+{
+	f->key.start = start;
+	f->key.made_up = true;
+	f->text.kind = '?';
+	set_made_up(n, f, "%s+0x%" PRIx64, dso->name.str, start);
+}
+
+/* Code of a file or the vdso: its symbol, else its FDE, else its address. */
+static int find_in_image(struct naming *n, const struct dso *dso,
+			 const struct naming_question *q, struct found *f)
+{
+	/* Pairs with the release in objects.c. */
+	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
+	const struct ehframe_fde *fde;
+	const struct image_symbol *s;
+	uint64_t vaddr;
+
+	set_module(f, dso->name.str, dso->name.size);
+	if (!image || !image_vaddr(image, q->offset, &vaddr)) {
+		set_start(n, f, dso, q->offset);
+		return 0;
+	}
+	s = image_find(image, vaddr);
+	if (s) {
+		f->key.start = s->vaddr;
+		f->text.kind = dso->identity.kind == DSO_VDSO ? 'v' : 'u';
+		set_name(f, image->names + s->name, s->name_size);
+		return 0;
+	}
+	fde = image->eh.nr_fdes ? ehframe_find(&image->eh, vaddr) : NULL;
+	set_start(n, f, dso, fde ? fde->start : vaddr);
+	return 0;
+}
+
+/* Read /proc/kallsyms anew; the old list stays when the new one cannot be had. */
+static void read_kallsyms(struct naming *n, struct dso *kernel)
+{
+	uint32_t nr_before = n->kallsyms ? kallsyms_nr(n->kallsyms) : 0;
+	struct kallsyms *k;
+	int rc = kallsyms_read(&k, n->kallsyms_path, NULL);
+
+	n->kallsyms_ns = time_now_ns();
+	if (rc) {
+		if (!n->kallsyms)
+			atomic_store_explicit(&kernel->reason, rc == -EACCES ?
+					      "kptr_restrict hides kernel addresses" :
+					      "kernel symbols cannot be read", memory_order_relaxed);
+		return;
+	}
+	if (nr_before == kallsyms_nr(k))
+		n->kallsyms_interval_ns = MIN(n->kallsyms_interval_ns * 2, KALLSYMS_INTERVAL_MAX);
+	else
+		n->kallsyms_interval_ns = KALLSYMS_INTERVAL_NS;
+	kallsyms_free(n->kallsyms);
+	n->kallsyms = k;
+	atomic_store_explicit(&n->kallsyms_memory, kallsyms_memory(k), memory_order_relaxed);
+	atomic_store_explicit(&kernel->reason, NULL, memory_order_relaxed);
+}
+
+/* Look @addr up; a module may be new, then the list is read again, now or later. */
+static int find_in_kallsyms(struct naming *n, struct dso *kernel, const struct naming_question *q,
+			    struct kallsyms_symbol *out)
+{
+	if (!n->kallsyms_ns)
+		read_kallsyms(n, kernel);
+	if (!n->kallsyms)
+		return -ENOENT;
+	if (kallsyms_find(n->kallsyms, q->offset, out))
+		return 0;
+	if (n->kallsyms_ns >= q->since_ns)
+		return -ENOENT;		/* the list is newer than the question */
+	if (time_now_ns() - n->kallsyms_ns < n->kallsyms_interval_ns)
+		return q->now ? -ENOENT : -EAGAIN;
+	read_kallsyms(n, kernel);
+	return kallsyms_find(n->kallsyms, q->offset, out) ? 0 : -ENOENT;
+}
+
+/* Kernel code. Without any list all of it is one row: its addresses tell nobody anything. */
+static int find_in_kernel(struct naming *n, const struct naming_question *q, struct found *f)
+{
+	struct dso *kernel = dsos_at(n->dsos, DSO_ID_KERNEL);
+	struct kallsyms_symbol s;
+	int rc = find_in_kallsyms(n, kernel, q, &s);
+
+	if (rc == -EAGAIN)
+		return rc;
+	f->text.kind = 'k';
+	set_module(f, kernel->name.str, kernel->name.size);
+	if (!rc) {
+		f->key.start = s.start;
+		if (s.module)
+			set_module(f, s.module, s.module_size);
+		set_name(f, s.name, s.name_size);
+	} else if (n->kallsyms) {
+		f->key.start = q->offset & ~(ANON_PAGE - 1);
+		set_made_up(n, f, "[kernel] 0x%" PRIx64, f->key.start);
+	} else {
+		set_made_up(n, f, "[kernel]");
+	}
+	return 0;
+}
+
+/* JIT, heap, stack: one symbol a page, until a perf map tells more. */
+static int find_in_anon(struct naming *n, const struct dso *dso, const struct naming_question *q,
+			struct found *f)
+{
+	f->text.kind = 'j';
+	f->key.start = q->offset & ~(ANON_PAGE - 1);
+	set_module(f, dso->name.str, dso->name.size);
+	set_made_up(n, f, "[anon] 0x%" PRIx64, f->key.start);
+	return 0;
+}
+
+static int find_unknown(struct naming *n, const struct dso *dso, struct found *f)
+{
+	f->text.kind = '?';
+	f->key.made_up = true;
+	set_module(f, dso->name.str, dso->name.size);
+	set_made_up(n, f, "[unknown]");
+	return 0;
+}
+
+/* Is the object's fate known? If nobody did, ask for it: every sampled place deserves a name. */
+static bool is_settled(struct dso *dso)
+{
+	/* Pairs with the releases in objects.c. */
+	int state = atomic_load_explicit(&dso->state, memory_order_acquire);
+
+	dso_want(dso);
+	return state == DSO_READY || state == DSO_FAILED;
+}
+
+static int find(struct naming *n, struct dso *dso, const struct naming_question *q,
+		struct found *f)
+{
+	if (!is_settled(dso))
+		return -EAGAIN;
+	switch (dso->identity.kind) {
+	case DSO_KERNEL:
+		return find_in_kernel(n, q, f);
+	case DSO_FILE:
+	case DSO_VDSO:
+		return find_in_image(n, dso, q, f);
+	case DSO_ANON:
+		return find_in_anon(n, dso, q, f);
+	default:
+		return find_unknown(n, dso, f);
+	}
+}
+
+/* Give @f an id; a mangled name is undone only here, once for each symbol. */
+static uint32_t add(struct naming *n, struct found *f)
+{
+	size_t size = f->by_name ? demangle(f->text.name, f->text.name_size, n->raw,
+					    sizeof(n->raw)) : 0;
+
+	if (size) {
+		f->text.name = n->raw;
+		f->text.name_size = size;
+	}
+	return symtab_add(n->symtab, &f->key, &f->text);
+}
+
+int naming_find(struct naming *n, const struct naming_question *q, uint32_t *symbol, bool *by_name)
+{
+	struct dso *dso = dsos_at(n->dsos, q->dso);
+	struct found f = { .key.dso = q->dso };
+	int rc;
+
+	if (!dso)
+		return -EAGAIN;
+	rc = find(n, dso, q, &f);
+	if (rc)
+		return rc;
+	*by_name = f.by_name;
+	*symbol = symtab_find(n->symtab, &f.key);
+	if (*symbol == SYMBOL_NONE)
+		*symbol = add(n, &f);
+	return *symbol == SYMBOL_NONE ? -ENOMEM : 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The name of one place: from its object's symbols, unwind tables, or address.
+ *
+ * One thread: the loader. naming_*(): what is counted is read by any thread.
+ */
+#ifndef SYMBOLS_NAMING_H
+#define SYMBOLS_NAMING_H
+
+#include "symbols/dso.h"
+#include "symbols/kallsyms.h"
+#include "symbols/places.h"
+#include "symbols/symtab.h"
+
+struct naming {
+	struct dsos *dsos;
+	struct symtab *symtab;
+	const char *kallsyms_path;
+	struct kallsyms *kallsyms;	/* NULL: not read yet, or not readable */
+	uint64_t kallsyms_ns;		/* when it was read last; 0: never */
+	uint64_t kallsyms_interval_ns;	/* not read again before; doubles while it brings nothing */
+	atomic_ulong kallsyms_memory;
+	char raw[TEXT_MAX + 64];	/* the name under construction; a bit more: the arena marks cuts */
+};
+
+void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab);
+void naming_fini(struct naming *n);
+
+/* One place to name. */
+struct naming_question {
+	uint32_t dso;
+	uint64_t offset;
+	uint64_t since_ns;		/* when it was first looked at */
+	bool now;			/* do not wait for a better answer */
+};
+
+/*
+ * The symbol of @q: 0; -EAGAIN while its object is not loaded (it is asked
+ * for) or a better answer may come; -ENOMEM when the table is full. *by_name:
+ * false when the answer is but an address.
+ */
+int naming_find(struct naming *n, const struct naming_question *q, uint32_t *symbol, bool *by_name);
+
+#endif

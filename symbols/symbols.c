@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The face of naming: the table of functions, and the loader that fills it.
+ *
+ * Readers see the table only, lock-free.
+ */
+#include "symbols/symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/loader.h"
+#include "symbols/symtab.h"
+
+struct symbols {
+	struct symtab *symtab;
+	struct loader *loader;
+};
+
+int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, struct maps *maps,
+		struct err *e)
+{
+	struct symbols *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s || symtab_new(&s->symtab)) {
+		free(s);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	rc = loader_new(&s->loader, places, dsos, maps, s->symtab, e);
+	if (rc) {
+		symbols_free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+int symbols_start(struct symbols *s, struct err *e)
+{
+	return loader_start(s->loader, e);
+}
+
+void symbols_stop(struct symbols *s)
+{
+	loader_stop(s->loader);
+}
+
+void symbols_free(struct symbols *s)
+{
+	if (!s)
+		return;
+	/* A thread left behind still holds the tables: better to leak than to pull them away. */
+	if (loader_free(s->loader))
+		symtab_free(s->symtab);
+	free(s);
+}
+
+void symbols_wake(struct symbols *s)
+{
+	loader_wake(s->loader);
+}
+
+void symbols_run(struct symbols *s)
+{
+	loader_run(s->loader);
+}
+
+const struct symbol *symbols_at(const struct symbols *s, uint32_t id)
+{
+	return symtab_at(s->symtab, id);
+}
+
+uint32_t symbols_nr(const struct symbols *s)
+{
+	return symtab_nr(s->symtab);
+}
+
+void symbols_stats(const struct symbols *s, struct symbols_stats *out)
+{
+	memset(out, 0, sizeof(*out));
+	loader_stats(s->loader, out);
+}
