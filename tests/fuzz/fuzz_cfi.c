@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Any bytes as .eh_frame through the gate: rows come in order, inside their
+ * FDE, and agree with the look-up of a single pc.
+ * FUZZ: unwind
+ */
+#include "unwind/cfi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct rows {
+	uint64_t at, end;
+	struct cfi_row first;
+	uint64_t first_pc;
+	int nr;
+};
+
+static void take(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row)
+{
+	struct rows *r = ctx;
+
+	if (start != r->at || end <= start || end > r->end || row->kind > CFI_COMPLEX)
+		abort();
+	if (!r->nr++) {
+		r->first = *row;
+		r->first_pc = start;
+	}
+	r->at = end;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct arch_ops *arch;
+	struct ehframe eh;
+
+	if (!size)
+		return 0;
+	arch = data[0] & 1 ? &arch_aarch64 : &arch_x86_64;
+	ehframe_init(&eh, data + 1, size - 1, 0x10000, arch->machine);
+	for (uint32_t i = 0; i < eh.nr_fdes; i++) {
+		const struct ehframe_fde *f = &eh.fdes[i];
+		struct rows rows = { .at = f->start, .end = f->start + f->size };
+		struct cfi_sink sink = { take, &rows };
+		struct cfi_row row;
+
+		if (cfi_check(arch, &eh, f->offset, &sink, NULL) != CFI_OK)
+			continue;
+		if (!rows.nr || rows.at != rows.end)
+			abort();
+		if (cfi_row_at(arch, &eh, f->offset, rows.first_pc, &row) != CFI_OK ||
+		    memcmp(&row, &rows.first, sizeof(row)) != 0)
+			abort();
+	}
+	ehframe_fini(&eh);
+	return 0;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Register numbers: perf's order against the kernel's own header, DWARF's
+ * against libunwind's, packing by mask, registers that the kernel did not save.
+ */
+#include "unwind/arch.h"
+
+#include <asm/perf_regs.h>
+#include <elf.h>
+#include <libunwind.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "symbols/base.h"
+
+static void test_native(void **state)
+{
+	const struct arch_ops *arch = arch_native();
+
+	assert_non_null(arch);
+	assert_true(arch == &arch_x86_64 || arch == &arch_aarch64);
+}
+
+static void test_x86_64_numbers(void **state)
+{
+	static const struct {
+		unsigned int perf, dwarf;
+	} pairs[] = {
+		{ PERF_REG_X86_AX, UNW_X86_64_RAX }, { PERF_REG_X86_BX, UNW_X86_64_RBX },
+		{ PERF_REG_X86_CX, UNW_X86_64_RCX }, { PERF_REG_X86_DX, UNW_X86_64_RDX },
+		{ PERF_REG_X86_SI, UNW_X86_64_RSI }, { PERF_REG_X86_DI, UNW_X86_64_RDI },
+		{ PERF_REG_X86_BP, UNW_X86_64_RBP }, { PERF_REG_X86_SP, UNW_X86_64_RSP },
+		{ PERF_REG_X86_IP, UNW_X86_64_RIP }, { PERF_REG_X86_R8, UNW_X86_64_R8 },
+		{ PERF_REG_X86_R9, UNW_X86_64_R9 }, { PERF_REG_X86_R10, UNW_X86_64_R10 },
+		{ PERF_REG_X86_R11, UNW_X86_64_R11 }, { PERF_REG_X86_R12, UNW_X86_64_R12 },
+		{ PERF_REG_X86_R13, UNW_X86_64_R13 }, { PERF_REG_X86_R14, UNW_X86_64_R14 },
+		{ PERF_REG_X86_R15, UNW_X86_64_R15 },
+	};
+	uint64_t mask = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		assert_int_equal(arch_x86_64.dwarf_of_perf[pairs[i].perf], pairs[i].dwarf);
+		mask |= 1ULL << pairs[i].perf;
+	}
+	assert_int_equal(arch_x86_64.regs_mask, mask);
+	assert_int_equal(arch_x86_64.pc, UNW_X86_64_RIP);
+	assert_int_equal(arch_x86_64.sp, UNW_X86_64_RSP);
+	assert_int_equal(arch_x86_64.fp, UNW_X86_64_RBP);
+	assert_int_equal(arch_x86_64.machine, EM_X86_64);
+}
+
+static void test_aarch64_numbers(void **state)
+{
+	for (unsigned int i = 0; i < 33; i++)
+		assert_int_equal(arch_aarch64.dwarf_of_perf[i], i);
+	assert_int_equal(__builtin_popcountll(arch_aarch64.regs_mask), 33);
+	assert_int_equal(arch_aarch64.ra, 30);
+	assert_true(arch_aarch64.ra_in_register);
+	/* A signed return address, stripped. */
+	assert_true((0x002baaaad5541234ULL & ~arch_aarch64.ra_clear) == 0x0000aaaad5541234ULL);
+}
+
+static void test_load_is_packed_by_mask(void **state)
+{
+	const uint64_t mask = 1ULL << PERF_REG_X86_BX | 1ULL << PERF_REG_X86_SP |
+			      1ULL << PERF_REG_X86_FLAGS | 1ULL << PERF_REG_X86_R8;
+	const uint64_t words[] = { 0xb, 0x5, 0xf, 0x8 };
+	struct arch_frame f;
+	char unaligned[sizeof(words) + 1];
+
+	memcpy(unaligned + 1, words, sizeof(words));
+	arch_load(&arch_x86_64, &f, mask, unaligned + 1);
+	assert_int_equal(f.valid, 1ULL << UNW_X86_64_RBX | 1ULL << UNW_X86_64_RSP | 1ULL << UNW_X86_64_R8);
+	assert_int_equal(f.reg[UNW_X86_64_RBX], 0xb);
+	assert_int_equal(f.reg[UNW_X86_64_RSP], 0x5);
+	assert_int_equal(f.reg[UNW_X86_64_R8], 0x8);
+}
+
+static void test_unsaved_registers_are_unavailable(void **state)
+{
+	uint64_t words[24];
+	struct arch_frame f;
+
+	memset(words, 0xff, sizeof(words));
+	arch_load(&arch_x86_64, &f, arch_x86_64.regs_mask, words);
+	assert_false(frame_has(&f, UNW_X86_64_RBX));
+	assert_false(frame_has(&f, UNW_X86_64_R12));
+	assert_false(frame_has(&f, UNW_X86_64_R15));
+	assert_true(frame_has(&f, UNW_X86_64_RAX));
+	assert_true(frame_has(&f, UNW_X86_64_R11));
+	arch_load(&arch_x86_64, &f, 0xffffff, words);
+	assert_true(frame_has(&f, UNW_X86_64_RIP));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_native),
+		cmocka_unit_test(test_x86_64_numbers),
+		cmocka_unit_test(test_aarch64_numbers),
+		cmocka_unit_test(test_load_is_packed_by_mask),
+		cmocka_unit_test(test_unsaved_registers_are_unavailable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The CFI reader: rows by hand, every row of real files against elfutils'
+ * interpreter, and what the gate has to refuse. With file names as arguments:
+ * report the shares of COMPLEX and refused FDEs in them.
+ */
+#include "unwind/cfi.h"
+
+#include <elfutils/libdw.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "symbols/base.h"
+#include "tests/unwind/make_eh.h"
+
+#define START 0x2000ULL
+
+static struct eh_section section;
+
+/* One FDE of @range bytes behind a usual CIE; the section is indexed into @eh. */
+static uint32_t make(struct ehframe *eh, const void *insns, size_t size, uint32_t range)
+{
+	uint32_t cie, fde;
+
+	section.size = 0;
+	cie = eh_cie(&section, false, eh_usual, sizeof(eh_usual));
+	fde = eh_fde(&section, cie, START, range, insns, size);
+	assert_int_equal(ehframe_init(eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
+	return fde;
+}
+
+static enum cfi_reason check(const void *insns, size_t size)
+{
+	struct ehframe eh;
+	uint32_t fde = make(&eh, insns, size, 0x100);
+	enum cfi_reason reason = cfi_check(&arch_x86_64, &eh, fde, NULL, NULL);
+
+	ehframe_fini(&eh);
+	return reason;
+}
+
+#define CHECK(...) check((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static void assert_row(const struct ehframe *eh, uint32_t fde, uint64_t pc, bool cfa_is_fp,
+		       int32_t cfa_off, int32_t fp_off)
+{
+	struct cfi_row row;
+
+	assert_int_equal(cfi_row_at(&arch_x86_64, eh, fde, pc, &row), CFI_OK);
+	assert_int_equal(row.kind, CFI_ROW);
+	assert_int_equal(row.cfa_is_fp, cfa_is_fp);
+	assert_int_equal(row.cfa_off, cfa_off);
+	assert_int_equal(row.ra_where, CFI_AT_CFA);
+	assert_int_equal(row.ra_off, -8);
+	assert_int_equal(row.fp_where, fp_off ? CFI_AT_CFA : CFI_SAME);
+	assert_int_equal(row.fp_off, fp_off);
+}
+
+static void test_usual_prologue(void **state)
+{
+	static const uint8_t insns[] = {
+		0x41, 0x0e, 16, 0x86, 2,	/* push %rbp */
+		0x43, 0x0d, 6,			/* mov %rsp,%rbp */
+		0x0a,
+		0x02, 0x20, 0x0c, 7, 8, 0xc6,	/* leave */
+		0x41, 0x0b,			/* after ret */
+		0x03, 0x80, 0x00, 0x2e, 16,	/* args_size */
+	};
+	struct ehframe eh;
+	uint32_t fde = make(&eh, insns, sizeof(insns), 0x100);
+
+	assert_row(&eh, fde, START, false, 8, 0);
+	assert_row(&eh, fde, START + 1, false, 16, -16);
+	assert_row(&eh, fde, START + 3, false, 16, -16);
+	assert_row(&eh, fde, START + 4, true, 16, -16);
+	assert_row(&eh, fde, START + 0x23, true, 16, -16);
+	assert_row(&eh, fde, START + 0x24, false, 8, 0);
+	assert_row(&eh, fde, START + 0x25, true, 16, -16);
+	assert_row(&eh, fde, START + 0xff, true, 16, -16);
+	ehframe_fini(&eh);
+}
+
+static uint8_t kind_of(const void *insns, size_t size)
+{
+	struct ehframe eh;
+	struct cfi_row row;
+	uint32_t fde = make(&eh, insns, size, 0x100);
+
+	assert_int_equal(cfi_row_at(&arch_x86_64, &eh, fde, START + 0x10, &row), CFI_OK);
+	ehframe_fini(&eh);
+	return row.kind;
+}
+
+#define KIND(...) kind_of((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static void test_kinds(void **state)
+{
+	assert_int_equal(KIND(0), CFI_ROW);
+	assert_int_equal(KIND(0x07, 16), CFI_END);		/* undefined rip */
+	assert_int_equal(KIND(0x0c, 10, 0), CFI_COMPLEX);	/* CFA = r10 */
+	assert_int_equal(KIND(0x0f, 3, 0x76, 0x78, 0x06), CFI_COMPLEX);
+	assert_int_equal(KIND(0x10, 6, 2, 0x76, 0), CFI_COMPLEX);
+	assert_int_equal(KIND(0x10, 3, 2, 0x76, 0), CFI_ROW);	/* rbx: not ours */
+	assert_int_equal(KIND(0x09, 16, 5), CFI_COMPLEX);	/* rip in rdi */
+	assert_int_equal(KIND(0x08, 16), CFI_COMPLEX);		/* rip is rip */
+	assert_int_equal(KIND(0x07, 6), CFI_COMPLEX);		/* rbp undefined */
+	assert_int_equal(KIND(0x87, 2), CFI_COMPLEX);		/* rsp saved */
+	assert_int_equal(KIND(0x13, 0x7f, 0x11, 3, 0x7e, 0x2f, 3, 2), CFI_ROW);
+}
+
+static void test_negative_offsets(void **state)
+{
+	static const uint8_t insns[] = {
+		0x12, 6, 0x7e,			/* def_cfa_sf rbp, -2 * -8 */
+		0x11, 6, 2,			/* rbp at CFA + 2 * -8 */
+		0x41, 0x2f, 6, 0x03,		/* negative: rbp at CFA + 24 */
+	};
+	struct ehframe eh;
+	uint32_t fde = make(&eh, insns, sizeof(insns), 0x100);
+
+	assert_row(&eh, fde, START, true, 16, -16);
+	assert_row(&eh, fde, START + 1, true, 16, 24);
+	ehframe_fini(&eh);
+}
+
+static void test_refuses(void **state)
+{
+	assert_int_equal(CHECK(0x09, 3, 17), CFI_BAD_REGISTER);
+	assert_int_equal(CHECK(0x09, 3, 0xff, 0xff, 0xff, 0xff, 0x0f), CFI_BAD_REGISTER);
+	assert_int_equal(CHECK(0x91, 1), CFI_BAD_REGISTER);
+	assert_int_equal(CHECK(0xd1), CFI_BAD_REGISTER);
+	assert_int_equal(CHECK(0x05, 0x80, 0x80, 0x01, 1), CFI_BAD_REGISTER);
+	assert_int_equal(CHECK(0x06, 17), CFI_BAD_REGISTER);
+	assert_int_equal(CHECK(0x0d, 17), CFI_BAD_REGISTER);
+	assert_int_equal(CHECK(0x0b), CFI_BAD_STATE);
+	assert_int_equal(CHECK(0x0a, 0x0b, 0x0b), CFI_BAD_STATE);
+	assert_int_equal(CHECK(0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a), CFI_OK);
+	assert_int_equal(CHECK(0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a), CFI_BAD_STATE);
+	assert_int_equal(CHECK(0x14, 6, 2), CFI_BAD_OPCODE);	/* val_offset */
+	assert_int_equal(CHECK(0x17), CFI_BAD_OPCODE);
+	assert_int_equal(CHECK(0x1d, 0, 0, 0, 0, 0, 0, 0, 0), CFI_BAD_OPCODE);
+	assert_int_equal(CHECK(0x2d), CFI_BAD_OPCODE);
+	assert_int_equal(CHECK(0x3f), CFI_BAD_OPCODE);
+	assert_int_equal(CHECK(0x0e, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
+			 CFI_BAD_OPERAND);
+	assert_int_equal(CHECK(0x0e, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1),
+			 CFI_BAD_OPERAND);
+	assert_int_equal(CHECK(0, 0, 0, 0, 0, 0, 0, 0x04, 1, 2, 3), CFI_BAD_OPERAND);
+	assert_int_equal(CHECK(0x01, 0, 0x08, 0xf0, 0xff), CFI_BAD_LOCATION);
+	assert_int_equal(CHECK(0x0f, 1, 0x06, 0x0e, 8), CFI_NO_CFA);
+	assert_int_equal(CHECK(0x0f, 1, 0x06, 0x0d, 6), CFI_NO_CFA);
+	/* What comes after the pc of a sample counts, too. */
+	assert_int_equal(CHECK(0x02, 0xff, 0x09, 3, 99), CFI_BAD_REGISTER);
+}
+
+static void test_refuses_expressions(void **state)
+{
+	assert_int_equal(CHECK(0x0f, 3, 0x2f, 0xfd, 0xff), CFI_BAD_EXPRESSION);	/* skip -3 */
+	assert_int_equal(CHECK(0x0f, 3, 0x28, 0x01, 0x00), CFI_BAD_EXPRESSION);	/* bra */
+	assert_int_equal(CHECK(0x10, 3, 2, 0x1b, 0x00), CFI_BAD_EXPRESSION);	/* div */
+	assert_int_equal(CHECK(0x16, 3, 1, 0x53), CFI_BAD_EXPRESSION);		/* reg3 */
+	assert_int_equal(CHECK(0x10, 3, 2, 0x90, 3), CFI_BAD_EXPRESSION);	/* regx */
+	assert_int_equal(CHECK(0x10, 3, 3, 0x92, 17, 0), CFI_BAD_EXPRESSION);	/* bregx 17 */
+	assert_int_equal(CHECK(0x10, 3, 2, 0x81, 0), CFI_BAD_EXPRESSION);	/* breg17 */
+	assert_int_equal(CHECK(0x10, 3, 2, 0x94, 3), CFI_BAD_EXPRESSION);	/* deref_size 3 */
+	assert_int_equal(CHECK(0x10, 3, 1, 0x9a), CFI_BAD_EXPRESSION);		/* call_ref */
+	assert_int_equal(CHECK(0x10, 3, 1, 0x99), CFI_BAD_EXPRESSION);
+	assert_int_equal(CHECK(0x10, 3, 1, 0xf1), CFI_BAD_EXPRESSION);		/* GNU */
+	assert_int_equal(CHECK(0x10, 3, 0), CFI_BAD_EXPRESSION);
+	assert_int_equal(CHECK(0x10, 3, 2, 0x0a, 1), CFI_BAD_EXPRESSION);	/* operand cut off */
+	assert_int_equal(CHECK(0x10, 3, 0x7f, 0x96), CFI_BAD_EXPRESSION);	/* beyond the FDE */
+	/* The PLT's: rsp + 8 + (((rip & 15) >= 11) << 3). */
+	assert_int_equal(CHECK(0x0f, 0x0b, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24,
+			       0x22), CFI_OK);
+}
+
+static void test_limits(void **state)
+{
+	uint8_t *insns = calloc(1, CFI_INSNS_MAX + 64);
+	struct cfi_fde info;
+	struct ehframe eh;
+	uint32_t fde = make(&eh, insns, CFI_INSNS_MAX - 16, 0x100);
+
+	assert_int_equal(cfi_check(&arch_x86_64, &eh, fde, NULL, &info), CFI_OK);
+	assert_true(info.libunwind);
+	assert_true(info.cost >= CFI_INSNS_MAX - 16);
+	ehframe_fini(&eh);
+	fde = make(&eh, insns, CFI_INSNS_MAX + 8, 0x100);
+	assert_int_equal(cfi_check(&arch_x86_64, &eh, fde, NULL, &info), CFI_TOO_LONG);
+	assert_false(info.libunwind);
+	ehframe_fini(&eh);
+	free(insns);
+}
+
+static void test_cie_rules(void **state)
+{
+	static const uint8_t remember[] = { 0x0c, 7, 8, 0x90, 1, 0x0a };
+	static const uint8_t restore[] = { 0x0c, 7, 8, 0x90, 1, 0xc6 };
+	static const uint8_t no_cfa[] = { 0x90, 1 };
+	static const uint8_t step[] = { 0x0c, 7, 8, 0x41 };
+	static const struct {
+		const uint8_t *insns;
+		size_t size;
+		enum cfi_reason want;
+	} cases[] = {
+		{ remember, sizeof(remember), CFI_BAD_STATE },
+		{ restore, sizeof(restore), CFI_BAD_STATE },
+		{ no_cfa, sizeof(no_cfa), CFI_NO_CFA },
+		{ step, sizeof(step), CFI_BAD_LOCATION },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ehframe eh;
+		uint32_t cie, fde;
+
+		section.size = 0;
+		cie = eh_cie(&section, false, cases[i].insns, cases[i].size);
+		fde = eh_fde(&section, cie, START, 0x10, "", 0);
+		assert_int_equal(ehframe_init(&eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
+		assert_int_equal(cfi_check(&arch_x86_64, &eh, fde, NULL, NULL), cases[i].want);
+		ehframe_fini(&eh);
+	}
+}
+
+static void test_signal_is_complex(void **state)
+{
+	struct cfi_fde info;
+	struct cfi_row row;
+	struct ehframe eh;
+	uint32_t cie, fde;
+
+	section.size = 0;
+	cie = eh_cie(&section, true, eh_usual, sizeof(eh_usual));
+	fde = eh_fde(&section, cie, START, 0x10, "", 0);
+	assert_int_equal(ehframe_init(&eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
+	assert_int_equal(cfi_check(&arch_x86_64, &eh, fde, NULL, &info), CFI_OK);
+	assert_true(info.signal);
+	assert_int_equal(cfi_row_at(&arch_x86_64, &eh, fde, START, &row), CFI_OK);
+	assert_int_equal(row.kind, CFI_COMPLEX);
+	assert_int_equal(cfi_row_at(&arch_x86_64, &eh, fde, START + 0x10, &row), CFI_BAD_RECORD);
+	ehframe_fini(&eh);
+}
+
+struct tally {
+	uint64_t rows, complex, ends, differ;
+	Dwarf_CFI *oracle;
+	const char *path;
+};
+
+/* Does @ops say "register @reg + @off"? */
+static bool is_breg(const Dwarf_Op *ops, size_t nr, unsigned int reg, int64_t off)
+{
+	if (nr != 1)
+		return false;
+	if (ops->atom == 0x92)
+		return ops->number == reg && (int64_t)ops->number2 == off;
+	return ops->atom == 0x70 + reg && (int64_t)ops->number == off;
+}
+
+/* Does @ops say "in memory at CFA + @off"? */
+static bool is_at_cfa(const Dwarf_Op *ops, size_t nr, int64_t off)
+{
+	if (!nr || ops[0].atom != 0x9c)
+		return false;
+	return nr == 1 ? off == 0 : nr == 2 && ops[1].atom == 0x23 && (int64_t)ops[1].number == off;
+}
+
+static bool oracle_agrees(Dwarf_Frame *frame, const struct cfi_row *row)
+{
+	Dwarf_Op mem[3], *ops;
+	size_t nr;
+
+	if (dwarf_frame_register(frame, 16, mem, &ops, &nr))
+		return false;
+	if (row->kind == CFI_END)
+		return nr == 0 && ops == mem;
+	if (!is_at_cfa(ops, nr, row->ra_off))
+		return false;
+	if (dwarf_frame_cfa(frame, &ops, &nr) || !is_breg(ops, nr, row->cfa_is_fp ? 6 : 7, row->cfa_off))
+		return false;
+	if (dwarf_frame_register(frame, 6, mem, &ops, &nr))
+		return false;
+	if (row->fp_where == CFI_AT_CFA)
+		return is_at_cfa(ops, nr, row->fp_off);
+	return nr == 0;		/* same value, or the ABI's default for a saved register */
+}
+
+static void compare_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row)
+{
+	const uint64_t pcs[] = { start, end - 1 };
+	struct tally *t = ctx;
+
+	t->rows++;
+	t->complex += row->kind == CFI_COMPLEX;
+	t->ends += row->kind == CFI_END;
+	if (row->kind == CFI_COMPLEX || !t->oracle)
+		return;
+	for (int i = 0; i < 2; i++) {
+		Dwarf_Frame *frame = NULL;
+
+		if (dwarf_cfi_addrframe(t->oracle, pcs[i], &frame) || !oracle_agrees(frame, row)) {
+			t->differ++;
+			print_message("%s: row of %#" PRIx64 " differs\n", t->path, pcs[i]);
+		}
+		free(frame);
+	}
+}
+
+static uint64_t refused[CFI_NR_REASONS];
+
+static void compare_file(const char *path, bool with_oracle, struct tally *total)
+{
+	struct tally t = { .path = path };
+	struct cfi_sink sink = { compare_row, &t };
+	struct eh_file f;
+
+	if (!eh_open(&f, path))
+		return;
+	t.oracle = with_oracle ? dwarf_getcfi_elf(f.elf) : NULL;
+	for (uint32_t i = 0; f.eh.machine == EM_X86_64 && i < f.eh.nr_fdes; i++)
+		refused[cfi_check(&arch_x86_64, &f.eh, f.eh.fdes[i].offset, &sink, NULL)]++;
+	if (with_oracle) {
+		assert_non_null(t.oracle);
+		print_message("%s: %u FDEs, %" PRIu64 " rows, %" PRIu64 " complex\n", path, f.eh.nr_fdes,
+			      t.rows, t.complex);
+		assert_true(t.rows > f.eh.nr_fdes);
+		dwarf_cfi_end(t.oracle);
+	}
+	total->rows += t.rows;
+	total->complex += t.complex;
+	total->differ += t.differ;
+	eh_close(&f);
+}
+
+static void test_against_elfutils(void **state)
+{
+	static const char *const files[] = {
+		"/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/lib64/ld-linux-x86-64.so.2", "/usr/bin/python3", "/usr/bin/make", "/proc/self/exe",
+	};
+	struct tally total = { .rows = 0 };
+
+	memset(refused, 0, sizeof(refused));
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		compare_file(files[i], true, &total);
+	assert_int_equal(total.differ, 0);
+	assert_true(refused[CFI_OK] > 1000);
+	for (int r = CFI_OK + 1; r < CFI_NR_REASONS; r++)
+		assert_int_equal(refused[r], 0);
+}
+
+static uint64_t random_next(uint64_t *seed)
+{
+	*seed += 0x9e3779b97f4a7c15ULL;
+	return hash_u64(*seed);
+}
+
+static void count_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row)
+{
+	assert_true(start < end && start >= START && end <= START + 0x100);
+	assert_in_range(row->kind, CFI_ROW, CFI_COMPLEX);
+	++*(uint64_t *)ctx;
+}
+
+/* Bytes that a generator made: never a crash, rows in order, and accepted ones exist. */
+static void test_random_programs(void **state)
+{
+	static const uint8_t likely[] = { 0x41, 0x0e, 0x0c, 7, 6, 8, 0x86, 2, 0x0a, 0x0b, 0x10, 0x0f, 3 };
+	uint64_t seed = 1, rows = 0, accepted = 0;
+	struct cfi_sink sink = { count_row, &rows };
+
+	for (int n = 0; n < 20000; n++) {
+		uint8_t insns[48];
+		struct ehframe eh;
+		uint32_t fde;
+
+		for (size_t i = 0; i < sizeof(insns); i++) {
+			uint64_t r = random_next(&seed);
+
+			insns[i] = r & 0x300 ? likely[r % sizeof(likely)] : (uint8_t)r;
+		}
+		fde = make(&eh, insns, 1 + (size_t)n % sizeof(insns), 0x100);
+		accepted += cfi_check(&arch_x86_64, &eh, fde, &sink, NULL) == CFI_OK;
+		ehframe_fini(&eh);
+	}
+	assert_true(accepted > 100);
+	assert_true(rows > accepted);
+}
+
+static int report(int argc, char **argv)
+{
+	struct tally total = { .rows = 0 };
+	uint64_t fdes = 0;
+
+	for (int i = 1; i < argc; i++)
+		compare_file(argv[i], getenv("ORACLE") != NULL, &total);
+	for (int r = 0; r < CFI_NR_REASONS; r++) {
+		fdes += refused[r];
+		printf("%10" PRIu64 "  %s\n", refused[r], cfi_reason_name(r));
+	}
+	printf("%10" PRIu64 "  FDEs\n%10" PRIu64 "  rows\n%10" PRIu64 "  complex rows\n"
+	       "%10" PRIu64 "  rows that differ\n", fdes, total.rows, total.complex, total.differ);
+	return total.differ != 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_usual_prologue),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_negative_offsets),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_refuses_expressions),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_cie_rules),
+		cmocka_unit_test(test_signal_is_complex),
+		cmocka_unit_test(test_against_elfutils),
+		cmocka_unit_test(test_random_programs),
+	};
+
+	if (argc > 1)
+		return report(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

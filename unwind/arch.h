@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What differs between CPUs: register numbers and rules, as constants.
+ *
+ * Registers are kept in DWARF order (the psABI of each CPU); perf delivers
+ * them packed in the order of asm/perf_regs.h. Every description compiles on
+ * every host; arch_native() names the one of this machine.
+ */
+#ifndef UNWIND_ARCH_H
+#define UNWIND_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ARCH_REGS_MAX 33		/* the most registers that are kept, the pc included */
+#define ARCH_NO_REG   0xff
+
+struct arch_ops {
+	const char *name;
+	uint16_t machine;		/* e_machine */
+	uint8_t word;			/* bytes */
+	uint8_t nr_regs;		/* kept ones: DWARF numbers 0..nr_regs-1 */
+	uint8_t pc, sp, fp;		/* DWARF numbers */
+	uint8_t ra;			/* the column of the return address */
+	uint8_t dwarf_max;		/* the highest register number that CFI may name */
+	bool ra_in_register;		/* a call leaves the return address in register ra, not on the stack */
+	uint64_t regs_mask;		/* PERF_SAMPLE_REGS_USER */
+	const uint8_t *dwarf_of_perf;	/* by perf number; ARCH_NO_REG: not kept */
+	uint8_t nr_perf;
+	uint64_t unavailable;		/* DWARF registers that read -1 when the kernel did not save them */
+	uint64_t ra_clear;		/* bits of a return address that are not address (pointer authentication) */
+	const uint8_t *sigreturn;	/* code of the signal trampoline */
+	uint8_t sigreturn_size;
+};
+
+extern const struct arch_ops arch_x86_64, arch_aarch64;
+
+/* The CPU we run on; NULL if it is not known here. */
+const struct arch_ops *arch_native(void);
+
+/* Registers of one frame. A register whose bit in @valid is 0 has an unknown value. */
+struct arch_frame {
+	uint64_t reg[ARCH_REGS_MAX];
+	uint64_t valid;
+};
+
+static inline bool frame_has(const struct arch_frame *f, unsigned int reg)
+{
+	return f->valid >> reg & 1;
+}
+
+static inline void frame_set(struct arch_frame *f, unsigned int reg, uint64_t value)
+{
+	f->reg[reg] = value;
+	f->valid |= 1ULL << reg;
+}
+
+/* Unpack the registers of a sample: @regs are popcount(@mask) words, maybe unaligned. */
+void arch_load(const struct arch_ops *arch, struct arch_frame *f, uint64_t mask, const void *regs);
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * AArch64: "DWARF for the Arm 64-bit Architecture" (AADWARF64), section 4.1;
+ * perf's order as in arch/arm64/include/uapi/asm/perf_regs.h (the same).
+ */
+#include "unwind/arch.h"
+
+#include <elf.h>
+
+static const uint8_t dwarf_of_perf[] = {
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+	17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
+};
+
+/* mov x8,#__NR_rt_sigreturn; svc #0 */
+static const uint8_t sigreturn[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
+
+const struct arch_ops arch_aarch64 = {
+	.name = "aarch64",
+	.machine = EM_AARCH64,
+	.word = 8,
+	.nr_regs = 33,
+	.pc = 32,
+	.sp = 31,
+	.fp = 29,
+	.ra = 30,
+	.dwarf_max = 95,		/* V31 */
+	.ra_in_register = true,
+	.regs_mask = 0x1ffffffffULL,
+	.dwarf_of_perf = dwarf_of_perf,
+	.nr_perf = sizeof(dwarf_of_perf),
+	/* User addresses have 48 bits here; the signature lies above them. */
+	.ra_clear = 0xffff000000000000ULL,
+	.sigreturn = sigreturn,
+	.sigreturn_size = sizeof(sigreturn),
+};

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * x86-64: System V psABI, figure 3.36 "DWARF Register Number Mapping";
+ * perf's order as in arch/x86/include/uapi/asm/perf_regs.h.
+ */
+#include "unwind/arch.h"
+
+#include <elf.h>
+
+#define NONE ARCH_NO_REG
+
+/* AX BX CX DX SI DI BP SP IP FLAGS CS SS DS ES FS GS R8..R15 -> RAX RDX RCX RBX RSI RDI RBP RSP R8..R15 RIP */
+static const uint8_t dwarf_of_perf[] = {
+	0, 3, 2, 1, 4, 5, 6, 7, 16, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+	8, 9, 10, 11, 12, 13, 14, 15,
+};
+
+/* mov $__NR_rt_sigreturn,%rax; syscall */
+static const uint8_t sigreturn[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+
+const struct arch_ops arch_x86_64 = {
+	.name = "x86_64",
+	.machine = EM_X86_64,
+	.word = 8,
+	.nr_regs = 17,
+	.pc = 16,
+	.sp = 7,
+	.fp = 6,
+	.ra = 16,
+	.dwarf_max = 16,
+	.regs_mask = 0xff01ff,
+	.dwarf_of_perf = dwarf_of_perf,
+	.nr_perf = sizeof(dwarf_of_perf),
+	/* rbx r12-r15: a sample taken by NMI inside the kernel does not have them. */
+	.unavailable = 1ULL << 3 | 0xfULL << 12,
+	.sigreturn = sigreturn,
+	.sigreturn_size = sizeof(sigreturn),
+};

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Run the instructions of one FDE, strictly.
+ *
+ * Runs on sampler threads (first sight of an FDE) and in tests. Invariant:
+ * every instruction takes at least one byte of at most CFI_INSNS_MAX, so a
+ * run ends; nothing is read outside the section.
+ */
+#include "unwind/cfi.h"
+
+#include <string.h>
+
+#include "symbols/base.h"
+#include "unwind/cfi_expr.h"
+
+/* DWARF 5, 7.24; the GNU and vendor ones as in binutils' dwarf2.def. */
+enum {
+	OP_ADVANCE = 0x40, OP_OFFSET = 0x80, OP_RESTORE = 0xc0, OP_HIGH = 0xc0, OP_LOW = 0x3f,
+	OP_NOP = 0x00, OP_SET_LOC, OP_ADVANCE1, OP_ADVANCE2, OP_ADVANCE4, OP_OFFSET_EXTENDED,
+	OP_RESTORE_EXTENDED, OP_UNDEFINED, OP_SAME_VALUE, OP_REGISTER, OP_REMEMBER,
+	OP_RESTORE_STATE, OP_DEF_CFA, OP_DEF_CFA_REGISTER, OP_DEF_CFA_OFFSET, OP_DEF_CFA_EXPRESSION,
+	OP_EXPRESSION, OP_OFFSET_EXTENDED_SF, OP_DEF_CFA_SF, OP_DEF_CFA_OFFSET_SF,
+	/* 0x14, 0x15 (val_offset) are not known to libunwind 1.6, which reads on behind them. */
+	OP_VAL_EXPRESSION = 0x16,
+	OP_AARCH64_NEGATE_RA_STATE = 0x2d, OP_GNU_ARGS_SIZE = 0x2e,
+	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
+};
+
+#define OFFSET_MAX (1LL << 40)	/* no frame is larger; products stay far from overflow */
+
+enum rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
+enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_EXPRESSION };
+
+struct rule {
+	uint8_t where;
+	int64_t off;
+};
+
+struct state {				/* what a row is made of: other registers do not matter to it */
+	uint8_t cfa_where, cfa_reg;
+	int64_t cfa_off;
+	struct rule ra, fp, sp;
+};
+
+struct run {
+	const struct arch_ops *arch;
+	const struct ehframe *eh;
+	const struct ehframe_cie *cie;
+	struct eh_reader r;
+	struct state now, initial, remembered[CFI_DEPTH_MAX];
+	unsigned int depth;
+	bool in_cie;
+	uint64_t loc, end;
+	const struct cfi_sink *sink;
+	enum cfi_reason reason;
+};
+
+static void refuse(struct run *run, enum cfi_reason reason)
+{
+	if (run->reason == CFI_OK)
+		run->reason = reason;
+}
+
+static uint64_t read_register(struct run *run)
+{
+	uint64_t reg = eh_read_uleb(&run->r);
+
+	if (reg > run->arch->dwarf_max)
+		refuse(run, CFI_BAD_REGISTER);
+	return reg;
+}
+
+/* An unsigned or signed number, times @factor. */
+static int64_t read_offset(struct run *run, bool is_signed, int64_t factor)
+{
+	int64_t v = is_signed ? eh_read_sleb(&run->r) : (int64_t)eh_read_uleb(&run->r);
+
+	if (v < -OFFSET_MAX || v > OFFSET_MAX) {
+		refuse(run, CFI_BAD_OPERAND);
+		return 0;
+	}
+	return v * factor;
+}
+
+static struct rule *rule_of(struct run *run, struct state *s, uint64_t reg)
+{
+	if (reg == run->arch->ra)
+		return &s->ra;
+	if (reg == run->arch->fp)
+		return &s->fp;
+	return reg == run->arch->sp ? &s->sp : NULL;
+}
+
+static void set_rule(struct run *run, uint64_t reg, uint8_t where, int64_t off)
+{
+	struct rule *rule = rule_of(run, &run->now, reg);
+
+	if (rule)
+		*rule = (struct rule){ where, off };
+}
+
+static void restore_rule(struct run *run, uint64_t reg)
+{
+	struct rule *rule = rule_of(run, &run->now, reg);
+
+	if (reg > run->arch->dwarf_max)
+		refuse(run, CFI_BAD_REGISTER);
+	/* Readers do not agree on what there is to restore before the CIE's end. */
+	if (run->in_cie)
+		refuse(run, CFI_BAD_STATE);
+	if (rule)
+		*rule = *rule_of(run, &run->initial, reg);
+}
+
+static bool fits(int64_t off)
+{
+	return off >= INT32_MIN && off <= INT32_MAX;
+}
+
+/* What the state says, in the three numbers of a row if they suffice. */
+static void make_row(const struct run *run, struct cfi_row *row)
+{
+	const struct arch_ops *arch = run->arch;
+	const struct state *s = &run->now;
+
+	memset(row, 0, sizeof(*row));
+	row->kind = CFI_COMPLEX;
+	if (run->cie->signal)
+		return;
+	if (s->ra.where == RULE_UNDEFINED) {
+		row->kind = CFI_END;
+		return;
+	}
+	if (s->cfa_where != CFA_REGISTER || (s->cfa_reg != arch->sp && s->cfa_reg != arch->fp) ||
+	    s->sp.where != RULE_SAME || s->ra.where == RULE_OTHER || s->fp.where > RULE_AT_CFA)
+		return;
+	if (s->ra.where == RULE_SAME && !arch->ra_in_register)
+		return;
+	if (!fits(s->cfa_off) || !fits(s->ra.off) || !fits(s->fp.off))
+		return;
+	row->kind = CFI_ROW;
+	row->cfa_is_fp = s->cfa_reg == arch->fp;
+	row->cfa_off = (int32_t)s->cfa_off;
+	row->ra_where = s->ra.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
+	row->ra_off = (int32_t)s->ra.off;
+	row->fp_where = s->fp.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
+	row->fp_off = (int32_t)s->fp.off;
+}
+
+/* The row that holds up to @to is complete: hand it out. */
+static void finish_row(struct run *run, uint64_t to)
+{
+	uint64_t end = MIN(to, run->end);
+	struct cfi_row row;
+
+	if (run->now.cfa_where == CFA_NONE)
+		refuse(run, CFI_NO_CFA);
+	if (!run->sink || run->reason != CFI_OK || run->loc >= end)
+		return;
+	make_row(run, &row);
+	run->sink->row(run->sink->ctx, run->loc, end, &row);
+}
+
+static void advance_to(struct run *run, uint64_t to)
+{
+	if (run->in_cie || to < run->loc) {
+		refuse(run, CFI_BAD_LOCATION);
+		return;
+	}
+	if (to > run->loc)
+		finish_row(run, to);
+	run->loc = to;
+}
+
+static void advance(struct run *run, uint64_t delta)
+{
+	advance_to(run, run->loc + delta * run->cie->code_align);
+}
+
+static void define_cfa(struct run *run, bool is_signed)
+{
+	run->now.cfa_where = CFA_REGISTER;
+	run->now.cfa_reg = (uint8_t)read_register(run);
+	run->now.cfa_off = read_offset(run, is_signed, is_signed ? run->cie->data_align : 1);
+}
+
+/* Change half of the CFA rule; there has to be one of that form. */
+static void change_cfa(struct run *run, uint8_t op)
+{
+	if (run->now.cfa_where != CFA_REGISTER)
+		refuse(run, CFI_NO_CFA);
+	if (op == OP_DEF_CFA_REGISTER)
+		run->now.cfa_reg = (uint8_t)read_register(run);
+	else if (op == OP_DEF_CFA_OFFSET)
+		run->now.cfa_off = read_offset(run, false, 1);
+	else
+		run->now.cfa_off = read_offset(run, true, run->cie->data_align);
+}
+
+static void step_over_expression(struct run *run)
+{
+	uint64_t size = eh_read_uleb(&run->r);
+	const uint8_t *bytes = eh_read_block(&run->r, size);
+
+	if (!bytes || size > CFI_EXPRESSION_MAX || !cfi_expr_ok(run->arch, bytes, size))
+		refuse(run, CFI_BAD_EXPRESSION);
+}
+
+static void remember(struct run *run)
+{
+	if (run->in_cie || run->depth == CFI_DEPTH_MAX)
+		refuse(run, CFI_BAD_STATE);
+	else
+		run->remembered[run->depth++] = run->now;
+}
+
+static void restore_state(struct run *run)
+{
+	if (!run->depth)
+		refuse(run, CFI_BAD_STATE);
+	else
+		run->now = run->remembered[--run->depth];
+}
+
+/* Rules for a register other than the CFA. True if @op was one. */
+static bool run_register_op(struct run *run, uint8_t op)
+{
+	uint64_t reg;
+
+	switch (op) {
+	case OP_OFFSET_EXTENDED:
+	case OP_OFFSET_EXTENDED_SF:
+		reg = read_register(run);
+		set_rule(run, reg, RULE_AT_CFA, read_offset(run, op == OP_OFFSET_EXTENDED_SF,
+							    run->cie->data_align));
+		return true;
+	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
+		reg = read_register(run);
+		set_rule(run, reg, RULE_AT_CFA, read_offset(run, false, -run->cie->data_align));
+		return true;
+	case OP_RESTORE_EXTENDED:
+		restore_rule(run, eh_read_uleb(&run->r));
+		return true;
+	case OP_UNDEFINED:
+		set_rule(run, read_register(run), RULE_UNDEFINED, 0);
+		return true;
+	case OP_SAME_VALUE:
+		set_rule(run, read_register(run), RULE_SAME, 0);
+		return true;
+	case OP_REGISTER:
+		reg = read_register(run);
+		/* libunwind takes the second number as an index without looking at it. */
+		if (eh_read_uleb(&run->r) >= run->arch->nr_regs)
+			refuse(run, CFI_BAD_REGISTER);
+		set_rule(run, reg, RULE_OTHER, 0);
+		return true;
+	case OP_EXPRESSION:
+	case OP_VAL_EXPRESSION:
+		set_rule(run, read_register(run), RULE_OTHER, 0);
+		step_over_expression(run);
+		return true;
+	}
+	return false;
+}
+
+/* Rules for the CFA. True if @op was one. */
+static bool run_cfa_op(struct run *run, uint8_t op)
+{
+	switch (op) {
+	case OP_DEF_CFA:
+	case OP_DEF_CFA_SF:
+		define_cfa(run, op == OP_DEF_CFA_SF);
+		return true;
+	case OP_DEF_CFA_REGISTER:
+	case OP_DEF_CFA_OFFSET:
+	case OP_DEF_CFA_OFFSET_SF:
+		change_cfa(run, op);
+		return true;
+	case OP_DEF_CFA_EXPRESSION:
+		run->now.cfa_where = CFA_EXPRESSION;
+		step_over_expression(run);
+		return true;
+	}
+	return false;
+}
+
+static void run_other_op(struct run *run, uint8_t op)
+{
+	switch (op) {
+	case OP_NOP:
+		break;
+	case OP_SET_LOC:
+		/* Where we show code to libunwind, absolute addresses mean nothing. */
+		if ((run->cie->encoding & 0x70) == 0)
+			refuse(run, CFI_BAD_LOCATION);
+		advance_to(run, ehframe_read_address(run->eh, &run->r, run->cie->encoding));
+		break;
+	case OP_ADVANCE1:
+		advance(run, eh_read_fixed(&run->r, 1));
+		break;
+	case OP_ADVANCE2:
+		advance(run, eh_read_fixed(&run->r, 2));
+		break;
+	case OP_ADVANCE4:
+		advance(run, eh_read_fixed(&run->r, 4));
+		break;
+	case OP_REMEMBER:
+		remember(run);
+		break;
+	case OP_RESTORE_STATE:
+		restore_state(run);
+		break;
+	case OP_GNU_ARGS_SIZE:
+		read_offset(run, false, 1);
+		break;
+	case OP_AARCH64_NEGATE_RA_STATE:
+		/* Signatures are always stripped, so the state need not be known. */
+		if (run->arch->ra_clear)
+			break;
+		/* fall through */
+	default:
+		refuse(run, CFI_BAD_OPCODE);
+	}
+}
+
+/* Run all instructions in [from, to) of the section. */
+static void run_program(struct run *run, uint32_t from, uint32_t to)
+{
+	run->r = (struct eh_reader){ run->eh->bytes + from, run->eh->bytes + to, false };
+	if (to - from > CFI_INSNS_MAX)
+		refuse(run, CFI_TOO_LONG);
+	while (run->reason == CFI_OK && run->r.pos < run->r.end) {
+		uint8_t op = *run->r.pos++, low = op & OP_LOW;
+
+		switch (op & OP_HIGH) {
+		case OP_ADVANCE:
+			advance(run, low);
+			break;
+		case OP_OFFSET:
+			if (low > run->arch->dwarf_max)
+				refuse(run, CFI_BAD_REGISTER);
+			set_rule(run, low, RULE_AT_CFA, read_offset(run, false, run->cie->data_align));
+			break;
+		case OP_RESTORE:
+			restore_rule(run, low);
+			break;
+		default:
+			if (!run_register_op(run, op) && !run_cfa_op(run, op))
+				run_other_op(run, op);
+		}
+		if (run->r.bad)
+			refuse(run, CFI_BAD_OPERAND);
+	}
+}
+
+enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			  const struct cfi_sink *sink, struct cfi_fde *out)
+{
+	struct ehframe_record rec;
+	struct run run = { .arch = arch, .eh = eh, .in_cie = true };
+
+	if (out)
+		*out = (struct cfi_fde){ .cost = 0 };
+	if (eh->machine != arch->machine || ehframe_read(eh, offset, &rec))
+		return CFI_BAD_RECORD;
+	run.cie = &rec.cie;
+	run_program(&run, rec.cie.insns, rec.cie.insns_end);
+	run.initial = run.now;
+	run.in_cie = false;
+	run.sink = sink;
+	run.loc = rec.start;
+	run.end = rec.start + rec.size;
+	run_program(&run, rec.insns, rec.insns_end);
+	finish_row(&run, run.end);
+	if (out) {
+		out->signal = rec.cie.signal;
+		/* libunwind keeps four letters of the augmentation string. */
+		out->libunwind = run.reason == CFI_OK && rec.cie.nr_letters <= 4;
+		out->cost = rec.cie.insns_end - rec.cie.insns + rec.insns_end - rec.insns;
+	}
+	return run.reason;
+}
+
+struct want_row {
+	uint64_t pc;
+	struct cfi_row *out;
+	bool found;
+};
+
+static void take_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row)
+{
+	struct want_row *want = ctx;
+
+	if (want->pc >= start && want->pc < end) {
+		*want->out = *row;
+		want->found = true;
+	}
+}
+
+enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			   uint64_t pc, struct cfi_row *out)
+{
+	struct want_row want = { .pc = pc, .out = out };
+	struct cfi_sink sink = { take_row, &want };
+	enum cfi_reason reason = cfi_check(arch, eh, offset, &sink, NULL);
+
+	if (reason != CFI_OK)
+		return reason;
+	return want.found ? CFI_OK : CFI_BAD_RECORD;
+}
+
+const char *cfi_reason_name(enum cfi_reason reason)
+{
+	static const char *const names[CFI_NR_REASONS] = {
+		[CFI_OK] = "accepted",
+		[CFI_BAD_RECORD] = "unreadable record",
+		[CFI_TOO_LONG] = "too long",
+		[CFI_BAD_OPCODE] = "unknown opcode",
+		[CFI_BAD_OPERAND] = "operand out of range",
+		[CFI_BAD_REGISTER] = "register out of range",
+		[CFI_BAD_STATE] = "states do not nest",
+		[CFI_BAD_LOCATION] = "location goes backwards",
+		[CFI_BAD_EXPRESSION] = "refused expression",
+		[CFI_NO_CFA] = "no rule for the CFA",
+	};
+
+	return reason < CFI_NR_REASONS ? names[reason] : "?";
+}

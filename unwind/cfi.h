@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A strict, bounded reader of call frame instructions (DWARF 5, 6.4.2).
+ *
+ * It is the gate: an FDE that cfi_check() has not accepted is never shown to
+ * libunwind. And it is where rows come from: the rule of a pc in three
+ * numbers, or COMPLEX for what only libunwind's interpreter can do.
+ *
+ * Accepted is what libunwind reads just as we do: known opcodes, register
+ * numbers that are registers, states that nest, locations that only grow,
+ * expressions without branches, calls or division. All instructions of an FDE
+ * are checked, not only those up to a pc. Pure; any thread; no allocation.
+ */
+#ifndef UNWIND_CFI_H
+#define UNWIND_CFI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/ehframe.h"
+#include "unwind/arch.h"
+
+#define CFI_INSNS_MAX      (64u << 10)	/* bytes of instructions in one FDE or CIE */
+#define CFI_EXPRESSION_MAX 256u		/* bytes */
+#define CFI_DEPTH_MAX      8		/* remembered states */
+
+enum cfi_reason {
+	CFI_OK,
+	CFI_BAD_RECORD,			/* FDE or CIE cannot be read */
+	CFI_TOO_LONG,			/* more instructions than any compiler makes */
+	CFI_BAD_OPCODE,			/* unknown, or not known to libunwind */
+	CFI_BAD_OPERAND,		/* runs off the end, or a number out of range */
+	CFI_BAD_REGISTER,
+	CFI_BAD_STATE,			/* remember and restore do not nest */
+	CFI_BAD_LOCATION,		/* goes backwards */
+	CFI_BAD_EXPRESSION,
+	CFI_NO_CFA,			/* a row without a rule for the CFA */
+	CFI_NR_REASONS,
+};
+
+enum cfi_kind {
+	CFI_ROW,			/* CFA = sp or fp + number, slots below it */
+	CFI_END,			/* the return address is undefined: the root */
+	CFI_COMPLEX,			/* expressions, other registers, signal frames */
+};
+
+enum cfi_where {
+	CFI_SAME,			/* still in its register */
+	CFI_AT_CFA,			/* in memory at CFA + offset */
+};
+
+struct cfi_row {
+	uint8_t kind;			/* enum cfi_kind; the rest is for CFI_ROW */
+	bool cfa_is_fp;			/* else sp */
+	uint8_t ra_where, fp_where;	/* enum cfi_where */
+	int32_t cfa_off, ra_off, fp_off;
+};
+
+struct cfi_fde {			/* what cfi_check() found */
+	bool signal;			/* a signal trampoline: the frame above was interrupted */
+	bool libunwind;			/* may be shown to libunwind */
+	uint32_t cost;			/* bytes read */
+};
+
+/* Gets the rows of an FDE in order, [start, end) each; neighbours may be equal. */
+struct cfi_sink {
+	void (*row)(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row);
+	void *ctx;
+};
+
+/* Check the FDE at @offset, all of it; @sink and @out may be NULL. CFI_OK or why it is refused. */
+enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			  const struct cfi_sink *sink, struct cfi_fde *out);
+/* The row that covers @pc (a vaddr inside the FDE). */
+enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			   uint64_t pc, struct cfi_row *out);
+
+/* "unknown opcode", …: static text. */
+const char *cfi_reason_name(enum cfi_reason reason);
+
+#endif

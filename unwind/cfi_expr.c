@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The gate for DWARF expressions (DWARF 5, 7.7.1): a table of what may pass.
+ *
+ * Any thread; no state. Invariant: one step per opcode byte, so it ends.
+ */
+#include "unwind/cfi_expr.h"
+
+#include "symbols/ehframe.h"
+
+/* Operand forms, by opcode; 0: refused. */
+enum form { REFUSED, PLAIN, FIXED1, FIXED2, FIXED4, FIXED8, ULEB, SLEB, SIZE, BREG, BREGX };
+
+static const uint8_t forms[256] = {
+	[0x03] = FIXED8,				/* addr */
+	[0x06] = PLAIN,					/* deref */
+	[0x08] = FIXED1, [0x09] = FIXED1,		/* const1u const1s */
+	[0x0a] = FIXED2, [0x0b] = FIXED2,
+	[0x0c] = FIXED4, [0x0d] = FIXED4,
+	[0x0e] = FIXED8, [0x0f] = FIXED8,
+	[0x10] = ULEB, [0x11] = SLEB,			/* constu consts */
+	[0x12] = PLAIN, [0x13] = PLAIN, [0x14] = PLAIN,	/* dup drop over */
+	[0x15] = FIXED1,				/* pick */
+	[0x16] = PLAIN, [0x17] = PLAIN,			/* swap rot */
+	[0x19] = PLAIN, [0x1a] = PLAIN,			/* abs and; 0x1b is div */
+	[0x1c] = PLAIN, [0x1d] = PLAIN, [0x1e] = PLAIN,	/* minus mod mul */
+	[0x1f] = PLAIN, [0x20] = PLAIN, [0x21] = PLAIN,	/* neg not or */
+	[0x22] = PLAIN, [0x23] = ULEB,			/* plus plus_uconst */
+	[0x24 ... 0x27] = PLAIN,			/* shl shr shra xor */
+	[0x29 ... 0x2e] = PLAIN,			/* eq ge gt le lt ne */
+	[0x30 ... 0x4f] = PLAIN,			/* lit0 .. lit31 */
+	[0x70 ... 0x8f] = BREG,
+	[0x92] = BREGX,
+	[0x94] = SIZE,					/* deref_size */
+	[0x96] = PLAIN,					/* nop */
+};
+
+/* Step over the operand; false if it says what libunwind must not see. */
+static bool operand_ok(const struct arch_ops *arch, struct eh_reader *r, uint8_t op)
+{
+	static const uint8_t sizes[] = { [FIXED1] = 1, [FIXED2] = 2, [FIXED4] = 4, [FIXED8] = 8 };
+	uint64_t reg = op - 0x70u, size;
+
+	switch (forms[op]) {
+	case PLAIN:
+		return true;
+	case FIXED1:
+	case FIXED2:
+	case FIXED4:
+	case FIXED8:
+		eh_read_block(r, sizes[forms[op]]);
+		return true;
+	case ULEB:
+		eh_read_uleb(r);
+		return true;
+	case SLEB:
+		eh_read_sleb(r);
+		return true;
+	case SIZE:
+		size = eh_read_fixed(r, 1);
+		return size == 1 || size == 2 || size == 4 || size == 8;
+	case BREGX:
+		reg = eh_read_uleb(r);
+		/* fall through */
+	case BREG:
+		eh_read_sleb(r);
+		return reg < arch->nr_regs;
+	}
+	return false;
+}
+
+bool cfi_expr_ok(const struct arch_ops *arch, const uint8_t *bytes, size_t size)
+{
+	struct eh_reader r = { bytes, bytes + size, false };
+
+	if (!size)
+		return false;
+	while (r.pos < r.end) {
+		uint8_t op = *r.pos++;
+
+		if (!operand_ok(arch, &r, op) || r.bad)
+			return false;
+	}
+	return true;
+}
