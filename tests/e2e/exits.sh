@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Exit codes and ends: lists, signals, targets that exit, a reader that leaves, rights that are missing.
+. "$(dirname "$0")/lib"
+need_perf
+
+expect 0 '' --help
+grep -q -- '--list-events' "$TMP/out" || wrong "--help"
+expect 0 '' --version
+grep -qE '^proftop [0-9]+\.[0-9]+' "$TMP/out" || wrong "--version: $(cat "$TMP/out")"
+expect 0 '' --list-columns
+grep -q '^total ' "$TMP/out" || wrong "--list-columns: $(cat "$TMP/out")"
+expect 0 '' --list-keys
+grep -q 'F1 ? h' "$TMP/out" || wrong "--list-keys"
+expect 0 '' --list-events
+grep -q 'cpu-clock' "$TMP/out" || wrong "--list-events"
+grep -qE 'cpu-clock.*not here' "$TMP/out" && wrong "--list-events: cpu-clock is not here"
+
+# Ticks are counted, and are as long as they were wanted.
+expect 0 '' -b -n 3 -d 0.3
+[ "$(grep -c '^proftop ' "$TMP/out")" = 3 ] || wrong "-n 3: $(grep -c '^proftop ' "$TMP/out") ticks"
+grep -q "$(printf '\033')" "$TMP/out" && wrong "an escape in text"
+expect 0 '' -n 2 -d 0.5 --format=ndjson --rows=3
+python3 - "$TMP/out" <<'PY' || wrong "length of ticks, rows: $(cut -c 1-300 "$TMP/out")"
+import json, sys
+ticks = [json.loads(l) for l in open(sys.argv[1])]
+ok = len(ticks) == 2 and all(abs(t["interval_ns"] - 5e8) < 1e8 and len(t["rows"]) <= 3 for t in ticks)
+sys.exit(not ok)
+PY
+
+# Signals: all that was printed is whole, and the code says which it was. Whoever runs this test may
+# have some of them ignored, which a shell cannot undo.
+fresh='import os, signal, sys
+for s in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE: signal.signal(s, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])'
+for pair in INT:130 TERM:143 HUP:129; do
+	python3 -c "$fresh" "$PROFTOP" -b -d 0.2 --format=ndjson >"$TMP/out" 2>"$TMP/err" &
+	p=$!
+	sleep 1
+	kill -"${pair%:*}" "$p"
+	wait "$p"
+	rc=$?
+	[ "$rc" = "${pair#*:}" ] || wrong "SIG${pair%:*}: exit $rc"
+	python3 "$HERE/ndjson.py" check "$TMP/out" || bad=1
+done
+
+# A reader that leaves ends it quietly, also between two ticks.
+for reader in 'head -n 1' 'head -c 10' true; do
+	{ timeout 10 "$PROFTOP" -b -d 0.3 2>"$TMP/err"; echo $? >"$TMP/rc"; } | $reader >/dev/null
+	[ "$(cat "$TMP/rc")" = 0 ] || wrong "| $reader: exit $(cat "$TMP/rc")"
+	[ -s "$TMP/err" ] && wrong "| $reader: $(cat "$TMP/err")"
+done
+
+# A target that exits ends batch after its last tick.
+start "$PROGRAMS/recurse" 1 >/dev/null
+run -b -d 0.3 -p "$last" --format=ndjson
+[ "$rc" = 0 ] || wrong "target exits: $rc: $(cat "$TMP/err")"
+tail -n 1 "$TMP/out" | grep -q '"target_gone":true' || wrong "target exits: not told"
+
+# A command: sampled from its exec on, its children too; batch ends when it ends.
+run -b -d 0.4 --rows=0 --format=ndjson -- sh -c "$PROGRAMS/recurse 1.5 >/dev/null; exit 7"
+[ "$rc" = 0 ] || wrong "command: exit $rc: $(cat "$TMP/err")"
+grep -q '"symbol":"leaf_a"' "$TMP/out" || wrong "command: its child was not sampled"
+python3 "$HERE/ndjson.py" check "$TMP/out" || bad=1
+timeout 10 python3 -c "$fresh" "$PROFTOP" -b -d 0.2 -- sh -c 'kill -PIPE $$; echo survived' >"$TMP/out" 2>"$TMP/err"
+grep -q survived "$TMP/out" "$TMP/err" && wrong "the command got our signal mask"
+
+# Without rights: exit 3 and three lines that name a way.
+if command -v setpriv >/dev/null && cp "$PROFTOP" "$TMP/proftop" && chmod 755 "$TMP" "$TMP/proftop"; then
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$TMP/proftop" -b -n 1 -d 0.2 -p 1 >"$TMP/out" 2>"$TMP/err"
+	rc=$?
+	[ "$rc" = 3 ] || wrong "foreign process without rights: exit $rc: $(cat "$TMP/err")"
+	[ "$(wc -l <"$TMP/err")" -le 3 ] || wrong "more than three lines: $(cat "$TMP/err")"
+	if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]; then
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$TMP/proftop" -b -n 2 -d 0.3 --format=ndjson -- \
+			sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' >"$TMP/out" 2>"$TMP/err" ||
+			wrong "own command without rights: exit $?: $(cat "$TMP/err")"
+		python3 "$HERE/ndjson.py" check "$TMP/out" || bad=1
+	fi
+fi
+finish

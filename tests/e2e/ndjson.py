@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Read ticks of `proftop -b --format=ndjson` and check what must hold in each of them.
+
+ndjson.py check FILE...      the contract: fields, types, sums
+ndjson.py truth FILE         main and the three leaves of tests/programs/recurse
+ndjson.py rate FILE HZ       got rate within 5 %, from the second tick on
+ndjson.py overflow FILE      the kernel lost samples, and the CPUs say so
+ndjson.py throttle FILE      at least one CPU was throttled, the sums hold
+"""
+import json
+import sys
+
+PARTS = ("complete", "guessed", "truncated", "broken", "pending", "dropped", "lost")
+ROW = {"symbol": str, "module": str, "kind": str, "comm": str, "self": int, "total": int,
+       "self_pct": (int, float), "total_pct": (int, float)}
+
+
+def fail(message):
+    print("wrong:", message)
+    sys.exit(1)
+
+
+def read(path):
+    ticks = []
+    with open(path, encoding="utf-8", errors="strict") as f:
+        for number, line in enumerate(f, 1):
+            if any(ord(c) < 32 for c in line.rstrip("\n")):
+                fail(f"{path}:{number}: a control character")
+            ticks.append(json.loads(line))
+    if not ticks:
+        fail(f"{path}: no ticks")
+    return ticks
+
+
+def check_account(account, where):
+    total = sum(account[p] for p in PARTS)
+    if account["taken"] != total:
+        fail(f"{where}: taken {account['taken']} != {total}: {account}")
+    for whole in ("broken", "dropped"):
+        by = account.get(whole + "_by")
+        if by is not None and sum(by.values()) != account[whole]:
+            fail(f"{where}: {whole} {account[whole]} != {by}")
+
+
+def check_rows(tick, where):
+    for row in tick["rows"]:
+        for key, kind in ROW.items():
+            if not isinstance(row[key], kind) or isinstance(row[key], bool):
+                fail(f"{where}: {key} of {row}")
+        if row["kind"] not in "ukjv?":
+            fail(f"{where}: kind of {row}")
+        if not 0 <= row["self"] <= row["total"] or not 0 <= row["self_pct"] <= row["total_pct"] <= 100.01:
+            fail(f"{where}: shares of {row}")
+    for event in tick["events"]:
+        share = sum(r["self_pct"] for r in tick["rows"] if r["event"] == event["name"])
+        if share > 100.1:
+            fail(f"{where}: self shares of {event['name']} add up to {share}")
+
+
+def check(ticks, path):
+    for i, tick in enumerate(ticks):
+        where = f"{path}, tick {i + 1}"
+        if tick["schema"] != 1 or tick["tool"] != "proftop":
+            fail(f"{where}: {tick['schema']} {tick['tool']}")
+        account = tick["account"]
+        check_account(account, where)
+        check_rows(tick, where)
+        lost = sum(c["lost"] for c in tick["cpus"])
+        if lost != account["lost"]:
+            fail(f"{where}: {lost} lost on the CPUs, {account['lost']} in the account")
+        for c in tick["cpus"]:
+            if not 0 <= c["busy"] <= 1 or min(c["samples"], c["lost"], c["throttled"]) < 0:
+                fail(f"{where}: {c}")
+        if i and tick["seq"] <= ticks[i - 1]["seq"]:
+            fail(f"{where}: seq {tick['seq']}")
+    check_account(ticks[-1]["account_total"], f"{path}, total")
+    # No tick was skipped: then the ticks add up to the total.
+    if [t["seq"] for t in ticks] == list(range(ticks[0]["seq"], ticks[0]["seq"] + len(ticks))) \
+            and ticks[0]["seq"] <= 1:
+        for part in ("taken",) + PARTS:
+            total = sum(t["account"][part] for t in ticks)
+            if total != ticks[-1]["account_total"][part]:
+                fail(f"{path}: {part}: ticks add up to {total}, total says {ticks[-1]['account_total'][part]}")
+
+
+def self_counts(ticks):
+    """Self samples by symbol over all ticks, and all samples that rows can show."""
+    counts, everything = {}, 0
+    for tick in ticks:
+        for row in tick["rows"]:
+            counts[row["symbol"]] = counts.get(row["symbol"], 0) + row["self"]
+            everything += row["self"]
+    return counts, everything
+
+
+def truth(ticks, path):
+    """From the second tick on (in the first the objects are still being read): main is all there is."""
+    for i, tick in enumerate(ticks[1:], 2):
+        mains = [r["total_pct"] for r in tick["rows"] if r["symbol"] == "main"]
+        share = max(mains, default=0)
+        if share < 99.5:
+            fail(f"{path}, tick {i}: main has {share} % of the samples, not 99.5: {tick['account']}")
+    counts, everything = self_counts(ticks[1:])
+    for leaf in ("leaf_a", "leaf_b", "leaf_c"):
+        print(leaf, round(100 * counts.get(leaf, 0) / max(everything, 1), 2))
+
+
+def rate(ticks, path, hz):
+    for i, tick in enumerate(ticks[1:], 2):
+        got = tick["events"][0]["got_hz"]
+        if abs(got - hz) > 0.05 * hz:
+            fail(f"{path}, tick {i}: wanted {hz} Hz, got {got}")
+
+
+def overflow(ticks, path):
+    lost = [t["account"]["lost"] for t in ticks]
+    if not sum(lost):
+        fail(f"{path}: nothing was lost: {lost}")
+    print("lost", lost)
+
+
+def throttle(ticks, path):
+    times = [sum(c["throttled"] for c in t["cpus"]) for t in ticks]
+    if not sum(times):
+        fail(f"{path}: nothing was throttled: {times}")
+    print("throttled", times)
+
+
+def main():
+    action, paths = sys.argv[1], sys.argv[2:]
+    if action == "rate":
+        return rate(read(paths[0]), paths[0], float(paths[1]))
+    for path in paths:
+        ticks = read(path)
+        check(ticks, path)
+        if action != "check":
+            globals()[action](ticks, path)
+
+
+main()
