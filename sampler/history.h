@@ -5,8 +5,10 @@
  * switching shows the past at once.
  *
  * Runs on: the builder. Memory is bounded: by the number of ticks in the
- * window, and by dropping the smallest cells of the long sums (told by
- * history_folded_away) beyond @max_cells.
+ * window (HISTORY_TICKS_MAX), and by folding away the smallest cells of the
+ * long sums beyond @max_cells. These stay counted in cells whose stack is
+ * STACK_NONE, of the same task as far as there is room, else of task 0; so
+ * totals are always right.
  */
 #ifndef SAMPLER_HISTORY_H
 #define SAMPLER_HISTORY_H
@@ -16,6 +18,8 @@
 
 #include "sampler/profile.h"
 #include "sampler/table.h"
+
+#define HISTORY_TICKS_MAX 1024
 
 struct history;
 
@@ -28,12 +32,22 @@ struct history_cell {
 int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 		uint32_t max_cells);
 void history_free(struct history *h);
-/* Add a tick; takes ownership of @cells (malloc'ed, as cells_swap gives them). */
+/*
+ * Add a tick; takes ownership of @cells (malloc'ed, as cells_swap gives them).
+ * 0, or -ENOMEM: nothing was added, @cells are freed all the same.
+ */
 int history_add(struct history *h, struct cell *cells, uint32_t nr, uint64_t interval_ns);
 void history_reset(struct history *h);
-/* The sum over the window asked for: malloc'ed array; *covers_ns: the time it covers. */
+/*
+ * The sum over the window asked for: malloc'ed array (never NULL); *covers_ns:
+ * the time it covers, for the decaying sum the time that decays as the counts
+ * do (so count / covers_ns is a rate in each window). 0 or -ENOMEM.
+ */
 int history_get(const struct history *h, enum profile_window window, struct history_cell **out,
 		uint32_t *nr, uint64_t *covers_ns);
+/* How much of a long sum has been folded away; nothing for PROFILE_WINDOW. */
+void history_folded_away(const struct history *h, enum profile_window window, double *count,
+			 double *weight);
 size_t history_memory(const struct history *h);
 
 #endif

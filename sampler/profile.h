@@ -28,6 +28,7 @@ struct profile_function {
 	struct safe_text name;
 	struct safe_text module;
 	char kind;			/* u k j v ? */
+	bool kernel;			/* code of the kernel, named or not */
 };
 
 struct profile_process {
@@ -146,10 +147,11 @@ struct profile {
 	uint32_t nr_frames;
 	struct profile_cell *cells;
 	uint32_t nr_cells;
-	void *names;			/* owns the texts */
+	void *names;			/* owns the texts: a text_arena, may be NULL */
+	char *pool;			/* copies of texts that were clean already; may be NULL */
 };
 
-/* Frees everything the profile owns, names included (text_arena). NULL is fine. */
+/* Frees everything the profile owns, texts included. NULL is fine. */
 void profile_free(struct profile *p);
 
 #endif

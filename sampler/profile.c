@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What belongs to a profile as such: letting go of it, and its words.
+ *
+ * Runs on: any thread, that of the profile's owner.
+ */
+#include "sampler/profile.h"
+
+#include <stdlib.h>
+
+const char *profile_drop_name(enum profile_drop reason)
+{
+	static const char *const names[DROP_NR] = {
+		[DROP_STACKS_FULL] = "stack table full",
+		[DROP_CELLS_FULL] = "cell table full",
+		[DROP_PLACES_FULL] = "place table full",
+		[DROP_BAD_RECORD] = "record that makes no sense",
+		[DROP_UNKNOWN_EVENT] = "sample of an unknown event",
+	};
+
+	return (unsigned int)reason < DROP_NR ? names[reason] : "?";
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	free(p->cpus);
+	free(p->functions);
+	free(p->processes);
+	free(p->tasks);
+	free(p->stacks);
+	free(p->frames);
+	free(p->cells);
+	text_arena_free(p->names);
+	free(p->pool);
+	free(p);
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * history and sums: each window against sums done by hand, bounds that fold
+ * away without losing a sample, decay over many half-lives.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/history.h"
+#include "sampler/sums.h"
+#include "symbols/base.h"
+
+#define SECOND 1000000000ULL
+
+static void add(struct history *h, uint32_t nr, const struct cell *cells, uint64_t interval_ns)
+{
+	struct cell *copy = malloc(MAX(nr, 1u) * sizeof(*copy));
+
+	if (nr)
+		memcpy(copy, cells, nr * sizeof(*copy));
+	assert_int_equal(history_add(h, copy, nr, interval_ns), 0);
+}
+
+static void add_one(struct history *h, uint32_t stack, uint64_t count, uint64_t interval_ns)
+{
+	add(h, 1, &(struct cell){ .stack = stack, .count = count, .weight = count * 10 },
+	    interval_ns);
+}
+
+/* The sums of a window; *stack0 gets the count of stack 0. */
+static double sum(const struct history *h, enum profile_window w, double *weight, double *stack0,
+		  uint64_t *covers_ns)
+{
+	struct history_cell *cells;
+	double count = 0;
+	uint32_t nr;
+
+	*weight = *stack0 = 0;
+	assert_int_equal(history_get(h, w, &cells, &nr, covers_ns), 0);
+	assert_non_null(cells);
+	for (uint32_t i = 0; i < nr; i++) {
+		count += cells[i].count;
+		*weight += cells[i].weight;
+		if (!cells[i].stack)
+			*stack0 += cells[i].count;
+	}
+	free(cells);
+	return count;
+}
+
+static void assert_near(double a, double b)
+{
+	if (fabs(a - b) > 1e-9 * MAX(1, fabs(b)))
+		fail_msg("%.12g is not %.12g", a, b);
+}
+
+static void test_empty(void **state)
+{
+	struct history *h;
+	double weight, stack0;
+	uint64_t covers_ns = 1;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
+	for (int w = 0; w < PROFILE_NR_WINDOWS; w++) {
+		assert_true(sum(h, w, &weight, &stack0, &covers_ns) == 0);
+		assert_int_equal(covers_ns, 0);
+	}
+	add(h, 0, NULL, SECOND);
+	assert_true(sum(h, PROFILE_TOTAL, &weight, &stack0, &covers_ns) == 0);
+	assert_true(covers_ns == SECOND);
+	history_free(h);
+}
+
+/* The window holds just enough ticks to cover itself; the total holds all. */
+static void test_window_and_total(void **state)
+{
+	struct history *h;
+	double weight, stack0;
+	uint64_t covers_ns;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
+	for (uint32_t i = 1; i <= 12; i++) {
+		add_one(h, 0, i, SECOND);
+		if (i == 3) {
+			assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 6);
+			assert_true(covers_ns == 3 * SECOND);
+		}
+	}
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 8 + 9 + 10 + 11 + 12);
+	assert_true(weight == 500 && stack0 == 50);
+	assert_true(covers_ns == 5 * SECOND);
+	assert_true(sum(h, PROFILE_TOTAL, &weight, &stack0, &covers_ns) == 78);
+	assert_true(weight == 780 && covers_ns == 12 * SECOND);
+	/* One tick longer than the window pushes all others out. */
+	add_one(h, 0, 1000, 9 * SECOND);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 1000);
+	assert_true(covers_ns == 9 * SECOND);
+	history_free(h);
+}
+
+/* Cells that differ in any part of their key stay apart; equal ones are summed over ticks. */
+static void test_keys(void **state)
+{
+	const struct cell cells[] = {
+		{ 1, 2, 3, 1, 1 }, { 2, 2, 3, 1, 1 }, { 1, 3, 3, 1, 1 }, { 1, 2, 4, 1, 1 },
+		{ 0, 0, 0, 1, 1 }, { UINT32_MAX - 1, CELLS_TASKS_MAX - 1, 255, 1, 1 },
+	};
+	struct history_cell *out;
+	struct history *h;
+	uint64_t covers_ns;
+	uint32_t nr;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
+	add(h, ARRAY_SIZE(cells), cells, SECOND);
+	add(h, ARRAY_SIZE(cells), cells, SECOND);
+	for (int w = 0; w < PROFILE_NR_WINDOWS; w += PROFILE_TOTAL) {
+		assert_int_equal(history_get(h, w, &out, &nr, &covers_ns), 0);
+		assert_int_equal(nr, ARRAY_SIZE(cells));
+		for (uint32_t i = 0; i < nr; i++) {
+			uint32_t found = 0;
+
+			assert_true(out[i].count == 2);
+			for (uint32_t j = 0; j < nr; j++)
+				found += cells[j].stack == out[i].stack &&
+					 cells[j].task == out[i].task &&
+					 cells[j].event == out[i].event;
+			assert_int_equal(found, 1);
+		}
+		free(out);
+	}
+	history_free(h);
+}
+
+static void test_decay_halves(void **state)
+{
+	struct history *h;
+	double weight, stack0;
+	uint64_t covers_ns;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, 2 * SECOND, 100), 0);
+	add_one(h, 0, 1024, SECOND);
+	assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 1024);
+	assert_int_equal(covers_ns, SECOND);
+	add(h, 0, NULL, 2 * SECOND);
+	assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 512);
+	assert_near(weight, 5120);
+	add_one(h, 1, 100, 4 * SECOND);
+	assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 128 + 100);
+	assert_near(stack0, 128);
+	history_free(h);
+}
+
+/* A steady rate stays a steady rate: count / covers_ns, over hundreds of half-lives. */
+static void test_decay_keeps_the_rate(void **state)
+{
+	struct history *h;
+	double weight, stack0, count;
+	uint64_t covers_ns;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, 3 * SECOND, 100), 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		add_one(h, i % 2, 999, SECOND);
+		count = sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns);
+		if (fabs(count * SECOND / covers_ns - 999) > 1e-3)
+			fail_msg("tick %u: %g samples in %lu ns", i, count, covers_ns);
+	}
+	/* The geometric series: 999 / (1 - 2^(-1/3)). */
+	assert_true(fabs(count - 999 / (1 - exp2(-1.0 / 3))) < 1e-3);
+	history_free(h);
+}
+
+/* Half-lives shorter than a tick by far: nothing but the last tick, and no inf or nan. */
+static void test_decay_extremes(void **state)
+{
+	struct history *h;
+	double weight, stack0;
+	uint64_t covers_ns;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, 0, 100), 0);
+	for (uint32_t i = 0; i < 10; i++) {
+		add_one(h, 0, 1000000, SECOND);
+		assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 1000000);
+	}
+	add(h, 0, NULL, 1ULL << 62);
+	assert_true(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns) == 0);
+	add_one(h, 0, 5, 0);
+	assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 5);
+	history_free(h);
+}
+
+/* More cells than allowed: memory is bounded, the heaviest stay, not a sample is lost. */
+static void test_bounded(void **state)
+{
+	struct cell cells[1000];
+	struct history *h;
+	double weight, stack0, count, expect = 0, folded, folded_weight;
+	uint64_t covers_ns;
+	size_t memory = 0;
+
+	assert_int_equal(history_new(&h, SECOND, 1000000 * SECOND, 500), 0);
+	for (uint32_t tick = 0; tick < 100; tick++) {
+		for (uint32_t i = 0; i < ARRAY_SIZE(cells); i++)
+			cells[i] = (struct cell){ tick * 1000 + i, i % 7, i & 1, 1, 3 };
+		cells[0] = (struct cell){ 0, 1, 0, 1000, 3000 };
+		add(h, ARRAY_SIZE(cells), cells, SECOND);
+		expect += 999 + 1000;
+		if (tick == 10)
+			memory = history_memory(h);
+	}
+	assert_true(history_memory(h) <= memory);
+	count = sum(h, PROFILE_TOTAL, &weight, &stack0, &covers_ns);
+	assert_true(count == expect && weight == 3 * expect);
+	/* The heavy cell is whole. */
+	assert_true(stack0 == 100 * 1000);
+	history_folded_away(h, PROFILE_TOTAL, &folded, &folded_weight);
+	assert_true(folded > 0.9 * 99900 && folded <= 99900);
+	assert_true(folded_weight == 3 * folded);
+	count = sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns);
+	assert_true(fabs(count - expect) < 1e-3 * expect);
+	history_folded_away(h, PROFILE_WINDOW, &folded, &folded_weight);
+	assert_true(folded == 0 && folded_weight == 0);
+	history_free(h);
+}
+
+/* A session of short ticks: the ring has an end, and covers_ns tells it. */
+static void test_many_ticks(void **state)
+{
+	struct history *h;
+	double weight, stack0;
+	uint64_t covers_ns;
+
+	assert_int_equal(history_new(&h, 3600 * SECOND, SECOND, 100), 0);
+	for (uint32_t i = 0; i < 3000; i++)
+		add_one(h, 0, 1, SECOND / 10);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == HISTORY_TICKS_MAX);
+	assert_true(covers_ns == HISTORY_TICKS_MAX * (SECOND / 10));
+	assert_true(sum(h, PROFILE_TOTAL, &weight, &stack0, &covers_ns) == 3000);
+	history_free(h);
+}
+
+static void test_reset(void **state)
+{
+	struct history *h;
+	double weight, stack0;
+	uint64_t covers_ns;
+	size_t memory;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
+	memory = history_memory(h);
+	for (uint32_t i = 0; i < 7; i++)
+		add_one(h, i, 10, SECOND);
+	history_reset(h);
+	assert_int_equal(history_memory(h), memory);
+	for (int w = 0; w < PROFILE_NR_WINDOWS; w++) {
+		assert_true(sum(h, w, &weight, &stack0, &covers_ns) == 0);
+		assert_int_equal(covers_ns, 0);
+	}
+	add_one(h, 0, 3, SECOND);
+	assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 3);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 3);
+	history_free(h);
+}
+
+static double at(const struct sums *s, uint32_t stack, uint32_t task, uint32_t event)
+{
+	for (uint32_t i = 0; s->slots && i <= s->mask; i++)
+		if (s->slots[i].key == cell_key(stack, task, event))
+			return s->slots[i].count;
+	return 0;
+}
+
+/* The lightest go: first to their task, and from there, when that is too many, to task 0. */
+static void test_prune_folds_by_task_then_by_event(void **state)
+{
+	struct sums s;
+	double count, weight;
+
+	sums_init(&s);
+	assert_int_equal(sums_prune(&s, 10, 0), 0);
+	assert_int_equal(sums_reserve(&s, 100), 0);
+	for (uint32_t i = 0; i < 100; i++)
+		sums_add(&s, cell_key(i, i % 3 + 1, 0), 1, i);
+	assert_int_equal(sums_prune(&s, 50, 0), 0);
+	/* 50 light ones into three tasks' cells; these make three more too many: into task 0. */
+	assert_int_equal(s.nr, 47 + 3 + 1);
+	assert_true(at(&s, STACK_NONE, 0, 0) == 3);
+	assert_true(at(&s, 99, 1, 0) == 1 && at(&s, 10, 2, 0) == 0);
+	sums_folded(&s, &count, &weight);
+	assert_int_equal(count, 53);
+	assert_true(at(&s, STACK_NONE, 0, 0) + at(&s, STACK_NONE, 1, 0) +
+			    at(&s, STACK_NONE, 2, 0) + at(&s, STACK_NONE, 3, 0) == count);
+	assert_int_equal(sums_prune(&s, 2, 0), 0);
+	assert_true(s.nr <= 3);
+	sums_folded(&s, &count, &weight);
+	assert_true(count == 100);
+	/* Pruned again, what has been folded stays; equal weights do not hinder. */
+	assert_int_equal(sums_prune(&s, 0, 0), 0);
+	assert_int_equal(s.nr, 1);
+	assert_true(at(&s, STACK_NONE, 0, 0) == 100);
+	sums_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_window_and_total),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_decay_halves),
+		cmocka_unit_test(test_decay_keeps_the_rate),
+		cmocka_unit_test(test_decay_extremes),
+		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_many_ticks),
+		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_prune_folds_by_task_then_by_event),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
