@@ -18,17 +18,20 @@ void options_print_columns(FILE *out)
 			app_sort_help((enum app_sort)i));
 }
 
-void options_print_keys(FILE *out)
+static void print_key_group(FILE *out, enum key_group group)
 {
 	char keys[64];
-	int group = -1;
 
-	for (const struct key_binding *b = keys_table(); b->action != ACT_NONE; b++) {
-		if ((int)b->group != group)
-			fprintf(out, "%s\n", keys_group(b->group));
-		group = (int)b->group;
-		fprintf(out, "  %-16s  %s\n", keys_names(keys, sizeof(keys), b), b->help);
-	}
+	fprintf(out, "%s\n", keys_group(group));
+	for (const struct key_binding *b = keys_table(); b->action != ACT_NONE; b++)
+		if (b->group == group)
+			fprintf(out, "  %-16s  %s\n", keys_names(keys, sizeof(keys), b), b->help);
+}
+
+void options_print_keys(FILE *out)
+{
+	for (int i = 0; i < GROUP_NR; i++)
+		print_key_group(out, (enum key_group)i);
 }
 
 /* Everywhere first; without the rights for that, in this process alone. */
