@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * procstat: shares from made-up /proc files, CPUs that come and go, odd
+ * content; and that our own cost is seen.
+ */
+#include "sampler/procstat.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/test_procstat.XXXXXX";
+
+static void write_file(const char *path, const char *text)
+{
+	char full[256];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void make_dir(const char *path)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	mkdir(full, 0700);
+}
+
+static int setup(void **state)
+{
+	if (!mkdtemp(root))
+		return -1;
+	make_dir("/proc");
+	make_dir("/proc/sys");
+	make_dir("/proc/sys/kernel");
+	make_dir("/proc/self");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", root);
+	return system(command);
+}
+
+static struct procstat *start(const char *stat)
+{
+	struct procstat *p;
+	struct err e;
+
+	write_file("/proc/stat", stat);
+	assert_int_equal(procstat_new(&p, root, &e), 0);
+	return p;
+}
+
+static void update(struct procstat *p, const char *stat)
+{
+	write_file("/proc/stat", stat);
+	assert_int_equal(procstat_update(p), 0);
+}
+
+static void check(const struct procstat *p, int cpu, bool online, double busy)
+{
+	bool is;
+	double share = procstat_busy(p, cpu, &is);
+
+	assert_int_equal(is, online);
+	if (fabs(share - busy) > 1e-9)
+		fail_msg("cpu%d: %f, not %f", cpu, share, busy);
+}
+
+static void test_busy(void **state)
+{
+	struct procstat *p = start("cpu  9 9 9 9 9 9 9 9 0 0\n"
+				   "cpu0 100 10 20 1000 5 1 2 3 50 0\n"
+				   "cpu1 0 0 0 500 0 0 0 0 0 0\nintr 1 2 3\n");
+
+	check(p, 0, true, 0);
+	/* cpu0: 60+1+2+3+4+10 = 80 busy, 15+5 = 20 idle; guest is within user */
+	update(p, "cpu  9 9 9 9 9 9 9 9 0 0\n"
+		  "cpu0 160 11 22 1015 10 4 6 13 99 0\n"
+		  "cpu1 0 0 0 600 0 0 0 0 0 0\nintr 1 2 3\n");
+	check(p, 0, true, 0.8);
+	check(p, 1, true, 0);
+	/* no time has passed: what was known stays */
+	assert_int_equal(procstat_update(p), 0);
+	check(p, 0, true, 0.8);
+	check(p, 2, false, 0);
+	check(p, -1, false, 0);
+	assert_true(procstat_busy(p, 0, NULL) > 0.79);
+	procstat_free(p);
+}
+
+static void test_backwards(void **state)
+{
+	struct procstat *p = start("cpu0 100 0 0 1000 500 0 0 0\n");
+
+	/* iowait goes back by more than idle goes on */
+	update(p, "cpu0 110 0 0 1005 480 0 0 0\n");
+	check(p, 0, true, 1.0);
+	update(p, "cpu0 0 0 0 1095 480 0 0 0\n");
+	check(p, 0, true, 0.0);
+	procstat_free(p);
+}
+
+/* A CPU off and on again: its counts were reset, no share is made up from them. */
+static void test_hotplug(void **state)
+{
+	struct procstat *p = start("cpu0 0 0 0 0 0 0 0 0\ncpu5 50 0 0 50 0 0 0 0\n");
+
+	check(p, 5, true, 0);
+	check(p, 3, false, 0);
+	update(p, "cpu0 10 0 0 0 0 0 0 0\n");
+	check(p, 0, true, 1);
+	check(p, 5, false, 0);
+	update(p, "cpu0 10 0 0 10 0 0 0 0\ncpu5 90 0 0 90 0 0 0 0\n");
+	check(p, 0, true, 0);
+	check(p, 5, true, 0);
+	update(p, "cpu0 10 0 0 20 0 0 0 0\ncpu5 120 0 0 100 0 0 0 0\n");
+	check(p, 5, true, 0.75);
+	procstat_free(p);
+}
+
+static void test_odd_content(void **state)
+{
+	static const char *const texts[] = {
+		"", "cpu", "cpu0", "cpu0\n", "cpu0 1 2\n", "cpux 1 2 3 4 5 6 7 8\n",
+		"cpu99999999999999999999 1 2 3 4 5 6 7 8\n", "cpu70000 1 2 3 4 5 6 7 8\n",
+		"cpu-1 1 2 3 4 5 6 7 8\n", "\n\ncpu0 1 2 3 4\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct procstat *p = start(texts[i]);
+
+		update(p, texts[i]);
+		check(p, 0, false, 0);
+		procstat_free(p);
+	}
+}
+
+/* As large as a machine of 4096 CPUs makes it. */
+static void test_many_cpus(void **state)
+{
+	size_t size = 4096 * 64, at = 0;
+	char *text = malloc(size);
+	struct procstat *p;
+
+	assert_non_null(text);
+	for (unsigned int i = 0; i < 4096; i++)
+		at += (size_t)snprintf(text + at, size - at, "cpu%u %u 0 0 %u 0 0 0 0 0 0\n", i, i, 4096 - i);
+	p = start("cpu0 0 0 0 0 0 0 0 0\n");
+	update(p, text);
+	update(p, text);
+	check(p, 4095, true, 0);
+	check(p, 4096, false, 0);
+	free(text);
+	procstat_free(p);
+}
+
+static void test_no_proc(void **state)
+{
+	struct procstat *p;
+	struct err e = { "" };
+
+	assert_int_equal(procstat_new(&p, "/nonexistent", &e), -ENOENT);
+	assert_non_null(strstr(e.text, "/proc/stat"));
+	assert_int_equal(procstat_new(&p, "/nonexistent", NULL), -ENOENT);
+}
+
+static void test_sysctl(void **state)
+{
+	struct procstat *p = start("cpu0 0 0 0 0\n");
+	long value;
+
+	assert_int_equal(procstat_max_sample_rate(p), 0);
+	write_file("/proc/sys/kernel/perf_event_max_sample_rate", "50000\n");
+	assert_int_equal(procstat_max_sample_rate(p), 50000);
+	write_file("/proc/sys/kernel/perf_event_max_sample_rate", "25000\n");
+	assert_int_equal(procstat_max_sample_rate(p), 25000);
+	write_file("/proc/sys/kernel/perf_event_paranoid", "-1\n");
+	assert_int_equal(procstat_sysctl(root, "perf_event_paranoid", &value), 0);
+	assert_int_equal(value, -1);
+	write_file("/proc/sys/kernel/perf_event_paranoid", "many\n");
+	assert_int_equal(procstat_sysctl(root, "perf_event_paranoid", &value), -EINVAL);
+	write_file("/proc/sys/kernel/perf_event_paranoid", "");
+	assert_int_equal(procstat_sysctl(root, "perf_event_paranoid", &value), -EINVAL);
+	write_file("/proc/sys/kernel/perf_event_paranoid", "99999999999999999999\n");
+	assert_int_equal(procstat_sysctl(root, "perf_event_paranoid", &value), -EINVAL);
+	assert_int_equal(procstat_sysctl(root, "no_such_thing", &value), -ENOENT);
+	procstat_free(p);
+}
+
+static void test_self(void **state)
+{
+	struct procstat *p;
+	uint64_t rss, until;
+	double pct;
+
+	assert_int_equal(procstat_new(&p, "", NULL), 0);
+	procstat_self(p, &pct, &rss);
+	assert_true(rss > 100 && rss < (1u << 30));
+	until = time_now_ns() + 100000000;
+	while (time_now_ns() < until)
+		;
+	procstat_self(p, &pct, &rss);
+	if (pct < 5 || pct > 130)
+		fail_msg("a busy loop of 100 ms: %.1f %%", pct);
+	usleep(100000);
+	procstat_self(p, &pct, &rss);
+	if (pct > 40)
+		fail_msg("asleep for 100 ms: %.1f %%", pct);
+	procstat_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_backwards),
+		cmocka_unit_test(test_hotplug),
+		cmocka_unit_test(test_odd_content),
+		cmocka_unit_test(test_many_cpus),
+		cmocka_unit_test(test_no_proc),
+		cmocka_unit_test(test_sysctl),
+		cmocka_unit_test(test_self),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
