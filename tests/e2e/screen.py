@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Drive the screen of proftop in a terminal (tmux) and look at what stands there.
+
+screen.py keys       every key of --list-keys at three sizes: it lives, and shows something
+screen.py effects    keys that must be seen to work; resizing; job control; ways to quit
+screen.py startup    first rows on an idle and on a busy machine, in at most 500 ms
+screen.py rates      [ and ]: the got rate follows within two ticks
+screen.py trouble    lost and throttled are seen at once, on their CPU
+screen.py terminal   whatever kills it, the terminal is as it was
+B, the build folder, comes in the environment.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PROFTOP = os.path.join(os.path.abspath(os.environ["B"]), "proftop")
+PROGRAMS = os.path.join(os.path.abspath(os.environ["B"]), "tests", "programs")
+ROW = re.compile(r"^.? *[0-9]+\.[0-9].* [ukjv?] ?\S", re.M)
+TMUX_KEYS = {"PgUp": "PPage", "PgDn": "NPage", "Esc": "Escape", "Bksp": "BSpace", "S-Tab": "BTab",
+             "Up": "Up", "Down": "Down", "Left": "Left", "Right": "Right", "Home": "Home",
+             "End": "End", "Enter": "Enter", "Tab": "Tab", "Space": "Space"}
+LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
+wrongs = []
+lock = threading.Lock()
+
+
+def wrong(message, screen=""):
+    with lock:
+        wrongs.append(message)
+        print("wrong:", message)
+        if screen:
+            print("\n".join("    |" + line for line in screen.splitlines()))
+
+
+class Terminal:
+    """One tmux server with one window; what was started in it ends with it."""
+    number = 0
+
+    def __init__(self, command, cols=100, rows=30):
+        with lock:
+            Terminal.number += 1
+            self.socket = f"proftop-e2e-{os.getpid()}-{Terminal.number}"
+        env = {k: v for k, v in os.environ.items() if k not in ("TMUX", "NO_COLOR")}
+        self.started = time.monotonic()
+        subprocess.run(["tmux", "-L", self.socket, "-f", "/dev/null", "new-session", "-d", "-x", str(cols),
+                        "-y", str(rows), f"exec {command}", ";", "set", "-g", "remain-on-exit", "on", ";",
+                        "set", "-g", "escape-time", "0"], env=env, check=True)
+
+    def tmux(self, *args):
+        done = subprocess.run(["tmux", "-L", self.socket, *args], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, errors="replace", check=False)
+        return done.stdout
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p")
+
+    def ask(self, name):
+        return self.tmux("display-message", "-p", "#{" + name + "}").strip()
+
+    def dead(self):
+        return self.ask("pane_dead") != "0"
+
+    def press(self, key):
+        """A key by the name that --list-keys gives it."""
+        if key in TMUX_KEYS:
+            self.tmux("send-keys", TMUX_KEYS[key])
+        elif len(key) > 1 and key[0] == "^":
+            self.tmux("send-keys", "C-" + key[1].lower())
+        elif re.fullmatch("F[0-9]+", key):
+            self.tmux("send-keys", key)
+        else:
+            self.tmux("send-keys", "-l", "--", key)
+
+    def wait_for(self, pattern, seconds=3.0, step=0.03):
+        """The screen once it matches, or None."""
+        end = time.monotonic() + seconds
+        while True:
+            screen = self.screen()
+            if re.search(pattern, screen):
+                return screen
+            if time.monotonic() > end:
+                return None
+            time.sleep(step)
+
+    def expect(self, pattern, what, seconds=3.0):
+        screen = self.wait_for(pattern, seconds)
+        if screen is None:
+            wrong(f"{what}: no /{getattr(pattern, 'pattern', pattern)}/ on the screen", self.screen())
+        return screen
+
+    def close(self):
+        self.tmux("kill-server")
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(p) for p in f.read().split()]
+
+
+def worker_of(pid, seconds=3.0):
+    """The process behind the guard: the last of the line of children."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        below = [c for c in children(pid)
+                 if os.readlink(f"/proc/{c}/exe") == os.path.realpath(PROFTOP)]
+        if below:
+            return below[0]
+        time.sleep(0.02)
+    return pid
+
+
+def list_keys():
+    """(keys, help) of each line of --list-keys."""
+    text = subprocess.run([PROFTOP, "--list-keys"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    lines = [re.match(r"  (\S+(?: \S+)*) {2,}(.*)", line) for line in text.splitlines()]
+    return [(m.group(1).split(), m.group(2)) for m in lines if m]
+
+
+def spin(*args):
+    return subprocess.Popen([os.path.join(PROGRAMS, "spin"), *args])
+
+
+def end(process):
+    process.kill()
+    process.wait()
+
+
+# What needs care: these end it, stop it, or are only there while one types.
+QUITS = {"Q", "F10", "^C", "q"}
+TOGGLES = {"S", "K", "U", "#", "V", "F"}
+TYPING = {"use what is typed or selected", "sample this event, too (or no longer)", "close without a change"}
+
+
+def press_all(cols, rows):
+    t = Terminal(f"{PROFTOP} -d 0.5", cols, rows)
+    if t.wait_for(ROW, 5) is None:
+        wrong(f"{cols}x{rows}: no rows", t.screen())
+    for keys, what in list_keys():
+        for key in keys:
+            if key in QUITS and key != "q" or key == "^Z":
+                continue
+            if what in TYPING:
+                t.press("F7")
+            elif key == "q":
+                t.press("?")
+            t.press(key)
+            time.sleep(0.06)
+            screen = t.screen()
+            if t.dead():
+                wrong(f"{cols}x{rows}: dead after '{key}' ({what})", screen)
+                t.close()
+                return
+            if len([line for line in screen.splitlines() if line.strip()]) < 3:
+                wrong(f"{cols}x{rows}: an empty screen after '{key}' ({what})", screen)
+            if key in TOGGLES:
+                t.press(key)
+            t.press("Esc")
+            time.sleep(0.05)
+    t.press("1")
+    t.expect(r"SELF%", f"{cols}x{rows}: functions after all keys")
+    t.close()
+
+
+def test_keys():
+    threads = [threading.Thread(target=press_all, args=size) for size in ((80, 24), (40, 8), (160, 50))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def effects_of_keys(t):
+    for key, pattern, what in (
+            ("Space", "FROZEN", "freeze"), ("Space", "LIVE", "unfreeze"),
+            ("S", "STOPPED", "stop sampling"), ("S", "LIVE", "start sampling"),
+            ("z", "decay", "window: decay"), ("z", "total", "window: total"), ("z", "win", "window: seconds"),
+            ("?", "SORT AND SHAPE", "help"), ("Esc", "SELF%", "leave help"),
+            ("2", r"PID", "processes"), ("1", "SELF%", "functions"),
+            ("e", "cpu-clock", "event picker"), ("Esc", "SELF%", "leave picker"),
+            ("f", "997|999", "frequency picker"), ("Esc", "SELF%", "leave picker")):
+        t.press(key)
+        t.expect(pattern, what)
+        time.sleep(0.05)
+    t.press("\\")
+    time.sleep(0.1)
+    t.tmux("send-keys", "-l", "burn")
+    t.press("Enter")
+    screen = t.expect("burn", "filter")
+    time.sleep(0.2)
+    rows = ROW.findall(t.screen())
+    if screen and len(rows) != len([r for r in t.screen().splitlines() if ROW.match(r) and "burn" in r]):
+        wrong("filter: rows that do not match", t.screen())
+    t.press("Esc")
+    time.sleep(0.2)
+    t.press("2")
+    t.expect("spin", "processes: spin")
+
+
+def test_effects():
+    busy = spin("1")
+    t = Terminal(f"{PROFTOP} -d 0.3", 100, 30)
+    t.expect(ROW, "rows", 5)
+    effects_of_keys(t)
+    for cols, rows, pattern in ((30, 5, "needs 40x8"), (200, 60, "spin"), (40, 8, r"\S"), (100, 30, "spin")):
+        t.tmux("resize-window", "-x", str(cols), "-y", str(rows))
+        t.expect(pattern, f"resized to {cols}x{rows}")
+    t.close()
+    for key in sorted(QUITS):
+        t = Terminal(f"{PROFTOP} -d 0.3", 80, 24)
+        t.expect(ROW, "rows", 5)
+        t.press(key)
+        if t.wait_for("Pane is dead", 3) is None or t.ask("pane_dead_status") != "0":
+            wrong(f"'{key}' did not quit with 0: {t.ask('pane_dead_status')}", t.screen())
+        t.close()
+    job_control()
+    end(busy)
+
+
+def job_control():
+    t = Terminal("env -u ENV PS1='ready> ' sh -i", 80, 24)
+    t.expect("ready>", "a shell")
+    t.tmux("send-keys", f"{PROFTOP} -d 0.3", "Enter")
+    t.expect(ROW, "rows", 5)
+    t.press("^Z")
+    t.expect("ready>", "suspended")
+    if t.ask("alternate_on") != "0":
+        wrong("suspended: the alternate screen is still on", t.screen())
+    t.tmux("send-keys", "fg", "Enter")
+    t.expect(ROW, "after fg")
+    t.press("Q")
+    t.expect("ready>", "quit after fg")
+    t.close()
+
+
+def first_rows():
+    t = Terminal(PROFTOP, 100, 30)
+    screen = t.wait_for(ROW, 5, 0.005)
+    ms = (time.monotonic() - t.started) * 1000
+    if screen is None:
+        wrong("no rows at all", t.screen())
+    t.close()
+    return ms
+
+
+def test_startup():
+    """The best of three: the terminal's own start is in it, and other tests may run beside this one."""
+    for state, args in (("idle", None), ("busy", (str(os.cpu_count()),))):
+        busy = spin(*args) if args else None
+        times = sorted(first_rows() for _ in range(3))
+        if busy:
+            end(busy)
+        print(f"first rows, {state}: " + ", ".join(f"{ms:.0f} ms" for ms in times))
+        if times[0] > 500:
+            wrong(f"first rows, {state}: {times[0]:.0f} ms")
+
+
+def number(text):
+    """"4 999", "4,999", "10.0k", "10k" as a number."""
+    m = re.match(r"([0-9][0-9 ,.]*)([kM]?)", text)
+    return float(m.group(1).replace(" ", "").replace(",", "")) * {"": 1, "k": 1e3, "M": 1e6}[m.group(2)]
+
+
+def read_rate(t):
+    m = re.search(r"Freq ([0-9][0-9 ,.kM]*) Hz, got ([0-9][0-9 ,.kM]*)", t.screen())
+    return (number(m.group(1)), number(m.group(2))) if m else (None, None)
+
+
+def test_rates():
+    busy = spin(str(os.cpu_count()))
+    t = Terminal(f"{PROFTOP} -d 0.5 -F 199 -e cpu-clock", 140, 40)
+    t.expect(ROW, "rows", 5)
+    before = 199
+    for key, times in (("]", 3), ("[", 2)):
+        for _ in range(times):
+            t.press(key)
+            time.sleep(0.5 * 2 + 0.6)
+            want, got = read_rate(t)
+            if want is None:
+                wrong("no rate on the screen", t.screen())
+                break
+            if (want <= before) if key == "]" else (want >= before):
+                wrong(f"'{key}': from {before} to {want} Hz", t.screen())
+            if abs(got - want) > 0.05 * want:
+                wrong(f"'{key}': wanted {want}, got {got} Hz two ticks after", t.screen())
+            print(f"{key}  wanted {want:.0f} Hz  got {got:.0f} Hz")
+            before = want
+    t.close()
+    end(busy)
+
+
+def test_trouble():
+    last = os.cpu_count() - 1
+    busy = subprocess.Popen(["taskset", "-c", str(last), os.path.join(PROGRAMS, "spin")])
+    t = Terminal(f"{PROFTOP} -d 0.5 -F 4999 -e cpu-clock --ring 64K", 140, 40)
+    t.expect(ROW, "rows", 5)
+    worker = worker_of(int(t.ask("pane_pid")))
+    os.kill(worker, signal.SIGSTOP)
+    time.sleep(1)
+    os.kill(worker, signal.SIGCONT)
+    t.expect(rf"(?i)lost.*cpu{last} [1-9]", f"lost samples of CPU {last}", 1.5)
+    t.close()
+    with open(LIMIT, encoding="ascii") as f:
+        before = f.read().strip()
+    t = Terminal(f"{PROFTOP} -d 0.5 -F 4999 -e cpu-clock", 140, 40)
+    t.expect(ROW, "rows", 5)
+    try:
+        with open(LIMIT, "w", encoding="ascii") as f:
+            f.write("500")
+        t.expect(rf"(?i)throttled.*cpu{last} [1-9]", f"throttling of CPU {last}", 1.5)
+    except OSError as e:
+        print(f"(the limit cannot be changed here: {e})")
+    finally:
+        with open(LIMIT, "w", encoding="ascii") as f:
+            f.write(before)
+    t.close()
+    end(busy)
+
+
+def terminal_state(t, where):
+    """What a killed program would leave behind."""
+    path = os.path.join(tempfile.gettempdir(), f"proftop-e2e-{os.getpid()}-stty")
+    t.tmux("send-keys", f"stty -a >{path}; echo written-{where}", "Enter")
+    t.wait_for(rf"^written-{where}", 3)
+    try:
+        with open(path, encoding="ascii") as f:
+            modes = f.read()
+        os.unlink(path)
+    except OSError:
+        modes = "none"
+    names = ("alternate_on", "cursor_flag", "keypad_flag", "keypad_cursor_flag", "mouse_any_flag",
+             "mouse_sgr_flag", "mouse_button_flag", "insert_flag", "wrap_flag")
+    return [modes] + [f"{n}={t.ask(n)}" for n in names]
+
+
+def kill_and_compare(name, sig, of_guard):
+    t = Terminal("env -u ENV PS1='ready> ' sh -i", 100, 30)
+    t.expect("ready>", "a shell")
+    before = terminal_state(t, "before")
+    t.tmux("send-keys", f"{PROFTOP} -d 0.3", "Enter")
+    t.expect(ROW, "rows", 5)
+    shell = int(t.ask("pane_pid"))
+    guard = children(shell)[0]
+    worker = worker_of(guard)
+    if worker == guard:
+        wrong(f"{name}: there is no guard")
+    os.kill(guard if of_guard else worker, sig)
+    t.expect(r"ready> *\n*\Z", f"{name}: back in the shell", 3)
+    # The shell comes back as the guard ends; the other one may need a moment more.
+    gone = time.monotonic() + 2
+    while any(os.path.exists(f"/proc/{p}") for p in (guard, worker)) and time.monotonic() < gone:
+        time.sleep(0.02)
+    if any(os.path.exists(f"/proc/{p}") for p in (guard, worker)):
+        wrong(f"{name}: a process is left over")
+    after = terminal_state(t, "after")
+    if before != after:
+        wrong(f"{name}: the terminal was {[b for b, a in zip(before, after) if a != b]}, "
+              f"is {[a for b, a in zip(before, after) if a != b]}", t.screen())
+    t.close()
+
+
+def test_terminal():
+    for name, sig, of_guard in (("SIGSEGV", signal.SIGSEGV, False), ("SIGKILL", signal.SIGKILL, False),
+                                ("SIGABRT", signal.SIGABRT, False), ("SIGTERM", signal.SIGTERM, False),
+                                ("SIGKILL of the guard", signal.SIGKILL, True),
+                                ("SIGSEGV of the guard", signal.SIGSEGV, True),
+                                ("SIGTERM of the guard", signal.SIGTERM, True)):
+        kill_and_compare(name, sig, of_guard)
+
+
+globals()["test_" + sys.argv[1]]()
+sys.exit(1 if wrongs else 0)

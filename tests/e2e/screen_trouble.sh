@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Lost and throttled samples are on the screen at once, on their CPU.
+. "$(dirname "$0")/lib"
+need_perf
+need tmux stty taskset
+
+export B
+python3 "$HERE/screen.py" trouble || bad=1
+finish
