@@ -57,7 +57,7 @@ static int loop(struct sampler *s, FILE *out, const struct batch_config *config,
 		{ .fd = sampler_fd(s), .events = POLLIN },
 		{ .fd = signal_fd, .events = POLLIN },
 		{ .fd = fileno(
-			  out) }, /* POLLERR: the reader has left, even while nothing is printed */
+			  out) }, /* an error: the reader has left, even between two ticks */
 	};
 	uint64_t nr_printed = 0;
 
@@ -69,7 +69,7 @@ static int loop(struct sampler *s, FILE *out, const struct batch_config *config,
 			return -errno;
 		if (fds[1].revents && read(signal_fd, &info, sizeof(info)) == sizeof(info))
 			return (int)info.ssi_signo;
-		if (fds[2].revents & (POLLERR | POLLNVAL))
+		if (fds[2].revents & (POLLERR | POLLHUP | POLLNVAL))
 			return -EPIPE;
 		if (!fds[0].revents)
 			continue;
