@@ -49,5 +49,9 @@ int foreign_open(const struct foreign_want *want, struct foreign_file *out, stru
 
 /* Read a whole small file of /proc into memory (at most @max bytes, NUL added). Caller frees. */
 int foreign_read_proc(pid_t pid, const char *name, size_t max, char **out, size_t *size);
+/* /proc/PID as a directory: stays that of one process, even if its pid is used anew. fd or -errno. */
+int foreign_open_proc(pid_t pid);
+/* The same as foreign_read_proc(), below such a directory. -ESRCH: the process is gone. */
+int foreign_read_at(int dir_fd, const char *name, size_t max, char **out, size_t *size);
 
 #endif
