@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What keys do: one small function an action. The main thread.
+ *
+ * They change the state or ask the sampler; drawing is left to the loop.
+ */
+#include "ui/actions.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/format.h"
+#include "ui/screen.h"
+#include "ui/view.h"
+
+#define SCROLL_CELLS 8
+
+/* Primes, out of step with the timers of 100, 250 and 1000 Hz. */
+static const double ladder[] = { 49, 97, 199, 397, 997, 1997, 3997, 9973 };
+
+size_t actions_ladder(const double **out)
+{
+	*out = ladder;
+	return ARRAY_SIZE(ladder);
+}
+
+static void rebuild(struct ui_state *st)
+{
+	list_rebuild(st, VIEW_FUNCTIONS);
+	list_rebuild(st, VIEW_PROCESSES);
+}
+
+/* ---- moving ---- */
+
+static void line_up(struct ui_state *st, uint32_t code)
+{
+	list_move(st, -1);
+}
+
+static void line_down(struct ui_state *st, uint32_t code)
+{
+	list_move(st, 1);
+}
+
+static void page_up(struct ui_state *st, uint32_t code)
+{
+	list_move(st, -(int64_t)MAX(ui_state_list(st)->page, 1u));
+}
+
+static void page_down(struct ui_state *st, uint32_t code)
+{
+	list_move(st, MAX(ui_state_list(st)->page, 1u));
+}
+
+static void half_up(struct ui_state *st, uint32_t code)
+{
+	list_move(st, -(int64_t)MAX(ui_state_list(st)->page / 2, 1u));
+}
+
+static void half_down(struct ui_state *st, uint32_t code)
+{
+	list_move(st, MAX(ui_state_list(st)->page / 2, 1u));
+}
+
+static void first(struct ui_state *st, uint32_t code)
+{
+	list_move_to(st, 0);
+}
+
+static void last(struct ui_state *st, uint32_t code)
+{
+	list_move_to(st, UINT32_MAX);
+}
+
+static void scroll_left(struct ui_state *st, uint32_t code)
+{
+	st->scroll -= MIN(st->scroll, SCROLL_CELLS);
+}
+
+static void scroll_right(struct ui_state *st, uint32_t code)
+{
+	st->scroll = MIN(st->scroll + SCROLL_CELLS, TEXT_MAX);
+}
+
+/* ---- views and levels ---- */
+
+void actions_show(struct ui_state *st, enum view_id view)
+{
+	st->view = view;
+	st->scroll = 0;
+}
+
+static void view_functions_(struct ui_state *st, uint32_t code)
+{
+	actions_show(st, VIEW_FUNCTIONS);
+}
+
+static void view_processes_(struct ui_state *st, uint32_t code)
+{
+	actions_show(st, VIEW_PROCESSES);
+}
+
+/* With two views, next and previous are the same; help is none of them. */
+static void next_view(struct ui_state *st, uint32_t code)
+{
+	enum view_id from = st->view == VIEW_HELP ? st->help_from : st->view;
+
+	actions_show(st, (from + 1) % VIEW_HELP);
+}
+
+static void help(struct ui_state *st, uint32_t code)
+{
+	if (st->view == VIEW_HELP) {
+		actions_show(st, st->help_from);
+		return;
+	}
+	st->help_from = st->view;
+	actions_show(st, VIEW_HELP);
+}
+
+void actions_enter_process(struct ui_state *st, uint32_t id)
+{
+	uint32_t index;
+	char name[sizeof(st->process_name)];
+
+	st->process = id;
+	index = ui_state_process(st);
+	if (index == UINT32_MAX)
+		return;
+	snprintf(name, sizeof(name), "%.100s[%d]", st->shown->processes[index].comm.str,
+		 (int)st->shown->processes[index].pid);
+	ui_clean(st->process_name, sizeof(st->process_name), name);
+	if (!st->drilled)
+		st->drill_from = st->view;
+	st->drilled = true;
+	actions_show(st, VIEW_FUNCTIONS);
+	st->lists[VIEW_FUNCTIONS].pinned = false;
+	list_rebuild(st, VIEW_FUNCTIONS);
+}
+
+void actions_leave_process(struct ui_state *st)
+{
+	if (!st->drilled)
+		return;
+	st->drilled = false;
+	actions_show(st, st->drill_from);
+	st->lists[VIEW_FUNCTIONS].pinned = false;
+	list_rebuild(st, VIEW_FUNCTIONS);
+}
+
+static void open_row(struct ui_state *st, uint32_t code)
+{
+	const struct list *list = ui_state_list(st);
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	const struct profile *p = st->shown;
+
+	if (!row || !p)
+		return;
+	if (st->view == VIEW_PROCESSES) {
+		actions_enter_process(st, row->id);
+	} else if (st->drilled) {
+		ui_state_say(st, false, "already inside %s; Esc goes back, p picks another process",
+			     st->process_name);
+	} else if (row->nr == 1 && row->task < p->nr_tasks &&
+		   p->tasks[row->task].process < p->nr_processes) {
+		actions_enter_process(st, p->processes[p->tasks[row->task].process].id);
+	} else {
+		dialog_open(st, &dialog_processes);
+	}
+}
+
+/* One level out: help, filter (Esc only), process, and at the root q quits. */
+static void back(struct ui_state *st, uint32_t code)
+{
+	struct list *list = ui_state_list(st);
+
+	if (st->view == VIEW_HELP) {
+		actions_show(st, st->help_from);
+	} else if (code == K_ESC && match_active(&list->filter)) {
+		match_set(&list->filter, "");
+		list_rebuild(st, st->view);
+	} else if (code == K_ESC && match_active(&list->search)) {
+		match_set(&list->search, "");
+	} else if (st->drilled) {
+		actions_leave_process(st);
+	} else if (code == 'q') {
+		st->quit = true;
+	} else {
+		/* Let go of the row: the cursor stays at the top again. */
+		list->pinned = false;
+		list_rebuild(st, st->view);
+	}
+}
+
+static void pick_process(struct ui_state *st, uint32_t code)
+{
+	dialog_open(st, &dialog_processes);
+}
+
+/* ---- finding ---- */
+
+static void search(struct ui_state *st, uint32_t code)
+{
+	prompt_open(st, PROMPT_SEARCH);
+}
+
+static void search_again(struct ui_state *st, bool backwards)
+{
+	struct list *list = ui_state_list(st);
+
+	if (!match_active(&list->search))
+		ui_state_say(st, false, "nothing to search for yet (/ searches)");
+	else if (!list_search(st, backwards ? list->cursor + list->nr - 1 : list->cursor + 1, backwards))
+		ui_state_say(st, true, "%s: not found", list->search.text);
+}
+
+static void search_next(struct ui_state *st, uint32_t code)
+{
+	search_again(st, false);
+}
+
+static void search_previous(struct ui_state *st, uint32_t code)
+{
+	search_again(st, true);
+}
+
+static void filter(struct ui_state *st, uint32_t code)
+{
+	prompt_open(st, PROMPT_FILTER);
+}
+
+/* ---- order ---- */
+
+void actions_sort_by(struct ui_state *st, uint8_t column)
+{
+	struct list *list = ui_state_list(st);
+
+	list->inverted = list->sort == column && !list->inverted;
+	list->sort = column;
+	list_rebuild(st, st->view);
+}
+
+static void sort_menu(struct ui_state *st, uint32_t code)
+{
+	dialog_open(st, &dialog_sort);
+}
+
+static void sort_step(struct ui_state *st, int step)
+{
+	const struct view *v = view_of(st->view);
+	struct list *list = ui_state_list(st);
+	int column = list->sort;
+
+	do
+		column = (column + step + v->nr_columns) % v->nr_columns;
+	while (!v->columns[column].compare);
+	list->sort = (uint8_t)column;
+	list->inverted = false;
+	list_rebuild(st, st->view);
+}
+
+static void sort_left(struct ui_state *st, uint32_t code)
+{
+	sort_step(st, -1);
+}
+
+static void sort_right(struct ui_state *st, uint32_t code)
+{
+	sort_step(st, 1);
+}
+
+static void sort_fixed(struct ui_state *st, uint8_t column)
+{
+	struct list *list = ui_state_list(st);
+
+	if (column == UINT8_MAX) {
+		ui_state_say(st, false, "this view has no such column (F6 lists what it has)");
+		return;
+	}
+	list->sort = column;
+	list->inverted = false;
+	list_rebuild(st, st->view);
+}
+
+static void sort_self(struct ui_state *st, uint32_t code)
+{
+	sort_fixed(st, view_of(st->view)->sort_self);
+}
+
+static void sort_total(struct ui_state *st, uint32_t code)
+{
+	sort_fixed(st, view_of(st->view)->sort_total);
+}
+
+static void sort_module(struct ui_state *st, uint32_t code)
+{
+	sort_fixed(st, view_of(st->view)->sort_module);
+}
+
+static void invert(struct ui_state *st, uint32_t code)
+{
+	ui_state_list(st)->inverted = !ui_state_list(st)->inverted;
+	list_rebuild(st, st->view);
+}
+
+static void limit(struct ui_state *st, uint32_t code)
+{
+	prompt_open(st, PROMPT_LIMIT);
+}
+
+static void full_names(struct ui_state *st, uint32_t code)
+{
+	st->full_names = !st->full_names;
+}
+
+static void follow(struct ui_state *st, uint32_t code)
+{
+	st->follow = !st->follow;
+	ui_state_say(st, false, st->follow ? "the screen scrolls with the selected row" :
+					     "the screen stays where it is");
+}
+
+/* ---- what is sampled ---- */
+
+static void pick_event(struct ui_state *st, uint32_t code)
+{
+	dialog_open(st, &dialog_events);
+}
+
+static void next_event(struct ui_state *st, uint32_t code)
+{
+	const struct profile *p = st->latest;
+	uint32_t next;
+
+	if (!p || p->nr_events < 2) {
+		ui_state_say(st, false, "one event is sampled (e, then Tab, adds another)");
+		return;
+	}
+	next = (ui_state_event(st, p) + 1) % p->nr_events;
+	memcpy(st->event_name, p->events[next].event.name, sizeof(st->event_name));
+	st->asked_hz = 0;
+	rebuild(st);
+}
+
+static void pick_frequency(struct ui_state *st, uint32_t code)
+{
+	dialog_open(st, &dialog_frequency);
+}
+
+void actions_set_rate(struct ui_state *st, double hz)
+{
+	if (!st->latest || !st->latest->nr_events)
+		return;
+	sampler_set_rate(st->sampler, ui_state_event(st, st->latest), hz);
+	st->asked_hz = hz;
+	st->asked_ns = st->now_ns;
+}
+
+static void slower(struct ui_state *st, uint32_t code)
+{
+	double want = ui_state_want_hz(st);
+
+	for (size_t i = ARRAY_SIZE(ladder); i-- > 0;) {
+		if (ladder[i] < want || want <= 0) {
+			actions_set_rate(st, want > 0 ? ladder[i] : 997);
+			return;
+		}
+	}
+	ui_state_say(st, false, "%.0f Hz is the lowest here (f takes any)", want);
+}
+
+static void faster(struct ui_state *st, uint32_t code)
+{
+	double want = ui_state_want_hz(st), max = sampler_max_hz(st->sampler);
+
+	for (size_t i = 0; i < ARRAY_SIZE(ladder); i++) {
+		if (ladder[i] <= want)
+			continue;
+		if (max > 0 && ladder[i] > max) {
+			ui_state_say(st, true, "kernel.perf_event_max_sample_rate is %.0f: no higher", max);
+			return;
+		}
+		actions_set_rate(st, want > 0 ? ladder[i] : 997);
+		return;
+	}
+	ui_state_say(st, false, "%.0f Hz is the highest here (f takes any)", want);
+}
+
+static void sampling(struct ui_state *st, uint32_t code)
+{
+	if (!st->latest)
+		return;
+	sampler_set_enabled(st->sampler, !st->latest->sampling);
+}
+
+static void hide_kernel(struct ui_state *st, uint32_t code)
+{
+	st->hide_kernel = !st->hide_kernel;
+	rebuild(st);
+}
+
+static void hide_user(struct ui_state *st, uint32_t code)
+{
+	st->hide_user = !st->hide_user;
+	rebuild(st);
+}
+
+/* ---- time ---- */
+
+static void freeze(struct ui_state *st, uint32_t code)
+{
+	if (!st->shown)
+		return;
+	st->frozen = !st->frozen;
+	if (st->frozen || st->shown == st->latest)
+		return;
+	profile_free(st->shown);
+	st->shown = st->latest;
+	rebuild(st);
+}
+
+static void reset(struct ui_state *st, uint32_t code)
+{
+	sampler_reset(st->sampler);
+	ui_state_say(st, false, "counting from zero");
+}
+
+static void window(struct ui_state *st, uint32_t code)
+{
+	static const char *const names[PROFILE_NR_WINDOWS] = {
+		[PROFILE_WINDOW] = "the last seconds", [PROFILE_DECAY] = "all, older samples fading",
+		[PROFILE_TOTAL] = "everything since reset",
+	};
+	enum profile_window next;
+
+	if (!st->latest)
+		return;
+	next = (st->latest->window + 1) % PROFILE_NR_WINDOWS;
+	sampler_set_window(st->sampler, next);
+	ui_state_say(st, false, "showing %s", names[next]);
+}
+
+static void delay(struct ui_state *st, uint32_t code)
+{
+	prompt_open(st, PROMPT_DELAY);
+}
+
+/* ---- program ---- */
+
+static void header(struct ui_state *st, uint32_t code)
+{
+	st->hide_header = !st->hide_header;
+}
+
+static void redraw(struct ui_state *st, uint32_t code)
+{
+	st->redraw = true;
+}
+
+static void suspend(struct ui_state *st, uint32_t code)
+{
+	st->suspend = true;
+}
+
+static void quit(struct ui_state *st, uint32_t code)
+{
+	st->quit = true;
+}
+
+static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
+	[ACT_LINE_UP] = line_up, [ACT_LINE_DOWN] = line_down,
+	[ACT_PAGE_UP] = page_up, [ACT_PAGE_DOWN] = page_down,
+	[ACT_HALF_UP] = half_up, [ACT_HALF_DOWN] = half_down,
+	[ACT_FIRST] = first, [ACT_LAST] = last,
+	[ACT_SCROLL_LEFT] = scroll_left, [ACT_SCROLL_RIGHT] = scroll_right,
+	[ACT_OPEN] = open_row, [ACT_BACK] = back,
+	[ACT_VIEW_FUNCTIONS] = view_functions_, [ACT_VIEW_PROCESSES] = view_processes_,
+	[ACT_NEXT_VIEW] = next_view, [ACT_PREVIOUS_VIEW] = next_view, [ACT_HELP] = help,
+	[ACT_SEARCH] = search, [ACT_SEARCH_NEXT] = search_next,
+	[ACT_SEARCH_PREVIOUS] = search_previous, [ACT_FILTER] = filter,
+	[ACT_SORT_MENU] = sort_menu, [ACT_SORT_LEFT] = sort_left, [ACT_SORT_RIGHT] = sort_right,
+	[ACT_SORT_SELF] = sort_self, [ACT_SORT_TOTAL] = sort_total,
+	[ACT_SORT_MODULE] = sort_module, [ACT_INVERT] = invert, [ACT_LIMIT] = limit,
+	[ACT_FULL_NAMES] = full_names, [ACT_FOLLOW] = follow,
+	[ACT_PICK_EVENT] = pick_event, [ACT_NEXT_EVENT] = next_event,
+	[ACT_PICK_FREQUENCY] = pick_frequency, [ACT_SLOWER] = slower, [ACT_FASTER] = faster,
+	[ACT_SAMPLING] = sampling, [ACT_PICK_PROCESS] = pick_process,
+	[ACT_HIDE_KERNEL] = hide_kernel, [ACT_HIDE_USER] = hide_user,
+	[ACT_FREEZE] = freeze, [ACT_RESET] = reset, [ACT_WINDOW] = window, [ACT_DELAY] = delay,
+	[ACT_HEADER] = header, [ACT_REDRAW] = redraw, [ACT_SUSPEND] = suspend, [ACT_QUIT] = quit,
+};
+
+bool screen_handles(enum action action)
+{
+	return handlers[action] != NULL;
+}
+
+void screen_do(struct ui_state *st, enum action action, uint32_t code)
+{
+	if (action < ACT_NR && handlers[action])
+		handlers[action](st, code);
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The event loop of the live screen. The main thread.
+ *
+ * It waits in poll(2) for keys, signals and profiles, and for nothing else:
+ * it draws only when the terminal takes bytes, so that a stalled one delays
+ * the screen, never the sampling, and never a signal.
+ */
+#include "ui/app.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "ui/screen.h"
+#include "ui/term.h"
+
+#define REPAINT_NS  (10 * 1000000000ull)	/* whoever else wrote to the terminal is painted over */
+#define NOTE_MS	    500			/* how late a message may leave */
+#define KEYS_A_TURN 256
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE };
+
+static const struct {
+	const char *name, *help;
+} sorts[APP_SORT_NR] = {
+	[APP_SORT_SELF] = { "self", "share of samples in the function itself" },
+	[APP_SORT_TOTAL] = { "total", "share of samples with the function on the stack" },
+	[APP_SORT_SYMBOL] = { "symbol", "name of the function" },
+	[APP_SORT_MODULE] = { "module", "program, library or kernel module" },
+	[APP_SORT_COMM] = { "comm", "process it ran in most" },
+};
+
+struct app {
+	struct ui_state st;
+	struct terminal *term;
+	struct canvas canvas;
+	int signal_fd;
+	int ended_by;			/* signal; 0: none */
+	bool dirty, gone;
+	uint64_t repaint_ns;
+};
+
+void app_config_init(struct app_config *config)
+{
+	*config = (struct app_config){
+		.mouse = true,
+		.key_bar = true,
+		.tick_ns = 1000000000ull,
+		.window_ns = 5 * 1000000000ull,
+		.window = PROFILE_WINDOW,
+		.sort = APP_SORT_SELF,
+	};
+}
+
+int app_sort_parse(const char *text, struct err *e)
+{
+	for (int i = 0; i < APP_SORT_NR; i++)
+		if (!strcasecmp(text, sorts[i].name))
+			return i;
+	return err_set(e, -EINVAL,
+		       "no column is called '%.40s'\n  --list-columns prints those that there are.", text);
+}
+
+const char *app_sort_name(enum app_sort sort)
+{
+	return sorts[(unsigned int)sort < APP_SORT_NR ? sort : APP_SORT_SELF].name;
+}
+
+const char *app_sort_help(enum app_sort sort)
+{
+	return sorts[(unsigned int)sort < APP_SORT_NR ? sort : APP_SORT_SELF].help;
+}
+
+int app_check(struct err *e)
+{
+	return term_check(e);
+}
+
+static void signal_set(sigset_t *set)
+{
+	sigemptyset(set);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(set, signals[i]);
+}
+
+void app_block_signals(void)
+{
+	sigset_t set;
+
+	signal_set(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool wants_color(enum app_color color)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return color == APP_COLOR_ALWAYS || (color == APP_COLOR_AUTO && !(no && *no));
+}
+
+/* Follow the terminal's size. */
+static void resize(struct app *a)
+{
+	unsigned int rows, cols;
+
+	term_resized(a->term);
+	term_size(a->term, &rows, &cols);
+	if (rows != a->canvas.rows || cols != a->canvas.cols)
+		canvas_resize(&a->canvas, rows, cols);
+	a->dirty = true;
+}
+
+/* Back to the shell. SIGCONT brings us back, by whatever way we were stopped. */
+static void suspend(struct app *a)
+{
+	a->st.suspend = false;
+	term_leave(a->term);
+	kill(getpid(), SIGSTOP);
+}
+
+static void take_signals(struct app *a)
+{
+	struct signalfd_siginfo info;
+
+	while (read(a->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		switch (info.ssi_signo) {
+		case SIGWINCH:
+			resize(a);
+			break;
+		case SIGTSTP:
+			suspend(a);
+			break;
+		case SIGCONT:
+			term_enter(a->term);
+			resize(a);
+			break;
+		case SIGPIPE:
+			break;
+		default:
+			a->ended_by = (int)info.ssi_signo;
+		}
+	}
+}
+
+/* Obey what was typed. A terminal that is gone reads as ready, with nothing in it. */
+static void take_keys(struct app *a, short events)
+{
+	struct key key;
+	int waiting = 0;
+
+	if (events & (POLLHUP | POLLERR | POLLNVAL) ||
+	    (events & POLLIN && (ioctl(term_input_fd(a->term), FIONREAD, &waiting) || !waiting))) {
+		a->gone = true;
+		return;
+	}
+	for (int i = 0; i < KEYS_A_TURN && !a->st.quit && term_key(a->term, &key); i++) {
+		screen_key(&a->st, &key);
+		a->dirty = true;
+		if (a->st.suspend)
+			suspend(a);
+	}
+}
+
+static void take_profile(struct app *a)
+{
+	struct profile *p = sampler_take(a->st.sampler);
+
+	if (!p)
+		return;
+	ui_state_take(&a->st, p);
+	a->dirty = true;
+}
+
+static void draw(struct app *a)
+{
+	struct pollfd out = { .fd = term_output_fd(a->term), .events = POLLOUT };
+
+	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
+		return;
+	if (a->st.redraw || a->st.now_ns >= a->repaint_ns) {
+		term_redraw(a->term, a->st.redraw);
+		a->st.redraw = false;
+		a->repaint_ns = a->st.now_ns + REPAINT_NS;
+	}
+	screen_draw(&a->st, &a->canvas);
+	term_draw(a->term, &a->canvas);
+	a->dirty = false;
+}
+
+/* Until something on the screen goes by itself. */
+static int next_wake(const struct app *a)
+{
+	const struct ui_state *st = &a->st;
+	bool note = st->message[0] && st->now_ns < st->message_until_ns;
+
+	for (uint32_t i = 0; i < st->nr_alarms; i++)
+		note |= st->now_ns < st->alarms[i].until_ns;
+	if (note)
+		return NOTE_MS;
+	return a->repaint_ns > st->now_ns ? (int)((a->repaint_ns - st->now_ns) / 1000000) + 1 : 0;
+}
+
+static void loop(struct app *a)
+{
+	while (!a->st.quit && !a->gone && !a->ended_by) {
+		struct pollfd fds[] = {
+			{ .fd = a->signal_fd, .events = POLLIN },
+			{ .fd = term_input_fd(a->term), .events = POLLIN },
+			{ .fd = sampler_fd(a->st.sampler), .events = POLLIN },
+			/* Only while something waits to be drawn. */
+			{ .fd = a->dirty ? term_output_fd(a->term) : -1, .events = POLLOUT },
+		};
+		int n = poll(fds, ARRAY_SIZE(fds), next_wake(a));
+
+		a->st.now_ns = time_now_ns();
+		if (n < 0 && errno != EINTR)
+			return;
+		if (n <= 0)
+			a->dirty = true;
+		if (fds[0].revents)
+			take_signals(a);
+		take_keys(a, fds[1].revents);
+		if (fds[2].revents)
+			take_profile(a);
+		if (a->dirty && !a->gone && !a->st.quit && !a->ended_by)
+			draw(a);
+	}
+}
+
+int app_run(struct sampler *s, const struct app_config *config, struct err *e)
+{
+	const struct term_config looks = { wants_color(config->color), config->mouse };
+	struct app a = { .signal_fd = -1, .dirty = true };
+	bool ascii = config->ascii || !term_utf8();
+	sigset_t set;
+	int rc;
+
+	app_block_signals();
+	signal_set(&set);
+	a.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (a.signal_fd < 0)
+		return err_set(e, -errno, "cannot wait for signals: signalfd: %s", strerror(errno));
+	rc = term_open(&a.term, &looks, e);
+	if (rc)
+		goto out;
+	canvas_init(&a.canvas, ascii);
+	ui_state_init(&a.st, s, config, ascii);
+	a.st.now_ns = time_now_ns();
+	a.repaint_ns = a.st.now_ns + REPAINT_NS;
+	if (config->window != PROFILE_WINDOW)
+		sampler_set_window(s, config->window);
+	resize(&a);
+	if (a.canvas.cells) {
+		draw(&a);
+		loop(&a);
+	} else {
+		rc = err_set(e, -ENOMEM, "out of memory for the screen");
+	}
+	term_close(a.term);
+	ui_state_fini(&a.st);
+	canvas_fini(&a.canvas);
+out:
+	close(a.signal_fd);
+	return rc ? rc : a.ended_by;
+}

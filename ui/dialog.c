@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Pickers: what is the same for all of them. The main thread.
+ *
+ * Invariant: the cursor is on an entry that can be selected, if there is any.
+ */
+#include "ui/dialog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/pen.h"
+#include "ui/screen.h"
+
+#define WIDTH_MAX 76u
+
+struct dialog_entry *dialog_add(struct dialog *d)
+{
+	if (d->nr == d->capacity) {
+		uint32_t capacity = d->capacity ? d->capacity * 2 : 64;
+		struct dialog_entry *entries = reallocarray(d->entries, capacity, sizeof(*entries));
+		uint32_t *shown;
+
+		if (!entries)
+			return NULL;
+		d->entries = entries;
+		shown = reallocarray(d->shown, capacity, sizeof(*shown));
+		if (!shown)
+			return NULL;
+		d->shown = shown;
+		d->capacity = capacity;
+	}
+	memset(&d->entries[d->nr], 0, sizeof(*d->entries));
+	return &d->entries[d->nr++];
+}
+
+static bool selectable(const struct dialog *d, uint32_t at)
+{
+	return at < d->nr_shown && !d->entries[d->shown[at]].heading;
+}
+
+/* Move until an entry can be selected; if none follows, the other way. */
+static void settle(struct dialog *d, int direction)
+{
+	uint32_t from = d->cursor;
+
+	while (d->cursor < d->nr_shown && !selectable(d, d->cursor) &&
+	       (direction > 0 || d->cursor > 0))
+		d->cursor += (uint32_t)direction;
+	if (selectable(d, d->cursor))
+		return;
+	d->cursor = from < d->nr_shown ? from : d->nr_shown ? d->nr_shown - 1 : 0;
+	while (d->cursor < d->nr_shown && !selectable(d, d->cursor) &&
+	       (direction < 0 || d->cursor > 0))
+		d->cursor -= (uint32_t)direction;
+	if (d->cursor >= d->nr_shown)
+		d->cursor = 0;
+}
+
+static void scroll(struct dialog *d)
+{
+	uint32_t page = d->page ? d->page : 1;
+
+	if (d->cursor < d->top)
+		d->top = d->cursor;
+	if (d->cursor >= d->top + page)
+		d->top = d->cursor - page + 1;
+	/* The heading above the first entry belongs to it. */
+	if (d->top == 1 && d->cursor < page)
+		d->top = 0;
+	if (d->top + page > d->nr_shown)
+		d->top = d->nr_shown > page ? d->nr_shown - page : 0;
+}
+
+/* Narrow to what is typed. */
+static void narrow(struct dialog *d)
+{
+	struct match m;
+	bool all = !d->line.size;
+
+	match_init(&m);
+	match_set(&m, d->line.text);
+	d->nr_shown = 0;
+	for (uint32_t i = 0; i < d->nr; i++) {
+		const struct dialog_entry *entry = &d->entries[i];
+		char name[sizeof(entry->name)], detail[sizeof(entry->detail)];
+
+		if (all || (!entry->heading &&
+			    (match_finds(&m, ui_clean(name, sizeof(name), entry->name)) ||
+			     match_finds(&m, ui_clean(detail, sizeof(detail), entry->detail))) !=
+				    m.negate))
+			d->shown[d->nr_shown++] = i;
+	}
+	match_fini(&m);
+	if (d->cursor >= d->nr_shown)
+		d->cursor = 0;
+	settle(d, 1);
+	scroll(d);
+}
+
+void dialog_open(struct ui_state *st, const struct dialog_ops *ops)
+{
+	struct dialog *d = &st->dialog;
+
+	dialog_close(st);
+	d->ops = ops;
+	ops->fill(st);
+	narrow(d);
+	/* Begin at what is in use. */
+	for (uint32_t i = 0; i < d->nr_shown; i++) {
+		if (d->entries[d->shown[i]].used && selectable(d, i)) {
+			d->cursor = i;
+			break;
+		}
+	}
+	scroll(d);
+}
+
+void dialog_close(struct ui_state *st)
+{
+	free(st->dialog.entries);
+	free(st->dialog.shown);
+	memset(&st->dialog, 0, sizeof(st->dialog));
+}
+
+void dialog_refresh(struct ui_state *st)
+{
+	struct dialog *d = &st->dialog;
+	char name[EVENT_NAME_MAX] = "";
+	uint64_t value = 0;
+
+	if (selectable(d, d->cursor)) {
+		memcpy(name, d->entries[d->shown[d->cursor]].name, sizeof(name));
+		value = d->entries[d->shown[d->cursor]].value;
+	}
+	d->nr = 0;
+	d->ops->fill(st);
+	narrow(d);
+	for (uint32_t i = 0; name[0] && i < d->nr_shown; i++) {
+		const struct dialog_entry *entry = &d->entries[d->shown[i]];
+
+		if (entry->value == value && !strcmp(entry->name, name) && selectable(d, i)) {
+			d->cursor = i;
+			break;
+		}
+	}
+	scroll(d);
+}
+
+static void move(struct dialog *d, int64_t by)
+{
+	int64_t to = (int64_t)d->cursor + by;
+
+	if (!d->nr_shown)
+		return;
+	d->cursor = (uint32_t)MIN(MAX(to, 0), (int64_t)d->nr_shown - 1);
+	settle(d, by < 0 ? -1 : 1);
+	scroll(d);
+}
+
+static void use(struct ui_state *st, bool add)
+{
+	struct dialog *d = &st->dialog;
+	const struct dialog_entry *entry =
+		selectable(d, d->cursor) ? &d->entries[d->shown[d->cursor]] : NULL;
+
+	if (add && !d->ops->can_add)
+		return;
+	if (!entry && !d->line.size)
+		return;
+	if (entry && entry->refused) {
+		ui_state_say(st, true, "%s: %s", entry->name, entry->detail);
+		return;
+	}
+	if (d->ops->use(st, entry, add))
+		dialog_close(st);
+	else if (st->dialog.ops)
+		dialog_refresh(st);
+}
+
+void dialog_key(struct ui_state *st, const struct key *key)
+{
+	struct dialog *d = &st->dialog;
+	bool changed;
+
+	switch (keys_find(CTX_PICKER, key->code)) {
+	case ACT_LINE_UP:
+		move(d, -1);
+		return;
+	case ACT_LINE_DOWN:
+		move(d, 1);
+		return;
+	case ACT_PAGE_UP:
+		move(d, -(int64_t)MAX(d->page, 1u));
+		return;
+	case ACT_PAGE_DOWN:
+		move(d, MAX(d->page, 1u));
+		return;
+	case ACT_FIRST:
+		move(d, -(int64_t)d->nr_shown);
+		return;
+	case ACT_LAST:
+		move(d, d->nr_shown);
+		return;
+	case ACT_ACCEPT:
+		use(st, false);
+		return;
+	case ACT_ADD:
+		use(st, true);
+		return;
+	case ACT_CANCEL:
+		dialog_close(st);
+		return;
+	default:
+		break;
+	}
+	if (line_key(&d->line, key->code, &changed) && changed) {
+		d->cursor = d->top = 0;
+		narrow(d);
+	}
+}
+
+void dialog_click(struct ui_state *st, uint32_t at)
+{
+	struct dialog *d = &st->dialog;
+
+	at += d->top;
+	if (!selectable(d, at))
+		return;
+	if (at == d->cursor) {
+		use(st, false);
+		return;
+	}
+	d->cursor = at;
+}
+
+static void draw_frame(const struct ui_state *st, struct canvas *c, unsigned int row,
+		       unsigned int col, unsigned int rows, unsigned int cols)
+{
+	const struct glyphs *g = st->glyphs;
+	const struct style frame = { ROLE_FRAME, 0 };
+	char buf[64];
+
+	for (unsigned int i = 0; i < rows; i++)
+		canvas_fill(c, row + i, col, cols, TEXT(" "), (struct style){ ROLE_DIALOG, 0 });
+	canvas_fill(c, row, col, cols, g->hline, frame);
+	canvas_fill(c, row + rows - 1, col, cols, g->hline, frame);
+	for (unsigned int i = 1; i + 1 < rows; i++) {
+		canvas_text(c, row + i, col, 1, g->vline, frame);
+		canvas_text(c, row + i, col + cols - 1, 1, g->vline, frame);
+	}
+	canvas_text(c, row, col, 1, g->top_left, frame);
+	canvas_text(c, row, col + cols - 1, 1, g->top_right, frame);
+	canvas_text(c, row + rows - 1, col, 1, g->bottom_left, frame);
+	canvas_text(c, row + rows - 1, col + cols - 1, 1, g->bottom_right, frame);
+	canvas_elide(c, row, col + 2, cols - 4,
+		     text_format(buf, sizeof(buf), " %s ", st->dialog.ops->title),
+		     (struct style){ ROLE_TITLE, 0 });
+}
+
+static void draw_entry(const struct ui_state *st, struct canvas *c, unsigned int row,
+		       unsigned int col, unsigned int cols, const struct dialog_entry *entry,
+		       bool here)
+{
+	char name[sizeof(entry->name)], detail[sizeof(entry->detail)];
+	struct safe_text n = ui_clean(name, sizeof(name), entry->name);
+	struct safe_text d = ui_clean(detail, sizeof(detail), entry->detail);
+	unsigned int width = MIN(cols > 60 ? 26u : cols / 2, cols);
+	enum theme_role role = entry->refused ? ROLE_DISABLED : entry->used ? ROLE_OK : ROLE_NORMAL;
+
+	if (entry->heading) {
+		canvas_elide(c, row, col, cols, n, (struct style){ ROLE_FRAME, CELL_BOLD });
+		return;
+	}
+	if (entry->used || entry->refused)
+		canvas_text(c, row, col + 2, 1, entry->used ? st->glyphs->used : st->glyphs->refused,
+			    (struct style){ entry->used ? ROLE_OK : ROLE_WARN, 0 });
+	if (n.width > width)
+		width = MIN(n.width, cols - 4);
+	canvas_elide(c, row, col + 4, width, n, (struct style){ (uint8_t)role, 0 });
+	if (width + 6 < cols)
+		canvas_elide(c, row, col + 6 + width, cols - width - 6, d,
+			     (struct style){ ROLE_DIM, 0 });
+	if (here) {
+		canvas_text(c, row, col, 1, st->glyphs->marker, (struct style){ ROLE_VALUE, 0 });
+		canvas_restyle(c, row, col + 1, cols - 1, (struct style){ 0, CELL_REVERSE }, true);
+	}
+}
+
+static void draw_line(const struct ui_state *st, struct canvas *c, unsigned int row,
+		      unsigned int col, unsigned int cols)
+{
+	const struct dialog *d = &st->dialog;
+	char buf[MATCH_MAX * 2], head[MATCH_MAX];
+	struct pen pen = { c, row, col, col + cols };
+
+	pen_text(&pen, 0, TEXT("> "), ROLE_KEY);
+	memcpy(head, d->line.text, d->line.at);
+	head[d->line.at] = '\0';
+	c->cursor_row = (int)row;
+	c->cursor_col = (int)MIN(pen.col + ui_clean(buf, sizeof(buf), head).width, col + cols - 1);
+	if (d->line.size)
+		canvas_text(c, row, pen.col, cols - 2, ui_clean(buf, sizeof(buf), d->line.text),
+			    (struct style){ ROLE_VALUE, 0 });
+	else
+		canvas_elide(c, row, pen.col, cols - 2, ui_clean(buf, sizeof(buf), d->ops->hint),
+			     (struct style){ ROLE_DIM, 0 });
+}
+
+void dialog_draw(struct ui_state *st, struct canvas *c)
+{
+	struct dialog *d = &st->dialog;
+	/* One line of the screen below stays: the key bar. */
+	unsigned int rows = MIN(MAX(d->nr + 4, 12u), c->rows - 2);
+	unsigned int cols = MIN(WIDTH_MAX, c->cols - 2), inner = cols - 4;
+	unsigned int row = (c->rows - 1 - rows) / 2, col = (c->cols - cols) / 2;
+	unsigned int foot = d->ops->foot && rows > 8;
+	char buf[128];
+
+	draw_frame(st, c, row, col, rows, cols);
+	draw_line(st, c, row + 1, col + 2, inner);
+	if (foot)
+		canvas_elide(c, row + rows - 2, col + 2, inner, ui_clean(buf, sizeof(buf), d->ops->foot),
+			     (struct style){ ROLE_DIM, 0 });
+	d->page = rows - 3 - foot;
+	scroll(d);
+	ui_state_zone(st, &(struct zone){ (uint16_t)(row + 2), (uint16_t)col, (uint16_t)d->page,
+					  (uint16_t)cols, ZONE_ENTRIES, 0 });
+	for (uint32_t i = 0; i < d->page && d->top + i < d->nr_shown; i++)
+		draw_entry(st, c, row + 2 + i, col + 2, inner, &d->entries[d->shown[d->top + i]],
+			   d->top + i == d->cursor);
+	if (!d->nr_shown)
+		canvas_elide(c, row + 2, col + 6, inner - 4, TEXT("nothing matches; Enter tries it as typed"),
+			     (struct style){ ROLE_WARN, 0 });
+}

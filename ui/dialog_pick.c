@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The pickers of frequency, process and sort column. The main thread.
+ */
+#include "ui/dialog.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/actions.h"
+#include "ui/format.h"
+#include "ui/screen.h"
+#include "ui/view.h"
+
+static void add_frequency(struct ui_state *st, double hz, const char *note)
+{
+	struct dialog_entry *entry = dialog_add(&st->dialog);
+	double limit = sampler_max_hz(st->sampler);
+	uint32_t nr_cpus = st->latest ? st->latest->nr_cpus : 0;
+	const struct profile_event *ev = st->latest && st->latest->nr_events ?
+		&st->latest->events[ui_state_event(st, st->latest)] : NULL;
+	char rate[FORMAT_MAX];
+
+	if (!entry)
+		return;
+	entry->value = (uint64_t)hz;
+	entry->used = ui_state_want_hz(st) == hz;
+	entry->refused = limit > 0 && hz > limit;
+	snprintf(entry->name, sizeof(entry->name), "%6.0f Hz", hz);
+	if (entry->refused)
+		snprintf(entry->detail, sizeof(entry->detail),
+			 "above the kernel's limit of %.0f (kernel.perf_event_max_sample_rate)", limit);
+	else if (entry->used && ev && ev->got_hz > 0)
+		snprintf(entry->detail, sizeof(entry->detail), "got %.0f Hz  %s", ev->got_hz, note);
+	else
+		snprintf(entry->detail, sizeof(entry->detail), "at most %s samples/s  %s",
+			 format_count(rate, hz * nr_cpus).str, note);
+}
+
+static void fill_frequencies(struct ui_state *st)
+{
+	static const char *const notes[] = { "always on", "", "", "", "the default", "", "", "for short use" };
+	double want = ui_state_want_hz(st);
+	const double *ladder;
+	size_t nr = actions_ladder(&ladder);
+	bool listed = want <= 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		/* A custom one stands where it belongs. */
+		if (!listed && want < ladder[i]) {
+			add_frequency(st, want, "");
+			listed = true;
+		}
+		listed |= want == ladder[i];
+		add_frequency(st, ladder[i], i < ARRAY_SIZE(notes) && ladder[i] != 997 ? notes[i] : "");
+	}
+	if (!listed)
+		add_frequency(st, want, "");
+}
+
+static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry, bool add)
+{
+	const char *text = st->dialog.line.text;
+	double limit = sampler_max_hz(st->sampler);
+	char *end;
+	double hz = strtod(text, &end);
+
+	/* What is typed counts, even where an entry happens to contain it. */
+	if (st->dialog.line.size && end != text) {
+		end += strspn(end, " Hhz");
+		if (*end || !(hz >= 1) || !(hz <= 1e6)) {
+			ui_state_say(st, true, "a frequency is 1 to %.0f Hz", limit > 0 ? limit : 1e6);
+			return false;
+		}
+		hz = rint(hz);
+	} else if (entry) {
+		hz = (double)entry->value;
+	} else {
+		ui_state_say(st, true, "type a frequency in Hz");
+		return false;
+	}
+	if (limit > 0 && hz > limit) {
+		ui_state_say(st, true, "%.0f Hz is above kernel.perf_event_max_sample_rate (%.0f)", hz,
+			     limit);
+		return false;
+	}
+	actions_set_rate(st, hz);
+	return true;
+}
+
+const struct dialog_ops dialog_frequency = {
+	.title = "F8 Frequency",
+	.hint = "type your own, in Hz",
+	.foot = "Primes stay out of step with timers.   [ lower  ] higher, without this list",
+	.fill = fill_frequencies,
+	.use = use_frequency,
+};
+
+static int compare_weight(const void *pa, const void *pb)
+{
+	const struct fold_process_row *a = pa, *b = pb;
+
+	return (a->weight < b->weight) - (a->weight > b->weight);
+}
+
+/* The processes with samples, hottest first, after "all of them". */
+static void fill_processes(struct ui_state *st)
+{
+	struct fold_filter filter = { .process = UINT32_MAX, .task = UINT32_MAX };
+	struct fold_processes fold;
+	struct dialog_entry *entry = dialog_add(&st->dialog);
+
+	if (entry) {
+		entry->value = UINT64_MAX;
+		entry->used = !st->drilled;
+		snprintf(entry->name, sizeof(entry->name), "all processes");
+	}
+	if (!st->shown)
+		return;
+	filter.event = ui_state_event(st, st->shown);
+	if (fold_processes(st->shown, &filter, &fold))
+		return;
+	qsort(fold.rows, fold.nr_rows, sizeof(*fold.rows), compare_weight);
+	for (uint32_t i = 0; i < fold.nr_rows && (entry = dialog_add(&st->dialog)); i++) {
+		const struct profile_process *p = &st->shown->processes[fold.rows[i].process];
+		char pct[FORMAT_MAX];
+
+		entry->value = p->id;
+		entry->used = st->drilled && st->process == p->id;
+		snprintf(entry->name, sizeof(entry->name), "%.40s[%d]", p->comm.str, (int)p->pid);
+		snprintf(entry->detail, sizeof(entry->detail), "%6s%%  uid %u",
+			 format_percent(pct, fold.weight > 0 ? fold.rows[i].weight / fold.weight : 0).str,
+			 p->uid);
+	}
+	fold_processes_fini(&fold);
+}
+
+static bool use_process(struct ui_state *st, const struct dialog_entry *entry, bool add)
+{
+	if (!entry) {
+		ui_state_say(st, true, "no process with samples is called that");
+		return false;
+	}
+	if (entry->value == UINT64_MAX)
+		actions_leave_process(st);
+	else
+		actions_enter_process(st, (uint32_t)entry->value);
+	return true;
+}
+
+const struct dialog_ops dialog_processes = {
+	.title = "Process",
+	.hint = "type a name or a pid",
+	.fill = fill_processes,
+	.use = use_process,
+};
+
+static void fill_columns(struct ui_state *st)
+{
+	const struct view *v = view_of(st->view);
+
+	for (uint8_t i = 0; i < v->nr_columns; i++) {
+		struct dialog_entry *entry;
+
+		if (!v->columns[i].compare || !(entry = dialog_add(&st->dialog)))
+			continue;
+		entry->value = i;
+		entry->used = ui_state_list(st)->sort == i;
+		snprintf(entry->name, sizeof(entry->name), "%s", v->columns[i].title.str);
+		snprintf(entry->detail, sizeof(entry->detail), "%s",
+			 v->columns[i].help ? v->columns[i].help : "");
+	}
+}
+
+static bool use_column(struct ui_state *st, const struct dialog_entry *entry, bool add)
+{
+	if (!entry)
+		return false;
+	actions_sort_by(st, (uint8_t)entry->value);
+	return true;
+}
+
+const struct dialog_ops dialog_sort = {
+	.title = "F6 Sort by",
+	.hint = "type to filter",
+	.fill = fill_columns,
+	.use = use_column,
+};

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Keys and the mouse: where they go. The main thread.
+ */
+#include "ui/actions.h"
+#include "ui/screen.h"
+#include "ui/view.h"
+
+#define CLICK_NS   400000000ull		/* two presses within: a double click */
+#define WHEEL_ROWS 3
+
+enum key_context screen_context(const struct ui_state *st)
+{
+	return st->dialog.ops ? CTX_PICKER : st->prompt.kind ? CTX_PROMPT :
+	       st->view == VIEW_HELP ? CTX_HELP : CTX_LIST;
+}
+
+/* The topmost thing that was drawn there. */
+static const struct zone *zone_at(const struct ui_state *st, const struct key *key)
+{
+	for (uint32_t i = st->nr_zones; i-- > 0;) {
+		const struct zone *z = &st->zones[i];
+
+		if (key->row >= z->row && key->row - z->row < z->rows && key->col >= z->col &&
+		    key->col - z->col < z->cols)
+			return z;
+	}
+	return NULL;
+}
+
+static void click_row(struct ui_state *st, const struct key *key, const struct zone *z)
+{
+	const struct list *list = ui_state_list(st);
+	uint32_t row = list->top + key->row - z->row;
+	bool twice = st->now_ns - st->click_ns < CLICK_NS && st->click_row == key->row;
+
+	if (row >= list->nr)
+		return;
+	list_move_to(st, row);
+	st->click_ns = twice ? 0 : st->now_ns;
+	st->click_row = key->row;
+	if (twice && st->view != VIEW_HELP)
+		screen_do(st, ACT_OPEN, K_ENTER);
+}
+
+static void mouse(struct ui_state *st, const struct key *key)
+{
+	const struct zone *z = zone_at(st, key);
+	bool over = st->dialog.ops || st->prompt.kind;
+
+	if (key->button != BUTTON_LEFT) {
+		struct key arrow = { .code = key->button == BUTTON_UP ? K_UP : K_DOWN };
+
+		for (int i = 0; i < WHEEL_ROWS; i++)
+			screen_key(st, &arrow);
+		return;
+	}
+	if (!z)
+		return;
+	if (z->kind == ZONE_ENTRIES)
+		dialog_click(st, key->row - z->row);
+	else if (z->kind == ZONE_ACTION)
+		screen_key(st, &(struct key){ .code = keys_first(screen_context(st), z->value) });
+	else if (over)
+		return;
+	else if (z->kind == ZONE_COLUMN)
+		actions_sort_by(st, (uint8_t)z->value);
+	else if (z->kind == ZONE_VIEW)
+		actions_show(st, z->value);
+	else
+		click_row(st, key, z);
+}
+
+void screen_key(struct ui_state *st, const struct key *key)
+{
+	enum key_context context = screen_context(st);
+	enum action action = keys_find(context, key->code);
+
+	if (key->code == K_MOUSE) {
+		mouse(st, key);
+		return;
+	}
+	/* These mean the same everywhere. */
+	if (action == ACT_QUIT || action == ACT_REDRAW || action == ACT_SUSPEND)
+		screen_do(st, action, key->code);
+	else if (context == CTX_PICKER)
+		dialog_key(st, key);
+	else if (context == CTX_PROMPT)
+		prompt_key(st, key);
+	else
+		screen_do(st, action, key->code);
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What all views share: rows in order, the cursor, the drawn table. The main
+ * thread.
+ *
+ * Invariant: when the selected identity is among the rows, the cursor is on it.
+ */
+#include "ui/view.h"
+
+#include <stdlib.h>
+
+#include "ui/format.h"
+
+#define ROWS_MAX (1u << 22)
+
+static const struct view *const views[VIEW_NR] = {
+	[VIEW_FUNCTIONS] = &view_functions,
+	[VIEW_PROCESSES] = &view_processes,
+	[VIEW_HELP] = &view_help,
+};
+
+const struct view *view_of(enum view_id id)
+{
+	return views[id];
+}
+
+void list_fini(struct list *list)
+{
+	free(list->rows);
+	match_fini(&list->search);
+	match_fini(&list->filter);
+	*list = (struct list){ 0 };
+}
+
+struct row *list_add(struct list *list)
+{
+	if (list->nr == list->capacity) {
+		uint32_t capacity = list->capacity ? list->capacity * 2 : 256;
+		struct row *rows;
+
+		if (capacity > ROWS_MAX)
+			return NULL;
+		rows = reallocarray(list->rows, capacity, sizeof(*rows));
+		if (!rows)
+			return NULL;
+		list->rows = rows;
+		list->capacity = capacity;
+	}
+	list->rows[list->nr] = (struct row){ .task = UINT32_MAX, .top_function = UINT32_MAX };
+	return &list->rows[list->nr++];
+}
+
+/* Leave out what the filter or the limit hides. */
+static void keep_matching(const struct ui_state *st, const struct view *v, struct list *list)
+{
+	uint32_t kept = 0;
+	bool filtered = match_active(&list->filter);
+
+	list->nr_hidden = 0;
+	if (v->draw_row)
+		return;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct row *row = &list->rows[i];
+
+		if (row->total * 100 < st->percent_limit ||
+		    (filtered && v->finds(st, row, &list->filter) == list->filter.negate))
+			list->nr_hidden++;
+		else
+			list->rows[kept++] = *row;
+	}
+	list->nr = kept;
+}
+
+struct order {
+	const struct ui_state *st;
+	const struct view_column *column;
+	int sign;
+};
+
+static int compare_rows(const void *pa, const void *pb, void *arg)
+{
+	const struct order *order = arg;
+	const struct row *a = pa, *b = pb;
+	int d = order->column->compare(order->st, a, b) * order->sign;
+
+	/* Equal rows keep one order, or they would dance at each tick. */
+	return d ? d : (a->id > b->id) - (a->id < b->id);
+}
+
+static void sort_rows(const struct ui_state *st, const struct view *v, struct list *list)
+{
+	struct order order = { .st = st };
+
+	if (list->sort >= v->nr_columns || !v->columns[list->sort].compare)
+		return;
+	order.column = &v->columns[list->sort];
+	order.sign = order.column->ascending != list->inverted ? 1 : -1;
+	qsort_r(list->rows, list->nr, sizeof(*list->rows), compare_rows, &order);
+}
+
+/* Keep @top so that it shows something, and the cursor if @cursor. */
+static void scroll_to(struct list *list, bool cursor)
+{
+	uint32_t page = list->page ? list->page : 1;
+
+	if (cursor) {
+		if (list->cursor < list->top)
+			list->top = list->cursor;
+		if (list->cursor >= list->top + page)
+			list->top = list->cursor - page + 1;
+	}
+	if (list->top + page > list->nr)
+		list->top = list->nr > page ? list->nr - page : 0;
+}
+
+/* Find the selected row again. */
+static void place_cursor(const struct ui_state *st, struct list *list)
+{
+	bool visible = list->cursor >= list->top && list->cursor < list->top + list->page;
+	uint32_t i = 0;
+
+	if (!list->pinned) {
+		list->cursor = list->top = 0;
+		return;
+	}
+	while (i < list->nr && list->rows[i].id != list->selected)
+		i++;
+	if (i < list->nr)
+		list->cursor = i;
+	else if (list->cursor >= list->nr)
+		list->cursor = list->nr ? list->nr - 1 : 0;
+	scroll_to(list, st->follow && visible);
+}
+
+void list_rebuild(struct ui_state *st, enum view_id id)
+{
+	const struct view *v = view_of(id);
+	struct list *list = &st->lists[id];
+
+	list->nr = 0;
+	list->count = 0;
+	/* Without memory the rows that there are must do. */
+	v->build(st, list);
+	keep_matching(st, v, list);
+	list->most = 0;
+	for (uint32_t i = 0; i < list->nr; i++)
+		list->most = MAX(list->most, list->rows[i].self);
+	sort_rows(st, v, list);
+	place_cursor(st, list);
+}
+
+void list_move_to(struct ui_state *st, uint32_t row)
+{
+	struct list *list = ui_state_list(st);
+
+	if (!list->nr)
+		return;
+	list->cursor = MIN(row, list->nr - 1);
+	list->selected = list->rows[list->cursor].id;
+	list->pinned = true;
+	scroll_to(list, true);
+}
+
+void list_move(struct ui_state *st, int64_t by)
+{
+	int64_t to = (int64_t)ui_state_list(st)->cursor + by;
+
+	list_move_to(st, (uint32_t)MIN(MAX(to, 0), (int64_t)UINT32_MAX));
+}
+
+bool list_search(struct ui_state *st, uint32_t from, bool backwards)
+{
+	struct list *list = ui_state_list(st);
+	const struct view *v = view_of(st->view);
+	const struct match *m = &list->search;
+
+	if (!match_active(m))
+		return false;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		uint32_t n = (backwards ? from % list->nr + list->nr - i : from % list->nr + i) % list->nr;
+
+		if (v->finds(st, &list->rows[n], m) != m->negate) {
+			list_move_to(st, n);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_shown(const struct ui_state *st, const struct view_column *column, unsigned int cols)
+{
+	return cols >= column->from && !(column->extra && st->full_names);
+}
+
+static unsigned int column_width(const struct view_column *column, unsigned int cols)
+{
+	return cols >= 100 && column->wide ? column->wide : column->width;
+}
+
+/* Where each column stands; cols 0: not shown. */
+static void lay_out(const struct ui_state *st, const struct view *v, unsigned int cols,
+		    struct place *places)
+{
+	unsigned int used = 0, col = 1;
+
+	for (int i = 0; i < v->nr_columns; i++)
+		if (is_shown(st, &v->columns[i], cols))
+			used += column_width(&v->columns[i], cols) + 1;
+	for (int i = 0; i < v->nr_columns; i++) {
+		unsigned int width = column_width(&v->columns[i], cols);
+
+		places[i] = (struct place){ 0 };
+		if (!is_shown(st, &v->columns[i], cols))
+			continue;
+		if (!width)
+			width = cols > used + 1 ? cols - used - 1 : 1;
+		places[i].col = col;
+		places[i].cols = width;
+		col += width + 1;
+	}
+}
+
+static void draw_head(struct ui_state *st, struct canvas *c, const struct view *v,
+		      const struct list *list, const struct place *places, unsigned int row)
+{
+	canvas_fill(c, row, 0, c->cols, TEXT(" "), (struct style){ ROLE_HEAD, 0 });
+	for (int i = 0; i < v->nr_columns; i++) {
+		const struct view_column *column = &v->columns[i];
+		struct place at = places[i];
+		bool sorted = i == list->sort;
+		struct style style = { sorted ? ROLE_SORTED : ROLE_HEAD, 0 };
+		unsigned int width = MIN(column->title.width + sorted, at.cols), col = at.col;
+
+		if (!at.cols)
+			continue;
+		if (column->right)
+			col += at.cols - width;
+		canvas_text(c, row, col, width, column->title, style);
+		if (sorted)
+			canvas_text(c, row, col + width - 1, 1,
+				    column->ascending != list->inverted ? st->glyphs->ascending :
+									  st->glyphs->descending,
+				    style);
+		if (column->compare)
+			ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)at.col, 1,
+							  (uint16_t)at.cols, ZONE_COLUMN, (uint32_t)i });
+	}
+}
+
+static void draw_row(const struct ui_state *st, struct canvas *c, const struct view *v,
+		     const struct row *row, const struct place *places, unsigned int at)
+{
+	if (v->draw_row) {
+		v->draw_row(st, row, c, (struct place){ at, 1, c->cols > 1 ? c->cols - 1 : 0 });
+		return;
+	}
+	for (int i = 0; i < v->nr_columns; i++) {
+		struct place place = places[i];
+
+		place.row = at;
+		if (place.cols)
+			v->columns[i].draw(st, row, c, place);
+	}
+}
+
+/* Say why there is nothing. */
+static void draw_empty(const struct ui_state *st, struct canvas *c, const struct list *list,
+		       unsigned int row)
+{
+	const struct style style = { ROLE_DIM, 0 };
+
+	if (!st->shown)
+		canvas_elide(c, row, 2, c->cols - 2, TEXT("waiting for the first samples"), style);
+	else if (list->nr_hidden)
+		canvas_elide(c, row, 2, c->cols - 2,
+			     TEXT("nothing passes the filter and the limit (Esc clears the filter, L sets "
+				  "the limit)"), style);
+	else if (!st->shown->sampling)
+		canvas_elide(c, row, 2, c->cols - 2, TEXT("sampling is stopped (S starts it)"), style);
+	else
+		canvas_elide(c, row, 2, c->cols - 2, TEXT("no samples in this window"), style);
+}
+
+void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows)
+{
+	const struct view *v = view_of(st->view);
+	struct list *list = ui_state_list(st);
+	struct place places[16] = { 0 };
+
+	if (!rows)
+		return;
+	lay_out(st, v, c->cols, places);
+	if (!v->draw_row) {
+		draw_head(st, c, v, list, places, row++);
+		rows--;
+	}
+	/* A screen that shrinks keeps the cursor in sight. */
+	if (list->page != rows) {
+		bool visible = list->cursor >= list->top && list->cursor < list->top + list->page;
+
+		list->page = rows;
+		scroll_to(list, visible);
+	}
+	if (!list->nr && rows && c->cols > 2)
+		draw_empty(st, c, list, row);
+	ui_state_zone(st, &(struct zone){ (uint16_t)row, 0, (uint16_t)rows, (uint16_t)c->cols,
+					  ZONE_ROWS, list->top });
+	for (uint32_t i = 0; i < rows && list->top + i < list->nr; i++) {
+		draw_row(st, c, v, &list->rows[list->top + i], places, row + i);
+		if (list->top + i != list->cursor)
+			continue;
+		canvas_text(c, row + i, 0, 1, st->glyphs->marker, (struct style){ ROLE_VALUE, 0 });
+		canvas_restyle(c, row + i, 1, c->cols, (struct style){ ROLE_NORMAL, CELL_REVERSE },
+			       true);
+	}
+}
+
+void view_draw_percent(struct canvas *c, struct place at, double share)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_percent(buf, share),
+		     (struct style){ share >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
+}
+
+void view_draw_bar(const struct ui_state *st, struct canvas *c, struct place at, double share,
+		   enum theme_role role)
+{
+	unsigned int eighths = (unsigned int)(MIN(MAX(share, 0), 1) * at.cols * 8 + 0.5);
+
+	if (share > 0 && !eighths)
+		eighths = 1;
+	for (unsigned int i = 0; i < at.cols && eighths; i++) {
+		unsigned int part = MIN(eighths, 8);
+
+		canvas_text(c, at.row, at.col + i, 1, st->glyphs->bar[part], (struct style){ role, 0 });
+		eighths -= part;
+	}
+}

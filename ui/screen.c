@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The whole screen: header, list, status, key bar, and what lies over them.
+ * The main thread.
+ */
+#include "ui/screen.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/format.h"
+#include "ui/header.h"
+#include "ui/pen.h"
+#include "ui/view.h"
+
+static bool has_message(const struct ui_state *st)
+{
+	return st->message[0] && st->now_ns < st->message_until_ns;
+}
+
+static void draw_message(const struct ui_state *st, struct canvas *c, unsigned int row,
+			 unsigned int cols)
+{
+	char buf[sizeof(st->message)];
+
+	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, ui_clean(buf, sizeof(buf), st->message),
+		     (struct style){ st->message_bad ? ROLE_WARN : ROLE_OK, 0 });
+}
+
+/* "row 2 of 1 231, 17 205 samples" at the right; returns where it begins. */
+static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct list *list = ui_state_list(st);
+	char buf[160], at[FORMAT_MAX], nr[FORMAT_MAX], count[FORMAT_MAX];
+	struct safe_text text;
+
+	format_count(at, list->nr ? list->cursor + 1.0 : 0);
+	format_count(nr, list->nr);
+	if (st->view == VIEW_HELP)
+		text = text_format(buf, sizeof(buf), "line %s of %s", at, nr);
+	else if (c->cols < 60)
+		text = text_format(buf, sizeof(buf), "%s/%s", at, nr);
+	else
+		text = text_format(buf, sizeof(buf), "row %s of %s, %s samples", at, nr,
+				   format_count(count, list->count).str);
+	if (text.width + 2u > c->cols)
+		return c->cols;
+	canvas_right(c, row, 0, c->cols - 1, text, (struct style){ ROLE_DIM, 0 });
+	return c->cols - 1 - text.width;
+}
+
+/* What lies below the last line of the list. */
+static void draw_more(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int cols)
+{
+	const struct list *list = ui_state_list(st);
+	uint32_t below = list->nr > list->top + list->page ? list->nr - list->top - list->page : 0;
+	char buf[96], n[FORMAT_MAX];
+	struct pen pen = { c, row, 1, cols };
+
+	if (below) {
+		pen_text(&pen, 0, st->glyphs->more, ROLE_DIM);
+		pen_text(&pen, 1, text_format(buf, sizeof(buf), "%s more below",
+					      format_count(n, below).str), ROLE_DIM);
+	}
+	if (list->nr_hidden && st->view != VIEW_HELP)
+		pen_text(&pen, below ? 2 : 0,
+			 text_format(buf, sizeof(buf), "%s hidden", format_count(n, list->nr_hidden).str),
+			 ROLE_WARN);
+}
+
+static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	unsigned int end = draw_position(st, c, row);
+
+	end = end > 2 ? end - 2 : 0;
+	if (has_message(st))
+		draw_message(st, c, row, end);
+	else
+		draw_more(st, c, row, end);
+}
+
+/* Keys of the bar, in the order of their F numbers; the first and the last stay longest. */
+static unsigned int bar_items(enum key_context context, const struct key_binding **items,
+			      uint32_t *codes, unsigned int max)
+{
+	unsigned int nr = 0;
+
+	for (const struct key_binding *b = keys_table(); b->action && nr < max; b++) {
+		uint32_t code = keys_first(context, b->action);
+		unsigned int at = nr;
+
+		if (!code || !b->label[0])
+			continue;
+		for (; at && code >= K_F0 && codes[at - 1] > code; at--) {
+			items[at] = items[at - 1];
+			codes[at] = codes[at - 1];
+		}
+		items[at] = b;
+		codes[at] = code;
+		nr++;
+	}
+	return nr;
+}
+
+static unsigned int bar_width(const struct key_binding *b, uint32_t code)
+{
+	char name[8];
+
+	return (unsigned int)(strlen(keys_name(name, code)) + strlen(b->label)) + 1;
+}
+
+/* Help and Quit always; of the others as many as fit, the middle ones leave first. */
+static unsigned int bar_fit(const struct key_binding **items, uint32_t *codes, unsigned int nr,
+			    unsigned int cols)
+{
+	unsigned int width = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		width += bar_width(items[i], codes[i]);
+	while (nr > 2 && width > cols) {
+		unsigned int out = nr / 2;
+
+		width -= bar_width(items[out], codes[out]);
+		nr--;
+		memmove(&items[out], &items[out + 1], (nr - out) * sizeof(*items));
+		memmove(&codes[out], &codes[out + 1], (nr - out) * sizeof(*codes));
+	}
+	return nr;
+}
+
+static void draw_bar(struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct key_binding *items[32];
+	uint32_t codes[32];
+	unsigned int nr = bar_items(screen_context(st), items, codes, 32), col = 0;
+
+	nr = bar_fit(items, codes, nr, c->cols);
+	for (unsigned int i = 0; i < nr && col < c->cols; i++) {
+		unsigned int width = bar_width(items[i], codes[i]);
+		char name[8], label[32];
+
+		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1, (uint16_t)width,
+						  ZONE_ACTION, items[i]->action });
+		col += canvas_text(c, row, col, c->cols - col,
+				   ui_clean(label, sizeof(label), keys_name(name, codes[i])),
+				   (struct style){ ROLE_KEY, 0 });
+		if (col < c->cols)
+			col += canvas_text(c, row, col, c->cols - col,
+					   text_format(label, sizeof(label), "%s ", items[i]->label),
+					   (struct style){ ROLE_KEY_LABEL, 0 });
+	}
+	if (col < c->cols)
+		canvas_fill(c, row, col, c->cols - col, TEXT(" "), (struct style){ ROLE_KEY_LABEL, 0 });
+}
+
+static void draw_too_small(struct canvas *c)
+{
+	char buf[64];
+
+	canvas_text(c, 0, 0, c->cols,
+		    text_format(buf, sizeof(buf), "needs %dx%d, is %ux%u", SCREEN_MIN_COLS,
+				SCREEN_MIN_ROWS, c->cols, c->rows),
+		    (struct style){ ROLE_WARN, 0 });
+}
+
+void screen_draw(struct ui_state *st, struct canvas *c)
+{
+	unsigned int top, bottom = c->rows;
+
+	canvas_clear(c);
+	st->nr_zones = 0;
+	if (c->cols < SCREEN_MIN_COLS || c->rows < SCREEN_MIN_ROWS) {
+		draw_too_small(c);
+		return;
+	}
+	if (st->prompt.kind)
+		prompt_draw(st, c, --bottom);
+	else if (has_message(st) && c->rows < 10)
+		draw_message(st, c, --bottom, c->cols);
+	else if (st->config->key_bar)
+		draw_bar(st, c, --bottom);
+	top = header_draw(st, c);
+	if (c->rows >= 10)
+		bottom--;
+	list_draw(st, c, top, bottom > top ? bottom - top : 0);
+	/* After the list: only then is it known what is below. */
+	if (c->rows >= 10)
+		draw_status(st, c, bottom);
+	if (st->dialog.ops)
+		dialog_draw(st, c);
+}

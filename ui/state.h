@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Everything that the screen depends on. The main thread owns it; drawing is
+ * a function of this and of nothing else (the time, too, is in here).
+ *
+ * Rows are told apart by identity (function id, process id), never by their
+ * place, so that the cursor stays on its function when rows change order.
+ */
+#ifndef UI_STATE_H
+#define UI_STATE_H
+
+#include "sampler/fold.h"
+#include "sampler/profile.h"
+#include "sampler/sampler.h"
+#include "ui/app.h"
+#include "ui/canvas.h"
+#include "ui/dialog.h"
+#include "ui/keys.h"
+#include "ui/match.h"
+#include "ui/prompt.h"
+#include "ui/theme.h"
+
+enum view_id { VIEW_FUNCTIONS, VIEW_PROCESSES, VIEW_HELP, VIEW_NR };
+
+struct row {
+	uint32_t id;			/* function id, process id, or line */
+	uint32_t index;			/* in functions or processes of the shown profile */
+	double self, total;		/* shares of all weight, 0..1 */
+	double count;			/* samples */
+	uint32_t task;			/* index in tasks; UINT32_MAX: none */
+	uint32_t nr;			/* processes of a function, tasks of a process */
+	uint32_t top_function;		/* of a process; UINT32_MAX: none */
+};
+
+struct list {
+	struct row *rows;
+	uint32_t nr, capacity;
+	uint32_t nr_hidden;		/* by filter or limit */
+	double count;			/* samples that 100 % stands for */
+	double most;			/* the largest self share */
+	uint32_t cursor, top;		/* rows; @cursor is row @selected while it is there */
+	uint32_t page;			/* rows that the last draw had room for */
+	uint32_t selected;
+	bool pinned;			/* moved by hand: stay with @selected */
+	uint8_t sort;			/* column */
+	bool inverted;
+	struct match search, filter;
+};
+
+/* Trouble of one CPU that was: shown for a while after it ended. */
+struct alarm {
+	int cpu;
+	uint64_t lost, throttled;	/* in the last tick that had any */
+	uint64_t until_ns;
+};
+
+/* What a press of the mouse means where. */
+enum zone_kind { ZONE_ACTION, ZONE_COLUMN, ZONE_VIEW, ZONE_ROWS, ZONE_ENTRIES };
+struct zone {
+	uint16_t row, col, rows, cols;
+	enum zone_kind kind;
+	uint32_t value;			/* action, column, view */
+};
+#define ZONES_MAX 64
+
+struct ui_state {
+	struct sampler *sampler;
+	const struct app_config *config;
+	const struct glyphs *glyphs;
+	char host[65];
+	uint64_t now_ns;
+
+	struct profile *latest;		/* the newest; owned */
+	struct profile *shown;		/* what rows are made of: latest, or kept when frozen; owned */
+	bool frozen;
+
+	enum view_id view;
+	enum view_id help_from, drill_from;
+	struct list lists[VIEW_NR];
+	bool drilled;			/* into one process */
+	uint32_t process;		/* its id */
+	char process_name[128];		/* clean text */
+
+	char event_name[EVENT_NAME_MAX];/* shown event; "" the first */
+	double asked_hz;		/* wanted since asked_ns, until a profile tells */
+	uint64_t asked_ns;
+	uint64_t tick_ns;
+	bool hide_kernel, hide_user, full_names, follow, hide_header;
+	double percent_limit;
+	unsigned int scroll;		/* cells that names are scrolled by */
+
+	struct alarm *alarms;
+	uint32_t nr_alarms;
+	char message[256];		/* clean text */
+	bool message_bad;
+	uint64_t message_until_ns;
+	uint32_t message_seq;
+
+	struct prompt prompt;
+	struct dialog dialog;
+	struct zone zones[ZONES_MAX];
+	uint32_t nr_zones;
+	uint64_t click_ns;		/* of the last press on a row, and where */
+	uint16_t click_row;
+
+	/* To the loop. */
+	bool quit, suspend, redraw;
+};
+
+void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_config *config,
+		   bool ascii);
+void ui_state_fini(struct ui_state *st);
+/* A new profile, owned from now on. */
+void ui_state_take(struct ui_state *st, struct profile *p);
+/* One line at the bottom for some seconds; cleaned. */
+void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Index of the shown event in @p. */
+uint32_t ui_state_event(const struct ui_state *st, const struct profile *p);
+/* The rate wanted now, as far as it is known here. */
+double ui_state_want_hz(const struct ui_state *st);
+/* Index of the process drilled into in the shown profile; UINT32_MAX if it is not there. */
+uint32_t ui_state_process(const struct ui_state *st);
+void ui_state_zone(struct ui_state *st, const struct zone *zone);
+
+static inline struct list *ui_state_list(struct ui_state *st)
+{
+	return &st->lists[st->view];
+}
+
+/* Text that is clean already (the sampler's, or cleaned by us), with its width. */
+struct safe_text ui_clean(char *buf, size_t size, const char *text);
+
+#endif

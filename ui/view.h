@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A view: a table of columns over rows made from a profile. What is the same
+ * for all views (sorting, filtering, the cursor, drawing) is in list.c.
+ */
+#ifndef UI_VIEW_H
+#define UI_VIEW_H
+
+#include "ui/state.h"
+
+/* Where a cell is drawn. */
+struct place {
+	unsigned int row, col, cols;
+};
+
+struct view_column {
+	struct safe_text title;
+	const char *help;
+	uint8_t width, wide;		/* cells; @wide from 100 columns on; 0: what is left */
+	uint16_t from;			/* shown from so many columns of screen */
+	bool right;			/* aligned */
+	bool ascending;			/* the natural order: texts */
+	bool extra;			/* leaves when names have the whole width */
+	int (*compare)(const struct ui_state *st, const struct row *a, const struct row *b);
+	void (*draw)(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct place at);
+};
+
+struct view {
+	struct safe_text title;
+	const struct view_column *columns;
+	uint8_t nr_columns;
+	uint8_t sort_self, sort_total, sort_module;	/* columns of P T M; UINT8_MAX: none */
+	/* All rows of the shown profile into @list, unsorted; 0 or -ENOMEM. */
+	int (*build)(const struct ui_state *st, struct list *list);
+	/* Is @m found in what the row shows? */
+	bool (*finds)(const struct ui_state *st, const struct row *row, const struct match *m);
+	/* Instead of columns (help): a whole row. NULL otherwise. */
+	void (*draw_row)(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct place at);
+};
+extern const struct view view_functions, view_processes, view_help;
+const struct view *view_of(enum view_id id);
+/* Column of the functions view that an app_sort means. */
+uint8_t view_functions_column(enum app_sort sort);
+
+/* Make the rows anew; the cursor stays with what it is on. */
+void list_rebuild(struct ui_state *st, enum view_id id);
+/* A new row for build(), zeroed; NULL when memory is out. */
+struct row *list_add(struct list *list);
+void list_move(struct ui_state *st, int64_t by);
+void list_move_to(struct ui_state *st, uint32_t row);
+/* To the next row that matches the search, @from on, in either direction; false if none. */
+bool list_search(struct ui_state *st, uint32_t from, bool backwards);
+/* Draw head and rows into @rows lines from @row on. */
+void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
+void list_fini(struct list *list);
+
+/* Drawing that several views share. */
+void view_draw_percent(struct canvas *c, struct place at, double share);
+void view_draw_bar(const struct ui_state *st, struct canvas *c, struct place at, double share,
+		   enum theme_role role);
+
+#endif

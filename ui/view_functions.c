@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * View 1: the hottest functions, of everything or of one process. The main
+ * thread; reads the state, changes none of it.
+ */
+#include "ui/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/format.h"
+
+static const struct profile_function *function_of(const struct ui_state *st, const struct row *row)
+{
+	return &st->shown->functions[row->index];
+}
+
+static const struct profile_task *task_of(const struct ui_state *st, const struct row *row)
+{
+	return row->task < st->shown->nr_tasks ? &st->shown->tasks[row->task] : NULL;
+}
+
+/* The process's name; with threads that have their own names, the thread's. */
+static struct safe_text comm_of(const struct ui_state *st, const struct row *row)
+{
+	const struct profile_task *task = task_of(st, row);
+
+	if (!task)
+		return TEXT("");
+	if (st->drilled || task->process >= st->shown->nr_processes)
+		return task->comm;
+	return st->shown->processes[task->process].comm;
+}
+
+static int by_double(double a, double b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_text(struct safe_text a, struct safe_text b)
+{
+	int d = strcasecmp(a.str, b.str);
+
+	return d ? d : strcmp(a.str, b.str);
+}
+
+/* Equal self: the larger total is the hotter one. */
+static int by_self(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = by_double(a->self, b->self);
+
+	return d ? d : by_double(a->total, b->total);
+}
+
+static int by_total(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = by_double(a->total, b->total);
+
+	return d ? d : by_double(a->self, b->self);
+}
+
+static int by_symbol(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return by_text(function_of(st, a)->name, function_of(st, b)->name);
+}
+
+static int by_module(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = by_text(function_of(st, a)->module, function_of(st, b)->module);
+
+	/* Within a module the hottest comes first, whichever way modules go. */
+	if (!d)
+		d = by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
+	return d;
+}
+
+static int by_comm(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = by_text(comm_of(st, a), comm_of(st, b));
+
+	if (!d)
+		d = by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
+	return d;
+}
+
+static void draw_self(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct place at)
+{
+	view_draw_percent(c, at, row->self);
+}
+
+static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct place at)
+{
+	/* Of the hottest row: bars compare rows, the figure beside says how much. */
+	double top = st->lists[VIEW_FUNCTIONS].most;
+
+	view_draw_bar(st, c, at, top > 0 ? row->self / top : 0,
+		      row->self > 0.10 ? ROLE_BAR_HOT : row->self > 0.03 ? ROLE_BAR_WARM : ROLE_BAR);
+}
+
+static void draw_total(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct place at)
+{
+	char buf[FORMAT_MAX];
+	double pct = row->total * 100;
+	int n = snprintf(buf, sizeof(buf), "%.1f", MIN(MAX(pct, 0), 9999));
+
+	canvas_right(c, at.row, at.col, at.cols,
+		     (struct safe_text){ buf, (uint16_t)n, (uint16_t)n },
+		     (struct style){ row->total >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
+}
+
+static void draw_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct place at)
+{
+	const struct profile_function *f = function_of(st, row);
+	char kind[2] = { strchr("ukjv?", f->kind) && f->kind ? f->kind : '?', '\0' };
+
+	canvas_text(c, at.row, at.col, at.cols, (struct safe_text){ kind, 1, 1 },
+		    (struct style){ theme_kind(kind[0]), 0 });
+}
+
+/* The text from its @skip-th cell on. */
+static struct safe_text skip_cells(struct safe_text t, unsigned int skip)
+{
+	unsigned int width;
+	size_t size = text_clip(t, skip, &width);
+
+	t.str += size;
+	t.size = (uint16_t)(t.size - size);
+	t.width = (uint16_t)(t.width - width);
+	return t;
+}
+
+static void draw_symbol(const struct ui_state *st, const struct row *row, struct canvas *c,
+			struct place at)
+{
+	const struct list *list = &st->lists[VIEW_FUNCTIONS];
+	const struct profile_function *f = function_of(st, row);
+	bool found = match_active(&list->search) && !list->search.negate &&
+		     match_finds(&list->search, f->name);
+	struct style style = { theme_kind(f->kind), found ? CELL_UNDERLINE | CELL_BOLD : 0 };
+
+	canvas_elide(c, at.row, at.col, at.cols, skip_cells(f->name, st->scroll), style);
+}
+
+static void draw_module(const struct ui_state *st, const struct row *row, struct canvas *c,
+			struct place at)
+{
+	canvas_elide(c, at.row, at.col, at.cols, function_of(st, row)->module,
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct place at)
+{
+	char buf[32];
+	struct safe_text text = comm_of(st, row);
+
+	if (row->nr > 1) {
+		text = text_format(buf, sizeof(buf), "(%u comms)", row->nr);
+		canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_DIM, 0 });
+		return;
+	}
+	canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_NORMAL, 0 });
+}
+
+static void draw_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct place at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+enum { SELF, BAR, TOTAL, SAMPLES, KIND, SYMBOL, MODULE, COMM };
+
+static const struct view_column columns[] = {
+	[SELF] = { .title = TEXT("SELF%"), .help = "share of samples in the function itself",
+		   .width = 6, .right = true, .compare = by_self, .draw = draw_self },
+	[BAR] = { .title = TEXT(""), .width = 6, .wide = 10, .from = 46, .draw = draw_bar },
+	[TOTAL] = { .title = TEXT("TOTAL%"), .help = "share of samples with the function on the stack",
+		    .width = 7, .right = true, .compare = by_total, .draw = draw_total },
+	[SAMPLES] = { .title = TEXT("SAMPLES"), .width = 10, .from = 140, .right = true,
+		      .draw = draw_samples },
+	[KIND] = { .title = TEXT(" "), .width = 1, .draw = draw_kind },
+	[SYMBOL] = { .title = TEXT("SYMBOL"), .help = "name of the function", .ascending = true,
+		     .compare = by_symbol, .draw = draw_symbol },
+	[MODULE] = { .title = TEXT("MODULE"), .help = "program, library or kernel module",
+		     .width = 14, .wide = 18, .from = 60, .ascending = true, .extra = true,
+		     .compare = by_module, .draw = draw_module },
+	[COMM] = { .title = TEXT("COMM"), .help = "process it ran in most", .width = 13, .wide = 16,
+		   .from = 76, .ascending = true, .extra = true, .compare = by_comm,
+		   .draw = draw_comm },
+};
+
+uint8_t view_functions_column(enum app_sort sort)
+{
+	static const uint8_t map[APP_SORT_NR] = {
+		[APP_SORT_SELF] = SELF, [APP_SORT_TOTAL] = TOTAL, [APP_SORT_SYMBOL] = SYMBOL,
+		[APP_SORT_MODULE] = MODULE, [APP_SORT_COMM] = COMM,
+	};
+
+	return map[(unsigned int)sort < APP_SORT_NR ? sort : APP_SORT_SELF];
+}
+
+/* One row per function that has samples. */
+static int build(const struct ui_state *st, struct list *list)
+{
+	struct fold_filter filter = { .process = UINT32_MAX, .task = UINT32_MAX,
+				      .hide_kernel = st->hide_kernel, .hide_user = st->hide_user };
+	struct fold_functions fold;
+	int rc;
+
+	if (!st->shown)
+		return 0;
+	filter.event = ui_state_event(st, st->shown);
+	if (st->drilled)
+		filter.process = ui_state_process(st);
+	/* The process has no samples in this window: not the same as all processes. */
+	if (st->drilled && filter.process == UINT32_MAX)
+		return 0;
+	rc = fold_functions(st->shown, &filter, &fold);
+	if (rc)
+		return rc;
+	list->count = fold.count;
+	for (uint32_t i = 0; i < fold.nr_rows && !rc; i++) {
+		const struct fold_row *f = &fold.rows[i];
+		struct row *row = list_add(list);
+
+		if (!row) {
+			rc = -ENOMEM;
+			break;
+		}
+		row->id = st->shown->functions[f->function].id;
+		row->index = f->function;
+		row->self = fold.weight > 0 ? f->self_weight / fold.weight : 0;
+		row->total = fold.weight > 0 ? f->total_weight / fold.weight : 0;
+		row->count = f->self;
+		row->task = f->task;
+		row->nr = f->nr_processes;
+	}
+	fold_functions_fini(&fold);
+	return rc;
+}
+
+static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	const struct profile_function *f = function_of(st, row);
+
+	return match_finds(m, f->name) || match_finds(m, f->module) ||
+	       (row->nr <= 1 && match_finds(m, comm_of(st, row)));
+}
+
+const struct view view_functions = {
+	.title = TEXT("Functions"),
+	.columns = columns,
+	.nr_columns = ARRAY_SIZE(columns),
+	.sort_self = SELF,
+	.sort_total = TOTAL,
+	.sort_module = MODULE,
+	.build = build,
+	.finds = finds,
+};
