@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * fold: small cases worked out by hand, and random profiles against the
+ * plainest possible way to count them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "sampler/fold.h"
+#include "symbols/base.h"
+
+#define ALL UINT32_MAX
+
+/*
+ * Functions: 0 main, 1 work, 2 leaf, 3 sys_read (kernel), 4 unnamed kernel code.
+ * Processes: 0 with tasks 0 and 2, 1 with task 1.
+ */
+static struct profile_function functions[] = {
+	{ .id = 10, .kind = 'u' }, { .id = 11, .kind = 'u' }, { .id = 12, .kind = 'j' },
+	{ .id = 13, .kind = 'k' }, { .id = 14, .kind = '?', .kernel = true },
+};
+static struct profile_process processes[] = { { .id = 100 }, { .id = 101 } };
+static struct profile_task tasks[] = { { 0, 1, 0, {} }, { 1, 2, 1, {} }, { 2, 3, 0, {} } };
+static uint32_t frames[] = {
+	2, 1, 0,			/* 0: leaf work main */
+	1, 1, 1, 0,			/* 1: work work work main */
+	3, 2, 1, 0,			/* 2: sys_read leaf work main */
+	4,				/* 3: kernel alone */
+};
+static struct profile_stack stacks[] = { { 0, 3 }, { 3, 4 }, { 7, 4 }, { 11, 1 }, { 0, 0 } };
+
+static struct profile profile_of(struct profile_cell *cells, uint32_t nr)
+{
+	return (struct profile){
+		.functions = functions, .nr_functions = ARRAY_SIZE(functions),
+		.processes = processes, .nr_processes = ARRAY_SIZE(processes),
+		.tasks = tasks, .nr_tasks = ARRAY_SIZE(tasks),
+		.stacks = stacks, .nr_stacks = ARRAY_SIZE(stacks),
+		.frames = frames, .nr_frames = ARRAY_SIZE(frames),
+		.cells = cells, .nr_cells = nr,
+		.nr_events = 1,
+	};
+}
+
+static const struct fold_filter everything = { .process = ALL, .task = ALL };
+
+static const struct fold_row *row_of(const struct fold_functions *f, uint32_t function)
+{
+	for (uint32_t i = 0; i < f->nr_rows; i++)
+		if (f->rows[i].function == function)
+			return &f->rows[i];
+	return NULL;
+}
+
+static void assert_row(const struct fold_functions *f, uint32_t function, double self, double total)
+{
+	const struct fold_row *row = row_of(f, function);
+
+	assert_non_null(row);
+	if (row->self != self || row->total != total)
+		fail_msg("function %u: self %g total %g", function, row->self, row->total);
+	assert_true(row->self_weight == 10 * self && row->total_weight == 10 * total);
+}
+
+static void test_empty(void **state)
+{
+	struct profile nothing = { 0 };
+	struct fold_functions f;
+	struct fold_processes ps;
+
+	assert_int_equal(fold_functions(&nothing, &everything, &f), 0);
+	assert_int_equal(f.nr_rows, 0);
+	assert_true(f.count == 0);
+	fold_functions_fini(&f);
+	assert_int_equal(fold_processes(&nothing, &everything, &ps), 0);
+	assert_int_equal(ps.nr_rows, 0);
+	fold_processes_fini(&ps);
+}
+
+static void test_self_and_total(void **state)
+{
+	struct profile_cell cells[] = { { 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 4, 1, 0, 1, 10 } };
+	struct profile p = profile_of(cells, 3);
+	struct fold_functions f;
+
+	assert_int_equal(fold_functions(&p, &everything, &f), 0);
+	/* The sample without frames is in the total, in no row. */
+	assert_true(f.count == 8 && f.weight == 80);
+	assert_int_equal(f.nr_rows, 4);
+	assert_row(&f, 0, 0, 7);
+	assert_row(&f, 1, 0, 7);
+	assert_row(&f, 2, 3, 7);
+	assert_row(&f, 3, 4, 4);
+	assert_int_equal(row_of(&f, 0)->nr_processes, 2);
+	assert_int_equal(row_of(&f, 0)->task, 1);
+	assert_int_equal(row_of(&f, 3)->nr_processes, 1);
+	fold_functions_fini(&f);
+}
+
+static void test_recursion_counts_once(void **state)
+{
+	struct profile_cell cells[] = { { 1, 0, 0, 5, 50 }, { 1, 1, 0, 2, 20 } };
+	struct profile p = profile_of(cells, 2);
+	struct fold_functions f;
+
+	assert_int_equal(fold_functions(&p, &everything, &f), 0);
+	assert_row(&f, 1, 7, 7);
+	assert_row(&f, 0, 0, 7);
+	fold_functions_fini(&f);
+}
+
+/* Of three tasks the one with most in sum, not the one with the largest cell. */
+static void test_task_with_most(void **state)
+{
+	struct profile_cell cells[] = {
+		{ 0, 2, 0, 3, 30 }, { 0, 1, 0, 4, 40 }, { 1, 2, 0, 2, 20 }, { 3, 0, 0, 9, 90 },
+	};
+	struct profile p = profile_of(cells, 4);
+	struct fold_functions f;
+
+	assert_int_equal(fold_functions(&p, &everything, &f), 0);
+	assert_int_equal(row_of(&f, 0)->task, 2);
+	assert_int_equal(row_of(&f, 2)->task, 1);
+	assert_int_equal(row_of(&f, 4)->task, 0);
+	assert_int_equal(row_of(&f, 0)->nr_processes, 2);
+	fold_functions_fini(&f);
+}
+
+static void test_hide(void **state)
+{
+	struct profile_cell cells[] = { { 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 3, 2, 0, 1, 10 } };
+	struct profile p = profile_of(cells, 3);
+	struct fold_filter filter = everything;
+	struct fold_functions f;
+
+	filter.hide_kernel = true;
+	assert_int_equal(fold_functions(&p, &filter, &f), 0);
+	assert_true(f.count == 8);
+	assert_int_equal(f.nr_rows, 3);
+	/* What the kernel did for leaf is in leaf's total, and nobody's self. */
+	assert_row(&f, 2, 3, 7);
+	assert_row(&f, 0, 0, 7);
+	fold_functions_fini(&f);
+
+	filter.hide_kernel = false;
+	filter.hide_user = true;
+	assert_int_equal(fold_functions(&p, &filter, &f), 0);
+	assert_true(f.count == 8);
+	assert_int_equal(f.nr_rows, 2);
+	assert_row(&f, 3, 4, 4);
+	assert_row(&f, 4, 1, 1);
+	fold_functions_fini(&f);
+
+	filter.hide_kernel = true;
+	assert_int_equal(fold_functions(&p, &filter, &f), 0);
+	assert_true(f.count == 8);
+	assert_int_equal(f.nr_rows, 0);
+	fold_functions_fini(&f);
+}
+
+static void test_filters(void **state)
+{
+	struct profile_cell cells[] = {
+		{ 0, 0, 0, 1, 10 }, { 0, 1, 0, 2, 20 }, { 0, 2, 0, 4, 40 }, { 0, 0, 1, 8, 80 },
+	};
+	struct profile p = profile_of(cells, 4);
+	struct {
+		struct fold_filter filter;
+		double count;
+	} cases[] = {
+		{ { .event = 0, .process = ALL, .task = ALL }, 7 },
+		{ { .event = 1, .process = ALL, .task = ALL }, 8 },
+		{ { .event = 2, .process = ALL, .task = ALL }, 0 },
+		{ { .event = 0, .process = 0, .task = ALL }, 5 },
+		{ { .event = 0, .process = 1, .task = ALL }, 2 },
+		{ { .event = 0, .process = 0, .task = 2 }, 4 },
+		{ { .event = 0, .process = 1, .task = 2 }, 0 },
+		{ { .event = 0, .process = ALL, .task = 0 }, 1 },
+	};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fold_functions f;
+		struct fold_processes ps;
+
+		assert_int_equal(fold_functions(&p, &cases[i].filter, &f), 0);
+		assert_true(f.count == cases[i].count);
+		assert_int_equal(f.nr_rows, cases[i].count ? 3 : 0);
+		if (f.nr_rows)
+			assert_row(&f, 2, cases[i].count, cases[i].count);
+		fold_functions_fini(&f);
+		assert_int_equal(fold_processes(&p, &cases[i].filter, &ps), 0);
+		assert_true(ps.count == cases[i].count);
+		fold_processes_fini(&ps);
+	}
+}
+
+static void test_processes(void **state)
+{
+	struct profile_cell cells[] = {
+		{ 2, 2, 0, 4, 40 }, { 0, 0, 0, 3, 30 }, { 4, 1, 0, 2, 20 }, { 0, 2, 0, 2, 20 },
+	};
+	struct profile p = profile_of(cells, 4);
+	struct fold_filter filter = everything;
+	struct fold_processes ps;
+
+	assert_int_equal(fold_processes(&p, &filter, &ps), 0);
+	assert_int_equal(ps.nr_rows, 2);
+	assert_true(ps.count == 11 && ps.weight == 110);
+	assert_int_equal(ps.rows[0].process, 0);
+	assert_true(ps.rows[0].count == 9 && ps.rows[0].weight == 90);
+	assert_int_equal(ps.rows[0].nr_tasks, 2);
+	assert_int_equal(ps.rows[0].top_function, 2);
+	assert_true(ps.rows[1].count == 2);
+	assert_int_equal(ps.rows[1].nr_tasks, 1);
+	assert_int_equal(ps.rows[1].top_function, UINT32_MAX);
+	fold_processes_fini(&ps);
+
+	filter.hide_user = true;
+	assert_int_equal(fold_processes(&p, &filter, &ps), 0);
+	assert_int_equal(ps.rows[0].top_function, 3);
+	fold_processes_fini(&ps);
+}
+
+/* A profile of @nr_cells random cells with up to @depth frames each. */
+static struct profile *random_profile(uint32_t seed, uint32_t nr_cells, uint32_t nr_functions,
+				      uint32_t depth)
+{
+	struct profile *p = xcalloc(1, sizeof(*p));
+	uint64_t r = seed;
+
+	p->nr_functions = nr_functions;
+	p->functions = xcalloc(nr_functions, sizeof(*p->functions));
+	for (uint32_t i = 0; i < nr_functions; i++)
+		p->functions[i].kind = "ukj?"[(r = hash_u64(r + i + 1)) % 4];
+	p->nr_processes = 20;
+	p->processes = xcalloc(p->nr_processes, sizeof(*p->processes));
+	p->nr_tasks = 50;
+	p->tasks = xcalloc(p->nr_tasks, sizeof(*p->tasks));
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		p->tasks[i].process = (r = hash_u64(r + i + 1)) % p->nr_processes;
+	p->nr_stacks = nr_cells;
+	p->stacks = xcalloc(nr_cells, sizeof(*p->stacks));
+	p->frames = xcalloc((size_t)nr_cells * depth, sizeof(*p->frames));
+	p->cells = xcalloc(nr_cells, sizeof(*p->cells));
+	for (uint32_t i = 0; i < nr_cells; i++) {
+		r = hash_u64(r + i + 1);
+		p->stacks[i] = (struct profile_stack){ p->nr_frames, r % (depth + 1) };
+		for (uint32_t j = 0; j < p->stacks[i].nr; j++)
+			p->frames[p->nr_frames++] = hash_u64(r + j + 1) % nr_functions;
+		p->cells[i] = (struct profile_cell){
+			(r >> 20) % nr_cells % (i + 1), (r >> 40) % p->nr_tasks, (r >> 50) % 2,
+			(double)(r % 9 + 1), (double)(r % 1000),
+		};
+	}
+	p->nr_cells = nr_cells;
+	return p;
+}
+
+static bool on_stack(const struct profile *p, uint32_t stack, uint32_t function)
+{
+	for (uint32_t i = 0; i < p->stacks[stack].nr; i++)
+		if (p->frames[p->stacks[stack].first + i] == function)
+			return true;
+	return false;
+}
+
+/* One function's row the slow way. */
+static struct fold_row count_slowly(const struct profile *p, const struct fold_filter *f,
+				    uint32_t function, double *by_task)
+{
+	struct fold_row row = { .function = function };
+	bool in_process[20] = { false };
+
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		by_task[i] = 0;
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		const struct profile_cell *c = &p->cells[i];
+		uint32_t process = p->tasks[c->task].process;
+
+		if (c->event != f->event || !on_stack(p, c->stack, function) ||
+		    (f->process != ALL && process != f->process))
+			continue;
+		row.total += c->count;
+		row.total_weight += c->weight;
+		by_task[c->task] += c->weight;
+		row.nr_processes += !in_process[process];
+		in_process[process] = true;
+		if (p->frames[p->stacks[c->stack].first] == function) {
+			row.self += c->count;
+			row.self_weight += c->weight;
+		}
+	}
+	return row;
+}
+
+static void test_random_profiles(void **state)
+{
+	for (uint32_t seed = 1; seed <= 30; seed++) {
+		struct profile *p = random_profile(seed, 400, 60, 12);
+		struct fold_filter filter = everything;
+		struct fold_functions f;
+
+		filter.process = seed % 3 ? ALL : seed % 20;
+		filter.event = seed & 1;
+		assert_int_equal(fold_functions(p, &filter, &f), 0);
+		for (uint32_t i = 0; i < p->nr_functions; i++) {
+			double by_task[50];
+			struct fold_row slow = count_slowly(p, &filter, i, by_task);
+			const struct fold_row *row = row_of(&f, i);
+
+			if (!row) {
+				assert_true(slow.total == 0);
+				continue;
+			}
+			assert_true(row->self == slow.self && row->total == slow.total);
+			assert_true(row->self_weight == slow.self_weight);
+			assert_true(row->total_weight == slow.total_weight);
+			assert_int_equal(row->nr_processes, slow.nr_processes);
+			for (uint32_t t = 0; t < p->nr_tasks; t++)
+				assert_true(by_task[t] <= by_task[row->task]);
+		}
+		fold_functions_fini(&f);
+		profile_free(p);
+	}
+}
+
+/* Large profiles fold between two key presses: 200 000 cells of up to 60 frames. */
+static void test_fast_enough(void **state)
+{
+	struct profile *p = random_profile(1, 200000, 20000, 60);
+	uint64_t best_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		uint64_t start_ns = time_now_ns();
+		struct fold_filter filter = everything;
+		struct fold_functions f;
+
+		for (filter.event = 0; filter.event < 2; filter.event++) {
+			assert_int_equal(fold_functions(p, &filter, &f), 0);
+			assert_true(f.nr_rows > 10000);
+			fold_functions_fini(&f);
+		}
+		best_ns = MIN(best_ns, time_now_ns() - start_ns);
+	}
+	print_message("200000 cells, %u frames: %lu us\n", p->nr_frames, best_ns / 1000);
+	/* Generous: a sanitizer or a busy machine may be below us. */
+	assert_true(best_ns < 1000000000);
+	profile_free(p);
+}
+
+static void test_drop_names(void **state)
+{
+	for (unsigned int i = 0; i < DROP_NR; i++) {
+		assert_non_null(profile_drop_name(i));
+		for (unsigned int j = 0; j < i; j++)
+			assert_string_not_equal(profile_drop_name(i), profile_drop_name(j));
+	}
+	assert_non_null(profile_drop_name(DROP_NR));
+	profile_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_self_and_total),
+		cmocka_unit_test(test_recursion_counts_once),
+		cmocka_unit_test(test_task_with_most),
+		cmocka_unit_test(test_hide),
+		cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_random_profiles),
+		cmocka_unit_test(test_fast_enough),
+		cmocka_unit_test(test_drop_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
