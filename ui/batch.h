@@ -19,17 +19,17 @@
 /* One function of one event. Borrows from the profile. */
 struct batch_row {
 	const struct profile_function *function;
-	struct safe_text comm;		/* of the task with most of it */
-	double self, total;		/* samples */
-	double self_pct, total_pct;	/* of the event's samples, by weight */
+	struct safe_text comm;	    /* of the task with most of it */
+	double self, total;	    /* samples */
+	double self_pct, total_pct; /* of the event's samples, by weight */
 };
 
 struct batch_table {
-	uint32_t event;			/* index in the profile's events */
-	double count;			/* all samples of the event, shown or not */
+	uint32_t event; /* index in the profile's events */
+	double count;	/* all samples of the event, shown or not */
 	struct batch_row *rows;
-	uint32_t nr_rows;		/* that are shown */
-	uint32_t nr_matching;		/* that pass the filter */
+	uint32_t nr_rows;     /* that are shown */
+	uint32_t nr_matching; /* that pass the filter */
 };
 
 struct batch_tick {
@@ -47,9 +47,9 @@ int batch_ndjson(FILE *out, const struct batch_tick *tick);
 struct batch_config {
 	batch_sink_fn sink;
 	enum app_sort sort;
-	const char *filter;		/* as in ui/match.h; NULL: none */
-	uint32_t rows;			/* per event; 0: all */
-	uint64_t nr_ticks;		/* 0: until the target or a signal ends it */
+	const char *filter; /* as in ui/match.h; NULL: none */
+	uint32_t rows;	    /* per event; 0: all */
+	uint64_t nr_ticks;  /* 0: until the target or a signal ends it */
 };
 
 /* The rows of a profile. 0, -ENOMEM. Free with batch_tick_fini(). */

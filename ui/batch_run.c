@@ -53,11 +53,11 @@ static int print_waiting(struct sampler *s, FILE *out, const struct batch_config
 
 static int loop(struct sampler *s, FILE *out, const struct batch_config *config, int signal_fd)
 {
+	/* Of the output only errors are polled for: the reader may leave between two ticks. */
 	struct pollfd fds[] = {
 		{ .fd = sampler_fd(s), .events = POLLIN },
 		{ .fd = signal_fd, .events = POLLIN },
-		{ .fd = fileno(
-			  out) }, /* an error: the reader has left, even between two ticks */
+		{ .fd = fileno(out) },
 	};
 	uint64_t nr_printed = 0;
 
