@@ -21,7 +21,6 @@
 
 #define TEMPLATE_COPIES_MAX	(128U << 10)	/* x 16 bytes of the printer's stack */
 #define SILENT_STEPS_MAX	1000000U
-#define D_REFERENCES_MAX	8U
 
 struct sink {
 	char *buf;
@@ -99,22 +98,89 @@ static bool is_rust_legacy(const char *name, size_t size)
 	       strspn(name + end - 17, "0123456789abcdef") >= 16;
 }
 
-/* D has no callback variant; with few back references its output stays small. */
-static size_t run_d(const char *name, char *buf, size_t buf_size)
+/*
+ * D: the dotted name only (dlang.org, "Application Binary Interface", name
+ * mangling). Not libiberty's: its D demangler ends the program when memory is
+ * out, and has no bound on what back references print.
+ */
+struct d_name {
+	const char *pos, *start;
+	char *buf;
+	size_t size, max;
+};
+
+/* A decimal length, then so many bytes of name; NULL when there is none. */
+static const char *d_identifier(const char *p, size_t *size)
 {
-	char *out;
+	unsigned long nr = 0;
+
+	if (!isdigit((unsigned char)*p))
+		return NULL;
+	while (isdigit((unsigned char)*p) && nr <= DEMANGLE_NAME_MAX)
+		nr = nr * 10 + (unsigned long)(*p++ - '0');
+	*size = nr;
+	return nr && nr <= strlen(p) ? p : NULL;
+}
+
+/* "Q" and a distance in letters (the last one small): an identifier seen before. */
+static const char *d_reference(struct d_name *d, size_t *size)
+{
+	const char *q = d->pos++;
+	size_t distance = 0;
+
+	while (*d->pos >= 'A' && *d->pos <= 'Z' && distance <= DEMANGLE_NAME_MAX)
+		distance = distance * 26 + (size_t)(*d->pos++ - 'A');
+	if (*d->pos < 'a' || *d->pos > 'z')
+		return NULL;
+	distance = distance * 26 + (size_t)(*d->pos++ - 'a');
+	return distance <= (size_t)(q - d->start) ? d_identifier(q - distance, size) : NULL;
+}
+
+static void d_put(struct d_name *d, const char *bytes, size_t size)
+{
+	size = MIN(size, d->max - d->size);
+	memcpy(d->buf + d->size, bytes, size);
+	d->size += size;
+}
+
+/* Write one part of the name; false at the end of what is understood. */
+static bool d_part(struct d_name *d)
+{
+	bool template = !strncmp(d->pos, "__T", 3) || !strncmp(d->pos, "__U", 3);
+	const char *name;
 	size_t size;
 
-	if (count(name, "Q") > D_REFERENCES_MAX)
-		return 0;
-	out = dlang_demangle(name, DMGL_ANSI);
-	if (!out)
-		return 0;
-	size = strnlen(out, buf_size - 1);
-	memcpy(buf, out, size);
-	buf[size] = '\0';
-	free(out);
-	return size;
+	d->pos += template ? 3 : 0;
+	name = *d->pos == 'Q' ? d_reference(d, &size) : d_identifier(d->pos, &size);
+	if (!name)
+		return false;
+	if (name >= d->pos)
+		d->pos = name + size;
+	if (d->size)
+		d_put(d, ".", 1);
+	if (size > 3 && !strncmp(name, "__T", 3)) {	/* the older form, with a length around it */
+		const char *inner = d_identifier(name + 3, &size);
+
+		if (!inner)
+			return false;
+		d_put(d, inner, size);
+		d_put(d, "!()", 3);
+		return true;
+	}
+	d_put(d, name, size);
+	if (template)
+		d_put(d, "!()", 3);
+	return !template;		/* its arguments have no length to step over */
+}
+
+static size_t run_d(const char *name, char *buf, size_t buf_size)
+{
+	struct d_name d = { .pos = name + 2, .start = name, .buf = buf, .max = buf_size - 1 };
+
+	while (d.size < d.max && d_part(&d))
+		;
+	buf[d.size] = '\0';
+	return d.size;
 }
 
 /* Keep what compilers add to clones (".cold", ".part.0"): they are functions of their own. */

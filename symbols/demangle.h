@@ -7,8 +7,7 @@
  * stops at the size of the buffer (the demangler is left in the middle), and
  * names whose structure could explode before that are refused.
  *
- * Any thread; no state, no heap but for D names. Needs up to DEMANGLE_STACK
- * bytes of stack.
+ * Any thread; no state, no heap. Needs up to DEMANGLE_STACK bytes of stack.
  */
 #ifndef SYMBOLS_DEMANGLE_H
 #define SYMBOLS_DEMANGLE_H

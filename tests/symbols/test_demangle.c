@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * demangle: the names people expect, and names made to explode.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base.h"
+#include "symbols/demangle.h"
+
+#define OUT_SIZE 1025
+
+/* Append @text; the new end. */
+static char *put(char *p, const char *text)
+{
+	size_t size = strlen(text);
+
+	memcpy(p, text, size + 1);
+	return p + size;
+}
+
+static void test_names(void **state)
+{
+	static const struct {
+		const char *mangled, *name;	/* NULL: shown raw */
+	} cases[] = {
+		{ "_ZNSt6vectorIiSaIiEE9push_backEOi",
+		  "std::vector<int, std::allocator<int> >::push_back" },
+		{ "_ZN3foo3barEv", "foo::bar" },
+		{ "_ZNK3foo3barEv", "foo::bar" },
+		{ "_ZN3fooC1Ei", "foo::foo" },
+		{ "_ZN3fooD0Ev", "foo::~foo" },
+		{ "_ZlsRSoRK3foo", "operator<<" },
+		{ "_ZTI3foo", "typeinfo for foo" },
+		{ "_ZN3foo3barEv.cold", "foo::bar.cold" },
+		{ "_ZN3foo3barEv.part.0.constprop.1", "foo::bar.part.0.constprop.1" },
+		{ "_ZN3foo3barEv.llvm.123456", "foo::bar" },
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
+		{ "_RNvCskwGfYPst2Cb_3foo16example_function", "foo::example_function" },
+		{ "_D3std5stdio4File5writeMFZv", "std.stdio.File.write" },
+		{ "_D3foo3barQeFZv", "foo.bar.bar" },
+		{ "_D3std9algorithm__T3mapTiZ3mapFZv", "std.algorithm.map!()" },
+		{ "_D3std16__T3mapTiTiTiTiZ3runFZv", "std.map!().run" },
+		{ "_D9short", NULL },
+		{ "_D0", NULL },
+		{ "_D4294967299foo", NULL },
+		{ "main", NULL },
+		{ "", NULL },
+		{ "_", NULL },
+		{ "_Z", NULL },
+		{ "_ZN", NULL },
+		{ "_R", NULL },
+		{ "_Zebra", NULL },
+		{ "_start", NULL },
+		{ "Z3foov", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char out[OUT_SIZE] = "untouched";
+		size_t size = demangle(cases[i].mangled, strlen(cases[i].mangled), out, sizeof(out));
+
+		if (!cases[i].name) {
+			if (size)
+				fail_msg("%s became %s", cases[i].mangled, out);
+			continue;
+		}
+		assert_string_equal(out, cases[i].name);
+		assert_int_equal(size, strlen(cases[i].name));
+	}
+}
+
+/* The name is as long as told, without a NUL behind it; NULs inside are refused. */
+static void test_bounds(void **state)
+{
+	char out[OUT_SIZE], small[8], big[DEMANGLE_NAME_MAX + 16];
+	char *exact = malloc(13);
+
+	memcpy(exact, "_ZN3foo3barEv", 13);
+	assert_int_equal(demangle(exact, 13, out, sizeof(out)), 8);
+	assert_int_equal(demangle(exact, 13, small, sizeof(small)), 7);
+	assert_string_equal(small, "foo::ba");
+	assert_int_equal(demangle(exact, 13, small, 1), 0);
+	assert_int_equal(demangle("_ZN3\0oo3barEv", 13, out, sizeof(out)), 0);
+	memset(big, 'a', sizeof(big));
+	memcpy(big, "_Z4089", 6);
+	big[DEMANGLE_NAME_MAX - 1] = 'v';
+	assert_int_equal(demangle(big, DEMANGLE_NAME_MAX, out, sizeof(out)), OUT_SIZE - 1);
+	assert_int_equal(demangle(big, DEMANGLE_NAME_MAX + 1, out, sizeof(out)), 0);
+	free(exact);
+}
+
+/* Milliseconds and output of one name. */
+static double cost_ms(const char *name, size_t *size)
+{
+	char out[OUT_SIZE];
+	uint64_t start = time_now_ns();
+
+	*size = demangle(name, strlen(name), out, sizeof(out));
+	assert_true(*size < sizeof(out));
+	return (double)(time_now_ns() - start) / 1e6;
+}
+
+/* Pairs of pairs by back reference: the whole name doubles with each level. */
+static void test_substitutions_that_double(void **state)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char name[1024];
+	size_t size;
+
+	for (unsigned int levels = 5; levels < 36; levels++) {
+		char *p = put(name, "_Z1fISt4pairIiiE");
+
+		for (unsigned int i = 0; i < levels; i++)
+			p += sprintf(p, "S_IS%c_S%c_E", digits[i], digits[i]);
+		put(p, "EvT_");
+		assert_true(cost_ms(name, &size) < 5.0);
+		if (levels > 20)
+			assert_int_equal(size, OUT_SIZE - 1);	/* cut, not refused */
+	}
+}
+
+/* Packs of nothing expanded inside each other: time without output. */
+static void test_packs_of_nothing(void **state)
+{
+	char name[DEMANGLE_NAME_MAX];
+	size_t size;
+
+	for (unsigned int depth = 1; depth < 12; depth++) {
+		for (unsigned int width = 1; width < 1000; width = width * 3 + 1) {
+			char *p = put(name, "_Z1fIJ");
+
+			for (unsigned int i = 0; i < width; i++)
+				p = put(p, "JE");
+			p = put(p, "EE1gI");
+			for (unsigned int i = 0; i < depth; i++)
+				p = put(p, "Dp");
+			put(p, "T_EvT_");
+			assert_true(cost_ms(name, &size) < 50.0);
+		}
+	}
+}
+
+/* References x templates is what the printer takes of the stack. */
+static void test_stack_of_copies(void **state)
+{
+	static const char *const parts[][2] = {
+		{ "St1aIiE", "RT_" }, { "IiE", "OT_" }, { "1aIT_E", "RT0_" }, { "P", "T_" },
+		{ "N", "1a" }, { "F", "v" }, { "X", "sp" }, { "A", "_" },
+	};
+	char name[DEMANGLE_NAME_MAX + 64];
+	size_t size;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		char *p = put(name, "_Z1fI");
+
+		while (p - name < DEMANGLE_NAME_MAX / 2)
+			p = put(p, parts[i][0]);
+		while (p - name < DEMANGLE_NAME_MAX - 16)
+			p = put(p, parts[i][1]);
+		put(p, "Ev");
+		assert_true(cost_ms(name, &size) < 50.0);
+	}
+}
+
+/* D's back references name identifiers; none may point outside, and their number costs nothing. */
+static void test_d_references(void **state)
+{
+	char name[DEMANGLE_NAME_MAX];
+	char *p = put(name, "_D1a1b");
+	size_t size;
+
+	for (int i = 0; i < 1000; i++)
+		p = put(p, "Qc");
+	put(p, "FZv");
+	assert_true(cost_ms(name, &size) < 5.0);
+	assert_true(size > 3 && size < OUT_SIZE);
+	assert_true(cost_ms("_D1aQzFZv", &size) < 5.0);
+	assert_int_equal(size, 1);
+	assert_true(cost_ms("_D1aQZZZZZZZZZZZZZZZZZZZZz", &size) < 5.0);
+	assert_int_equal(size, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_substitutions_that_double),
+		cmocka_unit_test(test_packs_of_nothing),
+		cmocka_unit_test(test_stack_of_copies),
+		cmocka_unit_test(test_d_references),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,766 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * image: real objects against libelf as the oracle, ELF files made here for
+ * every rule, and damaged ones.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/debugfile.h"
+#include "symbols/elfsym.h"
+#include "symbols/image.h"
+
+#define TEXT_VADDR 0x201000ULL
+#define TEXT_SIZE  0x1000ULL
+
+/* A whole file, and its descriptor. */
+struct whole {
+	int fd;
+	uint64_t size;
+	uint8_t *bytes;
+};
+
+static void whole_open(struct whole *w, const char *path)
+{
+	struct stat st;
+
+	w->fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(w->fd >= 0 && !fstat(w->fd, &st));
+	w->size = (uint64_t)st.st_size;
+	w->bytes = malloc(w->size);
+	assert_non_null(w->bytes);
+	assert_int_equal(pread(w->fd, w->bytes, w->size, 0), w->size);
+}
+
+static void whole_close(struct whole *w)
+{
+	close(w->fd);
+	free(w->bytes);
+}
+
+static const char *libc_path(void)
+{
+	Dl_info info;
+
+	/* NOLINTNEXTLINE: the address of a function of libc */
+	assert_true(dladdr((void *)(uintptr_t)&qsort_r, &info));
+	return info.dli_fname;
+}
+
+static bool name_is(const struct image *image, const struct image_symbol *s, const char *name)
+{
+	return s && s->name_size == strlen(name) &&
+	       !memcmp(image->names + s->name, name, s->name_size);
+}
+
+__attribute__((noinline)) static int function_of_the_test(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+/* Address in memory -> vaddr in the file, for this program. */
+static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	*(uint64_t *)arg = info->dlpi_addr;
+	return 1;			/* the first is the program */
+}
+
+static void test_own_program(void **state)
+{
+	uint64_t base = 0, vaddr, offset, back;
+	const struct image_symbol *s;
+	struct image *image;
+	struct whole w;
+	struct err e;
+
+	whole_open(&w, "/proc/self/exe");
+	assert_int_equal(image_from_fd(&image, w.fd, w.size, &e), 0);
+	dl_iterate_phdr(find_base, &base);
+	vaddr = (uint64_t)(uintptr_t)&function_of_the_test - base;
+	s = image_find(image, vaddr);
+	assert_true(name_is(image, s, "function_of_the_test"));
+	assert_true(s->vaddr == vaddr && s->size > 0);
+	assert_string_equal(image->source, ".symtab");
+	assert_true(image_offset(image, vaddr, &offset) && image_vaddr(image, offset, &back));
+	assert_true(back == vaddr);
+	assert_true(image->machine != 0 && image->elf_class == ELFCLASS64);
+	assert_true(image->eh.nr_fdes > 10 && image->eh.nr_refused == 0);
+	assert_non_null(ehframe_find(&image->eh, vaddr));
+	assert_int_equal(function_of_the_test(1), 2);
+	image_free(image);
+	whole_close(&w);
+}
+
+/* Is @name one of the names libelf gives for @value in @data? */
+static bool oracle_has(Elf *elf, Elf_Data *data, size_t nr, size_t link, uint64_t value,
+		       const struct image *image, const struct image_symbol *s)
+{
+	GElf_Sym sym;
+
+	for (size_t i = 0; i < nr; i++) {
+		gelf_getsym(data, (int)i, &sym);
+		if (sym.st_value == value && name_is(image, s, elf_strptr(elf, link, sym.st_name)))
+			return true;
+	}
+	return false;
+}
+
+/* libelf's view of a section by type. */
+static Elf_Data *oracle_section(Elf *elf, GElf_Word type, GElf_Shdr *shdr)
+{
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+		if (gelf_getshdr(scn, shdr) && shdr->sh_type == type)
+			return elf_getdata(scn, NULL);
+	}
+	return NULL;
+}
+
+/* A thousand functions of libc, each by an address inside it. */
+static void test_libc_against_libelf(void **state)
+{
+	struct image *image;
+	unsigned int seed = 1, tried = 0;
+	GElf_Shdr shdr;
+	struct whole w;
+	size_t nr;
+
+	whole_open(&w, libc_path());
+	assert_int_equal(image_from_fd(&image, w.fd, w.size, NULL), 0);
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(w.fd, ELF_C_READ, NULL);
+	Elf_Data *data = oracle_section(elf, SHT_DYNSYM, &shdr);
+
+	assert_non_null(data);
+	nr = shdr.sh_size / shdr.sh_entsize;
+	while (tried < 1000) {
+		const struct image_symbol *s;
+		GElf_Sym sym;
+
+		gelf_getsym(data, (int)((unsigned int)rand_r(&seed) % nr), &sym);
+		if ((GELF_ST_TYPE(sym.st_info) != STT_FUNC &&
+		     GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC) || !sym.st_size || !sym.st_shndx)
+			continue;
+		tried++;
+		s = image_find(image, sym.st_value);
+		assert_non_null(s);
+		assert_true(s->vaddr == sym.st_value);
+		if (!strcmp(image->source, ".dynsym"))
+			assert_true(oracle_has(elf, data, nr, shdr.sh_link, sym.st_value, image, s));
+	}
+	elf_end(elf);
+	image_free(image);
+	whole_close(&w);
+}
+
+static void test_libc_unwind_tables(void **state)
+{
+	struct whole w;
+	struct image *image;
+	GElf_Shdr shdr = { 0 };
+	const char *name;
+	size_t names;
+
+	whole_open(&w, libc_path());
+	assert_int_equal(image_from_fd(&image, w.fd, w.size, NULL), 0);
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(w.fd, ELF_C_READ, NULL);
+
+	elf_getshdrstrndx(elf, &names);
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+		gelf_getshdr(scn, &shdr);
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (!strcmp(name, ".eh_frame"))
+			break;
+	}
+	assert_true(image->eh.vaddr == shdr.sh_addr && image->eh.size == shdr.sh_size);
+	assert_true(image->eh.nr_fdes > 1000);
+	assert_memory_equal(image->eh.bytes, w.bytes + shdr.sh_offset, shdr.sh_size);
+	elf_end(elf);
+	image_free(image);
+	whole_close(&w);
+}
+
+/* Without section headers: no symbols, but all segments and unwind tables. */
+static void test_sectionless(void **state)
+{
+	struct image *with, *without;
+	Elf64_Ehdr *eh;
+	struct whole w;
+
+	whole_open(&w, libc_path());
+	assert_int_equal(image_from_memory(&with, w.bytes, w.size, NULL), 0);
+	eh = (Elf64_Ehdr *)w.bytes;
+	eh->e_shoff = 0;
+	eh->e_shnum = 0;
+	eh->e_shstrndx = 0;
+	assert_int_equal(image_from_memory(&without, w.bytes, w.size, NULL), 0);
+	assert_int_equal(without->nr_segments, with->nr_segments);
+	assert_int_equal(without->eh.nr_fdes, with->eh.nr_fdes);
+	assert_true(without->eh.vaddr == with->eh.vaddr);
+	assert_int_equal(without->nr_symbols, 0);
+	assert_string_equal(without->source, "none");
+	assert_int_equal(without->build_id_size, 20);
+	assert_memory_equal(without->build_id, with->build_id, 20);
+	image_free(with);
+	image_free(without);
+	whole_close(&w);
+}
+
+/* ---- ELF files made here ---- */
+
+#define MADE_SIZE 0x4000
+
+struct made {
+	uint8_t bytes[MADE_SIZE];
+	uint32_t nr_syms;
+	uint32_t names;			/* bytes of names so far */
+};
+
+/* Offsets in a made file; .text lies at 0x1000 and is loaded at TEXT_VADDR. */
+enum { AT_SECTIONS = 0x400, AT_SYMTAB = 0x800, AT_TEXT = 0x1000, AT_EH = 0x2000, AT_HDR = 0x2800,
+       AT_NAMES = 0x3000 };
+
+static Elf64_Shdr *made_section(struct made *m, unsigned int i)
+{
+	return (Elf64_Shdr *)(m->bytes + AT_SECTIONS) + i;
+}
+
+static Elf64_Phdr *made_segment(struct made *m, unsigned int i)
+{
+	return (Elf64_Phdr *)(m->bytes + sizeof(Elf64_Ehdr)) + i;
+}
+
+/* Sections: 1 .text, 2 .symtab, 3 names. One segment that holds text and unwind tables. */
+static void made_init(struct made *m)
+{
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)m->bytes;
+
+	memset(m, 0, sizeof(*m));
+	memcpy(eh->e_ident, ELFMAG, SELFMAG);
+	eh->e_ident[EI_CLASS] = ELFCLASS64;
+	eh->e_ident[EI_DATA] = ELFDATA2LSB;
+	eh->e_ident[EI_VERSION] = EV_CURRENT;
+	eh->e_type = ET_DYN;
+	eh->e_machine = EM_X86_64;
+	eh->e_phoff = sizeof(*eh);
+	eh->e_phentsize = sizeof(Elf64_Phdr);
+	eh->e_phnum = 2;
+	eh->e_shoff = AT_SECTIONS;
+	eh->e_shentsize = sizeof(Elf64_Shdr);
+	eh->e_shnum = 4;
+	*made_segment(m, 0) = (Elf64_Phdr){
+		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = AT_TEXT,
+		.p_vaddr = TEXT_VADDR, .p_filesz = 0x2000, .p_memsz = 0x2000,
+	};
+	*made_section(m, 1) = (Elf64_Shdr){
+		.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		.sh_addr = TEXT_VADDR, .sh_offset = AT_TEXT, .sh_size = TEXT_SIZE,
+	};
+	*made_section(m, 2) = (Elf64_Shdr){
+		.sh_type = SHT_SYMTAB, .sh_offset = AT_SYMTAB, .sh_link = 3,
+		.sh_entsize = sizeof(Elf64_Sym),
+	};
+	*made_section(m, 3) = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = AT_NAMES };
+	m->names = 1;
+}
+
+static void made_symbol(struct made *m, const char *name, uint64_t offset, uint64_t size,
+			unsigned int bind, unsigned int type)
+{
+	Elf64_Sym *sym = (Elf64_Sym *)(m->bytes + AT_SYMTAB) + m->nr_syms++;
+
+	*sym = (Elf64_Sym){
+		.st_name = m->names, .st_info = ELF64_ST_INFO(bind, type), .st_shndx = 1,
+		.st_value = TEXT_VADDR + offset, .st_size = size,
+	};
+	memcpy(m->bytes + AT_NAMES + m->names, name, strlen(name) + 1);
+	m->names += (uint32_t)strlen(name) + 1;
+	made_section(m, 2)->sh_size = m->nr_syms * sizeof(*sym);
+	made_section(m, 3)->sh_size = m->names;
+}
+
+static struct image *made_image(const struct made *m)
+{
+	struct image *image;
+	struct err e = { "" };
+
+	if (image_from_memory(&image, m->bytes, sizeof(m->bytes), &e))
+		fail_msg("%s", e.text);
+	return image;
+}
+
+static void assert_name(const struct image *image, uint64_t offset, const char *name)
+{
+	const struct image_symbol *s = image_find(image, TEXT_VADDR + offset);
+
+	if (!name) {
+		assert_null(s);
+		return;
+	}
+	assert_non_null(s);
+	if (!name_is(image, s, name))
+		fail_msg("%s, not %.*s", name, (int)s->name_size, image->names + s->name);
+}
+
+static void test_best_name_of_an_address(void **state)
+{
+	struct made m;
+	struct image *image;
+
+	made_init(&m);
+	made_symbol(&m, "local", 0x10, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "weak", 0x10, 16, STB_WEAK, STT_FUNC);
+	made_symbol(&m, "__global", 0x10, 16, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "global", 0x10, 16, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "label", 0x10, 0, STB_GLOBAL, STT_NOTYPE);
+	made_symbol(&m, "weak2", 0x40, 16, STB_WEAK, STT_FUNC);
+	made_symbol(&m, "local2", 0x40, 16, STB_LOCAL, STT_GNU_IFUNC);
+	made_symbol(&m, "label3", 0x60, 0, STB_GLOBAL, STT_NOTYPE);
+	made_symbol(&m, "data", 0x80, 16, STB_GLOBAL, STT_OBJECT);
+	image = made_image(&m);
+	assert_name(image, 0x10, "global");
+	assert_name(image, 0x40, "weak2");
+	assert_name(image, 0x60, "label3");
+	assert_int_equal(image->nr_symbols, 3);
+	image_free(image);
+}
+
+static void test_sizes_and_gaps(void **state)
+{
+	struct made m;
+	struct image *image;
+
+	made_init(&m);
+	made_symbol(&m, "sized", 0x100, 0x10, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "open", 0x200, 0, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "outer", 0x300, 0x100, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "inner", 0x340, 0x10, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "label_inside", 0x380, 0, STB_LOCAL, STT_NOTYPE);
+	made_symbol(&m, "last", 0xf00, 0, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "outside", 0x1800, 8, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "huge", 0xf80, UINT64_MAX, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "$x", 0x500, 0, STB_LOCAL, STT_NOTYPE);
+	made_symbol(&m, "$d.1", 0x510, 0, STB_LOCAL, STT_NOTYPE);
+	made_symbol(&m, ".Lloop", 0x520, 0, STB_LOCAL, STT_NOTYPE);
+	image = made_image(&m);
+	assert_name(image, 0xff, NULL);
+	assert_name(image, 0x100, "sized");
+	assert_name(image, 0x10f, "sized");
+	assert_name(image, 0x110, NULL);
+	assert_name(image, 0x200, "open");
+	assert_name(image, 0x2ff, "open");
+	assert_name(image, 0x345, "inner");
+	assert_name(image, 0x350, "outer");
+	assert_name(image, 0x390, "outer");
+	assert_name(image, 0x500, NULL);
+	assert_name(image, 0x520, NULL);
+	assert_name(image, 0xf7f, "last");
+	assert_name(image, 0xfff, "huge");
+	assert_name(image, 0x1000, NULL);	/* the section's end */
+	assert_name(image, 0x1800, NULL);
+	assert_null(image_find(image, 0));
+	assert_null(image_find(image, UINT64_MAX));
+	image_free(image);
+}
+
+/* A second table with its addresses moved, as of a debug file that was prelinked apart. */
+static void test_bias_and_merge(void **state)
+{
+	struct elfsym t = { 0 };
+	struct elffile f;
+	struct made m;
+
+	made_init(&m);
+	made_symbol(&m, "one", 0x100, 0x10, STB_GLOBAL, STT_FUNC);
+	assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(elfsym_add(&t, &f, SHT_SYMTAB, 0), 0);
+	assert_int_equal(elfsym_add(&t, &f, SHT_SYMTAB, 0x100), 0);
+	assert_int_equal(elfsym_add(&t, &f, SHT_SYMTAB, 0), 0);
+	assert_int_equal(elfsym_add(&t, &f, SHT_DYNSYM, 0), -ENOENT);
+	assert_int_equal(elfsym_finish(&t, &f), 0);
+	assert_int_equal(t.nr, 2);
+	assert_true(t.symbols[0].vaddr == TEXT_VADDR + 0x100);
+	assert_true(t.symbols[1].vaddr == TEXT_VADDR + 0x200);
+	elfsym_fini(&t);
+	elffile_close(&f);
+}
+
+/* A CIE and one FDE that covers TEXT_VADDR + 0x100 to 0x180; .eh_frame at AT_EH. */
+static void made_eh_frame(struct made *m)
+{
+	static const uint8_t cie[] = {
+		20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b,
+		0x0c, 7, 8, 0x90, 1, 0, 0,
+	};
+	uint8_t *fde = m->bytes + AT_EH + sizeof(cie);
+	uint64_t vaddr = TEXT_VADDR + (AT_EH - AT_TEXT) + sizeof(cie);
+	uint32_t words[4] = { 16, sizeof(cie) + 4, (uint32_t)(TEXT_VADDR + 0x100 - (vaddr + 8)),
+			      0x80 };
+
+	memcpy(m->bytes + AT_EH, cie, sizeof(cie));
+	memcpy(fde, words, sizeof(words));	/* then: no augmentation data, nops, a terminator */
+}
+
+/* PT_GNU_EH_FRAME whose pointer has encoding @enc and @size bytes of value @value. */
+static void made_header(struct made *m, uint8_t enc, uint64_t value, size_t size)
+{
+	*made_segment(m, 1) = (Elf64_Phdr){
+		.p_type = PT_GNU_EH_FRAME, .p_offset = AT_HDR,
+		.p_vaddr = TEXT_VADDR + (AT_HDR - AT_TEXT), .p_filesz = 4 + size,
+		.p_memsz = 4 + size,
+	};
+	m->bytes[AT_HDR] = 1;
+	m->bytes[AT_HDR + 1] = enc;
+	memcpy(m->bytes + AT_HDR + 4, &value, size);
+}
+
+static void test_eh_frame_pointer_encodings(void **state)
+{
+	const uint64_t eh = TEXT_VADDR + (AT_EH - AT_TEXT), hdr = TEXT_VADDR + (AT_HDR - AT_TEXT);
+	const struct {
+		uint8_t enc;
+		uint64_t value;
+		size_t size;
+		bool good;
+	} cases[] = {
+		{ 0x1b, eh - (hdr + 4), 4, true },	/* pcrel sdata4: what linkers write */
+		{ 0x1c, eh - (hdr + 4), 8, true },	/* pcrel sdata8 */
+		{ 0x1a, eh - (hdr + 4), 2, true },	/* pcrel sdata2 */
+		{ 0x3b, eh - hdr, 4, true },		/* datarel sdata4 */
+		{ 0x03, eh, 4, true },			/* udata4 */
+		{ 0x00, eh, 8, true },			/* absptr */
+		{ 0x04, eh, 8, true },
+		{ 0x13, eh - (hdr + 4), 4, false },	/* a negative distance, unsigned */
+		{ 0x9b, eh - (hdr + 4), 4, false },	/* indirect */
+		{ 0x01, eh, 8, false },			/* uleb128 */
+		{ 0xff, 0, 4, false },			/* omitted */
+		{ 0x00, eh, 7, false },			/* cut */
+		{ 0x03, 0x10, 4, false },		/* outside all segments */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct image *image;
+		struct made m;
+
+		made_init(&m);
+		made_eh_frame(&m);
+		made_header(&m, cases[i].enc, cases[i].value, cases[i].size);
+		image = made_image(&m);
+		if (image->eh.nr_fdes != cases[i].good)
+			fail_msg("case %zu: %u FDEs", i, image->eh.nr_fdes);
+		if (cases[i].good) {
+			assert_true(image->eh.vaddr == eh);
+			assert_non_null(ehframe_find(&image->eh, TEXT_VADDR + 0x17f));
+			assert_null(ehframe_find(&image->eh, TEXT_VADDR + 0x180));
+			/* Nobody told the end: it stops at the terminator. */
+			assert_int_equal(image->eh.size, 24 + 20 + 4);
+		}
+		image_free(image);
+	}
+}
+
+/* No PT_GNU_EH_FRAME: the section is good enough, unless it has no bytes in the file. */
+static void test_eh_frame_by_section(void **state)
+{
+	const uint32_t types[] = { SHT_PROGBITS, SHT_X86_64_UNWIND, SHT_NOBITS };
+	Elf64_Ehdr *eh;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		struct image *image;
+		struct made m;
+
+		made_init(&m);
+		made_eh_frame(&m);
+		made_symbol(&m, ".eh_frame", 0x10, 4, STB_LOCAL, STT_OBJECT);
+		eh = (Elf64_Ehdr *)m.bytes;
+		eh->e_shnum = 5;
+		eh->e_shstrndx = 3;
+		*made_section(&m, 4) = (Elf64_Shdr){
+			.sh_name = 1, .sh_type = types[i], .sh_flags = SHF_ALLOC,
+			.sh_addr = TEXT_VADDR + (AT_EH - AT_TEXT), .sh_offset = AT_EH,
+			.sh_size = 44,
+		};
+		image = made_image(&m);
+		assert_int_equal(image->eh.nr_fdes, types[i] != SHT_NOBITS);
+		if (image->eh.bytes)
+			assert_int_equal(image->eh.size, 44);
+		image_free(image);
+	}
+}
+
+/* Offsets and addresses that differ, and what lies in no segment. */
+static void test_segments(void **state)
+{
+	struct made m;
+	struct image *image;
+	uint64_t v;
+
+	made_init(&m);
+	made_segment(&m, 0)->p_memsz = 0x3000;
+	image = made_image(&m);
+	assert_int_equal(image->nr_segments, 1);
+	assert_true(image->segments[0].exec);
+	assert_true(image_vaddr(image, AT_TEXT, &v) && v == TEXT_VADDR);
+	assert_true(image_vaddr(image, AT_TEXT + 0x1fff, &v) && v == TEXT_VADDR + 0x1fff);
+	assert_false(image_vaddr(image, AT_TEXT + 0x2000, &v));
+	assert_false(image_vaddr(image, AT_TEXT - 1, &v));
+	assert_true(image_offset(image, TEXT_VADDR + 5, &v) && v == AT_TEXT + 5);
+	assert_false(image_offset(image, TEXT_VADDR + 0x2000, &v));	/* .bss has no bytes */
+	assert_false(image_offset(image, TEXT_VADDR - 1, &v));
+	image_free(image);
+}
+
+static void test_elf32_has_symbols(void **state)
+{
+	uint8_t bytes[0x2000] = { 0 };
+	Elf32_Ehdr *eh = (Elf32_Ehdr *)bytes;
+	Elf32_Phdr *ph = (Elf32_Phdr *)(bytes + sizeof(*eh));
+	Elf32_Shdr *sh = (Elf32_Shdr *)(bytes + 0x200);
+	Elf32_Sym *sym = (Elf32_Sym *)(bytes + 0x400);
+	struct image *image;
+
+	memcpy(eh->e_ident, ELFMAG, SELFMAG);
+	eh->e_ident[EI_CLASS] = ELFCLASS32;
+	eh->e_ident[EI_DATA] = ELFDATA2LSB;
+	eh->e_ident[EI_VERSION] = EV_CURRENT;
+	eh->e_machine = EM_386;
+	eh->e_phoff = sizeof(*eh);
+	eh->e_phentsize = sizeof(*ph);
+	eh->e_phnum = 1;
+	eh->e_shoff = 0x200;
+	eh->e_shentsize = sizeof(*sh);
+	eh->e_shnum = 4;
+	*ph = (Elf32_Phdr){ PT_LOAD, 0x1000, 0x8048000, 0, 0x1000, 0x1000, PF_R | PF_X, 0 };
+	sh[1] = (Elf32_Shdr){ .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			      .sh_addr = 0x8048000, .sh_offset = 0x1000, .sh_size = 0x1000 };
+	sh[2] = (Elf32_Shdr){ .sh_type = SHT_SYMTAB, .sh_offset = 0x400, .sh_size = sizeof(*sym),
+			      .sh_link = 3, .sh_entsize = sizeof(*sym) };
+	sh[3] = (Elf32_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = 0x500, .sh_size = 6 };
+	*sym = (Elf32_Sym){ .st_name = 1, .st_value = 0x8048010, .st_size = 4, .st_shndx = 1,
+			    .st_info = ELF32_ST_INFO(STB_GLOBAL, STT_FUNC) };
+	memcpy(bytes + 0x501, "four", 5);
+	assert_int_equal(image_from_memory(&image, bytes, sizeof(bytes), NULL), 0);
+	assert_int_equal(image->elf_class, ELFCLASS32);
+	assert_true(name_is(image, image_find(image, 0x8048013), "four"));
+	assert_null(image_find(image, 0x8048014));
+	assert_null(image->eh.bytes);
+	image_free(image);
+}
+
+static void test_refused(void **state)
+{
+	struct image *image = NULL;
+	struct made m;
+	struct err e;
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)m.bytes;
+
+	assert_int_equal(image_from_memory(&image, "", 0, &e), -ENOEXEC);
+	assert_int_equal(image_from_memory(&image, "#!/bin/sh\n", 10, &e), -ENOEXEC);
+	assert_true(strlen(e.text) > 0);
+	made_init(&m);
+	eh->e_ident[EI_DATA] = ELFDATA2MSB;
+	assert_int_equal(image_from_memory(&image, m.bytes, sizeof(m.bytes), &e), -ENOEXEC);
+	made_init(&m);
+	eh->e_phnum = 0;
+	assert_int_equal(image_from_memory(&image, m.bytes, sizeof(m.bytes), &e), -ENOEXEC);
+	made_init(&m);
+	eh->e_phnum = PN_XNUM;		/* "see section 0": a million program headers */
+	made_section(&m, 0)->sh_info = 1000000;
+	assert_int_equal(image_from_memory(&image, m.bytes, sizeof(m.bytes), &e), -E2BIG);
+	assert_null(image);
+}
+
+static long rss_kib(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss;
+}
+
+/* A sparse file of 2 GiB that claims as many sections and symbols as fit. */
+static void test_sparse_overflow(void **state)
+{
+	const uint64_t size = 2ULL << 30;
+	int fd = memfd_create("sparse", MFD_CLOEXEC);
+	struct image *image;
+	struct made m;
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)m.bytes;
+	uint64_t start = time_now_ns();
+	long before = rss_kib();
+
+	made_init(&m);
+	eh->e_shnum = 0;
+	made_section(&m, 0)->sh_size = (size - AT_SECTIONS) / sizeof(Elf64_Shdr);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
+	assert_int_equal(image_from_fd(&image, fd, size, NULL), 0);
+	assert_int_equal(image->nr_symbols, 0);
+	image_free(image);
+	eh->e_shnum = 4;
+	made_section(&m, 2)->sh_size = size - AT_SYMTAB;
+	made_section(&m, 3)->sh_size = size - AT_NAMES;
+	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
+	assert_int_equal(image_from_fd(&image, fd, size, NULL), 0);
+	assert_int_equal(image->nr_symbols, 0);
+	image_free(image);
+	made_section(&m, 2)->sh_size = UINT64_MAX;
+	made_section(&m, 3)->sh_offset = UINT64_MAX - 2;
+	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
+	assert_int_equal(image_from_fd(&image, fd, size, NULL), 0);
+	image_free(image);
+	close(fd);
+	assert_true(time_now_ns() - start < 1000000000ULL);
+	assert_true(rss_kib() - before < 64 << 10);
+}
+
+/* The file is shorter than it was when its size was taken. */
+static void test_file_shrinks(void **state)
+{
+	int fd = memfd_create("shrinks", MFD_CLOEXEC);
+	struct image *image = NULL;
+	struct made m;
+
+	made_init(&m);
+	made_symbol(&m, "gone", 0x10, 8, STB_GLOBAL, STT_FUNC);
+	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
+	assert_int_equal(ftruncate(fd, AT_NAMES), 0);
+	assert_int_equal(image_from_fd(&image, fd, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(image->nr_symbols, 0);
+	image_free(image);
+	assert_int_equal(ftruncate(fd, 10), 0);
+	assert_int_equal(image_from_fd(&image, fd, sizeof(m.bytes), NULL), -ENOEXEC);
+	close(fd);
+}
+
+/* Look at all that an image holds, so that sanitizers see a bad one. */
+static uint64_t touch(const struct image *image)
+{
+	uint64_t sum = 0, v;
+
+	for (uint32_t i = 0; i < image->nr_symbols; i++) {
+		const struct image_symbol *s = &image->symbols[i];
+
+		assert_true((uint64_t)s->name + s->name_size <= image->names_size);
+		assert_true(i == 0 || image->symbols[i - 1].vaddr < s->vaddr);
+		assert_true(s->size <= UINT64_MAX - s->vaddr);
+		for (uint32_t j = 0; j < s->name_size; j++)
+			sum += (uint8_t)image->names[s->name + j];
+		sum += image_find(image, s->vaddr) != NULL;
+		sum += image_offset(image, s->vaddr, &v) && image_vaddr(image, v, &v);
+	}
+	for (size_t i = 0; i < image->eh.size; i++)
+		sum += image->eh.bytes[i];
+	return sum;
+}
+
+/* Damage a file of many sections in a thousand ways: mostly its headers. */
+static void test_mutations(void **state)
+{
+	unsigned int seed = 7, built = 0;
+	uint64_t sum = 0;
+	struct whole w;
+	uint8_t *copy;
+
+	whole_open(&w, "/proc/self/exe");
+	copy = malloc(w.size);
+	for (int round = 0; round < 1000; round++) {
+		const Elf64_Ehdr *eh = (const Elf64_Ehdr *)w.bytes;
+		struct image *image;
+
+		memcpy(copy, w.bytes, w.size);
+		for (int i = 0; i < 8; i++) {
+			uint64_t area = (unsigned int)rand_r(&seed) % 3, at;
+
+			at = area == 0 ? (unsigned int)rand_r(&seed) % 1024 :
+			     area == 1 ? eh->e_shoff + (unsigned int)rand_r(&seed) %
+						       (eh->e_shnum * sizeof(Elf64_Shdr)) :
+					 (unsigned int)rand_r(&seed) % w.size;
+			copy[at] = (uint8_t)rand_r(&seed);
+		}
+		if (!image_from_memory(&image, copy, w.size - (round & 1 ? 0 : (uint64_t)round * 8),
+				       NULL)) {
+			sum += touch(image);
+			image_free(image);
+			built++;
+		}
+	}
+	assert_true(built > 100 && sum > 0);
+	free(copy);
+	whole_close(&w);
+}
+
+/* Every length of a small file. */
+static void test_truncations(void **state)
+{
+	struct made m;
+
+	made_init(&m);
+	made_eh_frame(&m);
+	made_header(&m, 0x03, TEXT_VADDR + (AT_EH - AT_TEXT), 4);
+	made_symbol(&m, "one", 0x100, 0x10, STB_GLOBAL, STT_FUNC);
+	for (size_t size = 0; size <= sizeof(m.bytes); size += size < 0x900 ? 1 : 61) {
+		uint8_t *exact = malloc(size ? size : 1);	/* so that ASan sees one byte more */
+		struct image *image;
+
+		memcpy(exact, m.bytes, size);
+		if (!image_from_memory(&image, exact, size, NULL)) {
+			touch(image);
+			image_free(image);
+		}
+		free(exact);
+	}
+}
+
+static void test_debug_path(void **state)
+{
+	const uint8_t id[4] = { 0xab, 0x01, 0x02, 0xff };
+	char buf[64];
+
+	assert_true(debugfile_path(id, 4, buf, sizeof(buf)));
+	assert_string_equal(buf, "/usr/lib/debug/.build-id/ab/0102ff.debug");
+	assert_false(debugfile_path(id, 1, buf, sizeof(buf)));
+	assert_false(debugfile_path(id, 4, buf, 30));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_program),
+		cmocka_unit_test(test_libc_against_libelf),
+		cmocka_unit_test(test_libc_unwind_tables),
+		cmocka_unit_test(test_sectionless),
+		cmocka_unit_test(test_best_name_of_an_address),
+		cmocka_unit_test(test_sizes_and_gaps),
+		cmocka_unit_test(test_bias_and_merge),
+		cmocka_unit_test(test_eh_frame_pointer_encodings),
+		cmocka_unit_test(test_eh_frame_by_section),
+		cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_elf32_has_symbols),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_sparse_overflow),
+		cmocka_unit_test(test_file_shrinks),
+		cmocka_unit_test(test_mutations),
+		cmocka_unit_test(test_truncations),
+		cmocka_unit_test(test_debug_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

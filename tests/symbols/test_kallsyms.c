@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * kallsyms: text made here for every rule, hostile text, and the list of the
+ * running kernel where it can be read.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/kallsyms.h"
+
+static struct kallsyms *parse(const char *text)
+{
+	struct kallsyms *k = NULL;
+	struct err e = { "" };
+
+	if (kallsyms_parse(&k, text, strlen(text), &e))
+		fail_msg("%s", e.text);
+	return k;
+}
+
+/* Assert what covers @addr; @name NULL: nothing. */
+static void assert_at(const struct kallsyms *k, uint64_t addr, const char *name, const char *module)
+{
+	struct kallsyms_symbol s;
+	bool found = kallsyms_find(k, addr, &s);
+
+	if (!name) {
+		assert_false(found);
+		return;
+	}
+	assert_true(found);
+	if (s.name_size != strlen(name) || memcmp(s.name, name, s.name_size))
+		fail_msg("%s, not %.*s", name, (int)s.name_size, s.name);
+	if (!module) {
+		assert_null(s.module);
+		return;
+	}
+	assert_non_null(s.module);
+	assert_true(s.module_size == strlen(module) && !memcmp(s.module, module, s.module_size));
+}
+
+static void test_kernel_and_modules(void **state)
+{
+	struct kallsyms *k = parse("ffffffff81000000 T _stext\n"
+				   "ffffffff81000000 T startup_64\n"
+				   "ffffffff81000100 t helper\n"
+				   "ffffffff81000200 D a_table\n"
+				   "ffffffff81000300 W weak_one\n"
+				   "ffffffff81000400 T _etext\n"
+				   "ffffffffc0100000 t nft_eval\t[nf_tables]\n"
+				   "ffffffffc0100080 t nft_init\t[nf_tables]\n"
+				   "ffffffffc0200000 t other\t[other_mod]\n"
+				   "ffffffffc0300000 t bpf_prog_6deef7357e7b4530_egress\t[bpf]\n");
+
+	assert_at(k, 0xffffffff81000000, "startup_64", NULL);
+	assert_at(k, 0xffffffff810000ff, "startup_64", NULL);
+	assert_at(k, 0xffffffff81000100, "helper", NULL);
+	assert_at(k, 0xffffffff810001ff, "helper", NULL);
+	assert_at(k, 0xffffffff81000250, NULL, NULL);		/* data */
+	assert_at(k, 0xffffffff81000300, "weak_one", NULL);
+	assert_at(k, 0xffffffffc0100010, "nft_eval", "[nf_tables]");
+	assert_at(k, 0xffffffffc0100fff, "nft_init", "[nf_tables]");
+	assert_at(k, 0xffffffffc0102000, NULL, NULL);		/* a module loaded later, maybe */
+	assert_at(k, 0xffffffffc0200000, "other", "[other_mod]");
+	assert_at(k, 0xffffffffc0300001, "bpf_prog_6deef7357e7b4530_egress", "[bpf]");
+	assert_at(k, 0xffffffff80ffffff, NULL, NULL);
+	assert_at(k, 0, NULL, NULL);
+	assert_at(k, UINT64_MAX, NULL, NULL);
+	kallsyms_free(k);
+}
+
+static void test_unsorted_and_odd_lines(void **state)
+{
+	struct kallsyms *k = parse("ffffffff81000200 T b\n"
+				   "garbage\n"
+				   "\n"
+				   "ffffffff81000100 T a\n"
+				   "ffffffff81000300\n"
+				   "ffffffff81000300 T\n"
+				   "ffffffff81000300 T \n"
+				   "1ffffffff81000300 T seventeen_digits\n"
+				   "ffffffff81000300 TT two_letters\n"
+				   "ffffffff81000400 T c [not_closed\n"
+				   "FFFFFFFF81000500 T upper_case_digits");
+
+	assert_int_equal(kallsyms_nr(k), 4);
+	assert_at(k, 0xffffffff81000180, "a", NULL);
+	assert_at(k, 0xffffffff81000300, "b", NULL);
+	assert_at(k, 0xffffffff81000400, "c", NULL);
+	assert_at(k, 0xffffffff81000500, "upper_case_digits", NULL);
+	kallsyms_free(k);
+}
+
+static void test_hidden_and_empty(void **state)
+{
+	const char *hidden = "0000000000000000 T _text\n0000000000000000 t x\t[mod]\n";
+	struct kallsyms *k = NULL;
+	struct err e;
+
+	assert_int_equal(kallsyms_parse(&k, hidden, strlen(hidden), &e), -EACCES);
+	assert_string_equal(e.text, "kptr_restrict hides kernel addresses");
+	assert_int_equal(kallsyms_parse(&k, "", 0, &e), -ENODATA);
+	assert_int_equal(kallsyms_parse(&k, "nothing\n", 8, &e), -ENODATA);
+	assert_int_equal(kallsyms_read(&k, "/nonexistent/kallsyms", &e), -ENOENT);
+	assert_null(k);
+}
+
+/* Bytes of all kinds: nothing may be read outside, nothing loops. */
+static void test_hostile_text(void **state)
+{
+	static const char seed_text[] = "ffffffff81000000 T start\nffffffffc0100000 t f\t[mod]\n";
+	unsigned int seed = 3;
+
+	for (int round = 0; round < 20000; round++) {
+		size_t size = (size_t)rand_r(&seed) % sizeof(seed_text);
+		char *text = malloc(size ? size : 1);
+		struct kallsyms_symbol s;
+		struct kallsyms *k;
+
+		memcpy(text, seed_text, size);
+		for (int i = 0; size && i < 3; i++)
+			text[(size_t)rand_r(&seed) % size] = (char)rand_r(&seed);
+		if (!kallsyms_parse(&k, text, size, NULL)) {
+			kallsyms_find(k, 0xffffffff81000000, &s);
+			kallsyms_find(k, (uint64_t)rand_r(&seed) << 33, &s);
+			kallsyms_free(k);
+		}
+		free(text);
+	}
+}
+
+/* A name longer than the limit is no name; many symbols at one address stay quick. */
+static void test_limits(void **state)
+{
+	size_t nr = 200000, size = 0;
+	char *text = malloc(nr * 32 + KALLSYMS_NAME_MAX + 64);
+	uint64_t start = time_now_ns();
+	struct kallsyms *k;
+
+	size += (size_t)sprintf(text, "ffffffff81000000 T ");
+	memset(text + size, 'a', KALLSYMS_NAME_MAX + 1);
+	size += KALLSYMS_NAME_MAX + 1;
+	text[size++] = '\n';
+	for (size_t i = 0; i < nr; i++)
+		size += (size_t)sprintf(text + size, "ffffffff81000010 t n%zu\n", i);
+	assert_int_equal(kallsyms_parse(&k, text, size, NULL), 0);
+	assert_int_equal(kallsyms_nr(k), 1);
+	assert_at(k, 0xffffffff81000010, "n0", NULL);
+	assert_at(k, 0xffffffff81000000, NULL, NULL);
+	assert_true(time_now_ns() - start < 2000000000ULL);
+	kallsyms_free(k);
+	free(text);
+}
+
+static void test_this_kernel(void **state)
+{
+	struct kallsyms *k;
+	char line[512], name[256], type;
+	unsigned long long addr;
+	unsigned int nr = 0;
+	FILE *file;
+
+	if (kallsyms_read(&k, "/proc/kallsyms", NULL))
+		skip();
+	assert_true(kallsyms_nr(k) > 1000);
+	file = fopen("/proc/kallsyms", "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		struct kallsyms_symbol s;
+
+		if (sscanf(line, "%llx %c %255s", &addr, &type, name) != 3 ||
+		    (type != 't' && type != 'T') || !addr || nr++ % 64)
+			continue;
+		assert_true(kallsyms_find(k, addr, &s));
+		assert_true(s.start == addr);
+	}
+	fclose(file);
+	kallsyms_free(k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kernel_and_modules),
+		cmocka_unit_test(test_unsorted_and_odd_lines),
+		cmocka_unit_test(test_hidden_and_empty),
+		cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_this_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
