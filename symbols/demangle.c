@@ -44,11 +44,11 @@ static void take(const char *bytes, size_t size, void *opaque)
 }
 
 /* Run @fn with the output bounded; bytes written, 0 when it did not understand. */
-static size_t run(demangler_fn fn, const char *name, char *buf, size_t buf_size)
+static size_t run(demangler_fn fn, int options, const char *name, char *buf, size_t buf_size)
 {
 	struct sink sink = { .buf = buf, .max = buf_size - 1 };
 
-	if (setjmp(sink.full) == 0 && !fn(name, DMGL_ANSI, take, &sink))
+	if (setjmp(sink.full) == 0 && !fn(name, options, take, &sink))
 		return 0;
 	buf[sink.size] = '\0';
 	return sink.size;
@@ -211,12 +211,13 @@ size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 	if (copy[1] == 'D' && isdigit((unsigned char)copy[2]))
 		return run_d(copy, buf, buf_size);
 	if (copy[1] == 'R' || is_rust_legacy(copy, size)) {
-		out = run(rust_demangle_callback, copy, buf, buf_size);
+		out = run(rust_demangle_callback, DMGL_ANSI, copy, buf, buf_size);
 		if (out || copy[1] == 'R')
 			return out;
 	}
 	if (copy[1] != 'Z' || may_explode(copy))
 		return 0;
-	out = run(cplus_demangle_v3_callback, copy, buf, buf_size);
+	/* Its recursion limit refuses all names over 1 KiB; ours is DEMANGLE_NAME_MAX. */
+	out = run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, copy, buf, buf_size);
 	return add_suffix(copy, buf, out, buf_size);
 }
