@@ -62,18 +62,41 @@ struct unwind_result {
 	bool asked;			/* a new object was wanted: wake the loader after the batch */
 	bool maps_stale;		/* pc outside all maps: worth maps_ask() */
 	uint32_t place[UNWIND_FRAMES_MAX];
-	uint64_t ip[UNWIND_FRAMES_MAX];	/* raw addresses, as perf script prints them */
+	/* Look-up pcs, as perf script prints them: the sampled pc, then return addresses minus one. */
+	uint64_t ip[UNWIND_FRAMES_MAX];
 };
 
 /* Counted over the life of the unwinder; read by any thread (relaxed). */
 struct unwind_stats {
 	uint64_t nr_samples, nr_frames, nr_guessed;
 	uint64_t nr_stop[UNWIND_NR_STOPS];
+	uint64_t nr_row_hits;		/* frames by a cached row */
+	uint64_t nr_steps;		/* frames by libunwind */
+	uint64_t nr_rows;		/* rows admitted */
+	uint64_t nr_rows_differ;	/* rows not admitted: libunwind came to something else */
+	uint64_t nr_redone;		/* samples begun anew because a row had dropped a register */
+	uint64_t nr_verified;		/* samples also unwound by libunwind alone */
+	uint64_t nr_verify_differ;	/* of these, with another result */
+};
+
+/* Cached rules, shared by the unwinders of all threads. Must outlive them. */
+struct unwind_rows;
+
+/* Room for places 0..@max_places-1; memory is taken as it is used. 0 or -ENOMEM. */
+int unwind_rows_new(struct unwind_rows **out, uint32_t max_places);
+void unwind_rows_free(struct unwind_rows *rows);
+
+struct unwind_config {
+	bool step_only;			/* libunwind for every frame: no rows */
+	uint32_t verify_every;		/* unwind one sample in so many by libunwind alone, too; 0: none */
+	struct unwind_rows *rows;	/* NULL: its own */
 };
 
 struct unwinder;
 
-/* Both tables are borrowed. 0 or -errno with a sentence. */
+/* Both tables are borrowed; @config may be NULL (all zero). 0 or -errno with a sentence. */
+int unwind_new_with(struct unwinder **out, struct places *places, struct dsos *dsos,
+		    const struct unwind_config *config, struct err *e);
 int unwind_new(struct unwinder **out, struct places *places, struct dsos *dsos, struct err *e);
 void unwind_free(struct unwinder *u);
 void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out);

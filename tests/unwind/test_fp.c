@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Guesses: what holds, what does not, and that nothing is read outside the dump.
+ */
+#include "unwind/fp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "symbols/base.h"
+
+#define SP   0x7ffe0000ULL
+#define CODE 0x400000ULL
+#define DATA 0x600000ULL
+
+struct space {
+	struct mapping maps[2];
+};
+
+static struct space space = {
+	.maps = {
+		{ .start = CODE, .end = CODE + 0x1000, .exec = true },
+		{ .start = DATA, .end = DATA + 0x1000 },
+	},
+};
+
+/* Stands in for symbols/maps. */
+const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->maps); i++)
+		if (addr >= s->maps[i].start && addr < s->maps[i].end)
+			return &s->maps[i];
+	return NULL;
+}
+
+static uint64_t words[16];
+static struct dump dump = { SP, (const uint8_t *)words, sizeof(words), false };
+
+static struct arch_frame frame(uint64_t fp)
+{
+	struct arch_frame f = { .valid = 0 };
+
+	frame_set(&f, arch_x86_64.pc, CODE + 0x10);
+	frame_set(&f, arch_x86_64.sp, SP);
+	frame_set(&f, arch_x86_64.fp, fp);
+	frame_set(&f, 3, 33);
+	return f;
+}
+
+static enum fp_result step(struct arch_frame *f, bool first, bool frames_kept)
+{
+	const struct fp_input in = {
+		.arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 8,
+		.first = first, .frames_kept = frames_kept,
+	};
+
+	return fp_step(&in, f);
+}
+
+static void assert_caller(const struct arch_frame *f, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	assert_int_equal(f->reg[arch_x86_64.pc], pc);
+	assert_int_equal(f->reg[arch_x86_64.sp], sp);
+	assert_int_equal(f->reg[arch_x86_64.fp], fp);
+	assert_false(frame_has(f, 3));
+}
+
+static int set_up(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = DATA;
+	dump.full = false;
+	return 0;
+}
+
+static void test_chain(void **state)
+{
+	struct arch_frame f = frame(SP + 16);
+
+	words[2] = SP + 64;
+	words[3] = CODE + 0x20;
+	words[8] = 0;
+	words[9] = CODE + 0x30;
+	assert_int_equal(step(&f, true, false), FP_FOUND);
+	assert_caller(&f, CODE + 0x20, SP + 32, SP + 64);
+	assert_int_equal(step(&f, false, false), FP_FOUND);
+	assert_caller(&f, CODE + 0x30, SP + 80, 0);
+	assert_int_equal(step(&f, false, false), FP_ROOT);
+}
+
+static void test_root_of_zeros(void **state)
+{
+	struct arch_frame f = frame(SP + 16);
+
+	words[2] = words[3] = 0;
+	assert_int_equal(step(&f, false, false), FP_ROOT);
+}
+
+static void test_chain_refuses(void **state)
+{
+	static const uint64_t bad_fp[] = { SP - 8, SP + 4, 1, SP + 8 * 15, SP + 8 * 16, UINT64_MAX - 7 };
+	struct arch_frame f;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad_fp); i++) {
+		f = frame(bad_fp[i]);
+		assert_int_equal(step(&f, false, false), FP_NONE);
+	}
+	words[2] = SP + 64;		/* data as return address */
+	f = frame(SP + 16);
+	assert_int_equal(step(&f, false, false), FP_NONE);
+	words[3] = CODE;		/* nothing can have called from before the mapping */
+	f = frame(SP + 16);
+	assert_int_equal(step(&f, false, false), FP_NONE);
+	words[3] = CODE + 1;
+	words[2] = SP + 16;		/* the chain would stand still */
+	f = frame(SP + 16);
+	assert_int_equal(step(&f, false, false), FP_NONE);
+	f = frame(SP + 16);
+	f.valid &= ~(1ULL << arch_x86_64.fp);
+	assert_int_equal(step(&f, false, false), FP_NONE);
+	assert_int_equal(step(&f, true, false), FP_NONE);
+}
+
+static void test_beyond_the_dump(void **state)
+{
+	struct arch_frame f = frame(SP + sizeof(words) - 8);
+
+	assert_int_equal(step(&f, false, false), FP_NONE);
+	dump.full = true;
+	assert_int_equal(step(&f, false, false), FP_BEYOND);
+	f = frame(SP + 0x100000000);
+	assert_int_equal(step(&f, false, false), FP_NONE);
+}
+
+static void test_leaf(void **state)
+{
+	struct arch_frame f = frame(SP + 16);
+
+	words[0] = CODE + 0x40;		/* return address on top, fp is the caller's */
+	words[2] = SP + 64;
+	words[3] = CODE + 0x20;
+	assert_int_equal(step(&f, true, false), FP_FOUND);
+	assert_caller(&f, CODE + 0x40, SP + 8, SP + 16);
+	assert_int_equal(step(&f, false, false), FP_FOUND);
+	assert_caller(&f, CODE + 0x20, SP + 32, SP + 64);
+
+	f = frame(12345);		/* fp is just a number */
+	assert_int_equal(step(&f, true, false), FP_FOUND);
+	assert_caller(&f, CODE + 0x40, SP + 8, 12345);
+
+	f = frame(SP + 16);		/* JIT code: its own frame first */
+	assert_int_equal(step(&f, true, true), FP_FOUND);
+	assert_caller(&f, CODE + 0x20, SP + 32, SP + 64);
+
+	f = frame(12345);		/* only frame 0 can be a leaf */
+	assert_int_equal(step(&f, false, false), FP_NONE);
+}
+
+static void test_own_record_on_top(void **state)
+{
+	struct arch_frame f = frame(SP);	/* push %rbp; mov %rsp,%rbp */
+
+	words[0] = SP + 64;
+	words[1] = CODE + 0x50;
+	assert_int_equal(step(&f, true, false), FP_FOUND);
+	assert_caller(&f, CODE + 0x50, SP + 16, SP + 64);
+}
+
+static void test_32_bit(void **state)
+{
+	uint32_t *half = (uint32_t *)words;
+	struct arch_frame f = frame(SP + 8);
+	const struct fp_input in = {
+		.arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 4, .frames_kept = true,
+	};
+
+	half[2] = (uint32_t)SP + 20;
+	half[3] = CODE + 0x60;
+	half[5] = 0;
+	half[6] = 0;
+	assert_int_equal(fp_step(&in, &f), FP_FOUND);
+	assert_caller(&f, CODE + 0x60, SP + 16, SP + 20);
+	assert_int_equal(fp_step(&in, &f), FP_ROOT);
+}
+
+static void test_link_register(void **state)
+{
+	struct arch_frame f = { .valid = 0 };
+	const struct fp_input in = {
+		.arch = &arch_aarch64, .dump = &dump, .space = &space, .word = 8, .first = true,
+	};
+
+	frame_set(&f, 32, CODE + 0x10);
+	frame_set(&f, 31, SP);
+	frame_set(&f, 29, SP + 16);
+	frame_set(&f, 30, 0x00ab000000000000ULL | (CODE + 0x70));	/* signed */
+	assert_int_equal(fp_step(&in, &f), FP_FOUND);
+	assert_int_equal(f.reg[32], CODE + 0x70);
+	assert_int_equal(f.reg[31], SP);
+}
+
+static void test_no_dump(void **state)
+{
+	struct arch_frame f = frame(SP + 16);
+	struct dump none = { SP, NULL, 0, true };
+	const struct fp_input in = {
+		.arch = &arch_x86_64, .dump = &none, .space = &space, .word = 8, .first = true,
+	};
+
+	assert_int_equal(fp_step(&in, &f), FP_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_chain, set_up),
+		cmocka_unit_test_setup(test_root_of_zeros, set_up),
+		cmocka_unit_test_setup(test_chain_refuses, set_up),
+		cmocka_unit_test_setup(test_beyond_the_dump, set_up),
+		cmocka_unit_test_setup(test_leaf, set_up),
+		cmocka_unit_test_setup(test_own_record_on_top, set_up),
+		cmocka_unit_test_setup(test_32_bit, set_up),
+		cmocka_unit_test_setup(test_link_register, set_up),
+		cmocka_unit_test_setup(test_no_dump, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rows survive their packing, or become ROW_STEP; places beyond the table have none.
+ */
+#include "unwind/rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "unwind/unwind.h"
+
+static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fits)
+{
+	for (int bits = 0; bits < 8; bits++) {
+		const struct cfi_row row = {
+			.kind = CFI_ROW, .cfa_is_fp = bits & 1,
+			.ra_where = bits & 2 ? CFI_AT_CFA : CFI_SAME,
+			.fp_where = bits & 4 ? CFI_AT_CFA : CFI_SAME,
+			.cfa_off = cfa_off, .ra_off = ra_off, .fp_off = fp_off,
+		};
+		uint64_t word = row_pack(&row);
+
+		if (!fits) {
+			assert_int_equal(word, ROW_STEP);
+			continue;
+		}
+		assert_int_equal(row_kind(word), ROW_SIMPLE);
+		assert_int_equal(row_cfa_is_fp(word), bits & 1);
+		assert_int_equal(row_ra_at_cfa(word), (bits & 2) != 0);
+		assert_int_equal(row_fp_at_cfa(word), (bits & 4) != 0);
+		assert_int_equal(row_cfa_off(word), cfa_off);
+		assert_int_equal(row_ra_off(word), ra_off);
+		assert_int_equal(row_fp_off(word), fp_off);
+	}
+}
+
+static void test_pack(void **state)
+{
+	round_trip(8, -8, -16, true);
+	round_trip(0, 0, 0, true);
+	round_trip(-8, 8, 16, true);
+	round_trip((1 << 23) - 1, 32767 * 8, -32768 * 8, true);
+	round_trip(-(1 << 23), -32768 * 8, 32767 * 8, true);
+	round_trip(1 << 23, -8, 0, false);
+	round_trip(-(1 << 23) - 1, -8, 0, false);
+	round_trip(16, -32769 * 8, 0, false);
+	round_trip(16, -8, 32768 * 8, false);
+	round_trip(16, -8, -12, false);
+	round_trip(16, -4, -16, false);
+	round_trip(INT32_MAX, INT32_MIN, INT32_MIN, false);
+}
+
+static void test_other_kinds(void **state)
+{
+	const struct cfi_row end = { .kind = CFI_END }, complex = { .kind = CFI_COMPLEX };
+
+	assert_int_equal(row_pack(&end), ROW_END);
+	assert_int_equal(row_pack(&complex), ROW_STEP);
+}
+
+static void test_table(void **state)
+{
+	struct unwind_rows *t;
+
+	assert_int_equal(unwind_rows_new(&t, 1000), 0);
+	assert_int_equal(rows_get(t, 0), ROW_UNKNOWN);
+	rows_put(t, 999, 7);
+	rows_put(t, 1000, 7);
+	rows_put(t, UINT32_MAX, 7);
+	assert_int_equal(rows_get(t, 999), 7);
+	assert_int_equal(rows_get(t, 1000), ROW_UNKNOWN);
+	assert_int_equal(rows_get(t, UINT32_MAX), ROW_UNKNOWN);
+	unwind_rows_free(t);
+	unwind_rows_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pack),
+		cmocka_unit_test(test_other_kinds),
+		cmocka_unit_test(test_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

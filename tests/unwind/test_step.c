@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libunwind behind the gate, on made objects: plain frames, expressions,
+ * the root, what lies outside the dump, unknown registers, budgets, and
+ * generated CFI that must neither crash nor take long.
+ */
+#include "unwind/step.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "tests/unwind/make_eh.h"
+
+#define START 0x2000ULL
+#define SP    0x7ffe00000000ULL
+
+static struct eh_section section;
+static struct image image;
+static struct dso dso;
+static uint32_t next_dso = DSO_ID_FIRST;
+static uint64_t words[64];
+static struct dump dump;
+static struct step *step;
+static struct arch_frame frame;
+static bool signal_seen;
+
+static int set_up(void **state)
+{
+	assert_int_equal(step_new(&step, &arch_x86_64, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = 0x1000 + i;
+	dump = (struct dump){ SP, (const uint8_t *)words, sizeof(words), true };
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	step_free(step);
+	return 0;
+}
+
+/* Let libunwind do the frame at START + 0x10 of an object whose FDE has @insns. */
+static enum step_result run_with(bool signal, bool first, const void *insns, size_t size)
+{
+	enum step_result result;
+	struct step_input in;
+	uint32_t cie;
+
+	section.size = 0;
+	cie = eh_cie(&section, signal, eh_usual, sizeof(eh_usual));
+	eh_fde(&section, cie, START, 0x100, insns, size);
+	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
+	dso.id = next_dso++;		/* a new object: nothing is remembered of it */
+	frame.valid = 0;
+	for (unsigned int reg = 0; reg < 16; reg++)
+		frame_set(&frame, reg, reg == 7 ? SP : 100 + reg);
+	frame_set(&frame, 16, 0x555500002010);
+	in = (struct step_input){
+		.dump = &dump, .dso = &dso, .image = &image, .vaddr = START + 0x10,
+		.pc_vaddr = START + 0x10, .first = first,
+		.fde = ehframe_find(&image.eh, START + 0x10),
+	};
+	step_begin(step);
+	result = step_gate(step, &in, &signal_seen);
+	if (result == STEP_FOUND)
+		result = step_frame(step, &in, &frame);
+	ehframe_fini(&image.eh);
+	return result;
+}
+
+#define RUN(...) run_with(false, true, (const uint8_t[]){ __VA_ARGS__ }, \
+			  sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+static void test_plain_frame(void **state)
+{
+	assert_int_equal(RUN(0x0e, 32, 0x83, 2, 0x86, 3), STEP_FOUND);
+	assert_false(signal_seen);
+	assert_int_equal(frame.reg[16], 0x1003);
+	assert_int_equal(frame.reg[7], SP + 32);
+	assert_int_equal(frame.reg[3], 0x1002);
+	assert_int_equal(frame.reg[6], 0x1001);
+	assert_int_equal(frame.reg[12], 112);
+}
+
+static void test_root(void **state)
+{
+	assert_int_equal(RUN(0x07, 16), STEP_ROOT);
+	words[0] = 0;
+	assert_int_equal(RUN(0), STEP_ROOT);
+}
+
+static void test_expressions(void **state)
+{
+	/* CFA = *(rsp + 8); the word there points back into the dump. */
+	words[1] = SP + 64;
+	assert_int_equal(RUN(0x0f, 3, 0x77, 8, 0x06), STEP_FOUND);
+	assert_int_equal(frame.reg[7], SP + 64);
+	assert_int_equal(frame.reg[16], 0x1007);
+	/* The PLT's, which looks at the pc: 0x10 & 15 < 11. */
+	assert_int_equal(RUN(0x0f, 0x0b, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22),
+			 STEP_FOUND);
+	assert_int_equal(frame.reg[7], SP + 8);
+	assert_int_equal(frame.reg[16], 0x1000);
+	/* CFA = r10 + 16 */
+	assert_int_equal(RUN(0x0c, 10, 16), STEP_BELOW);
+}
+
+static void test_signal_frame(void **state)
+{
+	static const uint8_t insns[] = { 0x0e, 24 };
+
+	assert_int_equal(run_with(true, false, insns, sizeof(insns)), STEP_FOUND);
+	assert_true(signal_seen);
+	assert_int_equal(frame.reg[16], 0x1002);
+}
+
+static void test_outside_the_dump(void **state)
+{
+	static const uint8_t popped[] = { 0x0e, 8, 0x86, 2 };
+
+	assert_int_equal(RUN(0x0e, 0x80, 0x04), STEP_FOUND);	/* the last word */
+	assert_int_equal(frame.reg[16], 0x1000 + 63);
+	assert_int_equal(RUN(0x0e, 0x88, 0x04), STEP_BEYOND);
+	assert_int_equal(RUN(0x0e, 0), STEP_BELOW);
+	/* rbp's slot is below sp: in frame 0 its value is in the register, else unknown. */
+	assert_int_equal(run_with(false, true, popped, sizeof(popped)), STEP_FOUND);
+	assert_int_equal(frame.reg[6], 106);
+	assert_int_equal(run_with(false, false, popped, sizeof(popped)), STEP_FOUND);
+	assert_false(frame_has(&frame, 6));
+}
+
+static void test_unknown_register(void **state)
+{
+	struct step_input in = { .dump = &dump, .dso = &dso, .image = &image, .vaddr = START + 0x10,
+				 .pc_vaddr = START + 0x10 };
+	static const uint8_t insns[] = { 0x0c, 10, 16 };
+	uint32_t cie;
+
+	section.size = 0;
+	cie = eh_cie(&section, false, eh_usual, sizeof(eh_usual));
+	eh_fde(&section, cie, START, 0x100, insns, sizeof(insns));
+	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
+	dso.id = next_dso++;
+	in.fde = &image.eh.fdes[0];
+	frame.valid = 1ULL << 16 | 1ULL << 7 | 1ULL << 6;
+	frame.reg[7] = SP;
+	step_begin(step);
+	assert_int_equal(step_gate(step, &in, &signal_seen), STEP_FOUND);
+	assert_int_equal(step_frame(step, &in, &frame), STEP_NEED_REGS);
+	ehframe_fini(&image.eh);
+}
+
+static void test_gate_refuses(void **state)
+{
+	assert_int_equal(RUN(0x09, 3, 0xff, 0xff, 0x03), STEP_REFUSED);
+	assert_int_equal(RUN(0x0f, 3, 0x2f, 0xfd, 0xff), STEP_REFUSED);
+	assert_int_equal(RUN(0x0b), STEP_REFUSED);
+}
+
+static void test_absolute_addresses(void **state)
+{
+	struct step_input in = { .dump = &dump, .dso = &dso, .image = &image, .vaddr = START + 0x10,
+				 .pc_vaddr = START + 0x10, .first = true };
+	size_t start;
+
+	section.size = 0;		/* augmentation "": 8-byte absolute addresses */
+	eh_put(&section, 0, 8);
+	eh_put(&section, 1, 1);
+	eh_put(&section, 0, 1);
+	eh_put(&section, 1 | 0x78 << 8 | 16 << 16, 3);
+	memcpy(section.bytes + section.size, eh_usual, sizeof(eh_usual));
+	section.size += sizeof(eh_usual);
+	eh_end(&section, 0);
+	start = section.size;
+	eh_put(&section, 0, 4);
+	eh_put(&section, start + 4, 4);
+	eh_put(&section, START, 8);
+	eh_put(&section, 0x100, 8);
+	eh_put(&section, 0x0e | 16 << 8, 2);
+	eh_end(&section, start);
+	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
+	dso.id = next_dso++;
+	in.fde = &image.eh.fdes[0];
+	frame.valid = 0;
+	frame_set(&frame, 16, 1);
+	frame_set(&frame, 7, SP);
+	frame_set(&frame, 6, 0);
+	step_begin(step);
+	assert_int_equal(step_gate(step, &in, &signal_seen), STEP_FOUND);
+	assert_int_equal(step_frame(step, &in, &frame), STEP_FOUND);
+	assert_int_equal(frame.reg[16], 0x1001);
+	ehframe_fini(&image.eh);
+}
+
+static void test_same_pc_in_two_objects(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(RUN(0x0e, 16), STEP_FOUND);
+		assert_int_equal(frame.reg[16], 0x1001);
+		assert_int_equal(RUN(0x0e, 24), STEP_FOUND);
+		assert_int_equal(frame.reg[16], 0x1002);
+	}
+}
+
+/* An FDE far longer than a sample's budget of reads. */
+static void test_budget(void **state)
+{
+	static uint8_t insns[CFI_INSNS_MAX - 64];
+
+	assert_int_equal(run_with(false, true, insns, sizeof(insns)), STEP_BUDGET);
+	assert_int_equal(RUN(0x0e, 16), STEP_FOUND);
+}
+
+static uint64_t random_next(uint64_t *seed)
+{
+	*seed += 0x9e3779b97f4a7c15ULL;
+	return hash_u64(*seed);
+}
+
+/* Programs of plausible bytes through gate and libunwind: no crash, and never long. */
+static void test_generated_programs(void **state)
+{
+	static const uint8_t likely[] = {
+		0x41, 0x0e, 0x0c, 7, 6, 8, 0x86, 2, 0x0a, 0x0b, 0x10, 0x0f, 0x16, 3, 1, 0x06, 0x77, 0x70,
+		0x08, 0x12, 0x22, 0x96, 0x09, 0x07, 0x90,
+	};
+	uint64_t seed = 7, worst = 0, results[STEP_FAILED + 1] = { 0 };
+
+	for (int n = 0; n < 40000; n++) {
+		uint8_t insns[64];
+		uint64_t start;
+
+		for (size_t i = 0; i < sizeof(insns); i++) {
+			uint64_t r = random_next(&seed);
+
+			insns[i] = r & 0x700 ? likely[(r >> 16) % sizeof(likely)] : (uint8_t)r;
+		}
+		start = time_now_ns();
+		results[run_with(n % 5 == 0, n & 1, insns, 1 + (size_t)n % sizeof(insns))]++;
+		worst = MAX(worst, time_now_ns() - start);
+	}
+	print_message("found %" PRIu64 ", root %" PRIu64 ", refused %" PRIu64 ", worst %" PRIu64 " us\n",
+		      results[STEP_FOUND], results[STEP_ROOT], results[STEP_REFUSED], worst / 1000);
+	assert_true(results[STEP_FOUND] > 100);
+	assert_true(results[STEP_REFUSED] > 100);
+	assert_true(results[STEP_BEYOND] + results[STEP_BELOW] > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_plain_frame, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_root, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_expressions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_signal_frame, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_outside_the_dump, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_unknown_register, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_gate_refuses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_absolute_addresses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_same_pc_in_two_objects, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_generated_programs, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

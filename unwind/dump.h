@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The bytes of a user stack as the kernel dumped them: from sp upwards.
+ */
+#ifndef UNWIND_DUMP_H
+#define UNWIND_DUMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct dump {
+	uint64_t sp;			/* address of the first byte */
+	const uint8_t *bytes;
+	uint64_t size;			/* valid ones */
+	bool full;			/* the stack may go on beyond them */
+};
+
+/* The word at @addr; false outside the dump. */
+static inline bool dump_read(const struct dump *d, uint64_t addr, uint64_t *value)
+{
+	uint64_t at = addr - d->sp;
+
+	if (d->size < sizeof(*value) || at > d->size - sizeof(*value))
+		return false;
+	memcpy(value, d->bytes + at, sizeof(*value));
+	return true;
+}
+
+static inline bool dump_read32(const struct dump *d, uint64_t addr, uint64_t *value)
+{
+	uint64_t at = addr - d->sp;
+	uint32_t word;
+
+	if (d->size < sizeof(word) || at > d->size - sizeof(word))
+		return false;
+	memcpy(&word, d->bytes + at, sizeof(word));
+	*value = word;
+	return true;
+}
+
+#endif

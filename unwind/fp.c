@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The frame-pointer chain, and the return address on top of the stack.
+ *
+ * Runs on sampler threads. Invariant: a frame that is found has a higher sp
+ * than the one before, so a walk ends.
+ */
+#include "unwind/fp.h"
+
+struct guess {
+	enum fp_result result;
+	uint64_t pc, sp, fp;
+};
+
+static bool read_word(const struct fp_input *in, uint64_t addr, uint64_t *value)
+{
+	return in->word == 4 ? dump_read32(in->dump, addr, value) : dump_read(in->dump, addr, value);
+}
+
+/* Could @pc be a return address? Its call instruction lies just before it. */
+static bool is_code(const struct fp_input *in, uint64_t pc)
+{
+	const struct mapping *m = pc ? space_find(in->space, pc - 1, in->time_ns) : NULL;
+
+	return m && m->exec;
+}
+
+/* Caller through the frame record {saved fp, return address} at fp. */
+static struct guess guess_chain(const struct fp_input *in, const struct arch_frame *f)
+{
+	const struct arch_ops *arch = in->arch;
+	struct guess g = { .result = FP_NONE };
+	uint64_t fp = f->reg[arch->fp], sp = f->reg[arch->sp];
+
+	if (!frame_has(f, arch->fp))
+		return g;
+	if (!fp && !in->first) {
+		g.result = FP_ROOT;
+		return g;
+	}
+	if (fp < sp || fp % in->word)
+		return g;
+	if (!read_word(in, fp, &g.fp) || !read_word(in, fp + in->word, &g.pc)) {
+		/* Far above the dump it is not a frame pointer but a number. */
+		if (in->dump->full && fp - in->dump->sp < in->dump->size * 2)
+			g.result = FP_BEYOND;
+		return g;
+	}
+	g.pc &= ~arch->ra_clear;
+	g.sp = fp + 2u * in->word;
+	if (!g.pc && !g.fp)
+		g.result = FP_ROOT;
+	else if (is_code(in, g.pc) && (!g.fp || g.fp > fp))
+		g.result = FP_FOUND;
+	return g;
+}
+
+/* Caller through what a call alone leaves: on the stack, or in its register. */
+static struct guess guess_leaf(const struct fp_input *in, const struct arch_frame *f)
+{
+	const struct arch_ops *arch = in->arch;
+	struct guess g = { .result = FP_NONE, .fp = f->reg[arch->fp], .sp = f->reg[arch->sp] };
+
+	if (!in->first || !frame_has(f, arch->fp))
+		return g;
+	if (arch->ra_in_register) {
+		g.pc = f->reg[arch->ra] & ~arch->ra_clear;
+	} else {
+		if (!read_word(in, g.sp, &g.pc))
+			return g;
+		g.sp += in->word;
+	}
+	if (is_code(in, g.pc))
+		g.result = FP_FOUND;
+	return g;
+}
+
+enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f)
+{
+	const struct arch_ops *arch = in->arch;
+	struct guess chain = guess_chain(in, f), leaf = guess_leaf(in, f), g = chain;
+
+	/*
+	 * A leaf without CFI mostly has no frame of its own, and the record at
+	 * fp is its caller's; if fp is sp or just above, the record is its own.
+	 */
+	if (leaf.result == FP_FOUND && !(in->frames_kept && chain.result == FP_FOUND) &&
+	    (chain.result != FP_FOUND || f->reg[arch->fp] >= leaf.sp))
+		g = leaf;
+	if (g.result != FP_FOUND)
+		return g.result;
+	f->valid = 0;
+	frame_set(f, arch->pc, g.pc);
+	frame_set(f, arch->sp, g.sp);
+	frame_set(f, arch->fp, g.fp);
+	return FP_FOUND;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Guess the caller where there is no CFI: JIT code, hand-written assembly,
+ * Go, 32-bit processes. Every frame found here is marked as guessed.
+ *
+ * A guess holds only if what it reads is in the dump, the stack grows, and
+ * the return address lies in an executable mapping. Pure; sampler threads.
+ */
+#ifndef UNWIND_FP_H
+#define UNWIND_FP_H
+
+#include "symbols/maps.h"
+#include "unwind/arch.h"
+#include "unwind/dump.h"
+
+struct fp_input {
+	const struct arch_ops *arch;
+	const struct dump *dump;
+	const struct space *space;
+	uint64_t time_ns;
+	uint8_t word;			/* 8, or 4 in a 32-bit process */
+	bool first;			/* the innermost frame */
+	bool frames_kept;		/* code of this kind keeps frame pointers (JIT): trust them first */
+};
+
+enum fp_result {
+	FP_FOUND,			/* @f is the caller */
+	FP_ROOT,			/* the chain ends here */
+	FP_BEYOND,			/* it goes on beyond the dump */
+	FP_NONE,			/* nothing holds */
+};
+
+/* Replace @f by its caller: pc, sp and fp; all other registers become unknown. */
+enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f);
+
+#endif

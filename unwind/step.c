@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libunwind's accessors, and the gate in front of it.
+ *
+ * Runs on the sampler thread that owns the struct step. Invariant: libunwind
+ * reads nothing but the dump of this sample and the .eh_frame of the object
+ * of this frame, whose FDE the gate has accepted.
+ */
+#include "unwind/step.h"
+
+#include <errno.h>
+#include <libunwind.h>
+#include <stdlib.h>
+
+/* Exported by libunwind, declared in none of its headers. */
+#define search_table UNW_OBJ(dwarf_search_unwind_table)
+extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, unw_proc_info_t *pi,
+			int need_unwind_info, void *arg);
+
+#define CANONICAL    (1ULL << 62)
+#define VADDR_BITS   38
+#define VADDR_MAX    (1ULL << VADDR_BITS)
+#define DSO_MAX      (1ULL << (61 - VADDR_BITS))
+#define TABLE_ADDR   (CANONICAL | 1ULL << 61)	/* where the one-entry search table stands */
+
+#define GATE_SLOTS   4096			/* a power of two */
+#define CACHE_SIZE   1024			/* more does not help: libunwind hashes into 256 */
+
+enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
+
+struct gate_slot {
+	uint64_t key;			/* dso id << 32 | offset of the FDE */
+	uint8_t verdict;
+};
+
+struct step {
+	const struct arch_ops *arch;
+	unw_addr_space_t as;
+	const struct step_input *in;	/* of the frame under way */
+	const struct arch_frame *frame;
+	uint64_t ip;			/* what the ip register reads as */
+	uint64_t base;			/* canonical address of the object's vaddr 0 */
+	uint64_t table;			/* the entry at TABLE_ADDR */
+	uint64_t oob;			/* the last address outside the dump */
+	bool oob_seen, missing;		/* why a read failed */
+	uint32_t budget_frame, budget;
+	struct gate_slot gate[GATE_SLOTS];
+};
+
+static uint64_t canonical_base(const struct dso *dso)
+{
+	return CANONICAL | (uint64_t)dso->id << VADDR_BITS;
+}
+
+/* Bytes of the section; what lies outside it reads as zeros (personality and LSDA pointers). */
+static uint64_t read_eh(const struct ehframe *eh, uint64_t vaddr)
+{
+	uint64_t value = 0;
+
+	for (unsigned int i = 0; i < sizeof(value); i++) {
+		uint64_t at = vaddr + i - eh->vaddr;
+
+		if (at < eh->size)
+			value |= (uint64_t)eh->bytes[at] << (8 * i);
+	}
+	return value;
+}
+
+/* A word of an object's .eh_frame or of the search table. */
+static uint64_t read_canonical(const struct step *s, uint64_t addr)
+{
+	const struct ehframe *eh = &s->in->image->eh;
+	uint64_t vaddr = addr - s->base, at = vaddr - eh->vaddr, value;
+
+	if (addr == TABLE_ADDR)
+		return s->table;
+	if (vaddr >= VADDR_MAX)
+		return 0;
+	if (eh->size < sizeof(value) || at > eh->size - sizeof(value))
+		return read_eh(eh, vaddr);
+	memcpy(&value, eh->bytes + at, sizeof(value));
+	return value;
+}
+
+static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int write, void *arg)
+{
+	struct step *s = arg;
+	uint64_t word;
+
+	if (write)
+		return 0;
+	if (!s->budget_frame || !s->budget)
+		return -UNW_EUNSPEC;
+	s->budget_frame--;
+	s->budget--;
+	if (addr >> 62 == 1) {
+		*value = read_canonical(s, addr);
+		return 0;
+	}
+	if (!dump_read(s->in->dump, addr, &word)) {
+		s->oob = addr;
+		s->oob_seen = true;
+		return -UNW_EINVAL;
+	}
+	*value = word;
+	return 0;
+}
+
+static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write, void *arg)
+{
+	struct step *s = arg;
+
+	if (write)
+		return 0;
+	if (reg == s->arch->pc) {
+		*value = s->ip;
+		return 0;
+	}
+	if (reg < 0 || reg >= s->arch->nr_regs || !frame_has(s->frame, (unsigned int)reg)) {
+		s->missing = true;
+		return -UNW_EBADREG;
+	}
+	*value = s->frame->reg[reg];
+	return 0;
+}
+
+static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int write, void *arg)
+{
+	return -UNW_EBADREG;
+}
+
+/* Nothing but the FDE that was found and let through: a table of one entry leads to it. */
+static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need, void *arg)
+{
+	struct step *s = arg;
+	const struct step_input *in = s->in;
+	const struct ehframe *eh = &in->image->eh;
+	uint64_t record = eh->vaddr + in->fde->offset;
+	struct ehframe_record rec;
+	unw_dyn_info_t di;
+
+	if (ip != s->base + in->vaddr || ehframe_read(eh, in->fde->offset, &rec))
+		return -UNW_ENOINFO;
+	memset(&di, 0, sizeof(di));
+	di.format = UNW_INFO_FORMAT_REMOTE_TABLE;
+	di.start_ip = s->base + rec.start;
+	di.end_ip = di.start_ip + rec.size;
+	di.u.rti.segbase = s->base + record;
+	di.u.rti.table_data = TABLE_ADDR;
+	di.u.rti.table_len = 1;
+	/* Addresses that are not relative are vaddrs: libunwind adds this to them. */
+	if (!(rec.cie.encoding & 0x70))
+		di.load_offset = s->base;
+	/* start relative to the record, and the record itself */
+	s->table = (uint32_t)(rec.start - record);
+	return search_table(as, ip, &di, pi, need, arg);
+}
+
+static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *pi, void *arg)
+{
+}
+
+static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *addr, void *arg)
+{
+	return -UNW_ENOINFO;
+}
+
+static int resume(unw_addr_space_t as, unw_cursor_t *cursor, void *arg)
+{
+	return -UNW_EINVAL;
+}
+
+static int get_proc_name(unw_addr_space_t as, unw_word_t addr, char *name, size_t size,
+			 unw_word_t *offset, void *arg)
+{
+	return -UNW_ENOINFO;
+}
+
+int step_new(struct step **out, const struct arch_ops *arch, struct err *e)
+{
+	static const unw_accessors_t accessors = {
+		.find_proc_info = find_proc_info,
+		.put_unwind_info = put_unwind_info,
+		.get_dyn_info_list_addr = get_dyn_info_list_addr,
+		.access_mem = access_mem,
+		.access_reg = access_reg,
+		.access_fpreg = access_fpreg,
+		.resume = resume,
+		.get_proc_name = get_proc_name,
+	};
+	unw_accessors_t copy = accessors;
+	struct step *s = xcalloc(1, sizeof(*s));
+
+	s->arch = arch;
+	s->as = unw_create_addr_space(&copy, 0);
+	if (!s->as) {
+		free(s);
+		return err_set(e, -ENOMEM, "libunwind gives no address space: out of memory?");
+	}
+	/* GLOBAL means per address space, and ours belongs to one thread. */
+	unw_set_caching_policy(s->as, UNW_CACHE_GLOBAL);
+	unw_set_cache_size(s->as, CACHE_SIZE, 0);
+	*out = s;
+	return 0;
+}
+
+void step_free(struct step *s)
+{
+	if (!s)
+		return;
+	unw_destroy_addr_space(s->as);
+	free(s);
+}
+
+void step_begin(struct step *s)
+{
+	s->budget = STEP_BUDGET_SAMPLE;
+}
+
+/* Can libunwind's 32-bit search table reach from the record to the code? */
+static bool in_reach(const struct step_input *in)
+{
+	const struct ehframe *eh = &in->image->eh;
+	int64_t away = (int64_t)(in->fde->start - (eh->vaddr + in->fde->offset));
+
+	return in->dso->id < DSO_MAX && in->fde->start + in->fde->size < VADDR_MAX &&
+	       eh->vaddr + eh->size < VADDR_MAX && away > INT32_MIN && away < INT32_MAX - (int64_t)in->fde->size;
+}
+
+static enum verdict judge(struct step *s, const struct step_input *in)
+{
+	struct cfi_fde info;
+	enum cfi_reason reason = cfi_check(s->arch, &in->image->eh, in->fde->offset, NULL, &info);
+
+	s->budget -= MIN(s->budget, info.cost / 2);
+	if (reason != CFI_OK || !info.libunwind || !in_reach(in))
+		return GATE_SHUT;
+	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
+}
+
+enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal)
+{
+	uint64_t key = (uint64_t)in->dso->id << 32 | in->fde->offset;
+	struct gate_slot *slot = &s->gate[hash_u64(key) & (GATE_SLOTS - 1)];
+
+	if (slot->verdict == GATE_UNKNOWN || slot->key != key) {
+		if (!s->budget)
+			return STEP_BUDGET;
+		slot->key = key;
+		slot->verdict = (uint8_t)judge(s, in);
+	}
+	*signal = slot->verdict == GATE_OPEN_SIGNAL;
+	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_FOUND;
+}
+
+static enum step_result why_failed(const struct step *s)
+{
+	if (!s->budget || !s->budget_frame)
+		return STEP_BUDGET;
+	if (s->oob_seen)
+		return s->oob < s->in->dump->sp ? STEP_BELOW : STEP_BEYOND;
+	return s->missing ? STEP_NEED_REGS : STEP_FAILED;
+}
+
+/* Read the caller's registers out of the cursor. */
+static void read_back(struct step *s, unw_cursor_t *cursor, const struct arch_frame *from,
+		      struct arch_frame *to)
+{
+	to->valid = 0;
+	for (unsigned int reg = 0; reg < s->arch->nr_regs; reg++) {
+		unw_word_t value;
+
+		s->oob_seen = false;
+		if (unw_get_reg(cursor, (unw_regnum_t)reg, &value) == 0)
+			frame_set(to, reg, value);
+		else if (s->oob_seen && s->in->first && s->oob < s->in->dump->sp && frame_has(from, reg))
+			/* An epilogue has popped it already: its slot is below sp, its value here. */
+			frame_set(to, reg, from->reg[reg]);
+	}
+}
+
+enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f)
+{
+	struct arch_frame caller;
+	unw_cursor_t cursor;
+	int rc;
+
+	s->in = in;
+	s->frame = f;
+	s->base = canonical_base(in->dso);
+	s->budget_frame = STEP_BUDGET_FRAME;
+	s->oob_seen = s->missing = false;
+	s->ip = s->base + in->vaddr;
+	if (unw_init_remote(&cursor, s->as, s) < 0)
+		return why_failed(s);
+	s->ip = s->base + in->pc_vaddr;
+	rc = unw_step(&cursor);
+	if (rc < 0)
+		return why_failed(s);
+	if (rc == 0)
+		return STEP_ROOT;
+	read_back(s, &cursor, f, &caller);
+	if (!frame_has(&caller, s->arch->pc) || !frame_has(&caller, s->arch->sp))
+		return STEP_FAILED;
+	*f = caller;
+	f->reg[s->arch->pc] &= ~s->arch->ra_clear;
+	return f->reg[s->arch->pc] ? STEP_FOUND : STEP_ROOT;
+}

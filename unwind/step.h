@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One frame by libunwind, over a remote address space made of a frame's
+ * registers, the stack dump, and one object's .eh_frame.
+ *
+ * Code addresses shown to libunwind are canonical: 1 << 62 | object id << 38
+ * | vaddr. They are the same in every process, so one address space (and its
+ * cache of rules) serves all processes of the machine. The look-up pc is given
+ * as the current one (the instruction itself, or the call before a return
+ * address), so that each step stands alone and the cache has one meaning.
+ *
+ * Threads: one struct step per thread. libunwind takes a lock of its address
+ * space and changes the signal mask in each step.
+ */
+#ifndef UNWIND_STEP_H
+#define UNWIND_STEP_H
+
+#include "symbols/dso.h"
+#include "symbols/image.h"
+#include "unwind/arch.h"
+#include "unwind/cfi.h"
+#include "unwind/dump.h"
+
+#define STEP_BUDGET_FRAME  4096u	/* memory reads in one frame */
+#define STEP_BUDGET_SAMPLE 65536u	/* and in all frames of a sample */
+
+enum step_result {
+	STEP_FOUND,			/* @f is the caller */
+	STEP_ROOT,			/* the return address is undefined, or 0 */
+	STEP_REFUSED,			/* by the gate */
+	STEP_BEYOND,			/* a word it needs lies above the dump */
+	STEP_BELOW,			/* a word it needs lies below the dump */
+	STEP_NEED_REGS,			/* a register it needs is unknown */
+	STEP_BUDGET,
+	STEP_FAILED,
+};
+
+struct step_input {
+	const struct dump *dump;
+	const struct dso *dso;
+	const struct image *image;
+	const struct ehframe_fde *fde;	/* the one that covers vaddr */
+	uint64_t vaddr;			/* of the look-up pc */
+	uint64_t pc_vaddr;		/* of the pc itself */
+	bool first;			/* the innermost frame: what lies below sp is still in registers */
+};
+
+struct step;
+
+int step_new(struct step **out, const struct arch_ops *arch, struct err *e);
+void step_free(struct step *s);
+
+/* A new sample: the budget is full again. */
+void step_begin(struct step *s);
+/* Has the gate let the FDE of @in through? Remembered; costs budget at first sight. */
+enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
+/* Replace @f by its caller; its pc is as it stands on the stack. Only behind step_gate(). */
+enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f);
+
+#endif

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The loop: from frame to frame until there is a reason to stop.
+ *
+ * Runs on the sampler thread that owns the unwinder. Invariant: sp grows with
+ * each frame except across a signal frame, and there are at most
+ * UNWIND_FRAMES_MAX frames, so a walk ends.
+ */
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "symbols/image.h"
+#include "unwind/arch.h"
+#include "unwind/fp.h"
+#include "unwind/rows.h"
+#include "unwind/step.h"
+
+#define ROWS_DEFAULT (1u << 22)
+
+/* What a frame led to, besides the reasons to stop. */
+enum { WALK_ON = UNWIND_NR_STOPS, WALK_REDO };
+
+/* Written by the owning thread, read by any (relaxed; each is a figure of its own). */
+struct counters {
+	atomic_ullong samples, frames, guessed, stop[UNWIND_NR_STOPS];
+	atomic_ullong row_hits, steps, rows, rows_differ, redone, verified, verify_differ;
+};
+
+struct unwinder {
+	const struct arch_ops *arch;
+	struct places *places;
+	struct step *step;
+	struct unwind_rows *rows;
+	bool own_rows, step_only;
+	uint32_t verify_every, verify_in;
+	struct unwind_result scratch;	/* of a verification */
+	_Alignas(CACHELINE) struct counters count;
+};
+
+struct walk {
+	struct unwinder *u;
+	const struct unwind_input *in;
+	struct unwind_result *out;
+	struct dump dump;
+	struct arch_frame f;
+	const struct mapping *mapping;	/* of the current frame */
+	uint64_t pc;			/* look-up pc of the current frame */
+	uint64_t offset;		/* of pc in its object */
+	uint32_t place;
+	uint32_t row_hits, steps;
+	uint8_t word;			/* of the process: 8 or 4 */
+	bool exact;			/* pc is the instruction itself, not behind a call */
+	bool guessed;			/* the current frame was found by a guess */
+	bool crossed;			/* a signal frame was passed: what follows may be another stack */
+	bool dropped;			/* rows have left registers behind that a step may ask for */
+	bool rows;			/* use them */
+};
+
+static void count_add(atomic_ullong *c, uint64_t n)
+{
+	/* One writer: a plain add, without the price of a locked one. */
+	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static int stop_beyond(const struct walk *w)
+{
+	return w->dump.full || w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+}
+
+/* What a failed step means for the sample. */
+static int stop_of(const struct walk *w, enum step_result result)
+{
+	switch (result) {
+	case STEP_FOUND:
+		return WALK_ON;
+	case STEP_ROOT:
+		return UNWIND_COMPLETE;
+	case STEP_REFUSED:
+		return UNWIND_CFI_REFUSED;
+	case STEP_BEYOND:
+		return stop_beyond(w);
+	case STEP_BELOW:
+		return w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+	case STEP_NEED_REGS:
+		return w->dropped ? WALK_REDO : UNWIND_BAD_REGS;
+	case STEP_BUDGET:
+		return UNWIND_BUDGET;
+	case STEP_FAILED:
+		break;
+	}
+	return UNWIND_BAD_FRAME;
+}
+
+/* Replace @f by its caller as @row says. */
+static inline enum step_result apply_row(const struct walk *w, uint64_t row, struct arch_frame *f)
+{
+	const struct arch_ops *arch = w->u->arch;
+	unsigned int base = row_cfa_is_fp(row) ? arch->fp : arch->sp;
+	uint64_t cfa, pc, fp = f->reg[arch->fp];
+	bool has_fp = frame_has(f, arch->fp);
+
+	if (!frame_has(f, base) || (!row_ra_at_cfa(row) && !frame_has(f, arch->ra)))
+		return STEP_NEED_REGS;
+	cfa = f->reg[base] + (uint64_t)row_cfa_off(row);
+	pc = f->reg[arch->ra];
+	if (row_ra_at_cfa(row) && !dump_read(&w->dump, cfa + (uint64_t)row_ra_off(row), &pc))
+		return cfa + (uint64_t)row_ra_off(row) < w->dump.sp ? STEP_BELOW : STEP_BEYOND;
+	if (row_fp_at_cfa(row)) {
+		uint64_t slot = cfa + (uint64_t)row_fp_off(row);
+
+		/* In frame 0 a slot below sp has been popped: its value is back in the register. */
+		if (!dump_read(&w->dump, slot, &fp) && (w->out->nr > 1 || slot >= w->dump.sp))
+			has_fp = false;
+	}
+	f->valid = 0;
+	frame_set(f, arch->pc, pc & ~arch->ra_clear);
+	frame_set(f, arch->sp, cfa);
+	if (has_fp)
+		frame_set(f, arch->fp, fp);
+	return f->reg[arch->pc] ? STEP_FOUND : STEP_ROOT;
+}
+
+/* The stack has to grow; only a signal frame may lead to another one. */
+static bool has_grown(const struct walk *w, const struct arch_frame *from, bool signal)
+{
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t old = from->reg[arch->sp], new = w->f.reg[arch->sp];
+
+	if (signal)
+		return new != old || w->f.reg[arch->pc] != from->reg[arch->pc];
+	/* A leaf whose return address is in a register may have no frame at all. */
+	return new > old || (new == old && arch->ra_in_register && w->out->nr == 1);
+}
+
+static int go_on(struct walk *w, enum step_result result, const struct arch_frame *from, bool signal)
+{
+	if (result != STEP_FOUND)
+		return stop_of(w, result);
+	if (!has_grown(w, from, signal))
+		return UNWIND_BAD_FRAME;
+	w->exact = signal;
+	w->crossed |= signal;
+	w->guessed = false;
+	return WALK_ON;
+}
+
+static int by_row(struct walk *w, uint64_t row)
+{
+	struct arch_frame from = w->f;
+	enum step_result result = apply_row(w, row, &w->f);
+
+	w->dropped = true;
+	w->row_hits++;
+	return go_on(w, result, &from, false);
+}
+
+/* No CFI: the frame-pointer chain, or the return address on top of the stack. */
+static int by_guess(struct walk *w)
+{
+	const struct fp_input in = {
+		.arch = w->u->arch,
+		.dump = &w->dump,
+		.space = w->in->space,
+		.time_ns = w->in->time_ns,
+		.word = w->word,
+		.first = w->out->nr == 1,
+		.frames_kept = w->mapping->dso->identity.kind == DSO_ANON || w->word == 4,
+	};
+
+	switch (fp_step(&in, &w->f)) {
+	case FP_FOUND:
+		w->exact = false;
+		w->guessed = true;
+		return WALK_ON;
+	case FP_ROOT:
+		return UNWIND_COMPLETE;
+	case FP_BEYOND:
+		return UNWIND_TRUNCATED;
+	case FP_NONE:
+		break;
+	}
+	return UNWIND_NO_CFI;
+}
+
+static bool same_frame(const struct arch_ops *arch, const struct arch_frame *a,
+		       const struct arch_frame *b)
+{
+	return a->reg[arch->pc] == b->reg[arch->pc] && a->reg[arch->sp] == b->reg[arch->sp] &&
+	       frame_has(a, arch->fp) == frame_has(b, arch->fp) &&
+	       (!frame_has(a, arch->fp) || a->reg[arch->fp] == b->reg[arch->fp]);
+}
+
+/* libunwind made @result of @from: admit the row if it makes the same of it. */
+static void learn(struct walk *w, const struct step_input *in, const struct arch_frame *from,
+		  enum step_result result)
+{
+	struct unwinder *u = w->u;
+	struct arch_frame by_row = *from;
+	struct cfi_row row;
+	uint64_t word;
+	bool same;
+
+	if (!w->rows || row_kind(rows_get(u->rows, w->place)) != ROW_UNKNOWN ||
+	    (result != STEP_FOUND && result != STEP_ROOT) ||
+	    cfi_row_at(u->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) != CFI_OK)
+		return;
+	word = row_pack(&row);
+	if (row_kind(word) == ROW_SIMPLE)
+		same = apply_row(w, word, &by_row) == result &&
+		       (result == STEP_ROOT || same_frame(u->arch, &by_row, &w->f));
+	else
+		same = row_kind(word) == ROW_STEP || result == STEP_ROOT;
+	if (same)
+		count_add(&u->count.rows, 1);
+	else
+		count_add(&u->count.rows_differ, 1);
+	rows_put(u->rows, w->place, same ? word : ROW_STEP);
+}
+
+/* libunwind, on the FDE that covers the look-up pc. */
+static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
+		   const struct ehframe_fde *fde)
+{
+	struct unwinder *u = w->u;
+	const struct arch_frame from = w->f;
+	const struct step_input in = {
+		.dump = &w->dump,
+		.dso = w->mapping->dso,
+		.image = image,
+		.fde = fde,
+		.vaddr = vaddr,
+		.pc_vaddr = vaddr + (w->f.reg[u->arch->pc] - w->pc),
+		.first = w->out->nr == 1,
+	};
+	bool signal = false;
+	enum step_result result = step_gate(u->step, &in, &signal);
+
+	if (result == STEP_REFUSED)
+		rows_put(u->rows, w->place, ROW_REFUSED);
+	if (result != STEP_FOUND)
+		return stop_of(w, result);
+	result = step_frame(u->step, &in, &w->f);
+	w->steps++;
+	learn(w, &in, &from, result);
+	return go_on(w, result, &from, signal);
+}
+
+/* No row: look at the object itself. */
+static int by_object(struct walk *w)
+{
+	struct dso *dso = w->mapping->dso;
+	const struct image *image;
+	const struct ehframe_fde *fde;
+	uint64_t vaddr;
+
+	if (w->word == 4 || (dso->identity.kind != DSO_FILE && dso->identity.kind != DSO_VDSO))
+		return by_guess(w);
+	/* acquire: pairs with the loader's release of a finished image */
+	image = atomic_load_explicit(&dso->image, memory_order_acquire);
+	if (!image) {
+		if (atomic_load_explicit(&dso->state, memory_order_relaxed) == DSO_FAILED)
+			return by_guess(w);
+		w->out->asked |= dso_want(dso);
+		return UNWIND_PENDING;
+	}
+	fde = image_vaddr(image, w->offset, &vaddr) ? ehframe_find(&image->eh, vaddr) : NULL;
+	if (!fde) {
+		rows_put(w->u->rows, w->place, ROW_NO_CFI);
+		return by_guess(w);
+	}
+	return by_step(w, image, vaddr, fde);
+}
+
+static int next_frame(struct walk *w)
+{
+	uint64_t row = w->rows ? rows_get(w->u->rows, w->place) : 0;
+
+	switch (row_kind(row)) {
+	case ROW_SIMPLE:
+		return by_row(w, row);
+	case ROW_END:
+		w->row_hits++;
+		return UNWIND_COMPLETE;
+	case ROW_NO_CFI:
+		return by_guess(w);
+	case ROW_REFUSED:
+		return UNWIND_CFI_REFUSED;
+	case ROW_UNKNOWN:
+	case ROW_STEP:
+		break;
+	}
+	return by_object(w);
+}
+
+/* Find where the current pc lies, and add it to the result. */
+static int enter_frame(struct walk *w)
+{
+	struct unwind_result *out = w->out;
+	const struct mapping *m;
+
+	w->pc = w->f.reg[w->u->arch->pc] - !w->exact;
+	m = space_find(w->in->space, w->pc, w->in->time_ns);
+	w->mapping = m;
+	if (!m || !m->exec) {
+		out->maps_stale = true;
+		if (out->nr)
+			return UNWIND_NO_MAP;
+	}
+	/* All that is outside the maps is one place: junk must not fill the table. */
+	w->offset = m ? m->offset + (w->pc - m->start) : 0;
+	w->place = places_intern(w->u->places, m ? m->dso->id : DSO_ID_UNKNOWN, w->offset);
+	out->ip[out->nr] = w->pc;
+	out->place[out->nr++] = w->place;
+	out->nr_guessed += w->guessed;
+	if (out->maps_stale)
+		return UNWIND_NO_MAP;
+	return out->nr == UNWIND_FRAMES_MAX ? UNWIND_DEPTH : WALK_ON;
+}
+
+static int walk(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out, bool rows)
+{
+	struct walk w = { .u = u, .in = in, .out = out, .exact = true, .rows = rows };
+	int stop = WALK_ON;
+
+	out->nr = out->nr_guessed = 0;
+	arch_load(u->arch, &w.f, in->regs_mask, in->regs);
+	if (!frame_has(&w.f, u->arch->pc) || !frame_has(&w.f, u->arch->sp))
+		return UNWIND_BAD_REGS;
+	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
+	w.rows = rows && w.word == 8;
+	w.dump = (struct dump){ w.f.reg[u->arch->sp], in->stack, in->stack_size, in->stack_full };
+	step_begin(u->step);
+	while (stop == WALK_ON) {
+		stop = enter_frame(&w);
+		if (stop == WALK_ON)
+			stop = next_frame(&w);
+	}
+	count_add(&u->count.row_hits, w.row_hits);
+	count_add(&u->count.steps, w.steps);
+	return stop;
+}
+
+static int walk_or_redo(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
+			bool rows)
+{
+	int stop;
+
+	if (!in->space)
+		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;
+	if (in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE || !in->regs)
+		return UNWIND_BAD_REGS;
+	stop = walk(u, in, out, rows);
+	if (stop == WALK_REDO) {
+		count_add(&u->count.redone, 1);
+		stop = walk(u, in, out, false);
+	}
+	return stop;
+}
+
+/* The same sample by libunwind alone has to give the same frames. */
+static void verify(struct unwinder *u, const struct unwind_input *in, const struct unwind_result *out)
+{
+	struct unwind_result *check = &u->scratch;
+
+	check->nr = 0;
+	check->stop = (enum unwind_stop)walk_or_redo(u, in, check, false);
+	count_add(&u->count.verified, 1);
+	if (check->stop != out->stop || check->nr != out->nr ||
+	    memcmp(check->ip, out->ip, out->nr * sizeof(out->ip[0])) != 0)
+		count_add(&u->count.verify_differ, 1);
+}
+
+void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out)
+{
+	struct counters *c = &u->count;
+
+	out->nr = out->nr_guessed = 0;
+	out->asked = out->maps_stale = false;
+	out->stop = (enum unwind_stop)walk_or_redo(u, in, out, !u->step_only);
+	count_add(&c->samples, 1);
+	count_add(&c->frames, out->nr);
+	count_add(&c->guessed, out->nr_guessed);
+	count_add(&c->stop[out->stop], 1);
+	if (u->verify_every && u->verify_in-- == 0) {
+		u->verify_in = u->verify_every - 1;
+		verify(u, in, out);
+	}
+}
+
+int unwind_new_with(struct unwinder **out, struct places *places, struct dsos *dsos,
+		    const struct unwind_config *config, struct err *e)
+{
+	static const struct unwind_config none;
+	const struct unwind_config *c = config ? config : &none;
+	const struct arch_ops *arch = arch_native();
+	struct unwinder *u;
+	int rc;
+
+	if (!arch)
+		return err_set(e, -ENOTSUP, "user stacks cannot be unwound on this CPU");
+	u = aligned_alloc(CACHELINE, (sizeof(*u) + CACHELINE - 1) / CACHELINE * CACHELINE);
+	if (!u)
+		return err_set(e, -ENOMEM, "out of memory");
+	memset(u, 0, sizeof(*u));
+	u->arch = arch;
+	u->places = places;
+	u->step_only = c->step_only;
+	u->verify_every = c->verify_every;
+	u->rows = c->rows;
+	u->own_rows = !c->rows;
+	rc = u->rows ? 0 : unwind_rows_new(&u->rows, ROWS_DEFAULT);
+	if (rc)
+		err_set(e, rc, "out of memory for unwind rows");
+	else
+		rc = step_new(&u->step, arch, e);
+	if (rc) {
+		unwind_free(u);
+		return rc;
+	}
+	*out = u;
+	return 0;
+}
+
+int unwind_new(struct unwinder **out, struct places *places, struct dsos *dsos, struct err *e)
+{
+	return unwind_new_with(out, places, dsos, NULL, e);
+}
+
+void unwind_free(struct unwinder *u)
+{
+	if (!u)
+		return;
+	step_free(u->step);
+	if (u->own_rows)
+		unwind_rows_free(u->rows);
+	free(u);
+}
+
+void unwind_stats(const struct unwinder *u, struct unwind_stats *out)
+{
+	const struct counters *c = &u->count;
+
+#define READ(field) atomic_load_explicit(&c->field, memory_order_relaxed)
+	*out = (struct unwind_stats){
+		.nr_samples = READ(samples), .nr_frames = READ(frames), .nr_guessed = READ(guessed),
+		.nr_row_hits = READ(row_hits), .nr_steps = READ(steps), .nr_rows = READ(rows),
+		.nr_rows_differ = READ(rows_differ), .nr_redone = READ(redone),
+		.nr_verified = READ(verified), .nr_verify_differ = READ(verify_differ),
+	};
+	for (int i = 0; i < UNWIND_NR_STOPS; i++)
+		out->nr_stop[i] = READ(stop[i]);
+#undef READ
+}
+
+const char *unwind_stop_name(enum unwind_stop stop)
+{
+	static const char *const names[UNWIND_NR_STOPS] = {
+		[UNWIND_COMPLETE] = "complete",
+		[UNWIND_NO_USER] = "no user stack",
+		[UNWIND_TRUNCATED] = "truncated",
+		[UNWIND_DEPTH] = "too deep",
+		[UNWIND_PENDING] = "pending",
+		[UNWIND_NO_MAP] = "outside all mappings",
+		[UNWIND_NO_CFI] = "no unwind tables",
+		[UNWIND_CFI_REFUSED] = "refused unwind tables",
+		[UNWIND_BAD_FRAME] = "bad frame",
+		[UNWIND_BUDGET] = "over budget",
+		[UNWIND_BAD_REGS] = "no registers",
+	};
+
+	return (unsigned int)stop < UNWIND_NR_STOPS ? names[stop] : "?";
+}
+
+uint64_t unwind_regs_mask(void)
+{
+	const struct arch_ops *arch = arch_native();
+
+	return arch ? arch->regs_mask : 0;
+}
