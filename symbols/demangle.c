@@ -37,7 +37,8 @@ static void take(const char *bytes, size_t size, void *opaque)
 	struct sink *sink = opaque;
 	size_t here = MIN(size, sink->max - sink->size);
 
-	memcpy(sink->buf + sink->size, bytes, here);
+	if (here)			/* the demanglers pass NULL for nothing */
+		memcpy(sink->buf + sink->size, bytes, here);
 	sink->size += here;
 	if (here < size)
 		longjmp(sink->full, 1);

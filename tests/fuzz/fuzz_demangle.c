@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Bytes as a mangled name: no crash, no overflow, and never slow.
+ * FUZZ: symbols
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base.h"
+#include "symbols/demangle.h"
+
+#define SLOW_NS 500000000ULL
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *name = malloc(size ? size : 1), out[1025];	/* exact: one byte more is seen */
+	uint64_t start = time_now_ns();
+	size_t nr;
+
+	if (!name)
+		return 0;
+	memcpy(name, data, size);
+	nr = demangle(name, size, out, sizeof(out));
+	if (nr >= sizeof(out) || (nr && out[nr] != '\0') || time_now_ns() - start > SLOW_NS)
+		abort();
+	free(name);
+	return 0;
+}

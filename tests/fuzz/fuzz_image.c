@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Bytes as an ELF object: headers, unwind tables, symbols.
+ * FUZZ: symbols
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "symbols/image.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct image *image;
+
+	if (image_from_memory(&image, data, size, NULL))
+		return 0;
+	for (uint32_t i = 0; i < image->nr_symbols; i++) {
+		const struct image_symbol *s = &image->symbols[i];
+		uint64_t v;
+
+		if ((uint64_t)s->name + s->name_size > image->names_size || !s->name_size ||
+		    (i && s[-1].vaddr >= s->vaddr) || (s->size && !image_find(image, s->vaddr)))
+			abort();
+		if (image_offset(image, s->vaddr, &v) && !image_vaddr(image, v, &v))
+			abort();
+	}
+	for (uint32_t i = 0; i < image->eh.nr_fdes; i++) {
+		if (image->eh.fdes[i].offset >= image->eh.size ||
+		    !ehframe_find(&image->eh, image->eh.fdes[i].start))
+			abort();
+	}
+	image_free(image);
+	return 0;
+}

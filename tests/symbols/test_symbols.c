@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * symbols: places of this very process named by the loader's work, on this
+ * thread and in the background; objects that cannot be had.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "symbols/image.h"
+#include "symbols/symbols.h"
+
+/* Everything a symbols needs. */
+struct fixture {
+	struct places *places;
+	struct dsos *dsos;
+	struct maps *maps;
+	struct symbols *symbols;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct err e;
+
+	assert_int_equal(places_new(&f->places, 1 << 20), 0);
+	assert_int_equal(dsos_new(&f->dsos), 0);
+	assert_int_equal(maps_new(&f->maps, f->dsos, 1000), 0);
+	assert_int_equal(symbols_new(&f->symbols, f->places, f->dsos, f->maps, &e), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	symbols_free(f->symbols);
+	maps_free(f->maps);
+	dsos_free(f->dsos);
+	places_free(f->places);
+	free(f);
+	return 0;
+}
+
+/* The mapping of this process that holds @addr: its object and @addr's file offset in it. */
+static struct dso *object_at(struct fixture *f, uint64_t addr, uint64_t *offset)
+{
+	struct dso_identity id = { .kind = DSO_FILE };
+	FILE *maps = fopen("/proc/self/maps", "r");
+	uint64_t start, end, pgoff;
+	struct dso *dso = NULL;
+	char line[4096 + 128], path[4096];
+
+	while (!dso && fgets(line, sizeof(line), maps)) {
+		path[0] = '\0';
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
+			   &start, &end, &pgoff, &id.maj, &id.min, &id.ino, path) < 6 ||
+		    addr < start || addr >= end)
+			continue;
+		if (strstr(path, "[vdso]"))
+			id.kind = DSO_VDSO;
+		*offset = addr - start + pgoff;
+		dso = dsos_intern(f->dsos, &id, path, strlen(path), getpid(), start, end);
+	}
+	fclose(maps);
+	return dso;
+}
+
+static uint32_t place_of(struct fixture *f, uint64_t addr)
+{
+	uint64_t offset = 0;
+	struct dso *dso = object_at(f, addr, &offset);
+
+	assert_non_null(dso);
+	return places_intern(f->places, dso->id, offset);
+}
+
+/* The name given to @place; NULL while it has none. */
+static const struct symbol *symbol_of(struct fixture *f, uint32_t place)
+{
+	const struct place *p = places_at(f->places, place);
+
+	assert_non_null(p);
+	return symbols_at(f->symbols, atomic_load_explicit(&p->symbol, memory_order_acquire));
+}
+
+__attribute__((noinline)) static int named_function(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x * 2;
+}
+
+static void test_own_function(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t addr = (uint64_t)(uintptr_t)&named_function;
+	uint32_t start = place_of(f, addr), inside = place_of(f, addr + 1);
+	struct symbols_stats stats;
+	const struct symbol *s;
+
+	assert_int_not_equal(start, inside);
+	assert_null(symbol_of(f, start));
+	symbols_run(f->symbols);
+	s = symbol_of(f, start);
+	assert_non_null(s);
+	assert_string_equal(s->name.str, "named_function");
+	assert_string_equal(s->module.str, program_invocation_short_name);
+	assert_int_equal(s->kind, 'u');
+	assert_ptr_equal(symbol_of(f, inside), s);	/* two places, one function */
+	assert_int_equal(symbols_nr(f->symbols), 1);
+	symbols_stats(f->symbols, &stats);
+	assert_int_equal(stats.nr_images, 1);
+	assert_int_equal(stats.nr_named, 2);
+	assert_int_equal(stats.nr_unnamed, 0);
+	assert_int_equal(stats.nr_waiting, 0);
+	assert_true(stats.memory > 1000);
+	assert_int_equal(named_function(2), 4);
+	assert_null(symbols_at(f->symbols, SYMBOL_NONE));
+}
+
+static void test_libc_and_vdso(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
+	void *function = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+	uint32_t libc = place_of(f, (uint64_t)(uintptr_t)function), clock = PLACE_NONE;
+	const struct image *image;
+
+	assert_non_null(function);
+	symbols_run(f->symbols);
+	assert_non_null(strstr(symbol_of(f, libc)->name.str, "gnu_get_libc_version"));
+	assert_memory_equal(symbol_of(f, libc)->module.str, "libc", 4);
+	if (!vdso)
+		skip();
+	/* The offset of a function is not known beforehand: try them all. */
+	assert_int_equal(place_of(f, vdso) != PLACE_NONE, 1);
+	symbols_run(f->symbols);
+	image = atomic_load(&dsos_at(f->dsos, DSO_ID_VDSO)->image);
+	assert_non_null(image);
+	for (uint32_t i = 0; i < image->nr_symbols; i++) {
+		const struct image_symbol *s = &image->symbols[i];
+
+		if (strstr(image->names + s->name, "clock_gettime"))
+			clock = places_intern(f->places, DSO_ID_VDSO, s->vaddr + 1);
+	}
+	assert_int_not_equal(clock, PLACE_NONE);
+	symbols_run(f->symbols);
+	assert_non_null(strstr(symbol_of(f, clock)->name.str, "clock_gettime"));
+	assert_string_equal(symbol_of(f, clock)->module.str, "[vdso]");
+	assert_int_equal(symbol_of(f, clock)->kind, 'v');
+}
+
+static void test_kernel(void **state)
+{
+	struct fixture *f = *state;
+	unsigned long long addr = 0;
+	char line[512], name[256] = "", type;
+	FILE *file = fopen("/proc/kallsyms", "r");
+	uint32_t inside, outside;
+
+	while (file && fgets(line, sizeof(line), file) && strcmp(name, "schedule"))
+		if (sscanf(line, "%llx %c %255s", &addr, &type, name) != 3)
+			break;
+	if (file)
+		fclose(file);
+	inside = places_intern(f->places, DSO_ID_KERNEL, addr ? addr + 1 : 0x1000);
+	outside = places_intern(f->places, DSO_ID_KERNEL, 0xfffffffffffff123);
+	symbols_run(f->symbols);
+	if (!addr || strcmp(name, "schedule")) {	/* hidden: all of it is one row */
+		assert_string_equal(symbol_of(f, inside)->name.str, "[kernel]");
+		assert_ptr_equal(symbol_of(f, inside), symbol_of(f, outside));
+		assert_non_null(atomic_load(&dsos_at(f->dsos, DSO_ID_KERNEL)->reason));
+		return;
+	}
+	assert_string_equal(symbol_of(f, inside)->name.str, "schedule");
+	assert_string_equal(symbol_of(f, inside)->module.str, "[kernel]");
+	assert_int_equal(symbol_of(f, inside)->kind, 'k');
+	assert_true(symbol_of(f, inside)->start == addr);
+	assert_string_equal(symbol_of(f, outside)->name.str, "[kernel] 0xfffffffffffff000");
+}
+
+static void test_anonymous_and_unknown(void **state)
+{
+	struct fixture *f = *state;
+	struct dso_identity id = { .kind = DSO_ANON, .owner = 1 };
+	struct dso *anon = dsos_intern(f->dsos, &id, "//anon", 6, 1, 0, 0);
+	uint32_t a = places_intern(f->places, anon->id, 0x7f0000001010);
+	uint32_t b = places_intern(f->places, anon->id, 0x7f0000001ff0);
+	uint32_t c = places_intern(f->places, anon->id, 0x7f0000002000);
+	uint32_t u = places_intern(f->places, DSO_ID_UNKNOWN, 0x10);
+	uint32_t v = places_intern(f->places, DSO_ID_UNKNOWN, 0x20);
+
+	symbols_run(f->symbols);
+	assert_string_equal(symbol_of(f, a)->name.str, "[anon] 0x7f0000001000");
+	assert_string_equal(symbol_of(f, a)->module.str, "[anon]");
+	assert_int_equal(symbol_of(f, a)->kind, 'j');
+	assert_ptr_equal(symbol_of(f, a), symbol_of(f, b));
+	assert_ptr_not_equal(symbol_of(f, a), symbol_of(f, c));
+	assert_string_equal(symbol_of(f, u)->name.str, "[unknown]");
+	assert_int_equal(symbol_of(f, u)->kind, '?');
+	assert_ptr_equal(symbol_of(f, u), symbol_of(f, v));
+}
+
+/* See @path as an object, as its inode is now. */
+static struct dso *see_file(struct fixture *f, const char *path, pid_t pid)
+{
+	struct dso_identity id = { .kind = DSO_FILE };
+	struct stat st;
+
+	if (!stat(path, &st)) {
+		id.maj = major(st.st_dev);
+		id.min = minor(st.st_dev);
+		id.ino = st.st_ino;
+	}
+	return dsos_intern(f->dsos, &id, path, strlen(path), pid, 0, 0);
+}
+
+static void temporary(char *path)
+{
+	strcpy(path, "/tmp/test_symbols.XXXXXX");
+	assert_non_null(mkdtemp(path));
+}
+
+/* A copy of this program without section headers: names come from its FDEs. */
+static void test_stripped_program(void **state)
+{
+	struct fixture *f = *state;
+	char dir[32], path[64], expected[64];
+	uint64_t addr = (uint64_t)(uintptr_t)&named_function, offset;
+	uint32_t place, other;
+	struct dso *dso;
+	struct stat st;
+	uint8_t *bytes;
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	temporary(dir);
+	snprintf(path, sizeof(path), "%s/stripped", dir);
+	assert_int_equal(fstat(fd, &st), 0);
+	bytes = malloc((size_t)st.st_size);
+	assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
+	close(fd);
+	((Elf64_Ehdr *)bytes)->e_shoff = 0;
+	((Elf64_Ehdr *)bytes)->e_shnum = 0;
+	fd = open(path, O_CREAT | O_WRONLY | O_EXCL, 0600);
+	assert_int_equal(write(fd, bytes, (size_t)st.st_size), st.st_size);
+	close(fd);
+	free(bytes);
+	object_at(f, addr, &offset);
+	dso = see_file(f, path, 0);
+	place = places_intern(f->places, dso->id, offset);
+	other = places_intern(f->places, dso->id, offset + 1);
+	symbols_run(f->symbols);
+	assert_int_equal(atomic_load(&dso->state), DSO_READY);
+	assert_string_equal(atomic_load(&dso->reason), "no symbols");
+	snprintf(expected, sizeof(expected), "stripped+0x%" PRIx64, symbol_of(f, place)->start);
+	assert_string_equal(symbol_of(f, place)->name.str, expected);
+	assert_int_equal(symbol_of(f, place)->kind, '?');
+	assert_ptr_equal(symbol_of(f, place), symbol_of(f, other));
+	unlink(path);
+	rmdir(dir);
+}
+
+static void assert_fails(struct fixture *f, const char *path, const char *reason)
+{
+	struct dso *dso = see_file(f, path, 0);
+	uint32_t place = places_intern(f->places, dso->id, 0x1234);
+	char expected[64];
+
+	symbols_run(f->symbols);
+	assert_int_equal(atomic_load(&dso->state), DSO_FAILED);
+	assert_string_equal(atomic_load(&dso->reason), reason);
+	assert_null(atomic_load(&dso->image));
+	snprintf(expected, sizeof(expected), "%s+0x1234", strrchr(path, '/') + 1);
+	assert_string_equal(symbol_of(f, place)->name.str, expected);
+}
+
+static void test_objects_that_cannot_be_had(void **state)
+{
+	struct fixture *f = *state;
+	char dir[32], fifo[64], text[64];
+	uint64_t start = time_now_ns();
+	struct symbols_stats stats;
+	int fd;
+
+	temporary(dir);
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	snprintf(text, sizeof(text), "%s/text", dir);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	fd = open(text, O_CREAT | O_WRONLY, 0600);
+	assert_int_equal(write(fd, "#!/bin/sh\n", 10), 10);
+	close(fd);
+	assert_fails(f, fifo, "not a regular file");
+	assert_fails(f, text, "not an ELF file");
+	assert_fails(f, "/nonexistent/lib.so", "file is gone");
+	assert_fails(f, "/dev/null", "not a regular file");
+	symbols_stats(f->symbols, &stats);
+	assert_int_equal(stats.nr_failed, 4);
+	assert_int_equal(stats.nr_images, 0);
+	assert_int_equal(stats.nr_unnamed, 4);
+	assert_true(time_now_ns() - start < 1000000000ULL);
+	unlink(fifo);
+	unlink(text);
+	rmdir(dir);
+}
+
+/* Seen in a process that is gone, then in ours: it comes, and old places get their names. */
+static void test_failed_object_seen_again(void **state)
+{
+	struct fixture *f = *state;
+	struct dso_identity id = { .kind = DSO_FILE, .build_id = { 1 } };
+	uint64_t addr = (uint64_t)(uintptr_t)&named_function, offset;
+	struct dso *own = object_at(f, addr, &offset), *dso;
+	struct dso_sighting seen;
+	struct symbols_stats stats;
+	uint32_t place;
+
+	dsos_sighting(f->dsos, own, &seen);
+	id.maj = own->identity.maj;
+	id.min = own->identity.min;
+	id.ino = own->identity.ino;
+	id.ino_generation = 99;		/* apart from @own? no: its generation is unknown */
+	dso = dsos_intern(f->dsos, &id, "/nonexistent/x", 14, 0x7ffffff0, 0, 0);
+	assert_ptr_equal(dso, own);
+	place = places_intern(f->places, dso->id, offset);
+	symbols_run(f->symbols);
+	assert_int_equal(atomic_load(&dso->state), DSO_FAILED);
+	assert_int_equal(symbol_of(f, place)->kind, '?');
+	usleep(1100000);
+	symbols_run(f->symbols);	/* nothing new: stays */
+	assert_int_equal(atomic_load(&dso->state), DSO_FAILED);
+	dsos_intern(f->dsos, &id, seen.path, strlen(seen.path), getpid(), seen.start, seen.end);
+	free(seen.path);
+	usleep(1100000);
+	symbols_run(f->symbols);
+	assert_int_equal(atomic_load(&dso->state), DSO_READY);
+	assert_string_equal(symbol_of(f, place)->name.str, "named_function");
+	symbols_stats(f->symbols, &stats);
+	assert_int_equal(stats.nr_failed, 0);
+	assert_int_equal(stats.nr_named, 1);
+	assert_int_equal(stats.nr_unnamed, 0);
+}
+
+#define NR_WRITTEN 20000U
+
+/* A sampler thread's part: places of libc and unknown memory, a wake now and then. */
+static void *write_places(void *arg)
+{
+	struct fixture *f = arg;
+	uint64_t offset;
+	uint32_t libc = object_at(f, (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &offset)->id;
+
+	rcu_register_thread();
+	for (uint32_t i = 0; i < NR_WRITTEN; i++) {
+		uint32_t dso = i % 3 == 0 ? DSO_ID_UNKNOWN : i % 3 == 1 ? DSO_ID_KERNEL : libc;
+		uint64_t start = dso == DSO_ID_KERNEL ? 0xffffffff81000000 : offset;
+
+		if (places_intern(f->places, dso, start + i) == PLACE_NONE)
+			break;
+		if (i % 1024 == 0) {
+			symbols_wake(f->symbols);
+			places_grow(f->places);
+		}
+		rcu_quiescent_state();
+	}
+	rcu_unregister_thread();
+	return NULL;
+}
+
+static void test_background(void **state)
+{
+	struct fixture *f = *state;
+	struct symbols_stats stats;
+	uint64_t end = time_now_ns() + 20000000000ULL;
+	uint32_t nr;
+	pthread_t writer;
+	struct err e;
+
+	assert_int_equal(symbols_start(f->symbols, &e), 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_places, f), 0);
+	pthread_join(writer, NULL);
+	nr = places_nr(f->places);
+	assert_true(nr > 10000);
+	do {
+		usleep(5000);
+		symbols_stats(f->symbols, &stats);
+	} while (stats.nr_named + stats.nr_unnamed < nr && time_now_ns() < end);
+	assert_int_equal(stats.nr_named + stats.nr_unnamed, nr);
+	assert_int_equal(stats.nr_waiting, 0);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct symbol *s = symbol_of(f, i);
+
+		assert_non_null(s);
+		assert_true(s->name.size > 0 && s->module.size > 0);
+		assert_int_equal(s->dso, places_at(f->places, i)->dso);
+	}
+	symbols_stop(f->symbols);
+}
+
+/* Stopping is quick, also right after the start and twice. */
+static void test_stop(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t start = time_now_ns();
+	struct err e;
+
+	assert_int_equal(symbols_start(f->symbols, &e), 0);
+	symbols_stop(f->symbols);
+	symbols_stop(f->symbols);
+	assert_true(time_now_ns() - start < 1000000000ULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_own_function, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_libc_and_vdso, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kernel, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_anonymous_and_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stripped_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_objects_that_cannot_be_had, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failed_object_seen_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_background, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stop, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
