@@ -17,6 +17,7 @@
 #ifndef SAMPLER_COUNTERS_H
 #define SAMPLER_COUNTERS_H
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include "sampler/event.h"
@@ -32,6 +33,9 @@ struct counters_sys {
 	ssize_t (*read)(void *ctx, int fd, void *buf, size_t size);
 	int (*ring_open)(void *ctx, struct ring *ring, int fd, size_t size);
 	int (*close)(void *ctx, int fd);
+	int (*poll)(void *ctx, struct pollfd *fds, nfds_t nr);	/* never waits */
+	/* counters_list_tree(), or the like: who is followed by now. */
+	int (*list_tasks)(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out);
 	void *ctx;
 };
 extern const struct counters_sys counters_kernel;
@@ -55,7 +59,7 @@ struct counters_config {
 struct counters_cpu {
 	int cpu;
 	struct ring data;		/* poll(2) on data_fd: wakes at a watermark of a quarter */
-	struct ring side;
+	struct ring side;		/* poll(2) on side_fd: wakes at an eighth */
 	int data_fd, side_fd;
 };
 
@@ -69,7 +73,11 @@ struct counters_value {
 struct counters;
 
 /*
- * Open everything, disabled. Raises RLIMIT_NOFILE to the hard limit first.
+ * Open everything, disabled; but side-band events are at work from here on, and
+ * enable_on_exec enables at the exec without counters_enable(). Raises
+ * RLIMIT_NOFILE to the hard limit first. A task that is gone or forbidden is left
+ * out if there are others (counters_nr_refused). The first two events of a CPU
+ * belong to this process itself, so they never hang up while it lives.
  * 0 or -errno with the three-line sentence (EACCES/EPERM: what is not
  * permitted and the ways to get it, from least to most power; EMFILE with
  * numbers; EPERM from mmap names kernel.perf_event_mlock_kb).
@@ -86,12 +94,18 @@ const struct record_layout *counters_side_layout(const struct counters *c);
 size_t counters_ring_size(const struct counters *c);
 bool counters_has_lost(const struct counters *c);	/* PERF_FORMAT_LOST works here */
 uint32_t counters_nr_fds(const struct counters *c);
+uint32_t counters_nr_refused(const struct counters *c);	/* tasks asked for that are not sampled */
 
 /* Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, or -1. Any thread. */
 int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id);
 
 int counters_enable(struct counters *c, bool on);
-/* Change the rate in the running event (PERF_EVENT_IOC_PERIOD: ns for clocks, Hz for the rest). */
+/*
+ * Change the rate in the running event (PERF_EVENT_IOC_PERIOD: ns for clocks, Hz for the rest).
+ * That does not reach events that children have inherited: for tasks the event is opened anew
+ * on all who are followed by now, and the old one closed; sums and ids go on. -EINVAL with a
+ * sentence above kernel.perf_event_max_sample_rate.
+ */
 int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err *e);
 /*
  * Replace the events; those that stay keep their fds and counts. On failure
@@ -100,12 +114,18 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
  */
 int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
 			struct err *e);
-/* More tasks (TARGET_USER looks for new ones). Tasks that are gone are no error. */
+/*
+ * More tasks (TARGET_USER looks for new ones). Tasks that are gone or forbidden are no error.
+ * Not for tasks that descend from one already followed: they would be counted twice. Also the
+ * moment at which fds of tasks that are gone are closed; @nr may be 0.
+ */
 int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e);
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);
 
 /* All threads of the processes that exist now. Returns nr, *tids malloc'ed; -ESRCH with a sentence. */
 int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e);
+/* The threads of all these tasks' processes, and of their descendants. Returns nr, as above. */
+int counters_list_tree(const pid_t *tids, uint32_t nr, pid_t **out);
 /* All tasks of a real uid. */
 int counters_list_user(uid_t uid, pid_t **tids, struct err *e);
 /* "0-3,5" of /sys/devices/system/cpu/online. Returns nr, *cpus malloc'ed. */

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What changes while events run: their rate, their set, the tasks followed.
+ *
+ * Thread: the builder. Invariant: the old events go on until the new ones are
+ * all open; after a failure everything is as it was.
+ */
+#include "sampler/counters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/counters_private.h"
+#include "sampler/limits.h"
+
+/* Is the command past its exec? Then its events have been enabled for some time. */
+static bool is_running(const struct counters *c)
+{
+	struct counters_value v;
+
+	if (c->run != RUN_AT_EXEC)
+		return c->run == RUN_ON;
+	for (uint32_t i = 0; i < c->env.nr_cpus; i++)
+		if (c->nr_slots && !slot_read(&c->slots[0], &c->env, i, &v) && v.enabled_ns)
+			return true;
+	return false;
+}
+
+/* Who is followed by now: the side-band's tasks and all that came of them. NULL: the CPUs. */
+static pid_t *followed(struct counters *c, uint32_t *nr)
+{
+	const struct counters_sys *sys = &c->env.sys;
+	pid_t *tids = NULL;
+	int found;
+
+	*nr = 0;
+	if (!c->env.attr.tasks)
+		return NULL;
+	found = sys->list_tasks(sys->ctx, c->side.tids, c->side.nr_tasks, &tids);
+	if (found > 0) {
+		*nr = (uint32_t)found;
+		return tids;
+	}
+	free(tids);
+	tids = xcalloc(c->side.nr_tasks, sizeof(*tids));
+	memcpy(tids, c->side.tids, c->side.nr_tasks * sizeof(*tids));
+	*nr = c->side.nr_tasks;
+	return tids;
+}
+
+/* One more event beside those that run, not enabled yet. */
+static int open_slot(struct counters *c, struct slot *s, const struct event *ev, double hz,
+		     const pid_t *tids, uint32_t nr_tids, struct err *e)
+{
+	uint32_t refused;
+	int code;
+
+	c->env.refusal.nr_wanted = c->env.nr_fds + MAX(nr_tids, 1) * c->env.nr_cpus;
+	slot_init(s, &c->env, ev, hz);
+	code = slot_open(s, &c->env, tids, nr_tids, &refused);
+	return code ? limits_explain_open(e, code, &c->env.refusal) : 0;
+}
+
+/* The ids of the old slot stay known: its last samples may still be in the rings. */
+static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err *e)
+{
+	bool running = is_running(c);
+	struct slot *old = &c->slots[event], s;
+	uint32_t nr;
+	pid_t *tids = followed(c, &nr);
+	int code = open_slot(c, &s, &old->event, hz, tids, nr, e);
+
+	free(tids);
+	if (code)
+		return code;
+	for (size_t i = 0; i < (size_t)s.nr_tasks * c->env.nr_cpus; i++)
+		idmap_add(&c->ids, s.fds[i].id, (int)event);
+	if (running) {
+		slot_enable(old, &c->env, 0, false);
+		slot_enable(&s, &c->env, 0, true);
+	}
+	slot_inherit_sums(&s, old, &c->env);
+	slot_close(old, &c->env);
+	*old = s;
+	return 0;
+}
+
+int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err *e)
+{
+	int code;
+
+	if (event >= c->nr_slots)
+		return err_set(e, -EINVAL, "there is no event %u", event);
+	code = limits_check_rate(hz, e);
+	if (code)
+		return code;
+	/* From a fixed period there is no way back to a rate but a new event. */
+	c->env.attr.period = 0;
+	if (c->env.attr.tasks || (!c->slots[event].attr.freq && !c->slots[event].event.clock))
+		return reopen_slot(c, event, hz, e);
+	code = slot_set_rate(&c->slots[event], &c->env, hz);
+	return !code ? 0 : err_set(e, code, "%s does not take %.0f Hz: %s\n"
+				   "  PERF_EVENT_IOC_PERIOD was refused\n"
+				   "  kernel.perf_event_max_sample_rate may have been lowered",
+				   c->slots[event].event.name, hz, strerror(-code));
+}
+
+/* The same event, but for its name. */
+static bool same_event(const struct event *a, const struct event *b)
+{
+	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
+	       a->config2 == b->config2 && a->user == b->user && a->kernel == b->kernel &&
+	       a->hv == b->hv && a->precise == b->precise;
+}
+
+static int find_slot(const struct counters *c, const struct event *ev, uint32_t taken)
+{
+	for (uint32_t i = 0; i < c->nr_slots; i++)
+		if (!(taken & 1u << i) && same_event(&c->slots[i].event, ev))
+			return (int)i;
+	return -1;
+}
+
+/* Open what is new; then, with nothing left that can fail, let go what is not wanted any more. */
+int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
+			struct err *e)
+{
+	struct slot slots[EVENTS_MAX];
+	uint32_t kept = 0, fresh = 0, nr_tids, i;
+	bool running = is_running(c);
+	pid_t *tids;
+	int code = 0;
+
+	if (!nr || nr > EVENTS_MAX)
+		return err_set(e, -EINVAL, "%u events at once cannot be sampled", nr);
+	tids = followed(c, &nr_tids);
+	for (i = 0; i < nr && !code; i++) {
+		int was = find_slot(c, &events[i], kept);
+
+		if (was >= 0) {
+			slots[i] = c->slots[was];
+			slots[i].event = events[i];
+			kept |= 1u << was;
+			continue;
+		}
+		code = open_slot(c, &slots[i], &events[i], hz, tids, nr_tids, e);
+		fresh |= (uint32_t)!code << i;
+	}
+	free(tids);
+	if (code) {
+		while (i--)
+			if (fresh & 1u << i)
+				slot_close(&slots[i], &c->env);
+		return code;
+	}
+	for (i = 0; i < c->nr_slots; i++)
+		if (!(kept & 1u << i))
+			slot_close(&c->slots[i], &c->env);
+	memcpy(c->slots, slots, nr * sizeof(slots[0]));
+	c->nr_slots = nr;
+	counters_fill_ids(c);
+	for (i = 0; i < nr && running; i++)
+		if (fresh & 1u << i)
+			slot_enable(&c->slots[i], &c->env, 0, true);
+	return 0;
+}
+
+/* One new task on every event. Its ids are known before it can send a sample. */
+static int add_task(struct counters *c, pid_t tid)
+{
+	int code = slot_add_task(&c->side, &c->env, tid);
+
+	for (uint32_t i = 0; i < c->nr_slots && !code; i++) {
+		struct slot *s = &c->slots[i];
+
+		code = slot_add_task(s, &c->env, tid);
+		for (uint32_t k = 0; k < c->env.nr_cpus && !code; k++)
+			idmap_add(&c->ids, s->fds[(size_t)(s->nr_tasks - 1) * c->env.nr_cpus + k].id,
+				  (int)i);
+		if (!code && is_running(c))
+			slot_enable(s, &c->env, s->nr_tasks - 1, true);
+	}
+	return code;
+}
+
+int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e)
+{
+	if (!c->env.attr.tasks)
+		return nr ? err_set(e, -EINVAL, "the whole system is sampled already") : 0;
+	slot_reap(&c->side, &c->env);
+	for (uint32_t i = 0; i < c->nr_slots; i++)
+		slot_reap(&c->slots[i], &c->env);
+	for (uint32_t i = 0; i < nr; i++) {
+		int code = 0;
+
+		if (!slot_has_task(&c->side, tids[i]))
+			code = add_task(c, tids[i]);
+		if (!code || code == -ESRCH)
+			continue;
+		c->nr_refused++;
+		if (code == -EACCES || code == -EPERM)
+			continue;
+		c->env.refusal.nr_wanted = c->env.nr_fds + (nr - i) * (c->nr_slots + 1) * c->env.nr_cpus;
+		return limits_explain_open(e, code, &c->env.refusal);
+	}
+	return 0;
+}

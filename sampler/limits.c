@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Limits of the kernel for this user, read when needed, and their sentences.
+ *
+ * Set-up and builder; no state. Each sentence: what failed; why, with the
+ * value just read; what to do, least power first.
+ */
+#include "sampler/limits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sampler/procstat.h"
+
+#define DATA_RING_WANTED   (2u << 20)
+#define DATA_RING_MIN	   (64u << 10)
+#define SIDE_RING_WANTED   (256u << 10)
+#define SIDE_RING_SMALL	   (64u << 10)
+#define MLOCK_KB_FALLBACK  516
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+
+/* Is @cap in our effective set? */
+static bool have_cap(unsigned int cap)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	return data[cap / 32].effective & (1u << cap % 32);
+}
+
+static long paranoid(void)
+{
+	long level;
+
+	return procstat_sysctl("", "perf_event_paranoid", &level) ? 2 : level;
+}
+
+void limits_raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Locked memory is not counted for those who may lock at will. */
+static bool locks_freely(void)
+{
+	return have_cap(CAP_IPC_LOCK) || paranoid() < 0;
+}
+
+size_t limits_side_ring(void)
+{
+	return locks_freely() ? SIDE_RING_WANTED : SIDE_RING_SMALL;
+}
+
+/* What perf_event_mlock_kb, per online CPU, leaves for each of our CPUs: equal shares. */
+size_t limits_data_ring(uint32_t nr_cpus, size_t side_size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), share, size = DATA_RING_WANTED;
+	long kb;
+
+	if (locks_freely())
+		return size;
+	if (procstat_sysctl("", "perf_event_mlock_kb", &kb) || kb < 0)
+		kb = MLOCK_KB_FALLBACK;
+	share = (size_t)kb * 1024 * (size_t)sysconf(_SC_NPROCESSORS_ONLN) / MAX(nr_cpus, 1);
+	while (size > DATA_RING_MIN && size + side_size + 2 * page > share)
+		size /= 2;
+	return size;
+}
+
+int limits_check_rate(double hz, struct err *e)
+{
+	long limit;
+
+	/* Not a number fails every comparison. */
+	if (!(hz > 0 && hz <= 1e9))
+		return err_set(e, -EINVAL, "a rate of %g Hz cannot be\n"
+			       "  samples per second and CPU, more than 0\n"
+			       "  the usual rates are 49 to 9973 Hz", hz);
+	if (procstat_sysctl("", "perf_event_max_sample_rate", &limit) || limit <= 0 || hz <= (double)limit)
+		return 0;
+	return err_set(e, -EINVAL, "%.0f Hz is above the kernel's limit of %ld samples per second\n"
+		       "  kernel.perf_event_max_sample_rate is %ld; the kernel lowers it by itself when "
+		       "sampling takes too long\n"
+		       "  choose a lower rate (-F), or 'sudo sysctl kernel.perf_event_max_sample_rate=%.0f'",
+		       hz, limit, limit, hz);
+}
+
+/* Who was to be sampled. */
+static void name_target(char *dst, size_t size, const struct limits_refusal *r)
+{
+	if (r->tid < 0)
+		snprintf(dst, size, "other users' processes");
+	else if (r->kernel)
+		snprintf(dst, size, "kernel code of process %d", r->tid);
+	else
+		snprintf(dst, size, "process %d", r->tid);
+}
+
+/* Not permitted: the ways to get it, from least to most power. */
+static int explain_permission(struct err *e, int code, const struct limits_refusal *r)
+{
+	const char *name = code == -EPERM ? "EPERM" : "EACCES";
+	long level = paranoid(), enough = r->tid < 0 ? 0 : r->kernel ? 1 : 2;
+	bool able = have_cap(CAP_PERFMON) || have_cap(CAP_SYS_ADMIN);
+	char target[64];
+
+	name_target(target, sizeof(target), r);
+	if (able || (r->tid >= 0 && level <= enough))
+		return err_set(e, code,
+			       "cannot sample %s: perf_event_open: %s (%s)\n"
+			       "  kernel.perf_event_paranoid is %ld and allows it: a container's filter, a "
+			       "security module or another owner forbids it\n"
+			       "  least power first: 'proftop -p PID' for your own process; run outside the "
+			       "container; 'sudo proftop'",
+			       target, strerror(-code), name, level);
+	return err_set(e, code,
+		       "cannot sample %s: perf_event_open: %s (%s)\n"
+		       "  kernel.perf_event_paranoid is %ld; this user has no CAP_PERFMON.\n"
+		       "  least power first: 'proftop -p PID' for your own process (needs paranoid <= 2); "
+		       "'sudo proftop'; 'sudo sysctl kernel.perf_event_paranoid=%ld' (all users, until "
+		       "reboot). See proftop(1), ACCESS.",
+		       target, strerror(-code), name, level, enough);
+}
+
+static int explain_files(struct err *e, int code, const struct limits_refusal *r)
+{
+	struct rlimit limit = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	return err_set(e, code,
+		       "too many open files: %u of %u events are open, the limit is %" PRIu64 "%s\n"
+		       "  one is needed for each event, CPU and task followed\n"
+		       "  fewer events (-e), CPUs (-C) or processes (-p); or raise 'ulimit -n'",
+		       r->nr_fds, r->nr_wanted, (uint64_t)limit.rlim_cur,
+		       code == -ENFILE ? " (of the whole system: fs.file-max)" : "");
+}
+
+int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
+{
+	switch (-code) {
+	case EACCES:
+	case EPERM:
+		return explain_permission(e, code, r);
+	case EMFILE:
+	case ENFILE:
+		return explain_files(e, code, r);
+	case ESRCH:
+		if (r->tid <= 0)
+			return err_set(e, code, "nobody is left to be sampled\n"
+				       "  all processes that were followed have exited\n"
+				       "  start again with others");
+		return err_set(e, code, "no process with pid %d\n"
+			       "  it has exited, or was never there\n"
+			       "  'ps -e' lists what runs now", r->tid);
+	case ENOSYS:
+		return err_set(e, code, "this kernel has no perf events\n"
+			       "  it was built without CONFIG_PERF_EVENTS\n"
+			       "  use a kernel that has them; distributions' kernels do");
+	}
+	return err_set(e, code, "cannot open event '%s' on CPU %d: %s\n"
+		       "  perf_event_open: %s\n"
+		       "  'proftop --list-events' shows events; cpu-clock works on every machine",
+		       r->event[0] ? r->event : "dummy", r->cpu, event_errno(code), strerror(-code));
+}
+
+int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
+{
+	long kb = 0;
+
+	procstat_sysctl("", "perf_event_mlock_kb", &kb);
+	if (code == -EPERM)
+		return err_set(e, code,
+			       "cannot lock %zu KiB of ring for each of %u CPUs: mmap: %s\n"
+			       "  kernel.perf_event_mlock_kb is %ld for each CPU, all profilers of this user "
+			       "together\n"
+			       "  end the other profiler; a smaller --stack-size; raise 'ulimit -l'; or "
+			       "'sudo sysctl kernel.perf_event_mlock_kb=%zu'",
+			       size >> 10, nr_cpus, strerror(-code), kb, (size_t)kb + (size >> 10) + 128);
+	return err_set(e, code,
+		       "cannot map a ring of %zu KiB for each of %u CPUs: %s\n"
+		       "  mmap of a perf event failed\n"
+		       "  try a smaller --ring", size >> 10, nr_cpus, strerror(-code));
+}
