@@ -66,8 +66,7 @@ static uint64_t stack_hash(const uint32_t *places, uint32_t nr)
 	}
 	if (i < nr)
 		hash = ((hash << 29 | hash >> 35) ^ places[i]) * 0x9e3779b97f4a7c15ULL;
-	hash = hash_u64(hash);
-	return hash ? hash : 1;
+	return hash_u64(hash);
 }
 
 static struct entry *entry(const struct stacks *s, uint32_t id)
@@ -134,9 +133,7 @@ static bool write_stack(void *store, uint32_t id, const void *key)
 
 static uint64_t hash_of(const void *store, uint32_t id)
 {
-	const struct entry *e = entry(store, id);
-
-	return e ? e->hash : 0;
+	return entry(store, id)->hash;
 }
 
 static const struct intern_ops ops = { same, write_stack, hash_of };

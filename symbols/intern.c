@@ -2,9 +2,15 @@
 /*
  * Slots of an insert-only lock-free table: hash -> dense id.
  *
- * Runs on: any thread; intern_grow() on the builder. Invariant: a slot goes
+ * Runs on: any thread; intern_grow() on the builder. Invariants: a slot goes
  * from 0 to its value once and never changes, so a probe may stop at the first
  * empty slot; an id in a slot names an entry that is complete.
+ *
+ * Growing: the builder names the larger array in the old one, then goes over
+ * the old slots and copies the full ones and closes the empty ones. A key that
+ * is in the old array lies before the first closed slot of its probe; whoever
+ * comes to a closed slot goes on in the larger array. So a key has one id,
+ * however long the copying takes.
  */
 #include "symbols/intern.h"
 
@@ -19,8 +25,14 @@
 #define SLOTS_MIN  8u
 #define SLOTS_MAX  (1u << 31)
 
+/* A slot that stays empty: look in the larger array. No id: the low half of one is never 0. */
+#define CLOSED	   (1ULL << 32)
+/* Not in this array, and it takes nothing more. */
+#define MOVED	   (INTERN_FULL - 1)
+
 struct intern_slots {
 	uint32_t mask;			/* number of slots - 1 */
+	_Atomic(struct intern_slots *) larger;	/* set once growing has begun */
 	_Atomic uint64_t slot[];	/* tag << 32 | id + 1 */
 };
 
@@ -70,7 +82,7 @@ int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids)
 		return -ENOMEM;
 	atomic_init(&t->slots, s);
 	atomic_init(&t->next, 0);
-	t->max_ids = MIN(max_ids, INTERN_FULL - 1);
+	t->max_ids = MIN(max_ids, MOVED - 1);
 	return 0;
 }
 
@@ -103,53 +115,69 @@ static void id_put_back(struct intern *t, uint32_t id)
 						memory_order_relaxed);
 }
 
-static uint32_t entry_new(struct intern *t, const struct intern_ops *ops, void *store,
-			  const void *key)
-{
-	uint32_t id = id_take(t);
+/* A question on its way through the slots. */
+struct probe {
+	struct intern *t;
+	const struct intern_ops *ops;
+	void *store;
+	const void *key;
+	uint64_t hash;
+	uint32_t new_id;		/* our complete entry, INTERN_FULL: none */
+};
 
-	if (id != INTERN_FULL && !ops->write(store, id, key)) {
-		id_put_back(t, id);
-		id = INTERN_FULL;
+/* Make an entry for the key, once. */
+static bool make_entry(struct probe *p)
+{
+	if (p->new_id != INTERN_FULL)
+		return true;
+	p->new_id = id_take(p->t);
+	if (p->new_id != INTERN_FULL && !p->ops->write(p->store, p->new_id, p->key)) {
+		id_put_back(p->t, p->new_id);
+		p->new_id = INTERN_FULL;
 	}
-	return id;
+	return p->new_id != INTERN_FULL;
 }
 
-/* Find @key from its home slot on, or claim the first empty slot for a new entry. */
-static uint32_t slots_get(struct intern *t, const struct intern_ops *ops, void *store,
-			  uint64_t hash, const void *key)
+/* Find the key from its home slot on, or claim the first empty slot for a new entry. */
+static uint32_t slots_get(struct intern_slots *s, struct probe *p)
 {
-	/* Acquire: the slots as intern_grow() filled them (its release). */
-	struct intern_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
-	uint32_t id = INTERN_FULL;
-
-	for (uint32_t i = 0, at = (uint32_t)hash; i < PROBES_MAX && i <= s->mask; i++, at++) {
+	for (uint32_t i = 0, at = (uint32_t)p->hash; i < PROBES_MAX && i <= s->mask; i++, at++) {
 		_Atomic uint64_t *slot = &s->slot[at & s->mask];
 		/* Acquire: the entry behind the id (pairs with the release below). */
 		uint64_t v = atomic_load_explicit(slot, memory_order_acquire);
 
 		if (!v) {
-			if (id == INTERN_FULL)
-				id = entry_new(t, ops, store, key);
-			if (id == INTERN_FULL)
+			if (!make_entry(p))
 				return INTERN_FULL;
 			/* Release: publishes the entry; a loser acquires the winner's. */
-			if (atomic_compare_exchange_strong_explicit(slot, &v, slot_value(hash, id),
+			if (atomic_compare_exchange_strong_explicit(slot, &v,
+								    slot_value(p->hash, p->new_id),
 								    memory_order_release,
 								    memory_order_acquire))
-				return id;
+				return p->new_id;
 		}
-		if (slot_has_tag(v, hash) && ops->same(store, slot_id(v), key))
+		if (v == CLOSED)
+			return MOVED;
+		if (slot_has_tag(v, p->hash) && p->ops->same(p->store, slot_id(v), p->key))
 			return slot_id(v);
 	}
-	return INTERN_FULL;
+	/* Relaxed: whoever sees it acquires it in intern_get(). */
+	return atomic_load_explicit(&s->larger, memory_order_relaxed) ? MOVED : INTERN_FULL;
 }
 
 uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store, uint64_t hash,
 		    const void *key)
 {
-	uint32_t id = slots_get(t, ops, store, hash, key);
+	struct probe p = { t, ops, store, key, hash, INTERN_FULL };
+	/* Acquire: the slots as intern_grow() filled them (its release). */
+	struct intern_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
+	uint32_t id = slots_get(s, &p);
 
+	while (id == MOVED) {
+		/* Acquire: the empty slots; pairs with the release in intern_grow(). */
+		s = atomic_load_explicit(&s->larger, memory_order_acquire);
+		id = slots_get(s, &p);
+	}
 	grace_reader_done(t);
 	return id;
 }
@@ -159,29 +187,36 @@ uint32_t intern_nr(const struct intern *t)
 	return atomic_load_explicit(&t->next, memory_order_relaxed);
 }
 
-/* Put a published entry into slots nobody else sees yet. */
+/* Put a published entry into the larger array, where others insert new ones meanwhile. */
 static void slots_put(struct intern_slots *s, uint64_t hash, uint32_t id)
 {
 	for (uint32_t i = 0, at = (uint32_t)hash; i < PROBES_MAX; i++, at++) {
-		_Atomic uint64_t *slot = &s->slot[at & s->mask];
+		uint64_t empty = 0;
 
-		if (!atomic_load_explicit(slot, memory_order_relaxed)) {
-			atomic_store_explicit(slot, slot_value(hash, id), memory_order_relaxed);
+		/* Release: hands on the entry that slots_move() acquired. */
+		if (atomic_compare_exchange_strong_explicit(&s->slot[at & s->mask], &empty,
+							    slot_value(hash, id),
+							    memory_order_release,
+							    memory_order_relaxed))
 			return;
-		}
 	}
 }
 
-static void slots_copy(struct intern_slots *to, const struct intern_slots *from,
+/* Copy the full slots and close the empty ones. */
+static void slots_move(struct intern_slots *to, struct intern_slots *from,
 		       const struct intern_ops *ops, const void *store)
 {
 	for (uint64_t i = 0; i < slots_nr(from); i++) {
-		/* Acquire: the entry, whose hash is asked for; pairs with slots_get(). */
-		uint64_t v = atomic_load_explicit(&from->slot[i], memory_order_acquire);
-		uint64_t hash = v ? ops->hash(store, slot_id(v)) : 0;
+		uint64_t v = 0;
 
-		if (hash)
-			slots_put(to, hash, slot_id(v));
+		/*
+		 * Acquire: the entry, whose hash is asked for. Release: who meets
+		 * the closed slot finds the larger array. Pairs with slots_get().
+		 */
+		if (!atomic_compare_exchange_strong_explicit(&from->slot[i], &v, CLOSED,
+							     memory_order_acq_rel,
+							     memory_order_acquire))
+			slots_put(to, ops->hash(store, slot_id(v)), slot_id(v));
 	}
 }
 
@@ -205,8 +240,10 @@ int intern_grow(struct intern *t, const struct intern_ops *ops, void *store)
 	new = slots_new(nr);
 	if (!new)
 		return -ENOMEM;
-	slots_copy(new, old, ops, store);
-	/* Release: the filled slots; pairs with the acquire in slots_get(). */
+	/* Release: the empty slots; pairs with the acquire in intern_get(). */
+	atomic_store_explicit(&old->larger, new, memory_order_release);
+	slots_move(new, old, ops, store);
+	/* Release: the filled slots; pairs with the acquire in intern_get(). */
 	atomic_store_explicit(&t->slots, new, memory_order_release);
 	urcu_qsbr_synchronize_rcu();
 	grace_waited(t);

@@ -8,11 +8,9 @@
  * entry is complete, so whoever finds an id (acquire) can read its entry.
  *
  * Threads: find and insert from any thread, lock-free. intern_grow() from one
- * thread (the builder): it fills a larger slot array from the published
- * entries and publishes it; an insert that races with it may give one key two
- * ids, which every user of this table tolerates (counts are summed by symbol).
- * Old slot arrays are freed after a grace period of urcu-qsbr: callers of
- * intern_get() that run beside intern_grow() are registered readers.
+ * thread (the builder), beside them: a key has one id all the same. Old slot
+ * arrays are freed after a grace period of urcu-qsbr: callers of intern_get()
+ * that run beside intern_grow() are registered readers.
  *
  * Of two threads that insert one key at once, the loser's id is wasted: its
  * entry is complete, but nobody ever finds it.
@@ -45,14 +43,14 @@ struct intern_ops {
 	 * with nothing written: the id may be handed out again.
 	 */
 	bool (*write)(void *store, uint32_t id, const void *key);
-	/* The hash of entry @id, for growing; 0 if the entry was never completed. */
+	/* The hash of entry @id, for growing. Called only for published ids. */
 	uint64_t (*hash)(const void *store, uint32_t id);
 };
 
 int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids);
 void intern_fini(struct intern *t);
 
-/* The id of @key, inserted if new. @hash: all 64 bits well mixed, not 0. */
+/* The id of @key, inserted if new. @hash: all 64 bits well mixed. */
 uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store, uint64_t hash,
 		    const void *key);
 /* Ids handed out; entries below may still be under construction. */

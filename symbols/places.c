@@ -35,12 +35,9 @@ struct key {
 	uint32_t dso;
 };
 
-/* Never 0: that means "no entry" to intern_grow(). */
 static uint64_t place_hash(uint32_t dso, uint64_t offset)
 {
-	uint64_t hash = hash_u64(offset ^ hash_u64(dso + 1ULL));
-
-	return hash ? hash : 1;
+	return hash_u64(offset ^ hash_u64(dso + 1ULL));
 }
 
 static struct place *entry(const struct places *p, uint32_t id)
@@ -78,7 +75,7 @@ static uint64_t hash_of(const void *store, uint32_t id)
 {
 	const struct place *place = entry(store, id);
 
-	return place ? place_hash(place->dso, place->offset) : 0;
+	return place_hash(place->dso, place->offset);
 }
 
 static const struct intern_ops ops = { same, write_place, hash_of };

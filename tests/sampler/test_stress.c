@@ -103,6 +103,7 @@ struct sums {
 	uint64_t count, weight;
 	uint64_t nr_wrong;
 	uint32_t *by_key;
+	uint32_t *stack;		/* by key, id + 1 */
 };
 
 /* Read the stack behind a cell; false unless it is one of ours, whole. */
@@ -138,6 +139,9 @@ static void take_cells(struct stress *st, struct sums *sums)
 			sums->nr_wrong++;
 			continue;
 		}
+		/* However the tables grew meanwhile, a stack has one id. */
+		sums->nr_wrong += sums->stack[key] && sums->stack[key] != cells[i].stack + 1;
+		sums->stack[key] = cells[i].stack + 1;
 		sums->by_key[key] += cells[i].count;
 	}
 	free(cells);
@@ -206,7 +210,10 @@ static void run(struct stress *st, struct sampler *all)
 {
 	struct sampler samplers[NR_THREADS];
 	pthread_t threads[NR_THREADS];
-	struct sums sums = { .by_key = xcalloc(NR_KEYS, sizeof(*sums.by_key)) };
+	struct sums sums = {
+		.by_key = xcalloc(NR_KEYS, sizeof(*sums.by_key)),
+		.stack = xcalloc(NR_KEYS, sizeof(*sums.stack)),
+	};
 
 	urcu_qsbr_register_thread();
 	start(st, samplers, threads);
@@ -218,6 +225,7 @@ static void run(struct stress *st, struct sampler *all)
 	for (uint32_t i = 0; i < NR_THREADS; i++)
 		free(samplers[i].added);
 	free(sums.by_key);
+	free(sums.stack);
 	cells_free(st->cells);
 	stacks_free(st->stacks);
 	places_free(st->places);
