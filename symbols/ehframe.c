@@ -18,7 +18,8 @@
 /* Pointer encodings: LSB Core 5.0, 10.5.1. */
 enum {
 	PE_ABSPTR = 0x00, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
-	PE_FORMAT = 0x0f, PE_PCREL = 0x10, PE_APPLICATION = 0x70, PE_INDIRECT = 0x80, PE_OMIT = 0xff,
+	PE_FORMAT = 0x0f, PE_PCREL = 0x10, PE_APPLICATION = 0x70, PE_INDIRECT = 0x80,
+	PE_OMIT = 0xff,
 };
 
 #define LETTERS_MAX 8
@@ -225,8 +226,9 @@ static void read_cie_body(const struct ehframe *eh, struct eh_reader *r, struct 
 	cie->nr_letters = (uint8_t)nr;
 	cie->code_align = (uint32_t)code_align;
 	cie->data_align = (int32_t)data_align;
-	if ((version != 1 && version != 3) || nr > LETTERS_MAX || column != return_column(eh->machine) ||
-	    code_align < 1 || code_align > 16 || !data_align || data_align < -64 || data_align > 64)
+	if ((version != 1 && version != 3) || nr > LETTERS_MAX ||
+	    column != return_column(eh->machine) || code_align < 1 || code_align > 16 ||
+	    !data_align || data_align < -64 || data_align > 64)
 		r->bad = true;
 	if (r->bad || !nr)
 		return;

@@ -24,12 +24,12 @@ struct arch_ops {
 	uint8_t pc, sp, fp;		/* DWARF numbers */
 	uint8_t ra;			/* the column of the return address */
 	uint8_t dwarf_max;		/* the highest register number that CFI may name */
-	bool ra_in_register;		/* a call leaves the return address in register ra, not on the stack */
+	bool ra_in_register;		/* a call leaves the return address in ra, not in memory */
 	uint64_t regs_mask;		/* PERF_SAMPLE_REGS_USER */
 	const uint8_t *dwarf_of_perf;	/* by perf number; ARCH_NO_REG: not kept */
 	uint8_t nr_perf;
-	uint64_t unavailable;		/* DWARF registers that read -1 when the kernel did not save them */
-	uint64_t ra_clear;		/* bits of a return address that are not address (pointer authentication) */
+	uint64_t unavailable;		/* DWARF registers: -1 means the kernel did not save it */
+	uint64_t ra_clear;		/* bits of a return address that sign it (PAC) */
 	const uint8_t *sigreturn;	/* code of the signal trampoline */
 	uint8_t sigreturn_size;
 };

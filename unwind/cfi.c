@@ -36,7 +36,8 @@ struct rule {
 	int64_t off;
 };
 
-struct state {				/* what a row is made of: other registers do not matter to it */
+/* What a row is made of: other registers do not matter to it. */
+struct state {
 	uint8_t cfa_where, cfa_reg;
 	int64_t cfa_off;
 	struct rule ra, fp, sp;
@@ -339,7 +340,8 @@ static void run_program(struct run *run, uint32_t from, uint32_t to)
 		case OP_OFFSET:
 			if (low > run->arch->dwarf_max)
 				refuse(run, CFI_BAD_REGISTER);
-			set_rule(run, low, RULE_AT_CFA, read_offset(run, false, run->cie->data_align));
+			set_rule(run, low, RULE_AT_CFA,
+				 read_offset(run, false, run->cie->data_align));
 			break;
 		case OP_RESTORE:
 			restore_rule(run, low);

@@ -14,7 +14,9 @@ struct guess {
 
 static bool read_word(const struct fp_input *in, uint64_t addr, uint64_t *value)
 {
-	return in->word == 4 ? dump_read32(in->dump, addr, value) : dump_read(in->dump, addr, value);
+	if (in->word == 4)
+		return dump_read32(in->dump, addr, value);
+	return dump_read(in->dump, addr, value);
 }
 
 /* Could @pc be a return address? Its call instruction lies just before it. */

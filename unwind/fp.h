@@ -20,7 +20,7 @@ struct fp_input {
 	uint64_t time_ns;
 	uint8_t word;			/* 8, or 4 in a 32-bit process */
 	bool first;			/* the innermost frame */
-	bool frames_kept;		/* code of this kind keeps frame pointers (JIT): trust them first */
+	bool frames_kept;		/* such code keeps frame pointers (JIT): trust them first */
 };
 
 enum fp_result {

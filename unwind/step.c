@@ -106,7 +106,8 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, i
 	return 0;
 }
 
-static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write, void *arg)
+static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write,
+		      void *arg)
 {
 	struct step *s = arg;
 
@@ -124,13 +125,15 @@ static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, 
 	return 0;
 }
 
-static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int write, void *arg)
+static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value, int write,
+			void *arg)
 {
 	return -UNW_EBADREG;
 }
 
 /* Nothing but the FDE that was found and let through: a table of one entry leads to it. */
-static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need, void *arg)
+static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need,
+			  void *arg)
 {
 	struct step *s = arg;
 	const struct step_input *in = s->in;
@@ -224,7 +227,8 @@ static bool in_reach(const struct step_input *in)
 	int64_t away = (int64_t)(in->fde->start - (eh->vaddr + in->fde->offset));
 
 	return in->dso->id < DSO_MAX && in->fde->start + in->fde->size < VADDR_MAX &&
-	       eh->vaddr + eh->size < VADDR_MAX && away > INT32_MIN && away < INT32_MAX - (int64_t)in->fde->size;
+	       eh->vaddr + eh->size < VADDR_MAX && away > INT32_MIN &&
+	       away < INT32_MAX - (int64_t)in->fde->size;
 }
 
 static enum verdict judge(struct step *s, const struct step_input *in)
@@ -273,8 +277,9 @@ static void read_back(struct step *s, unw_cursor_t *cursor, const struct arch_fr
 		s->oob_seen = false;
 		if (unw_get_reg(cursor, (unw_regnum_t)reg, &value) == 0)
 			frame_set(to, reg, value);
-		else if (s->oob_seen && s->in->first && s->oob < s->in->dump->sp && frame_has(from, reg))
-			/* An epilogue has popped it already: its slot is below sp, its value here. */
+		else if (s->oob_seen && s->oob < s->in->dump->sp && s->in->first &&
+			 frame_has(from, reg))
+			/* An epilogue has popped it: its slot is below sp, its value here. */
 			frame_set(to, reg, from->reg[reg]);
 	}
 }

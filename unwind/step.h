@@ -42,7 +42,7 @@ struct step_input {
 	const struct ehframe_fde *fde;	/* the one that covers vaddr */
 	uint64_t vaddr;			/* of the look-up pc */
 	uint64_t pc_vaddr;		/* of the pc itself */
-	bool first;			/* the innermost frame: what lies below sp is still in registers */
+	bool first;			/* the innermost frame: below sp lies what has been popped */
 };
 
 struct step;

@@ -55,8 +55,8 @@ struct walk {
 	uint8_t word;			/* of the process: 8 or 4 */
 	bool exact;			/* pc is the instruction itself, not behind a call */
 	bool guessed;			/* the current frame was found by a guess */
-	bool crossed;			/* a signal frame was passed: what follows may be another stack */
-	bool dropped;			/* rows have left registers behind that a step may ask for */
+	bool crossed;			/* a signal frame was passed: this may be another stack */
+	bool dropped;			/* rows have left registers behind that a step may want */
 	bool rows;			/* use them */
 };
 
@@ -137,7 +137,8 @@ static bool has_grown(const struct walk *w, const struct arch_frame *from, bool 
 	return new > old || (new == old && arch->ra_in_register && w->out->nr == 1);
 }
 
-static int go_on(struct walk *w, enum step_result result, const struct arch_frame *from, bool signal)
+static int go_on(struct walk *w, enum step_result result, const struct arch_frame *from,
+		 bool signal)
 {
 	if (result != STEP_FOUND)
 		return stop_of(w, result);
@@ -322,7 +323,8 @@ static int enter_frame(struct walk *w)
 	return out->nr == UNWIND_FRAMES_MAX ? UNWIND_DEPTH : WALK_ON;
 }
 
-static int walk(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out, bool rows)
+static int walk(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
+		bool rows)
 {
 	struct walk w = { .u = u, .in = in, .out = out, .exact = true, .rows = rows };
 	int stop = WALK_ON;
@@ -340,16 +342,20 @@ static int walk(struct unwinder *u, const struct unwind_input *in, struct unwind
 		if (stop == WALK_ON)
 			stop = next_frame(&w);
 	}
-	count_add(&u->count.row_hits, w.row_hits);
-	count_add(&u->count.steps, w.steps);
+	if (out != &u->scratch) {
+		count_add(&u->count.row_hits, w.row_hits);
+		count_add(&u->count.steps, w.steps);
+	}
 	return stop;
 }
 
-static int walk_or_redo(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
-			bool rows)
+static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
+			struct unwind_result *out, bool rows)
 {
 	int stop;
 
+	out->nr = out->nr_guessed = 0;
+	out->asked = out->maps_stale = false;
 	if (!in->space)
 		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;
 	if (in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE || !in->regs)
@@ -363,11 +369,11 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in, struc
 }
 
 /* The same sample by libunwind alone has to give the same frames. */
-static void verify(struct unwinder *u, const struct unwind_input *in, const struct unwind_result *out)
+static void verify(struct unwinder *u, const struct unwind_input *in,
+		   const struct unwind_result *out)
 {
 	struct unwind_result *check = &u->scratch;
 
-	check->nr = 0;
 	check->stop = (enum unwind_stop)walk_or_redo(u, in, check, false);
 	count_add(&u->count.verified, 1);
 	if (check->stop != out->stop || check->nr != out->nr ||
@@ -379,8 +385,6 @@ void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unw
 {
 	struct counters *c = &u->count;
 
-	out->nr = out->nr_guessed = 0;
-	out->asked = out->maps_stale = false;
 	out->stop = (enum unwind_stop)walk_or_redo(u, in, out, !u->step_only);
 	count_add(&c->samples, 1);
 	count_add(&c->frames, out->nr);

@@ -62,7 +62,7 @@ struct unwind_result {
 	bool asked;			/* a new object was wanted: wake the loader after the batch */
 	bool maps_stale;		/* pc outside all maps: worth maps_ask() */
 	uint32_t place[UNWIND_FRAMES_MAX];
-	/* Look-up pcs, as perf script prints them: the sampled pc, then return addresses minus one. */
+	/* Look-up pcs, as perf script prints them: the pc, then return addresses minus one. */
 	uint64_t ip[UNWIND_FRAMES_MAX];
 };
 
@@ -74,7 +74,7 @@ struct unwind_stats {
 	uint64_t nr_steps;		/* frames by libunwind */
 	uint64_t nr_rows;		/* rows admitted */
 	uint64_t nr_rows_differ;	/* rows not admitted: libunwind came to something else */
-	uint64_t nr_redone;		/* samples begun anew because a row had dropped a register */
+	uint64_t nr_redone;		/* samples begun anew: a row had dropped a register */
 	uint64_t nr_verified;		/* samples also unwound by libunwind alone */
 	uint64_t nr_verify_differ;	/* of these, with another result */
 };
@@ -88,7 +88,7 @@ void unwind_rows_free(struct unwind_rows *rows);
 
 struct unwind_config {
 	bool step_only;			/* libunwind for every frame: no rows */
-	uint32_t verify_every;		/* unwind one sample in so many by libunwind alone, too; 0: none */
+	uint32_t verify_every;		/* one sample in so many by libunwind alone, too; 0: none */
 	struct unwind_rows *rows;	/* NULL: its own */
 };
 

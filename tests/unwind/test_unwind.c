@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The whole unwinder on this process's own stacks, against glibc's
+ * backtrace(), and on a single-stepped child, against the calls and returns it
+ * really made: at every instruction, by rows and by libunwind alone.
+ */
+#include "unwind/unwind.h"
+
+#include <alloca.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <urcu/urcu-qsbr.h>
+
+#include <cmocka.h>
+
+#include "symbols/symbols.h"
+#include "tests/unwind/shot.h"
+#include "tests/unwind/world.h"
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define TRUTH_MAX 600
+
+static struct shot shot;
+static void *truth[TRUTH_MAX];
+static int nr_truth;
+static struct unwind_result result;
+static struct world world;
+
+/* Drop what a sanitizer has between us and backtrace(): truth[1] is take()'s caller. */
+static void align_truth(const void *caller)
+{
+	int i = 1;
+
+	while (i < nr_truth && truth[i] != caller)
+		i++;
+	nr_truth -= i - 1;
+	memmove(truth + 1, truth + i, (size_t)nr_truth * sizeof(truth[0]));
+}
+
+/* The innermost function of all chains: take the sample and glibc's view of it. */
+NOINLINE static void take(void)
+{
+	shot_regs(&shot);
+	shot_stack(&shot);
+	nr_truth = backtrace(truth, TRUTH_MAX);
+	align_truth(__builtin_return_address(0));
+}
+
+static struct unwind_input input(void)
+{
+	return (struct unwind_input){
+		.regs = shot.regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = shot.stack, .stack_size = shot.size, .stack_full = shot.size == SHOT_STACK,
+		.space = world.space, .time_ns = time_now_ns(),
+	};
+}
+
+static bool same_as_truth(uint32_t nr)
+{
+	for (uint32_t i = 1; i < nr; i++) {
+		uint64_t ip = (uint64_t)truth[i];
+
+		/* glibc gives return addresses, but the pc itself where a signal came in. */
+		if (result.ip[i] != ip - 1 && result.ip[i] != ip)
+			return false;
+	}
+	return true;
+}
+
+static void unwind_with(struct unwinder *u)
+{
+	const struct unwind_input in = input();
+
+	unwind_sample(u, &in, &result);
+	if (result.stop != UNWIND_COMPLETE || !same_as_truth(result.nr) || result.nr != (uint32_t)nr_truth)
+		for (int i = 0; i < nr_truth || i < (int)result.nr; i++)
+			print_message("%2d %12" PRIx64 " %p\n", i, i < (int)result.nr ? result.ip[i] : 0,
+				      i < nr_truth ? truth[i] : NULL);
+}
+
+/* By libunwind alone, by rows while they are learnt, and by rows: the true chain each time. */
+static void assert_true_chain(int at_least)
+{
+	struct unwinder *u[] = { world.step, world.row, world.row };
+
+	world_load(&world, getpid());
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		unwind_with(u[i]);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr_guessed, 0);
+		assert_int_equal(result.ip[0], shot.regs[SHOT_IP]);
+		assert_int_equal(result.nr, nr_truth);
+		assert_true(same_as_truth(result.nr));
+		assert_true(result.nr >= (uint32_t)at_least);
+	}
+}
+
+static uint64_t stack_end(void)
+{
+	pthread_attr_t attr;
+	void *start;
+	size_t size;
+
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &start, &size);
+	pthread_attr_destroy(&attr);
+	return (uint64_t)start + size;
+}
+
+static int set_up(void **state)
+{
+	shot.stack_end = stack_end();
+	return 0;
+}
+
+NOINLINE static int recurse(int n)
+{
+	volatile int keep[3] = { n, n, n };
+
+	if (n == 0)
+		take();
+	else
+		keep[1] = recurse(n - 1);
+	return keep[0] + keep[1];
+}
+
+static void test_recursion(void **state)
+{
+	assert_int_equal(recurse(20), 190 + 20);
+	assert_true_chain(22);
+}
+
+static int compare_and_take(const void *a, const void *b)
+{
+	take();
+	return *(const int *)a - *(const int *)b;
+}
+
+static void test_through_libc(void **state)
+{
+	int v[] = { 3, 1, 2 };
+
+	qsort(v, 3, sizeof(v[0]), compare_and_take);
+	assert_true_chain(6);
+}
+
+NOINLINE static void with_alloca(size_t n)
+{
+	volatile char *p = alloca(n);
+
+	p[n - 1] = 1;
+	take();
+	p[0] = p[n - 1];
+}
+
+static void test_alloca(void **state)
+{
+	with_alloca(1000);
+	assert_true_chain(4);
+}
+
+NOINLINE static void with_alignment(void *p)
+{
+	volatile char big[256] __attribute__((aligned(128)));
+
+	big[0] = *(char *)p;
+	recurse(2);
+	big[1] = big[0];
+}
+
+static void test_realigned_stack(void **state)
+{
+	char c = 1;
+
+	with_alignment(&c);
+	assert_true_chain(7);
+}
+
+static jmp_buf after_noreturn;
+
+__attribute__((noreturn, noinline)) static void never_returns(void)
+{
+	take();
+	longjmp(after_noreturn, 1);
+}
+
+/* The call is the last instruction: its return address lies behind the function. */
+NOINLINE static void ends_in_a_call(void)
+{
+	never_returns();
+}
+
+static void test_noreturn_last_call(void **state)
+{
+	if (!setjmp(after_noreturn))
+		ends_in_a_call();
+	assert_true_chain(5);
+}
+
+static void on_signal(int sig)
+{
+	take();
+}
+
+static void raise_with(int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+
+	assert_int_equal(sigaction(SIGUSR1, &sa, NULL), 0);
+	raise(SIGUSR1);
+}
+
+static void test_signal_handler(void **state)
+{
+	raise_with(0);
+	assert_true_chain(8);
+}
+
+/* A fault: the interrupted pc is in the middle of a function, not behind a call. */
+static volatile char *fault_at;
+
+static void on_fault(int sig)
+{
+	take();
+	mprotect((void *)fault_at, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void test_fault_handler(void **state)
+{
+	struct sigaction sa = { .sa_handler = on_fault };
+
+	fault_at = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(sigaction(SIGSEGV, &sa, NULL), 0);
+	fault_at[0] = 1;
+	signal(SIGSEGV, SIG_DFL);
+	munmap((void *)fault_at, 4096);
+	assert_true_chain(5);
+}
+
+/* Below all frames, in the same memory: the dump holds both stacks, and sp jumps up. */
+static void test_alternate_stack_inside(void **state)
+{
+	char *below = (char *)__builtin_frame_address(0) - (48 << 10);
+	stack_t alt = { .ss_sp = below, .ss_size = 24 << 10 };
+
+	assert_int_equal(sigaltstack(&alt, NULL), 0);
+	raise_with(SA_ONSTACK);
+	alt.ss_flags = SS_DISABLE;
+	sigaltstack(&alt, NULL);
+	assert_true_chain(8);
+}
+
+/* On a stack of its own, the dump ends with it: what was interrupted cannot be read. */
+static void test_alternate_stack_elsewhere(void **state)
+{
+	size_t size = 1 << 16;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t alt = { .ss_sp = memory, .ss_size = size };
+	struct unwind_input in;
+
+	shot.stack_end = (uint64_t)memory + size;
+	assert_int_equal(sigaltstack(&alt, NULL), 0);
+	raise_with(SA_ONSTACK);
+	alt.ss_flags = SS_DISABLE;
+	sigaltstack(&alt, NULL);
+	munmap(memory, size);
+	world_load(&world, getpid());
+	in = input();
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_TRUNCATED);
+	/* take, the trampoline, and the pc that the kernel saved */
+	assert_true(result.nr >= 3);
+	assert_true(same_as_truth(result.nr));
+}
+
+static void *in_thread(void *arg)
+{
+	shot.stack_end = stack_end();
+	recurse(3);
+	return NULL;
+}
+
+static void test_thread_has_a_root(void **state)
+{
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, in_thread, NULL), 0);
+	pthread_join(t, NULL);
+	assert_true_chain(7);
+}
+
+static void test_truncated(void **state)
+{
+	struct unwind_input in;
+
+	recurse(20);
+	world_load(&world, getpid());
+	in = input();
+	for (in.stack_size = 0; in.stack_size < 1024; in.stack_size += 8) {
+		in.stack_full = true;
+		unwind_sample(world.row, &in, &result);
+		assert_int_equal(result.stop, UNWIND_TRUNCATED);
+		assert_true(result.nr >= 1);
+		assert_true(same_as_truth(result.nr));
+		in.stack_full = false;		/* the stack is said to end here: it does not fit */
+		unwind_sample(world.row, &in, &result);
+		assert_int_equal(result.stop, UNWIND_BAD_FRAME);
+	}
+}
+
+static void test_pending_then_there(void **state)
+{
+	struct world fresh;
+	struct unwind_input in;
+
+	recurse(3);
+	world_new(&fresh);
+	assert_int_equal(maps_load(fresh.maps, getpid()), 0);
+	world_find(&fresh, getpid());
+	in = input();
+	in.space = fresh.space;
+	unwind_sample(fresh.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_PENDING);
+	assert_int_equal(result.nr, 1);
+	assert_true(result.asked);
+	assert_true(result.place[0] != PLACE_NONE);
+	unwind_sample(fresh.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_PENDING);
+	assert_false(result.asked);
+	world_load(&fresh, getpid());
+	in.space = fresh.space;
+	unwind_sample(fresh.row, &in, &result);
+	/* libc is wanted next */
+	assert_true(result.stop == UNWIND_COMPLETE || result.asked);
+	world_free(&fresh);
+}
+
+static void test_bad_input(void **state)
+{
+	struct unwind_input in;
+	struct unwind_stats before, after;
+
+	recurse(3);
+	world_load(&world, getpid());
+	unwind_stats(world.row, &before);
+	in = input();
+	in.space = NULL;
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_PENDING);
+	in = input();
+	in.regs_abi = PERF_SAMPLE_REGS_ABI_NONE;
+	in.regs = NULL;
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_BAD_REGS);
+	in = input();
+	in.regs_mask = 0x3f;			/* neither sp nor ip */
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_BAD_REGS);
+	assert_int_equal(result.nr, 0);
+	in = input();
+	shot.regs[SHOT_IP] = 0x10;
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_NO_MAP);
+	assert_true(result.maps_stale);
+	assert_int_equal(result.nr, 1);
+	shot.regs[SHOT_IP] = (uint64_t)&shot;	/* data */
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_NO_MAP);
+	unwind_stats(world.row, &after);
+	assert_int_equal(after.nr_samples - before.nr_samples, 5);
+	assert_int_equal(after.nr_stop[UNWIND_BAD_REGS] - before.nr_stop[UNWIND_BAD_REGS], 2);
+	assert_int_equal(after.nr_stop[UNWIND_NO_MAP] - before.nr_stop[UNWIND_NO_MAP], 2);
+}
+
+/* Junk on the stack: any stop will do, but frames stay within bounds and sums fit. */
+static void test_junk_stacks(void **state)
+{
+	uint64_t seed = 3;
+	struct unwind_input in;
+
+	recurse(20);
+	world_load(&world, getpid());
+	in = input();
+	for (int n = 0; n < 3000; n++) {
+		uint64_t keep[4], at[4];
+
+		for (int i = 0; i < 4; i++) {
+			uint64_t r = hash_u64(seed++);
+
+			at[i] = (r % (1024 / 8)) * 8;
+			memcpy(&keep[i], shot.stack + at[i], 8);
+			r = r & 1 ? (uint64_t)truth[r / 2 % (uint64_t)nr_truth] : r >> (r % 64);
+			memcpy(shot.stack + at[i], &r, 8);
+		}
+		unwind_sample(n & 1 ? world.row : world.step, &in, &result);
+		assert_in_range(result.nr, 1, UNWIND_FRAMES_MAX);
+		assert_true(result.stop < UNWIND_NR_STOPS);
+		for (int i = 3; i >= 0; i--)
+			memcpy(shot.stack + at[i], &keep[i], 8);
+	}
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_COMPLETE);
+}
+
+static void test_sums(void **state)
+{
+	struct unwind_stats s;
+	uint64_t sum = 0;
+
+	unwind_stats(world.row, &s);
+	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
+		assert_true(strlen(unwind_stop_name((enum unwind_stop)i)) > 3);
+		sum += s.nr_stop[i];
+	}
+	assert_int_equal(sum, s.nr_samples);
+	print_message("%" PRIu64 " samples, %" PRIu64 " frames, %" PRIu64 " by rows, %" PRIu64 " by steps, %"
+		      PRIu64 " rows, %" PRIu64 " differ, %" PRIu64 " redone\n", s.nr_samples, s.nr_frames,
+		      s.nr_row_hits, s.nr_steps, s.nr_rows, s.nr_rows_differ, s.nr_redone);
+	assert_true(s.nr_row_hits > s.nr_steps);
+	assert_int_equal(s.nr_rows_differ, 0);
+	assert_int_equal(s.nr_verify_differ, 0);
+	assert_true(s.nr_verified == s.nr_samples);
+}
+
+/* With an argument: how long a sample of 20 frames takes. */
+static void bench(const char *name, struct unwinder *u, int times)
+{
+	const struct unwind_input in = input();
+	uint64_t start;
+
+	unwind_sample(u, &in, &result);
+	start = time_now_ns();
+	for (int i = 0; i < times; i++)
+		unwind_sample(u, &in, &result);
+	start = time_now_ns() - start;
+	printf("%s: %u frames, %.0f ns a sample, %.1f ns a frame (%s)\n", name, result.nr,
+	       (double)start / times, (double)start / times / result.nr, unwind_stop_name(result.stop));
+}
+
+static int run_bench(void)
+{
+	struct unwinder *plain;
+
+	world_new(&world);
+	set_up(NULL);
+	recurse(17);
+	world_load(&world, getpid());
+	bench("libunwind", world.step, 20000);
+	if (unwind_new(&plain, world.places, world.dsos, NULL))
+		return 1;
+	bench("rows", plain, 1000000);
+	unwind_free(plain);
+	world_free(&world);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_recursion, set_up),
+		cmocka_unit_test_setup(test_through_libc, set_up),
+		cmocka_unit_test_setup(test_alloca, set_up),
+		cmocka_unit_test_setup(test_realigned_stack, set_up),
+		cmocka_unit_test_setup(test_noreturn_last_call, set_up),
+		cmocka_unit_test_setup(test_signal_handler, set_up),
+		cmocka_unit_test_setup(test_fault_handler, set_up),
+		cmocka_unit_test_setup(test_alternate_stack_inside, set_up),
+		cmocka_unit_test_setup(test_alternate_stack_elsewhere, set_up),
+		cmocka_unit_test_setup(test_thread_has_a_root, set_up),
+		cmocka_unit_test_setup(test_truncated, set_up),
+		cmocka_unit_test_setup(test_pending_then_there, set_up),
+		cmocka_unit_test_setup(test_bad_input, set_up),
+		cmocka_unit_test_setup(test_junk_stacks, set_up),
+		cmocka_unit_test_setup(test_sums, set_up),
+	};
+	int rc;
+
+	urcu_qsbr_register_thread();
+	if (argc > 1)
+		return run_bench();
+	world_new(&world);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	world_free(&world);
+	urcu_qsbr_unregister_thread();
+	return rc;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * All that an unwinder needs, loaded on the caller's thread: objects, maps,
+ * places, images. The caller is a registered urcu-qsbr thread.
+ */
+#ifndef TESTS_WORLD_H
+#define TESTS_WORLD_H
+
+#include "symbols/base.h"
+#include "symbols/dso.h"
+#include "symbols/maps.h"
+#include "symbols/places.h"
+#include "symbols/symbols.h"
+#include "unwind/unwind.h"
+
+struct world {
+	struct dsos *dsos;
+	struct places *places;
+	struct maps *maps;
+	struct symbols *symbols;
+	const struct space *space;
+	struct unwinder *row;		/* each sample verified by libunwind alone */
+	struct unwinder *step;		/* libunwind alone */
+};
+
+static inline void world_must(int rc)
+{
+	if (rc) {
+		fprintf(stderr, "cannot set up: %s\n", strerror(-rc));
+		abort();
+	}
+}
+
+static inline void world_new(struct world *w)
+{
+	const struct unwind_config verified = { .verify_every = 1 }, steps = { .step_only = true };
+
+	memset(w, 0, sizeof(*w));
+	world_must(dsos_new(&w->dsos));
+	world_must(places_new(&w->places, 1u << 20));
+	world_must(maps_new(&w->maps, w->dsos, 1u << 10));
+	world_must(symbols_new(&w->symbols, w->places, w->dsos, w->maps, NULL));
+	world_must(unwind_new_with(&w->row, w->places, w->dsos, &verified, NULL));
+	world_must(unwind_new_with(&w->step, w->places, w->dsos, &steps, NULL));
+}
+
+static inline void world_free(struct world *w)
+{
+	unwind_free(w->row);
+	unwind_free(w->step);
+	symbols_free(w->symbols);
+	maps_free(w->maps);
+	places_free(w->places);
+	dsos_free(w->dsos);
+}
+
+static inline void world_find(struct world *w, pid_t pid)
+{
+	struct maps_hit hit;
+
+	maps_publish(w->maps, time_now_ns(), 0);
+	maps_find(w->maps, pid, pid, time_now_ns(), &hit);
+	w->space = hit.space;
+	if (!w->space)
+		abort();
+}
+
+/* Read the process's maps and load the images of all that it has mapped. */
+static inline void world_load(struct world *w, pid_t pid)
+{
+	world_must(maps_load(w->maps, pid));
+	for (uint32_t id = DSO_ID_FIRST - 1; id < dsos_nr(w->dsos); id++)
+		dso_want(dsos_at(w->dsos, id));
+	symbols_run(w->symbols);
+	world_find(w, pid);
+}
+
+#endif
