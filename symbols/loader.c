@@ -234,19 +234,17 @@ static void update_figures(struct loader *l)
 	atomic_store_explicit(&l->memory, symtab_memory(l->symtab), memory_order_relaxed);
 }
 
-/* One round: images first, then the names that waited for them, then new ones. True: go on. */
+/* One round: one image, then the names that waited for it, then new ones. True: go on. */
 static bool work(struct loader *l, bool now)
 {
 	uint32_t late = objects_retry(&l->objects, time_now_ns());
-	bool more = false;
+	bool more = objects_load_one(&l->objects);
 
-	while (!is_stopping(l) && objects_load_one(&l->objects))
-		more = true;
 	if (is_stopping(l))
 		return false;
 	if (late != DSO_ID_UNKNOWN)
 		rename_places(l, late);
-	/* The next image is worth more than the next name: come back for it soon. */
+	/* After each image, not after the last: the first rows shall have names soon. */
 	more |= name_waiting(l, now) > 0;
 	more |= name_new(l, now) > 0;
 	update_figures(l);
@@ -307,6 +305,7 @@ int loader_start(struct loader *l, struct err *e)
 	sigset_t all, old;
 	int rc;
 
+	atomic_store_explicit(&l->stop, false, memory_order_relaxed);	/* no thread yet */
 	/* Signals are for the main thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
