@@ -47,11 +47,11 @@ static void fill_counts(struct profile *p)
 static void fill_names(struct fixture *f)
 {
 	static const struct profile_function functions[NR_FUNCTIONS] = {
-		{ 10, { "main", 4, 4 }, { "deep", 4, 4 }, 'u' },
-		{ 11, { "walk", 4, 4 }, { "deep", 4, 4 }, 'u' },
+		{ 10, { "main", 4, 4 }, { "deep", 4, 4 }, .kind = 'u' },
+		{ 11, { "walk", 4, 4 }, { "deep", 4, 4 }, .kind = 'u' },
 		/* What a name with an escape in it has become at the model's edge. */
-		{ 12, { "Leaf\302\267[31m(\"x\")", 15, 14 }, { "libq.so.1", 9, 9 }, 'u' },
-		{ 13, { "clear_page", 10, 10 }, { "[kernel]", 8, 8 }, 'k' },
+		{ 12, { "Leaf\302\267[31m(\"x\")", 15, 14 }, { "libq.so.1", 9, 9 }, .kind = 'u' },
+		{ 13, { "clear_page", 10, 10 }, { "[kernel]", 8, 8 }, .kind = 'k' },
 	};
 
 	memcpy(f->functions, functions, sizeof(functions));
