@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * assemble: ids of the real tables into a profile that outlives them. Names
+ * come from this very program, read as the loader reads it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <urcu/urcu-qsbr.h>
+
+#include "sampler/assemble.h"
+#include "symbols/base.h"
+
+/* Beyond PID_MAX_LIMIT of Linux: nobody has these. */
+#define PID_A	 5000001
+#define PID_B	 5000002
+#define THREAD_A 5000003
+#define KERNEL_ADDRESS 0xfffffffffffff123ULL
+
+struct tables {
+	struct dsos *dsos;
+	struct maps *maps;
+	struct places *places;
+	struct stacks *stacks;
+	struct symbols *symbols;
+};
+
+static void tables_init(struct tables *t)
+{
+	assert_int_equal(dsos_new(&t->dsos), 0);
+	assert_int_equal(maps_new(&t->maps, t->dsos, 1000), 0);
+	assert_int_equal(places_new(&t->places, 10000), 0);
+	assert_int_equal(stacks_new(&t->stacks, 1000, 1 << 20), 0);
+	assert_int_equal(symbols_new(&t->symbols, t->places, t->dsos, t->maps, NULL), 0);
+}
+
+static void tables_fini(struct tables *t)
+{
+	symbols_free(t->symbols);
+	stacks_free(t->stacks);
+	places_free(t->places);
+	maps_free(t->maps);
+	dsos_free(t->dsos);
+}
+
+static struct profile *assembled(const struct tables *t, const struct history_cell *cells,
+				 uint32_t nr)
+{
+	struct profile *p = xcalloc(1, sizeof(*p));
+	const struct assemble_input in = {
+		.cells = cells, .nr_cells = nr, .stacks = t->stacks, .places = t->places,
+		.symbols = t->symbols, .maps = t->maps, .dsos = t->dsos,
+	};
+
+	assert_int_equal(assemble(p, &in), 0);
+	assert_int_equal(p->nr_cells, nr);
+	return p;
+}
+
+static uint32_t file_of(struct tables *t, const char *path)
+{
+	const struct dso_identity identity = { .kind = DSO_FILE, .maj = 1, .min = 2,
+					       .ino = 1000 + strlen(path) };
+
+	return dsos_intern(t->dsos, &identity, path, strlen(path), PID_A, 0x1000, 0x2000)->id;
+}
+
+static uint32_t stack_of(struct tables *t, uint32_t nr, const uint32_t *places)
+{
+	uint32_t id = stacks_intern(t->stacks, places, nr);
+
+	assert_int_not_equal(id, STACK_NONE);
+	return id;
+}
+
+/* The function of frame @frame of cell @cell. */
+static const struct profile_function *function_at(const struct profile *p, uint32_t cell,
+						  uint32_t frame)
+{
+	const struct profile_stack *s = &p->stacks[p->cells[cell].stack];
+
+	assert_true(frame < s->nr && s->first + s->nr <= p->nr_frames);
+	return &p->functions[p->frames[s->first + frame]];
+}
+
+static uint32_t task_of(struct tables *t, pid_t pid, pid_t tid)
+{
+	struct maps_hit hit;
+
+	maps_find(t->maps, pid, tid, 5000, &hit);
+	assert_int_not_equal(hit.task, TASK_UNKNOWN);
+	return hit.task;
+}
+
+static void test_nothing(void **state)
+{
+	struct tables t;
+	struct profile *p;
+
+	tables_init(&t);
+	p = assembled(&t, NULL, 0);
+	assert_int_equal(p->nr_functions + p->nr_processes + p->nr_tasks + p->nr_stacks +
+				 p->nr_frames, 0);
+	profile_free(p);
+	tables_fini(&t);
+}
+
+static void test_places_without_symbols(void **state)
+{
+	struct tables t;
+	uint32_t places[3];
+	struct history_cell cell = { .count = 2, .weight = 20 };
+	const struct profile_function *f;
+	struct profile *p;
+
+	tables_init(&t);
+	places[0] = places_intern(t.places, DSO_ID_KERNEL, KERNEL_ADDRESS);
+	places[1] = places_intern(t.places, file_of(&t, "/usr/lib/libfoo.so"), 0x1234);
+	places[2] = places_intern(t.places, DSO_ID_UNKNOWN, 0x7fff00001000);
+	cell.stack = stack_of(&t, 3, places);
+	p = assembled(&t, &cell, 1);
+	/* All names are the profile's own by now. */
+	tables_fini(&t);
+
+	assert_int_equal(p->nr_functions, 3);
+	assert_int_equal(p->nr_frames, 3);
+	f = function_at(p, 0, 0);
+	assert_string_equal(f->name.str, "0xfffffffffffff123");
+	assert_string_equal(f->module.str, "[kernel]");
+	assert_true(f->kind == '?' && f->kernel);
+	f = function_at(p, 0, 1);
+	assert_string_equal(f->name.str, "libfoo.so+0x1234");
+	assert_string_equal(f->module.str, "libfoo.so");
+	assert_int_equal(f->id, ASSEMBLE_PLACE | places[1]);
+	assert_true(f->kind == '?' && !f->kernel);
+	assert_int_equal(f->name.size, strlen(f->name.str));
+	f = function_at(p, 0, 2);
+	assert_string_equal(f->name.str, "0x7fff00001000");
+	profile_free(p);
+}
+
+/* Indices are handed out once for each id, and only for ids that the cells name. */
+static void test_shared_ids(void **state)
+{
+	struct tables t;
+	uint32_t dso, a[2], b[2];
+	struct history_cell cells[3] = { { .count = 1 }, { .count = 2, .event = 1 }, { .count = 4 } };
+	struct profile *p;
+
+	tables_init(&t);
+	dso = file_of(&t, "/bin/x");
+	for (uint32_t i = 0; i < 100; i++) {
+		uint32_t place = places_intern(t.places, dso, i);
+
+		stack_of(&t, 1, &place);
+	}
+	a[0] = places_intern(t.places, dso, 7);
+	a[1] = b[1] = places_intern(t.places, dso, 9);
+	b[0] = places_intern(t.places, dso, 11);
+	cells[0].stack = cells[1].stack = stack_of(&t, 2, a);
+	cells[2].stack = stack_of(&t, 2, b);
+	p = assembled(&t, cells, 3);
+	assert_int_equal(p->nr_stacks, 2);
+	assert_int_equal(p->nr_frames, 4);
+	assert_int_equal(p->nr_functions, 3);
+	assert_int_equal(p->nr_tasks, 1);
+	assert_int_equal(p->cells[0].stack, p->cells[1].stack);
+	assert_int_equal(p->cells[1].event, 1);
+	assert_ptr_equal(function_at(p, 0, 1), function_at(p, 2, 1));
+	assert_string_equal(function_at(p, 2, 0)->name.str, "x+0xb");
+	assert_true(p->cells[2].count == 4);
+	profile_free(p);
+	tables_fini(&t);
+}
+
+/* Folded-away cells, and ids that the tables never gave out: counted, without frames. */
+static void test_no_stack(void **state)
+{
+	struct tables t;
+	const struct history_cell cells[] = {
+		{ STACK_NONE, TASK_UNKNOWN, 0, 3, 30 },
+		{ 12345, 999999, 0, 4, 40 },
+		{ STACK_NONE - 1, CELLS_TASKS_MAX - 1, 0, 5, 50 },
+	};
+	struct profile *p;
+	double count = 0;
+
+	tables_init(&t);
+	p = assembled(&t, cells, ARRAY_SIZE(cells));
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		assert_int_equal(p->stacks[p->cells[i].stack].nr, 0);
+		assert_in_range(p->cells[i].task, 0, p->nr_tasks - 1);
+		assert_in_range(p->tasks[p->cells[i].task].process, 0, p->nr_processes - 1);
+		assert_non_null(p->tasks[p->cells[i].task].comm.str);
+		count += p->cells[i].count;
+	}
+	assert_true(count == 12);
+	assert_int_equal(p->nr_frames, 0);
+	profile_free(p);
+	tables_fini(&t);
+}
+
+static const struct profile_task *find_task(const struct profile *p, pid_t tid)
+{
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		if (p->tasks[i].tid == tid)
+			return &p->tasks[i];
+	fail_msg("no task %d", tid);
+	return NULL;
+}
+
+static void test_processes(void **state)
+{
+	struct tables t;
+	struct history_cell cells[3] = { { .count = 1 }, { .count = 2 }, { .count = 4 } };
+	const struct profile_process *process;
+	const struct profile_task *task;
+	struct profile *p;
+
+	tables_init(&t);
+	maps_on_comm(t.maps, PID_A, PID_A, "alpha", 5, true, 1000);
+	maps_on_fork(t.maps, PID_A, PID_A, THREAD_A, PID_A, 1100);
+	maps_on_comm(t.maps, PID_A, THREAD_A, "wor\033ker", 7, false, 1200);
+	maps_on_comm(t.maps, PID_B, PID_B, "beta", 4, true, 1300);
+	maps_publish(t.maps, 2000, 1000000);
+	for (uint32_t i = 0; i < 3; i++)
+		cells[i].stack = STACK_NONE;
+	/* The thread's task comes first: its process shows as the main thread nevertheless. */
+	cells[0].task = task_of(&t, PID_A, THREAD_A);
+	cells[1].task = task_of(&t, PID_B, PID_B);
+	cells[2].task = task_of(&t, PID_A, PID_A);
+
+	p = assembled(&t, cells, 3);
+	assert_int_equal(p->nr_tasks, 3);
+	assert_int_equal(p->nr_processes, 2);
+	task = find_task(p, THREAD_A);
+	process = &p->processes[task->process];
+	assert_int_equal(process->pid, PID_A);
+	assert_string_equal(process->comm.str, "alpha");
+	assert_null(strchr(task->comm.str, '\033'));
+	assert_ptr_equal(&p->processes[find_task(p, PID_A)->process], process);
+	assert_int_not_equal(p->processes[find_task(p, PID_B)->process].id, process->id);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(p->tasks[p->cells[i].task].id, cells[i].task);
+	profile_free(p);
+
+	/* Without the main thread any other will do. */
+	p = assembled(&t, cells, 1);
+	tables_fini(&t);
+	assert_int_equal(p->nr_processes, 1);
+	assert_int_equal(p->processes[0].pid, PID_A);
+	assert_string_equal(p->processes[0].comm.str, p->tasks[0].comm.str);
+	profile_free(p);
+}
+
+/* What the loader is to find, by name, in this program. */
+__attribute__((noinline, noclone)) static int sample_me(int n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n * 3;
+}
+
+static uint32_t place_of_code(struct tables *t, const void *code)
+{
+	struct maps_hit hit;
+	const struct mapping *m;
+	uint64_t address = (uintptr_t)code;
+
+	maps_find(t->maps, getpid(), getpid(), time_now_ns(), &hit);
+	assert_non_null(hit.space);
+	m = space_find(hit.space, address, time_now_ns());
+	assert_non_null(m);
+	return places_intern(t->places, m->dso->id, address - m->start + m->offset);
+}
+
+static void test_names_from_the_loader(void **state)
+{
+	const char *code = (const char *)(uintptr_t)sample_me;
+	struct tables t;
+	uint32_t places[3];
+	struct history_cell cell = { .count = 1 };
+	const struct profile_function *f;
+	struct profile *p;
+
+	assert_int_equal(sample_me(14), 42);
+	tables_init(&t);
+	assert_int_equal(maps_load(t.maps, getpid()), 0);
+	maps_publish(t.maps, time_now_ns(), UINT64_MAX);
+	places[0] = place_of_code(&t, code);
+	places[1] = place_of_code(&t, code + 1);
+	symbols_run(t.symbols);
+	/* Nobody has looked at this one yet. */
+	places[2] = place_of_code(&t, code + 2);
+	cell.stack = stack_of(&t, 3, places);
+	p = assembled(&t, &cell, 1);
+	symbols_run(t.symbols);
+	profile_free(p);
+	p = assembled(&t, &cell, 1);
+	assert_int_equal(p->nr_frames, 3);
+	assert_int_equal(p->nr_functions, 1);
+	profile_free(p);
+
+	cell.stack = stack_of(&t, 2, places);
+	p = assembled(&t, &cell, 1);
+	tables_fini(&t);
+	assert_int_equal(p->nr_functions, 1);
+	f = function_at(p, 0, 0);
+	assert_ptr_equal(function_at(p, 0, 1), f);
+	assert_string_equal(f->name.str, "sample_me");
+	assert_true(f->kind == 'u' && !f->kernel && !(f->id & ASSEMBLE_PLACE));
+	assert_non_null(strstr(f->module.str, "test_assemble"));
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_places_without_symbols),
+		cmocka_unit_test(test_shared_ids),
+		cmocka_unit_test(test_no_stack),
+		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_names_from_the_loader),
+	};
+	int ret;
+
+	urcu_qsbr_register_thread();
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	urcu_qsbr_unregister_thread();
+	return ret;
+}
