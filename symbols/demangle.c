@@ -159,7 +159,7 @@ static bool d_part(struct d_name *d)
 		d->pos = name + size;
 	if (d->size)
 		d_put(d, ".", 1);
-	if (size > 3 && !strncmp(name, "__T", 3)) {	/* the older form, with a length around it */
+	if (size > 3 && !strncmp(name, "__T", 3)) {	/* older: with a length around it */
 		const char *inner = d_identifier(name + 3, &size);
 
 		if (!inner)
@@ -219,6 +219,7 @@ size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 	if (copy[1] != 'Z' || may_explode(copy))
 		return 0;
 	/* Its recursion limit refuses all names over 1 KiB; ours is DEMANGLE_NAME_MAX. */
-	out = run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, copy, buf, buf_size);
+	out = run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, copy, buf,
+		  buf_size);
 	return add_suffix(copy, buf, out, buf_size);
 }

@@ -80,7 +80,7 @@ static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint6
 
 	if (!width || width > size)
 		return false;
-	for (unsigned int i = 0; i < width; i++)	/* only little-endian machines have these tables */
+	for (unsigned int i = 0; i < width; i++)	/* the machines we know are little-endian */
 		value |= (uint64_t)bytes[i] << (8 * i);
 	if (format >= PE_SDATA2 && width < 8 && value >> (8 * width - 1))
 		value |= ~0ULL << (8 * width);
@@ -95,7 +95,7 @@ static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint6
 		*out = data + value;
 		return true;
 	default:
-		return false;	/* indirect, textrel, funcrel, aligned: no linker writes them here */
+		return false;	/* indirect, textrel, aligned: no linker writes them here */
 	}
 }
 

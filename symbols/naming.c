@@ -113,10 +113,11 @@ static void read_kallsyms(struct naming *n, struct dso *kernel)
 
 	n->kallsyms_ns = time_now_ns();
 	if (rc) {
+		const char *reason = rc == -EACCES ? "kptr_restrict hides kernel addresses" :
+						     "kernel symbols cannot be read";
+
 		if (!n->kallsyms)
-			atomic_store_explicit(&kernel->reason, rc == -EACCES ?
-					      "kptr_restrict hides kernel addresses" :
-					      "kernel symbols cannot be read", memory_order_relaxed);
+			atomic_store_explicit(&kernel->reason, reason, memory_order_relaxed);
 		return;
 	}
 	if (nr_before == kallsyms_nr(k))

@@ -2,7 +2,7 @@
 /*
  * The name of one place: from its object's symbols, unwind tables, or address.
  *
- * One thread: the loader. naming_*(): what is counted is read by any thread.
+ * One thread: the loader; only kallsyms_memory is read by any.
  */
 #ifndef SYMBOLS_NAMING_H
 #define SYMBOLS_NAMING_H
@@ -20,7 +20,7 @@ struct naming {
 	uint64_t kallsyms_ns;		/* when it was read last; 0: never */
 	uint64_t kallsyms_interval_ns;	/* not read again before; doubles while it brings nothing */
 	atomic_ulong kallsyms_memory;
-	char raw[TEXT_MAX + 64];	/* the name under construction; a bit more: the arena marks cuts */
+	char raw[TEXT_MAX + 64];	/* under construction; longer: so the arena marks a cut */
 };
 
 void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab);

@@ -39,7 +39,7 @@ void objects_fini(struct objects *o);
 
 /* Load one wanted object. False: none is wanted. */
 bool objects_load_one(struct objects *o);
-/* Once a second: try failed ones seen elsewhere since. The id of one that came, or DSO_ID_UNKNOWN. */
+/* Once a second: try failed ones seen elsewhere since. The id of one that came, or 0. */
 uint32_t objects_retry(struct objects *o, uint64_t now_ns);
 
 #endif

@@ -14,7 +14,7 @@ struct symtab;
 int symtab_new(struct symtab **out);
 void symtab_free(struct symtab *t);
 
-/* What makes a function: its object and start; a made-up one (kind '?') is apart from a real one. */
+/* What makes a function: its object and start; made-up ones (kind '?') are apart. */
 struct symtab_key {
 	uint32_t dso;
 	uint64_t start;

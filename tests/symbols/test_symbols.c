@@ -364,8 +364,9 @@ static void test_failed_object_seen_again(void **state)
 static void *write_places(void *arg)
 {
 	struct fixture *f = arg;
+	void *function = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
 	uint64_t offset;
-	uint32_t libc = object_at(f, (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &offset)->id;
+	uint32_t libc = object_at(f, (uint64_t)(uintptr_t)function, &offset)->id;
 
 	rcu_register_thread();
 	for (uint32_t i = 0; i < NR_WRITTEN; i++) {
