@@ -3,8 +3,9 @@
  * Serve questions, load images, name places.
  *
  * Runs on: the asker and the loader thread, or the caller of loader_run().
- * Both threads are urcu-qsbr readers, offline while they wait or do I/O: a
- * hanging read never holds up a grace period.
+ * Both threads are registered with urcu-qsbr (they may free through it), but
+ * offline: a hanging read never holds up a grace period. They need no read
+ * side: what they look at is never freed (places, objects), or theirs.
  */
 #include "symbols/loader.h"
 
@@ -257,12 +258,12 @@ static void *asker_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "proftop/proc");
 	rcu_register_thread();
+	/* Offline for good: /proc may hang, and the maps are read under their own mutex here. */
+	rcu_thread_offline();
 	while (!is_stopping(l)) {
-		rcu_thread_offline();
 		wait_event(l->asker.event);
 		if (is_stopping(l))
 			break;
-		rcu_thread_online();
 		maps_load_asked(l->maps);
 		/* A wake is for both threads. */
 		poke(l->worker.event);
