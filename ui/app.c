@@ -117,12 +117,27 @@ static void resize(struct app *a)
 	a->dirty = true;
 }
 
-/* Back to the shell. SIGCONT brings us back, by whatever way we were stopped. */
+/*
+ * Back to the shell. By SIGTSTP, as the kernel ignores that one where there is
+ * no shell that could ever continue us.
+ */
 static void suspend(struct app *a)
 {
+	struct sigaction stop = { .sa_handler = SIG_DFL }, before;
+	sigset_t set;
+
 	a->st.suspend = false;
 	term_leave(a->term);
-	kill(getpid(), SIGSTOP);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	sigaction(SIGTSTP, &stop, &before);
+	raise(SIGTSTP);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	/* Here we stand still. */
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sigaction(SIGTSTP, &before, NULL);
+	term_enter(a->term);
+	resize(a);
 }
 
 static void take_signals(struct app *a)

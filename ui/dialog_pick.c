@@ -32,7 +32,7 @@ static void add_frequency(struct ui_state *st, double hz, const char *note)
 	snprintf(entry->name, sizeof(entry->name), "%6.0f Hz", hz);
 	if (entry->refused)
 		snprintf(entry->detail, sizeof(entry->detail),
-			 "above the kernel's limit of %.0f (kernel.perf_event_max_sample_rate)", limit);
+			 "above perf_event_max_sample_rate, %.0f", limit);
 	else if (entry->used && ev && ev->got_hz > 0)
 		snprintf(entry->detail, sizeof(entry->detail), "got %.0f Hz  %s", ev->got_hz, note);
 	else

@@ -86,7 +86,22 @@ static void __attribute__((noreturn)) finish(const struct guard *g, int status)
 	_exit(128 + sig);
 }
 
-/* Follow proftop when it stops, dies, or goes on. */
+/*
+ * Stop as proftop has. By SIGTSTP: without a shell that could continue us the
+ * kernel ignores it. The SIGCONT that ends this is passed on by the loop.
+ */
+static void stop_too(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Follow proftop when it stops or dies. */
 static void look_at_child(struct guard *g)
 {
 	int status;
@@ -96,8 +111,7 @@ static void look_at_child(struct guard *g)
 			finish(g, status);
 		/* The shell waits for us, not for it: only when both stand still the job does. */
 		restore_tty(g);
-		raise(SIGSTOP);
-		kill(g->child, SIGCONT);
+		stop_too();
 	}
 }
 

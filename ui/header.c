@@ -62,7 +62,8 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 	const struct style name = { ROLE_TITLE, 0 }, crumb = { ROLE_DIM, 0 };
 	char buf[192];
 	struct safe_text crumbs[] = {
-		ui_clean(buf, sizeof(buf), st->latest ? st->latest->target : "starting"),
+		ui_clean(buf, sizeof(buf), st->view == VIEW_HELP ? "help" :
+						st->latest ? st->latest->target : "starting"),
 		{ st->process_name, (uint16_t)strlen(st->process_name), 0 },
 	};
 
@@ -76,7 +77,7 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 							(uint16_t)strlen(st->host) }, name);
 		col++;
 	}
-	if (st->drilled) {
+	if (st->drilled && st->view == VIEW_FUNCTIONS) {
 		char clean[sizeof(st->process_name)];
 
 		crumbs[1] = ui_clean(clean, sizeof(clean), st->process_name);
@@ -226,7 +227,7 @@ static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned in
 }
 
 /* What became of the user stacks: shares of all samples of the tick. */
-static void draw_stacks(const struct ui_state *st, struct pen *pen)
+static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
 	const struct profile_account *a = &st->latest->account;
 	const struct {
@@ -234,19 +235,21 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen)
 		uint64_t n;
 		double loud;		/* a warning from this share on */
 	} parts[] = {
-		{ TEXT("guessed"), a->guessed, 0.25 }, { TEXT("truncated"), a->truncated, 0.05 },
-		{ TEXT("broken"), a->broken, 0.05 },   { TEXT("pending"), a->pending, 0.5 },
-		{ TEXT("dropped"), a->dropped, 0 },
+		{ TEXT("dropped"), a->dropped, 0 },	{ TEXT("broken"), a->broken, 0.05 },
+		{ TEXT("guessed"), a->guessed, 0.25 },	{ TEXT("truncated"), a->truncated, 0.05 },
+		{ TEXT("pending"), a->pending, 0.5 },
 	};
 	char buf[FORMAT_MAX];
 	double taken = (double)a->taken;
 
 	if (!a->taken) {
-		pen_value(pen, 3, TEXT("Stacks"), TEXT("-"), ROLE_VALUE);
+		pen_value(pen, gap, TEXT("Stacks"), TEXT("-"), ROLE_VALUE);
 		return;
 	}
-	pen_value(pen, 3, TEXT("Stacks"), format_share(buf, (double)a->complete / taken), ROLE_VALUE);
-	pen_text(pen, 1, TEXT("complete"), ROLE_DIM);
+	pen_value(pen, gap, TEXT("Stacks"), format_share(buf, (double)a->complete / taken),
+		  ROLE_VALUE);
+	if (pen->end >= 100)
+		pen_text(pen, 1, TEXT("complete"), ROLE_DIM);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double share = (double)parts[i].n / taken;
 
@@ -266,19 +269,20 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 	struct pen pen = { c, row, 1, c->cols };
 	struct trouble lost = { .label = TEXT("Lost") };
 	struct trouble throttled = { .label = TEXT("Throttled"), .throttled = true };
+	unsigned int gap = c->cols < 100 ? 2 : 3;
 	char buf[FORMAT_MAX];
 
 	draw_trouble(st, &pen, 0, &lost, brief);
-	draw_trouble(st, &pen, brief ? 2 : 3, &throttled, brief);
+	draw_trouble(st, &pen, gap, &throttled, brief);
 	if (brief && p->nr_events) {
 		draw_rate(st, &pen, &p->events[ui_state_event(st, p)], true);
 		return;
 	}
-	draw_stacks(st, &pen);
 	if (p->nr_places)
-		pen_value(&pen, 3, TEXT("Symbols"),
+		pen_value(&pen, gap, TEXT("Symbols"),
 			  format_share(buf, (double)p->nr_places_named / (double)p->nr_places),
 			  ROLE_VALUE);
+	draw_stacks(st, &pen, gap);
 }
 
 /* Which views there are, and what is left out of this one. */

@@ -91,7 +91,7 @@ static void sort_rows(const struct ui_state *st, const struct view *v, struct li
 {
 	struct order order = { .st = st };
 
-	if (list->sort >= v->nr_columns || !v->columns[list->sort].compare)
+	if (list->nr < 2 || list->sort >= v->nr_columns || !v->columns[list->sort].compare)
 		return;
 	order.column = &v->columns[list->sort];
 	order.sign = order.column->ascending != list->inverted ? 1 : -1;
@@ -194,6 +194,9 @@ static bool is_shown(const struct ui_state *st, const struct view_column *column
 
 static unsigned int column_width(const struct view_column *column, unsigned int cols)
 {
+	/* Room beyond what numbers need goes to names. */
+	if (cols >= 160 && column->ascending)
+		return column->wide + column->wide / 2u;
 	return cols >= 100 && column->wide ? column->wide : column->width;
 }
 

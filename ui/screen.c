@@ -79,19 +79,27 @@ static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 		draw_more(st, c, row, end);
 }
 
+/* F1 to F9, then keys without a number, then F10, which quits. */
+static uint32_t bar_order(uint32_t code)
+{
+	return code == K_F(10) ? 100 : code > K_F0 ? code - K_F0 : 50;
+}
+
 /* Keys of the bar, in the order of their F numbers; the first and the last stay longest. */
-static unsigned int bar_items(enum key_context context, const struct key_binding **items,
+static unsigned int bar_items(const struct ui_state *st, const struct key_binding **items,
 			      uint32_t *codes, unsigned int max)
 {
+	enum key_context context = screen_context(st);
+	bool can_add = st->dialog.ops && st->dialog.ops->can_add;
 	unsigned int nr = 0;
 
 	for (const struct key_binding *b = keys_table(); b->action && nr < max; b++) {
 		uint32_t code = keys_first(context, b->action);
 		unsigned int at = nr;
 
-		if (!code || !b->label[0])
+		if (!code || !b->label[0] || (b->action == ACT_ADD && !can_add))
 			continue;
-		for (; at && code >= K_F0 && codes[at - 1] > code; at--) {
+		for (; at && bar_order(codes[at - 1]) > bar_order(code); at--) {
 			items[at] = items[at - 1];
 			codes[at] = codes[at - 1];
 		}
@@ -132,7 +140,7 @@ static void draw_bar(struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct key_binding *items[32];
 	uint32_t codes[32];
-	unsigned int nr = bar_items(screen_context(st), items, codes, 32), col = 0;
+	unsigned int nr = bar_items(st, items, codes, 32), col = 0;
 
 	nr = bar_fit(items, codes, nr, c->cols);
 	for (unsigned int i = 0; i < nr && col < c->cols; i++) {

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A sampler that only remembers what it was asked, and profiles made by hand.
+ * For one test program each: everything here is static or defined once.
+ */
+#ifndef TESTS_UI_FAKE_H
+#define TESTS_UI_FAKE_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sampler/sampler.h"
+#include "ui/screen.h"
+#include "ui/view.h"
+
+struct sampler {
+	double rate;
+	uint32_t rate_event;
+	int enabled, nr_resets, nr_sets;
+	struct event events[EVENTS_MAX];
+	uint32_t nr_events;
+	enum profile_window window;
+	uint64_t tick_ns;
+	double max_hz;
+};
+
+int sampler_fd(const struct sampler *s)
+{
+	return -1;
+}
+
+struct profile *sampler_take(struct sampler *s)
+{
+	return NULL;
+}
+
+void sampler_set_rate(struct sampler *s, uint32_t event, double hz)
+{
+	s->rate = hz;
+	s->rate_event = event;
+}
+
+void sampler_set_enabled(struct sampler *s, bool on)
+{
+	s->enabled = on;
+}
+
+void sampler_set_events(struct sampler *s, const struct event *events, uint32_t nr)
+{
+	memcpy(s->events, events, nr * sizeof(*events));
+	s->nr_events = nr;
+	s->nr_sets++;
+}
+
+void sampler_set_window(struct sampler *s, enum profile_window window)
+{
+	s->window = window;
+}
+
+void sampler_set_tick(struct sampler *s, uint64_t tick_ns)
+{
+	s->tick_ns = tick_ns;
+}
+
+void sampler_reset(struct sampler *s)
+{
+	s->nr_resets++;
+}
+
+uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out, uint32_t max)
+{
+	const struct event_info *info = event_catalogue();
+	uint32_t nr = 0;
+
+	for (; info[nr].name; nr++)
+		if (nr < max)
+			out[nr] = (struct sampler_event_state){
+				&info[nr], strcmp(info[nr].group, "software") ? -ENOENT : 0 };
+	return nr;
+}
+
+double sampler_max_hz(const struct sampler *s)
+{
+	return s->max_hz;
+}
+
+/* ---- profiles ---- */
+
+struct function_spec {
+	uint32_t id;
+	const char *name, *module;
+	char kind;
+	double self;			/* samples */
+	uint32_t process;		/* index in process_specs; 99: in all of them */
+};
+
+static const struct {
+	const char *comm;
+	pid_t pid;
+	uid_t uid;
+} process_specs[] = {
+	{ "api-server", 4242, 33 }, { "nginx", 812, 33 }, { "backupd", 977, 0 }, { "node", 30121, 1000 },
+};
+
+static const struct function_spec function_specs[] = {
+	{ 11, "copy_user_enhanced_fast_string", "[kernel]", 'k', 1842, 1 },
+	{ 12, "json::Parser::parseObject(json::Node&, std::basic_string_view<char>)", "api-server", 'u', 1409, 0 },
+	{ 13, "ZSTD_compressBlock_fast", "libzstd.so.1", 'u', 1107, 2 },
+	{ 14, "LazyCompile:~handle app.js:88", "[JIT node]", 'j', 615, 3 },
+	{ 15, "native_queued_spin_lock_slowpath", "[kernel]", 'k', 580, 99 },
+	{ 16, "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e_\xce\xbb", "api-server", 'u', 391, 0 },
+	{ 17, "0x00007f31c2a41b60", "libvendor.so", '?', 120, 2 },
+	{ 18, "clock_gettime", "[vdso]", 'v', 88, 99 },
+	{ 19, "%s%n%n", "x\033[31mevil", 'u', 3, 0 },
+};
+#define NR_SPECS	ARRAY_SIZE(function_specs)
+#define NR_PROCESSES	ARRAY_SIZE(process_specs)
+
+static inline void fake_account(struct profile *p)
+{
+	p->account = (struct profile_account){ .taken = 1996, .complete = 1936, .guessed = 40,
+					       .truncated = 2, .broken = 18 };
+	p->account_total = p->account;
+	p->samples_per_s = 1996;
+	p->nr_places = 1000;
+	p->nr_places_named = 981;
+	p->self = (struct profile_self){ 0.7, 41000 };
+}
+
+static inline void fake_cpus(struct profile *p, uint32_t nr)
+{
+	p->nr_cpus = nr;
+	p->cpus = calloc(nr, sizeof(*p->cpus));
+	for (uint32_t i = 0; i < nr; i++)
+		p->cpus[i] = (struct profile_cpu){ .cpu = (int)i, .online = true, .samples = 998,
+						   .busy = (double)(i * 37 % 101) / 100 };
+}
+
+static inline void fake_event(struct profile *p, uint32_t i, const char *name, double want, double got)
+{
+	struct err e;
+
+	assert_int_equal(event_parse(&p->events[i].event, name, &e), 0);
+	p->events[i].enabled = true;
+	p->events[i].want_hz = want;
+	p->events[i].got_hz = got;
+	p->nr_events = MAX(p->nr_events, i + 1);
+}
+
+/* One stack: the function, called by main of its process, called by _start. */
+static inline void fake_stack(struct profile *p, struct text_arena *arena, uint32_t i)
+{
+	uint32_t first = p->nr_frames;
+
+	p->frames[p->nr_frames++] = i;
+	p->frames[p->nr_frames++] = NR_SPECS;		/* main */
+	p->stacks[p->nr_stacks++] = (struct profile_stack){ first, 2 };
+}
+
+/* Counts of each function multiplied by @times[i] (NULL: 1). */
+static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times)
+{
+	struct profile *p = calloc(1, sizeof(*p));
+	struct text_arena *arena = text_arena_new();
+
+	p->names = arena;
+	p->sampling = true;
+	p->running_ns = 192 * 1000000000ull;
+	p->window_ns = 5 * 1000000000ull;
+	p->interval_ns = 1000000000ull;
+	strcpy(p->target, "system");
+	fake_account(p);
+	fake_cpus(p, nr_cpus);
+	fake_event(p, 0, "cpu-clock", 997, 996.4);
+	p->functions = calloc(NR_SPECS + 1, sizeof(*p->functions));
+	p->processes = calloc(NR_PROCESSES, sizeof(*p->processes));
+	p->tasks = calloc(NR_PROCESSES, sizeof(*p->tasks));
+	p->stacks = calloc(NR_SPECS, sizeof(*p->stacks));
+	p->frames = calloc(NR_SPECS * 2, sizeof(*p->frames));
+	p->cells = calloc(NR_SPECS * NR_PROCESSES, sizeof(*p->cells));
+	for (uint32_t i = 0; i < NR_PROCESSES; i++) {
+		struct safe_text comm = text_arena_add(arena, process_specs[i].comm,
+						       strlen(process_specs[i].comm));
+
+		p->processes[i] = (struct profile_process){ 500 + i, process_specs[i].pid,
+							    process_specs[i].uid, comm };
+		p->tasks[i] = (struct profile_task){ 900 + i, process_specs[i].pid, i, comm };
+	}
+	p->nr_processes = p->nr_tasks = NR_PROCESSES;
+	for (uint32_t i = 0; i < NR_SPECS; i++) {
+		const struct function_spec *f = &function_specs[i];
+		double n = f->self * (times ? times[i] : 1);
+
+		p->functions[i] = (struct profile_function){
+			f->id, text_arena_add(arena, f->name, strlen(f->name)),
+			text_arena_add(arena, f->module, strlen(f->module)), f->kind,
+			f->kind == 'k' };
+		fake_stack(p, arena, i);
+		for (uint32_t q = 0; q < NR_PROCESSES && n > 0; q++) {
+			double share = f->process == q ? n : f->process == 99 ? n / NR_PROCESSES : 0;
+
+			if (share > 0)
+				p->cells[p->nr_cells++] = (struct profile_cell){ i, q, 0, share, share };
+		}
+	}
+	p->functions[NR_SPECS] = (struct profile_function){
+		20, text_arena_add(arena, "main", 4), text_arena_add(arena, "api-server", 10), 'u', false };
+	p->nr_functions = NR_SPECS + 1;
+	return p;
+}
+
+/* ---- a screen without a terminal ---- */
+
+struct bench {
+	struct sampler sampler;
+	struct app_config config;
+	struct ui_state st;
+	struct canvas canvas;
+};
+
+static inline void bench_init(struct bench *b, unsigned int cols, unsigned int rows, bool ascii)
+{
+	memset(b, 0, sizeof(*b));
+	b->sampler.max_hz = 8000;
+	b->sampler.enabled = -1;
+	app_config_init(&b->config);
+	b->config.host = "web-07";
+	ui_state_init(&b->st, &b->sampler, &b->config, ascii);
+	b->st.now_ns = 1000000000000ull;
+	canvas_init(&b->canvas, ascii);
+	assert_int_equal(canvas_resize(&b->canvas, rows, cols), 0);
+}
+
+static inline void bench_fini(struct bench *b)
+{
+	ui_state_fini(&b->st);
+	canvas_fini(&b->canvas);
+}
+
+static inline void press(struct bench *b, uint32_t code)
+{
+	screen_key(&b->st, &(struct key){ .code = code });
+}
+
+static inline void type(struct bench *b, const char *text)
+{
+	for (; *text; text++)
+		press(b, (unsigned char)*text);
+}
+
+/* The screen as text; valid until the next call. */
+static inline const char *look(struct bench *b)
+{
+	static char *text;
+
+	free(text);
+	screen_draw(&b->st, &b->canvas);
+	text = canvas_dump(&b->canvas);
+	assert_non_null(text);
+	return text;
+}
+
+#endif

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What keys do to the screen and to the sampler; then a monkey.
+ */
+#include "fake.h"
+
+#include "symbols/base.h"
+#include "ui/actions.h"
+
+static const struct row *cursor_row(struct bench *b)
+{
+	struct list *list = ui_state_list(&b->st);
+
+	return list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+}
+
+static struct bench *start(unsigned int cols, unsigned int rows)
+{
+	static struct bench b;
+
+	bench_init(&b, cols, rows, false);
+	ui_state_take(&b.st, fake_profile(2, NULL));
+	look(&b);
+	return &b;
+}
+
+/* The cursor is on a function, not on a line. */
+static void test_identity(void **state)
+{
+	static const double other_order[NR_SPECS] = { 0.1, 0.2, 0.3, 4, 5, 6, 7, 8, 900 };
+	static const double without[NR_SPECS] = { 1, 0, 1, 1, 1, 1, 1, 1, 1 };
+	struct bench *b = start(80, 24);
+
+	/* Untouched, it stays at the top. */
+	assert_int_equal(cursor_row(b)->id, 11);
+	ui_state_take(&b->st, fake_profile(2, other_order));
+	assert_int_equal(cursor_row(b)->id, 15);
+	ui_state_take(&b->st, fake_profile(2, NULL));
+	press(b, 'j');
+	assert_int_equal(cursor_row(b)->id, 12);
+	ui_state_take(&b->st, fake_profile(2, other_order));
+	assert_int_equal(cursor_row(b)->id, 12);
+	press(b, 'T');
+	assert_int_equal(cursor_row(b)->id, 12);
+	press(b, 'I');
+	assert_int_equal(cursor_row(b)->id, 12);
+	/* Gone for a tick and back. */
+	ui_state_take(&b->st, fake_profile(2, without));
+	ui_state_take(&b->st, fake_profile(2, NULL));
+	assert_int_equal(cursor_row(b)->id, 12);
+	bench_fini(b);
+}
+
+static void test_sort(void **state)
+{
+	struct bench *b = start(80, 24);
+	struct list *list = ui_state_list(&b->st);
+
+	for (uint32_t i = 1; i < list->nr; i++)
+		assert_true(list->rows[i - 1].self >= list->rows[i].self);
+	press(b, 'T');
+	assert_int_equal(list->rows[0].id, 20);			/* main */
+	press(b, 'I');
+	assert_int_equal(list->rows[list->nr - 1].id, 20);
+	press(b, 'M');
+	assert_string_equal(b->st.shown->functions[list->rows[0].index].module.str, "[JIT node]");
+	press(b, '<');
+	assert_string_equal(b->st.shown->functions[list->rows[0].index].name.str, "%s%n%n");
+	for (int i = 0; i < 30; i++) {
+		press(b, '>');
+		assert_non_null(view_functions.columns[list->sort].compare);
+	}
+	press(b, 'P');
+	assert_int_equal(list->rows[0].id, 11);
+	bench_fini(b);
+}
+
+static void test_filter(void **state)
+{
+	struct bench *b = start(80, 24);
+	struct list *list = ui_state_list(&b->st);
+
+	press(b, '\\');
+	type(b, "kernel");
+	assert_int_equal(list->nr, 2);				/* while typing */
+	assert_int_equal(list->nr_hidden, 8);
+	press(b, K_ENTER);
+	assert_non_null(strstr(look(b), "filter kernel"));
+	press(b, '&');
+	press(b, K_CTRL('u'));
+	type(b, "!kernel");
+	assert_int_equal(list->nr, 8);
+	press(b, K_ESC);					/* back to what it was */
+	assert_int_equal(list->nr, 2);
+	press(b, K_ESC);					/* clears */
+	assert_int_equal(list->nr, 10);
+	assert_false(b->st.quit);
+	press(b, '\\');
+	type(b, "(");
+	assert_non_null(strstr(look(b), "taken literally"));
+	press(b, K_ESC);
+	/* A limit hides by total. */
+	press(b, 'L');
+	press(b, K_CTRL('u'));
+	type(b, "5");
+	press(b, K_ENTER);
+	assert_int_equal(list->nr, 7);
+	press(b, 'L');
+	press(b, K_CTRL('u'));
+	type(b, "400");
+	press(b, K_ENTER);
+	assert_true(b->st.message_bad);
+	assert_int_equal(list->nr, 7);
+	bench_fini(b);
+}
+
+static void test_search(void **state)
+{
+	struct bench *b = start(80, 24);
+
+	press(b, '/');
+	type(b, "spin");
+	assert_int_equal(cursor_row(b)->id, 15);
+	press(b, K_ENTER);
+	press(b, '/');
+	type(b, "zs");
+	assert_int_equal(cursor_row(b)->id, 13);
+	press(b, K_ESC);
+	assert_int_equal(cursor_row(b)->id, 15);
+	press(b, '/');
+	type(b, "api-server");
+	press(b, K_ENTER);
+	press(b, 'g');
+	press(b, 'n');
+	assert_int_equal(cursor_row(b)->id, 12);
+	press(b, 'n');
+	assert_int_equal(cursor_row(b)->id, 16);
+	press(b, 'N');
+	assert_int_equal(cursor_row(b)->id, 12);
+	bench_fini(b);
+}
+
+static void test_drill(void **state)
+{
+	struct bench *b = start(80, 24);
+	double sum = 0;
+
+	press(b, '2');
+	press(b, 'j');
+	assert_int_equal(cursor_row(b)->id, 500);		/* api-server */
+	press(b, K_ENTER);
+	assert_true(b->st.drilled);
+	assert_int_equal(b->st.view, VIEW_FUNCTIONS);
+	assert_non_null(strstr(look(b), "api-server[4242]"));
+	for (uint32_t i = 0; i < ui_state_list(&b->st)->nr; i++)
+		sum += ui_state_list(&b->st)->rows[i].self;
+	assert_true(sum > 0.999 && sum < 1.001);		/* this process is 100 % */
+	press(b, K_ESC);
+	assert_false(b->st.drilled);
+	assert_int_equal(b->st.view, VIEW_PROCESSES);
+	/* From a function that ran in one process only. */
+	press(b, '1');
+	press(b, 'g');
+	press(b, K_ENTER);
+	assert_true(b->st.drilled);
+	assert_int_equal(b->st.process, 501);
+	press(b, 'q');
+	assert_false(b->st.drilled);
+	/* One that ran in several asks which. */
+	press(b, '/');
+	type(b, "spin");
+	press(b, K_ENTER);
+	press(b, K_ESC);
+	press(b, K_ENTER);
+	assert_ptr_equal(b->st.dialog.ops, &dialog_processes);
+	type(b, "node");
+	press(b, K_ENTER);
+	assert_int_equal(b->st.process, 503);
+	press(b, K_BACKSPACE);
+	assert_false(b->st.quit);
+	press(b, 'q');
+	assert_true(b->st.quit);
+	bench_fini(b);
+}
+
+static void test_hide(void **state)
+{
+	struct bench *b = start(80, 24);
+	struct list *list = ui_state_list(&b->st);
+
+	press(b, 'K');
+	assert_int_equal(list->nr, 8);
+	assert_non_null(strstr(look(b), "kernel hidden"));
+	press(b, 'K');
+	press(b, 'U');
+	assert_true(list->nr > 0 && list->nr < 8);
+	bench_fini(b);
+}
+
+/* Frozen rows stand still; header and answers go on. */
+static void test_freeze(void **state)
+{
+	static const double other[NR_SPECS] = { 0, 0, 0, 0, 0, 0, 0, 0, 1000 };
+	struct bench *b = start(80, 24);
+	struct profile *p;
+
+	press(b, ' ');
+	for (int i = 0; i < 3; i++) {
+		p = fake_profile(2, other);
+		p->running_ns = 3600 * 1000000000ull;
+		ui_state_take(&b->st, p);
+	}
+	assert_int_equal(cursor_row(b)->id, 11);
+	assert_non_null(strstr(look(b), "FROZEN"));
+	assert_non_null(strstr(look(b), "01:00:00"));
+	press(b, 'Z');
+	assert_int_equal(cursor_row(b)->id, 19);
+	assert_null(strstr(look(b), "FROZEN"));
+	press(b, ' ');
+	bench_fini(b);
+}
+
+static void test_rate(void **state)
+{
+	struct bench *b = start(80, 24);
+	struct profile *p;
+
+	press(b, ']');
+	assert_true(b->sampler.rate == 1997);
+	assert_non_null(strstr(look(b), "1 997 Hz asked"));
+	press(b, ']');						/* before the answer */
+	assert_true(b->sampler.rate == 3997);
+	press(b, ']');						/* 9973 is beyond 8000 */
+	assert_true(b->sampler.rate == 3997 && b->st.message_bad);
+	p = fake_profile(2, NULL);
+	p->events[0].want_hz = 3997;
+	p->events[0].got_hz = 3000;
+	ui_state_take(&b->st, p);
+	assert_non_null(strstr(look(b), "3 997 Hz, got 3 000!"));
+	press(b, '[');
+	assert_true(b->sampler.rate == 1997);
+	for (int i = 0; i < 10; i++)
+		press(b, '[');
+	assert_true(b->sampler.rate == 49);
+	press(b, 'f');
+	type(b, "1234");
+	press(b, K_ENTER);
+	assert_true(b->sampler.rate == 1234);
+	assert_null(b->st.dialog.ops);
+	press(b, 'f');
+	type(b, "99999999");
+	press(b, K_ENTER);
+	assert_true(b->sampler.rate == 1234 && b->st.dialog.ops);
+	press(b, K_ESC);
+	bench_fini(b);
+}
+
+static void test_events(void **state)
+{
+	struct bench *b = start(80, 24);
+	struct profile *p;
+
+	press(b, 'e');
+	type(b, "page-f");
+	press(b, K_TAB);					/* adds */
+	assert_int_equal(b->sampler.nr_events, 2);
+	assert_string_equal(b->sampler.events[1].name, "page-faults");
+	press(b, K_ESC);
+	p = fake_profile(2, NULL);
+	fake_event(p, 1, "page-faults", 997, 10);
+	ui_state_take(&b->st, p);
+	press(b, 'E');
+	assert_non_null(strstr(look(b), "page-faults 2 of 2"));
+	assert_non_null(strstr(look(b), "no samples in this window"));
+	press(b, ']');
+	assert_int_equal(b->sampler.rate_event, 1);
+	press(b, 'e');
+	type(b, "cycles");
+	press(b, K_ENTER);					/* refused, with the reason */
+	assert_int_equal(b->sampler.nr_sets, 1);
+	assert_true(b->st.message_bad);
+	press(b, K_CTRL('u'));
+	type(b, "cpu-clock:k");					/* as typed */
+	press(b, K_ENTER);
+	assert_string_equal(b->sampler.events[0].name, "cpu-clock:k");
+	assert_int_equal(b->sampler.nr_events, 1);
+	press(b, 'e');
+	type(b, "no-such-event");
+	press(b, K_ENTER);
+	assert_true(b->st.message_bad && b->st.dialog.ops);
+	bench_fini(b);
+}
+
+static void test_controls(void **state)
+{
+	struct bench *b = start(80, 24);
+
+	press(b, 'S');
+	assert_int_equal(b->sampler.enabled, 0);
+	press(b, 'r');
+	assert_int_equal(b->sampler.nr_resets, 1);
+	press(b, 'z');
+	assert_int_equal(b->sampler.window, PROFILE_DECAY);
+	press(b, 's');
+	press(b, K_CTRL('u'));
+	type(b, "0,5");
+	press(b, K_ENTER);
+	assert_int_equal(b->sampler.tick_ns, 500000000);
+	press(b, 's');
+	press(b, K_CTRL('u'));
+	type(b, "0");
+	press(b, K_ENTER);
+	assert_int_equal(b->sampler.tick_ns, 500000000);
+	press(b, 'e');
+	press(b, K_CTRL('c'));
+	assert_true(b->st.quit);
+	bench_fini(b);
+}
+
+static void test_mouse(void **state)
+{
+	struct bench *b = start(80, 24);
+	struct key click = { .code = K_MOUSE, .row = 8, .col = 30, .button = BUTTON_LEFT };
+
+	screen_key(&b->st, &click);
+	assert_int_equal(cursor_row(b)->id, 13);
+	screen_key(&b->st, &click);				/* twice: in */
+	assert_true(b->st.drilled);
+	look(b);
+	click.row = 5;
+	click.col = 12;						/* a column */
+	click.col = 17;
+	screen_key(&b->st, &click);
+	assert_string_equal(view_functions.columns[ui_state_list(&b->st)->sort].title.str, "TOTAL%");
+	look(b);
+	click.row = 23;
+	click.col = 1;						/* F1 */
+	screen_key(&b->st, &click);
+	assert_int_equal(b->st.view, VIEW_HELP);
+	bench_fini(b);
+}
+
+/* Message and answer of the sampler are shown once, for a while. */
+static void test_messages(void **state)
+{
+	struct bench *b = start(80, 24);
+	struct profile *p = fake_profile(2, NULL);
+
+	strcpy(p->message, "rate is 1997 Hz");
+	p->message_seq = 1;
+	ui_state_take(&b->st, p);
+	assert_non_null(strstr(look(b), "rate is 1997 Hz"));
+	b->st.now_ns += 10000000000ull;
+	assert_null(strstr(look(b), "rate is 1997 Hz"));
+	bench_fini(b);
+}
+
+static uint32_t random_key(unsigned int *seed)
+{
+	static const uint32_t special[] = {
+		K_UP, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_DELETE, K_BACKTAB, K_ENTER,
+		K_ESC, K_TAB, K_BACKSPACE, K_F(1), K_F(3), K_F(4), K_F(6), K_F(7), K_F(8), 0x65e5, 0x301,
+	};
+	unsigned int n = (unsigned int)rand_r(seed);
+
+	return n % 3 ? n / 3 % 126 + 1 : special[n / 3 % ARRAY_SIZE(special)];
+}
+
+/* Random keys, sizes and profiles: no fault, and the cursor keeps its function. */
+static void test_monkey(void **state)
+{
+	uint64_t end = time_now_ns() + 3000000000ull;
+	double times[NR_SPECS];
+	unsigned int seed = 4711;
+	struct bench b;
+	long nr = 0;
+
+	bench_init(&b, 80, 24, false);
+	for (; time_now_ns() < end; nr++) {
+		struct list *list = ui_state_list(&b.st);
+		bool pinned = list->pinned;
+		uint32_t selected = list->selected;
+
+		b.st.quit = b.st.suspend = b.st.redraw = false;
+		b.st.now_ns += 50000000;
+		switch (rand_r(&seed) % 8) {
+		case 0:
+			for (size_t i = 0; i < NR_SPECS; i++)
+				times[i] = rand_r(&seed) % 4 ? rand_r(&seed) % 100 : 0;
+			ui_state_take(&b.st, fake_profile(1 + (uint32_t)rand_r(&seed) % 9, times));
+			if (!b.st.dialog.ops && pinned && list->cursor < list->nr)
+				for (uint32_t i = 0; i < list->nr; i++)
+					if (list->rows[i].id == selected)
+						assert_int_equal(list->cursor, i);
+			break;
+		case 1:
+			assert_int_equal(canvas_resize(&b.canvas, (unsigned int)rand_r(&seed) % 70,
+						       (unsigned int)rand_r(&seed) % 210), 0);
+			break;
+		case 2:
+			screen_key(&b.st, &(struct key){ K_MOUSE, (uint16_t)(rand_r(&seed) % 70),
+							 (uint16_t)(rand_r(&seed) % 210),
+							 (uint8_t)(rand_r(&seed) % 6) });
+			break;
+		default:
+			press(&b, random_key(&seed));
+		}
+		screen_draw(&b.st, &b.canvas);
+	}
+	assert_true(nr > 500);
+	bench_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_identity), cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_filter),	 cmocka_unit_test(test_search),
+		cmocka_unit_test(test_drill),	 cmocka_unit_test(test_hide),
+		cmocka_unit_test(test_freeze),	 cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_events),	 cmocka_unit_test(test_controls),
+		cmocka_unit_test(test_mouse),	 cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_monkey),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The table of keys: complete, without doubles, and in step with the handlers.
+ */
+#include "fake.h"
+
+static const enum key_context contexts[] = { CTX_LIST, CTX_HELP, CTX_PICKER, CTX_PROMPT };
+
+/* Every key of a binding that holds in @context. */
+static const uint32_t *codes_in(const struct key_binding *b, enum key_context context)
+{
+	static const uint32_t none[KEYS_MAX];
+
+	return b->contexts & context ? b->codes : b->typing & context ? b->typing_codes : none;
+}
+
+static void test_no_doubles(void **state)
+{
+	for (size_t c = 0; c < ARRAY_SIZE(contexts); c++) {
+		uint32_t seen[256];
+		size_t nr = 0;
+
+		for (const struct key_binding *b = keys_table(); b->action; b++) {
+			const uint32_t *codes = codes_in(b, contexts[c]);
+
+			for (int i = 0; i < KEYS_MAX && codes[i]; i++) {
+				char name[8];
+
+				for (size_t j = 0; j < nr; j++)
+					if (seen[j] == codes[i])
+						fail_msg("%s is bound twice, the second time to %s",
+							 keys_name(name, codes[i]), b->name);
+				seen[nr++] = codes[i];
+				assert_int_equal(keys_find(contexts[c], codes[i]), b->action);
+			}
+		}
+		assert_true(nr > 3);
+	}
+}
+
+static void test_complete(void **state)
+{
+	int nr = 0;
+
+	for (const struct key_binding *b = keys_table(); b->action; b++, nr++) {
+		assert_true(b->name[0] && b->help[0]);
+		assert_true(b->contexts || b->typing);
+		assert_true(!b->contexts == !b->codes[0]);
+		assert_true(!b->typing == !b->typing_codes[0]);
+		/* The bar has room for one word. */
+		assert_true(strlen(b->label) <= 8);
+		if (b->contexts)
+			assert_true(screen_handles(b->action));
+		for (const struct key_binding *o = keys_table(); o != b; o++)
+			assert_string_not_equal(o->name, b->name);
+	}
+	assert_int_equal(nr, ACT_NR - 1);
+}
+
+/* What can be typed must reach the line, not an action. */
+static void test_typing(void **state)
+{
+	for (uint32_t code = 32; code < 127; code++) {
+		assert_int_equal(keys_find(CTX_PICKER, code), ACT_NONE);
+		assert_int_equal(keys_find(CTX_PROMPT, code), ACT_NONE);
+	}
+	assert_int_equal(keys_find(CTX_LIST, K_NONE), ACT_NONE);
+}
+
+/* The keys that users of top, htop, less and perf know (the contract). */
+static void test_contract(void **state)
+{
+	static const struct {
+		uint32_t code;
+		enum action action;
+	} want[] = {
+		{ 'j', ACT_LINE_DOWN }, { 'k', ACT_LINE_UP }, { 'q', ACT_BACK }, { 'Q', ACT_QUIT },
+		{ K_CTRL('c'), ACT_QUIT }, { '/', ACT_SEARCH }, { '\\', ACT_FILTER }, { '&', ACT_FILTER },
+		{ ' ', ACT_FREEZE }, { 'e', ACT_PICK_EVENT }, { 'f', ACT_PICK_FREQUENCY },
+		{ 'S', ACT_SAMPLING }, { 'z', ACT_WINDOW }, { 'r', ACT_RESET }, { '[', ACT_SLOWER },
+		{ ']', ACT_FASTER }, { K_F(10), ACT_QUIT }, { '?', ACT_HELP }, { 'L', ACT_LIMIT },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		assert_int_equal(keys_find(CTX_LIST, want[i].code), want[i].action);
+	/* No key changes another process; views that are not there have none. */
+	for (const char *p = "9tvab34567BdmyDOWwoHiu:"; *p; p++)
+		assert_int_equal(keys_find(CTX_LIST, (uint32_t)*p), ACT_NONE);
+}
+
+static void test_names(void **state)
+{
+	char b[64], name[8];
+
+	assert_string_equal(keys_name(name, K_F(10)), "F10");
+	assert_string_equal(keys_name(name, K_CTRL('l')), "^L");
+	assert_string_equal(keys_name(name, 'x'), "x");
+	for (const struct key_binding *k = keys_table(); k->action; k++)
+		if (k->action == ACT_FILTER)
+			assert_string_equal(keys_names(b, sizeof(b), k), "F4 \\ &");
+	assert_true(strlen(keys_names(b, 5, keys_table())) < 5);
+}
+
+static void test_line(void **state)
+{
+	struct line l = { 0 };
+	bool changed;
+
+	for (const char *p = "one two"; *p; p++)
+		assert_true(line_key(&l, (uint32_t)*p, &changed) && changed);
+	line_key(&l, K_CTRL('w'), &changed);
+	assert_string_equal(l.text, "one ");
+	line_key(&l, 0x65e5, &changed);
+	assert_string_equal(l.text, "one 日");
+	line_key(&l, K_LEFT, &changed);
+	line_key(&l, 'x', &changed);
+	assert_string_equal(l.text, "one x日");
+	line_key(&l, K_DELETE, &changed);
+	line_key(&l, K_BACKSPACE, &changed);
+	assert_string_equal(l.text, "one ");
+	/* Neither controls nor bidi marks get in; a full line stays full. */
+	line_key(&l, 0x202e, &changed);
+	assert_false(changed);
+	assert_false(line_key(&l, 7, &changed));
+	for (int i = 0; i < 500; i++)
+		line_key(&l, 0x65e5, &changed);
+	assert_true(l.size < sizeof(l.text) && strlen(l.text) == l.size);
+	line_key(&l, K_CTRL('u'), &changed);
+	assert_int_equal(l.size, 0);
+	line_key(&l, K_BACKSPACE, &changed);
+	assert_false(changed);
+}
+
+static bool matches(const char *pattern, const char *text)
+{
+	struct match m;
+	bool found;
+
+	match_init(&m);
+	match_set(&m, pattern);
+	found = match_finds(&m, (struct safe_text){ text, (uint16_t)strlen(text), 0 }) != m.negate;
+	match_fini(&m);
+	return found;
+}
+
+static void test_match(void **state)
+{
+	struct match m;
+
+	assert_true(matches("parse", "json::Parser"));
+	assert_false(matches("Parse", "json::parser"));
+	assert_true(matches("!malloc", "free"));
+	assert_false(matches("!malloc", "malloc"));
+	assert_true(matches("^mem(cpy|set)$", "memset"));
+	assert_false(matches("^mem(cpy|set)$", "memset2"));
+	assert_true(matches("foo(", "call foo(int)"));
+	assert_true(matches("", "anything"));
+	match_init(&m);
+	match_set(&m, "[");
+	assert_true(m.bad && !m.is_regex);
+	/* What would take gigabytes or forever is text. */
+	match_set(&m, "((a{200}){200}){200}");
+	assert_true(m.bad);
+	match_set(&m, "(.*)\\1\\1");
+	assert_true(m.bad);
+	match_set(&m, "!");
+	assert_false(match_active(&m));
+	match_fini(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_doubles), cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_typing),	   cmocka_unit_test(test_contract),
+		cmocka_unit_test(test_names),	   cmocka_unit_test(test_line),
+		cmocka_unit_test(test_match),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
