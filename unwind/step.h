@@ -22,7 +22,8 @@
 #include "unwind/dump.h"
 
 #define STEP_BUDGET_FRAME  4096u	/* memory reads in one frame */
-#define STEP_BUDGET_SAMPLE 65536u	/* and in all frames of a sample */
+/* And in all frames of a sample: 150 frames that libunwind sees for the first time, below 1 ms. */
+#define STEP_BUDGET_SAMPLE 16384u
 
 enum step_result {
 	STEP_FOUND,			/* @f is the caller */

@@ -412,6 +412,66 @@ static void test_junk_stacks(void **state)
 	assert_int_equal(result.stop, UNWIND_COMPLETE);
 }
 
+#define NR_THREADS 4
+
+struct racer {
+	pthread_t thread;
+	struct unwinder *u;
+	const struct unwind_input *in;
+	struct unwind_result result;
+	int nr_wrong;
+};
+
+static void *race(void *arg)
+{
+	struct racer *r = arg;
+
+	urcu_qsbr_register_thread();
+	for (int i = 0; i < 300; i++) {
+		unwind_sample(r->u, r->in, &r->result);
+		r->nr_wrong += r->result.stop != UNWIND_COMPLETE || r->result.nr != (uint32_t)nr_truth ||
+			       memcmp(r->result.ip, result.ip, sizeof(result.ip[0]) * result.nr) != 0;
+		urcu_qsbr_quiescent_state();
+	}
+	urcu_qsbr_unregister_thread();
+	return NULL;
+}
+
+/* Threads that learn the same rows at once: all see the true chain, and one set of rows is enough. */
+static void test_shared_rows(void **state)
+{
+	struct unwind_config config = { .verify_every = 10 };
+	struct unwind_input in;
+	struct racer *r = xcalloc(NR_THREADS, sizeof(*r));
+	uint64_t steps = 0;
+
+	recurse(20);
+	assert_true_chain(22);
+	in = input();
+	assert_int_equal(unwind_rows_new(&config.rows, 1u << 20), 0);
+	for (int i = 0; i < NR_THREADS; i++) {
+		r[i].in = &in;
+		world_must(unwind_new_with(&r[i].u, world.places, world.dsos, &config, NULL));
+		world_must(pthread_create(&r[i].thread, NULL, race, &r[i]));
+	}
+	urcu_qsbr_thread_offline();
+	for (int i = 0; i < NR_THREADS; i++) {
+		struct unwind_stats s;
+
+		pthread_join(r[i].thread, NULL);
+		assert_int_equal(r[i].nr_wrong, 0);
+		unwind_stats(r[i].u, &s);
+		assert_int_equal(s.nr_verify_differ, 0);
+		assert_int_equal(s.nr_verified, 30);
+		steps += s.nr_steps;
+		unwind_free(r[i].u);
+	}
+	urcu_qsbr_thread_online();
+	assert_true(steps <= (uint64_t)nr_truth * NR_THREADS);
+	unwind_rows_free(config.rows);
+	free(r);
+}
+
 static void test_sums(void **state)
 {
 	struct unwind_stats s;
@@ -481,6 +541,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_pending_then_there, set_up),
 		cmocka_unit_test_setup(test_bad_input, set_up),
 		cmocka_unit_test_setup(test_junk_stacks, set_up),
+		cmocka_unit_test_setup(test_shared_rows, set_up),
 		cmocka_unit_test_setup(test_sums, set_up),
 	};
 	int rc;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Any .eh_frame through the gate and then libunwind, on any stack: no crash,
+ * nothing read outside dump and section, a budget that holds.
+ * The first 256 bytes are the stack.
+ * FUZZ: unwind
+ */
+#include "unwind/step.h"
+
+#include <elf.h>
+#include <stdlib.h>
+
+#define SP   0x7ffe00000000ULL
+#define DUMP 256u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Step the frame at @vaddr of the object, and its callers as if they lay there, too. */
+static void steps(struct step *s, struct step_input *in, uint64_t vaddr)
+{
+	struct arch_frame f = { .valid = 0 };
+	bool signal;
+
+	for (unsigned int reg = 0; reg < 17; reg++)
+		frame_set(&f, reg, reg == 7 ? SP : SP + 16 * reg);
+	in->vaddr = in->pc_vaddr = vaddr;
+	in->first = true;
+	if (step_gate(s, in, &signal) != STEP_FOUND)
+		return;
+	for (int i = 0; i < 4; i++) {
+		if (step_frame(s, in, &f) != STEP_FOUND)
+			return;
+		if (!frame_has(&f, 16) || !frame_has(&f, 7))
+			abort();
+		in->first = false;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static uint32_t next_id = DSO_ID_FIRST;
+	static struct step *s;
+	struct image image = { .machine = EM_X86_64 };
+	struct dump dump = { SP, data, DUMP, true };
+	struct dso dso = { .id = 0 };
+	struct step_input in = { .dump = &dump, .dso = &dso, .image = &image };
+
+	if (size < DUMP || (!s && step_new(&s, &arch_x86_64, NULL)))
+		return 0;
+	/* A new object each time: libunwind remembers rules by address. */
+	if (++next_id >= 1u << 23)
+		next_id = DSO_ID_FIRST;
+	dso.id = next_id;
+	ehframe_init(&image.eh, data + DUMP, size - DUMP, 0x10000, EM_X86_64);
+	step_begin(s);
+	for (uint32_t i = 0; i < image.eh.nr_fdes && i < 16; i++) {
+		in.fde = &image.eh.fdes[i];
+		steps(s, &in, in.fde->start);
+		steps(s, &in, in.fde->start + in.fde->size - 1);
+	}
+	ehframe_fini(&image.eh);
+	return 0;
+}
