@@ -2,10 +2,11 @@
 /*
  * From ids of the tables to indices of one profile.
  *
- * Runs on: the builder. Each id met for the first time gets the next index,
- * noted in an array by id (fresh memory is zero and not resident, so these
- * cost what is touched). Texts are borrowed until the end, then all copied
- * into one pool.
+ * Runs on: the builder. Indices are noted in arrays by id (fresh memory is
+ * zero and not resident, so these cost what is touched). Stacks and tasks are
+ * numbered in order of id: cells come in no order, and the tables are large,
+ * so they are read from front to end. Texts are borrowed until the end, then
+ * all copied into one pool.
  */
 #include "sampler/assemble.h"
 
@@ -31,7 +32,6 @@ struct work {
 	struct profile *p;
 	struct index stacks, tasks, processes, places, symbols;
 	uint32_t max_functions;
-	uint32_t *stack_ids;			/* by index in p->stacks */
 };
 
 static int index_init(struct index *index, uint32_t nr)
@@ -53,63 +53,85 @@ static void work_fini(struct work *w)
 	free(w->processes.of);
 	free(w->places.of);
 	free(w->symbols.of);
-	free(w->stack_ids);
 }
 
-/* Upper bounds: every cell may have a stack and a task of its own. */
 static int work_init(struct work *w)
 {
 	const struct assemble_input *in = w->in;
-	struct profile *p = w->p;
-	size_t nr = MAX(in->nr_cells, 1u);
 
 	if (index_init(&w->stacks, stacks_nr(in->stacks)) ||
 	    index_init(&w->tasks, maps_nr_tasks(in->maps)) ||
 	    index_init(&w->places, places_nr(in->places)) ||
 	    index_init(&w->symbols, symbols_nr(in->symbols)))
 		return -ENOMEM;
-	p->cells = malloc(nr * sizeof(*p->cells));
-	p->stacks = calloc(MIN(nr, w->stacks.nr + 1ULL), sizeof(*p->stacks));
-	p->tasks = calloc(MIN(nr, w->tasks.nr + 1ULL), sizeof(*p->tasks));
-	w->stack_ids = malloc(MIN(nr, w->stacks.nr + 1ULL) * sizeof(*w->stack_ids));
-	return p->cells && p->stacks && p->tasks && w->stack_ids ? 0 : -ENOMEM;
+	return 0;
 }
 
-static uint32_t stack_index(struct work *w, uint32_t id)
+/* Give the marked ids indices in order; returns how many there are. */
+static uint32_t index_number(struct index *index)
 {
-	uint32_t *index = index_at(&w->stacks, id);
+	uint32_t nr = 0;
 
-	if (!*index) {
-		w->stack_ids[w->p->nr_stacks] = id;
-		*index = ++w->p->nr_stacks;
+	for (uint64_t id = 0; id <= index->nr; id++)
+		if (index->of[id])
+			index->of[id] = ++nr;
+	return nr;
+}
+
+/* Where the cells of each stack begin among all cells, by index of the stack. */
+static uint32_t *cell_starts(const struct work *w)
+{
+	const struct assemble_input *in = w->in;
+	uint32_t *start = calloc(w->p->nr_stacks + 1ULL, sizeof(*start));
+	uint32_t at = 0;
+
+	if (!start)
+		return NULL;
+	for (uint32_t i = 0; i < in->nr_cells; i++)
+		start[*index_at(&w->stacks, in->cells[i].stack) - 1]++;
+	for (uint32_t i = 0; i < w->p->nr_stacks; i++) {
+		uint32_t nr = start[i];
+
+		start[i] = at;
+		at += nr;
 	}
-	return *index - 1;
+	return start;
 }
 
-static uint32_t task_index(struct work *w, uint32_t id)
+/* Copy the cells, in order of stack: whoever walks them walks the frames from front to end. */
+static int add_cells(struct work *w)
 {
-	uint32_t *index = index_at(&w->tasks, id);
+	const struct assemble_input *in = w->in;
+	struct profile *p = w->p;
+	uint32_t *start;
 
-	if (!*index) {
-		w->p->tasks[w->p->nr_tasks].id = id;
-		*index = ++w->p->nr_tasks;
+	for (uint32_t i = 0; i < in->nr_cells; i++) {
+		*index_at(&w->stacks, in->cells[i].stack) = 1;
+		*index_at(&w->tasks, in->cells[i].task) = 1;
 	}
-	return *index - 1;
-}
+	p->nr_stacks = index_number(&w->stacks);
+	p->nr_tasks = index_number(&w->tasks);
+	p->cells = malloc(MAX(in->nr_cells, 1u) * sizeof(*p->cells));
+	start = cell_starts(w);
+	if (!p->cells || !start) {
+		free(start);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < in->nr_cells; i++) {
+		const struct history_cell *c = &in->cells[i];
+		uint32_t stack = *index_at(&w->stacks, c->stack) - 1;
 
-static void add_cells(struct work *w)
-{
-	for (uint32_t i = 0; i < w->in->nr_cells; i++) {
-		const struct history_cell *c = &w->in->cells[i];
-
-		w->p->cells[w->p->nr_cells++] = (struct profile_cell){
-			.stack = stack_index(w, c->stack),
-			.task = task_index(w, c->task),
+		p->cells[start[stack]++] = (struct profile_cell){
+			.stack = stack,
+			.task = *index_at(&w->tasks, c->task) - 1,
 			.event = c->event,
 			.count = c->count,
 			.weight = c->weight,
 		};
 	}
+	p->nr_cells = in->nr_cells;
+	free(start);
+	return 0;
 }
 
 /* What is known of a task; of one that the table does not hold, that it is unknown. */
@@ -140,43 +162,23 @@ static uint32_t process_index(struct work *w, const struct task *t)
 	return *index - 1;
 }
 
-static int by_id(const void *a, const void *b)
-{
-	const struct profile_task *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-/* Put the tasks in order of id (and so of time), and tell the cells. */
-static int sort_tasks(struct work *w)
-{
-	struct profile *p = w->p;
-	uint32_t *moved = malloc(MAX(p->nr_tasks, 1u) * sizeof(*moved));
-
-	if (!moved)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		p->tasks[i].process = i;
-	qsort(p->tasks, p->nr_tasks, sizeof(*p->tasks), by_id);
-	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		moved[p->tasks[i].process] = i;
-	for (uint32_t i = 0; i < p->nr_cells; i++)
-		p->cells[i].task = moved[p->cells[i].task];
-	free(moved);
-	return 0;
-}
-
+/* Fill in the tasks, in order of id and so of time, and their processes. */
 static int add_tasks(struct work *w)
 {
 	struct profile *p = w->p;
 	uint32_t max = 0;
 
-	if (sort_tasks(w))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		max = MAX(max, task_of(w, p->tasks[i].id).process);
+	p->tasks = calloc(MAX(p->nr_tasks, 1u), sizeof(*p->tasks));
 	p->processes = calloc(MAX(p->nr_tasks, 1u), sizeof(*p->processes));
-	if (!p->processes || index_init(&w->processes, max))
+	if (!p->tasks || !p->processes)
+		return -ENOMEM;
+	for (uint64_t id = 0; id <= w->tasks.nr; id++) {
+		if (!w->tasks.of[id])
+			continue;
+		p->tasks[w->tasks.of[id] - 1].id = id;
+		max = MAX(max, task_of(w, id).process);
+	}
+	if (index_init(&w->processes, max))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->nr_tasks; i++) {
 		struct task t = task_of(w, p->tasks[i].id);
@@ -263,29 +265,52 @@ static uint32_t function_of(struct work *w, uint32_t id)
 	return *index;
 }
 
-/* Lay out all stacks in one array of frames. */
+/* The places of stack @id; none for ids out of range, though there may be such a stack by now. */
+static const uint32_t *places_of(const struct work *w, uint64_t id, uint32_t *nr)
+{
+	return stacks_at(w->in->stacks, id < w->stacks.nr ? (uint32_t)id : STACK_NONE, nr);
+}
+
+/* Say where each stack lies in the frames; returns how many frames that makes. */
+static uint64_t lay_out_stacks(struct work *w)
+{
+	uint64_t nr_frames = 0;
+
+	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
+		struct profile_stack *stack;
+
+		if (!w->stacks.of[id])
+			continue;
+		stack = &w->p->stacks[w->stacks.of[id] - 1];
+		places_of(w, id, &stack->nr);
+		stack->first = (uint32_t)nr_frames;
+		nr_frames += stack->nr;
+	}
+	return nr_frames;
+}
+
+/* Fill in the stacks: all in one array of frames. */
 static int add_stacks(struct work *w)
 {
 	struct profile *p = w->p;
-	uint64_t nr_frames = 0;
+	uint64_t nr_frames;
 
-	for (uint32_t i = 0; i < p->nr_stacks; i++) {
-		stacks_at(w->in->stacks, w->stack_ids[i], &p->stacks[i].nr);
-		p->stacks[i].first = (uint32_t)nr_frames;
-		nr_frames += p->stacks[i].nr;
-	}
+	p->stacks = calloc(MAX(p->nr_stacks, 1u), sizeof(*p->stacks));
+	if (!p->stacks)
+		return -ENOMEM;
+	nr_frames = lay_out_stacks(w);
 	if (nr_frames > UINT32_MAX)
 		return -ENOMEM;
 	p->frames = malloc(MAX(nr_frames, 1ULL) * sizeof(*p->frames));
 	if (!p->frames)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < p->nr_stacks; i++) {
+	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
 		uint32_t nr;
-		const uint32_t *places = stacks_at(w->in->stacks, w->stack_ids[i], &nr);
+		const uint32_t *places = w->stacks.of[id] ? places_of(w, id, &nr) : NULL;
 
-		/* Complete by now perhaps, but it had no frames when they were counted. */
-		for (uint32_t j = 0; j < p->stacks[i].nr; j++) {
-			uint32_t function = function_of(w, places[j]);
+		/* One that is complete only now had no frames when they were counted. */
+		for (uint32_t i = 0; places && i < p->stacks[w->stacks.of[id] - 1].nr; i++) {
+			uint32_t function = function_of(w, places[i]);
 
 			if (!function)
 				return -ENOMEM;
@@ -389,10 +414,10 @@ int assemble(struct profile *p, const struct assemble_input *in)
 	struct work w = { .in = in, .p = p };
 	int ret = work_init(&w);
 
-	if (!ret) {
-		add_cells(&w);
+	if (!ret)
+		ret = add_cells(&w);
+	if (!ret)
 		ret = add_tasks(&w);
-	}
 	if (!ret)
 		ret = add_stacks(&w);
 	if (!ret)

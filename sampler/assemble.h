@@ -3,7 +3,8 @@
  * Cells of ids -> the self-contained middle of a profile: functions,
  * processes, tasks, stacks, frames, cells, and copies of their names.
  *
- * Only what the cells name is in it, with indices of its own. A place that
+ * Only what the cells name is in it, with indices of its own, in order of id;
+ * the cells are in order of their stacks. A place that
  * has no symbol yet becomes a function of its own, "dso+0x…" (or the address
  * alone, where that says all), with ASSEMBLE_PLACE set in its id and kind '?'.
  * A cell without a stack (history.h), or with one that cannot be read, has a

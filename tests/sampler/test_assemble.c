@@ -181,6 +181,40 @@ static void test_shared_ids(void **state)
 	tables_fini(&t);
 }
 
+/* Cells come in order of stack, whatever order they were given in, and equal ones stay in theirs. */
+static void test_order(void **state)
+{
+	struct history_cell cells[100];
+	struct tables t;
+	struct profile *p;
+	uint32_t dso, ids[10];
+
+	tables_init(&t);
+	dso = file_of(&t, "/bin/x");
+	for (uint32_t i = 0; i < 10; i++) {
+		uint32_t place = places_intern(t.places, dso, i);
+
+		ids[i] = stack_of(&t, 1, &place);
+	}
+	for (uint32_t i = 0; i < 100; i++)
+		cells[i] = (struct history_cell){ ids[i * 7 % 10], TASK_UNKNOWN, 0, i, 2 * i };
+	p = assembled(&t, cells, 100);
+	for (uint32_t i = 0; i < 100; i++) {
+		uint32_t given = (uint32_t)p->cells[i].count;
+		char name[16];
+
+		snprintf(name, sizeof(name), "x+0x%x", given * 7 % 10);
+		assert_string_equal(function_at(p, i, 0)->name.str, name);
+		assert_true(p->cells[i].weight == 2 * given);
+		if (i && p->cells[i].stack == p->cells[i - 1].stack)
+			assert_true(p->cells[i].count > p->cells[i - 1].count);
+		else if (i)
+			assert_true(p->cells[i].stack > p->cells[i - 1].stack);
+	}
+	profile_free(p);
+	tables_fini(&t);
+}
+
 /* Folded-away cells, and ids that the tables never gave out: counted, without frames. */
 static void test_no_stack(void **state)
 {
@@ -326,6 +360,7 @@ int main(void)
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_places_without_symbols),
 		cmocka_unit_test(test_shared_ids),
+		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_no_stack),
 		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_names_from_the_loader),
