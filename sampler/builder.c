@@ -126,7 +126,8 @@ static void apply(struct sampler *s, const struct control *c)
 }
 
 /* Apply all requests that wait. True if the screen should hear of it now. */
-static bool apply_controls(struct sampler *s)
+static bool apply_controls(struct sampler *s,
+			   void (*fn)(struct sampler *s, const struct control *c))
 {
 	struct control items[CONTROLS_MAX];
 	uint64_t sink;
@@ -140,7 +141,7 @@ static bool apply_controls(struct sampler *s)
 	s->controls.nr = 0;
 	pthread_mutex_unlock(&s->controls.lock);
 	for (uint32_t i = 0; i < nr; i++)
-		apply(s, &items[i]);
+		fn(s, &items[i]);
 	return nr > 0;
 }
 
@@ -154,6 +155,37 @@ static uint64_t next_tick(const struct sampler *s, uint64_t now)
 			if (age < early_ns[i] && early_ns[i] < s->tick_ns)
 				return s->start_ns + early_ns[i];
 	return s->start_ns + (age / s->tick_ns + 1) * s->tick_ns;
+}
+
+static void replay_control(struct sampler *s, const struct control *c)
+{
+	if (c->kind == CONTROL_WINDOW)
+		s->window = c->window;
+	else if (c->kind != CONTROL_TICK && c->kind != CONTROL_PROBE)
+		tick_message(s, "this is a recording: it cannot be steered");
+}
+
+/* A recording: all of it at once, then the same profile for whatever the UI asks. */
+static void *replay_main(void *arg)
+{
+	struct sampler *s = arg;
+	struct pollfd fd = { .fd = s->control_fd, .events = POLLIN };
+	struct replay_result result;
+
+	prctl(PR_SET_NAME, "replay");
+	rcu_register_thread();
+	if (replay_run(s->replay, s, &result))
+		tick_message(s, "out of memory: the recording was not read to its end");
+	tick_replay(s, &result);
+	while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
+		rcu_thread_offline();
+		poll(&fd, 1, 1000);
+		rcu_thread_online();
+		if (apply_controls(s, replay_control))
+			tick_replay(s, &result);
+	}
+	rcu_unregister_thread();
+	return NULL;
 }
 
 static void *builder_main(void *arg)
@@ -171,7 +203,7 @@ static void *builder_main(void *arg)
 		poll(&fd, 1, MIN(wait_ms, 1000));
 		rcu_thread_online();
 		now = time_now_ns();
-		if (apply_controls(s))
+		if (apply_controls(s, apply))
 			due = MIN(due, s->last_tick_ns + ANSWER_NS);
 		if (now >= due) {
 			target_update(s, now);
@@ -193,7 +225,7 @@ int builder_start(struct sampler *s, struct err *e)
 	s->last_tick_ns = s->reset_ns = s->rate.since_ns = s->busy_ns = s->start_ns;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	code = pthread_create(&s->builder, NULL, builder_main, s);
+	code = pthread_create(&s->builder, NULL, s->replay ? replay_main : builder_main, s);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (code)
 		return err_set(e, -code, "cannot start the builder thread: %s", strerror(code));

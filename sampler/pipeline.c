@@ -26,6 +26,7 @@ struct pipeline {
 	uint32_t task;
 	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
+	uint64_t ips[FRAMES_MAX];	/* filled by pipeline_stack() only */
 };
 
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e)
@@ -218,6 +219,8 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	struct maps_hit hit;
 
 	maps_find(p->tables.maps, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
+	if (hit.ask)
+		p->asked |= maps_ask(p->tables.maps, (pid_t)s->pid, s->time_ns);
 	p->task = hit.task;
 	p->nr = p->nr_kernel = kernel_frames(p, s);
 	p->stop = user_frames(p, s, &hit, regs_mask, &p->nr);
@@ -252,6 +255,36 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 	}
 	pipeline_resolve(p, s, regs_mask);
 	pipeline_count(p, stats, s, event);
+}
+
+/* Raw addresses of the kernel part, and of the user part where it was not unwound. */
+static void chain_ips(struct pipeline *p, const struct record_sample *s)
+{
+	uint32_t nr = 0;
+	uint64_t ip;
+
+	for (uint64_t i = 0; i < s->nr_chain && nr < p->nr; i++) {
+		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
+		if (!is_context(ip))
+			p->ips[nr++] = ip;
+	}
+	while (nr < p->nr)
+		p->ips[nr++] = s->ip;
+}
+
+void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pipeline_stack *out)
+{
+	chain_ips(p, s);
+	for (uint32_t i = 0; i < p->user.nr && p->nr_kernel + i < p->nr; i++)
+		p->ips[p->nr_kernel + i] = p->user.ip[i];
+	*out = (struct pipeline_stack){
+		.places = p->frames,
+		.ips = p->ips,
+		.nr = p->nr,
+		.nr_kernel = p->nr_kernel,
+		.task = p->task,
+		.stop = p->stop,
+	};
 }
 
 void pipeline_bad_record(struct pipeline_stats *stats)

@@ -51,6 +51,15 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask);
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
 		    int event);
+/* What pipeline_resolve() found; borrowed until the next sample. */
+struct pipeline_stack {
+	const uint32_t *places;		/* innermost first, kernel before user */
+	const uint64_t *ips;		/* raw addresses, one for each place */
+	uint32_t nr, nr_kernel;
+	uint32_t task;
+	enum unwind_stop stop;
+};
+void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pipeline_stack *out);
 /* A record that could not be decoded. */
 void pipeline_bad_record(struct pipeline_stats *stats);
 /* Since the last call: did a sample ask the loader for something? */

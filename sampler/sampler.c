@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <urcu-qsbr.h>
 
 #include "sampler/session.h"
 #include "unwind/unwind.h"
@@ -31,6 +32,10 @@ static void describe_target(struct sampler *s)
 	const struct sampler_config *c = &s->config;
 	char text[sizeof(s->target_text)] = "system";
 
+	if (c->replay) {
+		text_format(s->target_text, sizeof(s->target_text), "recording %s", c->replay);
+		return;
+	}
 	switch (c->target) {
 	case TARGET_SYSTEM:
 		break;
@@ -246,7 +251,7 @@ static void share(struct sampler *s)
 		.places = s->places,
 		.stacks = s->stacks,
 		.cells = s->cells,
-		.own_pid = s->config.include_self ? -1 : getpid(),
+		.own_pid = s->config.include_self || s->replay ? -1 : getpid(),
 	};
 }
 
@@ -259,30 +264,50 @@ static void init_config(struct sampler *s, const struct sampler_config *config)
 	pthread_mutex_init(&s->controls.lock, NULL);
 	s->control_fd = s->profile_fd = -1;
 	s->target.release_fd = s->target.failed_fd = -1;
-	if (s->config.nr_events == 0)
+	if (s->config.nr_events == 0 && !config->replay)
 		choose_event(s);
 	for (uint32_t i = 0; i < EVENTS_MAX; i++)
 		s->hz[i] = config->hz;
 }
 
+/* Target, CPUs, events, side-band. */
+static int open_live(struct sampler *s, struct err *e)
+{
+	int *cpus = NULL, nr_cpus, code = target_open(&s->target, &s->config, e);
+
+	if (code)
+		return code;
+	nr_cpus = choose_cpus(&s->config, &cpus, e);
+	code = nr_cpus < 0 ? nr_cpus : open_permitted(s, cpus, (uint32_t)nr_cpus, e);
+	if (!code)
+		code = sideband_new(&s->sideband, s->counters, s->maps);
+	free(cpus);
+	return code;
+}
+
+static int open_recording(struct sampler *s, struct err *e)
+{
+	int code = replay_open(&s->replay, &s->config, e);
+
+	if (code)
+		return code;
+	for (uint32_t i = 0; i < EVENTS_MAX; i++)
+		s->hz[i] = s->config.hz;
+	maps_no_proc(s->maps);
+	return 0;
+}
+
 int sampler_new(struct sampler **out, const struct sampler_config *config, struct err *e)
 {
 	struct sampler *s = xcalloc(1, sizeof(*s));
-	int *cpus = NULL, nr_cpus, code;
+	int code;
 
 	init_config(s, config);
 	code = make_fds(s, e);
 	if (!code)
-		code = target_open(&s->target, &s->config, e);
-	if (!code)
-		code = nr_cpus = choose_cpus(&s->config, &cpus, e);
-	if (code >= 0)
-		code = open_permitted(s, cpus, (uint32_t)nr_cpus, e);
-	if (!code)
 		code = make_tables(s, e);
 	if (!code)
-		code = sideband_new(&s->sideband, s->counters, s->maps);
-	free(cpus);
+		code = config->replay ? open_recording(s, e) : open_live(s, e);
 	if (code) {
 		sampler_free(s);
 		return code;
@@ -294,11 +319,29 @@ int sampler_new(struct sampler **out, const struct sampler_config *config, struc
 	return 0;
 }
 
+int sampler_each(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err *e)
+{
+	int code;
+
+	if (!s->replay)
+		return err_set(e, -ENOTSUP, "samples one by one need a recording\n"
+			       "  live sampling keeps counts, not samples\n"
+			       "  use --replay FILE");
+	rcu_register_thread();
+	code = replay_each(s->replay, s, fn, ctx);
+	rcu_unregister_thread();
+	return code;
+}
+
 int sampler_start(struct sampler *s, struct err *e)
 {
-	uint32_t nr = counters_nr_cpus(s->counters);
-	int code = symbols_start(s->symbols, e);
+	uint32_t nr;
+	int code;
 
+	if (s->replay)
+		return builder_start(s, e);
+	nr = counters_nr_cpus(s->counters);
+	code = symbols_start(s->symbols, e);
 	if (code)
 		return code;
 	/* Every profile has kernel code: let its names be read at once. */
@@ -329,7 +372,9 @@ void sampler_free(struct sampler *s)
 		symbols_stop(s->symbols);
 	target_close(&s->target);
 	sideband_free(s->sideband);
-	counters_close(s->counters);
+	if (s->counters)
+		counters_close(s->counters);
+	replay_close(s->replay);
 	profile_free(atomic_exchange_explicit(&s->mailbox, NULL, memory_order_acquire));
 	symbols_free(s->symbols);
 	history_free(s->history);

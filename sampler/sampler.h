@@ -45,6 +45,7 @@ struct sampler_config {
 	bool exact_ticks;		/* batch: no early profiles */
 	uint64_t window_ns;		/* of PROFILE_WINDOW */
 	bool include_self;		/* sample proftop, too */
+	const char *replay;		/* a perf.data file ("-": stdin) instead of the kernel; NULL: live */
 };
 
 struct sampler;
@@ -82,6 +83,31 @@ uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out
 
 /* The limits that the kernel has now: kernel.perf_event_max_sample_rate, read each tick. */
 double sampler_max_hz(const struct sampler *s);
+
+/* One sample of a replay, with its stack as places' names; borrowed for the call. */
+struct sampler_frame {
+	uint64_t ip;			/* raw address; 0: not known */
+	struct safe_text name;		/* "[unknown]" when there is none */
+	uint64_t offset;		/* into the function; UINT64_MAX: not known */
+	struct safe_text module;	/* path or [kernel.kallsyms] as perf script prints it */
+};
+
+struct sampler_sample {
+	struct safe_text comm;
+	pid_t pid, tid;
+	uint32_t cpu;
+	uint64_t time_ns, period;
+	const char *event;
+	const struct sampler_frame *frames;	/* innermost first, kernel before user */
+	uint32_t nr_frames;
+	uint32_t nr_kernel;
+	const char *stop;		/* why the user stack ends: unwind_stop_name() */
+};
+
+typedef int (*sampler_sample_fn)(void *ctx, const struct sampler_sample *sample);
+
+/* Replay only, instead of sampler_start(): every sample in time order. Blocks. 0 or what @fn returned. */
+int sampler_each(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err *e);
 
 /* A command's exit status as of waitpid(2), -1 while it runs or if there is none. */
 int sampler_command_status(const struct sampler *s);

@@ -12,6 +12,7 @@
 #include "sampler/counters.h"
 #include "sampler/history.h"
 #include "sampler/procstat.h"
+#include "sampler/replay.h"
 #include "sampler/sampler.h"
 #include "sampler/sideband.h"
 #include "sampler/thread.h"
@@ -75,6 +76,7 @@ struct sampler {
 	char target_text[160];
 	char banner[256];
 
+	struct replay *replay;		/* instead of counters, side-band and threads; else NULL */
 	struct counters *counters;
 	struct dsos *dsos;
 	struct maps *maps;
@@ -132,6 +134,10 @@ void builder_stop(struct sampler *s);
 
 /* End a tick: take what was counted, make the profile, hand it over. Builder only. */
 void tick_end(struct sampler *s, uint64_t now_ns);
+/* The one profile of a replay, made again when the UI asks for another window. */
+void tick_replay(struct sampler *s, const struct replay_result *result);
+/* Keep room in the tables ahead of their writers: each tick, and every so many samples of a replay. */
+void tick_keep_room(struct sampler *s);
 /* Forget everything counted so far. */
 void tick_discard(struct sampler *s);
 /* One line for the screen: the answer to a control. */

@@ -259,7 +259,7 @@ static int take_tick(struct sampler *s, unsigned int *epoch, struct cell **cells
 	return cells_swap(s->cells, cells, nr);
 }
 
-static void keep_room(struct sampler *s)
+void tick_keep_room(struct sampler *s)
 {
 	stacks_grow(s->stacks);
 	places_grow(s->places);
@@ -273,7 +273,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	unsigned int epoch;
 	uint32_t nr = 0;
 
-	keep_room(s);
+	tick_keep_room(s);
 	if (now_ns - s->busy_ns >= TICK_RATE_MIN_NS) {
 		procstat_update(s->procstat);
 		s->busy_ns = now_ns;
@@ -293,6 +293,60 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
 	if (fill_counts(s, p))
 		tick_message(s, "out of memory: this tick has no rows");
+	post(s, p);
+}
+
+static void fill_replay_cpus(struct profile *p, const struct replay_result *r,
+			     struct tick_sums *sums)
+{
+	p->nr_cpus = r->nr_cpus;
+	p->cpus = xcalloc(p->nr_cpus, sizeof(*p->cpus));
+	for (uint32_t i = 0; i < r->nr_cpus; i++) {
+		const struct replay_cpu *from = &r->cpus[i];
+
+		p->cpus[i] = (struct profile_cpu){
+			.cpu = from->cpu,
+			.online = true,
+			.samples = from->samples.taken,
+			.lost = from->lost,
+			.lost_total = from->lost,
+			.throttled = from->throttled,
+			.throttled_total = from->throttled,
+			.throttled_ns = from->throttled_ns,
+		};
+		sums->lost += from->lost;
+		pipeline_add_stats(&sums->all, &from->samples);
+	}
+}
+
+/* The cells of a replay go into the history once; later profiles show them again. */
+static void keep_replay(struct sampler *s, uint64_t span_ns)
+{
+	struct cell *cells = NULL;
+	uint32_t nr = 0;
+
+	if (s->seq || cells_swap(s->cells, &cells, &nr))
+		return;
+	if (history_add(s->history, cells, nr, span_ns))
+		tick_message(s, "out of memory: the recording has no rows");
+}
+
+void tick_replay(struct sampler *s, const struct replay_result *result)
+{
+	struct profile *p = xcalloc(1, sizeof(*p));
+	struct tick_sums sums = { .lost_known = false };
+
+	keep_replay(s, result->span_ns);
+	p->interval_ns = result->span_ns;
+	s->account_total = (struct profile_account){ 0 };
+	fill_state(s, p, time_now_ns());
+	p->running_ns = result->span_ns;
+	fill_replay_cpus(p, result, &sums);
+	fill_account(s, p, &sums);
+	fill_events(s, p);
+	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
+	if (fill_counts(s, p))
+		tick_message(s, "out of memory: the recording has no rows");
 	post(s, p);
 }
 

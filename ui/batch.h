@@ -76,4 +76,7 @@ void batch_block_signals(void);
  */
 int batch_run(struct sampler *s, FILE *out, const struct batch_config *config, struct err *e);
 
+/* The samples of a recording in perf script's layout. 0 or -errno with a sentence. */
+int batch_script(struct sampler *s, FILE *out, struct err *e);
+
 #endif

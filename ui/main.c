@@ -116,7 +116,8 @@ static int run_batch(const struct options *o, struct err *e)
 		.sort = o->sort,
 		.filter = o->filter,
 		.rows = o->rows,
-		.nr_ticks = o->nr_ticks,
+		/* A recording is one tick. */
+		.nr_ticks = o->config.replay ? 1 : o->nr_ticks,
 	};
 	struct sampler *s;
 	int code = sampler_new(&s, &o->config, e);
@@ -124,6 +125,11 @@ static int run_batch(const struct options *o, struct err *e)
 	if (code)
 		return exit_of(code);
 	batch_block_signals();
+	if (o->format == OPTIONS_PERF_SCRIPT) {
+		code = exit_of_run(batch_script(s, stdout, e));
+		sampler_free(s);
+		return code;
+	}
 	code = sampler_start(s, e);
 	code = code ? exit_of_start(o, code) : exit_of_run(batch_run(s, stdout, &config, e));
 	sampler_free(s);

@@ -34,7 +34,8 @@ static int parse_command(struct options_parse *p, struct argp_state *state)
 static int check_together(struct options_parse *p, const struct argp_state *state)
 {
 	struct sampler_config *c = &p->o->config;
-	int nr_targets = (c->nr_pids > 0) + p->o->user_given + (c->command != NULL);
+	int nr_targets = (c->nr_pids > 0) + p->o->user_given + (c->command != NULL) +
+			 (c->replay != NULL);
 	uint64_t need = 2 * (c->stack_size + RECORD_ROOM);
 
 	if (p->o->action != OPTIONS_RUN)
@@ -46,7 +47,11 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 	if (nr_targets > 1)
 		return REFUSE(p, EXIT_USAGE,
 			      "more than one kind of target\n"
-			      "  give one of -p PID, -u USER, -- COMMAND");
+			      "  give one of -p PID, -u USER, --replay FILE, -- COMMAND");
+	if (p->o->format == OPTIONS_PERF_SCRIPT && !c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--format=perf-script prints samples one by one\n"
+			      "  it needs a recording: add --replay FILE");
 	if (c->period && p->o->hz_given)
 		return REFUSE(p, EXIT_USAGE,
 			      "both a frequency (-F) and a period (-c)\n"
@@ -72,6 +77,8 @@ static const struct argp_option argp_options[] = {
 	  1 },
 	{ "freq", 'F', "HZ", 0, "samples per second, CPU and event (default: 999)", 1 },
 	{ "period", 'c', "PERIOD", 0, "one sample every so many events instead", 1 },
+	{ "replay", KEY_REPLAY, "FILE", 0, "what a perf.data file holds (-: standard input), not the live system",
+	  1 },
 	{ "include-self", KEY_SELF, NULL, 0, "sample proftop itself, too", 1 },
 	{ NULL, 0, NULL, 0, "How it is shown:", 2 },
 	{ "delay", 'd', "SEC", 0, "seconds between updates, at least 0.1 (default: 1)", 2 },
@@ -86,7 +93,7 @@ static const struct argp_option argp_options[] = {
 	{ "batch", 'b', NULL, 0, "print one profile a tick (implied when output is no terminal)",
 	  3 },
 	{ "iterations", 'n', "N", 0, "end after N ticks (implies -b)", 3 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "text or ndjson (implies -b)", 3 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "text, ndjson or perf-script (implies -b)", 3 },
 	{ "rows", KEY_ROWS, "N", 0, "rows a tick, 0: all (default: 100; implies -b)", 3 },
 	{ NULL, 0, NULL, 0, "Memory:", 4 },
 	{ "ring", KEY_RING, "SIZE", 0, "ring of each CPU, a power of two, as in 1M", 4 },

@@ -32,7 +32,7 @@ enum options_action {
 	OPTIONS_LIST_COLUMNS,
 	OPTIONS_LIST_KEYS,
 };
-enum options_format { OPTIONS_TEXT, OPTIONS_NDJSON };
+enum options_format { OPTIONS_TEXT, OPTIONS_NDJSON, OPTIONS_PERF_SCRIPT };
 
 struct options {
 	struct sampler_config config; /* pids, cpus and command owned by this struct or by argv */

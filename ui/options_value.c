@@ -256,13 +256,13 @@ static int find_word(const char *arg, const char *const *words, int nr)
 
 static int parse_format(struct options_parse *p, const char *arg)
 {
-	static const char *const words[] = { "text", "ndjson" };
+	static const char *const words[] = { "text", "ndjson", "perf-script" };
 	int i = find_word(arg, words, ARRAY_SIZE(words));
 
 	if (i < 0)
 		return REFUSE(p, EXIT_USAGE,
 			      "--format=%s: no such format\n"
-			      "  there are text (for people) and ndjson (for programs)",
+			      "  there are text (for people), ndjson (for programs), perf-script (with --replay)",
 			      arg);
 	p->o->format = (enum options_format)i;
 	p->o->batch = true;
@@ -341,6 +341,12 @@ static int parse_stack(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_replay(struct options_parse *p, const char *arg)
+{
+	p->o->config.replay = arg;
+	return 0;
+}
+
 static const struct {
 	int key;
 	int (*parse)(struct options_parse *p, const char *arg);
@@ -350,7 +356,7 @@ static const struct {
 	{ 'd', parse_delay },	    { 'n', parse_ticks },	{ KEY_FORMAT, parse_format },
 	{ KEY_ROWS, parse_rows },   { KEY_SORT, parse_sort },	{ KEY_FILTER, parse_filter },
 	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack }, { KEY_WINDOW, parse_window },
-	{ KEY_COLOR, parse_color },
+	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
 };
 
 int options_value(struct options_parse *p, int key, const char *arg)

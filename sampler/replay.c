@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A recording through the real decode → unwind → table path.
+ *
+ * Records come in time order, so a mapping is applied before the samples
+ * that need it, and published with the first of them.
+ */
+#include "sampler/replay.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/perfdata.h"
+#include "sampler/session.h"
+#include "symbols/image.h"
+
+#define REPLAY_CPUS_MAX 4096
+/* Objects and processes asked for one after the other: a stack needs each of its objects. */
+#define REPLAY_TRIES_MAX 64
+
+/* The tables get more room after so many samples. */
+#define REPLAY_ROOM_EVERY 4096
+
+struct replay {
+	struct perfdata *data;
+	int slots[256];			/* event of the file -> slot, -1: not counted */
+	uint32_t nr_slots;
+	struct replay_cpu *cpus;
+	uint32_t nr_cpus;
+	struct sampler_frame *frames;	/* of the sample in hand, for replay_each */
+};
+
+/* The events of the file that have samples, in its order. */
+static void take_events(struct replay *r, struct sampler_config *config)
+{
+	config->nr_events = 0;
+	r->nr_slots = MIN(perfdata_nr_events(r->data), (uint32_t)ARRAY_SIZE(r->slots));
+	for (uint32_t i = 0; i < r->nr_slots; i++) {
+		const struct perfdata_event *ev = perfdata_event(r->data, i);
+
+		r->slots[i] = -1;
+		if (ev->dummy || config->nr_events == EVENTS_MAX)
+			continue;
+		r->slots[i] = (int)config->nr_events;
+		config->events[config->nr_events++] = ev->event;
+		config->hz = ev->hz;
+		config->period = ev->period;
+	}
+}
+
+int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
+{
+	struct replay *r = xcalloc(1, sizeof(*r));
+	int code = perfdata_open(&r->data, config->replay, e);
+
+	if (code) {
+		free(r);
+		return code;
+	}
+	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
+	take_events(r, config);
+	*out = r;
+	return 0;
+}
+
+void replay_close(struct replay *r)
+{
+	if (!r)
+		return;
+	perfdata_close(r->data);
+	free(r->frames);
+	free(r->cpus);
+	free(r);
+}
+
+static struct replay_cpu *cpu_of(struct replay *r, uint32_t cpu)
+{
+	if (cpu >= REPLAY_CPUS_MAX)
+		cpu = 0;
+	r->nr_cpus = MAX(r->nr_cpus, cpu + 1);
+	return &r->cpus[cpu];
+}
+
+static int slot_of(const struct replay *r, uint64_t id)
+{
+	int event = perfdata_event_of(r->data, id);
+
+	return event < 0 || (uint32_t)event >= r->nr_slots ? -1 : r->slots[event];
+}
+
+/* Find the sample's stack; what it lacks is loaded, until it lacks nothing more. */
+static void resolve(struct sampler *s, struct pipeline *p, const struct record_sample *sample,
+		    uint64_t regs_mask)
+{
+	for (int i = 0; i < REPLAY_TRIES_MAX; i++) {
+		pipeline_resolve(p, sample, regs_mask);
+		if (!pipeline_take_asked(p))
+			return;
+		symbols_run(s->symbols);
+	}
+}
+
+static void on_throttle(struct replay_cpu *cpu, const struct record *rec)
+{
+	if (rec->type == PERF_RECORD_THROTTLE) {
+		cpu->throttled++;
+		cpu->throttled_since = rec->time_ns;
+	} else if (cpu->throttled_since) {
+		cpu->throttled_ns += rec->time_ns - MIN(rec->time_ns, cpu->throttled_since);
+		cpu->throttled_since = 0;
+	}
+}
+
+/* Everything but samples. True: the maps changed. */
+static bool on_other(struct replay *r, struct sampler *s, const struct record *rec)
+{
+	struct replay_cpu *cpu = cpu_of(r, rec->cpu == UINT32_MAX ? 0 : rec->cpu);
+
+	switch (rec->type) {
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		cpu->lost += rec->lost;
+		return false;
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
+		on_throttle(cpu, rec);
+		return false;
+	default:
+		sideband_apply(s->maps, rec);
+		return true;
+	}
+}
+
+/* What to do with each sample once its stack is found. Non-zero stops. */
+typedef int (*resolved_fn)(void *ctx, struct pipeline *p, const struct record_sample *sample);
+
+/* Walk the records in order. */
+static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool side_band,
+		resolved_fn fn, void *ctx)
+{
+	bool changed = false;
+	uint64_t nr = 0;
+	int code = 0;
+
+	for (uint64_t i = 0; i < perfdata_nr_records(r->data) && !code; i++) {
+		const struct record_layout *layout;
+		struct record rec = { .type = 0 };
+		size_t size;
+		const uint8_t *bytes = perfdata_record(r->data, i, &size, &layout);
+		int bad = record_decode(&rec, layout, bytes, size);
+
+		if (bad && bad != -ENOTSUP && rec.type == PERF_RECORD_SAMPLE)
+			pipeline_bad_record(&r->cpus[0].samples);
+		if (bad)
+			continue;
+		if (rec.type != PERF_RECORD_SAMPLE) {
+			if (side_band)
+				changed |= on_other(r, s, &rec);
+			continue;
+		}
+		if (changed)
+			maps_publish(s->maps, rec.time_ns, UINT64_MAX);
+		changed = false;
+		if (++nr % REPLAY_ROOM_EVERY == 0)
+			tick_keep_room(s);
+		resolve(s, p, &rec.sample, layout->regs_mask);
+		code = fn(ctx, p, &rec.sample);
+	}
+	return code;
+}
+
+static int count_sample(void *ctx, struct pipeline *p, const struct record_sample *sample)
+{
+	struct replay *r = ctx;
+	struct replay_cpu *cpu = cpu_of(r, sample->cpu);
+
+	pipeline_count(p, &cpu->samples, sample, slot_of(r, sample->id));
+	return 0;
+}
+
+int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
+{
+	struct pipeline *p;
+	uint64_t first, last;
+	int code = pipeline_new(&p, &s->shared->tables, NULL);
+
+	if (code)
+		return code;
+	memset(r->cpus, 0, REPLAY_CPUS_MAX * sizeof(*r->cpus));
+	r->nr_cpus = 1;
+	code = walk(r, s, p, true, count_sample, r);
+	pipeline_free(p);
+	symbols_run(s->symbols);
+	for (uint32_t i = 0; i < r->nr_cpus; i++)
+		r->cpus[i].cpu = (int)i;
+	perfdata_span(r->data, &first, &last);
+	*out = (struct replay_result){
+		.cpus = r->cpus,
+		.nr_cpus = r->nr_cpus,
+		.span_ns = MAX(last - first, 1),
+		.nr_records = perfdata_nr_records(r->data),
+		.nr_bad = perfdata_nr_bad(r->data),
+	};
+	return code;
+}
+
+struct each {
+	struct replay *replay;
+	struct sampler *sampler;
+	sampler_sample_fn fn;
+	void *ctx;
+};
+
+/* How far into its function the raw address lies. */
+static uint64_t offset_in(const struct dso *dso, const struct place *place,
+			  const struct symbol *symbol, uint64_t ip)
+{
+	const struct image *image;
+	/* A place is the look-up pc: of a caller, one byte before its return address. */
+	uint64_t before = (ip - place->offset) & 0xfff, vaddr;
+
+	if (place->dso == DSO_ID_KERNEL)
+		return ip - symbol->start;
+	image = dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
+	if (!image || before > 1)
+		return UINT64_MAX;
+	if (dso->identity.kind == DSO_VDSO)
+		vaddr = place->offset;
+	else if (!image_vaddr(image, place->offset, &vaddr))
+		return UINT64_MAX;
+	return vaddr + before - symbol->start;
+}
+
+/* The frame of a place as perf script shows it. */
+static struct sampler_frame frame_of(const struct sampler *s, uint32_t id, uint64_t ip)
+{
+	struct sampler_frame f = { .ip = ip, .name = TEXT("[unknown]"), .offset = UINT64_MAX,
+				   .module = TEXT("[unknown]") };
+	const struct place *place = id == PLACE_NONE ? NULL : places_at(s->places, id);
+	const struct symbol *symbol;
+	const struct dso *dso;
+
+	if (!place)
+		return f;
+	dso = dsos_at(s->dsos, place->dso);
+	if (place->dso == DSO_ID_KERNEL)
+		f.module = TEXT("[kernel.kallsyms]");
+	else if (dso)
+		f.module = dso->path.size ? dso->path : dso->name;
+	symbol = symbols_at(s->symbols,
+			    atomic_load_explicit(&place->symbol, memory_order_acquire));
+	if (symbol && symbol->kind != '?') {
+		f.name = symbol->name;
+		f.offset = offset_in(dso, place, symbol, ip);
+	}
+	return f;
+}
+
+static int show_sample(void *arg, struct pipeline *p, const struct record_sample *sample)
+{
+	const struct each *each = arg;
+	const struct sampler *s = each->sampler;
+	struct replay *r = each->replay;
+	struct pipeline_stack stack;
+	const struct task *task;
+	struct sampler_sample out;
+	int slot = slot_of(r, sample->id);
+
+	pipeline_stack(p, sample, &stack);
+	r->frames = xrealloc_array(r->frames, MAX(stack.nr, 1u), sizeof(*r->frames));
+	/* Names of places met for the first time. */
+	symbols_run(s->symbols);
+	for (uint32_t i = 0; i < stack.nr; i++)
+		r->frames[i] = frame_of(s, stack.places[i], stack.ips[i]);
+	task = maps_task(s->maps, stack.task);
+	out = (struct sampler_sample){
+		.comm = task ? task->comm : TEXT("?"),
+		.pid = (pid_t)sample->pid,
+		.tid = (pid_t)sample->tid,
+		.cpu = sample->cpu,
+		.time_ns = sample->time_ns,
+		.period = sample->period,
+		.event = slot < 0 ? "?" : s->config.events[slot].name,
+		.frames = r->frames,
+		.nr_frames = stack.nr,
+		.nr_kernel = stack.nr_kernel,
+		.stop = unwind_stop_name(stack.stop),
+	};
+	return each->fn(each->ctx, &out);
+}
+
+int replay_each(struct replay *r, struct sampler *s, sampler_sample_fn fn, void *ctx)
+{
+	struct each each = { .replay = r, .sampler = s, .fn = fn, .ctx = ctx };
+	struct pipeline *p;
+	int code = pipeline_new(&p, &s->shared->tables, NULL);
+
+	if (code)
+		return code;
+	code = walk(r, s, p, true, show_sample, &each);
+	pipeline_free(p);
+	return code;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A recording instead of the kernel: perf.data through the same decoding,
+ * unwinding and tables as live samples.
+ *
+ * What live sampling asks of the loader and counts as pending is done at once
+ * here (symbols_run), so that a replay is complete and the same every time.
+ * /proc is never asked: processes are what the recording tells.
+ *
+ * Runs on: the builder thread, a registered urcu-qsbr reader.
+ */
+#ifndef SAMPLER_REPLAY_H
+#define SAMPLER_REPLAY_H
+
+#include "sampler/pipeline.h"
+#include "sampler/sampler.h"
+#include "symbols/base.h"
+
+struct replay;
+
+/* Read the file; its events go into @config. 0 or -errno with a sentence. */
+int replay_open(struct replay **out, struct sampler_config *config, struct err *e);
+void replay_close(struct replay *r);
+
+/* One CPU of the recording. */
+struct replay_cpu {
+	int cpu;
+	struct pipeline_stats samples;
+	uint64_t lost, throttled, throttled_ns;
+	uint64_t throttled_since;
+};
+
+struct replay_result {
+	struct replay_cpu *cpus;	/* borrowed until replay_close() */
+	uint32_t nr_cpus;
+	uint64_t span_ns;		/* first to last sample */
+	uint64_t nr_records, nr_bad;
+};
+
+/* All records, in time order, into the tables of @s. May be called again (tables are not cleared). */
+int replay_run(struct replay *r, struct sampler *s, struct replay_result *out);
+/* The samples one by one with their stacks, after replay_run(). Stops when @fn returns non-zero. */
+int replay_each(struct replay *r, struct sampler *s, sampler_sample_fn fn, void *ctx);
+
+#endif
