@@ -56,11 +56,18 @@ struct maps_hit {
 	uint32_t task;
 	bool known;			/* false: ask with maps_ask() and count as pending */
 	bool kernel_thread;
+	bool ask;			/* shown as its main thread, or without uid: maps_ask() tells more */
 };
 
 /* Both tables are borrowed for the life of the maps. */
 int maps_new(struct maps **out, struct dsos *dsos, uint32_t max_tasks);
 void maps_free(struct maps *m);
+
+/*
+ * A recording: processes are what its records tell, /proc is never read (a
+ * pid of it may be anybody's by now). Before the first record.
+ */
+void maps_no_proc(struct maps *m);
 
 /* One mapping as told by PERF_RECORD_MMAP2 (perf_event_open(2)); @filename is foreign bytes. */
 struct maps_mmap {

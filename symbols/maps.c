@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Processes, threads and mappings over time: the face.
+ *
+ * Readers walk chains and immutable spaces without a lock. Writers tell events
+ * (maps_events.c) or read /proc (maps_load.c) under one mutex.
+ *
+ * Runs on: sampler threads (find, ask), the side-band drain (publish).
+ */
+#include "symbols/maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/maps_state.h"
+#include "symbols/reclaim.h"
+
+/* The idle task is a process like any other, but /proc does not know it. */
+static int add_swapper(struct maps *m)
+{
+	struct process *p = process_new(&m->procs, 0, 0);
+
+	if (!p)
+		return -ENOMEM;
+	atomic_store_explicit(&p->flags, PROCESS_KNOWN | PROCESS_KERNEL, memory_order_relaxed);
+	atomic_store_explicit(&p->uid, 0, memory_order_relaxed);
+	process_insert(&m->procs, p);
+	return thread_add(&m->procs, p, 0, 0, TEXT("swapper")) ? 0 : -ENOMEM;
+}
+
+int maps_new(struct maps **out, struct dsos *dsos, uint32_t max_tasks)
+{
+	struct maps *m = aligned_alloc(CACHELINE, (sizeof(*m) + CACHELINE - 1) & ~(CACHELINE - 1ul));
+	struct draft *draft;
+	int code;
+
+	if (!m)
+		return -ENOMEM;
+	memset(m, 0, sizeof(*m));
+	m->dsos = dsos;
+	procs_init(&m->procs);
+	code = tasks_init(&m->tasks, max_tasks);
+	if (code) {
+		free(m);
+		return code;
+	}
+	pthread_mutex_init(&m->lock, NULL);
+	draft = draft_new(NULL, &m->spaces);
+	m->empty = draft ? draft_freeze(draft, 0) : NULL;
+	code = m->empty ? add_swapper(m) : -ENOMEM;
+	if (code) {
+		maps_free(m);
+		return code;
+	}
+	/* Its thread begins here rather than under the first hot thread. */
+	get_default_call_rcu_data();
+	*out = m;
+	return 0;
+}
+
+void maps_free(struct maps *m)
+{
+	if (!m)
+		return;
+	maps_free_log(m);
+	procs_fini(&m->procs);
+	space_put(m->empty);
+	/* What was given to call_rcu() lies outside of m, but its counters are in it. */
+	rcu_barrier();
+	reclaim_grace_over();
+	tasks_fini(&m->tasks);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+bool maps_process_known(const struct maps *m, const struct process *p)
+{
+	/* Acquire: pairs with the release after the space was stored. */
+	unsigned int flags = atomic_load_explicit(&p->flags, memory_order_acquire);
+
+	if ((flags & PROCESS_KERNEL) || m->no_proc)
+		return true;
+	return (flags & PROCESS_KNOWN) &&
+	       atomic_load_explicit(&p->epoch, memory_order_relaxed) ==
+		       atomic_load_explicit(&m->epoch, memory_order_acquire);
+}
+
+/* The dense id of a thread's incarnation, given now if this is its first sample. */
+static uint32_t task_id(struct maps *m, struct thread *th, const struct process *p)
+{
+	/* Acquire and release: with the id comes its entry. */
+	uint32_t there = 0, id = atomic_load_explicit(&th->task, memory_order_acquire);
+	struct task task;
+
+	if (id)
+		return id;
+	task = (struct task){
+		.pid = th->pid,
+		.tid = th->tid,
+		.process = p->id,
+		.uid = atomic_load_explicit(&p->uid, memory_order_relaxed),
+		.start_ns = th->birth_ns,
+		.comm = th->comm,
+	};
+	id = tasks_add(&m->tasks, &task);
+	if (id == TASK_UNKNOWN)
+		return id;
+	/* Another thread may have been first: then our entry stays unused. */
+	if (!atomic_compare_exchange_strong_explicit(&th->task, &there, id, memory_order_acq_rel,
+						     memory_order_acquire))
+		id = there;
+	return id;
+}
+
+/* The thread, if it belongs to this incarnation of its process. */
+static struct thread *find_thread(const struct maps *m, const struct process *p, pid_t tid,
+				  uint64_t time_ns)
+{
+	struct thread *th = thread_find(&m->procs, p->pid, tid, time_ns);
+
+	/* An older one is what had the ids before. */
+	return th && th->birth_ns >= p->birth_ns ? th : NULL;
+}
+
+void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct maps_hit *hit)
+{
+	struct process *p = process_find(&m->procs, pid, time_ns);
+	struct thread *th;
+
+	*hit = (struct maps_hit){ .task = TASK_UNKNOWN };
+	if (!p)
+		return;
+	hit->known = maps_process_known(m, p);
+	hit->kernel_thread = atomic_load_explicit(&p->flags, memory_order_relaxed) & PROCESS_KERNEL;
+	if (!hit->kernel_thread)
+		hit->space = atomic_load_explicit(&p->space, memory_order_acquire);
+	th = find_thread(m, p, tid, time_ns);
+	if (!th) {
+		hit->ask = true;
+		th = find_thread(m, p, pid, time_ns);
+	}
+	if (th)
+		hit->task = task_id(m, th, p);
+	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX)
+		hit->ask = true;
+}
+
+void maps_no_proc(struct maps *m)
+{
+	m->no_proc = true;
+}
+
+bool maps_ask(struct maps *m, pid_t pid, uint64_t now_ns)
+{
+	struct process *p;
+	bool due;
+
+	if (pid <= 0 || m->no_proc)
+		return false;
+	p = process_find(&m->procs, pid, now_ns);
+	due = p ? asks_due(&p->asked_ns, now_ns) : asks_due_unknown(&m->asks, pid, now_ns);
+	return due && asks_put(&m->asks, pid);
+}
+
+struct process *maps_begin_process(struct maps *m, pid_t pid, uint64_t birth_ns,
+				   struct space *space, const struct process *from)
+{
+	struct process *p = process_new(&m->procs, pid, birth_ns);
+
+	if (!p) {
+		space_put(space);
+		return NULL;
+	}
+	atomic_store_explicit(&p->space, space, memory_order_relaxed);
+	if (from)
+		atomic_store_explicit(&p->uid,
+				      atomic_load_explicit(&from->uid, memory_order_relaxed),
+				      memory_order_relaxed);
+	return p;
+}
+
+struct process *maps_process_at(struct maps *m, pid_t pid, uint64_t time_ns)
+{
+	struct process *p = process_find(&m->procs, pid, time_ns);
+
+	/* Behind its end there must be another one, whose fork we did not see. */
+	if (p && time_ns < p->death_ns)
+		return p;
+	p = maps_begin_process(m, pid, p ? p->death_ns : 0, space_get(m->empty), NULL);
+	if (p)
+		process_insert(&m->procs, p);
+	return p;
+}
+
+struct draft *maps_draft(struct maps *m, struct process *p)
+{
+	if (!p->draft)
+		p->draft = draft_new(atomic_load_explicit(&p->space, memory_order_relaxed),
+				     &m->spaces);
+	if (p->draft && !p->dirty) {
+		p->dirty = true;
+		p->next_dirty = m->dirty;
+		m->dirty = p;
+	}
+	return p->draft;
+}
+
+void maps_freeze(struct maps *m, struct process *p)
+{
+	struct space *old = atomic_load_explicit(&p->space, memory_order_relaxed);
+	struct space *next = p->draft ? draft_freeze(p->draft, m->keep_from_ns) : NULL;
+
+	p->draft = NULL;
+	if (!next)
+		return;
+	/* Publishes the space and its leaves; pairs with maps_find(). */
+	atomic_store_explicit(&p->space, next, memory_order_release);
+	space_put(old);
+}
+
+void maps_freeze_all(struct maps *m)
+{
+	while (m->dirty) {
+		struct process *p = m->dirty;
+
+		m->dirty = p->next_dirty;
+		p->dirty = false;
+		maps_freeze(m, p);
+	}
+}
+
+struct dso *maps_anon(struct maps *m, const struct process *p, uint64_t start, uint64_t end)
+{
+	const struct dso_identity identity = { .kind = DSO_ANON, .owner = p->id };
+
+	return dsos_intern(m->dsos, &identity, "//anon", 6, p->pid, start, end);
+}
+
+void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
+{
+	pthread_mutex_lock(&m->lock);
+	m->keep_from_ns = now_ns > keep_ns ? now_ns - keep_ns : 0;
+	maps_apply_log(m);
+	maps_freeze_all(m);
+	if (m->lost) {
+		m->lost = false;
+		m->sweep = true;
+		/* Last, so that what this drain told of is doubted, too. */
+		atomic_fetch_add_explicit(&m->epoch, 1, memory_order_release);
+	}
+	procs_reap(&m->procs, m->keep_from_ns);
+	tasks_grow(&m->tasks);
+	pthread_mutex_unlock(&m->lock);
+}
+
+const struct task *maps_task(const struct maps *m, uint32_t id)
+{
+	return tasks_at(&m->tasks, id);
+}
+
+uint32_t maps_nr_tasks(const struct maps *m)
+{
+	return atomic_load_explicit(&m->tasks.next, memory_order_acquire);
+}
+
+void maps_stats(const struct maps *m, struct maps_stats *out)
+{
+	*out = (struct maps_stats){
+		.nr_processes = atomic_load_explicit(&m->procs.nr_processes, memory_order_relaxed),
+		.nr_spaces = atomic_load_explicit(&m->spaces.nr_spaces, memory_order_relaxed),
+		.nr_mappings = atomic_load_explicit(&m->spaces.nr_mappings, memory_order_relaxed),
+		.nr_reads = atomic_load_explicit(&m->nr_reads, memory_order_relaxed),
+		.nr_read_failed = atomic_load_explicit(&m->nr_read_failed, memory_order_relaxed),
+		.nr_tasks_full = atomic_load_explicit(&m->tasks.nr_full, memory_order_relaxed),
+	};
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The texts of /proc/PID: maps, status, stat, comm; see proc(5).
+ *
+ * Hostile: paths and names are what a process wants them to be. Bytes in,
+ * fields out, nothing copied. Pure; any thread.
+ */
+#ifndef SYMBOLS_PROCFS_H
+#define SYMBOLS_PROCFS_H
+
+#include <sys/types.h>
+
+#include "symbols/base.h"
+#include "symbols/dso.h"
+
+#define PROCFS_MAPS_SIZE_MAX (16u << 20)	/* bytes of /proc/PID/maps that are read */
+
+struct procfs_map {
+	uint64_t start, end, offset;
+	uint64_t ino;
+	uint32_t maj, min;
+	bool exec;
+	const char *path;		/* in the text; the kernel writes newlines as \012 */
+	size_t path_size;		/* 0: anonymous */
+};
+
+struct procfs_text {
+	const char *at;
+	const char *end;
+	uint64_t nr_bad;		/* lines that made no sense, and were passed over */
+};
+
+/* The next whole line of /proc/PID/maps; false at the end. A last line without newline is cut off. */
+bool procfs_next_map(struct procfs_text *text, struct procfs_map *out);
+
+/* Undo the kernel's \ooo escapes of @src in place of copy: at most @dst_size bytes, no NUL. */
+size_t procfs_unescape(char *dst, size_t dst_size, const char *src, size_t size);
+
+/* What kind of object a mapping's name tells of, in /proc/PID/maps and in MMAP2 records. */
+enum dso_kind procfs_kind(const char *path, size_t size);
+
+/* The value of "Name:\tvalue" in /proc/PID/status as a number; false when absent. */
+bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value);
+
+/* Field 9 of /proc/PID/stat, PF_* flags; false when the text makes no sense. */
+bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags);
+#define PROCFS_PF_KTHREAD 0x00200000u
+
+#endif

@@ -1,0 +1,861 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Processes, threads and mappings over time: told by events, read from /proc,
+ * and found while both go on.
+ */
+#include "symbols/maps.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "symbols/reclaim.h"
+
+#define PAGE 4096ull
+#define KEEP 1000ull
+#define LATE (UINT64_MAX - 1)
+
+static struct dsos *dsos;
+static struct maps *maps;
+
+static int setup(void **state)
+{
+	rcu_register_thread();
+	return dsos_new(&dsos) || maps_new(&maps, dsos, 4096) ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	maps_free(maps);
+	dsos_free(dsos);
+	rcu_unregister_thread();
+	return 0;
+}
+
+static void tell_mmap(pid_t pid, uint64_t start, uint64_t pages, const char *name, uint64_t ino,
+		      uint64_t time)
+{
+	struct maps_mmap ev = {
+		.pid = pid, .tid = pid, .start = start, .size = pages * PAGE, .pgoff = PAGE,
+		.time_ns = time, .prot = PROT_READ | PROT_EXEC, .filename = name,
+		.filename_size = strlen(name) + 1, .identity = { .maj = 8, .min = 1, .ino = ino },
+	};
+
+	maps_on_mmap(maps, &ev);
+}
+
+static void tell_comm(pid_t pid, pid_t tid, const char *comm, bool exec, uint64_t time)
+{
+	char padded[16] = "";
+
+	memcpy(padded, comm, strlen(comm));
+	maps_on_comm(maps, pid, tid, padded, sizeof(padded), exec, time);
+}
+
+static void publish(uint64_t now)
+{
+	maps_publish(maps, now, KEEP);
+	reclaim_reader_done();
+	rcu_quiescent_state();
+}
+
+static struct maps_hit find(pid_t pid, pid_t tid, uint64_t time)
+{
+	struct maps_hit hit;
+
+	maps_find(maps, pid, tid, time, &hit);
+	return hit;
+}
+
+static const struct task *task_of(pid_t pid, pid_t tid, uint64_t time)
+{
+	return maps_task(maps, find(pid, tid, time).task);
+}
+
+/* The name of what is at @addr; "" if nothing is. */
+static const char *name_at(pid_t pid, uint64_t addr, uint64_t time)
+{
+	const struct mapping *m = space_find(find(pid, pid, time).space, addr, time);
+
+	return m ? m->dso->name.str : "";
+}
+
+static uint64_t offset_at(pid_t pid, uint64_t addr, uint64_t time)
+{
+	const struct mapping *m = space_find(find(pid, pid, time).space, addr, time);
+
+	assert_non_null(m);
+	assert_true(addr >= m->start && addr < m->end);
+	return addr - m->start + m->offset;
+}
+
+/* A process complete by its exec at @time. */
+static void tell_exec(pid_t pid, const char *comm, uint64_t time)
+{
+	tell_comm(pid, pid, comm, true, time);
+	tell_mmap(pid, 0x400000, 16, comm, 1000 + (unsigned char)comm[0], time + 1);
+}
+
+static void test_unknown(void **state)
+{
+	struct maps_hit hit = find(77, 77, 5);
+
+	assert_false(hit.known);
+	assert_null(hit.space);
+	assert_int_equal(hit.task, TASK_UNKNOWN);
+	assert_int_equal(maps_task(maps, TASK_UNKNOWN)->pid, -1);
+	assert_null(maps_task(maps, 4000));
+	hit = find(0, 0, 5);
+	assert_true(hit.known && hit.kernel_thread && !hit.space);
+	assert_string_equal(maps_task(maps, hit.task)->comm.str, "swapper");
+	assert_false(maps_ask(maps, 0, 5));
+	assert_null(space_find(NULL, 1, 1));
+}
+
+static void test_exec_by_time(void **state)
+{
+	const struct task *a, *b;
+
+	tell_exec(10, "aaa", 100);
+	tell_exec(10, "bbb", 200);
+	assert_false(find(10, 10, 150).known);		/* not published yet */
+	publish(300);
+	assert_true(find(10, 10, 150).known);
+	assert_string_equal(name_at(10, 0x400123, 150), "aaa");
+	assert_string_equal(name_at(10, 0x400123, 250), "bbb");
+	assert_string_equal(name_at(10, 0x400123, 201), "bbb");
+	assert_string_equal(name_at(10, 0x410000, 250), "");	/* just behind the end */
+	assert_string_equal(name_at(10, 0x40ffff, 250), "bbb");
+	assert_int_equal(offset_at(10, 0x400123, 250), PAGE + 0x123);
+	a = task_of(10, 10, 150);
+	b = task_of(10, 10, 250);
+	assert_string_equal(a->comm.str, "aaa");
+	assert_string_equal(b->comm.str, "bbb");
+	assert_int_not_equal(a->process, b->process);
+	assert_int_equal(b->start_ns, 200);
+	/* Slightly before all that is known: the oldest. */
+	assert_string_equal(task_of(10, 10, 50)->comm.str, "aaa");
+	assert_int_equal(find(10, 10, 150).task, find(10, 10, 160).task);
+	/* The old image is forgotten after the keep time, and only then. */
+	publish(200 + KEEP);
+	assert_string_equal(name_at(10, 0x400123, 150), "aaa");
+	publish(201 + KEEP);
+	assert_string_equal(task_of(10, 10, 150)->comm.str, "bbb");
+	assert_string_equal(a->comm.str, "aaa");		/* tasks stay */
+}
+
+static void test_comm_change(void **state)
+{
+	struct maps_hit before, after;
+
+	tell_exec(11, "java", 100);
+	maps_on_fork(maps, 11, 11, 12, 11, 110);
+	tell_comm(11, 12, "GC\033[31m", false, 120);
+	tell_comm(11, 12, "GC\033[31m", false, 125);
+	publish(130);
+	assert_string_equal(task_of(11, 12, 115)->comm.str, "java");
+	assert_string_equal(task_of(11, 12, 121)->comm.str, "GC\xc2\xb7[31m");
+	before = find(11, 12, 115);
+	after = find(11, 12, 121);
+	assert_int_not_equal(before.task, after.task);
+	assert_int_equal(find(11, 12, 126).task, after.task);	/* the same name is no news */
+	assert_int_equal(maps_task(maps, before.task)->process, maps_task(maps, after.task)->process);
+	/* A thread nobody told of is shown as the main one until it is read. */
+	after = find(11, 13, 126);
+	assert_true(after.known && after.ask);
+	assert_int_equal(maps_task(maps, after.task)->tid, 11);
+}
+
+static void test_fork(void **state)
+{
+	uint64_t spaces;
+	struct maps_stats stats;
+
+	tell_exec(20, "sh", 100);
+	publish(110);
+	maps_stats(maps, &stats);
+	spaces = stats.nr_spaces;
+	maps_on_fork(maps, 21, 20, 21, 20, 120);
+	publish(125);
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_spaces, spaces);		/* shared */
+	assert_true(find(21, 21, 121).known);
+	assert_ptr_equal(find(21, 21, 121).space, find(20, 20, 121).space);
+	assert_string_equal(name_at(21, 0x400000, 121), "sh");
+	assert_string_equal(task_of(21, 21, 121)->comm.str, "sh");
+	assert_int_not_equal(task_of(21, 21, 121)->process, task_of(20, 20, 121)->process);
+	/* Then they go their own ways. */
+	tell_mmap(21, 0x7000000, 1, "/lib/child.so", 5, 130);
+	tell_mmap(20, 0x7000000, 1, "/lib/parent.so", 6, 131);
+	publish(140);
+	assert_string_equal(name_at(21, 0x7000000, 135), "child.so");
+	assert_string_equal(name_at(20, 0x7000000, 135), "parent.so");
+	/* What the parent maps in the same drain, but before the fork, is the child's, too. */
+	tell_mmap(20, 0x8000000, 1, "/lib/early.so", 7, 150);
+	maps_on_fork(maps, 22, 20, 22, 20, 151);
+	tell_mmap(20, 0x9000000, 1, "/lib/late.so", 8, 152);
+	publish(160);
+	assert_string_equal(name_at(22, 0x8000000, 155), "early.so");
+	assert_string_equal(name_at(22, 0x9000000, 155), "");
+	assert_string_equal(name_at(20, 0x9000000, 155), "late.so");
+	/* A child of someone unknown must be read. */
+	maps_on_fork(maps, 24, 23, 24, 23, 170);
+	publish(180);
+	assert_false(find(24, 24, 175).known);
+}
+
+/* Two CPUs' rings: the child's exec is told before its fork. */
+static void test_out_of_order(void **state)
+{
+	tell_exec(30, "make", 100);
+	publish(110);
+	tell_exec(31, "cc1", 130);
+	maps_on_fork(maps, 31, 30, 31, 30, 120);
+	publish(140);
+	assert_string_equal(task_of(31, 31, 125)->comm.str, "make");
+	assert_string_equal(task_of(31, 31, 135)->comm.str, "cc1");
+	assert_string_equal(name_at(31, 0x400000, 125), "make");
+	assert_string_equal(name_at(31, 0x400000, 135), "cc1");
+	/* The same, in two drains. */
+	tell_exec(32, "as", 160);
+	publish(165);
+	maps_on_fork(maps, 32, 30, 32, 30, 150);
+	publish(170);
+	assert_string_equal(task_of(32, 32, 155)->comm.str, "make");
+	assert_string_equal(task_of(32, 32, 162)->comm.str, "as");
+	assert_string_equal(name_at(32, 0x400000, 162), "as");
+	/* A mapping told late does not cover a younger one. */
+	tell_mmap(32, 0x7000000, 2, "/young.so", 5, 200);
+	publish(205);
+	tell_mmap(32, 0x7000000, 4, "/older.so", 6, 190);
+	publish(210);
+	assert_string_equal(name_at(32, 0x7001000, 208), "young.so");
+	assert_string_equal(name_at(32, 0x7001000, 195), "older.so");
+	assert_string_equal(name_at(32, 0x7002000, 208), "older.so");
+	assert_int_equal(offset_at(32, 0x7002010, 208), PAGE + 0x2010);
+}
+
+static void test_exit_and_reuse(void **state)
+{
+	struct maps_stats before, stats;
+
+	maps_stats(maps, &before);
+	tell_exec(40, "old", 100);
+	maps_on_fork(maps, 40, 40, 41, 40, 105);
+	tell_exec(45, "init", 100);
+	publish(110);
+	maps_on_exit(maps, 40, 40, 120);		/* the leader goes first */
+	publish(130);
+	assert_string_equal(task_of(40, 41, 130)->comm.str, "old");
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_processes, before.nr_processes + 2);
+	maps_on_exit(maps, 40, 41, 140);
+	publish(150);
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_processes, before.nr_processes + 1);
+	/* Late samples still find it, and a dying task may be sampled after its end. */
+	assert_string_equal(name_at(40, 0x400000, 115), "old");
+	assert_string_equal(task_of(40, 41, 145)->comm.str, "old");
+	/* The pid is used again. */
+	maps_on_fork(maps, 40, 45, 40, 45, 160);
+	publish(165);
+	assert_string_equal(task_of(40, 40, 115)->comm.str, "old");
+	assert_string_equal(task_of(40, 40, 161)->comm.str, "init");
+	assert_int_not_equal(task_of(40, 40, 115)->process, task_of(40, 40, 161)->process);
+	/* The tid of a thread of the old one means nothing in the new one. */
+	assert_true(find(40, 41, 161).ask);
+	assert_int_equal(task_of(40, 41, 161)->tid, 40);
+	publish(141 + KEEP);
+	assert_string_equal(task_of(40, 40, 115)->comm.str, "init");
+	maps_on_exit(maps, 40, 40, 2000);
+	maps_on_exit(maps, 45, 45, 2000);
+	publish(2001 + KEEP);
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_processes, before.nr_processes);
+	assert_int_equal(stats.nr_mappings, before.nr_mappings);
+	assert_false(find(40, 40, 2005).known);
+}
+
+/* Reuse without an exit (lost), and an exit told twice. */
+static void test_reuse_without_exit(void **state)
+{
+	tell_exec(50, "first", 100);
+	tell_exec(51, "other", 100);
+	maps_on_fork(maps, 50, 51, 50, 51, 200);
+	maps_on_exit(maps, 50, 50, 300);
+	maps_on_exit(maps, 50, 50, 300);
+	maps_on_exit(maps, 999, 999, 300);
+	publish(310);
+	assert_string_equal(task_of(50, 50, 150)->comm.str, "first");
+	assert_string_equal(task_of(50, 50, 250)->comm.str, "other");
+	publish(2000);
+	assert_false(find(50, 50, 250).known);
+	assert_true(find(51, 51, 250).known);
+}
+
+static void test_overlap(void **state)
+{
+	const uint64_t base = 0x10000000;
+
+	tell_comm(60, 60, "p", true, 100);
+	tell_mmap(60, base, 10, "/a.so", 1, 110);
+	tell_mmap(60, base + 3 * PAGE, 2, "/b.so", 2, 120);	/* splits it */
+	tell_mmap(60, base - PAGE, 2, "/c.so", 3, 130);		/* trims its start */
+	tell_mmap(60, base + 9 * PAGE, 5, "/d.so", 4, 140);	/* trims its end */
+	publish(150);
+	assert_string_equal(name_at(60, base, 145), "c.so");
+	assert_string_equal(name_at(60, base + PAGE, 145), "a.so");
+	assert_string_equal(name_at(60, base + 3 * PAGE, 145), "b.so");
+	assert_string_equal(name_at(60, base + 5 * PAGE, 145), "a.so");
+	assert_string_equal(name_at(60, base + 9 * PAGE, 145), "d.so");
+	assert_string_equal(name_at(60, base + 14 * PAGE, 145), "");
+	assert_int_equal(space_nr_mappings(find(60, 60, 145).space), 5);
+	/* Both halves still map the file as before. */
+	assert_int_equal(offset_at(60, base + PAGE + 8, 145), 2 * PAGE + 8);
+	assert_int_equal(offset_at(60, base + 8 * PAGE, 145), 9 * PAGE);
+	/* And the past is as it was at each moment. */
+	assert_string_equal(name_at(60, base + 4 * PAGE, 115), "a.so");
+	assert_int_equal(offset_at(60, base + 4 * PAGE, 115), 5 * PAGE);
+	assert_string_equal(name_at(60, base, 125), "a.so");
+	assert_string_equal(name_at(60, base + 9 * PAGE, 139), "a.so");
+	assert_string_equal(name_at(60, base + 11 * PAGE, 139), "");
+	/* dlclose, dlopen at the same place, again and again. */
+	for (uint64_t i = 0; i < 20; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "/gen%u.so", (unsigned int)i);
+		tell_mmap(60, base, 20, name, 100 + i, 200 + 10 * i);
+	}
+	publish(400);
+	assert_string_equal(name_at(60, base + 4 * PAGE, 199), "b.so");
+	assert_string_equal(name_at(60, base + 4 * PAGE, 255), "gen5.so");
+	assert_string_equal(name_at(60, base + 19 * PAGE, 391), "gen19.so");
+	assert_int_equal(space_nr_mappings(find(60, 60, 145).space), 2);	/* c.so sticks out */
+	/* Old ones are forgotten with time. */
+	tell_mmap(60, base, 20, "/last.so", 200, 5000);
+	publish(5000 + KEEP / 2);
+	assert_string_equal(name_at(60, base + 4 * PAGE, 255), "");
+	assert_string_equal(name_at(60, base + 4 * PAGE, 4999), "gen19.so");
+}
+
+static void test_kinds(void **state)
+{
+	const struct mapping *m;
+	struct maps_mmap ev = { .pid = 70, .tid = 70, .start = 0x5000, .size = PAGE, .time_ns = 110,
+				.prot = PROT_READ, .filename = "/data", .filename_size = 6 };
+
+	tell_comm(70, 70, "jit", true, 100);
+	maps_on_mmap(maps, &ev);				/* holds no code */
+	ev.prot = PROT_EXEC;
+	ev.size = UINT64_MAX;
+	maps_on_mmap(maps, &ev);				/* wraps */
+	tell_mmap(70, 0x100000, 4, "//anon", 0, 110);
+	tell_mmap(70, 0x200000, 4, "/memfd:doublemapper (deleted)", 9, 110);
+	tell_mmap(70, 0x300000, 2, "[vdso]", 0, 110);
+	tell_mmap(70, 0x400000, 1, "[vsyscall]", 0, 110);
+	tell_comm(71, 71, "jit2", true, 100);
+	tell_mmap(71, 0x100000, 4, "//anon", 0, 110);
+	publish(120);
+	assert_string_equal(name_at(70, 0x5000, 115), "");
+	m = space_find(find(70, 70, 115).space, 0x101234, 115);
+	assert_int_equal(m->dso->identity.kind, DSO_ANON);
+	assert_int_equal(m->dso->identity.owner, task_of(70, 70, 115)->process);
+	assert_int_equal(offset_at(70, 0x101234, 115), 0x101234);
+	assert_int_equal(offset_at(70, 0x201234, 115), 0x201234);
+	assert_int_equal(offset_at(70, 0x301234, 115), 0x1234);
+	assert_string_equal(name_at(70, 0x300000, 115), "[vdso]");
+	assert_string_equal(name_at(70, 0x400000, 115), "[unknown]");
+	assert_ptr_not_equal(m->dso, space_find(find(71, 71, 115).space, 0x101234, 115)->dso);
+	/* A JIT that makes pages executable again and again makes no new mappings. */
+	for (int i = 0; i < 100; i++)
+		tell_mmap(70, 0x101000, 1, "//anon", 0, 130 + (uint64_t)i);
+	publish(300);
+	assert_int_equal(space_nr_mappings(find(70, 70, 250).space), 4);
+	assert_string_equal(name_at(70, 0x101000, 115), "[anon]");
+}
+
+static void test_ask(void **state)
+{
+	const uint64_t s = 1000000000;
+	struct maps_stats before, stats;
+
+	maps_stats(maps, &before);
+	/* Nobody has this pid: above the largest there can be. */
+	assert_true(maps_ask(maps, 0x3ffffff0, 10 * s));
+	assert_false(maps_ask(maps, 0x3ffffff0, 10 * s + 1));
+	assert_false(maps_ask(maps, 0x3ffffff0, 10 * s - 1000));	/* another CPU's sample */
+	assert_int_equal(maps_load_asked(maps), 1);
+	assert_int_equal(maps_load_asked(maps), 0);
+	assert_false(maps_ask(maps, 0, 10 * s));
+	assert_false(maps_ask(maps, -1, 10 * s));
+	/* It is gone, so there is nothing to wait for any more. */
+	assert_true(find(0x3ffffff0, 0x3ffffff0, LATE).known);
+	tell_exec(80, "known", 9 * s);
+	publish(9 * s + 10);
+	assert_true(maps_ask(maps, 80, 10 * s));
+	assert_false(maps_ask(maps, 80, 10 * s + s - 1));
+	assert_false(maps_ask(maps, 80, 11 * s - 5));
+	assert_int_equal(maps_load_asked(maps), 1);
+	assert_true(maps_ask(maps, 80, 11 * s));
+	assert_int_equal(maps_load_asked(maps), 1);
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_reads, before.nr_reads + 3);
+	/* A crowd: each once, and more than the loader's list holds is not lost for ever. */
+	for (pid_t pid = 1000000; pid < 1002000; pid++)
+		maps_ask(maps, pid, 20 * s);
+	assert_in_range(maps_load_asked(maps), 900, 1024);
+}
+
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, "child) (x");
+		for (;;)
+			pause();
+	}
+	for (int i = 0; i < 1000; i++) {
+		char path[64], comm[32] = "";
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		fd = open(path, O_RDONLY);
+		if (read(fd, comm, sizeof(comm) - 1) > 0 && !strncmp(comm, "child)", 6))
+			i = 1000;
+		close(fd);
+		usleep(1000);
+	}
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* An address in libc's code that no sanitizer intercepts. */
+static uint64_t libc_code(void)
+{
+	return (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+}
+
+/* A process that was there before us: everything from /proc. */
+static void test_real_process(void **state)
+{
+	pid_t pid = start_child();
+	uint64_t libc = libc_code(), now = time_now_ns();
+	const struct mapping *m;
+	const struct task *task;
+	struct maps_hit hit = find(pid, pid, now);
+	struct stat st;
+
+	assert_false(hit.known);
+	assert_true(maps_ask(maps, pid, now));
+	assert_int_equal(maps_load_asked(maps), 1);
+	hit = find(pid, pid, now);
+	assert_true(hit.known && !hit.kernel_thread && !hit.ask);
+	/* The child is a copy of us: libc is where ours is. */
+	m = space_find(hit.space, libc, now);
+	assert_non_null(m);
+	assert_non_null(strstr(m->dso->name.str, "libc"));
+	assert_int_equal(m->birth_ns, 0);
+	assert_int_equal(stat(m->dso->path.str, &st), 0);
+	assert_int_equal(m->dso->identity.ino, st.st_ino);
+	assert_int_equal(m->dso->identity.maj, major(st.st_dev));
+	task = maps_task(maps, hit.task);
+	assert_string_equal(task->comm.str, "child) (x");
+	assert_int_equal(task->uid, getuid());
+	/* Only code is kept: nothing at the stack or the heap. */
+	assert_null(space_find(hit.space, (uint64_t)(uintptr_t)&st, now));
+	/* Read again: the same. */
+	assert_int_equal(maps_load(maps, pid), 0);
+	assert_int_equal(space_nr_mappings(find(pid, pid, now).space), space_nr_mappings(hit.space));
+	end_child(pid);
+	assert_int_equal(maps_load(maps, pid), -ESRCH);
+	assert_true(find(pid, pid, now).known);
+}
+
+/* What /proc shows against what we were told. */
+static void test_merge(void **state)
+{
+	pid_t pid = start_child();
+	uint64_t libc = libc_code() & ~(PAGE - 1);
+	const struct mapping *m;
+	uint64_t now;
+
+	/* An MMAP2 younger than the reading stays, one older and contradicted yields. */
+	tell_mmap(pid, libc, 1, "/plugin.so", 77, LATE - 5);
+	tell_mmap(pid, libc + PAGE, 1, "/unmapped.so", 78, 50);
+	tell_mmap(pid, 0x1000, 1, "/elsewhere.so", 79, 60);
+	publish(100);
+	assert_false(find(pid, pid, 100).known);		/* events alone are not all */
+	assert_string_equal(name_at(pid, libc + PAGE, 60), "unmapped.so");
+	assert_int_equal(maps_load(maps, pid), 0);
+	now = time_now_ns();
+	assert_true(find(pid, pid, now).known);
+	assert_string_equal(name_at(pid, libc, LATE), "plugin.so");
+	m = space_find(find(pid, pid, now).space, libc, now);
+	assert_true(m && strstr(m->dso->name.str, "libc"));	/* before the plugin */
+	m = space_find(find(pid, pid, now).space, libc + PAGE, now);
+	assert_true(m && strstr(m->dso->name.str, "libc"));
+	assert_string_equal(name_at(pid, libc + PAGE, 60), "unmapped.so");
+	assert_string_equal(name_at(pid, 0x1000, now), "elsewhere.so");
+	m = space_find(find(pid, pid, 1).space, libc + 2 * PAGE, 1);
+	assert_true(m && m->birth_ns == 0);
+	end_child(pid);
+}
+
+static void *thread_main(void *arg)
+{
+	prctl(PR_SET_NAME, "worker");
+	atomic_store((atomic_int *)arg, (int)syscall(SYS_gettid));
+	while (atomic_load((atomic_int *)arg))
+		usleep(1000);
+	return NULL;
+}
+
+static void test_real_threads(void **state)
+{
+	uint64_t now = time_now_ns();
+	atomic_int tid = 0;
+	struct maps_hit hit;
+	pthread_t thread;
+	int worker;
+
+	/* Complete by an exec, told of no thread (its fork was lost). */
+	tell_comm(getpid(), getpid(), "main", true, now);
+	publish(now + 1);
+	assert_int_equal(pthread_create(&thread, NULL, thread_main, &tid), 0);
+	while (!(worker = atomic_load(&tid)))
+		usleep(100);
+	hit = find(getpid(), worker, now + 1);
+	assert_true(hit.known && hit.ask);
+	assert_string_equal(maps_task(maps, hit.task)->comm.str, "main");
+	assert_int_equal(maps_task(maps, hit.task)->uid, (uid_t)-1);
+	assert_int_equal(maps_load(maps, getpid()), 0);
+	hit = find(getpid(), worker, now + 1);
+	assert_false(hit.ask);
+	assert_string_equal(maps_task(maps, hit.task)->comm.str, "worker");
+	assert_int_equal(maps_task(maps, hit.task)->uid, getuid());
+	assert_int_equal(task_of(getpid(), getpid(), now + 1)->uid, getuid());
+	/* The MMAP2s of an image that is complete by its exec may have been lost: read. */
+	assert_non_null(strstr(name_at(getpid(), (uint64_t)(uintptr_t)test_real_threads,
+				       time_now_ns()), "test_maps"));
+	atomic_store(&tid, 0);
+	pthread_join(thread, NULL);
+}
+
+static void test_kernel_thread(void **state)
+{
+	char link[16];
+	uint64_t now = time_now_ns();
+	struct maps_hit hit;
+
+	/* In a container pid 2 may be anything, or nothing. */
+	if (access("/proc/2/exe", F_OK) == 0 || readlink("/proc/2/exe", link, sizeof(link)) > 0 ||
+	    maps_load(maps, 2))
+		skip();
+	hit = find(2, 2, now);
+	if (!hit.kernel_thread)
+		skip();
+	assert_true(hit.known && !hit.space);
+	assert_string_equal(maps_task(maps, hit.task)->comm.str, "kthreadd");
+	/* Its children are kernel threads without being read, until they exec. */
+	maps_on_fork(maps, 3000000, 2, 3000000, 2, now + 1);
+	tell_comm(3000000, 3000000, "kworker/9:9", false, now + 2);
+	tell_comm(3000000, 3000000, "modprobe", true, now + 10);
+	publish(now + 11);
+	assert_true(find(3000000, 3000000, now + 5).kernel_thread);
+	assert_string_equal(task_of(3000000, 3000000, now + 5)->comm.str, "kworker/9:9");
+	assert_int_equal(task_of(3000000, 3000000, now + 5)->uid, 0);
+	hit = find(3000000, 3000000, now + 12);
+	assert_true(hit.known && !hit.kernel_thread && hit.space);
+}
+
+/* After lost side-band records nothing is known until it has been read anew. */
+static void test_lost(void **state)
+{
+	pid_t pid = start_child();
+	uint64_t now = time_now_ns();
+
+	tell_comm(pid, pid, "child", true, now);
+	tell_exec(3000001, "gone", now);
+	publish(now + 1);
+	assert_true(find(pid, pid, now + 2).known);
+	maps_on_lost(maps);
+	tell_exec(3000002, "new", now + 2);
+	publish(now + 3);
+	assert_false(find(pid, pid, now + 4).known);
+	assert_false(find(3000002, 3000002, now + 4).known);	/* its maps may be among the lost */
+	assert_string_equal(task_of(pid, pid, now + 4)->comm.str, "child");
+	tell_exec(3000003, "later", now + 5);
+	publish(now + 6);
+	assert_true(find(3000003, 3000003, now + 7).known);
+	assert_true(maps_ask(maps, pid, now + 7));
+	assert_int_equal(maps_load_asked(maps), 1);		/* and looks who is still there */
+	assert_true(find(pid, pid, time_now_ns()).known);
+	publish(time_now_ns() + 2 * KEEP);
+	assert_false(find(3000001, 3000001, LATE).known);
+	assert_int_equal(find(3000001, 3000001, LATE).task, TASK_UNKNOWN);
+	end_child(pid);
+}
+
+static void test_tasks_full(void **state)
+{
+	struct maps_stats stats;
+	struct maps *small;
+	struct maps_hit hit;
+
+	assert_int_equal(maps_new(&small, dsos, 3), 0);
+	maps_on_comm(small, 5, 5, "a", 2, true, 10);
+	maps_on_comm(small, 6, 6, "b", 2, true, 10);
+	maps_on_comm(small, 7, 7, "c", 2, true, 10);
+	maps_publish(small, 20, 10);
+	maps_find(small, 5, 5, 15, &hit);
+	assert_int_equal(hit.task, 1);
+	maps_find(small, 6, 6, 15, &hit);
+	assert_int_equal(hit.task, 2);
+	maps_find(small, 7, 7, 15, &hit);
+	assert_int_equal(hit.task, TASK_UNKNOWN);
+	assert_true(hit.known);
+	maps_stats(small, &stats);
+	assert_int_equal(stats.nr_tasks_full, 1);
+	assert_int_equal(maps_nr_tasks(small), 3);
+	maps_free(small);
+}
+
+#define MANY 60000
+
+/* faults.md R5, and against a simple model: @order gives the place of the n-th mapping told. */
+static void many_mappings(pid_t pid, uint64_t (*order)(uint64_t i))
+{
+	uint64_t begun = time_now_ns(), took;
+	const struct space *space;
+
+	tell_comm(pid, pid, "many", true, 10);
+	for (uint64_t i = 0; i < MANY; i++)
+		tell_mmap(pid, (1 + 2 * order(i)) << 12, 1, order(i) & 1 ? "/odd.so" : "/even.so",
+			  10 + (order(i) & 1), 20 + i);
+	publish(MANY + 30);
+	took = (time_now_ns() - begun) / 1000000;
+	if (took > 5000)			/* sanitizers are slow; 0.1 s without them */
+		fail_msg("%u mappings took %u ms", MANY, (unsigned int)took);
+	space = find(pid, pid, MANY + 30).space;
+	assert_int_equal(space_nr_mappings(space), MANY);
+	for (uint64_t i = 0; i < MANY; i++) {
+		uint64_t addr = ((1 + 2 * order(i)) << 12) + (i & 0xfff);
+		const struct mapping *m = space_find(space, addr, MANY + 30);
+
+		assert_non_null(m);
+		assert_int_equal(m->birth_ns, 20 + i);
+		assert_null(space_find(space, addr + PAGE, MANY + 30));
+		assert_null(space_find(space, addr, 19 + i));
+	}
+	print_message("%u mappings told and published in %u ms\n", MANY, (unsigned int)took);
+}
+
+static uint64_t upwards(uint64_t i)
+{
+	return i;
+}
+
+static uint64_t downwards(uint64_t i)
+{
+	return MANY - 1 - i;
+}
+
+static uint64_t scattered(uint64_t i)
+{
+	return i * 7919 % MANY;			/* 7919 is prime and does not divide MANY */
+}
+
+static void test_many(void **state)
+{
+	many_mappings(90, upwards);
+	many_mappings(91, downwards);
+	many_mappings(92, scattered);
+}
+
+/* Random mappings against an array that knows the owner of each page at each time. */
+static void test_random_overlaps(void **state)
+{
+	enum { PAGES = 200, STEPS = 300 };
+	static uint8_t model[STEPS + 1][PAGES];
+	uint64_t seed = 42;
+
+	for (pid_t pid = 100; pid < 110; pid++) {
+		memset(model, 0, sizeof(model));
+		tell_comm(pid, pid, "random", true, 1);
+		for (int step = 1; step <= STEPS; step++) {
+			uint64_t first, nr;
+			char name[16];
+
+			seed = hash_u64(seed + 1);
+			first = seed % PAGES;
+			nr = 1 + (seed >> 32) % MIN(40, PAGES - first);
+			memcpy(model[step], model[step - 1], PAGES);
+			memset(&model[step][first], 1 + step % 200, nr);
+			snprintf(name, sizeof(name), "/f%d", step % 200);
+			tell_mmap(pid, (first + 16) << 12, nr, name, 1000 + (uint64_t)step % 200,
+				  10 * (uint64_t)step);
+			if (step % 7 == 0)
+				maps_publish(maps, 10, KEEP);
+		}
+		maps_publish(maps, 10, KEEP);
+		/* Ends are remembered up to a limit, the present in full. */
+		for (int step = STEPS - 20; step <= STEPS; step++)
+			for (int page = 0; page < PAGES; page++) {
+				char want[16] = "";
+				const char *got = name_at(pid, (page + 16ull) << 12,
+							  10 * (uint64_t)step + 5);
+
+				if (model[step][page])
+					snprintf(want, sizeof(want), "f%d", model[step][page] - 1);
+				assert_string_equal(got, want);
+			}
+		publish(10);
+	}
+}
+
+struct stress {
+	atomic_bool stop;
+	atomic_ulong nr_found, nr_wrong;
+};
+
+/* Every task and every mapping found must be one that was told for that moment. */
+static void *stress_reader(void *arg)
+{
+	struct stress *s = arg;
+	uint64_t seed = (uint64_t)(uintptr_t)&seed;
+	unsigned long found = 0, wrong = 0;
+
+	rcu_register_thread();
+	while (!atomic_load_explicit(&s->stop, memory_order_relaxed)) {
+		for (int i = 0; i < 100; i++) {
+			const struct mapping *m;
+			const struct task *task;
+			struct maps_hit hit;
+			uint64_t time;
+			pid_t pid;
+
+			seed = hash_u64(seed + 1);
+			pid = 500 + (pid_t)(seed % 20);
+			time = (seed >> 32) % 100000;
+			maps_find(maps, pid, pid, time, &hit);
+			task = maps_task(maps, hit.task);
+			if (hit.task != TASK_UNKNOWN)
+				wrong += !task || task->pid != pid || task->comm.str[0] != 's';
+			m = hit.space ? space_find(hit.space, 0x400800, time) : NULL;
+			if (m) {
+				found++;
+				wrong += m->birth_ns > time || m->start > 0x400800 ||
+					 m->end <= 0x400800 || m->dso->name.str[0] != 's';
+			}
+			if (!hit.known)
+				maps_ask(maps, pid, time);
+		}
+		reclaim_reader_done();
+		rcu_quiescent_state();
+	}
+	rcu_unregister_thread();
+	atomic_fetch_add(&s->nr_found, found);
+	atomic_fetch_add(&s->nr_wrong, wrong);
+	return NULL;
+}
+
+static void *stress_loader(void *arg)
+{
+	struct stress *s = arg;
+
+	while (!atomic_load_explicit(&s->stop, memory_order_relaxed)) {
+		maps_load_asked(maps);
+		maps_load(maps, getpid());
+		usleep(500);
+	}
+	return NULL;
+}
+
+static void test_stress(void **state)
+{
+	struct stress s = { .stop = false };
+	pthread_t threads[4];
+	uint64_t time = 0, until = time_now_ns() + 1500000000ull;
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, stress_reader, &s);
+	pthread_create(&threads[3], NULL, stress_loader, &s);
+	while (time_now_ns() < until) {
+		pid_t pid = 500 + (pid_t)(time % 20);
+
+		time += 7;
+		switch (time % 5) {
+		case 0:
+			tell_comm(pid, pid, "sexec", true, time);
+			tell_mmap(pid, 0x400000, 2, "/s1.so", 1, time + 1);
+			break;
+		case 1:
+			maps_on_fork(maps, pid, 500 + (pid_t)(time % 7), pid, 500, time);
+			break;
+		case 2:
+			maps_on_exit(maps, pid, pid, time);
+			break;
+		case 3:
+			tell_comm(pid, pid, time & 8 ? "sname" : "sother", false, time);
+			break;
+		default:
+			tell_mmap(pid, 0x400000 + (time % 3) * PAGE / 2, 3, "/s2.so", 2, time + 2);
+		}
+		time %= 100000;
+		if (time % 3 == 0)
+			maps_publish(maps, time, 50);
+		reclaim_reader_done();
+		rcu_quiescent_state();
+	}
+	atomic_store(&s.stop, true);
+	rcu_thread_offline();
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	rcu_thread_online();
+	assert_true(atomic_load(&s.nr_found) > 1000);
+	assert_int_equal(atomic_load(&s.nr_wrong), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_unknown),	  TEST(test_exec_by_time),
+		TEST(test_comm_change),	  TEST(test_fork),
+		TEST(test_out_of_order),  TEST(test_exit_and_reuse),
+		TEST(test_reuse_without_exit), TEST(test_overlap),
+		TEST(test_kinds),	  TEST(test_ask),
+		TEST(test_real_process),  TEST(test_merge),
+		TEST(test_real_threads),  TEST(test_kernel_thread),
+		TEST(test_lost),	  TEST(test_tasks_full),
+		TEST(test_many),	  TEST(test_random_overlaps),
+		TEST(test_stress),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
