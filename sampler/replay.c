@@ -214,42 +214,53 @@ struct each {
 	void *ctx;
 };
 
+/* A place is the look-up pc: of a caller, one byte before its return address. */
+static uint64_t lookup_gap(const struct place *place, uint64_t ip)
+{
+	return (ip - place->offset) & 0xfff;
+}
+
+static uint64_t file_offset(const struct dso *dso, const struct place *place, uint64_t ip)
+{
+	uint64_t gap = lookup_gap(place, ip);
+
+	if (!dso || gap > 1 ||
+	    (dso->identity.kind != DSO_FILE && dso->identity.kind != DSO_VDSO))
+		return UINT64_MAX;
+	return place->offset + gap;
+}
+
 /* How far into its function the raw address lies. */
 static uint64_t offset_in(const struct dso *dso, const struct place *place,
 			  const struct symbol *symbol, uint64_t ip)
 {
-	const struct image *image;
-	/* A place is the look-up pc: of a caller, one byte before its return address. */
-	uint64_t before = (ip - place->offset) & 0xfff, vaddr;
+	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
+	uint64_t vaddr = place->offset, gap = lookup_gap(place, ip);
 
-	if (place->dso == DSO_ID_KERNEL)
+	if (dso->identity.kind == DSO_KERNEL)
 		return ip - symbol->start;
-	image = dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
-	if (!image || before > 1)
+	if (!image || gap > 1)
 		return UINT64_MAX;
-	if (dso->identity.kind == DSO_VDSO)
-		vaddr = place->offset;
-	else if (!image_vaddr(image, place->offset, &vaddr))
+	if (dso->identity.kind == DSO_FILE && !image_vaddr(image, place->offset, &vaddr))
 		return UINT64_MAX;
-	return vaddr + before - symbol->start;
+	return vaddr + gap - symbol->start;
 }
 
 /* The frame of a place as perf script shows it. */
 static struct sampler_frame frame_of(const struct sampler *s, uint32_t id, uint64_t ip)
 {
-	struct sampler_frame f = { .ip = ip, .name = TEXT("[unknown]"), .offset = UINT64_MAX,
-				   .module = TEXT("[unknown]") };
+	struct sampler_frame f = { .ip = ip, .file_offset = UINT64_MAX, .name = TEXT("[unknown]"),
+				   .offset = UINT64_MAX, .module = TEXT("[unknown]") };
 	const struct place *place = id == PLACE_NONE ? NULL : places_at(s->places, id);
+	const struct dso *dso = place ? dsos_at(s->dsos, place->dso) : NULL;
 	const struct symbol *symbol;
-	const struct dso *dso;
 
-	if (!place)
+	if (!dso || dso->identity.kind == DSO_UNKNOWN)
 		return f;
-	dso = dsos_at(s->dsos, place->dso);
-	if (place->dso == DSO_ID_KERNEL)
+	f.file_offset = file_offset(dso, place, ip);
+	f.module = dso->path.size ? dso->path : dso->name;
+	if (dso->identity.kind == DSO_KERNEL)
 		f.module = TEXT("[kernel.kallsyms]");
-	else if (dso)
-		f.module = dso->path.size ? dso->path : dso->name;
 	symbol = symbols_at(s->symbols,
 			    atomic_load_explicit(&place->symbol, memory_order_acquire));
 	if (symbol && symbol->kind != '?') {

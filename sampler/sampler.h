@@ -87,6 +87,7 @@ double sampler_max_hz(const struct sampler *s);
 /* One sample of a replay, with its stack as places' names; borrowed for the call. */
 struct sampler_frame {
 	uint64_t ip;			/* raw address; 0: not known */
+	uint64_t file_offset;		/* of it in the object; UINT64_MAX: kernel, anonymous, not known */
 	struct safe_text name;		/* "[unknown]" when there is none */
 	uint64_t offset;		/* into the function; UINT64_MAX: not known */
 	struct safe_text module;	/* path or [kernel.kallsyms] as perf script prints it */

@@ -7,6 +7,9 @@
  *   <tab>address function+0xoffset (object)      innermost frame first
  *   <empty line>
  *
+ * The address of code in a file is its offset there, as perf prints it (5.16
+ * and newer); elsewhere it is the address in memory.
+ *
  * Runs on: the main thread.
  */
 #include "ui/batch.h"
@@ -16,7 +19,8 @@
 
 static int print_frame(FILE *out, const struct sampler_frame *f)
 {
-	int code = fprintf(out, "\t%16" PRIx64 " %s", f->ip, f->name.str);
+	uint64_t address = f->file_offset != UINT64_MAX ? f->file_offset : f->ip;
+	int code = fprintf(out, "\t%16" PRIx64 " %s", address, f->name.str);
 
 	if (code >= 0 && f->offset != UINT64_MAX)
 		code = fprintf(out, "+0x%" PRIx64, f->offset);
