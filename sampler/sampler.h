@@ -32,11 +32,11 @@ struct sampler_config {
 	uint32_t nr_pids;
 	uid_t uid;
 	char *const *command;		/* NULL-terminated argv */
-	bool command_quiet;		/* its stdin, stdout, stderr are /dev/null; else stdout goes to stderr */
+	bool command_quiet;		/* its fds 0-2 are /dev/null; else stdout goes to stderr */
 	const int *cpus;		/* NULL: all online ones */
 	uint32_t nr_cpus;
 	struct event events[EVENTS_MAX];
-	uint32_t nr_events;		/* 0: cycles, else cpu-clock, with the reason in the banner */
+	uint32_t nr_events;		/* 0: cycles, else cpu-clock, and the banner says why */
 	double hz;			/* samples per second, CPU and event */
 	uint64_t period;		/* not 0: every so many events instead */
 	uint32_t stack_size;		/* bytes of user stack per sample; multiple of 8; 0: no user stacks */
@@ -45,7 +45,7 @@ struct sampler_config {
 	bool exact_ticks;		/* batch: no early profiles */
 	uint64_t window_ns;		/* of PROFILE_WINDOW */
 	bool include_self;		/* sample proftop, too */
-	const char *replay;		/* a perf.data file ("-": stdin) instead of the kernel; NULL: live */
+	const char *replay;		/* perf.data file, "-": stdin; NULL: live */
 };
 
 struct sampler;

@@ -281,7 +281,8 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	atomic_store_explicit(&s->max_hz, procstat_max_sample_rate(s->procstat),
 			      memory_order_relaxed);
 	/* -ENOMEM: nothing was swapped; the next tick has the cells of both. */
-	if (!take_tick(s, &epoch, &cells, &nr) && history_add(s->history, cells, nr, now_ns - s->last_tick_ns))
+	if (!take_tick(s, &epoch, &cells, &nr) &&
+	    history_add(s->history, cells, nr, now_ns - s->last_tick_ns))
 		tick_message(s, "out of memory: the counts of this tick are not shown");
 	p->interval_ns = MAX(now_ns - s->last_tick_ns, 1);
 	s->last_tick_ns = now_ns;

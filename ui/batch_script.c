@@ -30,9 +30,12 @@ static int print_frame(FILE *out, const struct sampler_frame *f)
 static int print_sample(void *arg, const struct sampler_sample *s)
 {
 	FILE *out = arg;
-	int code = fprintf(out, "%-16s %d/%d [%03" PRIu32 "] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s: \n",
-			   s->comm.str, (int)s->pid, (int)s->tid, s->cpu, s->time_ns / 1000000000,
-			   s->time_ns / 1000 % 1000000, s->period, s->event);
+	int code = fprintf(out, "%-16s %d/%d [%03" PRIu32 "] %5" PRIu64 ".%06" PRIu64, s->comm.str,
+			   (int)s->pid, (int)s->tid, s->cpu, s->time_ns / 1000000000,
+			   s->time_ns / 1000 % 1000000);
+
+	if (code >= 0)
+		code = fprintf(out, ": %10" PRIu64 " %s: \n", s->period, s->event);
 
 	for (uint32_t i = 0; i < s->nr_frames && code >= 0; i++)
 		code = print_frame(out, &s->frames[i]);

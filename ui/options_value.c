@@ -262,7 +262,8 @@ static int parse_format(struct options_parse *p, const char *arg)
 	if (i < 0)
 		return REFUSE(p, EXIT_USAGE,
 			      "--format=%s: no such format\n"
-			      "  there are text (for people), ndjson (for programs), perf-script (with --replay)",
+			      "  there are text (for people), ndjson (for programs), perf-script (with "
+			      "--replay)",
 			      arg);
 	p->o->format = (enum options_format)i;
 	p->o->batch = true;
