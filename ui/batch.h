@@ -64,8 +64,8 @@ int batch_print(FILE *out, const struct profile *p, const struct batch_config *c
 const char *batch_broken_key(uint32_t stop);
 
 /*
- * Block the signals that batch_run() reads. Call after a command was forked
- * and before the first thread starts.
+ * Block the signals that batch_run() reads. Call before the first thread
+ * starts, and before sampler_new(): libraries start threads of their own.
  */
 void batch_block_signals(void);
 

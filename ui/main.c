@@ -4,12 +4,14 @@
  * prints errors; everything else tells main what is wrong in a sentence.
  *
  * Order matters: the descriptors 0-2 before anything can be opened, the guard
- * before any thread, the signals between the fork of a command and the first
- * thread.
+ * before any thread, and the signals blocked before sampler_new(), for
+ * libraries start threads of their own in it that must never take one.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +111,30 @@ static int exit_of_run(int code)
 	return code > 0 ? EXIT_SIGNAL + code : code < 0 ? exit_of(code) : EXIT_DONE;
 }
 
+/* In the child that becomes a command: what we block is no business of its. */
+static void unblock_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The samples of a recording, one by one: ended by ^C as any filter is. */
+static int run_script(const struct options *o, struct err *e)
+{
+	struct sampler *s;
+	int code;
+
+	signal(SIGPIPE, SIG_IGN);
+	code = sampler_new(&s, &o->config, e);
+	if (code)
+		return exit_of(code);
+	code = exit_of_run(batch_script(s, stdout, e));
+	sampler_free(s);
+	return code;
+}
+
 static int run_batch(const struct options *o, struct err *e)
 {
 	const struct batch_config config = {
@@ -120,16 +146,13 @@ static int run_batch(const struct options *o, struct err *e)
 		.nr_ticks = o->config.replay ? 1 : o->nr_ticks,
 	};
 	struct sampler *s;
-	int code = sampler_new(&s, &o->config, e);
+	int code;
 
+	batch_block_signals();
+	pthread_atfork(NULL, NULL, unblock_signals);
+	code = sampler_new(&s, &o->config, e);
 	if (code)
 		return exit_of(code);
-	batch_block_signals();
-	if (o->format == OPTIONS_PERF_SCRIPT) {
-		code = exit_of_run(batch_script(s, stdout, e));
-		sampler_free(s);
-		return code;
-	}
 	code = sampler_start(s, e);
 	code = code ? exit_of_start(o, code) : exit_of_run(batch_run(s, stdout, &config, e));
 	sampler_free(s);
@@ -156,10 +179,11 @@ static int run_screen(const struct options *o, struct err *e)
 	/* Its output would be drawn over the screen. */
 	sampled.command_quiet = true;
 	guard_start();
+	app_block_signals();
+	pthread_atfork(NULL, NULL, unblock_signals);
 	code = sampler_new(&s, &sampled, e);
 	if (code)
 		return exit_of(code);
-	app_block_signals();
 	code = sampler_start(s, e);
 	code = code ? exit_of_start(o, code) : exit_of_run(app_run(s, &config, e));
 	sampler_free(s);
@@ -186,7 +210,7 @@ static int run(struct options *o, unsigned int closed, struct err *e)
 			return code;
 	}
 	if (o->batch)
-		return run_batch(o, e);
+		return o->format == OPTIONS_PERF_SCRIPT ? run_script(o, e) : run_batch(o, e);
 	if (!isatty(STDIN_FILENO)) {
 		err_set(e, -ENOTTY,
 			"standard input is %s: no keys would reach the screen\n"

@@ -28,21 +28,37 @@ ok = len(ticks) == 2 and all(abs(t["interval_ns"] - 5e8) < 1e8 and len(t["rows"]
 sys.exit(not ok)
 PY
 
-# Signals: all that was printed is whole, and the code says which it was. Whoever runs this test may
-# have some of them ignored, which a shell cannot undo.
+# Signals: all that was printed is whole, and it exits by itself with a code that says which it was.
+# Whoever runs this test may have some of them ignored, which a shell cannot undo.
 fresh='import os, signal, sys
 for s in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE: signal.signal(s, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])'
-for pair in INT:130 TERM:143 HUP:129; do
-	python3 -c "$fresh" "$PROFTOP" -b -d 0.2 --format=ndjson >"$TMP/out" 2>"$TMP/err" &
-	p=$!
-	sleep 1
-	kill -"${pair%:*}" "$p"
-	wait "$p"
-	rc=$?
-	[ "$rc" = "${pair#*:}" ] || wrong "SIG${pair%:*}: exit $rc"
-	python3 "$HERE/ndjson.py" check "$TMP/out" || bad=1
-done
+python3 - "$PROFTOP" "$TMP" <<'PY' || bad=1
+import signal, subprocess, sys, time
+def fresh():
+    for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(s, signal.SIG_DFL)
+started = []
+for name in ("INT", "TERM", "HUP"):
+    with open(f"{sys.argv[2]}/{name}", "wb") as out:
+        started.append((name, subprocess.Popen([sys.argv[1], "-b", "-d", "0.2", "--format=ndjson"], stdout=out,
+                                               preexec_fn=fresh)))
+time.sleep(1)
+bad = 0
+for name, process in started:
+    number = getattr(signal, "SIG" + name)
+    process.send_signal(number)
+    try:
+        code = process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        code = "none"
+    if code != 128 + number:
+        print(f"wrong: SIG{name}: exit {code}")
+        bad = 1
+sys.exit(bad)
+PY
+python3 "$HERE/ndjson.py" check "$TMP/INT" "$TMP/TERM" "$TMP/HUP" || bad=1
 
 # A reader that leaves ends it quietly, also between two ticks.
 for reader in 'head -n 1' 'head -c 10' true; do

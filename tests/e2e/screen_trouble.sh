@@ -3,7 +3,7 @@
 # Lost and throttled samples are on the screen at once, on their CPU.
 . "$(dirname "$0")/lib"
 need_perf
-need tmux stty taskset
+need tmux stty
 
 export B
 python3 "$HERE/screen.py" trouble || bad=1
