@@ -10,6 +10,7 @@
 #include "symbols/maps.h"
 
 #include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,37 @@ int maps_new(struct maps **out, struct dsos *dsos, uint32_t max_tasks)
 	return 0;
 }
 
+struct barrier {
+	struct rcu_head rcu;
+	sem_t done;
+};
+
+static void pass_barrier(struct rcu_head *head)
+{
+	sem_post(&((struct barrier *)((char *)head - offsetof(struct barrier, rcu)))->done);
+}
+
+/*
+ * Wait until all that was given to reclaim_later() is free: the queue of the
+ * default call_rcu thread is a queue. Like rcu_barrier(), but its wait can be
+ * seen by ThreadSanitizer.
+ */
+static void wait_reclaimed(void)
+{
+	struct barrier barrier;
+	bool online = rcu_read_ongoing();
+
+	sem_init(&barrier.done, 0, 0);
+	reclaim_later(&barrier.rcu, pass_barrier);
+	if (online)
+		rcu_thread_offline();
+	while (sem_wait(&barrier.done))
+		;
+	if (online)
+		rcu_thread_online();
+	sem_destroy(&barrier.done);
+}
+
 void maps_free(struct maps *m)
 {
 	if (!m)
@@ -66,9 +98,7 @@ void maps_free(struct maps *m)
 	maps_free_log(m);
 	procs_fini(&m->procs);
 	space_put(m->empty);
-	/* What was given to call_rcu() lies outside of m, but its counters are in it. */
-	rcu_barrier();
-	reclaim_grace_over();
+	wait_reclaimed();
 	tasks_fini(&m->tasks);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
@@ -123,14 +153,12 @@ static struct thread *find_thread(const struct maps *m, const struct process *p,
 	return th && th->birth_ns >= p->birth_ns ? th : NULL;
 }
 
-void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct maps_hit *hit)
+/* Fill @hit for a process that there is. */
+static void fill_hit(struct maps *m, struct process *p, pid_t tid, uint64_t time_ns,
+		     struct maps_hit *hit)
 {
-	struct process *p = process_find(&m->procs, pid, time_ns);
 	struct thread *th;
 
-	*hit = (struct maps_hit){ .task = TASK_UNKNOWN };
-	if (!p)
-		return;
 	hit->known = maps_process_known(m, p);
 	hit->kernel_thread = atomic_load_explicit(&p->flags, memory_order_relaxed) & PROCESS_KERNEL;
 	if (!hit->kernel_thread)
@@ -138,12 +166,22 @@ void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct ma
 	th = find_thread(m, p, tid, time_ns);
 	if (!th) {
 		hit->ask = true;
-		th = find_thread(m, p, pid, time_ns);
+		th = find_thread(m, p, p->pid, time_ns);
 	}
 	if (th)
 		hit->task = task_id(m, th, p);
 	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX)
 		hit->ask = true;
+}
+
+void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct maps_hit *hit)
+{
+	struct process *p = process_find(&m->procs, pid, time_ns);
+
+	*hit = (struct maps_hit){ .task = TASK_UNKNOWN };
+	if (p)
+		fill_hit(m, p, tid, time_ns, hit);
+	reclaim_reader_done();
 }
 
 void maps_no_proc(struct maps *m)
@@ -160,6 +198,7 @@ bool maps_ask(struct maps *m, pid_t pid, uint64_t now_ns)
 		return false;
 	p = process_find(&m->procs, pid, now_ns);
 	due = p ? asks_due(&p->asked_ns, now_ns) : asks_due_unknown(&m->asks, pid, now_ns);
+	reclaim_reader_done();
 	return due && asks_put(&m->asks, pid);
 }
 

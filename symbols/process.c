@@ -206,7 +206,7 @@ static void drop_process(struct procs *t, struct process *p)
 			      memory_order_release);
 	draft_free(p->draft);
 	space_put(atomic_load_explicit(&p->space, memory_order_relaxed));
-	call_rcu(&p->rcu, free_process);
+	reclaim_later(&p->rcu, free_process);
 }
 
 static void drop_thread(struct procs *t, struct thread *th)
@@ -218,7 +218,7 @@ static void drop_thread(struct procs *t, struct thread *th)
 		link = &q->next;
 	atomic_store_explicit(link, atomic_load_explicit(&th->next, memory_order_relaxed),
 			      memory_order_release);
-	call_rcu(&th->rcu, free_thread);
+	reclaim_later(&th->rcu, free_thread);
 }
 
 void procs_reap(struct procs *t, uint64_t before_ns)

@@ -2,22 +2,25 @@
 /*
  * Freeing what readers may still see: call_rcu() of urcu-qsbr.
  *
- * ThreadSanitizer does not see liburcu's barriers. A reader that says
- * reclaim_reader_done() before rcu_quiescent_state() (or going offline) makes
- * the grace period visible to it; without a sanitizer both are nothing.
+ * ThreadSanitizer does not see liburcu's queues and grace periods. Look-ups
+ * end with reclaim_reader_done(), the callback begins with
+ * reclaim_grace_over(); without that sanitizer both are nothing.
  */
 #ifndef SYMBOLS_RECLAIM_H
 #define SYMBOLS_RECLAIM_H
 
 #include <urcu-qsbr.h>
 
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#define reclaim_reader_done() __tsan_release(&urcu_qsbr_gp)
-#define reclaim_grace_over()  __tsan_acquire(&urcu_qsbr_gp)
-#else
-#define reclaim_reader_done() ((void)0)
-#define reclaim_grace_over()  ((void)0)
-#endif
+#include "symbols/intern.h"
+
+#define reclaim_reader_done() grace_reader_done((void *)(uintptr_t)&urcu_qsbr_flavor)
+#define reclaim_grace_over()  grace_waited((void *)(uintptr_t)&urcu_qsbr_flavor)
+
+/* Call @free_it with @head once no reader can hold what it is in. */
+static inline void reclaim_later(struct rcu_head *head, void (*free_it)(struct rcu_head *head))
+{
+	reclaim_reader_done();		/* the writer's own accesses */
+	call_rcu(head, free_it);
+}
 
 #endif

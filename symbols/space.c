@@ -33,7 +33,7 @@ void leaf_put(struct leaf *leaf)
 	if (--leaf->refs)
 		return;
 	if (leaf->frozen)
-		call_rcu(&leaf->rcu, free_leaf);
+		reclaim_later(&leaf->rcu, free_leaf);
 	else
 		free(leaf);
 }
@@ -71,7 +71,7 @@ void space_put(struct space *s)
 		leaf_put(s->leaves[i]);
 	atomic_fetch_sub_explicit(&s->stats->nr_spaces, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&s->stats->nr_mappings, s->nr_mappings, memory_order_relaxed);
-	call_rcu(&s->rcu, free_space);
+	reclaim_later(&s->rcu, free_space);
 }
 
 uint32_t leaf_search(const struct leaf *leaf, uint64_t addr)
@@ -108,13 +108,9 @@ static const struct mapping *find_live(const struct space *s, uint64_t addr)
 	return addr >= m->start ? m : NULL;
 }
 
-const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns)
+/* Live memory is younger than the sample: what was there before it? */
+static const struct mapping *find_ended(const struct space *s, uint64_t addr, uint64_t time_ns)
 {
-	const struct mapping *m = s ? find_live(s, addr) : NULL;
-
-	if (!m || m->birth_ns <= time_ns)
-		return m;
-	/* Live memory is younger than the sample: what was there before it? */
 	for (uint32_t i = s->nr_old; i--;) {
 		const struct ended *old = &s->old[i];
 
@@ -123,6 +119,16 @@ const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t 
 			return &old->m;
 	}
 	return NULL;
+}
+
+const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns)
+{
+	const struct mapping *m = s ? find_live(s, addr) : NULL;
+
+	if (m && m->birth_ns > time_ns)
+		m = find_ended(s, addr, time_ns);
+	reclaim_reader_done();
+	return m;
 }
 
 uint32_t space_nr_mappings(const struct space *s)

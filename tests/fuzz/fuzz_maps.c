@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The parsers of /proc, and the maps under any sequence of events.
+ * FUZZ: symbols
+ * First byte even: the rest is text. Odd: the rest is a program of events.
+ * Oracle: parsed mappings lie in order inside the text; a look-up finds what
+ * covers the address at that time; counts of processes and spaces end at what
+ * they were.
+ */
+#include "symbols/maps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <urcu-qsbr.h>
+
+#include "symbols/procfs.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define REQUIRE(cond) do { if (!(cond)) abort(); } while (0)
+
+static void fuzz_text(const uint8_t *data, size_t size)
+{
+	const char *text = (const char *)data;
+	struct procfs_text t = { .at = text, .end = text + size };
+	struct procfs_map m;
+	char path[64];
+	uint64_t v;
+
+	while (procfs_next_map(&t, &m)) {
+		REQUIRE(m.start < m.end);
+		REQUIRE(!m.path_size || (m.path > text && m.path + m.path_size < text + size));
+		REQUIRE(procfs_unescape(path, sizeof(path), m.path, m.path_size) <= sizeof(path));
+		procfs_kind(m.path, m.path_size);
+	}
+	procfs_status_number(text, size, "Uid", &v);
+	procfs_stat_flags(text, size, &v);
+}
+
+static void tell_mmap(struct maps *maps, pid_t pid, const uint8_t *op, uint64_t time)
+{
+	static const char *const names[] = { "/a", "/b", "//anon", "[vdso]", "[vsyscall]", "/c" };
+	const char *name = names[op[3] % 6];
+	struct maps_mmap ev = {
+		.pid = pid, .tid = pid, .prot = 4, .time_ns = time, .start = (uint64_t)op[2] << 12,
+		.size = (1 + (uint64_t)op[4] % 32) << 12, .pgoff = (uint64_t)op[2] << 12,
+		.filename = name, .filename_size = 16, .identity = { .ino = 1 + op[3] % 6u },
+	};
+
+	ev.filename_size = strlen(name);
+	maps_on_mmap(maps, &ev);
+}
+
+static void look(struct maps *maps, pid_t pid, pid_t tid, uint64_t time)
+{
+	struct maps_hit hit;
+
+	maps_find(maps, pid, tid, time, &hit);
+	REQUIRE(maps_task(maps, hit.task));
+	for (uint64_t addr = 0x800; addr < 300 << 12; addr += 5 << 12) {
+		const struct mapping *m = space_find(hit.space, addr, time);
+
+		REQUIRE(!m || (m->start <= addr && addr < m->end && m->birth_ns <= time && m->dso));
+	}
+}
+
+/* Six bytes an event: what and who, when, and three arguments. */
+static void fuzz_events(struct maps *maps, const uint8_t *op, size_t size)
+{
+	for (; size >= 6; size -= 6, op += 6) {
+		pid_t pid = 10 + op[0] / 8 % 4, other = 10 + op[2] % 4;
+		uint64_t time = 1 + op[1];
+
+		switch (op[0] % 8) {
+		case 0: case 1:
+			tell_mmap(maps, pid, op, time);
+			break;
+		case 2:
+			maps_on_comm(maps, pid, op[3] & 1 ? pid : other, (const char *)op + 2, 4,
+				     op[5] & 1, time);
+			break;
+		case 3:
+			maps_on_fork(maps, pid, other, op[3] & 1 ? pid : 20 + op[3] % 4, other, time);
+			break;
+		case 4:
+			maps_on_exit(maps, pid, op[3] & 1 ? pid : 20 + op[3] % 4, time);
+			break;
+		case 5:
+			maps_publish(maps, op[2], op[3] % 64);
+			break;
+		case 6:
+			if (op[3] == 255)
+				maps_on_lost(maps);
+			maps_ask(maps, pid, time);
+			break;
+		default:
+			look(maps, pid, other, time);
+		}
+		rcu_quiescent_state();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static __thread bool registered;
+	struct maps_stats before, after;
+	struct dsos *dsos;
+	struct maps *maps;
+
+	if (!size)
+		return 0;
+	if (!(data[0] & 1)) {
+		fuzz_text(data + 1, size - 1);
+		return 0;
+	}
+	if (!registered)
+		rcu_register_thread();
+	registered = true;
+	REQUIRE(!dsos_new(&dsos) && !maps_new(&maps, dsos, 64));
+	maps_stats(maps, &before);
+	fuzz_events(maps, data + 1, size - 1);
+	/* The end of everyone. */
+	for (pid_t pid = 10; pid < 14; pid++)
+		for (pid_t tid = 10; tid < 24; tid++)
+			maps_on_exit(maps, pid, tid, 1000);
+	maps_publish(maps, 1000, 0);
+	maps_publish(maps, 5000, 0);
+	maps_stats(maps, &after);
+	REQUIRE(after.nr_processes <= before.nr_processes + 4);
+	maps_free(maps);
+	dsos_free(dsos);
+	return 0;
+}

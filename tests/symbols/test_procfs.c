@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Texts of /proc, as the kernel writes them and as nobody should.
+ */
+#include "symbols/procfs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "symbols/foreign.h"
+
+static uint64_t nr_bad;
+
+/* Parse all lines of @text; the last good one is in @m. Returns how many were good. */
+static int parse(const char *text, struct procfs_map *m)
+{
+	/* Its own block, so that a sanitizer sees every byte read too far. */
+	size_t size = strlen(text);
+	char *copy = malloc(size + 1);
+	struct procfs_text t = { .at = copy, .end = copy + size };
+	int nr = 0;
+
+	memcpy(copy, text, size);
+	copy = realloc(copy, size ? size : 1);
+	t.at = copy;
+	t.end = copy + size;
+	while (procfs_next_map(&t, m)) {
+		nr++;
+		if (m->path_size)	/* keep it readable after free() */
+			m->path = text + (m->path - copy);
+	}
+	nr_bad = t.nr_bad;
+	free(copy);
+	return nr;
+}
+
+static void test_lines(void **state)
+{
+	struct procfs_map m;
+
+	assert_int_equal(parse("7fda251bf000-7fda25315000 r-xp 00026000 fe:00 332835       "
+			       "              /usr/lib/x86_64-linux-gnu/libc.so.6\n", &m), 1);
+	assert_int_equal(m.start, 0x7fda251bf000);
+	assert_int_equal(m.end, 0x7fda25315000);
+	assert_int_equal(m.offset, 0x26000);
+	assert_int_equal(m.maj, 0xfe);
+	assert_int_equal(m.min, 0);
+	assert_int_equal(m.ino, 332835);
+	assert_true(m.exec);
+	assert_int_equal(m.path_size, 35);
+	assert_memory_equal(m.path, "/usr/lib/x86_64-linux-gnu/libc.so.6", 35);
+
+	assert_int_equal(parse("1000-2000 rw-p 00000000 00:00 0 \n", &m), 1);
+	assert_int_equal(m.path_size, 0);
+	assert_false(m.exec);
+	assert_int_equal(parse("1000-2000 rw-p 00000000 00:00 0\n", &m), 1);
+	assert_int_equal(m.path_size, 0);
+	assert_int_equal(parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0"
+			       "                  [vsyscall]\n", &m), 1);
+	assert_int_equal(m.end, 0xffffffffff601000);
+	assert_memory_equal(m.path, "[vsyscall]", 10);
+	/* Spaces belong to the path, escapes stay as they are. */
+	assert_int_equal(parse("1-2 --xs 0 0:0 7 /a b (deleted)\\012x \n", &m), 1);
+	assert_int_equal(m.path_size, 20);
+	assert_memory_equal(m.path, "/a b (deleted)\\012x ", 20);
+}
+
+static void test_hostile(void **state)
+{
+	static const char *const bad[] = {
+		"\n", " \n", "-\n", "1\n", "1-\n", "1-2\n", "1-2 \n", "1-2 r-xp\n", "1-2 r-xp \n",
+		"1-2 r-xp 0\n", "1-2 r-xp 0 \n", "1-2 r-xp 0 0\n", "1-2 r-xp 0 0:\n",
+		"1-2 r-xp 0 0:0\n", "1-2 r-xp 0 0:0 \n", "1-2 r-xp 0 0:0 x\n",
+		"1-2 r-x 0 0:0 0\n", "2-1 r-xp 0 0:0 0\n", "1-1 r-xp 0 0:0 0\n",
+		"1 -2 r-xp 0 0:0 0\n", "g-2 r-xp 0 0:0 0\n", "1-2 r-xp 0 100000000:0 0\n",
+		"1-2 r-xp 0 0:100000000 0\n", "1-10000000000000000 r-xp 0 0:0 0\n",
+		"1-2 r-xp 0 0:0 99999999999999999999\n", "1-2 r-xp 0 0:0 0/x\n", "1-2 r-xp 0 0:0 a\n",
+	};
+	struct procfs_map m;
+	char text[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		if (parse(bad[i], &m) || nr_bad != 1)
+			fail_msg("accepted: %s", bad[i]);
+		/* A bad line costs only itself. */
+		snprintf(text, sizeof(text), "1-2 r-xp 0 0:0 0\n%s3-4 r-xp 0 0:0 0\n", bad[i]);
+		assert_int_equal(parse(text, &m), 2);
+		assert_int_equal(m.start, 3);
+		/* Cut anywhere, it is no line. */
+		snprintf(text, sizeof(text), "%s", bad[i]);
+		text[strlen(text) - 1] = '\0';
+		assert_int_equal(parse(text, &m), 0);
+	}
+	assert_int_equal(parse("", &m), 0);
+	assert_int_equal(parse("1-2 r-xp 0 0:0 12", &m), 0);	/* may go on with "345\n" */
+}
+
+/* Every cut of a real text gives the lines before the cut. */
+static void test_own(void **state)
+{
+	struct procfs_map m;
+	int nr, lines = 0;
+	char *text;
+	size_t size;
+
+	assert_int_equal(foreign_read_proc(getpid(), "maps", PROCFS_MAPS_SIZE_MAX, &text, &size), 0);
+	for (size_t i = 0; i < size; i++)
+		lines += text[i] == '\n';
+	nr = parse(text, &m);
+	assert_int_equal(nr, lines);
+	assert_int_equal(nr_bad, 0);
+	text[MIN(size, 2000)] = '\0';
+	for (size_t cut = strlen(text); cut--;) {
+		text[cut] = '\0';
+		nr = 0;
+		for (size_t i = 0; i < cut; i++)
+			nr += text[i] == '\n';
+		assert_int_equal(parse(text, &m), nr);
+	}
+	free(text);
+}
+
+static void test_unescape(void **state)
+{
+	char buf[32];
+
+	assert_int_equal(procfs_unescape(buf, sizeof(buf), "/a\\012b", 7), 4);
+	assert_memory_equal(buf, "/a\nb", 4);
+	assert_int_equal(procfs_unescape(buf, sizeof(buf), "\\01", 3), 3);
+	assert_int_equal(procfs_unescape(buf, sizeof(buf), "\\089", 4), 4);
+	assert_int_equal(procfs_unescape(buf, sizeof(buf), "\\777", 4), 4);
+	assert_int_equal(procfs_unescape(buf, sizeof(buf), "\\134x", 5), 2);
+	assert_memory_equal(buf, "\\x", 2);
+	assert_int_equal(procfs_unescape(buf, 3, "abcdef", 6), 3);
+	assert_int_equal(procfs_unescape(buf, 0, "abc", 3), 0);
+}
+
+static void test_kind(void **state)
+{
+	static const struct {
+		const char *name;
+		enum dso_kind kind;
+	} names[] = {
+		{ "/usr/bin/x", DSO_FILE }, { "/a (deleted)", DSO_FILE }, { "(unreachable)/x", DSO_FILE },
+		{ "/dev/shm/x", DSO_FILE }, { "/memfdx", DSO_FILE }, { "", DSO_ANON },
+		{ "[vdso]", DSO_VDSO }, { "[vdso]x", DSO_ANON }, { "[vsyscall]", DSO_UNKNOWN },
+		{ "[heap]", DSO_ANON }, { "[stack]", DSO_ANON }, { "[anon:dalvik]", DSO_ANON },
+		{ "[uprobes]", DSO_ANON }, { "//anon", DSO_ANON }, { "anon_inode:[bpf]", DSO_ANON },
+		{ "/memfd:jit (deleted)", DSO_ANON }, { "/dev/zero", DSO_ANON },
+		{ "/SYSV00000000 (deleted)", DSO_ANON },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (procfs_kind(names[i].name, strlen(names[i].name)) != names[i].kind)
+			fail_msg("%s", names[i].name);
+}
+
+static void test_status(void **state)
+{
+	static const char text[] = "Name:\tUid:\t7\nUmask:\t0022\nUid:\t1000\t1001\t1000\t1000\n"
+				   "Kthread:\t1\nBig:\t99999999999999999999\nLast:\t5";
+	uint64_t v = 1;
+
+	assert_true(procfs_status_number(text, sizeof(text) - 1, "Uid", &v));
+	assert_int_equal(v, 1000);
+	assert_true(procfs_status_number(text, sizeof(text) - 1, "Kthread", &v));
+	assert_int_equal(v, 1);
+	assert_false(procfs_status_number(text, sizeof(text) - 1, "Big", &v));
+	assert_false(procfs_status_number(text, sizeof(text) - 1, "Last", &v));	/* cut off */
+	assert_false(procfs_status_number(text, sizeof(text) - 1, "Ui", &v));
+	assert_false(procfs_status_number("Uid:\t", 5, "Uid", &v));
+	assert_false(procfs_status_number("Uid:", 4, "Uid", &v));
+	assert_false(procfs_status_number("", 0, "Uid", &v));
+}
+
+static void test_stat(void **state)
+{
+	static const char plain[] = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0";
+	static const char lie[] = "9 (a) S 0 0 0 0 -1 2097152 0\n) R 1 9 9 0 -1 4194304 5 0";
+	uint64_t flags;
+
+	assert_true(procfs_stat_flags(plain, sizeof(plain) - 1, &flags));
+	assert_int_equal(flags, 2129984);
+	assert_true(flags & PROCFS_PF_KTHREAD);
+	assert_true(procfs_stat_flags(lie, sizeof(lie) - 1, &flags));
+	assert_int_equal(flags, 4194304);
+	for (size_t cut = 0; cut < 35; cut++)
+		assert_false(procfs_stat_flags(plain, cut, &flags) && flags != 2129984);
+	assert_false(procfs_stat_flags("9 (x", 4, &flags));
+	assert_false(procfs_stat_flags("", 0, &flags));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_own),   cmocka_unit_test(test_unescape),
+		cmocka_unit_test(test_kind),  cmocka_unit_test(test_status),
+		cmocka_unit_test(test_stat),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
