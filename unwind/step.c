@@ -43,6 +43,7 @@ struct step {
 	uint64_t table;			/* the entry at TABLE_ADDR */
 	uint64_t oob;			/* the last address outside the dump */
 	bool oob_seen, missing;		/* why a read failed */
+	bool finding;			/* libunwind is looking for the FDE */
 	uint32_t budget_frame, budget;
 	struct gate_slot gate[GATE_SLOTS];
 };
@@ -52,7 +53,7 @@ static uint64_t canonical_base(const struct dso *dso)
 	return CANONICAL | (uint64_t)dso->id << VADDR_BITS;
 }
 
-/* Bytes of the section; what lies outside it reads as zeros (personality and LSDA pointers). */
+/* A word that is not wholly inside the section: zeros for what lies outside. */
 static uint64_t read_eh(const struct ehframe *eh, uint64_t vaddr)
 {
 	uint64_t value = 0;
@@ -66,20 +67,29 @@ static uint64_t read_eh(const struct ehframe *eh, uint64_t vaddr)
 	return value;
 }
 
-/* A word of an object's .eh_frame or of the search table. */
-static uint64_t read_canonical(const struct step *s, uint64_t addr)
+/*
+ * A word of an object's .eh_frame or of the search table. While it looks for
+ * the FDE, libunwind also follows pointers out of the section (personality,
+ * LSDA), and gives up if it cannot; nobody uses what it reads there: zeros.
+ */
+static bool read_canonical(const struct step *s, uint64_t addr, uint64_t *value)
 {
 	const struct ehframe *eh = &s->in->image->eh;
-	uint64_t vaddr = addr - s->base, at = vaddr - eh->vaddr, value;
+	uint64_t vaddr = addr - s->base, at = vaddr - eh->vaddr;
 
-	if (addr == TABLE_ADDR)
-		return s->table;
-	if (vaddr >= VADDR_MAX)
-		return 0;
-	if (eh->size < sizeof(value) || at > eh->size - sizeof(value))
-		return read_eh(eh, vaddr);
-	memcpy(&value, eh->bytes + at, sizeof(value));
-	return value;
+	*value = 0;
+	if (addr == TABLE_ADDR) {
+		*value = s->table;
+		return s->finding;
+	}
+	if (eh->size >= sizeof(*value) && at <= eh->size - sizeof(*value)) {
+		memcpy(value, eh->bytes + at, sizeof(*value));
+		return true;
+	}
+	if (at + (sizeof(*value) - 1) >= eh->size + (sizeof(*value) - 1))
+		return s->finding;
+	*value = read_eh(eh, vaddr);
+	return true;
 }
 
 static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int write, void *arg)
@@ -93,8 +103,8 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, i
 		return -UNW_EUNSPEC;
 	s->budget_frame--;
 	s->budget--;
-	if (addr >> 62 == 1) {
-		*value = read_canonical(s, addr);
+	if (addr >> 62 == 1 && read_canonical(s, addr, &word)) {
+		*value = word;
 		return 0;
 	}
 	if (!dump_read(s->in->dump, addr, &word)) {
@@ -141,6 +151,7 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 	uint64_t record = eh->vaddr + in->fde->offset;
 	struct ehframe_record rec;
 	unw_dyn_info_t di;
+	int rc;
 
 	if (ip != s->base + in->vaddr || ehframe_read(eh, in->fde->offset, &rec))
 		return -UNW_ENOINFO;
@@ -156,7 +167,10 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 		di.load_offset = s->base;
 	/* start relative to the record, and the record itself */
 	s->table = (uint32_t)(rec.start - record);
-	return search_table(as, ip, &di, pi, need, arg);
+	s->finding = true;
+	rc = search_table(as, ip, &di, pi, need, arg);
+	s->finding = false;
+	return rc;
 }
 
 static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *pi, void *arg)
@@ -284,6 +298,15 @@ static void read_back(struct step *s, unw_cursor_t *cursor, const struct arch_fr
 	}
 }
 
+/* libunwind also says "end" when a slot has the address 0: believe only the CFI. */
+static bool is_root(const struct step *s, const struct step_input *in)
+{
+	struct cfi_row row;
+
+	return cfi_row_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) == CFI_OK &&
+	       row.kind == CFI_END;
+}
+
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f)
 {
 	struct arch_frame caller;
@@ -303,7 +326,7 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	if (rc < 0)
 		return why_failed(s);
 	if (rc == 0)
-		return STEP_ROOT;
+		return is_root(s, in) ? STEP_ROOT : STEP_FAILED;
 	read_back(s, &cursor, f, &caller);
 	if (!frame_has(&caller, s->arch->pc) || !frame_has(&caller, s->arch->sp))
 		return STEP_FAILED;
