@@ -115,6 +115,19 @@ static uint32_t *words_claim(struct stacks *s, uint32_t nr)
 	}
 }
 
+static bool room(const void *store, uint32_t id, const void *key)
+{
+	const struct stacks *s = store;
+	const struct key *k = key;
+	/* As in words_claim(), which has the last word. */
+	unsigned int at = atomic_load_explicit(&s->current, memory_order_acquire);
+	unsigned int used = atomic_load_explicit(&s->chunks[at].used, memory_order_relaxed);
+
+	return entry(s, id) &&
+	       (used + k->nr + 1 <= s->chunk_words ||
+		at + 1 < atomic_load_explicit(&s->nr_word_chunks, memory_order_relaxed));
+}
+
 static bool write_stack(void *store, uint32_t id, const void *key)
 {
 	struct entry *e = entry(store, id);
@@ -136,7 +149,7 @@ static uint64_t hash_of(const void *store, uint32_t id)
 	return entry(store, id)->hash;
 }
 
-static const struct intern_ops ops = { same, write_stack, hash_of };
+static const struct intern_ops ops = { same, room, write_stack, hash_of };
 
 static size_t entries_size(void)
 {

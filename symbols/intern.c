@@ -92,13 +92,24 @@ void intern_fini(struct intern *t)
 	atomic_store_explicit(&t->slots, NULL, memory_order_relaxed);
 }
 
+/* A question on its way through the slots. */
+struct probe {
+	struct intern *t;
+	const struct intern_ops *ops;
+	void *store;
+	const void *key;
+	uint64_t hash;
+	uint32_t new_id;		/* our complete entry, INTERN_FULL: none */
+};
+
 /* Hand out the next id, never beyond max_ids: a counter that ran on while full would wrap. */
-static uint32_t id_take(struct intern *t)
+static uint32_t id_take(struct probe *p)
 {
+	struct intern *t = p->t;
 	unsigned int id = atomic_load_explicit(&t->next, memory_order_relaxed);
 
 	do {
-		if (id >= t->max_ids)
+		if (id >= t->max_ids || !p->ops->room(p->store, id, p->key))
 			return INTERN_FULL;
 		/* Relaxed: an id publishes nothing, the slot does. */
 	} while (!atomic_compare_exchange_weak_explicit(&t->next, &id, id + 1, memory_order_relaxed,
@@ -115,22 +126,12 @@ static void id_put_back(struct intern *t, uint32_t id)
 						memory_order_relaxed);
 }
 
-/* A question on its way through the slots. */
-struct probe {
-	struct intern *t;
-	const struct intern_ops *ops;
-	void *store;
-	const void *key;
-	uint64_t hash;
-	uint32_t new_id;		/* our complete entry, INTERN_FULL: none */
-};
-
 /* Make an entry for the key, once. */
 static bool make_entry(struct probe *p)
 {
 	if (p->new_id != INTERN_FULL)
 		return true;
-	p->new_id = id_take(p->t);
+	p->new_id = id_take(p);
 	if (p->new_id != INTERN_FULL && !p->ops->write(p->store, p->new_id, p->key)) {
 		id_put_back(p->t, p->new_id);
 		p->new_id = INTERN_FULL;

@@ -39,8 +39,13 @@ struct intern_ops {
 	/* Does entry @id hold @key? Called only for published ids. */
 	bool (*same)(const void *store, uint32_t id, const void *key);
 	/*
-	 * Write @key into entry @id; false when its storage is out (then: full),
-	 * with nothing written: the id may be handed out again.
+	 * Is there storage for @key as entry @id? Asked before an id is taken, so
+	 * that threads that meet a full table do not burn ids on it.
+	 */
+	bool (*room)(const void *store, uint32_t id, const void *key);
+	/*
+	 * Write @key into entry @id; false when its storage is out after all
+	 * (then: full), with nothing written: the id may be handed out again.
 	 */
 	bool (*write)(void *store, uint32_t id, const void *key);
 	/* The hash of entry @id, for growing. Called only for published ids. */

@@ -57,6 +57,11 @@ static bool same(const void *store, uint32_t id, const void *key)
 	return place->offset == k->offset && place->dso == k->dso;
 }
 
+static bool room(const void *store, uint32_t id, const void *key)
+{
+	return entry(store, id);
+}
+
 static bool write_place(void *store, uint32_t id, const void *key)
 {
 	struct place *place = entry(store, id);
@@ -78,7 +83,7 @@ static uint64_t hash_of(const void *store, uint32_t id)
 	return place_hash(place->dso, place->offset);
 }
 
-static const struct intern_ops ops = { same, write_place, hash_of };
+static const struct intern_ops ops = { same, room, write_place, hash_of };
 
 static int chunk_add(struct places *p)
 {

@@ -28,7 +28,7 @@
 #define NR_KEYS	   30000u
 #define DEPTH_MAX  16
 #define NR_EVENTS  3
-#define TICKS_MIN  16u
+#define TICKS_MIN  12u
 
 struct stress {
 	struct places *places;
@@ -160,7 +160,7 @@ static void start(struct stress *st, struct sampler *samplers, pthread_t *thread
 static void build(struct stress *st, struct sums *sums, pthread_t *threads)
 {
 	/* Grace periods are slow under sanitizers: fewer ticks then, but enough to grow in. */
-	uint64_t deadline_ns = time_now_ns() + 2000000000;
+	uint64_t deadline_ns = time_now_ns() + 1500000000;
 
 	for (uint32_t tick = 0; tick < st->nr_ticks; tick++) {
 		if (tick >= TICKS_MIN && time_now_ns() > deadline_ns)
