@@ -325,14 +325,17 @@ static bool is_unnamed(const struct profile_function *f)
 	return f->id & ASSEMBLE_PLACE && !f->name.str;
 }
 
+static size_t name_room(const struct profile_function *f)
+{
+	return is_unnamed(f) ? f->module.size + (size_t)PLACE_TEXT_MAX : f->name.size + (size_t)1;
+}
+
 static size_t pool_size(const struct profile *p)
 {
 	size_t size = 1;
 
 	for (uint32_t i = 0; i < p->nr_functions; i++)
-		size += p->functions[i].module.size + 1 +
-			(is_unnamed(&p->functions[i]) ? p->functions[i].module.size + PLACE_TEXT_MAX :
-							p->functions[i].name.size + 1);
+		size += p->functions[i].module.size + 1 + name_room(&p->functions[i]);
 	for (uint32_t i = 0; i < p->nr_tasks; i++)
 		size += p->tasks[i].comm.size + 1;
 	for (uint32_t i = 0; i < p->nr_processes; i++)
@@ -355,7 +358,7 @@ static void pool_name_place(const struct work *w, char **pool, struct profile_fu
 {
 	const struct place *place = places_at(w->in->places, f->id & ~ASSEMBLE_PLACE);
 	const struct dso *dso = dsos_at(w->in->dsos, place ? place->dso : DSO_ID_UNKNOWN);
-	size_t max = f->module.size + PLACE_TEXT_MAX;
+	size_t max = name_room(f);
 	bool relative = dso && (dso->identity.kind == DSO_FILE || dso->identity.kind == DSO_VDSO);
 
 	f->name = text_format(*pool, max, "%s%s0x%" PRIx64, relative ? dso->name.str : "",

@@ -100,7 +100,7 @@ static void window_add(struct history *h, struct cell *cells, uint32_t nr, uint6
 		(struct tick){ cells, nr, interval_ns };
 	h->nr_ticks++;
 	h->covers_ns += interval_ns;
-	/* Ticks are not equally long to the nanosecond: what is missing of one may be half of it. */
+	/* Ticks are not equally long to the nanosecond: half of one may be missing. */
 	while (h->nr_ticks > 1 &&
 	       h->covers_ns - tick_at(h, 0)->interval_ns + interval_ns / 2 >= h->window_ns)
 		drop_oldest(h);

@@ -152,7 +152,9 @@ static void test_shared_ids(void **state)
 {
 	struct tables t;
 	uint32_t dso, a[2], b[2];
-	struct history_cell cells[3] = { { .count = 1 }, { .count = 2, .event = 1 }, { .count = 4 } };
+	struct history_cell cells[] = {
+		{ .count = 1 }, { .count = 2, .event = 1 }, { .count = 4 },
+	};
 	struct profile *p;
 
 	tables_init(&t);
@@ -181,7 +183,7 @@ static void test_shared_ids(void **state)
 	tables_fini(&t);
 }
 
-/* Cells come in order of stack, whatever order they were given in, and equal ones stay in theirs. */
+/* Cells come in order of stack, in whatever order they were given; equal ones stay in theirs. */
 static void test_order(void **state)
 {
 	struct history_cell cells[100];

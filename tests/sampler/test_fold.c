@@ -84,7 +84,9 @@ static void test_empty(void **state)
 
 static void test_self_and_total(void **state)
 {
-	struct profile_cell cells[] = { { 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 4, 1, 0, 1, 10 } };
+	struct profile_cell cells[] = {
+		{ 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 4, 1, 0, 1, 10 },
+	};
 	struct profile p = profile_of(cells, 3);
 	struct fold_functions f;
 
@@ -133,7 +135,9 @@ static void test_task_with_most(void **state)
 
 static void test_hide(void **state)
 {
-	struct profile_cell cells[] = { { 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 3, 2, 0, 1, 10 } };
+	struct profile_cell cells[] = {
+		{ 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 3, 2, 0, 1, 10 },
+	};
 	struct profile p = profile_of(cells, 3);
 	struct fold_filter filter = everything;
 	struct fold_functions f;

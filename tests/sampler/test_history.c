@@ -105,6 +105,21 @@ static void test_window_and_total(void **state)
 	history_free(h);
 }
 
+/* Real ticks are a little long or short; a window of five still holds five of them. */
+static void test_window_of_uneven_ticks(void **state)
+{
+	struct history *h;
+	double weight, stack0;
+	uint64_t covers_ns;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		add_one(h, 0, 1, i % 3 ? SECOND - 3000000 : SECOND + 2000000);
+		assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == MIN(i + 1, 5));
+	}
+	history_free(h);
+}
+
 /* Cells that differ in any part of their key stay apart; equal ones are summed over ticks. */
 static void test_keys(void **state)
 {
@@ -312,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_window_and_total),
+		cmocka_unit_test(test_window_of_uneven_ticks),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_decay_halves),
 		cmocka_unit_test(test_decay_keeps_the_rate),

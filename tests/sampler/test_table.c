@@ -101,7 +101,7 @@ static void test_stacks_full_by_number(void **state)
 	stacks_free(s);
 }
 
-/* Memory runs out; what fitted stays, the cap is kept, a short stack still finds room at the end. */
+/* Memory runs out; what fitted stays, the cap is kept, a short stack still finds room. */
 static void test_stacks_full_by_memory(void **state)
 {
 	const size_t cap = 2 << 20;
