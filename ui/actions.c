@@ -9,20 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/format.h"
+#include "ui/rate.h"
 #include "ui/screen.h"
 #include "ui/view.h"
 
 #define SCROLL_CELLS 8
-
-/* Primes, out of step with the timers of 100, 250 and 1000 Hz. */
-static const double ladder[] = { 49, 97, 199, 397, 997, 1997, 3997, 9973 };
-
-size_t actions_ladder(const double **out)
-{
-	*out = ladder;
-	return ARRAY_SIZE(ladder);
-}
 
 static void rebuild(struct ui_state *st)
 {
@@ -210,7 +201,8 @@ static void search_again(struct ui_state *st, bool backwards)
 
 	if (!match_active(&list->search))
 		ui_state_say(st, false, "nothing to search for yet (/ searches)");
-	else if (!list_search(st, backwards ? list->cursor + list->nr - 1 : list->cursor + 1, backwards))
+	else if (!list_search(st, backwards ? list->cursor + list->nr - 1 : list->cursor + 1,
+			      backwards))
 		ui_state_say(st, true, "%s: not found", list->search.text);
 }
 
@@ -316,8 +308,9 @@ static void full_names(struct ui_state *st, uint32_t code)
 static void follow(struct ui_state *st, uint32_t code)
 {
 	st->follow = !st->follow;
-	ui_state_say(st, false, st->follow ? "the screen scrolls with the selected row" :
-					     "the screen stays where it is");
+	ui_state_say(st, false,
+		     st->follow ? "the screen scrolls with the selected row"
+				: "the screen stays where it is");
 }
 
 /* ---- what is sampled ---- */
@@ -347,43 +340,14 @@ static void pick_frequency(struct ui_state *st, uint32_t code)
 	dialog_open(st, &dialog_frequency);
 }
 
-void actions_set_rate(struct ui_state *st, double hz)
-{
-	if (!st->latest || !st->latest->nr_events)
-		return;
-	sampler_set_rate(st->sampler, ui_state_event(st, st->latest), hz);
-	st->asked_hz = hz;
-	st->asked_ns = st->now_ns;
-}
-
 static void slower(struct ui_state *st, uint32_t code)
 {
-	double want = ui_state_want_hz(st);
-
-	for (size_t i = ARRAY_SIZE(ladder); i-- > 0;) {
-		if (ladder[i] < want || want <= 0) {
-			actions_set_rate(st, want > 0 ? ladder[i] : 997);
-			return;
-		}
-	}
-	ui_state_say(st, false, "%.0f Hz is the lowest here (f takes any)", want);
+	rate_step(st, false);
 }
 
 static void faster(struct ui_state *st, uint32_t code)
 {
-	double want = ui_state_want_hz(st), max = sampler_max_hz(st->sampler);
-
-	for (size_t i = 0; i < ARRAY_SIZE(ladder); i++) {
-		if (ladder[i] <= want)
-			continue;
-		if (max > 0 && ladder[i] > max) {
-			ui_state_say(st, true, "kernel.perf_event_max_sample_rate is %.0f: no higher", max);
-			return;
-		}
-		actions_set_rate(st, want > 0 ? ladder[i] : 997);
-		return;
-	}
-	ui_state_say(st, false, "%.0f Hz is the highest here (f takes any)", want);
+	rate_step(st, true);
 }
 
 static void sampling(struct ui_state *st, uint32_t code)
@@ -428,7 +392,8 @@ static void reset(struct ui_state *st, uint32_t code)
 static void window(struct ui_state *st, uint32_t code)
 {
 	static const char *const names[PROFILE_NR_WINDOWS] = {
-		[PROFILE_WINDOW] = "the last seconds", [PROFILE_DECAY] = "all, older samples fading",
+		[PROFILE_WINDOW] = "the last seconds",
+		[PROFILE_DECAY] = "all, older samples fading",
 		[PROFILE_TOTAL] = "everything since reset",
 	};
 	enum profile_window next;
@@ -467,28 +432,58 @@ static void quit(struct ui_state *st, uint32_t code)
 	st->quit = true;
 }
 
+/* clang-format off: a table */
 static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
-	[ACT_LINE_UP] = line_up, [ACT_LINE_DOWN] = line_down,
-	[ACT_PAGE_UP] = page_up, [ACT_PAGE_DOWN] = page_down,
-	[ACT_HALF_UP] = half_up, [ACT_HALF_DOWN] = half_down,
-	[ACT_FIRST] = first, [ACT_LAST] = last,
-	[ACT_SCROLL_LEFT] = scroll_left, [ACT_SCROLL_RIGHT] = scroll_right,
-	[ACT_OPEN] = open_row, [ACT_BACK] = back,
-	[ACT_VIEW_FUNCTIONS] = view_functions_, [ACT_VIEW_PROCESSES] = view_processes_,
-	[ACT_NEXT_VIEW] = next_view, [ACT_PREVIOUS_VIEW] = next_view, [ACT_HELP] = help,
-	[ACT_SEARCH] = search, [ACT_SEARCH_NEXT] = search_next,
-	[ACT_SEARCH_PREVIOUS] = search_previous, [ACT_FILTER] = filter,
-	[ACT_SORT_MENU] = sort_menu, [ACT_SORT_LEFT] = sort_left, [ACT_SORT_RIGHT] = sort_right,
-	[ACT_SORT_SELF] = sort_self, [ACT_SORT_TOTAL] = sort_total,
-	[ACT_SORT_MODULE] = sort_module, [ACT_INVERT] = invert, [ACT_LIMIT] = limit,
-	[ACT_FULL_NAMES] = full_names, [ACT_FOLLOW] = follow,
-	[ACT_PICK_EVENT] = pick_event, [ACT_NEXT_EVENT] = next_event,
-	[ACT_PICK_FREQUENCY] = pick_frequency, [ACT_SLOWER] = slower, [ACT_FASTER] = faster,
-	[ACT_SAMPLING] = sampling, [ACT_PICK_PROCESS] = pick_process,
-	[ACT_HIDE_KERNEL] = hide_kernel, [ACT_HIDE_USER] = hide_user,
-	[ACT_FREEZE] = freeze, [ACT_RESET] = reset, [ACT_WINDOW] = window, [ACT_DELAY] = delay,
-	[ACT_HEADER] = header, [ACT_REDRAW] = redraw, [ACT_SUSPEND] = suspend, [ACT_QUIT] = quit,
+	[ACT_LINE_UP] = line_up,
+	[ACT_LINE_DOWN] = line_down,
+	[ACT_PAGE_UP] = page_up,
+	[ACT_PAGE_DOWN] = page_down,
+	[ACT_HALF_UP] = half_up,
+	[ACT_HALF_DOWN] = half_down,
+	[ACT_FIRST] = first,
+	[ACT_LAST] = last,
+	[ACT_SCROLL_LEFT] = scroll_left,
+	[ACT_SCROLL_RIGHT] = scroll_right,
+	[ACT_OPEN] = open_row,
+	[ACT_BACK] = back,
+	[ACT_VIEW_FUNCTIONS] = view_functions_,
+	[ACT_VIEW_PROCESSES] = view_processes_,
+	[ACT_NEXT_VIEW] = next_view,
+	[ACT_PREVIOUS_VIEW] = next_view,
+	[ACT_HELP] = help,
+	[ACT_SEARCH] = search,
+	[ACT_SEARCH_NEXT] = search_next,
+	[ACT_SEARCH_PREVIOUS] = search_previous,
+	[ACT_FILTER] = filter,
+	[ACT_SORT_MENU] = sort_menu,
+	[ACT_SORT_LEFT] = sort_left,
+	[ACT_SORT_RIGHT] = sort_right,
+	[ACT_SORT_SELF] = sort_self,
+	[ACT_SORT_TOTAL] = sort_total,
+	[ACT_SORT_MODULE] = sort_module,
+	[ACT_INVERT] = invert,
+	[ACT_LIMIT] = limit,
+	[ACT_FULL_NAMES] = full_names,
+	[ACT_FOLLOW] = follow,
+	[ACT_PICK_EVENT] = pick_event,
+	[ACT_NEXT_EVENT] = next_event,
+	[ACT_PICK_FREQUENCY] = pick_frequency,
+	[ACT_SLOWER] = slower,
+	[ACT_FASTER] = faster,
+	[ACT_SAMPLING] = sampling,
+	[ACT_PICK_PROCESS] = pick_process,
+	[ACT_HIDE_KERNEL] = hide_kernel,
+	[ACT_HIDE_USER] = hide_user,
+	[ACT_FREEZE] = freeze,
+	[ACT_RESET] = reset,
+	[ACT_WINDOW] = window,
+	[ACT_DELAY] = delay,
+	[ACT_HEADER] = header,
+	[ACT_REDRAW] = redraw,
+	[ACT_SUSPEND] = suspend,
+	[ACT_QUIT] = quit,
 };
+/* clang-format on */
 
 bool screen_handles(enum action action)
 {

@@ -7,10 +7,7 @@
 
 #include "ui/state.h"
 
-/* The frequencies that [ and ] step through; returns how many. */
-size_t actions_ladder(const double **ladder);
-/* Ask for another rate of the shown event. */
-void actions_set_rate(struct ui_state *st, double hz);
+/* Change the view. */
 void actions_show(struct ui_state *st, enum view_id view);
 /* Into one process (an id), and out of it again. */
 void actions_enter_process(struct ui_state *st, uint32_t id);

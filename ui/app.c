@@ -21,11 +21,13 @@
 #include "ui/screen.h"
 #include "ui/term.h"
 
-#define REPAINT_NS  (10 * 1000000000ull)	/* whoever else wrote to the terminal is painted over */
-#define NOTE_MS	    500			/* how late a message may leave */
+#define REPAINT_NS  (10 * 1000000000ull) /* whoever else wrote to the terminal is painted over */
+#define NOTE_MS	    500			 /* how late a message may leave */
 #define KEYS_A_TURN 256
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE };
+static const int signals[] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE
+};
 
 static const struct {
 	const char *name, *help;
@@ -42,7 +44,7 @@ struct app {
 	struct terminal *term;
 	struct canvas canvas;
 	int signal_fd;
-	int ended_by;			/* signal; 0: none */
+	int ended_by; /* signal; 0: none */
 	bool dirty, gone;
 	uint64_t repaint_ns;
 };
@@ -65,7 +67,8 @@ int app_sort_parse(const char *text, struct err *e)
 		if (!strcasecmp(text, sorts[i].name))
 			return i;
 	return err_set(e, -EINVAL,
-		       "no column is called '%.40s'\n  --list-columns prints those that there are.", text);
+		       "no column is called '%.40s'\n  --list-columns prints those that there are.",
+		       text);
 }
 
 const char *app_sort_name(enum app_sort sort)
@@ -90,12 +93,29 @@ static void signal_set(sigset_t *set)
 		sigaddset(set, signals[i]);
 }
 
+/*
+ * Pass a signal on to the main thread, where it is blocked and read by
+ * signalfd. Some threads of libraries block nothing: without this they would
+ * swallow SIGWINCH and die of SIGTERM for all of us.
+ */
+static void hand_over(int sig)
+{
+	int saved = errno;
+
+	if (gettid() != getpid())
+		tgkill(getpid(), getpid(), sig);
+	errno = saved;
+}
+
 void app_block_signals(void)
 {
+	struct sigaction action = { .sa_handler = hand_over, .sa_flags = SA_RESTART };
 	sigset_t set;
 
 	signal_set(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &action, NULL);
 }
 
 static bool wants_color(enum app_color color)

@@ -273,7 +273,8 @@ static void draw_entry(const struct ui_state *st, struct canvas *c, unsigned int
 		return;
 	}
 	if (entry->used || entry->refused)
-		canvas_text(c, row, col + 2, 1, entry->used ? st->glyphs->used : st->glyphs->refused,
+		canvas_text(c, row, col + 2, 1,
+			    entry->used ? st->glyphs->used : st->glyphs->refused,
 			    (struct style){ entry->used ? ROLE_OK : ROLE_WARN, 0 });
 	if (n.width > width)
 		width = MIN(n.width, cols - 4);
@@ -320,7 +321,8 @@ void dialog_draw(struct ui_state *st, struct canvas *c)
 	draw_frame(st, c, row, col, rows, cols);
 	draw_line(st, c, row + 1, col + 2, inner);
 	if (foot)
-		canvas_elide(c, row + rows - 2, col + 2, inner, ui_clean(buf, sizeof(buf), d->ops->foot),
+		canvas_elide(c, row + rows - 2, col + 2, inner,
+			     ui_clean(buf, sizeof(buf), d->ops->foot),
 			     (struct style){ ROLE_DIM, 0 });
 	d->page = rows - 3 - foot;
 	scroll(d);
@@ -330,6 +332,7 @@ void dialog_draw(struct ui_state *st, struct canvas *c)
 		draw_entry(st, c, row + 2 + i, col + 2, inner, &d->entries[d->shown[d->top + i]],
 			   d->top + i == d->cursor);
 	if (!d->nr_shown)
-		canvas_elide(c, row + 2, col + 6, inner - 4, TEXT("nothing matches; Enter tries it as typed"),
+		canvas_elide(c, row + 2, col + 6, inner - 4,
+			     TEXT("nothing matches; Enter tries it as typed"),
 			     (struct style){ ROLE_WARN, 0 });
 }

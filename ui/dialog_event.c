@@ -13,7 +13,7 @@
 #include "ui/screen.h"
 
 #define STATES_MAX 256
-#define UNKNOWN	   1			/* sampler_event_state.code: not probed yet */
+#define UNKNOWN	   1 /* sampler_event_state.code: not probed yet */
 
 /* Is it among the events sampled now, whatever its modifiers? */
 static bool sampled(const struct ui_state *st, const char *name)
@@ -37,7 +37,8 @@ static void add_heading(struct dialog *d, const char *group)
 		return;
 	entry->heading = true;
 	for (size_t i = 0; group[i] && i < sizeof(entry->name) - 1; i++)
-		entry->name[i] = group[i] >= 'a' && group[i] <= 'z' ? (char)(group[i] - 32) : group[i];
+		entry->name[i] =
+			group[i] >= 'a' && group[i] <= 'z' ? (char)(group[i] - 32) : group[i];
 }
 
 static void add_state(struct ui_state *st, const struct sampler_event_state *state)
@@ -103,7 +104,8 @@ static bool toggle(struct ui_state *st, const struct event *ev)
 		return false;
 	}
 	sampler_set_events(st->sampler, events, nr);
-	ui_state_say(st, false, removed ? "%s is no longer sampled" : "%s is sampled, too (E shows it)",
+	ui_state_say(st, false,
+		     removed ? "%s is no longer sampled" : "%s is sampled, too (E shows it)",
 		     ev->name);
 	return false;
 }

@@ -12,6 +12,7 @@
 
 #include "ui/actions.h"
 #include "ui/format.h"
+#include "ui/rate.h"
 #include "ui/screen.h"
 #include "ui/view.h"
 
@@ -20,8 +21,10 @@ static void add_frequency(struct ui_state *st, double hz, const char *note)
 	struct dialog_entry *entry = dialog_add(&st->dialog);
 	double limit = sampler_max_hz(st->sampler);
 	uint32_t nr_cpus = st->latest ? st->latest->nr_cpus : 0;
-	const struct profile_event *ev = st->latest && st->latest->nr_events ?
-		&st->latest->events[ui_state_event(st, st->latest)] : NULL;
+	const struct profile_event *ev =
+		st->latest && st->latest->nr_events
+			? &st->latest->events[ui_state_event(st, st->latest)]
+			: NULL;
 	char rate[FORMAT_MAX];
 
 	if (!entry)
@@ -42,10 +45,11 @@ static void add_frequency(struct ui_state *st, double hz, const char *note)
 
 static void fill_frequencies(struct ui_state *st)
 {
-	static const char *const notes[] = { "always on", "", "", "", "the default", "", "", "for short use" };
+	static const char *const notes[] = { "always on",   "", "", "",
+					     "the default", "", "", "for short use" };
 	double want = ui_state_want_hz(st);
 	const double *ladder;
-	size_t nr = actions_ladder(&ladder);
+	size_t nr = rate_ladder(&ladder);
 	bool listed = want <= 0;
 
 	for (size_t i = 0; i < nr; i++) {
@@ -55,7 +59,8 @@ static void fill_frequencies(struct ui_state *st)
 			listed = true;
 		}
 		listed |= want == ladder[i];
-		add_frequency(st, ladder[i], i < ARRAY_SIZE(notes) && ladder[i] != 997 ? notes[i] : "");
+		add_frequency(st, ladder[i],
+			      i < ARRAY_SIZE(notes) && ladder[i] != 997 ? notes[i] : "");
 	}
 	if (!listed)
 		add_frequency(st, want, "");
@@ -72,7 +77,8 @@ static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry,
 	if (st->dialog.line.size && end != text) {
 		end += strspn(end, " Hhz");
 		if (*end || !(hz >= 1) || !(hz <= 1e6)) {
-			ui_state_say(st, true, "a frequency is 1 to %.0f Hz", limit > 0 ? limit : 1e6);
+			ui_state_say(st, true, "a frequency is 1 to %.0f Hz",
+				     limit > 0 ? limit : 1e6);
 			return false;
 		}
 		hz = rint(hz);
@@ -83,11 +89,11 @@ static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry,
 		return false;
 	}
 	if (limit > 0 && hz > limit) {
-		ui_state_say(st, true, "%.0f Hz is above kernel.perf_event_max_sample_rate (%.0f)", hz,
-			     limit);
+		ui_state_say(st, true, "%.0f Hz is above kernel.perf_event_max_sample_rate (%.0f)",
+			     hz, limit);
 		return false;
 	}
-	actions_set_rate(st, hz);
+	rate_set(st, hz);
 	return true;
 }
 
@@ -132,7 +138,9 @@ static void fill_processes(struct ui_state *st)
 		entry->used = st->drilled && st->process == p->id;
 		snprintf(entry->name, sizeof(entry->name), "%.40s[%d]", p->comm.str, (int)p->pid);
 		snprintf(entry->detail, sizeof(entry->detail), "%6s%%  uid %u",
-			 format_percent(pct, fold.weight > 0 ? fold.rows[i].weight / fold.weight : 0).str,
+			 format_percent(pct,
+					fold.weight > 0 ? fold.rows[i].weight / fold.weight : 0)
+				 .str,
 			 p->uid);
 	}
 	fold_processes_fini(&fold);

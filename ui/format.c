@@ -56,9 +56,9 @@ struct safe_text format_clock(char buf[static FORMAT_MAX], uint64_t ns)
 	uint64_t s = ns / 1000000000u;
 
 	if (s >= 100 * 3600)
-		return ascii(buf, snprintf(buf, FORMAT_MAX, "%" PRIu64 "d %02u:%02u", s / 86400,
-					   (unsigned int)(s / 3600 % 24),
-					   (unsigned int)(s / 60 % 60)));
+		return ascii(buf,
+			     snprintf(buf, FORMAT_MAX, "%" PRIu64 "d %02u:%02u", s / 86400,
+				      (unsigned int)(s / 3600 % 24), (unsigned int)(s / 60 % 60)));
 	return ascii(buf, snprintf(buf, FORMAT_MAX, "%02u:%02u:%02u", (unsigned int)(s / 3600),
 				   (unsigned int)(s / 60 % 60), (unsigned int)(s % 60)));
 }
@@ -71,7 +71,8 @@ struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns)
 		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0fms", s * 1000));
 	if (s >= 120)
 		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0fm", s / 60));
-	return ascii(buf, snprintf(buf, FORMAT_MAX, fabs(s - round(s)) < 0.05 ? "%.0fs" : "%.1fs", s));
+	return ascii(buf,
+		     snprintf(buf, FORMAT_MAX, fabs(s - round(s)) < 0.05 ? "%.0fs" : "%.1fs", s));
 }
 
 struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb)

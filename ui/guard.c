@@ -22,15 +22,16 @@
 /* How long proftop may take to leave before it is killed. */
 #define LEAVE_SECONDS 3
 
-/* Attributes off, mouse off, bracketed paste off, cursor keys normal, alternate screen off, cursor on. */
+/* Attributes off, mouse off, bracketed paste off, cursor keys normal, alternate screen off, cursor
+ * on. */
 static const char restore[] = "\033[0m\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?1015l"
-			      "\033[?2004l\033[?1l\033>\033[?1049l\033[?25h\r";
+			      "\033[?2004l\033[?1l\033>\033[?1049l\033[?25h\r\033[J";
 
 struct guard {
-	int tty;			/* -1: none */
+	int tty; /* -1: none */
 	struct termios before;
 	pid_t child;
-	bool leaving;			/* told to; SIGKILL follows */
+	bool leaving; /* told to; SIGKILL follows */
 };
 
 static int find_tty(void)
@@ -78,8 +79,8 @@ static void __attribute__((noreturn)) finish(const struct guard *g, int status)
 	if (sig != SIGTERM && sig != SIGHUP && sig != SIGINT && sig != SIGPIPE) {
 		n = snprintf(line, sizeof(line), "proftop: killed by signal %d (%s)%s\n", sig,
 			     strsignal(sig),
-			     g->leaving ? ", since it did not leave in time" :
-					  "; the terminal is restored");
+			     g->leaving ? ", since it did not leave in time"
+					: "; the terminal is restored");
 		written = write(STDERR_FILENO, line, (size_t)n);
 		(void)written;
 	}
@@ -140,7 +141,7 @@ static void __attribute__((noreturn)) wait_for_child(struct guard *g, const sigs
 		case SIGCONT:
 			kill(g->child, sig);
 			break;
-		default:	/* the terminal's INT, QUIT, WINCH reach proftop without us */
+		default: /* the terminal's INT, QUIT, WINCH reach proftop without us */
 			break;
 		}
 	}

@@ -12,7 +12,7 @@
 #include "ui/pen.h"
 #include "ui/view.h"
 
-#define DETAILS_MAX 3			/* CPUs named in a line */
+#define DETAILS_MAX 3 /* CPUs named in a line */
 
 static struct safe_text window_text(const struct ui_state *st, char *buf, size_t size)
 {
@@ -32,9 +32,12 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 	const struct profile *p = st->latest;
 	bool stopped = p && !p->sampling;
 	enum theme_role role = st->frozen || stopped ? ROLE_WARN : ROLE_OK;
-	struct safe_text word = !p ? TEXT("START") : p->target_gone ? TEXT("ENDED") :
-				st->frozen && stopped ? TEXT("FROZEN STOPPED") :
-				st->frozen ? TEXT("FROZEN") : stopped ? TEXT("STOPPED") : TEXT("LIVE");
+	struct safe_text word = !p			? TEXT("START")
+				: p->target_gone	? TEXT("ENDED")
+				: st->frozen && stopped ? TEXT("FROZEN STOPPED")
+				: st->frozen		? TEXT("FROZEN")
+				: stopped		? TEXT("STOPPED")
+							: TEXT("LIVE");
 	char clock[FORMAT_MAX], span[FORMAT_MAX], tick[64], window[64];
 	struct safe_text parts[] = {
 		format_clock(clock, p ? p->running_ns : 0),
@@ -62,8 +65,10 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 	const struct style name = { ROLE_TITLE, 0 }, crumb = { ROLE_DIM, 0 };
 	char buf[192];
 	struct safe_text crumbs[] = {
-		ui_clean(buf, sizeof(buf), st->view == VIEW_HELP ? "help" :
-						st->latest ? st->latest->target : "starting"),
+		ui_clean(buf, sizeof(buf),
+			 st->view == VIEW_HELP ? "help"
+			 : st->latest	       ? st->latest->target
+					       : "starting"),
 		{ st->process_name, (uint16_t)strlen(st->process_name), 0 },
 	};
 
@@ -71,10 +76,12 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 		return;
 	end -= 2;
 	if (c->cols >= 60) {
-		col += canvas_text(c, 0, col, end - col, TEXT("proftop "), (struct style){ ROLE_VALUE, 0 });
+		col += canvas_text(c, 0, col, end - col, TEXT("proftop "),
+				   (struct style){ ROLE_VALUE, 0 });
 		col += canvas_elide(c, 0, col, MIN(end - col, 24u),
 				    (struct safe_text){ st->host, (uint16_t)strlen(st->host),
-							(uint16_t)strlen(st->host) }, name);
+							(uint16_t)strlen(st->host) },
+				    name);
 		col++;
 	}
 	if (st->drilled && st->view == VIEW_FUNCTIONS) {
@@ -106,12 +113,13 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 
 	format_count(got, ev->got_hz);
 	if (!ev->want_hz)
-		value = text_format(buf, sizeof(buf), brief ? "got %s" : "fixed period, got %s Hz", got);
+		value = text_format(buf, sizeof(buf), brief ? "got %s" : "fixed period, got %s Hz",
+				    got);
 	else if (hz != ev->want_hz)
 		value = text_format(buf, sizeof(buf), "%s Hz asked", format_count(want, hz).str);
 	else
-		value = text_format(buf, sizeof(buf), "%s Hz, got %s%s", format_count(want, hz).str, got,
-				    behind ? "!" : "");
+		value = text_format(buf, sizeof(buf), "%s Hz, got %s%s", format_count(want, hz).str,
+				    got, behind ? "!" : "");
 	if (brief)
 		pen_text(pen, 2, value, behind ? ROLE_WARN : ROLE_VALUE);
 	else
@@ -132,7 +140,8 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 	ev = &p->events[index];
 	pen_value(&pen, 0, TEXT("Event"), ui_clean(name, sizeof(name), ev->event.name), ROLE_VALUE);
 	if (p->nr_events > 1)
-		pen_text(&pen, 1, text_format(buf, sizeof(buf), "%u of %u (E)", index + 1, p->nr_events),
+		pen_text(&pen, 1,
+			 text_format(buf, sizeof(buf), "%u of %u (E)", index + 1, p->nr_events),
 			 ROLE_DIM);
 	if (ev->error[0]) {
 		pen_text(&pen, 2, TEXT("!"), ROLE_WARN);
@@ -146,7 +155,8 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 		  ROLE_VALUE);
 	pen_value(&pen, 3, TEXT("Own"),
 		  text_format(buf, sizeof(buf), "%.1f%% CPU %s", p->self.cpu_pct,
-			      format_memory(number, p->self.rss_kb).str), ROLE_VALUE);
+			      format_memory(number, p->self.rss_kb).str),
+		  ROLE_VALUE);
 }
 
 /* One trouble, lost or throttled, as the header tells it. */
@@ -215,7 +225,8 @@ static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned in
 		pen_text(pen, gap ? gap - 1 : 0, value, ROLE_ALARM);
 		draw_details(st, pen, t);
 	} else if (t->recent) {
-		value = text_format(buf, sizeof(buf), "0 (%s!)", format_count(a, (double)t->recent).str);
+		value = text_format(buf, sizeof(buf), "0 (%s!)",
+				    format_count(a, (double)t->recent).str);
 		pen_value(pen, gap, t->label, value, ROLE_WARN);
 	} else if (t->ever && !brief) {
 		value = text_format(buf, sizeof(buf), "0 (%s in all)",
@@ -233,10 +244,10 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 	const struct {
 		struct safe_text name;
 		uint64_t n;
-		double loud;		/* a warning from this share on */
+		double loud; /* a warning from this share on */
 	} parts[] = {
-		{ TEXT("dropped"), a->dropped, 0 },	{ TEXT("broken"), a->broken, 0.05 },
-		{ TEXT("guessed"), a->guessed, 0.25 },	{ TEXT("truncated"), a->truncated, 0.05 },
+		{ TEXT("dropped"), a->dropped, 0 },    { TEXT("broken"), a->broken, 0.05 },
+		{ TEXT("guessed"), a->guessed, 0.25 }, { TEXT("truncated"), a->truncated, 0.05 },
 		{ TEXT("pending"), a->pending, 0.5 },
 	};
 	char buf[FORMAT_MAX];
@@ -296,8 +307,9 @@ static void draw_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
 		unsigned int col = pen.col;
 		bool here = i == st->view;
 
-		pen_text(&pen, 0, text_format(buf, sizeof(buf), here ? "[%u %s]" : " %u %s ", i + 1,
-					      view_of((enum view_id)i)->title.str),
+		pen_text(&pen, 0,
+			 text_format(buf, sizeof(buf), here ? "[%u %s]" : " %u %s ", i + 1,
+				     view_of((enum view_id)i)->title.str),
 			 here ? ROLE_VALUE : ROLE_NORMAL);
 		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1,
 						  (uint16_t)(pen.col - col), ZONE_VIEW, i });
@@ -306,14 +318,16 @@ static void draw_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
 	if (match_active(&list->filter))
 		pen_value(&pen, 2, TEXT("filter"),
 			  text_format(buf, sizeof(buf), "%s%s", list->filter.text,
-				      list->filter.bad ? " (literal)" : ""), ROLE_WARN);
+				      list->filter.bad ? " (literal)" : ""),
+			  ROLE_WARN);
 	if (st->hide_kernel)
 		pen_text(&pen, 2, TEXT("kernel hidden (K)"), ROLE_WARN);
 	if (st->hide_user)
 		pen_text(&pen, 2, TEXT("user hidden (U)"), ROLE_WARN);
 	if (st->percent_limit > 0)
-		pen_text(&pen, 2, text_format(buf, sizeof(buf), "under %s%% hidden (L)",
-					      format_percent(limit, st->percent_limit / 100).str),
+		pen_text(&pen, 2,
+			 text_format(buf, sizeof(buf), "under %s%% hidden (L)",
+				     format_percent(limit, st->percent_limit / 100).str),
 			 ROLE_WARN);
 }
 

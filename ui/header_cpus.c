@@ -7,9 +7,9 @@
 #include "ui/format.h"
 #include "ui/view.h"
 
-#define CELL_MIN  16			/* cells of screen for one bar with its figures */
-#define CELL_GOOD 38			/* wider bars say no more */
-#define FIGURES	  10			/* of it: number, edges, percent */
+#define CELL_MIN  16 /* cells of screen for one bar with its figures */
+#define CELL_GOOD 38 /* wider bars say no more */
+#define FIGURES	  10 /* of it: number, edges, percent */
 
 static enum theme_role busy_role(double busy)
 {
@@ -30,17 +30,22 @@ static void draw_bar(const struct ui_state *st, struct canvas *c, struct place a
 	const struct style label = { in_trouble(cpu) ? ROLE_ALARM : ROLE_DIM, 0 };
 
 	canvas_right(c, at.row, at.col, 4,
-		     text_format(buf, sizeof(buf), in_trouble(cpu) ? "!%d" : "%d", cpu->cpu), label);
+		     text_format(buf, sizeof(buf), in_trouble(cpu) ? "!%d" : "%d", cpu->cpu),
+		     label);
 	canvas_text(c, at.row, at.col + 4, 1, st->glyphs->bar_begin, (struct style){ ROLE_DIM, 0 });
-	canvas_text(c, at.row, at.col + 5 + bar, 1, st->glyphs->bar_end, (struct style){ ROLE_DIM, 0 });
+	canvas_text(c, at.row, at.col + 5 + bar, 1, st->glyphs->bar_end,
+		    (struct style){ ROLE_DIM, 0 });
 	if (!cpu->online) {
-		canvas_text(c, at.row, at.col + 5, bar, TEXT("offline"), (struct style){ ROLE_DIM, 0 });
+		canvas_text(c, at.row, at.col + 5, bar, TEXT("offline"),
+			    (struct style){ ROLE_DIM, 0 });
 		return;
 	}
 	view_draw_bar(st, c, (struct place){ at.row, at.col + 5, bar }, cpu->busy,
 		      busy_role(cpu->busy));
 	canvas_right(c, at.row, at.col + 6 + bar, 4,
-		     format_share(buf, cpu->busy >= 0.995 ? 1 : cpu->busy < 0.99 ? cpu->busy : 0.99),
+		     format_share(buf, cpu->busy >= 0.995 ? 1
+				       : cpu->busy < 0.99 ? cpu->busy
+							  : 0.99),
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
@@ -90,7 +95,8 @@ unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned i
 	per_row = (p->nr_cpus + rows - 1) / rows;
 	width = (c->cols - 2) / per_row;
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
-		draw_bar(st, c, (struct place){ row + i / per_row, i % per_row * width,
-						MIN(width, 64u) }, &p->cpus[i]);
+		draw_bar(st, c,
+			 (struct place){ row + i / per_row, i % per_row * width, MIN(width, 64u) },
+			 &p->cpus[i]);
 	return rows;
 }

@@ -6,13 +6,15 @@
 #include "ui/screen.h"
 #include "ui/view.h"
 
-#define CLICK_NS   400000000ull		/* two presses within: a double click */
+#define CLICK_NS   400000000ull /* two presses within: a double click */
 #define WHEEL_ROWS 3
 
 enum key_context screen_context(const struct ui_state *st)
 {
-	return st->dialog.ops ? CTX_PICKER : st->prompt.kind ? CTX_PROMPT :
-	       st->view == VIEW_HELP ? CTX_HELP : CTX_LIST;
+	return st->dialog.ops	       ? CTX_PICKER
+	       : st->prompt.kind       ? CTX_PROMPT
+	       : st->view == VIEW_HELP ? CTX_HELP
+				       : CTX_LIST;
 }
 
 /* The topmost thing that was drawn there. */

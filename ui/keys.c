@@ -9,11 +9,10 @@
 
 #include "symbols/base.h"
 
-#define KEY_BINDING(id, name, group, label, help, ctx, codes, typing, typing_codes) \
+#define KEY_BINDING(id, name, group, label, help, ctx, codes, typing, typing_codes)                \
 	{ ACT_##id, name, GROUP_##group, label, help, ctx, codes, typing, typing_codes },
 static const struct key_binding table[] = {
-	KEY_TABLE(KEY_BINDING)
-	{ .action = ACT_NONE },
+	KEY_TABLE(KEY_BINDING){ .action = ACT_NONE },
 };
 
 static const char *const groups[GROUP_NR] = {
@@ -29,10 +28,10 @@ static const struct {
 	uint32_t code;
 	const char *name;
 } names[] = {
-	{ K_TAB, "Tab" }, { K_ENTER, "Enter" }, { K_ESC, "Esc" }, { K_BACKSPACE, "Bksp" },
-	{ ' ', "Space" }, { K_UP, "Up" }, { K_DOWN, "Down" }, { K_LEFT, "Left" },
-	{ K_RIGHT, "Right" }, { K_PGUP, "PgUp" }, { K_PGDN, "PgDn" }, { K_HOME, "Home" },
-	{ K_END, "End" }, { K_DELETE, "Del" }, { K_BACKTAB, "S-Tab" }, { K_MOUSE, "Mouse" },
+	{ K_TAB, "Tab" },     { K_ENTER, "Enter" }, { K_ESC, "Esc" },	    { K_BACKSPACE, "Bksp" },
+	{ ' ', "Space" },     { K_UP, "Up" },	    { K_DOWN, "Down" },	    { K_LEFT, "Left" },
+	{ K_RIGHT, "Right" }, { K_PGUP, "PgUp" },   { K_PGDN, "PgDn" },	    { K_HOME, "Home" },
+	{ K_END, "End" },     { K_DELETE, "Del" },  { K_BACKTAB, "S-Tab" }, { K_MOUSE, "Mouse" },
 };
 
 const struct key_binding *keys_table(void)

@@ -50,6 +50,7 @@ enum key_group {
  * X(ID, name, group, label in the key bar, help,
  *   contexts, keys in them, typing contexts, keys in those)
  */
+/* clang-format off: one entry, two lines */
 #define KEYS(...) { __VA_ARGS__ }
 #define KEY_TABLE(X) \
 	X(LINE_UP, "line-up", MOVE, "", "line up", \
@@ -140,6 +141,7 @@ enum key_group {
 	  0, KEYS(0), CTX_PICKER, KEYS(K_TAB)) \
 	X(CANCEL, "cancel", PROGRAM, "Close", "close without a change", \
 	  0, KEYS(0), CTX_TYPING, KEYS(K_ESC))
+/* clang-format on */
 
 #define KEY_ACTION(id, ...) ACT_##id,
 enum action { ACT_NONE, KEY_TABLE(KEY_ACTION) ACT_NR };

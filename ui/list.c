@@ -177,7 +177,8 @@ bool list_search(struct ui_state *st, uint32_t from, bool backwards)
 	if (!match_active(m))
 		return false;
 	for (uint32_t i = 0; i < list->nr; i++) {
-		uint32_t n = (backwards ? from % list->nr + list->nr - i : from % list->nr + i) % list->nr;
+		uint32_t n = (backwards ? from % list->nr + list->nr - i : from % list->nr + i) %
+			     list->nr;
 
 		if (v->finds(st, &list->rows[n], m) != m->negate) {
 			list_move_to(st, n);
@@ -195,7 +196,7 @@ static bool is_shown(const struct ui_state *st, const struct view_column *column
 static unsigned int column_width(const struct view_column *column, unsigned int cols)
 {
 	/* Room beyond what numbers need goes to names. */
-	if (cols >= 160 && column->ascending)
+	if (cols >= 160 && column->wide && column->ascending)
 		return column->wide + column->wide / 2u;
 	return cols >= 100 && column->wide ? column->wide : column->width;
 }
@@ -241,12 +242,13 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 		canvas_text(c, row, col, width, column->title, style);
 		if (sorted)
 			canvas_text(c, row, col + width - 1, 1,
-				    column->ascending != list->inverted ? st->glyphs->ascending :
-									  st->glyphs->descending,
+				    column->ascending != list->inverted ? st->glyphs->ascending
+									: st->glyphs->descending,
 				    style);
 		if (column->compare)
 			ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)at.col, 1,
-							  (uint16_t)at.cols, ZONE_COLUMN, (uint32_t)i });
+							  (uint16_t)at.cols, ZONE_COLUMN,
+							  (uint32_t)i });
 	}
 }
 
@@ -276,10 +278,13 @@ static void draw_empty(const struct ui_state *st, struct canvas *c, const struct
 		canvas_elide(c, row, 2, c->cols - 2, TEXT("waiting for the first samples"), style);
 	else if (list->nr_hidden)
 		canvas_elide(c, row, 2, c->cols - 2,
-			     TEXT("nothing passes the filter and the limit (Esc clears the filter, L sets "
-				  "the limit)"), style);
+			     TEXT("nothing passes the filter and the limit (Esc clears the filter, "
+				  "L sets "
+				  "the limit)"),
+			     style);
 	else if (!st->shown->sampling)
-		canvas_elide(c, row, 2, c->cols - 2, TEXT("sampling is stopped (S starts it)"), style);
+		canvas_elide(c, row, 2, c->cols - 2, TEXT("sampling is stopped (S starts it)"),
+			     style);
 	else
 		canvas_elide(c, row, 2, c->cols - 2, TEXT("no samples in this window"), style);
 }
@@ -336,7 +341,8 @@ void view_draw_bar(const struct ui_state *st, struct canvas *c, struct place at,
 	for (unsigned int i = 0; i < at.cols && eighths; i++) {
 		unsigned int part = MIN(eighths, 8);
 
-		canvas_text(c, at.row, at.col + i, 1, st->glyphs->bar[part], (struct style){ role, 0 });
+		canvas_text(c, at.row, at.col + i, 1, st->glyphs->bar[part],
+			    (struct style){ role, 0 });
 		eighths -= part;
 	}
 }

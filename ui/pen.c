@@ -9,7 +9,8 @@ bool pen_text(struct pen *pen, unsigned int gap, struct safe_text t, enum theme_
 	if (pen->col + gap + t.width > pen->end)
 		return false;
 	pen->col += gap;
-	pen->col += canvas_text(pen->c, pen->row, pen->col, t.width, t, (struct style){ (uint8_t)role, 0 });
+	pen->col += canvas_text(pen->c, pen->row, pen->col, t.width, t,
+				(struct style){ (uint8_t)role, 0 });
 	return true;
 }
 

@@ -56,7 +56,8 @@ static void erase(struct line *l, size_t from, size_t n)
 static bool insert(struct line *l, uint32_t code)
 {
 	char bytes[8], clean[16];
-	utf8proc_ssize_t n = utf8proc_encode_char((utf8proc_int32_t)code, (utf8proc_uint8_t *)bytes);
+	utf8proc_ssize_t n =
+		utf8proc_encode_char((utf8proc_int32_t)code, (utf8proc_uint8_t *)bytes);
 	struct safe_text t;
 
 	if (n <= 0 || l->size + (size_t)n >= sizeof(l->text))
@@ -214,7 +215,8 @@ static void accept(struct ui_state *st)
 		accept_limit(st);
 	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size && st->prompt.before[0])
 		/* Enter on nothing: once more, as in less. */
-		match_set(&list->search, st->prompt.before), list_search(st, list->cursor + 1, false);
+		match_set(&list->search, st->prompt.before),
+			list_search(st, list->cursor + 1, false);
 	st->prompt.kind = PROMPT_NONE;
 }
 
@@ -244,7 +246,8 @@ void prompt_key(struct ui_state *st, const struct key *key)
 void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	static const struct safe_text labels[] = {
-		[PROMPT_SEARCH] = TEXT("Search: "), [PROMPT_FILTER] = TEXT("Filter: "),
+		[PROMPT_SEARCH] = TEXT("Search: "),
+		[PROMPT_FILTER] = TEXT("Filter: "),
 		[PROMPT_DELAY] = TEXT("Seconds between refreshes: "),
 		[PROMPT_LIMIT] = TEXT("Hide rows under percent: "),
 	};
@@ -264,11 +267,13 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	c->cursor_col = (int)MIN(col + width, c->cols - 1);
 	col += canvas_text(c, row, col, c->cols - MIN(col, c->cols),
 			   ui_clean(buf, sizeof(buf), p->line.text),
-			   (struct style){ text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL, 0 });
+			   (struct style){ text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL,
+					   0 });
 	if (text && m->bad && p->line.size)
 		canvas_text(c, row, col + 2, c->cols, TEXT("not a regex: taken literally"),
 			    (struct style){ ROLE_WARN, 0 });
 	else if (p->kind == PROMPT_FILTER && !p->line.size)
-		canvas_text(c, row, col + 2, c->cols, TEXT("text or regex; ! first hides what matches"),
+		canvas_text(c, row, col + 2, c->cols,
+			    TEXT("text or regex; ! first hides what matches"),
 			    (struct style){ ROLE_DIM, 0 });
 }

@@ -59,12 +59,14 @@ static void draw_more(struct ui_state *st, struct canvas *c, unsigned int row, u
 
 	if (below) {
 		pen_text(&pen, 0, st->glyphs->more, ROLE_DIM);
-		pen_text(&pen, 1, text_format(buf, sizeof(buf), "%s more below",
-					      format_count(n, below).str), ROLE_DIM);
+		pen_text(&pen, 1,
+			 text_format(buf, sizeof(buf), "%s more below", format_count(n, below).str),
+			 ROLE_DIM);
 	}
 	if (list->nr_hidden && st->view != VIEW_HELP)
 		pen_text(&pen, below ? 2 : 0,
-			 text_format(buf, sizeof(buf), "%s hidden", format_count(n, list->nr_hidden).str),
+			 text_format(buf, sizeof(buf), "%s hidden",
+				     format_count(n, list->nr_hidden).str),
 			 ROLE_WARN);
 }
 
@@ -154,11 +156,13 @@ static void draw_bar(struct ui_state *st, struct canvas *c, unsigned int row)
 				   (struct style){ ROLE_KEY, 0 });
 		if (col < c->cols)
 			col += canvas_text(c, row, col, c->cols - col,
-					   text_format(label, sizeof(label), "%s ", items[i]->label),
+					   text_format(label, sizeof(label), "%s ",
+						       items[i]->label),
 					   (struct style){ ROLE_KEY_LABEL, 0 });
 	}
 	if (col < c->cols)
-		canvas_fill(c, row, col, c->cols - col, TEXT(" "), (struct style){ ROLE_KEY_LABEL, 0 });
+		canvas_fill(c, row, col, c->cols - col, TEXT(" "),
+			    (struct style){ ROLE_KEY_LABEL, 0 });
 }
 
 static void draw_too_small(struct canvas *c)

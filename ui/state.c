@@ -16,7 +16,7 @@
 #define ALARM_NS   (5 * 1000000000ull)
 #define MESSAGE_NS (6 * 1000000000ull)
 /* An answer that takes longer will not come. */
-#define ASKED_NS   (2 * 1000000000ull)
+#define ASKED_NS (2 * 1000000000ull)
 
 struct safe_text ui_clean(char *buf, size_t size, const char *text)
 {

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define NCURSES_WIDECHAR 1
@@ -41,8 +42,8 @@ struct terminal {
 static void drop_hostile_environment(void)
 {
 	static const char *const names[] = {
-		"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "TERMPATH", "LINES", "COLUMNS",
-		"HOME", "NCURSES_TRACE",
+		"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "TERMPATH",
+		"LINES",    "COLUMNS",	     "HOME",	"NCURSES_TRACE",
 	};
 
 	if (!getauxval(AT_SECURE))
@@ -55,12 +56,13 @@ static int refuse(struct err *e, const char *what)
 {
 	const char *term = getenv("TERM");
 
-	return err_set(e, -ENOTSUP,
-		       "cannot show a screen: %s (TERM=%.40s)\n"
-		       "  the screen needs a terminal that can move its cursor.\n"
-		       "  'proftop -b' prints the same as text; or set TERM to what your terminal is, "
-		       "such as TERM=xterm-256color.",
-		       what, term ? term : "");
+	return err_set(
+		e, -ENOTSUP,
+		"cannot show a screen: %s (TERM=%.40s)\n"
+		"  the screen needs a terminal that can move its cursor.\n"
+		"  'proftop -b' prints the same as text; or set TERM to what your terminal is, "
+		"such as TERM=xterm-256color.",
+		what, term ? term : "");
 }
 
 int term_check(struct err *e)
@@ -75,9 +77,9 @@ int term_check(struct err *e)
 	if (!getenv("TERM") || !*getenv("TERM"))
 		return refuse(e, "TERM is not set");
 	if (setupterm(NULL, STDOUT_FILENO, &rc) != OK)
-		return refuse(e, rc == 1 ? "this is a hard-copy terminal" :
-				 rc == 0 ? "this terminal is not known here" :
-					   "there is no terminfo database");
+		return refuse(e, rc == 1   ? "this is a hard-copy terminal"
+				 : rc == 0 ? "this terminal is not known here"
+					   : "there is no terminfo database");
 	cup = tigetstr("cup");
 	rc = cup && cup != (const char *)-1 ? 0 : refuse(e, "this terminal cannot move its cursor");
 	del_curterm(cur_term);
@@ -92,8 +94,8 @@ bool term_utf8(void)
 /* The keyboard: standard input, else the controlling terminal. */
 static FILE *open_input(void)
 {
-	int fd = isatty(STDIN_FILENO) ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) :
-					open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	int fd = isatty(STDIN_FILENO) ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+				      : open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (!f && fd >= 0)
@@ -260,7 +262,8 @@ static void draw_run(struct terminal *t, const struct canvas *c, const struct ca
 		if (cell->style.flags & CELL_UNDERLINE)
 			attr |= A_UNDERLINE;
 		attrset((int)attr);
-		/* Each at its own place: a terminal that disagrees on a width spoils one cell only. */
+		/* Each at its own place: a terminal that disagrees on a width spoils one cell only.
+		 */
 		mvaddstr((int)run->row, (int)(run->col + i), cell->text);
 	}
 }
@@ -288,10 +291,20 @@ static const struct {
 	wint_t curses;
 	uint32_t code;
 } key_map[] = {
-	{ KEY_UP, K_UP }, { KEY_DOWN, K_DOWN }, { KEY_LEFT, K_LEFT }, { KEY_RIGHT, K_RIGHT },
-	{ KEY_PPAGE, K_PGUP }, { KEY_NPAGE, K_PGDN }, { KEY_HOME, K_HOME }, { KEY_END, K_END },
-	{ KEY_FIND, K_HOME }, { KEY_SELECT, K_END }, { KEY_DC, K_DELETE }, { KEY_BTAB, K_BACKTAB },
-	{ KEY_BACKSPACE, K_BACKSPACE }, { KEY_ENTER, K_ENTER },
+	{ KEY_UP, K_UP },
+	{ KEY_DOWN, K_DOWN },
+	{ KEY_LEFT, K_LEFT },
+	{ KEY_RIGHT, K_RIGHT },
+	{ KEY_PPAGE, K_PGUP },
+	{ KEY_NPAGE, K_PGDN },
+	{ KEY_HOME, K_HOME },
+	{ KEY_END, K_END },
+	{ KEY_FIND, K_HOME },
+	{ KEY_SELECT, K_END },
+	{ KEY_DC, K_DELETE },
+	{ KEY_BTAB, K_BACKTAB },
+	{ KEY_BACKSPACE, K_BACKSPACE },
+	{ KEY_ENTER, K_ENTER },
 };
 
 static bool read_mouse(struct key *key)
@@ -303,9 +316,10 @@ static bool read_mouse(struct key *key)
 	key->code = K_MOUSE;
 	key->row = (uint16_t)event.y;
 	key->col = (uint16_t)event.x;
-	key->button = event.bstate & BUTTON1_PRESSED ? BUTTON_LEFT :
-		      event.bstate & BUTTON4_PRESSED ? BUTTON_UP :
-		      event.bstate & BUTTON5_PRESSED ? BUTTON_DOWN : 0;
+	key->button = event.bstate & BUTTON1_PRESSED   ? BUTTON_LEFT
+		      : event.bstate & BUTTON4_PRESSED ? BUTTON_UP
+		      : event.bstate & BUTTON5_PRESSED ? BUTTON_DOWN
+						       : 0;
 	return key->button != 0;
 }
 
@@ -355,10 +369,29 @@ void term_leave(struct terminal *t)
 	endwin();
 }
 
+/* Has somebody else made the terminal his while we stood still? */
+static bool taken_away(const struct terminal *t)
+{
+	struct termios now;
+
+	return !tcgetattr(fileno(t->out), &now) && (now.c_lflag & (ICANON | ECHO));
+}
+
 void term_enter(struct terminal *t)
 {
-	/* Whoever had the terminal may have left it in any state. */
-	endwin();
+	/* Entering the alternate screen twice would lose where the cursor stood before. */
+	if (!isendwin() && taken_away(t)) {
+		const char *smcup = tigetstr("smcup"), *smkx = tigetstr("smkx");
+
+		reset_prog_mode();
+		if (smcup && smcup != (const char *)-1)
+			putp(smcup);
+		if (smkx && smkx != (const char *)-1)
+			putp(smkx);
+		/* putp(3) is the one call of curses that writes by stdio. */
+		fflush(stdout);
+		mousemask(0, NULL);
+	}
 	if (t->mouse)
 		mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
 	term_resized(t);

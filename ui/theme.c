@@ -6,7 +6,10 @@
 
 enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE };
 
-#define LOOK(f, b, ...) { .fg = (f), .bg = (b), __VA_ARGS__ }
+#define LOOK(f, b, ...)                                                                            \
+	{                                                                                          \
+		.fg = (f), .bg = (b), __VA_ARGS__                                                  \
+	}
 
 /* No dark blue: on many terminals it cannot be read. */
 static const struct theme_look looks[ROLE_NR] = {
@@ -41,21 +44,39 @@ const struct theme_look *theme_look(enum theme_role role)
 }
 
 /* All our glyphs are one cell wide. */
-#define GLYPH(s) { s, sizeof(s) - 1, 1 }
+#define GLYPH(s)                                                                                   \
+	{                                                                                          \
+		s, sizeof(s) - 1, 1                                                                \
+	}
 
+/* clang-format off: tables */
 static const struct glyphs utf8 = {
-	.bar = { GLYPH(" "), GLYPH("▏"), GLYPH("▎"), GLYPH("▍"), GLYPH("▌"), GLYPH("▋"), GLYPH("▊"),
+	.bar = { GLYPH(" "), GLYPH("▏"), GLYPH("▎"), GLYPH("▍"),
+		 GLYPH("▌"), GLYPH("▋"), GLYPH("▊"),
 		 GLYPH("▉"), GLYPH("█") },
-	.level = { GLYPH("▁"), GLYPH("▁"), GLYPH("▂"), GLYPH("▃"), GLYPH("▄"), GLYPH("▅"),
+	.level = { GLYPH("▁"), GLYPH("▁"), GLYPH("▂"),
+		 GLYPH("▃"), GLYPH("▄"), GLYPH("▅"),
 		   GLYPH("▆"), GLYPH("▇"), GLYPH("█") },
-	.bar_begin = GLYPH("▕"), .bar_end = GLYPH("▏"),
-	.crumb = GLYPH("▸"), .marker = GLYPH("▶"), .live = GLYPH("●"),
-	.descending = GLYPH("▼"), .ascending = GLYPH("▲"), .more = GLYPH("…"),
-	.used = GLYPH("●"), .refused = GLYPH("✗"),
-	.hline = GLYPH("─"), .vline = GLYPH("│"),
-	.top_left = GLYPH("┌"), .top_right = GLYPH("┐"),
-	.bottom_left = GLYPH("└"), .bottom_right = GLYPH("┘"),
-	.up = GLYPH("↑"), .down = GLYPH("↓"), .left = GLYPH("←"), .right = GLYPH("→"),
+	.bar_begin = GLYPH("▕"),
+	.bar_end = GLYPH("▏"),
+	.crumb = GLYPH("▸"),
+	.marker = GLYPH("▶"),
+	.live = GLYPH("●"),
+	.descending = GLYPH("▼"),
+	.ascending = GLYPH("▲"),
+	.more = GLYPH("…"),
+	.used = GLYPH("●"),
+	.refused = GLYPH("✗"),
+	.hline = GLYPH("─"),
+	.vline = GLYPH("│"),
+	.top_left = GLYPH("┌"),
+	.top_right = GLYPH("┐"),
+	.bottom_left = GLYPH("└"),
+	.bottom_right = GLYPH("┘"),
+	.up = GLYPH("↑"),
+	.down = GLYPH("↓"),
+	.left = GLYPH("←"),
+	.right = GLYPH("→"),
 };
 
 static const struct glyphs ascii_only = {
@@ -63,15 +84,28 @@ static const struct glyphs ascii_only = {
 		 GLYPH("#"), GLYPH("#") },
 	.level = { GLYPH("."), GLYPH("."), GLYPH("."), GLYPH(":"), GLYPH(":"), GLYPH("-"),
 		   GLYPH("="), GLYPH("+"), GLYPH("#") },
-	.bar_begin = GLYPH("["), .bar_end = GLYPH("]"),
-	.crumb = GLYPH(">"), .marker = GLYPH(">"), .live = GLYPH("*"),
-	.descending = GLYPH("v"), .ascending = GLYPH("^"), .more = GLYPH("~"),
-	.used = GLYPH("*"), .refused = GLYPH("x"),
-	.hline = GLYPH("-"), .vline = GLYPH("|"),
-	.top_left = GLYPH("+"), .top_right = GLYPH("+"),
-	.bottom_left = GLYPH("+"), .bottom_right = GLYPH("+"),
-	.up = GLYPH("^"), .down = GLYPH("v"), .left = GLYPH("<"), .right = GLYPH(">"),
+	.bar_begin = GLYPH("["),
+	.bar_end = GLYPH("]"),
+	.crumb = GLYPH(">"),
+	.marker = GLYPH(">"),
+	.live = GLYPH("*"),
+	.descending = GLYPH("v"),
+	.ascending = GLYPH("^"),
+	.more = GLYPH("~"),
+	.used = GLYPH("*"),
+	.refused = GLYPH("x"),
+	.hline = GLYPH("-"),
+	.vline = GLYPH("|"),
+	.top_left = GLYPH("+"),
+	.top_right = GLYPH("+"),
+	.bottom_left = GLYPH("+"),
+	.bottom_right = GLYPH("+"),
+	.up = GLYPH("^"),
+	.down = GLYPH("v"),
+	.left = GLYPH("<"),
+	.right = GLYPH(">"),
 };
+/* clang-format on */
 
 const struct glyphs *theme_glyphs(bool ascii)
 {

@@ -97,7 +97,9 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 	double top = st->lists[VIEW_FUNCTIONS].most;
 
 	view_draw_bar(st, c, at, top > 0 ? row->self / top : 0,
-		      row->self > 0.10 ? ROLE_BAR_HOT : row->self > 0.03 ? ROLE_BAR_WARM : ROLE_BAR);
+		      row->self > 0.10	 ? ROLE_BAR_HOT
+		      : row->self > 0.03 ? ROLE_BAR_WARM
+					 : ROLE_BAR);
 }
 
 static void draw_total(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -160,7 +162,7 @@ static void draw_comm(const struct ui_state *st, const struct row *row, struct c
 	struct safe_text text = comm_of(st, row);
 
 	if (row->nr > 1) {
-		text = text_format(buf, sizeof(buf), "(%u comms)", row->nr);
+		text = text_format(buf, sizeof(buf), "(%u procs)", row->nr);
 		canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_DIM, 0 });
 		return;
 	}
@@ -179,28 +181,54 @@ static void draw_samples(const struct ui_state *st, const struct row *row, struc
 enum { SELF, BAR, TOTAL, SAMPLES, KIND, SYMBOL, MODULE, COMM };
 
 static const struct view_column columns[] = {
-	[SELF] = { .title = TEXT("SELF%"), .help = "share of samples in the function itself",
-		   .width = 6, .right = true, .compare = by_self, .draw = draw_self },
+	[SELF] = { .title = TEXT("SELF%"),
+		   .help = "share of samples in the function itself",
+		   .width = 6,
+		   .right = true,
+		   .compare = by_self,
+		   .draw = draw_self },
 	[BAR] = { .title = TEXT(""), .width = 6, .wide = 10, .from = 46, .draw = draw_bar },
-	[TOTAL] = { .title = TEXT("TOTAL%"), .help = "share of samples with the function on the stack",
-		    .width = 7, .right = true, .compare = by_total, .draw = draw_total },
-	[SAMPLES] = { .title = TEXT("SAMPLES"), .width = 10, .from = 140, .right = true,
+	[TOTAL] = { .title = TEXT("TOTAL%"),
+		    .help = "share of samples with the function on the stack",
+		    .width = 7,
+		    .right = true,
+		    .compare = by_total,
+		    .draw = draw_total },
+	[SAMPLES] = { .title = TEXT("SAMPLES"),
+		      .width = 10,
+		      .from = 140,
+		      .right = true,
 		      .draw = draw_samples },
 	[KIND] = { .title = TEXT(" "), .width = 1, .draw = draw_kind },
-	[SYMBOL] = { .title = TEXT("SYMBOL"), .help = "name of the function", .ascending = true,
-		     .compare = by_symbol, .draw = draw_symbol },
-	[MODULE] = { .title = TEXT("MODULE"), .help = "program, library or kernel module",
-		     .width = 14, .wide = 18, .from = 60, .ascending = true, .extra = true,
-		     .compare = by_module, .draw = draw_module },
-	[COMM] = { .title = TEXT("COMM"), .help = "process it ran in most", .width = 13, .wide = 16,
-		   .from = 76, .ascending = true, .extra = true, .compare = by_comm,
+	[SYMBOL] = { .title = TEXT("SYMBOL"),
+		     .help = "name of the function",
+		     .ascending = true,
+		     .compare = by_symbol,
+		     .draw = draw_symbol },
+	[MODULE] = { .title = TEXT("MODULE"),
+		     .help = "program, library or kernel module",
+		     .width = 14,
+		     .wide = 18,
+		     .from = 60,
+		     .ascending = true,
+		     .extra = true,
+		     .compare = by_module,
+		     .draw = draw_module },
+	[COMM] = { .title = TEXT("COMM"),
+		   .help = "process it ran in most",
+		   .width = 13,
+		   .wide = 16,
+		   .from = 76,
+		   .ascending = true,
+		   .extra = true,
+		   .compare = by_comm,
 		   .draw = draw_comm },
 };
 
 uint8_t view_functions_column(enum app_sort sort)
 {
 	static const uint8_t map[APP_SORT_NR] = {
-		[APP_SORT_SELF] = SELF, [APP_SORT_TOTAL] = TOTAL, [APP_SORT_SYMBOL] = SYMBOL,
+		[APP_SORT_SELF] = SELF,	    [APP_SORT_TOTAL] = TOTAL, [APP_SORT_SYMBOL] = SYMBOL,
 		[APP_SORT_MODULE] = MODULE, [APP_SORT_COMM] = COMM,
 	};
 
@@ -210,8 +238,10 @@ uint8_t view_functions_column(enum app_sort sort)
 /* One row per function that has samples. */
 static int build(const struct ui_state *st, struct list *list)
 {
-	struct fold_filter filter = { .process = UINT32_MAX, .task = UINT32_MAX,
-				      .hide_kernel = st->hide_kernel, .hide_user = st->hide_user };
+	struct fold_filter filter = { .process = UINT32_MAX,
+				      .task = UINT32_MAX,
+				      .hide_kernel = st->hide_kernel,
+				      .hide_user = st->hide_user };
 	struct fold_functions fold;
 	int rc;
 

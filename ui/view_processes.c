@@ -18,8 +18,9 @@ static const struct profile_process *process_of(const struct ui_state *st, const
 
 static struct safe_text hottest_of(const struct ui_state *st, const struct row *row)
 {
-	return row->top_function < st->shown->nr_functions ?
-		       st->shown->functions[row->top_function].name : TEXT("");
+	return row->top_function < st->shown->nr_functions
+		       ? st->shown->functions[row->top_function].name
+		       : TEXT("");
 }
 
 static int by_share(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -66,7 +67,9 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 		     struct place at)
 {
 	view_draw_bar(st, c, at, row->total,
-		      row->total > 0.5 ? ROLE_BAR_HOT : row->total > 0.15 ? ROLE_BAR_WARM : ROLE_BAR);
+		      row->total > 0.5	  ? ROLE_BAR_HOT
+		      : row->total > 0.15 ? ROLE_BAR_WARM
+					  : ROLE_BAR);
 }
 
 static void draw_number(struct canvas *c, struct place at, long long n)
@@ -121,8 +124,9 @@ static void draw_comm(const struct ui_state *st, const struct row *row, struct c
 static void draw_hottest(const struct ui_state *st, const struct row *row, struct canvas *c,
 			 struct place at)
 {
-	char kind = row->top_function < st->shown->nr_functions ?
-			    st->shown->functions[row->top_function].kind : '?';
+	char kind = row->top_function < st->shown->nr_functions
+			    ? st->shown->functions[row->top_function].kind
+			    : '?';
 
 	canvas_elide(c, at.row, at.col, at.cols, hottest_of(st, row),
 		     (struct style){ theme_kind(kind), 0 });
@@ -132,28 +136,62 @@ enum { SHARE, BAR, SAMPLES, PID, UID, TASKS, COMM, HOTTEST };
 
 /* The last column that is shown takes what is left: COMM does where HOTTEST is not. */
 static const struct view_column columns[] = {
-	[SHARE] = { .title = TEXT("SHARE%"), .help = "share of all samples", .width = 7,
-		    .right = true, .compare = by_share, .draw = draw_share },
+	[SHARE] = { .title = TEXT("SHARE%"),
+		    .help = "share of all samples",
+		    .width = 7,
+		    .right = true,
+		    .compare = by_share,
+		    .draw = draw_share },
 	[BAR] = { .title = TEXT(""), .width = 8, .wide = 12, .from = 46, .draw = draw_bar },
-	[SAMPLES] = { .title = TEXT("SAMPLES"), .width = 10, .from = 90, .right = true,
+	[SAMPLES] = { .title = TEXT("SAMPLES"),
+		      .width = 10,
+		      .from = 90,
+		      .right = true,
 		      .draw = draw_samples },
-	[PID] = { .title = TEXT("PID"), .help = "process id", .width = 8, .right = true,
-		  .ascending = true, .compare = by_pid, .draw = draw_pid },
-	[UID] = { .title = TEXT("UID"), .help = "user id", .width = 6, .from = 66, .right = true,
-		  .ascending = true, .compare = by_uid, .draw = draw_uid },
-	[TASKS] = { .title = TEXT("TASKS"), .help = "threads with samples", .width = 6, .from = 56,
-		    .right = true, .compare = by_tasks, .draw = draw_tasks },
-	[COMM] = { .title = TEXT("COMMAND"), .help = "name", .width = 17, .wide = 17,
-		   .ascending = true, .compare = by_comm, .draw = draw_comm },
-	[HOTTEST] = { .title = TEXT("HOTTEST FUNCTION"), .help = "function with most self time",
-		      .ascending = true, .from = 60, .compare = by_hottest, .draw = draw_hottest },
+	[PID] = { .title = TEXT("PID"),
+		  .help = "process id",
+		  .width = 8,
+		  .right = true,
+		  .ascending = true,
+		  .compare = by_pid,
+		  .draw = draw_pid },
+	[UID] = { .title = TEXT("UID"),
+		  .help = "user id",
+		  .width = 6,
+		  .from = 66,
+		  .right = true,
+		  .ascending = true,
+		  .compare = by_uid,
+		  .draw = draw_uid },
+	[TASKS] = { .title = TEXT("TASKS"),
+		    .help = "threads with samples",
+		    .width = 6,
+		    .from = 56,
+		    .right = true,
+		    .compare = by_tasks,
+		    .draw = draw_tasks },
+	[COMM] = { .title = TEXT("COMMAND"),
+		   .help = "name",
+		   .width = 17,
+		   .wide = 17,
+		   .ascending = true,
+		   .compare = by_comm,
+		   .draw = draw_comm },
+	[HOTTEST] = { .title = TEXT("HOTTEST FUNCTION"),
+		      .help = "function with most self time",
+		      .ascending = true,
+		      .from = 60,
+		      .compare = by_hottest,
+		      .draw = draw_hottest },
 };
 
 /* One row per process that has samples. */
 static int build(const struct ui_state *st, struct list *list)
 {
-	struct fold_filter filter = { .process = UINT32_MAX, .task = UINT32_MAX,
-				      .hide_kernel = st->hide_kernel, .hide_user = st->hide_user };
+	struct fold_filter filter = { .process = UINT32_MAX,
+				      .task = UINT32_MAX,
+				      .hide_kernel = st->hide_kernel,
+				      .hide_user = st->hide_user };
 	struct fold_processes fold;
 	int rc;
 

@@ -82,7 +82,8 @@ uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out
 	for (; info[nr].name; nr++)
 		if (nr < max)
 			out[nr] = (struct sampler_event_state){
-				&info[nr], strcmp(info[nr].group, "software") ? -ENOENT : 0 };
+				&info[nr], strcmp(info[nr].group, "software") ? -ENOENT : 0
+			};
 	return nr;
 }
 
@@ -97,8 +98,8 @@ struct function_spec {
 	uint32_t id;
 	const char *name, *module;
 	char kind;
-	double self;			/* samples */
-	uint32_t process;		/* index in process_specs; 99: in all of them */
+	double self;	  /* samples */
+	uint32_t process; /* index in process_specs; 99: in all of them */
 };
 
 static const struct {
@@ -106,12 +107,16 @@ static const struct {
 	pid_t pid;
 	uid_t uid;
 } process_specs[] = {
-	{ "api-server", 4242, 33 }, { "nginx", 812, 33 }, { "backupd", 977, 0 }, { "node", 30121, 1000 },
+	{ "api-server", 4242, 33 },
+	{ "nginx", 812, 33 },
+	{ "backupd", 977, 0 },
+	{ "node", 30121, 1000 },
 };
 
 static const struct function_spec function_specs[] = {
 	{ 11, "copy_user_enhanced_fast_string", "[kernel]", 'k', 1842, 1 },
-	{ 12, "json::Parser::parseObject(json::Node&, std::basic_string_view<char>)", "api-server", 'u', 1409, 0 },
+	{ 12, "json::Parser::parseObject(json::Node&, std::basic_string_view<char>)", "api-server",
+	  'u', 1409, 0 },
 	{ 13, "ZSTD_compressBlock_fast", "libzstd.so.1", 'u', 1107, 2 },
 	{ 14, "LazyCompile:~handle app.js:88", "[JIT node]", 'j', 615, 3 },
 	{ 15, "native_queued_spin_lock_slowpath", "[kernel]", 'k', 580, 99 },
@@ -120,13 +125,14 @@ static const struct function_spec function_specs[] = {
 	{ 18, "clock_gettime", "[vdso]", 'v', 88, 99 },
 	{ 19, "%s%n%n", "x\033[31mevil", 'u', 3, 0 },
 };
-#define NR_SPECS	ARRAY_SIZE(function_specs)
-#define NR_PROCESSES	ARRAY_SIZE(process_specs)
+#define NR_SPECS     ARRAY_SIZE(function_specs)
+#define NR_PROCESSES ARRAY_SIZE(process_specs)
 
 static inline void fake_account(struct profile *p)
 {
-	p->account = (struct profile_account){ .taken = 1996, .complete = 1936, .guessed = 40,
-					       .truncated = 2, .broken = 18 };
+	p->account = (struct profile_account){
+		.taken = 1996, .complete = 1936, .guessed = 40, .truncated = 2, .broken = 18
+	};
 	p->account_total = p->account;
 	p->samples_per_s = 1996;
 	p->nr_places = 1000;
@@ -139,11 +145,14 @@ static inline void fake_cpus(struct profile *p, uint32_t nr)
 	p->nr_cpus = nr;
 	p->cpus = calloc(nr, sizeof(*p->cpus));
 	for (uint32_t i = 0; i < nr; i++)
-		p->cpus[i] = (struct profile_cpu){ .cpu = (int)i, .online = true, .samples = 998,
+		p->cpus[i] = (struct profile_cpu){ .cpu = (int)i,
+						   .online = true,
+						   .samples = 998,
 						   .busy = (double)(i * 37 % 101) / 100 };
 }
 
-static inline void fake_event(struct profile *p, uint32_t i, const char *name, double want, double got)
+static inline void fake_event(struct profile *p, uint32_t i, const char *name, double want,
+			      double got)
 {
 	struct err e;
 
@@ -160,7 +169,7 @@ static inline void fake_stack(struct profile *p, struct text_arena *arena, uint3
 	uint32_t first = p->nr_frames;
 
 	p->frames[p->nr_frames++] = i;
-	p->frames[p->nr_frames++] = NR_SPECS;		/* main */
+	p->frames[p->nr_frames++] = NR_SPECS; /* main */
 	p->stacks[p->nr_stacks++] = (struct profile_stack){ first, 2 };
 }
 
@@ -186,8 +195,8 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 	p->frames = calloc(NR_SPECS * 2, sizeof(*p->frames));
 	p->cells = calloc(NR_SPECS * NR_PROCESSES, sizeof(*p->cells));
 	for (uint32_t i = 0; i < NR_PROCESSES; i++) {
-		struct safe_text comm = text_arena_add(arena, process_specs[i].comm,
-						       strlen(process_specs[i].comm));
+		struct safe_text comm =
+			text_arena_add(arena, process_specs[i].comm, strlen(process_specs[i].comm));
 
 		p->processes[i] = (struct profile_process){ 500 + i, process_specs[i].pid,
 							    process_specs[i].uid, comm };
@@ -200,18 +209,22 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 
 		p->functions[i] = (struct profile_function){
 			f->id, text_arena_add(arena, f->name, strlen(f->name)),
-			text_arena_add(arena, f->module, strlen(f->module)), f->kind,
-			f->kind == 'k' };
+			text_arena_add(arena, f->module, strlen(f->module)), f->kind, f->kind == 'k'
+		};
 		fake_stack(p, arena, i);
 		for (uint32_t q = 0; q < NR_PROCESSES && n > 0; q++) {
-			double share = f->process == q ? n : f->process == 99 ? n / NR_PROCESSES : 0;
+			double share = f->process == q	  ? n
+				       : f->process == 99 ? n / NR_PROCESSES
+							  : 0;
 
 			if (share > 0)
-				p->cells[p->nr_cells++] = (struct profile_cell){ i, q, 0, share, share };
+				p->cells[p->nr_cells++] =
+					(struct profile_cell){ i, q, 0, share, share };
 		}
 	}
-	p->functions[NR_SPECS] = (struct profile_function){
-		20, text_arena_add(arena, "main", 4), text_arena_add(arena, "api-server", 10), 'u', false };
+	p->functions[NR_SPECS] =
+		(struct profile_function){ 20, text_arena_add(arena, "main", 4),
+					   text_arena_add(arena, "api-server", 10), 'u', false };
 	p->nr_functions = NR_SPECS + 1;
 	return p;
 }

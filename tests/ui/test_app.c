@@ -59,7 +59,7 @@ static void test_sort(void **state)
 	for (uint32_t i = 1; i < list->nr; i++)
 		assert_true(list->rows[i - 1].self >= list->rows[i].self);
 	press(b, 'T');
-	assert_int_equal(list->rows[0].id, 20);			/* main */
+	assert_int_equal(list->rows[0].id, 20); /* main */
 	press(b, 'I');
 	assert_int_equal(list->rows[list->nr - 1].id, 20);
 	press(b, 'M');
@@ -82,7 +82,7 @@ static void test_filter(void **state)
 
 	press(b, '\\');
 	type(b, "kernel");
-	assert_int_equal(list->nr, 2);				/* while typing */
+	assert_int_equal(list->nr, 2); /* while typing */
 	assert_int_equal(list->nr_hidden, 8);
 	press(b, K_ENTER);
 	assert_non_null(strstr(look(b), "filter kernel"));
@@ -90,9 +90,9 @@ static void test_filter(void **state)
 	press(b, K_CTRL('u'));
 	type(b, "!kernel");
 	assert_int_equal(list->nr, 8);
-	press(b, K_ESC);					/* back to what it was */
+	press(b, K_ESC); /* back to what it was */
 	assert_int_equal(list->nr, 2);
-	press(b, K_ESC);					/* clears */
+	press(b, K_ESC); /* clears */
 	assert_int_equal(list->nr, 10);
 	assert_false(b->st.quit);
 	press(b, '\\');
@@ -147,14 +147,14 @@ static void test_drill(void **state)
 
 	press(b, '2');
 	press(b, 'j');
-	assert_int_equal(cursor_row(b)->id, 500);		/* api-server */
+	assert_int_equal(cursor_row(b)->id, 500); /* api-server */
 	press(b, K_ENTER);
 	assert_true(b->st.drilled);
 	assert_int_equal(b->st.view, VIEW_FUNCTIONS);
 	assert_non_null(strstr(look(b), "api-server[4242]"));
 	for (uint32_t i = 0; i < ui_state_list(&b->st)->nr; i++)
 		sum += ui_state_list(&b->st)->rows[i].self;
-	assert_true(sum > 0.999 && sum < 1.001);		/* this process is 100 % */
+	assert_true(sum > 0.999 && sum < 1.001); /* this process is 100 % */
 	press(b, K_ESC);
 	assert_false(b->st.drilled);
 	assert_int_equal(b->st.view, VIEW_PROCESSES);
@@ -228,9 +228,9 @@ static void test_rate(void **state)
 	press(b, ']');
 	assert_true(b->sampler.rate == 1997);
 	assert_non_null(strstr(look(b), "1 997 Hz asked"));
-	press(b, ']');						/* before the answer */
+	press(b, ']'); /* before the answer */
 	assert_true(b->sampler.rate == 3997);
-	press(b, ']');						/* 9973 is beyond 8000 */
+	press(b, ']'); /* 9973 is beyond 8000 */
 	assert_true(b->sampler.rate == 3997 && b->st.message_bad);
 	p = fake_profile(2, NULL);
 	p->events[0].want_hz = 3997;
@@ -262,7 +262,7 @@ static void test_events(void **state)
 
 	press(b, 'e');
 	type(b, "page-f");
-	press(b, K_TAB);					/* adds */
+	press(b, K_TAB); /* adds */
 	assert_int_equal(b->sampler.nr_events, 2);
 	assert_string_equal(b->sampler.events[1].name, "page-faults");
 	press(b, K_ESC);
@@ -276,11 +276,11 @@ static void test_events(void **state)
 	assert_int_equal(b->sampler.rate_event, 1);
 	press(b, 'e');
 	type(b, "cycles");
-	press(b, K_ENTER);					/* refused, with the reason */
+	press(b, K_ENTER); /* refused, with the reason */
 	assert_int_equal(b->sampler.nr_sets, 1);
 	assert_true(b->st.message_bad);
 	press(b, K_CTRL('u'));
-	type(b, "cpu-clock:k");					/* as typed */
+	type(b, "cpu-clock:k"); /* as typed */
 	press(b, K_ENTER);
 	assert_string_equal(b->sampler.events[0].name, "cpu-clock:k");
 	assert_int_equal(b->sampler.nr_events, 1);
@@ -324,17 +324,18 @@ static void test_mouse(void **state)
 
 	screen_key(&b->st, &click);
 	assert_int_equal(cursor_row(b)->id, 13);
-	screen_key(&b->st, &click);				/* twice: in */
+	screen_key(&b->st, &click); /* twice: in */
 	assert_true(b->st.drilled);
 	look(b);
 	click.row = 5;
-	click.col = 12;						/* a column */
+	click.col = 12; /* a column */
 	click.col = 17;
 	screen_key(&b->st, &click);
-	assert_string_equal(view_functions.columns[ui_state_list(&b->st)->sort].title.str, "TOTAL%");
+	assert_string_equal(view_functions.columns[ui_state_list(&b->st)->sort].title.str,
+			    "TOTAL%");
 	look(b);
 	click.row = 23;
-	click.col = 1;						/* F1 */
+	click.col = 1; /* F1 */
 	screen_key(&b->st, &click);
 	assert_int_equal(b->st.view, VIEW_HELP);
 	bench_fini(b);
@@ -358,8 +359,9 @@ static void test_messages(void **state)
 static uint32_t random_key(unsigned int *seed)
 {
 	static const uint32_t special[] = {
-		K_UP, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_DELETE, K_BACKTAB, K_ENTER,
-		K_ESC, K_TAB, K_BACKSPACE, K_F(1), K_F(3), K_F(4), K_F(6), K_F(7), K_F(8), 0x65e5, 0x301,
+		K_UP,	  K_DOWN,    K_LEFT,  K_RIGHT, K_PGUP, K_PGDN,	    K_HOME, K_END,
+		K_DELETE, K_BACKTAB, K_ENTER, K_ESC,   K_TAB,  K_BACKSPACE, K_F(1), K_F(3),
+		K_F(4),	  K_F(6),    K_F(7),  K_F(8),  0x65e5, 0x301,
 	};
 	unsigned int n = (unsigned int)rand_r(seed);
 
@@ -395,7 +397,8 @@ static void test_monkey(void **state)
 			break;
 		case 1:
 			assert_int_equal(canvas_resize(&b.canvas, (unsigned int)rand_r(&seed) % 70,
-						       (unsigned int)rand_r(&seed) % 210), 0);
+						       (unsigned int)rand_r(&seed) % 210),
+					 0);
 			break;
 		case 2:
 			screen_key(&b.st, &(struct key){ K_MOUSE, (uint16_t)(rand_r(&seed) % 70),

@@ -118,7 +118,8 @@ static void test_diff(void **state)
 	for (int round = 0; round < 3001; round++) {
 		struct canvas_run run = { 0 };
 		struct style style = { (uint8_t)(rand_r(&seed) % 3), (uint8_t)(rand_r(&seed) % 2) };
-		unsigned int row = (unsigned int)rand_r(&seed) % 6, col = (unsigned int)rand_r(&seed) % 18;
+		unsigned int row = (unsigned int)rand_r(&seed) % 6,
+			     col = (unsigned int)rand_r(&seed) % 18;
 
 		canvas_text(&b, row, col, (unsigned int)rand_r(&seed) % 6,
 			    clean(texts[rand_r(&seed) % 6]), style);
@@ -183,8 +184,8 @@ static void test_format(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_clip),  cmocka_unit_test(test_wide),
-		cmocka_unit_test(test_diff),  cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_clip),   cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_diff),   cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_format),
 	};
 

@@ -120,8 +120,8 @@ static void die_by(int sig)
 
 static void test_deaths(void **state)
 {
-	static const int signals[] = { SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGKILL, SIGTERM,
-				       SIGHUP, SIGINT, SIGQUIT, SIGSYS };
+	static const int signals[] = { SIGSEGV, SIGABRT, SIGBUS, SIGILL,  SIGFPE, SIGKILL,
+				       SIGTERM, SIGHUP,	 SIGINT, SIGQUIT, SIGSYS };
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		struct run r;
@@ -261,7 +261,7 @@ static void shell(int sig)
 		spoil();
 		kill(getpid(), sig);
 		dprintf(1, "CONTINUED");
-		die_by(SIGKILL);		/* a guard within the guard: the code passes through */
+		die_by(SIGKILL); /* a guard within the guard: the code passes through */
 	}
 	setpgid(job, job);
 	if (waitpid(job, &status, WUNTRACED) != job || !WIFSTOPPED(status))
@@ -292,8 +292,8 @@ static void test_job_control(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths),	     cmocka_unit_test(test_exit_code),
-		cmocka_unit_test(test_forward),	     cmocka_unit_test(test_guard_killed),
+		cmocka_unit_test(test_deaths),	       cmocka_unit_test(test_exit_code),
+		cmocka_unit_test(test_forward),	       cmocka_unit_test(test_guard_killed),
 		cmocka_unit_test(test_will_not_leave), cmocka_unit_test(test_job_control),
 	};
 

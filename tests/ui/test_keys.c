@@ -74,11 +74,13 @@ static void test_contract(void **state)
 		uint32_t code;
 		enum action action;
 	} want[] = {
-		{ 'j', ACT_LINE_DOWN }, { 'k', ACT_LINE_UP }, { 'q', ACT_BACK }, { 'Q', ACT_QUIT },
-		{ K_CTRL('c'), ACT_QUIT }, { '/', ACT_SEARCH }, { '\\', ACT_FILTER }, { '&', ACT_FILTER },
-		{ ' ', ACT_FREEZE }, { 'e', ACT_PICK_EVENT }, { 'f', ACT_PICK_FREQUENCY },
-		{ 'S', ACT_SAMPLING }, { 'z', ACT_WINDOW }, { 'r', ACT_RESET }, { '[', ACT_SLOWER },
-		{ ']', ACT_FASTER }, { K_F(10), ACT_QUIT }, { '?', ACT_HELP }, { 'L', ACT_LIMIT },
+		{ 'j', ACT_LINE_DOWN },	 { 'k', ACT_LINE_UP },	      { 'q', ACT_BACK },
+		{ 'Q', ACT_QUIT },	 { K_CTRL('c'), ACT_QUIT },   { '/', ACT_SEARCH },
+		{ '\\', ACT_FILTER },	 { '&', ACT_FILTER },	      { ' ', ACT_FREEZE },
+		{ 'e', ACT_PICK_EVENT }, { 'f', ACT_PICK_FREQUENCY }, { 'S', ACT_SAMPLING },
+		{ 'z', ACT_WINDOW },	 { 'r', ACT_RESET },	      { '[', ACT_SLOWER },
+		{ ']', ACT_FASTER },	 { K_F(10), ACT_QUIT },	      { '?', ACT_HELP },
+		{ 'L', ACT_LIMIT },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)

@@ -69,11 +69,15 @@ static void test_functions(void **state)
 		bool ascii;
 		const char *name;
 	} cases[] = {
-		{ 80, 24, 2, false, "functions-80x24" },      { 100, 30, 8, false, "functions-100x30" },
-		{ 200, 60, 64, false, "functions-200x60" },   { 40, 8, 2, false, "functions-40x8" },
-		{ 80, 24, 2, true, "functions-80x24-ascii" }, { 60, 12, 4, false, "functions-60x12" },
+		{ 80, 24, 2, false, "functions-80x24" },
+		{ 100, 30, 8, false, "functions-100x30" },
+		{ 200, 60, 64, false, "functions-200x60" },
+		{ 40, 8, 2, false, "functions-40x8" },
+		{ 80, 24, 2, true, "functions-80x24-ascii" },
+		{ 60, 12, 4, false, "functions-60x12" },
 		{ 80, 24, 200, false, "functions-80x24-200cpus" },
-		{ 39, 8, 2, false, "too-small-39x8" },	      { 80, 7, 2, false, "too-small-80x7" },
+		{ 39, 8, 2, false, "too-small-39x8" },
+		{ 80, 7, 2, false, "too-small-80x7" },
 	};
 	struct bench b;
 
@@ -132,8 +136,10 @@ static void test_pickers(void **state)
 		uint32_t key;
 		const char *name;
 	} cases[] = {
-		{ 'e', "picker-event-80x24" }, { 'f', "picker-frequency-80x24" },
-		{ 'p', "picker-process-80x24" }, { K_F(6), "picker-sort-80x24" },
+		{ 'e', "picker-event-80x24" },
+		{ 'f', "picker-frequency-80x24" },
+		{ 'p', "picker-process-80x24" },
+		{ K_F(6), "picker-sort-80x24" },
 	};
 	struct bench b;
 
