@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/modules.h"
 #include "symbols/base.h"
 #include "symbols/text.h"
 
@@ -400,7 +401,11 @@ static void clear(struct profile *p)
 	free(p->processes);
 	free(p->frames);
 	free(p->functions);
+	free(p->modules);
+	text_arena_free(p->names);
 	free(p->pool);
+	p->modules = NULL;
+	p->names = NULL;
 	p->cells = NULL;
 	p->stacks = NULL;
 	p->tasks = NULL;
@@ -409,7 +414,7 @@ static void clear(struct profile *p)
 	p->functions = NULL;
 	p->pool = NULL;
 	p->nr_cells = p->nr_stacks = p->nr_tasks = p->nr_processes = 0;
-	p->nr_frames = p->nr_functions = 0;
+	p->nr_frames = p->nr_functions = p->nr_modules = 0;
 }
 
 int assemble(struct profile *p, const struct assemble_input *in)
@@ -423,6 +428,8 @@ int assemble(struct profile *p, const struct assemble_input *in)
 		ret = add_tasks(&w);
 	if (!ret)
 		ret = add_stacks(&w);
+	if (!ret)
+		ret = modules_fill(p, in);
 	if (!ret)
 		ret = add_texts(&w);
 	if (ret)

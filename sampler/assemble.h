@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Cells of ids -> the self-contained middle of a profile: functions,
+ * Cells of ids -> the self-contained middle of a profile: functions, modules,
  * processes, tasks, stacks, frames, cells, and copies of their names.
  *
  * Only what the cells name is in it, with indices of its own, in order of id;

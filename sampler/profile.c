@@ -32,6 +32,7 @@ void profile_free(struct profile *p)
 	free(p->stacks);
 	free(p->frames);
 	free(p->cells);
+	free(p->modules);
 	text_arena_free(p->names);
 	free(p->pool);
 	free(p);

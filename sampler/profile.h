@@ -29,6 +29,30 @@ struct profile_function {
 	struct safe_text module;
 	char kind;			/* u k j v ? */
 	bool kernel;			/* code of the kernel, named or not */
+	uint32_t module_index;		/* in modules: the object it is code of */
+};
+
+enum profile_module_state {
+	PROFILE_MODULE_LOADING,		/* not read yet: names may still come */
+	PROFILE_MODULE_READY,
+	PROFILE_MODULE_FAILED,		/* could not be read; the reason says why */
+};
+
+/*
+ * An object that functions are code of: a file, the kernel with its modules,
+ * the vdso, a process's anonymous (JIT) memory, or all that is unknown. Its
+ * samples are the sum over the functions with its index.
+ */
+struct profile_module {
+	uint32_t id;			/* object id: the same from profile to profile */
+	struct safe_text name;		/* as in lists: basename, [kernel], [anon] */
+	struct safe_text path;		/* as first seen; of memory: the name */
+	enum profile_module_state state;
+	/* Static words, never NULL; "" where there is nothing to say. */
+	const char *source;		/* where its names come from: ".symtab", "debug file" */
+	const char *reason;		/* why code of it has no names: "stripped" */
+	const char *cure;		/* what would give it names: "install its debug package" */
+	uint32_t nr_symbols;		/* names it has to give */
 };
 
 struct profile_process {
@@ -147,6 +171,8 @@ struct profile {
 	uint32_t nr_frames;
 	struct profile_cell *cells;
 	uint32_t nr_cells;
+	struct profile_module *modules;	/* in order of id */
+	uint32_t nr_modules;
 	void *names;			/* owns the texts: a text_arena, may be NULL */
 	char *pool;			/* copies of texts that were clean already; may be NULL */
 };

@@ -189,6 +189,9 @@ static int entry_init(struct dsos *d, uint32_t id, const struct key *key)
 	/* Nothing to wait for where there is no file: unwinders guess at once. */
 	atomic_init(&entry->dso.state, imageless ? DSO_FAILED : DSO_NEW);
 	atomic_init(&entry->dso.reason, imageless ? "no file behind this memory" : NULL);
+	atomic_init(&entry->dso.cure, NULL);
+	atomic_init(&entry->dso.source, NULL);
+	atomic_init(&entry->dso.nr_symbols, 0);
 	return 0;
 }
 

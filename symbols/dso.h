@@ -51,8 +51,26 @@ struct dso {
 	struct safe_text name;		/* what lists show: basename, [kernel], [vdso], [anon] */
 	_Atomic(const struct image *) image;	/* NULL until READY */
 	atomic_int state;		/* enum dso_state */
-	_Atomic(const char *) reason;	/* why there is no image or no names; static text, may be NULL */
+	/* For people; static texts, may be NULL; the loader's, relaxed. */
+	_Atomic(const char *) reason;	/* why there is no image or no names */
+	_Atomic(const char *) cure;	/* what would give it names */
+	_Atomic(const char *) source;	/* where its names come from */
+	atomic_uint nr_symbols;		/* names it has to give */
 };
+
+/* Loader: say why @dso has no names, and what would help. */
+static inline void dso_explain(struct dso *dso, const char *reason, const char *cure)
+{
+	atomic_store_explicit(&dso->reason, reason, memory_order_relaxed);
+	atomic_store_explicit(&dso->cure, cure, memory_order_relaxed);
+}
+
+/* Loader: say where the names of @dso come from, and how many there are. */
+static inline void dso_credit(struct dso *dso, const char *source, uint32_t nr_symbols)
+{
+	atomic_store_explicit(&dso->source, source, memory_order_relaxed);
+	atomic_store_explicit(&dso->nr_symbols, nr_symbols, memory_order_relaxed);
+}
 
 struct dsos;
 

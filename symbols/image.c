@@ -220,6 +220,7 @@ static int read_symbols(struct image *image, const struct elffile *f, bool debug
 		debugfile_close(&debug);
 	}
 	alone = !t.nr;
+	image->complete = !alone;
 	elfsym_add(&t, f, SHT_DYNSYM, 0);
 	if (t.nr && alone)
 		image->source = ".dynsym";

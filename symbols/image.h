@@ -36,6 +36,7 @@ struct image {
 	char *names;			/* raw, foreign bytes */
 	size_t names_size;
 	const char *source;		/* static text: ".symtab", "debug file", ".dynsym", "none" */
+	bool complete;			/* its symbols name all functions, not only exported ones */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 };

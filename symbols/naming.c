@@ -113,11 +113,12 @@ static void read_kallsyms(struct naming *n, struct dso *kernel)
 
 	n->kallsyms_ns = time_now_ns();
 	if (rc) {
-		const char *reason = rc == -EACCES ? "kptr_restrict hides kernel addresses" :
-						     "kernel symbols cannot be read";
-
-		if (!n->kallsyms)
-			atomic_store_explicit(&kernel->reason, reason, memory_order_relaxed);
+		if (!n->kallsyms && rc == -EACCES)
+			dso_explain(kernel, "kptr_restrict hides kernel addresses",
+				    "run proftop as root, or: sysctl kernel.kptr_restrict=0");
+		else if (!n->kallsyms)
+			dso_explain(kernel, "kernel symbols cannot be read",
+				    "mount /proc, and a kernel with CONFIG_KALLSYMS");
 		return;
 	}
 	if (nr_before == kallsyms_nr(k))
@@ -127,7 +128,8 @@ static void read_kallsyms(struct naming *n, struct dso *kernel)
 	kallsyms_free(n->kallsyms);
 	n->kallsyms = k;
 	atomic_store_explicit(&n->kallsyms_memory, kallsyms_memory(k), memory_order_relaxed);
-	atomic_store_explicit(&kernel->reason, NULL, memory_order_relaxed);
+	dso_explain(kernel, NULL, NULL);
+	dso_credit(kernel, "kallsyms", kallsyms_nr(k));
 }
 
 /* Look @addr up; a module may be new, then the list is read again, now or later. */

@@ -33,35 +33,53 @@ void objects_fini(struct objects *o)
 	o->open = NULL;
 }
 
-/* What an errno of opening or reading means for the object. */
-static const char *reason_of(int code)
+/* Say what an errno of opening or reading means for @dso. */
+static void explain(struct dso *dso, int code)
 {
-	switch (code) {
-	case -EPERM:
-	case -EACCES:
-		return "no permission";
-	case -ENOENT:
-	case -ENOTDIR:
-		return "file is gone";
-	case -ESRCH:
-		return "process is gone";
-	case -ESTALE:
-		return "replaced on disk";
-	case -EINVAL:
-		return "not a regular file";
-	case -ENOEXEC:
-		return "not an ELF file";
-	case -E2BIG:
-	case -EFBIG:
-		return "too large";
-	case -ENOMEM:
-		return "out of memory";
-	case -EIO:
-	case -ERANGE:
-		return "cannot be read";
-	default:
-		return "cannot be opened";
+	static const struct {
+		int code;
+		const char *reason, *cure;
+	} words[] = {
+		{ -EPERM, "no permission", "run proftop as root or with cap_sys_ptrace" },
+		{ -EACCES, "no permission", "run proftop as root or with cap_sys_ptrace" },
+		{ -ENOENT, "file is gone",
+		  "root (map_files) still reads a deleted file while it is mapped" },
+		{ -ENOTDIR, "file is gone",
+		  "root (map_files) still reads a deleted file while it is mapped" },
+		{ -ESRCH, "process is gone", "start proftop before it, or let it run longer" },
+		{ -ESTALE, "replaced on disk", "restart the program, or run proftop as root" },
+		{ -EINVAL, "not a regular file", NULL },
+		{ -ENOEXEC, "not an ELF file", NULL },
+		{ -E2BIG, "too large", NULL },
+		{ -EFBIG, "too large", NULL },
+		{ -ENOMEM, "out of memory", NULL },
+		{ -EIO, "cannot be read", NULL },
+		{ -ERANGE, "cannot be read", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (words[i].code == code) {
+			dso_explain(dso, words[i].reason, words[i].cure);
+			return;
+		}
 	}
+	dso_explain(dso, "cannot be opened", NULL);
+}
+
+/* Say what names an image has, or what is missing. */
+static void explain_image(struct dso *dso, const struct image *image)
+{
+	static const char *const package = "install its debug symbols (-dbgsym), or build with -g";
+
+	dso_credit(dso, image->source, image->nr_symbols);
+	if (dso->identity.kind == DSO_KERNEL)
+		dso_explain(dso, NULL, NULL);	/* naming.c knows */
+	else if (!image->nr_symbols)
+		dso_explain(dso, "stripped: no symbols", package);
+	else if (!image->complete)
+		dso_explain(dso, "stripped: only exported functions have names", package);
+	else
+		dso_explain(dso, NULL, NULL);
 }
 
 /* Would another process's sight of the file help? */
@@ -149,12 +167,9 @@ static int load(const struct dso *dso, const struct dso_sighting *seen, struct i
 
 static void publish(struct objects *o, struct dso *dso, const struct image *image)
 {
-	const char *reason = image->nr_symbols || dso->identity.kind == DSO_KERNEL ? NULL :
-										     "no symbols";
-
 	atomic_fetch_add_explicit(&o->nr_images, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&o->memory, image_memory(image), memory_order_relaxed);
-	atomic_store_explicit(&dso->reason, reason, memory_order_relaxed);
+	explain_image(dso, image);
 	/* Publishes the image's memory; pairs with the acquire of whoever uses dso->image. */
 	atomic_store_explicit(&dso->image, image, memory_order_release);
 	/* And the state after it: READY (acquire) means that there is an image. */
@@ -181,7 +196,7 @@ static int load_and_publish(struct objects *o, struct dso *dso, pid_t *pid)
 		publish(o, dso, image);
 		return 0;
 	}
-	atomic_store_explicit(&dso->reason, reason_of(rc), memory_order_relaxed);
+	explain(dso, rc);
 	/* After the reason: FAILED (acquire) means that it stands. */
 	atomic_store_explicit(&dso->state, DSO_FAILED, memory_order_release);
 	return rc;

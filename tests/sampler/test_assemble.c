@@ -144,6 +144,17 @@ static void test_places_without_symbols(void **state)
 	assert_int_equal(f->name.size, strlen(f->name.str));
 	f = function_at(p, 0, 2);
 	assert_string_equal(f->name.str, "0x7fff00001000");
+
+	assert_int_equal(p->nr_modules, 3);
+	assert_string_equal(p->modules[0].name.str, "[unknown]");
+	assert_int_equal(p->modules[0].state, PROFILE_MODULE_FAILED);
+	assert_string_equal(p->modules[1].name.str, "[kernel]");
+	assert_string_equal(p->modules[2].path.str, "/usr/lib/libfoo.so");
+	assert_int_equal(p->modules[2].state, PROFILE_MODULE_LOADING);
+	assert_string_equal(p->modules[2].reason, "still loading");
+	assert_int_equal(function_at(p, 0, 0)->module_index, 1);
+	assert_int_equal(function_at(p, 0, 1)->module_index, 2);
+	assert_int_equal(function_at(p, 0, 2)->module_index, 0);
 	profile_free(p);
 }
 
@@ -353,6 +364,12 @@ static void test_names_from_the_loader(void **state)
 	assert_string_equal(f->name.str, "sample_me");
 	assert_true(f->kind == 'u' && !f->kernel && !(f->id & ASSEMBLE_PLACE));
 	assert_non_null(strstr(f->module.str, "test_assemble"));
+	assert_int_equal(p->nr_modules, 1);
+	assert_int_equal(f->module_index, 0);
+	assert_int_equal(p->modules[0].state, PROFILE_MODULE_READY);
+	assert_string_equal(p->modules[0].source, ".symtab");
+	assert_string_equal(p->modules[0].reason, "");
+	assert_true(p->modules[0].nr_symbols > 10);
 	profile_free(p);
 }
 

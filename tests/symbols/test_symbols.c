@@ -269,7 +269,7 @@ static void test_stripped_program(void **state)
 	other = places_intern(f->places, dso->id, offset + 1);
 	symbols_run(f->symbols);
 	assert_int_equal(atomic_load(&dso->state), DSO_READY);
-	assert_string_equal(atomic_load(&dso->reason), "no symbols");
+	assert_string_equal(atomic_load(&dso->reason), "stripped: no symbols");
 	snprintf(expected, sizeof(expected), "stripped+0x%" PRIx64, symbol_of(f, place)->start);
 	assert_string_equal(symbol_of(f, place)->name.str, expected);
 	assert_int_equal(symbol_of(f, place)->kind, '?');

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From functions to the objects they are code of.
+ *
+ * Runs on: the builder; the loader goes on loading beside it, so that a state
+ * may be a tick old.
+ */
+#include "sampler/modules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The object that @f is code of. */
+static uint32_t object_of(const struct assemble_input *in, const struct profile_function *f)
+{
+	const struct symbol *symbol;
+	const struct place *place;
+
+	if (f->id & ASSEMBLE_PLACE) {
+		place = places_at(in->places, f->id & ~ASSEMBLE_PLACE);
+		return place ? place->dso : DSO_ID_UNKNOWN;
+	}
+	symbol = symbols_at(in->symbols, f->id);
+	return symbol ? symbol->dso : DSO_ID_UNKNOWN;
+}
+
+static enum profile_module_state state_of(const struct dso *dso)
+{
+	/* Pairs with the releases of the loader: FAILED means that the reason stands. */
+	int state = atomic_load_explicit(&dso->state, memory_order_acquire);
+
+	/* Memory has no image, but may have a perf map. */
+	if (dso->identity.kind == DSO_ANON &&
+	    atomic_load_explicit(&dso->source, memory_order_relaxed))
+		return PROFILE_MODULE_READY;
+	switch (state) {
+	case DSO_READY:
+		return PROFILE_MODULE_READY;
+	case DSO_FAILED:
+		return PROFILE_MODULE_FAILED;
+	default:
+		return PROFILE_MODULE_LOADING;
+	}
+}
+
+static const char *words(const char *text)
+{
+	return text ? text : "";
+}
+
+/* Describe object @id. */
+static void fill_module(struct profile *p, const struct assemble_input *in, uint32_t id,
+			struct profile_module *m)
+{
+	const struct dso *dso = dsos_at(in->dsos, id);
+
+	*m = (struct profile_module){
+		.id = id, .name = TEXT("?"), .path = TEXT("?"), .state = PROFILE_MODULE_FAILED,
+		.source = "", .reason = "", .cure = "",
+	};
+	if (!dso)
+		return;
+	m->state = state_of(dso);
+	m->name = text_arena_add(p->names, dso->name.str, dso->name.size);
+	m->path = text_arena_add(p->names, dso->path.str, dso->path.size);
+	m->source = words(atomic_load_explicit(&dso->source, memory_order_relaxed));
+	m->reason = words(atomic_load_explicit(&dso->reason, memory_order_relaxed));
+	m->cure = words(atomic_load_explicit(&dso->cure, memory_order_relaxed));
+	m->nr_symbols = atomic_load_explicit(&dso->nr_symbols, memory_order_relaxed);
+	if (m->state == PROFILE_MODULE_LOADING)
+		m->reason = "still loading";
+}
+
+int modules_fill(struct profile *p, const struct assemble_input *in)
+{
+	uint32_t nr_dsos = dsos_nr(in->dsos), nr = 0;
+	uint32_t *index = calloc(nr_dsos + 1ULL, sizeof(*index));
+
+	if (!p->names)
+		p->names = text_arena_new();
+	if (!index || !p->names)
+		goto fail;
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		index[MIN(object_of(in, &p->functions[i]), nr_dsos)] = 1;
+	for (uint32_t id = 0; id <= nr_dsos; id++)
+		nr += index[id];
+	p->modules = calloc(MAX(nr, 1u), sizeof(*p->modules));
+	if (!p->modules)
+		goto fail;
+	for (uint32_t id = 0; id <= nr_dsos; id++) {
+		if (!index[id])
+			continue;
+		fill_module(p, in, id, &p->modules[p->nr_modules]);
+		index[id] = p->nr_modules++;
+	}
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		p->functions[i].module_index =
+			index[MIN(object_of(in, &p->functions[i]), nr_dsos)];
+	free(index);
+	return 0;
+fail:
+	free(index);
+	return -ENOMEM;
+}
