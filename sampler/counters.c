@@ -133,7 +133,40 @@ static int choose_ring_size(struct counters *c, const struct counters_config *co
 	return size_rings(c, MIN(min, c->ring_size), e);
 }
 
-void counters_fill_ids(struct counters *c)
+/* Append the ids of @slot; room was made. */
+static size_t put_ids(const struct slot *s, uint32_t nr_cpus, uint64_t *ids, int *slots, size_t at,
+		      int slot)
+{
+	for (size_t i = 0; i < (size_t)s->nr_tasks * nr_cpus; i++) {
+		ids[at] = s->fds[i].id;
+		slots[at++] = slot;
+	}
+	return at;
+}
+
+/*
+ * The software event that other sessions may have, too, if there is just one
+ * in this. The kernel (seen on 6.18) fills in a sample once for all events
+ * that the same fault or switch hits, so ours may carry the id of another's.
+ * Timers are not shared, and hardware events have an interrupt each.
+ */
+static int find_shared_slot(const struct counters *c)
+{
+	int found = -1;
+
+	for (uint32_t i = 0; i < c->nr_slots; i++) {
+		const struct event *ev = &c->slots[i].event;
+
+		if (ev->hardware || ev->clock)
+			continue;
+		if (found >= 0)
+			return -1;
+		found = (int)i;
+	}
+	return found;
+}
+
+void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_gone)
 {
 	size_t nr = 0, at = 0;
 	uint64_t *ids;
@@ -141,14 +174,16 @@ void counters_fill_ids(struct counters *c)
 
 	for (uint32_t i = 0; i < c->nr_slots; i++)
 		nr += (size_t)c->slots[i].nr_tasks * c->env.nr_cpus;
+	for (uint32_t i = 0; i < nr_gone; i++)
+		nr += (size_t)gone[i].nr_tasks * c->env.nr_cpus;
 	ids = xcalloc(nr, sizeof(*ids));
 	slots = xcalloc(nr, sizeof(*slots));
+	for (uint32_t i = 0; i < nr_gone; i++)
+		at = put_ids(&gone[i], c->env.nr_cpus, ids, slots, at, -1);
 	for (uint32_t i = 0; i < c->nr_slots; i++)
-		for (size_t k = 0; k < (size_t)c->slots[i].nr_tasks * c->env.nr_cpus; k++) {
-			ids[at] = c->slots[i].fds[k].id;
-			slots[at++] = (int)i;
-		}
+		at = put_ids(&c->slots[i], c->env.nr_cpus, ids, slots, at, (int)i);
 	idmap_replace(&c->ids, ids, slots, nr);
+	atomic_store_explicit(&c->shared_slot, find_shared_slot(c), memory_order_relaxed);
 	free(ids);
 	free(slots);
 }
@@ -205,6 +240,7 @@ static struct counters *counters_new(const struct counters_config *config,
 	c->side_layout = (struct record_layout){ ATTR_SIDE_TYPE, 0, true };
 	c->run = config->enable_on_exec ? RUN_AT_EXEC : RUN_OFF;
 	idmap_init(&c->ids);
+	atomic_init(&c->shared_slot, -1);
 	return c;
 }
 
@@ -226,7 +262,7 @@ static int open_events(struct counters *c, const struct counters_config *config,
 	}
 	if (code)
 		return limits_explain_open(e, code, &c->env.refusal);
-	counters_fill_ids(c);
+	counters_fill_ids(c, NULL, 0);
 	return 0;
 }
 
@@ -308,7 +344,12 @@ uint32_t counters_nr_refused(const struct counters *c)
 /* Ids are unique in the whole system: one table serves all CPUs. */
 int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
 {
-	return idmap_find(&c->ids, id);
+	int slot = idmap_find(&c->ids, id);
+
+	/* Nobody but our events writes to our rings. */
+	if (slot == IDMAP_UNKNOWN)
+		slot = atomic_load_explicit(&c->shared_slot, memory_order_relaxed);
+	return slot;
 }
 
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v)

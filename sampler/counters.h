@@ -96,7 +96,12 @@ bool counters_has_lost(const struct counters *c);	/* PERF_FORMAT_LOST works here
 uint32_t counters_nr_fds(const struct counters *c);
 uint32_t counters_nr_refused(const struct counters *c);	/* tasks asked for that are not sampled */
 
-/* Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, or -1. Any thread. */
+/*
+ * Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, or -1. Any thread.
+ * An id that was never ours is taken for that of the only software event, if there is only one:
+ * the kernel mixes up ids when two sessions have the same software event. (Two such events of one
+ * session, as page-faults:u and page-faults:k, it mixes up past help.)
+ */
 int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id);
 
 int counters_enable(struct counters *c, bool on);

@@ -126,8 +126,8 @@ static int find_slot(const struct counters *c, const struct event *ev, uint32_t 
 int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
 			struct err *e)
 {
-	struct slot slots[EVENTS_MAX];
-	uint32_t kept = 0, fresh = 0, nr_tids, i;
+	struct slot slots[EVENTS_MAX], gone[EVENTS_MAX];
+	uint32_t kept = 0, fresh = 0, nr_gone = 0, nr_tids, i;
 	bool running = is_running(c);
 	pid_t *tids;
 	int code = 0;
@@ -156,10 +156,12 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
 	}
 	for (i = 0; i < c->nr_slots; i++)
 		if (!(kept & 1u << i))
-			slot_close(&c->slots[i], &c->env);
+			gone[nr_gone++] = c->slots[i];
 	memcpy(c->slots, slots, nr * sizeof(slots[0]));
 	c->nr_slots = nr;
-	counters_fill_ids(c);
+	counters_fill_ids(c, gone, nr_gone);
+	while (nr_gone)
+		slot_close(&gone[--nr_gone], &c->env);
 	for (i = 0; i < nr && running; i++)
 		if (fresh & 1u << i)
 			slot_enable(&c->slots[i], &c->env, 0, true);

@@ -25,10 +25,11 @@ struct counters {
 	size_t ring_size, side_size;
 	struct record_layout layout, side_layout;
 	struct idmap ids;
+	atomic_int shared_slot;		/* whose samples may come with foreign ids, or -1; relaxed */
 	enum run_state run;
 };
 
-/* The ids of all slots as they are now, and no others. */
-void counters_fill_ids(struct counters *c);
+/* The ids of all slots as they are now, those of slots that are @gone, and no others. */
+void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_gone);
 
 #endif

@@ -112,9 +112,9 @@ int idmap_find(const struct idmap *m, uint64_t id)
 	struct entry *entry;
 
 	if (!id)
-		return -1;
+		return IDMAP_UNKNOWN;
 	entry = table_at(current(m), id);
 	if (atomic_load_explicit(&entry->id, memory_order_acquire) != id)
-		return -1;
+		return IDMAP_UNKNOWN;
 	return atomic_load_explicit(&entry->slot, memory_order_relaxed);
 }

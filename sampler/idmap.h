@@ -15,6 +15,8 @@
 
 #include "symbols/base.h"
 
+#define IDMAP_UNKNOWN (-2)		/* never heard of */
+
 struct idmap_table;
 
 struct idmap {
@@ -29,7 +31,7 @@ void idmap_add(struct idmap *m, uint64_t id, int slot);
 /* Writer: replace all ids at once. */
 void idmap_replace(struct idmap *m, const uint64_t *ids, const int *slots, size_t nr);
 
-/* The slot of @id, or -1. Any thread. */
+/* The slot of @id, as given (-1 for an event that is gone), or IDMAP_UNKNOWN. Any thread. */
 int idmap_find(const struct idmap *m, uint64_t id);
 
 #endif
