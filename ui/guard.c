@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 /* How long proftop may take to leave before it is killed. */
-#define LEAVE_SECONDS 3
+#define LEAVE_SECONDS 2
 
 /* Attributes off, mouse off, bracketed paste off, cursor keys normal, alternate screen off, cursor
  * on. */
@@ -51,6 +52,7 @@ static bool same_termios(const struct termios *a, const struct termios *b)
 /* As it was at start. What proftop has restored itself, or what is another job's, is left alone. */
 static void restore_tty(const struct guard *g)
 {
+	struct pollfd out = { .fd = g->tty, .events = POLLOUT };
 	struct termios now;
 	ssize_t n;
 
@@ -58,8 +60,14 @@ static void restore_tty(const struct guard *g)
 		return;
 	if (tcgetpgrp(g->tty) != getpgrp())
 		return;
-	n = write(g->tty, restore, sizeof(restore) - 1);
-	(void)n;
+	/* What a stalled terminal has not taken yet nobody will miss; waiting for it could be for
+	 * ever. */
+	if (poll(&out, 1, 0) != 1)
+		tcflush(g->tty, TCOFLUSH);
+	if (poll(&out, 1, 100) == 1) {
+		n = write(g->tty, restore, sizeof(restore) - 1);
+		(void)n;
+	}
 	tcsetattr(g->tty, TCSANOW, &g->before);
 }
 

@@ -245,6 +245,30 @@ static void test_will_not_leave(void **state)
 	assert_true(said(&r, "did not leave in time"));
 }
 
+/* As never_leave, with a terminal that takes nothing any more. */
+static void stall(int unused)
+{
+	static const char much[65536] = "much";
+	ssize_t n;
+
+	guard_start();
+	signal(SIGTERM, SIG_IGN);
+	spoil();
+	n = write(1, much, sizeof(much));
+	_exit(n > 0 ? 98 : 97);
+}
+
+static void test_stalled(void **state)
+{
+	struct run r;
+
+	start(&r, stall, 0);
+	usleep(300000);
+	kill(r.pid, SIGTERM);
+	finish(&r);
+	assert_int_equal(WEXITSTATUS(r.status), 128 + SIGKILL);
+}
+
 /* A shell with one job: it must see the whole job stop, and go on after fg. */
 static void shell(int sig)
 {
@@ -294,7 +318,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_deaths),	       cmocka_unit_test(test_exit_code),
 		cmocka_unit_test(test_forward),	       cmocka_unit_test(test_guard_killed),
-		cmocka_unit_test(test_will_not_leave), cmocka_unit_test(test_job_control),
+		cmocka_unit_test(test_will_not_leave), cmocka_unit_test(test_stalled),
+		cmocka_unit_test(test_job_control),
 	};
 
 	/* A test that hangs fails. */
