@@ -107,16 +107,19 @@ void process_insert(struct procs *t, struct process *p)
 {
 	_Atomic(struct process *) *head = &t->processes[bucket(p->pid)];
 	struct process *first = atomic_load_explicit(head, memory_order_relaxed);
+	uint64_t next_ns = UINT64_MAX;
 
 	atomic_fetch_add_explicit(&t->nr_processes, 1, memory_order_relaxed);
 	for (struct process *q = first; q; q = atomic_load_explicit(&q->next, memory_order_relaxed)) {
-		if (q->pid != p->pid || q->doomed.is_doomed)
+		if (q->pid != p->pid)
 			continue;
 		if (q->birth_ns <= p->birth_ns)
 			process_end(t, q, p->birth_ns);
-		else			/* told late: its successor is here already */
-			process_end(t, p, q->birth_ns);
+		else			/* told late: a successor is here, or has been */
+			next_ns = MIN(next_ns, q->birth_ns);
 	}
+	if (next_ns != UINT64_MAX)
+		process_end(t, p, next_ns);
 	atomic_store_explicit(&p->next, first, memory_order_relaxed);
 	/* Publishes the node; pairs with process_find(). */
 	atomic_store_explicit(head, p, memory_order_release);
@@ -161,7 +164,7 @@ struct thread *thread_add(struct procs *t, struct process *p, pid_t tid, uint64_
 	if (p->doomed.is_doomed)
 		doom_thread(t, th, p->doomed.since_ns);
 	for (struct thread *q = first; q; q = atomic_load_explicit(&q->next, memory_order_relaxed)) {
-		if (q->tid != tid || q->pid != p->pid || q->doomed.is_doomed)
+		if (q->tid != tid || q->pid != p->pid)
 			continue;
 		if (q->birth_ns <= birth_ns)
 			doom_thread(t, q, birth_ns);

@@ -224,6 +224,8 @@ static void test_fork(void **state)
 /* Two CPUs' rings: the child's exec is told before its fork. */
 static void test_out_of_order(void **state)
 {
+	struct maps_stats before, stats;
+
 	tell_exec(30, "make", 100);
 	publish(110);
 	tell_exec(31, "cc1", 130);
@@ -241,6 +243,17 @@ static void test_out_of_order(void **state)
 	assert_string_equal(task_of(32, 32, 155)->comm.str, "make");
 	assert_string_equal(task_of(32, 32, 162)->comm.str, "as");
 	assert_string_equal(name_at(32, 0x400000, 162), "as");
+	/* A fork told after the end of what came of it: of the past only. */
+	tell_exec(33, "ld", 180);
+	maps_on_exit(maps, 33, 33, 190);
+	publish(191);
+	maps_stats(maps, &before);
+	maps_on_fork(maps, 33, 30, 33, 30, 175);
+	publish(192);
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_processes, before.nr_processes);
+	assert_string_equal(task_of(33, 33, 176)->comm.str, "make");
+	assert_string_equal(task_of(33, 33, 200)->comm.str, "ld");
 	/* A mapping told late does not cover a younger one. */
 	tell_mmap(32, 0x7000000, 2, "/young.so", 5, 200);
 	publish(205);
