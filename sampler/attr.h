@@ -12,7 +12,8 @@
 #include "symbols/base.h"
 
 /* What the side-band records carry, in their id block. */
-#define ATTR_SIDE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+#define ATTR_SIDE_TYPE                                                                             \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
 struct attr_config {
 	bool tasks;			/* of tasks, inherited by their children; else of a CPU */

@@ -199,8 +199,10 @@ static uint32_t fds_wanted(const struct counters *c, uint32_t nr_events, uint32_
 static int check_config(const struct counters_config *config, struct err *e)
 {
 	if (!config->nr_events || config->nr_events > EVENTS_MAX)
-		return err_set(e, -EINVAL, "%u events at once cannot be sampled\n"
-			       "  from 1 to %d can\n  choose fewer with -e", config->nr_events, EVENTS_MAX);
+		return err_set(e, -EINVAL,
+			       "%u events at once cannot be sampled\n"
+			       "  from 1 to %d can\n  choose fewer with -e",
+			       config->nr_events, EVENTS_MAX);
 	if (config->stack_size % 8 || config->stack_size > 65528)
 		return err_set(e, -EINVAL, "a stack size of %u bytes cannot be\n"
 			       "  a multiple of 8 up to 65528\n  --stack-size 16384 is the default",
@@ -218,7 +220,9 @@ static struct counters *counters_new(const struct counters_config *config,
 
 	c->cpus = xcalloc(config->nr_cpus, sizeof(*c->cpus));
 	for (uint32_t i = 0; i < config->nr_cpus; i++)
-		c->cpus[i] = (struct counters_cpu){ .cpu = config->cpus[i], .data_fd = -1, .side_fd = -1 };
+		c->cpus[i] = (struct counters_cpu){ .cpu = config->cpus[i],
+						    .data_fd = -1,
+						    .side_fd = -1 };
 	c->env = (struct slot_env){
 		.sys = *sys,
 		.cpus = c->cpus,

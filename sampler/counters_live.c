@@ -178,7 +178,8 @@ static int add_task(struct counters *c, pid_t tid)
 
 		code = slot_add_task(s, &c->env, tid);
 		for (uint32_t k = 0; k < c->env.nr_cpus && !code; k++)
-			idmap_add(&c->ids, s->fds[(size_t)(s->nr_tasks - 1) * c->env.nr_cpus + k].id,
+			idmap_add(&c->ids,
+				  s->fds[(size_t)(s->nr_tasks - 1) * c->env.nr_cpus + k].id,
 				  (int)i);
 		if (!code && is_running(c))
 			slot_enable(s, &c->env, s->nr_tasks - 1, true);
@@ -203,7 +204,8 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 		c->nr_refused++;
 		if (code == -EACCES || code == -EPERM)
 			continue;
-		c->env.refusal.nr_wanted = c->env.nr_fds + (nr - i) * (c->nr_slots + 1) * c->env.nr_cpus;
+		c->env.refusal.nr_wanted =
+			c->env.nr_fds + (nr - i) * (c->nr_slots + 1) * c->env.nr_cpus;
 		return limits_explain_open(e, code, &c->env.refusal);
 	}
 	return 0;

@@ -84,7 +84,8 @@ void idmap_add(struct idmap *m, uint64_t id, int slot)
 	if (2 * (t->used + 1) > t->mask + 1) {
 		larger = table_new(t->mask + 1, t);
 		for (size_t i = 0; i <= t->mask; i++) {
-			uint64_t old = atomic_load_explicit(&t->entries[i].id, memory_order_relaxed);
+			uint64_t old =
+				atomic_load_explicit(&t->entries[i].id, memory_order_relaxed);
 
 			if (old)
 				table_put(larger, old, atomic_load_explicit(&t->entries[i].slot,

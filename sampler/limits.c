@@ -92,13 +92,17 @@ int limits_check_rate(double hz, struct err *e)
 		return err_set(e, -EINVAL, "a rate of %g Hz cannot be\n"
 			       "  samples per second and CPU, more than 0\n"
 			       "  the usual rates are 49 to 9973 Hz", hz);
-	if (procstat_sysctl("", "perf_event_max_sample_rate", &limit) || limit <= 0 || hz <= (double)limit)
+	if (procstat_sysctl("", "perf_event_max_sample_rate", &limit) || limit <= 0 ||
+	    hz <= (double)limit)
 		return 0;
-	return err_set(e, -EINVAL, "%.0f Hz is above the kernel's limit of %ld samples per second\n"
-		       "  kernel.perf_event_max_sample_rate is %ld; the kernel lowers it by itself when "
-		       "sampling takes too long\n"
-		       "  choose a lower rate (-F), or 'sudo sysctl kernel.perf_event_max_sample_rate=%.0f'",
-		       hz, limit, limit, hz);
+	return err_set(
+		e, -EINVAL,
+		"%.0f Hz is above the kernel's limit of %ld samples per second\n"
+		"  kernel.perf_event_max_sample_rate is %ld; the kernel lowers it by itself when "
+		"sampling takes too long\n"
+		"  choose a lower rate (-F), or 'sudo sysctl "
+		"kernel.perf_event_max_sample_rate=%.0f'",
+		hz, limit, limit, hz);
 }
 
 /* Who was to be sampled. */
@@ -173,10 +177,12 @@ int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 			       "  it was built without CONFIG_PERF_EVENTS\n"
 			       "  use a kernel that has them; distributions' kernels do");
 	}
-	return err_set(e, code, "cannot open event '%s' on CPU %d: %s\n"
+	return err_set(e, code,
+		       "cannot open event '%s' on CPU %d: %s\n"
 		       "  perf_event_open: %s\n"
 		       "  'proftop --list-events' shows events; cpu-clock works on every machine",
-		       r->event[0] ? r->event : "dummy", r->cpu, event_errno(code), strerror(-code));
+		       r->event[0] ? r->event : "dummy", r->cpu, event_errno(code),
+		       strerror(-code));
 }
 
 int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
@@ -185,13 +191,15 @@ int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
 
 	procstat_sysctl("", "perf_event_mlock_kb", &kb);
 	if (code == -EPERM)
-		return err_set(e, code,
-			       "cannot lock %zu KiB of ring for each of %u CPUs: mmap: %s\n"
-			       "  kernel.perf_event_mlock_kb is %ld for each CPU, all profilers of this user "
-			       "together\n"
-			       "  end the other profiler; a smaller --stack-size; raise 'ulimit -l'; or "
-			       "'sudo sysctl kernel.perf_event_mlock_kb=%zu'",
-			       size >> 10, nr_cpus, strerror(-code), kb, (size_t)kb + (size >> 10) + 128);
+		return err_set(
+			e, code,
+			"cannot lock %zu KiB of ring for each of %u CPUs: mmap: %s\n"
+			"  kernel.perf_event_mlock_kb is %ld for each CPU, all profilers of this "
+			"user "
+			"together\n"
+			"  end the other profiler; a smaller --stack-size; raise 'ulimit -l'; or "
+			"'sudo sysctl kernel.perf_event_mlock_kb=%zu'",
+			size >> 10, nr_cpus, strerror(-code), kb, (size_t)kb + (size >> 10) + 128);
 	return err_set(e, code,
 		       "cannot map a ring of %zu KiB for each of %u CPUs: %s\n"
 		       "  mmap of a perf event failed\n"

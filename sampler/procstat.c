@@ -206,7 +206,8 @@ void procstat_self(struct procstat *p, double *cpu_pct, uint64_t *rss_kb)
 	uint64_t cpu = self_cpu_us(), now = time_now_ns();
 	uint64_t ns = now - p->self_time_ns;
 
-	*cpu_pct = ns && cpu > p->self_cpu_us ? (double)(cpu - p->self_cpu_us) * 1e5 / (double)ns : 0;
+	*cpu_pct =
+		ns && cpu > p->self_cpu_us ? (double)(cpu - p->self_cpu_us) * 1e5 / (double)ns : 0;
 	*rss_kb = self_rss_kb(p);
 	p->self_cpu_us = cpu;
 	p->self_time_ns = now;

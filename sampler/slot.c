@@ -85,7 +85,8 @@ static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
 			if (fd != -EINVAL)
 				break;
 		}
-		if (!s->event.precise_max || !s->attr.precise_ip || (fd != -EINVAL && fd != -EOPNOTSUPP))
+		if (!s->event.precise_max || !s->attr.precise_ip ||
+		    (fd != -EINVAL && fd != -EOPNOTSUPP))
 			return first;
 		s->attr.precise_ip--;
 	}
@@ -99,7 +100,8 @@ static int open_on_cpu(struct slot *s, struct slot_env *env, struct slot_fd *out
 	int ring = s->side ? cpu->side_fd : cpu->data_fd;
 	int fd, code;
 
-	fd = s->settled ? slot_perf_open(env, &s->attr, tid, cpu->cpu) : settle(s, env, tid, cpu->cpu);
+	fd = s->settled ? slot_perf_open(env, &s->attr, tid, cpu->cpu)
+			: settle(s, env, tid, cpu->cpu);
 	if (fd < 0)
 		return fd;
 	code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
@@ -121,7 +123,8 @@ static void reserve_task(struct slot *s, const struct slot_env *env, pid_t tid)
 
 	if (s->nr_tasks == s->max_tasks) {
 		s->max_tasks = MAX(2 * s->max_tasks, 4);
-		s->fds = xrealloc_array(s->fds, (size_t)s->max_tasks * env->nr_cpus, sizeof(*s->fds));
+		s->fds = xrealloc_array(s->fds, (size_t)s->max_tasks * env->nr_cpus,
+					sizeof(*s->fds));
 		s->tids = xrealloc_array(s->tids, s->max_tasks, sizeof(*s->tids));
 	}
 	s->tids[s->nr_tasks] = tid;
@@ -299,7 +302,8 @@ static int ioctl_all(struct slot *s, struct slot_env *env, uint32_t first_task,
 {
 	int code = 0;
 
-	for (size_t i = (size_t)first_task * env->nr_cpus; i < (size_t)s->nr_tasks * env->nr_cpus; i++) {
+	for (size_t i = (size_t)first_task * env->nr_cpus; i < (size_t)s->nr_tasks * env->nr_cpus;
+	     i++) {
 		int rc = env->sys.ioctl(env->sys.ctx, s->fds[i].fd, request, arg);
 
 		code = code ? code : rc;
@@ -309,7 +313,8 @@ static int ioctl_all(struct slot *s, struct slot_env *env, uint32_t first_task,
 
 int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool on)
 {
-	return ioctl_all(s, env, first_task, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	return ioctl_all(s, env, first_task, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
+			 0);
 }
 
 /* Tasks that come later open at the new rate, too. */

@@ -74,7 +74,8 @@ static pid_t parse_pid(const char *text)
 	char *end;
 	long pid = strtol(text, &end, 10);
 
-	return isdigit((unsigned char)text[0]) && !*end && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
+	return isdigit((unsigned char)text[0]) && !*end && pid > 0 && pid <= INT32_MAX ? (pid_t)pid
+										       : 0;
 }
 
 /* All threads of the process of @pid. The number of new ones, or -errno. */
@@ -130,9 +131,11 @@ int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct e
 			return err_set(e, -ESRCH, "no process with pid %d\n"
 				       "  it has exited, or was never there\n"
 				       "  'ps -e' lists what runs now", pids[i]);
-		return err_set(e, code, "cannot read /proc/%d/task: %s\n"
+		return err_set(e, code,
+			       "cannot read /proc/%d/task: %s\n"
 			       "  /proc may be mounted with hidepid\n"
-			       "  run as root, or choose another process", pids[i], strerror(-code));
+			       "  run as root, or choose another process",
+			       pids[i], strerror(-code));
 	}
 	return list_take(&l, tids);
 }

@@ -252,7 +252,9 @@ static uint32_t find_open(struct fake *f, const struct event *ev, struct fake_fd
 static void test_attr_sample(void **state)
 {
 	struct event cycles = parse("cycles"), clock = parse("cpu-clock:u");
-	struct attr_config config = { .exclude_idle = true, .stack_size = 8192, .regs_mask = REGS_MASK };
+	struct attr_config config = { .exclude_idle = true,
+				      .stack_size = 8192,
+				      .regs_mask = REGS_MASK };
 	struct perf_event_attr attr, expected = {
 		.size = sizeof(expected), .type = PERF_TYPE_HARDWARE, .config = 0,
 		.freq = 1, .sample_freq = 999, .disabled = 1, .exclude_guest = 1,
@@ -270,7 +272,8 @@ static void test_attr_sample(void **state)
 	assert_memory_equal(&attr, &expected, sizeof(attr));
 
 	/* a clock of tasks without stacks: a period in ns, no idle, user only */
-	config = (struct attr_config){ .tasks = true, .enable_on_exec = true, .exclude_idle = true };
+	config =
+		(struct attr_config){ .tasks = true, .enable_on_exec = true, .exclude_idle = true };
 	attr_sample(&attr, &config, &clock, 999);
 	expected.type = PERF_TYPE_SOFTWARE;
 	expected.freq = 0;
@@ -292,11 +295,24 @@ static void test_attr_sample(void **state)
 static void test_attr_side(void **state)
 {
 	struct perf_event_attr attr, expected = {
-		.size = sizeof(expected), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
-		.exclude_kernel = 1, .exclude_hv = 1, .inherit = 1, .mmap = 1, .mmap2 = 1, .comm = 1,
-		.comm_exec = 1, .task = 1, .watermark = 1, .wakeup_watermark = 8192,
-		.sample_id_all = 1, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
+		.size = sizeof(expected),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.inherit = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.watermark = 1,
+		.wakeup_watermark = 8192,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 	};
 
 	attr_side(&attr, true, 65536);
@@ -500,15 +516,17 @@ static void test_ring_sizes(void **state)
 		assert_int_equal(f->rings[f->nr_rings - 1], cases[i].got);
 		assert_int_equal(f->rings[f->nr_rings - 3], cases[i].got);
 		for (uint32_t k = 0; k < 2; k++)
-			assert_int_equal(fake_fd(f, counters_cpu(c, k)->data_fd)->attr.wakeup_watermark,
-					 cases[i].got / 4);
+			assert_int_equal(
+				fake_fd(f, counters_cpu(c, k)->data_fd)->attr.wakeup_watermark,
+				cases[i].got / 4);
 		counters_close(c);
 		assert_int_equal(f->nr_open, 0);
 		free(f);
 	}
 }
 
-static void refuse(const struct counters_config *config, size_t max_ring, int code, const char *says)
+static void refuse(const struct counters_config *config, size_t max_ring, int code,
+		   const char *says)
 {
 	struct fake *f = fake_new();
 	struct counters_sys sys = fake_sys(f);
@@ -704,7 +722,9 @@ static void test_rate_of_tasks(void **state)
 		assert_int_equal(fds[i]->tid, f->tree[i / 2]);
 		assert_int_equal(fds[i]->period, 10000000);
 		assert_true(fds[i]->enabled);
-		assert_int_equal(counters_event_of(c, 0, (uint64_t)(fds[i] - f->fds + FIRST_FD) * 10), 0);
+		assert_int_equal(counters_event_of(c, 0,
+						   (uint64_t)(fds[i] - f->fds + FIRST_FD) * 10),
+				 0);
 	}
 	/* a sample of the old one may still be in the ring */
 	assert_int_equal(counters_event_of(c, 0, old_id), 0);
@@ -771,7 +791,8 @@ static void test_set_events(void **state)
 	/* an event that is gone is known to be gone; an id never seen is the kernel's mix-up */
 	assert_int_equal(counters_event_of(c, 0, gone_id), -1);
 	assert_int_equal(counters_event_of(c, 0, 7777), -1);
-	assert_int_equal(counters_set_events(c, (struct event[]){ next[1], first[1] }, 2, 500, &e), 0);
+	assert_int_equal(counters_set_events(c, (struct event[]){ next[1], first[1] }, 2, 500, &e),
+			 0);
 	assert_int_equal(counters_event_of(c, 0, 7777), 1);
 	assert_int_equal(counters_event_of(c, 0, gone_id), 1);
 	assert_int_equal(counters_set_events(c, next, 2, 500, &e), 0);
@@ -934,8 +955,10 @@ static void expect_cpus(const char *text, int nr, const int *expected)
 
 static void test_list_cpus(void **state)
 {
-	static const char *const bad[] = { "", "\n", "a", "1-", "-1", "3-1", "1,", ",1", "1 2", "0-65536",
-					   "65536", "99999999999999999999", "1-2-3", "1\n2", "+1" };
+	static const char *const bad[] = { "",	    "\n",      "a",	"1-",
+					   "-1",    "3-1",     "1,",	",1",
+					   "1 2",   "0-65536", "65536", "99999999999999999999",
+					   "1-2-3", "1\n2",    "+1" };
 
 	expect_cpus("0", 1, (int[]){ 0 });
 	expect_cpus("0-3,5\n", 5, (int[]){ 0, 1, 2, 3, 5 });
@@ -1006,7 +1029,8 @@ static void test_list_tasks(void **state)
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < 5; i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(counters_list_threads((pid_t[]){ self, 2099999999 }, 2, &list, &e), -ESRCH);
+	assert_int_equal(counters_list_threads((pid_t[]){ self, 2099999999 }, 2, &list, &e),
+			 -ESRCH);
 	assert_non_null(strstr(e.text, "no process with pid 2099999999"));
 	assert_null(list);
 }
@@ -1035,7 +1059,7 @@ static void spin(uint64_t ns)
 }
 
 struct tally {
-	uint32_t pid;			/* forks and exits of this process only, not of its threads; 0: all */
+	uint32_t pid; /* forks and exits of this process only, not of its threads; 0: all */
 	uint64_t samples, stacks, lost, mmaps, comms, forks, exits;
 };
 
@@ -1246,7 +1270,8 @@ static void test_live_side_band(void **state)
 	counters_close(c);
 }
 
-/* A stopped reader and the smallest ring: what was counted is what was delivered and what was lost. */
+/* A stopped reader and the smallest ring: what was counted is what was delivered and what was lost.
+ */
 static void test_live_lost_is_exact(void **state)
 {
 	struct event event = parse("page-faults:u");
@@ -1338,8 +1363,8 @@ static void account(bool system, size_t ring_size, size_t every)
 	shown = data.samples + lost;
 	assert_true(count >= nr);
 	if (shown > count || (shown < count && !system) || shown + 20 + count / 100 < count)
-		fail_msg("ring %zu, drain every %zu: %lu counted, %lu delivered, %lu lost", ring_size,
-			 every, count, data.samples, lost);
+		fail_msg("ring %zu, drain every %zu: %lu counted, %lu delivered, %lu lost",
+			 ring_size, every, count, data.samples, lost);
 	if (ring_size == 8192 && !every)
 		assert_true(lost > 0);
 	counters_close(c);
@@ -1358,7 +1383,8 @@ static void test_live_account(void **state)
 /* Another set of events under the same rings; what stays keeps counting. */
 static void test_live_system_events(void **state)
 {
-	struct event first = parse("cpu-clock"), next[] = { parse("page-faults"), parse("cpu-clock") };
+	struct event first = parse("cpu-clock"),
+		     next[] = { parse("page-faults"), parse("cpu-clock") };
 	struct counters_config config = live_config(&first, NULL);
 	struct tally data = { 0 }, side = { 0 };
 	struct counters_value before, after;
@@ -1384,7 +1410,8 @@ static void test_live_system_events(void **state)
 	counters_close(c);
 }
 
-/* Two sessions with the same software event: each knows its samples, whatever id the kernel wrote. */
+/* Two sessions with the same software event: each knows its samples, whatever id the kernel wrote.
+ */
 static void test_live_two_sessions(void **state)
 {
 	struct event event = parse("page-faults:u");

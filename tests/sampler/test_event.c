@@ -100,7 +100,8 @@ static void test_catalogue(void **state)
 		}
 		assert_true(strlen(list[nr].description) > 8);
 		assert_true(!strcmp(list[nr].group, "hardware") ||
-			    !strcmp(list[nr].group, "software") || !strcmp(list[nr].group, "cache"));
+			    !strcmp(list[nr].group, "software") ||
+			    !strcmp(list[nr].group, "cache"));
 		for (size_t i = 0; i < nr; i++)
 			assert_string_not_equal(list[i].name, list[nr].name);
 	}

@@ -162,7 +162,8 @@ static void test_many_cpus(void **state)
 
 	assert_non_null(text);
 	for (unsigned int i = 0; i < 4096; i++)
-		at += (size_t)snprintf(text + at, size - at, "cpu%u %u 0 0 %u 0 0 0 0 0 0\n", i, i, 4096 - i);
+		at += (size_t)snprintf(text + at, size - at, "cpu%u %u 0 0 %u 0 0 0 0 0 0\n", i, i,
+				       4096 - i);
 	p = start("cpu0 0 0 0 0 0 0 0 0\n");
 	update(p, text);
 	update(p, text);

@@ -56,7 +56,8 @@ static void set_size(struct bytes *b, size_t size)
 static uint8_t *copy;
 
 /* Decode the first @size bytes from a heap block of just that size, at an odd address. */
-static int decode_part(struct record *r, const struct record_layout *l, struct bytes *b, size_t size)
+static int decode_part(struct record *r, const struct record_layout *l, struct bytes *b,
+		       size_t size)
 {
 	free(copy);
 	copy = malloc(size + 1);
@@ -248,9 +249,10 @@ static void test_header(void **state)
 static void test_foreign_layout(void **state)
 {
 	struct record_layout l = {
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
-			PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
-			PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW | RECORD_STACK_TYPE,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW |
+			       RECORD_STACK_TYPE,
 		.regs_mask = 1,
 	};
 	struct bytes b;
@@ -499,8 +501,10 @@ static void test_lost_and_throttle(void **state)
 
 static void test_unknown_types(void **state)
 {
-	static const uint32_t types[] = { 0, PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_KSYMBOL, 22,
-					  64, 0x80000000, UINT32_MAX };
+	static const uint32_t types[] = {
+		0,  PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_KSYMBOL, 22,
+		64, 0x80000000,	      UINT32_MAX
+	};
 	struct bytes b;
 	struct record r;
 

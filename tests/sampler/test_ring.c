@@ -192,7 +192,8 @@ static void test_early_end(void **state)
 
 static void test_hostile_head(void **state)
 {
-	static const uint64_t jumps[] = { SIZE + 1, SIZE + 8, 1ULL << 40, -(uint64_t)8, -(uint64_t)1 };
+	static const uint64_t jumps[] = { SIZE + 1, SIZE + 8, 1ULL << 40, -(uint64_t)8,
+					  -(uint64_t)1 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(jumps); i++) {
 		struct fixture *f = start_at(4 * SIZE);
