@@ -159,6 +159,19 @@ static int run_batch(const struct options *o, struct err *e)
 	return code;
 }
 
+/*
+ * When the guard is killed the shell takes the terminal back before we have
+ * put it right; then the kernel lets only those do so who block this signal.
+ */
+static void block_background_stop(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTTOU);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 static int run_screen(const struct options *o, struct err *e)
 {
 	struct sampler_config sampled = o->config;
@@ -180,6 +193,7 @@ static int run_screen(const struct options *o, struct err *e)
 	sampled.command_quiet = true;
 	guard_start();
 	app_block_signals();
+	block_background_stop();
 	pthread_atfork(NULL, NULL, unblock_signals);
 	code = sampler_new(&s, &sampled, e);
 	if (code)
