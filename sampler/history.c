@@ -233,6 +233,45 @@ void history_folded_away(const struct history *h, enum profile_window window, do
 	}
 }
 
+static int remap_sums(struct sums *s, uint32_t keep, uint32_t (*fn)(void *ctx, uint32_t stack),
+		      void *ctx)
+{
+	struct sums next;
+
+	sums_init(&next);
+	if ((s->nr > keep && sums_prune(s, keep, 0)) || sums_reserve(&next, s->nr))
+		return -ENOMEM;
+	for (uint64_t i = 0; s->slots && i <= s->mask; i++) {
+		uint64_t key = s->slots[i].key;
+
+		if (key && cell_key_stack(key) != STACK_NONE)
+			key = cell_key(fn(ctx, cell_key_stack(key)), cell_key_task(key),
+				       cell_key_event(key));
+		if (key)
+			sums_add(&next, key, s->slots[i].count, s->slots[i].weight);
+	}
+	sums_fini(s);
+	*s = next;
+	return 0;
+}
+
+int history_remap(struct history *h, uint32_t (*fn)(void *ctx, uint32_t stack), void *ctx)
+{
+	if (remap_sums(&h->decay, h->max_cells / 2, fn, ctx) ||
+	    remap_sums(&h->total, h->max_cells / 2, fn, ctx)) {
+		history_reset(h);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < h->nr_ticks; i++) {
+		const struct tick *t = tick_at(h, i);
+
+		for (uint32_t k = 0; k < t->nr; k++)
+			if (t->cells[k].stack != STACK_NONE)
+				t->cells[k].stack = fn(ctx, t->cells[k].stack);
+	}
+	return 0;
+}
+
 size_t history_memory(const struct history *h)
 {
 	size_t size = sizeof(*h) + sums_memory(&h->decay) + sums_memory(&h->total);

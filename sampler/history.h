@@ -48,6 +48,12 @@ int history_get(const struct history *h, enum profile_window window, struct hist
 /* How much of a long sum has been folded away; nothing for PROFILE_WINDOW. */
 void history_folded_away(const struct history *h, enum profile_window window, double *count,
 			 double *weight);
+/*
+ * The stacks got other ids: @fn gives the new one (STACK_NONE: gone, the cell
+ * stands for its task alone then). The long sums are pruned to half of
+ * @max_cells first. 0 or -ENOMEM (the history is empty then).
+ */
+int history_remap(struct history *h, uint32_t (*fn)(void *ctx, uint32_t stack), void *ctx);
 size_t history_memory(const struct history *h);
 
 #endif

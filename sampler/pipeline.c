@@ -16,7 +16,7 @@
 #define FRAMES_MAX	  (KERNEL_FRAMES_MAX + UNWIND_FRAMES_MAX)
 
 struct pipeline {
-	struct pipeline_tables tables;
+	const struct pipeline_tables *tables;
 	struct unwinder *unwinder;
 	bool asked;			/* the loader has something to do */
 
@@ -36,14 +36,19 @@ int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, st
 
 	if (!p)
 		return err_set(e, -ENOMEM, "no memory for a sampler thread");
-	p->tables = *tables;
-	code = unwind_new(&p->unwinder, tables->places, tables->dsos, e);
+	p->tables = tables;
+	code = unwind_new_with(&p->unwinder, tables->places, tables->dsos, &tables->unwind, e);
 	if (code) {
 		free(p);
 		return code;
 	}
 	*out = p;
 	return 0;
+}
+
+void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables)
+{
+	p->tables = tables;
 }
 
 void pipeline_free(struct pipeline *p)
@@ -75,7 +80,7 @@ static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s)
 		if (context != (uint64_t)PERF_CONTEXT_KERNEL)
 			continue;
 		/* All but the innermost are return addresses: look inside the call. */
-		p->frames[nr] = places_intern(p->tables.places, DSO_ID_KERNEL, ip - (nr > 0));
+		p->frames[nr] = places_intern(p->tables->places, DSO_ID_KERNEL, ip - (nr > 0));
 		nr++;
 	}
 	return nr;
@@ -97,9 +102,12 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 	};
 
 	unwind_sample(p->unwinder, &in, &p->user);
-	p->asked |= p->user.asked;
+	if (p->user.asked) {
+		p->asked = true;
+		space_want(hit->space);
+	}
 	if (p->user.maps_stale)
-		p->asked |= maps_ask(p->tables.maps, (pid_t)s->pid, s->time_ns);
+		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 	return p->user.stop;
 }
 
@@ -110,9 +118,9 @@ static uint32_t user_place(struct pipeline *p, const struct maps_hit *hit, uint6
 	const struct mapping *m = space_find(hit->space, address, time_ns);
 
 	if (!m)
-		return places_intern(p->tables.places, DSO_ID_UNKNOWN, 0);
+		return places_intern(p->tables->places, DSO_ID_UNKNOWN, 0);
 	p->asked |= dso_want(m->dso);
-	return places_intern(p->tables.places, m->dso->id, address - m->start + m->offset);
+	return places_intern(p->tables->places, m->dso->id, address - m->start + m->offset);
 }
 
 /* No registers were asked for: the kernel's own chain of frame pointers, or the address alone. */
@@ -147,7 +155,7 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	p->user.nr = 0;
 	p->user.nr_guessed = 0;
 	if (!hit->known) {
-		p->asked |= maps_ask(p->tables.maps, (pid_t)s->pid, s->time_ns);
+		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 		return UNWIND_PENDING;
 	}
 	if (hit->kernel_thread || !hit->space)
@@ -182,10 +190,10 @@ static enum profile_drop store(struct pipeline *p, uint32_t nr, uint32_t task, u
 
 	if (!drop_full_places(p->frames, &nr))
 		return DROP_PLACES_FULL;
-	stack = stacks_intern(p->tables.stacks, p->frames, nr);
+	stack = stacks_intern(p->tables->stacks, p->frames, nr);
 	if (stack == STACK_NONE)
 		return DROP_STACKS_FULL;
-	if (!cells_add(p->tables.cells, stack, task, event, weight))
+	if (!cells_add(p->tables->cells, stack, task, event, weight))
 		return DROP_CELLS_FULL;
 	return DROP_NR;
 }
@@ -218,14 +226,14 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 {
 	struct maps_hit hit;
 
-	maps_find(p->tables.maps, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
+	maps_find(p->tables->maps, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
 	if (hit.ask)
-		p->asked |= maps_ask(p->tables.maps, (pid_t)s->pid, s->time_ns);
+		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 	p->task = hit.task;
 	p->nr = p->nr_kernel = kernel_frames(p, s);
 	p->stop = user_frames(p, s, &hit, regs_mask, &p->nr);
 	if (p->nr == 0)			/* not loaded yet, or hidden from us: only the task is known */
-		p->frames[p->nr++] = places_intern(p->tables.places, DSO_ID_UNKNOWN, 0);
+		p->frames[p->nr++] = places_intern(p->tables->places, DSO_ID_UNKNOWN, 0);
 }
 
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
@@ -249,7 +257,7 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask)
 {
-	if ((pid_t)s->pid == p->tables.own_pid) {
+	if ((pid_t)s->pid == p->tables->own_pid) {
 		stats->own++;
 		return;
 	}
@@ -285,6 +293,11 @@ void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pi
 		.task = p->task,
 		.stop = p->stop,
 	};
+}
+
+void pipeline_unwind_stats(const struct pipeline *p, struct unwind_stats *out)
+{
+	unwind_stats(p->unwinder, out);
 }
 
 void pipeline_bad_record(struct pipeline_stats *stats)

@@ -26,6 +26,7 @@ struct pipeline_tables {
 	struct places *places;
 	struct stacks *stacks;
 	struct cells *cells;
+	struct unwind_config unwind;	/* its rows are shared by all threads */
 	pid_t own_pid;			/* whose samples are not counted; -1: none */
 };
 
@@ -43,6 +44,8 @@ struct pipeline;
 
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e);
 void pipeline_free(struct pipeline *p);
+/* From now on into these tables: another generation of stacks and cells, the rest as before. */
+void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 
 /* Count @s; @event is its slot, -1 if its id is unknown. @regs_mask as in the record's layout. */
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
@@ -64,6 +67,9 @@ void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pi
 void pipeline_bad_record(struct pipeline_stats *stats);
 /* Since the last call: did a sample ask the loader for something? */
 bool pipeline_take_asked(struct pipeline *p);
+
+/* What the unwinder counted since the start; any thread. */
+void pipeline_unwind_stats(const struct pipeline *p, struct unwind_stats *out);
 
 void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats *add);
 

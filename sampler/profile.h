@@ -133,6 +133,18 @@ struct profile_self {
 	uint64_t rss_kb;
 };
 
+/* How the frames were found, since the start. */
+struct profile_unwind {
+	uint64_t frames;		/* of user stacks */
+	uint64_t row_hits;		/* by a cached row */
+	uint64_t steps;			/* by libunwind */
+	uint64_t guessed;
+	uint64_t rows;			/* admitted: libunwind came to the same */
+	uint64_t rows_differ;		/* not admitted */
+	uint64_t verified;		/* samples unwound by libunwind alone, too */
+	uint64_t verify_differ;		/* of these, with another result: a fault of ours */
+};
+
 struct profile {
 	uint64_t seq;			/* counts up */
 	uint64_t time_ns;		/* CLOCK_REALTIME at the end of the tick */
@@ -156,6 +168,7 @@ struct profile {
 	uint64_t broken_by[PROFILE_NR_BROKEN];	/* of the tick */
 	uint64_t dropped_by[DROP_NR];
 	struct profile_self self;
+	struct profile_unwind unwind;
 	double samples_per_s;
 	uint64_t nr_places, nr_places_named;
 

@@ -164,8 +164,10 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 		if (changed)
 			maps_publish(s->maps, rec.time_ns, UINT64_MAX);
 		changed = false;
-		if (++nr % REPLAY_ROOM_EVERY == 0)
+		if (++nr % REPLAY_ROOM_EVERY == 0) {
 			tick_keep_room(s);
+			pipeline_use(p, thread_tables(s->shared));
+		}
 		resolve(s, p, &rec.sample, layout->regs_mask);
 		code = fn(ctx, p, &rec.sample);
 	}
@@ -185,7 +187,7 @@ int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
 {
 	struct pipeline *p;
 	uint64_t first, last;
-	int code = pipeline_new(&p, &s->shared->tables, NULL);
+	int code = pipeline_new(&p, thread_tables(s->shared), NULL);
 
 	if (code)
 		return code;
@@ -307,7 +309,7 @@ int replay_each(struct replay *r, struct sampler *s, sampler_sample_fn fn, void 
 {
 	struct each each = { .replay = r, .sampler = s, .fn = fn, .ctx = ctx };
 	struct pipeline *p;
-	int code = pipeline_new(&p, &s->shared->tables, NULL);
+	int code = pipeline_new(&p, thread_tables(s->shared), NULL);
 
 	if (code)
 		return code;

@@ -14,16 +14,13 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/generation.h"
 #include "sampler/session.h"
 #include "unwind/unwind.h"
 
 #define MAX_PLACES  (1u << 22)
 #define MAX_TASKS   (1u << 20)
-#define MAX_STACKS  (1u << 20)
-#define STACKS_MEMORY ((size_t)256 << 20)
-#define CELLS_START (1u << 14)
-#define CELLS_MAX   (1u << 20)
-#define LONG_CELLS_MAX (1u << 19)
+#define LONG_CELLS_MAX (1u << 17)
 #define HALF_LIFE_NS 10000000000ULL
 
 /* What the title says about the target. */
@@ -62,9 +59,9 @@ static int make_tables(struct sampler *s, struct err *e)
 	if (!code)
 		code = places_new(&s->places, MAX_PLACES);
 	if (!code)
-		code = stacks_new(&s->stacks, MAX_STACKS, STACKS_MEMORY);
+		code = unwind_rows_new(&s->rows, MAX_PLACES);
 	if (!code)
-		code = cells_new(&s->cells, CELLS_START, CELLS_MAX);
+		code = generation_new(&s->stacks, &s->cells);
 	if (!code)
 		code = history_new(&s->history, s->config.window_ns, HALF_LIFE_NS, LONG_CELLS_MAX);
 	if (code)
@@ -245,14 +242,21 @@ static void share(struct sampler *s)
 	s->shared->counters = s->counters;
 	s->shared->sideband = s->sideband;
 	s->shared->symbols = s->symbols;
-	s->shared->tables = (struct pipeline_tables){
+	s->tables = xcalloc(1, sizeof(*s->tables));
+	*s->tables = (struct pipeline_tables){
 		.dsos = s->dsos,
 		.maps = s->maps,
 		.places = s->places,
 		.stacks = s->stacks,
 		.cells = s->cells,
+		.unwind = {
+			.step_only = s->config.step_only,
+			.verify_every = s->config.verify_every,
+			.rows = s->rows,
+		},
 		.own_pid = s->config.include_self || s->replay ? -1 : getpid(),
 	};
+	atomic_init(&s->shared->tables, s->tables);
 }
 
 static void init_config(struct sampler *s, const struct sampler_config *config)
@@ -382,6 +386,7 @@ void sampler_free(struct sampler *s)
 	stacks_free(s->stacks);
 	maps_free(s->maps);
 	places_free(s->places);
+	unwind_rows_free(s->rows);
 	dsos_free(s->dsos);
 	procstat_free(s->procstat);
 	if (s->control_fd >= 0)
@@ -392,6 +397,7 @@ void sampler_free(struct sampler *s)
 	free(s->event_states);
 	free(s->threads);
 	free(s->cpus);
+	free(s->tables);
 	free(s->shared);
 	free(s);
 }

@@ -40,6 +40,8 @@ struct sampler_config {
 	double hz;			/* samples per second, CPU and event */
 	uint64_t period;		/* not 0: every so many events instead */
 	uint32_t stack_size;		/* bytes of user stack per sample; multiple of 8; 0: no user stacks */
+	bool step_only;			/* --unwinder=step: libunwind for each frame */
+	uint32_t verify_every;		/* one sample in so many by libunwind alone, too; 0: none */
 	size_t ring_size;		/* bytes of data ring per CPU; 0: chosen within the mlock limit */
 	uint64_t tick_ns;		/* one profile a tick; the first ones come sooner unless exact_ticks */
 	bool exact_ticks;		/* batch: no early profiles */

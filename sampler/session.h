@@ -81,10 +81,12 @@ struct sampler {
 	struct dsos *dsos;
 	struct maps *maps;
 	struct places *places;
+	struct unwind_rows *rows;
 	struct stacks *stacks;
 	struct cells *cells;
 	struct symbols *symbols;
 	struct sideband *sideband;
+	struct pipeline_tables *tables;	/* the generation in use, of the tables above */
 	struct thread_shared *shared;
 	struct thread **threads;
 	uint32_t nr_threads;

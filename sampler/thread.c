@@ -108,6 +108,7 @@ static void run_batch(struct thread *t)
 	sideband_drain(t->shared->sideband);
 	rcu_thread_online();
 	/* Pairs with the builder's flip: a batch begun before it counts into the old set. */
+	pipeline_use(t->pipeline, thread_tables(t->shared));
 	stats = &t->stats[atomic_load_explicit(&t->shared->epoch, memory_order_acquire) & 1];
 	while ((h = ring_next(ring))) {
 		on_record(t, stats, h);
@@ -185,7 +186,7 @@ int thread_start(struct thread **out, struct thread_shared *shared, uint32_t cpu
 		code = err_set(e, -errno, "eventfd: %s", strerror(errno));
 		goto out;
 	}
-	code = pipeline_new(&t->pipeline, &shared->tables, e);
+	code = pipeline_new(&t->pipeline, thread_tables(shared), e);
 	if (code)
 		goto out;
 	code = create_blocked(&t->id, thread_main, t);
@@ -229,4 +230,9 @@ uint64_t thread_throttled_since(const struct thread *t)
 double thread_take_ring_high(struct thread *t)
 {
 	return (double)atomic_exchange_explicit(&t->ring_high_ppm, 0, memory_order_relaxed) / 1e6;
+}
+
+void thread_unwind_stats(const struct thread *t, struct unwind_stats *out)
+{
+	pipeline_unwind_stats(t->pipeline, out);
 }

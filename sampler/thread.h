@@ -20,7 +20,11 @@ struct thread_shared {
 	struct counters *counters;
 	struct sideband *sideband;
 	struct symbols *symbols;
-	struct pipeline_tables tables;
+	/*
+	 * The generation of tables to count into: read once a batch (acquire),
+	 * replaced by the builder (release) when the stacks are full.
+	 */
+	_Atomic(const struct pipeline_tables *) tables;
 	/*
 	 * Which of the two sets of stats a batch counts into (lowest bit). The
 	 * builder flips it (release), waits for a grace period, and then owns the
@@ -28,6 +32,11 @@ struct thread_shared {
 	 */
 	_Alignas(CACHELINE) atomic_uint epoch;
 };
+
+static inline const struct pipeline_tables *thread_tables(struct thread_shared *shared)
+{
+	return atomic_load_explicit(&shared->tables, memory_order_acquire);
+}
 
 /* What became of the samples of one tick on one CPU. Written by its thread only. */
 struct thread_stats {
@@ -45,6 +54,8 @@ void thread_stop(struct thread *t);
 
 /* After the epoch was flipped and a grace period has passed: take the set of @epoch, zeroed. */
 void thread_take_stats(struct thread *t, unsigned int epoch, struct thread_stats *out);
+/* What its unwinder counted since the start. */
+void thread_unwind_stats(const struct thread *t, struct unwind_stats *out);
 /* When the CPU's event was throttled and is not yet running again: since when; else 0. */
 uint64_t thread_throttled_since(const struct thread *t);
 /* The fullest the data ring was when read, 0..1, since the last call. */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sampler/assemble.h"
+#include "sampler/generation.h"
 
 #define NSEC 1000000000ULL
 /* A CPU counts for the got rate when it was busy for at least this share. */
@@ -217,6 +218,24 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	p->nr_places_named = names.nr_named;
 }
 
+/* How the threads' unwinders found their frames. */
+static void fill_unwind(const struct sampler *s, struct profile *p)
+{
+	struct unwind_stats st;
+
+	for (uint32_t i = 0; i < s->nr_threads; i++) {
+		thread_unwind_stats(s->threads[i], &st);
+		p->unwind.frames += st.nr_frames;
+		p->unwind.row_hits += st.nr_row_hits;
+		p->unwind.steps += st.nr_steps;
+		p->unwind.guessed += st.nr_guessed;
+		p->unwind.rows += st.nr_rows;
+		p->unwind.rows_differ += st.nr_rows_differ;
+		p->unwind.verified += st.nr_verified;
+		p->unwind.verify_differ += st.nr_verify_differ;
+	}
+}
+
 /* The counts over the window, as stacks, functions and tasks. */
 static int fill_counts(struct sampler *s, struct profile *p)
 {
@@ -261,8 +280,9 @@ static int take_tick(struct sampler *s, unsigned int *epoch, struct cell **cells
 
 void tick_keep_room(struct sampler *s)
 {
-	stacks_grow(s->stacks);
 	places_grow(s->places);
+	if (!stacks_grow(s->stacks) && generation_next(s))
+		tick_message(s, "out of memory: new stacks are not counted");
 }
 
 void tick_end(struct sampler *s, uint64_t now_ns)
@@ -291,6 +311,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	fill_account(s, p, &sums);
 	update_rate(s, now_ns);
 	fill_events(s, p);
+	fill_unwind(s, p);
 	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
 	if (fill_counts(s, p))
 		tick_message(s, "out of memory: this tick has no rows");

@@ -94,6 +94,11 @@ void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct ma
 /* The mapping of @addr at @time_ns, or NULL. Any reader. */
 const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns);
 uint32_t space_nr_mappings(const struct space *s);
+/*
+ * Ask for the images of all objects mapped there, so that a stack does not ask
+ * for them one after the other. True: one was asked for first; wake the loader.
+ */
+bool space_want(const struct space *s);
 
 /* Readers, lock-free: ask the loader to read /proc/PID (once a second at most). True: wake it. */
 bool maps_ask(struct maps *m, pid_t pid, uint64_t now_ns);

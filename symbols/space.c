@@ -14,7 +14,8 @@
 
 #include "symbols/leaf.h"
 
-#define LEAF_MIN 8u
+#define LEAF_MIN	8u
+#define WANT_LEAVES_MAX 8u
 
 static void free_leaf(struct rcu_head *head)
 {
@@ -129,6 +130,18 @@ const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t 
 		m = find_ended(s, addr, time_ns);
 	reclaim_reader_done();
 	return m;
+}
+
+bool space_want(const struct space *s)
+{
+	bool asked = false;
+
+	/* Called with a sample in hand: what lies behind the first leaves asks for itself. */
+	for (uint32_t i = 0; s && i < MIN(s->nr_leaves, WANT_LEAVES_MAX); i++)
+		for (uint32_t k = 0; k < s->leaves[i]->nr; k++)
+			asked |= dso_want(s->leaves[i]->m[k].dso);
+	reclaim_reader_done();
+	return asked;
 }
 
 uint32_t space_nr_mappings(const struct space *s)

@@ -158,6 +158,22 @@ static json_t *self(const struct profile *p)
 	return o;
 }
 
+/* How frames were found, since the start. */
+static json_t *unwind(const struct profile_unwind *u)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "frames", count(u->frames));
+	json_object_set_new(o, "row_hits", count(u->row_hits));
+	json_object_set_new(o, "steps", count(u->steps));
+	json_object_set_new(o, "guessed", count(u->guessed));
+	json_object_set_new(o, "rows", count(u->rows));
+	json_object_set_new(o, "rows_differ", count(u->rows_differ));
+	json_object_set_new(o, "verified", count(u->verified));
+	json_object_set_new(o, "verify_differ", count(u->verify_differ));
+	return o;
+}
+
 static json_t *object(const struct batch_tick *tick)
 {
 	const struct profile *p = tick->profile;
@@ -179,6 +195,7 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "target_gone", json_boolean(p->target_gone));
 	json_object_set_new(o, "banner", clean(p->banner));
 	json_object_set_new(o, "account_total", account(&p->account_total));
+	json_object_set_new(o, "unwind", unwind(&p->unwind));
 	return o;
 }
 

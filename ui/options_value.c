@@ -348,6 +348,30 @@ static int parse_replay(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_unwinder(struct options_parse *p, const char *arg)
+{
+	static const char *const words[] = { "row", "step" };
+	int i = find_word(arg, words, ARRAY_SIZE(words));
+
+	if (i < 0)
+		return REFUSE(p, EXIT_USAGE, "--unwinder=%s: not one of row, step", arg);
+	p->o->config.step_only = i == 1;
+	return 0;
+}
+
+static int parse_verify(struct options_parse *p, const char *arg)
+{
+	uint64_t n;
+
+	if (number_u64(arg, strlen(arg), 1, UINT32_MAX, &n))
+		return REFUSE(p, EXIT_USAGE,
+			      "--verify %s: not a number of samples\n"
+			      "  give one in how many is checked, as in '--verify 1024'",
+			      arg);
+	p->o->config.verify_every = (uint32_t)n;
+	return 0;
+}
+
 static const struct {
 	int key;
 	int (*parse)(struct options_parse *p, const char *arg);
@@ -358,6 +382,7 @@ static const struct {
 	{ KEY_ROWS, parse_rows },   { KEY_SORT, parse_sort },	{ KEY_FILTER, parse_filter },
 	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack }, { KEY_WINDOW, parse_window },
 	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
+	{ KEY_UNWINDER, parse_unwinder }, { KEY_VERIFY, parse_verify },
 };
 
 int options_value(struct options_parse *p, int key, const char *arg)
