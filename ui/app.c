@@ -46,6 +46,7 @@ struct app {
 	int signal_fd;
 	int ended_by; /* signal; 0: none */
 	bool dirty, gone;
+	bool background; /* the terminal is another job's: hands off */
 	uint64_t repaint_ns;
 };
 
@@ -137,6 +138,16 @@ static void resize(struct app *a)
 	a->dirty = true;
 }
 
+/* The terminal is ours again, or not yet: then a later draw finds out. */
+static void come_back(struct app *a)
+{
+	a->background = !term_foreground(a->term);
+	if (a->background)
+		return;
+	term_enter(a->term);
+	resize(a);
+}
+
 /*
  * Back to the shell. By SIGTSTP, as the kernel ignores that one where there is
  * no shell that could ever continue us.
@@ -156,8 +167,7 @@ static void suspend(struct app *a)
 	/* Here we stand still. */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	sigaction(SIGTSTP, &before, NULL);
-	term_enter(a->term);
-	resize(a);
+	come_back(a);
 }
 
 static void take_signals(struct app *a)
@@ -173,8 +183,7 @@ static void take_signals(struct app *a)
 			suspend(a);
 			break;
 		case SIGCONT:
-			term_enter(a->term);
-			resize(a);
+			come_back(a);
 			break;
 		case SIGPIPE:
 			break;
@@ -217,6 +226,12 @@ static void draw(struct app *a)
 {
 	struct pollfd out = { .fd = term_output_fd(a->term), .events = POLLOUT };
 
+	if (!term_foreground(a->term)) {
+		a->background = true;
+		return;
+	}
+	if (a->background)
+		come_back(a);
 	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
 		return;
 	if (a->st.redraw || a->st.now_ns >= a->repaint_ns) {
@@ -237,7 +252,8 @@ static int next_wake(const struct app *a)
 
 	for (uint32_t i = 0; i < st->nr_alarms; i++)
 		note |= st->now_ns < st->alarms[i].until_ns;
-	if (note)
+	/* What could not be drawn waits for the terminal, not for the clock. */
+	if (note || a->dirty || a->background)
 		return NOTE_MS;
 	return a->repaint_ns > st->now_ns ? (int)((a->repaint_ns - st->now_ns) / 1000000) + 1 : 0;
 }
@@ -247,10 +263,11 @@ static void loop(struct app *a)
 	while (!a->st.quit && !a->gone && !a->ended_by) {
 		struct pollfd fds[] = {
 			{ .fd = a->signal_fd, .events = POLLIN },
-			{ .fd = term_input_fd(a->term), .events = POLLIN },
+			{ .fd = term_input_fd(a->term), .events = a->background ? 0 : POLLIN },
 			{ .fd = sampler_fd(a->st.sampler), .events = POLLIN },
 			/* Only while something waits to be drawn. */
-			{ .fd = a->dirty ? term_output_fd(a->term) : -1, .events = POLLOUT },
+			{ .fd = a->dirty && !a->background ? term_output_fd(a->term) : -1,
+			  .events = POLLOUT },
 		};
 		int n = poll(fds, ARRAY_SIZE(fds), next_wake(a));
 
@@ -261,7 +278,8 @@ static void loop(struct app *a)
 			a->dirty = true;
 		if (fds[0].revents)
 			take_signals(a);
-		take_keys(a, fds[1].revents);
+		if (!a->background || fds[1].revents)
+			take_keys(a, fds[1].revents);
 		if (fds[2].revents)
 			take_profile(a);
 		if (a->dirty && !a->gone && !a->st.quit && !a->ended_by)

@@ -129,6 +129,7 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 	p->cursor_before = list->cursor;
 	p->selected_before = list->selected;
 	p->pinned_before = list->pinned;
+	p->fresh = kind == PROMPT_DELAY || kind == PROMPT_LIMIT;
 	switch (kind) {
 	case PROMPT_FILTER:
 		snprintf(p->before, sizeof(p->before), "%s", list->filter.text);
@@ -235,6 +236,9 @@ void prompt_key(struct ui_state *st, const struct key *key)
 	default:
 		break;
 	}
+	if (st->prompt.fresh && key->code > ' ' && key->code < K_BACKSPACE)
+		line_set(&st->prompt.line, "");
+	st->prompt.fresh = false;
 	if (line_key(&st->prompt.line, key->code, &changed)) {
 		if (changed)
 			follow_typing(st, st->prompt.line.text);

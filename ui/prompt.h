@@ -23,6 +23,7 @@ bool line_key(struct line *l, uint32_t code, bool *changed);
 struct prompt {
 	enum prompt_kind kind;
 	struct line line;
+	bool fresh;			/* a number that the first digit replaces */
 	char before[MATCH_MAX];		/* what Esc goes back to */
 	uint32_t cursor_before, selected_before;
 	bool pinned_before;

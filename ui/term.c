@@ -362,6 +362,14 @@ bool term_key(struct terminal *t, struct key *key)
 	return false;
 }
 
+bool term_foreground(const struct terminal *t)
+{
+	pid_t group = tcgetpgrp(fileno(t->out));
+
+	/* A terminal without jobs has no foreground: it is all ours. */
+	return group < 0 || group == getpgrp();
+}
+
 void term_leave(struct terminal *t)
 {
 	if (t->mouse)

@@ -47,6 +47,8 @@ void term_redraw(struct terminal *t, bool clear);
 /* The next key that is there, without waiting; false if there is none. */
 bool term_key(struct terminal *t, struct key *key);
 
+/* Are we the terminal's foreground job? Another job's screen is not ours to draw on. */
+bool term_foreground(const struct terminal *t);
 /* Give the terminal back (before stopping), and take it again (after). */
 void term_leave(struct terminal *t);
 void term_enter(struct terminal *t);

@@ -208,8 +208,11 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 		double n = f->self * (times ? times[i] : 1);
 
 		p->functions[i] = (struct profile_function){
-			f->id, text_arena_add(arena, f->name, strlen(f->name)),
-			text_arena_add(arena, f->module, strlen(f->module)), f->kind, f->kind == 'k'
+			.id = f->id,
+			.name = text_arena_add(arena, f->name, strlen(f->name)),
+			.module = text_arena_add(arena, f->module, strlen(f->module)),
+			.kind = f->kind,
+			.kernel = f->kind == 'k',
 		};
 		fake_stack(p, arena, i);
 		for (uint32_t q = 0; q < NR_PROCESSES && n > 0; q++) {
@@ -222,9 +225,12 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 					(struct profile_cell){ i, q, 0, share, share };
 		}
 	}
-	p->functions[NR_SPECS] =
-		(struct profile_function){ 20, text_arena_add(arena, "main", 4),
-					   text_arena_add(arena, "api-server", 10), 'u', false };
+	p->functions[NR_SPECS] = (struct profile_function){
+		.id = 20,
+		.name = text_arena_add(arena, "main", 4),
+		.module = text_arena_add(arena, "api-server", 10),
+		.kind = 'u',
+	};
 	p->nr_functions = NR_SPECS + 1;
 	return p;
 }
