@@ -14,6 +14,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/session.h"
+#include "symbols/intern.h"
 
 #define STACKS_MAX    (1u << 20)
 #define STACKS_MEMORY ((size_t)128 << 20)
@@ -73,6 +74,7 @@ int generation_next(struct sampler *s)
 	/* Release: the new tables are there; pairs with thread_tables(). */
 	atomic_store_explicit(&s->shared->tables, tables, memory_order_release);
 	synchronize_rcu();
+	grace_waited(s->shared);
 	if (!cells_swap(old->cells, &cells, &nr))
 		code = history_add(s->history, cells, nr, 0);
 	move.to = tables->stacks;

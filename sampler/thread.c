@@ -22,6 +22,8 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "symbols/intern.h"
+
 /* Samples wait at most this long for a watermark that is not reached. */
 #define THREAD_POLL_MS 50
 /* Ring space is given back, and a quiescent state told, after so many records. */
@@ -32,6 +34,8 @@ struct thread {
 	struct counters_cpu *cpu;
 	uint32_t cpu_index;
 	struct pipeline *pipeline;
+	struct recorder_lane *lane;	/* NULL: nothing is recorded */
+	pid_t own_pid;
 	int stop_fd;
 	pthread_t id;
 
@@ -54,6 +58,12 @@ static void on_throttle(struct thread *t, struct thread_stats *stats, const stru
 		stats->throttled_ns += r->time_ns - since;
 }
 
+/* Our own samples are left out, as they are of the counts. */
+static bool is_recorded(const struct thread *t, const struct record *r)
+{
+	return r->type != PERF_RECORD_SAMPLE || (pid_t)r->sample.pid != t->own_pid;
+}
+
 static void on_record(struct thread *t, struct thread_stats *stats,
 		      const struct perf_event_header *h)
 {
@@ -62,6 +72,8 @@ static void on_record(struct thread *t, struct thread_stats *stats,
 	struct record r;
 	int code = record_decode(&r, layout, h, h->size);
 
+	if (t->lane && (!code || code == -ENOTSUP) && is_recorded(t, &r))
+		recorder_put(t->lane, h, &r);
 	if (code == -ENOTSUP)
 		return;
 	if (code) {
@@ -117,6 +129,7 @@ static void run_batch(struct thread *t)
 	}
 	ring_end(ring);
 	note_ring_high(t);
+	grace_reader_done(t->shared);
 	rcu_thread_offline();
 	if (pipeline_take_asked(t->pipeline))
 		symbols_wake(t->shared->symbols);
@@ -151,6 +164,9 @@ static void *thread_main(void *arg)
 			sideband_drain(t->shared->sideband);
 		run_batch(t);
 	}
+	/* A recording holds what was taken up to its end. */
+	if (t->lane)
+		run_batch(t);
 	rcu_thread_online();
 	rcu_unregister_thread();
 	return NULL;
@@ -181,6 +197,9 @@ int thread_start(struct thread **out, struct thread_shared *shared, uint32_t cpu
 	t->shared = shared;
 	t->cpu_index = cpu_index;
 	t->cpu = counters_cpu(shared->counters, cpu_index);
+	t->own_pid = thread_tables(shared)->own_pid;
+	if (shared->recorder)
+		t->lane = recorder_lane(shared->recorder, cpu_index);
 	t->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->stop_fd < 0) {
 		code = err_set(e, -errno, "eventfd: %s", strerror(errno));

@@ -16,9 +16,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <urcu-qsbr.h>
 
 #include "sampler/assemble.h"
 #include "sampler/generation.h"
+#include "symbols/intern.h"
 
 #define NSEC 1000000000ULL
 /* A CPU counts for the got rate when it was busy for at least this share. */
@@ -274,8 +276,14 @@ static void post(struct sampler *s, struct profile *p)
 /* Flip the stats, swap the cells; every batch begun before is over then. */
 static int take_tick(struct sampler *s, unsigned int *epoch, struct cell **cells, uint32_t *nr)
 {
+	int code;
+
 	*epoch = atomic_fetch_add_explicit(&s->shared->epoch, 1, memory_order_acq_rel);
-	return cells_swap(s->cells, cells, nr);
+	code = cells_swap(s->cells, cells, nr);
+	if (code)			/* nothing was waited for */
+		synchronize_rcu();
+	grace_waited(s->shared);
+	return code;
 }
 
 void tick_keep_room(struct sampler *s)
