@@ -102,6 +102,11 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 	};
 
 	unwind_sample(p->unwinder, &in, &p->user);
+	/* In the middle of an exec: the old program counter, nothing behind it in the new space. */
+	if (p->user.stop == UNWIND_NO_MAP && !s->stack_dyn) {
+		p->user.nr = 0;
+		return UNWIND_NO_USER;
+	}
 	if (p->user.asked) {
 		p->asked = true;
 		space_want(hit->space);
@@ -154,6 +159,8 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 
 	p->user.nr = 0;
 	p->user.nr_guessed = 0;
+	if ((pid_t)s->pid < 0)		/* ended and unhashed: nobody can say any more whose it was */
+		return UNWIND_NO_USER;
 	if (!hit->known) {
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 		return UNWIND_PENDING;
