@@ -154,7 +154,8 @@ static uint64_t next_tick(const struct sampler *s, uint64_t now)
 		for (size_t i = 0; i < ARRAY_SIZE(early_ns); i++)
 			if (age < early_ns[i] && early_ns[i] < s->tick_ns)
 				return s->start_ns + early_ns[i];
-	return s->start_ns + (age / s->tick_ns + 1) * s->tick_ns;
+	/* After a stop (SIGSTOP) the grid may be just ahead: no tick of a few ms then. */
+	return s->start_ns + ((age + s->tick_ns / 4) / s->tick_ns + 1) * s->tick_ns;
 }
 
 static void replay_control(struct sampler *s, const struct control *c)
