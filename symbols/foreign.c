@@ -90,6 +90,10 @@ static int check_file(int fd, const struct foreign_want *want, bool mapped,
 		return code;
 	if (!S_ISREG(st.st_mode) || is_pseudo(fd))
 		return -EINVAL;
+	if (want->owned && st.st_uid != want->uid && st.st_uid)
+		return -EPERM;
+	if (want->owned && st.st_nlink != 1)
+		return -EMLINK;
 	if ((uint64_t)st.st_size > size_max)
 		return -EFBIG;
 	out->size = (uint64_t)st.st_size;
@@ -128,11 +132,11 @@ static int open_mapped(const struct foreign_want *want, struct foreign_file *out
 	return fd < 0 ? -errno : reopen(fd, want, true, out);
 }
 
-/* @path below @root_fd, with no way out of it; O_PATH. */
-static int open_below(int root_fd, const char *path)
+/* @path below @root_fd, with no way out of it; O_PATH. @flags: O_NOFOLLOW or 0. */
+static int open_below(int root_fd, const char *path, int flags)
 {
 	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
+		.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	long fd;
@@ -147,7 +151,7 @@ static int open_below(int root_fd, const char *path)
 static int open_path(int root_fd, const char *path, const struct foreign_want *want,
 		     struct foreign_file *out)
 {
-	int fd = open_below(root_fd, path);
+	int fd = open_below(root_fd, path, want->owned ? O_NOFOLLOW : 0);
 
 	return fd < 0 ? fd : reopen(fd, want, false, out);
 }

@@ -28,6 +28,12 @@ struct foreign_want {
 	uint64_t size_max;		/* 0: FOREIGN_SIZE_MAX */
 	uint32_t maj, min;		/* expected device; 0:0: unknown */
 	uint64_t ino;			/* expected inode; 0: unknown */
+	/*
+	 * Trust only what @uid or root alone could have put there: no symbolic
+	 * link, one name only, theirs; else -EINVAL, -EMLINK, -EPERM.
+	 */
+	bool owned;
+	uid_t uid;
 };
 
 struct foreign_file {

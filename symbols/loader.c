@@ -67,7 +67,7 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	l->maps = maps;
 	l->symtab = symtab;
 	objects_init(&l->objects, dsos, &l->stop);
-	naming_init(&l->naming, dsos, symtab);
+	naming_init(&l->naming, dsos, symtab, &l->stop);
 	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->asker.event < 0 || l->worker.event < 0) {
@@ -78,6 +78,12 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	}
 	*out = l;
 	return 0;
+}
+
+void loader_no_proc(struct loader *l)
+{
+	l->objects.no_proc = true;
+	l->naming.perfmaps.no_proc = true;
 }
 
 bool loader_free(struct loader *l)
@@ -162,7 +168,7 @@ static bool name_place(struct loader *l, const struct waiting *w, bool now)
 	q.dso = place->dso;
 	q.offset = place->offset;
 	rc = naming_find(&l->naming, &q, &symbol, &by_name);
-	if (rc == -EAGAIN)
+	if (rc == -EAGAIN || rc == -ECANCELED)
 		return false;
 	if (!rc)
 		places_name(l->places, w->place, symbol);
@@ -176,7 +182,7 @@ static uint32_t name_waiting(struct loader *l, bool now)
 	uint32_t nr = l->nr_waiting, kept = 0;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!name_place(l, &l->waiting[i], now))
+		if (is_stopping(l) || !name_place(l, &l->waiting[i], now))
 			l->waiting[kept++] = l->waiting[i];
 	}
 	l->nr_waiting = kept;
@@ -197,7 +203,7 @@ static uint32_t name_new(struct loader *l, bool now)
 	uint32_t nr = MIN(nr_unseen(l), PLACES_A_PASS);
 	struct waiting w = { .since_ns = nr ? time_now_ns() : 0 };
 
-	for (uint32_t i = 0; i < nr; i++) {
+	for (uint32_t i = 0; i < nr && !is_stopping(l); i++) {
 		w.place = l->next_place++;
 		if (!name_place(l, &w, now))
 			keep_waiting(l, &w);
@@ -205,26 +211,33 @@ static uint32_t name_new(struct loader *l, bool now)
 	return nr;
 }
 
-/* An image came late: what was named by address gets its symbols. */
+/* Ask again for the name of @place, which has one. */
+static void rename_place(struct loader *l, uint32_t id, const struct place *place)
+{
+	struct naming_question q = { .dso = place->dso, .offset = place->offset, .now = true };
+	/* Pairs with nothing: only this thread writes it. */
+	uint32_t before = atomic_load_explicit(&place->symbol, memory_order_relaxed), symbol;
+	const struct symbol *old = symtab_at(l->symtab, before);
+	bool by_name;
+
+	if (!old || naming_find(&l->naming, &q, &symbol, &by_name) || !by_name ||
+	    symbol == before)
+		return;
+	places_name(l->places, id, symbol);
+	if (!old->made_up)
+		return;
+	atomic_fetch_sub_explicit(&l->nr_unnamed, 1, memory_order_relaxed);
+	count_name(l, true);
+}
+
+/* More is known of @dso: what was named by address gets its symbols, code that changed its new ones. */
 static void rename_places(struct loader *l, uint32_t dso)
 {
-	for (uint32_t id = 0; id < l->next_place; id++) {
+	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
 		const struct place *place = places_at(l->places, id);
-		struct naming_question q = { .dso = dso, .now = true };
-		uint32_t symbol;
-		bool by_name;
 
-		if (!place || place->dso != dso)
-			continue;
-		/* Pairs with nothing: only this thread writes it. */
-		if (atomic_load_explicit(&place->symbol, memory_order_relaxed) == SYMBOL_NONE)
-			continue;
-		q.offset = place->offset;
-		if (naming_find(&l->naming, &q, &symbol, &by_name) || !by_name)
-			continue;
-		places_name(l->places, id, symbol);
-		atomic_fetch_sub_explicit(&l->nr_unnamed, 1, memory_order_relaxed);
-		count_name(l, true);
+		if (place && place->dso == dso)
+			rename_place(l, id, place);
 	}
 }
 
@@ -238,16 +251,25 @@ static void update_figures(struct loader *l)
 /* One round: one image, then the names that waited for it, then new ones. True: go on. */
 static bool work(struct loader *l, bool now)
 {
-	uint32_t late = objects_retry(&l->objects, time_now_ns());
+	uint64_t now_ns = time_now_ns();
+	uint32_t late = objects_retry(&l->objects, now_ns);
 	bool more = objects_load_one(&l->objects);
+	uint32_t jit;
 
+	if (is_stopping(l))
+		return false;
+	jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
 	if (is_stopping(l))
 		return false;
 	if (late != DSO_ID_UNKNOWN)
 		rename_places(l, late);
+	if (jit != DSO_ID_UNKNOWN)
+		rename_places(l, jit);
 	/* After each image, not after the last: the first rows shall have names soon. */
 	more |= name_waiting(l, now) > 0;
 	more |= name_new(l, now) > 0;
+	if (is_stopping(l))
+		return false;
 	update_figures(l);
 	return more;
 }
@@ -370,5 +392,6 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 	out->nr_waiting = atomic_load_explicit(&l->nr_left, memory_order_relaxed);
 	out->memory = atomic_load_explicit(&l->objects.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.kallsyms_memory, memory_order_relaxed) +
+		      atomic_load_explicit(&l->naming.perfmaps.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->memory, memory_order_relaxed);
 }

@@ -23,6 +23,8 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 /* False: a thread still hangs in a file; then nothing of it or of @symtab may be freed. */
 bool loader_free(struct loader *l);
 
+/* Before the start: open nothing through /proc/PID. */
+void loader_no_proc(struct loader *l);
 int loader_start(struct loader *l, struct err *e);
 /* At most two seconds; a thread that hangs is left behind. */
 void loader_stop(struct loader *l);

@@ -26,19 +26,22 @@ struct found {
 	bool by_name;
 };
 
-void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab)
+void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab,
+		 const atomic_bool *stop)
 {
 	memset(n, 0, sizeof(*n));
 	n->dsos = dsos;
 	n->symtab = symtab;
 	n->kallsyms_path = "/proc/kallsyms";
 	n->kallsyms_interval_ns = KALLSYMS_INTERVAL_NS;
+	perfmaps_init(&n->perfmaps, dsos, stop);
 }
 
 void naming_fini(struct naming *n)
 {
 	kallsyms_free(n->kallsyms);
 	n->kallsyms = NULL;
+	perfmaps_fini(&n->perfmaps);
 }
 
 static void set_module(struct found *f, const char *module, size_t size)
@@ -64,6 +67,7 @@ static void set_made_up(struct naming *n, struct found *f, const char *fmt, ...)
 	va_start(ap, fmt);
 	size = vsnprintf(n->raw, sizeof(n->raw), fmt, ap);
 	va_end(ap);
+	f->key.made_up = true;
 	f->text.name = n->raw;
 	f->text.name_size = (size_t)MIN(MAX(size, 0), (int)sizeof(n->raw) - 1);
 }
@@ -72,7 +76,6 @@ static void set_made_up(struct naming *n, struct found *f, const char *fmt, ...)
 static void set_start(struct naming *n, struct found *f, const struct dso *dso, uint64_t start)
 {
 	f->key.start = start;
-	f->key.made_up = true;
 	f->text.kind = '?';
 	set_made_up(n, f, "%s+0x%" PRIx64, dso->name.str, start);
 }
@@ -175,11 +178,25 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 	return 0;
 }
 
-/* JIT, heap, stack: one symbol a page, until a perf map tells more. */
-static int find_in_anon(struct naming *n, const struct dso *dso, const struct naming_question *q,
+/* JIT, heap, stack: what the process's perf map says, else one symbol a page. */
+static int find_in_anon(struct naming *n, struct dso *dso, const struct naming_question *q,
 			struct found *f)
 {
+	struct perfmap_symbol s;
+
+	bool found = perfmaps_find(&n->perfmaps, dso, q->offset, &s);
+
+	/* A file may have hung: the tables may be gone. Pairs with the release in loader_stop(). */
+	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
+		return -ECANCELED;
 	f->text.kind = 'j';
+	if (found) {
+		f->key.start = s.start;
+		f->key.variant = symtab_variant(s.name, s.name_size);
+		set_module(f, "[perf map]", sizeof("[perf map]") - 1);
+		set_name(f, s.name, s.name_size);
+		return 0;
+	}
 	f->key.start = q->offset & ~(ANON_PAGE - 1);
 	set_module(f, dso->name.str, dso->name.size);
 	set_made_up(n, f, "[anon] 0x%" PRIx64, f->key.start);
@@ -189,7 +206,6 @@ static int find_in_anon(struct naming *n, const struct dso *dso, const struct na
 static int find_unknown(struct naming *n, const struct dso *dso, struct found *f)
 {
 	f->text.kind = '?';
-	f->key.made_up = true;
 	set_module(f, dso->name.str, dso->name.size);
 	set_made_up(n, f, "[unknown]");
 	return 0;

@@ -9,6 +9,7 @@
 
 #include "symbols/dso.h"
 #include "symbols/kallsyms.h"
+#include "symbols/perfmaps.h"
 #include "symbols/places.h"
 #include "symbols/symtab.h"
 
@@ -20,10 +21,13 @@ struct naming {
 	uint64_t kallsyms_ns;		/* when it was read last; 0: never */
 	uint64_t kallsyms_interval_ns;	/* not read again before; doubles while it brings nothing */
 	atomic_ulong kallsyms_memory;
+	struct perfmaps perfmaps;
 	char raw[TEXT_MAX + 64];	/* under construction; longer: so the arena marks a cut */
 };
 
-void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab);
+/* @stop: set while the tables may be going. */
+void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab,
+		 const atomic_bool *stop);
 void naming_fini(struct naming *n);
 
 /* One place to name. */
@@ -36,8 +40,9 @@ struct naming_question {
 
 /*
  * The symbol of @q: 0; -EAGAIN while its object is not loaded (it is asked
- * for) or a better answer may come; -ENOMEM when the table is full. *by_name:
- * false when the answer is but an address.
+ * for) or a better answer may come; -ECANCELED when stopping: then touch
+ * nothing borrowed; -ENOMEM when the table is full. *by_name: false when the
+ * answer is but an address.
  */
 int naming_find(struct naming *n, const struct naming_question *q, uint32_t *symbol, bool *by_name);
 

@@ -185,6 +185,8 @@ static int load_and_publish(struct objects *o, struct dso *dso, pid_t *pid)
 
 	dsos_sighting(o->dsos, dso, &seen);
 	*pid = seen.pid;
+	if (o->no_proc)
+		seen.pid = 0;
 	rc = load(dso, &seen, &image);
 	free(seen.path);
 	if (atomic_load_explicit(o->stop, memory_order_acquire)) {

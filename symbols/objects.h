@@ -25,6 +25,7 @@ struct objects_retry {
 struct objects {
 	struct dsos *dsos;
 	const atomic_bool *stop;	/* set: publish nothing more, the tables may be gone */
+	bool no_proc;			/* a recording: no process is asked, only files here */
 	uint32_t seen;			/* objects looked at */
 	uint32_t *open;			/* ids of those without image that may yet be wanted */
 	uint32_t nr_open, max_open;

@@ -37,6 +37,11 @@ int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, 
 	return 0;
 }
 
+void symbols_no_proc(struct symbols *s)
+{
+	loader_no_proc(s->loader);
+}
+
 int symbols_start(struct symbols *s, struct err *e)
 {
 	return loader_start(s->loader, e);

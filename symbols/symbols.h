@@ -28,7 +28,9 @@ struct symbol {
 	struct safe_text module;	/* basename, [kernel], [nf_tables], [vdso], [anon] */
 	uint32_t dso;
 	uint64_t start;			/* vaddr (files), address (kernel, anon) */
+	uint64_t variant;		/* tells functions of one start apart; mostly 0 */
 	char kind;
+	bool made_up;			/* the name is but an address: see why in its dso */
 };
 
 struct symbols_stats {
@@ -41,6 +43,8 @@ struct symbols_stats {
 /* All three tables are borrowed and must outlive the result. */
 int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, struct maps *maps,
 		struct err *e);
+/* Before the start: a recording. Its pids may be anybody's by now, so only files here count. */
+void symbols_no_proc(struct symbols *s);
 int symbols_start(struct symbols *s, struct err *e);
 /* Stop and join the loader thread (bounded: a hanging file is left behind). */
 void symbols_stop(struct symbols *s);

@@ -32,9 +32,27 @@ static struct symbol *at(const struct symtab *t, uint32_t id)
 			[id & (CHUNK_SIZE - 1)];
 }
 
-static uint64_t key_hash(uint32_t dso, uint64_t start, bool made_up)
+static uint64_t key_hash(const struct symtab_key *key)
 {
-	return hash_u64(hash_u64((uint64_t)dso << 1 | made_up) ^ start);
+	return hash_u64(hash_u64(((uint64_t)key->dso << 1 | key->made_up) ^ key->variant) ^
+			key->start);
+}
+
+static struct symtab_key key_of(const struct symbol *s)
+{
+	return (struct symtab_key){ s->dso, s->start, s->variant, s->made_up };
+}
+
+uint64_t symtab_variant(const char *name, size_t size)
+{
+	uint64_t hash = hash_u64(size + 1), word;
+
+	for (size_t at = 0; at < size; at += 8) {
+		word = 0;
+		memcpy(&word, name + at, MIN(size - at, 8UL));
+		hash = hash_u64(hash ^ word);
+	}
+	return hash ? hash : 1;
 }
 
 int symtab_new(struct symtab **out)
@@ -68,13 +86,13 @@ void symtab_free(struct symtab *t)
 
 uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key)
 {
-	uint32_t i = (uint32_t)key_hash(key->dso, key->start, key->made_up) & (t->nr_slots - 1);
+	uint32_t i = (uint32_t)key_hash(key) & (t->nr_slots - 1);
 
 	for (; t->slots[i]; i = (i + 1) & (t->nr_slots - 1)) {
 		const struct symbol *s = at(t, t->slots[i] - 1);
 
-		if (s->dso == key->dso && s->start == key->start &&
-		    (s->kind == '?') == key->made_up)
+		if (s->dso == key->dso && s->start == key->start && s->variant == key->variant &&
+		    s->made_up == key->made_up)
 			return t->slots[i] - 1;
 	}
 	return SYMBOL_NONE;
@@ -103,9 +121,9 @@ static int slots_reserve(struct symtab *t, uint32_t nr)
 	t->slots = slots;
 	t->nr_slots *= 2;
 	for (uint32_t id = 0; id < nr - 1; id++) {
-		const struct symbol *s = at(t, id);
+		struct symtab_key key = key_of(at(t, id));
 
-		slots_put(t, key_hash(s->dso, s->start, s->kind == '?'), id);
+		slots_put(t, key_hash(&key), id);
 	}
 	return 0;
 }
@@ -135,9 +153,10 @@ uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct
 	*s = (struct symbol){
 		.name = text_arena_add(t->texts, text->name, text->name_size),
 		.module = module_text(t, text),
-		.dso = key->dso, .start = key->start, .kind = text->kind,
+		.dso = key->dso, .start = key->start, .variant = key->variant,
+		.kind = text->kind, .made_up = key->made_up,
 	};
-	slots_put(t, key_hash(key->dso, key->start, key->made_up), id);
+	slots_put(t, key_hash(key), id);
 	/* Publishes the symbol and its chunk; pairs with symtab_at(). */
 	atomic_store_explicit(&t->nr, id + 1, memory_order_release);
 	return id;

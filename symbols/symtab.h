@@ -14,12 +14,18 @@ struct symtab;
 int symtab_new(struct symtab **out);
 void symtab_free(struct symtab *t);
 
-/* What makes a function: its object and start; made-up ones (kind '?') are apart. */
+/*
+ * What makes a function: its object and start, and where code changes in place
+ * or has no start of its own, its name. Made-up ones are apart.
+ */
 struct symtab_key {
 	uint32_t dso;
 	uint64_t start;
+	uint64_t variant;		/* symtab_variant() of the name; 0: the start says all */
 	bool made_up;
 };
+
+uint64_t symtab_variant(const char *name, size_t size);
 
 /* Writer. The id of @key, or SYMBOL_NONE. */
 uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key);

@@ -219,6 +219,58 @@ static void test_anonymous_and_unknown(void **state)
 	assert_ptr_equal(symbol_of(f, u), symbol_of(f, v));
 }
 
+static void write_map(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	fclose(file);
+}
+
+/* JIT code of this process: named late, kept when the map grows, renamed when its code changes. */
+static void test_perf_map(void **state)
+{
+	struct fixture *f = *state;
+	struct dso_identity id = { .kind = DSO_ANON, .owner = 77 };
+	struct dso *anon = dsos_intern(f->dsos, &id, "//anon", 6, getpid(), 0, 0);
+	uint32_t a = places_intern(f->places, anon->id, 0x5008), b, c;
+	const struct symbol *page, *one;
+	struct symbols_stats stats;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	unlink(path);
+	symbols_run(f->symbols);
+	page = symbol_of(f, a);
+	assert_true(page->made_up);
+	write_map(path, "5000 10 one\n5010 10 two\n");
+	usleep(1100000);
+	symbols_run(f->symbols);
+	one = symbol_of(f, a);
+	assert_string_equal(one->name.str, "one");
+	assert_string_equal(one->module.str, "[perf map]");
+	assert_int_equal(one->kind, 'j');
+	assert_false(one->made_up);
+	symbols_stats(f->symbols, &stats);
+	assert_true(stats.nr_named == 1 && stats.nr_unnamed == 0);
+
+	b = places_intern(f->places, anon->id, 0x5018);
+	c = places_intern(f->places, anon->id, 0x6000);
+	symbols_run(f->symbols);
+	assert_string_equal(symbol_of(f, b)->name.str, "two");
+	/* Something is missing, so the map is read again. */
+	write_map(path, "5000 10 one\n5010 10 two\n5010 10 again\n6000 1 three\n");
+	usleep(1100000);
+	symbols_run(f->symbols);
+	assert_ptr_equal(symbol_of(f, a), one);
+	assert_string_equal(symbol_of(f, b)->name.str, "again");
+	assert_string_equal(symbol_of(f, c)->name.str, "three");
+	symbols_stats(f->symbols, &stats);
+	assert_true(stats.nr_named == 3 && stats.nr_unnamed == 0);
+	unlink(path);
+}
+
 /* See @path as an object, as its inode is now. */
 static struct dso *see_file(struct fixture *f, const char *path, pid_t pid)
 {
@@ -435,6 +487,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_libc_and_vdso, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_anonymous_and_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_perf_map, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stripped_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_objects_that_cannot_be_had, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_object_seen_again, setup, teardown),

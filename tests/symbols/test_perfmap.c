@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * perfmap: forms of lines, overlaps against a model that paints each address,
+ * hostile text.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/perfmap.h"
+
+static struct perfmap *parse(const char *text)
+{
+	struct perfmap *map = NULL;
+
+	assert_int_equal(perfmap_parse(&map, text, strlen(text)), 0);
+	return map;
+}
+
+/* Assert what covers @addr; @name NULL: nothing. */
+static void assert_at(const struct perfmap *map, uint64_t addr, const char *name, uint64_t start)
+{
+	struct perfmap_symbol s;
+	bool found = perfmap_find(map, addr, &s);
+
+	if (!name) {
+		assert_false(found);
+		return;
+	}
+	assert_true(found);
+	if (s.name_size != strlen(name) || memcmp(s.name, name, s.name_size))
+		fail_msg("%s, not %.*s", name, (int)s.name_size, s.name);
+	assert_int_equal(s.start, start);
+	assert_true(addr - s.start < s.size);
+}
+
+static void test_lines(void **state)
+{
+	struct perfmap *map = parse("1000 10 LazyCompile:~foo /a b.js:1\n"
+				    "0x2000 0x20 Ljava/lang/String;::hashCode\n"
+				    "  ABCDEF0 1   spaced name  \r\n"
+				    "ffffffffffffff00 ff last\n"
+				    "\n");
+
+	assert_int_equal(perfmap_nr(map), 4);
+	assert_int_equal(perfmap_nr_bad(map), 0);
+	assert_at(map, 0xfff, NULL, 0);
+	assert_at(map, 0x1000, "LazyCompile:~foo /a b.js:1", 0x1000);
+	assert_at(map, 0x100f, "LazyCompile:~foo /a b.js:1", 0x1000);
+	assert_at(map, 0x1010, NULL, 0);
+	assert_at(map, 0x201f, "Ljava/lang/String;::hashCode", 0x2000);
+	assert_at(map, 0xabcdef0, "spaced name", 0xabcdef0);
+	assert_at(map, 0xabcdef1, NULL, 0);
+	assert_at(map, 0xfffffffffffffffe, "last", 0xffffffffffffff00);
+	assert_at(map, UINT64_MAX, NULL, 0);
+	perfmap_free(map);
+}
+
+/* Each of these is passed over; the good line behind it is not. */
+static void test_bad_lines(void **state)
+{
+	static const char *const bad[] = {
+		"1000", "1000 10", "1000 10 ", "1000 0 empty", "g000 10 x", "1000 1g x", "0x 10 x",
+		"11112222333344445 10 x", "1000 11112222333344445 x", "ffffffffffffffff 2 wraps",
+		"-1000 10 x", "1000,10,x", " ", "\t\t\t", "1000 0x x",
+	};
+	char text[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct perfmap *map;
+
+		snprintf(text, sizeof(text), "%s\n5000 10 good\n", bad[i]);
+		map = parse(text);
+		if (perfmap_nr(map) != 1 || perfmap_nr_bad(map) != 1)
+			fail_msg("'%s' was taken", bad[i]);
+		assert_at(map, 0x5008, "good", 0x5000);
+		perfmap_free(map);
+	}
+}
+
+static void test_unfinished(void **state)
+{
+	struct perfmap *map = parse("1000 10 whole\n2000 10 ha");
+
+	assert_int_equal(perfmap_nr(map), 1);
+	assert_at(map, 0x2000, NULL, 0);
+	perfmap_free(map);
+	assert_int_equal(perfmap_parse(&map, "2000 10 ha", 10), -ENODATA);
+	assert_int_equal(perfmap_parse(&map, "", 0), -ENODATA);
+}
+
+static void test_later_wins(void **state)
+{
+	/* Written over wholly, in part, in the middle; and an old one that shows on both sides. */
+	struct perfmap *map = parse("1000 100 a\n1000 100 b\n"
+				    "2000 100 left\n2080 100 right\n"
+				    "3000 100 outer\n3040 10 inner\n"
+				    "4000 10 same\n4000 20 same\n");
+
+	assert_at(map, 0x1000, "b", 0x1000);
+	assert_at(map, 0x10ff, "b", 0x1000);
+	assert_at(map, 0x207f, "left", 0x2000);
+	assert_at(map, 0x2080, "right", 0x2080);
+	assert_at(map, 0x217f, "right", 0x2080);
+	assert_at(map, 0x303f, "outer", 0x3000);
+	assert_at(map, 0x3040, "inner", 0x3040);
+	assert_at(map, 0x304f, "inner", 0x3040);
+	assert_at(map, 0x3050, "outer", 0x3000);
+	assert_at(map, 0x401f, "same", 0x4000);
+	perfmap_free(map);
+}
+
+/* Random entries against an array of addresses painted in order. */
+static void test_against_paint(void **state)
+{
+	enum { SPACE = 2000, ENTRIES = 300 };
+	char text[ENTRIES * 32];
+	unsigned int seed = 1;
+
+	for (int round = 0; round < 50; round++) {
+		int owner[SPACE];
+		size_t size = 0;
+		struct perfmap *map;
+
+		memset(owner, -1, sizeof(owner));
+		for (int i = 0; i < ENTRIES; i++) {
+			unsigned int start = rand_r(&seed) % SPACE;
+			unsigned int nr = 1 + rand_r(&seed) % (i % 7 ? 20 : 300);
+
+			nr = MIN(nr, SPACE - start);
+			size += sprintf(text + size, "%x %x f%d\n", start, nr, i);
+			for (unsigned int j = start; j < start + nr; j++)
+				owner[j] = i;
+		}
+		map = parse(text);
+		for (int i = 0; i < SPACE; i++) {
+			struct perfmap_symbol s;
+			char name[16];
+			bool found = perfmap_find(map, i, &s);
+
+			assert_int_equal(found, owner[i] >= 0);
+			if (!found)
+				continue;
+			snprintf(name, sizeof(name), "f%d", owner[i]);
+			assert_int_equal(s.name_size, strlen(name));
+			assert_memory_equal(s.name, name, s.name_size);
+		}
+		perfmap_free(map);
+	}
+}
+
+static void test_long_name(void **state)
+{
+	char *text = malloc(1 << 20);
+	struct perfmap_symbol s;
+	struct perfmap *map;
+	size_t size = 0;
+
+	assert_non_null(text);
+	size += sprintf(text, "1000 10 ");
+	memset(text + size, 'n', 1 << 19);
+	size += 1 << 19;
+	text[size++] = '\n';
+	assert_int_equal(perfmap_parse(&map, text, size), 0);
+	assert_true(perfmap_find(map, 0x1000, &s));
+	assert_int_equal(s.name_size, PERFMAP_NAME_MAX);
+	perfmap_free(map);
+	free(text);
+	assert_int_equal(perfmap_parse(&map, "", (size_t)PERFMAP_SIZE_MAX + 1), -E2BIG);
+}
+
+/* A million entries, all over each other: seconds would be a sign of quadratic work. */
+static void test_many(void **state)
+{
+	enum { NR = 1000000 };
+	char *text = malloc(NR * 32UL);
+	uint64_t start_ns;
+	struct perfmap *map;
+	size_t size = 0;
+
+	assert_non_null(text);
+	for (unsigned int i = 0; i < NR; i++)
+		size += sprintf(text + size, "%x %x f\n", 0x1000 + (i * 7919U) % NR, 5000 + i % 100);
+	start_ns = time_now_ns();
+	assert_int_equal(perfmap_parse(&map, text, size), 0);
+	assert_int_equal(perfmap_nr(map), NR);
+	assert_true(time_now_ns() - start_ns < 20000000000ULL);
+	perfmap_free(map);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_unfinished),
+		cmocka_unit_test(test_later_wins),
+		cmocka_unit_test(test_against_paint),
+		cmocka_unit_test(test_long_name),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * perfmaps: maps of real child processes, trusted or refused, that grow, come
+ * late, or whose process ends; a process in another PID namespace (root only);
+ * the cure for each runtime.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "symbols/perfmaps.h"
+#include "symbols/runtime.h"
+
+#define SECOND 1000000000ULL
+
+struct fixture {
+	struct dsos *dsos;
+	struct perfmaps maps;
+	atomic_bool stop;
+	pid_t child;
+	struct dso *dso;
+	char path[64], other[64];
+};
+
+/* A process that does nothing. */
+static pid_t sleeper(uid_t uid)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	if (uid && setresuid(uid, uid, uid))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getpid() != 1 && getppid() != parent)	/* 1: the first of a namespace */
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static struct dso *memory_of(struct fixture *f, pid_t pid)
+{
+	const struct dso_identity id = { .kind = DSO_ANON, .owner = (uint64_t)pid };
+
+	return dsos_intern(f->dsos, &id, "//anon", 6, pid, 0, 0);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_int_equal(dsos_new(&f->dsos), 0);
+	perfmaps_init(&f->maps, f->dsos, &f->stop);
+	f->child = sleeper(0);
+	f->dso = memory_of(f, f->child);
+	snprintf(f->path, sizeof(f->path), "/tmp/perf-%d.map", f->child);
+	snprintf(f->other, sizeof(f->other), "/tmp/perf-%d.map.other", f->child);
+	unlink(f->path);
+	unlink(f->other);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	kill(f->child, SIGKILL);
+	waitpid(f->child, NULL, 0);
+	unlink(f->path);
+	unlink(f->other);
+	perfmaps_fini(&f->maps);
+	dsos_free(f->dsos);
+	free(f);
+	return 0;
+}
+
+static void append(const char *path, const char *text)
+{
+	int fd = open(path, O_CREAT | O_WRONLY | O_APPEND, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* Assert what covers @addr; @name NULL: nothing. */
+static void assert_at(struct fixture *f, uint64_t addr, const char *name)
+{
+	struct perfmap_symbol s;
+	bool found = perfmaps_find(&f->maps, f->dso, addr, &s);
+
+	assert_int_equal(found, name != NULL);
+	if (name)
+		assert_true(s.name_size == strlen(name) && !memcmp(s.name, name, s.name_size));
+}
+
+static void assert_why(const struct dso *dso, const char *reason)
+{
+	const char *why = atomic_load(&dso->reason);
+
+	if (!reason)
+		assert_null(why);
+	else if (!why || strcmp(why, reason))
+		fail_msg("'%s', not '%s'", reason, why ? why : "(nothing)");
+}
+
+static void test_found(void **state)
+{
+	struct fixture *f = *state;
+
+	append(f->path, "1000 10 one\n2000 10 two\n");
+	assert_at(f, 0x1008, "one");
+	assert_at(f, 0x2000, "two");
+	assert_why(f->dso, NULL);
+	assert_string_equal(atomic_load(&f->dso->source), "perf map");
+	assert_int_equal(atomic_load(&f->dso->nr_symbols), 2);
+	assert_true(atomic_load(&f->maps.memory) > 0);
+	/* Nothing is missing: it is not looked at again. */
+	append(f->path, "3000 10 three\n");
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), DSO_ID_UNKNOWN);
+	assert_at(f, 0x3000, NULL);
+	assert_why(f->dso, "code that its perf map does not tell of");
+	/* Not within the second, then once. */
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns()), DSO_ID_UNKNOWN);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 2 * SECOND), f->dso->id);
+	assert_at(f, 0x3000, "three");
+	assert_at(f, 0x1000, "one");
+	assert_why(f->dso, NULL);
+}
+
+static void test_comes_late(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_at(f, 0x1000, NULL);
+	assert_why(f->dso, "JIT code without a perf map");
+	assert_non_null(atomic_load(&f->dso->cure));
+	assert_null(atomic_load(&f->dso->source));
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 2 * SECOND), DSO_ID_UNKNOWN);
+	append(f->path, "1000 10 one\n");
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 20 * SECOND), f->dso->id);
+	assert_at(f, 0x1000, "one");
+	assert_why(f->dso, NULL);
+	assert_null(atomic_load(&f->dso->cure));
+}
+
+/* Whoever can write to /tmp could name another's code, or have any file read. */
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = time_now_ns();
+
+	append(f->other, "1000 10 evil\n");
+	assert_int_equal(symlink(f->other, f->path), 0);
+	assert_at(f, 0x1000, NULL);
+	assert_why(f->dso, "its perf map is not a regular file");
+	unlink(f->path);
+	assert_int_equal(link(f->other, f->path), 0);
+	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), DSO_ID_UNKNOWN);
+	assert_why(f->dso, "its perf map is a hard link");
+	unlink(f->path);
+	assert_int_equal(mkfifo(f->path, 0600), 0);
+	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), DSO_ID_UNKNOWN);
+	assert_why(f->dso, "its perf map is not a regular file");
+	unlink(f->path);
+	append(f->path, "no entry here\n");
+	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), DSO_ID_UNKNOWN);
+	assert_why(f->dso, "its perf map has no entry yet");
+	assert_int_equal(truncate(f->path, 10LL << 30), 0);
+	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), DSO_ID_UNKNOWN);
+	assert_why(f->dso, "its perf map is too large");
+	assert_at(f, 0x1000, NULL);
+}
+
+static bool has_uid(pid_t pid, unsigned int uid)
+{
+	char path[64], line[256];
+	unsigned int real = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) && sscanf(line, "Uid: %u", &real) != 1)
+		;
+	fclose(file);
+	return real == uid;
+}
+
+static void test_owner(void **state)
+{
+	struct fixture *f = *state;
+	char path[64];
+	pid_t pid;
+
+	if (geteuid())
+		skip();
+	append(f->path, "1000 10 evil\n");
+	assert_int_equal(chown(f->path, 12345, 12345), 0);
+	assert_at(f, 0x1000, NULL);
+	assert_why(f->dso, "its perf map belongs to another user");
+	/* A process of that user: the map may be theirs or root's, not a third one's. */
+	pid = sleeper(12345);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", pid);
+	unlink(path);
+	append(path, "1000 10 mine\n");
+	assert_int_equal(chown(path, 23456, 23456), 0);
+	while (!has_uid(pid, 12345))	/* until it has changed its user */
+		usleep(1000);
+	f->dso = memory_of(f, pid);
+	assert_at(f, 0x1000, NULL);
+	assert_why(f->dso, "its perf map belongs to another user");
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	/* One process a call. */
+	perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND);
+	perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND);
+	assert_at(f, 0x1000, "mine");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	unlink(path);
+}
+
+static void test_process_ends(void **state)
+{
+	struct fixture *f = *state;
+	struct dso *gone;
+
+	append(f->path, "1000 10 one\n");
+	assert_at(f, 0x1000, "one");
+	assert_at(f, 0x2000, NULL);
+	kill(f->child, SIGKILL);
+	waitpid(f->child, NULL, 0);
+	append(f->path, "2000 10 two\n");
+	/* Its pid may be anybody's: what was read stays, nothing new comes. */
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), DSO_ID_UNKNOWN);
+	assert_at(f, 0x1000, "one");
+	assert_at(f, 0x2000, NULL);
+	assert_why(f->dso, "process ended before its perf map was read");
+	assert_int_equal(perfmaps_refresh(&f->maps, UINT64_MAX - 1), DSO_ID_UNKNOWN);
+	gone = memory_of(f, 0x7ffffff0);
+	f->dso = gone;
+	assert_at(f, 0x1000, NULL);
+	assert_why(gone, "process ended before its perf map was read");
+	f->child = sleeper(0);
+}
+
+/* A child of a new PID namespace is 1 in there, and its map is perf-1.map. */
+static void test_pid_namespace(void **state)
+{
+	struct fixture *f = *state;
+	pid_t outer;
+
+	if (geteuid() || access("/tmp/perf-1.map", F_OK) == 0)
+		skip();
+	outer = fork();
+	if (!outer) {
+		pid_t inner;
+
+		if (unshare(CLONE_NEWPID))
+			_exit(77);
+		inner = sleeper(0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		snprintf(f->path, sizeof(f->path), "%d", inner);
+		append(f->other, f->path);
+		append(f->other, "\n");
+		waitpid(inner, NULL, 0);
+		_exit(0);
+	}
+	for (int i = 0; i < 1000 && access(f->other, F_OK); i++) {
+		int status;
+
+		usleep(1000);
+		if (waitpid(outer, &status, WNOHANG) == outer)
+			skip();
+	}
+	usleep(20000);
+	{
+		FILE *file = fopen(f->other, "r");
+		int inner = 0;
+
+		assert_non_null(file);
+		assert_int_equal(fscanf(file, "%d", &inner), 1);
+		fclose(file);
+		append("/tmp/perf-1.map", "1000 10 inner_name\n");
+		snprintf(f->path, sizeof(f->path), "/tmp/perf-%d.map", inner);
+		append(f->path, "1000 10 of_another\n");
+		f->dso = memory_of(f, inner);
+		assert_at(f, 0x1000, "inner_name");
+		unlink("/tmp/perf-1.map");
+		kill(inner, SIGKILL);
+	}
+	waitpid(outer, NULL, 0);
+}
+
+/* A recording's pids mean nothing here: the file alone counts, ours or root's. */
+static void test_recording(void **state)
+{
+	struct fixture *f = *state;
+
+	f->maps.no_proc = true;
+	append(f->path, "1000 10 one\n");
+	kill(f->child, SIGKILL);
+	waitpid(f->child, NULL, 0);
+	assert_at(f, 0x1000, "one");
+	f->child = sleeper(0);
+}
+
+static void test_many(void **state)
+{
+	struct fixture *f = *state;
+	struct perfmap_symbol s;
+
+	for (unsigned int i = 0; i < PERFMAPS_MAX + 10; i++)
+		assert_false(perfmaps_find(&f->maps, memory_of(f, (pid_t)(0x70000000 + i)), 0x1000,
+					   &s));
+	assert_int_equal(f->maps.nr_entries, PERFMAPS_MAX);
+}
+
+static void test_stopping(void **state)
+{
+	struct fixture *f = *state;
+
+	append(f->path, "1000 10 one\n");
+	atomic_store(&f->stop, true);
+	assert_at(f, 0x1000, NULL);
+}
+
+static void assert_cure(const char *exe, const char *maps, const char *word)
+{
+	const char *cure = runtime_cure(exe, maps, strlen(maps));
+
+	if (!strstr(cure, word))
+		fail_msg("%s: '%s' does not speak of %s", exe, cure, word);
+}
+
+static void test_runtimes(void **state)
+{
+	assert_cure("/usr/bin/node", "", "--perf-basic-prof");
+	assert_cure("/usr/lib/jvm/java-17/bin/java", "", "Compiler.perfmap");
+	assert_cure("/opt/app/server", "7f00-7f10 r-xp 0 08:01 5 /usr/lib/jvm/libjvm.so\n",
+		    "Compiler.perfmap");
+	assert_cure("/srv/Api", "7f00-7f10 r-xp 0 08:01 5 /usr/share/dotnet/libcoreclr.so\n",
+		    "DOTNET_PerfMapEnabled");
+	assert_cure("/usr/bin/python3.12", "", "-X perf");
+	assert_cure("/usr/bin/dotnet", "", "DOTNET_PerfMapEnabled=1");
+	assert_cure("/usr/bin/something", "", "/tmp/perf-PID.map");
+	assert_cure("", "", "/tmp/perf-PID.map");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_found, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_comes_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_process_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pid_namespace, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_recording, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stopping, setup, teardown),
+		cmocka_unit_test(test_runtimes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
