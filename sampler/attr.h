@@ -19,6 +19,7 @@ struct attr_config {
 	bool tasks;			/* of tasks, inherited by their children; else of a CPU */
 	bool enable_on_exec;
 	bool exclude_idle;		/* clocks only */
+	bool data_maps;			/* side-band: mappings without code, too */
 	uint32_t stack_size;
 	uint64_t regs_mask;
 	uint64_t period;		/* 0: by rate */

@@ -35,6 +35,7 @@ static void set_rate(struct sampler *s, const struct control *c)
 		tick_message(s, "%s", e.text);
 		return;
 	}
+	recording_note(s);
 	s->hz[c->event] = c->hz;
 	tick_message(s, "%s: %.0f Hz", s->config.events[c->event].name, c->hz);
 }
@@ -64,6 +65,7 @@ static void set_events(struct sampler *s, const struct control *c)
 		tick_message(s, "%s", e.text);
 		return;
 	}
+	recording_note(s);
 	for (uint32_t i = 0; i < nr; i++) {
 		double hz = s->config.hz;
 
@@ -208,6 +210,7 @@ static void *builder_main(void *arg)
 			due = MIN(due, s->last_tick_ns + ANSWER_NS);
 		if (now >= due) {
 			target_update(s, now);
+			recording_check(s);
 			tick_end(s, now);
 			now = time_now_ns();
 			due = next_tick(s, now);
@@ -244,4 +247,12 @@ void builder_stop(struct sampler *s)
 	if (write(s->control_fd, &one, sizeof(one)) == sizeof(one))
 		pthread_join(s->builder, NULL);
 	s->builder_runs = false;
+}
+
+void session_stop(struct sampler *s)
+{
+	builder_stop(s);
+	for (uint32_t i = 0; i < s->nr_threads; i++)
+		thread_stop(s->threads[i]);
+	s->nr_threads = 0;
 }

@@ -44,6 +44,7 @@ static int open_leaders(struct counters *c, struct counters_cpu *cpu)
 	attr_leader(&attr, c->side_size / 8);
 	if (!c->env.attr.tasks)
 		attr_side(&attr, false, c->side_size);
+	attr.mmap_data = !c->env.attr.tasks && c->env.attr.data_maps;
 	cpu->side_fd = slot_perf_open(&c->env, &attr, c->env.attr.tasks ? getpid() : -1, cpu->cpu);
 	if (cpu->side_fd < 0)
 		return cpu->side_fd;
@@ -231,6 +232,7 @@ static struct counters *counters_new(const struct counters_config *config,
 			.tasks = config->tids,
 			.enable_on_exec = config->enable_on_exec,
 			.exclude_idle = config->exclude_idle,
+			.data_maps = config->data_maps,
 			.stack_size = config->stack_size,
 			.regs_mask = config->regs_mask,
 			.period = config->period,

@@ -54,6 +54,7 @@ struct counters_config {
 	uint64_t regs_mask;
 	size_t ring_size;		/* 0: choose; the same on all CPUs, halved together on EPERM */
 	bool exclude_idle;
+	bool data_maps;			/* be told of mappings without code, too: perf's unwinder wants them */
 };
 
 struct counters_cpu {
@@ -125,6 +126,11 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
  * moment at which fds of tasks that are gone are closed; @nr may be 0.
  */
 int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e);
+/* Called for each event. @ids are of all its fds open now; borrowed. */
+typedef void (*counters_attr_fn)(void *ctx, const char *name, const struct perf_event_attr *attr,
+				 const uint64_t *ids, size_t nr_ids);
+/* The events whose records are in the rings now, side-band events last: what a file header tells. */
+void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx);
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);
 
 /* All threads of the processes that exist now. Returns nr, *tids malloc'ed; -ESRCH with a sentence. */

@@ -111,6 +111,7 @@ static int open_counters(struct sampler *s, const int *cpus, uint32_t nr_cpus, s
 		.regs_mask = c->stack_size ? unwind_regs_mask() : 0,
 		.ring_size = c->ring_size,
 		.exclude_idle = true,
+		.data_maps = c->record,
 	};
 
 	return counters_open(&s->counters, &config, &counters_kernel, e);
@@ -242,6 +243,7 @@ static void share(struct sampler *s)
 	s->shared->counters = s->counters;
 	s->shared->sideband = s->sideband;
 	s->shared->symbols = s->symbols;
+	s->shared->recorder = s->recorder;
 	s->tables = xcalloc(1, sizeof(*s->tables));
 	*s->tables = (struct pipeline_tables){
 		.dsos = s->dsos,
@@ -312,6 +314,8 @@ int sampler_new(struct sampler **out, const struct sampler_config *config, struc
 		code = make_tables(s, e);
 	if (!code)
 		code = config->replay ? open_recording(s, e) : open_live(s, e);
+	if (!code)
+		code = recording_open(s, e);
 	if (code) {
 		sampler_free(s);
 		return code;
@@ -345,7 +349,9 @@ int sampler_start(struct sampler *s, struct err *e)
 	if (s->replay)
 		return builder_start(s, e);
 	nr = counters_nr_cpus(s->counters);
-	code = symbols_start(s->symbols, e);
+	code = recording_start(s, e);
+	if (!code)
+		code = symbols_start(s->symbols, e);
 	if (code)
 		return code;
 	/* Every profile has kernel code: let its names be read at once. */
@@ -369,13 +375,12 @@ void sampler_free(struct sampler *s)
 {
 	if (!s)
 		return;
-	builder_stop(s);
-	for (uint32_t i = 0; i < s->nr_threads; i++)
-		thread_stop(s->threads[i]);
+	session_stop(s);
 	if (s->symbols)
 		symbols_stop(s->symbols);
 	target_close(&s->target);
 	sideband_free(s->sideband);
+	recorder_close(s->recorder);
 	if (s->counters)
 		counters_close(s->counters);
 	replay_close(s->replay);

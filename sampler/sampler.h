@@ -48,6 +48,7 @@ struct sampler_config {
 	uint64_t window_ns;		/* of PROFILE_WINDOW */
 	bool include_self;		/* sample proftop, too */
 	const char *replay;		/* perf.data file, "-": stdin; NULL: live */
+	const char *record;		/* live: write a perf.data file, too; NULL: none */
 };
 
 struct sampler;
@@ -59,6 +60,17 @@ struct sampler;
 int sampler_new(struct sampler **out, const struct sampler_config *config, struct err *e);
 /* Start the threads and enable the events (a command is released). */
 int sampler_start(struct sampler *s, struct err *e);
+/* What a recording holds. */
+struct sampler_recorded {
+	uint64_t nr_samples;
+	uint64_t nr_dropped;		/* records that came faster than they could be written */
+	uint64_t bytes;
+};
+/*
+ * With config.record: end the session and complete the file; nothing but sampler_take() and
+ * sampler_free() may follow. 0, or -errno with a sentence (disk full ...): what was written stays.
+ */
+int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e);
 /* Stop and join all threads, close everything. A command still running is left alone. */
 void sampler_free(struct sampler *s);
 

@@ -12,6 +12,7 @@
 #include "sampler/counters.h"
 #include "sampler/history.h"
 #include "sampler/procstat.h"
+#include "sampler/recorder.h"
 #include "sampler/replay.h"
 #include "sampler/sampler.h"
 #include "sampler/sideband.h"
@@ -86,6 +87,8 @@ struct sampler {
 	struct cells *cells;
 	struct symbols *symbols;
 	struct sideband *sideband;
+	struct recorder *recorder;	/* --record, else NULL */
+	bool record_failed;		/* it was told already */
 	struct pipeline_tables *tables;	/* the generation in use, of the tables above */
 	struct thread_shared *shared;
 	struct thread **threads;
@@ -128,7 +131,23 @@ int target_release(struct target *t, char *const *command, struct err *e);
 void target_update(struct sampler *s, uint64_t now_ns);
 void target_close(struct target *t);
 
+/* recording.c */
+
+/* Create the file of --record, if there is one; the events are open. */
+int recording_open(struct sampler *s, struct err *e);
+/* What runs already goes into the file: before the events are enabled. */
+int recording_start(struct sampler *s, struct err *e);
+/* After each change of the events. Builder. */
+void recording_note(struct sampler *s);
+/* Processes that are followed since @since_ns only. Builder. */
+void recording_add(struct sampler *s, const pid_t *tids, uint32_t nr, uint64_t since_ns);
+/* Once a tick: tell of a failure. Builder. */
+void recording_check(struct sampler *s);
+
 /* builder.c */
+
+/* The builder and the sampler threads end; what they counted stays. */
+void session_stop(struct sampler *s);
 int builder_start(struct sampler *s, struct err *e);
 void builder_stop(struct sampler *s);
 

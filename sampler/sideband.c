@@ -14,12 +14,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "sampler/recorder.h"
+
 /* How long replaced mappings and dead processes are kept for late samples. */
 #define SIDEBAND_KEEP_NS 3000000000ULL
 
 struct sideband {
 	struct counters *counters;
 	struct maps *maps;
+	struct recorder_lane *lane;	/* NULL: nothing is recorded; put into under the lock */
 	pthread_mutex_t lock;
 	/*
 	 * Drains begun and, of the last one finished, its number. A caller that
@@ -49,6 +52,11 @@ void sideband_free(struct sideband *sb)
 		return;
 	pthread_mutex_destroy(&sb->lock);
 	free(sb);
+}
+
+void sideband_record(struct sideband *sb, struct recorder_lane *lane)
+{
+	sb->lane = lane;
 }
 
 static void count(atomic_ulong *counter, uint64_t nr)
@@ -120,6 +128,8 @@ static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
 	while ((h = ring_next(&cpu->side))) {
 		int code = record_decode(&r, layout, h, h->size);
 
+		if (sb->lane && (!code || code == -ENOTSUP))
+			recorder_put(sb->lane, h, &r);
 		if (!code)
 			on_record(sb, &r);
 		else if (code != -ENOTSUP)

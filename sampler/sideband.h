@@ -18,6 +18,7 @@
 #include "symbols/maps.h"
 
 struct record;
+struct recorder_lane;
 struct sideband;
 
 /* Tell the maps what one side-band record says; others are ignored. Publish afterwards. */
@@ -26,6 +27,9 @@ void sideband_apply(struct maps *maps, const struct record *r);
 /* Both are borrowed. 0 or -ENOMEM. */
 int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps);
 void sideband_free(struct sideband *sb);
+
+/* Record from now on what comes, too; before any thread drains. @lane is borrowed. */
+void sideband_record(struct sideband *sb, struct recorder_lane *lane);
 
 /* Take everything that was in any side-band ring when this was called. */
 void sideband_drain(struct sideband *sb);

@@ -173,8 +173,10 @@ static void look_for_tasks(struct sampler *s)
 		else
 			i++;
 	}
-	if (nr_fresh)
+	if (nr_fresh) {
 		counters_add_tasks(s->counters, fresh, nr_fresh, NULL);
+		recording_add(s, fresh, nr_fresh, t->looked_ns);
+	}
 	free(fresh);
 	free(t->tids);
 	t->tids = tids;

@@ -12,6 +12,7 @@
 
 #include "sampler/counters.h"
 #include "sampler/pipeline.h"
+#include "sampler/recorder.h"
 #include "sampler/sideband.h"
 #include "symbols/symbols.h"
 
@@ -20,6 +21,7 @@ struct thread_shared {
 	struct counters *counters;
 	struct sideband *sideband;
 	struct symbols *symbols;
+	struct recorder *recorder;	/* NULL: nothing is recorded */
 	/*
 	 * The generation of tables to count into: read once a batch (acquire),
 	 * replaced by the builder (release) when the stacks are full.

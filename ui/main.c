@@ -135,6 +135,27 @@ static int run_script(const struct options *o, struct err *e)
 	return code;
 }
 
+/* Complete the recording, if there is one, and tell what is in it. @code: what the run ended with. */
+static int end_recording(const struct options *o, struct sampler *s, int code, struct err *e)
+{
+	struct sampler_recorded r;
+	struct err note = { "" };
+	int rc;
+
+	if (!o->config.record)
+		return code;
+	rc = sampler_record_end(s, &r, &note);
+	if (rc) {
+		*e = note;
+		return code == EXIT_DONE ? exit_of(rc) : code;
+	}
+	err_set(&note, 0, "%s: %llu samples, %.1f MiB%s", o->config.record,
+		(unsigned long long)r.nr_samples, (double)r.bytes / (1 << 20),
+		r.nr_dropped ? "; the disk was too slow for all: proftop --replay tells how many" : "");
+	complain(&note);
+	return code;
+}
+
 static int run_batch(const struct options *o, struct err *e)
 {
 	const struct batch_config config = {
@@ -154,7 +175,8 @@ static int run_batch(const struct options *o, struct err *e)
 	if (code)
 		return exit_of(code);
 	code = sampler_start(s, e);
-	code = code ? exit_of_start(o, code) : exit_of_run(batch_run(s, stdout, &config, e));
+	code = code ? exit_of_start(o, code) :
+		      end_recording(o, s, exit_of_run(batch_run(s, stdout, &config, e)), e);
 	sampler_free(s);
 	return code;
 }
@@ -199,7 +221,8 @@ static int run_screen(const struct options *o, struct err *e)
 	if (code)
 		return exit_of(code);
 	code = sampler_start(s, e);
-	code = code ? exit_of_start(o, code) : exit_of_run(app_run(s, &config, e));
+	code = code ? exit_of_start(o, code) :
+		      end_recording(o, s, exit_of_run(app_run(s, &config, e)), e);
 	sampler_free(s);
 	return code;
 }

@@ -48,6 +48,10 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 		return REFUSE(p, EXIT_USAGE,
 			      "more than one kind of target\n"
 			      "  give one of -p PID, -u USER, --replay FILE, -- COMMAND");
+	if (c->record && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "both --record and --replay\n"
+			      "  --record writes what is sampled live: leave one of them out");
 	if (p->o->format == OPTIONS_PERF_SCRIPT && !c->replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "--format=perf-script prints samples one by one\n"
@@ -79,6 +83,8 @@ static const struct argp_option argp_options[] = {
 	{ "period", 'c', "PERIOD", 0, "one sample every so many events instead", 1 },
 	{ "replay", KEY_REPLAY, "FILE", 0,
 	  "what a perf.data file holds (-: standard input), not the live system", 1 },
+	{ "record", KEY_RECORD, "FILE", 0,
+	  "write the samples to a perf.data file, too, for perf and --replay", 1 },
 	{ "include-self", KEY_SELF, NULL, 0, "sample proftop itself, too", 1 },
 	{ NULL, 0, NULL, 0, "How it is shown:", 2 },
 	{ "delay", 'd', "SEC", 0, "seconds between updates, at least 0.1 (default: 1)", 2 },

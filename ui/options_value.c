@@ -342,6 +342,12 @@ static int parse_stack(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_record(struct options_parse *p, const char *arg)
+{
+	p->o->config.record = arg;
+	return 0;
+}
+
 static int parse_replay(struct options_parse *p, const char *arg)
 {
 	p->o->config.replay = arg;
@@ -382,6 +388,7 @@ static const struct {
 	{ KEY_ROWS, parse_rows },   { KEY_SORT, parse_sort },	{ KEY_FILTER, parse_filter },
 	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack }, { KEY_WINDOW, parse_window },
 	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
+	{ KEY_RECORD, parse_record },
 	{ KEY_UNWINDER, parse_unwinder }, { KEY_VERIFY, parse_verify },
 };
 
