@@ -18,6 +18,9 @@
 
 #define SIDE_RING_MIN (16u << 10)
 
+/* A data ring holds so much of a full rate: the reader may be kept waiting on a busy machine. */
+#define RING_SECONDS 0.15
+
 /* Close the rings, and the leaders that own them. */
 static void close_rings(struct counters *c)
 {
@@ -121,7 +124,9 @@ static int choose_ring_size(struct counters *c, const struct counters_config *co
 
 	c->side_size = limits_side_ring();
 	if (!config->ring_size) {
-		c->ring_size = MAX(limits_data_ring(config->nr_cpus, c->side_size), min);
+		size_t want = (size_t)((double)sample * config->hz * RING_SECONDS);
+
+		c->ring_size = MAX(limits_data_ring(config->nr_cpus, c->side_size, want), min);
 		return size_rings(c, min, e);
 	}
 	if (config->ring_size < sample)

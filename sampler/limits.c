@@ -18,6 +18,8 @@
 
 #include "sampler/procstat.h"
 
+#define DATA_RING_MAX	 ((size_t)16 << 20)
+#define DATA_RINGS_MAX	 ((size_t)256 << 20)	/* all CPUs together */
 #define DATA_RING_WANTED   (2u << 20)
 #define DATA_RING_MIN	   (64u << 10)
 #define SIDE_RING_WANTED   (256u << 10)
@@ -67,10 +69,21 @@ size_t limits_side_ring(void)
 	return locks_freely() ? SIDE_RING_WANTED : SIDE_RING_SMALL;
 }
 
-/* What perf_event_mlock_kb, per online CPU, leaves for each of our CPUs: equal shares. */
-size_t limits_data_ring(uint32_t nr_cpus, size_t side_size)
+/* The power of two that holds @want, within what all CPUs together may cost. */
+static size_t wanted_ring(uint32_t nr_cpus, size_t want)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), share, size = DATA_RING_WANTED;
+	size_t size = DATA_RING_WANTED;
+
+	while (size < want && size < DATA_RING_MAX &&
+	       2 * size * MAX(nr_cpus, 1) <= DATA_RINGS_MAX)
+		size *= 2;
+	return size;
+}
+
+/* What perf_event_mlock_kb, per online CPU, leaves for each of our CPUs: equal shares. */
+size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), share, size = wanted_ring(nr_cpus, want);
 	long kb;
 
 	if (locks_freely())

@@ -24,9 +24,12 @@ struct limits_refusal {
 /* Soft limit of open files to the hard one: a profiler takes events x CPUs of them. */
 void limits_raise_files(void);
 
-/* Bytes of a side-band ring, and of a data ring to try first; both powers of two. */
+/*
+ * Bytes of a side-band ring, and of a data ring to try first; both powers of
+ * two. @want: what it should hold, if that is permitted.
+ */
 size_t limits_side_ring(void);
-size_t limits_data_ring(uint32_t nr_cpus, size_t side_size);
+size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want);
 
 /* -EINVAL with a sentence for a rate that cannot be, or above the kernel's limit now. */
 int limits_check_rate(double hz, struct err *e);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
@@ -26,6 +27,7 @@
 
 /* Samples wait at most this long for a watermark that is not reached. */
 #define THREAD_POLL_MS 50
+#define THREAD_NICE -10
 /* Ring space is given back, and a quiescent state told, after so many records. */
 #define THREAD_RELEASE_EVERY 16
 
@@ -151,6 +153,8 @@ static void *thread_main(void *arg)
 	     d /= 10)
 		name[i++] = (char)('0' + v / d % 10);
 	prctl(PR_SET_NAME, name);
+	/* So little CPU, but at once: on a full machine the ring would overflow. Refused to most users. */
+	setpriority(PRIO_PROCESS, 0, THREAD_NICE);
 	rcu_register_thread();
 	rcu_thread_offline();
 	while (poll(fds, ARRAY_SIZE(fds), THREAD_POLL_MS) >= 0 || errno == EINTR) {
