@@ -266,6 +266,9 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 {
 	if ((pid_t)s->pid == p->tables->own_pid) {
 		stats->own++;
+		/* Not shown, but taken: the got rate is the kernel's. */
+		if (event >= 0 && event < EVENTS_MAX)
+			stats->by_event[event]++;
 		return;
 	}
 	pipeline_resolve(p, s, regs_mask);

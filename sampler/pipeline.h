@@ -37,7 +37,7 @@ struct pipeline_stats {
 	uint64_t broken[UNWIND_NR_STOPS];
 	uint64_t dropped[DROP_NR];
 	uint64_t own;			/* of own_pid: outside "taken" */
-	uint64_t by_event[EVENTS_MAX];
+	uint64_t by_event[EVENTS_MAX];	/* own ones included */
 };
 
 struct pipeline;
