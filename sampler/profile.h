@@ -124,7 +124,7 @@ struct profile_event {
 	struct event event;
 	bool enabled;
 	double want_hz;			/* 0: a fixed period */
-	double got_hz;			/* per CPU while it was busy */
+	double got_hz;			/* per CPU while it was busy; NAN: none was, or too short */
 	char error[160];		/* why it is not sampling, "" if it is */
 };
 

@@ -7,6 +7,7 @@
 #include "sampler/sampler.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,8 +273,10 @@ static void init_config(struct sampler *s, const struct sampler_config *config)
 	s->target.release_fd = s->target.failed_fd = -1;
 	if (s->config.nr_events == 0 && !config->replay)
 		choose_event(s);
-	for (uint32_t i = 0; i < EVENTS_MAX; i++)
+	for (uint32_t i = 0; i < EVENTS_MAX; i++) {
 		s->hz[i] = config->hz;
+		s->got_hz[i] = NAN;
+	}
 }
 
 /* Target, CPUs, events, side-band. */

@@ -10,6 +10,7 @@
 #include "sampler/session.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,7 +181,7 @@ static void update_rate(struct sampler *s, uint64_t now_ns)
 		return;
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
 		s->got_hz[i] = s->rate.seconds[i] > 0 ?
-			(double)s->rate.got[i] / s->rate.seconds[i] : 0;
+			(double)s->rate.got[i] / s->rate.seconds[i] : NAN;
 	s->rate = (struct tick_rate){ .since_ns = now_ns };
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <time.h>
 
 #define SYMBOL_COLS_MAX 60
@@ -40,9 +41,11 @@ static void print_event(FILE *out, const struct profile_event *ev)
 {
 	print_clean(out, "event   ", ev->event.name);
 	if (ev->want_hz > 0)
-		fprintf(out, "  wanted %.0f Hz  got %.1f Hz", ev->want_hz, ev->got_hz);
+		fprintf(out, "  wanted %.0f Hz", ev->want_hz);
 	else
-		fprintf(out, "  fixed period  got %.1f Hz", ev->got_hz);
+		fputs("  fixed period", out);
+	if (!isnan(ev->got_hz))
+		fprintf(out, "  got %.1f Hz", ev->got_hz);
 	if (ev->error[0])
 		print_clean(out, "  ! ", ev->error);
 	fputc('\n', out);

@@ -4,6 +4,7 @@
  */
 #include "ui/header.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,7 +112,10 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 	bool behind = ev->enabled && ev->want_hz > 0 && ev->got_hz < ev->want_hz * 0.95;
 	struct safe_text value;
 
-	format_count(got, ev->got_hz);
+	if (isnan(ev->got_hz))
+		strcpy(got, "-");
+	else
+		format_count(got, ev->got_hz);
 	if (!ev->want_hz)
 		value = text_format(buf, sizeof(buf), brief ? "got %s" : "fixed period, got %s Hz",
 				    got);

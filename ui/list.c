@@ -233,7 +233,7 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 		struct place at = places[i];
 		bool sorted = i == list->sort;
 		struct style style = { sorted ? ROLE_SORTED : ROLE_HEAD, 0 };
-		unsigned int width = MIN(column->title.width + sorted, at.cols), col = at.col;
+		unsigned int width = MIN(column->title.width + (unsigned int)sorted, at.cols), col = at.col;
 
 		if (!at.cols)
 			continue;
