@@ -121,7 +121,7 @@ unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuz
 e2e: $(B)/proftop programs
 	$(Q)B=$(B) tests/run $(sort $(wildcard tests/e2e/*.sh))
 
-PUBLIC := sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h unwind/unwind.h \
+PUBLIC := sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h sampler/fold_tree.h unwind/unwind.h \
 	symbols/base.h symbols/text.h symbols/intern.h symbols/places.h symbols/dso.h symbols/image.h symbols/maps.h \
 	symbols/symbols.h symbols/ehframe.h symbols/procfs.h
 

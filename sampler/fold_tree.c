@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A profile folded into a call tree. Pure; any thread.
+ *
+ * Each cell becomes an item that walks its stack's path, root first (or leaf
+ * first). The nodes are expanded in the order they were made: the items of a
+ * node are dealt out by the function they come to next, like cards, so that
+ * the items of every child lie side by side. What a node weighs is known
+ * before its children are: light ones are never expanded.
+ */
+#include "sampler/fold_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base.h"
+
+#define NONE FOLD_NONE
+
+/* A cell on its way along a path. */
+struct item {
+	uint32_t at, end;		/* in paths: the next frame */
+	double count, weight;
+};
+
+/* What is gathered of one child while its parent is expanded. */
+struct hand {
+	uint32_t key;			/* function, or nr_functions + process */
+	uint32_t nr, first;		/* items */
+	uint64_t order;			/* id, for what weighs the same */
+	double count, weight;
+};
+
+struct range {
+	uint32_t first, nr;
+};
+
+struct builder {
+	const struct profile *p;
+	const struct fold_tree_config *config;
+	struct fold_tree *out;
+	uint32_t capacity;
+	struct range *ranges;		/* of each node: its items */
+	uint32_t *paths;
+	struct range *path_of;		/* of each stack, in paths */
+	struct item *items, *scratch;
+	uint32_t nr_items;
+	uint32_t *place;		/* of each key: its hand, while a node is expanded */
+	struct hand *hands;
+	uint32_t nr_keys;
+	double limit;			/* weight */
+};
+
+static bool is_hidden(const struct profile_function *fn, const struct fold_filter *f)
+{
+	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
+}
+
+static bool passes(const struct profile *p, const struct fold_filter *f,
+		   const struct profile_cell *c)
+{
+	return c->event == f->event && (f->task == NONE || c->task == f->task) &&
+	       (f->process == NONE || p->tasks[c->task].process == f->process);
+}
+
+/* Write the path of a stack; returns its length. @where is scratch, one per function. */
+static uint32_t write_path(const struct builder *b, const struct profile_stack *stack,
+			   uint32_t *path, uint32_t *where)
+{
+	const struct fold_tree_config *config = b->config;
+	const struct fold_filter *f = &config->filter;
+	const uint32_t *frames = &b->p->frames[stack->first];
+	bool hides = f->hide_kernel || f->hide_user;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		uint32_t fn = frames[config->bottom_up ? i : stack->nr - 1 - i];
+
+		if (hides && is_hidden(&b->p->functions[fn], f))
+			continue;
+		if (config->fold_recursion) {
+			/* What @where says may be of another stack: the path itself decides. */
+			if (where[fn] < nr && path[where[fn]] == fn) {
+				nr = where[fn] + 1;
+				continue;
+			}
+			where[fn] = nr;
+		}
+		path[nr++] = fn;
+	}
+	return nr;
+}
+
+static int make_paths(struct builder *b)
+{
+	const struct profile *p = b->p;
+	uint32_t *where = calloc(p->nr_functions + 1ULL, sizeof(*where));
+	uint64_t size = 0;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < p->nr_stacks; i++)
+		size += p->stacks[i].nr;
+	b->paths = size < NONE ? malloc((size + 1) * sizeof(*b->paths)) : NULL;
+	b->path_of = malloc((p->nr_stacks + 1ULL) * sizeof(*b->path_of));
+	if (!where || !b->paths || !b->path_of) {
+		free(where);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < p->nr_stacks; i++) {
+		b->path_of[i].first = at;
+		b->path_of[i].nr = write_path(b, &p->stacks[i], b->paths + at, where);
+		at += b->path_of[i].nr;
+	}
+	free(where);
+	return 0;
+}
+
+static int make_items(struct builder *b)
+{
+	const struct profile *p = b->p;
+
+	b->items = malloc((p->nr_cells + 1ULL) * sizeof(*b->items));
+	b->scratch = malloc((p->nr_cells + 1ULL) * sizeof(*b->scratch));
+	if (!b->items || !b->scratch)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		const struct profile_cell *c = &p->cells[i];
+		struct range path = b->path_of[c->stack];
+
+		if (!passes(p, &b->config->filter, c))
+			continue;
+		b->items[b->nr_items++] =
+			(struct item){ path.first, path.first + path.nr, c->count, c->weight };
+		b->out->count += c->count;
+		b->out->weight += c->weight;
+	}
+	return 0;
+}
+
+/* A new node; its index, or NONE when memory is out. */
+static uint32_t add_node(struct builder *b, uint32_t parent)
+{
+	struct fold_tree *out = b->out;
+
+	if (out->nr_nodes == b->capacity) {
+		uint32_t capacity = b->capacity ? b->capacity * 2 : 1024;
+		void *nodes = reallocarray(out->nodes, capacity, sizeof(*out->nodes));
+		void *ranges;
+
+		if (!nodes)
+			return NONE;
+		out->nodes = nodes;
+		ranges = reallocarray(b->ranges, capacity, sizeof(*b->ranges));
+		if (!ranges)
+			return NONE;
+		b->ranges = ranges;
+		b->capacity = capacity;
+	}
+	out->nodes[out->nr_nodes] = (struct fold_tree_node){
+		.function = NONE,
+		.process = NONE,
+		.parent = parent,
+		.child = NONE,
+		.next = NONE,
+		.depth = parent == NONE ? 0 : out->nodes[parent].depth + 1,
+	};
+	return out->nr_nodes++;
+}
+
+static int compare_hands(const struct hand *a, const struct hand *b, enum fold_order order)
+{
+	if (order == FOLD_BY_WEIGHT && a->weight != b->weight)
+		return a->weight < b->weight ? 1 : -1;
+	return (a->order > b->order) - (a->order < b->order);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	return compare_hands(a, b, FOLD_BY_WEIGHT);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	return compare_hands(a, b, FOLD_BY_ID);
+}
+
+static void sort_hands(const struct builder *b, uint32_t nr)
+{
+	if (nr > 1)
+		qsort(b->hands, nr, sizeof(*b->hands),
+		      b->config->order == FOLD_BY_ID ? by_id : by_weight);
+}
+
+static void fill_node(struct builder *b, uint32_t n, const struct hand *hand)
+{
+	struct fold_tree_node *node = &b->out->nodes[n];
+
+	if (hand->key < b->p->nr_functions)
+		node->function = hand->key;
+	else
+		node->process = hand->key - b->p->nr_functions;
+	node->count = hand->count;
+	node->total = hand->weight;
+	b->ranges[n] = (struct range){ hand->first, hand->nr };
+}
+
+/* Count the items of a node by where they go next; those at their end are its own weight. */
+static uint32_t count_hands(struct builder *b, struct fold_tree_node *node, struct range range)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = range.first; i < range.first + range.nr; i++) {
+		const struct item *item = &b->items[i];
+		uint32_t key;
+		struct hand *hand;
+
+		if (item->at == item->end) {
+			node->self += item->weight;
+			continue;
+		}
+		key = b->paths[item->at];
+		if (b->place[key] >= nr || b->hands[b->place[key]].key != key) {
+			b->place[key] = nr;
+			b->hands[nr++] = (struct hand){ .key = key,
+							.order = b->p->functions[key].id };
+		}
+		hand = &b->hands[b->place[key]];
+		hand->nr++;
+		hand->count += item->count;
+		hand->weight += item->weight;
+	}
+	return nr;
+}
+
+/* Leave out the light ones; give those that stay their order and their room. */
+static uint32_t keep_hands(struct builder *b, struct fold_tree_node *node, uint32_t nr,
+			   uint32_t first)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (b->hands[i].weight < b->limit) {
+			node->hidden += b->hands[i].weight;
+			node->nr_hidden++;
+		} else {
+			b->hands[kept++] = b->hands[i];
+		}
+	}
+	sort_hands(b, kept);
+	for (uint32_t i = 0; i < kept; i++) {
+		b->hands[i].first = first;
+		first += b->hands[i].nr;
+		b->place[b->hands[i].key] = i;
+	}
+	node->nr_children = kept;
+	return kept;
+}
+
+/* Deal the items out to the hands that were kept, each a frame further. */
+static void deal(struct builder *b, struct range range, uint32_t nr)
+{
+	uint32_t end = nr ? b->hands[nr - 1].first + b->hands[nr - 1].nr : range.first;
+
+	for (uint32_t i = range.first; i < range.first + range.nr; i++) {
+		struct item item = b->items[i];
+		uint32_t key, place;
+
+		if (item.at == item.end)
+			continue;
+		key = b->paths[item.at++];
+		place = b->place[key];
+		if (place < nr && b->hands[place].key == key)
+			b->scratch[b->hands[place].first++] = item;
+	}
+	memcpy(b->items + range.first, b->scratch + range.first,
+	       (end - range.first) * sizeof(*b->items));
+	for (uint32_t i = 0; i < nr; i++)
+		b->hands[i].first -= b->hands[i].nr;
+}
+
+static int add_children(struct builder *b, uint32_t n, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t child = add_node(b, n);
+
+		if (child == NONE)
+			return -ENOMEM;
+		fill_node(b, child, &b->hands[i]);
+		if (!i)
+			b->out->nodes[n].child = child;
+		if (i + 1 < nr)
+			b->out->nodes[child].next = child + 1;
+	}
+	return 0;
+}
+
+static int expand(struct builder *b, uint32_t n)
+{
+	struct fold_tree_node *node = &b->out->nodes[n];
+	struct range range = b->ranges[n];
+	uint32_t nr = count_hands(b, node, range);
+
+	nr = keep_hands(b, node, nr, range.first);
+	if (nr == 1 && b->hands[0].nr == range.nr) {
+		/* All go the same way: nothing to deal. */
+		for (uint32_t i = 0; i < range.nr; i++)
+			b->items[range.first + i].at++;
+	} else {
+		deal(b, range, nr);
+	}
+	return add_children(b, n, nr);
+}
+
+/* A hand for each process, with room for its items. */
+static uint32_t count_processes(struct builder *b)
+{
+	const struct profile *p = b->p;
+	uint32_t nr = 0, first = 0;
+
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		b->place[i] = NONE;
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		const struct profile_cell *c = &p->cells[i];
+		uint32_t process = p->tasks[c->task].process;
+		struct hand *hand;
+
+		if (!passes(p, &b->config->filter, c))
+			continue;
+		if (b->place[process] == NONE) {
+			b->place[process] = nr;
+			b->hands[nr++] = (struct hand){ .key = p->nr_functions + process,
+							.order = p->processes[process].id };
+		}
+		hand = &b->hands[b->place[process]];
+		hand->nr++;
+		hand->count += c->count;
+		hand->weight += c->weight;
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		b->hands[i].first = first;
+		first += b->hands[i].nr;
+	}
+	return nr;
+}
+
+/* The first level are processes: the items dealt out to them, none a frame further. */
+static int expand_processes(struct builder *b)
+{
+	const struct profile *p = b->p;
+	struct fold_tree_node *root = &b->out->nodes[0];
+	uint32_t nr = count_processes(b), kept = 0;
+
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		const struct profile_cell *c = &p->cells[i];
+		struct range path = b->path_of[c->stack];
+
+		if (passes(p, &b->config->filter, c))
+			b->items[b->hands[b->place[p->tasks[c->task].process]].first++] =
+				(struct item){ path.first, path.first + path.nr, c->count,
+					       c->weight };
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		b->hands[i].first -= b->hands[i].nr;
+		if (b->hands[i].weight < b->limit) {
+			root->hidden += b->hands[i].weight;
+			root->nr_hidden++;
+		} else {
+			b->hands[kept++] = b->hands[i];
+		}
+	}
+	sort_hands(b, kept);
+	root->nr_children = kept;
+	/* The places were of processes: from here on they are of functions. */
+	memset(b->place, 0, (b->nr_keys + 1ULL) * sizeof(*b->place));
+	return add_children(b, 0, kept);
+}
+
+static int build(struct builder *b)
+{
+	const struct profile *p = b->p;
+	bool by_process = b->config->by_process && !b->config->bottom_up;
+	int ret;
+
+	b->nr_keys = p->nr_functions + p->nr_processes;
+	b->place = calloc(b->nr_keys + 1ULL, sizeof(*b->place));
+	b->hands = malloc((b->nr_keys + 1ULL) * sizeof(*b->hands));
+	if (!b->place || !b->hands || make_paths(b) || make_items(b) ||
+	    add_node(b, NONE) == NONE)
+		return -ENOMEM;
+	b->limit = b->config->limit * b->out->weight;
+	b->out->nodes[0].total = b->out->weight;
+	b->out->nodes[0].count = b->out->count;
+	b->ranges[0] = (struct range){ 0, b->nr_items };
+	ret = by_process ? expand_processes(b) : expand(b, 0);
+	for (uint32_t n = 1; !ret && n < b->out->nr_nodes; n++)
+		ret = expand(b, n);
+	return ret;
+}
+
+int fold_tree(const struct profile *p, const struct fold_tree_config *config,
+	      struct fold_tree *out)
+{
+	struct builder b = { .p = p, .config = config, .out = out };
+	int ret;
+
+	*out = (struct fold_tree){ 0 };
+	ret = build(&b);
+	free(b.ranges);
+	free(b.paths);
+	free(b.path_of);
+	free(b.items);
+	free(b.scratch);
+	free(b.place);
+	free(b.hands);
+	if (ret)
+		fold_tree_fini(out);
+	return ret;
+}
+
+void fold_tree_fini(struct fold_tree *out)
+{
+	free(out->nodes);
+	*out = (struct fold_tree){ 0 };
+}
