@@ -8,13 +8,16 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "symbols/foreign.h"
 
-#define DEBUG_ROOT	"/usr/lib/debug/.build-id/"
+#define DEBUG_ROOT	DEBUGFILE_ROOT "/.build-id/"
 #define DEBUG_SIZE_MAX	(8ULL << 30)
+#define LINK_SIZE_MAX	512U
+#define PATH_SIZE_MAX	4096U
 
 bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size)
 {
@@ -43,40 +46,139 @@ static const Elf64_Phdr *first_load(const struct elffile *f)
 	return NULL;
 }
 
-/* Does @debug belong to @object? Then *bias corrects what prelinking moved. */
-static bool belongs(const struct elffile *object, const struct elffile *debug, uint64_t *bias)
+static bool same_build_id(const struct elffile *object, const struct elffile *debug)
+{
+	return debug->build_id_size == object->build_id_size &&
+	       !memcmp(debug->build_id, object->build_id, object->build_id_size);
+}
+
+/* What corrects the addresses that prelinking moved. */
+static uint64_t bias_of(const struct elffile *object, const struct elffile *debug)
 {
 	const Elf64_Phdr *a = first_load(object), *b = first_load(debug);
 
-	if (debug->build_id_size != object->build_id_size || debug->machine != object->machine ||
-	    memcmp(debug->build_id, object->build_id, object->build_id_size))
-		return false;
-	*bias = a && b ? a->p_vaddr - b->p_vaddr : 0;
-	return true;
+	return a && b ? a->p_vaddr - b->p_vaddr : 0;
+}
+
+/* Open @path in our own root as an ELF file. */
+static int open_elf(const char *path, uint64_t size_max, struct elffile *out)
+{
+	struct foreign_want want = { .path = path, .size_max = size_max };
+	struct foreign_file file;
+	int rc = foreign_open(&want, &file, NULL);
+
+	if (rc)
+		return rc;
+	rc = elffile_open(out, file.fd, NULL, file.size, NULL);
+	if (rc)
+		close(file.fd);
+	return rc;
 }
 
 int debugfile_open(const struct elffile *object, struct elffile *debug, uint64_t *bias)
 {
 	char path[sizeof(DEBUG_ROOT) + 2 * sizeof(object->build_id) + sizeof("/.debug")];
-	struct foreign_want want = { .path = path, .size_max = DEBUG_SIZE_MAX };
-	struct foreign_file file;
 	int rc;
 
 	if (!debugfile_path(object->build_id, object->build_id_size, path, sizeof(path)))
 		return -ENOENT;
-	rc = foreign_open(&want, &file, NULL);
+	rc = open_elf(path, DEBUG_SIZE_MAX, debug);
 	if (rc)
 		return rc;
-	rc = elffile_open(debug, file.fd, NULL, file.size, NULL);
-	if (rc) {
-		close(file.fd);
-		return rc;
-	}
-	if (!belongs(object, debug, bias)) {
+	if (!same_build_id(object, debug) || debug->machine != object->machine) {
 		debugfile_close(debug);
 		return -ENOENT;
 	}
+	*bias = bias_of(object, debug);
 	return 0;
+}
+
+/* The CRC-32 that .gnu_debuglink means (reversed polynomial 0xedb88320), eight bits at a time. */
+static int file_crc(const struct elffile *f, uint32_t *out)
+{
+	static const size_t room = 1U << 20;
+	uint32_t table[256], crc = ~0U;
+	uint8_t *buf = malloc(room);
+	int rc = buf ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		table[i] = i;
+		for (int bit = 0; bit < 8; bit++)
+			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320U : 0);
+	}
+	for (uint64_t at = 0; at < f->size && !rc; at += room) {
+		size_t here = MIN(f->size - at, room);
+
+		rc = elffile_read(f, at, buf, here);
+		for (size_t i = 0; i < here && !rc; i++)
+			crc = table[(crc ^ buf[i]) & 0xff] ^ crc >> 8;
+	}
+	free(buf);
+	*out = ~crc;
+	return rc;
+}
+
+/* Read .gnu_debuglink: a basename, and the CRC of the file that it means. */
+static bool read_link(const struct elffile *f, char name[LINK_SIZE_MAX], uint32_t *crc)
+{
+	const Elf64_Shdr *s = elffile_section(f, ".gnu_debuglink");
+	size_t size;
+
+	if (!s || s->sh_size < 8 || s->sh_size > LINK_SIZE_MAX ||
+	    elffile_read(f, s->sh_offset, name, s->sh_size))
+		return false;
+	size = strnlen(name, s->sh_size - 4);
+	if (!size || size == s->sh_size - 4 || memchr(name, '/', size) || name[0] == '.')
+		return false;
+	memcpy(crc, name + s->sh_size - 4, sizeof(*crc));
+	return true;
+}
+
+/* Open @path if it is what @object's link means. */
+static int open_linked(const struct elffile *object, const char *path, uint32_t crc,
+		       struct elffile *debug)
+{
+	int rc = open_elf(path, DEBUGFILE_CRC_MAX, debug);
+	uint32_t is;
+
+	if (rc)
+		return rc;
+	if (debug->machine != object->machine)
+		rc = -ENOENT;
+	else if (object->build_id_size && debug->build_id_size)
+		rc = same_build_id(object, debug) ? 0 : -ENOENT;
+	else if (!(rc = file_crc(debug, &is)))
+		rc = is == crc ? 0 : -ENOENT;
+	if (rc)
+		debugfile_close(debug);
+	return rc;
+}
+
+int debugfile_open_link(const struct elffile *object, const char *root, struct elffile *debug,
+			uint64_t *bias)
+{
+	char name[LINK_SIZE_MAX], path[PATH_SIZE_MAX];
+	const char *slash = object->path ? strrchr(object->path, '/') : NULL;
+	uint32_t crc;
+	int rc = -ENOENT, size;
+
+	if (!read_link(object, name, &crc))
+		return -ENOENT;
+	/* The folder that the object has below @root; none that climbs out of it. */
+	if (slash && object->path[0] == '/' && !strstr(object->path, "/../")) {
+		size = snprintf(path, sizeof(path), "%s%.*s/%s", root,
+				(int)(slash - object->path), object->path, name);
+		if (size > 0 && (size_t)size < sizeof(path))
+			rc = open_linked(object, path, crc, debug);
+	}
+	if (rc) {
+		size = snprintf(path, sizeof(path), "%s/%s", root, name);
+		if (size > 0 && (size_t)size < sizeof(path))
+			rc = open_linked(object, path, crc, debug);
+	}
+	if (!rc)
+		*bias = bias_of(object, debug);
+	return rc;
 }
 
 void debugfile_close(struct elffile *debug)

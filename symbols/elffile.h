@@ -22,6 +22,7 @@ struct elffile {
 	int fd;				/* -1: memory */
 	const uint8_t *memory;
 	uint64_t size;
+	const char *path;		/* borrowed, a hint only (whose debug file); NULL: unknown */
 	uint8_t elf_class;
 	uint16_t machine;
 	Elf64_Phdr *phdrs;

@@ -48,12 +48,29 @@ static int reserve(struct elfsym *t, uint64_t nr)
 	return 0;
 }
 
+/* Make room for @size more bytes of names. */
+static int reserve_names(struct elfsym *t, size_t size)
+{
+	size_t max = MAX(t->names_size + size, t->names_max + t->names_max / 4);
+	char *names;
+
+	if (t->names_size + size <= t->names_max)
+		return 0;
+	if (size > ELFSYM_NAMES_MAX - t->names_size)
+		return -E2BIG;
+	names = realloc(t->names, max);
+	if (!names)
+		return -ENOMEM;
+	t->names = names;
+	t->names_max = max;
+	return 0;
+}
+
 /* Append the string table of @symtab to the names; *base is where it starts there. */
 static int add_names(struct elfsym *t, const struct elffile *f, const Elf64_Shdr *symtab,
 		     size_t *base)
 {
 	const Elf64_Shdr *s;
-	char *names;
 	int rc;
 
 	if (symtab->sh_link >= f->nr_shdrs)
@@ -62,18 +79,16 @@ static int add_names(struct elfsym *t, const struct elffile *f, const Elf64_Shdr
 	if (s->sh_type != SHT_STRTAB || s->sh_offset > f->size ||
 	    s->sh_size > f->size - s->sh_offset)
 		return -ERANGE;
-	if (s->sh_size > ELFSYM_NAMES_MAX - 1 - t->names_size)
+	if (s->sh_size > ELFSYM_NAMES_MAX - 1)
 		return -E2BIG;
-	names = realloc(t->names, t->names_size + s->sh_size + 1);
-	if (!names)
-		return -ENOMEM;
-	t->names = names;
-	rc = elffile_read(f, s->sh_offset, names + t->names_size, s->sh_size);
+	rc = reserve_names(t, s->sh_size + 1);
+	if (!rc)
+		rc = elffile_read(f, s->sh_offset, t->names + t->names_size, s->sh_size);
 	if (rc)
 		return rc;
 	*base = t->names_size;
 	t->names_size += s->sh_size;
-	names[t->names_size++] = '\0';
+	t->names[t->names_size++] = '\0';
 	return 0;
 }
 
@@ -184,6 +199,27 @@ int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_
 	return rc;
 }
 
+int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char *name,
+		     size_t name_size)
+{
+	int rc;
+
+	name_size = MIN(name_size, (size_t)ELFSYM_NAME_MAX);
+	rc = reserve(t, 1);
+	if (!rc)
+		rc = reserve_names(t, name_size + 1);
+	if (rc)
+		return rc;
+	t->symbols[t->nr++] = (struct image_symbol){
+		.vaddr = vaddr, .size = size, .name = (uint32_t)t->names_size,
+		.name_size = (uint32_t)name_size | RANK_FUNC << RANK_SHIFT,
+	};
+	memcpy(t->names + t->names_size, name, name_size);
+	t->names_size += name_size;
+	t->names[t->names_size++] = '\0';
+	return 0;
+}
+
 static int compare_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
@@ -288,9 +324,24 @@ static void drop_symbols(struct elfsym *t, const struct range *ranges, uint32_t 
 	t->nr = kept;
 }
 
+/* Give back what collecting took too much of. */
+static void shrink(struct elfsym *t)
+{
+	struct image_symbol *fit = reallocarray(t->symbols, MAX(t->nr, 1U), sizeof(*fit));
+	char *names = t->names_size ? realloc(t->names, t->names_size) : NULL;
+
+	if (fit) {
+		t->symbols = fit;
+		t->max = t->nr;
+	}
+	if (names) {
+		t->names = names;
+		t->names_max = t->names_size;
+	}
+}
+
 int elfsym_finish(struct elfsym *t, const struct elffile *f)
 {
-	struct image_symbol *fit;
 	struct range *ranges;
 	uint32_t nr_ranges;
 	int rc = code_ranges(f, &ranges, &nr_ranges);
@@ -311,10 +362,6 @@ int elfsym_finish(struct elfsym *t, const struct elffile *f)
 		s->size = end - s->vaddr;
 	}
 	free(ranges);
-	fit = reallocarray(t->symbols, MAX(t->nr, 1U), sizeof(*fit));
-	if (fit) {
-		t->symbols = fit;
-		t->max = t->nr;
-	}
+	shrink(t);
 	return 0;
 }

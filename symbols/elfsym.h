@@ -19,7 +19,7 @@ struct elfsym {
 	struct image_symbol *symbols;
 	uint32_t nr, max;
 	char *names;
-	size_t names_size;
+	size_t names_size, names_max;
 	uint64_t nr_bytes_scanned;	/* of names: tables whose names overlap cost no more */
 };
 
@@ -30,6 +30,9 @@ void elfsym_fini(struct elfsym *t);
  * -EIO, -ENOMEM; what was collected before stays.
  */
 int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_t bias);
+/* Add one function that no table has; the name is copied. 0, -E2BIG, -ENOMEM. */
+int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char *name,
+		     size_t name_size);
 /*
  * Sort, keep the best symbol of each address, give sizes to those without.
  * @f: the file whose executable sections (or segments) bound them.

@@ -13,9 +13,12 @@
 
 #include "symbols/debugfile.h"
 #include "symbols/elffile.h"
+#include "symbols/elfplt.h"
 #include "symbols/elfsym.h"
+#include "symbols/xz.h"
 
 #define EH_FRAME_SIZE_MAX	(64ULL << 20)
+#define DEBUGDATA_SIZE_MAX	(64ULL << 20)
 #define NESTED_MAX		64	/* symbols inside a symbol that a look-up steps over */
 
 /* Pointer encodings (LSB Core 5.0, 10.5.1 "DWARF Exception Header Encoding"). */
@@ -197,33 +200,95 @@ static int read_eh_frame(struct image *image, const struct elffile *f)
 	return rc == -ENOMEM ? rc : 0;
 }
 
+/* The functions of a debug file opened with @rc. */
+static void add_debug_file(struct elfsym *t, int rc, struct elffile *debug, uint64_t bias)
+{
+	if (rc)
+		return;
+	elfsym_add(t, debug, SHT_SYMTAB, bias);
+	debugfile_close(debug);
+}
+
+/* The functions in .gnu_debugdata: a whole ELF file of nothing but them, compressed. */
+static void add_debugdata(struct image *image, struct elfsym *t, const struct elffile *f)
+{
+	const Elf64_Shdr *s = elffile_section(f, ".gnu_debugdata");
+	void *packed, *bytes;
+	struct elffile inner;
+	size_t size;
+	int rc;
+
+	if (!s || s->sh_size > DEBUGDATA_SIZE_MAX ||
+	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &packed))
+		return;
+	rc = xz_decode(packed, s->sh_size, &bytes, &size);
+	free(packed);
+	if (rc == -EFBIG)
+		image->trouble = "its .gnu_debugdata is too large";
+	if (rc)
+		return;
+	if (!elffile_open(&inner, -1, bytes, size, NULL)) {
+		elfsym_add(t, &inner, SHT_SYMTAB, 0);
+		elffile_close(&inner);
+	}
+	free(bytes);
+}
+
 /*
- * Collect symbols: the object's own table, else its debug file's; and the dynamic ones. A damaged
+ * The table that names all functions: the object's own, else that of its
+ * debug file (by build-id, then by link), else the compressed one. A damaged
  * table gives what was read before the damage.
  */
+static const char *add_all_functions(struct image *image, struct elfsym *t,
+				     const struct elffile *f, bool debug_files)
+{
+	struct elffile debug;
+	uint64_t bias = 0;
+	int rc;
+
+	elfsym_add(t, f, SHT_SYMTAB, 0);
+	if (t->nr)
+		return ".symtab";
+	if (debug_files) {
+		rc = debugfile_open(f, &debug, &bias);
+		add_debug_file(t, rc, &debug, bias);
+		if (t->nr)
+			return "debug file";
+		rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, &bias);
+		add_debug_file(t, rc, &debug, bias);
+		if (t->nr)
+			return "debug link";
+	}
+	add_debugdata(image, t, f);
+	return t->nr ? ".gnu_debugdata" : NULL;
+}
+
+/* A symbol whose table tells no size ends where its FDE does, not only at the next symbol. */
+static void bound_by_fdes(struct elfsym *t, const struct image *image)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		struct image_symbol *s = &t->symbols[i];
+		const struct ehframe_fde *fde;
+
+		fde = s->size || !image->eh.nr_fdes ? NULL : ehframe_find(&image->eh, s->vaddr);
+		if (fde)
+			s->size = fde->start + fde->size - s->vaddr;
+	}
+}
+
+/* Collect symbols: all functions, if any source has them; the exported ones; stubs. */
 static int read_symbols(struct image *image, const struct elffile *f, bool debug_files)
 {
 	struct elfsym t = { 0 };
-	struct elffile debug;
-	uint64_t bias;
-	bool alone;
 	int rc;
 
-	image->source = "none";
-	elfsym_add(&t, f, SHT_SYMTAB, 0);
-	if (t.nr)
-		image->source = ".symtab";
-	if (!t.nr && debug_files && !debugfile_open(f, &debug, &bias)) {
-		elfsym_add(&t, &debug, SHT_SYMTAB, bias);
-		if (t.nr)
-			image->source = "debug file";
-		debugfile_close(&debug);
-	}
-	alone = !t.nr;
-	image->complete = !alone;
+	image->source = add_all_functions(image, &t, f, debug_files);
+	image->complete = image->source;
 	elfsym_add(&t, f, SHT_DYNSYM, 0);
-	if (t.nr && alone)
-		image->source = ".dynsym";
+	if (!image->source)
+		image->source = t.nr ? ".dynsym" : "none";
+	elfplt_add(&t, f);
+	bound_by_fdes(&t, image);
 	rc = elfsym_finish(&t, f);
 	if (rc) {
 		elfsym_fini(&t);
@@ -264,11 +329,18 @@ fail:
 
 int image_from_fd(struct image **out, int fd, uint64_t file_size, struct err *e)
 {
+	return image_from_file(out, fd, file_size, NULL, e);
+}
+
+int image_from_file(struct image **out, int fd, uint64_t file_size, const char *path,
+		    struct err *e)
+{
 	struct elffile f;
 	int rc = elffile_open(&f, fd, NULL, file_size, e);
 
 	if (rc)
 		return rc;
+	f.path = path;
 	rc = build(out, &f, true, e);
 	elffile_close(&f);
 	return rc;

@@ -35,7 +35,13 @@ struct image {
 	uint32_t nr_symbols;
 	char *names;			/* raw, foreign bytes */
 	size_t names_size;
-	const char *source;		/* static text: ".symtab", "debug file", ".dynsym", "none" */
+	/*
+	 * Where its names come from, static text, in the order they are tried:
+	 * ".symtab", "debug file" (by build-id), "debug link", ".gnu_debugdata";
+	 * ".dynsym" and PLT stubs are added to each; "none".
+	 */
+	const char *source;
+	const char *trouble;		/* why a source was not used; static text, mostly NULL */
 	bool complete;			/* its symbols name all functions, not only exported ones */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
@@ -43,6 +49,9 @@ struct image {
 
 /* Build from an ELF file. 0 or -errno with a sentence. Any thread, slow. */
 int image_from_fd(struct image **out, int fd, uint64_t file_size, struct err *e);
+/* The same; @path tells where a debug file of it may be (a hint, may be NULL). */
+int image_from_file(struct image **out, int fd, uint64_t file_size, const char *path,
+		    struct err *e);
 /* Build from ELF bytes in memory (the vdso). */
 int image_from_memory(struct image **out, const void *bytes, size_t size, struct err *e);
 void image_free(struct image *image);

@@ -74,6 +74,8 @@ static void explain_image(struct dso *dso, const struct image *image)
 	dso_credit(dso, image->source, image->nr_symbols);
 	if (dso->identity.kind == DSO_KERNEL)
 		dso_explain(dso, NULL, NULL);	/* naming.c knows */
+	else if (!image->complete && image->trouble)
+		dso_explain(dso, image->trouble, package);
 	else if (!image->nr_symbols)
 		dso_explain(dso, "stripped: no symbols", package);
 	else if (!image->complete)
@@ -140,7 +142,7 @@ static int load_file(const struct dso *dso, const struct dso_sighting *seen, str
 
 	if (rc)
 		return rc;
-	rc = image_from_fd(out, file.fd, file.size, NULL);
+	rc = image_from_file(out, file.fd, file.size, seen->path, NULL);
 	close(file.fd);
 	if (!rc && id->build_id_size && (*out)->build_id_size &&
 	    (id->build_id_size != (*out)->build_id_size ||

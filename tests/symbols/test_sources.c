@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sources: where an image's names come from beyond its own tables: debug
+ * files by link, compressed tables (and bombs), stubs of a PLT.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef HAVE_LZMA
+#include <lzma.h>
+#endif
+
+#include "symbols/debugfile.h"
+#include "symbols/elfplt.h"
+#include "symbols/image.h"
+#include "symbols/xz.h"
+#include "tests/symbols/elfmake.h"
+
+#define VADDR 0x10000ULL
+#define FUNC  ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
+
+/* Assert what covers @vaddr; @name NULL: nothing. */
+static void assert_name(const struct image *image, uint64_t vaddr, const char *name)
+{
+	const struct image_symbol *s = image_find(image, vaddr);
+
+	if (!name) {
+		assert_null(s);
+		return;
+	}
+	assert_non_null(s);
+	if (s->name_size != strlen(name) || memcmp(image->names + s->name, name, s->name_size))
+		fail_msg("%s, not %.*s", name, (int)s->name_size, image->names + s->name);
+}
+
+/* ---- stubs ---- */
+
+static const char strings[] = "\0alpha\0beta\0gamma\0ifunc";
+enum { ALPHA = 1, BETA = 7, GAMMA = 12, IFUNC = 18 };
+
+static const Elf64_Sym dynsyms[] = {
+	{ 0 },
+	{ .st_name = ALPHA, .st_info = FUNC },
+	{ .st_name = BETA, .st_info = FUNC },
+	{ .st_name = GAMMA, .st_info = FUNC },
+	{ .st_name = IFUNC, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC), .st_shndx = 1,
+	  .st_value = VADDR + 0x800, .st_size = 0x20 },
+};
+
+/* "jmp *disp(%rip)" at @at of @code, which is loaded at @vaddr, through slot @got. */
+static void put_jump(uint8_t *code, size_t at, uint64_t vaddr, uint64_t got)
+{
+	int32_t disp = (int32_t)(got - (vaddr + at + 6));
+
+	code[at] = 0xff;
+	code[at + 1] = 0x25;
+	memcpy(code + at + 2, &disp, 4);
+}
+
+static struct image *image_of(struct elfmake *m)
+{
+	struct image *image;
+	struct err e = { "" };
+
+	elfmake_finish(m);
+	if (image_from_memory(&image, m->bytes, m->size, &e))
+		fail_msg("%s", e.text);
+	return image;
+}
+
+static void test_stubs_x86_64(void **state)
+{
+	const uint64_t plt = VADDR + 0x100, sec = VADDR + 0x200, got_plt = VADDR + 0x300;
+	const uint64_t got = 0x50000;
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const Elf64_Rela lazy[] = {	/* not in the order of the stubs */
+		{ .r_offset = got + 0x20, .r_info = ELF64_R_INFO(2, R_X86_64_JUMP_SLOT) },
+		{ .r_offset = got + 0x18, .r_info = ELF64_R_INFO(1, R_X86_64_JUMP_SLOT) },
+		{ .r_offset = got + 0x28, .r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE),
+		  .r_addend = VADDR + 0x800 },
+	};
+	const Elf64_Rela eager[] = {
+		{ .r_offset = got + 0x40, .r_info = ELF64_R_INFO(3, R_X86_64_GLOB_DAT) },
+		{ .r_offset = got + 0x48, .r_info = ELF64_R_INFO(99, R_X86_64_GLOB_DAT) },
+		{ .r_offset = got + 0x50, .r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE) },
+	};
+	uint8_t a[0x40] = { 0 }, b[0x30] = { 0 }, c[0x10] = { 0 };
+	struct elfmake m;
+	struct image *image;
+	unsigned int syms;
+
+	put_jump(a, 0x06, plt, got + 0x10);	/* the stub that calls the linker: no name */
+	put_jump(a, 0x10, plt, got + 0x18);
+	put_jump(a, 0x20, plt, got + 0x20);
+	put_jump(a, 0x30, plt, got + 0x28);
+	memcpy(b + 0x10, endbr, 4);
+	put_jump(b, 0x14, sec, got + 0x18);
+	put_jump(b, 0x20, sec, got + 0x48);	/* a symbol out of range */
+	put_jump(c, 0x00, got_plt, got + 0x40);
+	put_jump(c, 0x08, got_plt, got + 0x50);	/* nobody's slot */
+	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
+	elfmake_code(&m, ".text", VADDR, VADDR + 0x800, 0x800, 0, NULL);
+	elfmake_code(&m, ".plt", VADDR, plt, sizeof(a), 16, a);
+	elfmake_code(&m, ".plt.sec", VADDR, sec, sizeof(b), 16, b);
+	elfmake_code(&m, ".plt.got", VADDR, got_plt, sizeof(c), 8, c);
+	syms = elfmake_symbols(&m, SHT_DYNSYM, dynsyms, 5, strings, sizeof(strings));
+	elfmake_section(&m, ".rela.plt", (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = syms,
+		.sh_size = sizeof(lazy), .sh_entsize = sizeof(Elf64_Rela) }, lazy);
+	elfmake_section(&m, ".rela.dyn", (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = syms,
+		.sh_size = sizeof(eager), .sh_entsize = sizeof(Elf64_Rela) }, eager);
+	image = image_of(&m);
+	assert_name(image, plt, NULL);
+	assert_name(image, plt + 0x10, "alpha@plt");
+	assert_name(image, plt + 0x1f, "alpha@plt");
+	assert_name(image, plt + 0x20, "beta@plt");
+	assert_name(image, plt + 0x30, "ifunc@plt");
+	assert_name(image, sec + 0x00, NULL);
+	assert_name(image, sec + 0x1a, "alpha@plt");
+	assert_name(image, sec + 0x20, NULL);
+	assert_name(image, got_plt + 0x04, "gamma@plt");
+	assert_name(image, got_plt + 0x08, NULL);
+	assert_name(image, VADDR + 0x810, "ifunc");
+	image_free(image);
+	elfmake_fini(&m);
+}
+
+static void test_stubs_aarch64(void **state)
+{
+	/* As a disassembler of another tool shows them: the slots are at 0x20000, 0x20008, 0x1f008. */
+	static const uint32_t code[] = {
+		0xa9bf7bf0,				/* stp x16, x30, [sp, #-16]! */
+		0x90000090, 0xf9400211, 0x91000210, 0xd61f0220,	/* adrp x16, +0x10000; ldr x17, [x16] */
+		0xd503245f,				/* bti c */
+		0x90000090, 0xf9400611, 0x91002210, 0xd61f0220,	/* ldr x17, [x16, #8] */
+		0xf0000070, 0xf9400611, 0x91002210, 0xd61f0220,	/* adrp x16, +0xf000 */
+		0xd503201f,
+	};
+	const Elf64_Rela rela[] = {
+		{ .r_offset = 0x20000, .r_info = ELF64_R_INFO(1, R_AARCH64_JUMP_SLOT) },
+		{ .r_offset = 0x20008, .r_info = ELF64_R_INFO(2, R_AARCH64_JUMP_SLOT) },
+		{ .r_offset = 0x1f008, .r_info = ELF64_R_INFO(3, R_AARCH64_GLOB_DAT) },
+	};
+	struct elfmake m;
+	struct image *image;
+	unsigned int syms;
+
+	elfmake_init(&m, EM_AARCH64, VADDR, 0x1000);
+	elfmake_code(&m, ".text", VADDR, VADDR + 0x800, 0x800, 0, NULL);
+	elfmake_code(&m, ".plt", VADDR, VADDR, sizeof(code), 16, code);
+	syms = elfmake_symbols(&m, SHT_DYNSYM, dynsyms, 5, strings, sizeof(strings));
+	elfmake_section(&m, ".rela.plt", (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = syms,
+		.sh_size = sizeof(rela), .sh_entsize = sizeof(Elf64_Rela) }, rela);
+	image = image_of(&m);
+	assert_name(image, VADDR, NULL);
+	assert_name(image, VADDR + 0x04, "alpha@plt");
+	assert_name(image, VADDR + 0x13, "alpha@plt");
+	assert_name(image, VADDR + 0x14, "beta@plt");
+	assert_name(image, VADDR + 0x27, "beta@plt");
+	assert_name(image, VADDR + 0x28, "gamma@plt");
+	image_free(image);
+	elfmake_fini(&m);
+}
+
+/* The n-th stub of this program's own .plt belongs to the n-th relocation, as linkers lay it out. */
+static void test_own_stubs(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	uint64_t plt = 0, plt_size = 0, nr_named = 0;
+	size_t names, nr_rela = 0, nr_dynsym = 0;
+	Elf_Data *rela = NULL, *dynsym = NULL;
+	size_t strtab = 0;
+	struct image *image;
+	struct stat st;
+	bool sec = false;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(image_from_fd(&image, fd, (uint64_t)st.st_size, NULL), 0);
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+
+	elf_getshdrstrndx(elf, &names);
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+		GElf_Shdr s;
+		const char *name;
+
+		gelf_getshdr(scn, &s);
+		name = elf_strptr(elf, names, s.sh_name);
+		if (!strcmp(name, ".plt.sec") || (!strcmp(name, ".plt") && !sec)) {
+			sec = !strcmp(name, ".plt.sec");
+			plt = s.sh_addr;
+			plt_size = s.sh_size;
+		} else if (!strcmp(name, ".rela.plt")) {
+			rela = elf_getdata(scn, NULL);
+			nr_rela = s.sh_size / s.sh_entsize;
+		} else if (s.sh_type == SHT_DYNSYM) {
+			dynsym = elf_getdata(scn, NULL);
+			nr_dynsym = s.sh_size / s.sh_entsize;
+			strtab = s.sh_link;
+		}
+	}
+	if (image->machine != EM_X86_64 || !rela || !dynsym || !plt_size)
+		skip();			/* linked to bind at once */
+	for (size_t i = 0; i < nr_rela; i++) {
+		char expected[512];
+		GElf_Rela r;
+		GElf_Sym sym;
+
+		gelf_getrela(rela, (int)i, &r);
+		assert_true(GELF_R_SYM(r.r_info) < nr_dynsym);
+		gelf_getsym(dynsym, (int)GELF_R_SYM(r.r_info), &sym);
+		snprintf(expected, sizeof(expected), "%s@plt", elf_strptr(elf, strtab, sym.st_name));
+		assert_name(image, plt + 16 * (i + !sec) + 3, expected);
+		nr_named++;
+	}
+	assert_true(nr_named > 10);
+	elf_end(elf);
+	image_free(image);
+	close(fd);
+}
+
+/* ---- debug files by link ---- */
+
+/* Bit by bit, apart from the table-driven one. */
+static uint32_t crc_of(const uint8_t *bytes, size_t size)
+{
+	uint32_t crc = ~0U;
+
+	for (size_t i = 0; i < size; i++) {
+		crc ^= bytes[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc & 1 ? crc >> 1 ^ 0xedb88320U : crc >> 1;
+	}
+	return ~crc;
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+	int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	close(fd);
+}
+
+/* A debug file that names VADDR + 0x10. */
+static void make_debug(struct elfmake *m, uint64_t vaddr)
+{
+	const Elf64_Sym syms[] = { { 0 }, { .st_name = 1, .st_info = FUNC, .st_shndx = 1,
+		.st_value = vaddr + 0x10, .st_size = 0x10 } };
+
+	elfmake_init(m, EM_X86_64, vaddr, 0x1000);
+	elfmake_code(m, ".text", vaddr, vaddr, 0x1000, 0, NULL);
+	elfmake_symbols(m, SHT_SYMTAB, syms, 2, "\0from_debug", 12);
+	elfmake_finish(m);
+}
+
+/* Try the link @name with @crc against the files below @root; the bias, or -1 when refused. */
+static int64_t try_link(const char *root, const char *path, const char *name, uint32_t crc)
+{
+	size_t size = (strlen(name) + 4) & ~3UL;
+	struct elffile object, debug;
+	char data[512] = "";
+	struct elfmake m;
+	uint64_t bias = 0;
+	int rc;
+
+	strcpy(data, name);
+	memcpy(data + size, &crc, 4);
+	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
+	elfmake_section(&m, ".gnu_debuglink", (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
+		.sh_size = size + 4 }, data);
+	elfmake_finish(&m);
+	assert_int_equal(elffile_open(&object, -1, m.bytes, m.size, NULL), 0);
+	object.path = path;
+	rc = debugfile_open_link(&object, root, &debug, &bias);
+	if (!rc) {
+		struct elfsym t = { 0 };
+
+		assert_int_equal(elfsym_add(&t, &debug, SHT_SYMTAB, bias), 0);
+		assert_int_equal(t.nr, 1);
+		assert_true(t.symbols[0].vaddr == VADDR + 0x10);
+		elfsym_fini(&t);
+		debugfile_close(&debug);
+	}
+	elffile_close(&object);
+	elfmake_fini(&m);
+	return rc ? -1 : (int64_t)bias;
+}
+
+static void test_link(void **state)
+{
+	char root[] = "/tmp/test_sources.XXXXXX", path[128];
+	struct elfmake m, moved;
+	uint32_t crc, crc_moved;
+
+	assert_non_null(mkdtemp(root));
+	make_debug(&m, VADDR);
+	make_debug(&moved, VADDR - 0x4000);
+	crc = crc_of(m.bytes, m.size);
+	crc_moved = crc_of(moved.bytes, moved.size);
+	snprintf(path, sizeof(path), "%s/x.debug", root);
+	write_file(path, m.bytes, m.size);
+	assert_int_equal(try_link(root, NULL, "x.debug", crc), 0);
+	assert_int_equal(try_link(root, NULL, "x.debug", crc + 1), -1);
+	assert_int_equal(try_link(root, NULL, "y.debug", crc), -1);
+	/* In the folder that the object has. */
+	snprintf(path, sizeof(path), "%s/usr", root);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/usr/y.debug", root);
+	write_file(path, moved.bytes, moved.size);
+	assert_int_equal(try_link(root, "/usr/y", "y.debug", crc_moved), 0x4000);
+	assert_int_equal(try_link(root, "/lib/y", "y.debug", crc_moved), -1);
+	/* No name may climb out of the folder. */
+	assert_int_equal(try_link(root, NULL, "usr/y.debug", crc_moved), -1);
+	assert_int_equal(try_link(root, "/x/../usr/y", "y.debug", crc_moved), -1);
+	assert_int_equal(try_link(root, NULL, "../../etc/passwd", crc), -1);
+	assert_int_equal(try_link(root, NULL, "..", crc), -1);
+	assert_int_equal(try_link(root, NULL, "", crc), -1);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/usr", root);
+	rmdir(path);
+	snprintf(path, sizeof(path), "%s/x.debug", root);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(try_link(root, NULL, "x.debug", crc), -1);
+	unlink(path);
+	rmdir(root);
+	elfmake_fini(&m);
+	elfmake_fini(&moved);
+}
+
+/* ---- compressed tables ---- */
+
+#ifdef HAVE_LZMA
+
+static void *pack(const void *bytes, size_t size, size_t *out_size)
+{
+	size_t max = lzma_stream_buffer_bound(size), at = 0;
+	uint8_t *out = malloc(max);
+
+	assert_non_null(out);
+	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, bytes, size, out, &at,
+						 max), LZMA_OK);
+	*out_size = at;
+	return out;
+}
+
+/* An object with @packed as its .gnu_debugdata. */
+static struct image *with_debugdata(const void *packed, size_t size)
+{
+	struct elfmake m;
+	struct image *image;
+
+	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
+	elfmake_code(&m, ".text", VADDR, VADDR, 0x1000, 0, NULL);
+	elfmake_section(&m, ".gnu_debugdata", (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
+		.sh_size = size }, packed);
+	image = image_of(&m);
+	elfmake_fini(&m);
+	return image;
+}
+
+static void test_debugdata(void **state)
+{
+	struct elfmake m;
+	struct image *image;
+	size_t size;
+	uint8_t *packed;
+
+	make_debug(&m, VADDR);
+	packed = pack(m.bytes, m.size, &size);
+	image = with_debugdata(packed, size);
+	assert_string_equal(image->source, ".gnu_debugdata");
+	assert_true(image->complete);
+	assert_null(image->trouble);
+	assert_name(image, VADDR + 0x18, "from_debug");
+	image_free(image);
+	/* Damaged, cut, and not xz at all: an image without these names. */
+	packed[size / 2] ^= 0x55;
+	image = with_debugdata(packed, size);
+	assert_string_equal(image->source, "none");
+	image_free(image);
+	packed[size / 2] ^= 0x55;
+	image = with_debugdata(packed, size / 2);
+	assert_string_equal(image->source, "none");
+	image_free(image);
+	image = with_debugdata("no xz", 5);
+	assert_string_equal(image->source, "none");
+	image_free(image);
+	free(packed);
+	elfmake_fini(&m);
+}
+
+static long peak_kib(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return use.ru_maxrss;
+}
+
+/* A quarter of a GiB of zeros, packed into 40 kB: refused at the limit, and said so. */
+static void test_bomb(void **state)
+{
+	const size_t zeros = 256UL << 20;
+	lzma_stream s = LZMA_STREAM_INIT;
+	size_t max = 1UL << 20;
+	uint8_t *packed = malloc(max), *block = calloc(1, 1 << 20);
+	long before;
+	struct image *image;
+
+	assert_int_equal(lzma_easy_encoder(&s, 0, LZMA_CHECK_NONE), LZMA_OK);
+	s.next_out = packed;
+	s.avail_out = max;
+	for (size_t done = 0; done < zeros; done += 1 << 20) {
+		s.next_in = block;
+		s.avail_in = 1 << 20;
+		while (s.avail_in)
+			assert_int_equal(lzma_code(&s, LZMA_RUN), LZMA_OK);
+	}
+	while (lzma_code(&s, LZMA_FINISH) == LZMA_OK)
+		;
+	before = peak_kib();
+	image = with_debugdata(packed, s.total_out);
+	assert_string_equal(image->source, "none");
+	assert_string_equal(image->trouble, "its .gnu_debugdata is too large");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	assert_true(peak_kib() - before < (long)(2 * XZ_OUTPUT_MAX >> 10));
+#else
+	assert_true(peak_kib() > before - 1);
+#endif
+	image_free(image);
+	lzma_end(&s);
+	free(packed);
+	free(block);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stubs_x86_64),
+		cmocka_unit_test(test_stubs_aarch64),
+		cmocka_unit_test(test_own_stubs),
+		cmocka_unit_test(test_link),
+#ifdef HAVE_LZMA
+		cmocka_unit_test(test_debugdata),
+		cmocka_unit_test(test_bomb),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
