@@ -51,7 +51,9 @@ struct run {
 	struct state now, initial, remembered[CFI_DEPTH_MAX];
 	unsigned int depth;
 	bool in_cie;
-	uint64_t loc, end;
+	bool bounded, done;		/* only up to @until; it was reached */
+	uint64_t loc, end, until;
+	uint32_t nr_remembers;
 	const struct cfi_sink *sink;
 	enum cfi_reason reason;
 };
@@ -171,6 +173,7 @@ static void advance_to(struct run *run, uint64_t to)
 	if (to > run->loc)
 		finish_row(run, to);
 	run->loc = to;
+	run->done = run->bounded && to > run->until;
 }
 
 static void advance(struct run *run, uint64_t delta)
@@ -209,6 +212,7 @@ static void step_over_expression(struct run *run)
 
 static void remember(struct run *run)
 {
+	run->nr_remembers++;
 	if (run->in_cie || run->depth == CFI_DEPTH_MAX)
 		refuse(run, CFI_BAD_STATE);
 	else
@@ -330,7 +334,7 @@ static void run_program(struct run *run, uint32_t from, uint32_t to)
 	run->r = (struct eh_reader){ run->eh->bytes + from, run->eh->bytes + to, false };
 	if (to - from > CFI_INSNS_MAX)
 		refuse(run, CFI_TOO_LONG);
-	while (run->reason == CFI_OK && run->r.pos < run->r.end) {
+	while (run->reason == CFI_OK && !run->done && run->r.pos < run->r.end) {
 		uint8_t op = *run->r.pos++, low = op & OP_LOW;
 
 		switch (op & OP_HIGH) {
@@ -355,30 +359,40 @@ static void run_program(struct run *run, uint32_t from, uint32_t to)
 	}
 }
 
+/* Run the CIE and the FDE at @offset; the rest of @run says how. */
+static void run_record(struct run *run, uint32_t offset, struct ehframe_record *rec)
+{
+	if (run->eh->machine != run->arch->machine || ehframe_read(run->eh, offset, rec)) {
+		run->reason = CFI_BAD_RECORD;
+		return;
+	}
+	run->cie = &rec->cie;
+	run->in_cie = true;
+	run_program(run, rec->cie.insns, rec->cie.insns_end);
+	run->initial = run->now;
+	run->in_cie = false;
+	run->loc = rec->start;
+	run->end = rec->start + rec->size;
+	run_program(run, rec->insns, rec->insns_end);
+	if (!run->done)
+		finish_row(run, run->end);
+}
+
 enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			  const struct cfi_sink *sink, struct cfi_fde *out)
 {
 	struct ehframe_record rec;
-	struct run run = { .arch = arch, .eh = eh, .in_cie = true };
+	struct run run = { .arch = arch, .eh = eh, .sink = sink };
 
 	if (out)
 		*out = (struct cfi_fde){ .cost = 0 };
-	if (eh->machine != arch->machine || ehframe_read(eh, offset, &rec))
-		return CFI_BAD_RECORD;
-	run.cie = &rec.cie;
-	run_program(&run, rec.cie.insns, rec.cie.insns_end);
-	run.initial = run.now;
-	run.in_cie = false;
-	run.sink = sink;
-	run.loc = rec.start;
-	run.end = rec.start + rec.size;
-	run_program(&run, rec.insns, rec.insns_end);
-	finish_row(&run, run.end);
-	if (out) {
+	run_record(&run, offset, &rec);
+	if (out && run.reason != CFI_BAD_RECORD) {
 		out->signal = rec.cie.signal;
 		/* libunwind keeps four letters of the augmentation string. */
 		out->libunwind = run.reason == CFI_OK && rec.cie.nr_letters <= 4;
 		out->cost = rec.cie.insns_end - rec.cie.insns + rec.insns_end - rec.insns;
+		out->nr_remembers = run.nr_remembers;
 	}
 	return run.reason;
 }
@@ -404,10 +418,12 @@ enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh
 {
 	struct want_row want = { .pc = pc, .out = out };
 	struct cfi_sink sink = { take_row, &want };
-	enum cfi_reason reason = cfi_check(arch, eh, offset, &sink, NULL);
+	struct run run = { .arch = arch, .eh = eh, .sink = &sink, .bounded = true, .until = pc };
+	struct ehframe_record rec;
 
-	if (reason != CFI_OK)
-		return reason;
+	run_record(&run, offset, &rec);
+	if (run.reason != CFI_OK)
+		return run.reason;
 	return want.found ? CFI_OK : CFI_BAD_RECORD;
 }
 

@@ -61,6 +61,7 @@ struct cfi_fde {			/* what cfi_check() found */
 	bool signal;			/* a signal trampoline: the frame above was interrupted */
 	bool libunwind;			/* may be shown to libunwind */
 	uint32_t cost;			/* bytes read */
+	uint32_t nr_remembers;		/* states remembered: dear to libunwind */
 };
 
 /* Gets the rows of an FDE in order, [start, end) each; neighbours may be equal. */
@@ -72,7 +73,7 @@ struct cfi_sink {
 /* Check the FDE at @offset, all of it; @sink and @out may be NULL. CFI_OK or why it is refused. */
 enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			  const struct cfi_sink *sink, struct cfi_fde *out);
-/* The row that covers @pc (a vaddr inside the FDE). */
+/* The row that covers @pc (a vaddr inside the FDE); what comes behind it is not looked at. */
 enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			   uint64_t pc, struct cfi_row *out);
 

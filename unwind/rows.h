@@ -76,6 +76,12 @@ static inline int64_t row_fp_off(uint64_t row)
 /* The word of a row; ROW_STEP when its numbers do not fit. */
 uint64_t row_pack(const struct cfi_row *row);
 
+/* Is there room for the row of @place? */
+static inline bool rows_hold(const struct unwind_rows *t, uint32_t place)
+{
+	return place < t->nr;
+}
+
 static inline uint64_t rows_get(const struct unwind_rows *t, uint32_t place)
 {
 	return place < t->nr ? atomic_load_explicit(&t->rows[place], memory_order_relaxed) : 0;

@@ -30,6 +30,7 @@ enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
 
 struct gate_slot {
 	uint64_t key;			/* dso id << 32 | offset of the FDE */
+	uint16_t nr_remembers;
 	uint8_t verdict;
 };
 
@@ -44,7 +45,9 @@ struct step {
 	uint64_t oob;			/* the last address outside the dump */
 	bool oob_seen, missing;		/* why a read failed */
 	bool finding;			/* libunwind is looking for the FDE */
-	uint32_t budget_frame, budget;
+	bool parsed;			/* it has read the object's bytes: no cached rule */
+	uint32_t nr_remembers;		/* of the FDE of the frame under way */
+	uint32_t budget;
 	struct gate_slot gate[GATE_SLOTS];
 };
 
@@ -99,11 +102,11 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, i
 
 	if (write)
 		return 0;
-	if (!s->budget_frame || !s->budget)
+	if (!s->budget)
 		return -UNW_EUNSPEC;
-	s->budget_frame--;
 	s->budget--;
 	if (addr >> 62 == 1 && read_canonical(s, addr, &word)) {
+		s->parsed = true;
 		*value = word;
 		return 0;
 	}
@@ -231,7 +234,12 @@ void step_free(struct step *s)
 
 void step_begin(struct step *s)
 {
-	s->budget = STEP_BUDGET_SAMPLE;
+	s->budget = STEP_BUDGET_READS;
+}
+
+static void charge(struct step *s, uint32_t cost)
+{
+	s->budget -= MIN(s->budget, cost);
 }
 
 /* Can libunwind's 32-bit search table reach from the record to the code? */
@@ -245,12 +253,13 @@ static bool in_reach(const struct step_input *in)
 	       away < INT32_MAX - (int64_t)in->fde->size;
 }
 
-static enum verdict judge(struct step *s, const struct step_input *in)
+static enum verdict judge(struct step *s, const struct step_input *in, uint16_t *nr_remembers)
 {
 	struct cfi_fde info;
 	enum cfi_reason reason = cfi_check(s->arch, &in->image->eh, in->fde->offset, NULL, &info);
 
-	s->budget -= MIN(s->budget, info.cost / 2);
+	charge(s, info.cost / 2);
+	*nr_remembers = (uint16_t)MIN(info.nr_remembers, UINT16_MAX);
 	if (reason != CFI_OK || !info.libunwind || !in_reach(in))
 		return GATE_SHUT;
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
@@ -265,15 +274,16 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 		if (!s->budget)
 			return STEP_BUDGET;
 		slot->key = key;
-		slot->verdict = (uint8_t)judge(s, in);
+		slot->verdict = (uint8_t)judge(s, in, &slot->nr_remembers);
 	}
+	s->nr_remembers = slot->nr_remembers;
 	*signal = slot->verdict == GATE_OPEN_SIGNAL;
 	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_FOUND;
 }
 
 static enum step_result why_failed(const struct step *s)
 {
-	if (!s->budget || !s->budget_frame)
+	if (!s->budget)
 		return STEP_BUDGET;
 	if (s->oob_seen)
 		return s->oob < s->in->dump->sp ? STEP_BELOW : STEP_BEYOND;
@@ -311,18 +321,22 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 {
 	struct arch_frame caller;
 	unw_cursor_t cursor;
+	uint32_t cost = s->nr_remembers * STEP_COST_REMEMBER;
 	int rc;
 
+	if (cost > s->budget)
+		return STEP_BUDGET;
 	s->in = in;
 	s->frame = f;
 	s->base = canonical_base(in->dso);
-	s->budget_frame = STEP_BUDGET_FRAME;
-	s->oob_seen = s->missing = false;
+	s->oob_seen = s->missing = s->parsed = false;
 	s->ip = s->base + in->vaddr;
 	if (unw_init_remote(&cursor, s->as, s) < 0)
 		return why_failed(s);
 	s->ip = s->base + in->pc_vaddr;
 	rc = unw_step(&cursor);
+	if (s->parsed)
+		charge(s, cost);
 	if (rc < 0)
 		return why_failed(s);
 	if (rc == 0)

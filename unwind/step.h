@@ -21,9 +21,13 @@
 #include "unwind/cfi.h"
 #include "unwind/dump.h"
 
-#define STEP_BUDGET_FRAME  4096u	/* memory reads in one frame */
-/* And in all frames of a sample: 150 frames that libunwind sees for the first time, below 1 ms. */
-#define STEP_BUDGET_SAMPLE 16384u
+/*
+ * What a sample may cost, in memory reads of libunwind (some 6 ns each): the longest FDEs that
+ * compilers make (20 KiB of instructions, 450 remembered states) fit in, and the worst sample stays
+ * below 1 ms. Rows that were learned before it ran out stay: the next sample gets further.
+ */
+#define STEP_BUDGET_READS   65536u
+#define STEP_COST_REMEMBER  60u	/* libunwind changes the signal mask four times */
 
 enum step_result {
 	STEP_FOUND,			/* @f is the caller */
@@ -51,7 +55,7 @@ struct step;
 int step_new(struct step **out, const struct arch_ops *arch, struct err *e);
 void step_free(struct step *s);
 
-/* A new sample: the budget is full again. */
+/* A new sample: the budget is full again. (Unwound anew, it goes on with what is left.) */
 void step_begin(struct step *s);
 /* Has the gate let the FDE of @in through? Remembered; costs budget at first sight. */
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);

@@ -133,8 +133,8 @@ static bool has_grown(const struct walk *w, const struct arch_frame *from, bool 
 
 	if (signal)
 		return new != old || w->f.reg[arch->pc] != from->reg[arch->pc];
-	/* A leaf whose return address is in a register may have no frame at all. */
-	return new > old || (new == old && arch->ra_in_register && w->out->nr == 1);
+	/* A leaf may have no frame at all: its return address is in a register. */
+	return new > old || (new == old && w->out->nr == 1);
 }
 
 static int go_on(struct walk *w, enum step_result result, const struct arch_frame *from,
@@ -206,7 +206,7 @@ static void learn(struct walk *w, const struct step_input *in, const struct arch
 	uint64_t word;
 	bool same;
 
-	if (!w->rows || row_kind(rows_get(u->rows, w->place)) != ROW_UNKNOWN ||
+	if (!w->rows || !rows_hold(u->rows, w->place) || row_kind(rows_get(u->rows, w->place)) != ROW_UNKNOWN ||
 	    (result != STEP_FOUND && result != STEP_ROOT) ||
 	    cfi_row_at(u->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) != CFI_OK)
 		return;
@@ -336,7 +336,6 @@ static int walk(struct unwinder *u, const struct unwind_input *in, struct unwind
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
 	w.rows = rows && w.word == 8;
 	w.dump = (struct dump){ w.f.reg[u->arch->sp], in->stack, in->stack_size, in->stack_full };
-	step_begin(u->step);
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);
 		if (stop == WALK_ON)
@@ -360,6 +359,7 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;
 	if (in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE || !in->regs)
 		return UNWIND_BAD_REGS;
+	step_begin(u->step);
 	stop = walk(u, in, out, rows);
 	if (stop == WALK_REDO) {
 		count_add(&u->count.redone, 1);

@@ -15,6 +15,13 @@
 
 #include "tests/unwind/make_eh.h"
 
+/* Times are of the plain build: sanitizers cost several times as much. */
+#ifdef __SANITIZE_ADDRESS__
+#define TEST_SLOWNESS 8
+#else
+#define TEST_SLOWNESS 1
+#endif
+
 #define START 0x2000ULL
 #define SP    0x7ffe00000000ULL
 
@@ -206,6 +213,14 @@ static void test_same_pc_in_two_objects(void **state)
 	}
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
 /* An FDE far longer than a sample's budget of reads. */
 static void test_budget(void **state)
 {
@@ -215,18 +230,38 @@ static void test_budget(void **state)
 	assert_int_equal(RUN(0x0e, 16), STEP_FOUND);
 }
 
+/* As long as the longest that compilers make (cc1, node): not cut. */
+static void test_budget_of_honest_code(void **state)
+{
+	static uint8_t insns[22000];
+
+	for (size_t i = 0; i < 1000; i += 2)
+		memcpy(insns + i, (const uint8_t[]){ 0x0a, 0x0b }, 2);
+	assert_int_equal(run_with(false, true, insns, sizeof(insns)), STEP_FOUND);
+}
+
+/* Each remembered state is four system calls of libunwind: few bytes can cost much. */
+static void test_dear_instructions(void **state)
+{
+	static uint8_t insns[CFI_INSNS_MAX - 64];
+	uint64_t start;
+
+	for (size_t i = 0; i < sizeof(insns); i += 2)
+		memcpy(insns + i, (const uint8_t[]){ 0x0a, 0x0b }, 2);
+	start = cpu_ns();
+	assert_int_equal(run_with(false, true, insns, sizeof(insns)), STEP_BUDGET);
+	print_message("refused after %" PRIu64 " us\n", (cpu_ns() - start) / 1000);
+	for (size_t n = 2; n < sizeof(insns); n *= 2) {
+		start = cpu_ns();
+		run_with(false, true, insns, n);
+		assert_true(cpu_ns() - start < 1000000 * TEST_SLOWNESS);
+	}
+}
+
 static uint64_t random_next(uint64_t *seed)
 {
 	*seed += 0x9e3779b97f4a7c15ULL;
 	return hash_u64(*seed);
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
 /* Programs of plausible bytes through gate and libunwind: no crash, and never long. */
@@ -271,6 +306,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_absolute_addresses, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_same_pc_in_two_objects, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_budget_of_honest_code, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_dear_instructions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_generated_programs, set_up, tear_down),
 	};
 
