@@ -33,8 +33,9 @@ uint64_t attr_rate(const struct event *ev, double hz)
 static void set_rate(struct perf_event_attr *attr, const struct attr_config *config,
 		     const struct event *ev, double hz)
 {
-	if (config->period) {
-		attr->sample_period = config->period;
+	hz = ev->hz > 0 ? ev->hz : hz;
+	if (ev->period || (config->period && !(ev->hz > 0))) {
+		attr->sample_period = ev->period ? ev->period : config->period;
 	} else if (ev->clock) {
 		attr->sample_period = attr_rate(ev, hz);
 	} else {

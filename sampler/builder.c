@@ -25,6 +25,15 @@
 /* When the first profiles come, after the start. */
 static const uint64_t early_ns[] = { 120000000, 250000000, 500000000 };
 
+double event_hz(const struct sampler *s, const struct event *ev)
+{
+	if (ev->period)
+		return 0;
+	if (ev->hz > 0)
+		return ev->hz;
+	return s->config.period ? 0 : s->config.hz;
+}
+
 static void set_rate(struct sampler *s, const struct control *c)
 {
 	struct err e;
@@ -37,6 +46,8 @@ static void set_rate(struct sampler *s, const struct control *c)
 	}
 	recording_note(s);
 	s->hz[c->event] = c->hz;
+	s->config.events[c->event].period = 0;
+	s->config.events[c->event].hz = 0;
 	tick_message(s, "%s: %.0f Hz", s->config.events[c->event].name, c->hz);
 }
 
@@ -67,7 +78,7 @@ static void set_events(struct sampler *s, const struct control *c)
 	}
 	recording_note(s);
 	for (uint32_t i = 0; i < nr; i++) {
-		double hz = s->config.hz;
+		double hz = event_hz(s, &c->events[i]);
 
 		for (uint32_t k = 0; k < s->config.nr_events; k++)
 			if (!strcmp(s->config.events[k].name, c->events[i].name))

@@ -216,6 +216,12 @@ static int check_config(const struct counters_config *config, struct err *e)
 	if (!config->nr_cpus || (config->tids && !config->nr_tids))
 		return err_set(e, -EINVAL, "there is nothing to sample\n"
 			       "  no CPU, or no task\n  choose others");
+	for (uint32_t i = 0; i < config->nr_events; i++) {
+		int code = config->events[i].hz > 0 ? limits_check_rate(config->events[i].hz, e) : 0;
+
+		if (code)
+			return code;
+	}
 	return config->period ? 0 : limits_check_rate(config->hz, e);
 }
 

@@ -54,8 +54,10 @@ static int open_slot(struct counters *c, struct slot *s, const struct event *ev,
 		     const pid_t *tids, uint32_t nr_tids, struct err *e)
 {
 	uint32_t refused;
-	int code;
+	int code = ev->hz > 0 ? limits_check_rate(ev->hz, e) : 0;
 
+	if (code)
+		return code;
 	c->env.refusal.nr_wanted = c->env.nr_fds + MAX(nr_tids, 1) * c->env.nr_cpus;
 	slot_init(s, &c->env, ev, hz);
 	code = slot_open(s, &c->env, tids, nr_tids, &refused);
@@ -67,10 +69,15 @@ static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err
 {
 	bool running = is_running(c);
 	struct slot *old = &c->slots[event], s;
+	struct event ev = old->event;
 	uint32_t nr;
 	pid_t *tids = followed(c, &nr);
-	int code = open_slot(c, &s, &old->event, hz, tids, nr, e);
+	int code;
 
+	/* What it was asked for with is over. */
+	ev.period = 0;
+	ev.hz = 0;
+	code = open_slot(c, &s, &ev, hz, tids, nr, e);
 	free(tids);
 	if (code)
 		return code;
@@ -100,24 +107,18 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 	if (c->env.attr.tasks || (!c->slots[event].attr.freq && !c->slots[event].event.clock))
 		return reopen_slot(c, event, hz, e);
 	code = slot_set_rate(&c->slots[event], &c->env, hz);
+	if (!code)
+		c->slots[event].event.hz = c->slots[event].event.period = 0;
 	return !code ? 0 : err_set(e, code, "%s does not take %.0f Hz: %s\n"
 				   "  PERF_EVENT_IOC_PERIOD was refused\n"
 				   "  kernel.perf_event_max_sample_rate may have been lowered",
 				   c->slots[event].event.name, hz, strerror(-code));
 }
 
-/* The same event, but for its name. */
-static bool same_event(const struct event *a, const struct event *b)
-{
-	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
-	       a->config2 == b->config2 && a->user == b->user && a->kernel == b->kernel &&
-	       a->hv == b->hv && a->precise == b->precise;
-}
-
 static int find_slot(const struct counters *c, const struct event *ev, uint32_t taken)
 {
 	for (uint32_t i = 0; i < c->nr_slots; i++)
-		if (!(taken & 1u << i) && same_event(&c->slots[i].event, ev))
+		if (!(taken & 1u << i) && event_same(&c->slots[i].event, ev))
 			return (int)i;
 	return -1;
 }

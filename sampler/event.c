@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Event names -> perf_event_attr: one table of names, a parser, a probe.
+ * Event names -> perf_event_attr: one table of names, the kinds of names that
+ * there are, a probe.
  *
  * Any thread; no state. Invariant: an event that was parsed can be told to
  * the kernel without further checks.
@@ -12,8 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "sampler/event_parse.h"
 
 #define HW(x)	      PERF_TYPE_HARDWARE, PERF_COUNT_HW_##x
 #define SW(x)	      PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##x
@@ -117,8 +121,6 @@ static bool find_name(struct event *ev, const char *name)
 			continue;
 		ev->type = codes[i].type;
 		ev->config = codes[i].config;
-		ev->hardware = ev->type != PERF_TYPE_SOFTWARE;
-		ev->clock = ev->type == PERF_TYPE_SOFTWARE && ev->config <= PERF_COUNT_SW_TASK_CLOCK;
 		return true;
 	}
 	return false;
@@ -133,7 +135,6 @@ static bool find_raw(struct event *ev, const char *name)
 		return false;
 	ev->type = PERF_TYPE_RAW;
 	ev->config = strtoull(name + 1, NULL, 16);
-	ev->hardware = true;
 	return true;
 }
 
@@ -197,48 +198,110 @@ static int unknown_event(const char *name, struct err *e)
 		       "  'proftop --list-events' shows them all", name, like);
 }
 
-/* Modifiers as in perf-list(1): giving any of u, k, h leaves out the others. */
+/* One letter; giving any of u, k, h (H, G) leaves out the others of its kind. */
+static bool parse_modifier(struct event *ev, char letter, bool *level, bool *machine)
+{
+	if (strchr("ukh", letter)) {
+		if (!*level)
+			ev->user = ev->kernel = ev->hv = false;
+		*level = true;
+		ev->user |= letter == 'u';
+		ev->kernel |= letter == 'k';
+		ev->hv |= letter == 'h';
+		return true;
+	}
+	if (letter == 'H' || letter == 'G') {
+		if (!*machine)
+			ev->host = ev->guest = false;
+		*machine = true;
+		ev->host |= letter == 'H';
+		ev->guest |= letter == 'G';
+		return true;
+	}
+	if (letter == 'p' && ev->precise < 3 && !ev->precise_max) {
+		ev->precise++;
+		return true;
+	}
+	if (letter != 'P' || ev->precise)
+		return false;
+	ev->precise_max = true;
+	return true;
+}
+
+/* Modifiers as in perf-list(1). */
 static int parse_modifiers(struct event *ev, const char *text, struct err *e)
 {
-	bool user = false, kernel = false, hv = false;
-	const char *p;
+	bool level = false, machine = false;
+	const char *p = text;
 
-	for (p = text; *p; p++) {
-		if (*p == 'u')
-			user = true;
-		else if (*p == 'k')
-			kernel = true;
-		else if (*p == 'h')
-			hv = true;
-		else if (*p == 'p' && ev->precise < 3 && !ev->precise_max)
-			ev->precise++;
-		else if (*p == 'P' && !ev->precise)
-			ev->precise_max = true;
-		else
-			break;
-	}
+	while (*p && parse_modifier(ev, *p, &level, &machine))
+		p++;
 	if (*p || p == text)
 		return err_set(e, -EINVAL,
-			       "event '%s': modifier '%s' is not understood\n"
-			       "  after the colon: u user, k kernel, h hypervisor; p, pp, ppp precise, "
-			       "P as precise as possible\n"
+			       "event '%.120s': modifier '%.60s' is not understood\n"
+			       "  after the colon: u user, k kernel, h hypervisor; H host, G guest; "
+			       "p, pp, ppp precise, P as precise as possible\n"
 			       "  'proftop --list-events' shows all events", ev->name, text);
 	if (ev->precise_max)
 		ev->precise = 3;
-	if (user || kernel || hv) {
-		ev->user = user;
-		ev->kernel = kernel;
-		ev->hv = hv;
-	}
 	return 0;
 }
 
-/* Parse one event: a name of the catalogue or a raw code, and modifiers. */
-int event_parse(struct event *ev, const char *text, struct err *e)
+/* "pmu/terms/modifiers", or terms behind a name of the catalogue. */
+static int parse_terms(const char *root, struct event *ev, char *text, const char **modifiers,
+		       struct err *e)
 {
+	char *terms = strchr(text, '/'), *end = strrchr(text, '/');
+
+	*terms++ = '\0';
+	if (end < terms)
+		return err_set(e, -EINVAL, "event '%.120s': the second slash is missing\n"
+			       "  as in cpu/event=0x3c,umask=0/u or cycles/freq=99/\n"
+			       "  'proftop --list-events' shows all events", ev->name);
+	*end++ = '\0';
+	*modifiers = *end ? end + (*end == ':') : NULL;
+	if (find_name(ev, text) || find_raw(ev, text))
+		return pmu_parse_terms(ev, terms, e);
+	return pmu_parse(root, ev, text, terms, e);
+}
+
+/* "sched:sched_switch" and its modifiers; else a name of the catalogue and its modifiers. */
+static int parse_name(const char *root, struct event *ev, char *text, const char **modifiers,
+		      struct err *e)
+{
+	char *colon = strchr(text, ':'), *second;
+	int code;
+
+	if (colon)
+		*colon++ = '\0';
+	*modifiers = colon;
+	if (find_name(ev, text) || find_raw(ev, text))
+		return 0;
+	/* "cylces:u" is a slip of the pen, no tracepoint. */
+	if (!colon || (strspn(colon, "ukhHGpP") == strlen(colon)))
+		return unknown_event(text, e);
+	second = strchr(colon, ':');
+	if (second)
+		*second++ = '\0';
+	*modifiers = second;
+	code = tracepoint_parse(root, ev, text, colon, e);
+	return code == -ENOENT ? unknown_event(text, e) : code;
+}
+
+/* What follows from the type. */
+static void set_kind(struct event *ev)
+{
+	ev->hardware = ev->type != PERF_TYPE_SOFTWARE && ev->type != PERF_TYPE_TRACEPOINT &&
+		       ev->type != PERF_TYPE_BREAKPOINT && !ev->target[0];
+	ev->clock = ev->type == PERF_TYPE_SOFTWARE && ev->config <= PERF_COUNT_SW_TASK_CLOCK;
+}
+
+int event_parse_at(const char *root, struct event *ev, const char *text, struct err *e)
+{
+	const char *modifiers = NULL;
 	size_t size = strlen(text);
 	char name[EVENT_NAME_MAX];
-	char *colon;
+	int code;
 
 	memset(ev, 0, sizeof(*ev));
 	if (size >= sizeof(name))
@@ -248,13 +311,57 @@ int event_parse(struct event *ev, const char *text, struct err *e)
 			       "  'proftop --list-events' shows them all", text, size);
 	memcpy(name, text, size + 1);
 	memcpy(ev->name, text, size + 1);
-	ev->user = ev->kernel = ev->hv = true;
-	colon = strchr(name, ':');
-	if (colon)
-		*colon++ = '\0';
-	if (!find_name(ev, name) && !find_raw(ev, name))
-		return unknown_event(name, e);
-	return colon ? parse_modifiers(ev, colon, e) : 0;
+	ev->user = ev->kernel = ev->hv = ev->host = true;
+	if (text[0] == '{')
+		return err_set(e, -EINVAL,
+			       "event '%.120s': groups are counted, not sampled, here\n"
+			       "  each event has its own samples: give them without the braces\n"
+			       "  'proftop --list-events' shows all events", text);
+	if (!probe_parse(root, ev, name, &modifiers, &code, e))
+		code = strchr(name, '/') ? parse_terms(root, ev, name, &modifiers, e)
+					 : parse_name(root, ev, name, &modifiers, e);
+	if (code)
+		return code;
+	set_kind(ev);
+	return modifiers ? parse_modifiers(ev, modifiers, e) : 0;
+}
+
+int event_parse(struct event *ev, const char *text, struct err *e)
+{
+	return event_parse_at("", ev, text, e);
+}
+
+int event_set_filter(struct event *ev, const char *filter, struct err *e)
+{
+	if (ev->type != PERF_TYPE_TRACEPOINT)
+		return err_set(e, -EINVAL,
+			       "a filter is for tracepoints: '%.120s' is none\n"
+			       "  give it after the event that it is for, as in\n"
+			       "  -e sched:sched_switch --filter 'prev_pid == 0'", ev->name);
+	if (!filter[0] || strlen(filter) >= sizeof(ev->filter))
+		return err_set(e, -EINVAL, "a filter of %zu letters cannot be\n"
+			       "  from 1 to %d\n"
+			       "  as in -e sched:sched_switch --filter 'prev_pid == 0'",
+			       strlen(filter), EVENT_TEXT_MAX - 1);
+	memcpy(ev->filter, filter, strlen(filter) + 1);
+	return 0;
+}
+
+bool event_same(const struct event *a, const struct event *b)
+{
+	struct event x = *a, y = *b;
+
+	/* Zeroed by the parser, padding included; names and labels are for people. */
+	memset(x.name, 0, sizeof(x.name));
+	memset(y.name, 0, sizeof(y.name));
+	memset(x.label, 0, sizeof(x.label));
+	memset(y.label, 0, sizeof(y.label));
+	/* Asked for in the same words, it may have been given another rate since. */
+	if (!strcmp(a->name, b->name)) {
+		x.period = y.period = 0;
+		x.hz = y.hz = 0;
+	}
+	return !memcmp(&x, &y, sizeof(x));
 }
 
 void event_attr(const struct event *ev, struct perf_event_attr *attr)
@@ -263,13 +370,15 @@ void event_attr(const struct event *ev, struct perf_event_attr *attr)
 	attr->size = sizeof(*attr);
 	attr->type = ev->type;
 	attr->config = ev->config;
-	attr->config1 = ev->config1;
+	attr->bp_type = ev->bp_type;
+	attr->config1 = ev->target[0] ? (uint64_t)(uintptr_t)ev->target : ev->config1;
 	attr->config2 = ev->config2;
 	attr->exclude_user = !ev->user;
 	attr->exclude_kernel = !ev->kernel;
 	attr->exclude_hv = !ev->hv;
 	/* A guest's addresses are no places of ours; PEBS cannot be asked for guests at all. */
-	attr->exclude_guest = ev->hardware;
+	attr->exclude_guest = !ev->guest;
+	attr->exclude_host = !ev->host;
 	attr->precise_ip = ev->precise & 3;
 }
 
@@ -277,6 +386,7 @@ void event_attr(const struct event *ev, struct perf_event_attr *attr)
 int event_probe(const struct event *ev, pid_t pid, int cpu)
 {
 	struct perf_event_attr attr;
+	int code;
 	long fd;
 
 	event_attr(ev, &attr);
@@ -291,8 +401,9 @@ int event_probe(const struct event *ev, pid_t pid, int cpu)
 			return -errno;
 		attr.precise_ip--;
 	}
+	code = ev->filter[0] && ioctl((int)fd, PERF_EVENT_IOC_SET_FILTER, ev->filter) ? -errno : 0;
 	close((int)fd);
-	return 0;
+	return code;
 }
 
 const char *event_errno(int code)

@@ -2,7 +2,8 @@
 /*
  * Event names -> perf_event_attr, in perf's syntax (perf-list(1)).
  *
- * Pure but for event_probe(). Any thread.
+ * Parsing reads what the kernel tells of its events (/sys/bus/event_source,
+ * tracefs) and, for probes by symbol, the file named. Any thread.
  */
 #ifndef SAMPLER_EVENT_H
 #define SAMPLER_EVENT_H
@@ -13,7 +14,8 @@
 
 struct perf_event_attr;
 
-#define EVENT_NAME_MAX 64
+#define EVENT_NAME_MAX 256
+#define EVENT_TEXT_MAX 256
 #define EVENTS_MAX     8		/* sampled at the same time */
 
 struct event {
@@ -21,14 +23,34 @@ struct event {
 	uint32_t type;			/* PERF_TYPE_* */
 	uint64_t config, config1, config2;
 	bool user, kernel, hv;		/* what is counted */
+	bool host, guest;		/* modifiers H, G; the host alone by default */
 	uint8_t precise;		/* precise_ip, 0-3 */
 	bool precise_max;		/* modifier P: as precise as this machine can, precise at most */
 	bool clock;			/* cpu-clock, task-clock: periods are nanoseconds */
 	bool hardware;			/* needs a PMU */
+	uint32_t bp_type;		/* HW_BREAKPOINT_*; address and length are config1, config2 */
+	uint64_t period;		/* its own ("name/period=1000/"; 1 for what happens seldom); 0: by rate */
+	double hz;			/* its own ("name/freq=99/"); 0: that of the session */
+	char label[32];			/* "cpu/event=0x3c,name=mine/"; "": none */
+	char target[EVENT_TEXT_MAX];	/* of a probe: the file or kernel function; config1 points here */
+	char filter[EVENT_TEXT_MAX];	/* tracepoints: as in perf record --filter; "": none */
 };
 
-/* Parse "cycles", "cpu-clock:u", "L1-dcache-load-misses", "cycles:kpp". 0 or -EINVAL with a sentence. */
+/*
+ * Parse "cycles", "cpu-clock:u", "cycles:kpp", "r1a8", "cpu/event=0x3c,umask=1/u", "msr/tsc/",
+ * "cycles/freq=99/", "sched:sched_switch", "mem:0x1000/4:rw", "uprobe:/bin/sh:main+4:u",
+ * "kprobe:do_exit". 0 or -EINVAL with a sentence.
+ */
 int event_parse(struct event *ev, const char *text, struct err *e);
+/* The same with @root before /sys: tests. */
+int event_parse_at(const char *root, struct event *ev, const char *text, struct err *e);
+/* Filter the samples of a tracepoint, as in "prev_pid == 0". -EINVAL with a sentence: not for this one. */
+int event_set_filter(struct event *ev, const char *filter, struct err *e);
+/*
+ * The same event, whatever it was called when it was asked for. Of the same name it may have
+ * another rate by now; of another name, its own rate is part of what was asked for.
+ */
+bool event_same(const struct event *a, const struct event *b);
 
 /* The catalogue, for the picker and --list-events; ends with a NULL name. */
 struct event_info {
@@ -41,7 +63,21 @@ const struct event_info *event_catalogue(void);
 /* The catalogue's entry for @ev, whatever name and modifiers it was asked by; NULL for raw events. */
 const struct event_info *event_info(const struct event *ev);
 
-/* Fill type, config, exclusion, precision; everything else zero. */
+/*
+ * All that this machine has: the catalogue, the PMUs' events, the tracepoints ("tracepoints") last.
+ * Ends with a NULL name. Reads some thousand names: not for the UI thread.
+ */
+struct event_list {
+	struct event_info *infos;
+	uint32_t nr;
+	char **texts;			/* owns the names that are not the catalogue's */
+	uint32_t nr_texts;
+};
+void event_list_init(struct event_list *l, const char *root);
+void event_list_fini(struct event_list *l);
+#define EVENT_GROUP_TRACEPOINTS "tracepoints"
+
+/* Fill type, config, exclusion, precision; everything else zero. A probe's @ev must outlive @attr. */
 void event_attr(const struct event *ev, struct perf_event_attr *attr);
 
 /*

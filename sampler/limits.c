@@ -170,6 +170,12 @@ static int explain_files(struct err *e, int code, const struct limits_refusal *r
 
 int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 {
+	if (r->filter)
+		return err_set(e, code, "the filter of '%.100s' was refused: %s\n"
+			       "  it names fields of the tracepoint: see "
+			       "/sys/kernel/tracing/events/…/format\n"
+			       "  as in --filter 'prev_pid == 0 && next_comm ~ \"sh*\"'",
+			       r->event, strerror(-code));
 	switch (-code) {
 	case EACCES:
 	case EPERM:

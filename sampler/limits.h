@@ -15,6 +15,7 @@
 struct limits_refusal {
 	char event[EVENT_NAME_MAX];	/* "": the events that every session needs */
 	bool kernel;			/* it asked for kernel code, too */
+	bool filter;			/* it was the filter */
 	pid_t tid;			/* -1: the whole CPU; 0: there was no task at all */
 	int cpu;
 	uint32_t nr_fds;		/* open by us at that moment */

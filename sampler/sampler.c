@@ -274,7 +274,7 @@ static void init_config(struct sampler *s, const struct sampler_config *config)
 	if (s->config.nr_events == 0 && !config->replay)
 		choose_event(s);
 	for (uint32_t i = 0; i < EVENTS_MAX; i++) {
-		s->hz[i] = config->hz;
+		s->hz[i] = event_hz(s, &s->config.events[i]);
 		s->got_hz[i] = NAN;
 	}
 }
@@ -301,8 +301,9 @@ static int open_recording(struct sampler *s, struct err *e)
 	if (code)
 		return code;
 	for (uint32_t i = 0; i < EVENTS_MAX; i++)
-		s->hz[i] = s->config.hz;
+		s->hz[i] = event_hz(s, &s->config.events[i]);
 	maps_no_proc(s->maps);
+	symbols_no_proc(s->symbols);
 	return 0;
 }
 

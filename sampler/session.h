@@ -100,7 +100,8 @@ struct sampler {
 	struct tick_cpu *cpus;
 	enum profile_window window;
 	struct tick_rate rate;
-	double hz[EVENTS_MAX], got_hz[EVENTS_MAX];
+	double hz[EVENTS_MAX];		/* wanted; 0: a fixed period */
+	double got_hz[EVENTS_MAX];
 	char event_error[EVENTS_MAX][160];
 	bool enabled;
 	char message[256];
@@ -150,6 +151,9 @@ void recording_check(struct sampler *s);
 void session_stop(struct sampler *s);
 int builder_start(struct sampler *s, struct err *e);
 void builder_stop(struct sampler *s);
+
+/* What @ev is sampled with when it is opened now; 0: a fixed period. */
+double event_hz(const struct sampler *s, const struct event *ev);
 
 /* tick.c */
 

@@ -46,10 +46,20 @@ static struct slot_fd *slot_fds(const struct slot *s, const struct slot_env *env
 	return &s->fds[(size_t)task * env->nr_cpus];
 }
 
+/* The attr to open with: slots are moved about, and a probe's points into its event. */
+static struct perf_event_attr attr_of(const struct slot *s)
+{
+	struct perf_event_attr attr = s->attr;
+
+	if (s->event.target[0])
+		attr.config1 = (uint64_t)(uintptr_t)s->event.target;
+	return attr;
+}
+
 /* One try, with less asked for: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
 static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, unsigned int less)
 {
-	struct perf_event_attr attr = s->attr;
+	struct perf_event_attr attr = attr_of(s);
 	int fd;
 
 	if (less & 1)
@@ -98,15 +108,21 @@ static int open_on_cpu(struct slot *s, struct slot_env *env, struct slot_fd *out
 {
 	const struct counters_sys *sys = &env->sys;
 	int ring = s->side ? cpu->side_fd : cpu->data_fd;
+	struct perf_event_attr attr = attr_of(s);
 	int fd, code;
 
-	fd = s->settled ? slot_perf_open(env, &s->attr, tid, cpu->cpu)
+	fd = s->settled ? slot_perf_open(env, &attr, tid, cpu->cpu)
 			: settle(s, env, tid, cpu->cpu);
 	if (fd < 0)
 		return fd;
 	code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
 	if (!code)
 		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_ID, (uint64_t)(uintptr_t)&out->id);
+	if (!code && s->event.filter[0]) {
+		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_FILTER,
+				  (uint64_t)(uintptr_t)s->event.filter);
+		env->refusal.filter = code;
+	}
 	if (code) {
 		env->refusal.tid = tid;
 		env->refusal.cpu = cpu->cpu;

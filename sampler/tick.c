@@ -193,7 +193,7 @@ static void fill_events(struct sampler *s, struct profile *p)
 
 		ev->event = s->config.events[i];
 		ev->enabled = s->enabled;
-		ev->want_hz = s->config.period ? 0 : s->hz[i];
+		ev->want_hz = s->hz[i];
 		ev->got_hz = s->got_hz[i];
 		memcpy(ev->error, s->event_error[i], sizeof(ev->error));
 	}

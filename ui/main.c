@@ -21,7 +21,10 @@
 #include "ui/app.h"
 #include "ui/batch.h"
 #include "ui/guard.h"
+#include "ui/number.h"
 #include "ui/options.h"
+#include "ui/script.h"
+#include "ui/term.h"
 
 /* Say it, line by line: the sentence may hold foreign text, which must not reach the terminal. */
 static void complain(const struct err *e)
@@ -68,7 +71,10 @@ static int print_list(const struct options *o, struct err *e)
 		printf("proftop %s\n", PROFTOP_VERSION);
 		break;
 	case OPTIONS_LIST_EVENTS:
-		options_print_events(stdout);
+		if (o->format == OPTIONS_NDJSON)
+			options_print_events_ndjson(stdout);
+		else
+			options_print_events(stdout);
 		break;
 	case OPTIONS_LIST_KEYS:
 		options_print_keys(stdout);
@@ -194,6 +200,56 @@ static void block_background_stop(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+static void configure(struct app_config *config, const struct options *o)
+{
+	app_config_init(config);
+	config->ascii = o->ascii;
+	config->color = o->color;
+	config->mouse = !o->no_mouse;
+	config->sort = o->sort;
+	config->filter = o->filter;
+	config->tick_ns = o->config.tick_ns;
+	config->window_ns = o->config.window_ns;
+	config->replayed = o->config.replay != NULL;
+}
+
+static unsigned int size_of(unsigned int given, const char *variable, unsigned int usual)
+{
+	const char *text = getenv(variable);
+	uint64_t n;
+
+	if (given)
+		return given;
+	return text && !number_u64(text, strlen(text), 1, CANVAS_MAX, &n) ? (unsigned int)n : usual;
+}
+
+/* Keys from the command line, the screen on standard output. */
+static int run_keys(const struct options *o, struct err *e)
+{
+	const struct script_config script = {
+		.keys = o->script,
+		.rows = size_of(o->rows_of_screen, "LINES", 24),
+		.cols = size_of(o->cols, "COLUMNS", 80),
+	};
+	struct sampler_config sampled = o->config;
+	struct app_config config;
+	struct sampler *s;
+	int code;
+
+	configure(&config, o);
+	config.ascii |= !term_utf8();
+	sampled.command_quiet = true;
+	signal(SIGPIPE, SIG_IGN);
+	code = sampler_new(&s, &sampled, e);
+	if (code)
+		return exit_of(code);
+	code = sampler_start(s, e);
+	code = code ? exit_of_start(o, code) :
+		      end_recording(o, s, exit_of_run(script_run(s, &config, &script, stdout, e)), e);
+	sampler_free(s);
+	return code;
+}
+
 static int run_screen(const struct options *o, struct err *e)
 {
 	struct sampler_config sampled = o->config;
@@ -203,14 +259,7 @@ static int run_screen(const struct options *o, struct err *e)
 
 	if (code)
 		return EXIT_FAILED;
-	app_config_init(&config);
-	config.ascii = o->ascii;
-	config.color = o->color;
-	config.mouse = !o->no_mouse;
-	config.sort = o->sort;
-	config.filter = o->filter;
-	config.tick_ns = o->config.tick_ns;
-	config.window_ns = o->config.window_ns;
+	configure(&config, o);
 	/* Its output would be drawn over the screen. */
 	sampled.command_quiet = true;
 	guard_start();
@@ -241,6 +290,8 @@ static int run(struct options *o, unsigned int closed, struct err *e)
 	}
 	if (o->action != OPTIONS_RUN)
 		return print_list(o, e);
+	if (o->script)
+		return run_keys(o, e);
 	if (!o->batch && !isatty(STDOUT_FILENO)) {
 		code = options_set_batch(o, e);
 		if (code)

@@ -43,6 +43,8 @@ struct options {
 	uint32_t rows; /* 0: all */
 	enum app_sort sort;
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
+	const char *script;			/* NULL: none; borrowed from argv */
+	unsigned int cols, rows_of_screen;	/* --size; 0: not given */
 	bool no_mouse;
 	bool ascii;
 	enum app_color color;
@@ -75,7 +77,9 @@ int options_set_batch(struct options *o, struct err *e);
 void options_print_help(FILE *out);
 void options_print_columns(FILE *out);
 void options_print_keys(FILE *out);
-/* The catalogue with what of it can be used here: tries to open each event. */
+/* All events of this machine, and which can be used here: tries to open them, of the tracepoints one. */
 void options_print_events(FILE *out);
+/* The same for programs, an object a line: tries to open each one. */
+void options_print_events_ndjson(FILE *out);
 
 #endif

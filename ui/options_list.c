@@ -35,27 +35,61 @@ void options_print_keys(FILE *out)
 }
 
 /* Everywhere first; without the rights for that, in this process alone. */
-static int probe(const char *name)
+static int probe(const struct event *ev)
+{
+	int code = event_probe(ev, -1, 0);
+
+	return code == -EACCES || code == -EPERM ? event_probe(ev, 0, -1) : code;
+}
+
+static int probe_name(const char *name)
 {
 	struct event ev;
 	int code = event_parse(&ev, name, NULL);
 
-	if (!code)
-		code = event_probe(&ev, -1, 0);
-	if (code == -EACCES || code == -EPERM)
-		code = event_probe(&ev, 0, -1);
-	return code;
+	return code ? code : probe(&ev);
+}
+
+static bool is_tracepoint(const struct event_info *info)
+{
+	return !strcmp(info->group, EVENT_GROUP_TRACEPOINTS);
+}
+
+/* What is written by hand, with where there is no list of them. */
+static void print_spelled(FILE *out)
+{
+	static const char *const lines[] = {
+		"rNNN                         the PMU's own code in hexadecimal",
+		"PMU/term=value,.../          terms are in /sys/bus/event_source/devices/PMU/format",
+		"mem:ADDRESS[/LEN][:rwx]      accesses to an address, by a breakpoint of the hardware",
+		"uprobe:/FILE:FUNCTION[+OFF]  calls of a function; uretprobe: returns from it",
+		"kprobe:FUNCTION[+OFF]        the same in the kernel; kretprobe: returns",
+	};
+
+	fputs("\nothers\n", out);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		fprintf(out, "  %s\n", lines[i]);
+	fputs("\nA modifier narrows an event: cycles:u user code only, cycles:k kernel only.\n"
+	      "An event can have its own rate: cycles/freq=99/, page-faults/period=1/.\n",
+	      out);
 }
 
 void options_print_events(FILE *out)
 {
 	const char *group = "";
+	struct event_list list;
+	int code = 0;
 
-	for (const struct event_info *info = event_catalogue(); info->name; info++) {
-		int code = probe(info->name);
+	event_list_init(&list, "");
+	for (const struct event_info *info = list.infos; info->name; info++) {
+		bool first = strcmp(group, info->group);
 
-		if (strcmp(group, info->group)) {
-			fprintf(out, "%s%s events\n", *group ? "\n" : "", info->group);
+		/* Opening a tracepoint waits for all CPUs: what one says, all say. */
+		if (first || !is_tracepoint(info))
+			code = probe_name(info->name);
+		if (first) {
+			fprintf(out, "%s%s%s\n", *group ? "\n" : "", info->group,
+				is_tracepoint(info) ? "" : " events");
 			group = info->group;
 		}
 		fprintf(out, "  %-28s %s", info->name, info->description ? info->description : "");
@@ -65,8 +99,31 @@ void options_print_events(FILE *out)
 			fprintf(out, "  [not here: %s]", event_errno(-code));
 		fputc('\n', out);
 	}
-	fputs("\nA modifier narrows an event: cycles:u user code only, cycles:k kernel only.\n",
-	      out);
+	print_spelled(out);
+	event_list_fini(&list);
+}
+
+void options_print_events_ndjson(FILE *out)
+{
+	struct event_list list;
+
+	event_list_init(&list, "");
+	for (const struct event_info *info = list.infos; info->name; info++) {
+		struct event ev;
+		int code = event_parse(&ev, info->name, NULL);
+
+		if (!code)
+			code = probe(&ev);
+		/* Names are words of ours or of the kernel's: nothing to be quoted. */
+		fprintf(out,
+			"{\"name\":\"%s\",\"group\":\"%s\",\"type\":%u,\"config\":%llu,"
+			"\"config1\":%llu,\"config2\":%llu,\"usable\":%s,\"errno\":%d,"
+			"\"reason\":\"%s\"}\n",
+			info->name, info->group, ev.type, (unsigned long long)ev.config,
+			(unsigned long long)ev.config1, (unsigned long long)ev.config2,
+			code ? "false" : "true", -code, event_errno(-code));
+	}
+	event_list_fini(&list);
 }
 
 void options_limits(struct options_limits *limits)

@@ -127,6 +127,32 @@ static int parse_cpus(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+/* In "mem:0x10/4:w" and "uprobe:/bin/sh:main" a slash opens nothing. */
+static bool is_probe(const char *text)
+{
+	static const char *const prefixes[] = { "mem:", "uprobe:", "uretprobe:" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* For the event before it. */
+static int parse_event_filter(struct options_parse *p, const char *arg)
+{
+	struct sampler_config *c = &p->o->config;
+
+	if (!c->nr_events)
+		return REFUSE(p, EXIT_USAGE,
+			      "--event-filter: there is no event before it\n"
+			      "  as in -e sched:sched_switch --event-filter 'prev_pid == 0'");
+	if (!event_set_filter(&c->events[c->nr_events - 1], arg, p->e))
+		return 0;
+	p->code = EXIT_USAGE;
+	return EINVAL;
+}
+
 /* A list by commas; a comma between slashes belongs to the event ("cpu/event=1,umask=2/"). */
 static int parse_events(struct options_parse *p, const char *arg)
 {
@@ -135,11 +161,11 @@ static int parse_events(struct options_parse *p, const char *arg)
 
 	for (;;) {
 		char name[256];
-		bool slash = false;
+		bool slash = false, probe = is_probe(s);
 		size_t n = 0;
 
 		while (s[n] && (slash || s[n] != ','))
-			slash ^= s[n++] == '/';
+			slash ^= s[n++] == '/' && !probe;
 		if (n >= sizeof(name))
 			return REFUSE(p, EXIT_USAGE,
 				      "-e: an event name of %zu characters\n"
@@ -389,6 +415,7 @@ static const struct {
 	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack }, { KEY_WINDOW, parse_window },
 	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
 	{ KEY_RECORD, parse_record },
+	{ KEY_EVENT_FILTER, parse_event_filter },
 	{ KEY_UNWINDER, parse_unwinder }, { KEY_VERIFY, parse_verify },
 };
 
@@ -397,5 +424,5 @@ int options_value(struct options_parse *p, int key, const char *arg)
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		if (values[i].key == key)
 			return values[i].parse(p, arg);
-	return -1;
+	return options_screen_value(p, key, arg);
 }

@@ -23,8 +23,11 @@ enum {
 	KEY_RECORD,
 	KEY_UNWINDER,
 	KEY_VERIFY,
+	KEY_EVENT_FILTER,
 	KEY_COLOR,
 	KEY_SELF,
+	KEY_SCRIPT,
+	KEY_SIZE,
 	KEY_NO_MOUSE,
 	KEY_ASCII,
 	KEY_LIST_EVENTS,
@@ -47,5 +50,7 @@ struct options_parse {
 
 /* Parse the value of option @key: 0, EINVAL with sentence and code, or -1: @key takes no value. */
 int options_value(struct options_parse *p, int key, const char *arg);
+/* The same for those about the screen. */
+int options_screen_value(struct options_parse *p, int key, const char *arg);
 
 #endif

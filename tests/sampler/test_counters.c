@@ -278,7 +278,6 @@ static void test_attr_sample(void **state)
 	expected.type = PERF_TYPE_SOFTWARE;
 	expected.freq = 0;
 	expected.sample_period = 1001001;
-	expected.exclude_guest = 0;
 	expected.exclude_kernel = expected.exclude_hv = expected.exclude_callchain_kernel = 1;
 	expected.exclude_idle = expected.inherit = expected.enable_on_exec = 1;
 	expected.sample_type &= ~(uint64_t)RECORD_STACK_TYPE;

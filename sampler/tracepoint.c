@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Tracepoints: "sched:sched_switch" -> the id that tracefs gives it.
+ *
+ * Any thread; no state. Only what is mounted is looked at: proftop mounts
+ * nothing.
+ */
+#include "sampler/event_parse.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool tracepoint_dir(const char *root, char *dst, size_t size)
+{
+	static const char *const places[] = {
+		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+	};
+	char path[512];
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(dst, size, "%s%s", root, places[i]);
+		snprintf(path, sizeof(path), "%s/events", dst);
+		if (!access(path, R_OK | X_OK))
+			return true;
+		/* There, but closed to us: say so rather than look elsewhere. */
+		if (errno == EACCES)
+			return false;
+	}
+	errno = ENOENT;
+	return false;
+}
+
+static int no_tracefs(const struct event *ev, struct err *e)
+{
+	if (errno == EACCES)
+		return err_set(e, -EINVAL,
+			       "event '%.100s': the kernel's tracepoints cannot be read\n"
+			       "  /sys/kernel/tracing/events is open to root alone\n"
+			       "  'sudo chgrp -R perf_users /sys/kernel/tracing/events', or run as root; "
+			       "see proftop --list-events", ev->name);
+	return err_set(e, -EINVAL,
+		       "event '%.100s': the kernel's tracepoints are not mounted\n"
+		       "  /sys/kernel/tracing is empty\n"
+		       "  'sudo mount -t tracefs nodev /sys/kernel/tracing', then see "
+		       "proftop --list-events", ev->name);
+}
+
+int tracepoint_parse(const char *root, struct event *ev, const char *system, const char *name,
+		     struct err *e)
+{
+	char dir[256], path[768], line[32], *end;
+
+	if (!pmu_is_word(system) || !pmu_is_word(name))
+		return -ENOENT;
+	if (!tracepoint_dir(root, dir, sizeof(dir)))
+		return no_tracefs(ev, e);
+	snprintf(path, sizeof(path), "%s/events/%s", dir, system);
+	if (access(path, F_OK))
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/events/%s/%s/id", dir, system, name);
+	if (!pmu_read_line(path, line, sizeof(line)))
+		return err_set(e, -EINVAL,
+			       "event '%.100s': there is no tracepoint '%.60s' in '%.60s'\n"
+			       "  %.200s/events/%.60s has those there are\n"
+			       "  'proftop --list-events' shows them all",
+			       ev->name, name, system, dir, system);
+	ev->type = PERF_TYPE_TRACEPOINT;
+	ev->config = strtoull(line, &end, 10);
+	/* Each one counts, as with perf: they are events, not a measure of time. */
+	ev->period = 1;
+	return end != line ? 0 : -ENOENT;
+}
+
+/* As /sys/kernel/tracing/available_events has them. */
+void tracepoint_each(const char *root, void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	char dir[256], path[512], line[EVENT_NAME_MAX];
+	FILE *f;
+
+	if (!tracepoint_dir(root, dir, sizeof(dir)))
+		return;
+	snprintf(path, sizeof(path), "%s/available_events", dir);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (strchr(line, ':') && !strchr(line, '/'))
+			fn(ctx, line);
+	}
+	fclose(f);
+}
