@@ -224,6 +224,7 @@ static void *writer_main(void *arg)
 	const struct synth s = { r->root, 0, append_record, r };
 	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
 	int code = perfdata_begin(r->file, &r->attrs);
+	uint64_t one;
 
 	prctl(PR_SET_NAME, "record");
 	if (code)
@@ -235,6 +236,9 @@ static void *writer_main(void *arg)
 		for (uint32_t i = 0; i < r->nr_lanes; i++)
 			write_lane(r, &r->lanes[i]);
 	} while (poll(&stop, 1, WRITE_EVERY_MS) <= 0);
+	/* What the producers left behind is seen from here on. */
+	if (read(r->stop_fd, &one, sizeof(one)) != sizeof(one))
+		return NULL;
 	for (uint32_t i = 0; i < r->nr_lanes; i++)
 		write_lane(r, &r->lanes[i]);
 	write_rest(r);

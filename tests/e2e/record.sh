@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What --record writes is what perf and --replay read: the same number of samples, the same stacks, the
+# lost ones told; also when it is killed, or the disk is full.
+. "$(dirname "$0")/lib"
+need_perf
+need perf
+
+data=$TMP/out.data
+rows="--rows=1 --format=ndjson"
+
+# field NAME: of the account, summed over the ticks on standard input.
+field() {
+	python3 -c 'import json, sys
+print(sum(json.loads(line)["account"][sys.argv[1]] for line in sys.stdin))' "$1"
+}
+
+# How many samples proftop said it had recorded.
+said() {
+	sed -n 's/^proftop: .*: \([0-9]*\) samples, .*/\1/p' "$TMP/err"
+}
+
+replayed() {
+	"$PROFTOP" --replay "$data" -b $rows | field "$1"
+}
+
+quietly() {
+	"$@" >"$TMP/out" 2>"$TMP/perf.err" || wrong "$*: exit $?"
+	# perf says which data it cannot show for want of rights; everything else is a fault of the file.
+	[ ! -s "$TMP/perf.err" ] || wrong "$*: $(head -n 3 "$TMP/perf.err")"
+}
+
+# A program that is there already, 2 s.
+start "$PROGRAMS/recurse" 60 >/dev/null
+recurse=$last
+sleep 0.3
+run -b -n 4 -d 0.5 -F 999 -e cpu-clock -p "$recurse" --record "$data" $rows
+[ "$rc" = 0 ] || wrong "exit $rc: $(cat "$TMP/err")"
+nr=$(said)
+ticks=$(field taken <"$TMP/out")
+[ "${nr:-0}" -ge 400 ] || wrong "only ${nr:-no} samples: $(cat "$TMP/err")"
+[ "${nr:-0}" -ge "$ticks" ] || wrong "$nr samples recorded, but $ticks were shown"
+[ "$(stat -c %a "$data")" = 600 ] || wrong "mode $(stat -c %a "$data")"
+quietly perf script -i "$data" -F comm,tid,time,ip,sym
+theirs=$(grep -c '^[^[:space:]]' "$TMP/out")
+[ "$theirs" = "$nr" ] || wrong "perf script has $theirs samples, proftop recorded $nr"
+[ "$(replayed taken)" = "$nr" ] || wrong "the replay has $(replayed taken) samples, proftop recorded $nr"
+"$HERE/../compare-stacks" "$PROFTOP" "$data" >"$TMP/stacks" || wrong "stacks: $(cat "$TMP/stacks")"
+tail -n 1 "$TMP/stacks"
+quietly perf report -i "$data" --stdio --no-children -g none
+grep -q 'leaf_a' "$TMP/out" || wrong "perf report knows no leaf_a"
+quietly perf report -i "$data" --header-only
+grep -q "cmdline : .*--record" "$TMP/out" || wrong "no command line in the header"
+
+# All processes, the kernel, a new command; the older recording is kept.
+run -b -n 2 -d 0.5 -F 999 -e cpu-clock,page-faults --record "$data" $rows -- sh -c 'for i in 1 2 3 4 5 6 7 8; do ls -lR /usr/include >/dev/null; done'
+[ -f "$data.old" ] || wrong "the older recording is gone"
+nr=$(said)
+quietly perf script -i "$data" -F comm,tid,time,event,ip,sym
+theirs=$(grep -c '^[^[:space:]]' "$TMP/out")
+[ "$theirs" = "$nr" ] || wrong "command: perf script has $theirs samples, proftop recorded $nr"
+grep -q '^ls .*page-faults' "$TMP/out" || wrong "command: no page faults of ls"
+grep -q 'asm_exc_page_fault\|handle_mm_fault' "$TMP/out" || echo "(no kernel symbols here)"
+
+# The smallest ring, and nobody who reads it for a second: what the kernel lost is in the file.
+start "$PROGRAMS/spin" 2
+"$PROFTOP" -b -n 5 -d 0.5 -F 4999 -e cpu-clock --ring 64K --record "$data" $rows >"$TMP/lost" 2>"$TMP/err" &
+p=$!
+pids="$pids $p"
+sleep 1
+kill -STOP "$p"
+sleep 0.7
+kill -CONT "$p"
+wait "$p" || wrong "overflow: exit $?: $(cat "$TMP/err")"
+lost=$(field lost <"$TMP/lost")
+[ "$lost" -gt 0 ] || wrong "nothing was lost"
+[ "$(replayed lost)" -ge "$lost" ] || wrong "the replay lost $(replayed lost), proftop $lost"
+perf report -D -i "$data" 2>/dev/null | grep -q 'PERF_RECORD_LOST' || wrong "perf finds no LOST record"
+
+# Killed: what there is can be read.
+"$PROFTOP" -b -F 999 -e cpu-clock --record "$data" $rows >/dev/null 2>&1 &
+p=$!
+pids="$pids $p"
+sleep 1.5
+kill -KILL "$p"
+wait "$p" 2>/dev/null
+[ "$(replayed taken)" -gt 500 ] || wrong "killed: only $(replayed taken) samples"
+
+# The file may not grow: a sentence, exit 1, and a file that can be read.
+(ulimit -f 20000 && "$PROFTOP" -b -n 3 -d 0.5 -F 999 -e cpu-clock --record "$data" $rows >/dev/null 2>"$TMP/err")
+rc=$?
+[ "$rc" = 1 ] || wrong "disk full: exit $rc"
+grep -q 'not complete: File too large' "$TMP/err" || wrong "disk full: $(cat "$TMP/err")"
+quietly perf script -i "$data" -F ip
+[ -s "$TMP/out" ] || wrong "disk full: no samples"
+
+expect 1 "not a regular file" -b -n 1 --record /dev/null
+expect 2 "both --record and --replay" --replay "$data" --record "$TMP/again"
+[ -c /dev/null ] || wrong "/dev/null is gone"
+finish

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The recorder: what goes in through lanes and from a made-up /proc comes out
+ * of perfdata, every record once or counted as lost; also when lanes are full,
+ * the disk is, or the recording is cut off.
+ */
+#include "sampler/recorder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sampler/attr.h"
+#include "sampler/perfdata.h"
+#include "sampler/synth.h"
+
+#define LANE_SIZE 65536
+
+struct sample {
+	struct perf_event_header h;
+	uint64_t id, ip;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t period, nr_chain, chain[4];
+};
+
+struct fixture {
+	char dir[64], path[96], root[96];
+	struct recorder *r;
+};
+
+static const struct record_layout layout = { RECORD_SAMPLE_TYPE, 0, true };
+
+static void write_text(const char *dir, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void make_dir(const char *dir, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	memset(&f, 0, sizeof(f));
+	strcpy(f.dir, "/tmp/test_recorder.XXXXXX");
+	assert_non_null(mkdtemp(f.dir));
+	snprintf(f.path, sizeof(f.path), "%s/out.data", f.dir);
+	snprintf(f.root, sizeof(f.root), "%s", f.dir);
+	make_dir(f.dir, "proc");
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	const struct fixture *f = *state;
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", f->dir);
+	return system(command);
+}
+
+static void fill_proc(const struct fixture *f)
+{
+	make_dir(f->root, "proc/42");
+	make_dir(f->root, "proc/42/task");
+	make_dir(f->root, "proc/42/task/42");
+	make_dir(f->root, "proc/42/task/43");
+	make_dir(f->root, "proc/self");
+	write_text(f->root, "proc/42/task/42/comm", "first\n");
+	write_text(f->root, "proc/42/task/43/comm", "a name longer than the kernel's\n");
+	write_text(f->root, "proc/42/maps",
+		   "1000-3000 r-xp 00002000 08:01 77                         /bin/a b\\012c\n"
+		   "3000-4000 r--p 00004000 08:01 77                         /bin/a b\\012c\n"
+		   "5000-6000 rw-p 00000000 00:00 0                          [heap]\n"
+		   "7000-8000 r-xp 00000000 00:00 0 \n");
+	write_text(f->root, "proc/kallsyms",
+		   "0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\n"
+		   "ffffffff81000000 T _text\nffffffff81400000 T _etext\n"
+		   "ffffffffc0000000 t _etext\t[module]\n");
+}
+
+static void note_event(struct recorder *r, const char *name, double hz, const uint64_t *ids,
+		       size_t nr)
+{
+	const struct attr_config config = { 0 };
+	struct perf_event_attr attr;
+	struct event ev;
+
+	assert_int_equal(event_parse(&ev, name, NULL), 0);
+	attr_sample(&attr, &config, &ev, hz);
+	recorder_note(r, name, &attr, ids, nr);
+}
+
+static void note_side(struct recorder *r, uint64_t id)
+{
+	struct perf_event_attr attr;
+
+	attr_side(&attr, false, 65536);
+	recorder_note(r, "dummy:u", &attr, &id, 1);
+}
+
+static void start(struct fixture *f, uint32_t nr_cpus, size_t lane_size)
+{
+	const struct recorder_config config = {
+		.path = f->path, .nr_cpus = nr_cpus, .lane_size = lane_size, .root = f->root,
+	};
+	const uint64_t clock_ids[] = { 12, 11 }, fault_ids[] = { 21 };
+	struct err e = { "" };
+
+	assert_int_equal(recorder_open(&f->r, &config, &e), 0);
+	note_event(f->r, "cpu-clock", 999, clock_ids, 2);
+	note_event(f->r, "page-faults", 999, fault_ids, 1);
+	note_side(f->r, 31);
+	assert_int_equal(recorder_start(f->r, &e), 0);
+}
+
+static void put(struct recorder_lane *lane, const void *bytes)
+{
+	const struct perf_event_header *h = bytes;
+	struct record r;
+
+	assert_int_equal(record_decode(&r, &layout, h, h->size), 0);
+	recorder_put(lane, h, &r);
+}
+
+/* Lengths differ, so that records wrap at all places of a lane. */
+static void put_sample(struct recorder_lane *lane, uint64_t id, uint64_t ip, uint64_t time_ns)
+{
+	struct sample s = {
+		.id = id, .ip = ip, .pid = 42, .tid = 43, .time_ns = time_ns, .cpu = 1, .period = 5,
+		.nr_chain = ip % 5, .chain = { ip, ip, ip, ip },
+	};
+
+	s.h = (struct perf_event_header){ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+					  (uint16_t)(sizeof(s) - 8 * (4 - s.nr_chain)) };
+	put(lane, &s);
+}
+
+static void put_lost(struct recorder_lane *lane, uint64_t nr, uint64_t time_ns)
+{
+	const struct {
+		struct perf_event_header h;
+		uint64_t id, lost;
+		struct synth_id trailer;
+	} l = { { PERF_RECORD_LOST, 0, sizeof(l) }, 11, nr, { 42, 43, time_ns, 0, 0, 11 } };
+
+	put(lane, &l);
+}
+
+static void put_throttle(struct recorder_lane *lane, uint32_t type, uint64_t time_ns)
+{
+	const struct {
+		struct perf_event_header h;
+		uint64_t time_ns, id, stream;
+		struct synth_id trailer;
+	} t = { { type, 0, sizeof(t) }, time_ns, 11, 11, { 42, 43, time_ns, 0, 0, 11 } };
+
+	put(lane, &t);
+}
+
+static void finish(struct fixture *f, uint64_t lost, struct recorder_stats *stats)
+{
+	assert_int_equal(recorder_finish(f->r, lost, stats), 0);
+	recorder_close(f->r);
+}
+
+/* What a file holds, counted. */
+struct counted {
+	uint64_t samples, lost, lost_samples, throttles, comms, mmaps;
+};
+
+static struct counted count(const struct perfdata *pd)
+{
+	struct counted c = { 0 };
+
+	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+		const struct record_layout *l;
+		struct record r;
+		size_t size;
+		const uint8_t *bytes = perfdata_record(pd, i, &size, &l);
+
+		assert_int_equal(record_decode(&r, l, bytes, size), 0);
+		c.samples += r.type == PERF_RECORD_SAMPLE;
+		c.lost += r.type == PERF_RECORD_LOST ? r.lost : 0;
+		c.lost_samples += r.type == PERF_RECORD_LOST_SAMPLES ? r.lost : 0;
+		c.throttles += r.type == PERF_RECORD_THROTTLE || r.type == PERF_RECORD_UNTHROTTLE;
+		c.comms += r.type == PERF_RECORD_COMM;
+		c.mmaps += r.type == PERF_RECORD_MMAP || r.type == PERF_RECORD_MMAP2;
+	}
+	assert_int_equal(perfdata_nr_bad(pd), 0);
+	return c;
+}
+
+static struct perfdata *read_back(const struct fixture *f)
+{
+	struct perfdata *pd;
+	struct err e = { "" };
+	int code = perfdata_open(&pd, f->path, &e);
+
+	if (code)
+		fail_msg("%s", e.text);
+	return pd;
+}
+
+static void test_round_trip(void **state)
+{
+	struct fixture *f = *state;
+	struct recorder_stats stats;
+	const uint64_t late[] = { 13 };
+	struct perfdata *pd;
+	struct counted c;
+	struct stat st;
+
+	start(f, 2, LANE_SIZE);
+	put_sample(recorder_lane(f->r, 0), 11, 0x1000, 300);
+	put_sample(recorder_lane(f->r, 1), 12, 0x2000, 200);
+	put_throttle(recorder_lane(f->r, 0), PERF_RECORD_THROTTLE, 310);
+	put_throttle(recorder_lane(f->r, 0), PERF_RECORD_UNTHROTTLE, 320);
+	put_sample(recorder_lane(f->r, 1), 21, 0x3000, 400);
+	note_event(f->r, "cpu-clock", 4000, late, 1);	/* another rate: the same event */
+	put_sample(recorder_lane(f->r, 1), 13, 0x4000, 500);
+	finish(f, 0, &stats);
+	assert_int_equal(stats.nr_samples, 4);
+	assert_int_equal(stats.nr_dropped, 0);
+
+	assert_int_equal(stat(f->path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	pd = read_back(f);
+	assert_int_equal(perfdata_nr_events(pd), 3);
+	assert_string_equal(perfdata_event(pd, 0)->event.name, "cpu-clock");
+	assert_string_equal(perfdata_event(pd, 1)->event.name, "page-faults");
+	assert_true(perfdata_event(pd, 2)->dummy);
+	assert_int_equal(perfdata_event(pd, 0)->layout.sample_type, RECORD_SAMPLE_TYPE);
+	assert_int_equal(perfdata_event(pd, 2)->layout.sample_type, ATTR_SIDE_TYPE);
+	for (uint64_t id = 11; id <= 13; id++)
+		assert_int_equal(perfdata_event_of(pd, id), 0);
+	assert_int_equal(perfdata_event_of(pd, 21), 1);
+	assert_int_equal(perfdata_event_of(pd, 31), 2);
+	assert_int_equal(perfdata_event_of(pd, 99), -1);
+	c = count(pd);
+	assert_int_equal(c.samples, 4);
+	assert_int_equal(c.throttles, 2);
+	assert_int_equal(c.lost + c.lost_samples, 0);
+	perfdata_close(pd);
+}
+
+/* Record number @nth of @type, counted from 0. */
+static void find(const struct perfdata *pd, uint32_t type, uint32_t nth, struct record *r)
+{
+	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+		const struct record_layout *l;
+		size_t size;
+		const uint8_t *bytes = perfdata_record(pd, i, &size, &l);
+
+		assert_int_equal(record_decode(r, l, bytes, size), 0);
+		if (r->type == type && !nth--)
+			return;
+	}
+	fail_msg("no record of type %u", type);
+}
+
+static void test_what_was_there(void **state)
+{
+	struct fixture *f = *state;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+	struct record r;
+
+	fill_proc(f);
+	start(f, 1, LANE_SIZE);
+	finish(f, 0, &stats);
+	pd = read_back(f);
+	assert_int_equal(count(pd).comms, 2);
+	assert_int_equal(count(pd).mmaps, 4);	/* the kernel, code, data of an object, code of nothing */
+
+	find(pd, PERF_RECORD_MMAP, 0, &r);
+	assert_int_equal(r.mmap.pid, UINT32_MAX);
+	assert_int_equal(r.misc & PERF_RECORD_MISC_CPUMODE_MASK, PERF_RECORD_MISC_KERNEL);
+	assert_int_equal(r.mmap.start, 0xffffffff81000000);
+	assert_int_equal(r.mmap.size, 0x400000);
+	assert_int_equal(r.mmap.pgoff, 0xffffffff81000000);
+	assert_string_equal(r.mmap.filename, "[kernel.kallsyms]_text");
+
+	find(pd, PERF_RECORD_MMAP2, 0, &r);
+	assert_int_equal(r.time_ns, 0);
+	assert_int_equal(r.mmap.pid, 42);
+	assert_int_equal(r.mmap.start, 0x1000);
+	assert_int_equal(r.mmap.size, 0x2000);
+	assert_int_equal(r.mmap.pgoff, 0x2000);
+	assert_int_equal(r.mmap.identity.maj, 8);
+	assert_int_equal(r.mmap.identity.min, 1);
+	assert_int_equal(r.mmap.identity.ino, 77);
+	assert_int_equal(r.mmap.prot, PROT_READ | PROT_EXEC);
+	assert_string_equal(r.mmap.filename, "/bin/a b\nc");
+	find(pd, PERF_RECORD_MMAP2, 1, &r);
+	assert_int_equal(r.mmap.prot, PROT_READ);
+	assert_true(r.misc & PERF_RECORD_MISC_MMAP_DATA);
+	find(pd, PERF_RECORD_MMAP2, 2, &r);
+	assert_string_equal(r.mmap.filename, "//anon");
+
+	for (uint32_t i = 0; i < 2; i++) {
+		find(pd, PERF_RECORD_COMM, i, &r);
+		assert_int_equal(r.comm.pid, 42);
+		assert_string_equal(r.comm.comm,
+				    r.comm.tid == 42 ? "first" : "a name longer t");
+		assert_false(r.comm.exec);
+	}
+	perfdata_close(pd);
+}
+
+/* A task that is followed later: what it had then, at that time. */
+static void test_task_added(void **state)
+{
+	struct fixture *f = *state;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+	struct record r;
+
+	start(f, 1, LANE_SIZE);
+	fill_proc(f);
+	write_text(f->root, "proc/42/status", "Name:\tfirst\nTgid:\t42\nPid:\t42\n");
+	make_dir(f->root, "proc/43");
+	write_text(f->root, "proc/43/status", "Name:\tsecond\nTgid:\t42\nPid:\t43\n");
+	recorder_add_task(f->r, 42, 700);
+	recorder_add_task(f->r, 43, 800);
+	recorder_add_task(f->r, 4711, 900);	/* gone */
+	finish(f, 0, &stats);
+	pd = read_back(f);
+	assert_int_equal(count(pd).comms, 3);
+	assert_int_equal(count(pd).mmaps, 3);
+	find(pd, PERF_RECORD_MMAP2, 0, &r);
+	assert_int_equal(r.time_ns, 700);
+	find(pd, PERF_RECORD_COMM, 2, &r);
+	assert_int_equal(r.time_ns, 800);
+	assert_int_equal(r.comm.pid, 42);
+	assert_int_equal(r.comm.tid, 43);
+	perfdata_close(pd);
+}
+
+/* Nothing hidden, nothing counted twice: in the file or lost, and the file says how many. */
+static void test_full_lane(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t nr = 20000;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+	struct counted c;
+
+	start(f, 1, 4096);
+	for (uint64_t i = 0; i < nr; i++)
+		put_sample(recorder_lane(f->r, 0), 11, i, 1000 + i);
+	finish(f, 0, &stats);
+	pd = read_back(f);
+	c = count(pd);
+	assert_true(stats.nr_dropped > 0);
+	assert_int_equal(c.samples, stats.nr_samples);
+	assert_int_equal(c.lost, stats.nr_dropped);
+	assert_int_equal(c.samples + c.lost, nr);
+	perfdata_close(pd);
+}
+
+/* The kernel tells in all of more than its records do: the rest is told at the end. */
+static void test_lost_by_kernel(void **state)
+{
+	struct fixture *f = *state;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+	struct counted c;
+
+	start(f, 1, LANE_SIZE);
+	put_lost(recorder_lane(f->r, 0), 7, 100);
+	put_lost(recorder_lane(f->r, 1), 1000, 100);	/* side-band: no samples */
+	finish(f, 10, &stats);
+	assert_int_equal(stats.nr_kernel_lost, 7);
+	pd = read_back(f);
+	c = count(pd);
+	assert_int_equal(c.lost, 1007);
+	assert_int_equal(c.lost_samples, 3);
+	perfdata_close(pd);
+}
+
+struct producer {
+	struct recorder_lane *lane;
+	uint64_t id, nr;
+};
+
+static void *produce(void *arg)
+{
+	const struct producer *p = arg;
+
+	for (uint64_t i = 0; i < p->nr; i++)
+		put_sample(p->lane, p->id, i, i);
+	return NULL;
+}
+
+/* Two producers as fast as they can, against the writer: order and bytes stay. */
+static void test_producers(void **state)
+{
+	struct fixture *f = *state;
+	struct producer p[2];
+	pthread_t threads[2];
+	struct recorder_stats stats;
+	uint64_t next[2] = { 0 }, missing = 0;
+	struct perfdata *pd;
+
+	start(f, 2, LANE_SIZE);
+	for (int i = 0; i < 2; i++) {
+		p[i] = (struct producer){ recorder_lane(f->r, (uint32_t)i), (uint64_t)(11 + i), 100000 };
+		assert_int_equal(pthread_create(&threads[i], NULL, produce, &p[i]), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	finish(f, 0, &stats);
+	pd = read_back(f);
+	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+		const struct record_layout *l;
+		struct record r;
+		size_t size;
+		const uint8_t *bytes = perfdata_record(pd, i, &size, &l);
+
+		assert_int_equal(record_decode(&r, l, bytes, size), 0);
+		if (r.type != PERF_RECORD_SAMPLE)
+			continue;
+		assert_in_range(r.id, 11, 12);
+		/* Sorted by time, and stable: each lane's records in their order. */
+		assert_true(r.sample.ip >= next[r.id - 11]);
+		assert_int_equal(r.sample.nr_chain, r.sample.ip % 5);
+		missing += r.sample.ip - next[r.id - 11];
+		next[r.id - 11] = r.sample.ip + 1;
+	}
+	missing += 2 * 100000 - next[0] - next[1];
+	assert_int_equal(missing, stats.nr_dropped);
+	assert_int_equal(count(pd).lost, stats.nr_dropped);
+	perfdata_close(pd);
+}
+
+/* Killed while it ran: no end was written, and what was taken is there. */
+static void test_cut_off(void **state)
+{
+	struct fixture *f = *state;
+	char command[400];
+	struct recorder_stats stats;
+	struct fixture cut = *f;
+	struct perfdata *pd;
+
+	start(f, 1, LANE_SIZE);
+	for (uint64_t i = 0; i < 100; i++)
+		put_sample(recorder_lane(f->r, 0), 11, i, i + 1);
+	usleep(300000);
+	snprintf(cut.path, sizeof(cut.path), "%s/cut.data", f->dir);
+	snprintf(command, sizeof(command), "cp %s %s", f->path, cut.path);
+	assert_int_equal(system(command), 0);
+	finish(f, 0, &stats);
+	pd = read_back(&cut);
+	assert_int_equal(count(pd).samples, 100);
+	assert_int_equal(perfdata_nr_events(pd), 3);
+	perfdata_close(pd);
+	/* In the middle of a record, too. */
+	assert_int_equal(truncate(cut.path, 4000), 0);
+	assert_int_equal(perfdata_open(&pd, cut.path, NULL), 0);
+	assert_true(perfdata_nr_records(pd) > 10);
+	assert_true(perfdata_nr_bad(pd) > 0);
+	perfdata_close(pd);
+}
+
+/* The file may not grow: told, and what fitted is a whole file. */
+static void test_disk_full(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit old, low;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+	struct counted c;
+	int tries = 0;
+
+	start(f, 1, LANE_SIZE);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	low = (struct rlimit){ 100000, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	for (uint64_t i = 0; !recorder_error(f->r) && tries < 500; i++) {
+		put_sample(recorder_lane(f->r, 0), 11, i, i + 1);
+		if (i % 500 == 499) {
+			usleep(10000);
+			tries++;
+		}
+	}
+	assert_int_equal(recorder_error(f->r), -EFBIG);
+	assert_int_equal(recorder_finish(f->r, 0, &stats), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	recorder_close(f->r);
+	pd = read_back(f);
+	c = count(pd);
+	assert_true(c.samples > 0);
+	assert_true(c.samples < stats.nr_samples);
+	perfdata_close(pd);
+}
+
+/* Never through a link, into a device, over what is no recording's file. */
+static void test_names_refused(void **state)
+{
+	struct fixture *f = *state;
+	const struct recorder_config config = { .path = f->path, .nr_cpus = 1, .root = f->root };
+	char target[128], text[8] = "";
+	struct stat st;
+	struct err e = { "" };
+	FILE *file;
+
+	snprintf(target, sizeof(target), "%s/target", f->dir);
+	write_text(f->dir, "target", "mine");
+	assert_int_equal(symlink(target, f->path), 0);
+	assert_int_equal(recorder_open(&f->r, &config, &e), -EEXIST);
+	assert_non_null(strstr(e.text, "not a regular file"));
+	file = fopen(target, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	assert_string_equal(text, "mine");
+	assert_int_equal(unlink(f->path), 0);
+
+	assert_int_equal(mkfifo(f->path, 0600), 0);
+	assert_int_equal(recorder_open(&f->r, &config, &e), -EEXIST);
+	assert_int_equal(stat(f->path, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	assert_int_equal(unlink(f->path), 0);
+
+	snprintf(f->path, sizeof(f->path), "%s/none/out.data", f->dir);
+	assert_int_equal(recorder_open(&f->r, &config, &e), -ENOENT);
+	snprintf(f->path, sizeof(f->path), "%s", f->dir);
+	assert_int_equal(recorder_open(&f->r, &config, &e), -EEXIST);
+}
+
+static void test_old_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct recorder_stats stats;
+	char old[128], text[8] = "";
+	FILE *file;
+
+	write_text(f->dir, "out.data", "older");
+	start(f, 1, LANE_SIZE);
+	finish(f, 0, &stats);
+	snprintf(old, sizeof(old), "%s.old", f->path);
+	file = fopen(old, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	assert_string_equal(text, "older");
+	perfdata_close(read_back(f));
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_round_trip),
+		TEST(test_what_was_there),
+		TEST(test_task_added),
+		TEST(test_full_lane),
+		TEST(test_lost_by_kernel),
+		TEST(test_producers),
+		TEST(test_cut_off),
+		TEST(test_disk_full),
+		TEST(test_names_refused),
+		TEST(test_old_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
