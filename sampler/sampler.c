@@ -91,7 +91,7 @@ static void choose_event(struct sampler *s)
 	if (code != -ENOENT && code != -ENODEV && code != -EOPNOTSUPP && code != -ENXIO)
 		return;
 	event_parse(&c->events[0], "cpu-clock", NULL);
-	snprintf(s->banner, sizeof(s->banner), "cycles cannot be counted here (%s): cpu-clock instead",
+	snprintf(s->banner, sizeof(s->banner), "cpu-clock instead of cycles: %s",
 		 event_errno(code));
 }
 
