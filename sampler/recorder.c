@@ -47,6 +47,7 @@ struct recorder_lane {
 	struct spool spool;
 	struct lost_record lost;	/* lost.lost: refused since the last record that went in */
 	uint64_t nr_samples, nr_kernel_lost, nr_dropped;
+	bool side;			/* no samples here: each record counts */
 };
 
 struct recorder {
@@ -95,6 +96,7 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 		code = spool_init(&lane->spool, lane_size(config));
 		if (code)
 			err_set(e, code, "cannot record: no memory for buffers: %s", strerror(-code));
+		lane->side = r->nr_lanes == config->nr_cpus;
 		r->nr_lanes += !code;
 	}
 	if (!code)
@@ -125,8 +127,12 @@ static void refuse(struct recorder_lane *lane, const struct record *decoded)
 {
 	struct lost_record *lost = &lane->lost;
 
-	lane->nr_dropped++;
-	lost->lost += decoded->type == PERF_RECORD_LOST ? decoded->lost : 1;
+	if (decoded->type == PERF_RECORD_LOST) {
+		lost->lost += decoded->lost;
+	} else if (decoded->type == PERF_RECORD_SAMPLE || lane->side) {
+		lost->lost++;
+		lane->nr_dropped++;
+	}
 	lost->id = lost->trailer.id = decoded->id;
 	lost->trailer.time_ns = decoded->time_ns;
 	lost->trailer.cpu = decoded->cpu;
@@ -192,30 +198,31 @@ static void write_lane(struct recorder *r, struct recorder_lane *lane)
 	spool_drop(&lane->spool, pieces, nr);
 }
 
-/* The refusals that no record followed, and what the kernel's records did not tell. */
-static void write_rest(struct recorder *r)
+/* The refusals that no record followed; then the sum of lost samples. */
+static void write_lost(struct recorder *r)
 {
-	struct lost_samples_record rest = {
-		.h = { PERF_RECORD_LOST_SAMPLES, 0, sizeof(rest) },
-		.lost = r->lost,
+	struct lost_samples_record sum = {
+		.h = { PERF_RECORD_LOST_SAMPLES, 0, sizeof(sum) },
+		.trailer = { .time_ns = time_now_ns() },
 	};
+	uint64_t told = 0, dropped = 0;
 
 	for (uint32_t i = 0; i < r->nr_lanes; i++) {
-		struct recorder_lane *lane = &r->lanes[i];
+		const struct recorder_lane *lane = &r->lanes[i];
 
-		if (lane->lost.lost) {
+		if (lane->lost.lost)
 			append_record(r, &lane->lost, sizeof(lane->lost));
-			rest.trailer = lane->lost.trailer;
-		}
-		if (i + 1 < r->nr_lanes)
-			rest.lost -= MIN(rest.lost, lane->nr_kernel_lost);
+		if (lane->side)
+			continue;
+		told += lane->nr_kernel_lost;
+		dropped += lane->nr_dropped;
 	}
-	if (!rest.lost)
+	sum.lost = MAX(r->lost, told) + dropped;
+	if (!sum.lost)
 		return;
-	rest.trailer.time_ns = time_now_ns();
 	if (r->attrs.nr && r->attrs.events[0].nr_ids)
-		rest.trailer.id = r->attrs.events[0].ids[0];
-	append_record(r, &rest, sizeof(rest));
+		sum.trailer.id = r->attrs.events[0].ids[0];
+	append_record(r, &sum, sizeof(sum));
 }
 
 static void *writer_main(void *arg)
@@ -241,7 +248,7 @@ static void *writer_main(void *arg)
 		return NULL;
 	for (uint32_t i = 0; i < r->nr_lanes; i++)
 		write_lane(r, &r->lanes[i]);
-	write_rest(r);
+	write_lost(r);
 	code = perfdata_finish(r->file, &r->attrs);
 	if (code)
 		atomic_store_explicit(&r->error, code, memory_order_relaxed);
@@ -287,7 +294,7 @@ int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *st
 	*stats = (struct recorder_stats){ .bytes = perfdata_written(r->file) };
 	for (uint32_t i = 0; i < r->nr_lanes; i++) {
 		stats->nr_samples += r->lanes[i].nr_samples;
-		if (i + 1 < r->nr_lanes)
+		if (!r->lanes[i].side)
 			stats->nr_kernel_lost += r->lanes[i].nr_kernel_lost;
 		stats->nr_dropped += r->lanes[i].nr_dropped;
 	}

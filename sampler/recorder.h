@@ -34,7 +34,7 @@ struct recorder_config {
 struct recorder_stats {
 	uint64_t nr_samples;		/* in the file */
 	uint64_t nr_kernel_lost;	/* by the kernel, as LOST records of data rings tell it */
-	uint64_t nr_dropped;		/* records that found no room in a lane */
+	uint64_t nr_dropped;		/* samples (and side-band records) that found no room in a lane */
 	uint64_t bytes;			/* of records in the file */
 };
 
@@ -62,7 +62,8 @@ int recorder_error(const struct recorder *r);
 
 /*
  * Write what waits, complete the file. @lost: samples that the kernel lost in
- * all (0: not known); what its LOST records did not tell is added. 0 or -errno.
+ * all (0: not known), which its LOST records do not tell to the last. As perf
+ * does it, LOST_SAMPLES at the end has the sum of what was lost. 0 or -errno.
  */
 int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *stats);
 /* Free; what was not finished is left as it is (readable by --replay). */

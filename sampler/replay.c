@@ -30,6 +30,8 @@ struct replay {
 	uint32_t nr_slots;
 	struct replay_cpu *cpus;
 	uint32_t nr_cpus;
+	uint64_t lost_records;		/* samples, as LOST records tell it */
+	uint64_t lost_samples;		/* as LOST_SAMPLES does: perf's sum of them, or what hardware dropped */
 	struct sampler_frame *frames;	/* of the sample in hand, for replay_each */
 };
 
@@ -114,6 +116,14 @@ static void on_throttle(struct replay_cpu *cpu, const struct record *rec)
 	}
 }
 
+/* Does the record belong to an event that only tells of processes? */
+static bool is_side_band(const struct replay *r, const struct record *rec)
+{
+	int event = rec->id ? perfdata_event_of(r->data, rec->id) : -1;
+
+	return event >= 0 && perfdata_event(r->data, (uint32_t)event)->dummy;
+}
+
 /* Everything but samples. True: the maps changed. */
 static bool on_other(struct replay *r, struct sampler *s, const struct record *rec)
 {
@@ -121,8 +131,15 @@ static bool on_other(struct replay *r, struct sampler *s, const struct record *r
 
 	switch (rec->type) {
 	case PERF_RECORD_LOST:
-	case PERF_RECORD_LOST_SAMPLES:
+		if (is_side_band(r, rec)) {
+			sideband_apply(s->maps, rec);
+			return true;
+		}
 		cpu->lost += rec->lost;
+		r->lost_records += rec->lost;
+		return false;
+	case PERF_RECORD_LOST_SAMPLES:
+		r->lost_samples += rec->lost;
 		return false;
 	case PERF_RECORD_THROTTLE:
 	case PERF_RECORD_UNTHROTTLE:
@@ -193,11 +210,14 @@ int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
 		return code;
 	memset(r->cpus, 0, REPLAY_CPUS_MAX * sizeof(*r->cpus));
 	r->nr_cpus = 1;
+	r->lost_records = r->lost_samples = 0;
 	code = walk(r, s, p, true, count_sample, r);
 	pipeline_free(p);
 	symbols_run(s->symbols);
 	for (uint32_t i = 0; i < r->nr_cpus; i++)
 		r->cpus[i].cpu = (int)i;
+	/* The sum has what LOST records tell, and what they do not. */
+	r->cpus[0].lost += r->lost_samples - MIN(r->lost_samples, r->lost_records);
 	perfdata_span(r->data, &first, &last);
 	*out = (struct replay_result){
 		.cpus = r->cpus,
