@@ -18,6 +18,7 @@
 #define ANON_PAGE		4096ULL
 #define KALLSYMS_INTERVAL_NS	10000000000ULL
 #define KALLSYMS_INTERVAL_MAX	(64 * KALLSYMS_INTERVAL_NS)
+#define KALLSYMS_TRANSIENT_NS	2000000000ULL
 
 /* A symbol as found, before it has an id. */
 struct found {
@@ -111,10 +112,12 @@ static int find_in_image(struct naming *n, const struct dso *dso,
 static void read_kallsyms(struct naming *n, struct dso *kernel)
 {
 	uint32_t nr_before = n->kallsyms ? kallsyms_nr(n->kallsyms) : 0;
+	uint64_t start_ns = time_now_ns();
 	struct kallsyms *k;
 	int rc = kallsyms_read(&k, n->kallsyms_path, NULL);
 
-	n->kallsyms_ns = time_now_ns();
+	n->kallsyms_ns = start_ns;	/* what came meanwhile may not be in it */
+	n->kallsyms_cost_ns = time_now_ns() - start_ns;
 	if (rc) {
 		if (!n->kallsyms && rc == -EACCES)
 			dso_explain(kernel, "kptr_restrict hides kernel addresses",
@@ -135,20 +138,43 @@ static void read_kallsyms(struct naming *n, struct dso *kernel)
 	dso_credit(kernel, "kallsyms", kallsyms_nr(k));
 }
 
+/* Code that comes and goes, and whose memory is used again: BPF programs and trampolines. */
+static bool is_transient(const struct kallsyms_symbol *s)
+{
+	static const char *const makers[] = {
+		"[bpf]", "[__builtin__ftrace]", "[__builtin__kprobes]",
+	};
+
+	for (size_t i = 0; s->module && i < ARRAY_SIZE(makers); i++) {
+		if (s->module_size == strlen(makers[i]) &&
+		    !memcmp(s->module, makers[i], s->module_size))
+			return true;
+	}
+	return false;
+}
+
 /* Look @addr up; a module may be new, then the list is read again, now or later. */
 static int find_in_kallsyms(struct naming *n, struct dso *kernel, const struct naming_question *q,
 			    struct kallsyms_symbol *out)
 {
+	uint64_t interval_ns = n->kallsyms_interval_ns;
+	int rc = -ENOENT;
+
 	if (!n->kallsyms_ns)
 		read_kallsyms(n, kernel);
 	if (!n->kallsyms)
 		return -ENOENT;
-	if (kallsyms_find(n->kallsyms, q->offset, out))
-		return 0;
+	if (kallsyms_find(n->kallsyms, q->offset, out)) {
+		if (!is_transient(out))
+			return 0;
+		/* Older than the question, the list may tell of a program that is gone. */
+		interval_ns = MAX(KALLSYMS_TRANSIENT_NS, n->kallsyms_cost_ns * 20);
+		rc = 0;
+	}
 	if (n->kallsyms_ns >= q->since_ns)
-		return -ENOENT;		/* the list is newer than the question */
-	if (time_now_ns() - n->kallsyms_ns < n->kallsyms_interval_ns)
-		return q->now ? -ENOENT : -EAGAIN;
+		return rc;		/* the list is newer than the question */
+	if (time_now_ns() - n->kallsyms_ns < interval_ns)
+		return q->now ? rc : -EAGAIN;
 	read_kallsyms(n, kernel);
 	return kallsyms_find(n->kallsyms, q->offset, out) ? 0 : -ENOENT;
 }

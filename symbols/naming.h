@@ -19,6 +19,7 @@ struct naming {
 	const char *kallsyms_path;
 	struct kallsyms *kallsyms;	/* NULL: not read yet, or not readable */
 	uint64_t kallsyms_ns;		/* when it was read last; 0: never */
+	uint64_t kallsyms_cost_ns;	/* of reading it */
 	uint64_t kallsyms_interval_ns;	/* not read again before; doubles while it brings nothing */
 	atomic_ulong kallsyms_memory;
 	struct perfmaps perfmaps;

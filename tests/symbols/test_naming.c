@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * naming: kernel addresses while the kernel's list changes: modules that come,
+ * BPF programs that make room for others.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/naming.h"
+
+#define CODE 0xffffffffc0000000ULL
+
+struct fixture {
+	struct dsos *dsos;
+	struct symtab *symtab;
+	struct naming naming;
+	atomic_bool stop;
+	char path[32];
+};
+
+static void write_list(const struct fixture *f, const char *text)
+{
+	FILE *file = fopen(f->path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	fclose(file);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	int fd;
+
+	assert_int_equal(dsos_new(&f->dsos), 0);
+	assert_int_equal(symtab_new(&f->symtab), 0);
+	naming_init(&f->naming, f->dsos, f->symtab, &f->stop);
+	strcpy(f->path, "/tmp/test_naming.XXXXXX");
+	fd = mkstemp(f->path);
+	assert_true(fd >= 0);
+	close(fd);
+	f->naming.kallsyms_path = f->path;
+	atomic_store(&dsos_at(f->dsos, DSO_ID_KERNEL)->state, DSO_READY);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	unlink(f->path);
+	naming_fini(&f->naming);
+	symtab_free(f->symtab);
+	dsos_free(f->dsos);
+	free(f);
+	return 0;
+}
+
+/* Ask for @addr as of @since_ns; the name, or NULL while it has to wait. */
+static const char *ask(struct fixture *f, uint64_t addr, uint64_t since_ns, bool now)
+{
+	const struct naming_question q = {
+		.dso = DSO_ID_KERNEL, .offset = addr, .since_ns = since_ns, .now = now,
+	};
+	uint32_t symbol;
+	bool by_name;
+	int rc = naming_find(&f->naming, &q, &symbol, &by_name);
+
+	if (rc == -EAGAIN)
+		return NULL;
+	assert_int_equal(rc, 0);
+	return symtab_at(f->symtab, symbol)->name.str;
+}
+
+/* As if the list had been read @seconds earlier. */
+static void age(struct fixture *f, uint64_t seconds)
+{
+	f->naming.kallsyms_ns -= seconds * 1000000000ULL;
+}
+
+static void test_new_module(void **state)
+{
+	struct fixture *f = *state;
+
+	write_list(f, "ffffffff81000000 T schedule\nffffffff81000100 T _etext\n");
+	assert_string_equal(ask(f, 0xffffffff81000010, time_now_ns(), false), "schedule");
+	/* Asked for after the list was read: it may be new, but not each address reads the list. */
+	assert_null(ask(f, CODE + 0x10, time_now_ns(), false));
+	assert_string_equal(ask(f, CODE + 0x10, time_now_ns(), true), "[kernel] 0xffffffffc0000000");
+	write_list(f, "ffffffff81000000 T schedule\nffffffff81000100 T _etext\n"
+		   "ffffffffc0000000 t nft_eval\t[nf_tables]\n");
+	age(f, 11);
+	assert_string_equal(ask(f, CODE + 0x20, time_now_ns(), false), "nft_eval");
+	assert_string_equal(dsos_at(f->dsos, DSO_ID_KERNEL)->source, "kallsyms");
+}
+
+/* The old name of memory that another program has now would be a wrong name. */
+static void test_bpf_program_replaced(void **state)
+{
+	struct fixture *f = *state;
+
+	write_list(f, "ffffffff81000000 T schedule\n"
+		   "ffffffffc0000000 t bpf_prog_1111_first\t[bpf]\n");
+	assert_string_equal(ask(f, CODE + 0x10, time_now_ns(), false), "bpf_prog_1111_first");
+	write_list(f, "ffffffff81000000 T schedule\n"
+		   "ffffffffc0000000 t bpf_prog_1111_first\t[bpf]\n"
+		   "ffffffffc0000040 t bpf_prog_2222_second\t[bpf]\n");
+	assert_null(ask(f, CODE + 0x50, time_now_ns(), false));
+	age(f, 3);
+	assert_string_equal(ask(f, CODE + 0x50, time_now_ns(), false), "bpf_prog_2222_second");
+	assert_string_equal(ask(f, 0xffffffff81000020, time_now_ns(), false), "schedule");
+}
+
+static void test_hidden(void **state)
+{
+	struct fixture *f = *state;
+
+	write_list(f, "0000000000000000 T schedule\n0000000000000000 T _etext\n");
+	assert_string_equal(ask(f, CODE, time_now_ns(), false), "[kernel]");
+	assert_string_equal(dsos_at(f->dsos, DSO_ID_KERNEL)->reason,
+			    "kptr_restrict hides kernel addresses");
+	assert_non_null(strstr(dsos_at(f->dsos, DSO_ID_KERNEL)->cure, "kernel.kptr_restrict"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_new_module, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bpf_program_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hidden, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
