@@ -11,17 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The object that @f is code of. */
-static uint32_t object_of(const struct assemble_input *in, const struct profile_function *f)
+/* The object that @f is code of, and whether it has a name. */
+static uint32_t object_of(const struct assemble_input *in, struct profile_function *f)
 {
 	const struct symbol *symbol;
 	const struct place *place;
 
-	if (f->id & ASSEMBLE_PLACE) {
+	f->unnamed = f->id & ASSEMBLE_PLACE;
+	if (f->unnamed) {
 		place = places_at(in->places, f->id & ~ASSEMBLE_PLACE);
 		return place ? place->dso : DSO_ID_UNKNOWN;
 	}
 	symbol = symbols_at(in->symbols, f->id);
+	f->unnamed = symbol && symbol->made_up;
 	return symbol ? symbol->dso : DSO_ID_UNKNOWN;
 }
 
@@ -72,6 +74,24 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 		m->reason = "still loading";
 }
 
+/* Put @f into its module, and say why it has no name. */
+static void fill_function(const struct profile *p, struct profile_function *f, uint32_t module)
+{
+	const struct profile_module *m = &p->modules[module];
+
+	f->module_index = module;
+	if (!f->unnamed)
+		return;
+	f->reason = m->reason;
+	f->cure = m->cure;
+	if (f->id & ASSEMBLE_PLACE)
+		f->reason = "still loading";
+	else if (m->id == DSO_ID_UNKNOWN)
+		f->reason = "an address outside of all mappings of its process";
+	else if (!*m->reason)
+		f->reason = "no symbol covers this address";
+}
+
 int modules_fill(struct profile *p, const struct assemble_input *in)
 {
 	uint32_t nr_dsos = dsos_nr(in->dsos), nr = 0;
@@ -95,8 +115,8 @@ int modules_fill(struct profile *p, const struct assemble_input *in)
 		index[id] = p->nr_modules++;
 	}
 	for (uint32_t i = 0; i < p->nr_functions; i++)
-		p->functions[i].module_index =
-			index[MIN(object_of(in, &p->functions[i]), nr_dsos)];
+		fill_function(p, &p->functions[i],
+			      index[MIN(object_of(in, &p->functions[i]), nr_dsos)]);
 	free(index);
 	return 0;
 fail:

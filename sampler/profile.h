@@ -30,6 +30,9 @@ struct profile_function {
 	char kind;			/* u k j v ? */
 	bool kernel;			/* code of the kernel, named or not */
 	uint32_t module_index;		/* in modules: the object it is code of */
+	bool unnamed;			/* the name is but an address */
+	/* Static words; of an unnamed one why, and what would help ("": nothing known); else NULL. */
+	const char *reason, *cure;
 };
 
 enum profile_module_state {
@@ -106,6 +109,7 @@ enum profile_drop {
 const char *profile_drop_name(enum profile_drop reason);
 
 #define PROFILE_NR_BROKEN 16		/* indexed by enum unwind_stop */
+const char *profile_broken_name(unsigned int reason);
 
 struct profile_cpu {
 	int cpu;

@@ -155,6 +155,8 @@ static void test_places_without_symbols(void **state)
 	assert_int_equal(function_at(p, 0, 0)->module_index, 1);
 	assert_int_equal(function_at(p, 0, 1)->module_index, 2);
 	assert_int_equal(function_at(p, 0, 2)->module_index, 0);
+	assert_true(function_at(p, 0, 1)->unnamed);
+	assert_string_equal(function_at(p, 0, 1)->reason, "still loading");
 	profile_free(p);
 }
 
@@ -366,6 +368,7 @@ static void test_names_from_the_loader(void **state)
 	assert_non_null(strstr(f->module.str, "test_assemble"));
 	assert_int_equal(p->nr_modules, 1);
 	assert_int_equal(f->module_index, 0);
+	assert_true(!f->unnamed && !f->reason);
 	assert_int_equal(p->modules[0].state, PROFILE_MODULE_READY);
 	assert_string_equal(p->modules[0].source, ".symtab");
 	assert_string_equal(p->modules[0].reason, "");
