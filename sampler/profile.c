@@ -8,6 +8,13 @@
 
 #include <stdlib.h>
 
+#include "unwind/unwind.h"
+
+const char *profile_broken_name(unsigned int reason)
+{
+	return reason < UNWIND_NR_STOPS ? unwind_stop_name((enum unwind_stop)reason) : "?";
+}
+
 const char *profile_drop_name(enum profile_drop reason)
 {
 	static const char *const names[DROP_NR] = {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/actions_tools.h"
 #include "ui/rate.h"
 #include "ui/screen.h"
 #include "ui/view.h"
@@ -17,8 +18,8 @@
 
 static void rebuild(struct ui_state *st)
 {
-	list_rebuild(st, VIEW_FUNCTIONS);
-	list_rebuild(st, VIEW_PROCESSES);
+	for (int i = 0; i < VIEW_HELP; i++)
+		list_rebuild(st, (enum view_id)i);
 }
 
 /* ---- moving ---- */
@@ -79,6 +80,7 @@ void actions_show(struct ui_state *st, enum view_id view)
 {
 	st->view = view;
 	st->scroll = 0;
+	list_rebuild(st, view);
 }
 
 static void view_functions_(struct ui_state *st, uint32_t code)
@@ -91,12 +93,22 @@ static void view_processes_(struct ui_state *st, uint32_t code)
 	actions_show(st, VIEW_PROCESSES);
 }
 
-/* With two views, next and previous are the same; help is none of them. */
-static void next_view(struct ui_state *st, uint32_t code)
+/* The views in a ring; help is none of them. */
+static void step_view(struct ui_state *st, unsigned int by)
 {
 	enum view_id from = st->view == VIEW_HELP ? st->help_from : st->view;
 
-	actions_show(st, (from + 1) % VIEW_HELP);
+	actions_show(st, (enum view_id)((from + by) % VIEW_HELP));
+}
+
+static void next_view(struct ui_state *st, uint32_t code)
+{
+	step_view(st, 1);
+}
+
+static void previous_view(struct ui_state *st, uint32_t code)
+{
+	step_view(st, VIEW_HELP - 1);
 }
 
 static void help(struct ui_state *st, uint32_t code)
@@ -449,7 +461,7 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_VIEW_FUNCTIONS] = view_functions_,
 	[ACT_VIEW_PROCESSES] = view_processes_,
 	[ACT_NEXT_VIEW] = next_view,
-	[ACT_PREVIOUS_VIEW] = next_view,
+	[ACT_PREVIOUS_VIEW] = previous_view,
 	[ACT_HELP] = help,
 	[ACT_SEARCH] = search,
 	[ACT_SEARCH_NEXT] = search_next,
@@ -487,11 +499,13 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 
 bool screen_handles(enum action action)
 {
-	return handlers[action] != NULL;
+	return handlers[action] || actions_tool_handles(action);
 }
 
 void screen_do(struct ui_state *st, enum action action, uint32_t code)
 {
 	if (action < ACT_NR && handlers[action])
 		handlers[action](st, code);
+	else
+		actions_tool_do(st, action, code);
 }

@@ -12,6 +12,8 @@
 #include "sampler/sampler.h"
 #include "symbols/base.h"
 
+struct users;
+
 /* --color */
 enum app_color {
 	APP_COLOR_AUTO,			/* unless NO_COLOR is set or the terminal has none */
@@ -43,6 +45,8 @@ struct app_config {
 	bool hide_kernel, hide_user;
 	const char *filter;		/* --filter, as typed after \; NULL: none */
 	const char *host;		/* for the title; NULL: gethostname(2) */
+	bool replayed;			/* a recording: nothing of this machine is shown */
+	const struct users *users;	/* borrowed; NULL: numbers */
 };
 
 /* Sensible values for everything. */

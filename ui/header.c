@@ -10,6 +10,7 @@
 
 #include "ui/format.h"
 #include "ui/header_cpus.h"
+#include "ui/header_tabs.h"
 #include "ui/pen.h"
 #include "ui/view.h"
 
@@ -34,6 +35,7 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 	bool stopped = p && !p->sampling;
 	enum theme_role role = st->frozen || stopped ? ROLE_WARN : ROLE_OK;
 	struct safe_text word = !p			? TEXT("START")
+				: st->config->replayed	? TEXT("REPLAY")
 				: p->target_gone	? TEXT("ENDED")
 				: st->frozen && stopped ? TEXT("FROZEN STOPPED")
 				: st->frozen		? TEXT("FROZEN")
@@ -76,9 +78,10 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 	if (end < 4)
 		return;
 	end -= 2;
-	if (c->cols >= 60) {
+	if (c->cols >= 60)
 		col += canvas_text(c, 0, col, end - col, TEXT("proftop "),
 				   (struct style){ ROLE_VALUE, 0 });
+	if (c->cols >= 60 && st->host[0]) {
 		col += canvas_elide(c, 0, col, MIN(end - col, 24u),
 				    (struct safe_text){ st->host, (uint16_t)strlen(st->host),
 							(uint16_t)strlen(st->host) },
@@ -157,6 +160,9 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 	pen_value(&pen, 3, TEXT("Samples"),
 		  text_format(buf, sizeof(buf), "%s/s", format_count(number, p->samples_per_s).str),
 		  ROLE_VALUE);
+	/* What it costs to read a recording is not what sampling costs. */
+	if (st->config->replayed)
+		return;
 	pen_value(&pen, 3, TEXT("Own"),
 		  text_format(buf, sizeof(buf), "%.1f%% CPU %s", p->self.cpu_pct,
 			      format_memory(number, p->self.rss_kb).str),
@@ -300,41 +306,6 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 	draw_stacks(st, &pen, gap);
 }
 
-/* Which views there are, and what is left out of this one. */
-static void draw_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
-{
-	const struct list *list = ui_state_list(st);
-	struct pen pen = { c, row, 1, c->cols };
-	char buf[MATCH_MAX * 2 + 32], limit[FORMAT_MAX];
-
-	for (unsigned int i = 0; i < VIEW_HELP; i++) {
-		unsigned int col = pen.col;
-		bool here = i == st->view;
-
-		pen_text(&pen, 0,
-			 text_format(buf, sizeof(buf), here ? "[%u %s]" : " %u %s ", i + 1,
-				     view_of((enum view_id)i)->title.str),
-			 here ? ROLE_VALUE : ROLE_NORMAL);
-		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1,
-						  (uint16_t)(pen.col - col), ZONE_VIEW, i });
-		pen.col++;
-	}
-	if (match_active(&list->filter))
-		pen_value(&pen, 2, TEXT("filter"),
-			  text_format(buf, sizeof(buf), "%s%s", list->filter.text,
-				      list->filter.bad ? " (literal)" : ""),
-			  ROLE_WARN);
-	if (st->hide_kernel)
-		pen_text(&pen, 2, TEXT("kernel hidden (K)"), ROLE_WARN);
-	if (st->hide_user)
-		pen_text(&pen, 2, TEXT("user hidden (U)"), ROLE_WARN);
-	if (st->percent_limit > 0)
-		pen_text(&pen, 2,
-			 text_format(buf, sizeof(buf), "under %s%% hidden (L)",
-				     format_percent(limit, st->percent_limit / 100).str),
-			 ROLE_WARN);
-}
-
 unsigned int header_draw(struct ui_state *st, struct canvas *c)
 {
 	const struct profile *p = st->latest;
@@ -348,7 +319,7 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 		draw_health_line(st, c, row++, true);
 		return row;
 	}
-	if (c->rows >= 14)
+	if (c->rows >= 14 && !st->config->replayed)
 		row += header_cpus(st, c, row);
 	draw_event_line(st, c, row++);
 	draw_health_line(st, c, row++, false);
@@ -358,6 +329,6 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 			     (struct style){ ROLE_WARN, 0 });
 	}
 	if (c->rows >= 12)
-		draw_tabs(st, c, row++);
+		header_tabs(st, c, row++);
 	return row;
 }

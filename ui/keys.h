@@ -79,6 +79,12 @@ enum key_group {
 	X(VIEW_FUNCTIONS, "functions", MOVE, "", "the hottest functions", \
 	  CTX_PAGES, KEYS('1'), 0, KEYS(0)) \
 	X(VIEW_PROCESSES, "processes", MOVE, "", "the processes", CTX_PAGES, KEYS('2'), 0, KEYS(0)) \
+	X(VIEW_CPUS, "cpus", MOVE, "", "the CPUs, and where every sample went", \
+	  CTX_PAGES, KEYS('5'), 0, KEYS(0)) \
+	X(VIEW_MODULES, "modules", MOVE, "", "the modules and their names", \
+	  CTX_PAGES, KEYS('6'), 0, KEYS(0)) \
+	X(VIEW_MESSAGES, "messages", MOVE, "", "what went wrong, and what helps", \
+	  CTX_PAGES, KEYS('7', '!'), 0, KEYS(0)) \
 	X(NEXT_VIEW, "next-view", MOVE, "", "next view", CTX_PAGES, KEYS(K_TAB), 0, KEYS(0)) \
 	X(PREVIOUS_VIEW, "previous-view", MOVE, "", "previous view", \
 	  CTX_PAGES, KEYS(K_BACKTAB), 0, KEYS(0)) \
@@ -107,6 +113,8 @@ enum key_group {
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
 	X(FOLLOW, "follow", ORDER, "", "scroll with the selected row", \
 	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
+	X(MODULE_ONLY, "module-only", ORDER, "", "only the code of the row's module; again: all", \
+	  CTX_LIST, KEYS('d'), 0, KEYS(0)) \
 	X(PICK_EVENT, "event", SAMPLED, "Event", "pick the event", \
 	  CTX_LIST, KEYS(K_F(7), 'e'), 0, KEYS(0)) \
 	X(NEXT_EVENT, "next-event", SAMPLED, "", "show the next event", \
@@ -128,6 +136,10 @@ enum key_group {
 	X(WINDOW, "window", TIME, "", "last seconds, fading, since reset", \
 	  CTX_LIST, KEYS('z'), 0, KEYS(0)) \
 	X(DELAY, "delay", TIME, "", "seconds between refreshes", CTX_LIST, KEYS('s'), 0, KEYS(0)) \
+	X(COMMAND, "command", PROGRAM, "", "command line: any action by name", \
+	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \
+	X(SAVE_SCREEN, "save-screen", PROGRAM, "Save", "save the screen as text", \
+	  CTX_PAGES, KEYS(K_F(9), 'w'), 0, KEYS(0)) \
 	X(HEADER, "header", PROGRAM, "", "hide the header", CTX_LIST, KEYS('#'), 0, KEYS(0)) \
 	X(REDRAW, "redraw", PROGRAM, "", "draw the screen anew", \
 	  CTX_PAGES, KEYS(K_CTRL('l')), CTX_TYPING, KEYS(K_CTRL('l'))) \
@@ -139,6 +151,8 @@ enum key_group {
 	  0, KEYS(0), CTX_TYPING, KEYS(K_ENTER)) \
 	X(ADD, "add", PROGRAM, "Add", "sample this event, too (or no longer)", \
 	  0, KEYS(0), CTX_PICKER, KEYS(K_TAB)) \
+	X(COMPLETE, "complete", PROGRAM, "", "complete the command", \
+	  0, KEYS(0), CTX_PROMPT, KEYS(K_TAB)) \
 	X(CANCEL, "cancel", PROGRAM, "Close", "close without a change", \
 	  0, KEYS(0), CTX_TYPING, KEYS(K_ESC))
 /* clang-format on */

@@ -16,6 +16,9 @@
 static const struct view *const views[VIEW_NR] = {
 	[VIEW_FUNCTIONS] = &view_functions,
 	[VIEW_PROCESSES] = &view_processes,
+	[VIEW_CPUS] = &view_cpus,
+	[VIEW_MODULES] = &view_modules,
+	[VIEW_MESSAGES] = &view_messages,
 	[VIEW_HELP] = &view_help,
 };
 
@@ -282,11 +285,33 @@ static void draw_empty(const struct ui_state *st, struct canvas *c, const struct
 				  "L sets "
 				  "the limit)"),
 			     style);
+	else if (view_of(st->view)->empty.size)
+		canvas_elide(c, row, 2, c->cols - 2, view_of(st->view)->empty, style);
 	else if (!st->shown->sampling)
 		canvas_elide(c, row, 2, c->cols - 2, TEXT("sampling is stopped (S starts it)"),
 			     style);
 	else
 		canvas_elide(c, row, 2, c->cols - 2, TEXT("no samples in this window"), style);
+}
+
+/* The view's own lines at the lower end, where there is room; returns the rows that are left. */
+static unsigned int draw_foot(struct ui_state *st, struct canvas *c, const struct view *v,
+			      unsigned int row, unsigned int rows)
+{
+	const struct list *list = ui_state_list(st);
+	const struct row *at = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	struct foot f = { .rows = rows, .cols = c->cols };
+	unsigned int wanted, least = MIN(list->nr + 2, 5u);
+
+	if (!v->foot || !st->shown || rows < least + 3)
+		return rows;
+	wanted = MIN(v->foot(st, at, &f), rows - least - 1);
+	if (!wanted)
+		return rows;
+	f = (struct foot){ c, row + rows - wanted, wanted, c->cols, 0 };
+	canvas_fill(c, f.row - 1, 1, c->cols - 2, st->glyphs->hline, (struct style){ ROLE_DIM, 0 });
+	v->foot(st, at, &f);
+	return rows - wanted - 1;
 }
 
 void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows)
@@ -295,6 +320,7 @@ void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned
 	struct list *list = ui_state_list(st);
 	struct place places[16] = { 0 };
 
+	rows = draw_foot(st, c, v, row, rows);
 	if (!rows)
 		return;
 	lay_out(st, v, c->cols, places);

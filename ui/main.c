@@ -25,6 +25,7 @@
 #include "ui/options.h"
 #include "ui/script.h"
 #include "ui/term.h"
+#include "ui/users.h"
 
 /* Say it, line by line: the sentence may hold foreign text, which must not reach the terminal. */
 static void complain(const struct err *e)
@@ -211,6 +212,9 @@ static void configure(struct app_config *config, const struct options *o)
 	config->tick_ns = o->config.tick_ns;
 	config->window_ns = o->config.window_ns;
 	config->replayed = o->config.replay != NULL;
+	/* It may be of another machine. */
+	if (config->replayed)
+		config->host = "";
 }
 
 static unsigned int size_of(unsigned int given, const char *variable, unsigned int usual)
@@ -254,12 +258,14 @@ static int run_screen(const struct options *o, struct err *e)
 {
 	struct sampler_config sampled = o->config;
 	struct app_config config;
+	struct users *users;
 	struct sampler *s;
 	int code = app_check(e);
 
 	if (code)
 		return EXIT_FAILED;
 	configure(&config, o);
+	config.users = users = users_load(NULL);
 	/* Its output would be drawn over the screen. */
 	sampled.command_quiet = true;
 	guard_start();
@@ -267,12 +273,15 @@ static int run_screen(const struct options *o, struct err *e)
 	block_background_stop();
 	pthread_atfork(NULL, NULL, unblock_signals);
 	code = sampler_new(&s, &sampled, e);
-	if (code)
+	if (code) {
+		users_free(users);
 		return exit_of(code);
+	}
 	code = sampler_start(s, e);
 	code = code ? exit_of_start(o, code) :
 		      end_recording(o, s, exit_of_run(app_run(s, &config, e)), e);
 	sampler_free(s);
+	users_free(users);
 	return code;
 }
 

@@ -12,6 +12,7 @@
 
 #include <utf8proc.h>
 
+#include "ui/command.h"
 #include "ui/screen.h"
 #include "ui/view.h"
 
@@ -142,6 +143,8 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 		snprintf(text, sizeof(text), "%g", (double)st->tick_ns / 1e9);
 		line_set(&p->line, text);
 		break;
+	case PROMPT_COMMAND:
+		break;
 	default:
 		snprintf(text, sizeof(text), "%g", st->percent_limit);
 		line_set(&p->line, text);
@@ -206,6 +209,25 @@ static void accept_limit(struct ui_state *st)
 	list_rebuild(st, VIEW_PROCESSES);
 }
 
+/* Closed first: a command may draw the screen, or open another prompt. */
+static void accept_command(struct ui_state *st)
+{
+	char text[MATCH_MAX];
+
+	snprintf(text, sizeof(text), "%s", st->prompt.line.text);
+	st->prompt.kind = PROMPT_NONE;
+	command_run(st, text);
+}
+
+static void complete(struct ui_state *st)
+{
+	struct prompt *p = &st->prompt;
+	char text[MATCH_MAX];
+
+	if (p->kind == PROMPT_COMMAND && command_complete(p->line.text, text, sizeof(text)))
+		line_set(&p->line, text);
+}
+
 static void accept(struct ui_state *st)
 {
 	struct list *list = ui_state_list(st);
@@ -227,7 +249,13 @@ void prompt_key(struct ui_state *st, const struct key *key)
 
 	switch (keys_find(CTX_PROMPT, key->code)) {
 	case ACT_ACCEPT:
-		accept(st);
+		if (st->prompt.kind == PROMPT_COMMAND)
+			accept_command(st);
+		else
+			accept(st);
+		return;
+	case ACT_COMPLETE:
+		complete(st);
 		return;
 	case ACT_CANCEL:
 		follow_typing(st, st->prompt.before);
@@ -254,6 +282,7 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 		[PROMPT_FILTER] = TEXT("Filter: "),
 		[PROMPT_DELAY] = TEXT("Seconds between refreshes: "),
 		[PROMPT_LIMIT] = TEXT("Hide rows under percent: "),
+		[PROMPT_COMMAND] = TEXT(":"),
 	};
 	const struct prompt *p = &st->prompt;
 	const struct list *list = ui_state_list(st);
@@ -273,7 +302,14 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 			   ui_clean(buf, sizeof(buf), p->line.text),
 			   (struct style){ text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL,
 					   0 });
-	if (text && m->bad && p->line.size)
+	if (p->kind == PROMPT_COMMAND) {
+		char all[512], clean[512];
+
+		if (command_candidates(p->line.text, all, sizeof(all)) && col + 3 < c->cols)
+			canvas_elide(c, row, col + 2, c->cols - col - 3,
+				     ui_clean(clean, sizeof(clean), all),
+				     (struct style){ ROLE_DIM, 0 });
+	} else if (text && m->bad && p->line.size)
 		canvas_text(c, row, col + 2, c->cols, TEXT("not a regex: taken literally"),
 			    (struct style){ ROLE_WARN, 0 });
 	else if (p->kind == PROMPT_FILTER && !p->line.size)

@@ -8,7 +8,14 @@
 #include "ui/keys.h"
 #include "ui/match.h"
 
-enum prompt_kind { PROMPT_NONE, PROMPT_SEARCH, PROMPT_FILTER, PROMPT_DELAY, PROMPT_LIMIT };
+enum prompt_kind {
+	PROMPT_NONE,
+	PROMPT_SEARCH,
+	PROMPT_FILTER,
+	PROMPT_DELAY,
+	PROMPT_LIMIT,
+	PROMPT_COMMAND,
+};
 
 /* A line being typed. Always valid UTF-8 of printable code points. */
 struct line {

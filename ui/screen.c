@@ -130,6 +130,10 @@ static unsigned int bar_fit(const struct key_binding **items, uint32_t *codes, u
 	while (nr > 2 && width > cols) {
 		unsigned int out = nr / 2;
 
+		/* Who knows the program finds a key without a number; the others read the bar. */
+		for (unsigned int i = 1; i + 1 < nr; i++)
+			if (codes[i] <= K_F0)
+				out = i;
 		width -= bar_width(items[out], codes[out]);
 		nr--;
 		memmove(&items[out], &items[out + 1], (nr - out) * sizeof(*items));
@@ -181,6 +185,8 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 
 	canvas_clear(c);
 	st->nr_zones = 0;
+	st->rows = c->rows;
+	st->cols = c->cols;
 	if (c->cols < SCREEN_MIN_COLS || c->rows < SCREEN_MIN_ROWS) {
 		draw_too_small(c);
 		return;

@@ -105,10 +105,10 @@ void ui_state_take(struct ui_state *st, struct profile *p)
 		if (want == st->asked_hz || st->now_ns - st->asked_ns > ASKED_NS)
 			st->asked_hz = 0;
 	}
-	if (!st->frozen) {
-		list_rebuild(st, VIEW_FUNCTIONS);
-		list_rebuild(st, VIEW_PROCESSES);
-	}
+	messages_note(&st->messages, p);
+	/* The others are made anew when they are shown. */
+	if (!st->frozen || st->view == VIEW_CPUS || st->view == VIEW_MESSAGES)
+		list_rebuild(st, st->view);
 	if (st->dialog.ops)
 		dialog_refresh(st);
 }

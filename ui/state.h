@@ -17,10 +17,19 @@
 #include "ui/dialog.h"
 #include "ui/keys.h"
 #include "ui/match.h"
+#include "ui/messages.h"
 #include "ui/prompt.h"
 #include "ui/theme.h"
 
-enum view_id { VIEW_FUNCTIONS, VIEW_PROCESSES, VIEW_HELP, VIEW_NR };
+enum view_id {
+	VIEW_FUNCTIONS,
+	VIEW_PROCESSES,
+	VIEW_CPUS,
+	VIEW_MODULES,
+	VIEW_MESSAGES,
+	VIEW_HELP,
+	VIEW_NR,
+};
 
 struct row {
 	uint32_t id;			/* function id, process id, or line */
@@ -52,6 +61,12 @@ struct alarm {
 	int cpu;
 	uint64_t lost, throttled;	/* in the last tick that had any */
 	uint64_t until_ns;
+};
+
+struct module_only {
+	bool on;
+	uint32_t id;			/* of the module */
+	char name[64];			/* clean text */
 };
 
 /* What a press of the mouse means where. */
@@ -89,6 +104,7 @@ struct ui_state {
 	double percent_limit;
 	unsigned int scroll;		/* cells that names are scrolled by */
 
+	struct messages messages;
 	struct alarm *alarms;
 	uint32_t nr_alarms;
 	char message[256];		/* clean text */
@@ -102,6 +118,9 @@ struct ui_state {
 	uint32_t nr_zones;
 	uint64_t click_ns;		/* of the last press on a row, and where */
 	uint16_t click_row;
+
+	unsigned int rows, cols;	/* of the screen, when it was drawn */
+	struct module_only only;	/* code of one module alone (d) */
 
 	/* To the loop. */
 	bool quit, suspend, redraw;

@@ -6,6 +6,7 @@
 #ifndef UI_VIEW_H
 #define UI_VIEW_H
 
+#include "ui/foot.h"
 #include "ui/state.h"
 
 /* Where a cell is drawn. */
@@ -38,8 +39,12 @@ struct view {
 	/* Instead of columns (help): a whole row. NULL otherwise. */
 	void (*draw_row)(const struct ui_state *st, const struct row *row, struct canvas *c,
 			 struct place at);
+	/* Lines below the rows, about @row (NULL: there is none); how many. NULL: none. */
+	unsigned int (*foot)(const struct ui_state *st, const struct row *row, struct foot *f);
+	struct safe_text empty;		/* said where there are no rows; NULL: the usual */
 };
 extern const struct view view_functions, view_processes, view_help;
+extern const struct view view_cpus, view_modules, view_messages;
 const struct view *view_of(enum view_id id);
 /* Column of the functions view that an app_sort means. */
 uint8_t view_functions_column(enum app_sort sort);

@@ -235,6 +235,15 @@ uint8_t view_functions_column(enum app_sort sort)
 	return map[(unsigned int)sort < APP_SORT_NR ? sort : APP_SORT_SELF];
 }
 
+/* Is it code of another module than the one asked for? */
+static bool left_out(const struct ui_state *st, uint32_t function)
+{
+	uint32_t module = st->shown->functions[function].module_index;
+
+	return st->only.on && (module >= st->shown->nr_modules ||
+			       st->shown->modules[module].id != st->only.id);
+}
+
 /* One row per function that has samples. */
 static int build(const struct ui_state *st, struct list *list)
 {
@@ -259,8 +268,11 @@ static int build(const struct ui_state *st, struct list *list)
 	list->count = fold.count;
 	for (uint32_t i = 0; i < fold.nr_rows && !rc; i++) {
 		const struct fold_row *f = &fold.rows[i];
-		struct row *row = list_add(list);
+		struct row *row;
 
+		if (left_out(st, f->function))
+			continue;
+		row = list_add(list);
 		if (!row) {
 			rc = -ENOMEM;
 			break;

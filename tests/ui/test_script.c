@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Scripts, the command line, and what both can reach.
+ */
+#include "fake.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "ui/command.h"
+#include "ui/script.h"
+
+static uint32_t key_at(const char **at)
+{
+	struct script_step step = script_next(at);
+
+	assert_int_equal(step.kind, SCRIPT_KEY);
+	return step.key.code;
+}
+
+static void test_keys(void **state)
+{
+	const char *at = "a<Enter><F6><^D><Space><lt><nonsense>\xe6\x97\xa5\n<Esc>";
+
+	assert_int_equal(key_at(&at), 'a');
+	assert_int_equal(key_at(&at), K_ENTER);
+	assert_int_equal(key_at(&at), K_F(6));
+	assert_int_equal(key_at(&at), K_CTRL('d'));
+	assert_int_equal(key_at(&at), ' ');
+	assert_int_equal(key_at(&at), '<');
+	for (const char *p = "<nonsense>"; *p; p++)
+		assert_int_equal(key_at(&at), *p);
+	assert_int_equal(key_at(&at), 0x65e5);
+	assert_int_equal(key_at(&at), K_ENTER);
+	assert_int_equal(key_at(&at), K_ESC);
+	assert_int_equal(script_next(&at).kind, SCRIPT_END);
+	assert_int_equal(script_next(&at).kind, SCRIPT_END);
+}
+
+static void test_steps(void **state)
+{
+	const char *at = "<tick><size 100x30><click 3,10><size 0x9><";
+	struct script_step step = script_next(&at);
+
+	assert_int_equal(step.kind, SCRIPT_TICK);
+	step = script_next(&at);
+	assert_int_equal(step.kind, SCRIPT_SIZE);
+	assert_int_equal(step.cols, 100);
+	assert_int_equal(step.rows, 30);
+	step = script_next(&at);
+	assert_int_equal(step.kind, SCRIPT_KEY);
+	assert_int_equal(step.key.code, K_MOUSE);
+	assert_int_equal(step.key.row, 3);
+	assert_int_equal(step.key.col, 10);
+	/* No such size: keys, one by one. */
+	for (const char *p = "<size 0x9><"; *p; p++)
+		assert_int_equal(key_at(&at), *p);
+	assert_int_equal(script_next(&at).kind, SCRIPT_END);
+}
+
+/* Bytes that are no text end, and never yield a key that is not one. */
+static void test_bytes(void **state)
+{
+	char text[64];
+
+	srand(7);
+	for (int round = 0; round < 2000; round++) {
+		const char *at = text, *end = text + sizeof(text) - 1;
+		int nr = 0;
+
+		for (size_t i = 0; i < sizeof(text) - 1; i++)
+			text[i] = (char)(rand() % 255 + 1);
+		text[sizeof(text) - 1] = '\0';
+		while (script_next(&at).kind != SCRIPT_END && nr < 1000)
+			nr++;
+		assert_true(nr < 64);
+		assert_ptr_equal(at, end);
+	}
+}
+
+static void test_complete(void **state)
+{
+	char out[MATCH_MAX], all[512];
+
+	assert_true(command_complete("scr", out, sizeof(out)));
+	assert_string_equal(out, "scr");
+	assert_int_equal(command_candidates("scr", all, sizeof(all)), 3);
+	assert_true(command_complete("scre", out, sizeof(out)));
+	assert_string_equal(out, "screen ");
+	assert_true(command_complete("modules", out, sizeof(out)));
+	assert_string_equal(out, "modules");
+	assert_true(command_complete("order to", out, sizeof(out)));
+	assert_string_equal(out, "order total");
+	assert_false(command_complete("nothing", out, sizeof(out)));
+	assert_false(command_complete("screen /tmp/x", out, sizeof(out)));
+	assert_true(command_complete("", out, sizeof(out)));
+	assert_string_equal(out, "");
+}
+
+static void run(struct bench *b, const char *text)
+{
+	look(b);
+	press(b, ':');
+	type(b, text);
+	press(b, K_ENTER);
+}
+
+/* Every action that has a name can be called by it. */
+static void test_names(void **state)
+{
+	for (const struct key_binding *k = keys_table(); k->action; k++) {
+		struct bench b;
+
+		if (!k->contexts)
+			continue;
+		bench_init(&b, 80, 24, false);
+		ui_state_take(&b.st, fake_profile(2, NULL));
+		if (k->action != ACT_SAVE_SCREEN) {
+			run(&b, k->name);
+			assert_null(strstr(b.st.message, "no such command"));
+			look(&b);
+		}
+		bench_fini(&b);
+	}
+}
+
+static void test_commands(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	ui_state_take(&b.st, fake_profile(2, NULL));
+	run(&b, "messages");
+	assert_int_equal(b.st.view, VIEW_MESSAGES);
+	run(&b, "pid 812");
+	assert_true(b.st.drilled);
+	assert_non_null(strstr(look(&b), "nginx[812]"));
+	run(&b, "pid 4");
+	assert_non_null(strstr(look(&b), "no samples of such a process"));
+	run(&b, "order module");
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].sort, view_functions_column(APP_SORT_MODULE));
+	run(&b, "hz 499");
+	assert_true(b.sampler.rate == 499);
+	run(&b, "hz nan");
+	assert_true(b.sampler.rate == 499);
+	run(&b, "find clock_get");
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].rows[b.st.lists[VIEW_FUNCTIONS].cursor].id, 18);
+	run(&b, "frobnicate");
+	assert_non_null(strstr(look(&b), "no such command"));
+	run(&b, "screen");
+	assert_non_null(strstr(look(&b), "needs a word"));
+	assert_false(b.st.quit);
+	run(&b, "q");
+	assert_true(b.st.quit);
+	bench_fini(&b);
+}
+
+/* The file has what the screen has, without the line that asked for it. */
+static void test_screen_file(void **state)
+{
+	char path[] = "/tmp/proftop-test-XXXXXX", text[64], *want;
+	static char got[20000];
+	struct bench b;
+	int fd = mkstemp(path);
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	bench_init(&b, 80, 24, false);
+	ui_state_take(&b.st, fake_profile(2, NULL));
+	want = strdup(look(&b));
+	snprintf(text, sizeof(text), "screen %s", path);
+	run(&b, text);
+	n = read(fd, got, sizeof(got) - 1);
+	assert_true(n > 0);
+	got[n] = '\0';
+	assert_string_equal(got, want);
+	run(&b, "screen /nonexistent/file");
+	assert_non_null(strstr(look(&b), "No such file"));
+	free(want);
+	close(fd);
+	unlink(path);
+	bench_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keys),	 cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_bytes),	 cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_names),	 cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_screen_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What keys do in the views around the functions, and to the program. The
+ * main thread.
+ */
+#include "ui/actions_tools.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ui/actions.h"
+#include "ui/screen.h"
+#include "ui/view.h"
+
+static void view_cpus_(struct ui_state *st, uint32_t code)
+{
+	actions_show(st, VIEW_CPUS);
+}
+
+static void view_modules_(struct ui_state *st, uint32_t code)
+{
+	actions_show(st, VIEW_MODULES);
+}
+
+static void view_messages_(struct ui_state *st, uint32_t code)
+{
+	actions_show(st, VIEW_MESSAGES);
+}
+
+/* The module of the selected row; UINT32_MAX if it has none. */
+static uint32_t selected_module(const struct ui_state *st)
+{
+	const struct list *list = &st->lists[st->view];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	uint32_t module = UINT32_MAX;
+
+	if (!row || !st->shown)
+		return UINT32_MAX;
+	if (st->view == VIEW_MODULES)
+		module = row->index;
+	else if (st->view == VIEW_FUNCTIONS)
+		module = st->shown->functions[row->index].module_index;
+	return module < st->shown->nr_modules ? module : UINT32_MAX;
+}
+
+static void module_only(struct ui_state *st, uint32_t code)
+{
+	uint32_t module = selected_module(st);
+
+	if (st->only.on && st->view != VIEW_MODULES) {
+		st->only.on = false;
+		list_rebuild(st, VIEW_FUNCTIONS);
+		return;
+	}
+	if (module == UINT32_MAX) {
+		ui_state_say(st, false, "this row has no module");
+		return;
+	}
+	st->only.on = true;
+	st->only.id = st->shown->modules[module].id;
+	ui_clean(st->only.name, sizeof(st->only.name), st->shown->modules[module].name.str);
+	st->lists[VIEW_FUNCTIONS].pinned = false;
+	actions_show(st, VIEW_FUNCTIONS);
+}
+
+static void command(struct ui_state *st, uint32_t code)
+{
+	prompt_open(st, PROMPT_COMMAND);
+}
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, text, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		text += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* What the screen shows once the command line is closed. */
+static char *screen_text(struct ui_state *st)
+{
+	struct canvas c;
+	char *text = NULL;
+
+	canvas_init(&c, st->glyphs == theme_glyphs(true));
+	if (!canvas_resize(&c, MAX(st->rows, 1u), MAX(st->cols, 1u))) {
+		screen_draw(st, &c);
+		text = canvas_dump(&c);
+	}
+	canvas_fini(&c);
+	return text;
+}
+
+int actions_save_screen(struct ui_state *st, const char *path, bool exclusive)
+{
+	char *text = screen_text(st);
+	int fd, code;
+
+	if (!text)
+		return -ENOMEM;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (exclusive ? O_EXCL : O_TRUNC), 0666);
+	code = fd < 0 ? -errno : write_all(fd, text, strlen(text));
+	if (fd >= 0 && close(fd) && !code)
+		code = -errno;
+	free(text);
+	return code;
+}
+
+static void save_screen(struct ui_state *st, uint32_t code)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char path[64];
+	int rc;
+
+	localtime_r(&now, &tm);
+	strftime(path, sizeof(path), "proftop-%Y%m%d-%H%M%S.txt", &tm);
+	rc = actions_save_screen(st, path, true);
+	if (rc)
+		ui_state_say(st, true, "%s: %s", path, strerror(-rc));
+	else
+		ui_state_say(st, false, "the screen is in %s", path);
+}
+
+/* clang-format off: a table */
+static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
+	[ACT_VIEW_CPUS] = view_cpus_,
+	[ACT_VIEW_MODULES] = view_modules_,
+	[ACT_VIEW_MESSAGES] = view_messages_,
+	[ACT_MODULE_ONLY] = module_only,
+	[ACT_COMMAND] = command,
+	[ACT_SAVE_SCREEN] = save_screen,
+};
+/* clang-format on */
+
+bool actions_tool_handles(enum action action)
+{
+	return (unsigned int)action < ACT_NR && tools[action];
+}
+
+bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code)
+{
+	if (!actions_tool_handles(action))
+		return false;
+	tools[action](st, code);
+	return true;
+}

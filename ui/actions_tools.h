@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Handlers of the views around the functions, and of the program. The main
+ * thread.
+ */
+#ifndef UI_ACTIONS_TOOLS_H
+#define UI_ACTIONS_TOOLS_H
+
+#include "ui/state.h"
+
+/* One of ours; false: it is not. */
+bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code);
+bool actions_tool_handles(enum action action);
+
+/* Write the screen as text. 0 or -errno; @exclusive: only a file that is not there yet. */
+int actions_save_screen(struct ui_state *st, const char *path, bool exclusive);
+
+#endif

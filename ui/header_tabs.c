@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The line of views. The main thread; reads the state, adds mouse zones.
+ *
+ * What is left out of the rows must never be unknown: where the line is too
+ * short for all, the names of the other views give way to it.
+ */
+#include "ui/header_tabs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/format.h"
+#include "ui/pen.h"
+#include "ui/view.h"
+
+static const enum action actions[VIEW_HELP] = {
+	[VIEW_FUNCTIONS] = ACT_VIEW_FUNCTIONS, [VIEW_PROCESSES] = ACT_VIEW_PROCESSES,
+	[VIEW_CPUS] = ACT_VIEW_CPUS,	       [VIEW_MODULES] = ACT_VIEW_MODULES,
+	[VIEW_MESSAGES] = ACT_VIEW_MESSAGES,
+};
+
+/* What is left out, as one text; "" if nothing is. */
+static struct safe_text left_out(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct list *list = &st->lists[st->view];
+	char limit[FORMAT_MAX];
+	size_t n = 0;
+
+	*buf = '\0';
+	if (match_active(&list->filter))
+		n += (size_t)snprintf(buf + n, size - n, "  filter %s%s", list->filter.text,
+				      list->filter.bad ? " (literal)" : "");
+	if (st->only.on && st->view == VIEW_FUNCTIONS && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  only %s (d)", st->only.name);
+	if (st->hide_kernel && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
+	if (st->hide_user && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  user hidden (U)");
+	if (st->percent_limit > 0 && n < size)
+		snprintf(buf + n, size - n, "  under %s%% hidden (L)",
+			 format_percent(limit, st->percent_limit / 100).str);
+	return (struct safe_text){ buf, 0, 0 };
+}
+
+/* "[1 Functions]", " 2 Processes ", or " 2 " where there is no room. */
+static struct safe_text tab_text(const struct ui_state *st, enum view_id id, bool brief, char *buf,
+				 size_t size)
+{
+	bool here = id == st->view;
+	char key[8];
+
+	return text_format(buf, size, here ? "[%s%s%s]" : brief ? " %s" : " %s%s%s ",
+			   keys_name(key, keys_first(CTX_LIST, actions[id])), " ",
+			   view_of(id)->title.str);
+}
+
+static unsigned int tabs_width(const struct ui_state *st, bool brief)
+{
+	unsigned int width = 0;
+	char buf[64];
+
+	for (int i = 0; i < VIEW_HELP; i++)
+		width += tab_text(st, (enum view_id)i, brief, buf, sizeof(buf)).width +
+			 (!brief || i == (int)st->view);
+	return width;
+}
+
+void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	char text[MATCH_MAX * 2 + 128], clean[sizeof(text)], buf[64];
+	struct safe_text out = ui_clean(clean, sizeof(clean), left_out(st, text, sizeof(text)).str);
+	bool brief = tabs_width(st, false) + out.width + 2 > c->cols;
+	struct pen pen = { c, row, 1, c->cols };
+
+	for (int i = 0; i < VIEW_HELP; i++) {
+		unsigned int col = pen.col;
+		bool here = i == (int)st->view;
+
+		pen_text(&pen, 0, tab_text(st, (enum view_id)i, brief, buf, sizeof(buf)),
+			 here ? ROLE_VALUE : ROLE_NORMAL);
+		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1,
+						  (uint16_t)(pen.col - col), ZONE_VIEW,
+						  (uint32_t)i });
+		pen.col += !brief || here;
+	}
+	if (out.size && pen.col + 1 < c->cols)
+		canvas_elide(c, row, pen.col, c->cols - pen.col, out,
+			     (struct style){ ROLE_WARN, 0 });
+}

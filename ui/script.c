@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Keys in, screen out, no terminal between. The main thread.
+ *
+ * The screen is drawn after each key, as the loop does it: what a page is,
+ * and where the mouse means what, is only known once it was drawn.
+ */
+#include "ui/script.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utf8proc.h>
+
+#include "ui/number.h"
+#include "ui/screen.h"
+
+/* The first profile of a long recording takes its time; a tick is at most a minute. */
+#define FIRST_MS 600000
+#define TICK_MS	 65000
+#define NAME_MAX_BYTES 24
+
+bool script_size(const char *text, size_t size, unsigned int *cols, unsigned int *rows)
+{
+	const char *x = memchr(text, 'x', size);
+	uint64_t c, r;
+
+	if (!x || number_u64(text, (size_t)(x - text), 1, CANVAS_MAX, &c) ||
+	    number_u64(x + 1, size - (size_t)(x - text) - 1, 1, CANVAS_MAX, &r))
+		return false;
+	*cols = (unsigned int)c;
+	*rows = (unsigned int)r;
+	return true;
+}
+
+/* A key by the name that the help page gives it; K_NONE: there is none. */
+static uint32_t key_of(const char *name, size_t size)
+{
+	static const uint32_t named[] = {
+		K_TAB,	K_ENTER, K_ESC,	   K_BACKSPACE, ' ',   K_UP,	 K_DOWN,    K_LEFT,
+		K_RIGHT, K_PGUP, K_PGDN,   K_HOME,	K_END, K_DELETE, K_BACKTAB,
+	};
+	char buf[8];
+
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
+		const char *known = keys_name(buf, named[i]);
+
+		if (strlen(known) == size && !strncasecmp(known, name, size))
+			return named[i];
+	}
+	if (size == 2 && !strncmp(name, "lt", 2))
+		return '<';
+	if (size == 2 && name[0] == '^' && name[1] >= '@' && name[1] <= '~')
+		return K_CTRL((uint32_t)name[1]);
+	if ((size == 2 || size == 3) && (*name == 'F' || *name == 'f')) {
+		uint64_t n;
+
+		if (!number_u64(name + 1, size - 1, 1, 12, &n))
+			return K_F((uint32_t)n);
+	}
+	return K_NONE;
+}
+
+/* "3,10" */
+static bool click_of(const char *text, size_t size, struct key *key)
+{
+	const char *comma = memchr(text, ',', size);
+	uint64_t row, col;
+
+	if (!comma || number_u64(text, (size_t)(comma - text), 0, CANVAS_MAX, &row) ||
+	    number_u64(comma + 1, size - (size_t)(comma - text) - 1, 0, CANVAS_MAX, &col))
+		return false;
+	*key = (struct key){ .code = K_MOUSE,
+			     .row = (uint16_t)row,
+			     .col = (uint16_t)col,
+			     .button = BUTTON_LEFT };
+	return true;
+}
+
+/* What stands between < and >; false: nothing that we know. */
+static bool step_of(const char *text, size_t size, struct script_step *step)
+{
+	if (size == 4 && !strncmp(text, "tick", 4)) {
+		step->kind = SCRIPT_TICK;
+		return true;
+	}
+	if (size > 5 && !strncmp(text, "size ", 5)) {
+		step->kind = SCRIPT_SIZE;
+		return script_size(text + 5, size - 5, &step->cols, &step->rows);
+	}
+	step->kind = SCRIPT_KEY;
+	if (size > 6 && !strncmp(text, "click ", 6))
+		return click_of(text + 6, size - 6, &step->key);
+	step->key.code = key_of(text, size);
+	return step->key.code != K_NONE;
+}
+
+struct script_step script_next(const char **at)
+{
+	struct script_step step = { .kind = SCRIPT_END };
+	const char *end = **at == '<' ? memchr(*at, '>', strnlen(*at, NAME_MAX_BYTES)) : NULL;
+	utf8proc_int32_t code;
+	utf8proc_ssize_t n;
+
+	if (end && step_of(*at + 1, (size_t)(end - *at) - 1, &step)) {
+		*at = end + 1;
+		return step;
+	}
+	step = (struct script_step){ .kind = SCRIPT_END };
+	for (; **at; ++*at) {
+		n = utf8proc_iterate((const utf8proc_uint8_t *)*at, -1, &code);
+		if (n <= 0 || code <= 0)
+			continue;
+		*at += n;
+		step.kind = SCRIPT_KEY;
+		step.key.code = code == '\n' ? K_ENTER : (uint32_t)code;
+		return step;
+	}
+	return step;
+}
+
+/* Take the profile that comes within @ms; false: none did. */
+static bool wait_profile(struct ui_state *st, int ms)
+{
+	struct pollfd fd = { .fd = sampler_fd(st->sampler), .events = POLLIN };
+	uint64_t end = time_now_ns() + (uint64_t)ms * 1000000;
+	struct profile *p = sampler_take(st->sampler);
+
+	while (!p && time_now_ns() < end) {
+		if (poll(&fd, 1, 100) < 0 && errno != EINTR)
+			return false;
+		p = sampler_take(st->sampler);
+	}
+	st->now_ns = time_now_ns();
+	ui_state_take(st, p);
+	return p != NULL;
+}
+
+static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, struct err *e)
+{
+	struct script_step step;
+
+	while (!st->quit && (step = script_next(&keys)).kind != SCRIPT_END) {
+		if (step.kind == SCRIPT_TICK && !wait_profile(st, TICK_MS))
+			return err_set(e, -ETIMEDOUT, "--script: no profile came for <tick>");
+		if (step.kind == SCRIPT_SIZE && canvas_resize(c, step.rows, step.cols))
+			return err_set(e, -ENOMEM, "out of memory for the screen");
+		if (step.kind == SCRIPT_KEY)
+			screen_key(st, &step.key);
+		st->now_ns = time_now_ns();
+		screen_draw(st, c);
+	}
+	return 0;
+}
+
+static int print_screen(const struct canvas *c, FILE *out, struct err *e)
+{
+	char *text = canvas_dump(c);
+	int code = 0;
+
+	if (!text)
+		return err_set(e, -ENOMEM, "out of memory for the screen");
+	if (fputs(text, out) == EOF || fflush(out))
+		code = err_set(e, -errno, "cannot write the screen: %s", strerror(errno));
+	free(text);
+	return code;
+}
+
+int script_run(struct sampler *s, const struct app_config *app, const struct script_config *config,
+	       FILE *out, struct err *e)
+{
+	struct ui_state st;
+	struct canvas c;
+	int code;
+
+	canvas_init(&c, app->ascii);
+	ui_state_init(&st, s, app, app->ascii);
+	st.now_ns = time_now_ns();
+	if (app->window != PROFILE_WINDOW)
+		sampler_set_window(s, app->window);
+	code = canvas_resize(&c, config->rows, config->cols);
+	if (code)
+		err_set(e, code, "out of memory for the screen");
+	else if (!wait_profile(&st, FIRST_MS))
+		code = err_set(e, -ETIMEDOUT, "--script: no profile came");
+	if (!code) {
+		screen_draw(&st, &c);
+		code = run_steps(&st, &c, config->keys, e);
+	}
+	if (!code && !st.quit)
+		code = print_screen(&c, out, e);
+	ui_state_fini(&st);
+	canvas_fini(&c);
+	return code;
+}

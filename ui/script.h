@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * --script: keys from the command line, the screen on standard output. No
+ * terminal is needed, and the same keys give the same screen from a replay.
+ *
+ * A script is text: each character is that key. Between < and > stand keys by
+ * the names of the help page (<Enter>, <F6>, <^D>, <Space>, <lt>), and
+ *   <tick>          wait for the next profile
+ *   <size 100x30>   another size of the screen
+ *   <click 3,10>    press the left button in line 3, cell 10 (from 0)
+ * A '<' that begins none of these is the key '<'.
+ */
+#ifndef UI_SCRIPT_H
+#define UI_SCRIPT_H
+
+#include <stdio.h>
+
+#include "ui/app.h"
+#include "ui/keys.h"
+
+enum script_kind { SCRIPT_END, SCRIPT_KEY, SCRIPT_TICK, SCRIPT_SIZE };
+
+struct script_step {
+	enum script_kind kind;
+	struct key key;
+	unsigned int rows, cols;	/* SCRIPT_SIZE */
+};
+
+/* The next step; *@at moves on. Any bytes: what is not UTF-8 is skipped. Pure. */
+struct script_step script_next(const char **at);
+/* "100x30": columns and rows, 1..CANVAS_MAX each. False: it is not. */
+bool script_size(const char *text, size_t size, unsigned int *cols, unsigned int *rows);
+
+struct script_config {
+	const char *keys;
+	unsigned int rows, cols;
+};
+
+/*
+ * Wait for the first profile, press the keys, print the screen unless they
+ * quit. 0, or -errno with a sentence. The main thread.
+ */
+int script_run(struct sampler *s, const struct app_config *app, const struct script_config *config,
+	       FILE *out, struct err *e);
+
+#endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * View 7: what went wrong, each kind once, and what helps. The main thread;
+ * reads the state, changes none of it.
+ */
+#include "ui/view.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ui/format.h"
+
+static const struct message *message_of(const struct ui_state *st, const struct row *row)
+{
+	return &st->messages.items[row->index];
+}
+
+static int by_count(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return (a->count > b->count) - (a->count < b->count);
+}
+
+static int by_first(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	uint64_t x = message_of(st, a)->first_ns, y = message_of(st, b)->first_ns;
+
+	return (x > y) - (x < y);
+}
+
+static int by_last(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	uint64_t x = message_of(st, a)->last_ns, y = message_of(st, b)->last_ns;
+
+	return (x > y) - (x < y);
+}
+
+static int by_text(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcmp(message_of(st, a)->text, message_of(st, b)->text);
+}
+
+static struct style style_of(const struct ui_state *st, const struct row *row)
+{
+	return (struct style){ message_of(st, row)->grave ? ROLE_WARN : ROLE_NORMAL, 0 };
+}
+
+static void draw_count(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct place at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count), style_of(st, row));
+}
+
+static void draw_time(struct canvas *c, struct place at, uint64_t ns)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_clock(buf, ns),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+static void draw_first(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct place at)
+{
+	draw_time(c, at, message_of(st, row)->first_ns);
+}
+
+static void draw_last(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct place at)
+{
+	draw_time(c, at, message_of(st, row)->last_ns);
+}
+
+static void draw_text(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct place at)
+{
+	const struct message *m = message_of(st, row);
+	char buf[sizeof(m->text) + 2];
+
+	canvas_elide(c, at.row, at.col, at.cols,
+		     text_format(buf, sizeof(buf), "%s%s", m->grave ? "! " : "", m->text),
+		     style_of(st, row));
+}
+
+enum { COUNT, FIRST, LAST, WHAT };
+
+static const struct view_column columns[] = {
+	[COUNT] = { .title = TEXT("COUNT"),
+		    .help = "times, or samples",
+		    .width = 9,
+		    .right = true,
+		    .compare = by_count,
+		    .draw = draw_count },
+	[FIRST] = { .title = TEXT("FIRST"),
+		    .help = "running time at the first",
+		    .width = 9,
+		    .from = 70,
+		    .right = true,
+		    .ascending = true,
+		    .compare = by_first,
+		    .draw = draw_first },
+	[LAST] = { .title = TEXT("LAST"),
+		   .help = "running time at the last",
+		   .width = 9,
+		   .from = 56,
+		   .right = true,
+		   .compare = by_last,
+		   .draw = draw_last },
+	[WHAT] = { .title = TEXT("MESSAGE"),
+		   .help = "what happened",
+		   .ascending = true,
+		   .compare = by_text,
+		   .draw = draw_text },
+};
+
+static int build(const struct ui_state *st, struct list *list)
+{
+	for (uint32_t i = 0; i < st->messages.nr; i++) {
+		struct row *row = list_add(list);
+
+		if (!row)
+			return -ENOMEM;
+		row->id = row->index = i;
+		row->total = 1;
+		row->count = (double)st->messages.items[i].count;
+	}
+	return 0;
+}
+
+static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	char buf[sizeof(message_of(st, row)->text)];
+
+	return match_finds(m, ui_clean(buf, sizeof(buf), message_of(st, row)->text));
+}
+
+/* What helps against the selected one. */
+static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
+{
+	const struct message *m = row ? message_of(st, row) : NULL;
+
+	if (!m)
+		return 0;
+	foot_text(f, TEXT("What"), m->text);
+	foot_text(f, TEXT("Cure"), m->cure[0] ? m->cure : "none needed");
+	return f->used;
+}
+
+const struct view view_messages = {
+	.title = TEXT("Messages"),
+	.empty = TEXT("nothing went wrong so far"),
+	.columns = columns,
+	.nr_columns = ARRAY_SIZE(columns),
+	.sort_self = COUNT,
+	.sort_total = COUNT,
+	.sort_module = UINT8_MAX,
+	.build = build,
+	.finds = finds,
+	.foot = foot,
+};

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * View 6: the objects that functions are code of, where their names come
+ * from, and what would give the missing ones. The main thread; reads the
+ * state, changes none of it.
+ */
+#include "ui/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/format.h"
+
+static const struct profile_module *module_of(const struct ui_state *st, const struct row *row)
+{
+	return &st->shown->modules[row->index];
+}
+
+static struct safe_text state_of(const struct profile_module *m)
+{
+	static const struct safe_text names[] = {
+		[PROFILE_MODULE_LOADING] = TEXT("loading"),
+		[PROFILE_MODULE_READY] = TEXT("ready"),
+		[PROFILE_MODULE_FAILED] = TEXT("failed"),
+	};
+
+	return names[MIN((unsigned int)m->state, ARRAY_SIZE(names) - 1)];
+}
+
+static int by_share(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return (a->total > b->total) - (a->total < b->total);
+}
+
+static int by_named(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return (a->self > b->self) - (a->self < b->self);
+}
+
+static int by_symbols(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	uint32_t x = module_of(st, a)->nr_symbols, y = module_of(st, b)->nr_symbols;
+
+	return (x > y) - (x < y);
+}
+
+static int by_name(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcasecmp(module_of(st, a)->name.str, module_of(st, b)->name.str);
+}
+
+static int by_source(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcmp(module_of(st, a)->source, module_of(st, b)->source);
+}
+
+static void draw_share(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct place at)
+{
+	view_draw_percent(c, at, row->total);
+}
+
+static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct place at)
+{
+	view_draw_bar(st, c, at, row->total, row->total > 0.5 ? ROLE_BAR_HOT : ROLE_BAR);
+}
+
+static void draw_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct place at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* The share of its samples that have a name. */
+static void draw_named(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct place at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_share(buf, row->self),
+		     (struct style){ row->self < 0.5 ? ROLE_WARN : ROLE_NORMAL, 0 });
+}
+
+static void draw_symbols(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct place at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols,
+		     format_count(buf, module_of(st, row)->nr_symbols),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+static void draw_state(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct place at)
+{
+	const struct profile_module *m = module_of(st, row);
+
+	canvas_text(c, at.row, at.col, at.cols, state_of(m),
+		    (struct style){ m->state == PROFILE_MODULE_FAILED ? ROLE_WARN : ROLE_NORMAL,
+				    0 });
+}
+
+static void draw_name(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct place at)
+{
+	canvas_elide(c, at.row, at.col, at.cols, module_of(st, row)->name,
+		     (struct style){ ROLE_VALUE, 0 });
+}
+
+/* Where the names come from, or why there are none. */
+static void draw_source(const struct ui_state *st, const struct row *row, struct canvas *c,
+			struct place at)
+{
+	const struct profile_module *m = module_of(st, row);
+	bool reason = m->reason[0] != '\0';
+	char buf[128];
+
+	canvas_elide(c, at.row, at.col, at.cols,
+		     reason && m->source[0] ?
+			     text_format(buf, sizeof(buf), "%s; %s", m->source, m->reason) :
+			     ui_clean(buf, sizeof(buf), reason ? m->reason : m->source),
+		     (struct style){ reason ? ROLE_WARN : ROLE_NORMAL, 0 });
+}
+
+enum { SHARE, BAR, SAMPLES, NAMED, SYMBOLS, STATE, NAME, SOURCE };
+
+static const struct view_column columns[] = {
+	[SHARE] = { .title = TEXT("SELF%"),
+		    .help = "share of all samples that were in its code",
+		    .width = 7,
+		    .right = true,
+		    .compare = by_share,
+		    .draw = draw_share },
+	[BAR] = { .title = TEXT(""), .width = 8, .wide = 12, .from = 66, .draw = draw_bar },
+	[SAMPLES] = { .title = TEXT("SAMPLES"),
+		      .width = 9,
+		      .from = 90,
+		      .right = true,
+		      .draw = draw_samples },
+	[NAMED] = { .title = TEXT("NAMED"),
+		    .help = "share of its samples that have a name",
+		    .width = 6,
+		    .right = true,
+		    .compare = by_named,
+		    .draw = draw_named },
+	[SYMBOLS] = { .title = TEXT("SYMBOLS"),
+		      .help = "names it has to give",
+		      .width = 9,
+		      .from = 110,
+		      .right = true,
+		      .compare = by_symbols,
+		      .draw = draw_symbols },
+	[STATE] = { .title = TEXT("STATE"), .width = 8, .from = 60, .draw = draw_state },
+	[NAME] = { .title = TEXT("MODULE"),
+		   .help = "name of the file",
+		   .width = 16,
+		   .wide = 24,
+		   .ascending = true,
+		   .compare = by_name,
+		   .draw = draw_name },
+	[SOURCE] = { .title = TEXT("NAMES FROM"),
+		     .help = "where names come from, or why there are none",
+		     .from = 50,
+		     .ascending = true,
+		     .compare = by_source,
+		     .draw = draw_source },
+};
+
+/* Self weight of each module, and the part of it that has a name. */
+struct sums {
+	double count, weight, named;
+};
+
+static int add_rows(const struct ui_state *st, struct list *list, const struct sums *sums,
+		    double all)
+{
+	for (uint32_t i = 0; i < st->shown->nr_modules; i++) {
+		struct row *row;
+
+		if (!sums[i].count)
+			continue;
+		row = list_add(list);
+		if (!row)
+			return -ENOMEM;
+		row->id = st->shown->modules[i].id;
+		row->index = i;
+		/* The limit hides by total: that is the share. */
+		row->total = all > 0 ? sums[i].weight / all : 0;
+		row->self = sums[i].weight > 0 ? sums[i].named / sums[i].weight : 0;
+		row->count = sums[i].count;
+	}
+	return 0;
+}
+
+/* One row per module that has samples of its own. */
+static int build(const struct ui_state *st, struct list *list)
+{
+	const struct profile *p = st->shown;
+	struct fold_filter filter = { .process = UINT32_MAX, .task = UINT32_MAX };
+	struct fold_functions fold;
+	struct sums *sums;
+	int rc;
+
+	if (!p || !p->nr_modules)
+		return 0;
+	sums = calloc(p->nr_modules, sizeof(*sums));
+	if (!sums)
+		return -ENOMEM;
+	filter.event = ui_state_event(st, p);
+	if (st->drilled)
+		filter.process = ui_state_process(st);
+	rc = fold_functions(p, &filter, &fold);
+	if (rc)
+		goto out;
+	for (uint32_t i = 0; i < fold.nr_rows; i++) {
+		const struct fold_row *f = &fold.rows[i];
+		const struct profile_function *fn = &p->functions[f->function];
+
+		if (fn->module_index >= p->nr_modules)
+			continue;
+		sums[fn->module_index].count += f->self;
+		sums[fn->module_index].weight += f->self_weight;
+		sums[fn->module_index].named += fn->kind != '?' ? f->self_weight : 0;
+	}
+	list->count = fold.count;
+	rc = add_rows(st, list, sums, fold.weight);
+	fold_functions_fini(&fold);
+out:
+	free(sums);
+	return rc;
+}
+
+static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	return match_finds(m, module_of(st, row)->name) || match_finds(m, module_of(st, row)->path);
+}
+
+static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
+{
+	const struct profile_module *m = row ? module_of(st, row) : NULL;
+	char buf[128], n[FORMAT_MAX];
+
+	if (!m)
+		return 0;
+	foot_line(f, TEXT("Path"), m->path);
+	foot_line(f, TEXT("Names"),
+		  text_format(buf, sizeof(buf), "%s%s%s (%s)", format_count(n, m->nr_symbols).str,
+			      m->source[0] ? " from " : "", m->source, state_of(m).str));
+	if (m->reason[0])
+		foot_text(f, TEXT("Reason"), m->reason);
+	if (m->cure[0])
+		foot_text(f, TEXT("Cure"), m->cure);
+	return f->used;
+}
+
+const struct view view_modules = {
+	.title = TEXT("Modules"),
+	.columns = columns,
+	.nr_columns = ARRAY_SIZE(columns),
+	.sort_self = SHARE,
+	.sort_total = SHARE,
+	.sort_module = NAME,
+	.build = build,
+	.finds = finds,
+	.foot = foot,
+};
