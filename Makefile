@@ -145,7 +145,11 @@ style: ## SPDX lines, 100 columns, file sizes, every file in doc/ARCHITECTURE.md
 fuzz: ## CC=clang: build tests/fuzz/* with libFuzzer into build/fuzz; FUZZ_SECONDS=60 each
 	$(Q)CC='$(CC)' tests/fuzz/run $(FUZZERS)
 
-bench: $(B)/proftop programs ## what it costs, against perf
+$(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+bench: $(B)/proftop $(B)/tests/bench_replay programs ## what it costs, against perf
 	$(Q)B=$(B) tests/bench
 
 install: $(B)/proftop ## PREFIX=/usr/local DESTDIR=

@@ -26,7 +26,8 @@ replayed() {
 
 quietly() {
 	"$@" >"$TMP/out" 2>"$TMP/perf.err" || wrong "$*: exit $?"
-	# perf says which data it cannot show for want of rights; everything else is a fault of the file.
+	# A busy machine loses samples, and perf says so; everything else is a fault of the file.
+	sed -i '/lost .* chunks\|^Check IO\/CPU overload/d; /^$/d' "$TMP/perf.err"
 	[ ! -s "$TMP/perf.err" ] || wrong "$*: $(head -n 3 "$TMP/perf.err")"
 }
 
