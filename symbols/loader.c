@@ -16,12 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
 #include "symbols/demangle.h"
 
+#define ASKER_NICE	-10
+#define LOADER_NICE	-5
+/* So long for images before names have their turn. */
+#define IMAGES_NS	50000000ULL
 #define WAIT_MS			50
 #define STOP_WAIT_NS		2000000000ULL
 #define PLACES_A_PASS		4096U
@@ -248,12 +253,23 @@ static void update_figures(struct loader *l)
 	atomic_store_explicit(&l->memory, symtab_memory(l->symtab), memory_order_relaxed);
 }
 
-/* One round: one image, then the names that waited for it, then new ones. True: go on. */
+/* Images for a while: stacks wait for them, and only they are pending meanwhile. True: go on. */
+static bool load_images(struct loader *l, uint64_t now_ns)
+{
+	bool more;
+
+	do
+		more = objects_load_one(&l->objects);
+	while (more && !is_stopping(l) && time_now_ns() - now_ns < IMAGES_NS);
+	return more;
+}
+
+/* One round: some images, then the names that waited for them, then new ones. True: go on. */
 static bool work(struct loader *l, bool now)
 {
 	uint64_t now_ns = time_now_ns();
 	uint32_t late = objects_retry(&l->objects, now_ns);
-	bool more = objects_load_one(&l->objects);
+	bool more = load_images(l, now_ns);
 	uint32_t jit;
 
 	if (is_stopping(l))
@@ -265,7 +281,7 @@ static bool work(struct loader *l, bool now)
 		rename_places(l, late);
 	if (jit != DSO_ID_UNKNOWN)
 		rename_places(l, jit);
-	/* After each image, not after the last: the first rows shall have names soon. */
+	/* Not after the last image only: the first rows shall have names soon. */
 	more |= name_waiting(l, now) > 0;
 	more |= name_new(l, now) > 0;
 	if (is_stopping(l))
@@ -279,6 +295,8 @@ static void *asker_main(void *arg)
 	struct loader *l = arg;
 
 	pthread_setname_np(pthread_self(), "proftop/proc");
+	/* Small work that all samples of a new process wait for. Refused to most users. */
+	setpriority(PRIO_PROCESS, 0, ASKER_NICE);
 	rcu_register_thread();
 	/* Offline for good: /proc may hang, and the maps are read under their own mutex here. */
 	rcu_thread_offline();
@@ -299,6 +317,7 @@ static void *loader_main(void *arg)
 	struct loader *l = arg;
 
 	pthread_setname_np(pthread_self(), "proftop/load");
+	setpriority(PRIO_PROCESS, 0, LOADER_NICE);
 	rcu_register_thread();
 	rcu_thread_offline();
 	while (!is_stopping(l)) {
