@@ -27,6 +27,12 @@
 
 /* Samples wait at most this long for a watermark that is not reached. */
 #define THREAD_POLL_MS 50
+/*
+ * After a question to the loader, and at the start, look again sooner: what
+ * comes before the answer is looked at is pending, and a stack may take two.
+ */
+#define THREAD_QUICK_MS	    4
+#define THREAD_QUICK_ROUNDS 16
 #define THREAD_NICE -10
 /* Ring space is given back, and a quiescent state told, after so many records. */
 #define THREAD_RELEASE_EVERY 16
@@ -36,6 +42,7 @@ struct thread {
 	struct counters_cpu *cpu;
 	uint32_t cpu_index;
 	struct pipeline *pipeline;
+	unsigned int quick;		/* so many short waits are left */
 	struct recorder_lane *lane;	/* NULL: nothing is recorded */
 	pid_t own_pid;
 	int stop_fd;
@@ -133,8 +140,18 @@ static void run_batch(struct thread *t)
 	note_ring_high(t);
 	grace_reader_done(t->shared);
 	rcu_thread_offline();
-	if (pipeline_take_asked(t->pipeline))
+	if (pipeline_take_asked(t->pipeline)) {
 		symbols_wake(t->shared->symbols);
+		t->quick = THREAD_QUICK_ROUNDS;
+	}
+}
+
+static int wait_ms(struct thread *t)
+{
+	if (!t->quick)
+		return THREAD_POLL_MS;
+	t->quick--;
+	return THREAD_QUICK_MS;
 }
 
 static void *thread_main(void *arg)
@@ -157,7 +174,8 @@ static void *thread_main(void *arg)
 	setpriority(PRIO_PROCESS, 0, THREAD_NICE);
 	rcu_register_thread();
 	rcu_thread_offline();
-	while (poll(fds, ARRAY_SIZE(fds), THREAD_POLL_MS) >= 0 || errno == EINTR) {
+	t->quick = THREAD_QUICK_ROUNDS;
+	while (poll(fds, ARRAY_SIZE(fds), wait_ms(t)) >= 0 || errno == EINTR) {
 		if (fds[0].revents)
 			break;
 		/* A task's event hangs up when the task is gone: the ring stays readable by time. */
