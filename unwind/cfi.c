@@ -54,6 +54,7 @@ struct run {
 	bool bounded, done;		/* only up to @until; it was reached */
 	uint64_t loc, end, until;
 	uint32_t nr_remembers;
+	uint64_t rewrites;
 	const struct cfi_sink *sink;
 	enum cfi_reason reason;
 };
@@ -158,6 +159,9 @@ static void finish_row(struct run *run, uint64_t to)
 
 	if (run->now.cfa_where == CFA_NONE)
 		refuse(run, CFI_NO_CFA);
+	if (run->now.ra.where == RULE_OTHER && !run->rewrites && !run->cie->signal &&
+	    !run->arch->ra_in_register)
+		run->rewrites = MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
 	if (!run->sink || run->reason != CFI_OK || run->loc >= end)
 		return;
 	make_row(run, &row);
@@ -392,6 +396,7 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 		/* libunwind keeps four letters of the augmentation string. */
 		out->libunwind = run.reason == CFI_OK && rec.cie.nr_letters <= 4;
 		out->cost = rec.cie.insns_end - rec.cie.insns + rec.insns_end - rec.insns;
+		out->rewrites = run.rewrites;
 		out->nr_remembers = run.nr_remembers;
 	}
 	return run.reason;

@@ -24,6 +24,12 @@
 #define CFI_INSNS_MAX      (64u << 10)	/* bytes of instructions in one FDE or CIE */
 #define CFI_EXPRESSION_MAX 256u		/* bytes */
 #define CFI_DEPTH_MAX      8		/* remembered states */
+/*
+ * A function that ends with the return address in a register replaces its own frame
+ * (__builtin_eh_return, as in _Unwind_RaiseException): so many bytes of code before, libgcc begins to
+ * write other registers' values into its slots, and its CFI says nothing of that.
+ */
+#define CFI_REWRITE_BEFORE 136u
 
 enum cfi_reason {
 	CFI_OK,
@@ -61,6 +67,7 @@ struct cfi_fde {			/* what cfi_check() found */
 	bool signal;			/* a signal trampoline: the frame above was interrupted */
 	bool libunwind;			/* may be shown to libunwind */
 	uint32_t cost;			/* bytes read */
+	uint64_t rewrites;		/* vaddr from which it may rewrite its own frame; 0: never */
 	uint32_t nr_remembers;		/* states remembered: dear to libunwind */
 };
 

@@ -30,6 +30,7 @@ enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
 
 struct gate_slot {
 	uint64_t key;			/* dso id << 32 | offset of the FDE */
+	uint64_t rewrites;		/* as in struct cfi_fde */
 	uint16_t nr_remembers;
 	uint8_t verdict;
 };
@@ -47,6 +48,7 @@ struct step {
 	bool finding;			/* libunwind is looking for the FDE */
 	bool parsed;			/* it has read the object's bytes: no cached rule */
 	uint32_t nr_remembers;		/* of the FDE of the frame under way */
+	bool doubtful;
 	uint32_t budget;
 	struct gate_slot gate[GATE_SLOTS];
 };
@@ -253,13 +255,14 @@ static bool in_reach(const struct step_input *in)
 	       away < INT32_MAX - (int64_t)in->fde->size;
 }
 
-static enum verdict judge(struct step *s, const struct step_input *in, uint16_t *nr_remembers)
+static enum verdict judge(struct step *s, const struct step_input *in, struct gate_slot *slot)
 {
 	struct cfi_fde info;
 	enum cfi_reason reason = cfi_check(s->arch, &in->image->eh, in->fde->offset, NULL, &info);
 
 	charge(s, info.cost / 2);
-	*nr_remembers = (uint16_t)MIN(info.nr_remembers, UINT16_MAX);
+	slot->rewrites = info.rewrites;
+	slot->nr_remembers = (uint16_t)MIN(info.nr_remembers, UINT16_MAX);
 	if (reason != CFI_OK || !info.libunwind || !in_reach(in))
 		return GATE_SHUT;
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
@@ -274,11 +277,17 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 		if (!s->budget)
 			return STEP_BUDGET;
 		slot->key = key;
-		slot->verdict = (uint8_t)judge(s, in, &slot->nr_remembers);
+		slot->verdict = (uint8_t)judge(s, in, slot);
 	}
 	s->nr_remembers = slot->nr_remembers;
+	s->doubtful = slot->rewrites && in->vaddr >= slot->rewrites;
 	*signal = slot->verdict == GATE_OPEN_SIGNAL;
 	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_FOUND;
+}
+
+bool step_doubtful(const struct step *s)
+{
+	return s->doubtful;
 }
 
 static enum step_result why_failed(const struct step *s)

@@ -59,6 +59,8 @@ void step_free(struct step *s);
 void step_begin(struct step *s);
 /* Has the gate let the FDE of @in through? Remembered; costs budget at first sight. */
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
+/* After the gate: may the function be replacing its own frame? What is found there is a guess. */
+bool step_doubtful(const struct step *s);
 /* Replace @f by its caller; its pc is as it stands on the stack. Only behind step_gate(). */
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f);
 

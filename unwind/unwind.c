@@ -239,6 +239,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.first = w->out->nr == 1,
 	};
 	bool signal = false;
+	int next;
 	enum step_result result = step_gate(u->step, &in, &signal);
 
 	if (result == STEP_REFUSED)
@@ -247,8 +248,11 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		return stop_of(w, result);
 	result = step_frame(u->step, &in, &w->f);
 	w->steps++;
-	learn(w, &in, &from, result);
-	return go_on(w, result, &from, signal);
+	if (!step_doubtful(u->step))
+		learn(w, &in, &from, result);
+	next = go_on(w, result, &from, signal);
+	w->guessed = step_doubtful(u->step);
+	return next;
 }
 
 /* No row: look at the object itself. */

@@ -258,6 +258,26 @@ static void test_dear_instructions(void **state)
 	}
 }
 
+/* What ends with the return address in a register may already have rewritten its frame. */
+static void test_rewritten_frame(void **state)
+{
+	static const uint8_t far[] = {
+		0x0e, 16, 0x02, 0xf0, 0x0c, 7, 0, 0x09, 16, 2,	/* 0xf0 bytes on: rip in rcx */
+	};
+	static const uint8_t near[] = { 0x0e, 16, 0x02, 0x40, 0x0c, 7, 0, 0x09, 16, 2 };
+
+	assert_int_equal(run_with(false, true, far, sizeof(far)), STEP_FOUND);
+	assert_false(step_doubtful(step));
+	assert_int_equal(run_with(false, true, near, sizeof(near)), STEP_FOUND);
+	assert_true(step_doubtful(step));
+	assert_int_equal(RUN(0x0e, 16), STEP_FOUND);
+	assert_false(step_doubtful(step));
+	/* A leaf without a frame: CFA is sp itself. */
+	assert_int_equal(RUN(0x0c, 7, 0, 0x09, 16, 2), STEP_FOUND);
+	assert_int_equal(frame.reg[16], 102);
+	assert_int_equal(frame.reg[7], SP);
+}
+
 static uint64_t random_next(uint64_t *seed)
 {
 	*seed += 0x9e3779b97f4a7c15ULL;
@@ -308,6 +328,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_budget_of_honest_code, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_dear_instructions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rewritten_frame, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_generated_programs, set_up, tear_down),
 	};
 
