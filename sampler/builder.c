@@ -6,7 +6,6 @@
  * soon after the start, so that the screen has rows within a quarter of a
  * second; then one a tick_ns, on a fixed grid.
  */
-#define _LGPL_SOURCE
 #include "sampler/session.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
  * uses the old ones. Their last cells go into the history, whose stacks are
  * then interned anew.
  */
-#define _LGPL_SOURCE
 #include "sampler/generation.h"
 
 #include <errno.h>

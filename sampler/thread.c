@@ -7,7 +7,6 @@
  * A thread is an urcu-qsbr reader that is online only while it handles
  * samples; each batch counts into one set of stats, chosen at its start.
  */
-#define _LGPL_SOURCE
 #include "sampler/thread.h"
 
 #include <errno.h>
