@@ -432,6 +432,16 @@ enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh
 	return want.found ? CFI_OK : CFI_BAD_RECORD;
 }
 
+uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+		       uint64_t pc)
+{
+	struct run run = { .arch = arch, .eh = eh, .bounded = true, .until = pc };
+	struct ehframe_record rec;
+
+	run_record(&run, offset, &rec);
+	return run.nr_remembers;
+}
+
 const char *cfi_reason_name(enum cfi_reason reason)
 {
 	static const char *const names[CFI_NR_REASONS] = {

@@ -84,6 +84,10 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			   uint64_t pc, struct cfi_row *out);
 
+/* How many states an accepted FDE remembers up to @pc. */
+uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+		       uint64_t pc);
+
 /* "unknown opcode", …: static text. */
 const char *cfi_reason_name(enum cfi_reason reason);
 

@@ -24,6 +24,7 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 #define TABLE_ADDR   (CANONICAL | 1ULL << 61)	/* where the one-entry search table stands */
 
 #define GATE_SLOTS   4096			/* a power of two */
+#define NR_REMEMBERS_CHEAP 16			/* in an FDE: not worth counting up to the pc */
 #define CACHE_SIZE   1024			/* more does not help: libunwind hashes into 256 */
 
 enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
@@ -326,11 +327,21 @@ static bool is_root(const struct step *s, const struct step_input *in)
 	       row.kind == CFI_END;
 }
 
+/* What libunwind will spend on states, should it have to read the FDE up to the pc. */
+static uint32_t cost_of(const struct step *s, const struct step_input *in)
+{
+	uint32_t nr = s->nr_remembers;
+
+	if (nr > NR_REMEMBERS_CHEAP)
+		nr = cfi_remembers(s->arch, &in->image->eh, in->fde->offset, in->vaddr);
+	return nr * STEP_COST_REMEMBER;
+}
+
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f)
 {
 	struct arch_frame caller;
 	unw_cursor_t cursor;
-	uint32_t cost = s->nr_remembers * STEP_COST_REMEMBER;
+	uint32_t cost = cost_of(s, in);
 	int rc;
 
 	if (cost > s->budget)

@@ -23,11 +23,11 @@
 
 /*
  * What a sample may cost, in memory reads of libunwind (some 6 ns each): the longest FDEs that
- * compilers make (20 KiB of instructions, 450 remembered states) fit in, and the worst sample stays
+ * compilers make (20 KiB of instructions; 450 remembered states) fit in, and the worst sample stays
  * below 1 ms. Rows that were learned before it ran out stay: the next sample gets further.
  */
 #define STEP_BUDGET_READS   65536u
-#define STEP_COST_REMEMBER  60u	/* libunwind changes the signal mask four times */
+#define STEP_COST_REMEMBER  120u	/* libunwind changes the signal mask four times */
 
 enum step_result {
 	STEP_FOUND,			/* @f is the caller */
