@@ -136,6 +136,7 @@ void actions_enter_process(struct ui_state *st, uint32_t id)
 	if (!st->drilled)
 		st->drill_from = st->view;
 	st->drilled = true;
+	st->in_thread = false;
 	actions_show(st, VIEW_FUNCTIONS);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
 	list_rebuild(st, VIEW_FUNCTIONS);
@@ -159,7 +160,9 @@ static void open_row(struct ui_state *st, uint32_t code)
 
 	if (!row || !p)
 		return;
-	if (st->view == VIEW_PROCESSES) {
+	if (st->view == VIEW_PROCESSES && st->by_thread) {
+		actions_enter_thread(st, row);
+	} else if (st->view == VIEW_PROCESSES) {
 		actions_enter_process(st, row->id);
 	} else if (st->drilled) {
 		ui_state_say(st, false, "already inside %s; Esc goes back, p picks another process",

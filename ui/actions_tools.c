@@ -68,6 +68,33 @@ static void module_only(struct ui_state *st, uint32_t code)
 	actions_show(st, VIEW_FUNCTIONS);
 }
 
+static void by_thread(struct ui_state *st, uint32_t code)
+{
+	st->by_thread = !st->by_thread;
+	st->lists[VIEW_PROCESSES].pinned = false;
+	actions_show(st, VIEW_PROCESSES);
+	ui_state_say(st, false, st->by_thread ? "threads (H: processes)" : "processes (H: threads)");
+}
+
+void actions_enter_thread(struct ui_state *st, const struct row *row)
+{
+	const struct profile *p = st->shown;
+	char name[sizeof(st->process_name)];
+	struct profile_task task;
+
+	if (!p || row->task >= p->nr_tasks)
+		return;
+	task = p->tasks[row->task];
+	if (task.process >= p->nr_processes)
+		return;
+	actions_enter_process(st, p->processes[task.process].id);
+	st->in_thread = true;
+	st->thread = task.id;
+	snprintf(name, sizeof(name), "%.80s thread %d", st->process_name, (int)task.tid);
+	ui_clean(st->process_name, sizeof(st->process_name), name);
+	list_rebuild(st, VIEW_FUNCTIONS);
+}
+
 static void command(struct ui_state *st, uint32_t code)
 {
 	prompt_open(st, PROMPT_COMMAND);
@@ -140,6 +167,7 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_VIEW_MODULES] = view_modules_,
 	[ACT_VIEW_MESSAGES] = view_messages_,
 	[ACT_MODULE_ONLY] = module_only,
+	[ACT_BY_THREAD] = by_thread,
 	[ACT_COMMAND] = command,
 	[ACT_SAVE_SCREEN] = save_screen,
 };

@@ -12,6 +12,9 @@
 bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code);
 bool actions_tool_handles(enum action action);
 
+/* Into one thread of a process: a row of the view of threads. */
+void actions_enter_thread(struct ui_state *st, const struct row *row);
+
 /* Write the screen as text. 0 or -errno; @exclusive: only a file that is not there yet. */
 int actions_save_screen(struct ui_state *st, const char *path, bool exclusive);
 

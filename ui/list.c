@@ -305,7 +305,8 @@ static unsigned int draw_foot(struct ui_state *st, struct canvas *c, const struc
 
 	if (!v->foot || !st->shown || rows < least + 3)
 		return rows;
-	wanted = MIN(v->foot(st, at, &f), rows - least - 1);
+	wanted = v->foot(st, at, &f);
+	wanted = MIN(wanted, rows - least - 1);
 	if (!wanted)
 		return rows;
 	f = (struct foot){ c, row + rows - wanted, wanted, c->cols, 0 };

@@ -237,20 +237,25 @@ static int run_keys(const struct options *o, struct err *e)
 	};
 	struct sampler_config sampled = o->config;
 	struct app_config config;
+	struct users *users;
 	struct sampler *s;
 	int code;
 
 	configure(&config, o);
+	config.users = users = config.replayed ? NULL : users_load(NULL);
 	config.ascii |= !term_utf8();
 	sampled.command_quiet = true;
 	signal(SIGPIPE, SIG_IGN);
 	code = sampler_new(&s, &sampled, e);
-	if (code)
+	if (code) {
+		users_free(users);
 		return exit_of(code);
+	}
 	code = sampler_start(s, e);
 	code = code ? exit_of_start(o, code) :
 		      end_recording(o, s, exit_of_run(script_run(s, &config, &script, stdout, e)), e);
 	sampler_free(s);
+	users_free(users);
 	return code;
 }
 

@@ -38,6 +38,8 @@ static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigne
 	format_count(nr, list->nr);
 	if (st->view == VIEW_HELP)
 		text = text_format(buf, sizeof(buf), "line %s of %s", at, nr);
+	else if (st->view == VIEW_MESSAGES)
+		text = text_format(buf, sizeof(buf), "message %s of %s", at, nr);
 	else if (c->cols < 60)
 		text = text_format(buf, sizeof(buf), "%s/%s", at, nr);
 	else

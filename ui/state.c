@@ -151,6 +151,15 @@ uint32_t ui_state_process(const struct ui_state *st)
 	return UINT32_MAX;
 }
 
+uint32_t ui_state_thread(const struct ui_state *st)
+{
+	for (uint32_t i = 0; st->drilled && st->in_thread && st->shown && i < st->shown->nr_tasks;
+	     i++)
+		if (st->shown->tasks[i].id == st->thread)
+			return i;
+	return UINT32_MAX;
+}
+
 void ui_state_zone(struct ui_state *st, const struct zone *zone)
 {
 	if (st->nr_zones < ZONES_MAX)

@@ -121,6 +121,9 @@ struct ui_state {
 
 	unsigned int rows, cols;	/* of the screen, when it was drawn */
 	struct module_only only;	/* code of one module alone (d) */
+	bool by_thread;			/* processes split by thread (H) */
+	bool in_thread;			/* drilled further, into one thread */
+	uint32_t thread;		/* its id */
 
 	/* To the loop. */
 	bool quit, suspend, redraw;
@@ -140,6 +143,8 @@ uint32_t ui_state_event(const struct ui_state *st, const struct profile *p);
 double ui_state_want_hz(const struct ui_state *st);
 /* Index of the process drilled into in the shown profile; UINT32_MAX if it is not there. */
 uint32_t ui_state_process(const struct ui_state *st);
+/* Index of the thread drilled into; UINT32_MAX: all threads, or it is not there. */
+uint32_t ui_state_thread(const struct ui_state *st);
 void ui_state_zone(struct ui_state *st, const struct zone *zone);
 
 static inline struct list *ui_state_list(struct ui_state *st)

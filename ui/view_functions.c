@@ -259,8 +259,10 @@ static int build(const struct ui_state *st, struct list *list)
 	filter.event = ui_state_event(st, st->shown);
 	if (st->drilled)
 		filter.process = ui_state_process(st);
-	/* The process has no samples in this window: not the same as all processes. */
-	if (st->drilled && filter.process == UINT32_MAX)
+	filter.task = ui_state_thread(st);
+	/* It has no samples in this window: not the same as all of them. */
+	if (st->drilled && (filter.process == UINT32_MAX ||
+			    (st->in_thread && filter.task == UINT32_MAX)))
 		return 0;
 	rc = fold_functions(st->shown, &filter, &fold);
 	if (rc)

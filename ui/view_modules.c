@@ -215,6 +215,7 @@ static int build(const struct ui_state *st, struct list *list)
 	filter.event = ui_state_event(st, p);
 	if (st->drilled)
 		filter.process = ui_state_process(st);
+	filter.task = ui_state_thread(st);
 	rc = fold_functions(p, &filter, &fold);
 	if (rc)
 		goto out;

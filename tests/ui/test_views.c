@@ -3,64 +3,9 @@
  * Whole screens from profiles made by hand, compared with files.
  * GOLDEN=update writes them anew; look at the difference before committing.
  */
-#include "fake.h"
+#include "golden.h"
 
 #include <unistd.h>
-
-static char *read_file(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char *text = calloc(1, 200000);
-
-	if (f) {
-		size_t n = fread(text, 1, 199999, f);
-
-		text[n] = '\0';
-		fclose(f);
-	}
-	return text;
-}
-
-/* Print the first lines that differ. */
-static void print_difference(const char *want, const char *got)
-{
-	int line = 1, told = 0;
-
-	while ((*want || *got) && told < 12) {
-		int w = (int)strcspn(want, "\n"), g = (int)strcspn(got, "\n");
-
-		if (w != g || memcmp(want, got, (size_t)w)) {
-			fprintf(stderr, "%3d -%.*s\n    +%.*s\n", line, w, want, g, got);
-			told++;
-		}
-		want += w + (want[w] == '\n');
-		got += g + (got[g] == '\n');
-		line++;
-	}
-}
-
-static void golden(struct bench *b, const char *name)
-{
-	const char *got = look(b), *update = getenv("GOLDEN");
-	char path[160], *want;
-
-	snprintf(path, sizeof(path), "tests/golden/%s.txt", name);
-	if (update && !strcmp(update, "update")) {
-		FILE *f = fopen(path, "w");
-
-		assert_non_null(f);
-		fputs(got, f);
-		assert_int_equal(fclose(f), 0);
-		return;
-	}
-	want = read_file(path);
-	if (strcmp(want, got)) {
-		print_difference(want, got);
-		free(want);
-		fail_msg("%s is not what is drawn (GOLDEN=update rewrites it)", path);
-	}
-	free(want);
-}
 
 static void test_functions(void **state)
 {

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The views around the functions: CPUs, modules, messages, threads; whole
+ * screens and what they are made of. GOLDEN=update writes the screens anew.
+ */
+#include "golden.h"
+
+#include <unistd.h>
+
+#include "ui/messages.h"
+#include "ui/users.h"
+
+static const struct {
+	unsigned int cols, rows;
+	bool ascii;
+	const char *name;
+} sizes[] = {
+	{ 80, 24, false, "80x24" },   { 100, 30, false, "100x30" }, { 200, 60, false, "200x60" },
+	{ 40, 8, false, "40x8" },     { 80, 24, true, "80x24-ascii" },
+};
+
+/* A profile with modules of all kinds, and trouble on a CPU. */
+static struct profile *rich_profile(bool trouble)
+{
+	static const struct {
+		const char *name, *path, *source, *reason, *cure;
+		enum profile_module_state state;
+		uint32_t nr_symbols;
+	} specs[] = {
+		{ "[kernel]", "[kernel]", "kallsyms", "", "", PROFILE_MODULE_READY, 121851 },
+		{ "api-server", "/opt/api/bin/api-server", ".symtab", "", "",
+		  PROFILE_MODULE_READY, 8120 },
+		{ "libvendor.so", "/opt/vendor/lib/libvendor.so", "", "stripped",
+		  "install its debug package, or keep its symbols when it is built",
+		  PROFILE_MODULE_READY, 0 },
+		{ "[JIT node]", "[JIT node]", "", "no perf map", "node --perf-basic-prof",
+		  PROFILE_MODULE_FAILED, 0 },
+	};
+	struct profile *p = fake_profile(2, NULL);
+
+	p->modules = calloc(ARRAY_SIZE(specs), sizeof(*p->modules));
+	p->nr_modules = ARRAY_SIZE(specs);
+	for (uint32_t i = 0; i < ARRAY_SIZE(specs); i++)
+		p->modules[i] = (struct profile_module){
+			.id = 70 + i,
+			.name = text_arena_add(p->names, specs[i].name, strlen(specs[i].name)),
+			.path = text_arena_add(p->names, specs[i].path, strlen(specs[i].path)),
+			.state = specs[i].state,
+			.source = specs[i].source,
+			.reason = specs[i].reason,
+			.cure = specs[i].cure,
+			.nr_symbols = specs[i].nr_symbols,
+		};
+	for (uint32_t i = 0; i < p->nr_functions; i++) {
+		char kind = p->functions[i].kind;
+
+		p->functions[i].module_index = kind == 'k' ? 0 : kind == 'j' ? 3 : kind == '?' ? 2 : 1;
+	}
+	p->unwind = (struct profile_unwind){ .frames = 41000, .row_hits = 40000, .steps = 900,
+					     .guessed = 100, .rows = 812, .rows_differ = 3 };
+	p->broken_by[5] = 12;
+	p->broken_by[8] = 6;
+	p->cpus[0].ring_high = 0.04;
+	if (!trouble)
+		return p;
+	p->cpus[1].lost = 37;
+	p->cpus[1].lost_total = 120;
+	p->cpus[1].throttled = 2;
+	p->cpus[1].throttled_total = 2;
+	p->cpus[1].throttled_ns = 41000000;
+	p->cpus[1].ring_high = 0.61;
+	p->account.lost = 37;
+	p->account.taken += 37;
+	p->account_total.lost = 120;
+	p->account_total.taken += 120;
+	p->dropped_by[DROP_CELLS_FULL] = 4;
+	p->account.dropped = 4;
+	p->account.taken += 4;
+	return p;
+}
+
+static void test_screens(void **state)
+{
+	static const struct {
+		const char *name, *keys;
+	} views[] = { { "cpus", "5" }, { "modules", "6jj" }, { "messages", "7" }, { "threads", "H" } };
+	char name[64];
+
+	for (size_t v = 0; v < ARRAY_SIZE(views); v++) {
+		for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+			struct bench b;
+
+			bench_init(&b, sizes[i].cols, sizes[i].rows, sizes[i].ascii);
+			ui_state_take(&b.st, rich_profile(true));
+			type(&b, views[v].keys);
+			b.st.message[0] = '\0';
+			snprintf(name, sizeof(name), "%s-%s", views[v].name, sizes[i].name);
+			golden(&b, name);
+			bench_fini(&b);
+		}
+	}
+}
+
+/* Shares of the modules add up to all samples, whatever has a name. */
+static void test_modules(void **state)
+{
+	const struct list *list;
+	double sum = 0, count = 0;
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	ui_state_take(&b.st, rich_profile(false));
+	press(&b, '6');
+	list = &b.st.lists[VIEW_MODULES];
+	assert_int_equal(list->nr, 4);
+	for (uint32_t i = 0; i < list->nr; i++) {
+		sum += list->rows[i].total;
+		count += list->rows[i].count;
+		/* libvendor has no names at all. */
+		if (list->rows[i].id == 72)
+			assert_true(list->rows[i].self == 0);
+		else
+			assert_true(list->rows[i].self == 1);
+	}
+	assert_true(sum > 0.999999 && sum < 1.000001);
+	assert_true(count == list->count);
+	bench_fini(&b);
+}
+
+/* d shows the code of one module, and all again. */
+static void test_only(void **state)
+{
+	struct bench b;
+	uint32_t all;
+
+	bench_init(&b, 100, 30, false);
+	ui_state_take(&b.st, rich_profile(false));
+	all = b.st.lists[VIEW_FUNCTIONS].nr;
+	press(&b, '6');
+	press(&b, 'd');
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, 6);
+	assert_non_null(strstr(look(&b), "only api-server (d)"));
+	/* It holds over ticks, and for what is 100 %. */
+	ui_state_take(&b.st, rich_profile(false));
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, 6);
+	press(&b, 'd');
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, all);
+	bench_fini(&b);
+}
+
+static const struct message *find(const struct messages *m, const char *key)
+{
+	for (uint32_t i = 0; i < m->nr; i++)
+		if (!strcmp(m->items[i].key, key))
+			return &m->items[i];
+	return NULL;
+}
+
+/* Each kind once; counted; with first and last time. */
+static void test_messages(void **state)
+{
+	struct messages m = { .nr = 0 };
+	struct profile *p = rich_profile(true);
+
+	strcpy(p->banner, "kernel hidden: paranoid is 3");
+	for (int i = 0; i < 5; i++) {
+		p->running_ns = (uint64_t)(10 + i) * 1000000000;
+		messages_note(&m, p);
+	}
+	assert_non_null(find(&m, "lost"));
+	assert_int_equal(find(&m, "lost")->count, 5 * 37);
+	assert_int_equal(find(&m, "lost")->first_ns, 10000000000);
+	assert_int_equal(find(&m, "lost")->last_ns, 14000000000);
+	assert_true(find(&m, "lost")->grave && find(&m, "lost")->cure[0]);
+	assert_int_equal(find(&m, "throttled")->count, 10);
+	/* A banner that stays is one warning. */
+	assert_int_equal(find(&m, "banner")->count, 1);
+	strcpy(p->banner, "something else");
+	messages_note(&m, p);
+	assert_int_equal(find(&m, "banner")->count, 2);
+	assert_non_null(find(&m, "dropped-1"));
+	assert_null(find(&m, "broken"));
+	profile_free(p);
+}
+
+/* However many kinds there are, the table holds; texts are clean. */
+static void test_messages_full(void **state)
+{
+	struct messages m = { .nr = 0 };
+	struct profile *p = rich_profile(false);
+
+	p->nr_events = 1;
+	for (int i = 0; i < 200; i++) {
+		snprintf(p->events[0].event.name, sizeof(p->events[0].event.name), "e%d\033[31m", i);
+		strcpy(p->events[0].error, "not\x01here");
+		messages_note(&m, p);
+	}
+	assert_int_equal(m.nr, MESSAGES_MAX);
+	for (uint32_t i = 0; i < m.nr; i++)
+		for (const char *c = m.items[i].text; *c; c++)
+			assert_true((unsigned char)*c >= 32);
+	profile_free(p);
+}
+
+/* Threads of a process add up to it; Enter goes into one. */
+static void test_threads(void **state)
+{
+	struct profile *p = rich_profile(false);
+	const struct list *list;
+	struct bench b;
+	double sum = 0;
+
+	/* The cells of nginx are those of a thread of api-server now. */
+	p->tasks[1].process = 0;
+	p->tasks[1].tid = 4250;
+	bench_init(&b, 100, 30, false);
+	ui_state_take(&b.st, p);
+	press(&b, 'H');
+	list = &b.st.lists[VIEW_PROCESSES];
+	assert_int_equal(list->nr, NR_PROCESSES);
+	for (uint32_t i = 0; i < list->nr; i++)
+		sum += list->rows[i].total;
+	assert_true(sum > 0.999999 && sum < 1.000001);
+	while (list->rows[list->cursor].id != 901)
+		press(&b, 'j');
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "api-server[4242] thread 4250"));
+	/* Only what that thread ran. */
+	for (uint32_t i = 0; i < b.st.lists[VIEW_FUNCTIONS].nr; i++)
+		assert_int_not_equal(b.st.lists[VIEW_FUNCTIONS].rows[i].id, 12);
+	press(&b, K_ESC);
+	assert_int_equal(b.st.view, VIEW_PROCESSES);
+	press(&b, 'H');
+	assert_int_equal(list->nr, NR_PROCESSES - 1);
+	bench_fini(&b);
+}
+
+static void test_users(void **state)
+{
+	char path[] = "/tmp/proftop-users-XXXXXX", buf[64];
+	int fd = mkstemp(path);
+	struct users *u;
+
+	assert_true(fd >= 0);
+	dprintf(fd, "root:x:0:0::/root:/bin/sh\nbad line\nevil\033[31m:x:7:7::/:/bin/sh\n"
+		    "www-data:x:33:33::/:/bin/false\n");
+	close(fd);
+	u = users_load(path);
+	unlink(path);
+	assert_non_null(u);
+	assert_string_equal(users_name(u, 0, buf, sizeof(buf)).str, "root");
+	assert_string_equal(users_name(u, 33, buf, sizeof(buf)).str, "www-data");
+	assert_string_equal(users_name(u, 1234, buf, sizeof(buf)).str, "1234");
+	assert_string_equal(users_name(u, (uid_t)-1, buf, sizeof(buf)).str, "?");
+	assert_null(strchr(users_name(u, 7, buf, sizeof(buf)).str, '\033'));
+	users_free(u);
+	assert_null(users_load("/nonexistent/passwd"));
+	assert_string_equal(users_name(NULL, 5, buf, sizeof(buf)).str, "5");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_screens),	 cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_only),	 cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_messages_full), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_users),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
