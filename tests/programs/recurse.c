@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * recurse [SECONDS]: run for so long (default: until killed), then say what
- * was spent where, as "leaf_a NS leaf_b NS leaf_c NS" of thread CPU time.
+ * was spent where, as "leaf_a NS leaf_b NS leaf_c NS" of thread CPU time, and
+ * how much was done, as "turns N".
  *
  * leaf_a and leaf_b burn CPU 5 : 3; leaf_c is the comparator of a qsort() in
  * libc, so that its stack goes through an object without frame pointers and
@@ -21,7 +22,7 @@
 
 struct run {
 	uint64_t sink;
-	uint64_t spent_ns[3];
+	uint64_t spent_ns[3], turns;
 	int leaf;
 	uint32_t keys[NR_KEYS];
 };
@@ -122,11 +123,13 @@ int main(int argc, char **argv)
 			if (recurse(&r, DEPTH) != DEPTH)
 				return 1;
 			r.spent_ns[r.leaf] += cpu_ns() - before;
+			r.turns++;
 		}
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		now = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 	} while (now < end);
-	printf("leaf_a %llu leaf_b %llu leaf_c %llu\n", (unsigned long long)r.spent_ns[0],
-	       (unsigned long long)r.spent_ns[1], (unsigned long long)r.spent_ns[2]);
+	printf("leaf_a %llu leaf_b %llu leaf_c %llu turns %llu\n",
+	       (unsigned long long)r.spent_ns[0], (unsigned long long)r.spent_ns[1],
+	       (unsigned long long)r.spent_ns[2], (unsigned long long)r.turns);
 	return r.sink == 42;
 }
