@@ -33,6 +33,7 @@ struct replay {
 	uint64_t lost_records;		/* samples, as LOST records tell it */
 	uint64_t lost_samples;		/* as LOST_SAMPLES does: perf's sum of them, or what hardware dropped */
 	struct sampler_frame *frames;	/* of the sample in hand, for replay_each */
+	uint32_t nr_named;		/* places up to here have been named, for replay_each */
 };
 
 /* The events of the file that have samples, in its order. */
@@ -304,8 +305,10 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 
 	pipeline_stack(p, sample, &stack);
 	r->frames = xrealloc_array(r->frames, MAX(stack.nr, 1u), sizeof(*r->frames));
-	/* Names of places met for the first time. */
-	symbols_run(s->symbols);
+	if (places_nr(s->places) != r->nr_named) {	/* some are met for the first time */
+		symbols_run(s->symbols);
+		r->nr_named = places_nr(s->places);
+	}
 	for (uint32_t i = 0; i < stack.nr; i++)
 		r->frames[i] = frame_of(s, stack.places[i], stack.ips[i]);
 	task = maps_task(s->maps, stack.task);
@@ -320,7 +323,8 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 		.frames = r->frames,
 		.nr_frames = stack.nr,
 		.nr_kernel = stack.nr_kernel,
-		.stop = unwind_stop_name(stack.stop),
+		.stop = stack.stop == UNWIND_COMPLETE && stack.nr_guessed ? "guessed"
+			: unwind_stop_name(stack.stop),
 	};
 	return each->fn(each->ctx, &out);
 }

@@ -17,14 +17,39 @@
 #include <errno.h>
 #include <inttypes.h>
 
-static int print_frame(FILE *out, const struct sampler_frame *f)
+/* As "%*x" does, but ten times faster: there are millions of these lines. Returns its end. */
+static char *put_hex(char *at, uint64_t value, int width)
+{
+	int digits = value ? (67 - __builtin_clzll(value)) / 4 : 1;
+
+	for (; width > digits; width--)
+		*at++ = ' ';
+	for (int i = digits - 1; i >= 0; i--, value >>= 4)
+		at[i] = "0123456789abcdef"[value & 15];
+	return at + digits;
+}
+
+static void put(FILE *out, const char *p, size_t size)
+{
+	fwrite_unlocked(p, 1, size, out);
+}
+
+/* Errors stay in @out: asked for once a sample. */
+static void print_frame(FILE *out, const struct sampler_frame *f)
 {
 	uint64_t address = f->file_offset != UINT64_MAX ? f->file_offset : f->ip;
-	int code = fprintf(out, "\t%16" PRIx64 " %s", address, f->name.str);
+	char text[32] = "\t", *end = put_hex(text + 1, address, 16);
 
-	if (code >= 0 && f->offset != UINT64_MAX)
-		code = fprintf(out, "+0x%" PRIx64, f->offset);
-	return code < 0 ? code : fprintf(out, " (%s)\n", f->module.str);
+	*end++ = ' ';
+	put(out, text, (size_t)(end - text));
+	put(out, f->name.str, f->name.size);
+	if (f->offset != UINT64_MAX) {
+		put(out, "+0x", 3);
+		put(out, text, (size_t)(put_hex(text, f->offset, 0) - text));
+	}
+	put(out, " (", 2);
+	put(out, f->module.str, f->module.size);
+	put(out, ")\n", 2);
 }
 
 static int print_sample(void *arg, const struct sampler_sample *s)
@@ -38,10 +63,10 @@ static int print_sample(void *arg, const struct sampler_sample *s)
 		code = fprintf(out, ": %10" PRIu64 " %s: \n", s->period, s->event);
 
 	for (uint32_t i = 0; i < s->nr_frames && code >= 0; i++)
-		code = print_frame(out, &s->frames[i]);
+		print_frame(out, &s->frames[i]);
 	if (code >= 0)
 		code = fputc('\n', out);
-	return code < 0 ? -errno : 0;
+	return code < 0 || ferror_unlocked(out) ? -errno : 0;
 }
 
 int batch_script(struct sampler *s, FILE *out, struct err *e)
