@@ -51,7 +51,7 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 	set_clock(attr);
 	set_rate(attr, config, ev, hz);
 	attr->disabled = 1;
-	attr->inherit = config->tasks;
+	attr->inherit = config->tasks && !config->no_inherit;
 	attr->enable_on_exec = config->enable_on_exec;
 	attr->exclude_idle = config->exclude_idle && ev->clock;
 	attr->sample_type = RECORD_SAMPLE_TYPE;

@@ -17,6 +17,7 @@
 
 struct attr_config {
 	bool tasks;			/* of tasks, inherited by their children; else of a CPU */
+	bool no_inherit;
 	bool enable_on_exec;
 	bool exclude_idle;		/* clocks only */
 	bool data_maps;			/* side-band: mappings without code, too */

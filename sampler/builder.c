@@ -62,6 +62,18 @@ static void set_enabled(struct sampler *s, bool on)
 	tick_message(s, on ? "sampling" : "sampling stopped: it costs nothing now; S starts it again");
 }
 
+/* Events that stay and were turned off stay off. */
+static void carry_off(struct sampler *s, const struct control *c, uint32_t nr)
+{
+	bool off[EVENTS_MAX] = { false };
+
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint32_t k = 0; k < s->config.nr_events; k++)
+			if (event_same(&s->config.events[k], &c->events[i]))
+				off[i] = s->event_off[k];
+	memcpy(s->event_off, off, sizeof(off));
+}
+
 /* A new set of events: slots change their meaning, so the tick ends and the counts start anew. */
 static void set_events(struct sampler *s, const struct control *c)
 {
@@ -85,28 +97,68 @@ static void set_events(struct sampler *s, const struct control *c)
 		s->event_error[i][0] = '\0';
 		s->hz[i] = hz;
 	}
+	carry_off(s, c, nr);
 	memcpy(s->config.events, c->events, nr * sizeof(c->events[0]));
 	s->config.nr_events = nr;
 	tick_discard(s);
 	tick_message(s, "events: %s%s", c->events[0].name, nr > 1 ? " and more" : "");
 }
 
-/* Try every event of the catalogue once; the picker shows the answers. */
+static void enable_event(struct sampler *s, const struct control *c)
+{
+	int code;
+
+	if (c->event >= s->config.nr_events)
+		return;
+	code = counters_enable_event(s->counters, c->event, c->on);
+	if (code) {
+		tick_message(s, "cannot turn %s %s: %s", s->config.events[c->event].name,
+			     c->on ? "on" : "off", strerror(-code));
+		return;
+	}
+	s->event_off[c->event] = !c->on;
+	tick_message(s, "%s %s", s->config.events[c->event].name, c->on ? "is sampled" :
+		     "is off: it costs nothing now");
+}
+
+static struct event_states *new_states(void)
+{
+	struct event_states *es = xcalloc(1, sizeof(*es));
+
+	event_list_init(&es->list, "");
+	es->codes = xcalloc(es->list.nr, sizeof(*es->codes));
+	for (uint32_t i = 0; i < es->list.nr; i++)
+		atomic_init(&es->codes[i], 1);
+	return es;
+}
+
+/* List all events of this machine, try each once; the picker shows the answers. */
 static void probe_events(struct sampler *s)
 {
-	const struct event_info *info = event_catalogue();
+	struct event_states *es;
 	pid_t pid = s->target.kind == TARGET_SYSTEM ? -1 : 0;
-	int cpu = counters_cpu(s->counters, 0)->cpu;
+	int cpu = counters_cpu(s->counters, 0)->cpu, code = 0;
+	bool tracepoint = false;
 	struct event ev;
 
-	for (uint32_t i = 0; i < s->nr_event_states; i++) {
-		int code = event_parse(&ev, info[i].name, NULL);
+	if (atomic_load_explicit(&s->event_states, memory_order_relaxed))
+		return;
+	es = new_states();
+	/* Release: pairs with sampler_event_states(). */
+	atomic_store_explicit(&s->event_states, es, memory_order_release);
+	for (uint32_t i = 0; i < es->list.nr; i++) {
+		const struct event_info *info = &es->list.infos[i];
 
-		if (!code) {
-			ev.kernel &= s->config.events[0].kernel;
-			code = event_probe(&ev, pid, pid < 0 ? cpu : -1);
+		/* Opening a tracepoint waits for all CPUs: what one says, all say. */
+		if (!tracepoint || strcmp(info->group, EVENT_GROUP_TRACEPOINTS)) {
+			code = event_parse(&ev, info->name, NULL);
+			tracepoint = !strcmp(info->group, EVENT_GROUP_TRACEPOINTS);
+			if (!code) {
+				ev.kernel &= s->config.events[0].kernel;
+				code = event_probe(&ev, pid, pid < 0 ? cpu : -1);
+			}
 		}
-		atomic_store_explicit(&s->event_states[i], code, memory_order_relaxed);
+		atomic_store_explicit(&es->codes[i], code, memory_order_relaxed);
 	}
 }
 
@@ -133,6 +185,20 @@ static void apply(struct sampler *s, const struct control *c)
 		break;
 	case CONTROL_PROBE:
 		probe_events(s);
+		break;
+	case CONTROL_ANNOTATE:	/* it is in s->annotate; this asks for a tick */
+		break;
+	case CONTROL_EVENT_ENABLE:
+		enable_event(s, c);
+		break;
+	case CONTROL_STACK:
+		reopen_stack(s, c->size);
+		break;
+	case CONTROL_RING:
+		reopen_ring(s, c->size);
+		break;
+	case CONTROL_TARGET:
+		reopen_target(s, c->spec);
 		break;
 	}
 }
@@ -172,9 +238,10 @@ static uint64_t next_tick(const struct sampler *s, uint64_t now)
 
 static void replay_control(struct sampler *s, const struct control *c)
 {
+	spec_free(c->spec);
 	if (c->kind == CONTROL_WINDOW)
 		s->window = c->window;
-	else if (c->kind != CONTROL_TICK && c->kind != CONTROL_PROBE)
+	else if (c->kind != CONTROL_TICK && c->kind != CONTROL_PROBE && c->kind != CONTROL_ANNOTATE)
 		tick_message(s, "this is a recording: it cannot be steered");
 }
 
@@ -220,6 +287,7 @@ static void *builder_main(void *arg)
 			due = MIN(due, s->last_tick_ns + ANSWER_NS);
 		if (now >= due) {
 			target_update(s, now);
+			reopen_check_cpus(s, now);
 			recording_check(s);
 			tick_end(s, now);
 			now = time_now_ns();

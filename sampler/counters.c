@@ -213,7 +213,7 @@ static int check_config(const struct counters_config *config, struct err *e)
 		return err_set(e, -EINVAL, "a stack size of %u bytes cannot be\n"
 			       "  a multiple of 8 up to 65528\n  --stack-size 16384 is the default",
 			       config->stack_size);
-	if (!config->nr_cpus || (config->tids && !config->nr_tids))
+	if (!config->nr_cpus || (config->tids && !config->nr_tids && !config->may_be_empty))
 		return err_set(e, -EINVAL, "there is nothing to sample\n"
 			       "  no CPU, or no task\n  choose others");
 	for (uint32_t i = 0; i < config->nr_events; i++) {
@@ -239,8 +239,11 @@ static struct counters *counters_new(const struct counters_config *config,
 		.sys = *sys,
 		.cpus = c->cpus,
 		.nr_cpus = config->nr_cpus,
+		.may_be_empty = config->may_be_empty,
+		.cgroup_fd = config->cgroup ? config->cgroup_fd : -1,
 		.attr = {
 			.tasks = config->tids,
+			.no_inherit = config->no_inherit,
 			.enable_on_exec = config->enable_on_exec,
 			.exclude_idle = config->exclude_idle,
 			.data_maps = config->data_maps,
@@ -381,7 +384,7 @@ int counters_enable(struct counters *c, bool on)
 	int code = 0;
 
 	for (uint32_t i = 0; i < c->nr_slots; i++) {
-		int rc = slot_enable(&c->slots[i], &c->env, 0, on);
+		int rc = slot_enable(&c->slots[i], &c->env, 0, on && !c->slots[i].off);
 
 		code = code ? code : rc;
 	}

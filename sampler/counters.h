@@ -45,6 +45,10 @@ struct counters_config {
 	uint32_t nr_cpus;
 	const pid_t *tids;		/* tasks, their future threads and children; NULL: every task */
 	uint32_t nr_tids;
+	bool no_inherit;		/* these tasks alone */
+	bool may_be_empty;		/* no task is no error: they come by counters_add_tasks() */
+	int cgroup_fd;			/* with cgroup: only its tasks; tids is NULL */
+	bool cgroup;
 	bool enable_on_exec;		/* the one tid is a command about to exec */
 	const struct event *events;
 	uint32_t nr_events;
@@ -105,7 +109,9 @@ uint32_t counters_nr_refused(const struct counters *c);	/* tasks asked for that 
  */
 int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id);
 
+/* Events that were turned off one by one stay off. */
 int counters_enable(struct counters *c, bool on);
+int counters_enable_event(struct counters *c, uint32_t event, bool on);
 /*
  * Change the rate in the running event (PERF_EVENT_IOC_PERIOD: ns for clocks, Hz for the rest).
  * That does not reach events that children have inherited: for tasks the event is opened anew

@@ -27,6 +27,14 @@ static bool is_running(const struct counters *c)
 	return false;
 }
 
+int counters_enable_event(struct counters *c, uint32_t event, bool on)
+{
+	if (event >= c->nr_slots)
+		return -EINVAL;
+	c->slots[event].off = !on;
+	return slot_enable(&c->slots[event], &c->env, 0, on && is_running(c));
+}
+
 /* Who is followed by now: the side-band's tasks and all that came of them. NULL: the CPUs. */
 static pid_t *followed(struct counters *c, uint32_t *nr)
 {
@@ -37,7 +45,8 @@ static pid_t *followed(struct counters *c, uint32_t *nr)
 	*nr = 0;
 	if (!c->env.attr.tasks)
 		return NULL;
-	found = sys->list_tasks(sys->ctx, c->side.tids, c->side.nr_tasks, &tids);
+	found = c->env.attr.no_inherit ? 0 :
+		sys->list_tasks(sys->ctx, c->side.tids, c->side.nr_tasks, &tids);
 	if (found > 0) {
 		*nr = (uint32_t)found;
 		return tids;
@@ -85,8 +94,9 @@ static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err
 		idmap_add(&c->ids, s.fds[i].id, (int)event);
 	if (running) {
 		slot_enable(old, &c->env, 0, false);
-		slot_enable(&s, &c->env, 0, true);
+		slot_enable(&s, &c->env, 0, !old->off);
 	}
+	s.off = old->off;
 	slot_inherit_sums(&s, old, &c->env);
 	slot_close(old, &c->env);
 	*old = s;
@@ -182,7 +192,7 @@ static int add_task(struct counters *c, pid_t tid)
 			idmap_add(&c->ids,
 				  s->fds[(size_t)(s->nr_tasks - 1) * c->env.nr_cpus + k].id,
 				  (int)i);
-		if (!code && is_running(c))
+		if (!code && is_running(c) && !s->off)
 			slot_enable(s, &c->env, s->nr_tasks - 1, true);
 	}
 	return code;

@@ -24,33 +24,6 @@
 #define LONG_CELLS_MAX (1u << 17)
 #define HALF_LIFE_NS 10000000000ULL
 
-/* What the title says about the target. */
-static void describe_target(struct sampler *s)
-{
-	const struct sampler_config *c = &s->config;
-	char text[sizeof(s->target_text)] = "system";
-
-	if (c->replay) {
-		text_format(s->target_text, sizeof(s->target_text), "recording %s", c->replay);
-		return;
-	}
-	switch (c->target) {
-	case TARGET_SYSTEM:
-		break;
-	case TARGET_PIDS:
-		snprintf(text, sizeof(text), c->nr_pids > 1 ? "pid %d and %u more" : "pid %d",
-			 (int)c->pids[0], c->nr_pids - 1);
-		break;
-	case TARGET_USER:
-		snprintf(text, sizeof(text), "user %u", (unsigned int)c->uid);
-		break;
-	case TARGET_COMMAND:
-		snprintf(text, sizeof(text), "command %s", c->command[0]);
-		break;
-	}
-	text_sanitise(s->target_text, sizeof(s->target_text), text, strlen(text));
-}
-
 static int make_tables(struct sampler *s, struct err *e)
 {
 	int code = dsos_new(&s->dsos);
@@ -97,25 +70,7 @@ static void choose_event(struct sampler *s)
 
 static int open_counters(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)
 {
-	const struct sampler_config *c = &s->config;
-	const struct counters_config config = {
-		.cpus = cpus,
-		.nr_cpus = nr_cpus,
-		.tids = s->target.tids,
-		.nr_tids = s->target.nr_tids,
-		.enable_on_exec = c->target == TARGET_COMMAND,
-		.events = c->events,
-		.nr_events = c->nr_events,
-		.hz = c->hz,
-		.period = c->period,
-		.stack_size = c->stack_size,
-		.regs_mask = c->stack_size ? unwind_regs_mask() : 0,
-		.ring_size = c->ring_size,
-		.exclude_idle = true,
-		.data_maps = c->record,
-	};
-
-	return counters_open(&s->counters, &config, &counters_kernel, e);
+	return session_open_counters(&s->config, &s->target, cpus, nr_cpus, &s->counters, e);
 }
 
 static bool any_kernel(const struct sampler_config *c)
@@ -184,36 +139,6 @@ static int open_permitted(struct sampler *s, const int *cpus, uint32_t nr_cpus, 
 	return 0;
 }
 
-/* The CPUs to sample: those asked for that are online, or all online ones. */
-static int choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
-{
-	int nr = counters_online_cpus(cpus, e), kept = 0;
-
-	if (nr < 0 || !c->cpus)
-		return nr;
-	for (uint32_t i = 0; i < c->nr_cpus; i++) {
-		bool online = false;
-
-		for (int k = 0; k < nr && !online; k++)
-			online = (*cpus)[k] == c->cpus[i];
-		if (!online)
-			return err_set(e, -ENODEV, "CPU %d is not online\n"
-				       "  /sys/devices/system/cpu/online lists those that are\n"
-				       "  leave it out of -C", c->cpus[i]);
-	}
-	free(*cpus);
-	*cpus = xcalloc(c->nr_cpus, sizeof(**cpus));
-	for (uint32_t i = 0; i < c->nr_cpus; i++) {
-		bool twice = false;
-
-		for (int k = 0; k < kept && !twice; k++)
-			twice = (*cpus)[k] == c->cpus[i];
-		if (!twice)
-			(*cpus)[kept++] = c->cpus[i];
-	}
-	return kept;
-}
-
 static int make_fds(struct sampler *s, struct err *e)
 {
 	s->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -221,17 +146,6 @@ static int make_fds(struct sampler *s, struct err *e)
 	if (s->control_fd < 0 || s->profile_fd < 0)
 		return err_set(e, -errno, "eventfd: %s", strerror(errno));
 	return 0;
-}
-
-static void make_event_states(struct sampler *s)
-{
-	const struct event_info *info = event_catalogue();
-
-	while (info[s->nr_event_states].name)
-		s->nr_event_states++;
-	s->event_states = xcalloc(s->nr_event_states, sizeof(*s->event_states));
-	for (uint32_t i = 0; i < s->nr_event_states; i++)
-		atomic_init(&s->event_states[i], 1);
 }
 
 /* What the sampler threads see. */
@@ -267,10 +181,11 @@ static void init_config(struct sampler *s, const struct sampler_config *config)
 	s->config = *config;
 	s->window = PROFILE_WINDOW;
 	s->tick_ns = config->tick_ns;
+	atomic_init(&s->annotate, SYMBOL_NONE);
 	s->enabled = true;
 	pthread_mutex_init(&s->controls.lock, NULL);
 	s->control_fd = s->profile_fd = -1;
-	s->target.release_fd = s->target.failed_fd = -1;
+	s->target.release_fd = s->target.failed_fd = s->target.cgroup_fd = -1;
 	if (s->config.nr_events == 0 && !config->replay)
 		choose_event(s);
 	for (uint32_t i = 0; i < EVENTS_MAX; i++) {
@@ -286,7 +201,7 @@ static int open_live(struct sampler *s, struct err *e)
 
 	if (code)
 		return code;
-	nr_cpus = choose_cpus(&s->config, &cpus, e);
+	nr_cpus = session_choose_cpus(&s->config, &cpus, e);
 	code = nr_cpus < 0 ? nr_cpus : open_permitted(s, cpus, (uint32_t)nr_cpus, e);
 	if (!code)
 		code = sideband_new(&s->sideband, s->counters, s->maps);
@@ -324,8 +239,7 @@ int sampler_new(struct sampler **out, const struct sampler_config *config, struc
 		sampler_free(s);
 		return code;
 	}
-	describe_target(s);
-	make_event_states(s);
+	session_describe_target(s);
 	share(s);
 	*out = s;
 	return 0;
@@ -375,6 +289,18 @@ int sampler_start(struct sampler *s, struct err *e)
 	return code ? code : builder_start(s, e);
 }
 
+static void free_event_states(struct sampler *s)
+{
+	struct event_states *es =
+		atomic_load_explicit(&s->event_states, memory_order_acquire);
+
+	if (!es)
+		return;
+	event_list_fini(&es->list);
+	free(es->codes);
+	free(es);
+}
+
 void sampler_free(struct sampler *s)
 {
 	if (!s)
@@ -403,7 +329,11 @@ void sampler_free(struct sampler *s)
 	if (s->profile_fd >= 0)
 		close(s->profile_fd);
 	pthread_mutex_destroy(&s->controls.lock);
-	free(s->event_states);
+	free_event_states(s);
+	for (uint32_t i = 0; i < s->controls.nr; i++)
+		spec_free(s->controls.items[i].spec);
+	spec_free(s->spec);
+	free(s->cpus_online);
 	free(s->threads);
 	free(s->cpus);
 	free(s->tables);
@@ -437,8 +367,12 @@ static void send_control(struct sampler *s, const struct control *c)
 	while (i < q->nr && (q->items[i].kind != c->kind || q->items[i].event != c->event))
 		i++;
 	if (i < CONTROLS_MAX) {
+		if (i < q->nr)
+			spec_free(q->items[i].spec);
 		q->items[i] = *c;
 		q->nr = MAX(q->nr, i + 1);
+	} else {
+		spec_free(c->spec);
 	}
 	pthread_mutex_unlock(&q->lock);
 	if (write(s->control_fd, &one, sizeof(one)) != sizeof(one))
@@ -453,6 +387,26 @@ void sampler_set_rate(struct sampler *s, uint32_t event, double hz)
 void sampler_set_enabled(struct sampler *s, bool on)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_ENABLE, .on = on });
+}
+
+void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_EVENT_ENABLE, .event = event, .on = on });
+}
+
+void sampler_set_stack_size(struct sampler *s, uint32_t size)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_STACK, .size = size });
+}
+
+void sampler_set_ring_size(struct sampler *s, size_t size)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_RING, .size = size });
+}
+
+void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_TARGET, .spec = spec_copy(spec) });
 }
 
 void sampler_set_events(struct sampler *s, const struct event *events, uint32_t nr)
@@ -473,24 +427,46 @@ void sampler_set_tick(struct sampler *s, uint64_t tick_ns)
 	send_control(s, &(struct control){ .kind = CONTROL_TICK, .tick_ns = tick_ns });
 }
 
+void sampler_set_annotate(struct sampler *s, uint32_t function)
+{
+	/* Relaxed: the queue's lock orders it before the control is seen. */
+	atomic_store_explicit(&s->annotate, function, memory_order_relaxed);
+	send_control(s, &(struct control){ .kind = CONTROL_ANNOTATE });
+}
+
 void sampler_reset(struct sampler *s)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_RESET });
 }
 
-uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out, uint32_t max)
+/* Until the builder has looked: what every machine has. */
+static uint32_t fixed_states(struct sampler_event_state *out, uint32_t max)
 {
 	const struct event_info *info = event_catalogue();
+	uint32_t nr = 0;
 
-	if (s->nr_event_states &&
-	    atomic_load_explicit(&s->event_states[0], memory_order_relaxed) == 1)
+	for (; info[nr].name; nr++)
+		if (nr < max)
+			out[nr] = (struct sampler_event_state){ &info[nr], 1 };
+	return nr;
+}
+
+uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out, uint32_t max)
+{
+	/* Acquire: pairs with the builder's release, the list is complete. */
+	const struct event_states *es =
+		atomic_load_explicit(&s->event_states, memory_order_acquire);
+
+	if (!es) {
 		send_control(s, &(struct control){ .kind = CONTROL_PROBE });
-	for (uint32_t i = 0; i < MIN(max, s->nr_event_states); i++)
+		return fixed_states(out, max);
+	}
+	for (uint32_t i = 0; i < MIN(max, es->list.nr); i++)
 		out[i] = (struct sampler_event_state){
-			.info = &info[i],
-			.code = atomic_load_explicit(&s->event_states[i], memory_order_relaxed),
+			.info = &es->list.infos[i],
+			.code = atomic_load_explicit(&es->codes[i], memory_order_relaxed),
 		};
-	return s->nr_event_states;
+	return es->list.nr;
 }
 
 double sampler_max_hz(const struct sampler *s)

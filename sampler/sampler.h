@@ -20,6 +20,9 @@ enum sampler_target {
 	TARGET_PIDS,			/* and their threads and children */
 	TARGET_USER,			/* every task of one uid; new ones are looked for each second */
 	TARGET_COMMAND,			/* started by us, sampled from its exec, children included */
+	TARGET_TIDS,			/* these threads alone */
+	TARGET_CGROUP,			/* every task of a cgroup, whenever it comes */
+	TARGET_NAME,			/* processes by name, as they come and go; children included */
 };
 
 #define SAMPLER_STACK_SIZE_DEFAULT (16u << 10)
@@ -28,9 +31,11 @@ enum sampler_target {
 
 struct sampler_config {
 	enum sampler_target target;
-	const pid_t *pids;
+	const pid_t *pids;		/* TARGET_PIDS, TARGET_TIDS */
 	uint32_t nr_pids;
 	uid_t uid;
+	const char *cgroup;		/* a path below the cgroup mount, or the folder itself */
+	const char *name;		/* extended regular expression, for comm and the name of the program */
 	char *const *command;		/* NULL-terminated argv */
 	bool command_quiet;		/* its fds 0-2 are /dev/null; else stdout goes to stderr */
 	const int *cpus;		/* NULL: all online ones */
@@ -86,13 +91,39 @@ void sampler_set_events(struct sampler *s, const struct event *events, uint32_t 
 void sampler_set_window(struct sampler *s, enum profile_window window);
 void sampler_set_tick(struct sampler *s, uint64_t tick_ns);
 void sampler_reset(struct sampler *s);				/* counts from zero */
+/* Profiles tell where in this function (an id) its samples are; UINT32_MAX: of none. */
+void sampler_set_annotate(struct sampler *s, uint32_t function);
+
+/* One event off and on again: its fds stay, it costs nothing meanwhile. */
+void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on);
+/*
+ * These need the events opened anew: tables and history stay, the gap of some ms is told in a
+ * message, as is a refusal (then all goes on as before). Not while it is recorded.
+ */
+void sampler_set_stack_size(struct sampler *s, uint32_t size);	/* rounded down to 8; 0: none */
+void sampler_set_ring_size(struct sampler *s, size_t size);	/* rounded up to a power of two */
+/* Everything is copied. TARGET_COMMAND: back to the command that was started. */
+struct sampler_target_spec {
+	enum sampler_target target;
+	const pid_t *pids;
+	uint32_t nr_pids;
+	uid_t uid;
+	const char *cgroup, *name;
+	const int *cpus;		/* NULL: all online ones */
+	uint32_t nr_cpus;
+};
+void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec);
 
 /* What can be opened here; filled in the background after the first ask. */
 struct sampler_event_state {
 	const struct event_info *info;
 	int code;			/* 0 usable, -errno, 1: not known yet */
 };
-/* Copies up to @max states; returns how many there are. Starts the probing at the first call. */
+/*
+ * Copies up to @max states; returns how many there are. Starts the probing at the first call: that
+ * has the fixed names, later ones have the PMUs' events and the tracepoints, too. @info lives as
+ * long as the sampler.
+ */
 uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out, uint32_t max);
 
 /* The limits that the kernel has now: kernel.perf_event_max_sample_rate, read each tick. */

@@ -7,6 +7,7 @@
 #define SAMPLER_SESSION_H
 
 #include <pthread.h>
+#include <regex.h>
 #include <stdatomic.h>
 
 #include "sampler/counters.h"
@@ -22,11 +23,13 @@
 struct control {
 	enum control_kind {
 		CONTROL_RATE, CONTROL_ENABLE, CONTROL_EVENTS, CONTROL_WINDOW, CONTROL_TICK, CONTROL_RESET,
-		CONTROL_PROBE,
+		CONTROL_ANNOTATE, CONTROL_PROBE, CONTROL_EVENT_ENABLE, CONTROL_STACK, CONTROL_RING, CONTROL_TARGET,
 	} kind;
-	uint32_t event;			/* RATE */
+	uint32_t event;			/* RATE, EVENT_ENABLE */
 	double hz;			/* RATE */
-	bool on;			/* ENABLE */
+	bool on;			/* ENABLE, EVENT_ENABLE */
+	size_t size;			/* STACK, RING */
+	struct sampler_target_spec *spec;	/* TARGET: owned, with all it points to */
 	enum profile_window window;
 	uint64_t tick_ns;
 	struct event events[EVENTS_MAX];
@@ -49,12 +52,21 @@ struct target {
 	uint32_t nr_tids;
 	pid_t *pids;			/* whose end is the target's end */
 	uint32_t nr_pids;
+	int cgroup_fd;			/* its folder; -1: none */
+	regex_t *name;			/* TARGET_NAME */
 	pid_t command;			/* child pid, 0: none */
+	pid_t leader;			/* pid of the command, once started; stays when it is gone */
 	int release_fd;			/* write one byte: the child execs; -1: none */
 	int failed_fd;			/* the errno of a failed exec comes here; -1: none */
 	atomic_int status;		/* of waitpid(2), -1 while it runs */
 	uint64_t looked_ns;		/* TARGET_USER: when we last looked for new tasks */
 	bool gone;
+};
+
+/* All events of this machine, and what opening them said: as sampler_event_state.code. */
+struct event_states {
+	struct event_list list;
+	atomic_int *codes;		/* relaxed: each stands alone */
 };
 
 /* Per CPU, between two ticks: builder only. */
@@ -103,7 +115,11 @@ struct sampler {
 	double hz[EVENTS_MAX];		/* wanted; 0: a fixed period */
 	double got_hz[EVENTS_MAX];
 	char event_error[EVENTS_MAX][160];
-	bool enabled;
+	bool enabled, event_off[EVENTS_MAX];
+	struct unwind_stats unwind_base;	/* of threads that are gone */
+	struct sampler_target_spec *spec;	/* what config points into since sampler_set_target() */
+	uint64_t cpus_looked_ns;
+	uint8_t *cpus_online;		/* by CPU number, when last looked */
 	char message[256];
 	uint32_t message_seq;
 	uint64_t seq, start_ns, reset_ns, last_tick_ns, busy_ns, tick_ns;
@@ -111,13 +127,13 @@ struct sampler {
 
 	/* Between the UI and the builder. */
 	struct control_queue controls;
+	_Atomic(struct event_states *) event_states;	/* NULL: not asked for yet; release by the builder */
 	int control_fd;			/* eventfd: controls wait, or stop */
 	int profile_fd;			/* eventfd: a profile waits */
 	atomic_bool stop;
 	_Atomic(struct profile *) mailbox;	/* exchanged whole: release by builder, acquire by UI */
+	atomic_uint annotate;		/* function, or SYMBOL_NONE: by the UI, relaxed */
 	atomic_ullong max_hz;
-	atomic_int *event_states;	/* one per catalogue entry: as sampler_event_state.code */
-	uint32_t nr_event_states;
 	pthread_t builder;
 	bool builder_runs;
 };
@@ -126,6 +142,13 @@ struct sampler {
 
 /* Find or start who is sampled. 0, -ESRCH, other -errno with a sentence. */
 int target_open(struct target *t, const struct sampler_config *config, struct err *e);
+/* A target beside the one in use: nothing of that changes. TARGET_COMMAND: @old has it. */
+int target_find(struct target *t, const struct target *old, const struct sampler_config *config,
+		struct err *e);
+/* Let go what target_find() found. */
+void target_drop(struct target *t);
+/* From now on @t, whose contents are taken over; the command stays. */
+void target_replace(struct target *old, struct target *t);
 /* Let the command exec; tells if that failed. */
 int target_release(struct target *t, char *const *command, struct err *e);
 /* Once a tick: new tasks of the user, ends of processes, status of the command. */
@@ -144,6 +167,24 @@ void recording_note(struct sampler *s);
 void recording_add(struct sampler *s, const pid_t *tids, uint32_t nr, uint64_t since_ns);
 /* Once a tick: tell of a failure. Builder. */
 void recording_check(struct sampler *s);
+
+/* reopen.c */
+
+/* Open the events of @config on @t, all of them off. */
+int session_open_counters(const struct sampler_config *config, const struct target *t, const int *cpus,
+			  uint32_t nr_cpus, struct counters **out, struct err *e);
+/* The CPUs to sample: those asked for, or all; only those that are online. nr or -errno. */
+int session_choose_cpus(const struct sampler_config *config, int **cpus, struct err *e);
+/* What the title says about the target. */
+void session_describe_target(struct sampler *s);
+/* One control that needs the events opened anew; messages tell how it went. Builder. */
+void reopen_stack(struct sampler *s, size_t size);
+void reopen_ring(struct sampler *s, size_t size);
+void reopen_target(struct sampler *s, struct sampler_target_spec *spec);
+/* Each second: a CPU that came back, or is new, is sampled. Builder. */
+void reopen_check_cpus(struct sampler *s, uint64_t now_ns);
+struct sampler_target_spec *spec_copy(const struct sampler_target_spec *spec);
+void spec_free(struct sampler_target_spec *spec);
 
 /* builder.c */
 

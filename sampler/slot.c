@@ -17,19 +17,35 @@ struct reading {
 	uint64_t count, enabled_ns, running_ns, id, lost;
 };
 
-int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu,
+		     unsigned long flags)
 {
-	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
 
+	env->refusal.filter = false;
 	if (fd >= 0) {
 		env->nr_fds++;
 		return fd;
 	}
+	if (flags)
+		tid = -1;
 	env->refusal.tid = tid;
 	env->refusal.cpu = cpu;
 	env->refusal.nr_fds = env->nr_fds;
 	env->refusal.kernel = !attr->exclude_kernel;
 	return fd;
+}
+
+int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	return open_with(env, attr, tid, cpu, 0);
+}
+
+int slot_sample_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	if (env->cgroup_fd >= 0)
+		return open_with(env, attr, env->cgroup_fd, cpu, PERF_FLAG_PID_CGROUP);
+	return open_with(env, attr, tid, cpu, 0);
 }
 
 void slot_close_fd(struct slot_env *env, int *fd)
@@ -66,7 +82,7 @@ static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, un
 		attr.exclude_idle = 0;
 	if (less & 2)
 		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-	fd = slot_perf_open(env, &attr, tid, cpu);
+	fd = slot_sample_open(env, &attr, tid, cpu);
 	if (fd >= 0)
 		s->attr = attr;
 	return fd;
@@ -111,8 +127,12 @@ static int open_on_cpu(struct slot *s, struct slot_env *env, struct slot_fd *out
 	struct perf_event_attr attr = attr_of(s);
 	int fd, code;
 
-	fd = s->settled ? slot_perf_open(env, &attr, tid, cpu->cpu)
-			: settle(s, env, tid, cpu->cpu);
+	if (!s->settled)
+		fd = settle(s, env, tid, cpu->cpu);
+	else if (s->side)
+		fd = slot_perf_open(env, &attr, tid, cpu->cpu);
+	else
+		fd = slot_sample_open(env, &attr, tid, cpu->cpu);
 	if (fd < 0)
 		return fd;
 	code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
@@ -208,7 +228,7 @@ int slot_open(struct slot *s, struct slot_env *env, const pid_t *tids, uint32_t 
 		opened += !code;
 		*nr_out += !!code;
 	}
-	if (opened)
+	if (opened || (env->may_be_empty && (!first_code || is_the_task(first_code))))
 		return 0;
 	slot_close(s, env);
 	env->refusal = first;

@@ -23,6 +23,8 @@ struct slot_env {
 	struct attr_config attr;
 	bool no_lost;			/* the kernel has no PERF_FORMAT_LOST */
 	uint32_t nr_fds;		/* open now */
+	bool may_be_empty;
+	int cgroup_fd;			/* -1: no cgroup */
 	struct limits_refusal refusal;	/* of the last failure */
 };
 
@@ -36,6 +38,7 @@ struct slot {
 	double hz;
 	bool side;			/* writes to the side-band rings, not to the data rings */
 	struct perf_event_attr attr;	/* as the kernel took it */
+	bool off;			/* by itself, whatever the others do */
 	bool settled;			/* attr is known to open */
 	struct slot_fd *fds;		/* nr_tasks x nr_cpus, all open */
 	pid_t *tids;			/* nr_tasks; -1: the whole CPU */
@@ -72,6 +75,8 @@ void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot
 
 /* The leader and side-band fds go through the same doors. */
 int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu);
+/* The same for an event that samples: of the cgroup's tasks, where there is one. */
+int slot_sample_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu);
 void slot_close_fd(struct slot_env *env, int *fd);
 
 #endif

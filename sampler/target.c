@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Who is sampled: the whole system, processes, a user's tasks, or a command
- * that we start ourselves and sample from its exec on.
+ * Who is sampled: the whole system, processes, threads, a user's tasks, a
+ * cgroup, processes by name, or a command that we start ourselves and sample
+ * from its exec on.
  *
  * Runs on: set-up, then the builder.
  */
@@ -10,12 +11,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How often TARGET_USER looks for new tasks. */
+/* How often TARGET_USER and TARGET_NAME look for new tasks. */
 #define TARGET_LOOK_NS 1000000000ULL
 
 /* The child's side: wait for the word, then become the command. */
@@ -66,6 +69,7 @@ static int start_command(struct target *t, const struct sampler_config *config, 
 	t->failed_fd = failed[0];
 	if (t->command < 0)
 		return err_set(e, -errno, "fork: %s", strerror(errno));
+	t->leader = t->command;
 	t->tids = xcalloc(1, sizeof(pid_t));
 	t->tids[0] = t->command;
 	t->nr_tids = 1;
@@ -84,34 +88,238 @@ static uint32_t without_self(pid_t *tids, uint32_t nr)
 	return kept;
 }
 
+static pid_t *copy_pids(const pid_t *pids, uint32_t nr)
+{
+	pid_t *copy = xcalloc(nr, sizeof(*copy));
+
+	memcpy(copy, pids, nr * sizeof(*copy));
+	return copy;
+}
+
+/* Where the hierarchy of perf events is mounted: version 1 if it has one of its own, else 2. */
+static bool cgroup_mount(char *dst, size_t size)
+{
+	char path[256], type[32], options[512];
+	bool found = false, own = false;
+	FILE *f = fopen("/proc/self/mounts", "re");
+
+	while (f && !own && fscanf(f, "%*s %255s %31s %511s %*d %*d", path, type, options) == 3) {
+		own = !strcmp(type, "cgroup") && strstr(options, "perf_event");
+		if (!own && strcmp(type, "cgroup2"))
+			continue;
+		snprintf(dst, size, "%s", path);
+		found = true;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The folder of a cgroup: as it is written, or below the mount. */
+static int open_cgroup(struct target *t, const char *name, struct err *e)
+{
+	char mount[256] = "", path[1024];
+	int fd = -1;
+
+	if (name[0] == '/' && cgroup_mount(mount, sizeof(mount)) &&
+	    !strncmp(name, "/sys/fs/cgroup", strlen("/sys/fs/cgroup")))
+		fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && (mount[0] || cgroup_mount(mount, sizeof(mount)))) {
+		snprintf(path, sizeof(path), "%s/%s", mount, name);
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (fd < 0)
+		return err_set(e, -ESRCH, "no cgroup '%.100s': %s\n"
+			       "  looked for below %s\n"
+			       "  /proc/PID/cgroup names that of a process", name,
+			       strerror(errno), mount[0] ? mount : "/sys/fs/cgroup");
+	t->cgroup_fd = fd;
+	return 0;
+}
+
+static int compile_name(struct target *t, const char *name, struct err *e)
+{
+	int code;
+
+	t->name = xcalloc(1, sizeof(*t->name));
+	code = regcomp(t->name, name, REG_EXTENDED | REG_NOSUB);
+	if (!code)
+		return 0;
+	free(t->name);
+	t->name = NULL;
+	return err_set(e, -EINVAL, "'%.100s' is not a regular expression\n"
+		       "  it is matched with the name of the process and that of its program\n"
+		       "  as in --name '^nginx$'", name);
+}
+
+/* What /proc calls a process, and the name of the program it was started as. */
+static bool name_matches(const struct target *t, pid_t pid)
+{
+	static const char *const files[] = { "comm", "cmdline" };
+	char path[64], text[512];
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const char *base;
+		ssize_t nr;
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/%d/%s", pid, files[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return false;
+		nr = read(fd, text, sizeof(text) - 1);
+		close(fd);
+		if (nr <= 0)
+			continue;
+		text[nr] = '\0';
+		text[strcspn(text, "\n")] = '\0';
+		/* A comm may hold a slash: it is no path. */
+		base = i ? strrchr(text, '/') : NULL;
+		if (!regexec(t->name, base ? base + 1 : text, 0, NULL, 0))
+			return true;
+	}
+	return false;
+}
+
+/* All threads of the processes whose name matches, ours left out. */
+static int list_named(const struct target *t, pid_t **tids, struct err *e)
+{
+	DIR *dir = opendir("/proc");
+	uint32_t nr = 0, max = 0;
+	struct dirent *entry;
+	pid_t *pids = NULL;
+	int found = 0;
+
+	*tids = NULL;
+	while (dir && (entry = readdir(dir))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0 || pid == getpid() || pid == getppid() || !name_matches(t, pid))
+			continue;
+		if (nr == max) {
+			max = 2 * max + 16;
+			pids = xrealloc_array(pids, max, sizeof(*pids));
+		}
+		pids[nr++] = pid;
+	}
+	if (dir)
+		closedir(dir);
+	if (nr)
+		found = counters_list_tree(pids, nr, tids);
+	free(pids);
+	if (!*tids)
+		*tids = xcalloc(1, sizeof(pid_t));
+	return found;
+}
+
+static int find_tasks(struct target *t, const struct sampler_config *config, struct err *e)
+{
+	switch (config->target) {
+	case TARGET_PIDS:
+		t->pids = copy_pids(config->pids, config->nr_pids);
+		t->nr_pids = config->nr_pids;
+		return counters_list_threads(config->pids, config->nr_pids, &t->tids, e);
+	case TARGET_TIDS:
+		t->pids = copy_pids(config->pids, config->nr_pids);
+		t->nr_pids = config->nr_pids;
+		t->tids = copy_pids(config->pids, config->nr_pids);
+		return (int)config->nr_pids;
+	case TARGET_USER:
+		return counters_list_user(config->uid, &t->tids, e);
+	case TARGET_NAME:
+		return compile_name(t, config->name, e) ? -EINVAL : list_named(t, &t->tids, e);
+	default:
+		return 0;
+	}
+}
+
+static void target_init(struct target *t, enum sampler_target kind)
+{
+	*t = (struct target){ .kind = kind,
+			      .cgroup_fd = -1,
+			      .release_fd = -1,
+			      .failed_fd = -1,
+			      .status = -1 };
+}
+
 int target_open(struct target *t, const struct sampler_config *config, struct err *e)
 {
-	int nr = 0;
+	int nr;
 
-	*t = (struct target){ .kind = config->target, .release_fd = -1, .failed_fd = -1, .status = -1 };
-	switch (config->target) {
-	case TARGET_SYSTEM:
+	target_init(t, config->target);
+	if (config->target == TARGET_SYSTEM)
 		return 0;
-	case TARGET_PIDS:
-		t->pids = xcalloc(config->nr_pids, sizeof(pid_t));
-		memcpy(t->pids, config->pids, config->nr_pids * sizeof(pid_t));
-		t->nr_pids = config->nr_pids;
-		nr = counters_list_threads(config->pids, config->nr_pids, &t->tids, e);
-		break;
-	case TARGET_USER:
-		nr = counters_list_user(config->uid, &t->tids, e);
-		break;
-	case TARGET_COMMAND:
+	if (config->target == TARGET_COMMAND)
 		return start_command(t, config, e);
-	}
+	if (config->target == TARGET_CGROUP)
+		return open_cgroup(t, config->cgroup, e);
+	nr = find_tasks(t, config, e);
 	if (nr < 0)
 		return nr;
 	t->nr_tids = config->include_self ? (uint32_t)nr : without_self(t->tids, (uint32_t)nr);
-	if (t->nr_tids == 0)
+	if (t->nr_tids == 0 && config->target != TARGET_NAME)
 		return err_set(e, -ESRCH, "no task of that user runs now\n"
 			       "  there is nothing to sample\n"
 			       "  start a program first, or run without -u");
 	return 0;
+}
+
+int target_find(struct target *t, const struct target *old, const struct sampler_config *config,
+		struct err *e)
+{
+	int nr;
+
+	if (config->target != TARGET_COMMAND) {
+		int code = target_open(t, config, e);
+
+		/* With its children, as they have been followed until now. */
+		if (code || config->target != TARGET_PIDS)
+			return code;
+		free(t->tids);
+		nr = counters_list_tree(t->pids, t->nr_pids, &t->tids);
+		t->nr_tids = without_self(t->tids, (uint32_t)MAX(nr, 0));
+		return t->nr_tids ? 0 : err_set(e, -ESRCH, "no process with pid %d\n"
+						"  it has exited\n"
+						"  'ps -e' lists what runs now", (int)t->pids[0]);
+	}
+	target_init(t, TARGET_COMMAND);
+	nr = old->leader > 0 ? counters_list_tree(&old->leader, 1, &t->tids) : 0;
+	t->nr_tids = (uint32_t)MAX(nr, 0);
+	return t->nr_tids ? 0 : err_set(e, -ESRCH, "the command does not run any more\n"
+					"  it has ended, or there was none\n"
+					"  choose another target");
+}
+
+/* What tells who is sampled; the command is none of it. */
+static void free_who(struct target *t)
+{
+	free(t->tids);
+	free(t->pids);
+	if (t->cgroup_fd >= 0)
+		close(t->cgroup_fd);
+	if (t->name)
+		regfree(t->name);
+	free(t->name);
+}
+
+void target_drop(struct target *t)
+{
+	free_who(t);
+	*t = (struct target){ .cgroup_fd = -1, .release_fd = -1, .failed_fd = -1 };
+}
+
+void target_replace(struct target *old, struct target *t)
+{
+	free_who(old);
+	old->kind = t->kind;
+	old->tids = t->tids;
+	old->nr_tids = t->nr_tids;
+	old->pids = t->pids;
+	old->nr_pids = t->nr_pids;
+	old->cgroup_fd = t->cgroup_fd;
+	old->name = t->name;
+	old->gone = false;
+	old->looked_ns = 0;
 }
 
 int target_release(struct target *t, char *const *command, struct err *e)
@@ -139,51 +347,77 @@ int target_release(struct target *t, char *const *command, struct err *e)
 		       command[0], strerror(code));
 }
 
-/* Tasks of the user that were not there before. */
-static void look_for_tasks(struct sampler *s)
+static bool is_listed(const pid_t *tids, uint32_t nr, pid_t tid)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (tids[i] == tid)
+			return true;
+	return false;
+}
+
+/* The process of a thread; 0 when it is gone. */
+static pid_t process_of(pid_t tid)
+{
+	char path[64], text[1024], *line;
+	int pid = 0, fd;
+	ssize_t nr;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	nr = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[MAX(nr, 0)] = '\0';
+	line = strstr(text, "\nTgid:");
+	return line && sscanf(line, "\nTgid: %d", &pid) == 1 ? pid : 0;
+}
+
+/*
+ * Threads and children of tasks we hold are followed by inheritance already:
+ * opening them again would count them twice. Only those whose parent we never
+ * held are new.
+ */
+static bool is_followed(struct sampler *s, pid_t tid)
+{
+	pid_t pid = process_of(tid);
+	struct maps_hit hit;
+
+	if (is_listed(s->target.tids, s->target.nr_tids, tid) ||
+	    is_listed(s->target.tids, s->target.nr_tids, pid))
+		return true;
+	maps_find(s->maps, pid, tid, time_now_ns(), &hit);
+	return hit.known;
+}
+
+/* Tasks of the user, or of that name, that were not there before. */
+static void look_for_tasks(struct sampler *s, uint64_t since_ns)
 {
 	struct target *t = &s->target;
 	pid_t *tids = NULL, *fresh;
 	uint32_t nr_fresh = 0;
-	int nr = counters_list_user(s->config.uid, &tids, NULL);
+	struct err e;
+	int nr = t->kind == TARGET_NAME ? list_named(t, &tids, NULL) :
+					  counters_list_user(s->config.uid, &tids, NULL);
 
-	if (nr <= 0)
-		goto out;
+	if (nr < 0) {
+		free(tids);
+		return;
+	}
 	nr = (int)without_self(tids, (uint32_t)nr);
 	fresh = xcalloc((size_t)nr, sizeof(*fresh));
-	for (int i = 0; i < nr; i++) {
-		bool known = false;
-
-		for (uint32_t k = 0; k < t->nr_tids && !known; k++)
-			known = t->tids[k] == tids[i];
-		if (!known)
+	for (int i = 0; i < nr; i++)
+		if (!is_followed(s, tids[i]))
 			fresh[nr_fresh++] = tids[i];
-	}
-	/*
-	 * Children of tasks we hold are followed by inheritance already: opening
-	 * them again would count them twice. Only those whose parent we never
-	 * held are new; counters_add_tasks() is told of these alone.
-	 */
-	for (uint32_t i = 0; i < nr_fresh;) {
-		struct maps_hit hit;
-
-		maps_find(s->maps, fresh[i], fresh[i], time_now_ns(), &hit);
-		if (hit.known)
-			fresh[i] = fresh[--nr_fresh];
-		else
-			i++;
-	}
 	if (nr_fresh) {
-		counters_add_tasks(s->counters, fresh, nr_fresh, NULL);
-		recording_add(s, fresh, nr_fresh, t->looked_ns);
+		if (counters_add_tasks(s->counters, fresh, nr_fresh, &e))
+			tick_message(s, "%s", e.text);
+		recording_add(s, fresh, nr_fresh, since_ns);
 	}
 	free(fresh);
 	free(t->tids);
 	t->tids = tids;
 	t->nr_tids = (uint32_t)nr;
-	return;
-out:
-	free(tids);
 }
 
 static void reap_command(struct target *t)
@@ -194,7 +428,7 @@ static void reap_command(struct target *t)
 		return;
 	atomic_store_explicit(&t->status, status, memory_order_relaxed);
 	t->command = 0;
-	t->gone = true;
+	t->gone |= t->kind == TARGET_COMMAND;
 }
 
 void target_update(struct sampler *s, uint64_t now_ns)
@@ -204,22 +438,25 @@ void target_update(struct sampler *s, uint64_t now_ns)
 
 	switch (t->kind) {
 	case TARGET_SYSTEM:
+	case TARGET_CGROUP:
+	case TARGET_COMMAND:
 		break;
 	case TARGET_PIDS:
+	case TARGET_TIDS:
 		for (uint32_t i = 0; i < t->nr_pids; i++)
 			alive |= kill(t->pids[i], 0) == 0 || errno == EPERM;
 		t->gone = !alive;
 		break;
 	case TARGET_USER:
+	case TARGET_NAME:
 		if (now_ns - t->looked_ns >= TARGET_LOOK_NS) {
 			t->looked_ns = now_ns;
-			look_for_tasks(s);
+			look_for_tasks(s, now_ns);
 		}
 		break;
-	case TARGET_COMMAND:
-		reap_command(t);
-		break;
 	}
+	/* Whoever is sampled now: it is our child, and main returns how it ended. */
+	reap_command(t);
 }
 
 void target_close(struct target *t)
@@ -232,6 +469,5 @@ void target_close(struct target *t)
 	}
 	if (t->failed_fd >= 0)
 		close(t->failed_fd);
-	free(t->tids);
-	free(t->pids);
+	free_who(t);
 }

@@ -46,6 +46,7 @@ struct thread {
 	pid_t own_pid;
 	int stop_fd;
 	pthread_t id;
+	bool finished;
 
 	_Alignas(CACHELINE) struct thread_stats stats[2];
 	atomic_ullong throttled_since;	/* relaxed: a gauge for the builder */
@@ -185,9 +186,8 @@ static void *thread_main(void *arg)
 			sideband_drain(t->shared->sideband);
 		run_batch(t);
 	}
-	/* A recording holds what was taken up to its end. */
-	if (t->lane)
-		run_batch(t);
+	/* Events may be off for good, but what was taken up to here counts. */
+	run_batch(t);
 	rcu_thread_online();
 	rcu_unregister_thread();
 	return NULL;
@@ -243,14 +243,20 @@ out:
 	return code;
 }
 
-void thread_stop(struct thread *t)
+void thread_finish(struct thread *t)
 {
 	const uint64_t one = 1;
 
+	if (!t->finished && write(t->stop_fd, &one, sizeof(one)) == sizeof(one))
+		pthread_join(t->id, NULL);
+	t->finished = true;
+}
+
+void thread_stop(struct thread *t)
+{
 	if (!t)
 		return;
-	if (write(t->stop_fd, &one, sizeof(one)) == sizeof(one))
-		pthread_join(t->id, NULL);
+	thread_finish(t);
 	pipeline_free(t->pipeline);
 	close(t->stop_fd);
 	free(t);

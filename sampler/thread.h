@@ -51,7 +51,9 @@ struct thread;
 
 int thread_start(struct thread **out, struct thread_shared *shared, uint32_t cpu_index,
 		 struct err *e);
-/* Stop, join, free. */
+/* Take what is in the ring, end and join; the stats stay. Not from a thread that is online. */
+void thread_finish(struct thread *t);
+/* The same, and free. */
 void thread_stop(struct thread *t);
 
 /* After the epoch was flipped and a grace period has passed: take the set of @epoch, zeroed. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/annotate.h"
 #include "sampler/assemble.h"
 #include "sampler/generation.h"
 #include "symbols/intern.h"
@@ -192,7 +193,7 @@ static void fill_events(struct sampler *s, struct profile *p)
 		struct profile_event *ev = &p->events[i];
 
 		ev->event = s->config.events[i];
-		ev->enabled = s->enabled;
+		ev->enabled = s->enabled && !s->event_off[i];
 		ev->want_hz = s->hz[i];
 		ev->got_hz = s->got_hz[i];
 		memcpy(ev->error, s->event_error[i], sizeof(ev->error));
@@ -224,10 +225,11 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 /* How the threads' unwinders found their frames. */
 static void fill_unwind(const struct sampler *s, struct profile *p)
 {
-	struct unwind_stats st;
+	struct unwind_stats st = s->unwind_base;
 
-	for (uint32_t i = 0; i < s->nr_threads; i++) {
-		thread_unwind_stats(s->threads[i], &st);
+	for (uint32_t i = 0; i <= s->nr_threads; i++) {
+		if (i)
+			thread_unwind_stats(s->threads[i - 1], &st);
 		p->unwind.frames += st.nr_frames;
 		p->unwind.row_hits += st.nr_row_hits;
 		p->unwind.steps += st.nr_steps;
@@ -259,6 +261,8 @@ static int fill_counts(struct sampler *s, struct profile *p)
 		.dsos = s->dsos,
 	};
 	code = assemble(p, &in);
+	if (!code)
+		annotate_fill(s, p, &in);
 	free(cells);
 	return code;
 }

@@ -35,7 +35,7 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 {
 	struct sampler_config *c = &p->o->config;
 	int nr_targets = (c->nr_pids > 0) + p->o->user_given + (c->command != NULL) +
-			 (c->replay != NULL);
+			 (c->replay != NULL) + (c->cgroup != NULL) + (c->name != NULL);
 	uint64_t need = 2 * (c->stack_size + RECORD_ROOM);
 
 	if (p->o->action != OPTIONS_RUN)
@@ -47,7 +47,7 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 	if (nr_targets > 1)
 		return REFUSE(p, EXIT_USAGE,
 			      "more than one kind of target\n"
-			      "  give one of -p PID, -u USER, --replay FILE, -- COMMAND");
+			      "  give one of -p PID, -t TID, -u USER, -G CGROUP, --name RE, --replay FILE, -- COMMAND");
 	if (c->record && c->replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "both --record and --replay\n"
@@ -66,7 +66,10 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 			      "  give at least %llu (a power of two), or a smaller --stack-size",
 			      c->ring_size, c->stack_size, (unsigned long long)need);
 	c->target = c->command	       ? TARGET_COMMAND
+		    : p->o->tids_given ? TARGET_TIDS
 		    : c->nr_pids       ? TARGET_PIDS
+		    : c->cgroup	       ? TARGET_CGROUP
+		    : c->name	       ? TARGET_NAME
 		    : p->o->user_given ? TARGET_USER
 				       : TARGET_SYSTEM;
 	return 0;
@@ -75,6 +78,10 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 static const struct argp_option argp_options[] = {
 	{ NULL, 0, NULL, 0, "What is sampled:", 1 },
 	{ "pid", 'p', "PID,...", 0, "these processes, their threads and children", 1 },
+	{ "tid", 't', "TID,...", 0, "these threads alone", 1 },
+	{ "cgroup", 'G', "CGROUP", 0, "every task of a cgroup, whenever it comes", 1 },
+	{ "name", KEY_NAME, "RE", 0,
+	  "processes whose name matches, as they come and go, and their children", 1 },
 	{ "user", 'u', "USER", 0, "all processes of a user (name or number)", 1 },
 	{ "cpu", 'C', "CPUS", 0, "on these CPUs only, as in 0-3,5", 1 },
 	{ "event", 'e', "EVENT,...", 0, "what makes a sample (default: cycles, else cpu-clock)",

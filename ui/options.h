@@ -51,7 +51,7 @@ struct options {
 
 	pid_t *pids; /* what config.pids points to */
 	int *cpus;   /* what config.cpus points to */
-	bool user_given, hz_given, window_given;
+	bool user_given, tids_given, hz_given, window_given;
 };
 
 /* What of the machine the arguments are checked against. */

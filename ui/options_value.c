@@ -8,6 +8,7 @@
 #include "ui/options_value.h"
 
 #include <pwd.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,10 +24,16 @@
 #define RING_MAX     (256ULL << 20)
 #define HZ_MAX	     1e6 /* where the kernel tells no limit */
 
-static int parse_pids(struct options_parse *p, const char *arg)
+/* -p and -t: what they list adds up, but not the one to the other. */
+static int parse_ids(struct options_parse *p, const char *arg, char letter)
 {
 	struct options *o = p->o;
 	const char *s = arg;
+
+	if (o->config.nr_pids && o->tids_given != (letter == 't'))
+		return REFUSE(p, EXIT_USAGE, "both -p and -t\n"
+			      "  give processes or threads, not both");
+	o->tids_given = letter == 't';
 
 	for (;;) {
 		size_t n = strcspn(s, ",");
@@ -34,14 +41,14 @@ static int parse_pids(struct options_parse *p, const char *arg)
 
 		if (number_u64(s, n, 1, 1 << 22, &pid))
 			return REFUSE(p, EXIT_USAGE,
-				      "-p %s: not a list of process ids\n"
-				      "  give numbers with commas between, as in '-p 1234,5678'",
-				      arg);
+				      "-%c %s: not a list of process ids\n"
+				      "  give numbers with commas between, as in '-%c 1234,5678'",
+				      letter, arg, letter);
 		if (o->config.nr_pids == PIDS_MAX)
 			return REFUSE(p, EXIT_USAGE,
-				      "-p: more than %d process ids\n"
+				      "-%c: more than %d process ids\n"
 				      "  use -u USER, or sample the whole system",
-				      PIDS_MAX);
+				      letter, PIDS_MAX);
 		o->pids = xrealloc_array(o->pids, o->config.nr_pids + 1, sizeof(*o->pids));
 		o->pids[o->config.nr_pids++] = (pid_t)pid;
 		o->config.pids = o->pids;
@@ -49,6 +56,37 @@ static int parse_pids(struct options_parse *p, const char *arg)
 			return 0;
 		s += n + 1;
 	}
+}
+
+static int parse_pids(struct options_parse *p, const char *arg)
+{
+	return parse_ids(p, arg, 'p');
+}
+
+static int parse_tids(struct options_parse *p, const char *arg)
+{
+	return parse_ids(p, arg, 't');
+}
+
+static int parse_cgroup(struct options_parse *p, const char *arg)
+{
+	if (!*arg)
+		return REFUSE(p, EXIT_USAGE, "-G: an empty name\n"
+			      "  give a path below /sys/fs/cgroup; /proc/PID/cgroup has that of a process");
+	p->o->config.cgroup = arg;
+	return 0;
+}
+
+static int parse_name(struct options_parse *p, const char *arg)
+{
+	regex_t re;
+
+	if (!*arg || regcomp(&re, arg, REG_EXTENDED | REG_NOSUB))
+		return REFUSE(p, EXIT_USAGE, "--name %s: not a regular expression\n"
+			      "  as in --name '^nginx$'", arg);
+	regfree(&re);
+	p->o->config.name = arg;
+	return 0;
 }
 
 /* A name or a number; a number is never looked up, so that it works without an entry. */
@@ -414,7 +452,8 @@ static const struct {
 	{ KEY_ROWS, parse_rows },   { KEY_SORT, parse_sort },	{ KEY_FILTER, parse_filter },
 	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack }, { KEY_WINDOW, parse_window },
 	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
-	{ KEY_RECORD, parse_record },
+	{ KEY_RECORD, parse_record },	{ 't', parse_tids },	{ 'G', parse_cgroup },
+	{ KEY_NAME, parse_name },
 	{ KEY_EVENT_FILTER, parse_event_filter },
 	{ KEY_UNWINDER, parse_unwinder }, { KEY_VERIFY, parse_verify },
 };

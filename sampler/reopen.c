@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Controls that need the events opened anew: another target, other CPUs,
+ * another size of dumps or rings.
+ *
+ * Runs on: set-up, then the builder. The new events are open before the old
+ * ones go, so that no mapping is missed, and a refusal leaves all as it was.
+ * Tables and history stay; the tick of the old events ends before the new
+ * ones begin, so that every account is exact.
+ */
+#define _LGPL_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <urcu-qsbr.h>
+
+#include "sampler/session.h"
+#include "unwind/unwind.h"
+
+/* How often CPUs that come and go are looked for. */
+#define CPUS_LOOK_NS 1000000000ULL
+#define CPU_NUMBERS  65536
+
+void session_describe_target(struct sampler *s)
+{
+	const struct sampler_config *c = &s->config;
+	char text[sizeof(s->target_text)] = "system";
+
+	if (c->replay) {
+		text_format(s->target_text, sizeof(s->target_text), "recording %s", c->replay);
+		return;
+	}
+	switch (c->target) {
+	case TARGET_SYSTEM:
+		break;
+	case TARGET_PIDS:
+		snprintf(text, sizeof(text), c->nr_pids > 1 ? "pid %d and %u more" : "pid %d",
+			 (int)c->pids[0], c->nr_pids - 1);
+		break;
+	case TARGET_TIDS:
+		snprintf(text, sizeof(text), c->nr_pids > 1 ? "thread %d and %u more" : "thread %d",
+			 (int)c->pids[0], c->nr_pids - 1);
+		break;
+	case TARGET_CGROUP:
+		snprintf(text, sizeof(text), "cgroup %s", c->cgroup);
+		break;
+	case TARGET_NAME:
+		snprintf(text, sizeof(text), "name %s", c->name);
+		break;
+	case TARGET_USER:
+		snprintf(text, sizeof(text), "user %u", (unsigned int)c->uid);
+		break;
+	case TARGET_COMMAND:
+		snprintf(text, sizeof(text), "command %s", c->command[0]);
+		break;
+	}
+	text_sanitise(s->target_text, sizeof(s->target_text), text, strlen(text));
+}
+
+int session_open_counters(const struct sampler_config *c, const struct target *t, const int *cpus,
+			  uint32_t nr_cpus, struct counters **out, struct err *e)
+{
+	const struct counters_config config = {
+		.cpus = cpus,
+		.nr_cpus = nr_cpus,
+		.tids = t->tids,
+		.nr_tids = t->nr_tids,
+		.no_inherit = t->kind == TARGET_TIDS,
+		.may_be_empty = t->kind == TARGET_NAME,
+		.cgroup = t->kind == TARGET_CGROUP,
+		.cgroup_fd = t->cgroup_fd,
+		/* Held back until its exec; later on it is processes like others. */
+		.enable_on_exec = t->kind == TARGET_COMMAND && t->release_fd >= 0,
+		.events = c->events,
+		.nr_events = c->nr_events,
+		.hz = c->hz,
+		.period = c->period,
+		.stack_size = c->stack_size,
+		.regs_mask = c->stack_size ? unwind_regs_mask() : 0,
+		.ring_size = c->ring_size,
+		.exclude_idle = true,
+		.data_maps = c->record,
+	};
+
+	return counters_open(out, &config, &counters_kernel, e);
+}
+
+int session_choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
+{
+	int nr = counters_online_cpus(cpus, e), kept = 0;
+
+	if (nr < 0 || !c->cpus)
+		return nr;
+	for (uint32_t i = 0; i < c->nr_cpus; i++) {
+		bool online = false;
+
+		for (int k = 0; k < nr && !online; k++)
+			online = (*cpus)[k] == c->cpus[i];
+		if (!online)
+			return err_set(e, -ENODEV, "CPU %d is not online\n"
+				       "  /sys/devices/system/cpu/online lists those that are\n"
+				       "  leave it out of -C", c->cpus[i]);
+	}
+	free(*cpus);
+	*cpus = xcalloc(c->nr_cpus, sizeof(**cpus));
+	for (uint32_t i = 0; i < c->nr_cpus; i++) {
+		bool twice = false;
+
+		for (int k = 0; k < kept && !twice; k++)
+			twice = (*cpus)[k] == c->cpus[i];
+		if (!twice)
+			(*cpus)[kept++] = c->cpus[i];
+	}
+	return kept;
+}
+
+static void *copy_of(const void *p, size_t nr, size_t size)
+{
+	void *copy = p && nr ? xcalloc(nr, size) : NULL;
+
+	if (copy)
+		memcpy(copy, p, nr * size);
+	return copy;
+}
+
+static char *text_of(const char *text)
+{
+	return text ? xstrndup(text, strlen(text)) : NULL;
+}
+
+struct sampler_target_spec *spec_copy(const struct sampler_target_spec *spec)
+{
+	struct sampler_target_spec *copy = xcalloc(1, sizeof(*copy));
+
+	*copy = *spec;
+	copy->pids = copy_of(spec->pids, spec->nr_pids, sizeof(*spec->pids));
+	copy->cpus = copy_of(spec->cpus, spec->nr_cpus, sizeof(*spec->cpus));
+	copy->cgroup = text_of(spec->cgroup);
+	copy->name = text_of(spec->name);
+	return copy;
+}
+
+void spec_free(struct sampler_target_spec *spec)
+{
+	if (!spec)
+		return;
+	free((void *)(uintptr_t)spec->pids);
+	free((void *)(uintptr_t)spec->cpus);
+	free((void *)(uintptr_t)spec->cgroup);
+	free((void *)(uintptr_t)spec->name);
+	free(spec);
+}
+
+/* What is to be used from now on, all open but nothing at work yet. */
+struct fresh {
+	struct sampler_config config;
+	struct target target;
+	struct counters *counters;
+	struct sideband *sideband;
+};
+
+/* The rates are what they are now, not what they were at the start. */
+static void keep_rates(const struct sampler *s, struct sampler_config *c)
+{
+	for (uint32_t i = 0; i < c->nr_events; i++)
+		if (s->hz[i] > 0)
+			c->events[i].hz = s->hz[i];
+}
+
+/* Open what @f->config says; @f->target is found already, or is the old one. */
+static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t, struct err *e)
+{
+	int *cpus = NULL, nr, code;
+
+	keep_rates(s, &f->config);
+	nr = session_choose_cpus(&f->config, &cpus, e);
+	code = nr < 0 ? nr : session_open_counters(&f->config, t, cpus, (uint32_t)nr, &f->counters, e);
+	free(cpus);
+	if (code)
+		return code;
+	code = sideband_new(&f->sideband, f->counters, s->maps);
+	if (code)
+		counters_close(f->counters);
+	return code ? err_set(e, code, "out of memory") : 0;
+}
+
+/* The figures of threads that end: their sums are told since the start. */
+static void keep_unwind_stats(struct sampler *s, const struct thread *t)
+{
+	struct unwind_stats st, *sum = &s->unwind_base;
+
+	thread_unwind_stats(t, &st);
+	sum->nr_frames += st.nr_frames;
+	sum->nr_row_hits += st.nr_row_hits;
+	sum->nr_steps += st.nr_steps;
+	sum->nr_guessed += st.nr_guessed;
+	sum->nr_rows += st.nr_rows;
+	sum->nr_rows_differ += st.nr_rows_differ;
+	sum->nr_verified += st.nr_verified;
+	sum->nr_verify_differ += st.nr_verify_differ;
+}
+
+/* The old events give all they have, the tick ends, and they are gone. */
+static void end_old(struct sampler *s)
+{
+	counters_enable(s->counters, false);
+	rcu_thread_offline();
+	for (uint32_t i = 0; i < s->nr_threads; i++)
+		thread_finish(s->threads[i]);
+	rcu_thread_online();
+	tick_end(s, time_now_ns());
+	for (uint32_t i = 0; i < s->nr_threads; i++) {
+		keep_unwind_stats(s, s->threads[i]);
+		thread_stop(s->threads[i]);
+	}
+	s->nr_threads = 0;
+	sideband_free(s->sideband);
+}
+
+/* Per CPU: the sums go on, what was seen of the old counters is void. */
+static void carry_cpus(struct sampler *s, struct counters *old)
+{
+	uint32_t nr = counters_nr_cpus(s->counters);
+	struct tick_cpu *cpus = xcalloc(nr, sizeof(*cpus));
+
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint32_t k = 0; k < counters_nr_cpus(old); k++)
+			if (counters_cpu(old, k)->cpu == counters_cpu(s->counters, i)->cpu) {
+				cpus[i].lost_total = s->cpus[k].lost_total;
+				cpus[i].throttled_total = s->cpus[k].throttled_total;
+			}
+	free(s->cpus);
+	s->cpus = cpus;
+	free(s->threads);
+	s->threads = xcalloc(nr, sizeof(struct thread *));
+}
+
+static int begin_new(struct sampler *s, struct err *e)
+{
+	int code = 0;
+
+	s->shared->counters = s->counters;
+	s->shared->sideband = s->sideband;
+	for (uint32_t i = 0; i < counters_nr_cpus(s->counters) && !code; i++) {
+		code = thread_start(&s->threads[i], s->shared, i, e);
+		s->nr_threads += !code;
+	}
+	for (uint32_t i = 0; i < s->config.nr_events; i++)
+		if (s->event_off[i])
+			counters_enable_event(s->counters, i, false);
+	if (s->enabled)
+		counters_enable(s->counters, true);
+	return code;
+}
+
+/* From the old events to the new ones. Returns how long nothing was sampled. */
+static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
+{
+	uint64_t since = time_now_ns();
+	struct counters *old = s->counters;
+
+	end_old(s);
+	s->counters = f->counters;
+	s->sideband = f->sideband;
+	s->config = f->config;
+	carry_cpus(s, old);
+	if (begin_new(s, e))
+		tick_message(s, "%s", e->text);
+	since = time_now_ns() - since;
+	counters_close(old);
+	s->rate = (struct tick_rate){ .since_ns = time_now_ns() };
+	return since;
+}
+
+/* A recording's header tells of one set of rings and one target. */
+static bool may_reopen(struct sampler *s)
+{
+	if (s->recorder)
+		tick_message(s, "not while it is recorded: the recording is of one target and one size");
+	return !s->recorder;
+}
+
+static void reopen_config(struct sampler *s, struct fresh *f, const char *what)
+{
+	struct target t = { .cgroup_fd = -1 };
+	bool tasks = s->target.tids;
+	struct err e;
+
+	/* Who is followed by now: children and threads since the start belong to it. */
+	if (tasks && target_find(&t, &s->target, &f->config, &e)) {
+		tick_message(s, "%s", e.text);
+		return;
+	}
+	if (open_fresh(s, f, tasks ? &t : &s->target, &e)) {
+		tick_message(s, "%s", e.text);
+		if (tasks)
+			target_drop(&t);
+		return;
+	}
+	if (tasks)
+		target_replace(&s->target, &t);
+	e.text[0] = '\0';
+	tick_message(s, "%s; nothing was sampled for %.0f ms", what,
+		     (double)replace(s, f, &e) / 1e6);
+}
+
+void reopen_stack(struct sampler *s, size_t size)
+{
+	struct fresh f = { .config = s->config };
+	char what[64];
+
+	if (!may_reopen(s))
+		return;
+	f.config.stack_size = (uint32_t)MIN(size, SAMPLER_STACK_SIZE_MAX) & ~7u;
+	if (f.config.stack_size == s->config.stack_size)
+		return;
+	snprintf(what, sizeof(what), "%u bytes of user stack a sample", f.config.stack_size);
+	reopen_config(s, &f, f.config.stack_size ? what : "no user stacks");
+}
+
+void reopen_ring(struct sampler *s, size_t size)
+{
+	struct fresh f = { .config = s->config };
+	char what[64];
+
+	if (!may_reopen(s))
+		return;
+	f.config.ring_size = MIN(size, (size_t)256 << 20);
+	snprintf(what, sizeof(what), "rings of %zu KiB a CPU", f.config.ring_size >> 10);
+	reopen_config(s, &f, what);
+	/* It may have become less than was asked for: locked memory has its limit. */
+	if (counters_ring_size(s->counters) < f.config.ring_size)
+		tick_message(s, "rings of %zu KiB a CPU: the limit of locked memory allows no more",
+			     counters_ring_size(s->counters) >> 10);
+}
+
+static void take_spec(struct sampler_config *c, const struct sampler_target_spec *spec)
+{
+	c->target = spec->target;
+	c->pids = spec->pids;
+	c->nr_pids = spec->nr_pids;
+	c->uid = spec->uid;
+	c->cgroup = spec->cgroup;
+	c->name = spec->name;
+	c->cpus = spec->cpus;
+	c->nr_cpus = spec->nr_cpus;
+}
+
+static bool is_complete(const struct sampler_target_spec *spec)
+{
+	bool pids = spec->target == TARGET_PIDS || spec->target == TARGET_TIDS;
+
+	return !(pids && !spec->nr_pids) && !(spec->target == TARGET_CGROUP && !spec->cgroup) &&
+	       !(spec->target == TARGET_NAME && !spec->name);
+}
+
+void reopen_target(struct sampler *s, struct sampler_target_spec *spec)
+{
+	struct fresh f = { .config = s->config };
+	uint64_t gap_ns;
+	struct err e;
+
+	if (!may_reopen(s) || !is_complete(spec)) {
+		spec_free(spec);
+		return;
+	}
+	take_spec(&f.config, spec);
+	if (target_find(&f.target, &s->target, &f.config, &e)) {
+		tick_message(s, "%s", e.text);
+		target_drop(&f.target);
+		spec_free(spec);
+		return;
+	}
+	if (open_fresh(s, &f, &f.target, &e)) {
+		tick_message(s, "%s", e.text);
+		target_drop(&f.target);
+		spec_free(spec);
+		return;
+	}
+	e.text[0] = '\0';
+	gap_ns = replace(s, &f, &e);
+	target_replace(&s->target, &f.target);
+	spec_free(s->spec);
+	s->spec = spec;
+	/* Who was not followed meanwhile may have become another program. */
+	maps_on_lost(s->maps);
+	session_describe_target(s);
+	if (!e.text[0])
+		tick_message(s, "sampling %s; nothing was sampled for %.0f ms", s->target_text,
+			     (double)gap_ns / 1e6);
+}
+
+/* Which CPUs are online, by number. */
+static uint8_t *online_now(void)
+{
+	uint8_t *set = xcalloc(CPU_NUMBERS, 1);
+	int *cpus = NULL, nr = counters_online_cpus(&cpus, NULL);
+
+	for (int i = 0; i < nr; i++)
+		if (cpus[i] < CPU_NUMBERS)
+			set[cpus[i]] = 1;
+	free(cpus);
+	return set;
+}
+
+static bool is_wanted(const struct sampler_config *c, int cpu)
+{
+	for (uint32_t i = 0; i < c->nr_cpus; i++)
+		if (c->cpus[i] == cpu)
+			return true;
+	return !c->cpus;
+}
+
+void reopen_check_cpus(struct sampler *s, uint64_t now_ns)
+{
+	struct fresh f = { .config = s->config };
+	uint8_t *was = s->cpus_online;
+	int back = -1;
+
+	if (now_ns - s->cpus_looked_ns < CPUS_LOOK_NS)
+		return;
+	s->cpus_looked_ns = now_ns;
+	s->cpus_online = online_now();
+	for (int i = 0; was && i < CPU_NUMBERS; i++)
+		if (s->cpus_online[i] && !was[i] && is_wanted(&s->config, i))
+			back = i;
+	for (int i = 0; was && i < CPU_NUMBERS; i++)
+		if (was[i] && !s->cpus_online[i] && is_wanted(&s->config, i))
+			tick_message(s, "CPU %d went offline: it is sampled again when it comes back", i);
+	free(was);
+	/* Its events did not survive; a recording cannot follow. */
+	if (back >= 0 && may_reopen(s)) {
+		char what[48];
+
+		snprintf(what, sizeof(what), "CPU %d is back", back);
+		reopen_config(s, &f, what);
+	}
+}
