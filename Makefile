@@ -124,7 +124,7 @@ e2e: $(B)/proftop programs
 
 PUBLIC := sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h sampler/fold_tree.h unwind/unwind.h \
 	symbols/base.h symbols/text.h symbols/intern.h symbols/places.h symbols/dso.h symbols/image.h symbols/maps.h \
-	symbols/symbols.h symbols/ehframe.h symbols/procfs.h
+	symbols/symbols.h symbols/code.h symbols/ehframe.h symbols/procfs.h
 
 layering: ## rooms include to the right only, public headers only; ui sees sampler, base and text; curses only in term.c
 	$(Q)grep -HoE '^ *# *include "[a-z]+/[a-z_0-9]+\.h"' $(ROOMS:%=%/*.[ch]) | \

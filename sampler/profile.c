@@ -40,6 +40,11 @@ void profile_free(struct profile *p)
 	free(p->frames);
 	free(p->cells);
 	free(p->modules);
+	if (p->annotate) {
+		free(p->annotate->points);
+		free(p->annotate->code);
+		free(p->annotate);
+	}
 	text_arena_free(p->names);
 	free(p->pool);
 	free(p);

@@ -149,6 +149,28 @@ struct profile_unwind {
 	uint64_t verify_differ;		/* of these, with another result: a fault of ours */
 };
 
+/* Samples at one instruction: of the innermost frame. */
+struct profile_point {
+	uint64_t vaddr;
+	uint32_t event;			/* index in events */
+	double count, weight;
+};
+
+enum profile_machine { PROFILE_MACHINE_OTHER, PROFILE_MACHINE_X86_64, PROFILE_MACHINE_AARCH64 };
+
+/* One function, instruction by instruction: asked for with sampler_set_annotate(). */
+struct profile_annotate {
+	uint32_t function;		/* id */
+	uint64_t vaddr, size;		/* in its object */
+	struct profile_point *points;	/* in order of event, then of vaddr */
+	uint32_t nr_points;
+	uint8_t *code;			/* from @vaddr on; NULL: see why */
+	uint32_t nr_code;		/* bytes; less than @size if that is long */
+	enum profile_machine machine;
+	bool loading;			/* the code is being read */
+	const char *why;		/* static: why there is no code; NULL */
+};
+
 struct profile {
 	uint64_t seq;			/* counts up */
 	uint64_t time_ns;		/* CLOCK_REALTIME at the end of the tick */
@@ -190,6 +212,7 @@ struct profile {
 	uint32_t nr_cells;
 	struct profile_module *modules;	/* in order of id */
 	uint32_t nr_modules;
+	struct profile_annotate *annotate;	/* NULL: not asked for */
 	void *names;			/* owns the texts: a text_arena, may be NULL */
 	char *pool;			/* copies of texts that were clean already; may be NULL */
 };

@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "symbols/code.h"
 #include "symbols/demangle.h"
 
 #define ASKER_NICE	-10
@@ -50,6 +51,7 @@ struct loader {
 	struct objects objects;
 	struct naming naming;
 	struct symtab *symtab;
+	struct code_desk code;
 	struct worker asker, worker;
 	struct waiting *waiting;	/* loader's */
 	uint32_t nr_waiting, max_waiting;
@@ -73,6 +75,7 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	l->symtab = symtab;
 	objects_init(&l->objects, dsos, &l->stop);
 	naming_init(&l->naming, dsos, symtab, &l->stop);
+	code_init(&l->code, dsos, symtab, &l->stop);
 	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->asker.event < 0 || l->worker.event < 0) {
@@ -88,6 +91,7 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 void loader_no_proc(struct loader *l)
 {
 	l->objects.no_proc = true;
+	l->code.no_proc = true;
 	l->naming.perfmaps.no_proc = true;
 }
 
@@ -103,6 +107,7 @@ bool loader_free(struct loader *l)
 		close(l->worker.event);
 	objects_fini(&l->objects);
 	naming_fini(&l->naming);
+	code_fini(&l->code);
 	free(l->waiting);
 	free(l);
 	return true;
@@ -116,6 +121,11 @@ static void poke(int event)
 	/* Full means that a wake-up is on its way already. */
 	if (write(event, &one, sizeof(one)) < 0)
 		errno = saved;
+}
+
+struct code_desk *loader_code(struct loader *l)
+{
+	return &l->code;
 }
 
 void loader_wake(struct loader *l)
@@ -281,6 +291,9 @@ static bool work(struct loader *l, bool now)
 		rename_places(l, late);
 	if (jit != DSO_ID_UNKNOWN)
 		rename_places(l, jit);
+	code_serve(&l->code);
+	if (is_stopping(l))
+		return false;
 	/* Not after the last image only: the first rows shall have names soon. */
 	more |= name_waiting(l, now) > 0;
 	more |= name_new(l, now) > 0;

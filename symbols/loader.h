@@ -33,6 +33,10 @@ void loader_wake(struct loader *l);
 /* All that is asked, now, on this thread; not between start and stop. */
 void loader_run(struct loader *l);
 
+struct code_desk;
+/* Where the instructions of functions are asked for. */
+struct code_desk *loader_code(struct loader *l);
+
 struct symbols_stats;
 /* Any thread. */
 void loader_stats(const struct loader *l, struct symbols_stats *out);

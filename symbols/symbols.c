@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/code.h"
 #include "symbols/loader.h"
 #include "symbols/symtab.h"
 
@@ -80,6 +81,17 @@ const struct symbol *symbols_at(const struct symbols *s, uint32_t id)
 uint32_t symbols_nr(const struct symbols *s)
 {
 	return symtab_nr(s->symtab);
+}
+
+void symbols_want_code(struct symbols *s, uint32_t symbol)
+{
+	code_want(loader_code(s->loader), symbol);
+	loader_wake(s->loader);
+}
+
+int symbols_code(struct symbols *s, uint32_t symbol, struct code *out)
+{
+	return code_copy(loader_code(s->loader), symbol, out);
 }
 
 void symbols_stats(const struct symbols *s, struct symbols_stats *out)

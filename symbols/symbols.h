@@ -21,6 +21,7 @@
 #include "symbols/text.h"
 
 struct symbols;
+struct code;
 
 /* kind: u user, k kernel, j JIT, v vdso, ? no name. */
 struct symbol {
@@ -59,5 +60,10 @@ void symbols_run(struct symbols *s);
 const struct symbol *symbols_at(const struct symbols *s, uint32_t id);
 uint32_t symbols_nr(const struct symbols *s);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);
+
+/* Any thread: have the instructions of a function read; the newest question replaces the others. */
+void symbols_want_code(struct symbols *s, uint32_t symbol);
+/* What was read, a copy: the caller frees out->bytes. -EAGAIN: not yet. */
+int symbols_code(struct symbols *s, uint32_t symbol, struct code *out);
 
 #endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where in one function its samples are: the innermost places of the stacks
+ * that the cells name, by address.
+ *
+ * Runs on: the builder. By range, not by symbol: code inlined into the
+ * function has names of its own, and is code of the function all the same.
+ */
+#define _LGPL_SOURCE
+#include "sampler/annotate.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sampler/session.h"
+#include "symbols/code.h"
+#include "symbols/image.h"
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct profile_point *a = pa, *b = pb;
+
+	if (a->event != b->event)
+		return (a->event > b->event) - (a->event < b->event);
+	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
+}
+
+/* The address in its object of the innermost place of @stack; false: not in @dso. */
+static bool vaddr_of(const struct assemble_input *in, uint32_t stack, uint32_t dso_id,
+		     const struct image *image, uint64_t *vaddr)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stacks_at(in->stacks, stack, &nr);
+	const struct place *place = places && nr ? places_at(in->places, places[0]) : NULL;
+
+	if (!place || place->dso != dso_id)
+		return false;
+	*vaddr = place->offset;
+	/* Addresses where there is no file, else offsets in it: places.h. */
+	return !image || !image->nr_segments || image_vaddr(image, place->offset, vaddr);
+}
+
+static void add_up(struct profile_annotate *a)
+{
+	uint32_t nr = 0;
+
+	if (a->nr_points)
+		qsort(a->points, a->nr_points, sizeof(*a->points), by_place);
+	for (uint32_t i = 0; i < a->nr_points; i++) {
+		if (nr && !by_place(&a->points[nr - 1], &a->points[i])) {
+			a->points[nr - 1].count += a->points[i].count;
+			a->points[nr - 1].weight += a->points[i].weight;
+		} else {
+			a->points[nr++] = a->points[i];
+		}
+	}
+	a->nr_points = nr;
+}
+
+int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t dso_id)
+{
+	const struct dso *dso = dsos_at(in->dsos, dso_id);
+	/* Acquire: pairs with the release of whoever published the image. */
+	const struct image *image =
+		dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
+	uint32_t max = 0;
+
+	for (uint32_t i = 0; i < in->nr_cells; i++) {
+		const struct history_cell *c = &in->cells[i];
+		uint64_t vaddr;
+
+		if (!vaddr_of(in, c->stack, dso_id, image, &vaddr) || vaddr < a->vaddr ||
+		    vaddr - a->vaddr >= a->size)
+			continue;
+		if (a->nr_points == max) {
+			uint32_t more = max ? max * 2 : 256;
+			void *points = reallocarray(a->points, more, sizeof(*a->points));
+
+			if (!points)
+				return -ENOMEM;
+			a->points = points;
+			max = more;
+		}
+		a->points[a->nr_points++] =
+			(struct profile_point){ vaddr, c->event, c->count, c->weight };
+	}
+	add_up(a);
+	return 0;
+}
+
+static enum profile_machine machine_of(const struct code *code)
+{
+	return !code->wide		       ? PROFILE_MACHINE_OTHER
+	       : code->machine == EM_X86_64    ? PROFILE_MACHINE_X86_64
+	       : code->machine == EM_AARCH64   ? PROFILE_MACHINE_AARCH64
+					       : PROFILE_MACHINE_OTHER;
+}
+
+/* The code as far as it is read; asks for it. */
+static void take_code(struct sampler *s, struct profile_annotate *a, uint64_t *size)
+{
+	struct code code = { .symbol = SYMBOL_NONE };
+
+	symbols_want_code(s->symbols, a->function);
+	/* A replay has no loader thread: it works when it is told to. */
+	if (s->replay)
+		symbols_run(s->symbols);
+	if (symbols_code(s->symbols, a->function, &code)) {
+		a->loading = true;
+		return;
+	}
+	a->code = code.bytes;
+	a->nr_code = code.nr_bytes;
+	a->machine = machine_of(&code);
+	a->why = code.why;
+	*size = code.size;
+}
+
+void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_input *in)
+{
+	/* Relaxed: a function more or less late. */
+	uint32_t id = atomic_load_explicit(&s->annotate, memory_order_relaxed);
+	const struct symbol *symbol = id & ASSEMBLE_PLACE ? NULL : symbols_at(s->symbols, id);
+	struct profile_annotate *a;
+
+	if (id == SYMBOL_NONE)
+		return;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return;
+	p->annotate = a;
+	a->function = id;
+	if (!symbol) {
+		a->why = "this is a place without a name: its extent is not known";
+		return;
+	}
+	a->vaddr = symbol->start;
+	take_code(s, a, &a->size);
+	if (a->size && annotate_points(a, in, symbol->dso))
+		a->why = "out of memory";
+}

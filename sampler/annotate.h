@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where in one function its samples are. Runs on: the builder.
+ */
+#ifndef SAMPLER_ANNOTATE_H
+#define SAMPLER_ANNOTATE_H
+
+#include "sampler/assemble.h"
+
+struct sampler;
+
+/* Into p->annotate, if the UI asked for a function; without memory it stays NULL. */
+void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_input *in);
+
+/* The points of @in that are in [vaddr, vaddr + size) of @dso, added up. 0 or -ENOMEM. */
+int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t dso);
+
+#endif
