@@ -31,7 +31,11 @@ int recording_open(struct sampler *s, struct err *e)
 
 int recording_start(struct sampler *s, struct err *e)
 {
-	return s->recorder ? recorder_start(s->recorder, e) : 0;
+	int code = s->recorder ? recorder_start(s->recorder, e) : 0;
+
+	if (s->recorder && !code)
+		tick_message(s, "recording to %s", s->config.record);
+	return code;
 }
 
 void recording_note(struct sampler *s)

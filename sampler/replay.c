@@ -31,7 +31,7 @@ struct replay {
 	struct replay_cpu *cpus;
 	uint32_t nr_cpus;
 	uint64_t lost_records;		/* samples, as LOST records tell it */
-	uint64_t lost_samples;		/* as LOST_SAMPLES does: perf's sum of them, or what hardware dropped */
+	uint64_t lost_samples;		/* as LOST_SAMPLES does: the sum, or what hardware dropped */
 	struct sampler_frame *frames;	/* of the sample in hand, for replay_each */
 	uint32_t nr_named;		/* places up to here have been named, for replay_each */
 };

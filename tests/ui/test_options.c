@@ -314,6 +314,7 @@ static const struct bad {
 	{ "-b --window 5", EXIT_USAGE, { "--window", "-d" } },
 	{ "-p 1 -u root", EXIT_USAGE, { "-p", "-u" } },
 	{ "--replay x -p 1", EXIT_USAGE, { "--replay" } },
+	{ "--record y --replay x", EXIT_USAGE, { "--record", "--replay" } },
 	{ "--format=perf-script", EXIT_USAGE, { "--replay" } },
 	{ "--unwinder=magic", EXIT_USAGE, { "magic", "step" } },
 	{ "--verify 0", EXIT_USAGE, { "--verify 0" } },
