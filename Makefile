@@ -46,6 +46,7 @@ TESTS     := $(foreach r,$(ROOMS),$(patsubst %.c,$(B)/%,$(wildcard tests/$(r)/te
 PROGRAMS  := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
 FUZZERS   := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tools/*.c))
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
@@ -99,6 +100,11 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(LIBS_$(1))
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_tests,$(r))))
 
+# What the end-to-end tests need to look inside.
+$(B)/tests/tools/%: $(B)/tests/tools/%.o $(LIBS_sampler)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(LIBS_ui)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
@@ -119,7 +125,7 @@ check: all unit layering style e2e ## everything: unit tests, layering, style, e
 unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuzz corpora
 	$(Q)B=$(B) tests/run $(TESTS) $(REPLAYS)
 
-e2e: $(B)/proftop programs
+e2e: $(B)/proftop programs $(TOOLS)
 	$(Q)B=$(B) tests/run $(sort $(wildcard tests/e2e/*.sh))
 
 PUBLIC := sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h sampler/fold_tree.h unwind/unwind.h \

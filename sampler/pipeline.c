@@ -302,6 +302,7 @@ void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pi
 		.nr_kernel = p->nr_kernel,
 		.task = p->task,
 		.stop = p->stop,
+		.nr_guessed = p->user.nr_guessed,
 	};
 }
 

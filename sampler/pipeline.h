@@ -61,6 +61,7 @@ struct pipeline_stack {
 	uint32_t nr, nr_kernel;
 	uint32_t task;
 	enum unwind_stop stop;
+	uint32_t nr_guessed;		/* of the user frames */
 };
 void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pipeline_stack *out);
 /* A record that could not be decoded. */

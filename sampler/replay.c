@@ -23,6 +23,8 @@
 
 /* The tables get more room after so many samples. */
 #define REPLAY_ROOM_EVERY 4096
+#define REPLAY_CELLS_MIN (1u << 14)
+#define REPLAY_CELLS_MAX (1u << 23)
 
 struct replay {
 	struct perfdata *data;
@@ -30,6 +32,7 @@ struct replay {
 	uint32_t nr_slots;
 	struct replay_cpu *cpus;
 	uint32_t nr_cpus;
+	bool has_cells;			/* as many as there may be */
 	uint64_t lost_records;		/* samples, as LOST records tell it */
 	uint64_t lost_samples;		/* as LOST_SAMPLES does: the sum, or what hardware dropped */
 	struct sampler_frame *frames;	/* of the sample in hand, for replay_each */
@@ -201,12 +204,33 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 	return 0;
 }
 
+/*
+ * A replay is one tick: its cells do not grow with ticks as live ones do. Each
+ * sample may be a cell of its own.
+ */
+static int make_cells(struct replay *r, struct sampler *s)
+{
+	uint64_t want = 2 * perfdata_nr_records(r->data);
+	struct cells *cells;
+	uint32_t slots = (uint32_t)MIN(MAX(want, (uint64_t)REPLAY_CELLS_MIN), (uint64_t)REPLAY_CELLS_MAX);
+	int code = r->has_cells ? 0 : cells_new(&cells, slots, slots);
+
+	if (code || r->has_cells)
+		return code;
+	cells_free(s->cells);
+	s->cells = s->tables->cells = cells;
+	r->has_cells = true;
+	return 0;
+}
+
 int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
 {
 	struct pipeline *p;
 	uint64_t first, last;
-	int code = pipeline_new(&p, thread_tables(s->shared), NULL);
+	int code = make_cells(r, s);
 
+	if (!code)
+		code = pipeline_new(&p, thread_tables(s->shared), NULL);
 	if (code)
 		return code;
 	memset(r->cpus, 0, REPLAY_CPUS_MAX * sizeof(*r->cpus));
@@ -323,8 +347,7 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 		.frames = r->frames,
 		.nr_frames = stack.nr,
 		.nr_kernel = stack.nr_kernel,
-		.stop = stack.stop == UNWIND_COMPLETE && stack.nr_guessed ? "guessed"
-			: unwind_stop_name(stack.stop),
+		.stop = stack.nr_guessed ? "guessed" : unwind_stop_name(stack.stop),
 	};
 	return each->fn(each->ctx, &out);
 }

@@ -52,7 +52,7 @@ static struct guess guess_chain(const struct fp_input *in, const struct arch_fra
 	g.sp = fp + 2u * in->word;
 	if (!g.pc && !g.fp)
 		g.result = FP_ROOT;
-	else if (is_code(in, g.pc) && (!g.fp || g.fp > fp))
+	else if (is_code(in, g.pc) && (in->called_from_any || !g.fp || g.fp > fp))
 		g.result = FP_FOUND;
 	return g;
 }
@@ -77,15 +77,31 @@ static struct guess guess_leaf(const struct fp_input *in, const struct arch_fram
 	return g;
 }
 
+/* Between the two instructions of a prologue: fp stands on top of the stack, and in its register. */
+static struct guess guess_prologue(const struct fp_input *in, const struct arch_frame *f)
+{
+	const struct arch_ops *arch = in->arch;
+	struct guess g = { .result = FP_NONE, .sp = f->reg[arch->sp] + 2u * in->word };
+
+	if (!in->first || arch->ra_in_register || !frame_has(f, arch->fp) ||
+	    !read_word(in, f->reg[arch->sp], &g.fp) || g.fp != f->reg[arch->fp] ||
+	    !read_word(in, f->reg[arch->sp] + in->word, &g.pc) || !is_code(in, g.pc))
+		return g;
+	g.result = FP_FOUND;
+	return g;
+}
+
 enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f)
 {
 	const struct arch_ops *arch = in->arch;
-	struct guess chain = guess_chain(in, f), leaf = guess_leaf(in, f), g = chain;
+	struct guess chain = guess_chain(in, f), leaf = guess_leaf(in, f), g = guess_prologue(in, f);
 
 	/*
 	 * A leaf without CFI mostly has no frame of its own, and the record at
 	 * fp is its caller's; if fp is sp or just above, the record is its own.
 	 */
+	if (g.result != FP_FOUND)
+		g = chain;
 	if (leaf.result == FP_FOUND && !(in->frames_kept && chain.result == FP_FOUND) &&
 	    (chain.result != FP_FOUND || f->reg[arch->fp] >= leaf.sp))
 		g = leaf;

@@ -20,7 +20,8 @@ struct fp_input {
 	uint64_t time_ns;
 	uint8_t word;			/* 8, or 4 in a 32-bit process */
 	bool first;			/* the innermost frame */
-	bool frames_kept;		/* such code keeps frame pointers (JIT): trust them first */
+	bool frames_kept;		/* all code here keeps frame pointers: trust them first */
+	bool called_from_any;		/* JIT: what calls it may use fp for anything */
 };
 
 enum fp_result {

@@ -170,7 +170,8 @@ static int by_guess(struct walk *w)
 		.time_ns = w->in->time_ns,
 		.word = w->word,
 		.first = w->out->nr == 1,
-		.frames_kept = w->mapping->dso->identity.kind == DSO_ANON || w->word == 4,
+		.frames_kept = w->word == 4,
+		.called_from_any = w->mapping->dso->identity.kind == DSO_ANON,
 	};
 
 	switch (fp_step(&in, &w->f)) {

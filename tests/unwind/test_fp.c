@@ -150,12 +150,43 @@ static void test_leaf(void **state)
 	assert_int_equal(step(&f, true, false), FP_FOUND);
 	assert_caller(&f, CODE + 0x40, SP + 8, 12345);
 
-	f = frame(SP + 16);		/* JIT code: its own frame first */
+	f = frame(SP + 16);		/* frame pointers everywhere: its own frame first */
 	assert_int_equal(step(&f, true, true), FP_FOUND);
 	assert_caller(&f, CODE + 0x20, SP + 32, SP + 64);
 
 	f = frame(12345);		/* only frame 0 can be a leaf */
 	assert_int_equal(step(&f, false, false), FP_NONE);
+}
+
+/* push %rbp, and mov %rsp,%rbp is still to come. */
+static void test_inside_prologue(void **state)
+{
+	struct arch_frame f = frame(DATA + 8);
+
+	words[0] = DATA + 8;
+	words[1] = CODE + 0x50;
+	assert_int_equal(step(&f, true, false), FP_FOUND);
+	assert_caller(&f, CODE + 0x50, SP + 16, DATA + 8);
+	f = frame(DATA + 8);		/* only frame 0 */
+	assert_int_equal(step(&f, false, false), FP_NONE);
+	f = frame(DATA + 16);		/* not fp's value: anything */
+	assert_int_equal(step(&f, true, false), FP_NONE);
+}
+
+/* JIT code keeps a frame pointer; the native code that called it uses the register for anything. */
+static void test_called_from_any(void **state)
+{
+	struct arch_frame f = frame(SP + 8);
+	struct fp_input in = {
+		.arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 8, .first = true,
+	};
+
+	words[1] = 42;
+	words[2] = CODE + 0x50;
+	assert_int_equal(fp_step(&in, &f), FP_NONE);
+	in.called_from_any = true;
+	assert_int_equal(fp_step(&in, &f), FP_FOUND);
+	assert_caller(&f, CODE + 0x50, SP + 24, 42);
 }
 
 static void test_own_record_on_top(void **state)
@@ -220,6 +251,8 @@ int main(void)
 		cmocka_unit_test_setup(test_chain_refuses, set_up),
 		cmocka_unit_test_setup(test_beyond_the_dump, set_up),
 		cmocka_unit_test_setup(test_leaf, set_up),
+		cmocka_unit_test_setup(test_inside_prologue, set_up),
+		cmocka_unit_test_setup(test_called_from_any, set_up),
 		cmocka_unit_test_setup(test_own_record_on_top, set_up),
 		cmocka_unit_test_setup(test_32_bit, set_up),
 		cmocka_unit_test_setup(test_link_register, set_up),

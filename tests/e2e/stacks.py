@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stacks of truth_chain and truth_throw against what these programs really do: stacks.py < `chains FILE`
+
+Each of their own functions has one caller, so the innermost own function tells the whole chain. A
+sample is judged once its program does what it is for (main and the function that runs the mode are
+known), and is one of
+  exact      every own function in its place, the root reached (or, where the rest lies on another
+             stack than the dumped one, all of this one, and said to be truncated)
+  short      true as far as it goes, and said to be truncated or broken
+  guessed    not the true one, but marked as guessed
+  wrong      not the true one, and shown as certain: never
+Exits 1 unless at least 99.9 % are exact and none is wrong. Of "throw", 97 % suffice: where libgcc
+leaves for the frame that catches, it writes that frame's registers into its own (doc/UNWINDING.md), and
+this program does nothing else.
+"""
+import collections, re, sys
+
+RUN = {
+    "chain": ["run_chain"] + [f"chain_{i}" for i in range(24)],
+    "pushes": ["run_pushes", "pushes_caller", "pushes"],
+    "alloca": ["run_alloca", "with_alloca", "realigned", "spin_leaf"],
+    "noreturn": ["run_noreturn", "calls_noreturn", "never_returns", "spin_leaf"],
+    "plt": ["run_plt"],
+    "exec": ["run_exec", "exec_work", "spin_leaf"],
+    "fork": ["run_fork", "fork_work", "spin_leaf"],
+    "jitfp": ["run_jit", "[anon]"],
+    "jitleaf": ["run_jit", "[anon]"],
+    "throw": [f"throw_{i}" for i in range(7)],
+}
+HANDLER = ["on_signal", "handler_leaf", "spin_leaf"]
+# What these programs call in libraries, and what the compiler puts between.
+LEAVES = ("clock_now", "time_left", "guard::~guard()")
+SPLIT = re.compile(r"(\.(part|constprop|isra|cold|lto_priv)(\.\d+)?)+$")
+
+
+def own_names():
+    names = {"main", "run", "tail_1", "tail_2", "tail_3", "deep_rec", "interrupted", "run_deep", "run_tail",
+             "run_signal", "run_altstack", "run_altinside", "run_signal_on", "run_dlopen", "lib_a", "lib_b",
+             "callback_a", "callback_b"}
+    for chain in list(RUN.values()) + [HANDLER]:
+        names.update(chain)
+    return names
+
+
+OWN = own_names() | set(LEAVES)
+
+
+def clean(name):
+    name = SPLIT.sub("", name.split("@")[0])
+    return name.split("(")[0] if name.startswith("throw_") else name
+
+
+def prefix_of(chain):
+    """Does a list of own functions, outermost first, run down @chain without a gap?"""
+    def match(own):
+        own = [f for f in own if f not in LEAVES]
+        return own == chain[:len(own)] and len(own) > 0
+    return match
+
+
+def deep(own):
+    own = [f for f in own if f not in LEAVES]
+    n = own.count("deep_rec")
+    return own in (["run_deep"] + ["deep_rec"] * n, ["run_deep"] + ["deep_rec"] * 60 + ["spin_leaf"]) and n <= 60
+
+
+def tail(own):
+    own = [f for f in own if f not in LEAVES]
+    return own in (["run_tail"], ["run_tail", "tail_1"], ["run_tail", "tail_2"], ["run_tail", "tail_3"],
+                   ["run_tail", "tail_3", "spin_leaf"])
+
+
+def dlopen(own):
+    own = [f for f in own if f not in LEAVES]
+    return own in (["run_dlopen"], *(["run_dlopen", *c] for x in "ab" for c in (
+        [f"lib_{x}"], [f"lib_{x}", f"callback_{x}"], [f"lib_{x}", f"callback_{x}", "spin_leaf"])))
+
+
+def signal(first):
+    def match(own):
+        if "on_signal" in own:
+            at = own.index("on_signal")
+            if not prefix_of(HANDLER)(own[at:]):
+                return False
+            own = own[:at]
+        own = [f for f in own if f not in LEAVES]
+        full = [first, "run_signal_on", "interrupted", "spin_leaf"]
+        return any(own == [f for f in full[:k] if f != "run_signal_on" or "run_signal_on" in own]
+                   for k in range(1, 5))
+    return match
+
+
+MATCH = {mode: prefix_of(chain) for mode, chain in RUN.items()}
+MATCH.update(deep=deep, tail=tail, dlopen=dlopen, signal=signal("run_signal"),
+             altstack=signal("run_altstack"), altinside=signal("run_altinside"))
+
+
+def judge(mode, stop, frames):
+    """frames: innermost first."""
+    names = [clean(f) for f in frames]
+    own = [f for f in reversed(names) if f in OWN]
+    if not own or own == ["main"] or own == ["main", "run"]:
+        return None			# loading, or on its way to the mode
+    if stop == "pending":
+        return None
+    rooted = names[-1] == "_start" and "main" in own
+    if rooted:
+        own = own[own.index("main") + 1:]
+        if own and own[0] == "run":
+            own = own[1:]
+        if not own:
+            return None
+        if MATCH[mode](own):
+            return "exact" if stop in ("complete", "guessed") else "short"
+    elif stop not in ("complete", "guessed"):
+        if mode == "altstack" and "on_signal" in own and stop == "truncated":
+            # One frame of the other stack is known, by the registers that the kernel saved.
+            at = own.index("on_signal")
+            ok = prefix_of(HANDLER)(own[at:]) and own[:at] in ([], ["interrupted"], ["spin_leaf"])
+            return "exact" if ok or own[:at] == ["time_left"] or own[:at] == ["clock_now"] else "wrong"
+        if tail_of_truth(mode, own):
+            return "short"
+    return "guessed" if stop == "guessed" else "wrong"
+
+
+def tail_of_truth(mode, own):
+    """A stack that ends early: is what there is the inner end of a true one?"""
+    outer = {"deep": [["run_deep"] + ["deep_rec"] * k for k in range(60)]}.get(mode)
+    chains = outer or [[f for f in c] for c in ([RUN[mode]] if mode in RUN else [])]
+    for chain in chains:
+        for k in range(len(chain) + 1):
+            if MATCH[mode](chain[:k] + own):
+                return True
+    return MATCH[mode](own)
+
+
+def main():
+    total, wrongs = collections.defaultdict(collections.Counter), collections.Counter()
+    for line in sys.stdin:
+        comm, _, stop, stack = line.rstrip("\n").split(" ", 3)
+        mode = comm[2:] if comm.startswith("t_") else ""
+        if mode not in MATCH or not stack:
+            continue
+        verdict = judge(mode, stop, stack.split(";"))
+        if verdict is None:
+            continue
+        total[mode][verdict] += 1
+        if verdict != "exact":
+            wrongs[(mode, verdict, stop, stack)] += 1
+    worst = sorted(wrongs.items(), key=lambda w: (w[0][1] != "wrong", w[0][0] == "throw", -w[1]))
+    for (mode, verdict, stop, stack), n in worst[:int(sys.argv[1]) if len(sys.argv) > 1 else 6]:
+        print(f"  {mode} {verdict} ({stop}) {n}: {stack[:700]}")
+    every = collections.Counter()
+    for mode in sorted(total):
+        every.update(total[mode])
+        print(f"{mode:10}", ", ".join(f"{k} {v}" for k, v in total[mode].most_common()))
+    n = sum(every.values())
+    exact, usual = every["exact"] - total["throw"]["exact"], n - sum(total["throw"].values())
+    missing = set(MATCH) - set(total)
+    print(f"{n} samples: {100 * exact / max(usual, 1):.3f} % exact without throw;", ", ".join(f"{v} {k}" for k, v in every.items()))
+    if missing:
+        print("no samples of:", *sorted(missing))
+    ok = n > 1000 and exact >= 0.999 * usual and total["throw"]["exact"] >= 0.97 * (n - usual)
+    return 0 if ok and not every["wrong"] and not missing else 1
+
+
+sys.exit(main())
