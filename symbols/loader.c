@@ -50,6 +50,8 @@ struct loader {
 	struct maps *maps;
 	struct objects objects;
 	struct naming naming;
+	struct chains *chains;
+	struct lines lines;
 	struct symtab *symtab;
 	struct code_desk code;
 	struct worker asker, worker;
@@ -75,6 +77,11 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	l->symtab = symtab;
 	objects_init(&l->objects, dsos, &l->stop);
 	naming_init(&l->naming, dsos, symtab, &l->stop);
+	if (chains_new(&l->chains)) {
+		free(l);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	lines_init(&l->lines, &l->objects, places, symtab, l->chains);
 	code_init(&l->code, dsos, symtab, &l->stop);
 	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -86,6 +93,16 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	}
 	*out = l;
 	return 0;
+}
+
+void loader_no_inline(struct loader *l)
+{
+	l->lines.off = true;
+}
+
+const struct chains *loader_chains(const struct loader *l)
+{
+	return l->chains;
 }
 
 void loader_no_proc(struct loader *l)
@@ -105,6 +122,8 @@ bool loader_free(struct loader *l)
 		close(l->asker.event);
 	if (l->worker.event >= 0)
 		close(l->worker.event);
+	lines_fini(&l->lines);
+	chains_free(l->chains);
 	objects_fini(&l->objects);
 	naming_fini(&l->naming);
 	code_fini(&l->code);
@@ -185,8 +204,10 @@ static bool name_place(struct loader *l, const struct waiting *w, bool now)
 	rc = naming_find(&l->naming, &q, &symbol, &by_name);
 	if (rc == -EAGAIN || rc == -ECANCELED)
 		return false;
-	if (!rc)
+	if (!rc) {
 		places_name(l->places, w->place, symbol);
+		lines_add(&l->lines, w->place);
+	}
 	count_name(l, !rc && by_name);
 	return true;
 }
@@ -241,6 +262,7 @@ static void rename_place(struct loader *l, uint32_t id, const struct place *plac
 	places_name(l->places, id, symbol);
 	if (!old->made_up)
 		return;
+	lines_add(&l->lines, id);
 	atomic_fetch_sub_explicit(&l->nr_unnamed, 1, memory_order_relaxed);
 	count_name(l, true);
 }
@@ -260,7 +282,8 @@ static void update_figures(struct loader *l)
 {
 	atomic_store_explicit(&l->nr_left, nr_unseen(l) + l->nr_waiting,
 			      memory_order_relaxed);
-	atomic_store_explicit(&l->memory, symtab_memory(l->symtab), memory_order_relaxed);
+	atomic_store_explicit(&l->memory, symtab_memory(l->symtab) + chains_memory(l->chains),
+			      memory_order_relaxed);
 }
 
 /* Images for a while: stacks wait for them, and only they are pending meanwhile. True: go on. */
@@ -297,6 +320,11 @@ static bool work(struct loader *l, bool now)
 	/* Not after the last image only: the first rows shall have names soon. */
 	more |= name_waiting(l, now) > 0;
 	more |= name_new(l, now) > 0;
+	if (is_stopping(l))
+		return false;
+	/* Names first. */
+	if (!more)
+		more = lines_work(&l->lines);
 	if (is_stopping(l))
 		return false;
 	update_figures(l);
@@ -422,6 +450,8 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 	out->nr_named = atomic_load_explicit(&l->nr_named, memory_order_relaxed);
 	out->nr_unnamed = atomic_load_explicit(&l->nr_unnamed, memory_order_relaxed);
 	out->nr_waiting = atomic_load_explicit(&l->nr_left, memory_order_relaxed);
+	out->nr_lines = atomic_load_explicit(&l->lines.nr_found, memory_order_relaxed);
+	out->nr_lines_waiting = atomic_load_explicit(&l->lines.nr_waiting, memory_order_relaxed);
 	out->memory = atomic_load_explicit(&l->objects.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.kallsyms_memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.perfmaps.memory, memory_order_relaxed) +

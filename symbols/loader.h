@@ -9,6 +9,8 @@
 #ifndef SYMBOLS_LOADER_H
 #define SYMBOLS_LOADER_H
 
+#include "symbols/chains.h"
+#include "symbols/lines.h"
 #include "symbols/maps.h"
 #include "symbols/naming.h"
 #include "symbols/objects.h"
@@ -23,6 +25,10 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 /* False: a thread still hangs in a file; then nothing of it or of @symtab may be freed. */
 bool loader_free(struct loader *l);
 
+/* Before the start: no lines, no inlined functions. */
+void loader_no_inline(struct loader *l);
+/* What is known of the source of places; any thread. */
+const struct chains *loader_chains(const struct loader *l);
 /* Before the start: open nothing through /proc/PID. */
 void loader_no_proc(struct loader *l);
 int loader_start(struct loader *l, struct err *e);

@@ -128,8 +128,8 @@ static int load_kernel(struct image **out)
 	return 0;
 }
 
-/* Open the file where it was seen and build its image. */
-static int load_file(const struct dso *dso, const struct dso_sighting *seen, struct image **out)
+static int open_seen(const struct dso *dso, const struct dso_sighting *seen,
+		     struct foreign_file *out)
 {
 	const struct dso_identity *id = &dso->identity;
 	struct foreign_want want = {
@@ -137,8 +137,30 @@ static int load_file(const struct dso *dso, const struct dso_sighting *seen, str
 		.path = seen->path && *seen->path ? seen->path : NULL,
 		.maj = id->maj, .min = id->min, .ino = id->ino,
 	};
+
+	return foreign_open(&want, out, NULL);
+}
+
+int objects_open(const struct objects *o, const struct dso *dso, struct foreign_file *out,
+		 char **path)
+{
+	struct dso_sighting seen;
+	int rc;
+
+	dsos_sighting(o->dsos, dso, &seen);
+	if (o->no_proc)
+		seen.pid = 0;
+	rc = open_seen(dso, &seen, out);
+	*path = seen.path;
+	return rc;
+}
+
+/* Open the file where it was seen and build its image. */
+static int load_file(const struct dso *dso, const struct dso_sighting *seen, struct image **out)
+{
+	const struct dso_identity *id = &dso->identity;
 	struct foreign_file file;
-	int rc = foreign_open(&want, &file, NULL);
+	int rc = open_seen(dso, seen, &file);
 
 	if (rc)
 		return rc;

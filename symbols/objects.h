@@ -12,6 +12,7 @@
 #define SYMBOLS_OBJECTS_H
 
 #include "symbols/dso.h"
+#include "symbols/foreign.h"
 
 #define OBJECTS_RETRIES_MAX	1024U
 
@@ -37,6 +38,13 @@ struct objects {
 
 void objects_init(struct objects *o, struct dsos *dsos, const atomic_bool *stop);
 void objects_fini(struct objects *o);
+
+/*
+ * Open the file of @dso (DSO_FILE) where it was seen; the caller closes
+ * out->fd and frees *path (its name there, may be NULL). 0 or -errno. May hang.
+ */
+int objects_open(const struct objects *o, const struct dso *dso, struct foreign_file *out,
+		 char **path);
 
 /* Load one wanted object. False: none is wanted. */
 bool objects_load_one(struct objects *o);

@@ -43,6 +43,26 @@ void symbols_no_proc(struct symbols *s)
 	loader_no_proc(s->loader);
 }
 
+void symbols_no_inline(struct symbols *s)
+{
+	loader_no_inline(s->loader);
+}
+
+const struct symbol_frame *symbols_source(const struct symbols *s, uint32_t place, uint32_t *nr)
+{
+	return chains_at(loader_chains(s->loader), place, nr);
+}
+
+struct safe_text symbols_file(const struct symbols *s, uint32_t id)
+{
+	return chains_file(loader_chains(s->loader), id);
+}
+
+uint32_t symbols_nr_files(const struct symbols *s)
+{
+	return chains_nr_files(loader_chains(s->loader));
+}
+
 int symbols_start(struct symbols *s, struct err *e)
 {
 	return loader_start(s->loader, e);

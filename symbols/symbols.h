@@ -32,12 +32,26 @@ struct symbol {
 	uint64_t variant;		/* tells functions of one start apart; mostly 0 */
 	char kind;
 	bool made_up;			/* the name is but an address: see why in its dso */
+	bool inlined;			/* has no code of its own; start is 0 */
 };
+
+/*
+ * One function of those that the source has at a place: the compiler made one
+ * piece of code of all of them.
+ */
+struct symbol_frame {
+	uint32_t symbol;		/* SYMBOL_NONE: that of the place itself, always the last */
+	uint32_t file;			/* id of a file, or SYMBOL_NO_FILE */
+	uint32_t line;			/* 0: not known */
+};
+
+#define SYMBOL_NO_FILE UINT32_MAX
 
 struct symbols_stats {
 	uint64_t nr_images, nr_failed;	/* objects loaded, not loadable */
 	uint64_t nr_named, nr_unnamed;	/* places with a name, with an address only */
 	uint64_t nr_waiting;		/* places not looked at yet */
+	uint64_t nr_lines, nr_lines_waiting;	/* places with source lines; not looked up yet */
 	size_t memory;			/* bytes held by images and names */
 };
 
@@ -59,6 +73,17 @@ void symbols_run(struct symbols *s);
 /* Any thread; NULL for ids never given out. */
 const struct symbol *symbols_at(const struct symbols *s, uint32_t id);
 uint32_t symbols_nr(const struct symbols *s);
+/*
+ * Any thread, lock-free: the functions at place @place, innermost first, where
+ * debug information tells; else NULL. Comes later than the name; lives as long
+ * as the table.
+ */
+const struct symbol_frame *symbols_source(const struct symbols *s, uint32_t place, uint32_t *nr);
+/* Any thread: a source file's path; TEXT("") for ids never given out. */
+struct safe_text symbols_file(const struct symbols *s, uint32_t id);
+uint32_t symbols_nr_files(const struct symbols *s);
+/* Before the start: read no debug information (--no-inline). */
+void symbols_no_inline(struct symbols *s);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);
 
 /* Any thread: have the instructions of a function read; the newest question replaces the others. */

@@ -154,7 +154,7 @@ uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct
 		.name = text_arena_add(t->texts, text->name, text->name_size),
 		.module = module_text(t, text),
 		.dso = key->dso, .start = key->start, .variant = key->variant,
-		.kind = text->kind, .made_up = key->made_up,
+		.kind = text->kind, .made_up = key->made_up, .inlined = text->inlined,
 	};
 	slots_put(t, key_hash(key), id);
 	/* Publishes the symbol and its chunk; pairs with symtab_at(). */

@@ -37,6 +37,7 @@ struct symtab_text {
 	const char *name, *module;
 	size_t name_size, module_size;
 	char kind;
+	bool inlined;
 };
 uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct symtab_text *text);
 

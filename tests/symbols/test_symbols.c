@@ -136,6 +136,66 @@ static void test_own_function(void **state)
 	assert_null(symbols_at(f->symbols, SYMBOL_NONE));
 }
 
+extern const char test_symbols_spot[];
+enum { LINE_OF_SPOT = __LINE__ + 4, LINE_OF_CALL = __LINE__ + 9 };
+
+static inline __attribute__((always_inline)) int inlined_function(int x)
+{
+	__asm__ volatile(".globl test_symbols_spot\ntest_symbols_spot: nop" : "+r"(x));
+	return x + 1;
+}
+__attribute__((noinline, noclone)) static int caller_of_inlined(int x)
+{
+	return inlined_function(x) * 5;
+}
+
+/* Place by place what the source has there; one symbol for an inlined function wherever it is. */
+static void test_source(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t spot = (uint64_t)(uintptr_t)test_symbols_spot;
+	uint32_t place = place_of(f, spot), start, nr = 0;
+	const struct symbol_frame *frames;
+	const struct symbol *s;
+	struct symbols_stats stats;
+
+	assert_int_equal(caller_of_inlined(1), 10);
+	start = place_of(f, (uint64_t)(uintptr_t)&caller_of_inlined);
+	assert_null(symbols_source(f->symbols, place, &nr));
+	symbols_run(f->symbols);
+	assert_string_equal(symbol_of(f, place)->name.str, "caller_of_inlined");
+	frames = symbols_source(f->symbols, place, &nr);
+	assert_int_equal(nr, 2);
+	s = symbols_at(f->symbols, frames[0].symbol);
+	assert_non_null(s);
+	assert_string_equal(s->name.str, "inlined_function");
+	assert_true(s->inlined && s->kind == 'u' && !s->made_up);
+	assert_string_equal(s->module.str, program_invocation_short_name);
+	assert_int_equal(frames[0].line, LINE_OF_SPOT);
+	assert_int_equal(frames[1].symbol, SYMBOL_NONE);
+	assert_int_equal(frames[1].line, LINE_OF_CALL);
+	assert_non_null(strstr(symbols_file(f->symbols, frames[1].file).str, "test_symbols.c"));
+	assert_string_equal(symbols_file(f->symbols, SYMBOL_NO_FILE).str, "");
+	assert_true(frames[1].file < symbols_nr_files(f->symbols));
+	frames = symbols_source(f->symbols, start, &nr);
+	assert_true(nr >= 1 && frames[nr - 1].symbol == SYMBOL_NONE);
+	assert_null(symbols_source(f->symbols, 1U << 30, &nr));
+	symbols_stats(f->symbols, &stats);
+	assert_int_equal(stats.nr_lines, place == start ? 1 : 2);
+	assert_int_equal(stats.nr_lines_waiting, 0);
+}
+
+static void test_no_inline(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t place = place_of(f, (uint64_t)(uintptr_t)test_symbols_spot), nr;
+
+	symbols_no_inline(f->symbols);
+	symbols_run(f->symbols);
+	assert_string_equal(symbol_of(f, place)->name.str, "caller_of_inlined");
+	assert_null(symbols_source(f->symbols, place, &nr));
+}
+
 static void test_libc_and_vdso(void **state)
 {
 	struct fixture *f = *state;
@@ -484,6 +544,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own_function, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_source, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_inline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_libc_and_vdso, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_anonymous_and_unknown, setup, teardown),

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * dwarf: the inlined functions and lines of this very program at known spots,
+ * and against addr2line at many; files that must not be read.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/dwarf.h"
+#include "symbols/image.h"
+#include "tests/symbols/elfmake.h"
+
+#define OVERLAP_MAX 64
+
+/* A spot inside of three functions that are one in the code. */
+extern const char test_dwarf_spot[];
+enum { LINE_INNER = __LINE__ + 4, LINE_MIDDLE = __LINE__ + 9, LINE_OUTER = __LINE__ + 14 };
+
+static inline __attribute__((always_inline)) int innermost(int x)
+{
+	__asm__ volatile(".globl test_dwarf_spot\ntest_dwarf_spot: nop" : "+r"(x));
+	return x + 1;
+}
+static inline __attribute__((always_inline)) int between(int x)
+{
+	x = innermost(x);
+	return x * 3;
+}
+__attribute__((noinline, noclone)) static int outermost(int x)
+{
+	return between(x) + 7;
+}
+
+static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	*(uint64_t *)arg = info->dlpi_addr;
+	return 1;			/* the first is the program */
+}
+
+struct fixture {
+	struct elffile f;
+	struct image *image;
+	struct dwarf *d;
+	uint64_t base;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	int fd = open("/proc/self/exe", O_RDONLY);
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(elffile_open(&f->f, fd, NULL, (uint64_t)st.st_size, NULL), 0);
+	assert_int_equal(image_from_fd(&f->image, fd, (uint64_t)st.st_size, NULL), 0);
+	assert_int_equal(dwarf_open(&f->d, &f->f, 0), 0);
+	dl_iterate_phdr(find_base, &f->base);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	dwarf_close(f->d);
+	close(f->f.fd);
+	elffile_close(&f->f);
+	image_free(f->image);
+	free(f);
+	return 0;
+}
+
+static void assert_frame(const struct dwarf_frame *f, const char *name, uint32_t line)
+{
+	if (name)
+		assert_string_equal(f->name, name);
+	else
+		assert_null(f->name);
+	assert_int_equal(f->line, line);
+	assert_non_null(f->file);
+	assert_non_null(strstr(f->file, "test_dwarf.c"));
+}
+
+static void test_known_spot(void **state)
+{
+	struct fixture *f = *state;
+	struct dwarf_frame frames[DWARF_FRAMES_MAX];
+	uint64_t vaddr = (uint64_t)(uintptr_t)test_dwarf_spot - f->base;
+
+	assert_int_equal(outermost(1), 13);
+	assert_int_equal(dwarf_chain(f->d, vaddr, frames), 3);
+	assert_frame(&frames[0], "innermost", LINE_INNER);
+	assert_frame(&frames[1], "between", LINE_MIDDLE);
+	assert_frame(&frames[2], NULL, LINE_OUTER);
+	assert_int_equal(dwarf_chain(f->d, 1, frames), 0);
+	assert_int_equal(dwarf_chain(f->d, UINT64_MAX, frames), 0);
+	assert_true(dwarf_size(f->d) > 10000);
+}
+
+/* Addresses of another file: moved by a bias. */
+static void test_bias(void **state)
+{
+	struct fixture *f = *state;
+	struct dwarf_frame frames[DWARF_FRAMES_MAX];
+	uint64_t vaddr = (uint64_t)(uintptr_t)test_dwarf_spot - f->base;
+	struct dwarf *moved;
+
+	assert_int_equal(dwarf_open(&moved, &f->f, 0x10000000), 0);
+	assert_int_equal(dwarf_chain(moved, vaddr + 0x10000000, frames), 3);
+	assert_string_equal(frames[0].name, "innermost");
+	assert_int_equal(dwarf_chain(moved, vaddr, frames), 0);
+	dwarf_close(moved);
+}
+
+/* What addr2line -i -f -e prints for one address: a name line and a place line for each frame. */
+struct oracle_frame {
+	char name[1024], place[1024];
+};
+
+static void cut_line(char *line)
+{
+	line[strcspn(line, "\n")] = '\0';
+}
+
+/* "dir/file.c:12" or "...:12 (discriminator 3)": the line, and the file without its folder. */
+static unsigned int line_of(const char *place, const char **file)
+{
+	const char *slash = strrchr(place, '/');
+	const char *colon;
+
+	*file = slash ? slash + 1 : place;
+	colon = strchr(*file, ':');
+	return colon ? (unsigned int)strtoul(colon + 1, NULL, 10) : 0;
+}
+
+static void compare_frame(const struct dwarf_frame *is, const struct oracle_frame *want,
+			  uint64_t vaddr)
+{
+	const char *file, *slash = is->file ? strrchr(is->file, '/') : NULL;
+	unsigned int line = line_of(want->place, &file);
+	const char *own = slash ? slash + 1 : is->file;
+
+	if (is->name && strcmp(is->name, want->name))
+		fail_msg("0x%" PRIx64 ": %s, not %s", vaddr, want->name, is->name);
+	if (line != is->line)
+		fail_msg("0x%" PRIx64 " %s: line %u, not %u", vaddr, want->name, line, is->line);
+	if (line && (!own || strncmp(own, file, strlen(own))))
+		fail_msg("0x%" PRIx64 ": %s, not %s", vaddr, file, own ? own : "nothing");
+}
+
+/* Ten thousand addresses of this program, each frame of each. */
+static void test_against_addr2line(void **state)
+{
+	enum { NR = 10000 };
+	struct fixture *f = *state;
+	char in[] = "/tmp/test_dwarf.XXXXXX", command[512], line[2100];
+	uint64_t *vaddrs = calloc(NR, sizeof(*vaddrs));
+	struct oracle_frame *want = calloc(OVERLAP_MAX, sizeof(*want));
+	unsigned int seed = 1, nr_inlined = 0, nr_frames = 0;
+	int fd = mkstemp(in);
+	FILE *file = fdopen(fd, "w"), *oracle;
+
+	if (system("command -v addr2line >/dev/null 2>&1"))
+		skip();
+	for (unsigned int i = 0; i < NR; i++) {
+		const struct image_symbol *s =
+			&f->image->symbols[(unsigned int)rand_r(&seed) % f->image->nr_symbols];
+
+		vaddrs[i] = s->vaddr + (unsigned int)rand_r(&seed) % MAX(s->size, 1UL);
+		/* A marker line ends what belongs to one address. */
+		fprintf(file, "0x%" PRIx64 "\n0xfffffffffffffff0\n", vaddrs[i]);
+	}
+	fclose(file);
+	snprintf(command, sizeof(command), "addr2line -i -f -e /proc/%d/exe <%s", getpid(), in);
+	oracle = popen(command, "r");
+	assert_non_null(oracle);
+	for (unsigned int i = 0; i < NR; i++) {
+		struct dwarf_frame frames[DWARF_FRAMES_MAX];
+		int nr, nr_want = 0;
+
+		while (fgets(want[nr_want].name, sizeof(want[0].name), oracle)) {
+			assert_non_null(fgets(want[nr_want].place, sizeof(want[0].place), oracle));
+			cut_line(want[nr_want].name);
+			cut_line(want[nr_want].place);
+			if (!strcmp(want[nr_want].name, "??") && !strncmp(want[nr_want].place, "??:", 3))
+				break;
+			nr_want = MIN(nr_want + 1, OVERLAP_MAX - 1);
+		}
+		nr = dwarf_chain(f->d, vaddrs[i], frames);
+		if (!nr_want) {		/* nothing there: it printed the same as for the marker */
+			assert_non_null(fgets(line, sizeof(line), oracle));
+			assert_non_null(fgets(line, sizeof(line), oracle));
+			continue;
+		}
+		if (!nr && nr_want == 1)
+			continue;	/* a name of the symbol table only; counted below */
+		if (nr != nr_want)
+			fail_msg("0x%" PRIx64 ": %d frames, not %d", vaddrs[i], nr_want, nr);
+		for (int j = 0; j < nr; j++)
+			compare_frame(&frames[j], &want[j], vaddrs[i]);
+		nr_inlined += nr > 1;
+		nr_frames += (unsigned int)nr;
+	}
+	pclose(oracle);
+	unlink(in);
+	free(want);
+	free(vaddrs);
+	assert_true(nr_inlined > NR / 20 && nr_frames > NR / 2);
+}
+
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+	char path[] = "/tmp/test_dwarf.XXXXXX";
+	const Elf64_Chdr bomb = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = 1ULL << 40 };
+	struct elfmake m;
+	struct elffile other;
+	struct dwarf *d;
+	struct stat st;
+	int fd = mkstemp(path);
+
+	/* No debug information. */
+	elfmake_init(&m, EM_X86_64, 0x1000, 0x1000);
+	elfmake_code(&m, ".text", 0x1000, 0x1000, 0x1000, 0, NULL);
+	elfmake_finish(&m);
+	assert_int_equal(write(fd, m.bytes, m.size), m.size);
+	assert_int_equal(elffile_open(&other, fd, NULL, m.size, NULL), 0);
+	assert_int_equal(dwarf_open(&d, &other, 0), -ENODATA);
+	elffile_close(&other);
+	elfmake_fini(&m);
+	/* A section that says it would be a terabyte. */
+	elfmake_init(&m, EM_X86_64, 0x1000, 0x1000);
+	elfmake_section(&m, ".debug_info", (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
+		.sh_flags = SHF_COMPRESSED, .sh_size = sizeof(bomb) }, &bomb);
+	elfmake_finish(&m);
+	assert_int_equal(pwrite(fd, m.bytes, m.size, 0), m.size);
+	assert_int_equal(elffile_open(&other, fd, NULL, m.size, NULL), 0);
+	assert_int_equal(dwarf_open(&d, &other, 0), -EFBIG);
+	elffile_close(&other);
+	elfmake_fini(&m);
+	/* A stranger's file. */
+	if (!geteuid()) {
+		char buf[4096];
+		ssize_t nr;
+
+		assert_int_equal(ftruncate(fd, 0), 0);
+		lseek(fd, 0, SEEK_SET);
+		lseek(f->f.fd, 0, SEEK_SET);
+		while ((nr = read(f->f.fd, buf, sizeof(buf))) > 0)
+			assert_int_equal(write(fd, buf, (size_t)nr), nr);
+		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(elffile_open(&other, fd, NULL, (uint64_t)st.st_size, NULL), 0);
+		assert_int_equal(dwarf_open(&d, &other, 0), 0);
+		dwarf_close(d);
+		assert_int_equal(fchown(fd, 12345, 12345), 0);
+		assert_int_equal(dwarf_open(&d, &other, 0), -EPERM);
+		elffile_close(&other);
+	}
+	close(fd);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_known_spot, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bias, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_against_addr2line, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
