@@ -9,17 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/actions_stacks.h"
 #include "ui/actions_tools.h"
 #include "ui/rate.h"
 #include "ui/screen.h"
+#include "ui/folds.h"
 #include "ui/view.h"
 
 #define SCROLL_CELLS 8
 
 static void rebuild(struct ui_state *st)
 {
-	for (int i = 0; i < VIEW_HELP; i++)
-		list_rebuild(st, (enum view_id)i);
+	/* The others are made anew when they are shown. */
+	list_rebuild(st, st->view);
 }
 
 /* ---- moving ---- */
@@ -93,10 +95,13 @@ static void view_processes_(struct ui_state *st, uint32_t code)
 	actions_show(st, VIEW_PROCESSES);
 }
 
-/* The views in a ring; help is none of them. */
+/* The views in a ring; help and callers are none of them. */
 static void step_view(struct ui_state *st, unsigned int by)
 {
 	enum view_id from = st->view == VIEW_HELP ? st->help_from : st->view;
+
+	if (from > VIEW_HELP)
+		from = st->folds->callers_from;
 
 	actions_show(st, (enum view_id)((from + by) % VIEW_HELP));
 }
@@ -137,9 +142,10 @@ void actions_enter_process(struct ui_state *st, uint32_t id)
 		st->drill_from = st->view;
 	st->drilled = true;
 	st->in_thread = false;
-	actions_show(st, VIEW_FUNCTIONS);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
-	list_rebuild(st, VIEW_FUNCTIONS);
+	/* Who looks at stacks stays there. */
+	actions_show(st, st->view == VIEW_TREE || st->view == VIEW_FLAME ? st->view
+									 : VIEW_FUNCTIONS);
 }
 
 void actions_leave_process(struct ui_state *st)
@@ -147,9 +153,8 @@ void actions_leave_process(struct ui_state *st)
 	if (!st->drilled)
 		return;
 	st->drilled = false;
-	actions_show(st, st->drill_from);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
-	list_rebuild(st, VIEW_FUNCTIONS);
+	actions_show(st, st->drill_from);
 }
 
 static void open_row(struct ui_state *st, uint32_t code)
@@ -247,8 +252,22 @@ void actions_sort_by(struct ui_state *st, uint8_t column)
 	list_rebuild(st, st->view);
 }
 
+/* Can the rows be in another order? */
+static bool is_sortable(struct ui_state *st)
+{
+	const struct view *v = view_of(st->view);
+
+	for (int i = 0; i < v->nr_columns; i++)
+		if (v->columns[i].compare)
+			return true;
+	ui_state_say(st, false, "this view has an order of its own");
+	return false;
+}
+
 static void sort_menu(struct ui_state *st, uint32_t code)
 {
+	if (!is_sortable(st))
+		return;
 	dialog_open(st, &dialog_sort);
 }
 
@@ -258,6 +277,8 @@ static void sort_step(struct ui_state *st, int step)
 	struct list *list = ui_state_list(st);
 	int column = list->sort;
 
+	if (!is_sortable(st))
+		return;
 	do
 		column = (column + step + v->nr_columns) % v->nr_columns;
 	while (!v->columns[column].compare);
@@ -393,6 +414,7 @@ static void freeze(struct ui_state *st, uint32_t code)
 	st->frozen = !st->frozen;
 	if (st->frozen || st->shown == st->latest)
 		return;
+	folds_forget(st->folds);
 	profile_free(st->shown);
 	st->shown = st->latest;
 	rebuild(st);
@@ -502,13 +524,19 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 
 bool screen_handles(enum action action)
 {
-	return handlers[action] || actions_tool_handles(action);
+	return handlers[action] || actions_tool_handles(action) || actions_stack(action);
 }
 
 void screen_do(struct ui_state *st, enum action action, uint32_t code)
 {
+	const struct view *v = view_of(st->view);
+
+	if (v->act && v->act(st, action, code))
+		return;
 	if (action < ACT_NR && handlers[action])
 		handlers[action](st, code);
+	else if (actions_stack(action))
+		actions_stack(action)(st, code);
 	else
 		actions_tool_do(st, action, code);
 }

@@ -12,10 +12,12 @@
 
 #include "ui/format.h"
 #include "ui/pen.h"
+#include "ui/folds.h"
 #include "ui/view.h"
 
 static const enum action actions[VIEW_HELP] = {
 	[VIEW_FUNCTIONS] = ACT_VIEW_FUNCTIONS, [VIEW_PROCESSES] = ACT_VIEW_PROCESSES,
+	[VIEW_TREE] = ACT_VIEW_TREE,	       [VIEW_FLAME] = ACT_VIEW_FLAME,
 	[VIEW_CPUS] = ACT_VIEW_CPUS,	       [VIEW_MODULES] = ACT_VIEW_MODULES,
 	[VIEW_MESSAGES] = ACT_VIEW_MESSAGES,
 };
@@ -33,6 +35,10 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 				      list->filter.bad ? " (literal)" : "");
 	if (st->only.on && st->view == VIEW_FUNCTIONS && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  only %s (d)", st->only.name);
+	if (st->view == VIEW_TREE && st->folds && st->folds->bottom_up && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  bottom-up (I)");
+	if (st->view == VIEW_TREE && st->folds && st->folds->fold_recursion && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  recursion folded (X)");
 	if (st->hide_kernel && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
 	if (st->hide_user && n < size)

@@ -33,12 +33,18 @@ static const struct zone *zone_at(const struct ui_state *st, const struct key *k
 static void click_row(struct ui_state *st, const struct key *key, const struct zone *z)
 {
 	const struct list *list = ui_state_list(st);
+	const struct view *v = view_of(st->view);
 	uint32_t row = list->top + key->row - z->row;
 	bool twice = st->now_ns - st->click_ns < CLICK_NS && st->click_row == key->row;
 
-	if (row >= list->nr)
+	if (v->click) {
+		if (!v->click(st, key->row - z->row, key->col))
+			return;
+	} else if (row < list->nr) {
+		list_move_to(st, row);
+	} else {
 		return;
-	list_move_to(st, row);
+	}
 	st->click_ns = twice ? 0 : st->now_ns;
 	st->click_row = key->row;
 	if (twice && st->view != VIEW_HELP)

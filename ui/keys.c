@@ -19,6 +19,7 @@ static const char *const groups[GROUP_NR] = {
 	[GROUP_MOVE] = "MOVE",
 	[GROUP_FIND] = "FIND",
 	[GROUP_ORDER] = "SORT AND SHAPE",
+	[GROUP_ROW] = "ACT ON THE ROW",
 	[GROUP_SAMPLED] = "WHAT IS SAMPLED",
 	[GROUP_TIME] = "TIME",
 	[GROUP_PROGRAM] = "PROGRAM",

@@ -43,7 +43,7 @@ enum key_context {
 #define CTX_ALL	   (CTX_PAGES | CTX_TYPING)
 
 enum key_group {
-	GROUP_MOVE, GROUP_FIND, GROUP_ORDER, GROUP_SAMPLED, GROUP_TIME, GROUP_PROGRAM, GROUP_NR,
+	GROUP_MOVE, GROUP_FIND, GROUP_ORDER, GROUP_ROW, GROUP_SAMPLED, GROUP_TIME, GROUP_PROGRAM, GROUP_NR,
 };
 
 /*
@@ -68,17 +68,19 @@ enum key_group {
 	  CTX_PAGES, KEYS(K_HOME, 'g'), CTX_PICKER, KEYS(K_HOME)) \
 	X(LAST, "last", MOVE, "", "last line", \
 	  CTX_PAGES, KEYS(K_END, 'G'), CTX_PICKER, KEYS(K_END)) \
-	X(SCROLL_LEFT, "scroll-left", MOVE, "", "scroll long names back", \
+	X(SCROLL_LEFT, "scroll-left", MOVE, "", "scroll long names back; fold; sibling", \
 	  CTX_LIST, KEYS(K_LEFT), 0, KEYS(0)) \
-	X(SCROLL_RIGHT, "scroll-right", MOVE, "", "scroll long names", \
+	X(SCROLL_RIGHT, "scroll-right", MOVE, "", "scroll long names; unfold; sibling", \
 	  CTX_LIST, KEYS(K_RIGHT), 0, KEYS(0)) \
-	X(OPEN, "open", MOVE, "Open", "drill into the process of the row", \
+	X(OPEN, "open", MOVE, "Open", "drill in, unfold, zoom, or re-centre", \
 	  CTX_LIST, KEYS(K_ENTER), 0, KEYS(0)) \
 	X(BACK, "back", MOVE, "", "one level back; at the root q quits", \
 	  CTX_PAGES, KEYS(K_ESC, K_BACKSPACE, 'q'), 0, KEYS(0)) \
 	X(VIEW_FUNCTIONS, "functions", MOVE, "", "the hottest functions", \
 	  CTX_PAGES, KEYS('1'), 0, KEYS(0)) \
 	X(VIEW_PROCESSES, "processes", MOVE, "", "the processes", CTX_PAGES, KEYS('2'), 0, KEYS(0)) \
+	X(VIEW_TREE, "tree", MOVE, "", "the call tree", CTX_PAGES, KEYS('3'), 0, KEYS(0)) \
+	X(VIEW_FLAME, "flame", MOVE, "", "the flame graph", CTX_PAGES, KEYS('4'), 0, KEYS(0)) \
 	X(VIEW_CPUS, "cpus", MOVE, "", "the CPUs, and where every sample went", \
 	  CTX_PAGES, KEYS('5'), 0, KEYS(0)) \
 	X(VIEW_MODULES, "modules", MOVE, "", "the modules and their names", \
@@ -106,9 +108,25 @@ enum key_group {
 	X(SORT_TOTAL, "sort-total", ORDER, "", "sort by total time", \
 	  CTX_LIST, KEYS('T'), 0, KEYS(0)) \
 	X(SORT_MODULE, "sort-module", ORDER, "", "sort by module", CTX_LIST, KEYS('M'), 0, KEYS(0)) \
-	X(INVERT, "invert", ORDER, "", "the other way round", CTX_LIST, KEYS('I', 'R'), 0, KEYS(0)) \
+	X(INVERT, "invert", ORDER, "", "the other way round: rows, call tree, flame graph", \
+	  CTX_LIST, KEYS('I', 'R'), 0, KEYS(0)) \
 	X(LIMIT, "limit", ORDER, "", "hide rows under so many percent", \
 	  CTX_LIST, KEYS('L'), 0, KEYS(0)) \
+	X(TREE, "tree-or-list", ORDER, "Tree", "call tree and back", \
+	  CTX_LIST, KEYS(K_F(5), 't'), 0, KEYS(0)) \
+	X(UNFOLD, "unfold", ORDER, "", "unfold the row of the call tree", \
+	  CTX_LIST, KEYS('+'), 0, KEYS(0)) \
+	X(FOLD, "fold", ORDER, "", "fold it, or go to its parent", CTX_LIST, KEYS('-'), 0, KEYS(0)) \
+	X(UNFOLD_ALL, "unfold-all", ORDER, "", "unfold all below it; again: fold", \
+	  CTX_LIST, KEYS('*'), 0, KEYS(0)) \
+	X(HOT_PATH, "hot-path", ORDER, "", "down the hottest path of the call tree", \
+	  CTX_LIST, KEYS('J'), 0, KEYS(0)) \
+	X(FOLD_RECURSION, "fold-recursion", ORDER, "", "fold recursion in the call tree", \
+	  CTX_LIST, KEYS('X'), 0, KEYS(0)) \
+	X(CALLERS, "callers", ROW, "", "callers and callees of the row; Esc: back", \
+	  CTX_LIST, KEYS('b'), 0, KEYS(0)) \
+	X(FLAME_HERE, "flame-here", ROW, "", "flame graph from here", \
+	  CTX_LIST, KEYS('v'), 0, KEYS(0)) \
 	X(FULL_NAMES, "full-names", ORDER, "", "names over the whole width", \
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
 	X(FOLLOW, "follow", ORDER, "", "scroll with the selected row", \

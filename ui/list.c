@@ -16,6 +16,9 @@
 static const struct view *const views[VIEW_NR] = {
 	[VIEW_FUNCTIONS] = &view_functions,
 	[VIEW_PROCESSES] = &view_processes,
+	[VIEW_TREE] = &view_tree,
+	[VIEW_FLAME] = &view_flame,
+	[VIEW_CALLERS] = &view_callers,
 	[VIEW_CPUS] = &view_cpus,
 	[VIEW_MODULES] = &view_modules,
 	[VIEW_MESSAGES] = &view_messages,
@@ -59,8 +62,7 @@ static void keep_matching(const struct ui_state *st, const struct view *v, struc
 	uint32_t kept = 0;
 	bool filtered = match_active(&list->filter);
 
-	list->nr_hidden = 0;
-	if (v->draw_row)
+	if (v->draw_row || v->own_rows)
 		return;
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct row *row = &list->rows[i];
@@ -141,6 +143,7 @@ void list_rebuild(struct ui_state *st, enum view_id id)
 	struct list *list = &st->lists[id];
 
 	list->nr = 0;
+	list->nr_hidden = 0;
 	list->count = 0;
 	/* Without memory the rows that there are must do. */
 	v->build(st, list);
@@ -162,6 +165,16 @@ void list_move_to(struct ui_state *st, uint32_t row)
 	list->selected = list->rows[list->cursor].id;
 	list->pinned = true;
 	scroll_to(list, true);
+}
+
+void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned)
+{
+	list->selected = selected;
+	list->cursor = list->nr ? MIN(cursor, list->nr - 1) : 0;
+	list->pinned = pinned;
+	for (uint32_t i = 0; pinned && i < list->nr; i++)
+		if (list->rows[i].id == selected)
+			list->cursor = i;
 }
 
 void list_move(struct ui_state *st, int64_t by)
@@ -234,7 +247,7 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 	for (int i = 0; i < v->nr_columns; i++) {
 		const struct view_column *column = &v->columns[i];
 		struct place at = places[i];
-		bool sorted = i == list->sort;
+		bool sorted = i == list->sort && column->compare;
 		struct style style = { sorted ? ROLE_SORTED : ROLE_HEAD, 0 };
 		unsigned int width = MIN(column->title.width + (unsigned int)sorted, at.cols), col = at.col;
 
@@ -271,12 +284,13 @@ static void draw_row(const struct ui_state *st, struct canvas *c, const struct v
 	}
 }
 
-/* Say why there is nothing. */
-static void draw_empty(const struct ui_state *st, struct canvas *c, const struct list *list,
-		       unsigned int row)
+void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
+	const struct list *list = &st->lists[st->view];
 	const struct style style = { ROLE_DIM, 0 };
 
+	if (c->cols <= 2)
+		return;
 	if (!st->shown)
 		canvas_elide(c, row, 2, c->cols - 2, TEXT("waiting for the first samples"), style);
 	else if (list->nr_hidden)
@@ -321,6 +335,10 @@ void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned
 	struct list *list = ui_state_list(st);
 	struct place places[16] = { 0 };
 
+	if (v->draw) {
+		v->draw(st, c, row, rows);
+		return;
+	}
 	rows = draw_foot(st, c, v, row, rows);
 	if (!rows)
 		return;
@@ -336,8 +354,8 @@ void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned
 		list->page = rows;
 		scroll_to(list, visible);
 	}
-	if (!list->nr && rows && c->cols > 2)
-		draw_empty(st, c, list, row);
+	if (!list->nr && rows)
+		list_draw_empty(st, c, row);
 	ui_state_zone(st, &(struct zone){ (uint16_t)row, 0, (uint16_t)rows, (uint16_t)c->cols,
 					  ZONE_ROWS, list->top });
 	for (uint32_t i = 0; i < rows && list->top + i < list->nr; i++) {

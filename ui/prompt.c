@@ -163,10 +163,8 @@ static void follow_typing(struct ui_state *st, const char *text)
 		list_rebuild(st, st->view);
 	} else if (p->kind == PROMPT_SEARCH) {
 		match_set(&list->search, text);
-		list->cursor = p->cursor_before;
-		list->selected = p->selected_before;
-		list->pinned = p->pinned_before;
-		list_search(st, p->cursor_before, false);
+		list_restore(list, p->selected_before, p->cursor_before, p->pinned_before);
+		list_search(st, list->cursor, false);
 	}
 }
 
@@ -205,8 +203,7 @@ static void accept_limit(struct ui_state *st)
 		return;
 	}
 	st->percent_limit = pct;
-	list_rebuild(st, VIEW_FUNCTIONS);
-	list_rebuild(st, VIEW_PROCESSES);
+	list_rebuild(st, st->view);
 }
 
 /* Closed first: a command may draw the screen, or open another prompt. */

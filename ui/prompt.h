@@ -32,7 +32,8 @@ struct prompt {
 	struct line line;
 	bool fresh;			/* a number that the first digit replaces */
 	char before[MATCH_MAX];		/* what Esc goes back to */
-	uint32_t cursor_before, selected_before;
+	uint32_t cursor_before;
+	uint64_t selected_before;
 	bool pinned_before;
 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/folds.h"
 #include "ui/view.h"
 
 #define ALARM_NS   (5 * 1000000000ull)
@@ -40,6 +41,7 @@ void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_conf
 	st->hide_kernel = config->hide_kernel;
 	st->hide_user = config->hide_user;
 	st->percent_limit = config->percent_limit;
+	st->folds = folds_new();
 	functions = &st->lists[VIEW_FUNCTIONS];
 	functions->sort = view_functions_column(config->sort);
 	functions->inverted = config->sort_inverted;
@@ -51,6 +53,7 @@ void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_conf
 void ui_state_fini(struct ui_state *st)
 {
 	dialog_close(st);
+	folds_free(st->folds);
 	for (int i = 0; i < VIEW_NR; i++)
 		list_fini(&st->lists[i]);
 	if (st->shown != st->latest)
@@ -91,6 +94,7 @@ void ui_state_take(struct ui_state *st, struct profile *p)
 		if (st->latest != st->shown)
 			profile_free(st->latest);
 	} else {
+		folds_forget(st->folds);
 		profile_free(st->latest);
 		st->shown = p;
 	}

@@ -24,15 +24,18 @@
 enum view_id {
 	VIEW_FUNCTIONS,
 	VIEW_PROCESSES,
+	VIEW_TREE,
+	VIEW_FLAME,
 	VIEW_CPUS,
 	VIEW_MODULES,
 	VIEW_MESSAGES,
-	VIEW_HELP,
+	VIEW_HELP,			/* the views up to here have tabs */
+	VIEW_CALLERS,
 	VIEW_NR,
 };
 
 struct row {
-	uint32_t id;			/* function id, process id, or line */
+	uint64_t id;			/* function id, process id, path, or line */
 	uint32_t index;			/* in functions or processes of the shown profile */
 	double self, total;		/* shares of all weight, 0..1 */
 	double count;			/* samples */
@@ -49,7 +52,7 @@ struct list {
 	double most;			/* the largest self share */
 	uint32_t cursor, top;		/* rows; @cursor is row @selected while it is there */
 	uint32_t page;			/* rows that the last draw had room for */
-	uint32_t selected;
+	uint64_t selected;
 	bool pinned;			/* moved by hand: stay with @selected */
 	uint8_t sort;			/* column */
 	bool inverted;
@@ -124,6 +127,7 @@ struct ui_state {
 	bool by_thread;			/* processes split by thread (H) */
 	bool in_thread;			/* drilled further, into one thread */
 	uint32_t thread;		/* its id */
+	struct folds *folds;		/* folds, and what is unfolded; NULL: no memory */
 
 	/* To the loop. */
 	bool quit, suspend, redraw;

@@ -45,6 +45,8 @@ struct glyphs {
 	struct safe_text crumb, marker, live, descending, ascending, more;
 	struct safe_text used, refused;	/* in pickers */
 	struct safe_text hline, vline, top_left, top_right, bottom_left, bottom_right;
+	struct safe_text tee, corner, opened, closed, hot;	/* of trees */
+	struct safe_text edge;		/* left of a box */
 	struct safe_text up, down, left, right;
 };
 /* Blocks and boxes of UTF-8, or ASCII. */

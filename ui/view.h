@@ -41,9 +41,19 @@ struct view {
 			 struct place at);
 	/* Lines below the rows, about @row (NULL: there is none); how many. NULL: none. */
 	unsigned int (*foot)(const struct ui_state *st, const struct row *row, struct foot *f);
+	/* Everything below the header, instead of rows. NULL: rows. */
+	void (*draw)(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
+	/* What only this view does, or does in its own way; false: as everywhere. */
+	bool (*act)(struct ui_state *st, enum action action, uint32_t code);
+	/* A press in its zone of rows; false: nothing is there. NULL: rows. */
+	bool (*click)(struct ui_state *st, unsigned int row, unsigned int col);
+	/* The function that a row is about: index in functions, UINT32_MAX: none. NULL: never. */
+	uint32_t (*function)(const struct ui_state *st, const struct row *row);
+	bool own_rows;			/* build() minds filter and limit itself */
 	struct safe_text empty;		/* said where there are no rows; NULL: the usual */
 };
 extern const struct view view_functions, view_processes, view_help;
+extern const struct view view_tree, view_flame, view_callers;
 extern const struct view view_cpus, view_modules, view_messages;
 const struct view *view_of(enum view_id id);
 /* Column of the functions view that an app_sort means. */
@@ -55,10 +65,14 @@ void list_rebuild(struct ui_state *st, enum view_id id);
 struct row *list_add(struct list *list);
 void list_move(struct ui_state *st, int64_t by);
 void list_move_to(struct ui_state *st, uint32_t row);
+/* The cursor as it was; the rows may have changed since then. */
+void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned);
 /* To the next row that matches the search, @from on, in either direction; false if none. */
 bool list_search(struct ui_state *st, uint32_t from, bool backwards);
 /* Draw head and rows into @rows lines from @row on. */
 void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
+/* Say why there are no rows. */
+void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row);
 void list_fini(struct list *list);
 
 /* Drawing that several views share. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/folds.h"
 #include "ui/format.h"
 
 static const struct profile_function *function_of(const struct ui_state *st, const struct row *row)
@@ -247,48 +248,29 @@ static bool left_out(const struct ui_state *st, uint32_t function)
 /* One row per function that has samples. */
 static int build(const struct ui_state *st, struct list *list)
 {
-	struct fold_filter filter = { .process = UINT32_MAX,
-				      .task = UINT32_MAX,
-				      .hide_kernel = st->hide_kernel,
-				      .hide_user = st->hide_user };
-	struct fold_functions fold;
-	int rc;
+	const struct fold_functions *fold = folds_functions(st);
 
-	if (!st->shown)
+	if (!fold)
 		return 0;
-	filter.event = ui_state_event(st, st->shown);
-	if (st->drilled)
-		filter.process = ui_state_process(st);
-	filter.task = ui_state_thread(st);
-	/* It has no samples in this window: not the same as all of them. */
-	if (st->drilled && (filter.process == UINT32_MAX ||
-			    (st->in_thread && filter.task == UINT32_MAX)))
-		return 0;
-	rc = fold_functions(st->shown, &filter, &fold);
-	if (rc)
-		return rc;
-	list->count = fold.count;
-	for (uint32_t i = 0; i < fold.nr_rows && !rc; i++) {
-		const struct fold_row *f = &fold.rows[i];
+	list->count = fold->count;
+	for (uint32_t i = 0; i < fold->nr_rows; i++) {
+		const struct fold_row *f = &fold->rows[i];
 		struct row *row;
 
 		if (left_out(st, f->function))
 			continue;
 		row = list_add(list);
-		if (!row) {
-			rc = -ENOMEM;
-			break;
-		}
+		if (!row)
+			return -ENOMEM;
 		row->id = st->shown->functions[f->function].id;
 		row->index = f->function;
-		row->self = fold.weight > 0 ? f->self_weight / fold.weight : 0;
-		row->total = fold.weight > 0 ? f->total_weight / fold.weight : 0;
+		row->self = fold->weight > 0 ? f->self_weight / fold->weight : 0;
+		row->total = fold->weight > 0 ? f->total_weight / fold->weight : 0;
 		row->count = f->self;
 		row->task = f->task;
 		row->nr = f->nr_processes;
 	}
-	fold_functions_fini(&fold);
-	return rc;
+	return 0;
 }
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
@@ -297,6 +279,11 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 
 	return match_finds(m, f->name) || match_finds(m, f->module) ||
 	       (row->nr <= 1 && match_finds(m, comm_of(st, row)));
+}
+
+static uint32_t function(const struct ui_state *st, const struct row *row)
+{
+	return row->index;
 }
 
 const struct view view_functions = {
@@ -308,4 +295,5 @@ const struct view view_functions = {
 	.sort_module = MODULE,
 	.build = build,
 	.finds = finds,
+	.function = function,
 };

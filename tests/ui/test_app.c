@@ -380,7 +380,7 @@ static void test_monkey(void **state)
 	for (; time_now_ns() < end; nr++) {
 		struct list *list = ui_state_list(&b.st);
 		bool pinned = list->pinned;
-		uint32_t selected = list->selected;
+		uint64_t selected = list->selected;
 
 		b.st.quit = b.st.suspend = b.st.redraw = false;
 		b.st.now_ns += 50000000;

@@ -82,12 +82,14 @@ static void test_contract(void **state)
 		{ ']', ACT_FASTER },	 { K_F(10), ACT_QUIT },	      { '?', ACT_HELP },
 		{ 'L', ACT_LIMIT },	 { '5', ACT_VIEW_CPUS },      { '!', ACT_VIEW_MESSAGES },
 		{ ':', ACT_COMMAND },	 { K_F(9), ACT_SAVE_SCREEN }, { 'd', ACT_MODULE_ONLY },
+		{ '3', ACT_VIEW_TREE },	 { '4', ACT_VIEW_FLAME },     { 't', ACT_TREE },
+		{ 'b', ACT_CALLERS },	 { 'v', ACT_FLAME_HERE },     { '+', ACT_UNFOLD },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
 		assert_int_equal(keys_find(CTX_LIST, want[i].code), want[i].action);
 	/* No key changes another process; views that are not there have none. */
-	for (const char *p = "9tvab34BmyDOWoiu"; *p; p++)
+	for (const char *p = "9aBmyDOWoiu"; *p; p++)
 		assert_int_equal(keys_find(CTX_LIST, (uint32_t)*p), ACT_NONE);
 }
 

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Call tree, flame graph, callers and callees: whole screens, what keys do,
+ * and that the selection stays with its function.
+ */
+#include "folded.h"
+#include "golden.h"
+
+#include "ui/flame.h"
+#include "ui/folds.h"
+
+static const char server[] =
+	"api-server;start_thread;Worker::run;api::Router::dispatch;api::handlers::create_order;"
+	"json::Parser::parseObject 1210\n"
+	"api-server;start_thread;Worker::run;api::Router::dispatch;api::handlers::create_order;"
+	"json::Parser::parseObject;json::Parser::parseValue 310\n"
+	"api-server;start_thread;Worker::run;api::Router::dispatch;api::handlers::create_order;"
+	"json::Parser::parseObject;json::Parser::parseValue;json::Parser::parseString 690\n"
+	"api-server;start_thread;Worker::run;api::Router::dispatch;api::handlers::create_order;"
+	"json::Parser::parseObject;json::Parser::parseValue;json::Parser::parseArray;"
+	"json::Parser::parseValue;json::Parser::parseObject 140\n"
+	"api-server;start_thread;Worker::run;api::Router::dispatch;api::handlers::create_order;"
+	"json::Parser::parseObject;std::_Rb_tree<json::Key, json::Node>::_M_insert_;malloc 480\n"
+	"api-server;start_thread;Worker::run;api::Router::dispatch;api::handlers::update_cart;"
+	"json::Parser::parseObject 720\n"
+	"api-server;start_thread;Worker::run;api::Router::dispatch;api::handlers::update_cart;"
+	"json::Parser::parseObject;json::Parser::parseValue 260\n"
+	"api-server;start_thread;Worker::run;api::Router::dispatch;log::Sink::write 210\n"
+	"api-server;start_thread;Worker::run;api::Router::dispatch;log::Sink::write;vfs_write|k;"
+	"copy_user_enhanced_fast_string|k 190\n"
+	"api-server;start_thread;gc::loop 215\n"
+	"api-server;start_thread;gc::loop;gc::mark_slab 260\n"
+	"nginx;main;ngx_worker_process_cycle;ngx_http_process_request_line 120\n"
+	"nginx;main;ngx_worker_process_cycle;ngx_http_process_request_line;tcp_sendmsg_locked|k 95\n"
+	"nginx;main;ngx_worker_process_cycle;epoll_wait;schedule|k 60\n"
+	"node;LazyCompile:~handle app.js:88|j 330\n"
+	"node;LazyCompile:~handle app.js:88|j;0x00007f31c2a41b60|? 42\n"
+	"node;LazyCompile:~handle app.js:88|j;clock_gettime|v 18\n";
+
+struct size {
+	unsigned int cols, rows;
+	bool ascii;
+};
+
+static const struct size sizes[] = {
+	{ 80, 24, false }, { 100, 30, false }, { 200, 60, false }, { 40, 8, false },
+	{ 80, 24, true },  { 100, 30, true },  { 200, 60, true },  { 40, 8, true },
+};
+
+/* One view at all sizes: the keys pressed, then the screen. */
+static void all_sizes(const char *name, const uint32_t *keys)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct bench b;
+		char path[80];
+
+		bench_init(&b, sizes[i].cols, sizes[i].rows, sizes[i].ascii);
+		ui_state_take(&b.st, folded_profile(server));
+		look(&b);
+		for (const uint32_t *k = keys; *k; k++)
+			press(&b, *k);
+		snprintf(path, sizeof(path), "%s-%ux%u%s", name, sizes[i].cols, sizes[i].rows,
+			 sizes[i].ascii ? "-ascii" : "");
+		golden(&b, path);
+		bench_fini(&b);
+	}
+}
+
+static void test_screens(void **state)
+{
+	all_sizes("tree", (const uint32_t[]){ '3', 0 });
+	all_sizes("tree-bottom-up", (const uint32_t[]){ 't', 'I', 0 });
+	all_sizes("flame", (const uint32_t[]){ '4', 0 });
+	all_sizes("callers", (const uint32_t[]){ 'b', 0 });
+}
+
+static const char *selected(struct bench *b)
+{
+	static char buf[TEXT_MAX];
+	const struct list *list = ui_state_list(&b->st);
+	uint32_t fn;
+
+	assert_true(list->cursor < list->nr);
+	fn = view_of(b->st.view)->function(&b->st, &list->rows[list->cursor]);
+	snprintf(buf, sizeof(buf), "%s", fn == FOLD_NONE ? "-" : b->st.shown->functions[fn].name.str);
+	return buf;
+}
+
+static void test_tree_keys(void **state)
+{
+	struct bench b;
+	uint32_t before;
+
+	bench_init(&b, 100, 40, false);
+	ui_state_take(&b.st, folded_profile(server));
+	press(&b, K_F(5));
+	assert_int_equal(b.st.view, VIEW_TREE);
+	assert_string_equal(selected(&b), "-");
+	/* The end of the hottest path is the function with most of its own there. */
+	press(&b, 'J');
+	assert_string_equal(selected(&b), "json::Parser::parseObject");
+	before = b.st.lists[VIEW_TREE].nr;
+	press(&b, K_ENTER);
+	assert_int_not_equal(b.st.lists[VIEW_TREE].nr, before);
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.lists[VIEW_TREE].nr, before);
+	assert_string_equal(selected(&b), "json::Parser::parseObject");
+	press(&b, K_LEFT);
+	press(&b, K_LEFT);
+	assert_string_equal(selected(&b), "api::handlers::create_order");
+	press(&b, '-');
+	before = b.st.lists[VIEW_TREE].nr;
+	press(&b, K_RIGHT);
+	assert_true(b.st.lists[VIEW_TREE].nr > before);
+	press(&b, K_RIGHT);
+	assert_string_equal(selected(&b), "json::Parser::parseObject");
+	/* Everything, and nothing. */
+	press(&b, 'g');
+	press(&b, '*');
+	look(&b);
+	assert_int_equal(b.st.lists[VIEW_TREE].nr, b.st.folds->trees[FOLDS_TREE].fold.nr_nodes);
+	press(&b, '*');
+	assert_int_equal(b.st.lists[VIEW_TREE].nr, 1);
+	press(&b, 't');
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	bench_fini(&b);
+}
+
+/* A filter leaves what it finds and the way to it. */
+static void test_tree_filter(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 40, false);
+	ui_state_take(&b.st, folded_profile(server));
+	press(&b, '3');
+	press(&b, '\\');
+	type(&b, "schedule");
+	press(&b, K_ENTER);
+	/* system, nginx, main, cycle, epoll_wait, schedule */
+	assert_int_equal(b.st.lists[VIEW_TREE].nr, 6);
+	assert_non_null(strstr(look(&b), "schedule"));
+	assert_null(strstr(look(&b), "gc::loop"));
+	press(&b, K_ESC);
+	assert_true(b.st.lists[VIEW_TREE].nr > 6);
+	bench_fini(&b);
+}
+
+/* Rows that only grow lighter or heavier keep the cursor on what it was on. */
+static void test_selection_stays(void **state)
+{
+	static const uint32_t views[] = { '3', '4' };
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		struct bench b;
+		char more[sizeof(server) + 200];
+
+		bench_init(&b, 100, 40, false);
+		ui_state_take(&b.st, folded_profile(server));
+		press(&b, views[i]);
+		look(&b);
+		press(&b, '/');
+		type(&b, "ngx_worker");
+		press(&b, K_ENTER);
+		if (views[i] == '3') {
+			press(&b, K_ESC);
+			press(&b, 'g');
+			press(&b, '*');
+			press(&b, '/');
+			type(&b, "ngx_worker");
+			press(&b, K_ENTER);
+		}
+		assert_string_equal(selected(&b), "ngx_worker_process_cycle");
+		snprintf(more, sizeof(more), "another;alone 9000\nnginx;main;aaa 700\n%s", server);
+		ui_state_take(&b.st, folded_profile(more));
+		look(&b);
+		assert_string_equal(selected(&b), "ngx_worker_process_cycle");
+		bench_fini(&b);
+	}
+}
+
+static void test_callers_keys(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 40, false);
+	ui_state_take(&b.st, folded_profile(server));
+	press(&b, '/');
+	type(&b, "parseValue");
+	press(&b, K_ENTER);
+	press(&b, K_ESC);
+	press(&b, 'b');
+	look(&b);
+	assert_int_equal(b.st.view, VIEW_CALLERS);
+	assert_string_equal(selected(&b), "json::Parser::parseValue");
+	assert_non_null(strstr(look(&b), "recursive"));
+	press(&b, 'k');
+	assert_string_equal(selected(&b), "json::Parser::parseObject");
+	press(&b, K_ENTER);
+	assert_string_equal(selected(&b), "json::Parser::parseObject");
+	press(&b, K_ESC);
+	assert_string_equal(selected(&b), "json::Parser::parseValue");
+	press(&b, K_ESC);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	bench_fini(&b);
+}
+
+static void test_flame_keys(void **state)
+{
+	struct bench b;
+	const struct list *list = &b.st.lists[VIEW_FLAME];
+	const char *text;
+
+	bench_init(&b, 100, 40, false);
+	ui_state_take(&b.st, folded_profile(server));
+	press(&b, '4');
+	look(&b);
+	assert_int_equal(list->rows[list->cursor].total, 1);
+	press(&b, K_DOWN);
+	assert_non_null(strstr(look(&b), "▶ api-server[4242]"));
+	press(&b, K_DOWN);
+	press(&b, K_DOWN);
+	assert_string_equal(selected(&b), "Worker::run");
+	press(&b, K_RIGHT);
+	assert_string_equal(selected(&b), "gc::loop");
+	press(&b, K_LEFT);
+	assert_string_equal(selected(&b), "Worker::run");
+	press(&b, K_UP);
+	assert_string_equal(selected(&b), "start_thread");
+	press(&b, K_DOWN);
+	press(&b, K_DOWN);
+	press(&b, K_ENTER);
+	text = look(&b);
+	assert_non_null(strstr(text, "zoom api::Router::dispatch"));
+	/* As wide as the screen now. */
+	assert_int_equal(b.st.folds->boxes[0].cols, 100);
+	assert_string_equal(selected(&b), "api::Router::dispatch");
+	press(&b, K_ESC);
+	assert_null(strstr(look(&b), "zoom api"));
+	assert_string_equal(selected(&b), "api::Router::dispatch");
+	/* Upside down, down is away from the leaves. */
+	press(&b, 'I');
+	press(&b, K_DOWN);
+	assert_string_equal(selected(&b), "Worker::run");
+	press(&b, '/');
+	type(&b, "parse");
+	press(&b, K_ENTER);
+	text = look(&b);
+	assert_non_null(strstr(text, "[json::Parser::parseObject]"));
+	/* 3 810 of 5 350 samples have a parser on their stack, however deep it recurs. */
+	assert_non_null(strstr(text, "71.21% in all"));
+	bench_fini(&b);
+}
+
+/* What a row of the list shows is found at its place on the screen, and clicked there. */
+static void test_flame_mouse(void **state)
+{
+	struct bench b;
+
+	for (int below = 0; below < 2; below++) {
+		bench_init(&b, 100, 40, false);
+		ui_state_take(&b.st, folded_profile(server));
+		press(&b, '4');
+		if (below)
+			press(&b, 'I');
+		look(&b);
+		for (unsigned int row = 0; row < 40; row++)
+			for (unsigned int col = 0; col < 100; col++) {
+				const struct cell *cell = canvas_at(&b.canvas, row, col);
+
+				if (strcmp(cell->text, "▏") || !(cell->style.flags & CELL_REVERSE))
+					continue;
+				screen_key(&b.st, &(struct key){ .code = K_MOUSE,
+								 .row = (uint16_t)row,
+								 .col = (uint16_t)col,
+								 .button = BUTTON_LEFT });
+				b.st.click_ns = 0;
+				screen_draw(&b.st, &b.canvas);
+				assert_string_equal(canvas_at(&b.canvas, row, col)->text, "▶");
+			}
+		bench_fini(&b);
+	}
+}
+
+/* No width is off by a cell, no two boxes overlap, none leaves its parent. */
+static void test_flame_widths(void **state)
+{
+	struct profile *p = folded_profile(server);
+	struct fold_tree_config config = { .order = FOLD_BY_ID, .by_process = true };
+	struct fold_tree t;
+
+	config.filter = (struct fold_filter){ .process = UINT32_MAX, .task = UINT32_MAX };
+	assert_int_equal(fold_tree(p, &config, &t), 0);
+	for (unsigned int cols = 1; cols < 300; cols++) {
+		struct flame_box *boxes;
+		uint32_t nr = flame_lay_out(&t, 0, cols, &boxes);
+
+		assert_true(nr > 0 && boxes[0].cols == cols);
+		for (uint32_t i = 0; i < nr; i++) {
+			const struct fold_tree_node *node = &t.nodes[boxes[i].node];
+			double exact = node->total * cols / t.weight;
+
+			assert_true(exact - 1 < boxes[i].cols && boxes[i].cols < exact + 1);
+			for (uint32_t k = 0; k < nr; k++) {
+				if (boxes[k].node == node->parent)
+					assert_true(boxes[i].col >= boxes[k].col &&
+						    boxes[i].col + boxes[i].cols <=
+							    boxes[k].col + boxes[k].cols);
+				if (k != i && boxes[k].level == boxes[i].level)
+					assert_true(boxes[i].col >= boxes[k].col + boxes[k].cols ||
+						    boxes[k].col >= boxes[i].col + boxes[i].cols);
+			}
+		}
+		free(boxes);
+	}
+	fold_tree_fini(&t);
+	profile_free(p);
+}
+
+/* A box that is gone hands the selection to its parent, not to whatever is there now. */
+static void test_flame_gone(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 40, false);
+	ui_state_take(&b.st, folded_profile("a;main;x 10\na;main;y 10\n"));
+	press(&b, '4');
+	look(&b);
+	for (int i = 0; i < 3; i++)
+		press(&b, K_DOWN);
+	press(&b, K_RIGHT);
+	press(&b, K_LEFT);
+	assert_true(!strcmp(selected(&b), "x") || !strcmp(selected(&b), "y"));
+	look(&b);
+	ui_state_take(&b.st, folded_profile("a;main;z 10\nb;other 10\n"));
+	look(&b);
+	assert_string_equal(selected(&b), "main");
+	bench_fini(&b);
+}
+
+/* From a row into the flame graph, zoomed there. */
+static void test_flame_here(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 40, false);
+	ui_state_take(&b.st, folded_profile(server));
+	press(&b, '/');
+	type(&b, "gc::loop");
+	press(&b, K_ENTER);
+	press(&b, K_ESC);
+	press(&b, 'v');
+	assert_non_null(strstr(look(&b), "zoom gc::loop"));
+	assert_string_equal(selected(&b), "gc::loop");
+	bench_fini(&b);
+}
+
+/* Keys without a fold of the profile: those that only move must not fold again. */
+static void test_folds_are_kept(void **state)
+{
+	struct bench b;
+	const void *nodes;
+
+	bench_init(&b, 100, 40, false);
+	ui_state_take(&b.st, folded_profile(server));
+	press(&b, '3');
+	nodes = b.st.folds->trees[FOLDS_TREE].fold.nodes;
+	assert_non_null(nodes);
+	for (const char *k = "jjk+-*GgJ142356 3"; *k; k++) {
+		press(&b, (uint32_t)*k);
+		look(&b);
+	}
+	assert_ptr_equal(b.st.folds->trees[FOLDS_TREE].fold.nodes, nodes);
+	press(&b, 'K');
+	assert_true(b.st.folds->trees[FOLDS_TREE].config.filter.hide_kernel);
+	bench_fini(&b);
+}
+
+/* Any keys at any size with profiles that come and go: no fault (ASan looks on). */
+static void test_random_keys(void **state)
+{
+	static const uint32_t keys[] = {
+		'1', '3', '4', 'b', 'v', 't', 'I', 'X', '+', '-', '*', 'J', 'j', 'k', 'g', 'G',
+		K_ENTER, K_ESC, K_LEFT, K_RIGHT, K_UP, K_DOWN, K_PGDN, ' ', 'K', 'U', 'n', 'N',
+		K_TAB, K_BACKTAB, 'V', 'F', 'T', 'P', 'M', '<', '>', 'h', 'z', '2', '5', '6', '7',
+	};
+	struct bench b;
+
+	srand(3);
+	bench_init(&b, 80, 24, false);
+	for (int i = 0; i < 20000; i++) {
+		int what = rand() % 40;
+
+		if (what == 0)
+			ui_state_take(&b.st, folded_profile(rand() % 4 ? server : "x;y 1\n"));
+		else if (what == 1)
+			canvas_resize(&b.canvas, 1 + (unsigned int)rand() % 60,
+				      1 + (unsigned int)rand() % 200);
+		else if (what == 2)
+			ui_state_take(&b.st, folded_profile(""));
+		else if (what == 3)
+			screen_key(&b.st, &(struct key){ .code = K_MOUSE,
+							 .row = (uint16_t)(rand() % 60),
+							 .col = (uint16_t)(rand() % 200),
+							 .button = BUTTON_LEFT });
+		else
+			press(&b, keys[(size_t)rand() % ARRAY_SIZE(keys)]);
+		screen_draw(&b.st, &b.canvas);
+		b.st.quit = false;
+	}
+	bench_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_screens),	      cmocka_unit_test(test_tree_keys),
+		cmocka_unit_test(test_tree_filter),   cmocka_unit_test(test_selection_stays),
+		cmocka_unit_test(test_callers_keys),  cmocka_unit_test(test_flame_keys),
+		cmocka_unit_test(test_flame_mouse),   cmocka_unit_test(test_flame_widths),
+		cmocka_unit_test(test_flame_gone),    cmocka_unit_test(test_flame_here),
+		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_random_keys),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the views of stacks share: folds of the shown profile, made once for a
+ * profile and a filter so that a key never waits for them, and what a person
+ * unfolded, zoomed into and came from. The main thread.
+ *
+ * Nodes are told apart by the hash of their path, which is the same from
+ * profile to profile.
+ */
+#ifndef UI_FOLDS_H
+#define UI_FOLDS_H
+
+#include "sampler/fold_tree.h"
+#include "ui/flame.h"
+#include "ui/state.h"
+
+#define FOLDS_MARKS 4096		/* a power of two */
+#define FOLDS_LEVELS 64
+
+enum folds_which { FOLDS_TREE, FOLDS_FLAME, FOLDS_NR };
+
+/* What a person did to a node of the tree. */
+enum folds_mark { MARK_NONE, MARK_OPEN, MARK_CLOSED, MARK_DEEP /* open with all below */ };
+
+struct folds_tree {
+	bool valid;
+	struct fold_tree_config config;
+	struct fold_tree fold;
+	uint32_t *ids;			/* of each node */
+};
+
+struct folds {
+	struct folds_tree trees[FOLDS_NR];
+	bool callers_valid, functions_valid;
+	uint32_t callers_of;		/* index in functions */
+	struct fold_filter callers_filter, functions_filter;
+	struct fold_callers callers;
+	struct fold_functions functions;
+
+	/* The call tree. */
+	bool bottom_up, fold_recursion;
+	struct {
+		uint32_t id;
+		uint8_t mark;
+	} marks[FOLDS_MARKS];
+	uint32_t nr_marks;
+
+	/* The flame graph. */
+	bool root_below;
+	uint32_t zoom[FOLDS_LEVELS];	/* ids, each below the one before */
+	uint32_t nr_zoom;
+	struct flame_box *boxes;
+	uint32_t nr_boxes;
+	unsigned int cols, rows;	/* of the graph, when it was drawn */
+	uint32_t top;			/* the first level shown */
+	uint32_t path[FOLDS_LEVELS];	/* ids from the selected box up */
+	uint32_t nr_path;
+
+	/* Callers and callees. */
+	uint32_t centres[FOLDS_LEVELS];/* function ids; the last is shown */
+	uint32_t nr_centres;
+	enum view_id callers_from;
+};
+
+/* NULL when memory is out: the views are empty then. */
+struct folds *folds_new(void);
+void folds_free(struct folds *s);
+/* The shown profile is another one. */
+void folds_forget(struct folds *s);
+
+/* Which samples are shown; false: none. */
+bool folds_filter(const struct ui_state *st, struct fold_filter *f);
+/* Borrowed until the profile, the filter or an option changes; NULL: nothing to show. */
+const struct fold_functions *folds_functions(const struct ui_state *st);
+const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind);
+const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t function);
+
+/* What a person did to the node, and doing it; false: no room to remember it. */
+enum folds_mark folds_mark_of(const struct folds *s, uint32_t id);
+bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark);
+
+/* The node as text ("main", "nginx[812]", "system") and its kind ('p': not a function). */
+struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node,
+			     char *buf, size_t size);
+char folds_kind(const struct ui_state *st, const struct fold_tree_node *node);
+/* Index in functions of the shown profile; FOLD_NONE: it is not there. */
+uint32_t folds_function(const struct ui_state *st, uint32_t id);
+/* Node by id; FOLD_NONE: it is not there. */
+uint32_t folds_node(const struct folds_tree *t, uint32_t id);
+
+#endif
