@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The CFI reader: rows by hand, every row of real files against elfutils'
- * interpreter, and what the gate has to refuse. With file names as arguments:
- * report the shares of COMPLEX and refused FDEs in them.
+ * interpreter, and what the gate has to refuse. CFI_ALL=1: every ELF file under
+ * /usr/lib and /usr/bin, else as many as take a few seconds. With file names as
+ * arguments: report the shares of COMPLEX and refused FDEs in them.
  */
 #include "unwind/cfi.h"
 
 #include <elfutils/libdw.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -246,7 +248,7 @@ static void test_signal_is_complex(void **state)
 }
 
 struct tally {
-	uint64_t rows, complex, ends, differ;
+	uint64_t files, rows, complex, ends, differ;
 	Dwarf_CFI *oracle;
 	const char *path;
 };
@@ -321,13 +323,17 @@ static void compare_file(const char *path, bool with_oracle, struct tally *total
 	if (!eh_open(&f, path))
 		return;
 	t.oracle = with_oracle && f.eh.nr_fdes ? dwarf_getcfi_elf(f.elf) : NULL;
-	for (uint32_t i = 0; f.eh.machine == EM_X86_64 && i < f.eh.nr_fdes; i++)
-		refused[cfi_check(&arch_x86_64, &f.eh, f.eh.fdes[i].offset, &sink, NULL)]++;
+	for (uint32_t i = 0; f.eh.machine == EM_X86_64 && i < f.eh.nr_fdes; i++) {
+		enum cfi_reason r = cfi_check(&arch_x86_64, &f.eh, f.eh.fdes[i].offset, &sink, NULL);
+
+		refused[r]++;
+		if (r != CFI_OK)
+			print_message("%s: FDE of %#" PRIx64 " refused: %s\n", path, f.eh.fdes[i].start,
+				      cfi_reason_name(r));
+	}
+	total->files += f.eh.nr_fdes > 0;
 	if (with_oracle && f.eh.nr_fdes) {
 		assert_non_null(t.oracle);
-		print_message("%s: %u FDEs, %" PRIu64 " rows, %" PRIu64 " complex\n", path, f.eh.nr_fdes,
-			      t.rows, t.complex);
-		assert_true(t.rows >= f.eh.nr_fdes);
 		dwarf_cfi_end(t.oracle);
 	}
 	total->rows += t.rows;
@@ -351,6 +357,36 @@ static void test_against_elfutils(void **state)
 	assert_true(refused[CFI_OK] > 1000);
 	for (int r = CFI_OK + 1; r < CFI_NR_REASONS; r++)
 		assert_int_equal(refused[r], 0);
+}
+
+#define ROWS_A_RUN 1500000u		/* unless CFI_ALL is set */
+
+static struct tally system_wide;
+
+static int visit(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	if (type == FTW_F && S_ISREG(st->st_mode) && st->st_size > 4096)
+		compare_file(path, true, &system_wide);
+	return system_wide.rows > ROWS_A_RUN && !getenv("CFI_ALL");
+}
+
+/* What is installed here: no row differs, and next to nothing is refused. */
+static void test_system(void **state)
+{
+	uint64_t all = 0;
+
+	memset(refused, 0, sizeof(refused));
+	if (!nftw("/usr/bin", visit, 16, FTW_PHYS))
+		nftw("/usr/lib", visit, 16, FTW_PHYS);
+	for (int r = 0; r < CFI_NR_REASONS; r++)
+		all += refused[r];
+	print_message("%" PRIu64 " files, %" PRIu64 " FDEs (%" PRIu64 " refused), %" PRIu64 " rows (%" PRIu64
+		      " complex), %" PRIu64 " differ\n", system_wide.files, all, all - refused[CFI_OK],
+		      system_wide.rows, system_wide.complex, system_wide.differ);
+	assert_int_equal(system_wide.differ, 0);
+	assert_true(system_wide.rows > all);
+	assert_true(system_wide.complex <= system_wide.rows / 20);
+	assert_true((all - refused[CFI_OK]) * 1000 <= all);
 }
 
 static uint64_t random_next(uint64_t *seed)
@@ -419,6 +455,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_cie_rules),
 		cmocka_unit_test(test_signal_is_complex),
 		cmocka_unit_test(test_against_elfutils),
+		cmocka_unit_test(test_system),
 		cmocka_unit_test(test_random_programs),
 	};
 
