@@ -11,16 +11,13 @@
 #include "sampler/assemble.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sampler/modules.h"
+#include "sampler/names.h"
 #include "symbols/base.h"
 #include "symbols/text.h"
-
-/* Beyond the dso's name: "+0x", 16 digits, NUL. */
-#define PLACE_TEXT_MAX 24
 
 /* By id, index + 1; 0: not met yet. The last entry is for all ids that are out of range. */
 struct index {
@@ -28,11 +25,25 @@ struct index {
 	uint32_t nr;
 };
 
+/* What the source has at a place: one function, and those inlined into it. */
+struct spot {
+	uint32_t first, nr;		/* in frames */
+};
+
+struct spot_frame {
+	uint32_t function;		/* index in the profile's functions */
+	uint32_t line;			/* index in its lines, or PROFILE_NO_LINE */
+};
+
 struct work {
 	const struct assemble_input *in;
 	struct profile *p;
-	struct index stacks, tasks, processes, places, symbols;
-	uint32_t max_functions;
+	struct index stacks, tasks, processes, places, symbols, files;
+	uint32_t max_functions, max_lines;
+	struct spot *spots;		/* places index them */
+	uint32_t nr_spots, max_spots;
+	struct spot_frame *frames;
+	uint32_t nr_frames, max_frames;
 };
 
 static int index_init(struct index *index, uint32_t nr)
@@ -54,6 +65,9 @@ static void work_fini(struct work *w)
 	free(w->processes.of);
 	free(w->places.of);
 	free(w->symbols.of);
+	free(w->files.of);
+	free(w->spots);
+	free(w->frames);
 }
 
 static int work_init(struct work *w)
@@ -63,9 +77,11 @@ static int work_init(struct work *w)
 	if (index_init(&w->stacks, stacks_nr(in->stacks)) ||
 	    index_init(&w->tasks, maps_nr_tasks(in->maps)) ||
 	    index_init(&w->places, places_nr(in->places)) ||
-	    index_init(&w->symbols, symbols_nr(in->symbols)))
+	    index_init(&w->symbols, symbols_nr(in->symbols)) ||
+	    index_init(&w->files, symbols_nr_files(in->symbols)))
 		return -ENOMEM;
-	return 0;
+	w->p->files = calloc(w->files.nr + 1ULL, sizeof(*w->p->files));
+	return w->p->files ? 0 : -ENOMEM;
 }
 
 /* Give the marked ids indices in order; returns how many there are. */
@@ -191,20 +207,29 @@ static int add_tasks(struct work *w)
 	return 0;
 }
 
+/* Room for one more element at the end of a list that grows; 0 or -ENOMEM. */
+static int make_room(void *list, uint32_t nr, uint32_t *max, size_t size)
+{
+	uint32_t more = MAX(1024u, 2 * *max);
+	void *larger;
+
+	if (nr < *max)
+		return 0;
+	larger = reallocarray(*(void **)list, more, size);
+	if (!larger)
+		return -ENOMEM;
+	*(void **)list = larger;
+	*max = more;
+	return 0;
+}
+
 /* A new function, zeroed, at the end of the list; NULL without memory. */
 static struct profile_function *function_new(struct work *w)
 {
 	struct profile *p = w->p;
 
-	if (p->nr_functions == w->max_functions) {
-		uint32_t max = MAX(1024u, 2 * w->max_functions);
-		void *list = reallocarray(p->functions, max, sizeof(*p->functions));
-
-		if (!list)
-			return NULL;
-		p->functions = list;
-		w->max_functions = max;
-	}
+	if (make_room(&p->functions, p->nr_functions, &w->max_functions, sizeof(*p->functions)))
+		return NULL;
 	memset(&p->functions[p->nr_functions], 0, sizeof(*p->functions));
 	return &p->functions[p->nr_functions++];
 }
@@ -222,6 +247,7 @@ static uint32_t symbol_function(struct work *w, uint32_t id, const struct symbol
 			.module = symbol->module,
 			.kind = symbol->kind,
 			.kernel = symbol->dso == DSO_ID_KERNEL,
+			.inlined = symbol->inlined,
 		};
 		*index = w->p->nr_functions;
 	}
@@ -245,25 +271,95 @@ static uint32_t place_function(struct work *w, uint32_t id, const struct place *
 	return w->p->nr_functions;
 }
 
-/* The function of place @id, index + 1, 0 without memory. */
-static uint32_t function_of(struct work *w, uint32_t id)
+/* The symbol of @place; NULL when it has none, or one made since the index was: next time. */
+static const struct symbol *symbol_of(const struct work *w, const struct place *place, uint32_t *id)
 {
-	uint32_t *index = index_at(&w->places, id);
+	if (!place)
+		return NULL;
+	/* Acquire: the symbol's fields; pairs with the release in places_name(). */
+	*id = atomic_load_explicit(&place->symbol, memory_order_acquire);
+	return *id < w->symbols.nr ? symbols_at(w->in->symbols, *id) : NULL;
+}
+
+/* Add a frame to the spot at hand. */
+static int add_frame(struct work *w, uint32_t function, uint32_t line)
+{
+	if (!function || make_room(&w->frames, w->nr_frames, &w->max_frames, sizeof(*w->frames)))
+		return -ENOMEM;
+	w->frames[w->nr_frames++] = (struct spot_frame){ function - 1, line };
+	return 0;
+}
+
+/* The index of a line of a source file, PROFILE_NO_LINE when nothing is known of it. */
+static int add_line(struct work *w, const struct symbol_frame *f, uint32_t *out)
+{
+	struct profile *p = w->p;
+	uint32_t file = PROFILE_NO_LINE, *index;
+
+	*out = PROFILE_NO_LINE;
+	if (!f->line)
+		return 0;
+	if (f->file < w->files.nr) {
+		index = index_at(&w->files, f->file);
+		if (!*index) {
+			p->files[p->nr_files] = symbols_file(w->in->symbols, f->file);
+			*index = ++p->nr_files;
+		}
+		file = *index - 1;
+	}
+	if (make_room(&p->lines, p->nr_lines, &w->max_lines, sizeof(*p->lines)))
+		return -ENOMEM;
+	*out = p->nr_lines;
+	p->lines[p->nr_lines++] = (struct profile_line){ file, f->line };
+	return 0;
+}
+
+/* The frames of place @id, whose own function is @function: what is inlined there comes first. */
+static int add_frames(struct work *w, uint32_t id, uint32_t function)
+{
+	uint32_t nr, line;
+	const struct symbol_frame *f = symbols_source(w->in->symbols, id, &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct symbol *inlined;
+
+		if (add_line(w, &f[i], &line))
+			return -ENOMEM;
+		if (f[i].symbol == SYMBOL_NONE) {
+			if (add_frame(w, function, line))
+				return -ENOMEM;
+			continue;
+		}
+		inlined = f[i].symbol < w->symbols.nr ? symbols_at(w->in->symbols, f[i].symbol) : NULL;
+		if (inlined && add_frame(w, symbol_function(w, f[i].symbol, inlined), line))
+			return -ENOMEM;
+	}
+	return nr ? 0 : add_frame(w, function, PROFILE_NO_LINE);
+}
+
+/* What the source has at place @id, borrowed until the next call; NULL without memory. */
+static const struct spot *spot_of(struct work *w, uint32_t id)
+{
+	uint32_t *index = index_at(&w->places, id), symbol_id, first = w->nr_frames;
 	const struct place *place;
-	const struct symbol *symbol = NULL;
-	uint32_t symbol_id = SYMBOL_NONE;
+	const struct symbol *symbol;
+	int ret;
 
 	if (*index)
-		return *index;
+		return &w->spots[*index - 1];
+	if (make_room(&w->spots, w->nr_spots, &w->max_spots, sizeof(*w->spots)))
+		return NULL;
 	place = places_at(w->in->places, id);
-	if (place)
-		/* Acquire: the symbol's fields; pairs with the release in places_name(). */
-		symbol_id = atomic_load_explicit(&place->symbol, memory_order_acquire);
-	/* A symbol made since the index was: next time. */
-	if (symbol_id < w->symbols.nr)
-		symbol = symbols_at(w->in->symbols, symbol_id);
-	*index = symbol ? symbol_function(w, symbol_id, symbol) : place_function(w, id, place);
-	return *index;
+	symbol = symbol_of(w, place, &symbol_id);
+	if (symbol)
+		ret = add_frames(w, id, symbol_function(w, symbol_id, symbol));
+	else
+		ret = add_frame(w, place_function(w, id, place), PROFILE_NO_LINE);
+	if (ret)
+		return NULL;
+	w->spots[w->nr_spots++] = (struct spot){ first, w->nr_frames - first };
+	*index = w->nr_spots;
+	return &w->spots[w->nr_spots - 1];
 }
 
 /* The places of stack @id; none for ids out of range, though there may be such a stack by now. */
@@ -272,22 +368,43 @@ static const uint32_t *places_of(const struct work *w, uint64_t id, uint32_t *nr
 	return stacks_at(w->in->stacks, id < w->stacks.nr ? (uint32_t)id : STACK_NONE, nr);
 }
 
-/* Say where each stack lies in the frames; returns how many frames that makes. */
-static uint64_t lay_out_stacks(struct work *w)
+/* Say where each stack lies in the frames, and how many frames that makes. */
+static int lay_out_stacks(struct work *w, uint64_t *nr_frames)
 {
-	uint64_t nr_frames = 0;
-
+	*nr_frames = 0;
 	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
 		struct profile_stack *stack;
+		const uint32_t *places;
+		uint32_t nr;
 
 		if (!w->stacks.of[id])
 			continue;
 		stack = &w->p->stacks[w->stacks.of[id] - 1];
-		places_of(w, id, &stack->nr);
-		stack->first = (uint32_t)nr_frames;
-		nr_frames += stack->nr;
+		stack->first = (uint32_t)*nr_frames;
+		places = places_of(w, id, &nr);
+		for (uint32_t i = 0; places && i < nr; i++) {
+			const struct spot *spot = spot_of(w, places[i]);
+
+			if (!spot)
+				return -ENOMEM;
+			stack->nr += spot->nr;
+		}
+		*nr_frames += stack->nr;
 	}
-	return nr_frames;
+	return *nr_frames > UINT32_MAX ? -ENOMEM : 0;
+}
+
+/* Write the frames of one place. */
+static void put_spot(struct work *w, const struct spot *spot)
+{
+	struct profile *p = w->p;
+
+	for (uint32_t i = spot->first; i < spot->first + spot->nr; i++) {
+		p->frames[p->nr_frames] = w->frames[i].function;
+		if (p->frame_lines)
+			p->frame_lines[p->nr_frames] = w->frames[i].line;
+		p->nr_frames++;
+	}
 }
 
 /* Fill in the stacks: all in one array of frames. */
@@ -297,98 +414,23 @@ static int add_stacks(struct work *w)
 	uint64_t nr_frames;
 
 	p->stacks = calloc(MAX(p->nr_stacks, 1u), sizeof(*p->stacks));
-	if (!p->stacks)
-		return -ENOMEM;
-	nr_frames = lay_out_stacks(w);
-	if (nr_frames > UINT32_MAX)
+	if (!p->stacks || lay_out_stacks(w, &nr_frames))
 		return -ENOMEM;
 	p->frames = malloc(MAX(nr_frames, 1ULL) * sizeof(*p->frames));
-	if (!p->frames)
+	if (p->nr_lines)
+		p->frame_lines = malloc(MAX(nr_frames, 1ULL) * sizeof(*p->frame_lines));
+	if (!p->frames || (p->nr_lines && !p->frame_lines))
 		return -ENOMEM;
 	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
 		uint32_t nr;
 		const uint32_t *places = w->stacks.of[id] ? places_of(w, id, &nr) : NULL;
 
 		/* One that is complete only now had no frames when they were counted. */
-		for (uint32_t i = 0; places && i < p->stacks[w->stacks.of[id] - 1].nr; i++) {
-			uint32_t function = function_of(w, places[i]);
-
-			if (!function)
-				return -ENOMEM;
-			p->frames[p->nr_frames++] = function - 1;
-		}
+		if (!places || !p->stacks[w->stacks.of[id] - 1].nr)
+			continue;
+		for (uint32_t i = 0; i < nr; i++)
+			put_spot(w, spot_of(w, places[i]));
 	}
-	return 0;
-}
-
-static bool is_unnamed(const struct profile_function *f)
-{
-	return f->id & ASSEMBLE_PLACE && !f->name.str;
-}
-
-static size_t name_room(const struct profile_function *f)
-{
-	return is_unnamed(f) ? f->module.size + (size_t)PLACE_TEXT_MAX : f->name.size + (size_t)1;
-}
-
-static size_t pool_size(const struct profile *p)
-{
-	size_t size = 1;
-
-	for (uint32_t i = 0; i < p->nr_functions; i++)
-		size += p->functions[i].module.size + 1 + name_room(&p->functions[i]);
-	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		size += p->tasks[i].comm.size + 1;
-	for (uint32_t i = 0; i < p->nr_processes; i++)
-		size += p->processes[i].comm.size + 1;
-	return size;
-}
-
-/* Move a borrowed text into the pool. */
-static void pool_take(char **pool, struct safe_text *text)
-{
-	if (text->size)
-		memcpy(*pool, text->str, text->size);
-	(*pool)[text->size] = '\0';
-	text->str = *pool;
-	*pool += text->size + 1;
-}
-
-/* Name a place: where in which file, or the address where the object says nothing. */
-static void pool_name_place(const struct work *w, char **pool, struct profile_function *f)
-{
-	const struct place *place = places_at(w->in->places, f->id & ~ASSEMBLE_PLACE);
-	const struct dso *dso = dsos_at(w->in->dsos, place ? place->dso : DSO_ID_UNKNOWN);
-	size_t max = name_room(f);
-	bool relative = dso && (dso->identity.kind == DSO_FILE || dso->identity.kind == DSO_VDSO);
-
-	f->name = text_format(*pool, max, "%s%s0x%" PRIx64, relative ? dso->name.str : "",
-			      relative ? "+" : "", place ? place->offset : 0);
-	*pool += max;
-}
-
-/* Copy all texts, so that the profile outlives the tables. */
-static int add_texts(struct work *w)
-{
-	struct profile *p = w->p;
-	char *pool = malloc(pool_size(p));
-
-	if (!pool)
-		return -ENOMEM;
-	p->pool = pool;
-	for (uint32_t i = 0; i < p->nr_functions; i++) {
-		struct profile_function *f = &p->functions[i];
-
-		if (is_unnamed(f))
-			pool_name_place(w, &pool, f);
-		else
-			pool_take(&pool, &f->name);
-		pool_take(&pool, &f->module);
-	}
-	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		pool_take(&pool, &p->tasks[i].comm);
-	for (uint32_t i = 0; i < p->nr_processes; i++)
-		pool_take(&pool, &p->processes[i].comm);
 	return 0;
 }
 
@@ -400,12 +442,18 @@ static void clear(struct profile *p)
 	free(p->tasks);
 	free(p->processes);
 	free(p->frames);
+	free(p->frame_lines);
+	free(p->lines);
+	free(p->files);
 	free(p->functions);
 	free(p->modules);
 	text_arena_free(p->names);
 	free(p->pool);
 	p->modules = NULL;
 	p->names = NULL;
+	p->frame_lines = NULL;
+	p->lines = NULL;
+	p->files = NULL;
 	p->cells = NULL;
 	p->stacks = NULL;
 	p->tasks = NULL;
@@ -414,7 +462,7 @@ static void clear(struct profile *p)
 	p->functions = NULL;
 	p->pool = NULL;
 	p->nr_cells = p->nr_stacks = p->nr_tasks = p->nr_processes = 0;
-	p->nr_frames = p->nr_functions = p->nr_modules = 0;
+	p->nr_frames = p->nr_functions = p->nr_modules = p->nr_lines = p->nr_files = 0;
 }
 
 int assemble(struct profile *p, const struct assemble_input *in)
@@ -431,7 +479,7 @@ int assemble(struct profile *p, const struct assemble_input *in)
 	if (!ret)
 		ret = modules_fill(p, in);
 	if (!ret)
-		ret = add_texts(&w);
+		ret = names_copy(p, in);
 	if (ret)
 		clear(p);
 	work_fini(&w);

@@ -11,6 +11,9 @@
  * stack of zero frames. A process shows as its main thread if that was
  * sampled, else as any of its threads.
  *
+ * Where debug information tells, a place becomes several frames: the functions
+ * that were inlined there, then the one that they are part of.
+ *
  * Runs on: the builder, a registered urcu-qsbr thread; beside it, all others
  * go on adding to the tables.
  */

@@ -38,6 +38,9 @@ void profile_free(struct profile *p)
 	free(p->tasks);
 	free(p->stacks);
 	free(p->frames);
+	free(p->frame_lines);
+	free(p->lines);
+	free(p->files);
 	free(p->cells);
 	free(p->modules);
 	if (p->annotate) {

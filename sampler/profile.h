@@ -29,6 +29,7 @@ struct profile_function {
 	struct safe_text module;
 	char kind;			/* u k j v ? */
 	bool kernel;			/* code of the kernel, named or not */
+	bool inlined;			/* without code of its own: part of its callers */
 	uint32_t module_index;		/* in modules: the object it is code of */
 	bool unnamed;			/* the name is but an address */
 	/* Static words; of an unnamed one why, and what would help ("": nothing known); else NULL. */
@@ -75,6 +76,14 @@ struct profile_task {
 struct profile_stack {
 	uint32_t first;			/* index in frames; innermost first, kernel before user */
 	uint32_t nr;
+};
+
+#define PROFILE_NO_LINE UINT32_MAX
+
+/* Where in the source a frame is. */
+struct profile_line {
+	uint32_t file;			/* index in files, or PROFILE_NO_LINE */
+	uint32_t line;			/* 0: not known */
 };
 
 /* Samples of one stack in one task for one event, over the window. */
@@ -206,8 +215,13 @@ struct profile {
 	uint32_t nr_tasks;
 	struct profile_stack *stacks;
 	uint32_t nr_stacks;
-	uint32_t *frames;		/* indices in functions */
+	uint32_t *frames;		/* indices in functions; inlined ones before who called them */
+	uint32_t *frame_lines;		/* as many: indices in lines, or PROFILE_NO_LINE; NULL: no lines */
 	uint32_t nr_frames;
+	struct profile_line *lines;
+	uint32_t nr_lines;
+	struct safe_text *files;	/* paths of source files */
+	uint32_t nr_files;
 	struct profile_cell *cells;
 	uint32_t nr_cells;
 	struct profile_module *modules;	/* in order of id */

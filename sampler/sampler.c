@@ -43,7 +43,10 @@ static int make_tables(struct sampler *s, struct err *e)
 	code = procstat_new(&s->procstat, "", e);
 	if (code)
 		return code;
-	return symbols_new(&s->symbols, s->places, s->dsos, s->maps, e);
+	code = symbols_new(&s->symbols, s->places, s->dsos, s->maps, e);
+	if (!code && s->config.no_inline)
+		symbols_no_inline(s->symbols);
+	return code;
 }
 
 /* cycles where there is a PMU, else the timer, and say so. */

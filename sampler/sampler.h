@@ -52,6 +52,7 @@ struct sampler_config {
 	bool exact_ticks;		/* batch: no early profiles */
 	uint64_t window_ns;		/* of PROFILE_WINDOW */
 	bool include_self;		/* sample proftop, too */
+	bool no_inline;			/* no inlined functions, no source lines */
 	const char *replay;		/* perf.data file, "-": stdin; NULL: live */
 	const char *record;		/* live: write a perf.data file, too; NULL: none */
 };

@@ -376,6 +376,59 @@ static void test_names_from_the_loader(void **state)
 	profile_free(p);
 }
 
+extern const char test_assemble_spot[];
+enum { LINE_OF_SPOT = __LINE__ + 4, LINE_OF_CALL = __LINE__ + 9 };
+
+static inline __attribute__((always_inline)) int inlined_one(int x)
+{
+	__asm__ volatile(".globl test_assemble_spot\ntest_assemble_spot: nop" : "+r"(x));
+	return x + 1;
+}
+__attribute__((noinline, noclone)) static int caller_of_inlined(int x)
+{
+	return inlined_one(x) * 5;
+}
+
+/* One place of code, two functions of the source: the stack has both, with their lines. */
+static void test_inlined(void **state)
+{
+	struct tables t;
+	uint32_t places[2];
+	struct history_cell cell = { .count = 1 };
+	const struct profile_function *inner, *outer;
+	const struct profile_line *line;
+	struct profile *p;
+
+	assert_int_equal(caller_of_inlined(1), 10);
+	tables_init(&t);
+	assert_int_equal(maps_load(t.maps, getpid()), 0);
+	maps_publish(t.maps, time_now_ns(), UINT64_MAX);
+	places[0] = place_of_code(&t, test_assemble_spot);
+	places[1] = place_of_code(&t, (const char *)(uintptr_t)sample_me);
+	symbols_run(t.symbols);
+	cell.stack = stack_of(&t, 2, places);
+	p = assembled(&t, &cell, 1);
+	tables_fini(&t);
+	assert_int_equal(p->nr_frames, 3);
+	assert_int_equal(p->nr_functions, 3);
+	inner = function_at(p, 0, 0);
+	outer = function_at(p, 0, 1);
+	assert_string_equal(inner->name.str, "inlined_one");
+	assert_true(inner->inlined && !inner->unnamed && inner->kind == 'u');
+	assert_string_equal(outer->name.str, "caller_of_inlined");
+	assert_false(outer->inlined);
+	assert_string_equal(function_at(p, 0, 2)->name.str, "sample_me");
+	assert_int_equal(inner->module_index, outer->module_index);
+	assert_non_null(p->frame_lines);
+	line = &p->lines[p->frame_lines[0]];
+	assert_int_equal(line->line, LINE_OF_SPOT);
+	assert_non_null(strstr(p->files[line->file].str, "test_assemble.c"));
+	line = &p->lines[p->frame_lines[1]];
+	assert_int_equal(line->line, LINE_OF_CALL);
+	assert_int_equal(p->nr_files, 1);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_no_stack),
 		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_names_from_the_loader),
+		cmocka_unit_test(test_inlined),
 	};
 	int ret;
 
