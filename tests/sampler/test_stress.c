@@ -29,12 +29,14 @@
 #define DEPTH_MAX  16
 #define NR_EVENTS  3
 #define TICKS_MIN  12u
+#define NR_FIRST   256u
 
 struct stress {
 	struct places *places;
 	struct stacks *stacks;
 	struct cells *cells;
 	atomic_bool stop;
+	atomic_uint nr_begun;		/* samplers that have taken their first samples */
 	uint32_t nr_ticks;
 };
 
@@ -94,6 +96,8 @@ static void *sampler_main(void *arg)
 		sample(s, random_key(s));
 		if (++s->nr_samples % 8 == 0)
 			urcu_qsbr_quiescent_state();
+		if (s->nr_samples == NR_FIRST)
+			atomic_fetch_add_explicit(&s->stress->nr_begun, 1, memory_order_relaxed);
 	}
 	urcu_qsbr_unregister_thread();
 	return NULL;
@@ -162,6 +166,11 @@ static void build(struct stress *st, struct sums *sums, pthread_t *threads)
 	/* Grace periods are slow under sanitizers: fewer ticks then, but enough to grow in. */
 	uint64_t deadline_ns = time_now_ns() + 1500000000;
 
+	/* On a full machine all ticks may be over before the first sampler runs. */
+	urcu_qsbr_thread_offline();
+	while (atomic_load_explicit(&st->nr_begun, memory_order_relaxed) < NR_THREADS)
+		sched_yield();
+	urcu_qsbr_thread_online();
 	for (uint32_t tick = 0; tick < st->nr_ticks; tick++) {
 		if (tick >= TICKS_MIN && time_now_ns() > deadline_ns)
 			break;
