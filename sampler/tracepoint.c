@@ -76,22 +76,49 @@ int tracepoint_parse(const char *root, struct event *ev, const char *system, con
 	return end != line ? 0 : -ENOENT;
 }
 
-/* As /sys/kernel/tracing/available_events has them. */
+static int plain_entry(const struct dirent *d)
+{
+	return pmu_is_word(d->d_name);
+}
+
+/* The events of one system: folders with an id. */
+static void each_of_system(const char *dir, const char *system,
+			   void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	char path[768], name[EVENT_NAME_MAX];
+	struct dirent **list;
+	int nr;
+
+	snprintf(path, sizeof(path), "%s/events/%s", dir, system);
+	nr = scandir(path, &list, plain_entry, alphasort);
+	for (int i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), "%s/events/%.120s/%.120s/id", dir, system,
+			 list[i]->d_name);
+		if (!access(path, F_OK)) {
+			snprintf(name, sizeof(name), "%.120s:%.120s", system, list[i]->d_name);
+			fn(ctx, name);
+		}
+		free(list[i]);
+	}
+	if (nr >= 0)
+		free(list);
+}
+
+/* By folders: available_events leaves out those of ftrace itself. */
 void tracepoint_each(const char *root, void (*fn)(void *ctx, const char *name), void *ctx)
 {
-	char dir[256], path[512], line[EVENT_NAME_MAX];
-	FILE *f;
+	struct dirent **list;
+	char dir[256], path[512];
+	int nr;
 
 	if (!tracepoint_dir(root, dir, sizeof(dir)))
 		return;
-	snprintf(path, sizeof(path), "%s/available_events", dir);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	while (fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (strchr(line, ':') && !strchr(line, '/'))
-			fn(ctx, line);
+	snprintf(path, sizeof(path), "%s/events", dir);
+	nr = scandir(path, &list, plain_entry, alphasort);
+	for (int i = 0; i < nr; i++) {
+		each_of_system(dir, list[i]->d_name, fn, ctx);
+		free(list[i]);
 	}
-	fclose(f);
+	if (nr >= 0)
+		free(list);
 }

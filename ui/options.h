@@ -79,7 +79,7 @@ void options_print_columns(FILE *out);
 void options_print_keys(FILE *out);
 /* All events of this machine, and which can be used here: tries to open them, of the tracepoints one. */
 void options_print_events(FILE *out);
-/* The same for programs, an object a line: tries to open each one. */
+/* The same for programs, an object a line. */
 void options_print_events_ndjson(FILE *out);
 
 #endif

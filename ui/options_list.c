@@ -106,14 +106,20 @@ void options_print_events(FILE *out)
 void options_print_events_ndjson(FILE *out)
 {
 	struct event_list list;
+	bool tried = false;
+	int code = 0;
 
 	event_list_init(&list, "");
 	for (const struct event_info *info = list.infos; info->name; info++) {
 		struct event ev;
-		int code = event_parse(&ev, info->name, NULL);
+		int bad = event_parse(&ev, info->name, NULL);
 
-		if (!code)
+		if (bad)
+			code = bad;
+		else if (!tried)
 			code = probe(&ev);
+		/* As above: one says it for all. */
+		tried = !bad && is_tracepoint(info);
 		/* Names are words of ours or of the kernel's: nothing to be quoted. */
 		fprintf(out,
 			"{\"name\":\"%s\",\"group\":\"%s\",\"type\":%u,\"config\":%llu,"

@@ -65,7 +65,8 @@ static int make_tree(void **state)
 	put("/sys/bus/event_source/devices/msr/format/event", "config:0-63\n");
 	put("/sys/bus/event_source/devices/msr/events/tsc", "event=0x00\n");
 	put("/sys/kernel/tracing/events/sched/sched_switch/id", "372\n");
-	put("/sys/kernel/tracing/available_events", "sched:sched_switch\nirq:softirq_entry\n");
+	put("/sys/kernel/tracing/events/irq/softirq_entry/id", "40\n");
+	put("/sys/kernel/tracing/events/irq/enable", "0\n");
 	return 0;
 }
 
