@@ -12,10 +12,10 @@ B := build/$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,$(DEBUG)),
 PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr liburcu-cds libutf8proc jansson
 TEST_PKGS := cmocka
 # Used where they are found.
-OPT_PKGS  := $(foreach p,libzstd liblzma,$(shell pkg-config --exists $(p) 2>/dev/null && echo $(p)))
+OPT_PKGS  := $(foreach p,libzstd liblzma capstone,$(shell pkg-config --exists $(p) 2>/dev/null && echo $(p)))
 # What Debian calls them; libiberty and the test tools have no .pc file.
 DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev libutf8proc-dev \
-	libjansson-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev g++ tmux python3 procps
+	libjansson-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libcapstone-dev g++ tmux python3 procps
 
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
@@ -23,6 +23,7 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wfo
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 	$(if $(filter libzstd,$(OPT_PKGS)),-DHAVE_ZSTD) $(if $(filter liblzma,$(OPT_PKGS)),-DHAVE_LZMA) \
+	$(if $(filter capstone,$(OPT_PKGS)),-DHAVE_CAPSTONE) \
 	$(CPPFLAGS)
 ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)

@@ -15,6 +15,7 @@
 #include "ui/screen.h"
 #include "ui/folds.h"
 #include "ui/view.h"
+#include "ui/view_annotate.h"
 
 #define SCROLL_CELLS 8
 
@@ -108,12 +109,18 @@ static void step_view(struct ui_state *st, unsigned int by)
 
 static void next_view(struct ui_state *st, uint32_t code)
 {
-	step_view(st, 1);
+	if (st->view == VIEW_ANNOTATE)
+		view_annotate_hottest(st, false);
+	else
+		step_view(st, 1);
 }
 
 static void previous_view(struct ui_state *st, uint32_t code)
 {
-	step_view(st, VIEW_HELP - 1);
+	if (st->view == VIEW_ANNOTATE)
+		view_annotate_hottest(st, true);
+	else
+		step_view(st, VIEW_HELP - 1);
 }
 
 static void help(struct ui_state *st, uint32_t code)
@@ -165,7 +172,9 @@ static void open_row(struct ui_state *st, uint32_t code)
 
 	if (!row || !p)
 		return;
-	if (st->view == VIEW_PROCESSES && st->by_thread) {
+	if (st->view == VIEW_ANNOTATE) {
+		view_annotate_follow(st);
+	} else if (st->view == VIEW_PROCESSES && st->by_thread) {
 		actions_enter_thread(st, row);
 	} else if (st->view == VIEW_PROCESSES) {
 		actions_enter_process(st, row->id);
@@ -187,6 +196,8 @@ static void back(struct ui_state *st, uint32_t code)
 
 	if (st->view == VIEW_HELP) {
 		actions_show(st, st->help_from);
+	} else if (st->view == VIEW_ANNOTATE) {
+		view_annotate_close(st);
 	} else if (code == K_ESC && match_active(&list->filter)) {
 		match_set(&list->filter, "");
 		list_rebuild(st, st->view);

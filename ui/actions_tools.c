@@ -16,6 +16,7 @@
 #include "ui/actions.h"
 #include "ui/screen.h"
 #include "ui/view.h"
+#include "ui/view_annotate.h"
 
 static void view_cpus_(struct ui_state *st, uint32_t code)
 {
@@ -66,6 +67,33 @@ static void module_only(struct ui_state *st, uint32_t code)
 	ui_clean(st->only.name, sizeof(st->only.name), st->shown->modules[module].name.str);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
 	actions_show(st, VIEW_FUNCTIONS);
+}
+
+/* The function of the selected row; UINT32_MAX if it has none. */
+static uint32_t selected_function(const struct ui_state *st)
+{
+	const struct list *list = &st->lists[st->view];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	uint32_t function = UINT32_MAX;
+
+	if (!row || !st->shown)
+		return UINT32_MAX;
+	if (st->view == VIEW_FUNCTIONS)
+		function = row->index;
+	else if (st->view == VIEW_PROCESSES)
+		function = row->top_function;
+	return function < st->shown->nr_functions ? function : UINT32_MAX;
+}
+
+static void annotate(struct ui_state *st, uint32_t code)
+{
+	uint32_t function = selected_function(st);
+
+	if (function == UINT32_MAX)
+		ui_state_say(st, false, "no function is selected (1 lists them)");
+	else
+		view_annotate_open(st, st->shown->functions[function].id,
+				   st->shown->functions[function].name.str);
 }
 
 static void by_thread(struct ui_state *st, uint32_t code)
@@ -152,6 +180,10 @@ static void save_screen(struct ui_state *st, uint32_t code)
 	char path[64];
 	int rc;
 
+	if (!st->config->saves) {
+		ui_state_say(st, false, "':screen FILE' saves the screen");
+		return;
+	}
 	localtime_r(&now, &tm);
 	strftime(path, sizeof(path), "proftop-%Y%m%d-%H%M%S.txt", &tm);
 	rc = actions_save_screen(st, path, true);
@@ -166,6 +198,7 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_VIEW_CPUS] = view_cpus_,
 	[ACT_VIEW_MODULES] = view_modules_,
 	[ACT_VIEW_MESSAGES] = view_messages_,
+	[ACT_ANNOTATE] = annotate,
 	[ACT_MODULE_ONLY] = module_only,
 	[ACT_BY_THREAD] = by_thread,
 	[ACT_COMMAND] = command,

@@ -47,6 +47,7 @@ struct app_config {
 	const char *host;		/* for the title; NULL: gethostname(2) */
 	bool replayed;			/* a recording: nothing of this machine is shown */
 	const struct users *users;	/* borrowed; NULL: numbers */
+	bool saves;			/* F9 may make a file in the working directory */
 };
 
 /* Sensible values for everything. */

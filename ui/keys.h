@@ -131,6 +131,8 @@ enum key_group {
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
 	X(FOLLOW, "follow", ORDER, "", "scroll with the selected row", \
 	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
+	X(ANNOTATE, "annotate", MOVE, "", "the function of the row, instruction by instruction", \
+	  CTX_LIST, KEYS('a'), 0, KEYS(0)) \
 	X(BY_THREAD, "threads", ORDER, "", "split the processes by thread", \
 	  CTX_LIST, KEYS('H'), 0, KEYS(0)) \
 	X(MODULE_ONLY, "module-only", ORDER, "", "only the code of the row's module; again: all", \

@@ -22,6 +22,7 @@ static const struct view *const views[VIEW_NR] = {
 	[VIEW_CPUS] = &view_cpus,
 	[VIEW_MODULES] = &view_modules,
 	[VIEW_MESSAGES] = &view_messages,
+	[VIEW_ANNOTATE] = &view_annotate,
 	[VIEW_HELP] = &view_help,
 };
 

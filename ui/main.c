@@ -212,6 +212,7 @@ static void configure(struct app_config *config, const struct options *o)
 	config->tick_ns = o->config.tick_ns;
 	config->window_ns = o->config.window_ns;
 	config->replayed = o->config.replay != NULL;
+	config->saves = true;
 	/* It may be of another machine. */
 	if (config->replayed)
 		config->host = "";

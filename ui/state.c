@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "ui/folds.h"
+#include "ui/disasm.h"
 #include "ui/view.h"
+#include "ui/view_annotate.h"
 
 #define ALARM_NS   (5 * 1000000000ull)
 #define MESSAGE_NS (6 * 1000000000ull)
@@ -60,6 +62,9 @@ void ui_state_fini(struct ui_state *st)
 		profile_free(st->shown);
 	profile_free(st->latest);
 	free(st->alarms);
+	if (st->annotate.disasm)
+		disasm_fini(st->annotate.disasm);
+	free(st->annotate.disasm);
 }
 
 /* Remember the trouble of each CPU for a while. */
@@ -111,8 +116,10 @@ void ui_state_take(struct ui_state *st, struct profile *p)
 	}
 	messages_note(&st->messages, p);
 	/* The others are made anew when they are shown. */
-	if (!st->frozen || st->view == VIEW_CPUS || st->view == VIEW_MESSAGES)
+	if (!st->frozen || st->view == VIEW_CPUS || st->view == VIEW_MESSAGES ||
+	    st->view == VIEW_ANNOTATE)
 		list_rebuild(st, st->view);
+	view_annotate_arrived(st);
 	if (st->dialog.ops)
 		dialog_refresh(st);
 }

@@ -31,6 +31,7 @@ enum view_id {
 	VIEW_MESSAGES,
 	VIEW_HELP,			/* the views up to here have tabs */
 	VIEW_CALLERS,
+	VIEW_ANNOTATE,
 	VIEW_NR,
 };
 
@@ -64,6 +65,15 @@ struct alarm {
 	int cpu;
 	uint64_t lost, throttled;	/* in the last tick that had any */
 	uint64_t until_ns;
+};
+
+struct disasm;
+struct annotated {
+	uint32_t function;		/* its id */
+	char name[256];			/* clean text */
+	enum view_id from;		/* where to go back to */
+	struct disasm *disasm;		/* its code as text; owned; NULL before the first */
+	bool hottest;			/* put the cursor there once there is one */
 };
 
 struct module_only {
@@ -124,6 +134,7 @@ struct ui_state {
 
 	unsigned int rows, cols;	/* of the screen, when it was drawn */
 	struct module_only only;	/* code of one module alone (d) */
+	struct annotated annotate;
 	bool by_thread;			/* processes split by thread (H) */
 	bool in_thread;			/* drilled further, into one thread */
 	uint32_t thread;		/* its id */

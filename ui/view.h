@@ -54,7 +54,7 @@ struct view {
 };
 extern const struct view view_functions, view_processes, view_help;
 extern const struct view view_tree, view_flame, view_callers;
-extern const struct view view_cpus, view_modules, view_messages;
+extern const struct view view_cpus, view_modules, view_messages, view_annotate;
 const struct view *view_of(enum view_id id);
 /* Column of the functions view that an app_sort means. */
 uint8_t view_functions_column(enum app_sort sort);

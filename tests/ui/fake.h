@@ -28,6 +28,7 @@ struct sampler {
 	uint32_t nr_events;
 	enum profile_window window;
 	uint64_t tick_ns;
+	uint32_t annotate;
 	double max_hz;
 };
 
@@ -67,6 +68,11 @@ void sampler_set_window(struct sampler *s, enum profile_window window)
 void sampler_set_tick(struct sampler *s, uint64_t tick_ns)
 {
 	s->tick_ns = tick_ns;
+}
+
+void sampler_set_annotate(struct sampler *s, uint32_t function)
+{
+	s->annotate = function;
 }
 
 void sampler_reset(struct sampler *s)
