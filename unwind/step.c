@@ -327,14 +327,14 @@ static bool is_root(const struct step *s, const struct step_input *in)
 	       row.kind == CFI_END;
 }
 
-/* What libunwind will spend on states, should it have to read the FDE up to the pc. */
+/* What libunwind will spend beside its reads, should it have to read the FDE up to the pc. */
 static uint32_t cost_of(const struct step *s, const struct step_input *in)
 {
 	uint32_t nr = s->nr_remembers;
 
 	if (nr > NR_REMEMBERS_CHEAP)
 		nr = cfi_remembers(s->arch, &in->image->eh, in->fde->offset, in->vaddr);
-	return nr * STEP_COST_REMEMBER;
+	return nr * STEP_COST_REMEMBER + STEP_COST_NEW;
 }
 
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f)

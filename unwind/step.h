@@ -27,6 +27,7 @@
  * below 1 ms. Rows that were learned before it ran out stay: the next sample gets further.
  */
 #define STEP_BUDGET_READS   65536u
+#define STEP_COST_NEW	     128u	/* a rule that it has not cached */
 #define STEP_COST_REMEMBER  120u	/* libunwind changes the signal mask four times */
 
 enum step_result {

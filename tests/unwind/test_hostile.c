@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An object whose unwind tables are made to cost time or to mislead, beside an
+ * honest process in the same unwinder: no sample takes more than 1 ms of CPU
+ * time, and the honest stacks stay complete. The bytes are generated here.
+ */
+#include "unwind/unwind.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <urcu/urcu-qsbr.h>
+
+#include <cmocka.h>
+
+#include "symbols/image.h"
+#include "unwind/cfi.h"
+#include "tests/unwind/make_eh.h"
+#include "tests/unwind/shot.h"
+#include "tests/unwind/world.h"
+
+/* Times are of the plain build: sanitizers cost several times as much. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LIMIT_NS 20000000u
+#else
+#define LIMIT_NS 1000000u
+#endif
+
+#define HOSTILE_PID 0x3ffffff0
+#define HOSTILE	    0x7e0000000000ULL	/* where the object is mapped */
+#define NR_FDES	    512u
+#define FDE_RANGE   0x100u
+#define SIZE_MAX_EH (8u << 20)
+#define NR_SAMPLES  300
+#define NR_ROUNDS   3
+#define SP	    0x7ffe00000000ULL
+
+struct bytes {
+	uint8_t *at;
+	size_t size;
+};
+
+static struct unwind_result result;
+static struct shot shot;
+
+static uint64_t random_next(uint64_t *seed)
+{
+	*seed += 0x9e3779b97f4a7c15ULL;
+	return hash_u64(*seed);
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static void put(struct bytes *b, uint64_t v, unsigned int size)
+{
+	memcpy(b->at + b->size, &v, size);
+	b->size += size;
+}
+
+static void end_record(struct bytes *b, size_t start)
+{
+	uint32_t size;
+
+	while ((b->size - start) % 8 != 4)
+		put(b, 0, 1);
+	size = (uint32_t)(b->size - start - 4);
+	memcpy(b->at + start, &size, 4);
+}
+
+static void put_cie(struct bytes *b)
+{
+	put(b, 0, 8);
+	put(b, 1, 1);
+	put(b, 'z' | 'R' << 8, 3);
+	put(b, 1, 1);
+	put(b, 0x78, 1);
+	put(b, 16, 1);
+	put(b, 1, 1);
+	put(b, 0x1b, 1);
+	memcpy(b->at + b->size, eh_usual, sizeof(eh_usual));
+	b->size += sizeof(eh_usual);
+	end_record(b, 0);
+}
+
+/* Programs that cost: long, full of states, of expressions that read; and plausible nonsense. */
+static void put_program(struct bytes *b, unsigned int kind, uint64_t *seed)
+{
+	static const uint8_t likely[] = { 0x41, 0x0e, 0x0c, 7, 6, 8, 0x86, 2, 0x0a, 0x0b, 0x10, 0x0f, 0x16,
+					  3, 1, 0x06, 0x77, 0x70, 0x08, 0x12, 0x22, 0x96, 0x09, 0x07, 0x90 };
+	size_t start = b->size, nr;
+
+	switch (kind) {
+	case 0:						/* as long as the gate allows */
+		nr = CFI_INSNS_MAX - 16;
+		for (size_t i = 0; i < nr; i += 2)
+			put(b, 0x080e, 2);
+		break;
+	case 1:						/* states, to the last byte */
+		for (size_t i = 0; i < 8000; i++)
+			put(b, 0x0b0a, 2);
+		break;
+	case 2:						/* each register an expression of reads */
+		for (unsigned int reg = 0; reg < 16; reg++) {
+			put(b, 0x10 | reg << 8, 2);
+			put(b, 0x01fe, 2);		/* 254 bytes: sleb of two bytes */
+			put(b, 0x0077, 2);		/* breg7 0 */
+			for (size_t i = 0; i < 252 / 2; i++)
+				put(b, 0x9612, 2);	/* dup, nop */
+		}
+		break;
+	case 3:						/* a few states each: below what is counted */
+		for (size_t i = 0; i < 16; i++)
+			put(b, 0x0b0a, 2);
+		break;
+	case 4:						/* nothing: as many frames as there may be */
+		break;
+	default:
+		for (nr = random_next(seed) % 300; b->size - start < nr;) {
+			uint64_t r = random_next(seed);
+
+			put(b, r & 0x700 ? likely[(r >> 16) % sizeof(likely)] : (uint8_t)r, 1);
+		}
+	}
+}
+
+/* One object of many such functions, in an image of its own. */
+static struct image *make_image(uint64_t *seed)
+{
+	struct image *image = xcalloc(1, sizeof(*image));
+	struct bytes b = { .at = xcalloc(1, SIZE_MAX_EH), .size = 0 };
+
+	put_cie(&b);
+	for (unsigned int i = 0; i < NR_FDES; i++) {
+		size_t at = b.size;
+
+		put(&b, 0, 4);
+		put(&b, at + 4, 4);
+		put(&b, (uint32_t)(i * FDE_RANGE + 0x1000 - (EH_VADDR + b.size)), 4);
+		put(&b, FDE_RANGE, 4);
+		put(&b, 0, 1);
+		put_program(&b, i % 8, seed);
+		end_record(&b, at);
+	}
+	assert_true(b.size < SIZE_MAX_EH);
+	assert_int_equal(ehframe_init(&image->eh, b.at, b.size, EH_VADDR, EM_X86_64), 0);
+	assert_int_equal(image->eh.nr_fdes, NR_FDES);
+	image->machine = EM_X86_64;
+	image->elf_class = ELFCLASS64;
+	image->segments = xcalloc(1, sizeof(*image->segments));
+	image->nr_segments = 1;
+	image->segments[0] = (struct image_segment){ 0, 0, 1 << 20, 1 << 20, true };
+	return image;
+}
+
+/* A process that has the object mapped, and nothing else. */
+static const struct space *map_object(struct world *w, struct image *image)
+{
+	static const char path[] = "/made/by/this/test";
+	const struct maps_mmap ev = {
+		.pid = HOSTILE_PID, .tid = HOSTILE_PID, .start = HOSTILE, .size = 1 << 20,
+		.time_ns = time_now_ns(), .prot = PROT_READ | PROT_EXEC,
+		.identity = { .kind = DSO_FILE, .maj = 77, .ino = 1234567, .ino_generation = 1 },
+		.filename = path, .filename_size = sizeof(path) - 1,
+	};
+	const struct mapping *m;
+	struct maps_hit hit;
+
+	maps_on_comm(w->maps, HOSTILE_PID, HOSTILE_PID, "hostile", 7, true, ev.time_ns - 1);
+	maps_on_mmap(w->maps, &ev);
+	maps_publish(w->maps, time_now_ns(), 0);
+	maps_find(w->maps, HOSTILE_PID, HOSTILE_PID, time_now_ns(), &hit);
+	assert_non_null(hit.space);
+	m = space_find(hit.space, HOSTILE + 0x1000, time_now_ns());
+	assert_non_null(m);
+	atomic_store_explicit(&m->dso->image, image, memory_order_release);
+	atomic_store_explicit(&m->dso->state, DSO_READY, memory_order_relaxed);
+	return hit.space;
+}
+
+__attribute__((noinline)) static int honest(int n)
+{
+	volatile int keep[2] = { n, n };
+
+	if (n) {
+		keep[1] = honest(n - 1);
+	} else {
+		shot_regs(&shot);
+		shot_stack(&shot);
+	}
+	return keep[0] + keep[1];
+}
+
+static uint64_t stack_end(void)
+{
+	pthread_attr_t attr;
+	void *start;
+	size_t size;
+
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &start, &size);
+	pthread_attr_destroy(&attr);
+	return (uint64_t)start + size;
+}
+
+/* A stack full of return addresses into the object: as many frames as there may be. */
+static void hostile_sample(struct unwinder *u, const struct space *space, uint64_t *seed)
+{
+	static uint64_t words[2048], regs[17];
+	const struct unwind_input in = {
+		.regs = regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = (const uint8_t *)words, .stack_size = sizeof(words), .stack_full = true,
+		.space = space, .time_ns = time_now_ns(),
+	};
+	/* All sorts of functions, or only those of one kind. */
+	unsigned int kind = (unsigned int)(random_next(seed) % 16);
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		uint64_t fde = random_next(seed) % NR_FDES;
+
+		if (kind < 8)
+			fde = fde / 8 * 8 + kind;
+		words[i] = HOSTILE + 0x1000 + fde * FDE_RANGE + 1 + random_next(seed) % (FDE_RANGE - 2);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(regs); i++)
+		regs[i] = SP + 8 * (random_next(seed) % 1024);
+	regs[SHOT_SP] = SP;
+	regs[SHOT_IP] = words[77];
+	unwind_sample(u, &in, &result);
+	assert_in_range(result.nr, 1, UNWIND_FRAMES_MAX);
+}
+
+static bool honest_sample(struct unwinder *u, const struct space *space)
+{
+	const struct unwind_input in = {
+		.regs = shot.regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = shot.stack, .stack_size = shot.size, .space = space, .time_ns = time_now_ns(),
+	};
+
+	unwind_sample(u, &in, &result);
+	return result.stop == UNWIND_COMPLETE && result.nr > 20 && !result.nr_guessed;
+}
+
+struct outcome {
+	uint64_t ns[NR_SAMPLES];	/* the shortest of all rounds: noise only adds */
+	uint64_t nr_stop[UNWIND_NR_STOPS], nr_frames;
+	int honest, honest_complete;
+};
+
+/* One round is the same as the other, in a world of its own. */
+static void round_of(struct outcome *o, bool step_only)
+{
+	uint64_t seed = 11;
+	struct world w;
+	const struct space *mine, *theirs;
+	struct unwinder *u;
+	const struct unwind_config config = { .step_only = step_only };
+
+	world_new(&w);
+	world_load(&w, getpid());
+	theirs = map_object(&w, make_image(&seed));
+	world_find(&w, getpid());
+	mine = w.space;
+	assert_int_equal(unwind_new_with(&u, w.places, w.dsos, &config, NULL), 0);
+	for (int i = 0; i < NR_SAMPLES; i++) {
+		uint64_t start = cpu_ns();
+
+		hostile_sample(u, theirs, &seed);
+		o->ns[i] = MIN(o->ns[i], cpu_ns() - start);
+		o->nr_stop[result.stop]++;
+		o->nr_frames += result.nr;
+		o->honest++;
+		o->honest_complete += honest_sample(u, mine);
+	}
+	unwind_free(u);
+	world_free(&w);
+}
+
+static void check(bool step_only)
+{
+	struct outcome *o = xcalloc(1, sizeof(*o));
+	uint64_t worst = 0, sum = 0;
+
+	memset(o->ns, 0xff, sizeof(o->ns));
+	shot.stack_end = stack_end();
+	honest(20);
+	for (int i = 0; i < NR_ROUNDS; i++)
+		round_of(o, step_only);
+	for (int i = 0; i < NR_SAMPLES; i++) {
+		worst = MAX(worst, o->ns[i]);
+		sum += o->ns[i];
+	}
+	print_message("worst %" PRIu64 " us, mean %" PRIu64 " us, %" PRIu64 " frames; over budget %" PRIu64
+		      ", refused %" PRIu64 "; honest: %d of %d complete\n", worst / 1000,
+		      sum / NR_SAMPLES / 1000, o->nr_frames, o->nr_stop[UNWIND_BUDGET],
+		      o->nr_stop[UNWIND_CFI_REFUSED], o->honest_complete, o->honest);
+	assert_int_equal(o->honest_complete, o->honest);
+	assert_true(o->nr_stop[UNWIND_BUDGET] > 10);	/* it did try */
+	assert_true(o->nr_frames > 10000);
+	assert_true(worst <= LIMIT_NS);
+	free(o);
+}
+
+static void test_rows(void **state)
+{
+	check(false);
+}
+
+static void test_step(void **state)
+{
+	check(true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_step),
+	};
+	int rc;
+
+	urcu_qsbr_register_thread();
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	urcu_qsbr_unregister_thread();
+	return rc;
+}
