@@ -330,7 +330,9 @@ static int add_frames(struct work *w, uint32_t id, uint32_t function)
 				return -ENOMEM;
 			continue;
 		}
-		inlined = f[i].symbol < w->symbols.nr ? symbols_at(w->in->symbols, f[i].symbol) : NULL;
+		inlined = NULL;
+		if (f[i].symbol < w->symbols.nr)
+			inlined = symbols_at(w->in->symbols, f[i].symbol);
 		if (inlined && add_frame(w, symbol_function(w, f[i].symbol, inlined), line))
 			return -ENOMEM;
 	}

@@ -43,7 +43,8 @@ struct chains {
 	uint32_t *slots;		/* files by hash: id + 1, 0 empty; a power of two */
 	uint64_t *hashes;		/* of each file's raw path */
 	uint32_t nr_slots, max_files;
-	_Alignas(CACHELINE) atomic_uint nr_files;	/* release by the writer, acquire by readers */
+	/* Release by the writer, acquire by readers. */
+	_Alignas(CACHELINE) atomic_uint nr_files;
 	_Atomic(struct safe_text *) files[NR_FILE_CHUNKS];	/* published by nr_files */
 	_Atomic(struct chunk *) chunks[NR_CHUNKS];	/* release, acquire in chains_at() */
 };
@@ -205,7 +206,8 @@ uint32_t chains_intern_file(struct chains *c, const char *path)
 	uint64_t hash = hash_path(path);
 	struct safe_text *files;
 
-	for (at = (uint32_t)hash & (c->nr_slots - 1); c->slots[at]; at = (at + 1) & (c->nr_slots - 1))
+	at = (uint32_t)hash & (c->nr_slots - 1);
+	for (; c->slots[at]; at = (at + 1) & (c->nr_slots - 1))
 		if (c->hashes[c->slots[at] - 1] == hash)
 			return c->slots[at] - 1;
 	if (id >= NR_FILE_CHUNKS * FILE_SIZE || reserve_file(c, id))

@@ -123,7 +123,8 @@ static int add_die_ranges(struct dwarf *d, struct ranges *r, Dwarf_Die *die, uin
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		int rc = start ? ranges_add(r, start, end, what) : 0;	/* 0: left out by the linker */
+		/* 0: left out by the linker. */
+		int rc = start ? ranges_add(r, start, end, what) : 0;
 
 		if (rc)
 			return rc;

@@ -93,7 +93,7 @@ static int open_dwz(const char *path, const uint8_t *build_id, size_t size)
 	return file.fd;
 }
 
-/* Find the dwz file by build-id, else by its name below the folder where distributions keep them. */
+/* Find the dwz file by build-id, else by its name where distributions keep them. */
 static int find_dwz(const char *name, const uint8_t *build_id, size_t size)
 {
 	char path[ALTLINK_MAX + 64];

@@ -14,7 +14,7 @@
 
 #include "symbols/elfsym.h"
 
-/* Add the stubs of @f to @t, not finished yet. 0, -ENOENT (none), -E2BIG, -ERANGE, -EIO, -ENOMEM. */
+/* Add the stubs of @f to @t, not finished yet. 0, -ENOENT (none), or -errno. */
 int elfplt_add(struct elfsym *t, const struct elffile *f);
 
 #endif

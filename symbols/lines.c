@@ -7,6 +7,7 @@
 #include "symbols/lines.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +53,8 @@ static void close_object(struct lines_object *o)
 	dwarf_close(o->dwarf);
 	debugfile_close(&o->file);
 	o->dwarf = NULL;
+	/* Megabytes in small pieces: without this the process keeps them. */
+	malloc_trim(0);
 }
 
 void lines_fini(struct lines *l)

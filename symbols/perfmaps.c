@@ -19,6 +19,7 @@
 #define INTERVAL_MAX_NS	(8 * INTERVAL_MIN_NS)
 #define COST_FACTOR	20ULL		/* reading takes at most 1/20 of the time */
 #define PROC_TEXT_MAX	(64U << 10)
+#define NOT_IN_MAP	"code that its perf map does not tell of"
 
 /* Which version of which file was read. */
 struct stamp {
@@ -281,7 +282,7 @@ static void explain(struct dso *dso, const struct perfmaps_entry *e, int code, c
 	if (e->map)
 		dso_credit(dso, "perf map", perfmap_nr(e->map));
 	if (!code || code == -EALREADY) {
-		dso_explain(dso, e->wanted ? "code that its perf map does not tell of" : NULL, NULL);
+		dso_explain(dso, e->wanted ? NOT_IN_MAP : NULL, NULL);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
@@ -365,7 +366,7 @@ bool perfmaps_find(struct perfmaps *p, struct dso *dso, uint64_t addr, struct pe
 	if (e->map && perfmap_find(e->map, addr, out))
 		return true;
 	if (!e->wanted && e->map)
-		dso_explain(dso, "code that its perf map does not tell of", NULL);
+		dso_explain(dso, NOT_IN_MAP, NULL);
 	/* Somebody new is waiting: do not let a long silence make him wait as long. */
 	if (e->due_ns != UINT64_MAX)
 		e->due_ns = e->rest_ns;

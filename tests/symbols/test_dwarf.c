@@ -196,7 +196,8 @@ static void test_against_addr2line(void **state)
 			assert_non_null(fgets(want[nr_want].place, sizeof(want[0].place), oracle));
 			cut_line(want[nr_want].name);
 			cut_line(want[nr_want].place);
-			if (!strcmp(want[nr_want].name, "??") && !strncmp(want[nr_want].place, "??:", 3))
+			if (!strcmp(want[nr_want].name, "??") &&
+			    !strncmp(want[nr_want].place, "??:", 3))
 				break;
 			nr_want = MIN(nr_want + 1, OVERLAP_MAX - 1);
 		}

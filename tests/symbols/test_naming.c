@@ -96,7 +96,8 @@ static void test_new_module(void **state)
 	assert_string_equal(ask(f, 0xffffffff81000010, time_now_ns(), false), "schedule");
 	/* Asked for after the list was read: it may be new, but not each address reads the list. */
 	assert_null(ask(f, CODE + 0x10, time_now_ns(), false));
-	assert_string_equal(ask(f, CODE + 0x10, time_now_ns(), true), "[kernel] 0xffffffffc0000000");
+	assert_string_equal(ask(f, CODE + 0x10, time_now_ns(), true),
+			    "[kernel] 0xffffffffc0000000");
 	write_list(f, "ffffffff81000000 T schedule\nffffffff81000100 T _etext\n"
 		   "ffffffffc0000000 t nft_eval\t[nf_tables]\n");
 	age(f, 11);

@@ -187,7 +187,8 @@ static void test_many(void **state)
 
 	assert_non_null(text);
 	for (unsigned int i = 0; i < NR; i++)
-		size += sprintf(text + size, "%x %x f\n", 0x1000 + (i * 7919U) % NR, 5000 + i % 100);
+		size += sprintf(text + size, "%x %x f\n", 0x1000 + (i * 7919U) % NR,
+				5000 + i % 100);
 	start_ns = time_now_ns();
 	assert_int_equal(perfmap_parse(&map, text, size), 0);
 	assert_int_equal(perfmap_nr(map), NR);

@@ -137,10 +137,11 @@ static void test_stubs_x86_64(void **state)
 
 static void test_stubs_aarch64(void **state)
 {
-	/* As a disassembler of another tool shows them: the slots are at 0x20000, 0x20008, 0x1f008. */
+	/* As disassemblers show them: the slots are at 0x20000, 0x20008, 0x1f008. */
 	static const uint32_t code[] = {
 		0xa9bf7bf0,				/* stp x16, x30, [sp, #-16]! */
-		0x90000090, 0xf9400211, 0x91000210, 0xd61f0220,	/* adrp x16, +0x10000; ldr x17, [x16] */
+		/* adrp x16, +0x10000; ldr x17, [x16] */
+		0x90000090, 0xf9400211, 0x91000210, 0xd61f0220,
 		0xd503245f,				/* bti c */
 		0x90000090, 0xf9400611, 0x91002210, 0xd61f0220,	/* ldr x17, [x16, #8] */
 		0xf0000070, 0xf9400611, 0x91002210, 0xd61f0220,	/* adrp x16, +0xf000 */
@@ -172,7 +173,7 @@ static void test_stubs_aarch64(void **state)
 	elfmake_fini(&m);
 }
 
-/* The n-th stub of this program's own .plt belongs to the n-th relocation, as linkers lay it out. */
+/* The n-th stub of this program's .plt belongs to the n-th relocation, as linkers do it. */
 static void test_own_stubs(void **state)
 {
 	int fd = open("/proc/self/exe", O_RDONLY);
@@ -219,7 +220,8 @@ static void test_own_stubs(void **state)
 		gelf_getrela(rela, (int)i, &r);
 		assert_true(GELF_R_SYM(r.r_info) < nr_dynsym);
 		gelf_getsym(dynsym, (int)GELF_R_SYM(r.r_info), &sym);
-		snprintf(expected, sizeof(expected), "%s@plt", elf_strptr(elf, strtab, sym.st_name));
+		snprintf(expected, sizeof(expected), "%s@plt",
+			 elf_strptr(elf, strtab, sym.st_name));
 		assert_name(image, plt + 16 * (i + !sec) + 3, expected);
 		nr_named++;
 	}
