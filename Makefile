@@ -51,7 +51,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: all run check unit e2e bench fuzz layering style install uninstall clean help deps programs
+.PHONY: man all run check unit e2e bench fuzz layering style install uninstall clean help deps programs
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -158,6 +158,9 @@ $(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
 
 bench: $(B)/proftop $(B)/tests/bench_replay programs ## what it costs, against perf
 	$(Q)B=$(B) tests/bench
+
+man: $(B)/proftop ## write the KEYS section of doc/proftop.1 from the program's key table
+	$(Q)doc/man-keys $(B)/proftop doc/proftop.1
 
 install: $(B)/proftop ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(B)/proftop $(DESTDIR)$(PREFIX)/bin/proftop
