@@ -15,6 +15,7 @@
 
 #include "ui/actions.h"
 #include "ui/screen.h"
+#include "ui/settings.h"
 #include "ui/view.h"
 #include "ui/view_annotate.h"
 
@@ -123,6 +124,55 @@ void actions_enter_thread(struct ui_state *st, const struct row *row)
 	list_rebuild(st, VIEW_FUNCTIONS);
 }
 
+/* What the selected row is called; "" if there is none. */
+static const char *selected_name(const struct ui_state *st)
+{
+	const struct list *list = &st->lists[st->view];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	uint32_t function = selected_function(st);
+
+	if (row && st->shown && st->view == VIEW_MODULES)
+		return st->shown->modules[row->index].path.str;
+	if (row && st->view == VIEW_MESSAGES)
+		return st->messages.items[row->index].text;
+	if (row && st->view == VIEW_ANNOTATE)
+		return st->annotate.name;
+	return function == UINT32_MAX ? "" : st->shown->functions[function].name.str;
+}
+
+static void copy(struct ui_state *st, uint32_t code)
+{
+	const char *name = selected_name(st);
+
+	snprintf(st->copy, sizeof(st->copy), "%s", name);
+	if (*name)
+		ui_state_say(st, false, "copied: %s", name);
+	else
+		ui_state_say(st, false, "nothing here to copy");
+}
+
+static void write_config(struct ui_state *st, uint32_t code)
+{
+	struct settings set = {
+		.tick_ns = st->tick_ns,
+		.percent_limit = st->percent_limit,
+		.hide_kernel = st->hide_kernel,
+		.hide_user = st->hide_user,
+		.theme = st->config->theme,
+		.mouse = st->config->mouse,
+		.ascii = st->config->ascii,
+	};
+	char path[SETTINGS_PATH_MAX];
+	struct err e;
+
+	if (!st->config->saves)
+		ui_state_say(st, false, "settings are not kept here");
+	else if (settings_path(path, sizeof(path), &e) || settings_write(path, &set, &e))
+		ui_state_say(st, true, "%s", e.text);
+	else
+		ui_state_say(st, false, "the settings are in %s", path);
+}
+
 static void command(struct ui_state *st, uint32_t code)
 {
 	prompt_open(st, PROMPT_COMMAND);
@@ -198,6 +248,8 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_VIEW_CPUS] = view_cpus_,
 	[ACT_VIEW_MODULES] = view_modules_,
 	[ACT_VIEW_MESSAGES] = view_messages_,
+	[ACT_COPY] = copy,
+	[ACT_WRITE_CONFIG] = write_config,
 	[ACT_ANNOTATE] = annotate,
 	[ACT_MODULE_ONLY] = module_only,
 	[ACT_BY_THREAD] = by_thread,

@@ -239,6 +239,9 @@ static void draw(struct app *a)
 		a->st.redraw = false;
 		a->repaint_ns = a->st.now_ns + REPAINT_NS;
 	}
+	if (a->st.copy[0])
+		term_copy(a->term, a->st.copy);
+	a->st.copy[0] = '\0';
 	screen_draw(&a->st, &a->canvas);
 	term_draw(a->term, &a->canvas);
 	a->dirty = false;
@@ -289,7 +292,8 @@ static void loop(struct app *a)
 
 int app_run(struct sampler *s, const struct app_config *config, struct err *e)
 {
-	const struct term_config looks = { wants_color(config->color), config->mouse };
+	const struct term_config looks = { wants_color(config->color), (enum theme)config->theme,
+					   config->mouse };
 	struct app a = { .signal_fd = -1, .dirty = true };
 	bool ascii = config->ascii || !term_utf8();
 	sigset_t set;

@@ -34,6 +34,7 @@ enum app_sort {
 struct app_config {
 	bool ascii;			/* --ascii; also set by a codeset that is not UTF-8 */
 	enum app_color color;
+	int theme;			/* enum theme */
 	bool mouse;			/* false: --no-mouse */
 	bool key_bar;			/* false: --no-function-bar */
 	uint64_t tick_ns;		/* as in sampler_config: for the header and the s prompt */

@@ -162,6 +162,10 @@ enum key_group {
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \
 	X(SAVE_SCREEN, "save-screen", PROGRAM, "Save", "save the screen as text", \
 	  CTX_PAGES, KEYS(K_F(9), 'w'), 0, KEYS(0)) \
+	X(COPY, "copy", PROGRAM, "", "copy the name of the row (the terminal's clipboard)", \
+	  CTX_LIST, KEYS('y'), 0, KEYS(0)) \
+	X(WRITE_CONFIG, "write-config", PROGRAM, "", "keep the settings: the only key that does", \
+	  CTX_PAGES, KEYS('W'), 0, KEYS(0)) \
 	X(HEADER, "header", PROGRAM, "", "hide the header", CTX_LIST, KEYS('#'), 0, KEYS(0)) \
 	X(REDRAW, "redraw", PROGRAM, "", "draw the screen anew", \
 	  CTX_PAGES, KEYS(K_CTRL('l')), CTX_TYPING, KEYS(K_CTRL('l'))) \

@@ -24,6 +24,7 @@
 #include "ui/number.h"
 #include "ui/options.h"
 #include "ui/script.h"
+#include "ui/settings.h"
 #include "ui/term.h"
 #include "ui/users.h"
 
@@ -79,6 +80,9 @@ static int print_list(const struct options *o, struct err *e)
 		break;
 	case OPTIONS_LIST_KEYS:
 		options_print_keys(stdout);
+		break;
+	case OPTIONS_COMPLETION:
+		options_print_completion(stdout, o->shell);
 		break;
 	default:
 		options_print_columns(stdout);
@@ -213,9 +217,37 @@ static void configure(struct app_config *config, const struct options *o)
 	config->window_ns = o->config.window_ns;
 	config->replayed = o->config.replay != NULL;
 	config->saves = true;
+	config->theme = o->theme;
 	/* It may be of another machine. */
 	if (config->replayed)
 		config->host = "";
+}
+
+/* What was kept, where the command line says nothing; for the live screen alone. */
+static int take_settings(struct app_config *config, struct options *o, struct err *e)
+{
+	struct settings set = {
+		.tick_ns = config->tick_ns,
+		.theme = config->theme,
+		.mouse = config->mouse,
+		.ascii = config->ascii,
+	};
+	char path[SETTINGS_PATH_MAX];
+	struct err none;
+	int code = settings_path(path, sizeof(path), &none) ? 0 : settings_read(path, &set, e);
+
+	if (code)
+		return code;
+	config->mouse &= set.mouse;
+	config->ascii |= set.ascii;
+	config->hide_kernel = set.hide_kernel;
+	config->hide_user = set.hide_user;
+	config->percent_limit = set.percent_limit;
+	if (!o->theme_given)
+		config->theme = set.theme;
+	if (!o->delay_given)
+		o->config.tick_ns = config->tick_ns = set.tick_ns;
+	return 0;
 }
 
 static unsigned int size_of(unsigned int given, const char *variable, unsigned int usual)
@@ -260,9 +292,9 @@ static int run_keys(const struct options *o, struct err *e)
 	return code;
 }
 
-static int run_screen(const struct options *o, struct err *e)
+static int run_screen(struct options *o, struct err *e)
 {
-	struct sampler_config sampled = o->config;
+	struct sampler_config sampled;
 	struct app_config config;
 	struct users *users;
 	struct sampler *s;
@@ -271,6 +303,9 @@ static int run_screen(const struct options *o, struct err *e)
 	if (code)
 		return EXIT_FAILED;
 	configure(&config, o);
+	if (take_settings(&config, o, e))
+		return EXIT_FAILED;
+	sampled = o->config;
 	config.users = users = users_load(NULL);
 	/* Its output would be drawn over the screen. */
 	sampled.command_quiet = true;

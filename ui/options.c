@@ -102,6 +102,7 @@ static const struct argp_option argp_options[] = {
 	{ "filter", KEY_FILTER, "RE", 0, "only functions or modules that match; !RE: that do not",
 	  2 },
 	{ "color", KEY_COLOR, "WHEN", 0, "auto, always or never", 2 },
+	{ "theme", KEY_THEME, "THEME", 0, "default, 256, light, color-blind or mono", 2 },
 	{ "ascii", KEY_ASCII, NULL, 0, "draw with ASCII only", 2 },
 	{ "no-mouse", KEY_NO_MOUSE, NULL, 0, "leave the mouse to the terminal", 2 },
 	{ NULL, 0, NULL, 0, "Without a screen:", 3 },
@@ -123,10 +124,16 @@ static const struct argp_option argp_options[] = {
 	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "events, and which can be used here", 5 },
 	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "columns for --sort", 5 },
 	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "keys of the screen", 5 },
+	{ "completion", KEY_COMPLETION, "SHELL", 0, "completion for bash, zsh or fish", 5 },
 	{ "help", KEY_HELP, NULL, 0, "this list", 5 },
 	{ "version", KEY_VERSION, NULL, 0, "the version", 5 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
+
+const struct argp_option *options_table(void)
+{
+	return argp_options;
+}
 
 static void set_flag(struct options *o, int key)
 {

@@ -31,6 +31,7 @@ enum options_action {
 	OPTIONS_LIST_EVENTS,
 	OPTIONS_LIST_COLUMNS,
 	OPTIONS_LIST_KEYS,
+	OPTIONS_COMPLETION,
 };
 enum options_format { OPTIONS_TEXT, OPTIONS_NDJSON, OPTIONS_PERF_SCRIPT };
 
@@ -43,6 +44,9 @@ struct options {
 	uint32_t rows; /* 0: all */
 	enum app_sort sort;
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
+	int theme;				/* enum theme */
+	bool theme_given, delay_given;
+	const char *shell;			/* --completion */
 	const char *script;			/* NULL: none; borrowed from argv */
 	unsigned int cols, rows_of_screen;	/* --size; 0: not given */
 	bool no_mouse;
@@ -77,6 +81,11 @@ int options_set_batch(struct options *o, struct err *e);
 void options_print_help(FILE *out);
 void options_print_columns(FILE *out);
 void options_print_keys(FILE *out);
+/* For "bash", "zsh" or "fish", made from the table of options. */
+void options_print_completion(FILE *out, const char *shell);
+/* The table, as argp has it (<argp.h>). */
+struct argp_option;
+const struct argp_option *options_table(void);
 /* All events of this machine, and which can be used here: tries to open them, of the tracepoints one. */
 void options_print_events(FILE *out);
 /* The same for programs, an object a line. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ui/script.h"
+#include "ui/theme.h"
 
 static int parse_script(struct options_parse *p, const char *arg)
 {
@@ -26,12 +27,36 @@ static int parse_size(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_theme(struct options_parse *p, const char *arg)
+{
+	p->o->theme = theme_parse(arg);
+	p->o->theme_given = true;
+	if (p->o->theme >= 0)
+		return 0;
+	p->o->theme = THEME_DEFAULT;
+	return REFUSE(p, EXIT_USAGE,
+		      "--theme=%s: no such theme\n"
+		      "  there are default, 256, light, color-blind and mono",
+		      arg);
+}
+
+static int parse_completion(struct options_parse *p, const char *arg)
+{
+	if (strcmp(arg, "bash") && strcmp(arg, "zsh") && strcmp(arg, "fish"))
+		return REFUSE(p, EXIT_USAGE, "--completion=%s: not one of bash, zsh, fish", arg);
+	p->o->action = OPTIONS_COMPLETION;
+	p->o->shell = arg;
+	return 0;
+}
+
 static const struct {
 	int key;
 	int (*parse)(struct options_parse *p, const char *arg);
 } values[] = {
 	{ KEY_SCRIPT, parse_script },
 	{ KEY_SIZE, parse_size },
+	{ KEY_THEME, parse_theme },
+	{ KEY_COMPLETION, parse_completion },
 };
 
 int options_screen_value(struct options_parse *p, int key, const char *arg)

@@ -275,6 +275,7 @@ static int parse_seconds(struct options_parse *p, const char *option, const char
 
 static int parse_delay(struct options_parse *p, const char *arg)
 {
+	p->o->delay_given = true;
 	return parse_seconds(p, "-d", arg, DELAY_MIN_S, DELAY_MAX_S, &p->o->config.tick_ns);
 }
 

@@ -140,6 +140,7 @@ struct ui_state {
 	uint32_t thread;		/* its id */
 	struct folds *folds;		/* folds, and what is unfolded; NULL: no memory */
 
+	char copy[TEXT_MAX + 4];	/* for the clipboard; "": nothing */
 	/* To the loop. */
 	bool quit, suspend, redraw;
 };

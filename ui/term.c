@@ -114,24 +114,25 @@ static FILE *open_output(void)
 }
 
 /* Work out each role's attribute once. */
-static void init_looks(struct terminal *t, bool color)
+static void init_looks(struct terminal *t, bool color, enum theme theme)
 {
+	color &= theme != THEME_MONO;
 	t->color = color && has_colors() && start_color() == OK && COLORS >= 8 &&
 		   COLOR_PAIRS > ROLE_NR;
 	if (t->color)
 		use_default_colors();
 	for (int i = 0; i < ROLE_NR; i++) {
-		const struct theme_look *look = theme_look((enum theme_role)i);
+		struct theme_look look = theme_look(theme, (enum theme_role)i, COLORS);
 
 		if (t->color) {
-			init_pair((short)(i + 1), look->fg, look->bg);
-			t->attrs[i] = (attr_t)COLOR_PAIR(i + 1) | (look->bold ? A_BOLD : 0) |
-				      (look->dim ? A_DIM : 0) | (look->reverse ? A_REVERSE : 0);
+			init_pair((short)(i + 1), look.fg, look.bg);
+			t->attrs[i] = (attr_t)COLOR_PAIR(i + 1) | (look.bold ? A_BOLD : 0) |
+				      (look.dim ? A_DIM : 0) | (look.reverse ? A_REVERSE : 0);
 		} else {
-			t->attrs[i] = (look->mono_bold ? A_BOLD : 0) |
-				      (look->mono_dim ? A_DIM : 0) |
-				      (look->mono_reverse ? A_REVERSE : 0) |
-				      (look->mono_underline ? A_UNDERLINE : 0);
+			t->attrs[i] = (look.mono_bold ? A_BOLD : 0) |
+				      (look.mono_dim ? A_DIM : 0) |
+				      (look.mono_reverse ? A_REVERSE : 0) |
+				      (look.mono_underline ? A_UNDERLINE : 0);
 		}
 	}
 }
@@ -174,7 +175,7 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 		goto fail;
 	}
 	set_term(t->screen);
-	init_looks(t, config->color);
+	init_looks(t, config->color, config->theme);
 	init_input(t);
 	curs_set(0);
 	term_resized(t);
@@ -204,6 +205,27 @@ void term_close(struct terminal *t)
 int term_input_fd(const struct terminal *t)
 {
 	return fileno(t->in);
+}
+
+void term_copy(struct terminal *t, const char *text)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t left = strlen(text);
+
+	fputs("\033]52;c;", t->out);
+	for (const unsigned char *p = (const unsigned char *)text; left; p += 3) {
+		uint32_t bits = (uint32_t)p[0] << 16 | (left > 1 ? (uint32_t)p[1] << 8 : 0) |
+				(left > 2 ? p[2] : 0);
+		char four[4] = { digits[bits >> 18], digits[bits >> 12 & 63],
+				 left > 1 ? digits[bits >> 6 & 63] : '=',
+				 left > 2 ? digits[bits & 63] : '=' };
+
+		fwrite(four, 1, sizeof(four), t->out);
+		left -= MIN(left, (size_t)3);
+	}
+	fputs("\033\\", t->out);
+	fflush(t->out);
 }
 
 int term_output_fd(const struct terminal *t)

@@ -11,11 +11,13 @@
 #include "symbols/base.h"
 #include "ui/canvas.h"
 #include "ui/keys.h"
+#include "ui/theme.h"
 
 struct terminal;
 
 struct term_config {
 	bool color;			/* if the terminal has any */
+	enum theme theme;
 	bool mouse;
 };
 
@@ -46,6 +48,9 @@ void term_redraw(struct terminal *t, bool clear);
 
 /* The next key that is there, without waiting; false if there is none. */
 bool term_key(struct terminal *t, struct key *key);
+
+/* Put @text on the clipboard of the person at the terminal (OSC 52), if it can do that. */
+void term_copy(struct terminal *t, const char *text);
 
 /* Are we the terminal's foreground job? Another job's screen is not ours to draw on. */
 bool term_foreground(const struct terminal *t);

@@ -4,6 +4,10 @@
  */
 #include "ui/theme.h"
 
+#include <string.h>
+
+#include "symbols/base.h"
+
 enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE };
 
 #define LOOK(f, b, ...)                                                                            \
@@ -38,9 +42,85 @@ static const struct theme_look looks[ROLE_NR] = {
 	[ROLE_DISABLED] = LOOK(-1, -1, .dim = true, .mono_dim = true),
 };
 
-const struct theme_look *theme_look(enum theme_role role)
+/* Where a theme differs from the default: colours alone, so that weight says the same in all. */
+struct recolor {
+	enum theme_role role;
+	short fg, bg;
+};
+
+static const struct recolor soft[] = {
+	{ ROLE_TITLE, 80, -1 },	   { ROLE_HEAD, 255, 24 },     { ROLE_SORTED, 16, 110 },
+	{ ROLE_KEY_LABEL, 255, 24 }, { ROLE_BAR, 71, -1 },	{ ROLE_BAR_WARM, 178, -1 },
+	{ ROLE_BAR_HOT, 167, -1 }, { ROLE_USER, 114, -1 },     { ROLE_KERNEL, 174, -1 },
+	{ ROLE_JIT, 80, -1 },	   { ROLE_VDSO, 176, -1 },     { ROLE_UNKNOWN, 179, -1 },
+	{ ROLE_OK, 114, -1 },	   { ROLE_WARN, 214, -1 },     { ROLE_ALARM, 231, 160 },
+	{ ROLE_FRAME, 80, -1 },
+};
+
+/* Yellow and cyan cannot be read on white. */
+static const struct recolor light[] = {
+	{ ROLE_TITLE, BLUE, -1 },     { ROLE_HEAD, WHITE, BLUE },    { ROLE_SORTED, WHITE, BLACK },
+	{ ROLE_KEY_LABEL, WHITE, BLUE }, { ROLE_BAR_WARM, MAGENTA, -1 }, { ROLE_JIT, BLUE, -1 },
+	{ ROLE_UNKNOWN, MAGENTA, -1 }, { ROLE_WARN, RED, -1 },	     { ROLE_FRAME, BLUE, -1 },
+};
+
+/* Okabe and Ito's palette, as near as 256 colours come. */
+static const struct recolor color_blind[] = {
+	{ ROLE_TITLE, 74, -1 },	   { ROLE_HEAD, 16, 74 },      { ROLE_SORTED, 16, 255 },
+	{ ROLE_KEY_LABEL, 16, 74 }, { ROLE_BAR, 32, -1 },      { ROLE_BAR_WARM, 214, -1 },
+	{ ROLE_BAR_HOT, 208, -1 }, { ROLE_USER, 74, -1 },      { ROLE_KERNEL, 208, -1 },
+	{ ROLE_JIT, 255, -1 },	   { ROLE_VDSO, 175, -1 },     { ROLE_UNKNOWN, 221, -1 },
+	{ ROLE_OK, 74, -1 },	   { ROLE_WARN, 214, -1 },     { ROLE_ALARM, 16, 208 },
+	{ ROLE_FRAME, 74, -1 },
+};
+
+/* The same with 8: blue alone is too dark, so cyan and yellow. */
+static const struct recolor color_blind_8[] = {
+	{ ROLE_BAR, CYAN, -1 },	   { ROLE_BAR_HOT, WHITE, -1 }, { ROLE_USER, CYAN, -1 },
+	{ ROLE_KERNEL, YELLOW, -1 }, { ROLE_JIT, WHITE, -1 },	{ ROLE_OK, CYAN, -1 },
+	{ ROLE_ALARM, BLACK, YELLOW },
+};
+
+static const struct {
+	const char *name;
+	const struct recolor *colors, *colors_8; /* from 256 on; with fewer */
+	size_t nr, nr_8;
+} themes[THEME_NR] = {
+	[THEME_DEFAULT] = { .name = "default" },
+	[THEME_256] = { "256", soft, NULL, ARRAY_SIZE(soft), 0 },
+	[THEME_LIGHT] = { "light", light, light, ARRAY_SIZE(light), ARRAY_SIZE(light) },
+	[THEME_COLOR_BLIND] = { "color-blind", color_blind, color_blind_8,
+				ARRAY_SIZE(color_blind), ARRAY_SIZE(color_blind_8) },
+	[THEME_MONO] = { .name = "mono" },
+};
+
+const char *theme_name(enum theme theme)
 {
-	return &looks[(unsigned int)role < ROLE_NR ? role : ROLE_NORMAL];
+	return (unsigned int)theme < THEME_NR ? themes[theme].name : NULL;
+}
+
+int theme_parse(const char *name)
+{
+	for (int i = 0; i < THEME_NR; i++)
+		if (!strcmp(name, themes[i].name))
+			return i;
+	return -1;
+}
+
+struct theme_look theme_look(enum theme theme, enum theme_role role, int colors)
+{
+	struct theme_look look = looks[(unsigned int)role < ROLE_NR ? role : ROLE_NORMAL];
+	bool many = colors >= 256;
+	const struct recolor *list = many ? themes[theme].colors : themes[theme].colors_8;
+	size_t nr = many ? themes[theme].nr : themes[theme].nr_8;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (list[i].role != role)
+			continue;
+		look.fg = list[i].fg;
+		look.bg = list[i].bg;
+	}
+	return look;
 }
 
 /* All our glyphs are one cell wide. */

@@ -30,13 +30,27 @@ enum theme_role {
 	ROLE_NR,
 };
 
-/* What a role looks like with 8 colours on the terminal's background. */
+enum theme {
+	THEME_DEFAULT,			/* 8 colours on the terminal's background */
+	THEME_256,			/* softer ones, where the terminal has them */
+	THEME_LIGHT,			/* for a light background */
+	THEME_COLOR_BLIND,		/* blue and orange, no pair of red and green */
+	THEME_MONO,
+	THEME_NR,
+};
+/* "default", "256" ...; for --theme and the configuration. */
+const char *theme_name(enum theme theme);
+/* The theme of that name, or -1. */
+int theme_parse(const char *name);
+
+/* What a role looks like. */
 struct theme_look {
-	signed char fg, bg;		/* 0..7; -1: the terminal's own */
+	short fg, bg;			/* 0..255; -1: the terminal's own */
 	bool bold, dim, reverse;
 	bool mono_bold, mono_dim, mono_reverse, mono_underline;	/* without colours */
 };
-const struct theme_look *theme_look(enum theme_role role);
+/* @colors: how many the terminal has; a theme that needs more looks like the default. */
+struct theme_look theme_look(enum theme theme, enum theme_role role, int colors);
 
 struct glyphs {
 	struct safe_text bar[9];	/* 0/8 .. 8/8 of a cell, from the left */
