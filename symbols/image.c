@@ -13,6 +13,7 @@
 
 #include "symbols/debugfile.h"
 #include "symbols/elffile.h"
+#include "symbols/elfgo.h"
 #include "symbols/elfplt.h"
 #include "symbols/elfsym.h"
 #include "symbols/xz.h"
@@ -174,22 +175,77 @@ static size_t records_end(const uint8_t *bytes, size_t size)
 	return pos;
 }
 
+/* Where nothing of the object lies: the place of tables that are not in memory. */
+static uint64_t free_vaddr(const struct image *image)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < image->nr_segments; i++)
+		end = MAX(end, image->segments[i].vaddr + image->segments[i].mem_size);
+	return (end + 4095) & ~4095ULL;
+}
+
+/* Code built without .eh_frame may have the same for debuggers: add it to what was read. */
+static int add_debug_frame(const struct image *image, const struct elffile *f, struct eh_place *eh,
+			   void **bytes)
+{
+	const Elf64_Shdr *section = elffile_section(f, ".debug_frame");
+	uint8_t *both;
+	void *debug;
+	size_t size;
+	int rc;
+
+	if (!section || section->sh_flags & SHF_COMPRESSED || section->sh_size > EH_FRAME_SIZE_MAX ||
+	    elffile_read_alloc(f, section->sh_offset, section->sh_size, &debug))
+		return 0;
+	rc = ehframe_with_debug_frame(*bytes, *bytes ? eh->size : 0, debug, section->sh_size, &both,
+				      &size);
+	free(debug);
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	if (!*bytes)
+		eh->vaddr = free_vaddr(image);
+	free(*bytes);
+	*bytes = both;
+	eh->size = size;
+	return 0;
+}
+
+/* The bytes of .eh_frame; NULL when there are none. */
+static int copy_eh_frame(const struct image *image, const struct elffile *f, struct eh_place *eh,
+			 void **bytes)
+{
+	void *fit;
+	int rc;
+
+	*bytes = NULL;
+	if (!find_eh_frame(image, f, eh))
+		return 0;
+	rc = elffile_read_alloc(f, eh->offset, eh->size, bytes);
+	if (rc) {
+		*bytes = NULL;
+		return rc == -ENOMEM ? rc : 0;
+	}
+	if (eh->to_segment_end) {
+		eh->size = records_end(*bytes, eh->size);
+		fit = realloc(*bytes, eh->size + 1);
+		*bytes = fit ? fit : *bytes;
+	}
+	return 0;
+}
+
 /* Copy the unwind tables; without them the image has none, which is no error. */
 static int read_eh_frame(struct image *image, const struct elffile *f)
 {
-	struct eh_place eh;
-	void *bytes, *fit;
-	int rc;
+	struct eh_place eh = { 0 };
+	void *bytes;
+	int rc = copy_eh_frame(image, f, &eh, &bytes);
 
-	if (!find_eh_frame(image, f, &eh))
-		return 0;
-	rc = elffile_read_alloc(f, eh.offset, eh.size, &bytes);
-	if (rc)
-		return rc == -ENOMEM ? rc : 0;
-	if (eh.to_segment_end) {
-		eh.size = records_end(bytes, eh.size);
-		fit = realloc(bytes, eh.size + 1);
-		bytes = fit ? fit : bytes;
+	if (!rc)
+		rc = add_debug_frame(image, f, &eh, &bytes);
+	if (rc || !bytes) {
+		free(bytes);
+		return rc;
 	}
 	rc = ehframe_init(&image->eh, bytes, eh.size, eh.vaddr, image->machine);
 	if (rc) {
@@ -236,8 +292,8 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
 
 /*
  * The table that names all functions: the object's own, else that of its
- * debug file (by build-id, then by link), else the compressed one. A damaged
- * table gives what was read before the damage.
+ * debug file (by build-id, then by link), else the compressed one, else Go's
+ * own. A damaged table gives what was read before the damage.
  */
 static const char *add_all_functions(struct image *image, struct elfsym *t,
 				     const struct elffile *f, bool debug_files)
@@ -260,7 +316,10 @@ static const char *add_all_functions(struct image *image, struct elfsym *t,
 			return "debug link";
 	}
 	add_debugdata(image, t, f);
-	return t->nr ? ".gnu_debugdata" : NULL;
+	if (t->nr)
+		return ".gnu_debugdata";
+	elfgo_add(t, f);
+	return t->nr ? ".gopclntab" : NULL;
 }
 
 /* A symbol whose table tells no size ends where its FDE does, not only at the next symbol. */

@@ -37,8 +37,8 @@ struct image {
 	size_t names_size;
 	/*
 	 * Where its names come from, static text, in the order they are tried:
-	 * ".symtab", "debug file" (by build-id), "debug link", ".gnu_debugdata";
-	 * ".dynsym" and PLT stubs are added to each; "none".
+	 * ".symtab", "debug file" (by build-id), "debug link", ".gnu_debugdata",
+	 * ".gopclntab" (Go); ".dynsym" and PLT stubs are added to each; "none".
 	 */
 	const char *source;
 	const char *trouble;		/* why a source was not used; static text, mostly NULL */

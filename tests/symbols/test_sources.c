@@ -231,6 +231,69 @@ static void test_own_stubs(void **state)
 	close(fd);
 }
 
+/* ---- Go's own table ---- */
+
+enum { GO_NAMES = 0x100, GO_FUNCTIONS = 0x200, GO_SIZE = 0x300 };
+
+/* Two functions, main.main and main.leaf, as Go 1.20 writes them. */
+static void make_go(uint8_t table[GO_SIZE], uint64_t text)
+{
+	const uint64_t header[] = { 2, 0, text, GO_NAMES, 0, 0, 0, GO_FUNCTIONS };
+	const uint32_t functions[] = { 0x0, 0x40, 0x30, 0x48, 0x50, 0 };
+	const uint32_t about[] = { 0x0, 0, 0x30, 10 };
+
+	memset(table, 0, GO_SIZE);
+	memcpy(table, "\xf1\xff\xff\xff\0\0\1\x08", 8);
+	memcpy(table + 8, header, sizeof(header));
+	memcpy(table + GO_NAMES, "main.main\0main.leaf", 20);
+	memcpy(table + GO_FUNCTIONS, functions, sizeof(functions));
+	memcpy(table + GO_FUNCTIONS + 0x40, about, sizeof(about));
+}
+
+static struct image *go_image(const uint8_t *table, size_t size)
+{
+	struct elfmake m;
+	struct image *image;
+
+	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
+	elfmake_code(&m, ".text", VADDR, VADDR + 0x100, 0xf00, 0, NULL);
+	elfmake_section(&m, ".gopclntab", (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
+		.sh_flags = SHF_ALLOC, .sh_size = size }, table);
+	image = image_of(&m);
+	elfmake_fini(&m);
+	return image;
+}
+
+static void test_go(void **state)
+{
+	uint8_t table[GO_SIZE];
+	unsigned int seed = 1;
+	struct image *image;
+
+	make_go(table, VADDR + 0x100);
+	image = go_image(table, sizeof(table));
+	assert_string_equal(image->source, ".gopclntab");
+	assert_true(image->complete);
+	assert_name(image, VADDR + 0x100, "main.main");
+	assert_name(image, VADDR + 0x12f, "main.main");
+	assert_name(image, VADDR + 0x130, "main.leaf");
+	assert_name(image, VADDR + 0x150, NULL);
+	image_free(image);
+	make_go(table, 0);		/* position-independent: a relocation tells */
+	image = go_image(table, sizeof(table));
+	assert_name(image, VADDR + 0x130, "main.leaf");
+	image_free(image);
+	/* Damaged in each way that chance finds; the sanitisers watch. */
+	for (int i = 0; i < 20000; i++) {
+		make_go(table, VADDR + 0x100);
+		for (int j = 0; j < 3; j++)
+			table[4 + (unsigned int)rand_r(&seed) % (GO_SIZE - 4)] =
+				(uint8_t)(rand_r(&seed) % 3 ? rand_r(&seed) : 0xff);
+		image_free(go_image(table, i % 2 ? sizeof(table) :
+					   (size_t)rand_r(&seed) % GO_SIZE + 1));
+	}
+}
+
 /* ---- debug files by link ---- */
 
 /* Bit by bit, apart from the table-driven one. */
@@ -456,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_stubs_x86_64),
 		cmocka_unit_test(test_stubs_aarch64),
 		cmocka_unit_test(test_own_stubs),
+		cmocka_unit_test(test_go),
 		cmocka_unit_test(test_link),
 #ifdef HAVE_LZMA
 		cmocka_unit_test(test_debugdata),
