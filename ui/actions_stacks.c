@@ -132,6 +132,26 @@ static void flame_here(struct ui_state *st, uint32_t code)
 	actions_show(st, VIEW_FLAME);
 }
 
+/* From now on everything is compared with what is shown now. */
+static void baseline(struct ui_state *st, uint32_t code)
+{
+	const struct fold_functions *fold = folds_functions(st);
+	struct baseline *b;
+
+	if (!st->folds || !fold)
+		return;
+	b = &st->folds->baseline;
+	if (baseline_is_set(b) && b->key == folds_key(st)) {
+		baseline_fini(b);
+		ui_state_say(st, false, "compared with the window before, as ever");
+	} else if (baseline_set(b, st->shown, fold, folds_key(st), st->shown->running_ns)) {
+		ui_state_say(st, true, "out of memory for a baseline");
+	} else {
+		ui_state_say(st, false, "compared with this from now on (B: no longer)");
+	}
+	list_rebuild(st, st->view);
+}
+
 /* What only some views know how to do: they take it before it comes here. */
 static void elsewhere(struct ui_state *st, uint32_t code)
 {
@@ -151,6 +171,8 @@ void (*actions_stack(enum action action))(struct ui_state *st, uint32_t code)
 		return flame_here;
 	case ACT_CALLERS:
 		return callers;
+	case ACT_BASELINE:
+		return baseline;
 	case ACT_UNFOLD:
 	case ACT_FOLD:
 	case ACT_UNFOLD_ALL:

@@ -177,7 +177,10 @@ static void fill_columns(struct ui_state *st)
 			continue;
 		entry->value = i;
 		entry->used = ui_state_list(st)->sort == i;
-		snprintf(entry->name, sizeof(entry->name), "%s", v->columns[i].title.str);
+		snprintf(entry->name, sizeof(entry->name), "%s",
+			 st->glyphs == theme_glyphs(true) && v->columns[i].ascii.size
+				 ? v->columns[i].ascii.str
+				 : v->columns[i].title.str);
 		snprintf(entry->detail, sizeof(entry->detail), "%s",
 			 v->columns[i].help ? v->columns[i].help : "");
 	}

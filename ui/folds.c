@@ -16,7 +16,11 @@
 
 struct folds *folds_new(void)
 {
-	return calloc(1, sizeof(struct folds));
+	struct folds *s = calloc(1, sizeof(*s));
+
+	for (size_t i = 0; s && i < ARRAY_SIZE(s->trends); i++)
+		s->trends[i].first = 1;
+	return s;
 }
 
 static void forget_tree(struct folds_tree *t)
@@ -46,6 +50,9 @@ void folds_free(struct folds *s)
 	if (!s)
 		return;
 	folds_forget(s);
+	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
+		trend_fini(&s->trends[i]);
+	baseline_fini(&s->baseline);
 	free(s->boxes);
 	free(s);
 }
@@ -94,6 +101,64 @@ const struct fold_functions *folds_functions(const struct ui_state *st)
 	s->functions_filter = f;
 	s->functions_valid = !fold_functions(st->shown, &f, &s->functions);
 	return s->functions_valid ? &s->functions : NULL;
+}
+
+uint64_t folds_key(const struct ui_state *st)
+{
+	uint64_t key = hash_u64(ui_state_event(st, st->shown) + 1ull);
+
+	if (st->drilled)
+		key = hash_u64(key + st->process + 1ull);
+	if (st->drilled && st->in_thread)
+		key = hash_u64(key ^ (st->thread + 1ull));
+	return key;
+}
+
+struct trend *folds_trend(const struct ui_state *st)
+{
+	return &st->folds->trends[st->drilled];
+}
+
+void folds_note(const struct ui_state *st)
+{
+	const struct fold_functions *fold;
+	struct trend *t;
+
+	if (!st->folds || !st->shown)
+		return;
+	t = folds_trend(st);
+	if (!trend_wants(t, folds_key(st), st->shown->running_ns))
+		return;
+	fold = folds_functions(st);
+	if (fold)
+		trend_note(t, folds_key(st), st->shown->running_ns, st->shown, fold);
+}
+
+void folds_compare(const struct ui_state *st, struct row *row, double count, double all)
+{
+	static const enum row_change changes[] = {
+		[BASELINE_NONE] = CHANGE_UNKNOWN,
+		[BASELINE_UNSURE] = CHANGE_UNSURE,
+		[BASELINE_SURE] = CHANGE_SURE,
+		[BASELINE_NEW] = CHANGE_NEW,
+	};
+	const struct baseline *b = &st->folds->baseline;
+	uint64_t window = MAX(st->config->window_ns / 1000000000u, 1u);
+	double before, delta;
+
+	if (baseline_is_set(b) && b->key == folds_key(st)) {
+		row->change = (uint8_t)changes[baseline_compare(b, (uint32_t)row->id, row->self,
+								count, all, &delta)];
+		row->delta = (float)delta;
+		return;
+	}
+	before = window < TREND_SECONDS
+			 ? trend_share(folds_trend(st), (uint32_t)row->id, (uint32_t)window)
+			 : -1;
+	if (before < 0 || folds_trend(st)->key != folds_key(st))
+		return;
+	row->change = CHANGE_WINDOW;
+	row->delta = (float)(row->self - before);
 }
 
 /* Hash of a node's path: of its parent's and its own name. */

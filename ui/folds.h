@@ -11,8 +11,10 @@
 #define UI_FOLDS_H
 
 #include "sampler/fold_tree.h"
+#include "ui/baseline.h"
 #include "ui/flame.h"
 #include "ui/state.h"
+#include "ui/trend.h"
 
 #define FOLDS_MARKS 4096		/* a power of two */
 #define FOLDS_LEVELS 64
@@ -36,6 +38,10 @@ struct folds {
 	struct fold_filter callers_filter, functions_filter;
 	struct fold_callers callers;
 	struct fold_functions functions;
+
+	/* Of functions: everything, and the process drilled into. */
+	struct trend trends[2];
+	struct baseline baseline;
 
 	/* The call tree. */
 	bool bottom_up, fold_recursion;
@@ -68,6 +74,13 @@ void folds_free(struct folds *s);
 /* The shown profile is another one. */
 void folds_forget(struct folds *s);
 
+/* Remember the shares of the profile that is shown from now on. */
+void folds_note(const struct ui_state *st);
+/* The history that belongs to what is shown, and what tells it from others. */
+struct trend *folds_trend(const struct ui_state *st);
+uint64_t folds_key(const struct ui_state *st);
+/* What a function's share was compared with, into the row. */
+void folds_compare(const struct ui_state *st, struct row *row, double count, double all);
 /* Which samples are shown; false: none. */
 bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 /* Borrowed until the profile, the filter or an option changes; NULL: nothing to show. */

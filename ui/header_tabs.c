@@ -39,6 +39,11 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 		n += (size_t)snprintf(buf + n, size - n, "  bottom-up (I)");
 	if (st->view == VIEW_TREE && st->folds && st->folds->fold_recursion && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  recursion folded (X)");
+	if (st->view == VIEW_FUNCTIONS && st->shown && st->folds &&
+	    baseline_is_set(&st->folds->baseline) && st->folds->baseline.key == folds_key(st) &&
+	    n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  against %s (B)",
+				      format_clock(limit, st->folds->baseline.time_ns).str);
 	if (st->hide_kernel && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
 	if (st->hide_user && n < size)

@@ -157,6 +157,8 @@ enum key_group {
 	X(RESET, "reset", TIME, "", "count from zero", CTX_LIST, KEYS('r'), 0, KEYS(0)) \
 	X(WINDOW, "window", TIME, "", "last seconds, fading, since reset", \
 	  CTX_LIST, KEYS('z'), 0, KEYS(0)) \
+	X(BASELINE, "baseline", TIME, "", "compare with now from here on; again: no longer", \
+	  CTX_LIST, KEYS('B'), 0, KEYS(0)) \
 	X(DELAY, "delay", TIME, "", "seconds between refreshes", CTX_LIST, KEYS('s'), 0, KEYS(0)) \
 	X(COMMAND, "command", PROGRAM, "", "command line: any action by name", \
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \

@@ -207,7 +207,7 @@ bool list_search(struct ui_state *st, uint32_t from, bool backwards)
 
 static bool is_shown(const struct ui_state *st, const struct view_column *column, unsigned int cols)
 {
-	return cols >= column->from && !(column->extra && st->full_names);
+	return (cols >= column->from || (column->always && column->always(st))) && !(column->extra && st->full_names);
 }
 
 static unsigned int column_width(const struct view_column *column, unsigned int cols)
@@ -249,14 +249,16 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 		const struct view_column *column = &v->columns[i];
 		struct place at = places[i];
 		bool sorted = i == list->sort && column->compare;
+		struct safe_text title = c->ascii && column->ascii.size ? column->ascii
+									: column->title;
 		struct style style = { sorted ? ROLE_SORTED : ROLE_HEAD, 0 };
-		unsigned int width = MIN(column->title.width + (unsigned int)sorted, at.cols), col = at.col;
+		unsigned int width = MIN(title.width + (unsigned int)sorted, at.cols), col = at.col;
 
 		if (!at.cols)
 			continue;
 		if (column->right)
 			col += at.cols - width;
-		canvas_text(c, row, col, width, column->title, style);
+		canvas_text(c, row, col, width, title, style);
 		if (sorted)
 			canvas_text(c, row, col + width - 1, 1,
 				    column->ascending != list->inverted ? st->glyphs->ascending

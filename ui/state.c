@@ -102,6 +102,7 @@ void ui_state_take(struct ui_state *st, struct profile *p)
 		folds_forget(st->folds);
 		profile_free(st->latest);
 		st->shown = p;
+		folds_note(st);
 	}
 	st->latest = p;
 	note_alarms(st, p);

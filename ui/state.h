@@ -35,6 +35,15 @@ enum view_id {
 	VIEW_NR,
 };
 
+/* What is known of a row's @delta. */
+enum row_change {
+	CHANGE_UNKNOWN,
+	CHANGE_WINDOW,			/* against the window before */
+	CHANGE_UNSURE,			/* against the baseline; may be chance */
+	CHANGE_SURE,
+	CHANGE_NEW,			/* was not in the baseline */
+};
+
 struct row {
 	uint64_t id;			/* function id, process id, path, or line */
 	uint32_t index;			/* in functions or processes of the shown profile */
@@ -43,6 +52,8 @@ struct row {
 	uint32_t task;			/* index in tasks; UINT32_MAX: none */
 	uint32_t nr;			/* processes of a function, tasks of a process */
 	uint32_t top_function;		/* of a process; UINT32_MAX: none */
+	float delta;			/* change of self */
+	uint8_t change;			/* enum row_change */
 };
 
 struct list {

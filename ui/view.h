@@ -15,13 +15,14 @@ struct place {
 };
 
 struct view_column {
-	struct safe_text title;
+	struct safe_text title, ascii;	/* @ascii: where the title cannot be shown */
 	const char *help;
 	uint8_t width, wide;		/* cells; @wide from 100 columns on; 0: what is left */
 	uint16_t from;			/* shown from so many columns of screen */
 	bool right;			/* aligned */
 	bool ascending;			/* the natural order: texts */
 	bool extra;			/* leaves when names have the whole width */
+	bool (*always)(const struct ui_state *st);	/* true: on narrow screens, too */
 	int (*compare)(const struct ui_state *st, const struct row *a, const struct row *b);
 	void (*draw)(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct place at);

@@ -6,6 +6,7 @@
 #include "ui/view.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,14 @@ static int by_total(const struct ui_state *st, const struct row *a, const struct
 	return d ? d : by_double(a->self, b->self);
 }
 
+/* What rose most first; what is not known stands between rise and fall. */
+static int by_change(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = by_double((double)a->delta, (double)b->delta);
+
+	return d ? d : by_self(st, a, b);
+}
+
 static int by_symbol(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	return by_text(function_of(st, a)->name, function_of(st, b)->name);
@@ -113,6 +122,69 @@ static void draw_total(const struct ui_state *st, const struct row *row, struct 
 	canvas_right(c, at.row, at.col, at.cols,
 		     (struct safe_text){ buf, (uint16_t)n, (uint16_t)n },
 		     (struct style){ row->total >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
+}
+
+static void draw_change(const struct ui_state *st, const struct row *row, struct canvas *c,
+			struct place at)
+{
+	char buf[FORMAT_MAX];
+	double pct = (double)row->delta * 100;
+	bool rises = pct > 0;
+
+	/* Calm where nothing happens. */
+	if (row->change == CHANGE_UNKNOWN || (row->change != CHANGE_NEW && fabs(pct) < 0.05))
+		return;
+	if (row->change == CHANGE_NEW)
+		text_format(buf, sizeof(buf), "new!");
+	else
+		text_format(buf, sizeof(buf), "%+.1f%s", MIN(MAX(pct, -999), 999),
+			    row->change == CHANGE_SURE ? "!" : "");
+	canvas_right(c, at.row, at.col, at.cols, ui_clean((char[FORMAT_MAX]){ 0 }, FORMAT_MAX, buf),
+		     (struct style){ row->change == CHANGE_UNSURE ? ROLE_DIM
+				     : rises			  ? ROLE_BAR_HOT
+								  : ROLE_BAR,
+				     row->change == CHANGE_SURE || row->change == CHANGE_NEW
+					     ? CELL_BOLD
+					     : 0 });
+}
+
+/* A minute in a few cells; steady is half high, so that rise and fall both show. */
+static void draw_trend(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct place at)
+{
+	const struct trend *t = folds_trend(st);
+	double means[32], most = 0, sum = 0;
+	uint32_t id = (uint32_t)row->id, nr = 0, cells = MIN(at.cols, 32u);
+
+	if (t->key != folds_key(st))
+		return;
+	for (uint32_t i = 0; i < cells; i++) {
+		double total = 0;
+		uint32_t known = 0;
+
+		for (uint32_t ago = (cells - 1 - i) * TREND_SECONDS / cells;
+		     ago < (cells - i) * TREND_SECONDS / cells; ago++) {
+			double share = trend_share(t, id, ago);
+
+			total += share > 0 ? share : 0;
+			known += share >= 0;
+		}
+		means[i] = known ? total / known : -1;
+		nr += known > 0;
+		sum += known ? means[i] : 0;
+		most = MAX(most, means[i]);
+	}
+	most = nr ? MAX(most, 2 * sum / nr) : 0;
+	for (uint32_t i = 0; i < cells && most > 0; i++)
+		if (means[i] >= 0)
+			canvas_text(c, at.row, at.col + i, 1,
+				    st->glyphs->level[(int)(means[i] / most * 8 + 0.5)],
+				    (struct style){ theme_kind(function_of(st, row)->kind), 0 });
+}
+
+static bool has_baseline(const struct ui_state *st)
+{
+	return st->folds && baseline_is_set(&st->folds->baseline);
 }
 
 static void draw_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -179,7 +251,7 @@ static void draw_samples(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
-enum { SELF, BAR, TOTAL, SAMPLES, KIND, SYMBOL, MODULE, COMM };
+enum { SELF, BAR, TOTAL, CHANGE, TREND, SAMPLES, KIND, SYMBOL, MODULE, COMM };
 
 static const struct view_column columns[] = {
 	[SELF] = { .title = TEXT("SELF%"),
@@ -188,13 +260,23 @@ static const struct view_column columns[] = {
 		   .right = true,
 		   .compare = by_self,
 		   .draw = draw_self },
-	[BAR] = { .title = TEXT(""), .width = 6, .wide = 10, .from = 46, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""), .width = 6, .from = 46, .draw = draw_bar },
 	[TOTAL] = { .title = TEXT("TOTAL%"),
 		    .help = "share of samples with the function on the stack",
 		    .width = 7,
 		    .right = true,
 		    .compare = by_total,
 		    .draw = draw_total },
+	[CHANGE] = { .title = { "\u0394", 2, 1 },
+		     .ascii = TEXT("+/-"),
+		     .help = "change of SELF% against the window before, or the baseline (B)",
+		     .width = 6,
+		     .from = 90,
+		     .right = true,
+		     .always = has_baseline,
+		     .compare = by_change,
+		     .draw = draw_change },
+	[TREND] = { .title = TEXT("TREND60s"), .width = 8, .wide = 8, .from = 98, .draw = draw_trend },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .width = 10,
 		      .from = 140,
@@ -209,7 +291,7 @@ static const struct view_column columns[] = {
 	[MODULE] = { .title = TEXT("MODULE"),
 		     .help = "program, library or kernel module",
 		     .width = 14,
-		     .wide = 18,
+		     .wide = 15,
 		     .from = 60,
 		     .ascending = true,
 		     .extra = true,
@@ -218,7 +300,7 @@ static const struct view_column columns[] = {
 	[COMM] = { .title = TEXT("COMM"),
 		   .help = "process it ran in most",
 		   .width = 13,
-		   .wide = 16,
+		   .wide = 14,
 		   .from = 76,
 		   .ascending = true,
 		   .extra = true,
@@ -269,6 +351,7 @@ static int build(const struct ui_state *st, struct list *list)
 		row->count = f->self;
 		row->task = f->task;
 		row->nr = f->nr_processes;
+		folds_compare(st, row, f->self, fold->count);
 	}
 	return 0;
 }
@@ -279,6 +362,30 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 
 	return match_finds(m, f->name) || match_finds(m, f->module) ||
 	       (row->nr <= 1 && match_finds(m, comm_of(st, row)));
+}
+
+/* What the baseline has and the profile has not: no row can tell of it. */
+static unsigned int foot(const struct ui_state *st, const struct row *at, struct foot *f)
+{
+	const struct fold_functions *fold = folds_functions(st);
+	const struct baseline *b = has_baseline(st) ? &st->folds->baseline : NULL;
+	char text[400] = "", share[FORMAT_MAX];
+	size_t n = 0;
+
+	if (!b || !fold || b->key != folds_key(st))
+		return 0;
+	for (uint32_t i = 0; i < b->nr && n < sizeof(text) - 100; i++) {
+		const struct baseline_entry *e = &b->entries[i];
+
+		if (!(e->count > 0) || !baseline_differs(e->count, b->count, 0, fold->count) ||
+		    folds_function(st, e->id) != FOLD_NONE)
+			continue;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.60s %s%%", n ? ", " : "",
+				      e->name.str, format_percent(share, e->share).str);
+	}
+	if (n)
+		foot_text(f, TEXT("gone"), text);
+	return f->used;
 }
 
 static uint32_t function(const struct ui_state *st, const struct row *row)
@@ -295,5 +402,6 @@ const struct view view_functions = {
 	.sort_module = MODULE,
 	.build = build,
 	.finds = finds,
+	.foot = foot,
 	.function = function,
 };

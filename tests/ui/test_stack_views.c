@@ -376,13 +376,59 @@ static void test_folds_are_kept(void **state)
 	bench_fini(&b);
 }
 
+/* Ticks a second apart: a function that rises, one that falls, one that comes. */
+static void take_seconds(struct bench *b, int from, int to)
+{
+	for (int s = from; s < to; s++) {
+		char text[400];
+		struct profile *p;
+
+		snprintf(text, sizeof(text),
+			 "api;main;steady 300\napi;main;rises %d\napi;main;falls %d\n%s%s",
+			 100 + s * 10, 900 - s * 10, s >= 50 ? "api;main;comes 80\n" : "",
+			 s < 50 ? "api;main;goes 70\n" : "");
+		p = folded_profile(text);
+		p->running_ns = (uint64_t)(100 + s) * 1000000000u;
+		ui_state_take(&b->st, p);
+	}
+}
+
+static void test_trend(void **state)
+{
+	static const struct size trends[] = {
+		{ 100, 30, false }, { 200, 60, false }, { 80, 24, false }, { 100, 30, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(trends); i++) {
+		struct bench b;
+		char name[80];
+
+		bench_init(&b, trends[i].cols, trends[i].rows, trends[i].ascii);
+		take_seconds(&b, 0, 40);
+		snprintf(name, sizeof(name), "trend-%ux%u%s", trends[i].cols, trends[i].rows,
+			 trends[i].ascii ? "-ascii" : "");
+		golden(&b, name);
+		press(&b, 'B');
+		take_seconds(&b, 40, 60);
+		snprintf(name, sizeof(name), "baseline-%ux%u%s", trends[i].cols, trends[i].rows,
+			 trends[i].ascii ? "-ascii" : "");
+		b.st.now_ns += 60000000000ull;
+		golden(&b, name);
+		assert_non_null(strstr(look(&b), "new!"));
+		assert_non_null(strstr(look(&b), "gone      goes 5."));
+		press(&b, 'B');
+		assert_null(strstr(look(&b), "new!"));
+		bench_fini(&b);
+	}
+}
+
 /* Any keys at any size with profiles that come and go: no fault (ASan looks on). */
 static void test_random_keys(void **state)
 {
 	static const uint32_t keys[] = {
 		'1', '3', '4', 'b', 'v', 't', 'I', 'X', '+', '-', '*', 'J', 'j', 'k', 'g', 'G',
 		K_ENTER, K_ESC, K_LEFT, K_RIGHT, K_UP, K_DOWN, K_PGDN, ' ', 'K', 'U', 'n', 'N',
-		K_TAB, K_BACKTAB, 'V', 'F', 'T', 'P', 'M', '<', '>', 'h', 'z', '2', '5', '6', '7',
+		K_TAB, K_BACKTAB, 'V', 'F', 'T', 'P', 'M', '<', '>', 'h', 'B', 'z', '2', '5', '6', '7',
 	};
 	struct bench b;
 
@@ -419,7 +465,8 @@ int main(void)
 		cmocka_unit_test(test_callers_keys),  cmocka_unit_test(test_flame_keys),
 		cmocka_unit_test(test_flame_mouse),   cmocka_unit_test(test_flame_widths),
 		cmocka_unit_test(test_flame_gone),    cmocka_unit_test(test_flame_here),
-		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_random_keys),
+		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_trend),
+		cmocka_unit_test(test_random_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
