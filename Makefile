@@ -129,7 +129,7 @@ unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuz
 e2e: $(B)/proftop programs $(TOOLS)
 	$(Q)B=$(B) tests/run $(sort $(wildcard tests/e2e/*.sh))
 
-PUBLIC := sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h sampler/fold_tree.h unwind/unwind.h \
+PUBLIC := sampler/doctor.h sampler/interval.h sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h sampler/fold_tree.h unwind/unwind.h \
 	symbols/base.h symbols/text.h symbols/intern.h symbols/places.h symbols/dso.h symbols/image.h symbols/maps.h \
 	symbols/symbols.h symbols/code.h symbols/ehframe.h symbols/procfs.h
 
@@ -159,11 +159,15 @@ $(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
 bench: $(B)/proftop $(B)/tests/bench_replay programs ## what it costs, against perf
 	$(Q)B=$(B) tests/bench
 
+# What proftop can use, and no more; with GROUP only its members may run it (proftop(1), ACCESS).
+CAPS := cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock,cap_sys_nice
+
 man: $(B)/proftop ## write the KEYS section of doc/proftop.1 from the program's key table
 	$(Q)doc/man-keys $(B)/proftop doc/proftop.1
 
-install: $(B)/proftop ## PREFIX=/usr/local DESTDIR=
-	install -D -m 755 $(B)/proftop $(DESTDIR)$(PREFIX)/bin/proftop
+install: $(B)/proftop ## PREFIX=/usr/local DESTDIR= SETCAP=1 (for users other than root) GROUP=
+	install -D -m $(if $(GROUP),750 -g $(GROUP),755) $(B)/proftop $(DESTDIR)$(PREFIX)/bin/proftop
+	$(if $(filter 1,$(SETCAP)),setcap $(CAPS)=ep $(DESTDIR)$(PREFIX)/bin/proftop)
 	install -D -m 644 doc/proftop.1 $(DESTDIR)$(PREFIX)/share/man/man1/proftop.1
 
 uninstall: ## remove what install put there

@@ -33,6 +33,49 @@ double event_hz(const struct sampler *s, const struct event *ev)
 	return s->config.period ? 0 : s->config.hz;
 }
 
+/* All rates at the governor's share of what was asked for. */
+static void apply_governor(struct sampler *s)
+{
+	struct err e;
+
+	for (uint32_t i = 0; i < s->config.nr_events; i++) {
+		double hz = MAX(s->asked_hz[i] * s->governor.factor, 1.0);
+
+		if (!(s->asked_hz[i] > 0) || counters_set_rate(s->counters, i, hz, &e))
+			continue;
+		s->hz[i] = hz;
+		s->config.events[i].hz = 0;
+	}
+}
+
+/* After each tick: is it too much, or calm again? */
+static void govern(struct sampler *s)
+{
+	const struct profile_account *a = &s->tick_account;
+	double was = s->governor.factor;
+
+	if (!governor_tick(&s->governor, s->tick_span_ns, s->tick_pct, a->taken, a->lost))
+		return;
+	apply_governor(s);
+	if (s->governor.factor < was)
+		tick_message(s, "own cost %.1f%% of a CPU, limit %.1f%%: rate lowered to %.0f Hz, %.0f%% of "
+			     "what was asked for", s->tick_pct, s->governor.max_pct, s->hz[0],
+			     100 * s->governor.factor);
+	else
+		tick_message(s, "calm again: rate raised to %.0f Hz, %.0f%% of what was asked for",
+			     s->hz[0], 100 * s->governor.factor);
+}
+
+/* What the user wants now counts in full, until it costs too much. */
+static void reset_governor(struct sampler *s)
+{
+	bool lowered = s->governor.factor < 1;
+
+	governor_init(&s->governor, s->config.max_overhead_pct);
+	if (lowered)
+		apply_governor(s);
+}
+
 static void set_rate(struct sampler *s, const struct control *c)
 {
 	struct err e;
@@ -44,7 +87,8 @@ static void set_rate(struct sampler *s, const struct control *c)
 		return;
 	}
 	recording_note(s);
-	s->hz[c->event] = c->hz;
+	s->hz[c->event] = s->asked_hz[c->event] = c->hz;
+	reset_governor(s);
 	s->config.events[c->event].period = 0;
 	s->config.events[c->event].hz = 0;
 	tick_message(s, "%s: %.0f Hz", s->config.events[c->event].name, c->hz);
@@ -93,13 +137,15 @@ static void set_events(struct sampler *s, const struct control *c)
 
 		for (uint32_t k = 0; k < s->config.nr_events; k++)
 			if (!strcmp(s->config.events[k].name, c->events[i].name))
-				hz = s->hz[k];
+				hz = s->asked_hz[k];
 		s->event_error[i][0] = '\0';
 		s->hz[i] = hz;
 	}
 	carry_off(s, c, nr);
 	memcpy(s->config.events, c->events, nr * sizeof(c->events[0]));
 	s->config.nr_events = nr;
+	memcpy(s->asked_hz, s->hz, sizeof(s->asked_hz));
+	reset_governor(s);
 	tick_discard(s);
 	tick_message(s, "events: %s%s", c->events[0].name, nr > 1 ? " and more" : "");
 }
@@ -290,6 +336,7 @@ static void *builder_main(void *arg)
 			reopen_check_cpus(s, now);
 			recording_check(s);
 			tick_end(s, now);
+			govern(s);
 			now = time_now_ns();
 			due = next_tick(s, now);
 		}
@@ -303,6 +350,8 @@ int builder_start(struct sampler *s, struct err *e)
 	sigset_t all, old;
 	int code;
 
+	memcpy(s->asked_hz, s->hz, sizeof(s->asked_hz));
+	governor_init(&s->governor, s->config.max_overhead_pct);
 	s->start_ns = time_now_ns();
 	s->last_tick_ns = s->reset_ns = s->rate.since_ns = s->busy_ns = s->start_ns;
 	sigfillset(&all);

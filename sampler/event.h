@@ -29,7 +29,7 @@ struct event {
 	bool clock;			/* cpu-clock, task-clock: periods are nanoseconds */
 	bool hardware;			/* needs a PMU */
 	uint32_t bp_type;		/* HW_BREAKPOINT_*; address and length are config1, config2 */
-	uint64_t period;		/* its own ("name/period=1000/"; 1 for what happens seldom); 0: by rate */
+	uint64_t period;		/* its own ("name/period=1000/"); 0: by rate */
 	double hz;			/* its own ("name/freq=99/"); 0: that of the session */
 	char label[32];			/* "cpu/event=0x3c,name=mine/"; "": none */
 	char target[EVENT_TEXT_MAX];	/* of a probe: the file or kernel function; config1 points here */

@@ -35,7 +35,7 @@ struct sampler_config {
 	uint32_t nr_pids;
 	uid_t uid;
 	const char *cgroup;		/* a path below the cgroup mount, or the folder itself */
-	const char *name;		/* extended regular expression, for comm and the name of the program */
+	const char *name;		/* extended regular expression, for comm and program */
 	char *const *command;		/* NULL-terminated argv */
 	bool command_quiet;		/* its fds 0-2 are /dev/null; else stdout goes to stderr */
 	const int *cpus;		/* NULL: all online ones */
@@ -43,12 +43,13 @@ struct sampler_config {
 	struct event events[EVENTS_MAX];
 	uint32_t nr_events;		/* 0: cycles, else cpu-clock, and the banner says why */
 	double hz;			/* samples per second, CPU and event */
+	double max_overhead_pct;	/* of one CPU: the rate is lowered to stay below; 0: off */
 	uint64_t period;		/* not 0: every so many events instead */
 	uint32_t stack_size;		/* bytes of user stack per sample; multiple of 8; 0: no user stacks */
 	bool step_only;			/* --unwinder=step: libunwind for each frame */
 	uint32_t verify_every;		/* one sample in so many by libunwind alone, too; 0: none */
 	size_t ring_size;		/* bytes of data ring per CPU; 0: chosen within the mlock limit */
-	uint64_t tick_ns;		/* one profile a tick; the first ones come sooner unless exact_ticks */
+	uint64_t tick_ns;		/* one profile a tick; first ones sooner unless exact_ticks */
 	bool exact_ticks;		/* batch: no early profiles */
 	uint64_t window_ns;		/* of PROFILE_WINDOW */
 	bool include_self;		/* sample proftop, too */

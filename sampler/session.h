@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "sampler/counters.h"
+#include "sampler/governor.h"
 #include "sampler/history.h"
 #include "sampler/procstat.h"
 #include "sampler/recorder.h"
@@ -23,7 +24,8 @@
 struct control {
 	enum control_kind {
 		CONTROL_RATE, CONTROL_ENABLE, CONTROL_EVENTS, CONTROL_WINDOW, CONTROL_TICK, CONTROL_RESET,
-		CONTROL_ANNOTATE, CONTROL_PROBE, CONTROL_EVENT_ENABLE, CONTROL_STACK, CONTROL_RING, CONTROL_TARGET,
+		CONTROL_ANNOTATE, CONTROL_PROBE, CONTROL_EVENT_ENABLE, CONTROL_STACK,
+		CONTROL_RING, CONTROL_TARGET,
 	} kind;
 	uint32_t event;			/* RATE, EVENT_ENABLE */
 	double hz;			/* RATE */
@@ -114,6 +116,11 @@ struct sampler {
 	struct tick_rate rate;
 	double hz[EVENTS_MAX];		/* wanted; 0: a fixed period */
 	double got_hz[EVENTS_MAX];
+	struct governor governor;
+	double asked_hz[EVENTS_MAX];	/* before the governor lowered it */
+	double tick_pct;		/* own CPU in the last tick */
+	uint64_t tick_span_ns;
+	struct profile_account tick_account;
 	char event_error[EVENTS_MAX][160];
 	bool enabled, event_off[EVENTS_MAX];
 	struct unwind_stats unwind_base;	/* of threads that are gone */

@@ -326,6 +326,9 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	fill_events(s, p);
 	fill_unwind(s, p);
 	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
+	s->tick_pct = p->self.cpu_pct;
+	s->tick_span_ns = p->interval_ns;
+	s->tick_account = p->account;
 	if (fill_counts(s, p))
 		tick_message(s, "out of memory: this tick has no rows");
 	post(s, p);

@@ -65,6 +65,8 @@ static unsigned int open_standard_fds(void)
 /* Lists and help: on standard output, and told if they cannot be written. */
 static int print_list(const struct options *o, struct err *e)
 {
+	int code = EXIT_DONE;
+
 	switch (o->action) {
 	case OPTIONS_HELP:
 		options_print_help(stdout);
@@ -77,6 +79,9 @@ static int print_list(const struct options *o, struct err *e)
 			options_print_events_ndjson(stdout);
 		else
 			options_print_events(stdout);
+		break;
+	case OPTIONS_CHECK:
+		code = options_print_check(stdout);
 		break;
 	case OPTIONS_LIST_KEYS:
 		options_print_keys(stdout);
@@ -92,7 +97,7 @@ static int print_list(const struct options *o, struct err *e)
 		err_set(e, -errno, "cannot write to standard output: %s", strerror(errno));
 		return EXIT_FAILED;
 	}
-	return EXIT_DONE;
+	return code;
 }
 
 static int exit_of(int code)

@@ -47,7 +47,8 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 	if (nr_targets > 1)
 		return REFUSE(p, EXIT_USAGE,
 			      "more than one kind of target\n"
-			      "  give one of -p PID, -t TID, -u USER, -G CGROUP, --name RE, --replay FILE, -- COMMAND");
+			      "  give one of -p PID, -t TID, -u USER, -G CGROUP, "
+			      "--name RE, --replay FILE, -- COMMAND");
 	if (c->record && c->replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "both --record and --replay\n"
@@ -94,6 +95,8 @@ static const struct argp_option argp_options[] = {
 	  "what a perf.data file holds (-: standard input), not the live system", 1 },
 	{ "record", KEY_RECORD, "FILE", 0,
 	  "write the samples to a perf.data file, too, for perf and --replay", 1 },
+	{ "max-overhead", KEY_OVERHEAD, "PCT", 0,
+	  "lower the rate where proftop itself takes more of one CPU than this", 1 },
 	{ "include-self", KEY_SELF, NULL, 0, "sample proftop itself, too", 1 },
 	{ NULL, 0, NULL, 0, "How it is shown:", 2 },
 	{ "delay", 'd', "SEC", 0, "seconds between updates, at least 0.1 (default: 1)", 2 },
@@ -121,6 +124,7 @@ static const struct argp_option argp_options[] = {
 	{ "verify", KEY_VERIFY, "N", 0, "unwind one sample in N with libunwind alone, too", 4 },
 	{ "stack-size", KEY_STACK, "SIZE", 0, "user stack copied per sample (default: 16K)", 4 },
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
+	{ "check", KEY_CHECK, NULL, 0, "what works here, what does not, and what to do about it", 5 },
 	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "events, and which can be used here", 5 },
 	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "columns for --sort", 5 },
 	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "keys of the screen", 5 },
@@ -155,6 +159,9 @@ static void set_flag(struct options *o, int key)
 		break;
 	case KEY_LIST_COLUMNS:
 		o->action = OPTIONS_LIST_COLUMNS;
+		break;
+	case KEY_CHECK:
+		o->action = OPTIONS_CHECK;
 		break;
 	case KEY_LIST_KEYS:
 		o->action = OPTIONS_LIST_KEYS;

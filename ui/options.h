@@ -32,6 +32,7 @@ enum options_action {
 	OPTIONS_LIST_COLUMNS,
 	OPTIONS_LIST_KEYS,
 	OPTIONS_COMPLETION,
+	OPTIONS_CHECK,
 };
 enum options_format { OPTIONS_TEXT, OPTIONS_NDJSON, OPTIONS_PERF_SCRIPT };
 
@@ -78,6 +79,11 @@ void options_fini(struct options *o);
 /* Turn to batch: whole ticks only, and rows of the tick alone. EXIT_DONE or EXIT_USAGE. */
 int options_set_batch(struct options *o, struct err *e);
 
+/*
+ * What works here, what does not, and the cure: EXIT_DONE, EXIT_FAILED (part of it does not),
+ * EXIT_NOT_PERMITTED (nothing can be sampled).
+ */
+int options_print_check(FILE *out);
 void options_print_help(FILE *out);
 void options_print_columns(FILE *out);
 void options_print_keys(FILE *out);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/doctor.h"
 #include "ui/keys.h"
 
 void options_print_columns(FILE *out)
@@ -130,6 +131,28 @@ void options_print_events_ndjson(FILE *out)
 			code ? "false" : "true", -code, event_errno(-code));
 	}
 	event_list_fini(&list);
+}
+
+int options_print_check(FILE *out)
+{
+	static const char *const words[] = { "ok", "note", "degraded", "NOT POSSIBLE" };
+	static const int codes[] = { EXIT_DONE, EXIT_DONE, EXIT_FAILED, EXIT_NOT_PERMITTED };
+	struct doctor_finding findings[DOCTOR_FINDINGS_MAX];
+	struct doctor_facts facts;
+	uint32_t nr;
+
+	doctor_read(&facts, "");
+	nr = doctor_judge(&facts, findings);
+	for (uint32_t i = 0; i < nr; i++) {
+		char clean[sizeof(findings[i].says)];
+
+		/* Words of ours but for what /proc tells. */
+		fprintf(out, "%-12s  %-20s %s\n", words[findings[i].level], findings[i].topic,
+			text_format(clean, sizeof(clean), "%s", findings[i].says).str);
+		if (findings[i].cure[0])
+			fprintf(out, "%-12s  %-20s   cure: %s\n", "", "", findings[i].cure);
+	}
+	return codes[doctor_worst(findings, nr)];
 }
 
 void options_limits(struct options_limits *limits)

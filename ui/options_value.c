@@ -227,6 +227,14 @@ static int parse_events(struct options_parse *p, const char *arg)
 	}
 }
 
+static int parse_overhead(struct options_parse *p, const char *arg)
+{
+	if (!number_double(arg, 0.1, 100, &p->o->config.max_overhead_pct))
+		return 0;
+	return REFUSE(p, EXIT_USAGE, "--max-overhead %s: not a share of one CPU\n"
+		      "  give percent from 0.1 to 100, as in --max-overhead=3", arg);
+}
+
 static int parse_hz(struct options_parse *p, const char *arg)
 {
 	double max = p->limits->max_hz > 0 ? p->limits->max_hz : HZ_MAX, hz;
@@ -454,7 +462,7 @@ static const struct {
 	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack }, { KEY_WINDOW, parse_window },
 	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
 	{ KEY_RECORD, parse_record },	{ 't', parse_tids },	{ 'G', parse_cgroup },
-	{ KEY_NAME, parse_name },
+	{ KEY_NAME, parse_name },	{ KEY_OVERHEAD, parse_overhead },
 	{ KEY_EVENT_FILTER, parse_event_filter },
 	{ KEY_UNWINDER, parse_unwinder }, { KEY_VERIFY, parse_verify },
 };

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * doctor: a fake /proc is read, and each set of facts has its finding, its
+ * level and a cure.
+ */
+#include "sampler/doctor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PERFMON (1ULL << 38)
+#define ALL_CAPS 0x1ffffffffffULL
+
+static const struct doctor_facts good = {
+	.caps = ALL_CAPS, .paranoid = 2, .kptr_restrict = 0, .mlock_kb = 516, .max_rate = 100000,
+	.files_hard = 65536, .nr_cpus = 8, .kernel_symbols = true, .tracefs = true,
+	.debug_files = true, .other_processes = true, .release = "6.18.5",
+};
+
+static const struct doctor_finding *find(const struct doctor_finding *list, uint32_t nr,
+					 const char *topic)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (!strcmp(list[i].topic, topic))
+			return &list[i];
+	fail_msg("nothing is said of %s", topic);
+	return NULL;
+}
+
+/* One fact differs: one finding has this level and these words; the rest is as before. */
+static void expect(const struct doctor_facts *f, const char *topic, enum doctor_level level,
+		   const char *says, const char *cure)
+{
+	struct doctor_finding list[DOCTOR_FINDINGS_MAX];
+	uint32_t nr = doctor_judge(f, list);
+	const struct doctor_finding *d = find(list, nr, topic);
+
+	assert_true(nr <= DOCTOR_FINDINGS_MAX);
+	if (d->level != level || !strstr(d->says, says) || !strstr(d->cure, cure))
+		fail_msg("%s: %d '%s' cure '%s'", topic, d->level, d->says, d->cure);
+	assert_int_equal(doctor_worst(list, nr) >= level, true);
+	for (uint32_t i = 0; i < nr; i++) {
+		assert_true(list[i].says[0]);
+		/* what is missing has a way out */
+		assert_true(list[i].level < DOCTOR_DEGRADED || list[i].cure[0]);
+	}
+}
+
+static void test_good(void **state)
+{
+	struct doctor_finding list[DOCTOR_FINDINGS_MAX];
+	uint32_t nr = doctor_judge(&good, list);
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (list[i].level != DOCTOR_OK || list[i].cure[0])
+			fail_msg("%s: %s", list[i].topic, list[i].says);
+}
+
+static void test_access(void **state)
+{
+	struct doctor_facts f = good;
+
+	f.caps = 0;
+	f.system_code = -EACCES;
+	expect(&f, "sampling", DOCTOR_DEGRADED, "user code only", "SETCAP=1");
+	f.system_user_code = -EACCES;
+	expect(&f, "sampling", DOCTOR_DEGRADED, "your own processes: others not permitted", "proftop -p");
+	f.own_code = -EACCES;
+	expect(&f, "sampling", DOCTOR_DEGRADED, "your own processes, user code only", "proftop -p");
+	f.own_user_code = -EACCES;
+	f.paranoid = 4;
+	expect(&f, "sampling", DOCTOR_NOTHING, "nothing", "perf_event_paranoid=2");
+	expect(&f, "perf_event_paranoid", DOCTOR_OK, "nobody may", "");
+	f.caps = PERFMON;
+	f.seccomp = 2;
+	expect(&f, "sampling", DOCTOR_NOTHING, "nothing", "seccomp");
+	expect(&f, "container", DOCTOR_NOTE, "filter", "seccomp");
+	f.own_user_code = -ENOSYS;
+	f.paranoid = -1;
+	expect(&f, "sampling", DOCTOR_NOTHING, "nothing", "CONFIG_PERF_EVENTS");
+	expect(&f, "perf_event_paranoid", DOCTOR_OK, "no perf events", "");
+}
+
+static void test_one_by_one(void **state)
+{
+	struct doctor_facts f = good;
+
+	f.cycles_code = -ENOENT;
+	expect(&f, "hardware counters", DOCTOR_DEGRADED, "cpu-clock", "virtual PMU");
+	f = good;
+	f.kernel_symbols = false;
+	f.kptr_restrict = 2;
+	expect(&f, "kernel names", DOCTOR_DEGRADED, "hidden", "kptr_restrict=1");
+	f.kptr_restrict = 1;
+	expect(&f, "kernel names", DOCTOR_DEGRADED, "hidden", "CAP_SYSLOG");
+	f = good;
+	f.caps = PERFMON;
+	expect(&f, "locked memory", DOCTOR_NOTE, "516 KiB", "ulimit -l");
+	expect(&f, "capabilities", DOCTOR_NOTE, "PERFMON; without the rest no other users' stacks",
+	       "SETCAP=1");
+	f.mlock_kb = 4096;
+	expect(&f, "locked memory", DOCTOR_OK, "4096 KiB", "");
+	f = good;
+	f.files_hard = 1024;
+	expect(&f, "open files", DOCTOR_OK, "1024", "");
+	f.nr_cpus = 128;
+	expect(&f, "open files", DOCTOR_DEGRADED, "1024", "ulimit -Hn");
+	f = good;
+	f.max_rate = 250;
+	expect(&f, "sample rate", DOCTOR_DEGRADED, "up to 250", "-F");
+	f = good;
+	f.debug_files = false;
+	expect(&f, "debug files", DOCTOR_NOTE, "none", "DEBUGINFOD_URLS");
+	f.debuginfod = true;
+	expect(&f, "debug files", DOCTOR_OK, "DEBUGINFOD_URLS", "");
+	f = good;
+	f.tracefs = false;
+	expect(&f, "tracepoints", DOCTOR_NOTE, "not mounted", "mount -t tracefs");
+	f = good;
+	memcpy(f.release, "5.10.0", 7);
+	expect(&f, "kernel", DOCTOR_NOTE, "5.10.0: lost", "6.0");
+	memcpy(f.release, "4.19.0", 7);
+	expect(&f, "kernel", DOCTOR_DEGRADED, "4.19.0: older", "");
+}
+
+static void put(const char *root, const char *path, const char *text)
+{
+	char full[512];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *p = full + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		mkdir(full, 0755);
+		*p = '/';
+	}
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void test_read(void **state)
+{
+	char root[] = "/tmp/proftop-doctor-XXXXXX", command[96];
+	struct doctor_facts f;
+
+	assert_non_null(mkdtemp(root));
+	put(root, "/proc/self/status", "Name:\tproftop\nCapEff:\t0000004000000000\nSeccomp:\t2\n");
+	put(root, "/proc/self/limits",
+	    "Limit                     Soft Limit           Hard Limit           Units\n"
+	    "Max open files            1024                 4096                 files\n");
+	put(root, "/proc/sys/kernel/perf_event_paranoid", "3\n");
+	put(root, "/proc/sys/kernel/kptr_restrict", "1\n");
+	put(root, "/proc/sys/kernel/osrelease", "6.1.0-test\n");
+	put(root, "/proc/kallsyms", "0000000000000000 T _text\n0000000000000000 T secret\n");
+	doctor_read(&f, root);
+	assert_int_equal(f.caps, PERFMON);
+	assert_int_equal(f.seccomp, 2);
+	assert_int_equal(f.files_hard, 4096);
+	assert_int_equal(f.paranoid, 3);
+	assert_int_equal(f.kptr_restrict, 1);
+	assert_int_equal(f.mlock_kb, -1);
+	assert_string_equal(f.release, "6.1.0-test");
+	assert_false(f.kernel_symbols);
+	assert_false(f.tracefs || f.debug_files || f.other_processes);
+	put(root, "/proc/kallsyms", "0000000000000000 A fixed\nffffffff81000000 T _text\n");
+	put(root, "/proc/1/stat", "1 (init)\n");
+	put(root, "/sys/kernel/tracing/events/enable", "0\n");
+	doctor_read(&f, root);
+	assert_true(f.kernel_symbols && f.tracefs && f.other_processes);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
+	doctor_read(&f, root);
+	assert_int_equal(f.caps, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_access),
+		cmocka_unit_test(test_one_by_one),
+		cmocka_unit_test(test_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

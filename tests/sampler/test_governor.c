@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * governor: a simulated sampler whose cost follows its rate comes below the
+ * limit within ten ticks, stays there, and goes up again when it is calm.
+ */
+#include "sampler/governor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define S 1000000000ULL
+
+/* Cost of a full rate, and what is there without any sample. */
+static double cost(const struct governor *g, double full, double fixed)
+{
+	return fixed + full * g->factor;
+}
+
+static void test_down(void **state)
+{
+	static const double full[] = { 3, 10, 40, 150, 800 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(full); k++) {
+		struct governor g;
+		unsigned int changes = 0;
+
+		governor_init(&g, 2);
+		for (int i = 0; i < 10; i++)
+			governor_tick(&g, S, cost(&g, full[k], 0.3), 1000, 0);
+		assert_true(cost(&g, full[k], 0.3) <= 2.0);
+		/* and then it rests: no swinging */
+		for (int i = 0; i < 60; i++)
+			changes += governor_tick(&g, S, cost(&g, full[k], 0.3), 1000, 0);
+		assert_in_range(changes, 0, 2);
+		assert_true(cost(&g, full[k], 0.3) <= 2.0);
+	}
+}
+
+static void test_up(void **state)
+{
+	struct governor g;
+
+	governor_init(&g, 2);
+	for (int i = 0; i < 10; i++)
+		governor_tick(&g, S, cost(&g, 100, 0.1), 1000, 0);
+	assert_true(g.factor < 0.05);
+	for (int i = 0; i < 5; i++)
+		assert_false(governor_tick(&g, S, 0.1, 1000, 0));
+	assert_true(governor_tick(&g, S, 0.1, 1000, 0));
+	for (int i = 0; i < 200; i++)
+		governor_tick(&g, S, 0.1, 1000, 0);
+	assert_true(g.factor > 0.999);
+	assert_false(governor_tick(&g, S, 0.1, 1000, 0));
+}
+
+static void test_loss(void **state)
+{
+	struct governor g;
+
+	governor_init(&g, 50);
+	assert_false(governor_tick(&g, S, 5, 1000, 10));
+	assert_true(governor_tick(&g, S, 5, 1000, 11));
+	assert_true(g.factor < 1);
+}
+
+/* The loader reads a large program once: that is not the samples' cost. */
+static void test_spike(void **state)
+{
+	struct governor g;
+
+	governor_init(&g, 2);
+	assert_false(governor_tick(&g, S, 1, 1000, 0));
+	assert_false(governor_tick(&g, S, 30, 1000, 0));
+	assert_false(governor_tick(&g, S, 1, 1000, 0));
+	assert_false(governor_tick(&g, S, 30, 1000, 0));
+	assert_true(governor_tick(&g, S, 30, 1000, 0));
+}
+
+/* Short ticks are put together; off is off. */
+static void test_spans(void **state)
+{
+	struct governor g;
+
+	governor_init(&g, 2);
+	for (int i = 0; i < 4; i++)
+		assert_false(governor_tick(&g, S / 10, 100, 10, 0));
+	assert_true(governor_tick(&g, S / 10, 100, 10, 0));
+	governor_init(&g, 0);
+	for (int i = 0; i < 10; i++)
+		assert_false(governor_tick(&g, S, 100, 10, 10));
+	assert_true(g.factor > 0.999);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_down),
+		cmocka_unit_test(test_up),
+		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_spike),
+		cmocka_unit_test(test_spans),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
