@@ -44,6 +44,15 @@ void ehframe_fini(struct ehframe *eh);
 /* The FDE that covers @vaddr, or NULL. Any thread. */
 const struct ehframe_fde *ehframe_find(const struct ehframe *eh, uint64_t vaddr);
 
+/*
+ * The records of a .debug_frame (DWARF 5, 6.4.1; versions 1, 3 and 4, 32-bit format) as those of an
+ * .eh_frame, behind the ones of @eh up to its terminator (@eh_size may be 0): one section for
+ * ehframe_init(), in new memory. What is not understood is left out. 0, -ENODATA (nothing was added,
+ * no memory is given) or -ENOMEM.
+ */
+int ehframe_with_debug_frame(const uint8_t *eh, size_t eh_size, const uint8_t *debug, size_t debug_size,
+			     uint8_t **out, size_t *out_size);
+
 /* Bytes still to read; every read is checked, and the first that fails makes all later ones 0. */
 struct eh_reader {
 	const uint8_t *pos, *end;

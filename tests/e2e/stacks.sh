@@ -55,5 +55,6 @@ else
 	done
 	build cc c++ -O2 -no-pie && watch cc -O2 -no-pie
 	build cc c++ -O2 -fno-plt -Wl,-z,now && watch cc -O2 -fno-plt
+	build cc c++ -O2 -fno-asynchronous-unwind-tables && watch cc -O2, with .debug_frame only
 fi
 finish

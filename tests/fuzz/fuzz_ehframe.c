@@ -15,9 +15,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ehframe eh;
 	uint16_t machine;
+	uint8_t *both;
+	size_t both_size;
 
 	if (!size)
 		return 0;
+	/* The same bytes as a .debug_frame behind themselves. */
+	if (!ehframe_with_debug_frame(data, size / 2, data + size / 2, size - size / 2, &both, &both_size)) {
+		if (!ehframe_init(&eh, both, both_size, 0x10000, EM_X86_64))
+			ehframe_fini(&eh);
+		free(both);
+	}
 	machine = data[0] & 1 ? EM_AARCH64 : EM_X86_64;
 	ehframe_init(&eh, data + 1, size - 1, 0x10000, machine);
 	for (uint32_t i = 0; i < eh.nr_fdes; i++) {

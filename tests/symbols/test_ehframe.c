@@ -358,6 +358,122 @@ static void check_file(const char *path)
 	close(fd);
 }
 
+/* One CIE of .debug_frame. */
+static size_t put_debug_cie(struct section *s, uint8_t version, uint8_t address_size)
+{
+	size_t start = s->size;
+
+	put(s, 0, 4);
+	put(s, UINT32_MAX, 4);
+	put(s, version, 1);
+	put(s, 0, 1);
+	if (version == 4)
+		put(s, address_size, 2);
+	put(s, 1, 1);
+	put(s, 0x78, 1);
+	put(s, 16, 1);
+	put(s, 0x08070c, 3);		/* CFA = rsp + 8 */
+	put(s, 0x0190, 2);
+	end_record(s, start);
+	return start;
+}
+
+static void put_debug_fde(struct section *s, size_t cie, uint64_t pc, uint64_t size)
+{
+	size_t start = s->size;
+
+	put(s, 0, 4);
+	put(s, cie, 4);
+	put(s, pc, 8);
+	put(s, size, 8);
+	put(s, 0x100e, 2);
+	end_record(s, start);
+}
+
+static void test_debug_frame(void **state)
+{
+	static const uint8_t versions[] = { 1, 3, 4 };
+	struct section debug = { .size = 0 }, old = { .size = 0 };
+	struct ehframe_record rec;
+	struct ehframe eh;
+	uint8_t *both;
+	size_t size, cies[3];
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+		cies[i] = put_debug_cie(&debug, versions[i], 8);
+	for (size_t i = 0; i < 9; i++)
+		put_debug_fde(&debug, cies[i % 3], 0x5000 + 0x100 * i, 0x80);
+	put_debug_fde(&debug, put_debug_cie(&debug, 4, 4), 0x9000, 0x80);	/* 32-bit addresses */
+	put_debug_fde(&debug, put_debug_cie(&debug, 2, 8), 0x9100, 0x80);	/* no such version */
+	put_debug_fde(&debug, 3, 0x9200, 0x80);					/* no CIE there */
+	put_debug_fde(&debug, debug.size + 100, 0x9300, 0x80);
+	put_fde(&old, put_cie(&old, &plain), 0x3000, 0x40);
+	put(&old, 0, 4);
+	put(&old, 0x5555, 8);		/* behind the terminator: not to be read */
+	assert_int_equal(ehframe_with_debug_frame(old.bytes, old.size, debug.bytes, debug.size, &both, &size), 0);
+	assert_int_equal(ehframe_init(&eh, both, size, VADDR, EM_X86_64), 0);
+	assert_int_equal(eh.nr_fdes, 10);
+	assert_int_equal(eh.nr_refused, 0);
+	assert_non_null(ehframe_find(&eh, 0x3000));
+	for (size_t i = 0; i < 9; i++) {
+		const struct ehframe_fde *fde = ehframe_find(&eh, 0x5000 + 0x100 * i + 0x7f);
+
+		assert_non_null(fde);
+		assert_int_equal(fde->start, 0x5000 + 0x100 * i);
+		assert_int_equal(fde->size, 0x80);
+		assert_int_equal(ehframe_read(&eh, fde->offset, &rec), 0);
+		assert_int_equal(rec.cie.data_align, -8);
+		assert_memory_equal(both + rec.cie.insns, "\x0c\x07\x08\x90\x01", 5);
+		assert_memory_equal(both + rec.insns, "\x0e\x10", 2);
+	}
+	assert_null(ehframe_find(&eh, 0x9000));
+	ehframe_fini(&eh);
+	free(both);
+	assert_int_equal(ehframe_with_debug_frame(NULL, 0, debug.bytes, 4, &both, &size), -ENODATA);
+	assert_int_equal(ehframe_with_debug_frame(NULL, 0, debug.bytes, debug.size, &both, &size), 0);
+	assert_int_equal(ehframe_init(&eh, both, size, VADDR, EM_X86_64), 0);
+	assert_int_equal(eh.nr_fdes, 9);
+	ehframe_fini(&eh);
+	free(both);
+}
+
+/* CIEs that take turns are copied again and again: there is an end to it. Also: each cut, each byte. */
+static void test_hostile_debug_frame(void **state)
+{
+	struct section s = { .size = 0 };
+	size_t a = put_debug_cie(&s, 1, 8), b, size, start = s.size;
+	struct ehframe eh;
+	uint8_t *both;
+
+	put(&s, 0, 4);
+	put(&s, UINT32_MAX, 4);
+	put(&s, 1, 2);
+	put(&s, 0x107801, 3);
+	for (int i = 0; i < 1200; i++)
+		put(&s, 0, 1);
+	end_record(&s, start);
+	b = start;
+	for (int i = 0; i < 60; i++)
+		put_debug_fde(&s, i & 1 ? a : b, 0x5000 + 0x100U * (unsigned int)i, 0x80);
+	for (size_t cut = 0; cut <= s.size; cut++) {
+		uint8_t *copy = malloc(cut + 1);	/* so that a sanitizer sees the end */
+
+		memcpy(copy, s.bytes, cut);
+		if (cut)
+			copy[cut * 7 % cut] ^= (uint8_t)(1 << cut % 8);
+		if (!ehframe_with_debug_frame(NULL, 0, copy, cut, &both, &size)) {
+			assert_true(size <= 2 * cut + 4);
+			if (!ehframe_init(&eh, both, size, VADDR, EM_X86_64))
+				ehframe_fini(&eh);
+			free(both);
+		}
+		free(copy);
+	}
+	assert_int_equal(ehframe_with_debug_frame(NULL, 0, s.bytes, s.size, &both, &size), 0);
+	assert_true(size <= 2 * s.size + 4);
+	free(both);
+}
+
 static void test_real_files(void **state)
 {
 	elf_version(EV_CURRENT);
@@ -379,6 +495,8 @@ int main(void)
 		cmocka_unit_test(test_nothing_readable),
 		cmocka_unit_test(test_every_cut),
 		cmocka_unit_test(test_leb),
+		cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_hostile_debug_frame),
 		cmocka_unit_test(test_real_files),
 	};
 
