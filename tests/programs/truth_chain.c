@@ -146,7 +146,8 @@ __attribute__((used)) ALONE static void tail_3(int n)
 __asm__(".text\n\t.type tail_2, @function\ntail_2:\n\t.cfi_startproc\n\tnop\n\tjmp tail_3\n\t"
 	".cfi_endproc\n\t.size tail_2, .-tail_2\n\t"
 	".type tail_1, @function\ntail_1:\n\t.cfi_startproc\n\tpush %rbx\n\t.cfi_adjust_cfa_offset 8\n\t"
-	".cfi_rel_offset rbx, 0\n\tpop %rbx\n\t.cfi_adjust_cfa_offset -8\n\t.cfi_restore rbx\n\tjmp tail_2\n\t"
+	".cfi_rel_offset rbx, 0\n\tpop %rbx\n\t.cfi_adjust_cfa_offset -8\n\t.cfi_restore rbx\n\t"
+	"jmp tail_2\n\t"
 	".cfi_endproc\n\t.size tail_1, .-tail_1\n");
 void tail_1(int n) __asm__("tail_1");
 
