@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# --script: the same keys give the same screen of a recording; annotate says what perf annotate says.
+. "$(dirname "$0")/lib"
+
+data=$TMP/recurse.data
+"$PROFTOP" --record "$data" -F 499 --stack-size 4K -b -n 1 -d 30 -- "$PROGRAMS/recurse" 1 \
+	>/dev/null 2>"$TMP/err" || skip "cannot record: $(cat "$TMP/err")"
+
+for keys in 1 2 3 4 5 6 7 H 'a<tick>' '/leaf_b<Enter>a<tick>P' ':modules<Enter>' '<size 40x8>jj' '?'; do
+	"$PROFTOP" --replay "$data" --script "$keys" --size 100x30 >"$TMP/a" 2>"$TMP/err" ||
+		wrong "--script $keys: exit $?: $(cat "$TMP/err")"
+	"$PROFTOP" --replay "$data" --script "$keys" --size 100x30 >"$TMP/b"
+	cmp -s "$TMP/a" "$TMP/b" || wrong "--script $keys: two runs, two screens"
+	[ -s "$TMP/a" ] || wrong "--script $keys: an empty screen"
+done
+[ "$("$PROFTOP" --replay "$data" --script 1 --size 100x30 | wc -l)" = 30 ] || wrong "not 30 lines"
+
+"$PROFTOP" --replay "$data" --size 100x30 --script ":screen $TMP/file<Enter>:q<Enter>" >"$TMP/out" ||
+	wrong ":q: exit $?"
+[ -s "$TMP/out" ] && wrong ":q prints a screen all the same"
+"$PROFTOP" --replay "$data" --size 100x30 --script 1 | cmp -s - "$TMP/file" ||
+	wrong ":screen writes something else than what is shown"
+
+"$PROFTOP" --replay "$data" --script 1 --size 1x >/dev/null 2>&1
+[ $? = 2 ] || wrong "--size 1x is taken"
+
+command -v perf >/dev/null || { echo "no perf: annotate is not compared"; finish; }
+for f in leaf_a leaf_b leaf_c; do
+	perf annotate -i "$data" --stdio -s "$f" 2>/dev/null |
+		awk '/^ +[0-9.]+ +: / && $1 > 0 { sub(":", "", $3); print $3, $1 }' | sort >"$TMP/perf"
+	"$PROFTOP" --replay "$data" --size 120x60 --script "/$f<Enter>a<tick>" |
+		awk '{ sub("▶", " ") } $1 ~ /^[0-9]+\.[0-9]+$/ {
+			for (i = 2; i <= NF; i++) if ($i ~ /^\+0x/) { print $(i - 1), $1; break } }' | sort >"$TMP/ours"
+	[ -s "$TMP/perf" ] || { echo "perf annotate has nothing for $f"; continue; }
+	# Two figures of at most two decimals each.
+	join -a 1 -a 2 -e 0 -o 0,1.2,2.2 "$TMP/perf" "$TMP/ours" |
+		awk -v f="$f" '{ d = $2 - $3 } d > 0.06 || d < -0.06 {
+			print f " " $1 ": perf " $2 ", proftop " $3 }' >"$TMP/diff"
+	[ -s "$TMP/diff" ] && wrong "$(cat "$TMP/diff")"
+done
+finish
