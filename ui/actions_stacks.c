@@ -37,8 +37,8 @@ void folds_turn(struct ui_state *st, enum action action)
 			     s->fold_recursion ? "recursion is folded: back to where it began"
 					       : "every recursive call is shown");
 	}
-	st->lists[VIEW_TREE].pinned = false;
-	list_rebuild(st, VIEW_TREE);
+	st->lists[st->view].pinned = false;
+	list_rebuild(st, st->view);
 }
 
 static void tree(struct ui_state *st, uint32_t code)
@@ -155,7 +155,7 @@ static void baseline(struct ui_state *st, uint32_t code)
 /* What only some views know how to do: they take it before it comes here. */
 static void elsewhere(struct ui_state *st, uint32_t code)
 {
-	ui_state_say(st, false, "only in the call tree (3)");
+	ui_state_say(st, false, "only in the call tree (3); X also in the flame graph (4)");
 }
 
 void (*actions_stack(enum action action))(struct ui_state *st, uint32_t code)

@@ -183,7 +183,7 @@ const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which 
 		return NULL;
 	config.order = kind == FOLDS_FLAME ? FOLD_BY_ID : FOLD_BY_WEIGHT;
 	config.bottom_up = kind == FOLDS_TREE && s->bottom_up;
-	config.fold_recursion = kind == FOLDS_TREE && s->fold_recursion;
+	config.fold_recursion = s->fold_recursion;
 	config.limit = MAX(st->percent_limit / 100, LEAST_SHARE);
 	if (t->valid && same_config(&config, &t->config))
 		return t;

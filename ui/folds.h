@@ -43,8 +43,9 @@ struct folds {
 	struct trend trends[2];
 	struct baseline baseline;
 
+	bool fold_recursion;		/* in the call tree and the flame graph */
 	/* The call tree. */
-	bool bottom_up, fold_recursion;
+	bool bottom_up;
 	struct {
 		uint32_t id;
 		uint8_t mark;

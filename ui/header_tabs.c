@@ -37,7 +37,8 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 		n += (size_t)snprintf(buf + n, size - n, "  only %s (d)", st->only.name);
 	if (st->view == VIEW_TREE && st->folds && st->folds->bottom_up && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  bottom-up (I)");
-	if (st->view == VIEW_TREE && st->folds && st->folds->fold_recursion && n < size)
+	if ((st->view == VIEW_TREE || st->view == VIEW_FLAME) && st->folds &&
+	    st->folds->fold_recursion && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  recursion folded (X)");
 	if (st->view == VIEW_FUNCTIONS && st->shown && st->folds &&
 	    baseline_is_set(&st->folds->baseline) && st->folds->baseline.key == folds_key(st) &&

@@ -121,7 +121,7 @@ enum key_group {
 	  CTX_LIST, KEYS('*'), 0, KEYS(0)) \
 	X(HOT_PATH, "hot-path", ORDER, "", "down the hottest path of the call tree", \
 	  CTX_LIST, KEYS('J'), 0, KEYS(0)) \
-	X(FOLD_RECURSION, "fold-recursion", ORDER, "", "fold recursion in the call tree", \
+	X(FOLD_RECURSION, "fold-recursion", ORDER, "", "fold recursion in call tree and flame graph", \
 	  CTX_LIST, KEYS('X'), 0, KEYS(0)) \
 	X(CALLERS, "callers", ROW, "", "callers and callees of the row; Esc: back", \
 	  CTX_LIST, KEYS('b'), 0, KEYS(0)) \

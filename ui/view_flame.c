@@ -378,6 +378,11 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 		s->root_below = !s->root_below;
 		return true;
 	}
+	if (action == ACT_FOLD_RECURSION) {
+		s->nr_zoom = 0;
+		folds_turn(st, action);
+		return true;
+	}
 	if (at >= list->nr)
 		return false;
 	switch (action) {

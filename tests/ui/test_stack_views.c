@@ -6,6 +6,8 @@
 #include "folded.h"
 #include "golden.h"
 
+#include <time.h>
+
 #include "ui/flame.h"
 #include "ui/folds.h"
 
@@ -376,6 +378,114 @@ static void test_folds_are_kept(void **state)
 	bench_fini(&b);
 }
 
+static void test_recursion(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 40, false);
+	ui_state_take(&b.st, folded_profile("a;main;walk;walk;walk;leaf 10\na;main;walk;leaf 5\n"));
+	press(&b, '4');
+	look(&b);
+	assert_int_equal(b.st.lists[VIEW_FLAME].nr, 8);
+	press(&b, 'X');
+	assert_non_null(strstr(look(&b), "recursion folded (X)"));
+	assert_int_equal(b.st.lists[VIEW_FLAME].nr, 5);
+	press(&b, '3');
+	press(&b, 'g');
+	press(&b, '*');
+	assert_int_equal(b.st.lists[VIEW_TREE].nr, 5);
+	/* What was unfolded stays so. */
+	press(&b, 'X');
+	assert_int_equal(b.st.lists[VIEW_TREE].nr, 8);
+	bench_fini(&b);
+}
+
+/* 200 000 distinct stacks of 30 frames out of 20 000 functions. */
+static struct profile *large_profile(void)
+{
+	enum { NR = 200000, DEPTH = 30, FUNCTIONS = 20000 };
+	struct profile *p = calloc(1, sizeof(*p));
+
+	p->names = text_arena_new();
+	p->sampling = true;
+	strcpy(p->target, "system");
+	fake_cpus(p, 2);
+	fake_event(p, 0, "cpu-clock", 997, 996.4);
+	p->functions = calloc(FUNCTIONS, sizeof(*p->functions));
+	p->processes = calloc(1, sizeof(*p->processes));
+	p->tasks = calloc(1, sizeof(*p->tasks));
+	p->stacks = calloc(NR, sizeof(*p->stacks));
+	p->cells = calloc(NR, sizeof(*p->cells));
+	p->frames = calloc((size_t)NR * DEPTH, sizeof(*p->frames));
+	p->processes[0].comm = p->tasks[0].comm = TEXT("large");
+	p->nr_processes = p->nr_tasks = 1;
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "function_%u", i);
+		p->functions[i] = (struct profile_function){
+			.id = i, .kind = 'u', .name = folded_text(p, name, strlen(name)),
+			.module = TEXT("large"),
+		};
+	}
+	p->nr_functions = FUNCTIONS;
+	for (uint32_t i = 0; i < NR; i++) {
+		uint32_t call = 0;
+
+		p->stacks[i] = (struct profile_stack){ i * DEPTH, DEPTH };
+		for (uint32_t d = 0; d < DEPTH; d++) {
+			uint32_t which = (uint32_t)rand() % 8;
+
+			call = (call * 4 + (which > 3 ? 0 : which) + 1) % FUNCTIONS;
+			p->frames[i * DEPTH + DEPTH - 1 - d] = call;
+		}
+		p->cells[i] = (struct profile_cell){ i, 0, 0, 1, 1 };
+	}
+	p->nr_stacks = p->nr_cells = NR;
+	p->nr_frames = NR * DEPTH;
+	return p;
+}
+
+static double cpu_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* From a key to the screen: what is folded once is not folded for a key. */
+static void test_large(void **state)
+{
+	static const char keys[] = "1jjjGgVnjk3jj+J-jjGg*Gg4jjjjhhj1b jj3J4";
+	double most = 0, first = 0, begin = cpu_ms();
+	struct bench b;
+
+	srand(5);
+	bench_init(&b, 200, 60, false);
+	ui_state_take(&b.st, large_profile());
+	screen_draw(&b.st, &b.canvas);
+	print_message("first screen: %.1f ms (with making the profile)\n", cpu_ms() - begin);
+	/* The first time in a view makes its fold; each key after that finds it made. */
+	for (const char *k = "34b"; *k; k++) {
+		begin = cpu_ms();
+		press(&b, (uint32_t)*k);
+		screen_draw(&b.st, &b.canvas);
+		first = MAX(first, cpu_ms() - begin);
+	}
+	for (const char *k = keys; *k; k++) {
+		begin = cpu_ms();
+		press(&b, (uint32_t)*k);
+		screen_draw(&b.st, &b.canvas);
+		most = MAX(most, cpu_ms() - begin);
+	}
+	print_message("a view's first key: %.1f ms at most; others: %.1f ms\n", first, most);
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	assert_true(most < 100);
+#endif
+	bench_fini(&b);
+}
+
 /* Ticks a second apart: a function that rises, one that falls, one that comes. */
 static void take_seconds(struct bench *b, int from, int to)
 {
@@ -466,6 +576,7 @@ int main(void)
 		cmocka_unit_test(test_flame_mouse),   cmocka_unit_test(test_flame_widths),
 		cmocka_unit_test(test_flame_gone),    cmocka_unit_test(test_flame_here),
 		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_trend),
+		cmocka_unit_test(test_recursion),     cmocka_unit_test(test_large),
 		cmocka_unit_test(test_random_keys),
 	};
 
