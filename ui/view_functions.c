@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sampler/interval.h"
 #include "ui/folds.h"
 #include "ui/format.h"
 
@@ -94,10 +95,23 @@ static int by_comm(const struct ui_state *st, const struct row *a, const struct 
 	return d;
 }
 
+/* Could noise alone put the row before the one above it? */
+static bool is_tie(const struct ui_state *st, const struct row *row)
+{
+	const struct list *list = &st->lists[VIEW_FUNCTIONS];
+
+	if (list->sort != view_functions_column(APP_SORT_SELF) || row == list->rows ||
+	    !(row->count > 0))
+		return false;
+	return interval_is_tie(row[-1].count, row->count, list->count);
+}
+
 static void draw_self(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct place at)
 {
 	view_draw_percent(c, at, row->self);
+	if (is_tie(st, row))
+		canvas_text(c, at.row, at.col, 1, TEXT("~"), (struct style){ ROLE_DIM, 0 });
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
