@@ -207,7 +207,8 @@ static void learn(struct walk *w, const struct step_input *in, const struct arch
 	uint64_t word;
 	bool same;
 
-	if (!w->rows || !rows_hold(u->rows, w->place) || row_kind(rows_get(u->rows, w->place)) != ROW_UNKNOWN ||
+	if (!w->rows || !rows_hold(u->rows, w->place) ||
+	    row_kind(rows_get(u->rows, w->place)) != ROW_UNKNOWN ||
 	    (result != STEP_FOUND && result != STEP_ROOT) ||
 	    cfi_row_at(u->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) != CFI_OK)
 		return;

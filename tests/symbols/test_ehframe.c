@@ -410,7 +410,8 @@ static void test_debug_frame(void **state)
 	put_fde(&old, put_cie(&old, &plain), 0x3000, 0x40);
 	put(&old, 0, 4);
 	put(&old, 0x5555, 8);		/* behind the terminator: not to be read */
-	assert_int_equal(ehframe_with_debug_frame(old.bytes, old.size, debug.bytes, debug.size, &both, &size), 0);
+	assert_int_equal(ehframe_with_debug_frame(old.bytes, old.size, debug.bytes, debug.size, &both,
+						  &size), 0);
 	assert_int_equal(ehframe_init(&eh, both, size, VADDR, EM_X86_64), 0);
 	assert_int_equal(eh.nr_fdes, 10);
 	assert_int_equal(eh.nr_refused, 0);
