@@ -83,6 +83,9 @@ static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s)
 		p->frames[nr] = places_intern(p->tables->places, DSO_ID_KERNEL, ip - (nr > 0));
 		nr++;
 	}
+	/* Recorded without call chains: the address alone, of the upper half. */
+	if (!s->nr_chain && s->ip >> 63)
+		p->frames[nr++] = places_intern(p->tables->places, DSO_ID_KERNEL, s->ip);
 	return nr;
 }
 
