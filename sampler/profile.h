@@ -138,6 +138,7 @@ struct profile_event {
 	bool enabled;
 	double want_hz;			/* 0: a fixed period */
 	double got_hz;			/* per CPU while it was busy; NAN: none was, or too short */
+	double running_share;		/* of the time enabled, since it was opened; < 1: multiplexed */
 	char error[160];		/* why it is not sampling, "" if it is */
 };
 

@@ -118,6 +118,7 @@ struct sampler {
 	double got_hz[EVENTS_MAX];
 	struct governor governor;
 	double asked_hz[EVENTS_MAX];	/* before the governor lowered it */
+	uint64_t enabled_ns[EVENTS_MAX], running_ns[EVENTS_MAX];	/* all CPUs, now */
 	double tick_pct;		/* own CPU in the last tick */
 	uint64_t tick_span_ns;
 	struct profile_account tick_account;

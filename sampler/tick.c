@@ -81,6 +81,8 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 
 		if (counters_read(s->counters, index, i, &v))
 			continue;
+		s->enabled_ns[i] += v.enabled_ns;
+		s->running_ns[i] += v.running_ns;
 		if (sums->lost_known && v.lost >= tc->lost_seen[i]) {
 			lost = v.lost - tc->lost_seen[i];
 			tc->lost_seen[i] = v.lost;
@@ -117,6 +119,8 @@ static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 	double seconds = (double)p->interval_ns / 1e9;
 
 	sums->lost_known = counters_has_lost(s->counters);
+	memset(s->enabled_ns, 0, sizeof(s->enabled_ns));
+	memset(s->running_ns, 0, sizeof(s->running_ns));
 	p->nr_cpus = s->nr_threads;
 	p->cpus = xcalloc(p->nr_cpus, sizeof(*p->cpus));
 	for (uint32_t i = 0; i < s->nr_threads; i++) {
@@ -196,6 +200,8 @@ static void fill_events(struct sampler *s, struct profile *p)
 		ev->enabled = s->enabled && !s->event_off[i];
 		ev->want_hz = s->hz[i];
 		ev->got_hz = s->got_hz[i];
+		ev->running_share = s->enabled_ns[i] ?
+			(double)s->running_ns[i] / (double)s->enabled_ns[i] : 1;
 		memcpy(ev->error, s->event_error[i], sizeof(ev->error));
 	}
 }
@@ -298,6 +304,18 @@ void tick_keep_room(struct sampler *s)
 		tick_message(s, "out of memory: new stacks are not counted");
 }
 
+/* The kernel lowers its limit by itself when interrupts are slow. */
+static void note_max_rate(struct sampler *s)
+{
+	uint64_t now = procstat_max_sample_rate(s->procstat);
+	uint64_t was = atomic_exchange_explicit(&s->max_hz, now, memory_order_relaxed);
+
+	if (was && now && now < was)
+		tick_message(s, "the kernel's limit fell from %llu to %llu samples a second "
+			     "(kernel.perf_event_max_sample_rate)", (unsigned long long)was,
+			     (unsigned long long)now);
+}
+
 void tick_end(struct sampler *s, uint64_t now_ns)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
@@ -311,8 +329,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 		procstat_update(s->procstat);
 		s->busy_ns = now_ns;
 	}
-	atomic_store_explicit(&s->max_hz, procstat_max_sample_rate(s->procstat),
-			      memory_order_relaxed);
+	note_max_rate(s);
 	/* -ENOMEM: nothing was swapped; the next tick has the cells of both. */
 	if (!take_tick(s, &epoch, &cells, &nr) &&
 	    history_add(s->history, cells, nr, now_ns - s->last_tick_ns))

@@ -54,6 +54,7 @@ static json_t *events(const struct profile *p)
 		json_object_set_new(o, "enabled", json_boolean(ev->enabled));
 		json_object_set_new(o, "want_hz", number(ev->want_hz));
 		json_object_set_new(o, "got_hz", number(ev->got_hz));
+		json_object_set_new(o, "running_share", number(ev->running_share));
 		if (ev->error[0])
 			json_object_set_new(o, "error", clean(ev->error));
 		json_array_append_new(list, o);

@@ -118,12 +118,12 @@ static void check_profile(const struct profile *p)
 	assert_int_equal(p->window, PROFILE_WINDOW);
 }
 
-/* Whole ticks until one has the event's rate within a tenth; at most @max of them. */
+/* Ticks of a quarter second until one has the rate within a tenth; at most 2 * @max of them. */
 static void expect_rate(struct sampler *s, double hz, unsigned int max)
 {
 	double got = 0;
 
-	for (unsigned int i = 0; i < max; i++) {
+	for (unsigned int i = 0; i < 2 * max; i++) {
 		struct profile *p = wait_profile(s);
 
 		check_profile(p);
