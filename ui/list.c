@@ -207,7 +207,9 @@ bool list_search(struct ui_state *st, uint32_t from, bool backwards)
 
 static bool is_shown(const struct ui_state *st, const struct view_column *column, unsigned int cols)
 {
-	return (cols >= column->from || (column->always && column->always(st))) && !(column->extra && st->full_names);
+	bool fits = cols >= column->from || (column->always && column->always(st));
+
+	return fits && !(column->extra && st->full_names);
 }
 
 static unsigned int column_width(const struct view_column *column, unsigned int cols)
