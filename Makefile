@@ -156,6 +156,10 @@ $(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
+.PHONY: screens
+screens: $(B)/proftop programs ## the screens of README.md and doc/screens, from a recording
+	$(Q)B=$(B) tests/screens
+
 bench: $(B)/proftop $(B)/tests/bench_replay programs ## what it costs, against perf
 	$(Q)B=$(B) tests/bench
 
