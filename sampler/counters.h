@@ -58,7 +58,7 @@ struct counters_config {
 	uint64_t regs_mask;
 	size_t ring_size;		/* 0: choose; the same on all CPUs, halved together on EPERM */
 	bool exclude_idle;
-	bool data_maps;			/* be told of mappings without code, too: perf's unwinder wants them */
+	bool data_maps;			/* mappings without code, too: perf's unwinder wants them */
 };
 
 struct counters_cpu {

@@ -88,16 +88,17 @@ static void judge_access(struct findings *l, const struct doctor_facts *f)
 	}
 	if (!f->own_code || !f->own_user_code) {
 		d = add(l, DOCTOR_DEGRADED, "sampling",
-			refusal_cure(f, "proftop -p PID for one of yours; CAP_PERFMON for the binary (make "
-				     "install SETCAP=1); sudo proftop; sudo sysctl kernel.perf_event_paranoid=0"));
+			refusal_cure(f, "proftop -p PID for one of yours; CAP_PERFMON for the binary "
+				     "(make install SETCAP=1); sudo proftop; "
+				     "sudo sysctl kernel.perf_event_paranoid=0"));
 		say(d, "your own processes%s: others %s", f->own_code ? ", user code only" : "",
 		    event_errno(f->system_user_code));
 		return;
 	}
 	d = add(l, DOCTOR_NOTHING, "sampling",
 		f->own_user_code == -ENOSYS ? "a kernel with CONFIG_PERF_EVENTS; distributions' have it" :
-		refusal_cure(f, "CAP_PERFMON for the binary (make install SETCAP=1); sudo proftop; sudo sysctl "
-			     "kernel.perf_event_paranoid=2"));
+		refusal_cure(f, "CAP_PERFMON for the binary (make install SETCAP=1); sudo proftop; "
+			     "sudo sysctl kernel.perf_event_paranoid=2"));
 	say(d, "nothing: perf_event_open %s (%s)", event_errno(f->own_user_code),
 	    strerror(-f->own_user_code));
 }

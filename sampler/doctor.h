@@ -24,7 +24,7 @@ struct doctor_facts {
 	long files_hard;		/* limit of open files */
 	long nr_cpus;
 	int seccomp;			/* 0 none, 2 filter */
-	int system_code;		/* 0 or -errno of opening a clock: of every process, with the kernel */
+	int system_code;		/* 0 or -errno of a clock on every process, with the kernel */
 	int system_user_code;		/* of every process, user code */
 	int own_code, own_user_code;	/* of our own process */
 	int cycles_code;		/* cycles of our own process, user code */

@@ -225,6 +225,7 @@ static int make_cells(struct replay *r, struct sampler *s)
 
 int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
 {
+	struct unwind_stats unwind;
 	struct pipeline *p;
 	uint64_t first, last;
 	int code = make_cells(r, s);
@@ -237,6 +238,7 @@ int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
 	r->nr_cpus = 1;
 	r->lost_records = r->lost_samples = 0;
 	code = walk(r, s, p, true, count_sample, r);
+	pipeline_unwind_stats(p, &unwind);
 	pipeline_free(p);
 	symbols_run(s->symbols);
 	for (uint32_t i = 0; i < r->nr_cpus; i++)
@@ -250,6 +252,7 @@ int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
 		.span_ns = MAX(last - first, 1),
 		.nr_records = perfdata_nr_records(r->data),
 		.nr_bad = perfdata_nr_bad(r->data),
+		.unwind = unwind,
 	};
 	return code;
 }

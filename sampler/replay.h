@@ -35,6 +35,7 @@ struct replay_result {
 	uint32_t nr_cpus;
 	uint64_t span_ns;		/* first to last sample */
 	uint64_t nr_records, nr_bad;
+	struct unwind_stats unwind;
 };
 
 /* All records, in time order, into the tables of @s. May be called again (tables are not cleared). */

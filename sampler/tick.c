@@ -399,6 +399,8 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	fill_replay_cpus(p, result, &sums);
 	fill_account(s, p, &sums);
 	fill_events(s, p);
+	s->unwind_base = result->unwind;
+	fill_unwind(s, p);
 	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
 	if (fill_counts(s, p))
 		tick_message(s, "out of memory: the recording has no rows");

@@ -12,7 +12,7 @@
 
 #include "ui/screen.h"
 
-#define STATES_MAX 256
+#define STATES_MAX 8192
 #define UNKNOWN	   1 /* sampler_event_state.code: not probed yet */
 
 /* Is it among the events sampled now, whatever its modifiers? */

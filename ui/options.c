@@ -122,6 +122,7 @@ static const struct argp_option argp_options[] = {
 	{ "ring", KEY_RING, "SIZE", 0, "ring of each CPU, a power of two, as in 1M", 4 },
 	{ "unwinder", KEY_UNWINDER, "HOW", 0, "row (cached rules) or step (libunwind each time)", 4 },
 	{ "verify", KEY_VERIFY, "N", 0, "unwind one sample in N with libunwind alone, too", 4 },
+	{ "no-inline", KEY_NO_INLINE, NULL, 0, "no inlined functions, no source lines", 4 },
 	{ "stack-size", KEY_STACK, "SIZE", 0, "user stack copied per sample (default: 16K)", 4 },
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
 	{ "check", KEY_CHECK, NULL, 0, "what works here, what does not, and what to do about it", 5 },
@@ -144,6 +145,9 @@ static void set_flag(struct options *o, int key)
 	switch (key) {
 	case 'b':
 		o->batch = true;
+		break;
+	case KEY_NO_INLINE:
+		o->config.no_inline = true;
 		break;
 	case KEY_SELF:
 		o->config.include_self = true;

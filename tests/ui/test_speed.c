@@ -34,7 +34,8 @@ static void fill_stacks(struct profile *p, uint32_t seed)
 	for (uint32_t i = 0; i < NR_STACKS; i++) {
 		p->stacks[i] = (struct profile_stack){ i * DEPTH, DEPTH };
 		for (uint32_t d = 0; d < DEPTH; d++) {
-			uint32_t outer = DEPTH - 1 - d, shared = outer < 8 ? i >> (16 - 2 * outer) : next(&seed);
+			uint32_t outer = DEPTH - 1 - d;
+			uint32_t shared = outer < 8 ? i >> (16 - 2 * outer) : next(&seed);
 
 			p->frames[i * DEPTH + d] = (shared * 31 + outer * 97) % NR_FUNCTIONS;
 		}
