@@ -11,8 +11,11 @@ B := build/$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,$(DEBUG)),
 
 PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr liburcu-cds libutf8proc jansson
 TEST_PKGS := cmocka
-# Used where they are found.
-OPT_PKGS  := $(foreach p,libzstd liblzma capstone,$(shell pkg-config --exists $(p) 2>/dev/null && echo $(p)))
+# Used where they are found; build/config.mk says which (made once the packages are there, by "deps").
+WANTED_PKGS := libzstd liblzma capstone
+ifneq ($(filter-out clean help layering style uninstall deps,$(or $(MAKECMDGOALS),all)),)
+include build/config.mk
+endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
 DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev libutf8proc-dev \
 	libjansson-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libcapstone-dev g++ tmux python3 procps
@@ -59,6 +62,11 @@ all: deps $(B)/proftop ## build proftop (default)
 
 run: all ## install what is missing, build, start proftop
 	$(Q)$(B)/proftop $(ARGS)
+
+build/config.mk: Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(MAKE) --no-print-directory -s deps
+	$(Q)for p in $(WANTED_PKGS); do pkg-config --exists $$p && echo "OPT_PKGS += $$p"; done >$@; true
 
 deps: ## find what is missing; install it (root) or print the one command
 	$(Q)if ! pkg-config --exists $(PKGS) $(TEST_PKGS) 2>/dev/null || \

@@ -54,6 +54,11 @@ static void take_events(struct replay *r, struct sampler_config *config)
 		config->events[config->nr_events++] = ev->event;
 		config->hz = ev->hz;
 		config->period = ev->period;
+		/* The period of a clock is a rate. */
+		if (ev->event.clock && ev->period) {
+			config->hz = 1e9 / (double)ev->period;
+			config->period = 0;
+		}
 	}
 }
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/folds.h"
 #include "ui/disasm.h"
+#include "ui/folds.h"
 #include "ui/view.h"
 #include "ui/view_annotate.h"
 
