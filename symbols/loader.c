@@ -25,7 +25,6 @@
 #include "symbols/demangle.h"
 
 #define ASKER_NICE	-10
-#define LOADER_NICE	-5
 /* So long for images before names have their turn. */
 #define IMAGES_NS	50000000ULL
 #define WAIT_MS			50
@@ -358,7 +357,6 @@ static void *loader_main(void *arg)
 	struct loader *l = arg;
 
 	pthread_setname_np(pthread_self(), "proftop/load");
-	setpriority(PRIO_PROCESS, 0, LOADER_NICE);
 	rcu_register_thread();
 	rcu_thread_offline();
 	while (!is_stopping(l)) {

@@ -114,6 +114,9 @@ def judge(mode, stop, frames):
         if MATCH[mode](own):
             return "exact" if stop in ("complete", "guessed") else "short"
     elif stop not in ("complete", "guessed"):
+        if mode == "altstack" and stop == "truncated" and names[0] == "__restore_rt" and \
+                own in (["interrupted"], ["spin_leaf"]):
+            return "exact"		# the handler has returned, its frame is not yet left
         if mode == "altstack" and "on_signal" in own and stop == "truncated":
             # One frame of the other stack is known, by the registers that the kernel saved.
             at = own.index("on_signal")
