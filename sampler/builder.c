@@ -329,6 +329,9 @@ static void *builder_main(void *arg)
 		poll(&fd, 1, MIN(wait_ms, 1000));
 		rcu_thread_online();
 		now = time_now_ns();
+		/* Relaxed: how full the tables are is looked at anew. */
+		if (atomic_exchange_explicit(&s->shared->room_wanted, false, memory_order_relaxed))
+			tick_make_room(s);
 		if (apply_controls(s, apply))
 			due = MIN(due, s->last_tick_ns + ANSWER_NS);
 		if (now >= due) {

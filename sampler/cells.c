@@ -36,7 +36,10 @@ struct cell_table {
 struct cells {
 	_Atomic(struct cell_table *) table;
 	struct cell_table *spare;	/* empty; may be NULL */
+	struct cell *aside;		/* of this tick, out of tables that were too small */
+	uint32_t nr_aside;
 	uint32_t min_slots, max_slots;
+	atomic_uint crowded_at;		/* used slots at which the builder is wanted; relaxed */
 };
 
 static uint32_t slots_round(uint32_t nr)
@@ -46,6 +49,15 @@ static uint32_t slots_round(uint32_t nr)
 	while (size < nr && size < SLOTS_MAX)
 		size *= 2;
 	return size;
+}
+
+/* Half full there is time to make a larger one; UINT32_MAX: there is none. */
+static void set_crowded(struct cells *c, const struct cell_table *t)
+{
+	uint32_t size = t->mask + 1;
+
+	atomic_store_explicit(&c->crowded_at, c->nr_aside + size < c->max_slots ? size / 2 : UINT32_MAX,
+			      memory_order_relaxed);
 }
 
 /* calloc: large fresh memory is zero already, and not resident until counted into. */
@@ -73,6 +85,7 @@ int cells_new(struct cells **out, uint32_t nr_slots, uint32_t max_slots)
 		return -ENOMEM;
 	}
 	atomic_init(&c->table, t);
+	set_crowded(c, t);
 	*out = c;
 	return 0;
 }
@@ -83,6 +96,7 @@ void cells_free(struct cells *c)
 		return;
 	free(atomic_load_explicit(&c->table, memory_order_relaxed));
 	free(c->spare);
+	free(c->aside);
 	free(c);
 }
 
@@ -126,14 +140,23 @@ bool cells_add(struct cells *c, uint32_t stack, uint32_t task, uint32_t event, u
 	return slot != NULL;
 }
 
-/* How large the next table is: twice this one over half full, half of it while nearly empty. */
+bool cells_crowded(const struct cells *c)
+{
+	/* Acquire: as in cells_add(). */
+	const struct cell_table *t = atomic_load_explicit(&c->table, memory_order_acquire);
+
+	return atomic_load_explicit(&t->used, memory_order_relaxed) >=
+	       atomic_load_explicit(&c->crowded_at, memory_order_relaxed);
+}
+
+/* How large the next table is: with room for four times what this tick has, smaller only step by step. */
 static uint32_t next_size(const struct cells *c, const struct cell_table *t)
 {
-	uint32_t used = atomic_load_explicit(&t->used, memory_order_relaxed);
+	uint32_t used = c->nr_aside + atomic_load_explicit(&t->used, memory_order_relaxed);
 	uint32_t size = t->mask + 1;
 
-	if (used > size / 2)
-		return MIN(size * 2, c->max_slots);
+	if (used > size / 4)
+		return MIN(slots_round(MIN(used, SLOTS_MAX / 4) * 4), c->max_slots);
 	if (used < size / 32)
 		return MAX(size / 2, c->min_slots);
 	return size;
@@ -177,26 +200,67 @@ static uint32_t table_drain(struct cell_table *t, struct cell *out)
 	return nr;
 }
 
-int cells_swap(struct cells *c, struct cell **out, uint32_t *nr)
+/* The list of what was set aside, with room for @more. NULL: no memory, nothing changed. */
+static struct cell *aside_reserve(struct cells *c, uint32_t more)
+{
+	struct cell *list = realloc(c->aside, ((size_t)c->nr_aside + more) * sizeof(*list));
+
+	if (list)
+		c->aside = list;
+	return list;
+}
+
+/* An empty table of @size in place; the cells of the old one are set aside. 0 or -ENOMEM. */
+static int replace(struct cells *c, uint32_t size)
 {
 	/* Relaxed: only this thread writes it. */
 	struct cell_table *old = atomic_load_explicit(&c->table, memory_order_relaxed);
-	/* For a full table, because it may still fill up; what is not used is given back below. */
-	struct cell *list = malloc((old->mask + 1ULL) * sizeof(*list));
-	struct cell_table *new = list ? table_take(c, next_size(c, old)) : NULL;
-	struct cell *shrunk;
+	/* For a full table, because it may still fill up; what is not used is given back by the caller. */
+	struct cell *list = aside_reserve(c, old->mask + 1);
+	struct cell_table *new = list ? table_take(c, size) : NULL;
 
-	if (!new) {
-		free(list);
+	if (!new)
 		return -ENOMEM;
-	}
 	/* Release: the zeroed table; pairs with the acquire in cells_add(). */
 	atomic_store_explicit(&c->table, new, memory_order_release);
 	urcu_qsbr_synchronize_rcu();
 	grace_waited(c);
-	*nr = table_drain(old, list);
+	c->nr_aside += table_drain(old, list + c->nr_aside);
 	c->spare = old;
-	shrunk = realloc(list, MAX(*nr, 1u) * sizeof(*list));
-	*out = shrunk ? shrunk : list;
+	return 0;
+}
+
+static struct cell_table *table_of(const struct cells *c)
+{
+	/* Relaxed: only the builder, which asks, writes it. */
+	return atomic_load_explicit(&c->table, memory_order_relaxed);
+}
+
+bool cells_grow(struct cells *c)
+{
+	struct cell_table *t = table_of(c);
+	bool more = c->nr_aside + t->mask + 1 < c->max_slots && !replace(c, next_size(c, t));
+
+	/* Without memory there is no use in being asked again before the next tick. */
+	if (more)
+		set_crowded(c, table_of(c));
+	else
+		atomic_store_explicit(&c->crowded_at, UINT32_MAX, memory_order_relaxed);
+	return more;
+}
+
+int cells_swap(struct cells *c, struct cell **out, uint32_t *nr)
+{
+	int code = replace(c, next_size(c, table_of(c)));
+	struct cell *shrunk;
+
+	if (code)
+		return code;
+	*nr = c->nr_aside;
+	shrunk = realloc(c->aside, MAX(*nr, 1u) * sizeof(*shrunk));
+	*out = shrunk ? shrunk : c->aside;
+	c->aside = NULL;
+	c->nr_aside = 0;
+	set_crowded(c, table_of(c));
 	return 0;
 }

@@ -17,8 +17,10 @@
 
 #define STACKS_MAX    (1u << 20)
 #define STACKS_MEMORY ((size_t)128 << 20)
-#define CELLS_START   (1u << 14)
-#define CELLS_MAX     (1u << 20)
+#define CELLS_START   (1u << 16)
+#define CELLS_MAX     (1u << 19)	/* of one tick */
+/* What the window moves on: it must not fill the new tables at once. */
+#define MOVED_MAX     (STACKS_MAX / 4)
 
 int generation_new(struct stacks **stacks, struct cells **cells)
 {
@@ -77,6 +79,7 @@ int generation_next(struct sampler *s)
 	if (!cells_swap(old->cells, &cells, &nr))
 		code = history_add(s->history, cells, nr, 0);
 	move.to = tables->stacks;
+	history_shrink(s->history, MOVED_MAX);
 	if (!code)
 		code = history_remap(s->history, move_stack, &move);
 	s->tables = tables;

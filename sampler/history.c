@@ -20,6 +20,8 @@
 /* Samples: what has faded below this is folded away when the cells are scaled. */
 #define FADED	  (1.0 / 1024)
 #define CELLS_MIN 16u
+/* Of the window's ticks together; what covers_ns tells is then shorter than the window. */
+#define WINDOW_CELLS_MAX (1u << 21)
 
 struct tick {
 	struct cell *cells;
@@ -106,6 +108,16 @@ static void window_add(struct history *h, struct cell *cells, uint32_t nr, uint6
 		drop_oldest(h);
 }
 
+void history_shrink(struct history *h, uint32_t max_cells)
+{
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; i < h->nr_ticks; i++)
+		nr += tick_at(h, i)->nr;
+	for (; h->nr_ticks > 1 && nr > max_cells; drop_oldest(h))
+		nr -= tick_at(h, 0)->nr;
+}
+
 static double decay_factor(const struct history *h)
 {
 	return exp2(h->decay_age);
@@ -150,6 +162,7 @@ int history_add(struct history *h, struct cell *cells, uint32_t nr, uint64_t int
 	sums_add_tick(&h->total, cells, nr, 1);
 	h->total_ns += interval_ns;
 	window_add(h, cells, nr, interval_ns);
+	history_shrink(h, WINDOW_CELLS_MAX);
 	keep_bounded(h, &h->decay);
 	keep_bounded(h, &h->total);
 	return 0;

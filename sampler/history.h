@@ -5,7 +5,7 @@
  * switching shows the past at once.
  *
  * Runs on: the builder. Memory is bounded: by the number of ticks in the
- * window (HISTORY_TICKS_MAX), and by folding away the smallest cells of the
+ * window (HISTORY_TICKS_MAX) and of their cells, and by folding away the smallest cells of the
  * long sums beyond @max_cells. These stay counted in cells whose stack is
  * STACK_NONE, of the same task as far as there is room, else of task 0; so
  * totals are always right.
@@ -38,6 +38,8 @@ void history_free(struct history *h);
  */
 int history_add(struct history *h, struct cell *cells, uint32_t nr, uint64_t interval_ns);
 void history_reset(struct history *h);
+/* The window keeps the newest ticks only, of at most @max_cells together (but always one). */
+void history_shrink(struct history *h, uint32_t max_cells);
 /*
  * The sum over the window asked for: malloc'ed array (never NULL); *covers_ns:
  * the time it covers, for the decaying sum the time that decays as the counts

@@ -162,6 +162,7 @@ static void share(struct sampler *s)
 	s->shared->sideband = s->sideband;
 	s->shared->symbols = s->symbols;
 	s->shared->recorder = s->recorder;
+	s->shared->builder_fd = s->control_fd;
 	s->tables = xcalloc(1, sizeof(*s->tables));
 	*s->tables = (struct pipeline_tables){
 		.dsos = s->dsos,

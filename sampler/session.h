@@ -102,6 +102,7 @@ struct sampler {
 	struct symbols *symbols;
 	struct sideband *sideband;
 	struct recorder *recorder;	/* --record, else NULL */
+	bool crowded;			/* it was told that there is no more room for cells */
 	bool record_failed;		/* it was told already */
 	struct pipeline_tables *tables;	/* the generation in use, of the tables above */
 	struct thread_shared *shared;
@@ -212,6 +213,8 @@ void tick_end(struct sampler *s, uint64_t now_ns);
 void tick_replay(struct sampler *s, const struct replay_result *result);
 /* Keep room in the tables ahead of their writers: each tick, and every so many samples of a replay. */
 void tick_keep_room(struct sampler *s);
+/* The same between two ticks, when the threads say that the tables fill up; the cells, too. */
+void tick_make_room(struct sampler *s);
 /* Forget everything counted so far. */
 void tick_discard(struct sampler *s);
 /* One line for the screen: the answer to a control. */

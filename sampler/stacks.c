@@ -18,10 +18,10 @@
 
 #define ENTRY_BITS   14
 #define ENTRY_CHUNK  (1u << ENTRY_BITS)
-#define SLOTS_FIRST  (1u << 16)
+#define SLOTS_FIRST  (1u << 17)
 /* Room kept for the next tick, at least: memory that is not written to is not resident. */
 #define AHEAD_STACKS (1u << 16)
-#define AHEAD_WORDS  (1u << 21)
+#define AHEAD_WORDS  (1u << 22)
 #define MEMORY_MAX   (16ULL << 30)
 
 struct entry {
@@ -42,6 +42,8 @@ struct stacks {
 	uint32_t nr_entry_chunks;		/* builder only */
 	uint32_t nr_before;			/* stacks and words at the last stacks_grow() */
 	uint64_t words_before;
+	atomic_uint crowded_at;			/* stacks and words at which the builder is wanted: */
+	_Atomic uint64_t crowded_words;		/* relaxed, never more than hints */
 	_Atomic(struct entry *) *entries;
 	struct word_chunk *chunks;
 	atomic_uint nr_word_chunks;		/* release by the builder */
@@ -200,7 +202,8 @@ static int stacks_init(struct stacks *s, uint32_t max_stacks)
 	s->chunks = calloc(s->max_word_chunks, sizeof(*s->chunks));
 	if (!s->entries || !s->chunks || entries_add(s) || words_add(s))
 		return -ENOMEM;
-	return intern_init(&s->intern, MIN(SLOTS_FIRST, 2 * max_stacks), max_stacks);
+	return intern_init(&s->intern, (uint32_t)MIN(MIN(SLOTS_FIRST, 2 * max_stacks), s->max_memory / 64),
+			   max_stacks);
 }
 
 int stacks_new(struct stacks **out, uint32_t max_stacks, size_t max_memory)
@@ -298,6 +301,32 @@ static void chunks_add(struct stacks *s, uint64_t nr, uint64_t words)
 	}
 }
 
+/* So little room that it is time for new tables. */
+static bool is_full(const struct stacks *s, uint64_t room_stacks, uint64_t room_words)
+{
+	return room_stacks <= MIN(AHEAD_STACKS / 4, s->intern.max_ids / 16) ||
+	       room_words <= MIN(AHEAD_WORDS / 4, s->max_memory / sizeof(uint32_t) / 16);
+}
+
+/* The builder is wanted with half of the room gone, or when the slots fill up. */
+static void set_crowded(struct stacks *s, uint32_t nr, uint64_t words, uint64_t room_stacks,
+			uint64_t room_words)
+{
+	bool full = is_full(s, room_stacks, room_words);
+	uint64_t slots = intern_slots_nr(&s->intern) / 2 + 1;
+	uint64_t at = MIN(nr + room_stacks / 2, MAX(slots, nr + AHEAD_STACKS / 16));
+
+	atomic_store_explicit(&s->crowded_at, full ? UINT32_MAX : (unsigned int)at, memory_order_relaxed);
+	atomic_store_explicit(&s->crowded_words, full ? UINT64_MAX : words + room_words / 2,
+			      memory_order_relaxed);
+}
+
+bool stacks_crowded(const struct stacks *s)
+{
+	return stacks_nr(s) >= atomic_load_explicit(&s->crowded_at, memory_order_relaxed) ||
+	       words_used(s) >= atomic_load_explicit(&s->crowded_words, memory_order_relaxed);
+}
+
 bool stacks_grow(struct stacks *s)
 {
 	uint32_t nr = stacks_nr(s);
@@ -316,6 +345,7 @@ bool stacks_grow(struct stacks *s)
 		   words + MAX((uint64_t)AHEAD_WORDS, 2 * words_tick));
 	room_stacks = MIN((uint64_t)s->nr_entry_chunks * ENTRY_CHUNK, s->intern.max_ids) - nr;
 	room_words = (uint64_t)nr_word_chunks(s) * s->chunk_words - words;
+	set_crowded(s, nr, words, room_stacks, room_words);
 	return room_stacks > stacks_tick && room_words > words_tick + STACKS_PLACES_MAX &&
-	       !intern_growth(&s->intern);
+	       !is_full(s, room_stacks, room_words) && !intern_growth(&s->intern);
 }

@@ -33,8 +33,13 @@ uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr);
 const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr);
 uint32_t stacks_nr(const struct stacks *s);
 size_t stacks_memory(const struct stacks *s);
-/* Builder, once a tick: room ahead of the writers. True while there is room for a further tick. */
+/*
+ * Builder, once a tick and when they are crowded: room ahead of the writers. True while there is
+ * room for as much again as came since the last call.
+ */
 bool stacks_grow(struct stacks *s);
+/* Any thread that may add: is it time for stacks_grow(), before the next tick even? */
+bool stacks_crowded(const struct stacks *s);
 
 struct cells;				/* the shared, swapped table */
 
@@ -79,11 +84,17 @@ void cells_free(struct cells *c);
 bool cells_add(struct cells *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight);
 /*
  * Put an empty table in place, wait until no writer is in the old one, and
- * give its content: malloc'ed array of *nr cells (never NULL). The new table
- * is twice as large if the old one is over half full, and smaller again when
- * that is over. 0 or -ENOMEM (nothing swapped).
- * Caller is a registered urcu-qsbr thread.
+ * give the content of the tick: malloc'ed array of *nr cells (never NULL). The
+ * new table has room for four times as many, and is smaller again when that is
+ * over. 0 or -ENOMEM (nothing swapped). Caller is a registered urcu-qsbr thread.
  */
 int cells_swap(struct cells *c, struct cell **out, uint32_t *nr);
+/* Any thread that may add: over half full, and a larger table can be had. */
+bool cells_crowded(const struct cells *c);
+/*
+ * In the middle of a tick: a larger table in place. What was counted so far stays with the tick (a
+ * cell may then be in its list more than once). False: at the limit, or no memory. As cells_swap().
+ */
+bool cells_grow(struct cells *c);
 
 #endif

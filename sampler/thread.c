@@ -115,6 +115,20 @@ static void note_ring_high(struct thread *t)
 		atomic_store_explicit(&t->ring_high_ppm, ppm, memory_order_relaxed);
 }
 
+/* Wake the builder when the tables get full, once: it makes room for all. */
+static void ask_room(struct thread *t)
+{
+	const struct pipeline_tables *tables = thread_tables(t->shared);
+	const uint64_t one = 1;
+
+	if (!cells_crowded(tables->cells) && !stacks_crowded(tables->stacks))
+		return;
+	if (atomic_exchange_explicit(&t->shared->room_wanted, true, memory_order_relaxed))
+		return;
+	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
+		return;			/* the counter is full: it is awake */
+}
+
 /* Everything that is in the ring now. */
 static void run_batch(struct thread *t)
 {
@@ -133,10 +147,13 @@ static void run_batch(struct thread *t)
 	stats = &t->stats[atomic_load_explicit(&t->shared->epoch, memory_order_acquire) & 1];
 	while ((h = ring_next(ring))) {
 		on_record(t, stats, h);
-		if (++nr % THREAD_RELEASE_EVERY == 0)
+		if (++nr % THREAD_RELEASE_EVERY == 0) {
 			ring_release(ring);
+			ask_room(t);
+		}
 	}
 	ring_end(ring);
+	ask_room(t);
 	note_ring_high(t);
 	grace_reader_done(t->shared);
 	rcu_thread_offline();

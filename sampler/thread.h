@@ -28,6 +28,12 @@ struct thread_shared {
 	 */
 	_Atomic(const struct pipeline_tables *) tables;
 	/*
+	 * The tables fill up faster than ticks come: set by a thread (relaxed), which then writes to
+	 * the builder's eventfd; reset by the builder.
+	 */
+	int builder_fd;
+	_Alignas(CACHELINE) atomic_bool room_wanted;
+	/*
 	 * Which of the two sets of stats a batch counts into (lowest bit). The
 	 * builder flips it (release), waits for a grace period, and then owns the
 	 * other set: a tick's account is exact.

@@ -304,6 +304,17 @@ void tick_keep_room(struct sampler *s)
 		tick_message(s, "out of memory: new stacks are not counted");
 }
 
+void tick_make_room(struct sampler *s)
+{
+	if (stacks_crowded(s->stacks))
+		tick_keep_room(s);
+	if (!cells_crowded(s->cells) || cells_grow(s->cells) || s->crowded)
+		return;
+	s->crowded = true;
+	tick_message(s, "more different stacks a tick than there is room for: what is new is dropped; "
+		     "a lower rate, or fewer events");
+}
+
 /* The kernel lowers its limit by itself when interrupts are slow. */
 static void note_max_rate(struct sampler *s)
 {

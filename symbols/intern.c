@@ -252,6 +252,11 @@ int intern_grow(struct intern *t, const struct intern_ops *ops, void *store)
 	return 0;
 }
 
+uint64_t intern_slots_nr(const struct intern *t)
+{
+	return slots_nr(atomic_load_explicit(&t->slots, memory_order_relaxed));
+}
+
 size_t intern_memory(const struct intern *t)
 {
 	const struct intern_slots *s = atomic_load_explicit(&t->slots, memory_order_relaxed);

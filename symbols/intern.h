@@ -62,6 +62,8 @@ uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store,
 uint32_t intern_nr(const struct intern *t);
 /* Double the slots when over half full. Builder only; 0 or -ENOMEM (stay as is). */
 int intern_grow(struct intern *t, const struct intern_ops *ops, void *store);
+/* Slots now; it grows when more ids are out than half of them. Builder only. */
+uint64_t intern_slots_nr(const struct intern *t);
 /* Bytes of slots. Builder only. */
 size_t intern_memory(const struct intern *t);
 /* Bytes that the next intern_grow() will add, 0 if it has nothing to do. Builder only. */

@@ -78,6 +78,27 @@ static void test_empty(void **state)
 	history_free(h);
 }
 
+/* Too many cells: the oldest ticks go, and the window says that it is shorter. */
+static void test_window_shrinks(void **state)
+{
+	struct history *h;
+	double weight, stack0;
+	uint64_t covers_ns;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
+	for (uint32_t i = 1; i <= 5; i++)
+		add_one(h, 0, i, SECOND);
+	history_shrink(h, 5);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 15);
+	history_shrink(h, 2);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 9);
+	assert_true(covers_ns == 2 * SECOND);
+	history_shrink(h, 0);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 5);
+	assert_true(sum(h, PROFILE_TOTAL, &weight, &stack0, &covers_ns) == 15);
+	history_free(h);
+}
+
 /* The window holds just enough ticks to cover itself; the total holds all. */
 static void test_window_and_total(void **state)
 {
@@ -327,6 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_window_and_total),
+		cmocka_unit_test(test_window_shrinks),
 		cmocka_unit_test(test_window_of_uneven_ticks),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_decay_halves),

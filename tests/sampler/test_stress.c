@@ -177,6 +177,9 @@ static void build(struct stress *st, struct sums *sums, pthread_t *threads)
 		take_cells(st, sums);
 		assert_int_equal(places_grow(st->places), 0);
 		stacks_grow(st->stacks);
+		/* in the middle of a tick */
+		if (tick % 2)
+			cells_grow(st->cells);
 		sched_yield();
 	}
 	atomic_store_explicit(&st->stop, true, memory_order_relaxed);

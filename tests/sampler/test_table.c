@@ -243,7 +243,7 @@ static uint32_t fill(struct cells *c, uint32_t nr)
 	return added;
 }
 
-/* Each full tick doubles the table up to its limit; quiet ticks shrink it again. */
+/* Each full tick makes the table four times as large, up to its limit; quiet ticks shrink it again. */
 static void test_cells_grow_and_shrink(void **state)
 {
 	uint32_t expect = 64, nr, added;
@@ -257,7 +257,7 @@ static void test_cells_grow_and_shrink(void **state)
 		assert_int_equal(cells_swap(c, &cells, &nr), 0);
 		assert_int_equal(nr, added);
 		free(cells);
-		expect = MIN(expect * 2, 1024);
+		expect = MIN(expect * 4, 1024);
 	}
 	for (uint32_t tick = 0; tick < 8; tick++) {
 		assert_int_equal(cells_swap(c, &cells, &nr), 0);
@@ -266,6 +266,73 @@ static void test_cells_grow_and_shrink(void **state)
 	}
 	assert_in_range(fill(c, 4000), 33, 64);
 	cells_free(c);
+}
+
+/* Whoever is asked when it is crowded loses nothing in a tick that has many more than the one before. */
+static void test_cells_grow_in_a_tick(void **state)
+{
+	uint64_t counts[3000] = { 0 };
+	struct cell *cells;
+	struct cells *c;
+	uint32_t nr, grown = 0;
+
+	assert_int_equal(cells_new(&c, 64, 4096), 0);
+	for (uint32_t i = 0; i < 3000; i++) {
+		assert_true(cells_add(c, i, 0, 0, 1));
+		assert_true(cells_add(c, i / 2, 0, 0, 1));
+		if (cells_crowded(c))
+			grown += cells_grow(c);
+	}
+	assert_in_range(grown, 2, 5);
+	assert_int_equal(cells_swap(c, &cells, &nr), 0);
+	for (uint32_t i = 0; i < nr; i++)
+		counts[cells[i].stack] += cells[i].count;
+	free(cells);
+	for (uint32_t i = 0; i < 3000; i++)
+		assert_int_equal(counts[i], i < 1500 ? 3 : 1);
+	/* the next tick has room from its start */
+	assert_int_equal(fill(c, 2000), 2000);
+	cells_free(c);
+}
+
+/* At the limit nobody is asked for what cannot be had. */
+static void test_cells_limit(void **state)
+{
+	struct cells *c;
+	uint32_t nr, added = 0;
+	struct cell *cells;
+
+	assert_int_equal(cells_new(&c, 64, 256), 0);
+	for (int i = 0; i < 20; i++) {
+		added += fill(c, 10000);
+		assert_true(!cells_crowded(c) || cells_grow(c) || !cells_crowded(c));
+	}
+	assert_false(cells_crowded(c));
+	assert_false(cells_grow(c));
+	assert_int_equal(cells_swap(c, &cells, &nr), 0);
+	assert_in_range(nr, 200, 2 * 256);
+	free(cells);
+	cells_free(c);
+}
+
+static void test_stacks_crowded(void **state)
+{
+	uint32_t places[40], nr = 300000, asked = 0;
+	struct stacks *s;
+
+	assert_int_equal(stacks_new(&s, 1u << 20, (size_t)128 << 20), 0);
+	assert_false(stacks_crowded(s));
+	for (uint32_t i = 0; i < nr; i++) {
+		make_stack(places, i % 40 + 1, i);
+		assert_int_equal(stacks_intern(s, places, i % 40 + 1), i);
+		if (!stacks_crowded(s))
+			continue;
+		asked++;
+		assert_true(stacks_grow(s));
+		assert_false(stacks_crowded(s));
+	}
+	assert_in_range(asked, 1, 64);
+	stacks_free(s);
 }
 
 static void test_cells_full_still_counts_what_is_in(void **state)
@@ -315,6 +382,9 @@ int main(void)
 		cmocka_unit_test(test_cells_refuse_what_they_cannot_name),
 		cmocka_unit_test(test_swap_starts_from_zero),
 		cmocka_unit_test(test_cells_grow_and_shrink),
+		cmocka_unit_test(test_cells_grow_in_a_tick),
+		cmocka_unit_test(test_cells_limit),
+		cmocka_unit_test(test_stacks_crowded),
 		cmocka_unit_test(test_cells_full_still_counts_what_is_in),
 		cmocka_unit_test(test_cell_key_round_trip),
 	};
