@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
@@ -213,16 +214,29 @@ static int open_live(struct sampler *s, struct err *e)
 	return code;
 }
 
+static int check_symfs(const char *symfs, struct err *e)
+{
+	struct stat st;
+
+	if (!symfs || (!stat(symfs, &st) && S_ISDIR(st.st_mode)))
+		return 0;
+	return err_set(e, -ENOTDIR, "--symfs %.400s: no such folder\n"
+		       "  give one that holds copies of the recorded machine's files, as in DIR/usr/bin/app",
+		       symfs);
+}
+
 static int open_recording(struct sampler *s, struct err *e)
 {
-	int code = replay_open(&s->replay, &s->config, e);
+	int code = check_symfs(s->config.symfs, e);
 
+	if (!code)
+		code = replay_open(&s->replay, &s->config, e);
 	if (code)
 		return code;
 	for (uint32_t i = 0; i < EVENTS_MAX; i++)
 		s->hz[i] = event_hz(s, &s->config.events[i]);
 	maps_no_proc(s->maps);
-	symbols_no_proc(s->symbols);
+	symbols_recorded(s->symbols, s->config.symfs);
 	return 0;
 }
 

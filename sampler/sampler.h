@@ -55,6 +55,7 @@ struct sampler_config {
 	bool include_self;		/* sample proftop, too */
 	bool no_inline;			/* no inlined functions, no source lines */
 	const char *replay;		/* perf.data file, "-": stdin; NULL: live */
+	const char *symfs;		/* replay: objects are sought below this folder; NULL: here */
 	const char *record;		/* live: write a perf.data file, too; NULL: none */
 };
 

@@ -114,6 +114,7 @@ static const char *read_file(struct code_desk *d, const struct dso *dso, const s
 		.start = seen.start,
 		.end = seen.end,
 		.path = seen.path && *seen.path ? seen.path : NULL,
+		.root = d->root,
 		.maj = dso->identity.maj,
 		.min = dso->identity.min,
 		.ino = dso->identity.ino,

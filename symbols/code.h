@@ -34,6 +34,7 @@ struct code_desk {
 	const struct symtab *symtab;
 	const atomic_bool *stop;
 	bool no_proc;			/* as in struct objects */
+	const char *root;
 };
 
 void code_init(struct code_desk *d, struct dsos *dsos, const struct symtab *symtab,

@@ -67,7 +67,8 @@ static int check_identity(int fd, const struct stat *st, const struct foreign_wa
 	bool any_dev = !want->maj && !want->min;
 
 	*same = want->ino && st->st_ino == want->ino && (same_dev || any_dev);
-	if (!want->ino || *same)
+	/* A copy has other numbers: what it is only its build-id can tell. */
+	if (!want->ino || *same || (want->pid <= 0 && want->root))
 		return 0;
 	if (st->st_ino == want->ino && is_translated(fd, false))
 		return 0;
@@ -227,7 +228,7 @@ static int open_any(const struct foreign_want *want, struct foreign_file *out)
 		if (!is_soft(code) || !want->ino)
 			return code;
 	}
-	next = open_in_root("/", want, out);
+	next = open_in_root(want->pid <= 0 && want->root ? want->root : "/", want, out);
 	return code == -ESTALE && next ? code : next;
 }
 

@@ -25,6 +25,7 @@ struct foreign_want {
 	pid_t pid;			/* whose mapping or root; 0: our own root */
 	uint64_t start, end;		/* the mapping, for map_files; 0: unknown */
 	const char *path;		/* as the process sees it; NULL: map_files only */
+	const char *root;		/* with pid 0: a copy of another machine's files; NULL: ours */
 	uint64_t size_max;		/* 0: FOREIGN_SIZE_MAX */
 	uint32_t maj, min;		/* expected device; 0:0: unknown */
 	uint64_t ino;			/* expected inode; 0: unknown */

@@ -104,11 +104,10 @@ const struct chains *loader_chains(const struct loader *l)
 	return l->chains;
 }
 
-void loader_no_proc(struct loader *l)
+void loader_recorded(struct loader *l, const char *root)
 {
-	l->objects.no_proc = true;
-	l->code.no_proc = true;
-	l->naming.perfmaps.no_proc = true;
+	l->objects.no_proc = l->code.no_proc = l->naming.perfmaps.no_proc = true;
+	l->objects.root = l->code.root = l->naming.perfmaps.root = root;
 }
 
 bool loader_free(struct loader *l)

@@ -29,8 +29,8 @@ bool loader_free(struct loader *l);
 void loader_no_inline(struct loader *l);
 /* What is known of the source of places; any thread. */
 const struct chains *loader_chains(const struct loader *l);
-/* Before the start: open nothing through /proc/PID. */
-void loader_no_proc(struct loader *l);
+/* Before the start: open nothing through /proc/PID, only files here or below @root. */
+void loader_recorded(struct loader *l, const char *root);
 int loader_start(struct loader *l, struct err *e);
 /* At most two seconds; a thread that hangs is left behind. */
 void loader_stop(struct loader *l);

@@ -128,13 +128,13 @@ static int load_kernel(struct image **out)
 	return 0;
 }
 
-static int open_seen(const struct dso *dso, const struct dso_sighting *seen,
-		     struct foreign_file *out)
+static int open_seen(const struct objects *o, const struct dso *dso,
+		     const struct dso_sighting *seen, struct foreign_file *out)
 {
 	const struct dso_identity *id = &dso->identity;
 	struct foreign_want want = {
 		.pid = seen->pid, .start = seen->start, .end = seen->end,
-		.path = seen->path && *seen->path ? seen->path : NULL,
+		.path = seen->path && *seen->path ? seen->path : NULL, .root = o->root,
 		.maj = id->maj, .min = id->min, .ino = id->ino,
 	};
 
@@ -150,17 +150,18 @@ int objects_open(const struct objects *o, const struct dso *dso, struct foreign_
 	dsos_sighting(o->dsos, dso, &seen);
 	if (o->no_proc)
 		seen.pid = 0;
-	rc = open_seen(dso, &seen, out);
+	rc = open_seen(o, dso, &seen, out);
 	*path = seen.path;
 	return rc;
 }
 
 /* Open the file where it was seen and build its image. */
-static int load_file(const struct dso *dso, const struct dso_sighting *seen, struct image **out)
+static int load_file(const struct objects *o, const struct dso *dso,
+		     const struct dso_sighting *seen, struct image **out)
 {
 	const struct dso_identity *id = &dso->identity;
 	struct foreign_file file;
-	int rc = open_seen(dso, seen, &file);
+	int rc = open_seen(o, dso, seen, &file);
 
 	if (rc)
 		return rc;
@@ -175,7 +176,8 @@ static int load_file(const struct dso *dso, const struct dso_sighting *seen, str
 	return rc;
 }
 
-static int load(const struct dso *dso, const struct dso_sighting *seen, struct image **out)
+static int load(const struct objects *o, const struct dso *dso, const struct dso_sighting *seen,
+		struct image **out)
 {
 	switch (dso->identity.kind) {
 	case DSO_KERNEL:
@@ -183,7 +185,7 @@ static int load(const struct dso *dso, const struct dso_sighting *seen, struct i
 	case DSO_VDSO:
 		return load_vdso(out);
 	case DSO_FILE:
-		return load_file(dso, seen, out);
+		return load_file(o, dso, seen, out);
 	default:
 		return -EINVAL;
 	}
@@ -211,7 +213,7 @@ static int load_and_publish(struct objects *o, struct dso *dso, pid_t *pid)
 	*pid = seen.pid;
 	if (o->no_proc)
 		seen.pid = 0;
-	rc = load(dso, &seen, &image);
+	rc = load(o, dso, &seen, &image);
 	free(seen.path);
 	if (atomic_load_explicit(o->stop, memory_order_acquire)) {
 		if (!rc)

@@ -27,6 +27,7 @@ struct objects {
 	struct dsos *dsos;
 	const atomic_bool *stop;	/* set: publish nothing more, the tables may be gone */
 	bool no_proc;			/* a recording: no process is asked, only files here */
+	const char *root;		/* or below this folder (NULL: here); borrowed */
 	uint32_t seen;			/* objects looked at */
 	uint32_t *open;			/* ids of those without image that may yet be wanted */
 	uint32_t nr_open, max_open;

@@ -148,11 +148,11 @@ static bool is_same_process(const struct perfmaps_entry *e, const struct owner *
 	       (!e->process_start || e->process_start == start);
 }
 
-static int open_map(pid_t pid, const struct owner *o, struct foreign_file *out)
+static int open_map(const struct perfmaps *p, pid_t pid, const struct owner *o, struct foreign_file *out)
 {
 	char path[64];
 	struct foreign_want want = {
-		.pid = pid, .path = path, .size_max = PERFMAP_SIZE_MAX, .owned = true,
+		.pid = pid, .path = path, .root = p->root, .size_max = PERFMAP_SIZE_MAX, .owned = true,
 		.uid = o->uid,
 	};
 
@@ -209,7 +209,7 @@ static int load_from(struct perfmaps *p, struct perfmaps_entry *e, pid_t pid,
 	struct foreign_file file;
 	struct perfmap *map;
 	struct stamp stamp;
-	int rc = open_map(pid, o, &file);
+	int rc = open_map(p, pid, o, &file);
 
 	if (rc)
 		return rc;

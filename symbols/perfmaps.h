@@ -26,6 +26,7 @@ struct perfmaps {
 	struct dsos *dsos;
 	const atomic_bool *stop;
 	bool no_proc;			/* a recording: /tmp/perf-PID.map here, ours or root's */
+	const char *root;		/* below this folder, as in struct objects */
 	struct perfmaps_entry **entries;
 	uint32_t nr_entries;
 	uint32_t *by_dso;		/* index in entries + 1; 0: none */

@@ -38,9 +38,9 @@ int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, 
 	return 0;
 }
 
-void symbols_no_proc(struct symbols *s)
+void symbols_recorded(struct symbols *s, const char *root)
 {
-	loader_no_proc(s->loader);
+	loader_recorded(s->loader, root);
 }
 
 void symbols_no_inline(struct symbols *s)

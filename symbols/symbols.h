@@ -58,8 +58,12 @@ struct symbols_stats {
 /* All three tables are borrowed and must outlive the result. */
 int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, struct maps *maps,
 		struct err *e);
-/* Before the start: a recording. Its pids may be anybody's by now, so only files here count. */
-void symbols_no_proc(struct symbols *s);
+/*
+ * Before the start: a recording. Its pids may be anybody's by now, so only files
+ * count: those here, or below @root (borrowed; NULL: here), a copy of the files
+ * of the machine that was recorded.
+ */
+void symbols_recorded(struct symbols *s, const char *root);
 int symbols_start(struct symbols *s, struct err *e);
 /* Stop and join the loader thread (bounded: a hanging file is left behind). */
 void symbols_stop(struct symbols *s);

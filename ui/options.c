@@ -57,6 +57,10 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 		return REFUSE(p, EXIT_USAGE,
 			      "--format=perf-script prints samples one by one\n"
 			      "  it needs a recording: add --replay FILE");
+	if (c->symfs && !c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--symfs says where the files of a recording are\n"
+			      "  it needs one: add --replay FILE");
 	if (c->period && p->o->hz_given)
 		return REFUSE(p, EXIT_USAGE,
 			      "both a frequency (-F) and a period (-c)\n"
@@ -93,6 +97,8 @@ static const struct argp_option argp_options[] = {
 	{ "period", 'c', "PERIOD", 0, "one sample every so many events instead", 1 },
 	{ "replay", KEY_REPLAY, "FILE", 0,
 	  "what a perf.data file holds (-: standard input), not the live system", 1 },
+	{ "symfs", KEY_SYMFS, "DIR", 0,
+	  "with --replay: a copy of the files of the machine that was recorded", 1 },
 	{ "record", KEY_RECORD, "FILE", 0,
 	  "write the samples to a perf.data file, too, for perf and --replay", 1 },
 	{ "max-overhead", KEY_OVERHEAD, "PCT", 0,

@@ -427,6 +427,12 @@ static int parse_replay(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_symfs(struct options_parse *p, const char *arg)
+{
+	p->o->config.symfs = arg;
+	return 0;
+}
+
 static int parse_unwinder(struct options_parse *p, const char *arg)
 {
 	static const char *const words[] = { "row", "step" };
@@ -461,6 +467,7 @@ static const struct {
 	{ KEY_ROWS, parse_rows },   { KEY_SORT, parse_sort },	{ KEY_FILTER, parse_filter },
 	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack }, { KEY_WINDOW, parse_window },
 	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
+	{ KEY_SYMFS, parse_symfs },
 	{ KEY_RECORD, parse_record },	{ 't', parse_tids },	{ 'G', parse_cgroup },
 	{ KEY_NAME, parse_name },	{ KEY_OVERHEAD, parse_overhead },
 	{ KEY_EVENT_FILTER, parse_event_filter },
