@@ -385,5 +385,6 @@ def test_terminal():
         kill_and_compare(name, sig, of_guard)
 
 
-globals()["test_" + sys.argv[1]]()
-sys.exit(1 if wrongs else 0)
+if __name__ == "__main__":
+    globals()["test_" + sys.argv[1]]()
+    sys.exit(1 if wrongs else 0)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every view of one committed recording, drawn by --script and in a real terminal, against what it should be.
+
+golden.py            compare
+golden.py update     write tests/golden/replay/ anew: look at the difference before it is committed
+"""
+import concurrent.futures
+import difflib
+import gzip
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+from screen import PROFTOP, Terminal
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+SHOP = os.path.join(TESTS, "data", "shop")
+GOLDEN = os.path.join(TESTS, "golden", "replay")
+SIZES = ["40x8", "80x24", "100x30", "200x60"]
+CHARSETS = ["utf-8", "ascii"]
+VIEWS = {
+    "functions": "1",
+    "processes": "2",
+    "threads": "2<Enter>",
+    "tree": "3*",
+    "tree-bottom-up": "3I*",
+    "flame": "4",
+    "flame-down": "4I",
+    "cpus": "5",
+    "modules": "6",
+    "messages": "7",
+    "callers": "/parse_object<Enter>b",
+    "annotate": "/checksum<Enter>a<tick>",
+    "help": "?",
+    "command": ":th",
+}
+
+
+def command(charset, extra=()):
+    ascii_only = ["--ascii"] if charset == "ascii" else []
+    return [PROFTOP, "--replay", "shop.data", "--symfs", os.path.join(SHOP, "root"), *ascii_only, *extra]
+
+
+def trim(text):
+    """What a person sees: no blanks at the ends, no empty lines below."""
+    return "\n".join(line.rstrip() for line in text.splitlines()).rstrip("\n")
+
+
+def scripted(folder, keys, size, charset):
+    done = subprocess.run(command(charset, ["--size", size, "--script", keys]), cwd=folder, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    if done.returncode:
+        sys.exit(f"wrong: --script {keys} at {size}: exit {done.returncode}: {done.stderr}")
+    return trim(done.stdout)
+
+
+def in_terminal(folder, keys, size, charset, golden):
+    """The same in tmux; waits for the golden screen, returns what stood there last."""
+    cols, rows = size.split("x")
+    line = " ".join(f"'{word}'" for word in command(charset))
+    terminal = Terminal(f"sh -c \"cd {folder} && exec {line}\"", int(cols), int(rows))
+    screen = ""
+    try:
+        terminal.wait_for("REPLAY|recording", 10)
+        for key in re.findall("<[A-Za-z-]+>|.", keys):
+            if key != "<tick>":
+                terminal.press(key.strip("<>") if len(key) > 1 else key)
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            screen = trim(terminal.screen())
+            if screen == golden:
+                break
+            time.sleep(0.05)
+    finally:
+        terminal.close()
+    return screen
+
+
+def path_of(view):
+    return os.path.join(GOLDEN, view + ".txt")
+
+
+def heading(size, charset):
+    return f"=== {size} {charset}"
+
+
+def read_golden(view):
+    """{(size, charset): screen}"""
+    screens = {}
+    with open(path_of(view), encoding="utf-8") as f:
+        parts = re.split(r"^=== (\S+) (\S+)\n", f.read(), flags=re.M)[1:]
+    for size, charset, text in zip(parts[::3], parts[1::3], parts[2::3]):
+        screens[(size, charset)] = trim(text)
+    return screens
+
+
+def update(folder):
+    os.makedirs(GOLDEN, exist_ok=True)
+    for view, keys in VIEWS.items():
+        with open(path_of(view), "w", encoding="utf-8") as f:
+            for charset in CHARSETS:
+                for size in SIZES:
+                    f.write(f"{heading(size, charset)}\n{scripted(folder, keys, size, charset)}\n")
+
+
+def check(folder, view, size, charset, golden):
+    """None, or how it differs."""
+    seen = {"--script": scripted(folder, VIEWS[view], size, charset),
+            "a terminal": in_terminal(folder, VIEWS[view], size, charset, golden)}
+    for where, screen in seen.items():
+        if screen != golden:
+            diff = difflib.unified_diff(golden.splitlines(), screen.splitlines(), "golden", where, lineterm="")
+            return f"wrong: {view} {size} {charset}, by {where}:\n" + "\n".join(diff)
+    return None
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        with gzip.open(os.path.join(SHOP, "shop.data.gz")) as packed, \
+                open(os.path.join(folder, "shop.data"), "wb") as f:
+            f.write(packed.read())
+        os.chmod(os.path.join(folder, "shop.data"), 0o600)
+        if sys.argv[1:] == ["update"]:
+            update(folder)
+            return 0
+        jobs, faults = [], []
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for view in VIEWS:
+                for (size, charset), golden in read_golden(view).items():
+                    jobs.append(pool.submit(check, folder, view, size, charset, golden))
+        faults = [job.result() for job in jobs if job.result()]
+        print("\n".join(faults))
+        print(f"{len(jobs) - len(faults)} screens as they should be, {len(faults)} not")
+        return 1 if faults or len(jobs) != len(VIEWS) * len(SIZES) * len(CHARSETS) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
