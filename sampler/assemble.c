@@ -16,6 +16,7 @@
 
 #include "sampler/modules.h"
 #include "sampler/names.h"
+#include "sampler/processes.h"
 #include "symbols/base.h"
 #include "symbols/text.h"
 
@@ -175,6 +176,7 @@ static uint32_t process_index(struct work *w, const struct task *t)
 	process->id = t->process;
 	process->pid = t->pid;
 	process->uid = t->uid;
+	process->parent = t->parent;
 	process->comm = t->comm;
 	return *index - 1;
 }
@@ -443,6 +445,7 @@ static void clear(struct profile *p)
 	free(p->stacks);
 	free(p->tasks);
 	free(p->processes);
+	free(p->ancestors);
 	free(p->frames);
 	free(p->frame_lines);
 	free(p->lines);
@@ -460,10 +463,11 @@ static void clear(struct profile *p)
 	p->stacks = NULL;
 	p->tasks = NULL;
 	p->processes = NULL;
+	p->ancestors = NULL;
 	p->frames = NULL;
 	p->functions = NULL;
 	p->pool = NULL;
-	p->nr_cells = p->nr_stacks = p->nr_tasks = p->nr_processes = 0;
+	p->nr_cells = p->nr_stacks = p->nr_tasks = p->nr_processes = p->nr_ancestors = 0;
 	p->nr_frames = p->nr_functions = p->nr_modules = p->nr_lines = p->nr_files = 0;
 }
 
@@ -480,6 +484,8 @@ int assemble(struct profile *p, const struct assemble_input *in)
 		ret = add_stacks(&w);
 	if (!ret)
 		ret = modules_fill(p, in);
+	if (!ret)
+		ret = processes_fill(p, in);
 	if (!ret)
 		ret = names_copy(p, in);
 	if (ret)

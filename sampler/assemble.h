@@ -23,6 +23,7 @@
 #include "sampler/history.h"
 #include "sampler/profile.h"
 #include "sampler/table.h"
+#include "symbols/details.h"
 #include "symbols/dso.h"
 #include "symbols/maps.h"
 #include "symbols/places.h"
@@ -39,6 +40,7 @@ struct assemble_input {			/* all borrowed */
 	const struct symbols *symbols;
 	const struct maps *maps;
 	const struct dsos *dsos;
+	struct details *details;	/* NULL: a recording */
 };
 
 /*

@@ -35,6 +35,7 @@ void profile_free(struct profile *p)
 	free(p->cpus);
 	free(p->functions);
 	free(p->processes);
+	free(p->ancestors);
 	free(p->tasks);
 	free(p->stacks);
 	free(p->frames);

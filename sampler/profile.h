@@ -64,7 +64,16 @@ struct profile_process {
 	pid_t pid;
 	uid_t uid;
 	struct safe_text comm;
+	/* As /proc tells, some ticks later; a recording tells of the parent alone. */
+	pid_t parent;			/* 0: none, or not known */
+	uint64_t up_ns;			/* since it began; 0: not known */
+	struct safe_text command;	/* the command line; str NULL or "": not known, or none */
+	struct safe_text cgroup;	/* the path, from its root */
+	struct safe_text container;	/* "docker:3fa1c2d4e5f6" */
 };
+
+/* Set in the id of a process that is in the profile as an ancestor only; the rest is its pid. */
+#define PROFILE_ANCESTOR (1u << 31)
 
 struct profile_task {
 	uint32_t id;
@@ -212,6 +221,9 @@ struct profile {
 	uint32_t nr_functions;
 	struct profile_process *processes;
 	uint32_t nr_processes;
+	/* Those above them that have no samples; in no order. */
+	struct profile_process *ancestors;
+	uint32_t nr_ancestors;
 	struct profile_task *tasks;
 	uint32_t nr_tasks;
 	struct profile_stack *stacks;

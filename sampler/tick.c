@@ -265,8 +265,11 @@ static int fill_counts(struct sampler *s, struct profile *p)
 		.symbols = s->symbols,
 		.maps = s->maps,
 		.dsos = s->dsos,
+		.details = symbols_details(s->symbols),
 	};
 	code = assemble(p, &in);
+	if (in.details && details_wanted(in.details))
+		symbols_wake(s->symbols);
 	if (!code)
 		annotate_fill(s, p, &in);
 	free(cells);

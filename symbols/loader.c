@@ -23,12 +23,14 @@
 
 #include "symbols/code.h"
 #include "symbols/demangle.h"
+#include "symbols/details.h"
 
 #define ASKER_NICE	-10
 /* So long for images before names have their turn. */
 #define IMAGES_NS	50000000ULL
 #define WAIT_MS			50
 #define STOP_WAIT_NS		2000000000ULL
+#define DETAILS_A_TURN		16U
 #define PLACES_A_PASS		4096U
 #define STACK_SIZE		(2UL * DEMANGLE_STACK)
 
@@ -47,6 +49,7 @@ struct worker {
 struct loader {
 	struct places *places;
 	struct maps *maps;
+	struct details *details;	/* NULL without maps, or for a recording */
 	struct objects objects;
 	struct naming naming;
 	struct chains *chains;
@@ -82,6 +85,7 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	}
 	lines_init(&l->lines, &l->objects, places, symtab, l->chains);
 	code_init(&l->code, dsos, symtab, &l->stop);
+	l->details = maps ? details_new(maps) : NULL;
 	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->asker.event < 0 || l->worker.event < 0) {
@@ -108,6 +112,8 @@ void loader_recorded(struct loader *l, const char *root)
 {
 	l->objects.no_proc = l->code.no_proc = l->naming.perfmaps.no_proc = true;
 	l->objects.root = l->code.root = l->naming.perfmaps.root = root;
+	details_free(l->details);
+	l->details = NULL;
 }
 
 bool loader_free(struct loader *l)
@@ -125,6 +131,7 @@ bool loader_free(struct loader *l)
 	objects_fini(&l->objects);
 	naming_fini(&l->naming);
 	code_fini(&l->code);
+	details_free(l->details);
 	free(l->waiting);
 	free(l);
 	return true;
@@ -138,6 +145,11 @@ static void poke(int event)
 	/* Full means that a wake-up is on its way already. */
 	if (write(event, &one, sizeof(one)) < 0)
 		errno = saved;
+}
+
+struct details *loader_details(struct loader *l)
+{
+	return l->details;
 }
 
 struct code_desk *loader_code(struct loader *l)
@@ -343,7 +355,10 @@ static void *asker_main(void *arg)
 		wait_event(l->asker.event);
 		if (is_stopping(l))
 			break;
-		maps_load_asked(l->maps);
+		/* Stacks wait for the maps; the rest comes between. */
+		do
+			maps_load_asked(l->maps);
+		while (!is_stopping(l) && l->details && details_serve(l->details, DETAILS_A_TURN));
 		/* A wake is for both threads. */
 		poke(l->worker.event);
 	}
@@ -436,6 +451,7 @@ void loader_run(struct loader *l)
 
 	while (more) {
 		more = l->maps && maps_load_asked(l->maps);
+		more |= l->details && details_serve(l->details, DETAILS_A_TURN);
 		more |= work(l, true);
 	}
 }

@@ -39,6 +39,9 @@ void loader_wake(struct loader *l);
 /* All that is asked, now, on this thread; not between start and stop. */
 void loader_run(struct loader *l);
 
+/* What /proc tells of processes; NULL: nothing (replay, or before the start). */
+struct details *loader_details(struct loader *l);
+
 struct code_desk;
 /* Where the instructions of functions are asked for. */
 struct code_desk *loader_code(struct loader *l);

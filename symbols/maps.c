@@ -130,6 +130,7 @@ static uint32_t task_id(struct maps *m, struct thread *th, const struct process 
 		.tid = th->tid,
 		.process = p->id,
 		.uid = atomic_load_explicit(&p->uid, memory_order_relaxed),
+		.parent = atomic_load_explicit(&p->parent, memory_order_relaxed),
 		.start_ns = th->birth_ns,
 		.comm = th->comm,
 	};

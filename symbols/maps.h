@@ -45,6 +45,7 @@ struct task {
 	pid_t pid, tid;
 	uint32_t process;		/* dense id of the process incarnation (by exec and pid reuse) */
 	uid_t uid;			/* real uid, (uid_t)-1: unknown */
+	pid_t parent;			/* pid of who forked its process; 0: not told */
 	uint64_t start_ns;		/* when this incarnation began; 0: before us */
 	struct safe_text comm;
 };

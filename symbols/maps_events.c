@@ -200,6 +200,10 @@ static void apply_exec(struct maps *m, const struct maps_event *ev)
 		return;
 	atomic_store_explicit(&p->epoch, atomic_load_explicit(&m->epoch, memory_order_relaxed),
 			      memory_order_relaxed);
+	if (before)
+		atomic_store_explicit(&p->parent,
+				      atomic_load_explicit(&before->parent, memory_order_relaxed),
+				      memory_order_relaxed);
 	atomic_store_explicit(&p->flags, PROCESS_KNOWN, memory_order_relaxed);
 	process_insert(&m->procs, p);
 	thread_add(&m->procs, p, ev->tid, ev->time_ns, comm);
@@ -250,6 +254,7 @@ static void apply_process_fork(struct maps *m, const struct maps_event *ev)
 	p = maps_begin_process(m, ev->pid, ev->time_ns, space_get(space), parent);
 	if (!p)
 		return;
+	atomic_store_explicit(&p->parent, ev->ppid, memory_order_relaxed);
 	if (parent) {
 		atomic_store_explicit(&p->epoch,
 				      atomic_load_explicit(&parent->epoch, memory_order_relaxed),

@@ -42,6 +42,7 @@ struct process {
 	atomic_uint flags;		/* release after space */
 	atomic_uint epoch;		/* losses seen when its maps were read (maps_on_lost) */
 	atomic_uint uid;
+	atomic_int parent;		/* pid of who forked it; 0: not told */
 	_Atomic uint64_t asked_ns;	/* asks_due() */
 	struct doomed doomed;		/* W */
 	uint64_t death_ns;		/* W; UINT64_MAX: alive */

@@ -161,7 +161,7 @@ bool procfs_status_number(const char *text, size_t size, const char *name, uint6
 	return false;
 }
 
-bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags)
+bool procfs_stat_field(const char *text, size_t size, int nr, uint64_t *value)
 {
 	/* The name in brackets may hold brackets, spaces and newlines: the last one closes it. */
 	const char *at = size ? memrchr(text, ')', size) : NULL;
@@ -170,7 +170,12 @@ bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags)
 
 	if (!at)
 		return false;
-	while (at < end && spaces < 7)
+	while (at < end && spaces < nr - 2)
 		spaces += *at++ == ' ';
-	return spaces == 7 && number(&at, end, 10, ' ', flags);
+	return spaces == nr - 2 && number(&at, end, 10, ' ', value);
+}
+
+bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags)
+{
+	return procfs_stat_field(text, size, 9, flags);
 }

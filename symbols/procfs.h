@@ -42,7 +42,9 @@ enum dso_kind procfs_kind(const char *path, size_t size);
 /* The value of "Name:\tvalue" in /proc/PID/status as a number; false when absent. */
 bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value);
 
-/* Field 9 of /proc/PID/stat, PF_* flags; false when the text makes no sense. */
+/* Field @nr (4 on) of /proc/PID/stat as a number, but not the last; false when it is none. */
+bool procfs_stat_field(const char *text, size_t size, int nr, uint64_t *value);
+/* Field 9, PF_* flags. */
 bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags);
 #define PROCFS_PF_KTHREAD 0x00200000u
 

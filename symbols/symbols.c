@@ -58,6 +58,11 @@ struct safe_text symbols_file(const struct symbols *s, uint32_t id)
 	return chains_file(loader_chains(s->loader), id);
 }
 
+struct details *symbols_details(struct symbols *s)
+{
+	return loader_details(s->loader);
+}
+
 uint32_t symbols_nr_files(const struct symbols *s)
 {
 	return chains_nr_files(loader_chains(s->loader));

@@ -22,6 +22,7 @@
 
 struct symbols;
 struct code;
+struct details;
 
 /* kind: u user, k kernel, j JIT, v vdso, ? no name. */
 struct symbol {
@@ -89,6 +90,9 @@ uint32_t symbols_nr_files(const struct symbols *s);
 /* Before the start: read no debug information (--no-inline). */
 void symbols_no_inline(struct symbols *s);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);
+
+/* The desk for what /proc tells of processes (details.h); NULL in a recording. */
+struct details *symbols_details(struct symbols *s);
 
 /* Any thread: have the instructions of a function read; the newest question replaces the others. */
 void symbols_want_code(struct symbols *s, uint32_t symbol);

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * /proc/PID/cgroup, and the names that container tools give.
+ */
+#include "symbols/cgroup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ID64 "3fa1c2d4e5f60718293a4b5c6d7e8f90112233445566778899aabbccddeeff00"
+
+static const char *path_of(const char *text)
+{
+	static char out[512];
+	const char *path;
+	size_t size;
+
+	if (!cgroup_path(text, strlen(text), &path, &size))
+		return "none";
+	snprintf(out, sizeof(out), "%.*s", (int)size, path);
+	return out;
+}
+
+static void test_path(void **state)
+{
+	assert_string_equal(path_of("0::/system.slice/api.service\n"), "/system.slice/api.service");
+	/* Hybrid: the unified hierarchy is empty, systemd's tells. */
+	assert_string_equal(path_of("5:memory:/elsewhere\n1:name=systemd:/docker/abc\n0::/\n"),
+			    "/docker/abc");
+	assert_string_equal(path_of("0::/\n"), "/");
+	assert_string_equal(path_of("0::/a:b/c\n"), "/a:b/c");
+	assert_string_equal(path_of(""), "none");
+	assert_string_equal(path_of("0::/cut off"), "none");
+	assert_string_equal(path_of("nonsense\n::\n0::relative\n"), "none");
+}
+
+static void test_container(void **state)
+{
+	static const struct {
+		const char *path, *want;
+	} cases[] = {
+		{ "/system.slice/docker-" ID64 ".scope", "docker:3fa1c2d4e5f6" },
+		{ "/docker/" ID64, "docker:3fa1c2d4e5f6" },
+		{ "/docker/" ID64 "/init.scope", "docker:3fa1c2d4e5f6" },
+		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID64
+		  ".scope/container", "podman:3fa1c2d4e5f6" },
+		{ "/libpod_parent/libpod-" ID64, "podman:3fa1c2d4e5f6" },
+		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12.slice/"
+		  "cri-containerd-" ID64 ".scope", "k8s:3fa1c2d4e5f6" },
+		{ "/kubepods/besteffort/pod1234-5678/" ID64, "k8s:3fa1c2d4e5f6" },
+		{ "/kubepods.slice/crio-" ID64 ".scope", "k8s:3fa1c2d4e5f6" },
+		{ "/machine.slice/systemd-nspawn@build\\x2dbox.service/payload", "nspawn:build-box" },
+		{ "/machine.slice/machine-debian.scope", "machine:debian" },
+		{ "/lxc.payload.web/system.slice/cron.service", "lxc:web" },
+		{ "/lxc/web", "lxc:web" },
+		{ "/ecs/" ID64, "container:3fa1c2d4e5f6" },
+		{ "/system.slice/api.service", "" },
+		{ "/user.slice/user-1000.slice/session-3.scope", "" },
+		/* Names that only begin so. */
+		{ "/system.slice/docker.service", "" },
+		{ "/system.slice/docker-.scope", "" },
+		{ "/system.slice/docker-nothex.scope", "" },
+		{ "/", "" },
+		{ "", "" },
+		{ "////", "" },
+	};
+	char out[CGROUP_CONTAINER_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t n = cgroup_container(cases[i].path, strlen(cases[i].path), out);
+
+		assert_string_equal(out, cases[i].want);
+		assert_int_equal(n, strlen(out));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_path),
+		cmocka_unit_test(test_container),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What /proc tells of processes: of this one and of a child.
+ */
+#include "symbols/details.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include <cmocka.h>
+
+#include "symbols/dso.h"
+#include "symbols/maps.h"
+
+static struct dsos *dsos;
+static struct maps *maps;
+static struct details *details;
+static struct text_arena *arena;
+
+static int setup(void **state)
+{
+	rcu_register_thread();
+	assert_int_equal(dsos_new(&dsos), 0);
+	assert_int_equal(maps_new(&maps, dsos, 1000), 0);
+	details = details_new(maps);
+	arena = text_arena_new();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	text_arena_free(arena);
+	details_free(details);
+	maps_free(maps);
+	dsos_free(dsos);
+	rcu_unregister_thread();
+	return 0;
+}
+
+/* The id of the incarnation that has @pid now. */
+static uint32_t incarnation(pid_t pid)
+{
+	struct maps_hit hit;
+
+	assert_int_equal(maps_load(maps, pid), 0);
+	maps_find(maps, pid, pid, time_now_ns(), &hit);
+	return maps_task(maps, hit.task)->process;
+}
+
+static pid_t sleeper(char *const argv[])
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execv("/bin/sleep", argv);
+		_exit(1);
+	}
+	/* Until it is what it will be. */
+	for (int i = 0; i < 1000; i++) {
+		char path[64], text[64] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		f = fopen(path, "r");
+		if (f && fgets(text, sizeof(text), f) && !strcmp(text, "sleep\n"))
+			i = 1000;
+		if (f)
+			fclose(f);
+		usleep(1000);
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_child(void **state)
+{
+	char *const argv[] = { "s\033[31m", "1000", NULL };
+	struct process_details d;
+	pid_t pid = sleeper(argv);
+	uint32_t id = incarnation(pid);
+	uint64_t now = time_now_ns();
+
+	/* Not known yet; asked once, not twice. */
+	assert_false(details_get(details, id, pid, now, arena, &d));
+	assert_false(details_get(details, id, pid, now, arena, &d));
+	assert_true(details_wanted(details));
+	assert_true(details_serve(details, 1) == 1);
+	assert_true(details_get(details, id, pid, now, arena, &d));
+	assert_string_equal(d.command.str, "s\u00b7[31m 1000");
+	assert_string_equal(d.comm.str, "sleep");
+	assert_int_equal(d.parent, getpid());
+	assert_int_equal(d.uid, getuid());
+	assert_true(d.start_ns > 0);
+	/* Its ancestors were asked for with it. */
+	assert_true(details_serve(details, 100) >= 1);
+	assert_true(details_get(details, 0, getpid(), now, arena, &d));
+	assert_int_equal(d.parent, getppid());
+	assert_false(details_wanted(details));
+	/* What is old is asked for again, and shown until then. */
+	assert_true(details_get(details, id, pid, now + 60000000000, arena, &d));
+	assert_true(details_wanted(details));
+	/* Ended: what was known stays. */
+	end(pid);
+	assert_int_equal(details_serve(details, 1), 1);
+	assert_true(details_get(details, id, pid, now + 120000000000, arena, &d));
+	assert_int_equal(d.parent, getpid());
+	assert_false(details_wanted(details));
+}
+
+/* A pid that belongs to another incarnation by now tells nothing of the one asked for. */
+static void test_other(void **state)
+{
+	char *const argv[] = { "sleep", "1000", NULL };
+	struct process_details d;
+	pid_t pid = sleeper(argv);
+	uint32_t id = incarnation(pid);
+
+	maps_on_comm(maps, pid, pid, "other", 5, true, time_now_ns());
+	maps_publish(maps, time_now_ns(), 0);
+	assert_false(details_get(details, id, pid, time_now_ns(), arena, &d));
+	details_serve(details, 100);
+	assert_false(details_get(details, id, pid, time_now_ns(), arena, &d));
+	end(pid);
+}
+
+/* Many more than there is room for: the latest are kept, and nothing breaks. */
+static void test_many(void **state)
+{
+	struct process_details d;
+
+	uint64_t now = time_now_ns();
+
+	for (uint32_t i = 1; i < 200000; i++)
+		details_get(details, i, 1 << 21, now + i * 100000, arena, &d);
+	assert_true(details_wanted(details));
+	while (details_serve(details, 1000))
+		;
+	/* Two sweeps, and what nobody asked for between them is gone. */
+	now += 60000000000;
+	for (int i = 0; i < 3; i++, now += 2000000000)
+		assert_false(details_get(details, 0, getpid(), now, arena, &d) && !i);
+	details_serve(details, 1);
+	assert_true(details_get(details, 0, getpid(), now, arena, &d));
+	assert_false(details_get(details, 5, -1, time_now_ns(), arena, &d));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_child, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
