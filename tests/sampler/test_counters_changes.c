@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * counters, changed while they run, on a made-up kernel: rates, events, tasks.
+ */
+#include "sampler/counters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "tests/sampler/fake_kernel.h"
+
+static void test_rate_of_system(void **state)
+{
+	struct event events[] = { parse("cycles"), parse("cpu-clock") };
+	struct counters_config config = system_config(events, 2);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters *c = open_fake(f, &config);
+	struct err e;
+
+	assert_int_equal(counters_set_rate(c, 0, 4000, &e), 0);
+	assert_int_equal(counters_set_rate(c, 1, 4000, &e), 0);
+	find_open(f, &events[0], fds);
+	assert_int_equal(fds[0]->period, 4000);
+	assert_int_equal(fds[1]->period, 4000);
+	find_open(f, &events[1], fds);
+	assert_int_equal(fds[0]->period, 250000);
+	assert_int_equal(fds[1]->period, 250000);
+	assert_int_equal(counters_set_rate(c, 2, 4000, &e), -EINVAL);
+	assert_int_equal(counters_set_rate(c, 0, 0, &e), -EINVAL);
+	assert_int_equal(counters_set_rate(c, 0, 99e6, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "perf_event_max_sample_rate"));
+	find_open(f, &events[0], fds);
+	assert_int_equal(fds[0]->period, 4000);
+	assert_int_equal(f->nr_open, 8);
+	counters_close(c);
+	free(f);
+}
+
+/* For tasks the event is opened anew: on all who are followed now, and no sum goes back. */
+static void test_rate_of_tasks(void **state)
+{
+	struct event event = parse("cpu-clock");
+	struct counters_config config = tasks_config(&event, 1);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters_value before, after;
+	struct counters *c = open_fake(f, &config);
+	uint64_t old_id;
+
+	f->tree[0] = 502;
+	f->tree[1] = 503;
+	f->tree[2] = 700;
+	f->tree[3] = 701;
+	f->nr_tree = 4;
+	counters_enable(c, true);
+	find_open(f, &event, fds);
+	old_id = (uint64_t)(fds[0] - f->fds + FIRST_FD) * 10;
+	counters_read(c, 0, 0, &before);
+	assert_int_equal(counters_set_rate(c, 0, 100, NULL), 0);
+	assert_int_equal(find_open(f, &event, fds), 8);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(fds[i]->tid, f->tree[i / 2]);
+		assert_int_equal(fds[i]->period, 10000000);
+		assert_true(fds[i]->enabled);
+		assert_int_equal(counters_event_of(c, 0,
+						   (uint64_t)(fds[i] - f->fds + FIRST_FD) * 10),
+				 0);
+	}
+	/* a sample of the old one may still be in the ring */
+	assert_int_equal(counters_event_of(c, 0, old_id), 0);
+	counters_read(c, 0, 0, &after);
+	assert_int_equal(after.lost, before.lost + 4 * 3);
+	assert_true(after.count > before.count);
+	/* a failure leaves the running one alone */
+	for (int i = 1; i < 20; i++) {
+		int code;
+
+		f->fail_at = f->nr_calls + i;
+		f->fail_code = -EMFILE;
+		code = counters_set_rate(c, 0, 200, NULL);
+		if (!code)
+			break;
+		assert_int_equal(code, -EMFILE);
+		assert_int_equal(find_open(f, &event, fds), 8);
+		assert_int_equal(fds[0]->period, 10000000);
+		assert_true(fds[7]->enabled);
+	}
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
+static void test_set_events(void **state)
+{
+	struct event first[] = { parse("cpu-clock"), parse("page-faults") };
+	struct event next[] = { parse("cycles"), parse("cpu-clock") };
+	struct counters_config config = system_config(first, 2);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS] = { NULL }, *kept;
+	struct counters *c = open_fake(f, &config);
+	uint64_t kept_id, gone_id;
+	struct err e;
+
+	counters_enable(c, true);
+	find_open(f, &first[0], fds);
+	kept = fds[0];
+	kept_id = (uint64_t)(kept - f->fds + FIRST_FD) * 10;
+	find_open(f, &first[1], fds);
+	gone_id = (uint64_t)(fds[0] - f->fds + FIRST_FD) * 10;
+	assert_int_equal(counters_event_of(c, 0, gone_id), 1);
+
+	/* every call fails once: the old set goes on */
+	for (int at = 1;; at++) {
+		int code;
+
+		f->fail_at = f->nr_calls + at;
+		f->fail_code = -EMFILE;
+		code = counters_set_events(c, next, 2, 500, &e);
+		if (!code)
+			break;
+		assert_int_equal(code, -EMFILE);
+		assert_int_equal(f->nr_open, 8);
+		assert_int_equal(counters_event_of(c, 0, kept_id), 0);
+		assert_int_equal(counters_event_of(c, 0, gone_id), 1);
+		assert_true(at < 10);
+	}
+	f->fail_at = 0;
+	assert_int_equal(f->nr_open, 8);
+	assert_true(kept->open && kept->enabled);
+	assert_int_equal(counters_event_of(c, 0, kept_id), 1);
+	/* an event that is gone is known to be gone; an id never seen is the kernel's mix-up */
+	assert_int_equal(counters_event_of(c, 0, gone_id), -1);
+	assert_int_equal(counters_event_of(c, 0, 7777), -1);
+	assert_int_equal(counters_set_events(c, (struct event[]){ next[1], first[1] }, 2, 500, &e),
+			 0);
+	assert_int_equal(counters_event_of(c, 0, 7777), 1);
+	assert_int_equal(counters_event_of(c, 0, gone_id), 1);
+	assert_int_equal(counters_set_events(c, next, 2, 500, &e), 0);
+	assert_int_equal(find_open(f, &first[1], fds), 0);
+	assert_int_equal(find_open(f, &next[0], fds), 2);
+	assert_int_equal(fds[0]->period, 500);
+	assert_int_equal(counters_set_events(c, next, 0, 500, &e), -EINVAL);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
+static void test_add_and_reap(void **state)
+{
+	static const pid_t more[] = { 502, 600, 601 };
+	struct event event = parse("cpu-clock");
+	struct counters_config config = tasks_config(&event, 1);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters_value before, after;
+	struct counters *c = open_fake(f, &config);
+
+	counters_enable(c, true);
+	f->forbidden = 601;
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(counters_add_tasks(c, more, 3, NULL), 0);
+	/* 502 is there, 601 may not be: 600 is new, once */
+	assert_int_equal(find_open(f, &event, fds), 8);
+	assert_int_equal(fds[7]->tid, 600);
+	assert_true(fds[7]->enabled);
+	assert_int_equal(counters_event_of(c, 1, (uint64_t)(fds[7] - f->fds + FIRST_FD) * 10), 0);
+	assert_int_equal(counters_nr_fds(c), (uint32_t)f->nr_open);
+
+	counters_read(c, 0, 0, &before);
+	for (int i = 0; i < f->nr_fds; i++)
+		f->fds[i].hung_up = f->fds[i].tid == 501 || f->fds[i].tid == 600;
+	assert_int_equal(counters_add_tasks(c, NULL, 0, NULL), 0);
+	assert_int_equal(find_open(f, &event, fds), 4);
+	counters_read(c, 0, 0, &after);
+	assert_memory_equal(&before, &after, sizeof(before));
+	/* the pid comes back as another task */
+	assert_int_equal(counters_add_tasks(c, (pid_t[]){ 501 }, 1, NULL), 0);
+	assert_int_equal(find_open(f, &event, fds), 6);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
+/* A command: nothing is enabled by us before its exec, everything at once after it. */
+static void test_enable_on_exec(void **state)
+{
+	struct event event = parse("cpu-clock"), other = parse("page-faults");
+	struct counters_config config = tasks_config(&event, 1);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters *c;
+
+	config.nr_tids = 1;
+	config.enable_on_exec = true;
+	c = open_fake(f, &config);
+	assert_int_equal(find_open(f, &event, fds), 2);
+	assert_true(fds[0]->attr.enable_on_exec && !fds[0]->enabled);
+	counters_set_rate(c, 0, 100, NULL);
+	find_open(f, &event, fds);
+	assert_true(fds[0]->attr.enable_on_exec && !fds[0]->enabled);
+	fds[0]->enabled = fds[1]->enabled = true;	/* the exec */
+	assert_int_equal(counters_set_events(c, &other, 1, 100, NULL), 0);
+	assert_int_equal(find_open(f, &other, fds), 2);
+	assert_true(fds[0]->enabled && fds[1]->enabled);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rate_of_system),
+		cmocka_unit_test(test_rate_of_tasks),
+		cmocka_unit_test(test_set_events),
+		cmocka_unit_test(test_add_and_reap),
+		cmocka_unit_test(test_enable_on_exec),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

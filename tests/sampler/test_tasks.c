@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * tasks: lists of CPUs, threads, process trees and users.
+ */
+#include "sampler/counters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void expect_cpus(const char *text, int nr, const int *expected)
+{
+	int *cpus, got = counters_list_cpus(text, &cpus);
+
+	if (got != nr)
+		fail_msg("'%s': %d, not %d", text, got, nr);
+	if (nr < 0)
+		return;
+	assert_memory_equal(cpus, expected, (size_t)nr * sizeof(int));
+	free(cpus);
+}
+
+static void test_list_cpus(void **state)
+{
+	static const char *const bad[] = { "",	    "\n",      "a",	"1-",
+					   "-1",    "3-1",     "1,",	",1",
+					   "1 2",   "0-65536", "65536", "99999999999999999999",
+					   "1-2-3", "1\n2",    "+1" };
+
+	expect_cpus("0", 1, (int[]){ 0 });
+	expect_cpus("0-3,5\n", 5, (int[]){ 0, 1, 2, 3, 5 });
+	expect_cpus("7,1,1-2", 3, (int[]){ 1, 2, 7 });
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		expect_cpus(bad[i], -EINVAL, NULL);
+}
+
+static void test_online_cpus(void **state)
+{
+	int *cpus, nr = counters_online_cpus(&cpus, NULL);
+
+	assert_int_equal(nr, sysconf(_SC_NPROCESSORS_ONLN));
+	free(cpus);
+}
+
+static void *wait_here(void *arg)
+{
+	pthread_barrier_wait(arg);
+	pthread_barrier_wait(arg);
+	return NULL;
+}
+
+static bool has(const pid_t *list, int nr, pid_t tid)
+{
+	for (int i = 0; i < nr; i++)
+		if (list[i] == tid)
+			return true;
+	return false;
+}
+
+static void test_list_tasks(void **state)
+{
+	pthread_barrier_t barrier;
+	pthread_t threads[5];
+	pid_t *list, self = getpid(), child;
+	struct err e = { "" };
+	int nr;
+
+	pthread_barrier_init(&barrier, NULL, 6);
+	for (int i = 0; i < 5; i++)
+		pthread_create(&threads[i], NULL, wait_here, &barrier);
+	pthread_barrier_wait(&barrier);
+	child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	/* the same process twice is one process */
+	assert_in_range(counters_list_threads((pid_t[]){ self, self }, 2, &list, &e), 6, 8);
+	free(list);
+	nr = counters_list_threads(&self, 1, &list, &e);
+	assert_in_range(nr, 6, 8);	/* a sanitiser may have a thread of its own */
+	assert_true(has(list, nr, self));
+	assert_false(has(list, nr, child));
+	free(list);
+	nr = counters_list_tree(&self, 1, &list);
+	assert_true(has(list, nr, self) && has(list, nr, child));
+	assert_in_range(nr, 7, 9);
+	free(list);
+	nr = counters_list_user(getuid(), &list, &e);
+	assert_true(nr >= 7 && has(list, nr, self) && has(list, nr, child));
+	free(list);
+	assert_int_equal(counters_list_user(4294000001u, &list, &e), 0);
+	free(list);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < 5; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(counters_list_threads((pid_t[]){ self, 2099999999 }, 2, &list, &e),
+			 -ESRCH);
+	assert_non_null(strstr(e.text, "no process with pid 2099999999"));
+	assert_null(list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list_cpus),
+		cmocka_unit_test(test_online_cpus),
+		cmocka_unit_test(test_list_tasks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
