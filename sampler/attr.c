@@ -44,6 +44,14 @@ static void set_rate(struct perf_event_attr *attr, const struct attr_config *con
 	}
 }
 
+uint64_t attr_sample_type(const struct attr_config *config)
+{
+	if (config->stack_size)
+		return RECORD_SAMPLE_TYPE | RECORD_STACK_TYPE;
+	return config->no_chain ? RECORD_SAMPLE_TYPE & ~(uint64_t)PERF_SAMPLE_CALLCHAIN :
+				  RECORD_SAMPLE_TYPE;
+}
+
 void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 		 const struct event *ev, double hz)
 {
@@ -54,10 +62,9 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 	attr->inherit = config->tasks && !config->no_inherit;
 	attr->enable_on_exec = config->enable_on_exec;
 	attr->exclude_idle = config->exclude_idle && ev->clock;
-	attr->sample_type = RECORD_SAMPLE_TYPE;
+	attr->sample_type = attr_sample_type(config);
 	attr->exclude_callchain_kernel = !ev->kernel;
 	if (config->stack_size) {
-		attr->sample_type |= RECORD_STACK_TYPE;
 		attr->sample_regs_user = config->regs_mask;
 		attr->sample_stack_user = config->stack_size;
 		/* the dump has it all: the kernel's own walk would only cost */
@@ -96,14 +103,15 @@ void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size)
 	attr->task = 1;
 }
 
-size_t attr_sample_max(uint32_t stack_size, uint64_t regs_mask)
+size_t attr_sample_max(const struct attr_config *config)
 {
 	size_t size = sizeof(struct perf_event_header);
 
 	size += 7 * sizeof(uint64_t);				/* identifier ... period */
-	size += (1 + CHAIN_MAX) * sizeof(uint64_t);
-	if (stack_size)
-		size += (1 + (size_t)__builtin_popcountll(regs_mask)) * sizeof(uint64_t) +
-			2 * sizeof(uint64_t) + stack_size;
+	if (attr_sample_type(config) & PERF_SAMPLE_CALLCHAIN)
+		size += (1 + CHAIN_MAX) * sizeof(uint64_t);
+	if (config->stack_size)
+		size += (1 + (size_t)__builtin_popcountll(config->regs_mask)) * sizeof(uint64_t) +
+			2 * sizeof(uint64_t) + config->stack_size;
 	return MIN(size, UINT16_MAX);
 }

@@ -23,9 +23,12 @@ struct attr_config {
 	bool data_maps;			/* side-band: mappings without code, too */
 	uint32_t stack_size;
 	uint64_t regs_mask;
+	bool no_chain;			/* no call chains: without a dump the address is all there is */
 	uint64_t period;		/* 0: by rate */
 };
 
+/* PERF_SAMPLE_* of a sampling event. */
+uint64_t attr_sample_type(const struct attr_config *config);
 /* A sampling event. PERF_FORMAT_LOST is in; EINVAL on kernels before 6.0. */
 void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 		 const struct event *ev, double hz);
@@ -38,6 +41,6 @@ void attr_leader(struct perf_event_attr *attr, size_t watermark);
 uint64_t attr_rate(const struct event *ev, double hz);
 
 /* The largest record a sampling event can write, in bytes. */
-size_t attr_sample_max(uint32_t stack_size, uint64_t regs_mask);
+size_t attr_sample_max(const struct attr_config *config);
 
 #endif

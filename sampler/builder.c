@@ -240,6 +240,9 @@ static void apply(struct sampler *s, const struct control *c)
 	case CONTROL_STACK:
 		reopen_stack(s, c->size);
 		break;
+	case CONTROL_CALL_GRAPH:
+		reopen_call_graph(s, c->call_graph);
+		break;
 	case CONTROL_RING:
 		reopen_ring(s, c->size);
 		break;

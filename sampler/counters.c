@@ -119,7 +119,7 @@ static int size_rings(struct counters *c, size_t min, struct err *e)
 /* At least two samples, so that one can be written while one is read. */
 static int choose_ring_size(struct counters *c, const struct counters_config *config, struct err *e)
 {
-	size_t sample = attr_sample_max(config->stack_size, config->regs_mask);
+	size_t sample = attr_sample_max(&c->env.attr);
 	size_t min = power_of_two(2 * sample);
 
 	c->side_size = limits_side_ring();
@@ -249,14 +249,13 @@ static struct counters *counters_new(const struct counters_config *config,
 			.data_maps = config->data_maps,
 			.stack_size = config->stack_size,
 			.regs_mask = config->regs_mask,
+			.no_chain = config->no_chain,
 			.period = config->period,
 		},
 	};
-	c->layout = (struct record_layout){ RECORD_SAMPLE_TYPE, 0, true };
-	if (config->stack_size) {
-		c->layout.sample_type |= RECORD_STACK_TYPE;
+	c->layout = (struct record_layout){ attr_sample_type(&c->env.attr), 0, true };
+	if (config->stack_size)
 		c->layout.regs_mask = config->regs_mask;
-	}
 	c->side_layout = (struct record_layout){ ATTR_SIDE_TYPE, 0, true };
 	c->run = config->enable_on_exec ? RUN_AT_EXEC : RUN_OFF;
 	idmap_init(&c->ids);

@@ -54,7 +54,8 @@ struct counters_config {
 	uint32_t nr_events;
 	double hz;			/* ignored if period */
 	uint64_t period;
-	uint32_t stack_size;		/* 0: no user stacks */
+	uint32_t stack_size;		/* 0: no dumps, but the kernel's own chains of user frames */
+	bool no_chain;			/* without dumps: not even those */
 	uint64_t regs_mask;
 	size_t ring_size;		/* 0: choose; the same on all CPUs, halved together on EPERM */
 	bool exclude_idle;

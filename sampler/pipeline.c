@@ -131,12 +131,16 @@ static uint32_t user_place(struct pipeline *p, const struct maps_hit *hit, uint6
 	return places_intern(p->tables->places, m->dso->id, address - m->start + m->offset);
 }
 
-/* No registers were asked for: the kernel's own chain of frame pointers, or the address alone. */
+/*
+ * No registers were asked for: the kernel's own chain of frame pointers, or the
+ * address alone. Nothing in a chain tells a caller from what merely looks like
+ * one, nor a root from where the frame pointers end: it counts as a guess.
+ */
 static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sample *s,
 				     const struct maps_hit *hit, uint32_t *nr)
 {
-	uint64_t context = 0, ip;
-	uint32_t first = *nr;
+	uint32_t first = *nr, max = p->tables->chain_max ? p->tables->chain_max : PIPELINE_CHAIN_MAX;
+	uint64_t context = 0, ip, nr_ips = 0;
 
 	for (uint64_t i = 0; i < s->nr_chain && *nr < FRAMES_MAX; i++) {
 		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
@@ -144,14 +148,16 @@ static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sam
 			context = ip;
 			continue;
 		}
+		nr_ips++;
 		if (context != (uint64_t)PERF_CONTEXT_USER)
 			continue;
 		p->frames[*nr] = user_place(p, hit, ip - (*nr > first), s->time_ns);
 		(*nr)++;
 	}
+	p->user.nr_guessed = *nr - first;
 	if (*nr == 0)
 		p->frames[(*nr)++] = user_place(p, hit, s->ip, s->time_ns);
-	return UNWIND_COMPLETE;
+	return nr_ips >= max ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
 }
 
 /* The user part of the sample, if there is one: frames appended at @nr, and why they end. */

@@ -19,6 +19,9 @@
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"
 
+/* kernel.perf_event_max_stack where nobody changed it. */
+#define PIPELINE_CHAIN_MAX 127
+
 /* The tables that samples go into. Everything is borrowed and shared by all threads. */
 struct pipeline_tables {
 	struct dsos *dsos;
@@ -28,6 +31,7 @@ struct pipeline_tables {
 	struct cells *cells;
 	struct unwind_config unwind;	/* its rows are shared by all threads */
 	pid_t own_pid;			/* whose samples are not counted; -1: none */
+	uint32_t chain_max;		/* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 };
 
 /* What became of samples. taken = complete + guessed + truncated + pending + broken[] + dropped[]. */

@@ -28,6 +28,17 @@ const char *profile_drop_name(enum profile_drop reason)
 	return (unsigned int)reason < DROP_NR ? names[reason] : "?";
 }
 
+const char *profile_call_graph_name(enum call_graph mode)
+{
+	static const char *const names[CALL_GRAPH_NR] = {
+		[CALL_GRAPH_DWARF] = "dwarf",
+		[CALL_GRAPH_FP] = "fp",
+		[CALL_GRAPH_OFF] = "off",
+	};
+
+	return (unsigned int)mode < CALL_GRAPH_NR ? names[mode] : "?";
+}
+
 void profile_free(struct profile *p)
 {
 	if (!p)

@@ -22,6 +22,16 @@ enum profile_window {
 	PROFILE_NR_WINDOWS,
 };
 
+/* How user stacks are found. */
+enum call_graph {
+	CALL_GRAPH_DWARF,		/* from registers and a dump of the stack, unwound here */
+	CALL_GRAPH_FP,			/* by the kernel, along frame pointers: cheap, callers guessed */
+	CALL_GRAPH_OFF,			/* not at all: the innermost frame stands alone */
+	CALL_GRAPH_NR,
+};
+/* "dwarf", "fp", "off". */
+const char *profile_call_graph_name(enum call_graph mode);
+
 /* A function: the identity that rows are kept by is @id. */
 struct profile_function {
 	uint32_t id;			/* symbol id: the same from profile to profile */
@@ -199,6 +209,9 @@ struct profile {
 	enum profile_window window;
 	bool sampling;			/* false: stopped (S) */
 	bool target_gone;		/* all target processes have exited */
+	enum call_graph call_graph;	/* the next three: as it is sampled now */
+	uint32_t stack_size;		/* of a dump, in bytes; 0 without */
+	uint64_t ring_size;		/* of each CPU, in bytes; 0: a recording */
 	char target[160];		/* "system", "pid 42", "user www-data", "command make" (clean text) */
 	char banner[256];		/* one line: what is degraded and why; "" if nothing */
 	char message[256];		/* the answer to the last control; "" if none */

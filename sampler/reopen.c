@@ -21,6 +21,7 @@
 /* How often CPUs that come and go are looked for. */
 #define CPUS_LOOK_NS 1000000000ULL
 #define CPU_NUMBERS  65536
+#define RING_MAX     ((size_t)256 << 20)
 
 void session_describe_target(struct sampler *s)
 {
@@ -61,6 +62,7 @@ void session_describe_target(struct sampler *s)
 int session_open_counters(const struct sampler_config *c, const struct target *t, const int *cpus,
 			  uint32_t nr_cpus, struct counters **out, struct err *e)
 {
+	const bool dwarf = c->call_graph == CALL_GRAPH_DWARF;
 	const struct counters_config config = {
 		.cpus = cpus,
 		.nr_cpus = nr_cpus,
@@ -76,8 +78,9 @@ int session_open_counters(const struct sampler_config *c, const struct target *t
 		.nr_events = c->nr_events,
 		.hz = c->hz,
 		.period = c->period,
-		.stack_size = c->stack_size,
-		.regs_mask = c->stack_size ? unwind_regs_mask() : 0,
+		.stack_size = dwarf ? c->stack_size : 0,
+		.regs_mask = dwarf ? unwind_regs_mask() : 0,
+		.no_chain = c->call_graph == CALL_GRAPH_OFF,
 		.ring_size = c->ring_size,
 		.exclude_idle = true,
 		.data_maps = c->record,
@@ -305,18 +308,54 @@ static void reopen_config(struct sampler *s, struct fresh *f, const char *what)
 		     (double)replace(s, f, &e) / 1e6);
 }
 
+/* The power of two that is to the larger dumps what @ring was to the smaller ones. */
+static size_t ring_for(size_t ring, size_t stack, size_t larger)
+{
+	size_t size = ring;
+
+	while (size < RING_MAX && size / larger < ring / stack)
+		size *= 2;
+	return size;
+}
+
+void reopen_call_graph(struct sampler *s, enum call_graph mode)
+{
+	static const char *const words[CALL_GRAPH_NR] = {
+		[CALL_GRAPH_FP] = "stacks by frame pointers (fp): callers are guessed",
+		[CALL_GRAPH_OFF] = "no stacks (off): the innermost function alone",
+	};
+	struct fresh f = { .config = s->config };
+	char what[64];
+
+	if (!may_reopen(s) || (unsigned int)mode >= CALL_GRAPH_NR || mode == s->config.call_graph)
+		return;
+	f.config.call_graph = mode;
+	/* It was off from the start: no size was ever asked for. */
+	if (!f.config.stack_size)
+		f.config.stack_size = SAMPLER_STACK_SIZE_DEFAULT;
+	snprintf(what, sizeof(what), "stacks from dumps of %u bytes (dwarf)", f.config.stack_size);
+	reopen_config(s, &f, mode == CALL_GRAPH_DWARF ? what : words[mode]);
+}
+
 void reopen_stack(struct sampler *s, size_t size)
 {
 	struct fresh f = { .config = s->config };
 	char what[64];
 
-	if (!may_reopen(s))
+	size = MIN(size, SAMPLER_STACK_SIZE_MAX) & ~(size_t)7;
+	if (!size) {
+		reopen_call_graph(s, CALL_GRAPH_OFF);
 		return;
-	f.config.stack_size = (uint32_t)MIN(size, SAMPLER_STACK_SIZE_MAX) & ~7u;
-	if (f.config.stack_size == s->config.stack_size)
+	}
+	if ((size == f.config.stack_size && f.config.call_graph == CALL_GRAPH_DWARF) || !may_reopen(s))
 		return;
-	snprintf(what, sizeof(what), "%u bytes of user stack a sample", f.config.stack_size);
-	reopen_config(s, &f, f.config.stack_size ? what : "no user stacks");
+	/* What was asked for holds as many samples as before. */
+	if (f.config.ring_size && f.config.stack_size && size > f.config.stack_size)
+		f.config.ring_size = ring_for(f.config.ring_size, f.config.stack_size, size);
+	f.config.stack_size = (uint32_t)size;
+	f.config.call_graph = CALL_GRAPH_DWARF;
+	snprintf(what, sizeof(what), "%zu bytes of user stack a sample", size);
+	reopen_config(s, &f, what);
 }
 
 void reopen_ring(struct sampler *s, size_t size)
@@ -326,7 +365,7 @@ void reopen_ring(struct sampler *s, size_t size)
 
 	if (!may_reopen(s))
 		return;
-	f.config.ring_size = MIN(size, (size_t)256 << 20);
+	f.config.ring_size = MIN(size, RING_MAX);
 	snprintf(what, sizeof(what), "rings of %zu KiB a CPU", f.config.ring_size >> 10);
 	reopen_config(s, &f, what);
 	/* It may have become less than was asked for: locked memory has its limit. */

@@ -152,6 +152,16 @@ static int make_fds(struct sampler *s, struct err *e)
 	return 0;
 }
 
+/* How many frames the kernel follows. */
+static uint32_t chain_max(void)
+{
+	long max;
+
+	if (procstat_sysctl("", "perf_event_max_stack", &max) || max < 1 || max > UINT16_MAX)
+		return PIPELINE_CHAIN_MAX;
+	return (uint32_t)max;
+}
+
 /* What the sampler threads see. */
 static void share(struct sampler *s)
 {
@@ -177,6 +187,7 @@ static void share(struct sampler *s)
 			.rows = s->rows,
 		},
 		.own_pid = s->config.include_self || s->replay ? -1 : getpid(),
+		.chain_max = s->replay ? 0 : chain_max(),
 	};
 	atomic_init(&s->shared->tables, s->tables);
 }
@@ -184,6 +195,8 @@ static void share(struct sampler *s)
 static void init_config(struct sampler *s, const struct sampler_config *config)
 {
 	s->config = *config;
+	if (!config->stack_size && config->call_graph == CALL_GRAPH_DWARF)
+		s->config.call_graph = CALL_GRAPH_OFF;
 	s->window = PROFILE_WINDOW;
 	s->tick_ns = config->tick_ns;
 	atomic_init(&s->annotate, SYMBOL_NONE);
@@ -415,6 +428,11 @@ void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on)
 void sampler_set_stack_size(struct sampler *s, uint32_t size)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_STACK, .size = size });
+}
+
+void sampler_set_call_graph(struct sampler *s, enum call_graph mode)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_CALL_GRAPH, .call_graph = mode });
 }
 
 void sampler_set_ring_size(struct sampler *s, size_t size)

@@ -45,7 +45,8 @@ struct sampler_config {
 	double hz;			/* samples per second, CPU and event */
 	double max_overhead_pct;	/* of one CPU: the rate is lowered to stay below; 0: off */
 	uint64_t period;		/* not 0: every so many events instead */
-	uint32_t stack_size;		/* bytes of user stack per sample; multiple of 8; 0: no user stacks */
+	enum call_graph call_graph;
+	uint32_t stack_size;		/* of a dump, CALL_GRAPH_DWARF; multiple of 8; 0: CALL_GRAPH_OFF */
 	bool step_only;			/* --unwinder=step: libunwind for each frame */
 	uint32_t verify_every;		/* one sample in so many by libunwind alone, too; 0: none */
 	size_t ring_size;		/* bytes of data ring per CPU; 0: chosen within the mlock limit */
@@ -103,7 +104,9 @@ void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on);
  * These need the events opened anew: tables and history stay, the gap of some ms is told in a
  * message, as is a refusal (then all goes on as before). Not while it is recorded.
  */
-void sampler_set_stack_size(struct sampler *s, uint32_t size);	/* rounded down to 8; 0: none */
+void sampler_set_call_graph(struct sampler *s, enum call_graph mode);
+/* Dumps of this size, rounded down to 8, and CALL_GRAPH_DWARF; 0: CALL_GRAPH_OFF. */
+void sampler_set_stack_size(struct sampler *s, uint32_t size);
 void sampler_set_ring_size(struct sampler *s, size_t size);	/* rounded up to a power of two */
 /* Everything is copied. TARGET_COMMAND: back to the command that was started. */
 struct sampler_target_spec {

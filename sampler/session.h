@@ -25,12 +25,13 @@ struct control {
 	enum control_kind {
 		CONTROL_RATE, CONTROL_ENABLE, CONTROL_EVENTS, CONTROL_WINDOW, CONTROL_TICK, CONTROL_RESET,
 		CONTROL_ANNOTATE, CONTROL_PROBE, CONTROL_EVENT_ENABLE, CONTROL_STACK,
-		CONTROL_RING, CONTROL_TARGET,
+		CONTROL_RING, CONTROL_TARGET, CONTROL_CALL_GRAPH,
 	} kind;
 	uint32_t event;			/* RATE, EVENT_ENABLE */
 	double hz;			/* RATE */
 	bool on;			/* ENABLE, EVENT_ENABLE */
 	size_t size;			/* STACK, RING */
+	enum call_graph call_graph;	/* CALL_GRAPH */
 	struct sampler_target_spec *spec;	/* TARGET: owned, with all it points to */
 	enum profile_window window;
 	uint64_t tick_ns;
@@ -188,6 +189,7 @@ int session_choose_cpus(const struct sampler_config *config, int **cpus, struct 
 void session_describe_target(struct sampler *s);
 /* One control that needs the events opened anew; messages tell how it went. Builder. */
 void reopen_stack(struct sampler *s, size_t size);
+void reopen_call_graph(struct sampler *s, enum call_graph mode);
 void reopen_ring(struct sampler *s, size_t size);
 void reopen_target(struct sampler *s, struct sampler_target_spec *spec);
 /* Each second: a CPU that came back, or is new, is sampled. Builder. */

@@ -219,6 +219,9 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	p->window = s->window;
 	p->sampling = s->enabled;
 	p->target_gone = s->target.gone;
+	p->call_graph = s->config.call_graph;
+	p->stack_size = p->call_graph == CALL_GRAPH_DWARF ? s->config.stack_size : 0;
+	p->ring_size = s->counters ? counters_ring_size(s->counters) : 0;
 	memcpy(p->target, s->target_text, sizeof(p->target));
 	memcpy(p->banner, s->banner, sizeof(p->banner));
 	memcpy(p->message, s->message, sizeof(p->message));

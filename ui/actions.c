@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/actions_sampling.h"
 #include "ui/actions_stacks.h"
 #include "ui/actions_tools.h"
 #include "ui/rate.h"
@@ -535,7 +536,8 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 
 bool screen_handles(enum action action)
 {
-	return handlers[action] || actions_tool_handles(action) || actions_stack(action);
+	return handlers[action] || actions_tool_handles(action) || actions_stack(action) ||
+	       actions_sampling(action);
 }
 
 void screen_do(struct ui_state *st, enum action action, uint32_t code)
@@ -548,6 +550,8 @@ void screen_do(struct ui_state *st, enum action action, uint32_t code)
 		handlers[action](st, code);
 	else if (actions_stack(action))
 		actions_stack(action)(st, code);
+	else if (actions_sampling(action))
+		actions_sampling(action)(st, code);
 	else
 		actions_tool_do(st, action, code);
 }

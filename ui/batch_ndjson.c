@@ -197,6 +197,9 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "banner", clean(p->banner));
 	json_object_set_new(o, "account_total", account(&p->account_total));
 	json_object_set_new(o, "unwind", unwind(&p->unwind));
+	json_object_set_new(o, "call_graph", json_string(profile_call_graph_name(p->call_graph)));
+	json_object_set_new(o, "stack_size", count(p->stack_size));
+	json_object_set_new(o, "ring_size", count(p->ring_size));
 	return o;
 }
 

@@ -15,6 +15,7 @@
 
 #include "ui/actions.h"
 #include "ui/actions_tools.h"
+#include "ui/number.h"
 #include "ui/screen.h"
 #include "ui/view.h"
 
@@ -116,6 +117,41 @@ static void run_row(struct ui_state *st, const char *arg)
 	list_move_to(st, (uint32_t)MAX(strtol(arg, NULL, 10), 1L) - 1);
 }
 
+static const char *call_graph_word(unsigned int i)
+{
+	return i < CALL_GRAPH_NR ? profile_call_graph_name((enum call_graph)i) : NULL;
+}
+
+static void run_call_graph(struct ui_state *st, const char *arg)
+{
+	for (unsigned int i = 0; i < CALL_GRAPH_NR; i++)
+		if (!strcmp(arg, call_graph_word(i))) {
+			sampler_set_call_graph(st->sampler, (enum call_graph)i);
+			return;
+		}
+	ui_state_say(st, true, "call-graph %s: not one of dwarf, fp, off", arg);
+}
+
+static void run_stack_size(struct ui_state *st, const char *arg)
+{
+	uint64_t size;
+
+	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size))
+		ui_state_say(st, true, "stack-size %s: not a size up to %u", arg, SAMPLER_STACK_SIZE_MAX);
+	else
+		sampler_set_stack_size(st->sampler, (uint32_t)size);
+}
+
+static void run_ring(struct ui_state *st, const char *arg)
+{
+	uint64_t size;
+
+	if (number_size(arg, 256u << 20, &size) || size < 4096)
+		ui_state_say(st, true, "ring %s: not a size from 4K to 256M", arg);
+	else
+		sampler_set_ring_size(st->sampler, size);
+}
+
 static const struct command commands[] = {
 	{ "screen", "FILE", run_screen, NULL },
 	{ "show", "REGEX", run_filter, NULL },
@@ -124,6 +160,9 @@ static const struct command commands[] = {
 	{ "hz", "HZ", run_hz, NULL },
 	{ "pid", "PID", run_pid, NULL },
 	{ "row", "NUMBER", run_row, NULL },
+	{ "call-graph", "HOW", run_call_graph, call_graph_word },
+	{ "stack-size", "SIZE", run_stack_size, NULL },
+	{ "ring", "SIZE", run_ring, NULL },
 };
 
 /* The @i-th name of all that can be typed; NULL: no more. */

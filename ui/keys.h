@@ -145,6 +145,16 @@ enum key_group {
 	  CTX_LIST, KEYS(K_F(8), 'f'), 0, KEYS(0)) \
 	X(SLOWER, "slower", SAMPLED, "", "lower frequency", CTX_LIST, KEYS('['), 0, KEYS(0)) \
 	X(FASTER, "faster", SAMPLED, "", "higher frequency", CTX_LIST, KEYS(']'), 0, KEYS(0)) \
+	X(CALL_GRAPH, "call-graphs", SAMPLED, "", \
+	  "stacks by dumps (dwarf), by frame pointers (fp), none (off)", \
+	  CTX_LIST, KEYS('C'), 0, KEYS(0)) \
+	X(SMALLER_DUMPS, "smaller-dumps", SAMPLED, "", "half the stack dumps", \
+	  CTX_LIST, KEYS('{'), 0, KEYS(0)) \
+	X(LARGER_DUMPS, "larger-dumps", SAMPLED, "", "double the stack dumps: deeper stacks", \
+	  CTX_LIST, KEYS('}'), 0, KEYS(0)) \
+	X(SMALLER_RINGS, "smaller-rings", SAMPLED, "", "half the rings", CTX_LIST, KEYS('('), 0, KEYS(0)) \
+	X(LARGER_RINGS, "larger-rings", SAMPLED, "", "double the rings: fewer samples are lost", \
+	  CTX_LIST, KEYS(')'), 0, KEYS(0)) \
 	X(SAMPLING, "sampling", SAMPLED, "", "stop and start sampling", \
 	  CTX_LIST, KEYS('S'), 0, KEYS(0)) \
 	X(PICK_PROCESS, "process", SAMPLED, "", "pick a process", CTX_LIST, KEYS('p'), 0, KEYS(0)) \

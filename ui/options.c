@@ -36,7 +36,8 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 	struct sampler_config *c = &p->o->config;
 	int nr_targets = (c->nr_pids > 0) + p->o->user_given + (c->command != NULL) +
 			 (c->replay != NULL) + (c->cgroup != NULL) + (c->name != NULL);
-	uint64_t need = 2 * (c->stack_size + RECORD_ROOM);
+	uint32_t stack = c->call_graph == CALL_GRAPH_DWARF ? c->stack_size : 0;
+	uint64_t need = 2 * (stack + RECORD_ROOM);
 
 	if (p->o->action != OPTIONS_RUN)
 		return 0;
@@ -69,7 +70,7 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 		return REFUSE(p, EXIT_USAGE,
 			      "--ring: %zu bytes cannot hold two samples with stacks of %u\n"
 			      "  give at least %llu (a power of two), or a smaller --stack-size",
-			      c->ring_size, c->stack_size, (unsigned long long)need);
+			      c->ring_size, stack, (unsigned long long)need);
 	c->target = c->command	       ? TARGET_COMMAND
 		    : p->o->tids_given ? TARGET_TIDS
 		    : c->nr_pids       ? TARGET_PIDS
@@ -125,6 +126,8 @@ static const struct argp_option argp_options[] = {
 	{ "format", KEY_FORMAT, "FORMAT", 0, "text, ndjson or perf-script (implies -b)", 3 },
 	{ "rows", KEY_ROWS, "N", 0, "rows a tick, 0: all (default: 100; implies -b)", 3 },
 	{ NULL, 0, NULL, 0, "Stacks and memory:", 4 },
+	{ "call-graph", 'g', "HOW", 0,
+	  "stacks: dwarf[,SIZE] (default), fp (by the kernel, cheap, guessed) or off", 4 },
 	{ "ring", KEY_RING, "SIZE", 0, "ring of each CPU, a power of two, as in 1M", 4 },
 	{ "unwinder", KEY_UNWINDER, "HOW", 0, "row (cached rules) or step (libunwind each time)", 4 },
 	{ "verify", KEY_VERIFY, "N", 0, "unwind one sample in N with libunwind alone, too", 4 },

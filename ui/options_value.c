@@ -415,6 +415,24 @@ static int parse_stack(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+/* "dwarf,32K" as in perf: with the size of the dumps. */
+static int parse_call_graph(struct options_parse *p, const char *arg)
+{
+	char word[8];
+	size_t n = strcspn(arg, ",");
+
+	for (int i = 0; i < CALL_GRAPH_NR; i++) {
+		snprintf(word, sizeof(word), "%s", profile_call_graph_name((enum call_graph)i));
+		if (strlen(word) != n || strncmp(arg, word, n) || (arg[n] && i != CALL_GRAPH_DWARF))
+			continue;
+		p->o->config.call_graph = (enum call_graph)i;
+		return arg[n] ? parse_stack(p, arg + n + 1) : 0;
+	}
+	return REFUSE(p, EXIT_USAGE,
+		      "--call-graph=%s: not one of dwarf, dwarf,SIZE, fp, off\n"
+		      "  as in '-g fp', or '-g dwarf,32K' for deep stacks", arg);
+}
+
 static int parse_record(struct options_parse *p, const char *arg)
 {
 	p->o->config.record = arg;
@@ -471,7 +489,7 @@ static const struct {
 	{ KEY_RECORD, parse_record },	{ 't', parse_tids },	{ 'G', parse_cgroup },
 	{ KEY_NAME, parse_name },	{ KEY_OVERHEAD, parse_overhead },
 	{ KEY_EVENT_FILTER, parse_event_filter },
-	{ KEY_UNWINDER, parse_unwinder }, { KEY_VERIFY, parse_verify },
+	{ 'g', parse_call_graph },	{ KEY_UNWINDER, parse_unwinder }, { KEY_VERIFY, parse_verify },
 };
 
 int options_value(struct options_parse *p, int key, const char *arg)

@@ -271,8 +271,13 @@ static void test_sizes(void **state)
 	sampler_set_ring_size(s, 4096);
 	expect_message(s, "cannot hold one sample");
 	expect_rate(s, 499, 4);
+	sampler_set_call_graph(s, CALL_GRAPH_FP);
+	expect_message(s, "by frame pointers");
+	expect_rate(s, 499, 4);
+	sampler_set_call_graph(s, CALL_GRAPH_DWARF);
+	expect_message(s, "dumps of 32000 bytes");
 	sampler_set_stack_size(s, 0);
-	expect_message(s, "no user stacks");
+	expect_message(s, "no stacks (off)");
 	sampler_set_event_enabled(s, 0, false);
 	expect_message(s, "is off");
 	for (int i = 0; i < 2; i++)
@@ -397,7 +402,7 @@ static void any_target(struct sampler *s)
 /* One control out of all there are. */
 static void any_control(struct sampler *s)
 {
-	switch (rand() % 8) {
+	switch (rand() % 9) {
 	case 0:
 		any_events(s);
 		break;
@@ -415,6 +420,9 @@ static void any_control(struct sampler *s)
 		break;
 	case 5:
 		sampler_set_enabled(s, rand() % 4);
+		break;
+	case 7:
+		sampler_set_call_graph(s, (enum call_graph)(rand() % CALL_GRAPH_NR));
 		break;
 	case 6:
 		sampler_set_event_enabled(s, 0, rand() % 3);

@@ -30,6 +30,9 @@ struct sampler {
 	uint64_t tick_ns;
 	uint32_t annotate;
 	double max_hz;
+	int call_graph;			/* -1: not asked */
+	uint32_t stack_size;
+	size_t ring_size;
 };
 
 int sampler_fd(const struct sampler *s)
@@ -73,6 +76,21 @@ void sampler_set_tick(struct sampler *s, uint64_t tick_ns)
 void sampler_set_annotate(struct sampler *s, uint32_t function)
 {
 	s->annotate = function;
+}
+
+void sampler_set_call_graph(struct sampler *s, enum call_graph mode)
+{
+	s->call_graph = (int)mode;
+}
+
+void sampler_set_stack_size(struct sampler *s, uint32_t size)
+{
+	s->stack_size = size;
+}
+
+void sampler_set_ring_size(struct sampler *s, size_t size)
+{
+	s->ring_size = size;
 }
 
 void sampler_reset(struct sampler *s)
@@ -191,6 +209,8 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 	p->window_ns = 5 * 1000000000ull;
 	p->interval_ns = 1000000000ull;
 	strcpy(p->target, "system");
+	p->stack_size = 16384;
+	p->ring_size = 2 << 20;
 	fake_account(p);
 	fake_cpus(p, nr_cpus);
 	fake_event(p, 0, "cpu-clock", 997, 996.4);
@@ -255,6 +275,7 @@ static inline void bench_init(struct bench *b, unsigned int cols, unsigned int r
 	memset(b, 0, sizeof(*b));
 	b->sampler.max_hz = 8000;
 	b->sampler.enabled = -1;
+	b->sampler.call_graph = -1;
 	app_config_init(&b->config);
 	b->config.host = "web-07";
 	ui_state_init(&b->st, &b->sampler, &b->config, ascii);

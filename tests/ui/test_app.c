@@ -316,6 +316,45 @@ static void test_controls(void **state)
 	bench_fini(b);
 }
 
+/* How stacks are taken, dumps and rings: asked of the sampler, within what can be. */
+static void test_sizes(void **state)
+{
+	struct profile *p = fake_profile(4, NULL);
+	struct bench b;
+
+	bench_init(&b, 80, 24, true);
+	press(&b, '}');
+	assert_int_equal(b.sampler.stack_size, 0);	/* nothing is known yet */
+	ui_state_take(&b.st, p);
+	press(&b, 'C');
+	assert_int_equal(b.sampler.call_graph, CALL_GRAPH_FP);
+	press(&b, '}');
+	assert_int_equal(b.sampler.stack_size, 32768);
+	press(&b, '{');
+	assert_int_equal(b.sampler.stack_size, 8192);
+	press(&b, ')');
+	assert_int_equal(b.sampler.ring_size, 4 << 20);
+	press(&b, '(');
+	assert_int_equal(b.sampler.ring_size, 1 << 20);
+	p->stack_size = 32768;
+	press(&b, '}');
+	assert_int_equal(b.sampler.stack_size, 65528);
+	p->stack_size = 65528;
+	b.sampler.stack_size = 1;
+	press(&b, '}');
+	assert_int_equal(b.sampler.stack_size, 1);
+	assert_non_null(strstr(look(&b), "no larger dumps"));
+	type(&b, ":call-graph off\r");
+	assert_int_equal(b.sampler.call_graph, CALL_GRAPH_OFF);
+	type(&b, ":stack-size 24K\r");
+	assert_int_equal(b.sampler.stack_size, 24576);
+	type(&b, ":ring 1M\r");
+	assert_int_equal(b.sampler.ring_size, 1 << 20);
+	type(&b, ":call-graph lbr\r");
+	assert_non_null(strstr(look(&b), "not one of dwarf, fp, off"));
+	bench_fini(&b);
+}
+
 static void test_mouse(void **state)
 {
 	struct bench *b = start(80, 24);
@@ -421,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_drill),	 cmocka_unit_test(test_hide),
 		cmocka_unit_test(test_freeze),	 cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_events),	 cmocka_unit_test(test_controls),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_mouse),	 cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_monkey),
 	};

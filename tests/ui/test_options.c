@@ -151,6 +151,40 @@ static void test_last_wins(void **state)
 	done(&l);
 }
 
+static void test_call_graph(void **state)
+{
+	static const struct {
+		const char *args;
+		int code;
+		enum call_graph mode;
+		uint32_t size;
+	} cases[] = {
+		{ "", EXIT_DONE, CALL_GRAPH_DWARF, 16384 },
+		{ "-g fp", EXIT_DONE, CALL_GRAPH_FP, 16384 },
+		{ "--call-graph=off", EXIT_DONE, CALL_GRAPH_OFF, 16384 },
+		{ "-g fp --call-graph dwarf,32K", EXIT_DONE, CALL_GRAPH_DWARF, 32768 },
+		{ "-g dwarf,65528", EXIT_DONE, CALL_GRAPH_DWARF, 65528 },
+		{ "-g fp --ring 64K", EXIT_DONE, CALL_GRAPH_FP, 16384 },
+		{ "-g dwarf,65536", EXIT_USAGE, 0, 0 }, { "-g dwarf,", EXIT_USAGE, 0, 0 },
+		{ "-g fp,8192", EXIT_USAGE, 0, 0 },	{ "-g lbr", EXIT_USAGE, 0, 0 },
+		{ "-g dwarfs", EXIT_USAGE, 0, 0 },	{ "-g dwarf,32K --ring 64K", EXIT_USAGE, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct line l;
+
+		parse(&l, cases[i].args);
+		if (l.code != cases[i].code)
+			fail_msg("%s: %d: %s", cases[i].args, l.code, l.e.text);
+		if (!l.code) {
+			assert_int_equal(l.o.config.call_graph, cases[i].mode);
+			assert_int_equal(l.o.config.stack_size, cases[i].size);
+		}
+		done(&l);
+	}
+}
+
 static void test_batch(void **state)
 {
 	static const char *const implying[] = { "-b", "-n 3", "--format=text", "--rows=5" };
@@ -447,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_events_accumulate),
 		cmocka_unit_test(test_cpus),
 		cmocka_unit_test(test_last_wins),
+		cmocka_unit_test(test_call_graph),
 		cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_batch_by_output),
 		cmocka_unit_test(test_command),

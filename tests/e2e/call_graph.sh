@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# --call-graph: by dumps, by frame pointers, not at all; what each shows, how sure it is, what it costs.
+. "$(dirname "$0")/lib"
+need_perf
+
+start "$PROGRAMS/frames"
+target=$last
+start "$PROGRAMS/spin" 1
+
+for how in dwarf fp off; do
+	run -b -n 2 -d 1 -F 4999 -e cpu-clock -g "$how" -p "$target" --format=ndjson
+	[ "$rc" = 0 ] || wrong "$how: exit $rc: $(cat "$TMP/err")"
+	cp "$TMP/out" "$TMP/$how"
+done
+python3 - "$TMP" <<'PY' || bad=1
+import json, sys
+
+bad = False
+cost = {}
+
+def wrong(text):
+    global bad
+    bad = True
+    print("wrong: " + text)
+
+for how in ("dwarf", "fp", "off"):
+    ticks = [json.loads(line) for line in open(f"{sys.argv[1]}/{how}")]
+    last = ticks[-1]
+    a = last["account"]
+    if last["call_graph"] != how:
+        wrong(f"{how}: it says {last['call_graph']}")
+    parts = sum(a[k] for k in ("complete", "guessed", "truncated", "broken", "pending", "dropped", "lost"))
+    if not a["taken"] or parts != a["taken"]:
+        wrong(f"{how}: taken {a['taken']}, the parts {parts}")
+    total = {r["symbol"]: r["total_pct"] for r in last["rows"]}
+    cost[how] = sum(t["self"]["cpu_pct"] * t["interval_ns"] for t in ticks) / sum(
+        t["account"]["taken"] * t["interval_ns"] for t in ticks)
+    for caller in ("middle", "outer", "main"):
+        share = total.get(caller, 0)
+        if how == "off" and share > 5 or how != "off" and share < 90:
+            wrong(f"{how}: {caller} {share}%")
+    if total.get("inner", 0) < 90:
+        wrong(f"{how}: inner {total.get('inner')}%")
+    sure = a["complete"] / a["taken"] if a["taken"] else 0
+    # Nothing tells a frame pointer's chain from what looks like one.
+    if how == "fp" and sure > 0.1 or how != "fp" and sure < 0.9:
+        wrong(f"{how}: {100 * sure:.0f}% complete")
+print("own CPU a sample, dwarf = 1: " + ", ".join(f"{k} {cost[k] / cost['dwarf']:.2f}" for k in cost))
+if cost["off"] > cost["dwarf"]:
+    wrong("off costs more than dwarf")
+sys.exit(bad)
+PY
+finish

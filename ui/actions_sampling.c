@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What keys do to the sampling itself. The main thread.
+ *
+ * Nothing is waited for: the sampler answers with a message in a later profile.
+ */
+#include "ui/actions_sampling.h"
+
+#define STACK_MIN 1024u
+
+static void call_graphs(struct ui_state *st, uint32_t code)
+{
+	if (st->latest)
+		sampler_set_call_graph(st->sampler, (st->latest->call_graph + 1) % CALL_GRAPH_NR);
+}
+
+static void dumps(struct ui_state *st, bool larger)
+{
+	uint32_t size = st->latest ? st->latest->stack_size : 0;
+
+	if (!size)
+		ui_state_say(st, false, "there are no stack dumps (C takes some)");
+	else if (larger && size >= SAMPLER_STACK_SIZE_MAX)
+		ui_state_say(st, false, "the kernel makes no larger dumps (C: fp follows any depth)");
+	else if (!larger && size <= STACK_MIN)
+		ui_state_say(st, false, "smaller dumps would hold no stacks (C: off)");
+	else
+		sampler_set_stack_size(st->sampler,
+				       larger ? MIN(2 * size, SAMPLER_STACK_SIZE_MAX) :
+						MAX(size / 2, STACK_MIN));
+}
+
+static void larger_dumps(struct ui_state *st, uint32_t code)
+{
+	dumps(st, true);
+}
+
+static void smaller_dumps(struct ui_state *st, uint32_t code)
+{
+	dumps(st, false);
+}
+
+static void rings(struct ui_state *st, bool larger)
+{
+	uint64_t size = st->latest ? st->latest->ring_size : 0;
+
+	if (size)
+		sampler_set_ring_size(st->sampler, larger ? 2 * size : size / 2);
+	else
+		ui_state_say(st, false, "a recording has no rings");
+}
+
+static void larger_rings(struct ui_state *st, uint32_t code)
+{
+	rings(st, true);
+}
+
+static void smaller_rings(struct ui_state *st, uint32_t code)
+{
+	rings(st, false);
+}
+
+void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code)
+{
+	switch (action) {
+	case ACT_CALL_GRAPH:
+		return call_graphs;
+	case ACT_LARGER_DUMPS:
+		return larger_dumps;
+	case ACT_SMALLER_DUMPS:
+		return smaller_dumps;
+	case ACT_LARGER_RINGS:
+		return larger_rings;
+	case ACT_SMALLER_RINGS:
+		return smaller_rings;
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What keys do to the sampling itself: how stacks are taken, how much memory
+ * dumps and rings have. The main thread; the sampler's messages answer.
+ */
+#ifndef UI_ACTIONS_SAMPLING_H
+#define UI_ACTIONS_SAMPLING_H
+
+#include "ui/state.h"
+
+/* What does @action; NULL: nothing here. */
+void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code);
+
+#endif
