@@ -254,7 +254,7 @@ static void test_growing(void **state)
 	assert_int_equal(cells_new(&st.cells, 8, 1u << 16), 0);
 	run(&st, &all);
 	assert_true(all.nr_cells_full > 0);
-	assert_true(all.nr_added > all.nr_cells_full);
+	assert_true(all.nr_added > 0);
 }
 
 /* Every table too small for what comes: all three kinds of drop, and still exact. */
