@@ -394,64 +394,6 @@ static void test_messages(void **state)
 	bench_fini(b);
 }
 
-static uint32_t random_key(unsigned int *seed)
-{
-	static const uint32_t special[] = {
-		K_UP,	  K_DOWN,    K_LEFT,  K_RIGHT, K_PGUP, K_PGDN,	    K_HOME, K_END,
-		K_DELETE, K_BACKTAB, K_ENTER, K_ESC,   K_TAB,  K_BACKSPACE, K_F(1), K_F(3),
-		K_F(4),	  K_F(6),    K_F(7),  K_F(8),  0x65e5, 0x301,
-	};
-	unsigned int n = (unsigned int)rand_r(seed);
-
-	return n % 3 ? n / 3 % 126 + 1 : special[n / 3 % ARRAY_SIZE(special)];
-}
-
-/* Random keys, sizes and profiles: no fault, and the cursor keeps its function. */
-static void test_monkey(void **state)
-{
-	uint64_t end = time_now_ns() + 3000000000ull;
-	double times[NR_SPECS];
-	unsigned int seed = 4711;
-	struct bench b;
-	long nr = 0;
-
-	bench_init(&b, 80, 24, false);
-	for (; time_now_ns() < end; nr++) {
-		struct list *list = ui_state_list(&b.st);
-		bool pinned = list->pinned;
-		uint64_t selected = list->selected;
-
-		b.st.quit = b.st.suspend = b.st.redraw = false;
-		b.st.now_ns += 50000000;
-		switch (rand_r(&seed) % 8) {
-		case 0:
-			for (size_t i = 0; i < NR_SPECS; i++)
-				times[i] = rand_r(&seed) % 4 ? rand_r(&seed) % 100 : 0;
-			ui_state_take(&b.st, fake_profile(1 + (uint32_t)rand_r(&seed) % 9, times));
-			if (!b.st.dialog.ops && pinned && list->cursor < list->nr)
-				for (uint32_t i = 0; i < list->nr; i++)
-					if (list->rows[i].id == selected)
-						assert_int_equal(list->cursor, i);
-			break;
-		case 1:
-			assert_int_equal(canvas_resize(&b.canvas, (unsigned int)rand_r(&seed) % 70,
-						       (unsigned int)rand_r(&seed) % 210),
-					 0);
-			break;
-		case 2:
-			screen_key(&b.st, &(struct key){ K_MOUSE, (uint16_t)(rand_r(&seed) % 70),
-							 (uint16_t)(rand_r(&seed) % 210),
-							 (uint8_t)(rand_r(&seed) % 6) });
-			break;
-		default:
-			press(&b, random_key(&seed));
-		}
-		screen_draw(&b.st, &b.canvas);
-	}
-	assert_true(nr > 500);
-	bench_fini(&b);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,7 +404,6 @@ int main(void)
 		cmocka_unit_test(test_events),	 cmocka_unit_test(test_controls),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_mouse),	 cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_monkey),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
