@@ -2,12 +2,11 @@
 /*
  * A perf.data file as perf record writes it: events and records in time order.
  *
- * Layout after tools/perf/Documentation/perf.data-file-format.txt of the
- * kernel: file mode ("PERFILE2", attribute and data sections, features) and
- * pipe mode; compressed records where libzstd was at hand. The file is read
- * into memory, never mapped; everything in it is hostile and bounds-checked.
+ * File mode (attribute and data sections, features) and pipe mode; compressed
+ * records where libzstd was at hand. Of a file only the records' places are
+ * kept; it is never mapped, and everything in it is hostile and bounds-checked.
  *
- * One thread. Records are borrowed until perfdata_close().
+ * One thread.
  */
 #ifndef SAMPLER_PERFDATA_H
 #define SAMPLER_PERFDATA_H
@@ -15,8 +14,6 @@
 #include "sampler/event.h"
 #include "sampler/record.h"
 #include "symbols/base.h"
-
-#define PERFDATA_SIZE_MAX (8ULL << 30)
 
 struct perfdata;
 
@@ -41,8 +38,12 @@ int perfdata_event_of(const struct perfdata *pd, uint64_t id);
 uint64_t perfdata_nr_records(const struct perfdata *pd);
 uint64_t perfdata_nr_bad(const struct perfdata *pd);	/* bytes or records that made no sense */
 
-/* Record @index in time order (bytes, perhaps unaligned; *@size), with the layout to decode it by. */
-const uint8_t *perfdata_record(const struct perfdata *pd, uint64_t index, size_t *size,
+/*
+ * Record @index in time order (bytes, perhaps unaligned; *@size), with the
+ * layout to decode it by; valid until the next call. NULL: the file has become
+ * shorter, or cannot be read any more.
+ */
+const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
 			       const struct record_layout **layout);
 /* Time stamps of the first and the last sample. */
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns);

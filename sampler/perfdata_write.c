@@ -17,38 +17,18 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define MAGIC "PERFILE2"
+#include "sampler/perfdata_format.h"
+
 /* perf pads its strings so. */
 #define STRING_ALIGN 64
 #define CMDLINE_MAX  4096
-
-enum {
-	FEATURE_HOSTNAME = 3,
-	FEATURE_OSRELEASE = 4,
-	FEATURE_VERSION = 5,
-	FEATURE_ARCH = 6,
-	FEATURE_NRCPUS = 7,
-	FEATURE_CMDLINE = 11,
-	FEATURE_EVENT_DESC = 12,
-};
-
-struct section {
-	uint64_t offset, size;
-};
-
-struct file_header {
-	char magic[8];
-	uint64_t size, attr_size;
-	struct section attrs, data, event_types;
-	uint64_t features[4];
-};
 
 struct perfdata_writer {
 	int fd;
 	int code;			/* the first failure */
 	uint64_t data;			/* where records begin */
 	uint64_t end;			/* where they end */
-	struct file_header header;
+	struct perfdata_header header;
 };
 
 /* A piece of the file in the making. */
@@ -215,12 +195,12 @@ static int write_at(int fd, const void *bytes, size_t size, uint64_t at)
 static void put_attrs(struct perfdata_writer *w, struct bytes *b, uint64_t at,
 		      const struct perfdata_attrs *attrs)
 {
-	struct section ids = { .offset = at + b->size };
+	struct perfdata_section ids = { .offset = at + b->size };
 
 	for (uint32_t i = 0; i < attrs->nr; i++)
 		put(b, attrs->events[i].ids, 8 * attrs->events[i].nr_ids);
 	w->header.attr_size = sizeof(struct perf_event_attr) + sizeof(ids);
-	w->header.attrs = (struct section){ at + b->size, attrs->nr * w->header.attr_size };
+	w->header.attrs = (struct perfdata_section){ at + b->size, attrs->nr * w->header.attr_size };
 	for (uint32_t i = 0; i < attrs->nr; i++) {
 		ids.size = 8 * attrs->events[i].nr_ids;
 		put(b, &attrs->events[i].attr, sizeof(attrs->events[i].attr));
@@ -231,10 +211,10 @@ static void put_attrs(struct perfdata_writer *w, struct bytes *b, uint64_t at,
 
 int perfdata_begin(struct perfdata_writer *w, const struct perfdata_attrs *attrs)
 {
-	struct file_header *h = &w->header;
+	struct perfdata_header *h = &w->header;
 	struct bytes b = { 0 };
 
-	memcpy(h->magic, MAGIC, sizeof(h->magic));
+	memcpy(h->magic, PERFDATA_MAGIC, sizeof(h->magic));
 	h->size = sizeof(*h);
 	put_attrs(w, &b, sizeof(*h), attrs);
 	h->data.offset = sizeof(*h) + b.size;
@@ -294,26 +274,26 @@ static void put_feature(struct bytes *b, unsigned int bit, const struct utsname 
 			const struct perfdata_attrs *attrs)
 {
 	switch (bit) {
-	case FEATURE_HOSTNAME:
+	case PERFDATA_HOSTNAME:
 		put_string(b, host->nodename);
 		break;
-	case FEATURE_OSRELEASE:
+	case PERFDATA_OSRELEASE:
 		put_string(b, host->release);
 		break;
-	case FEATURE_VERSION:
+	case PERFDATA_VERSION:
 		put_string(b, "proftop " PROFTOP_VERSION);
 		break;
-	case FEATURE_ARCH:
+	case PERFDATA_ARCH:
 		put_string(b, host->machine);
 		break;
-	case FEATURE_NRCPUS:
+	case PERFDATA_NRCPUS:
 		put_u32(b, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 		put_u32(b, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
 		break;
-	case FEATURE_CMDLINE:
+	case PERFDATA_CMDLINE:
 		put_cmdline(b);
 		break;
-	case FEATURE_EVENT_DESC:
+	case PERFDATA_EVENT_DESC:
 		put_event_desc(b, attrs);
 		break;
 	}
@@ -324,10 +304,10 @@ static void put_features(struct perfdata_writer *w, struct bytes *b,
 			 const struct perfdata_attrs *attrs)
 {
 	static const unsigned int bits[] = {
-		FEATURE_HOSTNAME, FEATURE_OSRELEASE, FEATURE_VERSION, FEATURE_ARCH,
-		FEATURE_NRCPUS, FEATURE_CMDLINE, FEATURE_EVENT_DESC,
+		PERFDATA_HOSTNAME, PERFDATA_OSRELEASE, PERFDATA_VERSION, PERFDATA_ARCH,
+		PERFDATA_NRCPUS, PERFDATA_CMDLINE, PERFDATA_EVENT_DESC,
 	};
-	struct section table[ARRAY_SIZE(bits)] = { { 0 } };
+	struct perfdata_section table[ARRAY_SIZE(bits)] = { { 0 } };
 	struct utsname host;
 
 	if (uname(&host))
@@ -345,7 +325,7 @@ static void put_features(struct perfdata_writer *w, struct bytes *b,
 int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attrs)
 {
 	struct bytes b = { 0 };
-	struct file_header first = w->header;
+	struct perfdata_header first = w->header;
 	int code;
 
 	if (!w->data)

@@ -176,9 +176,9 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 		struct record rec = { .type = 0 };
 		size_t size;
 		const uint8_t *bytes = perfdata_record(r->data, i, &size, &layout);
-		int bad = record_decode(&rec, layout, bytes, size);
+		int bad = bytes ? record_decode(&rec, layout, bytes, size) : -EIO;
 
-		if (bad && bad != -ENOTSUP && rec.type == PERF_RECORD_SAMPLE)
+		if (bad == -EIO || (bad && bad != -ENOTSUP && rec.type == PERF_RECORD_SAMPLE))
 			pipeline_bad_record(&r->cpus[0].samples);
 		if (bad)
 			continue;

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define SAMPLE_TYPE                                                                             \
@@ -152,7 +154,7 @@ static void make_pipe(struct file *f)
 	put_records(f);
 }
 
-static void check_order(const struct perfdata *pd)
+static void check_order(struct perfdata *pd)
 {
 	static const uint64_t ips[] = { 0x2000, 0x3000, 0x1000 };
 	unsigned int nr = 0;
@@ -280,12 +282,108 @@ static void test_mutations(void **state)
 	}
 }
 
+/* The same bytes as a file, which is read piece by piece. */
+struct on_disk {
+	int fd;
+	char path[64];
+};
+
+static void to_disk(struct on_disk *d, const struct file *f)
+{
+	d->fd = memfd_create("perf.data", MFD_CLOEXEC);
+	assert_true(d->fd >= 0);
+	assert_int_equal(pwrite(d->fd, f->bytes, f->size, 0), f->size);
+	snprintf(d->path, sizeof(d->path), "/proc/self/fd/%d", d->fd);
+}
+
+static void check_same_records(struct perfdata *a, struct perfdata *b)
+{
+	const struct record_layout *layout;
+	size_t size_a, size_b;
+
+	assert_int_equal(perfdata_nr_records(a), perfdata_nr_records(b));
+	assert_int_equal(perfdata_nr_bad(a), perfdata_nr_bad(b));
+	for (uint64_t i = 0; i < perfdata_nr_records(a); i++) {
+		const uint8_t *in_a = perfdata_record(a, i, &size_a, &layout);
+		const uint8_t *in_b = perfdata_record(b, i, &size_b, &layout);
+
+		assert_int_equal(size_a, size_b);
+		assert_memory_equal(in_a, in_b, size_a);
+	}
+}
+
+/* Whole, cut and mutated: a file gives what the same bytes in memory give. */
+static void test_on_disk(void **state)
+{
+	struct perfdata *in_memory, *in_file;
+	struct on_disk d;
+	struct file f;
+
+	srand(2);
+	for (int i = 0; i < 3000; i++) {
+		if (i % 2)
+			make_file(&f);
+		else
+			make_pipe(&f);
+		if (i % 3 == 1)
+			f.bytes[(size_t)rand() % f.size] = (uint8_t)rand();
+		else if (i % 3 == 2)
+			f.size = (size_t)rand() % f.size;
+		to_disk(&d, &f);
+		if (!perfdata_from_memory(&in_memory, f.bytes, f.size, NULL)) {
+			assert_int_equal(perfdata_open(&in_file, d.path, NULL), 0);
+			check_same_records(in_memory, in_file);
+			perfdata_close(in_memory);
+			perfdata_close(in_file);
+		} else {
+			assert_true(perfdata_open(&in_file, d.path, NULL) < 0);
+		}
+		close(d.fd);
+	}
+}
+
+/* Records lie far apart, in an order that is not that of the file; then it is cut short. */
+static void test_large_and_cut_short(void **state)
+{
+	static struct file f;
+	const struct record_layout *layout;
+	struct perfdata *pd;
+	struct on_disk d;
+	struct record r;
+	size_t size;
+
+	make_pipe(&f);
+	f.size -= 3 * 48 + 2 * 56;
+	for (uint64_t i = 0; i < 120; i++)
+		put_sample(&f, 7, 0x1000 + i, 100, 1000 - (i % 4) * 200 + i);
+	to_disk(&d, &f);
+	assert_int_equal(perfdata_open(&pd, d.path, NULL), 0);
+	assert_int_equal(perfdata_nr_records(pd), 120);
+	for (uint64_t i = 0, last = 0; i < 120; i++) {
+		const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
+
+		assert_non_null(bytes);
+		assert_int_equal(record_decode(&r, layout, bytes, size), 0);
+		assert_true(r.time_ns > last);
+		assert_int_equal(r.time_ns, 1000 - ((r.sample.ip - 0x1000) % 4) * 200 + r.sample.ip - 0x1000);
+		last = r.time_ns;
+	}
+	assert_int_equal(ftruncate(d.fd, 1024), 0);
+	for (uint64_t i = 0, nr = 0; i < 120; i++) {
+		nr += !perfdata_record(pd, i, &size, &layout);
+		assert_true(i < 119 || nr > 0);
+	}
+	perfdata_close(pd);
+	close(d.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_file_mode),     cmocka_unit_test(test_pipe_mode),
 		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_not_perf_data),
 		cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_mutations),
+		cmocka_unit_test(test_on_disk),       cmocka_unit_test(test_large_and_cut_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

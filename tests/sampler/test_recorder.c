@@ -197,7 +197,7 @@ struct counted {
 	uint64_t samples, lost, lost_samples, throttles, comms, mmaps;
 };
 
-static struct counted count(const struct perfdata *pd)
+static struct counted count(struct perfdata *pd)
 {
 	struct counted c = { 0 };
 
@@ -273,7 +273,7 @@ static void test_round_trip(void **state)
 }
 
 /* Record number @nth of @type, counted from 0. */
-static void find(const struct perfdata *pd, uint32_t type, uint32_t nth, struct record *r)
+static void find(struct perfdata *pd, uint32_t type, uint32_t nth, struct record *r)
 {
 	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
 		const struct record_layout *l;

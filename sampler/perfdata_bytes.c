@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A window over a file: what is asked for next mostly lies in it.
+ *
+ * Records are looked at twice, each time little of the file at once: their
+ * heads in its order, then all of each in the order of time. Both go through
+ * one small buffer that stays in the CPU's cache.
+ */
+#include "sampler/perfdata_bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Read at least so much: small records come many in a read, the stack behind a head in none. */
+#define WINDOW_MIN 4096u
+/* The heads of records lie too far apart for the kernel to see that the file is read through. */
+#define AHEAD	   (16ULL << 20)
+
+/* Read a whole pipe into new memory. */
+static int read_all(int fd, uint8_t **bytes, uint64_t *size, struct err *e)
+{
+	size_t room = 1 << 20, used = 0;
+	uint8_t *buf = xcalloc(1, room);
+	ssize_t got;
+
+	while ((got = read(fd, buf + used, room - used)) > 0) {
+		used += (size_t)got;
+		if (used > PERFDATA_MEMORY_MAX) {
+			free(buf);
+			return err_set(e, -EFBIG, "more than %llu GiB come through the pipe\n"
+				       "  write them into a file and read that", PERFDATA_MEMORY_MAX >> 30);
+		}
+		if (used == room)
+			buf = xrealloc_array(buf, room *= 2, 1);
+	}
+	if (got < 0) {
+		free(buf);
+		return err_set(e, -errno, "cannot read: %s", strerror(errno));
+	}
+	*bytes = buf;
+	*size = used;
+	return 0;
+}
+
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e)
+{
+	struct stat st;
+	uint8_t *all;
+	int code;
+
+	*b = (struct perfdata_bytes){ .fd = -1 };
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
+		b->fd = fd;
+		b->size = (uint64_t)st.st_size;
+		return 0;
+	}
+	code = read_all(fd, &all, &b->size, e);
+	close(fd);
+	if (!code)
+		b->memory = b->window = all;
+	return code;
+}
+
+void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size)
+{
+	*b = (struct perfdata_bytes){ .size = size, .memory = memory, .fd = -1 };
+}
+
+void perfdata_bytes_close(struct perfdata_bytes *b)
+{
+	free(b->window);
+	if (b->fd >= 0)
+		close(b->fd);
+	*b = (struct perfdata_bytes){ .fd = -1 };
+}
+
+/* Let the kernel read what comes next, while this is worked on. */
+static void read_ahead(struct perfdata_bytes *b, uint64_t offset)
+{
+	if (offset + AHEAD / 2 < b->ahead || b->ahead >= b->size)
+		return;
+	b->ahead = MAX(b->ahead, offset);
+	posix_fadvise(b->fd, (off_t)b->ahead, AHEAD, POSIX_FADV_WILLNEED);
+	b->ahead += AHEAD;
+}
+
+/* Move the window to @offset; it shall hold @size bytes at least. */
+static bool fill(struct perfdata_bytes *b, uint64_t offset, size_t size)
+{
+	size_t want = MAX(size, WINDOW_MIN);
+
+	if (want > b->window_room) {
+		free(b->window);
+		b->window_room = 2 * want;
+		b->window = xcalloc(1, b->window_room);
+	}
+	read_ahead(b, offset);
+	b->window_at = offset;
+	b->window_size = 0;
+	while (b->window_size < size) {
+		ssize_t got = pread(b->fd, b->window + b->window_size, want - b->window_size,
+				    (off_t)(offset + b->window_size));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)		/* shorter than it was, or it cannot be read */
+			return false;
+		b->window_size += (size_t)got;
+	}
+	return true;
+}
+
+const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
+{
+	if (offset > b->size || size > b->size - offset)
+		return NULL;
+	if (b->memory)
+		return b->memory + offset;
+	if ((offset < b->window_at || offset + size > b->window_at + b->window_size) &&
+	    !fill(b, offset, size))
+		return NULL;
+	return b->window + (offset - b->window_at);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The bytes of a recording: in memory, or read from its file piece by piece
+ * where they are asked for. Never mapped: who cuts the file short while it is
+ * read must not end the reader.
+ *
+ * One thread. Every offset and size may be hostile.
+ */
+#ifndef SAMPLER_PERFDATA_BYTES_H
+#define SAMPLER_PERFDATA_BYTES_H
+
+#include "symbols/base.h"
+
+/* What does not come from a regular file is kept in memory, up to so much. */
+#define PERFDATA_MEMORY_MAX (8ULL << 30)
+
+struct perfdata_bytes {
+	uint64_t size;
+	const uint8_t *memory;		/* all of them; NULL: in the file */
+	int fd;				/* -1: none */
+	uint8_t *window;		/* window_size bytes of the file from window_at */
+	size_t window_size, window_room;
+	uint64_t window_at;
+	uint64_t ahead;			/* the kernel was told that it will be read up to here */
+};
+
+/* Take over @fd. 0 or -errno with a sentence; then @fd is closed. */
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e);
+/* Borrow @memory. */
+void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
+void perfdata_bytes_close(struct perfdata_bytes *b);
+
+/* @size bytes at @offset, or NULL if they are not all there; valid until the next call. */
+const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset, uint64_t size);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a perf.data file is made of, for its reader and its writer: after
+ * tools/perf/Documentation/perf.data-file-format.txt of the kernel.
+ */
+#ifndef SAMPLER_PERFDATA_FORMAT_H
+#define SAMPLER_PERFDATA_FORMAT_H
+
+#include <stdint.h>
+
+#define PERFDATA_MAGIC		"PERFILE2"	/* and no NUL */
+#define PERFDATA_FEATURE_WORDS	4
+/* The header of pipe mode: magic and its own size. */
+#define PERFDATA_PIPE_HEADER	16
+
+struct perfdata_section {
+	uint64_t offset, size;
+};
+
+struct perfdata_header {
+	char magic[8];
+	uint64_t size, attr_size;
+	struct perfdata_section attrs, data, event_types;
+	uint64_t features[PERFDATA_FEATURE_WORDS];
+};
+
+/* Bits of perfdata_header.features; their sections lie behind the data, in this order. */
+enum perfdata_feature {
+	PERFDATA_BUILD_ID = 2,
+	PERFDATA_HOSTNAME = 3,
+	PERFDATA_OSRELEASE = 4,
+	PERFDATA_VERSION = 5,
+	PERFDATA_ARCH = 6,
+	PERFDATA_NRCPUS = 7,
+	PERFDATA_CMDLINE = 11,
+	PERFDATA_EVENT_DESC = 12,
+};
+
+/* Records that perf itself writes (tools/perf/util/event.h); never from a kernel. */
+enum perfdata_record_type {
+	PERFDATA_USER_FIRST = 64,
+	PERFDATA_HEADER_ATTR = 64,
+	PERFDATA_TRACING_DATA = 66,
+	PERFDATA_FINISHED_ROUND = 68,
+	PERFDATA_AUXTRACE = 71,
+	PERFDATA_COMPRESSED = 81,
+};
+
+#endif

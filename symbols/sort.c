@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Radix sort, lowest byte first: one pass a byte, none for a byte in which all
+ * keys are the same, none at all for keys that are in order.
+ */
+#include "symbols/sort.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NR_BYTES 8
+
+/* How many keys have which value of each byte. True: they are in order. */
+static bool count_bytes(const struct sort_key *keys, size_t nr, size_t (*counts)[256])
+{
+	uint64_t last = 0;
+	bool sorted = true;
+
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t key = keys[i].key;
+
+		sorted &= key >= last;
+		last = key;
+		for (int byte = 0; byte < NR_BYTES; byte++)
+			counts[byte][key >> (8 * byte) & 0xff]++;
+	}
+	return sorted;
+}
+
+/* Move all keys from @from to @to, in the order of one byte. */
+static void move(struct sort_key *to, const struct sort_key *from, size_t nr, size_t *count, int byte)
+{
+	size_t start = 0;
+
+	for (int value = 0; value < 256; value++) {
+		size_t here = count[value];
+
+		count[value] = start;
+		start += here;
+	}
+	for (size_t i = 0; i < nr; i++)
+		to[count[from[i].key >> (8 * byte) & 0xff]++] = from[i];
+}
+
+int sort_keys(struct sort_key *keys, size_t nr)
+{
+	size_t counts[NR_BYTES][256] = { { 0 } };
+	struct sort_key *from = keys, *to, *spare;
+
+	if (count_bytes(keys, nr, counts))
+		return 0;
+	spare = to = malloc(nr * sizeof(*spare));
+	if (!spare)
+		return -ENOMEM;
+	for (int byte = 0; byte < NR_BYTES; byte++) {
+		struct sort_key *moved = to;
+
+		if (counts[byte][keys[0].key >> (8 * byte) & 0xff] == nr)
+			continue;
+		move(to, from, nr, counts[byte], byte);
+		to = from;
+		from = moved;
+	}
+	if (from != keys)
+		memcpy(keys, from, nr * sizeof(*keys));
+	free(spare);
+	return 0;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sorting by key: against qsort with the index as the second key, for keys of
+ * few and of many bytes, in order, nearly so, and not at all.
+ */
+#include "symbols/sort.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static int compare(const void *a, const void *b)
+{
+	const struct sort_key *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static void check(struct sort_key *keys, size_t nr)
+{
+	struct sort_key *want = calloc(nr + 1, sizeof(*want));
+
+	assert_non_null(want);
+	for (size_t i = 0; i < nr; i++)
+		keys[i].index = (uint32_t)i;
+	memcpy(want, keys, nr * sizeof(*keys));
+	qsort(want, nr, sizeof(*want), compare);
+	assert_int_equal(sort_keys(keys, nr), 0);
+	for (size_t i = 0; i < nr; i++) {
+		assert_int_equal(keys[i].key, want[i].key);
+		assert_int_equal(keys[i].index, want[i].index);
+	}
+	free(want);
+}
+
+static void test_sort(void **state)
+{
+	static const uint64_t masks[] = { 0, 1, 0xff, 0xff00, 0xffffffff00ULL, ~0ULL };
+	static struct sort_key keys[5000];
+
+	for (size_t m = 0; m < ARRAY_SIZE(masks); m++) {
+		for (size_t nr = 0; nr < ARRAY_SIZE(keys); nr = nr * 3 + 1) {
+			for (size_t i = 0; i < nr; i++)
+				keys[i].key = hash_u64(i + 17 * nr) & masks[m];
+			check(keys, nr);
+			check(keys, nr);	/* in order by now */
+			if (nr > 3) {
+				keys[nr / 2].key = 0;
+				check(keys, nr);
+			}
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sort) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
