@@ -60,16 +60,20 @@ static uint64_t bias_of(const struct elffile *object, const struct elffile *debu
 	return a && b ? a->p_vaddr - b->p_vaddr : 0;
 }
 
-/* Open @path in our own root as an ELF file. */
-static int open_elf(const char *path, uint64_t size_max, struct elffile *out)
+/* Open @path in our own root as an ELF file. @watch: of the object that it is for. */
+static int open_elf(const char *path, uint64_t size_max, struct watch *watch, struct elffile *out)
 {
 	struct foreign_want want = { .path = path, .size_max = size_max };
 	struct foreign_file file;
-	int rc = foreign_open(&want, &file, NULL);
+	int rc = watch_begin(watch);
 
 	if (rc)
 		return rc;
-	rc = elffile_open(out, file.fd, NULL, file.size, NULL);
+	rc = foreign_open(&want, &file, NULL);
+	watch_end(watch, 0);
+	if (rc)
+		return rc;
+	rc = elffile_open_watched(out, file.fd, file.size, watch, NULL);
 	if (rc)
 		close(file.fd);
 	return rc;
@@ -82,7 +86,7 @@ int debugfile_open(const struct elffile *object, struct elffile *debug, uint64_t
 
 	if (!debugfile_path(object->build_id, object->build_id_size, path, sizeof(path)))
 		return -ENOENT;
-	rc = open_elf(path, DEBUG_SIZE_MAX, debug);
+	rc = open_elf(path, DEBUG_SIZE_MAX, object->watch, debug);
 	if (rc)
 		return rc;
 	if (!same_build_id(object, debug) || debug->machine != object->machine) {
@@ -138,7 +142,7 @@ static bool read_link(const struct elffile *f, char name[LINK_SIZE_MAX], uint32_
 static int open_linked(const struct elffile *object, const char *path, uint32_t crc,
 		       struct elffile *debug)
 {
-	int rc = open_elf(path, DEBUGFILE_CRC_MAX, debug);
+	int rc = open_elf(path, DEBUGFILE_CRC_MAX, object->watch, debug);
 	uint32_t is;
 
 	if (rc)

@@ -192,6 +192,11 @@ static int entry_init(struct dsos *d, uint32_t id, const struct key *key)
 	atomic_init(&entry->dso.cure, NULL);
 	atomic_init(&entry->dso.source, NULL);
 	atomic_init(&entry->dso.nr_symbols, 0);
+	atomic_init(&entry->dso.permille, 0);
+	atomic_init(&entry->dso.nr_evicted, 0);
+	atomic_init(&entry->dso.memory, 0);
+	atomic_init(&entry->dso.used, 0);
+	atomic_init(&entry->dso.nr_waiting, 0);
 	return 0;
 }
 

@@ -4,8 +4,11 @@
  *
  * An object is known by device, inode and generation (or build-id), never by
  * path. Ids are dense and append-only; a struct dso lives as long as the
- * table. The image is built by the loader from a file descriptor, published
- * once (release), and immutable after that.
+ * table. An image is built by a helper of the loader from a file descriptor,
+ * published (release), and immutable after that. It may leave again when
+ * memory is short: an urcu-qsbr reader keeps what it found until its next
+ * quiescent state, and a stub with the load segments alone (image->away) takes
+ * its place until the object is wanted again.
  */
 #ifndef SYMBOLS_DSO_H
 #define SYMBOLS_DSO_H
@@ -31,6 +34,7 @@ enum dso_state {
 	DSO_WANTED,			/* a sample asked for it */
 	DSO_READY,			/* image stands */
 	DSO_FAILED,			/* no image; reason in dso->reason */
+	DSO_ASIDE,			/* as FAILED, but it is tried again: its file system hangs, or no room */
 };
 
 struct dso_identity {
@@ -46,17 +50,36 @@ struct image;
 
 struct dso {
 	uint32_t id;
+	/* By the sampler threads, read by the loader; relaxed: the order of leaving, no more. */
+	atomic_uint used;		/* the unit of time (dso_clock) of its last sample */
+	atomic_uint nr_waiting;		/* samples that met it without an image */
 	struct dso_identity identity;
 	struct safe_text path;		/* as first seen */
 	struct safe_text name;		/* what lists show: basename, [kernel], [vdso], [anon] */
-	_Atomic(const struct image *) image;	/* NULL until READY */
+	_Atomic(const struct image *) image;	/* NULL until READY, then for ever one, or a stub */
 	atomic_int state;		/* enum dso_state */
 	/* For people; static texts, may be NULL; the loader's, relaxed. */
 	_Atomic(const char *) reason;	/* why there is no image or no names */
 	_Atomic(const char *) cure;	/* what would give it names */
 	_Atomic(const char *) source;	/* where its names come from */
 	atomic_uint nr_symbols;		/* names it has to give */
+	atomic_uint permille;		/* so much of it is loaded, while it is WANTED */
+	atomic_uint nr_evicted;		/* times that its image left */
+	atomic_ulong memory;		/* bytes of its image */
 };
+
+/* Coarse time, about a second, for dso->used; never 0. */
+static inline uint32_t dso_clock(uint64_t time_ns)
+{
+	return (uint32_t)(time_ns >> 30) + 1;
+}
+
+/* Any thread: a sample was in it. A write a second at most. */
+static inline void dso_touch(struct dso *dso, uint32_t clock)
+{
+	if (atomic_load_explicit(&dso->used, memory_order_relaxed) != clock)
+		atomic_store_explicit(&dso->used, clock, memory_order_relaxed);
+}
 
 /* Loader: say why @dso has no names, and what would help. */
 static inline void dso_explain(struct dso *dso, const char *reason, const char *cure)
@@ -98,6 +121,12 @@ static inline bool dso_want(struct dso *dso)
 		return false;
 	return atomic_compare_exchange_strong_explicit(&dso->state, &state, DSO_WANTED,
 						       memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Hot thread: a stack ends here for want of its image. Those with many come first. */
+static inline void dso_wait(struct dso *dso)
+{
+	atomic_fetch_add_explicit(&dso->nr_waiting, 1, memory_order_relaxed);
 }
 
 /* Where the loader can find the file: a copy of the last sighting (path is malloc'ed, caller frees). */

@@ -13,12 +13,27 @@
 
 #define SHSTR_SIZE_MAX	(4U << 20)
 #define NOTES_SIZE_MAX	(64U << 10)
+#define PIECE		(4UL << 20)	/* read at once: so often it is told how far we are */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NATIVE_DATA ELFDATA2LSB
 #else
 #define NATIVE_DATA ELFDATA2MSB
 #endif
+
+/* One read of at most PIECE bytes; whoever looks on is told. */
+static ssize_t read_some(const struct elffile *f, uint64_t offset, void *buf, size_t size)
+{
+	ssize_t nr = watch_begin(f->watch);
+
+	if (nr)
+		return nr;
+	nr = pread(f->fd, buf, MIN(size, PIECE), (off_t)offset);
+	if (nr < 0)
+		nr = -errno;
+	watch_end(f->watch, nr > 0 ? (uint64_t)nr : 0);
+	return nr;
+}
 
 int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t size)
 {
@@ -31,13 +46,12 @@ int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t siz
 		return 0;
 	}
 	while (done < size) {
-		ssize_t nr = pread(f->fd, (char *)buf + done, MIN(size - done, 1UL << 24),
-				   (off_t)(offset + done));
+		ssize_t nr = read_some(f, offset + done, (char *)buf + done, size - done);
 
-		if (nr < 0 && errno == EINTR)
+		if (nr == -EINTR)
 			continue;
 		if (nr <= 0)
-			return -EIO;
+			return nr == -ECANCELED ? -ECANCELED : -EIO;
 		done += (size_t)nr;
 	}
 	return 0;
@@ -243,14 +257,13 @@ static void read_build_id(struct elffile *f)
 	}
 }
 
-int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, struct err *e)
+/* Read the headers of @f, whose bytes are known. */
+static int open_headers(struct elffile *f, struct err *e)
 {
 	Elf64_Shdr first = { 0 };
 	Elf64_Ehdr eh;
-	int rc;
+	int rc = read_ehdr(f, &eh);
 
-	*f = (struct elffile){ .fd = fd, .memory = memory, .size = size };
-	rc = read_ehdr(f, &eh);
 	if (rc)
 		return err_set(e, rc, "not an ELF file of this machine");
 	f->machine = eh.e_machine;
@@ -262,6 +275,18 @@ int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, s
 	}
 	read_build_id(f);
 	return 0;
+}
+
+int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, struct err *e)
+{
+	*f = (struct elffile){ .fd = fd, .memory = memory, .size = size };
+	return open_headers(f, e);
+}
+
+int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch, struct err *e)
+{
+	*f = (struct elffile){ .fd = fd, .size = size, .watch = watch };
+	return open_headers(f, e);
 }
 
 void elffile_close(struct elffile *f)

@@ -13,7 +13,7 @@
 
 #include <elf.h>
 
-#include "symbols/base.h"
+#include "symbols/watch.h"
 
 #define ELFFILE_PHDRS_MAX	4096U
 #define ELFFILE_SHDRS_MAX	65536U
@@ -22,6 +22,7 @@ struct elffile {
 	int fd;				/* -1: memory */
 	const uint8_t *memory;
 	uint64_t size;
+	struct watch *watch;		/* borrowed; told of every read; may be NULL */
 	const char *path;		/* borrowed, a hint only (whose debug file); NULL: unknown */
 	uint8_t elf_class;
 	uint16_t machine;
@@ -41,9 +42,11 @@ struct elffile {
  * sentence. After a failure there is nothing to close.
  */
 int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, struct err *e);
+/* The same of a file, with somebody who looks on; further errors: -ECANCELED. */
+int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch, struct err *e);
 void elffile_close(struct elffile *f);
 
-/* All of @size bytes or an error: -ERANGE beyond the end, -EIO when the file shrank. */
+/* All of @size bytes or an error: -ERANGE beyond the end, -EIO when the file shrank, -ECANCELED. */
 int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t size);
 /* The same into new memory of @size + 1 bytes, the last one NUL. */
 int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, void **out);

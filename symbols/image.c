@@ -221,6 +221,7 @@ static int copy_eh_frame(const struct image *image, const struct elffile *f, str
 	*bytes = NULL;
 	if (!find_eh_frame(image, f, eh))
 		return 0;
+	watch_expect(f->watch, eh->size);
 	rc = elffile_read_alloc(f, eh->offset, eh->size, bytes);
 	if (rc) {
 		*bytes = NULL;
@@ -256,11 +257,21 @@ static int read_eh_frame(struct image *image, const struct elffile *f)
 	return rc == -ENOMEM ? rc : 0;
 }
 
+/* Bytes that the tables of @type will be read of. */
+static uint64_t table_size(const struct elffile *f, uint32_t type)
+{
+	const Elf64_Shdr *s = elffile_section_of_type(f, type);
+	uint64_t names = s && s->sh_link < f->nr_shdrs ? f->shdrs[s->sh_link].sh_size : 0;
+
+	return s ? MIN(s->sh_size, f->size) + MIN(names, f->size) : 0;
+}
+
 /* The functions of a debug file opened with @rc. */
 static void add_debug_file(struct elfsym *t, int rc, struct elffile *debug, uint64_t bias)
 {
 	if (rc)
 		return;
+	watch_expect(debug->watch, table_size(debug, SHT_SYMTAB));
 	elfsym_add(t, debug, SHT_SYMTAB, bias);
 	debugfile_close(debug);
 }
@@ -298,6 +309,7 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
 static const char *add_all_functions(struct image *image, struct elfsym *t,
 				     const struct elffile *f, bool debug_files)
 {
+	const char *name = "debug file";
 	struct elffile debug;
 	uint64_t bias = 0;
 	int rc;
@@ -306,14 +318,17 @@ static const char *add_all_functions(struct image *image, struct elfsym *t,
 	if (t->nr)
 		return ".symtab";
 	if (debug_files) {
+		watch_aside(f->watch, true);
 		rc = debugfile_open(f, &debug, &bias);
 		add_debug_file(t, rc, &debug, bias);
+		if (!t->nr) {
+			name = "debug link";
+			rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, &bias);
+			add_debug_file(t, rc, &debug, bias);
+		}
+		watch_aside(f->watch, false);
 		if (t->nr)
-			return "debug file";
-		rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, &bias);
-		add_debug_file(t, rc, &debug, bias);
-		if (t->nr)
-			return "debug link";
+			return name;
 	}
 	add_debugdata(image, t, f);
 	if (t->nr)
@@ -371,6 +386,7 @@ static int build(struct image **out, const struct elffile *f, bool debug_files, 
 	image->elf_class = f->elf_class;
 	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
 	image->build_id_size = f->build_id_size;
+	watch_expect(f->watch, table_size(f, SHT_SYMTAB) + table_size(f, SHT_DYNSYM));
 	rc = read_segments(image, f);
 	if (!rc && f->elf_class == ELFCLASS64)
 		rc = read_eh_frame(image, f);
@@ -386,23 +402,52 @@ fail:
 					       "the ELF file cannot be read");
 }
 
-int image_from_fd(struct image **out, int fd, uint64_t file_size, struct err *e)
-{
-	return image_from_file(out, fd, file_size, NULL, e);
-}
-
-int image_from_file(struct image **out, int fd, uint64_t file_size, const char *path,
-		    struct err *e)
+int image_read(struct image **out, const struct image_input *in, struct err *e)
 {
 	struct elffile f;
-	int rc = elffile_open(&f, fd, NULL, file_size, e);
+	int rc = elffile_open_watched(&f, in->fd, in->size, in->watch, e);
 
 	if (rc)
 		return rc;
-	f.path = path;
-	rc = build(out, &f, true, e);
+	f.path = in->path;
+	rc = build(out, &f, !in->no_debug_files, e);
 	elffile_close(&f);
 	return rc;
+}
+
+int image_from_fd(struct image **out, int fd, uint64_t file_size, struct err *e)
+{
+	const struct image_input in = { .fd = fd, .size = file_size };
+
+	return image_read(out, &in, e);
+}
+
+struct image *image_stub(const struct image *image)
+{
+	struct image *stub = calloc(1, sizeof(*stub));
+	size_t size = image->nr_segments * sizeof(*image->segments);
+
+	if (!stub)
+		return NULL;
+	stub->segments = malloc(MAX(size, 1U));
+	if (!stub->segments) {
+		free(stub);
+		return NULL;
+	}
+	memcpy(stub->segments, image->segments, size);
+	stub->nr_segments = image->nr_segments;
+	stub->machine = image->machine;
+	stub->elf_class = image->elf_class;
+	stub->source = image->source;
+	stub->away = true;
+	return stub;
+}
+
+size_t image_memory(const struct image *image)
+{
+	return sizeof(*image) + image->nr_segments * sizeof(*image->segments) +
+	       image->eh.size + image->eh.nr_fdes * sizeof(*image->eh.fdes) +
+	       (size_t)image->nr_symbols * sizeof(*image->symbols) + image->names_size;
 }
 
 int image_from_memory(struct image **out, const void *bytes, size_t size, struct err *e)

@@ -2,9 +2,9 @@
 /*
  * What we keep of an object file: load segments, unwind tables, symbols.
  *
- * Built by the loader from a file descriptor and nothing else (pread and
- * libelf's read mode; never a mapping: the file can be truncated under us),
- * then immutable. Everything in it is bounded and checked; the bytes of
+ * Built by a helper of the loader from a file descriptor and nothing else
+ * (pread, never a mapping: the file can be truncated under us), then
+ * immutable. Everything in it is bounded and checked; the bytes of
  * eh_frame are still hostile (see unwind/cfi).
  */
 #ifndef SYMBOLS_IMAGE_H
@@ -43,15 +43,31 @@ struct image {
 	const char *source;
 	const char *trouble;		/* why a source was not used; static text, mostly NULL */
 	bool complete;			/* its symbols name all functions, not only exported ones */
+	bool away;			/* a stub: the rest comes when it is asked for again */
+	uint32_t serial;		/* no other image has it: what was learnt of one holds for no other */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 };
 
-/* Build from an ELF file. 0 or -errno with a sentence. Any thread, slow. */
+struct watch;
+
+/* An ELF file to read. */
+struct image_input {
+	int fd;
+	uint64_t size;
+	const char *path;		/* tells where a debug file of it may be; a hint, may be NULL */
+	bool no_debug_files;
+	struct watch *watch;		/* how far it came; may be NULL */
+};
+
+/* Build from an ELF file. 0 or -errno with a sentence. Any thread, slow; may hang. */
+int image_read(struct image **out, const struct image_input *in, struct err *e);
+/* The same of a descriptor alone. */
 int image_from_fd(struct image **out, int fd, uint64_t file_size, struct err *e);
-/* The same; @path tells where a debug file of it may be (a hint, may be NULL). */
-int image_from_file(struct image **out, int fd, uint64_t file_size, const char *path,
-		    struct err *e);
+/* What stays of @image when it leaves: its load segments. NULL when memory is out. */
+struct image *image_stub(const struct image *image);
+/* Bytes that it takes. */
+size_t image_memory(const struct image *image);
 /* Build from ELF bytes in memory (the vdso). */
 int image_from_memory(struct image **out, const void *bytes, size_t size, struct err *e);
 void image_free(struct image *image);

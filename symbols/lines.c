@@ -2,7 +2,8 @@
 /*
  * Queues of places by object, and their debug files.
  *
- * Runs on: the loader.
+ * Runs on: the loader; run_*() on a helper, for a debug file may hang as any
+ * other and its index takes seconds. One job at a time.
  */
 #include "symbols/lines.h"
 
@@ -20,20 +21,44 @@
 
 #define SLICE_NS	5000000ULL
 #define IDLE_NS		10000000000ULL	/* a file of no use is closed after that */
+#define JOB_MAX_NS	10000000000ULL	/* a job that takes longer hangs */
+#define JOB_PLACES	64U
 #define OPEN_MAX	4U
 #define OPEN_SIZE_MAX	(256ULL << 20)
 #define LATE_MAX	3U		/* questions that took too long: no more of that file */
 #define OBJECTS_MAX	65536U
 
+/* An open file with debug information; of one thread at a time. */
+struct lines_file {
+	struct dwarf *dwarf;
+	struct elffile file;
+};
+
 struct lines_object {
 	uint32_t dso;
 	uint32_t *queue;
 	uint32_t nr, max;
-	struct dwarf *dwarf;		/* NULL: closed */
-	struct elffile file;		/* while dwarf is open */
+	struct lines_file *file;	/* NULL: closed, or lent to a job */
 	uint64_t used_ns;
 	uint32_t nr_late;
 	bool refused;			/* for good */
+};
+
+/* Open a file, look some places up, close it. What it has lent goes with it when it hangs. */
+struct lines_job {
+	struct job job;
+	struct load_where where;	/* to open */
+	struct lines_file *file;	/* to look up in, or that was opened */
+	struct lines_object *of;	/* the loader's, not looked at by the job */
+	uint64_t began_ns;
+	int rc;				/* of opening */
+	uint32_t nr, done;
+	struct {
+		uint32_t place;
+		uint64_t vaddr;
+		int nr_frames;		/* or -ETIME */
+		struct dwarf_frame frames[DWARF_FRAMES_MAX];
+	} at[];
 };
 
 void lines_init(struct lines *l, const struct objects *objects, struct places *places,
@@ -46,21 +71,67 @@ void lines_init(struct lines *l, const struct objects *objects, struct places *p
 	l->chains = chains;
 }
 
-static void close_object(struct lines_object *o)
+static void close_file(struct lines_file *f)
 {
-	if (!o->dwarf)
+	if (!f)
 		return;
-	dwarf_close(o->dwarf);
-	debugfile_close(&o->file);
-	o->dwarf = NULL;
+	dwarf_close(f->dwarf);
+	debugfile_close(&f->file);
+	free(f);
 	/* Megabytes in small pieces: without this the process keeps them. */
 	malloc_trim(0);
 }
 
+static void drop_job(struct job *job)
+{
+	struct lines_job *j = (struct lines_job *)job;
+
+	close_file(j->file);
+	load_where_fini(&j->where);
+	free(j);
+}
+
+static struct lines_job *new_job(void (*run)(struct job *job), struct lines_file *file, uint32_t nr)
+{
+	struct lines_job *j = calloc(1, sizeof(*j) + nr * sizeof(j->at[0]));
+
+	if (!j)
+		return NULL;
+	j->job.run = run;
+	j->job.drop = drop_job;
+	j->file = file;
+	return j;
+}
+
+static void run_close(struct job *job)
+{
+	struct lines_job *j = (struct lines_job *)job;
+
+	close_file(j->file);
+	j->file = NULL;
+}
+
+/* Have the file of @o closed, by a helper: even that may hang. */
+static void close_object(struct lines *l, struct lines_object *o)
+{
+	struct lines_job *j = o->file ? new_job(run_close, o->file, 0) : NULL;
+
+	if (!j)
+		return;
+	o->file = NULL;
+	if (helpers_start(l->objects->helpers, &j->job))
+		j->job.drop(&j->job);
+	else
+		job_leave(&j->job);
+}
+
 void lines_fini(struct lines *l)
 {
+	if (l->job)
+		job_leave(&l->job->job);
+	l->job = NULL;
 	for (uint32_t i = 0; i < l->nr_list; i++) {
-		close_object(l->list[i]);
+		close_object(l, l->list[i]);
 		free(l->list[i]->queue);
 		free(l->list[i]);
 	}
@@ -140,7 +211,7 @@ void lines_add(struct lines *l, uint32_t id)
 /* Nothing more of @o. */
 static void refuse(struct lines *l, struct lines_object *o)
 {
-	close_object(o);
+	close_object(l, o);
 	o->refused = true;
 	count_waiting(l, -(long)o->nr);
 	free(o->queue);
@@ -148,54 +219,73 @@ static void refuse(struct lines *l, struct lines_object *o)
 	o->nr = o->max = 0;
 }
 
-/* Turn @o->file, the object, into the file that has its debug information. */
-static int to_debug_file(struct lines_object *o, uint64_t *bias)
+/* Turn @f, the object, into the file that has its debug information. */
+static int to_debug_file(struct elffile *f, uint64_t *bias)
 {
 	struct elffile debug;
 	uint64_t size;
-	int rc = dwarf_open_check(&o->file, &size);
+	int rc = dwarf_open_check(f, &size);
 
 	*bias = 0;
 	if (rc != -ENODATA)
 		return rc;
-	rc = debugfile_open(&o->file, &debug, bias);
+	rc = debugfile_open(f, &debug, bias);
 	if (rc)
-		rc = debugfile_open_link(&o->file, DEBUGFILE_ROOT, &debug, bias);
+		rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, bias);
 	if (rc)
 		return rc;
-	debugfile_close(&o->file);
-	o->file = debug;
+	debugfile_close(f);
+	*f = debug;
 	return 0;
 }
 
-/* Open the debug information of @o. 0, -ECANCELED when stopping, -errno. */
-static int open_object(struct lines *l, struct lines_object *o)
+/* Open the debug information of what @where tells, into @f. */
+static int open_file(const struct load_where *where, struct lines_file *f)
 {
 	struct foreign_file file;
 	uint64_t bias;
-	char *path;
-	int rc = objects_open(l->objects, dsos_at(l->objects->dsos, o->dso), &file, &path);
+	int rc = load_open(where, NULL, &file);
 
-	if (rc) {
-		free(path);
+	if (rc)
 		return rc;
-	}
-	rc = elffile_open(&o->file, file.fd, NULL, file.size, NULL);
+	rc = elffile_open(&f->file, file.fd, NULL, file.size, NULL);
 	if (rc) {
 		close(file.fd);
-		free(path);
 		return rc;
 	}
-	o->file.path = path;
-	rc = to_debug_file(o, &bias);
+	f->file.path = where->seen.path;
+	rc = to_debug_file(&f->file, &bias);
 	if (!rc)
-		rc = dwarf_open(&o->dwarf, &o->file, bias);
-	o->file.path = NULL;
-	free(path);
+		rc = dwarf_open(&f->dwarf, &f->file, bias);
+	f->file.path = NULL;
 	if (rc)
-		debugfile_close(&o->file);
-	/* Pairs with the release in loader_stop(). */
-	return atomic_load_explicit(l->objects->stop, memory_order_acquire) ? -ECANCELED : rc;
+		debugfile_close(&f->file);
+	return rc;
+}
+
+static void run_open(struct job *job)
+{
+	struct lines_job *j = (struct lines_job *)job;
+	struct lines_file *f = calloc(1, sizeof(*f));
+
+	j->rc = f ? open_file(&j->where, f) : -ENOMEM;
+	if (j->rc)
+		free(f);
+	else
+		j->file = f;
+}
+
+static void run_look_up(struct job *job)
+{
+	struct lines_job *j = (struct lines_job *)job;
+	uint64_t end_ns = time_now_ns() + SLICE_NS;
+
+	while (j->done < j->nr && (!j->done || time_now_ns() < end_ns) &&
+	       !atomic_load_explicit(&job->watch.cancel, memory_order_relaxed)) {
+		j->at[j->done].nr_frames = dwarf_chain(j->file->dwarf, j->at[j->done].vaddr,
+						       j->at[j->done].frames);
+		j->done++;
+	}
 }
 
 /* Close what has been of no use for longest, until another file may be open. */
@@ -209,9 +299,9 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 		for (uint32_t i = 0; i < l->nr_list; i++) {
 			struct lines_object *o = l->list[i];
 
-			if (!o->dwarf)
+			if (!o->file)
 				continue;
-			size += dwarf_size(o->dwarf);
+			size += dwarf_size(o->file->dwarf);
 			nr++;
 			if (!oldest || o->used_ns < oldest->used_ns)
 				oldest = o;
@@ -219,7 +309,7 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 		if (!oldest || (now_ns - oldest->used_ns < IDLE_NS &&
 				!(for_one && (nr >= OPEN_MAX || size > OPEN_SIZE_MAX))))
 			return;
-		close_object(oldest);
+		close_object(l, oldest);
 	}
 }
 
@@ -269,25 +359,6 @@ static void keep(struct lines *l, const struct dso *dso, uint32_t id,
 		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
 }
 
-/* Look one place of @o up; the object's image stands, for the place has a name. */
-static void look_up(struct lines *l, struct lines_object *o, uint32_t id)
-{
-	const struct dso *dso = dsos_at(l->objects->dsos, o->dso);
-	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
-	const struct place *place = places_at(l->places, id);
-	struct dwarf_frame frames[DWARF_FRAMES_MAX];
-	uint64_t vaddr;
-	int nr;
-
-	if (!image || !image_vaddr(image, place->offset, &vaddr))
-		return;
-	nr = dwarf_chain(o->dwarf, vaddr, frames);
-	if (nr > 0)
-		keep(l, dso, id, frames, (uint32_t)nr);
-	else if (nr == -ETIME)
-		o->nr_late++;
-}
-
 /* The object with the longest queue. */
 static struct lines_object *choose(const struct lines *l)
 {
@@ -300,32 +371,113 @@ static struct lines_object *choose(const struct lines *l)
 	return best;
 }
 
+/* Lend @j out for @o. */
+static bool lend(struct lines *l, struct lines_object *o, struct lines_job *j, uint64_t now_ns)
+{
+	j->of = o;
+	j->began_ns = now_ns;
+	if (helpers_start(l->objects->helpers, &j->job)) {
+		for (uint32_t i = 0; i < j->nr; i++)
+			lines_add(l, j->at[i].place);
+		o->file = j->file;
+		j->file = NULL;
+		j->job.drop(&j->job);
+		return false;
+	}
+	l->job = j;
+	return true;
+}
+
+static bool begin_open(struct lines *l, struct lines_object *o, uint64_t now_ns)
+{
+	struct lines_job *j = new_job(run_open, NULL, 0);
+
+	if (!j)
+		return false;
+	load_where(&j->where, l->objects->dsos, dsos_at(l->objects->dsos, o->dso), l->objects->no_proc,
+		   l->objects->root);
+	return lend(l, o, j, now_ns);
+}
+
+/* Some places of @o. Its image stands or has left its segments, for the places have names. */
+static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_ns)
+{
+	const struct dso *dso = dsos_at(l->objects->dsos, o->dso);
+	/* Acquire: pairs with the release of publish(); only this thread takes it away. */
+	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
+	struct lines_job *j = new_job(run_look_up, o->file, MIN(o->nr, JOB_PLACES));
+	uint32_t taken = 0;
+
+	if (!j)
+		return false;
+	o->file = NULL;
+	for (; taken < o->nr && j->nr < JOB_PLACES; taken++) {
+		const struct place *place = places_at(l->places, o->queue[taken]);
+
+		if (!image || !image_vaddr(image, place->offset, &j->at[j->nr].vaddr))
+			continue;
+		j->at[j->nr++].place = o->queue[taken];
+	}
+	o->nr -= taken;
+	memmove(o->queue, o->queue + taken, o->nr * sizeof(*o->queue));
+	count_waiting(l, -(long)taken);
+	return lend(l, o, j, now_ns);
+}
+
+/* A job is done: keep what it found, and the file. */
+static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
+{
+	struct lines_object *o = j->of;
+	const struct dso *dso = dsos_at(l->objects->dsos, o->dso);
+
+	for (uint32_t i = 0; i < j->done; i++) {
+		if (j->at[i].nr_frames > 0)
+			keep(l, dso, j->at[i].place, j->at[i].frames, (uint32_t)j->at[i].nr_frames);
+		else if (j->at[i].nr_frames == -ETIME)
+			o->nr_late++;
+	}
+	o->used_ns = now_ns;
+	o->file = j->file;
+	j->file = NULL;
+	for (uint32_t i = j->done; i < j->nr; i++)
+		lines_add(l, j->at[i].place);
+	if (j->rc || o->nr_late >= LATE_MAX)
+		refuse(l, o);
+	j->job.drop(&j->job);
+}
+
+/* The job under way: taken up if it is done, left alone if it hangs. False: it goes on. */
+static bool end_job(struct lines *l, uint64_t now_ns)
+{
+	struct lines_job *j = l->job;
+
+	if (job_done(&j->job)) {
+		take(l, j, now_ns);
+	} else if (now_ns - j->began_ns > JOB_MAX_NS) {
+		refuse(l, j->of);
+		job_leave(&j->job);
+	} else {
+		return false;
+	}
+	l->job = NULL;
+	return true;
+}
+
 bool lines_work(struct lines *l)
 {
-	struct lines_object *o = choose(l);
-	uint64_t now_ns = time_now_ns(), end_ns = now_ns + SLICE_NS;
-	uint32_t done = 0;
+	uint64_t now_ns = time_now_ns();
+	struct lines_object *o;
 
-	make_room(l, now_ns, o && !o->dwarf);
+	if (l->job && !end_job(l, now_ns))
+		return false;
+	o = choose(l);
+	make_room(l, now_ns, o && !o->file);
 	if (!o)
 		return false;
-	if (!o->dwarf) {
-		int rc = open_object(l, o);
+	return o->file ? begin_look_up(l, o, now_ns) : begin_open(l, o, now_ns);
+}
 
-		if (rc == -ECANCELED)
-			return false;
-		if (rc)
-			refuse(l, o);
-		o->used_ns = now_ns;
-		return true;
-	}
-	while (done < o->nr && o->nr_late < LATE_MAX && time_now_ns() < end_ns)
-		look_up(l, o, o->queue[done++]);
-	o->nr -= done;
-	memmove(o->queue, o->queue + done, o->nr * sizeof(*o->queue));
-	count_waiting(l, -(long)done);
-	o->used_ns = now_ns;
-	if (o->nr_late >= LATE_MAX)
-		refuse(l, o);
-	return true;
+bool lines_busy(const struct lines *l)
+{
+	return l->job;
 }

@@ -6,8 +6,7 @@
  * longest queue comes first. Debug files stay open while they are of use, few
  * at a time. A file that costs too much time is not asked again.
  *
- * One thread: the loader. Any file here may hang; afterwards nothing borrowed
- * is touched before the stop of the objects was looked at.
+ * One thread: the loader. Helpers read; what hangs is left alone.
  */
 #ifndef SYMBOLS_LINES_H
 #define SYMBOLS_LINES_H
@@ -18,12 +17,14 @@
 #include "symbols/symtab.h"
 
 struct lines_object;
+struct lines_job;
 
 struct lines {
 	const struct objects *objects;
 	struct places *places;
 	struct symtab *symtab;
 	struct chains *chains;
+	struct lines_job *job;		/* that is under way; or NULL */
 	bool off;
 	struct lines_object **list;
 	uint32_t nr_list;
@@ -39,7 +40,9 @@ void lines_fini(struct lines *l);
 
 /* Place @id got its name. */
 void lines_add(struct lines *l, uint32_t id);
-/* Look some places up, a few ms. False: nothing is left to do. */
+/* Take up what was found, have more looked up. False: nothing to do, or a helper is at it. */
 bool lines_work(struct lines *l);
+/* A helper is at it. */
+bool lines_busy(const struct lines *l);
 
 #endif

@@ -26,11 +26,10 @@
 #include "symbols/details.h"
 
 #define ASKER_NICE	-10
-/* So long for images before names have their turn. */
-#define IMAGES_NS	50000000ULL
 #define WAIT_MS			50
 #define STOP_WAIT_NS		2000000000ULL
 #define DETAILS_A_TURN		16U
+#define HELPERS_WAIT_NS		300000000ULL
 #define PLACES_A_PASS		4096U
 #define STACK_SIZE		(2UL * DEMANGLE_STACK)
 
@@ -50,6 +49,7 @@ struct loader {
 	struct places *places;
 	struct maps *maps;
 	struct details *details;	/* NULL without maps, or for a recording */
+	struct helpers *helpers;
 	struct objects objects;
 	struct naming naming;
 	struct chains *chains;
@@ -77,13 +77,8 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	l->places = places;
 	l->maps = maps;
 	l->symtab = symtab;
-	objects_init(&l->objects, dsos, &l->stop);
+	objects_init(&l->objects, dsos, NULL);
 	naming_init(&l->naming, dsos, symtab, &l->stop);
-	if (chains_new(&l->chains)) {
-		free(l);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
-	lines_init(&l->lines, &l->objects, places, symtab, l->chains);
 	code_init(&l->code, dsos, symtab, &l->stop);
 	l->details = maps ? details_new(maps) : NULL;
 	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -94,8 +89,19 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 		loader_free(l);
 		return err_set(e, rc, "no file descriptor is left: raise the limit (ulimit -n)");
 	}
+	if (chains_new(&l->chains) || helpers_new(&l->helpers, l->worker.event)) {
+		loader_free(l);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	l->objects.helpers = l->helpers;
+	lines_init(&l->lines, &l->objects, places, symtab, l->chains);
 	*out = l;
 	return 0;
+}
+
+void loader_limit_memory(struct loader *l, size_t max)
+{
+	l->objects.memory_max = max;
 }
 
 void loader_no_inline(struct loader *l)
@@ -122,13 +128,15 @@ bool loader_free(struct loader *l)
 		return true;
 	if (l->left_behind)
 		return false;
+	/* What they are at they keep, and nothing else of ours. */
+	objects_fini(&l->objects);
+	lines_fini(&l->lines);
+	helpers_free(l->helpers, time_now_ns() + HELPERS_WAIT_NS);
 	if (l->asker.event >= 0)
 		close(l->asker.event);
 	if (l->worker.event >= 0)
 		close(l->worker.event);
-	lines_fini(&l->lines);
 	chains_free(l->chains);
-	objects_fini(&l->objects);
 	naming_fini(&l->naming);
 	code_fini(&l->code);
 	details_free(l->details);
@@ -296,31 +304,16 @@ static void update_figures(struct loader *l)
 			      memory_order_relaxed);
 }
 
-/* Images for a while: stacks wait for them, and only they are pending meanwhile. True: go on. */
-static bool load_images(struct loader *l, uint64_t now_ns)
-{
-	bool more;
-
-	do
-		more = objects_load_one(&l->objects);
-	while (more && !is_stopping(l) && time_now_ns() - now_ns < IMAGES_NS);
-	return more;
-}
-
-/* One round: some images, then the names that waited for them, then new ones. True: go on. */
+/* One round: images, then the names that waited for them, then new ones. True: go on. */
 static bool work(struct loader *l, bool now)
 {
 	uint64_t now_ns = time_now_ns();
-	uint32_t late = objects_retry(&l->objects, now_ns);
-	bool more = load_images(l, now_ns);
-	uint32_t jit;
+	bool more = objects_work(&l->objects, now_ns);
+	uint32_t late, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
 
 	if (is_stopping(l))
 		return false;
-	jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
-	if (is_stopping(l))
-		return false;
-	if (late != DSO_ID_UNKNOWN)
+	while ((late = objects_take_late(&l->objects)) != DSO_ID_UNKNOWN)
 		rename_places(l, late);
 	if (jit != DSO_ID_UNKNOWN)
 		rename_places(l, jit);
@@ -453,12 +446,19 @@ void loader_run(struct loader *l)
 		more = l->maps && maps_load_asked(l->maps);
 		more |= l->details && details_serve(l->details, DETAILS_A_TURN);
 		more |= work(l, true);
+		if (!more && (objects_busy(&l->objects) || lines_busy(&l->lines))) {
+			wait_event(l->worker.event);
+			more = true;
+		}
 	}
 }
 
 void loader_stats(const struct loader *l, struct symbols_stats *out)
 {
 	out->nr_images = atomic_load_explicit(&l->objects.nr_images, memory_order_relaxed);
+	out->nr_evicted = atomic_load_explicit(&l->objects.nr_evicted, memory_order_relaxed);
+	out->image_memory = atomic_load_explicit(&l->objects.memory, memory_order_relaxed);
+	out->image_memory_max = l->objects.memory_max;
 	out->nr_failed = atomic_load_explicit(&l->objects.nr_failed, memory_order_relaxed);
 	out->nr_named = atomic_load_explicit(&l->nr_named, memory_order_relaxed);
 	out->nr_unnamed = atomic_load_explicit(&l->nr_unnamed, memory_order_relaxed);

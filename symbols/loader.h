@@ -3,8 +3,8 @@
  * The background of symbols: two threads, one loop each.
  *
  * "asker" answers questions about /proc/PID, because stacks wait for them;
- * "loader" loads images, then names places. They are apart so that a large
- * object, or a file system that hangs, holds up no stack.
+ * "loader" names places, and has helpers (helper.h) read the files of objects:
+ * a large object, or a file system that hangs, holds up no stack and no name.
  */
 #ifndef SYMBOLS_LOADER_H
 #define SYMBOLS_LOADER_H
@@ -27,6 +27,8 @@ bool loader_free(struct loader *l);
 
 /* Before the start: no lines, no inlined functions. */
 void loader_no_inline(struct loader *l);
+/* Before the start: bytes that images may take. */
+void loader_limit_memory(struct loader *l, size_t max);
 /* What is known of the source of places; any thread. */
 const struct chains *loader_chains(const struct loader *l);
 /* Before the start: open nothing through /proc/PID, only files here or below @root. */

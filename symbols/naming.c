@@ -244,7 +244,7 @@ static bool is_settled(struct dso *dso)
 	int state = atomic_load_explicit(&dso->state, memory_order_acquire);
 
 	dso_want(dso);
-	return state == DSO_READY || state == DSO_FAILED;
+	return state >= DSO_READY;
 }
 
 static int find(struct naming *n, struct dso *dso, const struct naming_question *q,

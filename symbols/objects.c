@@ -1,36 +1,68 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Open wanted objects, build their images, publish them.
+ * Lend wanted objects to helpers, publish what they bring.
  *
- * Runs on: the loader. Any read here may hang on a foreign file system; after
- * one, nothing borrowed is touched before @stop was looked at.
+ * Runs on: the loader. It reads no file: helpers do.
  */
 #include "symbols/objects.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/foreign.h"
-#include "symbols/image.h"
-
+#define ACTIVE_MAX		4U
 #define RETRY_TRIES_MAX		8U
 #define RETRY_INTERVAL_NS	1000000000ULL
+#define RETRY_SOON_NS		2000000000ULL
+#define BLOCKED_NS		500000000ULL	/* one read that takes longer hangs */
+#define WAITED_NS		5000000000ULL	/* reads that take longer in all trickle */
+#define GIVE_UP_NS		60000000000ULL	/* a slow load that still goes on ends then */
 
-void objects_init(struct objects *o, struct dsos *dsos, const atomic_bool *stop)
+#define NOT_ANSWERING		"its file system does not answer: set aside, tried again later"
+
+bool ids_add(struct ids *ids, uint32_t id)
 {
+	if (ids->nr == ids->max) {
+		uint32_t max = ids->max ? ids->max * 2 : 256;
+		uint32_t *list = reallocarray(ids->list, max, sizeof(*list));
+
+		if (!list)
+			return false;
+		ids->list = list;
+		ids->max = max;
+	}
+	ids->list[ids->nr++] = id;
+	return true;
+}
+
+static void ids_fini(struct ids *ids)
+{
+	free(ids->list);
+	*ids = (struct ids){ 0 };
+}
+
+void objects_init(struct objects *o, struct dsos *dsos, struct helpers *helpers)
+{
+	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
 	memset(o, 0, sizeof(*o));
 	o->dsos = dsos;
-	o->stop = stop;
+	o->helpers = helpers;
+	o->active_max = (unsigned int)MIN(MAX(nr_cpus / 2, 2), (long)ACTIVE_MAX);
+	o->memory_max = OBJECTS_MEMORY_DEFAULT;
 }
 
 void objects_fini(struct objects *o)
 {
-	free(o->open);
-	o->open = NULL;
+	for (unsigned int i = 0; i < o->nr_loads; i++)
+		job_leave(&o->loads[i]->job);
+	o->nr_loads = 0;
+	ids_fini(&o->open);
+	ids_fini(&o->ready);
+	ids_fini(&o->late);
+	free(o->retries);
+	o->retries = NULL;
 }
 
 /* Say what an errno of opening or reading means for @dso. */
@@ -48,11 +80,14 @@ static void explain(struct dso *dso, int code)
 		  "root (map_files) still reads a deleted file while it is mapped" },
 		{ -ESRCH, "process is gone", "start proftop before it, or let it run longer" },
 		{ -ESTALE, "replaced on disk", "restart the program, or run proftop as root" },
+		{ -EBUSY, "changed while it was read", NULL },
 		{ -EINVAL, "not a regular file", NULL },
 		{ -ENOEXEC, "not an ELF file", NULL },
 		{ -E2BIG, "too large", NULL },
 		{ -EFBIG, "too large", NULL },
+		{ -ENOSPC, "larger than --symbol-memory", "give more, as in --symbol-memory=2G" },
 		{ -ENOMEM, "out of memory", NULL },
+		{ -ECANCELED, "too slow: reading it was given up", "copy it to a local disk" },
 		{ -EIO, "cannot be read", NULL },
 		{ -ERANGE, "cannot be read", NULL },
 	};
@@ -91,143 +126,182 @@ static bool may_come(int code)
 	       code == -EPERM || code == -ESTALE;
 }
 
-static size_t image_memory(const struct image *image)
+static void count(atomic_ulong *figure, long by)
 {
-	return sizeof(*image) + image->nr_segments * sizeof(*image->segments) +
-	       image->eh.size + image->eh.nr_fdes * sizeof(*image->eh.fdes) +
-	       (size_t)image->nr_symbols * sizeof(*image->symbols) + image->names_size;
+	atomic_fetch_add_explicit(figure, (unsigned long)by, memory_order_relaxed);
 }
 
-/* Our own vdso serves all processes: copy it from our memory. */
-static int load_vdso(struct image **out)
+static bool has_failed(unsigned int state)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uint64_t start, end;
-	char line[512];
-	int rc = -ENOENT;
+	return state >= DSO_FAILED;
+}
 
-	if (!maps)
-		return -errno;
-	while (rc == -ENOENT && fgets(line, sizeof(line), maps)) {
-		if (strstr(line, "[vdso]") &&
-		    sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2)
-			rc = image_from_memory(out, (const void *)(uintptr_t)start, end - start,
-					       NULL);
+/* @dso gets no image, for now. After the reason: the state (acquire) means that it stands. */
+static void fail(struct objects *o, struct dso *dso, enum dso_state state)
+{
+	unsigned int before = (unsigned int)atomic_load_explicit(&dso->state, memory_order_relaxed);
+
+	if (!has_failed(before))
+		count(&o->nr_failed, 1);
+	atomic_store_explicit(&dso->state, (int)state, memory_order_release);
+}
+
+void objects_retry_at(struct objects *o, uint32_t id, pid_t pid, unsigned int tries, uint64_t due_ns)
+{
+	if (o->nr_retries == o->max_retries) {
+		uint32_t max = o->max_retries ? o->max_retries * 2 : 64;
+		struct objects_retry *more = reallocarray(o->retries, max, sizeof(*more));
+
+		if (!more)
+			return;
+		o->retries = more;
+		o->max_retries = max;
 	}
-	fclose(maps);
-	return rc;
+	o->retries[o->nr_retries++] = (struct objects_retry){ id, pid, tries, due_ns };
 }
 
-/* The kernel's names are kept apart (kallsyms); its image is an empty one. */
-static int load_kernel(struct image **out)
+/* Show @image, which is ours no more, as that of @dso. */
+static void publish(struct objects *o, struct dso *dso, struct image *image)
 {
-	*out = calloc(1, sizeof(**out));
-	if (!*out)
-		return -ENOMEM;
-	(*out)->source = "kallsyms";
-	return 0;
-}
+	struct image *stub = (struct image *)(uintptr_t)
+		atomic_load_explicit(&dso->image, memory_order_relaxed);
 
-static int open_seen(const struct objects *o, const struct dso *dso,
-		     const struct dso_sighting *seen, struct foreign_file *out)
-{
-	const struct dso_identity *id = &dso->identity;
-	struct foreign_want want = {
-		.pid = seen->pid, .start = seen->start, .end = seen->end,
-		.path = seen->path && *seen->path ? seen->path : NULL, .root = o->root,
-		.maj = id->maj, .min = id->min, .ino = id->ino,
-	};
-
-	return foreign_open(&want, out, NULL);
-}
-
-int objects_open(const struct objects *o, const struct dso *dso, struct foreign_file *out,
-		 char **path)
-{
-	struct dso_sighting seen;
-	int rc;
-
-	dsos_sighting(o->dsos, dso, &seen);
-	if (o->no_proc)
-		seen.pid = 0;
-	rc = open_seen(o, dso, &seen, out);
-	*path = seen.path;
-	return rc;
-}
-
-/* Open the file where it was seen and build its image. */
-static int load_file(const struct objects *o, const struct dso *dso,
-		     const struct dso_sighting *seen, struct image **out)
-{
-	const struct dso_identity *id = &dso->identity;
-	struct foreign_file file;
-	int rc = open_seen(o, dso, seen, &file);
-
-	if (rc)
-		return rc;
-	rc = image_from_file(out, file.fd, file.size, seen->path, NULL);
-	close(file.fd);
-	if (!rc && id->build_id_size && (*out)->build_id_size &&
-	    (id->build_id_size != (*out)->build_id_size ||
-	     memcmp(id->build_id, (*out)->build_id, id->build_id_size))) {
-		image_free(*out);
-		rc = -ESTALE;
-	}
-	return rc;
-}
-
-static int load(const struct objects *o, const struct dso *dso, const struct dso_sighting *seen,
-		struct image **out)
-{
-	switch (dso->identity.kind) {
-	case DSO_KERNEL:
-		return load_kernel(out);
-	case DSO_VDSO:
-		return load_vdso(out);
-	case DSO_FILE:
-		return load_file(o, dso, seen, out);
-	default:
-		return -EINVAL;
-	}
-}
-
-static void publish(struct objects *o, struct dso *dso, const struct image *image)
-{
-	atomic_fetch_add_explicit(&o->nr_images, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&o->memory, image_memory(image), memory_order_relaxed);
+	image->serial = ++o->serial;
+	/* To have come counts as a use, else it would be the first to leave. */
+	dso_touch(dso, MAX(atomic_load_explicit(&dso->used, memory_order_relaxed), o->newest));
+	count(&o->nr_images, 1);
+	count(&o->memory, (long)image_memory(image));
+	atomic_store_explicit(&dso->memory, image_memory(image), memory_order_relaxed);
+	atomic_store_explicit(&dso->nr_waiting, 0, memory_order_relaxed);
 	explain_image(dso, image);
 	/* Publishes the image's memory; pairs with the acquire of whoever uses dso->image. */
 	atomic_store_explicit(&dso->image, image, memory_order_release);
 	/* And the state after it: READY (acquire) means that there is an image. */
 	atomic_store_explicit(&dso->state, DSO_READY, memory_order_release);
+	if (stub)
+		image_reclaim(stub);
+	if (dso->identity.kind == DSO_FILE)
+		ids_add(&o->ready, dso->id);
 }
 
-/* Load @dso and publish it or the reason why not. 0, -errno, -ECANCELED while stopping. */
-static int load_and_publish(struct objects *o, struct dso *dso, pid_t *pid)
+static void set_aside(struct objects *o, struct dso *dso, unsigned int tries, uint64_t due_ns)
 {
-	struct dso_sighting seen;
-	struct image *image = NULL;
-	int rc;
+	dso_explain(dso, NOT_ANSWERING, "copy it to a local disk");
+	fail(o, dso, DSO_ASIDE);
+	objects_retry_at(o, dso->id, 0, tries, due_ns);
+}
 
-	dsos_sighting(o->dsos, dso, &seen);
-	*pid = seen.pid;
-	if (o->no_proc)
-		seen.pid = 0;
-	rc = load(o, dso, &seen, &image);
-	free(seen.path);
-	if (atomic_load_explicit(o->stop, memory_order_acquire)) {
-		if (!rc)
-			image_free(image);
-		return -ECANCELED;
-	}
-	if (!rc) {
-		publish(o, dso, image);
-		return 0;
-	}
+/* The load brought nothing: tell why, try again if that may help. */
+static void give_up(struct objects *o, const struct load *l, struct dso *dso, int rc, uint64_t now_ns)
+{
+	bool soon = rc == -EBUSY || rc == -ECANCELED;
+
 	explain(dso, rc);
-	/* After the reason: FAILED (acquire) means that it stands. */
-	atomic_store_explicit(&dso->state, DSO_FAILED, memory_order_release);
-	return rc;
+	fail(o, dso, DSO_FAILED);
+	if (l->tries < RETRY_TRIES_MAX && (soon || may_come(rc)))
+		objects_retry_at(o, dso->id, l->where.seen.pid, l->tries + 1,
+				 soon ? now_ns + (RETRY_SOON_NS << l->tries) : 0);
+}
+
+/* All that rests because of this device may be tried now. */
+static void end_rest(struct objects *o, uint32_t maj, uint32_t min)
+{
+	for (uint32_t i = 0; i < o->nr_retries; i++) {
+		const struct dso *dso = dsos_at(o->dsos, o->retries[i].id);
+
+		if (o->retries[i].due_ns && dso->identity.maj == maj && dso->identity.min == min)
+			o->retries[i].due_ns = 1;
+	}
+	o->retried_ns = 0;
+}
+
+/* A load is done: publish it or give it up. */
+static void finish(struct objects *o, struct load *l, uint64_t now_ns)
+{
+	struct dso *dso = dsos_at(o->dsos, l->where.dso);
+	bool cancelled = atomic_load_explicit(&l->job.watch.cancel, memory_order_relaxed);
+	/* Of a debug file that hung nobody knows the device. */
+	uint32_t maj = l->stale ? 0 : l->where.identity.maj, min = l->stale ? 0 : l->where.identity.min;
+	int rc = cancelled ? -ECANCELED : l->rc;
+
+	o->nr_slow -= l->slow;
+	if (cancelled)
+		devices_failed(&o->devices, maj, min);
+	else if (devices_came(&o->devices, maj, min, l->slow))
+		end_rest(o, maj, min);
+	if (!rc && !objects_fits(o, l->image))
+		rc = -ENOSPC;
+	if (l->stale && !cancelled)
+		o->debug_rest_ns = o->debug_until_ns = 0;
+	if (rc && !l->stale)
+		give_up(o, l, dso, rc, now_ns);
+	if (!rc && !l->stale) {
+		if (has_failed((unsigned int)atomic_load_explicit(&dso->state, memory_order_relaxed))) {
+			count(&o->nr_failed, -1);
+			ids_add(&o->late, dso->id);
+		}
+		publish(o, dso, l->image);
+		l->image = NULL;
+	}
+	l->job.drop(&l->job);
+}
+
+/* Take up the loads that are done. True: there was one. */
+static bool finish_all(struct objects *o, uint64_t now_ns)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < o->nr_loads;) {
+		struct load *l = o->loads[i];
+
+		if (!job_done(&l->job)) {
+			atomic_store_explicit(&dsos_at(o->dsos, l->where.dso)->permille,
+					      watch_permille(&l->job.watch), memory_order_relaxed);
+			i++;
+			continue;
+		}
+		o->loads[i] = o->loads[--o->nr_loads];
+		finish(o, l, now_ns);
+		any = true;
+	}
+	return any;
+}
+
+/* A debug file hangs, which says nothing of the object: once more, without such files. */
+static void without_debug_file(struct objects *o, struct load *l, uint64_t now_ns)
+{
+	o->debug_rest_ns = MIN(MAX(o->debug_rest_ns * 2, DEVICES_REST_MIN_NS), DEVICES_REST_MAX_NS);
+	o->debug_until_ns = now_ns + o->debug_rest_ns;
+	l->stale = true;
+	objects_retry_at(o, l->where.dso, 0, l->tries, now_ns);
+	o->retried_ns = 0;
+}
+
+/* Look at what hangs: nobody shall wait for it. */
+static void check_slow(struct objects *o, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < o->nr_loads; i++) {
+		struct load *l = o->loads[i];
+		struct watch *w = &l->job.watch;
+		const struct dso_identity *id = &l->where.identity;
+
+		if (l->slow && now_ns - l->began_ns > GIVE_UP_NS)
+			atomic_store_explicit(&w->cancel, true, memory_order_relaxed);
+		if (l->slow ||
+		    (watch_blocked_ns(w, now_ns) < BLOCKED_NS &&
+		     atomic_load_explicit(&w->waited_ns, memory_order_relaxed) < WAITED_NS))
+			continue;
+		l->slow = true;
+		o->nr_slow++;
+		if (atomic_load_explicit(&w->aside, memory_order_relaxed)) {
+			devices_hang(&o->devices, 0, 0, now_ns);
+			without_debug_file(o, l, now_ns);
+			continue;
+		}
+		devices_hang(&o->devices, id->maj, id->min, now_ns);
+		dso_explain(dsos_at(o->dsos, l->where.dso), NOT_ANSWERING, "copy it to a local disk");
+		fail(o, dsos_at(o->dsos, l->where.dso), DSO_ASIDE);
+	}
 }
 
 /* Take up the objects that came since. */
@@ -238,79 +312,137 @@ static void collect(struct objects *o)
 	for (; o->seen < nr; o->seen++) {
 		struct dso *dso = dsos_at(o->dsos, o->seen);
 
-		if (atomic_load_explicit(&dso->state, memory_order_relaxed) > DSO_WANTED)
-			continue;
-		if (o->nr_open == o->max_open) {
-			uint32_t max = o->max_open ? o->max_open * 2 : 256;
-			uint32_t *open = reallocarray(o->open, max, sizeof(*open));
-
-			if (!open)
-				return;		/* it is tried again at the next call */
-			o->open = open;
-			o->max_open = max;
-		}
-		o->open[o->nr_open++] = o->seen;
+		if (atomic_load_explicit(&dso->state, memory_order_relaxed) <= DSO_WANTED &&
+		    !ids_add(&o->open, o->seen))
+			return;		/* it is tried again at the next call */
 	}
 }
 
-bool objects_load_one(struct objects *o)
+/* Lend @dso out. False: nobody is free. */
+static bool start(struct objects *o, struct dso *dso, unsigned int tries, uint64_t now_ns)
 {
-	collect(o);
-	for (uint32_t i = 0; i < o->nr_open; i++) {
-		struct dso *dso = dsos_at(o->dsos, o->open[i]);
-		pid_t pid;
-		int rc;
+	struct load *l;
 
-		if (atomic_load_explicit(&dso->state, memory_order_relaxed) != DSO_WANTED)
-			continue;
-		o->open[i] = o->open[--o->nr_open];
-		rc = load_and_publish(o, dso, &pid);
-		if (rc == -ECANCELED)
-			return false;
-		if (rc)
-			atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
-		if (rc && may_come(rc) && o->nr_retries < OBJECTS_RETRIES_MAX)
-			o->retries[o->nr_retries++] = (struct objects_retry){ dso->id, pid, 1 };
-		return true;
+	if (o->nr_loads == OBJECTS_LOADS_MAX)
+		return false;
+	l = load_new(o->dsos, dso, o->no_proc, o->root);
+	if (!l)
+		return false;
+	l->no_debug_files = o->debug_until_ns > now_ns;
+	l->began_ns = now_ns;
+	l->tries = tries;
+	if (helpers_start(o->helpers, &l->job)) {
+		l->job.drop(&l->job);
+		return false;
 	}
-	return false;
+	atomic_store_explicit(&dso->permille, 0, memory_order_relaxed);
+	o->loads[o->nr_loads++] = l;
+	return true;
 }
 
-/* Try @r again if the object was seen in another process since. 0 when it came. */
-static int retry_one(struct objects *o, struct objects_retry *r)
+/* The wanted object that most samples wait for: its index in @o->open, or its end. */
+static uint32_t choose(const struct objects *o)
 {
-	struct dso *dso = dsos_at(o->dsos, r->id);
+	uint32_t best = o->open.nr, most = 0;
+
+	for (uint32_t i = 0; i < o->open.nr; i++) {
+		struct dso *dso = dsos_at(o->dsos, o->open.list[i]);
+		uint32_t nr = atomic_load_explicit(&dso->nr_waiting, memory_order_relaxed);
+
+		if (atomic_load_explicit(&dso->state, memory_order_relaxed) != DSO_WANTED ||
+		    (best < o->open.nr && nr <= most))
+			continue;
+		best = i;
+		most = nr;
+	}
+	return best;
+}
+
+static bool has_room(const struct objects *o)
+{
+	return o->nr_loads - o->nr_slow < o->active_max && o->nr_loads < OBJECTS_LOADS_MAX;
+}
+
+/* Lend out what is wanted, as far as helpers are free; what would hang is set aside. */
+static bool start_wanted(struct objects *o, uint64_t now_ns)
+{
+	bool any = false;
+	uint32_t i;
+
+	while (has_room(o) && (i = choose(o)) < o->open.nr) {
+		struct dso *dso = dsos_at(o->dsos, o->open.list[i]);
+		uint64_t due_ns = devices_rest(&o->devices, dso->identity.maj, dso->identity.min, now_ns);
+
+		if (due_ns)
+			set_aside(o, dso, 0, due_ns);
+		else if (!start(o, dso, 0, now_ns))
+			break;
+		o->open.list[i] = o->open.list[--o->open.nr];
+		any = true;
+	}
+	return any;
+}
+
+/* Is it time to try @r again? *due_ns: when to ask again, if it would hang. */
+static bool is_due(struct objects *o, const struct objects_retry *r, uint64_t now_ns, uint64_t *due_ns)
+{
+	const struct dso *dso = dsos_at(o->dsos, r->id);
 	struct dso_sighting seen;
 
-	dsos_sighting(o->dsos, dso, &seen);
-	free(seen.path);
-	if (seen.pid == r->pid)
-		return -EAGAIN;
-	r->tries++;
-	return load_and_publish(o, dso, &r->pid);
+	*due_ns = 0;
+	if (!r->due_ns || now_ns < r->due_ns) {
+		if (!r->pid)
+			return false;
+		dsos_sighting(o->dsos, dso, &seen);
+		free(seen.path);
+		if (seen.pid == r->pid)
+			return false;
+	}
+	*due_ns = devices_rest(&o->devices, dso->identity.maj, dso->identity.min, now_ns);
+	return !*due_ns;
 }
 
-uint32_t objects_retry(struct objects *o, uint64_t now_ns)
+/* Once a second: lend out again what may come now. */
+static void start_retries(struct objects *o, uint64_t now_ns)
 {
 	if (now_ns - o->retried_ns < RETRY_INTERVAL_NS)
-		return DSO_ID_UNKNOWN;
-	for (uint32_t i = 0; i < o->nr_retries;) {
+		return;
+	o->retried_ns = now_ns;
+	for (uint32_t i = 0; i < o->nr_retries && has_room(o);) {
 		struct objects_retry *r = &o->retries[i];
-		uint32_t id = r->id;
-		int rc = retry_one(o, r);
+		uint64_t due_ns;
 
-		if (rc == -ECANCELED)
-			return DSO_ID_UNKNOWN;
-		if (rc && (rc == -EAGAIN || (may_come(rc) && r->tries < RETRY_TRIES_MAX))) {
+		if (!is_due(o, r, now_ns, &due_ns)) {
+			r->due_ns = due_ns ? due_ns : r->due_ns;
 			i++;
 			continue;
 		}
-		o->retries[i] = o->retries[--o->nr_retries];
-		if (!rc) {
-			atomic_fetch_sub_explicit(&o->nr_failed, 1, memory_order_relaxed);
-			return id;	/* the rest at the next call */
-		}
+		if (!start(o, dsos_at(o->dsos, r->id), r->tries, now_ns))
+			return;
+		*r = o->retries[--o->nr_retries];
 	}
-	o->retried_ns = now_ns;
-	return DSO_ID_UNKNOWN;
+	if (!has_room(o))
+		o->retried_ns = 0;	/* go on as soon as there is */
+}
+
+bool objects_work(struct objects *o, uint64_t now_ns)
+{
+	bool any = finish_all(o, now_ns);
+
+	check_slow(o, now_ns);
+	objects_make_room(o, now_ns);
+	collect(o);
+	any |= start_wanted(o, now_ns);
+	start_retries(o, now_ns);
+	return any;
+}
+
+bool objects_busy(const struct objects *o)
+{
+	return o->nr_loads > o->nr_slow;
+}
+
+uint32_t objects_take_late(struct objects *o)
+{
+	return o->late.nr ? o->late.list[--o->late.nr] : DSO_ID_UNKNOWN;
 }

@@ -1,55 +1,83 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Load the images of objects that samples asked for.
+ * Which objects are loaded, when, and for how long they stay.
  *
- * An object is opened where it was last seen mapped, and published with its
- * image (release) or with the reason why there is none. What failed because a
- * process or file was gone is tried again when it is seen elsewhere.
+ * What samples asked for is lent to helpers, the object that most samples wait
+ * for first, and published with its image (release) or with the reason why
+ * there is none. A read that hangs is set aside with its device (devices.h);
+ * its object comes late or is tried again. What failed because a process or
+ * file was gone is tried again when it is seen elsewhere. When images take
+ * more memory than they may, those leave that had no sample for longest
+ * (room.c), and come again when they are asked for.
  *
- * One thread: the loader. objects_stats(): any thread.
+ * One thread: the loader. The figures: any thread.
  */
 #ifndef SYMBOLS_OBJECTS_H
 #define SYMBOLS_OBJECTS_H
 
-#include "symbols/dso.h"
-#include "symbols/foreign.h"
+#include "symbols/devices.h"
+#include "symbols/load.h"
 
-#define OBJECTS_RETRIES_MAX	1024U
+#define OBJECTS_LOADS_MAX	16U	/* at once, with those that hang */
+#define OBJECTS_MEMORY_DEFAULT	(512UL << 20)
 
-/* A failed object that another sighting may still bring. */
+/* An object without image that may still get one. */
 struct objects_retry {
 	uint32_t id;
-	pid_t pid;			/* where it was tried last */
+	pid_t pid;			/* where it was tried last: another sighting is another try */
 	unsigned int tries;
+	uint64_t due_ns;		/* also tried again then; 0: no */
+};
+
+struct ids {
+	uint32_t *list;
+	uint32_t nr, max;
 };
 
 struct objects {
 	struct dsos *dsos;
-	const atomic_bool *stop;	/* set: publish nothing more, the tables may be gone */
+	struct helpers *helpers;
 	bool no_proc;			/* a recording: no process is asked, only files here */
 	const char *root;		/* or below this folder (NULL: here); borrowed */
+	unsigned int active_max;	/* loads at once that are not slow */
 	uint32_t seen;			/* objects looked at */
-	uint32_t *open;			/* ids of those without image that may yet be wanted */
-	uint32_t nr_open, max_open;
-	struct objects_retry retries[OBJECTS_RETRIES_MAX];
-	uint32_t nr_retries;
+	struct ids open;		/* those without image that may yet be wanted */
+	struct ids ready;		/* those with one that may leave */
+	struct ids late;		/* came after places in them had made-up names */
+	struct load *loads[OBJECTS_LOADS_MAX];
+	unsigned int nr_loads, nr_slow;
+	struct objects_retry *retries;
+	uint32_t nr_retries, max_retries;
 	uint64_t retried_ns;
-	atomic_ulong nr_images, nr_failed, memory;	/* written here, relaxed */
+	struct devices devices;
+	uint64_t debug_rest_ns, debug_until_ns;	/* separate debug files hang: do without until then */
+	uint32_t serial;
+	size_t memory_max;
+	uint32_t newest;		/* dso->used of the latest use, in the time of the samples */
+	atomic_ulong nr_images, nr_failed, memory, nr_evicted;	/* written here, relaxed */
 };
 
-void objects_init(struct objects *o, struct dsos *dsos, const atomic_bool *stop);
+void objects_init(struct objects *o, struct dsos *dsos, struct helpers *helpers);
+/* Loads that still run are left to themselves. */
 void objects_fini(struct objects *o);
 
-/*
- * Open the file of @dso (DSO_FILE) where it was seen; the caller closes
- * out->fd and frees *path (its name there, may be NULL). 0 or -errno. May hang.
- */
-int objects_open(const struct objects *o, const struct dso *dso, struct foreign_file *out,
-		 char **path);
+/* Take up what was loaded, see what hangs, lend out what is wanted. True: something came. */
+bool objects_work(struct objects *o, uint64_t now_ns);
+/* Loads are under way that are no slower than they should be. */
+bool objects_busy(const struct objects *o);
+/* The id of one that came late: its places can be named anew. DSO_ID_UNKNOWN: none. */
+uint32_t objects_take_late(struct objects *o);
 
-/* Load one wanted object. False: none is wanted. */
-bool objects_load_one(struct objects *o);
-/* Once a second: try failed ones seen elsewhere since. The id of one that came, or 0. */
-uint32_t objects_retry(struct objects *o, uint64_t now_ns);
+/* room.c: count @image of @dso in; true if it fits, or may when others leave. */
+bool objects_fits(const struct objects *o, const struct image *image);
+/* room.c: let images leave until the rest fits. */
+void objects_make_room(struct objects *o, uint64_t now_ns);
+/* Try @id again at @due_ns (0: only if it is seen elsewhere than in @pid). */
+void objects_retry_at(struct objects *o, uint32_t id, pid_t pid, unsigned int tries, uint64_t due_ns);
+
+/* room.c: free @image, which was published, once no reader can hold it. */
+void image_reclaim(struct image *image);
+/* Append @id; without memory it is left out. */
+bool ids_add(struct ids *ids, uint32_t id);
 
 #endif

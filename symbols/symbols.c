@@ -48,6 +48,11 @@ void symbols_no_inline(struct symbols *s)
 	loader_no_inline(s->loader);
 }
 
+void symbols_limit_memory(struct symbols *s, size_t max)
+{
+	loader_limit_memory(s->loader, max);
+}
+
 const struct symbol_frame *symbols_source(const struct symbols *s, uint32_t place, uint32_t *nr)
 {
 	return chains_at(loader_chains(s->loader), place, nr);

@@ -50,6 +50,8 @@ struct symbol_frame {
 
 struct symbols_stats {
 	uint64_t nr_images, nr_failed;	/* objects loaded, not loadable */
+	uint64_t nr_evicted;		/* times that an image left for want of room */
+	size_t image_memory, image_memory_max;	/* bytes that images take, and may take */
 	uint64_t nr_named, nr_unnamed;	/* places with a name, with an address only */
 	uint64_t nr_waiting;		/* places not looked at yet */
 	uint64_t nr_lines, nr_lines_waiting;	/* places with source lines; not looked up yet */
@@ -89,6 +91,8 @@ struct safe_text symbols_file(const struct symbols *s, uint32_t id);
 uint32_t symbols_nr_files(const struct symbols *s);
 /* Before the start: read no debug information (--no-inline). */
 void symbols_no_inline(struct symbols *s);
+/* Before the start: bytes that images may take (--symbol-memory). */
+void symbols_limit_memory(struct symbols *s, size_t max);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);
 
 /* The desk for what /proc tells of processes (details.h); NULL in a recording. */

@@ -30,7 +30,7 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
 
 struct gate_slot {
-	uint64_t key;			/* dso id << 32 | offset of the FDE */
+	uint64_t key;			/* image_key() << 32 | offset of the FDE */
 	uint64_t rewrites;		/* as in struct cfi_fde */
 	uint16_t nr_remembers;
 	uint8_t verdict;
@@ -54,9 +54,19 @@ struct step {
 	struct gate_slot gate[GATE_SLOTS];
 };
 
-static uint64_t canonical_base(const struct dso *dso)
+/*
+ * What verdicts and rules are remembered by: of an object that left and came
+ * back the bytes may be others, unseen by the gate. An image that was never
+ * published has no serial, but stays.
+ */
+static uint32_t image_key(const struct step_input *in)
 {
-	return CANONICAL | (uint64_t)dso->id << VADDR_BITS;
+	return in->image->serial ? in->image->serial : in->dso->id;
+}
+
+static uint64_t canonical_base(const struct step_input *in)
+{
+	return CANONICAL | (uint64_t)image_key(in) << VADDR_BITS;
 }
 
 /* A word that is not wholly inside the section: zeros for what lies outside. */
@@ -251,7 +261,7 @@ static bool in_reach(const struct step_input *in)
 	const struct ehframe *eh = &in->image->eh;
 	int64_t away = (int64_t)(in->fde->start - (eh->vaddr + in->fde->offset));
 
-	return in->dso->id < DSO_MAX && in->fde->start + in->fde->size < VADDR_MAX &&
+	return image_key(in) < DSO_MAX && in->fde->start + in->fde->size < VADDR_MAX &&
 	       eh->vaddr + eh->size < VADDR_MAX && away > INT32_MIN &&
 	       away < INT32_MAX - (int64_t)in->fde->size;
 }
@@ -271,7 +281,7 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal)
 {
-	uint64_t key = (uint64_t)in->dso->id << 32 | in->fde->offset;
+	uint64_t key = (uint64_t)image_key(in) << 32 | in->fde->offset;
 	struct gate_slot *slot = &s->gate[hash_u64(key) & (GATE_SLOTS - 1)];
 
 	if (slot->verdict == GATE_UNKNOWN || slot->key != key) {
@@ -348,7 +358,7 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 		return STEP_BUDGET;
 	s->in = in;
 	s->frame = f;
-	s->base = canonical_base(in->dso);
+	s->base = canonical_base(in);
 	s->oob_seen = s->missing = s->parsed = false;
 	s->ip = s->base + in->vaddr;
 	if (unw_init_remote(&cursor, s->as, s) < 0)

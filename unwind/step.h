@@ -3,8 +3,8 @@
  * One frame by libunwind, over a remote address space made of a frame's
  * registers, the stack dump, and one object's .eh_frame.
  *
- * Code addresses shown to libunwind are canonical: 1 << 62 | object id << 38
- * | vaddr. They are the same in every process, so one address space (and its
+ * Code addresses shown to libunwind are canonical: 1 << 62 | serial of the
+ * image << 38 | vaddr. They are the same in every process, so one address space (and its
  * cache of rules) serves all processes of the machine. The look-up pc is given
  * as the current one (the instruction itself, or the call before a return
  * address), so that each step stands alone and the cache has one meaning.

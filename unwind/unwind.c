@@ -52,6 +52,7 @@ struct walk {
 	uint64_t offset;		/* of pc in its object */
 	uint32_t place;
 	uint32_t row_hits, steps;
+	uint32_t clock;			/* of dso_touch() */
 	uint8_t word;			/* of the process: 8 or 4 */
 	bool exact;			/* pc is the instruction itself, not behind a call */
 	bool guessed;			/* the current frame was found by a guess */
@@ -269,10 +270,11 @@ static int by_object(struct walk *w)
 		return by_guess(w);
 	/* acquire: pairs with the loader's release of a finished image */
 	image = atomic_load_explicit(&dso->image, memory_order_acquire);
-	if (!image) {
-		if (atomic_load_explicit(&dso->state, memory_order_relaxed) == DSO_FAILED)
+	if (!image || image->away) {
+		if (atomic_load_explicit(&dso->state, memory_order_relaxed) >= DSO_FAILED)
 			return by_guess(w);
 		w->out->asked |= dso_want(dso);
+		dso_wait(dso);
 		return UNWIND_PENDING;
 	}
 	fde = image_vaddr(image, w->offset, &vaddr) ? ehframe_find(&image->eh, vaddr) : NULL;
@@ -318,6 +320,8 @@ static int enter_frame(struct walk *w)
 		if (out->nr)
 			return UNWIND_NO_MAP;
 	}
+	if (m)
+		dso_touch(m->dso, w->clock);
 	/* All that is outside the maps is one place: junk must not fill the table. */
 	w->offset = m ? m->offset + (w->pc - m->start) : 0;
 	w->place = places_intern(w->u->places, m ? m->dso->id : DSO_ID_UNKNOWN, w->offset);
@@ -332,7 +336,8 @@ static int enter_frame(struct walk *w)
 static int walk(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
 		bool rows)
 {
-	struct walk w = { .u = u, .in = in, .out = out, .exact = true, .rows = rows };
+	struct walk w = { .u = u, .in = in, .out = out, .exact = true, .rows = rows,
+			  .clock = dso_clock(in->time_ns) };
 	int stop = WALK_ON;
 
 	out->nr = out->nr_guessed = 0;
