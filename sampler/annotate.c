@@ -37,7 +37,10 @@ static bool vaddr_of(const struct assemble_input *in, uint32_t stack, uint32_t d
 	if (!place || place->dso != dso_id)
 		return false;
 	*vaddr = place->offset;
-	/* Addresses where there is no file, else offsets in it: places.h. */
+	/*
+	 * Addresses where there is no file, else offsets in it: places.h. Of an
+	 * image that left the segments stay.
+	 */
 	return !image || !image->nr_segments || image_vaddr(image, place->offset, vaddr);
 }
 

@@ -41,6 +41,12 @@ static enum profile_module_state state_of(const struct dso *dso)
 		return PROFILE_MODULE_READY;
 	case DSO_FAILED:
 		return PROFILE_MODULE_FAILED;
+	case DSO_ASIDE:
+		return PROFILE_MODULE_ASIDE;
+	case DSO_NEW:
+		if (atomic_load_explicit(&dso->nr_evicted, memory_order_relaxed))
+			return PROFILE_MODULE_AWAY;
+		return PROFILE_MODULE_LOADING;
 	default:
 		return PROFILE_MODULE_LOADING;
 	}
@@ -70,6 +76,9 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	m->reason = words(atomic_load_explicit(&dso->reason, memory_order_relaxed));
 	m->cure = words(atomic_load_explicit(&dso->cure, memory_order_relaxed));
 	m->nr_symbols = atomic_load_explicit(&dso->nr_symbols, memory_order_relaxed);
+	m->permille = atomic_load_explicit(&dso->permille, memory_order_relaxed);
+	m->nr_evicted = atomic_load_explicit(&dso->nr_evicted, memory_order_relaxed);
+	m->memory = atomic_load_explicit(&dso->memory, memory_order_relaxed);
 	if (m->state == PROFILE_MODULE_LOADING)
 		m->reason = "still loading";
 }

@@ -46,10 +46,19 @@ struct profile_function {
 	const char *reason, *cure;
 };
 
+/* What objects take in memory. */
+struct profile_images {
+	uint64_t nr, memory;		/* that are loaded; their bytes */
+	uint64_t memory_max;		/* --symbol-memory */
+	uint64_t nr_evicted;		/* times that one left for want of room */
+};
+
 enum profile_module_state {
 	PROFILE_MODULE_LOADING,		/* not read yet: names may still come */
 	PROFILE_MODULE_READY,
 	PROFILE_MODULE_FAILED,		/* could not be read; the reason says why */
+	PROFILE_MODULE_ASIDE,		/* tried again later; the reason says why */
+	PROFILE_MODULE_AWAY,		/* left for want of room; comes again when it is asked for */
 };
 
 /*
@@ -67,6 +76,9 @@ struct profile_module {
 	const char *reason;		/* why code of it has no names: "stripped" */
 	const char *cure;		/* what would give it names: "install its debug package" */
 	uint32_t nr_symbols;		/* names it has to give */
+	uint32_t permille;		/* so much of it is read, while it is loading */
+	uint32_t nr_evicted;		/* times that it left for want of room */
+	uint64_t memory;		/* bytes */
 };
 
 struct profile_process {
@@ -229,6 +241,7 @@ struct profile {
 	struct profile_unwind unwind;
 	double samples_per_s;
 	uint64_t nr_places, nr_places_named;
+	struct profile_images images;
 
 	struct profile_function *functions;
 	uint32_t nr_functions;

@@ -47,6 +47,8 @@ static int make_tables(struct sampler *s, struct err *e)
 	code = symbols_new(&s->symbols, s->places, s->dsos, s->maps, e);
 	if (!code && s->config.no_inline)
 		symbols_no_inline(s->symbols);
+	if (!code && s->config.symbol_memory)
+		symbols_limit_memory(s->symbols, s->config.symbol_memory);
 	return code;
 }
 

@@ -55,6 +55,7 @@ struct sampler_config {
 	uint64_t window_ns;		/* of PROFILE_WINDOW */
 	bool include_self;		/* sample proftop, too */
 	bool no_inline;			/* no inlined functions, no source lines */
+	size_t symbol_memory;		/* bytes that images of objects may take; 0: the default */
 	const char *replay;		/* perf.data file, "-": stdin; NULL: live */
 	const char *symfs;		/* replay: objects are sought below this folder; NULL: here */
 	const char *record;		/* live: write a perf.data file, too; NULL: none */

@@ -229,6 +229,8 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	symbols_stats(s->symbols, &names);
 	p->nr_places = names.nr_named + names.nr_unnamed + names.nr_waiting;
 	p->nr_places_named = names.nr_named;
+	p->images = (struct profile_images){ names.nr_images, names.image_memory, names.image_memory_max,
+					     names.nr_evicted };
 }
 
 /* How the threads' unwinders found their frames. */

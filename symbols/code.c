@@ -168,6 +168,21 @@ static const char *read_code(struct code_desk *d, const struct symbol *symbol, s
 	return read_file(d, dso, image, out);
 }
 
+/* Has the image of @symbol's object left? Then it is asked for, and the question waits. */
+static bool is_away(struct code_desk *d, const struct symbol *symbol)
+{
+	struct dso *dso = dsos_at(d->dsos, symbol->dso);
+	/* Acquire: pairs with the releases of the loader. */
+	int state = dso ? atomic_load_explicit(&dso->state, memory_order_acquire) : DSO_FAILED;
+	const struct image *image =
+		dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
+
+	if (!image || !image->away || state >= DSO_READY)
+		return false;
+	dso_want(dso);
+	return true;
+}
+
 void code_serve(struct code_desk *d)
 {
 	const struct symbol *symbol;
@@ -180,7 +195,7 @@ void code_serve(struct code_desk *d)
 		code.symbol = SYMBOL_NONE;
 	pthread_mutex_unlock(&d->lock);
 	symbol = code.symbol != SYMBOL_NONE ? symtab_at(d->symtab, code.symbol) : NULL;
-	if (!symbol)
+	if (!symbol || is_away(d, symbol))
 		return;
 	code.vaddr = symbol->start;
 	code.why = read_code(d, symbol, &code);

@@ -34,7 +34,7 @@ enum dso_state {
 	DSO_WANTED,			/* a sample asked for it */
 	DSO_READY,			/* image stands */
 	DSO_FAILED,			/* no image; reason in dso->reason */
-	DSO_ASIDE,			/* as FAILED, but it is tried again: its file system hangs, or no room */
+	DSO_ASIDE,			/* as FAILED, but tried again: it hangs, or there is no room */
 };
 
 struct dso_identity {

@@ -132,6 +132,8 @@ static const struct argp_option argp_options[] = {
 	{ "unwinder", KEY_UNWINDER, "HOW", 0, "row (cached rules) or step (libunwind each time)", 4 },
 	{ "verify", KEY_VERIFY, "N", 0, "unwind one sample in N with libunwind alone, too", 4 },
 	{ "no-inline", KEY_NO_INLINE, NULL, 0, "no inlined functions, no source lines", 4 },
+	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
+	  "what unwind tables and symbols of objects may take (default: 512M)", 4 },
 	{ "stack-size", KEY_STACK, "SIZE", 0, "user stack copied per sample (default: 16K)", 4 },
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
 	{ "check", KEY_CHECK, NULL, 0, "what works here, what does not, and what to do about it", 5 },

@@ -22,6 +22,8 @@
 #define PIDS_MAX     1024
 #define CPUS_MAX     4096
 #define RING_MAX     (256ULL << 20)
+#define SYMBOL_MEMORY_MIN (1ULL << 20)
+#define SYMBOL_MEMORY_MAX (1ULL << 40)
 #define HZ_MAX	     1e6 /* where the kernel tells no limit */
 
 /* -p and -t: what they list adds up, but not the one to the other. */
@@ -415,6 +417,19 @@ static int parse_stack(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_symbol_memory(struct options_parse *p, const char *arg)
+{
+	uint64_t size;
+
+	if (number_size(arg, SYMBOL_MEMORY_MAX, &size) || size < SYMBOL_MEMORY_MIN)
+		return REFUSE(p, EXIT_USAGE,
+			      "--symbol-memory %s: not a size\n"
+			      "  give 1M or more, as in '--symbol-memory 1G'",
+			      arg);
+	p->o->config.symbol_memory = size;
+	return 0;
+}
+
 /* "dwarf,32K" as in perf: with the size of the dumps. */
 static int parse_call_graph(struct options_parse *p, const char *arg)
 {
@@ -483,7 +498,8 @@ static const struct {
 	{ 'e', parse_events },	    { 'F', parse_hz },		{ 'c', parse_period },
 	{ 'd', parse_delay },	    { 'n', parse_ticks },	{ KEY_FORMAT, parse_format },
 	{ KEY_ROWS, parse_rows },   { KEY_SORT, parse_sort },	{ KEY_FILTER, parse_filter },
-	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack }, { KEY_WINDOW, parse_window },
+	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack },
+	{ KEY_SYMBOL_MEMORY, parse_symbol_memory }, { KEY_WINDOW, parse_window },
 	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
 	{ KEY_SYMFS, parse_symfs },
 	{ KEY_RECORD, parse_record },	{ 't', parse_tids },	{ 'G', parse_cgroup },

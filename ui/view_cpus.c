@@ -305,6 +305,17 @@ static void foot_unwinder(struct foot *f, const struct profile_unwind *u)
 	foot_text(f, TEXT("Unwinder"), w.text);
 }
 
+/* What objects take in memory; and whether that is enough. */
+static void foot_images(struct words *w, const struct profile_images *i)
+{
+	char n[FORMAT_MAX], is[FORMAT_MAX], may[FORMAT_MAX];
+
+	say(w, "; %s objects in %s of %s", format_count(n, (double)i->nr).str,
+	    format_memory(is, i->memory >> 10).str, format_memory(may, i->memory_max >> 10).str);
+	if (i->nr_evicted)
+		say(w, ", %s left for want of room", format_count(n, (double)i->nr_evicted).str);
+}
+
 /* Where every sample went, and what that cost. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
@@ -323,6 +334,8 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	say(&own, "%.1f%% of one CPU, %s", p->self.cpu_pct, format_memory(n, p->self.rss_kb).str);
 	say(&own, "; places %s", format_count(n, (double)p->nr_places).str);
 	say(&own, ", named %s", format_count(n, (double)p->nr_places_named).str);
+	if (p->images.memory_max)
+		foot_images(&own, &p->images);
 	say(&own, "; kernel limit %s Hz", format_count(n, sampler_max_hz(st->sampler)).str);
 	foot_text(f, TEXT("proftop"), own.text);
 	return f->used;

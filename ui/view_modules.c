@@ -23,6 +23,8 @@ static struct safe_text state_of(const struct profile_module *m)
 		[PROFILE_MODULE_LOADING] = TEXT("loading"),
 		[PROFILE_MODULE_READY] = TEXT("ready"),
 		[PROFILE_MODULE_FAILED] = TEXT("failed"),
+		[PROFILE_MODULE_ASIDE] = TEXT("aside"),
+		[PROFILE_MODULE_AWAY] = TEXT("away"),
 	};
 
 	return names[MIN((unsigned int)m->state, ARRAY_SIZE(names) - 1)];
@@ -100,10 +102,13 @@ static void draw_state(const struct ui_state *st, const struct row *row, struct 
 		       struct place at)
 {
 	const struct profile_module *m = module_of(st, row);
+	bool warn = m->state == PROFILE_MODULE_FAILED || m->state == PROFILE_MODULE_ASIDE;
 
-	canvas_text(c, at.row, at.col, at.cols, state_of(m),
-		    (struct style){ m->state == PROFILE_MODULE_FAILED ? ROLE_WARN : ROLE_NORMAL,
-				    0 });
+	if (m->state == PROFILE_MODULE_LOADING && m->permille)
+		view_draw_bar(st, c, at, m->permille / 1000.0, ROLE_BAR);
+	else
+		canvas_text(c, at.row, at.col, at.cols, state_of(m),
+			    (struct style){ warn ? ROLE_WARN : ROLE_NORMAL, 0 });
 }
 
 static void draw_name(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -242,6 +247,19 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	return match_finds(m, module_of(st, row)->name) || match_finds(m, module_of(st, row)->path);
 }
 
+static void foot_memory(struct foot *f, const struct profile_module *m)
+{
+	char buf[128], n[FORMAT_MAX], times[FORMAT_MAX];
+	struct safe_text size = format_memory(n, m->memory >> 10);
+
+	if (!m->nr_evicted)
+		foot_line(f, TEXT("Memory"), size);
+	else
+		foot_line(f, TEXT("Memory"),
+			  text_format(buf, sizeof(buf), "%s; left %s times for want of room", size.str,
+				      format_count(times, m->nr_evicted).str));
+}
+
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	const struct profile_module *m = row ? module_of(st, row) : NULL;
@@ -253,6 +271,12 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	foot_line(f, TEXT("Names"),
 		  text_format(buf, sizeof(buf), "%s%s%s (%s)", format_count(n, m->nr_symbols).str,
 			      m->source[0] ? " from " : "", m->source, state_of(m).str));
+	if (m->state == PROFILE_MODULE_LOADING && m->permille)
+		foot_line(f, TEXT("Loading"),
+			  text_format(buf, sizeof(buf), "%s of it is read",
+				      format_share(n, m->permille / 1000.0).str));
+	if (m->memory || m->nr_evicted)
+		foot_memory(f, m);
 	if (m->reason[0])
 		foot_text(f, TEXT("Reason"), m->reason);
 	if (m->cure[0])
