@@ -12,6 +12,7 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -74,6 +75,22 @@ static void reset_governor(struct sampler *s)
 	governor_init(&s->governor, s->config.max_overhead_pct);
 	if (lowered)
 		apply_governor(s);
+}
+
+/*
+ * --stack-size=auto: larger dumps, while too many stacks are cut short. Never smaller ones again:
+ * what was needed once will be needed again, and each change costs some ms of samples.
+ */
+static void adapt_stacks(struct sampler *s)
+{
+	double share = notices_truncated(&s->notices);
+	char why[64];
+
+	if (!s->config.stack_auto || s->recorder || s->config.call_graph != CALL_GRAPH_DWARF ||
+	    s->config.stack_size >= SAMPLER_STACK_SIZE_MAX || !(share > NOTICES_TRUNCATED_MAX))
+		return;
+	snprintf(why, sizeof(why), "%.0f%% of the stacks were cut short: ", 100 * share);
+	reopen_stack(s, MIN(2 * s->config.stack_size, SAMPLER_STACK_SIZE_MAX), why);
 }
 
 static void set_rate(struct sampler *s, const struct control *c)
@@ -238,7 +255,8 @@ static void apply(struct sampler *s, const struct control *c)
 		enable_event(s, c);
 		break;
 	case CONTROL_STACK:
-		reopen_stack(s, c->size);
+		s->config.stack_auto = false;
+		reopen_stack(s, c->size, "");
 		break;
 	case CONTROL_CALL_GRAPH:
 		reopen_call_graph(s, c->call_graph);
@@ -343,6 +361,7 @@ static void *builder_main(void *arg)
 			recording_check(s);
 			tick_end(s, now);
 			govern(s);
+			adapt_stacks(s);
 			now = time_now_ns();
 			due = next_tick(s, now);
 		}

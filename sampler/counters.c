@@ -126,6 +126,7 @@ static int choose_ring_size(struct counters *c, const struct counters_config *co
 	if (!config->ring_size) {
 		size_t want = (size_t)((double)sample * config->hz * RING_SECONDS);
 
+		c->ring_wanted = MAX(limits_wanted_ring(config->nr_cpus, want), min);
 		c->ring_size = MAX(limits_data_ring(config->nr_cpus, c->side_size, want), min);
 		return size_rings(c, min, e);
 	}
@@ -135,7 +136,7 @@ static int choose_ring_size(struct counters *c, const struct counters_config *co
 			       "  a sample carries %u bytes of stack, registers and the call chain\n"
 			       "  --ring %zu or more, or a smaller --stack-size",
 			       config->ring_size, sample, config->stack_size, power_of_two(sample));
-	c->ring_size = power_of_two(config->ring_size);
+	c->ring_size = c->ring_wanted = power_of_two(config->ring_size);
 	return size_rings(c, MIN(min, c->ring_size), e);
 }
 
@@ -343,6 +344,11 @@ const struct record_layout *counters_side_layout(const struct counters *c)
 size_t counters_ring_size(const struct counters *c)
 {
 	return c->ring_size;
+}
+
+size_t counters_ring_wanted(const struct counters *c)
+{
+	return c->ring_wanted;
 }
 
 bool counters_has_lost(const struct counters *c)

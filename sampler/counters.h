@@ -98,6 +98,7 @@ struct counters_cpu *counters_cpu(struct counters *c, uint32_t index);
 const struct record_layout *counters_layout(const struct counters *c);
 const struct record_layout *counters_side_layout(const struct counters *c);
 size_t counters_ring_size(const struct counters *c);
+size_t counters_ring_wanted(const struct counters *c);	/* without limits of locked memory */
 bool counters_has_lost(const struct counters *c);	/* PERF_FORMAT_LOST works here */
 uint32_t counters_nr_fds(const struct counters *c);
 uint32_t counters_nr_refused(const struct counters *c);	/* tasks asked for that are not sampled */

@@ -22,7 +22,7 @@ struct counters {
 	struct slot slots[EVENTS_MAX];
 	uint32_t nr_slots;
 	uint32_t nr_refused;
-	size_t ring_size, side_size;
+	size_t ring_size, ring_wanted, side_size;
 	struct record_layout layout, side_layout;
 	struct idmap ids;
 	atomic_int shared_slot;		/* whose samples may come with foreign ids, or -1; relaxed */

@@ -70,7 +70,7 @@ size_t limits_side_ring(void)
 }
 
 /* The power of two that holds @want, within what all CPUs together may cost. */
-static size_t wanted_ring(uint32_t nr_cpus, size_t want)
+size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
 {
 	size_t size = DATA_RING_WANTED;
 
@@ -83,7 +83,7 @@ static size_t wanted_ring(uint32_t nr_cpus, size_t want)
 /* What perf_event_mlock_kb, per online CPU, leaves for each of our CPUs: equal shares. */
 size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), share, size = wanted_ring(nr_cpus, want);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), share, size = limits_wanted_ring(nr_cpus, want);
 	long kb;
 
 	if (locks_freely())

@@ -30,6 +30,7 @@ void limits_raise_files(void);
  * two. @want: what it should hold, if that is permitted.
  */
 size_t limits_side_ring(void);
+size_t limits_wanted_ring(uint32_t nr_cpus, size_t want);
 size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want);
 
 /* -EINVAL with a sentence for a rate that cannot be, or above the kernel's limit now. */

@@ -44,6 +44,7 @@ void profile_free(struct profile *p)
 	if (!p)
 		return;
 	free(p->cpus);
+	free(p->cpu_events);
 	free(p->functions);
 	free(p->processes);
 	free(p->ancestors);
@@ -55,6 +56,7 @@ void profile_free(struct profile *p)
 	free(p->files);
 	free(p->cells);
 	free(p->modules);
+	free(p->notices);
 	if (p->annotate) {
 		free(p->annotate->points);
 		free(p->annotate->code);

@@ -162,6 +162,14 @@ struct profile_cpu {
 	uint64_t throttled_ns;		/* duration in the tick */
 	uint64_t throttled_total;
 	double ring_high;		/* 0..1: the fullest the ring was when read in the tick */
+	uint64_t lag_max_ns, lag_median_ns;	/* of the tick's samples: how long they waited for us */
+};
+
+/* One event on one CPU, in the tick. */
+struct profile_cpu_event {
+	uint64_t samples, lost;
+	uint64_t enabled_ns, running_ns;	/* all its tasks; less running: multiplexed */
+	double got_hz;			/* NAN: it was not busy, or too short */
 };
 
 struct profile_event {
@@ -176,6 +184,41 @@ struct profile_event {
 struct profile_self {
 	double cpu_pct;			/* of one CPU, over the tick */
 	uint64_t rss_kb;
+	/* Of this the sampler threads, the builder, the UI; the loaders and all others. */
+	double samplers_pct, builder_pct, ui_pct, loaders_pct;
+};
+
+enum notice_severity {
+	NOTICE_INFO,			/* good to know */
+	NOTICE_WARN,			/* the numbers are less sure than they look */
+	NOTICE_GRAVE,			/* samples are missing or wrong because of it */
+};
+
+/* What takes the cure of a notice: a call of sampler.h, or a view that tells more. */
+enum notice_control {
+	NOTICE_NONE,			/* nothing that could be done from here */
+	NOTICE_RATE,			/* sampler_set_rate(event, value) */
+	NOTICE_STACK_SIZE,		/* sampler_set_stack_size(value) */
+	NOTICE_RING_SIZE,
+	NOTICE_CALL_GRAPH,
+	NOTICE_RESET,
+	NOTICE_EVENTS,			/* the list of events */
+	NOTICE_MODULES,			/* the views of that name */
+	NOTICE_CPUS,
+};
+
+/* One kind of trouble, once: what it is, how often, and what helps. */
+struct profile_notice {
+	uint32_t id;			/* the same from profile to profile */
+	char key[24];			/* a word for programs: "lost" */
+	enum notice_severity severity;
+	bool active;			/* in this tick, or still so */
+	uint64_t count;			/* samples, or times */
+	uint64_t first_ns, last_ns;	/* running time of the session */
+	char text[224], cure[224];	/* clean text; a cure that has a control says what that does first */
+	enum notice_control control;
+	uint32_t event;			/* NOTICE_RATE */
+	double value;			/* what is to be set */
 };
 
 /* How the frames were found, since the start. */
@@ -224,6 +267,10 @@ struct profile {
 	enum call_graph call_graph;	/* the next three: as it is sampled now */
 	uint32_t stack_size;		/* of a dump, in bytes; 0 without */
 	uint64_t ring_size;		/* of each CPU, in bytes; 0: a recording */
+	uint64_t ring_wanted;		/* what it would be without a limit of locked memory */
+	uint32_t nr_refused;		/* tasks of the target that are not sampled */
+	uint64_t max_hz, max_hz_top;	/* kernel.perf_event_max_sample_rate: now, the highest seen */
+	double rate_factor;		/* of the wanted rates: below 1 the governor holds them down */
 	char target[160];		/* "system", "pid 42", "user www-data", "command make" (clean text) */
 	char banner[256];		/* one line: what is degraded and why; "" if nothing */
 	char message[256];		/* the answer to the last control; "" if none */
@@ -233,6 +280,7 @@ struct profile {
 	uint32_t nr_events;
 	struct profile_cpu *cpus;
 	uint32_t nr_cpus;
+	struct profile_cpu_event *cpu_events;	/* nr_cpus x nr_events; NULL: a recording */
 	struct profile_account account;		/* of the tick */
 	struct profile_account account_total;	/* since start */
 	uint64_t broken_by[PROFILE_NR_BROKEN];	/* of the tick */
@@ -242,6 +290,7 @@ struct profile {
 	double samples_per_s;
 	uint64_t nr_places, nr_places_named;
 	struct profile_images images;
+	uint64_t nr_places_waiting;		/* not looked at yet; the rest has no name */
 
 	struct profile_function *functions;
 	uint32_t nr_functions;
@@ -263,6 +312,8 @@ struct profile {
 	uint32_t nr_files;
 	struct profile_cell *cells;
 	uint32_t nr_cells;
+	struct profile_notice *notices;	/* in order of their first time */
+	uint32_t nr_notices;
 	struct profile_module *modules;	/* in order of id */
 	uint32_t nr_modules;
 	struct profile_annotate *annotate;	/* NULL: not asked for */

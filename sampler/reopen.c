@@ -215,6 +215,7 @@ static void end_old(struct sampler *s)
 	tick_end(s, time_now_ns());
 	for (uint32_t i = 0; i < s->nr_threads; i++) {
 		keep_unwind_stats(s, s->threads[i]);
+		s->samplers_base_ns += thread_cpu_ns(s->threads[i]);
 		thread_stop(s->threads[i]);
 	}
 	s->nr_threads = 0;
@@ -225,7 +226,7 @@ static void end_old(struct sampler *s)
 static void carry_cpus(struct sampler *s, struct counters *old)
 {
 	uint32_t nr = counters_nr_cpus(s->counters);
-	struct tick_cpu *cpus = xcalloc(nr, sizeof(*cpus));
+	struct tick_cpu *cpus = tick_new_cpus(nr);
 
 	for (uint32_t i = 0; i < nr; i++)
 		for (uint32_t k = 0; k < counters_nr_cpus(old); k++)
@@ -272,6 +273,7 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 		tick_message(s, "%s", e->text);
 	since = time_now_ns() - since;
 	counters_close(old);
+	notices_restart(&s->notices);
 	s->rate = (struct tick_rate){ .since_ns = time_now_ns() };
 	return since;
 }
@@ -337,10 +339,10 @@ void reopen_call_graph(struct sampler *s, enum call_graph mode)
 	reopen_config(s, &f, mode == CALL_GRAPH_DWARF ? what : words[mode]);
 }
 
-void reopen_stack(struct sampler *s, size_t size)
+void reopen_stack(struct sampler *s, size_t size, const char *why)
 {
 	struct fresh f = { .config = s->config };
-	char what[64];
+	char what[128];
 
 	size = MIN(size, SAMPLER_STACK_SIZE_MAX) & ~(size_t)7;
 	if (!size) {
@@ -354,7 +356,7 @@ void reopen_stack(struct sampler *s, size_t size)
 		f.config.ring_size = ring_for(f.config.ring_size, f.config.stack_size, size);
 	f.config.stack_size = (uint32_t)size;
 	f.config.call_graph = CALL_GRAPH_DWARF;
-	snprintf(what, sizeof(what), "%zu bytes of user stack a sample", size);
+	snprintf(what, sizeof(what), "%s%zu bytes of user stack a sample", why, size);
 	reopen_config(s, &f, what);
 }
 

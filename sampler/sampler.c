@@ -297,6 +297,7 @@ int sampler_start(struct sampler *s, struct err *e)
 	uint32_t nr;
 	int code;
 
+	s->ui = pthread_self();
 	if (s->replay)
 		return builder_start(s, e);
 	nr = counters_nr_cpus(s->counters);
@@ -308,7 +309,7 @@ int sampler_start(struct sampler *s, struct err *e)
 	/* Every profile has kernel code: let its names be read at once. */
 	if (dso_want(dsos_at(s->dsos, DSO_ID_KERNEL)))
 		symbols_wake(s->symbols);
-	s->cpus = xcalloc(nr, sizeof(*s->cpus));
+	s->cpus = tick_new_cpus(nr);
 	s->threads = xcalloc(nr, sizeof(*s->threads));
 	for (uint32_t i = 0; i < nr && !code; i++) {
 		code = thread_start(&s->threads[i], s->shared, i, e);

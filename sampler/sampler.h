@@ -27,6 +27,7 @@ enum sampler_target {
 
 #define SAMPLER_STACK_SIZE_DEFAULT (16u << 10)
 #define SAMPLER_STACK_SIZE_MAX     65528u
+#define SAMPLER_STACK_SIZE_AUTO    (8u << 10)	/* what --stack-size=auto begins with */
 #define SAMPLER_HZ_DEFAULT         999.0
 
 struct sampler_config {
@@ -47,6 +48,7 @@ struct sampler_config {
 	uint64_t period;		/* not 0: every so many events instead */
 	enum call_graph call_graph;
 	uint32_t stack_size;		/* of a dump, CALL_GRAPH_DWARF; multiple of 8; 0: CALL_GRAPH_OFF */
+	bool stack_auto;		/* double the dumps while more than 2 % of stacks are cut short */
 	bool step_only;			/* --unwinder=step: libunwind for each frame */
 	uint32_t verify_every;		/* one sample in so many by libunwind alone, too; 0: none */
 	size_t ring_size;		/* bytes of data ring per CPU; 0: chosen within the mlock limit */

@@ -13,6 +13,7 @@
 #include "sampler/counters.h"
 #include "sampler/governor.h"
 #include "sampler/history.h"
+#include "sampler/notices.h"
 #include "sampler/procstat.h"
 #include "sampler/recorder.h"
 #include "sampler/replay.h"
@@ -76,7 +77,14 @@ struct event_states {
 struct tick_cpu {
 	uint64_t lost_total, throttled_total;
 	uint64_t lost_seen[EVENTS_MAX];		/* counters' value at the last tick */
-	uint64_t running_seen[EVENTS_MAX];
+	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX];
+	uint64_t got[EVENTS_MAX];		/* as in tick_rate */
+	double seconds[EVENTS_MAX], got_hz[EVENTS_MAX];
+};
+
+/* CPU time of our threads. */
+struct self_times {
+	uint64_t now_ns, all_ns, samplers_ns, builder_ns, ui_ns;
 };
 
 /* The got rate in the making. */
@@ -122,6 +130,10 @@ struct sampler {
 	double asked_hz[EVENTS_MAX];	/* before the governor lowered it */
 	uint64_t enabled_ns[EVENTS_MAX], running_ns[EVENTS_MAX];	/* all CPUs, now */
 	double tick_pct;		/* own CPU in the last tick */
+	struct self_times self_times;	/* at the last tick */
+	uint64_t samplers_base_ns;	/* CPU time of threads that are gone */
+	pthread_t ui;			/* who called sampler_start() */
+	uint64_t max_hz_top;
 	uint64_t tick_span_ns;
 	struct profile_account tick_account;
 	char event_error[EVENTS_MAX][160];
@@ -130,6 +142,7 @@ struct sampler {
 	struct sampler_target_spec *spec;	/* what config points into since sampler_set_target() */
 	uint64_t cpus_looked_ns;
 	uint8_t *cpus_online;		/* by CPU number, when last looked */
+	struct notices notices;
 	char message[256];
 	uint32_t message_seq;
 	uint64_t seq, start_ns, reset_ns, last_tick_ns, busy_ns, tick_ns;
@@ -188,7 +201,7 @@ int session_choose_cpus(const struct sampler_config *config, int **cpus, struct 
 /* What the title says about the target. */
 void session_describe_target(struct sampler *s);
 /* One control that needs the events opened anew; messages tell how it went. Builder. */
-void reopen_stack(struct sampler *s, size_t size);
+void reopen_stack(struct sampler *s, size_t size, const char *why);	/* "": it was asked for */
 void reopen_call_graph(struct sampler *s, enum call_graph mode);
 void reopen_ring(struct sampler *s, size_t size);
 void reopen_target(struct sampler *s, struct sampler_target_spec *spec);
@@ -217,6 +230,8 @@ void tick_replay(struct sampler *s, const struct replay_result *result);
 void tick_keep_room(struct sampler *s);
 /* The same between two ticks, when the threads say that the tables fill up; the cells, too. */
 void tick_make_room(struct sampler *s);
+/* Nothing is known of @nr CPUs yet. */
+struct tick_cpu *tick_new_cpus(uint32_t nr);
 /* Forget everything counted so far. */
 void tick_discard(struct sampler *s);
 /* One line for the screen: the answer to a control. */

@@ -19,6 +19,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
@@ -47,6 +48,8 @@ struct thread {
 	int stop_fd;
 	pthread_t id;
 	bool finished;
+	uint64_t now_ns;		/* the clock, as last looked at in this batch */
+	uint64_t cpu_ns;		/* written by the thread at its end, read when it is joined */
 
 	_Alignas(CACHELINE) struct thread_stats stats[2];
 	atomic_ullong throttled_since;	/* relaxed: a gauge for the builder */
@@ -91,6 +94,7 @@ static void on_record(struct thread *t, struct thread_stats *stats,
 	}
 	switch (r.type) {
 	case PERF_RECORD_SAMPLE:
+		lag_note(&stats->lag, t->now_ns, r.sample.time_ns);
 		pipeline_sample(t->pipeline, &stats->samples, &r.sample,
 				counters_event_of(shared->counters, t->cpu_index, r.sample.id),
 				layout->regs_mask);
@@ -145,10 +149,12 @@ static void run_batch(struct thread *t)
 	/* Pairs with the builder's flip: a batch begun before it counts into the old set. */
 	pipeline_use(t->pipeline, thread_tables(t->shared));
 	stats = &t->stats[atomic_load_explicit(&t->shared->epoch, memory_order_acquire) & 1];
+	t->now_ns = time_now_ns();
 	while ((h = ring_next(ring))) {
 		on_record(t, stats, h);
 		if (++nr % THREAD_RELEASE_EVERY == 0) {
 			ring_release(ring);
+			t->now_ns = time_now_ns();
 			ask_room(t);
 		}
 	}
@@ -169,6 +175,15 @@ static int wait_ms(struct thread *t)
 		return THREAD_POLL_MS;
 	t->quick--;
 	return THREAD_QUICK_MS;
+}
+
+static uint64_t cpu_clock(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
 static void *thread_main(void *arg)
@@ -207,6 +222,7 @@ static void *thread_main(void *arg)
 	run_batch(t);
 	rcu_thread_online();
 	rcu_unregister_thread();
+	t->cpu_ns = cpu_clock(CLOCK_THREAD_CPUTIME_ID);
 	return NULL;
 }
 
@@ -293,6 +309,15 @@ uint64_t thread_throttled_since(const struct thread *t)
 double thread_take_ring_high(struct thread *t)
 {
 	return (double)atomic_exchange_explicit(&t->ring_high_ppm, 0, memory_order_relaxed) / 1e6;
+}
+
+uint64_t thread_cpu_ns(const struct thread *t)
+{
+	clockid_t clock;
+
+	if (t->finished)
+		return t->cpu_ns;
+	return pthread_getcpuclockid(t->id, &clock) ? 0 : cpu_clock(clock);
 }
 
 void thread_unwind_stats(const struct thread *t, struct unwind_stats *out)

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "sampler/counters.h"
+#include "sampler/lag.h"
 #include "sampler/pipeline.h"
 #include "sampler/recorder.h"
 #include "sampler/sideband.h"
@@ -51,6 +52,7 @@ struct thread_stats {
 	struct pipeline_stats samples;
 	uint64_t lost_records;		/* as LOST records tell it */
 	uint64_t throttled, throttled_ns;
+	struct lag lag;
 };
 
 struct thread;
@@ -68,6 +70,8 @@ void thread_take_stats(struct thread *t, unsigned int epoch, struct thread_stats
 void thread_unwind_stats(const struct thread *t, struct unwind_stats *out);
 /* When the CPU's event was throttled and is not yet running again: since when; else 0. */
 uint64_t thread_throttled_since(const struct thread *t);
+/* CPU time of the thread, since its start; also when it has finished. */
+uint64_t thread_cpu_ns(const struct thread *t);
 /* The fullest the data ring was when read, 0..1, since the last call. */
 double thread_take_ring_high(struct thread *t);
 

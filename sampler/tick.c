@@ -68,31 +68,43 @@ static double busy_seconds(const struct sampler *s, const struct profile_cpu *cp
 
 /* What the kernel says about one CPU's events: lost samples, running time. */
 static void read_counters(struct sampler *s, uint32_t index, const struct thread_stats *stats,
-			  struct profile_cpu *cpu, struct tick_sums *sums, double seconds)
+			  struct profile *p, struct tick_sums *sums)
 {
+	struct profile_cpu *cpu = &p->cpus[index];
 	struct tick_cpu *tc = &s->cpus[index];
+	double seconds = (double)p->interval_ns / 1e9;
 	struct counters_value v;
 	double busy;
 
 	if (!sums->lost_known)
 		cpu->lost = stats->lost_records;
 	for (uint32_t i = 0; i < s->config.nr_events; i++) {
+		struct profile_cpu_event *ev = &p->cpu_events[index * s->config.nr_events + i];
 		uint64_t lost = 0;
+
+		ev->samples = stats->samples.by_event[i];
+		ev->got_hz = tc->got_hz[i];
 
 		if (counters_read(s->counters, index, i, &v))
 			continue;
 		s->enabled_ns[i] += v.enabled_ns;
 		s->running_ns[i] += v.running_ns;
+		ev->enabled_ns = v.enabled_ns - tc->enabled_seen[i];
+		ev->running_ns = v.running_ns - tc->running_seen[i];
+		tc->enabled_seen[i] = v.enabled_ns;
 		if (sums->lost_known && v.lost >= tc->lost_seen[i]) {
 			lost = v.lost - tc->lost_seen[i];
 			tc->lost_seen[i] = v.lost;
 			cpu->lost += lost;
+			ev->lost = lost;
 		}
 		busy = busy_seconds(s, cpu, tc, i, &v, seconds);
 		if (busy <= 0)
 			continue;
 		s->rate.seconds[i] += busy;
 		s->rate.got[i] += stats->samples.by_event[i] + lost;
+		tc->seconds[i] += busy;
+		tc->got[i] += stats->samples.by_event[i] + lost;
 	}
 	tc->lost_total += cpu->lost;
 	sums->lost += cpu->lost;
@@ -116,13 +128,12 @@ static void fill_throttle(struct thread *t, const struct thread_stats *stats, st
 static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 		      struct tick_sums *sums, uint64_t now_ns)
 {
-	double seconds = (double)p->interval_ns / 1e9;
-
 	sums->lost_known = counters_has_lost(s->counters);
 	memset(s->enabled_ns, 0, sizeof(s->enabled_ns));
 	memset(s->running_ns, 0, sizeof(s->running_ns));
 	p->nr_cpus = s->nr_threads;
 	p->cpus = xcalloc(p->nr_cpus, sizeof(*p->cpus));
+	p->cpu_events = xcalloc((size_t)p->nr_cpus * s->config.nr_events, sizeof(*p->cpu_events));
 	for (uint32_t i = 0; i < s->nr_threads; i++) {
 		struct profile_cpu *cpu = &p->cpus[i];
 		struct thread_stats stats;
@@ -133,7 +144,9 @@ static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 		cpu->samples = stats.samples.taken;
 		cpu->ring_high = thread_take_ring_high(s->threads[i]);
 		fill_throttle(s->threads[i], &stats, &s->cpus[i], cpu, now_ns, p->interval_ns);
-		read_counters(s, i, &stats, cpu, sums, seconds);
+		cpu->lag_max_ns = stats.lag.max_ns;
+		cpu->lag_median_ns = lag_median(&stats.lag);
+		read_counters(s, i, &stats, p, sums);
 		cpu->lost_total = s->cpus[i].lost_total;
 		pipeline_add_stats(&sums->all, &stats.samples);
 	}
@@ -179,6 +192,25 @@ static void fill_account(struct sampler *s, struct profile *p, const struct tick
 	p->samples_per_s = (double)all->taken * 1e9 / (double)p->interval_ns;
 }
 
+struct tick_cpu *tick_new_cpus(uint32_t nr)
+{
+	struct tick_cpu *cpus = xcalloc(nr, sizeof(*cpus));
+
+	for (uint32_t i = 0; i < nr; i++)
+		for (int k = 0; k < EVENTS_MAX; k++)
+			cpus[i].got_hz[k] = NAN;
+	return cpus;
+}
+
+/* The same of one CPU alone. */
+static void rate_cpu(struct tick_cpu *tc)
+{
+	for (int i = 0; i < EVENTS_MAX; i++)
+		tc->got_hz[i] = tc->seconds[i] > 0 ? (double)tc->got[i] / tc->seconds[i] : NAN;
+	memset(tc->got, 0, sizeof(tc->got));
+	memset(tc->seconds, 0, sizeof(tc->seconds));
+}
+
 /* The got rate, over stretches long enough for the jiffies of /proc/stat. */
 static void update_rate(struct sampler *s, uint64_t now_ns)
 {
@@ -188,6 +220,8 @@ static void update_rate(struct sampler *s, uint64_t now_ns)
 		s->got_hz[i] = s->rate.seconds[i] > 0 ?
 			(double)s->rate.got[i] / s->rate.seconds[i] : NAN;
 	s->rate = (struct tick_rate){ .since_ns = now_ns };
+	for (uint32_t i = 0; i < s->nr_threads; i++)
+		rate_cpu(&s->cpus[i]);
 }
 
 static void fill_events(struct sampler *s, struct profile *p)
@@ -221,7 +255,14 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	p->target_gone = s->target.gone;
 	p->call_graph = s->config.call_graph;
 	p->stack_size = p->call_graph == CALL_GRAPH_DWARF ? s->config.stack_size : 0;
-	p->ring_size = s->counters ? counters_ring_size(s->counters) : 0;
+	p->rate_factor = s->governor.factor;
+	p->max_hz = atomic_load_explicit(&s->max_hz, memory_order_relaxed);
+	p->max_hz_top = s->max_hz_top;
+	if (s->counters) {
+		p->ring_size = counters_ring_size(s->counters);
+		p->ring_wanted = counters_ring_wanted(s->counters);
+		p->nr_refused = counters_nr_refused(s->counters);
+	}
 	memcpy(p->target, s->target_text, sizeof(p->target));
 	memcpy(p->banner, s->banner, sizeof(p->banner));
 	memcpy(p->message, s->message, sizeof(p->message));
@@ -231,6 +272,7 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	p->nr_places_named = names.nr_named;
 	p->images = (struct profile_images){ names.nr_images, names.image_memory, names.image_memory_max,
 					     names.nr_evicted };
+	p->nr_places_waiting = names.nr_waiting;
 }
 
 /* How the threads' unwinders found their frames. */
@@ -250,6 +292,45 @@ static void fill_unwind(const struct sampler *s, struct profile *p)
 		p->unwind.verified += st.nr_verified;
 		p->unwind.verify_differ += st.nr_verify_differ;
 	}
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+}
+
+static double pct_of(uint64_t now, uint64_t before, uint64_t span_ns)
+{
+	return now > before && span_ns ? (double)(now - before) * 100 / (double)span_ns : 0;
+}
+
+/* What we cost, and which of our threads. */
+static void fill_self(struct sampler *s, struct profile *p)
+{
+	struct self_times t = { time_now_ns(), clock_ns(CLOCK_PROCESS_CPUTIME_ID), s->samplers_base_ns,
+				clock_ns(CLOCK_THREAD_CPUTIME_ID), 0 };
+	const struct self_times *was = &s->self_times;
+	uint64_t span_ns = t.now_ns - was->now_ns;
+	clockid_t ui;
+
+	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
+	for (uint32_t i = 0; i < s->nr_threads; i++)
+		t.samplers_ns += thread_cpu_ns(s->threads[i]);
+	if (!pthread_getcpuclockid(s->ui, &ui))
+		t.ui_ns = clock_ns(ui);
+	if (was->now_ns) {
+		p->self.samplers_pct = pct_of(t.samplers_ns, was->samplers_ns, span_ns);
+		p->self.builder_pct = pct_of(t.builder_ns, was->builder_ns, span_ns);
+		p->self.ui_pct = pct_of(t.ui_ns, was->ui_ns, span_ns);
+		p->self.loaders_pct = pct_of(t.all_ns, was->all_ns, span_ns) - p->self.samplers_pct -
+				      p->self.builder_pct - p->self.ui_pct;
+		p->self.loaders_pct = MAX(p->self.loaders_pct, 0.0);
+	}
+	s->self_times = t;
 }
 
 /* The counts over the window, as stacks, functions and tasks. */
@@ -329,6 +410,7 @@ static void note_max_rate(struct sampler *s)
 	uint64_t now = procstat_max_sample_rate(s->procstat);
 	uint64_t was = atomic_exchange_explicit(&s->max_hz, now, memory_order_relaxed);
 
+	s->max_hz_top = MAX(s->max_hz_top, now);
 	if (was && now && now < was)
 		tick_message(s, "the kernel's limit fell from %llu to %llu samples a second "
 			     "(kernel.perf_event_max_sample_rate)", (unsigned long long)was,
@@ -361,12 +443,13 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	update_rate(s, now_ns);
 	fill_events(s, p);
 	fill_unwind(s, p);
-	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
+	fill_self(s, p);
 	s->tick_pct = p->self.cpu_pct;
 	s->tick_span_ns = p->interval_ns;
 	s->tick_account = p->account;
 	if (fill_counts(s, p))
 		tick_message(s, "out of memory: this tick has no rows");
+	notices_update(&s->notices, p, now_ns - s->start_ns, s->config.window_ns);
 	post(s, p);
 }
 
@@ -423,6 +506,8 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
 	if (fill_counts(s, p))
 		tick_message(s, "out of memory: the recording has no rows");
+	s->notices = (struct notices){ .recorded = true };
+	notices_update(&s->notices, p, result->span_ns, result->span_ns);
 	post(s, p);
 }
 
@@ -437,6 +522,7 @@ static void rebase(struct sampler *s, uint32_t index)
 			v = (struct counters_value){ 0 };
 		tc->lost_seen[i] = v.lost;
 		tc->running_seen[i] = v.running_ns;
+		tc->enabled_seen[i] = v.enabled_ns;
 	}
 	tc->lost_total = 0;
 	tc->throttled_total = 0;

@@ -6,6 +6,9 @@
  */
 #include "ui/actions_sampling.h"
 
+#include "ui/actions.h"
+#include "ui/view.h"
+
 #define STACK_MIN 1024u
 
 static void call_graphs(struct ui_state *st, uint32_t code)
@@ -60,11 +63,69 @@ static void smaller_rings(struct ui_state *st, uint32_t code)
 	rings(st, false);
 }
 
+void actions_take_cure(struct ui_state *st, const struct profile_notice *notice)
+{
+	switch (notice->control) {
+	case NOTICE_NONE:
+		ui_state_say(st, false, "not from here: %s", notice->cure);
+		break;
+	case NOTICE_RATE:
+		sampler_set_rate(st->sampler, notice->event, notice->value);
+		break;
+	case NOTICE_STACK_SIZE:
+		sampler_set_stack_size(st->sampler, (uint32_t)notice->value);
+		break;
+	case NOTICE_RING_SIZE:
+		sampler_set_ring_size(st->sampler, (size_t)notice->value);
+		break;
+	case NOTICE_CALL_GRAPH:
+		sampler_set_call_graph(st->sampler, (enum call_graph)notice->value);
+		break;
+	case NOTICE_RESET:
+		sampler_reset(st->sampler);
+		break;
+	case NOTICE_EVENTS:
+		dialog_open(st, &dialog_events);
+		break;
+	case NOTICE_MODULES:
+		actions_show(st, VIEW_MODULES);
+		break;
+	case NOTICE_CPUS:
+		actions_show(st, VIEW_CPUS);
+		break;
+	}
+}
+
+const struct profile_notice *actions_worst(const struct ui_state *st)
+{
+	const struct profile_notice *worst = NULL;
+
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++) {
+		const struct profile_notice *n = &st->latest->notices[i];
+
+		if (n->active && n->severity > (worst ? worst->severity : NOTICE_INFO))
+			worst = n;
+	}
+	return worst;
+}
+
+static void cure(struct ui_state *st, uint32_t code)
+{
+	const struct profile_notice *worst = actions_worst(st);
+
+	if (worst)
+		actions_take_cure(st, worst);
+	else
+		ui_state_say(st, false, "no warning in the last tick (7 lists all there were)");
+}
+
 void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code)
 {
 	switch (action) {
 	case ACT_CALL_GRAPH:
 		return call_graphs;
+	case ACT_CURE:
+		return cure;
 	case ACT_LARGER_DUMPS:
 		return larger_dumps;
 	case ACT_SMALLER_DUMPS:

@@ -134,7 +134,7 @@ static const char *selected_name(const struct ui_state *st)
 	if (row && st->shown && st->view == VIEW_MODULES)
 		return st->shown->modules[row->index].path.str;
 	if (row && st->view == VIEW_MESSAGES)
-		return st->messages.items[row->index].text;
+		return st->latest->notices[row->index].text;
 	if (row && st->view == VIEW_ANNOTATE)
 		return st->annotate.name;
 	return function == UINT32_MAX ? "" : st->shown->functions[function].name.str;

@@ -62,6 +62,25 @@ static json_t *events(const struct profile *p)
 	return list;
 }
 
+/* Each event on one CPU, in the order of "events". */
+static json_t *cpu_events(const struct profile *p, uint32_t cpu)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		const struct profile_cpu_event *ev = &p->cpu_events[cpu * p->nr_events + i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "samples", count(ev->samples));
+		json_object_set_new(o, "lost", count(ev->lost));
+		json_object_set_new(o, "got_hz", number(ev->got_hz));
+		json_object_set_new(o, "enabled_ns", count(ev->enabled_ns));
+		json_object_set_new(o, "running_ns", count(ev->running_ns));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 static json_t *cpus(const struct profile *p)
 {
 	json_t *list = json_array();
@@ -80,6 +99,10 @@ static json_t *cpus(const struct profile *p)
 		json_object_set_new(o, "lost_total", count(c->lost_total));
 		json_object_set_new(o, "throttled_total", count(c->throttled_total));
 		json_object_set_new(o, "ring_high", number(c->ring_high));
+		json_object_set_new(o, "lag_max_ns", count(c->lag_max_ns));
+		json_object_set_new(o, "lag_median_ns", count(c->lag_median_ns));
+		if (p->cpu_events)
+			json_object_set_new(o, "events", cpu_events(p, i));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -156,6 +179,10 @@ static json_t *self(const struct profile *p)
 
 	json_object_set_new(o, "cpu_pct", number(p->self.cpu_pct));
 	json_object_set_new(o, "rss_kb", count(p->self.rss_kb));
+	json_object_set_new(o, "samplers_pct", number(p->self.samplers_pct));
+	json_object_set_new(o, "builder_pct", number(p->self.builder_pct));
+	json_object_set_new(o, "ui_pct", number(p->self.ui_pct));
+	json_object_set_new(o, "loaders_pct", number(p->self.loaders_pct));
 	return o;
 }
 
@@ -173,6 +200,39 @@ static json_t *unwind(const struct profile_unwind *u)
 	json_object_set_new(o, "verified", count(u->verified));
 	json_object_set_new(o, "verify_differ", count(u->verify_differ));
 	return o;
+}
+
+static json_t *names(const struct profile *p)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "places", count(p->nr_places));
+	json_object_set_new(o, "named", count(p->nr_places_named));
+	json_object_set_new(o, "waiting", count(p->nr_places_waiting));
+	return o;
+}
+
+/* What went wrong since the start, with what helps. */
+static json_t *notices(const struct profile *p)
+{
+	static const char *const severities[] = { "info", "warn", "grave" };
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_notices; i++) {
+		const struct profile_notice *n = &p->notices[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "key", clean(n->key));
+		json_object_set_new(o, "severity", json_string(severities[n->severity]));
+		json_object_set_new(o, "active", json_boolean(n->active));
+		json_object_set_new(o, "count", count(n->count));
+		json_object_set_new(o, "first_ns", count(n->first_ns));
+		json_object_set_new(o, "last_ns", count(n->last_ns));
+		json_object_set_new(o, "text", clean(n->text));
+		json_object_set_new(o, "cure", clean(n->cure));
+		json_array_append_new(list, o);
+	}
+	return list;
 }
 
 static json_t *object(const struct batch_tick *tick)
@@ -200,6 +260,13 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "call_graph", json_string(profile_call_graph_name(p->call_graph)));
 	json_object_set_new(o, "stack_size", count(p->stack_size));
 	json_object_set_new(o, "ring_size", count(p->ring_size));
+	json_object_set_new(o, "ring_wanted", count(p->ring_wanted));
+	json_object_set_new(o, "tasks_refused", count(p->nr_refused));
+	json_object_set_new(o, "max_sample_rate", count(p->max_hz));
+	json_object_set_new(o, "max_sample_rate_top", count(p->max_hz_top));
+	json_object_set_new(o, "rate_factor", number(p->rate_factor));
+	json_object_set_new(o, "names", names(p));
+	json_object_set_new(o, "notices", notices(p));
 	return o;
 }
 

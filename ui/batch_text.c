@@ -142,6 +142,20 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 		fprintf(out, " %" PRIu32 " more rows (--rows)\n", t->nr_matching - t->nr_rows);
 }
 
+/* The warnings of this tick, with what helps. */
+static void print_notices(FILE *out, const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->nr_notices; i++) {
+		const struct profile_notice *n = &p->notices[i];
+
+		if (!n->active || n->severity < NOTICE_WARN)
+			continue;
+		print_clean(out, "! ", n->text);
+		print_clean(out, "\n  ", n->cure);
+		fputc('\n', out);
+	}
+}
+
 int batch_text(FILE *out, const struct batch_tick *tick)
 {
 	const struct profile *p = tick->profile;
@@ -156,6 +170,7 @@ int batch_text(FILE *out, const struct batch_tick *tick)
 		print_clean(out, "! ", p->banner);
 		fputc('\n', out);
 	}
+	print_notices(out, p);
 	for (uint32_t i = 0; i < tick->nr_tables; i++)
 		print_table(out, tick, &tick->tables[i]);
 	fputc('\n', out);

@@ -155,6 +155,8 @@ enum key_group {
 	X(SMALLER_RINGS, "smaller-rings", SAMPLED, "", "half the rings", CTX_LIST, KEYS('('), 0, KEYS(0)) \
 	X(LARGER_RINGS, "larger-rings", SAMPLED, "", "double the rings: fewer samples are lost", \
 	  CTX_LIST, KEYS(')'), 0, KEYS(0)) \
+	X(CURE, "cure", SAMPLED, "", "take the cure of the warning at the bottom", \
+	  CTX_LIST, KEYS('A'), 0, KEYS(0)) \
 	X(SAMPLING, "sampling", SAMPLED, "", "stop and start sampling", \
 	  CTX_LIST, KEYS('S'), 0, KEYS(0)) \
 	X(PICK_PROCESS, "process", SAMPLED, "", "pick a process", CTX_LIST, KEYS('p'), 0, KEYS(0)) \

@@ -50,6 +50,10 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 			      "more than one kind of target\n"
 			      "  give one of -p PID, -t TID, -u USER, -G CGROUP, "
 			      "--name RE, --replay FILE, -- COMMAND");
+	if (c->record && c->stack_auto)
+		return REFUSE(p, EXIT_USAGE,
+			      "both --record and --stack-size=auto\n"
+			      "  a recording has dumps of one size: give it, as in --stack-size 32K");
 	if (c->record && c->replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "both --record and --replay\n"
@@ -134,7 +138,8 @@ static const struct argp_option argp_options[] = {
 	{ "no-inline", KEY_NO_INLINE, NULL, 0, "no inlined functions, no source lines", 4 },
 	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
 	  "what unwind tables and symbols of objects may take (default: 512M)", 4 },
-	{ "stack-size", KEY_STACK, "SIZE", 0, "user stack copied per sample (default: 16K)", 4 },
+	{ "stack-size", KEY_STACK, "SIZE", 0,
+	  "user stack copied per sample (default: 16K); auto: what it takes", 4 },
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
 	{ "check", KEY_CHECK, NULL, 0, "what works here, what does not, and what to do about it", 5 },
 	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "events, and which can be used here", 5 },

@@ -407,10 +407,15 @@ static int parse_stack(struct options_parse *p, const char *arg)
 {
 	uint64_t size;
 
+	p->o->config.stack_auto = !strcmp(arg, "auto");
+	if (p->o->config.stack_auto) {
+		p->o->config.stack_size = SAMPLER_STACK_SIZE_AUTO;
+		return 0;
+	}
 	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size) || size % 8)
 		return REFUSE(p, EXIT_USAGE,
 			      "--stack-size %s: not a size for a stack dump\n"
-			      "  give a multiple of 8 up to %u, as in '--stack-size 32K'; 0 takes "
+			      "  give a multiple of 8 up to %u, as in '--stack-size 32K', or auto; 0 takes "
 			      "no stacks",
 			      arg, SAMPLER_STACK_SIZE_MAX);
 	p->o->config.stack_size = (uint32_t)size;

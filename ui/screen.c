@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/actions_sampling.h"
 #include "ui/format.h"
 #include "ui/header.h"
 #include "ui/pen.h"
@@ -51,6 +52,33 @@ static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigne
 	return c->cols - 1 - text.width;
 }
 
+/* The first clause. */
+static int clause(const char *text)
+{
+	const char *colon = strstr(text, ": "), *semi = strstr(text, "; ");
+	const char *end = colon && (!semi || colon < semi) ? colon : semi;
+
+	return (int)(end ? (size_t)(end - text) : strlen(text));
+}
+
+/* What is wrong now, and the key that helps. False: nothing is. */
+static bool draw_notice(const struct ui_state *st, struct canvas *c, unsigned int row, unsigned int cols)
+{
+	const struct profile_notice *n = actions_worst(st);
+	char buf[sizeof(n->text) + sizeof(n->cure) + 32];
+
+	if (!n)
+		return false;
+	if (n->control == NOTICE_NONE)
+		text_format(buf, sizeof(buf), "! %.*s (7 tells more)", clause(n->text), n->text);
+	else
+		text_format(buf, sizeof(buf), "! %.*s (A: %.*s)", clause(n->text), n->text,
+			    clause(n->cure), n->cure);
+	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, ui_clean((char[sizeof(buf)]){ 0 }, sizeof(buf), buf),
+		     (struct style){ ROLE_WARN, 0 });
+	return true;
+}
+
 /* What lies below the last line of the list. */
 static void draw_more(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int cols)
 {
@@ -79,7 +107,7 @@ static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 	end = end > 2 ? end - 2 : 0;
 	if (has_message(st))
 		draw_message(st, c, row, end);
-	else
+	else if (!draw_notice(st, c, row, end))
 		draw_more(st, c, row, end);
 }
 

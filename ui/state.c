@@ -47,6 +47,7 @@ void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_conf
 	functions = &st->lists[VIEW_FUNCTIONS];
 	functions->sort = view_functions_column(config->sort);
 	functions->inverted = config->sort_inverted;
+	st->lists[VIEW_MESSAGES].sort = view_messages.sort_self;
 	if (config->filter)
 		match_set(&functions->filter, config->filter);
 	list_rebuild(st, VIEW_HELP);
@@ -115,7 +116,6 @@ void ui_state_take(struct ui_state *st, struct profile *p)
 		if (want == st->asked_hz || st->now_ns - st->asked_ns > ASKED_NS)
 			st->asked_hz = 0;
 	}
-	messages_note(&st->messages, p);
 	/* The others are made anew when they are shown. */
 	if (!st->frozen || st->view == VIEW_CPUS || st->view == VIEW_MESSAGES ||
 	    st->view == VIEW_ANNOTATE)

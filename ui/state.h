@@ -17,7 +17,6 @@
 #include "ui/dialog.h"
 #include "ui/keys.h"
 #include "ui/match.h"
-#include "ui/messages.h"
 #include "ui/prompt.h"
 #include "ui/theme.h"
 
@@ -128,7 +127,6 @@ struct ui_state {
 	double percent_limit;
 	unsigned int scroll;		/* cells that names are scrolled by */
 
-	struct messages messages;
 	struct alarm *alarms;
 	uint32_t nr_alarms;
 	char message[256];		/* clean text */

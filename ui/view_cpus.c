@@ -8,6 +8,7 @@
 #include "ui/view.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -145,7 +146,24 @@ static void draw_ring(const struct ui_state *st, const struct row *row, struct c
 	draw_right(c, at, format_share(buf, high), high > 0.5 ? ROLE_WARN : ROLE_NORMAL);
 }
 
-enum { CPU, BAR, BUSY, RATE, LOST, THROTTLED, PAUSED, RING };
+static int by_lag(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	uint64_t x = cpu_of(st, a)->lag_max_ns, y = cpu_of(st, b)->lag_max_ns;
+
+	return (x > y) - (x < y);
+}
+
+static void draw_lag(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct place at)
+{
+	uint64_t ns = cpu_of(st, row)->lag_max_ns;
+	char buf[FORMAT_MAX];
+
+	draw_right(c, at, ns ? format_span(buf, ns) : TEXT("-"),
+		   ns > 500000000 ? ROLE_WARN : ROLE_NORMAL);
+}
+
+enum { CPU, BAR, BUSY, RATE, LOST, THROTTLED, PAUSED, RING, LAG };
 
 static const struct view_column columns[] = {
 	[CPU] = { .title = TEXT("CPU"),
@@ -171,14 +189,14 @@ static const struct view_column columns[] = {
 	[LOST] = { .title = TEXT("LOST"),
 		   .help = "samples lost by the kernel: in the tick, and of how many ever",
 		   .width = 8,
-		   .wide = 18,
+		   .wide = 16,
 		   .right = true,
 		   .compare = by_lost,
 		   .draw = draw_lost },
 	[THROTTLED] = { .title = TEXT("THROTTLED"),
 			.help = "times that an event was paused",
 			.width = 10,
-			.wide = 18,
+			.wide = 12,
 			.from = 50,
 			.right = true,
 			.compare = by_throttled,
@@ -194,6 +212,13 @@ static const struct view_column columns[] = {
 		   .right = true,
 		   .compare = by_ring,
 		   .draw = draw_ring },
+	[LAG] = { .title = TEXT("LAG"),
+		  .help = "the longest that a sample waited for its thread",
+		  .width = 7,
+		  .from = 76,
+		  .right = true,
+		  .compare = by_lag,
+		  .draw = draw_lag },
 };
 
 static int build(const struct ui_state *st, struct list *list)
@@ -316,6 +341,56 @@ static void foot_images(struct words *w, const struct profile_images *i)
 		say(w, ", %s left for want of room", format_count(n, (double)i->nr_evicted).str);
 }
 
+/* Each event on the selected CPU, in the tick. */
+static void foot_events(struct foot *f, const struct profile *p, uint32_t index)
+{
+	struct words w = { .size = 0 };
+	char label[24], name[EVENT_NAME_MAX * 2], n[FORMAT_MAX];
+
+	if (!p->cpu_events || index >= p->nr_cpus)
+		return;
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		const struct profile_cpu_event *ev = &p->cpu_events[index * p->nr_events + i];
+
+		say(&w, "%s%s", w.size ? "; " : "",
+		    ui_clean(name, sizeof(name), p->events[i].event.name).str);
+		if (p->events[i].want_hz > 0)
+			say(&w, " wanted %s Hz", format_count(n, p->events[i].want_hz).str);
+		if (!isnan(ev->got_hz))
+			say(&w, " got %s Hz", format_count(n, ev->got_hz).str);
+		say_part(&w, " samples", ev->samples, 0);
+		say_part(&w, "lost", ev->lost, 0);
+		if (ev->running_ns < ev->enabled_ns)
+			say(&w, "  ran %s%%", format_percent(n, (double)ev->running_ns /
+							       (double)ev->enabled_ns).str);
+	}
+	if (p->cpus[index].lag_median_ns)
+		say(&w, "; samples waited %s", format_span(n, p->cpus[index].lag_median_ns).str);
+	text_format(label, sizeof(label), "CPU %d", p->cpus[index].cpu);
+	foot_text(f, ui_clean((char[24]){ 0 }, 24, label), w.text);
+}
+
+/* How it is sampled now, within which limits. */
+static void foot_sampling(struct foot *f, const struct ui_state *st, const struct profile *p)
+{
+	struct words w = { .size = 0 };
+	char n[FORMAT_MAX];
+
+	say(&w, "stacks %s", profile_call_graph_name(p->call_graph));
+	if (p->stack_size)
+		say(&w, ", dumps of %u bytes", p->stack_size);
+	if (p->ring_size)
+		say(&w, "; rings of %s", format_memory(n, p->ring_size >> 10).str);
+	if (p->ring_wanted > p->ring_size)
+		say(&w, " (wanted %s)", format_memory(n, p->ring_wanted >> 10).str);
+	if (p->nr_refused)
+		say(&w, "; %u tasks refused", p->nr_refused);
+	say(&w, "; kernel limit %s Hz", format_count(n, sampler_max_hz(st->sampler)).str);
+	if (p->max_hz < p->max_hz_top)
+		say(&w, " (was %s)", format_count(n, (double)p->max_hz_top).str);
+	foot_text(f, TEXT("Sampling"), w.text);
+}
+
 /* Where every sample went, and what that cost. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
@@ -329,6 +404,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	foot_account(f, TEXT("Ever"), &p->account_total);
 	foot_reasons(f, p);
 	foot_unwinder(f, &p->unwind);
+	foot_events(f, p, row ? row->index : UINT32_MAX);
 	if (st->config->replayed)
 		return f->used;
 	say(&own, "%.1f%% of one CPU, %s", p->self.cpu_pct, format_memory(n, p->self.rss_kb).str);
@@ -336,7 +412,9 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	say(&own, ", named %s", format_count(n, (double)p->nr_places_named).str);
 	if (p->images.memory_max)
 		foot_images(&own, &p->images);
-	say(&own, "; kernel limit %s Hz", format_count(n, sampler_max_hz(st->sampler)).str);
+	say(&own, "; samplers %.1f%%, builder %.1f%%, UI %.1f%%, loaders %.1f%%", p->self.samplers_pct,
+	    p->self.builder_pct, p->self.ui_pct, p->self.loaders_pct);
+	foot_sampling(f, st, p);
 	foot_text(f, TEXT("proftop"), own.text);
 	return f->used;
 }

@@ -8,11 +8,22 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ui/actions_sampling.h"
 #include "ui/format.h"
 
-static const struct message *message_of(const struct ui_state *st, const struct row *row)
+static const struct profile_notice *message_of(const struct ui_state *st, const struct row *row)
 {
-	return &st->messages.items[row->index];
+	return &st->latest->notices[row->index];
+}
+
+/* Grave ones first, of these what is so now. */
+static int by_severity(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	const struct profile_notice *x = message_of(st, a), *y = message_of(st, b);
+
+	if (x->severity != y->severity)
+		return x->severity > y->severity ? 1 : -1;
+	return x->active - y->active;
 }
 
 static int by_count(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -34,14 +45,13 @@ static int by_last(const struct ui_state *st, const struct row *a, const struct 
 	return (x > y) - (x < y);
 }
 
-static int by_text(const struct ui_state *st, const struct row *a, const struct row *b)
-{
-	return strcmp(message_of(st, a)->text, message_of(st, b)->text);
-}
-
 static struct style style_of(const struct ui_state *st, const struct row *row)
 {
-	return (struct style){ message_of(st, row)->grave ? ROLE_WARN : ROLE_NORMAL, 0 };
+	const struct profile_notice *m = message_of(st, row);
+
+	return (struct style){ m->severity == NOTICE_INFO ? ROLE_DIM :
+			       m->active		  ? ROLE_WARN :
+							    ROLE_NORMAL, 0 };
 }
 
 static void draw_count(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -75,15 +85,23 @@ static void draw_last(const struct ui_state *st, const struct row *row, struct c
 static void draw_text(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct place at)
 {
-	const struct message *m = message_of(st, row);
+	const struct profile_notice *m = message_of(st, row);
 	char buf[sizeof(m->text) + 2];
 
 	canvas_elide(c, at.row, at.col, at.cols,
-		     text_format(buf, sizeof(buf), "%s%s", m->grave ? "! " : "", m->text),
+		     text_format(buf, sizeof(buf), "%s%s", m->severity == NOTICE_GRAVE ? "! " : "", m->text),
 		     style_of(st, row));
 }
 
-enum { COUNT, FIRST, LAST, WHAT };
+static void draw_cure(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct place at)
+{
+	canvas_text(c, at.row, at.col, at.cols,
+		    message_of(st, row)->control == NOTICE_NONE ? TEXT("") : TEXT("Enter"),
+		    (struct style){ ROLE_KEY_LABEL, 0 });
+}
+
+enum { COUNT, FIRST, LAST, KEY, WHAT };
 
 static const struct view_column columns[] = {
 	[COUNT] = { .title = TEXT("COUNT"),
@@ -107,23 +125,24 @@ static const struct view_column columns[] = {
 		   .right = true,
 		   .compare = by_last,
 		   .draw = draw_last },
+	[KEY] = { .title = TEXT("CURE"), .help = "Enter takes it", .width = 5, .draw = draw_cure },
 	[WHAT] = { .title = TEXT("MESSAGE"),
-		   .help = "what happened",
-		   .ascending = true,
-		   .compare = by_text,
+		   .help = "what happened, the worst first",
+		   .compare = by_severity,
 		   .draw = draw_text },
 };
 
 static int build(const struct ui_state *st, struct list *list)
 {
-	for (uint32_t i = 0; i < st->messages.nr; i++) {
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++) {
 		struct row *row = list_add(list);
 
 		if (!row)
 			return -ENOMEM;
-		row->id = row->index = i;
+		row->id = st->latest->notices[i].id;
+		row->index = i;
 		row->total = 1;
-		row->count = (double)st->messages.items[i].count;
+		row->count = (double)st->latest->notices[i].count;
 	}
 	return 0;
 }
@@ -138,13 +157,26 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 /* What helps against the selected one. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
-	const struct message *m = row ? message_of(st, row) : NULL;
+	const struct profile_notice *m = row ? message_of(st, row) : NULL;
 
 	if (!m)
 		return 0;
 	foot_text(f, TEXT("What"), m->text);
 	foot_text(f, TEXT("Cure"), m->cure[0] ? m->cure : "none needed");
+	if (m->control != NOTICE_NONE)
+		foot_line(f, TEXT("Enter"), TEXT("takes the cure: what it says first"));
 	return f->used;
+}
+
+/* Enter: what the selected one's cure says. */
+static bool act(struct ui_state *st, enum action action, uint32_t code)
+{
+	const struct list *list = &st->lists[VIEW_MESSAGES];
+
+	if (action != ACT_OPEN || list->cursor >= list->nr)
+		return false;
+	actions_take_cure(st, message_of(st, &list->rows[list->cursor]));
+	return true;
 }
 
 const struct view view_messages = {
@@ -152,10 +184,11 @@ const struct view view_messages = {
 	.empty = TEXT("nothing went wrong so far"),
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = COUNT,
+	.sort_self = WHAT,
 	.sort_total = COUNT,
 	.sort_module = UINT8_MAX,
 	.build = build,
 	.finds = finds,
 	.foot = foot,
+	.act = act,
 };

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "ui/messages.h"
+#include "sampler/notices.h"
 #include "ui/users.h"
 
 static const struct {
@@ -18,6 +18,16 @@ static const struct {
 	{ 80, 24, false, "80x24" },   { 100, 30, false, "100x30" }, { 200, 60, false, "200x60" },
 	{ 40, 8, false, "40x8" },     { 80, 24, true, "80x24-ascii" },
 };
+
+/* As the builder does it. */
+static struct profile *with_notices(struct profile *p)
+{
+	static struct notices n;
+
+	n = (struct notices){ .nr = 0 };
+	notices_update(&n, p, p->running_ns, p->window_ns);
+	return p;
+}
 
 /* A profile with modules of all kinds, and trouble on a CPU. */
 static struct profile *rich_profile(bool trouble)
@@ -62,7 +72,7 @@ static struct profile *rich_profile(bool trouble)
 	p->broken_by[8] = 6;
 	p->cpus[0].ring_high = 0.04;
 	if (!trouble)
-		return p;
+		return with_notices(p);
 	p->cpus[1].lost = 37;
 	p->cpus[1].lost_total = 120;
 	p->cpus[1].throttled = 2;
@@ -76,7 +86,7 @@ static struct profile *rich_profile(bool trouble)
 	p->dropped_by[DROP_CELLS_FULL] = 4;
 	p->account.dropped = 4;
 	p->account.taken += 4;
-	return p;
+	return with_notices(p);
 }
 
 static void test_screens(void **state)
@@ -149,58 +159,46 @@ static void test_only(void **state)
 	bench_fini(&b);
 }
 
-static const struct message *find(const struct messages *m, const char *key)
+static void cursor_on(struct bench *b, const char *text)
 {
-	for (uint32_t i = 0; i < m->nr; i++)
-		if (!strcmp(m->items[i].key, key))
-			return &m->items[i];
-	return NULL;
+	type(b, "/");
+	type(b, text);
+	press(b, K_ENTER);
 }
 
-/* Each kind once; counted; with first and last time. */
-static void test_messages(void **state)
+/* Enter in Messages asks the sampler for what the cure says; A for the worst one, in any view. */
+static void test_cures(void **state)
 {
-	struct messages m = { .nr = 0 };
-	struct profile *p = rich_profile(true);
+	struct bench b;
 
-	strcpy(p->banner, "kernel hidden: paranoid is 3");
-	for (int i = 0; i < 5; i++) {
-		p->running_ns = (uint64_t)(10 + i) * 1000000000;
-		messages_note(&m, p);
-	}
-	assert_non_null(find(&m, "lost"));
-	assert_int_equal(find(&m, "lost")->count, 5 * 37);
-	assert_int_equal(find(&m, "lost")->first_ns, 10000000000);
-	assert_int_equal(find(&m, "lost")->last_ns, 14000000000);
-	assert_true(find(&m, "lost")->grave && find(&m, "lost")->cure[0]);
-	assert_int_equal(find(&m, "throttled")->count, 10);
-	/* A banner that stays is one warning. */
-	assert_int_equal(find(&m, "banner")->count, 1);
-	strcpy(p->banner, "something else");
-	messages_note(&m, p);
-	assert_int_equal(find(&m, "banner")->count, 2);
-	assert_non_null(find(&m, "dropped-1"));
-	assert_null(find(&m, "broken"));
-	profile_free(p);
-}
+	bench_init(&b, 120, 30, false);
+	ui_state_take(&b.st, rich_profile(true));
+	b.st.message[0] = '\0';
+	assert_non_null(strstr(look(&b), "! samples lost on CPU 1 (A: double the rings to 4096 KiB)"));
+	press(&b, 'A');
+	assert_int_equal(b.sampler.ring_size, 4 << 20);
+	press(&b, '7');
+	cursor_on(&b, "throttled");
+	press(&b, K_ENTER);
+	assert_true(b.sampler.rate == 499 && b.sampler.rate_event == 0);
+	cursor_on(&b, "cell table");
+	press(&b, K_ENTER);
+	assert_int_equal(b.sampler.nr_resets, 1);
+	cursor_on(&b, "cut short");
+	press(&b, K_ENTER);
+	assert_int_equal(b.sampler.stack_size, 32768);
+	cursor_on(&b, "guessed");
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.view, VIEW_MODULES);
+	bench_fini(&b);
 
-/* However many kinds there are, the table holds; texts are clean. */
-static void test_messages_full(void **state)
-{
-	struct messages m = { .nr = 0 };
-	struct profile *p = rich_profile(false);
-
-	p->nr_events = 1;
-	for (int i = 0; i < 200; i++) {
-		snprintf(p->events[0].event.name, sizeof(p->events[0].event.name), "e%d\033[31m", i);
-		strcpy(p->events[0].error, "not\x01here");
-		messages_note(&m, p);
-	}
-	assert_int_equal(m.nr, MESSAGES_MAX);
-	for (uint32_t i = 0; i < m.nr; i++)
-		for (const char *c = m.items[i].text; *c; c++)
-			assert_true((unsigned char)*c >= 32);
-	profile_free(p);
+	bench_init(&b, 120, 30, false);
+	ui_state_take(&b.st, fake_profile(2, NULL));
+	press(&b, 'A');
+	assert_non_null(strstr(look(&b), "no warning"));
+	press(&b, '7');
+	press(&b, K_ENTER);
+	bench_fini(&b);
 }
 
 /* Threads of a process add up to it; Enter goes into one. */
@@ -263,8 +261,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_screens),	 cmocka_unit_test(test_modules),
-		cmocka_unit_test(test_only),	 cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_messages_full), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_only),	 cmocka_unit_test(test_cures),
+		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_users),
 	};
 

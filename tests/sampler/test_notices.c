@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * notices: each item of the ledger on its own line, once, with a cure that
+ * does what it says; and lag, the histogram of how late samples are met.
+ */
+#include "sampler/notices.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "sampler/lag.h"
+#include "unwind/unwind.h"
+
+#define SECOND	  1000000000ULL
+#define WINDOW_NS (5 * SECOND)
+#define NR_CPUS	  3
+
+struct fixture {
+	struct notices n;
+	struct profile p;
+	struct profile_cpu cpus[NR_CPUS];
+	uint64_t now_ns;
+};
+
+/* All is well: 3 CPUs, 1000 samples of 997 Hz. */
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	memset(&f, 0, sizeof(f));
+	f.p.interval_ns = SECOND;
+	f.p.sampling = true;
+	f.p.account.taken = f.p.account.complete = 1000;
+	f.p.stack_size = 16384;
+	f.p.ring_size = f.p.ring_wanted = 1 << 20;
+	f.p.max_hz = f.p.max_hz_top = 100000;
+	f.p.rate_factor = 1;
+	f.p.cpus = f.cpus;
+	f.p.nr_cpus = NR_CPUS;
+	for (int i = 0; i < NR_CPUS; i++)
+		f.cpus[i] = (struct profile_cpu){ .cpu = i, .online = true };
+	assert_int_equal(event_parse(&f.p.events[0].event, "cpu-clock", NULL), 0);
+	f.p.events[0].enabled = true;
+	f.p.events[0].want_hz = f.p.events[0].got_hz = 997;
+	f.p.events[0].running_share = 1;
+	f.p.nr_events = 1;
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	free(f->p.notices);
+	return 0;
+}
+
+static void tick(struct fixture *f)
+{
+	f->now_ns += f->p.interval_ns;
+	free(f->p.notices);
+	notices_update(&f->n, &f->p, f->now_ns, WINDOW_NS);
+}
+
+static const struct profile_notice *find(const struct fixture *f, const char *key)
+{
+	for (uint32_t i = 0; i < f->p.nr_notices; i++)
+		if (!strcmp(f->p.notices[i].key, key))
+			return &f->p.notices[i];
+	return NULL;
+}
+
+/* The only active one: @key, with @words in its text, and a cure that is applied so. */
+static void expect(struct fixture *f, const char *key, const char *words,
+		   enum notice_control control, double value)
+{
+	const struct profile_notice *n;
+
+	tick(f);
+	n = find(f, key);
+	for (uint32_t i = 0; i < f->p.nr_notices; i++)
+		if (f->p.notices[i].active && &f->p.notices[i] != n)
+			fail_msg("%s: also %s", key, f->p.notices[i].text);
+	if (!n)
+		fail_msg("no %s", key);
+	assert_true(n->active);
+	if (!strstr(n->text, words))
+		fail_msg("%s: no '%s' in '%s'", key, words, n->text);
+	assert_true(n->cure[0]);
+	assert_int_equal(n->control, control);
+	if (fabs(n->value - value) > 0.5)
+		fail_msg("%s: %f", n->cure, n->value);
+}
+
+static void test_quiet(void **state)
+{
+	struct fixture *f = *state;
+
+	tick(f);
+	tick(f);
+	assert_int_equal(f->p.nr_notices, 0);
+	assert_true(notices_truncated(&f->n) == 0);
+}
+
+/* Counted; first and last time; told of this tick only; the id stays. */
+static void test_once(void **state)
+{
+	struct fixture *f = *state;
+	const struct profile_notice *n;
+
+	tick(f);
+	for (int i = 0; i < 3; i++) {
+		f->p.account.lost = f->cpus[1].lost = 7;
+		expect(f, "lost", "samples lost on CPU 1:", NOTICE_RING_SIZE, 2 << 20);
+	}
+	f->p.account.lost = f->cpus[1].lost = 0;
+	tick(f);
+	n = find(f, "lost");
+	assert_false(n->active);
+	assert_int_equal(n->severity, NOTICE_GRAVE);
+	assert_int_equal(n->count, 21);
+	assert_int_equal(n->first_ns, 2 * SECOND);
+	assert_int_equal(n->last_ns, 4 * SECOND);
+	assert_int_equal(n->id, 0);
+	assert_int_equal(f->p.nr_notices, 1);
+}
+
+/* Where the ring cannot grow the rate falls; of which event, and of which CPUs. */
+static void test_lost(void **state)
+{
+	struct fixture *f = *state;
+
+	f->p.nr_events = 2;
+	assert_int_equal(event_parse(&f->p.events[1].event, "page-faults", NULL), 0);
+	f->p.events[1].want_hz = f->p.events[1].got_hz = 4001;
+	f->p.events[1].running_share = 1;
+	f->p.ring_size = f->p.ring_wanted = 256 << 20;
+	f->p.account.lost = 2;
+	f->cpus[0].lost = f->cpus[2].lost = 1;
+	expect(f, "lost", "on CPUs 0, 2:", NOTICE_RATE, 2001);
+	assert_int_equal(find(f, "lost")->event, 1);
+	assert_non_null(strstr(find(f, "lost")->cure, "page-faults"));
+	f->p.events[0].want_hz = f->p.events[1].want_hz = 0;
+	expect(f, "lost", "on CPUs 0, 2:", NOTICE_NONE, 0);
+}
+
+static void test_throttled(void **state)
+{
+	struct fixture *f = *state;
+
+	f->cpus[2].throttled = 3;
+	f->cpus[2].throttled_ns = 40000000;
+	expect(f, "throttled", "throttled on CPU 2, 40 ms", NOTICE_RATE, 499);
+	/* still paused, no new record of it */
+	f->cpus[2].throttled = 0;
+	expect(f, "throttled", "on CPU 2", NOTICE_RATE, 499);
+	assert_int_equal(find(f, "throttled")->count, 3);
+}
+
+static void test_rings(void **state)
+{
+	struct fixture *f = *state;
+
+	f->cpus[0].ring_high = 0.8;
+	expect(f, "ring-full", "the ring of CPU 0 was 80% full", NOTICE_RING_SIZE, 2 << 20);
+	f->cpus[0].ring_high = 0;
+	/* the limit, or another profiler that has it */
+	f->p.ring_size = 64 << 10;
+	for (int i = 0; i < 3; i++)
+		expect(f, "ring-small", "rings of 64 KiB a CPU, not 1024", NOTICE_RING_SIZE, 1 << 20);
+	assert_int_equal(find(f, "ring-small")->count, 1);
+	/* doubling was tried: it would not help */
+	f->p.account.lost = f->cpus[0].lost = 1;
+	tick(f);
+	assert_int_equal(find(f, "lost")->control, NOTICE_RATE);
+	/* it may now */
+	f->p.ring_size = 1 << 20;
+	expect(f, "lost", "CPU 0", NOTICE_RING_SIZE, 2 << 20);
+}
+
+static void test_machine(void **state)
+{
+	struct fixture *f = *state;
+
+	f->cpus[1].online = false;
+	expect(f, "offline", "offline: CPU 1", NOTICE_NONE, 0);
+	assert_non_null(strstr(find(f, "offline")->cure, "echo 1 >/sys/devices/system/cpu/cpu1/online"));
+	f->cpus[1].online = true;
+	f->p.max_hz = 500;
+	expect(f, "max-rate", "fell from 100000 to 500", NOTICE_RATE, 500);
+	f->p.max_hz = 50000;
+	expect(f, "max-rate", "fell from 100000 to 50000", NOTICE_NONE, 0);
+	assert_non_null(strstr(find(f, "max-rate")->cure, "perf_event_max_sample_rate=100000"));
+	f->p.max_hz = 100000;
+	f->cpus[2].lag_max_ns = 1500000000;
+	expect(f, "lag", "samples of CPU 2 waited up to 1.5 s", NOTICE_RATE, 499);
+	f->cpus[2].lag_max_ns = 0;
+	f->p.self.cpu_pct = 30;
+	expect(f, "own-cpu", "30% of a CPU", NOTICE_RATE, 499);
+	f->p.self.cpu_pct = 0;
+	f->p.self.rss_kb = 2 << 20;
+	expect(f, "own-memory", "2048 MiB", NOTICE_RESET, 0);
+	f->p.self.rss_kb = 0;
+	f->p.rate_factor = 0.25;
+	expect(f, "governor", "25% of what was asked for", NOTICE_NONE, 0);
+	f->p.rate_factor = 1;
+	f->p.nr_refused = 4;
+	expect(f, "refused", "4 tasks", NOTICE_EVENTS, 0);
+}
+
+static void test_events(void **state)
+{
+	struct fixture *f = *state;
+
+	f->p.events[0].running_share = 0.4;
+	expect(f, "multiplexed-cpu-clock", "ran 40% of the time only", NOTICE_EVENTS, 0);
+	f->p.events[0].running_share = 1;
+	f->p.events[0].got_hz = 612.7;
+	expect(f, "rate-cpu-clock", "997 Hz wanted, 613 got: cpu-clock", NOTICE_RATE, 612);
+	/* nothing is known: the CPUs were idle */
+	f->p.events[0].got_hz = NAN;
+	tick(f);
+	assert_false(find(f, "rate-cpu-clock")->active);
+	strcpy(f->p.events[0].error, "no such event\033[31m");
+	expect(f, "event-cpu-clock", "does not sample", NOTICE_EVENTS, 0);
+	assert_null(strchr(find(f, "event-cpu-clock")->text, '\033'));
+}
+
+/* More than 2 % of the window: a warning. Larger dumps as long as there are, then frame pointers. */
+static void test_truncated(void **state)
+{
+	struct fixture *f = *state;
+
+	f->p.account.truncated = 10;
+	expect(f, "truncated", "1.0% of the stacks", NOTICE_STACK_SIZE, 32768);
+	assert_int_equal(find(f, "truncated")->severity, NOTICE_INFO);
+	f->p.account.truncated = 100;
+	for (int i = 0; i < 8; i++)
+		expect(f, "truncated", "", NOTICE_STACK_SIZE, 32768);
+	assert_int_equal(find(f, "truncated")->severity, NOTICE_WARN);
+	assert_true(fabs(notices_truncated(&f->n) - 0.1) < 0.001);
+	notices_restart(&f->n);
+	assert_true(notices_truncated(&f->n) < 0);
+	f->p.stack_size = 32768;
+	expect(f, "truncated", "10.0%", NOTICE_STACK_SIZE, 65528);
+	f->p.stack_size = 65528;
+	expect(f, "truncated", "10.0%", NOTICE_CALL_GRAPH, CALL_GRAPH_FP);
+	f->p.call_graph = CALL_GRAPH_FP;
+	f->p.stack_size = 0;
+	expect(f, "truncated", "10.0%", NOTICE_NONE, 0);
+	/* the window forgets */
+	f->p.account.truncated = 0;
+	for (int i = 0; i < 5; i++)
+		tick(f);
+	assert_true(notices_truncated(&f->n) == 0);
+}
+
+static void test_stacks(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
+		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING)
+			continue;
+		f->p.broken_by[i] = f->p.account.broken = 100;
+		tick(f);
+		f->p.broken_by[i] = f->p.account.broken = 0;
+	}
+	assert_int_equal(f->p.nr_notices, UNWIND_NR_STOPS - 4);
+	for (uint32_t i = 0; i < f->p.nr_notices; i++)
+		assert_true(f->p.notices[i].cure[0] && f->p.notices[i].control != NOTICE_NONE);
+	f->p.account.guessed = 900;
+	expect(f, "guessed", "guessed frames", NOTICE_MODULES, 0);
+	f->p.call_graph = CALL_GRAPH_FP;
+	expect(f, "guessed", "by frame pointers", NOTICE_CALL_GRAPH, CALL_GRAPH_DWARF);
+	f->p.account.guessed = 0;
+	f->p.account.pending = 3;
+	expect(f, "pending", "not read yet", NOTICE_MODULES, 0);
+	f->p.account.pending = 0;
+	f->p.unwind.verify_differ = 1;
+	expect(f, "verify", "libunwind", NOTICE_NONE, 0);
+}
+
+static void test_dropped(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < DROP_NR; i++) {
+		char key[24];
+
+		snprintf(key, sizeof(key), "dropped-%d", i);
+		f->p.dropped_by[i] = 5;
+		expect(f, key, profile_drop_name((enum profile_drop)i),
+		       i <= DROP_PLACES_FULL ? NOTICE_RESET : NOTICE_NONE, 0);
+		assert_int_equal(find(f, key)->severity, NOTICE_GRAVE);
+		f->p.dropped_by[i] = 0;
+	}
+}
+
+/* A quarter of the samples is in a function that is but an address. */
+static void test_names(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_function functions[] = { { .id = 1 }, { .id = 2, .unnamed = true } };
+	struct profile_stack stacks[] = { { 0, 2 }, { 1, 1 } };
+	uint32_t frames[] = { 0, 1 };
+	struct profile_cell cells[] = { { 0, 0, 0, 300, 300 }, { 1, 0, 0, 100, 100 } };
+
+	f->p.functions = functions;
+	f->p.stacks = stacks;
+	f->p.frames = frames;
+	f->p.cells = cells;
+	f->p.nr_cells = 2;
+	f->p.nr_places = 100;
+	f->p.nr_places_named = 97;
+	f->p.nr_places_waiting = 20;
+	tick(f);
+	assert_null(find(f, "names"));
+	f->p.nr_places_waiting = 1;
+	expect(f, "names", "25.0% of the samples", NOTICE_MODULES, 0);
+	assert_int_equal(find(f, "names")->count, 2);
+}
+
+static void test_banner(void **state)
+{
+	struct fixture *f = *state;
+
+	strcpy(f->p.banner, "kernel hidden: paranoid is 3");
+	for (int i = 0; i < 5; i++)
+		tick(f);
+	assert_int_equal(find(f, "banner")->count, 1);
+	strcpy(f->p.banner, "something else");
+	tick(f);
+	assert_int_equal(find(f, "banner")->count, 2);
+	f->p.banner[0] = '\0';
+	f->p.target_gone = true;
+	strcpy(f->p.target, "pid 42");
+	tick(f);
+	expect(f, "gone", "pid 42", NOTICE_NONE, 0);
+	assert_int_equal(find(f, "gone")->count, 1);
+}
+
+/* A recording cannot be steered: what helps is still told. */
+static void test_recorded(void **state)
+{
+	struct fixture *f = *state;
+
+	f->n.recorded = true;
+	f->p.ring_size = f->p.ring_wanted = 0;
+	f->p.account.truncated = f->p.account.lost = f->cpus[0].lost = 100;
+	f->p.account.guessed = 100;
+	tick(f);
+	assert_int_equal(find(f, "lost")->control, NOTICE_NONE);
+	assert_int_equal(find(f, "truncated")->control, NOTICE_NONE);
+	assert_true(find(f, "lost")->cure[0] && find(f, "truncated")->cure[0]);
+	assert_int_equal(find(f, "guessed")->control, NOTICE_MODULES);
+}
+
+/* However many kinds there are, the table holds; texts are clean. */
+static void test_full(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(f->p.events[0].event.name, sizeof(f->p.events[0].event.name), "e%d\033[31m", i);
+		strcpy(f->p.events[0].error, "not\x01here");
+		tick(f);
+	}
+	assert_int_equal(f->p.nr_notices, NOTICES_MAX);
+	for (uint32_t i = 0; i < f->p.nr_notices; i++)
+		for (const char *c = f->p.notices[i].text; *c; c++)
+			assert_true((unsigned char)*c >= 32);
+}
+
+static void test_lag(void **state)
+{
+	struct lag l = { 0 };
+
+	assert_int_equal(lag_median(&l), 0);
+	lag_note(&l, 5, 10);		/* newer than the clock */
+	assert_int_equal(l.max_ns, 0);
+	assert_int_equal(lag_median(&l), 0);
+	for (int i = 0; i < 10; i++)
+		lag_note(&l, 1000000, 0);
+	for (int i = 0; i < 5; i++)
+		lag_note(&l, UINT64_MAX, 1);
+	assert_true(l.max_ns == UINT64_MAX - 1);
+	/* right to a factor of 1.5 */
+	assert_in_range(lag_median(&l), 1000000 * 2 / 3, 1000000 * 3 / 2);
+	for (uint64_t ns = 1; ns < 1ULL << 37; ns = ns * 5 / 4 + 1) {
+		struct lag one = { 0 };
+		double off;
+
+		lag_note(&one, ns, 0);
+		off = (double)lag_median(&one) / (double)ns;
+		assert_true(off >= 0.66 && off <= 1.51);
+	}
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_quiet),     TEST(test_once),	   TEST(test_lost),	TEST(test_throttled),
+		TEST(test_rings),     TEST(test_machine),  TEST(test_events),	TEST(test_truncated),
+		TEST(test_stacks),    TEST(test_dropped),  TEST(test_names),	TEST(test_banner),
+		TEST(test_recorded),  TEST(test_full),	   cmocka_unit_test(test_lag),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
