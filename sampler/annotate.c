@@ -26,15 +26,26 @@ static int by_place(const void *pa, const void *pb)
 	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
-/* The address in its object of the innermost place of @stack; false: not in @dso. */
+/* Is @place in the function? In memory that is used anew, addresses alone do not tell. */
+static bool is_in(const struct assemble_input *in, const struct place *place, uint32_t dso_id,
+		  uint32_t function)
+{
+	const struct dso *dso = dsos_at(in->dsos, place->dso);
+
+	if (dso && dso->identity.kind == DSO_ANON)
+		return atomic_load_explicit(&place->symbol, memory_order_acquire) == function;
+	return place->dso == dso_id;
+}
+
+/* The address in its object of the innermost place of @stack; false: not in @function. */
 static bool vaddr_of(const struct assemble_input *in, uint32_t stack, uint32_t dso_id,
-		     const struct image *image, uint64_t *vaddr)
+		     uint32_t function, const struct image *image, uint64_t *vaddr)
 {
 	uint32_t nr = 0;
 	const uint32_t *places = stacks_at(in->stacks, stack, &nr);
 	const struct place *place = places && nr ? places_at(in->places, places[0]) : NULL;
 
-	if (!place || place->dso != dso_id)
+	if (!place || !is_in(in, place, dso_id, function))
 		return false;
 	*vaddr = place->offset;
 	/*
@@ -73,7 +84,7 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 		const struct history_cell *c = &in->cells[i];
 		uint64_t vaddr;
 
-		if (!vaddr_of(in, c->stack, dso_id, image, &vaddr) || vaddr < a->vaddr ||
+		if (!vaddr_of(in, c->stack, dso_id, a->function, image, &vaddr) || vaddr < a->vaddr ||
 		    vaddr - a->vaddr >= a->size)
 			continue;
 		if (a->nr_points == max) {

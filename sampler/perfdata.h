@@ -23,6 +23,7 @@ struct perfdata_event {
 	double hz;			/* 0: a fixed period */
 	uint64_t period;
 	bool dummy;			/* side-band only */
+	bool monotonic;			/* times are of CLOCK_MONOTONIC, as live */
 };
 
 /* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */

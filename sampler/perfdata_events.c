@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define IDS_MAX (1u << 20)
 
@@ -51,6 +52,7 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	ev->event.kernel = !attr.exclude_kernel;
 	ev->event.hardware = attr.type != PERF_TYPE_SOFTWARE;
 	ev->event.clock = attr.type == PERF_TYPE_SOFTWARE && attr.config <= PERF_COUNT_SW_TASK_CLOCK;
+	ev->monotonic = attr.use_clockid && attr.clockid == CLOCK_MONOTONIC;
 	ev->dummy = attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY;
 	ev->hz = attr.freq ? (double)attr.sample_freq : 0;
 	ev->period = attr.freq ? 0 : attr.sample_period;

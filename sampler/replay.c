@@ -36,6 +36,7 @@ struct replay {
 	uint64_t lost_records;		/* samples, as LOST records tell it */
 	uint64_t lost_samples;		/* as LOST_SAMPLES does: the sum, or what hardware dropped */
 	struct sampler_frame *frames;	/* of the sample in hand, for replay_each */
+	uint32_t nr_dsos;		/* objects that the loader was shown */
 	uint32_t nr_named;		/* places up to here have been named, for replay_each */
 };
 
@@ -75,6 +76,15 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 	take_events(r, config);
 	*out = r;
 	return 0;
+}
+
+bool replay_monotonic(const struct replay *r)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
+		all &= perfdata_event(r->data, i)->monotonic;
+	return all;
 }
 
 void replay_close(struct replay *r)
@@ -163,6 +173,22 @@ static bool on_other(struct replay *r, struct sampler *s, const struct record *r
 /* What to do with each sample once its stack is found. Non-zero stops. */
 typedef int (*resolved_fn)(void *ctx, struct pipeline *p, const struct record_sample *sample);
 
+/*
+ * Before a sample: show what was told since. New objects are looked at: a
+ * jitdump has things to tell that happen later, and maybe some that are due.
+ */
+static void keep_up(struct replay *r, struct sampler *s, uint64_t time_ns, bool changed)
+{
+	if (changed || maps_due(s->maps, time_ns))
+		maps_publish(s->maps, time_ns, UINT64_MAX);
+	if (dsos_nr(s->dsos) == r->nr_dsos)
+		return;
+	r->nr_dsos = dsos_nr(s->dsos);
+	symbols_run(s->symbols);
+	if (maps_due(s->maps, time_ns))
+		maps_publish(s->maps, time_ns, UINT64_MAX);
+}
+
 /* Walk the records in order. */
 static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool side_band,
 		resolved_fn fn, void *ctx)
@@ -187,8 +213,7 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 				changed |= on_other(r, s, &rec);
 			continue;
 		}
-		if (changed)
-			maps_publish(s->maps, rec.time_ns, UINT64_MAX);
+		keep_up(r, s, rec.time_ns, changed);
 		changed = false;
 		if (++nr % REPLAY_ROOM_EVERY == 0) {
 			tick_keep_room(s);

@@ -20,6 +20,8 @@ struct replay;
 
 /* Read the file; its events go into @config. 0 or -errno with a sentence. */
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e);
+/* Are all times of it of the clock that JITs use in their jitdumps? */
+bool replay_monotonic(const struct replay *r);
 void replay_close(struct replay *r);
 
 /* One CPU of the recording. */

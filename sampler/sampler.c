@@ -252,6 +252,8 @@ static int open_recording(struct sampler *s, struct err *e)
 		s->hz[i] = event_hz(s, &s->config.events[i]);
 	maps_no_proc(s->maps);
 	symbols_recorded(s->symbols, s->config.symfs);
+	if (!replay_monotonic(s->replay))
+		symbols_other_clock(s->symbols);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 
 #include "symbols/foreign.h"
 #include "symbols/image.h"
+#include "symbols/jitdumps.h"
 
 void code_init(struct code_desk *d, struct dsos *dsos, const struct symtab *symtab,
 	       const atomic_bool *stop)
@@ -145,9 +146,29 @@ static const char *read_vdso(const struct image *image, struct code *out)
 	return NULL;
 }
 
+/* The memory itself is not read: a jitdump has the code as it was sampled. */
+static const char *read_jit(struct code_desk *d, struct dso *dso, const struct symbol *symbol,
+			    struct code *out)
+{
+	int nr = d->jitdumps ? jitdumps_code(d->jitdumps, dso, symbol->start, symbol->variant,
+					     &out->bytes, CODE_SIZE_MAX, &out->size, &out->machine) :
+			       -ENOENT;
+
+	if (nr > 0) {
+		out->nr_bytes = (uint32_t)nr;
+		out->wide = out->machine == EM_X86_64 || out->machine == EM_AARCH64;
+		return NULL;
+	}
+	if (!nr)
+		free(out->bytes);
+	out->bytes = NULL;
+	return nr == -ENOENT ? "code in memory (JIT) is known from a jitdump only" :
+			       "its jitdump cannot be read";
+}
+
 static const char *read_code(struct code_desk *d, const struct symbol *symbol, struct code *out)
 {
-	const struct dso *dso = dsos_at(d->dsos, symbol->dso);
+	struct dso *dso = dsos_at(d->dsos, symbol->dso);
 	/* Acquire: pairs with the release of whoever published the image. */
 	const struct image *image =
 		dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
@@ -155,7 +176,7 @@ static const char *read_code(struct code_desk *d, const struct symbol *symbol, s
 	if (dso && dso->identity.kind == DSO_KERNEL)
 		return "kernel code is not read";
 	if (dso && dso->identity.kind == DSO_ANON)
-		return "code in memory (JIT) is not read";
+		return read_jit(d, dso, symbol, out);
 	if (!image)
 		return "its object could not be loaded";
 	out->machine = image->machine;

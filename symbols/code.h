@@ -26,12 +26,15 @@ struct code {
 	const char *why;		/* static; why there are no bytes, NULL if there are */
 };
 
+struct jitdumps;
+
 struct code_desk {
 	pthread_mutex_t lock;		/* asker and loader; held for copies only */
 	uint32_t wanted;
 	struct code done;
 	struct dsos *dsos;
 	const struct symtab *symtab;
+	struct jitdumps *jitdumps;	/* where the code of a JIT is kept; NULL: nowhere */
 	const atomic_bool *stop;
 	bool no_proc;			/* as in struct objects */
 	const char *root;

@@ -246,6 +246,15 @@ static bool congruent(const struct mapping *a, const struct mapping *b)
 	return a->dso == b->dso && a->start - a->offset == b->start - b->offset;
 }
 
+/* Code that took the place of other code in memory that is mapped anew, or changes its protection. */
+static bool is_layer_of(const struct mapping *layer, const struct mapping *m)
+{
+	const struct dso_identity *a = &layer->dso->identity, *b = &m->dso->identity;
+
+	return a->kind == DSO_ANON && b->kind == DSO_ANON && a->owner == b->owner &&
+	       a->layer > b->layer;
+}
+
 /* Cut the mapping at @spot down to what lies outside @by, which replaces the rest. */
 static bool yield(struct draft *d, struct spot spot, const struct mapping *by)
 {
@@ -278,13 +287,13 @@ bool draft_add(struct draft *d, const struct mapping *m)
 		other = first_overlap(d, rest.start, rest.end, &spot);
 		if (!other)
 			return insert(d, &rest) || changed;
-		if (other->birth_ns <= rest.birth_ns) {
+		if (other->birth_ns <= rest.birth_ns && !is_layer_of(other, &rest)) {
 			if (!yield(d, spot, &rest))
 				return changed;
 			changed = true;
 			continue;
 		}
-		/* Records come out of order: the one here is younger, and stays. */
+		/* Records come out of order: the one here is younger (or code of this memory), and stays. */
 		struct mapping winner = *other;
 		struct mapping free_part = part(&rest, 0, winner.start);
 

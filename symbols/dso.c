@@ -76,7 +76,7 @@ static uint64_t key_hash(const struct key *key)
 	uint64_t hash = hash_u64(0x9e3779b97f4a7c15ULL + id->kind);
 
 	if (id->kind == DSO_ANON)
-		return hash_u64(hash ^ id->owner);
+		return hash_u64(hash ^ id->owner) + id->layer;
 	if (id->ino)
 		return hash_u64(hash_u64(hash ^ id->ino) ^ ((uint64_t)id->maj << 32 | id->min));
 	if (id->build_id_size)
@@ -92,7 +92,7 @@ static bool entry_same(const struct entry *entry, const struct key *key)
 	if (entry->hash != key->hash || a->kind != b->kind)
 		return false;
 	if (a->kind == DSO_ANON)
-		return a->owner == b->owner;
+		return a->owner == b->owner && a->layer == b->layer;
 	if (a->ino || b->ino)
 		return a->ino == b->ino && a->maj == b->maj && a->min == b->min &&
 		       (!entry->generation || !b->ino_generation ||

@@ -42,6 +42,7 @@ struct dso_identity {
 	uint32_t maj, min;
 	uint64_t ino, ino_generation;
 	uint64_t owner;			/* DSO_ANON: the process incarnation it belongs to */
+	uint32_t layer;			/* DSO_ANON: code that took the place of other code (jitcode.h) */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 };

@@ -208,6 +208,18 @@ void lines_add(struct lines *l, uint32_t id)
 	count_waiting(l, 1);
 }
 
+void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line)
+{
+	struct symbol_frame frame = { .symbol = SYMBOL_NONE, .line = line };
+	uint32_t nr;
+
+	if (l->off || chains_at(l->chains, id, &nr))
+		return;
+	frame.file = chains_intern_file(l->chains, file);
+	if (!chains_put(l->chains, id, &frame, 1))
+		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
+}
+
 /* Nothing more of @o. */
 static void refuse(struct lines *l, struct lines_object *o)
 {

@@ -40,6 +40,8 @@ void lines_fini(struct lines *l);
 
 /* Place @id got its name. */
 void lines_add(struct lines *l, uint32_t id);
+/* Somebody else knows the line of place @id: a jitdump. */
+void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line);
 /* Take up what was found, have more looked up. False: nothing to do, or a helper is at it. */
 bool lines_work(struct lines *l);
 /* A helper is at it. */

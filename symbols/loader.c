@@ -79,8 +79,10 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	l->symtab = symtab;
 	objects_init(&l->objects, dsos, NULL);
 	naming_init(&l->naming, dsos, symtab, &l->stop);
+	l->naming.jitdumps.maps = maps;
 	code_init(&l->code, dsos, symtab, &l->stop);
 	l->details = maps ? details_new(maps) : NULL;
+	l->code.jitdumps = &l->naming.jitdumps;
 	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->asker.event < 0 || l->worker.event < 0) {
@@ -117,9 +119,15 @@ const struct chains *loader_chains(const struct loader *l)
 void loader_recorded(struct loader *l, const char *root)
 {
 	l->objects.no_proc = l->code.no_proc = l->naming.perfmaps.no_proc = true;
-	l->objects.root = l->code.root = l->naming.perfmaps.root = root;
+	l->naming.jitdumps.no_proc = true;
+	l->objects.root = l->code.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
 	details_free(l->details);
 	l->details = NULL;
+}
+
+void loader_other_clock(struct loader *l)
+{
+	l->naming.jitdumps.other_clock = true;
 }
 
 bool loader_free(struct loader *l)
@@ -206,6 +214,18 @@ static void count_name(struct loader *l, bool by_name)
 				  memory_order_relaxed);
 }
 
+/* The source of JIT code, if a jitdump tells. */
+static void add_jit_line(struct loader *l, uint32_t id, const struct place *place)
+{
+	struct dso *dso = dsos_at(l->objects.dsos, place->dso);
+	const char *file;
+	uint32_t line;
+
+	if (dso && dso->identity.kind == DSO_ANON &&
+	    jitdumps_line(&l->naming.jitdumps, dso, place->offset, &file, &line))
+		lines_told(&l->lines, id, file, line);
+}
+
 /* Name one place; false if it has to wait. */
 static bool name_place(struct loader *l, const struct waiting *w, bool now)
 {
@@ -225,6 +245,7 @@ static bool name_place(struct loader *l, const struct waiting *w, bool now)
 	if (!rc) {
 		places_name(l->places, w->place, symbol);
 		lines_add(&l->lines, w->place);
+		add_jit_line(l, w->place, place);
 	}
 	count_name(l, !rc && by_name);
 	return true;
@@ -278,6 +299,7 @@ static void rename_place(struct loader *l, uint32_t id, const struct place *plac
 	    symbol == before)
 		return;
 	places_name(l->places, id, symbol);
+	add_jit_line(l, id, place);
 	if (!old->made_up)
 		return;
 	lines_add(&l->lines, id);
@@ -309,10 +331,15 @@ static bool work(struct loader *l, bool now)
 {
 	uint64_t now_ns = time_now_ns();
 	bool more = objects_work(&l->objects, now_ns);
-	uint32_t late, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
+	uint32_t late, dumped, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
 
 	if (is_stopping(l))
 		return false;
+	dumped = jitdumps_refresh(&l->naming.jitdumps, now_ns);
+	if (is_stopping(l))
+		return false;
+	if (dumped != DSO_ID_UNKNOWN)
+		rename_places(l, dumped);
 	while ((late = objects_take_late(&l->objects)) != DSO_ID_UNKNOWN)
 		rename_places(l, late);
 	if (jit != DSO_ID_UNKNOWN)
@@ -468,5 +495,6 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 	out->memory = atomic_load_explicit(&l->objects.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.kallsyms_memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.perfmaps.memory, memory_order_relaxed) +
+		      atomic_load_explicit(&l->naming.jitdumps.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->memory, memory_order_relaxed);
 }

@@ -33,6 +33,8 @@ void loader_limit_memory(struct loader *l, size_t max);
 const struct chains *loader_chains(const struct loader *l);
 /* Before the start: open nothing through /proc/PID, only files here or below @root. */
 void loader_recorded(struct loader *l, const char *root);
+/* Before the start: the samples' times are not of CLOCK_MONOTONIC. */
+void loader_other_clock(struct loader *l);
 int loader_start(struct loader *l, struct err *e);
 /* At most two seconds; a thread that hangs is left behind. */
 void loader_stop(struct loader *l);

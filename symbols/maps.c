@@ -40,6 +40,7 @@ int maps_new(struct maps **out, struct dsos *dsos, uint32_t max_tasks)
 		return -ENOMEM;
 	memset(m, 0, sizeof(*m));
 	m->dsos = dsos;
+	atomic_init(&m->due_ns, UINT64_MAX);
 	procs_init(&m->procs);
 	code = tasks_init(&m->tasks, max_tasks);
 	if (code) {
@@ -281,6 +282,7 @@ void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
 {
 	pthread_mutex_lock(&m->lock);
 	m->keep_from_ns = now_ns > keep_ns ? now_ns - keep_ns : 0;
+	m->now_ns = now_ns;
 	maps_apply_log(m);
 	maps_freeze_all(m);
 	if (m->lost) {
@@ -292,6 +294,11 @@ void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
 	procs_reap(&m->procs, m->keep_from_ns);
 	tasks_grow(&m->tasks);
 	pthread_mutex_unlock(&m->lock);
+}
+
+bool maps_due(const struct maps *m, uint64_t now_ns)
+{
+	return maps_due_ns(m) <= now_ns;
 }
 
 const struct task *maps_task(const struct maps *m, uint32_t id)

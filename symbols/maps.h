@@ -83,12 +83,23 @@ struct maps_mmap {
 void maps_on_mmap(struct maps *m, const struct maps_mmap *ev);
 void maps_on_comm(struct maps *m, pid_t pid, pid_t tid, const char *comm, size_t size, bool exec,
 		  uint64_t time_ns);
+/*
+ * Code of @memory (DSO_ANON) in [start, end) took the place of other code at
+ * @time_ns, which may be to come in a recording: see maps_due().
+ */
+void maps_on_code(struct maps *m, const struct dso *memory, uint32_t layer, uint64_t start,
+		  uint64_t end, uint64_t time_ns);
+/* After some of these: not everybody waits for the next drain to find something. */
+void maps_settle(struct maps *m);
 void maps_on_fork(struct maps *m, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid, uint64_t time_ns);
 void maps_on_exit(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns);
 /* Side-band records were lost: every process is read anew when next asked for. */
 void maps_on_lost(struct maps *m);
 /* End of a drain: make all of the above visible to readers, drop what is older than @keep_ns. */
 void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns);
+
+/* Is there something to apply that was told before its time? Then publish before @now_ns is looked up. */
+bool maps_due(const struct maps *m, uint64_t now_ns);
 
 /* Readers, lock-free. Always fills @hit. */
 void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct maps_hit *hit);

@@ -19,7 +19,7 @@
 
 #define LOG_MAX 65536u			/* applied early when there is more in one drain */
 
-enum event_type { EVENT_MMAP, EVENT_COMM, EVENT_EXEC, EVENT_FORK, EVENT_EXIT };
+enum event_type { EVENT_MMAP, EVENT_CODE, EVENT_COMM, EVENT_EXEC, EVENT_FORK, EVENT_EXIT };
 
 struct maps_event {
 	uint64_t time_ns;
@@ -57,7 +57,8 @@ static struct maps_event *log_add(struct maps *m, enum event_type type, uint64_t
 	memset(ev, 0, sizeof(*ev));
 	ev->type = type;
 	ev->time_ns = time_ns;
-	ev->seq = m->nr_log++;
+	ev->seq = m->seq++;
+	m->nr_log++;
 	return ev;
 }
 
@@ -104,6 +105,44 @@ void maps_on_mmap(struct maps *m, const struct maps_mmap *ev)
 		entry->pid = ev->pid;
 		entry->mapping = mapping;
 	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void maps_on_code(struct maps *m, const struct dso *memory, uint32_t layer, uint64_t start,
+		  uint64_t end, uint64_t time_ns)
+{
+	struct dso_identity identity = memory->identity;
+	struct maps_event *ev;
+	struct dso_sighting seen;
+	struct dso *dso;
+
+	dsos_sighting(m->dsos, memory, &seen);
+	free(seen.path);
+	identity.layer = layer;
+	dso = dsos_intern(m->dsos, &identity, "//anon", 6, seen.pid, start, end);
+	if (dso->identity.kind != DSO_ANON)
+		return;
+	pthread_mutex_lock(&m->lock);
+	ev = log_add(m, EVENT_CODE, time_ns);
+	if (ev) {
+		ev->pid = seen.pid;
+		ev->mapping = (struct mapping){
+			.start = start, .end = end, .offset = start, .birth_ns = time_ns,
+			.dso = dso, .exec = true,
+		};
+	}
+	if (ev)
+		atomic_store_explicit(&m->due_ns, MIN(time_ns, maps_due_ns(m)), memory_order_relaxed);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void maps_settle(struct maps *m)
+{
+	if (m->no_proc)
+		return;
+	pthread_mutex_lock(&m->lock);
+	maps_apply_log(m);
+	maps_freeze_all(m);
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -172,6 +211,19 @@ static void apply_mmap(struct maps *m, const struct maps_event *ev)
 	if (!mapping.dso)
 		mapping.dso = maps_anon(m, p, mapping.start, mapping.end);
 	draft_add(draft, &mapping);
+}
+
+/* Code over code: only of the process that the memory belongs to. */
+static void apply_code(struct maps *m, const struct maps_event *ev)
+{
+	struct process *p = process_find(&m->procs, ev->pid, ev->time_ns);
+	struct draft *draft;
+
+	if (!p || p->id != ev->mapping.dso->identity.owner)
+		return;
+	draft = maps_draft(m, p);
+	if (draft)
+		draft_add(draft, &ev->mapping);
 }
 
 static void apply_comm(struct maps *m, const struct maps_event *ev)
@@ -302,16 +354,31 @@ static int by_time(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
+/* A jitdump is read before the samples of a recording: what it tells has its time. */
+static bool waits(const struct maps *m, const struct maps_event *ev)
+{
+	return m->no_proc && ev->type == EVENT_CODE && ev->time_ns > m->now_ns;
+}
+
 void maps_apply_log(struct maps *m)
 {
 	static void (*const apply[])(struct maps *m, const struct maps_event *ev) = {
-		[EVENT_MMAP] = apply_mmap, [EVENT_COMM] = apply_comm, [EVENT_EXEC] = apply_exec,
+		[EVENT_MMAP] = apply_mmap, [EVENT_CODE] = apply_code,
+		[EVENT_COMM] = apply_comm, [EVENT_EXEC] = apply_exec,
 		[EVENT_FORK] = apply_fork, [EVENT_EXIT] = apply_exit,
 	};
+	uint32_t kept = 0;
 
 	if (m->nr_log)
 		qsort(m->log, m->nr_log, sizeof(m->log[0]), by_time);
-	for (uint32_t i = 0; i < m->nr_log; i++)
-		apply[m->log[i].type](m, &m->log[i]);
-	m->nr_log = 0;
+	for (uint32_t i = 0; i < m->nr_log; i++) {
+		if (waits(m, &m->log[i]) && kept < LOG_MAX / 2)
+			m->log[kept++] = m->log[i];
+		else
+			apply[m->log[i].type](m, &m->log[i]);
+	}
+	m->nr_log = kept;
+	/* Sorted: the first is due first. */
+	atomic_store_explicit(&m->due_ns, kept ? m->log[0].time_ns : UINT64_MAX,
+			      memory_order_relaxed);
 }

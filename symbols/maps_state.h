@@ -27,16 +27,24 @@ struct maps {
 	bool no_proc;				/* set before the first record, then constant */
 	_Alignas(CACHELINE) atomic_uint epoch;	/* losses of side-band records; release by publish */
 	atomic_ulong nr_reads, nr_read_failed;
+	_Atomic uint64_t due_ns;		/* of the first that waits in the log; UINT64_MAX: none */
 
 	_Alignas(CACHELINE) pthread_mutex_t lock;	/* of all below, and of all marked W */
 	struct maps_event *log;			/* told, not yet applied */
-	uint32_t nr_log, room_log;
+	uint32_t nr_log, room_log, seq;
 	struct space *empty;
 	struct process *dirty;			/* those with a draft */
 	uint64_t keep_from_ns;			/* what ended before may be forgotten */
+	uint64_t now_ns;			/* of the last publish: what comes later waits in the log */
 	bool lost;				/* since the last publish */
 	bool sweep;				/* ends may have been lost: look who is still there */
 };
+
+static inline uint64_t maps_due_ns(const struct maps *m)
+{
+	/* Relaxed: written and read by the thread that replays. */
+	return atomic_load_explicit(&m->due_ns, memory_order_relaxed);
+}
 
 /* Are the maps of @p complete? Any thread. */
 bool maps_process_known(const struct maps *m, const struct process *p);

@@ -35,6 +35,7 @@ void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab,
 	n->symtab = symtab;
 	n->kallsyms_path = "/proc/kallsyms";
 	n->kallsyms_interval_ns = KALLSYMS_INTERVAL_NS;
+	jitdumps_init(&n->jitdumps, dsos, NULL, stop);
 	perfmaps_init(&n->perfmaps, dsos, stop);
 }
 
@@ -42,6 +43,7 @@ void naming_fini(struct naming *n)
 {
 	kallsyms_free(n->kallsyms);
 	n->kallsyms = NULL;
+	jitdumps_fini(&n->jitdumps);
 	perfmaps_fini(&n->perfmaps);
 }
 
@@ -204,28 +206,44 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 	return 0;
 }
 
-/* JIT, heap, stack: what the process's perf map says, else one symbol a page. */
+/* Code of a name that its process told, and which @source says. */
+static void set_jit(struct found *f, const char *source, uint64_t start, const char *name, size_t size)
+{
+	f->key.start = start;
+	f->key.variant = symtab_variant(name, size);
+	set_module(f, source, strlen(source));
+	set_name(f, name, size);
+}
+
+/*
+ * JIT, heap, stack: what the process's jitdump or perf map says, else one
+ * symbol a page. All layers of its code are one object to people.
+ */
 static int find_in_anon(struct naming *n, struct dso *dso, const struct naming_question *q,
 			struct found *f)
 {
-	struct perfmap_symbol s;
-
-	bool found = perfmaps_find(&n->perfmaps, dso, q->offset, &s);
+	struct dso *base = jitdumps_base(&n->jitdumps, dso);
+	struct jitdumps_symbol dumped;
+	struct perfmap_symbol mapped;
+	bool in_dump = jitdumps_find(&n->jitdumps, dso, q->offset, &dumped), in_map;
 
 	/* A file may have hung: the tables may be gone. Pairs with the release in loader_stop(). */
 	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
 		return -ECANCELED;
+	in_map = !in_dump && perfmaps_find(&n->perfmaps, base, q->offset, &mapped);
+	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
+		return -ECANCELED;
+	f->key.dso = base->id;
 	f->text.kind = 'j';
-	if (found) {
-		f->key.start = s.start;
-		f->key.variant = symtab_variant(s.name, s.name_size);
-		set_module(f, "[perf map]", sizeof("[perf map]") - 1);
-		set_name(f, s.name, s.name_size);
-		return 0;
+	if (in_dump) {
+		set_jit(f, "[jitdump]", dumped.start, dumped.name, dumped.name_size);
+	} else if (in_map) {
+		set_jit(f, "[perf map]", mapped.start, mapped.name, mapped.name_size);
+	} else {
+		f->key.start = q->offset & ~(ANON_PAGE - 1);
+		set_module(f, base->name.str, base->name.size);
+		set_made_up(n, f, "[anon] 0x%" PRIx64, f->key.start);
 	}
-	f->key.start = q->offset & ~(ANON_PAGE - 1);
-	set_module(f, dso->name.str, dso->name.size);
-	set_made_up(n, f, "[anon] 0x%" PRIx64, f->key.start);
 	return 0;
 }
 

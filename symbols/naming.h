@@ -8,6 +8,7 @@
 #define SYMBOLS_NAMING_H
 
 #include "symbols/dso.h"
+#include "symbols/jitdumps.h"
 #include "symbols/kallsyms.h"
 #include "symbols/perfmaps.h"
 #include "symbols/places.h"
@@ -22,6 +23,7 @@ struct naming {
 	uint64_t kallsyms_cost_ns;	/* of reading it */
 	uint64_t kallsyms_interval_ns;	/* not read again before; doubles while it brings nothing */
 	atomic_ulong kallsyms_memory;
+	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
 	char raw[TEXT_MAX + 64];	/* under construction; longer: so the arena marks a cut */
 };

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "symbols/foreign.h"
+#include "symbols/owner.h"
 #include "symbols/runtime.h"
 
 #define INTERVAL_MIN_NS	1000000000ULL
 #define INTERVAL_MAX_NS	(8 * INTERVAL_MIN_NS)
 #define COST_FACTOR	20ULL		/* reading takes at most 1/20 of the time */
-#define PROC_TEXT_MAX	(64U << 10)
 #define NOT_IN_MAP	"code that its perf map does not tell of"
 
 /* Which version of which file was read. */
@@ -37,14 +37,6 @@ struct perfmaps_entry {
 	uint64_t rest_ns;		/* the same, however urgent */
 	uint64_t interval_ns;		/* grows while looking brings nothing */
 	bool wanted;			/* addresses are missing */
-};
-
-/* What is asked of /proc about a process. */
-struct owner {
-	int dir_fd;			/* -1: not asked */
-	uid_t uid;
-	uint64_t start;
-	uint64_t inner_pid;
 };
 
 void perfmaps_init(struct perfmaps *p, struct dsos *dsos, const atomic_bool *stop)
@@ -71,81 +63,10 @@ static bool is_stopping(const struct perfmaps *p)
 	return atomic_load_explicit(p->stop, memory_order_acquire);
 }
 
-/* Field 22 of /proc/PID/stat, when the process began; 0 when the text makes no sense. */
-static uint64_t start_of(const char *text, size_t size)
-{
-	const char *at = size ? memrchr(text, ')', size) : NULL;
-
-	for (int i = 0; at && i < 20; i++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
-/* The last number of NSpid in /proc/PID/status: the pid that the process itself knows. */
-static uint64_t inner_pid_of(const char *text, uint64_t pid)
-{
-	const char *line = strstr(text, "\nNSpid:\t");
-	const char *end = line ? strchr(line + 1, '\n') : NULL;
-
-	if (!end)
-		return pid;
-	while (end[-1] >= '0' && end[-1] <= '9')
-		end--;
-	return strtoull(end, NULL, 10);
-}
-
-/* The effective user in /proc/PID/status; the directory itself is root's after a setuid(2). */
-static uid_t uid_of(const char *text)
-{
-	const char *line = strstr(text, "\nUid:\t");
-	const char *second = line ? strchr(line + 6, '\t') : NULL;
-
-	return second ? (uid_t)strtoul(second, NULL, 10) : 0;
-}
-
-static int read_start(int dir_fd, uint64_t *start)
-{
-	char *text;
-	size_t size;
-	int rc = foreign_read_at(dir_fd, "stat", PROC_TEXT_MAX, &text, &size);
-
-	if (rc)
-		return rc;
-	*start = start_of(text, size);
-	free(text);
-	return 0;
-}
-
-/* Ask /proc who @pid is. 0 or -errno; the caller closes dir_fd. */
-static int ask_owner(pid_t pid, struct owner *o)
-{
-	char *text;
-	size_t size;
-	int rc;
-
-	o->dir_fd = foreign_open_proc(pid);
-	if (o->dir_fd < 0)
-		return o->dir_fd;
-	rc = read_start(o->dir_fd, &o->start);
-	if (!rc)
-		rc = foreign_read_at(o->dir_fd, "status", PROC_TEXT_MAX, &text, &size);
-	if (rc) {
-		close(o->dir_fd);
-		return rc;
-	}
-	o->uid = uid_of(text);
-	o->inner_pid = inner_pid_of(text, (uint64_t)pid);
-	free(text);
-	return 0;
-}
-
 /* Is the process of @e still the one that was asked about? */
 static bool is_same_process(const struct perfmaps_entry *e, const struct owner *o)
 {
-	uint64_t start;
-
-	return !read_start(o->dir_fd, &start) && start == o->start &&
-	       (!e->process_start || e->process_start == start);
+	return owner_lives(o) && (!e->process_start || e->process_start == o->start);
 }
 
 static int open_map(const struct perfmaps *p, pid_t pid, const struct owner *o, struct foreign_file *out)
@@ -236,7 +157,7 @@ static int load_from(struct perfmaps *p, struct perfmaps_entry *e, pid_t pid,
 /* Look for the map of the process that @e is for; *cure: how to get one. */
 static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **cure)
 {
-	struct owner o = { .dir_fd = -1, .uid = geteuid() };
+	struct owner o;
 	struct dso_sighting seen;
 	pid_t pid;
 	int rc = 0;
@@ -244,9 +165,9 @@ static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **cure)
 	dsos_sighting(p->dsos, dsos_at(p->dsos, e->dso), &seen);
 	free(seen.path);
 	pid = p->no_proc ? 0 : seen.pid;
-	o.inner_pid = (uint64_t)MAX(seen.pid, 0);
+	owner_ours(seen.pid, &o);
 	if (pid)
-		rc = ask_owner(pid, &o);
+		rc = owner_ask(pid, &o);
 	if (rc)
 		return rc;
 	if (e->process_start && o.start != e->process_start)
@@ -255,9 +176,14 @@ static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **cure)
 		rc = load_from(p, e, pid, &o);
 	*cure = rc == -ENOENT && o.dir_fd >= 0 ? runtime_cure_of(o.dir_fd) :
 						 runtime_cure("", "", 0);
-	if (o.dir_fd >= 0)
-		close(o.dir_fd);
+	owner_done(&o);
 	return rc;
+}
+
+/* Does it have names of another source? */
+static bool has_source(const struct dso *dso)
+{
+	return atomic_load_explicit(&dso->source, memory_order_relaxed);
 }
 
 /* Say what is known of the names of @dso. @cure: for a process without a map. */
@@ -279,6 +205,8 @@ static void explain(struct dso *dso, const struct perfmaps_entry *e, int code, c
 		  "run proftop as root or with cap_sys_ptrace" },
 	};
 
+	if (!e->map && code == -ENOENT && has_source(dso))
+		return;			/* a jitdump: nobody misses a perf map */
 	if (e->map)
 		dso_credit(dso, "perf map", perfmap_nr(e->map));
 	if (!code || code == -EALREADY) {

@@ -43,6 +43,11 @@ void symbols_recorded(struct symbols *s, const char *root)
 	loader_recorded(s->loader, root);
 }
 
+void symbols_other_clock(struct symbols *s)
+{
+	loader_other_clock(s->loader);
+}
+
 void symbols_no_inline(struct symbols *s)
 {
 	loader_no_inline(s->loader);

@@ -67,6 +67,8 @@ int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, 
  * of the machine that was recorded.
  */
 void symbols_recorded(struct symbols *s, const char *root);
+/* Before the start: a recording by another clock than CLOCK_MONOTONIC. */
+void symbols_other_clock(struct symbols *s);
 int symbols_start(struct symbols *s, struct err *e);
 /* Stop and join the loader thread (bounded: a hanging file is left behind). */
 void symbols_stop(struct symbols *s);

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Find, trust and follow the jitdumps of processes.
+ *
+ * Runs on: the loader.
+ */
+#include "symbols/jitdumps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/foreign.h"
+#include "symbols/owner.h"
+#include "symbols/symtab.h"
+
+#define FILES_MAX	4096U
+#define POLL_NS		25000000ULL
+#define COST_FACTOR	10ULL		/* reading takes at most a tenth of the time */
+#define SLICE_NS	50000000ULL	/* of reading one dump before others have their turn */
+#define TELL_NS		1000000000ULL	/* names made better at most so often */
+
+/* An object that is called like a dump. */
+struct jitdumps_file {
+	uint32_t dso;
+	pid_t first_pid;		/* who mapped it first: sightings by others do not take it away */
+	uint64_t inner_pid;		/* the one in its name */
+};
+
+struct jitdumps_entry {
+	struct jitdump dump;
+	int fd;				/* -1: no dump yet */
+	uint32_t dso;			/* the memory, layer 0 */
+	uint32_t file;			/* object of the dump */
+	uint32_t nr_files;		/* as many were tried in vain */
+	uint64_t size;			/* of the dump when it was last looked at */
+	uint64_t due_ns;		/* not looked at before */
+	uint64_t tell_ns;		/* the same of telling of news */
+	size_t memory;
+	bool wanted;			/* addresses are missing */
+	bool news;			/* there is code that was not told of */
+};
+
+void jitdumps_init(struct jitdumps *j, struct dsos *dsos, struct maps *maps,
+		   const atomic_bool *stop)
+{
+	memset(j, 0, sizeof(*j));
+	j->dsos = dsos;
+	j->maps = maps;
+	j->stop = stop;
+}
+
+static void close_dump(struct jitdumps *j, struct jitdumps_entry *e)
+{
+	if (e->fd < 0)
+		return;
+	close(e->fd);
+	e->fd = -1;
+	j->nr_open--;
+	jitdump_fini(&e->dump);
+	e->size = 0;
+}
+
+void jitdumps_fini(struct jitdumps *j)
+{
+	for (uint32_t i = 0; i < j->nr_entries; i++) {
+		close_dump(j, j->entries[i]);
+		free(j->entries[i]);
+	}
+	free(j->entries);
+	free(j->files);
+	free(j->by_dso);
+	memset(j, 0, sizeof(*j));
+}
+
+static bool is_stopping(const struct jitdumps *j)
+{
+	/* Pairs with the release in loader_stop(). */
+	return atomic_load_explicit(j->stop, memory_order_acquire);
+}
+
+/* Is @path called jit-PID.dump? */
+static bool is_dump(const char *path, uint64_t *pid)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	char *end;
+
+	if (strncmp(name, "jit-", 4) || name[4] < '0' || name[4] > '9')
+		return false;
+	*pid = strtoull(name + 4, &end, 10);
+	return !strncmp(end, ".dump", 5) && (!end[5] || end[5] == ' ');
+}
+
+static void add_file(struct jitdumps *j, const struct dso *dso)
+{
+	struct jitdumps_file *files, file = { .dso = dso->id };
+	struct dso_sighting seen;
+	bool dump;
+
+	dsos_sighting(j->dsos, dso, &seen);
+	dump = seen.path && is_dump(seen.path, &file.inner_pid);
+	free(seen.path);
+	if (!dump || j->nr_files == FILES_MAX)
+		return;
+	file.first_pid = seen.pid;
+	files = reallocarray(j->files, j->nr_files + 1, sizeof(*files));
+	if (!files)
+		return;
+	j->files = files;
+	files[j->nr_files++] = file;
+}
+
+/* Make the index reach object @id. */
+static int reserve(struct jitdumps *j, uint32_t id)
+{
+	uint32_t nr = MAX(id + 1, j->nr_by_dso * 2);
+	uint32_t *by_dso;
+
+	if (id < j->nr_by_dso)
+		return 0;
+	by_dso = reallocarray(j->by_dso, nr, sizeof(*by_dso));
+	if (!by_dso)
+		return -ENOMEM;
+	memset(by_dso + j->nr_by_dso, 0, (nr - j->nr_by_dso) * sizeof(*by_dso));
+	j->by_dso = by_dso;
+	j->nr_by_dso = nr;
+	return 0;
+}
+
+static struct jitdumps_entry *entry_at(const struct jitdumps *j, uint32_t dso)
+{
+	return dso < j->nr_by_dso && j->by_dso[dso] ? j->entries[j->by_dso[dso] - 1] : NULL;
+}
+
+/* Make an entry for the memory @dso; NULL when there are too many. */
+static struct jitdumps_entry *add_entry(struct jitdumps *j, const struct dso *dso)
+{
+	struct jitdumps_entry **entries, *e;
+
+	if (j->nr_entries == JITDUMPS_MAX || reserve(j, dso->id))
+		return NULL;
+	entries = reallocarray(j->entries, j->nr_entries + 1, sizeof(*entries));
+	if (!entries)
+		return NULL;
+	j->entries = entries;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->fd = -1;
+	e->dso = dso->id;
+	j->entries[j->nr_entries++] = e;
+	j->by_dso[dso->id] = j->nr_entries;
+	return e;
+}
+
+/* Take up the objects that came since: dumps, and in a recording all memory. */
+static void collect(struct jitdumps *j)
+{
+	uint32_t nr = dsos_nr(j->dsos);
+
+	for (; j->seen < nr; j->seen++) {
+		const struct dso *dso = dsos_at(j->dsos, j->seen);
+
+		if (dso->identity.kind == DSO_FILE)
+			add_file(j, dso);
+		else if (dso->identity.kind == DSO_ANON && !dso->identity.layer && j->no_proc)
+			add_entry(j, dso);
+	}
+}
+
+struct dso *jitdumps_base(struct jitdumps *j, struct dso *dso)
+{
+	struct dso_identity identity = dso->identity;
+	struct dso_sighting seen;
+	struct dso *base;
+
+	if (!identity.layer)
+		return dso;
+	identity.layer = 0;
+	dsos_sighting(j->dsos, dso, &seen);
+	base = dsos_intern(j->dsos, &identity, seen.path, seen.path ? strlen(seen.path) : 0,
+			   seen.pid, seen.start, seen.end);
+	free(seen.path);
+	return base;
+}
+
+/* Open @file as the dump of process @pid, if it is that. */
+static int open_file(const struct jitdumps *j, const struct jitdumps_file *file, pid_t pid,
+		     const struct owner *o, int *fd)
+{
+	const struct dso *dso = dsos_at(j->dsos, file->dso);
+	struct foreign_want want = {
+		.pid = j->no_proc ? 0 : pid, .root = j->root, .size_max = JITDUMP_FILE_MAX,
+		.maj = dso->identity.maj, .min = dso->identity.min, .ino = dso->identity.ino,
+		.owned = true, .uid = o->uid,
+	};
+	struct foreign_file opened;
+	struct dso_sighting seen;
+	int rc = -ENOENT;
+
+	dsos_sighting(j->dsos, dso, &seen);
+	if (seen.pid == pid && !j->no_proc) {
+		want.start = seen.start;
+		want.end = seen.end;
+	}
+	want.path = seen.path && *seen.path ? seen.path : NULL;
+	/* A recording of a container has pids that nobody here can translate. */
+	if ((seen.pid == pid || file->first_pid == pid) &&
+	    (j->no_proc || file->inner_pid == o->inner_pid))
+		rc = foreign_open(&want, &opened, NULL);
+	free(seen.path);
+	if (!rc)
+		*fd = opened.fd;
+	return rc;
+}
+
+/* Look for the dump of the process whose memory @e is. 0, -ENOENT, -errno. */
+static int open_dump(struct jitdumps *j, struct jitdumps_entry *e)
+{
+	struct dso_sighting seen;
+	struct owner o;
+	int rc = 0, found = -ENOENT;
+
+	dsos_sighting(j->dsos, dsos_at(j->dsos, e->dso), &seen);
+	free(seen.path);
+	owner_ours(seen.pid, &o);
+	if (!j->no_proc)
+		rc = owner_ask(seen.pid, &o);
+	if (rc)
+		return rc;
+	/* The newest first: a name of an earlier process with this pid comes after. */
+	for (uint32_t i = j->nr_files; i-- > 0 && found == -ENOENT;) {
+		found = open_file(j, &j->files[i], seen.pid, &o, &e->fd);
+		e->file = j->files[i].dso;
+	}
+	owner_done(&o);
+	if (found)
+		return found;
+	j->nr_open++;
+	rc = jitdump_init(&e->dump);
+	if (rc)
+		close_dump(j, e);
+	return rc;
+}
+
+/* Tell the maps of code that took the place of other code. */
+static void tell_layers(struct jitdumps *j, struct jitdumps_entry *e)
+{
+	const struct dso *base = dsos_at(j->dsos, e->dso);
+	bool timed = e->dump.has_times && !j->other_clock;
+	const struct jitcode_function *f;
+
+	bool any = false;
+
+	while ((f = jitcode_next_over(e->dump.code))) {
+		/* Without times in a recording nobody knows what was when: the first name stays. */
+		if (!j->maps || (!timed && j->no_proc))
+			continue;
+		maps_on_code(j->maps, base, f->layer, f->start, f->start + f->size,
+			     timed ? f->time_ns : time_now_ns());
+		any = true;
+	}
+	if (any)
+		maps_settle(j->maps);
+}
+
+/* Read what is new of the open dump of @e. */
+static int read_on(struct jitdumps *j, struct jitdumps_entry *e)
+{
+	struct jitdump_file file = { .fd = e->fd };
+	uint32_t before = jitcode_nr(e->dump.code);
+	struct stat st;
+	bool more = false;
+	int rc = 0;
+
+	if (fstat(e->fd, &st))
+		return -errno;
+	file.size = (uint64_t)MAX(st.st_size, 0);
+	if (file.size < e->dump.at) {		/* begun anew */
+		jitdump_fini(&e->dump);
+		if (jitdump_init(&e->dump))
+			return -ENOMEM;
+		before = 0;
+		e->size = 0;
+	}
+	if (file.size == e->size || e->dump.ended)
+		return 0;
+	if (atomic_load_explicit(&j->memory, memory_order_relaxed) < JITDUMPS_MEMORY_MAX)
+		rc = jitdump_read(&e->dump, &file, j->no_proc ? 0 : SLICE_NS, &more);
+	e->size = more ? e->dump.at : file.size;
+	if (is_stopping(j))
+		return -ECANCELED;
+	tell_layers(j, e);
+	e->news |= jitcode_nr(e->dump.code) != before;
+	return rc;
+}
+
+/* Say what is known of the names of @dso. */
+static void explain(struct dso *dso, const struct jitdumps_entry *e, int code)
+{
+	static const struct {
+		int code;
+		const char *reason, *cure;
+	} words[] = {
+		{ -EPERM, "its jitdump belongs to another user",
+		  "the process's user or root must own jit-PID.dump" },
+		{ -EMLINK, "its jitdump has no name, or more than one", NULL },
+		{ -EINVAL, "its jitdump is not a regular file", NULL },
+		{ -EFBIG, "its jitdump is too large", NULL },
+		{ -ENOTSUP, "its jitdump is of another byte order or version", NULL },
+		{ -EBADMSG, "its jitdump is damaged", NULL },
+		{ -ESTALE, "its jitdump was replaced", "restart the program" },
+		{ -EACCES, "no permission to read its jitdump",
+		  "run proftop as root or with cap_sys_ptrace" },
+	};
+
+	if (e->fd >= 0 && jitcode_nr(e->dump.code))
+		dso_credit(dso, "jitdump", jitcode_nr(e->dump.code));
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (words[i].code == code)
+			dso_explain(dso, words[i].reason, words[i].cure);
+	}
+	if (!code && e->fd >= 0)
+		dso_explain(dso, e->wanted ? "code that its jitdump does not tell of" : NULL, NULL);
+}
+
+/* Look for the dump of @e, or read on in it. */
+static void look(struct jitdumps *j, struct jitdumps_entry *e)
+{
+	uint64_t start_ns = time_now_ns(), end_ns;
+	size_t memory = 0;
+	int rc = 0;
+
+	if (e->fd < 0) {
+		e->nr_files = j->nr_files;
+		rc = j->nr_files && j->nr_open < JITDUMPS_OPEN_MAX ? open_dump(j, e) : -ENOENT;
+	}
+	if (is_stopping(j))
+		return;
+	if (e->fd >= 0)
+		rc = read_on(j, e);
+	if (is_stopping(j))
+		return;
+	if (e->fd >= 0)
+		memory = jitcode_memory(e->dump.code);
+	atomic_fetch_add_explicit(&j->memory, memory - e->memory, memory_order_relaxed);
+	e->memory = memory;
+	end_ns = time_now_ns();
+	e->due_ns = end_ns + MAX(POLL_NS, (end_ns - start_ns) * COST_FACTOR);
+	if (rc != -EAGAIN && rc != -ENOENT)
+		explain(dsos_at(j->dsos, e->dso), e, rc);
+}
+
+/* The entry of the memory that @dso is a layer of, made and looked at when it is new. */
+static struct jitdumps_entry *entry_of(struct jitdumps *j, struct dso *dso)
+{
+	struct dso *base = jitdumps_base(j, dso);
+	struct jitdumps_entry *e = entry_at(j, base->id);
+
+	if (e)
+		return e;
+	collect(j);
+	e = entry_at(j, base->id);
+	if (!e)
+		e = add_entry(j, base);
+	if (e)
+		look(j, e);
+	return e;
+}
+
+static const struct jitcode_function *function_at(struct jitdumps *j, struct dso *dso,
+						  uint64_t addr, struct jitdumps_entry **entry)
+{
+	struct jitdumps_entry *e = entry_of(j, dso);
+
+	*entry = e;
+	if (!e || is_stopping(j) || e->fd < 0)
+		return NULL;
+	return jitcode_find(e->dump.code, dso->identity.layer, addr);
+}
+
+bool jitdumps_find(struct jitdumps *j, struct dso *dso, uint64_t addr, struct jitdumps_symbol *out)
+{
+	struct jitdumps_entry *e;
+	const struct jitcode_function *f = function_at(j, dso, addr, &e);
+
+	if (!f) {
+		if (e && !e->wanted)
+			e->news = false;	/* they were asked in vain just now */
+		if (e)
+			e->wanted = true;
+		return false;
+	}
+	*out = (struct jitdumps_symbol){
+		.start = f->start, .size = f->size, .name_size = f->name_size,
+		.name = jitcode_text(e->dump.code, f->name),
+	};
+	return true;
+}
+
+bool jitdumps_has(const struct jitdumps *j, const struct dso *dso)
+{
+	const struct jitdumps_entry *e = entry_at(j, dso->id);
+
+	return e && e->fd >= 0;
+}
+
+bool jitdumps_line(struct jitdumps *j, struct dso *dso, uint64_t addr, const char **file,
+		   uint32_t *line)
+{
+	struct jitdumps_entry *e;
+	const struct jitcode_function *f = function_at(j, dso, addr, &e);
+	const struct jitcode_line *found = f ? jitdump_line(&e->dump, f, addr) : NULL;
+
+	if (!found)
+		return false;
+	*file = jitcode_text(e->dump.code, found->file);
+	*line = found->line;
+	return true;
+}
+
+/* The function called so: of those at @start, of any layer. */
+static const struct jitcode_function *function_named(const struct jitdumps_entry *e, uint64_t start,
+						     uint64_t variant)
+{
+	for (uint32_t layer = JITCODE_LAYERS; layer-- > 0;) {
+		const struct jitcode_function *f = jitcode_find(e->dump.code, layer, start);
+
+		if (f && f->start == start &&
+		    symtab_variant(jitcode_text(e->dump.code, f->name), f->name_size) == variant)
+			return f;
+	}
+	return NULL;
+}
+
+int jitdumps_code(struct jitdumps *j, struct dso *dso, uint64_t start, uint64_t variant,
+		  uint8_t **bytes, uint32_t max, uint64_t *size, uint16_t *machine)
+{
+	struct jitdumps_entry *e = entry_at(j, jitdumps_base(j, dso)->id);
+	const struct jitcode_function *f;
+	uint32_t want, got = 0;
+
+	f = e && e->fd >= 0 ? function_named(e, start, variant) : NULL;
+	if (!f)
+		return -ENOENT;
+	*size = f->size;
+	*machine = e->dump.machine;
+	want = MIN(f->size, max);
+	*bytes = malloc(MAX(want, 1U));
+	if (!*bytes)
+		return -ENOMEM;
+	while (got < want) {
+		ssize_t nr = pread(e->fd, *bytes + got, want - got, (off_t)(f->bytes_at + got));
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			break;
+		got += (uint32_t)nr;
+	}
+	return (int)got;
+}
+
+/* Is it time to say that @e has new names? */
+static bool has_told(struct jitdumps_entry *e, uint64_t now_ns, bool at_once)
+{
+	if (!e->news || !e->wanted || (e->tell_ns > now_ns && !at_once))
+		return false;
+	e->news = e->wanted = false;	/* until somebody asks again in vain */
+	e->tell_ns = now_ns + TELL_NS;
+	return true;
+}
+
+uint32_t jitdumps_refresh(struct jitdumps *j, uint64_t now_ns)
+{
+	collect(j);
+	for (uint32_t i = 0; i < j->nr_entries; i++) {
+		uint32_t at = (j->next + i) % j->nr_entries;
+		struct jitdumps_entry *e = j->entries[at];
+
+		if (e->fd < 0 && e->nr_files == j->nr_files)
+			continue;
+		if (j->no_proc || e->due_ns <= now_ns)
+			look(j, e);
+		if (is_stopping(j))
+			return DSO_ID_UNKNOWN;
+		if (has_told(e, now_ns, j->no_proc)) {
+			j->next = at + 1;
+			return e->dso;
+		}
+	}
+	return DSO_ID_UNKNOWN;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who a process is, for the files that it writes.
+ *
+ * Runs on: the loader.
+ */
+#include "symbols/owner.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/foreign.h"
+
+#define PROC_TEXT_MAX (64U << 10)
+
+/* Field 22 of /proc/PID/stat, when the process began; 0 when the text makes no sense. */
+static uint64_t start_of(const char *text, size_t size)
+{
+	const char *at = size ? memrchr(text, ')', size) : NULL;
+
+	for (int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* The last number of NSpid in /proc/PID/status: the pid that the process itself knows. */
+static uint64_t inner_pid_of(const char *text, uint64_t pid)
+{
+	const char *line = strstr(text, "\nNSpid:\t");
+	const char *end = line ? strchr(line + 1, '\n') : NULL;
+
+	if (!end)
+		return pid;
+	while (end[-1] >= '0' && end[-1] <= '9')
+		end--;
+	return strtoull(end, NULL, 10);
+}
+
+/* The effective user in /proc/PID/status; the directory itself is root's after a setuid(2). */
+static uid_t uid_of(const char *text)
+{
+	const char *line = strstr(text, "\nUid:\t");
+	const char *second = line ? strchr(line + 6, '\t') : NULL;
+
+	return second ? (uid_t)strtoul(second, NULL, 10) : 0;
+}
+
+static int read_start(int dir_fd, uint64_t *start)
+{
+	char *text;
+	size_t size;
+	int rc = foreign_read_at(dir_fd, "stat", PROC_TEXT_MAX, &text, &size);
+
+	if (rc)
+		return rc;
+	*start = start_of(text, size);
+	free(text);
+	return 0;
+}
+
+int owner_ask(pid_t pid, struct owner *o)
+{
+	char *text;
+	size_t size;
+	int rc;
+
+	o->dir_fd = foreign_open_proc(pid);
+	if (o->dir_fd < 0)
+		return o->dir_fd;
+	rc = read_start(o->dir_fd, &o->start);
+	if (!rc)
+		rc = foreign_read_at(o->dir_fd, "status", PROC_TEXT_MAX, &text, &size);
+	if (rc) {
+		owner_done(o);
+		return rc;
+	}
+	o->uid = uid_of(text);
+	o->inner_pid = inner_pid_of(text, (uint64_t)pid);
+	free(text);
+	return 0;
+}
+
+void owner_ours(pid_t pid, struct owner *o)
+{
+	*o = (struct owner){ .dir_fd = -1, .uid = geteuid(), .inner_pid = (uint64_t)MAX(pid, 0) };
+}
+
+bool owner_lives(const struct owner *o)
+{
+	uint64_t start;
+
+	return !read_start(o->dir_fd, &start) && start == o->start;
+}
+
+void owner_done(struct owner *o)
+{
+	if (o->dir_fd >= 0)
+		close(o->dir_fd);
+	o->dir_fd = -1;
+}

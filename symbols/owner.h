@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whose files may tell the names of a process's code: its user's and root's,
+ * by the pid that the process itself knows (pid_namespaces(7)).
+ *
+ * Runs on: the loader. /proc may hang.
+ */
+#ifndef SYMBOLS_OWNER_H
+#define SYMBOLS_OWNER_H
+
+#include <sys/types.h>
+
+#include "symbols/base.h"
+
+struct owner {
+	int dir_fd;			/* of /proc/PID; -1: not asked */
+	uid_t uid;
+	uint64_t start;			/* field 22 of /proc/PID/stat */
+	uint64_t inner_pid;
+};
+
+/* Ask /proc who @pid is. 0 or -errno; owner_done() closes what it opened. */
+int owner_ask(pid_t pid, struct owner *o);
+/* For a recording, whose pids may be anybody's by now: files of ours and root's, by that pid. */
+void owner_ours(pid_t pid, struct owner *o);
+/* Is the process still there? */
+bool owner_lives(const struct owner *o);
+void owner_done(struct owner *o);
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Bytes as a jitdump, read in two steps; code of one layer must not overlap,
+ * and what is found must cover the address asked for.
+ * FUZZ: symbols
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/jitdump.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_at(const struct jitdump *d, uint64_t addr)
+{
+	for (uint32_t layer = 0; layer < JITCODE_LAYERS; layer++) {
+		const struct jitcode_function *f = jitcode_find(d->code, layer, addr);
+		const struct jitcode_line *l;
+
+		if (!f)
+			continue;
+		if (addr - f->start >= f->size || f->layer != layer || !f->name_size ||
+		    strlen(jitcode_text(d->code, f->name)) != f->name_size)
+			abort();
+		l = jitdump_line(d, f, addr);
+		if (l && strlen(jitcode_text(d->code, l->file)) > JITCODE_NAME_MAX)
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct jitdump_file file = { .fd = -1, .bytes = data, .size = size / 2 };
+	const struct jitcode_function *f;
+	struct jitdump d;
+	bool more;
+
+	if (jitdump_init(&d))
+		return 0;
+	jitdump_read(&d, &file, 0, &more);
+	file.size = size;
+	jitdump_read(&d, &file, 0, &more);
+	if (d.at > size)
+		abort();
+	while ((f = jitcode_next_over(d.code))) {
+		if (!f->layer || jitcode_find(d.code, f->layer - 1, f->start) == f)
+			abort();
+	}
+	for (size_t i = 0; i + 8 <= size; i += 4) {
+		uint64_t addr;
+
+		memcpy(&addr, data + i, 8);
+		check_at(&d, addr);
+		check_at(&d, addr + 1);
+	}
+	jitdump_fini(&d);
+	return 0;
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * jitdumps: dumps of real child processes, found through their mapping, trusted
+ * or refused, that grow; code at one address over time, in the maps; recordings.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "symbols/jitdumps.h"
+#include "symbols/symtab.h"
+#include "tests/symbols/jitmake.h"
+
+#define SECOND 1000000000ULL
+#define CODE   0x7f0000000000ULL
+
+static struct jitmake made;
+
+struct fixture {
+	struct dsos *dsos;
+	struct maps *maps;
+	struct jitdumps dumps;
+	atomic_bool stop;
+	pid_t child;
+	struct dso *memory;
+	char folder[32], path[64];
+	struct stat st;
+};
+
+static pid_t sleeper(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* The maps are told that @pid maps the file @path, or anonymous memory. */
+static void tell_mmap(struct fixture *f, pid_t pid, const char *path, uint64_t start, uint64_t time_ns)
+{
+	struct maps_mmap ev = {
+		.pid = pid, .tid = pid, .start = start, .size = 1 << 20, .time_ns = time_ns,
+		.prot = PROT_READ | PROT_EXEC, .filename = path, .filename_size = strlen(path) + 1,
+	};
+
+	if (*path == '/' && path[1] != '/') {
+		ev.identity.maj = major(f->st.st_dev);
+		ev.identity.min = minor(f->st.st_dev);
+		ev.identity.ino = f->st.st_ino;
+		ev.size = 4096;
+	}
+	maps_on_mmap(f->maps, &ev);
+}
+
+/* The object of the memory at @addr at @time_ns. */
+static struct dso *object_at(struct fixture *f, uint64_t addr, uint64_t time_ns)
+{
+	const struct mapping *m;
+	struct maps_hit hit;
+	struct dso *dso;
+
+	maps_find(f->maps, f->child, f->child, time_ns, &hit);
+	m = space_find(hit.space, addr, time_ns);
+	dso = m ? m->dso : NULL;
+	return dso;
+}
+
+static void write_file(const struct fixture *f, int flags)
+{
+	int fd = open(f->path, O_CREAT | O_WRONLY | flags, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, made.bytes, made.size), made.size);
+	close(fd);
+	made.size = 0;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_int_equal(dsos_new(&f->dsos), 0);
+	assert_int_equal(maps_new(&f->maps, f->dsos, 1024), 0);
+	jitdumps_init(&f->dumps, f->dsos, f->maps, &f->stop);
+	f->child = sleeper();
+	strcpy(f->folder, "/tmp/test_jitdumps.XXXXXX");
+	assert_non_null(mkdtemp(f->folder));
+	snprintf(f->path, sizeof(f->path), "%s/jit-%d.dump", f->folder, f->child);
+	made.size = 0;
+	write_file(f, 0);
+	stat(f->path, &f->st);
+	/* Of a process whose beginning we saw. */
+	maps_on_comm(f->maps, f->child, f->child, "jit", 4, true, 1);
+	tell_mmap(f, f->child, "//anon", CODE, 2);
+	tell_mmap(f, f->child, f->path, 0x10000, 3);
+	maps_publish(f->maps, 3, UINT64_MAX);
+	f->memory = object_at(f, CODE, 10);
+	assert_non_null(f->memory);
+	assert_int_equal(f->memory->identity.kind, DSO_ANON);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	kill(f->child, SIGKILL);
+	waitpid(f->child, NULL, 0);
+	unlink(f->path);
+	rmdir(f->folder);
+	jitdumps_fini(&f->dumps);
+	maps_free(f->maps);
+	dsos_free(f->dsos);
+	free(f);
+	return 0;
+}
+
+static void assert_at(struct fixture *f, struct dso *dso, uint64_t addr, const char *name)
+{
+	struct jitdumps_symbol s;
+	bool found = jitdumps_find(&f->dumps, dso, addr, &s);
+
+	assert_int_equal(found, name != NULL);
+	if (name)
+		assert_string_equal(s.name, name);
+}
+
+static void assert_why(const struct dso *dso, const char *reason)
+{
+	const char *why = atomic_load(&dso->reason);
+
+	if (!reason)
+		assert_null(why);
+	else if (!why || strcmp(why, reason))
+		fail_msg("'%s', not '%s'", reason, why ? why : "(nothing)");
+}
+
+static void test_grows(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = time_now_ns();
+
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	write_file(f, O_APPEND);
+	assert_at(f, f->memory, CODE + 63, "one");
+	assert_at(f, f->memory, CODE + 64, NULL);
+	assert_string_equal(atomic_load(&f->memory->source), "jitdump");
+	/* It has nothing new, then it has. */
+	assert_int_equal(jitdumps_refresh(&f->dumps, now + SECOND), DSO_ID_UNKNOWN);
+	assert_why(f->memory, "code that its jitdump does not tell of");
+	jit_load(&made, "two", CODE + 64, 64, 200);
+	write_file(f, O_APPEND);
+	assert_int_equal(jitdumps_refresh(&f->dumps, now + 2 * SECOND), f->memory->id);
+	assert_at(f, f->memory, CODE + 64, "two");
+	assert_true(atomic_load(&f->dumps.memory) > 0);
+}
+
+/* The address is used anew at 300: what was sampled before keeps its name. */
+static void test_layers(void **state)
+{
+	struct fixture *f = *state;
+	struct dso *later;
+
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	jit_load(&made, "two", CODE + 32, 64, 300);
+	write_file(f, O_APPEND);
+	assert_at(f, f->memory, CODE, "one");
+	assert_ptr_equal(object_at(f, CODE + 32, 299), f->memory);
+	later = object_at(f, CODE + 32, 300);
+	assert_ptr_not_equal(later, f->memory);
+	assert_ptr_equal(jitdumps_base(&f->dumps, later), f->memory);
+	assert_ptr_equal(object_at(f, CODE + 31, 1000), f->memory);
+	assert_ptr_equal(object_at(f, CODE + 96, 1000), f->memory);
+	assert_at(f, f->memory, CODE + 40, "one");
+	assert_at(f, later, CODE + 40, "two");
+	/* Protection changed (mprotect tells it as a mapping), and the memory read from /proc. */
+	tell_mmap(f, f->child, "//anon", CODE, 400);
+	maps_publish(f->maps, 400, UINT64_MAX);
+	assert_ptr_equal(object_at(f, CODE + 32, 500), later);
+	assert_ptr_equal(object_at(f, CODE, 500), f->memory);
+	/* A file mapped there is another matter. */
+	tell_mmap(f, f->child, f->path, CODE, 600);
+	maps_publish(f->maps, 600, UINT64_MAX);
+	assert_int_equal(object_at(f, CODE + 32, 700)->identity.kind, DSO_FILE);
+}
+
+static void test_lines_and_code(void **state)
+{
+	const struct jit_line lines[] = { { CODE + 4, 3, "/src/a.js" }, { CODE + 16, 4, "/src/a.js" } };
+	struct fixture *f = *state;
+	uint8_t *bytes;
+	const char *file;
+	uint32_t line;
+	uint64_t size;
+	uint16_t machine;
+
+	jit_header(&made, 0);
+	jit_lines(&made, CODE, lines, 2);
+	jit_load(&made, "one", CODE, 64, 100);
+	jit_load(&made, "two", CODE, 64, 200);
+	write_file(f, O_APPEND);
+	assert_at(f, f->memory, CODE, "one");
+	assert_true(jitdumps_line(&f->dumps, f->memory, CODE + 17, &file, &line));
+	assert_string_equal(file, "/src/a.js");
+	assert_int_equal(line, 4);
+	assert_false(jitdumps_line(&f->dumps, f->memory, CODE + 3, &file, &line));
+	/* By name, not by what is there now. */
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, symtab_variant("one", 3), &bytes, 16,
+				       &size, &machine), 16);
+	assert_int_equal(size, 64);
+	assert_int_equal(machine, EM_X86_64);
+	assert_int_equal(bytes[1], 'o' + 1);
+	free(bytes);
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, symtab_variant("two", 3), &bytes, 64,
+				       &size, &machine), 64);
+	assert_int_equal(bytes[0], 't');
+	free(bytes);
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, 1, &bytes, 64, &size, &machine), -ENOENT);
+}
+
+/* Not of this process, by name or by mapping. */
+static void test_not_mine(void **state)
+{
+	struct fixture *f = *state;
+	pid_t other = sleeper();
+	struct dso *memory;
+
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	write_file(f, O_APPEND);
+	/* Another process maps it, too: that takes nothing away, and gives it nothing. */
+	maps_on_comm(f->maps, other, other, "other", 6, true, 1);
+	tell_mmap(f, other, "//anon", CODE, 2);
+	assert_at(f, f->memory, CODE, "one");
+	tell_mmap(f, other, f->path, 0x10000, 3);
+	maps_publish(f->maps, 3, UINT64_MAX);
+	memory = dsos_at(f->dsos, dsos_nr(f->dsos) - 1);
+	assert_int_equal(memory->identity.kind, DSO_ANON);
+	assert_at(f, memory, CODE, NULL);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+}
+
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+	char second[80];
+
+	if (geteuid())
+		skip();
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	write_file(f, O_APPEND);
+	assert_int_equal(chown(f->path, 12345, 0), 0);
+	assert_at(f, f->memory, CODE, NULL);
+	assert_why(f->memory, "its jitdump belongs to another user");
+	assert_int_equal(chown(f->path, 0, 0), 0);
+	snprintf(second, sizeof(second), "%s/second", f->folder);
+	assert_int_equal(link(f->path, second), 0);
+	jitdumps_fini(&f->dumps);
+	jitdumps_init(&f->dumps, f->dsos, f->maps, &f->stop);
+	assert_at(f, f->memory, CODE, NULL);
+	assert_why(f->memory, "its jitdump has no name, or more than one");
+	unlink(second);
+}
+
+static void test_damaged(void **state)
+{
+	struct fixture *f = *state;
+
+	made.size = 0;
+	jit_put(&made, "not at all what it should be, and long enough to see that", 57);
+	write_file(f, O_APPEND);
+	assert_at(f, f->memory, CODE, NULL);
+	assert_why(f->memory, "its jitdump is damaged");
+}
+
+/* Begun anew by a process that got the same pid, or by the same one. */
+static void test_begun_anew(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = time_now_ns();
+
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	write_file(f, O_APPEND);
+	assert_at(f, f->memory, CODE, "one");
+	assert_at(f, f->memory, CODE + 100, NULL);
+	jit_header(&made, 0);
+	jit_load(&made, "1", CODE + 100, 4, 100);
+	write_file(f, O_TRUNC);
+	assert_int_equal(jitdumps_refresh(&f->dumps, now + 2 * SECOND), f->memory->id);
+	assert_at(f, f->memory, CODE + 100, "1");
+	assert_at(f, f->memory, CODE, NULL);
+}
+
+/* A recording: the dump is read at once, what it tells of waits for its time. */
+static void test_recording(void **state)
+{
+	struct fixture *f = *state;
+	struct dso *later;
+
+	maps_no_proc(f->maps);
+	f->dumps.no_proc = true;
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	for (uint64_t i = 0; i < 2000; i++) {		/* more than a space remembers */
+		char name[16];
+
+		snprintf(name, sizeof(name), "x%llu", (unsigned long long)i);
+		jit_load(&made, name, CODE + (i % 40) * 64, 4, 1000 + i);
+		if (made.size > sizeof(made.bytes) - 200)
+			write_file(f, O_APPEND);
+	}
+	write_file(f, O_APPEND);
+	jitdumps_refresh(&f->dumps, 0);
+	maps_publish(f->maps, 100, UINT64_MAX);
+	assert_ptr_equal(object_at(f, CODE, 999), f->memory);
+	assert_at(f, f->memory, CODE, "one");
+	assert_false(maps_due(f->maps, 999));
+	assert_true(maps_due(f->maps, 1000));
+	maps_publish(f->maps, 1000, UINT64_MAX);
+	assert_false(maps_due(f->maps, 1039));
+	later = object_at(f, CODE, 1000);
+	assert_ptr_not_equal(later, f->memory);
+	assert_at(f, later, CODE, "x0");
+	maps_publish(f->maps, 1500, UINT64_MAX);
+	assert_at(f, object_at(f, CODE + 64, 1500), CODE + 64, "x481");
+}
+
+static void test_other_clock(void **state)
+{
+	struct fixture *f = *state;
+
+	maps_no_proc(f->maps);
+	f->dumps.no_proc = f->dumps.other_clock = true;
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	jit_load(&made, "two", CODE, 64, 300);
+	write_file(f, O_APPEND);
+	jitdumps_refresh(&f->dumps, 0);
+	maps_publish(f->maps, 1000, UINT64_MAX);
+	assert_ptr_equal(object_at(f, CODE, 1000), f->memory);
+	assert_at(f, f->memory, CODE, "one");
+}
+
+static void test_stopping(void **state)
+{
+	struct fixture *f = *state;
+
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	write_file(f, O_APPEND);
+	atomic_store(&f->stop, true);
+	assert_at(f, f->memory, CODE, NULL);
+	assert_int_equal(jitdumps_refresh(&f->dumps, time_now_ns() + SECOND), DSO_ID_UNKNOWN);
+}
+
+int main(void)
+{
+#define JIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		JIT_TEST(test_grows),	     JIT_TEST(test_layers),	 JIT_TEST(test_lines_and_code),
+		JIT_TEST(test_not_mine),     JIT_TEST(test_refused),	 JIT_TEST(test_damaged),
+		JIT_TEST(test_begun_anew),   JIT_TEST(test_recording),	 JIT_TEST(test_other_clock),
+		JIT_TEST(test_stopping),
+	};
+	int rc;
+
+	rcu_register_thread();
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rcu_unregister_thread();
+	return rc;
+}
