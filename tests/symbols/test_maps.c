@@ -750,6 +750,9 @@ static void test_random_overlaps(void **state)
 	}
 }
 
+/* Beyond any pid_max: the loader asks /proc for these, and must not find them. */
+#define STRESS_PID 4200500
+
 struct stress {
 	atomic_bool stop;
 	atomic_ulong nr_found, nr_wrong;
@@ -772,7 +775,7 @@ static void *stress_reader(void *arg)
 			pid_t pid;
 
 			seed = hash_u64(seed + 1);
-			pid = 500 + (pid_t)(seed % 20);
+			pid = STRESS_PID + (pid_t)(seed % 20);
 			time = (seed >> 32) % 100000;
 			maps_find(maps, pid, pid, time, &hit);
 			task = maps_task(maps, hit.task);
@@ -818,7 +821,7 @@ static void test_stress(void **state)
 		pthread_create(&threads[i], NULL, stress_reader, &s);
 	pthread_create(&threads[3], NULL, stress_loader, &s);
 	while (time_now_ns() < until) {
-		pid_t pid = 500 + (pid_t)(time % 20);
+		pid_t pid = STRESS_PID + (pid_t)(time % 20);
 
 		time += 7;
 		switch (time % 5) {
@@ -827,7 +830,7 @@ static void test_stress(void **state)
 			tell_mmap(pid, 0x400000, 2, "/s1.so", 1, time + 1);
 			break;
 		case 1:
-			maps_on_fork(maps, pid, 500 + (pid_t)(time % 7), pid, 500, time);
+			maps_on_fork(maps, pid, STRESS_PID + (pid_t)(time % 7), pid, STRESS_PID, time);
 			break;
 		case 2:
 			maps_on_exit(maps, pid, pid, time);
