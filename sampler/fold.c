@@ -37,13 +37,6 @@ struct order {
 	uint32_t nr;
 };
 
-static bool passes(const struct profile *p, const struct fold_filter *f,
-		   const struct profile_cell *c)
-{
-	return c->event == f->event && (f->task == NONE || c->task == f->task) &&
-	       (f->process == NONE || p->tasks[c->task].process == f->process);
-}
-
 static bool is_hidden(const struct profile_function *fn, const struct fold_filter *f)
 {
 	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
@@ -93,13 +86,13 @@ static int order_cells(const struct profile *p, const struct fold_filter *f, str
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < p->nr_cells; i++)
-		if (passes(p, f, &p->cells[i])) {
+		if (fold_passes(p, f, &p->cells[i])) {
 			start[rank[p->cells[i].task]]++;
 			o->nr++;
 		}
 	starts_of(start, p->nr_tasks);
 	for (uint32_t i = 0; i < p->nr_cells; i++)
-		if (passes(p, f, &p->cells[i]))
+		if (fold_passes(p, f, &p->cells[i]))
 			o->cells[start[rank[p->cells[i].task]]++] = i;
 	free(rank);
 	free(start);

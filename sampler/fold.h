@@ -12,9 +12,18 @@ struct fold_filter {
 	uint32_t event;			/* index in events */
 	uint32_t process;		/* index in processes, or UINT32_MAX: all */
 	uint32_t task;			/* index in tasks, or UINT32_MAX: all */
+	const uint8_t *tasks;		/* borrowed; by index in tasks: 0 does not count; NULL: all do */
 	bool hide_kernel;		/* leave kernel functions out (their samples stay in the total) */
 	bool hide_user;
 };
+
+static inline bool fold_passes(const struct profile *p, const struct fold_filter *f,
+			       const struct profile_cell *c)
+{
+	return c->event == f->event && (f->task == UINT32_MAX || c->task == f->task) &&
+	       (f->process == UINT32_MAX || p->tasks[c->task].process == f->process) &&
+	       (!f->tasks || f->tasks[c->task]);
+}
 
 struct fold_row {
 	uint32_t function;		/* index in functions */

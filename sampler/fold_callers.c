@@ -29,13 +29,6 @@ static bool is_hidden(const struct profile_function *fn, const struct fold_filte
 	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
 }
 
-static bool passes(const struct profile *p, const struct fold_filter *f,
-		   const struct profile_cell *c)
-{
-	return c->event == f->event && (f->task == NONE || c->task == f->task) &&
-	       (f->process == NONE || p->tasks[c->task].process == f->process);
-}
-
 /* Look for the function, leaf first. Hidden frames are no neighbours. */
 static struct sighting look_at(const struct profile *p, const struct fold_filter *f,
 			       const struct profile_stack *stack, uint32_t function)
@@ -142,7 +135,7 @@ int fold_callers(const struct profile *p, const struct fold_filter *f, uint32_t 
 		const struct profile_cell *c = &p->cells[i];
 		struct sighting s;
 
-		if (!passes(p, f, c))
+		if (!fold_passes(p, f, c))
 			continue;
 		out->all_count += c->count;
 		out->all_weight += c->weight;

@@ -57,13 +57,6 @@ static bool is_hidden(const struct profile_function *fn, const struct fold_filte
 	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
 }
 
-static bool passes(const struct profile *p, const struct fold_filter *f,
-		   const struct profile_cell *c)
-{
-	return c->event == f->event && (f->task == NONE || c->task == f->task) &&
-	       (f->process == NONE || p->tasks[c->task].process == f->process);
-}
-
 /* Write the path of a stack; returns its length. @where is scratch, one per function. */
 static uint32_t write_path(const struct builder *b, const struct profile_stack *stack,
 			   uint32_t *path, uint32_t *where)
@@ -128,7 +121,7 @@ static int make_items(struct builder *b)
 		const struct profile_cell *c = &p->cells[i];
 		struct range path = b->path_of[c->stack];
 
-		if (!passes(p, &b->config->filter, c))
+		if (!fold_passes(p, &b->config->filter, c))
 			continue;
 		b->items[b->nr_items++] =
 			(struct item){ path.first, path.first + path.nr, c->count, c->weight };
@@ -325,7 +318,7 @@ static uint32_t count_processes(struct builder *b)
 		uint32_t process = p->tasks[c->task].process;
 		struct hand *hand;
 
-		if (!passes(p, &b->config->filter, c))
+		if (!fold_passes(p, &b->config->filter, c))
 			continue;
 		if (b->place[process] == NONE) {
 			b->place[process] = nr;
@@ -355,7 +348,7 @@ static int expand_processes(struct builder *b)
 		const struct profile_cell *c = &p->cells[i];
 		struct range path = b->path_of[c->stack];
 
-		if (passes(p, &b->config->filter, c))
+		if (fold_passes(p, &b->config->filter, c))
 			b->items[b->hands[b->place[p->tasks[c->task].process]].first++] =
 				(struct item){ path.first, path.first + path.nr, c->count,
 					       c->weight };

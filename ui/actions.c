@@ -150,6 +150,8 @@ void actions_enter_process(struct ui_state *st, uint32_t id)
 		st->drill_from = st->view;
 	st->drilled = true;
 	st->in_thread = false;
+	st->thread_group[0] = '\0';
+	folds_forget(st->folds);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
 	/* Who looks at stacks stays there. */
 	actions_show(st, st->view == VIEW_TREE || st->view == VIEW_FLAME ? st->view

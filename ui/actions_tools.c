@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ui/actions.h"
+#include "ui/process_rows.h"
 #include "ui/screen.h"
 #include "ui/settings.h"
 #include "ui/view.h"
@@ -109,17 +110,26 @@ void actions_enter_thread(struct ui_state *st, const struct row *row)
 {
 	const struct profile *p = st->shown;
 	char name[sizeof(st->process_name)];
+	char group[FORMAT_MAX * 2];
 	struct profile_task task;
+	bool is_group;
 
 	if (!p || row->task >= p->nr_tasks)
 		return;
 	task = p->tasks[row->task];
 	if (task.process >= p->nr_processes)
 		return;
+	process_rows_comm(st, task.comm, group);
+	is_group = st->fold_threads && row->nr > 1;
 	actions_enter_process(st, p->processes[task.process].id);
-	st->in_thread = true;
+	st->in_thread = !is_group;
 	st->thread = task.id;
-	snprintf(name, sizeof(name), "%.80s thread %d", st->process_name, (int)task.tid);
+	if (is_group)
+		snprintf(st->thread_group, sizeof(st->thread_group), "%s", group);
+	if (is_group)
+		snprintf(name, sizeof(name), "%.80s threads %s", st->process_name, group);
+	else
+		snprintf(name, sizeof(name), "%.80s thread %d", st->process_name, (int)task.tid);
 	ui_clean(st->process_name, sizeof(st->process_name), name);
 	list_rebuild(st, VIEW_FUNCTIONS);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ui/actions.h"
+#include "ui/folds.h"
 #include "ui/format.h"
 #include "ui/rate.h"
 #include "ui/screen.h"
@@ -115,7 +116,7 @@ static int compare_weight(const void *pa, const void *pb)
 /* The processes with samples, hottest first, after "all of them". */
 static void fill_processes(struct ui_state *st)
 {
-	struct fold_filter filter = { .process = UINT32_MAX, .task = UINT32_MAX };
+	struct fold_filter filter;
 	struct fold_processes fold;
 	struct dialog_entry *entry = dialog_add(&st->dialog);
 
@@ -126,7 +127,7 @@ static void fill_processes(struct ui_state *st)
 	}
 	if (!st->shown)
 		return;
-	filter.event = ui_state_event(st, st->shown);
+	folds_filter_all(st, &filter);
 	if (fold_processes(st->shown, &filter, &fold))
 		return;
 	qsort(fold.rows, fold.nr_rows, sizeof(*fold.rows), compare_weight);

@@ -8,6 +8,7 @@
 #include "ui/folds.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbols/base.h"
 
@@ -43,6 +44,10 @@ void folds_forget(struct folds *s)
 	if (s->functions_valid)
 		fold_functions_fini(&s->functions);
 	s->callers_valid = s->functions_valid = false;
+	for (size_t i = 0; i < ARRAY_SIZE(s->tasks); i++) {
+		free(s->tasks[i]);
+		s->tasks[i] = NULL;
+	}
 }
 
 void folds_free(struct folds *s)
@@ -57,18 +62,59 @@ void folds_free(struct folds *s)
 	free(s);
 }
 
-bool folds_filter(const struct ui_state *st, struct fold_filter *f)
+static bool in_cgroup(const struct ui_state *st, const struct profile_process *process)
+{
+	const struct match *m = &st->cgroup;
+	struct safe_text none = TEXT("");
+
+	return !match_active(m) ||
+	       (match_finds(m, process->cgroup.str ? process->cgroup : none) ||
+		match_finds(m, process->container.str ? process->container : none)) != m->negate;
+}
+
+/* Which tasks count; NULL: all (or there is no memory to leave some out). */
+static const uint8_t *tasks_that_count(const struct ui_state *st, bool group)
+{
+	const struct profile *p = st->shown;
+	uint8_t **mask = &st->folds->tasks[group];
+	char buf[FORMAT_MAX * 2];
+
+	if (*mask)
+		return *mask;
+	*mask = malloc(p->nr_tasks + 1ULL);
+	for (uint32_t i = 0; i < p->nr_tasks && *mask; i++) {
+		const struct profile_task *task = &p->tasks[i];
+
+		(*mask)[i] = task->process < p->nr_processes &&
+			     in_cgroup(st, &p->processes[task->process]) &&
+			     (!group || !strcmp(format_folded(buf, task->comm).str, st->thread_group));
+	}
+	return *mask;
+}
+
+void folds_filter_all(const struct ui_state *st, struct fold_filter *f)
 {
 	*f = (struct fold_filter){ .process = UINT32_MAX,
 				   .task = UINT32_MAX,
 				   .hide_kernel = st->hide_kernel,
 				   .hide_user = st->hide_user };
 	if (!st->shown)
-		return false;
+		return;
 	f->event = ui_state_event(st, st->shown);
+	if (match_active(&st->cgroup) && st->folds)
+		f->tasks = tasks_that_count(st, false);
+}
+
+bool folds_filter(const struct ui_state *st, struct fold_filter *f)
+{
+	folds_filter_all(st, f);
+	if (!st->shown)
+		return false;
 	if (st->drilled)
 		f->process = ui_state_process(st);
 	f->task = ui_state_thread(st);
+	if (st->drilled && st->thread_group[0] && st->folds)
+		f->tasks = tasks_that_count(st, true);
 	/* It has no samples in this window: not the same as all of them. */
 	return !(st->drilled && (f->process == UINT32_MAX ||
 				 (st->in_thread && f->task == UINT32_MAX)));
@@ -77,7 +123,8 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f)
 static bool same_filter(const struct fold_filter *a, const struct fold_filter *b)
 {
 	return a->event == b->event && a->process == b->process && a->task == b->task &&
-	       a->hide_kernel == b->hide_kernel && a->hide_user == b->hide_user;
+	       a->tasks == b->tasks && a->hide_kernel == b->hide_kernel &&
+	       a->hide_user == b->hide_user;
 }
 
 static bool same_config(const struct fold_tree_config *a, const struct fold_tree_config *b)
@@ -103,6 +150,13 @@ const struct fold_functions *folds_functions(const struct ui_state *st)
 	return s->functions_valid ? &s->functions : NULL;
 }
 
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = hash_u64(h + (unsigned char)*text);
+	return h;
+}
+
 uint64_t folds_key(const struct ui_state *st)
 {
 	uint64_t key = hash_u64(ui_state_event(st, st->shown) + 1ull);
@@ -111,7 +165,9 @@ uint64_t folds_key(const struct ui_state *st)
 		key = hash_u64(key + st->process + 1ull);
 	if (st->drilled && st->in_thread)
 		key = hash_u64(key ^ (st->thread + 1ull));
-	return key;
+	if (st->drilled)
+		key = hash_text(key, st->thread_group);
+	return hash_text(key, st->cgroup.text);
 }
 
 struct trend *folds_trend(const struct ui_state *st)

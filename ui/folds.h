@@ -39,6 +39,9 @@ struct folds {
 	struct fold_callers callers;
 	struct fold_functions functions;
 
+	/* By task, which samples count: of the cgroup; and of the group of threads. NULL: not made. */
+	uint8_t *tasks[2];
+
 	/* Of functions: everything, and the process drilled into. */
 	struct trend trends[2];
 	struct baseline baseline;
@@ -84,6 +87,8 @@ uint64_t folds_key(const struct ui_state *st);
 void folds_compare(const struct ui_state *st, struct row *row, double count, double all);
 /* Which samples are shown; false: none. */
 bool folds_filter(const struct ui_state *st, struct fold_filter *f);
+/* The same without process and thread: all that the choice of a cgroup leaves. */
+void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
 /* Borrowed until the profile, the filter or an option changes; NULL: nothing to show. */
 const struct fold_functions *folds_functions(const struct ui_state *st);
 const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,4 +81,20 @@ struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb)
 	if (kb < 10 * 1024)
 		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f MB", (double)kb / 1024));
 	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0f MB", (double)kb / 1024));
+}
+
+struct safe_text format_folded(char buf[static FORMAT_MAX * 2], struct safe_text t)
+{
+	char folded[FORMAT_MAX * 2];
+	size_t n = 0;
+
+	for (size_t i = 0; i < t.size && n < sizeof(folded); i++) {
+		bool digit = t.str[i] >= '0' && t.str[i] <= '9';
+
+		if (!digit)
+			folded[n++] = t.str[i];
+		else if (!n || folded[n - 1] != '*')
+			folded[n++] = '*';
+	}
+	return text_sanitise(buf, FORMAT_MAX * 2, folded, n);
 }

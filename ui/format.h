@@ -25,4 +25,7 @@ struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns);
 /* "41 MB" of kilobytes. */
 struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb);
 
+/* Each run of digits as one '*': threads of one pool have one name then. @t: clean. */
+struct safe_text format_folded(char buf[static FORMAT_MAX * 2], struct safe_text t);
+
 #endif

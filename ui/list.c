@@ -153,6 +153,8 @@ void list_rebuild(struct ui_state *st, enum view_id id)
 	for (uint32_t i = 0; i < list->nr; i++)
 		list->most = MAX(list->most, list->rows[i].self);
 	sort_rows(st, v, list);
+	if (v->arrange)
+		v->arrange(st, list);
 	place_cursor(st, list);
 }
 
@@ -209,7 +211,7 @@ static bool is_shown(const struct ui_state *st, const struct view_column *column
 {
 	bool fits = cols >= column->from || (column->always && column->always(st));
 
-	return fits && !(column->extra && st->full_names);
+	return fits && !(column->extra && st->full_names) && !(column->when && !column->when(st));
 }
 
 static unsigned int column_width(const struct view_column *column, unsigned int cols)
@@ -224,19 +226,26 @@ static unsigned int column_width(const struct view_column *column, unsigned int 
 static void lay_out(const struct ui_state *st, const struct view *v, unsigned int cols,
 		    struct place *places)
 {
-	unsigned int used = 0, col = 1;
+	unsigned int used = 0, col = 1, nr_open = 0, rest;
 
-	for (int i = 0; i < v->nr_columns; i++)
-		if (is_shown(st, &v->columns[i], cols))
-			used += column_width(&v->columns[i], cols) + 1;
+	for (int i = 0; i < v->nr_columns; i++) {
+		if (!is_shown(st, &v->columns[i], cols))
+			continue;
+		used += column_width(&v->columns[i], cols) + 1;
+		nr_open += !column_width(&v->columns[i], cols);
+	}
+	rest = cols > used + 1 ? cols - used - 1 : 0;
 	for (int i = 0; i < v->nr_columns; i++) {
 		unsigned int width = column_width(&v->columns[i], cols);
 
 		places[i] = (struct place){ 0 };
 		if (!is_shown(st, &v->columns[i], cols))
 			continue;
-		if (!width)
-			width = cols > used + 1 ? cols - used - 1 : 1;
+		if (!width) {
+			width = MAX(rest / nr_open, 1u);
+			rest -= MIN(rest, width);
+			nr_open--;
+		}
 		places[i].col = col;
 		places[i].cols = width;
 		col += width + 1;

@@ -59,6 +59,7 @@ void ui_state_fini(struct ui_state *st)
 	folds_free(st->folds);
 	for (int i = 0; i < VIEW_NR; i++)
 		list_fini(&st->lists[i]);
+	match_fini(&st->cgroup);
 	if (st->shown != st->latest)
 		profile_free(st->shown);
 	profile_free(st->latest);

@@ -15,6 +15,7 @@
 #include "ui/app.h"
 #include "ui/canvas.h"
 #include "ui/dialog.h"
+#include "ui/format.h"
 #include "ui/keys.h"
 #include "ui/match.h"
 #include "ui/prompt.h"
@@ -53,6 +54,10 @@ struct row {
 	uint32_t top_function;		/* of a process; UINT32_MAX: none */
 	float delta;			/* change of self */
 	uint8_t change;			/* enum row_change */
+	/* In a tree of rows. */
+	uint8_t depth;
+	bool parent, folded;		/* it has rows below it; they are not shown */
+	uint32_t rails;			/* bit n: at level n the line goes on below */
 };
 
 struct list {
@@ -145,8 +150,12 @@ struct ui_state {
 	struct module_only only;	/* code of one module alone (d) */
 	struct annotated annotate;
 	bool by_thread;			/* processes split by thread (H) */
+	bool process_tree;		/* processes below their parents (t) */
+	bool fold_threads;		/* "worker-1", "worker-2" are one: "worker-*" */
 	bool in_thread;			/* drilled further, into one thread */
 	uint32_t thread;		/* its id */
+	char thread_group[FORMAT_MAX * 2];	/* or into a group of threads: "worker-*"; clean */
+	struct match cgroup;		/* only processes whose cgroup or container it finds */
 	struct folds *folds;		/* folds, and what is unfolded; NULL: no memory */
 
 	char copy[TEXT_MAX + 4];	/* for the clipboard; "": nothing */

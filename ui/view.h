@@ -17,12 +17,13 @@ struct place {
 struct view_column {
 	struct safe_text title, ascii;	/* @ascii: where the title cannot be shown */
 	const char *help;
-	uint8_t width, wide;		/* cells; @wide from 100 columns on; 0: what is left */
+	uint8_t width, wide;		/* cells; @wide from 100 columns on; 0: its part of the rest */
 	uint16_t from;			/* shown from so many columns of screen */
 	bool right;			/* aligned */
 	bool ascending;			/* the natural order: texts */
 	bool extra;			/* leaves when names have the whole width */
 	bool (*always)(const struct ui_state *st);	/* true: on narrow screens, too */
+	bool (*when)(const struct ui_state *st);	/* false: there is no such column now */
 	int (*compare)(const struct ui_state *st, const struct row *a, const struct row *b);
 	void (*draw)(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct place at);
@@ -37,6 +38,8 @@ struct view {
 	int (*build)(const struct ui_state *st, struct list *list);
 	/* Is @m found in what the row shows? */
 	bool (*finds)(const struct ui_state *st, const struct row *row, const struct match *m);
+	/* The sorted rows into the order of a tree; NULL: they stay so. */
+	void (*arrange)(const struct ui_state *st, struct list *list);
 	/* Instead of columns (help): a whole row. NULL otherwise. */
 	void (*draw_row)(const struct ui_state *st, const struct row *row, struct canvas *c,
 			 struct place at);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/folds.h"
 #include "ui/format.h"
 
 static const struct profile_module *module_of(const struct ui_state *st, const struct row *row)
@@ -207,20 +208,17 @@ static int add_rows(const struct ui_state *st, struct list *list, const struct s
 static int build(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = st->shown;
-	struct fold_filter filter = { .process = UINT32_MAX, .task = UINT32_MAX };
+	struct fold_filter filter;
 	struct fold_functions fold;
 	struct sums *sums;
 	int rc;
 
-	if (!p || !p->nr_modules)
+	if (!p || !p->nr_modules || !folds_filter(st, &filter))
 		return 0;
+	filter.hide_kernel = filter.hide_user = false;
 	sums = calloc(p->nr_modules, sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
-	filter.event = ui_state_event(st, p);
-	if (st->drilled)
-		filter.process = ui_state_process(st);
-	filter.task = ui_state_thread(st);
 	rc = fold_functions(p, &filter, &fold);
 	if (rc)
 		goto out;

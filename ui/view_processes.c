@@ -1,34 +1,77 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * View 2: the processes that have samples, or (H) their threads. The main
- * thread; reads the state, changes none of it.
+ * View 2: the processes that have samples, as a list or (t) below their
+ * parents, or (H) their threads. The main thread.
  */
 #include "ui/view.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "ui/folds.h"
 #include "ui/format.h"
+#include "ui/pen.h"
+#include "ui/process_rows.h"
+#include "ui/process_tree.h"
 #include "ui/users.h"
 
 static const struct profile_process *process_of(const struct ui_state *st, const struct row *row)
 {
-	return &st->shown->processes[row->index];
+	return process_tree_at(st->shown, row->index);
 }
 
 /* What the row is called by: the thread's own name and number, where rows are threads. */
-static struct safe_text comm_of(const struct ui_state *st, const struct row *row)
+static struct safe_text comm_of(const struct ui_state *st, const struct row *row,
+				char buf[static FORMAT_MAX * 2])
 {
-	return st->by_thread && row->task < st->shown->nr_tasks ? st->shown->tasks[row->task].comm
-								: process_of(st, row)->comm;
+	if (!st->by_thread || row->task >= st->shown->nr_tasks)
+		return process_of(st, row)->comm;
+	return process_rows_comm(st, st->shown->tasks[row->task].comm, buf);
 }
 
 static pid_t pid_of(const struct ui_state *st, const struct row *row)
 {
 	return st->by_thread && row->task < st->shown->nr_tasks ? st->shown->tasks[row->task].tid
 								: process_of(st, row)->pid;
+}
+
+static struct safe_text text_or_none(struct safe_text t)
+{
+	return t.str ? t : TEXT("");
+}
+
+static struct safe_text command_of(const struct ui_state *st, const struct row *row)
+{
+	return text_or_none(process_of(st, row)->command);
+}
+
+/* The container, or the last part of the cgroup's path. */
+static struct safe_text group_of(const struct ui_state *st, const struct row *row,
+				 char buf[static TEXT_MAX])
+{
+	const struct profile_process *p = process_of(st, row);
+	const char *slash;
+
+	if (text_or_none(p->container).size)
+		return p->container;
+	slash = p->cgroup.str ? strrchr(p->cgroup.str, '/') : NULL;
+	return slash && slash[1] ? ui_clean(buf, TEXT_MAX, slash + 1) : text_or_none(p->cgroup);
+}
+
+static bool in_tree(const struct ui_state *st)
+{
+	return st->process_tree && !st->by_thread;
+}
+
+static bool in_list(const struct ui_state *st)
+{
+	return !in_tree(st);
+}
+
+/* Beside a tree, names of functions need a wide screen. */
+static bool has_room(const struct ui_state *st)
+{
+	return in_list(st) || st->cols >= 110;
 }
 
 static struct safe_text hottest_of(const struct ui_state *st, const struct row *row)
@@ -64,7 +107,34 @@ static int by_tasks(const struct ui_state *st, const struct row *a, const struct
 
 static int by_comm(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return strcasecmp(comm_of(st, a).str, comm_of(st, b).str);
+	char x[FORMAT_MAX * 2], y[FORMAT_MAX * 2];
+
+	return strcasecmp(comm_of(st, a, x).str, comm_of(st, b, y).str);
+}
+
+static int by_group(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	char x[TEXT_MAX], y[TEXT_MAX];
+
+	return strcasecmp(group_of(st, a, x).str, group_of(st, b, y).str);
+}
+
+static int by_command(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcasecmp(command_of(st, a).str, command_of(st, b).str);
+}
+
+static int by_samples(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return (a->count > b->count) - (a->count < b->count);
+}
+
+/* Its own share: in a tree the other one has what is below it, too. */
+static double own_of(const struct ui_state *st, const struct row *row)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+
+	return list->count > 0 ? row->count / list->count : 0;
 }
 
 static int by_hottest(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -136,8 +206,15 @@ static void draw_cpu(const struct ui_state *st, const struct row *row, struct ca
 static void draw_tasks(const struct ui_state *st, const struct row *row, struct canvas *c,
 		       struct place at)
 {
-	if (!st->by_thread)
+	if ((!st->by_thread || st->fold_threads) && row->nr)
 		draw_number(c, at, row->nr);
+}
+
+static void draw_own(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct place at)
+{
+	if (row->nr)
+		view_draw_percent(c, at, own_of(st, row));
 }
 
 static void draw_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -149,16 +226,66 @@ static void draw_samples(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
+/* A name: underlined where the search finds it. */
+static unsigned int draw_name(const struct ui_state *st, struct safe_text name, struct canvas *c,
+			      struct place at)
+{
+	const struct match *search = &st->lists[VIEW_PROCESSES].search;
+	bool found = match_active(search) && !search->negate && match_finds(search, name);
+
+	return canvas_elide(c, at.row, at.col, at.cols, name,
+			    (struct style){ ROLE_VALUE, found ? CELL_UNDERLINE : 0 });
+}
+
 static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct place at)
 {
-	const struct list *list = &st->lists[VIEW_PROCESSES];
-	struct safe_text comm = comm_of(st, row);
-	bool found = match_active(&list->search) && !list->search.negate &&
-		     match_finds(&list->search, comm);
+	char buf[FORMAT_MAX * 2];
 
-	canvas_elide(c, at.row, at.col, at.cols, comm,
-		     (struct style){ ROLE_VALUE, found ? CELL_UNDERLINE : 0 });
+	draw_name(st, comm_of(st, row, buf), c, at);
+}
+
+static void draw_group(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct place at)
+{
+	char buf[TEXT_MAX];
+
+	canvas_elide(c, at.row, at.col, at.cols, group_of(st, row, buf),
+		     (struct style){ text_or_none(process_of(st, row)->container).size ?
+					     ROLE_VALUE : ROLE_NORMAL, 0 });
+}
+
+static void draw_command(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct place at)
+{
+	canvas_elide(c, at.row, at.col, at.cols, command_of(st, row),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* Lines from the parent, the name, and where there is room the command line. */
+static void draw_tree(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct place at)
+{
+	const struct glyphs *g = st->glyphs;
+	struct pen pen = { c, at.row, at.col, at.col + at.cols };
+	unsigned int first = row->depth > at.cols / 4 ? row->depth - at.cols / 4u : 1;
+
+	if (first > 1)
+		pen_text(&pen, 0, g->more, ROLE_DIM);
+	for (unsigned int level = first; level <= row->depth; level++) {
+		bool on = level < 32 && row->rails & 1u << level, own = level == row->depth;
+
+		pen_text(&pen, 0, own ? on ? g->tee : g->corner : on ? g->vline : TEXT(" "), ROLE_DIM);
+		pen_text(&pen, 0, own ? g->hline : TEXT(" "), ROLE_DIM);
+	}
+	if (row->parent)
+		pen_text(&pen, 0, row->folded ? g->closed : g->opened, ROLE_VALUE);
+	if (pen.col + 1 < pen.end)
+		pen.col += draw_name(st, process_of(st, row)->comm, c,
+				     (struct place){ at.row, pen.col, pen.end - pen.col });
+	if (pen.col + 2 < pen.end)
+		canvas_elide(c, at.row, pen.col + 2, pen.end - pen.col - 2, command_of(st, row),
+			     (struct style){ ROLE_DIM, 0 });
 }
 
 static void draw_hottest(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -172,17 +299,25 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ theme_kind(kind), 0 });
 }
 
-enum { SHARE, BAR, CPU, SAMPLES, PID, USER, TASKS, COMM, HOTTEST };
+enum { SHARE, OWN, BAR, CPU, SAMPLES, PID, USER, TASKS, COMM, GROUP, HOTTEST, COMMAND, TREE };
 
-/* The last column that is shown takes what is left: COMM does where HOTTEST is not. */
+/* Columns without a width share what is left. */
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SHARE%"),
-		    .help = "share of all samples",
+		    .help = "share of all samples; in the tree with what is below",
 		    .width = 7,
 		    .right = true,
 		    .compare = by_share,
 		    .draw = draw_share },
-	[BAR] = { .title = TEXT(""), .width = 8, .wide = 12, .from = 46, .draw = draw_bar },
+	[OWN] = { .title = TEXT("OWN%"),
+		  .help = "share of the process alone",
+		  .width = 6,
+		  .right = true,
+		  .when = in_tree,
+		  .compare = by_samples,
+		  .draw = draw_own },
+	[BAR] = { .title = TEXT(""), .width = 8, .wide = 12, .from = 46, .when = has_room,
+		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
 		  .help = "of one CPU, where the event counts time",
 		  .width = 6,
@@ -191,9 +326,12 @@ static const struct view_column columns[] = {
 		  .compare = by_share,
 		  .draw = draw_cpu },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
+		      .help = "samples",
 		      .width = 10,
 		      .from = 90,
 		      .right = true,
+		      .when = has_room,
+		      .compare = by_samples,
 		      .draw = draw_samples },
 	[PID] = { .title = TEXT("PID"),
 		  .help = "process id; with H, thread id",
@@ -222,142 +360,141 @@ static const struct view_column columns[] = {
 		   .width = 17,
 		   .wide = 17,
 		   .ascending = true,
+		   .when = in_list,
 		   .compare = by_comm,
 		   .draw = draw_comm },
+	[GROUP] = { .title = TEXT("CGROUP"),
+		    .help = "container, or cgroup",
+		    .width = 19,
+		    .wide = 19,
+		    .from = 124,
+		    .ascending = true,
+		    .compare = by_group,
+		    .draw = draw_group },
 	[HOTTEST] = { .title = TEXT("HOTTEST FUNCTION"),
 		      .help = "function with most self time",
 		      .ascending = true,
 		      .from = 60,
+		      .when = has_room,
 		      .compare = by_hottest,
 		      .draw = draw_hottest },
+	[COMMAND] = { .title = TEXT("COMMAND LINE"),
+		      .help = "name with arguments",
+		      .ascending = true,
+		      .from = 150,
+		      .when = in_list,
+		      .compare = by_command,
+		      .draw = draw_command },
+	[TREE] = { .title = TEXT("PROCESS TREE"),
+		   .help = "name",
+		   .ascending = true,
+		   .when = in_tree,
+		   .compare = by_comm,
+		   .draw = draw_tree },
 };
-
-static int build_processes(const struct ui_state *st, const struct fold_filter *filter,
-			   struct list *list)
-{
-	struct fold_processes fold;
-	int rc = fold_processes(st->shown, filter, &fold);
-
-	if (rc)
-		return rc;
-	list->count = fold.count;
-	for (uint32_t i = 0; i < fold.nr_rows; i++) {
-		const struct fold_process_row *f = &fold.rows[i];
-		struct row *row = list_add(list);
-
-		if (!row) {
-			rc = -ENOMEM;
-			break;
-		}
-		row->id = st->shown->processes[f->process].id;
-		row->index = f->process;
-		row->self = f->weight;
-		row->total = fold.weight > 0 ? f->weight / fold.weight : 0;
-		row->count = f->count;
-		row->nr = f->nr_tasks;
-		row->top_function = f->top_function;
-	}
-	fold_processes_fini(&fold);
-	return rc;
-}
-
-/* What a thread's cells add up to. */
-struct thread_sum {
-	double count, weight, most;	/* @most: of one stack */
-	uint32_t top_function;
-};
-
-/* The hottest function of a thread is that of its hottest stack: near enough for a label. */
-static void add_cell(struct thread_sum *sum, const struct profile *p, const struct profile_cell *c)
-{
-	const struct profile_stack *stack = &p->stacks[c->stack];
-
-	sum->count += c->count;
-	sum->weight += c->weight;
-	if (!stack->nr || c->weight <= sum->most)
-		return;
-	sum->most = c->weight;
-	sum->top_function = p->frames[stack->first];
-}
-
-static int add_threads(const struct ui_state *st,
-		       const struct thread_sum *sums, double all, struct list *list)
-{
-	const struct profile *p = st->shown;
-
-	for (uint32_t i = 0; i < p->nr_tasks; i++) {
-		struct row *row;
-
-		if (sums[i].count <= 0 || p->tasks[i].process >= p->nr_processes)
-			continue;
-		row = list_add(list);
-		if (!row)
-			return -ENOMEM;
-		row->id = p->tasks[i].id;
-		row->index = p->tasks[i].process;
-		row->task = i;
-		row->self = sums[i].weight;
-		row->total = all > 0 ? sums[i].weight / all : 0;
-		row->count = sums[i].count;
-		row->nr = 1;
-		row->top_function = sums[i].top_function;
-		list->count += sums[i].count;
-	}
-	return 0;
-}
-
-static int build_threads(const struct ui_state *st, const struct fold_filter *filter,
-			 struct list *list)
-{
-	const struct profile *p = st->shown;
-	struct thread_sum *sums = calloc(p->nr_tasks ? p->nr_tasks : 1, sizeof(*sums));
-	double all = 0;
-	int rc;
-
-	if (!sums)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		sums[i].top_function = UINT32_MAX;
-	for (uint32_t i = 0; i < p->nr_cells; i++) {
-		const struct profile_cell *cell = &p->cells[i];
-
-		if (cell->event != filter->event || cell->task >= p->nr_tasks ||
-		    (filter->process != UINT32_MAX &&
-		     p->tasks[cell->task].process != filter->process))
-			continue;
-		add_cell(&sums[cell->task], p, cell);
-		all += cell->weight;
-	}
-	rc = add_threads(st, sums, all, list);
-	free(sums);
-	return rc;
-}
-
-/* One row per process that has samples, or per thread (of the process drilled into). */
-static int build(const struct ui_state *st, struct list *list)
-{
-	struct fold_filter filter = { .process = UINT32_MAX,
-				      .task = UINT32_MAX,
-				      .hide_kernel = st->hide_kernel,
-				      .hide_user = st->hide_user };
-
-	if (!st->shown)
-		return 0;
-	filter.event = ui_state_event(st, st->shown);
-	if (!st->by_thread)
-		return build_processes(st, &filter, list);
-	if (st->drilled)
-		filter.process = ui_state_process(st);
-	return build_threads(st, &filter, list);
-}
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
-	char pid[24];
-	int n = snprintf(pid, sizeof(pid), "%d", (int)pid_of(st, row));
+	const struct profile_process *p = process_of(st, row);
+	char buf[TEXT_MAX], comm[FORMAT_MAX * 2];
 
-	return match_finds(m, comm_of(st, row)) || match_finds(m, hottest_of(st, row)) ||
-	       match_finds(m, (struct safe_text){ pid, (uint16_t)n, (uint16_t)n });
+	return match_finds(m, comm_of(st, row, comm)) || match_finds(m, hottest_of(st, row)) ||
+	       match_finds(m, text_format(buf, sizeof(buf), "%d", (int)pid_of(st, row))) ||
+	       match_finds(m, command_of(st, row)) || match_finds(m, text_or_none(p->cgroup)) ||
+	       match_finds(m, text_or_none(p->container)) ||
+	       match_finds(m, users_name(st->config->users, p->uid, buf, sizeof(buf)));
+}
+
+/* What the columns have no room for. */
+static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
+{
+	const struct profile_process *p = row ? process_of(st, row) : NULL;
+
+	if (!p || !text_or_none(p->cgroup).size)
+		return 0;
+	foot_line(f, TEXT("Command"), p->command.size ? p->command : p->comm);
+	foot_line(f, TEXT("Cgroup"), p->cgroup);
+	return f->used;
+}
+
+static void arrange(const struct ui_state *st, struct list *list)
+{
+	if (in_tree(st))
+		process_tree_arrange(st, list);
+}
+
+/* ---- keys ---- */
+
+static void fold(struct ui_state *st, const struct row *row, bool closed)
+{
+	if (row->parent && st->folds &&
+	    !folds_mark(st->folds, process_tree_mark(row->id), closed ? MARK_CLOSED : MARK_OPEN))
+		ui_state_say(st, true, "too much is folded by hand to remember more");
+	list_rebuild(st, VIEW_PROCESSES);
+}
+
+/* To the row that this one is below. */
+static void go_up(struct ui_state *st)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+	uint32_t at = list->cursor, depth = list->rows[at].depth;
+
+	while (at && list->rows[at].depth >= depth)
+		at--;
+	if (list->rows[at].depth < depth)
+		list_move_to(st, at);
+}
+
+static void fold_all(struct ui_state *st)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+	bool any = false;
+
+	for (uint32_t i = 0; i < list->nr; i++)
+		any |= list->rows[i].folded;
+	for (uint32_t i = 0; i < list->nr && st->folds; i++)
+		if (list->rows[i].parent)
+			folds_mark(st->folds, process_tree_mark(list->rows[i].id),
+				   any ? MARK_OPEN : MARK_CLOSED);
+	list_rebuild(st, VIEW_PROCESSES);
+}
+
+static bool act(struct ui_state *st, enum action action, uint32_t code)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	bool ancestor = row && st->shown && row->index >= st->shown->nr_processes;
+
+	if (action == ACT_TREE) {
+		st->process_tree = !in_tree(st);
+		st->by_thread = false;
+		list_rebuild(st, VIEW_PROCESSES);
+		return true;
+	}
+	if (!in_tree(st) || !row)
+		return false;
+	switch (action) {
+	case ACT_UNFOLD:
+	case ACT_SCROLL_RIGHT:
+		fold(st, row, false);
+		return true;
+	case ACT_FOLD:
+	case ACT_SCROLL_LEFT:
+		if (row->parent && !row->folded)
+			fold(st, row, true);
+		else
+			go_up(st);
+		return true;
+	case ACT_UNFOLD_ALL:
+		fold_all(st);
+		return true;
+	case ACT_OPEN:
+		if (ancestor)
+			fold(st, row, !row->folded);
+		return ancestor;
+	default:
+		return false;
+	}
 }
 
 const struct view view_processes = {
@@ -367,6 +504,9 @@ const struct view view_processes = {
 	.sort_self = SHARE,
 	.sort_total = SHARE,
 	.sort_module = UINT8_MAX,
-	.build = build,
+	.build = process_rows_build,
+	.arrange = arrange,
 	.finds = finds,
+	.foot = foot,
+	.act = act,
 };
