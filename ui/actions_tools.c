@@ -106,11 +106,21 @@ static void by_thread(struct ui_state *st, uint32_t code)
 	ui_state_say(st, false, st->by_thread ? "threads (H: processes)" : "processes (H: threads)");
 }
 
+static void fold_threads(struct ui_state *st, uint32_t code)
+{
+	st->fold_threads = !st->fold_threads;
+	st->lists[VIEW_PROCESSES].pinned = false;
+	list_rebuild(st, st->view);
+	ui_state_say(st, false, st->fold_threads ?
+		     "threads with names alike are one: worker-* (H lists them)" :
+		     "each thread has its own name");
+}
+
 void actions_enter_thread(struct ui_state *st, const struct row *row)
 {
 	const struct profile *p = st->shown;
 	char name[sizeof(st->process_name)];
-	char group[FORMAT_MAX * 2];
+	char group[FORMAT_MAX * 2] = "";
 	struct profile_task task;
 	bool is_group;
 
@@ -127,7 +137,7 @@ void actions_enter_thread(struct ui_state *st, const struct row *row)
 	if (is_group)
 		snprintf(st->thread_group, sizeof(st->thread_group), "%s", group);
 	if (is_group)
-		snprintf(name, sizeof(name), "%.80s threads %s", st->process_name, group);
+		snprintf(name, sizeof(name), "%.60s threads %.50s", st->process_name, group);
 	else
 		snprintf(name, sizeof(name), "%.80s thread %d", st->process_name, (int)task.tid);
 	ui_clean(st->process_name, sizeof(st->process_name), name);
@@ -263,6 +273,7 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_ANNOTATE] = annotate,
 	[ACT_MODULE_ONLY] = module_only,
 	[ACT_BY_THREAD] = by_thread,
+	[ACT_FOLD_THREADS] = fold_threads,
 	[ACT_COMMAND] = command,
 	[ACT_SAVE_SCREEN] = save_screen,
 };

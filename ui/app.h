@@ -44,6 +44,7 @@ struct app_config {
 	bool sort_inverted;
 	double percent_limit;		/* hide rows below; 0: none */
 	bool hide_kernel, hide_user;
+	bool fold_threads;		/* names of threads with '*' for digits */
 	const char *filter;		/* --filter, as typed after \; NULL: none */
 	const char *host;		/* for the title; NULL: gethostname(2) */
 	bool replayed;			/* a recording: nothing of this machine is shown */

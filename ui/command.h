@@ -14,8 +14,9 @@ void command_run(struct ui_state *st, const char *text);
  * Complete @text into @out of @size: as far as all that begin so agree; a
  * blank after a whole word. False if nothing begins so.
  */
-bool command_complete(const char *text, char *out, size_t size);
+bool command_complete(const struct ui_state *st, const char *text, char *out, size_t size);
 /* All that begin with @text, with blanks between, into @out; returns how many. */
-unsigned int command_candidates(const char *text, char *out, size_t size);
+unsigned int command_candidates(const struct ui_state *st, const char *text, char *out,
+				size_t size);
 
 #endif

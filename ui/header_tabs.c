@@ -33,6 +33,10 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	if (match_active(&list->filter))
 		n += (size_t)snprintf(buf + n, size - n, "  filter %s%s", list->filter.text,
 				      list->filter.bad ? " (literal)" : "");
+	if (match_active(&st->cgroup) && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  cgroup %s (:cgroup)", st->cgroup.text);
+	if (st->view == VIEW_PROCESSES && st->fold_threads && st->by_thread && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  names folded (,)");
 	if (st->only.on && st->view == VIEW_FUNCTIONS && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  only %s (d)", st->only.name);
 	if (st->view == VIEW_TREE && st->folds && st->folds->bottom_up && n < size)

@@ -112,7 +112,7 @@ enum key_group {
 	  CTX_LIST, KEYS('I', 'R'), 0, KEYS(0)) \
 	X(LIMIT, "limit", ORDER, "", "hide rows under so many percent", \
 	  CTX_LIST, KEYS('L'), 0, KEYS(0)) \
-	X(TREE, "tree-or-list", ORDER, "Tree", "call tree and back", \
+	X(TREE, "tree-or-list", ORDER, "Tree", "call tree and back; processes: as a tree", \
 	  CTX_LIST, KEYS(K_F(5), 't'), 0, KEYS(0)) \
 	X(UNFOLD, "unfold", ORDER, "", "unfold the row of the call tree", \
 	  CTX_LIST, KEYS('+'), 0, KEYS(0)) \
@@ -135,6 +135,8 @@ enum key_group {
 	  CTX_LIST, KEYS('a'), 0, KEYS(0)) \
 	X(BY_THREAD, "threads", ORDER, "", "split the processes by thread", \
 	  CTX_LIST, KEYS('H'), 0, KEYS(0)) \
+	X(FOLD_THREADS, "fold-threads", ORDER, "", "threads with names alike as one: worker-*", \
+	  CTX_LIST, KEYS(','), 0, KEYS(0)) \
 	X(MODULE_ONLY, "module-only", ORDER, "", "only the code of the row's module; again: all", \
 	  CTX_LIST, KEYS('d'), 0, KEYS(0)) \
 	X(PICK_EVENT, "event", SAMPLED, "Event", "pick the event", \

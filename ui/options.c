@@ -113,11 +113,13 @@ static const struct argp_option argp_options[] = {
 	{ "delay", 'd', "SEC", 0, "seconds between updates, at least 0.1 (default: 1)", 2 },
 	{ "window", KEY_WINDOW, "SEC", 0, "seconds that the screen sums up (default: 5)", 2 },
 	{ "sort", KEY_SORT, "COL", 0, "sort rows by this column", 2 },
-	{ "filter", KEY_FILTER, "RE", 0, "only functions or modules that match; !RE: that do not",
-	  2 },
+	{ "filter", KEY_FILTER, "RE", 0,
+	  "only rows that match: functions, modules, processes; !RE: that do not", 2 },
 	{ "color", KEY_COLOR, "WHEN", 0, "auto, always or never", 2 },
 	{ "theme", KEY_THEME, "THEME", 0, "default, 256, light, color-blind or mono", 2 },
 	{ "ascii", KEY_ASCII, NULL, 0, "draw with ASCII only", 2 },
+	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0,
+	  "threads with names alike as one: worker-*", 2 },
 	{ "no-mouse", KEY_NO_MOUSE, NULL, 0, "leave the mouse to the terminal", 2 },
 	{ NULL, 0, NULL, 0, "Without a screen:", 3 },
 	{ "script", KEY_SCRIPT, "KEYS", 0,
@@ -170,6 +172,9 @@ static void set_flag(struct options *o, int key)
 		break;
 	case KEY_NO_MOUSE:
 		o->no_mouse = true;
+		break;
+	case KEY_FOLD_THREADS:
+		o->fold_threads = true;
 		break;
 	case KEY_ASCII:
 		o->ascii = true;

@@ -51,6 +51,7 @@ struct options {
 	const char *script;			/* NULL: none; borrowed from argv */
 	unsigned int cols, rows_of_screen;	/* --size; 0: not given */
 	bool no_mouse;
+	bool fold_threads;
 	bool ascii;
 	enum app_color color;
 

@@ -13,11 +13,10 @@
 #include <utf8proc.h>
 
 #include "ui/command.h"
+#include "ui/command_table.h"
 #include "ui/screen.h"
 #include "ui/view.h"
 
-#define DELAY_MIN 0.1
-#define DELAY_MAX 60.0
 
 void line_set(struct line *l, const char *text)
 {
@@ -168,44 +167,6 @@ static void follow_typing(struct ui_state *st, const char *text)
 	}
 }
 
-/* A number in @low..@high, or NAN. A comma is somebody's decimal point. */
-static double parse_number(const char *text, double low, double high)
-{
-	char copy[MATCH_MAX], *end;
-	double x;
-
-	snprintf(copy, sizeof(copy), "%s", text);
-	for (char *p = copy; *p; p++)
-		*p = *p == ',' ? '.' : *p;
-	x = strtod(copy, &end);
-	end += strspn(end, " %s");
-	return end == copy || *end || !(x >= low && x <= high) ? NAN : x;
-}
-
-static void accept_delay(struct ui_state *st)
-{
-	double s = parse_number(st->prompt.line.text, DELAY_MIN, DELAY_MAX);
-
-	if (isnan(s)) {
-		ui_state_say(st, true, "the delay is %g to %g seconds", DELAY_MIN, DELAY_MAX);
-		return;
-	}
-	st->tick_ns = (uint64_t)(s * 1e9 + 0.5);
-	sampler_set_tick(st->sampler, st->tick_ns);
-}
-
-static void accept_limit(struct ui_state *st)
-{
-	double pct = parse_number(st->prompt.line.text, 0, 100);
-
-	if (isnan(pct)) {
-		ui_state_say(st, true, "the limit is 0 to 100 percent of all samples");
-		return;
-	}
-	st->percent_limit = pct;
-	list_rebuild(st, st->view);
-}
-
 /* Closed first: a command may draw the screen, or open another prompt. */
 static void accept_command(struct ui_state *st)
 {
@@ -221,7 +182,7 @@ static void complete(struct ui_state *st)
 	struct prompt *p = &st->prompt;
 	char text[MATCH_MAX];
 
-	if (p->kind == PROMPT_COMMAND && command_complete(p->line.text, text, sizeof(text)))
+	if (p->kind == PROMPT_COMMAND && command_complete(st, p->line.text, text, sizeof(text)))
 		line_set(&p->line, text);
 }
 
@@ -230,9 +191,9 @@ static void accept(struct ui_state *st)
 	struct list *list = ui_state_list(st);
 
 	if (st->prompt.kind == PROMPT_DELAY)
-		accept_delay(st);
+		command_find("delay")->run(st, st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_LIMIT)
-		accept_limit(st);
+		command_find("limit")->run(st, st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size && st->prompt.before[0])
 		/* Enter on nothing: once more, as in less. */
 		match_set(&list->search, st->prompt.before),
@@ -302,7 +263,7 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	if (p->kind == PROMPT_COMMAND) {
 		char all[512], clean[512];
 
-		if (command_candidates(p->line.text, all, sizeof(all)) && col + 3 < c->cols)
+		if (command_candidates(st, p->line.text, all, sizeof(all)) && col + 3 < c->cols)
 			canvas_elide(c, row, col + 2, c->cols - col - 3,
 				     ui_clean(clean, sizeof(clean), all),
 				     (struct style){ ROLE_DIM, 0 });

@@ -42,14 +42,17 @@ void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_conf
 	st->tick_ns = config->tick_ns;
 	st->hide_kernel = config->hide_kernel;
 	st->hide_user = config->hide_user;
+	st->fold_threads = config->fold_threads;
 	st->percent_limit = config->percent_limit;
 	st->folds = folds_new();
 	functions = &st->lists[VIEW_FUNCTIONS];
 	functions->sort = view_functions_column(config->sort);
 	functions->inverted = config->sort_inverted;
 	st->lists[VIEW_MESSAGES].sort = view_messages.sort_self;
-	if (config->filter)
+	if (config->filter) {
 		match_set(&functions->filter, config->filter);
+		match_set(&st->lists[VIEW_PROCESSES].filter, config->filter);
+	}
 	list_rebuild(st, VIEW_HELP);
 }
 

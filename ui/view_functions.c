@@ -13,6 +13,7 @@
 #include "sampler/interval.h"
 #include "ui/folds.h"
 #include "ui/format.h"
+#include "ui/process_rows.h"
 
 static const struct profile_function *function_of(const struct ui_state *st, const struct row *row)
 {
@@ -25,15 +26,16 @@ static const struct profile_task *task_of(const struct ui_state *st, const struc
 }
 
 /* The process's name; with threads that have their own names, the thread's. */
-static struct safe_text comm_of(const struct ui_state *st, const struct row *row)
+static struct safe_text comm_of(const struct ui_state *st, const struct row *row,
+				char buf[static FORMAT_MAX * 2])
 {
 	const struct profile_task *task = task_of(st, row);
 
 	if (!task)
 		return TEXT("");
 	if (st->drilled || task->process >= st->shown->nr_processes)
-		return task->comm;
-	return st->shown->processes[task->process].comm;
+		return process_rows_comm(st, task->comm, buf);
+	return process_rows_comm(st, st->shown->processes[task->process].comm, buf);
 }
 
 static int by_double(double a, double b)
@@ -88,7 +90,8 @@ static int by_module(const struct ui_state *st, const struct row *a, const struc
 
 static int by_comm(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	int d = by_text(comm_of(st, a), comm_of(st, b));
+	char x[FORMAT_MAX * 2], y[FORMAT_MAX * 2];
+	int d = by_text(comm_of(st, a, x), comm_of(st, b, y));
 
 	if (!d)
 		d = by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
@@ -245,8 +248,8 @@ static void draw_module(const struct ui_state *st, const struct row *row, struct
 static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct place at)
 {
-	char buf[32];
-	struct safe_text text = comm_of(st, row);
+	char buf[FORMAT_MAX * 2];
+	struct safe_text text = comm_of(st, row, buf);
 
 	if (row->nr > 1) {
 		text = text_format(buf, sizeof(buf), "(%u procs)", row->nr);
@@ -373,9 +376,10 @@ static int build(const struct ui_state *st, struct list *list)
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
 	const struct profile_function *f = function_of(st, row);
+	char comm[FORMAT_MAX * 2];
 
 	return match_finds(m, f->name) || match_finds(m, f->module) ||
-	       (row->nr <= 1 && match_finds(m, comm_of(st, row)));
+	       (row->nr <= 1 && match_finds(m, comm_of(st, row, comm)));
 }
 
 /* What the baseline has and the profile has not: no row can tell of it. */

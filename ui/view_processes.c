@@ -68,6 +68,20 @@ static bool in_list(const struct ui_state *st)
 	return !in_tree(st);
 }
 
+/* A recording tells nothing of cgroups and command lines. */
+static bool has_details(const struct ui_state *st)
+{
+	for (uint32_t i = 0; st->shown && i < st->shown->nr_processes; i++)
+		if (text_or_none(st->shown->processes[i].cgroup).size)
+			return true;
+	return false;
+}
+
+static bool has_command(const struct ui_state *st)
+{
+	return in_list(st) && has_details(st);
+}
+
 /* Beside a tree, names of functions need a wide screen. */
 static bool has_room(const struct ui_state *st)
 {
@@ -194,6 +208,8 @@ static void draw_cpu(const struct ui_state *st, const struct row *row, struct ca
 	const struct profile_event *ev = &p->events[ui_state_event(st, p)];
 	char buf[FORMAT_MAX];
 
+	if (!row->nr)
+		return;
 	if (!ev->event.clock || !p->window_ns)
 		canvas_right(c, at.row, at.col, at.cols, TEXT("-"), (struct style){ ROLE_DIM, 0 });
 	else
@@ -222,7 +238,8 @@ static void draw_samples(const struct ui_state *st, const struct row *row, struc
 {
 	char buf[FORMAT_MAX];
 
-	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
+	if (row->nr)
+		canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
@@ -280,6 +297,7 @@ static void draw_tree(const struct ui_state *st, const struct row *row, struct c
 	}
 	if (row->parent)
 		pen_text(&pen, 0, row->folded ? g->closed : g->opened, ROLE_VALUE);
+	pen.col++;
 	if (pen.col + 1 < pen.end)
 		pen.col += draw_name(st, process_of(st, row)->comm, c,
 				     (struct place){ at.row, pen.col, pen.end - pen.col });
@@ -369,6 +387,7 @@ static const struct view_column columns[] = {
 		    .wide = 19,
 		    .from = 124,
 		    .ascending = true,
+		    .when = has_details,
 		    .compare = by_group,
 		    .draw = draw_group },
 	[HOTTEST] = { .title = TEXT("HOTTEST FUNCTION"),
@@ -382,7 +401,7 @@ static const struct view_column columns[] = {
 		      .help = "name with arguments",
 		      .ascending = true,
 		      .from = 150,
-		      .when = in_list,
+		      .when = has_command,
 		      .compare = by_command,
 		      .draw = draw_command },
 	[TREE] = { .title = TEXT("PROCESS TREE"),
@@ -445,18 +464,32 @@ static void go_up(struct ui_state *st)
 		list_move_to(st, at);
 }
 
-static void fold_all(struct ui_state *st)
+/* Open or close all that are in sight and closed or open; false: there are none. */
+static bool fold_these(struct ui_state *st, bool closed)
 {
 	const struct list *list = &st->lists[VIEW_PROCESSES];
 	bool any = false;
 
-	for (uint32_t i = 0; i < list->nr; i++)
-		any |= list->rows[i].folded;
-	for (uint32_t i = 0; i < list->nr && st->folds; i++)
-		if (list->rows[i].parent)
-			folds_mark(st->folds, process_tree_mark(list->rows[i].id),
-				   any ? MARK_OPEN : MARK_CLOSED);
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct row *row = &list->rows[i];
+
+		if (row->parent && row->folded != closed)
+			any |= folds_mark(st->folds, process_tree_mark(row->id),
+					  closed ? MARK_CLOSED : MARK_OPEN);
+	}
 	list_rebuild(st, VIEW_PROCESSES);
+	return any;
+}
+
+/* Unfold all, level by level; where nothing is folded, fold all. */
+static void fold_all(struct ui_state *st)
+{
+	int levels = 0;
+
+	while (st->folds && fold_these(st, false) && levels < UINT8_MAX)
+		levels++;
+	if (st->folds && !levels)
+		fold_these(st, true);
 }
 
 static bool act(struct ui_state *st, enum action action, uint32_t code)

@@ -225,8 +225,10 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 		struct safe_text comm =
 			text_arena_add(arena, process_specs[i].comm, strlen(process_specs[i].comm));
 
-		p->processes[i] = (struct profile_process){ 500 + i, process_specs[i].pid,
-							    process_specs[i].uid, comm };
+		p->processes[i] = (struct profile_process){ .id = 500 + i,
+							    .pid = process_specs[i].pid,
+							    .uid = process_specs[i].uid,
+							    .comm = comm };
 		p->tasks[i] = (struct profile_task){ 900 + i, process_specs[i].pid, i, comm };
 	}
 	p->nr_processes = p->nr_tasks = NR_PROCESSES;
@@ -260,6 +262,41 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 	};
 	p->nr_functions = NR_SPECS + 1;
 	return p;
+}
+
+/* What /proc told of the processes, and whom they come from. */
+static inline void fake_details(struct profile *p)
+{
+	static const struct {
+		pid_t parent;
+		struct safe_text command, cgroup, container;
+	} details[NR_PROCESSES] = {
+		{ 700, TEXT("api-server --config /etc/api.yml"),
+		  TEXT("/system.slice/docker-3fa1c2d4e5f6.scope"), TEXT("docker:3fa1c2d4e5f6") },
+		{ 1, TEXT("nginx: worker process"), TEXT("/system.slice/nginx.service"), TEXT("") },
+		{ 1, TEXT("backupd --nightly"), TEXT("/system.slice/backup.service"), TEXT("") },
+		{ 4242, TEXT("node app.js"), TEXT("/system.slice/docker-3fa1c2d4e5f6.scope"),
+		  TEXT("docker:3fa1c2d4e5f6") },
+	};
+
+	for (uint32_t i = 0; i < NR_PROCESSES; i++) {
+		p->processes[i].parent = details[i].parent;
+		p->processes[i].command = details[i].command;
+		p->processes[i].cgroup = details[i].cgroup;
+		p->processes[i].container = details[i].container;
+		p->processes[i].up_ns = (i + 1) * 3731000000000ull;
+	}
+	p->ancestors = calloc(2, sizeof(*p->ancestors));
+	p->ancestors[0] = (struct profile_process){ .id = PROFILE_ANCESTOR | 700, .pid = 700,
+						    .parent = 1, .comm = TEXT("containerd-shim"),
+						    .command = TEXT("containerd-shim -id 3fa1"),
+						    .cgroup = TEXT("/"), .container = TEXT("") };
+	p->ancestors[1] = (struct profile_process){ .id = PROFILE_ANCESTOR | 1, .pid = 1,
+						    .comm = TEXT("systemd"),
+						    .command = TEXT("/sbin/init"),
+						    .cgroup = TEXT("/init.scope"),
+						    .container = TEXT("") };
+	p->nr_ancestors = 2;
 }
 
 /* ---- a screen without a terminal ---- */

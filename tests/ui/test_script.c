@@ -81,20 +81,34 @@ static void test_bytes(void **state)
 static void test_complete(void **state)
 {
 	char out[MATCH_MAX], all[512];
+	struct bench b;
+	const struct ui_state *st = &b.st;
 
-	assert_true(command_complete("scr", out, sizeof(out)));
+	bench_init(&b, 80, 24, false);
+	assert_true(command_complete(st, "scr", out, sizeof(out)));
 	assert_string_equal(out, "scr");
-	assert_int_equal(command_candidates("scr", all, sizeof(all)), 3);
-	assert_true(command_complete("scre", out, sizeof(out)));
+	assert_int_equal(command_candidates(st, "scr", all, sizeof(all)), 3);
+	assert_true(command_complete(st, "scre", out, sizeof(out)));
 	assert_string_equal(out, "screen ");
-	assert_true(command_complete("modules", out, sizeof(out)));
+	assert_true(command_complete(st, "modules", out, sizeof(out)));
 	assert_string_equal(out, "modules");
-	assert_true(command_complete("order to", out, sizeof(out)));
+	assert_true(command_complete(st, "order to", out, sizeof(out)));
 	assert_string_equal(out, "order total");
-	assert_false(command_complete("nothing", out, sizeof(out)));
-	assert_false(command_complete("screen /tmp/x", out, sizeof(out)));
-	assert_true(command_complete("", out, sizeof(out)));
+	assert_false(command_complete(st, "nothing", out, sizeof(out)));
+	assert_false(command_complete(st, "screen /tmp/x", out, sizeof(out)));
+	assert_true(command_complete(st, "", out, sizeof(out)));
 	assert_string_equal(out, "");
+	/* Words of the profile, each once. */
+	ui_state_take(&b.st, fake_profile(2, NULL));
+	assert_true(command_complete(st, "pid 42", out, sizeof(out)));
+	assert_string_equal(out, "pid 4242");
+	b.st.shown->processes[0].container = TEXT("docker:aa11");
+	b.st.shown->processes[1].container = TEXT("docker:aa11");
+	b.st.shown->processes[2].cgroup = TEXT("/system.slice/backup.service");
+	assert_int_equal(command_candidates(st, "cgroup d", all, sizeof(all)), 1);
+	assert_true(command_complete(st, "cgroup b", out, sizeof(out)));
+	assert_string_equal(out, "cgroup backup.service");
+	bench_fini(&b);
 }
 
 static void run(struct bench *b, const char *text)

@@ -53,6 +53,185 @@ static void test_processes(void **state)
 	bench_fini(&b);
 }
 
+static struct profile *with_details(void)
+{
+	struct profile *p = fake_profile(2, NULL);
+
+	fake_details(p);
+	return p;
+}
+
+/* Command lines and cgroups; as a tree, in which a parent stands for what is below it. */
+static void test_process_tree(void **state)
+{
+	static const struct {
+		unsigned int cols, rows;
+		bool ascii;
+		const char *list, *tree;
+	} cases[] = {
+		{ 80, 24, false, "processes-details-80x24", "process-tree-80x24" },
+		{ 100, 30, true, "processes-details-100x30-ascii", "process-tree-100x30-ascii" },
+		{ 200, 60, false, "processes-details-200x60", "process-tree-200x60" },
+		{ 40, 8, false, "processes-details-40x8", "process-tree-40x8" },
+	};
+	struct bench b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		bench_init(&b, cases[i].cols, cases[i].rows, cases[i].ascii);
+		ui_state_take(&b.st, with_details());
+		press(&b, '2');
+		golden(&b, cases[i].list);
+		press(&b, 't');
+		golden(&b, cases[i].tree);
+		bench_fini(&b);
+	}
+}
+
+static const struct row *row_of(struct bench *b, uint64_t id)
+{
+	const struct list *list = &b->st.lists[VIEW_PROCESSES];
+
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (list->rows[i].id == id)
+			return &list->rows[i];
+	return NULL;
+}
+
+static void test_process_tree_keys(void **state)
+{
+	const struct list *list;
+	struct profile *p;
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	list = &b.st.lists[VIEW_PROCESSES];
+	ui_state_take(&b.st, with_details());
+	press(&b, '2');
+	press(&b, K_F(5));
+	/* All is below the first process, whose share is all there is. */
+	assert_int_equal(list->nr, 6);
+	assert_int_equal(list->rows[0].id, PROFILE_ANCESTOR | 1);
+	assert_true(list->rows[0].total > 0.999 && list->rows[0].total < 1.001);
+	assert_int_equal(row_of(&b, 503)->depth, 3);
+	assert_int_equal(row_of(&b, 500)->depth, 2);
+	/* Fold one: what is below it goes, its share stays. */
+	press(&b, K_HOME);
+	while (list->rows[list->cursor].id != 500)
+		press(&b, 'j');
+	press(&b, '-');
+	assert_null(row_of(&b, 503));
+	assert_true(row_of(&b, 500)->folded);
+	press(&b, K_LEFT);
+	assert_int_equal(list->rows[list->cursor].id, PROFILE_ANCESTOR | 700);
+	press(&b, '*');
+	assert_int_equal(list->nr, 6);
+	press(&b, '*');
+	assert_int_equal(list->nr, 1);
+	/* Enter on a process without samples unfolds it. */
+	press(&b, K_ENTER);
+	assert_false(b.st.drilled);
+	assert_int_equal(list->nr, 4);
+	press(&b, '*');
+	/* A filter keeps what matches, below the nearest that is kept, too. */
+	press(&b, '\\');
+	type(&b, "^node");
+	press(&b, K_ENTER);
+	assert_int_equal(list->nr, 1);
+	assert_int_equal(list->rows[0].depth, 0);
+	press(&b, K_ESC);
+	/* Whatever pids tell, nothing goes round in a circle. */
+	p = with_details();
+	p->processes[0].parent = 30121;
+	p->ancestors[1].parent = 4242;
+	p->processes[1].parent = 812;
+	ui_state_take(&b.st, p);
+	assert_int_equal(list->nr, 6);
+	press(&b, 't');
+	assert_int_equal(list->nr, 4);
+	bench_fini(&b);
+}
+
+/* The filter finds what the columns tell; :cgroup leaves out samples in every view. */
+static void test_cgroup(void **state)
+{
+	static const char *const words[] = { "nightly", "backup.service", "^977$" };
+	const struct list *list, *functions;
+	struct bench b;
+	double all;
+
+	bench_init(&b, 100, 30, false);
+	list = &b.st.lists[VIEW_PROCESSES];
+	functions = &b.st.lists[VIEW_FUNCTIONS];
+	ui_state_take(&b.st, with_details());
+	all = functions->count;
+	press(&b, '2');
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		press(&b, '\\');
+		type(&b, words[i]);
+		press(&b, K_ENTER);
+		assert_int_equal(list->nr, 1);
+		assert_int_equal(list->rows[0].id, 502);
+		press(&b, K_ESC);
+	}
+	press(&b, ':');
+	type(&b, "cgroup docker:3fa1");
+	press(&b, K_ENTER);
+	assert_int_equal(list->nr, 2);
+	press(&b, '1');
+	assert_true(functions->count > 0 && functions->count < all);
+	assert_null(strstr(look(&b), "ZSTD_compress"));
+	golden(&b, "cgroup-100x30");
+	press(&b, '4');
+	assert_null(strstr(look(&b), "ZSTD"));
+	assert_non_null(strstr(look(&b), "parseObject"));
+	press(&b, ':');
+	type(&b, "cgroup");
+	press(&b, K_ENTER);
+	press(&b, '1');
+	assert_true(functions->count == all);
+	bench_fini(&b);
+}
+
+/* Threads of one pool are one row, and one can look into it. */
+static void test_fold_threads(void **state)
+{
+	const struct list *list;
+	struct profile *p;
+	struct bench b;
+	double all;
+
+	bench_init(&b, 100, 30, false);
+	list = &b.st.lists[VIEW_PROCESSES];
+	p = with_details();
+	/* Three threads of one process, by name a pool of two. */
+	for (uint32_t i = 0; i < 3; i++)
+		p->tasks[i].process = 0;
+	p->tasks[0].comm = TEXT("worker-1");
+	p->tasks[1].comm = TEXT("worker-12");
+	p->tasks[2].comm = TEXT("gc");
+	ui_state_take(&b.st, p);
+	press(&b, 'H');
+	assert_int_equal(list->nr, 4);
+	press(&b, ',');
+	assert_int_equal(list->nr, 3);
+	golden(&b, "threads-folded-100x30");
+	assert_int_equal(list->rows[0].nr, 2);
+	all = list->rows[0].count;
+	press(&b, K_HOME);
+	press(&b, K_ENTER);
+	assert_true(b.st.drilled);
+	assert_true(b.st.lists[VIEW_FUNCTIONS].count == all);
+	assert_non_null(strstr(look(&b), "threads worker-*"));
+	press(&b, '1');
+	assert_non_null(strstr(look(&b), "worker-*"));
+	press(&b, K_ESC);
+	press(&b, K_ESC);
+	press(&b, ',');
+	press(&b, '2');
+	assert_int_equal(list->nr, 4);
+	bench_fini(&b);
+}
+
 static void test_help(void **state)
 {
 	struct bench b;
@@ -169,6 +348,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions), cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
+		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_fold_threads),
 		cmocka_unit_test(test_help),	  cmocka_unit_test(test_pickers),
 		cmocka_unit_test(test_waiting),	  cmocka_unit_test(test_trouble),
 		cmocka_unit_test(test_hostile),

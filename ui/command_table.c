@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The commands that take a word, and what they do. The main thread.
+ */
+#include "ui/command_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/actions.h"
+#include "ui/actions_tools.h"
+#include "ui/folds.h"
+#include "ui/number.h"
+#include "ui/view.h"
+
+#define DELAY_MIN 0.1
+#define DELAY_MAX 60.0
+
+static void run_screen(struct ui_state *st, const char *arg)
+{
+	int code = actions_save_screen(st, arg, false);
+
+	if (code)
+		ui_state_say(st, true, "%s: %s", arg, strerror(-code));
+	else
+		ui_state_say(st, false, "the screen is in %s", arg);
+}
+
+static void run_filter(struct ui_state *st, const char *arg)
+{
+	match_set(&ui_state_list(st)->filter, arg);
+	list_rebuild(st, st->view);
+}
+
+static void run_search(struct ui_state *st, const char *arg)
+{
+	struct list *list = ui_state_list(st);
+
+	match_set(&list->search, arg);
+	if (!list_search(st, list->cursor, false))
+		ui_state_say(st, true, "%s: not found", arg);
+}
+
+static const char *sort_word(const struct ui_state *st, unsigned int i,
+			     char buf[static COMMAND_WORD_MAX])
+{
+	return i < APP_SORT_NR ? app_sort_name((enum app_sort)i) : NULL;
+}
+
+/* By the name of a column of --list-columns, or by a title of this view. */
+static void run_sort(struct ui_state *st, const char *arg)
+{
+	const struct view *v = view_of(st->view);
+	struct err e;
+	int sort = app_sort_parse(arg, &e), column = -1;
+
+	for (int i = 0; i < v->nr_columns; i++) {
+		size_t n = strcspn(v->columns[i].title.str, "%");
+
+		if (v->columns[i].compare && n == strcspn(arg, "%") &&
+		    !strncasecmp(v->columns[i].title.str, arg, n))
+			column = i;
+	}
+	if (column < 0 && sort >= 0 && st->view == VIEW_FUNCTIONS)
+		column = view_functions_column((enum app_sort)sort);
+	if (column < 0) {
+		ui_state_say(st, true, "this view has no column %s (F6 lists what it has)", arg);
+		return;
+	}
+	ui_state_list(st)->sort = (uint8_t)column;
+	ui_state_list(st)->inverted = false;
+	list_rebuild(st, st->view);
+}
+
+static void run_hz(struct ui_state *st, const char *arg)
+{
+	char *end;
+	double hz = strtod(arg, &end);
+
+	if (end == arg || *end || !(hz >= 1) || !isfinite(hz)) {
+		ui_state_say(st, true, "hz %s: not a frequency", arg);
+		return;
+	}
+	if (!st->latest)
+		return;
+	st->asked_hz = hz;
+	st->asked_ns = st->now_ns;
+	sampler_set_rate(st->sampler, ui_state_event(st, st->latest), hz);
+}
+
+static void run_pid(struct ui_state *st, const char *arg)
+{
+	char *end;
+	long pid = strtol(arg, &end, 10);
+
+	for (uint32_t i = 0; !*end && st->shown && i < st->shown->nr_processes; i++) {
+		if (st->shown->processes[i].pid != (pid_t)pid)
+			continue;
+		actions_enter_process(st, st->shown->processes[i].id);
+		return;
+	}
+	ui_state_say(st, true, "pid %s: no samples of such a process here", arg);
+}
+
+static const char *pid_word(const struct ui_state *st, unsigned int i,
+			     char buf[static COMMAND_WORD_MAX])
+{
+	if (!st->shown || i >= st->shown->nr_processes)
+		return NULL;
+	snprintf(buf, COMMAND_WORD_MAX, "%d", (int)st->shown->processes[i].pid);
+	return buf;
+}
+
+/* Only processes of the cgroups or containers that match; nothing: all again. */
+static void run_cgroup(struct ui_state *st, const char *arg)
+{
+	match_set(&st->cgroup, arg);
+	folds_forget(st->folds);
+	list_rebuild(st, st->view);
+	if (!*arg)
+		ui_state_say(st, false, "all cgroups");
+}
+
+static const char *cgroup_word(const struct ui_state *st, unsigned int i,
+			     char buf[static COMMAND_WORD_MAX])
+{
+	const struct profile_process *p;
+	const char *slash;
+
+	if (!st->shown || i >= st->shown->nr_processes)
+		return NULL;
+	p = &st->shown->processes[i];
+	if (p->container.str && p->container.size)
+		return p->container.str;
+	slash = p->cgroup.str ? strrchr(p->cgroup.str, '/') : NULL;
+	return slash ? slash + 1 : "";
+}
+
+/* A number as it is typed: many a keyboard has a comma where the point is. */
+static int typed_number(const char *arg, double min, double max, double *out)
+{
+	char text[32], *comma;
+
+	snprintf(text, sizeof(text), "%s", arg);
+	comma = strchr(text, ',');
+	if (comma)
+		*comma = '.';
+	return strlen(arg) < sizeof(text) ? number_double(text, min, max, out) : -EINVAL;
+}
+
+static void run_limit(struct ui_state *st, const char *arg)
+{
+	double pct;
+
+	if (typed_number(arg, 0, 100, &pct)) {
+		ui_state_say(st, true, "the limit is 0 to 100 percent of all samples");
+		return;
+	}
+	st->percent_limit = pct;
+	list_rebuild(st, st->view);
+}
+
+static void run_delay(struct ui_state *st, const char *arg)
+{
+	double seconds;
+
+	if (typed_number(arg, DELAY_MIN, DELAY_MAX, &seconds)) {
+		ui_state_say(st, true, "the delay is %g to %g seconds", DELAY_MIN, DELAY_MAX);
+		return;
+	}
+	st->tick_ns = (uint64_t)(seconds * 1e9 + 0.5);
+	sampler_set_tick(st->sampler, st->tick_ns);
+}
+
+/* To the row of a line number, 1 the first: as in any pager. */
+static void run_row(struct ui_state *st, const char *arg)
+{
+	list_move_to(st, (uint32_t)MAX(strtol(arg, NULL, 10), 1L) - 1);
+}
+
+static const char *call_graph_word(const struct ui_state *st, unsigned int i,
+			     char buf[static COMMAND_WORD_MAX])
+{
+	return i < CALL_GRAPH_NR ? profile_call_graph_name((enum call_graph)i) : NULL;
+}
+
+static void run_call_graph(struct ui_state *st, const char *arg)
+{
+	for (unsigned int i = 0; i < CALL_GRAPH_NR; i++)
+		if (!strcmp(arg, profile_call_graph_name((enum call_graph)i))) {
+			sampler_set_call_graph(st->sampler, (enum call_graph)i);
+			return;
+		}
+	ui_state_say(st, true, "call-graph %s: not one of dwarf, fp, off", arg);
+}
+
+static void run_stack_size(struct ui_state *st, const char *arg)
+{
+	uint64_t size;
+
+	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size))
+		ui_state_say(st, true, "stack-size %s: not a size up to %u", arg, SAMPLER_STACK_SIZE_MAX);
+	else
+		sampler_set_stack_size(st->sampler, (uint32_t)size);
+}
+
+static void run_ring(struct ui_state *st, const char *arg)
+{
+	uint64_t size;
+
+	if (number_size(arg, 256u << 20, &size) || size < 4096)
+		ui_state_say(st, true, "ring %s: not a size from 4K to 256M", arg);
+	else
+		sampler_set_ring_size(st->sampler, size);
+}
+
+const struct command command_table[] = {
+	{ "screen", "FILE", run_screen, NULL, false },
+	{ "show", "REGEX", run_filter, NULL, false },
+	{ "find", "TEXT", run_search, NULL, false },
+	{ "order", "COLUMN", run_sort, sort_word, false },
+	{ "hz", "HZ", run_hz, NULL, false },
+	{ "pid", "PID", run_pid, pid_word, false },
+	{ "row", "NUMBER", run_row, NULL, false },
+	{ "call-graph", "HOW", run_call_graph, call_graph_word, false },
+	{ "stack-size", "SIZE", run_stack_size, NULL, false },
+	{ "ring", "SIZE", run_ring, NULL, false },
+	{ "cgroup", "TEXT", run_cgroup, cgroup_word, true },
+	{ "limit", "PERCENT", run_limit, NULL, false },
+	{ "delay", "SECONDS", run_delay, NULL, false },
+	{ NULL, NULL, NULL, NULL, false },
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *c = command_table; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
+}
