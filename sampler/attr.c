@@ -57,9 +57,11 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 {
 	event_attr(ev, attr);
 	set_clock(attr);
-	set_rate(attr, config, ev, hz);
+	if (!ev->counted)
+		set_rate(attr, config, ev, hz);
 	attr->disabled = 1;
-	attr->inherit = config->tasks && !config->no_inherit;
+	/* In a sample the counts of a task and of those that inherit are not told apart: as perf record. */
+	attr->inherit = config->tasks && !config->no_inherit && !ev->read;
 	attr->enable_on_exec = config->enable_on_exec;
 	attr->exclude_idle = config->exclude_idle && ev->clock;
 	attr->sample_type = attr_sample_type(config);
@@ -72,6 +74,10 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 	}
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
 			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	if (ev->read) {
+		attr->sample_type |= PERF_SAMPLE_READ;
+		attr->read_format |= PERF_FORMAT_GROUP;
+	}
 	/* The ring's watermark is its owner's; this keeps the event from waking at every sample. */
 	attr->watermark = 1;
 }
@@ -110,6 +116,7 @@ size_t attr_sample_max(const struct attr_config *config)
 	size += 7 * sizeof(uint64_t);				/* identifier ... period */
 	if (attr_sample_type(config) & PERF_SAMPLE_CALLCHAIN)
 		size += (1 + CHAIN_MAX) * sizeof(uint64_t);
+	size += (3 + 3 * EVENTS_MAX) * sizeof(uint64_t);	/* counts of a group */
 	if (config->stack_size)
 		size += (1 + (size_t)__builtin_popcountll(config->regs_mask)) * sizeof(uint64_t) +
 			2 * sizeof(uint64_t) + config->stack_size;

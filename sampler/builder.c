@@ -27,7 +27,7 @@ static const uint64_t early_ns[] = { 120000000, 250000000, 500000000 };
 
 double event_hz(const struct sampler *s, const struct event *ev)
 {
-	if (ev->period)
+	if (ev->period || ev->counted)
 		return 0;
 	if (ev->hz > 0)
 		return ev->hz;

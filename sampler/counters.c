@@ -140,13 +140,23 @@ static int choose_ring_size(struct counters *c, const struct counters_config *co
 	return size_rings(c, MIN(min, c->ring_size), e);
 }
 
+int counters_id_value(struct counters *c, const struct slot *slot, uint32_t at)
+{
+	if (!slot->event.read)
+		return (int)at;
+	/* Known once the first of them is open; the same for all. */
+	c->read_layout.read_format = slot->attr.read_format;
+	atomic_store_explicit(&c->any_read, true, memory_order_relaxed);
+	return (int)at | ID_READ;
+}
+
 /* Append the ids of @slot; room was made. */
-static size_t put_ids(const struct slot *s, uint32_t nr_cpus, uint64_t *ids, int *slots, size_t at,
-		      int slot)
+static size_t put_ids(const struct slot *s, uint32_t nr_cpus, uint64_t *ids, int *values, size_t at,
+		      int value)
 {
 	for (size_t i = 0; i < (size_t)s->nr_tasks * nr_cpus; i++) {
 		ids[at] = s->fds[i].id;
-		slots[at++] = slot;
+		values[at++] = value;
 	}
 	return at;
 }
@@ -166,9 +176,11 @@ static int find_shared_slot(const struct counters *c)
 
 		if (ev->hardware || ev->clock)
 			continue;
+		if (ev->counted)
+			continue;
 		if (found >= 0)
 			return -1;
-		found = (int)i;
+		found = (int)i | (ev->read ? ID_READ : 0);
 	}
 	return found;
 }
@@ -186,9 +198,11 @@ void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_
 	ids = xcalloc(nr, sizeof(*ids));
 	slots = xcalloc(nr, sizeof(*slots));
 	for (uint32_t i = 0; i < nr_gone; i++)
-		at = put_ids(&gone[i], c->env.nr_cpus, ids, slots, at, -1);
+		at = put_ids(&gone[i], c->env.nr_cpus, ids, slots, at,
+			     gone[i].event.read ? ID_GONE_READ : ID_GONE);
 	for (uint32_t i = 0; i < c->nr_slots; i++)
-		at = put_ids(&c->slots[i], c->env.nr_cpus, ids, slots, at, (int)i);
+		at = put_ids(&c->slots[i], c->env.nr_cpus, ids, slots, at,
+			     counters_id_value(c, &c->slots[i], i));
 	idmap_replace(&c->ids, ids, slots, nr);
 	atomic_store_explicit(&c->shared_slot, find_shared_slot(c), memory_order_relaxed);
 	free(ids);
@@ -242,6 +256,7 @@ static struct counters *counters_new(const struct counters_config *config,
 		.nr_cpus = config->nr_cpus,
 		.may_be_empty = config->may_be_empty,
 		.cgroup_fd = config->cgroup ? config->cgroup_fd : -1,
+		.group_fd = -1,
 		.attr = {
 			.tasks = config->tids,
 			.no_inherit = config->no_inherit,
@@ -254,14 +269,24 @@ static struct counters *counters_new(const struct counters_config *config,
 			.period = config->period,
 		},
 	};
-	c->layout = (struct record_layout){ attr_sample_type(&c->env.attr), 0, true };
+	c->layout = (struct record_layout){ .sample_type = attr_sample_type(&c->env.attr), .id_all = true };
 	if (config->stack_size)
 		c->layout.regs_mask = config->regs_mask;
-	c->side_layout = (struct record_layout){ ATTR_SIDE_TYPE, 0, true };
+	c->read_layout = c->layout;
+	c->read_layout.sample_type |= PERF_SAMPLE_READ;
+	atomic_init(&c->any_read, false);
+	c->side_layout = (struct record_layout){ .sample_type = ATTR_SIDE_TYPE, .id_all = true };
 	c->run = config->enable_on_exec ? RUN_AT_EXEC : RUN_OFF;
 	idmap_init(&c->ids);
 	atomic_init(&c->shared_slot, -1);
 	return c;
+}
+
+const struct slot *counters_leader(const struct event *events, const struct slot *slots, uint32_t at)
+{
+	uint32_t first = event_group_first(events, at);
+
+	return first == at ? NULL : &slots[first];
 }
 
 /* Side-band first: no sample may be taken in a process that we were not told of. */
@@ -272,11 +297,12 @@ static int open_events(struct counters *c, const struct counters_config *config,
 
 	if (c->env.attr.tasks) {
 		slot_init_side(&c->side, &c->env, c->side_size);
-		code = slot_open(&c->side, &c->env, config->tids, config->nr_tids, &refused);
+		code = slot_open(&c->side, &c->env, NULL, config->tids, config->nr_tids, &refused);
 	}
 	for (uint32_t i = 0; i < config->nr_events && !code; i++) {
 		slot_init(&c->slots[i], &c->env, &config->events[i], config->hz);
-		code = slot_open(&c->slots[i], &c->env, config->tids, config->nr_tids, &refused);
+		code = slot_open(&c->slots[i], &c->env, counters_leader(config->events, c->slots, i),
+				 config->tids, config->nr_tids, &refused);
 		c->nr_slots += !code;
 		c->nr_refused = MAX(c->nr_refused, refused);
 	}
@@ -367,14 +393,32 @@ uint32_t counters_nr_refused(const struct counters *c)
 }
 
 /* Ids are unique in the whole system: one table serves all CPUs. */
-int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
+static int value_of(const struct counters *c, uint64_t id)
 {
-	int slot = idmap_find(&c->ids, id);
+	int value = idmap_find(&c->ids, id);
 
 	/* Nobody but our events writes to our rings. */
-	if (slot == IDMAP_UNKNOWN)
-		slot = atomic_load_explicit(&c->shared_slot, memory_order_relaxed);
-	return slot;
+	return value != IDMAP_UNKNOWN ? value : atomic_load_explicit(&c->shared_slot, memory_order_relaxed);
+}
+
+int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
+{
+	int value = value_of(c, id);
+
+	return value < 0 ? -1 : value & ~ID_READ;
+}
+
+const struct record_layout *counters_layout_of(const struct counters *c, const struct perf_event_header *h)
+{
+	uint64_t id;
+	int value;
+
+	if (!atomic_load_explicit(&c->any_read, memory_order_relaxed) || h->type != PERF_RECORD_SAMPLE ||
+	    h->size < sizeof(*h) + sizeof(id))
+		return &c->layout;
+	memcpy(&id, h + 1, sizeof(id));
+	value = value_of(c, id);
+	return value == ID_GONE_READ || (value >= 0 && value & ID_READ) ? &c->read_layout : &c->layout;
 }
 
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v)

@@ -17,6 +17,7 @@
 #ifndef SAMPLER_COUNTERS_H
 #define SAMPLER_COUNTERS_H
 
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/types.h>
 
@@ -96,6 +97,8 @@ uint32_t counters_nr_cpus(const struct counters *c);
 struct counters_cpu *counters_cpu(struct counters *c, uint32_t index);
 /* The layouts of the records in the data rings and in the side-band rings. */
 const struct record_layout *counters_layout(const struct counters *c);
+/* That of this very sample: those of groups that are read carry their counts, too. Any thread. */
+const struct record_layout *counters_layout_of(const struct counters *c, const struct perf_event_header *h);
 const struct record_layout *counters_side_layout(const struct counters *c);
 size_t counters_ring_size(const struct counters *c);
 size_t counters_ring_wanted(const struct counters *c);	/* without limits of locked memory */

@@ -59,8 +59,8 @@ static pid_t *followed(struct counters *c, uint32_t *nr)
 }
 
 /* One more event beside those that run, not enabled yet. */
-static int open_slot(struct counters *c, struct slot *s, const struct event *ev, double hz,
-		     const pid_t *tids, uint32_t nr_tids, struct err *e)
+static int open_slot(struct counters *c, struct slot *s, const struct slot *leader, const struct event *ev,
+		     double hz, const pid_t *tids, uint32_t nr_tids, struct err *e)
 {
 	uint32_t refused;
 	int code = ev->hz > 0 ? limits_check_rate(ev->hz, e) : 0;
@@ -69,37 +69,57 @@ static int open_slot(struct counters *c, struct slot *s, const struct event *ev,
 		return code;
 	c->env.refusal.nr_wanted = c->env.nr_fds + MAX(nr_tids, 1) * c->env.nr_cpus;
 	slot_init(s, &c->env, ev, hz);
-	code = slot_open(s, &c->env, tids, nr_tids, &refused);
+	code = slot_open(s, &c->env, leader, tids, nr_tids, &refused);
 	return code ? limits_explain_open(e, code, &c->env.refusal) : 0;
 }
 
-/* The ids of the old slot stay known: its last samples may still be in the rings. */
-static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err *e)
+/* In the place of @old: its sums go on; its ids stay known, as its last samples may still be in the rings. */
+static void take_place(struct counters *c, uint32_t event, struct slot *fresh, bool running)
 {
-	bool running = is_running(c);
-	struct slot *old = &c->slots[event], s;
-	struct event ev = old->event;
-	uint32_t nr;
-	pid_t *tids = followed(c, &nr);
-	int code;
+	struct slot *old = &c->slots[event];
 
-	/* What it was asked for with is over. */
-	ev.period = 0;
-	ev.hz = 0;
-	code = open_slot(c, &s, &ev, hz, tids, nr, e);
-	free(tids);
-	if (code)
-		return code;
-	for (size_t i = 0; i < (size_t)s.nr_tasks * c->env.nr_cpus; i++)
-		idmap_add(&c->ids, s.fds[i].id, (int)event);
+	for (size_t i = 0; i < (size_t)fresh->nr_tasks * c->env.nr_cpus; i++)
+		idmap_add(&c->ids, fresh->fds[i].id, counters_id_value(c, fresh, event));
 	if (running) {
 		slot_enable(old, &c->env, 0, false);
-		slot_enable(&s, &c->env, 0, !old->off);
+		slot_enable(fresh, &c->env, 0, !old->off);
 	}
-	s.off = old->off;
-	slot_inherit_sums(&s, old, &c->env);
-	slot_close(old, &c->env);
-	*old = s;
+	fresh->off = old->off;
+	slot_inherit_sums(fresh, old, &c->env);
+}
+
+/* The event with another rate, and all of its group with it: members cannot change their leader. */
+static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err *e)
+{
+	struct event events[EVENTS_MAX];
+	struct slot fresh[EVENTS_MAX];
+	bool running = is_running(c);
+	uint32_t first, nr, nr_tids, i;
+	pid_t *tids = followed(c, &nr_tids);
+	int code = 0;
+
+	for (i = 0; i < c->nr_slots; i++)
+		events[i] = c->slots[i].event;
+	first = event_group_first(events, event);
+	nr = event_group_nr(events, c->nr_slots, first);
+	/* What it was asked for with is over. */
+	events[event].period = 0;
+	events[event].hz = 0;
+	for (i = first; i < first + nr && !code; i++)
+		code = open_slot(c, &fresh[i], counters_leader(events, fresh, i), &events[i],
+				 i == event ? hz : c->slots[i].hz, tids, nr_tids, e);
+	free(tids);
+	if (code) {
+		while (--i > first)
+			slot_close(&fresh[i - 1], &c->env);
+		return code;
+	}
+	for (i = first; i < first + nr; i++)
+		take_place(c, i, &fresh[i], running);
+	for (i = first; i < first + nr; i++) {
+		slot_close(&c->slots[i], &c->env);
+		c->slots[i] = fresh[i];
+	}
 	return 0;
 }
 
@@ -109,6 +129,11 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 
 	if (event >= c->nr_slots)
 		return err_set(e, -EINVAL, "there is no event %u", event);
+	if (c->slots[event].event.counted)
+		return err_set(e, -EINVAL, "%.100s is counted whenever its group is sampled\n"
+			       "  it has no rate of its own\n"
+			       "  change that of the first event of the group",
+			       c->slots[event].event.name);
 	code = limits_check_rate(hz, e);
 	if (code)
 		return code;
@@ -125,12 +150,44 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 				   c->slots[event].event.name, hz, strerror(-code));
 }
 
-static int find_slot(const struct counters *c, const struct event *ev, uint32_t taken)
+/* The same events in the same group, in the same order. */
+static bool same_group(const struct slot *slots, uint32_t nr_slots, uint32_t at, const struct event *events,
+		       uint32_t nr)
+{
+	uint32_t group = slots[at].event.group;
+
+	if ((nr > 1) != !!group || (at && group && slots[at - 1].event.group == group) || at + nr > nr_slots ||
+	    (group && at + nr < nr_slots && slots[at + nr].event.group == group))
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		if (slots[at + i].event.group != group || !event_same(&slots[at + i].event, &events[i]))
+			return false;
+	return true;
+}
+
+/* The slots that have the @nr events of a group (or the one alone) already; -1: none. */
+static int find_slots(const struct counters *c, const struct event *events, uint32_t nr, uint32_t taken)
 {
 	for (uint32_t i = 0; i < c->nr_slots; i++)
-		if (!(taken & 1u << i) && event_same(&c->slots[i].event, ev))
+		if (!(taken & 1u << i) && same_group(c->slots, c->nr_slots, i, events, nr))
 			return (int)i;
 	return -1;
+}
+
+/* Open the @nr events of a group, or the one; *@i is the one that failed. */
+static int open_group(struct counters *c, struct slot *slots, const struct event *events, uint32_t first,
+		      uint32_t nr, uint32_t *fresh, double hz, const pid_t *tids, uint32_t nr_tids,
+		      struct err *e)
+{
+	for (uint32_t i = first; i < first + nr; i++) {
+		int code = open_slot(c, &slots[i], counters_leader(events, slots, i), &events[i], hz, tids,
+				     nr_tids, e);
+
+		if (code)
+			return code;
+		*fresh |= 1u << i;
+	}
+	return 0;
 }
 
 /* Open what is new; then, with nothing left that can fail, let go what is not wanted any more. */
@@ -138,7 +195,7 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
 			struct err *e)
 {
 	struct slot slots[EVENTS_MAX], gone[EVENTS_MAX];
-	uint32_t kept = 0, fresh = 0, nr_gone = 0, nr_tids, i;
+	uint32_t kept = 0, fresh = 0, nr_gone = 0, nr_tids, i, size;
 	bool running = is_running(c);
 	pid_t *tids;
 	int code = 0;
@@ -146,25 +203,25 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
 	if (!nr || nr > EVENTS_MAX)
 		return err_set(e, -EINVAL, "%u events at once cannot be sampled", nr);
 	tids = followed(c, &nr_tids);
-	for (i = 0; i < nr && !code; i++) {
-		int was = find_slot(c, &events[i], kept);
+	for (i = 0; i < nr && !code; i += size) {
+		int was;
 
-		if (was >= 0) {
-			slots[i] = c->slots[was];
-			slots[i].event = events[i];
-			kept |= 1u << was;
-			continue;
+		size = event_group_nr(events, nr, i);
+		was = find_slots(c, &events[i], size, kept);
+		for (uint32_t k = 0; was >= 0 && k < size; k++) {
+			slots[i + k] = c->slots[(uint32_t)was + k];
+			slots[i + k].event = events[i + k];
+			kept |= 1u << ((uint32_t)was + k);
 		}
-		code = open_slot(c, &slots[i], &events[i], hz, tids, nr_tids, e);
-		fresh |= (uint32_t)!code << i;
+		if (was < 0)
+			code = open_group(c, slots, events, i, size, &fresh, hz, tids, nr_tids, e);
 	}
 	free(tids);
-	if (code) {
-		while (i--)
-			if (fresh & 1u << i)
-				slot_close(&slots[i], &c->env);
+	for (i = 0; i < nr && code; i++)
+		if (fresh & 1u << i)
+			slot_close(&slots[i], &c->env);
+	if (code)
 		return code;
-	}
 	for (i = 0; i < c->nr_slots; i++)
 		if (!(kept & 1u << i))
 			gone[nr_gone++] = c->slots[i];
@@ -179,19 +236,28 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
 	return 0;
 }
 
+static const struct slot *leader_of(const struct counters *c, uint32_t at)
+{
+	uint32_t first = at;
+
+	while (first && c->slots[first - 1].event.group == c->slots[at].event.group)
+		first--;
+	return first == at ? NULL : &c->slots[first];
+}
+
 /* One new task on every event. Its ids are known before it can send a sample. */
 static int add_task(struct counters *c, pid_t tid)
 {
-	int code = slot_add_task(&c->side, &c->env, tid);
+	int code = slot_add_task(&c->side, &c->env, NULL, tid);
 
 	for (uint32_t i = 0; i < c->nr_slots && !code; i++) {
 		struct slot *s = &c->slots[i];
 
-		code = slot_add_task(s, &c->env, tid);
+		code = slot_add_task(s, &c->env, s->event.group ? leader_of(c, i) : NULL, tid);
 		for (uint32_t k = 0; k < c->env.nr_cpus && !code; k++)
 			idmap_add(&c->ids,
 				  s->fds[(size_t)(s->nr_tasks - 1) * c->env.nr_cpus + k].id,
-				  (int)i);
+				  counters_id_value(c, s, i));
 		if (!code && is_running(c) && !s->off)
 			slot_enable(s, &c->env, s->nr_tasks - 1, true);
 	}

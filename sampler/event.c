@@ -228,10 +228,9 @@ static bool parse_modifier(struct event *ev, char letter, bool *level, bool *mac
 	return true;
 }
 
-/* Modifiers as in perf-list(1). */
-static int parse_modifiers(struct event *ev, const char *text, struct err *e)
+int event_add_modifiers(struct event *ev, const char *text, struct err *e)
 {
-	bool level = false, machine = false;
+	bool level = !(ev->user && ev->kernel && ev->hv), machine = ev->guest || !ev->host;
 	const char *p = text;
 
 	while (*p && parse_modifier(ev, *p, &level, &machine))
@@ -312,18 +311,13 @@ int event_parse_at(const char *root, struct event *ev, const char *text, struct 
 	memcpy(name, text, size + 1);
 	memcpy(ev->name, text, size + 1);
 	ev->user = ev->kernel = ev->hv = ev->host = true;
-	if (text[0] == '{')
-		return err_set(e, -EINVAL,
-			       "event '%.120s': groups are counted, not sampled, here\n"
-			       "  each event has its own samples: give them without the braces\n"
-			       "  'proftop --list-events' shows all events", text);
 	if (!probe_parse(root, ev, name, &modifiers, &code, e))
 		code = strchr(name, '/') ? parse_terms(root, ev, name, &modifiers, e)
 					 : parse_name(root, ev, name, &modifiers, e);
 	if (code)
 		return code;
 	set_kind(ev);
-	return modifiers ? parse_modifiers(ev, modifiers, e) : 0;
+	return modifiers ? event_add_modifiers(ev, modifiers, e) : 0;
 }
 
 int event_parse(struct event *ev, const char *text, struct err *e)
@@ -356,6 +350,7 @@ bool event_same(const struct event *a, const struct event *b)
 	memset(y.name, 0, sizeof(y.name));
 	memset(x.label, 0, sizeof(x.label));
 	memset(y.label, 0, sizeof(y.label));
+	x.group = y.group = 0;
 	/* Asked for in the same words, it may have been given another rate since. */
 	if (!strcmp(a->name, b->name)) {
 		x.period = y.period = 0;

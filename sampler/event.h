@@ -29,6 +29,9 @@ struct event {
 	bool clock;			/* cpu-clock, task-clock: periods are nanoseconds */
 	bool hardware;			/* needs a PMU */
 	uint32_t bp_type;		/* HW_BREAKPOINT_*; address and length are config1, config2 */
+	uint32_t group;			/* 0: none; members stand side by side, their leader first */
+	bool read;			/* "{a,b}:S": the leader's samples carry the counts of all members */
+	bool counted;			/* such a member, not the leader: it takes no samples itself */
 	uint64_t period;		/* its own ("name/period=1000/"); 0: by rate */
 	double hz;			/* its own ("name/freq=99/"); 0: that of the session */
 	char label[32];			/* "cpu/event=0x3c,name=mine/"; "": none */
@@ -44,10 +47,22 @@ struct event {
 int event_parse(struct event *ev, const char *text, struct err *e);
 /* The same with @root before /sys: tests. */
 int event_parse_at(const char *root, struct event *ev, const char *text, struct err *e);
+/*
+ * Add the events of a list by commas to @events; a comma between slashes belongs to the event. With
+ * groups: "{cycles,instructions}:u", "{cycles,cache-misses}:S". 0 or -EINVAL with a sentence.
+ */
+int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const char *text, struct err *e);
+int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max, const char *text,
+			struct err *e);
+/* The first of the group that event @at belongs to, and how many it has; of an event alone: itself, 1. */
+uint32_t event_group_first(const struct event *events, uint32_t at);
+uint32_t event_group_nr(const struct event *events, uint32_t nr, uint32_t first);
+/* After events were added or taken out: groups of one are none, the first of a group leads it. */
+void event_groups_tidy(struct event *events, uint32_t nr);
 /* Filter the samples of a tracepoint, as in "prev_pid == 0". -EINVAL with a sentence: not for this one. */
 int event_set_filter(struct event *ev, const char *filter, struct err *e);
 /*
- * The same event, whatever it was called when it was asked for. Of the same name it may have
+ * The same event, whatever it was called when it was asked for, and whatever group it is in. Of the same name it may have
  * another rate by now; of another name, its own rate is part of what was asked for.
  */
 bool event_same(const struct event *a, const struct event *b);

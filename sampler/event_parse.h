@@ -8,6 +8,11 @@
 
 #include "sampler/event.h"
 
+/* event.c */
+
+/* "uk", "ppp": to those that the event has already. -EINVAL with a sentence. */
+int event_add_modifiers(struct event *ev, const char *text, struct err *e);
+
 /* pmu.c */
 
 /* "cpu" and "event=0x3c,umask=1": 0 or -EINVAL with a sentence. */

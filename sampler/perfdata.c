@@ -83,6 +83,11 @@ static size_t other_time_offset(uint64_t type)
 			    !!(type & PERF_SAMPLE_CPU) + !!(type & PERF_SAMPLE_IDENTIFIER));
 }
 
+uint32_t perfdata_nr_ids(const struct perfdata *pd)
+{
+	return pd->events.nr_ids;
+}
+
 int perfdata_event_of(const struct perfdata *pd, uint64_t id)
 {
 	return perfdata_events_of(&pd->events, id);

@@ -34,6 +34,8 @@ void perfdata_close(struct perfdata *pd);
 
 uint32_t perfdata_nr_events(const struct perfdata *pd);
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index);
+/* Ids of all events, as the file tells them. */
+uint32_t perfdata_nr_ids(const struct perfdata *pd);
 /* Index of the event with that id, or -1. Without ids in the file: 0. */
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);
 uint64_t perfdata_nr_records(const struct perfdata *pd);

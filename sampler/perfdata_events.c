@@ -44,12 +44,14 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	ev->layout = (struct record_layout){
 		.sample_type = attr.sample_type,
 		.regs_mask = attr.sample_type & PERF_SAMPLE_REGS_USER ? attr.sample_regs_user : 0,
+		.read_format = attr.read_format,
 		.id_all = attr.sample_id_all,
 	};
 	ev->event.type = attr.type;
 	ev->event.config = attr.config;
 	ev->event.user = !attr.exclude_user;
 	ev->event.kernel = !attr.exclude_kernel;
+	ev->event.read = attr.sample_type & PERF_SAMPLE_READ && attr.read_format & PERF_FORMAT_GROUP;
 	ev->event.hardware = attr.type != PERF_TYPE_SOFTWARE;
 	ev->event.clock = attr.type == PERF_TYPE_SOFTWARE && attr.config <= PERF_COUNT_SW_TASK_CLOCK;
 	ev->monotonic = attr.use_clockid && attr.clockid == CLOCK_MONOTONIC;

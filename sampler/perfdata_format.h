@@ -34,6 +34,7 @@ enum perfdata_feature {
 	PERFDATA_NRCPUS = 7,
 	PERFDATA_CMDLINE = 11,
 	PERFDATA_EVENT_DESC = 12,
+	PERFDATA_GROUP_DESC = 17,
 };
 
 /* Records that perf itself writes (tools/perf/util/event.h); never from a kernel. */

@@ -83,6 +83,30 @@ static void read_event_desc(struct perfdata_bytes *b, struct perfdata_events *ev
 	}
 }
 
+/* GROUP_DESC: u32 nr, { u32 len, name[len], u32 leader, u32 members }. */
+static void read_group_desc(struct perfdata_bytes *b, struct perfdata_events *events,
+			    const struct perfdata_section *s)
+{
+	const uint8_t *p = s->size < 4 ? NULL : perfdata_bytes_at(b, s->offset, 4);
+	uint32_t nr = p ? load_u32(p) : 0;
+	uint64_t at = s->offset + 4;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t first, members;
+
+		p = perfdata_bytes_at(b, at, 4);
+		at += p ? 4ULL + load_u32(p) : 0;
+		p = p ? perfdata_bytes_at(b, at, 8) : NULL;
+		if (!p)
+			return;
+		at += 8;
+		first = load_u32(p);
+		members = load_u32(p + 4);
+		for (uint32_t k = first; k < events->nr && k - first < members; k++)
+			events->events[k].event.group = first + 1;
+	}
+}
+
 /* The sections of the features lie behind the data, one for each bit set, in order. */
 static void read_features(struct perfdata_bytes *b, struct perfdata_events *events,
 			  const struct perfdata_header *h)
@@ -101,6 +125,8 @@ static void read_features(struct perfdata_bytes *b, struct perfdata_events *even
 		memcpy(&s, p, sizeof(s));
 		if (bit == PERFDATA_EVENT_DESC)
 			read_event_desc(b, events, &s);
+		if (bit == PERFDATA_GROUP_DESC)
+			read_group_desc(b, events, &s);
 		at += sizeof(s);
 	}
 }

@@ -199,17 +199,16 @@ static bool drop_full_places(uint32_t *frames, uint32_t *nr)
 }
 
 /* Put the stack in hand into the tables. DROP_NR: it is in. */
-static enum profile_drop store(struct pipeline *p, uint32_t nr, uint32_t task, uint32_t event,
-			       uint64_t weight)
+static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weight)
 {
 	uint32_t stack;
 
-	if (!drop_full_places(p->frames, &nr))
+	if (!drop_full_places(p->frames, &p->nr))
 		return DROP_PLACES_FULL;
-	stack = stacks_intern(p->tables->stacks, p->frames, nr);
+	stack = stacks_intern(p->tables->stacks, p->frames, p->nr);
 	if (stack == STACK_NONE)
 		return DROP_STACKS_FULL;
-	if (!cells_add(p->tables->cells, stack, task, event, weight))
+	if (!cells_add(p->tables->cells, stack, p->task, event, weight))
 		return DROP_CELLS_FULL;
 	return DROP_NR;
 }
@@ -263,7 +262,7 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 		return;
 	}
 	stats->by_event[event]++;
-	drop = store(p, p->nr, p->task, (uint32_t)event, s->period ? s->period : 1);
+	drop = store(p, (uint32_t)event, s->period ? s->period : 1);
 	if (drop != DROP_NR)
 		stats->dropped[drop]++;
 	else
@@ -282,6 +281,14 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 	}
 	pipeline_resolve(p, s, regs_mask);
 	pipeline_count(p, stats, s, event);
+}
+
+/* No samples of their own: the account is of the leader's, and where there is no room, that tells. */
+void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr, int event)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (members[i].event != event && members[i].event < EVENTS_MAX)
+			store(p, (uint32_t)members[i].event, members[i].count);
 }
 
 /* Raw addresses of the kernel part, and of the user part where it was not unwound. */

@@ -58,6 +58,13 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask);
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
 		    int event);
+/* What happened to one event of a group since the sample before, counted where this sample was taken. */
+struct pipeline_member {
+	int event;			/* slot */
+	uint64_t count;
+};
+/* After pipeline_sample() or pipeline_count() of the leader's sample, which has @event. */
+void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr, int event);
 /* What pipeline_resolve() found; borrowed until the next sample. */
 struct pipeline_stack {
 	const uint32_t *places;		/* innermost first, kernel before user */

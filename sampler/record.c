@@ -16,8 +16,8 @@
 #define ID_BLOCK                                                                                \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |          \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
-/* Fields whose length we cannot tell stand before others that we need. */
-#define NOT_READABLE (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK)
+/* A field whose length we cannot tell stands before others that we need. */
+#define NOT_READABLE PERF_SAMPLE_BRANCH_STACK
 /* All fields that we walk over; later ones follow STACK_USER and are left alone. */
 #define WALKED       ((uint64_t)PERF_SAMPLE_STACK_USER * 2 - 1)
 
@@ -133,6 +133,31 @@ static void take_fixed(struct cursor *c, uint64_t type, struct record_sample *s)
 		s->period = take_u64(c);
 }
 
+/* Counts of the event or its group: kept where there are ids to tell whose they are. */
+static void take_reads(struct cursor *c, uint64_t format, struct record_sample *s)
+{
+	uint64_t nr = format & PERF_FORMAT_GROUP ? take_u64(c) : 1;
+	uint64_t words = 1 + !!(format & PERF_FORMAT_ID) + !!(format & PERF_FORMAT_LOST);
+	uint64_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+	const uint8_t *p;
+
+	if (!(format & PERF_FORMAT_GROUP)) {
+		take(c, 8 * (words + times));
+		return;
+	}
+	take(c, 8 * times);
+	if (nr > UINT16_MAX / 8) {
+		c->bad = true;
+		return;
+	}
+	p = take_array(c, nr * words);
+	if (!(format & PERF_FORMAT_ID))
+		return;
+	s->reads = p;
+	s->nr_reads = p ? (uint32_t)nr : 0;
+	s->read_size = (uint32_t)(8 * words);
+}
+
 /* A PERF_RECORD_SAMPLE of the fields in sample_type. */
 static int decode_sample(struct record *r, const struct record_layout *layout, struct cursor *c)
 {
@@ -142,6 +167,8 @@ static int decode_sample(struct record *r, const struct record_layout *layout, s
 	if (type & NOT_READABLE)
 		return -ENOTSUP;
 	take_fixed(c, type, s);
+	if (type & PERF_SAMPLE_READ)
+		take_reads(c, layout->read_format, s);
 	if (type & PERF_SAMPLE_CALLCHAIN) {
 		s->nr_chain = take_u64(c);
 		s->chain = take_array(c, s->nr_chain);

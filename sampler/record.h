@@ -25,12 +25,15 @@
 struct record_layout {
 	uint64_t sample_type;		/* PERF_SAMPLE_* of the attr; IDENTIFIER must be in it */
 	uint64_t regs_mask;		/* sample_regs_user */
+	uint64_t read_format;		/* PERF_FORMAT_*, where PERF_SAMPLE_READ is in sample_type */
 	bool id_all;			/* sample_id_all: other records end in the id block */
 };
 
 struct record_sample {
 	uint64_t id, ip, time_ns, period;
 	uint32_t pid, tid, cpu;
+	const uint8_t *reads;		/* nr_reads times {value, id[, lost]}: counts since the events were opened */
+	uint32_t nr_reads, read_size;	/* of a group; bytes of one */
 	const uint8_t *chain;		/* nr_chain u64s, PERF_CONTEXT_* markers included */
 	uint64_t nr_chain;
 	uint64_t regs_abi;		/* PERF_SAMPLE_REGS_ABI_* */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/deltas.h"
 #include "sampler/perfdata.h"
 #include "sampler/session.h"
 #include "symbols/image.h"
@@ -35,6 +36,7 @@ struct replay {
 	bool has_cells;			/* as many as there may be */
 	uint64_t lost_records;		/* samples, as LOST records tell it */
 	uint64_t lost_samples;		/* as LOST_SAMPLES does: the sum, or what hardware dropped */
+	struct deltas *deltas;		/* of groups that are read with their leader's samples */
 	struct sampler_frame *frames;	/* of the sample in hand, for replay_each */
 	uint32_t nr_dsos;		/* objects that the loader was shown */
 	uint32_t nr_named;		/* places up to here have been named, for replay_each */
@@ -53,6 +55,8 @@ static void take_events(struct replay *r, struct sampler_config *config)
 			continue;
 		r->slots[i] = (int)config->nr_events;
 		config->events[config->nr_events++] = ev->event;
+		if (ev->event.read && !(ev->hz > 0) && !ev->period)
+			continue;
 		config->hz = ev->hz;
 		config->period = ev->period;
 		/* The period of a clock is a rate. */
@@ -61,6 +65,7 @@ static void take_events(struct replay *r, struct sampler_config *config)
 			config->period = 0;
 		}
 	}
+	event_groups_tidy(config->events, config->nr_events);
 }
 
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
@@ -73,6 +78,11 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 		return code;
 	}
 	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
+	r->deltas = deltas_new(perfdata_nr_ids(r->data));
+	if (!r->deltas) {
+		replay_close(r);
+		return err_set(e, -ENOMEM, "no memory for the events of the recording");
+	}
 	take_events(r, config);
 	*out = r;
 	return 0;
@@ -92,6 +102,7 @@ void replay_close(struct replay *r)
 	if (!r)
 		return;
 	perfdata_close(r->data);
+	deltas_free(r->deltas);
 	free(r->frames);
 	free(r->cpus);
 	free(r);
@@ -105,8 +116,9 @@ static struct replay_cpu *cpu_of(struct replay *r, uint32_t cpu)
 	return &r->cpus[cpu];
 }
 
-static int slot_of(const struct replay *r, uint64_t id)
+static int slot_of(void *ctx, uint64_t id)
 {
+	const struct replay *r = ctx;
 	int event = perfdata_event_of(r->data, id);
 
 	return event < 0 || (uint32_t)event >= r->nr_slots ? -1 : r->slots[event];
@@ -225,12 +237,29 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 	return code;
 }
 
+/* The members of the group that it was sampled for, with the leader's count for its period: as perf report. */
+static uint32_t take_members(struct replay *r, struct record_sample *sample,
+			     struct pipeline_member members[static EVENTS_MAX])
+{
+	int slot = slot_of(r, sample->id);
+	uint32_t nr = sample->nr_reads ? deltas_of_sample(r->deltas, sample, slot_of, r, members) : 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (members[i].event == slot)
+			sample->period = members[i].count;
+	return nr;
+}
+
 static int count_sample(void *ctx, struct pipeline *p, const struct record_sample *sample)
 {
 	struct replay *r = ctx;
 	struct replay_cpu *cpu = cpu_of(r, sample->cpu);
+	struct pipeline_member members[EVENTS_MAX];
+	struct record_sample s = *sample;
+	uint32_t nr = take_members(r, &s, members);
 
-	pipeline_count(p, &cpu->samples, sample, slot_of(r, sample->id));
+	pipeline_count(p, &cpu->samples, &s, slot_of(r, s.id));
+	pipeline_members(p, members, nr, slot_of(r, s.id));
 	return 0;
 }
 
@@ -350,6 +379,27 @@ static struct sampler_frame frame_of(const struct sampler *s, uint32_t id, uint6
 	return f;
 }
 
+/* The sample, and one for each event that is counted with it: as perf script prints them. */
+static int show_events(const struct each *each, struct sampler_sample *out, const struct record_sample *sample)
+{
+	struct pipeline_member members[EVENTS_MAX];
+	struct record_sample s = *sample;
+	int slot = slot_of(each->replay, s.id), code;
+	uint32_t nr = take_members(each->replay, &s, members);
+
+	out->period = s.period;
+	out->event = slot < 0 ? "?" : each->sampler->config.events[slot].name;
+	code = each->fn(each->ctx, out);
+	for (uint32_t i = 0; i < nr && !code; i++) {
+		if (members[i].event == slot)
+			continue;
+		out->period = members[i].count;
+		out->event = each->sampler->config.events[members[i].event].name;
+		code = each->fn(each->ctx, out);
+	}
+	return code;
+}
+
 static int show_sample(void *arg, struct pipeline *p, const struct record_sample *sample)
 {
 	const struct each *each = arg;
@@ -358,7 +408,6 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 	struct pipeline_stack stack;
 	const struct task *task;
 	struct sampler_sample out;
-	int slot = slot_of(r, sample->id);
 
 	pipeline_stack(p, sample, &stack);
 	r->frames = xrealloc_array(r->frames, MAX(stack.nr, 1u), sizeof(*r->frames));
@@ -375,14 +424,12 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 		.tid = (pid_t)sample->tid,
 		.cpu = sample->cpu,
 		.time_ns = sample->time_ns,
-		.period = sample->period,
-		.event = slot < 0 ? "?" : s->config.events[slot].name,
 		.frames = r->frames,
 		.nr_frames = stack.nr,
 		.nr_kernel = stack.nr_kernel,
 		.stop = stack.nr_guessed ? "guessed" : unwind_stop_name(stack.stop),
 	};
-	return each->fn(each->ctx, &out);
+	return show_events(each, &out, sample);
 }
 
 int replay_each(struct replay *r, struct sampler *s, sampler_sample_fn fn, void *ctx)

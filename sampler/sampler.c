@@ -455,6 +455,7 @@ void sampler_set_events(struct sampler *s, const struct event *events, uint32_t 
 	struct control c = { .kind = CONTROL_EVENTS, .nr_events = MIN(nr, (uint32_t)EVENTS_MAX) };
 
 	memcpy(c.events, events, c.nr_events * sizeof(events[0]));
+	event_groups_tidy(c.events, c.nr_events);
 	send_control(s, &c);
 }
 

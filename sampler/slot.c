@@ -17,10 +17,13 @@ struct reading {
 	uint64_t count, enabled_ns, running_ns, id, lost;
 };
 
+/* The same of a group: how many, the times, then count, id and lost of each. */
+#define GROUP_WORDS (3 + 3 * EVENTS_MAX)
+
 static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu,
-		     unsigned long flags)
+		     int group_fd, unsigned long flags)
 {
-	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
+	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC);
 
 	env->refusal.filter = false;
 	if (fd >= 0) {
@@ -38,14 +41,14 @@ static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t t
 
 int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
 {
-	return open_with(env, attr, tid, cpu, 0);
+	return open_with(env, attr, tid, cpu, -1, 0);
 }
 
 int slot_sample_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
 {
 	if (env->cgroup_fd >= 0)
-		return open_with(env, attr, env->cgroup_fd, cpu, PERF_FLAG_PID_CGROUP);
-	return open_with(env, attr, tid, cpu, 0);
+		return open_with(env, attr, env->cgroup_fd, cpu, env->group_fd, PERF_FLAG_PID_CGROUP);
+	return open_with(env, attr, tid, cpu, env->group_fd, 0);
 }
 
 void slot_close_fd(struct slot_env *env, int *fd)
@@ -169,15 +172,34 @@ static void reserve_task(struct slot *s, const struct slot_env *env, pid_t tid)
 		fds[i] = (struct slot_fd){ .fd = -1 };
 }
 
-int slot_add_task(struct slot *s, struct slot_env *env, pid_t tid)
+/* The leader's events of @tid, one a CPU; NULL: it has none of that task. @at: where to look first. */
+static const struct slot_fd *leader_fds(const struct slot *leader, const struct slot_env *env, pid_t tid,
+					uint32_t at)
+{
+	if (at < leader->nr_tasks && leader->tids[at] == tid)
+		return slot_fds(leader, env, at);
+	for (uint32_t i = 0; i < leader->nr_tasks; i++)
+		if (leader->tids[i] == tid)
+			return slot_fds(leader, env, i);
+	return NULL;
+}
+
+int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid)
 {
 	uint32_t task = s->nr_tasks;
-	int code = 0;
+	const struct slot_fd *lead = leader ? leader_fds(leader, env, tid, task) : NULL;
+	int code = leader && !lead ? -ESRCH : 0;
 
 	reserve_task(s, env, tid);
+	/* As perf record: a member is on whenever its leader is. */
+	if (leader)
+		s->attr.disabled = s->attr.enable_on_exec = 0;
 	memcpy(env->refusal.event, s->event.name, sizeof(env->refusal.event));
-	for (uint32_t i = 0; i < env->nr_cpus && !code; i++)
+	for (uint32_t i = 0; i < env->nr_cpus && !code; i++) {
+		env->group_fd = lead ? lead[i].fd : -1;
 		code = open_on_cpu(s, env, &slot_fds(s, env, task)[i], tid, &env->cpus[i]);
+	}
+	env->group_fd = -1;
 	for (uint32_t i = 0; i < env->nr_cpus && code; i++)
 		slot_close_fd(env, &slot_fds(s, env, task)[i].fd);
 	s->nr_tasks -= !!code;
@@ -205,8 +227,8 @@ void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size
 	s->attr.mmap_data = env->attr.data_maps;
 }
 
-int slot_open(struct slot *s, struct slot_env *env, const pid_t *tids, uint32_t nr_tids,
-	      uint32_t *nr_out)
+int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, const pid_t *tids,
+	      uint32_t nr_tids, uint32_t *nr_out)
 {
 	uint32_t nr = tids ? nr_tids : 1, opened = 0;
 	struct limits_refusal first = { 0 };
@@ -215,7 +237,7 @@ int slot_open(struct slot *s, struct slot_env *env, const pid_t *tids, uint32_t 
 	*nr_out = 0;
 	s->base = xcalloc(env->nr_cpus, sizeof(*s->base));
 	for (uint32_t i = 0; i < nr; i++) {
-		int code = slot_add_task(s, env, tids ? tids[i] : -1);
+		int code = slot_add_task(s, env, leader, tids ? tids[i] : -1);
 
 		if (code && !first_code) {
 			first_code = code;
@@ -253,15 +275,39 @@ static void add_value(struct counters_value *v, const struct counters_value *mor
 	v->lost += more->lost;
 }
 
+/* The fd's own count out of those of its group. */
+static int read_group(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
+		      struct counters_value *v)
+{
+	size_t words = s->attr.read_format & PERF_FORMAT_LOST ? 3 : 2;
+	uint64_t got[GROUP_WORDS] = { 0 };
+	ssize_t nr = env->sys.read(env->sys.ctx, fd->fd, got, sizeof(got));
+
+	if (nr < 0)
+		return (int)nr;
+	for (size_t i = 0; i < got[0] && 8 * (3 + (i + 1) * words) <= (size_t)nr; i++) {
+		const uint64_t *one = &got[3 + i * words];
+
+		if (one[1] != fd->id)
+			continue;
+		add_value(v, &(struct counters_value){ one[0], got[1], got[2], words == 3 ? one[2] : 0 });
+		return 0;
+	}
+	return -EIO;
+}
+
 /* Add what one fd has counted, its inherited events included. */
-static int read_fd(const struct slot *s, const struct slot_env *env, int fd,
+static int read_fd(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
 		   struct counters_value *v)
 {
 	bool has_lost = s->attr.read_format & PERF_FORMAT_LOST;
 	size_t size = has_lost ? sizeof(struct reading) : offsetof(struct reading, lost);
 	struct reading r = { 0 };
-	ssize_t nr = env->sys.read(env->sys.ctx, fd, &r, sizeof(r));
+	ssize_t nr;
 
+	if (s->attr.read_format & PERF_FORMAT_GROUP)
+		return read_group(s, env, fd, v);
+	nr = env->sys.read(env->sys.ctx, fd->fd, &r, sizeof(r));
 	if (nr < 0)
 		return (int)nr;
 	if ((size_t)nr < size)
@@ -278,7 +324,7 @@ int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
 
 	*v = s->base[cpu];
 	for (uint32_t i = 0; i < s->nr_tasks; i++) {
-		int rc = read_fd(s, env, slot_fds(s, env, i)[cpu].fd, v);
+		int rc = read_fd(s, env, &slot_fds(s, env, i)[cpu], v);
 
 		code = code ? code : rc;
 	}
@@ -292,7 +338,7 @@ static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
 
 	for (uint32_t i = 0; i < env->nr_cpus; i++) {
 		if (!s->side)
-			read_fd(s, env, fds[i].fd, &s->base[i]);
+			read_fd(s, env, &fds[i], &s->base[i]);
 		slot_close_fd(env, &fds[i].fd);
 	}
 	s->nr_tasks--;

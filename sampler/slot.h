@@ -25,6 +25,7 @@ struct slot_env {
 	uint32_t nr_fds;		/* open now */
 	bool may_be_empty;
 	int cgroup_fd;			/* -1: no cgroup */
+	int group_fd;			/* of the leader of what is being opened; -1: it is alone */
 	struct limits_refusal refusal;	/* of the last failure */
 };
 
@@ -50,16 +51,16 @@ struct slot {
 void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz);
 void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size);
 /*
- * Open it on @tids (NULL: on the CPUs). Tasks that are gone or forbidden are
+ * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already; NULL: alone). Tasks that are gone or forbidden are
  * left out: *@nr_out of them; -errno when none is left or something else
  * fails, with env->refusal filled and nothing left open.
  */
-int slot_open(struct slot *s, struct slot_env *env, const pid_t *tids, uint32_t nr_tids,
-	      uint32_t *nr_out);
+int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, const pid_t *tids,
+	      uint32_t nr_tids, uint32_t *nr_out);
 void slot_close(struct slot *s, struct slot_env *env);
 
 /* One more task; it becomes the last one. 0, or -errno and nothing is left of it. */
-int slot_add_task(struct slot *s, struct slot_env *env, pid_t tid);
+int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid);
 /* Where a task and all who inherited from it are gone: keep the sums, close the fds. */
 void slot_reap(struct slot *s, struct slot_env *env);
 bool slot_has_task(const struct slot *s, pid_t tid);

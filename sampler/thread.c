@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/deltas.h"
 #include "symbols/intern.h"
 
 /* Samples wait at most this long for a watermark that is not reached. */
@@ -36,12 +37,15 @@
 #define THREAD_NICE -10
 /* Ring space is given back, and a quiescent state told, after so many records. */
 #define THREAD_RELEASE_EVERY 16
+/* Events of groups whose counts come with samples: not touched, and so not resident, without such groups. */
+#define THREAD_DELTAS 12288
 
 struct thread {
 	struct thread_shared *shared;
 	struct counters_cpu *cpu;
 	uint32_t cpu_index;
 	struct pipeline *pipeline;
+	struct deltas *deltas;
 	unsigned int quick;		/* so many short waits are left */
 	struct recorder_lane *lane;	/* NULL: nothing is recorded */
 	pid_t own_pid;
@@ -76,11 +80,33 @@ static bool is_recorded(const struct thread *t, const struct record *r)
 	return r->type != PERF_RECORD_SAMPLE || (pid_t)r->sample.pid != t->own_pid;
 }
 
+static int slot_of(void *ctx, uint64_t id)
+{
+	const struct thread *t = ctx;
+
+	return counters_event_of(t->shared->counters, t->cpu_index, id);
+}
+
+static void on_sample(struct thread *t, struct thread_stats *stats, struct record_sample *s, uint64_t regs_mask)
+{
+	struct pipeline_member members[EVENTS_MAX];
+	int event = slot_of(t, s->id);
+	/* Of our own samples, too: what they count is not the next one's. */
+	uint32_t nr = s->nr_reads ? deltas_of_sample(t->deltas, s, slot_of, t, members) : 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (members[i].event == event)
+			s->period = members[i].count;
+	pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask);
+	if (nr && (pid_t)s->pid != t->own_pid)
+		pipeline_members(t->pipeline, members, nr, event);
+}
+
 static void on_record(struct thread *t, struct thread_stats *stats,
 		      const struct perf_event_header *h)
 {
 	const struct thread_shared *shared = t->shared;
-	const struct record_layout *layout = counters_layout(shared->counters);
+	const struct record_layout *layout = counters_layout_of(shared->counters, h);
 	struct record r;
 	int code = record_decode(&r, layout, h, h->size);
 
@@ -95,9 +121,7 @@ static void on_record(struct thread *t, struct thread_stats *stats,
 	switch (r.type) {
 	case PERF_RECORD_SAMPLE:
 		lag_note(&stats->lag, t->now_ns, r.sample.time_ns);
-		pipeline_sample(t->pipeline, &stats->samples, &r.sample,
-				counters_event_of(shared->counters, t->cpu_index, r.sample.id),
-				layout->regs_mask);
+		on_sample(t, stats, &r.sample, layout->regs_mask);
 		break;
 	case PERF_RECORD_LOST:
 		stats->lost_records += r.lost;
@@ -262,6 +286,11 @@ int thread_start(struct thread **out, struct thread_shared *shared, uint32_t cpu
 	code = pipeline_new(&t->pipeline, thread_tables(shared), e);
 	if (code)
 		goto out;
+	t->deltas = deltas_new(THREAD_DELTAS);
+	if (!t->deltas) {
+		code = err_set(e, -ENOMEM, "no memory for a sampler thread");
+		goto out;
+	}
 	code = create_blocked(&t->id, thread_main, t);
 	if (!code) {
 		*out = t;
@@ -270,6 +299,7 @@ int thread_start(struct thread **out, struct thread_shared *shared, uint32_t cpu
 	err_set(e, code, "cannot start a sampler thread: %s", strerror(-code));
 out:
 	pipeline_free(t->pipeline);
+	deltas_free(t->deltas);
 	if (t->stop_fd >= 0)
 		close(t->stop_fd);
 	free(t);
@@ -291,6 +321,7 @@ void thread_stop(struct thread *t)
 		return;
 	thread_finish(t);
 	pipeline_free(t->pipeline);
+	deltas_free(t->deltas);
 	close(t->stop_fd);
 	free(t);
 }

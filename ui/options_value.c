@@ -167,17 +167,6 @@ static int parse_cpus(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-/* In "mem:0x10/4:w" and "uprobe:/bin/sh:main" a slash opens nothing. */
-static bool is_probe(const char *text)
-{
-	static const char *const prefixes[] = { "mem:", "uprobe:", "uretprobe:" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-		if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return false;
-}
-
 /* For the event before it. */
 static int parse_event_filter(struct options_parse *p, const char *arg)
 {
@@ -193,40 +182,14 @@ static int parse_event_filter(struct options_parse *p, const char *arg)
 	return EINVAL;
 }
 
-/* A list by commas; a comma between slashes belongs to the event ("cpu/event=1,umask=2/"). */
 static int parse_events(struct options_parse *p, const char *arg)
 {
 	struct sampler_config *c = &p->o->config;
-	const char *s = arg;
 
-	for (;;) {
-		char name[256];
-		bool slash = false, probe = is_probe(s);
-		size_t n = 0;
-
-		while (s[n] && (slash || s[n] != ','))
-			slash ^= s[n++] == '/' && !probe;
-		if (n >= sizeof(name))
-			return REFUSE(p, EXIT_USAGE,
-				      "-e: an event name of %zu characters\n"
-				      "  'proftop --list-events' shows the names",
-				      n);
-		if (c->nr_events == EVENTS_MAX)
-			return REFUSE(p, EXIT_USAGE,
-				      "-e %s: more than %d events\n"
-				      "  give fewer; in the program, 'e' changes them",
-				      arg, EVENTS_MAX);
-		memcpy(name, s, n);
-		name[n] = 0;
-		if (event_parse(&c->events[c->nr_events], name, p->e)) {
-			p->code = EXIT_USAGE;
-			return EINVAL;
-		}
-		c->nr_events++;
-		if (!s[n])
-			return 0;
-		s += n + 1;
-	}
+	if (!event_parse_list(c->events, &c->nr_events, EVENTS_MAX, arg, p->e))
+		return 0;
+	p->code = EXIT_USAGE;
+	return EINVAL;
 }
 
 static int parse_overhead(struct options_parse *p, const char *arg)
