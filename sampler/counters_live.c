@@ -150,17 +150,22 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 				   c->slots[event].event.name, hz, strerror(-code));
 }
 
-/* The same events in the same group, in the same order. */
-static bool same_group(const struct slot *slots, uint32_t nr_slots, uint32_t at, const struct event *events,
-		       uint32_t nr)
+static bool in_group(const struct counters *c, uint32_t at, uint32_t group)
 {
-	uint32_t group = slots[at].event.group;
+	return group && at < c->nr_slots && c->slots[at].event.group == group;
+}
 
-	if ((nr > 1) != !!group || (at && group && slots[at - 1].event.group == group) || at + nr > nr_slots ||
-	    (group && at + nr < nr_slots && slots[at + nr].event.group == group))
+/* From slot @at on, are there the same @nr events in the same order, and no others in their group? */
+static bool same_group(const struct counters *c, uint32_t at, const struct event *events, uint32_t nr)
+{
+	uint32_t group = c->slots[at].event.group;
+
+	if ((nr > 1) != !!group || at + nr > c->nr_slots || in_group(c, at + nr, group) ||
+	    (at && in_group(c, at - 1, group)))
 		return false;
 	for (uint32_t i = 0; i < nr; i++)
-		if (slots[at + i].event.group != group || !event_same(&slots[at + i].event, &events[i]))
+		if (c->slots[at + i].event.group != group ||
+		    !event_same(&c->slots[at + i].event, &events[i]))
 			return false;
 	return true;
 }
@@ -169,7 +174,7 @@ static bool same_group(const struct slot *slots, uint32_t nr_slots, uint32_t at,
 static int find_slots(const struct counters *c, const struct event *events, uint32_t nr, uint32_t taken)
 {
 	for (uint32_t i = 0; i < c->nr_slots; i++)
-		if (!(taken & 1u << i) && same_group(c->slots, c->nr_slots, i, events, nr))
+		if (!(taken & 1u << i) && same_group(c, i, events, nr))
 			return (int)i;
 	return -1;
 }

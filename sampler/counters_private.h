@@ -25,7 +25,7 @@ struct counters {
 	size_t ring_size, ring_wanted, side_size;
 	struct record_layout layout, side_layout;
 	struct record_layout read_layout;	/* of samples with the counts of a group */
-	atomic_bool any_read;			/* such samples have been asked for; relaxed: set before they are on */
+	atomic_bool any_read;		/* such samples were asked for; relaxed: set before they are on */
 	struct idmap ids;
 	atomic_int shared_slot;		/* whose samples may come with foreign ids, or -1; relaxed */
 	enum run_state run;
@@ -38,7 +38,7 @@ struct counters {
 
 /* What the ids of @slot stand for, as number @at of the events. */
 int counters_id_value(struct counters *c, const struct slot *slot, uint32_t at);
-/* The leader of the group that event @at of @events is in, where slots[] are theirs; NULL: it leads, or is alone. */
+/* The leader of the group of event @at of @events, whose slots these are; NULL: it leads, or is alone. */
 const struct slot *counters_leader(const struct event *events, const struct slot *slots, uint32_t at);
 
 /* The ids of all slots as they are now, those of slots that are @gone, and no others. */

@@ -15,7 +15,7 @@ struct deltas;
 /* For at least @nr events, by their ids. NULL: no memory. */
 struct deltas *deltas_new(uint32_t nr);
 void deltas_free(struct deltas *d);
-/* How much more @value is than at the last call with @id; the first time all of it. 0 when there is no room. */
+/* How much more @value is than at the last call with @id; at first all of it. 0 when there is no room. */
 uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value);
 
 /* Event slot of an id, or -1. */

@@ -62,8 +62,8 @@ void event_groups_tidy(struct event *events, uint32_t nr);
 /* Filter the samples of a tracepoint, as in "prev_pid == 0". -EINVAL with a sentence: not for this one. */
 int event_set_filter(struct event *ev, const char *filter, struct err *e);
 /*
- * The same event, whatever it was called when it was asked for, and whatever group it is in. Of the same name it may have
- * another rate by now; of another name, its own rate is part of what was asked for.
+ * The same event, whatever it was called when it was asked for, and whatever group it is in. Of the
+ * same name it may have another rate by now; of another name, its own rate is part of what was asked for.
  */
 bool event_same(const struct event *a, const struct event *b);
 

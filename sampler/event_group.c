@@ -71,7 +71,8 @@ static void name_modifiers(struct event *ev, const char *modifiers)
 }
 
 /* What follows the closing brace, for all members: modifiers, and S. */
-static int parse_tail(struct event *events, uint32_t nr, const char *text, size_t size, bool *read, struct err *e)
+static int parse_tail(struct event *events, uint32_t nr, const char *text, size_t size, bool *read,
+		      struct err *e)
 {
 	char modifiers[32];
 	size_t kept = 0;

@@ -138,7 +138,8 @@ static void take_reads(struct cursor *c, uint64_t format, struct record_sample *
 {
 	uint64_t nr = format & PERF_FORMAT_GROUP ? take_u64(c) : 1;
 	uint64_t words = 1 + !!(format & PERF_FORMAT_ID) + !!(format & PERF_FORMAT_LOST);
-	uint64_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+	uint64_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+			 !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
 	const uint8_t *p;
 
 	if (!(format & PERF_FORMAT_GROUP)) {

@@ -32,8 +32,8 @@ struct record_layout {
 struct record_sample {
 	uint64_t id, ip, time_ns, period;
 	uint32_t pid, tid, cpu;
-	const uint8_t *reads;		/* nr_reads times {value, id[, lost]}: counts since the events were opened */
-	uint32_t nr_reads, read_size;	/* of a group; bytes of one */
+	const uint8_t *reads;		/* a group's counts since its start, each {value, id[, lost]} */
+	uint32_t nr_reads, read_size;	/* bytes of one */
 	const uint8_t *chain;		/* nr_chain u64s, PERF_CONTEXT_* markers included */
 	uint64_t nr_chain;
 	uint64_t regs_abi;		/* PERF_SAMPLE_REGS_ABI_* */

@@ -237,7 +237,7 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 	return code;
 }
 
-/* The members of the group that it was sampled for, with the leader's count for its period: as perf report. */
+/* The members of its group; the leader's count is its period: as perf report. */
 static uint32_t take_members(struct replay *r, struct record_sample *sample,
 			     struct pipeline_member members[static EVENTS_MAX])
 {
@@ -380,7 +380,8 @@ static struct sampler_frame frame_of(const struct sampler *s, uint32_t id, uint6
 }
 
 /* The sample, and one for each event that is counted with it: as perf script prints them. */
-static int show_events(const struct each *each, struct sampler_sample *out, const struct record_sample *sample)
+static int show_events(const struct each *each, struct sampler_sample *out,
+		       const struct record_sample *sample)
 {
 	struct pipeline_member members[EVENTS_MAX];
 	struct record_sample s = *sample;

@@ -51,9 +51,10 @@ struct slot {
 void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz);
 void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size);
 /*
- * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already; NULL: alone). Tasks that are gone or forbidden are
- * left out: *@nr_out of them; -errno when none is left or something else
- * fails, with env->refusal filled and nothing left open.
+ * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already;
+ * NULL: alone). Tasks that are gone or forbidden are left out: *@nr_out of
+ * them; -errno when none is left or something else fails, with env->refusal
+ * filled and nothing left open.
  */
 int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, const pid_t *tids,
 	      uint32_t nr_tids, uint32_t *nr_out);

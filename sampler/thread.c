@@ -87,7 +87,8 @@ static int slot_of(void *ctx, uint64_t id)
 	return counters_event_of(t->shared->counters, t->cpu_index, id);
 }
 
-static void on_sample(struct thread *t, struct thread_stats *stats, struct record_sample *s, uint64_t regs_mask)
+static void on_sample(struct thread *t, struct thread_stats *stats, struct record_sample *s,
+		      uint64_t regs_mask)
 {
 	struct pipeline_member members[EVENTS_MAX];
 	int event = slot_of(t, s->id);

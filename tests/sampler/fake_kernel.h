@@ -27,6 +27,7 @@ struct fake_fd {
 	struct perf_event_attr attr;
 	pid_t tid;
 	int cpu, output;
+	int leader;			/* fd of its group's; -1: alone */
 	uint64_t period;
 };
 
@@ -66,7 +67,6 @@ static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t 
 	struct fake *f = ctx;
 	int code = fake_call(f);
 
-	assert_int_equal(group_fd, -1);
 	assert_int_equal(flags, PERF_FLAG_FD_CLOEXEC);
 	if (code)
 		return code;
@@ -78,9 +78,15 @@ static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t 
 		return -EINVAL;
 	if (attr->precise_ip > f->max_precise)
 		return -EOPNOTSUPP;
+	/* as the kernel: a group is of one task and CPU, and its leader leads */
+	if (group_fd >= 0) {
+		assert_int_equal(fake_fd(f, group_fd)->tid, pid);
+		assert_int_equal(fake_fd(f, group_fd)->cpu, cpu);
+		assert_int_equal(fake_fd(f, group_fd)->leader, -1);
+	}
 	assert_true(f->nr_fds < MAX_FDS);
 	f->fds[f->nr_fds] = (struct fake_fd){
-		.open = true, .attr = *attr, .tid = pid, .cpu = cpu, .output = -1,
+		.open = true, .attr = *attr, .tid = pid, .cpu = cpu, .output = -1, .leader = group_fd,
 		.enabled = !attr->disabled, .period = attr->sample_period,
 	};
 	f->nr_open++;
@@ -112,6 +118,26 @@ static inline int fake_ioctl(void *ctx, int fd, unsigned long request, uint64_t 
 	return 0;
 }
 
+/* The counts of a group, whichever of it is asked: how many, times, then count, id, lost of each. */
+static inline ssize_t fake_read_group(struct fake *f, int fd, void *buf, size_t size)
+{
+	int leader = fake_fd(f, fd)->leader < 0 ? fd : fake_fd(f, fd)->leader;
+	uint64_t v[64] = { 0, 7, 5 };
+	size_t nr = 3;
+
+	for (int i = 0; i < f->nr_fds; i++) {
+		if (!f->fds[i].open || (i + FIRST_FD != leader && f->fds[i].leader != leader))
+			continue;
+		v[0]++;
+		v[nr++] = 1000 + (uint64_t)(i + FIRST_FD);
+		v[nr++] = (uint64_t)(i + FIRST_FD) * 10;
+		v[nr++] = 3;
+	}
+	assert_true(size >= 8 * nr);
+	memcpy(buf, v, 8 * nr);
+	return (ssize_t)(8 * nr);
+}
+
 static inline ssize_t fake_read(void *ctx, int fd, void *buf, size_t size)
 {
 	struct fake *f = ctx;
@@ -119,6 +145,8 @@ static inline ssize_t fake_read(void *ctx, int fd, void *buf, size_t size)
 	uint64_t v[5] = { 1000 + (uint64_t)fd, ff->enabled ? 7 : 0, 5, (uint64_t)fd * 10, 3 };
 	size_t nr = ff->attr.read_format & PERF_FORMAT_LOST ? 40 : 32;
 
+	if (ff->attr.read_format & PERF_FORMAT_GROUP)
+		return fake_read_group(f, fd, buf, size);
 	assert_true(size >= nr);
 	memcpy(buf, v, nr);
 	return (ssize_t)nr;

@@ -42,7 +42,7 @@ struct fixture {
 	struct recorder *r;
 };
 
-static const struct record_layout layout = { RECORD_SAMPLE_TYPE, 0, true };
+static const struct record_layout layout = { .sample_type = RECORD_SAMPLE_TYPE, .id_all = true };
 
 static void write_text(const char *dir, const char *name, const char *text)
 {

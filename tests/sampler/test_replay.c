@@ -31,7 +31,7 @@ struct fixture {
 	uint64_t time_ns;
 };
 
-static const struct record_layout layout = { RECORD_SAMPLE_TYPE, 0, true };
+static const struct record_layout layout = { .sample_type = RECORD_SAMPLE_TYPE, .id_all = true };
 
 static int setup(void **state)
 {
