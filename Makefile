@@ -6,15 +6,27 @@ PREFIX  ?= /usr/local
 VERSION := 0.1.0
 
 comma := ,
+# For another CPU: CROSS=aarch64-linux-gnu [SYSROOT=DIR] (doc/UNWINDING.md); tests then run under EMU.
+ifneq ($(CROSS),)
+CC  := $(CROSS)-gcc $(SYSROOT:%=--sysroot=%)
+CXX := $(CROSS)-g++ $(SYSROOT:%=--sysroot=%)
+AR  := $(CROSS)-ar
+EMU ?= qemu-$(firstword $(subst -, ,$(CROSS)))$(SYSROOT:%= -L %)
+PKG_CONFIG := PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig:$(SYSROOT)/usr/share/pkgconfig \
+	PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) pkg-config
+else
+PKG_CONFIG := pkg-config
+endif
 # Flavours never share objects.
-B := build/$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,$(DEBUG)),debug,release))
+FLAVOUR := $(CROSS:%=%-)
+B := build/$(FLAVOUR)$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,$(DEBUG)),debug,release))
 
 PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr liburcu-cds libutf8proc jansson
 TEST_PKGS := cmocka
 # Used where they are found; build/config.mk says which (made once the packages are there, by "deps").
 WANTED_PKGS := libzstd liblzma capstone
 ifneq ($(filter-out clean help layering style uninstall deps,$(or $(MAKECMDGOALS),all)),)
-include build/config.mk
+include build/$(FLAVOUR)config.mk
 endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
 DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev libutf8proc-dev \
@@ -30,9 +42,9 @@ ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 	$(CPPFLAGS)
 ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)
-PKG_CFLAGS   := $(shell pkg-config --cflags $(PKGS) $(OPT_PKGS) 2>/dev/null)
-PKG_LIBS      = $(shell pkg-config --libs $(PKGS) $(OPT_PKGS)) -liberty -lm
-TEST_LIBS     = $(shell pkg-config --libs $(TEST_PKGS))
+PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS) $(OPT_PKGS) 2>/dev/null)
+PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(OPT_PKGS)) -liberty -lm
+TEST_LIBS     = $(shell $(PKG_CONFIG) --libs $(TEST_PKGS))
 
 Q   := $(if $(filter 1,$(V)),,@)
 say  = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
@@ -63,24 +75,24 @@ all: deps $(B)/proftop ## build proftop (default)
 run: all ## install what is missing, build, start proftop
 	$(Q)$(B)/proftop $(ARGS)
 
-build/config.mk: Makefile
+build/$(FLAVOUR)config.mk: Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MAKE) --no-print-directory -s deps
-	$(Q)for p in $(WANTED_PKGS); do pkg-config --exists $$p && echo "OPT_PKGS += $$p"; done >$@; true
+	$(Q)for p in $(WANTED_PKGS); do $(PKG_CONFIG) --exists $$p && echo "OPT_PKGS += $$p"; done >$@; true
 
 deps: ## find what is missing; install it (root) or print the one command
-	$(Q)if ! pkg-config --exists $(PKGS) $(TEST_PKGS) 2>/dev/null || \
+	$(Q)if ! $(PKG_CONFIG) --exists $(PKGS) $(TEST_PKGS) 2>/dev/null || \
 	      ! echo '#include <libiberty/demangle.h>' | $(CC) -E -x c - >/dev/null 2>&1 || \
 	      ! command -v tmux >/dev/null || ! command -v g++ >/dev/null || ! command -v python3 >/dev/null || \
 	      ! command -v pgrep >/dev/null; then \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		if [ -z "$(CROSS)" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo '  DEPS    $(DEBS)'; \
 			export DEBIAN_FRONTEND=noninteractive; \
 			apt-get update -qq && apt-get install -y -qq --no-install-recommends $(DEBS) >/dev/null && \
 			exec $(MAKE) --no-print-directory -s deps; \
 		else \
 			echo 'proftop: development packages are missing; install them with' >&2; \
-			echo '  sudo apt-get install $(DEBS)' >&2; \
+			echo '  sudo apt-get install $(DEBS)$(CROSS:%= (libraries for %))' >&2; \
 			exit 1; \
 		fi; \
 	fi
@@ -93,7 +105,7 @@ $(B)/%.o: %.c Makefile | deps
 define room_archive
 $(B)/$(1).a: $(patsubst %.c,$(B)/%.o,$(filter-out ui/main.c,$(wildcard $(1)/*.c)))
 	$$(call say,AR,$$@)
-	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_archive,$(r))))
 
@@ -132,7 +144,7 @@ programs: $(PROGRAMS)
 check: all unit layering style e2e ## everything: unit tests, layering, style, end-to-end (real perf events)
 
 unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuzz corpora
-	$(Q)B=$(B) tests/run $(TESTS) $(REPLAYS)
+	$(Q)B=$(B) EMU="$(EMU)" tests/run $(TESTS) $(REPLAYS)
 
 e2e: $(B)/proftop programs $(TOOLS)
 	$(Q)B=$(B) tests/run $(sort $(wildcard tests/e2e/*.sh))

@@ -15,6 +15,7 @@
 #include "symbols/elffile.h"
 #include "symbols/elfgo.h"
 #include "symbols/elfplt.h"
+#include "symbols/elfsig.h"
 #include "symbols/elfsym.h"
 #include "symbols/xz.h"
 
@@ -394,6 +395,7 @@ static int build(struct image **out, const struct elffile *f, bool debug_files, 
 		rc = read_symbols(image, f, debug_files);
 	if (rc)
 		goto fail;
+	elfsig_find(image, f);
 	*out = image;
 	return 0;
 fail:

@@ -30,8 +30,11 @@ struct arch_ops {
 	uint8_t nr_perf;
 	uint64_t unavailable;		/* DWARF registers: -1 means the kernel did not save it */
 	uint64_t ra_clear;		/* bits of a return address that sign it (PAC) */
-	const uint8_t *sigreturn;	/* code of the signal trampoline */
-	uint8_t sigreturn_size;
+	bool record_tells_sp;		/* a frame record lies just below the frame of the caller */
+	/* What the kernel leaves at sp + sig_offset where a signal handler returns: words in this order. */
+	const uint8_t *sig_regs;	/* DWARF numbers */
+	uint8_t nr_sig_regs;
+	uint16_t sig_offset;
 };
 
 extern const struct arch_ops arch_x86_64, arch_aarch64;

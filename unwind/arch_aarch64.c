@@ -12,9 +12,6 @@ static const uint8_t dwarf_of_perf[] = {
 	17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
 };
 
-/* mov x8,#__NR_rt_sigreturn; svc #0 */
-static const uint8_t sigreturn[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
-
 const struct arch_ops arch_aarch64 = {
 	.name = "aarch64",
 	.machine = EM_AARCH64,
@@ -31,6 +28,8 @@ const struct arch_ops arch_aarch64 = {
 	.nr_perf = sizeof(dwarf_of_perf),
 	/* User addresses have 48 bits here; the signature lies above them. */
 	.ra_clear = 0xffff000000000000ULL,
-	.sigreturn = sigreturn,
-	.sigreturn_size = sizeof(sigreturn),
+	/* struct sigcontext: x0-x30, sp, pc, behind siginfo (128), ucontext (176), fault_address (8). */
+	.sig_regs = dwarf_of_perf,
+	.nr_sig_regs = sizeof(dwarf_of_perf),
+	.sig_offset = 312,
 };

@@ -18,8 +18,8 @@ static const uint8_t dwarf_of_perf[] = {
 	8, 9, 10, 11, 12, 13, 14, 15,
 };
 
-/* mov $__NR_rt_sigreturn,%rax; syscall */
-static const uint8_t sigreturn[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+/* struct sigcontext: R8..R15 RDI RSI RBP RBX RDX RAX RCX RSP RIP */
+static const uint8_t sig_regs[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 };
 
 const struct arch_ops arch_x86_64 = {
 	.name = "x86_64",
@@ -36,6 +36,8 @@ const struct arch_ops arch_x86_64 = {
 	.nr_perf = sizeof(dwarf_of_perf),
 	/* rbx r12-r15: a sample taken by NMI inside the kernel does not have them. */
 	.unavailable = 1ULL << 3 | 0xfULL << 12,
-	.sigreturn = sigreturn,
-	.sigreturn_size = sizeof(sigreturn),
+	.record_tells_sp = true,
+	.sig_regs = sig_regs,
+	.nr_sig_regs = sizeof(sig_regs),
+	.sig_offset = 40,		/* a ucontext: flags, link, stack_t */
 };

@@ -54,6 +54,7 @@ struct run {
 	bool bounded, done;		/* only up to @until; it was reached */
 	uint64_t loc, end, until;
 	uint32_t nr_remembers;
+	uint32_t *negates, nr_negates, room_negates;
 	uint64_t rewrites;
 	const struct cfi_sink *sink;
 	enum cfi_reason reason;
@@ -293,6 +294,16 @@ static bool run_cfa_op(struct run *run, uint8_t op)
 	return false;
 }
 
+/* Signatures are always stripped, so the state need not be known; but where it is told. */
+static void negate(struct run *run)
+{
+	if (!run->arch->ra_clear)
+		refuse(run, CFI_BAD_OPCODE);
+	if (run->nr_negates < run->room_negates)
+		run->negates[run->nr_negates] = (uint32_t)(run->r.pos - 1 - run->eh->bytes);
+	run->nr_negates++;
+}
+
 static void run_other_op(struct run *run, uint8_t op)
 {
 	switch (op) {
@@ -323,10 +334,8 @@ static void run_other_op(struct run *run, uint8_t op)
 		read_offset(run, false, 1);
 		break;
 	case OP_AARCH64_NEGATE_RA_STATE:
-		/* Signatures are always stripped, so the state need not be known. */
-		if (run->arch->ra_clear)
-			break;
-		/* fall through */
+		negate(run);
+		break;
 	default:
 		refuse(run, CFI_BAD_OPCODE);
 	}
@@ -398,6 +407,7 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 		out->cost = rec.cie.insns_end - rec.cie.insns + rec.insns_end - rec.insns;
 		out->rewrites = run.rewrites;
 		out->nr_remembers = run.nr_remembers;
+		out->nr_negates = run.nr_negates;
 	}
 	return run.reason;
 }
@@ -440,6 +450,16 @@ uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, ui
 
 	run_record(&run, offset, &rec);
 	return run.nr_remembers;
+}
+
+uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+		     uint32_t *at, uint32_t room)
+{
+	struct run run = { .arch = arch, .eh = eh, .negates = at, .room_negates = room };
+	struct ehframe_record rec;
+
+	run_record(&run, offset, &rec);
+	return MIN(run.nr_negates, room);
 }
 
 const char *cfi_reason_name(enum cfi_reason reason)

@@ -69,6 +69,7 @@ struct cfi_fde {			/* what cfi_check() found */
 	uint32_t cost;			/* bytes read */
 	uint64_t rewrites;		/* vaddr from which it may rewrite its own frame; 0: never */
 	uint32_t nr_remembers;		/* states remembered: dear to libunwind */
+	uint32_t nr_negates;		/* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
 };
 
 /* Gets the rows of an FDE in order, [start, end) each; neighbours may be equal. */
@@ -87,6 +88,10 @@ enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh
 /* How many states an accepted FDE remembers up to @pc. */
 uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 		       uint64_t pc);
+
+/* Where in the section an accepted FDE tells of signed return addresses: at most @room offsets. */
+uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+		     uint32_t *at, uint32_t room);
 
 /* "unknown opcode", …: static text. */
 const char *cfi_reason_name(enum cfi_reason reason);

@@ -95,15 +95,18 @@ enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f)
 {
 	const struct arch_ops *arch = in->arch;
 	struct guess chain = guess_chain(in, f), leaf = guess_leaf(in, f), g = guess_prologue(in, f);
+	uint64_t sp = f->reg[arch->sp];
 
 	/*
 	 * A leaf without CFI mostly has no frame of its own, and the record at
-	 * fp is its caller's; if fp is sp or just above, the record is its own.
+	 * fp is its caller's; if fp is sp or just above, the record is its own,
+	 * and if the return address is in a register and in the record, too.
 	 */
 	if (g.result != FP_FOUND)
 		g = chain;
 	if (leaf.result == FP_FOUND && !(in->frames_kept && chain.result == FP_FOUND) &&
-	    (chain.result != FP_FOUND || f->reg[arch->fp] >= leaf.sp))
+	    (chain.result != FP_FOUND || f->reg[arch->fp] >= leaf.sp) &&
+	    !(arch->ra_in_register && chain.pc == leaf.pc))
 		g = leaf;
 	if (g.result != FP_FOUND)
 		return g.result;
@@ -111,5 +114,8 @@ enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f)
 	frame_set(f, arch->pc, g.pc);
 	frame_set(f, arch->sp, g.sp);
 	frame_set(f, arch->fp, g.fp);
+	/* Where the record is the low end of its frame, sp is known to be higher and no more. */
+	if (!arch->record_tells_sp && g.sp != sp)
+		f->valid &= ~(1ULL << arch->sp);
 	return FP_FOUND;
 }

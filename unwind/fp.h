@@ -31,7 +31,10 @@ enum fp_result {
 	FP_NONE,			/* nothing holds */
 };
 
-/* Replace @f by its caller: pc, sp and fp; all other registers become unknown. */
+/*
+ * Replace @f by its caller: pc, sp and fp; all other registers become unknown.
+ * Where a record does not tell sp, its value is a lower bound, and not valid.
+ */
 enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f);
 
 #endif

@@ -25,6 +25,7 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 
 #define GATE_SLOTS   4096			/* a power of two */
 #define NR_REMEMBERS_CHEAP 16			/* in an FDE: not worth counting up to the pc */
+#define NEGATES_MAX  64				/* in an FDE; compilers make two for each return */
 #define CACHE_SIZE   1024			/* more does not help: libunwind hashes into 256 */
 
 enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
@@ -33,6 +34,7 @@ struct gate_slot {
 	uint64_t key;			/* image_key() << 32 | offset of the FDE */
 	uint64_t rewrites;		/* as in struct cfi_fde */
 	uint16_t nr_remembers;
+	uint8_t nr_negates;
 	uint8_t verdict;
 };
 
@@ -50,6 +52,9 @@ struct step {
 	bool parsed;			/* it has read the object's bytes: no cached rule */
 	uint32_t nr_remembers;		/* of the FDE of the frame under way */
 	bool doubtful;
+	uint8_t nr_negates;		/* in the FDE of the frame under way: */
+	bool negates_found;		/* their places are known */
+	uint32_t negates[NEGATES_MAX];	/* offsets in the section */
 	uint32_t budget;
 	struct gate_slot gate[GATE_SLOTS];
 };
@@ -84,11 +89,26 @@ static uint64_t read_eh(const struct ehframe *eh, uint64_t vaddr)
 }
 
 /*
+ * libunwind 1.6 gives up at DW_CFA_AARCH64_negate_ra_state. All that it tells
+ * is that return addresses are signed, and we strip them: let it read no-ops.
+ */
+static void blank_negates(struct step *s, uint64_t at, uint64_t *word)
+{
+	if (!s->negates_found)
+		s->nr_negates = (uint8_t)cfi_negates(s->arch, &s->in->image->eh, s->in->fde->offset,
+						     s->negates, NEGATES_MAX);
+	s->negates_found = true;
+	for (unsigned int i = 0; i < s->nr_negates; i++)
+		if (s->negates[i] - at < sizeof(*word))
+			*word &= ~(0xffULL << (s->negates[i] - at) * 8);
+}
+
+/*
  * A word of an object's .eh_frame or of the search table. While it looks for
  * the FDE, libunwind also follows pointers out of the section (personality,
  * LSDA), and gives up if it cannot; nobody uses what it reads there: zeros.
  */
-static bool read_canonical(const struct step *s, uint64_t addr, uint64_t *value)
+static bool read_canonical(struct step *s, uint64_t addr, uint64_t *value)
 {
 	const struct ehframe *eh = &s->in->image->eh;
 	uint64_t vaddr = addr - s->base, at = vaddr - eh->vaddr;
@@ -98,13 +118,17 @@ static bool read_canonical(const struct step *s, uint64_t addr, uint64_t *value)
 		*value = s->table;
 		return s->finding;
 	}
-	if (eh->size >= sizeof(*value) && at <= eh->size - sizeof(*value)) {
-		memcpy(value, eh->bytes + at, sizeof(*value));
+	/* On AArch64 it looks whether this is a signal trampoline; we know: it is not. */
+	if (vaddr == s->in->vaddr && !s->finding)
 		return true;
-	}
-	if (at + (sizeof(*value) - 1) >= eh->size + (sizeof(*value) - 1))
+	if (eh->size >= sizeof(*value) && at <= eh->size - sizeof(*value))
+		memcpy(value, eh->bytes + at, sizeof(*value));
+	else if (at + (sizeof(*value) - 1) >= eh->size + (sizeof(*value) - 1))
 		return s->finding;
-	*value = read_eh(eh, vaddr);
+	else
+		*value = read_eh(eh, vaddr);
+	if (s->nr_negates)
+		blank_negates(s, at, value);
 	return true;
 }
 
@@ -274,7 +298,8 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 	charge(s, info.cost / 2);
 	slot->rewrites = info.rewrites;
 	slot->nr_remembers = (uint16_t)MIN(info.nr_remembers, UINT16_MAX);
-	if (reason != CFI_OK || !info.libunwind || !in_reach(in))
+	slot->nr_negates = (uint8_t)MIN(info.nr_negates, UINT8_MAX);
+	if (reason != CFI_OK || !info.libunwind || !in_reach(in) || info.nr_negates > NEGATES_MAX)
 		return GATE_SHUT;
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
 }
@@ -291,6 +316,8 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 		slot->verdict = (uint8_t)judge(s, in, slot);
 	}
 	s->nr_remembers = slot->nr_remembers;
+	s->nr_negates = slot->nr_negates;
+	s->negates_found = false;
 	s->doubtful = slot->rewrites && in->vaddr >= slot->rewrites;
 	*signal = slot->verdict == GATE_OPEN_SIGNAL;
 	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_FOUND;
@@ -316,10 +343,15 @@ static void read_back(struct step *s, unw_cursor_t *cursor, const struct arch_fr
 {
 	to->valid = 0;
 	for (unsigned int reg = 0; reg < s->arch->nr_regs; reg++) {
+		bool is_pc = reg == s->arch->pc;
 		unw_word_t value;
 
+		/* The call that made this frame overwrote the caller's link register. */
+		if (reg == s->arch->ra && s->arch->ra_in_register)
+			continue;
 		s->oob_seen = false;
-		if (unw_get_reg(cursor, (unw_regnum_t)reg, &value) == 0)
+		/* libunwind 1.6 calls the column of the return address its pc, on AArch64. */
+		if (unw_get_reg(cursor, is_pc ? UNW_REG_IP : (unw_regnum_t)reg, &value) == 0)
 			frame_set(to, reg, value);
 		else if (s->oob_seen && s->oob < s->in->dump->sp && s->in->first &&
 			 frame_has(from, reg))
@@ -328,13 +360,24 @@ static void read_back(struct step *s, unw_cursor_t *cursor, const struct arch_fr
 	}
 }
 
-/* libunwind also says "end" when a slot has the address 0: believe only the CFI. */
-static bool is_root(const struct step *s, const struct step_input *in)
+/*
+ * libunwind also says "end" when a slot has the address 0: believe only the CFI,
+ * and (on AArch64, where this is an end to it, too) a return address of 0.
+ */
+static bool is_root(const struct step *s, const struct step_input *in, unw_cursor_t *cursor)
 {
 	struct cfi_row row;
+	unw_word_t cfa;
+	uint64_t pc;
 
-	return cfi_row_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) == CFI_OK &&
-	       row.kind == CFI_END;
+	if (cfi_row_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) != CFI_OK)
+		return false;
+	if (row.kind == CFI_END)
+		return true;
+	return row.kind == CFI_ROW && row.ra_where == CFI_AT_CFA &&
+	       unw_get_reg(cursor, (unw_regnum_t)s->arch->sp, &cfa) == 0 &&
+	       dump_read(in->dump, cfa + (uint64_t)(int64_t)row.ra_off, &pc) &&
+	       !(pc & ~s->arch->ra_clear);
 }
 
 /* What libunwind will spend beside its reads, should it have to read the FDE up to the pc. */
@@ -367,10 +410,11 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	rc = unw_step(&cursor);
 	if (s->parsed)
 		charge(s, cost);
-	if (rc < 0)
+	/* On AArch64 it goes on with the link register where a read of its failed. */
+	if (rc < 0 || s->oob_seen || s->missing)
 		return why_failed(s);
 	if (rc == 0)
-		return is_root(s, in) ? STEP_ROOT : STEP_FAILED;
+		return is_root(s, in, &cursor) ? STEP_ROOT : STEP_FAILED;
 	read_back(s, &cursor, f, &caller);
 	if (!frame_has(&caller, s->arch->pc) || !frame_has(&caller, s->arch->sp))
 		return STEP_FAILED;

@@ -134,8 +134,8 @@ static bool has_grown(const struct walk *w, const struct arch_frame *from, bool 
 
 	if (signal)
 		return new != old || w->f.reg[arch->pc] != from->reg[arch->pc];
-	/* A leaf may have no frame at all: its return address is in a register. */
-	return new > old || (new == old && w->out->nr == 1);
+	/* A leaf, innermost or interrupted, may have no frame: its return address is in a register. */
+	return new > old || (new == old && (w->out->nr == 1 || (w->exact && arch->ra_in_register)));
 }
 
 static int go_on(struct walk *w, enum step_result result, const struct arch_frame *from,
@@ -149,16 +149,6 @@ static int go_on(struct walk *w, enum step_result result, const struct arch_fram
 	w->crossed |= signal;
 	w->guessed = false;
 	return WALK_ON;
-}
-
-static int by_row(struct walk *w, uint64_t row)
-{
-	struct arch_frame from = w->f;
-	enum step_result result = apply_row(w, row, &w->f);
-
-	w->dropped = true;
-	w->row_hits++;
-	return go_on(w, result, &from, false);
 }
 
 /* No CFI: the frame-pointer chain, or the return address on top of the stack. */
@@ -188,6 +178,42 @@ static int by_guess(struct walk *w)
 		break;
 	}
 	return UNWIND_NO_CFI;
+}
+
+/* After a guess that did not find sp, CFI may ask for it. */
+static bool lacks_sp(const struct walk *w, enum step_result result)
+{
+	return result == STEP_NEED_REGS && !frame_has(&w->f, w->u->arch->sp);
+}
+
+static int by_row(struct walk *w, uint64_t row)
+{
+	struct arch_frame from = w->f;
+	enum step_result result = apply_row(w, row, &w->f);
+
+	if (lacks_sp(w, result))
+		return by_guess(w);
+	w->dropped = true;
+	w->row_hits++;
+	return go_on(w, result, &from, false);
+}
+
+/* Where a signal handler returns to: the kernel saved all registers of what it interrupted. */
+static int by_signal(struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct arch_frame from = w->f;
+	uint64_t at = from.reg[arch->sp] + arch->sig_offset, value;
+
+	if (!frame_has(&from, arch->sp))
+		return UNWIND_BAD_REGS;
+	w->f.valid = 0;
+	for (unsigned int i = 0; i < arch->nr_sig_regs; i++) {
+		if (!dump_read(&w->dump, at + 8 * i, &value))
+			return stop_beyond(w);
+		frame_set(&w->f, arch->sig_regs[i], value);
+	}
+	return go_on(w, STEP_FOUND, &from, true);
 }
 
 static bool same_frame(const struct arch_ops *arch, const struct arch_frame *a,
@@ -250,12 +276,20 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	if (result != STEP_FOUND)
 		return stop_of(w, result);
 	result = step_frame(u->step, &in, &w->f);
+	if (lacks_sp(w, result))
+		return by_guess(w);
 	w->steps++;
 	if (!step_doubtful(u->step))
 		learn(w, &in, &from, result);
 	next = go_on(w, result, &from, signal);
 	w->guessed = step_doubtful(u->step);
 	return next;
+}
+
+/* Does a signal handler return to @pc, or is it being left there? */
+static bool is_sigreturn(const struct image *image, uint64_t pc)
+{
+	return image->sigreturn_size && pc - image->sigreturn < image->sigreturn_size;
 }
 
 /* No row: look at the object itself. */
@@ -277,7 +311,14 @@ static int by_object(struct walk *w)
 		dso_wait(dso);
 		return UNWIND_PENDING;
 	}
-	fde = image_vaddr(image, w->offset, &vaddr) ? ehframe_find(&image->eh, vaddr) : NULL;
+	fde = NULL;
+	if (image_vaddr(image, w->offset, &vaddr)) {
+		if (is_sigreturn(image, vaddr + !w->exact)) {
+			rows_put(w->u->rows, w->place, ROW_SIGNAL);
+			return by_signal(w);
+		}
+		fde = ehframe_find(&image->eh, vaddr);
+	}
 	if (!fde) {
 		rows_put(w->u->rows, w->place, ROW_NO_CFI);
 		return by_guess(w);
@@ -299,6 +340,8 @@ static int next_frame(struct walk *w)
 		return by_guess(w);
 	case ROW_REFUSED:
 		return UNWIND_CFI_REFUSED;
+	case ROW_SIGNAL:
+		return by_signal(w);
 	case ROW_UNKNOWN:
 	case ROW_STEP:
 		break;

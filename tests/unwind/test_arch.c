@@ -24,7 +24,21 @@ static void test_native(void **state)
 	assert_true(arch == &arch_x86_64 || arch == &arch_aarch64);
 }
 
-static void test_x86_64_numbers(void **state)
+#if defined(__aarch64__)
+static void test_native_numbers(void **state)
+{
+	assert_int_equal(PERF_REG_ARM64_X0, UNW_AARCH64_X0);
+	assert_int_equal(arch_aarch64.dwarf_of_perf[PERF_REG_ARM64_X29], UNW_AARCH64_X29);
+	assert_int_equal(arch_aarch64.dwarf_of_perf[PERF_REG_ARM64_LR], UNW_AARCH64_X30);
+	assert_int_equal(arch_aarch64.fp, UNW_AARCH64_X29);
+	assert_int_equal(arch_aarch64.ra, UNW_AARCH64_X30);
+	assert_int_equal(arch_aarch64.sp, UNW_AARCH64_SP);
+	assert_int_equal(arch_aarch64.pc, UNW_AARCH64_PC);
+	assert_int_equal(arch_aarch64.dwarf_of_perf[PERF_REG_ARM64_SP], UNW_AARCH64_SP);
+	assert_int_equal(arch_aarch64.dwarf_of_perf[PERF_REG_ARM64_PC], UNW_AARCH64_PC);
+}
+#else
+static void test_native_numbers(void **state)
 {
 	static const struct {
 		unsigned int perf, dwarf;
@@ -51,6 +65,7 @@ static void test_x86_64_numbers(void **state)
 	assert_int_equal(arch_x86_64.fp, UNW_X86_64_RBP);
 	assert_int_equal(arch_x86_64.machine, EM_X86_64);
 }
+#endif
 
 static void test_aarch64_numbers(void **state)
 {
@@ -63,20 +78,23 @@ static void test_aarch64_numbers(void **state)
 	assert_true((0x002baaaad5541234ULL & ~arch_aarch64.ra_clear) == 0x0000aaaad5541234ULL);
 }
 
+/* DWARF numbers of x86-64. */
+enum { RAX = 0, RBX = 3, RSP = 7, R8 = 8, R11 = 11, R12 = 12, R15 = 15, RIP = 16 };
+
 static void test_load_is_packed_by_mask(void **state)
 {
-	const uint64_t mask = 1ULL << PERF_REG_X86_BX | 1ULL << PERF_REG_X86_SP |
-			      1ULL << PERF_REG_X86_FLAGS | 1ULL << PERF_REG_X86_R8;
+	const uint64_t mask = 1ULL << 1 | 1ULL << 7 |
+			      1ULL << 9 | 1ULL << 16;
 	const uint64_t words[] = { 0xb, 0x5, 0xf, 0x8 };
 	struct arch_frame f;
 	char unaligned[sizeof(words) + 1];
 
 	memcpy(unaligned + 1, words, sizeof(words));
 	arch_load(&arch_x86_64, &f, mask, unaligned + 1);
-	assert_int_equal(f.valid, 1ULL << UNW_X86_64_RBX | 1ULL << UNW_X86_64_RSP | 1ULL << UNW_X86_64_R8);
-	assert_int_equal(f.reg[UNW_X86_64_RBX], 0xb);
-	assert_int_equal(f.reg[UNW_X86_64_RSP], 0x5);
-	assert_int_equal(f.reg[UNW_X86_64_R8], 0x8);
+	assert_int_equal(f.valid, 1ULL << RBX | 1ULL << RSP | 1ULL << R8);
+	assert_int_equal(f.reg[RBX], 0xb);
+	assert_int_equal(f.reg[RSP], 0x5);
+	assert_int_equal(f.reg[R8], 0x8);
 }
 
 static void test_unsaved_registers_are_unavailable(void **state)
@@ -86,20 +104,20 @@ static void test_unsaved_registers_are_unavailable(void **state)
 
 	memset(words, 0xff, sizeof(words));
 	arch_load(&arch_x86_64, &f, arch_x86_64.regs_mask, words);
-	assert_false(frame_has(&f, UNW_X86_64_RBX));
-	assert_false(frame_has(&f, UNW_X86_64_R12));
-	assert_false(frame_has(&f, UNW_X86_64_R15));
-	assert_true(frame_has(&f, UNW_X86_64_RAX));
-	assert_true(frame_has(&f, UNW_X86_64_R11));
+	assert_false(frame_has(&f, RBX));
+	assert_false(frame_has(&f, R12));
+	assert_false(frame_has(&f, R15));
+	assert_true(frame_has(&f, RAX));
+	assert_true(frame_has(&f, R11));
 	arch_load(&arch_x86_64, &f, 0xffffff, words);
-	assert_true(frame_has(&f, UNW_X86_64_RIP));
+	assert_true(frame_has(&f, RIP));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_native),
-		cmocka_unit_test(test_x86_64_numbers),
+		cmocka_unit_test(test_native_numbers),
 		cmocka_unit_test(test_aarch64_numbers),
 		cmocka_unit_test(test_load_is_packed_by_mask),
 		cmocka_unit_test(test_unsaved_registers_are_unavailable),

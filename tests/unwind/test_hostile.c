@@ -218,7 +218,7 @@ static uint64_t stack_end(void)
 /* A stack full of return addresses into the object: as many frames as there may be. */
 static void hostile_sample(struct unwinder *u, const struct space *space, uint64_t *seed)
 {
-	static uint64_t words[2048], regs[17];
+	static uint64_t words[2048], regs[SHOT_NR];
 	const struct unwind_input in = {
 		.regs = regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
 		.stack = (const uint8_t *)words, .stack_size = sizeof(words), .stack_full = true,
@@ -331,6 +331,10 @@ int main(void)
 	};
 	int rc;
 
+	if (arch_native() != &arch_x86_64) {
+		puts("the tables of this test are for x86-64");
+		return 77;
+	}
 	urcu_qsbr_register_thread();
 	rc = cmocka_run_group_tests(tests, NULL, NULL);
 	urcu_qsbr_unregister_thread();

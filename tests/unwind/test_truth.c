@@ -5,6 +5,15 @@
  * epilogues, PLT stubs, the lazy resolver, libc's assembly. By rows, and the
  * same by libunwind alone.
  */
+#if !defined(__x86_64__)
+#include <stdio.h>
+
+int main(void)
+{
+	puts("single-stepping is written for x86-64");
+	return 77;
+}
+#else
 #include <alloca.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -299,3 +308,4 @@ int main(void)
 	urcu_qsbr_unregister_thread();
 	return rc;
 }
+#endif

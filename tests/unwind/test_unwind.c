@@ -325,7 +325,7 @@ static void test_pending_then_there(void **state)
 
 	recurse(3);
 	world_new(&fresh);
-	assert_int_equal(maps_load(fresh.maps, getpid()), 0);
+	world_maps(&fresh, getpid());
 	world_find(&fresh, getpid());
 	in = input();
 	in.space = fresh.space;

@@ -6,10 +6,17 @@
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "symbols/base.h"
 #include "symbols/dso.h"
 #include "symbols/maps.h"
 #include "symbols/places.h"
+#include "symbols/procfs.h"
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"
 
@@ -65,10 +72,47 @@ static inline void world_find(struct world *w, pid_t pid)
 		abort();
 }
 
+/* An emulator shows the maps of the emulated program under this name only: tell of them by events. */
+static inline void world_load_emulated(struct world *w)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	struct procfs_text text;
+	struct procfs_map line;
+	static char bytes[1 << 20];
+
+	if (!f)
+		return;
+	text = (struct procfs_text){ .at = bytes, .end = bytes + fread(bytes, 1, sizeof(bytes), f) };
+	fclose(f);
+	while (procfs_next_map(&text, &line)) {
+		const struct maps_mmap ev = {
+			.pid = getpid(), .tid = getpid(), .start = line.start, .size = line.end - line.start,
+			.pgoff = line.offset, .time_ns = time_now_ns(), .prot = PROT_READ | PROT_EXEC,
+			.identity = { .maj = line.maj,
+				      .min = line.min, .ino = line.ino },
+			.filename = line.path, .filename_size = line.path_size,
+		};
+
+		if (line.exec)
+			maps_on_mmap(w->maps, &ev);
+	}
+}
+
+static inline void world_maps(struct world *w, pid_t pid)
+{
+	struct maps_hit hit;
+
+	world_must(maps_load(w->maps, pid));
+	maps_publish(w->maps, time_now_ns(), 0);
+	maps_find(w->maps, pid, pid, time_now_ns(), &hit);
+	if (pid == getpid() && !space_find(hit.space, (uint64_t)(uintptr_t)&maps_load, time_now_ns()))
+		world_load_emulated(w);
+}
+
 /* Read the process's maps and load the images of all that it has mapped. */
 static inline void world_load(struct world *w, pid_t pid)
 {
-	world_must(maps_load(w->maps, pid));
+	world_maps(w, pid);
 	for (uint32_t id = DSO_ID_FIRST - 1; id < dsos_nr(w->dsos); id++)
 		dso_want(dsos_at(w->dsos, id));
 	symbols_run(w->symbols);
