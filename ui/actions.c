@@ -355,6 +355,13 @@ static void full_names(struct ui_state *st, uint32_t code)
 	st->full_names = !st->full_names;
 }
 
+static void intervals(struct ui_state *st, uint32_t code)
+{
+	st->intervals = !st->intervals;
+	ui_state_say(st, false, st->intervals ? "SELF% is between these, 95 times of 100" :
+						"no intervals");
+}
+
 static void follow(struct ui_state *st, uint32_t code)
 {
 	st->follow = !st->follow;
@@ -516,6 +523,7 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_LIMIT] = limit,
 	[ACT_FULL_NAMES] = full_names,
 	[ACT_FOLLOW] = follow,
+	[ACT_INTERVALS] = intervals,
 	[ACT_PICK_EVENT] = pick_event,
 	[ACT_NEXT_EVENT] = next_event,
 	[ACT_PICK_FREQUENCY] = pick_frequency,

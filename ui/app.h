@@ -43,6 +43,7 @@ struct app_config {
 	enum app_sort sort;
 	bool sort_inverted;
 	double percent_limit;		/* hide rows below; 0: none */
+	bool intervals;			/* --intervals */
 	bool hide_kernel, hide_user;
 	bool fold_threads;		/* names of threads with '*' for digits */
 	const char *filter;		/* --filter, as typed after \; NULL: none */

@@ -11,6 +11,8 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "sampler/interval.h"
+
 #define SCHEMA 1
 
 /* Integers as such, the rest to a thousandth; what is no number is 0. */
@@ -144,6 +146,17 @@ static json_t *tick_account(const struct profile *p)
 	return o;
 }
 
+/* The 95 % interval of a share, in percent. */
+static json_t *interval(double n, double all)
+{
+	struct interval i = interval_of(n, all);
+	json_t *list = json_array();
+
+	json_array_append_new(list, number(100 * i.low));
+	json_array_append_new(list, number(100 * i.high));
+	return list;
+}
+
 static void append_rows(json_t *list, const struct profile *p, const struct batch_table *t)
 {
 	for (uint32_t i = 0; i < t->nr_rows; i++) {
@@ -159,6 +172,7 @@ static void append_rows(json_t *list, const struct profile *p, const struct batc
 		json_object_set_new(o, "total", number(row->total));
 		json_object_set_new(o, "self_pct", number(row->self_pct));
 		json_object_set_new(o, "total_pct", number(row->total_pct));
+		json_object_set_new(o, "self_interval", interval(row->self_pct / 100 * t->count, t->count));
 		json_object_set_new(o, "event", clean(p->events[t->event].event.name));
 		json_array_append_new(list, o);
 	}

@@ -129,6 +129,8 @@ enum key_group {
 	  CTX_LIST, KEYS('v'), 0, KEYS(0)) \
 	X(FULL_NAMES, "full-names", ORDER, "", "names over the whole width", \
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
+	X(INTERVALS, "intervals", ORDER, "", "the 95 % interval of SELF% as a column", \
+	  CTX_LIST, KEYS('~'), 0, KEYS(0)) \
 	X(FOLLOW, "follow", ORDER, "", "scroll with the selected row", \
 	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
 	X(ANNOTATE, "annotate", MOVE, "", "the function of the row, instruction by instruction", \

@@ -219,6 +219,7 @@ static void configure(struct app_config *config, const struct options *o)
 	config->sort = o->sort;
 	config->filter = o->filter;
 	config->fold_threads = o->fold_threads;
+	config->intervals = o->intervals;
 	config->tick_ns = o->config.tick_ns;
 	config->window_ns = o->config.window_ns;
 	config->replayed = o->config.replay != NULL;

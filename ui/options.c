@@ -115,6 +115,9 @@ static const struct argp_option argp_options[] = {
 	{ "sort", KEY_SORT, "COL", 0, "sort rows by this column", 2 },
 	{ "filter", KEY_FILTER, "RE", 0,
 	  "only rows that match: functions, modules, processes; !RE: that do not", 2 },
+	{ "intervals", KEY_INTERVALS, NULL, 0, "the 95 % interval of SELF% as a column", 2 },
+	{ "filter", KEY_FILTER, "RE", 0, "only functions or modules that match; !RE: that do not",
+	  2 },
 	{ "color", KEY_COLOR, "WHEN", 0, "auto, always or never", 2 },
 	{ "theme", KEY_THEME, "THEME", 0, "default, 256, light, color-blind or mono", 2 },
 	{ "ascii", KEY_ASCII, NULL, 0, "draw with ASCII only", 2 },
@@ -169,6 +172,9 @@ static void set_flag(struct options *o, int key)
 		break;
 	case KEY_SELF:
 		o->config.include_self = true;
+		break;
+	case KEY_INTERVALS:
+		o->intervals = true;
 		break;
 	case KEY_NO_MOUSE:
 		o->no_mouse = true;

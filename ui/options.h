@@ -52,6 +52,7 @@ struct options {
 	unsigned int cols, rows_of_screen;	/* --size; 0: not given */
 	bool no_mouse;
 	bool fold_threads;
+	bool intervals;
 	bool ascii;
 	enum app_color color;
 

@@ -44,6 +44,7 @@ void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_conf
 	st->hide_user = config->hide_user;
 	st->fold_threads = config->fold_threads;
 	st->percent_limit = config->percent_limit;
+	st->intervals = config->intervals;
 	st->folds = folds_new();
 	functions = &st->lists[VIEW_FUNCTIONS];
 	functions->sort = view_functions_column(config->sort);

@@ -130,6 +130,7 @@ struct ui_state {
 	uint64_t tick_ns;
 	bool hide_kernel, hide_user, full_names, follow, hide_header;
 	double percent_limit;
+	bool intervals;			/* a column of error bars (~) */
 	unsigned int scroll;		/* cells that names are scrolled by */
 
 	struct alarm *alarms;

@@ -268,7 +268,26 @@ static void draw_samples(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
-enum { SELF, BAR, TOTAL, CHANGE, TREND, SAMPLES, KIND, SYMBOL, MODULE, COMM };
+/* Where the true share is, in 95 of 100 windows. */
+static void draw_interval(const struct ui_state *st, const struct row *row, struct canvas *c,
+			  struct place at)
+{
+	double all = st->lists[VIEW_FUNCTIONS].count;
+	/* Around the share that is shown, by weight; as sure as the number of samples makes it. */
+	struct interval i = interval_of(row->self * all, all);
+	char buf[32];
+
+	canvas_right(c, at.row, at.col, at.cols,
+		     text_format(buf, sizeof(buf), "%.1f-%.1f", 100 * i.low, 100 * i.high),
+		     (struct style){ ROLE_DIM, 0 });
+}
+
+static bool has_intervals(const struct ui_state *st)
+{
+	return st->intervals;
+}
+
+enum { SELF, INTERVAL, BAR, TOTAL, CHANGE, TREND, SAMPLES, KIND, SYMBOL, MODULE, COMM };
 
 static const struct view_column columns[] = {
 	[SELF] = { .title = TEXT("SELF%"),
@@ -277,6 +296,13 @@ static const struct view_column columns[] = {
 		   .right = true,
 		   .compare = by_self,
 		   .draw = draw_self },
+	[INTERVAL] = { .title = TEXT("95%"),
+		       .help = "where the true SELF% is, 95 times of 100 (~)",
+		       .width = 10,
+		       .from = UINT16_MAX,
+		       .right = true,
+		       .always = has_intervals,
+		       .draw = draw_interval },
 	[BAR] = { .title = TEXT(""), .width = 6, .from = 46, .draw = draw_bar },
 	[TOTAL] = { .title = TEXT("TOTAL%"),
 		    .help = "share of samples with the function on the stack",

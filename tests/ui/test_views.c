@@ -53,6 +53,22 @@ static void test_processes(void **state)
 	bench_fini(&b);
 }
 
+/* Off by default; a column between SELF% and the bar, also where it is narrow. */
+static void test_intervals(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	ui_state_take(&b.st, fake_profile(2, NULL));
+	assert_null(strstr(look(&b), "95%"));
+	press(&b, '~');
+	b.st.message[0] = '\0';
+	golden(&b, "intervals-100x30");
+	press(&b, '~');
+	assert_null(strstr(look(&b), "95%"));
+	bench_fini(&b);
+}
+
 static struct profile *with_details(void)
 {
 	struct profile *p = fake_profile(2, NULL);
@@ -350,6 +366,7 @@ int main(void)
 		cmocka_unit_test(test_functions), cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
 		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_fold_threads),
+		cmocka_unit_test(test_intervals),
 		cmocka_unit_test(test_help),	  cmocka_unit_test(test_pickers),
 		cmocka_unit_test(test_waiting),	  cmocka_unit_test(test_trouble),
 		cmocka_unit_test(test_hostile),
