@@ -9,12 +9,10 @@
 #define _LGPL_SOURCE
 #include "sampler/annotate.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "sampler/session.h"
-#include "symbols/code.h"
 #include "symbols/image.h"
 
 static int by_place(const void *pa, const void *pb)
@@ -75,6 +73,7 @@ static void add_up(struct profile_annotate *a)
 int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t dso_id)
 {
 	const struct dso *dso = dsos_at(in->dsos, dso_id);
+	const struct listing *l = a->listing;
 	/* Acquire: pairs with the release of whoever published the image. */
 	const struct image *image =
 		dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
@@ -84,8 +83,8 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 		const struct history_cell *c = &in->cells[i];
 		uint64_t vaddr;
 
-		if (!vaddr_of(in, c->stack, dso_id, a->function, image, &vaddr) || vaddr < a->vaddr ||
-		    vaddr - a->vaddr >= a->size)
+		if (!vaddr_of(in, c->stack, dso_id, a->function, image, &vaddr) || vaddr < l->vaddr ||
+		    vaddr - l->vaddr >= l->size)
 			continue;
 		if (a->nr_points == max) {
 			uint32_t more = max ? max * 2 : 256;
@@ -103,32 +102,14 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 	return 0;
 }
 
-static enum profile_machine machine_of(const struct code *code)
-{
-	return !code->wide		       ? PROFILE_MACHINE_OTHER
-	       : code->machine == EM_X86_64    ? PROFILE_MACHINE_X86_64
-	       : code->machine == EM_AARCH64   ? PROFILE_MACHINE_AARCH64
-					       : PROFILE_MACHINE_OTHER;
-}
-
 /* The code as far as it is read; asks for it. */
-static void take_code(struct sampler *s, struct profile_annotate *a, uint64_t *size)
+static struct listing *take_listing(struct sampler *s, uint32_t function)
 {
-	struct code code = { .symbol = SYMBOL_NONE };
-
-	symbols_want_code(s->symbols, a->function);
+	symbols_want_code(s->symbols, function);
 	/* A replay has no loader thread: it works when it is told to. */
 	if (s->replay)
 		symbols_run(s->symbols);
-	if (symbols_code(s->symbols, a->function, &code)) {
-		a->loading = true;
-		return;
-	}
-	a->code = code.bytes;
-	a->nr_code = code.nr_bytes;
-	a->machine = machine_of(&code);
-	a->why = code.why;
-	*size = code.size;
+	return symbols_code(s->symbols, function);
 }
 
 void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_input *in)
@@ -138,6 +119,7 @@ void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_i
 	const struct symbol *symbol = id & ASSEMBLE_PLACE ? NULL : symbols_at(s->symbols, id);
 	struct profile_annotate *a;
 
+	s->annotate_waits = false;
 	if (id == SYMBOL_NONE)
 		return;
 	a = calloc(1, sizeof(*a));
@@ -149,8 +131,17 @@ void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_i
 		a->why = "this is a place without a name: its extent is not known";
 		return;
 	}
-	a->vaddr = symbol->start;
-	take_code(s, a, &a->size);
-	if (a->size && annotate_points(a, in, symbol->dso))
+	a->listing = take_listing(s, id);
+	s->annotate_waits = !a->listing;
+	if (a->listing && annotate_points(a, in, symbol->dso))
 		a->why = "out of memory";
+}
+
+bool annotate_is_due(struct sampler *s)
+{
+	uint32_t id = atomic_load_explicit(&s->annotate, memory_order_relaxed);
+	struct listing *l = s->annotate_waits ? symbols_code(s->symbols, id) : NULL;
+
+	listing_put(l);
+	return l;
 }

@@ -12,7 +12,10 @@ struct sampler;
 /* Into p->annotate, if the UI asked for a function; without memory it stays NULL. */
 void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_input *in);
 
-/* The points of @in that are in [vaddr, vaddr + size) of @dso, added up. 0 or -ENOMEM. */
+/* Between ticks: is the code there that the last profile had to do without? */
+bool annotate_is_due(struct sampler *s);
+
+/* The points of @in that are in the listing of @a, of @dso, added up. 0 or -ENOMEM. */
 int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t dso);
 
 #endif

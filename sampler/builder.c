@@ -19,8 +19,12 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/annotate.h"
+
 /* A control is answered by a short tick, this long after the last one at the earliest. */
 #define ANSWER_NS 20000000ULL
+/* How often it is looked for code that is being read. */
+#define CODE_MS 10
 
 /* When the first profiles come, after the start. */
 static const uint64_t early_ns[] = { 120000000, 250000000, 500000000 };
@@ -347,7 +351,7 @@ static void *builder_main(void *arg)
 		int wait_ms = due > now ? (int)((due - now + 999999) / 1000000) : 0;
 
 		rcu_thread_offline();
-		poll(&fd, 1, MIN(wait_ms, 1000));
+		poll(&fd, 1, MIN(wait_ms, s->annotate_waits ? CODE_MS : 1000));
 		rcu_thread_online();
 		now = time_now_ns();
 		/* Relaxed: how full the tables are is looked at anew. */
@@ -355,6 +359,8 @@ static void *builder_main(void *arg)
 			tick_make_room(s);
 		if (apply_controls(s, apply))
 			due = MIN(due, s->last_tick_ns + ANSWER_NS);
+		if (annotate_is_due(s))
+			due = MIN(due, now);
 		if (now >= due) {
 			target_update(s, now);
 			reopen_check_cpus(s, now);

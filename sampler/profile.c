@@ -59,7 +59,7 @@ void profile_free(struct profile *p)
 	free(p->notices);
 	if (p->annotate) {
 		free(p->annotate->points);
-		free(p->annotate->code);
+		listing_put(p->annotate->listing);
 		free(p->annotate);
 	}
 	text_arena_free(p->names);

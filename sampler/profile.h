@@ -4,7 +4,8 @@
  * copies of every name it shows and outlives everything it was made from.
  *
  * Made by the builder, handed over whole (one-slot mailbox), freed by the
- * UI with profile_free(). Nothing in it is shared with another thread.
+ * UI with profile_free(). Nothing in it is shared with another thread, but for
+ * the listing of a function: immutable, and counted.
  */
 #ifndef SAMPLER_PROFILE_H
 #define SAMPLER_PROFILE_H
@@ -13,6 +14,7 @@
 
 #include "sampler/event.h"
 #include "symbols/base.h"
+#include "symbols/listing.h"
 #include "symbols/text.h"
 
 enum profile_window {
@@ -240,19 +242,13 @@ struct profile_point {
 	double count, weight;
 };
 
-enum profile_machine { PROFILE_MACHINE_OTHER, PROFILE_MACHINE_X86_64, PROFILE_MACHINE_AARCH64 };
-
 /* One function, instruction by instruction: asked for with sampler_set_annotate(). */
 struct profile_annotate {
 	uint32_t function;		/* id */
-	uint64_t vaddr, size;		/* in its object */
 	struct profile_point *points;	/* in order of event, then of vaddr */
 	uint32_t nr_points;
-	uint8_t *code;			/* from @vaddr on; NULL: see why */
-	uint32_t nr_code;		/* bytes; less than @size if that is long */
-	enum profile_machine machine;
-	bool loading;			/* the code is being read */
-	const char *why;		/* static: why there is no code; NULL */
+	struct listing *listing;	/* a reference; NULL while it is read, or see why */
+	const char *why;		/* static: why there is none; NULL */
 };
 
 struct profile {

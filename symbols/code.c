@@ -1,38 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The instructions of one function.
+ * The instructions and lines of one function.
  *
- * Runs on: the loader, but for want and copy. The file is opened anew by its
- * identity, so what is read is what was sampled, or nothing.
+ * Runs on: the loader, but for want and take.
  */
 #include "symbols/code.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
-#include "symbols/foreign.h"
+#include "symbols/code_read.h"
+#include "symbols/disasm.h"
 #include "symbols/image.h"
-#include "symbols/jitdumps.h"
 
-void code_init(struct code_desk *d, struct dsos *dsos, const struct symtab *symtab,
-	       const atomic_bool *stop)
+#define READ_MAX_NS 15000000000ULL	/* what takes longer hangs */
+
+void code_init(struct code_desk *d, const struct objects *objects, const struct symtab *symtab,
+	       struct naming *naming, const struct lines *lines)
 {
 	memset(d, 0, sizeof(*d));
 	pthread_mutex_init(&d->lock, NULL);
-	d->wanted = d->done.symbol = SYMBOL_NONE;
-	d->dsos = dsos;
+	d->wanted = SYMBOL_NONE;
+	d->objects = objects;
 	d->symtab = symtab;
-	d->stop = stop;
+	d->naming = naming;
+	d->lines = lines;
+	d->kcore_path = "/proc/kcore";
 }
 
 void code_fini(struct code_desk *d)
 {
-	free(d->done.bytes);
+	if (d->reading)
+		job_leave(&d->reading->job);
+	listing_put(d->done);
 	pthread_mutex_destroy(&d->lock);
 }
 
@@ -43,52 +46,123 @@ void code_want(struct code_desk *d, uint32_t symbol)
 	pthread_mutex_unlock(&d->lock);
 }
 
-int code_copy(struct code_desk *d, uint32_t symbol, struct code *out)
+struct listing *code_take(struct code_desk *d, uint32_t symbol)
 {
-	int code = 0;
+	struct listing *l = NULL;
 
 	pthread_mutex_lock(&d->lock);
-	*out = d->done;
-	if (out->symbol != symbol) {
-		code = -EAGAIN;
-	} else if (out->bytes) {
-		out->bytes = malloc(out->nr_bytes);
-		if (!out->bytes)
-			code = -ENOMEM;
-		else
-			memcpy(out->bytes, d->done.bytes, out->nr_bytes);
-	}
+	if (d->done && d->done->symbol == symbol)
+		l = listing_get(d->done);
 	pthread_mutex_unlock(&d->lock);
-	return code;
+	return l;
 }
 
-/* Up to @size bytes of @fd at @offset into out->bytes; 0 or -errno. */
-static int read_bytes(struct code *out, int fd, uint64_t offset, uint64_t size)
+/* Hand it over; what was there before goes. */
+static void publish(struct code_desk *d, struct listing *l)
 {
-	uint32_t want = (uint32_t)MIN(size, (uint64_t)CODE_SIZE_MAX), got = 0;
+	struct listing *old;
 
-	out->bytes = malloc(MAX(want, 1u));
-	if (!out->bytes)
-		return -ENOMEM;
-	while (got < want) {
-		ssize_t n = pread(fd, out->bytes + got, want - got, (off_t)(offset + got));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		got += (uint32_t)n;
-	}
-	out->nr_bytes = got;
-	if (got)
-		return 0;
-	free(out->bytes);
-	out->bytes = NULL;
-	return -EIO;
+	pthread_mutex_lock(&d->lock);
+	old = d->done;
+	d->done = l;
+	pthread_mutex_unlock(&d->lock);
+	listing_put(old);
 }
 
-/* The extent of the function at @vaddr: of its symbol, else of the FDE that covers it. */
-static uint64_t extent(const struct image *image, uint64_t vaddr)
+/* ---- names and lines for what was read ---- */
+
+/* What the names are asked with. */
+struct answer {
+	struct code_desk *d;
+	const struct dso *dso;
+	const struct image *image;	/* may be NULL */
+};
+
+static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
+{
+	const struct answer *a = ctx;
+	struct naming_question q = { .dso = a->dso->id, .offset = vaddr, .now = true };
+	bool in_file = a->dso->identity.kind == DSO_FILE || a->dso->identity.kind == DSO_VDSO;
+	const struct symbol *s;
+	bool by_name = false;
+	uint32_t id;
+
+	if (in_file && (!a->image || !image_offset(a->image, vaddr, &q.offset)))
+		return LISTING_NONE;
+	if (naming_find(a->d->naming, &q, &id, &by_name) || (!by_name && !in_file))
+		return LISTING_NONE;
+	s = symtab_at(a->d->symtab, id);
+	if (!s)
+		return LISTING_NONE;
+	if (vaddr == s->start || s->made_up)
+		snprintf(buf, size, "%s", s->name.str);
+	else
+		snprintf(buf, size, "%s+0x%llx", s->name.str,
+			 (unsigned long long)(vaddr - s->start));
+	return id;
+}
+
+/* The machine of code without a file: ours, as the kernel's own object says. */
+static uint16_t our_machine(void)
+{
+	const Elf64_Ehdr *vdso = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+
+	return vdso && vdso->e_ident[EI_CLASS] == ELFCLASS64 ? vdso->e_machine : EM_NONE;
+}
+
+static void disassemble(struct code_desk *d, struct reading *r)
+{
+	struct answer a = { .d = d, .dso = dsos_at(d->objects->dsos, r->where.dso) };
+	const struct disasm_code c = {
+		.bytes = r->bytes,
+		.nr_bytes = r->nr_bytes,
+		.vaddr = r->l->vaddr,
+		.machine = r->machine ? r->machine : our_machine(),
+		.wide = r->wide,
+		.name = name_of,
+		.ctx = &a,
+	};
+
+	/* Acquire: pairs with the releases of the loader. */
+	a.image = atomic_load_explicit(&a.dso->image, memory_order_acquire);
+	r->l->nr_bytes = r->nr_bytes;
+	if (disasm(r->l, &c))
+		r->l->why = "out of memory";
+}
+
+/* Say of each instruction which line it is of. */
+static void put_lines(struct reading *r)
+{
+	uint32_t row = 0;
+
+	for (uint32_t i = 0; i < r->l->nr_insns; i++) {
+		struct listing_insn *insn = &r->l->insns[i];
+
+		while (row < r->nr_rows && r->rows[row].vaddr <= insn->vaddr)
+			row++;
+		if (!row)
+			continue;
+		insn->file = r->rows[row - 1].file;
+		insn->line = r->rows[row - 1].line;
+	}
+}
+
+/* It was read: the rest is done here, where the names are. */
+static void finish(struct code_desk *d, struct reading *r)
+{
+	struct listing *l = r->l;
+
+	if (r->nr_bytes && !l->why)
+		disassemble(d, r);
+	put_lines(r);
+	r->l = NULL;
+	publish(d, l);
+	r->job.drop(&r->job);
+}
+
+/* ---- questions ---- */
+
+static uint64_t extent_in_image(const struct image *image, uint64_t vaddr)
 {
 	const struct image_symbol *symbol = image_find(image, vaddr);
 	const struct ehframe_fde *fde = ehframe_find(&image->eh, vaddr);
@@ -98,136 +172,196 @@ static uint64_t extent(const struct image *image, uint64_t vaddr)
 	return fde && vaddr - fde->start < fde->size ? fde->start + fde->size - vaddr : 0;
 }
 
-static const char *read_file(struct code_desk *d, const struct dso *dso, const struct image *image,
-			     struct code *out)
+/* How long the function at @vaddr is; 0: not known. */
+static uint64_t extent_of(struct code_desk *d, struct dso *dso, const struct image *image,
+			  uint64_t vaddr)
 {
-	struct dso_sighting seen;
-	struct foreign_want want;
-	struct foreign_file file;
-	uint64_t offset;
-	int code;
+	struct kallsyms_symbol k;
+	struct perfmap_symbol p;
 
-	if (!image_offset(image, out->vaddr, &offset))
-		return "its code is not in the file";
-	dsos_sighting(d->dsos, dso, &seen);
-	want = (struct foreign_want){
-		.pid = d->no_proc ? 0 : seen.pid,
-		.start = seen.start,
-		.end = seen.end,
-		.path = seen.path && *seen.path ? seen.path : NULL,
-		.root = d->root,
-		.maj = dso->identity.maj,
-		.min = dso->identity.min,
-		.ino = dso->identity.ino,
-	};
-	code = foreign_open(&want, &file, NULL);
-	free(seen.path);
-	if (code)
-		return code == -ESTALE ? "the file on disk is not the one that runs" :
-					 "the file cannot be opened (it is gone, or not permitted)";
-	code = read_bytes(out, file.fd, offset, out->size);
-	close(file.fd);
-	return code ? "the file cannot be read" : NULL;
+	switch (dso->identity.kind) {
+	case DSO_KERNEL:
+		return d->naming->kallsyms && kallsyms_find(d->naming->kallsyms, vaddr, &k) ?
+			       k.start + k.size - vaddr : 0;
+	case DSO_ANON:
+		return perfmaps_find(&d->naming->perfmaps, dso, vaddr, &p) ?
+			       p.start + p.size - vaddr : 0;
+	default:
+		return image ? extent_in_image(image, vaddr) : 0;
+	}
 }
 
-/* Ours serves for all: it is the same code. */
-static const char *read_vdso(const struct image *image, struct code *out)
+/* Why the code of @l cannot be read at all; NULL: it may. */
+static const char *why_not(const struct listing *l, const struct symbol *symbol,
+			   const struct dso *dso, const struct image *image, uint64_t *offset)
 {
-	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	uint64_t offset;
+	bool in_file = dso->identity.kind == DSO_FILE || dso->identity.kind == DSO_VDSO;
 
-	if (!base || !image_offset(image, out->vaddr, &offset))
-		return "no vdso here";
-	out->nr_bytes = (uint32_t)MIN(out->size, (uint64_t)CODE_SIZE_MAX);
-	out->bytes = malloc(MAX(out->nr_bytes, 1u));
-	if (!out->bytes)
-		return "out of memory";
-	memcpy(out->bytes, base + offset, out->nr_bytes);
+	if (symbol->inlined)
+		return "it has no code of its own: it is part of those that call it";
+	if (in_file && !image)
+		return "its object could not be loaded";
+	if (dso->identity.kind == DSO_UNKNOWN)
+		return "it is not known where this code is";
+	if (!l->size)
+		return "it is not known where this code ends";
+	if (in_file && !image_offset(image, l->vaddr, offset))
+		return "its code is not in the file";
 	return NULL;
 }
 
-/* The memory itself is not read: a jitdump has the code as it was sampled. */
-static const char *read_jit(struct code_desk *d, struct dso *dso, const struct symbol *symbol,
-			    struct code *out)
+/* Has the object's fate to be waited for? It is asked for: it may be new, or have left. */
+static bool is_away(struct dso *dso, const struct image *image)
 {
-	int nr = d->jitdumps ? jitdumps_code(d->jitdumps, dso, symbol->start, symbol->variant,
-					     &out->bytes, CODE_SIZE_MAX, &out->size, &out->machine) :
-			       -ENOENT;
-
-	if (nr > 0) {
-		out->nr_bytes = (uint32_t)nr;
-		out->wide = out->machine == EM_X86_64 || out->machine == EM_AARCH64;
-		return NULL;
-	}
-	if (!nr)
-		free(out->bytes);
-	out->bytes = NULL;
-	return nr == -ENOENT ? "code in memory (JIT) is known from a jitdump only" :
-			       "its jitdump cannot be read";
-}
-
-static const char *read_code(struct code_desk *d, const struct symbol *symbol, struct code *out)
-{
-	struct dso *dso = dsos_at(d->dsos, symbol->dso);
-	/* Acquire: pairs with the release of whoever published the image. */
-	const struct image *image =
-		dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
-
-	if (dso && dso->identity.kind == DSO_KERNEL)
-		return "kernel code is not read";
-	if (dso && dso->identity.kind == DSO_ANON)
-		return read_jit(d, dso, symbol, out);
-	if (!image)
-		return "its object could not be loaded";
-	out->machine = image->machine;
-	out->wide = image->elf_class == ELFCLASS64;
-	out->size = extent(image, out->vaddr);
-	if (!out->size)
-		return "its end is not known";
-	if (dso->identity.kind == DSO_VDSO)
-		return read_vdso(image, out);
-	return read_file(d, dso, image, out);
-}
-
-/* Has the image of @symbol's object left? Then it is asked for, and the question waits. */
-static bool is_away(struct code_desk *d, const struct symbol *symbol)
-{
-	struct dso *dso = dsos_at(d->dsos, symbol->dso);
 	/* Acquire: pairs with the releases of the loader. */
-	int state = dso ? atomic_load_explicit(&dso->state, memory_order_acquire) : DSO_FAILED;
-	const struct image *image =
-		dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
+	int state = atomic_load_explicit(&dso->state, memory_order_acquire);
 
-	if (!image || !image->away || state >= DSO_READY)
+	if (state == DSO_FAILED || (state == DSO_READY && (!image || !image->away)))
 		return false;
 	dso_want(dso);
 	return true;
 }
 
-void code_serve(struct code_desk *d)
+/* The lines of JIT code, one instruction after the other, as its dump tells them. */
+static void take_dumped_lines(struct code_desk *d, struct reading *r, struct dso *dso,
+			      const struct symbol *symbol)
 {
-	const struct symbol *symbol;
-	struct code code = { .symbol = SYMBOL_NONE };
-	uint8_t *old;
+	const struct disasm_code c = { .bytes = r->bytes, .nr_bytes = r->nr_bytes,
+				       .vaddr = symbol->start, .machine = r->machine,
+				       .wide = r->wide };
+	struct listing *l = listing_new(SYMBOL_NONE);
 
-	pthread_mutex_lock(&d->lock);
-	code.symbol = d->wanted;
-	if (code.symbol == d->done.symbol)
-		code.symbol = SYMBOL_NONE;
-	pthread_mutex_unlock(&d->lock);
-	symbol = code.symbol != SYMBOL_NONE ? symtab_at(d->symtab, code.symbol) : NULL;
-	if (!symbol || is_away(d, symbol))
-		return;
-	code.vaddr = symbol->start;
-	code.why = read_code(d, symbol, &code);
-	/* After a read that hung nobody may be there any more. */
-	if (atomic_load_explicit(d->stop, memory_order_acquire)) {
-		free(code.bytes);
+	if (!l || disasm(l, &c)) {
+		listing_put(l);
 		return;
 	}
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const char *file = NULL;
+		uint32_t line = 0;
+
+		if (jitdumps_code_line(&d->naming->jitdumps, dso, symbol->start, symbol->variant,
+				       l->insns[i].vaddr, &file, &line))
+			reading_tell(r, l->insns[i].vaddr, NULL, file, line);
+	}
+	listing_put(l);
+}
+
+/* A jitdump has the code as it was sampled, even of a process that is gone. */
+static void take_dumped(struct code_desk *d, struct reading *r, struct dso *dso,
+			const struct symbol *symbol)
+{
+	int nr = jitdumps_code(&d->naming->jitdumps, dso, symbol->start, symbol->variant, &r->bytes,
+			       CODE_SIZE_MAX, &r->l->size, &r->machine);
+
+	if (nr <= 0) {
+		if (!nr)
+			free(r->bytes);
+		r->bytes = NULL;
+		return;
+	}
+	r->nr_bytes = (uint32_t)nr;
+	r->wide = true;
+	r->l->origin = "the jitdump of the process";
+	if (!d->lines->off)
+		take_dumped_lines(d, r, dso, symbol);
+}
+
+/* Have @symbol read, or say why not. */
+static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
+{
+	struct dso *dso = dsos_at(d->objects->dsos, symbol->dso);
+	const struct image *image =
+		dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
+	struct listing *l = dso && !is_away(dso, image) ? listing_new(id) : NULL;
+	struct reading *r;
+	uint64_t offset = 0;
+
+	if (!l)
+		return;
+	l->vaddr = symbol->start;
+	l->size = extent_of(d, dso, image, l->vaddr);
+	r = reading_new(l);
+	if (!r) {
+		listing_put(l);
+		return;
+	}
+	if (dso->identity.kind == DSO_ANON)
+		take_dumped(d, r, dso, symbol);
+	l->why = why_not(l, symbol, dso, image, &offset);
+	if (l->why) {
+		finish(d, r);
+		return;
+	}
+	load_where(&r->where, d->objects->dsos, dso, d->objects->no_proc, d->objects->root);
+	r->offset = offset;
+	r->no_lines = d->lines->off;
+	r->kcore_path = d->kcore_path;
+	if (!r->bytes) {
+		r->machine = image ? image->machine : EM_NONE;
+		r->wide = !r->machine || image->elf_class == ELFCLASS64;
+	}
+	if (helpers_start(d->objects->helpers, &r->job)) {
+		r->job.drop(&r->job);		/* all are at work: at the next round */
+		return;
+	}
+	d->reading = r;
+	d->began_ns = time_now_ns();
+}
+
+static void give_up(struct code_desk *d, uint32_t symbol)
+{
+	struct listing *l = listing_new(symbol);
+
+	if (!l)
+		return;
+	l->why = "reading its code or source hangs: a file system does not answer";
+	publish(d, l);
+}
+
+/* The reading under way: true once it is over, or no longer waited for. */
+static bool end_reading(struct code_desk *d, uint32_t wanted)
+{
+	struct reading *r = d->reading;
+
+	if (job_done(&r->job)) {
+		finish(d, r);
+	} else if (wanted != r->l->symbol) {
+		job_leave(&r->job);
+	} else if (time_now_ns() - d->began_ns > READ_MAX_NS) {
+		give_up(d, wanted);
+		job_leave(&r->job);
+	} else {
+		return false;
+	}
+	d->reading = NULL;
+	return true;
+}
+
+/* What is wanted and not there; SYMBOL_NONE: nothing. */
+static uint32_t open_question(struct code_desk *d)
+{
+	uint32_t id;
+
 	pthread_mutex_lock(&d->lock);
-	old = d->done.bytes;
-	d->done = code;
+	id = d->done && d->done->symbol == d->wanted ? SYMBOL_NONE : d->wanted;
 	pthread_mutex_unlock(&d->lock);
-	free(old);
+	return id;
+}
+
+void code_serve(struct code_desk *d)
+{
+	uint32_t id = open_question(d);
+	const struct symbol *symbol;
+
+	if (d->reading && !end_reading(d, id))
+		return;
+	id = open_question(d);
+	symbol = id != SYMBOL_NONE ? symtab_at(d->symtab, id) : NULL;
+	if (symbol)
+		begin(d, id, symbol);
+}
+
+bool code_busy(struct code_desk *d)
+{
+	return d->reading;
 }

@@ -1,53 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The instructions of one function, for people: read by the loader when they
- * are asked for, never kept with the image.
+ * The instructions and lines of one function, for people: read when they are
+ * asked for, never kept with the image.
  *
- * One question at a time; the newest replaces those before it.
+ * One question at a time; the newest replaces those before it. A helper reads
+ * (code_read.h), the loader puts names to it.
  */
 #ifndef SYMBOLS_CODE_H
 #define SYMBOLS_CODE_H
 
 #include <pthread.h>
 
-#include "symbols/dso.h"
+#include "symbols/lines.h"
+#include "symbols/listing.h"
+#include "symbols/naming.h"
 #include "symbols/symtab.h"
 
-#define CODE_SIZE_MAX (64u << 10)
-
-struct code {
-	uint32_t symbol;		/* that was asked for; SYMBOL_NONE: nothing yet */
-	uint64_t vaddr;			/* of the first byte */
-	uint64_t size;			/* of the function; more than @nr_bytes if that is long */
-	uint8_t *bytes;			/* malloc'ed; NULL: see why */
-	uint32_t nr_bytes;
-	uint16_t machine;		/* e_machine */
-	bool wide;			/* 64 bits */
-	const char *why;		/* static; why there are no bytes, NULL if there are */
-};
-
-struct jitdumps;
+struct reading;
 
 struct code_desk {
-	pthread_mutex_t lock;		/* asker and loader; held for copies only */
+	pthread_mutex_t lock;		/* asker and loader; held for a few words only */
 	uint32_t wanted;
-	struct code done;
-	struct dsos *dsos;
+	struct listing *done;		/* a reference; NULL: nothing yet */
+	/* The loader's. */
+	struct reading *reading;	/* under way; or NULL */
+	uint64_t began_ns;
+	const struct objects *objects;
 	const struct symtab *symtab;
-	struct jitdumps *jitdumps;	/* where the code of a JIT is kept; NULL: nowhere */
-	const atomic_bool *stop;
-	bool no_proc;			/* as in struct objects */
-	const char *root;
+	struct naming *naming;
+	const struct lines *lines;
+	const char *kcore_path;
 };
 
-void code_init(struct code_desk *d, struct dsos *dsos, const struct symtab *symtab,
-	       const atomic_bool *stop);
+/* All borrowed. */
+void code_init(struct code_desk *d, const struct objects *objects, const struct symtab *symtab,
+	       struct naming *naming, const struct lines *lines);
+/* What is being read is left to its helper. */
 void code_fini(struct code_desk *d);
 /* Any thread: have it read. */
 void code_want(struct code_desk *d, uint32_t symbol);
-/* Any thread: a copy of what was read; -EAGAIN: not yet. The caller frees out->bytes. */
-int code_copy(struct code_desk *d, uint32_t symbol, struct code *out);
-/* Loader: read what is wanted, if anything is. */
+/* Any thread: what was read of it, the caller's reference; NULL: not yet. */
+struct listing *code_take(struct code_desk *d, uint32_t symbol);
+/* Loader: take up what was read, have read what is wanted. Never waits. */
 void code_serve(struct code_desk *d);
+/* Something is wanted, and may come. */
+bool code_busy(struct code_desk *d);
 
 #endif

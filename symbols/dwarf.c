@@ -11,6 +11,7 @@
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <gelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -357,6 +358,21 @@ static uint64_t number_of(Dwarf_Die *die, unsigned int attribute)
 	return value;
 }
 
+/* The folder that @unit was compiled in; NULL: not known. */
+static const char *dir_of(Dwarf_Die *unit)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr(unit, DW_AT_comp_dir, &attr) ? dwarf_formstring(&attr) : NULL;
+}
+
+void dwarf_path(char *buf, size_t size, const char *dir, const char *file)
+{
+	bool below = file[0] != '/' && dir && *dir;
+
+	snprintf(buf, size, "%s%s%s", below ? dir : "", below ? "/" : "", file);
+}
+
 /* Where @inlined was called. */
 static void put_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct dwarf_frame *out)
 {
@@ -404,7 +420,61 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 	}
 	if (u->lines)
 		put_line(&root, addr, &out[0]);
+	for (uint32_t i = 0; i <= nr; i++)
+		out[i].dir = dir_of(&root);
 	if (cpu_ns() > d->deadline_ns)
 		return -ETIME;
 	return (int)nr + 1;
+}
+
+/* The last row at or before @addr. */
+static size_t first_row(Dwarf_Lines *rows, size_t nr, uint64_t addr)
+{
+	size_t low = 0, high = nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		Dwarf_Addr at = 0;
+
+		dwarf_lineaddr(dwarf_onesrcline(rows, middle), &at);
+		if (at <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : 0;
+}
+
+int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn, void *ctx)
+{
+	uint64_t addr = vaddr - d->bias;
+	const struct range *range = ranges_find(&d->ranges, addr);
+	const struct unit *u = range ? &d->units[range->what] : NULL;
+	struct dwarf_frame frame = { .name = NULL };
+	Dwarf_Lines *rows;
+	Dwarf_Die root;
+	size_t nr;
+
+	d->deadline_ns = cpu_ns() + DWARF_QUERY_NS;
+	if (!u || !u->lines || !dwarf_offdie(d->dw, u->die, &root) ||
+	    dwarf_getsrclines(&root, &rows, &nr))
+		return 0;
+	frame.dir = dir_of(&root);
+	for (size_t i = first_row(rows, nr, addr); i < nr; i++) {
+		Dwarf_Line *row = dwarf_onesrcline(rows, i);
+		Dwarf_Addr at = 0;
+		bool end = false;
+		int line = 0;
+
+		if (dwarf_lineaddr(row, &at) || at >= addr + size)
+			break;
+		dwarf_lineendsequence(row, &end);
+		dwarf_lineno(row, &line);
+		frame.line = end ? 0 : (uint32_t)MAX(line, 0);
+		frame.file = frame.line ? dwarf_linesrc(row, NULL, NULL) : NULL;
+		fn(ctx, at + d->bias, &frame);
+		if (is_late(d))
+			return -ETIME;
+	}
+	return 0;
 }

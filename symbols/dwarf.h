@@ -26,6 +26,7 @@ struct dwarf;
 struct dwarf_frame {
 	const char *name;		/* maybe mangled; NULL: the function that is not inlined */
 	const char *file;		/* NULL: not known */
+	const char *dir;		/* what a relative file is below; may be NULL */
 	uint32_t line;			/* 0: not known */
 };
 
@@ -43,6 +44,14 @@ void dwarf_close(struct dwarf *d);
  * function itself. Returns how many, 0 when nothing is known, or -ETIME.
  */
 int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX]);
+/*
+ * Tell @fn where in [vaddr, vaddr + size) a line begins, in order of address:
+ * its file and line (borrowed), both 0 where there is none. 0, or -ETIME.
+ */
+typedef void (*dwarf_line_fn)(void *ctx, uint64_t vaddr, const struct dwarf_frame *at);
+int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn, void *ctx);
+/* @file below @dir, unless it is absolute, into @buf. */
+void dwarf_path(char *buf, size_t size, const char *dir, const char *file);
 /* Bytes of debug sections. */
 uint64_t dwarf_size(const struct dwarf *d);
 

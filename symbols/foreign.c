@@ -272,8 +272,7 @@ int foreign_open_proc(pid_t pid)
 	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
 }
 
-/* Read @fd to its end or to @max bytes; the buffer grows as needed. */
-static int read_all(int fd, size_t max, char **out, size_t *size)
+int foreign_read(int fd, size_t max, char **out, size_t *size)
 {
 	size_t room = MIN(max, (size_t)4096), used = 0;
 	char *buf = malloc(room + 1), *larger;
@@ -315,7 +314,7 @@ int foreign_read_at(int dir_fd, const char *name, size_t max, char **out, size_t
 
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	code = read_all(fd, max, out, size);
+	code = foreign_read(fd, max, out, size);
 	close(fd);
 	return code;
 }

@@ -54,6 +54,8 @@ struct foreign_file {
  */
 int foreign_open(const struct foreign_want *want, struct foreign_file *out, struct err *e);
 
+/* Read @fd to its end or to @max bytes into new memory, NUL added. 0 or -errno. */
+int foreign_read(int fd, size_t max, char **out, size_t *size);
 /* Read a whole small file of /proc into memory (at most @max bytes, NUL added). Caller frees. */
 int foreign_read_proc(pid_t pid, const char *name, size_t max, char **out, size_t *size);
 /* /proc/PID as a directory: stays that of one process, even if its pid is used anew. fd or -errno. */

@@ -437,6 +437,21 @@ static const struct jitcode_function *function_named(const struct jitdumps_entry
 	return NULL;
 }
 
+bool jitdumps_code_line(struct jitdumps *j, struct dso *dso, uint64_t start, uint64_t variant,
+			uint64_t addr, const char **file, uint32_t *line)
+{
+	struct jitdumps_entry *e = entry_at(j, jitdumps_base(j, dso)->id);
+	const struct jitcode_function *f =
+		e && e->fd >= 0 ? function_named(e, start, variant) : NULL;
+	const struct jitcode_line *found = f ? jitdump_line(&e->dump, f, addr) : NULL;
+
+	if (!found)
+		return false;
+	*file = jitcode_text(e->dump.code, found->file);
+	*line = found->line;
+	return true;
+}
+
 int jitdumps_code(struct jitdumps *j, struct dso *dso, uint64_t start, uint64_t variant,
 		  uint8_t **bytes, uint32_t max, uint64_t *size, uint16_t *machine)
 {

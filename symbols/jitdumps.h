@@ -68,6 +68,9 @@ bool jitdumps_line(struct jitdumps *j, struct dso *dso, uint64_t addr, const cha
  */
 int jitdumps_code(struct jitdumps *j, struct dso *dso, uint64_t start, uint64_t variant,
 		  uint8_t **bytes, uint32_t max, uint64_t *size, uint16_t *machine);
+/* The source of @addr in the function called so at @start. */
+bool jitdumps_code_line(struct jitdumps *j, struct dso *dso, uint64_t start, uint64_t variant,
+			uint64_t addr, const char **file, uint32_t *line);
 /* Read on in the dumps. The object that got new names, or DSO_ID_UNKNOWN. */
 uint32_t jitdumps_refresh(struct jitdumps *j, uint64_t now_ns);
 

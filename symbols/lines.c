@@ -71,7 +71,7 @@ void lines_init(struct lines *l, const struct objects *objects, struct places *p
 	l->chains = chains;
 }
 
-static void close_file(struct lines_file *f)
+void lines_close(struct lines_file *f)
 {
 	if (!f)
 		return;
@@ -86,7 +86,7 @@ static void drop_job(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	close_file(j->file);
+	lines_close(j->file);
 	load_where_fini(&j->where);
 	free(j);
 }
@@ -107,7 +107,7 @@ static void run_close(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	close_file(j->file);
+	lines_close(j->file);
 	j->file = NULL;
 }
 
@@ -275,16 +275,28 @@ static int open_file(const struct load_where *where, struct lines_file *f)
 	return rc;
 }
 
+int lines_open(const struct load_where *where, struct lines_file **out)
+{
+	struct lines_file *f = calloc(1, sizeof(*f));
+	int rc = f ? open_file(where, f) : -ENOMEM;
+
+	if (rc)
+		free(f);
+	else
+		*out = f;
+	return rc;
+}
+
+struct dwarf *lines_dwarf(struct lines_file *f)
+{
+	return f->dwarf;
+}
+
 static void run_open(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
-	struct lines_file *f = calloc(1, sizeof(*f));
 
-	j->rc = f ? open_file(&j->where, f) : -ENOMEM;
-	if (j->rc)
-		free(f);
-	else
-		j->file = f;
+	j->rc = lines_open(&j->where, &j->file);
 }
 
 static void run_look_up(struct job *job)
@@ -348,6 +360,16 @@ static uint32_t inlined_symbol(struct lines *l, const struct dso *dso, const cha
 	return symtab_add(l->symtab, &key, &text);
 }
 
+static uint32_t file_id(struct lines *l, const struct dwarf_frame *frame)
+{
+	char path[TEXT_MAX];
+
+	if (!frame->file)
+		return SYMBOL_NO_FILE;
+	dwarf_path(path, sizeof(path), frame->dir, frame->file);
+	return chains_intern_file(l->chains, path);
+}
+
 /* Keep what @frames tell of place @id. */
 static void keep(struct lines *l, const struct dso *dso, uint32_t id,
 		 const struct dwarf_frame *frames, uint32_t nr)
@@ -362,8 +384,7 @@ static void keep(struct lines *l, const struct dso *dso, uint32_t id,
 				return;		/* the table is full */
 		}
 		out[i].line = frames[i].line;
-		out[i].file = frames[i].file ? chains_intern_file(l->chains, frames[i].file) :
-					       SYMBOL_NO_FILE;
+		out[i].file = file_id(l, &frames[i]);
 	}
 	if (nr == 1 && !out[0].line)
 		return;

@@ -47,4 +47,14 @@ bool lines_work(struct lines *l);
 /* A helper is at it. */
 bool lines_busy(const struct lines *l);
 
+/*
+ * The debug information of an object, for one who asks many things of it: 0 or
+ * -errno as dwarf_open(). Any thread that may hang.
+ */
+struct lines_file;
+struct dwarf;
+int lines_open(const struct load_where *where, struct lines_file **out);
+void lines_close(struct lines_file *f);		/* NULL is fine */
+struct dwarf *lines_dwarf(struct lines_file *f);
+
 #endif

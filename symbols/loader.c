@@ -80,9 +80,8 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	objects_init(&l->objects, dsos, NULL);
 	naming_init(&l->naming, dsos, symtab, &l->stop);
 	l->naming.jitdumps.maps = maps;
-	code_init(&l->code, dsos, symtab, &l->stop);
+	code_init(&l->code, &l->objects, symtab, &l->naming, &l->lines);
 	l->details = maps ? details_new(maps) : NULL;
-	l->code.jitdumps = &l->naming.jitdumps;
 	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->asker.event < 0 || l->worker.event < 0) {
@@ -118,9 +117,9 @@ const struct chains *loader_chains(const struct loader *l)
 
 void loader_recorded(struct loader *l, const char *root)
 {
-	l->objects.no_proc = l->code.no_proc = l->naming.perfmaps.no_proc = true;
+	l->objects.no_proc = l->naming.perfmaps.no_proc = true;
 	l->naming.jitdumps.no_proc = true;
-	l->objects.root = l->code.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
+	l->objects.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
 	details_free(l->details);
 	l->details = NULL;
 }
@@ -139,6 +138,7 @@ bool loader_free(struct loader *l)
 	/* What they are at they keep, and nothing else of ours. */
 	objects_fini(&l->objects);
 	lines_fini(&l->lines);
+	code_fini(&l->code);
 	helpers_free(l->helpers, time_now_ns() + HELPERS_WAIT_NS);
 	if (l->asker.event >= 0)
 		close(l->asker.event);
@@ -146,7 +146,6 @@ bool loader_free(struct loader *l)
 		close(l->worker.event);
 	chains_free(l->chains);
 	naming_fini(&l->naming);
-	code_fini(&l->code);
 	details_free(l->details);
 	free(l->waiting);
 	free(l);
@@ -473,7 +472,8 @@ void loader_run(struct loader *l)
 		more = l->maps && maps_load_asked(l->maps);
 		more |= l->details && details_serve(l->details, DETAILS_A_TURN);
 		more |= work(l, true);
-		if (!more && (objects_busy(&l->objects) || lines_busy(&l->lines))) {
+		if (!more && (objects_busy(&l->objects) || lines_busy(&l->lines) ||
+			      code_busy(&l->code))) {
 			wait_event(l->worker.event);
 			more = true;
 		}

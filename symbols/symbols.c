@@ -124,9 +124,9 @@ void symbols_want_code(struct symbols *s, uint32_t symbol)
 	loader_wake(s->loader);
 }
 
-int symbols_code(struct symbols *s, uint32_t symbol, struct code *out)
+struct listing *symbols_code(struct symbols *s, uint32_t symbol)
 {
-	return code_copy(loader_code(s->loader), symbol, out);
+	return code_take(loader_code(s->loader), symbol);
 }
 
 void symbols_stats(const struct symbols *s, struct symbols_stats *out)

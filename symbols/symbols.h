@@ -21,8 +21,8 @@
 #include "symbols/text.h"
 
 struct symbols;
-struct code;
 struct details;
+struct listing;
 
 /* kind: u user, k kernel, j JIT, v vdso, ? no name. */
 struct symbol {
@@ -102,7 +102,7 @@ struct details *symbols_details(struct symbols *s);
 
 /* Any thread: have the instructions of a function read; the newest question replaces the others. */
 void symbols_want_code(struct symbols *s, uint32_t symbol);
-/* What was read, a copy: the caller frees out->bytes. -EAGAIN: not yet. */
-int symbols_code(struct symbols *s, uint32_t symbol, struct code *out);
+/* What was read, the caller's reference; NULL: not yet. */
+struct listing *symbols_code(struct symbols *s, uint32_t symbol);
 
 #endif

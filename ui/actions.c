@@ -82,6 +82,9 @@ static void scroll_right(struct ui_state *st, uint32_t code)
 
 void actions_show(struct ui_state *st, enum view_id view)
 {
+	/* Help is only looked up. */
+	if (view != VIEW_ANNOTATE && view != VIEW_HELP)
+		view_annotate_left(st);
 	st->view = view;
 	st->scroll = 0;
 	list_rebuild(st, view);

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "ui/actions.h"
+#include "ui/actions_stacks.h"
+#include "ui/folds.h"
 #include "ui/process_rows.h"
 #include "ui/screen.h"
 #include "ui/settings.h"
@@ -71,27 +73,13 @@ static void module_only(struct ui_state *st, uint32_t code)
 	actions_show(st, VIEW_FUNCTIONS);
 }
 
-/* The function of the selected row; UINT32_MAX if it has none. */
-static uint32_t selected_function(const struct ui_state *st)
-{
-	const struct list *list = &st->lists[st->view];
-	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
-	uint32_t function = UINT32_MAX;
-
-	if (!row || !st->shown)
-		return UINT32_MAX;
-	if (st->view == VIEW_FUNCTIONS)
-		function = row->index;
-	else if (st->view == VIEW_PROCESSES)
-		function = row->top_function;
-	return function < st->shown->nr_functions ? function : UINT32_MAX;
-}
-
 static void annotate(struct ui_state *st, uint32_t code)
 {
-	uint32_t function = selected_function(st);
+	uint32_t function = actions_function(st);
 
-	if (function == UINT32_MAX)
+	if (st->view == VIEW_ANNOTATE)
+		return;
+	if (function == FOLD_NONE)
 		ui_state_say(st, false, "no function is selected (1 lists them)");
 	else
 		view_annotate_open(st, st->shown->functions[function].id,
@@ -149,7 +137,7 @@ static const char *selected_name(const struct ui_state *st)
 {
 	const struct list *list = &st->lists[st->view];
 	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
-	uint32_t function = selected_function(st);
+	uint32_t function = actions_function(st);
 
 	if (row && st->shown && st->view == VIEW_MODULES)
 		return st->shown->modules[row->index].path.str;
@@ -157,7 +145,7 @@ static const char *selected_name(const struct ui_state *st)
 		return st->latest->notices[row->index].text;
 	if (row && st->view == VIEW_ANNOTATE)
 		return st->annotate.name;
-	return function == UINT32_MAX ? "" : st->shown->functions[function].name.str;
+	return function == FOLD_NONE ? "" : st->shown->functions[function].name.str;
 }
 
 static void copy(struct ui_state *st, uint32_t code)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/disasm.h"
+#include "ui/arrows.h"
 #include "ui/folds.h"
 #include "ui/view.h"
 #include "ui/view_annotate.h"
@@ -46,6 +46,7 @@ void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_conf
 	st->percent_limit = config->percent_limit;
 	st->intervals = config->intervals;
 	st->folds = folds_new();
+	st->annotate.function = UINT32_MAX;
 	functions = &st->lists[VIEW_FUNCTIONS];
 	functions->sort = view_functions_column(config->sort);
 	functions->inverted = config->sort_inverted;
@@ -68,9 +69,9 @@ void ui_state_fini(struct ui_state *st)
 		profile_free(st->shown);
 	profile_free(st->latest);
 	free(st->alarms);
-	if (st->annotate.disasm)
-		disasm_fini(st->annotate.disasm);
-	free(st->annotate.disasm);
+	if (st->annotate.arrows)
+		arrows_fini(st->annotate.arrows);
+	free(st->annotate.arrows);
 }
 
 /* Remember the trouble of each CPU for a while. */

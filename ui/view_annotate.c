@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One function, instruction by instruction. The main thread; reads the state,
- * and keeps the lines of the code in st->disasm.
+ * One function: its instructions, its source, or both. The main thread; reads
+ * the state, and keeps the arrows of the code in st->annotate.
  *
- * A row's identity is its offset in the function: the cursor stays on its
- * instruction whatever the order.
+ * A row's identity is its offset in the function, or its file and line: the
+ * cursor stays on its instruction whatever the order.
  */
 #include "ui/view_annotate.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "ui/actions.h"
-#include "ui/disasm.h"
+#include "ui/arrows.h"
 #include "ui/format.h"
 #include "ui/view.h"
+
+#define GAP_MAX 6u			/* lines without code that are shown between lines with it */
 
 static const struct profile *profile_of(const struct ui_state *st)
 {
@@ -28,19 +30,79 @@ static const struct profile *profile_of(const struct ui_state *st)
 	return p && p->annotate && p->annotate->function == st->annotate.function ? p : NULL;
 }
 
-static const struct disasm_line *line_of(const struct ui_state *st, const struct row *row)
+const struct profile_annotate *annotate_of(const struct ui_state *st)
 {
-	return &st->annotate.disasm->lines[row->index];
+	const struct profile *p = profile_of(st);
+
+	return p ? p->annotate : NULL;
 }
+
+const struct listing *annotate_listing(const struct ui_state *st)
+{
+	const struct profile_annotate *a = annotate_of(st);
+
+	return a ? a->listing : NULL;
+}
+
+/* Which offset a row stands at. */
+static uint64_t low_bits(uint64_t id)
+{
+	return id & ((1ULL << ANNOTATE_SHIFT) - 1);
+}
+
+static const struct listing_insn *insn_of(const struct ui_state *st, const struct row *row)
+{
+	const struct listing *l = annotate_listing(st);
+	bool has = annotate_kind(row->id) <= ANNOTATE_ABOVE;
+
+	return l && has && row->index < l->nr_insns ? &l->insns[row->index] : NULL;
+}
+
+bool annotate_source(const struct ui_state *st, const struct row *row, uint32_t *file,
+		     uint32_t *line)
+{
+	const struct listing *l = annotate_listing(st);
+	const struct listing_insn *insn = insn_of(st, row);
+
+	*file = insn ? insn->file : row->index;
+	*line = insn ? insn->line : (uint32_t)row->id;
+	if (annotate_kind(row->id) == ANNOTATE_POINT || !l)
+		return false;
+	return *file < l->nr_files && (*line || annotate_kind(row->id) == ANNOTATE_FILE);
+}
+
+/* The text of a line of source; "" where it is not here. */
+static const char *source_text(const struct listing *l, uint32_t file, uint32_t line)
+{
+	const struct listing_file *f = file < l->nr_files ? &l->files[file] : NULL;
+
+	if (!f || line < f->first || line - f->first >= f->nr_lines)
+		return "";
+	return listing_text(l, l->lines[f->lines + line - f->first]);
+}
+
+static const char *base_name(const struct listing *l, uint32_t file)
+{
+	const char *path = listing_text(l, l->files[file].path), *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* ---- columns ---- */
 
 static int by_share(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	return (a->self > b->self) - (a->self < b->self);
 }
 
+/* In order of address, the source above its instruction; or of file and line. */
 static int by_address(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return (a->id > b->id) - (a->id < b->id);
+	uint64_t x = low_bits(a->id), y = low_bits(b->id);
+
+	if (x != y)
+		return x < y ? -1 : 1;
+	return (a->id < b->id) - (a->id > b->id);
 }
 
 static enum theme_role heat(double share)
@@ -72,56 +134,175 @@ static void draw_samples(const struct ui_state *st, const struct row *row, struc
 			     (struct style){ ROLE_NORMAL, 0 });
 }
 
+/* "+0x1f" of an instruction, the number of a line of source. */
 static void draw_offset(const struct ui_state *st, const struct row *row, struct canvas *c,
 			struct place at)
 {
+	enum annotate_kind kind = annotate_kind(row->id);
+	uint32_t file, line;
 	char buf[24];
 
-	canvas_right(c, at.row, at.col, at.cols,
-		     text_format(buf, sizeof(buf), "+0x%" PRIx64, row->id),
-		     (struct style){ ROLE_DIM, 0 });
+	if (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT)
+		canvas_right(c, at.row, at.col, at.cols,
+			     text_format(buf, sizeof(buf), "+0x%" PRIx64, low_bits(row->id)),
+			     (struct style){ ROLE_DIM, 0 });
+	else if (annotate_source(st, row, &file, &line) && line)
+		canvas_right(c, at.row, at.col, at.cols, text_format(buf, sizeof(buf), "%u", line),
+			     (struct style){ ROLE_TITLE, 0 });
 }
 
 static void draw_address(const struct ui_state *st, const struct row *row, struct canvas *c,
 			 struct place at)
 {
+	enum annotate_kind kind = annotate_kind(row->id);
+	const struct listing *l = annotate_listing(st);
 	char buf[24];
 
-	canvas_right(c, at.row, at.col, at.cols,
-		     text_format(buf, sizeof(buf), "%" PRIx64, line_of(st, row)->vaddr),
-		     (struct style){ ROLE_DIM, 0 });
+	if (l && (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT))
+		canvas_right(c, at.row, at.col, at.cols,
+			     text_format(buf, sizeof(buf), "%" PRIx64, l->vaddr + low_bits(row->id)),
+			     (struct style){ ROLE_DIM, 0 });
 }
 
-/* Up or down, where it jumps within the function. */
-static void draw_arrow(const struct ui_state *st, const struct row *row, struct canvas *c,
-		       struct place at)
-{
-	const struct disasm_line *line = line_of(st, row);
+/* ---- the column of texts ---- */
 
-	if (line->target != DISASM_NONE)
-		canvas_text(c, at.row, at.col, 1,
-			    line->target > row->index ? st->glyphs->down : st->glyphs->up,
+static bool in_order(const struct ui_state *st)
+{
+	return view_annotate.columns[st->lists[VIEW_ANNOTATE].sort].compare == by_address;
+}
+
+static unsigned int nr_lanes(const struct ui_state *st, const struct canvas *c)
+{
+	if (!st->annotate.arrows || !st->annotate.arrows->nr || !in_order(st))
+		return 0;
+	return c->cols >= 100 ? ARROW_LANES : c->cols >= 60 ? 2 : 0;
+}
+
+/* Is the cell part of the arrow of the jump that the cursor is on? */
+static bool is_chosen(const struct ui_state *st, uint32_t i, unsigned int lane)
+{
+	const struct list *list = &st->lists[VIEW_ANNOTATE];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	const struct listing_insn *insn = row ? insn_of(st, row) : NULL;
+	uint32_t low, high;
+
+	if (!insn || insn->target == LISTING_NONE || st->annotate.arrows->lane[row->index] != lane)
+		return false;
+	low = MIN(row->index, insn->target);
+	high = MAX(row->index, insn->target);
+	return i >= low && i <= high;
+}
+
+static struct safe_text lane_glyph(const struct glyphs *g, uint8_t cell, bool above_only)
+{
+	if (above_only)
+		return cell & ARROW_ABOVE ? g->vline : TEXT(" ");
+	if (!(cell & (ARROW_FROM | ARROW_TO)))
+		return cell ? g->vline : TEXT(" ");
+	return cell & ARROW_ABOVE ? cell & ARROW_BELOW ? g->tee : g->bottom_left : g->top_left;
+}
+
+/* The lanes beside instruction @i, the outermost first; then what points at it. */
+static unsigned int draw_lanes(const struct ui_state *st, struct canvas *c, struct place at,
+			       uint32_t i, bool above_only)
+{
+	const struct arrows *a = st->annotate.arrows;
+	unsigned int nr = nr_lanes(st, c);
+	bool pointed = false;
+	struct style line = { ROLE_FRAME, 0 };
+
+	for (unsigned int n = 0; n < nr; n++) {
+		unsigned int lane = nr - 1 - n;
+		uint8_t cell = a->cells[i][lane];
+		bool ends = !above_only && cell & (ARROW_FROM | ARROW_TO);
+
+		if (cell || !pointed)
+			line.role = is_chosen(st, i, lane) ? ROLE_VALUE : ROLE_FRAME;
+		canvas_text(c, at.row, at.col + n, 1,
+			    cell || !pointed ? lane_glyph(st->glyphs, cell, above_only)
+					     : st->glyphs->hline, line);
+		pointed |= ends;
+		if (ends)
+			canvas_text(c, at.row, at.col + nr, 1,
+				    cell & ARROW_TO ? st->glyphs->right : st->glyphs->hline, line);
+	}
+	return nr;
+}
+
+/* A jump without an arrow: up or down. */
+static void draw_sign(const struct ui_state *st, const struct listing_insn *insn, struct canvas *c,
+		      struct place at, const struct row *row, unsigned int lanes)
+{
+	uint8_t lane = st->annotate.arrows && row->index < st->annotate.arrows->nr ?
+			       st->annotate.arrows->lane[row->index] : ARROW_NONE;
+
+	if (insn->target != LISTING_NONE && lane >= lanes)
+		canvas_text(c, at.row, at.col + lanes, 1,
+			    insn->target > row->index ? st->glyphs->down : st->glyphs->up,
 			    (struct style){ ROLE_FRAME, 0 });
+}
+
+/* What a row says; @buf has room for it. */
+static struct safe_text row_text(const struct ui_state *st, const struct row *row, char *buf,
+				 size_t size)
+{
+	const struct listing *l = annotate_listing(st);
+	const struct listing_insn *insn = insn_of(st, row);
+	uint32_t file, line;
+
+	if (l && insn && annotate_kind(row->id) == ANNOTATE_INSN)
+		return ui_clean(buf, size, listing_text(l, insn->text));
+	if (!l || !annotate_source(st, row, &file, &line))
+		return TEXT("");
+	if (line && l->files[file].nr_lines)
+		return ui_clean(buf, size, source_text(l, file, line));
+	if (line)
+		return text_format(buf, size, "(%s:%u)", base_name(l, file), line);
+	return text_format(buf, size, "%s%s%s", listing_text(l, l->files[file].path),
+			   l->files[file].why ? ": " : "",
+			   l->files[file].why ? l->files[file].why : "");
+}
+
+static struct style row_style(const struct ui_state *st, const struct row *row,
+			      struct safe_text text)
+{
+	const struct match *search = &st->lists[VIEW_ANNOTATE].search;
+	const struct listing_insn *insn = insn_of(st, row);
+	struct style style = { ROLE_NORMAL, 0 };
+
+	if (annotate_kind(row->id) == ANNOTATE_INSN && insn)
+		style.role = insn->call ? ROLE_JIT : insn->jump ? ROLE_TITLE : ROLE_NORMAL;
+	else if (annotate_kind(row->id) == ANNOTATE_FILE)
+		style.role = ROLE_DIM;
+	else
+		style.role = st->annotate.mode == ANNOTATE_BOTH ? ROLE_VALUE : ROLE_NORMAL;
+	if (match_active(search) && match_finds(search, text) && text.size)
+		style.flags |= CELL_UNDERLINE;
+	return style;
 }
 
 static void draw_text(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct place at)
 {
-	const struct disasm_line *line = line_of(st, row);
-	const struct match *search = &st->lists[VIEW_ANNOTATE].search;
-	char buf[256];
-	struct safe_text text =
-		ui_clean(buf, sizeof(buf), disasm_text(st->annotate.disasm, line));
-	bool found = match_active(search) && match_finds(search, text);
+	enum annotate_kind kind = annotate_kind(row->id);
+	const struct listing_insn *insn = insn_of(st, row);
+	unsigned int lanes = 0, used = 0;
+	char buf[1024];
+	struct safe_text text = row_text(st, row, buf, sizeof(buf));
 
-	canvas_elide(c, at.row, at.col, at.cols, text,
-		     (struct style){ line->call   ? ROLE_JIT
-				     : line->jump ? ROLE_TITLE
-						  : ROLE_NORMAL,
-				     found ? CELL_UNDERLINE : 0 });
+	if (insn) {
+		lanes = draw_lanes(st, c, at, row->index, kind == ANNOTATE_ABOVE);
+		if (kind == ANNOTATE_INSN)
+			draw_sign(st, insn, c, at, row, lanes);
+		/* Source stands where people expect it: to the left of its instructions. */
+		used = lanes + (kind == ANNOTATE_INSN || lanes ? 2 : 0);
+	}
+	if (at.cols > used)
+		canvas_elide(c, at.row, at.col + used, at.cols - used, text,
+			     row_style(st, row, text));
 }
 
-enum { SHARE, BAR, SAMPLES, ADDRESS, OFFSET, ARROW, INSTRUCTION };
+enum { SHARE, BAR, SAMPLES, ADDRESS, OFFSET = VIEW_ANNOTATE_BY_OFFSET, CODE };
 
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SELF%"),
@@ -130,195 +311,278 @@ static const struct view_column columns[] = {
 		    .right = true,
 		    .compare = by_share,
 		    .draw = draw_share },
-	[BAR] = { .title = TEXT(""), .width = 8, .wide = 12, .from = 60, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""), .width = 6, .wide = 12, .from = 60, .draw = draw_bar },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .width = 8,
-		      .from = 70,
+		      .from = 90,
 		      .right = true,
 		      .compare = by_share,
 		      .draw = draw_samples },
 	[ADDRESS] = { .title = TEXT("ADDRESS"),
 		      .help = "as in the object",
-		      .width = 10,
-		      .from = 100,
+		      .width = 16,
+		      .from = 120,
 		      .right = true,
 		      .ascending = true,
 		      .compare = by_address,
 		      .draw = draw_address },
 	[OFFSET] = { .title = TEXT("OFFSET"),
-		     .help = "in the function",
+		     .help = "in the function; of source, the number of the line",
 		     .width = 8,
 		     .right = true,
 		     .ascending = true,
 		     .compare = by_address,
 		     .draw = draw_offset },
-	[ARROW] = { .title = TEXT(""), .width = 1, .draw = draw_arrow },
-	[INSTRUCTION] = { .title = TEXT("INSTRUCTION"), .draw = draw_text },
+	[CODE] = { .title = TEXT("CODE"), .draw = draw_text },
 };
 
+/* ---- rows ---- */
 
-/* Samples of the shown event into the rows; they stand in order of address. */
-static void add_points(const struct ui_state *st, const struct profile_annotate *a, uint32_t event,
-		       struct list *list)
+static struct row *add_row(struct list *list, enum annotate_kind kind, uint64_t low, uint32_t index)
+{
+	struct row *row = list_add(list);
+
+	if (!row)
+		return NULL;
+	row->id = (uint64_t)kind << ANNOTATE_SHIFT | low;
+	row->index = index;
+	/* The limit is of all samples: it has nothing to say in here. */
+	row->total = 1;
+	return row;
+}
+
+/* The samples of the shown event, as if instructions were rows; @nr of them. */
+static double add_points(const struct profile_annotate *a, uint32_t event, struct row *insns,
+			 struct list *list)
 {
 	double all = 0;
 
 	for (uint32_t i = 0; i < a->nr_points; i++) {
 		const struct profile_point *pt = &a->points[i];
-		uint32_t line;
+		uint32_t at;
 
 		if (pt->event != event)
 			continue;
 		all += pt->weight;
 		list->count += pt->count;
-		line = disasm_at(st->annotate.disasm, pt->vaddr);
-		if (line == DISASM_NONE || line >= list->nr)
+		at = listing_at(a->listing, pt->vaddr);
+		if (at == LISTING_NONE)
 			continue;
-		list->rows[line].count += pt->count;
-		list->rows[line].self += pt->weight;
+		insns[at].count += pt->count;
+		insns[at].self += pt->weight;
+	}
+	for (uint32_t i = 0; i < a->listing->nr_insns && all > 0; i++)
+		insns[i].self /= all;
+	return all;
+}
+
+/* Instructions, and above them their source where it is another line than before. */
+static int add_insns(const struct ui_state *st, const struct listing *l, const struct row *insns,
+		     struct list *list)
+{
+	bool source = st->annotate.mode == ANNOTATE_BOTH && in_order(st);
+	uint32_t file = LISTING_NONE, line = 0;
+
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const struct listing_insn *insn = &l->insns[i];
+		uint64_t offset = insn->vaddr - l->vaddr;
+		struct row *row;
+
+		if (source && insn->line && (insn->file != file || insn->line != line)) {
+			if (!add_row(list, ANNOTATE_ABOVE, offset, i))
+				return -ENOMEM;
+			file = insn->file;
+			line = insn->line;
+		}
+		row = add_row(list, ANNOTATE_INSN, offset, i);
+		if (!row)
+			return -ENOMEM;
+		row->self = insns[i].self;
+		row->count = insns[i].count;
+	}
+	return 0;
+}
+
+static int by_id(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+/* A line of source, with the lines without code between it and the one before. */
+static int add_line(const struct ui_state *st, const struct listing *l, const struct row *line,
+		    struct list *list)
+{
+	const struct row *last = list->nr ? &list->rows[list->nr - 1] : NULL;
+	uint64_t id = line->id;
+	struct row *row;
+
+	if (last && last->id == id) {
+		row = &list->rows[list->nr - 1];
+		row->self += line->self;
+		row->count += line->count;
+		return 0;
+	}
+	if (!last || last->index != line->index) {
+		if (!add_row(list, ANNOTATE_FILE, (uint64_t)line->index << 32, line->index))
+			return -ENOMEM;
+	} else if (in_order(st) && id - last->id <= GAP_MAX && l->files[line->index].nr_lines) {
+		for (uint64_t between = last->id + 1; between < id; between++)
+			if (!add_row(list, ANNOTATE_LINE, low_bits(between), line->index))
+				return -ENOMEM;
+	}
+	row = add_row(list, ANNOTATE_LINE, low_bits(id), line->index);
+	if (!row)
+		return -ENOMEM;
+	row->self = line->self;
+	row->count = line->count;
+	return 0;
+}
+
+/* Source alone: file by file, what each line has of the samples. */
+static int add_lines(const struct ui_state *st, const struct listing *l, struct row *insns,
+		     struct list *list)
+{
+	uint32_t nr = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const struct listing_insn *insn = &l->insns[i];
+
+		if (insn->file >= l->nr_files || !insn->line)
+			continue;
+		insns[nr] = insns[i];
+		insns[nr].id = (uint64_t)ANNOTATE_LINE << ANNOTATE_SHIFT |
+			       (uint64_t)insn->file << 32 | insn->line;
+		insns[nr++].index = insn->file;
+	}
+	qsort(insns, nr, sizeof(*insns), by_id);
+	for (uint32_t i = 0; i < nr && !rc; i++)
+		rc = add_line(st, l, &insns[i], list);
+	return rc;
+}
+
+/* No code is there, but its samples are: by address. */
+static int add_bare_points(const struct profile_annotate *a, uint32_t event, struct list *list)
+{
+	double all = 0;
+
+	for (uint32_t i = 0; i < a->nr_points; i++) {
+		const struct profile_point *pt = &a->points[i];
+		struct row *row;
+
+		if (pt->event != event)
+			continue;
+		row = add_row(list, ANNOTATE_POINT, pt->vaddr - a->listing->vaddr, i);
+		if (!row)
+			return -ENOMEM;
+		row->self = pt->weight;
+		row->count = pt->count;
+		all += pt->weight;
+		list->count += pt->count;
 	}
 	for (uint32_t i = 0; i < list->nr && all > 0; i++)
 		list->rows[i].self /= all;
+	return 0;
 }
 
 static int build(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = profile_of(st);
-	struct disasm *d = st->annotate.disasm;
+	const struct profile_annotate *a = p ? p->annotate : NULL;
+	struct row *insns;
 	int rc;
 
-	if (!p || !d)
+	if (!a || !a->listing)
 		return 0;
-	rc = disasm_update(d, p->annotate);
-	if (rc)
-		return rc;
-	for (uint32_t i = 0; i < d->nr; i++) {
-		struct row *row = list_add(list);
-
-		if (!row)
-			return -ENOMEM;
-		row->id = (uint32_t)(d->lines[i].vaddr - d->vaddr);
-		row->index = i;
-		/* The limit is of all samples: it has nothing to say in here. */
-		row->total = 1;
-	}
-	add_points(st, p->annotate, ui_state_event(st, p), list);
-	return 0;
+	if (!a->listing->nr_insns)
+		return add_bare_points(a, ui_state_event(st, p), list);
+	if (st->annotate.arrows)
+		arrows_update(st->annotate.arrows, a->listing);
+	insns = calloc(a->listing->nr_insns, sizeof(*insns));
+	if (!insns)
+		return -ENOMEM;
+	add_points(a, ui_state_event(st, p), insns, list);
+	if (st->annotate.mode == ANNOTATE_SOURCE && a->listing->nr_files)
+		rc = add_lines(st, a->listing, insns, list);
+	else
+		rc = add_insns(st, a->listing, insns, list);
+	free(insns);
+	return rc;
 }
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
-	char buf[256];
+	char buf[1024];
 
-	return match_finds(m, ui_clean(buf, sizeof(buf),
-				       disasm_text(st->annotate.disasm, line_of(st, row))));
+	return match_finds(m, row_text(st, row, buf, sizeof(buf)));
+}
+
+/* ---- what is said below ---- */
+
+static void foot_source(const struct ui_state *st, const struct listing *l, const struct row *row,
+			struct foot *f)
+{
+	uint32_t file, line;
+	char buf[640];
+
+	if (!row || !annotate_source(st, row, &file, &line)) {
+		if (l->no_source && st->annotate.mode != ANNOTATE_ASSEMBLY)
+			foot_line(f, TEXT("Source"), ui_clean(buf, sizeof(buf), l->no_source));
+		return;
+	}
+	foot_line(f, TEXT("Source"),
+		  text_format(buf, sizeof(buf), "%s:%u%s%s%s", listing_text(l, l->files[file].path),
+			      line, l->files[file].why ? ": " : "",
+			      l->files[file].why ? l->files[file].why : "",
+			      l->files[file].newer ? "  (newer than the program: lines may not fit)"
+						   : ""));
+}
+
+static void foot_code(const struct listing *l, struct foot *f)
+{
+	if (l->why)
+		foot_text(f, TEXT("Code"), l->why);
+	if (l->why && l->cure)
+		foot_text(f, TEXT("Cure"), l->cure);
+	if (!l->why && l->origin)
+		foot_text(f, TEXT("Code"), l->origin);
 }
 
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
-	const struct profile *p = profile_of(st);
-	const struct profile_annotate *a = p ? p->annotate : NULL;
-	char buf[160], n[FORMAT_MAX];
+	static const char *const modes[] = { "source, assembly", "source", "assembly" };
+	const struct profile_annotate *a = annotate_of(st);
+	const struct listing *l = a ? a->listing : NULL;
+	char buf[200], n[FORMAT_MAX];
 
 	foot_text(f, TEXT("Function"), st->annotate.name);
-	if (!a || a->loading) {
-		foot_line(f, TEXT("Code"), TEXT("is being read"));
+	if (a && a->why)
+		foot_text(f, TEXT("Code"), a->why);
+	if (!l) {
+		if (!a || !a->why)
+			foot_line(f, TEXT("Code"), TEXT("is being read"));
 		return f->used;
 	}
-	if (a->why)
-		foot_text(f, TEXT("Code"), a->why);
-	else
-		foot_line(f, TEXT("Samples"),
-			  text_format(buf, sizeof(buf),
-				      "%s here, of all processes; %" PRIu64 " bytes%s; Tab: next "
-				      "hottest, Enter: follow a jump",
-				      format_count(n, st->lists[VIEW_ANNOTATE].count).str, a->size,
-				      a->nr_code < a->size ? ", cut" : ""));
+	foot_source(st, l, row, f);
+	foot_code(l, f);
+	foot_line(f, TEXT("Samples"),
+		  text_format(buf, sizeof(buf), "%s here, of all processes; %" PRIu64
+			      " bytes%s; showing %s (s)",
+			      format_count(n, st->lists[VIEW_ANNOTATE].count).str, l->size,
+			      l->nr_insns && l->nr_bytes < l->size ? ", cut" : "",
+			      l->nr_files ? modes[st->annotate.mode] : modes[ANNOTATE_ASSEMBLY]));
 	return f->used;
 }
 
-void view_annotate_open(struct ui_state *st, uint32_t function, const char *name)
+static bool act(struct ui_state *st, enum action action, uint32_t code)
 {
-	struct list *list = &st->lists[VIEW_ANNOTATE];
-
-	if (!st->annotate.disasm)
-		st->annotate.disasm = xcalloc(1, sizeof(*st->annotate.disasm));
-	st->annotate.function = function;
-	ui_clean(st->annotate.name, sizeof(st->annotate.name), name);
-	if (st->view != VIEW_ANNOTATE)
-		st->annotate.from = st->view;
-	list->pinned = false;
-	list->sort = OFFSET;
-	list->inverted = false;
-	st->annotate.hottest = true;
-	sampler_set_annotate(st->sampler, function);
-	actions_show(st, VIEW_ANNOTATE);
-}
-
-void view_annotate_close(struct ui_state *st)
-{
-	sampler_set_annotate(st->sampler, UINT32_MAX);
-	actions_show(st, st->annotate.from);
-}
-
-/* Follow a jump. */
-void view_annotate_follow(struct ui_state *st)
-{
-	struct list *list = &st->lists[VIEW_ANNOTATE];
-	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
-	const struct disasm_line *line = row ? line_of(st, row) : NULL;
-	uint32_t target;
-
-	if (!line || line->target == DISASM_NONE) {
-		ui_state_say(st, false, "no jump within the function");
-		return;
-	}
-	target = line->target;
-	for (uint32_t i = 0; i < list->nr; i++)
-		if (list->rows[i].index == target) {
-			list_move_to(st, i);
-			return;
-		}
-}
-
-/* Is @a to be met before @b when going from hot to cold? */
-static bool hotter(const struct row *a, const struct row *b)
-{
-	return a->self > b->self || (a->self == b->self && a->id < b->id);
-}
-
-/* From hot to cold, from where the cursor is; at the end, the hottest again. */
-void view_annotate_hottest(struct ui_state *st, bool back)
-{
-	struct list *list = &st->lists[VIEW_ANNOTATE];
-	const struct row *at = list->pinned && list->cursor < list->nr ? &list->rows[list->cursor] :
-									 NULL;
-	uint32_t best = UINT32_MAX, first = UINT32_MAX;
-
-	for (uint32_t i = 0; i < list->nr; i++) {
-		const struct row *row = &list->rows[i];
-
-		if (row->count <= 0)
-			continue;
-		if (first == UINT32_MAX || hotter(row, &list->rows[first]) != back)
-			first = i;
-		if (!at || (back ? !hotter(row, at) : !hotter(at, row)) || row == at)
-			continue;
-		if (best == UINT32_MAX || hotter(row, &list->rows[best]) != back)
-			best = i;
-	}
-	if (best == UINT32_MAX)
-		best = first;
-	if (best != UINT32_MAX)
-		list_move_to(st, best);
-}
-
-void view_annotate_arrived(struct ui_state *st)
-{
-	if (st->view != VIEW_ANNOTATE || !st->annotate.hottest || !st->lists[VIEW_ANNOTATE].nr)
-		return;
-	st->annotate.hottest = false;
-	view_annotate_hottest(st, false);
+	/* By its key: the name of the action still means what it says. */
+	if (action != ACT_DELAY || code == K_ENTER)
+		return false;
+	view_annotate_mode(st, (enum annotate_mode)((st->annotate.mode + 1) % ANNOTATE_NR_MODES));
+	return true;
 }
 
 const struct view view_annotate = {
@@ -331,5 +595,6 @@ const struct view view_annotate = {
 	.build = build,
 	.finds = finds,
 	.foot = foot,
+	.act = act,
 	.empty = TEXT("no code to show yet"),
 };

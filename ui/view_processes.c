@@ -530,6 +530,11 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	}
 }
 
+static uint32_t function(const struct ui_state *st, const struct row *row)
+{
+	return row->top_function < st->shown->nr_functions ? row->top_function : UINT32_MAX;
+}
+
 const struct view view_processes = {
 	.title = TEXT("Processes"),
 	.columns = columns,
@@ -542,4 +547,5 @@ const struct view view_processes = {
 	.finds = finds,
 	.foot = foot,
 	.act = act,
+	.function = function,
 };

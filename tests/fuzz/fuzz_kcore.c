@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Bytes as /proc/kcore.
+ * FUZZ: symbols
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "symbols/kcore.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint64_t fixed[] = { 0, 0xffffffff81000000, UINT64_MAX };
+	int fd = memfd_create("kcore", MFD_CLOEXEC);
+	char path[32];
+	uint8_t buf[64];
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (size_t i = 0; i < 4; i++) {
+		uint64_t addr = 0;
+
+		if (i < 3)
+			addr = fixed[i];
+		else if (size > 88)
+			memcpy(&addr, data + 80, 8);	/* where the first segment says it is */
+		if (kcore_read(path, addr, buf, sizeof(buf)) > (int)sizeof(buf))
+			abort();
+	}
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * code: functions of this very process with their lines, from a file, the
+ * vdso, and memory; the kernel's from a core file made here; source files.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/kcore.h"
+#include "symbols/source.h"
+#include "symbols/symbols.h"
+
+struct fixture {
+	struct places *places;
+	struct dsos *dsos;
+	struct maps *maps;
+	struct symbols *symbols;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct err e;
+
+	assert_int_equal(places_new(&f->places, 1 << 20), 0);
+	assert_int_equal(dsos_new(&f->dsos), 0);
+	assert_int_equal(maps_new(&f->maps, f->dsos, 1000), 0);
+	assert_int_equal(symbols_new(&f->symbols, f->places, f->dsos, f->maps, &e), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	symbols_free(f->symbols);
+	maps_free(f->maps);
+	dsos_free(f->dsos);
+	places_free(f->places);
+	free(f);
+	return 0;
+}
+
+/* The symbol that @addr of this process is named by. */
+static uint32_t symbol_at(struct fixture *f, uint64_t addr, const char *name)
+{
+	struct dso_identity id = { .kind = DSO_FILE };
+	FILE *maps = fopen("/proc/self/maps", "r");
+	uint64_t start, end, pgoff, offset = 0;
+	struct dso *dso = NULL;
+	char line[4096 + 128], path[4096];
+	uint32_t place, symbol;
+
+	while (!dso && fgets(line, sizeof(line), maps)) {
+		path[0] = '\0';
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
+			   &start, &end, &pgoff, &id.maj, &id.min, &id.ino, path) < 6 ||
+		    addr < start || addr >= end)
+			continue;
+		if (strstr(path, "[vdso]"))
+			id.kind = DSO_VDSO;
+		offset = addr - start + pgoff;
+		dso = dsos_intern(f->dsos, &id, path, strlen(path), getpid(), start, end);
+	}
+	fclose(maps);
+	assert_non_null(dso);
+	place = places_intern(f->places, dso->id, offset);
+	symbols_run(f->symbols);
+	symbol = atomic_load(&places_at(f->places, place)->symbol);
+	if (name)
+		assert_string_equal(symbols_at(f->symbols, symbol)->name.str, name);
+	return symbol;
+}
+
+static struct listing *listing_of(struct fixture *f, uint32_t symbol)
+{
+	struct listing *l;
+
+	assert_null(symbols_code(f->symbols, symbol));
+	symbols_want_code(f->symbols, symbol);
+	symbols_run(f->symbols);
+	l = symbols_code(f->symbols, symbol);
+	assert_non_null(l);
+	return l;
+}
+
+enum { FIRST_LINE = __LINE__ + 4 };
+/* Clang and gcc alike: a loop and a call of another function of ours. */
+__attribute__((noinline)) static int counted_function(int n)
+{
+	int sum = 0;
+
+	for (int i = 0; i < n; i++)
+		__asm__ volatile("incl %0" : "+r"(sum));	/* the line we look for */
+	return sum + (int)strtol("7", NULL, 10);
+}
+enum { ASM_LINE = FIRST_LINE + 3, LAST_LINE = FIRST_LINE + 4 };
+
+static void test_own_function(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t symbol = symbol_at(f, (uint64_t)(uintptr_t)&counted_function, "counted_function");
+	struct listing *l = listing_of(f, symbol);
+	const struct listing_file *file;
+	bool asm_seen = false;
+
+	assert_int_equal(counted_function(3), 10);
+	assert_null(l->why);
+	assert_null(l->no_source);
+	assert_null(l->origin);
+	assert_int_equal(l->nr_bytes, l->size);
+	assert_true(l->nr_insns > 4);
+	assert_int_equal(l->insns[0].vaddr, l->vaddr);
+	assert_int_equal(l->insns[l->nr_insns - 1].vaddr + l->insns[l->nr_insns - 1].size,
+			 l->vaddr + l->nr_bytes);
+	assert_true(l->nr_files >= 1);
+	file = &l->files[l->insns[0].file];
+	assert_non_null(strstr(listing_text(l, file->path), "test_code.c"));
+	assert_null(file->why);
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const struct listing_insn *insn = &l->insns[i];
+
+		if (insn->file != l->insns[0].file)
+			continue;
+		assert_in_range(insn->line, FIRST_LINE - 2, LAST_LINE + 1);
+		asm_seen |= insn->line == ASM_LINE;
+		assert_in_range(insn->line, file->first, file->first + file->nr_lines - 1);
+	}
+	assert_true(asm_seen);
+	assert_non_null(strstr(listing_text(l, l->lines[file->lines + ASM_LINE - file->first]),
+			       "the line we look for"));
+#ifdef HAVE_CAPSTONE
+	bool called = false, jumped = false;
+
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const struct symbol *s = symbols_at(f->symbols, l->insns[i].callee);
+
+		called |= s && strstr(s->name.str, "strtol");
+		jumped |= l->insns[i].target != LISTING_NONE;
+	}
+	assert_true(called);
+	assert_true(jumped);
+#endif
+	listing_put(l);
+}
+
+static void test_vdso(void **state)
+{
+	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct fixture *f = *state;
+	struct listing *l;
+	Elf64_Ehdr h;
+	Elf64_Phdr p = { 0 };
+
+	if (!vdso)
+		skip();
+	memcpy(&h, vdso, sizeof(h));
+	for (unsigned int i = 0; i < h.e_phnum && !(p.p_type == PT_LOAD); i++)
+		memcpy(&p, vdso + h.e_phoff + i * sizeof(p), sizeof(p));
+	/* Something in the middle has a name or an FDE. */
+	l = listing_of(f, symbol_at(f, (uint64_t)(uintptr_t)vdso + h.e_entry, NULL));
+	assert_non_null(l->no_source ? l->no_source : l->why);
+	if (!l->why)
+		assert_memory_equal(&l->nr_bytes, &(uint32_t){ (uint32_t)l->size }, 4);
+	listing_put(l);
+}
+
+/* Code that nobody knows the end of is refused in words, not by a fault. */
+static void test_memory(void **state)
+{
+	struct fixture *f = *state;
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct dso_identity id = { .kind = DSO_ANON, .owner = 1 };
+	uint64_t at = (uint64_t)(uintptr_t)code;
+	char path[64], text[128];
+	struct listing *l;
+	struct dso *dso;
+	uint32_t place, symbol;
+	FILE *map;
+
+	memset(code, 0x90, 4096);
+	dso = dsos_intern(f->dsos, &id, "//anon", 6, getpid(), at, at + 4096);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	map = fopen(path, "w");
+	snprintf(text, sizeof(text), "%" PRIx64 " 20 made_at_run_time\n", at + 0x100);
+	fputs(text, map);
+	fclose(map);
+	place = places_intern(f->places, dso->id, at + 0x108);
+	symbols_run(f->symbols);
+	for (int i = 0; i < 200 && (i < 1 || !symbols_at(f->symbols, symbol) ||
+				    symbols_at(f->symbols, symbol)->made_up); i++) {
+		usleep(20000);
+		symbols_run(f->symbols);
+		symbol = atomic_load(&places_at(f->places, place)->symbol);
+	}
+	unlink(path);
+	assert_string_equal(symbols_at(f->symbols, symbol)->name.str, "made_at_run_time");
+	l = listing_of(f, symbol);
+	assert_null(l->why);
+	assert_int_equal(l->vaddr, at + 0x100);
+	assert_int_equal(l->nr_bytes, 0x20);
+	assert_non_null(strstr(l->origin, "memory of the process"));
+#ifdef HAVE_CAPSTONE
+	assert_int_equal(l->nr_insns, 0x20);
+	assert_non_null(strstr(listing_text(l, l->insns[0].text), "nop"));
+#endif
+	listing_put(l);
+	munmap(code, 4096);
+	/* It is gone: in words. */
+	symbols_want_code(f->symbols, SYMBOL_NONE);
+	symbols_run(f->symbols);
+}
+
+/* ---- the kernel ---- */
+
+static char core_path[64];
+
+/* A core file with one segment of @size bytes at @vaddr. */
+static void make_core(uint64_t vaddr, uint64_t offset, uint64_t size, uint16_t type)
+{
+	Elf64_Ehdr h = { .e_type = type, .e_machine = EM_X86_64, .e_version = 1,
+			 .e_phoff = sizeof(h), .e_ehsize = sizeof(h),
+			 .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2 };
+	Elf64_Phdr p[2] = { { .p_type = PT_NOTE, .p_vaddr = vaddr, .p_filesz = size },
+			    { .p_type = PT_LOAD, .p_vaddr = vaddr, .p_offset = offset,
+			      .p_filesz = size, .p_memsz = size } };
+	int fd;
+
+	memcpy(h.e_ident, ELFMAG, SELFMAG);
+	h.e_ident[EI_CLASS] = ELFCLASS64;
+	strcpy(core_path, "/tmp/test_code.XXXXXX");
+	fd = mkstemp(core_path);
+	assert_int_equal(write(fd, &h, sizeof(h)), sizeof(h));
+	assert_int_equal(write(fd, p, sizeof(p)), sizeof(p));
+	assert_int_equal(pwrite(fd, "0123456789", 10, 4096), 10);
+	close(fd);
+}
+
+static void test_kcore(void **state)
+{
+	const uint64_t base = 0xffffffff81000000;
+	char buf[16] = "";
+
+	make_core(base, 4096, 10, ET_CORE);
+	assert_int_equal(kcore_read(core_path, base, buf, 4), 4);
+	assert_memory_equal(buf, "0123", 4);
+	assert_int_equal(kcore_read(core_path, base + 7, buf, sizeof(buf)), 3);
+	assert_memory_equal(buf, "789", 3);
+	assert_int_equal(kcore_read(core_path, base + 10, buf, 4), -EFAULT);
+	assert_int_equal(kcore_read(core_path, base - 1, buf, 4), -EFAULT);
+	unlink(core_path);
+	/* A segment that lies about where it is; what is no core file; what is not there. */
+	make_core(base, INT64_MAX - 2, 10, ET_CORE);
+	assert_true(kcore_read(core_path, base + 5, buf, 4) < 0);
+	unlink(core_path);
+	make_core(base, 4096, 1 << 20, ET_CORE);
+	assert_int_equal(kcore_read(core_path, base + 5000, buf, 4), -EIO);
+	unlink(core_path);
+	make_core(base, 4096, 10, ET_EXEC);
+	assert_int_equal(kcore_read(core_path, base, buf, 4), -ENOEXEC);
+	unlink(core_path);
+	assert_int_equal(kcore_read(core_path, base, buf, 4), -ENOENT);
+}
+
+/* ---- source ---- */
+
+static const char *line_at(const struct listing *l, const struct listing_file *f, uint32_t n)
+{
+	return listing_text(l, l->lines[f->lines + n]);
+}
+
+static void test_source_text(void **state)
+{
+	static const char text[] = "one\r\n\ttwo\n  \tthree\n\033[31mfour\n\xff\nlast";
+	struct listing *l = listing_new(1);
+	struct listing_file f = { 0 }, later = { 0 }, beyond = { 0 };
+	struct source_want want = { .path = "/x", .first = 1, .last = 6 };
+
+	source_parse(l, &f, &want, text, sizeof(text) - 1);
+	assert_int_equal(f.nr_lines, 6);
+	assert_string_equal(line_at(l, &f, 0), "one");
+	assert_string_equal(line_at(l, &f, 1), "        two");
+	assert_string_equal(line_at(l, &f, 2), "        three");
+	assert_null(strchr(line_at(l, &f, 3), '\033'));
+	assert_non_null(strstr(line_at(l, &f, 3), "four"));
+	assert_string_equal(line_at(l, &f, 4), "\xc2\xb7");
+	assert_string_equal(line_at(l, &f, 5), "last");
+	want.first = 5;
+	want.last = UINT32_MAX - 1;
+	source_parse(l, &later, &want, text, sizeof(text) - 1);
+	assert_int_equal(later.nr_lines, 2);
+	assert_string_equal(line_at(l, &later, 1), "last");
+	want.first = 7;
+	source_parse(l, &beyond, &want, text, sizeof(text) - 1);
+	assert_int_equal(beyond.nr_lines, 0);
+	assert_non_null(beyond.why);
+	listing_put(l);
+}
+
+/* Neither devices nor folders nor relative names are read. */
+static void test_source_files(void **state)
+{
+	static const char *const refused[] = { "/dev/zero", "/tmp", "relative.c", "/proc/self/maps",
+					       "/nowhere/at/all.c" };
+	struct listing *l = listing_new(1);
+
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		struct source_want want = { .path = refused[i], .first = 1, .last = 9 };
+		struct listing_file f = { 0 };
+
+		source_read(l, &f, &want);
+		assert_non_null(f.why);
+		assert_int_equal(f.nr_lines, 0);
+	}
+	listing_put(l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_own_function, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_vdso, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+		cmocka_unit_test(test_kcore),
+		cmocka_unit_test(test_source_text),
+		cmocka_unit_test(test_source_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
