@@ -355,6 +355,7 @@ struct space *draft_freeze(struct draft *d, uint64_t keep_from_ns)
 			memcpy(s->old, d->old, nr_old * sizeof(*s->old));
 		s->nr_mappings = d->nr_mappings;
 		s->stats = d->stats;
+		s->serial = ++s->stats->last_serial;
 		atomic_fetch_add_explicit(&s->stats->nr_spaces, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&s->stats->nr_mappings, s->nr_mappings,
 					  memory_order_relaxed);

@@ -14,9 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/fields.h"
+#include "symbols/sort.h"
+
 #define NO_MODULE	UINT32_MAX
 #define PAGE		4096ULL
 #define FUNCTION_MAX	(4ULL << 20)
+/* Lines are read in pieces of this size; longer ones are none. */
+#define PIECE_SIZE	(64U << 10)
+#define TEXT_FIRST	(1U << 20)
 
 struct symbol_entry {
 	uint64_t start;
@@ -32,7 +38,7 @@ struct kallsyms {
 	struct symbol_entry *symbols;
 	uint32_t nr, max;
 	char *text;			/* a copy of the names and modules kept */
-	size_t text_size;
+	size_t text_size, text_max;
 	uint32_t nr_hidden;		/* lines whose address is 0 */
 };
 
@@ -44,58 +50,34 @@ struct line {
 	char type;
 };
 
-static bool is_blank(char c)
+/* The last word, in brackets, is the module. */
+static void cut_module(struct line *out, const char *end)
 {
-	return c == ' ' || c == '\t';
-}
+	const char *p = end;
 
-/* Step over bytes that are not blank; their number. */
-static size_t word_size(const char *p, const char *end)
-{
-	size_t size = 0;
-
-	while (p + size < end && !is_blank(p[size]))
-		size++;
-	return size;
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Read the address at *p, at most 16 digits. */
-static bool parse_address(const char **p, const char *end, uint64_t *out)
-{
-	const char *start = *p;
-
-	*out = 0;
-	while (*p < end && *p - start < 16 && hex_digit(**p) >= 0)
-		*out = *out << 4 | (uint64_t)hex_digit(*(*p)++);
-	return *p > start && *p < end && is_blank(**p);
+	while (p > out->name && !fields_is_blank(p[-1]))
+		p--;
+	if (p == out->name || *p != '[' || end - p < 3 || end - p > 64)
+		return;
+	out->module = p;
+	out->module_size = (size_t)(end - p);
+	while (p > out->name && fields_is_blank(p[-1]))
+		p--;
+	out->name_size = (size_t)(p - out->name);
 }
 
 /* Cut [p, end) into fields; false if it is not a symbol's line. */
 static bool parse_line(const char *p, const char *end, struct line *out)
 {
-	if (!parse_address(&p, end, &out->start) || end - p < 4 || !is_blank(p[2]))
+	p = fields_hex(p, end, &out->start);
+	if (!p || end - p < 4 || !fields_is_blank(p[0]) || !fields_is_blank(p[2]))
 		return false;
 	out->type = p[1];
-	p += 3;
-	out->name = p;
-	out->name_size = word_size(p, end);
-	p += out->name_size;
-	while (p < end && is_blank(*p))
-		p++;
-	out->module = p;
-	out->module_size = word_size(p, end);
-	if (out->module_size < 3 || out->module_size > 64 || p[0] != '[' ||
-	    p[out->module_size - 1] != ']')
-		out->module_size = 0;
+	out->name = p + 3;
+	out->name_size = (size_t)(end - out->name);
+	out->module_size = 0;
+	if (end[-1] == ']')
+		cut_module(out, end);
 	return out->name_size && out->name_size <= KALLSYMS_NAME_MAX;
 }
 
@@ -140,23 +122,43 @@ static uint32_t add_module(struct kallsyms *k, const struct line *line)
 	return offset;
 }
 
-/* Keep one symbol. k->text has room: it is as large as all input. */
+/* Make room for one more symbol and its texts. */
+static int reserve(struct kallsyms *k, const struct line *line)
+{
+	size_t size = line->name_size + line->module_size;
+
+	if (k->nr == k->max) {
+		uint32_t max = k->max ? k->max * 2 : 1U << 16;
+		struct symbol_entry *symbols;
+
+		if (k->nr >= KALLSYMS_SYMBOLS_MAX)
+			return -E2BIG;
+		symbols = reallocarray(k->symbols, max, sizeof(*symbols));
+		if (!symbols)
+			return -ENOMEM;
+		k->symbols = symbols;
+		k->max = max;
+	}
+	if (k->text_max - k->text_size < size) {
+		size_t max = k->text_max ? k->text_max * 2 : TEXT_FIRST;
+		char *text = max > KALLSYMS_TEXT_MAX ? NULL : realloc(k->text, max);
+
+		if (!text)
+			return -ENOMEM;
+		k->text = text;
+		k->text_max = max;
+	}
+	return 0;
+}
+
 static int add_symbol(struct kallsyms *k, const struct line *line)
 {
 	struct symbol_entry *s;
 	uint32_t module;
+	int rc = reserve(k, line);
 
-	if (k->nr == k->max) {
-		uint32_t max = k->max ? k->max * 2 : 1U << 16;
-
-		if (k->nr >= KALLSYMS_SYMBOLS_MAX)
-			return -E2BIG;
-		s = reallocarray(k->symbols, max, sizeof(*s));
-		if (!s)
-			return -ENOMEM;
-		k->symbols = s;
-		k->max = max;
-	}
+	if (rc)
+		return rc;
 	module = add_module(k, line);
 	s = &k->symbols[k->nr++];
 	*s = (struct symbol_entry){
@@ -172,16 +174,50 @@ static int add_symbol(struct kallsyms *k, const struct line *line)
 	return 0;
 }
 
-/* By address; at one address the best first, then in the kernel's order. */
+/* At one address the best first, then in the kernel's order. */
 static int compare(const void *a, const void *b)
 {
 	const struct symbol_entry *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
 	if (x->rank != y->rank)
 		return y->rank - x->rank;
 	return (x->name > y->name) - (x->name < y->name);
+}
+
+/* Sort the symbols of each address. */
+static void sort_ties(struct kallsyms *k)
+{
+	for (uint32_t i = 0, end; i < k->nr; i = end) {
+		end = i + 1;
+		while (end < k->nr && k->symbols[end].start == k->symbols[i].start)
+			end++;
+		if (end - i > 1)
+			qsort(k->symbols + i, end - i, sizeof(*k->symbols), compare);
+	}
+}
+
+static int sort_symbols(struct kallsyms *k)
+{
+	struct sort_key *keys = calloc(k->nr, sizeof(*keys));
+	struct symbol_entry *symbols = calloc(k->nr, sizeof(*symbols));
+	int rc = keys && symbols ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < k->nr && !rc; i++)
+		keys[i] = (struct sort_key){ k->symbols[i].start, i };
+	if (!rc)
+		rc = sort_keys(keys, k->nr);
+	if (rc) {
+		free(symbols);
+	} else {
+		for (uint32_t i = 0; i < k->nr; i++)
+			symbols[i] = k->symbols[keys[i].index];
+		free(k->symbols);
+		k->symbols = symbols;
+		k->max = k->nr;
+		sort_ties(k);
+	}
+	free(keys);
+	return rc;
 }
 
 /*
@@ -199,14 +235,13 @@ static uint32_t size_of(const struct symbol_entry *s, const struct symbol_entry 
 	return (uint32_t)MIN(size, FUNCTION_MAX);
 }
 
-/* Sort, size, and drop what is no text or not the best name of its address. */
+/* Size, and drop what is no text or not the best name of its address. */
 static void finish(struct kallsyms *k)
 {
 	const struct symbol_entry *next = NULL;
 	uint64_t last = 0;
 	uint32_t kept = 0;
 
-	qsort(k->symbols, k->nr, sizeof(*k->symbols), compare);
 	for (uint32_t i = k->nr; i-- > 0;) {
 		struct symbol_entry *s = &k->symbols[i];
 
@@ -236,15 +271,17 @@ static void shrink(struct kallsyms *k)
 	k->max = k->nr;
 }
 
-/* Take all lines of @text. */
-static int parse_lines(struct kallsyms *k, const char *text, size_t size)
+/* Take the lines of @text; a last one without its newline only if @all. Bytes used up, or -errno. */
+static ssize_t take_lines(struct kallsyms *k, const char *text, size_t size, bool all)
 {
-	const char *end = text + size;
+	const char *p = text, *end = text + size;
 
-	for (const char *p = text; p < end;) {
+	while (p < end) {
 		const char *eol = memchr(p, '\n', (size_t)(end - p));
 		struct line line;
 
+		if (!eol && !all)
+			break;
 		eol = eol ? eol : end;
 		if (parse_line(p, eol, &line)) {
 			int rc = line.start ? add_symbol(k, &line) : 0;
@@ -253,26 +290,18 @@ static int parse_lines(struct kallsyms *k, const char *text, size_t size)
 				return rc;
 			k->nr_hidden += !line.start;
 		}
-		p = eol + 1;
+		p = MIN(eol + 1, end);
 	}
-	if (k->nr)
-		return 0;
-	return k->nr_hidden ? -EACCES : -ENODATA;
+	return p - text;
 }
 
-int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct err *e)
+/* All lines are taken, or it failed with @rc: sort and publish, or say why not. */
+static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, struct err *e)
 {
-	struct kallsyms *k = calloc(1, sizeof(*k));
-	int rc = -ENOMEM;
-
-	if (size > KALLSYMS_TEXT_MAX) {
-		free(k);
-		return err_set(e, -E2BIG, "the kernel's symbol list is too large");
-	}
-	if (k)
-		k->text = malloc(size + 1);
-	if (k && k->text)
-		rc = parse_lines(k, text, size);
+	if (!rc && !k->nr)
+		rc = k->nr_hidden ? -EACCES : -ENODATA;
+	if (!rc)
+		rc = sort_symbols(k);
 	if (rc) {
 		kallsyms_free(k);
 		return err_set(e, rc, rc == -EACCES ? "kptr_restrict hides kernel addresses" :
@@ -284,56 +313,59 @@ int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct 
 	return 0;
 }
 
-/* Read all of @fd, a file of /proc whose size nobody tells beforehand. */
-static int read_all(int fd, char **out, size_t *size)
+int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct err *e)
 {
-	size_t max = 4U << 20;
-	char *text = malloc(max);
-	ssize_t nr;
+	struct kallsyms *k;
+	ssize_t rc = -ENOMEM;
 
-	*out = NULL;
-	*size = 0;
-	while (text) {
-		nr = read(fd, text + *size, max - *size);
+	if (size > KALLSYMS_TEXT_MAX)
+		return err_set(e, -E2BIG, "the kernel's symbol list is too large");
+	k = calloc(1, sizeof(*k));
+	if (k)
+		rc = take_lines(k, text, size, true);
+	return finish_or_free(out, k, rc < 0 ? (int)rc : 0, e);
+}
+
+/* Read @fd to its end through @piece. */
+static int take_file(struct kallsyms *k, int fd, char *piece)
+{
+	size_t have = 0, total = 0;
+
+	for (;;) {
+		ssize_t nr = read(fd, piece + have, PIECE_SIZE - have), used;
+
 		if (nr < 0 && errno == EINTR)
 			continue;
-		if (nr < 0) {
-			nr = -errno;
-			free(text);
-			return (int)nr;
-		}
-		if (nr == 0) {
-			*out = text;
-			return 0;
-		}
-		*size += (size_t)nr;
-		if (*size == max) {
-			char *more = max < KALLSYMS_TEXT_MAX ? realloc(text, max *= 2) : NULL;
-
-			if (!more)
-				free(text);
-			text = more;
-		}
+		if (nr < 0)
+			return -errno;
+		have += (size_t)nr;
+		total += (size_t)nr;
+		if (total > KALLSYMS_TEXT_MAX)
+			return -E2BIG;
+		used = take_lines(k, piece, have, !nr);
+		if (used < 0 || !nr)
+			return used < 0 ? (int)used : 0;
+		if (!used && have == PIECE_SIZE)
+			return -EINVAL;
+		have -= (size_t)used;
+		memmove(piece, piece + used, have);
 	}
-	return -ENOMEM;
 }
 
 int kallsyms_read(struct kallsyms **out, const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char *text;
-	size_t size;
-	int rc;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
+	struct kallsyms *k;
+	char *piece;
 
 	if (fd < 0)
 		return err_set(e, -errno, "the kernel's symbol list cannot be opened");
-	rc = read_all(fd, &text, &size);
+	k = calloc(1, sizeof(*k));
+	piece = malloc(PIECE_SIZE);
+	rc = k && piece ? take_file(k, fd, piece) : -ENOMEM;
+	free(piece);
 	close(fd);
-	if (rc)
-		return err_set(e, rc, "the kernel's symbol list cannot be read");
-	rc = kallsyms_parse(out, text, size, e);
-	free(text);
-	return rc;
+	return finish_or_free(out, k, rc, e);
 }
 
 void kallsyms_free(struct kallsyms *k)

@@ -30,6 +30,7 @@ struct ended {
 struct space {
 	struct rcu_head rcu;
 	struct space_stats *stats;
+	uint64_t serial;		/* of no other space of these maps, ever; not 0 */
 	uint32_t refs;
 	uint32_t nr_leaves, nr_mappings, nr_old;
 	struct leaf **leaves;		/* these three lie behind the struct */

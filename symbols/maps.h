@@ -105,6 +105,13 @@ bool maps_due(const struct maps *m, uint64_t now_ns);
 void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct maps_hit *hit);
 /* The mapping of @addr at @time_ns, or NULL. Any reader. */
 const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns);
+/*
+ * The number of a space: no other has it, not even after its end. Who kept
+ * mappings by it looks at them only with that space in hand, and tells
+ * space_read() afterwards (ThreadSanitizer alone needs to know).
+ */
+uint64_t space_serial(const struct space *s);
+void space_read(const struct space *s);
 uint32_t space_nr_mappings(const struct space *s);
 /*
  * Ask for the images of all objects mapped there, so that a stack does not ask

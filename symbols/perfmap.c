@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/fields.h"
+
 struct entry {				/* in order of the text: a later one has a higher index */
 	uint64_t start, end;
 	uint32_t name;			/* offset in names */
@@ -32,39 +34,15 @@ struct perfmap {
 	uint32_t nr_bad;
 };
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static const char *skip_blanks(const char *p, const char *end)
-{
-	while (p < end && (*p == ' ' || *p == '\t'))
-		p++;
-	return p;
-}
-
 /* A hex number, with or without 0x, and the blanks after it; NULL: none, or more than 64 bits. */
 static const char *read_hex(const char *p, const char *end, uint64_t *out)
 {
-	const char *first;
-
 	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
 		p += 2;
-	first = p;
-	*out = 0;
-	for (; p < end && hex_digit(*p) >= 0; p++) {
-		if (*out >> 60)
-			return NULL;
-		*out = *out << 4 | (uint64_t)hex_digit(*p);
-	}
-	if (p == first || p == end || (*p != ' ' && *p != '\t'))
+	p = fields_hex(p, end, out);
+	if (!p || p == end || !fields_is_blank(*p))
 		return NULL;
-	return skip_blanks(p, end);
+	return fields_skip_blanks(p, end);
 }
 
 static int reserve(struct perfmap *map)
@@ -91,9 +69,9 @@ static int add_line(struct perfmap *map, const char *p, const char *end)
 	uint64_t size;
 	int rc;
 
-	while (end > p && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t'))
+	while (end > p && (end[-1] == '\r' || fields_is_blank(end[-1])))
 		end--;
-	p = read_hex(skip_blanks(p, end), end, &e.start);
+	p = read_hex(fields_skip_blanks(p, end), end, &e.start);
 	p = p ? read_hex(p, end, &size) : NULL;
 	if (!p || p == end || !size || __builtin_add_overflow(e.start, size, &e.end)) {
 		map->nr_bad++;

@@ -11,14 +11,7 @@
 
 #include <string.h>
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
+#include "symbols/fields.h"
 
 /* A number of @base (10 or 16) that ends in @stop; moves *@at behind it. False: it is none. */
 static bool number(const char **at, const char *end, int base, char stop, uint64_t *value)
@@ -27,7 +20,7 @@ static bool number(const char **at, const char *end, int base, char stop, uint64
 	uint64_t v = 0;
 	int digit;
 
-	for (; p < end && (digit = hex_digit(*p)) >= 0 && digit < base; p++)
+	for (; p < end && (digit = fields_digit(*p)) >= 0 && digit < base; p++)
 		if (__builtin_mul_overflow(v, (uint64_t)base, &v) ||
 		    __builtin_add_overflow(v, (uint64_t)digit, &v))
 			return false;

@@ -11,21 +11,20 @@
 
 #define NR_BYTES 8
 
-/* How many keys have which value of each byte. True: they are in order. */
-static bool count_bytes(const struct sort_key *keys, size_t nr, size_t (*counts)[256])
+static bool in_order(const struct sort_key *keys, size_t nr)
 {
-	uint64_t last = 0;
-	bool sorted = true;
+	for (size_t i = 1; i < nr; i++)
+		if (keys[i].key < keys[i - 1].key)
+			return false;
+	return true;
+}
 
-	for (size_t i = 0; i < nr; i++) {
-		uint64_t key = keys[i].key;
-
-		sorted &= key >= last;
-		last = key;
+/* How many keys have which value of each byte. */
+static void count_bytes(const struct sort_key *keys, size_t nr, size_t (*counts)[256])
+{
+	for (size_t i = 0; i < nr; i++)
 		for (int byte = 0; byte < NR_BYTES; byte++)
-			counts[byte][key >> (8 * byte) & 0xff]++;
-	}
-	return sorted;
+			counts[byte][keys[i].key >> (8 * byte) & 0xff]++;
 }
 
 /* Move all keys from @from to @to, in the order of one byte. */
@@ -48,8 +47,9 @@ int sort_keys(struct sort_key *keys, size_t nr)
 	size_t counts[NR_BYTES][256] = { { 0 } };
 	struct sort_key *from = keys, *to, *spare;
 
-	if (count_bytes(keys, nr, counts))
+	if (in_order(keys, nr))
 		return 0;
+	count_bytes(keys, nr, counts);
 	spare = to = malloc(nr * sizeof(*spare));
 	if (!spare)
 		return -ENOMEM;

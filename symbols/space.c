@@ -132,6 +132,16 @@ const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t 
 	return m;
 }
 
+uint64_t space_serial(const struct space *s)
+{
+	return s->serial;
+}
+
+void space_read(const struct space *s)
+{
+	reclaim_reader_done();
+}
+
 bool space_want(const struct space *s)
 {
 	bool asked = false;

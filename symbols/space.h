@@ -20,6 +20,7 @@
 #define SPACE_MAPPINGS_MAX 100000u
 
 struct space_stats {
+	uint64_t last_serial;		/* of a space; under the lock of the maps */
 	atomic_ulong nr_spaces;		/* relaxed: figures only */
 	atomic_ulong nr_mappings;	/* of all spaces */
 };

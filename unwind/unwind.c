@@ -16,6 +16,7 @@
 #include "symbols/image.h"
 #include "unwind/arch.h"
 #include "unwind/fp.h"
+#include "unwind/recent.h"
 #include "unwind/rows.h"
 #include "unwind/step.h"
 
@@ -38,6 +39,7 @@ struct unwinder {
 	bool own_rows, step_only;
 	uint32_t verify_every, verify_in;
 	struct unwind_result scratch;	/* of a verification */
+	struct recent recent;
 	_Alignas(CACHELINE) struct counters count;
 };
 
@@ -48,6 +50,7 @@ struct walk {
 	struct dump dump;
 	struct arch_frame f;
 	const struct mapping *mapping;	/* of the current frame */
+	uint64_t serial;		/* of the space */
 	uint64_t pc;			/* look-up pc of the current frame */
 	uint64_t offset;		/* of pc in its object */
 	uint32_t place;
@@ -127,23 +130,24 @@ static inline enum step_result apply_row(const struct walk *w, uint64_t row, str
 }
 
 /* The stack has to grow; only a signal frame may lead to another one. */
-static bool has_grown(const struct walk *w, const struct arch_frame *from, bool signal)
+static bool has_grown(const struct walk *w, uint64_t old_pc, uint64_t old, bool signal)
 {
 	const struct arch_ops *arch = w->u->arch;
-	uint64_t old = from->reg[arch->sp], new = w->f.reg[arch->sp];
+	uint64_t new = w->f.reg[arch->sp];
 
 	if (signal)
-		return new != old || w->f.reg[arch->pc] != from->reg[arch->pc];
+		return new != old || w->f.reg[arch->pc] != old_pc;
 	/* A leaf, innermost or interrupted, may have no frame: its return address is in a register. */
 	return new > old || (new == old && (w->out->nr == 1 || (w->exact && arch->ra_in_register)));
 }
 
-static int go_on(struct walk *w, enum step_result result, const struct arch_frame *from,
+/* A frame whose pc and sp were @old_pc and @old_sp led to the one in hand. */
+static int go_on(struct walk *w, enum step_result result, uint64_t old_pc, uint64_t old_sp,
 		 bool signal)
 {
 	if (result != STEP_FOUND)
 		return stop_of(w, result);
-	if (!has_grown(w, from, signal))
+	if (!has_grown(w, old_pc, old_sp, signal))
 		return UNWIND_BAD_FRAME;
 	w->exact = signal;
 	w->crossed |= signal;
@@ -188,14 +192,15 @@ static bool lacks_sp(const struct walk *w, enum step_result result)
 
 static int by_row(struct walk *w, uint64_t row)
 {
-	struct arch_frame from = w->f;
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t pc = w->f.reg[arch->pc], sp = w->f.reg[arch->sp];
 	enum step_result result = apply_row(w, row, &w->f);
 
 	if (lacks_sp(w, result))
 		return by_guess(w);
 	w->dropped = true;
 	w->row_hits++;
-	return go_on(w, result, &from, false);
+	return go_on(w, result, pc, sp, false);
 }
 
 /* Where a signal handler returns to: the kernel saved all registers of what it interrupted. */
@@ -213,7 +218,7 @@ static int by_signal(struct walk *w)
 			return stop_beyond(w);
 		frame_set(&w->f, arch->sig_regs[i], value);
 	}
-	return go_on(w, STEP_FOUND, &from, true);
+	return go_on(w, STEP_FOUND, from.reg[arch->pc], from.reg[arch->sp], true);
 }
 
 static bool same_frame(const struct arch_ops *arch, const struct arch_frame *a,
@@ -281,7 +286,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	w->steps++;
 	if (!step_doubtful(u->step))
 		learn(w, &in, &from, result);
-	next = go_on(w, result, &from, signal);
+	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
 	w->guessed = step_doubtful(u->step);
 	return next;
 }
@@ -349,25 +354,42 @@ static int next_frame(struct walk *w)
 	return by_object(w);
 }
 
+/* Look the current pc up. False: no code is there. */
+static bool find_place(struct walk *w)
+{
+	const struct mapping *m = space_find(w->in->space, w->pc, w->in->time_ns);
+	bool code = m && m->exec;
+
+	w->mapping = m;
+	/* All that is outside the maps is one place: junk must not fill the table. */
+	w->offset = m ? m->offset + (w->pc - m->start) : 0;
+	if (code || !w->out->nr)
+		w->place = places_intern(w->u->places, m ? m->dso->id : DSO_ID_UNKNOWN, w->offset);
+	return code;
+}
+
 /* Find where the current pc lies, and add it to the result. */
 static int enter_frame(struct walk *w)
 {
 	struct unwind_result *out = w->out;
-	const struct mapping *m;
+	struct recent_entry *r;
 
 	w->pc = w->f.reg[w->u->arch->pc] - !w->exact;
-	m = space_find(w->in->space, w->pc, w->in->time_ns);
-	w->mapping = m;
-	if (!m || !m->exec) {
+	r = recent_slot(&w->u->recent, w->serial, w->pc);
+	if (recent_answers(r, w->serial, w->pc, w->in->time_ns)) {
+		w->mapping = r->mapping;
+		w->offset = r->mapping->offset + (w->pc - r->mapping->start);
+		w->place = r->place;
+	} else if (find_place(w)) {
+		if (w->place != PLACE_NONE)
+			*r = (struct recent_entry){ w->pc, w->serial, w->mapping, w->place };
+	} else {
 		out->maps_stale = true;
 		if (out->nr)
 			return UNWIND_NO_MAP;
 	}
-	if (m)
-		dso_touch(m->dso, w->clock);
-	/* All that is outside the maps is one place: junk must not fill the table. */
-	w->offset = m ? m->offset + (w->pc - m->start) : 0;
-	w->place = places_intern(w->u->places, m ? m->dso->id : DSO_ID_UNKNOWN, w->offset);
+	if (w->mapping)
+		dso_touch(w->mapping->dso, w->clock);
 	out->ip[out->nr] = w->pc;
 	out->place[out->nr++] = w->place;
 	out->nr_guessed += w->guessed;
@@ -387,6 +409,7 @@ static int walk(struct unwinder *u, const struct unwind_input *in, struct unwind
 	arch_load(u->arch, &w.f, in->regs_mask, in->regs);
 	if (!frame_has(&w.f, u->arch->pc) || !frame_has(&w.f, u->arch->sp))
 		return UNWIND_BAD_REGS;
+	w.serial = space_serial(in->space);
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
 	w.rows = rows && w.word == 8;
 	w.dump = (struct dump){ w.f.reg[u->arch->sp], in->stack, in->stack_size, in->stack_full };
@@ -395,6 +418,7 @@ static int walk(struct unwinder *u, const struct unwind_input *in, struct unwind
 		if (stop == WALK_ON)
 			stop = next_frame(&w);
 	}
+	space_read(in->space);
 	if (out != &u->scratch) {
 		count_add(&u->count.row_hits, w.row_hits);
 		count_add(&u->count.steps, w.steps);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fields of a line of text: blanks, words, hex numbers. The texts are the
+ * kernel's and those of whoever writes a perf map.
+ *
+ * Pure; nothing at or behind @end is read.
+ */
+#ifndef SYMBOLS_FIELDS_H
+#define SYMBOLS_FIELDS_H
+
+#include "symbols/base.h"
+
+/* The value of a hex digit, plus one; 0: it is none. */
+extern const uint8_t fields_digits[256];
+
+static inline int fields_digit(char c)
+{
+	return fields_digits[(uint8_t)c] - 1;
+}
+
+static inline bool fields_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static inline const char *fields_skip_blanks(const char *p, const char *end)
+{
+	while (p < end && fields_is_blank(*p))
+		p++;
+	return p;
+}
+
+/* Where the word at @p ends. */
+static inline const char *fields_skip_word(const char *p, const char *end)
+{
+	while (p < end && !fields_is_blank(*p))
+		p++;
+	return p;
+}
+
+/* Read hex digits; returns what follows them, or NULL: no digit, or more than 64 bits. */
+const char *fields_hex(const char *p, const char *end, uint64_t *out);
+
+#endif
