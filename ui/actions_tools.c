@@ -15,6 +15,7 @@
 
 #include "ui/actions.h"
 #include "ui/actions_stacks.h"
+#include "ui/columns.h"
 #include "ui/folds.h"
 #include "ui/process_rows.h"
 #include "ui/screen.h"
@@ -159,6 +160,14 @@ static void copy(struct ui_state *st, uint32_t code)
 		ui_state_say(st, false, "nothing here to copy");
 }
 
+static void pick_columns(struct ui_state *st, uint32_t code)
+{
+	if (view_of(st->view)->nr_columns)
+		dialog_open(st, &dialog_columns);
+	else
+		ui_state_say(st, false, "this view has no columns");
+}
+
 static void write_config(struct ui_state *st, uint32_t code)
 {
 	struct settings set = {
@@ -166,13 +175,18 @@ static void write_config(struct ui_state *st, uint32_t code)
 		.percent_limit = st->percent_limit,
 		.hide_kernel = st->hide_kernel,
 		.hide_user = st->hide_user,
-		.theme = st->config->theme,
-		.mouse = st->config->mouse,
+		.theme = st->theme,
+		.mouse = st->mouse,
 		.ascii = st->config->ascii,
+		.fold_threads = st->fold_threads,
+		.flame_modules = st->folds && st->folds->by_module,
 	};
 	char path[SETTINGS_PATH_MAX];
 	struct err e;
 
+	for (unsigned int i = 0; i < APP_COLUMN_VIEWS; i++)
+		columns_format(view_of(columns_view(i)), st->lists[columns_view(i)].columns,
+			       set.columns[i], sizeof(set.columns[i]));
 	if (!st->config->saves)
 		ui_state_say(st, false, "settings are not kept here");
 	else if (settings_path(path, sizeof(path), &e) || settings_write(path, &set, &e))
@@ -262,6 +276,7 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_MODULE_ONLY] = module_only,
 	[ACT_BY_THREAD] = by_thread,
 	[ACT_FOLD_THREADS] = fold_threads,
+	[ACT_COLUMNS] = pick_columns,
 	[ACT_COMMAND] = command,
 	[ACT_SAVE_SCREEN] = save_screen,
 };

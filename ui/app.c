@@ -242,6 +242,7 @@ static void draw(struct app *a)
 	if (a->st.copy[0])
 		term_copy(a->term, a->st.copy);
 	a->st.copy[0] = '\0';
+	term_set(a->term, (enum theme)a->st.theme, a->st.mouse);
 	screen_draw(&a->st, &a->canvas);
 	term_draw(a->term, &a->canvas);
 	a->dirty = false;

@@ -13,6 +13,11 @@
 #include "symbols/base.h"
 
 struct users;
+struct bindings;
+
+/* The views whose columns can be picked: their names in the settings. */
+#define APP_COLUMN_VIEWS 6
+#define APP_COLUMNS_MAX	 160
 
 /* --color */
 enum app_color {
@@ -45,11 +50,14 @@ struct app_config {
 	double percent_limit;		/* hide rows below; 0: none */
 	bool intervals;			/* --intervals */
 	bool hide_kernel, hide_user;
+	bool flame_modules;		/* colours of the flame graph tell modules, not kinds */
 	bool fold_threads;		/* names of threads with '*' for digits */
 	const char *filter;		/* --filter, as typed after \; NULL: none */
 	const char *host;		/* for the title; NULL: gethostname(2) */
 	bool replayed;			/* a recording: nothing of this machine is shown */
 	const struct users *users;	/* borrowed; NULL: numbers */
+	const struct bindings *bindings;/* borrowed; NULL: none */
+	const char *columns[APP_COLUMN_VIEWS];	/* "self,total": borrowed; NULL or "": by width */
 	bool saves;			/* F9 may make a file in the working directory */
 };
 

@@ -12,6 +12,7 @@
 
 #include "ui/actions.h"
 #include "ui/actions_tools.h"
+#include "ui/columns.h"
 #include "ui/folds.h"
 #include "ui/number.h"
 #include "ui/view.h"
@@ -175,6 +176,64 @@ static void run_delay(struct ui_state *st, const char *arg)
 	sampler_set_tick(st->sampler, st->tick_ns);
 }
 
+static const char *theme_word(const struct ui_state *st, unsigned int i,
+			      char buf[static COMMAND_WORD_MAX])
+{
+	return i < THEME_NR ? theme_name((enum theme)i) : NULL;
+}
+
+/* That theme; without a word the next one. */
+static void run_theme(struct ui_state *st, const char *arg)
+{
+	int theme = *arg ? theme_parse(arg) : (st->theme + 1) % THEME_NR;
+
+	if (theme < 0) {
+		ui_state_say(st, true, "theme %s: there are default, 256, light, color-blind and mono",
+			     arg);
+		return;
+	}
+	st->theme = theme;
+	ui_state_say(st, false, "theme %s (W keeps it)", theme_name((enum theme)theme));
+}
+
+static const char *switch_word(const struct ui_state *st, unsigned int i,
+			       char buf[static COMMAND_WORD_MAX])
+{
+	return i == 0 ? "on" : i == 1 ? "off" : NULL;
+}
+
+/* On, off, or without a word the other way. */
+static void run_mouse(struct ui_state *st, const char *arg)
+{
+	if (*arg && strcmp(arg, "on") && strcmp(arg, "off")) {
+		ui_state_say(st, true, "mouse %s: on or off", arg);
+		return;
+	}
+	st->mouse = *arg ? !strcmp(arg, "on") : !st->mouse;
+	ui_state_say(st, false, st->mouse ? "the mouse clicks here; Shift-drag selects text" :
+					    "the mouse is the terminal's, to select text with");
+}
+
+/* Columns by their names, in any order; without a word as the width permits. */
+static void run_columns(struct ui_state *st, const char *arg)
+{
+	const struct view *v = view_of(st->view);
+	uint32_t columns = columns_parse(v, arg);
+
+	if (!columns && strcmp(arg, "automatic"))
+		ui_state_say(st, true, "columns %s: this view has none of these (c lists them)", arg);
+	else
+		ui_state_list(st)->columns = columns;
+}
+
+static const char *column_word(const struct ui_state *st, unsigned int i,
+			       char buf[static COMMAND_WORD_MAX])
+{
+	const struct view *v = view_of(st->view);
+
+	return i < v->nr_columns ? columns_name(&v->columns[i], buf) : NULL;
+}
+
 /* To the row of a line number, 1 the first: as in any pager. */
 static void run_row(struct ui_state *st, const char *arg)
 {
@@ -231,6 +290,9 @@ const struct command command_table[] = {
 	{ "cgroup", "TEXT", run_cgroup, cgroup_word, true },
 	{ "limit", "PERCENT", run_limit, NULL, false },
 	{ "delay", "SECONDS", run_delay, NULL, false },
+	{ "theme", "NAME", run_theme, theme_word, true },
+	{ "mouse", "on|off", run_mouse, switch_word, true },
+	{ "columns", "NAME,...", run_columns, column_word, false },
 	{ NULL, NULL, NULL, NULL, false },
 };
 

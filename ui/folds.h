@@ -57,6 +57,7 @@ struct folds {
 
 	/* The flame graph. */
 	bool root_below;
+	bool by_module;			/* colours tell modules apart; else kinds */
 	uint32_t zoom[FOLDS_LEVELS];	/* ids, each below the one before */
 	uint32_t nr_zoom;
 	struct flame_box *boxes;

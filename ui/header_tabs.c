@@ -67,7 +67,7 @@ static struct safe_text tab_text(const struct ui_state *st, enum view_id id, boo
 	char key[8];
 
 	return text_format(buf, size, here ? "[%s%s%s]" : brief ? " %s" : " %s%s%s ",
-			   keys_name(key, keys_first(CTX_LIST, actions[id])), " ",
+			   keys_name(key, bindings_first(st->bindings, CTX_LIST, actions[id])), " ",
 			   view_of(id)->title.str);
 }
 

@@ -68,7 +68,8 @@ static void mouse(struct ui_state *st, const struct key *key)
 	if (z->kind == ZONE_ENTRIES)
 		dialog_click(st, key->row - z->row);
 	else if (z->kind == ZONE_ACTION)
-		screen_key(st, &(struct key){ .code = keys_first(screen_context(st), z->value) });
+		screen_key(st, &(struct key){ .code = bindings_first(st->bindings,
+								     screen_context(st), z->value) });
 	else if (over)
 		return;
 	else if (z->kind == ZONE_COLUMN)
@@ -82,7 +83,7 @@ static void mouse(struct ui_state *st, const struct key *key)
 void screen_key(struct ui_state *st, const struct key *key)
 {
 	enum key_context context = screen_context(st);
-	enum action action = keys_find(context, key->code);
+	enum action action = bindings_find(st->bindings, context, key->code);
 
 	if (key->code == K_MOUSE) {
 		mouse(st, key);

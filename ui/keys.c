@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "symbols/base.h"
+#include "ui/number.h"
 
 #define KEY_BINDING(id, name, group, label, help, ctx, codes, typing, typing_codes)                \
 	{ ACT_##id, name, GROUP_##group, label, help, ctx, codes, typing, typing_codes },
@@ -84,6 +85,25 @@ const char *keys_name(char buf[static 8], uint32_t code)
 	else
 		snprintf(buf, 8, "%c", (char)code);
 	return buf;
+}
+
+uint32_t keys_code(const char *name, size_t size)
+{
+	if (size == 1 && *name > ' ' && *name <= '~')
+		return (uint32_t)*name;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i].name) == size && !strncasecmp(names[i].name, name, size) &&
+		    names[i].code != K_MOUSE)
+			return names[i].code;
+	if (size == 2 && name[0] == '^' && name[1] >= '@' && name[1] <= '~')
+		return K_CTRL((uint32_t)name[1]);
+	if ((size == 2 || size == 3) && (*name == 'F' || *name == 'f')) {
+		uint64_t n;
+
+		if (!number_u64(name + 1, size - 1, 1, 12, &n))
+			return K_F((uint32_t)n);
+	}
+	return K_NONE;
 }
 
 const char *keys_names(char *buf, size_t size, const struct key_binding *binding)

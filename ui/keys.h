@@ -100,6 +100,8 @@ enum key_group {
 	  CTX_LIST, KEYS(K_F(4), '\\', '&'), 0, KEYS(0)) \
 	X(SORT_MENU, "sort", ORDER, "Sort", "pick the column to sort by", \
 	  CTX_LIST, KEYS(K_F(6)), 0, KEYS(0)) \
+	X(COLUMNS, "columns", ORDER, "", "pick the columns; flame graph: colour by kind or module", \
+	  CTX_LIST, KEYS('c'), 0, KEYS(0)) \
 	X(SORT_LEFT, "sort-left", ORDER, "", "sort by the column to the left", \
 	  CTX_LIST, KEYS('<'), 0, KEYS(0)) \
 	X(SORT_RIGHT, "sort-right", ORDER, "", "sort by the column to the right", \
@@ -226,6 +228,8 @@ const char *keys_group(enum key_group group);
 enum action keys_find(enum key_context context, uint32_t code);
 /* The key that the bar shows for this action: 0 if it has none in @context. */
 uint32_t keys_first(enum key_context context, enum action action);
+/* A key by that name; K_NONE: there is none. */
+uint32_t keys_code(const char *name, size_t size);
 /* "F1", "^L", "Esc", "PgUp", "j", "Up": ASCII. */
 const char *keys_name(char buf[static 8], uint32_t code);
 /* All keys of a binding, pages first: "Up k". Returns @buf. */

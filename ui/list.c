@@ -9,8 +9,12 @@
 
 #include <stdlib.h>
 
+#include "ui/columns.h"
 #include "ui/format.h"
 
+#define COLUMNS_MAX 16
+/* A name is not squeezed further by columns that were picked: these leave at the right. */
+#define OPEN_LEAST 12u
 #define ROWS_MAX (1u << 22)
 
 static const struct view *const views[VIEW_NR] = {
@@ -207,13 +211,6 @@ bool list_search(struct ui_state *st, uint32_t from, bool backwards)
 	return false;
 }
 
-static bool is_shown(const struct ui_state *st, const struct view_column *column, unsigned int cols)
-{
-	bool fits = cols >= column->from || (column->always && column->always(st));
-
-	return fits && !(column->extra && st->full_names) && !(column->when && !column->when(st));
-}
-
 static unsigned int column_width(const struct view_column *column, unsigned int cols)
 {
 	/* Room beyond what numbers need goes to names. */
@@ -222,14 +219,16 @@ static unsigned int column_width(const struct view_column *column, unsigned int 
 	return cols >= 100 && column->wide ? column->wide : column->width;
 }
 
-/* Where each column stands; cols 0: not shown. */
-static void lay_out(const struct ui_state *st, const struct view *v, unsigned int cols,
-		    struct place *places)
+/* Where each column stands; cols 0: not shown, or no room is left for it. */
+static void lay_out(const struct ui_state *st, const struct view *v, uint32_t picked,
+		    unsigned int cols, struct place *places)
 {
 	unsigned int used = 0, col = 1, nr_open = 0, rest;
+	bool shown[COLUMNS_MAX] = { false };
 
 	for (int i = 0; i < v->nr_columns; i++) {
-		if (!is_shown(st, &v->columns[i], cols))
+		shown[i] = columns_shown(st, v, picked, i, cols);
+		if (!shown[i])
 			continue;
 		used += column_width(&v->columns[i], cols) + 1;
 		nr_open += !column_width(&v->columns[i], cols);
@@ -239,15 +238,15 @@ static void lay_out(const struct ui_state *st, const struct view *v, unsigned in
 		unsigned int width = column_width(&v->columns[i], cols);
 
 		places[i] = (struct place){ 0 };
-		if (!is_shown(st, &v->columns[i], cols))
+		if (!shown[i] || col >= cols)
 			continue;
 		if (!width) {
-			width = MAX(rest / nr_open, 1u);
+			width = MAX(rest / nr_open, picked ? OPEN_LEAST : 1u);
 			rest -= MIN(rest, width);
 			nr_open--;
 		}
 		places[i].col = col;
-		places[i].cols = width;
+		places[i].cols = MIN(width, cols - col);
 		col += width + 1;
 	}
 }
@@ -347,7 +346,7 @@ void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned
 {
 	const struct view *v = view_of(st->view);
 	struct list *list = ui_state_list(st);
-	struct place places[16] = { 0 };
+	struct place places[COLUMNS_MAX] = { 0 };
 
 	if (v->draw) {
 		v->draw(st, c, row, rows);
@@ -356,7 +355,7 @@ void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned
 	rows = draw_foot(st, c, v, row, rows);
 	if (!rows)
 		return;
-	lay_out(st, v, c->cols, places);
+	lay_out(st, v, list->columns, c->cols, places);
 	if (!v->draw_row) {
 		draw_head(st, c, v, list, places, row++);
 		rows--;

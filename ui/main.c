@@ -231,30 +231,53 @@ static void configure(struct app_config *config, const struct options *o)
 }
 
 /* What was kept, where the command line says nothing; for the live screen alone. */
-static int take_settings(struct app_config *config, struct options *o, struct err *e)
+static int take_settings(struct app_config *config, struct settings *set, struct options *o,
+			 struct err *e)
 {
-	struct settings set = {
+	int code;
+
+	*set = (struct settings){
 		.tick_ns = config->tick_ns,
 		.theme = config->theme,
 		.mouse = config->mouse,
 		.ascii = config->ascii,
 	};
-	char path[SETTINGS_PATH_MAX];
-	struct err none;
-	int code = settings_path(path, sizeof(path), &none) ? 0 : settings_read(path, &set, e);
-
+	code = settings_load(set, e);
 	if (code)
 		return code;
-	config->mouse &= set.mouse;
-	config->ascii |= set.ascii;
-	config->hide_kernel = set.hide_kernel;
-	config->hide_user = set.hide_user;
-	config->percent_limit = set.percent_limit;
+	config->mouse &= set->mouse;
+	config->ascii |= set->ascii;
+	config->fold_threads |= set->fold_threads;
+	config->hide_kernel = set->hide_kernel;
+	config->hide_user = set->hide_user;
+	config->percent_limit = set->percent_limit;
+	config->flame_modules = set->flame_modules;
 	if (!o->theme_given)
-		config->theme = set.theme;
+		config->theme = set->theme;
 	if (!o->delay_given)
-		o->config.tick_ns = config->tick_ns = set.tick_ns;
+		o->config.tick_ns = config->tick_ns = set->tick_ns;
+	config->bindings = &set->bindings;
+	for (int i = 0; i < APP_COLUMN_VIEWS; i++)
+		config->columns[i] = set->columns[i];
 	return 0;
+}
+
+/* What the screen would begin with: the options over the user's settings over the system's. */
+static int print_config(struct options *o, struct err *e)
+{
+	struct app_config config;
+	struct settings set;
+
+	configure(&config, o);
+	if (take_settings(&config, &set, o, e))
+		return EXIT_FAILED;
+	set.tick_ns = config.tick_ns;
+	set.theme = config.theme;
+	set.mouse = config.mouse;
+	set.ascii = config.ascii;
+	set.fold_threads = config.fold_threads;
+	settings_print(stdout, &set);
+	return fflush(stdout) && errno != EPIPE ? EXIT_FAILED : EXIT_DONE;
 }
 
 static unsigned int size_of(unsigned int given, const char *variable, unsigned int usual)
@@ -303,6 +326,7 @@ static int run_screen(struct options *o, struct err *e)
 {
 	struct sampler_config sampled;
 	struct app_config config;
+	struct settings set;
 	struct users *users;
 	struct sampler *s;
 	int code = app_check(e);
@@ -310,7 +334,7 @@ static int run_screen(struct options *o, struct err *e)
 	if (code)
 		return EXIT_FAILED;
 	configure(&config, o);
-	if (take_settings(&config, o, e))
+	if (take_settings(&config, &set, o, e))
 		return EXIT_FAILED;
 	sampled = o->config;
 	config.users = users = users_load(NULL);
@@ -345,6 +369,8 @@ static int run(struct options *o, unsigned int closed, struct err *e)
 			"'proftop -b -n 1 >file'");
 		return EXIT_FAILED;
 	}
+	if (o->action == OPTIONS_PRINT_CONFIG)
+		return print_config(o, e);
 	if (o->action != OPTIONS_RUN)
 		return print_list(o, e);
 	if (o->script)

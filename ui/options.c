@@ -150,6 +150,8 @@ static const struct argp_option argp_options[] = {
 	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "events, and which can be used here", 5 },
 	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "columns for --sort", 5 },
 	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "keys of the screen", 5 },
+	{ "print-config", KEY_PRINT_CONFIG, NULL, 0,
+	  "the settings that the screen would begin with, and bound keys", 5 },
 	{ "completion", KEY_COMPLETION, "SHELL", 0, "completion for bash, zsh or fish", 5 },
 	{ "help", KEY_HELP, NULL, 0, "this list", 5 },
 	{ "version", KEY_VERSION, NULL, 0, "the version", 5 },
@@ -196,6 +198,9 @@ static void set_flag(struct options *o, int key)
 		break;
 	case KEY_LIST_KEYS:
 		o->action = OPTIONS_LIST_KEYS;
+		break;
+	case KEY_PRINT_CONFIG:
+		o->action = OPTIONS_PRINT_CONFIG;
 		break;
 	case KEY_HELP:
 		o->action = OPTIONS_HELP;

@@ -126,7 +126,7 @@ static unsigned int bar_items(const struct ui_state *st, const struct key_bindin
 	unsigned int nr = 0;
 
 	for (const struct key_binding *b = keys_table(); b->action && nr < max; b++) {
-		uint32_t code = keys_first(context, b->action);
+		uint32_t code = bindings_first(st->bindings, context, b->action);
 		unsigned int at = nr;
 
 		if (!code || !b->label[0] || (b->action == ACT_ADD && !can_add))

@@ -35,34 +35,6 @@ bool script_size(const char *text, size_t size, unsigned int *cols, unsigned int
 	return true;
 }
 
-/* A key by the name that the help page gives it; K_NONE: there is none. */
-static uint32_t key_of(const char *name, size_t size)
-{
-	static const uint32_t named[] = {
-		K_TAB,	K_ENTER, K_ESC,	   K_BACKSPACE, ' ',   K_UP,	 K_DOWN,    K_LEFT,
-		K_RIGHT, K_PGUP, K_PGDN,   K_HOME,	K_END, K_DELETE, K_BACKTAB,
-	};
-	char buf[8];
-
-	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
-		const char *known = keys_name(buf, named[i]);
-
-		if (strlen(known) == size && !strncasecmp(known, name, size))
-			return named[i];
-	}
-	if (size == 2 && !strncmp(name, "lt", 2))
-		return '<';
-	if (size == 2 && name[0] == '^' && name[1] >= '@' && name[1] <= '~')
-		return K_CTRL((uint32_t)name[1]);
-	if ((size == 2 || size == 3) && (*name == 'F' || *name == 'f')) {
-		uint64_t n;
-
-		if (!number_u64(name + 1, size - 1, 1, 12, &n))
-			return K_F((uint32_t)n);
-	}
-	return K_NONE;
-}
-
 /* "3,10" */
 static bool click_of(const char *text, size_t size, struct key *key)
 {
@@ -93,7 +65,8 @@ static bool step_of(const char *text, size_t size, struct script_step *step)
 	step->kind = SCRIPT_KEY;
 	if (size > 6 && !strncmp(text, "click ", 6))
 		return click_of(text + 6, size - 6, &step->key);
-	step->key.code = key_of(text, size);
+	step->key.code = size == 2 && !strncmp(text, "lt", 2) ? '<' :
+			 size > 1 ? keys_code(text, size) : K_NONE;
 	return step->key.code != K_NONE;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ui/arrows.h"
+#include "ui/columns.h"
 #include "ui/folds.h"
 #include "ui/view.h"
 #include "ui/view_annotate.h"
@@ -43,10 +44,18 @@ void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_conf
 	st->hide_kernel = config->hide_kernel;
 	st->hide_user = config->hide_user;
 	st->fold_threads = config->fold_threads;
+	st->theme = config->theme;
+	st->mouse = config->mouse;
+	st->bindings = config->bindings;
+	for (unsigned int i = 0; i < APP_COLUMN_VIEWS; i++)
+		st->lists[columns_view(i)].columns =
+			columns_parse(view_of(columns_view(i)), config->columns[i]);
 	st->percent_limit = config->percent_limit;
 	st->intervals = config->intervals;
 	st->folds = folds_new();
 	st->annotate.function = UINT32_MAX;
+	if (st->folds)
+		st->folds->by_module = config->flame_modules;
 	functions = &st->lists[VIEW_FUNCTIONS];
 	functions->sort = view_functions_column(config->sort);
 	functions->inverted = config->sort_inverted;

@@ -13,6 +13,7 @@
 #include "sampler/profile.h"
 #include "sampler/sampler.h"
 #include "ui/app.h"
+#include "ui/bindings.h"
 #include "ui/canvas.h"
 #include "ui/dialog.h"
 #include "ui/format.h"
@@ -71,6 +72,7 @@ struct list {
 	uint64_t selected;
 	bool pinned;			/* moved by hand: stay with @selected */
 	uint8_t sort;			/* column */
+	uint32_t columns;		/* bit n: column n is shown; 0: as the width permits */
 	bool inverted;
 	struct match search, filter;
 };
@@ -124,6 +126,7 @@ struct ui_state {
 	struct sampler *sampler;
 	const struct app_config *config;
 	const struct glyphs *glyphs;
+	const struct bindings *bindings;/* keys over those of the table; NULL: none */
 	char host[65];
 	uint64_t now_ns;
 
@@ -174,6 +177,8 @@ struct ui_state {
 	struct folds *folds;		/* folds, and what is unfolded; NULL: no memory */
 
 	char copy[TEXT_MAX + 4];	/* for the clipboard; "": nothing */
+	int theme;			/* enum theme: the terminal follows */
+	bool mouse;			/* the same */
 	/* To the loop. */
 	bool quit, suspend, redraw;
 };

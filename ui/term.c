@@ -33,8 +33,9 @@ struct terminal {
 	SCREEN *screen;
 	FILE *in, *out;
 	struct canvas shown;
-	bool color;
+	bool wants_color, color;
 	bool mouse;
+	enum theme theme;
 	attr_t attrs[ROLE_NR];
 };
 
@@ -137,6 +138,26 @@ static void init_looks(struct terminal *t, bool color, enum theme theme)
 	}
 }
 
+static void listen_to_mouse(const struct terminal *t)
+{
+	mousemask(t->mouse ? BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON4_PRESSED |
+			     BUTTON5_PRESSED : 0, NULL);
+}
+
+void term_set(struct terminal *t, enum theme theme, bool mouse)
+{
+	if (mouse != t->mouse) {
+		t->mouse = mouse;
+		mouseinterval(0);
+		listen_to_mouse(t);
+	}
+	if (theme == t->theme)
+		return;
+	t->theme = theme;
+	init_looks(t, t->wants_color, theme);
+	term_redraw(t, true);
+}
+
 static void init_input(struct terminal *t)
 {
 	/* Raw: control keys are keys; whoever sends real signals means it. */
@@ -148,7 +169,7 @@ static void init_input(struct terminal *t)
 	set_escdelay(25);
 	if (t->mouse) {
 		mouseinterval(0);
-		mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+		listen_to_mouse(t);
 	}
 }
 
@@ -161,6 +182,8 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 		return rc;
 	t = xcalloc(1, sizeof(*t));
 	t->mouse = config->mouse;
+	t->theme = config->theme;
+	t->wants_color = config->color;
 	canvas_init(&t->shown, false);
 	t->in = open_input();
 	t->out = open_output();
@@ -423,7 +446,7 @@ void term_enter(struct terminal *t)
 		mousemask(0, NULL);
 	}
 	if (t->mouse)
-		mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+		listen_to_mouse(t);
 	term_resized(t);
 	refresh();
 }

@@ -41,6 +41,8 @@ void term_size(const struct terminal *t, unsigned int *rows, unsigned int *cols)
 /* Follow a change of size. */
 void term_resized(struct terminal *t);
 
+/* Other colours, the mouse on or off; nothing where all is so already. */
+void term_set(struct terminal *t, enum theme theme, bool mouse);
 /* Bring the screen to what @c holds; writes only what changed. */
 void term_draw(struct terminal *t, const struct canvas *c);
 /* The next draw writes everything; @clear: after clearing the screen. */

@@ -16,6 +16,7 @@ struct place {
 
 struct view_column {
 	struct safe_text title, ascii;	/* @ascii: where the title cannot be shown */
+	const char *name;		/* in the settings, where the title is none */
 	const char *help;
 	uint8_t width, wide;		/* cells; @wide from 100 columns on; 0: its part of the rest */
 	uint16_t from;			/* shown from so many columns of screen */

@@ -227,14 +227,14 @@ enum { TOTAL, BAR, PART, SAMPLES, KIND, NAME, MODULE };
 
 static const struct view_column columns[] = {
 	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = draw_total },
-	[BAR] = { .title = TEXT(""), .width = 8, .wide = 16, .from = 60, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 16, .from = 60, .draw = draw_bar },
 	[PART] = { .title = TEXT("IS"), .width = 10, .draw = draw_part },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .width = 10,
 		      .from = 120,
 		      .right = true,
 		      .draw = draw_samples },
-	[KIND] = { .title = TEXT(" "), .width = 1, .draw = draw_kind },
+	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = draw_kind },
 	[NAME] = { .title = TEXT("CALLERS, FUNCTION, CALLEES"), .draw = draw_name },
 	[MODULE] = { .title = TEXT("MODULE"),
 		     .width = 14,

@@ -173,7 +173,7 @@ static const struct view_column columns[] = {
 		  .ascending = true,
 		  .compare = by_cpu,
 		  .draw = draw_cpu },
-	[BAR] = { .title = TEXT(""), .width = 10, .wide = 20, .from = 64, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 10, .wide = 20, .from = 64, .draw = draw_bar },
 	[BUSY] = { .title = TEXT("BUSY"),
 		   .help = "share of the tick that it was not idle",
 		   .width = 5,

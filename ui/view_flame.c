@@ -216,6 +216,23 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 	pen_text(&pen, 2, text, ROLE_NORMAL);
 }
 
+/* The colour of a box: of its kind, or one of a few by its module's name. */
+static uint8_t colour_of(const struct ui_state *st, const struct fold_tree_node *node)
+{
+	static const uint8_t colours[] = { ROLE_USER, ROLE_KERNEL, ROLE_JIT, ROLE_VDSO,
+					   ROLE_UNKNOWN, ROLE_BAR_WARM };
+	uint64_t h = 0;
+
+	if (node->function == FOLD_NONE)
+		return ROLE_NORMAL;
+	if (!st->folds->by_module)
+		return theme_kind(folds_kind(st, node));
+	/* By name, so that it is the same one each time. */
+	for (const char *p = st->shown->functions[node->function].module.str; *p; p++)
+		h = hash_u64(h + (unsigned char)*p);
+	return colours[h % ARRAY_SIZE(colours)];
+}
+
 /* One box: a separator, the name, and its colour to the end. */
 static void draw_box(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     unsigned int at, bool selected)
@@ -224,9 +241,9 @@ static void draw_box(const struct ui_state *st, const struct row *row, struct ca
 	const struct flame_box *box = box_of(st, row);
 	const struct fold_tree_node *node = node_of(st, row);
 	bool found = match_active(search) && finds(st, row, search) != search->negate;
-	char kind = folds_kind(st, node), buf[TEXT_MAX], marked[TEXT_MAX];
+	char buf[TEXT_MAX], marked[TEXT_MAX];
 	struct safe_text text = folds_text(st, node, buf, sizeof(buf));
-	struct style style = { kind == 'p' ? ROLE_NORMAL : theme_kind(kind),
+	struct style style = { colour_of(st, node),
 			       selected ? CELL_BOLD | CELL_UNDERLINE : CELL_REVERSE };
 
 	if (found)
@@ -376,6 +393,12 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 		return zoom_out(st, code);
 	if (action == ACT_INVERT) {
 		s->root_below = !s->root_below;
+		return true;
+	}
+	if (action == ACT_COLUMNS) {
+		s->by_module = !s->by_module;
+		ui_state_say(st, false, s->by_module ? "one colour for each module (few are alike)" :
+						       "one colour for each kind of code");
 		return true;
 	}
 	if (action == ACT_FOLD_RECURSION) {

@@ -73,6 +73,11 @@ static int by_change(const struct ui_state *st, const struct row *a, const struc
 	return d ? d : by_self(st, a, b);
 }
 
+static int by_samples(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return by_double(a->count, b->count);
+}
+
 static int by_symbol(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	return by_text(function_of(st, a)->name, function_of(st, b)->name);
@@ -303,7 +308,7 @@ static const struct view_column columns[] = {
 		       .right = true,
 		       .always = has_intervals,
 		       .draw = draw_interval },
-	[BAR] = { .title = TEXT(""), .width = 6, .from = 46, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 6, .from = 46, .draw = draw_bar },
 	[TOTAL] = { .title = TEXT("TOTAL%"),
 		    .help = "share of samples with the function on the stack",
 		    .width = 7,
@@ -311,6 +316,7 @@ static const struct view_column columns[] = {
 		    .compare = by_total,
 		    .draw = draw_total },
 	[CHANGE] = { .title = { "\u0394", 2, 1 },
+		     .name = "change",
 		     .ascii = TEXT("+/-"),
 		     .help = "change of SELF% against the window before, or the baseline (B)",
 		     .width = 6,
@@ -319,13 +325,21 @@ static const struct view_column columns[] = {
 		     .always = has_baseline,
 		     .compare = by_change,
 		     .draw = draw_change },
-	[TREND] = { .title = TEXT("TREND60s"), .width = 8, .wide = 8, .from = 98, .draw = draw_trend },
+	[TREND] = { .title = TEXT("TREND60s"),
+		    .name = "trend",
+		    .help = "SELF% over the last minute",
+		    .width = 8,
+		    .wide = 8,
+		    .from = 98,
+		    .draw = draw_trend },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .width = 10,
+		      .help = "samples in the function itself",
 		      .from = 140,
 		      .right = true,
+		      .compare = by_samples,
 		      .draw = draw_samples },
-	[KIND] = { .title = TEXT(" "), .width = 1, .draw = draw_kind },
+	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = draw_kind },
 	[SYMBOL] = { .title = TEXT("SYMBOL"),
 		     .help = "name of the function",
 		     .ascending = true,

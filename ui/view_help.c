@@ -94,7 +94,7 @@ static int build(const struct ui_state *st, struct list *list)
 }
 
 /* The line as text; @buf has room for any of them. */
-static struct safe_text line_text(uint32_t n, char *buf, size_t size)
+static struct safe_text line_text(const struct ui_state *st, uint32_t n, char *buf, size_t size)
 {
 	struct content content;
 	char keys[48];
@@ -104,7 +104,8 @@ static struct safe_text line_text(uint32_t n, char *buf, size_t size)
 	if (!content.binding)
 		return content.text;
 	return text_format(buf, size, "  %-*s %s%s", (int)KEYS_COLS,
-			   keys_names(keys, sizeof(keys), content.binding), content.binding->help,
+			   bindings_names(st->bindings, keys, sizeof(keys), content.binding),
+			   content.binding->help,
 			   content.binding->contexts ? "" : " (in a picker or prompt)");
 }
 
@@ -112,7 +113,7 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 {
 	char buf[160];
 
-	return match_finds(m, line_text(row->index, buf, sizeof(buf)));
+	return match_finds(m, line_text(st, row->index, buf, sizeof(buf)));
 }
 
 static void draw_row(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -122,7 +123,7 @@ static void draw_row(const struct ui_state *st, const struct row *row, struct ca
 	struct content content;
 	struct style style = { ROLE_NORMAL, 0 };
 	char buf[160];
-	struct safe_text text = line_text(row->index, buf, sizeof(buf));
+	struct safe_text text = line_text(st, row->index, buf, sizeof(buf));
 
 	if (!line_content(row->index, &content))
 		return;

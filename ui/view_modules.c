@@ -143,7 +143,7 @@ static const struct view_column columns[] = {
 		    .right = true,
 		    .compare = by_share,
 		    .draw = draw_share },
-	[BAR] = { .title = TEXT(""), .width = 8, .wide = 12, .from = 66, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 12, .from = 66, .draw = draw_bar },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .width = 9,
 		      .from = 90,

@@ -334,7 +334,7 @@ static const struct view_column columns[] = {
 		  .when = in_tree,
 		  .compare = by_samples,
 		  .draw = draw_own },
-	[BAR] = { .title = TEXT(""), .width = 8, .wide = 12, .from = 46, .when = has_room,
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 12, .from = 46, .when = has_room,
 		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
 		  .help = "of one CPU, where the event counts time",

@@ -422,8 +422,8 @@ enum { TOTAL, SELF, BAR, KIND, NAME, MODULE };
 static const struct view_column columns[] = {
 	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = draw_total },
 	[SELF] = { .title = TEXT("SELF%"), .width = 5, .right = true, .draw = draw_self },
-	[BAR] = { .title = TEXT(""), .width = 8, .wide = 10, .from = 100, .draw = draw_bar },
-	[KIND] = { .title = TEXT(" "), .width = 1, .draw = draw_kind },
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 10, .from = 100, .draw = draw_bar },
+	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = draw_kind },
 	[NAME] = { .title = TEXT("CALL TREE"), .draw = draw_name },
 	[MODULE] = { .title = TEXT("MODULE"),
 		     .width = 14,

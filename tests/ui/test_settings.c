@@ -45,6 +45,7 @@ static void test_round(void **state)
 	snprintf(deep, sizeof(deep), "%s/a/b/config", dir);
 	assert_int_equal(settings_write(deep, &s, &e), 0);
 	assert_int_equal(settings_read(deep, &back, &e), 0);
+	back.nr_files = 0;
 	assert_memory_equal(&back, &s, sizeof(s));
 	snprintf(path, sizeof(path), "%s/link", dir);
 	assert_int_equal(symlink(deep, path), 0);
@@ -89,6 +90,113 @@ static void test_refused(void **state)
 	unlink(path);
 	assert_int_equal(settings_read(path, &s, &e), 0);
 	assert_int_not_equal(settings_write("/proc/nowhere/config", &s, &e), 0);
+}
+
+/* Keys of the table, those over them, and what may not be. */
+static void test_keys(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} bad[] = {
+		{ "[keys]\nthreads = x\nfreeze = x\n", ":3: x: bound twice: to threads" },
+		{ "[keys]\nfly = x\n", "no such action" },
+		{ "[keys]\nfreeze = F13\n", "no such key" },
+		{ "[keys]\nfreeze = Esc\n", "cannot be bound" },
+		{ "[keys]\nfreeze = ^C\n", "cannot be bound" },
+		{ "[keys]\nfreeze = F1 ? h\n", "no key is left for help" },
+	};
+	char path[] = "/tmp/proftop-settings-XXXXXX", names[64];
+	struct settings s = plain;
+	const struct bindings *b = &s.bindings;
+	struct err e;
+
+	close(mkstemp(path));
+	put(path, "delay = 2\n[keys]\nthreads = x ^T\nfreeze = r  # not reset\nheader = # Y\n"
+		  "[other]\nfreeze = y\n");
+	assert_int_equal(settings_read(path, &s, &e), 0);
+	assert_int_equal(bindings_check(b, &e), 0);
+	assert_int_equal(bindings_find(b, CTX_LIST, 'x'), ACT_BY_THREAD);
+	assert_int_equal(bindings_find(b, CTX_LIST, K_CTRL('T')), ACT_BY_THREAD);
+	assert_int_equal(bindings_find(b, CTX_LIST, 'H'), ACT_BY_THREAD);
+	assert_int_equal(bindings_find(b, CTX_LIST, 'r'), ACT_FREEZE);
+	assert_int_equal(bindings_find(b, CTX_LIST, 'Y'), ACT_HEADER);
+	assert_int_equal(bindings_find(b, CTX_LIST, 'y'), ACT_COPY);
+	assert_int_equal(bindings_first(b, CTX_LIST, ACT_FREEZE), 'r');
+	/* Where keys are text, they are. */
+	assert_int_equal(bindings_find(b, CTX_PROMPT, 'x'), ACT_NONE);
+	for (const struct key_binding *k = keys_table(); k->action; k++) {
+		if (k->action == ACT_BY_THREAD)
+			assert_string_equal(bindings_names(b, names, sizeof(names), k), "x ^T H");
+		/* Its only key went to another: the name is left. */
+		if (k->action == ACT_RESET)
+			assert_string_equal(bindings_names(b, names, sizeof(names), k), ":reset");
+	}
+	/* A later file may take a key from an earlier one. */
+	put(path, "[keys]\nreset = x\n");
+	assert_int_equal(settings_read(path, &s, &e), 0);
+	assert_int_equal(bindings_find(b, CTX_LIST, 'x'), ACT_RESET);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		s = plain;
+		put(path, bad[i].text);
+		assert_true(settings_read(path, &s, &e) || bindings_check(b, &e));
+		assert_non_null(strstr(e.text, bad[i].why));
+	}
+	unlink(path);
+}
+
+/* The user's file over the system's; what is printed can be read; W keeps the sections. */
+static void test_files(void **state)
+{
+	char dir[] = "/tmp/proftop-settings-XXXXXX", path[128], user[96], sys[96];
+	struct settings s = plain, back = plain;
+	struct err e;
+	FILE *f;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(user, sizeof(user), "%s/user", dir);
+	snprintf(sys, sizeof(sys), "%s/sys", dir);
+	setenv("XDG_CONFIG_HOME", user, 1);
+	setenv("XDG_CONFIG_DIRS", sys, 1);
+	/* None of them is there. */
+	assert_int_equal(settings_load(&s, &e), 0);
+	s.fold_threads = true;
+	s.hide_user = true;
+	strcpy(s.columns[1], "share,pid,cgroup");
+	assert_int_equal(settings_system_path(path, sizeof(path)), 0);
+	assert_int_equal(settings_write(path, &s, &e), 0);
+	assert_int_equal(settings_path(path, sizeof(path), &e), 0);
+	assert_int_equal(settings_write(path, &s, &e), 0);
+	put(path, "hide-user = no\n[keys]\nfreeze = Y\ndelay = 99\n");
+	assert_int_equal(settings_load(&back, &e), -EINVAL);
+	put(path, "hide-user = no\n[keys]\nfreeze = Y\n");
+	back = plain;
+	assert_int_equal(settings_load(&back, &e), 0);
+	assert_true(back.fold_threads);
+	assert_false(back.hide_user);
+	assert_string_equal(back.columns[1], "share,pid,cgroup");
+	assert_int_equal(bindings_find(&back.bindings, CTX_LIST, 'Y'), ACT_FREEZE);
+	back.percent_limit = 3;
+	assert_int_equal(settings_write(path, &back, &e), 0);
+	assert_non_null(strstr(strstr(get(path), "limit = 3\n"), "[keys]\nfreeze = Y\n"));
+	f = fopen(path, "w");
+	settings_print(f, &back);
+	fclose(f);
+	s = plain;
+	assert_int_equal(settings_load(&s, &e), 0);
+	assert_true(s.percent_limit == 3);
+	assert_int_equal(bindings_find(&s.bindings, CTX_LIST, 'Y'), ACT_FREEZE);
+	unlink(path);
+	assert_int_equal(settings_system_path(path, sizeof(path)), 0);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/proftop", user);
+	rmdir(path);
+	snprintf(path, sizeof(path), "%s/proftop", sys);
+	rmdir(path);
+	rmdir(user);
+	rmdir(sys);
+	assert_int_equal(rmdir(dir), 0);
+	unsetenv("XDG_CONFIG_HOME");
+	unsetenv("XDG_CONFIG_DIRS");
 }
 
 /* Names come back; every look is of colours that the terminal has. */
@@ -142,7 +250,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_themes),
 		cmocka_unit_test(test_completion),
 	};

@@ -248,6 +248,91 @@ static void test_fold_threads(void **state)
 	bench_fini(&b);
 }
 
+static void command(struct bench *b, const char *text)
+{
+	press(b, ':');
+	type(b, text);
+	press(b, K_ENTER);
+}
+
+/* Columns are picked by name, in any view; what is shown is what is ticked. */
+static void test_columns(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	ui_state_take(&b.st, with_details());
+	look(&b);
+	press(&b, 'c');
+	golden(&b, "picker-columns-80x24");
+	for (int i = 0; i < 6; i++)
+		press(&b, K_DOWN);
+	press(&b, K_ENTER);
+	press(&b, K_ESC);
+	assert_non_null(strstr(look(&b), "SAMPLES"));
+	assert_non_null(strstr(look(&b), "MODULE"));
+	press(&b, 'c');
+	type(&b, "modul");
+	press(&b, K_ENTER);
+	press(&b, K_ESC);
+	assert_null(strstr(look(&b), "MODULE "));
+	command(&b, "columns automatic");
+	assert_non_null(strstr(look(&b), "MODULE "));
+	press(&b, '2');
+	command(&b, "columns cgroup,share,pid,command-line");
+	golden(&b, "processes-columns-80x24");
+	command(&b, "columns nothing");
+	assert_non_null(strstr(look(&b), "none of these"));
+	/* More than there is room for: the last ones leave. */
+	command(&b, "columns share,cpu,samples,pid,user,tasks,command,cgroup,hottest-function");
+	look(&b);
+	canvas_resize(&b.canvas, 8, 40);
+	look(&b);
+	press(&b, '4');
+	press(&b, 'c');
+	assert_false(b.st.dialog.ops);
+	bench_fini(&b);
+}
+
+static void test_switches(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	ui_state_take(&b.st, with_details());
+	command(&b, "theme mono");
+	assert_int_equal(b.st.theme, THEME_MONO);
+	command(&b, "theme");
+	assert_int_equal(b.st.theme, THEME_DEFAULT);
+	command(&b, "theme pink");
+	assert_int_equal(b.st.theme, THEME_DEFAULT);
+	command(&b, "mouse");
+	assert_false(b.st.mouse);
+	command(&b, "mouse on");
+	assert_true(b.st.mouse);
+	bench_fini(&b);
+}
+
+/* A key that was bound does, and is shown, in place of the table's. */
+static void test_bound_keys(void **state)
+{
+	struct bindings mine = { .nr = 0 };
+	struct bench b;
+	struct err e;
+
+	bench_init(&b, 80, 24, false);
+	assert_int_equal(bindings_add(&mine, "processes", "z 1", 1, &e), 0);
+	b.st.bindings = &mine;
+	ui_state_take(&b.st, with_details());
+	press(&b, 'z');
+	assert_int_equal(b.st.view, VIEW_PROCESSES);
+	press(&b, '3');
+	press(&b, '1');
+	assert_int_equal(b.st.view, VIEW_PROCESSES);
+	assert_non_null(strstr(look(&b), "[z Processes]"));
+	bench_fini(&b);
+}
+
 static void test_help(void **state)
 {
 	struct bench b;
@@ -367,6 +452,8 @@ int main(void)
 		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
 		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_fold_threads),
 		cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_columns), cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_bound_keys),
 		cmocka_unit_test(test_help),	  cmocka_unit_test(test_pickers),
 		cmocka_unit_test(test_waiting),	  cmocka_unit_test(test_trouble),
 		cmocka_unit_test(test_hostile),

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Keys that a person bound to actions. Pure; any thread.
+ *
+ * Invariant: a key code stands in the items once.
+ */
+#include "ui/bindings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct key_binding *action_named(const char *name)
+{
+	for (const struct key_binding *k = keys_table(); k->action; k++)
+		if (k->contexts && !strcmp(k->name, name))
+			return k;
+	return NULL;
+}
+
+static const struct binding *find(const struct bindings *b, uint32_t code)
+{
+	for (uint32_t i = 0; b && i < b->nr; i++)
+		if (b->items[i].code == code)
+			return &b->items[i];
+	return NULL;
+}
+
+/* The way out must be where everybody looks for it. */
+static bool is_fixed(uint32_t code)
+{
+	return code == K_ESC || code == K_ENTER || code == K_CTRL('c') || code == K_F(10);
+}
+
+static int add_key(struct bindings *b, const struct key_binding *action, const char *name,
+		   uint32_t file, struct err *e)
+{
+	uint32_t code = keys_code(name, strlen(name));
+	struct binding *there = (struct binding *)find(b, code);
+
+	if (!code)
+		return err_set(e, -EINVAL, "%s: there is no such key\n  keys are called as in "
+			       "proftop --list-keys: x, F12, ^T, Space, PgUp", name);
+	if (is_fixed(code))
+		return err_set(e, -EINVAL, "%s: this key cannot be bound: it is the way out", name);
+	if (there && there->file == file && there->action != action->action)
+		return err_set(e, -EINVAL, "%s: bound twice: to %s, too", name,
+			       keys_table()[there->action - 1].name);
+	if (!there && b->nr == BINDINGS_MAX)
+		return err_set(e, -EINVAL, "more than %d keys are bound", BINDINGS_MAX);
+	if (!there)
+		there = &b->items[b->nr++];
+	*there = (struct binding){ code, action->action, file };
+	return 0;
+}
+
+int bindings_add(struct bindings *b, const char *action, const char *keys, uint32_t file,
+		 struct err *e)
+{
+	const struct key_binding *k = action_named(action);
+	int code = 0;
+
+	if (!k)
+		return err_set(e, -EINVAL, "%s: there is no such action\n"
+			       "  proftop --list-keys names them", action);
+	for (keys += strspn(keys, " \t"); *keys && !code; keys += strspn(keys, " \t")) {
+		size_t size = strcspn(keys, " \t");
+		char name[16];
+
+		snprintf(name, sizeof(name), "%.*s", (int)size, keys);
+		code = add_key(b, k, name, file, e);
+		keys += size;
+	}
+	return code;
+}
+
+int bindings_check(const struct bindings *b, struct err *e)
+{
+	static const enum action needed[] = { ACT_BACK, ACT_QUIT, ACT_HELP, ACT_COMMAND };
+
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!bindings_first(b, CTX_LIST, needed[i]))
+			return err_set(e, -EINVAL, "[keys]: no key is left for %s",
+				       keys_table()[needed[i] - 1].name);
+	return 0;
+}
+
+enum action bindings_find(const struct bindings *b, enum key_context context, uint32_t code)
+{
+	const struct binding *mine = context & CTX_PAGES ? find(b, code) : NULL;
+	const struct key_binding *k = mine ? &keys_table()[mine->action - 1] : NULL;
+
+	return k && (k->contexts & context) ? mine->action : mine ? ACT_NONE :
+	       keys_find(context, code);
+}
+
+/* Key @i of the action where keys are no text: a person's first; 0: no more. */
+static uint32_t key_at(const struct bindings *b, const struct key_binding *k, unsigned int i)
+{
+	for (uint32_t n = 0; b && n < b->nr; n++)
+		if (b->items[n].action == k->action && i-- == 0)
+			return b->items[n].code;
+	for (unsigned int n = 0; n < KEYS_MAX && k->codes[n]; n++)
+		if (!find(b, k->codes[n]) && i-- == 0)
+			return k->codes[n];
+	return 0;
+}
+
+uint32_t bindings_first(const struct bindings *b, enum key_context context, enum action action)
+{
+	const struct key_binding *k = action ? &keys_table()[action - 1] : NULL;
+
+	if (!k || !(context & CTX_PAGES))
+		return keys_first(context, action);
+	return k->contexts & context ? key_at(b, k, 0) : 0;
+}
+
+const char *bindings_names(const struct bindings *b, char *buf, size_t size,
+			   const struct key_binding *binding)
+{
+	size_t at = 0;
+	uint32_t code;
+	char name[8];
+
+	if (!binding->contexts)
+		return keys_names(buf, size, binding);
+	*buf = '\0';
+	for (unsigned int i = 0; (code = key_at(b, binding, i)) && at < size; i++)
+		at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? " " : "",
+				       keys_name(name, code));
+	/* By its name alone. */
+	if (!at)
+		snprintf(buf, size, ":%s", binding->name);
+	return buf;
+}
