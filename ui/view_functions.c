@@ -302,6 +302,7 @@ static const struct view_column columns[] = {
 		   .compare = by_self,
 		   .draw = draw_self },
 	[INTERVAL] = { .title = TEXT("95%"),
+		       .name = "interval",
 		       .help = "where the true SELF% is, 95 times of 100 (~)",
 		       .width = 10,
 		       .from = UINT16_MAX,

@@ -265,7 +265,7 @@ static void test_columns(void **state)
 	look(&b);
 	press(&b, 'c');
 	golden(&b, "picker-columns-80x24");
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		press(&b, K_DOWN);
 	press(&b, K_ENTER);
 	press(&b, K_ESC);
