@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/actions_row.h"
 #include "ui/actions_sampling.h"
 #include "ui/actions_stacks.h"
 #include "ui/actions_tools.h"
@@ -550,7 +551,7 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 bool screen_handles(enum action action)
 {
 	return handlers[action] || actions_tool_handles(action) || actions_stack(action) ||
-	       actions_sampling(action);
+	       actions_sampling(action) || actions_row(action);
 }
 
 void screen_do(struct ui_state *st, enum action action, uint32_t code)
@@ -565,6 +566,8 @@ void screen_do(struct ui_state *st, enum action action, uint32_t code)
 		actions_stack(action)(st, code);
 	else if (actions_sampling(action))
 		actions_sampling(action)(st, code);
+	else if (actions_row(action))
+		actions_row(action)(st, code);
 	else
 		actions_tool_do(st, action, code);
 }

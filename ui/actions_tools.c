@@ -38,8 +38,7 @@ static void view_messages_(struct ui_state *st, uint32_t code)
 	actions_show(st, VIEW_MESSAGES);
 }
 
-/* The module of the selected row; UINT32_MAX if it has none. */
-static uint32_t selected_module(const struct ui_state *st)
+uint32_t actions_module(const struct ui_state *st)
 {
 	const struct list *list = &st->lists[st->view];
 	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
@@ -56,7 +55,7 @@ static uint32_t selected_module(const struct ui_state *st)
 
 static void module_only(struct ui_state *st, uint32_t code)
 {
-	uint32_t module = selected_module(st);
+	uint32_t module = actions_module(st);
 
 	if (st->only.on && st->view != VIEW_MODULES) {
 		st->only.on = false;
@@ -133,8 +132,7 @@ void actions_enter_thread(struct ui_state *st, const struct row *row)
 	list_rebuild(st, VIEW_FUNCTIONS);
 }
 
-/* What the selected row is called; "" if there is none. */
-static const char *selected_name(const struct ui_state *st)
+const char *actions_name(const struct ui_state *st)
 {
 	const struct list *list = &st->lists[st->view];
 	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
@@ -151,7 +149,7 @@ static const char *selected_name(const struct ui_state *st)
 
 static void copy(struct ui_state *st, uint32_t code)
 {
-	const char *name = selected_name(st);
+	const char *name = actions_name(st);
 
 	snprintf(st->copy, sizeof(st->copy), "%s", name);
 	if (*name)

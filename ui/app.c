@@ -18,12 +18,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "ui/editor.h"
 #include "ui/screen.h"
 #include "ui/term.h"
 
 #define REPAINT_NS  (10 * 1000000000ull) /* whoever else wrote to the terminal is painted over */
 #define NOTE_MS	    500			 /* how late a message may leave */
 #define KEYS_A_TURN 256
+#define EDITOR_MS   50			 /* how late its end is noticed */
 
 static const int signals[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE
@@ -170,6 +172,68 @@ static void suspend(struct app *a)
 	come_back(a);
 }
 
+static void take_profile(struct app *a)
+{
+	struct profile *p = sampler_take(a->st.sampler);
+
+	if (!p)
+		return;
+	ui_state_take(&a->st, p);
+	a->dirty = true;
+}
+
+/* While the editor has the screen: only what would end us counts. */
+static void take_ends(struct app *a)
+{
+	struct signalfd_siginfo info;
+
+	while (read(a->signal_fd, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP)
+			a->ended_by = (int)info.ssi_signo;
+}
+
+/* Until the editor ends. Profiles are taken, so that history and messages go on. */
+static int wait_for_editor(struct app *a, struct editor *ed)
+{
+	struct pollfd fds[] = {
+		{ .fd = a->signal_fd, .events = POLLIN },
+		{ .fd = sampler_fd(a->st.sampler), .events = POLLIN },
+	};
+	int status = 0;
+
+	while (!editor_ended(ed, &status)) {
+		poll(fds, ARRAY_SIZE(fds), EDITOR_MS);
+		a->st.now_ns = time_now_ns();
+		take_ends(a);
+		take_profile(a);
+		if (a->ended_by)
+			editor_stop(ed);
+	}
+	return status;
+}
+
+/* Hand the screen over to the editor, and take it again. */
+static void edit(struct app *a)
+{
+	const char *program = editor_program(), *path = a->st.edit.path;
+	struct editor_command command;
+	struct editor ed;
+	struct err e;
+	int rc = -ENOENT;
+
+	if (program) {
+		editor_command(&command, program, path, a->st.edit.line);
+		term_leave(a->term);
+		rc = editor_start(&ed, &command, term_input_fd(a->term), term_output_fd(a->term), &e);
+		if (!rc)
+			rc = editor_result(wait_for_editor(a, &ed), program, path, &e);
+		come_back(a);
+		if (rc)
+			ui_state_say(&a->st, true, "%s", e.text);
+	}
+	a->st.edit.path[0] = '\0';
+}
+
 static void take_signals(struct app *a)
 {
 	struct signalfd_siginfo info;
@@ -209,17 +273,9 @@ static void take_keys(struct app *a, short events)
 		a->dirty = true;
 		if (a->st.suspend)
 			suspend(a);
+		if (a->st.edit.path[0])
+			edit(a);
 	}
-}
-
-static void take_profile(struct app *a)
-{
-	struct profile *p = sampler_take(a->st.sampler);
-
-	if (!p)
-		return;
-	ui_state_take(&a->st, p);
-	a->dirty = true;
 }
 
 static void draw(struct app *a)

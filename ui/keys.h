@@ -133,15 +133,15 @@ enum key_group {
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
 	X(INTERVALS, "intervals", ORDER, "", "the 95 % interval of SELF% as a column", \
 	  CTX_LIST, KEYS('~'), 0, KEYS(0)) \
-	X(FOLLOW, "follow", ORDER, "", "scroll with the selected row", \
+	X(FOLLOW, "follow", ROW, "", "scroll with the selected row", \
 	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
-	X(ANNOTATE, "annotate", MOVE, "", "the function of the row, instruction by instruction", \
+	X(ANNOTATE, "annotate", ROW, "", "the function of the row, instruction by instruction", \
 	  CTX_LIST, KEYS('a'), 0, KEYS(0)) \
 	X(BY_THREAD, "threads", ORDER, "", "split the processes by thread", \
 	  CTX_LIST, KEYS('H'), 0, KEYS(0)) \
 	X(FOLD_THREADS, "fold-threads", ORDER, "", "threads with names alike as one: worker-*", \
 	  CTX_LIST, KEYS(','), 0, KEYS(0)) \
-	X(MODULE_ONLY, "module-only", ORDER, "", "only the code of the row's module; again: all", \
+	X(MODULE_ONLY, "module-only", ROW, "", "only the code of the row's module; again: all", \
 	  CTX_LIST, KEYS('d'), 0, KEYS(0)) \
 	X(PICK_EVENT, "event", SAMPLED, "Event", "pick the event", \
 	  CTX_LIST, KEYS(K_F(7), 'e'), 0, KEYS(0)) \
@@ -177,12 +177,17 @@ enum key_group {
 	  CTX_LIST, KEYS('z'), 0, KEYS(0)) \
 	X(BASELINE, "baseline", TIME, "", "compare with now from here on; again: no longer", \
 	  CTX_LIST, KEYS('B'), 0, KEYS(0)) \
-	X(DELAY, "delay", TIME, "", "seconds between refreshes", CTX_LIST, KEYS('s'), 0, KEYS(0)) \
+	X(DELAY, "delay", TIME, "", "seconds between refreshes; in annotate: source or assembly", \
+	  CTX_LIST, KEYS('s'), 0, KEYS(0)) \
 	X(COMMAND, "command", PROGRAM, "", "command line: any action by name", \
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \
 	X(SAVE_SCREEN, "save-screen", PROGRAM, "Save", "save the screen as text", \
 	  CTX_PAGES, KEYS(K_F(9), 'w'), 0, KEYS(0)) \
-	X(COPY, "copy", PROGRAM, "", "copy the name of the row (the terminal's clipboard)", \
+	X(EDITOR, "editor", ROW, "", "its source in your editor ($VISUAL, $EDITOR)", \
+	  CTX_LIST, KEYS('O'), 0, KEYS(0)) \
+	X(MENU, "menu", ROW, "", "all that can be done with the row", \
+	  CTX_LIST, KEYS('m'), 0, KEYS(0)) \
+	X(COPY, "copy", ROW, "", "copy the name of the row (the terminal's clipboard)", \
 	  CTX_LIST, KEYS('y'), 0, KEYS(0)) \
 	X(WRITE_CONFIG, "write-config", PROGRAM, "", "keep the settings: the only key that does", \
 	  CTX_PAGES, KEYS('W'), 0, KEYS(0)) \

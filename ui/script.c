@@ -122,6 +122,10 @@ static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, st
 			return err_set(e, -ENOMEM, "out of memory for the screen");
 		if (step.kind == SCRIPT_KEY)
 			screen_key(st, &step.key);
+		if (st->edit.path[0])
+			ui_state_say(st, false, "no terminal for an editor here: %s:%u", st->edit.path,
+				     st->edit.line);
+		st->edit.path[0] = '\0';
 		st->now_ns = time_now_ns();
 		screen_draw(st, c);
 	}

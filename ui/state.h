@@ -180,6 +180,10 @@ struct ui_state {
 	int theme;			/* enum theme: the terminal follows */
 	bool mouse;			/* the same */
 	/* To the loop. */
+	struct {
+		char path[TEXT_MAX];	/* for the editor; "": nothing */
+		uint32_t line;
+	} edit;
 	bool quit, suspend, redraw;
 };
 

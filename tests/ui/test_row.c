@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What can be done with a row: the menu says all of it and does it; the
+ * source of a row, and the editor that is run for it.
+ */
+#include "golden.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ui/actions_row.h"
+#include "ui/editor.h"
+
+/* A profile whose function 12 was at line 30 of b.cc twice as often as at line 7 of a.cc. */
+static struct profile *profile_with_lines(void)
+{
+	struct profile *p = fake_profile(2, NULL);
+	uint32_t nr = 0;
+
+	p->files = calloc(2, sizeof(*p->files));
+	p->files[0] = TEXT("/src/a.cc");
+	p->files[1] = TEXT("/src/b.cc");
+	p->nr_files = 2;
+	p->lines = calloc(2, sizeof(*p->lines));
+	p->lines[0] = (struct profile_line){ 0, 7 };
+	p->lines[1] = (struct profile_line){ 1, 30 };
+	p->nr_lines = 2;
+	p->frame_lines = malloc(p->nr_frames * sizeof(*p->frame_lines));
+	for (uint32_t i = 0; i < p->nr_frames; i++)
+		p->frame_lines[i] = PROFILE_NO_LINE;
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		uint32_t first = p->stacks[p->cells[i].stack].first;
+
+		if (p->functions[p->frames[first]].id != 12)
+			continue;
+		p->frame_lines[first] = nr++ % 2 ? 0 : 1;
+		p->frame_lines[first + 1] = 0;	/* main called it from there */
+	}
+	assert_true(nr > 0);
+	return p;
+}
+
+static void test_source(void **state)
+{
+	char path[EDITOR_PATH_MAX];
+	uint32_t line = 0;
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	ui_state_take(&b.st, fake_profile(2, NULL));
+	assert_false(actions_source(&b.st, path, sizeof(path), &line));
+	unsetenv("VISUAL");
+	setenv("EDITOR", " vi", 1);
+	press(&b, 'O');
+	assert_string_equal(b.st.edit.path, "");
+	assert_non_null(strstr(look(&b), "no source is known"));
+	ui_state_take(&b.st, profile_with_lines());
+	press(&b, 'j');
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].selected, 12);
+	assert_true(actions_source(&b.st, path, sizeof(path), &line));
+	assert_string_equal(path, "/src/b.cc");
+	assert_int_equal(line, 30);
+	press(&b, 'O');
+	assert_string_equal(b.st.edit.path, "/src/b.cc");
+	assert_int_equal(b.st.edit.line, 30);
+	b.st.edit.path[0] = '\0';
+	unsetenv("EDITOR");
+	press(&b, 'O');
+	assert_string_equal(b.st.edit.path, "");
+	assert_non_null(strstr(look(&b), "set VISUAL or EDITOR"));
+	/* Main was never itself on top: where it calls from counts. */
+	press(&b, 'G');
+	while (b.st.lists[VIEW_FUNCTIONS].selected != 20 && b.st.lists[VIEW_FUNCTIONS].cursor)
+		press(&b, 'k');
+	assert_true(actions_source(&b.st, path, sizeof(path), &line));
+	assert_string_equal(path, "/src/a.cc");
+	bench_fini(&b);
+}
+
+static void test_menu(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	press(&b, 'm');
+	assert_null(b.st.dialog.ops);
+	ui_state_take(&b.st, fake_profile(2, NULL));
+	press(&b, 'j');
+	press(&b, 'm');
+	golden(&b, "menu-80x24");
+	/* Typing narrows it, Enter does what is left. */
+	type(&b, "callers");
+	press(&b, K_ENTER);
+	assert_null(b.st.dialog.ops);
+	assert_int_equal(b.st.view, VIEW_CALLERS);
+	press(&b, K_ESC);
+	/* What opens a dialog of its own is not closed with the menu. */
+	press(&b, 'g');
+	while (b.st.lists[VIEW_FUNCTIONS].selected != 15)
+		press(&b, 'j');
+	press(&b, 'm');
+	press(&b, K_ENTER);
+	assert_ptr_equal(b.st.dialog.ops, &dialog_processes);
+	press(&b, K_ESC);
+	/* What cannot be done stays, and says why. */
+	press(&b, 'm');
+	type(&b, "editor");
+	press(&b, K_ENTER);
+	assert_non_null(b.st.dialog.ops);
+	assert_non_null(strstr(look(&b), "no source is known"));
+	press(&b, K_ESC);
+	assert_null(b.st.dialog.ops);
+	bench_fini(&b);
+}
+
+/* Of a row without a name the menu says why, and what would help. */
+static void test_reason(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	bench_init(&b, 80, 30, false);
+	for (uint32_t i = 0; i < p->nr_functions; i++) {
+		if (p->functions[i].id != 17)
+			continue;
+		p->functions[i].unnamed = true;
+		p->functions[i].reason = "stripped: no symbols";
+		p->functions[i].cure = "install its debug symbols";
+	}
+	ui_state_take(&b.st, p);
+	while (b.st.lists[VIEW_FUNCTIONS].selected != 17)
+		press(&b, 'j');
+	press(&b, 'm');
+	assert_non_null(strstr(look(&b), "stripped: no symbols"));
+	type(&b, "help");
+	assert_non_null(strstr(look(&b), "install its debug symbols"));
+	press(&b, K_ENTER);
+	assert_null(b.st.dialog.ops);
+	assert_non_null(strstr(look(&b), "what would help: install"));
+	bench_fini(&b);
+}
+
+/* Run the command as it is, without a terminal; its output is what "editor" says. */
+static int run(const char *program, const char *path, uint32_t line, char *out, size_t size)
+{
+	struct editor_command c;
+	int pipes[2], status;
+	size_t n = 0;
+	ssize_t got;
+	pid_t pid;
+
+	editor_command(&c, program, path, line);
+	assert_int_equal(pipe(pipes), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(pipes[1], STDOUT_FILENO);
+		dup2(pipes[1], STDERR_FILENO);
+		execv("/bin/sh", c.argv);
+		_exit(99);
+	}
+	close(pipes[1]);
+	while (n < size - 1 && (got = read(pipes[0], out + n, size - 1 - n)) > 0)
+		n += (size_t)got;
+	out[n] = '\0';
+	close(pipes[0]);
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static void test_command(void **state)
+{
+	char out[512], path[] = "/tmp/test row; touch $HOME `id`.XXXXXX";
+	struct err e;
+	int fd = mkstemp(path), status;
+	char want[600];
+
+	assert_true(fd >= 0);
+	close(fd);
+	/* A path is never read as shell. */
+	status = run("printf '%s|'", path, 12, out, sizeof(out));
+	assert_int_equal(editor_result(status, "printf", path, &e), 0);
+	snprintf(want, sizeof(want), "+12|%s|", path);
+	assert_string_equal(out, want);
+	/* Its own arguments come first, split as a shell does. */
+	run("printf '%s|' -w 'a b'", path, 3, out, sizeof(out));
+	snprintf(want, sizeof(want), "-w|a b|+3|%s|", path);
+	assert_string_equal(out, want);
+	unlink(path);
+	status = run("true", path, 3, out, sizeof(out));
+	assert_int_not_equal(editor_result(status, "true", path, &e), 0);
+	assert_non_null(strstr(e.text, "source not found"));
+	status = run("/nowhere/to/be/run", "/dev/null", 3, out, sizeof(out));
+	assert_int_not_equal(editor_result(status, "/nowhere/to/be/run", path, &e), 0);
+	assert_non_null(strstr(e.text, "cannot be run"));
+	/* One that was left with an error is no fault of ours. */
+	status = run("false", "/dev/null", 3, out, sizeof(out));
+	assert_int_equal(editor_result(status, "false", path, &e), 0);
+}
+
+static void test_goto(void **state)
+{
+	struct editor_command c;
+
+	editor_command(&c, "/usr/bin/code --wait", "/a b", 4);
+	assert_string_equal(c.argv[5], "--goto");
+	assert_string_equal(c.argv[6], "/a b:4");
+	editor_command(&c, "codex", "/a b", 4);
+	assert_string_equal(c.argv[5], "+4");
+	assert_string_equal(c.argv[6], "/a b");
+	assert_null(c.argv[7]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_source),	cmocka_unit_test(test_menu),
+		cmocka_unit_test(test_reason),	cmocka_unit_test(test_command),
+		cmocka_unit_test(test_goto),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

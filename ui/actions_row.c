@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What can be done with the selected row. The main thread.
+ */
+#include "ui/actions_row.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/actions_stacks.h"
+#include "ui/actions_tools.h"
+#include "ui/editor.h"
+#include "ui/folds.h"
+#include "ui/screen.h"
+#include "ui/view.h"
+#include "ui/view_annotate.h"
+
+/* ---- where the source is ---- */
+
+/* Weight of each line of @function: where it was itself, else (@any) where it called from. */
+static bool weigh_lines(const struct profile *p, uint32_t event, uint32_t function, bool any,
+			double *weights)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		const struct profile_cell *c = &p->cells[i];
+		const struct profile_stack *s = &p->stacks[c->stack];
+
+		if (c->event != event)
+			continue;
+		for (uint32_t n = 0; n < (any ? s->nr : MIN(s->nr, 1u)); n++) {
+			uint32_t line = p->frame_lines[s->first + n];
+
+			if (p->frames[s->first + n] != function || line >= p->nr_lines ||
+			    p->lines[line].file >= p->nr_files)
+				continue;
+			weights[line] += c->weight;
+			found = true;
+		}
+	}
+	return found;
+}
+
+/* The hottest line of a function; NULL: its source is not known. */
+static const struct profile_line *hottest_line(const struct ui_state *st, uint32_t function)
+{
+	const struct profile *p = st->shown;
+	uint32_t event = ui_state_event(st, p), best = 0;
+	double *weights = p->frame_lines ? calloc(p->nr_lines + 1ULL, sizeof(*weights)) : NULL;
+	bool found = weights && (weigh_lines(p, event, function, false, weights) ||
+				 weigh_lines(p, event, function, true, weights));
+
+	for (uint32_t i = 1; found && i < p->nr_lines; i++)
+		if (weights[i] > weights[best])
+			best = i;
+	free(weights);
+	return found ? &p->lines[best] : NULL;
+}
+
+/* The line that the cursor is on in the view of one function. */
+static bool annotated_source(const struct ui_state *st, char *path, size_t size, uint32_t *line)
+{
+	const struct list *list = &st->lists[VIEW_ANNOTATE];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	const struct listing *l = annotate_listing(st);
+	uint32_t file;
+
+	if (!l || !row || !annotate_source(st, row, &file, line))
+		return false;
+	if (!*line)
+		*line = MAX(l->files[file].first, 1u);
+	snprintf(path, size, "%s", listing_text(l, l->files[file].path));
+	return true;
+}
+
+bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t *line)
+{
+	const struct profile_line *found;
+	uint32_t function;
+
+	if (st->view == VIEW_ANNOTATE)
+		return annotated_source(st, path, size, line);
+	function = actions_function(st);
+	found = function == FOLD_NONE ? NULL : hottest_line(st, function);
+	if (!found)
+		return false;
+	snprintf(path, size, "%s", st->shown->files[found->file].str);
+	*line = found->line;
+	return true;
+}
+
+static void edit(struct ui_state *st, uint32_t code)
+{
+	if (!actions_source(st, st->edit.path, sizeof(st->edit.path), &st->edit.line)) {
+		st->edit.path[0] = '\0';
+		ui_state_say(st, false, "%s", actions_row_refusal(st, ACT_EDITOR));
+	} else if (!editor_program()) {
+		ui_state_say(st, true, "no editor is chosen: set VISUAL or EDITOR; it is %s:%u",
+			     st->edit.path, st->edit.line);
+		st->edit.path[0] = '\0';
+	}
+}
+
+/* ---- the menu ---- */
+
+const char *actions_row_refusal(const struct ui_state *st, enum action action)
+{
+	bool none = st->view != VIEW_ANNOTATE && actions_function(st) == FOLD_NONE;
+	char path[EDITOR_PATH_MAX];
+	uint32_t line;
+
+	switch (action) {
+	case ACT_ANNOTATE:
+		return st->view == VIEW_ANNOTATE ? "this is it" :
+		       none ? "this row is no function" : NULL;
+	case ACT_CALLERS:
+	case ACT_FLAME_HERE:
+		return actions_function(st) == FOLD_NONE ? "this row is no function" : NULL;
+	case ACT_MODULE_ONLY:
+		return !st->only.on && actions_module(st) == UINT32_MAX ? "this row has no module" :
+									   NULL;
+	case ACT_COPY:
+		return *actions_name(st) ? NULL : "this row has no name";
+	case ACT_EDITOR:
+		return actions_source(st, path, sizeof(path), &line) ? NULL :
+		       none ? "this row is no function" :
+			      "no source is known here: it takes debug information (-g, -dbgsym)";
+	default:
+		return NULL;
+	}
+}
+
+static void add_entry(struct ui_state *st, const struct key_binding *b)
+{
+	const char *refusal = actions_row_refusal(st, b->action);
+	struct dialog_entry *entry = dialog_add(&st->dialog);
+	char key[8];
+
+	if (!entry)
+		return;
+	entry->value = b->action;
+	entry->refused = refusal;
+	snprintf(entry->name, sizeof(entry->name), "%-6s %s", keys_name(key, b->codes[0]), b->name);
+	snprintf(entry->detail, sizeof(entry->detail), "%s", refusal ? refusal : b->help);
+}
+
+/* Why the row has but an address for a name, and what would help. */
+static void add_reason(struct ui_state *st)
+{
+	uint32_t function = actions_function(st);
+	const struct profile_function *f = function == FOLD_NONE ? NULL :
+					   &st->shown->functions[function];
+	struct dialog_entry *entry;
+
+	if (!f || !f->reason || !*f->reason || !(entry = dialog_add(&st->dialog)))
+		return;
+	snprintf(entry->name, sizeof(entry->name), "why it has no name");
+	snprintf(entry->detail, sizeof(entry->detail), "%s", f->reason);
+	if (!f->cure || !*f->cure || !(entry = dialog_add(&st->dialog)))
+		return;
+	snprintf(entry->name, sizeof(entry->name), "what would help");
+	snprintf(entry->detail, sizeof(entry->detail), "%s", f->cure);
+}
+
+/* All that concerns a row: the table of keys says what does. */
+static void fill(struct ui_state *st)
+{
+	for (const struct key_binding *b = keys_table(); b->action; b++)
+		if (b->action == ACT_OPEN || (b->group == GROUP_ROW && b->action != ACT_MENU))
+			add_entry(st, b);
+	add_reason(st);
+}
+
+static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
+{
+	enum action action = entry ? (enum action)entry->value : ACT_NONE;
+
+	if (!entry) {
+		ui_state_say(st, true, "nothing that can be done is called that");
+		return false;
+	}
+	if (action == ACT_NONE) {
+		ui_state_say(st, false, "%s: %s", entry->name, entry->detail);
+		return true;
+	}
+	/* First, as it may open another dialog. */
+	dialog_close(st);
+	screen_do(st, action, keys_first(CTX_LIST, action));
+	return false;
+}
+
+static const struct dialog_ops dialog_menu = {
+	.title = "m What to do with this row",
+	.hint = "type to filter",
+	.foot = "Each has a key of its own, on the left.   Enter does it   Esc closes",
+	.fill = fill,
+	.use = use,
+};
+
+static void menu(struct ui_state *st, uint32_t code)
+{
+	if (st->lists[st->view].cursor >= st->lists[st->view].nr)
+		ui_state_say(st, false, "there is no row here");
+	else
+		dialog_open(st, &dialog_menu);
+}
+
+void (*actions_row(enum action action))(struct ui_state *st, uint32_t code)
+{
+	return action == ACT_MENU ? menu : action == ACT_EDITOR ? edit : NULL;
+}
