@@ -286,6 +286,8 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 		c->nr_refused++;
 		if (code == -EACCES || code == -EPERM)
 			continue;
+		/* Nor the others. */
+		c->nr_refused += nr - i - 1;
 		c->env.refusal.nr_wanted =
 			c->env.nr_fds + (nr - i) * (c->nr_slots + 1) * c->env.nr_cpus;
 		return limits_explain_open(e, code, &c->env.refusal);

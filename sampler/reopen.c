@@ -86,7 +86,7 @@ int session_open_counters(const struct sampler_config *c, const struct target *t
 		.data_maps = c->record,
 	};
 
-	return counters_open(out, &config, &counters_kernel, e);
+	return counters_open(out, &config, c->sys ? c->sys : &counters_kernel, e);
 }
 
 int session_choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)

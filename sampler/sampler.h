@@ -30,6 +30,8 @@ enum sampler_target {
 #define SAMPLER_STACK_SIZE_AUTO    (8u << 10)	/* what --stack-size=auto begins with */
 #define SAMPLER_HZ_DEFAULT         999.0
 
+struct counters_sys;
+
 struct sampler_config {
 	enum sampler_target target;
 	const pid_t *pids;		/* TARGET_PIDS, TARGET_TIDS */
@@ -61,6 +63,7 @@ struct sampler_config {
 	const char *replay;		/* perf.data file, "-": stdin; NULL: live */
 	const char *symfs;		/* replay: objects are sought below this folder; NULL: here */
 	const char *record;		/* live: write a perf.data file, too; NULL: none */
+	const struct counters_sys *sys;	/* the system calls, for tests; NULL: the kernel's */
 };
 
 struct sampler;

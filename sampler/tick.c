@@ -50,12 +50,18 @@ struct tick_sums {
 	bool lost_known;			/* FORMAT_LOST works */
 };
 
+/* Times of a counter that was opened anew begin anew. */
+static uint64_t grown(uint64_t now, uint64_t seen)
+{
+	return now > seen ? now - seen : 0;
+}
+
 /* Busy seconds of @cpu that @event ran in, since the last tick. */
 static double busy_seconds(const struct sampler *s, const struct profile_cpu *cpu,
 			   struct tick_cpu *tc, uint32_t event, const struct counters_value *v,
 			   double seconds)
 {
-	uint64_t ran = v->running_ns - tc->running_seen[event];
+	uint64_t ran = grown(v->running_ns, tc->running_seen[event]);
 
 	tc->running_seen[event] = v->running_ns;
 	/* Events of tasks run while the task runs; those of a CPU always do. */
@@ -89,8 +95,8 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 			continue;
 		s->enabled_ns[i] += v.enabled_ns;
 		s->running_ns[i] += v.running_ns;
-		ev->enabled_ns = v.enabled_ns - tc->enabled_seen[i];
-		ev->running_ns = v.running_ns - tc->running_seen[i];
+		ev->enabled_ns = grown(v.enabled_ns, tc->enabled_seen[i]);
+		ev->running_ns = grown(v.running_ns, tc->running_seen[i]);
 		tc->enabled_seen[i] = v.enabled_ns;
 		if (sums->lost_known && v.lost >= tc->lost_seen[i]) {
 			lost = v.lost - tc->lost_seen[i];

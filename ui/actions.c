@@ -362,8 +362,8 @@ static void full_names(struct ui_state *st, uint32_t code)
 static void intervals(struct ui_state *st, uint32_t code)
 {
 	st->intervals = !st->intervals;
-	ui_state_say(st, false, st->intervals ? "SELF% is between these, 95 times of 100" :
-						"no intervals");
+	ui_state_say(st, false, "%s", st->intervals ? "SELF% is between these, 95 times of 100" :
+						      "no intervals");
 }
 
 static void follow(struct ui_state *st, uint32_t code)

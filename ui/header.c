@@ -258,7 +258,7 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 		double loud; /* a warning from this share on */
 	} parts[] = {
 		{ TEXT("dropped"), a->dropped, 0 },    { TEXT("broken"), a->broken, 0.05 },
-		{ TEXT("guessed"), a->guessed, 0.25 }, { TEXT("truncated"), a->truncated, 0.05 },
+		{ TEXT("guessed"), a->guessed, 0.25 }, { TEXT("truncated"), a->truncated, 0.02 },
 		{ TEXT("pending"), a->pending, 0.5 },
 	};
 	char buf[FORMAT_MAX];

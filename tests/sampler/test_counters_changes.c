@@ -188,6 +188,42 @@ static void test_add_and_reap(void **state)
 	free(f);
 }
 
+/* No file is left for the n-th call, for every n: a sentence, and all left out are counted. */
+static void test_no_files_for_more(void **state)
+{
+	static const pid_t more[] = { 600, 601, 602 };
+	struct event event = parse("cpu-clock");
+
+	for (int at = 1;; at++) {
+		struct counters_config config = tasks_config(&event, 1);
+		struct fake *f = fake_new();
+		struct fake_fd *fds[MAX_FDS];
+		struct counters *c = open_fake(f, &config);
+		struct err e = { "" };
+		uint32_t added;
+		int code;
+
+		f->fail_at = f->nr_calls + at;
+		f->fail_code = -EMFILE;
+		code = counters_add_tasks(c, more, 3, &e);
+		added = find_open(f, &event, fds) / 2 - 3;
+		assert_int_equal(counters_nr_refused(c), 3 - added);
+		assert_int_equal(counters_nr_fds(c), (uint32_t)f->nr_open);
+		if (code) {
+			assert_int_equal(code, -EMFILE);
+			assert_int_equal(lines(e.text), 3);
+			assert_non_null(strstr(e.text, "too many open files"));
+		}
+		counters_close(c);
+		assert_int_equal(f->nr_open, 0);
+		free(f);
+		if (!code) {
+			assert_true(at > 12);
+			break;
+		}
+	}
+}
+
 /* A command: nothing is enabled by us before its exec, everything at once after it. */
 static void test_enable_on_exec(void **state)
 {
@@ -221,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_rate_of_tasks),
 		cmocka_unit_test(test_set_events),
 		cmocka_unit_test(test_add_and_reap),
+		cmocka_unit_test(test_no_files_for_more),
 		cmocka_unit_test(test_enable_on_exec),
 	};
 

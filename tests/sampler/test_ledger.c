@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A live session whose system calls lie: what goes wrong is told on the right
+ * line, on the right CPU, and is over once its cure is taken. Needs the right
+ * to sample.
+ */
+#include "sampler/sampler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sampler/counters.h"
+
+#define TICK_NS 250000000ULL
+#define MAX_FDS 4096
+
+/* What the calls make of the truth. The builder calls, the test sets: relaxed. */
+struct liar {
+	atomic_int cpu_of[MAX_FDS];	/* + 1 */
+	atomic_bool sampling[MAX_FDS];
+	atomic_uint multiplexed;	/* in percent of the time enabled; 0: the truth */
+	atomic_int loses_on;		/* CPU + 1 */
+	atomic_size_t loses_below;	/* with rings that are smaller */
+	atomic_size_t max_ring;		/* 0: none */
+	atomic_int no_files;		/* calls until EMFILE; -1: never */
+	atomic_size_t ring_now;
+	atomic_ullong lost;
+};
+
+static struct liar liar;
+
+static int liar_perf_open(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
+			  unsigned long flags)
+{
+	int left = atomic_load(&liar.no_files), fd;
+
+	if (left == 0)
+		return -EMFILE;
+	if (left > 0)
+		atomic_store(&liar.no_files, left - 1);
+	fd = counters_kernel.perf_open(ctx, attr, pid, cpu, group_fd, flags);
+	if (fd >= 0 && fd < MAX_FDS) {
+		atomic_store(&liar.cpu_of[fd], cpu + 1);
+		atomic_store(&liar.sampling[fd], attr->config != PERF_COUNT_SW_DUMMY);
+	}
+	return fd;
+}
+
+/* count, enabled, running, id, lost */
+static ssize_t liar_read(void *ctx, int fd, void *buf, size_t size)
+{
+	ssize_t nr = counters_kernel.read(ctx, fd, buf, size);
+	uint64_t v[5] = { 0 };
+
+	if (nr <= 0)
+		return nr;
+	memcpy(v, buf, (size_t)nr);
+	if (atomic_load(&liar.multiplexed))
+		v[2] = v[1] * atomic_load(&liar.multiplexed) / 100;
+	if (atomic_load(&liar.ring_now) < atomic_load(&liar.loses_below) &&
+	    atomic_load(&liar.cpu_of[fd]) == atomic_load(&liar.loses_on))
+		atomic_fetch_add(&liar.lost, 10);
+	if (atomic_load(&liar.cpu_of[fd]) == atomic_load(&liar.loses_on))
+		v[4] += atomic_load(&liar.lost);
+	memcpy(buf, v, (size_t)nr);
+	return nr;
+}
+
+static int liar_ring_open(void *ctx, struct ring *ring, int fd, size_t size)
+{
+	size_t max = atomic_load(&liar.max_ring);
+
+	if (max && size > max)
+		return -EPERM;
+	atomic_store(&liar.ring_now, size);
+	return counters_kernel.ring_open(ctx, ring, fd, size);
+}
+
+static struct counters_sys lying;
+
+static pid_t busy[2];
+
+static int start_load(void **state)
+{
+	lying = counters_kernel;
+	lying.perf_open = liar_perf_open;
+	lying.read = liar_read;
+	lying.ring_open = liar_ring_open;
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {
+		busy[i] = fork();
+		if (busy[i] == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				;
+		}
+	}
+	return 0;
+}
+
+static int stop_load(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {
+		kill(busy[i], SIGKILL);
+		waitpid(busy[i], NULL, 0);
+	}
+	return 0;
+}
+
+static int honest(void **state)
+{
+	memset(&liar, 0, sizeof(liar));
+	atomic_store(&liar.no_files, -1);
+	return 0;
+}
+
+static struct sampler *start(const char *events, size_t ring_size)
+{
+	struct sampler_config c = {
+		.target = TARGET_SYSTEM, .hz = 999, .stack_size = 8192, .tick_ns = TICK_NS,
+		.window_ns = 1000000000, .exact_ticks = true, .ring_size = ring_size, .sys = &lying,
+	};
+	char list[64], *name, *rest = list;
+	struct sampler *s;
+	struct err e = { "" };
+	int code;
+
+	snprintf(list, sizeof(list), "%s", events);
+	while ((name = strsep(&rest, ",")))
+		assert_int_equal(event_parse(&c.events[c.nr_events++], name, NULL), 0);
+	code = sampler_new(&s, &c, &e);
+	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
+		skip();
+	if (code || sampler_start(s, &e))
+		fail_msg("%s", e.text);
+	return s;
+}
+
+static struct profile *wait_profile(struct sampler *s)
+{
+	struct pollfd fd = { .fd = sampler_fd(s), .events = POLLIN };
+	struct profile *p = NULL;
+
+	for (int i = 0; i < 100 && !p; i++) {
+		poll(&fd, 1, 100);
+		p = sampler_take(s);
+	}
+	assert_non_null(p);
+	return p;
+}
+
+static const struct profile_notice *find(const struct profile *p, const char *key)
+{
+	for (uint32_t i = 0; i < p->nr_notices; i++)
+		if (!strcmp(p->notices[i].key, key))
+			return &p->notices[i];
+	return NULL;
+}
+
+/* Until notice @key is active, or is not; the profile that says so, to be freed. */
+static struct profile *expect(struct sampler *s, const char *key, bool active)
+{
+	const struct profile_notice *n;
+	struct profile *p;
+
+	for (int i = 0; i < 24; i++) {
+		p = wait_profile(s);
+		n = find(p, key);
+		if ((n && n->active) == active)
+			return p;
+		profile_free(p);
+	}
+	fail_msg("%s is not %s", key, active ? "told" : "over");
+	return NULL;
+}
+
+/* What the screen does with Enter. */
+static void take_cure(struct sampler *s, const struct profile_notice *n)
+{
+	if (n->control == NOTICE_RATE)
+		sampler_set_rate(s, n->event, n->value);
+	else if (n->control == NOTICE_RING_SIZE)
+		sampler_set_ring_size(s, (size_t)n->value);
+	else
+		fail_msg("%s: no control to take here: %d", n->key, n->control);
+}
+
+static int last_cpu(const struct profile *p)
+{
+	return p->cpus[p->nr_cpus - 1].cpu;
+}
+
+/* Each event that has less of the counters than it was enabled; with one alone it is over. */
+static void test_multiplexed(void **state)
+{
+	struct sampler *s = start("cpu-clock,page-faults", 0);
+	struct profile *p;
+	struct event one;
+
+	profile_free(expect(s, "multiplexed-cpu-clock", false));
+	atomic_store(&liar.multiplexed, 40);
+	p = expect(s, "multiplexed-cpu-clock", true);
+	assert_non_null(strstr(find(p, "multiplexed-cpu-clock")->text, "cpu-clock ran 40% of the time"));
+	assert_non_null(find(p, "multiplexed-page-faults"));
+	assert_int_equal(find(p, "multiplexed-cpu-clock")->control, NOTICE_EVENTS);
+	assert_true(p->cpu_events[0].running_ns < p->cpu_events[0].enabled_ns);
+	profile_free(p);
+	assert_int_equal(event_parse(&one, "cpu-clock", NULL), 0);
+	atomic_store(&liar.multiplexed, 0);	/* as one event has all the counters */
+	sampler_set_events(s, &one, 1);
+	profile_free(expect(s, "multiplexed-cpu-clock", false));
+	sampler_free(s);
+}
+
+/* Samples lost on the last CPU, with rings below 8 MiB: doubled twice, and it is over. */
+static void test_lost(void **state)
+{
+	struct sampler *s = start("cpu-clock", 2 << 20);
+	struct profile *p = wait_profile(s);
+	int cpu = last_cpu(p), doubled = 0;
+	char words[64];
+
+	profile_free(p);
+	atomic_store(&liar.loses_on, cpu + 1);
+	atomic_store(&liar.loses_below, 8 << 20);
+	snprintf(words, sizeof(words), "lost on CPU %d:", cpu);
+	for (size_t ring = 2 << 20; ring < 8 << 20; ring *= 2, doubled++) {
+		do {
+			p = expect(s, "lost", true);
+			if (p->ring_size != ring)
+				profile_free(p);
+		} while (p->ring_size != ring);
+		assert_non_null(strstr(find(p, "lost")->text, words));
+		for (uint32_t i = 0; i < p->nr_cpus; i++)
+			assert_int_equal(p->cpus[i].lost > 0, p->cpus[i].cpu == cpu);
+		assert_true(p->account.lost == p->cpus[p->nr_cpus - 1].lost);
+		take_cure(s, find(p, "lost"));
+		profile_free(p);
+	}
+	assert_int_equal(doubled, 2);
+	do {
+		p = expect(s, "lost", false);
+		doubled += p->ring_size == 8 << 20;
+		profile_free(p);
+	} while (doubled == 2);
+	sampler_free(s);
+}
+
+/* Another profiler has most of the locked memory; when it has ended, the cure gets the rest. */
+static void test_locked_memory(void **state)
+{
+	struct sampler *s;
+	struct profile *p;
+
+	atomic_store(&liar.max_ring, 256 << 10);
+	s = start("cpu-clock", 1 << 20);
+	p = expect(s, "ring-small", true);
+	assert_int_equal(p->ring_size, 256 << 10);
+	assert_int_equal(p->ring_wanted, 1 << 20);
+	take_cure(s, find(p, "ring-small"));
+	profile_free(p);
+	for (int i = 0; i < 4; i++)
+		profile_free(wait_profile(s));
+	p = expect(s, "ring-small", true);	/* not yet */
+	atomic_store(&liar.max_ring, 0);
+	take_cure(s, find(p, "ring-small"));
+	profile_free(p);
+	p = expect(s, "ring-small", false);
+	assert_int_equal(p->ring_size, 1 << 20);
+	profile_free(p);
+	sampler_free(s);
+}
+
+/* Whatever open is the one too many: told with numbers, and all goes on as before. */
+static void test_no_files(void **state)
+{
+	struct sampler *s = start("cpu-clock", 0);
+	struct profile *p = wait_profile(s);
+	uint32_t nr_opens = 3 * p->nr_cpus;
+
+	profile_free(p);
+	for (uint32_t i = 0; i < nr_opens; i++) {
+		uint32_t seq = 0;
+		bool told = false;
+
+		atomic_store(&liar.no_files, (int)i);
+		sampler_set_stack_size(s, 16384);
+		for (int k = 0; k < 8 && !told; k++) {
+			p = wait_profile(s);
+			told = p->message_seq != seq && strstr(p->message, "too many open files");
+			seq = p->message_seq;
+			profile_free(p);
+		}
+		if (!told)
+			fail_msg("open %u of %u failed, and nothing was said", i, nr_opens);
+		atomic_store(&liar.no_files, -1);
+	}
+	for (int k = 0; k < 2; k++)
+		profile_free(wait_profile(s));
+	p = wait_profile(s);
+	assert_true(p->account.taken > 0);
+	assert_int_equal(p->stack_size, 8192);
+	profile_free(p);
+	sampler_free(s);
+}
+
+#define TEST(fn) cmocka_unit_test_setup(fn, honest)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_multiplexed), TEST(test_lost), TEST(test_locked_memory), TEST(test_no_files),
+	};
+
+	return cmocka_run_group_tests(tests, start_load, stop_load);
+}
