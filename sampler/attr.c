@@ -107,6 +107,8 @@ void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size)
 	attr->mmap = attr->mmap2 = 1;
 	attr->comm = attr->comm_exec = 1;
 	attr->task = 1;
+	attr->ksymbol = 1;
+	attr->bpf_event = 1;
 }
 
 size_t attr_sample_max(const struct attr_config *config)

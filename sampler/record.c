@@ -303,6 +303,25 @@ static void decode_throttle(struct record *r, struct cursor *c)
 	take_u64(c);	/* stream_id */
 }
 
+static void decode_ksymbol(struct record *r, struct cursor *c)
+{
+	uint32_t type_flags;
+
+	r->ksymbol.start = take_u64(c);
+	r->ksymbol.size = take_u32(c);
+	type_flags = take_u32(c);
+	r->ksymbol.type = (uint16_t)type_flags;
+	r->ksymbol.gone = type_flags >> 16 & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	r->ksymbol.name = take_string(c, &r->ksymbol.name_size);
+}
+
+static void decode_bpf(struct record *r, struct cursor *c)
+{
+	r->bpf.type = (uint16_t)take_u32(c);
+	r->bpf.id = take_u32(c);
+	take_u64(c);	/* tag */
+}
+
 static void (*const decoders[])(struct record *r, struct cursor *c) = {
 	[PERF_RECORD_MMAP] = decode_mmap,
 	[PERF_RECORD_LOST] = decode_lost,
@@ -313,6 +332,8 @@ static void (*const decoders[])(struct record *r, struct cursor *c) = {
 	[PERF_RECORD_FORK] = decode_task,
 	[PERF_RECORD_MMAP2] = decode_mmap2,
 	[PERF_RECORD_LOST_SAMPLES] = decode_lost_samples,
+	[PERF_RECORD_KSYMBOL] = decode_ksymbol,
+	[PERF_RECORD_BPF_EVENT] = decode_bpf,
 };
 
 /* Decode one record; see record.h. */

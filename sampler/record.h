@@ -64,6 +64,20 @@ struct record_task {			/* FORK and EXIT */
 	uint64_t time_ns;
 };
 
+struct record_ksymbol {
+	uint64_t start;
+	uint32_t size;
+	uint16_t type;			/* PERF_RECORD_KSYMBOL_TYPE_* */
+	bool gone;			/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+	const char *name;
+	size_t name_size;
+};
+
+struct record_bpf {
+	uint16_t type;			/* PERF_BPF_EVENT_PROG_* */
+	uint32_t id;			/* of the program; its name comes with KSYMBOL */
+};
+
 struct record {
 	uint32_t type;			/* PERF_RECORD_* */
 	uint16_t misc;
@@ -75,6 +89,8 @@ struct record {
 		struct record_mmap mmap;
 		struct record_comm comm;
 		struct record_task task;
+		struct record_ksymbol ksymbol;
+		struct record_bpf bpf;
 		uint64_t lost;		/* LOST, LOST_SAMPLES: how many */
 		uint64_t throttle_id;	/* THROTTLE, UNTHROTTLE: event id; time in time_ns */
 	};

@@ -182,7 +182,7 @@ static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t
 	free(cpus);
 	if (code)
 		return code;
-	code = sideband_new(&f->sideband, f->counters, s->maps);
+	code = sideband_new(&f->sideband, f->counters, s->maps, s->symbols);
 	if (code)
 		counters_close(f->counters);
 	return code ? err_set(e, code, "out of memory") : 0;

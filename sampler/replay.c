@@ -163,7 +163,7 @@ static bool on_other(struct replay *r, struct sampler *s, const struct record *r
 	switch (rec->type) {
 	case PERF_RECORD_LOST:
 		if (is_side_band(r, rec)) {
-			sideband_apply(s->maps, rec);
+			sideband_apply(s->maps, s->symbols, rec);
 			return true;
 		}
 		cpu->lost += rec->lost;
@@ -177,7 +177,7 @@ static bool on_other(struct replay *r, struct sampler *s, const struct record *r
 		on_throttle(cpu, rec);
 		return false;
 	default:
-		sideband_apply(s->maps, rec);
+		sideband_apply(s->maps, s->symbols, rec);
 		return true;
 	}
 }

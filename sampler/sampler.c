@@ -224,7 +224,7 @@ static int open_live(struct sampler *s, struct err *e)
 	nr_cpus = session_choose_cpus(&s->config, &cpus, e);
 	code = nr_cpus < 0 ? nr_cpus : open_permitted(s, cpus, (uint32_t)nr_cpus, e);
 	if (!code)
-		code = sideband_new(&s->sideband, s->counters, s->maps);
+		code = sideband_new(&s->sideband, s->counters, s->maps, s->symbols);
 	free(cpus);
 	return code;
 }

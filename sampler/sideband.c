@@ -22,6 +22,7 @@
 struct sideband {
 	struct counters *counters;
 	struct maps *maps;
+	struct symbols *symbols;
 	struct recorder_lane *lane;	/* NULL: nothing is recorded; put into under the lock */
 	pthread_mutex_t lock;
 	/*
@@ -33,7 +34,8 @@ struct sideband {
 	atomic_ulong nr_records, nr_bad, nr_lost;
 };
 
-int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps)
+int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps,
+		 struct symbols *symbols)
 {
 	struct sideband *sb = calloc(1, sizeof(*sb));
 
@@ -41,6 +43,7 @@ int sideband_new(struct sideband **out, struct counters *counters, struct maps *
 		return -ENOMEM;
 	sb->counters = counters;
 	sb->maps = maps;
+	sb->symbols = symbols;
 	pthread_mutex_init(&sb->lock, NULL);
 	*out = sb;
 	return 0;
@@ -82,7 +85,17 @@ static void on_mmap(struct maps *maps, const struct record *r)
 	maps_on_mmap(maps, &ev);
 }
 
-void sideband_apply(struct maps *maps, const struct record *r)
+static void on_ksymbol(struct symbols *symbols, const struct record_ksymbol *k)
+{
+	if (k->gone)
+		symbols_on_kernel_gone(symbols, k->start, k->size);
+	else
+		symbols_on_kernel_code(symbols, k->start, k->size,
+				       k->type == PERF_RECORD_KSYMBOL_TYPE_BPF, k->name,
+				       k->name_size);
+}
+
+void sideband_apply(struct maps *maps, struct symbols *symbols, const struct record *r)
 {
 	switch (r->type) {
 	case PERF_RECORD_MMAP:
@@ -100,6 +113,9 @@ void sideband_apply(struct maps *maps, const struct record *r)
 	case PERF_RECORD_EXIT:
 		maps_on_exit(maps, (pid_t)r->task.pid, (pid_t)r->task.tid, r->task.time_ns);
 		break;
+	case PERF_RECORD_KSYMBOL:
+		on_ksymbol(symbols, &r->ksymbol);
+		break;
 	case PERF_RECORD_LOST:
 		maps_on_lost(maps);
 		break;
@@ -112,7 +128,7 @@ static void on_record(struct sideband *sb, const struct record *r)
 {
 	if (r->type == PERF_RECORD_LOST)
 		count(&sb->nr_lost, r->lost);
-	sideband_apply(sb->maps, r);
+	sideband_apply(sb->maps, sb->symbols, r);
 }
 
 /* One CPU's ring. True if there was anything. */

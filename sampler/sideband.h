@@ -16,16 +16,18 @@
 
 #include "sampler/counters.h"
 #include "symbols/maps.h"
+#include "symbols/symbols.h"
 
 struct record;
 struct recorder_lane;
 struct sideband;
 
 /* Tell the maps what one side-band record says; others are ignored. Publish afterwards. */
-void sideband_apply(struct maps *maps, const struct record *r);
+void sideband_apply(struct maps *maps, struct symbols *symbols, const struct record *r);
 
 /* Both are borrowed. 0 or -ENOMEM. */
-int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps);
+int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps,
+		 struct symbols *symbols);
 void sideband_free(struct sideband *sb);
 
 /* Record from now on what comes, too; before any thread drains. @lane is borrowed. */

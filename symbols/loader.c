@@ -90,7 +90,8 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 		loader_free(l);
 		return err_set(e, rc, "no file descriptor is left: raise the limit (ulimit -n)");
 	}
-	if (chains_new(&l->chains) || helpers_new(&l->helpers, l->worker.event)) {
+	if (ksyms_new(&l->naming.ksyms) || chains_new(&l->chains) ||
+	    helpers_new(&l->helpers, l->worker.event)) {
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -122,6 +123,11 @@ void loader_recorded(struct loader *l, const char *root)
 	l->objects.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
 	details_free(l->details);
 	l->details = NULL;
+}
+
+struct ksyms *loader_ksyms(struct loader *l)
+{
+	return l->naming.ksyms;
 }
 
 void loader_other_clock(struct loader *l)
@@ -317,6 +323,22 @@ static void rename_places(struct loader *l, uint32_t dso)
 	}
 }
 
+/* Kernel code came where other code may have been. */
+static void rename_kernel(struct loader *l)
+{
+	uint64_t start, end;
+
+	if (!ksyms_take_news(l->naming.ksyms, &start, &end))
+		return;
+	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
+		const struct place *place = places_at(l->places, id);
+
+		if (place && place->dso == DSO_ID_KERNEL && place->offset >= start &&
+		    place->offset < end)
+			rename_place(l, id, place);
+	}
+}
+
 static void update_figures(struct loader *l)
 {
 	atomic_store_explicit(&l->nr_left, nr_unseen(l) + l->nr_waiting,
@@ -339,6 +361,7 @@ static bool work(struct loader *l, bool now)
 		return false;
 	if (dumped != DSO_ID_UNKNOWN)
 		rename_places(l, dumped);
+	rename_kernel(l);
 	while ((late = objects_take_late(&l->objects)) != DSO_ID_UNKNOWN)
 		rename_places(l, late);
 	if (jit != DSO_ID_UNKNOWN)

@@ -35,6 +35,9 @@ const struct chains *loader_chains(const struct loader *l);
 void loader_recorded(struct loader *l, const char *root);
 /* Before the start: the samples' times are not of CLOCK_MONOTONIC. */
 void loader_other_clock(struct loader *l);
+struct ksyms;
+/* What the side-band tells of kernel code. */
+struct ksyms *loader_ksyms(struct loader *l);
 int loader_start(struct loader *l, struct err *e);
 /* At most two seconds; a thread that hangs is left behind. */
 void loader_stop(struct loader *l);

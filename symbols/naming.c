@@ -43,6 +43,8 @@ void naming_fini(struct naming *n)
 {
 	kallsyms_free(n->kallsyms);
 	n->kallsyms = NULL;
+	ksyms_free(n->ksyms);
+	n->ksyms = NULL;
 	jitdumps_fini(&n->jitdumps);
 	perfmaps_fini(&n->perfmaps);
 }
@@ -181,17 +183,32 @@ static int find_in_kallsyms(struct naming *n, struct dso *kernel, const struct n
 	return kallsyms_find(n->kallsyms, q->offset, out) ? 0 : -ENOENT;
 }
 
+/* The kernel told of it: fresher than the list, and it stays when the code has gone. */
+static void set_made_at_run_time(struct found *f, const struct ksyms_symbol *s)
+{
+	f->key.start = s->start;
+	f->key.variant = symtab_variant(s->name, s->name_size);
+	if (s->type == KSYMS_BPF)
+		set_module(f, "[bpf]", sizeof("[bpf]") - 1);
+	set_name(f, s->name, s->name_size);
+}
+
 /* Kernel code. Without any list all of it is one row: its addresses tell nobody anything. */
 static int find_in_kernel(struct naming *n, const struct naming_question *q, struct found *f)
 {
 	struct dso *kernel = dsos_at(n->dsos, DSO_ID_KERNEL);
 	struct kallsyms_symbol s;
-	int rc = find_in_kallsyms(n, kernel, q, &s);
+	int rc;
 
-	if (rc == -EAGAIN)
-		return rc;
 	f->text.kind = 'k';
 	set_module(f, kernel->name.str, kernel->name.size);
+	if (n->ksyms && ksyms_find(n->ksyms, q->offset, &n->ksym)) {
+		set_made_at_run_time(f, &n->ksym);
+		return 0;
+	}
+	rc = find_in_kallsyms(n, kernel, q, &s);
+	if (rc == -EAGAIN)
+		return rc;
 	if (!rc) {
 		f->key.start = s.start;
 		if (s.module)

@@ -10,6 +10,7 @@
 #include "symbols/dso.h"
 #include "symbols/jitdumps.h"
 #include "symbols/kallsyms.h"
+#include "symbols/ksyms.h"
 #include "symbols/perfmaps.h"
 #include "symbols/places.h"
 #include "symbols/symtab.h"
@@ -19,12 +20,14 @@ struct naming {
 	struct symtab *symtab;
 	const char *kallsyms_path;
 	struct kallsyms *kallsyms;	/* NULL: not read yet, or not readable */
+	struct ksyms *ksyms;		/* NULL: nobody tells */
 	uint64_t kallsyms_ns;		/* when it was read last; 0: never */
 	uint64_t kallsyms_cost_ns;	/* of reading it */
 	uint64_t kallsyms_interval_ns;	/* not read again before; doubles while it brings nothing */
 	atomic_ulong kallsyms_memory;
 	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
+	struct ksyms_symbol ksym;
 	char raw[TEXT_MAX + 64];	/* under construction; longer: so the arena marks a cut */
 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "symbols/code.h"
+#include "symbols/ksyms.h"
 #include "symbols/loader.h"
 #include "symbols/symtab.h"
 
@@ -46,6 +47,18 @@ void symbols_recorded(struct symbols *s, const char *root)
 void symbols_other_clock(struct symbols *s)
 {
 	loader_other_clock(s->loader);
+}
+
+void symbols_on_kernel_code(struct symbols *s, uint64_t start, uint32_t size, bool bpf,
+			    const char *name, size_t name_size)
+{
+	ksyms_add(loader_ksyms(s->loader), start, size, bpf ? KSYMS_BPF : KSYMS_OUT_OF_LINE, name,
+		  name_size);
+}
+
+void symbols_on_kernel_gone(struct symbols *s, uint64_t start, uint32_t size)
+{
+	ksyms_remove(loader_ksyms(s->loader), start, size);
 }
 
 void symbols_no_inline(struct symbols *s)

@@ -69,6 +69,13 @@ int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, 
 void symbols_recorded(struct symbols *s, const char *root);
 /* Before the start: a recording by another clock than CLOCK_MONOTONIC. */
 void symbols_other_clock(struct symbols *s);
+/*
+ * Side-band: the kernel made code (a BPF program, a trampoline) called @name,
+ * foreign bytes; it is gone. Not while the symbols go.
+ */
+void symbols_on_kernel_code(struct symbols *s, uint64_t start, uint32_t size, bool bpf,
+			    const char *name, size_t name_size);
+void symbols_on_kernel_gone(struct symbols *s, uint64_t start, uint32_t size);
 int symbols_start(struct symbols *s, struct err *e);
 /* Stop and join the loader thread (bounded: a hanging file is left behind). */
 void symbols_stop(struct symbols *s);

@@ -45,6 +45,11 @@ static void check_record(const struct record *r, const struct record_layout *l)
 		if (r->mmap.filename[r->mmap.filename_size] || r->mmap.identity.build_id_size > 20)
 			abort();
 		break;
+	case PERF_RECORD_KSYMBOL:
+		check(r->ksymbol.name, r->ksymbol.name_size + 1, 1);
+		if (r->ksymbol.name[r->ksymbol.name_size])
+			abort();
+		break;
 	case PERF_RECORD_COMM:
 		check(r->comm.comm, r->comm.comm_size + 1, 1);
 		if (r->comm.comm[r->comm.comm_size])

@@ -478,6 +478,45 @@ static void test_comm(void **state)
 	}
 }
 
+static void test_ksymbol(void **state)
+{
+	struct bytes b;
+	struct record r;
+
+	for (uint32_t gone = 0; gone < 2; gone++) {
+		begin(&b, PERF_RECORD_KSYMBOL, 0);
+		add_u64(&b, 0xffffffffc0001000);
+		add_u32(&b, 300);
+		add_u32(&b, PERF_RECORD_KSYMBOL_TYPE_BPF | gone << 16);
+		add(&b, "bpf_prog_123_x\0", 16);
+		add_trailer(&b, 555, 2, 42);
+		assert_int_equal(decode(&r, &ours, &b), 0);
+		check_trailer(&r);
+		assert_int_equal(r.ksymbol.start, 0xffffffffc0001000);
+		assert_int_equal(r.ksymbol.size, 300);
+		assert_int_equal(r.ksymbol.type, PERF_RECORD_KSYMBOL_TYPE_BPF);
+		assert_int_equal(r.ksymbol.gone, gone);
+		assert_int_equal(r.ksymbol.name_size, 14);
+		assert_string_equal(r.ksymbol.name, "bpf_prog_123_x");
+	}
+}
+
+static void test_bpf(void **state)
+{
+	struct bytes b;
+	struct record r;
+
+	begin(&b, PERF_RECORD_BPF_EVENT, 0);
+	add_u32(&b, PERF_BPF_EVENT_PROG_LOAD);
+	add_u32(&b, 77);
+	add_u64(&b, 0x1234567812345678);
+	add_trailer(&b, 555, 2, 42);
+	assert_int_equal(decode(&r, &ours, &b), 0);
+	assert_int_equal(r.bpf.type, PERF_BPF_EVENT_PROG_LOAD);
+	assert_int_equal(r.bpf.id, 77);
+	refuse_all_but(&ours, &b);
+}
+
 static void test_task(void **state)
 {
 	static const uint32_t types[] = { PERF_RECORD_FORK, PERF_RECORD_EXIT };
@@ -540,7 +579,7 @@ static void test_lost_and_throttle(void **state)
 static void test_unknown_types(void **state)
 {
 	static const uint32_t types[] = {
-		0,  PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_KSYMBOL, 22,
+		0,  PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_NAMESPACES, 22,
 		64, 0x80000000,	      UINT32_MAX
 	};
 	struct bytes b;
@@ -579,6 +618,8 @@ int main(void)
 		cmocka_unit_test(test_mmap),
 		cmocka_unit_test(test_unterminated_string),
 		cmocka_unit_test(test_comm),
+		cmocka_unit_test(test_ksymbol),
+		cmocka_unit_test(test_bpf),
 		cmocka_unit_test(test_task),
 		cmocka_unit_test(test_lost_and_throttle),
 		cmocka_unit_test(test_unknown_types),

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * ksyms: code that comes, goes and is replaced, against a model of addresses;
+ * what makes no sense; the names that naming makes of it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/naming.h"
+
+#define SPACE 2000U
+#define CODE  0xffffffffc0000000ULL
+
+/* Of each address the last that was told counts. */
+static void test_model(void **state)
+{
+	static int painted[SPACE];
+	struct ksyms_symbol s;
+	struct ksyms *k;
+	char name[16];
+
+	memset(painted, 0, sizeof(painted));
+	assert_int_equal(ksyms_new(&k), 0);
+	srand(2);
+	for (int i = 1; i < 1500; i++) {
+		uint32_t size = 1 + (uint32_t)rand() % 30, start = (uint32_t)rand() % (SPACE - size);
+
+		snprintf(name, sizeof(name), "p%d", i);
+		/* What is replaced in part is gone as a whole. */
+		for (uint32_t at = start; at < start + size; at++)
+			for (uint32_t j = 0; painted[at] && j < SPACE; j++)
+				if (painted[j] == painted[at] && j != at)
+					painted[j] = 0;
+		for (uint32_t at = start; at < start + size; at++)
+			painted[at] = i;
+		ksyms_add(k, CODE + start, size, KSYMS_BPF, name, strlen(name));
+	}
+	for (uint32_t at = 0; at < SPACE; at++) {
+		bool found = ksyms_find(k, CODE + at, &s);
+
+		assert_int_equal(found, painted[at] != 0);
+		snprintf(name, sizeof(name), "p%d", painted[at]);
+		if (found)
+			assert_string_equal(s.name, name);
+	}
+	ksyms_free(k);
+}
+
+static void test_news(void **state)
+{
+	uint64_t start, end;
+	struct ksyms_symbol s;
+	struct ksyms *k;
+
+	assert_int_equal(ksyms_new(&k), 0);
+	assert_false(ksyms_take_news(k, &start, &end));
+	ksyms_add(k, CODE + 64, 64, KSYMS_BPF, "one", 3);
+	ksyms_add(k, CODE + 1024, 64, KSYMS_OUT_OF_LINE, "two", 3);
+	assert_true(ksyms_take_news(k, &start, &end));
+	assert_int_equal(start, CODE + 64);
+	assert_int_equal(end, CODE + 1088);
+	assert_false(ksyms_take_news(k, &start, &end));
+	/* Gone, it keeps its name: samples of it are still shown. */
+	ksyms_remove(k, CODE + 64, 64);
+	assert_true(ksyms_find(k, CODE + 64, &s));
+	assert_true(s.gone);
+	ksyms_remove(k, CODE + 1024, 32);
+	assert_true(ksyms_find(k, CODE + 1024, &s));
+	assert_false(s.gone);
+	ksyms_free(k);
+}
+
+static void test_refused(void **state)
+{
+	char longer[2 * KSYMS_NAME_MAX];
+	struct ksyms_symbol s;
+	struct ksyms *k;
+
+	assert_int_equal(ksyms_new(&k), 0);
+	ksyms_add(k, CODE, 0, KSYMS_BPF, "x", 1);
+	ksyms_add(k, CODE, KSYMS_SIZE_MAX + 1, KSYMS_BPF, "x", 1);
+	ksyms_add(k, UINT64_MAX - 4, 16, KSYMS_BPF, "x", 1);
+	ksyms_add(k, CODE, 16, KSYMS_BPF, "", 0);
+	assert_int_equal(ksyms_nr(k), 0);
+	memset(longer, 'y', sizeof(longer));
+	ksyms_add(k, CODE, 16, KSYMS_BPF, longer, sizeof(longer));
+	assert_true(ksyms_find(k, CODE, &s));
+	assert_int_equal(s.name_size, KSYMS_NAME_MAX - 1);
+	for (uint64_t i = 0; i < KSYMS_MAX + 100ULL; i++)
+		ksyms_add(k, CODE + 16 * i, 16, KSYMS_BPF, "x", 1);
+	assert_int_equal(ksyms_nr(k), KSYMS_MAX);
+	ksyms_free(k);
+}
+
+static const struct symbol *name_of(struct naming *n, struct symtab *t, uint64_t addr)
+{
+	const struct naming_question q = { .dso = DSO_ID_KERNEL, .offset = addr, .now = true };
+	uint32_t symbol;
+	bool by_name;
+
+	assert_int_equal(naming_find(n, &q, &symbol, &by_name), 0);
+	return symtab_at(t, symbol);
+}
+
+/* Told names are better than listed ones, and two programs of one address are two rows. */
+static void test_naming(void **state)
+{
+	const char list[] = "ffffffffc0000000 t listed [bpf]\n";
+	char path[] = "/tmp/test_ksyms.XXXXXX";
+	int fd = mkstemp(path);
+	const struct symbol *one, *two;
+	struct naming n;
+	struct dsos *dsos;
+	struct symtab *t;
+	atomic_bool stop = false;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, list, sizeof(list) - 1), sizeof(list) - 1);
+	close(fd);
+	assert_int_equal(dsos_new(&dsos), 0);
+	assert_int_equal(symtab_new(&t), 0);
+	naming_init(&n, dsos, t, &stop);
+	assert_int_equal(ksyms_new(&n.ksyms), 0);
+	n.kallsyms_path = path;
+	atomic_store(&dsos_at(dsos, DSO_ID_KERNEL)->state, DSO_READY);
+	assert_string_equal(name_of(&n, t, CODE + 8)->name.str, "listed");
+	ksyms_add(n.ksyms, CODE, 64, KSYMS_BPF, "bpf_prog_1_one", 14);
+	one = name_of(&n, t, CODE + 8);
+	assert_string_equal(one->name.str, "bpf_prog_1_one");
+	assert_string_equal(one->module.str, "[bpf]");
+	assert_int_equal(one->kind, 'k');
+	ksyms_add(n.ksyms, CODE, 64, KSYMS_OUT_OF_LINE, "trampoline", 10);
+	two = name_of(&n, t, CODE + 8);
+	assert_string_equal(two->name.str, "trampoline");
+	assert_string_equal(two->module.str, "[kernel]");
+	assert_ptr_not_equal(one, two);
+	naming_fini(&n);
+	symtab_free(t);
+	dsos_free(dsos);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_model),	cmocka_unit_test(test_news),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_naming),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
