@@ -97,6 +97,8 @@ static void test_attr_side(void **state)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
+		.ksymbol = 1,
+		.bpf_event = 1,
 		.watermark = 1,
 		.wakeup_watermark = 8192,
 		.sample_id_all = 1,
