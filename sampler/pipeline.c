@@ -251,6 +251,22 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 		p->frames[p->nr++] = places_intern(p->tables->places, DSO_ID_UNKNOWN, 0);
 }
 
+/*
+ * Note where the CPU is, at a fixed cost: in each slot the place that comes
+ * most outlasts the others (Boyer and Moore's vote).
+ */
+static void note_hot(struct pipeline_stats *stats, uint32_t place)
+{
+	struct pipeline_hot *hot = &stats->hot[hash_u64(place) & (PIPELINE_HOT - 1)];
+
+	if (hot->place == place && hot->lead)
+		hot->lead++;
+	else if (hot->lead)
+		hot->lead--;
+	else
+		*hot = (struct pipeline_hot){ place, 1 };
+}
+
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
 		    int event)
 {
@@ -262,6 +278,9 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 		return;
 	}
 	stats->by_event[event]++;
+	stats->kernel += p->nr_kernel > 0;
+	if (p->frames[0] != PLACE_NONE)
+		note_hot(stats, p->frames[0]);
 	drop = store(p, (uint32_t)event, s->period ? s->period : 1);
 	if (drop != DROP_NR)
 		stats->dropped[drop]++;
@@ -355,4 +374,5 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 		sum->dropped[i] += add->dropped[i];
 	for (int i = 0; i < EVENTS_MAX; i++)
 		sum->by_event[i] += add->by_event[i];
+	sum->kernel += add->kernel;
 }

@@ -34,6 +34,15 @@ struct pipeline_tables {
 	uint32_t chain_max;		/* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 };
 
+/* Slots for the innermost places of a tick; a power of two. */
+#define PIPELINE_HOT 256
+
+/* One of them: the place that has most of the samples that fell here, and by how many at least. */
+struct pipeline_hot {
+	uint32_t place;
+	uint32_t lead;			/* 0: none */
+};
+
 /* What became of samples. taken = complete + guessed + truncated + pending + broken[] + dropped[]. */
 struct pipeline_stats {
 	uint64_t taken;			/* counted when a sample is met, the rest when it ends */
@@ -42,6 +51,9 @@ struct pipeline_stats {
 	uint64_t dropped[DROP_NR];
 	uint64_t own;			/* of own_pid: outside "taken" */
 	uint64_t by_event[EVENTS_MAX];	/* own ones included */
+	uint64_t kernel;		/* of those taken: in the kernel */
+	/* Where a CPU is most: of one set of stats alone, sums have none. */
+	struct pipeline_hot hot[PIPELINE_HOT];
 };
 
 struct pipeline;

@@ -163,6 +163,9 @@ struct profile_cpu {
 	uint64_t throttled;		/* times, in the tick */
 	uint64_t throttled_ns;		/* duration in the tick */
 	uint64_t throttled_total;
+	uint64_t kernel;		/* of @samples: in the kernel */
+	uint32_t hot;			/* function id: that which the CPU was in most, in the tick */
+	uint64_t hot_samples;		/* in it, at least; 0: none stands out */
 	double ring_high;		/* 0..1: the fullest the ring was when read in the tick */
 	uint64_t lag_max_ns, lag_median_ns;	/* of the tick's samples: how long they waited for us */
 };

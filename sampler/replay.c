@@ -293,7 +293,7 @@ int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
 		code = pipeline_new(&p, thread_tables(s->shared), NULL);
 	if (code)
 		return code;
-	memset(r->cpus, 0, REPLAY_CPUS_MAX * sizeof(*r->cpus));
+	memset(r->cpus, 0, r->nr_cpus * sizeof(*r->cpus));
 	r->nr_cpus = 1;
 	r->lost_records = r->lost_samples = 0;
 	code = walk(r, s, p, true, count_sample, r);

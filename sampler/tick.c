@@ -22,6 +22,7 @@
 #include "sampler/annotate.h"
 #include "sampler/assemble.h"
 #include "sampler/generation.h"
+#include "sampler/hottest.h"
 #include "symbols/intern.h"
 
 #define NSEC 1000000000ULL
@@ -148,6 +149,7 @@ static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 		cpu->cpu = counters_cpu(s->counters, i)->cpu;
 		cpu->busy = procstat_busy(s->procstat, cpu->cpu, &cpu->online);
 		cpu->samples = stats.samples.taken;
+		hottest_fill(cpu, &stats.samples, s->places);
 		cpu->ring_high = thread_take_ring_high(s->threads[i]);
 		fill_throttle(s->threads[i], &stats, &s->cpus[i], cpu, now_ns, p->interval_ns);
 		cpu->lag_max_ns = stats.lag.max_ns;
@@ -459,8 +461,8 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	post(s, p);
 }
 
-static void fill_replay_cpus(struct profile *p, const struct replay_result *r,
-			     struct tick_sums *sums)
+static void fill_replay_cpus(const struct sampler *s, struct profile *p,
+			     const struct replay_result *r, struct tick_sums *sums)
 {
 	p->nr_cpus = r->nr_cpus;
 	p->cpus = xcalloc(p->nr_cpus, sizeof(*p->cpus));
@@ -477,6 +479,7 @@ static void fill_replay_cpus(struct profile *p, const struct replay_result *r,
 			.throttled_total = from->throttled,
 			.throttled_ns = from->throttled_ns,
 		};
+		hottest_fill(&p->cpus[i], &from->samples, s->places);
 		sums->lost += from->lost;
 		pipeline_add_stats(&sums->all, &from->samples);
 	}
@@ -504,7 +507,7 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	s->account_total = (struct profile_account){ 0 };
 	fill_state(s, p, time_now_ns());
 	p->running_ns = result->span_ns;
-	fill_replay_cpus(p, result, &sums);
+	fill_replay_cpus(s, p, result, &sums);
 	fill_account(s, p, &sums);
 	fill_events(s, p);
 	s->unwind_base = result->unwind;

@@ -12,7 +12,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "ui/folds.h"
 #include "ui/format.h"
+#include "ui/pen.h"
 
 static const struct profile_cpu *cpu_of(const struct ui_state *st, const struct row *row)
 {
@@ -163,7 +165,59 @@ static void draw_lag(const struct ui_state *st, const struct row *row, struct ca
 		   ns > 500000000 ? ROLE_WARN : ROLE_NORMAL);
 }
 
-enum { CPU, BAR, BUSY, RATE, LOST, THROTTLED, PAUSED, RING, LAG };
+static double kernel_share(const struct ui_state *st, const struct row *row)
+{
+	const struct profile_cpu *cpu = cpu_of(st, row);
+
+	return cpu->samples ? (double)cpu->kernel / (double)cpu->samples : 0;
+}
+
+static int by_kernel(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	double x = kernel_share(st, a), y = kernel_share(st, b);
+
+	return (x > y) - (x < y);
+}
+
+static void draw_kernel(const struct ui_state *st, const struct row *row, struct canvas *c,
+			struct place at)
+{
+	char buf[FORMAT_MAX];
+
+	draw_right(c, at, cpu_of(st, row)->samples ? format_share(buf, kernel_share(st, row)) :
+						     TEXT("-"), ROLE_NORMAL);
+}
+
+/* The function that the CPU was in most; NULL: none stands out, or it has no row yet. */
+static const struct profile_function *hottest_of(const struct ui_state *st, const struct row *row)
+{
+	const struct profile *p = st->latest;
+	const struct profile_cpu *cpu = cpu_of(st, row);
+
+	for (uint32_t i = 0; cpu->hot_samples && i < p->nr_functions; i++)
+		if (p->functions[i].id == cpu->hot)
+			return &p->functions[i];
+	return NULL;
+}
+
+static void draw_hottest(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct place at)
+{
+	const struct profile_cpu *cpu = cpu_of(st, row);
+	const struct profile_function *f = hottest_of(st, row);
+	double share = cpu->samples ? (double)cpu->hot_samples / (double)cpu->samples : 0;
+	struct pen pen = { c, at.row, at.col, at.col + at.cols };
+	char buf[FORMAT_MAX];
+
+	if (!f)
+		return;
+	pen_text(&pen, 0, format_share(buf, share), ROLE_DIM);
+	if (pen.col + 1 < pen.end)
+		canvas_elide(c, at.row, pen.col + 1, pen.end - pen.col - 1, f->name,
+			     (struct style){ theme_kind(f->kind), 0 });
+}
+
+enum { CPU, BAR, BUSY, KERNEL, RATE, LOST, THROTTLED, PAUSED, RING, LAG, HOTTEST };
 
 static const struct view_column columns[] = {
 	[CPU] = { .title = TEXT("CPU"),
@@ -173,13 +227,20 @@ static const struct view_column columns[] = {
 		  .ascending = true,
 		  .compare = by_cpu,
 		  .draw = draw_cpu },
-	[BAR] = { .title = TEXT(""), .name = "bar", .width = 10, .wide = 20, .from = 64, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 10, .wide = 14, .from = 110, .draw = draw_bar },
 	[BUSY] = { .title = TEXT("BUSY"),
 		   .help = "share of the tick that it was not idle",
 		   .width = 5,
 		   .right = true,
 		   .compare = by_busy,
 		   .draw = draw_busy },
+	[KERNEL] = { .title = TEXT("SYS"),
+		     .help = "share of its samples that were in the kernel",
+		     .width = 5,
+		     .from = 84,
+		     .right = true,
+		     .compare = by_kernel,
+		     .draw = draw_kernel },
 	[RATE] = { .title = TEXT("GOT/s"),
 		   .help = "samples a second, all events",
 		   .width = 8,
@@ -202,8 +263,9 @@ static const struct view_column columns[] = {
 			.compare = by_throttled,
 			.draw = draw_throttled },
 	[PAUSED] = { .title = TEXT("PAUSED"),
+		     .help = "time that events were paused in the tick",
 		     .width = 8,
-		     .from = 60,
+		     .from = 120,
 		     .right = true,
 		     .draw = draw_paused },
 	[RING] = { .title = TEXT("RING"),
@@ -219,6 +281,10 @@ static const struct view_column columns[] = {
 		  .right = true,
 		  .compare = by_lag,
 		  .draw = draw_lag },
+	[HOTTEST] = { .title = TEXT("HOTTEST NOW"),
+		      .help = "the function it was in most in the tick, and at least how much",
+		      .from = 62,
+		      .draw = draw_hottest },
 };
 
 static int build(const struct ui_state *st, struct list *list)
@@ -244,9 +310,19 @@ static int build(const struct ui_state *st, struct list *list)
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
+	const struct profile_function *f = hottest_of(st, row);
 	char buf[24];
 
-	return match_finds(m, text_format(buf, sizeof(buf), "cpu%d", cpu_of(st, row)->cpu));
+	return match_finds(m, text_format(buf, sizeof(buf), "cpu%d", cpu_of(st, row)->cpu)) ||
+	       (f && match_finds(m, f->name));
+}
+
+/* Of the newest profile; what acts on functions takes that of the shown one. */
+static uint32_t function(const struct ui_state *st, const struct row *row)
+{
+	const struct profile_cpu *cpu = cpu_of(st, row);
+
+	return cpu->hot_samples ? folds_function(st, cpu->hot) : UINT32_MAX;
 }
 
 /* ---- the ledger ---- */
@@ -429,4 +505,5 @@ const struct view view_cpus = {
 	.build = build,
 	.finds = finds,
 	.foot = foot,
+	.function = function,
 };

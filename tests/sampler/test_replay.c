@@ -16,7 +16,9 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/assemble.h"
 #include "sampler/attr.h"
+#include "sampler/hottest.h"
 #include "sampler/session.h"
 #include "sampler/synth.h"
 
@@ -202,6 +204,38 @@ static void test_each_its_own_stack(void **state)
 	sampler_free(s);
 }
 
+/* One place among many others, on one CPU of two: it stands out there, and there alone. */
+static void test_hottest(void **state)
+{
+	struct fixture *f = *state;
+	struct replay_result result;
+	struct pipeline_stats stats;
+	struct profile_cpu cpu = { 0 };
+	uint32_t place;
+	struct sampler *s;
+	uint64_t lost;
+
+	begin(f, 16 << 20);
+	for (uint64_t i = 0; i < 4000; i++)
+		put_sample(f, 1, CLOCK_ID, KERNEL + (i % 2 ? 0x2000 : 0x10000 + 8 * i));
+	end(f, 0);
+	s = replay(f, &result, &stats, &lost);
+	assert_int_equal(stats.kernel, 4000);
+	hottest_fill(&cpu, &result.cpus[1].samples, s->places);
+	assert_int_equal(cpu.kernel, 4000);
+	/* What fell into its slot by chance is taken off; others of its function may be added. */
+	assert_in_range(cpu.hot_samples, 1900, 4000);
+	place = places_intern(s->places, DSO_ID_KERNEL, KERNEL + 0x2000);
+	/* No symbol covers it where kallsyms tells nothing: then it is known by its place. */
+	if (cpu.hot & ASSEMBLE_PLACE)
+		assert_int_equal(cpu.hot, ASSEMBLE_PLACE | place);
+	else
+		assert_int_equal(cpu.hot, atomic_load(&places_at(s->places, place)->symbol));
+	hottest_fill(&cpu, &result.cpus[0].samples, s->places);
+	assert_int_equal(cpu.hot_samples, 0);
+	sampler_free(s);
+}
+
 /* LOST records tell 7, the sum at the end 10; of the side-band's losses none is a sample. */
 static void test_lost_once(void **state)
 {
@@ -272,6 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_each_its_own_stack),
+		TEST(test_hottest),
 		TEST(test_lost_once),
 		TEST(test_throttled),
 		TEST(test_unknown_event),

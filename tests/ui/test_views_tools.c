@@ -71,6 +71,9 @@ static struct profile *rich_profile(bool trouble)
 	p->broken_by[5] = 12;
 	p->broken_by[8] = 6;
 	p->cpus[0].ring_high = 0.04;
+	p->cpus[0].kernel = 250;
+	p->cpus[0].hot = 13;
+	p->cpus[0].hot_samples = 310;
 	if (!trouble)
 		return with_notices(p);
 	p->cpus[1].lost = 37;
