@@ -49,7 +49,7 @@ static int read_all(int fd, uint8_t **bytes, uint64_t *size, struct err *e)
 int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e)
 {
 	struct stat st;
-	uint8_t *all;
+	uint8_t *all = NULL;
 	int code;
 
 	*b = (struct perfdata_bytes){ .fd = -1 };

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "sampler/deltas.h"
+#include "sampler/frames.h"
 #include "sampler/perfdata.h"
 #include "sampler/session.h"
-#include "symbols/image.h"
 
 #define REPLAY_CPUS_MAX 4096
 /* Objects and processes asked for one after the other: a stack needs each of its objects. */
@@ -37,7 +37,8 @@ struct replay {
 	uint64_t lost_records;		/* samples, as LOST records tell it */
 	uint64_t lost_samples;		/* as LOST_SAMPLES does: the sum, or what hardware dropped */
 	struct deltas *deltas;		/* of groups that are read with their leader's samples */
-	struct sampler_frame *frames;	/* of the sample in hand, for replay_each */
+	struct frames frames;		/* for replay_each */
+	uint32_t *frame_ids;		/* of the sample in hand */
 	uint32_t nr_dsos;		/* objects that the loader was shown */
 	uint32_t nr_named;		/* places up to here have been named, for replay_each */
 };
@@ -78,6 +79,7 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 		return code;
 	}
 	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
+	frames_init(&r->frames);
 	r->deltas = deltas_new(perfdata_nr_ids(r->data));
 	if (!r->deltas) {
 		replay_close(r);
@@ -103,7 +105,8 @@ void replay_close(struct replay *r)
 		return;
 	perfdata_close(r->data);
 	deltas_free(r->deltas);
-	free(r->frames);
+	frames_fini(&r->frames);
+	free(r->frame_ids);
 	free(r->cpus);
 	free(r);
 }
@@ -323,62 +326,6 @@ struct each {
 	void *ctx;
 };
 
-/* A place is the look-up pc: of a caller, one byte before its return address. */
-static uint64_t lookup_gap(const struct place *place, uint64_t ip)
-{
-	return (ip - place->offset) & 0xfff;
-}
-
-static uint64_t file_offset(const struct dso *dso, const struct place *place, uint64_t ip)
-{
-	uint64_t gap = lookup_gap(place, ip);
-
-	if (!dso || gap > 1 ||
-	    (dso->identity.kind != DSO_FILE && dso->identity.kind != DSO_VDSO))
-		return UINT64_MAX;
-	return place->offset + gap;
-}
-
-/* How far into its function the raw address lies. */
-static uint64_t offset_in(const struct dso *dso, const struct place *place,
-			  const struct symbol *symbol, uint64_t ip)
-{
-	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
-	uint64_t vaddr = place->offset, gap = lookup_gap(place, ip);
-
-	if (dso->identity.kind == DSO_KERNEL)
-		return ip - symbol->start;
-	if (!image || gap > 1)
-		return UINT64_MAX;
-	if (dso->identity.kind == DSO_FILE && !image_vaddr(image, place->offset, &vaddr))
-		return UINT64_MAX;
-	return vaddr + gap - symbol->start;
-}
-
-/* The frame of a place as perf script shows it. */
-static struct sampler_frame frame_of(const struct sampler *s, uint32_t id, uint64_t ip)
-{
-	struct sampler_frame f = { .ip = ip, .file_offset = UINT64_MAX, .name = TEXT("[unknown]"),
-				   .offset = UINT64_MAX, .module = TEXT("[unknown]") };
-	const struct place *place = id == PLACE_NONE ? NULL : places_at(s->places, id);
-	const struct dso *dso = place ? dsos_at(s->dsos, place->dso) : NULL;
-	const struct symbol *symbol;
-
-	if (!dso || dso->identity.kind == DSO_UNKNOWN)
-		return f;
-	f.file_offset = file_offset(dso, place, ip);
-	f.module = dso->path.size ? dso->path : dso->name;
-	if (dso->identity.kind == DSO_KERNEL)
-		f.module = TEXT("[kernel.kallsyms]");
-	symbol = symbols_at(s->symbols,
-			    atomic_load_explicit(&place->symbol, memory_order_acquire));
-	if (symbol && symbol->kind != '?') {
-		f.name = symbol->name;
-		f.offset = offset_in(dso, place, symbol, ip);
-	}
-	return f;
-}
-
 /* The sample, and one for each event that is counted with it: as perf script prints them. */
 static int show_events(const struct each *each, struct sampler_sample *out,
 		       const struct record_sample *sample)
@@ -411,13 +358,13 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 	struct sampler_sample out;
 
 	pipeline_stack(p, sample, &stack);
-	r->frames = xrealloc_array(r->frames, MAX(stack.nr, 1u), sizeof(*r->frames));
+	r->frame_ids = xrealloc_array(r->frame_ids, MAX(stack.nr, 1u), sizeof(*r->frame_ids));
 	if (places_nr(s->places) != r->nr_named) {	/* some are met for the first time */
 		symbols_run(s->symbols);
 		r->nr_named = places_nr(s->places);
 	}
 	for (uint32_t i = 0; i < stack.nr; i++)
-		r->frames[i] = frame_of(s, stack.places[i], stack.ips[i]);
+		r->frame_ids[i] = frames_of(&r->frames, s, stack.places[i], stack.ips[i]);
 	task = maps_task(s->maps, stack.task);
 	out = (struct sampler_sample){
 		.comm = task ? task->comm : TEXT("?"),
@@ -425,7 +372,9 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 		.tid = (pid_t)sample->tid,
 		.cpu = sample->cpu,
 		.time_ns = sample->time_ns,
-		.frames = r->frames,
+		.known = r->frames.known,
+		.frames = r->frame_ids,
+		.ips = stack.ips,
 		.nr_frames = stack.nr,
 		.nr_kernel = stack.nr_kernel,
 		.stop = stack.nr_guessed ? "guessed" : unwind_stop_name(stack.stop),

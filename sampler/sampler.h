@@ -141,22 +141,24 @@ uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out
 /* The limits that the kernel has now: kernel.perf_event_max_sample_rate, read each tick. */
 double sampler_max_hz(const struct sampler *s);
 
-/* One sample of a replay, with its stack as places' names; borrowed for the call. */
+/* A frame of a replay's samples; the frame of one id never changes. */
 struct sampler_frame {
-	uint64_t ip;			/* raw address; 0: not known */
-	uint64_t file_offset;		/* of it in the object; UINT64_MAX: kernel, anonymous, not known */
+	uint64_t file_offset;		/* of its address; UINT64_MAX: kernel, anonymous, not known */
 	struct safe_text name;		/* "[unknown]" when there is none */
 	uint64_t offset;		/* into the function; UINT64_MAX: not known */
 	struct safe_text module;	/* path or [kernel.kallsyms] as perf script prints it */
 };
 
+/* One sample of a replay; borrowed for the call. */
 struct sampler_sample {
 	struct safe_text comm;
 	pid_t pid, tid;
 	uint32_t cpu;
 	uint64_t time_ns, period;
 	const char *event;
-	const struct sampler_frame *frames;	/* innermost first, kernel before user */
+	const struct sampler_frame *known;	/* frames by id */
+	const uint32_t *frames;		/* ids, innermost first, kernel before user */
+	const uint64_t *ips;		/* their raw addresses; 0: not known */
 	uint32_t nr_frames;
 	uint32_t nr_kernel;
 	const char *stop;		/* why the user stack ends: unwind_stop_name() */

@@ -15,9 +15,32 @@
 #include "ui/batch.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* As "%*x" does, but ten times faster: there are millions of these lines. Returns its end. */
+#define PAGE_SIZE  (64u << 10)
+/* The longest piece but a line's: a sample's head without its texts, an address. */
+#define PIECE_MAX  160u
+#define COMM_WIDTH 16
+
+/* A frame as a line: there are millions of them, of a few thousand frames. */
+struct line {
+	size_t at;			/* in texts */
+	uint32_t size;			/* 0: not made yet */
+	bool has_address;		/* else it goes in front: the frame is met at many */
+};
+
+struct script {
+	FILE *out;
+	struct line *lines;		/* by frame id */
+	uint32_t nr_lines;
+	char *texts;
+	size_t texts_size, texts_room;
+	size_t used;
+	char page[PAGE_SIZE];
+};
+
+/* As "%*x" does. Returns its end. */
 static char *put_hex(char *at, uint64_t value, int width)
 {
 	int digits = value ? (67 - __builtin_clzll(value)) / 4 : 1;
@@ -29,51 +52,162 @@ static char *put_hex(char *at, uint64_t value, int width)
 	return at + digits;
 }
 
-static void put(FILE *out, const char *p, size_t size)
+/* As "%*u" does, or filled up with @fill. Returns its end. */
+static char *put_number(char *at, uint64_t value, int width, char fill)
 {
-	fwrite_unlocked(p, 1, size, out);
+	char digits[20];
+	int nr = 0;
+
+	do
+		digits[nr++] = (char)('0' + value % 10);
+	while (value /= 10);
+	for (; width > nr; width--)
+		*at++ = fill;
+	while (nr)
+		*at++ = digits[--nr];
+	return at;
 }
 
-/* Errors stay in @out: asked for once a sample. */
-static void print_frame(FILE *out, const struct sampler_frame *f)
+static char *put_text(char *at, const char *p, size_t size)
 {
-	uint64_t address = f->file_offset != UINT64_MAX ? f->file_offset : f->ip;
-	char text[32] = "\t", *end = put_hex(text + 1, address, 16);
+	memcpy(at, p, size);
+	return at + size;
+}
 
-	*end++ = ' ';
-	put(out, text, (size_t)(end - text));
-	put(out, f->name.str, f->name.size);
-	if (f->offset != UINT64_MAX) {
-		put(out, "+0x", 3);
-		put(out, text, (size_t)(put_hex(text, f->offset, 0) - text));
+/* Errors stay in the file: asked for once a sample. */
+static void flush(struct script *s)
+{
+	fwrite_unlocked(s->page, 1, s->used, s->out);
+	s->used = 0;
+}
+
+/* Room for @size bytes, at most a page. */
+static char *reserve(struct script *s, size_t size)
+{
+	if (s->used + size > sizeof(s->page))
+		flush(s);
+	return s->page + s->used;
+}
+
+static void put(struct script *s, const char *p, size_t size)
+{
+	for (size_t part; size; p += part, size -= part) {
+		part = MIN(size, sizeof(s->page));
+		s->used += (size_t)(put_text(reserve(s, part), p, part) - (s->page + s->used));
 	}
-	put(out, " (", 2);
-	put(out, f->module.str, f->module.size);
-	put(out, ")\n", 2);
 }
 
-static int print_sample(void *arg, const struct sampler_sample *s)
+/* Make the line of frame @id, its first look. */
+static void make_line(struct script *s, struct line *line, const struct sampler_frame *f)
 {
-	FILE *out = arg;
-	int code = fprintf(out, "%-16s %d/%d [%03" PRIu32 "] %5" PRIu64 ".%06" PRIu64, s->comm.str,
-			   (int)s->pid, (int)s->tid, s->cpu, s->time_ns / 1000000000,
-			   s->time_ns / 1000 % 1000000);
+	size_t size = PIECE_MAX + f->name.size + f->module.size;
+	char *start, *at;
 
-	if (code >= 0)
-		code = fprintf(out, ": %10" PRIu64 " %s: \n", s->period, s->event);
-
-	for (uint32_t i = 0; i < s->nr_frames && code >= 0; i++)
-		print_frame(out, &s->frames[i]);
-	if (code >= 0)
-		code = fputc('\n', out);
-	return code < 0 || ferror_unlocked(out) ? -errno : 0;
+	if (s->texts_room - s->texts_size < size) {
+		s->texts_room = 2 * s->texts_room + size;
+		s->texts = xrealloc_array(s->texts, s->texts_room, 1);
+	}
+	start = at = s->texts + s->texts_size;
+	line->has_address = f->file_offset != UINT64_MAX;
+	if (line->has_address) {
+		*at++ = '\t';
+		at = put_hex(at, f->file_offset, 16);
+	}
+	*at++ = ' ';
+	at = put_text(at, f->name.str, f->name.size);
+	if (f->offset != UINT64_MAX) {
+		at = put_text(at, "+0x", 3);
+		at = put_hex(at, f->offset, 0);
+	}
+	at = put_text(at, " (", 2);
+	at = put_text(at, f->module.str, f->module.size);
+	at = put_text(at, ")\n", 2);
+	line->at = s->texts_size;
+	line->size = (uint32_t)(at - start);
+	s->texts_size += line->size;
 }
 
-int batch_script(struct sampler *s, FILE *out, struct err *e)
+static const struct line *line_of(struct script *s, const struct sampler_frame *known, uint32_t id)
 {
-	int code = sampler_each(s, print_sample, out, e);
+	if (id >= s->nr_lines) {
+		uint32_t nr = MAX(2 * s->nr_lines, (id | 1023) + 1);
 
+		s->lines = xrealloc_array(s->lines, nr, sizeof(*s->lines));
+		memset(s->lines + s->nr_lines, 0, (nr - s->nr_lines) * sizeof(*s->lines));
+		s->nr_lines = nr;
+	}
+	if (!s->lines[id].size)
+		make_line(s, &s->lines[id], &known[id]);
+	return &s->lines[id];
+}
+
+static void put_frame(struct script *s, const struct sampler_sample *sample, uint32_t i)
+{
+	const struct line *line = line_of(s, sample->known, sample->frames[i]);
+
+	if (!line->has_address) {
+		char *start = reserve(s, PIECE_MAX), *at = start;
+
+		*at++ = '\t';
+		s->used += (size_t)(put_hex(at, sample->ips[i], 16) - start);
+	}
+	put(s, s->texts + line->at, line->size);
+}
+
+/* "%-16s %d/%d [%03u] %5u.%06u: %10u %s: \n" */
+static void put_head(struct script *s, const struct sampler_sample *sample)
+{
+	char *start, *at;
+
+	put(s, sample->comm.str, sample->comm.size);
+	start = at = reserve(s, PIECE_MAX);
+	for (size_t i = sample->comm.size; i < COMM_WIDTH; i++)
+		*at++ = ' ';
+	*at++ = ' ';
+	if (sample->pid < 0)
+		*at++ = '-';
+	at = put_number(at, (uint64_t)llabs(sample->pid), 0, ' ');
+	*at++ = '/';
+	if (sample->tid < 0)
+		*at++ = '-';
+	at = put_number(at, (uint64_t)llabs(sample->tid), 0, ' ');
+	at = put_text(at, " [", 2);
+	at = put_number(at, sample->cpu, 3, '0');
+	at = put_text(at, "] ", 2);
+	at = put_number(at, sample->time_ns / 1000000000, 5, ' ');
+	*at++ = '.';
+	at = put_number(at, sample->time_ns / 1000 % 1000000, 6, '0');
+	at = put_text(at, ": ", 2);
+	at = put_number(at, sample->period, 10, ' ');
+	*at++ = ' ';
+	s->used += (size_t)(at - start);
+	put(s, sample->event, strlen(sample->event));
+	put(s, ": \n", 3);
+}
+
+static int print_sample(void *arg, const struct sampler_sample *sample)
+{
+	struct script *s = arg;
+
+	put_head(s, sample);
+	for (uint32_t i = 0; i < sample->nr_frames; i++)
+		put_frame(s, sample, i);
+	put(s, "\n", 1);
+	return ferror_unlocked(s->out) ? -errno : 0;
+}
+
+int batch_script(struct sampler *sampler, FILE *out, struct err *e)
+{
+	struct script *s = xcalloc(1, sizeof(*s));
+	int code;
+
+	s->out = out;
+	code = sampler_each(sampler, print_sample, s, e);
+	flush(s);
 	if (fflush(out) && !code)
 		code = -errno;
+	free(s->lines);
+	free(s->texts);
+	free(s);
 	return code == -EPIPE ? 0 : code;
 }

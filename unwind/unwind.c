@@ -39,7 +39,7 @@ struct unwinder {
 	bool own_rows, step_only;
 	uint32_t verify_every, verify_in;
 	struct unwind_result scratch;	/* of a verification */
-	struct recent recent;
+	_Alignas(CACHELINE) struct recent recent;
 	_Alignas(CACHELINE) struct counters count;
 };
 

@@ -22,7 +22,7 @@ static int print(void *ctx, const struct sampler_sample *s)
 	put_word(s->stop);
 	putchar(' ');
 	for (uint32_t i = s->nr_kernel; i < s->nr_frames; i++) {
-		const struct sampler_frame *f = &s->frames[i];
+		const struct sampler_frame *f = &s->known[s->frames[i]];
 
 		if (i > s->nr_kernel)
 			putchar(';');

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Place and raw address -> frame id.
+ */
+#include "sampler/frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/session.h"
+#include "symbols/image.h"
+
+#define FRAME_UNKNOWN 0
+
+static const struct sampler_frame unknown = {
+	.file_offset = UINT64_MAX, .name = TEXT("[unknown]"), .offset = UINT64_MAX,
+	.module = TEXT("[unknown]"),
+};
+
+/* A place is the look-up pc: of a caller, one byte before its return address. */
+static uint64_t lookup_gap(const struct place *place, uint64_t ip)
+{
+	return (ip - place->offset) & 0xfff;
+}
+
+static uint64_t file_offset(const struct dso *dso, const struct place *place, uint64_t ip)
+{
+	uint64_t gap = lookup_gap(place, ip);
+
+	if (gap > 1 || (dso->identity.kind != DSO_FILE && dso->identity.kind != DSO_VDSO))
+		return UINT64_MAX;
+	return place->offset + gap;
+}
+
+/* How far into its function the raw address lies. */
+static uint64_t offset_in(const struct dso *dso, const struct place *place,
+			  const struct symbol *symbol, uint64_t ip)
+{
+	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
+	uint64_t vaddr = place->offset, gap = lookup_gap(place, ip);
+
+	if (gap > 1)
+		return UINT64_MAX;
+	if (dso->identity.kind == DSO_KERNEL)
+		return place->offset + gap - symbol->start;
+	if (!image || (dso->identity.kind == DSO_FILE && !image_vaddr(image, place->offset, &vaddr)))
+		return UINT64_MAX;
+	return vaddr + gap - symbol->start;
+}
+
+static uint32_t add(struct frames *f, const struct sampler_frame *frame)
+{
+	if (f->nr == f->room) {
+		f->room = MAX(2 * f->room, 1024u);
+		f->known = xrealloc_array(f->known, f->room, sizeof(*f->known));
+	}
+	f->known[f->nr] = *frame;
+	return f->nr++;
+}
+
+void frames_init(struct frames *f)
+{
+	*f = (struct frames){ 0 };
+	add(f, &unknown);
+}
+
+void frames_fini(struct frames *f)
+{
+	free(f->known);
+	free(f->places);
+	*f = (struct frames){ 0 };
+}
+
+static struct frames_of_place *place_slot(struct frames *f, uint32_t place)
+{
+	if (place >= f->room_places) {
+		uint32_t room = MAX(2 * f->room_places, (place | 1023) + 1);
+
+		f->places = xrealloc_array(f->places, room, sizeof(*f->places));
+		memset(f->places + f->room_places, 0,
+		       (room - f->room_places) * sizeof(*f->places));
+		f->room_places = room;
+	}
+	return &f->places[place];
+}
+
+static uint32_t make(struct frames *f, const struct sampler *s, const struct place *place,
+		     uint32_t symbol_id, uint64_t ip)
+{
+	const struct dso *dso = dsos_at(s->dsos, place->dso);
+	const struct symbol *symbol = symbols_at(s->symbols, symbol_id);
+	struct sampler_frame frame = unknown;
+
+	if (!dso || dso->identity.kind == DSO_UNKNOWN)
+		return FRAME_UNKNOWN;
+	frame.file_offset = file_offset(dso, place, ip);
+	frame.module = dso->path.size ? dso->path : dso->name;
+	if (dso->identity.kind == DSO_KERNEL)
+		frame.module = TEXT("[kernel.kallsyms]");
+	if (symbol && symbol->kind != '?') {
+		frame.name = symbol->name;
+		frame.offset = offset_in(dso, place, symbol, ip);
+	}
+	return add(f, &frame);
+}
+
+uint32_t frames_of(struct frames *f, const struct sampler *s, uint32_t id, uint64_t ip)
+{
+	const struct place *place = id == PLACE_NONE ? NULL : places_at(s->places, id);
+	struct frames_of_place *slot;
+	uint32_t symbol, way;
+
+	if (!place)
+		return FRAME_UNKNOWN;
+	slot = place_slot(f, id);
+	way = (uint32_t)MIN(lookup_gap(place, ip), FRAMES_WAYS - 1ull);
+	/* Acquire: pairs with the release in places_name(). */
+	symbol = atomic_load_explicit(&place->symbol, memory_order_acquire);
+	if (!slot->way[way].frame || slot->way[way].symbol != symbol) {
+		slot->way[way].symbol = symbol;
+		slot->way[way].frame = make(f, s, place, symbol, ip);
+	}
+	return slot->way[way].frame;
+}
