@@ -121,6 +121,13 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(LIBS_$(1))
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_tests,$(r))))
 
+# A truth program that records itself: see there.
+$(B)/tests/tools/selfrecord: $(B)/tests/tools/truth.o
+$(B)/tests/tools/truth.o: tests/programs/truth_chain.c | deps
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) -O2 -g -fomit-frame-pointer -fno-builtin $(TRUTH_CFLAGS) -Dmain=truth_main -D_exit=truth_exit -c -o $@ $<
+
 # What the end-to-end tests need to look inside.
 $(B)/tests/tools/%: $(B)/tests/tools/%.o $(LIBS_sampler)
 	$(call say,LD,$@)

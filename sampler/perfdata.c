@@ -83,6 +83,11 @@ static size_t other_time_offset(uint64_t type)
 			    !!(type & PERF_SAMPLE_CPU) + !!(type & PERF_SAMPLE_IDENTIFIER));
 }
 
+const char *perfdata_machine(const struct perfdata *pd)
+{
+	return pd->events.machine;
+}
+
 uint32_t perfdata_nr_ids(const struct perfdata *pd)
 {
 	return pd->events.nr_ids;

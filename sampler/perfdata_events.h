@@ -22,6 +22,7 @@ struct perfdata_events {
 	uint32_t nr;
 	struct perfdata_id *ids;	/* sorted by id after perfdata_events_sort() */
 	uint32_t nr_ids;
+	char machine[PERFDATA_MACHINE_MAX];	/* as uname(2) has it; "": not told */
 };
 
 /* Add the event of an attribute as the file has it, of @size bytes. 0 or -EINVAL. */

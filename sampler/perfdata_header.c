@@ -107,6 +107,18 @@ static void read_group_desc(struct perfdata_bytes *b, struct perfdata_events *ev
 	}
 }
 
+/* ARCH: u32 len, name[len]. */
+static void read_machine(struct perfdata_bytes *b, struct perfdata_events *events,
+			 const struct perfdata_section *s)
+{
+	const uint8_t *p = s->size < 4 ? NULL : perfdata_bytes_at(b, s->offset, 4);
+	size_t size = p ? MIN(load_u32(p), PERFDATA_MACHINE_MAX - 1u) : 0;
+
+	p = p ? perfdata_bytes_at(b, s->offset + 4, size) : NULL;
+	if (p)
+		memcpy(events->machine, p, strnlen((const char *)p, size));
+}
+
 /* The sections of the features lie behind the data, one for each bit set, in order. */
 static void read_features(struct perfdata_bytes *b, struct perfdata_events *events,
 			  const struct perfdata_header *h)
@@ -125,6 +137,8 @@ static void read_features(struct perfdata_bytes *b, struct perfdata_events *even
 		memcpy(&s, p, sizeof(s));
 		if (bit == PERFDATA_EVENT_DESC)
 			read_event_desc(b, events, &s);
+		if (bit == PERFDATA_ARCH)
+			read_machine(b, events, &s);
 		if (bit == PERFDATA_GROUP_DESC)
 			read_group_desc(b, events, &s);
 		at += sizeof(s);

@@ -69,6 +69,23 @@ static void take_events(struct replay *r, struct sampler_config *config)
 	event_groups_tidy(config->events, config->nr_events);
 }
 
+/* A recording without user stacks may be of any CPU. */
+static int check_machine(const struct replay *r, const char *path, struct err *e)
+{
+	const char *machine = perfdata_machine(r->data);
+	char clean[PERFDATA_MACHINE_MAX * 4];
+	bool stacks = false;
+
+	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
+		stacks |= perfdata_event(r->data, i)->layout.regs_mask != 0;
+	if (!stacks || !*machine || replay_machine(r))
+		return 0;
+	text_sanitise(clean, sizeof(clean), machine, strlen(machine));
+	return err_set(e, -ENOTSUP, "%.300s: recorded on %s, whose stacks cannot be unwound here\n"
+		       "  x86_64 and aarch64 are known; record without --call-graph=dwarf, or see perf report",
+		       path, clean);
+}
+
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
 {
 	struct replay *r = xcalloc(1, sizeof(*r));
@@ -76,6 +93,11 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 
 	if (code) {
 		free(r);
+		return code;
+	}
+	code = check_machine(r, config->replay, e);
+	if (code) {
+		replay_close(r);
 		return code;
 	}
 	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
@@ -88,6 +110,11 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 	take_events(r, config);
 	*out = r;
 	return 0;
+}
+
+uint16_t replay_machine(const struct replay *r)
+{
+	return unwind_machine(perfdata_machine(r->data));
 }
 
 bool replay_monotonic(const struct replay *r)

@@ -22,6 +22,8 @@ struct replay;
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e);
 /* Are all times of it of the clock that JITs use in their jitdumps? */
 bool replay_monotonic(const struct replay *r);
+/* The e_machine of the CPU that it was recorded on; 0: this one's, or the file does not tell. */
+uint16_t replay_machine(const struct replay *r);
 void replay_close(struct replay *r);
 
 /* One CPU of the recording. */

@@ -187,6 +187,7 @@ static void share(struct sampler *s)
 			.step_only = s->config.step_only,
 			.verify_every = s->config.verify_every,
 			.rows = s->rows,
+			.machine = s->replay ? replay_machine(s->replay) : 0,
 		},
 		.own_pid = s->config.include_self || s->replay ? -1 : getpid(),
 		.chain_max = s->replay ? 0 : chain_max(),

@@ -17,7 +17,7 @@
 #define ARCH_NO_REG   0xff
 
 struct arch_ops {
-	const char *name;
+	const char *name;		/* as uname(2) has it */
 	uint16_t machine;		/* e_machine */
 	uint8_t word;			/* bytes */
 	uint8_t nr_regs;		/* kept ones: DWARF numbers 0..nr_regs-1 */
@@ -41,6 +41,10 @@ extern const struct arch_ops arch_x86_64, arch_aarch64;
 
 /* The CPU we run on; NULL if it is not known here. */
 const struct arch_ops *arch_native(void);
+
+/* A CPU by its e_machine, or by its name in uname(2); NULL if it is not known here. */
+const struct arch_ops *arch_of(uint16_t machine);
+const struct arch_ops *arch_named(const char *name);
 
 /* Registers of one frame. A register whose bit in @valid is 0 has an unknown value. */
 struct arch_frame {

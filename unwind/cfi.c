@@ -26,6 +26,7 @@ enum {
 	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
+#define RAISED_MAX (1 << 30)
 #define OFFSET_MAX (1LL << 40)	/* no frame is larger; products stay far from overflow */
 
 enum rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
@@ -122,6 +123,21 @@ static bool fits(int64_t off)
 	return off >= INT32_MIN && off <= INT32_MAX;
 }
 
+/*
+ * AArch64's lazy resolver begins with the return address pushed by the PLT, and
+ * glibc's CFI takes sp for the CFA there, all the same: the return address lies above it.
+ */
+static void raise_cfa(struct cfi_row *row, const struct arch_ops *arch)
+{
+	if (!arch->ra_in_register || row->ra_where != CFI_AT_CFA || row->ra_off < 0 || row->ra_off > 64 ||
+	    row->cfa_off > RAISED_MAX || row->fp_off < -RAISED_MAX)
+		return;
+	row->above = (uint8_t)(row->ra_off + arch->word);
+	row->cfa_off += row->above;
+	row->ra_off -= row->above;
+	row->fp_off -= row->above;
+}
+
 /* What the state says, in the three numbers of a row if they suffice. */
 static void make_row(const struct run *run, struct cfi_row *row)
 {
@@ -150,6 +166,7 @@ static void make_row(const struct run *run, struct cfi_row *row)
 	row->ra_off = (int32_t)s->ra.off;
 	row->fp_where = s->fp.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
 	row->fp_off = (int32_t)s->fp.off;
+	raise_cfa(row, arch);
 }
 
 /* The row that holds up to @to is complete: hand it out. */

@@ -60,7 +60,8 @@ struct cfi_row {
 	uint8_t kind;			/* enum cfi_kind; the rest is for CFI_ROW */
 	bool cfa_is_fp;			/* else sp */
 	uint8_t ra_where, fp_where;	/* enum cfi_where */
-	int32_t cfa_off, ra_off, fp_off;
+	uint8_t above;			/* how far the caller's sp is above the CFA, as CFI has it */
+	int32_t cfa_off, ra_off, fp_off;	/* of the caller's sp, from there */
 };
 
 struct cfi_fde {			/* what cfi_check() found */

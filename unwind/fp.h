@@ -19,7 +19,7 @@ struct fp_input {
 	const struct space *space;
 	uint64_t time_ns;
 	uint8_t word;			/* 8, or 4 in a 32-bit process */
-	bool first;			/* the innermost frame */
+	bool first;			/* the innermost frame, or one that a signal interrupted */
 	bool frames_kept;		/* all code here keeps frame pointers: trust them first */
 	bool called_from_any;		/* JIT: what calls it may use fp for anything */
 };

@@ -279,8 +279,7 @@ static void charge(struct step *s, uint32_t cost)
 	s->budget -= MIN(s->budget, cost);
 }
 
-/* Can libunwind's 32-bit search table reach from the record to the code? */
-static bool in_reach(const struct step_input *in)
+bool step_reaches(const struct step_input *in)
 {
 	const struct ehframe *eh = &in->image->eh;
 	int64_t away = (int64_t)(in->fde->start - (eh->vaddr + in->fde->offset));
@@ -299,7 +298,7 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 	slot->rewrites = info.rewrites;
 	slot->nr_remembers = (uint16_t)MIN(info.nr_remembers, UINT16_MAX);
 	slot->nr_negates = (uint8_t)MIN(info.nr_negates, UINT8_MAX);
-	if (reason != CFI_OK || !info.libunwind || !in_reach(in) || info.nr_negates > NEGATES_MAX)
+	if (reason != CFI_OK || !info.libunwind || !step_reaches(in) || info.nr_negates > NEGATES_MAX)
 		return GATE_SHUT;
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
 }
@@ -376,7 +375,7 @@ static bool is_root(const struct step *s, const struct step_input *in, unw_curso
 		return true;
 	return row.kind == CFI_ROW && row.ra_where == CFI_AT_CFA &&
 	       unw_get_reg(cursor, (unw_regnum_t)s->arch->sp, &cfa) == 0 &&
-	       dump_read(in->dump, cfa + (uint64_t)(int64_t)row.ra_off, &pc) &&
+	       dump_read(in->dump, cfa + row.above + (uint64_t)(int64_t)row.ra_off, &pc) &&
 	       !(pc & ~s->arch->ra_clear);
 }
 
@@ -388,6 +387,16 @@ static uint32_t cost_of(const struct step *s, const struct step_input *in)
 	if (nr > NR_REMEMBERS_CHEAP)
 		nr = cfi_remembers(s->arch, &in->image->eh, in->fde->offset, in->vaddr);
 	return nr * STEP_COST_REMEMBER + STEP_COST_NEW;
+}
+
+/* libunwind takes the CFA for the caller's sp, even where it cannot be. */
+static void raise_sp(const struct step *s, const struct step_input *in, struct arch_frame *f)
+{
+	struct cfi_row row;
+
+	if (cfi_row_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) == CFI_OK &&
+	    row.kind == CFI_ROW)
+		f->reg[s->arch->sp] += row.above;
 }
 
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f)
@@ -419,6 +428,8 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	if (!frame_has(&caller, s->arch->pc) || !frame_has(&caller, s->arch->sp))
 		return STEP_FAILED;
 	*f = caller;
+	if (s->arch->ra_in_register)
+		raise_sp(s, in, f);
 	f->reg[s->arch->pc] &= ~s->arch->ra_clear;
 	return f->reg[s->arch->pc] ? STEP_FOUND : STEP_ROOT;
 }

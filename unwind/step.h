@@ -58,6 +58,8 @@ void step_free(struct step *s);
 
 /* A new sample: the budget is full again. (Unwound anew, it goes on with what is left.) */
 void step_begin(struct step *s);
+/* Can libunwind be shown this FDE? Not where vaddrs are too high for our addresses, or far apart. */
+bool step_reaches(const struct step_input *in);
 /* Has the gate let the FDE of @in through? Remembered; costs budget at first sight. */
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
 /* After the gate: may the function be replacing its own frame? What is found there is a guess. */

@@ -34,7 +34,7 @@ struct counters {
 struct unwinder {
 	const struct arch_ops *arch;
 	struct places *places;
-	struct step *step;
+	struct step *step;		/* NULL: another CPU's stacks, of which libunwind knows nothing */
 	struct unwind_rows *rows;
 	bool own_rows, step_only;
 	uint32_t verify_every, verify_in;
@@ -164,7 +164,7 @@ static int by_guess(struct walk *w)
 		.space = w->in->space,
 		.time_ns = w->in->time_ns,
 		.word = w->word,
-		.first = w->out->nr == 1,
+		.first = w->exact,
 		.frames_kept = w->word == 4,
 		.called_from_any = w->mapping->dso->identity.kind == DSO_ANON,
 	};
@@ -257,7 +257,27 @@ static void learn(struct walk *w, const struct step_input *in, const struct arch
 	rows_put(u->rows, w->place, same ? word : ROW_STEP);
 }
 
-/* libunwind, on the FDE that covers the look-up pc. */
+/* What libunwind cannot be asked: by the gate's own reading of the CFI; what is no row is guessed. */
+static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
+		  const struct ehframe_fde *fde)
+{
+	struct unwinder *u = w->u;
+	struct cfi_row row;
+	uint64_t word;
+
+	if (cfi_check(u->arch, &image->eh, fde->offset, NULL, NULL) != CFI_OK ||
+	    cfi_row_at(u->arch, &image->eh, fde->offset, vaddr, &row) != CFI_OK) {
+		rows_put(u->rows, w->place, ROW_REFUSED);
+		return UNWIND_CFI_REFUSED;
+	}
+	word = row_pack(&row);
+	rows_put(u->rows, w->place, word);
+	if (row_kind(word) == ROW_SIMPLE)
+		return by_row(w, word);
+	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
+}
+
+/* By libunwind, on the FDE that covers the look-up pc. */
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		   const struct ehframe_fde *fde)
 {
@@ -272,10 +292,13 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.pc_vaddr = vaddr + (w->f.reg[u->arch->pc] - w->pc),
 		.first = w->out->nr == 1,
 	};
+	enum step_result result;
 	bool signal = false;
 	int next;
-	enum step_result result = step_gate(u->step, &in, &signal);
 
+	if (!u->step || !step_reaches(&in))
+		return by_cfi(w, image, vaddr, fde);
+	result = step_gate(u->step, &in, &signal);
 	if (result == STEP_REFUSED)
 		rows_put(u->rows, w->place, ROW_REFUSED);
 	if (result != STEP_FOUND)
@@ -317,7 +340,7 @@ static int by_object(struct walk *w)
 		return UNWIND_PENDING;
 	}
 	fde = NULL;
-	if (image_vaddr(image, w->offset, &vaddr)) {
+	if (image->machine == w->u->arch->machine && image_vaddr(image, w->offset, &vaddr)) {
 		if (is_sigreturn(image, vaddr + !w->exact)) {
 			rows_put(w->u->rows, w->place, ROW_SIGNAL);
 			return by_signal(w);
@@ -437,7 +460,8 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;
 	if (in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE || !in->regs)
 		return UNWIND_BAD_REGS;
-	step_begin(u->step);
+	if (u->step)
+		step_begin(u->step);
 	stop = walk(u, in, out, rows);
 	if (stop == WALK_REDO) {
 		count_add(&u->count.redone, 1);
@@ -479,7 +503,7 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct dsos *d
 {
 	static const struct unwind_config none;
 	const struct unwind_config *c = config ? config : &none;
-	const struct arch_ops *arch = arch_native();
+	const struct arch_ops *arch = c->machine ? arch_of(c->machine) : arch_native();
 	struct unwinder *u;
 	int rc;
 
@@ -491,14 +515,16 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct dsos *d
 	memset(u, 0, sizeof(*u));
 	u->arch = arch;
 	u->places = places;
-	u->step_only = c->step_only;
-	u->verify_every = c->verify_every;
+	if (arch == arch_native()) {
+		u->step_only = c->step_only;
+		u->verify_every = c->verify_every;
+	}
 	u->rows = c->rows;
 	u->own_rows = !c->rows;
 	rc = u->rows ? 0 : unwind_rows_new(&u->rows, ROWS_DEFAULT);
 	if (rc)
 		err_set(e, rc, "out of memory for unwind rows");
-	else
+	else if (arch == arch_native())
 		rc = step_new(&u->step, arch, e);
 	if (rc) {
 		unwind_free(u);
@@ -556,6 +582,13 @@ const char *unwind_stop_name(enum unwind_stop stop)
 	};
 
 	return (unsigned int)stop < UNWIND_NR_STOPS ? names[stop] : "?";
+}
+
+uint16_t unwind_machine(const char *name)
+{
+	const struct arch_ops *arch = arch_named(name);
+
+	return arch ? arch->machine : 0;
 }
 
 uint64_t unwind_regs_mask(void)

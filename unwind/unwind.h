@@ -90,6 +90,7 @@ struct unwind_config {
 	bool step_only;			/* libunwind for every frame: no rows */
 	uint32_t verify_every;		/* one sample in so many by libunwind alone, too; 0: none */
 	struct unwind_rows *rows;	/* NULL: its own */
+	uint16_t machine;		/* e_machine of what was sampled; 0: this machine's */
 };
 
 struct unwinder;
@@ -104,6 +105,12 @@ void unwind_stats(const struct unwinder *u, struct unwind_stats *out);
 
 /* "truncated", "no unwind tables", …: what the ledger shows. */
 const char *unwind_stop_name(enum unwind_stop stop);
+
+/*
+ * The e_machine of a CPU by its name in uname(2), 0 if its stacks cannot be
+ * unwound. Those of another CPU than this one are unwound by CFI alone.
+ */
+uint16_t unwind_machine(const char *name);
 
 /* The registers to ask the kernel for on this machine (PERF_SAMPLE_REGS_USER mask). */
 uint64_t unwind_regs_mask(void);

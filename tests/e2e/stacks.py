@@ -14,7 +14,7 @@ Exits 1 unless at least 99.9 % are exact and none is wrong. Of "throw", 97 % suf
 leaves for the frame that catches, it writes that frame's registers into its own (doc/UNWINDING.md), and
 this program does nothing else.
 """
-import collections, re, sys
+import collections, os, re, sys
 
 RUN = {
     "chain": ["run_chain"] + [f"chain_{i}" for i in range(24)],
@@ -109,8 +109,8 @@ def judge(mode, stop, frames):
         own = own[own.index("main") + 1:]
         if own and own[0] == "run":
             own = own[1:]
-        if not own:
-            return None
+        if all(f in LEAVES for f in own):
+            return None			# main itself asks for the time
         if MATCH[mode](own):
             return "exact" if stop in ("complete", "guessed") else "short"
     elif stop not in ("complete", "guessed"):
@@ -160,7 +160,7 @@ def main():
         print(f"{mode:10}", ", ".join(f"{k} {v}" for k, v in total[mode].most_common()))
     n = sum(every.values())
     exact, usual = every["exact"] - total["throw"]["exact"], n - sum(total["throw"].values())
-    missing = set(MATCH) - set(total)
+    missing = set(os.environ.get("MODES", " ".join(MATCH)).split()) - set(total)
     print(f"{n} samples: {100 * exact / max(usual, 1):.3f} % exact without throw;", ", ".join(f"{v} {k}" for k, v in every.items()))
     if missing:
         print("no samples of:", *sorted(missing))

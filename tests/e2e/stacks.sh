@@ -1,24 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Programs that know their own true call chain, sampled live and recorded in the same run: chains are
-# exact, and no wrong caller is shown as certain. TRUTH_MATRIX=1: with both compilers at all levels of
-# optimization, static and not.
+# exact, and no wrong caller is shown as certain. TRUTH_MATRIX=levels: with both compilers at all levels
+# of optimization; layouts: by all linkers, static and not, with and without tables; 1: both.
 . "$(dirname "$0")/lib"
 need_perf
 need cc c++
 SRC=$HERE/../programs
-MODES='chain deep pushes tail alloca signal altstack altinside noreturn plt fork exec jitfp jitleaf dlopen'
+EVERY='chain deep pushes tail alloca signal altstack altinside noreturn plt fork exec jitfp jitleaf dlopen'
+MODES=$EVERY
 SECONDS_EACH=${TRUTH_SECONDS:-0.7}
 
-# build COMPILER C++ FLAGS...
-build() {
+# link COMPILER C++ FLAGS...
+link() {
 	cc=$1 cxx=$2
 	shift 2
 	"$cc" "$@" -g -fomit-frame-pointer -fno-builtin -o "$TMP/chain" "$SRC/truth_chain.c" -ldl 2>"$TMP/log" &&
-		"$cxx" "$@" -g -fomit-frame-pointer -o "$TMP/throw" "$SRC/truth_throw.cc" 2>"$TMP/log" || {
-		wrong "cannot build with $cc $*: $(head -3 "$TMP/log")"
-		return 1
-	}
+		"$cxx" "$@" -g -fomit-frame-pointer -o "$TMP/throw" "$SRC/truth_throw.cc" 2>"$TMP/log"
+}
+
+build() {
+	link "$@" && return
+	wrong "cannot build with $*: $(head -3 "$TMP/log")"
+	return 1
 }
 
 lib() {
@@ -39,22 +43,49 @@ watch() {
 	"$PROFTOP" -b -d 1 -F "${TRUTH_HZ:-2000}" -e cpu-clock --rows=1 --record "$TMP/data" -- "$TMP/all" \
 		>"$TMP/out" 2>"$TMP/err" || wrong "$* : exit $?: $(cat "$TMP/err")"
 	echo "== $*"
-	"$B/tests/tools/chains" "$TMP/data" | python3 "$HERE/stacks.py" || bad=1
+	"$B/tests/tools/chains" "$TMP/data" | MODES="$MODES throw" python3 "$HERE/stacks.py" || bad=1
+}
+
+# try FLAGS...: with cc, and no complaint where this machine cannot link so
+try() {
+	if link cc c++ -O2 "$@"; then
+		watch cc -O2 "$*"
+	else
+		echo "== cc -O2 $*: not here: $(head -1 "$TMP/log")"
+	fi
 }
 
 lib a ''
 lib b 'volatile char more[100]; more[7] = 1;'
-if [ -z "${TRUTH_MATRIX:-}" ]; then
-	build cc c++ -O2 && watch cc -O2
-else
+matrix=${TRUTH_MATRIX:-short}
+case $matrix in short)
+	build cc c++ -O2 && watch cc -O2 ;;
+esac
+case $matrix in 1 | levels)
 	for level in 0 1 2 3; do
 		build cc c++ -O$level && watch cc -O$level
 		if command -v clang++ >/dev/null; then
 			build clang clang++ -O$level && watch clang -O$level
 		fi
 	done
-	build cc c++ -O2 -no-pie && watch cc -O2 -no-pie
 	build cc c++ -O2 -fno-plt -Wl,-z,now && watch cc -O2 -fno-plt
-	build cc c++ -O2 -fno-asynchronous-unwind-tables && watch cc -O2, with .debug_frame only
-fi
+	build cc c++ -O2 -fno-asynchronous-unwind-tables && watch cc -O2, with .debug_frame only ;;
+esac
+case $matrix in 1 | layouts)
+	try -no-pie
+	try -no-pie -Wl,-Ttext-segment=0x10000000
+	try -Wl,-z,separate-code
+	try -Wl,-z,noseparate-code
+	try -Wl,--no-eh-frame-hdr
+	try -Wl,-z,now,-z,relro,--hash-style=gnu,--gc-sections -ffunction-sections
+	try -fuse-ld=lld
+	try -fuse-ld=lld -Wl,--no-rosegment
+	try -fuse-ld=lld -Wl,-z,separate-loadable-segments
+	try -fuse-ld=mold
+	try -fuse-ld=gold
+	MODES=$(echo "$EVERY" | sed 's/ dlopen//')
+	try -static
+	try -static-pie
+	try -static -Wl,--no-eh-frame-hdr ;;
+esac
 finish

@@ -111,6 +111,16 @@ ALONE static void run_deep(void)
 }
 
 /* Nothing but prologue and epilogue: all registers that a callee has to keep. */
+#if defined(__aarch64__)
+__asm__(".text\n\t.type pushes, %function\npushes:\n\t.cfi_startproc\n\t"
+	"stp x29, x30, [sp, #-32]!\n\t.cfi_def_cfa_offset 32\n\t.cfi_offset x29, -32\n\t"
+	".cfi_offset x30, -24\n\t"
+	"stp x19, x20, [sp, #16]\n\t.cfi_offset x19, -16\n\t.cfi_offset x20, -8\n\t"
+	"mov x19, xzr\n\tmov x30, xzr\n\tmov x29, xzr\n\t"
+	"ldp x19, x20, [sp, #16]\n\t.cfi_restore x19\n\t.cfi_restore x20\n\t"
+	"ldp x29, x30, [sp], #32\n\t.cfi_def_cfa_offset 0\n\t.cfi_restore x29\n\t.cfi_restore x30\n\t"
+	"ret\n\t.cfi_endproc\n\t.size pushes, .-pushes\n");
+#else
 __asm__(".text\n\t.type pushes, @function\npushes:\n\t.cfi_startproc\n\t"
 	"push %rbp\n\t.cfi_adjust_cfa_offset 8\n\t.cfi_rel_offset rbp, 0\n\t"
 	"push %rbx\n\t.cfi_adjust_cfa_offset 8\n\t.cfi_rel_offset rbx, 0\n\t"
@@ -120,6 +130,7 @@ __asm__(".text\n\t.type pushes, @function\npushes:\n\t.cfi_startproc\n\t"
 	"pop %rbx\n\t.cfi_adjust_cfa_offset -8\n\t.cfi_restore rbx\n\t"
 	"pop %rbp\n\t.cfi_adjust_cfa_offset -8\n\t.cfi_restore rbp\n\t"
 	"ret\n\t.cfi_endproc\n\t.size pushes, .-pushes\n");
+#endif
 void pushes(void) __asm__("pushes");
 
 ALONE static void pushes_caller(void)
@@ -143,12 +154,21 @@ __attribute__((used)) ALONE static void tail_3(int n)
 	KEEP();
 }
 
+#if defined(__aarch64__)
+__asm__(".text\n\t.type tail_2, %function\ntail_2:\n\t.cfi_startproc\n\tnop\n\tb tail_3\n\t"
+	".cfi_endproc\n\t.size tail_2, .-tail_2\n\t"
+	".type tail_1, %function\ntail_1:\n\t.cfi_startproc\n\tstr x19, [sp, #-16]!\n\t"
+	".cfi_def_cfa_offset 16\n\t.cfi_offset x19, -16\n\tldr x19, [sp], #16\n\t"
+	".cfi_def_cfa_offset 0\n\t.cfi_restore x19\n\tb tail_2\n\t"
+	".cfi_endproc\n\t.size tail_1, .-tail_1\n");
+#else
 __asm__(".text\n\t.type tail_2, @function\ntail_2:\n\t.cfi_startproc\n\tnop\n\tjmp tail_3\n\t"
 	".cfi_endproc\n\t.size tail_2, .-tail_2\n\t"
 	".type tail_1, @function\ntail_1:\n\t.cfi_startproc\n\tpush %rbx\n\t.cfi_adjust_cfa_offset 8\n\t"
 	".cfi_rel_offset rbx, 0\n\tpop %rbx\n\t.cfi_adjust_cfa_offset -8\n\t.cfi_restore rbx\n\t"
 	"jmp tail_2\n\t"
 	".cfi_endproc\n\t.size tail_1, .-tail_1\n");
+#endif
 void tail_1(int n) __asm__("tail_1");
 
 ALONE static void run_tail(void)
@@ -340,11 +360,21 @@ ALONE static void run_fork(void)
 	}
 }
 
+#if defined(__aarch64__)
+/* stp x29,x30,[sp,-16]!; mov x29,sp; mov w0,n; (subs; b.ne); ldp x29,x30,[sp],16; ret */
+static const uint8_t code_fp[] = { 0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0x00, 0x7d, 0x80, 0x52,
+				   0x00, 0x04, 0x00, 0x71, 0xe1, 0xff, 0xff, 0x54, 0xfd, 0x7b, 0xc1, 0xa8,
+				   0xc0, 0x03, 0x5f, 0xd6 };
+/* mov w0,n; (subs; b.ne); ret: a leaf that leaves the stack alone */
+static const uint8_t code_leaf[] = { 0x00, 0x7d, 0x80, 0x52, 0x00, 0x04, 0x00, 0x71, 0xe1, 0xff, 0xff, 0x54,
+				     0xc0, 0x03, 0x5f, 0xd6 };
+#else
 /* push %rbp; mov %rsp,%rbp; push %rbx; (mov $n,%ecx; dec; jnz); pop %rbx; pop %rbp; ret */
 static const uint8_t code_fp[] = { 0x55, 0x48, 0x89, 0xe5, 0x53, 0xb9, 0xe8, 0x03, 0, 0, 0xff, 0xc9, 0x75,
 				   0xfc, 0x5b, 0x5d, 0xc3 };
 /* mov $n,%ecx; dec; jnz; ret: a leaf that leaves the stack alone */
 static const uint8_t code_leaf[] = { 0xb9, 0xe8, 0x03, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3 };
+#endif
 
 ALONE static void run_jit(const uint8_t *code, size_t size)
 {
@@ -353,6 +383,7 @@ ALONE static void run_jit(const uint8_t *code, size_t size)
 
 	memcpy(page, code, size);
 	mprotect(page, 4096, PROT_READ | PROT_EXEC);
+	__builtin___clear_cache((char *)page, (char *)page + size);
 	*(void **)&fn = page;
 	while (time_left())
 		for (int i = 0; i < 1000; i++)
