@@ -82,8 +82,7 @@ static int check_machine(const struct replay *r, const char *path, struct err *e
 		return 0;
 	text_sanitise(clean, sizeof(clean), machine, strlen(machine));
 	return err_set(e, -ENOTSUP, "%.300s: recorded on %s, whose stacks cannot be unwound here\n"
-		       "  x86_64 and aarch64 are known; record without --call-graph=dwarf, or see perf report",
-		       path, clean);
+		       "  those of x86_64 and aarch64 can; see perf report for others", path, clean);
 }
 
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
