@@ -43,6 +43,7 @@ static void apply_governor(struct sampler *s)
 {
 	struct err e;
 
+	tick_mix_rate(s);
 	for (uint32_t i = 0; i < s->config.nr_events; i++) {
 		double hz = MAX(s->asked_hz[i] * s->governor.factor, 1.0);
 
@@ -108,6 +109,7 @@ static void set_rate(struct sampler *s, const struct control *c)
 		return;
 	}
 	recording_note(s);
+	tick_mix_rate(s);
 	s->hz[c->event] = s->asked_hz[c->event] = c->hz;
 	reset_governor(s);
 	s->config.events[c->event].period = 0;
@@ -124,6 +126,7 @@ static void set_enabled(struct sampler *s, bool on)
 		return;
 	}
 	s->enabled = on;
+	tick_mix_rate(s);
 	tick_message(s, on ? "sampling" : "sampling stopped: it costs nothing now; S starts it again");
 }
 
@@ -165,6 +168,10 @@ static void set_events(struct sampler *s, const struct control *c)
 	carry_off(s, c, nr);
 	memcpy(s->config.events, c->events, nr * sizeof(c->events[0]));
 	s->config.nr_events = nr;
+	/* One that is opened anew for its group is on at first. */
+	for (uint32_t i = 0; i < nr; i++)
+		if (s->event_off[i])
+			counters_enable_event(s->counters, i, false);
 	memcpy(s->asked_hz, s->hz, sizeof(s->asked_hz));
 	reset_governor(s);
 	tick_discard(s);
@@ -184,6 +191,7 @@ static void enable_event(struct sampler *s, const struct control *c)
 		return;
 	}
 	s->event_off[c->event] = !c->on;
+	tick_mix_rate(s);
 	tick_message(s, "%s %s", s->config.events[c->event].name, c->on ? "is sampled" :
 		     "is off: it costs nothing now");
 }

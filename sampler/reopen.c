@@ -274,7 +274,7 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 	since = time_now_ns() - since;
 	counters_close(old);
 	notices_restart(&s->notices);
-	s->rate = (struct tick_rate){ .since_ns = time_now_ns() };
+	s->rate = (struct tick_rate){ .since_ns = time_now_ns(), .mixed = true };
 	return since;
 }
 

@@ -90,6 +90,7 @@ struct self_times {
 /* The got rate in the making. */
 struct tick_rate {
 	uint64_t since_ns;
+	bool mixed;				/* in the middle of it something was changed */
 	uint64_t got[EVENTS_MAX];		/* samples the kernel took, lost ones included */
 	double seconds[EVENTS_MAX];		/* of busy CPU time that they were taken in */
 };
@@ -233,6 +234,8 @@ void tick_keep_room(struct sampler *s);
 void tick_make_room(struct sampler *s);
 /* Nothing is known of @nr CPUs yet. */
 struct tick_cpu *tick_new_cpus(uint32_t nr);
+/* What is sampled changes now: the rates of this tick say nothing. */
+void tick_mix_rate(struct sampler *s);
 /* Forget everything counted so far. */
 void tick_discard(struct sampler *s);
 /* One line for the screen: the answer to a control. */

@@ -222,14 +222,19 @@ static void rate_cpu(struct tick_cpu *tc)
 /* The got rate, over stretches long enough for the jiffies of /proc/stat. */
 static void update_rate(struct sampler *s, uint64_t now_ns)
 {
-	if (now_ns - s->rate.since_ns < TICK_RATE_MIN_NS)
+	if (!s->rate.mixed && now_ns - s->rate.since_ns < TICK_RATE_MIN_NS)
 		return;
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
-		s->got_hz[i] = s->rate.seconds[i] > 0 ?
+		s->got_hz[i] = s->rate.seconds[i] > 0 && !s->rate.mixed ?
 			(double)s->rate.got[i] / s->rate.seconds[i] : NAN;
 	s->rate = (struct tick_rate){ .since_ns = now_ns };
 	for (uint32_t i = 0; i < s->nr_threads; i++)
 		rate_cpu(&s->cpus[i]);
+}
+
+void tick_mix_rate(struct sampler *s)
+{
+	s->rate.mixed = true;
 }
 
 static void fill_events(struct sampler *s, struct profile *p)
@@ -547,7 +552,7 @@ void tick_discard(struct sampler *s)
 	history_reset(s->history);
 	s->account_total = (struct profile_account){ 0 };
 	s->reset_ns = time_now_ns();
-	s->rate = (struct tick_rate){ .since_ns = s->reset_ns };
+	s->rate = (struct tick_rate){ .since_ns = s->reset_ns, .mixed = true };
 	for (uint32_t i = 0; i < s->nr_threads; i++)
 		rebase(s, i);
 }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,8 +23,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_NS 250000000ULL
+#define TICK_NS 500000000ULL
 #define BUSY	3
+/* Lines are read from four objects at a time, each with a debug file and that one's; images of four. */
+#define FILES_MAX 24
+/* By tables, and by objects that others on the machine run meanwhile. */
+#define GROWTH_KB (24 << 10)
 
 static pid_t busy[BUSY];
 
@@ -118,37 +123,49 @@ static void check_profile(const struct profile *p)
 	assert_int_equal(p->window, PROFILE_WINDOW);
 }
 
-/* Ticks of a quarter second until one has the rate within a tenth; at most 2 * @max of them. */
-static void expect_rate(struct sampler *s, double hz, unsigned int max)
+/*
+ * The rate within a tenth, in the first tick that is whole or the second; the answer to the control
+ * comes before them in a short one, which has no rate.
+ */
+static void expect_rate(struct sampler *s, double hz)
 {
-	double got = 0;
+	double got[2] = { 0 };
 
-	for (unsigned int i = 0; i < 2 * max; i++) {
+	for (unsigned int whole = 0, i = 0; whole < 2 && i < 10; i++) {
 		struct profile *p = wait_profile(s);
+		bool answered = p->events[0].want_hz > hz - 1 && p->events[0].want_hz < hz + 1;
 
 		check_profile(p);
-		got = p->events[0].got_hz;
+		if (answered && p->interval_ns > TICK_NS / 2 && !isnan(p->events[0].got_hz))
+			got[whole++] = p->events[0].got_hz;
 		profile_free(p);
-		if (got > hz * 0.9 && got < hz * 1.1)
+		if (whole && got[whole - 1] > hz * 0.9 && got[whole - 1] < hz * 1.1)
 			return;
 	}
-	fail_msg("%.0f Hz wanted, %.0f got", hz, got);
+	fail_msg("%.0f Hz wanted, %.0f, then %.0f got", hz, got[0], got[1]);
 }
 
+/*
+ * What is open: ours (events, eventfds, pipes), to be the same after any number of controls, and
+ * files of objects, which the loader keeps open for their lines: a few, of whatever runs.
+ */
 static unsigned int nr_open(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
+	unsigned int nr = 0, files = 0;
 	struct dirent *entry;
 	char target[64];
-	unsigned int nr = 0;
 
-	/* Events, epolls, eventfds; the loader keeps files of objects open, as many as it likes. */
 	while ((entry = readdir(dir))) {
 		ssize_t size = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target));
 
-		nr += size > 11 && !strncmp(target, "anon_inode:", 11);
+		if (size > 0 && target[0] == '/')
+			files++;
+		else
+			nr++;
 	}
 	closedir(dir);
+	assert_in_range(files, 0, FILES_MAX);
 	return nr;
 }
 
@@ -227,13 +244,13 @@ static void test_targets(void **state)
 	struct sampler *s = start(&c);
 	unsigned int fds;
 
-	expect_rate(s, 999, 8);
+	expect_rate(s, 999);
 	fds = nr_open();
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_PIDS, .pids = busy,
 							     .nr_pids = 1 });
 	expect_message(s, "sampling pid");
 	expect_only(s, busy[0], true);
-	expect_rate(s, 999, 3);
+	expect_rate(s, 999);
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_TIDS,
 							     .pids = &busy[1], .nr_pids = 1 });
 	expect_message(s, "sampling thread");
@@ -249,7 +266,7 @@ static void test_targets(void **state)
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_SYSTEM });
 	expect_message(s, "sampling system");
 	expect_only(s, busy[2], false);
-	expect_rate(s, 999, 4);
+	expect_rate(s, 999);
 	expect_open(fds);
 	sampler_free(s);
 }
@@ -259,21 +276,21 @@ static void test_sizes(void **state)
 	struct sampler_config c = config_of("cpu-clock");
 	struct sampler *s = start(&c);
 
-	expect_rate(s, 999, 8);
+	expect_rate(s, 999);
 	sampler_set_rate(s, 0, 499);
-	expect_rate(s, 499, 4);
+	expect_rate(s, 499);
 	sampler_set_stack_size(s, 32003);
 	expect_message(s, "32000 bytes of user stack");
 	/* the rate of now, not that of the start */
-	expect_rate(s, 499, 4);
+	expect_rate(s, 499);
 	sampler_set_ring_size(s, 256 << 10);
 	expect_message(s, "rings of 256 KiB");
 	sampler_set_ring_size(s, 4096);
 	expect_message(s, "cannot hold one sample");
-	expect_rate(s, 499, 4);
+	expect_rate(s, 499);
 	sampler_set_call_graph(s, CALL_GRAPH_FP);
 	expect_message(s, "by frame pointers");
-	expect_rate(s, 499, 4);
+	expect_rate(s, 499);
 	sampler_set_call_graph(s, CALL_GRAPH_DWARF);
 	expect_message(s, "dumps of 32000 bytes");
 	sampler_set_stack_size(s, 0);
@@ -293,7 +310,7 @@ static void test_sizes(void **state)
 	sampler_set_stack_size(s, 8192);
 	expect_message(s, "8192 bytes");
 	sampler_set_event_enabled(s, 0, true);
-	expect_rate(s, 499, 4);
+	expect_rate(s, 499);
 	sampler_free(s);
 }
 
@@ -337,9 +354,9 @@ static void test_own_rates(void **state)
 	struct sampler_config c = config_of("cpu-clock/freq=199/");
 	struct sampler *s = start(&c);
 
-	expect_rate(s, 199, 8);
+	expect_rate(s, 199);
 	sampler_set_rate(s, 0, 399);
-	expect_rate(s, 399, 4);
+	expect_rate(s, 399);
 	sampler_free(s);
 }
 
@@ -463,13 +480,15 @@ static void test_random(void **state)
 
 	srand(number_of("SEED", 1));
 	back_to_start(s, &c);
-	expect_rate(s, 799, 4);
+	expect_rate(s, 799);
 	fds = nr_open();
 	kb = resident_kb();
 	for (unsigned int i = 0; i < nr; i++) {
 		uint64_t until = time_now_ns() + seconds * 1000000000ULL / nr;
 
 		any_control(s);
+		if (i % 20 == 0)
+			print_message("%u: %ld KiB, %u fds\n", i, resident_kb(), nr_open());
 		do {
 			struct pollfd fd = { .fd = sampler_fd(s), .events = POLLIN };
 			struct profile *p = poll(&fd, 1, 20) > 0 ? sampler_take(s) : NULL;
@@ -480,10 +499,11 @@ static void test_random(void **state)
 		} while (time_now_ns() < until);
 	}
 	back_to_start(s, &c);
-	expect_rate(s, 799, 4);
+	expect_rate(s, 799);
 	expect_open(fds);
 	/* tables grow with what was seen, not with what was done to them */
-	if (resident_kb() > kb + (64 << 10))
+	print_message("%ld KiB resident, %ld before\n", resident_kb(), kb);
+	if (resident_kb() > kb + GROWTH_KB)
 		fail_msg("%ld KiB resident, %ld before", resident_kb(), kb);
 	sampler_free(s);
 }
