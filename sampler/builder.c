@@ -279,6 +279,9 @@ static void apply(struct sampler *s, const struct control *c)
 	case CONTROL_TARGET:
 		reopen_target(s, c->spec);
 		break;
+	case CONTROL_FOCUS:
+		reopen_focus(s, c->pid);
+		break;
 	}
 }
 

@@ -262,6 +262,7 @@ struct profile {
 	uint64_t window_ns;		/* what the cells cover */
 	enum profile_window window;
 	bool sampling;			/* false: stopped (S) */
+	pid_t focus;			/* sampled alone, more closely; 0: no process is */
 	bool target_gone;		/* all target processes have exited */
 	enum call_graph call_graph;	/* the next three: as it is sampled now */
 	uint32_t stack_size;		/* of a dump, in bytes; 0 without */

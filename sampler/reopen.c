@@ -21,6 +21,8 @@
 /* How often CPUs that come and go are looked for. */
 #define CPUS_LOOK_NS 1000000000ULL
 #define CPU_NUMBERS  65536
+/* One process alone is sampled so many times as often. */
+#define FOCUS_RATE   4
 #define RING_MAX     ((size_t)256 << 20)
 
 void session_describe_target(struct sampler *s)
@@ -396,32 +398,26 @@ static bool is_complete(const struct sampler_target_spec *spec)
 	       !(spec->target == TARGET_NAME && !spec->name);
 }
 
-void reopen_target(struct sampler *s, struct sampler_target_spec *spec)
+/* From the target in use to @spec, which is taken over, with the rest of @f->config. False: refused. */
+static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_spec *spec)
 {
-	struct fresh f = { .config = s->config };
 	uint64_t gap_ns;
 	struct err e;
 
 	if (!may_reopen(s) || !is_complete(spec)) {
 		spec_free(spec);
-		return;
+		return false;
 	}
-	take_spec(&f.config, spec);
-	if (target_find(&f.target, &s->target, &f.config, &e)) {
+	take_spec(&f->config, spec);
+	if (target_find(&f->target, &s->target, &f->config, &e) || open_fresh(s, f, &f->target, &e)) {
 		tick_message(s, "%s", e.text);
-		target_drop(&f.target);
+		target_drop(&f->target);
 		spec_free(spec);
-		return;
-	}
-	if (open_fresh(s, &f, &f.target, &e)) {
-		tick_message(s, "%s", e.text);
-		target_drop(&f.target);
-		spec_free(spec);
-		return;
+		return false;
 	}
 	e.text[0] = '\0';
-	gap_ns = replace(s, &f, &e);
-	target_replace(&s->target, &f.target);
+	gap_ns = replace(s, f, &e);
+	target_replace(&s->target, &f->target);
 	spec_free(s->spec);
 	s->spec = spec;
 	/* Who was not followed meanwhile may have become another program. */
@@ -430,6 +426,87 @@ void reopen_target(struct sampler *s, struct sampler_target_spec *spec)
 	if (!e.text[0])
 		tick_message(s, "sampling %s; nothing was sampled for %.0f ms", s->target_text,
 			     (double)gap_ns / 1e6);
+	return true;
+}
+
+/* What was before the focus is of no use any more. */
+static void forget_focus(struct sampler *s)
+{
+	spec_free(s->focus.spec);
+	s->focus = (struct focus){ .pid = 0 };
+}
+
+void reopen_target(struct sampler *s, struct sampler_target_spec *spec)
+{
+	struct fresh f = { .config = s->config };
+
+	if (retarget(s, &f, spec))
+		forget_focus(s);
+}
+
+static struct sampler_target_spec *spec_of(const struct sampler_config *c)
+{
+	return spec_copy(&(struct sampler_target_spec){
+		.target = c->target, .pids = c->pids, .nr_pids = c->nr_pids, .uid = c->uid,
+		.cgroup = c->cgroup, .name = c->name, .cpus = c->cpus, .nr_cpus = c->nr_cpus,
+	});
+}
+
+/* The rates that @hz says, 0: as it is; the governor begins anew. */
+static void take_rates(struct sampler *s, const double hz[static EVENTS_MAX])
+{
+	for (uint32_t i = 0; i < s->config.nr_events; i++)
+		if (hz[i] > 0)
+			s->hz[i] = s->asked_hz[i] = hz[i];
+	governor_init(&s->governor, s->config.max_overhead_pct);
+}
+
+static void focus(struct sampler *s, pid_t pid)
+{
+	double max = (double)atomic_load_explicit(&s->max_hz, memory_order_relaxed);
+	struct fresh f = { .config = s->config };
+	struct focus was = { .pid = pid, .stack_size = s->config.stack_size,
+			     .nr_events = s->config.nr_events };
+	double hz[EVENTS_MAX] = { 0 };
+
+	memcpy(was.events, s->config.events, sizeof(was.events));
+	memcpy(was.asked_hz, s->asked_hz, sizeof(was.asked_hz));
+	for (uint32_t i = 0; i < was.nr_events; i++)
+		hz[i] = max > 0 ? MIN(was.asked_hz[i] * FOCUS_RATE, MAX(max, was.asked_hz[i])) : 0;
+	f.config.stack_size = MIN(2 * was.stack_size, SAMPLER_STACK_SIZE_MAX) & ~7u;
+	was.spec = spec_of(&s->config);
+	take_rates(s, hz);
+	if (retarget(s, &f, spec_copy(&(struct sampler_target_spec){
+			.target = TARGET_PIDS, .pids = &pid, .nr_pids = 1,
+			.cpus = s->config.cpus, .nr_cpus = s->config.nr_cpus }))) {
+		s->focus = was;
+		return;
+	}
+	take_rates(s, was.asked_hz);
+	spec_free(was.spec);
+}
+
+static void unfocus(struct sampler *s)
+{
+	struct fresh f = { .config = s->config };
+	double hz[EVENTS_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < s->config.nr_events; i++)
+		for (uint32_t k = 0; k < s->focus.nr_events; k++)
+			if (event_same(&s->config.events[i], &s->focus.events[k]))
+				hz[i] = s->focus.asked_hz[k];
+	f.config.stack_size = s->focus.stack_size;
+	take_rates(s, hz);
+	if (retarget(s, &f, spec_copy(s->focus.spec)))
+		forget_focus(s);
+}
+
+void reopen_focus(struct sampler *s, pid_t pid)
+{
+	if (s->focus.pid)
+		unfocus(s);
+	if (pid)
+		focus(s, pid);
 }
 
 /* Which CPUs are online, by number. */

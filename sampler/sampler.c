@@ -370,6 +370,7 @@ void sampler_free(struct sampler *s)
 	for (uint32_t i = 0; i < s->controls.nr; i++)
 		spec_free(s->controls.items[i].spec);
 	spec_free(s->spec);
+	spec_free(s->focus.spec);
 	free(s->cpus_online);
 	free(s->threads);
 	free(s->cpus);
@@ -449,6 +450,16 @@ void sampler_set_ring_size(struct sampler *s, size_t size)
 void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_TARGET, .spec = spec_copy(spec) });
+}
+
+void sampler_focus(struct sampler *s, pid_t pid)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_FOCUS, .pid = pid });
+}
+
+void sampler_unfocus(struct sampler *s)
+{
+	sampler_focus(s, 0);
 }
 
 void sampler_set_events(struct sampler *s, const struct event *events, uint32_t nr)

@@ -124,6 +124,12 @@ struct sampler_target_spec {
 	const int *cpus;		/* NULL: all online ones */
 	uint32_t nr_cpus;
 };
+/*
+ * One process alone, its threads and children, at four times the rate and with twice the dumps, as
+ * far as the kernel allows; and back to what was sampled before. As the above.
+ */
+void sampler_focus(struct sampler *s, pid_t pid);
+void sampler_unfocus(struct sampler *s);
 void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec);
 
 /* What can be opened here; filled in the background after the first ask. */

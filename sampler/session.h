@@ -26,13 +26,14 @@ struct control {
 	enum control_kind {
 		CONTROL_RATE, CONTROL_ENABLE, CONTROL_EVENTS, CONTROL_WINDOW, CONTROL_TICK, CONTROL_RESET,
 		CONTROL_ANNOTATE, CONTROL_PROBE, CONTROL_EVENT_ENABLE, CONTROL_STACK,
-		CONTROL_RING, CONTROL_TARGET, CONTROL_CALL_GRAPH,
+		CONTROL_RING, CONTROL_TARGET, CONTROL_FOCUS, CONTROL_CALL_GRAPH,
 	} kind;
 	uint32_t event;			/* RATE, EVENT_ENABLE */
 	double hz;			/* RATE */
 	bool on;			/* ENABLE, EVENT_ENABLE */
 	size_t size;			/* STACK, RING */
 	enum call_graph call_graph;	/* CALL_GRAPH */
+	pid_t pid;			/* FOCUS; 0: back */
 	struct sampler_target_spec *spec;	/* TARGET: owned, with all it points to */
 	enum profile_window window;
 	uint64_t tick_ns;
@@ -85,6 +86,16 @@ struct tick_cpu {
 /* CPU time of our threads. */
 struct self_times {
 	uint64_t now_ns, all_ns, samplers_ns, builder_ns, ui_ns;
+};
+
+/* What was sampled before one process alone was. */
+struct focus {
+	pid_t pid;			/* 0: none is */
+	struct sampler_target_spec *spec;
+	uint32_t stack_size;
+	struct event events[EVENTS_MAX];
+	uint32_t nr_events;
+	double asked_hz[EVENTS_MAX];
 };
 
 /* The got rate in the making. */
@@ -141,6 +152,7 @@ struct sampler {
 	bool enabled, event_off[EVENTS_MAX];
 	struct unwind_stats unwind_base;	/* of threads that are gone */
 	struct sampler_target_spec *spec;	/* what config points into since sampler_set_target() */
+	struct focus focus;
 	uint64_t cpus_looked_ns;
 	uint8_t *cpus_online;		/* by CPU number, when last looked */
 	struct notices notices;
@@ -207,6 +219,8 @@ void reopen_stack(struct sampler *s, size_t size, const char *why);	/* "": it wa
 void reopen_call_graph(struct sampler *s, enum call_graph mode);
 void reopen_ring(struct sampler *s, size_t size);
 void reopen_target(struct sampler *s, struct sampler_target_spec *spec);
+/* Process @pid alone, more closely: more samples, larger dumps. 0: as it was before. */
+void reopen_focus(struct sampler *s, pid_t pid);
 /* Each second: a CPU that came back, or is new, is sampled. Builder. */
 void reopen_check_cpus(struct sampler *s, uint64_t now_ns);
 struct sampler_target_spec *spec_copy(const struct sampler_target_spec *spec);

@@ -266,6 +266,7 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	p->window = s->window;
 	p->sampling = s->enabled;
 	p->target_gone = s->target.gone;
+	p->focus = s->focus.pid;
 	p->call_graph = s->config.call_graph;
 	p->stack_size = p->call_graph == CALL_GRAPH_DWARF ? s->config.stack_size : 0;
 	p->rate_factor = s->governor.factor;

@@ -166,6 +166,8 @@ void actions_leave_process(struct ui_state *st)
 {
 	if (!st->drilled)
 		return;
+	if (st->latest && st->latest->focus)
+		sampler_unfocus(st->sampler);
 	st->drilled = false;
 	st->lists[VIEW_FUNCTIONS].pinned = false;
 	actions_show(st, st->drill_from);
@@ -210,6 +212,9 @@ static void back(struct ui_state *st, uint32_t code)
 		list_rebuild(st, st->view);
 	} else if (code == K_ESC && match_active(&list->search)) {
 		match_set(&list->search, "");
+	} else if (st->drilled && st->latest && st->latest->focus) {
+		/* First the sampling, as it was; the next one leaves the process. */
+		sampler_unfocus(st->sampler);
 	} else if (st->drilled) {
 		actions_leave_process(st);
 	} else if (code == 'q') {

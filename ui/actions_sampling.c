@@ -119,6 +119,27 @@ static void cure(struct ui_state *st, uint32_t code)
 		ui_state_say(st, false, "no warning in the last tick (7 lists all there were)");
 }
 
+/* The process drilled into, or that of the row; drilled into, so that Esc has the way back. */
+static void focus_process(struct ui_state *st, uint32_t code)
+{
+	const struct list *list = ui_state_list(st);
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	const struct profile *p = st->shown;
+	uint32_t at;
+
+	if (!p || !st->latest)
+		return;
+	if (!st->drilled && st->view == VIEW_PROCESSES && !st->by_thread && row)
+		actions_enter_process(st, (uint32_t)row->id);
+	at = ui_state_process(st);
+	if (!st->drilled || at == UINT32_MAX)
+		ui_state_say(st, false, "pick a process first (p), then x samples it alone");
+	else if (st->latest->focus == p->processes[at].pid)
+		sampler_unfocus(st->sampler);
+	else
+		sampler_focus(st->sampler, p->processes[at].pid);
+}
+
 void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code)
 {
 	switch (action) {
@@ -126,6 +147,8 @@ void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code)
 		return call_graphs;
 	case ACT_CURE:
 		return cure;
+	case ACT_FOCUS:
+		return focus_process;
 	case ACT_LARGER_DUMPS:
 		return larger_dumps;
 	case ACT_SMALLER_DUMPS:

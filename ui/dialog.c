@@ -104,6 +104,7 @@ void dialog_open(struct ui_state *st, const struct dialog_ops *ops)
 
 	dialog_close(st);
 	d->ops = ops;
+	d->levels = (struct dialog_levels){ true, true, 0 };
 	ops->fill(st);
 	narrow(d);
 	/* Begin at what is in use. */
@@ -182,6 +183,12 @@ void dialog_key(struct ui_state *st, const struct key *key)
 {
 	struct dialog *d = &st->dialog;
 	bool changed;
+
+	if (!d->line.size && d->ops->key && d->ops->key(st, key->code)) {
+		if (d->ops)
+			dialog_refresh(st);
+		return;
+	}
 
 	switch (keys_find(CTX_PICKER, key->code)) {
 	case ACT_LINE_UP:
@@ -312,15 +319,21 @@ void dialog_draw(struct ui_state *st, struct canvas *c)
 {
 	struct dialog *d = &st->dialog;
 	/* One line of the screen below stays: the key bar. */
-	unsigned int rows = MIN(MAX(d->nr + 4, 12u), c->rows - 2);
+	unsigned int lines = d->nr + 3 + !!d->ops->foot + !!d->ops->status;
+	unsigned int rows = MIN(MAX(lines, 12u), c->rows - 2);
 	unsigned int cols = MIN(WIDTH_MAX, c->cols - 2), inner = cols - 4;
 	unsigned int row = (c->rows - 1 - rows) / 2, col = (c->cols - cols) / 2;
-	unsigned int foot = d->ops->foot && rows > 8;
-	char buf[128];
+	unsigned int foot = rows > 8 ? !!d->ops->foot + !!d->ops->status : 0;
+	char buf[128], status[128];
 
 	draw_frame(st, c, row, col, rows, cols);
 	draw_line(st, c, row + 1, col + 2, inner);
-	if (foot)
+	if (foot && d->ops->status) {
+		d->ops->status(st, status, sizeof(status));
+		canvas_elide(c, row + rows - 1 - foot, col + 2, inner, ui_clean(buf, sizeof(buf), status),
+			     (struct style){ ROLE_NORMAL, 0 });
+	}
+	if (foot && d->ops->foot)
 		canvas_elide(c, row + rows - 2, col + 2, inner,
 			     ui_clean(buf, sizeof(buf), d->ops->foot),
 			     (struct style){ ROLE_DIM, 0 });

@@ -27,7 +27,11 @@ struct dialog_entry {
 struct dialog_ops {
 	const char *title;
 	const char *hint;		/* beside the empty input line */
-	const char *foot;		/* NULL: the usual one */
+	const char *foot;		/* NULL: none */
+	/* A line above it that changes; NULL: none. */
+	void (*status)(const struct ui_state *st, char *buf, size_t size);
+	/* Keys of its own, while nothing is typed; true: taken. */
+	bool (*key)(struct ui_state *st, uint32_t code);
 	bool can_add;			/* Tab */
 	/* Fill st->dialog.entries anew; called at opening and with each profile. */
 	void (*fill)(struct ui_state *st);
@@ -36,8 +40,15 @@ struct dialog_ops {
 };
 extern const struct dialog_ops dialog_events, dialog_frequency, dialog_processes, dialog_sort;
 
+/* What events that are picked by name count: the event picker's. */
+struct dialog_levels {
+	bool user, kernel;
+	uint8_t precise;
+};
+
 struct dialog {
 	const struct dialog_ops *ops;	/* NULL: closed */
+	struct dialog_levels levels;
 	struct line line;
 	struct dialog_entry *entries;
 	uint32_t nr, capacity;

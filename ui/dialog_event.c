@@ -59,6 +59,31 @@ static void add_state(struct ui_state *st, const struct sampler_event_state *sta
 			 state->code == UNKNOWN && !entry->used ? " (being looked at)" : "");
 }
 
+/* What is sampled now, by the keys that turn it on and off; their names have their modifiers. */
+static void add_sampled(struct ui_state *st)
+{
+	const struct profile *p = st->latest;
+
+	add_heading(&st->dialog, "sampled now");
+	for (uint32_t i = 0; p && i < p->nr_events; i++) {
+		const struct profile_event *ev = &p->events[i];
+		struct dialog_entry *entry = dialog_add(&st->dialog);
+		char rate[32] = "a fixed period";
+
+		if (!entry)
+			return;
+		entry->value = i + 1;
+		entry->used = ev->enabled;
+		snprintf(entry->name, sizeof(entry->name), "%s", ev->event.name);
+		if (ev->event.counted)
+			snprintf(rate, sizeof(rate), "counted with its group");
+		else if (ev->want_hz > 0)
+			snprintf(rate, sizeof(rate), "%.0f Hz", ev->want_hz);
+		snprintf(entry->detail, sizeof(entry->detail), "%u turns it %s; %s", i + 1,
+			 ev->enabled ? "off" : "on", rate);
+	}
+}
+
 static void fill(struct ui_state *st)
 {
 	struct sampler_event_state *states = calloc(STATES_MAX, sizeof(*states));
@@ -67,6 +92,7 @@ static void fill(struct ui_state *st)
 
 	if (!states)
 		return;
+	add_sampled(st);
 	nr = sampler_event_states(st->sampler, states, STATES_MAX);
 	for (uint32_t i = 0; i < MIN(nr, STATES_MAX); i++) {
 		if (states[i].info->group && strcmp(states[i].info->group, group)) {
@@ -78,60 +104,144 @@ static void fill(struct ui_state *st)
 	free(states);
 }
 
-/* Add to the events sampled now, or take out of them. */
-static bool toggle(struct ui_state *st, const struct event *ev)
+/* The events that are sampled now, but for number @but. */
+static uint32_t others(const struct ui_state *st, uint32_t but, struct event *events)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_events; i++)
+		if (i != but)
+			events[nr++] = st->latest->events[i].event;
+	return nr;
+}
+
+/* Number @at of those sampled is no longer. */
+static void take_out(struct ui_state *st, uint32_t at)
 {
 	struct event events[EVENTS_MAX];
-	uint32_t nr = 0;
-	bool removed = false;
+	uint32_t nr = others(st, at, events);
 
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_events; i++) {
-		const struct event *used = &st->latest->events[i].event;
-
-		if (!strcmp(used->name, ev->name))
-			removed = true;
-		else
-			events[nr++] = *used;
-	}
-	if (!removed && nr == EVENTS_MAX) {
-		ui_state_say(st, true, "no more than %d events at a time", EVENTS_MAX);
-		return false;
-	}
-	if (!removed)
-		events[nr++] = *ev;
 	if (!nr) {
-		ui_state_say(st, true, "%s is the only event", ev->name);
-		return false;
+		ui_state_say(st, true, "%s is the only event", st->latest->events[at].event.name);
+		return;
 	}
 	sampler_set_events(st->sampler, events, nr);
-	ui_state_say(st, false,
-		     removed ? "%s is no longer sampled" : "%s is sampled, too (E shows it)",
-		     ev->name);
-	return false;
+	ui_state_say(st, false, "%s is no longer sampled", st->latest->events[at].event.name);
+}
+
+/* Add to the events sampled now, or take out of them. */
+static void toggle(struct ui_state *st, const struct event *more, uint32_t nr_more)
+{
+	struct event events[EVENTS_MAX];
+	uint32_t nr;
+
+	for (uint32_t i = 0; st->latest && nr_more == 1 && i < st->latest->nr_events; i++) {
+		if (strcmp(st->latest->events[i].event.name, more->name))
+			continue;
+		take_out(st, i);
+		return;
+	}
+	nr = others(st, UINT32_MAX, events);
+	if (nr + nr_more > EVENTS_MAX) {
+		ui_state_say(st, true, "no more than %d events at a time", EVENTS_MAX);
+		return;
+	}
+	for (uint32_t i = 0; i < nr_more; i++) {
+		events[nr + i] = more[i];
+		/* Another group than those there are, whatever it was parsed as. */
+		events[nr + i].group += more[i].group ? EVENTS_MAX : 0;
+	}
+	sampler_set_events(st->sampler, events, nr + nr_more);
+	ui_state_say(st, false, "%s is sampled, too (E shows it)", more->name);
+}
+
+/* What was picked, with the levels chosen for it; what was typed, as it is. */
+static int parse(struct ui_state *st, const struct dialog_entry *entry, struct event *events, uint32_t *nr,
+		 struct err *e)
+{
+	static const char precise[] = "ppp";
+	const struct dialog_levels *l = &st->dialog.levels;
+	char text[EVENT_NAME_MAX + 16], modifiers[8];
+
+	*nr = 0;
+	if (!entry)
+		return event_parse_list(events, nr, EVENTS_MAX, st->dialog.line.text, e);
+	snprintf(modifiers, sizeof(modifiers), "%s%s%s", l->user && !l->kernel ? "u" : "",
+		 l->kernel && !l->user ? "k" : "", &precise[3 - MIN(l->precise, 3)]);
+	snprintf(text, sizeof(text), "%s%s%s", entry->name, modifiers[0] ? ":" : "", modifiers);
+	return event_parse_list(events, nr, EVENTS_MAX, text, e);
 }
 
 static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
-	struct event ev;
+	struct event events[EVENTS_MAX];
+	uint32_t nr;
 	struct err e;
 
-	if (event_parse(&ev, entry ? entry->name : st->dialog.line.text, &e)) {
+	if (entry && entry->value) {
+		if (add)
+			take_out(st, (uint32_t)entry->value - 1);
+		else
+			snprintf(st->event_name, sizeof(st->event_name), "%s", entry->name);
+		return !add;
+	}
+	if (parse(st, entry, events, &nr, &e)) {
 		e.text[strcspn(e.text, "\n")] = '\0';
 		ui_state_say(st, true, "%s", e.text);
 		return false;
 	}
-	if (add)
-		return toggle(st, &ev);
-	sampler_set_events(st->sampler, &ev, 1);
-	snprintf(st->event_name, sizeof(st->event_name), "%s", ev.name);
-	ui_state_say(st, false, "event %s", ev.name);
+	if (add) {
+		toggle(st, events, nr);
+		return false;
+	}
+	sampler_set_events(st->sampler, events, nr);
+	snprintf(st->event_name, sizeof(st->event_name), "%s", events[0].name);
+	ui_state_say(st, false, nr > 1 ? "event %s and %u more" : "event %s", events[0].name, nr - 1);
 	return true;
+}
+
+static void status(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct dialog_levels *l = &st->dialog.levels;
+
+	snprintf(buf, size, "[%c] user ^U   [%c] kernel ^K   precise %u ^T   of what you pick",
+		 l->user ? 'x' : ' ', l->kernel ? 'x' : ' ', l->precise);
+}
+
+/* 1 to 9 turn what is sampled on and off; ^U, ^K, ^T choose what the next one counts. */
+static bool key(struct ui_state *st, uint32_t code)
+{
+	struct dialog_levels *l = &st->dialog.levels;
+	const struct profile *p = st->latest;
+
+	if (code >= '1' && code <= '9') {
+		uint32_t i = code - '1';
+
+		if (p && i < p->nr_events)
+			sampler_set_event_enabled(st->sampler, i, !p->events[i].enabled);
+		return true;
+	}
+	switch (keys_find(CTX_PICKER, code)) {
+	case ACT_EVENT_USER:
+		l->user = !l->user || !l->kernel;
+		return true;
+	case ACT_EVENT_KERNEL:
+		l->kernel = !l->kernel || !l->user;
+		return true;
+	case ACT_EVENT_PRECISE:
+		l->precise = (l->precise + 1) % 4;
+		return true;
+	default:
+		return false;
+	}
 }
 
 const struct dialog_ops dialog_events = {
 	.title = "F7 Event",
-	.hint = "type to filter, or a name such as cycles:u",
-	.foot = "Enter use   Tab add or take out   Esc close",
+	.hint = "type to filter, or a name such as cycles:u or {cycles,instructions}",
+	.foot = "Enter use   Tab add or take out   1-9 on, off   Esc close",
+	.status = status,
+	.key = key,
 	.can_add = true,
 	.fill = fill,
 	.use = use,

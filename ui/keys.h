@@ -165,6 +165,8 @@ enum key_group {
 	  CTX_LIST, KEYS('A'), 0, KEYS(0)) \
 	X(SAMPLING, "sampling", SAMPLED, "", "stop and start sampling", \
 	  CTX_LIST, KEYS('S'), 0, KEYS(0)) \
+	X(FOCUS, "focus", SAMPLED, "", "sample this process alone, more closely; Esc: as before", \
+	  CTX_LIST, KEYS('x'), 0, KEYS(0)) \
 	X(PICK_PROCESS, "process", SAMPLED, "", "pick a process", CTX_LIST, KEYS('p'), 0, KEYS(0)) \
 	X(HIDE_KERNEL, "hide-kernel", SAMPLED, "", "hide kernel functions", \
 	  CTX_LIST, KEYS('K'), 0, KEYS(0)) \
@@ -202,6 +204,12 @@ enum key_group {
 	  0, KEYS(0), CTX_TYPING, KEYS(K_ENTER)) \
 	X(ADD, "add", PROGRAM, "Add", "sample this event, too (or no longer)", \
 	  0, KEYS(0), CTX_PICKER, KEYS(K_TAB)) \
+	X(EVENT_USER, "event-user", SAMPLED, "", "user code of the event: in or out", \
+	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('u'))) \
+	X(EVENT_KERNEL, "event-kernel", SAMPLED, "", "kernel code of the event: in or out", \
+	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('k'))) \
+	X(EVENT_PRECISE, "event-precise", SAMPLED, "", "how precise the event is, 0 to 3", \
+	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('t'))) \
 	X(COMPLETE, "complete", PROGRAM, "", "complete the command", \
 	  0, KEYS(0), CTX_PROMPT, KEYS(K_TAB)) \
 	X(CANCEL, "cancel", PROGRAM, "Close", "close without a change", \

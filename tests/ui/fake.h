@@ -33,6 +33,11 @@ struct sampler {
 	int call_graph;			/* -1: not asked */
 	uint32_t stack_size;
 	size_t ring_size;
+	uint32_t switched;		/* event turned on or off last */
+	bool switched_on;
+	int nr_switches;
+	pid_t focus;
+	int nr_focus;
 };
 
 int sampler_fd(const struct sampler *s)
@@ -91,6 +96,24 @@ void sampler_set_stack_size(struct sampler *s, uint32_t size)
 void sampler_set_ring_size(struct sampler *s, size_t size)
 {
 	s->ring_size = size;
+}
+
+void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on)
+{
+	s->switched = event;
+	s->switched_on = on;
+	s->nr_switches++;
+}
+
+void sampler_focus(struct sampler *s, pid_t pid)
+{
+	s->focus = pid;
+	s->nr_focus++;
+}
+
+void sampler_unfocus(struct sampler *s)
+{
+	sampler_focus(s, 0);
 }
 
 void sampler_reset(struct sampler *s)

@@ -182,6 +182,74 @@ static void test_drill(void **state)
 	bench_fini(b);
 }
 
+/* x: the kernel samples this process alone; Esc: first the sampling as it was, then out of it. */
+static void test_focus(void **state)
+{
+	struct bench *b = start(80, 24);
+	struct profile *p;
+
+	press(b, 'x');
+	assert_int_equal(b->sampler.nr_focus, 0);
+	assert_non_null(strstr(look(b), "pick a process first"));
+	press(b, '2');
+	press(b, 'j');
+	press(b, 'x');
+	assert_true(b->st.drilled);
+	assert_int_equal(b->sampler.focus, 4242);
+	p = fake_profile(2, NULL);
+	p->focus = 4242;
+	ui_state_take(&b->st, p);
+	press(b, K_ESC);
+	assert_int_equal(b->sampler.nr_focus, 2);
+	assert_int_equal(b->sampler.focus, 0);
+	assert_true(b->st.drilled);
+	ui_state_take(&b->st, fake_profile(3, NULL));
+	press(b, K_ESC);
+	assert_false(b->st.drilled);
+	assert_int_equal(b->sampler.nr_focus, 2);
+	bench_fini(b);
+}
+
+/* What is sampled stands on top: keys turn it on and off, Tab takes it out; levels of what is picked. */
+static void test_event_keys(void **state)
+{
+	struct bench *b = start(80, 24);
+	struct profile *p = fake_profile(2, NULL);
+
+	fake_event(p, 1, "page-faults:u", 997, 10);
+	ui_state_take(&b->st, p);
+	press(b, 'e');
+	assert_non_null(strstr(look(b), "SAMPLED NOW"));
+	press(b, '2');
+	assert_true(b->sampler.nr_switches == 1 && b->sampler.switched == 1 && !b->sampler.switched_on);
+	press(b, '9');
+	assert_int_equal(b->sampler.nr_switches, 1);
+	/* typed into a name they are letters */
+	type(b, "r1a8");
+	assert_int_equal(b->sampler.nr_switches, 1);
+	press(b, K_CTRL('u'));
+	press(b, K_DOWN);
+	press(b, K_TAB);
+	assert_int_equal(b->sampler.nr_events, 1);
+	assert_string_equal(b->sampler.events[0].name, "cpu-clock");
+	press(b, K_CTRL('k'));
+	press(b, K_CTRL('t'));
+	assert_non_null(strstr(look(b), "[x] user ^U   [ ] kernel ^K   precise 1"));
+	type(b, "task-clock");
+	press(b, K_ENTER);
+	assert_string_equal(b->sampler.events[0].name, "task-clock:up");
+	assert_true(!b->sampler.events[0].kernel && b->sampler.events[0].precise == 1);
+	press(b, 'e');
+	press(b, K_CTRL('u'));
+	press(b, K_CTRL('k'));	/* not neither */
+	assert_non_null(strstr(look(b), "[ ] user ^U   [x] kernel"));
+	type(b, "{cpu-clock,cs}:S");
+	press(b, K_TAB);
+	assert_int_equal(b->sampler.nr_events, 4);
+	assert_true(b->sampler.events[2].group && b->sampler.events[2].group == b->sampler.events[3].group);
+	bench_fini(b);
+}
+
 static void test_hide(void **state)
 {
 	struct bench *b = start(80, 24);
@@ -400,6 +468,7 @@ int main(void)
 		cmocka_unit_test(test_identity), cmocka_unit_test(test_sort),
 		cmocka_unit_test(test_filter),	 cmocka_unit_test(test_search),
 		cmocka_unit_test(test_drill),	 cmocka_unit_test(test_hide),
+		cmocka_unit_test(test_focus),	 cmocka_unit_test(test_event_keys),
 		cmocka_unit_test(test_freeze),	 cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_events),	 cmocka_unit_test(test_controls),
 		cmocka_unit_test(test_sizes),
