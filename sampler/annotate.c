@@ -14,6 +14,7 @@
 
 #include "sampler/session.h"
 #include "symbols/image.h"
+#include "symbols/reclaim.h"
 
 static int by_place(const void *pa, const void *pb)
 {
@@ -98,6 +99,7 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 		a->points[a->nr_points++] =
 			(struct profile_point){ vaddr, c->event, c->count, c->weight };
 	}
+	reclaim_reader_done();
 	add_up(a);
 	return 0;
 }

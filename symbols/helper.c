@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,6 +110,7 @@ static void *helper_main(void *arg)
 	bool last;
 
 	pthread_setname_np(pthread_self(), "proftop/read");
+	setpriority(PRIO_PROCESS, 0, HELPERS_NICE);	/* refused to most users */
 	pthread_mutex_lock(&h->lock);
 	while (!pthread_equal(h->threads[slot], pthread_self()))
 		slot++;

@@ -16,6 +16,8 @@
 #include "symbols/watch.h"
 
 #define HELPERS_MAX 24U
+/* Of the loader and its helpers: on a full machine first names come in seconds otherwise. */
+#define HELPERS_NICE (-5)
 
 struct job {
 	/* On a helper, or by job_run_here(). */

@@ -413,6 +413,7 @@ static void *loader_main(void *arg)
 	struct loader *l = arg;
 
 	pthread_setname_np(pthread_self(), "proftop/load");
+	setpriority(PRIO_PROCESS, 0, HELPERS_NICE);
 	rcu_register_thread();
 	rcu_thread_offline();
 	while (!is_stopping(l)) {

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define ACTIVE_MAX		4U
+/* Loads at once: more than CPUs, since on a full machine each waits for its turn on one. */
+#define ACTIVE_MAX		8U
 #define RETRY_TRIES_MAX		8U
 #define RETRY_INTERVAL_NS	1000000000ULL
 #define RETRY_SOON_NS		2000000000ULL
@@ -44,12 +44,9 @@ static void ids_fini(struct ids *ids)
 
 void objects_init(struct objects *o, struct dsos *dsos, struct helpers *helpers)
 {
-	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
 	memset(o, 0, sizeof(*o));
 	o->dsos = dsos;
 	o->helpers = helpers;
-	o->active_max = (unsigned int)MIN(MAX(nr_cpus / 2, 2), (long)ACTIVE_MAX);
 	o->memory_max = OBJECTS_MEMORY_DEFAULT;
 }
 
@@ -360,7 +357,7 @@ static uint32_t choose(const struct objects *o)
 
 static bool has_room(const struct objects *o)
 {
-	return o->nr_loads - o->nr_slow < o->active_max && o->nr_loads < OBJECTS_LOADS_MAX;
+	return o->nr_loads - o->nr_slow < ACTIVE_MAX && o->nr_loads < OBJECTS_LOADS_MAX;
 }
 
 /* Lend out what is wanted, as far as helpers are free; what would hang is set aside. */

@@ -18,7 +18,7 @@
 #include "symbols/devices.h"
 #include "symbols/load.h"
 
-#define OBJECTS_LOADS_MAX	16U	/* at once, with those that hang */
+#define OBJECTS_LOADS_MAX	20U	/* at once, with those that hang */
 #define OBJECTS_MEMORY_DEFAULT	(512UL << 20)
 
 /* An object without image that may still get one. */
@@ -39,7 +39,6 @@ struct objects {
 	struct helpers *helpers;
 	bool no_proc;			/* a recording: no process is asked, only files here */
 	const char *root;		/* or below this folder (NULL: here); borrowed */
-	unsigned int active_max;	/* loads at once that are not slow */
 	uint32_t seen;			/* objects looked at */
 	struct ids open;		/* those without image that may yet be wanted */
 	struct ids ready;		/* those with one that may leave */

@@ -22,6 +22,8 @@
 
 /* How long proftop may take to leave before it is killed. */
 #define LEAVE_SECONDS 2
+/* How long it may take to end once it has said its last words. */
+#define END_MS 500
 
 /* Attributes off, mouse off, bracketed paste off, cursor keys normal, alternate screen off, cursor
  * on. */
@@ -33,6 +35,8 @@ struct guard {
 	struct termios before;
 	pid_t child;
 	bool leaving; /* told to; SIGKILL follows */
+	bool ending;  /* it has said that it ends, with this: */
+	int code;
 };
 
 static int find_tty(void)
@@ -124,14 +128,26 @@ static void look_at_child(struct guard *g)
 	}
 }
 
+/* The next signal; -1 (EAGAIN) when patience ends. */
+static int next_signal(const struct guard *g, const sigset_t *all, siginfo_t *info)
+{
+	const struct timespec leave = { .tv_sec = LEAVE_SECONDS }, end = { .tv_nsec = END_MS * 1000000L };
+
+	return g->ending    ? sigtimedwait(all, info, &end)
+	       : g->leaving ? sigtimedwait(all, info, &leave)
+			    : sigwaitinfo(all, info);
+}
+
 static void __attribute__((noreturn)) wait_for_child(struct guard *g, const sigset_t *all)
 {
-	const struct timespec patience = { .tv_sec = LEAVE_SECONDS };
+	siginfo_t info;
 
 	look_at_child(g);
 	for (;;) {
-		int sig = g->leaving ? sigtimedwait(all, NULL, &patience) : sigwaitinfo(all, NULL);
+		int sig = next_signal(g, all, &info);
 
+		if (sig < 0 && errno == EAGAIN && g->ending)
+			finish(g, W_EXITCODE(g->code, 0));
 		if (sig < 0 && errno == EAGAIN)
 			kill(g->child, SIGKILL);
 		switch (sig) {
@@ -144,6 +160,12 @@ static void __attribute__((noreturn)) wait_for_child(struct guard *g, const sigs
 			/* One that is stopped cannot leave. */
 			kill(g->child, SIGCONT);
 			g->leaving = true;
+			break;
+		case SIGUSR1:
+			if (info.si_pid != g->child || info.si_code != SI_QUEUE)
+				break;
+			g->ending = true;
+			g->code = info.si_value.sival_int & 0xff;
 			break;
 		case SIGTSTP:
 		case SIGCONT:
@@ -186,4 +208,14 @@ int guard_start(void)
 	if (getppid() != guard)
 		raise(SIGTERM);
 	return 0;
+}
+
+void guard_end(int code)
+{
+	const union sigval value = { .sival_int = code };
+	int sig = 0;
+
+	/* Only guard_start() asks for that. */
+	if (!prctl(PR_GET_PDEATHSIG, &sig) && sig == SIGTERM)
+		sigqueue(getppid(), SIGUSR1, value);
 }

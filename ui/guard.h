@@ -14,5 +14,11 @@
  * unguarded. Call before any thread exists and before anything is printed.
  */
 int guard_start(void);
+/*
+ * The child's last words: it ends with @code. A thread of it that hangs in
+ * the kernel (a file system that does not answer) keeps even a killed process
+ * from ending: then the guard waits no longer than half a second.
+ */
+void guard_end(int code);
 
 #endif

@@ -409,5 +409,7 @@ int main(int argc, char **argv)
 	if (e.text[0] && code != EXIT_DONE)
 		complain(&e);
 	options_fini(&o);
+	fflush(NULL);
+	guard_end(code);
 	return code;
 }

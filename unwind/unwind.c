@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "symbols/image.h"
+#include "symbols/reclaim.h"
 #include "unwind/arch.h"
 #include "unwind/fp.h"
 #include "unwind/recent.h"
@@ -496,6 +497,7 @@ void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unw
 		u->verify_in = u->verify_every - 1;
 		verify(u, in, out);
 	}
+	reclaim_reader_done();
 }
 
 int unwind_new_with(struct unwinder **out, struct places *places, struct dsos *dsos,

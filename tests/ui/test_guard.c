@@ -313,13 +313,41 @@ static void test_job_control(void **state)
 	}
 }
 
+/* Says that it ends and does not, as one whose thread hangs in the kernel. */
+static void hangs_at_its_end(int code)
+{
+	guard_start();
+	spoil();
+	guard_end(code);
+	dprintf(1, "PID %d.", getpid());
+	signal(SIGTERM, SIG_IGN);
+	for (;;)
+		pause();
+}
+
+static void test_hangs_at_its_end(void **state)
+{
+	struct run r;
+	const char *pid;
+
+	start(&r, hangs_at_its_end, 3);
+	assert_true(read_until(&r, "."));
+	finish(&r);
+	assert_true(WIFEXITED(r.status));
+	assert_int_equal(WEXITSTATUS(r.status), 3);
+	r.out[r.size] = '\0';
+	pid = strstr(r.out, "PID ");
+	assert_non_null(pid);
+	kill((pid_t)atoi(pid + 4), SIGKILL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_deaths),	       cmocka_unit_test(test_exit_code),
 		cmocka_unit_test(test_forward),	       cmocka_unit_test(test_guard_killed),
 		cmocka_unit_test(test_will_not_leave), cmocka_unit_test(test_stalled),
-		cmocka_unit_test(test_job_control),
+		cmocka_unit_test(test_job_control),    cmocka_unit_test(test_hangs_at_its_end),
 	};
 
 	/* A test that hangs fails. */

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A file system that hangs (FUSE): in open, in read, in statfs; slowly. Samples, screens and the names of others go on;
+# its own objects are set aside, and get their names once it answers.
+. "$(dirname "$0")/lib"
+need_perf
+need objcopy
+[ -c /dev/fuse ] || skip "no /dev/fuse"
+
+# The symbols shall lie where nobody has read when the program runs.
+head -c 16000000 /dev/zero >"$TMP/pad"
+objcopy --add-section .pad="$TMP/pad" "$PROGRAMS/spin" "$TMP/padded" || skip "objcopy cannot add a section"
+cp "$PROGRAMS/spin" "$TMP/honest"
+mkdir "$TMP/fs"
+mkfifo "$TMP/words"
+exec 9<>"$TMP/words"
+"$PROGRAMS/hangfs" "$TMP/fs" "$TMP/padded" 5 <"$TMP/words" >"$TMP/ready" &
+hangfs=$!
+pids="$pids $hangfs"
+i=0
+until grep -q ready "$TMP/ready"; do
+	kill -0 "$hangfs" 2>/dev/null && [ $((i = i + 1)) -lt 50 ] || skip "FUSE cannot be mounted here"
+	sleep 0.1
+done
+start "$TMP/honest"
+sleep 0.3
+
+# until_words FILE RE: it comes within 15 s, and may be far sooner.
+until_words() {
+	i=0
+	until grep -qE "$2" "$1" 2>/dev/null; do
+		[ $((i = i + 1)) -lt 150 ] || { wrong "$mode: no '$2' in: $(cut -c1-160 "$1" | head -40)"; return; }
+		sleep 0.1
+	done
+}
+
+# Each time another file, of which nothing is in the kernel's cache but what runs.
+n=0
+run_next() {
+	file=f$n
+	n=$((n + 1))
+	start "$TMP/fs/$file"
+	sleep 0.3
+}
+
+for mode in open read statfs; do
+	run_next
+	echo "$mode" >&9
+	# On a full machine it takes more ticks.
+	for ticks in 3 9 27; do
+		keys=6$(printf '%*s' "$ticks" '' | sed 's/ /<tick>/g')
+		[ "$ticks" = 3 ] || { echo ok >&9; wait "$p"; echo "$mode" >&9; }
+		"$PROFTOP" --script="$keys" -d 0.5 --size=150x60 >"$TMP/screen" &
+		p=$!
+		# The screen is drawn while it hangs.
+		until_words "$TMP/screen" 'F10Quit'
+		grep -qE " aside +$file .*does not answer" "$TMP/screen" &&
+			grep -qE ' ready +honest .*symtab' "$TMP/screen" && break
+	done
+	grep -qE " aside +$file .*does not answer" "$TMP/screen" || wrong "$mode: $file is not set aside: $(grep " $file " "$TMP/screen")"
+	grep -qE ' ready +honest .*symtab' "$TMP/screen" || wrong "$mode: honest has no names: $(grep honest "$TMP/screen")"
+	# A thread that hangs keeps a process without guard from ending: that far goes the file system.
+	echo ok >&9
+	wait "$p" || wrong "$mode: exit $?"
+	kill -KILL "$last"
+done
+
+# It hangs, then answers: the names come, to the old counts, too.
+mode=late
+run_next
+echo open >&9
+"$PROFTOP" -b -n 30 -d 0.5 --rows=20 >"$TMP/out" &
+p=$!
+pids="$pids $p"
+until_words "$TMP/out" "$file\\+0x[0-9a-f]+ .* $file "
+until_words "$TMP/out" 'burn .* honest '
+echo ok >&9
+until_words "$TMP/out" "burn .* $file "
+kill -INT "$p"
+wait "$p"
+
+mode=trickle
+kill -KILL "$last"
+run_next
+echo trickle >&9
+"$PROFTOP" -b -n 30 -d 0.5 --rows=20 >"$TMP/out" &
+p=$!
+pids="$pids $p"
+until_words "$TMP/out" 'burn .* honest '
+until_words "$TMP/out" "burn .* $file "
+kill -INT "$p"
+wait "$p"
+echo ok >&9
+for pid in $pids; do kill -KILL "$pid" 2>/dev/null; done
+umount -l "$TMP/fs" 2>/dev/null
+finish

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * helper: jobs that come back, that hang (in a read of a pipe, as in the
+ * kernel), that are left and end late; devices: who is left alone, and when
+ * again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "symbols/devices.h"
+#include "symbols/helper.h"
+
+#define MS 1000000ULL
+
+struct fixture {
+	struct helpers *helpers;
+	int event, pipe[2];
+	atomic_int nr_dropped;
+};
+
+struct read_job {
+	struct job job;
+	struct fixture *f;
+	bool hangs;
+	int sum;
+};
+
+static void run(struct job *job)
+{
+	struct read_job *j = (struct read_job *)job;
+	char byte;
+
+	if (watch_begin(&job->watch))
+		return;
+	if (j->hangs && read(j->f->pipe[0], &byte, 1) != 1)
+		j->sum = -1;
+	watch_end(&job->watch, 100);
+	j->sum += 7;
+}
+
+static void drop(struct job *job)
+{
+	struct read_job *j = (struct read_job *)job;
+
+	atomic_fetch_add(&j->f->nr_dropped, 1);
+	free(j);
+}
+
+static struct read_job *job_new(struct fixture *f, bool hangs)
+{
+	struct read_job *j = calloc(1, sizeof(*j));
+
+	j->job.run = run;
+	j->job.drop = drop;
+	j->f = f;
+	j->hangs = hangs;
+	return j;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->event = eventfd(0, EFD_NONBLOCK);
+	assert_int_equal(pipe(f->pipe), 0);
+	assert_int_equal(helpers_new(&f->helpers, f->event), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	close(f->event);
+	close(f->pipe[0]);
+	close(f->pipe[1]);
+	free(f);
+	return 0;
+}
+
+static bool dropped(struct fixture *f, int nr)
+{
+	for (int i = 0; i < 5000 && atomic_load(&f->nr_dropped) < nr; i++)
+		usleep(1000);
+	return atomic_load(&f->nr_dropped) == nr;
+}
+
+static void test_comes_back(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t nr;
+
+	for (int i = 0; i < 1000; i++) {
+		struct read_job *j = job_new(f, false);
+
+		assert_int_equal(helpers_start(f->helpers, &j->job), 0);
+		assert_true(helpers_wait(f->helpers, &j->job, time_now_ns() + 5000 * MS));
+		assert_true(job_done(&j->job));
+		assert_int_equal(j->sum, 7);
+		assert_int_equal(atomic_load(&j->job.watch.done), 100);
+		assert_int_equal(watch_blocked_ns(&j->job.watch, time_now_ns()), 0);
+		j->job.drop(&j->job);
+	}
+	assert_int_equal(read(f->event, &nr, sizeof(nr)), sizeof(nr));
+	assert_int_equal(atomic_load(&f->nr_dropped), 1000);
+	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 5000 * MS), 0);
+}
+
+/* Others go on beside those that hang; what was left ends late and is dropped once. */
+static void test_hangs(void **state)
+{
+	struct fixture *f = *state;
+	struct read_job *hang[3], *j;
+
+	for (int i = 0; i < 3; i++) {
+		hang[i] = job_new(f, true);
+		assert_int_equal(helpers_start(f->helpers, &hang[i]->job), 0);
+	}
+	assert_false(helpers_wait(f->helpers, &hang[0]->job, time_now_ns() + 20 * MS));
+	assert_true(watch_blocked_ns(&hang[0]->job.watch, time_now_ns()) > 10 * MS);
+	j = job_new(f, false);
+	assert_int_equal(helpers_call(f->helpers, &j->job, time_now_ns() + 5000 * MS), 0);
+	assert_int_equal(j->sum, 7);
+	j->job.drop(&j->job);
+	job_leave(&hang[0]->job);
+	job_leave(&hang[1]->job);
+	assert_int_equal(write(f->pipe[1], "xxx", 3), 3);
+	assert_true(helpers_wait(f->helpers, &hang[2]->job, time_now_ns() + 5000 * MS));
+	assert_true(dropped(f, 3));
+	hang[2]->job.drop(&hang[2]->job);
+	/* One that does not come back in time is left, and so is its thread. */
+	j = job_new(f, true);
+	assert_int_equal(helpers_call(f->helpers, &j->job, time_now_ns() + 20 * MS), -ETIME);
+	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 50 * MS), 1);
+	assert_int_equal(write(f->pipe[1], "x", 1), 1);
+	assert_true(dropped(f, 5));
+}
+
+static void test_all_hang(void **state)
+{
+	struct fixture *f = *state;
+	struct read_job *hang[HELPERS_MAX], *j = job_new(f, false);
+	char bytes[HELPERS_MAX] = { 0 };
+
+	for (unsigned int i = 0; i < HELPERS_MAX; i++) {
+		hang[i] = job_new(f, true);
+		assert_int_equal(helpers_start(f->helpers, &hang[i]->job), 0);
+	}
+	assert_int_equal(helpers_start(f->helpers, &j->job), -EAGAIN);
+	j->job.drop(&j->job);
+	assert_int_equal(write(f->pipe[1], bytes, sizeof(bytes)), sizeof(bytes));
+	for (unsigned int i = 0; i < HELPERS_MAX; i++)
+		job_leave(&hang[i]->job);
+	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 5000 * MS), 0);
+	assert_true(dropped(f, HELPERS_MAX + 1));
+}
+
+/* The end tells those who read to give up. */
+static void test_cancel(void **state)
+{
+	struct fixture *f = *state;
+	struct read_job *j = job_new(f, true);
+
+	assert_int_equal(helpers_start(f->helpers, &j->job), 0);
+	usleep(1000);
+	job_leave(&j->job);
+	assert_int_equal(watch_begin(NULL), 0);
+	assert_int_equal(write(f->pipe[1], "x", 1), 1);
+	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 5000 * MS), 0);
+	assert_true(dropped(f, 1));
+}
+
+static void test_devices(void **state)
+{
+	struct devices d = { 0 };
+	uint64_t now = 1000 * MS, due;
+
+	assert_int_equal(devices_rest(&d, 0, 50, now), 0);
+	devices_hang(&d, 0, 50, now);
+	assert_int_equal(devices_rest(&d, 0, 51, now), 0);
+	due = devices_rest(&d, 0, 50, now);
+	assert_int_equal(due, now + DEVICES_REST_MIN_NS);
+	/* Once more, then it rests twice as long; and no third of it while two hang. */
+	now = due;
+	assert_int_equal(devices_rest(&d, 0, 50, now), 0);
+	devices_hang(&d, 0, 50, now);
+	due = devices_rest(&d, 0, 50, now);
+	assert_int_equal(due, now + 2 * DEVICES_REST_MIN_NS);
+	assert_true(devices_rest(&d, 0, 50, due) > due);
+	/* It answers: at once all of it may come. */
+	assert_true(devices_came(&d, 0, 50, true));
+	assert_int_equal(devices_rest(&d, 0, 50, now), 0);
+	assert_false(devices_came(&d, 0, 50, true));
+	assert_int_equal(d.nr_slow, 0);
+}
+
+/* Many file systems that hang take nothing from disks and from what has answered. */
+static void test_many_devices(void **state)
+{
+	struct devices d = { 0 };
+	uint64_t now = 1000 * MS;
+
+	devices_came(&d, 0, 7, false);
+	for (uint32_t i = 0; i < DEVICES_SLOW_MAX / 2; i++) {
+		assert_int_equal(devices_rest(&d, 0, 100 + i, now), 0);
+		devices_hang(&d, 0, 100 + i, now);
+	}
+	assert_true(devices_rest(&d, 0, 99, now) > now);
+	assert_true(devices_rest(&d, 0, 0, now) > now);
+	assert_int_equal(devices_rest(&d, 0, 7, now), 0);
+	assert_int_equal(devices_rest(&d, 8, 1, now), 0);
+	for (uint32_t i = 0; i < DEVICES_SLOW_MAX / 2; i++)
+		devices_hang(&d, 0, 0, now);
+	assert_true(devices_rest(&d, 8, 1, now) > now);
+	/* More devices than it can remember: nothing breaks, those at rest are kept. */
+	for (uint32_t i = 0; i < 3 * DEVICES_MAX; i++)
+		devices_came(&d, 3, i, false);
+	assert_true(devices_rest(&d, 0, 100, now) > now);
+	for (uint32_t i = 0; i < DEVICES_SLOW_MAX; i++)
+		devices_failed(&d, 0, 0);
+	assert_int_equal(d.nr_slow, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_comes_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_all_hang, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cancel, setup, teardown),
+		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_many_devices),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

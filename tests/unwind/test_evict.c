@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Images leave and come back while threads unwind through them: a complete
+ * stack is always the right one, none is waited for in vain, and nobody reads
+ * what is freed (SAN=address, SAN=thread).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "symbols/image.h"
+#include "tests/unwind/shot.h"
+#include "tests/unwind/world.h"
+
+#define NR_THREADS  2
+#define RUN_NS	    2000000000ULL
+#define EVICTIONS   8U
+
+static struct shot shot;
+
+static int compare(const void *a, const void *b)
+{
+	if (!shot.size) {
+		shot_regs(&shot);
+		shot_stack(&shot);
+	}
+	return *(const int *)a - *(const int *)b;
+}
+
+struct reader {
+	struct world *w;
+	const struct unwind_result *want;
+	pthread_t id;
+	unsigned long nr_complete, nr_pending, nr_wrong, nr_other;
+};
+
+static void unwind(struct unwinder *u, const struct space *space, struct unwind_result *out)
+{
+	const struct unwind_input in = {
+		.regs = shot.regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = shot.stack, .stack_size = shot.size, .space = space, .time_ns = time_now_ns(),
+	};
+
+	unwind_sample(u, &in, out);
+}
+
+static void count(struct reader *r, const struct unwind_result *out)
+{
+	switch (out->stop) {
+	case UNWIND_COMPLETE:
+		if (out->nr_guessed)
+			r->nr_other++;
+		else if (out->nr != r->want->nr || memcmp(out->ip, r->want->ip, out->nr * sizeof(out->ip[0])))
+			r->nr_wrong++;
+		else
+			r->nr_complete++;
+		break;
+	case UNWIND_PENDING:
+		r->nr_pending++;
+		break;
+	default:
+		r->nr_other++;
+	}
+}
+
+static void *read_stacks(void *arg)
+{
+	const struct unwind_config steps = { .step_only = true };
+	uint64_t end = time_now_ns() + RUN_NS;
+	struct unwind_result *out = malloc(sizeof(*out));
+	struct reader *r = arg;
+	struct unwinder *u;
+
+	world_must(unwind_new_with(&u, r->w->places, r->w->dsos, &steps, NULL));
+	rcu_register_thread();
+	while (time_now_ns() < end) {
+		for (int i = 0; i < 50; i++) {
+			unwind(u, r->w->space, out);
+			count(r, out);
+		}
+		rcu_quiescent_state();
+		if (out->stop == UNWIND_PENDING)
+			symbols_wake(r->w->symbols);
+	}
+	rcu_unregister_thread();
+	unwind_free(u);
+	free(out);
+	return NULL;
+}
+
+/* The objects that the stack goes through, and one that it does not; by their bytes. */
+static size_t tight_limit(struct world *w, const struct unwind_result *out, struct dso **apart)
+{
+	size_t largest = 0, smallest = SIZE_MAX;
+	bool used[64] = { false };
+
+	for (uint32_t i = 0; i < out->nr; i++)
+		used[MIN(places_at(w->places, out->place[i])->dso, 63U)] = true;
+	for (uint32_t id = DSO_ID_FIRST; id < MIN(dsos_nr(w->dsos), 63U); id++) {
+		struct dso *dso = dsos_at(w->dsos, id);
+		size_t memory = atomic_load(&dso->memory);
+
+		if (!used[id] && memory)
+			*apart = dso;
+		else if (used[id]) {
+			largest = MAX(largest, memory);
+			smallest = MIN(smallest, memory);
+		}
+	}
+	assert_non_null(*apart);
+	assert_true(smallest > 1000 && smallest < SIZE_MAX);
+	return atomic_load(&(*apart)->memory) + largest + smallest / 2;
+}
+
+/*
+ * Until the end: the one apart is the last that was used, all others long
+ * before it, so that they leave without being held back for a while.
+ */
+static void keep_apart(struct world *w, struct dso *apart)
+{
+	uint64_t end = time_now_ns() + RUN_NS;
+
+	while (time_now_ns() < end) {
+		uint32_t clock = dso_clock(time_now_ns());
+
+		for (uint32_t id = DSO_ID_FIRST; id < dsos_nr(w->dsos); id++)
+			dso_touch(dsos_at(w->dsos, id), clock);
+		dso_touch(apart, clock + 1000);
+		usleep(1000);
+	}
+}
+
+static void test_evict_while_unwinding(void **state)
+{
+	int v[] = { 3, 1, 2 };
+	struct unwind_result *want = malloc(sizeof(*want));
+	struct reader readers[NR_THREADS] = { 0 };
+	struct symbols_stats stats;
+	struct dso *apart = NULL;
+	struct world w;
+	void *end;
+
+	/* Deep enough for any stack here; what lies above is cut. */
+	pthread_attr_t attr;
+	size_t size;
+
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &end, &size);
+	pthread_attr_destroy(&attr);
+	shot.stack_end = (uint64_t)(uintptr_t)end + size;
+	qsort(v, 3, sizeof(v[0]), compare);
+	assert_true(shot.size > 0);
+
+	world_new(&w);
+	world_load(&w, getpid());
+	unwind(w.step, w.space, want);
+	assert_int_equal(want->stop, UNWIND_COMPLETE);
+	symbols_limit_memory(w.symbols, tight_limit(&w, want, &apart));
+	world_must(symbols_start(w.symbols, NULL));
+	for (int i = 0; i < NR_THREADS; i++) {
+		readers[i].w = &w;
+		readers[i].want = want;
+		assert_int_equal(pthread_create(&readers[i].id, NULL, read_stacks, &readers[i]), 0);
+	}
+	rcu_thread_offline();
+	keep_apart(&w, apart);
+	for (int i = 0; i < NR_THREADS; i++) {
+		pthread_join(readers[i].id, NULL);
+		print_message("thread %d: %lu complete, %lu pending, %lu others\n", i, readers[i].nr_complete,
+			      readers[i].nr_pending, readers[i].nr_other);
+		assert_int_equal(readers[i].nr_wrong, 0);
+		assert_true(readers[i].nr_complete + readers[i].nr_pending > 0);
+	}
+	symbols_stop(w.symbols);
+	rcu_thread_online();
+	symbols_stats(w.symbols, &stats);
+	print_message("%lu times an image left, %zu of %zu bytes\n", (unsigned long)stats.nr_evicted,
+		      stats.image_memory, stats.image_memory_max);
+	assert_true(stats.nr_evicted >= EVICTIONS);
+	assert_true(stats.image_memory <= 2 * stats.image_memory_max);
+	free(want);
+	world_free(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_evict_while_unwinding),
+	};
+	int rc;
+
+	rcu_register_thread();
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rcu_unregister_thread();
+	return rc;
+}
