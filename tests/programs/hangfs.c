@@ -38,7 +38,8 @@ struct hangfs {
 	int nr_held;
 };
 
-static void reply(struct hangfs *fs, const struct fuse_in_header *in, int error, const void *data, size_t size)
+static void reply(struct hangfs *fs, const struct fuse_in_header *in, int error, const void *data,
+		  size_t size)
 {
 	struct fuse_out_header out = { .len = (uint32_t)(sizeof(out) + size), .error = error,
 				       .unique = in->unique };
@@ -96,7 +97,10 @@ static void on_init(struct hangfs *fs, const struct fuse_in_header *in, const st
 static void answer(struct hangfs *fs, const struct fuse_in_header *in)
 {
 	const void *arg = in + 1;
-	const struct fuse_open_out opened = { .open_flags = FOPEN_KEEP_CACHE };
+	/* What somebody has read before, and is cached, would not hang. */
+	const struct fuse_open_out opened = {
+		.open_flags = fs->mode == HANG_READ || fs->mode == TRICKLE ? FOPEN_DIRECT_IO : FOPEN_KEEP_CACHE,
+	};
 	const struct fuse_statfs_out st = { .st = { .bsize = 4096, .namelen = 255 } };
 	struct fuse_attr_out attr = { .attr_valid = FOREVER };
 
@@ -161,13 +165,17 @@ static void on_request(struct hangfs *fs, const char *bytes, size_t size)
 static bool on_word(struct hangfs *fs)
 {
 	static const char *const words[] = { "ok", "open", "read", "statfs", "trickle" };
-	char line[64];
-	ssize_t n = read(STDIN_FILENO, line, sizeof(line) - 1);
+	char line[64] = "";
 
-	if (n <= 0)
-		return false;
-	line[n] = '\0';
-	line[strcspn(line, "\n")] = '\0';
+	/* A byte at a time: the next word may be there already. */
+	for (size_t i = 0; i < sizeof(line) - 1; i++) {
+		if (read(STDIN_FILENO, line + i, 1) != 1)
+			return false;
+		if (line[i] == '\n') {
+			line[i] = '\0';
+			break;
+		}
+	}
 	for (int i = 0; i < 5; i++)
 		if (!strcmp(line, words[i]))
 			fs->mode = (enum mode)i;
@@ -181,7 +189,10 @@ static bool on_word(struct hangfs *fs)
 static int serve(struct hangfs *fs, const char *folder)
 {
 	static char bytes[REQUEST_MAX];
-	struct pollfd fds[] = { { .fd = fs->fuse, .events = POLLIN }, { .fd = STDIN_FILENO, .events = POLLIN } };
+	struct pollfd fds[] = {
+		{ .fd = fs->fuse, .events = POLLIN },
+		{ .fd = STDIN_FILENO, .events = POLLIN },
+	};
 
 	while (poll(fds, 2, -1) > 0 || errno == EINTR) {
 		ssize_t n = fds[0].revents ? read(fs->fuse, bytes, sizeof(bytes)) : 0;
