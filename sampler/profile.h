@@ -173,7 +173,7 @@ struct profile_cpu {
 /* One event on one CPU, in the tick. */
 struct profile_cpu_event {
 	uint64_t samples, lost;
-	uint64_t enabled_ns, running_ns;	/* all its tasks; less running: multiplexed */
+	uint64_t enabled_ns, running_ns;	/* less running: multiplexed; of tasks both are the same */
 	double got_hz;			/* NAN: it was not busy, or too short */
 };
 

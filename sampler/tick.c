@@ -98,6 +98,9 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 		s->running_ns[i] += v.running_ns;
 		ev->enabled_ns = grown(v.enabled_ns, tc->enabled_seen[i]);
 		ev->running_ns = grown(v.running_ns, tc->running_seen[i]);
+		/* What a task's event waited for its CPU says nothing about counters. */
+		if (s->target.tids)
+			ev->enabled_ns = ev->running_ns;
 		tc->enabled_seen[i] = v.enabled_ns;
 		if (sums->lost_known && v.lost >= tc->lost_seen[i]) {
 			lost = v.lost - tc->lost_seen[i];
@@ -237,6 +240,19 @@ void tick_mix_rate(struct sampler *s)
 	s->rate.mixed = true;
 }
 
+/*
+ * The event of a task has one fd a CPU: each is enabled all the time that the
+ * task is, and runs on its own CPU only. Their sum is what ran.
+ */
+static double running_share(const struct sampler *s, uint32_t event)
+{
+	double fds = s->target.tids ? s->nr_threads : 1;
+
+	if (!s->enabled_ns[event])
+		return 1;
+	return MIN(fds * (double)s->running_ns[event] / (double)s->enabled_ns[event], 1.0);
+}
+
 static void fill_events(struct sampler *s, struct profile *p)
 {
 	p->nr_events = s->config.nr_events;
@@ -247,8 +263,7 @@ static void fill_events(struct sampler *s, struct profile *p)
 		ev->enabled = s->enabled && !s->event_off[i];
 		ev->want_hz = s->hz[i];
 		ev->got_hz = s->got_hz[i];
-		ev->running_share = s->enabled_ns[i] ?
-			(double)s->running_ns[i] / (double)s->enabled_ns[i] : 1;
+		ev->running_share = running_share(s, i);
 		memcpy(ev->error, s->event_error[i], sizeof(ev->error));
 	}
 }

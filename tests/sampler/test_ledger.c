@@ -225,6 +225,24 @@ static void test_multiplexed(void **state)
 	sampler_free(s);
 }
 
+/* The fd of a task on a CPU waits while the task is on another: that is no multiplexing. */
+static void test_tasks_are_not_multiplexed(void **state)
+{
+	struct sampler_target_spec spec = { .target = TARGET_PIDS, .pids = busy, .nr_pids = 2 };
+	struct sampler *s = start("cpu-clock", 0);
+
+	sampler_set_target(s, &spec);
+	for (int i = 0; i < 8; i++) {
+		struct profile *p = wait_profile(s);
+
+		if (!strncmp(p->target, "pid", 3))
+			assert_true(p->events[0].running_share > 0.95);
+		assert_null(find(p, "multiplexed-cpu-clock"));
+		profile_free(p);
+	}
+	sampler_free(s);
+}
+
 /* Samples lost on the last CPU, with rings below 8 MiB: doubled twice, and it is over. */
 static void test_lost(void **state)
 {
@@ -322,7 +340,9 @@ static void test_no_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_multiplexed), TEST(test_lost), TEST(test_locked_memory), TEST(test_no_files),
+		TEST(test_multiplexed),	   TEST(test_tasks_are_not_multiplexed),
+		TEST(test_lost),	   TEST(test_locked_memory),
+		TEST(test_no_files),
 	};
 
 	return cmocka_run_group_tests(tests, start_load, stop_load);
