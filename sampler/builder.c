@@ -261,6 +261,8 @@ static void apply(struct sampler *s, const struct control *c)
 	case CONTROL_PROBE:
 		probe_events(s);
 		break;
+	case CONTROL_FETCH:	/* the loader has it */
+		break;
 	case CONTROL_ANNOTATE:	/* it is in s->annotate; this asks for a tick */
 		break;
 	case CONTROL_EVENT_ENABLE:
@@ -323,6 +325,8 @@ static void replay_control(struct sampler *s, const struct control *c)
 	spec_free(c->spec);
 	if (c->kind == CONTROL_WINDOW)
 		s->window = c->window;
+	else if (c->kind == CONTROL_FETCH)
+		symbols_run(s->symbols);	/* to its end: no loader is at it beside us */
 	else if (c->kind != CONTROL_TICK && c->kind != CONTROL_PROBE && c->kind != CONTROL_ANNOTATE)
 		tick_message(s, "this is a recording: it cannot be steered");
 }

@@ -488,6 +488,12 @@ void sampler_set_annotate(struct sampler *s, uint32_t function)
 	send_control(s, &(struct control){ .kind = CONTROL_ANNOTATE });
 }
 
+void sampler_fetch(struct sampler *s, uint32_t module)
+{
+	symbols_fetch(s->symbols, module);
+	send_control(s, &(struct control){ .kind = CONTROL_FETCH });
+}
+
 void sampler_reset(struct sampler *s)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_RESET });

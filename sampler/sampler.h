@@ -102,6 +102,11 @@ void sampler_set_window(struct sampler *s, enum profile_window window);
 void sampler_set_tick(struct sampler *s, uint64_t tick_ns);
 void sampler_reset(struct sampler *s);				/* counts from zero */
 /* Profiles tell where in this function (an id) its samples are; UINT32_MAX: of none. */
+/*
+ * Fetch the debug file of a module (profile_module.id) in the background; once
+ * more, while it is under way: cancel. Messages of profiles tell how it goes.
+ */
+void sampler_fetch(struct sampler *s, uint32_t module);
 void sampler_set_annotate(struct sampler *s, uint32_t function);
 
 /* One event off and on again: its fds stay, it costs nothing meanwhile. */

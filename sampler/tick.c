@@ -272,6 +272,7 @@ static void fill_events(struct sampler *s, struct profile *p)
 static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 {
 	struct symbols_stats names;
+	char news[sizeof(s->message)];
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
@@ -294,6 +295,8 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	}
 	memcpy(p->target, s->target_text, sizeof(p->target));
 	memcpy(p->banner, s->banner, sizeof(p->banner));
+	if (symbols_fetch_news(s->symbols, news, sizeof(news)))
+		tick_message(s, "%s", news);
 	memcpy(p->message, s->message, sizeof(p->message));
 	p->message_seq = s->message_seq;
 	symbols_stats(s->symbols, &names);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/fetch.h"
 #include "symbols/foreign.h"
 
 #define DEBUG_ROOT	DEBUGFILE_ROOT "/.build-id/"
@@ -60,10 +61,16 @@ static uint64_t bias_of(const struct elffile *object, const struct elffile *debu
 	return a && b ? a->p_vaddr - b->p_vaddr : 0;
 }
 
-/* Open @path in our own root as an ELF file. @watch: of the object that it is for. */
-static int open_elf(const char *path, uint64_t size_max, struct watch *watch, struct elffile *out)
+/*
+ * Open @path in our own root as an ELF file; @ours: only if nobody but us or
+ * root made it. @watch: of the object that it is for.
+ */
+static int open_elf(const char *path, uint64_t size_max, bool ours, struct watch *watch,
+		    struct elffile *out)
 {
-	struct foreign_want want = { .path = path, .size_max = size_max };
+	const struct foreign_want want = {
+		.path = path, .size_max = size_max, .owned = ours, .uid = geteuid(),
+	};
 	struct foreign_file file;
 	int rc = watch_begin(watch);
 
@@ -79,6 +86,31 @@ static int open_elf(const char *path, uint64_t size_max, struct watch *watch, st
 	return rc;
 }
 
+/* 0 if @debug belongs to @object; else it is closed. */
+static int belongs(const struct elffile *object, struct elffile *debug, uint64_t *bias)
+{
+	if (!same_build_id(object, debug) || debug->machine != object->machine) {
+		debugfile_close(debug);
+		return -ENOENT;
+	}
+	*bias = bias_of(object, debug);
+	return 0;
+}
+
+/* What debuginfod fetched once, for whatever program. */
+static int open_cached(const struct elffile *object, struct elffile *debug, uint64_t *bias)
+{
+	char path[PATH_SIZE_MAX];
+
+	for (unsigned int i = 0; fetch_cache_path(object->build_id, object->build_id_size, i, path,
+						  sizeof(path)); i++) {
+		if (*path && !open_elf(path, DEBUG_SIZE_MAX, true, object->watch, debug) &&
+		    !belongs(object, debug, bias))
+			return 0;
+	}
+	return -ENOENT;
+}
+
 int debugfile_open(const struct elffile *object, struct elffile *debug, uint64_t *bias)
 {
 	char path[sizeof(DEBUG_ROOT) + 2 * sizeof(object->build_id) + sizeof("/.debug")];
@@ -86,15 +118,8 @@ int debugfile_open(const struct elffile *object, struct elffile *debug, uint64_t
 
 	if (!debugfile_path(object->build_id, object->build_id_size, path, sizeof(path)))
 		return -ENOENT;
-	rc = open_elf(path, DEBUG_SIZE_MAX, object->watch, debug);
-	if (rc)
-		return rc;
-	if (!same_build_id(object, debug) || debug->machine != object->machine) {
-		debugfile_close(debug);
-		return -ENOENT;
-	}
-	*bias = bias_of(object, debug);
-	return 0;
+	rc = open_elf(path, DEBUG_SIZE_MAX, false, object->watch, debug);
+	return rc ? open_cached(object, debug, bias) : belongs(object, debug, bias);
 }
 
 /* The CRC-32 that .gnu_debuglink means (reversed polynomial 0xedb88320), eight bits at a time. */
@@ -142,7 +167,7 @@ static bool read_link(const struct elffile *f, char name[LINK_SIZE_MAX], uint32_
 static int open_linked(const struct elffile *object, const char *path, uint32_t crc,
 		       struct elffile *debug)
 {
-	int rc = open_elf(path, DEBUGFILE_CRC_MAX, object->watch, debug);
+	int rc = open_elf(path, DEBUGFILE_CRC_MAX, false, object->watch, debug);
 	uint32_t is;
 
 	if (rc)

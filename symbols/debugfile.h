@@ -2,7 +2,7 @@
 /*
  * The separate debug file of a stripped object (GDB manual, "Debugging
  * Information in Separate Files"): by build-id below
- * /usr/lib/debug/.build-id, else by the name in .gnu_debuglink, of which only
+ * /usr/lib/debug/.build-id, or in the cache of debuginfod, else by the name in .gnu_debuglink, of which only
  * a basename counts, below /usr/lib/debug, its CRC proven. Only our own root
  * is looked into, never a process's, nor the object's own folder.
  *

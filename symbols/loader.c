@@ -24,6 +24,7 @@
 #include "symbols/code.h"
 #include "symbols/demangle.h"
 #include "symbols/details.h"
+#include "symbols/fetch.h"
 
 #define ASKER_NICE	-10
 #define WAIT_MS			50
@@ -56,6 +57,7 @@ struct loader {
 	struct lines lines;
 	struct symtab *symtab;
 	struct code_desk code;
+	struct fetch_desk fetch;
 	struct worker asker, worker;
 	struct waiting *waiting;	/* loader's */
 	uint32_t nr_waiting, max_waiting;
@@ -81,6 +83,7 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	naming_init(&l->naming, dsos, symtab, &l->stop);
 	l->naming.jitdumps.maps = maps;
 	code_init(&l->code, &l->objects, symtab, &l->naming, &l->lines);
+	fetch_init(&l->fetch, dsos);
 	l->details = maps ? details_new(maps) : NULL;
 	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -95,7 +98,7 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	l->objects.helpers = l->helpers;
+	l->objects.helpers = l->fetch.helpers = l->helpers;
 	lines_init(&l->lines, &l->objects, places, symtab, l->chains);
 	*out = l;
 	return 0;
@@ -125,6 +128,11 @@ void loader_recorded(struct loader *l, const char *root)
 	l->details = NULL;
 }
 
+struct fetch_desk *loader_fetch(struct loader *l)
+{
+	return &l->fetch;
+}
+
 struct ksyms *loader_ksyms(struct loader *l)
 {
 	return l->naming.ksyms;
@@ -143,6 +151,7 @@ bool loader_free(struct loader *l)
 		return false;
 	/* What they are at they keep, and nothing else of ours. */
 	objects_fini(&l->objects);
+	fetch_fini(&l->fetch);
 	lines_fini(&l->lines);
 	code_fini(&l->code);
 	helpers_free(l->helpers, time_now_ns() + HELPERS_WAIT_NS);
@@ -352,7 +361,7 @@ static bool work(struct loader *l, bool now)
 {
 	uint64_t now_ns = time_now_ns();
 	bool more = objects_work(&l->objects, now_ns);
-	uint32_t late, dumped, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
+	uint32_t late, dumped, fetched, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
 
 	if (is_stopping(l))
 		return false;
@@ -362,6 +371,9 @@ static bool work(struct loader *l, bool now)
 	if (dumped != DSO_ID_UNKNOWN)
 		rename_places(l, dumped);
 	rename_kernel(l);
+	fetched = fetch_serve(&l->fetch, now_ns);
+	if (fetched != DSO_ID_UNKNOWN)
+		objects_reload(&l->objects, fetched, now_ns);
 	while ((late = objects_take_late(&l->objects)) != DSO_ID_UNKNOWN)
 		rename_places(l, late);
 	if (jit != DSO_ID_UNKNOWN)
@@ -497,7 +509,7 @@ void loader_run(struct loader *l)
 		more |= l->details && details_serve(l->details, DETAILS_A_TURN);
 		more |= work(l, true);
 		if (!more && (objects_busy(&l->objects) || lines_busy(&l->lines) ||
-			      code_busy(&l->code))) {
+			      code_busy(&l->code) || fetch_busy(&l->fetch))) {
 			wait_event(l->worker.event);
 			more = true;
 		}

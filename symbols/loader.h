@@ -35,6 +35,9 @@ const struct chains *loader_chains(const struct loader *l);
 void loader_recorded(struct loader *l, const char *root);
 /* Before the start: the samples' times are not of CLOCK_MONOTONIC. */
 void loader_other_clock(struct loader *l);
+struct fetch_desk;
+/* Where debug files are asked for. */
+struct fetch_desk *loader_fetch(struct loader *l);
 struct ksyms;
 /* What the side-band tells of kernel code. */
 struct ksyms *loader_ksyms(struct loader *l);

@@ -74,6 +74,8 @@ void objects_make_room(struct objects *o, uint64_t now_ns);
 /* Try @id again at @due_ns (0: only if it is seen elsewhere than in @pid). */
 void objects_retry_at(struct objects *o, uint32_t id, pid_t pid, unsigned int tries, uint64_t due_ns);
 
+/* room.c: load @id anew, for there is more to read of it than before. */
+void objects_reload(struct objects *o, uint32_t id, uint64_t now_ns);
 /* room.c: free @image, which was published, once no reader can hold it. */
 void image_reclaim(struct image *image);
 /* Append @id; without memory it is left out. */

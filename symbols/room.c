@@ -119,3 +119,25 @@ void objects_make_room(struct objects *o, uint64_t now_ns)
 		ids_add(&o->open, dso->id);
 	}
 }
+
+void objects_reload(struct objects *o, uint32_t id, uint64_t now_ns)
+{
+	struct dso *dso = dsos_at(o->dsos, id);
+
+	for (uint32_t i = 0; i < o->ready.nr; i++) {
+		if (o->ready.list[i] != id)
+			continue;
+		if (!evict(o, dso))
+			return;
+		o->ready.list[i] = o->ready.list[--o->ready.nr];
+		atomic_fetch_sub_explicit(&o->nr_evicted, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&dso->nr_evicted, 1, memory_order_relaxed);
+		dso_explain(dso, "its debug symbols have come: loaded anew", NULL);
+		atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
+		/* As what was set aside: places that have made-up names are named anew. */
+		atomic_store_explicit(&dso->state, DSO_ASIDE, memory_order_release);
+		objects_retry_at(o, id, 0, 0, now_ns);
+		o->retried_ns = 0;
+		return;
+	}
+}

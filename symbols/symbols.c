@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "symbols/code.h"
+#include "symbols/fetch.h"
 #include "symbols/ksyms.h"
 #include "symbols/loader.h"
 #include "symbols/symtab.h"
@@ -129,6 +130,17 @@ const struct symbol *symbols_at(const struct symbols *s, uint32_t id)
 uint32_t symbols_nr(const struct symbols *s)
 {
 	return symtab_nr(s->symtab);
+}
+
+void symbols_fetch(struct symbols *s, uint32_t dso)
+{
+	fetch_ask(loader_fetch(s->loader), dso);
+	loader_wake(s->loader);
+}
+
+bool symbols_fetch_news(struct symbols *s, char *buf, size_t size)
+{
+	return fetch_news(loader_fetch(s->loader), buf, size);
 }
 
 void symbols_want_code(struct symbols *s, uint32_t symbol)

@@ -107,6 +107,14 @@ void symbols_stats(const struct symbols *s, struct symbols_stats *out);
 /* The desk for what /proc tells of processes (details.h); NULL in a recording. */
 struct details *symbols_details(struct symbols *s);
 
+/*
+ * Any thread: fetch the debug file of an object from debuginfod, in the
+ * background; once more, while it is under way: cancel.
+ */
+void symbols_fetch(struct symbols *s, uint32_t dso);
+/* Any thread: what there is to say of it; false: nothing new. */
+bool symbols_fetch_news(struct symbols *s, char *buf, size_t size);
+
 /* Any thread: have the instructions of a function read; the newest question replaces the others. */
 void symbols_want_code(struct symbols *s, uint32_t symbol);
 /* What was read, the caller's reference; NULL: not yet. */

@@ -121,6 +121,8 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action)
 	case ACT_MODULE_ONLY:
 		return !st->only.on && actions_module(st) == UINT32_MAX ? "this row has no module" :
 									   NULL;
+	case ACT_FETCH:
+		return actions_module(st) == UINT32_MAX ? "this row has no module" : NULL;
 	case ACT_COPY:
 		return *actions_name(st) ? NULL : "this row has no name";
 	case ACT_EDITOR:

@@ -86,6 +86,16 @@ static void annotate(struct ui_state *st, uint32_t code)
 				   st->shown->functions[function].name.str);
 }
 
+static void fetch(struct ui_state *st, uint32_t code)
+{
+	uint32_t module = actions_module(st);
+
+	if (module == UINT32_MAX)
+		ui_state_say(st, false, "this row has no module");
+	else
+		sampler_fetch(st->sampler, st->shown->modules[module].id);
+}
+
 static void by_thread(struct ui_state *st, uint32_t code)
 {
 	st->by_thread = !st->by_thread;
@@ -271,6 +281,7 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_COPY] = copy,
 	[ACT_WRITE_CONFIG] = write_config,
 	[ACT_ANNOTATE] = annotate,
+	[ACT_FETCH] = fetch,
 	[ACT_MODULE_ONLY] = module_only,
 	[ACT_BY_THREAD] = by_thread,
 	[ACT_FOLD_THREADS] = fold_threads,

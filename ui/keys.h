@@ -129,6 +129,8 @@ enum key_group {
 	  CTX_LIST, KEYS('b'), 0, KEYS(0)) \
 	X(FLAME_HERE, "flame-here", ROW, "", "flame graph from here", \
 	  CTX_LIST, KEYS('v'), 0, KEYS(0)) \
+	X(FETCH, "fetch", ROW, "", "fetch symbols of its module (debuginfod); again: cancel", \
+	  CTX_LIST, KEYS('D'), 0, KEYS(0)) \
 	X(FULL_NAMES, "full-names", ORDER, "", "names over the whole width", \
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
 	X(INTERVALS, "intervals", ORDER, "", "the 95 % interval of SELF% as a column", \

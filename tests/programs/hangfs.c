@@ -99,7 +99,8 @@ static void answer(struct hangfs *fs, const struct fuse_in_header *in)
 	const void *arg = in + 1;
 	/* What somebody has read before, and is cached, would not hang. */
 	const struct fuse_open_out opened = {
-		.open_flags = fs->mode == HANG_READ || fs->mode == TRICKLE ? FOPEN_DIRECT_IO : FOPEN_KEEP_CACHE,
+		.open_flags = fs->mode == HANG_READ || fs->mode == TRICKLE ? FOPEN_DIRECT_IO :
+			FOPEN_KEEP_CACHE,
 	};
 	const struct fuse_statfs_out st = { .st = { .bsize = 4096, .namelen = 255 } };
 	struct fuse_attr_out attr = { .attr_valid = FOREVER };

@@ -28,7 +28,7 @@ struct sampler {
 	uint32_t nr_events;
 	enum profile_window window;
 	uint64_t tick_ns;
-	uint32_t annotate;
+	uint32_t annotate, fetched;
 	double max_hz;
 	int call_graph;			/* -1: not asked */
 	uint32_t stack_size;
@@ -81,6 +81,11 @@ void sampler_set_tick(struct sampler *s, uint64_t tick_ns)
 void sampler_set_annotate(struct sampler *s, uint32_t function)
 {
 	s->annotate = function;
+}
+
+void sampler_fetch(struct sampler *s, uint32_t module)
+{
+	s->fetched = module;
 }
 
 void sampler_set_call_graph(struct sampler *s, enum call_graph mode)

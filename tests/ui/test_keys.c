@@ -85,12 +85,13 @@ static void test_contract(void **state)
 		{ '3', ACT_VIEW_TREE },	 { '4', ACT_VIEW_FLAME },     { 't', ACT_TREE },
 		{ 'b', ACT_CALLERS },	 { 'v', ACT_FLAME_HERE },     { '+', ACT_UNFOLD },
 		{ 'm', ACT_MENU },	 { 'O', ACT_EDITOR },	      { 'a', ACT_ANNOTATE },
+		{ 'D', ACT_FETCH },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
 		assert_int_equal(keys_find(CTX_LIST, want[i].code), want[i].action);
 	/* No key changes another process; views that are not there have none. */
-	for (const char *p = "9Doiu"; *p; p++)
+	for (const char *p = "9oiu"; *p; p++)
 		assert_int_equal(keys_find(CTX_LIST, (uint32_t)*p), ACT_NONE);
 }
 

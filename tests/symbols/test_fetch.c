@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * fetch: a debug file from a server on this machine, one that has none, one
+ * that never answers (cancel), and none named; where the cache is.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "symbols/fetch.h"
+
+#define SECOND 1000000000ULL
+
+static const uint8_t build_id[20] = {
+	0xab, 0xcd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+};
+#define HEX_ID "abcd0102030405060708090a0b0c0d0e0f101112"
+
+struct fixture {
+	struct dsos *dsos;
+	struct dso *dso;
+	struct helpers *helpers;
+	struct fetch_desk desk;
+	int event, socket;
+	pid_t server;
+	char cache[40], url[40], text[256];
+};
+
+/* Answers with a few bytes for the one file, else that there is none; @mute: never. */
+static void serve(int fd, bool mute)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		int c = accept(fd, NULL, NULL);
+		char buf[2048] = "";
+
+		if (c < 0 || read(c, buf, sizeof(buf) - 1) < 0)
+			continue;
+		if (mute)
+			pause();
+		if (strstr(buf, "GET /buildid/" HEX_ID "/debuginfo"))
+			dprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+		else
+			dprintf(c, "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+		close(c);
+	}
+}
+
+static void start_server(struct fixture *f, bool mute)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(a);
+
+	f->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(f->socket, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(f->socket, 8), 0);
+	getsockname(f->socket, (struct sockaddr *)&a, &size);
+	snprintf(f->url, sizeof(f->url), "http://127.0.0.1:%d", ntohs(a.sin_port));
+	setenv("DEBUGINFOD_URLS", f->url, 1);
+	f->server = fork();
+	if (!f->server)
+		serve(f->socket, mute);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct dso_identity id = { .kind = DSO_FILE, .ino = 1, .build_id_size = 20 };
+
+	memcpy(id.build_id, build_id, sizeof(build_id));
+	assert_int_equal(dsos_new(&f->dsos), 0);
+	f->dso = dsos_intern(f->dsos, &id, "/lib/libx.so", 12, 1, 0, 1);
+	f->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_int_equal(helpers_new(&f->helpers, f->event), 0);
+	fetch_init(&f->desk, f->dsos);
+	f->desk.helpers = f->helpers;
+	strcpy(f->cache, "/tmp/test_fetch.XXXXXX");
+	assert_non_null(mkdtemp(f->cache));
+	setenv("DEBUGINFOD_CACHE_PATH", f->cache, 1);
+	setenv("no_proxy", "127.0.0.1", 1);
+	unsetenv("DEBUGINFOD_URLS");
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[80];
+
+	if (f->server > 0) {
+		kill(f->server, SIGKILL);
+		waitpid(f->server, NULL, 0);
+		close(f->socket);
+	}
+	fetch_fini(&f->desk);
+	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 10 * SECOND), 0);
+	close(f->event);
+	dsos_free(f->dsos);
+	snprintf(command, sizeof(command), "rm -rf %s", f->cache);
+	assert_int_equal(system(command), 0);
+	free(f);
+	return 0;
+}
+
+/* Serve until a sentence with @words came; the object whose file came. */
+static uint32_t until(struct fixture *f, const char *words)
+{
+	uint64_t end = time_now_ns() + 20 * SECOND;
+	struct pollfd p = { .fd = f->event, .events = POLLIN };
+	uint32_t came = DSO_ID_UNKNOWN;
+	uint64_t nr;
+
+	while (time_now_ns() < end) {
+		uint32_t id = fetch_serve(&f->desk, time_now_ns());
+
+		came = id ? id : came;
+		if (fetch_news(&f->desk, f->text, sizeof(f->text)) && strstr(f->text, words))
+			return came;
+		if (poll(&p, 1, 20) > 0 && read(f->event, &nr, sizeof(nr)) < 0)
+			break;
+	}
+	fail_msg("no '%s', but '%s'", words, f->text);
+	return 0;
+}
+
+static void need_library(void)
+{
+	if (!dlopen("libdebuginfod.so.1", RTLD_NOW)) {
+		print_message("libdebuginfod is not installed\n");
+		skip();
+	}
+}
+
+static void test_no_server(void **state)
+{
+	struct fixture *f = *state;
+
+	fetch_ask(&f->desk, f->dso->id);
+	until(f, "set DEBUGINFOD_URLS");
+	assert_false(fetch_busy(&f->desk));
+	fetch_ask(&f->desk, DSO_ID_KERNEL);
+	until(f, "[kernel] is no file");
+}
+
+static void test_comes(void **state)
+{
+	struct fixture *f = *state;
+	char path[256], bytes[8] = "";
+	FILE *file;
+
+	need_library();
+	start_server(f, false);
+	fetch_ask(&f->desk, f->dso->id);
+	assert_int_equal(until(f, "debug symbols of libx.so have come"), f->dso->id);
+	/* Where debugfile.c looks first. */
+	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fread(bytes, 1, sizeof(bytes) - 1, file), 5);
+	assert_string_equal(bytes, "hello");
+	fclose(file);
+}
+
+static void test_none(void **state)
+{
+	struct fixture *f = *state;
+	struct dso_identity id = { .kind = DSO_FILE, .ino = 2, .build_id_size = 20 };
+	struct dso *other;
+
+	need_library();
+	start_server(f, false);
+	memset(id.build_id, 7, 20);
+	other = dsos_intern(f->dsos, &id, "/lib/liby.so", 12, 1, 0, 1);
+	fetch_ask(&f->desk, other->id);
+	assert_int_equal(until(f, "no server has debug symbols of liby.so"), DSO_ID_UNKNOWN);
+	id = (struct dso_identity){ .kind = DSO_FILE, .ino = 3 };
+	other = dsos_intern(f->dsos, &id, "/lib/libz.so", 12, 1, 0, 1);
+	fetch_ask(&f->desk, other->id);
+	until(f, "libz.so has no build-id");
+}
+
+static void test_cancel(void **state)
+{
+	struct fixture *f = *state;
+
+	need_library();
+	start_server(f, true);
+	fetch_ask(&f->desk, f->dso->id);
+	until(f, "D again cancels");
+	assert_true(fetch_busy(&f->desk));
+	fetch_ask(&f->desk, DSO_ID_VDSO);
+	until(f, "one after the other");
+	fetch_ask(&f->desk, f->dso->id);
+	assert_int_equal(until(f, "was cancelled"), DSO_ID_UNKNOWN);
+	assert_false(fetch_busy(&f->desk));
+}
+
+static void test_cache_path(void **state)
+{
+	char path[80];
+
+	setenv("DEBUGINFOD_CACHE_PATH", "/c", 1);
+	setenv("XDG_CACHE_HOME", "relative", 1);
+	setenv("HOME", "/home/x", 1);
+	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
+	assert_string_equal(path, "/c/" HEX_ID "/debuginfo");
+	assert_true(fetch_cache_path(build_id, 20, 1, path, sizeof(path)));
+	assert_string_equal(path, "");
+	assert_true(fetch_cache_path(build_id, 2, 2, path, sizeof(path)));
+	assert_string_equal(path, "/home/x/.cache/debuginfod_client/abcd/debuginfo");
+	assert_true(fetch_cache_path(build_id, 20, 2, path, sizeof(path)));
+	assert_string_equal(path, "");			/* no room for it */
+	assert_false(fetch_cache_path(build_id, 20, 4, path, sizeof(path)));
+	assert_false(fetch_cache_path(build_id, 0, 0, path, sizeof(path)));
+}
+
+int main(void)
+{
+#define FETCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		FETCH_TEST(test_no_server), FETCH_TEST(test_comes), FETCH_TEST(test_none),
+		FETCH_TEST(test_cancel),    cmocka_unit_test(test_cache_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
