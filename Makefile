@@ -133,7 +133,8 @@ $(B)/tests/tools/%: $(B)/tests/tools/%.o $(LIBS_sampler)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
-$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(LIBS_ui)
+# A fuzzer brings its own main().
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(findstring fuzzer,$(SAN)),,$(B)/tests/fuzz/replay.o) $(LIBS_ui)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
