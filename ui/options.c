@@ -116,8 +116,6 @@ static const struct argp_option argp_options[] = {
 	{ "filter", KEY_FILTER, "RE", 0,
 	  "only rows that match: functions, modules, processes; !RE: that do not", 2 },
 	{ "intervals", KEY_INTERVALS, NULL, 0, "the 95 % interval of SELF% as a column", 2 },
-	{ "filter", KEY_FILTER, "RE", 0, "only functions or modules that match; !RE: that do not",
-	  2 },
 	{ "color", KEY_COLOR, "WHEN", 0, "auto, always or never", 2 },
 	{ "theme", KEY_THEME, "THEME", 0, "default, 256, light, color-blind or mono", 2 },
 	{ "ascii", KEY_ASCII, NULL, 0, "draw with ASCII only", 2 },

@@ -45,7 +45,10 @@ static inline uint32_t folded_process(struct profile *p, const char *s, size_t n
 		if (p->processes[i].comm.size == n && !memcmp(p->processes[i].comm.str, s, n))
 			return i;
 	p->processes[p->nr_processes] = (struct profile_process){
-		500 + p->nr_processes, (pid_t)(4242 + p->nr_processes), 33, folded_text(p, s, n)
+		.id = 500 + p->nr_processes,
+		.pid = (pid_t)(4242 + p->nr_processes),
+		.uid = 33,
+		.comm = folded_text(p, s, n),
 	};
 	p->tasks[p->nr_tasks++] = (struct profile_task){ 900 + p->nr_processes,
 							 (pid_t)(4242 + p->nr_processes),

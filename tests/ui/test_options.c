@@ -5,6 +5,7 @@
  */
 #include "ui/options.h"
 
+#include <argp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -445,6 +446,21 @@ static void test_help(void **state)
 	assert_non_null(strstr(text, "proftop -b -n 5"));
 }
 
+/* Each name, letter and key stands in the table once. */
+static void test_listed_once(void **state)
+{
+	const struct argp_option *a = options_table();
+
+	(void)state;
+	for (; a->name || a->doc; a++) {
+		for (const struct argp_option *b = a + 1; a->name && (b->name || b->doc); b++) {
+			if (!b->name || (strcmp(a->name, b->name) && a->key != b->key))
+				continue;
+			fail_msg("--%s and --%s are the same option", a->name, b->name);
+		}
+	}
+}
+
 static void test_numbers(void **state)
 {
 	uint64_t u = 7;
@@ -491,6 +507,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_options),
 		cmocka_unit_test(test_ring_and_stack),
 		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_listed_once),
 		cmocka_unit_test(test_numbers),
 	};
 

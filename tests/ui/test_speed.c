@@ -66,8 +66,16 @@ static struct profile *large_profile(void)
 	p->cells = calloc(NR_STACKS, sizeof(*p->cells));
 	p->frames = calloc((size_t)NR_STACKS * DEPTH, sizeof(*p->frames));
 	p->modules = calloc(1, sizeof(*p->modules));
-	p->modules[0] = (struct profile_module){ 5, TEXT("big"), TEXT("/big"), PROFILE_MODULE_READY,
-						 ".symtab", "", "", NR_FUNCTIONS };
+	p->modules[0] = (struct profile_module){
+		.id = 5,
+		.name = TEXT("big"),
+		.path = TEXT("/big"),
+		.state = PROFILE_MODULE_READY,
+		.source = ".symtab",
+		.reason = "",
+		.cure = "",
+		.nr_symbols = NR_FUNCTIONS,
+	};
 	p->nr_modules = 1;
 	for (uint32_t i = 0; i < NR_FUNCTIONS; i++) {
 		int n = snprintf(name, sizeof(name), "ns::Class%u::method_%u(int)", i % 97, i);
