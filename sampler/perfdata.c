@@ -88,6 +88,11 @@ const char *perfdata_machine(const struct perfdata *pd)
 	return pd->events.machine;
 }
 
+const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
+{
+	return &pd->events.kernel;
+}
+
 uint32_t perfdata_nr_ids(const struct perfdata *pd)
 {
 	return pd->events.nr_ids;

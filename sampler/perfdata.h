@@ -14,6 +14,7 @@
 #include "sampler/event.h"
 #include "sampler/record.h"
 #include "symbols/base.h"
+#include "symbols/kernel.h"
 
 #define PERFDATA_MACHINE_MAX 32
 
@@ -38,6 +39,8 @@ uint32_t perfdata_nr_events(const struct perfdata *pd);
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index);
 /* The CPU that it was recorded on, as uname(2) has it ("x86_64"); "": the file does not tell. */
 const char *perfdata_machine(const struct perfdata *pd);
+/* The kernel that it was recorded on, as far as the file tells. */
+const struct kernel_identity *perfdata_kernel(const struct perfdata *pd);
 /* Ids of all events, as the file tells them. */
 uint32_t perfdata_nr_ids(const struct perfdata *pd);
 /* Index of the event with that id, or -1. Without ids in the file: 0. */

@@ -22,6 +22,7 @@ struct perfdata_events {
 	uint32_t nr;
 	struct perfdata_id *ids;	/* sorted by id after perfdata_events_sort() */
 	uint32_t nr_ids;
+	struct kernel_identity kernel;
 	char machine[PERFDATA_MACHINE_MAX];	/* as uname(2) has it; "": not told */
 };
 

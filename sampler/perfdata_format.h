@@ -37,6 +37,9 @@ enum perfdata_feature {
 	PERFDATA_GROUP_DESC = 17,
 };
 
+/* In the header of an entry of BUILD_ID: its size is told (tools/lib/perf/include/perf/event.h). */
+#define PERFDATA_MISC_BUILD_ID_SIZE (1U << 15)
+
 /* Records that perf itself writes (tools/perf/util/event.h); never from a kernel. */
 enum perfdata_record_type {
 	PERFDATA_USER_FIRST = 64,

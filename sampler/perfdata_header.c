@@ -107,16 +107,57 @@ static void read_group_desc(struct perfdata_bytes *b, struct perfdata_events *ev
 	}
 }
 
-/* ARCH: u32 len, name[len]. */
-static void read_machine(struct perfdata_bytes *b, struct perfdata_events *events,
-			 const struct perfdata_section *s)
+/* ARCH, OSRELEASE: u32 len, text[len]; into @out of @max bytes. */
+static void read_text(struct perfdata_bytes *b, const struct perfdata_section *s, char *out,
+		      size_t max)
 {
 	const uint8_t *p = s->size < 4 ? NULL : perfdata_bytes_at(b, s->offset, 4);
-	size_t size = p ? MIN(load_u32(p), PERFDATA_MACHINE_MAX - 1u) : 0;
+	size_t size = p ? MIN(load_u32(p), max - 1) : 0;
 
 	p = p ? perfdata_bytes_at(b, s->offset + 4, size) : NULL;
 	if (p)
-		memcpy(events->machine, p, strnlen((const char *)p, size));
+		memcpy(out, p, strnlen((const char *)p, size));
+}
+
+/* Is that name of an object the kernel itself, not a module? */
+static bool is_kernel(const char *name, size_t size)
+{
+	static const char kallsyms[] = "[kernel.kallsyms]", file[] = "vmlinux";
+	const char *slash = memrchr(name, '/', size);
+
+	if (size >= sizeof(kallsyms) - 1 && !memcmp(name, kallsyms, sizeof(kallsyms) - 1))
+		return true;
+	size -= slash ? (size_t)(slash + 1 - name) : 0;
+	return size >= sizeof(file) - 1 && !memcmp(slash ? slash + 1 : name, file, sizeof(file) - 1);
+}
+
+/* BUILD_ID: of each object { header, i32 pid, u8 id[20], u8 size, u8[3], name[] }; the kernel's is kept. */
+static void read_build_ids(struct perfdata_bytes *b, struct perfdata_events *events,
+			   const struct perfdata_section *s)
+{
+	enum { ID = 12, SIZE = 32, NAME = 36 };
+	struct perf_event_header h;
+	const uint8_t *p;
+
+	for (uint64_t at = 0; at < s->size; at += h.size) {
+		p = perfdata_bytes_at(b, s->offset + at, sizeof(h));
+		if (!p)
+			return;
+		memcpy(&h, p, sizeof(h));
+		if (h.size < NAME)
+			return;
+		p = perfdata_bytes_at(b, s->offset + at, h.size);
+		if (!p)
+			return;
+		if ((h.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_KERNEL ||
+		    !is_kernel((const char *)p + NAME, strnlen((const char *)p + NAME, h.size - NAME)))
+			continue;
+		/* Before perf 5.10 there was no size: SHA-1 it was. */
+		events->kernel.build_id_size = h.misc & PERFDATA_MISC_BUILD_ID_SIZE ?
+			MIN(p[SIZE], (uint8_t)sizeof(events->kernel.build_id)) :
+			sizeof(events->kernel.build_id);
+		memcpy(events->kernel.build_id, p + ID, events->kernel.build_id_size);
+	}
 }
 
 /* The sections of the features lie behind the data, one for each bit set, in order. */
@@ -138,7 +179,11 @@ static void read_features(struct perfdata_bytes *b, struct perfdata_events *even
 		if (bit == PERFDATA_EVENT_DESC)
 			read_event_desc(b, events, &s);
 		if (bit == PERFDATA_ARCH)
-			read_machine(b, events, &s);
+			read_text(b, &s, events->machine, sizeof(events->machine));
+		if (bit == PERFDATA_OSRELEASE)
+			read_text(b, &s, events->kernel.release, sizeof(events->kernel.release));
+		if (bit == PERFDATA_BUILD_ID)
+			read_build_ids(b, events, &s);
 		if (bit == PERFDATA_GROUP_DESC)
 			read_group_desc(b, events, &s);
 		at += sizeof(s);

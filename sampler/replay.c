@@ -111,6 +111,11 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 	return 0;
 }
 
+const struct kernel_identity *replay_kernel(const struct replay *r)
+{
+	return perfdata_kernel(r->data);
+}
+
 uint16_t replay_machine(const struct replay *r)
 {
 	return unwind_machine(perfdata_machine(r->data));

@@ -24,6 +24,8 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 bool replay_monotonic(const struct replay *r);
 /* The e_machine of the CPU that it was recorded on; 0: this one's, or the file does not tell. */
 uint16_t replay_machine(const struct replay *r);
+/* The kernel that it was recorded on. Borrowed. */
+const struct kernel_identity *replay_kernel(const struct replay *r);
 void replay_close(struct replay *r);
 
 /* One CPU of the recording. */

@@ -253,6 +253,7 @@ static int open_recording(struct sampler *s, struct err *e)
 		s->hz[i] = event_hz(s, &s->config.events[i]);
 	maps_no_proc(s->maps);
 	symbols_recorded(s->symbols, s->config.symfs);
+	symbols_recorded_kernel(s->symbols, replay_kernel(s->replay));
 	if (!replay_monotonic(s->replay))
 		symbols_other_clock(s->symbols);
 	return 0;

@@ -13,8 +13,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sampler/recorder.h"
+#include "symbols/kernel.h"
 
 /* How long replaced mappings and dead processes are kept for late samples. */
 #define SIDEBAND_KEEP_NS 3000000000ULL
@@ -85,6 +87,24 @@ static void on_mmap(struct maps *maps, const struct record *r)
 	maps_on_mmap(maps, &ev);
 }
 
+/*
+ * A recorder's word on where the kernel was: "[kernel.kallsyms]_text", or
+ * _stext, is the symbol that pgoff is the address of (perf, since 2010).
+ */
+static void on_kernel(struct symbols *symbols, const struct record_mmap *m)
+{
+	static const char prefix[] = "[kernel.kallsyms]";
+	size_t size = strnlen(m->filename, m->filename_size), cut = sizeof(prefix) - 1;
+	struct kernel told = { .mark = m->pgoff, .start = m->start, .end = m->start + m->size };
+
+	if (size < cut || memcmp(m->filename, prefix, cut) || told.end < told.start)
+		return;
+	told.stext = size - cut == 6 && !memcmp(m->filename + cut, "_stext", 6);
+	if (!told.stext && (size - cut != 5 || memcmp(m->filename + cut, "_text", 5)))
+		return;
+	symbols_kernel_was(symbols, &told);
+}
+
 static void on_ksymbol(struct symbols *symbols, const struct record_ksymbol *k)
 {
 	if (k->gone)
@@ -100,6 +120,8 @@ void sideband_apply(struct maps *maps, struct symbols *symbols, const struct rec
 	switch (r->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
+		if ((r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+			on_kernel(symbols, &r->mmap);
 		on_mmap(maps, r);
 		break;
 	case PERF_RECORD_COMM:

@@ -172,17 +172,41 @@ static uint64_t extent_in_image(const struct image *image, uint64_t vaddr)
 	return fde && vaddr - fde->start < fde->size ? fde->start + fde->size - vaddr : 0;
 }
 
-/* How long the function at @vaddr is; 0: not known. */
-static uint64_t extent_of(struct code_desk *d, struct dso *dso, const struct image *image,
-			  uint64_t vaddr)
+/* Kernel code made at run time: its extent, if it is still the code that was sampled. */
+static uint64_t extent_made_at_run_time(const struct ksyms_symbol *told,
+					const struct symbol *symbol, struct listing *l)
+{
+	if (told->gone)
+		l->why = "the kernel has removed it: its code is gone";
+	else if (symtab_variant(told->name, told->name_size) != symbol->variant)
+		l->why = "other code is at its address now";
+	return told->start + told->size - symbol->start;
+}
+
+static uint64_t extent_in_kernel(struct naming *n, const struct symbol *symbol, struct listing *l)
 {
 	struct kallsyms_symbol k;
+
+	if (n->ksyms && ksyms_find(n->ksyms, symbol->start, &n->ksym))
+		return extent_made_at_run_time(&n->ksym, symbol, l);
+	if (n->kernel.other) {
+		l->why = "it was recorded on another kernel than the one that runs here";
+		l->cure = "replay it on that machine";
+	}
+	return n->kallsyms &&
+	       kallsyms_find(n->kallsyms, kernel_now(&n->kernel, symbol->start), &k) ? k.size : 0;
+}
+
+/* How long @symbol is; 0: not known. Its code may be gone: then @l says why. */
+static uint64_t extent_of(struct code_desk *d, struct dso *dso, const struct image *image,
+			  const struct symbol *symbol, struct listing *l)
+{
+	uint64_t vaddr = symbol->start;
 	struct perfmap_symbol p;
 
 	switch (dso->identity.kind) {
 	case DSO_KERNEL:
-		return d->naming->kallsyms && kallsyms_find(d->naming->kallsyms, vaddr, &k) ?
-			       k.start + k.size - vaddr : 0;
+		return extent_in_kernel(d->naming, symbol, l);
 	case DSO_ANON:
 		return perfmaps_find(&d->naming->perfmaps, dso, vaddr, &p) ?
 			       p.start + p.size - vaddr : 0;
@@ -197,6 +221,8 @@ static const char *why_not(const struct listing *l, const struct symbol *symbol,
 {
 	bool in_file = dso->identity.kind == DSO_FILE || dso->identity.kind == DSO_VDSO;
 
+	if (l->why)
+		return l->why;
 	if (symbol->inlined)
 		return "it has no code of its own: it is part of those that call it";
 	if (in_file && !image)
@@ -279,7 +305,7 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 	if (!l)
 		return;
 	l->vaddr = symbol->start;
-	l->size = extent_of(d, dso, image, l->vaddr);
+	l->size = extent_of(d, dso, image, symbol, l);
 	r = reading_new(l);
 	if (!r) {
 		listing_put(l);
@@ -293,9 +319,10 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 		return;
 	}
 	load_where(&r->where, d->objects->dsos, dso, d->objects->no_proc, d->objects->root);
-	r->offset = offset;
+	r->offset = dso->identity.kind == DSO_KERNEL ? kernel_now(&d->naming->kernel, l->vaddr) :
+						       offset;
 	r->no_lines = d->lines->off;
-	r->kcore_path = d->kcore_path;
+	r->kcore_path = strdup(d->kcore_path);
 	if (!r->bytes) {
 		r->machine = image ? image->machine : EM_NONE;
 		r->wide = !r->machine || image->elf_class == ELFCLASS64;

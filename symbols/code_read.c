@@ -128,9 +128,9 @@ static void read_kernel(struct reading *r)
 {
 	int got;
 
-	if (!make_room(r))
+	if (!r->kcore_path || !make_room(r))
 		return;
-	got = kcore_read(r->kcore_path, r->l->vaddr, r->bytes, r->nr_bytes);
+	got = kcore_read(r->kcore_path, r->offset, r->bytes, r->nr_bytes);
 	cut(r, got, NULL, NULL);
 	if (got <= 0)
 		refuse_kernel(r, got);
@@ -315,6 +315,7 @@ static void drop(struct job *job)
 		free(r->paths[i]);
 	}
 	load_where_fini(&r->where);
+	free(r->kcore_path);
 	listing_put(r->l);
 	free(r->bytes);
 	free(r->rows);

@@ -23,9 +23,9 @@ struct reading {
 	struct job job;
 	/* What to read. */
 	struct load_where where;	/* where.identity.kind says where the code is */
-	uint64_t offset;		/* in its file or the vdso */
+	uint64_t offset;		/* in its file or the vdso; the kernel: where it is now */
 	bool no_lines;
-	const char *kcore_path;		/* static */
+	char *kcore_path;		/* owned */
 	uint16_t machine;		/* e_machine; EM_NONE: this machine's */
 	bool wide;
 	/* What was read, some of it maybe before; the listing has no instructions yet. */

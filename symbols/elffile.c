@@ -201,8 +201,7 @@ static int read_segments(struct elffile *f, const Elf64_Ehdr *eh, const Elf64_Sh
 	return f->phdrs ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
-/* Take the GNU build-id out of notes, if it is among them. */
-static bool notes_build_id(struct elffile *f, const uint8_t *notes, size_t size)
+size_t elffile_notes_build_id(const uint8_t *notes, size_t size, uint8_t *id, size_t max)
 {
 	Elf64_Nhdr note;		/* the same in both classes */
 
@@ -212,30 +211,29 @@ static bool notes_build_id(struct elffile *f, const uint8_t *notes, size_t size)
 		memcpy(&note, notes + pos, sizeof(note));
 		desc = name + (((uint64_t)note.n_namesz + 3) & ~3ULL);
 		if (desc > size || note.n_descsz > size - desc)
-			return false;
+			return 0;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && note.n_descsz &&
-		    note.n_descsz <= sizeof(f->build_id) && !memcmp(notes + name, "GNU", 4)) {
-			memcpy(f->build_id, notes + desc, note.n_descsz);
-			f->build_id_size = (uint8_t)note.n_descsz;
-			return true;
+		    note.n_descsz <= max && !memcmp(notes + name, "GNU", 4)) {
+			memcpy(id, notes + desc, note.n_descsz);
+			return note.n_descsz;
 		}
 		pos = desc + (((uint64_t)note.n_descsz + 3) & ~3ULL);
 		if (pos > size)
-			return false;
+			return 0;
 	}
-	return false;
+	return 0;
 }
 
 static bool read_notes(struct elffile *f, uint64_t offset, uint64_t size)
 {
 	void *notes;
-	bool found;
 
 	if (size > NOTES_SIZE_MAX || elffile_read_alloc(f, offset, size, &notes))
 		return false;
-	found = notes_build_id(f, notes, size);
+	f->build_id_size = (uint8_t)elffile_notes_build_id(notes, size, f->build_id,
+							   sizeof(f->build_id));
 	free(notes);
-	return found;
+	return f->build_id_size;
 }
 
 /* Find the build-id: by segments, else (debug files may lack them) by sections. */

@@ -51,6 +51,9 @@ int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t siz
 /* The same into new memory of @size + 1 bytes, the last one NUL. */
 int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, void **out);
 
+/* The GNU build-id among notes, at most @max bytes of it into @id: how many; 0: there is none. */
+size_t elffile_notes_build_id(const uint8_t *notes, size_t size, uint8_t *id, size_t max);
+
 /* The first section with this name or type, with bytes in the file; or NULL. */
 const Elf64_Shdr *elffile_section(const struct elffile *f, const char *name);
 const Elf64_Shdr *elffile_section_of_type(const struct elffile *f, uint32_t type);

@@ -39,6 +39,7 @@ struct kallsyms {
 	uint32_t nr, max;
 	char *text;			/* a copy of the names and modules kept */
 	size_t text_size, text_max;
+	uint64_t begin[2];		/* _text, _stext */
 	uint32_t nr_hidden;		/* lines whose address is 0 */
 };
 
@@ -151,6 +152,11 @@ static int reserve(struct kallsyms *k, const struct line *line)
 	return 0;
 }
 
+static bool is_named(const struct line *line, const char *name)
+{
+	return line->name_size == strlen(name) && !memcmp(line->name, name, line->name_size);
+}
+
 static int add_symbol(struct kallsyms *k, const struct line *line)
 {
 	struct symbol_entry *s;
@@ -159,6 +165,8 @@ static int add_symbol(struct kallsyms *k, const struct line *line)
 
 	if (rc)
 		return rc;
+	if (is_named(line, "_text") || is_named(line, "_stext"))
+		k->begin[is_named(line, "_stext")] = line->start;
 	module = add_module(k, line);
 	s = &k->symbols[k->nr++];
 	*s = (struct symbol_entry){
@@ -402,6 +410,11 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symb
 		.module_size = s->module_size,
 	};
 	return true;
+}
+
+uint64_t kallsyms_begin(const struct kallsyms *k, bool stext)
+{
+	return k->begin[stext];
 }
 
 uint32_t kallsyms_nr(const struct kallsyms *k)

@@ -34,6 +34,8 @@ void kallsyms_free(struct kallsyms *k);
 
 /* The symbol that covers @addr; false when there is none (then a module may be new). */
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out);
+/* Where the kernel's code begins: _stext or _text; 0: the list does not tell. */
+uint64_t kallsyms_begin(const struct kallsyms *k, bool stext);
 uint32_t kallsyms_nr(const struct kallsyms *k);
 size_t kallsyms_memory(const struct kallsyms *k);
 

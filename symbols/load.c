@@ -131,7 +131,7 @@ static void run(struct job *job)
 		l->rc = load_kernel(&l->image);
 		break;
 	case DSO_VDSO:
-		l->rc = load_vdso(&l->image);
+		l->rc = l->no_vdso ? -EXDEV : load_vdso(&l->image);
 		break;
 	case DSO_FILE:
 		l->rc = load_file(l);

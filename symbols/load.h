@@ -31,6 +31,7 @@ int load_open(const struct load_where *w, struct watch *watch, struct foreign_fi
 struct load {
 	struct job job;
 	struct load_where where;
+	bool no_vdso;			/* it is of another kernel than ours */
 	bool no_debug_files;		/* do without: they hang */
 	/* Once it is done: */
 	int rc;

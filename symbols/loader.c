@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -57,6 +58,7 @@ struct loader {
 	struct lines lines;
 	struct symtab *symtab;
 	struct code_desk code;
+	char *kallsyms_path, *kcore_path;	/* of a recording's machine; NULL: ours */
 	struct fetch_desk fetch;
 	struct worker asker, worker;
 	struct waiting *waiting;	/* loader's */
@@ -128,6 +130,36 @@ void loader_recorded(struct loader *l, const char *root)
 	l->details = NULL;
 }
 
+/* The list of symbols of the machine that was recorded, if its files have one. */
+static bool take_list_of(struct loader *l, const char *root)
+{
+	char *list = NULL, *core = NULL;
+
+	if (!root || asprintf(&list, "%s/proc/kallsyms", root) < 0 ||
+	    asprintf(&core, "%s/proc/kcore", root) < 0 || access(list, R_OK)) {
+		free(list);
+		free(core);
+		return false;
+	}
+	l->naming.kallsyms_path = l->kallsyms_path = list;
+	l->code.kcore_path = l->kcore_path = core;
+	return true;
+}
+
+void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was)
+{
+	bool other = kernel_is_other(was, "/sys/kernel/notes");
+
+	l->objects.no_vdso = other;
+	l->naming.kernel.other = other && !take_list_of(l, l->objects.root);
+}
+
+void loader_kernel_was(struct loader *l, const struct kernel *told)
+{
+	if (l->objects.no_proc)
+		naming_kernel_was(&l->naming, told);
+}
+
 struct fetch_desk *loader_fetch(struct loader *l)
 {
 	return &l->fetch;
@@ -163,6 +195,8 @@ bool loader_free(struct loader *l)
 	naming_fini(&l->naming);
 	details_free(l->details);
 	free(l->waiting);
+	free(l->kallsyms_path);
+	free(l->kcore_path);
 	free(l);
 	return true;
 }

@@ -33,6 +33,9 @@ void loader_limit_memory(struct loader *l, size_t max);
 const struct chains *loader_chains(const struct loader *l);
 /* Before the start: open nothing through /proc/PID, only files here or below @root. */
 void loader_recorded(struct loader *l, const char *root);
+/* After that, before the start: which kernel it was; the code of the kernel was at these places. */
+void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was);
+void loader_kernel_was(struct loader *l, const struct kernel *told);
 /* Before the start: the samples' times are not of CLOCK_MONOTONIC. */
 void loader_other_clock(struct loader *l);
 struct fetch_desk;

@@ -112,6 +112,24 @@ static int find_in_image(struct naming *n, const struct dso *dso,
 	return 0;
 }
 
+/* Where is the kernel's code now, where was it then? */
+static void place_kernel(struct naming *n)
+{
+	struct kernel *k = &n->kernel;
+	uint64_t now = n->kallsyms && k->mark ? kallsyms_begin(n->kallsyms, k->stext) : 0;
+
+	k->shift = now ? k->mark - now : 0;
+}
+
+void naming_kernel_was(struct naming *n, const struct kernel *told)
+{
+	bool other = n->kernel.other;
+
+	n->kernel = *told;
+	n->kernel.other = other;
+	place_kernel(n);
+}
+
 /* Read /proc/kallsyms anew; the old list stays when the new one cannot be had. */
 static void read_kallsyms(struct naming *n, struct dso *kernel)
 {
@@ -137,6 +155,7 @@ static void read_kallsyms(struct naming *n, struct dso *kernel)
 		n->kallsyms_interval_ns = KALLSYMS_INTERVAL_NS;
 	kallsyms_free(n->kallsyms);
 	n->kallsyms = k;
+	place_kernel(n);
 	atomic_store_explicit(&n->kallsyms_memory, kallsyms_memory(k), memory_order_relaxed);
 	dso_explain(kernel, NULL, NULL);
 	dso_credit(kernel, "kallsyms", kallsyms_nr(k));
@@ -157,6 +176,15 @@ static bool is_transient(const struct kallsyms_symbol *s)
 	return false;
 }
 
+/* What the list has for @addr, an address as it was sampled. */
+static bool find_in_list(const struct naming *n, uint64_t addr, struct kallsyms_symbol *out)
+{
+	if (!kallsyms_find(n->kallsyms, kernel_now(&n->kernel, addr), out))
+		return false;
+	out->start = kernel_then(&n->kernel, out->start);
+	return true;
+}
+
 /* Look @addr up; a module may be new, then the list is read again, now or later. */
 static int find_in_kallsyms(struct naming *n, struct dso *kernel, const struct naming_question *q,
 			    struct kallsyms_symbol *out)
@@ -168,7 +196,7 @@ static int find_in_kallsyms(struct naming *n, struct dso *kernel, const struct n
 		read_kallsyms(n, kernel);
 	if (!n->kallsyms)
 		return -ENOENT;
-	if (kallsyms_find(n->kallsyms, q->offset, out)) {
+	if (find_in_list(n, q->offset, out)) {
 		if (!is_transient(out))
 			return 0;
 		/* Older than the question, the list may tell of a program that is gone. */
@@ -180,7 +208,7 @@ static int find_in_kallsyms(struct naming *n, struct dso *kernel, const struct n
 	if (time_now_ns() - n->kallsyms_ns < interval_ns)
 		return q->now ? rc : -EAGAIN;
 	read_kallsyms(n, kernel);
-	return kallsyms_find(n->kallsyms, q->offset, out) ? 0 : -ENOENT;
+	return find_in_list(n, q->offset, out) ? 0 : -ENOENT;
 }
 
 /* The kernel told of it: fresher than the list, and it stays when the code has gone. */
@@ -204,6 +232,12 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 	set_module(f, kernel->name.str, kernel->name.size);
 	if (n->ksyms && ksyms_find(n->ksyms, q->offset, &n->ksym)) {
 		set_made_at_run_time(f, &n->ksym);
+		return 0;
+	}
+	if (n->kernel.other) {
+		dso_explain(kernel, "recorded on another kernel than the one that runs here",
+			    "replay it there, or give a copy of its /proc/kallsyms below --symfs");
+		set_made_up(n, f, "[kernel]");
 		return 0;
 	}
 	rc = find_in_kallsyms(n, kernel, q, &s);

@@ -10,6 +10,7 @@
 #include "symbols/dso.h"
 #include "symbols/jitdumps.h"
 #include "symbols/kallsyms.h"
+#include "symbols/kernel.h"
 #include "symbols/ksyms.h"
 #include "symbols/perfmaps.h"
 #include "symbols/places.h"
@@ -20,6 +21,7 @@ struct naming {
 	struct symtab *symtab;
 	const char *kallsyms_path;
 	struct kallsyms *kallsyms;	/* NULL: not read yet, or not readable */
+	struct kernel kernel;		/* whose addresses these are */
 	struct ksyms *ksyms;		/* NULL: nobody tells */
 	uint64_t kallsyms_ns;		/* when it was read last; 0: never */
 	uint64_t kallsyms_cost_ns;	/* of reading it */
@@ -35,6 +37,9 @@ struct naming {
 void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab,
 		 const atomic_bool *stop);
 void naming_fini(struct naming *n);
+
+/* A recording: where its kernel's code was, and one mark in it. */
+void naming_kernel_was(struct naming *n, const struct kernel *told);
 
 /* One place to name. */
 struct naming_question {

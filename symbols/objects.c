@@ -79,6 +79,7 @@ static void explain(struct dso *dso, int code)
 		{ -ESTALE, "replaced on disk", "restart the program, or run proftop as root" },
 		{ -EBUSY, "changed while it was read", NULL },
 		{ -EINVAL, "not a regular file", NULL },
+		{ -EXDEV, "of another kernel than the one that runs here", "replay it on that machine" },
 		{ -ENOEXEC, "not an ELF file", NULL },
 		{ -E2BIG, "too large", NULL },
 		{ -EFBIG, "too large", NULL },
@@ -323,6 +324,8 @@ static bool start(struct objects *o, struct dso *dso, unsigned int tries, uint64
 	if (o->nr_loads == OBJECTS_LOADS_MAX)
 		return false;
 	l = load_new(o->dsos, dso, o->no_proc, o->root);
+	if (l)
+		l->no_vdso = o->no_vdso;
 	if (!l)
 		return false;
 	l->no_debug_files = o->debug_until_ns > now_ns;

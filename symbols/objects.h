@@ -38,6 +38,7 @@ struct objects {
 	struct dsos *dsos;
 	struct helpers *helpers;
 	bool no_proc;			/* a recording: no process is asked, only files here */
+	bool no_vdso;			/* of another kernel than ours */
 	const char *root;		/* or below this folder (NULL: here); borrowed */
 	uint32_t seen;			/* objects looked at */
 	struct ids open;		/* those without image that may yet be wanted */

@@ -45,6 +45,16 @@ void symbols_recorded(struct symbols *s, const char *root)
 	loader_recorded(s->loader, root);
 }
 
+void symbols_recorded_kernel(struct symbols *s, const struct kernel_identity *was)
+{
+	loader_recorded_kernel(s->loader, was);
+}
+
+void symbols_kernel_was(struct symbols *s, const struct kernel *told)
+{
+	loader_kernel_was(s->loader, told);
+}
+
 void symbols_other_clock(struct symbols *s)
 {
 	loader_other_clock(s->loader);

@@ -67,6 +67,12 @@ int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, 
  * of the machine that was recorded.
  */
 void symbols_recorded(struct symbols *s, const char *root);
+struct kernel;
+struct kernel_identity;
+/* After that, before the start: which kernel it was recorded on (kernel.h). */
+void symbols_recorded_kernel(struct symbols *s, const struct kernel_identity *was);
+/* Side-band of a recording: where that kernel's code was. */
+void symbols_kernel_was(struct symbols *s, const struct kernel *told);
 /* Before the start: a recording by another clock than CLOCK_MONOTONIC. */
 void symbols_other_clock(struct symbols *s);
 /*

@@ -92,6 +92,19 @@ static void put_records(struct file *f)
 	put_comm(f, 9, 101, "late", 45);
 }
 
+/* An object with a build-id of that letter; 64 bytes. */
+static void put_build_id(struct file *f, unsigned int misc, char letter, const char *path)
+{
+	struct perf_event_header h = { 67, (uint16_t)misc, 64 };
+	char body[56] = { 0 };
+
+	memset(body + 4, letter, 20);
+	body[24] = 20;
+	snprintf(body + 28, sizeof(body) - 28, "%s", path);
+	put(f, &h, sizeof(h));
+	put(f, body, sizeof(body));
+}
+
 /* Two events, cpu-clock with ids 7 and 8, page-faults with id 9; EVENT_DESC names the second. */
 static void make_file(struct file *f)
 {
@@ -111,7 +124,7 @@ static void make_file(struct file *f)
 	put_u64(f, 0);			/* size of the data: set below */
 	put_u64(f, 0);
 	put_u64(f, 0);
-	put_u64(f, 1ULL << 12);		/* EVENT_DESC */
+	put_u64(f, 1ULL << 12 | 1 << 4 | 1 << 2);	/* EVENT_DESC, OSRELEASE, BUILD_ID */
 	for (int i = 0; i < 3; i++)
 		put_u64(f, 0);
 	put_u64(f, 7);
@@ -127,8 +140,17 @@ static void make_file(struct file *f)
 	put_records(f);
 	size = f->size - data_at;
 	memcpy(f->bytes + 48, &size, sizeof(size));
-	put_u64(f, f->size + 16);	/* the feature's section */
+	size = f->size + 3 * 16;	/* the features' sections */
+	put_u64(f, size);
+	put_u64(f, 3 * 64);
+	put_u64(f, size + 3 * 64);
+	put_u64(f, 4 + 12);
+	put_u64(f, size + 3 * 64 + 16);
 	put_u64(f, 8 + sizeof(attrs[0]) + 8 + 16);
+	put_build_id(f, PERF_RECORD_MISC_USER, 'u', "/usr/bin/vmlinux-to-elf");
+	put_build_id(f, PERF_RECORD_MISC_KERNEL, 'm', "[nf_tables]");
+	put_build_id(f, PERF_RECORD_MISC_KERNEL | 1 << 15, 'k', "[kernel.kallsyms]");
+	put(f, "\x0c\0\0\0" "6.1.0-test\0", 16);
 	put(f, desc, 8);
 	put(f, &attrs[0], sizeof(attrs[0]));
 	put(f, desc + 2, 8);
@@ -189,6 +211,9 @@ static void test_file_mode(void **state)
 	assert_int_equal(perfdata_event_of(pd, 10), -1);
 	assert_int_equal(perfdata_nr_records(pd), 5);
 	assert_int_equal(perfdata_nr_bad(pd), 0);
+	assert_string_equal(perfdata_kernel(pd)->release, "6.1.0-test");
+	assert_int_equal(perfdata_kernel(pd)->build_id_size, 20);
+	assert_memory_equal(perfdata_kernel(pd)->build_id, "kkkkkkkkkkkkkkkkkkkk", 20);
 	perfdata_span(pd, &first, &last);
 	assert_int_equal(first, 30);
 	assert_int_equal(last, 50);

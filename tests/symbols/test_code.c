@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "symbols/kcore.h"
+#include "symbols/kernel.h"
 #include "symbols/source.h"
 #include "symbols/symbols.h"
 
@@ -252,6 +253,158 @@ static void make_core(uint64_t vaddr, uint64_t offset, uint64_t size, uint16_t t
 	close(fd);
 }
 
+/* ---- the kernel of a recording: files of another machine, below a folder ---- */
+
+#define WAS_TEXT 0xffffffff9a000000ULL	/* where it was when it was recorded */
+#define NOW_TEXT 0xffffffff81000000ULL	/* where the list and the core have it */
+
+static char recorded_root[64];
+
+static void write_file(const char *name, const void *bytes, size_t size)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s%s", recorded_root, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, size, f), size);
+	fclose(f);
+}
+
+static void make_recorded_root(void)
+{
+	static const char list[] = "ffffffff81000000 T _text\n"
+				   "ffffffff81000000 T _stext\n"
+				   "ffffffff81000010 t do_work\n"
+				   "ffffffff81000018 T _etext\n"
+				   "ffffffffc0000000 t nft_do_chain\t[nf_tables]\n"
+				   "ffffffffc0000006 t nft_end\t[nf_tables]\n";
+	char proc[80], path[128];
+	uint8_t core[8192];
+	FILE *f;
+
+	strcpy(recorded_root, "/tmp/test_code_root.XXXXXX");
+	assert_non_null(mkdtemp(recorded_root));
+	snprintf(proc, sizeof(proc), "%s/proc", recorded_root);
+	assert_int_equal(mkdir(proc, 0700), 0);
+	write_file("/proc/kallsyms", list, sizeof(list) - 1);
+	make_core(NOW_TEXT, 4096, 4096, ET_CORE);
+	f = fopen(core_path, "r");
+	memset(core, 0x90, sizeof(core));
+	assert_true(fread(core, 1, 4096, f) > 0);
+	fclose(f);
+	unlink(core_path);
+	/* do_work: 8 bytes; what lies before it and behind it must not be taken for it. */
+	memset(core + 4096, 0xcc, 4096);
+	memcpy(core + 4096 + 0x10, "\x31\xc0\xff\xc0\x75\xfc\x90\xc3", 8);
+	snprintf(path, sizeof(path), "%s/proc/kcore", recorded_root);
+	write_file("/proc/kcore", core, sizeof(core));
+}
+
+static void remove_recorded_root(void)
+{
+	static const char *const names[] = { "/proc/kallsyms", "/proc/kcore" };
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s%s", recorded_root, names[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/proc", recorded_root);
+	rmdir(path);
+	rmdir(recorded_root);
+}
+
+static uint32_t kernel_symbol(struct fixture *f, uint64_t addr)
+{
+	uint32_t place = places_intern(f->places, DSO_ID_KERNEL, addr);
+
+	symbols_run(f->symbols);
+	return atomic_load(&places_at(f->places, place)->symbol);
+}
+
+/* Recorded at another address than the list and the core have it at (KASLR). */
+static void test_kernel_moved(void **state)
+{
+	const struct kernel_identity was = { .release = "1.2.3-of-the-recording" };
+	const struct kernel told = { .mark = WAS_TEXT, .start = WAS_TEXT, .end = WAS_TEXT + 0x100000 };
+	struct fixture *f = *state;
+	const struct symbol *symbol;
+	struct listing *l;
+	uint32_t id;
+
+	make_recorded_root();
+	symbols_recorded(f->symbols, recorded_root);
+	symbols_recorded_kernel(f->symbols, &was);
+	symbols_kernel_was(f->symbols, &told);
+	id = kernel_symbol(f, WAS_TEXT + 0x13);
+	symbol = symbols_at(f->symbols, id);
+	assert_string_equal(symbol->name.str, "do_work");
+	assert_int_equal(symbol->start, WAS_TEXT + 0x10);
+	l = listing_of(f, id);
+	assert_null(l->why);
+	assert_int_equal(l->vaddr, WAS_TEXT + 0x10);
+	assert_int_equal(l->size, 8);
+	assert_int_equal(l->nr_bytes, 8);
+	assert_non_null(strstr(l->origin, "kcore"));
+#if defined(HAVE_CAPSTONE) && defined(__x86_64__)
+	assert_int_equal(l->nr_insns, 5);
+	assert_int_equal(l->insns[2].target, 1);
+	assert_non_null(strstr(listing_text(l, l->insns[4].text), "ret"));
+#endif
+	listing_put(l);
+	/* A module: it is where it is; its code is not in this core. */
+	id = kernel_symbol(f, 0xffffffffc0000002ULL);
+	assert_string_equal(symbols_at(f->symbols, id)->module.str, "[nf_tables]");
+	l = listing_of(f, id);
+	assert_int_equal(l->size, 6);
+	assert_int_equal(l->nr_insns, 0);
+	assert_non_null(strstr(l->why, "nothing at its address"));
+	listing_put(l);
+	remove_recorded_root();
+}
+
+/* Nothing here tells of another kernel: neither names nor code. */
+static void test_kernel_of_others(void **state)
+{
+	const struct kernel_identity was = { .release = "1.2.3-of-the-recording" };
+	struct fixture *f = *state;
+	struct listing *l;
+	uint32_t id;
+
+	symbols_recorded(f->symbols, NULL);
+	symbols_recorded_kernel(f->symbols, &was);
+	id = kernel_symbol(f, NOW_TEXT + 0x1000);
+	assert_string_equal(symbols_at(f->symbols, id)->name.str, "[kernel]");
+	l = listing_of(f, id);
+	assert_int_equal(l->nr_insns, 0);
+	assert_non_null(strstr(l->why, "another kernel"));
+	assert_non_null(l->cure);
+	listing_put(l);
+}
+
+/* A BPF program: its extent is what the kernel told; one that is gone has no code. */
+static void test_kernel_code_at_run_time(void **state)
+{
+	struct fixture *f = *state;
+	struct listing *l;
+	uint32_t id;
+
+	symbols_on_kernel_code(f->symbols, 0xffffffffc0100000ULL, 96, true, "bpf_prog_1_a", 12);
+	symbols_on_kernel_code(f->symbols, 0xffffffffc0200000ULL, 96, true, "bpf_prog_2_b", 12);
+	id = kernel_symbol(f, 0xffffffffc0100010ULL);
+	assert_string_equal(symbols_at(f->symbols, id)->name.str, "bpf_prog_1_a");
+	l = listing_of(f, id);
+	assert_int_equal(l->size, 96);
+	listing_put(l);
+	id = kernel_symbol(f, 0xffffffffc0200010ULL);
+	symbols_on_kernel_gone(f->symbols, 0xffffffffc0200000ULL, 96);
+	l = listing_of(f, id);
+	assert_non_null(strstr(l->why, "gone"));
+	listing_put(l);
+}
+
 static void test_kcore(void **state)
 {
 	const uint64_t base = 0xffffffff81000000;
@@ -337,6 +490,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_own_function, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_vdso, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kernel_moved, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kernel_of_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kernel_code_at_run_time, setup, teardown),
 		cmocka_unit_test(test_kcore),
 		cmocka_unit_test(test_source_text),
 		cmocka_unit_test(test_source_files),
