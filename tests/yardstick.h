@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Limits of time that hold on any machine: stretched by as much as this one (and this build of the
+ * test) is slower at a fixed piece of work than the machine that the limits were measured on. Times
+ * are those of the calling thread, so that what runs beside it does not count.
+ */
+#ifndef TESTS_YARDSTICK_H
+#define TESTS_YARDSTICK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define YARDSTICK_NR	 65536
+/* What yardstick_work() takes there, at -O2. */
+#define YARDSTICK_REF_NS 5600000.0
+
+static inline uint64_t yardstick_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000U + (uint64_t)ts.tv_nsec;
+}
+
+/* Sort numbers that are always the same (Shell's sort): branches, and memory that no first cache holds. */
+static inline void yardstick_work(void)
+{
+	static uint32_t v[YARDSTICK_NR];
+	uint32_t seed = 1;
+
+	for (uint32_t i = 0; i < YARDSTICK_NR; i++)
+		v[i] = seed = seed * 1664525U + 1013904223U;
+	for (uint32_t gap = YARDSTICK_NR / 2; gap; gap = gap > 2 ? gap * 5 / 11 : gap / 2)
+		for (uint32_t i = gap; i < YARDSTICK_NR; i++) {
+			uint32_t x = v[i], k = i;
+
+			for (; k >= gap && v[k - gap] > x; k -= gap)
+				v[k] = v[k - gap];
+			v[k] = x;
+		}
+	__asm__ volatile("" : : "r"(v) : "memory");
+}
+
+/* How many times slower than there, at least 1; measured once a process. */
+static inline double yardstick_slowness(void)
+{
+	static double slowness;
+	uint64_t best = UINT64_MAX;
+
+	if (slowness > 0)
+		return slowness;
+	for (int i = 0; i < 5; i++) {
+		uint64_t begin = yardstick_cpu_ns(), took;
+
+		yardstick_work();
+		took = yardstick_cpu_ns() - begin;
+		best = took < best ? took : best;
+	}
+	slowness = (double)best / YARDSTICK_REF_NS;
+	slowness = slowness > 1 ? slowness : 1;
+	return slowness;
+}
+
+/* Has this thread used no more CPU time since @begin_ns than the limit allows on this machine? */
+static inline int yardstick_within(uint64_t begin_ns, double limit_ms)
+{
+	return (double)(yardstick_cpu_ns() - begin_ns) / 1e6 <= limit_ms * yardstick_slowness();
+}
+
+#endif
