@@ -27,6 +27,7 @@ enum {
 };
 
 #define RAISED_MAX (1 << 30)
+#define EH_RETURN_BYTES 8	/* mov %rcx,%rsp; pop %rcx */
 #define OFFSET_MAX (1LL << 40)	/* no frame is larger; products stay far from overflow */
 
 enum rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
@@ -56,7 +57,8 @@ struct run {
 	uint64_t loc, end, until;
 	uint32_t nr_remembers;
 	uint32_t *negates, nr_negates, room_negates;
-	uint64_t rewrites;
+	uint64_t rewrites, lands;
+	uint64_t moves_sp;		/* the last row whose CFA is in neither sp nor fp */
 	const struct cfi_sink *sink;
 	enum cfi_reason reason;
 };
@@ -169,6 +171,21 @@ static void make_row(const struct run *run, struct cfi_row *row)
 	raise_cfa(row, arch);
 }
 
+/* __builtin_eh_return ends so: sp is moved by way of a register, then the return address popped into it. */
+static void note_eh_return(struct run *run)
+{
+	const struct state *s = &run->now;
+
+	if (s->cfa_where == CFA_REGISTER && s->cfa_reg != run->arch->sp && s->cfa_reg != run->arch->fp)
+		run->moves_sp = run->loc;
+	if (s->ra.where != RULE_OTHER || run->rewrites || run->cie->signal || run->arch->ra_in_register)
+		return;
+	run->rewrites = MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
+	/* Not longjmp(), say, which has its caller's sp in a register, too. */
+	if (run->moves_sp && run->moves_sp < run->loc && run->loc - run->moves_sp <= EH_RETURN_BYTES)
+		run->lands = run->moves_sp;
+}
+
 /* The row that holds up to @to is complete: hand it out. */
 static void finish_row(struct run *run, uint64_t to)
 {
@@ -177,9 +194,7 @@ static void finish_row(struct run *run, uint64_t to)
 
 	if (run->now.cfa_where == CFA_NONE)
 		refuse(run, CFI_NO_CFA);
-	if (run->now.ra.where == RULE_OTHER && !run->rewrites && !run->cie->signal &&
-	    !run->arch->ra_in_register)
-		run->rewrites = MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
+	note_eh_return(run);
 	if (!run->sink || run->reason != CFI_OK || run->loc >= end)
 		return;
 	make_row(run, &row);
@@ -423,6 +438,7 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 		out->libunwind = run.reason == CFI_OK && rec.cie.nr_letters <= 4;
 		out->cost = rec.cie.insns_end - rec.cie.insns + rec.insns_end - rec.insns;
 		out->rewrites = run.rewrites;
+		out->lands = run.lands;
 		out->nr_remembers = run.nr_remembers;
 		out->nr_negates = run.nr_negates;
 	}

@@ -69,6 +69,7 @@ struct cfi_fde {			/* what cfi_check() found */
 	bool libunwind;			/* may be shown to libunwind */
 	uint32_t cost;			/* bytes read */
 	uint64_t rewrites;		/* vaddr from which it may rewrite its own frame; 0: never */
+	uint64_t lands;			/* vaddr from which it returns to a landing pad; 0: it does not */
 	uint32_t nr_remembers;		/* states remembered: dear to libunwind */
 	uint32_t nr_negates;		/* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
 };

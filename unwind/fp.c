@@ -19,8 +19,7 @@ static bool read_word(const struct fp_input *in, uint64_t addr, uint64_t *value)
 	return dump_read(in->dump, addr, value);
 }
 
-/* Could @pc be a return address? Its call instruction lies just before it. */
-static bool is_code(const struct fp_input *in, uint64_t pc)
+bool fp_is_code(const struct fp_input *in, uint64_t pc)
 {
 	const struct mapping *m = pc ? space_find(in->space, pc - 1, in->time_ns) : NULL;
 
@@ -52,7 +51,7 @@ static struct guess guess_chain(const struct fp_input *in, const struct arch_fra
 	g.sp = fp + 2u * in->word;
 	if (!g.pc && !g.fp)
 		g.result = FP_ROOT;
-	else if (is_code(in, g.pc) && (in->called_from_any || !g.fp || g.fp > fp))
+	else if (fp_is_code(in, g.pc) && (in->called_from_any || !g.fp || g.fp > fp))
 		g.result = FP_FOUND;
 	return g;
 }
@@ -72,7 +71,7 @@ static struct guess guess_leaf(const struct fp_input *in, const struct arch_fram
 			return g;
 		g.sp += in->word;
 	}
-	if (is_code(in, g.pc))
+	if (fp_is_code(in, g.pc))
 		g.result = FP_FOUND;
 	return g;
 }
@@ -85,7 +84,7 @@ static struct guess guess_prologue(const struct fp_input *in, const struct arch_
 
 	if (!in->first || arch->ra_in_register || !frame_has(f, arch->fp) ||
 	    !read_word(in, f->reg[arch->sp], &g.fp) || g.fp != f->reg[arch->fp] ||
-	    !read_word(in, f->reg[arch->sp] + in->word, &g.pc) || !is_code(in, g.pc))
+	    !read_word(in, f->reg[arch->sp] + in->word, &g.pc) || !fp_is_code(in, g.pc))
 		return g;
 	g.result = FP_FOUND;
 	return g;

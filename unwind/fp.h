@@ -31,6 +31,9 @@ enum fp_result {
 	FP_NONE,			/* nothing holds */
 };
 
+/* Could @pc be a return address? Its call instruction lies just before it. */
+bool fp_is_code(const struct fp_input *in, uint64_t pc);
+
 /*
  * Replace @f by its caller: pc, sp and fp; all other registers become unknown.
  * Where a record does not tell sp, its value is a lower bound, and not valid.

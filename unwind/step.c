@@ -32,7 +32,7 @@ enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
 
 struct gate_slot {
 	uint64_t key;			/* image_key() << 32 | offset of the FDE */
-	uint64_t rewrites;		/* as in struct cfi_fde */
+	uint64_t rewrites, lands;	/* as in struct cfi_fde */
 	uint16_t nr_remembers;
 	uint8_t nr_negates;
 	uint8_t verdict;
@@ -51,7 +51,7 @@ struct step {
 	bool finding;			/* libunwind is looking for the FDE */
 	bool parsed;			/* it has read the object's bytes: no cached rule */
 	uint32_t nr_remembers;		/* of the FDE of the frame under way */
-	bool doubtful;
+	enum step_doubt doubt;
 	uint8_t nr_negates;		/* in the FDE of the frame under way: */
 	bool negates_found;		/* their places are known */
 	uint32_t negates[NEGATES_MAX];	/* offsets in the section */
@@ -296,11 +296,21 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 
 	charge(s, info.cost / 2);
 	slot->rewrites = info.rewrites;
+	slot->lands = info.lands;
 	slot->nr_remembers = (uint16_t)MIN(info.nr_remembers, UINT16_MAX);
 	slot->nr_negates = (uint8_t)MIN(info.nr_negates, UINT8_MAX);
 	if (reason != CFI_OK || !info.libunwind || !step_reaches(in) || info.nr_negates > NEGATES_MAX)
 		return GATE_SHUT;
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
+}
+
+static enum step_doubt doubt_at(const struct gate_slot *slot, uint64_t vaddr)
+{
+	if (!slot->rewrites || vaddr < slot->rewrites)
+		return STEP_SURE;
+	if (!slot->lands)
+		return STEP_DOUBTFUL;
+	return vaddr < slot->lands ? STEP_REWRITING : STEP_LANDING;
 }
 
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal)
@@ -317,14 +327,14 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 	s->nr_remembers = slot->nr_remembers;
 	s->nr_negates = slot->nr_negates;
 	s->negates_found = false;
-	s->doubtful = slot->rewrites && in->vaddr >= slot->rewrites;
+	s->doubt = doubt_at(slot, in->vaddr);
 	*signal = slot->verdict == GATE_OPEN_SIGNAL;
 	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_FOUND;
 }
 
-bool step_doubtful(const struct step *s)
+enum step_doubt step_doubt(const struct step *s)
 {
-	return s->doubtful;
+	return s->doubt;
 }
 
 static enum step_result why_failed(const struct step *s)

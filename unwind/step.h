@@ -41,6 +41,13 @@ enum step_result {
 	STEP_FAILED,
 };
 
+enum step_doubt {
+	STEP_SURE,
+	STEP_DOUBTFUL,			/* it may have written over its own frame */
+	STEP_REWRITING,			/* so, on the way to where an exception is caught */
+	STEP_LANDING,			/* and leaves: its caller's pc is not one behind a call */
+};
+
 struct step_input {
 	const struct dump *dump;
 	const struct dso *dso;
@@ -62,8 +69,8 @@ void step_begin(struct step *s);
 bool step_reaches(const struct step_input *in);
 /* Has the gate let the FDE of @in through? Remembered; costs budget at first sight. */
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
-/* After the gate: may the function be replacing its own frame? What is found there is a guess. */
-bool step_doubtful(const struct step *s);
+/* After the gate: does the CFI say what is so? What is found where there is a doubt is a guess. */
+enum step_doubt step_doubt(const struct step *s);
 /* Replace @f by its caller; its pc is as it stands on the stack. Only behind step_gate(). */
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f);
 

@@ -18,6 +18,7 @@
 #include "unwind/arch.h"
 #include "unwind/fp.h"
 #include "unwind/recent.h"
+#include "unwind/rewrite.h"
 #include "unwind/rows.h"
 #include "unwind/step.h"
 
@@ -156,10 +157,9 @@ static int go_on(struct walk *w, enum step_result result, uint64_t old_pc, uint6
 	return WALK_ON;
 }
 
-/* No CFI: the frame-pointer chain, or the return address on top of the stack. */
-static int by_guess(struct walk *w)
+static struct fp_input guess_input(const struct walk *w)
 {
-	const struct fp_input in = {
+	return (struct fp_input){
 		.arch = w->u->arch,
 		.dump = &w->dump,
 		.space = w->in->space,
@@ -169,6 +169,12 @@ static int by_guess(struct walk *w)
 		.frames_kept = w->word == 4,
 		.called_from_any = w->mapping->dso->identity.kind == DSO_ANON,
 	};
+}
+
+/* No CFI: the frame-pointer chain, or the return address on top of the stack. */
+static int by_guess(struct walk *w)
+{
+	const struct fp_input in = guess_input(w);
 
 	switch (fp_step(&in, &w->f)) {
 	case FP_FOUND:
@@ -278,6 +284,18 @@ static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
 }
 
+/* @from may have been replacing its own frame, or leaving for where an exception is caught. */
+static void after_rewrite(struct walk *w, const struct arch_frame *from)
+{
+	enum step_doubt doubt = step_doubt(w->u->step);
+	const struct fp_input in = guess_input(w);
+
+	w->guessed = doubt != STEP_SURE;
+	w->exact |= doubt == STEP_LANDING;
+	if (doubt == STEP_REWRITING && w->out->nr <= REWRITE_FRAMES)
+		rewrite_undo(&in, w->out->nr == 1 ? from : NULL, &w->f);
+}
+
 /* By libunwind, on the FDE that covers the look-up pc. */
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		   const struct ehframe_fde *fde)
@@ -308,10 +326,11 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	if (lacks_sp(w, result))
 		return by_guess(w);
 	w->steps++;
-	if (!step_doubtful(u->step))
+	if (step_doubt(u->step) == STEP_SURE)
 		learn(w, &in, &from, result);
 	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
-	w->guessed = step_doubtful(u->step);
+	if (next == WALK_ON)
+		after_rewrite(w, &from);
 	return next;
 }
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "symbols/base.h"
+#include "unwind/rewrite.h"
 
 #define SP   0x7ffe0000ULL
 #define CODE 0x400000ULL
@@ -232,6 +233,45 @@ static void test_link_register(void **state)
 	assert_int_equal(f.reg[31], SP);
 }
 
+static void undo(const struct arch_frame *from, struct arch_frame *to)
+{
+	const struct fp_input in = { .arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 8 };
+
+	rewrite_undo(&in, from, to);
+}
+
+/* Who catches an exception, by the copies that libgcc has made so far. */
+static void test_rewritten_frame(void **state)
+{
+	struct arch_frame from = frame(0), to = frame(SP + 112);
+
+	frame_set(&to, arch_x86_64.pc, CODE + 0x20);
+	undo(&from, &to);		/* none yet */
+	assert_int_equal(to.reg[arch_x86_64.sp], SP);
+	assert_int_equal(to.reg[arch_x86_64.fp], SP + 112);
+	words[12] = SP + 112;		/* fp is that of who catches; two in between saved theirs */
+	words[6] = SP + 96;
+	undo(&from, &to);
+	assert_int_equal(to.reg[arch_x86_64.fp], SP + 48);
+	frame_set(&to, arch_x86_64.fp, 77);	/* who catches keeps a number in it; somebody saved that */
+	words[3] = words[4] = 77;
+	words[5] = CODE + 0x30;
+	undo(&from, &to);
+	assert_int_equal(to.reg[arch_x86_64.fp], SP + 32);
+	words[8] = CODE + 0x20;		/* the return address is copied; this was its home */
+	undo(NULL, &to);
+	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
+	frame_set(&to, arch_x86_64.sp, SP);
+	words[8] = CODE + 0x80;		/* the landing pad is written there, and still in a register */
+	undo(&from, &to);
+	assert_int_equal(to.reg[arch_x86_64.sp], SP);
+	frame_set(&from, 4, CODE + 0x80);
+	undo(NULL, &to);
+	assert_int_equal(to.reg[arch_x86_64.sp], SP);
+	undo(&from, &to);
+	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
+}
+
 static void test_no_dump(void **state)
 {
 	struct arch_frame f = frame(SP + 16);
@@ -256,6 +296,7 @@ int main(void)
 		cmocka_unit_test_setup(test_own_record_on_top, set_up),
 		cmocka_unit_test_setup(test_32_bit, set_up),
 		cmocka_unit_test_setup(test_link_register, set_up),
+		cmocka_unit_test_setup(test_rewritten_frame, set_up),
 		cmocka_unit_test_setup(test_no_dump, set_up),
 	};
 
