@@ -281,6 +281,9 @@ static void apply(struct sampler *s, const struct control *c)
 	case CONTROL_TARGET:
 		reopen_target(s, c->spec);
 		break;
+	case CONTROL_CPUS:
+		reopen_cpus(s, c->spec);
+		break;
 	case CONTROL_FOCUS:
 		reopen_focus(s, c->pid);
 		break;

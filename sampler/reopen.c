@@ -29,6 +29,7 @@ void session_describe_target(struct sampler *s)
 {
 	const struct sampler_config *c = &s->config;
 	char text[sizeof(s->target_text)] = "system";
+	size_t size;
 
 	if (c->replay) {
 		text_format(s->target_text, sizeof(s->target_text), "recording %s", c->replay);
@@ -58,6 +59,10 @@ void session_describe_target(struct sampler *s)
 		snprintf(text, sizeof(text), "command %s", c->command[0]);
 		break;
 	}
+	size = strlen(text);
+	if (c->cpus)
+		snprintf(text + size, sizeof(text) - size, c->nr_cpus > 1 ? " on CPU %d and %u more" :
+			 " on CPU %d", c->cpus[0], c->nr_cpus - 1);
 	text_sanitise(s->target_text, sizeof(s->target_text), text, strlen(text));
 }
 
@@ -436,10 +441,19 @@ static void forget_focus(struct sampler *s)
 	s->focus = (struct focus){ .pid = 0 };
 }
 
+static void take_cpus(struct sampler_target_spec *spec, const int *cpus, uint32_t nr)
+{
+	free((void *)(uintptr_t)spec->cpus);
+	spec->cpus = copy_of(cpus, nr, sizeof(*cpus));
+	spec->nr_cpus = nr;
+}
+
 void reopen_target(struct sampler *s, struct sampler_target_spec *spec)
 {
 	struct fresh f = { .config = s->config };
 
+	if (spec->same_cpus)
+		take_cpus(spec, s->config.cpus, s->config.nr_cpus);
 	if (retarget(s, &f, spec))
 		forget_focus(s);
 }
@@ -450,6 +464,17 @@ static struct sampler_target_spec *spec_of(const struct sampler_config *c)
 		.target = c->target, .pids = c->pids, .nr_pids = c->nr_pids, .uid = c->uid,
 		.cgroup = c->cgroup, .name = c->name, .cpus = c->cpus, .nr_cpus = c->nr_cpus,
 	});
+}
+
+/* Of one process alone, too: its way back has the CPUs of before. */
+void reopen_cpus(struct sampler *s, struct sampler_target_spec *cpus)
+{
+	struct fresh f = { .config = s->config };
+	struct sampler_target_spec *spec = spec_of(&s->config);
+
+	take_cpus(spec, cpus->cpus, cpus->nr_cpus);
+	spec_free(cpus);
+	retarget(s, &f, spec);
 }
 
 /* The rates that @hz says, 0: as it is; the governor begins anew. */

@@ -453,6 +453,13 @@ void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spe
 	send_control(s, &(struct control){ .kind = CONTROL_TARGET, .spec = spec_copy(spec) });
 }
 
+void sampler_set_cpus(struct sampler *s, const int *cpus, uint32_t nr)
+{
+	const struct sampler_target_spec spec = { .cpus = cpus, .nr_cpus = nr };
+
+	send_control(s, &(struct control){ .kind = CONTROL_CPUS, .spec = spec_copy(&spec) });
+}
+
 void sampler_focus(struct sampler *s, pid_t pid)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_FOCUS, .pid = pid });

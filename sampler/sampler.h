@@ -101,12 +101,12 @@ void sampler_set_events(struct sampler *s, const struct event *events, uint32_t 
 void sampler_set_window(struct sampler *s, enum profile_window window);
 void sampler_set_tick(struct sampler *s, uint64_t tick_ns);
 void sampler_reset(struct sampler *s);				/* counts from zero */
-/* Profiles tell where in this function (an id) its samples are; UINT32_MAX: of none. */
 /*
  * Fetch the debug file of a module (profile_module.id) in the background; once
  * more, while it is under way: cancel. Messages of profiles tell how it goes.
  */
 void sampler_fetch(struct sampler *s, uint32_t module);
+/* Profiles tell where in this function (an id) its samples are; UINT32_MAX: of none. */
 void sampler_set_annotate(struct sampler *s, uint32_t function);
 
 /* One event off and on again: its fds stay, it costs nothing meanwhile. */
@@ -128,14 +128,17 @@ struct sampler_target_spec {
 	const char *cgroup, *name;
 	const int *cpus;		/* NULL: all online ones */
 	uint32_t nr_cpus;
+	bool same_cpus;			/* those that are sampled now, whatever @cpus says */
 };
+void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec);
+/* The same target on these CPUs alone; none: on all that are online. */
+void sampler_set_cpus(struct sampler *s, const int *cpus, uint32_t nr);
 /*
  * One process alone, its threads and children, at four times the rate and with twice the dumps, as
  * far as the kernel allows; and back to what was sampled before. As the above.
  */
 void sampler_focus(struct sampler *s, pid_t pid);
 void sampler_unfocus(struct sampler *s);
-void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec);
 
 /* What can be opened here; filled in the background after the first ask. */
 struct sampler_event_state {

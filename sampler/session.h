@@ -26,7 +26,7 @@ struct control {
 	enum control_kind {
 		CONTROL_RATE, CONTROL_ENABLE, CONTROL_EVENTS, CONTROL_WINDOW, CONTROL_TICK, CONTROL_RESET,
 		CONTROL_ANNOTATE, CONTROL_FETCH, CONTROL_PROBE, CONTROL_EVENT_ENABLE, CONTROL_STACK,
-		CONTROL_RING, CONTROL_TARGET, CONTROL_FOCUS, CONTROL_CALL_GRAPH,
+		CONTROL_RING, CONTROL_TARGET, CONTROL_FOCUS, CONTROL_CALL_GRAPH, CONTROL_CPUS,
 	} kind;
 	uint32_t event;			/* RATE, EVENT_ENABLE */
 	double hz;			/* RATE */
@@ -34,7 +34,7 @@ struct control {
 	size_t size;			/* STACK, RING */
 	enum call_graph call_graph;	/* CALL_GRAPH */
 	pid_t pid;			/* FOCUS; 0: back */
-	struct sampler_target_spec *spec;	/* TARGET: owned, with all it points to */
+	struct sampler_target_spec *spec;	/* TARGET, CPUS: owned, with all it points to */
 	enum profile_window window;
 	uint64_t tick_ns;
 	struct event events[EVENTS_MAX];
@@ -219,6 +219,7 @@ void reopen_stack(struct sampler *s, size_t size, const char *why);	/* "": it wa
 void reopen_call_graph(struct sampler *s, enum call_graph mode);
 void reopen_ring(struct sampler *s, size_t size);
 void reopen_target(struct sampler *s, struct sampler_target_spec *spec);
+void reopen_cpus(struct sampler *s, struct sampler_target_spec *cpus);
 /* Process @pid alone, more closely: more samples, larger dumps. 0: as it was before. */
 void reopen_focus(struct sampler *s, pid_t pid);
 /* Each second: a CPU that came back, or is new, is sampled. Builder. */

@@ -13,6 +13,7 @@
 #include "ui/actions.h"
 #include "ui/actions_tools.h"
 #include "ui/columns.h"
+#include "ui/command_target.h"
 #include "ui/folds.h"
 #include "ui/number.h"
 #include "ui/view.h"
@@ -276,11 +277,30 @@ static void run_ring(struct ui_state *st, const char *arg)
 		sampler_set_ring_size(st->sampler, size);
 }
 
+/* These events from now on, in place of those there are. */
+static void run_event(struct ui_state *st, const char *arg)
+{
+	struct event events[EVENTS_MAX];
+	uint32_t nr = 0;
+	struct err e;
+
+	if (event_parse_list(events, &nr, EVENTS_MAX, arg, &e)) {
+		e.text[strcspn(e.text, "\n")] = '\0';
+		ui_state_say(st, true, "%s", e.text);
+		return;
+	}
+	sampler_set_events(st->sampler, events, nr);
+	snprintf(st->event_name, sizeof(st->event_name), "%s", events[0].name);
+}
+
 const struct command command_table[] = {
 	{ "screen", "FILE", run_screen, NULL, false },
 	{ "show", "REGEX", run_filter, NULL, false },
 	{ "find", "TEXT", run_search, NULL, false },
 	{ "order", "COLUMN", run_sort, sort_word, false },
+	{ "target", "KIND WHICH", command_target, command_target_word, false },
+	{ "cpus", "LIST|all", command_cpus, NULL, false },
+	{ "event", "NAME,...", run_event, NULL, false },
 	{ "hz", "HZ", run_hz, NULL, false },
 	{ "pid", "PID", run_pid, pid_word, false },
 	{ "row", "NUMBER", run_row, NULL, false },

@@ -6,8 +6,11 @@
 #include "ui/number.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "symbols/base.h"
 
 #define DOUBLE_CHARS_MAX 32
 
@@ -59,5 +62,67 @@ int number_size(const char *text, uint64_t max, uint64_t *out)
 	if (number_u64(text, size - (shift > 0), 0, max >> shift, &value))
 		return -EINVAL;
 	*out = value << shift;
+	return 0;
+}
+
+int number_pids(const char *text, pid_t **out, uint32_t *nr)
+{
+	for (const char *s = text;; s++) {
+		size_t size = strcspn(s, ",");
+		uint64_t pid;
+
+		if (number_u64(s, size, 1, 1 << 22, &pid))
+			return -EINVAL;
+		if (*nr == NUMBER_PIDS_MAX)
+			return -E2BIG;
+		*out = xrealloc_array(*out, *nr + 1, sizeof(**out));
+		(*out)[(*nr)++] = (pid_t)pid;
+		s += size;
+		if (!*s)
+			return 0;
+	}
+}
+
+/* One "5" or "0-3" of @size bytes, into @seen; how many were new, or -EINVAL. */
+static int mark_cpus(const char *text, size_t size, bool *seen)
+{
+	const char *dash = memchr(text, '-', size);
+	size_t head = dash ? (size_t)(dash - text) : size;
+	uint64_t first, last;
+	int nr = 0;
+
+	if (number_u64(text, head, 0, NUMBER_CPUS_MAX - 1, &first))
+		return -EINVAL;
+	last = first;
+	if (dash && number_u64(dash + 1, size - head - 1, first, NUMBER_CPUS_MAX - 1, &last))
+		return -EINVAL;
+	for (uint64_t cpu = first; cpu <= last; cpu++) {
+		nr += !seen[cpu];
+		seen[cpu] = true;
+	}
+	return nr;
+}
+
+int number_cpus(const char *text, int **out, uint32_t *nr)
+{
+	bool seen[NUMBER_CPUS_MAX] = { false };
+	uint32_t all = 0;
+
+	for (const char *s = text;; s++) {
+		size_t size = strcspn(s, ",");
+		int found = mark_cpus(s, size, seen);
+
+		if (found < 0)
+			return -EINVAL;
+		all += (uint32_t)found;
+		s += size;
+		if (!*s)
+			break;
+	}
+	*out = xrealloc_array(*out, all, sizeof(**out));
+	*nr = 0;
+	for (int cpu = 0; cpu < NUMBER_CPUS_MAX; cpu++)
+		if (seen[cpu])
+			(*out)[(*nr)++] = cpu;
 	return 0;
 }

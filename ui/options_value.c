@@ -7,6 +7,7 @@
  */
 #include "ui/options_value.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <regex.h>
 #include <stdlib.h>
@@ -19,8 +20,6 @@
 #define DELAY_MIN_S  0.1
 #define DELAY_MAX_S  86400.0
 #define WINDOW_MAX_S 3600.0
-#define PIDS_MAX     1024
-#define CPUS_MAX     4096
 #define RING_MAX     (256ULL << 20)
 #define SYMBOL_MEMORY_MIN (1ULL << 20)
 #define SYMBOL_MEMORY_MAX (1ULL << 40)
@@ -30,34 +29,26 @@
 static int parse_ids(struct options_parse *p, const char *arg, char letter)
 {
 	struct options *o = p->o;
-	const char *s = arg;
+	int code;
 
 	if (o->config.nr_pids && o->tids_given != (letter == 't'))
 		return REFUSE(p, EXIT_USAGE, "both -p and -t\n"
 			      "  give processes or threads, not both");
 	o->tids_given = letter == 't';
 
-	for (;;) {
-		size_t n = strcspn(s, ",");
-		uint64_t pid;
-
-		if (number_u64(s, n, 1, 1 << 22, &pid))
-			return REFUSE(p, EXIT_USAGE,
-				      "-%c %s: not a list of process ids\n"
-				      "  give numbers with commas between, as in '-%c 1234,5678'",
-				      letter, arg, letter);
-		if (o->config.nr_pids == PIDS_MAX)
-			return REFUSE(p, EXIT_USAGE,
-				      "-%c: more than %d process ids\n"
-				      "  use -u USER, or sample the whole system",
-				      letter, PIDS_MAX);
-		o->pids = xrealloc_array(o->pids, o->config.nr_pids + 1, sizeof(*o->pids));
-		o->pids[o->config.nr_pids++] = (pid_t)pid;
-		o->config.pids = o->pids;
-		if (!s[n])
-			return 0;
-		s += n + 1;
-	}
+	code = number_pids(arg, &o->pids, &o->config.nr_pids);
+	o->config.pids = o->pids;
+	if (code == -E2BIG)
+		return REFUSE(p, EXIT_USAGE,
+			      "-%c: more than %d process ids\n"
+			      "  use -u USER, or sample the whole system",
+			      letter, NUMBER_PIDS_MAX);
+	if (code)
+		return REFUSE(p, EXIT_USAGE,
+			      "-%c %s: not a list of process ids\n"
+			      "  give numbers with commas between, as in '-%c 1234,5678'",
+			      letter, arg, letter);
+	return 0;
 }
 
 static int parse_pids(struct options_parse *p, const char *arg)
@@ -117,53 +108,17 @@ static int parse_user(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-/* One "5" or "0-3" of @size bytes, into @seen; how many were new, or -EINVAL. */
-static int mark_cpus(const char *text, size_t size, bool *seen)
-{
-	const char *dash = memchr(text, '-', size);
-	size_t head = dash ? (size_t)(dash - text) : size;
-	uint64_t first, last;
-	int nr = 0;
-
-	if (number_u64(text, head, 0, CPUS_MAX - 1, &first))
-		return -EINVAL;
-	last = first;
-	if (dash && number_u64(dash + 1, size - head - 1, first, CPUS_MAX - 1, &last))
-		return -EINVAL;
-	for (uint64_t cpu = first; cpu <= last; cpu++) {
-		nr += !seen[cpu];
-		seen[cpu] = true;
-	}
-	return nr;
-}
-
-/* "0-3,5" -> sorted, each once; the CPUs of the last -C. */
+/* "0-3,5": the CPUs of the last -C. */
 static int parse_cpus(struct options_parse *p, const char *arg)
 {
 	struct options *o = p->o;
-	bool seen[CPUS_MAX] = { false };
-	uint32_t nr = 0;
 
-	for (const char *s = arg;; s++) {
-		size_t size = strcspn(s, ",");
-		int found = mark_cpus(s, size, seen);
-
-		if (found < 0)
-			return REFUSE(p, EXIT_USAGE,
-				      "-C %s: not a list of CPUs\n"
-				      "  give numbers and ranges from 0 to %d, as in '-C 0-3,5'",
-				      arg, CPUS_MAX - 1);
-		nr += (uint32_t)found;
-		s += size;
-		if (!*s)
-			break;
-	}
-	o->cpus = xrealloc_array(o->cpus, nr, sizeof(*o->cpus));
+	if (number_cpus(arg, &o->cpus, &o->config.nr_cpus))
+		return REFUSE(p, EXIT_USAGE,
+			      "-C %s: not a list of CPUs\n"
+			      "  give numbers and ranges from 0 to %d, as in '-C 0-3,5'",
+			      arg, NUMBER_CPUS_MAX - 1);
 	o->config.cpus = o->cpus;
-	o->config.nr_cpus = 0;
-	for (int cpu = 0; cpu < CPUS_MAX; cpu++)
-		if (seen[cpu])
-			o->cpus[o->config.nr_cpus++] = cpu;
 	return 0;
 }
 

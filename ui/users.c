@@ -82,3 +82,14 @@ struct safe_text users_name(const struct users *u, uid_t uid, char *buf, size_t 
 		return text_sanitise(buf, size, found->name, strlen(found->name));
 	return text_format(buf, size, "%u", (unsigned int)uid);
 }
+
+bool users_find(const struct users *u, const char *name, uid_t *uid)
+{
+	for (size_t i = 0; u && i < u->nr; i++) {
+		if (strcmp(u->items[i].name, name))
+			continue;
+		*uid = u->items[i].uid;
+		return true;
+	}
+	return false;
+}

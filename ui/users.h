@@ -6,6 +6,7 @@
 #ifndef UI_USERS_H
 #define UI_USERS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "symbols/text.h"
@@ -17,5 +18,8 @@ struct users *users_load(const char *path);
 void users_free(struct users *u);
 /* Clean; the number where there is no name, "?" for (uid_t)-1. @u may be NULL. */
 struct safe_text users_name(const struct users *u, uid_t uid, char *buf, size_t size);
+
+/* The number of a name. False: not there. @u may be NULL. */
+bool users_find(const struct users *u, const char *name, uid_t *uid);
 
 #endif

@@ -26,9 +26,12 @@ static int by_severity(const struct ui_state *st, const struct row *a, const str
 	return x->active - y->active;
 }
 
+/* Grave ones first here, too: two lost samples matter more than a thousand guessed callers. */
 static int by_count(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return (a->count > b->count) - (a->count < b->count);
+	bool x = message_of(st, a)->severity == NOTICE_GRAVE, y = message_of(st, b)->severity == NOTICE_GRAVE;
+
+	return x != y ? x - y : (a->count > b->count) - (a->count < b->count);
 }
 
 static int by_first(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -105,7 +108,7 @@ enum { COUNT, FIRST, LAST, KEY, WHAT };
 
 static const struct view_column columns[] = {
 	[COUNT] = { .title = TEXT("COUNT"),
-		    .help = "times, or samples",
+		    .help = "times, or samples; grave ones (!) first",
 		    .width = 9,
 		    .right = true,
 		    .compare = by_count,
@@ -184,7 +187,7 @@ const struct view view_messages = {
 	.empty = TEXT("nothing went wrong so far"),
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = WHAT,
+	.sort_self = COUNT,
 	.sort_total = COUNT,
 	.sort_module = UINT8_MAX,
 	.build = build,

@@ -38,6 +38,12 @@ struct sampler {
 	int nr_switches;
 	pid_t focus;
 	int nr_focus;
+	struct sampler_target_spec target;	/* its pointers are void */
+	pid_t target_pids[4];
+	char target_text[64];
+	int nr_targets;
+	uint32_t nr_cpus;
+	int last_cpu;
 };
 
 int sampler_fd(const struct sampler *s)
@@ -119,6 +125,22 @@ void sampler_focus(struct sampler *s, pid_t pid)
 void sampler_unfocus(struct sampler *s)
 {
 	sampler_focus(s, 0);
+}
+
+void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec)
+{
+	s->target = *spec;
+	memcpy(s->target_pids, spec->pids ? spec->pids : s->target_pids,
+	       MIN(spec->nr_pids, ARRAY_SIZE(s->target_pids)) * sizeof(pid_t));
+	snprintf(s->target_text, sizeof(s->target_text), "%s", spec->cgroup ? spec->cgroup :
+		 spec->name ? spec->name : "");
+	s->nr_targets++;
+}
+
+void sampler_set_cpus(struct sampler *s, const int *cpus, uint32_t nr)
+{
+	s->nr_cpus = nr;
+	s->last_cpu = nr ? cpus[nr - 1] : -1;
 }
 
 void sampler_reset(struct sampler *s)

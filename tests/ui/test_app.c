@@ -423,6 +423,50 @@ static void test_sizes(void **state)
 	bench_fini(&b);
 }
 
+/* Who is sampled, by the command line: what it means, and what is refused. */
+static void test_target_commands(void **state)
+{
+	struct bench *b = start(100, 24);
+	const struct sampler *s = &b->sampler;
+
+	type(b, ":target pid 12,345\r");
+	assert_int_equal(s->target.target, TARGET_PIDS);
+	assert_int_equal(s->target.nr_pids, 2);
+	assert_int_equal(s->target_pids[1], 345);
+	assert_true(s->target.same_cpus);
+	type(b, ":target tid 7\r");
+	assert_int_equal(s->target.target, TARGET_TIDS);
+	type(b, ":target user 1000\r");
+	assert_int_equal(s->target.uid, 1000);
+	type(b, ":target cgroup system.slice/a b\r");
+	assert_string_equal(s->target_text, "system.slice/a b");
+	type(b, ":target name ^nginx$\r");
+	assert_string_equal(s->target_text, "^nginx$");
+	type(b, ":target system\r");
+	assert_int_equal(s->target.target, TARGET_SYSTEM);
+	assert_int_equal(s->nr_targets, 6);
+	type(b, ":cpus 0-2,5\r");
+	assert_int_equal(s->nr_cpus, 4);
+	assert_int_equal(s->last_cpu, 5);
+	type(b, ":cpus all\r");
+	assert_int_equal(s->nr_cpus, 0);
+	type(b, ":event page-faults,cpu-clock:u\r");
+	assert_int_equal(s->nr_events, 2);
+	assert_string_equal(s->events[1].name, "cpu-clock:u");
+
+	type(b, ":target pid 0\r");
+	assert_non_null(strstr(look(b), "needs processes"));
+	type(b, ":target user no-such\r");
+	type(b, ":target pid\r");
+	type(b, ":target system 1\r");
+	type(b, ":target world\r");
+	assert_non_null(strstr(look(b), "system, pid, tid"));
+	type(b, ":cpus 3-1\r");
+	assert_int_equal(s->nr_targets, 6);
+	assert_int_equal(s->last_cpu, -1);
+	bench_fini(b);
+}
+
 static void test_mouse(void **state)
 {
 	struct bench *b = start(80, 24);
@@ -471,7 +515,7 @@ int main(void)
 		cmocka_unit_test(test_focus),	 cmocka_unit_test(test_event_keys),
 		cmocka_unit_test(test_freeze),	 cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_events),	 cmocka_unit_test(test_controls),
-		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_sizes),	 cmocka_unit_test(test_target_commands),
 		cmocka_unit_test(test_mouse),	 cmocka_unit_test(test_messages),
 	};
 
