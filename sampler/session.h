@@ -79,6 +79,7 @@ struct tick_cpu {
 	uint64_t lost_total, throttled_total;
 	uint64_t lost_seen[EVENTS_MAX];		/* counters' value at the last tick */
 	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX];
+	uint64_t read_ns, covered_ns;		/* when these were read; up to when samples are counted */
 	uint64_t got[EVENTS_MAX];		/* as in tick_rate */
 	double seconds[EVENTS_MAX], got_hz[EVENTS_MAX];
 };

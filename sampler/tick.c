@@ -57,10 +57,24 @@ static uint64_t grown(uint64_t now, uint64_t seen)
 	return now > seen ? now - seen : 0;
 }
 
+/*
+ * The counters are read now, the ring was a little ago, and on a full machine each has its own delay:
+ * the time that the tick's samples are of, as a share of that between two reads.
+ */
+static double covered_share(struct tick_cpu *tc, uint64_t covered_ns)
+{
+	uint64_t now = time_now_ns(), read = tc->read_ns, was = tc->covered_ns;
+
+	tc->read_ns = now;
+	if (covered_ns <= was)
+		return 0;
+	tc->covered_ns = covered_ns;
+	return was && now > read ? (double)(covered_ns - was) / (double)(now - read) : 1;
+}
+
 /* Busy seconds of @cpu that @event ran in, since the last tick. */
 static double busy_seconds(const struct sampler *s, const struct profile_cpu *cpu,
-			   struct tick_cpu *tc, uint32_t event, const struct counters_value *v,
-			   double seconds)
+			   struct tick_cpu *tc, uint32_t event, const struct counters_value *v)
 {
 	uint64_t ran = grown(v->running_ns, tc->running_seen[event]);
 
@@ -68,9 +82,7 @@ static double busy_seconds(const struct sampler *s, const struct profile_cpu *cp
 	/* Events of tasks run while the task runs; those of a CPU always do. */
 	if (s->target.kind != TARGET_SYSTEM)
 		return (double)ran / 1e9;
-	if (!cpu->online || cpu->busy < TICK_BUSY_MIN)
-		return 0;
-	return cpu->busy * MIN((double)ran / 1e9, seconds);
+	return cpu->online && cpu->busy >= TICK_BUSY_MIN ? cpu->busy * (double)ran / 1e9 : 0;
 }
 
 /* What the kernel says about one CPU's events: lost samples, running time. */
@@ -79,7 +91,7 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 {
 	struct profile_cpu *cpu = &p->cpus[index];
 	struct tick_cpu *tc = &s->cpus[index];
-	double seconds = (double)p->interval_ns / 1e9;
+	double share = covered_share(tc, stats->covered_ns);
 	struct counters_value v;
 	double busy;
 
@@ -108,7 +120,7 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 			cpu->lost += lost;
 			ev->lost = lost;
 		}
-		busy = busy_seconds(s, cpu, tc, i, &v, seconds);
+		busy = share * busy_seconds(s, cpu, tc, i, &v);
 		if (busy <= 0)
 			continue;
 		s->rate.seconds[i] += busy;
@@ -550,6 +562,7 @@ static void rebase(struct sampler *s, uint32_t index)
 	struct tick_cpu *tc = &s->cpus[index];
 	struct counters_value v;
 
+	tc->read_ns = time_now_ns();
 	for (uint32_t i = 0; i < s->config.nr_events; i++) {
 		if (counters_read(s->counters, index, i, &v))
 			v = (struct counters_value){ 0 };

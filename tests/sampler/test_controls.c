@@ -25,13 +25,23 @@
 #include <unistd.h>
 
 #define TICK_NS 500000000ULL
+#define WINDOW_NS 1000000000ULL
 #define BUSY	3
-/* Lines are read from four objects at a time, each with a debug file and that one's; images of four. */
-#define FILES_MAX 24
-/* By tables, and by objects that others on the machine run meanwhile. */
-#define GROWTH_KB (24 << 10)
+/* Objects that are read at a time: four, with debug files. */
+#define FILES_MAX 12
+/* By objects that others on the machine run meanwhile: their names have their place. */
+#define GROWTH_OTHERS_KB (24 << 10)
+/* Of programs that were seen all the time. */
+#define GROWTH_KB 1024
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MEMORY_IS_OURS false			/* sanitizers keep what was freed */
+#else
+#define MEMORY_IS_OURS true
+#endif
 
 static pid_t busy[BUSY];
+/* Of these alone, whoever else runs this test now. */
+static char busy_name[16], busy_regex[24];
 
 /* Child processes that never rest; the last one has a second thread. */
 static void *spin(void *arg)
@@ -45,13 +55,15 @@ static void *spin(void *arg)
 
 static int start_load(void **state)
 {
+	snprintf(busy_name, sizeof(busy_name), "busy-%d", (int)getpid());
+	snprintf(busy_regex, sizeof(busy_regex), "^%s$", busy_name);
 	for (int i = 0; i < BUSY; i++) {
 		busy[i] = fork();
 		if (busy[i] == 0) {
 			pthread_t id;
 
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			prctl(PR_SET_NAME, "test-busy");
+			prctl(PR_SET_NAME, busy_name);
 			if (i == BUSY - 1)
 				pthread_create(&id, NULL, spin, NULL);
 			spin(NULL);
@@ -73,7 +85,9 @@ static struct sampler_config config_of(const char *event)
 {
 	struct sampler_config c = {
 		.target = TARGET_SYSTEM, .hz = 999, .stack_size = 8192, .tick_ns = TICK_NS,
-		.window_ns = 1000000000, .exact_ticks = true, .nr_events = 1,
+		.window_ns = WINDOW_NS, .exact_ticks = true, .nr_events = 1,
+		/* Lines of whatever else runs here take files and memory: not the matter of this test. */
+		.no_inline = true,
 	};
 
 	assert_int_equal(event_parse(&c.events[0], event, NULL), 0);
@@ -147,27 +161,26 @@ static void expect_rate(struct sampler *s, double hz)
 }
 
 /*
- * What is open: ours (events, eventfds, pipes), to be the same after any number of controls, and
- * files of objects, which the loader keeps open for their lines: a few, of whatever runs.
+ * What is open. Ours (events, eventfds, pipes) is to be the same after any number of controls;
+ * @files: those of objects, too, which come and go while others on the machine start programs.
  */
-static unsigned int nr_open(void)
+static unsigned int nr_open(bool files)
 {
 	DIR *dir = opendir("/proc/self/fd");
-	unsigned int nr = 0, files = 0;
+	unsigned int nr = 0, nr_files = 0;
 	struct dirent *entry;
 	char target[64];
 
 	while ((entry = readdir(dir))) {
-		ssize_t size = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target));
+		bool file = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target)) > 0 &&
+			    target[0] == '/';
 
-		if (size > 0 && target[0] == '/')
-			files++;
-		else
-			nr++;
+		nr += !file;
+		nr_files += file;
 	}
 	closedir(dir);
-	assert_in_range(files, 0, FILES_MAX);
-	return nr;
+	assert_in_range(nr_files, 0, FILES_MAX);
+	return nr + (files ? nr_files : 0);
 }
 
 static void print_open(void)
@@ -179,11 +192,14 @@ static void print_open(void)
 		print_message("no ls\n");
 }
 
-static void expect_open(unsigned int before)
+/* The same as @before, once the loader has read what it reads. */
+static void expect_open(unsigned int before, bool files)
 {
-	if (nr_open() != before)
+	for (int i = 0; i < 100 && nr_open(files) != before; i++)
+		usleep(50000);
+	if (nr_open(files) != before)
 		print_open();
-	assert_int_equal(nr_open(), before);
+	assert_int_equal(nr_open(files), before);
 }
 
 static long resident_kb(void)
@@ -250,7 +266,7 @@ static void test_targets(void **state)
 	unsigned int fds;
 
 	expect_rate(s, 999);
-	fds = nr_open();
+	fds = nr_open(false);
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_PIDS, .pids = busy,
 							     .nr_pids = 1 });
 	expect_message(s, "sampling pid");
@@ -261,7 +277,7 @@ static void test_targets(void **state)
 	expect_message(s, "sampling thread");
 	expect_only(s, busy[1], true);
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME,
-							     .name = "^test-busy$" });
+							     .name = busy_regex });
 	expect_message(s, "sampling name");
 	expect_only(s, busy[0], false);
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_PIDS,
@@ -272,7 +288,7 @@ static void test_targets(void **state)
 	expect_message(s, "sampling system");
 	expect_only(s, busy[2], false);
 	expect_rate(s, 999);
-	expect_open(fds);
+	expect_open(fds, false);
 	sampler_free(s);
 }
 
@@ -400,44 +416,87 @@ static void test_event_states(void **state)
 	sampler_free(s);
 }
 
+/* What the controls at random have come to. */
+struct steered {
+	struct sampler *s;
+	pid_t only[BUSY];		/* who may be in a profile; none: anyone */
+	uint32_t nr_only;
+	uint64_t target_ns;		/* when that was asked for */
+	double hz;			/* just asked for, of the first event; 0: not */
+	unsigned int nr_rates;		/* looked at */
+};
+
 static void any_events(struct sampler *s)
 {
 	static const char *const names[] = {
 		"cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-clock:u",
-		"minor-faults/period=1/",
+		"minor-faults/period=1/", "task-clock:k",
 	};
 	struct event events[3];
-	uint32_t nr = 1 + (uint32_t)rand() % 3, first = (uint32_t)rand() % 6;
+	uint32_t nr = 1 + (uint32_t)rand() % 3, first = (uint32_t)rand() % ARRAY_SIZE(names);
 
 	for (uint32_t i = 0; i < nr; i++)
 		event_parse(&events[i], names[(first + i) % ARRAY_SIZE(names)], NULL);
 	sampler_set_events(s, events, nr);
 }
 
-static void any_target(struct sampler *s)
+static void any_target(struct steered *st)
 {
-	const struct sampler_target_spec specs[] = {
-		{ .target = TARGET_SYSTEM },
-		{ .target = TARGET_PIDS, .pids = busy, .nr_pids = 2 },
-		{ .target = TARGET_PIDS, .pids = &busy[2], .nr_pids = 1 },
-		{ .target = TARGET_TIDS, .pids = &busy[1], .nr_pids = 1 },
-		{ .target = TARGET_NAME, .name = "test-busy" },
-		{ .target = TARGET_SYSTEM, .cpus = (int[]){ 0 }, .nr_cpus = 1 },
-		{ .target = TARGET_USER, .uid = getuid() },
+	static const int cpu = 0;
+	const struct {
+		struct sampler_target_spec spec;
+		uint32_t first, nr;	/* of busy[]: nobody else */
+	} all[] = {
+		{ { .target = TARGET_SYSTEM }, 0, 0 },
+		{ { .target = TARGET_PIDS, .pids = busy, .nr_pids = 2 }, 0, 2 },
+		{ { .target = TARGET_PIDS, .pids = &busy[2], .nr_pids = 1 }, 2, 1 },
+		{ { .target = TARGET_TIDS, .pids = &busy[1], .nr_pids = 1 }, 1, 1 },
+		{ { .target = TARGET_NAME, .name = busy_regex }, 0, BUSY },
+		{ { .target = TARGET_SYSTEM, .cpus = &cpu, .nr_cpus = 1 }, 0, 0 },
+		{ { .target = TARGET_USER, .uid = getuid() }, 0, 0 },
+		{ { .target = TARGET_CGROUP, .cgroup = "/" }, 0, 0 },
 	};
+	size_t i = (size_t)rand() % ARRAY_SIZE(all);
 
-	sampler_set_target(s, &specs[(size_t)rand() % ARRAY_SIZE(specs)]);
+	sampler_set_target(st->s, &all[i].spec);
+	memcpy(st->only, &busy[all[i].first], all[i].nr * sizeof(pid_t));
+	st->nr_only = all[i].nr;
+	st->target_ns = time_now_ns();
+}
+
+static void any_focus(struct steered *st)
+{
+	st->nr_only = (uint32_t)rand() % 2;
+	st->only[0] = busy[rand() % BUSY];
+	if (st->nr_only)
+		sampler_focus(st->s, st->only[0]);
+	else
+		sampler_unfocus(st->s);
+	st->target_ns = time_now_ns();
+}
+
+static void any_rate(struct steered *st)
+{
+	uint32_t event = (uint32_t)rand() % 2;
+	double hz = 49 + rand() % 3000;
+
+	sampler_set_rate(st->s, event, hz);
+	st->hz = event ? 0 : hz;
 }
 
 /* One control out of all there are. */
-static void any_control(struct sampler *s)
+static void any_control(struct steered *st)
 {
-	switch (rand() % 9) {
+	static const int cpu = 0;
+	struct sampler *s = st->s;
+
+	st->hz = 0;
+	switch (rand() % 12) {
 	case 0:
 		any_events(s);
 		break;
 	case 1:
-		any_target(s);
+		any_target(st);
 		break;
 	case 2:
 		sampler_set_stack_size(s, (uint32_t)rand() % 65528);
@@ -446,20 +505,90 @@ static void any_control(struct sampler *s)
 		sampler_set_ring_size(s, (size_t)(128 << 10) << rand() % 5);
 		break;
 	case 4:
-		sampler_set_rate(s, (uint32_t)rand() % 2, 49 + rand() % 3000);
-		break;
-	case 5:
 		sampler_set_enabled(s, rand() % 4);
 		break;
-	case 7:
+	case 5:
 		sampler_set_call_graph(s, (enum call_graph)(rand() % CALL_GRAPH_NR));
 		break;
 	case 6:
 		sampler_set_event_enabled(s, 0, rand() % 3);
 		break;
-	default:
+	case 7:
+		sampler_set_cpus(s, &cpu, (uint32_t)rand() % 2);
+		break;
+	case 8:
+		any_focus(st);
+		break;
+	case 9:
 		sampler_reset(s);
 		break;
+	default:
+		any_rate(st);
+		break;
+	}
+}
+
+/* Past the window nobody is left who is not sampled any more. */
+static void check_rows(const struct steered *st, const struct profile *p)
+{
+	if (!st->nr_only || time_now_ns() - st->target_ns < WINDOW_NS + 4 * TICK_NS)
+		return;
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		pid_t pid = p->processes[p->tasks[p->cells[i].task].process].pid;
+		bool found = false;
+
+		for (uint32_t k = 0; k < st->nr_only; k++)
+			found |= st->only[k] == pid;
+		if (!found)
+			fail_msg("%s is sampled, and pid %d has a row", p->target, (int)pid);
+	}
+}
+
+/* Is the rate of this event to be judged? What others count comes as it comes. */
+static bool is_clock(const struct profile *p, uint32_t event)
+{
+	const struct profile_event *ev = &p->events[event];
+
+	return p->sampling && ev->enabled && ev->want_hz > 0 && !isnan(ev->got_hz) &&
+	       (!strcmp(ev->event.name, "cpu-clock") || !strcmp(ev->event.name, "task-clock"));
+}
+
+/*
+ * Profiles for @ns; of those of a whole tick the first or the second has the rates that are wanted,
+ * and that is what was asked for.
+ */
+static void follow(struct steered *st, uint64_t ns, bool rates)
+{
+	uint64_t since = time_now_ns();
+	unsigned int whole = 0, right = 0;
+
+	while (time_now_ns() - since < ns || (rates && whole < 2 && !right)) {
+		struct pollfd fd = { .fd = sampler_fd(st->s), .events = POLLIN };
+		struct profile *p = poll(&fd, 1, 20) > 0 ? sampler_take(st->s) : NULL;
+		bool good = p != NULL;
+
+		if (!p)
+			continue;
+		check_profile(p);
+		check_rows(st, p);
+		for (uint32_t i = 0; i < p->nr_events; i++) {
+			const struct profile_event *ev = &p->events[i];
+
+			if (is_clock(p, i) && fabs(ev->got_hz - ev->want_hz) > 0.1 * ev->want_hz)
+				good = false;
+		}
+		good &= !(st->hz > 0) || fabs(p->events[0].want_hz - st->hz) < 1;
+		/* One that ended just after the control is of before. */
+		if (p->interval_ns > TICK_NS * 9 / 10 && time_now_ns() - since > TICK_NS / 4) {
+			whole++;
+			right += good;
+			st->nr_rates += is_clock(p, 0);
+		}
+		if (rates && whole == 2 && !right)
+			fail_msg("%s of %s: %.0f Hz wanted, %.0f got in the second tick",
+				 p->events[0].event.name, p->target, p->events[0].want_hz,
+				 p->events[0].got_hz);
+		profile_free(p);
 	}
 }
 
@@ -483,44 +612,96 @@ static void back_to_start(struct sampler *s, const struct sampler_config *c)
 		profile_free(wait_profile(s));
 }
 
+static void expect_resident(long before, long growth)
+{
+	long kb = resident_kb();
+
+	print_message("%ld KiB resident, %ld before\n", kb, before);
+	if (MEMORY_IS_OURS && kb > before + growth)
+		fail_msg("%ld KiB resident, %ld before", kb, before);
+}
+
 static void test_random(void **state)
 {
 	unsigned int nr = number_of("CONTROLS", 40), seconds = number_of("SECONDS", 4);
 	struct sampler_config c = config_of("cpu-clock");
-	struct sampler *s;
+	struct steered st = { .s = start(&c) };
 	unsigned int fds;
 	long kb;
 
-	/* Lines of whatever else runs on the machine take memory by the hundred MiB: not here. */
-	c.no_inline = true;
-	s = start(&c);
 	srand(number_of("SEED", 1));
-	back_to_start(s, &c);
-	expect_rate(s, 799);
-	fds = nr_open();
+	back_to_start(st.s, &c);
+	expect_rate(st.s, 799);
+	fds = nr_open(false);
 	kb = resident_kb();
 	for (unsigned int i = 0; i < nr; i++) {
-		uint64_t until = time_now_ns() + seconds * 1000000000ULL / nr;
-
-		any_control(s);
+		/* What waits is of before. */
+		profile_free(sampler_take(st.s));
+		any_control(&st);
 		if (i % 20 == 0)
-			print_message("%u: %ld KiB, %u fds\n", i, resident_kb(), nr_open());
-		do {
-			struct pollfd fd = { .fd = sampler_fd(s), .events = POLLIN };
-			struct profile *p = poll(&fd, 1, 20) > 0 ? sampler_take(s) : NULL;
-
-			if (p)
-				check_profile(p);
-			profile_free(p);
-		} while (time_now_ns() < until);
+			print_message("%u: %ld KiB, %u fds\n", i, resident_kb(), nr_open(false));
+		follow(&st, seconds * 1000000000ULL / nr, seconds * 1000000000ULL / nr > TICK_NS);
 	}
-	back_to_start(s, &c);
-	expect_rate(s, 799);
-	expect_open(fds);
-	/* tables grow with what was seen, not with what was done to them */
-	print_message("%ld KiB resident, %ld before\n", resident_kb(), kb);
-	if (resident_kb() > kb + GROWTH_KB)
-		fail_msg("%ld KiB resident, %ld before", resident_kb(), kb);
+	back_to_start(st.s, &c);
+	expect_rate(st.s, 799);
+	expect_open(fds, false);
+	expect_resident(kb, GROWTH_OTHERS_KB);
+	print_message("%u rates\n", st.nr_rates);
+	sampler_free(st.s);
+}
+
+/* Every control once, each answered. */
+static void all_controls(struct sampler *s, const struct sampler_config *c)
+{
+	static const int cpu = 0;
+	struct event events[2];
+
+	event_parse(&events[0], "task-clock", NULL);
+	event_parse(&events[1], "page-faults", NULL);
+	for (int i = 0; i < 15; i++) {
+		switch (i) {
+		case 0:	 sampler_set_rate(s, 0, 1999); break;
+		case 1:	 sampler_set_stack_size(s, 16384); break;
+		case 2:	 sampler_set_ring_size(s, 256 << 10); break;
+		case 3:	 sampler_set_call_graph(s, CALL_GRAPH_FP); break;
+		case 4:	 sampler_set_events(s, events, 2); break;
+		case 5:	 sampler_set_event_enabled(s, 1, false); break;
+		case 6:	 sampler_focus(s, busy[1]); break;
+		case 7:	 sampler_unfocus(s); break;
+		case 8:	 sampler_set_cpus(s, &cpu, 1); break;
+		case 9:	 sampler_set_cpus(s, NULL, 0); break;
+		case 10: sampler_set_enabled(s, false); break;
+		case 11: sampler_set_enabled(s, true); break;
+		case 12: sampler_set_events(s, c->events, 1); break;
+		case 13: sampler_set_stack_size(s, 8192); break;
+		case 14: sampler_set_ring_size(s, 512 << 10); break;
+		}
+		for (int k = 0; k < 2; k++)
+			profile_free(wait_profile(s));
+	}
+}
+
+/* Of programs that are known all the time nothing grows, however often they are sampled in another way. */
+static void test_no_growth(void **state)
+{
+	unsigned int rounds = MAX(number_of("CONTROLS", 40) / 20, 2u), fds;
+	struct sampler_config c = config_of("cpu-clock");
+	struct sampler *s;
+	long kb;
+
+	c.target = TARGET_PIDS;
+	c.pids = busy;
+	c.nr_pids = BUSY;
+	c.tick_ns = TICK_NS / 5;
+	s = start(&c);
+	for (int i = 0; i < 2; i++)
+		all_controls(s, &c);
+	fds = nr_open(true);
+	kb = resident_kb();
+	for (unsigned int i = 0; i < rounds; i++)
+		all_controls(s, &c);
+	expect_open(fds, true);
+	expect_resident(kb, GROWTH_KB);
 	sampler_free(s);
 }
 
@@ -533,6 +714,7 @@ int main(void)
 		cmocka_unit_test(test_own_rates),
 		cmocka_unit_test(test_event_states),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_no_growth),
 	};
 
 	return cmocka_run_group_tests(tests, start_load, stop_load);
