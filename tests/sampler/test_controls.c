@@ -421,7 +421,8 @@ struct steered {
 	struct sampler *s;
 	pid_t only[BUSY];		/* who may be in a profile; none: anyone */
 	uint32_t nr_only;
-	uint64_t target_ns;		/* when that was asked for */
+	char target[32];		/* what profiles call them; it may be refused */
+	uint64_t target_ns;		/* since when they do; 0: not yet */
 	double hz;			/* just asked for, of the first event; 0: not */
 	unsigned int nr_rates;		/* looked at */
 };
@@ -446,22 +447,28 @@ static void any_target(struct steered *st)
 	const struct {
 		struct sampler_target_spec spec;
 		uint32_t first, nr;	/* of busy[]: nobody else */
+		const char *target;
 	} all[] = {
-		{ { .target = TARGET_SYSTEM }, 0, 0 },
-		{ { .target = TARGET_PIDS, .pids = busy, .nr_pids = 2 }, 0, 2 },
-		{ { .target = TARGET_PIDS, .pids = &busy[2], .nr_pids = 1 }, 2, 1 },
-		{ { .target = TARGET_TIDS, .pids = &busy[1], .nr_pids = 1 }, 1, 1 },
-		{ { .target = TARGET_NAME, .name = busy_regex }, 0, BUSY },
-		{ { .target = TARGET_SYSTEM, .cpus = &cpu, .nr_cpus = 1 }, 0, 0 },
-		{ { .target = TARGET_USER, .uid = getuid() }, 0, 0 },
-		{ { .target = TARGET_CGROUP, .cgroup = "/" }, 0, 0 },
+		{ { .target = TARGET_SYSTEM }, 0, 0, "" },
+		{ { .target = TARGET_PIDS, .pids = busy, .nr_pids = 2 }, 0, 2, "pid" },
+		{ { .target = TARGET_PIDS, .pids = &busy[2], .nr_pids = 1 }, 2, 1, "pid" },
+		{ { .target = TARGET_TIDS, .pids = &busy[1], .nr_pids = 1 }, 1, 1, "thread" },
+		{ { .target = TARGET_NAME, .name = busy_regex }, 0, BUSY, "name" },
+		{ { .target = TARGET_SYSTEM, .cpus = &cpu, .nr_cpus = 1 }, 0, 0, "" },
+		{ { .target = TARGET_USER, .uid = getuid() }, 0, 0, "" },
+		{ { .target = TARGET_CGROUP, .cgroup = "/" }, 0, 0, "" },
 	};
 	size_t i = (size_t)rand() % ARRAY_SIZE(all);
 
 	sampler_set_target(st->s, &all[i].spec);
 	memcpy(st->only, &busy[all[i].first], all[i].nr * sizeof(pid_t));
 	st->nr_only = all[i].nr;
-	st->target_ns = time_now_ns();
+	/* "name" stands for itself: there is one. */
+	if (all[i].spec.nr_pids)
+		snprintf(st->target, sizeof(st->target), "%s %d", all[i].target, (int)all[i].spec.pids[0]);
+	else
+		snprintf(st->target, sizeof(st->target), "%s", all[i].target);
+	st->target_ns = 0;
 }
 
 static void any_focus(struct steered *st)
@@ -472,7 +479,8 @@ static void any_focus(struct steered *st)
 		sampler_focus(st->s, st->only[0]);
 	else
 		sampler_unfocus(st->s);
-	st->target_ns = time_now_ns();
+	snprintf(st->target, sizeof(st->target), "pid %d", (int)st->only[0]);
+	st->target_ns = 0;
 }
 
 static void any_rate(struct steered *st)
@@ -529,9 +537,12 @@ static void any_control(struct steered *st)
 }
 
 /* Past the window nobody is left who is not sampled any more. */
-static void check_rows(const struct steered *st, const struct profile *p)
+static void check_rows(struct steered *st, const struct profile *p)
 {
-	if (!st->nr_only || time_now_ns() - st->target_ns < WINDOW_NS + 4 * TICK_NS)
+	bool sampled = st->nr_only && !strncmp(p->target, st->target, strlen(st->target));
+
+	st->target_ns = !sampled ? 0 : st->target_ns ? st->target_ns : time_now_ns();
+	if (!sampled || time_now_ns() - st->target_ns < WINDOW_NS + 2 * TICK_NS)
 		return;
 	for (uint32_t i = 0; i < p->nr_cells; i++) {
 		pid_t pid = p->processes[p->tasks[p->cells[i].task].process].pid;
