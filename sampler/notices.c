@@ -323,14 +323,16 @@ static void note_event(struct notices *n, const struct profile *p, uint32_t inde
 
 static void note_truncated(struct notices *n, const struct profile *p)
 {
-	double share = notices_truncated(n);
+	double share = notices_truncated(n), shown = share;
 	struct profile_notice *e;
 
 	if (!p->account.truncated)
 		return;
+	if (share < 0)			/* too few to warn of, but no lie either */
+		shown = (double)p->account.truncated / (double)MAX(p->account.taken, p->account.truncated);
 	e = note(n, "truncated", share > NOTICES_TRUNCATED_MAX ? NOTICE_WARN : NOTICE_INFO,
 		 p->account.truncated, "%.1f%% of the stacks are cut short: their outer callers are missing",
-		 100 * MAX(share, 0.0));
+		 100 * shown);
 	if (p->call_graph == CALL_GRAPH_FP)
 		cure(n, e, NOTICE_NONE, 0, "'sudo sysctl kernel.perf_event_max_stack=1024', then start anew");
 	else if (n->recorded)

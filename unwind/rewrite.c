@@ -11,44 +11,47 @@
 /* Is @word, which may be where an exception is caught, in a register? */
 static bool is_landing_pad(const struct fp_input *in, const struct arch_frame *from, uint64_t word)
 {
-	for (unsigned int i = 0; from && i < in->arch->nr_regs; i++)
+	for (unsigned int i = 0; i < in->arch->nr_regs; i++)
 		if (frame_has(from, i) && from->reg[i] == word)
 			return fp_is_code(in, word);
 	return false;
 }
 
-/*
- * The frame pointer is written over before the return address: @to may have that of the frame that catches.
- * It was saved by the functions in between, each of which that keeps a frame pointer points to where it did.
- */
-static void lower_fp(const struct fp_input *in, struct arch_frame *to)
+static bool is_record(const struct fp_input *in, uint64_t at, uint64_t fp)
 {
-	const struct arch_ops *arch = in->arch;
-	uint64_t sp = to->reg[arch->sp], fp = to->reg[arch->fp], at, word, ra;
+	uint64_t word, ra;
 
-	if (!frame_has(to, arch->fp))
-		return;
-	for (at = fp; at >= sp && dump_read(in->dump, at, &word); at -= in->word)
-		if (word == fp)
-			fp = at;
-	/* Not a frame pointer, but what who catches has in that register: who saved it has a record. */
-	for (at = sp; fp < sp && dump_read(in->dump, at, &word); at += in->word)
-		if (word == fp && dump_read(in->dump, at + in->word, &ra) && fp_is_code(in, ra))
-			fp = at;
-	frame_set(to, arch->fp, fp);
+	return dump_read(in->dump, at, &word) && word == fp &&
+	       dump_read(in->dump, at + in->word, &ra) && fp_is_code(in, ra);
+}
+
+/*
+ * The frame pointer is written over before the return address. It was copied from where the function that was
+ * called by who catches has saved it, beside its return address; libgcc's own frame has that place's address.
+ */
+static uint64_t undo_fp(const struct fp_input *in, uint64_t start, uint64_t end, uint64_t fp)
+{
+	uint64_t found = fp, word;
+
+	for (uint64_t at = start; at < end && dump_read(in->dump, at, &word); at += in->word)
+		if (word >= end && (found == fp || word < found) && is_record(in, word, fp))
+			found = word;
+	return found;
 }
 
 void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, struct arch_frame *to)
 {
 	const struct arch_ops *arch = in->arch;
-	uint64_t word;
+	uint64_t sp = to->reg[arch->sp], word;
+	bool innermost = from->reg[arch->sp] == in->dump->sp;
 
 	if (arch->ra_in_register)
 		return;
-	for (uint64_t at = to->reg[arch->sp]; dump_read(in->dump, at, &word); at += in->word)
-		if (word == to->reg[arch->pc] || is_landing_pad(in, from, word)) {
+	for (uint64_t at = sp; dump_read(in->dump, at, &word); at += in->word)
+		if (word == to->reg[arch->pc] || (innermost && is_landing_pad(in, from, word))) {
 			frame_set(to, arch->sp, at + in->word);
 			return;
 		}
-	lower_fp(in, to);
+	if (frame_has(to, arch->fp))
+		to->reg[arch->fp] = undo_fp(in, from->reg[arch->sp], sp, to->reg[arch->fp]);
 }

@@ -293,7 +293,7 @@ static void after_rewrite(struct walk *w, const struct arch_frame *from)
 	w->guessed = doubt != STEP_SURE;
 	w->exact |= doubt == STEP_LANDING;
 	if (doubt == STEP_REWRITING && w->out->nr <= REWRITE_FRAMES)
-		rewrite_undo(&in, w->out->nr == 1 ? from : NULL, &w->f);
+		rewrite_undo(&in, from, &w->f);
 }
 
 /* By libunwind, on the FDE that covers the look-up pc. */
@@ -334,6 +334,26 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	return next;
 }
 
+/*
+ * The return address is where a function begins, and before it is nothing: it was never called from there,
+ * but put on the stack to be returned to (makecontext() and the like). Its pc is the instruction itself.
+ */
+static int by_entry(struct walk *w)
+{
+	w->out->nr--;
+	w->out->nr_guessed -= w->guessed;
+	w->exact = true;
+	w->guessed = true;
+	return WALK_ON;
+}
+
+static bool begins_behind(const struct image *image, uint64_t vaddr)
+{
+	const struct ehframe_fde *next = ehframe_find(&image->eh, vaddr + 1);
+
+	return next && next->start == vaddr + 1;
+}
+
 /* Does a signal handler return to @pc, or is it being left there? */
 static bool is_sigreturn(const struct image *image, uint64_t pc)
 {
@@ -366,6 +386,10 @@ static int by_object(struct walk *w)
 			return by_signal(w);
 		}
 		fde = ehframe_find(&image->eh, vaddr);
+		if (!fde && !w->exact && begins_behind(image, vaddr)) {
+			rows_put(w->u->rows, w->place, ROW_ENTRY);
+			return by_entry(w);
+		}
 	}
 	if (!fde) {
 		rows_put(w->u->rows, w->place, ROW_NO_CFI);
@@ -388,6 +412,8 @@ static int next_frame(struct walk *w)
 		return by_guess(w);
 	case ROW_REFUSED:
 		return UNWIND_CFI_REFUSED;
+	case ROW_ENTRY:
+		return w->exact ? by_guess(w) : by_entry(w);
 	case ROW_SIGNAL:
 		return by_signal(w);
 	case ROW_UNKNOWN:

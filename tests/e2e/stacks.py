@@ -35,7 +35,7 @@ SPLIT = re.compile(r"(\.(part|constprop|isra|cold|lto_priv)(\.\d+)?)+$")
 def own_names():
     names = {"main", "run", "tail_1", "tail_2", "tail_3", "deep_rec", "interrupted", "run_deep", "run_tail",
              "run_signal", "run_altstack", "run_altinside", "run_signal_on", "run_dlopen", "lib_a", "lib_b",
-             "callback_a", "callback_b"}
+             "callback_a", "callback_b", "run_switch", "switch_work", "coro_main", "coro_work"}
     for chain in list(RUN.values()) + [HANDLER]:
         names.update(chain)
     return names
@@ -75,6 +75,12 @@ def dlopen(own):
         [f"lib_{x}"], [f"lib_{x}", f"callback_{x}"], [f"lib_{x}", f"callback_{x}", "spin_leaf"])))
 
 
+def switch(own):
+    own = [f for f in own if f not in LEAVES]
+    return own in (["run_switch"], ["run_switch", "switch_work"], ["run_switch", "switch_work", "spin_leaf"],
+                   ["coro_main"], ["coro_main", "coro_work"], ["coro_main", "coro_work", "spin_leaf"])
+
+
 def signal(first):
     def match(own):
         if "on_signal" in own:
@@ -90,7 +96,7 @@ def signal(first):
 
 
 MATCH = {mode: prefix_of(chain) for mode, chain in RUN.items()}
-MATCH.update(deep=deep, tail=tail, dlopen=dlopen, signal=signal("run_signal"),
+MATCH.update(deep=deep, tail=tail, switch=switch, dlopen=dlopen, signal=signal("run_signal"),
              altstack=signal("run_altstack"), altinside=signal("run_altinside"))
 
 
@@ -102,9 +108,10 @@ def judge(mode, stop, frames):
         return None			# loading, or on its way to the mode
     if stop == "pending":
         return None
-    rooted = names[-1] == "_start" and "main" in own
+    inside = mode == "switch" and own[0] == "coro_main"	# its root is where the stack was begun
+    rooted = names[-1] == "_start" and "main" in own or inside and names[-1] == "__start_context"
     if rooted:
-        own = own[own.index("main") + 1:]
+        own = own if inside else own[own.index("main") + 1:]
         if own and own[0] == "run":
             own = own[1:]
         if all(f in LEAVES for f in own):

@@ -7,7 +7,7 @@
 need_perf
 need cc c++
 SRC=$HERE/../programs
-EVERY='chain deep pushes tail alloca signal altstack altinside noreturn plt fork exec jitfp jitleaf dlopen'
+EVERY='chain deep pushes tail alloca signal altstack altinside noreturn plt switch fork exec jitfp jitleaf dlopen'
 MODES=$EVERY
 SECONDS_EACH=${TRUTH_SECONDS:-0.7}
 

@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #ifdef __clang__
@@ -291,6 +292,56 @@ ALONE static void run_plt(void)
 	KEEP();
 }
 
+/* A stack of its own, entered and left all the time. */
+static struct {
+	ucontext_t outside, inside;
+} coro;
+
+ALONE static void coro_work(void)
+{
+	spin_leaf(300);
+	KEEP();
+}
+
+ALONE static void coro_main(void)
+{
+	for (;;) {
+		coro_work();
+		swapcontext(&coro.inside, &coro.outside);
+	}
+}
+
+ALONE static void switch_work(void)
+{
+	spin_leaf(300);
+	KEEP();
+}
+
+ALONE static void run_switch(void)
+{
+	size_t size = 64 << 10;
+
+	if (getcontext(&coro.inside))
+		exit(1);
+	coro.inside.uc_stack = (stack_t){ .ss_sp = malloc(size), .ss_size = size };
+	makecontext(&coro.inside, coro_main, 0);
+	while (time_left()) {
+		switch_work();
+		swapcontext(&coro.outside, &coro.inside);
+	}
+	KEEP();
+}
+
+/* Below a frame larger than any usual dump. */
+ALONE static void run_buried(void)
+{
+	volatile char big[40 << 10];
+
+	big[sink & 1023] = 1;
+	run_deep();
+	sink += (uint64_t)big[sink & 1023];
+}
+
 /* Two objects, loaded one after the other where the other one was. */
 void callback_a(void);
 void callback_b(void);
@@ -401,6 +452,7 @@ static int run(const char *mode, int argc, char **argv)
 		{ "tail", run_tail }, { "alloca", run_alloca }, { "signal", run_signal },
 		{ "altstack", run_altstack }, { "altinside", run_altinside },
 		{ "noreturn", run_noreturn }, { "plt", run_plt }, { "fork", run_fork },
+		{ "switch", run_switch }, { "buried", run_buried },
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)

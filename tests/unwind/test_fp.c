@@ -249,25 +249,26 @@ static void test_rewritten_frame(void **state)
 	undo(&from, &to);		/* none yet */
 	assert_int_equal(to.reg[arch_x86_64.sp], SP);
 	assert_int_equal(to.reg[arch_x86_64.fp], SP + 112);
-	words[12] = SP + 112;		/* fp is that of who catches; two in between saved theirs */
-	words[6] = SP + 96;
+	frame_set(&to, arch_x86_64.fp, 77);	/* who catches has a number in it; somebody saved that */
+	frame_set(&to, arch_x86_64.sp, SP + 24);
+	words[3] = words[5] = words[9] = 77;
+	words[4] = words[6] = CODE + 0x30;
 	undo(&from, &to);
-	assert_int_equal(to.reg[arch_x86_64.fp], SP + 48);
-	frame_set(&to, arch_x86_64.fp, 77);	/* who catches keeps a number in it; somebody saved that */
-	words[3] = words[4] = 77;
-	words[5] = CODE + 0x30;
+	assert_int_equal(to.reg[arch_x86_64.fp], 77);
+	words[0] = SP + 72;		/* no record */
 	undo(&from, &to);
-	assert_int_equal(to.reg[arch_x86_64.fp], SP + 32);
+	assert_int_equal(to.reg[arch_x86_64.fp], 77);
+	words[1] = SP + 40;		/* not the one that lies there by chance */
+	undo(&from, &to);
+	assert_int_equal(to.reg[arch_x86_64.fp], SP + 40);
 	words[8] = CODE + 0x20;		/* the return address is copied; this was its home */
-	undo(NULL, &to);
+	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
 	frame_set(&to, arch_x86_64.sp, SP);
 	words[8] = CODE + 0x80;		/* the landing pad is written there, and still in a register */
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.sp], SP);
 	frame_set(&from, 4, CODE + 0x80);
-	undo(NULL, &to);
-	assert_int_equal(to.reg[arch_x86_64.sp], SP);
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
 }
