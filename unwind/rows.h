@@ -27,7 +27,7 @@ enum row_kind {
 	ROW_STEP,			/* libunwind each time */
 	ROW_NO_CFI,			/* guess */
 	ROW_REFUSED,			/* by the gate */
-	ROW_ENTRY,			/* no code, but a function begins behind it: nobody called from here */
+	ROW_ENTRY,			/* no code, but a function begins behind it: no call was here */
 	ROW_SIGNAL,			/* a signal handler returns here: by the kernel's frame */
 };
 

@@ -6,6 +6,7 @@ screen.py effects    keys that must be seen to work; resizing; job control; ways
 screen.py startup    first rows on an idle and on a busy machine, in at most 500 ms
 screen.py rates      [ and ]: the got rate follows within two ticks
 screen.py trouble    lost and throttled are seen at once, on their CPU
+screen.py dumps PID  stacks larger than the dumps: said, and cured by one key
 screen.py terminal   whatever kills it, the terminal is as it was
 B, the build folder, comes in the environment.
 """
@@ -329,6 +330,18 @@ def test_trouble():
             f.write(before)
     t.close()
     end(busy)
+
+
+def test_dumps():
+    t = Terminal(f"{PROFTOP} -d 0.3 -F 999 -e cpu-clock --stack-size 1024 --verify=1 -p {sys.argv[2]}", 160, 40)
+    t.need_rows()
+    t.expect(r"stacks are cut short", "a warning")
+    key = next(keys[0] for keys, text in list_keys() if "cure" in text)
+    t.press(key)
+    t.expect(r"2048 bytes of user stack", "dumps of twice the size")
+    t.press("5")
+    t.expect(r"verified [0-9]", "how many samples were verified")
+    t.close()
 
 
 def terminal_state(t, where):
