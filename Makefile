@@ -23,14 +23,14 @@ B := build/$(FLAVOUR)$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,
 
 PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr liburcu-cds libutf8proc jansson
 TEST_PKGS := cmocka
-# Used where they are found; build/config.mk says which (made once the packages are there, by "deps").
+# Used where they are found (libpfm4 has no .pc file); build/config.mk says which (made once the packages are there, by "deps").
 WANTED_PKGS := libzstd liblzma capstone
 ifneq ($(filter-out clean help layering style uninstall deps,$(or $(MAKECMDGOALS),all)),)
 include build/$(FLAVOUR)config.mk
 endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
 DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev libutf8proc-dev \
-	libjansson-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libcapstone-dev g++ tmux python3 procps
+	libjansson-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libcapstone-dev libpfm4-dev g++ tmux python3 procps
 
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
@@ -38,12 +38,12 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wfo
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 	$(if $(filter libzstd,$(OPT_PKGS)),-DHAVE_ZSTD) $(if $(filter liblzma,$(OPT_PKGS)),-DHAVE_LZMA) \
-	$(if $(filter capstone,$(OPT_PKGS)),-DHAVE_CAPSTONE) \
+	$(if $(filter capstone,$(OPT_PKGS)),-DHAVE_CAPSTONE) $(if $(HAVE_PFM),-DHAVE_PFM) \
 	$(CPPFLAGS)
 ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)
 PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS) $(OPT_PKGS) 2>/dev/null)
-PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(OPT_PKGS)) -liberty -lm
+PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(OPT_PKGS)) $(if $(HAVE_PFM),-lpfm) -liberty -lm
 TEST_LIBS     = $(shell $(PKG_CONFIG) --libs $(TEST_PKGS))
 
 Q   := $(if $(filter 1,$(V)),,@)
@@ -79,6 +79,8 @@ build/$(FLAVOUR)config.mk: Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MAKE) --no-print-directory -s deps
 	$(Q)for p in $(WANTED_PKGS); do $(PKG_CONFIG) --exists $$p && echo "OPT_PKGS += $$p"; done >$@; true
+	$(Q)echo 'int main(void) { return pfm_initialize(); }' | $(CC) -include perfmon/pfmlib.h -x c -o /dev/null - -lpfm \
+		2>/dev/null && echo 'HAVE_PFM := 1' >>$@; true
 
 deps: ## find what is missing; install it (root) or print the one command
 	$(Q)if ! $(PKG_CONFIG) --exists $(PKGS) $(TEST_PKGS) 2>/dev/null || \

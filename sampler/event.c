@@ -311,7 +311,8 @@ int event_parse_at(const char *root, struct event *ev, const char *text, struct 
 	memcpy(name, text, size + 1);
 	memcpy(ev->name, text, size + 1);
 	ev->user = ev->kernel = ev->hv = ev->host = true;
-	if (!probe_parse(root, ev, name, &modifiers, &code, e))
+	if (!probe_parse(root, ev, name, &modifiers, &code, e) &&
+	    !libpfm_parse(ev, name, &modifiers, &code, e))
 		code = strchr(name, '/') ? parse_terms(root, ev, name, &modifiers, e)
 					 : parse_name(root, ev, name, &modifiers, e);
 	if (code)

@@ -42,7 +42,7 @@ struct event {
 /*
  * Parse "cycles", "cpu-clock:u", "cycles:kpp", "r1a8", "cpu/event=0x3c,umask=1/u", "msr/tsc/",
  * "cycles/freq=99/", "sched:sched_switch", "mem:0x1000/4:rw", "uprobe:/bin/sh:main+4:u",
- * "kprobe:do_exit". 0 or -EINVAL with a sentence.
+ * "kprobe:do_exit", "pfm:RETIRED_INSTRUCTIONS". 0 or -EINVAL with a sentence.
  */
 int event_parse(struct event *ev, const char *text, struct err *e);
 /* The same with @root before /sys: tests. */

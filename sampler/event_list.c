@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * All events of this machine: the catalogue, then what the kernel tells of.
+ * All events of this machine: the catalogue, then what the kernel tells of
+ * and what libpfm4 knows of its CPU.
  *
  * Any thread but the UI's (thousands of names are read); no state.
  */
@@ -34,6 +35,14 @@ static void add_pmu_event(void *ctx, const char *name, const char *pmu)
 	add(l, &(struct event_info){ keep(l, name), NULL, "PMU", "an event that the kernel names" });
 }
 
+static void add_libpfm_event(void *ctx, const char *name, const char *description)
+{
+	struct event_list *l = ctx;
+	const char *kept = keep(l, name);
+
+	add(l, &(struct event_info){ kept, NULL, "libpfm4", keep(l, description) });
+}
+
 static void add_tracepoint(void *ctx, const char *name)
 {
 	struct event_list *l = ctx;
@@ -57,6 +66,7 @@ void event_list_init(struct event_list *l, const char *root)
 	for (; info->name; info++)
 		add(l, info);
 	pmu_each(root, add_pmu_event, l);
+	libpfm_each(root, add_libpfm_event, l);
 	first = l->nr;
 	tracepoint_each(root, add_tracepoint, l);
 	qsort(&l->infos[first], l->nr - first, sizeof(*l->infos), by_name);

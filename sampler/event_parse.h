@@ -37,6 +37,17 @@ int tracepoint_parse(const char *root, struct event *ev, const char *system, con
 		     struct err *e);
 void tracepoint_each(const char *root, void (*fn)(void *ctx, const char *name), void *ctx);
 
+/* libpfm.c */
+
+/*
+ * "pfm:NAME:ATTRIBUTES", as libpfm4 has them; false: it is none. As probe_parse(); @text is cut
+ * where modifiers begin that the library does not know.
+ */
+bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *code, struct err *e);
+/* Call @fn with each event of this CPU that the library knows, and what it counts. */
+typedef void libpfm_fn(void *ctx, const char *name, const char *description);
+void libpfm_each(const char *root, libpfm_fn *fn, void *ctx);
+
 /* probe.c */
 
 /*

@@ -63,6 +63,7 @@ static void print_spelled(FILE *out)
 	static const char *const lines[] = {
 		"rNNN                         the PMU's own code in hexadecimal",
 		"PMU/term=value,.../          terms are in /sys/bus/event_source/devices/PMU/format",
+		"pfm:NAME[:UMASK][:c=N]...    as perf's --pfm-events takes them, where libpfm4 is built in",
 		"mem:ADDRESS[/LEN][:rwx]      accesses to an address, by a breakpoint of the hardware",
 		"uprobe:/FILE:FUNCTION[+OFF]  calls of a function; uretprobe: returns from it",
 		"kprobe:FUNCTION[+OFF]        the same in the kernel; kretprobe: returns",
