@@ -23,6 +23,9 @@
 #define MLOCK_KB_WANTED 578
 #define RATE_WANTED	999
 #define FILES_WANTED	1024
+/* Tables, rings and the default of --symbol-memory. */
+#define MEMORY_MB_WANTED 768
+#define CPU_PCT_WANTED	50
 
 struct findings {
 	struct doctor_finding *out;
@@ -222,6 +225,58 @@ static void judge_names(struct findings *l, const struct doctor_facts *f)
 	say(d, "%s", f->other_processes ? "shown by /proc" : "hidden by /proc, or a container");
 }
 
+/* Code made at run time has the names that its runtime tells, and most must be asked to. */
+static void judge_jits(struct findings *l, const struct doctor_facts *f)
+{
+	uint32_t shown = MIN(f->nr_jits, (uint32_t)ARRAY_SIZE(f->jits));
+	char list[120] = "", cure[sizeof(l->out->cure)] = "";
+	struct doctor_finding *d;
+
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct jitcheck *j = &f->jits[i];
+		size_t used = strlen(list), told = strlen(cure);
+
+		snprintf(list + used, sizeof(list) - used, "%s%s (%d)", i ? ", " : "", j->program, j->pid);
+		if (!strstr(cure, j->cure))
+			snprintf(cure + told, sizeof(cure) - told, "%s%s: %s", told ? "; " : "", j->program,
+				 j->cure);
+	}
+	d = add(l, shown ? DOCTOR_NOTE : DOCTOR_OK, "JIT maps", cure);
+	if (shown)
+		say(d, "code without names in %s%s", list, f->nr_jits > shown ? " and others" : "");
+	else
+		say(d, "%s", "no process that can be read has JIT code without names");
+}
+
+/* What a container, or a service, may take: proftop is bound by it, too. */
+static void judge_container(struct findings *l, const struct doctor_facts *f)
+{
+	bool filter = f->seccomp == 2, small = f->memory_mb && f->memory_mb < MEMORY_MB_WANTED;
+	struct doctor_finding *d;
+
+	d = add(l, filter || f->user_namespace ? DOCTOR_NOTE : DOCTOR_OK, "container",
+		!f->system_code ? "" : filter ? "allow perf_event_open in its seccomp profile; or run proftop "
+						"outside" :
+		f->user_namespace ? "run proftop outside of it" : "");
+	say(d, "%s%s%s", filter ? "a filter of system calls is in force" : "no filter of system calls",
+	    f->user_namespace ? "; a user namespace: its root has no right to sample others" : "",
+	    f->user_namespace && f->system_code ? ", nor kernel code" : "");
+	d = add(l, small ? DOCTOR_NOTE : DOCTOR_OK, "memory",
+		small ? "--symbol-memory, as in 64M; raise the limit of the cgroup" : "");
+	if (f->memory_mb)
+		say(d, "%ld MiB for its cgroup", f->memory_mb);
+	else
+		say(d, "no limit by a cgroup");
+	small = f->cpu_pct && f->cpu_pct < CPU_PCT_WANTED;
+	d = add(l, small ? DOCTOR_NOTE : DOCTOR_OK, "CPU time",
+		small ? "a lower rate: -F; raise the limit of the cgroup" : "");
+	if (f->cpu_pct)
+		say(d, "%ld %% of one CPU for its cgroup%s", f->cpu_pct,
+		    small ? ": samples are lost while it is held back" : "");
+	else
+		say(d, "no limit by a cgroup");
+}
+
 static void judge_kernel(struct findings *l, const struct doctor_facts *f)
 {
 	unsigned int major = 0, minor = 0;
@@ -235,10 +290,6 @@ static void judge_kernel(struct findings *l, const struct doctor_facts *f)
 		lost ? "" : "kernel 6.0 or later");
 	say(d, "%s%s", f->release, old ? ": older than 5.10, not tested" : lost ? "" :
 	    ": lost samples are told by their records, not exactly");
-	d = add(l, f->seccomp == 2 ? DOCTOR_NOTE : DOCTOR_OK, "container",
-		f->seccomp == 2 && f->system_code ? "allow perf_event_open in its seccomp profile; or run "
-			"proftop outside" : "");
-	say(d, "%s", f->seccomp == 2 ? "a filter of system calls is in force" : "no filter of system calls");
 }
 
 uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out)
@@ -251,7 +302,9 @@ uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out)
 	judge_pmu(&l, f);
 	judge_limits(&l, f);
 	judge_names(&l, f);
+	judge_jits(&l, f);
 	judge_kernel(&l, f);
+	judge_container(&l, f);
 	return l.nr;
 }
 

@@ -8,6 +8,7 @@
 #define SAMPLER_DOCTOR_H
 
 #include "symbols/base.h"
+#include "symbols/jitcheck.h"
 
 /* In order: the worst finding is the state of the whole. */
 enum doctor_level {
@@ -33,6 +34,11 @@ struct doctor_facts {
 	bool debug_files, debuginfod;
 	bool other_processes;		/* /proc shows other users' processes */
 	char release[64];		/* of the kernel */
+	bool user_namespace;		/* the powers of its root end where it ends */
+	long memory_mb;			/* what its cgroup may take; 0: no limit */
+	long cpu_pct;			/* 100: as much as one CPU gives; 0: no limit */
+	uint32_t nr_jits;		/* processes with JIT code without names, the first of them */
+	struct jitcheck jits[3];
 };
 
 struct doctor_finding {
@@ -41,7 +47,7 @@ struct doctor_finding {
 	char says[200];
 	char cure[300];			/* least power first; "" where nothing is to be done */
 };
-#define DOCTOR_FINDINGS_MAX 16
+#define DOCTOR_FINDINGS_MAX 20
 
 /* Read what can be read below @root ("" but in tests) and try to open events. */
 void doctor_read(struct doctor_facts *f, const char *root);

@@ -74,6 +74,82 @@ static bool is_there(const char *root, const char *name)
 	return !access(path, R_OK);
 }
 
+/* A line of a file of the cgroup at @path and of those above it, until @fn has had all. */
+static void each_cgroup(const char *root, const char *path, const char *file,
+			void (*fn)(struct doctor_facts *f, const char *line), struct doctor_facts *f)
+{
+	char at[256], full[768], line[64], *slash;
+
+	snprintf(at, sizeof(at), "%.255s", path);
+	do {
+		snprintf(full, sizeof(full), "%s/sys/fs/cgroup%s/%s", root, at, file);
+		if (pmu_read_line(full, line, sizeof(line)))
+			fn(f, line);
+		slash = strrchr(at, '/');
+		if (slash)
+			*slash = '\0';
+	} while (slash);
+}
+
+static void memory_limit(struct doctor_facts *f, const char *line)
+{
+	long long bytes;
+
+	/* "max", and the page counter's end that version 1 has for it, are no limits. */
+	if (sscanf(line, "%lld", &bytes) == 1 && bytes > 0 && bytes < 1LL << 50 &&
+	    (!f->memory_mb || bytes >> 20 < f->memory_mb))
+		f->memory_mb = MAX((long)(bytes >> 20), 1L);
+}
+
+static void cpu_limit(struct doctor_facts *f, const char *line)
+{
+	long quota, period, pct;
+
+	if (sscanf(line, "%ld %ld", &quota, &period) != 2 || quota <= 0 || period <= 0)
+		return;
+	pct = MAX((long)(quota * 100.0 / (double)period), 1L);
+	if (!f->cpu_pct || pct < f->cpu_pct)
+		f->cpu_pct = pct;
+}
+
+/* "0::/user.slice/a", or with version 1 "4:memory:/docker/3f". */
+static void read_cgroup(struct doctor_facts *f, const char *root)
+{
+	char path[512], line[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		char *name = strchr(line, ':'), *own = name ? strchr(name + 1, ':') : NULL;
+
+		if (!own)
+			continue;
+		*own++ = '\0';
+		own[strcspn(own, "\n")] = '\0';
+		if (!name[1]) {
+			each_cgroup(root, own, "memory.max", memory_limit, f);
+			each_cgroup(root, own, "cpu.max", cpu_limit, f);
+		} else if (!strcmp(name + 1, "memory")) {
+			snprintf(path, sizeof(path), "/memory%.400s", own);
+			each_cgroup(root, path, "memory.limit_in_bytes", memory_limit, f);
+		}
+	}
+	if (file)
+		fclose(file);
+}
+
+/* The first one maps all users to themselves. */
+static bool is_user_namespace(const char *root)
+{
+	unsigned long inner, outer, nr;
+	char path[512], line[128];
+
+	snprintf(path, sizeof(path), "%s/proc/self/uid_map", root);
+	return pmu_read_line(path, line, sizeof(line)) &&
+	       sscanf(line, "%lu %lu %lu", &inner, &outer, &nr) == 3 && nr != UINT32_MAX;
+}
+
 static int try(const char *name, pid_t pid, int cpu)
 {
 	struct event ev;
@@ -101,6 +177,9 @@ void doctor_read(struct doctor_facts *f, const char *root)
 	snprintf(path, sizeof(path), "%s/proc/sys/kernel/osrelease", root);
 	if (!pmu_read_line(path, f->release, sizeof(f->release)))
 		f->release[0] = '\0';
+	f->user_namespace = is_user_namespace(root);
+	read_cgroup(f, root);
+	f->nr_jits = jitcheck_find(root, f->jits, ARRAY_SIZE(f->jits));
 	f->system_code = try("cpu-clock", -1, 0);
 	f->system_user_code = try("cpu-clock:u", -1, 0);
 	f->own_code = try("cpu-clock", 0, -1);

@@ -24,8 +24,7 @@ static uint64_t start_of(const char *text, size_t size)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* The last number of NSpid in /proc/PID/status: the pid that the process itself knows. */
-static uint64_t inner_pid_of(const char *text, uint64_t pid)
+uint64_t owner_inner_pid(const char *text, uint64_t pid)
 {
 	const char *line = strstr(text, "\nNSpid:\t");
 	const char *end = line ? strchr(line + 1, '\n') : NULL;
@@ -76,7 +75,7 @@ int owner_ask(pid_t pid, struct owner *o)
 		return rc;
 	}
 	o->uid = uid_of(text);
-	o->inner_pid = inner_pid_of(text, (uint64_t)pid);
+	o->inner_pid = owner_inner_pid(text, (uint64_t)pid);
 	free(text);
 	return 0;
 }

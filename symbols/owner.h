@@ -23,6 +23,8 @@ struct owner {
 int owner_ask(pid_t pid, struct owner *o);
 /* For a recording, whose pids may be anybody's by now: files of ours and root's, by that pid. */
 void owner_ours(pid_t pid, struct owner *o);
+/* The last number of NSpid in the text of /proc/PID/status: the pid that the process itself knows. */
+uint64_t owner_inner_pid(const char *status, uint64_t pid);
 /* Is the process still there? */
 bool owner_lives(const struct owner *o);
 void owner_done(struct owner *o);

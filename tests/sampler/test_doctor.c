@@ -131,6 +131,37 @@ static void test_one_by_one(void **state)
 	expect(&f, "kernel", DOCTOR_DEGRADED, "4.19.0: older", "");
 }
 
+static void test_jits(void **state)
+{
+	struct doctor_facts f = good;
+
+	expect(&f, "JIT maps", DOCTOR_OK, "no process", "");
+	f.nr_jits = 2;
+	f.jits[0] = (struct jitcheck){ 7, "node", "start it with: node --perf-basic-prof" };
+	f.jits[1] = (struct jitcheck){ 8, "node", "start it with: node --perf-basic-prof" };
+	expect(&f, "JIT maps", DOCTOR_NOTE, "node (7), node (8)", "node: start it with: node --perf");
+	f.nr_jits = 9;
+	f.jits[2] = (struct jitcheck){ 9, "java", "jcmd" };
+	expect(&f, "JIT maps", DOCTOR_NOTE, "java (9) and others", "; java: jcmd");
+}
+
+static void test_container(void **state)
+{
+	struct doctor_facts f = good;
+
+	f.memory_mb = 256;
+	expect(&f, "memory", DOCTOR_NOTE, "256 MiB", "--symbol-memory");
+	f.memory_mb = 4096;
+	expect(&f, "memory", DOCTOR_OK, "4096 MiB", "");
+	f.cpu_pct = 20;
+	expect(&f, "CPU time", DOCTOR_NOTE, "20 %", "-F");
+	f.cpu_pct = 400;
+	expect(&f, "CPU time", DOCTOR_OK, "400 %", "");
+	f.user_namespace = true;
+	f.system_code = -EACCES;
+	expect(&f, "container", DOCTOR_NOTE, "user namespace", "outside");
+}
+
 static void put(const char *root, const char *path, const char *text)
 {
 	char full[512];
@@ -174,9 +205,24 @@ static void test_read(void **state)
 	assert_false(f.tracefs || f.debug_files || f.other_processes);
 	put(root, "/proc/kallsyms", "0000000000000000 A fixed\nffffffff81000000 T _text\n");
 	put(root, "/proc/1/stat", "1 (init)\n");
+	put(root, "/proc/self/cgroup", "4:memory:/docker/3f\n0::/a/b\n");
+	put(root, "/sys/fs/cgroup/a/b/memory.max", "max\n");
+	put(root, "/sys/fs/cgroup/a/memory.max", "268435456\n");
+	put(root, "/sys/fs/cgroup/memory/docker/3f/memory.limit_in_bytes", "9223372036854771712\n");
+	put(root, "/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n");
+	put(root, "/sys/fs/cgroup/a/cpu.max", "max 100000\n");
+	put(root, "/proc/self/uid_map", "         0     100000      65536\n");
 	put(root, "/sys/kernel/tracing/events/enable", "0\n");
 	doctor_read(&f, root);
 	assert_true(f.kernel_symbols && f.tracefs && f.other_processes);
+	assert_int_equal(f.memory_mb, 256);
+	assert_int_equal(f.cpu_pct, 50);
+	assert_true(f.user_namespace);
+	put(root, "/sys/fs/cgroup/memory/docker/3f/memory.limit_in_bytes", "1048576\n");
+	put(root, "/proc/self/uid_map", "         0          0 4294967295\n");
+	doctor_read(&f, root);
+	assert_int_equal(f.memory_mb, 1);
+	assert_false(f.user_namespace);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	assert_int_equal(system(command), 0);
 	doctor_read(&f, root);
@@ -189,6 +235,8 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_access),
 		cmocka_unit_test(test_one_by_one),
+		cmocka_unit_test(test_jits),
+		cmocka_unit_test(test_container),
 		cmocka_unit_test(test_read),
 	};
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * jitcheck: a fake /proc whose processes have code of their own making, with
+ * and without a perf map or a jitdump.
+ */
+#include "symbols/jitcheck.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PLAIN "00400000-00500000 r-xp 00000000 08:01 7 /usr/bin/node\n"
+#define DATA  "7f0000000000-7f0000100000 rw-p 00000000 00:00 0 \n"
+#define CODE  "7f0000200000-7f0000300000 rwxp 00000000 00:00 0 \n"
+#define VDSO  "7ffff7fc0000-7ffff7fc2000 r-xp 00000000 00:00 0 [vdso]\n"
+#define DUMP  "7f0000400000-7f0000401000 r-xp 00000000 08:01 9 /home/u/.debug/jit/jit-5.dump\n"
+
+static char root[] = "/tmp/proftop-jitcheck-XXXXXX";
+
+static void put(int pid, const char *name, const char *text)
+{
+	char full[256];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s/proc/%d/%s", root, pid, name);
+	for (char *p = full + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		mkdir(full, 0755);
+		*p = '/';
+	}
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void process(int pid, const char *maps)
+{
+	char exe[256];
+
+	put(pid, "maps", maps);
+	put(pid, "comm", "node\n");
+	put(pid, "status", "Name:\tnode\nNSpid:\t5\t12\nThreads:\t1\n");
+	snprintf(exe, sizeof(exe), "%s/proc/%d/exe", root, pid);
+	unlink(exe);
+	assert_int_equal(symlink("/usr/bin/node", exe), 0);
+}
+
+static void test_find(void **state)
+{
+	struct jitcheck found[2] = { { 0 } };
+
+	process(5, PLAIN DATA CODE VDSO);
+	assert_int_equal(jitcheck_find(root, found, 2), 1);
+	assert_int_equal(found[0].pid, 5);
+	assert_string_equal(found[0].program, "node");
+	assert_non_null(strstr(found[0].cure, "--perf-basic-prof"));
+	/* Only by its pid in its own namespace, below its own root. */
+	put(5, "root/tmp/perf-5.map", "");
+	assert_int_equal(jitcheck_find(root, found, 2), 1);
+	put(5, "root/tmp/perf-12.map", "");
+	assert_int_equal(jitcheck_find(root, found, 2), 0);
+}
+
+static void test_others(void **state)
+{
+	struct jitcheck found[1];
+
+	process(6, PLAIN DATA VDSO);
+	process(7, PLAIN DATA CODE VDSO DUMP);
+	process(8, "");
+	process(9, "no maps at all\n");
+	put(10, "comm", "gone\n");
+	assert_int_equal(jitcheck_find(root, found, 1), 0);
+	process(11, CODE);
+	process(12, CODE);
+	assert_int_equal(jitcheck_find(root, found, 1), 2);
+	assert_int_equal(jitcheck_find("/nowhere", found, 1), 0);
+}
+
+static int make(void **state)
+{
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int clean(void **state)
+{
+	char command[96];
+
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_find), cmocka_unit_test(test_others) };
+
+	return cmocka_run_group_tests(tests, make, clean);
+}
