@@ -238,8 +238,8 @@ static void judge_jits(struct findings *l, const struct doctor_facts *f)
 
 		snprintf(list + used, sizeof(list) - used, "%s%s (%d)", i ? ", " : "", j->program, j->pid);
 		if (!strstr(cure, j->cure))
-			snprintf(cure + told, sizeof(cure) - told, "%s%s: %s", told ? "; " : "", j->program,
-				 j->cure);
+			snprintf(cure + told, sizeof(cure) - told, "%s%s: %s", told ? "; " : "",
+				 j->program, j->cure);
 	}
 	d = add(l, shown ? DOCTOR_NOTE : DOCTOR_OK, "JIT maps", cure);
 	if (shown)
@@ -253,11 +253,13 @@ static void judge_container(struct findings *l, const struct doctor_facts *f)
 {
 	bool filter = f->seccomp == 2, small = f->memory_mb && f->memory_mb < MEMORY_MB_WANTED;
 	struct doctor_finding *d;
+	const char *cure = "";
 
-	d = add(l, filter || f->user_namespace ? DOCTOR_NOTE : DOCTOR_OK, "container",
-		!f->system_code ? "" : filter ? "allow perf_event_open in its seccomp profile; or run proftop "
-						"outside" :
-		f->user_namespace ? "run proftop outside of it" : "");
+	if (f->system_code && filter)
+		cure = "allow perf_event_open in its seccomp profile; or run proftop outside";
+	else if (f->system_code && f->user_namespace)
+		cure = "run proftop outside of it";
+	d = add(l, filter || f->user_namespace ? DOCTOR_NOTE : DOCTOR_OK, "container", cure);
 	say(d, "%s%s%s", filter ? "a filter of system calls is in force" : "no filter of system calls",
 	    f->user_namespace ? "; a user namespace: its root has no right to sample others" : "",
 	    f->user_namespace && f->system_code ? ", nor kernel code" : "");
