@@ -135,9 +135,17 @@ static int explain_permission(struct err *e, int code, const struct limits_refus
 	const char *name = code == -EPERM ? "EPERM" : "EACCES";
 	long level = paranoid(), enough = r->tid < 0 ? 0 : r->kernel ? 1 : 2;
 	bool able = have_cap(CAP_PERFMON) || have_cap(CAP_SYS_ADMIN);
+	const char *colon = strchr(r->event, ':');
 	char target[64];
 
 	name_target(target, sizeof(target), r);
+	if (able && colon && strspn(colon + 1, "ukhHGpP") < strlen(colon + 1))
+		return err_set(e, code,
+			       "cannot sample %s by event '%.100s': perf_event_open: %s (%s)\n"
+			       "  the kernel lets nobody sample some tracepoints, whose samples would make them "
+			       "happen; or a security module forbids it\n"
+			       "  choose another: 'proftop --list-events' shows events; cpu-clock works on every "
+			       "machine", target, r->event, strerror(-code), name);
 	if (able || (r->tid >= 0 && level <= enough))
 		return err_set(e, code,
 			       "cannot sample %s: perf_event_open: %s (%s)\n"

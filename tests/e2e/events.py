@@ -132,7 +132,9 @@ wrong = [f"{n}: perf lists it, proftop does not" for n, _ in theirs if n not in 
 points = [n for n, kind in theirs if "Tracepoint" in kind and n != "ftrace:function"]
 fixed = [n for n, kind in theirs if "Tracepoint" not in kind]
 fixed += [o["name"] for o in listed if o["group"] in ("hardware", "cache") and o["name"] not in fixed]
-tried = list(dict.fromkeys(fixed + SPELLED + points[::1 if ALL else max(1, len(points) // SAMPLE)]))
+# That one is refused to all: its samples would make it happen.
+tried = list(dict.fromkeys(fixed + SPELLED + points[::1 if ALL else max(1, len(points) // SAMPLE)] +
+                           [n for n in points if n == "irq_vectors:irq_work_exit"]))
 # A guess, to have them in one run: a wrong one only costs time.
 usable = {o["name"] for o in listed if o["usable"]} | {"cs", "faults", "migrations"}
 usable |= {n for n in SPELLED if n.startswith(("mem:", "sched:")) or re.split("[:/]", n)[0] in usable}
