@@ -142,10 +142,10 @@ static int explain_permission(struct err *e, int code, const struct limits_refus
 	if (able && colon && strspn(colon + 1, "ukhHGpP") < strlen(colon + 1))
 		return err_set(e, code,
 			       "cannot sample %s by event '%.100s': perf_event_open: %s (%s)\n"
-			       "  the kernel lets nobody sample some tracepoints, whose samples would make them "
-			       "happen; or a security module forbids it\n"
-			       "  choose another: 'proftop --list-events' shows events; cpu-clock works on every "
-			       "machine", target, r->event, strerror(-code), name);
+			       "  the kernel lets nobody sample some tracepoints, whose samples would "
+			       "make them happen; or a security module forbids it\n"
+			       "  choose another: 'proftop --list-events' shows events; cpu-clock works "
+			       "on every machine", target, r->event, strerror(-code), name);
 	if (able || (r->tid >= 0 && level <= enough))
 		return err_set(e, code,
 			       "cannot sample %s: perf_event_open: %s (%s)\n"
