@@ -269,6 +269,7 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "sampling", json_boolean(p->sampling));
 	json_object_set_new(o, "target_gone", json_boolean(p->target_gone));
 	json_object_set_new(o, "banner", clean(p->banner));
+	json_object_set_new(o, "message", clean(p->message));
 	json_object_set_new(o, "account_total", account(&p->account_total));
 	json_object_set_new(o, "unwind", unwind(&p->unwind));
 	json_object_set_new(o, "call_graph", json_string(profile_call_graph_name(p->call_graph)));

@@ -32,9 +32,14 @@ void batch_block_signals(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+struct progress {
+	uint64_t nr_printed;
+	uint32_t message_seq;		/* of the last message: each is told once */
+};
+
 /* Print what waits. 1: this was the last tick; 0; -errno. */
 static int print_waiting(struct sampler *s, FILE *out, const struct batch_config *config,
-			 uint64_t *nr_printed)
+			 struct progress *done)
 {
 	struct profile *p = sampler_take(s);
 	bool gone;
@@ -43,12 +48,15 @@ static int print_waiting(struct sampler *s, FILE *out, const struct batch_config
 	if (!p)
 		return 0;
 	gone = p->target_gone;
+	if (p->message_seq == done->message_seq)
+		p->message[0] = '\0';
+	done->message_seq = p->message_seq;
 	code = batch_print(out, p, config);
 	profile_free(p);
 	if (code)
 		return code;
-	++*nr_printed;
-	return gone || *nr_printed == config->nr_ticks;
+	done->nr_printed++;
+	return gone || done->nr_printed == config->nr_ticks;
 }
 
 static int loop(struct sampler *s, FILE *out, const struct batch_config *config, int signal_fd)
@@ -59,7 +67,7 @@ static int loop(struct sampler *s, FILE *out, const struct batch_config *config,
 		{ .fd = signal_fd, .events = POLLIN },
 		{ .fd = fileno(out) },
 	};
-	uint64_t nr_printed = 0;
+	struct progress done = { 0 };
 
 	for (;;) {
 		struct signalfd_siginfo info;
@@ -73,7 +81,7 @@ static int loop(struct sampler *s, FILE *out, const struct batch_config *config,
 			return -EPIPE;
 		if (!fds[0].revents)
 			continue;
-		code = print_waiting(s, out, config, &nr_printed);
+		code = print_waiting(s, out, config, &done);
 		if (code)
 			return MIN(code, 0);
 	}

@@ -170,6 +170,10 @@ int batch_text(FILE *out, const struct batch_tick *tick)
 		print_clean(out, "! ", p->banner);
 		fputc('\n', out);
 	}
+	if (p->message[0]) {
+		print_clean(out, "! ", p->message);
+		fputc('\n', out);
+	}
 	print_notices(out, p);
 	for (uint32_t i = 0; i < tick->nr_tables; i++)
 		print_table(out, tick, &tick->tables[i]);

@@ -375,7 +375,9 @@ static void test_hostile(void **state)
 	(void)state;
 	fixture_init(&f);
 	spoil(&f);
+	snprintf(f.p.message, sizeof(f.p.message), "larger dumps");
 	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "\n! larger dumps\n"));
 	for (const char *c = printed; *c; c++)
 		assert_true(*c == '\n' || ((unsigned char)*c >= 0x20 && *c != 0x7f));
 	assert_null(strstr(printed, "\nevil"));
@@ -384,6 +386,7 @@ static void test_hostile(void **state)
 	o = print_json(&f.p, &ndjson);
 	assert_null(strpbrk(string(o, "target"), "\033\n\007"));
 	assert_null(strchr(string(o, "banner"), '\033'));
+	assert_string_equal(string(o, "message"), "larger dumps");
 	json_decref(o);
 }
 
