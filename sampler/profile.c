@@ -39,6 +39,17 @@ const char *profile_call_graph_name(enum call_graph mode)
 	return (unsigned int)mode < CALL_GRAPH_NR ? names[mode] : "?";
 }
 
+const char *profile_module_state_name(enum profile_module_state state)
+{
+	static const char *const names[] = {
+		[PROFILE_MODULE_LOADING] = "loading", [PROFILE_MODULE_READY] = "ready",
+		[PROFILE_MODULE_FAILED] = "failed",   [PROFILE_MODULE_ASIDE] = "aside",
+		[PROFILE_MODULE_AWAY] = "away",
+	};
+
+	return (unsigned int)state < ARRAY_SIZE(names) ? names[state] : "?";
+}
+
 void profile_free(struct profile *p)
 {
 	if (!p)

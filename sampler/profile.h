@@ -62,6 +62,8 @@ enum profile_module_state {
 	PROFILE_MODULE_ASIDE,		/* tried again later; the reason says why */
 	PROFILE_MODULE_AWAY,		/* left for want of room; comes again when it is asked for */
 };
+/* "loading", "ready", "failed", "aside", "away". */
+const char *profile_module_state_name(enum profile_module_state state);
 
 /*
  * An object that functions are code of: a file, the kernel with its modules,

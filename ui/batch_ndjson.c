@@ -226,6 +226,27 @@ static json_t *names(const struct profile *p)
 	return o;
 }
 
+/* Where names come from; why an object has none, or only some, and what helps. */
+static json_t *modules(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_modules; i++) {
+		const struct profile_module *m = &p->modules[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "name", safe(m->name));
+		json_object_set_new(o, "path", safe(m->path));
+		json_object_set_new(o, "state", json_string(profile_module_state_name(m->state)));
+		json_object_set_new(o, "source", clean(m->source));
+		json_object_set_new(o, "symbols", count(m->nr_symbols));
+		json_object_set_new(o, "reason", clean(m->reason));
+		json_object_set_new(o, "cure", clean(m->cure));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 /* What went wrong since the start, with what helps. */
 static json_t *notices(const struct profile *p)
 {
@@ -281,6 +302,7 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "max_sample_rate_top", count(p->max_hz_top));
 	json_object_set_new(o, "rate_factor", number(p->rate_factor));
 	json_object_set_new(o, "names", names(p));
+	json_object_set_new(o, "modules", modules(p));
 	json_object_set_new(o, "notices", notices(p));
 	return o;
 }

@@ -20,15 +20,9 @@ static const struct profile_module *module_of(const struct ui_state *st, const s
 
 static struct safe_text state_of(const struct profile_module *m)
 {
-	static const struct safe_text names[] = {
-		[PROFILE_MODULE_LOADING] = TEXT("loading"),
-		[PROFILE_MODULE_READY] = TEXT("ready"),
-		[PROFILE_MODULE_FAILED] = TEXT("failed"),
-		[PROFILE_MODULE_ASIDE] = TEXT("aside"),
-		[PROFILE_MODULE_AWAY] = TEXT("away"),
-	};
+	const char *name = profile_module_state_name(m->state);
 
-	return names[MIN((unsigned int)m->state, ARRAY_SIZE(names) - 1)];
+	return (struct safe_text){ name, (uint16_t)strlen(name), (uint16_t)strlen(name) };
 }
 
 static int by_share(const struct ui_state *st, const struct row *a, const struct row *b)

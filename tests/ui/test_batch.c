@@ -288,6 +288,36 @@ static void test_ndjson_rows(void **state)
 	json_decref(o);
 }
 
+/* Where names come from, and why there are none. */
+static void test_ndjson_modules(void **state)
+{
+	struct profile_module m = {
+		.name = TEXT("libq.so.1"), .path = TEXT("/lib/libq.so.1"),
+		.state = PROFILE_MODULE_READY, .source = ".dynsym", .reason = "stripped",
+		.cure = "a\033debug package", .nr_symbols = 7,
+	};
+	struct fixture f;
+	const json_t *list, *module;
+	json_t *o;
+
+	(void)state;
+	fixture_init(&f);
+	f.p.modules = &m;
+	f.p.nr_modules = 1;
+	o = print_json(&f.p, &ndjson);
+	list = json_object_get(o, "modules");
+	assert_int_equal(json_array_size(list), 1);
+	module = json_array_get(list, 0);
+	assert_string_equal(string(module, "name"), "libq.so.1");
+	assert_string_equal(string(module, "path"), "/lib/libq.so.1");
+	assert_string_equal(string(module, "state"), "ready");
+	assert_string_equal(string(module, "source"), ".dynsym");
+	assert_string_equal(string(module, "reason"), "stripped");
+	assert_null(strchr(string(module, "cure"), '\033'));
+	assert_int_equal(integer(module, "symbols"), 7);
+	json_decref(o);
+}
+
 static void expect_order(const struct batch_config *config, const char *first, size_t nr)
 {
 	struct fixture f;
@@ -485,6 +515,7 @@ int main(void)
 		cmocka_unit_test(test_ndjson_keys),
 		cmocka_unit_test(test_ndjson_values),
 		cmocka_unit_test(test_ndjson_rows),
+		cmocka_unit_test(test_ndjson_modules),
 		cmocka_unit_test(test_sort_filter_limit),
 		cmocka_unit_test(test_total_order),
 		cmocka_unit_test(test_hostile),

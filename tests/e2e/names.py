@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the tests of names share: programs with one hot function each, one session of
+proftop over all of them, and what perf says of the samples of the same session.
+
+A program is known by its comm, at most 15 bytes and its own.
+"""
+import atexit
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+B = os.path.abspath(os.environ["B"])
+PROFTOP = os.path.join(B, "proftop")
+PROGRAMS = os.path.join(B, "tests", "programs")
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs")
+TMP = tempfile.mkdtemp()
+wrongs = []
+started = []
+
+
+def cleanup():
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    shutil.rmtree(TMP, ignore_errors=True)
+
+
+atexit.register(cleanup)
+
+
+class Missing(Exception):
+    """This machine has not what a case needs."""
+
+
+def wrong(message):
+    wrongs.append(message)
+    print("wrong:", message)
+
+
+def need(*tools):
+    for tool in tools:
+        if not shutil.which(tool):
+            raise Missing(f"no {tool}")
+
+
+def sh(*args, **more):
+    """Run a tool of the test: it works, or the case cannot be had here."""
+    need(args[0])
+    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **more)
+    if done.returncode:
+        raise Missing(f"{args[0]}: {(done.stderr or done.stdout).strip().splitlines()[:1]}")
+    return done.stdout
+
+
+def path(name):
+    return os.path.join(TMP, name)
+
+
+def hot(comm, *flags, cc="gcc", source="hot.c"):
+    """Build tests/programs/hot.c with a hot function hot_COMM; nothing but .symtab tells its name."""
+    sh(cc, "-O2", "-fomit-frame-pointer", f"-DNAME=hot_{comm}", "-o", path(comm),
+       os.path.join(SOURCES, source), *flags)
+    return path(comm)
+
+
+def start(*command, comm=None, **more):
+    """Run it until the end of the test; @comm: as if it were called that."""
+    if comm:
+        link = path(comm)
+        os.symlink(shutil.which(command[0]) or command[0], link)
+        command = (link, *command[1:])
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, **more)
+    started.append(process)
+    return process
+
+
+def build_id(file):
+    notes = sh("readelf", "-n", file)
+    return re.search(r"Build ID: ([0-9a-f]+)", notes).group(1)
+
+
+class Session:
+    """What proftop says of running processes, and perf of the same samples."""
+
+    def __init__(self, pids, seconds=3, args=()):
+        data = path("perf.data")
+        self.data = data
+        done = subprocess.run(
+            [PROFTOP, "-b", "-d", "1", "-n", str(seconds), "--rows=0", "--format=ndjson", "-F", "997",
+             "--record", data, "-p", ",".join(map(str, pids)), *args],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"proftop: exit {done.returncode}: {done.stderr}")
+        self.tick = json.loads(done.stdout.splitlines()[-1])
+        self.modules = {m["name"]: m for m in self.tick["modules"]}
+        self.perf = collections.defaultdict(collections.Counter)
+        if shutil.which("perf"):
+            self.ask_perf(data)
+
+    def ask_perf(self, data):
+        # Nothing in the home of who runs the tests; no network.
+        env = dict(os.environ, HOME=TMP, DEBUGINFOD_URLS="")
+        text = subprocess.run(["perf", "script", "-f", "-i", data, "-G", "-F", "comm,ip,sym,dso"], env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False,
+                              errors="replace").stdout
+        for line in text.splitlines():
+            m = re.match(r"\s*(\S+)\s+([0-9a-f]+) (.*) \((.*)\)$", line)
+            if m:
+                self.perf[m.group(1)][m.group(3)] += 1
+
+    def rows(self, comm):
+        rows = [r for r in self.tick["rows"] if r["comm"] == comm and r["self"]]
+        return sorted(rows, key=lambda r: -r["self"])
+
+    def perf_says(self, comm, among=None):
+        """Its most frequent name of samples; @among: of those that match, where there is one."""
+        names = self.perf[comm].most_common()
+        for name, _ in names:
+            if among and re.search(among, name):
+                return name
+        return names[0][0] if names else "-"
+
+    def source_of(self, row):
+        m = self.modules.get(row["module"])
+        return m["source"] if m else row["module"]
+
+
+def finish():
+    sys.exit(1 if wrongs else 0)
