@@ -28,12 +28,22 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	return code;
 }
 
-uint64_t time_now_ns(void)
+static uint64_t time_of(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t time_now_ns(void)
+{
+	return time_of(CLOCK_MONOTONIC);
+}
+
+uint64_t time_thread_ns(void)
+{
+	return time_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Memory at set-up is small and bounded: without it nothing useful can follow. */

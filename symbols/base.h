@@ -34,6 +34,8 @@ int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format
 
 /* CLOCK_MONOTONIC in nanoseconds: the clock of every perf record, too. */
 uint64_t time_now_ns(void);
+/* CPU time of the calling thread, in nanoseconds. */
+uint64_t time_thread_ns(void);
 
 /* Allocate zeroed memory at set-up; ends the program with a message if there is none. */
 void *xcalloc(size_t nr, size_t size) __attribute__((malloc, returns_nonnull));

@@ -99,91 +99,6 @@ static bool is_rust_legacy(const char *name, size_t size)
 	       strspn(name + end - 17, "0123456789abcdef") >= 16;
 }
 
-/*
- * D: the dotted name only (dlang.org, "Application Binary Interface", name
- * mangling). Not libiberty's: its D demangler ends the program when memory is
- * out, and has no bound on what back references print.
- */
-struct d_name {
-	const char *pos, *start;
-	char *buf;
-	size_t size, max;
-};
-
-/* A decimal length, then so many bytes of name; NULL when there is none. */
-static const char *d_identifier(const char *p, size_t *size)
-{
-	unsigned long nr = 0;
-
-	if (!isdigit((unsigned char)*p))
-		return NULL;
-	while (isdigit((unsigned char)*p) && nr <= DEMANGLE_NAME_MAX)
-		nr = nr * 10 + (unsigned long)(*p++ - '0');
-	*size = nr;
-	return nr && nr <= strlen(p) ? p : NULL;
-}
-
-/* "Q" and a distance in letters (the last one small): an identifier seen before. */
-static const char *d_reference(struct d_name *d, size_t *size)
-{
-	const char *q = d->pos++;
-	size_t distance = 0;
-
-	while (*d->pos >= 'A' && *d->pos <= 'Z' && distance <= DEMANGLE_NAME_MAX)
-		distance = distance * 26 + (size_t)(*d->pos++ - 'A');
-	if (*d->pos < 'a' || *d->pos > 'z')
-		return NULL;
-	distance = distance * 26 + (size_t)(*d->pos++ - 'a');
-	return distance <= (size_t)(q - d->start) ? d_identifier(q - distance, size) : NULL;
-}
-
-static void d_put(struct d_name *d, const char *bytes, size_t size)
-{
-	size = MIN(size, d->max - d->size);
-	memcpy(d->buf + d->size, bytes, size);
-	d->size += size;
-}
-
-/* Write one part of the name; false at the end of what is understood. */
-static bool d_part(struct d_name *d)
-{
-	bool template = !strncmp(d->pos, "__T", 3) || !strncmp(d->pos, "__U", 3);
-	const char *name;
-	size_t size;
-
-	d->pos += template ? 3 : 0;
-	name = *d->pos == 'Q' ? d_reference(d, &size) : d_identifier(d->pos, &size);
-	if (!name)
-		return false;
-	if (name >= d->pos)
-		d->pos = name + size;
-	if (d->size)
-		d_put(d, ".", 1);
-	if (size > 3 && !strncmp(name, "__T", 3)) {	/* older: with a length around it */
-		const char *inner = d_identifier(name + 3, &size);
-
-		if (!inner)
-			return false;
-		d_put(d, inner, size);
-		d_put(d, "!()", 3);
-		return true;
-	}
-	d_put(d, name, size);
-	if (template)
-		d_put(d, "!()", 3);
-	return !template;		/* its arguments have no length to step over */
-}
-
-static size_t run_d(const char *name, char *buf, size_t buf_size)
-{
-	struct d_name d = { .pos = name + 2, .start = name, .buf = buf, .max = buf_size - 1 };
-
-	while (d.size < d.max && d_part(&d))
-		;
-	buf[d.size] = '\0';
-	return d.size;
-}
-
 /* Keep what compilers add to clones (".cold", ".part.0"): they are functions of their own. */
 static size_t add_suffix(const char *name, char *buf, size_t size, size_t buf_size)
 {
@@ -210,7 +125,7 @@ size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 	memcpy(copy, name, size);
 	copy[size] = '\0';
 	if (copy[1] == 'D' && isdigit((unsigned char)copy[2]))
-		return run_d(copy, buf, buf_size);
+		return demangle_d(copy, buf, buf_size);
 	if (copy[1] == 'R' || is_rust_legacy(copy, size)) {
 		out = run(rust_demangle_callback, DMGL_ANSI, copy, buf, buf_size);
 		if (out || copy[1] == 'R')

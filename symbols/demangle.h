@@ -23,5 +23,7 @@
  * bytes written, or 0: not mangled, refused, or not understood (show it raw).
  */
 size_t demangle(const char *name, size_t size, char *buf, size_t buf_size);
+/* The same for a D name ("_D" and a digit), NUL-terminated, of at most DEMANGLE_NAME_MAX bytes. */
+size_t demangle_d(const char *name, char *buf, size_t buf_size);
 
 #endif

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "symbols/dwarf_open.h"
@@ -54,17 +53,9 @@ struct dwarf {
 	uint32_t nr_dies;		/* looked at; the clock is read now and then */
 };
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
 static bool is_late(struct dwarf *d)
 {
-	return d->nr_dies++ % 64 == 0 && cpu_ns() > d->deadline_ns;
+	return d->nr_dies++ % 64 == 0 && time_thread_ns() > d->deadline_ns;
 }
 
 static int ranges_add(struct ranges *r, uint64_t start, uint64_t end, uint64_t what)
@@ -190,7 +181,7 @@ static int index_units(struct dwarf *d)
 	Dwarf_Die die;
 	int rc = 0;
 
-	d->deadline_ns = cpu_ns() + DWARF_OPEN_NS;
+	d->deadline_ns = time_thread_ns() + DWARF_OPEN_NS;
 	/* No subdie is asked for: that is what opens split files. */
 	while (!rc && !dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &die, NULL)) {
 		rc = add_unit(d, &die, lines);
@@ -406,7 +397,7 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 
 	if (!u || !dwarf_offdie(d->dw, u->die, &root))
 		return 0;
-	d->deadline_ns = cpu_ns() + DWARF_QUERY_NS;
+	d->deadline_ns = time_thread_ns() + DWARF_QUERY_NS;
 	if (!u->indexed && index_functions(d, u, &root) == -ETIME)
 		return -ETIME;
 	range = ranges_find(&u->functions, addr);
@@ -422,7 +413,7 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 		put_line(&root, addr, &out[0]);
 	for (uint32_t i = 0; i <= nr; i++)
 		out[i].dir = dir_of(&root);
-	if (cpu_ns() > d->deadline_ns)
+	if (time_thread_ns() > d->deadline_ns)
 		return -ETIME;
 	return (int)nr + 1;
 }
@@ -455,7 +446,7 @@ int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn
 	Dwarf_Die root;
 	size_t nr;
 
-	d->deadline_ns = cpu_ns() + DWARF_QUERY_NS;
+	d->deadline_ns = time_thread_ns() + DWARF_QUERY_NS;
 	if (!u || !u->lines || !dwarf_offdie(d->dw, u->die, &root) ||
 	    dwarf_getsrclines(&root, &rows, &nr))
 		return 0;

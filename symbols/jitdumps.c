@@ -324,7 +324,12 @@ static void explain(struct dso *dso, const struct jitdumps_entry *e, int code)
 		if (words[i].code == code)
 			dso_explain(dso, words[i].reason, words[i].cure);
 	}
-	if (!code && e->fd >= 0)
+	if (code || e->fd < 0)
+		return;
+	if (e->wanted && !e->dump.ended && e->dump.at < e->size)
+		dso_explain(dso, "the end of its jitdump is not written yet",
+			    "wait; or a perf map, written at once (node: --perf-basic-prof)");
+	else
 		dso_explain(dso, e->wanted ? "code that its jitdump does not tell of" : NULL, NULL);
 }
 

@@ -82,7 +82,10 @@ static bool parse_line(const char *p, const char *end, struct line *out)
 	return out->name_size && out->name_size <= KALLSYMS_NAME_MAX;
 }
 
-/* Of names for one address: global over weak over local, fewer underscores first. */
+/*
+ * Of names for one address: global over weak over local, fewer underscores
+ * first; that of a 32-bit system call only if there is no other.
+ */
 static uint8_t rank_of(const struct line *line)
 {
 	uint8_t underscores = 0, bind;
@@ -102,7 +105,9 @@ static uint8_t rank_of(const struct line *line)
 	default:
 		return 0;
 	}
-	while (underscores < 15 && underscores < line->name_size && line->name[underscores] == '_')
+	while (underscores < 14 && underscores < line->name_size && line->name[underscores] == '_')
+		underscores++;
+	if (line->name_size > 7 && !memcmp(line->name, "__ia32_", 7))
 		underscores++;
 	return (uint8_t)(bind << 4 | (15 - underscores));
 }

@@ -134,12 +134,12 @@ void naming_kernel_was(struct naming *n, const struct kernel *told)
 static void read_kallsyms(struct naming *n, struct dso *kernel)
 {
 	uint32_t nr_before = n->kallsyms ? kallsyms_nr(n->kallsyms) : 0;
-	uint64_t start_ns = time_now_ns();
+	uint64_t start_ns = time_now_ns(), cpu_ns = time_thread_ns();
 	struct kallsyms *k;
 	int rc = kallsyms_read(&k, n->kallsyms_path, NULL);
 
 	n->kallsyms_ns = start_ns;	/* what came meanwhile may not be in it */
-	n->kallsyms_cost_ns = time_now_ns() - start_ns;
+	n->kallsyms_cost_ns = time_thread_ns() - cpu_ns;
 	if (rc) {
 		if (!n->kallsyms && rc == -EACCES)
 			dso_explain(kernel, "kptr_restrict hides kernel addresses",

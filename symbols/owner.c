@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "symbols/foreign.h"
@@ -83,6 +84,17 @@ int owner_ask(pid_t pid, struct owner *o)
 void owner_ours(pid_t pid, struct owner *o)
 {
 	*o = (struct owner){ .dir_fd = -1, .uid = geteuid(), .inner_pid = (uint64_t)MAX(pid, 0) };
+}
+
+int64_t owner_began_ns(const struct owner *o)
+{
+	const int64_t second = 1000000000, tick = second / sysconf(_SC_CLK_TCK);
+	struct timespec boot, wall;
+
+	if (!o->start || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &wall))
+		return 0;
+	return (wall.tv_sec - boot.tv_sec) * second + (wall.tv_nsec - boot.tv_nsec) +
+	       (int64_t)MIN(o->start, (uint64_t)(INT64_MAX / 4 / tick)) * tick;
 }
 
 bool owner_lives(const struct owner *o)

@@ -25,6 +25,8 @@ int owner_ask(pid_t pid, struct owner *o);
 void owner_ours(pid_t pid, struct owner *o);
 /* The last number of NSpid in the text of /proc/PID/status: the pid that the process itself knows. */
 uint64_t owner_inner_pid(const char *status, uint64_t pid);
+/* When it began, by the wall clock as it goes now; 0: not known. */
+int64_t owner_began_ns(const struct owner *o);
 /* Is the process still there? */
 bool owner_lives(const struct owner *o);
 void owner_done(struct owner *o);

@@ -19,6 +19,7 @@
 #define INTERVAL_MIN_NS	1000000000ULL
 #define INTERVAL_MAX_NS	(8 * INTERVAL_MIN_NS)
 #define COST_FACTOR	20ULL		/* reading takes at most 1/20 of the time */
+#define STALE_NS	2000000000LL	/* what clocks of files and processes may differ by */
 #define NOT_IN_MAP	"code that its perf map does not tell of"
 
 /* Which version of which file was read. */
@@ -140,7 +141,10 @@ static int load_from(struct perfmaps *p, struct perfmaps_entry *e, pid_t pid,
 	stamp.mtime_ns = file.mtime_ns;
 	stamp.maj = file.maj;
 	stamp.min = file.min;
-	rc = e->map && !memcmp(&stamp, &e->stamp, sizeof(stamp)) ? -EALREADY : 0;
+	if (file.mtime_ns + STALE_NS < owner_began_ns(o))
+		rc = -ESTALE;	/* of an earlier process with that pid */
+	else
+		rc = e->map && !memcmp(&stamp, &e->stamp, sizeof(stamp)) ? -EALREADY : 0;
 	if (!rc)
 		rc = read_map(&file, &map);
 	close(file.fd);
@@ -196,6 +200,8 @@ static void explain(struct dso *dso, const struct perfmaps_entry *e, int code, c
 		{ -ESRCH, "process ended before its perf map was read", NULL },
 		{ -EPERM, "its perf map belongs to another user",
 		  "the process's user or root must own /tmp/perf-PID.map" },
+		{ -ESTALE, "its perf map is older than the process",
+		  "an earlier process left /tmp/perf-PID.map: remove it" },
 		{ -EMLINK, "its perf map is a hard link", "remove the other name of it" },
 		{ -EINVAL, "its perf map is not a regular file", NULL },
 		{ -EFBIG, "its perf map is too large", "at most 64 MiB of it would be read" },

@@ -224,7 +224,7 @@ static int build(const struct ui_state *st, struct list *list)
 			continue;
 		sums[fn->module_index].count += f->self;
 		sums[fn->module_index].weight += f->self_weight;
-		sums[fn->module_index].named += fn->kind != '?' ? f->self_weight : 0;
+		sums[fn->module_index].named += fn->unnamed ? 0 : f->self_weight;
 	}
 	list->count = fold.count;
 	rc = add_rows(st, list, sums, fold.weight);

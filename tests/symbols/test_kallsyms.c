@@ -57,6 +57,9 @@ static void test_kernel_and_modules(void **state)
 				   "ffffffff81000200 D a_table\n"
 				   "ffffffff81000300 W weak_one\n"
 				   "ffffffff81000400 T _etext\n"
+				   "ffffffff81000500 t __do_sys_getppid\n"
+				   "ffffffff81000500 T __ia32_sys_getppid\n"
+				   "ffffffff81000500 T __x64_sys_getppid\n"
 				   "ffffffffc0100000 t nft_eval\t[nf_tables]\n"
 				   "ffffffffc0100080 t nft_init\t[nf_tables]\n"
 				   "ffffffffc0200000 t other\t[other_mod]\n"
@@ -68,6 +71,7 @@ static void test_kernel_and_modules(void **state)
 	assert_at(k, 0xffffffff810001ff, "helper", NULL);
 	assert_at(k, 0xffffffff81000250, NULL, NULL);		/* data */
 	assert_at(k, 0xffffffff81000300, "weak_one", NULL);
+	assert_at(k, 0xffffffff81000500, "__x64_sys_getppid", NULL);
 	assert_at(k, 0xffffffffc0100010, "nft_eval", "[nf_tables]");
 	assert_at(k, 0xffffffffc0100fff, "nft_init", "[nf_tables]");
 	assert_at(k, 0xffffffffc0102000, NULL, NULL);		/* a module loaded later, maybe */

@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "symbols/perfmaps.h"
@@ -186,6 +187,21 @@ static void test_refused(void **state)
 	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), DSO_ID_UNKNOWN);
 	assert_why(f->dso, "its perf map is too large");
 	assert_at(f, 0x1000, NULL);
+}
+
+/* Pids are used again, files in /tmp stay: an older map is another process's. */
+static void test_older_than_process(void **state)
+{
+	struct timespec times[2] = { { .tv_sec = time(NULL) - 60 }, { .tv_sec = time(NULL) - 60 } };
+	struct fixture *f = *state;
+
+	append(f->path, "1000 10 evil\n");
+	assert_int_equal(utimensat(AT_FDCWD, f->path, times, 0), 0);
+	assert_at(f, 0x1000, NULL);
+	assert_why(f->dso, "its perf map is older than the process");
+	append(f->path, "2000 10 good\n");
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), f->dso->id);
+	assert_at(f, 0x2000, "good");
 }
 
 static bool has_uid(pid_t pid, unsigned int uid)
@@ -369,6 +385,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_comes_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_older_than_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_process_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid_namespace, setup, teardown),
