@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "symbols/dwarf_open.h"
+#include "symbols/dwarf_scope.h"
 
 #define DEPTH_MAX	64U
 #define UNITS_MAX	(1U << 20)
@@ -49,6 +50,7 @@ struct dwarf {
 	struct unit *units;
 	uint32_t nr_units, max_units;
 	struct ranges ranges;
+	struct dwarf_scopes *scopes;
 	uint64_t deadline_ns;		/* of this thread's CPU time */
 	uint32_t nr_dies;		/* looked at; the clock is read now and then */
 };
@@ -126,11 +128,10 @@ static int add_die_ranges(struct dwarf *d, struct ranges *r, Dwarf_Die *die, uin
 	return 0;
 }
 
-/* A unit whose rest is in a file of its choice: libdw would open it. */
-static bool is_split(Dwarf_Die *die)
+/* One whose functions are in a file of its choice (split DWARF) has its lines here all the same. */
+static bool is_unit(Dwarf_Die *die)
 {
-	return dwarf_tag(die) == DW_TAG_skeleton_unit || dwarf_hasattr(die, DW_AT_dwo_name) ||
-	       dwarf_hasattr(die, DW_AT_GNU_dwo_name);
+	return dwarf_tag(die) == DW_TAG_compile_unit || dwarf_tag(die) == DW_TAG_skeleton_unit;
 }
 
 /* Is the line program of @die small enough? @lines: the section. */
@@ -153,7 +154,7 @@ static bool has_lines(Dwarf_Die *die, const Elf_Data *lines)
 
 static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 {
-	if (is_split(die) || dwarf_tag(die) != DW_TAG_compile_unit)
+	if (!is_unit(die))
 		return 0;
 	if (d->nr_units == d->max_units) {
 		uint32_t max = d->max_units ? d->max_units * 2 : 256;
@@ -201,7 +202,9 @@ int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias)
 		return -ENOMEM;
 	d->alt_fd = -1;
 	d->bias = bias;
-	rc = dwarf_open_check(f, &d->size);
+	rc = dwarf_scopes_new(&d->scopes);
+	if (!rc)
+		rc = dwarf_open_check(f, &d->size);
 	if (!rc) {
 		d->dw = dwarf_begin(f->fd, DWARF_C_READ);
 		rc = d->dw ? dwarf_open_alt(f, d->dw, &d->alt, &d->alt_fd) : -EBADMSG;
@@ -224,6 +227,7 @@ void dwarf_close(struct dwarf *d)
 		free(d->units[i].functions.list);
 	free(d->units);
 	free(d->ranges.list);
+	dwarf_scopes_free(d->scopes);
 	dwarf_end(d->dw);
 	dwarf_end(d->alt);
 	if (d->alt_fd >= 0)
@@ -323,7 +327,7 @@ static uint32_t find_inlined(struct dwarf *d, Dwarf_Die *die, uint64_t addr,
 	return nr;
 }
 
-static const char *name_of(Dwarf_Die *die)
+static const char *name_of(struct dwarf *d, Dwarf_Die *die)
 {
 	static const unsigned int linkage[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name };
 	Dwarf_Attribute attr;
@@ -335,7 +339,7 @@ static const char *name_of(Dwarf_Die *die)
 		    (name = dwarf_formstring(&attr)) && *name)
 			return name;
 	}
-	name = dwarf_diename(die);
+	name = dwarf_scopes_name(d->scopes, die, d->deadline_ns);
 	return name && *name ? name : "[inlined]";
 }
 
@@ -405,7 +409,7 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 		nr = find_inlined(d, &die, addr, inlined);
 	memset(out, 0, (nr + 1) * sizeof(*out));
 	for (uint32_t i = 0; i < nr; i++) {		/* inside out */
-		out[i].name = name_of(&inlined[nr - 1 - i]);
+		out[i].name = name_of(d, &inlined[nr - 1 - i]);
 		if (u->lines)
 			put_call(&root, &inlined[nr - 1 - i], &out[i + 1]);
 	}

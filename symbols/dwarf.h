@@ -4,8 +4,8 @@
  * 3.3.8 "Inlined Subroutines"), read with libdw through a descriptor.
  *
  * libdw is fast but trusting, so it gets no file of strangers (only root's and
- * our own), no section beyond DWARF_SIZE_MAX, no path to open by itself (split
- * units are left out, the dwz file is found here), and no question without a
+ * our own), no section beyond DWARF_SIZE_MAX, no path to open by itself (of split
+ * units there are lines, but no inlined functions; the dwz file is found here), and no question without a
  * limit of CPU time.
  *
  * One thread: the loader.
