@@ -259,7 +259,7 @@ static void decode_mmap2(struct record *r, struct cursor *c)
 		id->ino_generation = take_u64(c);
 	}
 	r->mmap.prot = take_u32(c);
-	take_u32(c);	/* flags */
+	r->mmap.is_private = take_u32(c) & MAP_PRIVATE;
 	r->mmap.filename = take_string(c, &r->mmap.filename_size);
 }
 

@@ -48,6 +48,7 @@ struct record_mmap {
 	uint64_t start, size, pgoff;
 	struct dso_identity identity;	/* device, inode, generation or build-id */
 	uint32_t prot;
+	bool is_private;		/* false: shared, or not told */
 	const char *filename;
 	size_t filename_size;
 };

@@ -79,6 +79,7 @@ static void on_mmap(struct maps *maps, const struct record *r)
 		.pgoff = r->mmap.pgoff,
 		.time_ns = r->time_ns,
 		.prot = r->mmap.prot,
+		.is_private = r->mmap.is_private,
 		.identity = r->mmap.identity,
 		.filename = r->mmap.filename,
 		.filename_size = r->mmap.filename_size,

@@ -75,6 +75,7 @@ struct maps_mmap {
 	pid_t pid, tid;
 	uint64_t start, size, pgoff, time_ns;
 	uint32_t prot;
+	bool is_private;
 	struct dso_identity identity;	/* kind is set from the filename */
 	const char *filename;
 	size_t filename_size;

@@ -96,7 +96,7 @@ static void add_map(struct maps *m, struct reading *r, const struct procfs_map *
 
 	if (!grow((void **)&r->maps, r->nr_maps, &r->room_maps, sizeof(*r->maps)))
 		return;
-	identity.kind = procfs_kind(path, size);
+	identity.kind = procfs_kind(path, size, line->is_private);
 	mapping.offset = identity.kind == DSO_FILE ? line->offset :
 			 identity.kind == DSO_VDSO ? 0 : line->start;
 	if (identity.kind != DSO_ANON)

@@ -41,6 +41,7 @@ static bool parse_map(const char *at, const char *end, struct procfs_map *m)
 	if (end - at < 5 || at[4] != ' ')
 		return false;
 	m->exec = at[2] == 'x';
+	m->is_private = at[3] == 'p';
 	at += 5;
 	if (!number(&at, end, 16, ' ', &m->offset) || !number(&at, end, 16, ':', &maj) ||
 	    !number(&at, end, 16, ' ', &min))
@@ -111,7 +112,7 @@ static bool equals(const char *path, size_t size, const char *name)
 	return size == strlen(name) && !memcmp(path, name, size);
 }
 
-enum dso_kind procfs_kind(const char *path, size_t size)
+enum dso_kind procfs_kind(const char *path, size_t size, bool is_private)
 {
 	/* Memory without a file that an ELF reader could open: JITs live here. */
 	static const char *const anon[] = {
@@ -126,6 +127,8 @@ enum dso_kind procfs_kind(const char *path, size_t size)
 		return DSO_UNKNOWN;
 	if (path[0] == '[')		/* [heap], [stack], [anon:…], [uprobes]: a path has a slash */
 		return DSO_ANON;
+	if (is_private && begins(path, size, "/memfd:"))
+		return DSO_FILE;
 	for (size_t i = 0; i < ARRAY_SIZE(anon); i++)
 		if (begins(path, size, anon[i]))
 			return DSO_ANON;

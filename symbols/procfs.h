@@ -19,7 +19,7 @@ struct procfs_map {
 	uint64_t start, end, offset;
 	uint64_t ino;
 	uint32_t maj, min;
-	bool exec;
+	bool exec, is_private;		/* private: writing to it changes no file */
 	const char *path;		/* in the text; the kernel writes newlines as \012 */
 	size_t path_size;		/* 0: anonymous */
 };
@@ -36,8 +36,12 @@ bool procfs_next_map(struct procfs_text *text, struct procfs_map *out);
 /* Undo the kernel's \ooo escapes of @src in place of copy: at most @dst_size bytes, no NUL. */
 size_t procfs_unescape(char *dst, size_t dst_size, const char *src, size_t size);
 
-/* What kind of object a mapping's name tells of, in /proc/PID/maps and in MMAP2 records. */
-enum dso_kind procfs_kind(const char *path, size_t size);
+/*
+ * What kind of object a mapping's name tells of, in /proc/PID/maps and in MMAP2
+ * records. A memfd is a file where it is mapped privately, as programs and
+ * libraries are; JITs share it with the mapping that they write through.
+ */
+enum dso_kind procfs_kind(const char *path, size_t size, bool is_private);
 
 /* The value of "Name:\tvalue" in /proc/PID/status as a number; false when absent. */
 bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value);

@@ -112,7 +112,7 @@ class Session:
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False,
                               errors="replace").stdout
         for line in text.splitlines():
-            m = re.match(r"\s*(\S+)\s+([0-9a-f]+) (.*) \((.*)\)$", line)
+            m = re.match(r"\s*(\S+)\s+([0-9a-f]+) (.*?) \((.*)\)$", line)
             if m:
                 self.perf[m.group(1)][m.group(3)] += 1
 

@@ -9,4 +9,5 @@ need cc
 export B
 python3 "$HERE/sources.py"
 bad=$?
+[ "$bad" = 77 ] && exit 77
 finish

@@ -157,8 +157,11 @@ static void test_kind(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (procfs_kind(names[i].name, strlen(names[i].name)) != names[i].kind)
+		if (procfs_kind(names[i].name, strlen(names[i].name), false) != names[i].kind)
 			fail_msg("%s", names[i].name);
+	/* A program in memory, against a JIT's. */
+	assert_int_equal(procfs_kind("/memfd:program (deleted)", 24, true), DSO_FILE);
+	assert_int_equal(procfs_kind("/dev/zero", 9, true), DSO_ANON);
 }
 
 static void test_status(void **state)
