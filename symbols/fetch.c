@@ -9,10 +9,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "symbols/image.h"
@@ -96,6 +98,23 @@ static int on_progress(void *client, long a, long b)
 	return atomic_load_explicit(&w->cancel, memory_order_relaxed);
 }
 
+/*
+ * An empty file in the cache says that no server has it, and keeps the next
+ * question from being asked: libdebuginfod leaves one whatever went wrong.
+ */
+static void forget_failure(const struct fetch *f)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (unsigned int i = 0; fetch_cache_path(f->build_id, f->build_id_size, i, path,
+						  sizeof(path)); i++) {
+		if (*path && !lstat(path, &st) && S_ISREG(st.st_mode) && !st.st_size &&
+		    st.st_uid == geteuid())
+			unlink(path);
+	}
+}
+
 /* On a helper. */
 static void run(struct job *job)
 {
@@ -116,6 +135,9 @@ static void run(struct job *job)
 	if (f->rc >= 0) {
 		close(f->rc);
 		f->rc = 0;
+	} else if (f->rc != -ENOENT ||
+		   atomic_load_explicit(&job->watch.cancel, memory_order_relaxed)) {
+		forget_failure(f);
 	}
 	free(path);
 	f->lib.end(client);

@@ -231,6 +231,17 @@ static void refuse(struct lines *l, struct lines_object *o)
 	o->nr = o->max = 0;
 }
 
+void lines_again(struct lines *l, uint32_t dso)
+{
+	struct lines_object *o = object_of(l, dso);
+
+	if (!o)
+		return;
+	close_object(l, o);
+	o->refused = false;
+	o->nr_late = 0;
+}
+
 /* Turn @f, the object, into the file that has its debug information. */
 static int to_debug_file(struct elffile *f, uint64_t *bias)
 {

@@ -42,6 +42,8 @@ void lines_fini(struct lines *l);
 void lines_add(struct lines *l, uint32_t id);
 /* Somebody else knows the line of place @id: a jitdump. */
 void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line);
+/* There is more to read of object @dso than before: what was refused is tried again. */
+void lines_again(struct lines *l, uint32_t dso);
 /* Take up what was found, have more looked up. False: nothing to do, or a helper is at it. */
 bool lines_work(struct lines *l);
 /* A helper is at it. */

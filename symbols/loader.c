@@ -382,6 +382,26 @@ static void rename_kernel(struct loader *l)
 	}
 }
 
+/* The debug file of @dso came: its image is read anew, and what the source has at its places. */
+static void take_fetched(struct loader *l, uint32_t dso, uint64_t now_ns)
+{
+	uint32_t nr;
+
+	objects_reload(&l->objects, dso, now_ns);
+	lines_again(&l->lines, dso);
+	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
+		const struct place *place = places_at(l->places, id);
+		const struct symbol *s = place && place->dso == dso ?
+			/* Pairs with nothing: only this thread writes it. */
+			symtab_at(l->symtab, atomic_load_explicit(&place->symbol, memory_order_relaxed)) :
+			NULL;
+
+		/* The others when they are named. */
+		if (s && !s->made_up && !chains_at(l->chains, id, &nr))
+			lines_add(&l->lines, id);
+	}
+}
+
 static void update_figures(struct loader *l)
 {
 	atomic_store_explicit(&l->nr_left, nr_unseen(l) + l->nr_waiting,
@@ -407,7 +427,7 @@ static bool work(struct loader *l, bool now)
 	rename_kernel(l);
 	fetched = fetch_serve(&l->fetch, now_ns);
 	if (fetched != DSO_ID_UNKNOWN)
-		objects_reload(&l->objects, fetched, now_ns);
+		take_fetched(l, fetched, now_ns);
 	while ((late = objects_take_late(&l->objects)) != DSO_ID_UNKNOWN)
 		rename_places(l, late);
 	if (jit != DSO_ID_UNKNOWN)

@@ -198,6 +198,7 @@ static void test_none(void **state)
 static void test_cancel(void **state)
 {
 	struct fixture *f = *state;
+	char path[256];
 
 	need_library();
 	start_server(f, true);
@@ -209,6 +210,9 @@ static void test_cancel(void **state)
 	fetch_ask(&f->desk, f->dso->id);
 	assert_int_equal(until(f, "was cancelled"), DSO_ID_UNKNOWN);
 	assert_false(fetch_busy(&f->desk));
+	/* That is no answer: the next one asks again. */
+	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
+	assert_int_not_equal(access(path, F_OK), 0);
 }
 
 static void test_cache_path(void **state)
