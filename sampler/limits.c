@@ -29,16 +29,55 @@
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
+/* Our own capabilities, or those to be ours. */
+struct caps {
+	struct __user_cap_header_struct header;
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+};
+
+static bool get_caps(struct caps *c)
+{
+	*c = (struct caps){ .header.version = _LINUX_CAPABILITY_VERSION_3 };
+	return !syscall(SYS_capget, &c->header, c->data);
+}
 
 /* Is @cap in our effective set? */
 static bool have_cap(unsigned int cap)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	struct caps c;
 
-	if (syscall(SYS_capget, &header, data))
-		return false;
-	return data[cap / 32].effective & (1u << cap % 32);
+	return get_caps(&c) && (c.data[cap / 32].effective & (1u << cap % 32));
+}
+
+void limits_drop_caps(void)
+{
+	static const unsigned int used[] = {
+		CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_IPC_LOCK, CAP_SYS_NICE,
+		/* other users' files and ours in their folders; map_files; kcore */
+		CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CAP_CHECKPOINT_RESTORE, CAP_SYS_RAWIO,
+		/* to end an editor or command that became somebody else */
+		CAP_KILL,
+	};
+	uint32_t keep[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct caps c;
+
+	if (!get_caps(&c))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
+		keep[used[i] / 32] |= 1u << used[i] % 32;
+	/* Before CAP_PERFMON, and where it was not given, that one stands for it. */
+	if (!have_cap(CAP_PERFMON))
+		keep[CAP_SYS_ADMIN / 32] |= 1u << CAP_SYS_ADMIN % 32;
+	for (size_t i = 0; i < ARRAY_SIZE(keep); i++) {
+		c.data[i].effective &= keep[i];
+		c.data[i].permitted &= keep[i];
+		c.data[i].inheritable &= keep[i];
+	}
+	syscall(SYS_capset, &c.header, c.data);
 }
 
 static long paranoid(void)

@@ -26,6 +26,12 @@ struct limits_refusal {
 void limits_raise_files(void);
 
 /*
+ * Give up the capabilities that no part of us uses, for good: of this thread and those it starts.
+ * A command that root has started gets root's again.
+ */
+void limits_drop_caps(void);
+
+/*
  * Bytes of a side-band ring, and of a data ring to try first; both powers of
  * two. @want: what it should hold, if that is permitted.
  */

@@ -17,6 +17,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/generation.h"
+#include "sampler/limits.h"
 #include "sampler/session.h"
 #include "unwind/unwind.h"
 
@@ -257,6 +258,11 @@ static int open_recording(struct sampler *s, struct err *e)
 	if (!replay_monotonic(s->replay))
 		symbols_other_clock(s->symbols);
 	return 0;
+}
+
+void sampler_drop_caps(void)
+{
+	limits_drop_caps();
 }
 
 int sampler_new(struct sampler **out, const struct sampler_config *config, struct err *e)

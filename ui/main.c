@@ -402,6 +402,7 @@ int main(int argc, char **argv)
 
 	/* Only what characters are: numbers stay those of the C locale. */
 	setlocale(LC_CTYPE, "");
+	sampler_drop_caps();
 	options_limits(&limits);
 	code = options_parse(&o, argc, argv, &limits, &e);
 	if (code == EXIT_DONE)

@@ -15,7 +15,7 @@ start "$PROGRAMS/spin" 1
 as() {
 	caps=$1
 	shift
-	case $caps in none) add= ;; *) add=",$(echo "$caps" | sed 's/[a-z_]*/+&/g')" ;; esac
+	case $caps in none) add= ;; *) add=",$(echo "$caps" | sed 's/[a-z_][a-z_]*/+&/g; s/ /,/g')" ;; esac
 	setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set "-all$add" --inh-caps "-all$add" \
 		--ambient-caps "-all$add" "$TMP/proftop" "$@" >"$TMP/out" 2>"$TMP/err"
 	rc=$?
@@ -45,6 +45,64 @@ as none --check
 says '^degraded *sampling *your own processes, user code only'
 says 'SETCAP=1'
 [ "$rc" = 1 ] || wrong "none: --check exits with $rc"
+
+# Each set, least power first: what can be sampled, and the what is shown when nothing is asked for.
+table() {
+	for caps in none perfmon "perfmon sys_ptrace" "perfmon sys_ptrace syslog ipc_lock sys_nice" root; do
+		if [ "$caps" = root ]; then
+			"$PROFTOP" --check >"$TMP/out"
+			"$PROFTOP" -b -n 1 -d 0.2 -e cpu-clock >"$TMP/shown" 2>&1
+		else
+			as "$caps" -b -n 1 -d 0.2 -e cpu-clock
+			cat "$TMP/err" "$TMP/out" >"$TMP/shown"
+			as "$caps" --check
+		fi
+		printf '%s: %s; has %s; shows %s\n' "$caps" "$(sed -n 's/^[a-zA-Z]* *sampling *//p' "$TMP/out")" \
+			"$(sed -n 's/^[a-z]* *capabilities *//p' "$TMP/out")" \
+			"$(sed -n '1s/^proftop [^ ]* *[^ ]* *//p' "$TMP/shown")"
+	done
+}
+table >"$TMP/table"
+cat "$TMP/table"
+grep -q '^none: .*user code only' "$TMP/table" || wrong "the table for none"
+[ "$(grep -c 'every process, user and kernel code' "$TMP/table")" = 4 ] || wrong "the table for the others"
+
+# What is not used is given up, by every thread; a command that root starts has all of root's again.
+# CAPS: PERFMON 38, CHECKPOINT_RESTORE 40; SYS_PTRACE 19, SYS_RAWIO 17, SYS_NICE 23, IPC_LOCK 14, KILL 5, DAC 1 2; SYSLOG 34
+most=$(((1 << 38) | (1 << 40) | (1 << 34) | (1 << 23) | (1 << 19) | (1 << 17) | (1 << 14) | (1 << 5) | 6))
+held() {
+	sed -n "s/^Cap$2:[[:space:]]*//p" "/proc/$1/status"
+}
+start "$PROFTOP" -b -n 100 -d 0.2 -e cpu-clock -- sleep 20 >"$TMP/out" 2>&1
+i=0
+while [ "$(grep -c . "$TMP/out")" -lt 2 ] && [ $((i += 1)) -lt 100 ]; do sleep 0.1; done
+nr=0
+for task in /proc/"$last"/task/*; do
+	nr=$((nr + 1))
+	for set in Eff Prm; do
+		has=$((0x$(held "$last/task/${task##*/}" $set)))
+		[ $((has & ~most)) = 0 ] || wrong "a thread has the capabilities $has of set $set"
+		[ $((has >> 38 & 1)) = 1 ] || wrong "a thread has no CAP_PERFMON"
+	done
+done
+[ "$nr" -ge 3 ] || wrong "only $nr threads"
+child=$(pgrep -P "$last" -x sleep)
+[ -n "$child" ] && [ "$(held "$child" Eff)" = "$(held self Eff)" ] || wrong "the command '$child' has less than root"
+
+# make install SETCAP=1 GROUP=: for the members of a group, and nobody else.
+if command -v setcap >/dev/null && getent group games >/dev/null; then
+	cp "$PROFTOP" "$TMP/games" && chgrp games "$TMP/games" && chmod 750 "$TMP/games"
+	caps=$(sed -n 's/^CAPS := //p' "$HERE/../../Makefile")
+	if setcap "$caps=ep" "$TMP/games" 2>/dev/null; then
+		# By a shell: setpriv itself still has root's power to run what it may not read.
+		nobody="setpriv --reuid 65534 --regid 65534"
+		$nobody --groups "$(getent group games | cut -d: -f3)" sh -c '"$0" -b -n 1 -d 0.3 -e cpu-clock' "$TMP/games" \
+			>"$TMP/out" 2>"$TMP/err" || wrong "a member: $(cat "$TMP/err")"
+		grep -q ' system ' "$TMP/out" || wrong "a member does not see the system: $(cat "$TMP/out")"
+		$nobody --clear-groups sh -c '"$0" --version' "$TMP/games" >/dev/null 2>&1 &&
+			wrong "it runs for those outside of the group"
+	fi
+fi
 
 run --check
 grep -q '^ok *sampling *every process' "$TMP/out" || wrong "root: $(cat "$TMP/out")"
