@@ -61,8 +61,11 @@ bool asks_put(struct asks *a, pid_t pid)
 			return false;
 		if (!there && atomic_compare_exchange_strong_explicit(slot, &there, pid,
 								      memory_order_relaxed,
-								      memory_order_relaxed))
+								      memory_order_relaxed)) {
+			/* Relaxed: the loader is woken after this, and then sees it. */
+			atomic_fetch_add_explicit(&a->nr, 1, memory_order_relaxed);
 			return true;
+		}
 		if (there == pid)
 			return false;
 	}
@@ -71,14 +74,19 @@ bool asks_put(struct asks *a, pid_t pid)
 
 pid_t asks_take(struct asks *a, uint32_t *pos)
 {
+	/* Mostly nobody asks. */
+	if (!atomic_load_explicit(&a->nr, memory_order_relaxed))
+		return 0;
 	for (; *pos < ASKS_SLOTS; (*pos)++) {
 		pid_t pid;
 
 		if (!atomic_load_explicit(&a->slots[*pos], memory_order_relaxed))
 			continue;
 		pid = atomic_exchange_explicit(&a->slots[*pos], 0, memory_order_relaxed);
-		if (pid)
-			return pid;
+		if (!pid)
+			continue;
+		atomic_fetch_sub_explicit(&a->nr, 1, memory_order_relaxed);
+		return pid;
 	}
 	return 0;
 }

@@ -20,6 +20,7 @@
 #define ASKS_EVERY_NS 1000000000ULL
 
 struct asks {
+	atomic_int nr;				/* that wait; a little off while one is put or taken */
 	atomic_int slots[ASKS_SLOTS];		/* pid, 0: empty */
 	_Atomic uint64_t filters[ASKS_FILTERS];	/* pid << 32 | time in units of 2^20 ns */
 };

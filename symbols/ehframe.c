@@ -23,71 +23,7 @@ enum {
 };
 
 #define LETTERS_MAX 8
-#define NR_CIES     64	/* direct-mapped cache of the walk; a power of two */
-
-uint64_t eh_read_fixed(struct eh_reader *r, unsigned int size)
-{
-	const uint8_t *p = eh_read_block(r, size);
-	uint64_t v = 0;
-
-	for (unsigned int i = 0; p && i < size; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
-}
-
-const uint8_t *eh_read_block(struct eh_reader *r, uint64_t size)
-{
-	const uint8_t *p = r->pos;
-
-	if (r->bad || size > (uint64_t)(r->end - r->pos)) {
-		r->bad = true;
-		return NULL;
-	}
-	r->pos += size;
-	return p;
-}
-
-/* Read the groups of a LEB128; *@shift gets the bits they hold, *@last the last byte. */
-static uint64_t read_leb(struct eh_reader *r, unsigned int *shift, uint8_t *last)
-{
-	uint64_t v = 0;
-
-	*shift = 0;
-	do {
-		if (r->bad || r->pos == r->end || *shift > 63) {
-			r->bad = true;
-			return 0;
-		}
-		*last = *r->pos++;
-		v |= (uint64_t)(*last & 0x7f) << *shift;
-		*shift += 7;
-	} while (*last & 0x80);
-	return v;
-}
-
-uint64_t eh_read_uleb(struct eh_reader *r)
-{
-	unsigned int shift;
-	uint8_t last = 0;
-	uint64_t v = read_leb(r, &shift, &last);
-
-	if (shift > 63 && last > 1)
-		r->bad = true;
-	return r->bad ? 0 : v;
-}
-
-int64_t eh_read_sleb(struct eh_reader *r)
-{
-	unsigned int shift;
-	uint8_t last = 0;
-	uint64_t v = read_leb(r, &shift, &last);
-
-	if (shift > 63 && last != 0 && last != 0x7f)
-		r->bad = true;
-	if (shift < 64 && (last & 0x40))
-		v |= ~0ULL << shift;
-	return r->bad ? 0 : (int64_t)v;
-}
+#define NR_CIES     64	/* a power of two */
 
 /* A value in the format half of @encoding, sign-extended where that says so. */
 static uint64_t read_format(struct eh_reader *r, uint8_t encoding)
@@ -119,33 +55,6 @@ uint64_t ehframe_read_address(const struct ehframe *eh, struct eh_reader *r, uin
 	}
 	r->bad = true;
 	return 0;
-}
-
-/*
- * Open the record at @offset: its payload, without the length. -ENODATA at the
- * terminator or the end; -EBADMSG when it leaves the section; -ENOTSUP for
- * 64-bit lengths (readers do not agree on the width of their CIE pointer).
- */
-static int open_record(const struct ehframe *eh, uint64_t offset, struct eh_reader *out)
-{
-	struct eh_reader r = { eh->bytes + offset, eh->bytes + eh->size, false };
-	uint64_t size;
-	bool wide;
-
-	if (eh->size - offset < 4)
-		return -ENODATA;
-	size = eh_read_fixed(&r, 4);
-	if (!size)
-		return -ENODATA;
-	wide = size == 0xffffffff;
-	if (wide)
-		size = eh_read_fixed(&r, 8);
-	out->bad = false;
-	out->pos = eh_read_block(&r, size);
-	if (!out->pos)
-		return -EBADMSG;
-	out->end = r.pos;
-	return wide ? -ENOTSUP : 0;
 }
 
 static uint64_t return_column(uint16_t machine)
@@ -245,7 +154,7 @@ static int read_cie(const struct ehframe *eh, uint64_t offset, struct ehframe_ci
 	struct eh_reader r;
 
 	*cie = (struct ehframe_cie){ .offset = (uint32_t)offset, .encoding = PE_ABSPTR };
-	if (open_record(eh, offset, &r))
+	if (eh_open_record(eh->bytes, eh->size, offset, &r))
 		return -EBADMSG;
 	if (eh_read_fixed(&r, 4) != 0)
 		return -EBADMSG;
@@ -293,44 +202,65 @@ static int read_fde_body(const struct ehframe *eh, struct eh_reader *r, struct e
 	return 0;
 }
 
+/* The CIEs that the walk met, direct-mapped: nearly all FDEs share a few. Constant after it. */
+struct ehframe_cies {
+	struct ehframe_cie cie[NR_CIES];
+	bool known[NR_CIES];
+};
+
+static uint32_t cie_slot(uint64_t offset)
+{
+	return (uint32_t)hash_u64(offset) & (NR_CIES - 1);
+}
+
+/* The CIE at @offset, if the table has it. */
+static const struct ehframe_cie *cie_met(const struct ehframe *eh, uint64_t offset)
+{
+	const struct ehframe_cies *t = eh->cies;
+	uint32_t slot = cie_slot(offset);
+
+	return t && t->known[slot] && t->cie[slot].offset == offset ? &t->cie[slot] : NULL;
+}
+
+/* The same, read and kept if it is not there yet; NULL if it is not acceptable. */
+static const struct ehframe_cie *cie_meet(struct ehframe *eh, uint64_t offset)
+{
+	const struct ehframe_cie *cie = cie_met(eh, offset);
+	uint32_t slot = cie_slot(offset);
+
+	if (cie)
+		return cie;
+	eh->cies->known[slot] = read_cie(eh, offset, &eh->cies->cie[slot]) == 0;
+	return cie_met(eh, offset);
+}
+
 int ehframe_read(const struct ehframe *eh, uint32_t offset, struct ehframe_record *out)
 {
+	const struct ehframe_cie *met;
 	struct eh_reader r;
 	uint64_t cie;
 
-	if (offset >= eh->size || open_record(eh, offset, &r) || cie_of(eh, &r, &cie) ||
-	    read_cie(eh, cie, &out->cie))
+	if (offset >= eh->size || eh_open_record(eh->bytes, eh->size, offset, &r) || cie_of(eh, &r, &cie))
+		return -EBADMSG;
+	met = cie_met(eh, cie);
+	if (met)
+		out->cie = *met;
+	else if (read_cie(eh, cie, &out->cie))
 		return -EBADMSG;
 	return read_fde_body(eh, &r, out);
 }
 
-struct walk {
-	struct ehframe_cie cies[NR_CIES];
-	bool known[NR_CIES];
-	uint32_t room;			/* of eh->fdes */
-};
-
-/* The CIE at @offset, through the cache; NULL if it is not acceptable. */
-static const struct ehframe_cie *walk_cie(struct walk *w, const struct ehframe *eh, uint64_t offset)
-{
-	uint32_t slot = (uint32_t)hash_u64(offset) & (NR_CIES - 1);
-
-	if (!w->known[slot] || w->cies[slot].offset != offset)
-		w->known[slot] = read_cie(eh, offset, &w->cies[slot]) == 0;
-	return w->known[slot] ? &w->cies[slot] : NULL;
-}
-
-static int walk_add(struct walk *w, struct ehframe *eh, const struct ehframe_record *rec,
+static int walk_add(struct ehframe *eh, uint32_t *room_fdes, const struct ehframe_record *rec,
 		    uint64_t offset)
 {
-	if (eh->nr_fdes == w->room) {
-		uint32_t room = w->room ? w->room * 2 : 256;
+	if (eh->nr_fdes == *room_fdes) {
+		uint32_t room = *room_fdes ? *room_fdes * 2 : 256;
 		void *fdes = reallocarray(eh->fdes, room, sizeof(*eh->fdes));
 
 		if (!fdes)
 			return -ENOMEM;
 		eh->fdes = fdes;
-		w->room = room;
+		*room_fdes = room;
 	}
 	eh->fdes[eh->nr_fdes++] = (struct ehframe_fde){
 		.start = rec->start, .size = rec->size, .offset = (uint32_t)offset,
@@ -339,7 +269,7 @@ static int walk_add(struct walk *w, struct ehframe *eh, const struct ehframe_rec
 }
 
 /* Index the record whose payload is @r if it is an FDE. 0, -EBADMSG (left out) or -ENOMEM. */
-static int walk_record(struct walk *w, struct ehframe *eh, struct eh_reader *r, uint64_t offset)
+static int walk_record(struct ehframe *eh, uint32_t *room, struct eh_reader *r, uint64_t offset)
 {
 	struct eh_reader id = *r;
 	const struct ehframe_cie *cie;
@@ -350,29 +280,30 @@ static int walk_record(struct walk *w, struct ehframe *eh, struct eh_reader *r, 
 		return id.bad ? -EBADMSG : 0;
 	if (cie_of(eh, r, &cie_offset))
 		return -EBADMSG;
-	cie = walk_cie(w, eh, cie_offset);
+	cie = cie_meet(eh, cie_offset);
 	if (!cie)
 		return -EBADMSG;
 	rec.cie = *cie;
 	if (read_fde_body(eh, r, &rec))
 		return -EBADMSG;
-	return walk_add(w, eh, &rec, offset);
+	return walk_add(eh, room, &rec, offset);
 }
 
 /* Step over all records up to the terminator, the end, or one that leaves the section. */
-static int walk_all(struct walk *w, struct ehframe *eh)
+static int walk_all(struct ehframe *eh)
 {
+	uint32_t room = 0;		/* of eh->fdes */
 	uint64_t offset = 0;
 	struct eh_reader r = { eh->bytes, eh->bytes, false };
 
 	while (eh->nr_fdes < EHFRAME_FDES_MAX) {
-		int rc = open_record(eh, offset, &r);
+		int rc = eh_open_record(eh->bytes, eh->size, offset, &r);
 		uint64_t next = (uint64_t)(r.end - eh->bytes);
 
 		if (rc == -ENODATA)
 			break;
 		if (rc == 0)
-			rc = walk_record(w, eh, &r, offset);
+			rc = walk_record(eh, &room, &r, offset);
 		else if (rc == -EBADMSG)
 			next = eh->size;
 		if (rc == -ENOMEM)
@@ -414,17 +345,13 @@ static void sort_fdes(struct ehframe *eh)
 int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
 		 uint16_t machine)
 {
-	struct walk *w;
 	int rc;
 
 	*eh = (struct ehframe){ .vaddr = vaddr, .bytes = bytes, .size = size, .machine = machine };
 	if (!bytes || (machine != EM_X86_64 && machine != EM_AARCH64) || size > UINT32_MAX)
 		return -EINVAL;
-	w = calloc(1, sizeof(*w));
-	if (!w)
-		return -ENOMEM;
-	rc = walk_all(w, eh);
-	free(w);
+	eh->cies = calloc(1, sizeof(*eh->cies));
+	rc = eh->cies ? walk_all(eh) : -ENOMEM;
 	if (rc) {
 		ehframe_fini(eh);
 		return rc;
@@ -436,7 +363,9 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 void ehframe_fini(struct ehframe *eh)
 {
 	free(eh->fdes);
+	free(eh->cies);
 	eh->fdes = NULL;
+	eh->cies = NULL;
 	eh->nr_fdes = 0;
 }
 
@@ -455,149 +384,4 @@ const struct ehframe_fde *ehframe_find(const struct ehframe *eh, uint64_t vaddr)
 	if (!lo || vaddr - eh->fdes[lo - 1].start >= eh->fdes[lo - 1].size)
 		return NULL;
 	return &eh->fdes[lo - 1];
-}
-
-/* A .debug_frame being translated. */
-struct translation {
-	struct ehframe in;		/* the bytes; nothing else of it is used */
-	uint8_t *out;
-	size_t size, room;
-	uint32_t cie_in, cie_out;	/* the CIE translated last: where it was, where it is */
-	bool cie_ok, full;
-};
-
-static void emit(struct translation *t, uint64_t v, unsigned int size)
-{
-	if (size > t->room - t->size) {
-		t->full = true;
-		return;
-	}
-	for (unsigned int i = 0; i < size; i++)
-		t->out[t->size++] = (uint8_t)(v >> (8 * i));
-}
-
-/* The rest of @r, and the record's length at @start: it is complete. */
-static void emit_rest(struct translation *t, struct eh_reader *r, size_t start)
-{
-	size_t size = (size_t)(r->end - r->pos);
-	uint32_t length;
-
-	if (t->full || size > t->room - t->size) {
-		t->full = true;
-		t->size = start;
-		return;
-	}
-	memcpy(t->out + t->size, r->pos, size);
-	t->size += size;
-	length = (uint32_t)(t->size - start - 4);
-	memcpy(t->out + start, &length, 4);
-}
-
-/* A CIE without augmentation, as one of version 1. */
-static void translate_cie(struct translation *t, struct eh_reader *r, uint32_t offset)
-{
-	size_t start = t->size;
-	uint8_t version = (uint8_t)eh_read_fixed(r, 1), augmentation = (uint8_t)eh_read_fixed(r, 1);
-	bool bad = augmentation != 0 || (version != 1 && version != 3 && version != 4);
-	uint64_t code_align, column;
-	const uint8_t *data_align;
-	size_t data_size;
-
-	if (version == 4)
-		bad |= eh_read_fixed(r, 2) != 8;	/* addresses of 8 bytes, no segments */
-	code_align = eh_read_uleb(r);
-	data_align = r->pos;
-	eh_read_sleb(r);
-	data_size = (size_t)(r->pos - data_align);
-	column = version == 1 ? eh_read_fixed(r, 1) : eh_read_uleb(r);
-	t->cie_in = offset;
-	t->cie_out = (uint32_t)start;
-	t->cie_ok = !bad && !r->bad && code_align < 128 && column < 128 && data_size <= 10;
-	if (!t->cie_ok)
-		return;
-	emit(t, 0, 8);
-	emit(t, 1, 2);
-	emit(t, code_align, 1);
-	for (size_t i = 0; i < data_size; i++)
-		emit(t, data_align[i], 1);
-	emit(t, column, 1);
-	emit_rest(t, r, start);
-}
-
-/* Its CIE was translated last if it is the same; else it is translated again here. */
-static void translate_fde(struct translation *t, struct eh_reader *r, uint32_t cie)
-{
-	struct eh_reader c;
-	size_t start;
-
-	if (!t->cie_ok || t->cie_in != cie) {
-		if (cie >= t->in.size || open_record(&t->in, cie, &c) || eh_read_fixed(&c, 4) != UINT32_MAX)
-			return;
-		translate_cie(t, &c, cie);
-		if (!t->cie_ok)
-			return;
-	}
-	start = t->size;
-	emit(t, 0, 4);
-	emit(t, start + 4 - t->cie_out, 4);
-	emit_rest(t, r, start);
-}
-
-static void translate_all(struct translation *t)
-{
-	uint64_t offset = 0;
-	struct eh_reader r;
-
-	while (!t->full) {
-		int rc = open_record(&t->in, offset, &r);
-		uint64_t next;
-		uint32_t id;
-
-		if (rc == -ENODATA || rc == -EBADMSG)
-			return;
-		next = (uint64_t)(r.end - t->in.bytes);
-		id = rc ? UINT32_MAX : (uint32_t)eh_read_fixed(&r, 4);
-		if (!rc && !r.bad && id != UINT32_MAX)
-			translate_fde(t, &r, id);
-		offset = next;
-	}
-}
-
-/* Where the records of an .eh_frame end. */
-static size_t end_of_records(const uint8_t *bytes, size_t size)
-{
-	struct ehframe eh = { .bytes = bytes, .size = size };
-	struct eh_reader r;
-	uint64_t offset = 0;
-	int rc;
-
-	while (size && (rc = open_record(&eh, offset, &r)) != -ENODATA && rc != -EBADMSG)
-		offset = (uint64_t)(r.end - bytes);
-	return offset;
-}
-
-int ehframe_with_debug_frame(const uint8_t *eh, size_t eh_size, const uint8_t *debug, size_t debug_size,
-			     uint8_t **out, size_t *out_size)
-{
-	struct translation t = { .in = { .bytes = debug, .size = debug_size } };
-	size_t kept = end_of_records(eh, eh_size);
-
-	/* A CIE is at most repeated once for each FDE; a section of many small FDEs shares theirs. */
-	t.room = kept + 2 * debug_size + 4;
-	t.out = malloc(t.room);
-	if (!t.out)
-		return -ENOMEM;
-	if (kept)
-		memcpy(t.out, eh, kept);
-	t.size = kept;
-	translate_all(&t);
-	if (t.size == kept) {
-		free(t.out);
-		return -ENODATA;
-	}
-	t.full = false;
-	emit(&t, 0, t.room - t.size < 4 ? 0 : 4);
-	*out = t.out;
-	*out_size = t.size;
-	return 0;
 }

@@ -18,7 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbols/ehread.h"
+
 #define EHFRAME_FDES_MAX (1U << 22)
+
+struct ehframe_cies;
 
 /* Sorted by start; ranges do not overlap (of overlapping ones the first stays). */
 struct ehframe_fde {
@@ -33,6 +37,7 @@ struct ehframe {
 	size_t size;
 	struct ehframe_fde *fdes;	/* owned by this struct */
 	uint32_t nr_fdes;
+	struct ehframe_cies *cies;	/* some of its CIEs as read; owned by this struct */
 	uint32_t nr_refused;		/* records left out */
 	uint16_t machine;		/* e_machine */
 };
@@ -43,27 +48,6 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 void ehframe_fini(struct ehframe *eh);
 /* The FDE that covers @vaddr, or NULL. Any thread. */
 const struct ehframe_fde *ehframe_find(const struct ehframe *eh, uint64_t vaddr);
-
-/*
- * The records of a .debug_frame (DWARF 5, 6.4.1; versions 1, 3 and 4, 32-bit format) as those of an
- * .eh_frame, behind the ones of @eh up to its terminator (@eh_size may be 0): one section for
- * ehframe_init(), in new memory. What is not understood is left out. 0, -ENODATA (nothing was added,
- * no memory is given) or -ENOMEM.
- */
-int ehframe_with_debug_frame(const uint8_t *eh, size_t eh_size, const uint8_t *debug, size_t debug_size,
-			     uint8_t **out, size_t *out_size);
-
-/* Bytes still to read; every read is checked, and the first that fails makes all later ones 0. */
-struct eh_reader {
-	const uint8_t *pos, *end;
-	bool bad;
-};
-
-uint64_t eh_read_fixed(struct eh_reader *r, unsigned int size);	/* 1, 2, 4, 8; zero-extended */
-uint64_t eh_read_uleb(struct eh_reader *r);	/* more than 64 bits is bad */
-int64_t eh_read_sleb(struct eh_reader *r);
-/* @size bytes, or NULL (bad). */
-const uint8_t *eh_read_block(struct eh_reader *r, uint64_t size);
 
 struct ehframe_cie {
 	uint32_t offset;		/* of the record in the section */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "symbols/debugfile.h"
+#include "symbols/debugframe.h"
 #include "symbols/elffile.h"
 #include "symbols/elfgo.h"
 #include "symbols/elfplt.h"
@@ -199,8 +200,7 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	if (!section || section->sh_flags & SHF_COMPRESSED || section->sh_size > EH_FRAME_SIZE_MAX ||
 	    elffile_read_alloc(f, section->sh_offset, section->sh_size, &debug))
 		return 0;
-	rc = ehframe_with_debug_frame(*bytes, *bytes ? eh->size : 0, debug, section->sh_size, &both,
-				      &size);
+	rc = debugframe_join(*bytes, *bytes ? eh->size : 0, debug, section->sh_size, &both, &size);
 	free(debug);
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;

@@ -195,7 +195,8 @@ static void finish_row(struct run *run, uint64_t to)
 	if (run->now.cfa_where == CFA_NONE)
 		refuse(run, CFI_NO_CFA);
 	note_eh_return(run);
-	if (!run->sink || run->reason != CFI_OK || run->loc >= end)
+	if (!run->sink || run->reason != CFI_OK || run->loc >= end ||
+	    (run->bounded && end <= run->until))
 		return;
 	make_row(run, &row);
 	run->sink->row(run->sink->ctx, run->loc, end, &row);

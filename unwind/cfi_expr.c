@@ -6,7 +6,7 @@
  */
 #include "unwind/cfi_expr.h"
 
-#include "symbols/ehframe.h"
+#include "symbols/ehread.h"
 
 /* Operand forms, by opcode; 0: refused. */
 enum form { REFUSED, PLAIN, FIXED1, FIXED2, FIXED4, FIXED8, ULEB, SLEB, SIZE, BREG, BREGX };

@@ -40,11 +40,13 @@ struct gate_slot {
 
 struct step {
 	const struct arch_ops *arch;
-	unw_addr_space_t as;
+	unw_addr_space_t as;		/* remembers rules */
+	unw_addr_space_t as_once;	/* does not: for what becomes a row */
 	const struct step_input *in;	/* of the frame under way */
 	const struct arch_frame *frame;
 	uint64_t ip;			/* what the ip register reads as */
 	uint64_t base;			/* canonical address of the object's vaddr 0 */
+	uint64_t eh_at, eh_words;	/* of its .eh_frame, and at how many addresses a word lies in it */
 	uint64_t table;			/* the entry at TABLE_ADDR */
 	uint64_t oob;			/* the last address outside the dump */
 	bool oob_seen, missing;		/* why a read failed */
@@ -121,7 +123,7 @@ static bool read_canonical(struct step *s, uint64_t addr, uint64_t *value)
 	/* On AArch64 it looks whether this is a signal trampoline; we know: it is not. */
 	if (vaddr == s->in->vaddr && !s->finding)
 		return true;
-	if (eh->size >= sizeof(*value) && at <= eh->size - sizeof(*value))
+	if (at < s->eh_words)
 		memcpy(value, eh->bytes + at, sizeof(*value));
 	else if (at + (sizeof(*value) - 1) >= eh->size + (sizeof(*value) - 1))
 		return s->finding;
@@ -142,6 +144,12 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, i
 	if (!s->budget)
 		return -UNW_EUNSPEC;
 	s->budget--;
+	/* What it reads nearly always. */
+	if (addr - s->eh_at < s->eh_words && addr != s->base + s->in->vaddr && !s->nr_negates) {
+		memcpy(value, s->in->image->eh.bytes + (addr - s->eh_at), sizeof(*value));
+		s->parsed = true;
+		return 0;
+	}
 	if (addr >> 62 == 1 && read_canonical(s, addr, &word)) {
 		s->parsed = true;
 		*value = word;
@@ -250,13 +258,15 @@ int step_new(struct step **out, const struct arch_ops *arch, struct err *e)
 
 	s->arch = arch;
 	s->as = unw_create_addr_space(&copy, 0);
-	if (!s->as) {
-		free(s);
+	s->as_once = unw_create_addr_space(&copy, 0);
+	if (!s->as || !s->as_once) {
+		step_free(s);
 		return err_set(e, -ENOMEM, "libunwind gives no address space: out of memory?");
 	}
 	/* GLOBAL means per address space, and ours belongs to one thread. */
 	unw_set_caching_policy(s->as, UNW_CACHE_GLOBAL);
 	unw_set_cache_size(s->as, CACHE_SIZE, 0);
+	unw_set_caching_policy(s->as_once, UNW_CACHE_NONE);
 	*out = s;
 	return 0;
 }
@@ -265,7 +275,10 @@ void step_free(struct step *s)
 {
 	if (!s)
 		return;
-	unw_destroy_addr_space(s->as);
+	if (s->as)
+		unw_destroy_addr_space(s->as);
+	if (s->as_once)
+		unw_destroy_addr_space(s->as_once);
 	free(s);
 }
 
@@ -411,6 +424,7 @@ static void raise_sp(const struct step *s, const struct step_input *in, struct a
 
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f)
 {
+	const struct ehframe *eh = &in->image->eh;
 	struct arch_frame caller;
 	unw_cursor_t cursor;
 	uint32_t cost = cost_of(s, in);
@@ -421,9 +435,11 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	s->in = in;
 	s->frame = f;
 	s->base = canonical_base(in);
+	s->eh_at = s->base + eh->vaddr;
+	s->eh_words = eh->size - MIN(eh->size, sizeof(uint64_t) - 1);
 	s->oob_seen = s->missing = s->parsed = false;
 	s->ip = s->base + in->vaddr;
-	if (unw_init_remote(&cursor, s->as, s) < 0)
+	if (unw_init_remote(&cursor, in->once ? s->as_once : s->as, s) < 0)
 		return why_failed(s);
 	s->ip = s->base + in->pc_vaddr;
 	rc = unw_step(&cursor);

@@ -55,6 +55,7 @@ struct step_input {
 	const struct ehframe_fde *fde;	/* the one that covers vaddr */
 	uint64_t vaddr;			/* of the look-up pc */
 	uint64_t pc_vaddr;		/* of the pc itself */
+	bool once;			/* this vaddr will hardly be asked for again */
 	bool first;			/* the innermost frame: below sp lies what has been popped */
 };
 

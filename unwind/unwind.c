@@ -236,6 +236,13 @@ static bool same_frame(const struct arch_ops *arch, const struct arch_frame *a,
 	       (!frame_has(a, arch->fp) || a->reg[arch->fp] == b->reg[arch->fp]);
 }
 
+/* Is the rule of this place still unknown, and is there room for it? */
+static bool wants_row(const struct walk *w)
+{
+	return w->rows && rows_hold(w->u->rows, w->place) &&
+	       row_kind(rows_get(w->u->rows, w->place)) == ROW_UNKNOWN;
+}
+
 /* libunwind made @result of @from: admit the row if it makes the same of it. */
 static void learn(struct walk *w, const struct step_input *in, const struct arch_frame *from,
 		  enum step_result result)
@@ -246,9 +253,7 @@ static void learn(struct walk *w, const struct step_input *in, const struct arch
 	uint64_t word;
 	bool same;
 
-	if (!w->rows || !rows_hold(u->rows, w->place) ||
-	    row_kind(rows_get(u->rows, w->place)) != ROW_UNKNOWN ||
-	    (result != STEP_FOUND && result != STEP_ROOT) ||
+	if (!wants_row(w) || (result != STEP_FOUND && result != STEP_ROOT) ||
 	    cfi_row_at(u->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) != CFI_OK)
 		return;
 	word = row_pack(&row);
@@ -309,6 +314,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.fde = fde,
 		.vaddr = vaddr,
 		.pc_vaddr = vaddr + (w->f.reg[u->arch->pc] - w->pc),
+		.once = wants_row(w),
 		.first = w->out->nr == 1,
 	};
 	enum step_result result;

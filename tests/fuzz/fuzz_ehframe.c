@@ -4,6 +4,7 @@
  * section, and every indexed FDE can be read again with the same result.
  * FUZZ: symbols
  */
+#include "symbols/debugframe.h"
 #include "symbols/ehframe.h"
 
 #include <elf.h>
@@ -21,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	/* The same bytes as a .debug_frame behind themselves. */
-	if (!ehframe_with_debug_frame(data, size / 2, data + size / 2, size - size / 2, &both, &both_size)) {
+	if (!debugframe_join(data, size / 2, data + size / 2, size - size / 2, &both, &both_size)) {
 		if (!ehframe_init(&eh, both, both_size, 0x10000, EM_X86_64))
 			ehframe_fini(&eh);
 		free(both);

@@ -3,6 +3,7 @@
  * The walk over .eh_frame: made sections with every kind of damage, and the
  * real ones of this machine against elfutils' reader.
  */
+#include "symbols/debugframe.h"
 #include "symbols/ehframe.h"
 
 #include <elf.h>
@@ -410,7 +411,7 @@ static void test_debug_frame(void **state)
 	put_fde(&old, put_cie(&old, &plain), 0x3000, 0x40);
 	put(&old, 0, 4);
 	put(&old, 0x5555, 8);		/* behind the terminator: not to be read */
-	assert_int_equal(ehframe_with_debug_frame(old.bytes, old.size, debug.bytes, debug.size, &both,
+	assert_int_equal(debugframe_join(old.bytes, old.size, debug.bytes, debug.size, &both,
 						  &size), 0);
 	assert_int_equal(ehframe_init(&eh, both, size, VADDR, EM_X86_64), 0);
 	assert_int_equal(eh.nr_fdes, 10);
@@ -430,8 +431,8 @@ static void test_debug_frame(void **state)
 	assert_null(ehframe_find(&eh, 0x9000));
 	ehframe_fini(&eh);
 	free(both);
-	assert_int_equal(ehframe_with_debug_frame(NULL, 0, debug.bytes, 4, &both, &size), -ENODATA);
-	assert_int_equal(ehframe_with_debug_frame(NULL, 0, debug.bytes, debug.size, &both, &size), 0);
+	assert_int_equal(debugframe_join(NULL, 0, debug.bytes, 4, &both, &size), -ENODATA);
+	assert_int_equal(debugframe_join(NULL, 0, debug.bytes, debug.size, &both, &size), 0);
 	assert_int_equal(ehframe_init(&eh, both, size, VADDR, EM_X86_64), 0);
 	assert_int_equal(eh.nr_fdes, 9);
 	ehframe_fini(&eh);
@@ -462,7 +463,7 @@ static void test_hostile_debug_frame(void **state)
 		memcpy(copy, s.bytes, cut);
 		if (cut)
 			copy[cut * 7 % cut] ^= (uint8_t)(1 << cut % 8);
-		if (!ehframe_with_debug_frame(NULL, 0, copy, cut, &both, &size)) {
+		if (!debugframe_join(NULL, 0, copy, cut, &both, &size)) {
 			assert_true(size <= 2 * cut + 4);
 			if (!ehframe_init(&eh, both, size, VADDR, EM_X86_64))
 				ehframe_fini(&eh);
@@ -470,7 +471,7 @@ static void test_hostile_debug_frame(void **state)
 		}
 		free(copy);
 	}
-	assert_int_equal(ehframe_with_debug_frame(NULL, 0, s.bytes, s.size, &both, &size), 0);
+	assert_int_equal(debugframe_join(NULL, 0, s.bytes, s.size, &both, &size), 0);
 	assert_true(size <= 2 * s.size + 4);
 	free(both);
 }
