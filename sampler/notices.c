@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/dso.h"
 #include "unwind/unwind.h"
 
 /* Shares of the window's samples from which on a kind of stack is a warning. */
@@ -452,6 +453,27 @@ static void note_names(struct notices *n, const struct profile *p)
 	cure(n, e, NOTICE_MODULES, 0, "see of each module why (6), and what would give it names");
 }
 
+/* Files that are not what the recording says they were: better no names than wrong ones. */
+static void note_replaced(struct notices *n, const struct profile *p)
+{
+	const struct profile_module *first = NULL;
+	struct profile_notice *e;
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; i < p->nr_modules; i++) {
+		if (strcmp(p->modules[i].reason, DSO_REPLACED) != 0)
+			continue;
+		first = first ? first : &p->modules[i];
+		nr++;
+	}
+	if (!nr)
+		return;
+	e = note(n, "replaced", NOTICE_WARN, nr, nr > 1 ? "%s and others were replaced since the recording" :
+							  "%s was replaced since the recording",
+		 first->name.str);
+	cure(n, e, NOTICE_MODULES, 0, "give the files as they were, with --symfs; see which (6)");
+}
+
 static void note_self(struct notices *n, const struct profile *p)
 {
 	struct profile_notice *e;
@@ -576,6 +598,7 @@ void notices_update(struct notices *n, struct profile *p, uint64_t now_ns, uint6
 	note_pending(n, p);
 	note_dropped(n, p);
 	note_names(n, p);
+	note_replaced(n, p);
 	note_self(n, p);
 	note_unwinder(n, p);
 	p->nr_notices = n->nr;

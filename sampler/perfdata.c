@@ -93,6 +93,14 @@ const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
 	return &pd->events.kernel;
 }
 
+void perfdata_identify(struct perfdata *pd, struct record_mmap *m)
+{
+	size_t size = strnlen(m->filename, m->filename_size);
+
+	if (!m->identity.build_id_size)
+		perfdata_build_ids_find(&pd->events.build_ids, m->filename, size, &m->identity);
+}
+
 uint32_t perfdata_nr_ids(const struct perfdata *pd)
 {
 	return pd->events.nr_ids;
@@ -207,6 +215,9 @@ static int user_record(struct perfdata *pd, const uint8_t *at, const struct perf
 	switch (h->type) {
 	case PERFDATA_HEADER_ATTR:
 		return header_attr(pd, at, h->size);
+	case PERFDATA_HEADER_BUILD_ID:
+		perfdata_build_ids_add(&pd->events.build_ids, &pd->events.kernel, at, h->size);
+		return 0;
 	case PERFDATA_TRACING_DATA:
 		*extra = h->size >= body + 4 ? (load_u32(at + body) + 7ULL) & ~7ULL : 0;
 		return 0;

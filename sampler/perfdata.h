@@ -41,6 +41,8 @@ const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t 
 const char *perfdata_machine(const struct perfdata *pd);
 /* The kernel that it was recorded on, as far as the file tells. */
 const struct kernel_identity *perfdata_kernel(const struct perfdata *pd);
+/* What the file tells of the mapped object beside the record: its build-id. */
+void perfdata_identify(struct perfdata *pd, struct record_mmap *m);
 /* Ids of all events, as the file tells them. */
 uint32_t perfdata_nr_ids(const struct perfdata *pd);
 /* Index of the event with that id, or -1. Without ids in the file: 0. */

@@ -106,6 +106,7 @@ int perfdata_events_of(const struct perfdata_events *t, uint64_t id)
 
 void perfdata_events_fini(struct perfdata_events *t)
 {
+	perfdata_build_ids_fini(&t->build_ids);
 	free(t->ids);
 	t->ids = NULL;
 	t->nr_ids = 0;

@@ -8,6 +8,7 @@
 #define SAMPLER_PERFDATA_EVENTS_H
 
 #include "sampler/perfdata.h"
+#include "sampler/perfdata_buildids.h"
 
 #define PERFDATA_EVENTS_MAX 256
 
@@ -23,6 +24,7 @@ struct perfdata_events {
 	struct perfdata_id *ids;	/* sorted by id after perfdata_events_sort() */
 	uint32_t nr_ids;
 	struct kernel_identity kernel;
+	struct perfdata_build_ids build_ids;
 	char machine[PERFDATA_MACHINE_MAX];	/* as uname(2) has it; "": not told */
 };
 

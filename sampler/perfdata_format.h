@@ -6,6 +6,7 @@
 #ifndef SAMPLER_PERFDATA_FORMAT_H
 #define SAMPLER_PERFDATA_FORMAT_H
 
+#include <linux/perf_event.h>
 #include <stdint.h>
 
 #define PERFDATA_MAGIC		"PERFILE2"	/* and no NUL */
@@ -40,11 +41,20 @@ enum perfdata_feature {
 /* In the header of an entry of BUILD_ID: its size is told (tools/lib/perf/include/perf/event.h). */
 #define PERFDATA_MISC_BUILD_ID_SIZE (1U << 15)
 
+/* An entry of BUILD_ID, and a record of pipe mode. The object's name follows, padded with NULs. */
+struct perfdata_build_id_record {
+	struct perf_event_header h;
+	int32_t pid;
+	uint8_t id[20];
+	uint8_t size, reserved[3];
+};
+
 /* Records that perf itself writes (tools/perf/util/event.h); never from a kernel. */
 enum perfdata_record_type {
 	PERFDATA_USER_FIRST = 64,
 	PERFDATA_HEADER_ATTR = 64,
 	PERFDATA_TRACING_DATA = 66,
+	PERFDATA_HEADER_BUILD_ID = 67,
 	PERFDATA_FINISHED_ROUND = 68,
 	PERFDATA_AUXTRACE = 71,
 	PERFDATA_COMPRESSED = 81,

@@ -119,23 +119,10 @@ static void read_text(struct perfdata_bytes *b, const struct perfdata_section *s
 		memcpy(out, p, strnlen((const char *)p, size));
 }
 
-/* Is that name of an object the kernel itself, not a module? */
-static bool is_kernel(const char *name, size_t size)
-{
-	static const char kallsyms[] = "[kernel.kallsyms]", file[] = "vmlinux";
-	const char *slash = memrchr(name, '/', size);
-
-	if (size >= sizeof(kallsyms) - 1 && !memcmp(name, kallsyms, sizeof(kallsyms) - 1))
-		return true;
-	size -= slash ? (size_t)(slash + 1 - name) : 0;
-	return size >= sizeof(file) - 1 && !memcmp(slash ? slash + 1 : name, file, sizeof(file) - 1);
-}
-
-/* BUILD_ID: of each object { header, i32 pid, u8 id[20], u8 size, u8[3], name[] }; the kernel's is kept. */
+/* BUILD_ID: one record after the other. */
 static void read_build_ids(struct perfdata_bytes *b, struct perfdata_events *events,
 			   const struct perfdata_section *s)
 {
-	enum { ID = 12, SIZE = 32, NAME = 36 };
 	struct perf_event_header h;
 	const uint8_t *p;
 
@@ -144,19 +131,9 @@ static void read_build_ids(struct perfdata_bytes *b, struct perfdata_events *eve
 		if (!p)
 			return;
 		memcpy(&h, p, sizeof(h));
-		if (h.size < NAME)
-			return;
 		p = perfdata_bytes_at(b, s->offset + at, h.size);
-		if (!p)
+		if (!p || !perfdata_build_ids_add(&events->build_ids, &events->kernel, p, h.size))
 			return;
-		if ((h.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_KERNEL ||
-		    !is_kernel((const char *)p + NAME, strnlen((const char *)p + NAME, h.size - NAME)))
-			continue;
-		/* Before perf 5.10 there was no size: SHA-1 it was. */
-		events->kernel.build_id_size = h.misc & PERFDATA_MISC_BUILD_ID_SIZE ?
-			MIN(p[SIZE], (uint8_t)sizeof(events->kernel.build_id)) :
-			sizeof(events->kernel.build_id);
-		memcpy(events->kernel.build_id, p + ID, events->kernel.build_id_size);
 	}
 }
 

@@ -29,12 +29,10 @@ struct perfdata_writer {
 	uint64_t data;			/* where records begin */
 	uint64_t end;			/* where they end */
 	struct perfdata_header header;
-};
-
-/* A piece of the file in the making. */
-struct bytes {
-	uint8_t *p;
-	size_t size, room;
+	struct bytes {			/* a piece of the file in the making */
+		uint8_t *p;
+		size_t size, room;
+	} build_ids;
 };
 
 static void put(struct bytes *b, const void *p, size_t size)
@@ -62,6 +60,26 @@ static void put_string(struct bytes *b, const char *s)
 	put_u32(b, (uint32_t)padded);
 	put(b, s, size);
 	put(b, zeros, padded - size);
+}
+
+void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name, const uint8_t *id,
+			   uint8_t id_size)
+{
+	static const char zeros[STRING_ALIGN];
+	size_t size = MIN(strlen(name), (size_t)PATH_MAX) + 1;
+	size_t padded = (size + STRING_ALIGN - 1) & ~(size_t)(STRING_ALIGN - 1);
+	struct perfdata_build_id_record r = {
+		.h = { .type = PERFDATA_HEADER_BUILD_ID, .size = (uint16_t)(sizeof(r) + padded) },
+		.pid = -1,
+		.size = MIN(id_size, (uint8_t)sizeof(r.id)),
+	};
+
+	r.h.misc = kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	r.h.misc |= PERFDATA_MISC_BUILD_ID_SIZE;
+	memcpy(r.id, id, r.size);
+	put(&w->build_ids, &r, sizeof(r));
+	put(&w->build_ids, name, size - 1);
+	put(&w->build_ids, zeros, padded - (size - 1));
 }
 
 static bool same_attr(const struct perf_event_attr *a, const struct perf_event_attr *b)
@@ -170,6 +188,7 @@ void perfdata_writer_close(struct perfdata_writer *w)
 	if (!w)
 		return;
 	close(w->fd);
+	free(w->build_ids.p);
 	free(w);
 }
 
@@ -270,10 +289,13 @@ static void put_event_desc(struct bytes *b, const struct perfdata_attrs *attrs)
 }
 
 /* What one feature's section holds. */
-static void put_feature(struct bytes *b, unsigned int bit, const struct utsname *host,
-			const struct perfdata_attrs *attrs)
+static void put_feature(const struct perfdata_writer *w, struct bytes *b, unsigned int bit,
+			const struct utsname *host, const struct perfdata_attrs *attrs)
 {
 	switch (bit) {
+	case PERFDATA_BUILD_ID:
+		put(b, w->build_ids.p, w->build_ids.size);
+		break;
 	case PERFDATA_HOSTNAME:
 		put_string(b, host->nodename);
 		break;
@@ -304,7 +326,7 @@ static void put_features(struct perfdata_writer *w, struct bytes *b,
 			 const struct perfdata_attrs *attrs)
 {
 	static const unsigned int bits[] = {
-		PERFDATA_HOSTNAME, PERFDATA_OSRELEASE, PERFDATA_VERSION, PERFDATA_ARCH,
+		PERFDATA_BUILD_ID, PERFDATA_HOSTNAME, PERFDATA_OSRELEASE, PERFDATA_VERSION, PERFDATA_ARCH,
 		PERFDATA_NRCPUS, PERFDATA_CMDLINE, PERFDATA_EVENT_DESC,
 	};
 	struct perfdata_section table[ARRAY_SIZE(bits)] = { { 0 } };
@@ -315,7 +337,7 @@ static void put_features(struct perfdata_writer *w, struct bytes *b,
 	put(b, table, sizeof(table));
 	for (size_t i = 0; i < ARRAY_SIZE(bits); i++) {
 		table[i].offset = w->end + b->size;
-		put_feature(b, bits[i], &host, attrs);
+		put_feature(w, b, bits[i], &host, attrs);
 		table[i].size = w->end + b->size - table[i].offset;
 		w->header.features[0] |= 1ULL << bits[i];
 	}

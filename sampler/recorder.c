@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "sampler/perfdata_format.h"
 #include "sampler/perfdata_write.h"
 #include "sampler/spool.h"
 #include "sampler/synth.h"
@@ -29,6 +30,8 @@
 #define LANES_SIZE    ((size_t)256 << 20)
 /* How often the writer looks: a lane of 8 MiB takes 400 MB/s then. */
 #define WRITE_EVERY_MS 20
+/* Not more often: tasks that are added bring records that are a little older. */
+#define ROUND_EVERY_NS 2000000000ULL
 
 struct lost_record {
 	struct perf_event_header h;
@@ -48,6 +51,7 @@ struct recorder_lane {
 	struct lost_record lost;	/* lost.lost: refused since the last record that went in */
 	uint64_t nr_samples, nr_kernel_lost, nr_dropped;
 	bool side;			/* no samples here: each record counts */
+	_Atomic uint64_t drained_ns;	/* release: what came before is in; acquire by the writer */
 };
 
 struct recorder {
@@ -58,6 +62,8 @@ struct recorder {
 	uint32_t nr_lanes;		/* CPUs; the last one is the side-band's */
 	const char *root;
 	uint64_t lost;			/* set before the writer is told to stop */
+	uint64_t every_ns;		/* the shortest round */
+	uint64_t round_ns;		/* the writer's: the last round ended then */
 
 	pthread_t writer;
 	bool runs;
@@ -85,6 +91,7 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 	pthread_mutex_init(&r->file_lock, NULL);
 	sem_init(&r->ready, 0, 0);
 	r->root = config->root ? config->root : "";
+	r->every_ns = config->round_ns ? config->round_ns : ROUND_EVERY_NS;
 	r->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->lanes = aligned_alloc(CACHELINE, (config->nr_cpus + 1) * sizeof(*r->lanes));
 	if (r->stop_fd < 0 || !r->lanes)
@@ -150,12 +157,27 @@ void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
 
 	if (decoded->type == PERF_RECORD_LOST)
 		lane->nr_kernel_lost += decoded->lost;
+	/* As the kernel has it: told when there is room again, for rounds have ended since. */
+	lane->lost.trailer.time_ns = decoded->time_ns;
 	if (!spool_put(&lane->spool, &lane->lost, first, h, h->size)) {
 		refuse(lane, decoded);
 		return;
 	}
 	lane->lost.lost = 0;
 	lane->nr_samples += decoded->type == PERF_RECORD_SAMPLE;
+}
+
+void recorder_drained(struct recorder_lane *lane, uint64_t now_ns)
+{
+	atomic_store_explicit(&lane->drained_ns, now_ns, memory_order_release);
+}
+
+void recorder_build_id(struct recorder *r, bool kernel, const char *name, const uint8_t *id,
+		       uint8_t id_size)
+{
+	pthread_mutex_lock(&r->file_lock);
+	perfdata_put_build_id(r->file, kernel, name, id, id_size);
+	pthread_mutex_unlock(&r->file_lock);
 }
 
 /* Under the lock. */
@@ -196,6 +218,36 @@ static void write_lane(struct recorder *r, struct recorder_lane *lane)
 	append(r, pieces, nr);
 	pthread_mutex_unlock(&r->file_lock);
 	spool_drop(&lane->spool, pieces, nr);
+}
+
+/* Everything older than this has been put into some lane. */
+static uint64_t all_drained(const struct recorder *r)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++)
+		/* Acquire: the records put before; pairs with the release in recorder_drained(). */
+		least = MIN(least, atomic_load_explicit(&r->lanes[i].drained_ns, memory_order_acquire));
+	return least;
+}
+
+/*
+ * Write what waits in all lanes. A FINISHED_ROUND tells readers that nothing
+ * comes any more that is older than the round before: they need not keep the
+ * whole file to bring it into order.
+ */
+static void write_lanes(struct recorder *r)
+{
+	const struct perf_event_header round = { .type = PERFDATA_FINISHED_ROUND, .size = sizeof(round) };
+	uint64_t drained_ns = all_drained(r), now_ns;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++)
+		write_lane(r, &r->lanes[i]);
+	now_ns = time_now_ns();
+	if (drained_ns < r->round_ns || now_ns < r->round_ns + r->every_ns)
+		return;
+	append_record(r, &round, sizeof(round));
+	r->round_ns = now_ns;
 }
 
 /* The refusals that no record followed; then the sum of lost samples. */
@@ -239,10 +291,10 @@ static void *writer_main(void *arg)
 	synth_kernel(&s);
 	synth_processes(&s);
 	sem_post(&r->ready);
-	do {
-		for (uint32_t i = 0; i < r->nr_lanes; i++)
-			write_lane(r, &r->lanes[i]);
-	} while (poll(&stop, 1, WRITE_EVERY_MS) <= 0);
+	r->round_ns = time_now_ns();
+	do
+		write_lanes(r);
+	while (poll(&stop, 1, WRITE_EVERY_MS) <= 0);
 	/* What the producers left behind is seen from here on. */
 	if (read(r->stop_fd, &one, sizeof(one)) != sizeof(one))
 		return NULL;

@@ -29,6 +29,7 @@ struct recorder_config {
 	uint32_t nr_cpus;		/* a lane each, and one for the side-band */
 	size_t lane_size;		/* bytes, a power of two; 0: 8 MiB, less where there are many lanes */
 	const char *root;		/* of /proc: "" */
+	uint64_t round_ns;		/* the shortest round; 0: 2 s */
 };
 
 struct recorder_stats {
@@ -57,6 +58,11 @@ void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
 
 /* A task that is followed from @time_ns on, but was there before. */
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns);
+/* All that happened on the lane's CPU before @now_ns has been put. */
+void recorder_drained(struct recorder_lane *lane, uint64_t now_ns);
+/* After the last record, before the end: the build-id of a sampled object. As perfdata_put_build_id(). */
+void recorder_build_id(struct recorder *r, bool kernel, const char *name, const uint8_t *id,
+		       uint8_t id_size);
 /* The first failure to write, -errno; 0: none so far. Any thread. */
 int recorder_error(const struct recorder *r);
 

@@ -5,9 +5,13 @@
  * Runs on: set-up and end by the face, changes by the builder.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <urcu-qsbr.h>
 
 #include "sampler/session.h"
+#include "symbols/image.h"
+#include "symbols/kernel.h"
 
 int recording_open(struct sampler *s, struct err *e)
 {
@@ -76,6 +80,32 @@ static uint64_t lost_in_all(struct sampler *s)
 	return lost;
 }
 
+/* Who the sampled objects are: --replay and perf then know a file that was replaced. */
+static void note_build_ids(struct sampler *s)
+{
+	uint8_t id[sizeof(((struct kernel_identity *)0)->build_id)];
+	size_t size = kernel_build_id("/sys/kernel/notes", id, sizeof(id));
+
+	rcu_register_thread();
+	if (size)
+		recorder_build_id(s->recorder, true, "[kernel.kallsyms]", id, (uint8_t)size);
+	for (uint32_t i = DSO_ID_FIRST; i < dsos_nr(s->dsos); i++) {
+		const struct dso *dso = dsos_at(s->dsos, i);
+		/* Acquire: pairs with the release of a finished image in objects.c. */
+		const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
+		struct dso_sighting seen;
+
+		if (!image || !image->build_id_size)
+			continue;
+		dsos_sighting(s->dsos, dso, &seen);
+		if (seen.path && *seen.path)
+			recorder_build_id(s->recorder, false, seen.path, image->build_id,
+					  image->build_id_size);
+		free(seen.path);
+	}
+	rcu_unregister_thread();
+}
+
 int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e)
 {
 	struct recorder_stats stats;
@@ -86,6 +116,7 @@ int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct e
 		return 0;
 	counters_enable(s->counters, false);
 	session_stop(s);
+	note_build_ids(s);
 	code = recorder_finish(s->recorder, lost_in_all(s), &stats);
 	*out = (struct sampler_recorded){ stats.nr_samples, stats.nr_dropped, stats.bytes };
 	return !code ? 0 : err_set(e, code, "the recording %s is not complete: %s\n"

@@ -190,7 +190,7 @@ static bool is_side_band(const struct replay *r, const struct record *rec)
 }
 
 /* Everything but samples. True: the maps changed. */
-static bool on_other(struct replay *r, struct sampler *s, const struct record *rec)
+static bool on_other(struct replay *r, struct sampler *s, struct record *rec)
 {
 	struct replay_cpu *cpu = cpu_of(r, rec->cpu == UINT32_MAX ? 0 : rec->cpu);
 
@@ -210,10 +210,15 @@ static bool on_other(struct replay *r, struct sampler *s, const struct record *r
 	case PERF_RECORD_UNTHROTTLE:
 		on_throttle(cpu, rec);
 		return false;
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		perfdata_identify(r->data, &rec->mmap);
+		break;
 	default:
-		sideband_apply(s->maps, s->symbols, rec);
-		return true;
+		break;
 	}
+	sideband_apply(s->maps, s->symbols, rec);
+	return true;
 }
 
 /* What to do with each sample once its stack is found. Non-zero stops. */

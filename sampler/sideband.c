@@ -184,6 +184,7 @@ void sideband_drain(struct sideband *sb)
 {
 	unsigned long before = atomic_load_explicit(&sb->nr_begun, memory_order_acquire);
 	unsigned long mine;
+	uint64_t now_ns;
 	bool any = false;
 
 	pthread_mutex_lock(&sb->lock);
@@ -191,8 +192,11 @@ void sideband_drain(struct sideband *sb)
 	if (atomic_load_explicit(&sb->last_done, memory_order_acquire) > before)
 		goto out;
 	mine = atomic_fetch_add_explicit(&sb->nr_begun, 1, memory_order_acq_rel) + 1;
+	now_ns = sb->lane ? time_now_ns() : 0;
 	for (uint32_t i = 0; i < counters_nr_cpus(sb->counters); i++)
 		any |= drain_cpu(sb, counters_cpu(sb->counters, i));
+	if (sb->lane)
+		recorder_drained(sb->lane, now_ns);
 	if (any)
 		maps_publish(sb->maps, time_now_ns(), SIDEBAND_KEEP_NS);
 	atomic_store_explicit(&sb->last_done, mine, memory_order_release);

@@ -208,6 +208,16 @@ static void run_batch(struct thread *t)
 	}
 }
 
+/* The same; a recorder is told up to when it has everything. */
+static void run_round(struct thread *t)
+{
+	uint64_t now_ns = t->lane ? time_now_ns() : 0;
+
+	run_batch(t);
+	if (t->lane)
+		recorder_drained(t->lane, now_ns);
+}
+
 static int wait_ms(struct thread *t)
 {
 	if (!t->quick)
@@ -255,7 +265,7 @@ static void *thread_main(void *arg)
 				fds[i].fd = -1;
 		if (fds[2].revents & POLLIN)
 			sideband_drain(t->shared->sideband);
-		run_batch(t);
+		run_round(t);
 	}
 	/* Events may be off for good, but what was taken up to here counts. */
 	run_batch(t);

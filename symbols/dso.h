@@ -37,6 +37,9 @@ enum dso_state {
 	DSO_ASIDE,			/* as FAILED, but tried again: it hangs, or there is no room */
 };
 
+/* A reason: the file is not what a recording says it was. */
+#define DSO_REPLACED "replaced since the recording"
+
 struct dso_identity {
 	enum dso_kind kind;
 	uint32_t maj, min;

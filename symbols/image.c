@@ -442,6 +442,8 @@ struct image *image_stub(const struct image *image)
 	stub->elf_class = image->elf_class;
 	stub->source = image->source;
 	stub->away = true;
+	memcpy(stub->build_id, image->build_id, sizeof(stub->build_id));
+	stub->build_id_size = image->build_id_size;
 	return stub;
 }
 

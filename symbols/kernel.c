@@ -11,9 +11,7 @@
 
 #include "symbols/elffile.h"
 
-
-/* The build-id of the running kernel; its size, 0 when it has none. */
-static size_t own_build_id(const char *path, uint8_t *id, size_t max)
+size_t kernel_build_id(const char *path, uint8_t *id, size_t max)
 {
 	uint8_t notes[4096];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -27,7 +25,7 @@ static size_t own_build_id(const char *path, uint8_t *id, size_t max)
 bool kernel_is_other(const struct kernel_identity *was, const char *notes)
 {
 	uint8_t id[sizeof(was->build_id)];
-	size_t size = was->build_id_size ? own_build_id(notes, id, sizeof(id)) : 0;
+	size_t size = was->build_id_size ? kernel_build_id(notes, id, sizeof(id)) : 0;
 	struct utsname host;
 
 	if (size)

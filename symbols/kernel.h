@@ -28,6 +28,8 @@ struct kernel {
 	uint64_t shift;			/* recorded address - address now, between them */
 };
 
+/* The build-id of the kernel that runs, by @notes ("/sys/kernel/notes"); its size, 0 when it has none. */
+size_t kernel_build_id(const char *notes, uint8_t *id, size_t max);
 /* Is it another kernel than that of @notes ("/sys/kernel/notes") and uname(2)? */
 bool kernel_is_other(const struct kernel_identity *was, const char *notes);
 /* Where the code recorded at @addr is now. */

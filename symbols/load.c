@@ -35,7 +35,7 @@ void load_where_fini(struct load_where *w)
 int load_open(const struct load_where *w, struct watch *watch, struct foreign_file *out)
 {
 	const struct dso_identity *id = &w->identity;
-	const struct foreign_want want = {
+	struct foreign_want want = {
 		.pid = w->seen.pid, .start = w->seen.start, .end = w->seen.end,
 		.path = w->seen.path && *w->seen.path ? w->seen.path : NULL, .root = w->root,
 		.maj = id->maj, .min = id->min, .ino = id->ino,
@@ -45,6 +45,11 @@ int load_open(const struct load_where *w, struct watch *watch, struct foreign_fi
 	if (rc)
 		return rc;
 	rc = foreign_open(&want, out, NULL);
+	/* Another file, but maybe the same again: its build-id will tell. */
+	if (rc == -ESTALE && id->build_id_size && w->seen.pid <= 0) {
+		want.ino = 0;
+		rc = foreign_open(&want, out, NULL);
+	}
 	watch_end(watch, 0);
 	return rc;
 }
@@ -79,12 +84,13 @@ static int load_kernel(struct image **out)
 	return 0;
 }
 
-/* Has the file another build-id than the object was seen with? */
+/*
+ * Has the file another build-id than the object was seen with, or none? What is
+ * behind the bytes of one is zeros; its size old recordings do not tell.
+ */
 static bool is_other(const struct dso_identity *id, const struct image *image)
 {
-	return id->build_id_size && image->build_id_size &&
-	       (id->build_id_size != image->build_id_size ||
-		memcmp(id->build_id, image->build_id, id->build_id_size));
+	return id->build_id_size && memcmp(id->build_id, image->build_id, sizeof(id->build_id)) != 0;
 }
 
 /* Is the file still as it was opened? Else one half of the image may not fit the other. */

@@ -63,7 +63,7 @@ void objects_fini(struct objects *o)
 }
 
 /* Say what an errno of opening or reading means for @dso. */
-static void explain(struct dso *dso, int code)
+static void explain(const struct objects *o, struct dso *dso, int code)
 {
 	static const struct {
 		int code;
@@ -90,6 +90,10 @@ static void explain(struct dso *dso, int code)
 		{ -ERANGE, "cannot be read", NULL },
 	};
 
+	if (code == -ESTALE && o->no_proc) {
+		dso_explain(dso, DSO_REPLACED, "give the files as they were, with --symfs");
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (words[i].code == code) {
 			dso_explain(dso, words[i].reason, words[i].cure);
@@ -194,7 +198,7 @@ static void give_up(struct objects *o, const struct load *l, struct dso *dso, in
 {
 	bool soon = rc == -EBUSY || rc == -ECANCELED;
 
-	explain(dso, rc);
+	explain(o, dso, rc);
 	fail(o, dso, DSO_FAILED);
 	if (l->tries < RETRY_TRIES_MAX && (soon || may_come(rc)))
 		objects_retry_at(o, dso->id, l->where.seen.pid, l->tries + 1,

@@ -32,7 +32,8 @@ quietly() {
 }
 
 # A program that is there already, 2 s.
-start "$PROGRAMS/recurse" 60 >/dev/null
+cp "$PROGRAMS/recurse" "$TMP/recurse"
+start "$TMP/recurse" 60 >/dev/null
 recurse=$last
 sleep 0.3
 run -b -n 4 -d 0.5 -F 999 -e cpu-clock -p "$recurse" --record "$data" $rows
@@ -52,6 +53,20 @@ quietly perf report -i "$data" --stdio --no-children -g none
 grep -q 'leaf_a' "$TMP/out" || wrong "perf report knows no leaf_a"
 quietly perf report -i "$data" --header-only
 grep -q "cmdline : .*--record" "$TMP/out" || wrong "no command line in the header"
+quietly perf buildid-list -i "$data"
+grep -q '^[0-9a-f]\{40\} .*/recurse$' "$TMP/out" || wrong "no build-id of recurse: $(cat "$TMP/out")"
+
+# Another program took its place: no names rather than wrong ones. The same again, as another file: names.
+kill "$recurse"
+wait "$recurse" 2>/dev/null
+cp "$PROGRAMS/spin" "$TMP/recurse"
+"$PROFTOP" --replay "$data" -b >"$TMP/out"
+grep -q 'recurse was replaced since the recording' "$TMP/out" || wrong "replaced: $(head "$TMP/out")"
+grep -q 'recurse+0x' "$TMP/out" || wrong "replaced: no addresses: $(head "$TMP/out")"
+cp "$PROGRAMS/recurse" "$TMP/again" && mv "$TMP/again" "$TMP/recurse"
+"$PROFTOP" --replay "$data" -b >"$TMP/out"
+grep -q leaf_a "$TMP/out" || wrong "the same again: $(head "$TMP/out")"
+! grep -q 'replaced since' "$TMP/out" || wrong "the same again: still replaced"
 
 # All processes, the kernel, a new command; the older recording is kept.
 run -b -n 2 -d 0.5 -F 999 -e cpu-clock,page-faults --record "$data" $rows -- sh -c 'for i in 1 2 3 4 5 6 7 8; do ls -lR /usr/include >/dev/null; done'

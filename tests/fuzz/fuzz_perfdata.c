@@ -3,6 +3,7 @@
  * perf.data from anywhere: header, events, records, and their decoding.
  * FUZZ: sampler
  */
+#include <linux/perf_event.h>
 #include <stdint.h>
 
 #include "sampler/perfdata.h"
@@ -21,8 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const uint8_t *bytes = perfdata_record(pd, i, &record_size, &layout);
 		struct record r;
 
-		if (!record_decode(&r, layout, bytes, record_size))
-			perfdata_event_of(pd, r.id);
+		if (record_decode(&r, layout, bytes, record_size))
+			continue;
+		perfdata_event_of(pd, r.id);
+		if (r.type == PERF_RECORD_MMAP || r.type == PERF_RECORD_MMAP2)
+			perfdata_identify(pd, &r.mmap);
 	}
 	perfdata_close(pd);
 	return 0;

@@ -20,10 +20,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sampler/attr.h"
 #include "sampler/perfdata.h"
+#include "sampler/perfdata_format.h"
 #include "sampler/synth.h"
 
 #define LANE_SIZE 65536
@@ -131,6 +133,7 @@ static void start(struct fixture *f, uint32_t nr_cpus, size_t lane_size)
 {
 	const struct recorder_config config = {
 		.path = f->path, .nr_cpus = nr_cpus, .lane_size = lane_size, .root = f->root,
+		.round_ns = 1000000,
 	};
 	const uint64_t clock_ids[] = { 12, 11 }, fault_ids[] = { 21 };
 	struct err e = { "" };
@@ -577,6 +580,93 @@ static void test_old_is_kept(void **state)
 	perfdata_close(read_back(f));
 }
 
+/* FINISHED_ROUND records among those that are in the file by now. */
+static unsigned int count_rounds(const struct fixture *f)
+{
+	struct perfdata_header file;
+	struct perf_event_header h;
+	unsigned int nr = 0;
+	int fd = open(f->path, O_RDONLY);
+	uint64_t at;
+
+	assert_int_equal(pread(fd, &file, sizeof(file), 0), sizeof(file));
+	for (at = file.data.offset; pread(fd, &h, sizeof(h), (off_t)at) == sizeof(h) && h.size;
+	     at += h.size) {
+		if (file.data.size && at >= file.data.offset + file.data.size)
+			break;
+		nr += h.type == PERFDATA_FINISHED_ROUND;
+	}
+	close(fd);
+	return nr;
+}
+
+static uint64_t wait_written(const struct fixture *f, unsigned int rounds)
+{
+	const struct timespec nap = { .tv_nsec = 5000000 };
+
+	for (int i = 0; i < 4000 && count_rounds(f) < rounds; i++)
+		nanosleep(&nap, NULL);
+	assert_true(count_rounds(f) >= rounds);
+	return time_now_ns();
+}
+
+/* A round ends when each lane has told that it has all up to the end of the one before. */
+static void test_rounds(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec nap = { .tv_nsec = 100000000 };
+	struct recorder_stats stats;
+	uint64_t now_ns;
+
+	start(f, 2, LANE_SIZE);
+	put_sample(recorder_lane(f->r, 0), 11, 0x1000, 300);
+	now_ns = time_now_ns() + 1000000000;
+	recorder_drained(recorder_lane(f->r, 0), now_ns);
+	recorder_drained(recorder_lane(f->r, 2), now_ns);
+	nanosleep(&nap, NULL);
+	assert_int_equal(count_rounds(f), 0);
+	recorder_drained(recorder_lane(f->r, 1), time_now_ns());
+	now_ns = wait_written(f, 1);
+	/* Lane 1 has told of nothing since. */
+	nanosleep(&nap, NULL);
+	assert_int_equal(count_rounds(f), 1);
+	recorder_drained(recorder_lane(f->r, 1), now_ns);
+	wait_written(f, 2);
+	finish(f, 0, &stats);
+	assert_int_equal(stats.nr_samples, 1);
+	assert_int_equal(count_rounds(f), 2);
+	perfdata_close(read_back(f));
+}
+
+/* What the header says of objects is known of their mappings; a name that stands for two files is not. */
+static void test_build_ids(void **state)
+{
+	static const uint8_t one[20] = "one id of 20 bytes..", two[8] = "another";
+	struct fixture *f = *state;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+	struct record r;
+
+	fill_proc(f);
+	start(f, 1, LANE_SIZE);
+	recorder_build_id(f->r, true, "[kernel.kallsyms]", two, sizeof(two));
+	recorder_build_id(f->r, false, "/bin/a b\nc", one, sizeof(one));
+	recorder_build_id(f->r, false, "//anon", one, sizeof(one));
+	recorder_build_id(f->r, false, "//anon", two, sizeof(two));
+	finish(f, 0, &stats);
+	pd = read_back(f);
+	assert_int_equal(perfdata_kernel(pd)->build_id_size, sizeof(two));
+	assert_memory_equal(perfdata_kernel(pd)->build_id, two, sizeof(two));
+	find(pd, PERF_RECORD_MMAP2, 0, &r);
+	perfdata_identify(pd, &r.mmap);
+	assert_int_equal(r.mmap.identity.build_id_size, sizeof(one));
+	assert_memory_equal(r.mmap.identity.build_id, one, sizeof(one));
+	find(pd, PERF_RECORD_MMAP2, 2, &r);
+	perfdata_identify(pd, &r.mmap);
+	assert_int_equal(r.mmap.identity.build_id_size, 0);
+	perfdata_close(pd);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -592,6 +682,8 @@ int main(void)
 		TEST(test_disk_full),
 		TEST(test_names_refused),
 		TEST(test_old_is_kept),
+		TEST(test_rounds),
+		TEST(test_build_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
