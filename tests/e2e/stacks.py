@@ -26,6 +26,8 @@ RUN = {
     "jitleaf": ["run_jit", "[anon]"],
     "throw": [f"throw_{i}" for i in range(7)],
 }
+FOREIGN = ["main", "outer", "middle", "inner"]
+FOREIGN_MODES = ("frames32", "go", "rust", "ruststatic")
 HANDLER = ["on_signal", "handler_leaf", "spin_leaf"]
 # What these programs call in libraries, and what the compiler puts between.
 LEAVES = ("clock_now", "time_left", "guard::~guard()")
@@ -100,8 +102,23 @@ MATCH.update(deep=deep, tail=tail, switch=switch, dlopen=dlopen, signal=signal("
              altstack=signal("run_altstack"), altinside=signal("run_altinside"))
 
 
+def judge_foreign(mode, stop, names):
+    """main, outer, middle, inner in a program of another language or width; what lies below main is its own."""
+    own = [f for f in (re.sub(r".*(\.|::)", "", n) for n in reversed(names)) if f in FOREIGN]
+    if own in ([], ["main"]) or stop == "pending":
+        return None
+    own = own[max((i for i, f in enumerate(own) if f == "main"), default=0):]
+    if own == FOREIGN[:len(own)]:
+        # 32 bits and Go: by frame pointers, and said to be so.
+        want = "guessed" if mode in ("frames32", "go") else "complete"
+        return "exact" if stop == want else "wrong" if stop == "complete" else "short"
+    return "guessed" if stop == "guessed" else "wrong"
+
+
 def judge(mode, stop, frames):
     """frames: innermost first."""
+    if mode in FOREIGN_MODES:
+        return judge_foreign(mode, stop, frames)
     names = [clean(f) for f in frames]
     own = [f for f in reversed(names) if f in OWN]
     if not own or own == ["main"] or own == ["main", "run"]:
@@ -148,7 +165,7 @@ def main():
     for line in sys.stdin:
         comm, _, stop, stack = line.rstrip("\n").split(" ", 3)
         mode = comm[2:] if comm.startswith("t_") else ""
-        if mode not in MATCH or not stack:
+        if mode not in MATCH and mode not in FOREIGN_MODES or not stack:
             continue
         verdict = judge(mode, stop, stack.split(";"))
         if verdict is None:

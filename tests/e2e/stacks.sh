@@ -39,11 +39,16 @@ watch() {
 		done
 		echo "'$TMP/throw' $SECONDS_EACH"
 	} >"$TMP/all"
+	sample_all "$MODES throw" "$*"
+}
+
+# sample_all MODES WHAT: run $TMP/all under one session and judge what was recorded of it
+sample_all() {
 	chmod +x "$TMP/all"
 	"$PROFTOP" -b -d 1 -F "${TRUTH_HZ:-2000}" -e cpu-clock --rows=1 --record "$TMP/data" -- "$TMP/all" \
-		>"$TMP/out" 2>"$TMP/err" || wrong "$* : exit $?: $(cat "$TMP/err")"
-	echo "== $*"
-	"$B/tests/tools/chains" "$TMP/data" | MODES="$MODES throw" python3 "$HERE/stacks.py" || bad=1
+		>"$TMP/out" 2>"$TMP/err" || wrong "$2: exit $?: $(cat "$TMP/err")"
+	echo "== $2"
+	"$B/tests/tools/chains" "$TMP/data" | MODES="$1" python3 "$HERE/stacks.py" || bad=1
 }
 
 # try FLAGS...: with cc, and no complaint where this machine cannot link so
@@ -53,6 +58,68 @@ try() {
 	else
 		echo "== cc -O2 $*: not here: $(head -1 "$TMP/log")"
 	fi
+}
+
+# foreign MODE TOOL COMMAND...: build $TMP/t_MODE, and run it with the others; no complaint where it cannot be built
+foreign() {
+	mode=$1 tool=$2
+	shift 2
+	if command -v "$tool" >/dev/null && (cd "$TMP" && "$@" >"$TMP/log" 2>&1); then
+		echo "'$TMP/t_$mode' 2" >>"$TMP/all"
+		MODES="$MODES $mode"
+	else
+		echo "== $mode: not here: $(head -1 "$TMP/log")"
+	fi
+}
+
+# main, outer, middle, inner: what other languages and 32 bits make of it.
+languages() {
+	cat >"$TMP/t.go" <<'GO'
+package main
+
+import "time"
+
+var sink uint64
+
+//go:noinline
+func inner(n int) {
+	for i := 0; i < n; i++ {
+		sink = sink*6364136223846793005 + 1442695040888963407
+	}
+}
+
+//go:noinline
+func middle(n int) { inner(n); sink++ }
+
+//go:noinline
+func outer(n int) { middle(n); sink++ }
+
+func main() {
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		outer(100000)
+	}
+}
+GO
+	cat >"$TMP/t.rs" <<'RUST'
+use std::hint::black_box;
+#[inline(never)]
+fn inner(n: u64) -> u64 { (0..n).fold(n, |x, _| black_box(x.wrapping_mul(6364136223846793005).wrapping_add(1))) }
+#[inline(never)]
+fn middle(n: u64) -> u64 { inner(n) ^ black_box(1) }
+#[inline(never)]
+fn outer(n: u64) -> u64 { middle(n) ^ black_box(2) }
+fn main() {
+    let begin = std::time::Instant::now();
+    while begin.elapsed().as_secs() < 2 { black_box(outer(100000)); }
+}
+RUST
+	MODES=
+	echo '#!/bin/sh' >"$TMP/all"
+	foreign frames32 cc cc -m32 -O1 -fno-omit-frame-pointer -o t_frames32 "$SRC/frames.c"
+	foreign go go env GO111MODULE=off GOFLAGS= go build -o t_go t.go
+	foreign rust rustc rustc -C opt-level=2 -o t_rust t.rs
+	foreign ruststatic rustc rustc -C opt-level=2 -C target-feature=+crt-static -o t_ruststatic t.rs
+	[ -z "$MODES" ] || sample_all "$MODES" "other languages"
 }
 
 lib a ''
@@ -86,6 +153,7 @@ case $matrix in 1 | layouts)
 	MODES=$(echo "$EVERY" | sed 's/ dlopen//')
 	try -static
 	try -static-pie
-	try -static -Wl,--no-eh-frame-hdr ;;
+	try -static -Wl,--no-eh-frame-hdr
+	languages ;;
 esac
 finish

@@ -292,7 +292,8 @@ ALONE static void run_plt(void)
 	KEEP();
 }
 
-/* A stack of its own, entered and left all the time. */
+/* A stack of its own, entered and left all the time. (musl has none of it.) */
+#ifdef __GLIBC__
 static struct {
 	ucontext_t outside, inside;
 } coro;
@@ -331,6 +332,12 @@ ALONE static void run_switch(void)
 	}
 	KEEP();
 }
+
+#else
+static void run_switch(void)
+{
+}
+#endif
 
 /* Below a frame larger than any usual dump. */
 ALONE static void run_buried(void)
