@@ -30,15 +30,17 @@ lib() {
 		cc -x c -O1 -fomit-frame-pointer -shared -fPIC -o "$TMP/lib_$1.so" -
 }
 
+modes_of_chain() {
+	echo '#!/bin/sh'
+	for mode in $MODES; do
+		echo "'$TMP/chain' $mode $SECONDS_EACH '$TMP/lib_a.so' '$TMP/lib_b.so'"
+	done
+}
+
 # All modes, one after the other, under one session.
 watch() {
-	{
-		echo '#!/bin/sh'
-		for mode in $MODES; do
-			echo "'$TMP/chain' $mode $SECONDS_EACH '$TMP/lib_a.so' '$TMP/lib_b.so'"
-		done
-		echo "'$TMP/throw' $SECONDS_EACH"
-	} >"$TMP/all"
+	modes_of_chain >"$TMP/all"
+	echo "'$TMP/throw' $SECONDS_EACH" >>"$TMP/all"
 	sample_all "$MODES throw" "$*"
 }
 
@@ -122,6 +124,20 @@ RUST
 	[ -z "$MODES" ] || sample_all "$MODES" "other languages"
 }
 
+# Without unwind tables in its C library: as far as main.
+musl() {
+	MODES='chain deep pushes tail alloca signal altinside noreturn exec fork jitfp jitleaf'
+	if ! command -v musl-gcc >/dev/null; then
+		echo "== musl: not here"
+		return
+	fi
+	musl-gcc -O2 -g -fomit-frame-pointer -fno-builtin -static -o "$TMP/chain" "$SRC/truth_chain.c" || wrong "musl"
+	modes_of_chain >"$TMP/all"
+	export TRUTH_ROOT=libc_start_main_stage2
+	sample_all "$MODES" "musl, static"
+	unset TRUTH_ROOT
+}
+
 lib a ''
 lib b 'volatile char more[100]; more[7] = 1;'
 matrix=${TRUTH_MATRIX:-short}
@@ -154,6 +170,7 @@ case $matrix in 1 | layouts)
 	try -static
 	try -static-pie
 	try -static -Wl,--no-eh-frame-hdr
+	musl
 	languages ;;
 esac
 finish
