@@ -26,17 +26,47 @@ done
 [ $? = 2 ] || wrong "--size 1x is taken"
 
 command -v perf >/dev/null || { echo "no perf: annotate is not compared"; finish; }
-for f in leaf_a leaf_b leaf_c; do
-	perf annotate -i "$data" --stdio -s "$f" 2>/dev/null |
-		awk '/^ +[0-9.]+ +: / && $1 > 0 { sub(":", "", $3); print $3, $1 }' | sort >"$TMP/perf"
-	"$PROFTOP" --replay "$data" --size 120x60 --script "/$f<Enter>a<tick>" |
+
+# ours FILE FUNCTION: "address share" of each instruction with samples.
+ours() {
+	"$PROFTOP" --replay "$1" --size 140x60 --script "/^$2\$<Enter>a<tick>" |
 		awk '{ sub("▶", " ") } $1 ~ /^[0-9]+\.[0-9]+$/ {
-			for (i = 2; i <= NF; i++) if ($i ~ /^\+0x/) { print $(i - 1), $1; break } }' | sort >"$TMP/ours"
-	[ -s "$TMP/perf" ] || { echo "perf annotate has nothing for $f"; continue; }
-	# Two figures of at most two decimals each.
+			for (i = 2; i <= NF; i++) if ($i ~ /^\+0x/) { print $(i - 1), $1; break } }' | sort
+}
+
+# same FUNCTION: of $TMP/perf and $TMP/ours, two figures of at most two decimals each.
+same() {
 	join -a 1 -a 2 -e 0 -o 0,1.2,2.2 "$TMP/perf" "$TMP/ours" |
-		awk -v f="$f" '{ d = $2 - $3 } d > 0.06 || d < -0.06 {
+		awk -v f="$1" '{ d = $2 - $3 } d > 0.06 || d < -0.06 {
 			print f " " $1 ": perf " $2 ", proftop " $3 }' >"$TMP/diff"
 	[ -s "$TMP/diff" ] && wrong "$(cat "$TMP/diff")"
+	nr=$((nr + 1))
+}
+
+nr=0
+for f in leaf_a leaf_b leaf_c sort_keys leaf recurse msort_with_tmp.part.0; do
+	perf annotate -i "$data" --stdio -s "$f" 2>/dev/null |
+		awk '/^ +[0-9.]+ +: / && $1 > 0 { sub(":", "", $3); print $3, $1 }' | sort >"$TMP/perf"
+	[ -s "$TMP/perf" ] || continue
+	ours "$data" "$f" >"$TMP/ours"
+	same "$f"
 done
+[ "$nr" -ge 3 ] || wrong "only $nr functions compared with perf annotate"
+echo "$nr functions as in perf annotate"
+
+# perf annotates kernel code only with a kernel image or /proc/kcore at hand; its samples' addresses it always has.
+data=$TMP/kernel.data
+perf record -q -F 1999 -e cpu-clock:k -o "$data" -- dd if=/dev/zero of=/dev/null bs=4k count=300000 \
+	>/dev/null 2>&1 || { echo "perf cannot record the kernel here"; finish; }
+perf script -i "$data" -F ip,sym 2>/dev/null | grep -v unknown >"$TMP/ips"
+nr=0
+for f in $(awk '{ print $2 }' "$TMP/ips" | sort | uniq -c | sort -rn | awk 'NR <= 4 { print $2 }'); do
+	awk -v f="$f" '$2 == f { n[$1]++; all++ } END { for (a in n) printf "%s %.2f\n", a, 100 * n[a] / all }' \
+		"$TMP/ips" | sort >"$TMP/perf"
+	ours "$data" "$f" >"$TMP/ours"
+	# Of the names of one address each has its own favourite.
+	[ -s "$TMP/ours" ] && same "$f"
+done
+[ "$nr" -ge 1 ] || ! [ -s "$TMP/ips" ] || wrong "no function of the kernel compared"
+echo "$nr functions of the kernel as in perf script"
 finish
