@@ -188,7 +188,7 @@ $(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 .PHONY: screens
-screens: $(B)/proftop programs ## the screens of README.md and doc/screens, from a recording
+screens: $(B)/proftop ## draw the screens of README.md, doc/proftop.1 and doc/screens anew
 	$(Q)B=$(B) tests/screens
 
 bench: $(B)/proftop $(B)/tests/bench_replay programs ## what it costs, against perf
