@@ -25,6 +25,26 @@ static int by_place(const void *pa, const void *pb)
 	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
+static uint32_t innermost_place(const struct assemble_input *in, uint32_t stack)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stacks_at(in->stacks, stack, &nr);
+
+	return places && nr ? places[0] : PLACE_NONE;
+}
+
+/* Has the code at place @id a part of the inlined @function? */
+static bool has_part(const struct assemble_input *in, uint32_t id, uint32_t function)
+{
+	uint32_t nr = 0;
+	const struct symbol_frame *chain = symbols_source(in->symbols, id, &nr);
+
+	for (uint32_t i = 0; chain && i < nr; i++)
+		if (chain[i].symbol == function)
+			return true;
+	return false;
+}
+
 /* Is @place in the function? In memory that is used anew, addresses alone do not tell. */
 static bool is_in(const struct assemble_input *in, const struct place *place, uint32_t dso_id,
 		  uint32_t function)
@@ -36,13 +56,11 @@ static bool is_in(const struct assemble_input *in, const struct place *place, ui
 	return place->dso == dso_id;
 }
 
-/* The address in its object of the innermost place of @stack; false: not in @function. */
-static bool vaddr_of(const struct assemble_input *in, uint32_t stack, uint32_t dso_id,
+/* The address in its object of the place @id; false: not in @function. */
+static bool vaddr_of(const struct assemble_input *in, uint32_t id, uint32_t dso_id,
 		     uint32_t function, const struct image *image, uint64_t *vaddr)
 {
-	uint32_t nr = 0;
-	const uint32_t *places = stacks_at(in->stacks, stack, &nr);
-	const struct place *place = places && nr ? places_at(in->places, places[0]) : NULL;
+	const struct place *place = id == PLACE_NONE ? NULL : places_at(in->places, id);
 
 	if (!place || !is_in(in, place, dso_id, function))
 		return false;
@@ -52,6 +70,21 @@ static bool vaddr_of(const struct assemble_input *in, uint32_t stack, uint32_t d
 	 * image that left the segments stay.
 	 */
 	return !image || !image->nr_segments || image_vaddr(image, place->offset, vaddr);
+}
+
+static int add_point(struct profile_annotate *a, uint32_t *max, const struct profile_point *point)
+{
+	if (a->nr_points == *max) {
+		uint32_t more = *max ? *max * 2 : 256;
+		void *points = reallocarray(a->points, more, sizeof(*a->points));
+
+		if (!points)
+			return -ENOMEM;
+		a->points = points;
+		*max = more;
+	}
+	a->points[a->nr_points++] = *point;
+	return 0;
 }
 
 static void add_up(struct profile_annotate *a)
@@ -82,26 +115,67 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 
 	for (uint32_t i = 0; i < in->nr_cells; i++) {
 		const struct history_cell *c = &in->cells[i];
-		uint64_t vaddr;
+		uint32_t place = innermost_place(in, c->stack);
+		struct profile_point point = { 0, c->event, c->count, c->weight };
 
-		if (!vaddr_of(in, c->stack, dso_id, a->function, image, &vaddr) || vaddr < l->vaddr ||
-		    vaddr - l->vaddr >= l->size)
+		if (!vaddr_of(in, place, dso_id, a->code_of, image, &point.vaddr) ||
+		    point.vaddr < l->vaddr || point.vaddr - l->vaddr >= l->size ||
+		    (a->code_of != a->function && !has_part(in, place, a->function)))
 			continue;
-		if (a->nr_points == max) {
-			uint32_t more = max ? max * 2 : 256;
-			void *points = reallocarray(a->points, more, sizeof(*a->points));
-
-			if (!points)
-				return -ENOMEM;
-			a->points = points;
-			max = more;
-		}
-		a->points[a->nr_points++] =
-			(struct profile_point){ vaddr, c->event, c->count, c->weight };
+		if (add_point(a, &max, &point))
+			return -ENOMEM;
 	}
 	reclaim_reader_done();
 	add_up(a);
 	return 0;
+}
+
+/* What each function has of the samples of the inlined one, as points at its id. */
+static void sum_by_owner(struct profile_annotate *sums, const struct assemble_input *in,
+			 uint32_t function)
+{
+	uint32_t max = 0;
+
+	for (uint32_t i = 0; i < in->nr_cells; i++) {
+		const struct history_cell *c = &in->cells[i];
+		uint32_t place = innermost_place(in, c->stack);
+		struct profile_point point = { 0, 0, c->count, c->weight };
+
+		if (place == PLACE_NONE || !has_part(in, place, function))
+			continue;
+		/* Acquire: pairs with the release of the loader. */
+		point.vaddr = atomic_load_explicit(&places_at(in->places, place)->symbol,
+						   memory_order_acquire);
+		if (add_point(sums, &max, &point))
+			break;
+	}
+	reclaim_reader_done();
+	add_up(sums);
+}
+
+void annotate_inside(struct profile_annotate *a, const struct assemble_input *in, uint32_t last)
+{
+	struct profile_annotate sums = { 0 };
+	const struct profile_point *best = NULL;
+	const struct symbol *owner;
+	double all = 0;
+
+	sum_by_owner(&sums, in, a->function);
+	for (uint32_t i = 0; i < sums.nr_points; i++) {
+		const struct profile_point *pt = &sums.points[i];
+
+		all += pt->weight;
+		/* The code that is shown does not change while it has samples. */
+		if (!best || (best->vaddr != last && (pt->vaddr == last || pt->weight > best->weight)))
+			best = pt;
+	}
+	owner = best ? symbols_at(in->symbols, (uint32_t)best->vaddr) : NULL;
+	if (owner) {
+		a->code_of = (uint32_t)best->vaddr;
+		a->inside_share = all > 0 ? best->weight / all : 0;
+		text_format(a->inside, sizeof(a->inside), "%s", owner->name.str);
+	}
+	free(sums.points);
 }
 
 /* The code as far as it is read; asks for it. */
@@ -128,12 +202,18 @@ void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_i
 	if (!a)
 		return;
 	p->annotate = a;
-	a->function = id;
+	a->function = a->code_of = id;
 	if (!symbol) {
 		a->why = "this is a place without a name: its extent is not known";
 		return;
 	}
-	a->listing = take_listing(s, id);
+	if (symbol->inlined) {
+		annotate_inside(a, in, s->annotate_in[0] == id ? s->annotate_in[1] : SYMBOL_NONE);
+		symbol = symbols_at(s->symbols, a->code_of);
+	}
+	s->annotate_in[0] = id;
+	s->annotate_in[1] = a->code_of;
+	a->listing = take_listing(s, a->code_of);
 	s->annotate_waits = !a->listing;
 	if (a->listing && annotate_points(a, in, symbol->dso))
 		a->why = "out of memory";
@@ -141,8 +221,7 @@ void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_i
 
 bool annotate_is_due(struct sampler *s)
 {
-	uint32_t id = atomic_load_explicit(&s->annotate, memory_order_relaxed);
-	struct listing *l = s->annotate_waits ? symbols_code(s->symbols, id) : NULL;
+	struct listing *l = s->annotate_waits ? symbols_code(s->symbols, s->annotate_in[1]) : NULL;
 
 	listing_put(l);
 	return l;

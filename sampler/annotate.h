@@ -15,7 +15,16 @@ void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_i
 /* Between ticks: is the code there that the last profile had to do without? */
 bool annotate_is_due(struct sampler *s);
 
-/* The points of @in that are in the listing of @a, of @dso, added up. 0 or -ENOMEM. */
+/*
+ * The points of @in that are in the listing of @a, of @dso, added up; of an
+ * inlined function those that it has a part in. 0 or -ENOMEM.
+ */
 int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t dso);
+
+/*
+ * Into a->code_of: the function with code of its own that most samples of the
+ * inlined a->function are in, or @last, if it has any; unchanged when none has.
+ */
+void annotate_inside(struct profile_annotate *a, const struct assemble_input *in, uint32_t last);
 
 #endif

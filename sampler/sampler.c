@@ -204,6 +204,7 @@ static void init_config(struct sampler *s, const struct sampler_config *config)
 	s->window = PROFILE_WINDOW;
 	s->tick_ns = config->tick_ns;
 	atomic_init(&s->annotate, SYMBOL_NONE);
+	s->annotate_in[0] = SYMBOL_NONE;
 	s->enabled = true;
 	pthread_mutex_init(&s->controls.lock, NULL);
 	s->control_fd = s->profile_fd = -1;

@@ -169,6 +169,7 @@ struct sampler {
 	int profile_fd;			/* eventfd: a profile waits */
 	atomic_bool stop;
 	_Atomic(struct profile *) mailbox;	/* exchanged whole: release by builder, acquire by UI */
+	uint32_t annotate_in[2];	/* builder's: an inlined function, and what it is shown in */
 	bool annotate_waits;		/* builder's: its code was not there at the last tick */
 	atomic_uint annotate;		/* function, or SYMBOL_NONE: by the UI, relaxed */
 	atomic_ullong max_hz;

@@ -558,6 +558,10 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	char buf[200], n[FORMAT_MAX];
 
 	foot_text(f, TEXT("Function"), st->annotate.name);
+	if (a && *a->inside)
+		foot_line(f, TEXT("Inlined"),
+			  text_format(buf, sizeof(buf), "its part of %s, where %.0f%% of its samples are",
+				      a->inside, 100 * a->inside_share));
 	if (a && a->why)
 		foot_text(f, TEXT("Code"), a->why);
 	if (!l) {
