@@ -188,7 +188,7 @@ static void open_row(struct ui_state *st, uint32_t code)
 	} else if (st->view == VIEW_PROCESSES) {
 		actions_enter_process(st, row->id);
 	} else if (st->drilled) {
-		ui_state_say(st, false, "already inside %s; Esc goes back, p picks another process",
+		ui_state_say(st, false, "inside %s: m has all that can be done with a row, Esc goes back",
 			     st->process_name);
 	} else if (row->nr == 1 && row->task < p->nr_tasks &&
 		   p->tasks[row->task].process < p->nr_processes) {

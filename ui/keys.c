@@ -17,6 +17,7 @@ static const struct key_binding table[] = {
 };
 
 static const char *const groups[GROUP_NR] = {
+	[GROUP_VIEW] = "VIEWS",
 	[GROUP_MOVE] = "MOVE",
 	[GROUP_FIND] = "FIND",
 	[GROUP_ORDER] = "SORT AND SHAPE",

@@ -43,7 +43,8 @@ enum key_context {
 #define CTX_ALL	   (CTX_PAGES | CTX_TYPING)
 
 enum key_group {
-	GROUP_MOVE, GROUP_FIND, GROUP_ORDER, GROUP_ROW, GROUP_SAMPLED, GROUP_TIME, GROUP_PROGRAM, GROUP_NR,
+	GROUP_VIEW, GROUP_ROW, GROUP_SAMPLED, GROUP_FIND, GROUP_ORDER, GROUP_TIME, GROUP_MOVE,
+	GROUP_PROGRAM, GROUP_NR,
 };
 
 /*
@@ -53,6 +54,42 @@ enum key_group {
 /* clang-format off: one entry, two lines */
 #define KEYS(...) { __VA_ARGS__ }
 #define KEY_TABLE(X) \
+	X(OPEN, "open", VIEW, "Open", "drill in, unfold, zoom, or re-centre", \
+	  CTX_LIST, KEYS(K_ENTER), 0, KEYS(0)) \
+	X(BACK, "back", VIEW, "", "one level back; at the root q quits", \
+	  CTX_PAGES, KEYS(K_ESC, K_BACKSPACE, 'q'), 0, KEYS(0)) \
+	X(VIEW_FUNCTIONS, "functions", VIEW, "", "the hottest functions", \
+	  CTX_PAGES, KEYS('1'), 0, KEYS(0)) \
+	X(VIEW_PROCESSES, "processes", VIEW, "", "the processes", CTX_PAGES, KEYS('2'), 0, KEYS(0)) \
+	X(VIEW_TREE, "tree", VIEW, "", "the call tree", CTX_PAGES, KEYS('3'), 0, KEYS(0)) \
+	X(VIEW_FLAME, "flame", VIEW, "", "the flame graph", CTX_PAGES, KEYS('4'), 0, KEYS(0)) \
+	X(VIEW_CPUS, "cpus", VIEW, "", "the CPUs, and where every sample went", \
+	  CTX_PAGES, KEYS('5'), 0, KEYS(0)) \
+	X(VIEW_MODULES, "modules", VIEW, "", "the modules and their names", \
+	  CTX_PAGES, KEYS('6'), 0, KEYS(0)) \
+	X(VIEW_MESSAGES, "messages", VIEW, "", "what went wrong, and what helps", \
+	  CTX_PAGES, KEYS('7', '!'), 0, KEYS(0)) \
+	X(NEXT_VIEW, "next-view", VIEW, "", "next view", CTX_PAGES, KEYS(K_TAB), 0, KEYS(0)) \
+	X(PREVIOUS_VIEW, "previous-view", VIEW, "", "previous view", \
+	  CTX_PAGES, KEYS(K_BACKTAB), 0, KEYS(0)) \
+	X(MENU, "menu", ROW, "Menu", "all that can be done with the row", \
+	  CTX_LIST, KEYS('m'), 0, KEYS(0)) \
+	X(CALLERS, "callers", ROW, "", "callers and callees of the row; Esc: back", \
+	  CTX_LIST, KEYS('b'), 0, KEYS(0)) \
+	X(ANNOTATE, "annotate", ROW, "", "the function of the row, instruction by instruction", \
+	  CTX_LIST, KEYS('a'), 0, KEYS(0)) \
+	X(FLAME_HERE, "flame-here", ROW, "", "flame graph from here", \
+	  CTX_LIST, KEYS('v'), 0, KEYS(0)) \
+	X(EDITOR, "editor", ROW, "", "its source in your editor ($VISUAL, $EDITOR)", \
+	  CTX_LIST, KEYS('O'), 0, KEYS(0)) \
+	X(COPY, "copy", ROW, "", "copy the name of the row (the terminal's clipboard)", \
+	  CTX_LIST, KEYS('y'), 0, KEYS(0)) \
+	X(MODULE_ONLY, "module-only", ROW, "", "only the code of the row's module; again: all", \
+	  CTX_LIST, KEYS('d'), 0, KEYS(0)) \
+	X(FOLLOW, "follow", ROW, "", "scroll with the selected row", \
+	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
+	X(FETCH, "fetch", ROW, "", "fetch symbols of its module (debuginfod); again: cancel", \
+	  CTX_LIST, KEYS('D'), 0, KEYS(0)) \
 	X(LINE_UP, "line-up", MOVE, "", "line up", \
 	  CTX_PAGES, KEYS(K_UP, 'k'), CTX_PICKER, KEYS(K_UP, K_CTRL('p'))) \
 	X(LINE_DOWN, "line-down", MOVE, "", "line down", \
@@ -72,24 +109,6 @@ enum key_group {
 	  CTX_LIST, KEYS(K_LEFT), 0, KEYS(0)) \
 	X(SCROLL_RIGHT, "scroll-right", MOVE, "", "scroll long names; unfold; sibling", \
 	  CTX_LIST, KEYS(K_RIGHT), 0, KEYS(0)) \
-	X(OPEN, "open", MOVE, "Open", "drill in, unfold, zoom, or re-centre", \
-	  CTX_LIST, KEYS(K_ENTER), 0, KEYS(0)) \
-	X(BACK, "back", MOVE, "", "one level back; at the root q quits", \
-	  CTX_PAGES, KEYS(K_ESC, K_BACKSPACE, 'q'), 0, KEYS(0)) \
-	X(VIEW_FUNCTIONS, "functions", MOVE, "", "the hottest functions", \
-	  CTX_PAGES, KEYS('1'), 0, KEYS(0)) \
-	X(VIEW_PROCESSES, "processes", MOVE, "", "the processes", CTX_PAGES, KEYS('2'), 0, KEYS(0)) \
-	X(VIEW_TREE, "tree", MOVE, "", "the call tree", CTX_PAGES, KEYS('3'), 0, KEYS(0)) \
-	X(VIEW_FLAME, "flame", MOVE, "", "the flame graph", CTX_PAGES, KEYS('4'), 0, KEYS(0)) \
-	X(VIEW_CPUS, "cpus", MOVE, "", "the CPUs, and where every sample went", \
-	  CTX_PAGES, KEYS('5'), 0, KEYS(0)) \
-	X(VIEW_MODULES, "modules", MOVE, "", "the modules and their names", \
-	  CTX_PAGES, KEYS('6'), 0, KEYS(0)) \
-	X(VIEW_MESSAGES, "messages", MOVE, "", "what went wrong, and what helps", \
-	  CTX_PAGES, KEYS('7', '!'), 0, KEYS(0)) \
-	X(NEXT_VIEW, "next-view", MOVE, "", "next view", CTX_PAGES, KEYS(K_TAB), 0, KEYS(0)) \
-	X(PREVIOUS_VIEW, "previous-view", MOVE, "", "previous view", \
-	  CTX_PAGES, KEYS(K_BACKTAB), 0, KEYS(0)) \
 	X(HELP, "help", PROGRAM, "Help", "this page", CTX_PAGES, KEYS(K_F(1), '?', 'h'), 0, KEYS(0)) \
 	X(SEARCH, "search", FIND, "Search", "search as you type", \
 	  CTX_PAGES, KEYS(K_F(3), '/'), 0, KEYS(0)) \
@@ -125,26 +144,14 @@ enum key_group {
 	  CTX_LIST, KEYS('J'), 0, KEYS(0)) \
 	X(FOLD_RECURSION, "fold-recursion", ORDER, "", "fold recursion in call tree and flame graph", \
 	  CTX_LIST, KEYS('X'), 0, KEYS(0)) \
-	X(CALLERS, "callers", ROW, "", "callers and callees of the row; Esc: back", \
-	  CTX_LIST, KEYS('b'), 0, KEYS(0)) \
-	X(FLAME_HERE, "flame-here", ROW, "", "flame graph from here", \
-	  CTX_LIST, KEYS('v'), 0, KEYS(0)) \
-	X(FETCH, "fetch", ROW, "", "fetch symbols of its module (debuginfod); again: cancel", \
-	  CTX_LIST, KEYS('D'), 0, KEYS(0)) \
 	X(FULL_NAMES, "full-names", ORDER, "", "names over the whole width", \
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
 	X(INTERVALS, "intervals", ORDER, "", "the 95 % interval of SELF% as a column", \
 	  CTX_LIST, KEYS('~'), 0, KEYS(0)) \
-	X(FOLLOW, "follow", ROW, "", "scroll with the selected row", \
-	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
-	X(ANNOTATE, "annotate", ROW, "", "the function of the row, instruction by instruction", \
-	  CTX_LIST, KEYS('a'), 0, KEYS(0)) \
 	X(BY_THREAD, "threads", ORDER, "", "split the processes by thread", \
 	  CTX_LIST, KEYS('H'), 0, KEYS(0)) \
 	X(FOLD_THREADS, "fold-threads", ORDER, "", "threads with names alike as one: worker-*", \
 	  CTX_LIST, KEYS(','), 0, KEYS(0)) \
-	X(MODULE_ONLY, "module-only", ROW, "", "only the code of the row's module; again: all", \
-	  CTX_LIST, KEYS('d'), 0, KEYS(0)) \
 	X(PICK_EVENT, "event", SAMPLED, "Event", "pick the event", \
 	  CTX_LIST, KEYS(K_F(7), 'e'), 0, KEYS(0)) \
 	X(NEXT_EVENT, "next-event", SAMPLED, "", "show the next event", \
@@ -187,12 +194,6 @@ enum key_group {
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \
 	X(SAVE_SCREEN, "save-screen", PROGRAM, "Save", "save the screen as text", \
 	  CTX_PAGES, KEYS(K_F(9), 'w'), 0, KEYS(0)) \
-	X(EDITOR, "editor", ROW, "", "its source in your editor ($VISUAL, $EDITOR)", \
-	  CTX_LIST, KEYS('O'), 0, KEYS(0)) \
-	X(MENU, "menu", ROW, "", "all that can be done with the row", \
-	  CTX_LIST, KEYS('m'), 0, KEYS(0)) \
-	X(COPY, "copy", ROW, "", "copy the name of the row (the terminal's clipboard)", \
-	  CTX_LIST, KEYS('y'), 0, KEYS(0)) \
 	X(WRITE_CONFIG, "write-config", PROGRAM, "", "keep the settings: the only key that does", \
 	  CTX_PAGES, KEYS('W'), 0, KEYS(0)) \
 	X(HEADER, "header", PROGRAM, "", "hide the header", CTX_LIST, KEYS('#'), 0, KEYS(0)) \

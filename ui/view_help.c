@@ -24,7 +24,7 @@ static const struct safe_text notes[] = {
 	TEXT("  u user  k kernel  j JIT  v vdso  ? no name"),
 	TEXT("HEADER"),
 	TEXT("  Lost       samples the kernel had no room for; a larger --ring or a lower"),
-	TEXT("             frequency helps"),
+	TEXT("             frequency helps; 0 (9!): none now, 9 in the last seconds; 7 says why"),
 	TEXT("  Throttled  times the kernel paused an event that interrupted too often"),
 	TEXT("  Stacks     complete: reached the root; guessed: with a guessed frame;"),
 	TEXT("             truncated: longer than --stack-size; broken: ended early;"),
