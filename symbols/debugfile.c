@@ -2,7 +2,7 @@
 /*
  * Find and open the separate debug file that belongs to an object.
  *
- * Runs on: the loader. A file with the right name but another build-id is none.
+ * Runs on: a helper. A file with the right name but another build-id is none.
  */
 #include "symbols/debugfile.h"
 

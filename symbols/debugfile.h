@@ -6,7 +6,7 @@
  * a basename counts, below /usr/lib/debug, its CRC proven. Only our own root
  * is looked into, never a process's, nor the object's own folder.
  *
- * Runs on: the loader.
+ * Runs on: a helper.
  */
 #ifndef SYMBOLS_DEBUGFILE_H
 #define SYMBOLS_DEBUGFILE_H

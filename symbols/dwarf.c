@@ -3,7 +3,7 @@
  * An index of units by address, of functions in the units that were asked
  * about, and the walk down to the innermost inlined function.
  *
- * Runs on: the loader.
+ * Runs on: a helper.
  */
 #include "symbols/dwarf.h"
 

@@ -2,7 +2,7 @@
 /*
  * The gate before libdw.
  *
- * Runs on: the loader.
+ * Runs on: a helper.
  */
 #include "symbols/dwarf_open.h"
 

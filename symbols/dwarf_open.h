@@ -3,7 +3,7 @@
  * What is looked at before libdw may see a file: its owner, the sizes of its
  * debug sections, and the file that dwz has moved common parts to.
  *
- * Runs on: the loader.
+ * Runs on: a helper.
  */
 #ifndef SYMBOLS_DWARF_OPEN_H
 #define SYMBOLS_DWARF_OPEN_H

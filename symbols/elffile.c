@@ -2,7 +2,7 @@
 /*
  * Headers of an ELF file: read, checked, widened to 64 bits.
  *
- * Runs on: the loader. Every number of the file is hostile.
+ * Runs on: a helper. Every number of the file is hostile.
  */
 #include "symbols/elffile.h"
 

@@ -3,7 +3,7 @@
  * Walk Go's function table: sorted pairs of (offset of code, offset of its
  * description), the second word of which says where the name is.
  *
- * Runs on: the loader.
+ * Runs on: a helper.
  */
 #include "symbols/elfgo.h"
 

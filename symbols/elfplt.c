@@ -2,7 +2,7 @@
 /*
  * Find the stubs of an object and the functions they lead to.
  *
- * Runs on: the loader.
+ * Runs on: a helper.
  */
 #include "symbols/elfplt.h"
 

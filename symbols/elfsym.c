@@ -5,7 +5,7 @@
  * While collecting, name_size also carries the symbol's rank in its upper
  * bits, so that sorting needs no second array; elfsym_finish() takes it off.
  *
- * Runs on: the loader. Every number of the file is hostile.
+ * Runs on: a helper. Every number of the file is hostile.
  */
 #include "symbols/elfsym.h"
 

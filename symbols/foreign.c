@@ -7,7 +7,7 @@
  * candidate that is certainly wrong in kind or size ends the search: another
  * way would lead to another file.
  *
- * Runs on: the loader.
+ * Runs on: helpers and loaders.
  */
 #include "symbols/foreign.h"
 

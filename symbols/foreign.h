@@ -10,7 +10,7 @@
  * RESOLVE_NO_MAGICLINKS) below /proc/PID/root, so that no symlink of a
  * container reaches the host's files. See openat2(2), proc(5).
  *
- * Runs on: the loader. A file system may hang here; never call it elsewhere.
+ * Runs on: helpers and loaders. A file system may hang here; never call it elsewhere.
  */
 #ifndef SYMBOLS_FOREIGN_H
 #define SYMBOLS_FOREIGN_H

@@ -2,7 +2,7 @@
 /*
  * Build an object's image: segments, the bytes of .eh_frame, symbols.
  *
- * Runs on: the loader. What is missing or damaged beyond the headers leaves a
+ * Runs on: a helper. What is missing or damaged beyond the headers leaves a
  * smaller image, not an error: segments alone still give names by address.
  */
 #include "symbols/image.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes of the running kernel. Runs on: the loader.
+ * Bytes of the running kernel. Runs on: a helper.
  *
  * Not by elffile.c: this file claims a size of all address space, and has no
  * sections.

@@ -5,7 +5,7 @@
  * boot (proc(5), "/proc/kcore"). Modules, BPF programs and what was patched
  * at run time are in it, too.
  *
- * Runs on: the loader.
+ * Runs on: a helper.
  */
 #ifndef SYMBOLS_KCORE_H
 #define SYMBOLS_KCORE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines of a source file. Runs on: the loader.
+ * Lines of a source file. Runs on: a helper.
  */
 #include "symbols/source.h"
 

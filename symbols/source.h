@@ -6,7 +6,7 @@
  * opened as the process sees it, else as we do, with the rights of whoever
  * runs us and no more: a proftop with capabilities of its own reads none.
  *
- * Runs on: the loader. A file may hang; look at the stop afterwards.
+ * Runs on: a helper. A file may hang; look at the stop afterwards.
  */
 #ifndef SYMBOLS_SOURCE_H
 #define SYMBOLS_SOURCE_H

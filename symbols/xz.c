@@ -2,7 +2,7 @@
 /*
  * liblzma behind limits of output and of memory.
  *
- * Runs on: the loader.
+ * Runs on: a helper.
  */
 #include "symbols/xz.h"
 
