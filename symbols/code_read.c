@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "symbols/dwarf.h"
+#include "symbols/elffile.h"
 #include "symbols/foreign.h"
 #include "symbols/kcore.h"
 #include "symbols/lines.h"
@@ -78,6 +79,23 @@ static bool is_replaced(const struct load_where *where)
 	return code == -ESTALE || code == -ENOENT || code == -ENOTDIR;
 }
 
+/* A recording may tell no inode: then the build-id says whether it is the file. */
+static bool is_of_build(const struct reading *r, const struct foreign_file *file)
+{
+	const struct dso_identity *id = &r->where.identity;
+	struct elffile elf;
+	bool same;
+
+	if (!id->build_id_size)
+		return true;
+	if (elffile_open_watched(&elf, file->fd, file->size, NULL, NULL))
+		return false;
+	same = !elf.build_id_size || (elf.build_id_size == id->build_id_size &&
+				      !memcmp(elf.build_id, id->build_id, id->build_id_size));
+	elffile_close(&elf);
+	return same;
+}
+
 static void read_file(struct reading *r)
 {
 	struct foreign_file file;
@@ -87,7 +105,9 @@ static void read_file(struct reading *r)
 		refuse_file(r, code);
 		return;
 	}
-	if (make_room(r))
+	if (!is_of_build(r, &file))
+		refuse_file(r, -ESTALE);
+	else if (make_room(r))
 		cut(r, pread(file.fd, r->bytes, r->nr_bytes, (off_t)r->offset),
 		    "the file cannot be read", NULL);
 	close(file.fd);

@@ -226,6 +226,7 @@ static json_t *names(const struct profile *p)
 
 	json_object_set_new(o, "places", count(p->nr_places));
 	json_object_set_new(o, "named", count(p->nr_places_named));
+	json_object_set_new(o, "stacks", count(p->nr_stacks));
 	json_object_set_new(o, "waiting", count(p->nr_places_waiting));
 	return o;
 }

@@ -58,6 +58,21 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* Where @function is in the file of this program. */
+static uint64_t offset_in_file(int (*function)(int))
+{
+	uint64_t addr = (uint64_t)(uintptr_t)function, start, end, pgoff, found = 0;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[4096 + 128];
+
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &pgoff) == 3 &&
+		    addr >= start && addr < end)
+			found = addr - start + pgoff;
+	fclose(maps);
+	return found;
+}
+
 /* The symbol that @addr of this process is named by. */
 static uint32_t symbol_at(struct fixture *f, uint64_t addr, const char *name)
 {
@@ -159,6 +174,56 @@ static void test_own_function(void **state)
 	assert_true(jumped);
 #endif
 	listing_put(l);
+}
+
+/* Copy this program to @path. */
+static void copy_program(const char *path)
+{
+	int from = open("/proc/self/exe", O_RDONLY), to = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0700);
+	char buf[65536];
+	ssize_t n;
+
+	assert_true(from >= 0 && to >= 0);
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		assert_int_equal(write(to, buf, (size_t)n), n);
+	close(from);
+	close(to);
+}
+
+/*
+ * A program whose file is replaced while it runs: who may read what is mapped
+ * sees that, and is told so; the others are told why they see nothing.
+ */
+static void test_replaced(void **state)
+{
+	struct fixture *f = *state;
+	char dir[] = "/tmp/test_code.XXXXXX", path[64], other[64];
+	uint32_t symbol;
+	struct listing *l;
+	struct stat st;
+	uint8_t *map;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/program", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	copy_program(path);
+	assert_int_equal(stat(path, &st), 0);
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(path, O_RDONLY), 0);
+	assert_true(map != MAP_FAILED);
+	symbol = symbol_at(f, (uint64_t)(uintptr_t)map + offset_in_file(&counted_function),
+			   "counted_function");
+	copy_program(other);
+	assert_int_equal(rename(other, path), 0);
+	l = listing_of(f, symbol);
+	if (l->why)
+		assert_non_null(strstr(l->why, "not the one that runs"));
+	else
+		assert_non_null(strstr(l->origin, "replaced"));
+	assert_true(!l->why || l->cure);
+	listing_put(l);
+	munmap(map, (size_t)st.st_size);
+	unlink(path);
+	rmdir(dir);
 }
 
 static void test_vdso(void **state)
@@ -488,6 +553,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own_function, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_vdso, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kernel_moved, setup, teardown),

@@ -173,6 +173,29 @@ static void test_jump(void **state)
 }
 #endif
 
+/* An inlined function: whose code this is, and how much of its samples. */
+static void test_inlined(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	for (int i = 0; i < 2; i++) {
+		struct profile *p = profile_with(true);
+
+		p->annotate->code_of = 13;
+		strcpy(p->annotate->inside, "json::next_token");
+		p->annotate->inside_share = 0.77;
+		ui_state_take(&b.st, p);
+		if (i)
+			break;
+		press(&b, 'j');
+		press(&b, 'a');
+	}
+	assert_non_null(strstr(look(&b), "its part of json::next_token, where 77% of its samples are"));
+	assert_int_equal((int)(share_at(&b, 4) * 1000 + 0.5), 300);
+	bench_fini(&b);
+}
+
 /* Without code the reason stands there, and nothing breaks. */
 static void test_no_code(void **state)
 {
@@ -184,6 +207,7 @@ static void test_no_code(void **state)
 	press(&b, 'j');
 	press(&b, 'a');
 	assert_non_null(strstr(look(&b), "the file cannot be read"));
+	golden(&b, "annotate-no-code-80x24");
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		press(&b, keys[i]);
 		look(&b);
@@ -204,6 +228,7 @@ int main(void)
 #ifdef HAVE_CAPSTONE
 		cmocka_unit_test(test_jump),
 #endif
+		cmocka_unit_test(test_inlined),
 		cmocka_unit_test(test_no_code),
 	};
 
