@@ -23,6 +23,7 @@
 #include "unwind/step.h"
 
 #define ROWS_DEFAULT (1u << 22)
+#define TRIED	     1024		/* a power of two */
 
 /* What a frame led to, besides the reasons to stop. */
 enum { WALK_ON = UNWIND_NR_STOPS, WALK_REDO };
@@ -40,6 +41,7 @@ struct unwinder {
 	struct unwind_rows *rows;
 	bool own_rows, step_only;
 	uint32_t verify_every, verify_in;
+	uint32_t tried[TRIED];		/* places of late that libunwind was asked for, by id */
 	struct unwind_result scratch;	/* of a verification */
 	_Alignas(CACHELINE) struct recent recent;
 	_Alignas(CACHELINE) struct counters count;
@@ -243,6 +245,16 @@ static bool wants_row(const struct walk *w)
 	       row_kind(rows_get(w->u->rows, w->place)) == ROW_UNKNOWN;
 }
 
+/* Will libunwind be asked for this place this one time? Not where it was, and no row came of it. */
+static bool asks_once(const struct walk *w)
+{
+	uint32_t *tried = &w->u->tried[w->place & (TRIED - 1)];
+	bool again = *tried == w->place;
+
+	*tried = w->place;
+	return !again && wants_row(w);
+}
+
 /* libunwind made @result of @from: admit the row if it makes the same of it. */
 static void learn(struct walk *w, const struct step_input *in, const struct arch_frame *from,
 		  enum step_result result)
@@ -314,7 +326,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.fde = fde,
 		.vaddr = vaddr,
 		.pc_vaddr = vaddr + (w->f.reg[u->arch->pc] - w->pc),
-		.once = wants_row(w),
+		.once = asks_once(w),
 		.first = w->out->nr == 1,
 	};
 	enum step_result result;
