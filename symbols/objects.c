@@ -19,6 +19,7 @@
 #define WAITED_NS		5000000000ULL	/* reads that take longer in all trickle */
 #define GIVE_UP_NS		60000000000ULL	/* a slow load that still goes on ends then */
 
+#define GONE	"file is gone, or in another mount namespace"
 #define NOT_ANSWERING		"its file system does not answer: set aside, tried again later"
 
 bool ids_add(struct ids *ids, uint32_t id)
@@ -71,10 +72,8 @@ static void explain(const struct objects *o, struct dso *dso, int code)
 	} words[] = {
 		{ -EPERM, "no permission", "run proftop as root or with cap_sys_ptrace" },
 		{ -EACCES, "no permission", "run proftop as root or with cap_sys_ptrace" },
-		{ -ENOENT, "file is gone",
-		  "root (map_files) still reads a deleted file while it is mapped" },
-		{ -ENOTDIR, "file is gone",
-		  "root (map_files) still reads a deleted file while it is mapped" },
+		{ -ENOENT, GONE, "root (by map_files) reads it while it is mapped" },
+		{ -ENOTDIR, GONE, "root (by map_files) reads it while it is mapped" },
 		{ -ESRCH, "process is gone", "start proftop before it, or let it run longer" },
 		{ -ESTALE, "replaced on disk", "restart the program, or run proftop as root" },
 		{ -EBUSY, "changed while it was read", NULL },

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Rows without a name: what m says why, and what it says would help, of real programs; for root,
+and for a user who may sample but not read what is not his.
+"""
+import os
+import re
+import subprocess
+import sys
+import time
+
+import names
+from names import Missing, hot, path, sh, start
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+perfmon", "--ambient-caps=+perfmon"]
+
+
+def screen(process, keys, user):
+    done = subprocess.run([*user, names.PROFTOP, "-p", str(process.pid), "-d", "0.3", "--size=200x45", f"--script={keys}"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, cwd="/")
+    if done.returncode:
+        names.wrong(f"exit {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def expect(what, process, why, cure, user=(), first=""):
+    """The reason and the cure of the row on top, as its menu begins them; on a full machine after more ticks."""
+    for ticks in 3, 10, 30:
+        menu = screen(process, first + "<tick>" * ticks + "m", user)
+        said = re.search(r"why it has no name +(\S.*?) *│", menu)
+        helps = re.search(r"what would help +(\S.*?) *│", menu)
+        if said and helps and said.group(1).startswith(why) and cure in helps.group(1):
+            print(f"{what:<28} {said.group(1):<42} {helps.group(1)}")
+            return
+    names.wrong(f"{what}: no '{why}' or no '{cure}' in\n{menu}")
+
+
+def stripped(comm, *flags):
+    hot(comm, *flags)
+    sh("strip", path(comm))
+    return path(comm)
+
+
+def main():
+    os.chmod(names.TMP, 0o755)
+    expect("stripped", start(stripped("stripped")), "stripped: ", "install its debug symbols")
+    expect("JIT code without a map", start(f"{names.PROGRAMS}/jitmap", comm="jit"), "JIT code without a perf map",
+           "have its JIT write a perf map")
+    try:
+        names.need("node")
+        node = start("node", "-e", "let x = 1; for (;;) x = (x * 31) | 0;")
+        time.sleep(0.5)
+        expect("node without its switch", node, "JIT code without a perf map", "start it with: node --perf-basic-prof")
+        node.kill()
+    except Missing as e:
+        print(f"node without its switch: {e}")
+    try:
+        sh(*NOBODY, "true")
+    except Missing as e:
+        print(e)
+        names.finish()
+    if screen(start(hot("mine")), "<tick>", NOBODY) == "":
+        print("no CAP_PERFMON for others here")
+        names.finish()
+    secret = hot("secret")
+    os.chmod(secret, 0o700)
+    expect("no permission", start(secret), "no permission", "run proftop as root", NOBODY)
+    gone = start(hot("gone"))
+    time.sleep(0.1)
+    os.unlink(path("gone"))
+    expect("deleted and gone", gone, "file is gone", "root (by map_files) reads it", NOBODY)
+    os.rename(hot("elsewhere"), path("file"))
+    other = start("unshare", "-m", "sh", "-ec", f"cd {names.TMP}; mkdir t; mount -t tmpfs none t; cp file t/elsewhere; exec t/elsewhere")
+    time.sleep(0.3)
+    expect("in another mount namespace", other, "file is gone, or in another mount", "root (by", NOBODY)
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        hidden = int(f.read()) > 1
+    if hidden:
+        # The row on top shall be the kernel's.
+        expect("kptr_restrict", start(hot("kernel", "-DKERNEL")), "kptr_restrict hides kernel addr",
+               "run proftop as root", NOBODY, "U")
+    names.finish()
+
+
+main()
