@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
@@ -23,6 +24,7 @@
 
 /* A control is answered by a short tick, this long after the last one at the earliest. */
 #define ANSWER_NS 20000000ULL
+#define BUILDER_NICE (-5)
 /* How often it is looked for code that is being read. */
 #define CODE_MS 10
 
@@ -364,6 +366,8 @@ static void *builder_main(void *arg)
 	uint64_t now = time_now_ns(), due = next_tick(s, now);
 
 	prctl(PR_SET_NAME, "builder");
+	/* Ticks in time where hundreds wait for a CPU. Refused to most users. */
+	setpriority(PRIO_PROCESS, 0, BUILDER_NICE);
 	rcu_register_thread();
 	while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
 		int wait_ms = due > now ? (int)((due - now + 999999) / 1000000) : 0;

@@ -21,14 +21,14 @@ __attribute__((noinline)) static void short_work(void)
 {
 	uint64_t x = 1;
 
-	for (int i = 0; i < 1000000; i++)
+	for (int i = 0; i < 200000; i++)
 		x = x * 6364136223846793005U + 1442695040888963407U;
 	sink = x;
 }
 
 __attribute__((noreturn)) static void work_and_nap(void)
 {
-	const struct timespec nap = { .tv_nsec = 5000000 };
+	const struct timespec nap = { .tv_nsec = 50000000 };
 
 	for (;;) {
 		short_work();

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Some hundred processes that sleep, some that work, many threads, and a fork storm beside: those that work are seen
+# under their names, the account holds, and neither the start, nor memory, nor descriptors grow with the crowd.
+. "$(dirname "$0")/lib"
+need_perf
+need setsid
+
+# Sessions of their own, as a terminal has: the kernel shares the CPUs among sessions first.
+SLEEPERS=${SLEEPERS:-500} ACTIVE=${ACTIVE:-30} THREADS=${THREADS:-300}
+
+# The best of three, from the start of the program to its end after one tick, in ms.
+start_ms() {
+	best=1000000
+	for _ in 1 2 3; do
+		t=$(date +%s%N)
+		run -b -n 1 -d 0.1 --rows=10
+		t=$((($(date +%s%N) - t) / 1000000))
+		[ "$rc" = 0 ] || wrong "exit $rc: $(cat "$TMP/err")"
+		[ "$t" -ge "$best" ] || best=$t
+	done
+	echo "$best"
+}
+
+alone=$(start_ms)
+start setsid "$PROGRAMS/crowd" "$SLEEPERS" 0 >"$TMP/sleepers"
+i=0
+until grep -q ready "$TMP/sleepers"; do
+	kill -0 "$last" 2>/dev/null && [ $((i = i + 1)) -lt 300 ] || skip "not so many processes here"
+	sleep 0.1
+done
+crowded=$(start_ms)
+echo "from start to the end of the first tick: alone $alone ms, beside $SLEEPERS sleepers $crowded ms"
+# Reading all of them would take several times as long.
+[ "$crowded" -le $((2 * alone + 200)) ] || wrong "the start takes longer among sleepers: $alone, then $crowded ms"
+
+start setsid "$PROGRAMS/crowd" 0 "$ACTIVE" "$THREADS" >"$TMP/active"
+i=0
+until grep -q ready "$TMP/active"; do
+	kill -0 "$last" 2>/dev/null && [ $((i = i + 1)) -lt 300 ] || skip "not so many threads here"
+	sleep 0.1
+done
+start setsid "$PROGRAMS/storm" 60 >/dev/null
+"$PROFTOP" -b -n 6 -d 0.5 --rows=0 --format=ndjson >"$TMP/out" 2>"$TMP/err" &
+p=$!
+pids="$pids $p"
+fds=0
+while [ -e "/proc/$p/exe" ]; do
+	# shellcheck disable=SC2012 # numbers only
+	n=$(ls "/proc/$p/fd" 2>/dev/null | wc -l)
+	[ "$n" -le "$fds" ] || fds=$n
+	sleep 0.2
+done
+wait "$p" || wrong "exit $?: $(cat "$TMP/err")"
+python3 "$HERE/ndjson.py" check "$TMP/out" || bad=1
+python3 - "$TMP/out" <<'END' || bad=1
+import json, sys
+ticks = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+comms = {r["comm"] for t in ticks for r in t["rows"]}
+def kind(k):
+    return sum(c.startswith(k) for c in comms)
+print(f"comms: active {kind('crowd-a')}, with threads {kind('crowd-m') + kind('crowd-t')}, storm {kind('storm')}, "
+      f"sleepers {kind('crowd-s')}; rss {max(t['self']['rss_kb'] for t in ticks) >> 10} MiB")
+last = [r for t in ticks[-3:] for r in t["rows"] if r["comm"].startswith("crowd-") and r["kind"] == "u"]
+named = sum(r["self"] for r in last if r["symbol"] == "short_work")
+if not kind("crowd-a") or not kind("crowd-t") or not kind("storm") or kind("crowd-s"):
+    sys.exit("wrong: not the processes that work: " + " ".join(sorted(comms)))
+if 2 * named < sum(r["self"] for r in last) or not named:
+    sys.exit(f"wrong: only {named} of {sum(r['self'] for r in last)} samples of the crowd have their name")
+if max(t["self"]["rss_kb"] for t in ticks) > 150 << 10:
+    sys.exit("wrong: more than 150 MiB")
+END
+echo "descriptors: $fds"
+[ "$fds" -le $((64 + 8 * $(nproc))) ] || wrong "$fds descriptors"
+finish
