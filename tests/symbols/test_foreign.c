@@ -278,6 +278,7 @@ static void test_root(void **state)
 {
 	struct foreign_want want = { .path = "/lib/x.so" };
 	uint64_t start;
+	char out[256];
 
 	if (geteuid())
 		skip();
@@ -293,6 +294,19 @@ static void test_root(void **state)
 	expect(&want, "container", false);
 	want.path = "/lib/own";
 	expect(&want, "container", false);
+	/* A folder that leads out, and one that leads round and round. */
+	assert_int_equal(symlink("/", at("root/all")), 0);
+	assert_int_equal(symlink("/proc/1/root", at("root/magic")), 0);
+	assert_int_equal(symlink("round", at("root/round")), 0);
+	want.path = "/all/all/all/lib/own";
+	expect(&want, "container", false);
+	snprintf(out, sizeof(out), "/all%s", at("secret"));
+	want.path = out;
+	refuse(&want, -ENOENT);
+	want.path = "/magic/etc/hostname";
+	refuse(&want, -ENOENT);
+	want.path = "/round/own";
+	refuse(&want, -ELOOP);
 	/* Even asked for the host's inode by name, only the host's own path may give it. */
 	want = want_ino(want.pid, "/lib/x.so", at("secret"));
 	refuse(&want, -ENOENT);

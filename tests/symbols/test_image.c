@@ -632,25 +632,6 @@ static void test_sparse_overflow(void **state)
 	assert_true(rss_kib() - before < 64 << 10);
 }
 
-/* The file is shorter than it was when its size was taken. */
-static void test_file_shrinks(void **state)
-{
-	int fd = memfd_create("shrinks", MFD_CLOEXEC);
-	struct image *image = NULL;
-	struct made m;
-
-	made_init(&m);
-	made_symbol(&m, "gone", 0x10, 8, STB_GLOBAL, STT_FUNC);
-	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
-	assert_int_equal(ftruncate(fd, AT_NAMES), 0);
-	assert_int_equal(image_from_fd(&image, fd, sizeof(m.bytes), NULL), 0);
-	assert_int_equal(image->nr_symbols, 0);
-	image_free(image);
-	assert_int_equal(ftruncate(fd, 10), 0);
-	assert_int_equal(image_from_fd(&image, fd, sizeof(m.bytes), NULL), -ENOEXEC);
-	close(fd);
-}
-
 /* Look at all that an image holds, so that sanitizers see a bad one. */
 static uint64_t touch(const struct image *image)
 {
@@ -670,6 +651,97 @@ static uint64_t touch(const struct image *image)
 	for (size_t i = 0; i < image->eh.size; i++)
 		sum += image->eh.bytes[i];
 	return sum;
+}
+
+/* More sections than the header has room for: their number, and where their names are, stand in section 0. */
+static void test_extended_numbers(void **state)
+{
+	struct elffile f;
+	struct made m;
+	struct image *image;
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)m.bytes;
+
+	made_init(&m);
+	made_symbol(&m, ".text", 0x10, 8, STB_GLOBAL, STT_FUNC);
+	made_section(&m, 1)->sh_name = 1;
+	eh->e_shnum = 0;
+	eh->e_shstrndx = SHN_XINDEX;
+	made_section(&m, 0)->sh_size = 4;
+	made_section(&m, 0)->sh_link = 3;
+	image = made_image(&m);
+	assert_int_equal(image->nr_symbols, 1);
+	image_free(image);
+	assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(f.nr_shdrs, 4);
+	assert_non_null(elffile_section(&f, ".text"));
+	elffile_close(&f);
+	/* Names from nowhere: no names, but all else. */
+	made_section(&m, 0)->sh_link = UINT32_MAX;
+	assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(f.nr_shdrs, 4);
+	assert_null(elffile_section(&f, ".text"));
+	elffile_close(&f);
+	/* A number that the file is too small for. */
+	made_section(&m, 0)->sh_size = ELFFILE_SHDRS_MAX;
+	assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(f.nr_shdrs, 0);
+	elffile_close(&f);
+}
+
+/* Sections upon each other, upon the headers, and around the end of all numbers. */
+static void test_overlapping_sections(void **state)
+{
+	const struct {
+		uint64_t symtab, symtab_size, names, names_size;
+	} cases[] = {
+		{ 0, MADE_SIZE, 0, MADE_SIZE },			/* the whole file, twice */
+		{ AT_SECTIONS, 0x400, AT_SECTIONS, 0x400 },	/* the section headers themselves */
+		{ AT_NAMES, 0x1000, AT_SYMTAB, 0x800 },		/* each in the other's place */
+		{ AT_SYMTAB, UINT64_MAX, AT_NAMES, 16 },
+		{ AT_SYMTAB, UINT64_MAX - AT_SYMTAB + 1, AT_NAMES, 16 },
+		{ UINT64_MAX - 23, 24, AT_NAMES, 16 },
+		{ AT_SYMTAB, 24, UINT64_MAX, 2 },
+		{ AT_SYMTAB, 24, AT_NAMES, UINT64_MAX - AT_NAMES + 1 },
+		{ MADE_SIZE, 24, MADE_SIZE, 1 },
+	};
+	struct made m;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct image *image;
+
+		made_init(&m);
+		made_symbol(&m, "one", 0x10, 8, STB_GLOBAL, STT_FUNC);
+		made_section(&m, 2)->sh_offset = cases[i].symtab;
+		made_section(&m, 2)->sh_size = cases[i].symtab_size;
+		made_section(&m, 3)->sh_offset = cases[i].names;
+		made_section(&m, 3)->sh_size = cases[i].names_size;
+		image = made_image(&m);
+		touch(image);
+		assert_true(image->nr_symbols <= MADE_SIZE / sizeof(Elf64_Sym));
+		assert_true(image->names_size <= 2 * MADE_SIZE);
+		if (i > 2)
+			assert_int_equal(image->nr_symbols, 0);
+		image_free(image);
+	}
+}
+
+/* The file is shorter than it was when its size was taken. */
+static void test_file_shrinks(void **state)
+{
+	int fd = memfd_create("shrinks", MFD_CLOEXEC);
+	struct image *image = NULL;
+	struct made m;
+
+	made_init(&m);
+	made_symbol(&m, "gone", 0x10, 8, STB_GLOBAL, STT_FUNC);
+	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
+	assert_int_equal(ftruncate(fd, AT_NAMES), 0);
+	assert_int_equal(image_from_fd(&image, fd, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(image->nr_symbols, 0);
+	image_free(image);
+	assert_int_equal(ftruncate(fd, 10), 0);
+	assert_int_equal(image_from_fd(&image, fd, sizeof(m.bytes), NULL), -ENOEXEC);
+	close(fd);
 }
 
 /* Damage a file of many sections in a thousand ways: mostly its headers. */
@@ -757,6 +829,8 @@ int main(void)
 		cmocka_unit_test(test_elf32_has_symbols),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_sparse_overflow),
+		cmocka_unit_test(test_extended_numbers),
+		cmocka_unit_test(test_overlapping_sections),
 		cmocka_unit_test(test_file_shrinks),
 		cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_truncations),

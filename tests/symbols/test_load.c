@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * load: a file that changes while it is read gives the image of one of its
+ * versions or a reason, never a mixture and never a crash.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/load.h"
+#include "tests/symbols/elfmake.h"
+
+#define NR_SYMBOLS 8000
+#define VADDR	   0x201000ULL
+#define NAME_SIZE  8
+#define NR_LOADS   150
+
+/* A file that somebody changes all the time. */
+struct changing {
+	char dir[64], path[96], next[96];
+	struct elfmake versions[2];
+	struct dsos *dsos;
+	const struct dso *dso;
+	atomic_bool stop;
+	atomic_uint nr_changes;
+};
+
+/* All names of version 0 are "aNNNNNN", of version 1 "bNNNNNN". */
+static void make_version(struct elfmake *m, char letter)
+{
+	Elf64_Sym *syms = calloc(NR_SYMBOLS, sizeof(*syms));
+	char *names = calloc(NR_SYMBOLS + 1, NAME_SIZE);
+
+	assert_true(syms && names);
+	elfmake_init(m, EM_X86_64, VADDR, NR_SYMBOLS * 2);
+	elfmake_code(m, ".text", VADDR, VADDR, NR_SYMBOLS * 2, 0, NULL);
+	for (unsigned int i = 0; i < NR_SYMBOLS; i++) {
+		snprintf(names + NAME_SIZE * (i + 1), NAME_SIZE, "%c%06u", letter, i);
+		syms[i] = (Elf64_Sym){ .st_name = NAME_SIZE * (i + 1), .st_shndx = 1, .st_size = 2,
+				       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				       .st_value = VADDR + 2 * i };
+	}
+	elfmake_symbols(m, SHT_SYMTAB, syms, NR_SYMBOLS, names, (NR_SYMBOLS + 1) * NAME_SIZE);
+	elfmake_finish(m);
+	free(syms);
+	free(names);
+}
+
+static void write_whole(const char *path, const struct elfmake *m)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, m->bytes, m->size), m->size);
+	close(fd);
+}
+
+static int set_up(void **state)
+{
+	const struct dso_identity id = { .kind = DSO_FILE };
+	struct changing *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	strcpy(c->dir, "/tmp/test_load.XXXXXX");
+	assert_non_null(mkdtemp(c->dir));
+	snprintf(c->path, sizeof(c->path), "%s/object", c->dir);
+	snprintf(c->next, sizeof(c->next), "%s/next", c->dir);
+	make_version(&c->versions[0], 'a');
+	make_version(&c->versions[1], 'b');
+	write_whole(c->path, &c->versions[0]);
+	assert_int_equal(dsos_new(&c->dsos), 0);
+	c->dso = dsos_intern(c->dsos, &id, c->path, strlen(c->path), 0, 0, 0);
+	*state = c;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct changing *c = *state;
+
+	unlink(c->path);
+	unlink(c->next);
+	rmdir(c->dir);
+	elfmake_fini(&c->versions[0]);
+	elfmake_fini(&c->versions[1]);
+	dsos_free(c->dsos);
+	free(c);
+	return 0;
+}
+
+/* Load it on this thread, as a helper does. */
+static struct load *load_once(struct changing *c)
+{
+	struct load *l = load_new(c->dsos, c->dso, true, NULL);
+
+	assert_non_null(l);
+	l->job.run(&l->job);
+	return l;
+}
+
+/* The letter that all names have; 0: there are none; fails on a mixture. */
+static char letter_of(const struct image *image)
+{
+	for (uint32_t i = 1; i < image->nr_symbols; i++)
+		assert_int_equal(image->names[image->symbols[i].name], image->names[image->symbols[0].name]);
+	return image->nr_symbols ? image->names[image->symbols[0].name] : 0;
+}
+
+static void run_beside(struct changing *c, void *(*changer)(void *), unsigned int loaded[256],
+		       unsigned int *refused)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, changer, c), 0);
+	for (int i = 0; i < NR_LOADS || atomic_load(&c->nr_changes) < NR_LOADS; i++) {
+		struct load *l = load_once(c);
+
+		if (l->rc) {
+			assert_null(l->image);
+			assert_true(l->rc == -EBUSY || l->rc == -ENOEXEC || l->rc == -EIO || l->rc == -ERANGE);
+			++*refused;
+		} else {
+			loaded[(unsigned char)letter_of(l->image)]++;
+		}
+		l->job.drop(&l->job);
+	}
+	atomic_store(&c->stop, true);
+	pthread_join(thread, NULL);
+}
+
+/* As package managers do: another file under the same name. */
+static void *replace(void *arg)
+{
+	struct changing *c = arg;
+
+	while (!atomic_load(&c->stop)) {
+		write_whole(c->next, &c->versions[atomic_fetch_add(&c->nr_changes, 1) & 1]);
+		assert_int_equal(rename(c->next, c->path), 0);
+	}
+	return NULL;
+}
+
+static void test_replaced_while_read(void **state)
+{
+	unsigned int loaded[256] = { 0 }, refused = 0;
+
+	run_beside(*state, replace, loaded, &refused);
+	print_message("a %u, b %u, refused %u\n", loaded['a'], loaded['b'], refused);
+	assert_true(loaded['a'] && loaded['b']);
+	/* What was opened is whole, whatever has its name by now. */
+	assert_int_equal(loaded[0], 0);
+	assert_int_equal(refused, 0);
+}
+
+/* As a linker that writes in place: shorter and longer by turns. */
+static void *cut_and_grow(void *arg)
+{
+	struct changing *c = arg;
+	const struct elfmake *m = &c->versions[0];
+	int fd = open(c->path, O_WRONLY | O_CLOEXEC);
+	unsigned int seed = 1;
+
+	while (fd >= 0 && !atomic_load(&c->stop)) {
+		size_t size = (size_t)rand_r(&seed) % m->size;
+
+		assert_int_equal(ftruncate(fd, (off_t)size), 0);
+		usleep(100);
+		assert_int_equal(pwrite(fd, m->bytes + size, m->size - size, (off_t)size), m->size - size);
+		usleep(100);
+		atomic_fetch_add(&c->nr_changes, 1);
+	}
+	close(fd);
+	return NULL;
+}
+
+static void test_truncated_while_read(void **state)
+{
+	unsigned int loaded[256] = { 0 }, refused = 0;
+
+	run_beside(*state, cut_and_grow, loaded, &refused);
+	print_message("whole %u, without names %u, refused %u\n", loaded['a'], loaded[0], refused);
+	assert_true(refused > 0);
+	assert_int_equal(loaded['b'], 0);
+}
+
+/* What changed between open and the last read is said to have. */
+static void test_changed(void **state)
+{
+	struct changing *c = *state;
+	struct load *l = load_once(c);
+
+	assert_int_equal(l->rc, 0);
+	assert_int_equal(letter_of(l->image), 'a');
+	l->job.drop(&l->job);
+	write_whole(c->path, &c->versions[1]);
+	l = load_once(c);
+	assert_int_equal(l->rc, 0);
+	assert_int_equal(letter_of(l->image), 'b');
+	l->job.drop(&l->job);
+	/* A folder, a FIFO, nothing in its place. */
+	assert_int_equal(unlink(c->path), 0);
+	assert_int_equal(mkfifo(c->path, 0644), 0);
+	l = load_once(c);
+	assert_int_equal(l->rc, -EINVAL);
+	l->job.drop(&l->job);
+	assert_int_equal(unlink(c->path), 0);
+	assert_int_equal(mkdir(c->path, 0755), 0);
+	l = load_once(c);
+	assert_int_equal(l->rc, -EINVAL);
+	l->job.drop(&l->job);
+	assert_int_equal(rmdir(c->path), 0);
+	l = load_once(c);
+	assert_int_equal(l->rc, -ENOENT);
+	l->job.drop(&l->job);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_replaced_while_read),
+		TEST(test_truncated_while_read),
+		TEST(test_changed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
