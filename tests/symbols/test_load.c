@@ -113,9 +113,11 @@ static struct load *load_once(struct changing *c)
 /* The letter that all names have; 0: there are none; fails on a mixture. */
 static char letter_of(const struct image *image)
 {
+	char first = image->nr_symbols ? image->names[image->symbols[0].name] : 0;
+
 	for (uint32_t i = 1; i < image->nr_symbols; i++)
-		assert_int_equal(image->names[image->symbols[i].name], image->names[image->symbols[0].name]);
-	return image->nr_symbols ? image->names[image->symbols[0].name] : 0;
+		assert_int_equal(image->names[image->symbols[i].name], first);
+	return first;
 }
 
 static void run_beside(struct changing *c, void *(*changer)(void *), unsigned int loaded[256],

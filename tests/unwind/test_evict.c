@@ -22,6 +22,7 @@
 
 #define NR_THREADS  2
 #define RUN_NS	    2000000000ULL
+#define RUN_MAX_NS  60000000000ULL	/* so long on a machine that is slow or full */
 #define EVICTIONS   8U
 
 static struct shot shot;
@@ -38,6 +39,7 @@ static int compare(const void *a, const void *b)
 struct reader {
 	struct world *w;
 	const struct unwind_result *want;
+	const atomic_bool *stop;
 	pthread_t id;
 	unsigned long nr_complete, nr_pending, nr_wrong, nr_other;
 };
@@ -74,14 +76,13 @@ static void count(struct reader *r, const struct unwind_result *out)
 static void *read_stacks(void *arg)
 {
 	const struct unwind_config steps = { .step_only = true };
-	uint64_t end = time_now_ns() + RUN_NS;
 	struct unwind_result *out = malloc(sizeof(*out));
 	struct reader *r = arg;
 	struct unwinder *u;
 
 	world_must(unwind_new_with(&u, r->w->places, r->w->dsos, &steps, NULL));
 	rcu_register_thread();
-	while (time_now_ns() < end) {
+	while (!atomic_load(r->stop)) {
 		for (int i = 0; i < 50; i++) {
 			unwind(u, r->w->space, out);
 			count(r, out);
@@ -120,15 +121,24 @@ static size_t tight_limit(struct world *w, const struct unwind_result *out, stru
 	return atomic_load(&(*apart)->memory) + largest + smallest / 2;
 }
 
+static unsigned long nr_evicted(const struct world *w)
+{
+	struct symbols_stats stats;
+
+	symbols_stats(w->symbols, &stats);
+	return (unsigned long)stats.nr_evicted;
+}
+
 /*
- * Until the end: the one apart is the last that was used, all others long
+ * Until enough have left: the one apart is the last that was used, all others long
  * before it, so that they leave without being held back for a while.
  */
 static void keep_apart(struct world *w, struct dso *apart)
 {
-	uint64_t end = time_now_ns() + RUN_NS;
+	uint64_t begin = time_now_ns();
 
-	while (time_now_ns() < end) {
+	while (time_now_ns() < begin + RUN_NS ||
+	       (nr_evicted(w) < EVICTIONS && time_now_ns() < begin + RUN_MAX_NS)) {
 		uint32_t clock = dso_clock(time_now_ns());
 
 		for (uint32_t id = DSO_ID_FIRST; id < dsos_nr(w->dsos); id++)
@@ -145,6 +155,7 @@ static void test_evict_while_unwinding(void **state)
 	struct reader readers[NR_THREADS] = { 0 };
 	struct symbols_stats stats;
 	struct dso *apart = NULL;
+	atomic_bool stop = false;
 	struct world w;
 	void *end;
 
@@ -168,10 +179,12 @@ static void test_evict_while_unwinding(void **state)
 	for (int i = 0; i < NR_THREADS; i++) {
 		readers[i].w = &w;
 		readers[i].want = want;
+		readers[i].stop = &stop;
 		assert_int_equal(pthread_create(&readers[i].id, NULL, read_stacks, &readers[i]), 0);
 	}
 	rcu_thread_offline();
 	keep_apart(&w, apart);
+	atomic_store(&stop, true);
 	for (int i = 0; i < NR_THREADS; i++) {
 		pthread_join(readers[i].id, NULL);
 		print_message("thread %d: %lu complete, %lu pending, %lu others\n", i, readers[i].nr_complete,
