@@ -131,7 +131,8 @@ static void run_beside(struct changing *c, void *(*changer)(void *), unsigned in
 
 		if (l->rc) {
 			assert_null(l->image);
-			assert_true(l->rc == -EBUSY || l->rc == -ENOEXEC || l->rc == -EIO || l->rc == -ERANGE);
+			assert_true(l->rc == -EBUSY || l->rc == -ENOEXEC || l->rc == -EIO ||
+				    l->rc == -ERANGE);
 			++*refused;
 		} else {
 			loaded[(unsigned char)letter_of(l->image)]++;
