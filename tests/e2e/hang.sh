@@ -14,7 +14,7 @@ cp "$PROGRAMS/spin" "$TMP/honest"
 mkdir "$TMP/fs"
 mkfifo "$TMP/words"
 exec 9<>"$TMP/words"
-"$PROGRAMS/hangfs" "$TMP/fs" "$TMP/padded" 20 <"$TMP/words" >"$TMP/ready" &
+"$PROGRAMS/hangfs" "$TMP/fs" "$TMP/padded" 24 <"$TMP/words" >"$TMP/ready" &
 hangfs=$!
 pids="$pids $hangfs"
 i=0
@@ -55,7 +55,7 @@ set_aside() {
 	# A thread that hangs keeps a process without guard from ending: that far goes the file system.
 	echo ok >&9
 	wait "$p" || wrong "$mode: exit $?"
-	kill -KILL "$last"
+	kill -KILL "$last" 2>/dev/null
 	grep -qE " aside +$file .*does not answer" "$TMP/screen" && grep -qE ' ready +honest .*symtab' "$TMP/screen"
 }
 
@@ -64,6 +64,24 @@ for mode in open read statfs; do
 	set_aside 3 || set_aside 9 || set_aside 27 ||
 		wrong "$mode: $file is not set aside, or honest has no names: $(grep -E " $file | honest " "$TMP/screen")"
 done
+
+# Keys are answered as soon as if nothing hung: nobody between a key and its screen reads a file.
+keys() {
+	setsid -w python3 "$HERE/keytimes.py" "$PROFTOP" -d 0.5 "$@"
+}
+need setsid
+calm=$(keys)
+for mode in open read trickle; do
+	kill -KILL "$last" 2>/dev/null
+	run_next
+	echo "$mode" >&9
+	# That of one process, too: what the start looks at is the process that hangs.
+	ms=$(keys $([ "$mode" = read ] && echo "-p $last"))
+	echo ok >&9
+	echo "keys: $calm ms, while it hangs ($mode) ${ms:-nothing} ms"
+	[ "${ms:-9999}" -lt 100 ] || [ "${ms:-9999}" -le $((4 * calm)) ] || wrong "$mode: keys take ${ms:-for ever}"
+done
+kill -KILL "$last" 2>/dev/null
 
 # It hangs, then answers: the names come, to the old counts, too.
 mode=late
@@ -80,7 +98,7 @@ kill -INT "$p"
 wait "$p"
 
 mode=trickle
-kill -KILL "$last"
+kill -KILL "$last" 2>/dev/null
 run_next
 echo trickle >&9
 rm -f "$TMP/out"
