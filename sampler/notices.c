@@ -112,6 +112,12 @@ static uint32_t fastest(const struct profile *p)
 	return best;
 }
 
+/* More than its limit the kernel refuses; at the limit it throttles what comes but a little too soon. */
+static double within_limit(const struct profile *p)
+{
+	return MAX(floor((double)p->max_hz / 2), 1.0);
+}
+
 static void cure_rate(struct notices *n, const struct profile *p, struct profile_notice *e,
 		      const char *also)
 {
@@ -123,8 +129,9 @@ static void cure_rate(struct notices *n, const struct profile *p, struct profile
 		return;
 	}
 	hz = MAX(round(p->events[event].want_hz / 2), 1.0);
-	cure(n, e, NOTICE_RATE, hz, "halve the rate of %s to %.0f Hz%s", p->events[event].event.name,
-	     hz, also);
+	hz = p->max_hz ? MIN(hz, within_limit(p)) : hz;
+	cure(n, e, NOTICE_RATE, hz, "%s the rate of %s to %.0f Hz%s", hz < p->events[event].want_hz / 2 - 1 ?
+	     "lower" : "halve", p->events[event].event.name, hz, also);
 	e->event = event;
 }
 
@@ -280,9 +287,9 @@ static void note_limit(struct notices *n, const struct profile *p)
 		 "kernel.perf_event_max_sample_rate fell from %llu to %llu: samples took the kernel too long",
 		 (unsigned long long)p->max_hz_top, (unsigned long long)p->max_hz);
 	if (event < p->nr_events && p->events[event].want_hz > (double)p->max_hz) {
-		cure(n, e, NOTICE_RATE, (double)p->max_hz, "go down to %llu Hz; or "
+		cure(n, e, NOTICE_RATE, within_limit(p), "go down to %.0f Hz; or "
 		     "'sudo sysctl kernel.perf_event_max_sample_rate=%llu'",
-		     (unsigned long long)p->max_hz, (unsigned long long)p->max_hz_top);
+		     within_limit(p), (unsigned long long)p->max_hz_top);
 		e->event = event;
 		return;
 	}

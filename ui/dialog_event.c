@@ -155,21 +155,71 @@ static void toggle(struct ui_state *st, const struct event *more, uint32_t nr_mo
 	ui_state_say(st, false, "%s is sampled, too (E shows it)", more->name);
 }
 
+/* The levels that were chosen, as modifiers of @size bytes of a name. */
+static void add_levels(const struct dialog_levels *l, const char *name, size_t size, char *out, size_t max)
+{
+	static const char precise[] = "ppp";
+	char modifiers[8];
+
+	snprintf(modifiers, sizeof(modifiers), "%s%s%s", l->user && !l->kernel ? "u" : "",
+		 l->kernel && !l->user ? "k" : "", &precise[3 - MIN(l->precise, 3)]);
+	snprintf(out, max, "%.*s%s%s", (int)size, name,
+		 modifiers[0] && size && name[size - 1] != '/' ? ":" : "", modifiers);
+}
+
 /* What was picked, with the levels chosen for it; what was typed, as it is. */
 static int parse(struct ui_state *st, const struct dialog_entry *entry, struct event *events, uint32_t *nr,
 		 struct err *e)
 {
-	static const char precise[] = "ppp";
-	const struct dialog_levels *l = &st->dialog.levels;
-	char text[EVENT_NAME_MAX + 16], modifiers[8];
+	char text[EVENT_NAME_MAX + 16];
 
 	*nr = 0;
 	if (!entry)
 		return event_parse_list(events, nr, EVENTS_MAX, st->dialog.line.text, e);
-	snprintf(modifiers, sizeof(modifiers), "%s%s%s", l->user && !l->kernel ? "u" : "",
-		 l->kernel && !l->user ? "k" : "", &precise[3 - MIN(l->precise, 3)]);
-	snprintf(text, sizeof(text), "%s%s%s", entry->name, modifiers[0] ? ":" : "", modifiers);
+	add_levels(&st->dialog.levels, entry->name, strlen(entry->name), text, sizeof(text));
 	return event_parse_list(events, nr, EVENTS_MAX, text, e);
+}
+
+/* How much of a name is not modifiers. */
+static size_t without_modifiers(const char *name)
+{
+	const char *mark = strrchr(name, '/');
+
+	mark = mark ? mark + 1 : strrchr(name, ':');
+	if (!mark || strspn(mark + (*mark == ':'), "ukhHGpP") != strlen(mark + (*mark == ':')))
+		return strlen(name);
+	return (size_t)(mark - name);
+}
+
+/* Number @at of those sampled with the levels chosen now; its rate stays. */
+static void change_levels(struct ui_state *st, uint32_t at)
+{
+	const struct profile_event *was = &st->latest->events[at];
+	struct event events[EVENTS_MAX], one;
+	uint32_t nr = others(st, UINT32_MAX, events);
+	char text[EVENT_NAME_MAX + 16];
+	struct err e;
+
+	add_levels(&st->dialog.levels, was->event.name, without_modifiers(was->event.name), text,
+		   sizeof(text));
+	if (event_parse(&one, text, &e)) {
+		e.text[strcspn(e.text, "\n")] = '\0';
+		ui_state_say(st, true, "%s", e.text);
+		return;
+	}
+	one.group = was->event.group;
+	one.read = was->event.read;
+	one.counted = was->event.counted;
+	one.hz = was->want_hz;
+	memcpy(one.filter, was->event.filter, sizeof(one.filter));
+	events[at] = one;
+	sampler_set_events(st->sampler, events, nr);
+	snprintf(st->event_name, sizeof(st->event_name), "%s", one.name);
+}
+
+static bool levels_are_chosen(const struct dialog_levels *l)
+{
+	return !l->user || !l->kernel || l->precise;
 }
 
 static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
@@ -181,6 +231,8 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 	if (entry && entry->value) {
 		if (add)
 			take_out(st, (uint32_t)entry->value - 1);
+		else if (levels_are_chosen(&st->dialog.levels))
+			change_levels(st, (uint32_t)entry->value - 1);
 		else
 			snprintf(st->event_name, sizeof(st->event_name), "%s", entry->name);
 		return !add;

@@ -555,12 +555,15 @@ static void check_rows(struct steered *st, const struct profile *p)
 	}
 }
 
-/* Is the rate of this event to be judged? What others count comes as it comes. */
+/* Is the rate of this event to be judged? What others count comes as it comes; limits are others' to set. */
 static bool is_clock(const struct profile *p, uint32_t event)
 {
 	const struct profile_event *ev = &p->events[event];
+	bool throttled = p->max_hz < p->max_hz_top;
 
-	return p->sampling && ev->enabled && ev->want_hz > 0 && !isnan(ev->got_hz) &&
+	for (uint32_t i = 0; i < p->nr_cpus; i++)
+		throttled |= p->cpus[i].throttled > 0;
+	return !throttled && p->sampling && ev->enabled && ev->want_hz > 0 && !isnan(ev->got_hz) &&
 	       (!strcmp(ev->event.name, "cpu-clock") || !strcmp(ev->event.name, "task-clock"));
 }
 

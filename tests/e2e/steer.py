@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Steer the sampling while it runs, in a terminal (tmux), and look at what the screen says of it.
+
+steer.py walk        every control there is, by its key or its command
+steer.py drill       one process alone, more closely, and back: nothing is lost of the table
+steer.py cures       lost, throttled: told on its line, over when its cure is taken
+steer.py hotplug     a CPU that goes offline and comes back (only when HOTPLUG is set: others need it, too)
+B, the build folder, comes in the environment.
+"""
+import os
+import re
+import signal
+import sys
+import time
+
+from screen import LIMIT, PROFTOP, ROW, Terminal, end, spin, worker_of, wrong, wrongs
+
+GAP = r"; nothing was sampled for [0-9]+ ms"
+
+
+def command(t, text):
+    t.press(":")
+    t.tmux("send-keys", "-l", "--", text)
+    t.press("Enter")
+
+
+def picker(t, text, key="Enter"):
+    """Type into the event picker, press a key there, and leave it."""
+    t.press("e")
+    t.expect("F7 Event", "event picker")
+    t.tmux("send-keys", "-l", "--", text)
+    t.press(key)
+    if key != "Enter":
+        t.press("Esc")
+
+
+def walk_targets(t, pid):
+    for text, pattern in ((f"target pid {pid}", f"sampling pid {pid}{GAP}"),
+                          (f"target tid {pid}", f"sampling thread {pid}{GAP}"),
+                          ("target name ^spin$", r"sampling name \^spin\$" + GAP),
+                          ("target cgroup /", f"sampling cgroup /{GAP}"),
+                          (f"target user {os.getuid()}", f"sampling user {os.getuid()}{GAP}"),
+                          ("cpus 0", rf"sampling user {os.getuid()} on CPU 0{GAP}"),
+                          ("target system", f"sampling system on CPU 0{GAP}"),
+                          ("cpus all", f"sampling system{GAP}"),
+                          ("target pid 4194303", "no process with pid 4194303"),
+                          ("target moon", "target moon: system, pid")):
+        command(t, text)
+        t.expect(pattern, f":{text}", 6)
+
+
+def walk_events(t):
+    command(t, "event cpu-clock,page-faults")
+    t.expect("events: cpu-clock and more", ":event")
+    picker(t, "task-clock", "Tab")
+    t.expect("1 of 3", "added")
+    t.press("e")
+    t.expect("(?i)sampled now", "event picker")
+    t.press("2")
+    t.expect("page-faults is off", "turned off")
+    t.press("2")
+    t.expect("page-faults is sampled", "turned on")
+    t.press("Esc")
+    picker(t, "task-clock", "Tab")
+    t.expect("1 of 2", "taken out")
+    t.press("e")
+    t.press("^K")
+    t.expect(r"\[x\] user .*\[ \] kernel", "levels")
+    t.press("^T")
+    t.expect("precise 1", "precise")
+    for _ in range(3):
+        t.press("^T")
+    t.tmux("send-keys", "-l", "--", "cpu-clock")
+    t.press("Enter")
+    t.expect("Event cpu-clock:u", "user code alone")
+
+
+def walk_sizes(t):
+    for keys, pattern in (("]", r"Freq 1,?[ ]?997 Hz"), ("[", "Freq 997 Hz"), (":hz 499", "Freq 499 Hz"),
+                          ("}", r"32768 bytes of user stack a sample" + GAP),
+                          ("{", r"16384 bytes of user stack a sample" + GAP),
+                          (":stack-size 24K", r"24576 bytes of user stack a sample" + GAP),
+                          (")", r"rings of [0-9]+ KiB a CPU" + GAP), (":ring 256K", "rings of 256 KiB a CPU"),
+                          ("C", r"frame pointers \(fp\)"), ("C", r"no stacks \(off\)"), ("C", r"\(dwarf\)"),
+                          (":call-graph fp", r"frame pointers \(fp\)"), ("S", "STOPPED"), ("S", "LIVE")):
+        if keys[0] == ":":
+            command(t, keys[1:])
+        else:
+            t.press(keys)
+        t.expect(pattern, keys, 6)
+
+
+def test_walk():
+    busy = spin("2")
+    t = Terminal(f"{PROFTOP} -d 0.3 -F 997 -e cpu-clock", 140, 40)
+    t.need_rows()
+    walk_targets(t, busy.pid)
+    walk_sizes(t)
+    walk_events(t)
+    t.press("1")
+    t.expect(ROW, "rows after all that")
+    t.close()
+    end(busy)
+
+
+def test_drill():
+    busy = spin("2")
+    t = Terminal(f"{PROFTOP} -d 0.4 -F 499 -e cpu-clock", 140, 40)
+    t.need_rows()
+    command(t, f"pid {busy.pid}")
+    t.expect(rf"spin\[{busy.pid}\]", "drilled in")
+    t.press("x")
+    t.expect(f"sampling pid {busy.pid}{GAP}", "sampled alone", 6)
+    t.expect(r"Freq 1,?[ ]?996 Hz", "at four times the rate")
+    if not ROW.search(t.screen()):
+        wrong("the table was lost with the focus", t.screen())
+    t.press("5")
+    t.expect("dumps of 32768 bytes", "larger dumps")
+    t.press("1")
+    t.press("Esc")
+    t.expect(f"sampling system{GAP}", "as before", 6)
+    t.expect("Freq 499 Hz", "the rate of before")
+    t.press("5")
+    t.expect("dumps of 16384 bytes", "the dumps of before")
+    t.press("1")
+    t.press("Esc")
+    t.expect(r"(?m)^ proftop \S+ +system ", "out of the process")
+    if not ROW.search(t.screen()):
+        wrong("the table was lost on the way back", t.screen())
+    t.close()
+    end(busy)
+
+
+def take_cure(t, line, answer, what):
+    """The row of Messages that matches, and Enter; the sampler says what it did."""
+    t.press("7")
+    t.expect(r"MESSAGE", f"{what}: messages")
+    t.press("/")
+    t.tmux("send-keys", "-l", "--", line)
+    t.press("Enter")
+    t.expect(f"(?m)^ ?What +.*{line}", f"{what}: selected")
+    t.press("Enter")
+    t.expect(answer, f"{what}: cured", 6)
+    t.press("Esc")
+
+
+def cure_lost():
+    t = Terminal(f"{PROFTOP} -d 0.4 -F 4999 -e cpu-clock --ring 64K", 140, 40)
+    t.need_rows()
+    worker = worker_of(int(t.ask("pane_pid")))
+    os.kill(worker, signal.SIGSTOP)
+    time.sleep(0.7)
+    os.kill(worker, signal.SIGCONT)
+    take_cure(t, "samples lost on CPU", "rings of 128 KiB a CPU" + GAP, "lost")
+    t.close()
+
+
+def cure_throttled(last):
+    with open(LIMIT, encoding="ascii") as f:
+        before = f.read().strip()
+    t = Terminal(f"{PROFTOP} -d 0.4 -F 3999 -e cpu-clock", 140, 40)
+    t.need_rows()
+    try:
+        with open(LIMIT, "w", encoding="ascii") as f:
+            f.write("1500")
+        t.expect(rf"(?i)throttled.*cpu{last} [1-9]", f"throttling of CPU {last}", 3)
+        take_cure(t, "throttled on CPU", "cpu-clock: 750 Hz", "throttled")
+        t.press("1")
+        t.expect(r"Throttled 0", "no longer throttled", 4)
+    except OSError as e:
+        print(f"(the limit cannot be changed here: {e})")
+    finally:
+        with open(LIMIT, "w", encoding="ascii") as f:
+            f.write(before)
+    t.close()
+
+
+def test_cures():
+    last = os.cpu_count() - 1
+    busy = spin("1")
+    os.sched_setaffinity(busy.pid, {last})
+    cure_lost()
+    cure_throttled(last)
+    end(busy)
+
+
+def set_online(path, value):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(value)
+
+
+def test_hotplug():
+    last = os.cpu_count() - 1
+    path = f"/sys/devices/system/cpu/cpu{last}/online"
+    busy = spin(str(last + 1))
+    try:
+        t = Terminal(f"{PROFTOP} -d 0.4 -e cpu-clock", 140, 40)
+        t.need_rows()
+        set_online(path, "0")
+        t.expect(f"CPU {last} went offline", "offline", 4)
+        t.press("5")
+        t.expect("offline", "offline in the list of CPUs", 4)
+        t.press("7")
+        t.expect(f"offline: CPU {last}, nothing is sampled there", "offline in the messages")
+        beside = Terminal(f"{PROFTOP} -d 0.4 -e cpu-clock", 140, 40)
+        beside.need_rows()
+        set_online(path, "1")
+        for terminal in (t, beside):
+            terminal.expect(f"CPU {last} is back{GAP}", "back", 5)
+            terminal.press("5")
+            terminal.expect(rf"(?m)^.? +!?{last} .*\b[1-9][0-9]*\b", "sampled again")
+            terminal.close()
+    finally:
+        set_online(path, "1")
+    end(busy)
+
+
+if __name__ == "__main__":
+    globals()["test_" + sys.argv[1]]()
+    sys.exit(1 if wrongs else 0)
