@@ -53,7 +53,7 @@ static bool have_cap(unsigned int cap)
 	return get_caps(&c) && (c.data[cap / 32].effective & (1u << cap % 32));
 }
 
-void limits_drop_caps(void)
+void limits_drop_caps(bool command)
 {
 	static const unsigned int used[] = {
 		CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_IPC_LOCK, CAP_SYS_NICE,
@@ -74,6 +74,8 @@ void limits_drop_caps(void)
 		keep[CAP_SYS_ADMIN / 32] |= 1u << CAP_SYS_ADMIN % 32;
 	for (size_t i = 0; i < ARRAY_SIZE(keep); i++) {
 		c.data[i].effective &= keep[i];
+		if (command)
+			continue;
 		c.data[i].permitted &= keep[i];
 		c.data[i].inheritable &= keep[i];
 	}

@@ -26,10 +26,10 @@ struct limits_refusal {
 void limits_raise_files(void);
 
 /*
- * Give up the capabilities that no part of us uses, for good: of this thread and those it starts.
- * A command that root has started gets root's again.
+ * Give up the capabilities that no part of us uses: of this thread and those it starts. For good, but
+ * with a @command to start: the kernel ends the sampling of a process that has more after its exec.
  */
-void limits_drop_caps(void);
+void limits_drop_caps(bool command);
 
 /*
  * Bytes of a side-band ring, and of a data ring to try first; both powers of

@@ -261,9 +261,9 @@ static int open_recording(struct sampler *s, struct err *e)
 	return 0;
 }
 
-void sampler_drop_caps(void)
+void sampler_drop_caps(bool command)
 {
-	limits_drop_caps();
+	limits_drop_caps(command);
 }
 
 int sampler_new(struct sampler **out, const struct sampler_config *config, struct err *e)

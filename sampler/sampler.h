@@ -68,8 +68,8 @@ struct sampler_config {
 
 struct sampler;
 
-/* Before any other thread: give up, for good, the capabilities that nothing here uses. */
-void sampler_drop_caps(void);
+/* Before any other thread: give up the capabilities that nothing here uses; a command gets them again. */
+void sampler_drop_caps(bool command);
 /*
  * Open events and rings. 0; -EACCES/-EPERM (nothing may be sampled: exit 3);
  * -ESRCH (target not there: exit 4); other -errno. With the three-line sentence.

@@ -402,9 +402,9 @@ int main(int argc, char **argv)
 
 	/* Only what characters are: numbers stay those of the C locale. */
 	setlocale(LC_CTYPE, "");
-	sampler_drop_caps();
 	options_limits(&limits);
 	code = options_parse(&o, argc, argv, &limits, &e);
+	sampler_drop_caps(o.config.command != NULL);
 	if (code == EXIT_DONE)
 		code = run(&o, closed, &e);
 	if (e.text[0] && code != EXIT_DONE)

@@ -73,19 +73,30 @@ most=$(((1 << 38) | (1 << 40) | (1 << 34) | (1 << 23) | (1 << 19) | (1 << 17) | 
 held() {
 	sed -n "s/^Cap$2:[[:space:]]*//p" "/proc/$1/status"
 }
-start "$PROFTOP" -b -n 100 -d 0.2 -e cpu-clock -- sleep 20 >"$TMP/out" 2>&1
-i=0
-while [ "$(grep -c . "$TMP/out")" -lt 2 ] && [ $((i += 1)) -lt 100 ]; do sleep 0.1; done
-nr=0
-for task in /proc/"$last"/task/*; do
-	nr=$((nr + 1))
-	for set in Eff Prm; do
-		has=$((0x$(held "$last/task/${task##*/}" $set)))
-		[ $((has & ~most)) = 0 ] || wrong "a thread has the capabilities $has of set $set"
-		[ $((has >> 38 & 1)) = 1 ] || wrong "a thread has no CAP_PERFMON"
+# threads PID SET...: each of its threads has no more than that.
+threads() {
+	nr=0
+	for task in /proc/"$1"/task/*; do
+		nr=$((nr + 1))
+		for set in $2; do
+			has=$((0x$(held "$1/task/${task##*/}" "$set")))
+			[ $((has & ~most)) = 0 ] || wrong "a thread has the capabilities $has of set $set"
+			[ $((has >> 38 & 1)) = 1 ] || wrong "a thread has no CAP_PERFMON"
+		done
 	done
-done
-[ "$nr" -ge 3 ] || wrong "only $nr threads"
+	[ "$nr" -ge 3 ] || wrong "only $nr threads"
+}
+# ready FILE: the first tick was printed to it.
+ready() {
+	i=0
+	while [ "$(grep -c . "$1")" -lt 2 ] && [ $((i += 1)) -lt 100 ]; do sleep 0.1; done
+}
+start "$PROFTOP" -b -n 100 -d 0.2 -e cpu-clock >"$TMP/system" 2>&1
+ready "$TMP/system"
+threads "$last" "Eff Prm"
+start "$PROFTOP" -b -n 100 -d 0.2 -e cpu-clock -- sleep 20 >"$TMP/command" 2>&1
+ready "$TMP/command"
+threads "$last" Eff
 child=$(pgrep -P "$last" -x sleep)
 [ -n "$child" ] && [ "$(held "$child" Eff)" = "$(held self Eff)" ] || wrong "the command '$child' has less than root"
 
