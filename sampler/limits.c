@@ -57,6 +57,8 @@ void limits_drop_caps(bool command)
 {
 	static const unsigned int used[] = {
 		CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_IPC_LOCK, CAP_SYS_NICE,
+		/* kprobes and uprobes; everything, before there was CAP_PERFMON */
+		CAP_SYS_ADMIN,
 		/* other users' files and ours in their folders; map_files; kcore */
 		CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CAP_CHECKPOINT_RESTORE, CAP_SYS_RAWIO,
 		/* to end an editor or command that became somebody else */
@@ -69,9 +71,6 @@ void limits_drop_caps(bool command)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
 		keep[used[i] / 32] |= 1u << used[i] % 32;
-	/* Before CAP_PERFMON, and where it was not given, that one stands for it. */
-	if (!have_cap(CAP_PERFMON))
-		keep[CAP_SYS_ADMIN / 32] |= 1u << CAP_SYS_ADMIN % 32;
 	for (size_t i = 0; i < ARRAY_SIZE(keep); i++) {
 		c.data[i].effective &= keep[i];
 		if (command)
@@ -170,6 +169,24 @@ static void name_target(char *dst, size_t size, const struct limits_refusal *r)
 		snprintf(dst, size, "process %d", r->tid);
 }
 
+/* With the right to sample: events that the kernel keeps from those who have no other. */
+static int explain_event(struct err *e, int code, const char *event, const char *target)
+{
+	bool probe = !strncmp(event, "kprobe:", 7) || !strncmp(event, "kretprobe:", 10) ||
+		     !strncmp(event, "uprobe:", 7) || !strncmp(event, "uretprobe:", 10);
+
+	if (probe && !have_cap(CAP_SYS_ADMIN))
+		return err_set(e, code, "cannot set the probe '%.160s': perf_event_open: %s\n"
+			       "  kprobes and uprobes need CAP_SYS_ADMIN; CAP_PERFMON is not enough\n"
+			       "  'sudo proftop'; or sample without probes", event, strerror(-code));
+	return err_set(e, code,
+		       "cannot sample %s by event '%.100s': perf_event_open: %s\n"
+		       "  the kernel lets nobody sample some tracepoints, whose samples would "
+		       "make them happen; or a security module forbids it\n"
+		       "  choose another: 'proftop --list-events' shows events; cpu-clock works "
+		       "on every machine", target, event, strerror(-code));
+}
+
 /* Not permitted: the ways to get it, from least to most power. */
 static int explain_permission(struct err *e, int code, const struct limits_refusal *r)
 {
@@ -181,12 +198,7 @@ static int explain_permission(struct err *e, int code, const struct limits_refus
 
 	name_target(target, sizeof(target), r);
 	if (able && colon && strspn(colon + 1, "ukhHGpP") < strlen(colon + 1))
-		return err_set(e, code,
-			       "cannot sample %s by event '%.100s': perf_event_open: %s (%s)\n"
-			       "  the kernel lets nobody sample some tracepoints, whose samples would "
-			       "make them happen; or a security module forbids it\n"
-			       "  choose another: 'proftop --list-events' shows events; cpu-clock works "
-			       "on every machine", target, r->event, strerror(-code), name);
+		return explain_event(e, code, r->event, target);
 	if (able || (r->tid >= 0 && level <= enough))
 		return err_set(e, code,
 			       "cannot sample %s: perf_event_open: %s (%s)\n"

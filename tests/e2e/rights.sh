@@ -68,8 +68,8 @@ grep -q '^none: .*user code only' "$TMP/table" || wrong "the table for none"
 [ "$(grep -c 'every process, user and kernel code' "$TMP/table")" = 4 ] || wrong "the table for the others"
 
 # What is not used is given up, by every thread; a command that root starts has all of root's again.
-# CAPS: PERFMON 38, CHECKPOINT_RESTORE 40; SYS_PTRACE 19, SYS_RAWIO 17, SYS_NICE 23, IPC_LOCK 14, KILL 5, DAC 1 2; SYSLOG 34
-most=$(((1 << 38) | (1 << 40) | (1 << 34) | (1 << 23) | (1 << 19) | (1 << 17) | (1 << 14) | (1 << 5) | 6))
+# CAPS: PERFMON 38, CHECKPOINT_RESTORE 40; SYS_PTRACE 19, SYS_RAWIO 17, SYS_ADMIN 21, SYS_NICE 23, IPC_LOCK 14, KILL 5, DAC 1 2; SYSLOG 34
+most=$(((1 << 38) | (1 << 40) | (1 << 34) | (1 << 23) | (1 << 21) | (1 << 19) | (1 << 17) | (1 << 14) | (1 << 5) | 6))
 held() {
 	sed -n "s/^Cap$2:[[:space:]]*//p" "/proc/$1/status"
 }
@@ -114,6 +114,13 @@ if command -v setcap >/dev/null && getent group games >/dev/null; then
 			wrong "it runs for those outside of the group"
 	fi
 fi
+
+libc=$(sed -n 's|.* \(/.*/libc[.-].*so.*\)|\1|p' /proc/self/maps | head -n 1)
+as perfmon -b -n 1 -d 0.2 -e "uprobe:$libc:malloc"
+[ "$rc" = 3 ] || wrong "a probe without CAP_SYS_ADMIN: exit $rc"
+says 'CAP_SYS_ADMIN'
+run -b -n 1 -d 0.2 -e "uprobe:$libc:malloc"
+[ "$rc" = 0 ] || wrong "a probe of root: $(cat "$TMP/err")"
 
 run --check
 grep -q '^ok *sampling *every process' "$TMP/out" || wrong "root: $(cat "$TMP/out")"
