@@ -244,6 +244,7 @@ static void test_events(void **state)
 static void test_truncated(void **state)
 {
 	struct fixture *f = *state;
+	struct profile_account before;
 
 	f->p.account.truncated = 10;
 	expect(f, "truncated", "1.0% of the stacks", NOTICE_STACK_SIZE, 32768);
@@ -255,10 +256,13 @@ static void test_truncated(void **state)
 	assert_true(fabs(notices_truncated(&f->n) - 0.1) < 0.001);
 	notices_restart(&f->n);
 	assert_true(notices_truncated(&f->n) < 0);
+	before = f->p.account;
 	f->p.account.taken = 20;
 	f->p.account.truncated = 15;
 	expect(f, "truncated", "75.0% of the stacks", NOTICE_STACK_SIZE, 32768);
 	assert_int_equal(find(f, "truncated")->severity, NOTICE_INFO);
+	f->p.account = before;
+	notices_restart(&f->n);
 	f->p.stack_size = 32768;
 	expect(f, "truncated", "75.0%", NOTICE_STACK_SIZE, 65528);
 	f->p.stack_size = 65528;
