@@ -121,10 +121,10 @@ static int open_cgroup(struct target *t, const char *name, struct err *e)
 	char mount[256] = "", path[1024];
 	int fd = -1;
 
-	if (name[0] == '/' && cgroup_mount(mount, sizeof(mount)) &&
-	    !strncmp(name, "/sys/fs/cgroup", strlen("/sys/fs/cgroup")))
+	/* Below another mount it would be no cgroup that perf events can be bound to. */
+	if (cgroup_mount(mount, sizeof(mount)) && !strncmp(name, mount, strlen(mount)))
 		fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 && (mount[0] || cgroup_mount(mount, sizeof(mount)))) {
+	if (fd < 0 && mount[0]) {
 		snprintf(path, sizeof(path), "%s/%s", mount, name);
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
