@@ -209,7 +209,17 @@ static void sort_ties(struct kallsyms *k)
 	}
 }
 
-static int sort_symbols(struct kallsyms *k)
+/* Without modules and BPF programs the kernel's list is in order. */
+static bool in_order(const struct kallsyms *k)
+{
+	for (uint32_t i = 1; i < k->nr; i++)
+		if (k->symbols[i].start < k->symbols[i - 1].start)
+			return false;
+	return true;
+}
+
+/* By address, else as they were listed. */
+static int sort_by_start(struct kallsyms *k)
 {
 	struct sort_key *keys = calloc(k->nr, sizeof(*keys));
 	struct symbol_entry *symbols = calloc(k->nr, sizeof(*symbols));
@@ -227,9 +237,17 @@ static int sort_symbols(struct kallsyms *k)
 		free(k->symbols);
 		k->symbols = symbols;
 		k->max = k->nr;
-		sort_ties(k);
 	}
 	free(keys);
+	return rc;
+}
+
+static int sort_symbols(struct kallsyms *k)
+{
+	int rc = in_order(k) ? 0 : sort_by_start(k);
+
+	if (!rc)
+		sort_ties(k);
 	return rc;
 }
 
