@@ -326,7 +326,8 @@ static void touch(uint8_t *memory, size_t nr, size_t page, size_t every, struct 
 /*
  * Ring by ring and drain by drain, of one process and of all: count = delivered
  * + lost. For the whole machine it is only nearly so: the kernel counts faults
- * of some tasks that it shows to nobody (1 in 10^4 or so; never seen on our own).
+ * of some tasks that it shows to nobody (1 in 10^4 or so, of others' up to a quarter on a full machine;
+ * never seen on our own).
  */
 static void account(bool system, size_t ring_size, size_t every)
 {
@@ -358,7 +359,8 @@ static void account(bool system, size_t ring_size, size_t every)
 	lost = sum_lost(c, &count);
 	shown = data.samples + lost;
 	assert_true(count >= nr);
-	if (shown > count || (shown < count && !system) || shown + 20 + count / 100 < count)
+	if (shown > count || (shown < count && !system) ||
+	    shown + 20 + count / 100 + (count - nr) / 2 < count)
 		fail_msg("ring %zu, drain every %zu: %lu counted, %lu delivered, %lu lost",
 			 ring_size, every, count, data.samples, lost);
 	if (ring_size == 8192 && !every)
