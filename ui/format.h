@@ -25,6 +25,12 @@ struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns);
 /* "41 MB" of kilobytes. */
 struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb);
 
+/*
+ * The name of a function with its template arguments left out: "Engine<>::crank<>".
+ * @name: clean. It itself where there are none, or where they make no sense.
+ */
+struct safe_text format_name(char buf[static TEXT_MAX], struct safe_text name);
+
 /* Each run of digits as one '*': threads of one pool have one name then. @t: clean. */
 struct safe_text format_folded(char buf[static FORMAT_MAX * 2], struct safe_text t);
 

@@ -14,6 +14,7 @@
 #include "ui/arrows.h"
 #include "ui/columns.h"
 #include "ui/folds.h"
+#include "ui/format.h"
 #include "ui/view.h"
 #include "ui/view_annotate.h"
 
@@ -138,6 +139,11 @@ void ui_state_take(struct ui_state *st, struct profile *p)
 	view_annotate_arrived(st);
 	if (st->dialog.ops)
 		dialog_refresh(st);
+}
+
+struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX], struct safe_text name)
+{
+	return st->full_names ? name : format_name(buf, name);
 }
 
 void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)

@@ -212,5 +212,7 @@ static inline struct list *ui_state_list(struct ui_state *st)
 
 /* Text that is clean already (the sampler's, or cleaned by us), with its width. */
 struct safe_text ui_clean(char *buf, size_t size, const char *text);
+/* A function's name as rows show it: short, unless names are wanted in full (V). */
+struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX], struct safe_text name);
 
 #endif

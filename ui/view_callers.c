@@ -148,9 +148,11 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 				       : theme_kind(st->shown->functions[row->index].kind),
 			       found ? CELL_UNDERLINE | CELL_BOLD : 0 };
 
+	char buf[TEXT_MAX];
+
 	if (row->nr == CENTRE)
 		style.flags |= CELL_BOLD;
-	canvas_elide(c, at.row, at.col, at.cols, name_of(st, row), style);
+	canvas_elide(c, at.row, at.col, at.cols, ui_name(st, buf, name_of(st, row)), style);
 }
 
 static void draw_module(const struct ui_state *st, const struct row *row, struct canvas *c,

@@ -241,8 +241,8 @@ static void draw_box(const struct ui_state *st, const struct row *row, struct ca
 	const struct flame_box *box = box_of(st, row);
 	const struct fold_tree_node *node = node_of(st, row);
 	bool found = match_active(search) && finds(st, row, search) != search->negate;
-	char buf[TEXT_MAX], marked[TEXT_MAX];
-	struct safe_text text = folds_text(st, node, buf, sizeof(buf));
+	char buf[TEXT_MAX], brief[TEXT_MAX], marked[TEXT_MAX];
+	struct safe_text text = ui_name(st, brief, folds_text(st, node, buf, sizeof(buf)));
 	struct style style = { colour_of(st, node),
 			       selected ? CELL_BOLD | CELL_UNDERLINE : CELL_REVERSE };
 

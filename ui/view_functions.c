@@ -239,8 +239,10 @@ static void draw_symbol(const struct ui_state *st, const struct row *row, struct
 	bool found = match_active(&list->search) && !list->search.negate &&
 		     match_finds(&list->search, f->name);
 	struct style style = { theme_kind(f->kind), found ? CELL_UNDERLINE | CELL_BOLD : 0 };
+	char buf[TEXT_MAX];
 
-	canvas_elide(c, at.row, at.col, at.cols, skip_cells(f->name, st->scroll), style);
+	canvas_elide(c, at.row, at.col, at.cols, skip_cells(ui_name(st, buf, f->name), st->scroll),
+		     style);
 }
 
 static void draw_module(const struct ui_state *st, const struct row *row, struct canvas *c,

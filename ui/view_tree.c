@@ -265,7 +265,8 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 	bool open = below < list->rows + list->nr &&
 		    t->fold.nodes[below->index].parent == row->index;
 	struct pen pen = { c, at.row, at.col, at.col + at.cols };
-	char kind = folds_kind(st, node), buf[TEXT_MAX];
+	char kind = folds_kind(st, node), buf[TEXT_MAX], brief[TEXT_MAX];
+	struct safe_text name = folds_text(st, node, buf, sizeof(buf));
 	struct style style = { kind == 'p' ? ROLE_VALUE : theme_kind(kind),
 			       found ? CELL_UNDERLINE | CELL_BOLD : 0 };
 
@@ -278,7 +279,7 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 	pen.col++;
 	if (pen.col < pen.end)
 		pen.col += canvas_elide(c, at.row, pen.col, pen.end - pen.col,
-					folds_text(st, node, buf, sizeof(buf)), style);
+					kind == 'p' ? name : ui_name(st, brief, name), style);
 	draw_rest(st, &t->fold, row->index, open, &pen);
 }
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "symbols/base.h"
 #include "ui/canvas.h"
 #include "ui/format.h"
 
@@ -154,6 +155,34 @@ static void test_sizes(void **state)
 	canvas_fini(&c);
 }
 
+static void test_names(void **state)
+{
+	static const struct {
+		const char *name, *want;
+	} names[] = {
+		{ "main", "main" },
+		{ "Engine<std::map<int, char>, 3>::crank<f(int)::{lambda(int)#1}>", "Engine<>::crank<>" },
+		{ "std::operator<< <char>", "std::operator<< <char>" },
+		{ "X<int>::operator<", "X<>::operator<" },
+		{ "X<int>::operator<=", "X<>::operator<=" },
+		{ "X<A>::operator->", "X<>::operator->" },
+		{ "f<(a->b)>::g", "f<>::g" },
+		{ "run::<lambda(int)>::operator()", "run::<lambda(int)>::operator()" },
+		{ "<a::B<u32> as c::D<u8>>::run", "<a::B<> as c::D<>>::run" },
+		{ "core::ptr::drop_in_place::<Vec<u8>>", "core::ptr::drop_in_place::<>" },
+		{ "core::fmt::<impl A for B<u8>>::fmt", "core::fmt::<impl A for B<>>::fmt" },
+		{ "broken<int", "broken<int" },
+	};
+	char buf[TEXT_MAX], clean[TEXT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct safe_text name = text_format(clean, sizeof(clean), "%s", names[i].name);
+
+		assert_string_equal(format_name(buf, name).str, names[i].want);
+	}
+}
+
 static void test_format(void **state)
 {
 	char b[FORMAT_MAX];
@@ -186,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clip),   cmocka_unit_test(test_wide),
 		cmocka_unit_test(test_diff),   cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_format),
 	};
 
