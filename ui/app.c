@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "ui/screen.h"
 #include "ui/term.h"
 
+#define APP_NICE (-5)
 #define REPAINT_NS  (10 * 1000000000ull) /* whoever else wrote to the terminal is painted over */
 #define NOTE_MS	    500			 /* how late a message may leave */
 #define KEYS_A_TURN 256
@@ -347,6 +349,13 @@ static void loop(struct app *a)
 	}
 }
 
+/* So little CPU, but at once: on a full machine a key would wait for its turn. Refused to most users. */
+static void go_first(void)
+{
+	if (!getpriority(PRIO_PROCESS, 0))
+		setpriority(PRIO_PROCESS, 0, APP_NICE);
+}
+
 int app_run(struct sampler *s, const struct app_config *config, struct err *e)
 {
 	const struct term_config looks = { wants_color(config->color), (enum theme)config->theme,
@@ -356,6 +365,7 @@ int app_run(struct sampler *s, const struct app_config *config, struct err *e)
 	sigset_t set;
 	int rc;
 
+	go_first();
 	app_block_signals();
 	signal_set(&set);
 	a.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

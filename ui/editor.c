@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +71,8 @@ static void __attribute__((noreturn)) become(const struct editor_command *c, int
 	struct sigaction action = { .sa_handler = SIG_DFL };
 	sigset_t none;
 
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);	/* that of the screen is not for others */
 	setpgid(0, 0);
 	tcsetpgrp(in, getpid());	/* all signals are blocked here, SIGTTOU among them */
 	for (int sig = 1; sig < NSIG; sig++)
