@@ -57,5 +57,10 @@ int fold_functions(const struct profile *p, const struct fold_filter *f, struct 
 void fold_functions_fini(struct fold_functions *out);
 int fold_processes(const struct profile *p, const struct fold_filter *f, struct fold_processes *out);
 void fold_processes_fini(struct fold_processes *out);
+/*
+ * Into @lines, which has room for all functions: the line (index in lines)
+ * that most of its own samples are at, or PROFILE_NO_LINE. 0 or -ENOMEM.
+ */
+int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines);
 
 #endif

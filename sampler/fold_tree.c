@@ -26,7 +26,7 @@ struct item {
 
 /* What is gathered of one child while its parent is expanded. */
 struct hand {
-	uint32_t key;			/* function, or nr_functions + process */
+	uint32_t key;			/* function, or nr_functions + process or task */
 	uint32_t nr, first;		/* items */
 	uint64_t order;			/* id, for what weighs the same */
 	double count, weight;
@@ -153,6 +153,7 @@ static uint32_t add_node(struct builder *b, uint32_t parent)
 	out->nodes[out->nr_nodes] = (struct fold_tree_node){
 		.function = NONE,
 		.process = NONE,
+		.task = NONE,
 		.parent = parent,
 		.child = NONE,
 		.next = NONE,
@@ -188,11 +189,16 @@ static void sort_hands(const struct builder *b, uint32_t nr)
 static void fill_node(struct builder *b, uint32_t n, const struct hand *hand)
 {
 	struct fold_tree_node *node = &b->out->nodes[n];
+	uint32_t nr = b->p->nr_functions;
 
-	if (hand->key < b->p->nr_functions)
+	if (hand->key < nr) {
 		node->function = hand->key;
-	else
-		node->process = hand->key - b->p->nr_functions;
+	} else if (b->config->first == FOLD_TASKS) {
+		node->task = hand->key - nr;
+		node->process = b->p->tasks[node->task].process;
+	} else {
+		node->process = hand->key - nr;
+	}
 	node->count = hand->count;
 	node->total = hand->weight;
 	b->ranges[n] = (struct range){ hand->first, hand->nr };
@@ -305,27 +311,39 @@ static int expand(struct builder *b, uint32_t n)
 	return add_children(b, n, nr);
 }
 
-/* A hand for each process, with room for its items. */
-static uint32_t count_processes(struct builder *b)
+/* What a cell is put under on the first level: index in processes or in tasks. */
+static uint32_t first_of(const struct builder *b, const struct profile_cell *c)
+{
+	const struct fold_tree_config *config = b->config;
+
+	if (config->first == FOLD_PROCESSES)
+		return b->p->tasks[c->task].process;
+	return config->leaders ? config->leaders[c->task] : c->task;
+}
+
+/* A hand for each process or task, with room for its items. */
+static uint32_t count_firsts(struct builder *b)
 {
 	const struct profile *p = b->p;
 	uint32_t nr = 0, first = 0;
 
-	for (uint32_t i = 0; i < p->nr_processes; i++)
-		b->place[i] = NONE;
+	memset(b->place, 0xff, (b->nr_keys + 1ULL) * sizeof(*b->place));
 	for (uint32_t i = 0; i < p->nr_cells; i++) {
 		const struct profile_cell *c = &p->cells[i];
-		uint32_t process = p->tasks[c->task].process;
+		uint32_t at = first_of(b, c);
 		struct hand *hand;
 
 		if (!fold_passes(p, &b->config->filter, c))
 			continue;
-		if (b->place[process] == NONE) {
-			b->place[process] = nr;
-			b->hands[nr++] = (struct hand){ .key = p->nr_functions + process,
-							.order = p->processes[process].id };
+		if (b->place[at] == NONE) {
+			b->place[at] = nr;
+			b->hands[nr++] = (struct hand){
+				.key = p->nr_functions + at,
+				.order = b->config->first == FOLD_TASKS ? p->tasks[at].id
+									: p->processes[at].id,
+			};
 		}
-		hand = &b->hands[b->place[process]];
+		hand = &b->hands[b->place[at]];
 		hand->nr++;
 		hand->count += c->count;
 		hand->weight += c->weight;
@@ -337,19 +355,19 @@ static uint32_t count_processes(struct builder *b)
 	return nr;
 }
 
-/* The first level are processes: the items dealt out to them, none a frame further. */
-static int expand_processes(struct builder *b)
+/* The first level are processes or tasks: the items dealt out to them, none a frame further. */
+static int expand_firsts(struct builder *b)
 {
 	const struct profile *p = b->p;
 	struct fold_tree_node *root = &b->out->nodes[0];
-	uint32_t nr = count_processes(b), kept = 0;
+	uint32_t nr = count_firsts(b), kept = 0;
 
 	for (uint32_t i = 0; i < p->nr_cells; i++) {
 		const struct profile_cell *c = &p->cells[i];
 		struct range path = b->path_of[c->stack];
 
 		if (fold_passes(p, &b->config->filter, c))
-			b->items[b->hands[b->place[p->tasks[c->task].process]].first++] =
+			b->items[b->hands[b->place[first_of(b, c)]].first++] =
 				(struct item){ path.first, path.first + path.nr, c->count,
 					       c->weight };
 	}
@@ -364,7 +382,7 @@ static int expand_processes(struct builder *b)
 	}
 	sort_hands(b, kept);
 	root->nr_children = kept;
-	/* The places were of processes: from here on they are of functions. */
+	/* The places were of these: from here on they are of functions. */
 	memset(b->place, 0, (b->nr_keys + 1ULL) * sizeof(*b->place));
 	return add_children(b, 0, kept);
 }
@@ -372,10 +390,11 @@ static int expand_processes(struct builder *b)
 static int build(struct builder *b)
 {
 	const struct profile *p = b->p;
-	bool by_process = b->config->by_process && !b->config->bottom_up;
+	bool firsts = b->config->first == FOLD_TASKS ||
+		      (b->config->first == FOLD_PROCESSES && !b->config->bottom_up);
 	int ret;
 
-	b->nr_keys = p->nr_functions + p->nr_processes;
+	b->nr_keys = p->nr_functions + MAX(p->nr_processes, p->nr_tasks);
 	b->place = calloc(b->nr_keys + 1ULL, sizeof(*b->place));
 	b->hands = malloc((b->nr_keys + 1ULL) * sizeof(*b->hands));
 	if (!b->place || !b->hands || make_paths(b) || make_items(b) ||
@@ -385,7 +404,7 @@ static int build(struct builder *b)
 	b->out->nodes[0].total = b->out->weight;
 	b->out->nodes[0].count = b->out->count;
 	b->ranges[0] = (struct range){ 0, b->nr_items };
-	ret = by_process ? expand_processes(b) : expand(b, 0);
+	ret = firsts ? expand_firsts(b) : expand(b, 0);
 	for (uint32_t n = 1; !ret && n < b->out->nr_nodes; n++)
 		ret = expand(b, n);
 	return ret;

@@ -19,19 +19,29 @@ enum fold_order {
 	FOLD_BY_ID,			/* by function id: the same from profile to profile */
 };
 
+/* What the first level below the root is. */
+enum fold_first {
+	FOLD_FUNCTIONS,
+	FOLD_PROCESSES,			/* not bottom-up: functions, then */
+	FOLD_TASKS,
+};
+
 struct fold_tree_config {
 	struct fold_filter filter;
 	enum fold_order order;
 	bool bottom_up;			/* below a function those that called it, not those it called */
-	bool by_process;		/* top-down: the first level are processes */
+	enum fold_first first;
+	/* FOLD_TASKS: by index in tasks, the one that stands for its group. NULL: each for itself. */
+	const uint32_t *leaders;
 	bool fold_recursion;		/* back to a function that is on the path: back to its node */
 	double limit;			/* share, 0..1: lighter nodes are only summed in @hidden */
 };
 
 /* Node 0 is the root. Children lie side by side, in order. */
 struct fold_tree_node {
-	uint32_t function;		/* index in functions; FOLD_NONE: root or process */
+	uint32_t function;		/* index in functions; FOLD_NONE: root, process or task */
 	uint32_t process;		/* index in processes; FOLD_NONE: root or function */
+	uint32_t task;			/* index in tasks; FOLD_NONE: no task */
 	uint32_t parent, child, next;	/* nodes; FOLD_NONE: none */
 	uint32_t nr_children;
 	uint32_t nr_hidden;		/* children under the limit */

@@ -13,6 +13,7 @@
 #include "ui/actions_sampling.h"
 #include "ui/actions_stacks.h"
 #include "ui/actions_tools.h"
+#include "ui/columns.h"
 #include "ui/rate.h"
 #include "ui/screen.h"
 #include "ui/folds.h"
@@ -156,6 +157,7 @@ void actions_enter_process(struct ui_state *st, uint32_t id)
 	st->in_thread = false;
 	st->thread_group[0] = '\0';
 	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
 	/* Who looks at stacks stays there. */
 	actions_show(st, st->view == VIEW_TREE || st->view == VIEW_FLAME ? st->view
@@ -281,7 +283,7 @@ static bool is_sortable(struct ui_state *st)
 	const struct view *v = view_of(st->view);
 
 	for (int i = 0; i < v->nr_columns; i++)
-		if (v->columns[i].compare)
+		if (columns_sortable(st, v, i))
 			return true;
 	ui_state_say(st, false, "this view has an order of its own");
 	return false;
@@ -304,7 +306,7 @@ static void sort_step(struct ui_state *st, int step)
 		return;
 	do
 		column = (column + step + v->nr_columns) % v->nr_columns;
-	while (!v->columns[column].compare);
+	while (!columns_sortable(st, v, column));
 	list->sort = (uint8_t)column;
 	list->inverted = false;
 	list_rebuild(st, st->view);
@@ -439,14 +441,17 @@ static void hide_user(struct ui_state *st, uint32_t code)
 
 static void freeze(struct ui_state *st, uint32_t code)
 {
+	struct profile *before;
+
 	if (!st->shown)
 		return;
 	st->frozen = !st->frozen;
-	if (st->frozen || st->shown == st->latest)
+	before = st->shown;
+	if (st->frozen || before == st->latest)
 		return;
 	folds_forget(st->folds);
-	profile_free(st->shown);
 	st->shown = st->latest;
+	ui_state_release(st, before);
 	rebuild(st);
 }
 

@@ -135,20 +135,17 @@ static void flame_here(struct ui_state *st, uint32_t code)
 /* From now on everything is compared with what is shown now. */
 static void baseline(struct ui_state *st, uint32_t code)
 {
-	const struct fold_functions *fold = folds_functions(st);
-	struct baseline *b;
+	struct profile *before = st->baseline;
 
-	if (!st->folds || !fold)
+	if (!st->shown || !st->folds)
 		return;
-	b = &st->folds->baseline;
-	if (baseline_is_set(b) && b->key == folds_key(st)) {
-		baseline_fini(b);
-		ui_state_say(st, false, "compared with the window before, as ever");
-	} else if (baseline_set(b, st->shown, fold, folds_key(st), st->shown->running_ns)) {
-		ui_state_say(st, true, "out of memory for a baseline");
-	} else {
-		ui_state_say(st, false, "compared with this from now on (B: no longer)");
-	}
+	folds_forget_baseline(st->folds);
+	st->baseline = before ? NULL : st->shown;
+	st->folds->by_change = !before;
+	ui_state_release(st, before);
+	ui_state_say(st, false,
+		     before ? "compared with the window before, as ever"
+			    : "all views compare with this from now on (B: no longer)");
 	list_rebuild(st, st->view);
 }
 

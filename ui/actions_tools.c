@@ -98,10 +98,14 @@ static void fetch(struct ui_state *st, uint32_t code)
 
 static void by_thread(struct ui_state *st, uint32_t code)
 {
+	bool stacks = st->view == VIEW_TREE || st->view == VIEW_FLAME;
+
 	st->by_thread = !st->by_thread;
 	st->lists[VIEW_PROCESSES].pinned = false;
-	actions_show(st, VIEW_PROCESSES);
-	ui_state_say(st, false, st->by_thread ? "threads (H: processes)" : "processes (H: threads)");
+	/* Who looks at stacks stays there. */
+	actions_show(st, stacks ? st->view : VIEW_PROCESSES);
+	ui_state_say(st, false, !st->by_thread ? "processes (H: threads)" :
+		     stacks ? "split by thread (H: no longer)" : "threads (H: processes)");
 }
 
 static void fold_threads(struct ui_state *st, uint32_t code)

@@ -1,66 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A profile's functions kept to compare later ones with. The main thread.
+ * Rows compared with those of a profile that was kept. The main thread.
  */
 #include "ui/baseline.h"
 
-#include <errno.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "symbols/base.h"
+#include "ui/folds.h"
+#include "ui/format.h"
 
-#define Z_99 2.576
-
-void baseline_fini(struct baseline *b)
-{
-	free(b->entries);
-	text_arena_free(b->names);
-	*b = (struct baseline){ 0 };
-}
-
-static int by_id(const void *pa, const void *pb)
-{
-	uint32_t a = ((const struct baseline_entry *)pa)->id;
-	uint32_t b = ((const struct baseline_entry *)pb)->id;
-
-	return (a > b) - (a < b);
-}
-
-int baseline_set(struct baseline *b, const struct profile *p, const struct fold_functions *fold,
-		 uint64_t key, uint64_t time_ns)
-{
-	baseline_fini(b);
-	b->names = text_arena_new();
-	b->entries = calloc(MAX(fold->nr_rows, 1u), sizeof(*b->entries));
-	if (!b->names || !b->entries) {
-		baseline_fini(b);
-		return -ENOMEM;
-	}
-	b->count = fold->count;
-	b->key = key;
-	b->time_ns = time_ns;
-	for (uint32_t i = 0; i < fold->nr_rows; i++) {
-		const struct fold_row *row = &fold->rows[i];
-		const struct profile_function *fn = &p->functions[row->function];
-
-		b->entries[b->nr++] = (struct baseline_entry){
-			.id = fn->id,
-			.share = fold->weight > 0 ? row->self_weight / fold->weight : 0,
-			.count = row->self,
-			.name = text_arena_add(b->names, fn->name.str, fn->name.size),
-		};
-	}
-	qsort(b->entries, b->nr, sizeof(*b->entries), by_id);
-	return 0;
-}
-
-const struct baseline_entry *baseline_find(const struct baseline *b, uint32_t id)
-{
-	const struct baseline_entry key = { .id = id };
-
-	return b->nr ? bsearch(&key, b->entries, b->nr, sizeof(key), by_id) : NULL;
-}
+#define Z_99	 2.576
+#define GONE_MAX 5			/* more are not told by name */
 
 bool baseline_differs(double k0, double n0, double k1, double n1)
 {
@@ -75,16 +27,204 @@ bool baseline_differs(double k0, double n0, double k1, double n1)
 	return z2 > Z_99 * Z_99;
 }
 
-enum baseline_change baseline_compare(const struct baseline *b, uint32_t id, double share,
-				      double count, double all, double *delta)
+enum row_change baseline_change(double k0, double n0, double k1, double n1)
 {
-	const struct baseline_entry *e = baseline_find(b, id);
-	double before = e ? e->count : 0;
+	if ((!(k0 > 0) && !(k1 > 0)) || !(n0 > 0))
+		return CHANGE_UNKNOWN;
+	if (!baseline_differs(k0, n0, k1, n1))
+		return CHANGE_UNSURE;
+	return k0 > 0 ? CHANGE_SURE : CHANGE_NEW;
+}
 
-	*delta = share - (e ? e->share : 0);
-	if (!(before > 0) && !(count > 0))
-		return BASELINE_NONE;
-	if (!baseline_differs(before, b->count, count, all))
-		return BASELINE_UNSURE;
-	return before > 0 ? BASELINE_SURE : BASELINE_NEW;
+static const char *event_of(const struct ui_state *st)
+{
+	return st->shown->nr_events ? st->shown->events[ui_state_event(st, st->shown)].event.name
+				    : "";
+}
+
+bool baseline_is_on(const struct ui_state *st)
+{
+	const struct profile *b = st->baseline;
+
+	if (!b || !st->shown || !st->folds)
+		return false;
+	for (uint32_t i = 0; i < b->nr_events; i++)
+		if (!strcmp(b->events[i].event.name, event_of(st)))
+			return true;
+	return !b->nr_events && !st->shown->nr_events;
+}
+
+bool baseline_state(const struct ui_state *st, struct ui_state *then)
+{
+	if (!baseline_is_on(st))
+		return false;
+	*then = *st;
+	snprintf(then->event_name, sizeof(then->event_name), "%s", event_of(st));
+	then->shown = st->baseline;
+	/* What was lighter than the limit then was there all the same. */
+	then->percent_limit = 0;
+	return true;
+}
+
+/* What is gone, the heaviest first. */
+struct gone {
+	struct {
+		double share;
+		char name[64];
+	} rows[GONE_MAX];
+	uint32_t nr;			/* all of them */
+};
+
+/* The compared share of a row; @all: what its count is of. */
+static double share_of(const struct view *v, const struct row *row, double all)
+{
+	if (v->compared == COMPARED_COUNT)
+		return all > 0 ? row->count / all : 0;
+	return v->compared == COMPARED_SELF ? row->self : row->total;
+}
+
+static void add_gone(struct gone *gone, double share, struct safe_text name)
+{
+	uint32_t at = MIN(gone->nr, GONE_MAX - 1u);
+
+	if (gone->nr++ >= GONE_MAX && gone->rows[at].share >= share)
+		return;
+	for (; at && gone->rows[at - 1].share < share; at--)
+		gone->rows[at] = gone->rows[at - 1];
+	gone->rows[at].share = share;
+	snprintf(gone->rows[at].name, sizeof(gone->rows[at].name), "%s", name.str);
+}
+
+static void tell_gone(const struct gone *gone, struct list *list)
+{
+	char share[FORMAT_MAX], text[sizeof(list->gone)];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < MIN(gone->nr, (uint32_t)GONE_MAX); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %s%%", i ? ", " : "",
+				      gone->rows[i].name,
+				      format_percent(share, gone->rows[i].share).str);
+	if (gone->nr > GONE_MAX)
+		snprintf(text + n, sizeof(text) - n, ", and %u more", gone->nr - GONE_MAX);
+	/* A name that was cut may have lost half a character. */
+	if (gone->nr)
+		ui_clean(list->gone, sizeof(list->gone), text);
+}
+
+static void compare_row(const struct view *v, struct row *row, double all, const struct row *old,
+			double old_all)
+{
+	row->change = (uint8_t)baseline_change(old ? old->count : 0, old_all, row->count, all);
+	row->delta = row->change == CHANGE_UNKNOWN ?
+			     0 :
+			     (float)(share_of(v, row, all) -
+				     (old ? share_of(v, old, old_all) : 0));
+}
+
+static int by_row_id(const void *pa, const void *pb)
+{
+	uint64_t a = ((const struct row *)pa)->id, b = ((const struct row *)pb)->id;
+
+	return (a > b) - (a < b);
+}
+
+/* Rows against rows, which the view makes of both profiles. */
+static void compare_rows(const struct ui_state *then, const struct view *v, struct list *list,
+			 struct gone *gone)
+{
+	struct list old = { 0 };
+	char buf[TEXT_MAX];
+	bool *met;
+
+	v->build(then, &old);
+	if (old.nr)
+		qsort(old.rows, old.nr, sizeof(*old.rows), by_row_id);
+	met = calloc(old.nr + 1ULL, sizeof(*met));
+	for (uint32_t i = 0; i < list->nr && met; i++) {
+		const struct row *found = !old.nr ? NULL :
+						    bsearch(&list->rows[i], old.rows, old.nr,
+							    sizeof(*old.rows), by_row_id);
+
+		compare_row(v, &list->rows[i], list->count, found, old.count);
+		if (found)
+			met[found - old.rows] = true;
+	}
+	for (uint32_t i = 0; i < old.nr && met; i++)
+		if (!met[i] && baseline_differs(old.rows[i].count, old.count, 0, list->count))
+			add_gone(gone, share_of(v, &old.rows[i], old.count),
+				 v->name(then, &old.rows[i], buf, sizeof(buf)));
+	free(met);
+	free(old.rows);
+}
+
+/* Is node @n of then gone, its parent not? What is too light for the tree of now may be there. */
+static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds_tree *now)
+{
+	const struct fold_tree_node *node = &old->fold.nodes[n];
+	uint32_t parent = node->parent == FOLD_NONE ? FOLD_NONE :
+						      folds_node(now, old->ids[node->parent]);
+	double light;
+
+	if (parent == FOLD_NONE || folds_node(now, old->ids[n]) != FOLD_NONE)
+		return false;
+	light = now->fold.nodes[parent].nr_hidden ? now->config.limit : 0;
+	return node->count > light * old->fold.count &&
+	       baseline_differs(node->count, old->fold.count, light * now->fold.count,
+				now->fold.count);
+}
+
+/* The node, with the process or thread that it is in: there may be more of that name. */
+static struct safe_text gone_name(const struct ui_state *then, const struct folds_tree *old,
+				  uint32_t n, char *buf, size_t size)
+{
+	const struct fold_tree_node *nodes = old->fold.nodes;
+	char text[TEXT_MAX], first[TEXT_MAX];
+	struct safe_text name = folds_text(then, &nodes[n], text, sizeof(text));
+	uint32_t top = n;
+
+	while (nodes[top].depth > 1)
+		top = nodes[top].parent;
+	if (top == n || nodes[top].function != FOLD_NONE)
+		return text_format(buf, size, "%s", name.str);
+	return text_format(buf, size, "%s %s",
+			   folds_text(then, &nodes[top], first, sizeof(first)).str, name.str);
+}
+
+/* Rows that are nodes: more of them than are in sight are known of both profiles. */
+static void compare_nodes(const struct ui_state *st, const struct ui_state *then,
+			  const struct view *v, struct list *list, struct gone *gone)
+{
+	const struct folds_tree *old = v->tree(then), *now = v->tree(st);
+	char buf[TEXT_MAX];
+
+	if (!old || !now)
+		return;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		uint32_t n = folds_node(old, (uint32_t)list->rows[i].id);
+		struct row row = { 0 };
+
+		if (n != FOLD_NONE)
+			folds_row(old, n, &row);
+		compare_row(v, &list->rows[i], now->fold.count, n == FOLD_NONE ? NULL : &row,
+			    old->fold.count);
+	}
+	for (uint32_t n = 1; n < old->fold.nr_nodes; n++)
+		if (is_gone(old, n, now))
+			add_gone(gone, old->fold.nodes[n].total / old->fold.weight,
+				 gone_name(then, old, n, buf, sizeof(buf)));
+}
+
+void baseline_compare(const struct ui_state *st, const struct view *v, struct list *list)
+{
+	struct gone gone = { .nr = 0 };
+	struct ui_state then;
+
+	list->gone[0] = '\0';
+	if (!v->compared || !baseline_state(st, &then))
+		return;
+	if (v->tree)
+		compare_nodes(st, &then, v, list, &gone);
+	else
+		compare_rows(&then, v, list, &gone);
+	tell_gone(&gone, list);
 }

@@ -58,6 +58,13 @@ void columns_format(const struct view *v, uint32_t columns, char *out, size_t si
 					       columns_name(&v->columns[i], name));
 }
 
+bool columns_sortable(const struct ui_state *st, const struct view *v, int i)
+{
+	const struct view_column *column = &v->columns[i];
+
+	return column->compare && !v->own_order && (!column->when || column->when(st));
+}
+
 bool columns_shown(const struct ui_state *st, const struct view *v, uint32_t picked, int i,
 		   unsigned int cols)
 {

@@ -19,6 +19,8 @@ const char *columns_name(const struct view_column *column, char buf[static COLUM
 uint32_t columns_parse(const struct view *v, const char *text);
 void columns_format(const struct view *v, uint32_t columns, char *out, size_t size);
 /* Is column @i shown on a screen of @cols? */
+/* Can rows be put in the order of column @i now? */
+bool columns_sortable(const struct ui_state *st, const struct view *v, int i);
 bool columns_shown(const struct ui_state *st, const struct view *v, uint32_t picked, int i,
 		   unsigned int cols);
 

@@ -46,35 +46,34 @@ static void run_search(struct ui_state *st, const char *arg)
 		ui_state_say(st, true, "%s: not found", arg);
 }
 
+/* Columns of this view that can be sorted by. */
 static const char *sort_word(const struct ui_state *st, unsigned int i,
 			     char buf[static COMMAND_WORD_MAX])
 {
-	return i < APP_SORT_NR ? app_sort_name((enum app_sort)i) : NULL;
+	const struct view *v = view_of(st->view);
+
+	for (int k = 0; k < v->nr_columns; k++)
+		if (columns_sortable(st, v, k) && !i--)
+			return columns_name(&v->columns[k], buf);
+	return NULL;
 }
 
-/* By the name of a column of --list-columns, or by a title of this view. */
 static void run_sort(struct ui_state *st, const char *arg)
 {
 	const struct view *v = view_of(st->view);
-	struct err e;
-	int sort = app_sort_parse(arg, &e), column = -1;
+	size_t n = strcspn(arg, "%");
+	char name[COLUMNS_NAME_MAX];
 
 	for (int i = 0; i < v->nr_columns; i++) {
-		size_t n = strcspn(v->columns[i].title.str, "%");
-
-		if (v->columns[i].compare && n == strcspn(arg, "%") &&
-		    !strncasecmp(v->columns[i].title.str, arg, n))
-			column = i;
-	}
-	if (column < 0 && sort >= 0 && st->view == VIEW_FUNCTIONS)
-		column = view_functions_column((enum app_sort)sort);
-	if (column < 0) {
-		ui_state_say(st, true, "this view has no column %s (F6 lists what it has)", arg);
+		if (!columns_sortable(st, v, i) ||
+		    strlen(columns_name(&v->columns[i], name)) != n || strncasecmp(name, arg, n))
+			continue;
+		ui_state_list(st)->sort = (uint8_t)i;
+		ui_state_list(st)->inverted = false;
+		list_rebuild(st, st->view);
 		return;
 	}
-	ui_state_list(st)->sort = (uint8_t)column;
-	ui_state_list(st)->inverted = false;
-	list_rebuild(st, st->view);
+	ui_state_say(st, true, "this view has no column %s (F6 lists what it has)", arg);
 }
 
 static void run_hz(struct ui_state *st, const char *arg)
@@ -121,6 +120,7 @@ static void run_cgroup(struct ui_state *st, const char *arg)
 {
 	match_set(&st->cgroup, arg);
 	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
 	list_rebuild(st, st->view);
 	if (!*arg)
 		ui_state_say(st, false, "all cgroups");

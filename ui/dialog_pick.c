@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ui/actions.h"
+#include "ui/columns.h"
 #include "ui/folds.h"
 #include "ui/format.h"
 #include "ui/rate.h"
@@ -173,15 +174,18 @@ static void fill_columns(struct ui_state *st)
 
 	for (uint8_t i = 0; i < v->nr_columns; i++) {
 		struct dialog_entry *entry;
+		char name[COLUMNS_NAME_MAX];
 
-		if (!v->columns[i].compare || !(entry = dialog_add(&st->dialog)))
+		if (!columns_sortable(st, v, i) || !(entry = dialog_add(&st->dialog)))
 			continue;
 		entry->value = i;
 		entry->used = ui_state_list(st)->sort == i;
 		snprintf(entry->name, sizeof(entry->name), "%s",
 			 st->glyphs == theme_glyphs(true) && v->columns[i].ascii.size
 				 ? v->columns[i].ascii.str
-				 : v->columns[i].title.str);
+			 : v->columns[i].title.str[0] != ' '
+				 ? v->columns[i].title.str
+				 : columns_name(&v->columns[i], name));
 		snprintf(entry->detail, sizeof(entry->detail), "%s",
 			 v->columns[i].help ? v->columns[i].help : "");
 	}

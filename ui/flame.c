@@ -15,6 +15,8 @@ struct layout {
 	const struct fold_tree *t;
 	uint32_t zoom;
 	double scale;			/* cells for each weight */
+	double left;			/* weight that is out of sight on the left */
+	unsigned int cols;
 	struct flame_box *boxes;
 	uint32_t nr, capacity;
 };
@@ -34,12 +36,18 @@ static bool add_box(struct layout *l, const struct flame_box *box)
 	return true;
 }
 
-/* The box of a node that starts at weight @from; cols 0: too narrow to be seen. */
+static unsigned int col_of(const struct layout *l, double at)
+{
+	double col = (at - l->left) * l->scale + 0.5;
+
+	return col <= 0 ? 0 : (unsigned int)MIN(col, (double)l->cols);
+}
+
+/* The box of a node that starts at weight @from; cols 0: too narrow, or out of sight. */
 static struct flame_box box_of(const struct layout *l, uint32_t n, double from)
 {
 	const struct fold_tree_node *node = &l->t->nodes[n];
-	unsigned int col = (unsigned int)(from * l->scale + 0.5);
-	unsigned int end = (unsigned int)((from + node->total) * l->scale + 0.5);
+	unsigned int col = col_of(l, from), end = col_of(l, from + node->total);
 
 	return (struct flame_box){ n, node->depth - l->t->nodes[l->zoom].depth, (uint16_t)col,
 				   (uint16_t)(end - col) };
@@ -53,10 +61,27 @@ static uint32_t after(const struct layout *l, uint32_t n)
 	return n == l->zoom ? FOLD_NONE : l->t->nodes[n].next;
 }
 
-uint32_t flame_lay_out(const struct fold_tree *t, uint32_t zoom, unsigned int cols,
+bool flame_extent(const struct fold_tree *t, uint32_t zoom, uint32_t n, double *from, double *to)
+{
+	double start = 0, total = t->nodes[n].total, all = t->nodes[zoom].total;
+
+	for (uint32_t at = n; at != zoom; at = t->nodes[at].parent) {
+		if (at == FOLD_NONE || t->nodes[at].parent == FOLD_NONE)
+			return false;
+		for (uint32_t i = t->nodes[t->nodes[at].parent].child; i != at && i != FOLD_NONE;
+		     i = t->nodes[i].next)
+			start += t->nodes[i].total;
+	}
+	*from = all > 0 ? start / all : 0;
+	*to = all > 0 ? (start + total) / all : 0;
+	return true;
+}
+
+uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
 		       struct flame_box **boxes)
 {
-	struct layout l = { .t = t, .zoom = zoom };
+	uint32_t zoom = part->zoom;
+	struct layout l = { .t = t, .zoom = zoom, .cols = cols };
 	double *starts = NULL; /* of each level: where its next node begins */
 	uint32_t deepest = 0, n = zoom;
 
@@ -68,7 +93,8 @@ uint32_t flame_lay_out(const struct fold_tree *t, uint32_t zoom, unsigned int co
 	starts = calloc(deepest + 2ULL, sizeof(*starts));
 	if (!starts)
 		return 0;
-	l.scale = cols / t->nodes[zoom].total;
+	l.scale = cols / (t->nodes[zoom].total * part->width);
+	l.left = t->nodes[zoom].total * part->left;
 	while (n != FOLD_NONE) {
 		uint32_t depth = t->nodes[n].depth;
 		struct flame_box box = box_of(&l, n, starts[depth]);

@@ -3,10 +3,12 @@
  * Folds of the shown profile, kept until it or the filter changes. The main
  * thread.
  *
- * Invariant: a fold that is valid was made of the shown profile.
+ * Invariant: a fold that is valid was made of the shown profile, or of the
+ * baseline.
  */
 #include "ui/folds.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,40 +26,77 @@ struct folds *folds_new(void)
 	return s;
 }
 
+/* Nodes by id; open addressing. */
+struct folds_index {
+	uint32_t *slots;		/* NULL: not made yet */
+	uint32_t mask;
+};
+
 static void forget_tree(struct folds_tree *t)
 {
 	if (t->valid)
 		fold_tree_fini(&t->fold);
+	if (t->index)
+		free(t->index->slots);
+	free(t->index);
 	free(t->ids);
+	t->index = NULL;
 	t->ids = NULL;
 	t->valid = false;
 }
 
+static void forget_functions(struct folds_of *of)
+{
+	if (of->functions_valid)
+		fold_functions_fini(&of->functions);
+	free(of->lines);
+	of->lines = NULL;
+	of->functions_valid = false;
+}
+
+static void forget(struct folds_of *of)
+{
+	for (int i = 0; i < FOLDS_NR; i++)
+		forget_tree(&of->trees[i]);
+	if (of->callers_valid)
+		fold_callers_fini(&of->callers);
+	forget_functions(of);
+	of->callers_valid = false;
+	for (size_t i = 0; i < ARRAY_SIZE(of->tasks); i++) {
+		free(of->tasks[i]);
+		of->tasks[i] = NULL;
+	}
+	free(of->leaders);
+	of->leaders = NULL;
+}
+
 void folds_forget(struct folds *s)
 {
-	if (!s)
-		return;
-	for (int i = 0; i < FOLDS_NR; i++)
-		forget_tree(&s->trees[i]);
-	if (s->callers_valid)
-		fold_callers_fini(&s->callers);
-	if (s->functions_valid)
-		fold_functions_fini(&s->functions);
-	s->callers_valid = s->functions_valid = false;
-	for (size_t i = 0; i < ARRAY_SIZE(s->tasks); i++) {
-		free(s->tasks[i]);
-		s->tasks[i] = NULL;
-	}
+	if (s)
+		forget(&s->shown);
+}
+
+void folds_forget_baseline(struct folds *s)
+{
+	if (s)
+		forget(&s->baseline);
+}
+
+struct folds_of *folds_of(const struct ui_state *st)
+{
+	bool baseline = st->baseline && st->shown == st->baseline;
+
+	return baseline ? &st->folds->baseline : &st->folds->shown;
 }
 
 void folds_free(struct folds *s)
 {
 	if (!s)
 		return;
-	folds_forget(s);
+	forget(&s->shown);
+	forget(&s->baseline);
 	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
 		trend_fini(&s->trends[i]);
-	baseline_fini(&s->baseline);
 	free(s->boxes);
 	free(s);
 }
@@ -76,7 +115,7 @@ static bool in_cgroup(const struct ui_state *st, const struct profile_process *p
 static const uint8_t *tasks_that_count(const struct ui_state *st, bool group)
 {
 	const struct profile *p = st->shown;
-	uint8_t **mask = &st->folds->tasks[group];
+	uint8_t **mask = &folds_of(st)->tasks[group];
 	char buf[FORMAT_MAX * 2];
 
 	if (*mask)
@@ -130,24 +169,42 @@ static bool same_filter(const struct fold_filter *a, const struct fold_filter *b
 static bool same_config(const struct fold_tree_config *a, const struct fold_tree_config *b)
 {
 	return same_filter(&a->filter, &b->filter) && a->order == b->order &&
-	       a->bottom_up == b->bottom_up && a->by_process == b->by_process &&
+	       a->bottom_up == b->bottom_up && a->first == b->first && a->leaders == b->leaders &&
 	       a->fold_recursion == b->fold_recursion && a->limit == b->limit;
 }
 
 const struct fold_functions *folds_functions(const struct ui_state *st)
 {
-	struct folds *s = st->folds;
+	struct folds_of *s = st->folds ? folds_of(st) : NULL;
 	struct fold_filter f;
 
 	if (!s || !folds_filter(st, &f))
 		return NULL;
 	if (s->functions_valid && same_filter(&f, &s->functions_filter))
 		return &s->functions;
-	if (s->functions_valid)
-		fold_functions_fini(&s->functions);
+	forget_functions(s);
 	s->functions_filter = f;
 	s->functions_valid = !fold_functions(st->shown, &f, &s->functions);
 	return s->functions_valid ? &s->functions : NULL;
+}
+
+const struct profile_line *folds_line(const struct ui_state *st, uint32_t function)
+{
+	const struct profile *p = st->shown;
+	struct folds_of *s = folds_functions(st) ? folds_of(st) : NULL;
+	uint32_t line;
+
+	if (!s || !p->frame_lines || function >= p->nr_functions)
+		return NULL;
+	if (!s->lines) {
+		s->lines = malloc((p->nr_functions + 1ULL) * sizeof(*s->lines));
+		if (s->lines && fold_lines(p, &s->functions_filter, s->lines)) {
+			free(s->lines);
+			s->lines = NULL;
+		}
+	}
+	line = s->lines ? s->lines[function] : PROFILE_NO_LINE;
+	return line < p->nr_lines ? &p->lines[line] : NULL;
 }
 
 static uint64_t hash_text(uint64_t h, const char *text)
@@ -190,31 +247,76 @@ void folds_note(const struct ui_state *st)
 		trend_note(t, folds_key(st), st->shown->running_ns, st->shown, fold);
 }
 
-void folds_compare(const struct ui_state *st, struct row *row, double count, double all)
+void folds_compare(const struct ui_state *st, struct row *row)
 {
-	static const enum row_change changes[] = {
-		[BASELINE_NONE] = CHANGE_UNKNOWN,
-		[BASELINE_UNSURE] = CHANGE_UNSURE,
-		[BASELINE_SURE] = CHANGE_SURE,
-		[BASELINE_NEW] = CHANGE_NEW,
-	};
-	const struct baseline *b = &st->folds->baseline;
 	uint64_t window = MAX(st->config->window_ns / 1000000000u, 1u);
-	double before, delta;
+	double before = window < TREND_SECONDS ? trend_share(folds_trend(st), (uint32_t)row->id,
+							     (uint32_t)window)
+					       : -1;
 
-	if (baseline_is_set(b) && b->key == folds_key(st)) {
-		row->change = (uint8_t)changes[baseline_compare(b, (uint32_t)row->id, row->self,
-								count, all, &delta)];
-		row->delta = (float)delta;
-		return;
-	}
-	before = window < TREND_SECONDS
-			 ? trend_share(folds_trend(st), (uint32_t)row->id, (uint32_t)window)
-			 : -1;
 	if (before < 0 || folds_trend(st)->key != folds_key(st))
 		return;
 	row->change = CHANGE_WINDOW;
 	row->delta = (float)(row->self - before);
+}
+
+/* The name that a thread shares with others of its process: equal for equal ones. */
+static uint64_t hash_group(const struct profile *p, const struct profile_task *task)
+{
+	char buf[FORMAT_MAX * 2];
+	uint64_t process = task->process < p->nr_processes ? p->processes[task->process].id : 0;
+
+	return hash_text(hash_u64(process + 1), format_folded(buf, task->comm).str);
+}
+
+struct member {
+	uint64_t group;
+	uint32_t task;
+};
+
+static int by_group(const void *pa, const void *pb)
+{
+	const struct member *a = pa, *b = pb;
+
+	if (a->group != b->group)
+		return a->group > b->group ? 1 : -1;
+	return (a->task > b->task) - (a->task < b->task);
+}
+
+/* By task, the first of those named alike; NULL: each for itself. */
+static const uint32_t *leaders_of(const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+	uint32_t **leaders = &folds_of(st)->leaders;
+	struct member *members;
+
+	if (!st->fold_threads || *leaders)
+		return st->fold_threads ? *leaders : NULL;
+	members = calloc(p->nr_tasks + 1ULL, sizeof(*members));
+	*leaders = calloc(p->nr_tasks + 1ULL, sizeof(**leaders));
+	if (!members || !*leaders)
+		goto out;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		members[i] = (struct member){ hash_group(p, &p->tasks[i]), i };
+	qsort(members, p->nr_tasks, sizeof(*members), by_group);
+	for (uint32_t i = 0, first = 0; i < p->nr_tasks; i++) {
+		if (members[i].group != members[first].group)
+			first = i;
+		(*leaders)[members[i].task] = members[first].task;
+	}
+out:
+	if (!members) {
+		free(*leaders);
+		*leaders = NULL;
+	}
+	free(members);
+	return *leaders;
+}
+
+/* What a thread, or the group that it stands for, is known by. */
+static uint32_t task_id(const struct profile *p, const struct folds_tree *t, uint32_t task)
+{
+	return t->config.leaders ? (uint32_t)hash_group(p, &p->tasks[task]) : p->tasks[task].id;
 }
 
 /* Hash of a node's path: of its parent's and its own name. */
@@ -222,6 +324,7 @@ static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uin
 {
 	const struct fold_tree_node *node = &t->fold.nodes[n];
 	uint64_t own = node->function != FOLD_NONE  ? p->functions[node->function].id
+		       : node->task != FOLD_NONE    ? 1ull << 35 | task_id(p, t, node->task)
 		       : node->process != FOLD_NONE ? 1ull << 33 | p->processes[node->process].id
 						    : 1ull << 34 | t->config.bottom_up;
 	uint64_t parent = node->parent == FOLD_NONE ? 0 : t->ids[node->parent];
@@ -229,18 +332,32 @@ static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uin
 	return (uint32_t)hash_u64(hash_u64(parent << 32) + own);
 }
 
+/* What the tree of @kind is made by, as things are. */
+static bool tree_config(const struct ui_state *st, enum folds_which kind,
+			struct fold_tree_config *config)
+{
+	const struct folds *s = st->folds;
+
+	*config = (struct fold_tree_config){
+		.first = st->by_thread ? FOLD_TASKS : st->drilled ? FOLD_FUNCTIONS : FOLD_PROCESSES,
+		.order = kind == FOLDS_FLAME ? FOLD_BY_ID : FOLD_BY_WEIGHT,
+		.bottom_up = kind == FOLDS_TREE && s->bottom_up,
+		.fold_recursion = s->fold_recursion,
+		.limit = MAX(st->percent_limit / 100, LEAST_SHARE),
+	};
+	if (!folds_filter(st, &config->filter))
+		return false;
+	config->leaders = st->by_thread ? leaders_of(st) : NULL;
+	return true;
+}
+
 const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind)
 {
-	struct folds *s = st->folds;
-	struct folds_tree *t = s ? &s->trees[kind] : NULL;
-	struct fold_tree_config config = { .by_process = !st->drilled };
+	struct folds_tree *t = st->folds ? &folds_of(st)->trees[kind] : NULL;
+	struct fold_tree_config config;
 
-	if (!s || !folds_filter(st, &config.filter))
+	if (!t || !tree_config(st, kind, &config))
 		return NULL;
-	config.order = kind == FOLDS_FLAME ? FOLD_BY_ID : FOLD_BY_WEIGHT;
-	config.bottom_up = kind == FOLDS_TREE && s->bottom_up;
-	config.fold_recursion = s->fold_recursion;
-	config.limit = MAX(st->percent_limit / 100, LEAST_SHARE);
 	if (t->valid && same_config(&config, &t->config))
 		return t;
 	forget_tree(t);
@@ -249,7 +366,8 @@ const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which 
 		return NULL;
 	t->valid = true;
 	t->ids = calloc(t->fold.nr_nodes, sizeof(*t->ids));
-	if (!t->ids) {
+	t->index = calloc(1, sizeof(*t->index));
+	if (!t->ids || !t->index) {
 		forget_tree(t);
 		return NULL;
 	}
@@ -258,9 +376,20 @@ const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which 
 	return t;
 }
 
+void folds_row(const struct folds_tree *t, uint32_t n, struct row *row)
+{
+	const struct fold_tree_node *node = &t->fold.nodes[n];
+	double all = t->fold.weight;
+
+	row->id = t->ids[n];
+	row->self = all > 0 ? node->self / all : 0;
+	row->total = all > 0 ? node->total / all : 0;
+	row->count = node->count;
+}
+
 const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t function)
 {
-	struct folds *s = st->folds;
+	struct folds_of *s = st->folds ? folds_of(st) : NULL;
 	struct fold_filter f;
 
 	if (!s || !folds_filter(st, &f) || function >= st->shown->nr_functions)
@@ -305,6 +434,24 @@ bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark)
 	return true;
 }
 
+/* A thread, with its process where that is not plain: "api/worker-1[815]", "worker-*". */
+static struct safe_text task_text(const struct ui_state *st, const struct fold_tree_node *node,
+				  char *buf, size_t size)
+{
+	const struct profile *p = st->shown;
+	const struct profile_task *task = &p->tasks[node->task];
+	struct safe_text process = p->processes[node->process].comm;
+	char comm[FORMAT_MAX * 2], number[16] = "";
+	bool plain = st->drilled || !strcmp(process.str, task->comm.str);
+
+	if (st->fold_threads)
+		format_folded(comm, task->comm);
+	else
+		snprintf(number, sizeof(number), "[%d]", (int)task->tid);
+	return text_format(buf, size, "%s%s%s%s", plain ? "" : process.str, plain ? "" : "/",
+			   st->fold_threads ? comm : task->comm.str, number);
+}
+
 struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node,
 			     char *buf, size_t size)
 {
@@ -312,7 +459,9 @@ struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_no
 
 	if (node->function != FOLD_NONE)
 		return p->functions[node->function].name;
-	if (node->process != FOLD_NONE)
+	if (node->task != FOLD_NONE && node->process < p->nr_processes)
+		return task_text(st, node, buf, size);
+	if (node->process != FOLD_NONE && node->process < p->nr_processes)
 		return text_format(buf, size, "%s[%d]", p->processes[node->process].comm.str,
 				   (int)p->processes[node->process].pid);
 	return ui_clean(buf, size, st->drilled ? st->process_name : p->target);
@@ -331,10 +480,37 @@ uint32_t folds_function(const struct ui_state *st, uint32_t id)
 	return FOLD_NONE;
 }
 
+static void make_index(struct folds_index *index, const struct folds_tree *t)
+{
+	uint32_t capacity = 64;
+
+	while (capacity < 2 * t->fold.nr_nodes)
+		capacity *= 2;
+	index->slots = malloc(capacity * sizeof(*index->slots));
+	if (!index->slots)
+		return;
+	memset(index->slots, 0xff, capacity * sizeof(*index->slots));
+	index->mask = capacity - 1;
+	for (uint32_t n = 0; n < t->fold.nr_nodes; n++) {
+		uint32_t at = t->ids[n] & index->mask;
+
+		while (index->slots[at] != FOLD_NONE)
+			at = (at + 1) & index->mask;
+		index->slots[at] = n;
+	}
+}
+
 uint32_t folds_node(const struct folds_tree *t, uint32_t id)
 {
-	for (uint32_t n = 0; n < t->fold.nr_nodes; n++)
-		if (t->ids[n] == id)
-			return n;
-	return FOLD_NONE;
+	const struct folds_index *index = t->index;
+	uint32_t at;
+
+	if (!index->slots)
+		make_index(t->index, t);
+	if (!index->slots)
+		return FOLD_NONE;
+	at = id & index->mask;
+	while (index->slots[at] != FOLD_NONE && t->ids[index->slots[at]] != id)
+		at = (at + 1) & index->mask;
+	return index->slots[at];
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the views of stacks share: folds of the shown profile, made once for a
- * profile and a filter so that a key never waits for them, and what a person
- * unfolded, zoomed into and came from. The main thread.
+ * What the views of stacks share: folds of the shown profile and of the one it
+ * is compared with, made once for a profile and a filter so that a key never
+ * waits for them, and what a person unfolded, zoomed into and came from. The
+ * main thread.
  *
  * Nodes are told apart by the hash of their path, which is the same from
  * profile to profile.
@@ -11,7 +12,6 @@
 #define UI_FOLDS_H
 
 #include "sampler/fold_tree.h"
-#include "ui/baseline.h"
 #include "ui/flame.h"
 #include "ui/state.h"
 #include "ui/trend.h"
@@ -29,22 +29,29 @@ struct folds_tree {
 	struct fold_tree_config config;
 	struct fold_tree fold;
 	uint32_t *ids;			/* of each node */
+	struct folds_index *index;	/* id -> node, from the first look-up on */
 };
 
-struct folds {
+/* What is made of one profile. */
+struct folds_of {
 	struct folds_tree trees[FOLDS_NR];
 	bool callers_valid, functions_valid;
 	uint32_t callers_of;		/* index in functions */
 	struct fold_filter callers_filter, functions_filter;
 	struct fold_callers callers;
 	struct fold_functions functions;
+	uint32_t *lines;		/* by function, with @functions: its hottest; NULL: not made */
 
 	/* By task, which samples count: of the cgroup; and of the group of threads. NULL: not made. */
 	uint8_t *tasks[2];
+	uint32_t *leaders;		/* by task: which one stands for those with names alike */
+};
+
+struct folds {
+	struct folds_of shown, baseline;
 
 	/* Of functions: everything, and the process drilled into. */
 	struct trend trends[2];
-	struct baseline baseline;
 
 	bool fold_recursion;		/* in the call tree and the flame graph */
 	/* The call tree. */
@@ -58,8 +65,10 @@ struct folds {
 	/* The flame graph. */
 	bool root_below;
 	bool by_module;			/* colours tell modules apart; else kinds */
+	bool by_change;			/* or, with a baseline, what rose and what fell */
 	uint32_t zoom[FOLDS_LEVELS];	/* ids, each below the one before */
 	uint32_t nr_zoom;
+	double left, width;		/* the part in sight of what is zoomed into, 0..1; width 0: all */
 	struct flame_box *boxes;
 	uint32_t nr_boxes;
 	unsigned int cols, rows;	/* of the graph, when it was drawn */
@@ -76,22 +85,27 @@ struct folds {
 /* NULL when memory is out: the views are empty then. */
 struct folds *folds_new(void);
 void folds_free(struct folds *s);
-/* The shown profile is another one. */
+/* The shown profile is another one; the baseline is. */
 void folds_forget(struct folds *s);
+void folds_forget_baseline(struct folds *s);
+/* Those of the profile that @st shows. */
+struct folds_of *folds_of(const struct ui_state *st);
 
 /* Remember the shares of the profile that is shown from now on. */
 void folds_note(const struct ui_state *st);
 /* The history that belongs to what is shown, and what tells it from others. */
 struct trend *folds_trend(const struct ui_state *st);
 uint64_t folds_key(const struct ui_state *st);
-/* What a function's share was compared with, into the row. */
-void folds_compare(const struct ui_state *st, struct row *row, double count, double all);
+/* How a function's share changed against the window before, into the row. */
+void folds_compare(const struct ui_state *st, struct row *row);
 /* Which samples are shown; false: none. */
 bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 /* The same without process and thread: all that the choice of a cgroup leaves. */
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
 /* Borrowed until the profile, the filter or an option changes; NULL: nothing to show. */
 const struct fold_functions *folds_functions(const struct ui_state *st);
+/* The source line that a function was in most; NULL: not known. */
+const struct profile_line *folds_line(const struct ui_state *st, uint32_t function);
 const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind);
 const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t function);
 
@@ -99,7 +113,7 @@ const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t fun
 enum folds_mark folds_mark_of(const struct folds *s, uint32_t id);
 bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark);
 
-/* The node as text ("main", "nginx[812]", "system") and its kind ('p': not a function). */
+/* The node as text ("main", "nginx[812]", "worker-1[815]", "system") and its kind ('p': no function). */
 struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node,
 			     char *buf, size_t size);
 char folds_kind(const struct ui_state *st, const struct fold_tree_node *node);
@@ -107,5 +121,7 @@ char folds_kind(const struct ui_state *st, const struct fold_tree_node *node);
 uint32_t folds_function(const struct ui_state *st, uint32_t id);
 /* Node by id; FOLD_NONE: it is not there. */
 uint32_t folds_node(const struct folds_tree *t, uint32_t id);
+/* A row's share of a node, for views whose rows are nodes. */
+void folds_row(const struct folds_tree *t, uint32_t n, struct row *row);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "ui/format.h"
 #include "ui/header_cpus.h"
+#include "ui/header_process.h"
 #include "ui/header_tabs.h"
 #include "ui/pen.h"
 #include "ui/view.h"
@@ -310,7 +311,7 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 unsigned int header_draw(struct ui_state *st, struct canvas *c)
 {
 	const struct profile *p = st->latest;
-	unsigned int row = 1;
+	unsigned int row = 1, alone;
 	char buf[sizeof(p->banner) * 2];
 
 	draw_title(st, c);
@@ -320,7 +321,9 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 		draw_health_line(st, c, row++, true);
 		return row;
 	}
-	if (c->rows >= 14 && !st->config->replayed)
+	alone = c->rows >= 14 ? header_process(st, c, row) : 0;
+	row += alone;
+	if (c->rows >= 14 && !alone && !st->config->replayed)
 		row += header_cpus(st, c, row);
 	draw_event_line(st, c, row++);
 	draw_health_line(st, c, row++, false);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/baseline.h"
 #include "ui/format.h"
 #include "ui/pen.h"
 #include "ui/folds.h"
@@ -37,6 +38,8 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 		n += (size_t)snprintf(buf + n, size - n, "  cgroup %s (:cgroup)", st->cgroup.text);
 	if (st->view == VIEW_PROCESSES && st->fold_threads && st->by_thread && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  names folded (,)");
+	if ((st->view == VIEW_TREE || st->view == VIEW_FLAME) && st->by_thread && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  by thread (H)");
 	if (st->only.on && st->view == VIEW_FUNCTIONS && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  only %s (d)", st->only.name);
 	if (st->view == VIEW_TREE && st->folds && st->folds->bottom_up && n < size)
@@ -44,11 +47,9 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	if ((st->view == VIEW_TREE || st->view == VIEW_FLAME) && st->folds &&
 	    st->folds->fold_recursion && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  recursion folded (X)");
-	if (st->view == VIEW_FUNCTIONS && st->shown && st->folds &&
-	    baseline_is_set(&st->folds->baseline) && st->folds->baseline.key == folds_key(st) &&
-	    n < size)
+	if (view_of(st->view)->compared && baseline_is_on(st) && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  against %s (B)",
-				      format_clock(limit, st->folds->baseline.time_ns).str);
+				      format_clock(limit, st->baseline->running_ns).str);
 	if (st->hide_kernel && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
 	if (st->hide_user && n < size)

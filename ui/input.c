@@ -35,7 +35,8 @@ static void click_row(struct ui_state *st, const struct key *key, const struct z
 	const struct list *list = ui_state_list(st);
 	const struct view *v = view_of(st->view);
 	uint32_t row = list->top + key->row - z->row;
-	bool twice = st->now_ns - st->click_ns < CLICK_NS && st->click_row == key->row;
+	bool twice = st->now_ns - st->click_ns < CLICK_NS && st->click_row == key->row &&
+		     !(v->click && key->col != st->press.col);
 
 	if (v->click) {
 		if (!v->click(st, key->row - z->row, key->col))
@@ -45,10 +46,37 @@ static void click_row(struct ui_state *st, const struct key *key, const struct z
 	} else {
 		return;
 	}
+	st->press.on = true;
+	st->press.row = key->row;
+	st->press.col = key->col;
 	st->click_ns = twice ? 0 : st->now_ns;
 	st->click_row = key->row;
 	if (twice && st->view != VIEW_HELP)
 		screen_do(st, ACT_OPEN, K_ENTER);
+}
+
+static void wheel(struct ui_state *st, const struct key *key, const struct zone *z, bool over)
+{
+	const struct view *v = view_of(st->view);
+	struct key arrow = { .code = key->button == BUTTON_UP ? K_UP : K_DOWN };
+
+	if (!over && v->wheel && z && z->kind == ZONE_ROWS) {
+		v->wheel(st, key->button == BUTTON_UP, key->row - z->row, key->col);
+		return;
+	}
+	for (int i = 0; i < WHEEL_ROWS; i++)
+		screen_key(st, &arrow);
+}
+
+/* Let go elsewhere than pressed: what is below was dragged. */
+static void release(struct ui_state *st, const struct key *key, bool over)
+{
+	const struct view *v = view_of(st->view);
+	int rows = (int)key->row - st->press.row, cols = (int)key->col - st->press.col;
+
+	if (st->press.on && !over && v->drag && (rows || cols))
+		v->drag(st, rows, cols);
+	st->press.on = false;
 }
 
 static void mouse(struct ui_state *st, const struct key *key)
@@ -56,11 +84,13 @@ static void mouse(struct ui_state *st, const struct key *key)
 	const struct zone *z = zone_at(st, key);
 	bool over = st->dialog.ops || st->prompt.kind;
 
+	if (key->button == BUTTON_RELEASED) {
+		release(st, key, over);
+		return;
+	}
+	st->press.on = false;
 	if (key->button != BUTTON_LEFT) {
-		struct key arrow = { .code = key->button == BUTTON_UP ? K_UP : K_DOWN };
-
-		for (int i = 0; i < WHEEL_ROWS; i++)
-			screen_key(st, &arrow);
+		wheel(st, key, z, over);
 		return;
 	}
 	if (!z)

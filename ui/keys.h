@@ -23,7 +23,7 @@ enum key_code {
 #define K_F(n)	  (K_F0 + (n))
 #define K_CTRL(c) ((c) & 31)
 
-enum key_button { BUTTON_LEFT = 1, BUTTON_UP = 4, BUTTON_DOWN = 5 };
+enum key_button { BUTTON_LEFT = 1, BUTTON_RELEASED = 3, BUTTON_UP = 4, BUTTON_DOWN = 5 };
 
 struct key {
 	uint32_t code;
@@ -135,9 +135,10 @@ enum key_group {
 	  CTX_LIST, KEYS('L'), 0, KEYS(0)) \
 	X(TREE, "tree-or-list", ORDER, "Tree", "call tree and back; processes: as a tree", \
 	  CTX_LIST, KEYS(K_F(5), 't'), 0, KEYS(0)) \
-	X(UNFOLD, "unfold", ORDER, "", "unfold the row of the call tree", \
+	X(UNFOLD, "unfold", ORDER, "", "unfold the row of the call tree; flame graph: closer", \
 	  CTX_LIST, KEYS('+'), 0, KEYS(0)) \
-	X(FOLD, "fold", ORDER, "", "fold it, or go to its parent", CTX_LIST, KEYS('-'), 0, KEYS(0)) \
+	X(FOLD, "fold", ORDER, "", "fold it, or go to its parent; flame graph: farther", \
+	  CTX_LIST, KEYS('-'), 0, KEYS(0)) \
 	X(UNFOLD_ALL, "unfold-all", ORDER, "", "unfold all below it; again: fold", \
 	  CTX_LIST, KEYS('*'), 0, KEYS(0)) \
 	X(HOT_PATH, "hot-path", ORDER, "", "down the hottest path of the call tree", \
@@ -148,7 +149,7 @@ enum key_group {
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
 	X(INTERVALS, "intervals", ORDER, "", "the 95 % interval of SELF% as a column", \
 	  CTX_LIST, KEYS('~'), 0, KEYS(0)) \
-	X(BY_THREAD, "threads", ORDER, "", "split the processes by thread", \
+	X(BY_THREAD, "threads", ORDER, "", "split processes, call tree and flame graph by thread", \
 	  CTX_LIST, KEYS('H'), 0, KEYS(0)) \
 	X(FOLD_THREADS, "fold-threads", ORDER, "", "threads with names alike as one: worker-*", \
 	  CTX_LIST, KEYS(','), 0, KEYS(0)) \

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "ui/baseline.h"
 #include "ui/columns.h"
 #include "ui/format.h"
 
@@ -101,7 +102,7 @@ static void sort_rows(const struct ui_state *st, const struct view *v, struct li
 {
 	struct order order = { .st = st };
 
-	if (list->nr < 2 || list->sort >= v->nr_columns || !v->columns[list->sort].compare)
+	if (list->nr < 2 || list->sort >= v->nr_columns || !columns_sortable(st, v, list->sort))
 		return;
 	order.column = &v->columns[list->sort];
 	order.sign = order.column->ascending != list->inverted ? 1 : -1;
@@ -152,6 +153,7 @@ void list_rebuild(struct ui_state *st, enum view_id id)
 	list->count = 0;
 	/* Without memory the rows that there are must do. */
 	v->build(st, list);
+	baseline_compare(st, v, list);
 	keep_matching(st, v, list);
 	list->most = 0;
 	for (uint32_t i = 0; i < list->nr; i++)
@@ -258,7 +260,7 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 	for (int i = 0; i < v->nr_columns; i++) {
 		const struct view_column *column = &v->columns[i];
 		struct place at = places[i];
-		bool sorted = i == list->sort && column->compare;
+		bool sorted = i == list->sort && columns_sortable(st, v, i);
 		struct safe_text title = c->ascii && column->ascii.size ? column->ascii
 									: column->title;
 		struct style style = { sorted ? ROLE_SORTED : ROLE_HEAD, 0 };
@@ -274,7 +276,7 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 				    column->ascending != list->inverted ? st->glyphs->ascending
 									: st->glyphs->descending,
 				    style);
-		if (column->compare)
+		if (columns_sortable(st, v, i))
 			ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)at.col, 1,
 							  (uint16_t)at.cols, ZONE_COLUMN,
 							  (uint32_t)i });
@@ -321,24 +323,36 @@ void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int r
 		canvas_elide(c, row, 2, c->cols - 2, TEXT("no samples in this window"), style);
 }
 
-/* The view's own lines at the lower end, where there is room; returns the rows that are left. */
+/* What is gone since the baseline, and what the view tells of the row; lines used. */
+static unsigned int fill_foot(const struct ui_state *st, const struct view *v,
+			      const struct list *list, struct foot *f)
+{
+	const struct row *at = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+
+	if (list->gone[0])
+		foot_text(f, TEXT("gone"), list->gone);
+	if (v->foot)
+		v->foot(st, at, f);
+	return f->used;
+}
+
+/* These lines at the lower end, where there is room; returns the rows that are left. */
 static unsigned int draw_foot(struct ui_state *st, struct canvas *c, const struct view *v,
 			      unsigned int row, unsigned int rows)
 {
 	const struct list *list = ui_state_list(st);
-	const struct row *at = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
 	struct foot f = { .rows = rows, .cols = c->cols };
 	unsigned int wanted, least = MIN(list->nr + 2, 5u);
 
-	if (!v->foot || !st->shown || rows < least + 3)
+	if (!st->shown || rows < least + 3)
 		return rows;
-	wanted = v->foot(st, at, &f);
+	wanted = fill_foot(st, v, list, &f);
 	wanted = MIN(wanted, rows - least - 1);
 	if (!wanted)
 		return rows;
 	f = (struct foot){ c, row + rows - wanted, wanted, c->cols, 0 };
 	canvas_fill(c, f.row - 1, 1, c->cols - 2, st->glyphs->hline, (struct style){ ROLE_DIM, 0 });
-	v->foot(st, at, &f);
+	fill_foot(st, v, list, &f);
 	return rows - wanted - 1;
 }
 

@@ -36,7 +36,7 @@ bool script_size(const char *text, size_t size, unsigned int *cols, unsigned int
 }
 
 /* "3,10" */
-static bool click_of(const char *text, size_t size, struct key *key)
+static bool cell_of(const char *text, size_t size, struct key *key)
 {
 	const char *comma = memchr(text, ',', size);
 	uint64_t row, col;
@@ -46,10 +46,36 @@ static bool click_of(const char *text, size_t size, struct key *key)
 		return false;
 	*key = (struct key){ .code = K_MOUSE,
 			     .row = (uint16_t)row,
-			     .col = (uint16_t)col,
-			     .button = BUTTON_LEFT };
+			     .col = (uint16_t)col };
 	return true;
 }
+
+/* "click 3,10"; false: no mouse, or not there. */
+static bool mouse_of(const char *text, size_t size, struct key *key)
+{
+	static const struct {
+		const char *name;
+		enum key_button button;
+	} buttons[] = {
+		{ "click ", BUTTON_LEFT },
+		{ "release ", BUTTON_RELEASED },
+		{ "wheel-up ", BUTTON_UP },
+		{ "wheel-down ", BUTTON_DOWN },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(buttons); i++) {
+		size_t n = strlen(buttons[i].name);
+
+		if (size <= n || strncmp(text, buttons[i].name, n))
+			continue;
+		if (!cell_of(text + n, size - n, key))
+			return false;
+		key->button = buttons[i].button;
+		return true;
+	}
+	return false;
+}
+
 
 /* What stands between < and >; false: nothing that we know. */
 static bool step_of(const char *text, size_t size, struct script_step *step)
@@ -63,8 +89,8 @@ static bool step_of(const char *text, size_t size, struct script_step *step)
 		return script_size(text + 5, size - 5, &step->cols, &step->rows);
 	}
 	step->kind = SCRIPT_KEY;
-	if (size > 6 && !strncmp(text, "click ", 6))
-		return click_of(text + 6, size - 6, &step->key);
+	if (mouse_of(text, size, &step->key))
+		return true;
 	step->key.code = size == 2 && !strncmp(text, "lt", 2) ? '<' :
 			 size > 1 ? keys_code(text, size) : K_NONE;
 	return step->key.code != K_NONE;

@@ -75,6 +75,8 @@ void ui_state_fini(struct ui_state *st)
 	for (int i = 0; i < VIEW_NR; i++)
 		list_fini(&st->lists[i]);
 	match_fini(&st->cgroup);
+	if (st->baseline != st->shown && st->baseline != st->latest)
+		profile_free(st->baseline);
 	if (st->shown != st->latest)
 		profile_free(st->shown);
 	profile_free(st->latest);
@@ -108,20 +110,25 @@ static void note_alarms(struct ui_state *st, const struct profile *p)
 	}
 }
 
+void ui_state_release(const struct ui_state *st, struct profile *p)
+{
+	if (p != st->latest && p != st->shown && p != st->baseline)
+		profile_free(p);
+}
+
 void ui_state_take(struct ui_state *st, struct profile *p)
 {
+	struct profile *before = st->latest;
+
 	if (!p)
 		return;
-	if (st->frozen) {
-		if (st->latest != st->shown)
-			profile_free(st->latest);
-	} else {
+	st->latest = p;
+	if (!st->frozen) {
 		folds_forget(st->folds);
-		profile_free(st->latest);
 		st->shown = p;
 		folds_note(st);
 	}
-	st->latest = p;
+	ui_state_release(st, before);
 	note_alarms(st, p);
 	if (p->message_seq != st->message_seq && p->message[0])
 		ui_state_say(st, false, "%s", p->message);

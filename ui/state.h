@@ -75,6 +75,7 @@ struct list {
 	uint32_t columns;		/* bit n: column n is shown; 0: as the width permits */
 	bool inverted;
 	struct match search, filter;
+	char gone[400];			/* what the baseline has and the rows have not; clean */
 };
 
 /* Trouble of one CPU that was: shown for a while after it ended. */
@@ -132,6 +133,7 @@ struct ui_state {
 
 	struct profile *latest;		/* the newest; owned */
 	struct profile *shown;		/* what rows are made of: latest, or kept when frozen; owned */
+	struct profile *baseline;	/* what rows are compared with (B); owned; NULL: none */
 	bool frozen;
 
 	enum view_id view;
@@ -163,6 +165,10 @@ struct ui_state {
 	uint32_t nr_zones;
 	uint64_t click_ns;		/* of the last press on a row, and where */
 	uint16_t click_row;
+	struct {
+		bool on;		/* the button is held, and was pressed on a row */
+		uint16_t row, col;
+	} press;
 
 	unsigned int rows, cols;	/* of the screen, when it was drawn */
 	struct module_only only;	/* code of one module alone (d) */
@@ -192,6 +198,8 @@ void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_conf
 void ui_state_fini(struct ui_state *st);
 /* A new profile, owned from now on. */
 void ui_state_take(struct ui_state *st, struct profile *p);
+/* Free @p, unless it is still one of the above. */
+void ui_state_release(const struct ui_state *st, struct profile *p);
 /* One line at the bottom for some seconds; cleaned. */
 void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -362,6 +362,7 @@ static bool read_mouse(struct key *key)
 	key->row = (uint16_t)event.y;
 	key->col = (uint16_t)event.x;
 	key->button = event.bstate & BUTTON1_PRESSED   ? BUTTON_LEFT
+		      : event.bstate & BUTTON1_RELEASED ? BUTTON_RELEASED
 		      : event.bstate & BUTTON4_PRESSED ? BUTTON_UP
 		      : event.bstate & BUTTON5_PRESSED ? BUTTON_DOWN
 						       : 0;

@@ -14,6 +14,7 @@ struct place {
 	unsigned int row, col, cols;
 };
 
+struct folds_tree;
 struct view_column {
 	struct safe_text title, ascii;	/* @ascii: where the title cannot be shown */
 	const char *name;		/* in the settings, where the title is none */
@@ -39,6 +40,13 @@ struct view {
 	int (*build)(const struct ui_state *st, struct list *list);
 	/* Is @m found in what the row shows? */
 	bool (*finds)(const struct ui_state *st, const struct row *row, const struct match *m);
+	/* Which share is compared with the baseline; then name or tree is there. */
+	enum { COMPARED_NOT, COMPARED_SELF, COMPARED_TOTAL, COMPARED_COUNT } compared;
+	/* What the row is called. */
+	struct safe_text (*name)(const struct ui_state *st, const struct row *row, char *buf,
+				 size_t size);
+	/* Rows are nodes of this tree; NULL (also the result): there is none. */
+	const struct folds_tree *(*tree)(const struct ui_state *st);
 	/* The sorted rows into the order of a tree; NULL: they stay so. */
 	void (*arrange)(const struct ui_state *st, struct list *list);
 	/* Instead of columns (help): a whole row. NULL otherwise. */
@@ -52,9 +60,13 @@ struct view {
 	bool (*act)(struct ui_state *st, enum action action, uint32_t code);
 	/* A press in its zone of rows; false: nothing is there. NULL: rows. */
 	bool (*click)(struct ui_state *st, unsigned int row, unsigned int col);
+	/* The wheel, over its rows; the mouse let go by so many cells from where it was pressed. */
+	void (*wheel)(struct ui_state *st, bool up, unsigned int row, unsigned int col);
+	void (*drag)(struct ui_state *st, int rows, int cols);
 	/* The function that a row is about: index in functions, UINT32_MAX: none. NULL: never. */
 	uint32_t (*function)(const struct ui_state *st, const struct row *row);
 	bool own_rows;			/* build() minds filter and limit itself */
+	bool own_order;			/* and rows stay as it made them */
 	struct safe_text empty;		/* said where there are no rows; NULL: the usual */
 };
 extern const struct view view_functions, view_processes, view_help;

@@ -13,6 +13,8 @@
 
 #include "ui/actions.h"
 #include "ui/actions_stacks.h"
+#include "ui/baseline.h"
+#include "ui/cells.h"
 #include "ui/format.h"
 #include "ui/folds.h"
 
@@ -51,8 +53,15 @@ static int build(const struct ui_state *st, struct list *list)
 	int rc = 0;
 	struct row *row;
 
-	if (st->view != VIEW_CALLERS || centre == FOLD_NONE)
+	if (st->view != VIEW_CALLERS)
 		return 0;
+	if (centre == FOLD_NONE) {
+		/* Nobody calls what is not there: that much is known of the samples. */
+		const struct fold_functions *all = folds_functions(st);
+
+		list->count = all ? all->count : 0;
+		return 0;
+	}
 	c = folds_callers(st, centre);
 	if (!c)
 		return 0;
@@ -83,18 +92,17 @@ static struct safe_text name_of(const struct ui_state *st, const struct row *row
 				       : st->shown->functions[row->index].name;
 }
 
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+{
+	return name_of(st, row);
+}
+
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
 	/* A filter never hides what all this is about. */
 	if (row->nr == CENTRE && m == &st->lists[VIEW_CALLERS].filter)
 		return !m->negate;
 	return match_finds(m, name_of(st, row));
-}
-
-static void draw_total(const struct ui_state *st, const struct row *row, struct canvas *c,
-		       struct place at)
-{
-	view_draw_percent(c, at, row->total);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -125,18 +133,6 @@ static void draw_part(const struct ui_state *st, const struct row *row, struct c
 			    (struct style){ ROLE_DIM, 0 });
 }
 
-static void draw_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
-		      struct place at)
-{
-	char kind[2] = "";
-
-	if (row->index == FOLD_NONE)
-		return;
-	kind[0] = st->shown->functions[row->index].kind;
-	canvas_text(c, at.row, at.col, at.cols, (struct safe_text){ kind, 1, 1 },
-		    (struct style){ theme_kind(kind[0]), 0 });
-}
-
 static void draw_name(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct place at)
 {
@@ -153,23 +149,6 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 	if (row->nr == CENTRE)
 		style.flags |= CELL_BOLD;
 	canvas_elide(c, at.row, at.col, at.cols, ui_name(st, buf, name_of(st, row)), style);
-}
-
-static void draw_module(const struct ui_state *st, const struct row *row, struct canvas *c,
-			struct place at)
-{
-	if (row->index != FOLD_NONE)
-		canvas_elide(c, at.row, at.col, at.cols, st->shown->functions[row->index].module,
-			     (struct style){ ROLE_NORMAL, 0 });
-}
-
-static void draw_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
-			 struct place at)
-{
-	char buf[FORMAT_MAX];
-
-	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
-		     (struct style){ ROLE_NORMAL, 0 });
 }
 
 /* What the shares do not tell. */
@@ -225,18 +204,15 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	return true;
 }
 
-enum { TOTAL, BAR, PART, SAMPLES, KIND, NAME, MODULE };
+enum { TOTAL, CHANGE, BAR, PART, SAMPLES, KIND, NAME, MODULE };
 
 static const struct view_column columns[] = {
-	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = draw_total },
+	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = cells_total },
+	[CHANGE] = CELLS_CHANGE("TOTAL%"),
 	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 16, .from = 60, .draw = draw_bar },
 	[PART] = { .title = TEXT("IS"), .width = 10, .draw = draw_part },
-	[SAMPLES] = { .title = TEXT("SAMPLES"),
-		      .width = 10,
-		      .from = 120,
-		      .right = true,
-		      .draw = draw_samples },
-	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = draw_kind },
+	[SAMPLES] = CELLS_SAMPLES(10, 120),
+	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = cells_kind },
 	[NAME] = { .title = TEXT("CALLERS, FUNCTION, CALLEES"), .draw = draw_name },
 	[MODULE] = { .title = TEXT("MODULE"),
 		     .width = 14,
@@ -244,7 +220,7 @@ static const struct view_column columns[] = {
 		     .from = 76,
 		     .ascending = true,
 		     .extra = true,
-		     .draw = draw_module },
+		     .draw = cells_module },
 };
 
 const struct view view_callers = {
@@ -255,6 +231,9 @@ const struct view view_callers = {
 	.sort_total = UINT8_MAX,
 	.sort_module = UINT8_MAX,
 	.build = build,
+	.own_order = true,
+	.compared = COMPARED_TOTAL,
+	.name = name,
 	.finds = finds,
 	.foot = foot,
 	.function = function,

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <string.h>
 #include <stdio.h>
 
 #include "ui/folds.h"
@@ -47,6 +48,13 @@ static int by_lost(const struct ui_state *st, const struct row *a, const struct 
 static int by_throttled(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	uint64_t x = cpu_of(st, a)->throttled_total, y = cpu_of(st, b)->throttled_total;
+
+	return (x > y) - (x < y);
+}
+
+static int by_paused(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	uint64_t x = cpu_of(st, a)->throttled_ns, y = cpu_of(st, b)->throttled_ns;
 
 	return (x > y) - (x < y);
 }
@@ -200,6 +208,15 @@ static const struct profile_function *hottest_of(const struct ui_state *st, cons
 	return NULL;
 }
 
+static int by_hottest(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	const struct profile_function *x = hottest_of(st, a), *y = hottest_of(st, b);
+
+	if (!x || !y)
+		return !x - !y;
+	return strcasecmp(x->name.str, y->name.str);
+}
+
 static void draw_hottest(const struct ui_state *st, const struct row *row, struct canvas *c,
 			 struct place at)
 {
@@ -267,6 +284,7 @@ static const struct view_column columns[] = {
 		     .width = 8,
 		     .from = 120,
 		     .right = true,
+		     .compare = by_paused,
 		     .draw = draw_paused },
 	[RING] = { .title = TEXT("RING"),
 		   .help = "the fullest that the ring was",
@@ -284,6 +302,8 @@ static const struct view_column columns[] = {
 	[HOTTEST] = { .title = TEXT("HOTTEST NOW"),
 		      .help = "the function it was in most in the tick, and at least how much",
 		      .from = 62,
+		      .ascending = true,
+		      .compare = by_hottest,
 		      .draw = draw_hottest },
 };
 

@@ -13,16 +13,19 @@
 #include <string.h>
 
 #include "ui/actions_stacks.h"
+#include "ui/baseline.h"
+#include "ui/cells.h"
 #include "ui/flame.h"
 #include "ui/format.h"
 #include "ui/pen.h"
 #include "ui/folds.h"
 
 #define COLS_DEFAULT 80
+#define CLOSEST	     (1 / 1024.0)
 
 static const struct folds_tree *tree_of(const struct ui_state *st)
 {
-	return &st->folds->trees[FOLDS_FLAME];
+	return &folds_of(st)->trees[FOLDS_FLAME];
 }
 
 static const struct flame_box *box_of(const struct ui_state *st, const struct row *row)
@@ -70,6 +73,31 @@ static void keep_selection(struct folds *s, const struct folds_tree *t, struct l
 			}
 }
 
+/* The part of the width that is in sight. */
+static double width_of(const struct folds *s)
+{
+	return s->width > 0 ? s->width : 1;
+}
+
+/* Show the part around @left, as far as there is one. */
+static void show_part(struct folds *s, double left, double width)
+{
+	s->width = MIN(width, 1);
+	s->left = MIN(MAX(left, 0), 1 - s->width);
+}
+
+/* Shares change from tick to tick: what is selected stays in sight. */
+static void follow_selection(struct folds *s, const struct folds_tree *t, const struct list *list)
+{
+	uint32_t n = list->pinned ? folds_node(t, (uint32_t)list->selected) : FOLD_NONE;
+	double from, to, width = width_of(s);
+
+	if (n == FOLD_NONE || width >= 1 || !flame_extent(&t->fold, zoomed(s, t), n, &from, &to))
+		return;
+	if (to <= s->left || from >= s->left + width)
+		show_part(s, (from + to - width) / 2, width);
+}
+
 static int build(const struct ui_state *st, struct list *list)
 {
 	struct folds *s = st->folds;
@@ -84,23 +112,26 @@ static int build(const struct ui_state *st, struct list *list)
 	if (!t)
 		return 0;
 	list->count = t->fold.count;
-	s->nr_boxes = flame_lay_out(&t->fold, zoomed(s, t), s->cols ? s->cols : COLS_DEFAULT,
-				    &s->boxes);
+	follow_selection(s, t, list);
+	s->nr_boxes = flame_lay_out(&t->fold,
+				    &(struct flame_part){ zoomed(s, t), s->left, width_of(s) },
+				    s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
 	for (uint32_t i = 0; i < s->nr_boxes; i++) {
-		const struct fold_tree_node *node = &t->fold.nodes[s->boxes[i].node];
 		struct row *row = list_add(list);
 
 		if (!row)
 			return -ENOMEM;
-		row->id = t->ids[s->boxes[i].node];
+		folds_row(t, s->boxes[i].node, row);
 		row->index = i;
-		row->self = node->self / t->fold.weight;
-		row->total = node->total / t->fold.weight;
-		row->count = node->count;
 	}
 	if (list->pinned)
 		keep_selection(s, t, list);
 	return 0;
+}
+
+static const struct folds_tree *tree(const struct ui_state *st)
+{
+	return folds_tree(st, FOLDS_FLAME);
 }
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
@@ -148,11 +179,17 @@ static double found_share(const struct ui_state *st, const struct match *m)
 	return t->weight > 0 ? sum / t->weight : 0;
 }
 
+static bool shows_change(const struct ui_state *st)
+{
+	return st->folds->by_change && baseline_is_on(st);
+}
+
 static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct folds *s = st->folds;
 	const struct folds_tree *t = tree_of(st);
-	const struct match *search = &st->lists[VIEW_FLAME].search;
+	const struct list *list = &st->lists[VIEW_FLAME];
+	const struct match *search = &list->search;
 	uint32_t zoom = zoomed(s, t);
 	struct pen pen = { c, row, 1, c->cols };
 	char buf[TEXT_MAX + 64], share[FORMAT_MAX], name[TEXT_MAX];
@@ -174,6 +211,20 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 	} else {
 		pen_text(&pen, 2, TEXT("Enter zooms"), ROLE_DIM);
 	}
+	if (shows_change(st))
+		pen_text(&pen, 2, TEXT("colour = change"), ROLE_DIM);
+	if (list->gone[0] && pen.col + 12 < pen.end) {
+		pen_text(&pen, 2, TEXT("gone"), ROLE_DIM);
+		pen.col += 1 + canvas_elide(c, row, pen.col + 1,
+					    MIN(pen.end - pen.col - 1, c->cols / 3),
+					    ui_clean(name, sizeof(name), list->gone),
+					    (struct style){ ROLE_WARN, 0 });
+	}
+	if (width_of(s) < 1)
+		pen_text(&pen, 2,
+			 text_format(buf, sizeof(buf), "x%.0f from %.0f%%", 1 / width_of(s),
+				     s->left * 100),
+			 ROLE_VALUE);
 	if (match_active(search))
 		pen_text(&pen, 2,
 			 text_format(buf, sizeof(buf), "%s matches /%s/, %s%% in all",
@@ -189,7 +240,8 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 	const struct row *at = &list->rows[list->cursor];
 	const struct fold_tree_node *node = node_of(st, at);
 	char figures[160], total[FORMAT_MAX], self[FORMAT_MAX], count[FORMAT_MAX];
-	char buf[TEXT_MAX];
+	char buf[TEXT_MAX], change[FORMAT_MAX];
+	struct safe_text rise = cells_change_text(at, change);
 	struct safe_text text = text_format(figures, sizeof(figures),
 					    c->cols < 60 ? "%s%% self %s%%"
 							 : "total %s%%  self %s%%  %s samples",
@@ -200,7 +252,8 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 	unsigned int room;
 
 	pen_text(&pen, 0, st->glyphs->marker, ROLE_VALUE);
-	room = c->cols > text.width + pen.col + 4 ? c->cols - text.width - pen.col - 4 : 0;
+	room = text.width + pen.col + 4 + (rise.width ? rise.width + 2u : 0);
+	room = c->cols > room ? c->cols - room : 0;
 	if (room > 8)
 		pen.col += 1 + canvas_elide(c, row, pen.col + 1, room,
 					    folds_text(st, node, buf, sizeof(buf)),
@@ -214,15 +267,21 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 					    st->shown->functions[node->function].module,
 					    (struct style){ ROLE_DIM, 0 });
 	pen_text(&pen, 2, text, ROLE_NORMAL);
+	pen_text(&pen, 2, rise, (enum theme_role)cells_change_style(at).role);
 }
 
-/* The colour of a box: of its kind, or one of a few by its module's name. */
-static uint8_t colour_of(const struct ui_state *st, const struct fold_tree_node *node)
+/* The colour of a box: of its change, of its kind, or one of a few by its module's name. */
+static uint8_t colour_of(const struct ui_state *st, const struct row *row)
 {
+	const struct fold_tree_node *node = node_of(st, row);
 	static const uint8_t colours[] = { ROLE_USER, ROLE_KERNEL, ROLE_JIT, ROLE_VDSO,
 					   ROLE_UNKNOWN, ROLE_BAR_WARM };
 	uint64_t h = 0;
 
+	if (shows_change(st))
+		return row->change == CHANGE_SURE || row->change == CHANGE_NEW
+			       ? (uint8_t)cells_change_style(row).role
+			       : ROLE_NORMAL;
 	if (node->function == FOLD_NONE)
 		return ROLE_NORMAL;
 	if (!st->folds->by_module)
@@ -241,15 +300,20 @@ static void draw_box(const struct ui_state *st, const struct row *row, struct ca
 	const struct flame_box *box = box_of(st, row);
 	const struct fold_tree_node *node = node_of(st, row);
 	bool found = match_active(search) && finds(st, row, search) != search->negate;
-	char buf[TEXT_MAX], brief[TEXT_MAX], marked[TEXT_MAX];
+	char buf[TEXT_MAX], brief[TEXT_MAX], marked[TEXT_MAX], changed[TEXT_MAX];
+	char change[FORMAT_MAX];
 	struct safe_text text = ui_name(st, brief, folds_text(st, node, buf, sizeof(buf)));
-	struct style style = { colour_of(st, node),
+	struct style style = { colour_of(st, row),
 			       selected ? CELL_BOLD | CELL_UNDERLINE : CELL_REVERSE };
 
 	if (found)
 		style.flags |= CELL_BOLD | CELL_UNDERLINE;
 	if (found && node->function != FOLD_NONE)
 		text = text_format(marked, sizeof(marked), "[%s]", text.str);
+	/* In front: the end of a name is what a narrow box cuts. */
+	if (shows_change(st) && (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
+		text = text_format(changed, sizeof(changed), "%s %s",
+				   cells_change_text(row, change).str, text.str);
 	canvas_fill(c, at, box->col, box->cols, TEXT(" "), style);
 	canvas_text(c, at, box->col, 1, selected ? st->glyphs->marker : st->glyphs->edge, style);
 	if (box->cols < 3)
@@ -365,8 +429,74 @@ static void zoom_in(struct ui_state *st, uint32_t i)
 		s->nr_zoom--;
 	s->zoom[s->nr_zoom++] = id;
 	s->top = 0;
+	s->width = 0;
 	select_box(st, i);
 	list_rebuild(st, VIEW_FLAME);
+}
+
+/* Twice as close, or as far, around @at (0..1 of the screen). */
+static void magnify(struct ui_state *st, bool closer, double at)
+{
+	struct folds *s = st->folds;
+	double width = width_of(s), next = closer ? MAX(width / 2, CLOSEST) : MIN(width * 2, 1);
+
+	show_part(s, s->left + at * (width - next), next);
+	list_rebuild(st, VIEW_FLAME);
+}
+
+static double middle_of(const struct folds *s, uint32_t i)
+{
+	return (s->boxes[i].col + s->boxes[i].cols / 2.0) / MAX(s->cols, 1u);
+}
+
+/* What was below the mouse goes where it went. */
+static void drag(struct ui_state *st, int rows, int cols)
+{
+	struct folds *s = st->folds;
+	int64_t top, deepest = 0;
+
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->nr_boxes; i++)
+		deepest = MAX(deepest, (int64_t)s->boxes[i].level);
+	top = (int64_t)s->top + (s->root_below ? rows : -rows);
+	s->top = (uint32_t)MIN(MAX(top, 0), deepest);
+	show_part(s, s->left - cols * width_of(s) / MAX(s->cols, 1u), width_of(s));
+	list_rebuild(st, VIEW_FLAME);
+}
+
+/* The first or last box of the level, or of the deepest one above it that has any. */
+static uint32_t at_edge(const struct folds *s, uint32_t level, bool last)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < s->nr_boxes; i++) {
+		const struct flame_box *b = &s->boxes[i], *than = &s->boxes[best];
+
+		if (b->level > level || b->level < than->level)
+			continue;
+		if (b->level > than->level || (b->col > than->col) == last)
+			best = i;
+	}
+	return best;
+}
+
+/* Beside the box; where none is in sight, half a screen on. */
+static void go_beside(struct ui_state *st, uint32_t at, bool left)
+{
+	struct folds *s = st->folds;
+	uint32_t to = beside(s, at, left), level = s->boxes[at].level;
+	double was = s->left, width = width_of(s);
+
+	if (to == FOLD_NONE && width < 1) {
+		show_part(s, s->left + (left ? -width : width) / 2, width);
+		if (s->left == was)
+			return;
+		st->lists[VIEW_FLAME].pinned = false;
+		list_rebuild(st, VIEW_FLAME);
+		to = at_edge(s, level, !left);
+	}
+	select_box(st, to);
 }
 
 static bool zoom_out(struct ui_state *st, uint32_t code)
@@ -374,11 +504,26 @@ static bool zoom_out(struct ui_state *st, uint32_t code)
 	struct folds *s = st->folds;
 	const struct list *list = &st->lists[VIEW_FLAME];
 
-	if (!s->nr_zoom || (code == K_ESC && match_active(&list->search)))
+	if ((!s->nr_zoom && width_of(s) >= 1) || (code == K_ESC && match_active(&list->search)))
 		return false;
-	s->nr_zoom--;
+	if (width_of(s) >= 1)
+		s->nr_zoom--;
+	s->left = s->width = 0;
 	list_rebuild(st, VIEW_FLAME);
 	return true;
+}
+
+/* Of the kind of code, of the module, and with a baseline of the change. */
+static void next_colours(struct ui_state *st)
+{
+	struct folds *s = st->folds;
+	bool change = !shows_change(st) && s->by_module && baseline_is_on(st);
+
+	s->by_module = !shows_change(st) && !s->by_module;
+	s->by_change = change;
+	ui_state_say(st, false, change	       ? "colours tell what rose and what fell" :
+				s->by_module ? "one colour for each module (few are alike)" :
+					       "one colour for each kind of code");
 }
 
 static bool act(struct ui_state *st, enum action action, uint32_t code)
@@ -396,9 +541,7 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 		return true;
 	}
 	if (action == ACT_COLUMNS) {
-		s->by_module = !s->by_module;
-		ui_state_say(st, false, s->by_module ? "one colour for each module (few are alike)" :
-						       "one colour for each kind of code");
+		next_colours(st);
 		return true;
 	}
 	if (action == ACT_FOLD_RECURSION) {
@@ -411,7 +554,11 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	switch (action) {
 	case ACT_SCROLL_LEFT:
 	case ACT_SCROLL_RIGHT:
-		select_box(st, beside(s, at, action == ACT_SCROLL_LEFT));
+		go_beside(st, at, action == ACT_SCROLL_LEFT);
+		return true;
+	case ACT_UNFOLD:
+	case ACT_FOLD:
+		magnify(st, action == ACT_UNFOLD, middle_of(s, at));
 		return true;
 	case ACT_LINE_UP:
 	case ACT_LINE_DOWN:
@@ -445,6 +592,13 @@ static bool click(struct ui_state *st, unsigned int row, unsigned int col)
 	return true;
 }
 
+/* Closer to what is below the pointer, or away from it. */
+static void wheel(struct ui_state *st, bool up, unsigned int row, unsigned int col)
+{
+	if (st->folds && click(st, row, col))
+		magnify(st, up, (double)col / MAX(st->folds->cols, 1u));
+}
+
 const struct view view_flame = {
 	.title = TEXT("Flame"),
 	.sort_self = UINT8_MAX,
@@ -452,9 +606,13 @@ const struct view view_flame = {
 	.sort_module = UINT8_MAX,
 	.own_rows = true,
 	.build = build,
+	.compared = COMPARED_TOTAL,
+	.tree = tree,
 	.finds = finds,
 	.function = function,
 	.draw = draw,
 	.act = act,
 	.click = click,
+	.wheel = wheel,
+	.drag = drag,
 };

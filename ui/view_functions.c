@@ -6,11 +6,12 @@
 #include "ui/view.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sampler/interval.h"
+#include "ui/baseline.h"
+#include "ui/cells.h"
 #include "ui/folds.h"
 #include "ui/format.h"
 #include "ui/process_rows.h"
@@ -38,44 +39,11 @@ static struct safe_text comm_of(const struct ui_state *st, const struct row *row
 	return process_rows_comm(st, st->shown->processes[task->process].comm, buf);
 }
 
-static int by_double(double a, double b)
-{
-	return (a > b) - (a < b);
-}
-
 static int by_text(struct safe_text a, struct safe_text b)
 {
 	int d = strcasecmp(a.str, b.str);
 
 	return d ? d : strcmp(a.str, b.str);
-}
-
-/* Equal self: the larger total is the hotter one. */
-static int by_self(const struct ui_state *st, const struct row *a, const struct row *b)
-{
-	int d = by_double(a->self, b->self);
-
-	return d ? d : by_double(a->total, b->total);
-}
-
-static int by_total(const struct ui_state *st, const struct row *a, const struct row *b)
-{
-	int d = by_double(a->total, b->total);
-
-	return d ? d : by_double(a->self, b->self);
-}
-
-/* What rose most first; what is not known stands between rise and fall. */
-static int by_change(const struct ui_state *st, const struct row *a, const struct row *b)
-{
-	int d = by_double((double)a->delta, (double)b->delta);
-
-	return d ? d : by_self(st, a, b);
-}
-
-static int by_samples(const struct ui_state *st, const struct row *a, const struct row *b)
-{
-	return by_double(a->count, b->count);
 }
 
 static int by_symbol(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -89,7 +57,7 @@ static int by_module(const struct ui_state *st, const struct row *a, const struc
 
 	/* Within a module the hottest comes first, whichever way modules go. */
 	if (!d)
-		d = by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
+		d = cells_by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
 	return d;
 }
 
@@ -99,7 +67,7 @@ static int by_comm(const struct ui_state *st, const struct row *a, const struct 
 	int d = by_text(comm_of(st, a, x), comm_of(st, b, y));
 
 	if (!d)
-		d = by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
+		d = cells_by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
 	return d;
 }
 
@@ -132,42 +100,6 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 		      row->self > 0.10	 ? ROLE_BAR_HOT
 		      : row->self > 0.03 ? ROLE_BAR_WARM
 					 : ROLE_BAR);
-}
-
-static void draw_total(const struct ui_state *st, const struct row *row, struct canvas *c,
-		       struct place at)
-{
-	char buf[FORMAT_MAX];
-	double pct = row->total * 100;
-	int n = snprintf(buf, sizeof(buf), "%.1f", MIN(MAX(pct, 0), 9999));
-
-	canvas_right(c, at.row, at.col, at.cols,
-		     (struct safe_text){ buf, (uint16_t)n, (uint16_t)n },
-		     (struct style){ row->total >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
-}
-
-static void draw_change(const struct ui_state *st, const struct row *row, struct canvas *c,
-			struct place at)
-{
-	char buf[FORMAT_MAX];
-	double pct = (double)row->delta * 100;
-	bool rises = pct > 0;
-
-	/* Calm where nothing happens. */
-	if (row->change == CHANGE_UNKNOWN || (row->change != CHANGE_NEW && fabs(pct) < 0.05))
-		return;
-	if (row->change == CHANGE_NEW)
-		text_format(buf, sizeof(buf), "new!");
-	else
-		text_format(buf, sizeof(buf), "%+.1f%s", MIN(MAX(pct, -999), 999),
-			    row->change == CHANGE_SURE ? "!" : "");
-	canvas_right(c, at.row, at.col, at.cols, ui_clean((char[FORMAT_MAX]){ 0 }, FORMAT_MAX, buf),
-		     (struct style){ row->change == CHANGE_UNSURE ? ROLE_DIM
-				     : rises			  ? ROLE_BAR_HOT
-								  : ROLE_BAR,
-				     row->change == CHANGE_SURE || row->change == CHANGE_NEW
-					     ? CELL_BOLD
-					     : 0 });
 }
 
 /* A minute in a few cells; steady is half high, so that rise and fall both show. */
@@ -204,21 +136,6 @@ static void draw_trend(const struct ui_state *st, const struct row *row, struct 
 				    (struct style){ theme_kind(function_of(st, row)->kind), 0 });
 }
 
-static bool has_baseline(const struct ui_state *st)
-{
-	return st->folds && baseline_is_set(&st->folds->baseline);
-}
-
-static void draw_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
-		      struct place at)
-{
-	const struct profile_function *f = function_of(st, row);
-	char kind[2] = { strchr("ukjv?", f->kind) && f->kind ? f->kind : '?', '\0' };
-
-	canvas_text(c, at.row, at.col, at.cols, (struct safe_text){ kind, 1, 1 },
-		    (struct style){ theme_kind(kind[0]), 0 });
-}
-
 /* The text from its @skip-th cell on. */
 static struct safe_text skip_cells(struct safe_text t, unsigned int skip)
 {
@@ -245,13 +162,6 @@ static void draw_symbol(const struct ui_state *st, const struct row *row, struct
 		     style);
 }
 
-static void draw_module(const struct ui_state *st, const struct row *row, struct canvas *c,
-			struct place at)
-{
-	canvas_elide(c, at.row, at.col, at.cols, function_of(st, row)->module,
-		     (struct style){ ROLE_NORMAL, 0 });
-}
-
 static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct place at)
 {
@@ -264,15 +174,6 @@ static void draw_comm(const struct ui_state *st, const struct row *row, struct c
 		return;
 	}
 	canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_NORMAL, 0 });
-}
-
-static void draw_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
-			 struct place at)
-{
-	char buf[FORMAT_MAX];
-
-	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
-		     (struct style){ ROLE_NORMAL, 0 });
 }
 
 /* Where the true share is, in 95 of 100 windows. */
@@ -294,14 +195,79 @@ static bool has_intervals(const struct ui_state *st)
 	return st->intervals;
 }
 
-enum { SELF, INTERVAL, BAR, TOTAL, CHANGE, TREND, SAMPLES, KIND, SYMBOL, MODULE, COMM };
+/* "parser.cc:411": the line that most of its samples are at. */
+static struct safe_text line_of(const struct ui_state *st, const struct row *row, char *buf,
+				size_t size)
+{
+	const struct profile_line *line = folds_line(st, row->index);
+	const char *path, *slash;
+
+	if (!line)
+		return TEXT("");
+	path = st->shown->files[line->file].str;
+	slash = strrchr(path, '/');
+	return text_format(buf, size, "%s:%u", slash ? slash + 1 : path, line->line);
+}
+
+static void draw_line(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct place at)
+{
+	char buf[TEXT_MAX];
+
+	canvas_elide(c, at.row, at.col, at.cols, line_of(st, row, buf, sizeof(buf)),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* By file, then by number; the functions without a line last. */
+static int by_line(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	const struct profile_line *x = folds_line(st, a->index), *y = folds_line(st, b->index);
+	int d;
+
+	if (!x || !y)
+		return !x - !y;
+	d = by_text(st->shown->files[x->file], st->shown->files[y->file]);
+	return d ? d : (x->line > y->line) - (x->line < y->line);
+}
+
+static bool has_lines(const struct ui_state *st)
+{
+	return st->shown && st->shown->frame_lines;
+}
+
+static int by_kind(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return function_of(st, a)->kind - function_of(st, b)->kind;
+}
+
+/* How much more it has now than at the first second that is known of the last minute. */
+static double rise_of(const struct ui_state *st, const struct row *row)
+{
+	const struct trend *t = folds_trend(st);
+	uint64_t known = t->last >= t->first ? t->last - t->first : 0;
+	double before;
+
+	if (t->key != folds_key(st))
+		return 0;
+	before = trend_share(t, (uint32_t)row->id, (uint32_t)MIN(known, TREND_SECONDS - 1u));
+	return row->self - MAX(before, 0);
+}
+
+static int by_trend(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	double x = rise_of(st, a), y = rise_of(st, b);
+
+	return (x > y) - (x < y);
+}
+
+enum { SELF, INTERVAL, BAR, TOTAL, CHANGE, TREND, SAMPLES, KIND, SYMBOL, LINE, MODULE, COMM };
 
 static const struct view_column columns[] = {
 	[SELF] = { .title = TEXT("SELF%"),
 		   .help = "share of samples in the function itself",
 		   .width = 6,
 		   .right = true,
-		   .compare = by_self,
+		   .compare = cells_by_self,
 		   .draw = draw_self },
 	[INTERVAL] = { .title = TEXT("95%"),
 		       .name = "interval",
@@ -310,14 +276,15 @@ static const struct view_column columns[] = {
 		       .from = UINT16_MAX,
 		       .right = true,
 		       .always = has_intervals,
+		       .compare = cells_by_self,
 		       .draw = draw_interval },
 	[BAR] = { .title = TEXT(""), .name = "bar", .width = 6, .from = 46, .draw = draw_bar },
 	[TOTAL] = { .title = TEXT("TOTAL%"),
 		    .help = "share of samples with the function on the stack",
 		    .width = 7,
 		    .right = true,
-		    .compare = by_total,
-		    .draw = draw_total },
+		    .compare = cells_by_total,
+		    .draw = cells_plain },
 	[CHANGE] = { .title = { "\u0394", 2, 1 },
 		     .name = "change",
 		     .ascii = TEXT("+/-"),
@@ -325,29 +292,46 @@ static const struct view_column columns[] = {
 		     .width = 6,
 		     .from = 90,
 		     .right = true,
-		     .always = has_baseline,
-		     .compare = by_change,
-		     .draw = draw_change },
+		     .always = baseline_is_on,
+		     .compare = cells_by_change,
+		     .draw = cells_change },
 	[TREND] = { .title = TEXT("TREND60s"),
 		    .name = "trend",
-		    .help = "SELF% over the last minute",
+		    .help = "SELF% over a minute; sorts by its rise",
 		    .width = 8,
 		    .wide = 8,
 		    .from = 98,
+		    .compare = by_trend,
 		    .draw = draw_trend },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .width = 10,
 		      .help = "samples in the function itself",
 		      .from = 140,
 		      .right = true,
-		      .compare = by_samples,
-		      .draw = draw_samples },
-	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = draw_kind },
+		      .compare = cells_by_samples,
+		      .draw = cells_samples },
+	[KIND] = { .title = TEXT(" "),
+		   .name = "kind",
+		   .help = "user, kernel, jit, vdso, ? no name",
+		   .width = 1,
+		   .ascending = true,
+		   .compare = by_kind,
+		   .draw = cells_kind },
 	[SYMBOL] = { .title = TEXT("SYMBOL"),
 		     .help = "name of the function",
 		     .ascending = true,
 		     .compare = by_symbol,
 		     .draw = draw_symbol },
+	[LINE] = { .title = TEXT("LINE"),
+		   .help = "source line that most of its own samples are at",
+		   .width = 18,
+		   .wide = 18,
+		   .from = 150,
+		   .ascending = true,
+		   .extra = true,
+		   .when = has_lines,
+		   .compare = by_line,
+		   .draw = draw_line },
 	[MODULE] = { .title = TEXT("MODULE"),
 		     .help = "program, library or kernel module",
 		     .width = 14,
@@ -356,7 +340,7 @@ static const struct view_column columns[] = {
 		     .ascending = true,
 		     .extra = true,
 		     .compare = by_module,
-		     .draw = draw_module },
+		     .draw = cells_module },
 	[COMM] = { .title = TEXT("COMM"),
 		   .help = "process it ran in most",
 		   .width = 13,
@@ -411,7 +395,7 @@ static int build(const struct ui_state *st, struct list *list)
 		row->count = f->self;
 		row->task = f->task;
 		row->nr = f->nr_processes;
-		folds_compare(st, row, f->self, fold->count);
+		folds_compare(st, row);
 	}
 	return 0;
 }
@@ -425,28 +409,9 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	       (row->nr <= 1 && match_finds(m, comm_of(st, row, comm)));
 }
 
-/* What the baseline has and the profile has not: no row can tell of it. */
-static unsigned int foot(const struct ui_state *st, const struct row *at, struct foot *f)
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
 {
-	const struct fold_functions *fold = folds_functions(st);
-	const struct baseline *b = has_baseline(st) ? &st->folds->baseline : NULL;
-	char text[400] = "", share[FORMAT_MAX];
-	size_t n = 0;
-
-	if (!b || !fold || b->key != folds_key(st))
-		return 0;
-	for (uint32_t i = 0; i < b->nr && n < sizeof(text) - 100; i++) {
-		const struct baseline_entry *e = &b->entries[i];
-
-		if (!(e->count > 0) || !baseline_differs(e->count, b->count, 0, fold->count) ||
-		    folds_function(st, e->id) != FOLD_NONE)
-			continue;
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.60s %s%%", n ? ", " : "",
-				      e->name.str, format_percent(share, e->share).str);
-	}
-	if (n)
-		foot_text(f, TEXT("gone"), text);
-	return f->used;
+	return function_of(st, row)->name;
 }
 
 static uint32_t function(const struct ui_state *st, const struct row *row)
@@ -463,6 +428,7 @@ const struct view view_functions = {
 	.sort_module = MODULE,
 	.build = build,
 	.finds = finds,
-	.foot = foot,
+	.compared = COMPARED_SELF,
+	.name = name,
 	.function = function,
 };

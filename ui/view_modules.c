@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/baseline.h"
+#include "ui/cells.h"
 #include "ui/folds.h"
 #include "ui/format.h"
 
@@ -23,11 +25,6 @@ static struct safe_text state_of(const struct profile_module *m)
 	const char *name = profile_module_state_name(m->state);
 
 	return (struct safe_text){ name, (uint16_t)strlen(name), (uint16_t)strlen(name) };
-}
-
-static int by_share(const struct ui_state *st, const struct row *a, const struct row *b)
-{
-	return (a->total > b->total) - (a->total < b->total);
 }
 
 static int by_named(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -47,30 +44,20 @@ static int by_name(const struct ui_state *st, const struct row *a, const struct 
 	return strcasecmp(module_of(st, a)->name.str, module_of(st, b)->name.str);
 }
 
+static int by_state(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcmp(state_of(module_of(st, a)).str, state_of(module_of(st, b)).str);
+}
+
 static int by_source(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	return strcmp(module_of(st, a)->source, module_of(st, b)->source);
-}
-
-static void draw_share(const struct ui_state *st, const struct row *row, struct canvas *c,
-		       struct place at)
-{
-	view_draw_percent(c, at, row->total);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct place at)
 {
 	view_draw_bar(st, c, at, row->total, row->total > 0.5 ? ROLE_BAR_HOT : ROLE_BAR);
-}
-
-static void draw_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
-			 struct place at)
-{
-	char buf[FORMAT_MAX];
-
-	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
-		     (struct style){ ROLE_NORMAL, 0 });
 }
 
 /* The share of its samples that have a name. */
@@ -128,21 +115,18 @@ static void draw_source(const struct ui_state *st, const struct row *row, struct
 		     (struct style){ reason ? ROLE_WARN : ROLE_NORMAL, 0 });
 }
 
-enum { SHARE, BAR, SAMPLES, NAMED, SYMBOLS, STATE, NAME, SOURCE };
+enum { SHARE, CHANGE, BAR, SAMPLES, NAMED, SYMBOLS, STATE, NAME, SOURCE };
 
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SELF%"),
 		    .help = "share of all samples that were in its code",
 		    .width = 7,
 		    .right = true,
-		    .compare = by_share,
-		    .draw = draw_share },
+		    .compare = cells_by_total,
+		    .draw = cells_total },
+	[CHANGE] = CELLS_CHANGE("SELF%"),
 	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 12, .from = 66, .draw = draw_bar },
-	[SAMPLES] = { .title = TEXT("SAMPLES"),
-		      .width = 9,
-		      .from = 90,
-		      .right = true,
-		      .draw = draw_samples },
+	[SAMPLES] = CELLS_SAMPLES(9, 90),
 	[NAMED] = { .title = TEXT("NAMED"),
 		    .help = "share of its samples that have a name",
 		    .width = 6,
@@ -156,7 +140,13 @@ static const struct view_column columns[] = {
 		      .right = true,
 		      .compare = by_symbols,
 		      .draw = draw_symbols },
-	[STATE] = { .title = TEXT("STATE"), .width = 8, .from = 60, .draw = draw_state },
+	[STATE] = { .title = TEXT("STATE"),
+		    .help = "is it read?",
+		    .width = 8,
+		    .from = 60,
+		    .ascending = true,
+		    .compare = by_state,
+		    .draw = draw_state },
 	[NAME] = { .title = TEXT("MODULE"),
 		   .help = "name of the file",
 		   .width = 16,
@@ -234,6 +224,11 @@ out:
 	return rc;
 }
 
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+{
+	return module_of(st, row)->name;
+}
+
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
 	return match_finds(m, module_of(st, row)->name) || match_finds(m, module_of(st, row)->path);
@@ -284,6 +279,8 @@ const struct view view_modules = {
 	.sort_total = SHARE,
 	.sort_module = NAME,
 	.build = build,
+	.compared = COMPARED_TOTAL,
+	.name = name,
 	.finds = finds,
 	.foot = foot,
 };

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/baseline.h"
+#include "ui/cells.h"
 #include "ui/folds.h"
 #include "ui/format.h"
 #include "ui/pen.h"
@@ -95,11 +97,6 @@ static struct safe_text hottest_of(const struct ui_state *st, const struct row *
 		       : TEXT("");
 }
 
-static int by_share(const struct ui_state *st, const struct row *a, const struct row *b)
-{
-	return (a->total > b->total) - (a->total < b->total);
-}
-
 static int by_pid(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	pid_t pa = pid_of(st, a), pb = pid_of(st, b);
@@ -138,11 +135,6 @@ static int by_command(const struct ui_state *st, const struct row *a, const stru
 	return strcasecmp(command_of(st, a).str, command_of(st, b).str);
 }
 
-static int by_samples(const struct ui_state *st, const struct row *a, const struct row *b)
-{
-	return (a->count > b->count) - (a->count < b->count);
-}
-
 /* Its own share: in a tree the other one has what is below it, too. */
 static double own_of(const struct ui_state *st, const struct row *row)
 {
@@ -154,12 +146,6 @@ static double own_of(const struct ui_state *st, const struct row *row)
 static int by_hottest(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	return strcasecmp(hottest_of(st, a).str, hottest_of(st, b).str);
-}
-
-static void draw_share(const struct ui_state *st, const struct row *row, struct canvas *c,
-		       struct place at)
-{
-	view_draw_percent(c, at, row->total);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -197,25 +183,13 @@ static void draw_user(const struct ui_state *st, const struct row *row, struct c
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
-/*
- * Of one CPU. Only events that count time can tell: their weight is
- * nanoseconds of running.
- */
 static void draw_cpu(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct place at)
 {
-	const struct profile *p = st->shown;
-	const struct profile_event *ev = &p->events[ui_state_event(st, p)];
 	char buf[FORMAT_MAX];
 
-	if (!row->nr)
-		return;
-	if (!ev->event.clock || !p->window_ns)
-		canvas_right(c, at.row, at.col, at.cols, TEXT("-"), (struct style){ ROLE_DIM, 0 });
-	else
-		canvas_right(c, at.row, at.col, at.cols,
-			     text_format(buf, sizeof(buf), "%.1f",
-					 row->self * 100 / (double)p->window_ns),
+	if (row->nr)
+		canvas_right(c, at.row, at.col, at.cols, cells_cpu(st, row->self, buf),
 			     (struct style){ ROLE_NORMAL, 0 });
 }
 
@@ -317,7 +291,7 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ theme_kind(kind), 0 });
 }
 
-enum { SHARE, OWN, BAR, CPU, SAMPLES, PID, USER, TASKS, COMM, GROUP, HOTTEST, COMMAND, TREE };
+enum { SHARE, CHANGE, OWN, BAR, CPU, SAMPLES, PID, USER, TASKS, COMM, GROUP, HOTTEST, COMMAND, TREE };
 
 /* Columns without a width share what is left. */
 static const struct view_column columns[] = {
@@ -325,14 +299,15 @@ static const struct view_column columns[] = {
 		    .help = "share of all samples; in the tree with what is below",
 		    .width = 7,
 		    .right = true,
-		    .compare = by_share,
-		    .draw = draw_share },
+		    .compare = cells_by_total,
+		    .draw = cells_total },
+	[CHANGE] = CELLS_CHANGE("OWN%, the share of the process alone,"),
 	[OWN] = { .title = TEXT("OWN%"),
 		  .help = "share of the process alone",
 		  .width = 6,
 		  .right = true,
 		  .when = in_tree,
-		  .compare = by_samples,
+		  .compare = cells_by_samples,
 		  .draw = draw_own },
 	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 12, .from = 46, .when = has_room,
 		  .draw = draw_bar },
@@ -341,7 +316,7 @@ static const struct view_column columns[] = {
 		  .width = 6,
 		  .from = 86,
 		  .right = true,
-		  .compare = by_share,
+		  .compare = cells_by_total,
 		  .draw = draw_cpu },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .help = "samples",
@@ -349,7 +324,7 @@ static const struct view_column columns[] = {
 		      .from = 90,
 		      .right = true,
 		      .when = has_room,
-		      .compare = by_samples,
+		      .compare = cells_by_samples,
 		      .draw = draw_samples },
 	[PID] = { .title = TEXT("PID"),
 		  .help = "process id; with H, thread id",
@@ -411,6 +386,13 @@ static const struct view_column columns[] = {
 		   .compare = by_comm,
 		   .draw = draw_tree },
 };
+
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+{
+	char comm[FORMAT_MAX * 2];
+
+	return text_format(buf, size, "%s[%d]", comm_of(st, row, comm).str, (int)pid_of(st, row));
+}
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
@@ -544,6 +526,8 @@ const struct view view_processes = {
 	.sort_module = UINT8_MAX,
 	.build = process_rows_build,
 	.arrange = arrange,
+	.compared = COMPARED_COUNT,
+	.name = name,
 	.finds = finds,
 	.foot = foot,
 	.act = act,

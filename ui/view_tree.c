@@ -13,6 +13,8 @@
 #include <stdlib.h>
 
 #include "ui/actions_stacks.h"
+#include "ui/baseline.h"
+#include "ui/cells.h"
 #include "ui/format.h"
 #include "ui/pen.h"
 #include "ui/folds.h"
@@ -21,9 +23,15 @@
 #define HOT_PART 0.5
 #define LEVELS_MAX 256
 
+/* The tree that the rows were made of. */
+static const struct folds_tree *rows_tree(const struct ui_state *st)
+{
+	return &folds_of(st)->trees[FOLDS_TREE];
+}
+
 static const struct fold_tree_node *node_of(const struct ui_state *st, const struct row *row)
 {
-	return &st->folds->trees[FOLDS_TREE].fold.nodes[row->index];
+	return &rows_tree(st)->fold.nodes[row->index];
 }
 
 static bool is_hot(const struct fold_tree *t, uint32_t n)
@@ -78,7 +86,7 @@ static bool *keep_found(const struct ui_state *st, const struct list *list,
 
 		if (node->function != FOLD_NONE)
 			keep[n] |= found[node->function];
-		else if (node->process != FOLD_NONE)
+		else if (node->depth)
 			keep[n] |= match_finds(m, folds_text(st, node, buf, sizeof(buf))) !=
 				   m->negate;
 		if (keep[n] && node->parent != FOLD_NONE)
@@ -90,16 +98,12 @@ static bool *keep_found(const struct ui_state *st, const struct list *list,
 
 static int add_row(struct list *list, const struct folds_tree *t, uint32_t n)
 {
-	const struct fold_tree_node *node = &t->fold.nodes[n];
 	struct row *row = list_add(list);
 
 	if (!row)
 		return -ENOMEM;
-	row->id = t->ids[n];
+	folds_row(t, n, row);
 	row->index = n;
-	row->self = t->fold.weight > 0 ? node->self / t->fold.weight : 0;
-	row->total = t->fold.weight > 0 ? node->total / t->fold.weight : 0;
-	row->count = node->count;
 	return 0;
 }
 
@@ -144,6 +148,11 @@ static int build(const struct ui_state *st, struct list *list)
 	return rc;
 }
 
+static const struct folds_tree *tree(const struct ui_state *st)
+{
+	return folds_tree(st, FOLDS_TREE);
+}
+
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
 	char buf[TEXT_MAX];
@@ -158,28 +167,11 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 /* ---- drawing ---- */
 
-static void draw_share(struct canvas *c, struct place at, double share)
-{
-	char buf[FORMAT_MAX];
-	double pct = share * 100;
-	int n = snprintf(buf, sizeof(buf), "%.1f", MIN(MAX(pct, 0), 9999));
-
-	canvas_right(c, at.row, at.col, at.cols,
-		     (struct safe_text){ buf, (uint16_t)n, (uint16_t)n },
-		     (struct style){ share >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
-}
-
-static void draw_total(const struct ui_state *st, const struct row *row, struct canvas *c,
-		       struct place at)
-{
-	draw_share(c, at, row->total);
-}
-
 static void draw_self(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct place at)
 {
 	if (row->self > 0)
-		draw_share(c, at, row->self);
+		cells_share(c, at, row->self);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -256,7 +248,7 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 		      struct place at)
 {
 	const struct list *list = &st->lists[VIEW_TREE];
-	const struct folds_tree *t = &st->folds->trees[FOLDS_TREE];
+	const struct folds_tree *t = rows_tree(st);
 	const struct fold_tree_node *node = node_of(st, row);
 	const struct row *below = row + 1;
 	bool found = match_active(&list->search) && !list->search.negate &&
@@ -283,26 +275,6 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 	draw_rest(st, &t->fold, row->index, open, &pen);
 }
 
-static void draw_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
-		      struct place at)
-{
-	char kind[2] = { folds_kind(st, node_of(st, row)), '\0' };
-
-	if (kind[0] != 'p')
-		canvas_text(c, at.row, at.col, at.cols, (struct safe_text){ kind, 1, 1 },
-			    (struct style){ theme_kind(kind[0]), 0 });
-}
-
-static void draw_module(const struct ui_state *st, const struct row *row, struct canvas *c,
-			struct place at)
-{
-	uint32_t fn = node_of(st, row)->function;
-
-	if (fn != FOLD_NONE)
-		canvas_elide(c, at.row, at.col, at.cols, st->shown->functions[fn].module,
-			     (struct style){ ROLE_NORMAL, 0 });
-}
-
 /* ---- keys ---- */
 
 static void move_to(struct ui_state *st, uint32_t n)
@@ -317,7 +289,7 @@ static void move_to(struct ui_state *st, uint32_t n)
 /* Fold or unfold the node; what was done below it is forgotten if @deep. */
 static void set_mark(struct ui_state *st, uint32_t n, enum folds_mark mark)
 {
-	const struct folds_tree *t = &st->folds->trees[FOLDS_TREE];
+	const struct folds_tree *t = rows_tree(st);
 
 	if (!folds_mark(st->folds, t->ids[n], mark))
 		ui_state_say(st, true, "too much is unfolded by hand to remember more");
@@ -338,7 +310,7 @@ static void set_mark(struct ui_state *st, uint32_t n, enum folds_mark mark)
 /* Open the hottest path below the row, and go to its end. */
 static void go_hot(struct ui_state *st, uint32_t n)
 {
-	const struct folds_tree *t = &st->folds->trees[FOLDS_TREE];
+	const struct folds_tree *t = rows_tree(st);
 
 	while (t->fold.nodes[n].child != FOLD_NONE &&
 	       t->fold.nodes[n].self < t->fold.nodes[t->fold.nodes[n].child].total) {
@@ -352,7 +324,7 @@ static void go_hot(struct ui_state *st, uint32_t n)
 
 static void toggle(struct ui_state *st, uint32_t n, bool open)
 {
-	if (st->folds->trees[FOLDS_TREE].fold.nodes[n].child != FOLD_NONE)
+	if (rows_tree(st)->fold.nodes[n].child != FOLD_NONE)
 		set_mark(st, n, open ? MARK_CLOSED : MARK_OPEN);
 }
 
@@ -386,8 +358,7 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	}
 	if (list->cursor >= list->nr)
 		return false;
-	/* The tree that the rows were made of. */
-	t = &st->folds->trees[FOLDS_TREE];
+	t = rows_tree(st);
 	n = list->rows[list->cursor].index;
 	node = &t->fold.nodes[n];
 	open = list->cursor + 1 < list->nr &&
@@ -418,13 +389,14 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	}
 }
 
-enum { TOTAL, SELF, BAR, KIND, NAME, MODULE };
+enum { TOTAL, CHANGE, SELF, BAR, KIND, NAME, MODULE };
 
 static const struct view_column columns[] = {
-	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = draw_total },
+	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = cells_plain },
+	[CHANGE] = CELLS_CHANGE("TOTAL%"),
 	[SELF] = { .title = TEXT("SELF%"), .width = 5, .right = true, .draw = draw_self },
 	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 10, .from = 100, .draw = draw_bar },
-	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = draw_kind },
+	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = cells_kind },
 	[NAME] = { .title = TEXT("CALL TREE"), .draw = draw_name },
 	[MODULE] = { .title = TEXT("MODULE"),
 		     .width = 14,
@@ -432,7 +404,7 @@ static const struct view_column columns[] = {
 		     .from = 76,
 		     .ascending = true,
 		     .extra = true,
-		     .draw = draw_module },
+		     .draw = cells_module },
 };
 
 const struct view view_tree = {
@@ -443,7 +415,10 @@ const struct view view_tree = {
 	.sort_total = UINT8_MAX,
 	.sort_module = UINT8_MAX,
 	.own_rows = true,
+	.own_order = true,
 	.build = build,
+	.compared = COMPARED_TOTAL,
+	.tree = tree,
 	.finds = finds,
 	.function = function,
 	.act = act,

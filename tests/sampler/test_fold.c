@@ -50,6 +50,47 @@ static struct profile profile_of(struct profile_cell *cells, uint32_t nr)
 
 static const struct fold_filter everything = { .process = ALL, .task = ALL };
 
+/* Lines of one template in two instances; calls, other events and unknown lines do not count. */
+static void test_lines(void **state)
+{
+	static struct safe_text files[] = { TEXT("a.c"), TEXT("b.c") };
+	static struct profile_line lines[] = { { 0, 10 }, { 0, 20 }, { 1, 30 }, { PROFILE_NO_LINE, 0 } };
+	uint32_t at[] = { 0, 2, 2, 1, 1, 1, 1, 3, 0, 2, 2, 0 }, out[ARRAY_SIZE(functions)];
+	struct profile_cell cells[] = {
+		{ 0, 0, 0, 5, 5 }, { 1, 0, 0, 3, 3 }, { 3, 1, 0, 9, 9 }, { 2, 0, 0, 1, 1 },
+		{ 0, 1, 1, 99, 99 }, { 4, 0, 0, 1, 1 }, { 0, 2, 0, 1, 1 },
+	};
+	struct profile p = profile_of(cells, ARRAY_SIZE(cells));
+
+	assert_int_equal(fold_lines(&p, &everything, out), 0);
+	assert_int_equal(out[2], PROFILE_NO_LINE);
+	p.frame_lines = at;
+	p.lines = lines;
+	p.nr_lines = ARRAY_SIZE(lines);
+	p.files = files;
+	p.nr_files = ARRAY_SIZE(files);
+	assert_int_equal(fold_lines(&p, &everything, out), 0);
+	assert_int_equal(out[0], PROFILE_NO_LINE);	/* never itself */
+	assert_int_equal(out[1], 1);
+	assert_int_equal(out[2], 0);
+	assert_int_equal(out[3], PROFILE_NO_LINE);	/* of no file */
+	assert_int_equal(out[4], 0);
+	/* Two lines of one function, in turns: the sum decides. */
+	at[0] = 0;
+	at[3] = 0;
+	frames[3] = 2;
+	cells[0].weight = 2;
+	cells[1].weight = 4;
+	cells[6].weight = 3;
+	at[3] = 2;
+	assert_int_equal(fold_lines(&p, &everything, out), 0);
+	assert_int_equal(out[2], 0);
+	cells[6].weight = 1;
+	assert_int_equal(fold_lines(&p, &everything, out), 0);
+	assert_int_equal(out[2], 2);
+	frames[3] = 1;
+}
+
 static const struct fold_row *row_of(const struct fold_functions *f, uint32_t function)
 {
 	for (uint32_t i = 0; i < f->nr_rows; i++)
@@ -371,7 +412,7 @@ static void test_drop_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_lines), cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_self_and_total),
 		cmocka_unit_test(test_recursion_counts_once),
 		cmocka_unit_test(test_task_with_most),

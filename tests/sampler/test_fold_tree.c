@@ -94,12 +94,12 @@ static void assert_tree(const struct profile *p, const struct fold_tree_config *
 static void test_empty(void **state)
 {
 	struct profile nothing = { 0 };
-	struct fold_tree_config config = { .filter = everything, .by_process = true };
+	struct fold_tree_config config = { .filter = everything, .first = FOLD_PROCESSES };
 	struct profile p = profile_of(NULL, 0);
 
 	assert_tree(&nothing, &config, "(0/0)");
 	assert_tree(&p, &config, "(0/0)");
-	config.by_process = false;
+	config.first = FOLD_FUNCTIONS;
 	assert_tree(&p, &config, "(0/0)");
 }
 
@@ -147,7 +147,7 @@ static void test_processes_first(void **state)
 		{ 0, 1, 0, 3, 30 }, { 3, 0, 0, 1, 10 }, { 3, 1, 0, 1, 10 }, { 0, 2, 0, 6, 60 },
 	};
 	struct profile p = profile_of(cells, 4);
-	struct fold_tree_config config = { .filter = everything, .by_process = true };
+	struct fold_tree_config config = { .filter = everything, .first = FOLD_PROCESSES };
 
 	assert_tree(&p, &config, "(0/110)[p100(0/70)[main(0/70)[work(0/60)[leaf(60/60)] other(10/10)]] "
 				 "p101(0/40)[main(0/40)[work(0/30)[leaf(30/30)] other(10/10)]]]");
@@ -364,17 +364,23 @@ static void test_random(void **state)
 		struct fold_tree_config config = { .filter = everything,
 						   .bottom_up = round & 1,
 						   .order = round & 2 ? FOLD_BY_ID : FOLD_BY_WEIGHT };
+		/* All threads named alike. */
+		uint32_t *leaders;
 		struct profile p;
 		struct fold_tree t;
 
 		random_init(&p, 1 + (uint32_t)rand() % 80, 1 + (uint32_t)rand() % 9,
 			    2 + (uint32_t)rand() % 30, false);
+		leaders = calloc(p.nr_tasks + 1ULL, sizeof(*leaders));
 		assert_int_equal(fold_tree(&p, &config, &t), 0);
 		check_tree(&t, config.order, &p);
 		check_against_walk(&p, &t, config.bottom_up);
 		fold_tree_fini(&t);
 		config.limit = 0.05;
-		config.by_process = round & 4;
+		config.first = round % 3 == 0 ? FOLD_TASKS :
+			       round & 4      ? FOLD_PROCESSES :
+						FOLD_FUNCTIONS;
+		config.leaders = round & 4 ? leaders : NULL;
 		config.fold_recursion = round & 8;
 		config.filter.hide_kernel = round & 16;
 		assert_int_equal(fold_tree(&p, &config, &t), 0);
@@ -382,6 +388,7 @@ static void test_random(void **state)
 		for (uint32_t n = 1; n < t.nr_nodes; n++)
 			assert_true(t.nodes[n].total >= 0.05 * t.weight);
 		fold_tree_fini(&t);
+		free(leaders);
 		random_fini(&p);
 	}
 }
@@ -438,7 +445,7 @@ static void test_large(void **state)
 		double ms;
 
 		config.bottom_up = way & 1;
-		config.by_process = way & 2;
+		config.first = way & 2 ? FOLD_PROCESSES : FOLD_FUNCTIONS;
 		config.order = way & 2 ? FOLD_BY_ID : FOLD_BY_WEIGHT;
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
 		assert_int_equal(fold_tree(&p, &config, &t), 0);

@@ -477,7 +477,7 @@ static void test_mouse(void **state)
 	screen_key(&b->st, &click); /* twice: in */
 	assert_true(b->st.drilled);
 	look(b);
-	click.row = 5;
+	click.row = 6;
 	click.col = 12; /* a column */
 	click.col = 17;
 	screen_key(&b->st, &click);

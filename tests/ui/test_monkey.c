@@ -137,8 +137,9 @@ static void act(struct monkey *m)
 		break;
 	case 3:
 	case 4:
-		screen_key(&b->st, &(struct key){ K_MOUSE, (uint16_t)upto(m, 70),
-						 (uint16_t)upto(m, 210), (uint8_t)upto(m, 6) });
+		screen_key(&b->st, &(struct key){ K_MOUSE, (uint16_t)upto(m, b->canvas.rows + 2),
+						 (uint16_t)upto(m, b->canvas.cols + 2),
+						 (uint8_t)upto(m, 6) });
 		break;
 	case 5:
 		command(m);

@@ -121,7 +121,7 @@ static void test_tree_keys(void **state)
 	press(&b, 'g');
 	press(&b, '*');
 	look(&b);
-	assert_int_equal(b.st.lists[VIEW_TREE].nr, b.st.folds->trees[FOLDS_TREE].fold.nr_nodes);
+	assert_int_equal(b.st.lists[VIEW_TREE].nr, folds_of(&b.st)->trees[FOLDS_TREE].fold.nr_nodes);
 	press(&b, '*');
 	assert_int_equal(b.st.lists[VIEW_TREE].nr, 1);
 	press(&b, 't');
@@ -289,14 +289,15 @@ static void test_flame_mouse(void **state)
 static void test_flame_widths(void **state)
 {
 	struct profile *p = folded_profile(server);
-	struct fold_tree_config config = { .order = FOLD_BY_ID, .by_process = true };
+	struct fold_tree_config config = { .order = FOLD_BY_ID, .first = FOLD_PROCESSES };
 	struct fold_tree t;
 
 	config.filter = (struct fold_filter){ .process = UINT32_MAX, .task = UINT32_MAX };
 	assert_int_equal(fold_tree(p, &config, &t), 0);
 	for (unsigned int cols = 1; cols < 300; cols++) {
 		struct flame_box *boxes;
-		uint32_t nr = flame_lay_out(&t, 0, cols, &boxes);
+		uint32_t nr = flame_lay_out(&t, &(struct flame_part){ 0, 0, 1 }, cols,
+						    &boxes);
 
 		assert_true(nr > 0 && boxes[0].cols == cols);
 		for (uint32_t i = 0; i < nr; i++) {
@@ -318,6 +319,71 @@ static void test_flame_widths(void **state)
 	}
 	fold_tree_fini(&t);
 	profile_free(p);
+}
+
+static void mouse(struct bench *b, enum key_button button, unsigned int row, unsigned int col)
+{
+	screen_key(&b->st, &(struct key){ .code = K_MOUSE, .row = (uint16_t)row,
+					  .col = (uint16_t)col, .button = (uint8_t)button });
+	screen_draw(&b->st, &b->canvas);
+}
+
+/* Column of the box called @name; below zero: it is not in sight. */
+static int col_of_box(struct bench *b, const char *name)
+{
+	const struct folds *s = b->st.folds;
+	char buf[TEXT_MAX];
+
+	for (uint32_t i = 0; i < s->nr_boxes; i++)
+		if (!strcmp(folds_text(&b->st,
+				       &folds_of(&b->st)->trees[FOLDS_FLAME].fold.nodes[s->boxes[i].node],
+				       buf, sizeof(buf)).str, name))
+			return s->boxes[i].col;
+	return -1;
+}
+
+/* The wheel goes closer to what it is over, a drag moves it, a tick and Esc keep the selection. */
+static void test_flame_closer(void **state)
+{
+	static const char *const text = "a;main;x 40\na;main;y 30\na;main;z 30\n";
+	struct bench b;
+	unsigned int row;
+	int col;
+
+	bench_init(&b, 100, 40, false);
+	ui_state_take(&b.st, folded_profile(text));
+	press(&b, '4');
+	look(&b);
+	row = b.st.nr_zones ? 0 : 1;
+	for (uint32_t i = 0; i < b.st.nr_zones; i++)
+		if (b.st.zones[i].kind == ZONE_ROWS)
+			row = b.st.zones[i].row + 3u;
+	col = col_of_box(&b, "y");
+	assert_true(col > 0);
+	mouse(&b, BUTTON_UP, row, (unsigned int)col + 1);
+	mouse(&b, BUTTON_UP, row, (unsigned int)col + 1);
+	assert_string_equal(selected(&b), "y");
+	assert_true(abs(col_of_box(&b, "y") - col) <= 4);
+	assert_non_null(strstr(look(&b), "x4 from"));
+	/* Where the other ones are is where they are dragged from. */
+	col = col_of_box(&b, "y");
+	b.st.now_ns += 1000000000;
+	mouse(&b, BUTTON_LEFT, row, (unsigned int)col + 5);
+	mouse(&b, BUTTON_RELEASED, row, (unsigned int)col + 15);
+	assert_int_equal(col_of_box(&b, "y"), col + 10);
+	assert_string_equal(selected(&b), "y");
+	ui_state_take(&b.st, folded_profile("a;main;x 90\na;main;y 30\na;main;z 30\n"));
+	look(&b);
+	assert_string_equal(selected(&b), "y");
+	/* Beyond the edge the next one comes. */
+	for (int i = 0; i < 20; i++)
+		press(&b, K_RIGHT);
+	assert_string_not_equal(selected(&b), "y");
+	press(&b, '-');
+	press(&b, K_ESC);
+	assert_null(strstr(look(&b), " from "));
+	assert_int_equal(b.st.view, VIEW_FLAME);
+	bench_fini(&b);
 }
 
 /* A box that is gone hands the selection to its parent, not to whatever is there now. */
@@ -367,15 +433,15 @@ static void test_folds_are_kept(void **state)
 	bench_init(&b, 100, 40, false);
 	ui_state_take(&b.st, folded_profile(server));
 	press(&b, '3');
-	nodes = b.st.folds->trees[FOLDS_TREE].fold.nodes;
+	nodes = folds_of(&b.st)->trees[FOLDS_TREE].fold.nodes;
 	assert_non_null(nodes);
 	for (const char *k = "jjk+-*GgJ142356 3"; *k; k++) {
 		press(&b, (uint32_t)*k);
 		look(&b);
 	}
-	assert_ptr_equal(b.st.folds->trees[FOLDS_TREE].fold.nodes, nodes);
+	assert_ptr_equal(folds_of(&b.st)->trees[FOLDS_TREE].fold.nodes, nodes);
 	press(&b, 'K');
-	assert_true(b.st.folds->trees[FOLDS_TREE].config.filter.hide_kernel);
+	assert_true(folds_of(&b.st)->trees[FOLDS_TREE].config.filter.hide_kernel);
 	bench_fini(&b);
 }
 
@@ -533,6 +599,44 @@ static void test_trend(void **state)
 	}
 }
 
+/* Against the baseline, in each view that compares; and no longer. */
+static void test_baseline(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t keys[4];
+	} views[] = {
+		{ "tree", { '3', '*' } },
+		{ "flame", { '4', K_LEFT } },
+		{ "callers", { 'b', K_UP, K_ENTER } },
+		{ "processes", { '2' } },
+		{ "threads", { '3', 'H', '*' } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		struct bench b;
+		char name[80];
+
+		bench_init(&b, i & 1 ? 100 : 80, 24, i & 1);
+		ui_state_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 500\n"
+						    "api;main;goes 70\nold;main;stays 9\n"));
+		press(&b, 'B');
+		ui_state_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 100\n"
+						    "api;main;comes 80\nold;main;stays 9\n"
+						    "new;main;comes 400\n"));
+		for (size_t k = 0; k < ARRAY_SIZE(views[i].keys) && views[i].keys[k]; k++)
+			press(&b, views[i].keys[k]);
+		b.st.now_ns += 60000000000ull;
+		snprintf(name, sizeof(name), "baseline-%s", views[i].name);
+		golden(&b, name);
+		assert_non_null(strstr(look(&b), "new!"));
+		press(&b, 'B');
+		assert_null(strstr(look(&b), "new!"));
+		assert_null(strstr(look(&b), "gone"));
+		bench_fini(&b);
+	}
+}
+
 /* Any keys at any size with profiles that come and go: no fault (ASan looks on). */
 static void test_random_keys(void **state)
 {
@@ -577,6 +681,8 @@ int main(void)
 		cmocka_unit_test(test_flame_mouse),   cmocka_unit_test(test_flame_widths),
 		cmocka_unit_test(test_flame_gone),    cmocka_unit_test(test_flame_here),
 		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_trend),
+		cmocka_unit_test(test_flame_closer),
+		cmocka_unit_test(test_baseline),
 		cmocka_unit_test(test_recursion),     cmocka_unit_test(test_large),
 		cmocka_unit_test(test_random_keys),
 	};

@@ -117,27 +117,15 @@ static void test_full(void **state)
 
 static void test_compare(void **state)
 {
-	struct fold_row rows[2];
-	struct fold_functions fold = fold_of(rows, 400, 0, 1000);
-	struct baseline b = { 0 };
-	double delta;
-
-	assert_false(baseline_is_set(&b));
-	assert_int_equal(baseline_set(&b, &two, &fold, 1, S), 0);
-	assert_true(baseline_is_set(&b));
-	assert_int_equal(baseline_compare(&b, 1, 0.41, 410, 1000, &delta), BASELINE_UNSURE);
-	assert_true(fabs(delta - 0.01) < 1e-9);
-	assert_int_equal(baseline_compare(&b, 1, 0.50, 500, 1000, &delta), BASELINE_SURE);
-	assert_int_equal(baseline_compare(&b, 1, 0, 0, 1000, &delta), BASELINE_SURE);
-	assert_true(fabs(delta + 0.4) < 1e-9);
-	assert_int_equal(baseline_compare(&b, 2, 0.1, 100, 1000, &delta), BASELINE_NEW);
-	assert_int_equal(baseline_compare(&b, 2, 0.001, 1, 1000, &delta), BASELINE_UNSURE);
-	assert_int_equal(baseline_compare(&b, 3, 0, 0, 1000, &delta), BASELINE_NONE);
-	assert_string_equal(baseline_find(&b, 1)->name.str, "one");
-	/* Fewer samples prove less. */
-	assert_int_equal(baseline_compare(&b, 1, 0.50, 10, 20, &delta), BASELINE_UNSURE);
-	baseline_fini(&b);
-	assert_false(baseline_is_set(&b));
+	assert_int_equal(baseline_change(400, 1000, 410, 1000), CHANGE_UNSURE);
+	assert_int_equal(baseline_change(400, 1000, 500, 1000), CHANGE_SURE);
+	assert_int_equal(baseline_change(400, 1000, 0, 1000), CHANGE_SURE);
+	assert_int_equal(baseline_change(0, 1000, 100, 1000), CHANGE_NEW);
+	assert_int_equal(baseline_change(0, 1000, 1, 1000), CHANGE_UNSURE);
+	assert_int_equal(baseline_change(0, 1000, 0, 1000), CHANGE_UNKNOWN);
+	/* Fewer samples prove less; none at all nothing. */
+	assert_int_equal(baseline_change(400, 1000, 10, 20), CHANGE_UNSURE);
+	assert_int_equal(baseline_change(0, 0, 10, 20), CHANGE_UNKNOWN);
 }
 
 static double draw(double p, int n)

@@ -46,6 +46,22 @@ static void test_processes(void **state)
 	press(&b, K_ENTER);
 	golden(&b, "drilled-80x24");
 	bench_fini(&b);
+	for (int ascii = 0; ascii < 2; ascii++) {
+		struct profile *p = fake_profile(2, NULL);
+
+		bench_init(&b, ascii ? 80 : 120, 24, ascii);
+		for (uint32_t i = 0; i < p->nr_processes; i++) {
+			p->processes[i].command = TEXT("/usr/sbin/api-server --config /etc/api.yml -v");
+			p->processes[i].cgroup = TEXT("/system.slice/api.service");
+			p->processes[i].up_ns = 266460 * 1000000000ull;
+		}
+		p->events[0].event.clock = true;
+		ui_state_take(&b.st, p);
+		press(&b, '2');
+		press(&b, K_ENTER);
+		golden(&b, ascii ? "drilled-80x24-ascii" : "drilled-120x24");
+		bench_fini(&b);
+	}
 	bench_init(&b, 40, 8, false);
 	ui_state_take(&b.st, fake_profile(2, NULL));
 	press(&b, '2');

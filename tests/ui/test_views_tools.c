@@ -65,6 +65,7 @@ static struct profile *rich_profile(bool trouble)
 		char kind = p->functions[i].kind;
 
 		p->functions[i].module_index = kind == 'k' ? 0 : kind == 'j' ? 3 : kind == '?' ? 2 : 1;
+		p->functions[i].unnamed = kind == '?';
 	}
 	p->unwind = (struct profile_unwind){ .frames = 41000, .row_hits = 40000, .steps = 900,
 					     .guessed = 100, .rows = 812, .rows_differ = 3 };
