@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Self and total % of every function, of rows and of the call tree, against perf report --children on
-# the same recording: equal but for rounding.
+# Self and total % of every function, of rows, of the call tree, of callers and of the flame graph, and
+# the shares of processes and modules, against perf report on the same recordings: equal but for rounding.
 . "$(dirname "$0")/lib"
 need_perf
 need perf
@@ -17,4 +17,21 @@ mv "$TMP/out" "$TMP/rows"
 run --no-inline --replay "$TMP/perf.data" --script='3*' --size=160x900
 [ "$rc" = 0 ] || wrong "exit $rc: $(cat "$TMP/err")"
 python3 "$HERE/totals.py" "$TMP/perf" "$TMP/rows" "$TMP/out" || bad=1
+# The other views: one screen each.
+screen() { # NAME RECORDING KEYS
+	run --no-inline --replay "$2" --script="$3" --size=160x60
+	[ "$rc" = 0 ] || wrong "$1: exit $rc: $(cat "$TMP/err")"
+	mv "$TMP/out" "$TMP/screen.$1"
+}
+shares() { # RECORDING SORT
+	perf report -i "$1" --no-children --no-inline --stdio -g none -t '|' --sort "$2" --percent-limit 0 2>/dev/null
+}
+gunzip -c "$HERE/../data/shop/shop.data.gz" >"$TMP/shop.data"
+screen processes "$TMP/shop.data" 2
+screen modules "$TMP/perf.data" 6
+screen callers "$TMP/perf.data" '/^main$<Enter>b'
+screen flame "$TMP/perf.data" '4/^main$<Enter>'
+shares "$TMP/shop.data" pid >"$TMP/perf.pid"
+shares "$TMP/perf.data" dso >"$TMP/perf.dso"
+python3 "$HERE/totals_views.py" "$TMP" || bad=1
 finish
