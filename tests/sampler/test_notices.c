@@ -264,12 +264,12 @@ static void test_truncated(void **state)
 	f->p.account = before;
 	notices_restart(&f->n);
 	f->p.stack_size = 32768;
-	expect(f, "truncated", "75.0%", NOTICE_STACK_SIZE, 65528);
+	expect(f, "truncated", "10.0%", NOTICE_STACK_SIZE, 65528);
 	f->p.stack_size = 65528;
-	expect(f, "truncated", "75.0%", NOTICE_CALL_GRAPH, CALL_GRAPH_FP);
+	expect(f, "truncated", "10.0%", NOTICE_CALL_GRAPH, CALL_GRAPH_FP);
 	f->p.call_graph = CALL_GRAPH_FP;
 	f->p.stack_size = 0;
-	expect(f, "truncated", "75.0%", NOTICE_NONE, 0);
+	expect(f, "truncated", "10.0%", NOTICE_NONE, 0);
 	/* the window forgets */
 	f->p.account.truncated = 0;
 	for (int i = 0; i < 5; i++)
