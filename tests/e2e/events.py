@@ -74,13 +74,16 @@ def one(name, perf):
 
 
 def many(names, perf):
-    """The attrs of names that all can be opened, as one CPU has them; else one by one."""
+    """The attrs of names that all can be opened, as one CPU has them; else of halves, down to one by one."""
     calls, _ = run(names, perf) if len(names) > 1 else ([], "")
     cpu = min((c.cpu for c in calls), default=0)
     attrs = [c.attr for c in calls if c.cpu == cpu and not c.errno]
     if len(attrs) == len(names) and not any(c.errno for c in calls):
         return {n: (a, "", "") for n, a in zip(names, attrs)}
-    return {n: one(n, perf) for n in names}
+    if len(names) < 4:
+        return {n: one(n, perf) for n in names}
+    half = len(names) // 2
+    return many(names[:half], perf) | many(names[half:], perf)
 
 
 def ask(names, usable, perf, size):
@@ -132,11 +135,12 @@ wrong = [f"{n}: perf lists it, proftop does not" for n, _ in theirs if n not in 
 points = [n for n, kind in theirs if "Tracepoint" in kind and n != "ftrace:function"]
 fixed = [n for n, kind in theirs if "Tracepoint" not in kind]
 fixed += [o["name"] for o in listed if o["group"] in ("hardware", "cache") and o["name"] not in fixed]
-# That one is refused to all: its samples would make it happen.
-tried = list(dict.fromkeys(fixed + SPELLED + points[::1 if ALL else max(1, len(points) // SAMPLE)] +
-                           [n for n in points if n == "irq_vectors:irq_work_exit"]))
+# Refused to all: its samples would make it happen.
+refused = [n for n in points if n == "irq_vectors:irq_work_exit"]
+tried = list(dict.fromkeys(fixed + SPELLED + points[::1 if ALL else max(1, len(points) // SAMPLE)] + refused))
 # A guess, to have them in one run: a wrong one only costs time.
 usable = {o["name"] for o in listed if o["usable"]} | {"cs", "faults", "migrations"}
+usable -= set(refused)
 usable |= {n for n in SPELLED if n.startswith(("mem:", "sched:")) or re.split("[:/]", n)[0] in usable}
 perf, ours = ask(tried, usable, True, THEIRS_MAX), ask(tried, usable, False, OURS_MAX)
 wrong += filter(None, (compare(n, perf[n], ours[n]) for n in tried))

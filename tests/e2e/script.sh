@@ -36,8 +36,9 @@ grep -q '^▶.*[0-9][0-9]\.[0-9].* +0x' "$TMP/out" || wrong "no hottest instruct
 command -v perf >/dev/null || { echo "no perf: annotate is not compared"; finish; }
 
 # ours FILE FUNCTION: "address share" of each instruction with samples.
+# (A search finds modules, too: no function that is named as its program.)
 ours() {
-	"$PROFTOP" --replay "$1" --size 140x60 --script "/^$2\$<Enter>a<tick>" |
+	"$PROFTOP" --replay "$1" --size 140x999 --script "/^$2\$<Enter>a<tick>" |
 		awk '{ sub("▶", " ") } $1 ~ /^[0-9]+\.[0-9]+$/ {
 			for (i = 2; i <= NF; i++) if ($i ~ /^\+0x/) { print $(i - 1), $1; break } }' | sort
 }
@@ -52,7 +53,7 @@ same() {
 }
 
 nr=0
-for f in leaf_a leaf_b leaf_c sort_keys leaf recurse msort_with_tmp.part.0; do
+for f in leaf_a leaf_b leaf_c sort_keys leaf msort_with_tmp.part.0; do
 	perf annotate -i "$data" --stdio -s "$f" 2>/dev/null |
 		awk '/^ +[0-9.]+ +: / && $1 > 0 { sub(":", "", $3); print $3, $1 }' | sort >"$TMP/perf"
 	[ -s "$TMP/perf" ] || continue
@@ -68,12 +69,15 @@ perf record -q -F 1999 -e cpu-clock:k -o "$data" -- dd if=/dev/zero of=/dev/null
 	>/dev/null 2>&1 || { echo "perf cannot record the kernel here"; finish; }
 perf script -i "$data" -F ip,sym 2>/dev/null | grep -v unknown >"$TMP/ips"
 nr=0
-for f in $(awk '{ print $2 }' "$TMP/ips" | sort | uniq -c | sort -rn | awk 'NR <= 4 { print $2 }'); do
+# Names that stand for one address, which has no other name: of several each has its own favourite.
+awk '{ of[$3]++; at[$1]++; where[$3] = $1 } END { for (f in of) if (of[f] == 1 && at[where[f]] == 1) print f }' \
+	/proc/kallsyms >"$TMP/single"
+for f in $(awk '{ print $2 }' "$TMP/ips" | grep -Fx -f "$TMP/single" | sort | uniq -c | sort -rn |
+	awk 'NR <= 4 { print $2 }'); do
 	awk -v f="$f" '$2 == f { n[$1]++; all++ } END { for (a in n) printf "%s %.2f\n", a, 100 * n[a] / all }' \
 		"$TMP/ips" | sort >"$TMP/perf"
 	ours "$data" "$f" >"$TMP/ours"
-	# Of the names of one address each has its own favourite.
-	[ -s "$TMP/ours" ] && same "$f"
+	same "$f"
 done
 [ "$nr" -ge 1 ] || ! [ -s "$TMP/ips" ] || wrong "no function of the kernel compared"
 echo "$nr functions of the kernel as in perf script"
