@@ -117,7 +117,7 @@ def hidden():
 @case("PID namespace with its perf map", "jit_inside", "jit_outside")
 def pidns():
     shutil.copy(f"{names.PROGRAMS}/jitmap", path("pidns"))
-    process = in_namespace("pidns", ["-m", "-p", "-f", "--mount-proc"],
+    process = in_namespace("pidns", ["-m", "-p", "-f", "--kill-child", "--mount-proc"],
                            f"mkdir {path('tmp')}; cp {path('pidns')} {path('tmp')}; mount --bind {path('tmp')} /tmp; "
                            "exec /tmp/pidns jit_inside")
     # What the process's number out here would mean, and its own number out here.

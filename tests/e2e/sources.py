@@ -145,7 +145,7 @@ def pidns():
     os.symlink(f"{names.PROGRAMS}/jitmap", path("pidns"))
     need("unshare")
     # A /tmp of its own: there it is process 1.
-    process = start("unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-c",
+    process = start("unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc", "sh", "-c",
                     f"mkdir {names.TMP}/t && cp {names.PROGRAMS}/jitmap {names.TMP}/t/pidns && "
                     f"mount --bind {names.TMP}/t /tmp && exec /tmp/pidns jit_of_namespace")
     process.all_children = True

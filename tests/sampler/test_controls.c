@@ -192,14 +192,14 @@ static void print_open(void)
 		print_message("no ls\n");
 }
 
-/* The same as @before, once the loader has read what it reads. */
+/* No more than @before, once the loader has read what it reads (it may have been reading then). */
 static void expect_open(unsigned int before, bool files)
 {
-	for (int i = 0; i < 100 && nr_open(files) != before; i++)
+	for (int i = 0; i < 100 && nr_open(files) > before; i++)
 		usleep(50000);
-	if (nr_open(files) != before)
+	if (nr_open(files) > before)
 		print_open();
-	assert_int_equal(nr_open(files), before);
+	assert_in_range(nr_open(files), 0, before);
 }
 
 static long resident_kb(void)
