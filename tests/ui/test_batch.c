@@ -457,6 +457,11 @@ static void test_rows_left_out_are_told(void **state)
 	fixture_init(&f);
 	printed = print(&f.p, &c);
 	assert_non_null(strstr(printed, " 3 more rows (--rows)\n"));
+	assert_null(strstr(printed, "no row matches"));
+	free(printed);
+	c.filter = "prev_pid != 0";
+	printed = print(&f.p, &c);
+	assert_non_null(strstr(printed, " no row matches --filter"));
 	free(printed);
 }
 
