@@ -30,7 +30,8 @@ include build/$(FLAVOUR)config.mk
 endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
 DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev libutf8proc-dev \
-	libjansson-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libcapstone-dev libpfm4-dev g++ tmux python3 procps
+	libjansson-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libcapstone-dev libpfm4-dev libdebuginfod1 \
+	g++ tmux python3 procps
 
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
