@@ -47,6 +47,11 @@ const char *keys_group(enum key_group group)
 	return groups[group];
 }
 
+const char *keys_where(const struct key_binding *binding)
+{
+	return binding->contexts ? "" : " (in a picker or prompt)";
+}
+
 enum action keys_find(enum key_context context, uint32_t code)
 {
 	if (!code)

@@ -241,6 +241,8 @@ struct key_binding {
 /* One per action, in the order of the help page; ends with ACT_NONE. */
 const struct key_binding *keys_table(void);
 const char *keys_group(enum key_group group);
+/* " (in a picker or prompt)" where the binding has no key elsewhere; else "". */
+const char *keys_where(const struct key_binding *binding);
 
 enum action keys_find(enum key_context context, uint32_t code);
 /* The key that the bar shows for this action: 0 if it has none in @context. */

@@ -26,8 +26,8 @@ static void print_key_group(FILE *out, enum key_group group)
 	fprintf(out, "%s\n", keys_group(group));
 	for (const struct key_binding *b = keys_table(); b->action != ACT_NONE; b++)
 		if (b->group == group)
-			fprintf(out, "  %-16s  %-16s  %s\n", keys_names(keys, sizeof(keys), b), b->name,
-				b->help);
+			fprintf(out, "  %-16s  %-16s  %s%s\n", keys_names(keys, sizeof(keys), b), b->name,
+				b->help, keys_where(b));
 }
 
 void options_print_keys(FILE *out)

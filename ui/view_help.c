@@ -105,8 +105,7 @@ static struct safe_text line_text(const struct ui_state *st, uint32_t n, char *b
 		return content.text;
 	return text_format(buf, size, "  %-*s %s%s", (int)KEYS_COLS,
 			   bindings_names(st->bindings, keys, sizeof(keys), content.binding),
-			   content.binding->help,
-			   content.binding->contexts ? "" : " (in a picker or prompt)");
+			   content.binding->help, keys_where(content.binding));
 }
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
