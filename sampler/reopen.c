@@ -77,7 +77,7 @@ int session_open_counters(const struct sampler_config *c, const struct target *t
 		.nr_tids = t->nr_tids,
 		.no_inherit = t->kind == TARGET_TIDS,
 		.may_be_empty = t->kind == TARGET_NAME,
-		.cgroup = t->kind == TARGET_CGROUP,
+		.cgroup = t->cgroup_fd >= 0,
 		.cgroup_fd = t->cgroup_fd,
 		/* Held back until its exec; later on it is processes like others. */
 		.enable_on_exec = t->kind == TARGET_COMMAND && t->release_fd >= 0,

@@ -57,7 +57,7 @@ struct target {
 	uint32_t nr_tids;
 	pid_t *pids;			/* whose end is the target's end */
 	uint32_t nr_pids;
-	int cgroup_fd;			/* its folder; -1: none */
+	int cgroup_fd;			/* its folder; -1: none, or the root, which is every task */
 	regex_t *name;			/* TARGET_NAME */
 	pid_t command;			/* child pid, 0: none */
 	pid_t leader;			/* pid of the command, once started; stays when it is gone */

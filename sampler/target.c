@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sampler/target_cgroup.h"
+
 /* How often TARGET_USER and TARGET_NAME look for new tasks. */
 #define TARGET_LOOK_NS 1000000000ULL
 
@@ -96,44 +98,18 @@ static pid_t *copy_pids(const pid_t *pids, uint32_t nr)
 	return copy;
 }
 
-/* Where the hierarchy of perf events is mounted: version 1 if it has one of its own, else 2. */
-static bool cgroup_mount(char *dst, size_t size)
-{
-	char path[256], type[32], options[512];
-	bool found = false, own = false;
-	FILE *f = fopen("/proc/self/mounts", "re");
-
-	while (f && !own && fscanf(f, "%*s %255s %31s %511s %*d %*d", path, type, options) == 3) {
-		own = !strcmp(type, "cgroup") && strstr(options, "perf_event");
-		if (!own && strcmp(type, "cgroup2"))
-			continue;
-		snprintf(dst, size, "%s", path);
-		found = true;
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
-/* The folder of a cgroup: as it is written, or below the mount. */
+/* The root has every task: it is sampled as the system is. */
 static int open_cgroup(struct target *t, const char *name, struct err *e)
 {
-	char mount[256] = "", path[1024];
-	int fd = -1;
+	bool whole;
+	int fd = target_cgroup_open(TARGET_CGROUP_MOUNTS, name, &whole, e);
 
-	/* Below another mount it would be no cgroup that perf events can be bound to. */
-	if (cgroup_mount(mount, sizeof(mount)) && !strncmp(name, mount, strlen(mount)))
-		fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 && mount[0]) {
-		snprintf(path, sizeof(path), "%s/%s", mount, name);
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
 	if (fd < 0)
-		return err_set(e, -ESRCH, "no cgroup '%.100s': %s\n"
-			       "  looked for below %s\n"
-			       "  /proc/PID/cgroup names that of a process", name,
-			       strerror(errno), mount[0] ? mount : "/sys/fs/cgroup");
-	t->cgroup_fd = fd;
+		return fd;
+	if (!whole)
+		t->cgroup_fd = fd;
+	else
+		close(fd);
 	return 0;
 }
 

@@ -79,8 +79,8 @@ static double busy_seconds(const struct sampler *s, const struct profile_cpu *cp
 	uint64_t ran = grown(v->running_ns, tc->running_seen[event]);
 
 	tc->running_seen[event] = v->running_ns;
-	/* Events of tasks run while the task runs; those of a CPU always do. */
-	if (s->target.kind != TARGET_SYSTEM)
+	/* Events of tasks and cgroups run while these do; those of a CPU always do. */
+	if (s->target.tids || s->target.cgroup_fd >= 0)
 		return (double)ran / 1e9;
 	return cpu->online && cpu->busy >= TICK_BUSY_MIN ? cpu->busy * (double)ran / 1e9 : 0;
 }

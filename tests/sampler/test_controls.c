@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,8 @@
 static pid_t busy[BUSY];
 /* Of these alone, whoever else runs this test now. */
 static char busy_name[16], busy_regex[24];
+/* That of the first, if we may make one. */
+static char busy_cgroup[64];
 
 /* Child processes that never rest; the last one has a second thread. */
 static void *spin(void *arg)
@@ -51,6 +54,35 @@ static void *spin(void *arg)
 	for (;;)
 		n++;
 	return NULL;
+}
+
+/* Put @pid into the cgroup whose folder is @path. */
+static bool move_to(const char *path, pid_t pid)
+{
+	char procs[96];
+	bool moved;
+	FILE *f;
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+	f = fopen(procs, "w");
+	if (!f)
+		return false;
+	moved = fprintf(f, "%d", (int)pid) > 0;
+	return !fclose(f) && moved;
+}
+
+/* Where version 2 is mounted, beside others or alone. */
+static void make_cgroup(void)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup/unified", "/sys/fs/cgroup" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(mounts) && !busy_cgroup[0]; i++) {
+		snprintf(busy_cgroup, sizeof(busy_cgroup), "%s/%s", mounts[i], busy_name);
+		if (!mkdir(busy_cgroup, 0755) && move_to(busy_cgroup, busy[0]))
+			return;
+		rmdir(busy_cgroup);
+		busy_cgroup[0] = '\0';
+	}
 }
 
 static int start_load(void **state)
@@ -69,6 +101,7 @@ static int start_load(void **state)
 			spin(NULL);
 		}
 	}
+	make_cgroup();
 	return 0;
 }
 
@@ -78,6 +111,8 @@ static int stop_load(void **state)
 		kill(busy[i], SIGKILL);
 		waitpid(busy[i], NULL, 0);
 	}
+	if (busy_cgroup[0] && rmdir(busy_cgroup))
+		print_error("%s stays: %s\n", busy_cgroup, strerror(errno));
 	return 0;
 }
 
@@ -289,6 +324,28 @@ static void test_targets(void **state)
 	expect_only(s, busy[2], false);
 	expect_rate(s, 999);
 	expect_open(fds, false);
+	/* The root is everybody; the kernel's times of its events are beyond all measure. */
+	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_CGROUP, .cgroup = "/" });
+	expect_message(s, "sampling cgroup /");
+	expect_only(s, busy[2], false);
+	expect_rate(s, 999);
+	sampler_free(s);
+}
+
+static void test_cgroup(void **state)
+{
+	struct sampler_config c = config_of("cpu-clock");
+	struct sampler *s;
+
+	if (!busy_cgroup[0])
+		skip();
+	c.target = TARGET_CGROUP;
+	c.cgroup = busy_cgroup;
+	s = start(&c);
+	expect_only(s, busy[0], true);
+	expect_rate(s, 999);
+	sampler_set_rate(s, 0, 499);
+	expect_rate(s, 499);
 	sampler_free(s);
 }
 
@@ -457,8 +514,9 @@ static void any_target(struct steered *st)
 		{ { .target = TARGET_SYSTEM, .cpus = &cpu, .nr_cpus = 1 }, 0, 0, "" },
 		{ { .target = TARGET_USER, .uid = getuid() }, 0, 0, "" },
 		{ { .target = TARGET_CGROUP, .cgroup = "/" }, 0, 0, "" },
+		{ { .target = TARGET_CGROUP, .cgroup = busy_cgroup }, 0, 1, "cgroup" },
 	};
-	size_t i = (size_t)rand() % ARRAY_SIZE(all);
+	size_t i = (size_t)rand() % (ARRAY_SIZE(all) - !busy_cgroup[0]);
 
 	sampler_set_target(st->s, &all[i].spec);
 	memcpy(st->only, &busy[all[i].first], all[i].nr * sizeof(pid_t));
@@ -723,6 +781,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_name_waits),
 		cmocka_unit_test(test_own_rates),

@@ -13,8 +13,9 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests/fake_root.h"
 
 #define PERFMON (1ULL << 38)
 #define ALL_CAPS 0x1ffffffffffULL
@@ -162,37 +163,20 @@ static void test_container(void **state)
 	expect(&f, "container", DOCTOR_NOTE, "user namespace", "outside");
 }
 
-static void put(const char *root, const char *path, const char *text)
-{
-	char full[512];
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	for (char *p = full + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(full, 0755);
-		*p = '/';
-	}
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
 static void test_read(void **state)
 {
-	char root[] = "/tmp/proftop-doctor-XXXXXX", command[96];
+	char root[] = "/tmp/proftop-doctor-XXXXXX";
 	struct doctor_facts f;
 
 	assert_non_null(mkdtemp(root));
-	put(root, "/proc/self/status", "Name:\tproftop\nCapEff:\t0000004000000000\nSeccomp:\t2\n");
-	put(root, "/proc/self/limits",
-	    "Limit                     Soft Limit           Hard Limit           Units\n"
-	    "Max open files            1024                 4096                 files\n");
-	put(root, "/proc/sys/kernel/perf_event_paranoid", "3\n");
-	put(root, "/proc/sys/kernel/kptr_restrict", "1\n");
-	put(root, "/proc/sys/kernel/osrelease", "6.1.0-test\n");
-	put(root, "/proc/kallsyms", "0000000000000000 T _text\n0000000000000000 T secret\n");
+	fake_put(root, "/proc/self/status", "Name:\tproftop\nCapEff:\t0000004000000000\nSeccomp:\t2\n");
+	fake_put(root, "/proc/self/limits",
+		 "Limit                     Soft Limit           Hard Limit           Units\n"
+		 "Max open files            1024                 4096                 files\n");
+	fake_put(root, "/proc/sys/kernel/perf_event_paranoid", "3\n");
+	fake_put(root, "/proc/sys/kernel/kptr_restrict", "1\n");
+	fake_put(root, "/proc/sys/kernel/osrelease", "6.1.0-test\n");
+	fake_put(root, "/proc/kallsyms", "0000000000000000 T _text\n0000000000000000 T secret\n");
 	doctor_read(&f, root);
 	assert_int_equal(f.caps, PERFMON);
 	assert_int_equal(f.seccomp, 2);
@@ -203,28 +187,27 @@ static void test_read(void **state)
 	assert_string_equal(f.release, "6.1.0-test");
 	assert_false(f.kernel_symbols);
 	assert_false(f.tracefs || f.debug_files || f.other_processes);
-	put(root, "/proc/kallsyms", "0000000000000000 A fixed\nffffffff81000000 T _text\n");
-	put(root, "/proc/1/stat", "1 (init)\n");
-	put(root, "/proc/self/cgroup", "4:memory:/docker/3f\n0::/a/b\n");
-	put(root, "/sys/fs/cgroup/a/b/memory.max", "max\n");
-	put(root, "/sys/fs/cgroup/a/memory.max", "268435456\n");
-	put(root, "/sys/fs/cgroup/memory/docker/3f/memory.limit_in_bytes", "9223372036854771712\n");
-	put(root, "/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n");
-	put(root, "/sys/fs/cgroup/a/cpu.max", "max 100000\n");
-	put(root, "/proc/self/uid_map", "         0     100000      65536\n");
-	put(root, "/sys/kernel/tracing/events/enable", "0\n");
+	fake_put(root, "/proc/kallsyms", "0000000000000000 A fixed\nffffffff81000000 T _text\n");
+	fake_put(root, "/proc/1/stat", "1 (init)\n");
+	fake_put(root, "/proc/self/cgroup", "4:memory:/docker/3f\n0::/a/b\n");
+	fake_put(root, "/sys/fs/cgroup/a/b/memory.max", "max\n");
+	fake_put(root, "/sys/fs/cgroup/a/memory.max", "268435456\n");
+	fake_put(root, "/sys/fs/cgroup/memory/docker/3f/memory.limit_in_bytes", "9223372036854771712\n");
+	fake_put(root, "/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n");
+	fake_put(root, "/sys/fs/cgroup/a/cpu.max", "max 100000\n");
+	fake_put(root, "/proc/self/uid_map", "         0     100000      65536\n");
+	fake_put(root, "/sys/kernel/tracing/events/enable", "0\n");
 	doctor_read(&f, root);
 	assert_true(f.kernel_symbols && f.tracefs && f.other_processes);
 	assert_int_equal(f.memory_mb, 256);
 	assert_int_equal(f.cpu_pct, 50);
 	assert_true(f.user_namespace);
-	put(root, "/sys/fs/cgroup/memory/docker/3f/memory.limit_in_bytes", "1048576\n");
-	put(root, "/proc/self/uid_map", "         0          0 4294967295\n");
+	fake_put(root, "/sys/fs/cgroup/memory/docker/3f/memory.limit_in_bytes", "1048576\n");
+	fake_put(root, "/proc/self/uid_map", "         0          0 4294967295\n");
 	doctor_read(&f, root);
 	assert_int_equal(f.memory_mb, 1);
 	assert_false(f.user_namespace);
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(fake_remove(root), 0);
 	doctor_read(&f, root);
 	assert_int_equal(f.caps, 0);
 }

@@ -16,27 +16,15 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests/fake_root.h"
 
 static char root[64] = "/tmp/proftop-pmu-XXXXXX";
 
-/* A file with all the folders above it. */
 static void put(const char *path, const char *text)
 {
-	char full[512];
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	for (char *p = full + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(full, 0755);
-		*p = '/';
-	}
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	fake_put(root, path, text);
 }
 
 #define CPU "/sys/bus/event_source/devices/cpu/"
@@ -72,10 +60,7 @@ static int make_tree(void **state)
 
 static int remove_tree(void **state)
 {
-	char command[96];
-
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	return system(command);
+	return fake_remove(root);
 }
 
 static struct event parse(const char *text)

@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests/fake_root.h"
 
 #define PLAIN "00400000-00500000 r-xp 00000000 08:01 7 /usr/bin/node\n"
 #define DATA  "7f0000000000-7f0000100000 rw-p 00000000 00:00 0 \n"
@@ -26,19 +27,10 @@ static char root[] = "/tmp/proftop-jitcheck-XXXXXX";
 
 static void put(int pid, const char *name, const char *text)
 {
-	char full[256];
-	FILE *f;
+	char path[256];
 
-	snprintf(full, sizeof(full), "%s/proc/%d/%s", root, pid, name);
-	for (char *p = full + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(full, 0755);
-		*p = '/';
-	}
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fake_put(root, path, text);
 }
 
 static void process(int pid, const char *maps)
@@ -92,10 +84,7 @@ static int make(void **state)
 
 static int clean(void **state)
 {
-	char command[96];
-
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	return system(command);
+	return fake_remove(root);
 }
 
 int main(void)

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * target_cgroup: the folder of a cgroup below fake mounts of both versions;
+ * and the sentence about one that perf events cannot be bound to.
+ */
+#include "sampler/target_cgroup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "tests/fake_root.h"
+
+static char root[] = "/tmp/proftop-cgroup-XXXXXX";
+
+static const char mounts_v1[] =
+	"proc /proc proc rw 0 0\n"
+	"tmpfs %1$s/cg tmpfs rw 0 0\n"
+	"cgroup2 %1$s/cg/unified cgroup2 rw 0 0\n"
+	"cgroup %1$s/cg/cpu cgroup rw,cpu,cpuacct 0 0\n"
+	"cgroup %1$s/cg/perf_event cgroup rw,perf_event 0 0\n";
+static const char mounts_v2[] =
+	"cgroup %1$s/cg/cpu cgroup rw,cpu,cpuacct 0 0\n"
+	"cgroup2 %1$s/cg/unified cgroup2 rw 0 0\n"
+	"cgroup2 %1$s/jail/unified cgroup2 rw 0 0\n";
+
+static int make_tree(void **state)
+{
+	if (!mkdtemp(root))
+		return -1;
+	fake_put(root, "/cg/unified/cgroup.controllers", "");
+	fake_put(root, "/cg/unified/shop.slice/web/cgroup.type", "domain\n");
+	/* That hierarchy once more. */
+	fake_put(root, "/jail/unified/shop.slice/web/cgroup.type", "domain\n");
+	fake_put(root, "/cg/cpu/release_agent", "");
+	fake_put(root, "/cg/cpu/batch/tasks", "");
+	fake_put(root, "/cg/perf_event/release_agent", "");
+	fake_put(root, "/cg/perf_event/shop/tasks", "");
+	return 0;
+}
+
+static int remove_tree(void **state)
+{
+	return fake_remove(root);
+}
+
+/* Under @mounts, @name (%s: the root) is opened, or refused with @says. */
+static void expect(const char *mounts, const char *name, bool whole, const char *says)
+{
+	char text[1024], path[256], full[256];
+	struct err e = { "" };
+	bool got = !whole;
+	int fd;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(text, sizeof(text), mounts, root);
+	snprintf(full, sizeof(full), name, root);
+#pragma GCC diagnostic pop
+	fake_put(root, "/mounts", text);
+	snprintf(path, sizeof(path), "%s/mounts", root);
+	fd = target_cgroup_open(path, full, &got, &e);
+	if (!says && (fd < 0 || got != whole))
+		fail_msg("%s: %d, whole %d: %s", name, fd, got, e.text);
+	if (says && (fd != -ESRCH || !strstr(e.text, says)))
+		fail_msg("%s: %d, %s; not '%s'", name, fd, e.text, says);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void test_found(void **state)
+{
+	expect(mounts_v2, "/", true, NULL);
+	expect(mounts_v2, "shop.slice/web", false, NULL);
+	expect(mounts_v2, "/shop.slice/web", false, NULL);
+	expect(mounts_v2, "%s/cg/unified/shop.slice/web", false, NULL);
+	expect(mounts_v2, "%s/cg/unified", true, NULL);
+	expect(mounts_v2, "%s/jail/unified/shop.slice/web", false, NULL);
+	expect(mounts_v1, "/", true, NULL);
+	expect(mounts_v1, "/shop", false, NULL);
+	expect(mounts_v1, "%s/cg/perf_event/shop", false, NULL);
+}
+
+static void test_refused(void **state)
+{
+	expect(mounts_v2, "/shop", false, "no cgroup '/shop': No such file");
+	expect(mounts_v2, "/shop", false, "the line '0::' of /proc/PID/cgroup");
+	/* A folder, but no cgroup. */
+	expect(mounts_v2, "/tmp", false, "no cgroup '/tmp'");
+	expect(mounts_v2, "%s/cg/unifiedly", false, "no cgroup");
+	/* There is one of that name, elsewhere. */
+	expect(mounts_v1, "/shop.slice/web", false, "/cg/unified, and perf events are of ");
+	expect(mounts_v1, "%s/cg/unified/shop.slice/web", false, "/cg/unified, and perf events are of ");
+	expect(mounts_v1, "/batch", false, "the line 'perf_event' of /proc/PID/cgroup");
+	expect(mounts_v2, "/batch", false, "/cg/cpu, and perf events are of ");
+	expect(mounts_v2, "/batch", false, "give a path below /tmp/proftop-cgroup");
+	expect("proc /proc proc rw 0 0\n", "/", false, "no cgroups with perf events are mounted");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, make_tree, remove_tree);
+}
