@@ -130,7 +130,8 @@ def judge(mode, stop, frames):
     if stop == "pending":
         return None
     inside = mode == "switch" and own[0] == "coro_main"	# its root is where the stack was begun
-    rooted = names[-1] == ROOT and "main" in own or inside and names[-1] == "__start_context"
+    # (a name that only libc's debug file has)
+    rooted = names[-1] == ROOT and "main" in own or inside and names[-1] in ("__start_context", "[unknown]")
     if rooted:
         own = own if inside else own[own.index("main") + 1:]
         if own and own[0] == "run":
