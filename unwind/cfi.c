@@ -59,6 +59,8 @@ struct run {
 	uint32_t *negates, nr_negates, room_negates;
 	uint64_t rewrites, lands;
 	uint64_t moves_sp;		/* the last row whose CFA is in neither sp nor fp */
+	uint64_t program;		/* hash of what was run but for locations */
+	uint32_t cost;			/* bytes run */
 	const struct cfi_sink *sink;
 	enum cfi_reason reason;
 };
@@ -374,15 +376,32 @@ static void run_other_op(struct run *run, uint8_t op)
 	}
 }
 
+/* It says where, or nothing: the rules are the same with and without it. */
+static bool is_location(uint8_t op)
+{
+	return (op & OP_HIGH) == OP_ADVANCE || op == OP_NOP || op == OP_SET_LOC || op == OP_ADVANCE1 ||
+	       op == OP_ADVANCE2 || op == OP_ADVANCE4;
+}
+
+/* Take the instruction that was run, [from, to), into the hash of the program. */
+static void note_program(struct run *run, const uint8_t *from, const uint8_t *to)
+{
+	for (; from < to; from++)
+		run->program = (run->program ^ *from) * 0x100000001b3ULL;
+}
+
 /* Run all instructions in [from, to) of the section. */
 static void run_program(struct run *run, uint32_t from, uint32_t to)
 {
+	const uint8_t *at;
+
 	run->r = (struct eh_reader){ run->eh->bytes + from, run->eh->bytes + to, false };
 	if (to - from > CFI_INSNS_MAX)
 		refuse(run, CFI_TOO_LONG);
 	while (run->reason == CFI_OK && !run->done && run->r.pos < run->r.end) {
 		uint8_t op = *run->r.pos++, low = op & OP_LOW;
 
+		at = run->r.pos - 1;
 		switch (op & OP_HIGH) {
 		case OP_ADVANCE:
 			advance(run, low);
@@ -402,7 +421,10 @@ static void run_program(struct run *run, uint32_t from, uint32_t to)
 		}
 		if (run->r.bad)
 			refuse(run, CFI_BAD_OPERAND);
+		if (!is_location(op))
+			note_program(run, at, run->r.pos);
 	}
+	run->cost += (uint32_t)(run->r.pos - (run->eh->bytes + from));
 }
 
 /* Run the CIE and the FDE at @offset; the rest of @run says how. */
@@ -414,6 +436,7 @@ static void run_record(struct run *run, uint32_t offset, struct ehframe_record *
 	}
 	run->cie = &rec->cie;
 	run->in_cie = true;
+	run->program = (uint64_t)(int64_t)run->cie->data_align << 1 | run->cie->signal;
 	run_program(run, rec->cie.insns, rec->cie.insns_end);
 	run->initial = run->now;
 	run->in_cie = false;
@@ -462,18 +485,31 @@ static void take_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_r
 	}
 }
 
-enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-			   uint64_t pc, struct cfi_row *out)
+enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			    uint64_t pc, struct cfi_rule *out)
 {
-	struct want_row want = { .pc = pc, .out = out };
+	struct want_row want = { .pc = pc, .out = &out->row };
 	struct cfi_sink sink = { take_row, &want };
 	struct run run = { .arch = arch, .eh = eh, .sink = &sink, .bounded = true, .until = pc };
 	struct ehframe_record rec;
 
 	run_record(&run, offset, &rec);
+	out->program = hash_u64(run.program);
+	out->cost = run.cost;
 	if (run.reason != CFI_OK)
 		return run.reason;
 	return want.found ? CFI_OK : CFI_BAD_RECORD;
+}
+
+enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			   uint64_t pc, struct cfi_row *out)
+{
+	struct cfi_rule rule;
+	enum cfi_reason reason = cfi_rule_at(arch, eh, offset, pc, &rule);
+
+	if (reason == CFI_OK)
+		*out = rule.row;
+	return reason;
 }
 
 uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,

@@ -87,6 +87,16 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			   uint64_t pc, struct cfi_row *out);
 
+struct cfi_rule {
+	struct cfi_row row;
+	uint64_t program;		/* hash of the instructions run for it; not of locations */
+	uint32_t cost;			/* bytes read */
+};
+
+/* The same, and by which instructions: what else is run by these has the same row, wherever it lies. */
+enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			    uint64_t pc, struct cfi_rule *out);
+
 /* How many states an accepted FDE remembers up to @pc. */
 uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 		       uint64_t pc);

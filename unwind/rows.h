@@ -4,7 +4,10 @@
  *
  * Indexed by place id: the look-up of the place is the look-up of its row. A
  * place is (object, offset), so a row serves every process. A rule gets in
- * only after libunwind, at that pc, came to the same pc, sp and fp.
+ * only after libunwind came to the same pc, sp and fp: at that pc, or at one
+ * whose rule is made by the same instructions (cfi_rule.program). What
+ * libunwind makes of a pc is made by these alone, and functions begin and end
+ * much alike: of many thousand places it is asked for some hundred.
  *
  * Lock-free: a row is one atomic word that says everything; relaxed order is
  * enough, since nothing else is published by it. Two threads that fill the
@@ -31,9 +34,12 @@ enum row_kind {
 	ROW_SIGNAL,			/* a signal handler returns here: by the kernel's frame */
 };
 
+#define ROWS_PROGRAMS 4096		/* a power of two */
+
 struct unwind_rows {
 	_Atomic uint64_t *rows;
 	uint32_t nr;
+	_Atomic uint64_t programs[ROWS_PROGRAMS];	/* that libunwind agreed to; some are forgotten */
 };
 
 /*
@@ -93,6 +99,18 @@ static inline void rows_put(struct unwind_rows *t, uint32_t place, uint64_t row)
 {
 	if (place < t->nr)
 		atomic_store_explicit(&t->rows[place], row, memory_order_relaxed);
+}
+
+/* Did libunwind agree to what this program makes? */
+static inline bool rows_proven(const struct unwind_rows *t, uint64_t program)
+{
+	return program && atomic_load_explicit(&t->programs[program & (ROWS_PROGRAMS - 1)],
+					       memory_order_relaxed) == program;
+}
+
+static inline void rows_prove(struct unwind_rows *t, uint64_t program)
+{
+	atomic_store_explicit(&t->programs[program & (ROWS_PROGRAMS - 1)], program, memory_order_relaxed);
 }
 
 #endif

@@ -350,6 +350,17 @@ enum step_doubt step_doubt(const struct step *s)
 	return s->doubt;
 }
 
+bool step_rule(struct step *s, const struct step_input *in, struct cfi_rule *rule)
+{
+	enum cfi_reason reason;
+
+	if (!s->budget)
+		return false;
+	reason = cfi_rule_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, rule);
+	charge(s, rule->cost / 2);
+	return reason == CFI_OK;
+}
+
 static enum step_result why_failed(const struct step *s)
 {
 	if (!s->budget)

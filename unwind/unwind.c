@@ -255,30 +255,37 @@ static bool asks_once(const struct walk *w)
 	return !again && wants_row(w);
 }
 
+static void admit(struct walk *w, uint64_t row)
+{
+	rows_put(w->u->rows, w->place, row);
+	count_add(&w->u->count.rows, 1);
+}
+
 /* libunwind made @result of @from: admit the row if it makes the same of it. */
-static void learn(struct walk *w, const struct step_input *in, const struct arch_frame *from,
+static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch_frame *from,
 		  enum step_result result)
 {
 	struct unwinder *u = w->u;
 	struct arch_frame by_row = *from;
-	struct cfi_row row;
-	uint64_t word;
+	uint64_t word = row_pack(&rule->row);
 	bool same;
 
-	if (!wants_row(w) || (result != STEP_FOUND && result != STEP_ROOT) ||
-	    cfi_row_at(u->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) != CFI_OK)
+	if (result != STEP_FOUND && result != STEP_ROOT)
 		return;
-	word = row_pack(&row);
 	if (row_kind(word) == ROW_SIMPLE)
 		same = apply_row(w, word, &by_row) == result &&
 		       (result == STEP_ROOT || same_frame(u->arch, &by_row, &w->f));
 	else
 		same = row_kind(word) == ROW_STEP || result == STEP_ROOT;
-	if (same)
-		count_add(&u->count.rows, 1);
-	else
+	if (!same) {
 		count_add(&u->count.rows_differ, 1);
-	rows_put(u->rows, w->place, same ? word : ROW_STEP);
+		rows_put(u->rows, w->place, ROW_STEP);
+		return;
+	}
+	admit(w, word);
+	/* At a return address of 0 nothing but that is compared. */
+	if (row_kind(word) == ROW_SIMPLE ? result == STEP_FOUND : row_kind(word) == ROW_END)
+		rows_prove(u->rows, rule->program);
 }
 
 /* What libunwind cannot be asked: by the gate's own reading of the CFI; what is no row is guessed. */
@@ -313,7 +320,9 @@ static void after_rewrite(struct walk *w, const struct arch_frame *from)
 		rewrite_undo(&in, from, &w->f);
 }
 
-/* By libunwind, on the FDE that covers the look-up pc. */
+static int next_frame(struct walk *w);
+
+/* By libunwind, on the FDE that covers the look-up pc; or by a row, if it has seen all that makes it. */
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		   const struct ehframe_fde *fde)
 {
@@ -329,8 +338,9 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.once = asks_once(w),
 		.first = w->out->nr == 1,
 	};
+	struct cfi_rule rule;
 	enum step_result result;
-	bool signal = false;
+	bool signal = false, wanted;
 	int next;
 
 	if (!u->step || !step_reaches(&in))
@@ -340,12 +350,17 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		rows_put(u->rows, w->place, ROW_REFUSED);
 	if (result != STEP_FOUND)
 		return stop_of(w, result);
+	wanted = step_doubt(u->step) == STEP_SURE && wants_row(w) && step_rule(u->step, &in, &rule);
+	if (wanted && rule.row.kind != CFI_COMPLEX && rows_proven(u->rows, rule.program)) {
+		admit(w, row_pack(&rule.row));
+		return next_frame(w);
+	}
 	result = step_frame(u->step, &in, &w->f);
 	if (lacks_sp(w, result))
 		return by_guess(w);
 	w->steps++;
-	if (step_doubt(u->step) == STEP_SURE)
-		learn(w, &in, &from, result);
+	if (wanted)
+		learn(w, &rule, &from, result);
 	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
 	if (next == WALK_ON)
 		after_rewrite(w, &from);

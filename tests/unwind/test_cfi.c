@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "unwind/rows.h"
 #include "symbols/base.h"
 #include "tests/unwind/make_eh.h"
 
@@ -228,6 +229,34 @@ static void test_cie_rules(void **state)
 	}
 }
 
+static uint64_t program_at(const void *insns, size_t size, uint64_t pc)
+{
+	struct ehframe eh;
+	struct cfi_rule rule;
+	uint32_t fde = make(&eh, insns, size, 0x100);
+
+	assert_int_equal(cfi_rule_at(&arch_x86_64, &eh, fde, pc, &rule), CFI_OK);
+	ehframe_fini(&eh);
+	return rule.program;
+}
+
+/* The same instructions make the same program wherever they are; another operand, or one more, another. */
+static void test_programs(void **state)
+{
+	static const uint8_t push[] = { 0x41, 0x0e, 16, 0x86, 2, 0x44, 0x0d, 6 };
+	static const uint8_t later[] = { 0x02, 0x20, 0x0e, 16, 0, 0x86, 2, 0x03, 0x30, 0x00, 0x0d, 6 };
+	static const uint8_t larger[] = { 0x41, 0x0e, 24, 0x86, 2, 0x44, 0x0d, 6 };
+	uint64_t pushed = program_at(push, sizeof(push), START + 1);
+
+	assert_int_equal(program_at(push, sizeof(push), START + 4), pushed);
+	assert_int_equal(program_at(later, sizeof(later), START + 0x20), pushed);
+	assert_int_equal(program_at(later, sizeof(later), START + 0x50),
+			 program_at(push, sizeof(push), START + 5));
+	assert_int_not_equal(program_at(push, sizeof(push), START), pushed);
+	assert_int_not_equal(program_at(push, sizeof(push), START + 5), pushed);
+	assert_int_not_equal(program_at(larger, sizeof(larger), START + 1), pushed);
+}
+
 static void test_signal_is_complex(void **state)
 {
 	struct cfi_fde info;
@@ -247,11 +276,38 @@ static void test_signal_is_complex(void **state)
 	ehframe_fini(&eh);
 }
 
+/* The row that each program was seen to make; with room for some of them. */
+static struct {
+	uint64_t program, word;
+} made[1 << 16];
+
 struct tally {
 	uint64_t files, rows, complex, ends, differ;
+	uint64_t repeated;		/* rows by a program that was seen before */
 	Dwarf_CFI *oracle;
 	const char *path;
+	const struct ehframe *eh;
+	uint32_t fde;
 };
+
+/* What is run by the same instructions has the same row, in all files. */
+static void same_by_program(struct tally *t, uint64_t start, const struct cfi_row *row)
+{
+	struct cfi_rule rule;
+	size_t slot;
+
+	if (row->kind == CFI_COMPLEX)
+		return;
+	assert_int_equal(cfi_rule_at(&arch_x86_64, t->eh, t->fde, start, &rule), CFI_OK);
+	assert_memory_equal(&rule.row, row, sizeof(*row));
+	slot = rule.program % ARRAY_SIZE(made);
+	if (made[slot].program == rule.program) {
+		t->repeated++;
+		assert_int_equal(made[slot].word, row_pack(row));
+	}
+	made[slot].program = rule.program;
+	made[slot].word = row_pack(row);
+}
 
 /* Does @ops say "register @reg + @off"? */
 static bool is_breg(const Dwarf_Op *ops, size_t nr, unsigned int reg, int64_t off)
@@ -299,6 +355,7 @@ static void compare_row(void *ctx, uint64_t start, uint64_t end, const struct cf
 	t->rows++;
 	t->complex += row->kind == CFI_COMPLEX;
 	t->ends += row->kind == CFI_END;
+	same_by_program(t, start, row);
 	if (row->kind == CFI_COMPLEX || !t->oracle)
 		return;
 	for (int i = 0; i < 2; i++) {
@@ -324,8 +381,11 @@ static void compare_file(const char *path, bool with_oracle, struct tally *total
 		return;
 	t.oracle = with_oracle && f.eh.nr_fdes ? dwarf_getcfi_elf(f.elf) : NULL;
 	for (uint32_t i = 0; f.eh.machine == EM_X86_64 && i < f.eh.nr_fdes; i++) {
-		enum cfi_reason r = cfi_check(&arch_x86_64, &f.eh, f.eh.fdes[i].offset, &sink, NULL);
+		enum cfi_reason r;
 
+		t.eh = &f.eh;
+		t.fde = f.eh.fdes[i].offset;
+		r = cfi_check(&arch_x86_64, &f.eh, t.fde, &sink, NULL);
 		refused[r]++;
 		if (r != CFI_OK)
 			print_message("%s: FDE of %#" PRIx64 " refused: %s\n", path, f.eh.fdes[i].start,
@@ -338,6 +398,7 @@ static void compare_file(const char *path, bool with_oracle, struct tally *total
 	}
 	total->rows += t.rows;
 	total->complex += t.complex;
+	total->repeated += t.repeated;
 	total->differ += t.differ;
 	eh_close(&f);
 }
@@ -386,6 +447,7 @@ static void test_system(void **state)
 	assert_int_equal(system_wide.differ, 0);
 	assert_true(system_wide.rows > all);
 	assert_true(system_wide.complex <= system_wide.rows / 20);
+	assert_true(system_wide.repeated > system_wide.rows / 2);
 	assert_true((all - refused[CFI_OK]) * 1000 <= all);
 }
 
@@ -453,6 +515,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_refuses_expressions),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_cie_rules),
+		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_signal_is_complex),
 		cmocka_unit_test(test_against_elfutils),
 		cmocka_unit_test(test_system),

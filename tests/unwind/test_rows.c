@@ -76,12 +76,30 @@ static void test_table(void **state)
 	unwind_rows_free(NULL);
 }
 
+/* What was proven is known; what comes to the same slot takes its room. */
+static void test_proven(void **state)
+{
+	const uint64_t program = 0x123456789abcdef0, other = program + (1ULL << 40);
+	struct unwind_rows *t;
+
+	assert_int_equal(unwind_rows_new(&t, 1000), 0);
+	assert_false(rows_proven(t, program));
+	assert_false(rows_proven(t, 0));
+	rows_prove(t, program);
+	assert_true(rows_proven(t, program));
+	assert_false(rows_proven(t, other));
+	rows_prove(t, other);
+	assert_true(rows_proven(t, other));
+	assert_false(rows_proven(t, program));
+	unwind_rows_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pack),
 		cmocka_unit_test(test_other_kinds),
-		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_table), cmocka_unit_test(test_proven),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
