@@ -279,3 +279,29 @@ void fold_processes_fini(struct fold_processes *out)
 	free(out->rows);
 	*out = (struct fold_processes){ 0 };
 }
+
+void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks)
+{
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		tasks[i] = (struct fold_task){ .top_function = NONE };
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		const struct profile_cell *c = &p->cells[i];
+		const struct profile_stack *stack = &p->stacks[c->stack];
+		struct fold_task *task = &tasks[c->task];
+		uint32_t function;
+
+		if (c->event != event)
+			continue;
+		task->count += c->count;
+		task->weight += c->weight;
+		if (!stack->nr)
+			continue;
+		function = p->frames[stack->first];
+		if (p->functions[function].kernel || p->functions[function].kind == 'k')
+			task->kernel += c->weight;
+		if (c->weight > task->most) {
+			task->most = c->weight;
+			task->top_function = function;
+		}
+	}
+}

@@ -17,12 +17,17 @@ struct fold_filter {
 	bool hide_user;
 };
 
+static inline bool fold_passes_task(const struct profile *p, const struct fold_filter *f, uint32_t task)
+{
+	return (f->task == UINT32_MAX || task == f->task) &&
+	       (f->process == UINT32_MAX || p->tasks[task].process == f->process) &&
+	       (!f->tasks || f->tasks[task]);
+}
+
 static inline bool fold_passes(const struct profile *p, const struct fold_filter *f,
 			       const struct profile_cell *c)
 {
-	return c->event == f->event && (f->task == UINT32_MAX || c->task == f->task) &&
-	       (f->process == UINT32_MAX || p->tasks[c->task].process == f->process) &&
-	       (!f->tasks || f->tasks[c->task]);
+	return c->event == f->event && fold_passes_task(p, f, c->task);
 }
 
 struct fold_row {
@@ -52,11 +57,21 @@ struct fold_processes {
 	double count, weight;
 };
 
+/* What the samples of one task add up to. */
+struct fold_task {
+	double count, weight;
+	double kernel;			/* weight of those in the kernel */
+	double most;			/* weight of the heaviest cell, */
+	uint32_t top_function;		/* and what it was in: near enough for a label; UINT32_MAX: none */
+};
+
 /* 0 or -ENOMEM. Free with the matching fini. */
 int fold_functions(const struct profile *p, const struct fold_filter *f, struct fold_functions *out);
 void fold_functions_fini(struct fold_functions *out);
 int fold_processes(const struct profile *p, const struct fold_filter *f, struct fold_processes *out);
 void fold_processes_fini(struct fold_processes *out);
+/* Into @tasks, which has room for all of them, by index: samples of one event. */
+void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks);
 /*
  * Into @lines, which has room for all functions: the line (index in lines)
  * that most of its own samples are at, or PROFILE_NO_LINE. 0 or -ENOMEM.

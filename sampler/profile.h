@@ -191,7 +191,7 @@ struct profile_event {
 struct profile_self {
 	double cpu_pct;			/* of one CPU, over the tick */
 	uint64_t rss_kb;
-	/* Of this the sampler threads, the builder, the UI; the loaders and all others. */
+	/* Of this the sampler threads, the builder, the UI (main); the loaders, folding and all others. */
 	double samplers_pct, builder_pct, ui_pct, loaders_pct;
 };
 

@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "ui/editor.h"
+#include "ui/folding.h"
+#include "ui/folds.h"
 #include "ui/screen.h"
 #include "ui/term.h"
 
@@ -174,14 +176,36 @@ static void suspend(struct app *a)
 	come_back(a);
 }
 
-static void take_profile(struct app *a)
+static void show(struct app *a, struct profile *p)
 {
-	struct profile *p = sampler_take(a->st.sampler);
-
 	if (!p)
 		return;
 	ui_state_take(&a->st, p);
 	a->dirty = true;
+}
+
+/* Show what is ready; the next one is folded first where that takes time. */
+static void take_profile(struct app *a)
+{
+	struct folding *folding = a->st.folding;
+	struct folds_of *of;
+	struct profile *p;
+
+	show(a, folding_take(folding));
+	if (folding_is_busy(folding))
+		return;
+	p = sampler_take(a->st.sampler);
+	of = p ? folds_plan(&a->st, p) : NULL;
+	if (!of || !folding_give(folding, p, of))
+		show(a, p);
+}
+
+/* Where the next profile comes from: the thread that has it, else the sampler. */
+static int profile_fd(const struct app *a)
+{
+	bool busy = folding_is_busy(a->st.folding);
+
+	return busy ? folding_fd(a->st.folding) : sampler_fd(a->st.sampler);
 }
 
 /* While the editor has the screen: only what would end us counts. */
@@ -197,13 +221,14 @@ static void take_ends(struct app *a)
 /* Until the editor ends. Profiles are taken, so that history and messages go on. */
 static int wait_for_editor(struct app *a, struct editor *ed)
 {
-	struct pollfd fds[] = {
-		{ .fd = a->signal_fd, .events = POLLIN },
-		{ .fd = sampler_fd(a->st.sampler), .events = POLLIN },
-	};
 	int status = 0;
 
 	while (!editor_ended(ed, &status)) {
+		struct pollfd fds[] = {
+			{ .fd = a->signal_fd, .events = POLLIN },
+			{ .fd = profile_fd(a), .events = POLLIN },
+		};
+
 		poll(fds, ARRAY_SIZE(fds), EDITOR_MS);
 		a->st.now_ns = time_now_ns();
 		take_ends(a);
@@ -326,7 +351,7 @@ static void loop(struct app *a)
 		struct pollfd fds[] = {
 			{ .fd = a->signal_fd, .events = POLLIN },
 			{ .fd = term_input_fd(a->term), .events = a->background ? 0 : POLLIN },
-			{ .fd = sampler_fd(a->st.sampler), .events = POLLIN },
+			{ .fd = profile_fd(a), .events = POLLIN },
 			/* Only while something waits to be drawn. */
 			{ .fd = a->dirty && !a->background ? term_output_fd(a->term) : -1,
 			  .events = POLLOUT },
@@ -376,6 +401,7 @@ int app_run(struct sampler *s, const struct app_config *config, struct err *e)
 		goto out;
 	canvas_init(&a.canvas, ascii);
 	ui_state_init(&a.st, s, config, ascii);
+	a.st.folding = folding_new();
 	a.st.now_ns = time_now_ns();
 	a.repaint_ns = a.st.now_ns + REPAINT_NS;
 	if (config->window != PROFILE_WINDOW)
@@ -388,6 +414,8 @@ int app_run(struct sampler *s, const struct app_config *config, struct err *e)
 		rc = err_set(e, -ENOMEM, "out of memory for the screen");
 	}
 	term_close(a.term);
+	folding_free(a.st.folding);
+	a.st.folding = NULL;
 	ui_state_fini(&a.st);
 	canvas_fini(&a.canvas);
 out:

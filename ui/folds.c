@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Folds of the shown profile, kept until it or the filter changes. The main
- * thread.
+ * Folds of the shown profile, kept until it or the filter changes; and which
+ * of them the next profile should come with. The main thread, but for
+ * folds_make().
  *
- * Invariant: a fold that is valid was made of the shown profile, or of the
- * baseline.
+ * Invariant: a fold that is made is of the shown profile, or of the baseline.
  */
 #include "ui/folds.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,16 @@
 
 /* Nobody looks at less than this share; and a tree of everything costs memory. */
 #define LEAST_SHARE 0.00002
+
+/* What was asked for of the shown profile, a bit each. */
+enum asked {
+	ASKED_ROWS,			/* FOLDS_NR_CODE of them */
+	ASKED_LINES = ASKED_ROWS + FOLDS_NR_CODE,
+	ASKED_TREES,			/* FOLDS_NR of them */
+	ASKED_CALLERS = ASKED_TREES + FOLDS_NR,
+	ASKED_PROCESSES,
+	ASKED_TASKS,
+};
 
 struct folds *folds_new(void)
 {
@@ -26,54 +35,62 @@ struct folds *folds_new(void)
 	return s;
 }
 
-/* Nodes by id; open addressing. */
-struct folds_index {
-	uint32_t *slots;		/* NULL: not made yet */
-	uint32_t mask;
-};
+/* ---- forgotten ---- */
+
+static void forget_rows(struct folds_rows *r)
+{
+	if (r->state == FOLDS_MADE)
+		fold_functions_fini(&r->fold);
+	free(r->lines);
+	*r = (struct folds_rows){ .state = FOLDS_NOT };
+}
 
 static void forget_tree(struct folds_tree *t)
 {
-	if (t->valid)
+	if (t->state == FOLDS_MADE)
 		fold_tree_fini(&t->fold);
-	if (t->index)
-		free(t->index->slots);
-	free(t->index);
-	free(t->ids);
-	t->index = NULL;
-	t->ids = NULL;
-	t->valid = false;
+	folds_forget_numbers(t);
+	t->state = FOLDS_NOT;
 }
 
-static void forget_functions(struct folds_of *of)
+static void forget_callers(struct folds_callers *c)
 {
-	if (of->functions_valid)
-		fold_functions_fini(&of->functions);
-	free(of->lines);
-	of->lines = NULL;
-	of->functions_valid = false;
+	if (c->state == FOLDS_MADE)
+		fold_callers_fini(&c->fold);
+	c->state = FOLDS_NOT;
+}
+
+static void forget_processes(struct folds_processes *f)
+{
+	if (f->state == FOLDS_MADE)
+		fold_processes_fini(&f->fold);
+	f->state = FOLDS_NOT;
+}
+
+static void forget_sums(struct folds_tasks *t)
+{
+	free(t->sums);
+	*t = (struct folds_tasks){ .state = FOLDS_NOT };
 }
 
 static void forget(struct folds_of *of)
 {
+	for (int i = 0; i < FOLDS_NR_CODE; i++)
+		forget_rows(&of->rows[i]);
 	for (int i = 0; i < FOLDS_NR; i++)
 		forget_tree(&of->trees[i]);
-	if (of->callers_valid)
-		fold_callers_fini(&of->callers);
-	forget_functions(of);
-	of->callers_valid = false;
-	for (size_t i = 0; i < ARRAY_SIZE(of->tasks); i++) {
-		free(of->tasks[i]);
-		of->tasks[i] = NULL;
-	}
-	free(of->leaders);
-	of->leaders = NULL;
+	forget_callers(&of->callers);
+	forget_processes(&of->processes);
+	forget_sums(&of->sums);
+	folds_forget_masks(of);
 }
 
 void folds_forget(struct folds *s)
 {
-	if (s)
-		forget(&s->shown);
+	if (!s)
+		return;
+	forget(&s->shown);
+	s->outdated = true;
 }
 
 void folds_forget_baseline(struct folds *s)
@@ -84,9 +101,11 @@ void folds_forget_baseline(struct folds *s)
 
 struct folds_of *folds_of(const struct ui_state *st)
 {
-	bool baseline = st->baseline && st->shown == st->baseline;
+	struct folds *s = st->folds;
 
-	return baseline ? &st->folds->baseline : &st->folds->shown;
+	if (st->baseline && st->shown == st->baseline)
+		return &s->baseline;
+	return s->coming && st->shown == s->coming ? &s->next : &s->shown;
 }
 
 void folds_free(struct folds *s)
@@ -95,241 +114,98 @@ void folds_free(struct folds *s)
 		return;
 	forget(&s->shown);
 	forget(&s->baseline);
+	forget(&s->next);
 	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
 		trend_fini(&s->trends[i]);
 	free(s->boxes);
 	free(s);
 }
 
-static bool in_cgroup(const struct ui_state *st, const struct profile_process *process)
+/* ---- made ---- */
+
+static void make_lines(const struct profile *p, struct folds_rows *r)
 {
-	const struct match *m = &st->cgroup;
-	struct safe_text none = TEXT("");
-
-	return !match_active(m) ||
-	       (match_finds(m, process->cgroup.str ? process->cgroup : none) ||
-		match_finds(m, process->container.str ? process->container : none)) != m->negate;
-}
-
-/* Which tasks count; NULL: all (or there is no memory to leave some out). */
-static const uint8_t *tasks_that_count(const struct ui_state *st, bool group)
-{
-	const struct profile *p = st->shown;
-	uint8_t **mask = &folds_of(st)->tasks[group];
-	char buf[FORMAT_MAX * 2];
-
-	if (*mask)
-		return *mask;
-	*mask = malloc(p->nr_tasks + 1ULL);
-	for (uint32_t i = 0; i < p->nr_tasks && *mask; i++) {
-		const struct profile_task *task = &p->tasks[i];
-
-		(*mask)[i] = task->process < p->nr_processes &&
-			     in_cgroup(st, &p->processes[task->process]) &&
-			     (!group || !strcmp(format_folded(buf, task->comm).str, st->thread_group));
+	r->lines = malloc((p->nr_functions + 1ULL) * sizeof(*r->lines));
+	if (r->lines && fold_lines(p, &r->filter, r->lines)) {
+		free(r->lines);
+		r->lines = NULL;
 	}
-	return *mask;
 }
 
-void folds_filter_all(const struct ui_state *st, struct fold_filter *f)
+static void make_rows(const struct profile *p, struct folds_rows *r)
 {
-	*f = (struct fold_filter){ .process = UINT32_MAX,
-				   .task = UINT32_MAX,
-				   .hide_kernel = st->hide_kernel,
-				   .hide_user = st->hide_user };
-	if (!st->shown)
-		return;
-	f->event = ui_state_event(st, st->shown);
-	if (match_active(&st->cgroup) && st->folds)
-		f->tasks = tasks_that_count(st, false);
+	r->state = fold_functions(p, &r->filter, &r->fold) ? FOLDS_NOT : FOLDS_MADE;
+	if (r->state == FOLDS_MADE && r->with_lines)
+		make_lines(p, r);
 }
 
-bool folds_filter(const struct ui_state *st, struct fold_filter *f)
+static void make_tree(const struct profile *p, struct folds_tree *t)
 {
-	folds_filter_all(st, f);
-	if (!st->shown)
-		return false;
-	if (st->drilled)
-		f->process = ui_state_process(st);
-	f->task = ui_state_thread(st);
-	if (st->drilled && st->thread_group[0] && st->folds)
-		f->tasks = tasks_that_count(st, true);
-	/* It has no samples in this window: not the same as all of them. */
-	return !(st->drilled && (f->process == UINT32_MAX ||
-				 (st->in_thread && f->task == UINT32_MAX)));
+	t->state = fold_tree(p, &t->config, &t->fold) ? FOLDS_NOT : FOLDS_MADE;
+	if (t->state == FOLDS_MADE && !folds_number(p, t))
+		forget_tree(t);
 }
 
-static bool same_filter(const struct fold_filter *a, const struct fold_filter *b)
+static void make_callers(const struct profile *p, struct folds_callers *c)
 {
-	return a->event == b->event && a->process == b->process && a->task == b->task &&
-	       a->tasks == b->tasks && a->hide_kernel == b->hide_kernel &&
-	       a->hide_user == b->hide_user;
+	c->state = fold_callers(p, &c->filter, c->function, &c->fold) ? FOLDS_NOT : FOLDS_MADE;
+}
+
+static void make_processes(const struct profile *p, struct folds_processes *f)
+{
+	f->state = fold_processes(p, &f->filter, &f->fold) ? FOLDS_NOT : FOLDS_MADE;
+}
+
+static void make_sums(const struct profile *p, struct folds_tasks *t)
+{
+	t->sums = malloc((p->nr_tasks + 1ULL) * sizeof(*t->sums));
+	t->state = t->sums ? FOLDS_MADE : FOLDS_NOT;
+	if (t->sums)
+		fold_tasks(p, t->event, t->sums);
+}
+
+void folds_make(const struct profile *p, struct folds_of *of)
+{
+	for (int i = 0; i < FOLDS_NR_CODE; i++)
+		if (of->rows[i].state == FOLDS_WANTED)
+			make_rows(p, &of->rows[i]);
+	for (int i = 0; i < FOLDS_NR; i++)
+		if (of->trees[i].state == FOLDS_WANTED)
+			make_tree(p, &of->trees[i]);
+	if (of->callers.state == FOLDS_WANTED)
+		make_callers(p, &of->callers);
+	if (of->processes.state == FOLDS_WANTED)
+		make_processes(p, &of->processes);
+	if (of->sums.state == FOLDS_WANTED)
+		make_sums(p, &of->sums);
+}
+
+/* ---- wanted: what is to be folded as things are; NULL: nothing can be ---- */
+
+static struct folds_rows *want_rows(const struct ui_state *st, enum folds_code code)
+{
+	struct fold_filter f;
+	struct folds_rows *r;
+
+	if (!st->folds || !folds_filter(st, &f))
+		return NULL;
+	if (code == FOLDS_ALL_CODE && (f.hide_kernel || f.hide_user))
+		f.hide_kernel = f.hide_user = false;
+	else
+		code = FOLDS_SEEN;
+	r = &folds_of(st)->rows[code];
+	if (r->state == FOLDS_NOT || !folds_same_filter(&f, &r->filter)) {
+		forget_rows(r);
+		*r = (struct folds_rows){ .state = FOLDS_WANTED, .filter = f };
+	}
+	return r;
 }
 
 static bool same_config(const struct fold_tree_config *a, const struct fold_tree_config *b)
 {
-	return same_filter(&a->filter, &b->filter) && a->order == b->order &&
+	return folds_same_filter(&a->filter, &b->filter) && a->order == b->order &&
 	       a->bottom_up == b->bottom_up && a->first == b->first && a->leaders == b->leaders &&
 	       a->fold_recursion == b->fold_recursion && a->limit == b->limit;
-}
-
-const struct fold_functions *folds_functions(const struct ui_state *st)
-{
-	struct folds_of *s = st->folds ? folds_of(st) : NULL;
-	struct fold_filter f;
-
-	if (!s || !folds_filter(st, &f))
-		return NULL;
-	if (s->functions_valid && same_filter(&f, &s->functions_filter))
-		return &s->functions;
-	forget_functions(s);
-	s->functions_filter = f;
-	s->functions_valid = !fold_functions(st->shown, &f, &s->functions);
-	return s->functions_valid ? &s->functions : NULL;
-}
-
-const struct profile_line *folds_line(const struct ui_state *st, uint32_t function)
-{
-	const struct profile *p = st->shown;
-	struct folds_of *s = folds_functions(st) ? folds_of(st) : NULL;
-	uint32_t line;
-
-	if (!s || !p->frame_lines || function >= p->nr_functions)
-		return NULL;
-	if (!s->lines) {
-		s->lines = malloc((p->nr_functions + 1ULL) * sizeof(*s->lines));
-		if (s->lines && fold_lines(p, &s->functions_filter, s->lines)) {
-			free(s->lines);
-			s->lines = NULL;
-		}
-	}
-	line = s->lines ? s->lines[function] : PROFILE_NO_LINE;
-	return line < p->nr_lines ? &p->lines[line] : NULL;
-}
-
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-	for (; *text; text++)
-		h = hash_u64(h + (unsigned char)*text);
-	return h;
-}
-
-uint64_t folds_key(const struct ui_state *st)
-{
-	uint64_t key = hash_u64(ui_state_event(st, st->shown) + 1ull);
-
-	if (st->drilled)
-		key = hash_u64(key + st->process + 1ull);
-	if (st->drilled && st->in_thread)
-		key = hash_u64(key ^ (st->thread + 1ull));
-	if (st->drilled)
-		key = hash_text(key, st->thread_group);
-	return hash_text(key, st->cgroup.text);
-}
-
-struct trend *folds_trend(const struct ui_state *st)
-{
-	return &st->folds->trends[st->drilled];
-}
-
-void folds_note(const struct ui_state *st)
-{
-	const struct fold_functions *fold;
-	struct trend *t;
-
-	if (!st->folds || !st->shown)
-		return;
-	t = folds_trend(st);
-	if (!trend_wants(t, folds_key(st), st->shown->running_ns))
-		return;
-	fold = folds_functions(st);
-	if (fold)
-		trend_note(t, folds_key(st), st->shown->running_ns, st->shown, fold);
-}
-
-void folds_compare(const struct ui_state *st, struct row *row)
-{
-	uint64_t window = MAX(st->config->window_ns / 1000000000u, 1u);
-	double before = window < TREND_SECONDS ? trend_share(folds_trend(st), (uint32_t)row->id,
-							     (uint32_t)window)
-					       : -1;
-
-	if (before < 0 || folds_trend(st)->key != folds_key(st))
-		return;
-	row->change = CHANGE_WINDOW;
-	row->delta = (float)(row->self - before);
-}
-
-/* The name that a thread shares with others of its process: equal for equal ones. */
-static uint64_t hash_group(const struct profile *p, const struct profile_task *task)
-{
-	char buf[FORMAT_MAX * 2];
-	uint64_t process = task->process < p->nr_processes ? p->processes[task->process].id : 0;
-
-	return hash_text(hash_u64(process + 1), format_folded(buf, task->comm).str);
-}
-
-struct member {
-	uint64_t group;
-	uint32_t task;
-};
-
-static int by_group(const void *pa, const void *pb)
-{
-	const struct member *a = pa, *b = pb;
-
-	if (a->group != b->group)
-		return a->group > b->group ? 1 : -1;
-	return (a->task > b->task) - (a->task < b->task);
-}
-
-/* By task, the first of those named alike; NULL: each for itself. */
-static const uint32_t *leaders_of(const struct ui_state *st)
-{
-	const struct profile *p = st->shown;
-	uint32_t **leaders = &folds_of(st)->leaders;
-	struct member *members;
-
-	if (!st->fold_threads || *leaders)
-		return st->fold_threads ? *leaders : NULL;
-	members = calloc(p->nr_tasks + 1ULL, sizeof(*members));
-	*leaders = calloc(p->nr_tasks + 1ULL, sizeof(**leaders));
-	if (!members || !*leaders)
-		goto out;
-	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		members[i] = (struct member){ hash_group(p, &p->tasks[i]), i };
-	qsort(members, p->nr_tasks, sizeof(*members), by_group);
-	for (uint32_t i = 0, first = 0; i < p->nr_tasks; i++) {
-		if (members[i].group != members[first].group)
-			first = i;
-		(*leaders)[members[i].task] = members[first].task;
-	}
-out:
-	if (!members) {
-		free(*leaders);
-		*leaders = NULL;
-	}
-	free(members);
-	return *leaders;
-}
-
-/* What a thread, or the group that it stands for, is known by. */
-static uint32_t task_id(const struct profile *p, const struct folds_tree *t, uint32_t task)
-{
-	return t->config.leaders ? (uint32_t)hash_group(p, &p->tasks[task]) : p->tasks[task].id;
-}
-
-/* Hash of a node's path: of its parent's and its own name. */
-static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uint32_t n)
-{
-	const struct fold_tree_node *node = &t->fold.nodes[n];
-	uint64_t own = node->function != FOLD_NONE  ? p->functions[node->function].id
-		       : node->task != FOLD_NONE    ? 1ull << 35 | task_id(p, t, node->task)
-		       : node->process != FOLD_NONE ? 1ull << 33 | p->processes[node->process].id
-						    : 1ull << 34 | t->config.bottom_up;
-	uint64_t parent = node->parent == FOLD_NONE ? 0 : t->ids[node->parent];
-
-	return (uint32_t)hash_u64(hash_u64(parent << 32) + own);
 }
 
 /* What the tree of @kind is made by, as things are. */
@@ -347,170 +223,271 @@ static bool tree_config(const struct ui_state *st, enum folds_which kind,
 	};
 	if (!folds_filter(st, &config->filter))
 		return false;
-	config->leaders = st->by_thread ? leaders_of(st) : NULL;
+	config->leaders = st->by_thread ? folds_leaders(st) : NULL;
 	return true;
+}
+
+static struct folds_tree *want_tree(const struct ui_state *st, enum folds_which kind)
+{
+	struct fold_tree_config config;
+	struct folds_tree *t;
+
+	if (!st->folds || !tree_config(st, kind, &config))
+		return NULL;
+	t = &folds_of(st)->trees[kind];
+	if (t->state == FOLDS_NOT || !same_config(&config, &t->config)) {
+		forget_tree(t);
+		t->config = config;
+		t->state = FOLDS_WANTED;
+	}
+	return t;
+}
+
+static struct folds_callers *want_callers(const struct ui_state *st, uint32_t function)
+{
+	struct folds_callers *c;
+	struct fold_filter f;
+
+	if (!st->folds || !folds_filter(st, &f) || function >= st->shown->nr_functions)
+		return NULL;
+	c = &folds_of(st)->callers;
+	if (c->state == FOLDS_NOT || c->function != function || !folds_same_filter(&f, &c->filter)) {
+		forget_callers(c);
+		*c = (struct folds_callers){ .state = FOLDS_WANTED, .function = function, .filter = f };
+	}
+	return c;
+}
+
+static struct folds_processes *want_processes(const struct ui_state *st)
+{
+	struct folds_processes *p;
+	struct fold_filter f;
+
+	if (!st->folds || !st->shown)
+		return NULL;
+	folds_filter_all(st, &f);
+	p = &folds_of(st)->processes;
+	if (p->state == FOLDS_NOT || !folds_same_filter(&f, &p->filter)) {
+		forget_processes(p);
+		*p = (struct folds_processes){ .state = FOLDS_WANTED, .filter = f };
+	}
+	return p;
+}
+
+static struct folds_tasks *want_sums(const struct ui_state *st)
+{
+	struct folds_tasks *t;
+	uint32_t event;
+
+	if (!st->folds || !st->shown)
+		return NULL;
+	event = ui_state_event(st, st->shown);
+	t = &folds_of(st)->sums;
+	if (t->state == FOLDS_NOT || t->event != event) {
+		forget_sums(t);
+		*t = (struct folds_tasks){ .state = FOLDS_WANTED, .event = event };
+	}
+	return t;
+}
+
+/* ---- asked for ---- */
+
+static void ask(const struct ui_state *st, unsigned int what)
+{
+	st->folds->asked |= 1u << what;
+}
+
+static struct folds_rows *rows_of(const struct ui_state *st, enum folds_code code)
+{
+	struct folds_rows *r = want_rows(st, code);
+
+	if (r && r->state == FOLDS_WANTED)
+		make_rows(st->shown, r);
+	return r && r->state == FOLDS_MADE ? r : NULL;
+}
+
+const struct fold_functions *folds_functions(const struct ui_state *st, enum folds_code code)
+{
+	const struct folds_rows *r = rows_of(st, code);
+
+	if (r)
+		ask(st, ASKED_ROWS + code);
+	return r ? &r->fold : NULL;
+}
+
+const struct profile_line *folds_line(const struct ui_state *st, uint32_t function)
+{
+	const struct profile *p = st->shown;
+	struct folds_rows *r = rows_of(st, FOLDS_SEEN);
+	uint32_t line;
+
+	if (!r || !p->frame_lines || function >= p->nr_functions)
+		return NULL;
+	ask(st, ASKED_LINES);
+	if (!r->lines)
+		make_lines(p, r);
+	line = r->lines ? r->lines[function] : PROFILE_NO_LINE;
+	return line < p->nr_lines ? &p->lines[line] : NULL;
 }
 
 const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind)
 {
-	struct folds_tree *t = st->folds ? &folds_of(st)->trees[kind] : NULL;
-	struct fold_tree_config config;
+	struct folds_tree *t = want_tree(st, kind);
 
-	if (!t || !tree_config(st, kind, &config))
+	if (t && t->state == FOLDS_WANTED)
+		make_tree(st->shown, t);
+	if (!t || t->state != FOLDS_MADE)
 		return NULL;
-	if (t->valid && same_config(&config, &t->config))
-		return t;
-	forget_tree(t);
-	t->config = config;
-	if (fold_tree(st->shown, &config, &t->fold))
-		return NULL;
-	t->valid = true;
-	t->ids = calloc(t->fold.nr_nodes, sizeof(*t->ids));
-	t->index = calloc(1, sizeof(*t->index));
-	if (!t->ids || !t->index) {
-		forget_tree(t);
-		return NULL;
-	}
-	for (uint32_t n = 0; n < t->fold.nr_nodes; n++)
-		t->ids[n] = path_id(st->shown, t, n);
+	ask(st, ASKED_TREES + kind);
 	return t;
-}
-
-void folds_row(const struct folds_tree *t, uint32_t n, struct row *row)
-{
-	const struct fold_tree_node *node = &t->fold.nodes[n];
-	double all = t->fold.weight;
-
-	row->id = t->ids[n];
-	row->self = all > 0 ? node->self / all : 0;
-	row->total = all > 0 ? node->total / all : 0;
-	row->count = node->count;
 }
 
 const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t function)
 {
-	struct folds_of *s = st->folds ? folds_of(st) : NULL;
-	struct fold_filter f;
+	struct folds_callers *c = want_callers(st, function);
 
-	if (!s || !folds_filter(st, &f) || function >= st->shown->nr_functions)
+	if (c && c->state == FOLDS_WANTED)
+		make_callers(st->shown, c);
+	if (!c || c->state != FOLDS_MADE)
 		return NULL;
-	if (s->callers_valid && s->callers_of == function && same_filter(&f, &s->callers_filter))
-		return &s->callers;
-	if (s->callers_valid)
-		fold_callers_fini(&s->callers);
-	s->callers_of = function;
-	s->callers_filter = f;
-	s->callers_valid = !fold_callers(st->shown, &f, function, &s->callers);
-	return s->callers_valid ? &s->callers : NULL;
+	ask(st, ASKED_CALLERS);
+	return &c->fold;
 }
 
-/* Where the mark of a node is, or would be. */
-static uint32_t mark_at(const struct folds *s, uint32_t id)
+const struct fold_processes *folds_processes(const struct ui_state *st)
 {
-	uint32_t at = id & (FOLDS_MARKS - 1);
+	struct folds_processes *p = want_processes(st);
 
-	while (s->marks[at].mark != MARK_NONE && s->marks[at].id != id)
-		at = (at + 1) & (FOLDS_MARKS - 1);
-	return at;
+	if (p && p->state == FOLDS_WANTED)
+		make_processes(st->shown, p);
+	if (!p || p->state != FOLDS_MADE)
+		return NULL;
+	ask(st, ASKED_PROCESSES);
+	return &p->fold;
 }
 
-enum folds_mark folds_mark_of(const struct folds *s, uint32_t id)
+const struct fold_task *folds_tasks(const struct ui_state *st)
 {
-	return s->marks[mark_at(s, id)].mark;
+	struct folds_tasks *t = want_sums(st);
+
+	if (t && t->state == FOLDS_WANTED)
+		make_sums(st->shown, t);
+	if (!t || t->state != FOLDS_MADE)
+		return NULL;
+	ask(st, ASKED_TASKS);
+	return t->sums;
 }
 
-bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark)
-{
-	uint32_t at = mark_at(s, id);
+/* ---- before it is shown ---- */
 
-	if (s->marks[at].mark == MARK_NONE) {
-		/* A table that is never full is searched in a few steps. */
-		if (s->nr_marks >= FOLDS_MARKS / 4 * 3)
-			return false;
-		s->nr_marks++;
+static bool is_wanted(const struct folds_of *of)
+{
+	bool wanted = of->callers.state == FOLDS_WANTED || of->processes.state == FOLDS_WANTED ||
+		      of->sums.state == FOLDS_WANTED;
+
+	for (int i = 0; i < FOLDS_NR_CODE; i++)
+		wanted |= of->rows[i].state == FOLDS_WANTED;
+	for (int i = 0; i < FOLDS_NR; i++)
+		wanted |= of->trees[i].state == FOLDS_WANTED;
+	return wanted;
+}
+
+/* What was asked for of the shown profile will be asked for of the next one. */
+static void want_asked(const struct ui_state *then, uint32_t asked)
+{
+	const struct folds *s = then->folds;
+
+	for (unsigned int i = 0; i < FOLDS_NR_CODE; i++)
+		if (asked & 1u << (ASKED_ROWS + i))
+			want_rows(then, (enum folds_code)i);
+	if (asked & 1u << ASKED_LINES && then->shown->frame_lines) {
+		struct folds_rows *r = want_rows(then, FOLDS_SEEN);
+
+		if (r)
+			r->with_lines = true;
 	}
-	s->marks[at].id = id;
-	s->marks[at].mark = (uint8_t)mark;
-	return true;
+	for (unsigned int i = 0; i < FOLDS_NR; i++)
+		if (asked & 1u << (ASKED_TREES + i))
+			want_tree(then, (enum folds_which)i);
+	if (asked & 1u << ASKED_CALLERS && s->nr_centres)
+		want_callers(then, folds_function(then, s->centres[s->nr_centres - 1]));
+	if (asked & 1u << ASKED_PROCESSES)
+		want_processes(then);
+	if (asked & 1u << ASKED_TASKS)
+		want_sums(then);
 }
 
-/* A thread, with its process where that is not plain: "api/worker-1[815]", "worker-*". */
-static struct safe_text task_text(const struct ui_state *st, const struct fold_tree_node *node,
-				  char *buf, size_t size)
+struct folds_of *folds_plan(const struct ui_state *st, struct profile *p)
 {
-	const struct profile *p = st->shown;
-	const struct profile_task *task = &p->tasks[node->task];
-	struct safe_text process = p->processes[node->process].comm;
-	char comm[FORMAT_MAX * 2], number[16] = "";
-	bool plain = st->drilled || !strcmp(process.str, task->comm.str);
+	struct folds *s = st->folds;
+	struct ui_state then;
+	uint32_t asked;
 
-	if (st->fold_threads)
-		format_folded(comm, task->comm);
-	else
-		snprintf(number, sizeof(number), "[%d]", (int)task->tid);
-	return text_format(buf, size, "%s%s%s%s", plain ? "" : process.str, plain ? "" : "/",
-			   st->fold_threads ? comm : task->comm.str, number);
+	if (!s || st->frozen)
+		return NULL;
+	then = *st;
+	then.shown = p;
+	asked = s->asked;
+	if (trend_wants(folds_trend(&then), folds_key(&then), p->running_ns))
+		asked |= 1u << ASKED_ROWS;
+	s->coming = p;
+	s->outdated = false;
+	want_asked(&then, asked);
+	return is_wanted(&s->next) ? &s->next : NULL;
 }
 
-struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node,
-			     char *buf, size_t size)
+void folds_arrived(struct ui_state *st, struct profile *p)
 {
-	const struct profile *p = st->shown;
+	struct folds *s = st->folds;
+	bool ready;
 
-	if (node->function != FOLD_NONE)
-		return p->functions[node->function].name;
-	if (node->task != FOLD_NONE && node->process < p->nr_processes)
-		return task_text(st, node, buf, size);
-	if (node->process != FOLD_NONE && node->process < p->nr_processes)
-		return text_format(buf, size, "%s[%d]", p->processes[node->process].comm.str,
-				   (int)p->processes[node->process].pid);
-	return ui_clean(buf, size, st->drilled ? st->process_name : p->target);
-}
-
-char folds_kind(const struct ui_state *st, const struct fold_tree_node *node)
-{
-	return node->function == FOLD_NONE ? 'p' : st->shown->functions[node->function].kind;
-}
-
-uint32_t folds_function(const struct ui_state *st, uint32_t id)
-{
-	for (uint32_t i = 0; st->shown && i < st->shown->nr_functions; i++)
-		if (st->shown->functions[i].id == id)
-			return i;
-	return FOLD_NONE;
-}
-
-static void make_index(struct folds_index *index, const struct folds_tree *t)
-{
-	uint32_t capacity = 64;
-
-	while (capacity < 2 * t->fold.nr_nodes)
-		capacity *= 2;
-	index->slots = malloc(capacity * sizeof(*index->slots));
-	if (!index->slots)
+	if (!s)
 		return;
-	memset(index->slots, 0xff, capacity * sizeof(*index->slots));
-	index->mask = capacity - 1;
-	for (uint32_t n = 0; n < t->fold.nr_nodes; n++) {
-		uint32_t at = t->ids[n] & index->mask;
-
-		while (index->slots[at] != FOLD_NONE)
-			at = (at + 1) & index->mask;
-		index->slots[at] = n;
+	ready = s->coming == p && !s->outdated && !st->frozen;
+	s->coming = NULL;
+	if (!st->frozen) {
+		forget(&s->shown);
+		s->asked = 0;
 	}
+	if (ready)
+		s->shown = s->next;
+	else
+		forget(&s->next);
+	if (ready)
+		memset(&s->next, 0, sizeof(s->next));
 }
 
-uint32_t folds_node(const struct folds_tree *t, uint32_t id)
-{
-	const struct folds_index *index = t->index;
-	uint32_t at;
+/* ---- shares over time ---- */
 
-	if (!index->slots)
-		make_index(t->index, t);
-	if (!index->slots)
-		return FOLD_NONE;
-	at = id & index->mask;
-	while (index->slots[at] != FOLD_NONE && t->ids[index->slots[at]] != id)
-		at = (at + 1) & index->mask;
-	return index->slots[at];
+struct trend *folds_trend(const struct ui_state *st)
+{
+	return &st->folds->trends[st->drilled];
+}
+
+void folds_note(const struct ui_state *st)
+{
+	const struct folds_rows *r;
+	struct trend *t;
+
+	if (!st->folds || !st->shown)
+		return;
+	t = folds_trend(st);
+	if (!trend_wants(t, folds_key(st), st->shown->running_ns))
+		return;
+	r = rows_of(st, FOLDS_SEEN);
+	if (r)
+		trend_note(t, folds_key(st), st->shown->running_ns, st->shown, &r->fold);
+}
+
+void folds_compare(const struct ui_state *st, struct row *row)
+{
+	uint64_t window = MAX(st->config->window_ns / 1000000000u, 1u);
+	double before = window < TREND_SECONDS ? trend_share(folds_trend(st), (uint32_t)row->id,
+							     (uint32_t)window)
+					       : -1;
+
+	if (before < 0 || folds_trend(st)->key != folds_key(st))
+		return;
+	row->change = CHANGE_WINDOW;
+	row->delta = (float)(row->self - before);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the views of stacks share: folds of the shown profile and of the one it
- * is compared with, made once for a profile and a filter so that a key never
- * waits for them, and what a person unfolded, zoomed into and came from. The
- * main thread.
+ * is compared with, made once for a profile and a filter, and what a person
+ * unfolded, zoomed into and came from. The main thread.
+ *
+ * What was asked for of the shown profile is made of the next one before that
+ * is shown, on a thread of its own where there is one (ui/folding), so that a
+ * key does not wait for it.
  *
  * Nodes are told apart by the hash of their path, which is the same from
  * profile to profile.
@@ -20,27 +23,57 @@
 #define FOLDS_LEVELS 64
 
 enum folds_which { FOLDS_TREE, FOLDS_FLAME, FOLDS_NR };
+/* Functions as the rows show them; all of them, though the kernel's or others are hidden. */
+enum folds_code { FOLDS_SEEN, FOLDS_ALL_CODE, FOLDS_NR_CODE };
 
 /* What a person did to a node of the tree. */
 enum folds_mark { MARK_NONE, MARK_OPEN, MARK_CLOSED, MARK_DEEP /* open with all below */ };
 
+/* Of each fold: what it is made by is set from wanted on. */
+enum folds_state { FOLDS_NOT, FOLDS_WANTED, FOLDS_MADE };
+
+struct folds_rows {
+	enum folds_state state;
+	bool with_lines;		/* they are wanted, too */
+	struct fold_filter filter;
+	struct fold_functions fold;
+	uint32_t *lines;		/* by function: its hottest; NULL: not made */
+};
+
 struct folds_tree {
-	bool valid;
+	enum folds_state state;
 	struct fold_tree_config config;
 	struct fold_tree fold;
 	uint32_t *ids;			/* of each node */
-	struct folds_index *index;	/* id -> node, from the first look-up on */
+	struct folds_index *index;	/* id -> node */
+};
+
+struct folds_callers {
+	enum folds_state state;
+	uint32_t function;		/* index in functions */
+	struct fold_filter filter;
+	struct fold_callers fold;
+};
+
+struct folds_processes {
+	enum folds_state state;
+	struct fold_filter filter;
+	struct fold_processes fold;
+};
+
+struct folds_tasks {
+	enum folds_state state;
+	uint32_t event;
+	struct fold_task *sums;		/* by task */
 };
 
 /* What is made of one profile. */
 struct folds_of {
+	struct folds_rows rows[FOLDS_NR_CODE];
 	struct folds_tree trees[FOLDS_NR];
-	bool callers_valid, functions_valid;
-	uint32_t callers_of;		/* index in functions */
-	struct fold_filter callers_filter, functions_filter;
-	struct fold_callers callers;
-	struct fold_functions functions;
-	uint32_t *lines;		/* by function, with @functions: its hottest; NULL: not made */
+	struct folds_callers callers;
+	struct folds_processes processes;
+	struct folds_tasks sums;
 
 	/* By task, which samples count: of the cgroup; and of the group of threads. NULL: not made. */
 	uint8_t *tasks[2];
@@ -49,6 +82,11 @@ struct folds_of {
 
 struct folds {
 	struct folds_of shown, baseline;
+	/* Of a profile that is folded before it is shown, on another thread meanwhile. */
+	struct folds_of next;
+	const struct profile *coming;	/* NULL: there is none */
+	bool outdated;			/* what it is folded by has changed since then */
+	uint32_t asked;			/* bits: what was asked for since the shown one came */
 
 	/* Of functions: everything, and the process drilled into. */
 	struct trend trends[2];
@@ -85,11 +123,29 @@ struct folds {
 /* NULL when memory is out: the views are empty then. */
 struct folds *folds_new(void);
 void folds_free(struct folds *s);
-/* The shown profile is another one; the baseline is. */
+/* Another profile is shown, or tasks are chosen otherwise; the baseline is another one. */
 void folds_forget(struct folds *s);
 void folds_forget_baseline(struct folds *s);
 /* Those of the profile that @st shows. */
 struct folds_of *folds_of(const struct ui_state *st);
+/*
+ * What @p, which comes next, should be folded into before it is shown: what was asked for of the
+ * shown one. To be given to folds_make() on any thread, one at a time. NULL: nothing.
+ */
+struct folds_of *folds_plan(const struct ui_state *st, struct profile *p);
+void folds_make(const struct profile *p, struct folds_of *of);
+/* It is shown from now on, or (frozen) it is not. */
+void folds_arrived(struct ui_state *st, struct profile *p);
+
+/* Parts of the above: made by the same tasks; the group of names alike that a task is in. */
+bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b);
+uint64_t folds_group(const struct profile *p, const struct profile_task *task);
+/* By task, the first of those named alike; NULL: each for itself. */
+const uint32_t *folds_leaders(const struct ui_state *st);
+void folds_forget_masks(struct folds_of *of);
+/* Ids for the nodes of a tree that was made, and their index; false: no memory for them. */
+bool folds_number(const struct profile *p, struct folds_tree *t);
+void folds_forget_numbers(struct folds_tree *t);
 
 /* Remember the shares of the profile that is shown from now on. */
 void folds_note(const struct ui_state *st);
@@ -103,11 +159,14 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 /* The same without process and thread: all that the choice of a cgroup leaves. */
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
 /* Borrowed until the profile, the filter or an option changes; NULL: nothing to show. */
-const struct fold_functions *folds_functions(const struct ui_state *st);
+const struct fold_functions *folds_functions(const struct ui_state *st, enum folds_code code);
 /* The source line that a function was in most; NULL: not known. */
 const struct profile_line *folds_line(const struct ui_state *st, uint32_t function);
 const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind);
 const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t function);
+/* Of all processes, drilled or not; and, by task, of all samples of the event. */
+const struct fold_processes *folds_processes(const struct ui_state *st);
+const struct fold_task *folds_tasks(const struct ui_state *st);
 
 /* What a person did to the node, and doing it; false: no room to remember it. */
 enum folds_mark folds_mark_of(const struct folds *s, uint32_t id);

@@ -6,7 +6,6 @@
 #include "ui/header_process.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "ui/cells.h"
 #include "ui/folds.h"
@@ -20,32 +19,22 @@ struct sums {
 	uint32_t nr_tasks;
 };
 
-static bool is_kernel(const struct profile *p, const struct profile_stack *s)
-{
-	const struct profile_function *fn = s->nr ? &p->functions[p->frames[s->first]] : NULL;
-
-	return fn && (fn->kernel || fn->kind == 'k');
-}
-
 static struct sums sums_of(const struct ui_state *st)
 {
-	const struct profile *p = st->shown;
-	bool *met = calloc(p->nr_tasks + 1ULL, sizeof(*met));
+	const struct fold_task *tasks = folds_tasks(st);
 	struct sums sums = { .nr_tasks = 0 };
 	struct fold_filter f;
 
-	for (uint32_t i = 0; met && folds_filter(st, &f) && i < p->nr_cells; i++) {
-		const struct profile_cell *c = &p->cells[i];
-
-		if (!fold_passes(p, &f, c))
+	if (!tasks || !folds_filter(st, &f))
+		return sums;
+	for (uint32_t i = 0; i < st->shown->nr_tasks; i++) {
+		if (!(tasks[i].count > 0) || !fold_passes_task(st->shown, &f, i))
 			continue;
-		sums.count += c->count;
-		sums.weight += c->weight;
-		sums.kernel += is_kernel(p, &p->stacks[c->stack]) ? c->weight : 0;
-		sums.nr_tasks += !met[c->task];
-		met[c->task] = true;
+		sums.count += tasks[i].count;
+		sums.weight += tasks[i].weight;
+		sums.kernel += tasks[i].kernel;
+		sums.nr_tasks++;
 	}
-	free(met);
 	return sums;
 }
 

@@ -72,41 +72,20 @@ static int add_tree(const struct ui_state *st, struct list *list)
 	return rc;
 }
 
-static int build_processes(const struct ui_state *st, const struct fold_filter *filter,
-			   struct list *list)
+static int build_processes(const struct ui_state *st, struct list *list)
 {
-	struct fold_processes fold;
-	int rc = fold_processes(st->shown, filter, &fold);
+	const struct fold_processes *fold = folds_processes(st);
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	list->count = fold.count;
-	for (uint32_t i = 0; i < fold.nr_rows && !rc; i++)
-		rc = add_process(st, list, &fold.rows[i], fold.weight);
-	fold_processes_fini(&fold);
+	if (!fold)
+		return -ENOMEM;
+	list->count = fold->count;
+	for (uint32_t i = 0; i < fold->nr_rows && !rc; i++)
+		rc = add_process(st, list, &fold->rows[i], fold->weight);
 	return rc || !st->process_tree ? rc : add_tree(st, list);
 }
 
 /* ---- threads ---- */
-
-/* What a thread's cells add up to. */
-struct thread_sum {
-	double count, weight, most;	/* @most: of one stack */
-	uint32_t top_function;
-};
-
-/* The hottest function of a thread is that of its hottest stack: near enough for a label. */
-static void add_cell(struct thread_sum *sum, const struct profile *p, const struct profile_cell *c)
-{
-	const struct profile_stack *stack = &p->stacks[c->stack];
-
-	sum->count += c->count;
-	sum->weight += c->weight;
-	if (!stack->nr || c->weight <= sum->most)
-		return;
-	sum->most = c->weight;
-	sum->top_function = p->frames[stack->first];
-}
 
 static uint64_t hash_name(uint32_t process, struct safe_text name)
 {
@@ -133,8 +112,8 @@ static int by_group(const void *pa, const void *pb)
 }
 
 /* All threads with samples, groups side by side; NULL when memory is out. */
-static struct member *members_of(const struct ui_state *st, const struct thread_sum *sums,
-				 uint32_t *nr)
+static struct member *members_of(const struct ui_state *st, const struct fold_filter *filter,
+				 const struct fold_task *sums, uint32_t *nr)
 {
 	const struct profile *p = st->shown;
 	struct member *members = malloc((p->nr_tasks + 1ULL) * sizeof(*members));
@@ -144,7 +123,8 @@ static struct member *members_of(const struct ui_state *st, const struct thread_
 	for (uint32_t i = 0; i < p->nr_tasks && members; i++) {
 		const struct profile_task *task = &p->tasks[i];
 
-		if (!(sums[i].count > 0) || task->process >= p->nr_processes)
+		if (!(sums[i].count > 0) || task->process >= p->nr_processes ||
+		    !fold_passes_task(p, filter, i))
 			continue;
 		members[(*nr)++] = (struct member){
 			.task = i,
@@ -158,62 +138,45 @@ static struct member *members_of(const struct ui_state *st, const struct thread_
 	return members;
 }
 
-/* One row for each group; it shows as the busiest of its threads. */
-static int add_threads(const struct ui_state *st, const struct thread_sum *sums, double all,
-		       struct list *list)
+/* A thread into the row of its group, which shows as the busiest of its threads. */
+static void add_thread(struct list *list, struct row *row, uint32_t task, const struct fold_task *sums)
 {
-	uint32_t nr;
-	struct member *members = members_of(st, sums, &nr);
+	row->self += sums[task].weight;
+	row->count += sums[task].count;
+	row->nr++;
+	list->count += sums[task].count;
+	if (row->task != UINT32_MAX && sums[task].weight <= sums[row->task].weight)
+		return;
+	row->task = task;
+	row->top_function = sums[task].top_function;
+}
+
+/* One row for each group. */
+static int build_threads(const struct ui_state *st, const struct fold_filter *filter,
+			 struct list *list)
+{
+	const struct fold_task *sums = folds_tasks(st);
+	uint32_t nr = 0;
+	struct member *members = sums ? members_of(st, filter, sums, &nr) : NULL;
 	struct row *row = NULL;
+	double all = 0;
 
 	if (!members)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct thread_sum *sum = &sums[members[i].task];
-
 		if (!row || row->id != members[i].group)
 			row = list_add(list);
 		if (!row)
 			break;
 		row->id = members[i].group;
 		row->index = st->shown->tasks[members[i].task].process;
-		row->self += sum->weight;
-		row->total = all > 0 ? row->self / all : 0;
-		row->count += sum->count;
-		row->nr++;
-		list->count += sum->count;
-		if (row->task != UINT32_MAX && sum->weight <= sums[row->task].weight)
-			continue;
-		row->task = members[i].task;
-		row->top_function = sum->top_function;
+		add_thread(list, row, members[i].task, sums);
+		all += sums[members[i].task].weight;
 	}
+	for (uint32_t i = 0; i < list->nr && all > 0; i++)
+		list->rows[i].total = list->rows[i].self / all;
 	free(members);
 	return row || !nr ? 0 : -ENOMEM;
-}
-
-static int build_threads(const struct ui_state *st, const struct fold_filter *filter,
-			 struct list *list)
-{
-	const struct profile *p = st->shown;
-	struct thread_sum *sums = calloc(p->nr_tasks ? p->nr_tasks : 1, sizeof(*sums));
-	double all = 0;
-	int rc;
-
-	if (!sums)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		sums[i].top_function = UINT32_MAX;
-	for (uint32_t i = 0; i < p->nr_cells; i++) {
-		const struct profile_cell *cell = &p->cells[i];
-
-		if (cell->task >= p->nr_tasks || !fold_passes(p, filter, cell))
-			continue;
-		add_cell(&sums[cell->task], p, cell);
-		all += cell->weight;
-	}
-	rc = add_threads(st, sums, all, list);
-	free(sums);
-	return rc;
 }
 
 int process_rows_build(const struct ui_state *st, struct list *list)
@@ -225,7 +188,7 @@ int process_rows_build(const struct ui_state *st, struct list *list)
 	/* Where one thread is looked at, the others stay in sight. */
 	folds_filter_all(st, &filter);
 	if (!st->by_thread)
-		return build_processes(st, &filter, list);
+		return build_processes(st, list);
 	if (st->drilled)
 		filter.process = ui_state_process(st);
 	return st->drilled && filter.process == UINT32_MAX ? 0 : build_threads(st, &filter, list);

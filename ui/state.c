@@ -13,6 +13,7 @@
 
 #include "ui/arrows.h"
 #include "ui/columns.h"
+#include "ui/folding.h"
 #include "ui/folds.h"
 #include "ui/format.h"
 #include "ui/view.h"
@@ -113,7 +114,7 @@ static void note_alarms(struct ui_state *st, const struct profile *p)
 void ui_state_release(const struct ui_state *st, struct profile *p)
 {
 	if (p != st->latest && p != st->shown && p != st->baseline)
-		profile_free(p);
+		folding_discard(st->folding, p);
 }
 
 void ui_state_take(struct ui_state *st, struct profile *p)
@@ -123,8 +124,8 @@ void ui_state_take(struct ui_state *st, struct profile *p)
 	if (!p)
 		return;
 	st->latest = p;
+	folds_arrived(st, p);
 	if (!st->frozen) {
-		folds_forget(st->folds);
 		st->shown = p;
 		folds_note(st);
 	}

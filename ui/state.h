@@ -181,6 +181,7 @@ struct ui_state {
 	char thread_group[FORMAT_MAX * 2];	/* or into a group of threads: "worker-*"; clean */
 	struct match cgroup;		/* only processes whose cgroup or container it finds */
 	struct folds *folds;		/* folds, and what is unfolded; NULL: no memory */
+	struct folding *folding;	/* borrowed: the thread that folds; NULL: this one does */
 
 	char copy[TEXT_MAX + 4];	/* for the clipboard; "": nothing */
 	int theme;			/* enum theme: the terminal follows */

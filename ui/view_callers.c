@@ -57,7 +57,7 @@ static int build(const struct ui_state *st, struct list *list)
 		return 0;
 	if (centre == FOLD_NONE) {
 		/* Nobody calls what is not there: that much is known of the samples. */
-		const struct fold_functions *all = folds_functions(st);
+		const struct fold_functions *all = folds_functions(st, FOLDS_SEEN);
 
 		list->count = all ? all->count : 0;
 		return 0;

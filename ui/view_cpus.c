@@ -508,8 +508,8 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	say(&own, ", named %s", format_count(n, (double)p->nr_places_named).str);
 	if (p->images.memory_max)
 		foot_images(&own, &p->images);
-	say(&own, "; samplers %.1f%%, builder %.1f%%, UI %.1f%%, loaders %.1f%%", p->self.samplers_pct,
-	    p->self.builder_pct, p->self.ui_pct, p->self.loaders_pct);
+	say(&own, "; samplers %.1f%%, builder %.1f%%, UI %.1f%%, loading and folding %.1f%%",
+	    p->self.samplers_pct, p->self.builder_pct, p->self.ui_pct, p->self.loaders_pct);
 	foot_sampling(f, st, p);
 	foot_text(f, TEXT("proftop"), own.text);
 	return f->used;

@@ -374,7 +374,7 @@ static bool left_out(const struct ui_state *st, uint32_t function)
 /* One row per function that has samples. */
 static int build(const struct ui_state *st, struct list *list)
 {
-	const struct fold_functions *fold = folds_functions(st);
+	const struct fold_functions *fold = folds_functions(st, FOLDS_SEEN);
 
 	if (!fold)
 		return 0;

@@ -192,22 +192,18 @@ static int add_rows(const struct ui_state *st, struct list *list, const struct s
 static int build(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = st->shown;
-	struct fold_filter filter;
-	struct fold_functions fold;
+	const struct fold_functions *fold;
 	struct sums *sums;
 	int rc;
 
-	if (!p || !p->nr_modules || !folds_filter(st, &filter))
+	fold = p && p->nr_modules ? folds_functions(st, FOLDS_ALL_CODE) : NULL;
+	if (!fold)
 		return 0;
-	filter.hide_kernel = filter.hide_user = false;
 	sums = calloc(p->nr_modules, sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
-	rc = fold_functions(p, &filter, &fold);
-	if (rc)
-		goto out;
-	for (uint32_t i = 0; i < fold.nr_rows; i++) {
-		const struct fold_row *f = &fold.rows[i];
+	for (uint32_t i = 0; i < fold->nr_rows; i++) {
+		const struct fold_row *f = &fold->rows[i];
 		const struct profile_function *fn = &p->functions[f->function];
 
 		if (fn->module_index >= p->nr_modules)
@@ -216,10 +212,8 @@ static int build(const struct ui_state *st, struct list *list)
 		sums[fn->module_index].weight += f->self_weight;
 		sums[fn->module_index].named += fn->unnamed ? 0 : f->self_weight;
 	}
-	list->count = fold.count;
-	rc = add_rows(st, list, sums, fold.weight);
-	fold_functions_fini(&fold);
-out:
+	list->count = fold->count;
+	rc = add_rows(st, list, sums, fold->weight);
 	free(sums);
 	return rc;
 }

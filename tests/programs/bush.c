@@ -1,3 +1,4 @@
+/* What is called is never made a loop or a jump. BUILD: -fno-optimize-sibling-calls */
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * bush [SECONDS]: a thread per CPU that is nearly never twice on the same
@@ -21,7 +22,6 @@ static uint64_t twig(uint64_t *x)
 	return *x;
 }
 
-/* What is added after the call keeps it from being a jump. */
 static __attribute__((noinline, noclone)) uint64_t left(uint64_t *x, int depth)
 {
 	if (!depth)

@@ -7,13 +7,10 @@
  * on a slower one.
  * Sanitizers make code many times slower: there the limit is not told.
  */
-#include "fake.h"
+#include "large.h"
 
 #include "tests/yardstick.h"
 
-#define NR_STACKS    200000u
-#define NR_FUNCTIONS 4000u
-#define DEPTH	     24u
 #define LIMIT_NS     100e6
 #define FOLD_LIMIT_NS 250e6
 
@@ -22,81 +19,6 @@
 #else
 #define TIMED true
 #endif
-
-static uint32_t next(uint32_t *seed)
-{
-	*seed = *seed * 1664525u + 1013904223u;
-	return *seed >> 8;
-}
-
-/* Stacks that share their outer frames, as real ones do. */
-static void fill_stacks(struct profile *p, uint32_t seed)
-{
-	for (uint32_t i = 0; i < NR_STACKS; i++) {
-		p->stacks[i] = (struct profile_stack){ i * DEPTH, DEPTH };
-		for (uint32_t d = 0; d < DEPTH; d++) {
-			uint32_t outer = DEPTH - 1 - d;
-			uint32_t shared = outer < 8 ? i >> (16 - 2 * outer) : next(&seed);
-
-			p->frames[i * DEPTH + d] = (shared * 31 + outer * 97) % NR_FUNCTIONS;
-		}
-		p->cells[i] = (struct profile_cell){ i, i % 64, 0, 1 + i % 3, 1e6 };
-	}
-	p->nr_stacks = p->nr_cells = NR_STACKS;
-	p->nr_frames = NR_STACKS * DEPTH;
-}
-
-static struct profile *large_profile(void)
-{
-	struct profile *p = calloc(1, sizeof(*p));
-	struct text_arena *arena = text_arena_new();
-	char name[64];
-
-	p->names = arena;
-	p->sampling = true;
-	p->running_ns = p->window_ns = 5000000000ull;
-	p->interval_ns = 1000000000ull;
-	strcpy(p->target, "system");
-	fake_account(p);
-	fake_cpus(p, 8);
-	fake_event(p, 0, "cpu-clock", 4000, 3990);
-	p->functions = calloc(NR_FUNCTIONS, sizeof(*p->functions));
-	p->processes = calloc(16, sizeof(*p->processes));
-	p->tasks = calloc(64, sizeof(*p->tasks));
-	p->stacks = calloc(NR_STACKS, sizeof(*p->stacks));
-	p->cells = calloc(NR_STACKS, sizeof(*p->cells));
-	p->frames = calloc((size_t)NR_STACKS * DEPTH, sizeof(*p->frames));
-	p->modules = calloc(1, sizeof(*p->modules));
-	p->modules[0] = (struct profile_module){
-		.id = 5,
-		.name = TEXT("big"),
-		.path = TEXT("/big"),
-		.state = PROFILE_MODULE_READY,
-		.source = ".symtab",
-		.reason = "",
-		.cure = "",
-		.nr_symbols = NR_FUNCTIONS,
-	};
-	p->nr_modules = 1;
-	for (uint32_t i = 0; i < NR_FUNCTIONS; i++) {
-		int n = snprintf(name, sizeof(name), "ns::Class%u::method_%u(int)", i % 97, i);
-
-		p->functions[i] = (struct profile_function){
-			.id = i, .name = text_arena_add(arena, name, (size_t)n),
-			.module = TEXT("big"), .kind = i % 5 ? 'u' : 'k', .kernel = !(i % 5) };
-	}
-	for (uint32_t i = 0; i < 16; i++)
-		p->processes[i] = (struct profile_process){ .id = i, .pid = (pid_t)(100 + i),
-							    .comm = TEXT("server") };
-	for (uint32_t i = 0; i < 64; i++)
-		p->tasks[i] = (struct profile_task){ .id = 1000 + i, .tid = (pid_t)(100 + i),
-						     .process = i % 16, .comm = TEXT("worker") };
-	p->nr_functions = NR_FUNCTIONS;
-	p->nr_processes = 16;
-	p->nr_tasks = 64;
-	fill_stacks(p, 1);
-	return p;
-}
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -136,7 +58,7 @@ static void test_folds(void **state)
 	struct bench b;
 
 	bench_init(&b, 200, 60, false);
-	ui_state_take(&b.st, large_profile());
+	ui_state_take(&b.st, large_profile(1));
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		uint64_t begin = yardstick_cpu_ns(), took;
 
@@ -159,7 +81,7 @@ static void test_keys(void **state)
 	struct bench b;
 
 	bench_init(&b, 200, 60, false);
-	ui_state_take(&b.st, large_profile());
+	ui_state_take(&b.st, large_profile(1));
 	measure(&b, "1", moves);
 	measure(&b, "1", "\\meth\nPTMI\\od_1\nPTMI\\.*9\nVV<>>");
 	press(&b, '\\');
@@ -182,7 +104,7 @@ static void test_changes(void **state)
 	struct bench b;
 
 	bench_init(&b, 200, 60, false);
-	ui_state_take(&b.st, large_profile());
+	ui_state_take(&b.st, large_profile(1));
 	canvas_init(&before, false);
 	assert_int_equal(canvas_resize(&before, 60, 200), 0);
 	press(&b, 'j');
