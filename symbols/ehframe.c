@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "symbols/base.h"
+#include "symbols/sort.h"
 
 /* Pointer encodings: LSB Core 5.0, 10.5.1. */
 enum {
@@ -314,23 +315,15 @@ static int walk_all(struct ehframe *eh)
 	return 0;
 }
 
-static int compare_fdes(const void *a, const void *b)
-{
-	const struct ehframe_fde *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 /* Sort, and drop what starts inside the range before it. */
-static void sort_fdes(struct ehframe *eh)
+static int sort_fdes(struct ehframe *eh)
 {
 	uint32_t nr = 0;
 
 	if (!eh->nr_fdes)
-		return;
-	qsort(eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), compare_fdes);
+		return 0;
+	if (sort_records(eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), offsetof(struct ehframe_fde, start)))
+		return -ENOMEM;
 	for (uint32_t i = 1; i < eh->nr_fdes; i++) {
 		const struct ehframe_fde *last = &eh->fdes[nr];
 
@@ -340,6 +333,7 @@ static void sort_fdes(struct ehframe *eh)
 			eh->nr_refused++;
 	}
 	eh->nr_fdes = nr + 1;
+	return 0;
 }
 
 int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
@@ -352,11 +346,12 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 		return -EINVAL;
 	eh->cies = calloc(1, sizeof(*eh->cies));
 	rc = eh->cies ? walk_all(eh) : -ENOMEM;
+	if (!rc)
+		rc = sort_fdes(eh);
 	if (rc) {
 		ehframe_fini(eh);
 		return rc;
 	}
-	sort_fdes(eh);
 	return !eh->nr_fdes && eh->nr_refused ? -EINVAL : 0;
 }
 

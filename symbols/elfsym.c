@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/sort.h"
+
 #define RANK_SHIFT	16
 #define RANK_FUNC	(1U << 11)	/* above: whatever the table says of a mere label */
 #define BATCH		2048U
@@ -272,15 +274,13 @@ static uint64_t range_end(const struct range *r, uint32_t nr, uint64_t vaddr)
 	return lo && vaddr < r[lo - 1].end ? r[lo - 1].end : 0;
 }
 
-/* By address; at one address the best first. @arg: the names, to break the last ties. */
+/* Of symbols at one address the best first. @arg: the names, to break the last ties. */
 static int compare_symbols(const void *a, const void *b, void *arg)
 {
 	const struct image_symbol *x = a, *y = b;
 	const char *names = arg;
 	int order;
 
-	if (x->vaddr != y->vaddr)
-		return x->vaddr < y->vaddr ? -1 : 1;
 	if (x->name_size != y->name_size)	/* rank, then the longer name */
 		return x->name_size > y->name_size ? -1 : 1;
 	/* A few bytes: millions of long equal names must not make sorting slow. */
@@ -290,15 +290,19 @@ static int compare_symbols(const void *a, const void *b, void *arg)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Many tables are sorted already, or nearly so in long runs; only sort what is not. */
-static void sort_symbols(struct elfsym *t)
+/* By address, then those of one address. */
+static int sort_symbols(struct elfsym *t)
 {
-	for (uint32_t i = 1; i < t->nr; i++) {
-		if (compare_symbols(&t->symbols[i - 1], &t->symbols[i], t->names) > 0) {
-			qsort_r(t->symbols, t->nr, sizeof(*t->symbols), compare_symbols, t->names);
-			return;
-		}
+	struct image_symbol *s = t->symbols;
+	int rc = sort_records(s, t->nr, sizeof(*s), offsetof(struct image_symbol, vaddr));
+
+	for (uint32_t i = 0, end; i < t->nr && !rc; i = end) {
+		for (end = i + 1; end < t->nr && s[end].vaddr == s[i].vaddr; end++)
+			;
+		if (end - i > 1)
+			qsort_r(s + i, end - i, sizeof(*s), compare_symbols, t->names);
 	}
+	return rc;
 }
 
 /* Drop all but the first of an address, what lies outside code, and labels inside functions. */
@@ -348,9 +352,10 @@ int elfsym_finish(struct elfsym *t, const struct elffile *f)
 
 	if (rc)
 		return rc;
-	sort_symbols(t);
-	drop_symbols(t, ranges, nr_ranges);
-	for (uint32_t i = 0; i < t->nr; i++) {
+	rc = sort_symbols(t);
+	if (!rc)
+		drop_symbols(t, ranges, nr_ranges);
+	for (uint32_t i = 0; i < t->nr && !rc; i++) {
 		struct image_symbol *s = &t->symbols[i];
 		uint64_t end;
 
@@ -363,5 +368,5 @@ int elfsym_finish(struct elfsym *t, const struct elffile *f)
 	}
 	free(ranges);
 	shrink(t);
-	return 0;
+	return rc;
 }

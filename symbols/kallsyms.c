@@ -209,42 +209,11 @@ static void sort_ties(struct kallsyms *k)
 	}
 }
 
-/* Without modules and BPF programs the kernel's list is in order. */
-static bool in_order(const struct kallsyms *k)
-{
-	for (uint32_t i = 1; i < k->nr; i++)
-		if (k->symbols[i].start < k->symbols[i - 1].start)
-			return false;
-	return true;
-}
-
-/* By address, else as they were listed. */
-static int sort_by_start(struct kallsyms *k)
-{
-	struct sort_key *keys = calloc(k->nr, sizeof(*keys));
-	struct symbol_entry *symbols = calloc(k->nr, sizeof(*symbols));
-	int rc = keys && symbols ? 0 : -ENOMEM;
-
-	for (uint32_t i = 0; i < k->nr && !rc; i++)
-		keys[i] = (struct sort_key){ k->symbols[i].start, i };
-	if (!rc)
-		rc = sort_keys(keys, k->nr);
-	if (rc) {
-		free(symbols);
-	} else {
-		for (uint32_t i = 0; i < k->nr; i++)
-			symbols[i] = k->symbols[keys[i].index];
-		free(k->symbols);
-		k->symbols = symbols;
-		k->max = k->nr;
-	}
-	free(keys);
-	return rc;
-}
-
+/* By address. Without modules and BPF programs the kernel's list is in order. */
 static int sort_symbols(struct kallsyms *k)
 {
-	int rc = in_order(k) ? 0 : sort_by_start(k);
+	int rc = sort_records(k->symbols, k->nr, sizeof(*k->symbols),
+			      offsetof(struct symbol_entry, start));
 
 	if (!rc)
 		sort_ties(k);

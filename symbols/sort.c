@@ -67,3 +67,44 @@ int sort_keys(struct sort_key *keys, size_t nr)
 	free(spare);
 	return 0;
 }
+
+static uint64_t key_of(const uint8_t *record, size_t key_at)
+{
+	uint64_t key;
+
+	memcpy(&key, record + key_at, sizeof(key));
+	return key;
+}
+
+static bool records_in_order(const uint8_t *at, size_t nr, size_t size, size_t key_at)
+{
+	for (; nr > 1; nr--, at += size)
+		if (key_of(at + size, key_at) < key_of(at, key_at))
+			return false;
+	return true;
+}
+
+int sort_records(void *records, size_t nr, size_t size, size_t key_at)
+{
+	struct sort_key *keys;
+	uint8_t *bytes = records, *copy;
+	int rc;
+
+	if (records_in_order(bytes, nr, size, key_at))
+		return 0;
+	keys = nr <= UINT32_MAX ? calloc(nr, sizeof(*keys)) : NULL;
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		keys[i] = (struct sort_key){ key_of(bytes + i * size, key_at), (uint32_t)i };
+	rc = sort_keys(keys, nr);
+	copy = rc ? NULL : malloc(nr * size);
+	if (copy) {
+		memcpy(copy, bytes, nr * size);
+		for (size_t i = 0; i < nr; i++)
+			memcpy(bytes + i * size, copy + keys[i].index * size, size);
+	}
+	free(keys);
+	free(copy);
+	return copy ? 0 : -ENOMEM;
+}

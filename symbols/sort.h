@@ -16,5 +16,7 @@ struct sort_key {
 
 /* Sort by key; equal keys stay in their order. 0 or -ENOMEM, then nothing was moved. */
 int sort_keys(struct sort_key *keys, size_t nr);
+/* The same for records of @size bytes, by the uint64_t that each has at @key_at. */
+int sort_records(void *records, size_t nr, size_t size, size_t key_at);
 
 #endif

@@ -56,9 +56,35 @@ static void test_sort(void **state)
 	}
 }
 
+struct record {
+	uint16_t before;
+	uint64_t key;
+	uint32_t index;
+};
+
+/* Whole records go where their keys go; those of one key stay as they were. */
+static void test_records(void **state)
+{
+	static struct record r[3000];
+
+	for (uint64_t mask = 0; mask < 1 << 20; mask = mask * 7 + 3) {
+		for (uint32_t i = 0; i < ARRAY_SIZE(r); i++)
+			r[i] = (struct record){ (uint16_t)i, hash_u64(i) & mask, i };
+		assert_int_equal(sort_records(r, ARRAY_SIZE(r), sizeof(r[0]), offsetof(struct record, key)),
+				 0);
+		for (uint32_t i = 0; i < ARRAY_SIZE(r); i++) {
+			assert_int_equal(r[i].before, r[i].index);
+			assert_int_equal(r[i].key, hash_u64(r[i].index) & mask);
+			assert_true(!i || r[i].key > r[i - 1].key ||
+				    (r[i].key == r[i - 1].key && r[i].index > r[i - 1].index));
+		}
+	}
+	assert_int_equal(sort_records(r, 0, sizeof(r[0]), offsetof(struct record, key)), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sort) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sort), cmocka_unit_test(test_records) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
