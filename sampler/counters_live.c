@@ -139,7 +139,11 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 		return code;
 	/* From a fixed period there is no way back to a rate but a new event. */
 	c->env.attr.period = 0;
-	if (c->env.attr.tasks || (!c->slots[event].attr.freq && !c->slots[event].event.clock))
+	/*
+	 * A clock's samples go on telling the period that it was opened with: the kernel sets
+	 * hw.last_period of cpu-clock and task-clock at their start only, not in PERF_EVENT_IOC_PERIOD.
+	 */
+	if (c->env.attr.tasks || !c->slots[event].attr.freq)
 		return reopen_slot(c, event, hz, e);
 	code = slot_set_rate(&c->slots[event], &c->env, hz);
 	if (!code)

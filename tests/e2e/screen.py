@@ -282,7 +282,7 @@ def read_rate(t):
 
 def test_rates():
     busy = spin(str(os.cpu_count()))
-    t = Terminal(f"{PROFTOP} -d 1 -F 199 -e cpu-clock", 140, 40)
+    t = Terminal(f"{PROFTOP} -d 1 --window=2 -F 199 -e cpu-clock", 140, 40)
     t.need_rows()
     before = 199
     for key, times in (("]", 3), ("[", 2)):
@@ -299,8 +299,22 @@ def test_rates():
                 wrong(f"'{key}': wanted {want}, got {got} Hz two ticks after", t.screen())
             print(f"{key}  wanted {want:.0f} Hz  got {got:.0f} Hz")
             before = want
+        check_cpu_time(t, busy.pid)
     t.close()
     end(busy)
+
+
+def check_cpu_time(t, pid):
+    """Samples are worth the time between two of them, at whatever rate: no process has more time than there is."""
+    t.press("2")
+    line = t.expect(rf"(?m)^.*\b{pid}\b.*$", "the process that is busy")
+    title = re.search(r"(?m)^.*CPU%.*PID.*$", line or "")
+    row = re.search(rf"(?m)^.*\b{pid}\b.*$", line or "")
+    used = re.search(r"([0-9.]+)\W*$", row.group(0)[:title.group(0).index("CPU%") + 4]) if title and row else None
+    if not used or not 5 < float(used.group(1)) < 105 * os.cpu_count():
+        wrong(f"{os.cpu_count()} CPUs, and a process has {used.group(1) if used else None} %", t.screen())
+    t.press("1")
+    t.expect("SYMBOL", "functions")
 
 
 def test_trouble():
