@@ -162,16 +162,20 @@ static struct task task_of(const struct work *w, uint32_t id)
 	return t ? *t : (struct task){ .pid = -1, .tid = -1, .uid = (uid_t)-1, .comm = TEXT("?") };
 }
 
-/* The process of @t; it shows as its main thread, of these the latest, if there is one. */
-static uint32_t process_index(struct work *w, const struct task *t)
+/*
+ * The process of @t; it shows as its main thread, of these the latest, if there is one: @shown has
+ * its number.
+ */
+static uint32_t process_index(struct work *w, const struct task *t, uint32_t *shown)
 {
 	uint32_t *index = index_at(&w->processes, t->process);
 	struct profile_process *process;
 
 	if (!*index)
 		*index = ++w->p->nr_processes;
-	else if (t->tid != t->pid)
+	else if (t->tid != t->pid || t->number < shown[*index - 1])
 		return *index - 1;
+	shown[*index - 1] = t->tid == t->pid ? t->number : 0;
 	process = &w->p->processes[*index - 1];
 	process->id = t->process;
 	process->pid = t->pid;
@@ -181,11 +185,11 @@ static uint32_t process_index(struct work *w, const struct task *t)
 	return *index - 1;
 }
 
-/* Fill in the tasks, in order of id and so of time, and their processes. */
+/* Fill in the tasks and their processes. */
 static int add_tasks(struct work *w)
 {
 	struct profile *p = w->p;
-	uint32_t max = 0;
+	uint32_t max = 0, *shown;
 
 	p->tasks = calloc(MAX(p->nr_tasks, 1u), sizeof(*p->tasks));
 	p->processes = calloc(MAX(p->nr_tasks, 1u), sizeof(*p->processes));
@@ -197,15 +201,20 @@ static int add_tasks(struct work *w)
 		p->tasks[w->tasks.of[id] - 1].id = id;
 		max = MAX(max, task_of(w, id).process);
 	}
-	if (index_init(&w->processes, max))
+	shown = calloc(MAX(p->nr_tasks, 1u), sizeof(*shown));
+	if (!shown || index_init(&w->processes, max)) {
+		free(shown);
 		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < p->nr_tasks; i++) {
 		struct task t = task_of(w, p->tasks[i].id);
 
+		p->tasks[i].id = t.number;
 		p->tasks[i].tid = t.tid;
 		p->tasks[i].comm = t.comm;
-		p->tasks[i].process = process_index(w, &t);
+		p->tasks[i].process = process_index(w, &t, shown);
 	}
+	free(shown);
 	return 0;
 }
 

@@ -246,8 +246,12 @@ void history_folded_away(const struct history *h, enum profile_window window, do
 	}
 }
 
-static int remap_sums(struct sums *s, uint32_t keep, uint32_t (*fn)(void *ctx, uint32_t stack),
-		      void *ctx)
+static uint32_t new_stack(const struct history_ids *ids, uint32_t stack)
+{
+	return stack == STACK_NONE ? STACK_NONE : ids->stack(ids->ctx, stack);
+}
+
+static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *ids)
 {
 	struct sums next;
 
@@ -257,30 +261,31 @@ static int remap_sums(struct sums *s, uint32_t keep, uint32_t (*fn)(void *ctx, u
 	for (uint64_t i = 0; s->slots && i <= s->mask; i++) {
 		uint64_t key = s->slots[i].key;
 
-		if (key && cell_key_stack(key) != STACK_NONE)
-			key = cell_key(fn(ctx, cell_key_stack(key)), cell_key_task(key),
-				       cell_key_event(key));
-		if (key)
-			sums_add(&next, key, s->slots[i].count, s->slots[i].weight);
+		if (!key)
+			continue;
+		key = cell_key(new_stack(ids, cell_key_stack(key)), ids->task(ids->ctx, cell_key_task(key)),
+			       cell_key_event(key));
+		sums_add(&next, key, s->slots[i].count, s->slots[i].weight);
 	}
 	sums_fini(s);
 	*s = next;
 	return 0;
 }
 
-int history_remap(struct history *h, uint32_t (*fn)(void *ctx, uint32_t stack), void *ctx)
+int history_remap(struct history *h, uint32_t keep, const struct history_ids *ids)
 {
-	if (remap_sums(&h->decay, h->max_cells / 2, fn, ctx) ||
-	    remap_sums(&h->total, h->max_cells / 2, fn, ctx)) {
+	keep = MIN(keep, h->max_cells / 2);
+	if (remap_sums(&h->decay, keep, ids) || remap_sums(&h->total, keep, ids)) {
 		history_reset(h);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < h->nr_ticks; i++) {
 		const struct tick *t = tick_at(h, i);
 
-		for (uint32_t k = 0; k < t->nr; k++)
-			if (t->cells[k].stack != STACK_NONE)
-				t->cells[k].stack = fn(ctx, t->cells[k].stack);
+		for (uint32_t k = 0; k < t->nr; k++) {
+			t->cells[k].stack = new_stack(ids, t->cells[k].stack);
+			t->cells[k].task = ids->task(ids->ctx, t->cells[k].task);
+		}
 	}
 	return 0;
 }

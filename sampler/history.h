@@ -50,12 +50,17 @@ int history_get(const struct history *h, enum profile_window window, struct hist
 /* How much of a long sum has been folded away; nothing for PROFILE_WINDOW. */
 void history_folded_away(const struct history *h, enum profile_window window, double *count,
 			 double *weight);
+/* Stacks and tasks got other ids. A stack may be gone (STACK_NONE): the cell stands for its task alone. */
+struct history_ids {
+	uint32_t (*stack)(void *ctx, uint32_t stack);
+	uint32_t (*task)(void *ctx, uint32_t task);
+	void *ctx;
+};
 /*
- * The stacks got other ids: @fn gives the new one (STACK_NONE: gone, the cell
- * stands for its task alone then). The long sums are pruned to half of
- * @max_cells first. 0 or -ENOMEM (the history is empty then).
+ * The long sums are pruned to @keep cells each first, or half of @max_cells. 0
+ * or -ENOMEM (the history is empty then).
  */
-int history_remap(struct history *h, uint32_t (*fn)(void *ctx, uint32_t stack), void *ctx);
+int history_remap(struct history *h, uint32_t keep, const struct history_ids *ids);
 size_t history_memory(const struct history *h);
 
 #endif

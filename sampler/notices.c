@@ -438,6 +438,15 @@ static void note_dropped(struct notices *n, const struct profile *p)
 	}
 }
 
+static void note_nameless(struct notices *n, const struct profile *p)
+{
+	if (p->nr_nameless)
+		cure(n, note(n, "nameless", NOTICE_WARN, p->nr_nameless,
+			     "samples of more processes and threads than there is room for: "
+			     "counted as [unknown]"),
+		     NOTICE_RESET, 0, "count from zero with empty tables; or fewer processes (p)");
+}
+
 /* Share of the window's samples in functions that are but an address. */
 static void note_names(struct notices *n, const struct profile *p)
 {
@@ -604,6 +613,7 @@ void notices_update(struct notices *n, struct profile *p, uint64_t now_ns, uint6
 	note_guessed(n, p);
 	note_pending(n, p);
 	note_dropped(n, p);
+	note_nameless(n, p);
 	note_names(n, p);
 	note_replaced(n, p);
 	note_self(n, p);

@@ -24,6 +24,7 @@ struct pipeline {
 	struct unwind_result user;
 	enum unwind_stop stop;
 	uint32_t task;
+	bool nameless;			/* there was no room for it */
 	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
 	uint64_t ips[FRAMES_MAX];	/* filled by pipeline_stack() only */
@@ -241,10 +242,11 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 {
 	struct maps_hit hit;
 
-	maps_find(p->tables->maps, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
+	maps_find(p->tables->maps, p->tables->tasks, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
 	if (hit.ask)
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 	p->task = hit.task;
+	p->nameless = hit.full;
 	p->nr = p->nr_kernel = kernel_frames(p, s);
 	p->stop = user_frames(p, s, &hit, regs_mask, &p->nr);
 	if (p->nr == 0)			/* not loaded yet, or hidden from us: only the task is known */
@@ -282,10 +284,12 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 	if (p->frames[0] != PLACE_NONE)
 		note_hot(stats, p->frames[0]);
 	drop = store(p, (uint32_t)event, s->period ? s->period : 1);
-	if (drop != DROP_NR)
+	if (drop != DROP_NR) {
 		stats->dropped[drop]++;
-	else
-		count_outcome(stats, p, p->stop);
+		return;
+	}
+	stats->nameless += p->nameless;
+	count_outcome(stats, p, p->stop);
 }
 
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
@@ -368,6 +372,7 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->truncated += add->truncated;
 	sum->pending += add->pending;
 	sum->own += add->own;
+	sum->nameless += add->nameless;
 	for (int i = 0; i < UNWIND_NR_STOPS; i++)
 		sum->broken[i] += add->broken[i];
 	for (int i = 0; i < DROP_NR; i++)

@@ -26,6 +26,7 @@
 struct pipeline_tables {
 	struct dsos *dsos;
 	struct maps *maps;
+	struct tasks *tasks;		/* whose ids the cells have */
 	struct places *places;
 	struct stacks *stacks;
 	struct cells *cells;
@@ -50,6 +51,7 @@ struct pipeline_stats {
 	uint64_t broken[UNWIND_NR_STOPS];
 	uint64_t dropped[DROP_NR];
 	uint64_t own;			/* of own_pid: outside "taken" */
+	uint64_t nameless;		/* of those counted: no room for their task, put to the unknown one */
 	uint64_t by_event[EVENTS_MAX];	/* own ones included */
 	uint64_t kernel;		/* of those taken: in the kernel */
 	/* Where a CPU is most: of one set of stats alone, sums have none. */
@@ -60,7 +62,7 @@ struct pipeline;
 
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e);
 void pipeline_free(struct pipeline *p);
-/* From now on into these tables: another generation of stacks and cells, the rest as before. */
+/* From now on into these tables: another generation of stacks, cells and tasks, the rest as before. */
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 
 /* Count @s; @event is its slot, -1 if its id is unknown. @regs_mask as in the record's layout. */

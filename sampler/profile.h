@@ -102,7 +102,7 @@ struct profile_process {
 #define PROFILE_ANCESTOR (1u << 31)
 
 struct profile_task {
-	uint32_t id;
+	uint32_t id;			/* the same in all profiles; the later it began, the higher */
 	pid_t tid;
 	uint32_t process;		/* index in processes */
 	struct safe_text comm;
@@ -290,6 +290,7 @@ struct profile {
 	struct profile_account account_total;	/* since start */
 	uint64_t broken_by[PROFILE_NR_BROKEN];	/* of the tick */
 	uint64_t dropped_by[DROP_NR];
+	uint64_t nr_nameless;			/* of those counted: no room for their task, so [unknown] */
 	struct profile_self self;
 	struct profile_unwind unwind;
 	double samples_per_s;

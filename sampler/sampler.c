@@ -22,7 +22,7 @@
 #include "unwind/unwind.h"
 
 #define MAX_PLACES  (1u << 22)
-#define MAX_TASKS   (1u << 20)
+#define MAX_TASKS   (1u << 18)
 #define LONG_CELLS_MAX (1u << 17)
 #define HALF_LIFE_NS 10000000000ULL
 
@@ -30,6 +30,7 @@ static int make_tables(struct sampler *s, struct err *e)
 {
 	int code = dsos_new(&s->dsos);
 
+	s->caps = generation_caps(s->config.replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
 	if (!code)
 		code = maps_new(&s->maps, s->dsos, MAX_TASKS);
 	if (!code)
@@ -37,7 +38,7 @@ static int make_tables(struct sampler *s, struct err *e)
 	if (!code)
 		code = unwind_rows_new(&s->rows, MAX_PLACES);
 	if (!code)
-		code = generation_new(&s->stacks, &s->cells);
+		code = generation_new(&s->caps, &s->stacks, &s->cells);
 	if (!code)
 		code = history_new(&s->history, s->config.window_ns, HALF_LIFE_NS, LONG_CELLS_MAX);
 	if (code)
@@ -181,6 +182,7 @@ static void share(struct sampler *s)
 	*s->tables = (struct pipeline_tables){
 		.dsos = s->dsos,
 		.maps = s->maps,
+		.tasks = maps_tasks(s->maps),
 		.places = s->places,
 		.stacks = s->stacks,
 		.cells = s->cells,

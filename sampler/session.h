@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "sampler/counters.h"
+#include "sampler/generation.h"
 #include "sampler/governor.h"
 #include "sampler/history.h"
 #include "sampler/notices.h"
@@ -127,6 +128,8 @@ struct sampler {
 	bool crowded;			/* it was told that there is no more room for cells */
 	bool record_failed;		/* it was told already */
 	struct pipeline_tables *tables;	/* the generation in use, of the tables above */
+	struct generation_caps caps;
+	uint32_t tasks_kept;		/* by the last generation of those before */
 	struct thread_shared *shared;
 	struct thread **threads;
 	uint32_t nr_threads;

@@ -285,6 +285,12 @@ static uint64_t words_used(const struct stacks *s)
 	       atomic_load_explicit(&s->chunks[at].used, memory_order_relaxed);
 }
 
+size_t stacks_used(const struct stacks *s)
+{
+	return words_used(s) * sizeof(uint32_t) +
+	       stacks_nr(s) * (sizeof(struct entry) + 2 * sizeof(uint64_t));
+}
+
 /* Make chunks until @nr stacks and @words words have a place, or memory is out. */
 static void chunks_add(struct stacks *s, uint64_t nr, uint64_t words)
 {

@@ -33,6 +33,8 @@ uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr);
 const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr);
 uint32_t stacks_nr(const struct stacks *s);
 size_t stacks_memory(const struct stacks *s);
+/* Bytes that its stacks fill. */
+size_t stacks_used(const struct stacks *s);
 /*
  * Builder, once a tick and when they are crowded: room ahead of the writers. True while there is
  * room for as much again as came since the last call.

@@ -362,7 +362,7 @@ static bool is_followed(struct sampler *s, pid_t tid)
 	if (is_listed(s->target.tids, s->target.nr_tids, tid) ||
 	    is_listed(s->target.tids, s->target.nr_tids, pid))
 		return true;
-	maps_find(s->maps, pid, tid, time_now_ns(), &hit);
+	maps_find(s->maps, maps_tasks(s->maps), pid, tid, time_now_ns(), &hit);
 	return hit.known;
 }
 

@@ -208,6 +208,7 @@ static void fill_account(struct sampler *s, struct profile *p, const struct tick
 		p->dropped_by[i] = all->dropped[i];
 		a->dropped += all->dropped[i];
 	}
+	p->nr_nameless = all->nameless;
 	/* Counted on its own when a sample is met: the parts must sum up to it. */
 	a->taken = all->taken + a->lost;
 	add_account(&s->account_total, a);
@@ -432,8 +433,10 @@ static int take_tick(struct sampler *s, unsigned int *epoch, struct cell **cells
 
 void tick_keep_room(struct sampler *s)
 {
+	bool room = stacks_grow(s->stacks);
+
 	places_grow(s->places);
-	if (!stacks_grow(s->stacks) && generation_next(s))
+	if ((!room || generation_is_due(s)) && generation_next(s))
 		tick_message(s, "out of memory: new stacks are not counted");
 }
 

@@ -20,8 +20,9 @@
 #include "symbols/procfs.h"
 
 #define OLD_NS	      10000000000ULL	/* programs change their command lines */
-#define SWEEP_NS      1000000000ULL	/* a full table is swept at most so often */
+#define SWEEP_NS      5000000000ULL	/* a full table is swept at most so often */
 #define ENTRIES_MIN   256u
+#define ENTRIES_SWEPT 16384u		/* a table of so many, or more, is swept when it is full */
 #define ENTRIES_MAX   65536u		/* a power of two */
 #define QUEUE_MAX     1024u
 #define TEXT_SIZE_MAX 4096u
@@ -116,6 +117,17 @@ static void rebuild(struct details *d, uint32_t capacity, bool used_only)
 	d->nr = nr;
 }
 
+/* Of several thousand those go that are shown no more, before there are more. */
+static void make_room(struct details *d, uint64_t now_ns)
+{
+	if (d->capacity >= ENTRIES_SWEPT && now_ns >= d->swept_ns + SWEEP_NS) {
+		d->swept_ns = now_ns;
+		rebuild(d, d->capacity, true);
+	}
+	if (d->nr >= d->capacity / 2 && d->capacity < ENTRIES_MAX)
+		rebuild(d, d->capacity * 2, false);
+}
+
 /* The entry of @key, made if there is room; NULL: there is none. */
 static struct entry *entry_of(struct details *d, uint32_t key, pid_t pid, uint64_t now_ns)
 {
@@ -124,12 +136,7 @@ static struct entry *entry_of(struct details *d, uint32_t key, pid_t pid, uint64
 	if (e->key)
 		return e;
 	if (d->nr >= d->capacity / 4 * 3) {
-		if (d->capacity < ENTRIES_MAX) {
-			rebuild(d, d->capacity * 2, false);
-		} else if (now_ns >= d->swept_ns + SWEEP_NS) {
-			d->swept_ns = now_ns;
-			rebuild(d, d->capacity, true);
-		}
+		make_room(d, now_ns);
 		if (d->nr >= d->capacity / 4 * 3)
 			return NULL;
 		e = entry_at(d->entries, d->capacity, key);

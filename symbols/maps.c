@@ -42,10 +42,10 @@ int maps_new(struct maps **out, struct dsos *dsos, uint32_t max_tasks)
 	m->dsos = dsos;
 	atomic_init(&m->due_ns, UINT64_MAX);
 	procs_init(&m->procs);
-	code = tasks_init(&m->tasks, max_tasks);
-	if (code) {
+	atomic_init(&m->tasks, tasks_new(max_tasks, 1));
+	if (!maps_tasks(m)) {
 		free(m);
-		return code;
+		return -ENOMEM;
 	}
 	pthread_mutex_init(&m->lock, NULL);
 	draft = draft_new(NULL, &m->spaces);
@@ -100,7 +100,7 @@ void maps_free(struct maps *m)
 	procs_fini(&m->procs);
 	space_put(m->empty);
 	wait_reclaimed();
-	tasks_fini(&m->tasks);
+	tasks_free(maps_tasks(m));
 	pthread_mutex_destroy(&m->lock);
 	free(m);
 }
@@ -117,32 +117,47 @@ bool maps_process_known(const struct maps *m, const struct process *p)
 		       atomic_load_explicit(&m->epoch, memory_order_acquire);
 }
 
-/* The dense id of a thread's incarnation, given now if this is its first sample. */
-static uint32_t task_id(struct maps *m, struct thread *th, const struct process *p)
+/* The id of @th in @tasks if it has one, else TASK_UNKNOWN; @word is what the thread says. */
+static uint32_t known_id(const struct tasks *tasks, const struct thread *th, uint64_t *word)
 {
-	/* Acquire and release: with the id comes its entry. */
-	uint32_t there = 0, id = atomic_load_explicit(&th->task, memory_order_acquire);
-	struct task task;
+	/* Acquire: with the id comes its entry; pairs with new_id(). */
+	*word = atomic_load_explicit(&th->task[tasks->serial & 1], memory_order_acquire);
+	return *word >> 32 == tasks->serial ? (uint32_t)*word : TASK_UNKNOWN;
+}
 
-	if (id)
+/* A new id for @th, which says @word yet; another thread may be first: then our entry stays unused. */
+static uint32_t new_id(struct tasks *tasks, struct thread *th, const struct task *task, uint64_t word)
+{
+	uint32_t id = tasks_add(tasks, task);
+
+	if (id == TASK_UNKNOWN ||
+	    atomic_compare_exchange_strong_explicit(&th->task[tasks->serial & 1], &word,
+						    (uint64_t)tasks->serial << 32 | id,
+						    memory_order_acq_rel, memory_order_acquire))
+		return id;
+	return (uint32_t)word;
+}
+
+/* The dense id of a thread's incarnation, given now if this is its first sample. */
+static uint32_t task_id(struct tasks *tasks, struct thread *th, const struct process *p)
+{
+	struct task task;
+	uint64_t word;
+	uint32_t id = known_id(tasks, th, &word);
+
+	if (id != TASK_UNKNOWN)
 		return id;
 	task = (struct task){
 		.pid = th->pid,
 		.tid = th->tid,
+		.number = th->number,
 		.process = p->id,
 		.uid = atomic_load_explicit(&p->uid, memory_order_relaxed),
 		.parent = atomic_load_explicit(&p->parent, memory_order_relaxed),
 		.start_ns = th->birth_ns,
 		.comm = th->comm,
 	};
-	id = tasks_add(&m->tasks, &task);
-	if (id == TASK_UNKNOWN)
-		return id;
-	/* Another thread may have been first: then our entry stays unused. */
-	if (!atomic_compare_exchange_strong_explicit(&th->task, &there, id, memory_order_acq_rel,
-						     memory_order_acquire))
-		id = there;
-	return id;
+	return new_id(tasks, th, &task, word);
 }
 
 /* The thread, if it belongs to this incarnation of its process. */
@@ -156,8 +171,8 @@ static struct thread *find_thread(const struct maps *m, const struct process *p,
 }
 
 /* Fill @hit for a process that there is. */
-static void fill_hit(struct maps *m, struct process *p, pid_t tid, uint64_t time_ns,
-		     struct maps_hit *hit)
+static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid_t tid,
+		     uint64_t time_ns, struct maps_hit *hit)
 {
 	struct thread *th;
 
@@ -170,19 +185,22 @@ static void fill_hit(struct maps *m, struct process *p, pid_t tid, uint64_t time
 		hit->ask = true;
 		th = find_thread(m, p, p->pid, time_ns);
 	}
-	if (th)
-		hit->task = task_id(m, th, p);
+	if (th) {
+		hit->task = task_id(tasks, th, p);
+		hit->full = hit->task == TASK_UNKNOWN;
+	}
 	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX)
 		hit->ask = true;
 }
 
-void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct maps_hit *hit)
+void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns,
+	       struct maps_hit *hit)
 {
 	struct process *p = process_find(&m->procs, pid, time_ns);
 
 	*hit = (struct maps_hit){ .task = TASK_UNKNOWN };
 	if (p)
-		fill_hit(m, p, tid, time_ns, hit);
+		fill_hit(m, tasks, p, tid, time_ns, hit);
 	reclaim_reader_done();
 }
 
@@ -292,7 +310,7 @@ void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
 		atomic_fetch_add_explicit(&m->epoch, 1, memory_order_release);
 	}
 	procs_reap(&m->procs, m->keep_from_ns);
-	tasks_grow(&m->tasks);
+	tasks_grow(maps_tasks(m));
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -301,14 +319,82 @@ bool maps_due(const struct maps *m, uint64_t now_ns)
 	return maps_due_ns(m) <= now_ns;
 }
 
+struct tasks *maps_tasks(const struct maps *m)
+{
+	/* Acquire: the empty table; pairs with maps_renew_tasks(). */
+	return atomic_load_explicit(&m->tasks, memory_order_acquire);
+}
+
 const struct task *maps_task(const struct maps *m, uint32_t id)
 {
-	return tasks_at(&m->tasks, id);
+	return tasks_at(maps_tasks(m), id);
 }
 
 uint32_t maps_nr_tasks(const struct maps *m)
 {
-	return atomic_load_explicit(&m->tasks.next, memory_order_acquire);
+	return tasks_nr(maps_tasks(m));
+}
+
+uint32_t maps_max_tasks(const struct maps *m)
+{
+	return maps_tasks(m)->max;
+}
+
+struct tasks *maps_renew_tasks(struct maps *m)
+{
+	struct tasks *old = maps_tasks(m), *next = tasks_new(old->max, old->serial + 1);
+
+	if (!next)
+		return NULL;
+	/* Under the lock, because that is where it grows. */
+	pthread_mutex_lock(&m->lock);
+	atomic_store_explicit(&m->tasks, next, memory_order_release);
+	pthread_mutex_unlock(&m->lock);
+	return old;
+}
+
+/* The thread that @task tells of, if it is not forgotten yet. */
+static struct thread *thread_of(const struct maps *m, const struct task *task)
+{
+	struct thread *th = thread_find(&m->procs, task->pid, task->tid, task->start_ns);
+	return th && th->number == task->number ? th : NULL;
+}
+
+/* One that samples were put to meanwhile has its id already: it stays one task. */
+static uint32_t move_task(struct maps *m, const struct task *task)
+{
+	struct tasks *to = maps_tasks(m);
+	struct thread *th = thread_of(m, task);
+	uint64_t word;
+	uint32_t id;
+
+	if (!th)
+		return tasks_add(to, task);
+	id = known_id(to, th, &word);
+	return id != TASK_UNKNOWN ? id : new_id(to, th, task, word);
+}
+
+uint32_t maps_move_task(struct maps *m, const struct tasks *from, uint32_t id)
+{
+	const struct task *task = id == TASK_UNKNOWN ? NULL : tasks_at(from, id);
+	uint32_t moved;
+
+	if (!task)
+		return TASK_UNKNOWN;
+	moved = move_task(m, task);
+	if (moved == TASK_UNKNOWN) {
+		pthread_mutex_lock(&m->lock);
+		tasks_grow(maps_tasks(m));
+		pthread_mutex_unlock(&m->lock);
+		moved = move_task(m, task);
+	}
+	reclaim_reader_done();
+	return moved;
+}
+
+void maps_drop_tasks(struct tasks *old)
+{
+	tasks_free(old);
 }
 
 void maps_stats(const struct maps *m, struct maps_stats *out)
@@ -319,6 +405,5 @@ void maps_stats(const struct maps *m, struct maps_stats *out)
 		.nr_mappings = atomic_load_explicit(&m->spaces.nr_mappings, memory_order_relaxed),
 		.nr_reads = atomic_load_explicit(&m->nr_reads, memory_order_relaxed),
 		.nr_read_failed = atomic_load_explicit(&m->nr_read_failed, memory_order_relaxed),
-		.nr_tasks_full = atomic_load_explicit(&m->tasks.nr_full, memory_order_relaxed),
 	};
 }

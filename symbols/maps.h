@@ -38,11 +38,12 @@ struct space;
 
 /*
  * A task as it is shown: one (pid, tid, comm) incarnation. Dense ids, given
- * at a task's first sample; entries live as long as the table. Task 0 is the
- * unknown task (pid -1).
+ * at a task's first sample, in a table that another one replaces some day
+ * (tasks.h). Task 0 is the unknown task (pid -1).
  */
 struct task {
 	pid_t pid, tid;
+	uint32_t number;		/* of this incarnation, in whatever table: the later the higher */
 	uint32_t process;		/* dense id of the process incarnation (by exec and pid reuse) */
 	uid_t uid;			/* real uid, (uid_t)-1: unknown */
 	pid_t parent;			/* pid of who forked its process; 0: not told */
@@ -52,9 +53,12 @@ struct task {
 
 #define TASK_UNKNOWN 0
 
+struct tasks;
+
 struct maps_hit {
 	const struct space *space;	/* NULL: kernel thread, or not known yet */
-	uint32_t task;
+	uint32_t task;			/* its id in the table that was given */
+	bool full;			/* there was no room: TASK_UNKNOWN instead */
 	bool known;			/* false: ask with maps_ask() and count as pending */
 	bool kernel_thread;
 	bool ask;			/* shown as its main thread, or without uid: maps_ask() tells more */
@@ -102,8 +106,9 @@ void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns);
 /* Is there something to apply that was told before its time? Then publish before @now_ns is looked up. */
 bool maps_due(const struct maps *m, uint64_t now_ns);
 
-/* Readers, lock-free. Always fills @hit. */
-void maps_find(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns, struct maps_hit *hit);
+/* Readers, lock-free. Always fills @hit; an id, if one must be given, is of @tasks (maps_tasks()). */
+void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns,
+	       struct maps_hit *hit);
 /* The mapping of @addr at @time_ns, or NULL. Any reader. */
 const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns);
 /*
@@ -128,14 +133,26 @@ unsigned int maps_load_asked(struct maps *m);
 /* Loader or set-up: read /proc/PID/{maps,status,task} now. 0 or -errno (ESRCH, EACCES are normal). */
 int maps_load(struct maps *m, pid_t pid);
 
-/* Any thread; NULL for ids never given out. */
+/* The table of tasks in use; its owner alone, the builder, may keep it beyond a batch. */
+struct tasks *maps_tasks(const struct maps *m);
+/* In it; NULL for ids never given out. */
 const struct task *maps_task(const struct maps *m, uint32_t id);
 uint32_t maps_nr_tasks(const struct maps *m);
+uint32_t maps_max_tasks(const struct maps *m);
+/* The ids that a table gave out, wasted ones and TASK_UNKNOWN included. */
+uint32_t tasks_nr(const struct tasks *t);
+/*
+ * Builder: an empty table in place; returns the one before, NULL when memory is out. It may still
+ * be used for a grace period, then maps_move_task() is called for what is kept of it, and it is
+ * freed with maps_drop_tasks().
+ */
+struct tasks *maps_renew_tasks(struct maps *m);
+uint32_t maps_move_task(struct maps *m, const struct tasks *from, uint32_t id);
+void maps_drop_tasks(struct tasks *old);
 
 struct maps_stats {
 	uint64_t nr_processes, nr_spaces, nr_mappings;
 	uint64_t nr_reads, nr_read_failed;	/* of /proc/PID */
-	uint64_t nr_tasks_full;			/* samples put to TASK_UNKNOWN because the table was full */
 };
 void maps_stats(const struct maps *m, struct maps_stats *out);
 

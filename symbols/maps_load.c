@@ -223,7 +223,8 @@ static void set_uid(struct maps *m, struct process *p, uint32_t uid)
 		return;
 	atomic_store_explicit(&p->uid, uid, memory_order_relaxed);
 	for (struct thread *th = p->threads; th; th = th->next_sibling)
-		atomic_store_explicit(&th->task, 0, memory_order_relaxed);
+		for (int i = 0; i < 2; i++)
+			atomic_store_explicit(&th->task[i], 0, memory_order_relaxed);
 }
 
 static void merge_maps(struct maps *m, struct process *p, struct reading *r)
@@ -301,7 +302,7 @@ int maps_load(struct maps *m, pid_t pid)
 		code = merge(m, &r);
 	else if (code == -ESRCH)
 		merge_gone(m, &r);
-	tasks_grow(&m->tasks);
+	tasks_grow(maps_tasks(m));
 	pthread_mutex_unlock(&m->lock);
 	if (code)
 		atomic_fetch_add_explicit(&m->nr_read_failed, 1, memory_order_relaxed);

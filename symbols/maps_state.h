@@ -19,7 +19,7 @@
 struct maps_event;
 
 struct maps {
-	struct tasks tasks;
+	_Atomic(struct tasks *) tasks;		/* the table in use; written by the builder, release */
 	struct asks asks;
 	struct procs procs;
 	struct space_stats spaces;

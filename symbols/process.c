@@ -156,6 +156,7 @@ struct thread *thread_add(struct procs *t, struct process *p, pid_t tid, uint64_
 		return NULL;
 	th->pid = p->pid;
 	th->tid = tid;
+	th->number = ++t->next_number;
 	th->doomed.is_thread = true;
 	th->birth_ns = birth_ns;
 	th->comm = text_sanitise(th->name, sizeof(th->name), comm.str, comm.size);

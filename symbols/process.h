@@ -57,8 +57,10 @@ struct thread {
 	struct rcu_head rcu;
 	struct process *process;	/* W */
 	pid_t pid, tid;
+	uint32_t number;		/* of this incarnation, dense: the later the higher */
 	uint64_t birth_ns;
-	atomic_uint task;		/* id, 0: none yet; release after its entry */
+	/* Its ids in the table of tasks in use and in another one: serial << 32 | id, 0: none yet. */
+	_Atomic uint64_t task[2];	/* by the serial's lowest bit; release after the entry */
 	struct doomed doomed;		/* W */
 	struct thread *next_sibling, **prev_sibling;	/* W */
 	struct safe_text comm;		/* in name */
@@ -71,7 +73,7 @@ struct procs {
 	_Atomic(struct process *) processes[PROCS_BUCKETS];
 	_Atomic(struct thread *) threads[PROCS_BUCKETS];
 	struct doomed *doomed, **doomed_tail;
-	uint32_t next_id;
+	uint32_t next_id, next_number;
 	atomic_ulong nr_processes;	/* alive; relaxed: a figure only */
 };
 

@@ -28,28 +28,34 @@ static struct task_slot *slot_at(const struct tasks *t, uint32_t id)
 	return &chunk[id & (CHUNK_SIZE - 1)];
 }
 
-int tasks_init(struct tasks *t, uint32_t max)
+struct tasks *tasks_new(uint32_t max, uint32_t serial)
 {
 	const struct task unknown = { .pid = -1, .tid = -1, .uid = (uid_t)-1,
 				      .comm = TEXT("[unknown]") };
+	struct tasks *t = aligned_alloc(CACHELINE, sizeof(*t));
 
+	if (!t)
+		return NULL;
 	memset(t, 0, sizeof(*t));
 	t->max = MAX(max, 1u);
+	t->serial = serial;
 	t->chunks = calloc((t->max + CHUNK_SIZE - 1) >> CHUNK_BITS, sizeof(*t->chunks));
 	if (!t->chunks || tasks_grow(t)) {
-		tasks_fini(t);
-		return -ENOMEM;
+		tasks_free(t);
+		return NULL;
 	}
 	tasks_add(t, &unknown);		/* TASK_UNKNOWN */
-	return 0;
+	return t;
 }
 
-void tasks_fini(struct tasks *t)
+void tasks_free(struct tasks *t)
 {
+	if (!t)
+		return;
 	for (uint32_t i = 0; t->chunks && i < (t->max + CHUNK_SIZE - 1) >> CHUNK_BITS; i++)
 		free(atomic_load_explicit(&t->chunks[i], memory_order_relaxed));
 	free(t->chunks);
-	t->chunks = NULL;
+	free(t);
 }
 
 int tasks_grow(struct tasks *t)
@@ -77,10 +83,8 @@ uint32_t tasks_add(struct tasks *t, const struct task *task)
 
 	do {
 		/* Pairs with the release in tasks_grow(). */
-		if (id >= atomic_load_explicit(&t->room, memory_order_acquire)) {
-			atomic_fetch_add_explicit(&t->nr_full, 1, memory_order_relaxed);
+		if (id >= atomic_load_explicit(&t->room, memory_order_acquire))
 			return TASK_UNKNOWN;
-		}
 		/* Release: whoever sees this next has the chunk, too; pairs with tasks_at(). */
 	} while (!atomic_compare_exchange_weak_explicit(&t->next, &id, id + 1,
 							memory_order_acq_rel,
@@ -103,4 +107,9 @@ const struct task *tasks_at(const struct tasks *t, uint32_t id)
 		return NULL;
 	slot = slot_at(t, id);
 	return atomic_load_explicit(&slot->ready, memory_order_acquire) ? &slot->task : NULL;
+}
+
+uint32_t tasks_nr(const struct tasks *t)
+{
+	return atomic_load_explicit(&t->next, memory_order_acquire);
 }

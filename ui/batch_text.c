@@ -65,6 +65,8 @@ static void print_reasons(FILE *out, const struct profile *p)
 		if (p->dropped_by[i])
 			fprintf(out, "! dropped %" PRIu64 " %s\n", p->dropped_by[i],
 				profile_drop_name((enum profile_drop)i));
+	if (p->nr_nameless)
+		fprintf(out, "! unknown %" PRIu64 " task table full\n", p->nr_nameless);
 }
 
 static void print_account(FILE *out, const struct profile *p)

@@ -392,7 +392,7 @@ static void foot_account(struct foot *f, struct safe_text label, const struct pr
 
 static void foot_reasons(struct foot *f, const struct profile *p)
 {
-	struct words broken = { .size = 0 }, dropped = { .size = 0 };
+	struct words broken = { .size = 0 }, dropped = { .size = 0 }, nameless = { .size = 0 };
 
 	for (unsigned int i = 0; i < PROFILE_NR_BROKEN; i++)
 		if (p->broken_by[i])
@@ -401,10 +401,14 @@ static void foot_reasons(struct foot *f, const struct profile *p)
 		if (p->dropped_by[i])
 			say_part(&dropped, profile_drop_name((enum profile_drop)i),
 				 p->dropped_by[i], 0);
+	if (p->nr_nameless)
+		say_part(&nameless, "without a name, task table full", p->nr_nameless, p->account.taken);
 	if (broken.size)
 		foot_text(f, TEXT("Broken by"), broken.text);
 	if (dropped.size)
 		foot_text(f, TEXT("Dropped"), dropped.text);
+	if (nameless.size)
+		foot_text(f, TEXT("Processes"), nameless.text);
 }
 
 static void foot_unwinder(struct foot *f, const struct profile_unwind *u)

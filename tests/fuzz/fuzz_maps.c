@@ -56,7 +56,7 @@ static void look(struct maps *maps, pid_t pid, pid_t tid, uint64_t time)
 {
 	struct maps_hit hit;
 
-	maps_find(maps, pid, tid, time, &hit);
+	maps_find(maps, maps_tasks(maps), pid, tid, time, &hit);
 	REQUIRE(maps_task(maps, hit.task));
 	for (uint64_t addr = 0x800; addr < 300 << 12; addr += 5 << 12) {
 		const struct mapping *m = space_find(hit.space, addr, time);

@@ -95,7 +95,7 @@ static uint32_t task_of(struct tables *t, pid_t pid, pid_t tid)
 {
 	struct maps_hit hit;
 
-	maps_find(t->maps, pid, tid, 5000, &hit);
+	maps_find(t->maps, maps_tasks(t->maps), pid, tid, 5000, &hit);
 	assert_int_not_equal(hit.task, TASK_UNKNOWN);
 	return hit.task;
 }
@@ -298,7 +298,7 @@ static void test_processes(void **state)
 	assert_ptr_equal(&p->processes[find_task(p, PID_A)->process], process);
 	assert_int_not_equal(p->processes[find_task(p, PID_B)->process].id, process->id);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(p->tasks[p->cells[i].task].id, cells[i].task);
+		assert_int_equal(p->tasks[p->cells[i].task].id, maps_task(t.maps, cells[i].task)->number);
 	profile_free(p);
 
 	/* Without the main thread any other will do. */
@@ -323,7 +323,7 @@ static uint32_t place_of_code(struct tables *t, const void *code)
 	const struct mapping *m;
 	uint64_t address = (uintptr_t)code;
 
-	maps_find(t->maps, getpid(), getpid(), time_now_ns(), &hit);
+	maps_find(t->maps, maps_tasks(t->maps), getpid(), getpid(), time_now_ns(), &hit);
 	assert_non_null(hit.space);
 	m = space_find(hit.space, address, time_now_ns());
 	assert_non_null(m);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * New tables for full ones: what the history shows is the same before and
- * after, sums and stacks, and old stacks that nothing shows are gone.
+ * after, sums and stacks and names, and what nothing shows is gone.
  */
 #include "sampler/generation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <urcu-qsbr.h>
@@ -16,17 +17,25 @@
 
 #define SMALL 4096u
 
-static void open_session(struct sampler *s)
+static void open_session(struct sampler *s, uint32_t max_cells)
 {
 	memset(s, 0, sizeof(*s));
+	s->caps = (struct generation_caps){ 8 * SMALL, 8 << 20, 256 };
+	assert_int_equal(dsos_new(&s->dsos), 0);
+	assert_int_equal(maps_new(&s->maps, s->dsos, 4096), 0);
+	maps_no_proc(s->maps);
 	s->shared = aligned_alloc(CACHELINE, sizeof(*s->shared));
 	memset(s->shared, 0, sizeof(*s->shared));
 	s->tables = xcalloc(1, sizeof(*s->tables));
 	assert_int_equal(stacks_new(&s->stacks, SMALL, 1 << 20), 0);
 	assert_int_equal(cells_new(&s->cells, 1 << 14, 1 << 16), 0);
-	assert_int_equal(history_new(&s->history, 5000000000ULL, 10000000000ULL, 1 << 16), 0);
+	assert_int_equal(history_new(&s->history, 5000000000ULL, 10000000000ULL, max_cells), 0);
 	s->tables->stacks = s->stacks;
 	s->tables->cells = s->cells;
+	s->tables->maps = s->maps;
+	s->tables->tasks = maps_tasks(s->maps);
+	maps_on_comm(s->maps, 3, 3, "three", 6, true, 1);
+	maps_publish(s->maps, 10, 1);
 	atomic_init(&s->shared->tables, s->tables);
 }
 
@@ -35,6 +44,8 @@ static void close_session(struct sampler *s)
 	history_free(s->history);
 	stacks_free(s->stacks);
 	cells_free(s->cells);
+	maps_free(s->maps);
+	dsos_free(s->dsos);
 	free(s->tables);
 	free(s->shared);
 }
@@ -47,14 +58,22 @@ static uint32_t intern(struct stacks *stacks, uint32_t i)
 	return stacks_intern(stacks, places, 3);
 }
 
+static uint32_t task_of(const struct sampler *s, pid_t pid, uint64_t time_ns)
+{
+	struct maps_hit hit;
+
+	maps_find(s->maps, s->tables->tasks, pid, pid, time_ns, &hit);
+	return hit.task;
+}
+
 /* Fill the stacks until they are full; returns how many went in, each counted (i % 5 + 1) times. */
 static uint32_t fill(struct sampler *s)
 {
-	uint32_t i = 0, id;
+	uint32_t i = 0, id, task = task_of(s, 3, 5);
 
 	while ((id = intern(s->stacks, i)) != STACK_NONE || stacks_grow(s->stacks)) {
 		for (uint32_t k = 0; id != STACK_NONE && k < i % 5 + 1; k++)
-			assert_true(cells_add(s->cells, id, 3, 1, 10));
+			assert_true(cells_add(s->cells, id, task, 1, 10));
 		i += id != STACK_NONE;
 	}
 	return i;
@@ -78,7 +97,7 @@ static void check(const struct sampler *s, enum profile_window window, uint32_t 
 		assert_true(places[0] < nr_stacks && !seen[places[0]]);
 		seen[places[0]] = true;
 		assert_int_equal(places[2], places[0] * 3);
-		assert_int_equal(cells[i].task, 3);
+		assert_int_equal(maps_task(s->maps, cells[i].task)->pid, 3);
 		assert_int_equal(cells[i].event, 1);
 		if (window != PROFILE_DECAY) {
 			assert_true(cells[i].count == places[0] % 5 + 1);
@@ -96,7 +115,7 @@ static void test_history_moves_along(void **state)
 	struct sampler s;
 	uint32_t nr, nr_stacks;
 
-	open_session(&s);
+	open_session(&s, 1 << 16);
 	nr_stacks = fill(&s);
 	assert_true(nr_stacks > SMALL / 2);
 	/* Half of it is a tick already, the rest is in the cells still: both must move. */
@@ -120,7 +139,7 @@ static void test_cells_in_flight_move(void **state)
 	struct sampler s;
 	uint32_t nr_stacks;
 
-	open_session(&s);
+	open_session(&s, 1 << 16);
 	nr_stacks = fill(&s);
 	assert_int_equal(generation_next(&s), 0);
 	check(&s, PROFILE_TOTAL, nr_stacks);
@@ -132,12 +151,98 @@ static void test_forgotten_stacks_are_gone(void **state)
 {
 	struct sampler s;
 
-	open_session(&s);
+	open_session(&s, 1 << 16);
 	fill(&s);
 	assert_int_equal(generation_next(&s), 0);
 	history_reset(s.history);
 	assert_int_equal(generation_next(&s), 0);
 	assert_int_equal(stacks_nr(s.stacks), 0);
+	close_session(&s);
+}
+
+/* One second of a storm: processes begin, are sampled under their own names, and end. */
+static void storm_tick(struct sampler *s, pid_t first, uint32_t nr, uint64_t now_ns)
+{
+	struct cell *cells;
+	uint32_t nr_cells;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		pid_t pid = first + (pid_t)i;
+		char comm[16];
+		int size = snprintf(comm, sizeof(comm), "p%d", pid);
+
+		maps_on_comm(s->maps, pid, pid, comm, (size_t)size + 1, true, now_ns + 1);
+	}
+	maps_publish(s->maps, now_ns + 10, 10);
+	for (uint32_t i = 0; i < nr; i++) {
+		pid_t pid = first + (pid_t)i;
+
+		assert_true(cells_add(s->cells, intern(s->stacks, (uint32_t)pid % 100),
+				      task_of(s, pid, now_ns + 5), 0, (uint64_t)pid));
+		maps_on_exit(s->maps, pid, pid, now_ns + 20);
+	}
+	assert_true(cells_add(s->cells, intern(s->stacks, 7), task_of(s, 3, now_ns), 0, 1));
+	maps_publish(s->maps, now_ns + 30, 10);
+	assert_int_equal(cells_swap(s->cells, &cells, &nr_cells), 0);
+	assert_int_equal(history_add(s->history, cells, nr_cells, 1000000000), 0);
+}
+
+/* Every process of the window is there under its name: its weight is its pid. */
+static void check_names(const struct sampler *s, uint32_t nr)
+{
+	struct history_cell *cells;
+	uint64_t covers;
+	uint32_t nr_cells, seen = 0;
+
+	assert_int_equal(history_get(s->history, PROFILE_WINDOW, &cells, &nr_cells, &covers), 0);
+	for (uint32_t i = 0; i < nr_cells; i++) {
+		const struct task *task = maps_task(s->maps, cells[i].task);
+		char comm[16];
+
+		assert_non_null(task);
+		if (task->pid == 3)
+			continue;
+		snprintf(comm, sizeof(comm), "p%d", task->pid);
+		assert_string_equal(task->comm.str, comm);
+		assert_true(cells[i].weight == task->pid);
+		seen++;
+	}
+	assert_int_equal(seen, nr);
+	free(cells);
+}
+
+#define TICK_FORKS 300
+
+/* Many times more processes than the table of tasks has room for: names stay right, memory bounded. */
+static void test_storm_beyond_the_caps(void **state)
+{
+	uint32_t generations = 0, most = 0, number, nr;
+	struct history_cell *cells;
+	double all = 0, found = 0;
+	uint64_t covers;
+	struct sampler s;
+
+	open_session(&s, 1 << 10);
+	number = maps_task(s.maps, task_of(&s, 3, 5))->number;
+	for (int tick = 0; tick < 100; tick++) {
+		storm_tick(&s, 1000 + tick * TICK_FORKS, TICK_FORKS, (uint64_t)(tick + 1) * 1000);
+		if (generation_is_due(&s)) {
+			assert_int_equal(generation_next(&s), 0);
+			generations++;
+		}
+		most = MAX(most, maps_nr_tasks(s.maps));
+		check_names(&s, (uint32_t)MIN(tick + 1, 5) * TICK_FORKS);
+		all += TICK_FORKS + 1;
+	}
+	assert_true(generations > 3);
+	assert_true(most < 4096);
+	assert_int_equal(maps_task(s.maps, task_of(&s, 3, 5))->number, number);
+	/* Nothing that was counted is lost, though most of it is folded away. */
+	assert_int_equal(history_get(s.history, PROFILE_TOTAL, &cells, &nr, &covers), 0);
+	for (uint32_t i = 0; i < nr; i++)
+		found += cells[i].count;
+	assert_true(found == all);
+	free(cells);
 	close_session(&s);
 }
 
@@ -147,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_history_moves_along),
 		cmocka_unit_test(test_cells_in_flight_move),
 		cmocka_unit_test(test_forgotten_stacks_are_gone),
+		cmocka_unit_test(test_storm_beyond_the_caps),
 	};
 	int failed;
 

@@ -51,7 +51,7 @@ static uint32_t incarnation(pid_t pid)
 	struct maps_hit hit;
 
 	assert_int_equal(maps_load(maps, pid), 0);
-	maps_find(maps, pid, pid, time_now_ns(), &hit);
+	maps_find(maps, maps_tasks(maps), pid, pid, time_now_ns(), &hit);
 	return maps_task(maps, hit.task)->process;
 }
 

@@ -81,7 +81,7 @@ static struct dso *object_at(struct fixture *f, uint64_t addr, uint64_t time_ns)
 	struct maps_hit hit;
 	struct dso *dso;
 
-	maps_find(f->maps, f->child, f->child, time_ns, &hit);
+	maps_find(f->maps, maps_tasks(f->maps), f->child, f->child, time_ns, &hit);
 	m = space_find(hit.space, addr, time_ns);
 	dso = m ? m->dso : NULL;
 	return dso;

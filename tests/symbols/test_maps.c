@@ -80,7 +80,7 @@ static struct maps_hit find(pid_t pid, pid_t tid, uint64_t time)
 {
 	struct maps_hit hit;
 
-	maps_find(maps, pid, tid, time, &hit);
+	maps_find(maps, maps_tasks(maps), pid, tid, time, &hit);
 	return hit;
 }
 
@@ -635,7 +635,6 @@ static void test_lost(void **state)
 
 static void test_tasks_full(void **state)
 {
-	struct maps_stats stats;
 	struct maps *small;
 	struct maps_hit hit;
 
@@ -644,17 +643,57 @@ static void test_tasks_full(void **state)
 	maps_on_comm(small, 6, 6, "b", 2, true, 10);
 	maps_on_comm(small, 7, 7, "c", 2, true, 10);
 	maps_publish(small, 20, 10);
-	maps_find(small, 5, 5, 15, &hit);
+	maps_find(small, maps_tasks(small), 5, 5, 15, &hit);
 	assert_int_equal(hit.task, 1);
-	maps_find(small, 6, 6, 15, &hit);
+	maps_find(small, maps_tasks(small), 6, 6, 15, &hit);
 	assert_int_equal(hit.task, 2);
-	maps_find(small, 7, 7, 15, &hit);
+	assert_false(hit.full);
+	maps_find(small, maps_tasks(small), 7, 7, 15, &hit);
 	assert_int_equal(hit.task, TASK_UNKNOWN);
-	assert_true(hit.known);
-	maps_stats(small, &stats);
-	assert_int_equal(stats.nr_tasks_full, 1);
+	assert_true(hit.known && hit.full);
 	assert_int_equal(maps_nr_tasks(small), 3);
 	maps_free(small);
+}
+
+/* Another table: who is alive has one id in it, however it is asked for; who is gone keeps its name. */
+static void test_tasks_renewed(void **state)
+{
+	struct tasks *before = maps_tasks(maps), *old;
+	struct maps_hit alive, gone, late, hit;
+	uint32_t moved, number;
+
+	maps_on_comm(maps, 70, 70, "alive", 6, true, 10);
+	maps_on_comm(maps, 71, 71, "gone", 5, true, 10);
+	maps_on_comm(maps, 72, 72, "late", 5, true, 10);
+	publish(20);
+	maps_find(maps, before, 70, 70, 15, &alive);
+	maps_find(maps, before, 71, 71, 15, &gone);
+	maps_find(maps, before, 72, 72, 15, &late);
+	number = maps_task(maps, alive.task)->number;
+	maps_on_exit(maps, 71, 71, 20);
+	publish(LATE);
+	old = maps_renew_tasks(maps);
+	assert_ptr_equal(old, before);
+	assert_int_equal(maps_nr_tasks(maps), 1);
+	/* A batch that began before may still ask the old one, another the new one: by turns. */
+	maps_find(maps, maps_tasks(maps), 70, 70, 15, &hit);
+	moved = hit.task;
+	maps_find(maps, old, 70, 70, 15, &hit);
+	assert_int_equal(hit.task, alive.task);
+	maps_find(maps, maps_tasks(maps), 70, 70, 15, &hit);
+	assert_int_equal(hit.task, moved);
+	assert_int_equal(maps_move_task(maps, old, alive.task), moved);
+	assert_int_equal(maps_task(maps, moved)->number, number);
+	/* One that is moved first has the same id for samples. */
+	moved = maps_move_task(maps, old, late.task);
+	maps_find(maps, maps_tasks(maps), 72, 72, 15, &hit);
+	assert_int_equal(hit.task, moved);
+	moved = maps_move_task(maps, old, gone.task);
+	assert_string_equal(maps_task(maps, moved)->comm.str, "gone");
+	assert_int_equal(maps_task(maps, moved)->pid, 71);
+	assert_int_equal(maps_move_task(maps, old, TASK_UNKNOWN), TASK_UNKNOWN);
+	assert_int_equal(maps_nr_tasks(maps), 4);
+	maps_drop_tasks(old);
 }
 
 #define MANY 60000
@@ -777,7 +816,7 @@ static void *stress_reader(void *arg)
 			seed = hash_u64(seed + 1);
 			pid = STRESS_PID + (pid_t)(seed % 20);
 			time = (seed >> 32) % 100000;
-			maps_find(maps, pid, pid, time, &hit);
+			maps_find(maps, maps_tasks(maps), pid, pid, time, &hit);
 			task = maps_task(maps, hit.task);
 			if (hit.task != TASK_UNKNOWN)
 				wrong += !task || task->pid != pid || task->comm.str[0] != 's';
@@ -869,6 +908,7 @@ int main(void)
 		TEST(test_real_process),  TEST(test_merge),
 		TEST(test_real_threads),  TEST(test_kernel_thread),
 		TEST(test_lost),	  TEST(test_tasks_full),
+		TEST(test_tasks_renewed),
 		TEST(test_many),	  TEST(test_random_overlaps),
 		TEST(test_stress),
 	};

@@ -177,7 +177,7 @@ static const struct space *map_object(struct world *w, struct image *image)
 	maps_on_comm(w->maps, HOSTILE_PID, HOSTILE_PID, "hostile", 7, true, ev.time_ns - 1);
 	maps_on_mmap(w->maps, &ev);
 	maps_publish(w->maps, time_now_ns(), 0);
-	maps_find(w->maps, HOSTILE_PID, HOSTILE_PID, time_now_ns(), &hit);
+	maps_find(w->maps, maps_tasks(w->maps), HOSTILE_PID, HOSTILE_PID, time_now_ns(), &hit);
 	assert_non_null(hit.space);
 	m = space_find(hit.space, HOSTILE + 0x1000, time_now_ns());
 	assert_non_null(m);

@@ -66,7 +66,7 @@ static inline void world_find(struct world *w, pid_t pid)
 	struct maps_hit hit;
 
 	maps_publish(w->maps, time_now_ns(), 0);
-	maps_find(w->maps, pid, pid, time_now_ns(), &hit);
+	maps_find(w->maps, maps_tasks(w->maps), pid, pid, time_now_ns(), &hit);
 	w->space = hit.space;
 	if (!w->space)
 		abort();
@@ -104,7 +104,7 @@ static inline void world_maps(struct world *w, pid_t pid)
 
 	world_must(maps_load(w->maps, pid));
 	maps_publish(w->maps, time_now_ns(), 0);
-	maps_find(w->maps, pid, pid, time_now_ns(), &hit);
+	maps_find(w->maps, maps_tasks(w->maps), pid, pid, time_now_ns(), &hit);
 	if (pid == getpid() && !space_find(hit.space, (uint64_t)(uintptr_t)&maps_load, time_now_ns()))
 		world_load_emulated(w);
 }
