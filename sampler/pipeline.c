@@ -15,6 +15,14 @@
 #define KERNEL_FRAMES_MAX 256
 #define FRAMES_MAX	  (KERNEL_FRAMES_MAX + UNWIND_FRAMES_MAX)
 
+/* Where in the kernel samples were of late: its addresses are the same in all processes. */
+#define KERNEL_RECENT 2048		/* a power of two */
+
+struct kernel_recent {
+	uint64_t ip;			/* 0: empty */
+	uint32_t place;
+};
+
 struct pipeline {
 	const struct pipeline_tables *tables;
 	struct unwinder *unwinder;
@@ -28,6 +36,8 @@ struct pipeline {
 	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
 	uint64_t ips[FRAMES_MAX];	/* filled by pipeline_stack() only */
+
+	struct kernel_recent kernel[KERNEL_RECENT];
 };
 
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e)
@@ -66,6 +76,21 @@ static bool is_context(uint64_t ip)
 	return ip >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
+/* The place of a kernel address; a place never changes, so what was found once holds. */
+static uint32_t kernel_place(struct pipeline *p, uint64_t ip)
+{
+	struct kernel_recent *r = &p->kernel[ip * 0x9e3779b97f4a7c15ULL >> 32 & (KERNEL_RECENT - 1)];
+
+	if (r->ip != ip || !ip) {
+		uint32_t place = places_intern(p->tables->places, DSO_ID_KERNEL, ip);
+
+		if (place == PLACE_NONE)
+			return place;
+		*r = (struct kernel_recent){ ip, place };
+	}
+	return r->place;
+}
+
 /* Kernel frames of the call chain as places; returns how many. */
 static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s)
 {
@@ -81,12 +106,12 @@ static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s)
 		if (context != (uint64_t)PERF_CONTEXT_KERNEL)
 			continue;
 		/* All but the innermost are return addresses: look inside the call. */
-		p->frames[nr] = places_intern(p->tables->places, DSO_ID_KERNEL, ip - (nr > 0));
+		p->frames[nr] = kernel_place(p, ip - (nr > 0));
 		nr++;
 	}
 	/* Recorded without call chains: the address alone, of the upper half. */
 	if (!s->nr_chain && s->ip >> 63)
-		p->frames[nr++] = places_intern(p->tables->places, DSO_ID_KERNEL, s->ip);
+		p->frames[nr++] = kernel_place(p, s->ip);
 	return nr;
 }
 

@@ -14,7 +14,7 @@
 
 #include "symbols/maps.h"
 
-#define RECENT_BITS 11
+#define RECENT_BITS 12
 
 struct recent_entry {
 	uint64_t pc, serial;		/* serial 0: empty */
