@@ -54,13 +54,32 @@ static void apply_governor(struct sampler *s)
 		s->hz[i] = hz;
 		s->config.events[i].hz = 0;
 	}
+	recording_note(s);
+}
+
+/* So many interrupts that not even we get to run, and no key gets through. */
+static void govern_stall(struct sampler *s)
+{
+	double fastest = 0, was;
+
+	for (uint32_t i = 0; i < s->config.nr_events; i++)
+		fastest = MAX(fastest, s->asked_hz[i]);
+	was = fastest * s->governor.factor;
+	if (!governor_stall(&s->governor, s->tick_span_ns, s->config.tick_ns, fastest))
+		return;
+	apply_governor(s);
+	tick_message(s, "%.0f Hz stalled this machine (a tick took %.1f s): lowered to %.0f Hz", was,
+		     (double)s->tick_span_ns / 1e9, fastest * s->governor.factor);
 }
 
 /* After each tick: is it too much, or calm again? */
 static void govern(struct sampler *s)
 {
 	const struct profile_account *a = &s->tick_account;
-	double was = s->governor.factor;
+	double was;
+
+	govern_stall(s);
+	was = s->governor.factor;
 
 	if (!governor_tick(&s->governor, s->tick_span_ns, s->tick_pct, a->taken, a->lost))
 		return;

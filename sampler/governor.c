@@ -15,17 +15,20 @@
 #define RAISE	   1.25
 #define STEP_MIN   0.2		/* the cost of one stretch may be a fluke */
 #define FACTOR_MIN 0.001
+#define LATE_TIMES 3		/* as long as a tick should be, */
+#define LATE_NS	   1000000000ULL /* and this much longer at least, */
+#define LATE_TICKS 2		/* so often in a row */
 
 void governor_init(struct governor *g, double max_pct)
 {
-	*g = (struct governor){ .max_pct = max_pct, .factor = 1, .over = 1 };
+	*g = (struct governor){ .max_pct = max_pct, .factor = 1, .ceiling = 1, .over = 1 };
 }
 
 static bool set_factor(struct governor *g, double factor)
 {
 	double was = g->factor;
 
-	g->factor = MIN(MAX(factor, FACTOR_MIN), 1.0);
+	g->factor = MIN(MAX(factor, FACTOR_MIN), g->ceiling);
 	g->calm = 0;
 	return g->factor < was || g->factor > was;
 }
@@ -45,7 +48,7 @@ static bool step(struct governor *g, double pct, double loss)
 		g->calm = 0;
 		return false;
 	}
-	return ++g->calm >= CALM_STEPS && g->factor < 1 && set_factor(g, g->factor * RAISE);
+	return ++g->calm >= CALM_STEPS && g->factor < g->ceiling && set_factor(g, g->factor * RAISE);
 }
 
 bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uint64_t taken,
@@ -66,4 +69,18 @@ bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uin
 	g->span_ns = g->taken = g->lost = 0;
 	g->cost_ns = 0;
 	return step(g, pct, loss);
+}
+
+bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, double hz)
+{
+	if (hz * g->factor <= GOVERNOR_STALL_HZ || interval_ns < LATE_TIMES * tick_ns ||
+	    interval_ns < tick_ns + LATE_NS) {
+		g->late = 0;
+		return false;
+	}
+	if (++g->late < LATE_TICKS)
+		return false;
+	g->late = 0;
+	g->ceiling = GOVERNOR_STALL_HZ / hz;
+	return set_factor(g, g->factor);
 }

@@ -507,9 +507,10 @@ static void note_self(struct notices *n, const struct profile *p)
 	}
 	if (p->rate_factor > 0 && p->rate_factor < 1) {
 		e = note(n, "governor", NOTICE_INFO, begins(n, "governor"),
-			 "the rate is held at %.0f%% of what was asked for (--max-overhead)",
-			 100 * p->rate_factor);
-		cure(n, e, NOTICE_NONE, 0, "none needed: it rises again when it is calm; -g fp costs less");
+			 "the rate is held at %.0f%% of what was asked for", 100 * p->rate_factor);
+		cure(n, e, NOTICE_NONE, 0, p->rate_ceiling < 1 ?
+		     "none needed: more stalled this machine; F8 tries it again" :
+		     "none needed: it rises again when it is calm (--max-overhead); -g fp costs less");
 	}
 	if (p->nr_refused) {
 		e = note(n, "refused", NOTICE_WARN, 0,

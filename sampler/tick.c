@@ -299,6 +299,7 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	p->call_graph = s->config.call_graph;
 	p->stack_size = p->call_graph == CALL_GRAPH_DWARF ? s->config.stack_size : 0;
 	p->rate_factor = s->governor.factor;
+	p->rate_ceiling = s->governor.ceiling;
 	p->max_hz = atomic_load_explicit(&s->max_hz, memory_order_relaxed);
 	p->max_hz_top = s->max_hz_top;
 	if (s->counters) {

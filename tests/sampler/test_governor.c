@@ -94,6 +94,32 @@ static void test_spans(void **state)
 	assert_true(g.factor > 0.999);
 }
 
+/* Ticks that hardly come: down to what no machine stalls at, for good. One that is late is chance. */
+static void test_stall(void **state)
+{
+	struct governor g;
+
+	governor_init(&g, 0);
+	assert_false(governor_stall(&g, 8 * S, S, 100000));
+	assert_false(governor_stall(&g, S, S, 100000));
+	assert_false(governor_stall(&g, 8 * S, S, 100000));
+	assert_true(governor_stall(&g, 5 * S, S, 100000));
+	assert_float_equal(g.factor * 100000, GOVERNOR_STALL_HZ, 0.001);
+	for (int i = 0; i < 10; i++)
+		assert_false(governor_stall(&g, 8 * S, S, 100000));
+	/* A short tick is late at once, if it is late at all. */
+	governor_init(&g, 0);
+	for (int i = 0; i < 10; i++)
+		assert_false(governor_stall(&g, S, S / 10, 100000));
+	/* The other limit raises it no further. */
+	governor_init(&g, 50);
+	governor_stall(&g, 8 * S, S, 20000);
+	assert_true(governor_stall(&g, 8 * S, S, 20000));
+	for (int i = 0; i < 100; i++)
+		governor_tick(&g, S, 1, 1000, 0);
+	assert_float_equal(g.factor, 0.5, 0.001);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +128,7 @@ int main(void)
 		cmocka_unit_test(test_loss),
 		cmocka_unit_test(test_spike),
 		cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
