@@ -135,7 +135,8 @@ static void set_rate(struct sampler *s, const struct control *c)
 	reset_governor(s);
 	s->config.events[c->event].period = 0;
 	s->config.events[c->event].hz = 0;
-	tick_message(s, "%s: %.0f Hz", s->config.events[c->event].name, c->hz);
+	tick_message(s, "%s: %.0f Hz%s", s->config.events[c->event].name, c->hz,
+		     c->hz > GOVERNOR_STALL_HZ ? "; lowered by itself if it stalls the machine" : "");
 }
 
 static void set_enabled(struct sampler *s, bool on)
