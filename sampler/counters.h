@@ -137,6 +137,8 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
  * moment at which fds of tasks that are gone are closed; @nr may be 0.
  */
 int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e);
+/* Was it opened on this very task, which may have ended since? Those who inherit do not count. */
+bool counters_has_task(const struct counters *c, pid_t tid);
 /* Called for each event. @ids are of all its fds open now; borrowed. */
 typedef void (*counters_attr_fn)(void *ctx, const char *name, const struct perf_event_attr *attr,
 				 const uint64_t *ids, size_t nr_ids);

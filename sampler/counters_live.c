@@ -273,6 +273,11 @@ static int add_task(struct counters *c, pid_t tid)
 	return code;
 }
 
+bool counters_has_task(const struct counters *c, pid_t tid)
+{
+	return slot_has_task(&c->side, tid);
+}
+
 int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e)
 {
 	if (!c->env.attr.tasks)

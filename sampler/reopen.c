@@ -168,6 +168,7 @@ struct fresh {
 	struct target target;
 	struct counters *counters;
 	struct sideband *sideband;
+	uint64_t opened_ns;
 };
 
 /* The rates are what they are now, not what they were at the start. */
@@ -185,6 +186,7 @@ static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t
 
 	keep_rates(s, &f->config);
 	nr = session_choose_cpus(&f->config, &cpus, e);
+	f->opened_ns = time_now_ns();
 	code = nr < 0 ? nr : session_open_counters(&f->config, t, cpus, (uint32_t)nr, &f->counters, e);
 	free(cpus);
 	if (code)
@@ -272,6 +274,8 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 	struct counters *old = s->counters;
 
 	end_old(s);
+	s->opened_ns = f->opened_ns;
+	s->alone_ns = time_now_ns();
 	s->counters = f->counters;
 	s->sideband = f->sideband;
 	s->config = f->config;

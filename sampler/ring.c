@@ -3,7 +3,7 @@
  * The consumer's side of one perf ring, read in place.
  *
  * Thread: the ring's consumer (its CPU's sampler thread, or whoever holds the
- * drain lock); ring_waiting() any. Invariant: tail <= head <= tail + size, and
+ * drain lock); ring_waiting(), ring_written() any. Invariant: tail <= head <= tail + size, and
  * the kernel's data_tail is never past a record that is still being read.
  */
 #include "sampler/ring.h"
@@ -148,6 +148,11 @@ double ring_take_high(struct ring *r)
 
 	r->high = 0;
 	return high;
+}
+
+uint64_t ring_written(const struct ring *r)
+{
+	return r->page ? head_load(r) : 0;
 }
 
 uint64_t ring_waiting(const struct ring *r)

@@ -54,6 +54,8 @@ void ring_release(struct ring *r);
 void ring_end(struct ring *r);
 /* The fullest the ring was, 0..1, since the last call. */
 double ring_take_high(struct ring *r);
+/* Bytes written since it was opened: any thread. */
+uint64_t ring_written(const struct ring *r);
 /* Bytes waiting now: any thread. */
 uint64_t ring_waiting(const struct ring *r);
 

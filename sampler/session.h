@@ -80,8 +80,10 @@ struct tick_cpu {
 	uint64_t lost_total, throttled_total;
 	uint64_t lost_seen[EVENTS_MAX];		/* counters' value at the last tick */
 	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX];
-	uint64_t read_ns, covered_ns;		/* when these were read; up to when samples are counted */
-	uint64_t got[EVENTS_MAX];		/* as in tick_rate */
+	uint64_t handled;			/* bytes of the ring */
+	double bytes_a_sample;			/* there; 0: not known yet */
+	double waiting[EVENTS_MAX];		/* samples taken when these were read, not handled yet */
+	double got[EVENTS_MAX];			/* as in tick_rate */
 	double seconds[EVENTS_MAX], got_hz[EVENTS_MAX];
 };
 
@@ -104,7 +106,7 @@ struct focus {
 struct tick_rate {
 	uint64_t since_ns;
 	bool mixed;				/* in the middle of it something was changed */
-	uint64_t got[EVENTS_MAX];		/* samples the kernel took, lost ones included */
+	double got[EVENTS_MAX];			/* samples the kernel took, lost ones included */
 	double seconds[EVENTS_MAX];		/* of busy CPU time that they were taken in */
 };
 
@@ -157,6 +159,8 @@ struct sampler {
 	struct unwind_stats unwind_base;	/* of threads that are gone */
 	struct sampler_target_spec *spec;	/* what config points into since sampler_set_target() */
 	struct focus focus;
+	/* When the events were opened, and when those before them were gone; 0: there were none. */
+	uint64_t opened_ns, alone_ns;
 	uint64_t cpus_looked_ns;
 	uint8_t *cpus_online;		/* by CPU number, when last looked */
 	struct notices notices;

@@ -6,6 +6,7 @@
  *
  * Runs on: set-up, then the builder.
  */
+#define _LGPL_SOURCE
 #include "sampler/session.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <urcu-qsbr.h>
 
 #include "sampler/target_cgroup.h"
 
@@ -349,21 +351,31 @@ static pid_t process_of(pid_t tid)
 	return line && sscanf(line, "\nTgid: %d", &pid) == 1 ? pid : 0;
 }
 
+/* Has @pid its events from its parent? Then these events told of its fork, or of an exec since. */
+static bool has_inherited(struct sampler *s, pid_t pid)
+{
+	uint64_t birth_ns;
+	pid_t parent;
+
+	if (!maps_birth(s->maps, pid, time_now_ns(), &birth_ns, &parent))
+		return false;
+	/* While there were others they told of everybody, too. */
+	return birth_ns >= s->alone_ns ||
+	       (birth_ns >= s->opened_ns && counters_has_task(s->counters, parent));
+}
+
 /*
  * Threads and children of tasks we hold are followed by inheritance already:
  * opening them again would count them twice. Only those whose parent we never
- * held are new.
+ * held are new, and those who were known by other events before these.
  */
 static bool is_followed(struct sampler *s, pid_t tid)
 {
 	pid_t pid = process_of(tid);
-	struct maps_hit hit;
 
-	if (is_listed(s->target.tids, s->target.nr_tids, tid) ||
-	    is_listed(s->target.tids, s->target.nr_tids, pid))
-		return true;
-	maps_find(s->maps, maps_tasks(s->maps), pid, tid, time_now_ns(), &hit);
-	return hit.known;
+	return is_listed(s->target.tids, s->target.nr_tids, tid) ||
+	       is_listed(s->target.tids, s->target.nr_tids, pid) || counters_has_task(s->counters, tid) ||
+	       counters_has_task(s->counters, pid) || has_inherited(s, pid);
 }
 
 /* Tasks of the user, or of that name, that were not there before. */
@@ -380,6 +392,10 @@ static void look_for_tasks(struct sampler *s, uint64_t since_ns)
 		free(tids);
 		return;
 	}
+	/* Who was forked by one we hold: nobody asks for the side-band while nothing is sampled. */
+	rcu_thread_offline();
+	sideband_drain(s->sideband);
+	rcu_thread_online();
 	nr = (int)without_self(tids, (uint32_t)nr);
 	fresh = xcalloc((size_t)nr, sizeof(*fresh));
 	for (int i = 0; i < nr; i++)

@@ -56,8 +56,8 @@ struct thread {
 	uint64_t cpu_ns;		/* written by the thread at its end, read when it is joined */
 
 	_Alignas(CACHELINE) struct thread_stats stats[2];
-	/* By set: when the ring was looked at last. Relaxed: in a batch the grace period orders it. */
-	atomic_ullong covered_ns[2];
+	/* By set: up to where the ring was handled. Relaxed: in a batch the grace period orders it. */
+	atomic_ullong handled[2];
 	atomic_ullong throttled_since;	/* relaxed: a gauge for the builder */
 	atomic_ullong ring_high_ppm;	/* relaxed: a gauge for the builder */
 };
@@ -160,13 +160,13 @@ static void ask_room(struct thread *t)
 		return;			/* the counter is full: it is awake */
 }
 
-/* The set of stats of a batch that begins now; the ring was looked at at @now_ns. */
-static struct thread_stats *begin_stats(struct thread *t, uint64_t now_ns)
+/* The set of stats of a batch that begins now. */
+static struct thread_stats *begin_stats(struct thread *t)
 {
 	/* Pairs with the builder's flip: a batch begun before it counts into the old set. */
 	unsigned int set = atomic_load_explicit(&t->shared->epoch, memory_order_acquire) & 1;
 
-	atomic_store_explicit(&t->covered_ns[set], now_ns, memory_order_relaxed);
+	atomic_store_explicit(&t->handled[set], t->cpu->data.head, memory_order_relaxed);
 	return &t->stats[set];
 }
 
@@ -176,18 +176,15 @@ static void run_batch(struct thread *t)
 	struct ring *ring = &t->cpu->data;
 	const struct perf_event_header *h;
 	struct thread_stats *stats;
-	uint64_t now_ns = time_now_ns();
 	unsigned int nr = 0;
 
-	if (!ring_begin(ring)) {
-		begin_stats(t, now_ns);
+	if (!ring_begin(ring))
 		return;
-	}
 	/* The head is read: now every mapping older than these samples. */
 	sideband_drain(t->shared->sideband);
 	rcu_thread_online();
 	pipeline_use(t->pipeline, thread_tables(t->shared));
-	stats = begin_stats(t, now_ns);
+	stats = begin_stats(t);
 	t->now_ns = time_now_ns();
 	while ((h = ring_next(ring))) {
 		on_record(t, stats, h);
@@ -354,7 +351,7 @@ void thread_stop(struct thread *t)
 void thread_take_stats(struct thread *t, unsigned int epoch, struct thread_stats *out)
 {
 	*out = t->stats[epoch & 1];
-	out->covered_ns = atomic_load_explicit(&t->covered_ns[epoch & 1], memory_order_relaxed);
+	out->handled = atomic_load_explicit(&t->handled[epoch & 1], memory_order_relaxed);
 	memset(&t->stats[epoch & 1], 0, sizeof(t->stats[0]));
 }
 

@@ -52,7 +52,7 @@ struct thread_stats {
 	struct pipeline_stats samples;
 	uint64_t lost_records;		/* as LOST records tell it */
 	uint64_t throttled, throttled_ns;
-	uint64_t covered_ns;		/* the ring was looked at last; thread_take_stats() */
+	uint64_t handled;		/* bytes of the ring, since it was opened; thread_take_stats() */
 	struct lag lag;
 };
 

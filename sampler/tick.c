@@ -57,19 +57,44 @@ static uint64_t grown(uint64_t now, uint64_t seen)
 	return now > seen ? now - seen : 0;
 }
 
-/*
- * The counters are read now, the ring was a little ago, and on a full machine each has its own delay:
- * the time that the tick's samples are of, as a share of that between two reads.
- */
-static double covered_share(struct tick_cpu *tc, uint64_t covered_ns)
+static uint64_t samples_of_all(const struct sampler *s, const struct thread_stats *stats)
 {
-	uint64_t now = time_now_ns(), read = tc->read_ns, was = tc->covered_ns;
+	uint64_t nr = 0;
 
-	tc->read_ns = now;
-	if (covered_ns <= was)
+	for (uint32_t i = 0; i < s->config.nr_events; i++)
+		nr += stats->samples.by_event[i];
+	return nr;
+}
+
+/*
+ * The counters are read now, the ring was a little ago. What waits in it is told by its bytes: a share
+ * of the tick's time would not do, as a task may have run in that little while alone.
+ */
+static double samples_waiting(struct sampler *s, uint32_t index, const struct thread_stats *stats)
+{
+	const struct ring *ring = &counters_cpu(s->counters, index)->data;
+	uint64_t written = ring_written(ring), nr = samples_of_all(s, stats);
+	struct tick_cpu *tc = &s->cpus[index];
+
+	if (stats->handled > tc->handled) {
+		if (nr)
+			tc->bytes_a_sample = (double)(stats->handled - tc->handled) / (double)nr;
+		tc->handled = stats->handled;
+	}
+	if (tc->bytes_a_sample <= 0 || written <= tc->handled)
 		return 0;
-	tc->covered_ns = covered_ns;
-	return was && now > read ? (double)(covered_ns - was) / (double)(now - read) : 1;
+	return (double)MIN(written - tc->handled, ring->size) / tc->bytes_a_sample;
+}
+
+/* Samples of @event that the kernel took from one reading of the counters to the next. */
+static double samples_taken(const struct sampler *s, struct tick_cpu *tc, const struct thread_stats *stats,
+			    uint32_t event, double waiting, uint64_t lost)
+{
+	uint64_t nr = stats->samples.by_event[event], all = samples_of_all(s, stats);
+	double was = tc->waiting[event];
+
+	tc->waiting[event] = waiting * (all ? (double)nr / (double)all : 1.0 / s->config.nr_events);
+	return (double)(nr + lost) + tc->waiting[event] - was;
 }
 
 /* Busy seconds of @cpu that @event ran in, since the last tick. */
@@ -91,9 +116,8 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 {
 	struct profile_cpu *cpu = &p->cpus[index];
 	struct tick_cpu *tc = &s->cpus[index];
-	double share = covered_share(tc, stats->covered_ns);
+	double waiting = samples_waiting(s, index, stats), busy, taken;
 	struct counters_value v;
-	double busy;
 
 	if (!sums->lost_known)
 		cpu->lost = stats->lost_records;
@@ -120,13 +144,14 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 			cpu->lost += lost;
 			ev->lost = lost;
 		}
-		busy = share * busy_seconds(s, cpu, tc, i, &v);
+		taken = samples_taken(s, tc, stats, i, waiting, lost);
+		busy = busy_seconds(s, cpu, tc, i, &v);
 		if (busy <= 0)
 			continue;
 		s->rate.seconds[i] += busy;
-		s->rate.got[i] += stats->samples.by_event[i] + lost;
+		s->rate.got[i] += taken;
 		tc->seconds[i] += busy;
-		tc->got[i] += stats->samples.by_event[i] + lost;
+		tc->got[i] += taken;
 	}
 	tc->lost_total += cpu->lost;
 	sums->lost += cpu->lost;
@@ -230,7 +255,7 @@ struct tick_cpu *tick_new_cpus(uint32_t nr)
 static void rate_cpu(struct tick_cpu *tc)
 {
 	for (int i = 0; i < EVENTS_MAX; i++)
-		tc->got_hz[i] = tc->seconds[i] > 0 ? (double)tc->got[i] / tc->seconds[i] : NAN;
+		tc->got_hz[i] = tc->seconds[i] > 0 ? tc->got[i] / tc->seconds[i] : NAN;
 	memset(tc->got, 0, sizeof(tc->got));
 	memset(tc->seconds, 0, sizeof(tc->seconds));
 }
@@ -242,7 +267,7 @@ static void update_rate(struct sampler *s, uint64_t now_ns)
 		return;
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
 		s->got_hz[i] = s->rate.seconds[i] > 0 && !s->rate.mixed ?
-			(double)s->rate.got[i] / s->rate.seconds[i] : NAN;
+			s->rate.got[i] / s->rate.seconds[i] : NAN;
 	s->rate = (struct tick_rate){ .since_ns = now_ns };
 	for (uint32_t i = 0; i < s->nr_threads; i++)
 		rate_cpu(&s->cpus[i]);
@@ -566,7 +591,6 @@ static void rebase(struct sampler *s, uint32_t index)
 	struct tick_cpu *tc = &s->cpus[index];
 	struct counters_value v;
 
-	tc->read_ns = time_now_ns();
 	for (uint32_t i = 0; i < s->config.nr_events; i++) {
 		if (counters_read(s->counters, index, i, &v))
 			v = (struct counters_value){ 0 };

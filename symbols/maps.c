@@ -204,6 +204,18 @@ void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64
 	reclaim_reader_done();
 }
 
+bool maps_birth(struct maps *m, pid_t pid, uint64_t time_ns, uint64_t *birth_ns, pid_t *parent)
+{
+	const struct process *p = process_find(&m->procs, pid, time_ns);
+
+	if (p) {
+		*birth_ns = p->birth_ns;
+		*parent = atomic_load_explicit(&p->parent, memory_order_relaxed);
+	}
+	reclaim_reader_done();
+	return p != NULL;
+}
+
 void maps_no_proc(struct maps *m)
 {
 	m->no_proc = true;

@@ -109,6 +109,11 @@ bool maps_due(const struct maps *m, uint64_t now_ns);
 /* Readers, lock-free. Always fills @hit; an id, if one must be given, is of @tasks (maps_tasks()). */
 void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns,
 	       struct maps_hit *hit);
+/*
+ * Was anything told of @pid until @time_ns? Then when it became what it is, by fork or exec (0:
+ * before us), and the pid of who forked it (0: not told). Readers, lock-free.
+ */
+bool maps_birth(struct maps *m, pid_t pid, uint64_t time_ns, uint64_t *birth_ns, pid_t *parent);
 /* The mapping of @addr at @time_ns, or NULL. Any reader. */
 const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns);
 /*

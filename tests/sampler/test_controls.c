@@ -435,6 +435,115 @@ static void test_name_waits(void **state)
 	sampler_free(s);
 }
 
+/* Samples of @pid since the reset, once there are any; 0: none came. */
+static double samples_of(struct sampler *s, pid_t pid, unsigned int ticks)
+{
+	double nr = 0;
+
+	for (unsigned int i = 0; i < ticks; i++) {
+		struct profile *p = wait_profile(s);
+
+		check_account(&p->account);
+		nr = 0;
+		for (uint32_t k = 0; k < p->nr_cells; k++)
+			if (p->processes[p->tasks[p->cells[k].task].process].pid == pid)
+				nr += p->cells[k].count;
+		profile_free(p);
+	}
+	return nr;
+}
+
+static void rename_me(int signal)
+{
+	prctl(PR_SET_NAME, "renamed");
+}
+
+/* Burn @ms of CPU time. */
+static void burn(unsigned int ms)
+{
+	struct timespec ts = { 0 };
+
+	while (ts.tv_sec * 1000 + ts.tv_nsec / 1000000 < ms)
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+}
+
+/* One of the system that was sampled before takes the name. */
+static void test_name_taken(void **state)
+{
+	struct sampler_config c = config_of("cpu-clock");
+	struct sampler *s = start(&c);
+	bool known = false, seen = false;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGUSR1, rename_me);
+		spin(NULL);
+	}
+	for (int i = 0; i < 20 && !known; i++)
+		known = samples_of(s, pid, 1) > 0;
+	assert_true(known);
+	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME, .name = "^renamed$" });
+	expect_message(s, "sampling name");
+	sampler_reset(s);
+	assert_true(samples_of(s, pid, 4) == 0);
+	kill(pid, SIGUSR1);
+	for (int i = 0; i < 20 && !seen; i++)
+		seen = samples_of(s, pid, 1) > 0;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_true(seen);
+	sampler_free(s);
+}
+
+/* A worker that rests at first has its events from its parent: they are not opened on it again. */
+static void test_name_forks(void **state)
+{
+	const unsigned int ms = 500;
+	struct sampler_config c = config_of("cpu-clock");
+	struct sampler *s = start(&c);
+	pid_t parent, worker = 0;
+	int fds[2];
+	double nr;
+
+	assert_int_equal(pipe(fds), 0);
+	parent = fork();
+	if (parent == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, "forks");
+		raise(SIGSTOP);
+		worker = fork();
+		if (worker == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			sleep(3);
+			burn(ms);
+		} else if (write(fds[1], &worker, sizeof(worker)) < 0) {
+			_exit(1);
+		}
+		for (;;)
+			pause();
+	}
+	profile_free(wait_profile(s));
+	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME, .name = "^forks$" });
+	expect_message(s, "sampling name");
+	sampler_set_window(s, PROFILE_TOTAL);
+	kill(parent, SIGCONT);
+	assert_int_equal(read(fds[0], &worker, sizeof(worker)), sizeof(worker));
+	for (int i = 0; i < 100; i++) {
+		nr = samples_of(s, worker, 4);
+		if (nr > 0 && nr == samples_of(s, worker, 2))
+			break;
+	}
+	kill(worker, SIGKILL);
+	kill(parent, SIGKILL);
+	waitpid(parent, NULL, 0);
+	close(fds[0]);
+	close(fds[1]);
+	print_message("%.0f samples of %u ms\n", nr, ms);
+	assert_true(nr > 0.6 * ms && nr < 1.4 * ms);
+	sampler_free(s);
+}
+
 static void test_own_rates(void **state)
 {
 	struct sampler_config c = config_of("cpu-clock/freq=199/");
@@ -625,6 +734,20 @@ static bool is_clock(const struct profile *p, uint32_t event)
 	       (!strcmp(ev->event.name, "cpu-clock") || !strcmp(ev->event.name, "task-clock"));
 }
 
+/* What the rates of @p come from, for whoever looks into a failure. */
+static void print_rates(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->nr_cpus * p->nr_events; i++) {
+		const struct profile_cpu *cpu = &p->cpus[i / p->nr_events];
+		const struct profile_cpu_event *ev = &p->cpu_events[i];
+
+		print_error("%s, CPU %d: %lu samples, %lu lost, in %.1f of %.1f ms, lag %.1f ms, busy %.2f\n",
+			    p->events[i % p->nr_events].event.name, cpu->cpu, ev->samples, ev->lost,
+			    (double)ev->running_ns / 1e6, (double)p->interval_ns / 1e6,
+			    (double)cpu->lag_max_ns / 1e6, cpu->busy);
+	}
+}
+
 /*
  * Profiles for @ns; of those of a whole tick the first or the second has the rates that are wanted,
  * and that is what was asked for.
@@ -656,6 +779,8 @@ static void follow(struct steered *st, uint64_t ns, bool rates)
 			right += good;
 			st->nr_rates += is_clock(p, 0);
 		}
+		if (rates && whole == 2 && !right)
+			print_rates(p);
 		if (rates && whole == 2 && !right)
 			fail_msg("%s of %s: %.0f Hz wanted, %.0f got in the second tick",
 				 p->events[0].event.name, p->target, p->events[0].want_hz,
@@ -784,6 +909,8 @@ int main(void)
 		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_name_waits),
+		cmocka_unit_test(test_name_taken),
+		cmocka_unit_test(test_name_forks),
 		cmocka_unit_test(test_own_rates),
 		cmocka_unit_test(test_event_states),
 		cmocka_unit_test(test_random),
