@@ -192,7 +192,7 @@ static void note_eh_return(struct run *run)
 static void finish_row(struct run *run, uint64_t to)
 {
 	uint64_t end = MIN(to, run->end);
-	struct cfi_row row;
+	struct cfi_rule rule;
 
 	if (run->now.cfa_where == CFA_NONE)
 		refuse(run, CFI_NO_CFA);
@@ -200,8 +200,11 @@ static void finish_row(struct run *run, uint64_t to)
 	if (!run->sink || run->reason != CFI_OK || run->loc >= end ||
 	    (run->bounded && end <= run->until))
 		return;
-	make_row(run, &row);
-	run->sink->row(run->sink->ctx, run->loc, end, &row);
+	make_row(run, &rule.row);
+	rule.start = run->loc;
+	rule.end = end;
+	rule.program = hash_u64(run->program);
+	run->sink->rule(run->sink->ctx, &rule);
 }
 
 static void advance_to(struct run *run, uint64_t to)
@@ -469,33 +472,32 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 	return run.reason;
 }
 
-struct want_row {
+struct want_rule {
 	uint64_t pc;
-	struct cfi_row *out;
+	struct cfi_rule *out;
 	bool found;
 };
 
-static void take_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row)
+static void take_rule(void *ctx, const struct cfi_rule *rule)
 {
-	struct want_row *want = ctx;
+	struct want_rule *want = ctx;
 
-	if (want->pc >= start && want->pc < end) {
-		*want->out = *row;
+	if (cfi_covers(rule, want->pc)) {
+		*want->out = *rule;
 		want->found = true;
 	}
 }
 
 enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-			    uint64_t pc, struct cfi_rule *out)
+			    uint64_t pc, struct cfi_rule *out, uint32_t *cost)
 {
-	struct want_row want = { .pc = pc, .out = &out->row };
-	struct cfi_sink sink = { take_row, &want };
+	struct want_rule want = { .pc = pc, .out = out };
+	struct cfi_sink sink = { take_rule, &want };
 	struct run run = { .arch = arch, .eh = eh, .sink = &sink, .bounded = true, .until = pc };
 	struct ehframe_record rec;
 
 	run_record(&run, offset, &rec);
-	out->program = hash_u64(run.program);
-	out->cost = run.cost;
+	*cost = run.cost;
 	if (run.reason != CFI_OK)
 		return run.reason;
 	return want.found ? CFI_OK : CFI_BAD_RECORD;
@@ -505,7 +507,8 @@ enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh
 			   uint64_t pc, struct cfi_row *out)
 {
 	struct cfi_rule rule;
-	enum cfi_reason reason = cfi_rule_at(arch, eh, offset, pc, &rule);
+	uint32_t cost;
+	enum cfi_reason reason = cfi_rule_at(arch, eh, offset, pc, &rule, &cost);
 
 	if (reason == CFI_OK)
 		*out = rule.row;

@@ -74,9 +74,25 @@ struct cfi_fde {			/* what cfi_check() found */
 	uint32_t nr_negates;		/* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
 };
 
-/* Gets the rows of an FDE in order, [start, end) each; neighbours may be equal. */
+/* A row where it stands. */
+struct cfi_rule {
+	uint64_t start, end;		/* vaddrs that it holds for, to before @end */
+	/*
+	 * Hash of the instructions run for it, of CIE and FDE, but for locations:
+	 * what else is run by these has the same row, wherever it lies.
+	 */
+	uint64_t program;
+	struct cfi_row row;
+};
+
+static inline bool cfi_covers(const struct cfi_rule *rule, uint64_t pc)
+{
+	return pc - rule->start < rule->end - rule->start;
+}
+
+/* Gets the rules of an FDE in order; the rows of neighbours may be equal. */
 struct cfi_sink {
-	void (*row)(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row);
+	void (*rule)(void *ctx, const struct cfi_rule *rule);
 	void *ctx;
 };
 
@@ -87,15 +103,9 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			   uint64_t pc, struct cfi_row *out);
 
-struct cfi_rule {
-	struct cfi_row row;
-	uint64_t program;		/* hash of the instructions run for it; not of locations */
-	uint32_t cost;			/* bytes read */
-};
-
-/* The same, and by which instructions: what else is run by these has the same row, wherever it lies. */
+/* The same, and where it holds and why; @cost: bytes read. */
 enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-			    uint64_t pc, struct cfi_rule *out);
+			    uint64_t pc, struct cfi_rule *out, uint32_t *cost);
 
 /* How many states an accepted FDE remembers up to @pc. */
 uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,

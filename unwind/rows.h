@@ -34,7 +34,7 @@ enum row_kind {
 	ROW_SIGNAL,			/* a signal handler returns here: by the kernel's frame */
 };
 
-#define ROWS_PROGRAMS 4096		/* a power of two */
+#define ROWS_PROGRAMS 16384		/* a power of two */
 
 struct unwind_rows {
 	_Atomic uint64_t *rows;

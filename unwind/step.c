@@ -33,6 +33,7 @@ enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
 struct gate_slot {
 	uint64_t key;			/* image_key() << 32 | offset of the FDE */
 	uint64_t rewrites, lands;	/* as in struct cfi_fde */
+	struct cfi_rule rule;		/* the last one that was asked for */
 	uint16_t nr_remembers;
 	uint8_t nr_negates;
 	uint8_t verdict;
@@ -58,6 +59,7 @@ struct step {
 	bool negates_found;		/* their places are known */
 	uint32_t negates[NEGATES_MAX];	/* offsets in the section */
 	uint32_t budget;
+	struct gate_slot *slot;		/* of the FDE of the frame under way */
 	struct gate_slot gate[GATE_SLOTS];
 };
 
@@ -302,10 +304,25 @@ bool step_reaches(const struct step_input *in)
 	       away < INT32_MAX - (int64_t)in->fde->size;
 }
 
+struct want {
+	uint64_t vaddr;
+	struct cfi_rule *out;
+};
+
+static void take_wanted(void *ctx, const struct cfi_rule *rule)
+{
+	const struct want *want = ctx;
+
+	if (cfi_covers(rule, want->vaddr))
+		*want->out = *rule;
+}
+
 static enum verdict judge(struct step *s, const struct step_input *in, struct gate_slot *slot)
 {
 	struct cfi_fde info;
-	enum cfi_reason reason = cfi_check(s->arch, &in->image->eh, in->fde->offset, NULL, &info);
+	struct want want = { in->vaddr, &slot->rule };
+	const struct cfi_sink sink = { take_wanted, &want };
+	enum cfi_reason reason = cfi_check(s->arch, &in->image->eh, in->fde->offset, &sink, &info);
 
 	charge(s, info.cost / 2);
 	slot->rewrites = info.rewrites;
@@ -334,9 +351,10 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 	if (slot->verdict == GATE_UNKNOWN || slot->key != key) {
 		if (!s->budget)
 			return STEP_BUDGET;
-		slot->key = key;
+		*slot = (struct gate_slot){ .key = key };
 		slot->verdict = (uint8_t)judge(s, in, slot);
 	}
+	s->slot = slot;
 	s->nr_remembers = slot->nr_remembers;
 	s->nr_negates = slot->nr_negates;
 	s->negates_found = false;
@@ -350,15 +368,19 @@ enum step_doubt step_doubt(const struct step *s)
 	return s->doubt;
 }
 
-bool step_rule(struct step *s, const struct step_input *in, struct cfi_rule *rule)
+const struct cfi_rule *step_rule(struct step *s, const struct step_input *in)
 {
+	struct cfi_rule *rule = &s->slot->rule;
 	enum cfi_reason reason;
+	uint32_t cost;
 
+	if (cfi_covers(rule, in->vaddr))
+		return rule;
 	if (!s->budget)
-		return false;
-	reason = cfi_rule_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, rule);
-	charge(s, rule->cost / 2);
-	return reason == CFI_OK;
+		return NULL;
+	reason = cfi_rule_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, rule, &cost);
+	charge(s, cost / 2);
+	return reason == CFI_OK ? rule : NULL;
 }
 
 static enum step_result why_failed(const struct step *s)

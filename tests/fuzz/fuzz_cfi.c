@@ -18,17 +18,18 @@ struct rows {
 	int nr;
 };
 
-static void take(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row)
+static void take(void *ctx, const struct cfi_rule *rule)
 {
 	struct rows *r = ctx;
 
-	if (start != r->at || end <= start || end > r->end || row->kind > CFI_COMPLEX)
+	if (rule->start != r->at || rule->end <= rule->start || rule->end > r->end ||
+	    rule->row.kind > CFI_COMPLEX)
 		abort();
 	if (!r->nr++) {
-		r->first = *row;
-		r->first_pc = start;
+		r->first = rule->row;
+		r->first_pc = rule->start;
 	}
-	r->at = end;
+	r->at = rule->end;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

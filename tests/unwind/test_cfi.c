@@ -233,9 +233,10 @@ static uint64_t program_at(const void *insns, size_t size, uint64_t pc)
 {
 	struct ehframe eh;
 	struct cfi_rule rule;
-	uint32_t fde = make(&eh, insns, size, 0x100);
+	uint32_t fde = make(&eh, insns, size, 0x100), cost;
 
-	assert_int_equal(cfi_rule_at(&arch_x86_64, &eh, fde, pc, &rule), CFI_OK);
+	assert_int_equal(cfi_rule_at(&arch_x86_64, &eh, fde, pc, &rule, &cost), CFI_OK);
+	assert_true(cfi_covers(&rule, pc));
 	ehframe_fini(&eh);
 	return rule.program;
 }
@@ -291,22 +292,32 @@ struct tally {
 };
 
 /* What is run by the same instructions has the same row, in all files. */
-static void same_by_program(struct tally *t, uint64_t start, const struct cfi_row *row)
+static void same_by_program(struct tally *t, const struct cfi_rule *rule)
 {
-	struct cfi_rule rule;
-	size_t slot;
+	size_t slot = rule->program % ARRAY_SIZE(made);
+	uint64_t word = row_pack(&rule->row);
 
-	if (row->kind == CFI_COMPLEX)
+	if (rule->row.kind == CFI_COMPLEX)
 		return;
-	assert_int_equal(cfi_rule_at(&arch_x86_64, t->eh, t->fde, start, &rule), CFI_OK);
-	assert_memory_equal(&rule.row, row, sizeof(*row));
-	slot = rule.program % ARRAY_SIZE(made);
-	if (made[slot].program == rule.program) {
+	if (made[slot].program == rule->program) {
 		t->repeated++;
-		assert_int_equal(made[slot].word, row_pack(row));
+		assert_int_equal(made[slot].word, word);
 	}
-	made[slot].program = rule.program;
-	made[slot].word = row_pack(row);
+	made[slot].program = rule->program;
+	made[slot].word = word;
+}
+
+/* The same rule when it alone is asked for. */
+static void same_alone(const struct tally *t, const struct cfi_rule *rule)
+{
+	struct cfi_rule alone;
+	uint32_t cost;
+
+	assert_int_equal(cfi_rule_at(&arch_x86_64, t->eh, t->fde, rule->end - 1, &alone, &cost), CFI_OK);
+	assert_int_equal(alone.start, rule->start);
+	assert_int_equal(alone.end, rule->end);
+	assert_int_equal(alone.program, rule->program);
+	assert_memory_equal(&alone.row, &rule->row, sizeof(alone.row));
 }
 
 /* Does @ops say "register @reg + @off"? */
@@ -347,15 +358,17 @@ static bool oracle_agrees(Dwarf_Frame *frame, const struct cfi_row *row)
 	return nr == 0;		/* same value, or the ABI's default for a saved register */
 }
 
-static void compare_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row)
+static void compare_row(void *ctx, const struct cfi_rule *rule)
 {
-	const uint64_t pcs[] = { start, end - 1 };
+	const uint64_t pcs[] = { rule->start, rule->end - 1 };
+	const struct cfi_row *row = &rule->row;
 	struct tally *t = ctx;
 
 	t->rows++;
 	t->complex += row->kind == CFI_COMPLEX;
 	t->ends += row->kind == CFI_END;
-	same_by_program(t, start, row);
+	same_by_program(t, rule);
+	same_alone(t, rule);
 	if (row->kind == CFI_COMPLEX || !t->oracle)
 		return;
 	for (int i = 0; i < 2; i++) {
@@ -457,10 +470,10 @@ static uint64_t random_next(uint64_t *seed)
 	return hash_u64(*seed);
 }
 
-static void count_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_row *row)
+static void count_row(void *ctx, const struct cfi_rule *rule)
 {
-	assert_true(start < end && start >= START && end <= START + 0x100);
-	assert_in_range(row->kind, CFI_ROW, CFI_COMPLEX);
+	assert_true(rule->start < rule->end && rule->start >= START && rule->end <= START + 0x100);
+	assert_in_range(rule->row.kind, CFI_ROW, CFI_COMPLEX);
 	++*(uint64_t *)ctx;
 }
 
