@@ -772,7 +772,9 @@ static void follow(struct steered *st, uint64_t ns, bool rates)
 			if (is_clock(p, i) && fabs(ev->got_hz - ev->want_hz) > 0.1 * ev->want_hz)
 				good = false;
 		}
-		good &= !(st->hz > 0) || fabs(p->events[0].want_hz - st->hz) < 1;
+		/* A limit that others have lowered refuses it. */
+		good &= !(st->hz > 0) || p->max_hz < p->max_hz_top ||
+			fabs(p->events[0].want_hz - st->hz) < 1;
 		/* One that ended just after the control is of before. */
 		if (p->interval_ns > TICK_NS * 9 / 10 && time_now_ns() - since > TICK_NS / 4) {
 			whole++;

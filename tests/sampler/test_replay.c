@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A recording written by the recorder, through the tables: every sample is
- * counted, also when each is a stack of its own, and lost ones once.
+ * counted, also when each is a stack of its own, and lost ones once. The error
+ * bars of rows cover what is true; WINDOWS=1000 SAMPLES=1000 for the long run.
  */
 #include "sampler/replay.h"
 
@@ -13,12 +14,15 @@
 
 #include <cmocka.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
 #include "sampler/assemble.h"
 #include "sampler/attr.h"
+#include "sampler/fold.h"
 #include "sampler/hottest.h"
+#include "sampler/interval.h"
 #include "sampler/session.h"
 #include "sampler/synth.h"
 
@@ -95,8 +99,8 @@ static void put(struct fixture *f, uint32_t lane, const void *bytes)
 	recorder_put(recorder_lane(f->r, lane), h, &r);
 }
 
-/* In the kernel, at @ip, called from a place that all have. */
-static void put_sample(struct fixture *f, uint32_t cpu, uint64_t id, uint64_t ip)
+/* Of process @pid, in the kernel, at @ip, called from a place that all have. */
+static void put_sample_of(struct fixture *f, uint32_t pid, uint32_t cpu, uint64_t id, uint64_t ip)
 {
 	const struct {
 		struct perf_event_header h;
@@ -106,11 +110,29 @@ static void put_sample(struct fixture *f, uint32_t cpu, uint64_t id, uint64_t ip
 		uint32_t cpu, reserved;
 		uint64_t period, nr_chain, chain[3];
 	} s = {
-		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) }, id, ip, 42, 43,
+		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) }, id, ip, pid, pid,
 		f->time_ns++, cpu, 0, 5, 3, { (uint64_t)PERF_CONTEXT_KERNEL, ip, KERNEL + 0x100 },
 	};
 
 	put(f, cpu, &s);
+}
+
+static void put_sample(struct fixture *f, uint32_t cpu, uint64_t id, uint64_t ip)
+{
+	put_sample_of(f, 42, cpu, id, ip);
+}
+
+static void put_comm(struct fixture *f, uint32_t pid)
+{
+	const struct {
+		struct perf_event_header h;
+		uint32_t pid, tid;
+		char comm[8];
+		struct synth_id trailer;
+	} c = { { PERF_RECORD_COMM, 0, sizeof(c) }, pid, pid, "window",
+		{ pid, pid, f->time_ns++, 0, 0, SIDE_ID } };
+
+	put(f, 2, &c);
 }
 
 static void put_lost(struct fixture *f, uint32_t lane, uint64_t id, uint64_t nr)
@@ -300,6 +322,142 @@ static void test_unknown_event(void **state)
 	sampler_free(s);
 }
 
+static double uniform(uint64_t *seed)
+{
+	return (double)(hash_u64(++*seed) >> 11) / 9007199254740992.0;
+}
+
+static unsigned int number_of(const char *name, unsigned int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? (unsigned int)strtoul(text, NULL, 10) : otherwise;
+}
+
+/* The profile of a recording, as the screen gets it. */
+static struct profile *replayed(const struct fixture *f, struct sampler **s)
+{
+	const struct sampler_config config = {
+		.replay = f->path, .tick_ns = 1000000000, .window_ns = 5000000000,
+	};
+	struct profile *p = NULL;
+	struct err e = { "" };
+
+	if (sampler_new(s, &config, &e) || sampler_start(*s, &e))
+		fail_msg("%s", e.text);
+	/* The builder waits for readers. */
+	rcu_thread_offline();
+	for (int i = 0; i < 600 && !p; i++) {
+		struct pollfd fd = { .fd = sampler_fd(*s), .events = POLLIN };
+
+		poll(&fd, 1, 100);
+		p = sampler_take(*s);
+	}
+	rcu_thread_online();
+	assert_non_null(p);
+	return p;
+}
+
+/* What programs of a known mix are in, and for which share of their time. */
+static const double mix[] = { 0.46, 0.25, 0.16, 0.1, 0.03 };
+
+static uint64_t draw_ip(uint64_t *seed)
+{
+	double x = uniform(seed);
+	unsigned int i = 0;
+
+	while (i < ARRAY_SIZE(mix) - 1 && x >= mix[i])
+		x -= mix[i++];
+	return KERNEL + 0x100000 * (i + 1);
+}
+
+/* Which of the mix a function is: rows are in order of their shares, which are far apart in the sum. */
+static void sort_functions(const struct profile *p, uint32_t order[static ARRAY_SIZE(mix)])
+{
+	const struct fold_filter all = { .process = UINT32_MAX, .task = UINT32_MAX };
+	struct fold_functions fold;
+	uint32_t nr = 0;
+
+	assert_int_equal(fold_functions(p, &all, &fold), 0);
+	for (uint32_t i = 0; i < fold.nr_rows; i++) {
+		uint32_t at = nr;
+
+		if (!(fold.rows[i].self > 0))
+			continue;
+		assert_true(nr < ARRAY_SIZE(mix));
+		for (; at && fold.rows[i].self > fold.rows[order[at - 1]].self; at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+		nr++;
+	}
+	assert_int_equal(nr, ARRAY_SIZE(mix));
+	for (uint32_t i = 0; i < nr; i++)
+		order[i] = fold.rows[order[i]].function;
+	fold_functions_fini(&fold);
+}
+
+/* Count whose interval, as a row of one window shows it, has the true share in it. */
+static void count_covered(const struct profile *p, uint32_t process,
+			  const uint32_t order[static ARRAY_SIZE(mix)], unsigned int *covered)
+{
+	const struct fold_filter one = { .process = process, .task = UINT32_MAX };
+	struct fold_functions fold;
+
+	assert_int_equal(fold_functions(p, &one, &fold), 0);
+	for (uint32_t k = 0; k < ARRAY_SIZE(mix); k++) {
+		double share = 0;
+		struct interval in;
+
+		for (uint32_t i = 0; i < fold.nr_rows; i++)
+			if (fold.rows[i].function == order[k])
+				share = fold.rows[i].self_weight / fold.weight;
+		in = interval_of(share * fold.count, fold.count);
+		covered[k] += in.low <= mix[k] && mix[k] <= in.high;
+	}
+	fold_functions_fini(&fold);
+}
+
+/* Each process of the recording is one window of the same mix. */
+static void test_intervals(void **state)
+{
+	unsigned int windows = number_of("WINDOWS", 400), samples = number_of("SAMPLES", 200);
+	unsigned int covered[ARRAY_SIZE(mix)] = { 0 }, all = 0;
+	uint32_t order[ARRAY_SIZE(mix)];
+	struct fixture *f = *state;
+	struct sampler *s;
+	struct profile *p;
+	size_t size = 1 << 20;
+	uint64_t seed = 0;
+
+	/* A power of two that holds them all: nothing waits for the writer. */
+	while (size < (size_t)128 * windows * samples)
+		size *= 2;
+	begin(f, size);
+	for (unsigned int w = 0; w < windows; w++) {
+		put_comm(f, 1000 + w);
+		for (unsigned int i = 0; i < samples; i++)
+			put_sample_of(f, 1000 + w, i % 2, CLOCK_ID, draw_ip(&seed));
+	}
+	end(f, 0);
+	p = replayed(f, &s);
+	assert_int_equal(p->account_total.taken, (uint64_t)windows * samples);
+	assert_int_equal(p->nr_processes, windows);
+	sort_functions(p, order);
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		count_covered(p, i, order, covered);
+	for (size_t k = 0; k < ARRAY_SIZE(mix); k++) {
+		print_message("%.0f %%: covered in %.1f %% of %u windows\n", 100 * mix[k],
+			      100.0 * covered[k] / windows, windows);
+		all += covered[k];
+	}
+	/* Of few windows chance alone may have one function off. */
+	assert_in_range(all, 0.93 * windows * ARRAY_SIZE(mix), 0.97 * windows * ARRAY_SIZE(mix));
+	for (size_t k = 0; k < ARRAY_SIZE(mix) && windows >= 1000; k++)
+		assert_in_range(covered[k], 0.93 * windows, 0.97 * windows);
+	profile_free(p);
+	sampler_free(s);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -310,6 +468,7 @@ int main(void)
 		TEST(test_lost_once),
 		TEST(test_throttled),
 		TEST(test_unknown_event),
+		TEST(test_intervals),
 	};
 	int failed;
 
