@@ -60,46 +60,65 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	return (struct safe_text){ buf, 0, 0 };
 }
 
-/* "[1 Functions]", " 2 Processes ", or " 2 " where there is no room. */
-static struct safe_text tab_text(const struct ui_state *st, enum view_id id, bool brief, char *buf,
-				 size_t size)
+/* How the tabs are written: apart from each other where there is room, the first @named with names. */
+struct tabs_form {
+	bool apart;
+	int named;
+};
+
+/* "[1 Functions]", " 2 Processes ", or " 2" where there is no room. */
+static struct safe_text tab_text(const struct ui_state *st, enum view_id id, struct tabs_form form,
+				 char *buf, size_t size)
 {
-	bool here = id == st->view;
+	bool here = id == st->view, named = here || (int)id < form.named;
 	char key[8];
 
-	return text_format(buf, size, here ? "[%s%s%s]" : brief ? " %s" : " %s%s%s ",
-			   keys_name(key, bindings_first(st->bindings, CTX_LIST, actions[id])), " ",
-			   view_of(id)->title.str);
+	return text_format(buf, size, here ? "%s[%s%s%s]" : form.apart ? "%s %s%s%s " : "%s %s%s%s",
+			   here && id && !form.apart ? " " : "",
+			   keys_name(key, bindings_first(st->bindings, CTX_LIST, actions[id])),
+			   named ? " " : "", named ? view_of(id)->title.str : "");
 }
 
-static unsigned int tabs_width(const struct ui_state *st, bool brief)
+static unsigned int tabs_width(const struct ui_state *st, struct tabs_form form)
 {
 	unsigned int width = 0;
 	char buf[64];
 
 	for (int i = 0; i < VIEW_HELP; i++)
-		width += tab_text(st, (enum view_id)i, brief, buf, sizeof(buf)).width +
-			 (!brief || i == (int)st->view);
+		width += tab_text(st, (enum view_id)i, form, buf, sizeof(buf)).width + form.apart;
 	return width;
+}
+
+/* As many names as fit into @cols, the last ones leave first. */
+static struct tabs_form tabs_fit(const struct ui_state *st, unsigned int cols)
+{
+	struct tabs_form form = { true, VIEW_HELP };
+
+	if (tabs_width(st, form) <= cols)
+		return form;
+	form.apart = false;
+	while (form.named && tabs_width(st, form) > cols)
+		form.named--;
+	return form;
 }
 
 void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	char text[MATCH_MAX * 2 + 128], clean[sizeof(text)], buf[64];
 	struct safe_text out = ui_clean(clean, sizeof(clean), left_out(st, text, sizeof(text)).str);
-	bool brief = tabs_width(st, false) + out.width + 2 > c->cols;
+	struct tabs_form form = tabs_fit(st, c->cols - MIN(out.width + 2u, c->cols));
 	struct pen pen = { c, row, 1, c->cols };
 
 	for (int i = 0; i < VIEW_HELP; i++) {
 		unsigned int col = pen.col;
 		bool here = i == (int)st->view;
 
-		pen_text(&pen, 0, tab_text(st, (enum view_id)i, brief, buf, sizeof(buf)),
+		pen_text(&pen, 0, tab_text(st, (enum view_id)i, form, buf, sizeof(buf)),
 			 here ? ROLE_VALUE : ROLE_NORMAL);
 		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1,
 						  (uint16_t)(pen.col - col), ZONE_VIEW,
 						  (uint32_t)i });
-		pen.col += !brief || here;
+		pen.col += form.apart;
 	}
 	if (out.size && pen.col + 1 < c->cols)
 		canvas_elide(c, row, pen.col, c->cols - pen.col, out,

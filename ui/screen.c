@@ -149,21 +149,25 @@ static unsigned int bar_width(const struct key_binding *b, uint32_t code)
 	return (unsigned int)(strlen(keys_name(name, code)) + strlen(b->label)) + 1;
 }
 
-/* Help and Quit always; of the others as many as fit, the middle ones leave first. */
+/* Help and Quit always; of the others as many as fit, those that are used least leave first. */
 static unsigned int bar_fit(const struct key_binding **items, uint32_t *codes, unsigned int nr,
 			    unsigned int cols)
 {
+	static const enum action leave[] = {
+		ACT_SAVE_SCREEN, ACT_OPEN, ACT_TREE, ACT_PICK_FREQUENCY, ACT_SORT_MENU, ACT_PICK_EVENT,
+		ACT_FREEZE, ACT_FILTER, ACT_MENU, ACT_SEARCH,
+	};
 	unsigned int width = 0;
 
 	for (unsigned int i = 0; i < nr; i++)
 		width += bar_width(items[i], codes[i]);
-	while (nr > 2 && width > cols) {
-		unsigned int out = nr / 2;
+	for (size_t n = 0; nr > 2 && width > cols; n++) {
+		unsigned int out = n < ARRAY_SIZE(leave) ? 1 : nr / 2;
 
-		/* Who knows the program finds a key without a number; the others read the bar. */
-		for (unsigned int i = 1; i + 1 < nr; i++)
-			if (codes[i] <= K_F0)
-				out = i;
+		while (n < ARRAY_SIZE(leave) && out + 1 < nr && items[out]->action != leave[n])
+			out++;
+		if (out + 1 >= nr)
+			continue;
 		width -= bar_width(items[out], codes[out]);
 		nr--;
 		memmove(&items[out], &items[out + 1], (nr - out) * sizeof(*items));
