@@ -175,29 +175,27 @@ void actions_leave_process(struct ui_state *st)
 	actions_show(st, st->drill_from);
 }
 
+/* Enter: a process and a module lead to their functions, a function to its callers and callees. */
 static void open_row(struct ui_state *st, uint32_t code)
 {
 	const struct list *list = ui_state_list(st);
 	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
-	const struct profile *p = st->shown;
+	uint32_t function = actions_function(st);
 
-	if (!row || !p)
+	if (!row || !st->shown)
 		return;
-	if (st->view == VIEW_ANNOTATE) {
+	if (st->view == VIEW_ANNOTATE)
 		view_annotate_follow(st);
-	} else if (st->view == VIEW_PROCESSES && st->by_thread) {
+	else if (st->view == VIEW_PROCESSES && st->by_thread)
 		actions_enter_thread(st, row);
-	} else if (st->view == VIEW_PROCESSES) {
-		actions_enter_process(st, row->id);
-	} else if (st->drilled) {
-		ui_state_say(st, false, "inside %s: m has all that can be done with a row, Esc goes back",
-			     st->process_name);
-	} else if (row->nr == 1 && row->task < p->nr_tasks &&
-		   p->tasks[row->task].process < p->nr_processes) {
-		actions_enter_process(st, p->processes[p->tasks[row->task].process].id);
-	} else {
-		dialog_open(st, &dialog_processes);
-	}
+	else if (st->view == VIEW_PROCESSES)
+		actions_enter_process(st, (uint32_t)row->id);
+	else if (st->view == VIEW_MODULES)
+		screen_do(st, ACT_MODULE_ONLY, code);
+	else if (function < st->shown->nr_functions)
+		actions_callers(st, st->shown->functions[function].id);
+	else
+		ui_state_say(st, false, "nothing to open in this row (m: what can be done with it)");
 }
 
 /* One level out: help, filter (Esc only), process, and at the root q quits. */
@@ -217,11 +215,16 @@ static void back(struct ui_state *st, uint32_t code)
 	} else if (st->drilled && st->latest && st->latest->focus) {
 		/* First the sampling, as it was; the next one leaves the process. */
 		sampler_unfocus(st->sampler);
+	} else if (st->only.on && st->view == VIEW_FUNCTIONS) {
+		st->only.on = false;
+		actions_show(st, st->only.from);
 	} else if (st->drilled) {
 		actions_leave_process(st);
 	} else if (code == 'q') {
 		st->quit = true;
 	} else {
+		if (!list->pinned)
+			ui_state_say(st, false, "no level further out (q quits)");
 		/* Let go of the row: the cursor stays at the top again. */
 		list->pinned = false;
 		list_rebuild(st, st->view);
@@ -272,9 +275,10 @@ void actions_sort_by(struct ui_state *st, uint8_t column)
 {
 	struct list *list = ui_state_list(st);
 
-	list->inverted = list->sort == column && !list->inverted;
+	list->inverted = list->sort == column && !list->inverted &&
+			 !view_of(st->view)->columns[column].one_way;
 	list->sort = column;
-	list_rebuild(st, st->view);
+	list_reorder(st);
 }
 
 /* Can the rows be in another order? */
@@ -304,12 +308,16 @@ static void sort_step(struct ui_state *st, int step)
 
 	if (!is_sortable(st))
 		return;
-	do
+	/* Only what is in sight: an order whose column is not there looks like none. */
+	for (int i = 0; i < v->nr_columns; i++) {
 		column = (column + step + v->nr_columns) % v->nr_columns;
-	while (!columns_sortable(st, v, column));
+		if (columns_sortable(st, v, column) &&
+		    columns_shown(st, v, list->columns, column, st->cols))
+			break;
+	}
 	list->sort = (uint8_t)column;
 	list->inverted = false;
-	list_rebuild(st, st->view);
+	list_reorder(st);
 }
 
 static void sort_left(struct ui_state *st, uint32_t code)
@@ -322,17 +330,30 @@ static void sort_right(struct ui_state *st, uint32_t code)
 	sort_step(st, 1);
 }
 
+/* @column, or where it is not in sight another one of the same order that is. */
+static uint8_t in_sight(const struct ui_state *st, uint8_t column)
+{
+	const struct view *v = view_of(st->view);
+	uint32_t picked = st->lists[st->view].columns;
+
+	for (int i = 0; i < v->nr_columns && !columns_shown(st, v, picked, column, st->cols); i++)
+		if (v->columns[i].compare == v->columns[column].compare &&
+		    columns_shown(st, v, picked, i, st->cols))
+			return (uint8_t)i;
+	return column;
+}
+
 static void sort_fixed(struct ui_state *st, uint8_t column)
 {
 	struct list *list = ui_state_list(st);
 
 	if (column == UINT8_MAX) {
-		ui_state_say(st, false, "this view has no such column (F6 lists what it has)");
+		ui_state_say(st, false, "this view has no column for that (F6 lists what it has)");
 		return;
 	}
-	list->sort = column;
+	list->sort = in_sight(st, column);
 	list->inverted = false;
-	list_rebuild(st, st->view);
+	list_reorder(st);
 }
 
 static void sort_self(struct ui_state *st, uint32_t code)
@@ -352,8 +373,15 @@ static void sort_module(struct ui_state *st, uint32_t code)
 
 static void invert(struct ui_state *st, uint32_t code)
 {
-	ui_state_list(st)->inverted = !ui_state_list(st)->inverted;
-	list_rebuild(st, st->view);
+	const struct view *v = view_of(st->view);
+	struct list *list = ui_state_list(st);
+
+	if (list->sort < v->nr_columns && v->columns[list->sort].one_way) {
+		ui_state_say(st, false, "this order goes one way only (F6 has others)");
+		return;
+	}
+	list->inverted = !list->inverted;
+	list_reorder(st);
 }
 
 static void limit(struct ui_state *st, uint32_t code)

@@ -108,7 +108,7 @@ static void edit(struct ui_state *st, uint32_t code)
 const char *actions_row_refusal(const struct ui_state *st, enum action action)
 {
 	bool none = st->view != VIEW_ANNOTATE && actions_function(st) == FOLD_NONE;
-	char path[EDITOR_PATH_MAX];
+	char path[EDITOR_PATH_MAX], name[TEXT_MAX];
 	uint32_t line;
 
 	switch (action) {
@@ -124,7 +124,7 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action)
 	case ACT_FETCH:
 		return actions_module(st) == UINT32_MAX ? "this row has no module" : NULL;
 	case ACT_COPY:
-		return *actions_name(st) ? NULL : "this row has no name";
+		return *actions_name(st, name) ? NULL : "this row has no name";
 	case ACT_EDITOR:
 		return actions_source(st, path, sizeof(path), &line) ? NULL :
 		       none ? "this row is no function" :
@@ -144,7 +144,8 @@ static void add_entry(struct ui_state *st, const struct key_binding *b)
 		return;
 	entry->value = b->action;
 	entry->refused = refusal;
-	snprintf(entry->name, sizeof(entry->name), "%-6s %s", keys_name(key, b->codes[0]), b->name);
+	snprintf(entry->name, sizeof(entry->name), "%-6s %s",
+		 keys_name(key, bindings_first(st->bindings, CTX_LIST, b->action)), b->name);
 	snprintf(entry->detail, sizeof(entry->detail), "%s", refusal ? refusal : b->help);
 }
 
@@ -193,10 +194,35 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 	return false;
 }
 
+/* The keys on the left do what they do without the menu; text is what comes after a slash. */
+static bool key(struct ui_state *st, uint32_t code)
+{
+	enum action action = bindings_find(st->bindings, CTX_LIST, code);
+	const struct dialog *d = &st->dialog;
+
+	if (d->typing || code <= ' ' || code >= K_BACKSPACE)
+		return false;
+	if (code == '/') {
+		st->dialog.typing = true;
+		return true;
+	}
+	for (uint32_t i = 0; i < d->nr; i++)
+		if (action && d->entries[i].value == action && !d->entries[i].refused) {
+			use(st, &d->entries[i], false);
+			return true;
+		} else if (action && d->entries[i].value == action) {
+			ui_state_say(st, true, "%s", d->entries[i].detail);
+			return true;
+		}
+	ui_state_say(st, false, "no such key in this menu (/ filters it)");
+	return true;
+}
+
 static const struct dialog_ops dialog_menu = {
 	.title = "m What to do with this row",
-	.hint = "type to filter",
-	.foot = "Each has a key of its own, on the left.   Enter does it   Esc closes",
+	.hint = "a key on the left does it; / filters",
+	.foot = "Enter does what the cursor is on   Esc closes",
+	.key = key,
 	.fill = fill,
 	.use = use,
 };

@@ -67,6 +67,7 @@ static void module_only(struct ui_state *st, uint32_t code)
 		return;
 	}
 	st->only.on = true;
+	st->only.from = st->view;
 	st->only.id = st->shown->modules[module].id;
 	ui_clean(st->only.name, sizeof(st->only.name), st->shown->modules[module].name.str);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
@@ -104,8 +105,9 @@ static void by_thread(struct ui_state *st, uint32_t code)
 	st->lists[VIEW_PROCESSES].pinned = false;
 	/* Who looks at stacks stays there. */
 	actions_show(st, stacks ? st->view : VIEW_PROCESSES);
-	ui_state_say(st, false, !st->by_thread ? "processes (H: threads)" :
-		     stacks ? "split by thread (H: no longer)" : "threads (H: processes)");
+	ui_state_say(st, false, !st->by_thread ? "the processes (H: their threads)" :
+		     stacks ? "split by thread (H: no longer)" :
+			      "the threads, each with its samples (H: processes, 1: functions)");
 }
 
 static void fold_threads(struct ui_state *st, uint32_t code)
@@ -146,7 +148,7 @@ void actions_enter_thread(struct ui_state *st, const struct row *row)
 	list_rebuild(st, VIEW_FUNCTIONS);
 }
 
-const char *actions_name(const struct ui_state *st)
+const char *actions_name(const struct ui_state *st, char buf[static TEXT_MAX])
 {
 	const struct list *list = &st->lists[st->view];
 	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
@@ -158,12 +160,15 @@ const char *actions_name(const struct ui_state *st)
 		return st->latest->notices[row->index].text;
 	if (row && st->view == VIEW_ANNOTATE)
 		return st->annotate.name;
+	if (row && st->shown && st->view == VIEW_PROCESSES)
+		return view_processes.name(st, row, buf, TEXT_MAX).str;
 	return function == FOLD_NONE ? "" : st->shown->functions[function].name.str;
 }
 
 static void copy(struct ui_state *st, uint32_t code)
 {
-	const char *name = actions_name(st);
+	char buf[TEXT_MAX];
+	const char *name = actions_name(st, buf);
 
 	snprintf(st->copy, sizeof(st->copy), "%s", name);
 	if (*name)

@@ -15,7 +15,7 @@ bool actions_tool_handles(enum action action);
 /* The module of the selected row: an index in modules of the shown profile; UINT32_MAX: none. */
 uint32_t actions_module(const struct ui_state *st);
 /* What the selected row is called; "" if it has no name. */
-const char *actions_name(const struct ui_state *st);
+const char *actions_name(const struct ui_state *st, char buf[static TEXT_MAX]);
 /* Into one thread of a process: a row of the view of threads. */
 void actions_enter_thread(struct ui_state *st, const struct row *row);
 

@@ -12,7 +12,7 @@
 #include "ui/pen.h"
 #include "ui/screen.h"
 
-#define WIDTH_MAX 76u
+#define WIDTH_MAX 116u
 
 struct dialog_entry *dialog_add(struct dialog *d)
 {
@@ -107,13 +107,13 @@ void dialog_open(struct ui_state *st, const struct dialog_ops *ops)
 	d->levels = (struct dialog_levels){ true, true, 0 };
 	ops->fill(st);
 	narrow(d);
-	/* Begin at what is in use. */
-	for (uint32_t i = 0; i < d->nr_shown; i++) {
-		if (d->entries[d->shown[i]].used && selectable(d, i)) {
+	/* Begin at what is in use, unless there is something better. */
+	for (uint32_t i = d->nr_shown; i-- > 0;)
+		if (d->entries[d->shown[i]].used && selectable(d, i))
 			d->cursor = i;
-			break;
-		}
-	}
+	for (uint32_t i = 0; i < d->nr_shown; i++)
+		if (d->entries[d->shown[i]].first)
+			d->cursor = i;
 	scroll(d);
 }
 
@@ -265,14 +265,24 @@ static void draw_frame(const struct ui_state *st, struct canvas *c, unsigned int
 		     (struct style){ ROLE_TITLE, 0 });
 }
 
+/* Cells for names: as many as they need, so that what is said of them has the rest. */
+static unsigned int names_width(const struct dialog *d, unsigned int cols)
+{
+	unsigned int most = 0;
+
+	for (uint32_t i = 0; i < d->nr; i++)
+		if (!d->entries[i].heading)
+			most = MAX(most, (unsigned int)strlen(d->entries[i].name));
+	return MIN(most, cols > 60 ? 26u : cols / 2);
+}
+
 static void draw_entry(const struct ui_state *st, struct canvas *c, unsigned int row,
 		       unsigned int col, unsigned int cols, const struct dialog_entry *entry,
-		       bool here)
+		       unsigned int width, bool here)
 {
 	char name[sizeof(entry->name)], detail[sizeof(entry->detail)];
 	struct safe_text n = ui_clean(name, sizeof(name), entry->name);
 	struct safe_text d = ui_clean(detail, sizeof(detail), entry->detail);
-	unsigned int width = MIN(cols > 60 ? 26u : cols / 2, cols);
 	enum theme_role role = entry->refused ? ROLE_DISABLED : entry->used ? ROLE_OK : ROLE_NORMAL;
 
 	if (entry->heading) {
@@ -311,7 +321,8 @@ static void draw_line(const struct ui_state *st, struct canvas *c, unsigned int 
 		canvas_text(c, row, pen.col, cols - 2, ui_clean(buf, sizeof(buf), d->line.text),
 			    (struct style){ ROLE_VALUE, 0 });
 	else
-		canvas_elide(c, row, pen.col, cols - 2, ui_clean(buf, sizeof(buf), d->ops->hint),
+		canvas_elide(c, row, pen.col, cols - 2,
+			     ui_clean(buf, sizeof(buf), d->typing ? "type to filter" : d->ops->hint),
 			     (struct style){ ROLE_DIM, 0 });
 }
 
@@ -321,8 +332,9 @@ void dialog_draw(struct ui_state *st, struct canvas *c)
 	/* One line of the screen below stays: the key bar. */
 	unsigned int lines = d->nr + 3 + !!d->ops->foot + !!d->ops->status;
 	unsigned int rows = MIN(MAX(lines, 12u), c->rows - 2);
-	unsigned int cols = MIN(WIDTH_MAX, c->cols - 2), inner = cols - 4;
+	unsigned int cols = MIN(WIDTH_MAX, c->cols - (c->cols > 80 ? 4 : 2)), inner = cols - 4;
 	unsigned int row = (c->rows - 1 - rows) / 2, col = (c->cols - cols) / 2;
+	unsigned int width = names_width(d, inner);
 	unsigned int foot = rows > 8 ? !!d->ops->foot + !!d->ops->status : 0;
 	char buf[128], status[128];
 
@@ -343,7 +355,7 @@ void dialog_draw(struct ui_state *st, struct canvas *c)
 					  (uint16_t)cols, ZONE_ENTRIES, 0 });
 	for (uint32_t i = 0; i < d->page && d->top + i < d->nr_shown; i++)
 		draw_entry(st, c, row + 2 + i, col + 2, inner, &d->entries[d->shown[d->top + i]],
-			   d->top + i == d->cursor);
+			   width, d->top + i == d->cursor);
 	if (!d->nr_shown)
 		canvas_elide(c, row + 2, col + 6, inner - 4,
 			     TEXT("nothing matches; Enter tries it as typed"),

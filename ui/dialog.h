@@ -20,6 +20,7 @@ struct dialog_entry {
 	uint64_t value;			/* of the picker */
 	bool heading;			/* cannot be selected */
 	bool used;			/* in use now */
+	bool first;			/* the cursor begins here, not at what is in use */
 	bool refused;
 };
 
@@ -48,6 +49,7 @@ struct dialog_levels {
 
 struct dialog {
 	const struct dialog_ops *ops;	/* NULL: closed */
+	bool typing;			/* where keys act: from / on they are text */
 	struct dialog_levels levels;
 	struct line line;
 	struct dialog_entry *entries;

@@ -138,6 +138,8 @@ static void fill_processes(struct ui_state *st)
 
 		entry->value = p->id;
 		entry->used = st->drilled && st->process == p->id;
+		/* Who asks for one wants most often the hottest. */
+		entry->first = !st->drilled && !i;
 		snprintf(entry->name, sizeof(entry->name), "%.40s[%d]", p->comm.str, (int)p->pid);
 		snprintf(entry->detail, sizeof(entry->detail), "%6s%%  uid %u",
 			 format_percent(pct,

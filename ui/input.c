@@ -119,6 +119,8 @@ void screen_key(struct ui_state *st, const struct key *key)
 		mouse(st, key);
 		return;
 	}
+	/* What was said of the key before. */
+	st->message[0] = '\0';
 	/* These mean the same everywhere. */
 	if (action == ACT_QUIT || action == ACT_REDRAW || action == ACT_SUSPEND)
 		screen_do(st, action, key->code);
@@ -126,6 +128,8 @@ void screen_key(struct ui_state *st, const struct key *key)
 		dialog_key(st, key);
 	else if (context == CTX_PROMPT)
 		prompt_key(st, key);
-	else
+	else if (action)
 		screen_do(st, action, key->code);
+	else if (key->code)
+		ui_state_say(st, false, "no such key here (F1 lists them)");
 }

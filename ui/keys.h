@@ -54,7 +54,7 @@ enum key_group {
 /* clang-format off: one entry, two lines */
 #define KEYS(...) { __VA_ARGS__ }
 #define KEY_TABLE(X) \
-	X(OPEN, "open", VIEW, "Open", "drill in, unfold, zoom, or re-centre", \
+	X(OPEN, "open", VIEW, "Open", "into the row: functions, or a function's callers", \
 	  CTX_LIST, KEYS(K_ENTER), 0, KEYS(0)) \
 	X(BACK, "back", VIEW, "", "one level back; at the root q quits", \
 	  CTX_PAGES, KEYS(K_ESC, K_BACKSPACE, 'q'), 0, KEYS(0)) \
@@ -69,20 +69,21 @@ enum key_group {
 	  CTX_PAGES, KEYS('6'), 0, KEYS(0)) \
 	X(VIEW_MESSAGES, "messages", VIEW, "", "what went wrong, and what helps", \
 	  CTX_PAGES, KEYS('7', '!'), 0, KEYS(0)) \
-	X(NEXT_VIEW, "next-view", VIEW, "", "next view", CTX_PAGES, KEYS(K_TAB), 0, KEYS(0)) \
-	X(PREVIOUS_VIEW, "previous-view", VIEW, "", "previous view", \
+	X(NEXT_VIEW, "next-view", VIEW, "", "next view; in annotate: next hottest instruction", \
+	  CTX_PAGES, KEYS(K_TAB), 0, KEYS(0)) \
+	X(PREVIOUS_VIEW, "previous-view", VIEW, "", "previous view; in annotate: the hotter one", \
 	  CTX_PAGES, KEYS(K_BACKTAB), 0, KEYS(0)) \
 	X(MENU, "menu", ROW, "Menu", "all that can be done with the row", \
 	  CTX_LIST, KEYS('m'), 0, KEYS(0)) \
 	X(CALLERS, "callers", ROW, "", "callers and callees of the row; Esc: back", \
 	  CTX_LIST, KEYS('b'), 0, KEYS(0)) \
-	X(ANNOTATE, "annotate", ROW, "", "the function of the row, instruction by instruction", \
+	X(ANNOTATE, "annotate", ROW, "", "its instructions, with the samples of each", \
 	  CTX_LIST, KEYS('a'), 0, KEYS(0)) \
 	X(FLAME_HERE, "flame-here", ROW, "", "flame graph from here", \
 	  CTX_LIST, KEYS('v'), 0, KEYS(0)) \
 	X(EDITOR, "editor", ROW, "", "its source in your editor ($VISUAL, $EDITOR)", \
 	  CTX_LIST, KEYS('O'), 0, KEYS(0)) \
-	X(COPY, "copy", ROW, "", "copy the name of the row (the terminal's clipboard)", \
+	X(COPY, "copy", ROW, "", "copy its name to the terminal's clipboard", \
 	  CTX_LIST, KEYS('y'), 0, KEYS(0)) \
 	X(MODULE_ONLY, "module-only", ROW, "", "only the code of the row's module; again: all", \
 	  CTX_LIST, KEYS('d'), 0, KEYS(0)) \
@@ -125,10 +126,12 @@ enum key_group {
 	  CTX_LIST, KEYS('<'), 0, KEYS(0)) \
 	X(SORT_RIGHT, "sort-right", ORDER, "", "sort by the column to the right", \
 	  CTX_LIST, KEYS('>'), 0, KEYS(0)) \
-	X(SORT_SELF, "sort-self", ORDER, "", "sort by self time", CTX_LIST, KEYS('P'), 0, KEYS(0)) \
-	X(SORT_TOTAL, "sort-total", ORDER, "", "sort by total time", \
+	X(SORT_SELF, "sort-self", ORDER, "", "sort by self time; processes: by CPU", \
+	  CTX_LIST, KEYS('P'), 0, KEYS(0)) \
+	X(SORT_TOTAL, "sort-total", ORDER, "", "sort by total time; processes: by samples", \
 	  CTX_LIST, KEYS('T'), 0, KEYS(0)) \
-	X(SORT_MODULE, "sort-module", ORDER, "", "sort by module", CTX_LIST, KEYS('M'), 0, KEYS(0)) \
+	X(SORT_MODULE, "sort-module", ORDER, "", "sort by module; processes: by name", \
+	  CTX_LIST, KEYS('M'), 0, KEYS(0)) \
 	X(INVERT, "invert", ORDER, "", "the other way round: rows, call tree, flame graph", \
 	  CTX_LIST, KEYS('I', 'R'), 0, KEYS(0)) \
 	X(LIMIT, "limit", ORDER, "", "hide rows under so many percent", \

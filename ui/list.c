@@ -164,6 +164,15 @@ void list_rebuild(struct ui_state *st, enum view_id id)
 	place_cursor(st, list);
 }
 
+void list_reorder(struct ui_state *st)
+{
+	struct list *list = ui_state_list(st);
+
+	list_rebuild(st, st->view);
+	if (list->pinned)
+		scroll_to(list, true);
+}
+
 void list_move_to(struct ui_state *st, uint32_t row)
 {
 	struct list *list = ui_state_list(st);

@@ -159,11 +159,11 @@ static void follow_typing(struct ui_state *st, const char *text)
 
 	if (p->kind == PROMPT_FILTER) {
 		match_set(&list->filter, text);
-		list_rebuild(st, st->view);
+		list_reorder(st);
 	} else if (p->kind == PROMPT_SEARCH) {
 		match_set(&list->search, text);
 		list_restore(list, p->selected_before, p->cursor_before, p->pinned_before);
-		list_search(st, list->cursor, false);
+		p->missed = *text && !list_search(st, list->cursor, false);
 	}
 }
 
@@ -194,10 +194,13 @@ static void accept(struct ui_state *st)
 		command_find("delay")->run(st, st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_LIMIT)
 		command_find("limit")->run(st, st->prompt.line.text);
-	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size && st->prompt.before[0])
+	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size && st->prompt.before[0]) {
 		/* Enter on nothing: once more, as in less. */
-		match_set(&list->search, st->prompt.before),
-			list_search(st, list->cursor + 1, false);
+		match_set(&list->search, st->prompt.before);
+		st->prompt.missed = !list_search(st, list->cursor + 1, false);
+	}
+	if (st->prompt.kind == PROMPT_SEARCH && st->prompt.missed)
+		ui_state_say(st, true, "%s: not found", list->search.text);
 	st->prompt.kind = PROMPT_NONE;
 }
 
@@ -233,6 +236,15 @@ void prompt_key(struct ui_state *st, const struct key *key)
 	}
 }
 
+/* What can be typed into an empty line. */
+static struct safe_text hint_of(const struct prompt *p)
+{
+	if (p->kind == PROMPT_FILTER)
+		return TEXT("text or regex; ! first hides what matches");
+	return p->before[0] ? TEXT("text or regex; Enter: the same once more") :
+			      TEXT("text or regex; then n next, N previous");
+}
+
 void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	static const struct safe_text labels[] = {
@@ -246,7 +258,7 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	const struct list *list = ui_state_list(st);
 	const struct match *m = p->kind == PROMPT_FILTER ? &list->filter : &list->search;
 	bool text = p->kind == PROMPT_FILTER || p->kind == PROMPT_SEARCH;
-	bool missing = text && p->line.size && !list->nr;
+	bool missing = text && p->line.size && (!list->nr || p->missed);
 	char buf[MATCH_MAX], head[MATCH_MAX];
 	unsigned int col, width;
 
@@ -270,8 +282,10 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	} else if (text && m->bad && p->line.size)
 		canvas_text(c, row, col + 2, c->cols, TEXT("not a regex: taken literally"),
 			    (struct style){ ROLE_WARN, 0 });
-	else if (p->kind == PROMPT_FILTER && !p->line.size)
+	else if (missing)
 		canvas_text(c, row, col + 2, c->cols,
-			    TEXT("text or regex; ! first hides what matches"),
-			    (struct style){ ROLE_DIM, 0 });
+			    p->missed ? TEXT("not found") : TEXT("nothing matches"),
+			    (struct style){ ROLE_WARN, 0 });
+	else if (text && !p->line.size)
+		canvas_text(c, row, col + 2, c->cols, hint_of(p), (struct style){ ROLE_DIM, 0 });
 }

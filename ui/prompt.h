@@ -31,6 +31,7 @@ struct prompt {
 	enum prompt_kind kind;
 	struct line line;
 	bool fresh;			/* a number that the first digit replaces */
+	bool missed;			/* what is searched for is nowhere */
 	char before[MATCH_MAX];		/* what Esc goes back to */
 	uint32_t cursor_before;
 	uint64_t selected_before;

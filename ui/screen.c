@@ -5,6 +5,7 @@
  */
 #include "ui/screen.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,91 +112,110 @@ static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 		draw_more(st, c, row, end);
 }
 
+/* One key of the bar. */
+struct bar_item {
+	enum action action;
+	uint32_t code;
+	const char *label;
+};
+
 /* F1 to F9, then keys without a number, then F10, which quits. */
 static uint32_t bar_order(uint32_t code)
 {
 	return code == K_F(10) ? 100 : code > K_F0 ? code - K_F0 : 50;
 }
 
+/* What the bar calls it; "": nothing. A view may have its own word. */
+static const char *bar_label(const struct ui_state *st, const struct key_binding *b)
+{
+	const struct view_label *own = view_of(st->view)->labels;
+
+	if (screen_context(st) != CTX_LIST)
+		return b->label;
+	for (; own && own->action; own++)
+		if (own->action == b->action)
+			return own->label;
+	return b->label;
+}
+
 /* Keys of the bar, in the order of their F numbers; the first and the last stay longest. */
-static unsigned int bar_items(const struct ui_state *st, const struct key_binding **items,
-			      uint32_t *codes, unsigned int max)
+static unsigned int bar_items(const struct ui_state *st, struct bar_item *items, unsigned int max)
 {
 	enum key_context context = screen_context(st);
 	bool can_add = st->dialog.ops && st->dialog.ops->can_add;
 	unsigned int nr = 0;
 
 	for (const struct key_binding *b = keys_table(); b->action && nr < max; b++) {
-		uint32_t code = bindings_first(st->bindings, context, b->action);
+		struct bar_item item = { b->action, bindings_first(st->bindings, context, b->action),
+					 bar_label(st, b) };
 		unsigned int at = nr;
 
-		if (!code || !b->label[0] || (b->action == ACT_ADD && !can_add))
+		if (!item.code || !item.label[0] || (b->action == ACT_ADD && !can_add))
 			continue;
-		for (; at && bar_order(codes[at - 1]) > bar_order(code); at--) {
+		for (; at && bar_order(items[at - 1].code) > bar_order(item.code); at--)
 			items[at] = items[at - 1];
-			codes[at] = codes[at - 1];
-		}
-		items[at] = b;
-		codes[at] = code;
+		items[at] = item;
 		nr++;
 	}
 	return nr;
 }
 
-static unsigned int bar_width(const struct key_binding *b, uint32_t code)
+static unsigned int bar_width(const struct bar_item *item)
 {
 	char name[8];
 
-	return (unsigned int)(strlen(keys_name(name, code)) + strlen(b->label)) + 1;
+	return (unsigned int)(strlen(keys_name(name, item->code)) + strlen(item->label)) + 1;
 }
 
-/* Help and Quit always; of the others as many as fit, those that are used least leave first. */
-static unsigned int bar_fit(const struct key_binding **items, uint32_t *codes, unsigned int nr,
-			    unsigned int cols)
+/* Which key of the bar to do without next: what is used least; UINT_MAX: all of those are gone. */
+static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
 {
 	static const enum action leave[] = {
 		ACT_SAVE_SCREEN, ACT_OPEN, ACT_TREE, ACT_PICK_FREQUENCY, ACT_SORT_MENU, ACT_PICK_EVENT,
-		ACT_FREEZE, ACT_FILTER, ACT_MENU, ACT_SEARCH,
+		ACT_DELAY, ACT_FREEZE, ACT_FILTER, ACT_MENU, ACT_SEARCH,
 	};
+
+	for (size_t n = 0; n < ARRAY_SIZE(leave); n++)
+		for (unsigned int i = 1; i + 1 < nr; i++)
+			if (items[i].action == leave[n])
+				return i;
+	return UINT_MAX;
+}
+
+/* Help and Quit always; of the others as many as fit. */
+static unsigned int bar_fit(struct bar_item *items, unsigned int nr, unsigned int cols)
+{
 	unsigned int width = 0;
 
 	for (unsigned int i = 0; i < nr; i++)
-		width += bar_width(items[i], codes[i]);
-	for (size_t n = 0; nr > 2 && width > cols; n++) {
-		unsigned int out = n < ARRAY_SIZE(leave) ? 1 : nr / 2;
+		width += bar_width(&items[i]);
+	while (nr > 2 && width > cols) {
+		unsigned int least = bar_least(items, nr), out = least < nr ? least : nr / 2;
 
-		while (n < ARRAY_SIZE(leave) && out + 1 < nr && items[out]->action != leave[n])
-			out++;
-		if (out + 1 >= nr)
-			continue;
-		width -= bar_width(items[out], codes[out]);
+		width -= bar_width(&items[out]);
 		nr--;
 		memmove(&items[out], &items[out + 1], (nr - out) * sizeof(*items));
-		memmove(&codes[out], &codes[out + 1], (nr - out) * sizeof(*codes));
 	}
 	return nr;
 }
 
 static void draw_bar(struct ui_state *st, struct canvas *c, unsigned int row)
 {
-	const struct key_binding *items[32];
-	uint32_t codes[32];
-	unsigned int nr = bar_items(st, items, codes, 32), col = 0;
+	struct bar_item items[32];
+	unsigned int nr = bar_fit(items, bar_items(st, items, 32), c->cols), col = 0;
 
-	nr = bar_fit(items, codes, nr, c->cols);
 	for (unsigned int i = 0; i < nr && col < c->cols; i++) {
-		unsigned int width = bar_width(items[i], codes[i]);
+		unsigned int width = bar_width(&items[i]);
 		char name[8], label[32];
 
 		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1, (uint16_t)width,
-						  ZONE_ACTION, items[i]->action });
+						  ZONE_ACTION, items[i].action });
 		col += canvas_text(c, row, col, c->cols - col,
-				   ui_clean(label, sizeof(label), keys_name(name, codes[i])),
+				   ui_clean(label, sizeof(label), keys_name(name, items[i].code)),
 				   (struct style){ ROLE_KEY, 0 });
 		if (col < c->cols)
 			col += canvas_text(c, row, col, c->cols - col,
-					   text_format(label, sizeof(label), "%s ",
-						       items[i]->label),
+					   text_format(label, sizeof(label), "%s ", items[i].label),
 					   (struct style){ ROLE_KEY_LABEL, 0 });
 	}
 	if (col < c->cols)

@@ -111,6 +111,7 @@ struct annotated {
 struct module_only {
 	bool on;
 	uint32_t id;			/* of the module */
+	enum view_id from;		/* where to go back to */
 	char name[64];			/* clean text */
 };
 

@@ -23,6 +23,7 @@ struct view_column {
 	uint16_t from;			/* shown from so many columns of screen */
 	bool right;			/* aligned */
 	bool ascending;			/* the natural order: texts */
+	bool one_way;			/* an order that is never turned round */
 	bool extra;			/* leaves when names have the whole width */
 	bool (*always)(const struct ui_state *st);	/* true: on narrow screens, too */
 	bool (*when)(const struct ui_state *st);	/* false: there is no such column now */
@@ -31,8 +32,15 @@ struct view_column {
 		     struct place at);
 };
 
+/* What the key bar calls an action in this view; it may have none elsewhere. */
+struct view_label {
+	enum action action;
+	const char *label;
+};
+
 struct view {
 	struct safe_text title;
+	const struct view_label *labels;	/* ends with ACT_NONE; NULL: none */
 	const struct view_column *columns;
 	uint8_t nr_columns;
 	uint8_t sort_self, sort_total, sort_module;	/* columns of P T M; UINT8_MAX: none */
@@ -80,6 +88,8 @@ uint8_t view_functions_column(enum app_sort sort);
 void list_rebuild(struct ui_state *st, enum view_id id);
 /* A new row for build(), zeroed; NULL when memory is out. */
 struct row *list_add(struct list *list);
+/* Anew in another order, or fewer: the selected row stays in sight; without one, to the top. */
+void list_reorder(struct ui_state *st);
 void list_move(struct ui_state *st, int64_t by);
 void list_move_to(struct ui_state *st, uint32_t row);
 /* The cursor as it was; the rows may have changed since then. */

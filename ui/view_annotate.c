@@ -324,6 +324,7 @@ static const struct view_column columns[] = {
 		      .from = 120,
 		      .right = true,
 		      .ascending = true,
+		      .one_way = true,
 		      .compare = by_address,
 		      .draw = draw_address },
 	[OFFSET] = { .title = TEXT("OFFSET"),
@@ -331,6 +332,7 @@ static const struct view_column columns[] = {
 		     .width = 8,
 		     .right = true,
 		     .ascending = true,
+		     .one_way = true,
 		     .compare = by_address,
 		     .draw = draw_offset },
 	[CODE] = { .title = TEXT("CODE"), .draw = draw_text },
@@ -589,8 +591,16 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	return true;
 }
 
+static const struct view_label labels[] = {
+	{ ACT_OPEN, "Follow" },
+	{ ACT_NEXT_VIEW, "Hottest" },
+	{ ACT_DELAY, "Source" },
+	{ ACT_NONE, NULL },
+};
+
 const struct view view_annotate = {
 	.title = TEXT("Annotate"),
+	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
 	.sort_self = SHARE,

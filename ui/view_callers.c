@@ -223,8 +223,11 @@ static const struct view_column columns[] = {
 		     .draw = cells_module },
 };
 
+static const struct view_label labels[] = { { ACT_OPEN, "Centre" }, { ACT_NONE, NULL } };
+
 const struct view view_callers = {
 	.title = TEXT("Callers"),
+	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
 	.sort_self = UINT8_MAX,

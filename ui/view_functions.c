@@ -419,8 +419,11 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 	return row->index;
 }
 
+static const struct view_label labels[] = { { ACT_OPEN, "Callers" }, { ACT_NONE, NULL } };
+
 const struct view view_functions = {
 	.title = TEXT("Functions"),
+	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
 	.sort_self = SELF,

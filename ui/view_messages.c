@@ -182,8 +182,11 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	return true;
 }
 
+static const struct view_label labels[] = { { ACT_OPEN, "Cure" }, { ACT_NONE, NULL } };
+
 const struct view view_messages = {
 	.title = TEXT("Messages"),
+	.labels = labels,
 	.empty = TEXT("nothing went wrong so far"),
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),

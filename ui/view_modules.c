@@ -265,8 +265,11 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	return f->used;
 }
 
+static const struct view_label labels[] = { { ACT_OPEN, "Functions" }, { ACT_NONE, NULL } };
+
 const struct view view_modules = {
 	.title = TEXT("Modules"),
+	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
 	.sort_self = SHARE,

@@ -407,8 +407,11 @@ static const struct view_column columns[] = {
 		     .draw = cells_module },
 };
 
+static const struct view_label labels[] = { { ACT_OPEN, "Unfold" }, { ACT_NONE, NULL } };
+
 const struct view view_tree = {
 	.title = TEXT("Tree"),
+	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
 	.sort_self = UINT8_MAX,

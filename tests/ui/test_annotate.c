@@ -162,6 +162,13 @@ static void test_jump(void **state)
 	assert_int_equal(b.st.lists[VIEW_ANNOTATE].selected, 4);
 	press(&b, K_ENTER);
 	assert_non_null(strstr(look(&b), "no jump"));
+	/* Instructions go one way; by share the hottest is what one sees first. */
+	press(&b, 'I');
+	assert_false(b.st.lists[VIEW_ANNOTATE].inverted);
+	assert_non_null(strstr(look(&b), "one way only"));
+	press(&b, 'P');
+	press(&b, 'I');
+	assert_true(b.st.lists[VIEW_ANNOTATE].inverted);
 	bench_fini(&b);
 	bench_init(&b, 40, 8, true);
 	ui_state_take(&b.st, profile_with(true));

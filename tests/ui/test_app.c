@@ -147,6 +147,12 @@ static void test_drill(void **state)
 	press(b, '2');
 	press(b, 'j');
 	assert_int_equal(cursor_row(b)->id, 500); /* api-server */
+	press(b, 'y');
+	assert_string_equal(b->st.copy, "api-server[4242]");
+	press(b, 'M'); /* by name */
+	assert_int_equal(ui_state_list(&b->st)->cursor, 0);
+	press(b, 'P');
+	assert_non_null(strstr(look(b), "CPU%▼"));
 	press(b, K_ENTER);
 	assert_true(b->st.drilled);
 	assert_int_equal(b->st.view, VIEW_FUNCTIONS);
@@ -157,21 +163,27 @@ static void test_drill(void **state)
 	press(b, K_ESC);
 	assert_false(b->st.drilled);
 	assert_int_equal(b->st.view, VIEW_PROCESSES);
-	/* From a function that ran in one process only. */
+	/* A function: its callers and callees, inside a process and outside. */
 	press(b, '1');
 	press(b, 'g');
 	press(b, K_ENTER);
+	assert_false(b->st.drilled);
+	assert_int_equal(b->st.view, VIEW_CALLERS);
+	press(b, K_ESC);
+	assert_int_equal(b->st.view, VIEW_FUNCTIONS);
+	/* The picker of processes begins at the hottest one. */
+	press(b, 'p');
+	assert_ptr_equal(b->st.dialog.ops, &dialog_processes);
+	press(b, K_ENTER);
 	assert_true(b->st.drilled);
 	assert_int_equal(b->st.process, 501);
+	press(b, K_ENTER);
+	assert_int_equal(b->st.view, VIEW_CALLERS);
+	press(b, K_ESC);
+	assert_true(b->st.drilled);
 	press(b, 'q');
 	assert_false(b->st.drilled);
-	/* One that ran in several asks which. */
-	press(b, '/');
-	type(b, "spin");
-	press(b, K_ENTER);
-	press(b, K_ESC);
-	press(b, K_ENTER);
-	assert_ptr_equal(b->st.dialog.ops, &dialog_processes);
+	press(b, 'p');
 	type(b, "node");
 	press(b, K_ENTER);
 	assert_int_equal(b->st.process, 503);
@@ -467,6 +479,65 @@ static void test_target_commands(void **state)
 	bench_fini(b);
 }
 
+/* Another order: the row that was selected stays in sight; without one the top does. */
+static void test_reorder(void **state)
+{
+	struct bench *b = start(80, 14);
+	struct list *list = ui_state_list(&b->st);
+	uint64_t id;
+
+	press(b, 'I');
+	assert_int_equal(list->top, 0);
+	press(b, 'I');
+	press(b, 'G');
+	id = cursor_row(b)->id;
+	assert_true(list->top > 0);
+	press(b, 'I');
+	look(b);
+	assert_int_equal(cursor_row(b)->id, id);
+	assert_int_equal(list->cursor, 0);
+	assert_int_equal(list->top, 0);
+	press(b, 'I');
+	look(b);
+	assert_int_equal(cursor_row(b)->id, id);
+	assert_true(list->cursor >= list->top && list->cursor < list->top + list->page);
+	/* The columns that are not in sight are stepped over. */
+	press(b, 'P');
+	press(b, '>');
+	assert_string_equal(view_functions.columns[list->sort].title.str, "TOTAL%");
+	press(b, '<');
+	assert_string_equal(view_functions.columns[list->sort].title.str, "SELF%");
+	bench_fini(b);
+}
+
+/* A key that is none says so, and what was said before goes. */
+static void test_unknown_keys(void **state)
+{
+	static const uint32_t none[] = { 'u', 'i', 'o', 'l', K_F(2), K_F(11), K_F(12), 0x20ac };
+	struct bench *b = start(80, 24);
+
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		press(b, none[i]);
+		assert_non_null(strstr(look(b), "no such key here (F1 lists them)"));
+		press(b, K_HOME);
+		assert_null(strstr(look(b), "no such key"));
+	}
+	press(b, K_ESC); /* lets go of the row */
+	press(b, K_ESC);
+	assert_non_null(strstr(look(b), "q quits"));
+	assert_false(b->st.quit);
+	/* A search that finds nothing says so at once, and when it is done. */
+	press(b, '/');
+	assert_non_null(strstr(look(b), "n next"));
+	type(b, "zzz");
+	assert_non_null(strstr(look(b), "zzz  not found"));
+	press(b, K_ENTER);
+	assert_non_null(strstr(look(b), "zzz: not found"));
+	press(b, 'j');
+	assert_null(strstr(look(b), "not found"));
+	bench_fini(b);
+}
+
 static void test_mouse(void **state)
 {
 	struct bench *b = start(80, 24);
@@ -475,11 +546,11 @@ static void test_mouse(void **state)
 	screen_key(&b->st, &click);
 	assert_int_equal(cursor_row(b)->id, 13);
 	screen_key(&b->st, &click); /* twice: in */
-	assert_true(b->st.drilled);
+	assert_int_equal(b->st.view, VIEW_CALLERS);
+	press(b, K_ESC);
 	look(b);
-	click.row = 6;
-	click.col = 12; /* a column */
-	click.col = 17;
+	click.row = 5;
+	click.col = 17; /* a column */
 	screen_key(&b->st, &click);
 	assert_string_equal(view_functions.columns[ui_state_list(&b->st)->sort].title.str,
 			    "TOTAL%");
@@ -516,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_freeze),	 cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_events),	 cmocka_unit_test(test_controls),
 		cmocka_unit_test(test_sizes),	 cmocka_unit_test(test_target_commands),
+		cmocka_unit_test(test_reorder),	 cmocka_unit_test(test_unknown_keys),
 		cmocka_unit_test(test_mouse),	 cmocka_unit_test(test_messages),
 	};
 

@@ -88,23 +88,25 @@ static void test_menu(void **state)
 	press(&b, 'j');
 	press(&b, 'm');
 	golden(&b, "menu-80x24");
-	/* Typing narrows it, Enter does what is left. */
-	type(&b, "callers");
+	/* After / typing narrows it, Enter does what is left. */
+	type(&b, "/callers");
 	press(&b, K_ENTER);
 	assert_null(b.st.dialog.ops);
 	assert_int_equal(b.st.view, VIEW_CALLERS);
 	press(&b, K_ESC);
-	/* What opens a dialog of its own is not closed with the menu. */
-	press(&b, 'g');
-	while (b.st.lists[VIEW_FUNCTIONS].selected != 15)
-		press(&b, 'j');
+	/* The keys on the left do the same; others do nothing, and say so. */
 	press(&b, 'm');
-	press(&b, K_ENTER);
-	assert_ptr_equal(b.st.dialog.ops, &dialog_processes);
+	press(&b, 'x');
+	assert_non_null(strstr(look(&b), "no such key in this menu"));
+	press(&b, 'O');
+	assert_non_null(strstr(look(&b), "no source is known"));
+	press(&b, 'b');
+	assert_null(b.st.dialog.ops);
+	assert_int_equal(b.st.view, VIEW_CALLERS);
 	press(&b, K_ESC);
 	/* What cannot be done stays, and says why. */
 	press(&b, 'm');
-	type(&b, "editor");
+	type(&b, "/editor");
 	press(&b, K_ENTER);
 	assert_non_null(b.st.dialog.ops);
 	assert_non_null(strstr(look(&b), "no source is known"));
@@ -132,7 +134,7 @@ static void test_reason(void **state)
 		press(&b, 'j');
 	press(&b, 'm');
 	assert_non_null(strstr(look(&b), "stripped: no symbols"));
-	type(&b, "help");
+	type(&b, "/help");
 	assert_non_null(strstr(look(&b), "install its debug symbols"));
 	press(&b, K_ENTER);
 	assert_null(b.st.dialog.ops);

@@ -160,6 +160,13 @@ static void test_only(void **state)
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, 6);
 	press(&b, 'd');
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, all);
+	/* Enter does the same, and Esc leads back. */
+	press(&b, '6');
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, 6);
+	press(&b, K_ESC);
+	assert_int_equal(b.st.view, VIEW_MODULES);
+	assert_false(b.st.only.on);
 	bench_fini(&b);
 }
 
