@@ -591,6 +591,8 @@ struct steered {
 	uint64_t target_ns;		/* since when they do; 0: not yet */
 	double hz;			/* just asked for, of the first event; 0: not */
 	unsigned int nr_rates;		/* looked at */
+	long images_kb;			/* what is kept of objects that others run */
+	uint64_t nr_places;
 };
 
 static void any_events(struct sampler *s)
@@ -766,6 +768,8 @@ static void follow(struct steered *st, uint64_t ns, bool rates)
 			continue;
 		check_profile(p);
 		check_rows(st, p);
+		st->images_kb = (long)(p->images.memory >> 10);
+		st->nr_places = p->nr_places;
 		for (uint32_t i = 0; i < p->nr_events; i++) {
 			const struct profile_event *ev = &p->events[i];
 
@@ -838,7 +842,8 @@ static void test_random(void **state)
 		profile_free(sampler_take(st.s));
 		any_control(&st);
 		if (i % 20 == 0)
-			print_message("%u: %ld KiB, %u fds\n", i, resident_kb(), nr_open(false));
+			print_message("%u: %ld KiB, of these %ld images, %lu places, %u fds\n", i,
+				      resident_kb(), st.images_kb, st.nr_places, nr_open(false));
 		follow(&st, seconds * 1000000000ULL / nr, seconds * 1000000000ULL / nr > TICK_NS);
 	}
 	back_to_start(st.s, &c);
