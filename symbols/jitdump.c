@@ -40,6 +40,7 @@ struct record {
 	uint64_t time_ns;
 	uint64_t at;			/* of its first byte behind the prefix */
 	uint32_t rest;			/* bytes behind the prefix */
+	uint32_t there;			/* of these in the file */
 };
 
 int jitdump_init(struct jitdump *d)
@@ -228,9 +229,9 @@ static int read_lines(struct jitdump *d, const struct jitdump_file *file, const 
 static const uint8_t *take_named(struct jitdump *d, const struct jitdump_file *file,
 				 const struct record *r, size_t fields, size_t *name_size)
 {
-	size_t size = MIN((size_t)r->rest, fields + JITCODE_NAME_MAX * 8);
+	size_t size = MIN((size_t)r->there, fields + JITCODE_NAME_MAX * 8);
 	int rc;
-	const uint8_t *p = r->rest > fields ? look(d, file, r->at, size, &rc) : NULL;
+	const uint8_t *p = r->there > fields ? look(d, file, r->at, size, &rc) : NULL;
 
 	if (!p)
 		return NULL;
@@ -320,7 +321,7 @@ static bool next_record(struct jitdump *d, const struct jitdump_file *file, stru
 
 	if (!p)
 		return false;
-	*r = (struct record){ u32_at(p), u32_at(p + 4), u64_at(p + 8), d->at + PREFIX_SIZE, 0 };
+	*r = (struct record){ u32_at(p), u32_at(p + 4), u64_at(p + 8), d->at + PREFIX_SIZE, 0, 0 };
 	/* All zero: room that the writer made and has not filled yet. */
 	if (!r->size && !r->id)
 		return false;
@@ -329,7 +330,24 @@ static bool next_record(struct jitdump *d, const struct jitdump_file *file, stru
 		return false;
 	}
 	r->rest = r->size - PREFIX_SIZE;
-	return file->size - d->at >= r->size;
+	r->there = (uint32_t)MIN(file->size - r->at, r->rest);
+	return r->there == r->rest;
+}
+
+/*
+ * Of the last record the end may be missing for long: V8 writes a page at a
+ * time. Its code runs already, so it is taken once there is its name.
+ */
+static int take_early(struct jitdump *d, const struct jitdump_file *file, const struct record *r)
+{
+	int rc;
+
+	if (r->id != CODE_LOAD || !r->there || d->early_at == d->at)
+		return 0;
+	rc = read_load(d, file, r);
+	if (!rc)
+		d->early_at = d->at;
+	return rc == -EINVAL ? 0 : rc;
 }
 
 /* Take the records that are whole. */
@@ -337,12 +355,13 @@ static int read_records(struct jitdump *d, const struct jitdump_file *file, uint
 			bool *more)
 {
 	uint64_t start_ns = time_now_ns();
-	struct record r;
+	struct record r = { .size = 0 };
 	uint32_t nr = 0;
 	int rc = 0;
 
 	while (!d->ended && next_record(d, file, &r, &rc)) {
-		rc = read_record(d, file, &r);
+		rc = d->early_at == d->at ? 0 : read_record(d, file, &r);
+		r.there = 0;
 		if (rc)
 			break;
 		d->at += r.size;
@@ -351,6 +370,8 @@ static int read_records(struct jitdump *d, const struct jitdump_file *file, uint
 			break;
 		}
 	}
+	if (!rc && !*more && !d->ended)
+		rc = take_early(d, file, &r);
 	/* Behind damage nobody knows where the next record begins; without room none can be kept. */
 	if (rc == -EBADMSG || rc == -ENOSPC)
 		d->ended = true;

@@ -27,6 +27,7 @@ struct jitdump_file {
 struct jitdump {
 	struct jitcode *code;
 	uint64_t at;			/* read so far; 0: not even the header */
+	uint64_t early_at;		/* the record there is taken already, though not whole; 0: none */
 	uint16_t machine;		/* e_machine */
 	bool has_times;			/* of CLOCK_MONOTONIC; else of who knows what */
 	bool ended;			/* nothing more is taken: closed, damaged, or full */

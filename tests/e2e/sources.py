@@ -177,12 +177,15 @@ JS = "function hotNode(x) { for (let i = 0; i < 1e6; i++) x = (x * 31 + i) | 0; 
 
 @case("node --perf-basic-prof", r".*hotNode.*", r"\[perf map\]", slow=True)
 def nodemap():
-    return start("node", "--perf-basic-prof", "--interpreted-frames-native-stack", "-e", JS, comm="nodemap")
+    return start("node", "--perf-basic-prof", "--interpreted-frames-native-stack", "-e", JS, comm="nodemap",
+                 cwd=names.TMP)
 
 
 @case("node --perf-prof", r".*hotNode.*", r"\[jitdump\]", slow=True)
 def nodedump():
-    return start("node", "--perf-prof", "-e", JS, comm="nodedump", cwd=names.TMP)
+    # Node writes its dump a page at a time: what was compiled last comes when more is.
+    js = JS.replace("x = hotNode(x);", "{ x = hotNode(x); new Function('return ' + Math.random())(); }")
+    return start("node", "--perf-prof", "-e", js, comm="nodedump", cwd=names.TMP)
 
 
 @case("python3.11, native", r"_PyEval_EvalFrameDefault|[a-zA-Z_]\w+", r"\.dynsym|debug file|symtab", slow=True)
@@ -307,7 +310,7 @@ def main():
             names.wrong(f"{comm} has ended with {process.returncode}")
         else:
             pids += pids_of(process)
-    session = names.Session(pids, seconds=6 if ALL else 3)
+    session = names.Session(pids, seconds=12 if ALL else 3)
     for comm, what, want, source, slow, among, _ in cases:
         if comm not in running:
             continue
