@@ -3,10 +3,12 @@
  * A profile folded into a call tree. Pure; any thread.
  *
  * Each cell becomes an item that walks its stack's path, root first (or leaf
- * first). The nodes are expanded in the order they were made: the items of a
- * node are dealt out by the function they come to next, like cards, so that
- * the items of every child lie side by side. What a node weighs is known
- * before its children are: light ones are never expanded.
+ * first). The items of a node are dealt out by the function they come to next,
+ * like cards, so that the items of every child lie side by side. What a node
+ * weighs is known before its children are: light ones are never expanded.
+ *
+ * A node is expanded with all below it before the next one is: soon what is
+ * read of its items' stacks fits into the cache.
  */
 #include "sampler/fold_tree.h"
 
@@ -20,7 +22,7 @@
 
 /* A cell on its way along a path. */
 struct item {
-	uint32_t at, end;		/* in paths: the next frame */
+	uint32_t at, end;		/* in frames: the next one, a step beyond the last */
 	double count, weight;
 };
 
@@ -42,6 +44,9 @@ struct builder {
 	struct fold_tree *out;
 	uint32_t capacity;
 	struct range *ranges;		/* of each node: its items */
+	/* What is walked: the profile's frames; or paths, where some frames are left out. */
+	const uint32_t *frames;
+	uint32_t step;			/* to the next one: 1, or one back */
 	uint32_t *paths;
 	struct range *path_of;		/* of each stack, in paths */
 	struct item *items, *scratch;
@@ -96,6 +101,8 @@ static int make_paths(struct builder *b)
 		size += p->stacks[i].nr;
 	b->paths = size < NONE ? malloc((size + 1) * sizeof(*b->paths)) : NULL;
 	b->path_of = malloc((p->nr_stacks + 1ULL) * sizeof(*b->path_of));
+	b->frames = b->paths;
+	b->step = 1;
 	if (!where || !b->paths || !b->path_of) {
 		free(where);
 		return -ENOMEM;
@@ -109,6 +116,31 @@ static int make_paths(struct builder *b)
 	return 0;
 }
 
+/* Are all frames walked, each once? Then no path has to be written. */
+static bool walks_all(const struct fold_tree_config *config)
+{
+	return !config->filter.hide_kernel && !config->filter.hide_user && !config->fold_recursion;
+}
+
+static struct item item_of(const struct builder *b, const struct profile_cell *c)
+{
+	struct item item = { .count = c->count, .weight = c->weight };
+	const struct profile_stack *stack = &b->p->stacks[c->stack];
+
+	if (b->path_of) {
+		item.at = b->path_of[c->stack].first;
+		item.end = item.at + b->path_of[c->stack].nr;
+	} else if (b->config->bottom_up) {
+		item.at = stack->first;
+		item.end = item.at + stack->nr;
+	} else {
+		/* Before the first frame there may be none: then this wraps around, as steps back do. */
+		item.end = stack->first - 1;
+		item.at = item.end + stack->nr;
+	}
+	return item;
+}
+
 static int make_items(struct builder *b)
 {
 	const struct profile *p = b->p;
@@ -119,12 +151,10 @@ static int make_items(struct builder *b)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->nr_cells; i++) {
 		const struct profile_cell *c = &p->cells[i];
-		struct range path = b->path_of[c->stack];
 
 		if (!fold_passes(p, &b->config->filter, c))
 			continue;
-		b->items[b->nr_items++] =
-			(struct item){ path.first, path.first + path.nr, c->count, c->weight };
+		b->items[b->nr_items++] = item_of(b, c);
 		b->out->count += c->count;
 		b->out->weight += c->weight;
 	}
@@ -218,7 +248,7 @@ static uint32_t count_hands(struct builder *b, struct fold_tree_node *node, stru
 			node->self += item->weight;
 			continue;
 		}
-		key = b->paths[item->at];
+		key = b->frames[item->at];
 		if (b->place[key] >= nr || b->hands[b->place[key]].key != key) {
 			b->place[key] = nr;
 			b->hands[nr++] = (struct hand){ .key = key,
@@ -267,7 +297,8 @@ static void deal(struct builder *b, struct range range, uint32_t nr)
 
 		if (item.at == item.end)
 			continue;
-		key = b->paths[item.at++];
+		key = b->frames[item.at];
+		item.at += b->step;
 		place = b->place[key];
 		if (place < nr && b->hands[place].key == key)
 			b->scratch[b->hands[place].first++] = item;
@@ -304,7 +335,7 @@ static int expand(struct builder *b, uint32_t n)
 	if (nr == 1 && b->hands[0].nr == range.nr) {
 		/* All go the same way: nothing to deal. */
 		for (uint32_t i = 0; i < range.nr; i++)
-			b->items[range.first + i].at++;
+			b->items[range.first + i].at += b->step;
 	} else {
 		deal(b, range, nr);
 	}
@@ -364,12 +395,9 @@ static int expand_firsts(struct builder *b)
 
 	for (uint32_t i = 0; i < p->nr_cells; i++) {
 		const struct profile_cell *c = &p->cells[i];
-		struct range path = b->path_of[c->stack];
 
 		if (fold_passes(p, &b->config->filter, c))
-			b->items[b->hands[b->place[first_of(b, c)]].first++] =
-				(struct item){ path.first, path.first + path.nr, c->count,
-					       c->weight };
+			b->items[b->hands[b->place[first_of(b, c)]].first++] = item_of(b, c);
 	}
 	for (uint32_t i = 0; i < nr; i++) {
 		b->hands[i].first -= b->hands[i].nr;
@@ -387,6 +415,16 @@ static int expand_firsts(struct builder *b)
 	return add_children(b, 0, kept);
 }
 
+/* The node that is expanded after @n; NONE: all are. */
+static uint32_t after(const struct fold_tree *t, uint32_t n)
+{
+	if (t->nodes[n].child != NONE)
+		return t->nodes[n].child;
+	while (n != NONE && t->nodes[n].next == NONE)
+		n = t->nodes[n].parent;
+	return n == NONE ? NONE : t->nodes[n].next;
+}
+
 static int build(struct builder *b)
 {
 	const struct profile *p = b->p;
@@ -397,7 +435,9 @@ static int build(struct builder *b)
 	b->nr_keys = p->nr_functions + MAX(p->nr_processes, p->nr_tasks);
 	b->place = calloc(b->nr_keys + 1ULL, sizeof(*b->place));
 	b->hands = malloc((b->nr_keys + 1ULL) * sizeof(*b->hands));
-	if (!b->place || !b->hands || make_paths(b) || make_items(b) ||
+	b->frames = b->p->frames;
+	b->step = b->config->bottom_up ? 1 : UINT32_MAX;
+	if (!b->place || !b->hands || (!walks_all(b->config) && make_paths(b)) || make_items(b) ||
 	    add_node(b, NONE) == NONE)
 		return -ENOMEM;
 	b->limit = b->config->limit * b->out->weight;
@@ -405,7 +445,7 @@ static int build(struct builder *b)
 	b->out->nodes[0].count = b->out->count;
 	b->ranges[0] = (struct range){ 0, b->nr_items };
 	ret = firsts ? expand_firsts(b) : expand(b, 0);
-	for (uint32_t n = 1; !ret && n < b->out->nr_nodes; n++)
+	for (uint32_t n = after(b->out, 0); !ret && n != NONE; n = after(b->out, n))
 		ret = expand(b, n);
 	return ret;
 }

@@ -66,13 +66,16 @@ bool baseline_state(const struct ui_state *st, struct ui_state *then)
 	return true;
 }
 
-/* What is gone, the heaviest first. */
+/* What is gone: rows with names alike are one. */
+struct gone_row {
+	double share;
+	uint32_t nr;			/* rows of that name */
+	char name[64];
+};
+
 struct gone {
-	struct {
-		double share;
-		char name[64];
-	} rows[GONE_MAX];
-	uint32_t nr;			/* all of them */
+	struct gone_row *rows;
+	uint32_t nr, capacity;
 };
 
 /* The compared share of a row; @all: what its count is of. */
@@ -85,25 +88,67 @@ static double share_of(const struct view *v, const struct row *row, double all)
 
 static void add_gone(struct gone *gone, double share, struct safe_text name)
 {
-	uint32_t at = MIN(gone->nr, GONE_MAX - 1u);
+	if (gone->nr == gone->capacity) {
+		uint32_t capacity = gone->capacity ? 2 * gone->capacity : 64;
+		void *rows = reallocarray(gone->rows, capacity, sizeof(*gone->rows));
 
-	if (gone->nr++ >= GONE_MAX && gone->rows[at].share >= share)
-		return;
-	for (; at && gone->rows[at - 1].share < share; at--)
-		gone->rows[at] = gone->rows[at - 1];
-	gone->rows[at].share = share;
-	snprintf(gone->rows[at].name, sizeof(gone->rows[at].name), "%s", name.str);
+		if (!rows)
+			return;
+		gone->rows = rows;
+		gone->capacity = capacity;
+	}
+	gone->rows[gone->nr] = (struct gone_row){ .share = share, .nr = 1 };
+	snprintf(gone->rows[gone->nr].name, sizeof(gone->rows[0].name), "%s", name.str);
+	gone->nr++;
 }
 
-static void tell_gone(const struct gone *gone, struct list *list)
+static int by_name(const void *pa, const void *pb)
 {
-	char share[FORMAT_MAX], text[sizeof(list->gone)];
+	const struct gone_row *a = pa, *b = pb;
+
+	return strcmp(a->name, b->name);
+}
+
+/* The heaviest first; equal ones in one order. */
+static int by_share(const void *pa, const void *pb)
+{
+	const struct gone_row *a = pa, *b = pb;
+
+	return a->share != b->share ? (a->share < b->share) - (a->share > b->share) : by_name(a, b);
+}
+
+static void merge_gone(struct gone *gone)
+{
+	uint32_t nr = 0;
+
+	if (!gone->nr)
+		return;
+	qsort(gone->rows, gone->nr, sizeof(*gone->rows), by_name);
+	for (uint32_t i = 1; i < gone->nr; i++) {
+		if (!by_name(&gone->rows[i], &gone->rows[nr])) {
+			gone->rows[nr].share += gone->rows[i].share;
+			gone->rows[nr].nr++;
+		} else {
+			gone->rows[++nr] = gone->rows[i];
+		}
+	}
+	gone->nr = nr + 1;
+	qsort(gone->rows, gone->nr, sizeof(*gone->rows), by_share);
+}
+
+/* "parse 3.1%, cc* (14) 1.2%, and 3 more" */
+static void tell_gone(struct gone *gone, struct list *list)
+{
+	char share[FORMAT_MAX], times[16], text[sizeof(list->gone)];
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < MIN(gone->nr, (uint32_t)GONE_MAX); i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %s%%", i ? ", " : "",
-				      gone->rows[i].name,
+	merge_gone(gone);
+	for (uint32_t i = 0; i < MIN(gone->nr, (uint32_t)GONE_MAX); i++) {
+		snprintf(times, sizeof(times), " (%u)", gone->rows[i].nr);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s%s %s%%", i ? ", " : "",
+				      gone->rows[i].name, gone->rows[i].nr > 1 ? times : "",
 				      format_percent(share, gone->rows[i].share).str);
+	}
 	if (gone->nr > GONE_MAX)
 		snprintf(text + n, sizeof(text) - n, ", and %u more", gone->nr - GONE_MAX);
 	/* A name that was cut may have lost half a character. */
@@ -227,4 +272,5 @@ void baseline_compare(const struct ui_state *st, const struct view *v, struct li
 	else
 		compare_rows(&then, v, list, &gone);
 	tell_gone(&gone, list);
+	free(gone.rows);
 }

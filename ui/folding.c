@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ui/folds.h"
@@ -60,6 +61,9 @@ static void *folding_main(void *arg)
 	struct folding *f = arg;
 
 	prctl(PR_SET_NAME, "folding");
+	/* The screen's thread goes first (ui/app): this one is what it should not wait for. */
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);
 	pthread_mutex_lock(&f->lock);
 	while (!f->stop) {
 		if (f->waits)

@@ -75,7 +75,7 @@ struct list {
 	uint32_t columns;		/* bit n: column n is shown; 0: as the width permits */
 	bool inverted;
 	struct match search, filter;
-	char gone[400];			/* what the baseline has and the rows have not; clean */
+	char gone[480];			/* what the baseline has and the rows have not; clean */
 };
 
 /* Trouble of one CPU that was: shown for a while after it ended. */

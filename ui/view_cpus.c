@@ -510,6 +510,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	say(&own, "%.1f%% of one CPU, %s", p->self.cpu_pct, format_memory(n, p->self.rss_kb).str);
 	say(&own, "; places %s", format_count(n, (double)p->nr_places).str);
 	say(&own, ", named %s", format_count(n, (double)p->nr_places_named).str);
+	say(&own, "; stacks %s", format_count(n, (double)p->nr_stacks).str);
 	if (p->images.memory_max)
 		foot_images(&own, &p->images);
 	say(&own, "; samplers %.1f%%, builder %.1f%%, UI %.1f%%, loading and folding %.1f%%",

@@ -88,4 +88,18 @@ static inline struct profile *large_profile(uint32_t seed)
 	return p;
 }
 
+/* All but the outer frames are one of two functions, by chance: no path is walked twice. */
+static inline struct profile *large_bush(uint32_t seed)
+{
+	struct profile *p = large_profile(seed);
+
+	for (uint32_t i = 0; i < LARGE_STACKS; i++) {
+		uint32_t way = large_next(&seed);
+
+		for (uint32_t d = 0; d < LARGE_DEPTH; d++)
+			p->frames[i * LARGE_DEPTH + d] = d < 21 ? way >> d & 1 : d;
+	}
+	return p;
+}
+
 #endif

@@ -52,13 +52,13 @@ static void measure(struct bench *b, const char *view, const char *keys)
 }
 
 /* Keys after which all stacks are folded anew: as slow as it gets. */
-static void test_folds(void **state)
+static void fold_anew(struct profile *p)
 {
 	static const char *const keys[] = { "1", "2", "3", "4", "6", "1K", "3", "4", "1K", "H", "1b" };
 	struct bench b;
 
 	bench_init(&b, 200, 60, false);
-	ui_state_take(&b.st, large_profile(1));
+	ui_state_take(&b.st, p);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		uint64_t begin = yardstick_cpu_ns(), took;
 
@@ -73,6 +73,16 @@ static void test_folds(void **state)
 			assert_true((double)took <= FOLD_LIMIT_NS * yardstick_slowness());
 	}
 	bench_fini(&b);
+}
+
+static void test_folds(void **state)
+{
+	fold_anew(large_profile(1));
+}
+
+static void test_bush(void **state)
+{
+	fold_anew(large_bush(1));
 }
 
 static void test_keys(void **state)
@@ -127,6 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_folds),
+		cmocka_unit_test(test_bush),
 		cmocka_unit_test(test_changes),
 	};
 

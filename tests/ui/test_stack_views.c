@@ -6,6 +6,7 @@
 #include "folded.h"
 #include "golden.h"
 
+#include <math.h>
 #include <time.h>
 
 #include "ui/flame.h"
@@ -386,6 +387,82 @@ static void test_flame_closer(void **state)
 	bench_fini(&b);
 }
 
+/* What is exact of the node's box in the part that is in sight: cells, of @cols. */
+static double exact_cols(const struct fold_tree *t, const struct flame_part *part, uint32_t n,
+			 unsigned int cols)
+{
+	double from, to;
+
+	assert_true(flame_extent(t, part->zoom, n, &from, &to));
+	from = (from - part->left) / part->width * cols;
+	to = (to - part->left) / part->width * cols;
+	return MAX(MIN(to, cols), 0) - MIN(MAX(from, 0), cols);
+}
+
+/* The same of every part that can be magnified: the root fills it, and all that is cut is in sight. */
+static void check_part(const struct fold_tree *t, const struct flame_part *part, unsigned int cols)
+{
+	struct flame_box *boxes;
+	uint32_t nr = flame_lay_out(t, part, cols, &boxes);
+	unsigned int sums[64] = { 0 };
+
+	assert_true(nr > 0 && boxes[0].node == part->zoom && boxes[0].col == 0 && boxes[0].cols == cols);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t parent = t->nodes[boxes[i].node].parent, up = 0;
+
+		while (i && boxes[up].node != parent)
+			assert_true(++up < i);
+		assert_true(fabs(exact_cols(t, part, boxes[i].node, cols) - boxes[i].cols) <= 1);
+		assert_true(boxes[i].cols > 0 && boxes[i].col + boxes[i].cols <= cols);
+		if (boxes[i].level < ARRAY_SIZE(sums))
+			sums[boxes[i].level] += boxes[i].cols;
+		assert_true(boxes[i].col >= boxes[up].col &&
+			    boxes[i].col + boxes[i].cols <= boxes[up].col + boxes[up].cols);
+	}
+	for (size_t level = 0; level < ARRAY_SIZE(sums); level++)
+		assert_true(sums[level] <= (level ? sums[level - 1] : cols));
+	free(boxes);
+}
+
+static void test_flame_parts(void **state)
+{
+	struct profile *p = folded_profile(server);
+	struct fold_tree_config config = { .filter = { .process = UINT32_MAX, .task = UINT32_MAX },
+					   .first = FOLD_PROCESSES,
+					   .order = FOLD_BY_ID };
+	uint32_t seed = 7;
+	struct fold_tree t;
+
+	assert_int_equal(fold_tree(p, &config, &t), 0);
+	for (int i = 0; i < 4000; i++) {
+		struct flame_part part;
+
+		seed = seed * 1664525u + 1013904223u;
+		part.zoom = (seed >> 8) % t.nr_nodes;
+		part.width = 1.0 / (1 << (seed >> 5) % 11);
+		part.left = (1 - part.width) * ((seed >> 16) % 1000 / 999.0);
+		check_part(&t, &part, 1 + (seed >> 10) % 230);
+	}
+	fold_tree_fini(&t);
+	profile_free(p);
+}
+
+/* What is gone and has one name is told once: how many, and how much together. */
+static void test_gone_names(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 120, 30, false);
+	ui_state_take(&b.st, folded_profile("api;main;steady 300\ncc1;main 90\ncc2;main 80\ncc3;main 70\n"));
+	press(&b, ',');
+	press(&b, '4');
+	press(&b, 'H');
+	press(&b, 'B');
+	ui_state_take(&b.st, folded_profile("api;main;steady 900\n"));
+	assert_non_null(strstr(look(&b), "gone cc* (3) 44.44%\n"));
+	bench_fini(&b);
+}
+
 /* A box that is gone hands the selection to its parent, not to whatever is there now. */
 static void test_flame_gone(void **state)
 {
@@ -679,6 +756,7 @@ int main(void)
 		cmocka_unit_test(test_tree_filter),   cmocka_unit_test(test_selection_stays),
 		cmocka_unit_test(test_callers_keys),  cmocka_unit_test(test_flame_keys),
 		cmocka_unit_test(test_flame_mouse),   cmocka_unit_test(test_flame_widths),
+		cmocka_unit_test(test_flame_parts),   cmocka_unit_test(test_gone_names),
 		cmocka_unit_test(test_flame_gone),    cmocka_unit_test(test_flame_here),
 		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_trend),
 		cmocka_unit_test(test_flame_closer),

@@ -141,6 +141,27 @@ static void test_modules(void **state)
 	bench_fini(&b);
 }
 
+/* Modules against a baseline in which one was not and others had less or more. */
+static void test_modules_baseline(void **state)
+{
+	struct profile *then = rich_profile(false);
+	struct bench b;
+	uint32_t other = then->functions[0].module_index ? 0 : 1;
+
+	bench_init(&b, 100, 30, false);
+	/* All of the first function's module was in another one. */
+	for (uint32_t i = then->nr_functions; i-- > 0;)
+		if (then->functions[i].module_index == then->functions[0].module_index)
+			then->functions[i].module_index = other;
+	ui_state_take(&b.st, then);
+	type(&b, "6B");
+	ui_state_take(&b.st, rich_profile(false));
+	b.st.message[0] = '\0';
+	golden(&b, "baseline-modules");
+	assert_non_null(strstr(look(&b), "new!"));
+	bench_fini(&b);
+}
+
 /* d shows the code of one module, and all again. */
 static void test_only(void **state)
 {
@@ -272,6 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_screens),	 cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_modules_baseline),
 		cmocka_unit_test(test_only),	 cmocka_unit_test(test_cures),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_users),
