@@ -78,25 +78,69 @@ void command_run(struct ui_state *st, const char *text)
 
 /* ---- completion ---- */
 
+/* Is the name of the command still being typed? */
+static bool in_name(const char *text)
+{
+	text += strspn(text, " ");
+	return !text[strcspn(text, " ")];
+}
+
+/* The command that @text begins with, and where the word at its end begins; NULL: none, or no word yet. */
+static const struct command *command_at(const char *text, const char **word)
+{
+	char name[MATCH_MAX];
+	const struct command *command;
+
+	*word = text + strspn(text, " ");
+	if (in_name(text))
+		return NULL;
+	*word = split(text, name, sizeof(name));
+	command = command_find(name);
+	for (const char *p = *word; command && command->breaks && *p; p++)
+		if (strchr(command->breaks, *p))
+			*word = p + 1;
+	return command;
+}
+
 /* The @i-th candidate for the word at the end of @text, and where that word begins. */
 static const char *candidate(const struct ui_state *st, const char *text, unsigned int i,
 			     const char **word, char buf[static COMMAND_WORD_MAX])
 {
-	char name[MATCH_MAX];
-	const char *rest = split(text, name, sizeof(name));
-	const struct command *command;
+	const struct command *command = command_at(text, word);
+	char before[MATCH_MAX];
+	const char *rest;
 
-	*word = text + strspn(text, " ");
-	if (rest == *word + strlen(name) && !*rest)
+	if (in_name(text))
 		return name_at(i);
-	command = command_find(name);
-	*word = rest;
-	return command && command->word ? command->word(st, i, buf) : NULL;
+	if (!command || !command->word || (command->gather && st->words.of != command))
+		return NULL;
+	rest = split(text, before, sizeof(before));
+	snprintf(before, sizeof(before), "%.*s", (int)(*word - rest), rest);
+	return command->word(st, before, i, buf);
 }
 
 static bool begins(const char *candidate, const char *word)
 {
 	return !strncmp(candidate, word, strlen(word));
+}
+
+void command_gather(struct ui_state *st, const char *text)
+{
+	const char *word;
+	const struct command *command = command_at(text, &word);
+
+	if (!command || !command->gather)
+		return;
+	command->gather(st, word);
+	st->words.of = command;
+}
+
+const char *command_hint(const char *text)
+{
+	const char *word;
+	const struct command *command = command_at(text, &word);
+
+	return command && !*word ? command->argument : NULL;
 }
 
 bool command_complete(const struct ui_state *st, const char *text, char *out, size_t size)
@@ -125,7 +169,7 @@ bool command_complete(const struct ui_state *st, const char *text, char *out, si
 	if (!any)
 		return false;
 	snprintf(out, size, "%.*s%.*s%s", (int)(word - text), text, (int)common, first,
-		 !several && command_find(first) ? " " : "");
+		 !several && in_name(text) && command_find(first) ? " " : "");
 	return true;
 }
 

@@ -10,6 +10,10 @@
 
 /* Obey; what is wrong with it is said on the screen. */
 void command_run(struct ui_state *st, const char *text);
+/* Tab: look for what @text could go on with, where that is not known: files, events. */
+void command_gather(struct ui_state *st, const char *text);
+/* What follows the command, "FILE", where no letter of it is typed; NULL: nothing, or some is. */
+const char *command_hint(const char *text);
 /*
  * Complete @text into @out of @size: as far as all that begin so agree; a
  * blank after a whole word. False if nothing begins so.

@@ -17,6 +17,7 @@
 #include "ui/folds.h"
 #include "ui/number.h"
 #include "ui/view.h"
+#include "ui/words.h"
 
 #define DELAY_MIN 0.1
 #define DELAY_MAX 60.0
@@ -47,7 +48,7 @@ static void run_search(struct ui_state *st, const char *arg)
 }
 
 /* Columns of this view that can be sorted by. */
-static const char *sort_word(const struct ui_state *st, unsigned int i,
+static const char *sort_word(const struct ui_state *st, const char *before, unsigned int i,
 			     char buf[static COMMAND_WORD_MAX])
 {
 	const struct view *v = view_of(st->view);
@@ -106,7 +107,7 @@ static void run_pid(struct ui_state *st, const char *arg)
 	ui_state_say(st, true, "pid %s: no samples of such a process here", arg);
 }
 
-static const char *pid_word(const struct ui_state *st, unsigned int i,
+static const char *pid_word(const struct ui_state *st, const char *before, unsigned int i,
 			     char buf[static COMMAND_WORD_MAX])
 {
 	if (!st->shown || i >= st->shown->nr_processes)
@@ -126,7 +127,7 @@ static void run_cgroup(struct ui_state *st, const char *arg)
 		ui_state_say(st, false, "all cgroups");
 }
 
-static const char *cgroup_word(const struct ui_state *st, unsigned int i,
+static const char *cgroup_word(const struct ui_state *st, const char *before, unsigned int i,
 			     char buf[static COMMAND_WORD_MAX])
 {
 	const struct profile_process *p;
@@ -177,7 +178,7 @@ static void run_delay(struct ui_state *st, const char *arg)
 	sampler_set_tick(st->sampler, st->tick_ns);
 }
 
-static const char *theme_word(const struct ui_state *st, unsigned int i,
+static const char *theme_word(const struct ui_state *st, const char *before, unsigned int i,
 			      char buf[static COMMAND_WORD_MAX])
 {
 	return i < THEME_NR ? theme_name((enum theme)i) : NULL;
@@ -197,7 +198,7 @@ static void run_theme(struct ui_state *st, const char *arg)
 	ui_state_say(st, false, "theme %s (W keeps it)", theme_name((enum theme)theme));
 }
 
-static const char *switch_word(const struct ui_state *st, unsigned int i,
+static const char *switch_word(const struct ui_state *st, const char *before, unsigned int i,
 			       char buf[static COMMAND_WORD_MAX])
 {
 	return i == 0 ? "on" : i == 1 ? "off" : NULL;
@@ -227,12 +228,18 @@ static void run_columns(struct ui_state *st, const char *arg)
 		ui_state_list(st)->columns = columns;
 }
 
-static const char *column_word(const struct ui_state *st, unsigned int i,
+static const char *column_word(const struct ui_state *st, const char *before, unsigned int i,
 			       char buf[static COMMAND_WORD_MAX])
 {
 	const struct view *v = view_of(st->view);
 
 	return i < v->nr_columns ? columns_name(&v->columns[i], buf) : NULL;
+}
+
+static const char *cpus_word(const struct ui_state *st, const char *before, unsigned int i,
+			     char buf[static COMMAND_WORD_MAX])
+{
+	return i ? NULL : "all";
 }
 
 /* To the row of a line number, 1 the first: as in any pager. */
@@ -241,7 +248,7 @@ static void run_row(struct ui_state *st, const char *arg)
 	list_move_to(st, (uint32_t)MAX(strtol(arg, NULL, 10), 1L) - 1);
 }
 
-static const char *call_graph_word(const struct ui_state *st, unsigned int i,
+static const char *call_graph_word(const struct ui_state *st, const char *before, unsigned int i,
 			     char buf[static COMMAND_WORD_MAX])
 {
 	return i < CALL_GRAPH_NR ? profile_call_graph_name((enum call_graph)i) : NULL;
@@ -294,26 +301,26 @@ static void run_event(struct ui_state *st, const char *arg)
 }
 
 const struct command command_table[] = {
-	{ "screen", "FILE", run_screen, NULL, false },
-	{ "show", "REGEX", run_filter, NULL, false },
-	{ "find", "TEXT", run_search, NULL, false },
-	{ "order", "COLUMN", run_sort, sort_word, false },
-	{ "target", "KIND WHICH", command_target, command_target_word, false },
-	{ "cpus", "LIST|all", command_cpus, NULL, false },
-	{ "event", "NAME,...", run_event, NULL, false },
-	{ "hz", "HZ", run_hz, NULL, false },
-	{ "pid", "PID", run_pid, pid_word, false },
-	{ "row", "NUMBER", run_row, NULL, false },
-	{ "call-graph", "HOW", run_call_graph, call_graph_word, false },
-	{ "stack-size", "SIZE", run_stack_size, NULL, false },
-	{ "ring", "SIZE", run_ring, NULL, false },
-	{ "cgroup", "TEXT", run_cgroup, cgroup_word, true },
-	{ "limit", "PERCENT", run_limit, NULL, false },
-	{ "delay", "SECONDS", run_delay, NULL, false },
-	{ "theme", "NAME", run_theme, theme_word, true },
-	{ "mouse", "on|off", run_mouse, switch_word, true },
-	{ "columns", "NAME,...", run_columns, column_word, false },
-	{ NULL, NULL, NULL, NULL, false },
+	{ "screen", "FILE (Tab lists)", run_screen, words_word, false, NULL, words_files },
+	{ "show", "REGEX", run_filter, NULL, false, NULL, NULL },
+	{ "find", "TEXT", run_search, NULL, false, NULL, NULL },
+	{ "order", "COLUMN", run_sort, sort_word, false, NULL, NULL },
+	{ "target", "KIND WHICH", command_target, command_target_word, false, " ,", NULL },
+	{ "cpus", "LIST|all", command_cpus, cpus_word, false, NULL, NULL },
+	{ "event", "NAME,... (Tab lists)", run_event, words_word, false, ",", words_events },
+	{ "hz", "HZ", run_hz, NULL, false, NULL, NULL },
+	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
+	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL },
+	{ "call-graph", "HOW", run_call_graph, call_graph_word, false, NULL, NULL },
+	{ "stack-size", "SIZE", run_stack_size, NULL, false, NULL, NULL },
+	{ "ring", "SIZE", run_ring, NULL, false, NULL, NULL },
+	{ "cgroup", "TEXT", run_cgroup, cgroup_word, true, NULL, NULL },
+	{ "limit", "PERCENT", run_limit, NULL, false, NULL, NULL },
+	{ "delay", "SECONDS", run_delay, NULL, false, NULL, NULL },
+	{ "theme", "NAME", run_theme, theme_word, true, NULL, NULL },
+	{ "mouse", "on|off", run_mouse, switch_word, true, NULL, NULL },
+	{ "columns", "NAME,...", run_columns, column_word, false, ",", NULL },
+	{ NULL, NULL, NULL, NULL, false, NULL, NULL },
 };
 
 const struct command *command_find(const char *name)

@@ -4,9 +4,11 @@
  */
 #include "ui/command_target.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/command_table.h"
 #include "ui/number.h"
 #include "ui/users.h"
 
@@ -31,9 +33,43 @@ static const struct kind *kind_of(const char *word, size_t size)
 	return NULL;
 }
 
-const char *command_target_word(const struct ui_state *st, unsigned int i, char *buf)
+/* The @i-th thing of that kind that has samples here; "": one that is no word. NULL: no more. */
+static const char *value_word(const struct ui_state *st, enum sampler_target target, unsigned int i,
+			      char *buf)
 {
-	return i < ARRAY_SIZE(kinds) ? kinds[i].name : NULL;
+	const struct profile *p = st->shown;
+
+	if (!p || i >= (target == TARGET_TIDS ? p->nr_tasks : p->nr_processes))
+		return NULL;
+	switch (target) {
+	case TARGET_PIDS:
+		snprintf(buf, COMMAND_WORD_MAX, "%d", (int)p->processes[i].pid);
+		return buf;
+	case TARGET_TIDS:
+		snprintf(buf, COMMAND_WORD_MAX, "%d", (int)p->tasks[i].tid);
+		return buf;
+	case TARGET_USER:
+		return users_name(st->config->users, p->processes[i].uid, buf, COMMAND_WORD_MAX).str;
+	case TARGET_CGROUP:
+		return p->processes[i].cgroup.size ? p->processes[i].cgroup.str : "";
+	case TARGET_NAME:
+		return p->processes[i].comm.str;
+	default:
+		return NULL;
+	}
+}
+
+const char *command_target_word(const struct ui_state *st, const char *before, unsigned int i, char *buf)
+{
+	size_t size = strcspn(before, " ");
+	const struct kind *kind = kind_of(before, size);
+
+	if (before[size])
+		return kind && kind->value ? value_word(st, kind->target, i, buf) : NULL;
+	if (i >= ARRAY_SIZE(kinds))
+		return NULL;
+	snprintf(buf, COMMAND_WORD_MAX, "%s%s", kinds[i].name, kinds[i].value ? " " : "");
+	return buf;
 }
 
 /* What is typed after the kind, into @spec; its pids are the caller's to free. False: it is none. */

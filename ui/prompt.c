@@ -17,7 +17,6 @@
 #include "ui/screen.h"
 #include "ui/view.h"
 
-
 void line_set(struct line *l, const char *text)
 {
 	char clean[MATCH_MAX];
@@ -182,7 +181,10 @@ static void complete(struct ui_state *st)
 	struct prompt *p = &st->prompt;
 	char text[MATCH_MAX];
 
-	if (p->kind == PROMPT_COMMAND && command_complete(st, p->line.text, text, sizeof(text)))
+	if (p->kind != PROMPT_COMMAND)
+		return;
+	command_gather(st, p->line.text);
+	if (command_complete(st, p->line.text, text, sizeof(text)))
 		line_set(&p->line, text);
 }
 
@@ -245,6 +247,21 @@ static struct safe_text hint_of(const struct prompt *p)
 			      TEXT("text or regex; then n next, N previous");
 }
 
+/* What can be typed on, as far as there is room; else what kind of word that is. */
+static void draw_candidates(const struct ui_state *st, struct canvas *c, unsigned int row,
+			    unsigned int col)
+{
+	const char *text = st->prompt.line.text, *hint = command_hint(text);
+	char all[512], clean[512];
+
+	if (col + 1 >= c->cols)
+		return;
+	if (!command_candidates(st, text, all, sizeof(all)) && hint)
+		snprintf(all, sizeof(all), "%s", hint);
+	canvas_elide(c, row, col, c->cols - col - 1, ui_clean(clean, sizeof(clean), all),
+		     (struct style){ ROLE_DIM, 0 });
+}
+
 void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	static const struct safe_text labels[] = {
@@ -273,12 +290,7 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 			   (struct style){ text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL,
 					   0 });
 	if (p->kind == PROMPT_COMMAND) {
-		char all[512], clean[512];
-
-		if (command_candidates(st, p->line.text, all, sizeof(all)) && col + 3 < c->cols)
-			canvas_elide(c, row, col + 2, c->cols - col - 3,
-				     ui_clean(clean, sizeof(clean), all),
-				     (struct style){ ROLE_DIM, 0 });
+		draw_candidates(st, c, row, col + 2);
 	} else if (text && m->bad && p->line.size)
 		canvas_text(c, row, col + 2, c->cols, TEXT("not a regex: taken literally"),
 			    (struct style){ ROLE_WARN, 0 });

@@ -72,6 +72,7 @@ void ui_state_init(struct ui_state *st, struct sampler *s, const struct app_conf
 void ui_state_fini(struct ui_state *st)
 {
 	dialog_close(st);
+	words_fini(&st->words);
 	folds_free(st->folds);
 	for (int i = 0; i < VIEW_NR; i++)
 		list_fini(&st->lists[i]);

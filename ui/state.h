@@ -21,6 +21,7 @@
 #include "ui/match.h"
 #include "ui/prompt.h"
 #include "ui/theme.h"
+#include "ui/words.h"
 
 enum view_id {
 	VIEW_FUNCTIONS,
@@ -161,6 +162,7 @@ struct ui_state {
 	uint32_t message_seq;
 
 	struct prompt prompt;
+	struct words_list words;		/* that the prompt completes */
 	struct dialog dialog;
 	struct zone zones[ZONES_MAX];
 	uint32_t nr_zones;

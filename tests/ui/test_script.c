@@ -5,6 +5,7 @@
 #include "fake.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ui/command.h"
@@ -111,6 +112,76 @@ static void test_complete(void **state)
 	bench_fini(&b);
 }
 
+/* As a person does it: type, Tab; the line as it is then. */
+static const char *tab(struct bench *b, const char *text)
+{
+	press(b, K_ESC);
+	press(b, ':');
+	type(b, text);
+	press(b, '\t');
+	look(b);
+	return b->st.prompt.line.text;
+}
+
+/* Files, events and kinds of targets. */
+static void test_complete_words(void **state)
+{
+	char folder[] = "/tmp/proftop-words-XXXXXX", path[80], typed[120];
+	static const char *const names[] = { "alpha.txt", "alphabet.txt", ".hidden", "bad\nname" };
+	struct bench b;
+
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		f = fopen(path, "w");
+		assert_non_null(f);
+		fclose(f);
+	}
+	snprintf(path, sizeof(path), "%s/sub", folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	bench_init(&b, 120, 24, false);
+	ui_state_take(&b.st, fake_profile(2, NULL));
+	snprintf(typed, sizeof(typed), "screen %s", folder);
+	tab(&b, typed);
+	assert_int_equal(b.st.prompt.line.text[strlen(typed)], '/');
+	snprintf(typed, sizeof(typed), "screen %s/a", folder);
+	assert_non_null(strstr(tab(&b, typed), "/alpha"));
+	assert_non_null(strstr(look(&b), "alphabet.txt"));
+	snprintf(typed, sizeof(typed), "screen %s/alphab", folder);
+	assert_non_null(strstr(tab(&b, typed), "/alphabet.txt"));
+	snprintf(typed, sizeof(typed), "screen %s/s", folder);
+	assert_non_null(strstr(tab(&b, typed), "/sub/"));
+	/* Hidden ones when asked for; what cannot be typed never. */
+	snprintf(typed, sizeof(typed), "screen %s/", folder);
+	assert_string_equal(tab(&b, typed), typed);
+	assert_int_equal(b.st.words.nr, 3);
+	snprintf(typed, sizeof(typed), "screen %s/.h", folder);
+	assert_non_null(strstr(tab(&b, typed), "/.hidden"));
+	assert_string_equal(tab(&b, "screen /nothing/like/it"), "screen /nothing/like/it");
+	assert_string_equal(tab(&b, "event page-f"), "event page-faults");
+	assert_string_equal(tab(&b, "event cpu-clock,page-f"), "event cpu-clock,page-faults");
+	/* No longer files, though Tab was not pressed: the kind of word. */
+	press(&b, K_ESC);
+	type(&b, ":screen ");
+	assert_non_null(strstr(look(&b), "FILE"));
+	assert_string_equal(tab(&b, "target us"), "target user ");
+	assert_string_equal(tab(&b, "target pid 42"), "target pid 4242");
+	assert_string_equal(tab(&b, "target pid 1,42"), "target pid 1,4242");
+	assert_string_equal(tab(&b, "columns self,tot"), "columns self,total");
+	assert_string_equal(tab(&b, "theme l"), "theme light");
+	assert_string_equal(tab(&b, "cpus a"), "cpus all");
+	bench_fini(&b);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/sub", folder);
+	rmdir(path);
+	rmdir(folder);
+}
+
 static void run(struct bench *b, const char *text)
 {
 	look(b);
@@ -201,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys),	 cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_bytes),	 cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_complete_words),
 		cmocka_unit_test(test_names),	 cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_screen_file),
 	};
