@@ -166,7 +166,7 @@ static void resolve(struct sampler *s, struct pipeline *p, const struct record_s
 		pipeline_resolve(p, sample, regs_mask);
 		if (!pipeline_take_asked(p))
 			return;
-		symbols_run(s->symbols);
+		symbols_run_objects(s->symbols);
 	}
 }
 
@@ -235,7 +235,7 @@ static void keep_up(struct replay *r, struct sampler *s, uint64_t time_ns, bool 
 	if (dsos_nr(s->dsos) == r->nr_dsos)
 		return;
 	r->nr_dsos = dsos_nr(s->dsos);
-	symbols_run(s->symbols);
+	symbols_run_objects(s->symbols);
 	if (maps_due(s->maps, time_ns))
 		maps_publish(s->maps, time_ns, UINT64_MAX);
 }
@@ -248,6 +248,9 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 	uint64_t nr = 0;
 	int code = 0;
 
+	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
+		if (perfdata_event(r->data, i)->event.kernel)
+			symbols_expect_kernel(s->symbols);
 	for (uint64_t i = 0; i < perfdata_nr_records(r->data) && !code; i++) {
 		const struct record_layout *layout;
 		struct record rec = { .type = 0 };

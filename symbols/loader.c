@@ -154,6 +154,11 @@ void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was)
 	l->naming.kernel.other = other && !take_list_of(l, l->objects.root);
 }
 
+void loader_expect_kernel(struct loader *l)
+{
+	naming_expect_kernel(&l->naming, l->helpers);
+}
+
 void loader_kernel_was(struct loader *l, const struct kernel *told)
 {
 	if (l->objects.no_proc)
@@ -410,8 +415,27 @@ static void update_figures(struct loader *l)
 			      memory_order_relaxed);
 }
 
-/* One round: images, then the names that waited for them, then new ones. True: go on. */
-static bool work(struct loader *l, bool now)
+enum effort {
+	AS_IT_COMES,			/* a better answer may come: names wait for it */
+	TO_THE_END,
+	NO_NAMES,			/* objects alone */
+};
+
+/* The names that waited for images, then new ones; what the source has comes after them. True: go on. */
+static bool name_places(struct loader *l, bool more, bool now)
+{
+	/* Not after the last image only: the first rows shall have names soon. */
+	more |= name_waiting(l, now) > 0;
+	more |= name_new(l, now) > 0;
+	if (is_stopping(l))
+		return false;
+	if (!more)
+		more = lines_work(&l->lines);
+	return more;
+}
+
+/* One round: images, then names. True: go on. */
+static bool work(struct loader *l, enum effort effort)
 {
 	uint64_t now_ns = time_now_ns();
 	bool more = objects_work(&l->objects, now_ns);
@@ -435,14 +459,8 @@ static bool work(struct loader *l, bool now)
 	code_serve(&l->code);
 	if (is_stopping(l))
 		return false;
-	/* Not after the last image only: the first rows shall have names soon. */
-	more |= name_waiting(l, now) > 0;
-	more |= name_new(l, now) > 0;
-	if (is_stopping(l))
-		return false;
-	/* Names first. */
-	if (!more)
-		more = lines_work(&l->lines);
+	if (effort != NO_NAMES)
+		more = name_places(l, more, effort == TO_THE_END);
 	if (is_stopping(l))
 		return false;
 	update_figures(l);
@@ -484,7 +502,7 @@ static void *loader_main(void *arg)
 	rcu_thread_offline();
 	while (!is_stopping(l)) {
 		wait_event(l->worker.event);
-		while (!is_stopping(l) && work(l, false))
+		while (!is_stopping(l) && work(l, AS_IT_COMES))
 			;
 	}
 	rcu_unregister_thread();
@@ -554,20 +572,37 @@ void loader_stop(struct loader *l)
 	stop_one(l, &l->worker, deadline_ns);
 }
 
-void loader_run(struct loader *l)
+/* Is a helper at something that will go on here? */
+static bool is_busy(struct loader *l, enum effort effort)
+{
+	return objects_busy(&l->objects) ||
+	       (effort != NO_NAMES &&
+		(lines_busy(&l->lines) || code_busy(&l->code) || fetch_busy(&l->fetch)));
+}
+
+static void run(struct loader *l, enum effort effort)
 {
 	bool more = true;
 
 	while (more) {
 		more = l->maps && maps_load_asked(l->maps);
 		more |= l->details && details_serve(l->details, DETAILS_A_TURN);
-		more |= work(l, true);
-		if (!more && (objects_busy(&l->objects) || lines_busy(&l->lines) ||
-			      code_busy(&l->code) || fetch_busy(&l->fetch))) {
+		more |= work(l, effort);
+		if (!more && is_busy(l, effort)) {
 			wait_event(l->worker.event);
 			more = true;
 		}
 	}
+}
+
+void loader_run(struct loader *l)
+{
+	run(l, TO_THE_END);
+}
+
+void loader_run_objects(struct loader *l)
+{
+	run(l, NO_NAMES);
 }
 
 void loader_stats(const struct loader *l, struct symbols_stats *out)

@@ -36,6 +36,8 @@ void loader_recorded(struct loader *l, const char *root);
 /* After that, before the start: which kernel it was; the code of the kernel was at these places. */
 void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was);
 void loader_kernel_was(struct loader *l, const struct kernel *told);
+/* Names of the kernel will be asked for: read its list beside. */
+void loader_expect_kernel(struct loader *l);
 /* Before the start: the samples' times are not of CLOCK_MONOTONIC. */
 void loader_other_clock(struct loader *l);
 struct fetch_desk;
@@ -51,6 +53,8 @@ void loader_stop(struct loader *l);
 void loader_wake(struct loader *l);
 /* All that is asked, now, on this thread; not between start and stop. */
 void loader_run(struct loader *l);
+/* Of that the objects and processes alone: names can wait. */
+void loader_run_objects(struct loader *l);
 
 /* What /proc tells of processes; NULL: nothing (replay, or before the start). */
 struct details *loader_details(struct loader *l);

@@ -14,6 +14,7 @@
 
 #include "symbols/demangle.h"
 #include "symbols/image.h"
+#include "symbols/kallsyms_job.h"
 
 #define ANON_PAGE		4096ULL
 #define KALLSYMS_INTERVAL_NS	10000000000ULL
@@ -41,6 +42,8 @@ void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab,
 
 void naming_fini(struct naming *n)
 {
+	kallsyms_job_leave(n->ahead);
+	n->ahead = NULL;
 	kallsyms_free(n->kallsyms);
 	n->kallsyms = NULL;
 	ksyms_free(n->ksyms);
@@ -130,16 +133,32 @@ void naming_kernel_was(struct naming *n, const struct kernel *told)
 	place_kernel(n);
 }
 
+void naming_expect_kernel(struct naming *n, struct helpers *helpers)
+{
+	if (!n->ahead && !n->kallsyms_ns && !n->kernel.other)
+		n->ahead = kallsyms_job_start(n->kallsyms_path, helpers);
+}
+
+/* The list as it is now, or as it was when it was read ahead. */
+static int take_kallsyms(struct naming *n, struct kallsyms **out)
+{
+	struct kallsyms_job_result result;
+
+	kallsyms_job_take(n->ahead, n->kallsyms_path, &result);
+	n->ahead = NULL;
+	n->kallsyms_ns = result.start_ns;	/* what came meanwhile may not be in it */
+	n->kallsyms_cost_ns = result.cost_ns;
+	*out = result.list;
+	return result.rc;
+}
+
 /* Read /proc/kallsyms anew; the old list stays when the new one cannot be had. */
 static void read_kallsyms(struct naming *n, struct dso *kernel)
 {
 	uint32_t nr_before = n->kallsyms ? kallsyms_nr(n->kallsyms) : 0;
-	uint64_t start_ns = time_now_ns(), cpu_ns = time_thread_ns();
 	struct kallsyms *k;
-	int rc = kallsyms_read(&k, n->kallsyms_path, NULL);
+	int rc = take_kallsyms(n, &k);
 
-	n->kallsyms_ns = start_ns;	/* what came meanwhile may not be in it */
-	n->kallsyms_cost_ns = time_thread_ns() - cpu_ns;
 	if (rc) {
 		if (!n->kallsyms && rc == -EACCES)
 			dso_explain(kernel, "kptr_restrict hides kernel addresses",

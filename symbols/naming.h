@@ -16,6 +16,9 @@
 #include "symbols/places.h"
 #include "symbols/symtab.h"
 
+struct helpers;
+struct kallsyms_job;
+
 struct naming {
 	struct dsos *dsos;
 	struct symtab *symtab;
@@ -23,6 +26,7 @@ struct naming {
 	struct kallsyms *kallsyms;	/* NULL: not read yet, or not readable */
 	struct kernel kernel;		/* whose addresses these are */
 	struct ksyms *ksyms;		/* NULL: nobody tells */
+	struct kallsyms_job *ahead;	/* reading it for the first time; NULL: nobody is at it */
 	uint64_t kallsyms_ns;		/* when it was read last; 0: never */
 	uint64_t kallsyms_cost_ns;	/* of reading it */
 	uint64_t kallsyms_interval_ns;	/* not read again before; doubles while it brings nothing */
@@ -37,6 +41,9 @@ struct naming {
 void naming_init(struct naming *n, struct dsos *dsos, struct symtab *symtab,
 		 const atomic_bool *stop);
 void naming_fini(struct naming *n);
+
+/* Have the kernel's list read by a helper, for when it is asked for. The helpers must outlive it. */
+void naming_expect_kernel(struct naming *n, struct helpers *helpers);
 
 /* A recording: where its kernel's code was, and one mark in it. */
 void naming_kernel_was(struct naming *n, const struct kernel *told);

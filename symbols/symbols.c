@@ -132,6 +132,16 @@ void symbols_run(struct symbols *s)
 	loader_run(s->loader);
 }
 
+void symbols_run_objects(struct symbols *s)
+{
+	loader_run_objects(s->loader);
+}
+
+void symbols_expect_kernel(struct symbols *s)
+{
+	loader_expect_kernel(s->loader);
+}
+
 const struct symbol *symbols_at(const struct symbols *s, uint32_t id)
 {
 	return symtab_at(s->symtab, id);

@@ -91,6 +91,10 @@ void symbols_free(struct symbols *s);
 void symbols_wake(struct symbols *s);
 /* Do all that is asked, now, on the caller's thread (tests and replay; only without symbols_start). */
 void symbols_run(struct symbols *s);
+/* The same of what stacks wait for: processes and objects. Names can wait. */
+void symbols_run_objects(struct symbols *s);
+/* There are samples of the kernel: let its list be read while others are worked on. */
+void symbols_expect_kernel(struct symbols *s);
 
 /* Any thread; NULL for ids never given out. */
 const struct symbol *symbols_at(const struct symbols *s, uint32_t id);
