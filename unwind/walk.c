@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The loop: from frame to frame until there is a reason to stop.
+ *
+ * Runs on the sampler thread that owns the unwinder. Invariant: sp grows with
+ * each frame except across a signal frame, and there are at most
+ * UNWIND_FRAMES_MAX frames, so a walk ends.
+ */
+#include "unwind/walk.h"
+
+#include <linux/perf_event.h>
+
+#include "symbols/image.h"
+#include "unwind/arch.h"
+#include "unwind/fp.h"
+#include "unwind/rewrite.h"
+
+struct walk {
+	struct unwinder *u;
+	const struct unwind_input *in;
+	struct unwind_result *out;
+	struct dump dump;
+	struct arch_frame f;
+	const struct mapping *mapping;	/* of the current frame */
+	uint64_t serial;		/* of the space */
+	uint64_t pc;			/* look-up pc of the current frame */
+	uint64_t offset;		/* of pc in its object */
+	uint32_t place;
+	uint32_t row_hits, steps;
+	uint32_t clock;			/* of dso_touch() */
+	uint8_t word;			/* of the process: 8 or 4 */
+	bool exact;			/* pc is the instruction itself, not behind a call */
+	bool guessed;			/* the current frame was found by a guess */
+	bool crossed;			/* a signal frame was passed: this may be another stack */
+	bool dropped;			/* rows have left registers behind that a step may want */
+	bool rows;			/* use them */
+};
+
+static int stop_beyond(const struct walk *w)
+{
+	return w->dump.full || w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+}
+
+/* What a failed step means for the sample. */
+static int stop_of(const struct walk *w, enum step_result result)
+{
+	switch (result) {
+	case STEP_FOUND:
+		return WALK_ON;
+	case STEP_ROOT:
+		return UNWIND_COMPLETE;
+	case STEP_REFUSED:
+		return UNWIND_CFI_REFUSED;
+	case STEP_BEYOND:
+		return stop_beyond(w);
+	case STEP_BELOW:
+		return w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+	case STEP_NEED_REGS:
+		return w->dropped ? WALK_REDO : UNWIND_BAD_REGS;
+	case STEP_BUDGET:
+		return UNWIND_BUDGET;
+	case STEP_FAILED:
+		break;
+	}
+	return UNWIND_BAD_FRAME;
+}
+
+/* Replace @f by its caller as @row says. */
+static inline enum step_result apply_row(const struct walk *w, uint64_t row, struct arch_frame *f)
+{
+	const struct arch_ops *arch = w->u->arch;
+	unsigned int base = row_cfa_is_fp(row) ? arch->fp : arch->sp;
+	uint64_t cfa, pc, fp = f->reg[arch->fp];
+	bool has_fp = frame_has(f, arch->fp);
+
+	if (!frame_has(f, base) || (!row_ra_at_cfa(row) && !frame_has(f, arch->ra)))
+		return STEP_NEED_REGS;
+	cfa = f->reg[base] + (uint64_t)row_cfa_off(row);
+	pc = f->reg[arch->ra];
+	if (row_ra_at_cfa(row) && !dump_read(&w->dump, cfa + (uint64_t)row_ra_off(row), &pc))
+		return cfa + (uint64_t)row_ra_off(row) < w->dump.sp ? STEP_BELOW : STEP_BEYOND;
+	if (row_fp_at_cfa(row)) {
+		uint64_t slot = cfa + (uint64_t)row_fp_off(row);
+
+		/* In frame 0 a slot below sp has been popped: its value is back in the register. */
+		if (!dump_read(&w->dump, slot, &fp) && (w->out->nr > 1 || slot >= w->dump.sp))
+			has_fp = false;
+	}
+	f->valid = 0;
+	frame_set(f, arch->pc, pc & ~arch->ra_clear);
+	frame_set(f, arch->sp, cfa);
+	if (has_fp)
+		frame_set(f, arch->fp, fp);
+	return f->reg[arch->pc] ? STEP_FOUND : STEP_ROOT;
+}
+
+/* The stack has to grow; only a signal frame may lead to another one. */
+static bool has_grown(const struct walk *w, uint64_t old_pc, uint64_t old, bool signal)
+{
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t new = w->f.reg[arch->sp];
+
+	if (signal)
+		return new != old || w->f.reg[arch->pc] != old_pc;
+	/* A leaf, innermost or interrupted, may have no frame: its return address is in a register. */
+	return new > old || (new == old && (w->out->nr == 1 || (w->exact && arch->ra_in_register)));
+}
+
+/* A frame whose pc and sp were @old_pc and @old_sp led to the one in hand. */
+static int go_on(struct walk *w, enum step_result result, uint64_t old_pc, uint64_t old_sp,
+		 bool signal)
+{
+	if (result != STEP_FOUND)
+		return stop_of(w, result);
+	if (!has_grown(w, old_pc, old_sp, signal))
+		return UNWIND_BAD_FRAME;
+	w->exact = signal;
+	w->crossed |= signal;
+	w->guessed = false;
+	return WALK_ON;
+}
+
+static struct fp_input guess_input(const struct walk *w)
+{
+	return (struct fp_input){
+		.arch = w->u->arch,
+		.dump = &w->dump,
+		.space = w->in->space,
+		.time_ns = w->in->time_ns,
+		.word = w->word,
+		.first = w->exact,
+		.frames_kept = w->word == 4,
+		.called_from_any = w->mapping->dso->identity.kind == DSO_ANON,
+	};
+}
+
+/* No CFI: the frame-pointer chain, or the return address on top of the stack. */
+static int by_guess(struct walk *w)
+{
+	const struct fp_input in = guess_input(w);
+
+	switch (fp_step(&in, &w->f)) {
+	case FP_FOUND:
+		w->exact = false;
+		w->guessed = true;
+		return WALK_ON;
+	case FP_ROOT:
+		return UNWIND_COMPLETE;
+	case FP_BEYOND:
+		return UNWIND_TRUNCATED;
+	case FP_NONE:
+		break;
+	}
+	return UNWIND_NO_CFI;
+}
+
+/* After a guess that did not find sp, CFI may ask for it. */
+static bool lacks_sp(const struct walk *w, enum step_result result)
+{
+	return result == STEP_NEED_REGS && !frame_has(&w->f, w->u->arch->sp);
+}
+
+static int by_row(struct walk *w, uint64_t row)
+{
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t pc = w->f.reg[arch->pc], sp = w->f.reg[arch->sp];
+	enum step_result result = apply_row(w, row, &w->f);
+
+	if (lacks_sp(w, result))
+		return by_guess(w);
+	w->dropped = true;
+	w->row_hits++;
+	return go_on(w, result, pc, sp, false);
+}
+
+/* Where a signal handler returns to: the kernel saved all registers of what it interrupted. */
+static int by_signal(struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct arch_frame from = w->f;
+	uint64_t at = from.reg[arch->sp] + arch->sig_offset, value;
+
+	if (!frame_has(&from, arch->sp))
+		return UNWIND_BAD_REGS;
+	w->f.valid = 0;
+	for (unsigned int i = 0; i < arch->nr_sig_regs; i++) {
+		if (!dump_read(&w->dump, at + 8 * i, &value))
+			return stop_beyond(w);
+		frame_set(&w->f, arch->sig_regs[i], value);
+	}
+	return go_on(w, STEP_FOUND, from.reg[arch->pc], from.reg[arch->sp], true);
+}
+
+static bool same_frame(const struct arch_ops *arch, const struct arch_frame *a,
+		       const struct arch_frame *b)
+{
+	return a->reg[arch->pc] == b->reg[arch->pc] && a->reg[arch->sp] == b->reg[arch->sp] &&
+	       frame_has(a, arch->fp) == frame_has(b, arch->fp) &&
+	       (!frame_has(a, arch->fp) || a->reg[arch->fp] == b->reg[arch->fp]);
+}
+
+/* Is the rule of this place still unknown, and is there room for it? */
+static bool wants_row(const struct walk *w)
+{
+	return w->rows && rows_hold(w->u->rows, w->place) &&
+	       row_kind(rows_get(w->u->rows, w->place)) == ROW_UNKNOWN;
+}
+
+/* Will libunwind be asked for this place this one time? Not where it was, and no row came of it. */
+static bool asks_once(const struct walk *w)
+{
+	uint32_t *tried = &w->u->tried[w->place & (WALK_TRIED - 1)];
+	bool again = *tried == w->place;
+
+	*tried = w->place;
+	return !again && wants_row(w);
+}
+
+static void admit(struct walk *w, uint64_t row)
+{
+	rows_put(w->u->rows, w->place, row);
+	count_add(&w->u->count.rows, 1);
+}
+
+/* libunwind made @result of @from: admit the row if it makes the same of it. */
+static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch_frame *from,
+		  enum step_result result)
+{
+	struct unwinder *u = w->u;
+	struct arch_frame by_row = *from;
+	uint64_t word = row_pack(&rule->row);
+	bool same;
+
+	if (result != STEP_FOUND && result != STEP_ROOT)
+		return;
+	if (row_kind(word) == ROW_SIMPLE)
+		same = apply_row(w, word, &by_row) == result &&
+		       (result == STEP_ROOT || same_frame(u->arch, &by_row, &w->f));
+	else
+		same = row_kind(word) == ROW_STEP || result == STEP_ROOT;
+	if (!same) {
+		count_add(&u->count.rows_differ, 1);
+		rows_put(u->rows, w->place, ROW_STEP);
+		return;
+	}
+	admit(w, word);
+	/* At a return address of 0 nothing but that is compared. */
+	if (row_kind(word) == ROW_SIMPLE ? result == STEP_FOUND : row_kind(word) == ROW_END)
+		rows_prove(u->rows, rule->program);
+}
+
+/* What libunwind cannot be asked: by the gate's own reading of the CFI; what is no row is guessed. */
+static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
+		  const struct ehframe_fde *fde)
+{
+	struct unwinder *u = w->u;
+	struct cfi_row row;
+	uint64_t word;
+
+	if (cfi_check(u->arch, &image->eh, fde->offset, NULL, NULL) != CFI_OK ||
+	    cfi_row_at(u->arch, &image->eh, fde->offset, vaddr, &row) != CFI_OK) {
+		rows_put(u->rows, w->place, ROW_REFUSED);
+		return UNWIND_CFI_REFUSED;
+	}
+	word = row_pack(&row);
+	rows_put(u->rows, w->place, word);
+	if (row_kind(word) == ROW_SIMPLE)
+		return by_row(w, word);
+	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
+}
+
+/* @from may have been replacing its own frame, or leaving for where an exception is caught. */
+static void after_rewrite(struct walk *w, const struct arch_frame *from)
+{
+	enum step_doubt doubt = step_doubt(w->u->step);
+	const struct fp_input in = guess_input(w);
+
+	w->guessed = doubt != STEP_SURE;
+	w->exact |= doubt == STEP_LANDING;
+	if (doubt == STEP_REWRITING && w->out->nr <= REWRITE_FRAMES)
+		rewrite_undo(&in, from, &w->f);
+}
+
+static int next_frame(struct walk *w);
+
+/* By libunwind, on the FDE that covers the look-up pc; or by a row, if it has seen all that makes it. */
+static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
+		   const struct ehframe_fde *fde)
+{
+	struct unwinder *u = w->u;
+	const struct arch_frame from = w->f;
+	const struct step_input in = {
+		.dump = &w->dump,
+		.dso = w->mapping->dso,
+		.image = image,
+		.fde = fde,
+		.vaddr = vaddr,
+		.pc_vaddr = vaddr + (w->f.reg[u->arch->pc] - w->pc),
+		.once = asks_once(w),
+		.first = w->out->nr == 1,
+	};
+	const struct cfi_rule *rule = NULL;
+	enum step_result result;
+	bool signal = false;
+	int next;
+
+	if (!u->step || !step_reaches(&in))
+		return by_cfi(w, image, vaddr, fde);
+	result = step_gate(u->step, &in, &signal);
+	if (result == STEP_REFUSED)
+		rows_put(u->rows, w->place, ROW_REFUSED);
+	if (result != STEP_FOUND)
+		return stop_of(w, result);
+	if (step_doubt(u->step) == STEP_SURE && wants_row(w))
+		rule = step_rule(u->step, &in);
+	if (rule && rule->row.kind != CFI_COMPLEX && rows_proven(u->rows, rule->program)) {
+		admit(w, row_pack(&rule->row));
+		return next_frame(w);
+	}
+	result = step_frame(u->step, &in, &w->f);
+	if (lacks_sp(w, result))
+		return by_guess(w);
+	w->steps++;
+	if (rule)
+		learn(w, rule, &from, result);
+	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
+	if (next == WALK_ON)
+		after_rewrite(w, &from);
+	return next;
+}
+
+/*
+ * The return address is where a function begins, and before it is nothing: it was never called from there,
+ * but put on the stack to be returned to (makecontext() and the like). Its pc is the instruction itself.
+ */
+static int by_entry(struct walk *w)
+{
+	w->out->nr--;
+	w->out->nr_guessed -= w->guessed;
+	w->exact = true;
+	w->guessed = true;
+	return WALK_ON;
+}
+
+static bool begins_behind(const struct image *image, uint64_t vaddr)
+{
+	const struct ehframe_fde *next = ehframe_find(&image->eh, vaddr + 1);
+
+	return next && next->start == vaddr + 1;
+}
+
+/* Does a signal handler return to @pc, or is it being left there? */
+static bool is_sigreturn(const struct image *image, uint64_t pc)
+{
+	return image->sigreturn_size && pc - image->sigreturn < image->sigreturn_size;
+}
+
+/* No row: look at the object itself. */
+static int by_object(struct walk *w)
+{
+	struct dso *dso = w->mapping->dso;
+	const struct image *image;
+	const struct ehframe_fde *fde;
+	uint64_t vaddr;
+
+	if (w->word == 4 || (dso->identity.kind != DSO_FILE && dso->identity.kind != DSO_VDSO))
+		return by_guess(w);
+	/* acquire: pairs with the loader's release of a finished image */
+	image = atomic_load_explicit(&dso->image, memory_order_acquire);
+	if (!image || image->away) {
+		if (atomic_load_explicit(&dso->state, memory_order_relaxed) >= DSO_FAILED)
+			return by_guess(w);
+		w->out->asked |= dso_want(dso);
+		dso_wait(dso);
+		return UNWIND_PENDING;
+	}
+	fde = NULL;
+	if (image->machine == w->u->arch->machine && image_vaddr(image, w->offset, &vaddr)) {
+		if (is_sigreturn(image, vaddr + !w->exact)) {
+			rows_put(w->u->rows, w->place, ROW_SIGNAL);
+			return by_signal(w);
+		}
+		fde = ehframe_find(&image->eh, vaddr);
+		if (!fde && !w->exact && begins_behind(image, vaddr)) {
+			rows_put(w->u->rows, w->place, ROW_ENTRY);
+			return by_entry(w);
+		}
+	}
+	if (!fde) {
+		rows_put(w->u->rows, w->place, ROW_NO_CFI);
+		return by_guess(w);
+	}
+	return by_step(w, image, vaddr, fde);
+}
+
+static int next_frame(struct walk *w)
+{
+	uint64_t row = w->rows ? rows_get(w->u->rows, w->place) : 0;
+
+	switch (row_kind(row)) {
+	case ROW_SIMPLE:
+		return by_row(w, row);
+	case ROW_END:
+		w->row_hits++;
+		return UNWIND_COMPLETE;
+	case ROW_NO_CFI:
+		return by_guess(w);
+	case ROW_REFUSED:
+		return UNWIND_CFI_REFUSED;
+	case ROW_ENTRY:
+		return w->exact ? by_guess(w) : by_entry(w);
+	case ROW_SIGNAL:
+		return by_signal(w);
+	case ROW_UNKNOWN:
+	case ROW_STEP:
+		break;
+	}
+	return by_object(w);
+}
+
+/* Look the current pc up. False: no code is there. */
+static bool find_place(struct walk *w)
+{
+	const struct mapping *m = space_find(w->in->space, w->pc, w->in->time_ns);
+	bool code = m && m->exec;
+
+	w->mapping = m;
+	/* All that is outside the maps is one place: junk must not fill the table. */
+	w->offset = m ? m->offset + (w->pc - m->start) : 0;
+	if (code || !w->out->nr)
+		w->place = places_intern(w->u->places, m ? m->dso->id : DSO_ID_UNKNOWN, w->offset);
+	return code;
+}
+
+/* Find where the current pc lies, and add it to the result. */
+static int enter_frame(struct walk *w)
+{
+	struct unwind_result *out = w->out;
+	struct recent_entry *r;
+
+	w->pc = w->f.reg[w->u->arch->pc] - !w->exact;
+	r = recent_slot(&w->u->recent, w->serial, w->pc);
+	if (recent_answers(r, w->serial, w->pc, w->in->time_ns)) {
+		w->mapping = r->mapping;
+		w->offset = r->mapping->offset + (w->pc - r->mapping->start);
+		w->place = r->place;
+	} else if (find_place(w)) {
+		if (w->place != PLACE_NONE)
+			*r = (struct recent_entry){ w->pc, w->serial, w->mapping, w->place };
+	} else {
+		out->maps_stale = true;
+		if (out->nr)
+			return UNWIND_NO_MAP;
+	}
+	if (w->mapping)
+		dso_touch(w->mapping->dso, w->clock);
+	out->ip[out->nr] = w->pc;
+	out->place[out->nr++] = w->place;
+	out->nr_guessed += w->guessed;
+	if (out->maps_stale)
+		return UNWIND_NO_MAP;
+	return out->nr == UNWIND_FRAMES_MAX ? UNWIND_DEPTH : WALK_ON;
+}
+
+int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
+	       bool rows)
+{
+	struct walk w = { .u = u, .in = in, .out = out, .exact = true, .rows = rows,
+			  .clock = dso_clock(in->time_ns) };
+	int stop = WALK_ON;
+
+	out->nr = out->nr_guessed = 0;
+	arch_load(u->arch, &w.f, in->regs_mask, in->regs);
+	if (!frame_has(&w.f, u->arch->pc) || !frame_has(&w.f, u->arch->sp))
+		return UNWIND_BAD_REGS;
+	w.serial = space_serial(in->space);
+	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
+	w.rows = rows && w.word == 8;
+	w.dump = (struct dump){ w.f.reg[u->arch->sp], in->stack, in->stack_size, in->stack_full };
+	while (stop == WALK_ON) {
+		stop = enter_frame(&w);
+		if (stop == WALK_ON)
+			stop = next_frame(&w);
+	}
+	space_read(in->space);
+	if (out != &u->scratch) {
+		count_add(&u->count.row_hits, w.row_hits);
+		count_add(&u->count.steps, w.steps);
+	}
+	return stop;
+}

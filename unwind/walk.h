@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The walk over one stack, and what an unwinder is made of; inside the room.
+ *
+ * Runs on the sampler thread that owns the unwinder.
+ */
+#ifndef UNWIND_WALK_H
+#define UNWIND_WALK_H
+
+#include <stdatomic.h>
+
+#include "unwind/recent.h"
+#include "unwind/rows.h"
+#include "unwind/step.h"
+#include "unwind/unwind.h"
+
+#define WALK_TRIED 1024			/* a power of two */
+
+/* Where a frame led to, besides the reasons to stop; of a whole walk: WALK_REDO. */
+enum { WALK_ON = UNWIND_NR_STOPS, WALK_REDO };
+
+/* Written by the owning thread, read by any (relaxed; each is a figure of its own). */
+struct walk_counters {
+	atomic_ullong samples, frames, guessed, stop[UNWIND_NR_STOPS];
+	atomic_ullong row_hits, steps, rows, rows_differ, redone, verified, verify_differ;
+};
+
+struct unwinder {
+	const struct arch_ops *arch;
+	struct places *places;
+	struct step *step;		/* NULL: another CPU's stacks, of which libunwind knows nothing */
+	struct unwind_rows *rows;
+	bool own_rows, step_only;
+	uint32_t verify_every, verify_in;
+	uint32_t tried[WALK_TRIED];	/* places of late that libunwind was asked for, by id */
+	struct unwind_result scratch;	/* of a verification */
+	_Alignas(CACHELINE) struct recent recent;
+	_Alignas(CACHELINE) struct walk_counters count;
+};
+
+static inline void count_add(atomic_ullong *c, uint64_t n)
+{
+	/* One writer: a plain add, without the price of a locked one. */
+	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+/*
+ * From frame to frame until there is a reason to stop: which, or WALK_REDO
+ * (a row dropped a register that libunwind wants: walk again without @rows).
+ */
+int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
+	       bool rows);
+
+#endif
