@@ -347,6 +347,12 @@ void counters_close(struct counters *c)
 	free(c);
 }
 
+void counters_unmap(struct counters *c)
+{
+	for (uint32_t i = 0; i < c->env.nr_cpus; i++)
+		ring_close(&c->cpus[i].data);
+}
+
 uint32_t counters_nr_cpus(const struct counters *c)
 {
 	return c->env.nr_cpus;

@@ -87,11 +87,13 @@ struct counters;
  * belong to this process itself, so they never hang up while it lives.
  * 0 or -errno with the three-line sentence (EACCES/EPERM: what is not
  * permitted and the ways to get it, from least to most power; EMFILE with
- * numbers; EPERM from mmap names kernel.perf_event_mlock_kb).
+ * numbers; -ENOLCK, EPERM from mmap, names kernel.perf_event_mlock_kb).
  */
 int counters_open(struct counters **out, const struct counters_config *config,
 		  const struct counters_sys *sys, struct err *e);
 void counters_close(struct counters *c);
+/* Give the memory of the data rings back, whose readers have ended: what is sampled from here on is lost. */
+void counters_unmap(struct counters *c);
 
 uint32_t counters_nr_cpus(const struct counters *c);
 struct counters_cpu *counters_cpu(struct counters *c, uint32_t index);

@@ -272,7 +272,7 @@ int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
 	procstat_sysctl("", "perf_event_mlock_kb", &kb);
 	if (code == -EPERM)
 		return err_set(
-			e, code,
+			e, -ENOLCK,
 			"cannot lock %zu KiB of ring for each of %u CPUs: mmap: %s\n"
 			"  kernel.perf_event_mlock_kb is %ld for each CPU, all profilers of this "
 			"user "

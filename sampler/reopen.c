@@ -169,6 +169,8 @@ struct fresh {
 	struct counters *counters;
 	struct sideband *sideband;
 	uint64_t opened_ns;
+	uint64_t ended_ns;		/* when the old events had to go; 0: they go on */
+	uint64_t gap_ns;		/* for so long nothing was sampled, and all is as before */
 };
 
 /* The rates are what they are now, not what they were at the start. */
@@ -229,6 +231,7 @@ static void end_old(struct sampler *s)
 	}
 	s->nr_threads = 0;
 	sideband_free(s->sideband);
+	s->sideband = NULL;
 }
 
 /* Per CPU: the sums go on, what was seen of the old counters is void. */
@@ -270,10 +273,11 @@ static int begin_new(struct sampler *s, struct err *e)
 /* From the old events to the new ones. Returns how long nothing was sampled. */
 static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 {
-	uint64_t since = time_now_ns();
+	uint64_t since = f->ended_ns ? f->ended_ns : time_now_ns();
 	struct counters *old = s->counters;
 
-	end_old(s);
+	if (s->nr_threads)
+		end_old(s);
 	s->opened_ns = f->opened_ns;
 	s->alone_ns = time_now_ns();
 	s->counters = f->counters;
@@ -297,28 +301,115 @@ static bool may_reopen(struct sampler *s)
 	return !s->recorder;
 }
 
-static void reopen_config(struct sampler *s, struct fresh *f, const char *what)
+static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, uint64_t *gap_ns,
+			struct err *e);
+
+/* Nothing came of it: the old events, in their own place. If even these are refused, none are sampled. */
+static void come_back(struct sampler *s, struct fresh *f)
+{
+	struct fresh old = { .config = s->config, .ended_ns = f->ended_ns };
+	struct err e;
+
+	if (reopen_once(s, &old, 0, &f->gap_ns, &e))
+		return;
+	if (sideband_new(&s->sideband, s->counters, s->maps, s->symbols) || begin_new(s, &e))
+		tick_message(s, "nothing is sampled any more: out of memory");
+}
+
+/*
+ * open_fresh(), also where locked memory has its limit at one set of rings: then the old events end
+ * first, and their data rings go. Those of the side-band stay, so that no mapping is missed.
+ */
+static int make_room(struct sampler *s, struct fresh *f, const struct target *t, struct err *e)
+{
+	int code = open_fresh(s, f, t, e);
+
+	/* No threads: that was done. */
+	if (code != -ENOLCK || !s->nr_threads)
+		return code;
+	f->ended_ns = time_now_ns();
+	end_old(s);
+	counters_unmap(s->counters);
+	code = open_fresh(s, f, t, e);
+	if (code)
+		come_back(s, f);
+	return code;
+}
+
+static void refuse(struct sampler *s, const struct fresh *f, const struct err *e)
+{
+	int size = (int)strcspn(e->text, "\n");
+
+	if (f->gap_ns)
+		tick_message(s, "%.*s; nothing was sampled for %.0f ms", size, e->text,
+			     (double)f->gap_ns / 1e6);
+	else
+		tick_message(s, "%.*s", size, e->text);
+}
+
+/* As @f->config says, unless the rings would be no larger than @more_than. False: @e tells, or is empty. */
+static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, uint64_t *gap_ns,
+			struct err *e)
 {
 	struct target t = { .cgroup_fd = -1 };
 	bool tasks = s->target.tids;
-	struct err e;
 
+	e->text[0] = '\0';
 	/* Who is followed by now: children and threads since the start belong to it. */
-	if (tasks && target_find(&t, &s->target, &f->config, &e)) {
-		tick_message(s, "%s", e.text);
-		return;
-	}
-	if (open_fresh(s, f, tasks ? &t : &s->target, &e)) {
-		tick_message(s, "%s", e.text);
+	if (tasks && target_find(&t, &s->target, &f->config, e))
+		return false;
+	/* For larger rings alone nothing is given up. */
+	if (more_than ? open_fresh(s, f, tasks ? &t : &s->target, e) :
+			make_room(s, f, tasks ? &t : &s->target, e)) {
 		if (tasks)
 			target_drop(&t);
-		return;
+		return false;
+	}
+	if (counters_ring_size(f->counters) <= more_than) {
+		sideband_free(f->sideband);
+		counters_close(f->counters);
+		if (tasks)
+			target_drop(&t);
+		return false;
 	}
 	if (tasks)
 		target_replace(&s->target, &t);
-	e.text[0] = '\0';
-	tick_message(s, "%s; nothing was sampled for %.0f ms", what,
-		     (double)replace(s, f, &e) / 1e6);
+	*gap_ns += replace(s, f, e);
+	return true;
+}
+
+/*
+ * While the old rings were held, locked memory may have been too little for the new ones: once
+ * more, now that it is free, if they are smaller than @before or than what was asked for.
+ */
+static void regrow(struct sampler *s, size_t before, uint64_t *gap_ns, struct err *e)
+{
+	size_t now = counters_ring_size(s->counters);
+	struct fresh f = { .config = s->config };
+	struct err again;
+
+	if (now < MIN(MAX(before, s->config.ring_size), counters_ring_wanted(s->counters)) &&
+	    reopen_once(s, &f, now, gap_ns, &again) && again.text[0])
+		*e = again;
+}
+
+static void reopen_config(struct sampler *s, struct fresh *f, const char *what)
+{
+	size_t before = counters_ring_size(s->counters), now;
+	uint64_t gap_ns = 0;
+	char less[96] = "";
+	struct err e;
+
+	if (!reopen_once(s, f, 0, &gap_ns, &e)) {
+		refuse(s, f, &e);
+		return;
+	}
+	regrow(s, before, &gap_ns, &e);
+	now = counters_ring_size(s->counters);
+	if (now < s->config.ring_size)
+		snprintf(less, sizeof(less), ": locked memory allows %zu KiB", now >> 10);
+	if (!e.text[0])
+		tick_message(s, "%s%s; nothing was sampled for %.0f ms", what, less, (double)gap_ns / 1e6);
 }
 
 /* The power of two that is to the larger dumps what @ring was to the smaller ones. */
@@ -381,10 +472,6 @@ void reopen_ring(struct sampler *s, size_t size)
 	f.config.ring_size = MIN(size, RING_MAX);
 	snprintf(what, sizeof(what), "rings of %zu KiB a CPU", f.config.ring_size >> 10);
 	reopen_config(s, &f, what);
-	/* It may have become less than was asked for: locked memory has its limit. */
-	if (counters_ring_size(s->counters) < f.config.ring_size)
-		tick_message(s, "rings of %zu KiB a CPU: the limit of locked memory allows no more",
-			     counters_ring_size(s->counters) >> 10);
 }
 
 static void take_spec(struct sampler_config *c, const struct sampler_target_spec *spec)
@@ -410,6 +497,7 @@ static bool is_complete(const struct sampler_target_spec *spec)
 /* From the target in use to @spec, which is taken over, with the rest of @f->config. False: refused. */
 static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_spec *spec)
 {
+	size_t before = counters_ring_size(s->counters);
 	uint64_t gap_ns;
 	struct err e;
 
@@ -418,8 +506,8 @@ static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_s
 		return false;
 	}
 	take_spec(&f->config, spec);
-	if (target_find(&f->target, &s->target, &f->config, &e) || open_fresh(s, f, &f->target, &e)) {
-		tick_message(s, "%s", e.text);
+	if (target_find(&f->target, &s->target, &f->config, &e) || make_room(s, f, &f->target, &e)) {
+		refuse(s, f, &e);
 		target_drop(&f->target);
 		spec_free(spec);
 		return false;
@@ -432,6 +520,7 @@ static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_s
 	/* Who was not followed meanwhile may have become another program. */
 	maps_on_lost(s->maps);
 	session_describe_target(s);
+	regrow(s, before, &gap_ns, &e);
 	if (!e.text[0])
 		tick_message(s, "sampling %s; nothing was sampled for %.0f ms", s->target_text,
 			     (double)gap_ns / 1e6);

@@ -123,6 +123,7 @@ static int exit_of(int code)
 	switch (code) {
 	case -EACCES:
 	case -EPERM:
+	case -ENOLCK:
 		return EXIT_NOT_PERMITTED;
 	case -ESRCH:
 		return EXIT_NO_TARGET;

@@ -235,7 +235,7 @@ static void test_refused_configs(void **state)
 
 	bad.ring_size = 16384;
 	refuse(&bad, SIZE_MAX, -EINVAL, "--ring 32768");
-	refuse(&good, 1000, -EPERM, "perf_event_mlock_kb");
+	refuse(&good, 1000, -ENOLCK, "perf_event_mlock_kb");
 	bad = good;
 	bad.hz = 0;
 	refuse(&bad, SIZE_MAX, -EINVAL, "0 Hz");
