@@ -113,7 +113,7 @@ static uint32_t node_for_flame(const struct ui_state *st, const struct folds_tre
 static void flame_here(struct ui_state *st, uint32_t code)
 {
 	uint32_t fn = actions_function(st), n;
-	const struct folds_tree *t = folds_tree(st, FOLDS_FLAME);
+	const struct folds_tree *t = folds_tree_now(st, FOLDS_FLAME);
 	bool here = st->view == VIEW_TREE && st->lists[VIEW_TREE].nr;
 
 	if (st->view == VIEW_FLAME)

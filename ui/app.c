@@ -52,6 +52,7 @@ struct app {
 	int signal_fd;
 	int ended_by; /* signal; 0: none */
 	bool dirty, gone;
+	struct key held; /* for rows that are being counted; code K_NONE: none */
 	bool background; /* the terminal is another job's: hands off */
 	uint64_t repaint_ns;
 };
@@ -190,14 +191,33 @@ static void take_profile(struct app *a)
 	struct folding *folding = a->st.folding;
 	struct folds_of *of;
 	struct profile *p;
+	bool lent = false;
 
-	show(a, folding_take(folding));
+	p = folding_take(folding, &lent);
+	if (lent) {
+		folds_returned(&a->st);
+		a->dirty = true;
+	} else {
+		show(a, p);
+	}
 	if (folding_is_busy(folding))
 		return;
 	p = sampler_take(a->st.sampler);
 	of = p ? folds_plan(&a->st, p) : NULL;
 	if (!of || !folding_give(folding, p, of))
 		show(a, p);
+}
+
+/* What a key asked for of a large profile: the rows come when it is folded. */
+static void lend(struct app *a)
+{
+	struct folds_of *of;
+
+	if (folding_is_busy(a->st.folding))
+		return;
+	of = folds_lend(&a->st);
+	if (of && !folding_lend(a->st.folding, a->st.shown, of))
+		folds_returned(&a->st);
 }
 
 /* Where the next profile comes from: the thread that has it, else the sampler. */
@@ -284,6 +304,19 @@ static void take_signals(struct app *a)
 	}
 }
 
+/* The next key that was typed, unless it has to wait. */
+static bool next_key(struct app *a, struct key *key)
+{
+	*key = a->held;
+	if (!key->code && !term_key(a->term, key))
+		return false;
+	a->held = (struct key){ .code = K_NONE };
+	if (!screen_waits(&a->st, key))
+		return true;
+	a->held = *key;
+	return false;
+}
+
 /* Obey what was typed. A terminal that is gone reads as ready, with nothing in it. */
 static void take_keys(struct app *a, short events)
 {
@@ -295,7 +328,7 @@ static void take_keys(struct app *a, short events)
 		a->gone = true;
 		return;
 	}
-	for (int i = 0; i < KEYS_A_TURN && !a->st.quit && term_key(a->term, &key); i++) {
+	for (int i = 0; i < KEYS_A_TURN && !a->st.quit && next_key(a, &key); i++) {
 		screen_key(&a->st, &key);
 		a->dirty = true;
 		if (a->st.suspend)
@@ -337,6 +370,8 @@ static int next_wake(const struct app *a)
 	const struct ui_state *st = &a->st;
 	bool note = st->message[0] && st->now_ns < st->message_until_ns;
 
+	if (a->held.code && !screen_waits(st, &a->held))
+		return 0;
 	for (uint32_t i = 0; i < st->nr_alarms; i++)
 		note |= st->now_ns < st->alarms[i].until_ns;
 	/* What could not be drawn waits for the terminal, not for the clock. */
@@ -350,7 +385,8 @@ static void loop(struct app *a)
 	while (!a->st.quit && !a->gone && !a->ended_by) {
 		struct pollfd fds[] = {
 			{ .fd = a->signal_fd, .events = POLLIN },
-			{ .fd = term_input_fd(a->term), .events = a->background ? 0 : POLLIN },
+			{ .fd = term_input_fd(a->term),
+			  .events = a->background || a->held.code ? 0 : POLLIN },
 			{ .fd = profile_fd(a), .events = POLLIN },
 			/* Only while something waits to be drawn. */
 			{ .fd = a->dirty && !a->background ? term_output_fd(a->term) : -1,
@@ -371,6 +407,7 @@ static void loop(struct app *a)
 			take_profile(a);
 		if (a->dirty && !a->gone && !a->st.quit && !a->ended_by)
 			draw(a);
+		lend(a);
 	}
 }
 

@@ -23,14 +23,14 @@
 struct folding {
 	pthread_t thread;
 	int fd;				/* eventfd: a job is done */
-	bool busy;			/* main thread: a job is given and not taken */
+	bool busy, lent;		/* main thread: a job is given and not taken; its profile is ours */
 
 	pthread_mutex_t lock;		/* of all below */
 	pthread_cond_t changed;
 	struct profile *profile;
 	struct folds_of *of;
 	bool waits, done, stop;		/* the job is not begun; it is done */
-	struct profile *discards[DISCARDS_MAX];
+	struct profile *discards[DISCARDS_MAX + 1];	/* the last one is for the job's own */
 	unsigned int nr_discards;
 };
 
@@ -115,7 +115,8 @@ void folding_free(struct folding *f)
 	pthread_join(f->thread, NULL);
 	while (f->nr_discards)
 		profile_free(f->discards[--f->nr_discards]);
-	profile_free(f->profile);
+	if (!f->lent)
+		profile_free(f->profile);
 	close(f->fd);
 	pthread_cond_destroy(&f->changed);
 	pthread_mutex_destroy(&f->lock);
@@ -132,11 +133,12 @@ bool folding_is_busy(const struct folding *f)
 	return f && f->busy;
 }
 
-bool folding_give(struct folding *f, struct profile *p, struct folds_of *of)
+static bool begin(struct folding *f, struct profile *p, struct folds_of *of, bool lent)
 {
 	if (!f || f->busy)
 		return false;
 	f->busy = true;
+	f->lent = lent;
 	pthread_mutex_lock(&f->lock);
 	f->profile = p;
 	f->of = of;
@@ -146,7 +148,17 @@ bool folding_give(struct folding *f, struct profile *p, struct folds_of *of)
 	return true;
 }
 
-struct profile *folding_take(struct folding *f)
+bool folding_give(struct folding *f, struct profile *p, struct folds_of *of)
+{
+	return begin(f, p, of, false);
+}
+
+bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of)
+{
+	return begin(f, p, of, true);
+}
+
+struct profile *folding_take(struct folding *f, bool *lent)
 {
 	struct profile *p = NULL;
 	uint64_t times;
@@ -159,6 +171,7 @@ struct profile *folding_take(struct folding *f)
 		f->profile = NULL;
 		f->done = read(f->fd, &times, sizeof(times)) < 0;
 		f->busy = false;
+		*lent = f->lent;
 	}
 	pthread_mutex_unlock(&f->lock);
 	return p;
@@ -170,7 +183,8 @@ void folding_discard(struct folding *f, struct profile *p)
 
 	if (f && p) {
 		pthread_mutex_lock(&f->lock);
-		taken = f->nr_discards < DISCARDS_MAX;
+		/* One that is being folded waits for that: the thread frees it then. */
+		taken = f->nr_discards < DISCARDS_MAX || p == f->profile;
 		if (taken)
 			f->discards[f->nr_discards++] = p;
 		pthread_cond_signal(&f->changed);

@@ -23,8 +23,10 @@ int folding_fd(const struct folding *f);
 bool folding_is_busy(const struct folding *f);
 /* Make what is wanted in @of, of @p: both are the thread's until folding_take(). False: no thread. */
 bool folding_give(struct folding *f, struct profile *p, struct folds_of *of);
-/* The profile, with its folds made; NULL: none is ready. */
-struct profile *folding_take(struct folding *f);
+/* The same of a profile that is shown meanwhile: it stays the caller's, until it is discarded. */
+bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of);
+/* The profile, with its folds made (@lent: it was lent); NULL: none is ready. */
+struct profile *folding_take(struct folding *f, bool *lent);
 /* profile_free(): some ms for a large one. */
 void folding_discard(struct folding *f, struct profile *p);
 

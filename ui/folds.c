@@ -12,9 +12,13 @@
 #include <string.h>
 
 #include "symbols/base.h"
+#include "ui/view.h"
 
 /* Nobody looks at less than this share; and a tree of everything costs memory. */
 #define LEAST_SHARE 0.00002
+
+/* A profile of more than this is folded by the thread, whoever asks. */
+#define LATE_CELLS 20000
 
 /* What was asked for of the shown profile, a bit each. */
 enum asked {
@@ -89,8 +93,10 @@ void folds_forget(struct folds *s)
 {
 	if (!s)
 		return;
-	forget(&s->shown);
 	s->outdated = true;
+	s->spoiled = s->lent;
+	if (!s->lent)
+		forget(&s->shown);
 }
 
 void folds_forget_baseline(struct folds *s)
@@ -180,20 +186,41 @@ void folds_make(const struct profile *p, struct folds_of *of)
 		make_sums(p, &of->sums);
 }
 
+/* Those of the profile that @st shows, to be asked for; NULL: none, or they are lent. */
+static struct folds_of *asked_of(const struct ui_state *st)
+{
+	struct folds_of *of = st->folds ? folds_of(st) : NULL;
+
+	if (!of || of != &st->folds->shown || !st->folds->lent)
+		return of;
+	st->folds->late = true;
+	return NULL;
+}
+
+/* May it be made while a person waits? Else it is lent to the thread. */
+static bool make_now(const struct ui_state *st)
+{
+	if (!st->folding || st->shown->nr_cells <= LATE_CELLS || folds_of(st) != &st->folds->shown)
+		return true;
+	st->folds->late = true;
+	return false;
+}
+
 /* ---- wanted: what is to be folded as things are; NULL: nothing can be ---- */
 
 static struct folds_rows *want_rows(const struct ui_state *st, enum folds_code code)
 {
+	struct folds_of *of = asked_of(st);
 	struct fold_filter f;
 	struct folds_rows *r;
 
-	if (!st->folds || !folds_filter(st, &f))
+	if (!of || !folds_filter(st, &f))
 		return NULL;
 	if (code == FOLDS_ALL_CODE && (f.hide_kernel || f.hide_user))
 		f.hide_kernel = f.hide_user = false;
 	else
 		code = FOLDS_SEEN;
-	r = &folds_of(st)->rows[code];
+	r = &of->rows[code];
 	if (r->state == FOLDS_NOT || !folds_same_filter(&f, &r->filter)) {
 		forget_rows(r);
 		*r = (struct folds_rows){ .state = FOLDS_WANTED, .filter = f };
@@ -229,12 +256,13 @@ static bool tree_config(const struct ui_state *st, enum folds_which kind,
 
 static struct folds_tree *want_tree(const struct ui_state *st, enum folds_which kind)
 {
+	struct folds_of *of = asked_of(st);
 	struct fold_tree_config config;
 	struct folds_tree *t;
 
-	if (!st->folds || !tree_config(st, kind, &config))
+	if (!of || !tree_config(st, kind, &config))
 		return NULL;
-	t = &folds_of(st)->trees[kind];
+	t = &of->trees[kind];
 	if (t->state == FOLDS_NOT || !same_config(&config, &t->config)) {
 		forget_tree(t);
 		t->config = config;
@@ -245,12 +273,13 @@ static struct folds_tree *want_tree(const struct ui_state *st, enum folds_which 
 
 static struct folds_callers *want_callers(const struct ui_state *st, uint32_t function)
 {
+	struct folds_of *of = asked_of(st);
 	struct folds_callers *c;
 	struct fold_filter f;
 
-	if (!st->folds || !folds_filter(st, &f) || function >= st->shown->nr_functions)
+	if (!of || !folds_filter(st, &f) || function >= st->shown->nr_functions)
 		return NULL;
-	c = &folds_of(st)->callers;
+	c = &of->callers;
 	if (c->state == FOLDS_NOT || c->function != function || !folds_same_filter(&f, &c->filter)) {
 		forget_callers(c);
 		*c = (struct folds_callers){ .state = FOLDS_WANTED, .function = function, .filter = f };
@@ -260,13 +289,14 @@ static struct folds_callers *want_callers(const struct ui_state *st, uint32_t fu
 
 static struct folds_processes *want_processes(const struct ui_state *st)
 {
+	struct folds_of *of = asked_of(st);
 	struct folds_processes *p;
 	struct fold_filter f;
 
-	if (!st->folds || !st->shown)
+	if (!of || !st->shown)
 		return NULL;
 	folds_filter_all(st, &f);
-	p = &folds_of(st)->processes;
+	p = &of->processes;
 	if (p->state == FOLDS_NOT || !folds_same_filter(&f, &p->filter)) {
 		forget_processes(p);
 		*p = (struct folds_processes){ .state = FOLDS_WANTED, .filter = f };
@@ -276,13 +306,14 @@ static struct folds_processes *want_processes(const struct ui_state *st)
 
 static struct folds_tasks *want_sums(const struct ui_state *st)
 {
+	struct folds_of *of = asked_of(st);
 	struct folds_tasks *t;
 	uint32_t event;
 
-	if (!st->folds || !st->shown)
+	if (!of || !st->shown)
 		return NULL;
 	event = ui_state_event(st, st->shown);
-	t = &folds_of(st)->sums;
+	t = &of->sums;
 	if (t->state == FOLDS_NOT || t->event != event) {
 		forget_sums(t);
 		*t = (struct folds_tasks){ .state = FOLDS_WANTED, .event = event };
@@ -294,14 +325,15 @@ static struct folds_tasks *want_sums(const struct ui_state *st)
 
 static void ask(const struct ui_state *st, unsigned int what)
 {
-	st->folds->asked |= 1u << what;
+	if (st->folds)
+		st->folds->asked |= 1u << what;
 }
 
 static struct folds_rows *rows_of(const struct ui_state *st, enum folds_code code)
 {
 	struct folds_rows *r = want_rows(st, code);
 
-	if (r && r->state == FOLDS_WANTED)
+	if (r && r->state == FOLDS_WANTED && make_now(st))
 		make_rows(st->shown, r);
 	return r && r->state == FOLDS_MADE ? r : NULL;
 }
@@ -310,8 +342,7 @@ const struct fold_functions *folds_functions(const struct ui_state *st, enum fol
 {
 	const struct folds_rows *r = rows_of(st, code);
 
-	if (r)
-		ask(st, ASKED_ROWS + code);
+	ask(st, ASKED_ROWS + code);
 	return r ? &r->fold : NULL;
 }
 
@@ -334,48 +365,48 @@ const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which 
 {
 	struct folds_tree *t = want_tree(st, kind);
 
-	if (t && t->state == FOLDS_WANTED)
+	if (t && t->state == FOLDS_WANTED && make_now(st))
 		make_tree(st->shown, t);
-	if (!t || t->state != FOLDS_MADE)
-		return NULL;
 	ask(st, ASKED_TREES + kind);
-	return t;
+	return t && t->state == FOLDS_MADE ? t : NULL;
+}
+
+const struct folds_tree *folds_tree_now(const struct ui_state *st, enum folds_which kind)
+{
+	struct ui_state now = *st;
+
+	now.folding = NULL;
+	return folds_tree(&now, kind);
 }
 
 const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t function)
 {
 	struct folds_callers *c = want_callers(st, function);
 
-	if (c && c->state == FOLDS_WANTED)
+	if (c && c->state == FOLDS_WANTED && make_now(st))
 		make_callers(st->shown, c);
-	if (!c || c->state != FOLDS_MADE)
-		return NULL;
 	ask(st, ASKED_CALLERS);
-	return &c->fold;
+	return c && c->state == FOLDS_MADE ? &c->fold : NULL;
 }
 
 const struct fold_processes *folds_processes(const struct ui_state *st)
 {
 	struct folds_processes *p = want_processes(st);
 
-	if (p && p->state == FOLDS_WANTED)
+	if (p && p->state == FOLDS_WANTED && make_now(st))
 		make_processes(st->shown, p);
-	if (!p || p->state != FOLDS_MADE)
-		return NULL;
 	ask(st, ASKED_PROCESSES);
-	return &p->fold;
+	return p && p->state == FOLDS_MADE ? &p->fold : NULL;
 }
 
 const struct fold_task *folds_tasks(const struct ui_state *st)
 {
 	struct folds_tasks *t = want_sums(st);
 
-	if (t && t->state == FOLDS_WANTED)
+	if (t && t->state == FOLDS_WANTED && make_now(st))
 		make_sums(st->shown, t);
-	if (!t || t->state != FOLDS_MADE)
-		return NULL;
 	ask(st, ASKED_TASKS);
-	return t->sums;
+	return t && t->state == FOLDS_MADE ? t->sums : NULL;
 }
 
 /* ---- before it is shown ---- */
@@ -448,6 +479,7 @@ void folds_arrived(struct ui_state *st, struct profile *p)
 	if (!st->frozen) {
 		forget(&s->shown);
 		s->asked = 0;
+		s->late = false;
 	}
 	if (ready)
 		s->shown = s->next;
@@ -455,6 +487,36 @@ void folds_arrived(struct ui_state *st, struct profile *p)
 		forget(&s->next);
 	if (ready)
 		memset(&s->next, 0, sizeof(s->next));
+}
+
+/* ---- while it is shown ---- */
+
+struct folds_of *folds_lend(const struct ui_state *st)
+{
+	struct folds *s = st->folds;
+
+	if (!s || !s->late || s->lent)
+		return NULL;
+	s->late = false;
+	s->lent = is_wanted(&s->shown);
+	return s->lent ? &s->shown : NULL;
+}
+
+void folds_returned(struct ui_state *st)
+{
+	struct folds *s = st->folds;
+
+	s->lent = s->late = false;
+	if (s->spoiled)
+		forget(&s->shown);
+	s->spoiled = false;
+	folds_note(st);
+	list_rebuild(st, st->view);
+}
+
+bool folds_is_late(const struct ui_state *st)
+{
+	return st->folds && (st->folds->late || st->folds->lent);
 }
 
 /* ---- shares over time ---- */

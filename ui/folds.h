@@ -87,6 +87,9 @@ struct folds {
 	const struct profile *coming;	/* NULL: there is none */
 	bool outdated;			/* what it is folded by has changed since then */
 	uint32_t asked;			/* bits: what was asked for since the shown one came */
+	bool late;			/* something of it is not made, and too much to be made here */
+	bool lent;			/* @shown is the thread's, which makes it: nothing of it is here */
+	bool spoiled;			/* it was forgotten meanwhile */
 
 	/* Of functions: everything, and the process drilled into. */
 	struct trend trends[2];
@@ -136,6 +139,14 @@ struct folds_of *folds_plan(const struct ui_state *st, struct profile *p);
 void folds_make(const struct profile *p, struct folds_of *of);
 /* It is shown from now on, or (frozen) it is not. */
 void folds_arrived(struct ui_state *st, struct profile *p);
+/*
+ * What a key asked for of a large profile that is shown: to be given to folds_make(), with the shown
+ * profile; folds are not there until folds_returned(), which makes the rows. NULL: nothing.
+ */
+struct folds_of *folds_lend(const struct ui_state *st);
+void folds_returned(struct ui_state *st);
+/* Is it waited for? */
+bool folds_is_late(const struct ui_state *st);
 
 /* Parts of the above: made by the same tasks; the group of names alike that a task is in. */
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b);
@@ -158,11 +169,13 @@ void folds_compare(const struct ui_state *st, struct row *row);
 bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 /* The same without process and thread: all that the choice of a cgroup leaves. */
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
-/* Borrowed until the profile, the filter or an option changes; NULL: nothing to show. */
+/* Borrowed until the profile, the filter or an option changes; NULL: nothing to show, or not yet. */
 const struct fold_functions *folds_functions(const struct ui_state *st, enum folds_code code);
 /* The source line that a function was in most; NULL: not known. */
 const struct profile_line *folds_line(const struct ui_state *st, uint32_t function);
 const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind);
+/* Whoever cannot wait: made here, however much it is. */
+const struct folds_tree *folds_tree_now(const struct ui_state *st, enum folds_which kind);
 const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t function);
 /* Of all processes, drilled or not; and, by task, of all samples of the event. */
 const struct fold_processes *folds_processes(const struct ui_state *st);

@@ -3,6 +3,7 @@
  * Keys and the mouse: where they go. The main thread.
  */
 #include "ui/actions.h"
+#include "ui/folds.h"
 #include "ui/screen.h"
 #include "ui/view.h"
 
@@ -108,6 +109,21 @@ static void mouse(struct ui_state *st, const struct key *key)
 		actions_show(st, z->value);
 	else
 		click_row(st, key, z);
+}
+
+/* Another view, the way back and the way out are not about rows. */
+static bool is_about_rows(enum action action)
+{
+	return action != ACT_QUIT && action != ACT_BACK && action != ACT_HELP && action != ACT_REDRAW &&
+	       action != ACT_SUSPEND && !(action >= ACT_VIEW_FUNCTIONS && action <= ACT_PREVIOUS_VIEW);
+}
+
+bool screen_waits(const struct ui_state *st, const struct key *key)
+{
+	enum key_context context = screen_context(st);
+
+	return context == CTX_LIST && folds_is_late(st) && !st->lists[st->view].nr &&
+	       is_about_rows(bindings_find(st->bindings, context, key->code));
 }
 
 void screen_key(struct ui_state *st, const struct key *key)

@@ -11,6 +11,7 @@
 
 #include "ui/baseline.h"
 #include "ui/columns.h"
+#include "ui/folds.h"
 #include "ui/format.h"
 
 #define COLUMNS_MAX 16
@@ -130,6 +131,9 @@ static void place_cursor(const struct ui_state *st, struct list *list)
 	bool visible = list->cursor >= list->top && list->cursor < list->top + list->page;
 	uint32_t i = 0;
 
+	/* There will be rows in a moment. */
+	if (!list->nr && folds_is_late(st))
+		return;
 	if (!list->pinned) {
 		list->cursor = list->top = 0;
 		return;
@@ -312,11 +316,17 @@ void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int r
 {
 	const struct list *list = &st->lists[st->view];
 	const struct style style = { ROLE_DIM, 0 };
+	char buf[64], n[FORMAT_MAX];
 
 	if (c->cols <= 2)
 		return;
 	if (!st->shown)
 		canvas_elide(c, row, 2, c->cols - 2, TEXT("waiting for the first samples"), style);
+	else if (folds_is_late(st))
+		canvas_elide(c, row, 2, c->cols - 2,
+			     text_format(buf, sizeof(buf), "counting %s different stacks",
+					 format_count(n, st->shown->nr_stacks).str),
+			     style);
 	else if (list->nr_hidden)
 		canvas_elide(c, row, 2, c->cols - 2,
 			     TEXT("nothing passes the filter and the limit (Esc clears the filter, "

@@ -289,9 +289,9 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 			   ui_clean(buf, sizeof(buf), p->line.text),
 			   (struct style){ text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL,
 					   0 });
-	if (p->kind == PROMPT_COMMAND) {
+	if (p->kind == PROMPT_COMMAND)
 		draw_candidates(st, c, row, col + 2);
-	} else if (text && m->bad && p->line.size)
+	else if (text && m->bad && p->line.size)
 		canvas_text(c, row, col + 2, c->cols, TEXT("not a regex: taken literally"),
 			    (struct style){ ROLE_WARN, 0 });
 	else if (missing)

@@ -3,27 +3,55 @@
  * A profile that was folded on another thread before it is shown makes the same screens as one that
  * is folded when it is shown; what changes meanwhile is not shown with old folds.
  */
-#define LARGE_STACKS 10000u
+#define LARGE_STACKS 21000u
 #include "large.h"
 
 #include <poll.h>
+#include <sched.h>
+#include <time.h>
 
 #include "ui/folding.h"
 #include "ui/folds.h"
-
-static void keys_in(struct bench *b, const char *keys)
-{
-	for (const char *k = keys; *k; k++) {
-		press(b, *k == '\n' ? K_ENTER : (unsigned char)*k);
-		screen_draw(&b->st, &b->canvas);
-	}
-}
 
 static void wait_for(struct folding *f)
 {
 	struct pollfd fd = { .fd = folding_fd(f), .events = POLLIN };
 
 	assert_int_equal(poll(&fd, 1, 60000), 1);
+}
+
+/* What a key asked for is folded, until nothing is waited for: as the loop does it. */
+static void settle(struct bench *b)
+{
+	struct folds_of *of;
+	bool lent = false;
+
+	screen_draw(&b->st, &b->canvas);
+	while ((of = folds_lend(&b->st))) {
+		assert_true(folding_lend(b->st.folding, b->st.shown, of));
+		wait_for(b->st.folding);
+		assert_non_null(folding_take(b->st.folding, &lent));
+		assert_true(lent);
+		folds_returned(&b->st);
+		screen_draw(&b->st, &b->canvas);
+	}
+}
+
+static const char *keys_in(struct bench *b, const char *keys)
+{
+	for (const char *k = keys; *k; k++) {
+		const struct key key = { .code = *k == '\n' ? K_ENTER : (unsigned char)*k };
+
+		/* One that waits for rows is obeyed once they are there. */
+		if (screen_waits(&b->st, &key))
+			return k;
+		screen_key(&b->st, &key);
+		if (folding_is_busy(b->st.folding))
+			screen_draw(&b->st, &b->canvas);
+		else
+			settle(b);
+	}
+	return "";
 }
 
 /* Is anything made of it, and all that was wanted? */
@@ -42,22 +70,24 @@ static bool is_made(const struct folds_of *of)
 	return made;
 }
 
-/* The next profile through the thread, with @meanwhile typed while it is folded. */
-static void take_folded(struct bench *b, struct profile *p, const char *meanwhile)
+/* The next profile through the thread, with @meanwhile typed while it is folded; returns what waits. */
+static const char *take_folded(struct bench *b, struct profile *p, const char *meanwhile)
 {
 	struct folding *f = b->st.folding;
 	struct folds_of *of = folds_plan(&b->st, p);
+	bool lent = false;
 
 	assert_non_null(of);
 	assert_true(folding_give(f, p, of));
 	assert_true(folding_is_busy(f));
-	keys_in(b, meanwhile);
+	meanwhile = keys_in(b, meanwhile);
 	wait_for(f);
-	assert_ptr_equal(folding_take(f), p);
-	assert_false(folding_is_busy(f));
-	assert_null(folding_take(f));
+	assert_ptr_equal(folding_take(f, &lent), p);
+	assert_false(lent || folding_is_busy(f));
+	assert_null(folding_take(f, &lent));
 	assert_true(is_made(of));
 	ui_state_take(&b->st, p);
+	return meanwhile;
 }
 
 /* The same keys and profiles with the thread and without: the same screen. */
@@ -65,6 +95,7 @@ static void compare(const char *keys, const char *meanwhile, const char *after)
 {
 	struct bench with, without;
 	struct profile *a, *b;
+	const char *waits;
 	char *x, *y;
 
 	bench_init(&with, 200, 60, false);
@@ -72,18 +103,21 @@ static void compare(const char *keys, const char *meanwhile, const char *after)
 	with.st.folding = folding_new();
 	assert_non_null(with.st.folding);
 	ui_state_take(&with.st, large_profile(1));
+	settle(&with);
 	ui_state_take(&without.st, large_profile(1));
 	keys_in(&with, keys);
 	keys_in(&without, keys);
 	a = large_profile(2);
 	b = large_profile(2);
 	a->running_ns = b->running_ns = 6000000000ull;
-	take_folded(&with, a, meanwhile);
+	waits = take_folded(&with, a, meanwhile);
+	settle(&with);
+	keys_in(&with, waits);
 	keys_in(&without, meanwhile);
 	ui_state_take(&without.st, b);
 	keys_in(&with, after);
 	keys_in(&without, after);
-	screen_draw(&with.st, &with.canvas);
+	settle(&with);
 	screen_draw(&without.st, &without.canvas);
 	x = canvas_dump(&with.canvas);
 	y = canvas_dump(&without.canvas);
@@ -119,6 +153,95 @@ static void test_changes(void **state)
 	compare("4", "B", "");
 }
 
+/* While a large profile is folded for a key the screen says so; the cursor is where it was after it. */
+static void test_late(void **state)
+{
+	struct bench b;
+	uint64_t selected;
+
+	bench_init(&b, 100, 30, false);
+	b.st.folding = folding_new();
+	ui_state_take(&b.st, large_profile(1));
+	settle(&b);
+	keys_in(&b, "jjjjjjjjjj");
+	selected = b.st.lists[VIEW_FUNCTIONS].selected;
+	press(&b, 'K');
+	assert_true(folds_is_late(&b.st));
+	assert_non_null(strstr(look(&b), "counting 21 000 different stacks"));
+	assert_true(screen_waits(&b.st, &(struct key){ .code = 'j' }));
+	assert_false(screen_waits(&b.st, &(struct key){ .code = '3' }));
+	press(&b, 'K');
+	settle(&b);
+	assert_false(folds_is_late(&b.st));
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].cursor, 10);
+	assert_true(b.st.lists[VIEW_FUNCTIONS].selected == selected);
+	/* Forgotten while it is lent. */
+	press(&b, '3');
+	keys_in(&b, "");
+	press(&b, 'H');
+	assert_non_null(folds_lend(&b.st));
+	folds_forget(b.st.folds);
+	folds_make(b.st.shown, &b.st.folds->shown);
+	folds_returned(&b.st);
+	assert_true(folds_is_late(&b.st));
+	settle(&b);
+	assert_true(b.st.lists[VIEW_TREE].nr > 0);
+	folding_free(b.st.folding);
+	b.st.folding = NULL;
+	bench_fini(&b);
+}
+
+/* A turn of the loop, as in app.c. */
+static void turn(struct bench *b, struct profile *next)
+{
+	struct folding *f = b->st.folding;
+	struct folds_of *of;
+	bool lent = false;
+	struct profile *p = folding_take(f, &lent);
+
+	if (lent)
+		folds_returned(&b->st);
+	else if (p)
+		ui_state_take(&b->st, p);
+	of = next && !folding_is_busy(f) ? folds_plan(&b->st, next) : NULL;
+	if (next && (!of || !folding_give(f, next, of))) {
+		if (folding_is_busy(f))
+			profile_free(next);
+		else
+			ui_state_take(&b->st, next);
+	}
+	screen_draw(&b->st, &b->canvas);
+	of = folding_is_busy(f) ? NULL : folds_lend(&b->st);
+	if (of)
+		assert_true(folding_lend(f, b->st.shown, of));
+}
+
+/* Any key at any time, whatever the thread is at. */
+static void test_random(void **state)
+{
+	static const char keys[] = "1234567jjkkGgHKUzzBB,ibcX3H1K4t ";
+	uint32_t seed = (uint32_t)time(NULL);
+	struct bench b;
+
+	print_message("seed %u\n", seed);
+	bench_init(&b, 100, 30, false);
+	b.st.folding = folding_new();
+	ui_state_take(&b.st, large_profile(1));
+	for (int i = 0; i < 300; i++) {
+		uint32_t n = large_next(&seed);
+
+		press(&b, n % 16 ? (unsigned char)keys[n / 16 % (sizeof(keys) - 1)] : K_ENTER);
+		if (n % 11 == 0)
+			press(&b, K_ESC);
+		turn(&b, n % 7 ? NULL : large_profile(n % 5));
+		if (n % 3 == 0)
+			sched_yield();
+	}
+	folding_free(b.st.folding);
+	b.st.folding = NULL;
+	bench_fini(&b);
+}
+
 /* The thread ends with a job in hand and profiles to free. */
 static void test_end(void **state)
 {
@@ -144,10 +267,12 @@ static void test_end(void **state)
 
 static void test_none(void **state)
 {
+	bool lent = false;
+
 	assert_int_equal(folding_fd(NULL), -1);
 	assert_false(folding_is_busy(NULL));
 	assert_false(folding_give(NULL, NULL, NULL));
-	assert_null(folding_take(NULL));
+	assert_null(folding_take(NULL, &lent));
 	folding_discard(NULL, large_profile(1));
 	folding_free(NULL);
 }
@@ -157,6 +282,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_views),
 		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_none),
 	};
