@@ -11,6 +11,7 @@ screen.py terminal   whatever kills it, the terminal is as it was
 B, the build folder, comes in the environment.
 """
 import atexit
+import contextlib
 import os
 import re
 import signal
@@ -37,6 +38,26 @@ def wrong(message, screen=""):
         print("wrong:", message)
         if screen:
             print("\n".join("    |" + line for line in screen.splitlines() if line.strip()))
+
+
+@contextlib.contextmanager
+def limited(path, value):
+    """A limit of the kernel, set for as long as this lasts; false: it cannot be set here."""
+    with open(path, encoding="ascii") as f:
+        before = f.read().strip()
+    done = False
+    try:
+        with open(path, "w", encoding="ascii") as f:
+            f.write(str(value))
+        done = True
+    except OSError as e:
+        print(f"({path} cannot be changed here: {e})")
+    try:
+        yield done
+    finally:
+        if done:
+            with open(path, "w", encoding="ascii") as f:
+                f.write(before)
 
 
 class Terminal:
@@ -329,19 +350,11 @@ def test_trouble():
     os.kill(worker, signal.SIGCONT)
     t.expect(rf"(?i)lost.*cpu{last} [1-9]", f"lost samples of CPU {last}", 1.5)
     t.close()
-    with open(LIMIT, encoding="ascii") as f:
-        before = f.read().strip()
     t = Terminal(f"{PROFTOP} -d 0.5 -F 4999 -e cpu-clock", 140, 40)
     t.need_rows()
-    try:
-        with open(LIMIT, "w", encoding="ascii") as f:
-            f.write("500")
-        t.expect(rf"(?i)throttled.*cpu{last} [1-9]", f"throttling of CPU {last}", 1.5)
-    except OSError as e:
-        print(f"(the limit cannot be changed here: {e})")
-    finally:
-        with open(LIMIT, "w", encoding="ascii") as f:
-            f.write(before)
+    with limited(LIMIT, 500) as is_limited:
+        if is_limited:
+            t.expect(rf"(?i)throttled.*cpu{last} [1-9]", f"throttling of CPU {last}", 1.5)
     t.close()
     end(busy)
 

@@ -7,5 +7,8 @@ need tmux stty
 
 export B
 python3 "$HERE/steer.py" cures || bad=1
+if command -v setpriv >/dev/null; then
+	python3 "$HERE/steer.py" mlock || bad=1
+fi
 [ -z "${HOTPLUG:-}" ] || python3 "$HERE/steer.py" hotplug || bad=1
 finish

@@ -4,16 +4,21 @@
 steer.py walk        every control there is, by its key or its command
 steer.py drill       one process alone, more closely, and back: nothing is lost of the table
 steer.py cures       lost, throttled: told on its line, over when its cure is taken
+steer.py mlock       little memory to lock, and another profiler that has it
 steer.py hotplug     a CPU that goes offline and comes back (only when HOTPLUG is set: others need it, too)
 B, the build folder, comes in the environment.
 """
 import os
 import re
+import shlex
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 
-from screen import LIMIT, PROFTOP, ROW, Terminal, end, spin, worker_of, wrong, wrongs
+from screen import LIMIT, PROFTOP, ROW, Terminal, end, limited, spin, worker_of, wrong, wrongs
 
 GAP = r"; nothing was sampled for [0-9]+ ms"
 
@@ -156,23 +161,57 @@ def cure_lost():
 
 
 def cure_throttled(last):
-    with open(LIMIT, encoding="ascii") as f:
-        before = f.read().strip()
     t = Terminal(f"{PROFTOP} -d 0.4 -F 3999 -e cpu-clock", 140, 40)
     t.need_rows()
-    try:
-        with open(LIMIT, "w", encoding="ascii") as f:
-            f.write("1500")
-        t.expect(rf"(?i)throttled.*cpu{last} [1-9]", f"throttling of CPU {last}", 3)
-        take_cure(t, "throttled on CPU", "cpu-clock: 750 Hz", "throttled")
-        t.press("1")
-        t.expect(r"Throttled 0", "no longer throttled", 4)
-    except OSError as e:
-        print(f"(the limit cannot be changed here: {e})")
-    finally:
-        with open(LIMIT, "w", encoding="ascii") as f:
-            f.write(before)
+    with limited(LIMIT, 1500) as is_limited:
+        if is_limited:
+            t.expect(rf"(?i)throttled.*cpu{last} [1-9]", f"throttling of CPU {last}", 3)
+            take_cure(t, "throttled on CPU", "cpu-clock: 750 Hz", "throttled")
+            t.press("1")
+            t.expect(r"Throttled 0", "no longer throttled", 4)
     t.close()
+
+
+def nobody(caps, *command):
+    """As a user with just these capabilities, and little memory to lock."""
+    return ["prlimit", "--memlock=262144", "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+            "--bounding-set", f"-all,{caps}", "--inh-caps", f"-all,{caps}", "--ambient-caps", f"-all,{caps}",
+            *command]
+
+
+def second_profiler(program):
+    """One of the same user, that takes nearly all of the memory it may lock."""
+    perf = shutil.which("perf")
+    command = [perf, "record", "-q", "-a", "-e", "cpu-clock", "-F", "99", "-m", "64", "-o", "/dev/null"] \
+        if perf else [program, "-b", "-n", "1000", "-F", "99", "-e", "cpu-clock", "--ring", "256K"]
+    beside = subprocess.Popen(nobody("+perfmon", *command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(1.5)
+    return beside
+
+
+def test_mlock():
+    """Locked memory: the limit is no obstacle to changes, is told, and is over when it is raised or free again."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        program = shutil.copy(PROFTOP, folder)
+        beside = second_profiler(program)
+        t = Terminal(shlex.join(nobody("+perfmon", "env", f"XDG_CONFIG_HOME={folder}", program, "-d", "0.4",
+                                       "-e", "cpu-clock")), 160, 40)
+        t.need_rows()
+        t.press("7")
+        t.expect(r"rings of [0-9]+ KiB a CPU, not [0-9]+", "another takes the memory", 4)
+        end(beside)
+        take_cure(t, "other profilers", r"rings of [0-9]+ KiB a CPU.*" + GAP, "the other has ended")
+        command(t, "ring 4M")
+        held = t.expect(r"rings of 4096 KiB a CPU: locked memory allows ([0-9]+) KiB" + GAP, "all there is", 6)
+        kib = re.search(r"locked memory allows ([0-9]+) KiB", held or "")
+        t.press("}")
+        t.expect("32768 bytes of user stack a sample: locked memory allows "
+                 f"{kib.group(1) if kib else None} KiB" + GAP, "larger dumps while the rings are all there is", 6)
+        with limited("/proc/sys/kernel/perf_event_mlock_kb", 16384) as is_limited:
+            if is_limited:
+                take_cure(t, "locked memory", "rings of [0-9]+ KiB a CPU" + GAP, "the limit was raised")
+        t.close()
 
 
 def test_cures():
