@@ -8,19 +8,14 @@
  */
 #include "ui/view_annotate.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ui/arrows.h"
 #include "ui/format.h"
 #include "ui/view.h"
 
-#define GAP_MAX 6u			/* lines without code that are shown between lines with it */
-
-static const struct profile *profile_of(const struct ui_state *st)
+const struct profile *annotate_profile(const struct ui_state *st)
 {
 	const struct profile *p = st->shown;
 
@@ -32,7 +27,7 @@ static const struct profile *profile_of(const struct ui_state *st)
 
 const struct profile_annotate *annotate_of(const struct ui_state *st)
 {
-	const struct profile *p = profile_of(st);
+	const struct profile *p = annotate_profile(st);
 
 	return p ? p->annotate : NULL;
 }
@@ -42,12 +37,6 @@ const struct listing *annotate_listing(const struct ui_state *st)
 	const struct profile_annotate *a = annotate_of(st);
 
 	return a ? a->listing : NULL;
-}
-
-/* Which offset a row stands at. */
-static uint64_t low_bits(uint64_t id)
-{
-	return id & ((1ULL << ANNOTATE_SHIFT) - 1);
 }
 
 static const struct listing_insn *insn_of(const struct ui_state *st, const struct row *row)
@@ -98,7 +87,7 @@ static int by_share(const struct ui_state *st, const struct row *a, const struct
 /* In order of address, the source above its instruction; or of file and line. */
 static int by_address(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	uint64_t x = low_bits(a->id), y = low_bits(b->id);
+	uint64_t x = annotate_low(a->id), y = annotate_low(b->id);
 
 	if (x != y)
 		return x < y ? -1 : 1;
@@ -144,7 +133,7 @@ static void draw_offset(const struct ui_state *st, const struct row *row, struct
 
 	if (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT)
 		canvas_right(c, at.row, at.col, at.cols,
-			     text_format(buf, sizeof(buf), "+0x%" PRIx64, low_bits(row->id)),
+			     text_format(buf, sizeof(buf), "+0x%" PRIx64, annotate_low(row->id)),
 			     (struct style){ ROLE_DIM, 0 });
 	else if (annotate_source(st, row, &file, &line) && line)
 		canvas_right(c, at.row, at.col, at.cols, text_format(buf, sizeof(buf), "%u", line),
@@ -160,20 +149,20 @@ static void draw_address(const struct ui_state *st, const struct row *row, struc
 
 	if (l && (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT))
 		canvas_right(c, at.row, at.col, at.cols,
-			     text_format(buf, sizeof(buf), "%" PRIx64, l->vaddr + low_bits(row->id)),
+			     text_format(buf, sizeof(buf), "%" PRIx64, l->vaddr + annotate_low(row->id)),
 			     (struct style){ ROLE_DIM, 0 });
 }
 
 /* ---- the column of texts ---- */
 
-static bool in_order(const struct ui_state *st)
+bool annotate_in_order(const struct ui_state *st)
 {
 	return view_annotate.columns[st->lists[VIEW_ANNOTATE].sort].compare == by_address;
 }
 
 static unsigned int nr_lanes(const struct ui_state *st, const struct canvas *c)
 {
-	if (!st->annotate.arrows || !st->annotate.arrows->nr || !in_order(st))
+	if (!st->annotate.arrows || !st->annotate.arrows->nr || !annotate_in_order(st))
 		return 0;
 	return c->cols >= 100 ? ARROW_LANES : c->cols >= 60 ? 2 : 0;
 }
@@ -338,182 +327,6 @@ static const struct view_column columns[] = {
 	[CODE] = { .title = TEXT("CODE"), .draw = draw_text },
 };
 
-/* ---- rows ---- */
-
-static struct row *add_row(struct list *list, enum annotate_kind kind, uint64_t low, uint32_t index)
-{
-	struct row *row = list_add(list);
-
-	if (!row)
-		return NULL;
-	row->id = (uint64_t)kind << ANNOTATE_SHIFT | low;
-	row->index = index;
-	/* The limit is of all samples: it has nothing to say in here. */
-	row->total = 1;
-	return row;
-}
-
-/* The samples of the shown event, as if instructions were rows; @nr of them. */
-static double add_points(const struct profile_annotate *a, uint32_t event, struct row *insns,
-			 struct list *list)
-{
-	double all = 0;
-
-	for (uint32_t i = 0; i < a->nr_points; i++) {
-		const struct profile_point *pt = &a->points[i];
-		uint32_t at;
-
-		if (pt->event != event)
-			continue;
-		all += pt->weight;
-		list->count += pt->count;
-		at = listing_at(a->listing, pt->vaddr);
-		if (at == LISTING_NONE)
-			continue;
-		insns[at].count += pt->count;
-		insns[at].self += pt->weight;
-	}
-	for (uint32_t i = 0; i < a->listing->nr_insns && all > 0; i++)
-		insns[i].self /= all;
-	return all;
-}
-
-/* Instructions, and above them their source where it is another line than before. */
-static int add_insns(const struct ui_state *st, const struct listing *l, const struct row *insns,
-		     struct list *list)
-{
-	bool source = st->annotate.mode == ANNOTATE_BOTH && in_order(st);
-	uint32_t file = LISTING_NONE, line = 0;
-
-	for (uint32_t i = 0; i < l->nr_insns; i++) {
-		const struct listing_insn *insn = &l->insns[i];
-		uint64_t offset = insn->vaddr - l->vaddr;
-		struct row *row;
-
-		if (source && insn->line && (insn->file != file || insn->line != line)) {
-			if (!add_row(list, ANNOTATE_ABOVE, offset, i))
-				return -ENOMEM;
-			file = insn->file;
-			line = insn->line;
-		}
-		row = add_row(list, ANNOTATE_INSN, offset, i);
-		if (!row)
-			return -ENOMEM;
-		row->self = insns[i].self;
-		row->count = insns[i].count;
-	}
-	return 0;
-}
-
-static int by_id(const void *pa, const void *pb)
-{
-	const struct row *a = pa, *b = pb;
-
-	return (a->id > b->id) - (a->id < b->id);
-}
-
-/* A line of source, with the lines without code between it and the one before. */
-static int add_line(const struct ui_state *st, const struct listing *l, const struct row *line,
-		    struct list *list)
-{
-	const struct row *last = list->nr ? &list->rows[list->nr - 1] : NULL;
-	uint64_t id = line->id;
-	struct row *row;
-
-	if (last && last->id == id) {
-		row = &list->rows[list->nr - 1];
-		row->self += line->self;
-		row->count += line->count;
-		return 0;
-	}
-	if (!last || last->index != line->index) {
-		if (!add_row(list, ANNOTATE_FILE, (uint64_t)line->index << 32, line->index))
-			return -ENOMEM;
-	} else if (in_order(st) && id - last->id <= GAP_MAX && l->files[line->index].nr_lines) {
-		for (uint64_t between = last->id + 1; between < id; between++)
-			if (!add_row(list, ANNOTATE_LINE, low_bits(between), line->index))
-				return -ENOMEM;
-	}
-	row = add_row(list, ANNOTATE_LINE, low_bits(id), line->index);
-	if (!row)
-		return -ENOMEM;
-	row->self = line->self;
-	row->count = line->count;
-	return 0;
-}
-
-/* Source alone: file by file, what each line has of the samples. */
-static int add_lines(const struct ui_state *st, const struct listing *l, struct row *insns,
-		     struct list *list)
-{
-	uint32_t nr = 0;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < l->nr_insns; i++) {
-		const struct listing_insn *insn = &l->insns[i];
-
-		if (insn->file >= l->nr_files || !insn->line)
-			continue;
-		insns[nr] = insns[i];
-		insns[nr].id = (uint64_t)ANNOTATE_LINE << ANNOTATE_SHIFT |
-			       (uint64_t)insn->file << 32 | insn->line;
-		insns[nr++].index = insn->file;
-	}
-	qsort(insns, nr, sizeof(*insns), by_id);
-	for (uint32_t i = 0; i < nr && !rc; i++)
-		rc = add_line(st, l, &insns[i], list);
-	return rc;
-}
-
-/* No code is there, but its samples are: by address. */
-static int add_bare_points(const struct profile_annotate *a, uint32_t event, struct list *list)
-{
-	double all = 0;
-
-	for (uint32_t i = 0; i < a->nr_points; i++) {
-		const struct profile_point *pt = &a->points[i];
-		struct row *row;
-
-		if (pt->event != event)
-			continue;
-		row = add_row(list, ANNOTATE_POINT, pt->vaddr - a->listing->vaddr, i);
-		if (!row)
-			return -ENOMEM;
-		row->self = pt->weight;
-		row->count = pt->count;
-		all += pt->weight;
-		list->count += pt->count;
-	}
-	for (uint32_t i = 0; i < list->nr && all > 0; i++)
-		list->rows[i].self /= all;
-	return 0;
-}
-
-static int build(const struct ui_state *st, struct list *list)
-{
-	const struct profile *p = profile_of(st);
-	const struct profile_annotate *a = p ? p->annotate : NULL;
-	struct row *insns;
-	int rc;
-
-	if (!a || !a->listing)
-		return 0;
-	if (!a->listing->nr_insns)
-		return add_bare_points(a, ui_state_event(st, p), list);
-	if (st->annotate.arrows)
-		arrows_update(st->annotate.arrows, a->listing);
-	insns = calloc(a->listing->nr_insns, sizeof(*insns));
-	if (!insns)
-		return -ENOMEM;
-	add_points(a, ui_state_event(st, p), insns, list);
-	if (st->annotate.mode == ANNOTATE_SOURCE && a->listing->nr_files)
-		rc = add_lines(st, a->listing, insns, list);
-	else
-		rc = add_insns(st, a->listing, insns, list);
-	free(insns);
-	return rc;
-}
-
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
 	char buf[1024];
@@ -606,7 +419,7 @@ const struct view view_annotate = {
 	.sort_self = SHARE,
 	.sort_total = SHARE,
 	.sort_module = UINT8_MAX,
-	.build = build,
+	.build = annotate_rows_build,
 	.finds = finds,
 	.foot = foot,
 	.act = act,

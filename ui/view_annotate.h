@@ -23,9 +23,21 @@ static inline enum annotate_kind annotate_kind(uint64_t id)
 	return (enum annotate_kind)(id >> ANNOTATE_SHIFT);
 }
 
+/* Which offset a row stands at. */
+static inline uint64_t annotate_low(uint64_t id)
+{
+	return id & ((1ULL << ANNOTATE_SHIFT) - 1);
+}
+
 /* Its column by which instructions stand in their order. */
 #define VIEW_ANNOTATE_BY_OFFSET 4
 
+/* All rows of the shown profile, unsorted; 0 or -ENOMEM. */
+int annotate_rows_build(const struct ui_state *st, struct list *list);
+/* Do rows stand in the order of addresses? */
+bool annotate_in_order(const struct ui_state *st);
+/* The profile that knows the annotated function; NULL: none yet. */
+const struct profile *annotate_profile(const struct ui_state *st);
 /* What is known of the annotated function; NULL: nothing yet. */
 const struct profile_annotate *annotate_of(const struct ui_state *st);
 /* Its listing; NULL while it is read. */

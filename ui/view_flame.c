@@ -6,13 +6,11 @@
  * Boxes stand in the order of function ids, not of weights, so that they do
  * not change places from tick to tick. A row of the list is a box.
  */
-#include "ui/view.h"
+#include "ui/view_flame.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "ui/actions_stacks.h"
 #include "ui/baseline.h"
 #include "ui/cells.h"
 #include "ui/flame.h"
@@ -21,9 +19,8 @@
 #include "ui/folds.h"
 
 #define COLS_DEFAULT 80
-#define CLOSEST	     (1 / 1024.0)
 
-static const struct folds_tree *tree_of(const struct ui_state *st)
+const struct folds_tree *view_flame_tree(const struct ui_state *st)
 {
 	return &folds_of(st)->trees[FOLDS_FLAME];
 }
@@ -35,7 +32,7 @@ static const struct flame_box *box_of(const struct ui_state *st, const struct ro
 
 static const struct fold_tree_node *node_of(const struct ui_state *st, const struct row *row)
 {
-	return &tree_of(st)->fold.nodes[box_of(st, row)->node];
+	return &view_flame_tree(st)->fold.nodes[box_of(st, row)->node];
 }
 
 /* The node zoomed into, if it is there; else the nearest one above it, at last the root. */
@@ -74,13 +71,13 @@ static void keep_selection(struct folds *s, const struct folds_tree *t, struct l
 }
 
 /* The part of the width that is in sight. */
-static double width_of(const struct folds *s)
+double view_flame_width(const struct folds *s)
 {
 	return s->width > 0 ? s->width : 1;
 }
 
 /* Show the part around @left, as far as there is one. */
-static void show_part(struct folds *s, double left, double width)
+void view_flame_show_part(struct folds *s, double left, double width)
 {
 	s->width = MIN(width, 1);
 	s->left = MIN(MAX(left, 0), 1 - s->width);
@@ -90,12 +87,12 @@ static void show_part(struct folds *s, double left, double width)
 static void follow_selection(struct folds *s, const struct folds_tree *t, const struct list *list)
 {
 	uint32_t n = list->pinned ? folds_node(t, (uint32_t)list->selected) : FOLD_NONE;
-	double from, to, width = width_of(s);
+	double from, to, width = view_flame_width(s);
 
 	if (n == FOLD_NONE || width >= 1 || !flame_extent(&t->fold, zoomed(s, t), n, &from, &to))
 		return;
 	if (to <= s->left || from >= s->left + width)
-		show_part(s, (from + to - width) / 2, width);
+		view_flame_show_part(s, (from + to - width) / 2, width);
 }
 
 static int build(const struct ui_state *st, struct list *list)
@@ -114,7 +111,7 @@ static int build(const struct ui_state *st, struct list *list)
 	list->count = t->fold.count;
 	follow_selection(s, t, list);
 	s->nr_boxes = flame_lay_out(&t->fold,
-				    &(struct flame_part){ zoomed(s, t), s->left, width_of(s) },
+				    &(struct flame_part){ zoomed(s, t), s->left, view_flame_width(s) },
 				    s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
 	for (uint32_t i = 0; i < s->nr_boxes; i++) {
 		struct row *row = list_add(list);
@@ -151,7 +148,7 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 /* Share of all samples that have a match on their stack: the topmost match of a path counts. */
 static double found_share(const struct ui_state *st, const struct match *m)
 {
-	const struct fold_tree *t = &tree_of(st)->fold;
+	const struct fold_tree *t = &view_flame_tree(st)->fold;
 	bool *found = calloc(st->shown->nr_functions + 1ULL, sizeof(*found));
 	double sum = 0;
 	uint32_t n = 0;
@@ -179,7 +176,7 @@ static double found_share(const struct ui_state *st, const struct match *m)
 	return t->weight > 0 ? sum / t->weight : 0;
 }
 
-static bool shows_change(const struct ui_state *st)
+bool view_flame_shows_change(const struct ui_state *st)
 {
 	return st->folds->by_change && baseline_is_on(st);
 }
@@ -187,7 +184,7 @@ static bool shows_change(const struct ui_state *st)
 static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct folds *s = st->folds;
-	const struct folds_tree *t = tree_of(st);
+	const struct folds_tree *t = view_flame_tree(st);
 	const struct list *list = &st->lists[VIEW_FLAME];
 	const struct match *search = &list->search;
 	uint32_t zoom = zoomed(s, t);
@@ -211,7 +208,7 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 	} else {
 		pen_text(&pen, 2, TEXT("Enter zooms"), ROLE_DIM);
 	}
-	if (shows_change(st))
+	if (view_flame_shows_change(st))
 		pen_text(&pen, 2, TEXT("colour = change"), ROLE_DIM);
 	if (list->gone[0] && pen.col + 12 < pen.end) {
 		pen_text(&pen, 2, TEXT("gone"), ROLE_DIM);
@@ -220,9 +217,9 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 					    ui_clean(name, sizeof(name), list->gone),
 					    (struct style){ ROLE_WARN, 0 });
 	}
-	if (width_of(s) < 1)
+	if (view_flame_width(s) < 1)
 		pen_text(&pen, 2,
-			 text_format(buf, sizeof(buf), "x%.0f from %.0f%%", 1 / width_of(s),
+			 text_format(buf, sizeof(buf), "x%.0f from %.0f%%", 1 / view_flame_width(s),
 				     s->left * 100),
 			 ROLE_VALUE);
 	if (match_active(search))
@@ -278,7 +275,7 @@ static uint8_t colour_of(const struct ui_state *st, const struct row *row)
 					   ROLE_UNKNOWN, ROLE_BAR_WARM };
 	uint64_t h = 0;
 
-	if (shows_change(st))
+	if (view_flame_shows_change(st))
 		return row->change == CHANGE_SURE || row->change == CHANGE_NEW
 			       ? (uint8_t)cells_change_style(row).role
 			       : ROLE_NORMAL;
@@ -311,7 +308,7 @@ static void draw_box(const struct ui_state *st, const struct row *row, struct ca
 	if (found && node->function != FOLD_NONE)
 		text = text_format(marked, sizeof(marked), "[%s]", text.str);
 	/* In front: the end of a name is what a narrow box cuts. */
-	if (shows_change(st) && (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
+	if (view_flame_shows_change(st) && (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
 		text = text_format(changed, sizeof(changed), "%s %s",
 				   cells_change_text(row, change).str, text.str);
 	canvas_fill(c, at, box->col, box->cols, TEXT(" "), style);
@@ -353,7 +350,7 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 	list->top = 0;
 	s->rows = graph;
 	scroll_levels(s, box_of(st, &list->rows[list->cursor])->level, graph);
-	note_path(s, tree_of(st), list);
+	note_path(s, view_flame_tree(st), list);
 	draw_head(st, c, row);
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct flame_box *box = box_of(st, &list->rows[i]);
@@ -370,235 +367,6 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 					  ZONE_ROWS, 0 });
 }
 
-/* ---- keys ---- */
-
-static void select_box(struct ui_state *st, uint32_t i)
-{
-	if (i < st->lists[VIEW_FLAME].nr)
-		list_move_to(st, i);
-}
-
-static uint32_t box_with(const struct folds *s, uint32_t node)
-{
-	for (uint32_t i = 0; i < s->nr_boxes; i++)
-		if (s->boxes[i].node == node)
-			return i;
-	return FOLD_NONE;
-}
-
-/* The nearest box of the same level to the left or to the right. */
-static uint32_t beside(const struct folds *s, uint32_t from, bool left)
-{
-	const struct flame_box *at = &s->boxes[from];
-	uint32_t best = FOLD_NONE;
-
-	for (uint32_t i = 0; i < s->nr_boxes; i++) {
-		const struct flame_box *b = &s->boxes[i];
-
-		if (b->level != at->level || i == from || (b->col < at->col) != left)
-			continue;
-		if (best == FOLD_NONE || (b->col > s->boxes[best].col) == left)
-			best = i;
-	}
-	return best;
-}
-
-/* The widest of the boxes on this one. */
-static uint32_t child_of(const struct ui_state *st, uint32_t from)
-{
-	const struct folds *s = st->folds;
-	const struct fold_tree *t = &tree_of(st)->fold;
-	uint32_t best = FOLD_NONE;
-
-	for (uint32_t i = 0; i < s->nr_boxes; i++)
-		if (t->nodes[s->boxes[i].node].parent == s->boxes[from].node &&
-		    (best == FOLD_NONE || t->nodes[s->boxes[i].node].total >
-						  t->nodes[s->boxes[best].node].total))
-			best = i;
-	return best;
-}
-
-static void zoom_in(struct ui_state *st, uint32_t i)
-{
-	struct folds *s = st->folds;
-	uint32_t id = tree_of(st)->ids[s->boxes[i].node];
-
-	if (!s->boxes[i].level)
-		return;
-	if (s->nr_zoom == FOLDS_LEVELS)
-		s->nr_zoom--;
-	s->zoom[s->nr_zoom++] = id;
-	s->top = 0;
-	s->width = 0;
-	select_box(st, i);
-	list_rebuild(st, VIEW_FLAME);
-}
-
-/* Twice as close, or as far, around @at (0..1 of the screen). */
-static void magnify(struct ui_state *st, bool closer, double at)
-{
-	struct folds *s = st->folds;
-	double width = width_of(s), next = closer ? MAX(width / 2, CLOSEST) : MIN(width * 2, 1);
-
-	show_part(s, s->left + at * (width - next), next);
-	list_rebuild(st, VIEW_FLAME);
-}
-
-static double middle_of(const struct folds *s, uint32_t i)
-{
-	return (s->boxes[i].col + s->boxes[i].cols / 2.0) / MAX(s->cols, 1u);
-}
-
-/* What was below the mouse goes where it went. */
-static void drag(struct ui_state *st, int rows, int cols)
-{
-	struct folds *s = st->folds;
-	int64_t top, deepest = 0;
-
-	if (!s)
-		return;
-	for (uint32_t i = 0; i < s->nr_boxes; i++)
-		deepest = MAX(deepest, (int64_t)s->boxes[i].level);
-	top = (int64_t)s->top + (s->root_below ? rows : -rows);
-	s->top = (uint32_t)MIN(MAX(top, 0), deepest);
-	show_part(s, s->left - cols * width_of(s) / MAX(s->cols, 1u), width_of(s));
-	list_rebuild(st, VIEW_FLAME);
-}
-
-/* The first or last box of the level, or of the deepest one above it that has any. */
-static uint32_t at_edge(const struct folds *s, uint32_t level, bool last)
-{
-	uint32_t best = 0;
-
-	for (uint32_t i = 1; i < s->nr_boxes; i++) {
-		const struct flame_box *b = &s->boxes[i], *than = &s->boxes[best];
-
-		if (b->level > level || b->level < than->level)
-			continue;
-		if (b->level > than->level || (b->col > than->col) == last)
-			best = i;
-	}
-	return best;
-}
-
-/* Beside the box; where none is in sight, half a screen on. */
-static void go_beside(struct ui_state *st, uint32_t at, bool left)
-{
-	struct folds *s = st->folds;
-	uint32_t to = beside(s, at, left), level = s->boxes[at].level;
-	double was = s->left, width = width_of(s);
-
-	if (to == FOLD_NONE && width < 1) {
-		show_part(s, s->left + (left ? -width : width) / 2, width);
-		if (s->left == was)
-			return;
-		st->lists[VIEW_FLAME].pinned = false;
-		list_rebuild(st, VIEW_FLAME);
-		to = at_edge(s, level, !left);
-	}
-	select_box(st, to);
-}
-
-static bool zoom_out(struct ui_state *st, uint32_t code)
-{
-	struct folds *s = st->folds;
-	const struct list *list = &st->lists[VIEW_FLAME];
-
-	if ((!s->nr_zoom && width_of(s) >= 1) || (code == K_ESC && match_active(&list->search)))
-		return false;
-	if (width_of(s) >= 1)
-		s->nr_zoom--;
-	s->left = s->width = 0;
-	list_rebuild(st, VIEW_FLAME);
-	return true;
-}
-
-/* Of the kind of code, of the module, and with a baseline of the change. */
-static void next_colours(struct ui_state *st)
-{
-	struct folds *s = st->folds;
-	bool change = !shows_change(st) && s->by_module && baseline_is_on(st);
-
-	s->by_module = !shows_change(st) && !s->by_module;
-	s->by_change = change;
-	ui_state_say(st, false, change	       ? "colours tell what rose and what fell" :
-				s->by_module ? "one colour for each module (few are alike)" :
-					       "one colour for each kind of code");
-}
-
-static bool act(struct ui_state *st, enum action action, uint32_t code)
-{
-	struct folds *s = st->folds;
-	const struct list *list = &st->lists[VIEW_FLAME];
-	uint32_t at = list->cursor;
-
-	if (!s)
-		return false;
-	if (action == ACT_BACK)
-		return zoom_out(st, code);
-	if (action == ACT_INVERT) {
-		s->root_below = !s->root_below;
-		return true;
-	}
-	if (action == ACT_COLUMNS) {
-		next_colours(st);
-		return true;
-	}
-	if (action == ACT_FOLD_RECURSION) {
-		s->nr_zoom = 0;
-		folds_turn(st, action);
-		return true;
-	}
-	if (at >= list->nr)
-		return false;
-	switch (action) {
-	case ACT_SCROLL_LEFT:
-	case ACT_SCROLL_RIGHT:
-		go_beside(st, at, action == ACT_SCROLL_LEFT);
-		return true;
-	case ACT_UNFOLD:
-	case ACT_FOLD:
-		magnify(st, action == ACT_UNFOLD, middle_of(s, at));
-		return true;
-	case ACT_LINE_UP:
-	case ACT_LINE_DOWN:
-		/* Up is where it looks up: to the root, or away from it. */
-		select_box(st, (action == ACT_LINE_UP) == s->root_below
-				       ? child_of(st, at)
-				       : box_with(s, tree_of(st)
-							     ->fold.nodes[s->boxes[at].node]
-							     .parent));
-		return true;
-	case ACT_OPEN:
-		zoom_in(st, at);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* A press at a cell of the graph: the box there. */
-static bool click(struct ui_state *st, unsigned int row, unsigned int col)
-{
-	struct folds *s = st->folds;
-	const struct list *list = &st->lists[VIEW_FLAME];
-	uint32_t level, i;
-
-	level = s->top + (s->root_below ? s->rows - 1 - row : row);
-	i = flame_at(s->boxes, s->nr_boxes, level, col);
-	if (i == FOLD_NONE || i >= list->nr)
-		return false;
-	select_box(st, i);
-	return true;
-}
-
-/* Closer to what is below the pointer, or away from it. */
-static void wheel(struct ui_state *st, bool up, unsigned int row, unsigned int col)
-{
-	if (st->folds && click(st, row, col))
-		magnify(st, up, (double)col / MAX(st->folds->cols, 1u));
-}
-
 const struct view view_flame = {
 	.title = TEXT("Flame"),
 	.sort_self = UINT8_MAX,
@@ -611,8 +379,8 @@ const struct view view_flame = {
 	.finds = finds,
 	.function = function,
 	.draw = draw,
-	.act = act,
-	.click = click,
-	.wheel = wheel,
-	.drag = drag,
+	.act = view_flame_act,
+	.click = view_flame_click,
+	.wheel = view_flame_wheel,
+	.drag = view_flame_drag,
 };

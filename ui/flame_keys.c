@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What keys and the mouse do in the flame graph. The main thread.
+ */
+#include "ui/view_flame.h"
+
+#include "ui/actions_stacks.h"
+#include "ui/baseline.h"
+#include "ui/flame.h"
+#include "ui/folds.h"
+
+#define CLOSEST	     (1 / 1024.0)
+
+static void select_box(struct ui_state *st, uint32_t i)
+{
+	if (i < st->lists[VIEW_FLAME].nr)
+		list_move_to(st, i);
+}
+
+static uint32_t box_with(const struct folds *s, uint32_t node)
+{
+	for (uint32_t i = 0; i < s->nr_boxes; i++)
+		if (s->boxes[i].node == node)
+			return i;
+	return FOLD_NONE;
+}
+
+/* The nearest box of the same level to the left or to the right. */
+static uint32_t beside(const struct folds *s, uint32_t from, bool left)
+{
+	const struct flame_box *at = &s->boxes[from];
+	uint32_t best = FOLD_NONE;
+
+	for (uint32_t i = 0; i < s->nr_boxes; i++) {
+		const struct flame_box *b = &s->boxes[i];
+
+		if (b->level != at->level || i == from || (b->col < at->col) != left)
+			continue;
+		if (best == FOLD_NONE || (b->col > s->boxes[best].col) == left)
+			best = i;
+	}
+	return best;
+}
+
+/* The widest of the boxes on this one. */
+static uint32_t child_of(const struct ui_state *st, uint32_t from)
+{
+	const struct folds *s = st->folds;
+	const struct fold_tree *t = &view_flame_tree(st)->fold;
+	uint32_t best = FOLD_NONE;
+
+	for (uint32_t i = 0; i < s->nr_boxes; i++)
+		if (t->nodes[s->boxes[i].node].parent == s->boxes[from].node &&
+		    (best == FOLD_NONE || t->nodes[s->boxes[i].node].total >
+						  t->nodes[s->boxes[best].node].total))
+			best = i;
+	return best;
+}
+
+static void zoom_in(struct ui_state *st, uint32_t i)
+{
+	struct folds *s = st->folds;
+	uint32_t id = view_flame_tree(st)->ids[s->boxes[i].node];
+
+	if (!s->boxes[i].level)
+		return;
+	if (s->nr_zoom == FOLDS_LEVELS)
+		s->nr_zoom--;
+	s->zoom[s->nr_zoom++] = id;
+	s->top = 0;
+	s->width = 0;
+	select_box(st, i);
+	list_rebuild(st, VIEW_FLAME);
+}
+
+/* Twice as close, or as far, around @at (0..1 of the screen). */
+static void magnify(struct ui_state *st, bool closer, double at)
+{
+	struct folds *s = st->folds;
+	double width = view_flame_width(s), next = closer ? MAX(width / 2, CLOSEST) : MIN(width * 2, 1);
+
+	view_flame_show_part(s, s->left + at * (width - next), next);
+	list_rebuild(st, VIEW_FLAME);
+}
+
+static double middle_of(const struct folds *s, uint32_t i)
+{
+	return (s->boxes[i].col + s->boxes[i].cols / 2.0) / MAX(s->cols, 1u);
+}
+
+/* What was below the mouse goes where it went. */
+void view_flame_drag(struct ui_state *st, int rows, int cols)
+{
+	struct folds *s = st->folds;
+	int64_t top, deepest = 0;
+
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->nr_boxes; i++)
+		deepest = MAX(deepest, (int64_t)s->boxes[i].level);
+	top = (int64_t)s->top + (s->root_below ? rows : -rows);
+	s->top = (uint32_t)MIN(MAX(top, 0), deepest);
+	view_flame_show_part(s, s->left - cols * view_flame_width(s) / MAX(s->cols, 1u), view_flame_width(s));
+	list_rebuild(st, VIEW_FLAME);
+}
+
+/* The first or last box of the level, or of the deepest one above it that has any. */
+static uint32_t at_edge(const struct folds *s, uint32_t level, bool last)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < s->nr_boxes; i++) {
+		const struct flame_box *b = &s->boxes[i], *than = &s->boxes[best];
+
+		if (b->level > level || b->level < than->level)
+			continue;
+		if (b->level > than->level || (b->col > than->col) == last)
+			best = i;
+	}
+	return best;
+}
+
+/* Beside the box; where none is in sight, half a screen on. */
+static void go_beside(struct ui_state *st, uint32_t at, bool left)
+{
+	struct folds *s = st->folds;
+	uint32_t to = beside(s, at, left), level = s->boxes[at].level;
+	double was = s->left, width = view_flame_width(s);
+
+	if (to == FOLD_NONE && width < 1) {
+		view_flame_show_part(s, s->left + (left ? -width : width) / 2, width);
+		if (s->left == was)
+			return;
+		st->lists[VIEW_FLAME].pinned = false;
+		list_rebuild(st, VIEW_FLAME);
+		to = at_edge(s, level, !left);
+	}
+	select_box(st, to);
+}
+
+static bool zoom_out(struct ui_state *st, uint32_t code)
+{
+	struct folds *s = st->folds;
+	const struct list *list = &st->lists[VIEW_FLAME];
+
+	if ((!s->nr_zoom && view_flame_width(s) >= 1) || (code == K_ESC && match_active(&list->search)))
+		return false;
+	if (view_flame_width(s) >= 1)
+		s->nr_zoom--;
+	s->left = s->width = 0;
+	list_rebuild(st, VIEW_FLAME);
+	return true;
+}
+
+/* Of the kind of code, of the module, and with a baseline of the change. */
+static void next_colours(struct ui_state *st)
+{
+	struct folds *s = st->folds;
+	bool change = !view_flame_shows_change(st) && s->by_module && baseline_is_on(st);
+
+	s->by_module = !view_flame_shows_change(st) && !s->by_module;
+	s->by_change = change;
+	ui_state_say(st, false, change	       ? "colours tell what rose and what fell" :
+				s->by_module ? "one colour for each module (few are alike)" :
+					       "one colour for each kind of code");
+}
+
+bool view_flame_act(struct ui_state *st, enum action action, uint32_t code)
+{
+	struct folds *s = st->folds;
+	const struct list *list = &st->lists[VIEW_FLAME];
+	uint32_t at = list->cursor;
+
+	if (!s)
+		return false;
+	if (action == ACT_BACK)
+		return zoom_out(st, code);
+	if (action == ACT_INVERT) {
+		s->root_below = !s->root_below;
+		return true;
+	}
+	if (action == ACT_COLUMNS) {
+		next_colours(st);
+		return true;
+	}
+	if (action == ACT_FOLD_RECURSION) {
+		s->nr_zoom = 0;
+		folds_turn(st, action);
+		return true;
+	}
+	if (at >= list->nr)
+		return false;
+	switch (action) {
+	case ACT_SCROLL_LEFT:
+	case ACT_SCROLL_RIGHT:
+		go_beside(st, at, action == ACT_SCROLL_LEFT);
+		return true;
+	case ACT_UNFOLD:
+	case ACT_FOLD:
+		magnify(st, action == ACT_UNFOLD, middle_of(s, at));
+		return true;
+	case ACT_LINE_UP:
+	case ACT_LINE_DOWN:
+		/* Up is where it looks up: to the root, or away from it. */
+		select_box(st, (action == ACT_LINE_UP) == s->root_below
+				       ? child_of(st, at)
+				       : box_with(s, view_flame_tree(st)
+							     ->fold.nodes[s->boxes[at].node]
+							     .parent));
+		return true;
+	case ACT_OPEN:
+		zoom_in(st, at);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A press at a cell of the graph: the box there. */
+bool view_flame_click(struct ui_state *st, unsigned int row, unsigned int col)
+{
+	struct folds *s = st->folds;
+	const struct list *list = &st->lists[VIEW_FLAME];
+	uint32_t level, i;
+
+	level = s->top + (s->root_below ? s->rows - 1 - row : row);
+	i = flame_at(s->boxes, s->nr_boxes, level, col);
+	if (i == FOLD_NONE || i >= list->nr)
+		return false;
+	select_box(st, i);
+	return true;
+}
+
+/* Closer to what is below the pointer, or away from it. */
+void view_flame_wheel(struct ui_state *st, bool up, unsigned int row, unsigned int col)
+{
+	if (st->folds && view_flame_click(st, row, col))
+		magnify(st, up, (double)col / MAX(st->folds->cols, 1u));
+}
