@@ -284,7 +284,7 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
  */
 static void note_hot(struct pipeline_stats *stats, uint32_t place)
 {
-	struct pipeline_hot *hot = &stats->hot[hash_u64(place) & (PIPELINE_HOT - 1)];
+	struct pipeline_hot *hot = &stats->hot[place & (PIPELINE_HOT - 1)];
 
 	if (hot->place == place && hot->lead)
 		hot->lead++;
