@@ -8,6 +8,7 @@
 #include "sampler/attr.h"
 
 #include <math.h>
+#include <string.h>
 #include <time.h>
 
 #include "sampler/record.h"
@@ -72,6 +73,9 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 		/* the dump has it all: the kernel's own walk would only cost */
 		attr->exclude_callchain_user = 1;
 	}
+	/* Refused otherwise. */
+	if (!strcmp(ev->name, EVENT_FUNCTION))
+		attr->exclude_callchain_user = 1;
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
 			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	if (ev->read) {

@@ -91,6 +91,8 @@ struct event_list {
 void event_list_init(struct event_list *l, const char *root);
 void event_list_fini(struct event_list *l);
 #define EVENT_GROUP_TRACEPOINTS "tracepoints"
+/* Each call of a kernel function: the kernel samples it without user frames only. */
+#define EVENT_FUNCTION "ftrace:function"
 
 /* Fill type, config, exclusion, precision; everything else zero. A probe's @ev must outlive @attr. */
 void event_attr(const struct event *ev, struct perf_event_attr *attr);

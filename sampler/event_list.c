@@ -47,7 +47,9 @@ static void add_tracepoint(void *ctx, const char *name)
 {
 	struct event_list *l = ctx;
 
-	add(l, &(struct event_info){ keep(l, name), NULL, EVENT_GROUP_TRACEPOINTS, "" });
+	add(l, &(struct event_info){ keep(l, name), NULL, EVENT_GROUP_TRACEPOINTS,
+				     strcmp(name, EVENT_FUNCTION) != 0 ? "" :
+				     "calls of kernel functions; not with dumps of stacks: -g fp, -g off" });
 }
 
 static int by_name(const void *a, const void *b)

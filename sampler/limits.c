@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sampler/event.h"
 #include "sampler/procstat.h"
 
 #define DATA_RING_MAX	 ((size_t)16 << 20)
@@ -257,6 +258,11 @@ int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 			       "  it was built without CONFIG_PERF_EVENTS\n"
 			       "  use a kernel that has them; distributions' kernels do");
 	}
+	if (code == -EINVAL && !strcmp(r->event, EVENT_FUNCTION))
+		return err_set(e, code,
+			       "%s cannot be sampled: the kernel refuses it with dumps of user stacks\n"
+			       "  they are taken with each sample, whatever its event\n"
+			       "  -g fp or -g off (C) goes without; or choose another event", r->event);
 	return err_set(e, code,
 		       "cannot open event '%s' on CPU %d: %s\n"
 		       "  perf_event_open: %s\n"
