@@ -164,6 +164,23 @@ static void carry_off(struct sampler *s, const struct control *c, uint32_t nr)
 	memcpy(s->event_off, off, sizeof(off));
 }
 
+/* Their names, as far as there is room. */
+static void tell_events(struct sampler *s)
+{
+	const struct sampler_config *c = &s->config;
+	char text[200];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < c->nr_events && n < sizeof(text); i++) {
+		if (i && n + strlen(c->events[i].name) + 16 > sizeof(text)) {
+			snprintf(text + n, sizeof(text) - n, " and %u more", c->nr_events - i);
+			break;
+		}
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "", c->events[i].name);
+	}
+	tick_message(s, "sampled now: %s%s", text, c->nr_events > 1 ? " (E shows the next one)" : "");
+}
+
 /* A new set of events: slots change their meaning, so the tick ends and the counts start anew. */
 static void set_events(struct sampler *s, const struct control *c)
 {
@@ -197,7 +214,7 @@ static void set_events(struct sampler *s, const struct control *c)
 	memcpy(s->asked_hz, s->hz, sizeof(s->asked_hz));
 	reset_governor(s);
 	tick_discard(s);
-	tick_message(s, "events: %s%s", c->events[0].name, nr > 1 ? " and more" : "");
+	tell_events(s);
 }
 
 static void enable_event(struct sampler *s, const struct control *c)

@@ -202,15 +202,22 @@ static void judge_limits(struct findings *l, const struct doctor_facts *f)
 
 static void judge_names(struct findings *l, const struct doctor_facts *f)
 {
+	/* With kptr_restrict 0 those see them who may profile the kernel. */
+	bool by_paranoid = f->kptr_restrict == 0 && f->paranoid > 1;
 	struct doctor_finding *d;
 
 	d = add(l, f->kernel_symbols ? DOCTOR_OK : DOCTOR_DEGRADED, "kernel names",
 		f->kernel_symbols ? "" : f->kptr_restrict == 2 ?
 			"sudo sysctl kernel.kptr_restrict=1 and CAP_SYSLOG; or =0 for all users" :
+		by_paranoid ?
+			"CAP_SYSLOG for the binary (make install SETCAP=1); sudo proftop; sudo sysctl "
+			"kernel.perf_event_paranoid=1 (all users)" :
 			"CAP_SYSLOG for the binary (make install SETCAP=1); sudo proftop; sudo sysctl "
 			"kernel.kptr_restrict=0 (all users)");
-	say(d, "%s (kernel.kptr_restrict is %ld)", f->kernel_symbols ? "readable" :
-	    "hidden: kernel code shows as addresses", f->kptr_restrict);
+	say(d, "%s (kernel.%s is %ld)", f->kernel_symbols ? "readable" :
+	    "hidden: kernel code shows as addresses", by_paranoid && !f->kernel_symbols ?
+	    "perf_event_paranoid" : "kptr_restrict",
+	    by_paranoid && !f->kernel_symbols ? f->paranoid : f->kptr_restrict);
 	d = add(l, f->debug_files || f->debuginfod ? DOCTOR_OK : DOCTOR_NOTE, "debug files",
 		f->debug_files || f->debuginfod ? "" :
 			"install the debug packages of what you look at; or set DEBUGINFOD_URLS");

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sampler/event_parse.h"
+#include "symbols/text.h"
 
 #define HW(x)	      PERF_TYPE_HARDWARE, PERF_COUNT_HW_##x
 #define SW(x)	      PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##x
@@ -138,49 +139,17 @@ static bool find_raw(struct event *ev, const char *name)
 	return true;
 }
 
-/* How many letters to change, insert or drop (Levenshtein), both at most EVENT_NAME_MAX. */
-static unsigned int distance(const char *a, const char *b)
-{
-	unsigned int row[EVENT_NAME_MAX + 1];
-	size_t nr = strlen(b);
-
-	for (size_t j = 0; j <= nr; j++)
-		row[j] = (unsigned int)j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		unsigned int diagonal = row[0];
-
-		row[0] = (unsigned int)i;
-		for (size_t j = 1; j <= nr; j++) {
-			unsigned int change = diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
-
-			diagonal = row[j];
-			row[j] = MIN(MIN(row[j], row[j - 1]) + 1, change);
-		}
-	}
-	return row[nr];
-}
-
-/* The name most like @name: few letters off, else one that begins with it; NULL if none is near. */
+/* The name most like @name; NULL if none is near. */
 static const char *nearest(const char *name)
 {
-	unsigned int best = (unsigned int)MAX(2, strlen(name) / 3) + 1;
-	const char *found = NULL, *begins = NULL;
+	struct text_like like = { .text = name };
 
 	for (size_t i = 0; i < NR_EVENTS; i++) {
-		const char *names[] = { catalogue[i].name, catalogue[i].alias };
-
-		for (size_t j = 0; j < ARRAY_SIZE(names) && names[j]; j++) {
-			unsigned int d = distance(name, names[j]);
-
-			if (d < best) {
-				best = d;
-				found = names[j];
-			}
-			if (!begins && strlen(name) > 2 && !strncasecmp(name, names[j], strlen(name)))
-				begins = names[j];
-		}
+		text_like(&like, catalogue[i].name);
+		if (catalogue[i].alias)
+			text_like(&like, catalogue[i].alias);
 	}
-	return found ? found : begins;
+	return like.found ? like.found : like.begins;
 }
 
 static int unknown_event(const char *name, struct err *e)

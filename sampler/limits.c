@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -188,6 +189,21 @@ static int explain_event(struct err *e, int code, const char *event, const char 
 		       "on every machine", target, event, strerror(-code));
 }
 
+/* It is somebody else's process, whatever kernel.perf_event_paranoid permits. */
+static int explain_owner(struct err *e, int code, const char *target, uid_t owner)
+{
+	char whose[32] = "root";
+
+	if (owner)
+		snprintf(whose, sizeof(whose), "user %u", owner);
+	return err_set(e, code,
+		       "cannot sample %s: perf_event_open: %s\n"
+		       "  it belongs to %s; the kernel lets you, user %u, sample your own processes\n"
+		       "  least power first: 'proftop -p PID' for one of yours; CAP_PERFMON for the binary "
+		       "(make install SETCAP=1); 'sudo proftop'. See proftop(1), ACCESS.",
+		       target, strerror(-code), whose, geteuid());
+}
+
 /* Not permitted: the ways to get it, from least to most power. */
 static int explain_permission(struct err *e, int code, const struct limits_refusal *r)
 {
@@ -195,16 +211,20 @@ static int explain_permission(struct err *e, int code, const struct limits_refus
 	long level = paranoid(), enough = r->tid < 0 ? 0 : r->kernel ? 1 : 2;
 	bool able = have_cap(CAP_PERFMON) || have_cap(CAP_SYS_ADMIN);
 	const char *colon = strchr(r->event, ':');
-	char target[64];
+	char target[64], path[32];
+	struct stat st;
 
 	name_target(target, sizeof(target), r);
+	snprintf(path, sizeof(path), "/proc/%d", r->tid);
 	if (able && colon && strspn(colon + 1, "ukhHGpP") < strlen(colon + 1))
 		return explain_event(e, code, r->event, target);
+	if (!able && r->tid > 0 && level <= 2 && !stat(path, &st) && st.st_uid != geteuid())
+		return explain_owner(e, code, target, st.st_uid);
 	if (able || (r->tid >= 0 && level <= enough))
 		return err_set(e, code,
 			       "cannot sample %s: perf_event_open: %s (%s)\n"
 			       "  kernel.perf_event_paranoid is %ld and allows it: a container's filter, a "
-			       "security module or another owner forbids it\n"
+			       "security module, or that it runs with other rights (setuid) forbids it\n"
 			       "  least power first: 'proftop -p PID' for your own process; run outside the "
 			       "container; 'sudo proftop'",
 			       target, strerror(-code), name, level);

@@ -150,6 +150,11 @@ static void note_session(struct notices *n, const struct profile *p)
 		notices_cure(n, e, NOTICE_NONE, 0,
 			     "'proftop --check' tells what would help; proftop(1), ACCESS");
 	}
+	if (n->remark) {
+		e = notices_note(n, "remark", NOTICE_INFO, notices_begins(n, "remark"), "%s", n->remark);
+		notices_cure(n, e, NOTICE_NONE, 0,
+			     "start again once it is put right; until then all is as by default");
+	}
 	if (p->target_gone) {
 		e = notices_note(n, "gone", NOTICE_INFO, notices_begins(n, "gone"),
 				 "the target has ended: %s", p->target);

@@ -20,6 +20,7 @@ struct notices {
 	struct profile_notice items[NOTICES_MAX];
 	uint32_t nr;
 	bool recorded;			/* of a recording: nothing can be steered */
+	const char *remark;		/* borrowed: what the caller has to say; NULL: nothing */
 	struct profile_notice spare;	/* what a full table has no room for */
 	uint64_t now_ns, before_ns;	/* session time of the profile in hand, and of the one before */
 	/* The accounts of the last window, in parts; @part is the one being filled. */

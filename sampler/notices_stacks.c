@@ -184,7 +184,7 @@ static void note_names(struct notices *n, const struct profile *p)
 	if (!(unnamed > 0) || all < NOTICES_TAKEN_MIN || 20 * p->nr_places_waiting > p->nr_places)
 		return;
 	e = notices_note(n, "names", unnamed > NAMES_LOUD * all ? NOTICE_WARN : NOTICE_INFO, 0,
-			 "%.1f%% of the samples are in code without names", 100 * unnamed / all);
+			 "%.1f%% of all samples are in code without names", 100 * unnamed / all);
 	e->count = p->nr_places - p->nr_places_named - p->nr_places_waiting;
 	notices_cure(n, e, NOTICE_MODULES, 0,
 		     "see of each module why (6), and what would give it names");

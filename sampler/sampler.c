@@ -100,12 +100,13 @@ static bool refused(int code)
 	return code == -EACCES || code == -EPERM;
 }
 
-/* Add a sentence to the one line that says what is degraded. */
+/* Into the one line that says what is degraded, before what is there: what is not seen matters most. */
 static void add_banner(struct sampler *s, const char *text)
 {
-	size_t used = strlen(s->banner);
+	char before[sizeof(s->banner)];
 
-	snprintf(s->banner + used, sizeof(s->banner) - used, "%s%s", used ? "; " : "", text);
+	memcpy(before, s->banner, sizeof(before));
+	snprintf(s->banner, sizeof(s->banner), "%s%s%.150s", text, before[0] ? "; " : "", before);
 }
 
 /*
@@ -201,6 +202,7 @@ static void share(struct sampler *s)
 static void init_config(struct sampler *s, const struct sampler_config *config)
 {
 	s->config = *config;
+	s->notices.remark = config->remark;
 	if (!config->stack_size && config->call_graph == CALL_GRAPH_DWARF)
 		s->config.call_graph = CALL_GRAPH_OFF;
 	s->window = PROFILE_WINDOW;

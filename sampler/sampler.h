@@ -62,6 +62,7 @@ struct sampler_config {
 	size_t symbol_memory;		/* bytes that images of objects may take; 0: the default */
 	const char *replay;		/* perf.data file, "-": stdin; NULL: live */
 	const char *symfs;		/* replay: objects are sought below this folder; NULL: here */
+	const char *remark;		/* told with the messages; NULL: nothing */
 	const char *record;		/* live: write a perf.data file, too; NULL: none */
 	const struct counters_sys *sys;	/* the system calls, for tests; NULL: the kernel's */
 };

@@ -161,8 +161,9 @@ static void read_kallsyms(struct naming *n, struct dso *kernel)
 
 	if (rc) {
 		if (!n->kallsyms && rc == -EACCES)
-			dso_explain(kernel, "kptr_restrict hides kernel addresses",
-				    "run proftop as root, or: sysctl kernel.kptr_restrict=0");
+			dso_explain(kernel, "kernel addresses are hidden from this user",
+				    "run proftop as root, or: "
+				    "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
 		else if (!n->kallsyms)
 			dso_explain(kernel, "kernel symbols cannot be read",
 				    "mount /proc, and a kernel with CONFIG_KALLSYMS");

@@ -255,3 +255,41 @@ size_t text_arena_size(const struct text_arena *arena)
 {
 	return arena ? atomic_load_explicit(&arena->size, memory_order_relaxed) : 0;
 }
+
+/* How many letters to change, insert or drop (Levenshtein). */
+static unsigned int distance(const char *a, const char *b)
+{
+	unsigned int row[TEXT_LIKE_MAX + 1];
+	size_t nr = strlen(b);
+
+	for (size_t j = 0; j <= nr; j++)
+		row[j] = (unsigned int)j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		unsigned int diagonal = row[0];
+
+		row[0] = (unsigned int)i;
+		for (size_t j = 1; j <= nr; j++) {
+			unsigned int change = diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
+
+			diagonal = row[j];
+			row[j] = MIN(MIN(row[j], row[j - 1]) + 1, change);
+		}
+	}
+	return row[nr];
+}
+
+void text_like(struct text_like *like, const char *name)
+{
+	size_t typed = strlen(like->text), size = strlen(name);
+	unsigned int off;
+
+	if (!typed || typed > TEXT_LIKE_MAX || size > TEXT_LIKE_MAX)
+		return;
+	off = distance(like->text, name);
+	if (off <= MAX(2u, typed / 3) && off < typed && (!like->found || off < like->best)) {
+		like->found = name;
+		like->best = off;
+	}
+	if (!like->begins && MIN(typed, size) > 2 && !strncasecmp(like->text, name, MIN(typed, size)))
+		like->begins = name;
+}

@@ -55,4 +55,17 @@ void text_arena_free(struct text_arena *arena);
 struct safe_text text_arena_add(struct text_arena *arena, const void *src, size_t src_size);
 size_t text_arena_size(const struct text_arena *arena);
 
+/*
+ * What somebody meant who typed @text: offer all names, one by one. @found:
+ * the one with the fewest letters to change, insert or drop; @begins: the
+ * first that begins with the text, or the text with it. NULL: none is near.
+ */
+struct text_like {
+	const char *text;
+	const char *found, *begins;
+	unsigned int best;		/* letters off, of @found */
+};
+#define TEXT_LIKE_MAX 160		/* longer names are like none */
+void text_like(struct text_like *like, const char *name);
+
 #endif

@@ -411,6 +411,25 @@ static void follow(struct ui_state *st, uint32_t code)
 
 /* ---- what is sampled ---- */
 
+void actions_say_error(struct ui_state *st, const struct err *e)
+{
+	char text[sizeof(st->message)];
+	size_t n = 0;
+
+	for (const char *at = e->text; *at && n + 2 < sizeof(text); at++) {
+		if (*at != '\n') {
+			text[n++] = *at;
+			continue;
+		}
+		text[n++] = ';';
+		while (at[1] == ' ')
+			at++;
+		text[n++] = ' ';
+	}
+	text[n] = '\0';
+	ui_state_say(st, true, "%s", text);
+}
+
 static void pick_event(struct ui_state *st, uint32_t code)
 {
 	dialog_open(st, &dialog_events);

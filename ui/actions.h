@@ -14,5 +14,7 @@ void actions_enter_process(struct ui_state *st, uint32_t id);
 void actions_leave_process(struct ui_state *st);
 /* Sort by a column; the same one again turns the order round. */
 void actions_sort_by(struct ui_state *st, uint8_t column);
+/* A sentence of several lines in one: what failed; why, or what was meant; what to do. */
+void actions_say_error(struct ui_state *st, const struct err *e);
 
 #endif

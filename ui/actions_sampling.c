@@ -6,6 +6,8 @@
  */
 #include "ui/actions_sampling.h"
 
+#include <string.h>
+
 #include "ui/actions.h"
 #include "ui/view.h"
 
@@ -109,10 +111,20 @@ const struct profile_notice *actions_worst(const struct ui_state *st)
 	return worst;
 }
 
+const struct profile_notice *actions_notice(const struct ui_state *st, const char *key)
+{
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++)
+		if (st->latest->notices[i].active && !strcmp(st->latest->notices[i].key, key))
+			return &st->latest->notices[i];
+	return NULL;
+}
+
 static void cure(struct ui_state *st, uint32_t code)
 {
 	const struct profile_notice *worst = actions_worst(st);
 
+	if (!worst)
+		worst = actions_notice(st, "banner");
 	if (worst)
 		actions_take_cure(st, worst);
 	else

@@ -12,6 +12,8 @@
 void actions_take_cure(struct ui_state *st, const struct profile_notice *notice);
 /* The worst of what is wrong in the newest tick, from warnings on; NULL: nothing. */
 const struct profile_notice *actions_worst(const struct ui_state *st);
+/* What is so now, by its word for programs; NULL: it is not. */
+const struct profile_notice *actions_notice(const struct ui_state *st, const char *key);
 
 /* What does @action; NULL: nothing here. */
 void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code);

@@ -277,7 +277,8 @@ static void save_screen(struct ui_state *st, uint32_t code)
 	strftime(path, sizeof(path), "proftop-%Y%m%d-%H%M%S.txt", &tm);
 	rc = actions_save_screen(st, path, true);
 	if (rc)
-		ui_state_say(st, true, "%s: %s", path, strerror(-rc));
+		ui_state_say(st, true, "%s: %s here; ':screen FILE' saves it elsewhere", path,
+			     strerror(-rc));
 	else
 		ui_state_say(st, false, "the screen is in %s", path);
 }

@@ -50,6 +50,22 @@ static const char *split(const char *text, char *name, size_t size)
 	return text + strspn(text, " ");
 }
 
+/* No command is called that: say which one is meant. */
+static void say_unknown(struct ui_state *st, const char *name)
+{
+	struct text_like like = { .text = name };
+	const char *other, *meant;
+
+	for (unsigned int i = 0; (other = name_at(i)); i++)
+		text_like(&like, other);
+	/* Commands are long and typed in part. */
+	meant = like.begins ? like.begins : like.found;
+	if (meant)
+		ui_state_say(st, true, "%s: no such command; did you mean %s?", name, meant);
+	else
+		ui_state_say(st, true, "%s: no such command (Tab completes)", name);
+}
+
 void command_run(struct ui_state *st, const char *text)
 {
 	char name[MATCH_MAX], arg[MATCH_MAX];
@@ -73,7 +89,7 @@ void command_run(struct ui_state *st, const char *text)
 	else if (action)
 		screen_do(st, action, K_ENTER);
 	else
-		ui_state_say(st, true, "%s: no such command (Tab completes)", name);
+		say_unknown(st, name);
 }
 
 /* ---- completion ---- */

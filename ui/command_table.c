@@ -19,9 +19,6 @@
 #include "ui/view.h"
 #include "ui/words.h"
 
-#define DELAY_MIN 0.1
-#define DELAY_MAX 60.0
-
 static void run_screen(struct ui_state *st, const char *arg)
 {
 	int code = actions_save_screen(st, arg, false);
@@ -170,8 +167,9 @@ static void run_delay(struct ui_state *st, const char *arg)
 {
 	double seconds;
 
-	if (typed_number(arg, DELAY_MIN, DELAY_MAX, &seconds)) {
-		ui_state_say(st, true, "the delay is %g to %g seconds", DELAY_MIN, DELAY_MAX);
+	if (typed_number(arg, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX, &seconds)) {
+		ui_state_say(st, true, "the delay is %g to %g seconds", NUMBER_DELAY_MIN,
+			     NUMBER_DELAY_MAX);
 		return;
 	}
 	st->tick_ns = (uint64_t)(seconds * 1e9 + 0.5);
@@ -292,8 +290,7 @@ static void run_event(struct ui_state *st, const char *arg)
 	struct err e;
 
 	if (event_parse_list(events, &nr, EVENTS_MAX, arg, &e)) {
-		e.text[strcspn(e.text, "\n")] = '\0';
-		ui_state_say(st, true, "%s", e.text);
+		actions_say_error(st, &e);
 		return;
 	}
 	sampler_set_events(st->sampler, events, nr);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/actions.h"
 #include "ui/screen.h"
 
 #define STATES_MAX 8192
@@ -203,8 +204,7 @@ static void change_levels(struct ui_state *st, uint32_t at)
 	add_levels(&st->dialog.levels, was->event.name, without_modifiers(was->event.name), text,
 		   sizeof(text));
 	if (event_parse(&one, text, &e)) {
-		e.text[strcspn(e.text, "\n")] = '\0';
-		ui_state_say(st, true, "%s", e.text);
+		actions_say_error(st, &e);
 		return;
 	}
 	one.group = was->event.group;
@@ -238,8 +238,7 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 		return !add;
 	}
 	if (parse(st, entry, events, &nr, &e)) {
-		e.text[strcspn(e.text, "\n")] = '\0';
-		ui_state_say(st, true, "%s", e.text);
+		actions_say_error(st, &e);
 		return false;
 	}
 	if (add) {

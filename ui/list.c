@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "ui/actions_sampling.h"
 #include "ui/baseline.h"
 #include "ui/columns.h"
 #include "ui/folds.h"
@@ -312,34 +313,40 @@ static void draw_row(const struct ui_state *st, struct canvas *c, const struct v
 	}
 }
 
-void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row)
+/* Why there are no rows; @buf has room for what is made. */
+static struct safe_text empty_text(const struct ui_state *st, char buf[static 64])
 {
-	const struct list *list = &st->lists[st->view];
-	const struct style style = { ROLE_DIM, 0 };
-	char buf[64], n[FORMAT_MAX];
+	char n[FORMAT_MAX];
 
-	if (c->cols <= 2)
-		return;
 	if (!st->shown)
-		canvas_elide(c, row, 2, c->cols - 2, TEXT("waiting for the first samples"), style);
-	else if (folds_is_late(st))
-		canvas_elide(c, row, 2, c->cols - 2,
-			     text_format(buf, sizeof(buf), "counting %s different stacks",
-					 format_count(n, st->shown->nr_stacks).str),
-			     style);
-	else if (list->nr_hidden)
-		canvas_elide(c, row, 2, c->cols - 2,
-			     TEXT("nothing passes the filter and the limit (Esc clears the filter, "
-				  "L sets "
-				  "the limit)"),
-			     style);
-	else if (view_of(st->view)->empty.size)
-		canvas_elide(c, row, 2, c->cols - 2, view_of(st->view)->empty, style);
-	else if (!st->shown->sampling)
-		canvas_elide(c, row, 2, c->cols - 2, TEXT("sampling is stopped (S starts it)"),
-			     style);
-	else
-		canvas_elide(c, row, 2, c->cols - 2, TEXT("no samples in this window"), style);
+		return TEXT("waiting for the first samples");
+	if (folds_is_late(st))
+		return text_format(buf, 64, "counting %s different stacks",
+				   format_count(n, st->shown->nr_stacks).str);
+	if (st->lists[st->view].nr_hidden)
+		return TEXT("nothing passes filter and limit (Esc clears the filter, L sets the limit)");
+	if (view_of(st->view)->empty.size)
+		return view_of(st->view)->empty;
+	if (!st->shown->sampling)
+		return TEXT("sampling is stopped (S starts it)");
+	return TEXT("no samples in this window");
+}
+
+void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows)
+{
+	/* What is not permitted, else what is wrong now. */
+	const struct profile_notice *banner = actions_notice(st, "banner");
+	const struct profile_notice *n = banner ? banner : actions_worst(st);
+	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
+	char buf[sizeof(n->text)];
+
+	if (c->cols > 2)
+		canvas_elide(c, row, 2, c->cols - 2, empty_text(st, buf), (struct style){ ROLE_DIM, 0 });
+	if (!n || !st->shown || !st->shown->sampling || folds_is_late(st) ||
+	    st->lists[st->view].nr_hidden || view_of(st->view)->empty.size)
+		return;
+	foot_text(&f, TEXT("Why"), ui_clean(buf, sizeof(buf), n->text).str);
+	foot_text(&f, TEXT("Cure"), n->cure[0] ? ui_clean(buf, sizeof(buf), n->cure).str : "none needed");
 }
 
 /* What is gone since the baseline, and what the view tells of the row; lines used. */
@@ -401,7 +408,7 @@ void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned
 		scroll_to(list, visible);
 	}
 	if (!list->nr && rows)
-		list_draw_empty(st, c, row);
+		list_draw_empty(st, c, row, rows);
 	ui_state_zone(st, &(struct zone){ (uint16_t)row, 0, (uint16_t)rows, (uint16_t)c->cols,
 					  ZONE_ROWS, list->top });
 	for (uint32_t i = 0; i < rows && list->top + i < list->nr; i++) {

@@ -262,8 +262,15 @@ static int take_settings(struct app_config *config, struct settings *set, struct
 		.ascii = config->ascii,
 	};
 	code = settings_load(set, e);
-	if (code)
+	if (code == -EINVAL)
 		return code;
+	/* Not to be read: said, and left out. */
+	if (code) {
+		complain(e);
+		snprintf(o->remark, sizeof(o->remark), "settings left out: %.200s", e->text);
+		o->config.remark = o->remark;
+		e->text[0] = '\0';
+	}
 	config->mouse &= set->mouse;
 	config->ascii |= set->ascii;
 	config->fold_threads |= set->fold_threads;

@@ -14,6 +14,9 @@
 int number_u64(const char *text, size_t size, uint64_t min, uint64_t max, uint64_t *out);
 /* Digits with at most one point among them. */
 int number_double(const char *text, double min, double max, double *out);
+/* Seconds between updates: option, settings and screen. */
+#define NUMBER_DELAY_MIN 0.1
+#define NUMBER_DELAY_MAX 86400.0
 /* Digits and at most one of K, M, G (powers of 1024, either case). */
 int number_size(const char *text, uint64_t max, uint64_t *out);
 

@@ -8,8 +8,11 @@
 #include "ui/options_value.h"
 
 #include <argp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "symbols/text.h"
 
 #define NS_PER_S     1000000000ULL
 #define WINDOW_NS    (5 * NS_PER_S)
@@ -110,7 +113,7 @@ static const struct argp_option argp_options[] = {
 	  "lower the rate where proftop itself takes more of one CPU than this", 1 },
 	{ "include-self", KEY_SELF, NULL, 0, "sample proftop itself, too", 1 },
 	{ NULL, 0, NULL, 0, "How it is shown:", 2 },
-	{ "delay", 'd', "SEC", 0, "seconds between updates, at least 0.1 (default: 1)", 2 },
+	{ "delay", 'd', "SEC", 0, "seconds between updates, 0.1 to 86400 (default: 1)", 2 },
 	{ "window", KEY_WINDOW, "SEC", 0, "seconds that the screen sums up (default: 5)", 2 },
 	{ "sort", KEY_SORT, "COL", 0, "sort rows by this column", 2 },
 	{ "filter", KEY_FILTER, "RE", 0,
@@ -151,14 +154,73 @@ static const struct argp_option argp_options[] = {
 	{ "print-config", KEY_PRINT_CONFIG, NULL, 0,
 	  "the settings that the screen would begin with, and bound keys", 5 },
 	{ "completion", KEY_COMPLETION, "SHELL", 0, "completion for bash, zsh or fish", 5 },
-	{ "help", KEY_HELP, NULL, 0, "this list", 5 },
-	{ "version", KEY_VERSION, NULL, 0, "the version", 5 },
+	{ "help", 'h', NULL, 0, "this list", 5 },
+	{ "version", 'V', NULL, 0, "the version", 5 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
 const struct argp_option *options_table(void)
 {
 	return argp_options;
+}
+
+static const struct argp_option *option_called(const char *name, size_t size)
+{
+	for (const struct argp_option *o = argp_options; o->name || o->doc; o++)
+		if (o->name && !strncmp(o->name, name, size) && !o->name[size])
+			return o;
+	return NULL;
+}
+
+static const struct argp_option *option_of(int letter)
+{
+	for (const struct argp_option *o = argp_options; o->name || o->doc; o++)
+		if (o->key == letter)
+			return o;
+	return NULL;
+}
+
+/* "--name": what is wrong with it. */
+static int explain_long(struct options_parse *p, const char *name)
+{
+	size_t size = strcspn(name, "=");
+	const struct argp_option *o = option_called(name, size);
+	char text[64];
+	struct text_like like = { .text = text };
+	const char *meant;
+
+	if (o && o->arg)
+		return REFUSE(p, EXIT_USAGE, "--%s needs a value: %s\n  %s", o->name, o->arg, o->doc);
+	if (o)
+		return REFUSE(p, EXIT_USAGE, "--%s takes no value\n  %s", o->name, o->doc);
+	snprintf(text, sizeof(text), "%.*s", (int)MIN(size, sizeof(text) - 1), name);
+	for (o = argp_options; o->name || o->doc; o++)
+		if (o->name)
+			text_like(&like, o->name);
+	meant = like.found ? like.found : like.begins;
+	return REFUSE(p, EXIT_USAGE, "no option is called --%s\n  %s%s%s'proftop --help' lists them all",
+		      text, meant ? "did you mean --" : "", meant ? meant : "", meant ? "? " : "");
+}
+
+/* What getopt(3) refused: it does not tell what, but how far it came. */
+static int explain_unknown(struct options_parse *p, const struct argp_state *state)
+{
+	const char *last = state->next > 0 ? state->argv[state->next - 1] : "", *letters;
+
+	if (!strncmp(last, "--", 2))
+		return explain_long(p, last + 2);
+	/* In the midst of letters it has not gone on to the next word yet. */
+	letters = state->next < state->argc && *last != '-' ? state->argv[state->next] : last;
+	for (const char *at = letters + (*letters == '-'); *at; at++) {
+		const struct argp_option *o = option_of(*at);
+
+		if (o && o->arg)
+			return REFUSE(p, EXIT_USAGE, "-%c needs a value: %s\n  %s", *at, o->arg, o->doc);
+		if (!o)
+			return REFUSE(p, EXIT_USAGE,
+				      "no option is called -%c\n  'proftop --help' lists them all", *at);
+	}
+	return REFUSE(p, EXIT_USAGE, "%s: not understood\n  'proftop --help' lists all options", letters);
 }
 
 static void set_flag(struct options *o, int key)
@@ -200,7 +262,7 @@ static void set_flag(struct options *o, int key)
 	case KEY_PRINT_CONFIG:
 		o->action = OPTIONS_PRINT_CONFIG;
 		break;
-	case KEY_HELP:
+	case 'h':
 		o->action = OPTIONS_HELP;
 		break;
 	default:
@@ -222,8 +284,10 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 		return parse_command(p, state);
 	case ARGP_KEY_END:
 		return check_together(p, state);
+	case ARGP_KEY_ERROR:
+		return p->e->text[0] ? 0 : explain_unknown(p, state);
 	}
-	if (key <= 0 || key > KEY_VERSION)
+	if (key <= 0 || key >= KEY_END)
 		return ARGP_ERR_UNKNOWN;
 	code = options_value(p, key, arg);
 	if (code < 0)
@@ -266,7 +330,8 @@ int options_parse(struct options *o, int argc, char **argv, const struct options
 
 	set_defaults(o, limits);
 	e->text[0] = 0;
-	if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &p))
+	if (argp_parse(&argp, argc, argv,
+		       ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_NO_ERRS | ARGP_IN_ORDER, NULL, &p))
 		return p.code;
 	return o->batch ? options_set_batch(o, e) : EXIT_DONE;
 }

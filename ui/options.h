@@ -48,6 +48,7 @@ struct options {
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
 	int theme;				/* enum theme */
 	bool theme_given, delay_given;
+	char remark[256];		/* what could not be done with the settings; "": nothing */
 	const char *shell;			/* --completion */
 	const char *script;			/* NULL: none; borrowed from argv */
 	unsigned int cols, rows_of_screen;	/* --size; 0: not given */

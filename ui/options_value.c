@@ -17,8 +17,6 @@
 #include "ui/number.h"
 
 #define NS_PER_S     1000000000ULL
-#define DELAY_MIN_S  0.1
-#define DELAY_MAX_S  86400.0
 #define WINDOW_MAX_S 3600.0
 #define RING_MAX     (256ULL << 20)
 #define SYMBOL_MEMORY_MIN (1ULL << 20)
@@ -204,7 +202,7 @@ static int parse_seconds(struct options_parse *p, const char *option, const char
 static int parse_delay(struct options_parse *p, const char *arg)
 {
 	p->o->delay_given = true;
-	return parse_seconds(p, "-d", arg, DELAY_MIN_S, DELAY_MAX_S, &p->o->config.tick_ns);
+	return parse_seconds(p, "-d", arg, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX, &p->o->config.tick_ns);
 }
 
 static int parse_window(struct options_parse *p, const char *arg)

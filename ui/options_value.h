@@ -44,8 +44,7 @@ enum {
 	KEY_LIST_KEYS,
 	KEY_PRINT_CONFIG,
 	KEY_CHECK,
-	KEY_HELP,
-	KEY_VERSION,
+	KEY_END, /* none of them */
 };
 
 struct options_parse {

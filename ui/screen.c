@@ -20,17 +20,8 @@ static bool has_message(const struct ui_state *st)
 	return st->message[0] && st->now_ns < st->message_until_ns;
 }
 
-static void draw_message(const struct ui_state *st, struct canvas *c, unsigned int row,
-			 unsigned int cols)
-{
-	char buf[sizeof(st->message)];
-
-	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, ui_clean(buf, sizeof(buf), st->message),
-		     (struct style){ st->message_bad ? ROLE_WARN : ROLE_OK, 0 });
-}
-
-/* "row 2 of 1 231, 17 205 samples" at the right; returns where it begins. */
-static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigned int row)
+/* "row 2 of 1 231, 17 205 samples" at the right, shorter if @brief; returns where it begins. */
+static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigned int row, bool brief)
 {
 	const struct list *list = ui_state_list(st);
 	char buf[160], at[FORMAT_MAX], nr[FORMAT_MAX], count[FORMAT_MAX];
@@ -42,7 +33,7 @@ static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigne
 		text = text_format(buf, sizeof(buf), "line %s of %s", at, nr);
 	else if (st->view == VIEW_MESSAGES)
 		text = text_format(buf, sizeof(buf), "message %s of %s", at, nr);
-	else if (c->cols < 60)
+	else if (brief || c->cols < 60)
 		text = text_format(buf, sizeof(buf), "%s/%s", at, nr);
 	else
 		text = text_format(buf, sizeof(buf), "row %s of %s, %s samples", at, nr,
@@ -62,22 +53,17 @@ static int clause(const char *text)
 	return (int)(end ? (size_t)(end - text) : strlen(text));
 }
 
-/* What is wrong now, and the key that helps. False: nothing is. */
-static bool draw_notice(const struct ui_state *st, struct canvas *c, unsigned int row, unsigned int cols)
+/* What is wrong now, and the key that helps; "": nothing is. */
+static void notice_text(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct profile_notice *n = actions_worst(st);
-	char buf[sizeof(n->text) + sizeof(n->cure) + 32];
 
-	if (!n)
-		return false;
-	if (n->control == NOTICE_NONE)
-		text_format(buf, sizeof(buf), "! %.*s (7 tells more)", clause(n->text), n->text);
-	else
-		text_format(buf, sizeof(buf), "! %.*s (A: %.*s)", clause(n->text), n->text,
-			    clause(n->cure), n->cure);
-	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, ui_clean((char[sizeof(buf)]){ 0 }, sizeof(buf), buf),
-		     (struct style){ ROLE_WARN, 0 });
-	return true;
+	*buf = '\0';
+	if (n && n->control == NOTICE_NONE)
+		text_format(buf, size, "! %.*s (7 tells more)", clause(n->text), n->text);
+	else if (n)
+		text_format(buf, size, "! %.*s (A: %.*s)", clause(n->text), n->text, clause(n->cure),
+			    n->cure);
 }
 
 /* What lies below the last line of the list. */
@@ -101,14 +87,31 @@ static void draw_more(struct ui_state *st, struct canvas *c, unsigned int row, u
 			 ROLE_WARN);
 }
 
+static void draw_message(const struct ui_state *st, struct canvas *c, unsigned int row,
+			 unsigned int cols, struct safe_text text)
+{
+	enum theme_role role = has_message(st) && !st->message_bad ? ROLE_OK : ROLE_WARN;
+
+	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, text, (struct style){ role, 0 });
+}
+
+/* What was said, else what is wrong, else what lies below; where it is long, beside a short position. */
 static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 {
-	unsigned int end = draw_position(st, c, row);
+	char said[512], buf[sizeof(said)];
+	struct safe_text text;
+	unsigned int end;
 
-	end = end > 2 ? end - 2 : 0;
 	if (has_message(st))
-		draw_message(st, c, row, end);
-	else if (!draw_notice(st, c, row, end))
+		snprintf(said, sizeof(said), "%s", st->message);
+	else
+		notice_text(st, said, sizeof(said));
+	text = ui_clean(buf, sizeof(buf), said);
+	end = draw_position(st, c, row, text.width + 40u > c->cols);
+	end = end > 2 ? end - 2 : 0;
+	if (text.size)
+		draw_message(st, c, row, end, text);
+	else
 		draw_more(st, c, row, end);
 }
 
@@ -236,6 +239,7 @@ static void draw_too_small(struct canvas *c)
 void screen_draw(struct ui_state *st, struct canvas *c)
 {
 	unsigned int top, bottom = c->rows;
+	char message[sizeof(st->message)];
 
 	canvas_clear(c);
 	st->nr_zones = 0;
@@ -248,7 +252,8 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 	if (st->prompt.kind)
 		prompt_draw(st, c, --bottom);
 	else if (has_message(st) && c->rows < 10)
-		draw_message(st, c, --bottom, c->cols);
+		draw_message(st, c, --bottom, c->cols,
+			     ui_clean(message, sizeof(message), st->message));
 	else if (st->config->key_bar)
 		draw_bar(st, c, --bottom);
 	top = header_draw(st, c);

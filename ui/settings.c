@@ -35,7 +35,7 @@ static bool set_delay(struct settings *s, const char *text)
 {
 	double seconds;
 
-	if (number_double(text, 0.1, 86400, &seconds))
+	if (number_double(text, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX, &seconds))
 		return false;
 	s->tick_ns = (uint64_t)(seconds * 1e9 + 0.5);
 	return true;
@@ -255,11 +255,16 @@ int settings_load(struct settings *s, struct err *e)
 {
 	char path[SETTINGS_PATH_MAX];
 	struct err none;
-	int code = settings_system_path(path, sizeof(path)) ? 0 : settings_read(path, s, e);
+	int code = settings_system_path(path, sizeof(path)) ? 0 : settings_read(path, s, e), bound, own;
 
-	if (!code && !settings_path(path, sizeof(path), &none))
-		code = settings_read(path, s, e);
-	return code ? code : bindings_check(&s->bindings, e);
+	if (code != -EINVAL && !settings_path(path, sizeof(path), &none)) {
+		own = settings_read(path, s, e);
+		code = own ? own : code;
+	}
+	bound = code == -EINVAL ? 0 : bindings_check(&s->bindings, &none);
+	if (bound)
+		*e = none;
+	return bound ? bound : code;
 }
 
 /* The keys that were not written yet, each with what it is. */
@@ -359,6 +364,14 @@ int settings_write(const char *path, const struct settings *s, struct err *e)
 		return code;
 	}
 	old = fopen(target, "re");
+	/* What cannot be read would be lost. */
+	if (!old && errno != ENOENT) {
+		code = err_set(e, -errno, "%s: %s: what it has would be lost", target, strerror(errno));
+		fclose(out);
+		unlink(temporary);
+		free(real);
+		return code;
+	}
 	write_lines(out, old, s);
 	if (old)
 		fclose(old);

@@ -30,7 +30,10 @@ struct settings {
 int settings_path(char *path, size_t size, struct err *e);
 /* Where the system's is: in the first of $XDG_CONFIG_DIRS, or /etc/xdg. */
 int settings_system_path(char *path, size_t size);
-/* Both files, the user's over the system's; then what the keys must have. As settings_read(). */
+/*
+ * Both files, the user's over the system's; then what the keys must have. As
+ * settings_read(), but what cannot be read is left out: @s is usable unless -EINVAL.
+ */
 int settings_load(struct settings *s, struct err *e);
 /* All of it as a file that could be read. */
 void settings_print(FILE *out, const struct settings *s);

@@ -98,8 +98,8 @@ void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pi
 bool list_search(struct ui_state *st, uint32_t from, bool backwards);
 /* Draw head and rows into @rows lines from @row on. */
 void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
-/* Say why there are no rows. */
-void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row);
+/* Say in at most @rows lines why there are no rows, and what helps. */
+void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
 void list_fini(struct list *list);
 
 /* Drawing that several views share. */

@@ -342,7 +342,7 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 		list_rebuild(st, VIEW_FLAME);
 	}
 	if (!s || !list->nr || !graph) {
-		list_draw_empty(st, c, row);
+		list_draw_empty(st, c, row, rows);
 		return;
 	}
 	/* All of it is on the screen: nothing is below. */

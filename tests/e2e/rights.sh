@@ -39,7 +39,7 @@ as none -b -n 1 -d 0.5 -e cpu-clock -- sh -c 'i=0; while [ $i -lt 100000 ]; do i
 says 'user code only'
 as none -b -n 1 -d 0.5 -e cpu-clock -p "$last"
 [ "$rc" = 3 ] || wrong "none, a process of root: exit $rc"
-says 'perf_event_paranoid'
+says 'it belongs to root'
 says 'least power first'
 as none --check
 says '^degraded *sampling *your own processes, user code only'

@@ -56,7 +56,7 @@ def walk_targets(t, pid):
 
 def walk_events(t):
     command(t, "event cpu-clock,page-faults")
-    t.expect("events: cpu-clock and more", ":event")
+    t.expect("sampled now: cpu-clock, page-faults", ":event")
     picker(t, "task-clock", "Tab")
     t.expect("1 of 3", "added")
     t.press("e")

@@ -76,7 +76,7 @@ def main():
         hidden = int(f.read()) > 1
     if hidden:
         # The row on top shall be the kernel's.
-        expect("kptr_restrict", start(hot("kernel", "-DKERNEL")), "kptr_restrict hides kernel addr",
+        expect("kptr_restrict", start(hot("kernel", "-DKERNEL")), "kernel addresses are hidden",
                "run proftop as root", NOBODY, "U")
     names.finish()
 

@@ -102,6 +102,9 @@ static void test_one_by_one(void **state)
 	expect(&f, "kernel names", DOCTOR_DEGRADED, "hidden", "kptr_restrict=1");
 	f.kptr_restrict = 1;
 	expect(&f, "kernel names", DOCTOR_DEGRADED, "hidden", "CAP_SYSLOG");
+	/* What is 0 already is neither the reason nor a cure. */
+	f.kptr_restrict = 0;
+	expect(&f, "kernel names", DOCTOR_DEGRADED, "perf_event_paranoid is 2", "perf_event_paranoid=1");
 	f = good;
 	f.caps = PERFMON;
 	expect(&f, "locked memory", DOCTOR_NOTE, "516 KiB", "ulimit -l");

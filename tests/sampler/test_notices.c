@@ -339,7 +339,7 @@ static void test_names(void **state)
 	tick(f);
 	assert_null(find(f, "names"));
 	f->p.nr_places_waiting = 1;
-	expect(f, "names", "25.0% of the samples", NOTICE_MODULES, 0);
+	expect(f, "names", "25.0% of all samples", NOTICE_MODULES, 0);
 	assert_int_equal(find(f, "names")->count, 2);
 }
 

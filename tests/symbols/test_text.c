@@ -2,6 +2,7 @@
 /*
  * The sanitiser against every byte, every code point, and every cut.
  */
+#include "symbols/base.h"
 #include "symbols/text.h"
 
 #include <locale.h>
@@ -236,9 +237,38 @@ static void test_random(void **state)
 	}
 }
 
+/* What was meant: few letters off, or the beginning of it. */
+static void test_like(void **state)
+{
+	static const char *const names[] = { "cycles", "cpu-clock", "cache-misses", "save-screen", "freq" };
+	static const struct {
+		const char *text, *found, *begins;
+	} cases[] = {
+		{ "cyclesss", "cycles", "cycles" }, { "cpuclock", "cpu-clock", NULL },
+		{ "save", NULL, "save-screen" },    { "frequency", NULL, "freq" },
+		{ "q", NULL, NULL },		    { "", NULL, NULL },
+		{ "instructions", NULL, NULL },
+	};
+	char longest[TEXT_LIKE_MAX + 2];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct text_like like = { .text = cases[i].text };
+
+		for (size_t n = 0; n < ARRAY_SIZE(names); n++)
+			text_like(&like, names[n]);
+		assert_string_equal(like.found ? like.found : "", cases[i].found ? cases[i].found : "");
+		assert_string_equal(like.begins ? like.begins : "", cases[i].begins ? cases[i].begins : "");
+	}
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	text_like(&(struct text_like){ .text = longest }, longest);
+	text_like(&(struct text_like){ .text = "x" }, longest);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_like),
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_invalid_utf8),
 		cmocka_unit_test(test_marks),

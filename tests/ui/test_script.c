@@ -232,6 +232,10 @@ static void test_commands(void **state)
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].rows[b.st.lists[VIEW_FUNCTIONS].cursor].id, 18);
 	run(&b, "frobnicate");
 	assert_non_null(strstr(look(&b), "no such command"));
+	type(&b, ":save\r");
+	assert_non_null(strstr(look(&b), "save: no such command; did you mean save-screen?"));
+	type(&b, ":event cyclesss\r");
+	assert_non_null(strstr(look(&b), "did you mean 'cycles'?"));
 	run(&b, "screen");
 	assert_non_null(strstr(look(&b), "needs a word"));
 	assert_false(b.st.quit);

@@ -90,6 +90,12 @@ static void test_refused(void **state)
 	unlink(path);
 	assert_int_equal(settings_read(path, &s, &e), 0);
 	assert_int_not_equal(settings_write("/proc/nowhere/config", &s, &e), 0);
+	/* Not to be read: told, the rest stays as it is, and it is not written over. */
+	assert_int_equal(symlink(path, path), 0);
+	assert_int_equal(settings_read(path, &s, &e), -ELOOP);
+	assert_false(s.mouse);
+	assert_int_not_equal(settings_write(path, &s, &e), 0);
+	unlink(path);
 }
 
 /* Keys of the table, those over them, and what may not be. */

@@ -411,6 +411,33 @@ static void test_waiting(void **state)
 	bench_fini(&b);
 }
 
+/* Nothing to show: why, and what helps, where one looks for the rows. */
+static void test_empty(void **state)
+{
+	static const char why[] = "not permitted to see other users' processes or the kernel: your own "
+				  "user code only";
+	struct profile *p = fake_profile(2, NULL);
+	struct profile_notice *n = calloc(1, sizeof(*n));
+	struct bench b;
+
+	p->nr_cells = 0;
+	free(p->notices);
+	p->notices = n;
+	p->nr_notices = 1;
+	strcpy(n->key, "banner");
+	strcpy(n->text, why);
+	strcpy(n->cure, "'proftop --check' tells what would help; proftop(1), ACCESS");
+	n->severity = NOTICE_INFO;
+	n->active = true;
+	strcpy(p->banner, why);
+	bench_init(&b, 80, 24, false);
+	ui_state_take(&b.st, p);
+	golden(&b, "not-permitted-80x24");
+	press(&b, 'A');
+	assert_non_null(strstr(look(&b), "not from here: 'proftop --check'"));
+	bench_fini(&b);
+}
+
 /* Loud while it happens, remembered, then calm but not forgotten. */
 static void test_trouble(void **state)
 {
@@ -471,7 +498,8 @@ int main(void)
 		cmocka_unit_test(test_columns), cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_bound_keys),
 		cmocka_unit_test(test_help),	  cmocka_unit_test(test_pickers),
-		cmocka_unit_test(test_waiting),	  cmocka_unit_test(test_trouble),
+		cmocka_unit_test(test_waiting),	  cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_trouble),
 		cmocka_unit_test(test_hostile),
 	};
 
