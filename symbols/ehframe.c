@@ -352,11 +352,14 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 		ehframe_fini(eh);
 		return rc;
 	}
+	lookup_init(&eh->lookup, eh->fdes, eh->nr_fdes, sizeof(*eh->fdes),
+		    offsetof(struct ehframe_fde, start));
 	return !eh->nr_fdes && eh->nr_refused ? -EINVAL : 0;
 }
 
 void ehframe_fini(struct ehframe *eh)
 {
+	lookup_fini(&eh->lookup);
 	free(eh->fdes);
 	free(eh->cies);
 	eh->fdes = NULL;
@@ -366,8 +369,9 @@ void ehframe_fini(struct ehframe *eh)
 
 const struct ehframe_fde *ehframe_find(const struct ehframe *eh, uint64_t vaddr)
 {
-	uint32_t lo = 0, hi = eh->nr_fdes;
+	uint32_t lo, hi;
 
+	lookup_bounds(&eh->lookup, vaddr, &lo, &hi);
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "symbols/ehread.h"
+#include "symbols/lookup.h"
 
 #define EHFRAME_FDES_MAX (1U << 22)
 
@@ -37,6 +38,7 @@ struct ehframe {
 	size_t size;
 	struct ehframe_fde *fdes;	/* owned by this struct */
 	uint32_t nr_fdes;
+	struct lookup lookup;		/* in fdes */
 	struct ehframe_cies *cies;	/* some of its CIEs as read; owned by this struct */
 	uint32_t nr_refused;		/* records left out */
 	uint16_t machine;		/* e_machine */

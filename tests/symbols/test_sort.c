@@ -11,6 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "symbols/lookup.h"
+
 static int compare(const void *a, const void *b)
 {
 	const struct sort_key *x = a, *y = b;
@@ -82,9 +84,48 @@ static void test_records(void **state)
 	assert_int_equal(sort_records(r, 0, sizeof(r[0]), offsetof(struct record, key)), 0);
 }
 
+/* Between the bounds is the number of records up to a key; and they are close, where keys are spread. */
+static void test_lookup(void **state)
+{
+	static struct record r[3000];
+	static const uint32_t sizes[] = { 0, 1, 63, 64, 65, ARRAY_SIZE(r) };
+	struct lookup l;
+
+	for (uint64_t gap = 0; gap < 1 << 20; gap = gap * 9 + 1) {
+		for (uint32_t s = 0; s < ARRAY_SIZE(sizes); s++) {
+			for (uint32_t i = 0; i < sizes[s]; i++)
+				r[i].key = 1000 + i * gap + (i == sizes[s] - 1) * (gap << 30);
+			lookup_init(&l, r, sizes[s], sizeof(r[0]), offsetof(struct record, key));
+			for (uint64_t n = 0; n < 4000; n++) {
+				uint64_t key = n < 3000 ? r[n].key + hash_u64(n) % 3 - 1 : hash_u64(n);
+				uint32_t lo, hi;
+
+				lookup_bounds(&l, key, &lo, &hi);
+				assert_true(lo <= hi && hi <= sizes[s]);
+				assert_true(lo == 0 || r[lo - 1].key <= key);
+				assert_true(hi == sizes[s] || r[hi].key > key);
+			}
+			lookup_fini(&l);
+		}
+	}
+	for (uint32_t i = 0; i < ARRAY_SIZE(r); i++)
+		r[i].key = 16 * i + hash_u64(i) % 16;
+	lookup_init(&l, r, ARRAY_SIZE(r), sizeof(r[0]), offsetof(struct record, key));
+	for (uint32_t i = 0; i < ARRAY_SIZE(r); i++) {
+		uint32_t lo, hi;
+
+		lookup_bounds(&l, r[i].key, &lo, &hi);
+		assert_true(hi - lo <= 10);
+	}
+	assert_true(lookup_memory(&l) <= sizeof(uint32_t) * ARRAY_SIZE(r));
+	lookup_fini(&l);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sort), cmocka_unit_test(test_records) };
+	const struct CMUnitTest tests[] = { 
+		cmocka_unit_test(test_sort), cmocka_unit_test(test_records), cmocka_unit_test(test_lookup),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
