@@ -183,9 +183,9 @@ def nodemap():
 
 @case("node --perf-prof", r".*hotNode.*", r"\[jitdump\]", slow=True)
 def nodedump():
-    # Node writes its dump a page at a time: what was compiled last comes when more is.
+    # Node writes its dump a page at a time: what was compiled last comes when more is, and all is compiled at once.
     js = JS.replace("x = hotNode(x);", "{ x = hotNode(x); new Function('return ' + Math.random())(); }")
-    return start("node", "--perf-prof", "-e", js, comm="nodedump", cwd=names.TMP)
+    return start("node", "--perf-prof", "--always-sparkplug", "-e", js, comm="nodedump", cwd=names.TMP)
 
 
 @case("python3.11, native", r"_PyEval_EvalFrameDefault|[a-zA-Z_]\w+", r"\.dynsym|debug file|symtab", slow=True)
