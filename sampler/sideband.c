@@ -46,7 +46,7 @@ int sideband_new(struct sideband **out, struct counters *counters, struct maps *
 	sb->counters = counters;
 	sb->maps = maps;
 	sb->symbols = symbols;
-	pthread_mutex_init(&sb->lock, NULL);
+	mutex_init_urgent(&sb->lock);
 	*out = sb;
 	return 0;
 }

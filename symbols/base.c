@@ -56,6 +56,17 @@ static void *check_memory(void *p)
 	return p;
 }
 
+void mutex_init_urgent(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	if (pthread_mutex_init(lock, &attr))
+		pthread_mutex_init(lock, NULL);
+	pthread_mutexattr_destroy(&attr);
+}
+
 void *xcalloc(size_t nr, size_t size)
 {
 	return check_memory(calloc(nr ? nr : 1, size ? size : 1));

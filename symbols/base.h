@@ -6,6 +6,7 @@
 #ifndef SYMBOLS_BASE_H
 #define SYMBOLS_BASE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,9 @@ int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format
 uint64_t time_now_ns(void);
 /* CPU time of the calling thread, in nanoseconds. */
 uint64_t time_thread_ns(void);
+
+/* A mutex whose holder is as urgent as whoever waits for it: sampler threads go before all others. */
+void mutex_init_urgent(pthread_mutex_t *lock);
 
 /* Allocate zeroed memory at set-up; ends the program with a message if there is none. */
 void *xcalloc(size_t nr, size_t size) __attribute__((malloc, returns_nonnull));

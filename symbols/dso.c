@@ -231,7 +231,7 @@ int dsos_new(struct dsos **out)
 	if (!d)
 		return -ENOMEM;
 	memset(d, 0, sizeof(*d));
-	pthread_mutex_init(&d->lock, NULL);
+	mutex_init_urgent(&d->lock);
 	d->texts = text_arena_new();
 	d->nr_slots = FIRST_SLOTS;
 	d->slots = calloc(d->nr_slots, sizeof(*d->slots));

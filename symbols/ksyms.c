@@ -32,7 +32,7 @@ int ksyms_new(struct ksyms **out)
 
 	if (!k)
 		return -ENOMEM;
-	pthread_mutex_init(&k->lock, NULL);
+	mutex_init_urgent(&k->lock);
 	*out = k;
 	return 0;
 }

@@ -47,7 +47,7 @@ int maps_new(struct maps **out, struct dsos *dsos, uint32_t max_tasks)
 		free(m);
 		return -ENOMEM;
 	}
-	pthread_mutex_init(&m->lock, NULL);
+	mutex_init_urgent(&m->lock);
 	draft = draft_new(NULL, &m->spaces);
 	m->empty = draft ? draft_freeze(draft, 0) : NULL;
 	code = m->empty ? add_swapper(m) : -ENOMEM;
