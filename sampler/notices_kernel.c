@@ -7,6 +7,7 @@
  */
 #include "sampler/notices_private.h"
 
+#include <linux/perf_event.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -232,6 +233,13 @@ static void note_limit(struct notices *n, const struct profile *p)
 		     (unsigned long long)p->max_hz_top);
 }
 
+/* Others come as they come: fewer than wanted is no fault. */
+static bool is_time(const struct event *ev)
+{
+	return ev->clock || (ev->type == PERF_TYPE_HARDWARE && (ev->config == PERF_COUNT_HW_CPU_CYCLES ||
+								ev->config == PERF_COUNT_HW_REF_CPU_CYCLES));
+}
+
 static void note_event(struct notices *n, const struct profile *p, uint32_t index)
 {
 	const struct profile_event *ev = &p->events[index];
@@ -255,7 +263,7 @@ static void note_event(struct notices *n, const struct profile *p, uint32_t inde
 			ev->event.name, 100 * ev->running_share);
 		notices_cure(n, e, NOTICE_EVENTS, 0, "pick fewer events");
 	}
-	if (!(ev->want_hz > 0) || !(ev->got_hz < ev->want_hz * 0.8) ||
+	if (!is_time(&ev->event) || !(ev->want_hz > 0) || !(ev->got_hz < ev->want_hz * 0.8) ||
 	    p->account.taken < NOTICES_TAKEN_MIN)
 		return;
 	snprintf(key, sizeof(key), "rate-%.16s", ev->event.name);

@@ -8,7 +8,6 @@
  * Tables and history stay; the tick of the old events ends before the new
  * ones begin, so that every account is exact.
  */
-#define _LGPL_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
  *
  * Runs on: set-up, then the builder.
  */
-#define _LGPL_SOURCE
 #include "sampler/session.h"
 
 #include <errno.h>

@@ -26,7 +26,12 @@ void foot_line(struct foot *f, struct safe_text label, struct safe_text value)
 	f->used++;
 }
 
-/* Bytes of @text that one line of @cols takes: up to a blank, if there is one. */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Bytes of @text that one line of @cols takes: up to a blank, if there is one; not that in "4 999". */
 static size_t line_bytes(const char *text, unsigned int cols)
 {
 	size_t size = strlen(text), cut = MIN(size, (size_t)cols);
@@ -34,7 +39,7 @@ static size_t line_bytes(const char *text, unsigned int cols)
 	if (cut == size)
 		return size;
 	for (size_t i = cut; i > cut / 2; i--)
-		if (text[i] == ' ')
+		if (text[i] == ' ' && !(is_digit(text[i - 1]) && is_digit(text[i + 1])))
 			return i;
 	/* Never inside a code point. */
 	while (cut > 1 && ((unsigned char)text[cut] & 0xc0) == 0x80)

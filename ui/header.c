@@ -262,8 +262,9 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 		{ TEXT("guessed"), a->guessed, 0.25 }, { TEXT("truncated"), a->truncated, 0.02 },
 		{ TEXT("pending"), a->pending, 0.5 },
 	};
-	char buf[FORMAT_MAX];
 	double taken = (double)a->taken;
+	bool narrow = pen->end < 100;
+	char buf[FORMAT_MAX];
 
 	if (!a->taken) {
 		pen_value(pen, gap, TEXT("Stacks"), TEXT("-"), ROLE_VALUE);
@@ -271,12 +272,12 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 	}
 	pen_value(pen, gap, TEXT("Stacks"), format_share(buf, (double)a->complete / taken),
 		  ROLE_VALUE);
-	if (pen->end >= 100)
-		pen_text(pen, 1, TEXT("complete"), ROLE_DIM);
+	pen_text(pen, 1, narrow ? TEXT("ok") : TEXT("complete"), ROLE_DIM);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double share = (double)parts[i].n / taken;
 
-		if (!parts[i].n)
+		/* Where there is no room, the least are left to the list of CPUs. */
+		if (!parts[i].n || (narrow && share < 0.005 && share <= parts[i].loud))
 			continue;
 		/* "0%" of something that is there would be a lie. */
 		pen_value(pen, 1, parts[i].name,

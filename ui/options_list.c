@@ -95,7 +95,10 @@ void options_print_events(FILE *out)
 				is_tracepoint(info) ? "" : " events");
 			group = info->group;
 		}
-		fprintf(out, "  %-28s %s", info->name, info->description ? info->description : "");
+		if (info->description && info->description[0])
+			fprintf(out, "  %-28s %s", info->name, info->description);
+		else
+			fprintf(out, "  %s", info->name);
 		if (info->alias)
 			fprintf(out, " (also %s)", info->alias);
 		if (code)

@@ -480,9 +480,9 @@ static void foot_sampling(struct foot *f, const struct ui_state *st, const struc
 	if (p->stack_size)
 		say(&w, ", dumps of %u bytes", p->stack_size);
 	if (p->ring_size)
-		say(&w, "; rings of %s", format_memory(n, p->ring_size >> 10).str);
+		say(&w, "; rings of %s KiB", format_count(n, (double)(p->ring_size >> 10)).str);
 	if (p->ring_wanted > p->ring_size)
-		say(&w, " (wanted %s)", format_memory(n, p->ring_wanted >> 10).str);
+		say(&w, " (wanted %s)", format_count(n, (double)(p->ring_wanted >> 10)).str);
 	if (p->nr_refused)
 		say(&w, "; %u tasks refused", p->nr_refused);
 	say(&w, "; kernel limit %s Hz", format_count(n, sampler_max_hz(st->sampler)).str);
