@@ -136,6 +136,45 @@ static void test_own_function(void **state)
 	assert_null(symbols_at(f->symbols, SYMBOL_NONE));
 }
 
+/* Objects by turns, while there is room for one of them only: they leave and come back, names stay right. */
+static void test_names_while_images_leave(void **state)
+{
+	struct fixture *f = *state;
+	const struct {
+		uint64_t addr;
+		const char *name;
+	} of[] = {
+		{ (uint64_t)(uintptr_t)&test_names_while_images_leave, "test_names_while_images_leave" },
+		{ (uint64_t)(uintptr_t)&strfry, "strfry" },
+		{ (uint64_t)(uintptr_t)&_cmocka_run_group_tests, "_cmocka_run_group_tests" },
+	};
+	size_t largest = 0;
+	uint32_t clock = dso_clock(time_now_ns());
+	struct symbols_stats stats;
+	uint64_t offset;
+
+	for (uint32_t round = 0; round < 30; round++) {
+		uint32_t i = round % ARRAY_SIZE(of), place;
+		struct dso *dso = object_at(f, of[i].addr, &offset);
+		const struct symbol *s;
+
+		if (round == ARRAY_SIZE(of))
+			symbols_limit_memory(f->symbols, largest + 1);
+		dso_touch(dso, clock += 100);
+		dso_want(dso);
+		place = place_of(f, of[i].addr + round / ARRAY_SIZE(of));
+		symbols_run(f->symbols);
+		s = symbol_of(f, place);
+		assert_non_null(s);
+		assert_string_equal(s->name.str, of[i].name);
+		assert_string_equal(s->module.str, dso->name.str);
+		largest = MAX(largest, atomic_load(&dso->memory));
+	}
+	symbols_stats(f->symbols, &stats);
+	assert_true(stats.nr_evicted >= 10);
+	assert_true(stats.image_memory <= largest + 1);
+}
+
 extern const char test_symbols_spot[];
 enum { LINE_OF_SPOT = __LINE__ + 4, LINE_OF_CALL = __LINE__ + 9 };
 
@@ -544,6 +583,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own_function, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_while_images_leave, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_inline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_libc_and_vdso, setup, teardown),
