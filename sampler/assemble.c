@@ -480,6 +480,19 @@ static void clear(struct profile *p)
 	p->nr_frames = p->nr_functions = p->nr_modules = p->nr_lines = p->nr_files = 0;
 }
 
+/* How many samples there are, and how many are in functions that are but an address. */
+static void count_unnamed(struct profile *p)
+{
+	p->window_samples = p->window_unnamed = 0;
+	for (uint32_t i = 0; i < p->nr_cells; i++) {
+		const struct profile_stack *s = &p->stacks[p->cells[i].stack];
+
+		p->window_samples += p->cells[i].count;
+		if (s->nr && p->functions[p->frames[s->first]].unnamed)
+			p->window_unnamed += p->cells[i].count;
+	}
+}
+
 int assemble(struct profile *p, const struct assemble_input *in)
 {
 	struct work w = { .in = in, .p = p };
@@ -499,6 +512,7 @@ int assemble(struct profile *p, const struct assemble_input *in)
 		ret = names_copy(p, in);
 	if (ret)
 		clear(p);
+	count_unnamed(p);
 	work_fini(&w);
 	return ret;
 }

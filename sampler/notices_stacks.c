@@ -170,16 +170,9 @@ static void note_nameless(struct notices *n, const struct profile *p)
 /* Share of the window's samples in functions that are but an address. */
 static void note_names(struct notices *n, const struct profile *p)
 {
-	double all = 0, unnamed = 0;
+	double all = p->window_samples, unnamed = p->window_unnamed;
 	struct profile_notice *e;
 
-	for (uint32_t i = 0; i < p->nr_cells; i++) {
-		const struct profile_stack *s = &p->stacks[p->cells[i].stack];
-
-		all += p->cells[i].count;
-		if (s->nr && p->functions[p->frames[s->first]].unnamed)
-			unnamed += p->cells[i].count;
-	}
 	/* Not while names are still coming. */
 	if (!(unnamed > 0) || all < NOTICES_TAKEN_MIN || 20 * p->nr_places_waiting > p->nr_places)
 		return;

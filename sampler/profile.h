@@ -296,6 +296,7 @@ struct profile {
 	struct profile_unwind unwind;
 	double samples_per_s;
 	uint64_t nr_places, nr_places_named;
+	double window_samples, window_unnamed;	/* of all cells; those in code without a name */
 	struct profile_images images;
 	uint64_t nr_places_waiting;		/* not looked at yet; the rest has no name */
 

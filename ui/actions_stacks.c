@@ -152,7 +152,7 @@ static void baseline(struct ui_state *st, uint32_t code)
 /* What only some views know how to do: they take it before it comes here. */
 static void elsewhere(struct ui_state *st, uint32_t code)
 {
-	ui_state_say(st, false, "only in the call tree (3); X also in the flame graph (4)");
+	ui_state_say(st, false, "only in the call tree (3); + - X in the flame graph (4), too");
 }
 
 void (*actions_stack(enum action action))(struct ui_state *st, uint32_t code)

@@ -135,7 +135,8 @@ static struct safe_text task_text(const struct ui_state *st, const struct fold_t
 	const struct profile_task *task = &p->tasks[node->task];
 	struct safe_text process = p->processes[node->process].comm;
 	char comm[FORMAT_MAX * 2], number[16] = "";
-	bool plain = st->drilled || !strcmp(process.str, task->comm.str);
+	/* Many a thread is called by its process's name, or begins with it: "nginx/worker". */
+	bool plain = st->drilled || !strncmp(process.str, task->comm.str, process.size);
 
 	if (st->fold_threads)
 		format_folded(comm, task->comm);

@@ -79,6 +79,8 @@ struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns)
 
 struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb)
 {
+	if (kb < 1024)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%u KB", (unsigned int)kb));
 	if (kb < 10 * 1024)
 		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f MB", (double)kb / 1024));
 	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0f MB", (double)kb / 1024));

@@ -302,10 +302,9 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 		draw_rate(st, &pen, &p->events[ui_state_event(st, p)], true);
 		return;
 	}
-	if (p->nr_places)
+	if (p->window_samples > 0)
 		pen_value(&pen, gap, TEXT("Symbols"),
-			  format_share(buf, (double)p->nr_places_named / (double)p->nr_places),
-			  ROLE_VALUE);
+			  format_share(buf, 1 - p->window_unnamed / p->window_samples), ROLE_VALUE);
 	draw_stacks(st, &pen, gap);
 }
 

@@ -32,7 +32,7 @@ static const struct safe_text notes[] = {
 	TEXT("  Stacks     complete: reached the root; guessed: with a guessed frame;"),
 	TEXT("             truncated: longer than --stack-size; broken: ended early;"),
 	TEXT("             pending: taken before the program was read"),
-	TEXT("  Symbols    share of the code places that have a name"),
+	TEXT("  Symbols    share of the samples whose code has a name"),
 	TEXT("MOUSE"),
 	TEXT("  click a row, a column title, a view or a key; double-click drills in;"),
 	TEXT("  Shift-drag selects text as ever"),

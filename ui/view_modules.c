@@ -256,7 +256,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 		foot_line(f, TEXT("Loading"),
 			  text_format(buf, sizeof(buf), "%s of it is read",
 				      format_share(n, m->permille / 1000.0).str));
-	if (m->memory || m->nr_evicted)
+	if (m->memory >= 1024 || m->nr_evicted)
 		foot_memory(f, m);
 	if (m->reason[0])
 		foot_text(f, TEXT("Reason"), m->reason);

@@ -323,16 +323,9 @@ static void test_dropped(void **state)
 static void test_names(void **state)
 {
 	struct fixture *f = *state;
-	struct profile_function functions[] = { { .id = 1 }, { .id = 2, .unnamed = true } };
-	struct profile_stack stacks[] = { { 0, 2 }, { 1, 1 } };
-	uint32_t frames[] = { 0, 1 };
-	struct profile_cell cells[] = { { 0, 0, 0, 300, 300 }, { 1, 0, 0, 100, 100 } };
 
-	f->p.functions = functions;
-	f->p.stacks = stacks;
-	f->p.frames = frames;
-	f->p.cells = cells;
-	f->p.nr_cells = 2;
+	f->p.window_samples = 400;
+	f->p.window_unnamed = 100;
 	f->p.nr_places = 100;
 	f->p.nr_places_named = 97;
 	f->p.nr_places_waiting = 20;

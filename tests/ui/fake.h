@@ -211,6 +211,8 @@ static inline void fake_account(struct profile *p)
 	p->samples_per_s = 1996;
 	p->nr_places = 1000;
 	p->nr_places_named = 981;
+	p->window_samples = 1000;
+	p->window_unnamed = 19;
 	p->self = (struct profile_self){ .cpu_pct = 0.7, .rss_kb = 41000, .samplers_pct = 0.4,
 					  .builder_pct = 0.1, .ui_pct = 0.1, .loaders_pct = 0.1 };
 }
