@@ -31,10 +31,16 @@ def impostor(comm):
     return path(comm + ".other")
 
 
+def running(comm):
+    """A program of that name that has begun."""
+    process = start(hot(comm))
+    time.sleep(0.1)
+    return process
+
+
 @case("deleted", "hot_deleted", "wrong")
 def deleted():
-    process = start(hot("deleted"))
-    time.sleep(0.1)
+    process = running("deleted")
     os.unlink(path("deleted"))
     return process
 
@@ -42,8 +48,7 @@ def deleted():
 @case("replaced while it runs", "hot_replaced", "wrong_replaced")
 def replaced():
     other = impostor("replaced")
-    process = start(hot("replaced"))
-    time.sleep(0.1)
+    process = running("replaced")
     os.rename(other, path("replaced"))
     return process
 
@@ -51,8 +56,7 @@ def replaced():
 @case("deleted, another at its path", "hot_reborn", "wrong_reborn")
 def reborn():
     other = impostor("reborn")
-    process = start(hot("reborn"))
-    time.sleep(0.1)
+    process = running("reborn")
     os.unlink(path("reborn"))
     shutil.copy(other, path("reborn"))
     return process
