@@ -67,6 +67,8 @@ if not kind("crowd-a") or not kind("crowd-t") or not kind("storm") or kind("crow
     sys.exit("wrong: not the processes that work: " + " ".join(sorted(comms)))
 if 2 * named < sum(r["self"] for r in last) or not named:
     sys.exit(f"wrong: only {named} of {sum(r['self'] for r in last)} samples of the crowd have their name")
+if any("task_table_full" in t["account"] for t in ticks):
+    sys.exit("wrong: more tasks than there is room for")
 if max(t["self"]["rss_kb"] for t in ticks) > 150 << 10:
     sys.exit("wrong: more than 150 MiB")
 END
