@@ -131,7 +131,7 @@ static void note_pending(struct notices *n, const struct profile *p)
 static void note_dropped(struct notices *n, const struct profile *p)
 {
 	for (int i = 0; i < DROP_NR; i++) {
-		bool full = i == DROP_STACKS_FULL || i == DROP_CELLS_FULL || i == DROP_PLACES_FULL;
+		bool full = i == DROP_STACKS_FULL || i == DROP_CELLS_FULL;
 		struct profile_notice *e;
 		char key[24];
 
@@ -144,6 +144,9 @@ static void note_dropped(struct notices *n, const struct profile *p)
 		if (full)
 			notices_cure(n, e, NOTICE_RESET, 0,
 				     "count from zero with empty tables; or a lower rate ([)");
+		else if (i == DROP_PLACES_FULL)
+			notices_cure(n, e, NOTICE_NONE, 0,
+				     "start proftop anew: code addresses are kept for a session");
 		else if (i == DROP_UNKNOWN_EVENT)
 			notices_cure(n, e, NOTICE_NONE, 0,
 				     "end the other profiler: the kernel mixes up "

@@ -313,10 +313,14 @@ static void test_dropped(void **state)
 		snprintf(key, sizeof(key), "dropped-%d", i);
 		f->p.dropped_by[i] = 5;
 		expect(f, key, profile_drop_name((enum profile_drop)i),
-		       i <= DROP_PLACES_FULL ? NOTICE_RESET : NOTICE_NONE, 0);
+		       i == DROP_STACKS_FULL || i == DROP_CELLS_FULL ? NOTICE_RESET : NOTICE_NONE, 0);
 		assert_int_equal(find(f, key)->severity, NOTICE_GRAVE);
 		f->p.dropped_by[i] = 0;
 	}
+	f->p.nr_nameless = 3;
+	expect(f, "nameless", "than there is room for", NOTICE_RESET, 0);
+	assert_int_equal(find(f, "nameless")->severity, NOTICE_WARN);
+	f->p.nr_nameless = 0;
 }
 
 /* A quarter of the samples is in a function that is but an address. */
