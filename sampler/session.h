@@ -80,7 +80,10 @@ struct tick_cpu {
 	uint64_t lost_total, throttled_total;
 	uint64_t lost_seen[EVENTS_MAX];		/* counters' value at the last tick */
 	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX];
-	uint64_t handled;			/* bytes of the ring */
+	struct counters_value now[EVENTS_MAX];	/* at the end of this tick */
+	bool known[EVENTS_MAX];			/* they could be read */
+	uint64_t written;			/* bytes of the ring, at the same time */
+	uint64_t handled;			/* of these; the rest waits */
 	double bytes_a_sample;			/* there; 0: not known yet */
 	double waiting[EVENTS_MAX];		/* samples taken when these were read, not handled yet */
 	double got[EVENTS_MAX];			/* as in tick_rate */

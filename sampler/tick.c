@@ -67,13 +67,12 @@ static uint64_t samples_of_all(const struct sampler *s, const struct thread_stat
 }
 
 /*
- * The counters are read now, the ring was a little ago. What waits in it is told by its bytes: a share
- * of the tick's time would not do, as a task may have run in that little while alone.
+ * The counters are read when the tick ends, the ring was a little before. What waits in it is told by
+ * its bytes: a share of the tick's time would not do, as a task may have run in that little while alone.
  */
 static double samples_waiting(struct sampler *s, uint32_t index, const struct thread_stats *stats)
 {
-	const struct ring *ring = &counters_cpu(s->counters, index)->data;
-	uint64_t written = ring_written(ring), nr = samples_of_all(s, stats);
+	uint64_t nr = samples_of_all(s, stats);
 	struct tick_cpu *tc = &s->cpus[index];
 
 	if (stats->handled > tc->handled) {
@@ -81,9 +80,9 @@ static double samples_waiting(struct sampler *s, uint32_t index, const struct th
 			tc->bytes_a_sample = (double)(stats->handled - tc->handled) / (double)nr;
 		tc->handled = stats->handled;
 	}
-	if (tc->bytes_a_sample <= 0 || written <= tc->handled)
+	if (tc->bytes_a_sample <= 0 || tc->written <= tc->handled)
 		return 0;
-	return (double)MIN(written - tc->handled, ring->size) / tc->bytes_a_sample;
+	return (double)MIN(tc->written - tc->handled, counters_ring_size(s->counters)) / tc->bytes_a_sample;
 }
 
 /* Samples of @event that the kernel took from one reading of the counters to the next. */
@@ -117,18 +116,18 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 	struct profile_cpu *cpu = &p->cpus[index];
 	struct tick_cpu *tc = &s->cpus[index];
 	double waiting = samples_waiting(s, index, stats), busy, taken;
-	struct counters_value v;
 
 	if (!sums->lost_known)
 		cpu->lost = stats->lost_records;
 	for (uint32_t i = 0; i < s->config.nr_events; i++) {
 		struct profile_cpu_event *ev = &p->cpu_events[index * s->config.nr_events + i];
+		const struct counters_value v = tc->now[i];
 		uint64_t lost = 0;
 
 		ev->samples = stats->samples.by_event[i];
 		ev->got_hz = tc->got_hz[i];
 
-		if (counters_read(s->counters, index, i, &v))
+		if (!tc->known[i])
 			continue;
 		s->enabled_ns[i] += v.enabled_ns;
 		s->running_ns[i] += v.running_ns;
@@ -444,12 +443,25 @@ static void post(struct sampler *s, struct profile *p)
 		return;			/* the counter is full: it is readable all the same */
 }
 
+/* Before the grace period, which is long on a full machine: they go with the samples of the tick. */
+static void read_all(struct sampler *s)
+{
+	for (uint32_t i = 0; i < s->nr_threads; i++) {
+		struct tick_cpu *tc = &s->cpus[i];
+
+		tc->written = ring_written(&counters_cpu(s->counters, i)->data);
+		for (uint32_t k = 0; k < s->config.nr_events; k++)
+			tc->known[k] = !counters_read(s->counters, i, k, &tc->now[k]);
+	}
+}
+
 /* Flip the stats, swap the cells; every batch begun before is over then. */
 static int take_tick(struct sampler *s, unsigned int *epoch, struct cell **cells, uint32_t *nr)
 {
 	int code;
 
 	*epoch = atomic_fetch_add_explicit(&s->shared->epoch, 1, memory_order_acq_rel);
+	read_all(s);
 	code = cells_swap(s->cells, cells, nr);
 	if (code)			/* nothing was waited for */
 		synchronize_rcu();

@@ -180,19 +180,25 @@ static void check_profile(const struct profile *p)
 static void expect_rate(struct sampler *s, double hz)
 {
 	double got[2] = { 0 };
+	bool lowered = false;
 
 	for (unsigned int whole = 0, i = 0; whole < 2 && i < 10; i++) {
 		struct profile *p = wait_profile(s);
 		bool answered = p->events[0].want_hz > hz - 1 && p->events[0].want_hz < hz + 1;
 
 		check_profile(p);
+		lowered |= p->max_hz < p->max_hz_top;
 		if (answered && p->interval_ns > TICK_NS / 2 && !isnan(p->events[0].got_hz))
 			got[whole++] = p->events[0].got_hz;
 		profile_free(p);
 		if (whole && got[whole - 1] > hz * 0.9 && got[whole - 1] < hz * 1.1)
 			return;
 	}
-	fail_msg("%.0f Hz wanted, %.0f, then %.0f got", hz, got[0], got[1]);
+	/* By somebody else on this machine: then the kernel takes no such rate. */
+	if (lowered)
+		print_message("%.0f Hz: the limit was lowered meanwhile\n", hz);
+	else
+		fail_msg("%.0f Hz wanted, %.0f, then %.0f got", hz, got[0], got[1]);
 }
 
 /*
