@@ -14,6 +14,7 @@
 
 #include "sampler/session.h"
 #include "symbols/image.h"
+#include "symbols/maps.h"
 #include "symbols/reclaim.h"
 
 static int by_place(const void *pa, const void *pb)
@@ -22,7 +23,19 @@ static int by_place(const void *pa, const void *pb)
 
 	if (a->event != b->event)
 		return (a->event > b->event) - (a->event < b->event);
-	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
+	if (a->vaddr != b->vaddr)
+		return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
+	return (a->task > b->task) - (a->task < b->task);
+}
+
+/* The number that profiles know the task by. */
+static uint32_t task_number(const struct assemble_input *in, uint32_t id)
+{
+	const struct task *t = maps_task(in->maps, id);
+
+	if (!t)
+		t = maps_task(in->maps, TASK_UNKNOWN);
+	return t ? t->number : 0;
 }
 
 static uint32_t innermost_place(const struct assemble_input *in, uint32_t stack)
@@ -116,12 +129,13 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 	for (uint32_t i = 0; i < in->nr_cells; i++) {
 		const struct history_cell *c = &in->cells[i];
 		uint32_t place = innermost_place(in, c->stack);
-		struct profile_point point = { 0, c->event, c->count, c->weight };
+		struct profile_point point = { 0, c->event, c->count, c->weight, 0 };
 
 		if (!vaddr_of(in, place, dso_id, a->code_of, image, &point.vaddr) ||
 		    point.vaddr < l->vaddr || point.vaddr - l->vaddr >= l->size ||
 		    (a->code_of != a->function && !has_part(in, place, a->function)))
 			continue;
+		point.task = task_number(in, c->task);
 		if (add_point(a, &max, &point))
 			return -ENOMEM;
 	}
@@ -139,7 +153,7 @@ static void sum_by_owner(struct profile_annotate *sums, const struct assemble_in
 	for (uint32_t i = 0; i < in->nr_cells; i++) {
 		const struct history_cell *c = &in->cells[i];
 		uint32_t place = innermost_place(in, c->stack);
-		struct profile_point point = { 0, 0, c->count, c->weight };
+		struct profile_point point = { 0, 0, c->count, c->weight, 0 };
 
 		if (place == PLACE_NONE || !has_part(in, place, function))
 			continue;

@@ -245,6 +245,7 @@ struct profile_point {
 	uint64_t vaddr;
 	uint32_t event;			/* index in events */
 	double count, weight;
+	uint32_t task;			/* id of the thread */
 };
 
 /* One function, instruction by instruction: asked for with sampler_set_annotate(). */
@@ -253,7 +254,7 @@ struct profile_annotate {
 	uint32_t code_of;		/* whose code it is: the same, or that which it is inlined into */
 	char inside[160];		/* then: its name, clean */
 	double inside_share;		/* and how much of the inlined one's samples is in there */
-	struct profile_point *points;	/* in order of event, then of vaddr; of @function alone */
+	struct profile_point *points;	/* in order of event, vaddr, task; of @function alone */
 	uint32_t nr_points;
 	struct listing *listing;	/* a reference; NULL while it is read, or see why */
 	const char *why;		/* static: why there is none; NULL */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "ui/arrows.h"
+#include "ui/folds.h"
 #include "ui/view.h"
 
 #define GAP_MAX 6u			/* lines without code that are shown between lines with it */
@@ -26,9 +27,50 @@ static struct row *add_row(struct list *list, enum annotate_kind kind, uint64_t 
 	return row;
 }
 
+/* Whose samples count: those of the process or thread that is looked at, as in the other views. */
+struct seen {
+	bool all;
+	uint32_t *tasks;		/* ids, in order; owned */
+	uint32_t nr;
+};
+
+static int by_task(const void *pa, const void *pb)
+{
+	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+	return (a > b) - (a < b);
+}
+
+static int seen_make(struct seen *seen, const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+	struct fold_filter filter;
+	bool any = folds_filter(st, &filter);
+
+	*seen = (struct seen){ .all = any && filter.process == UINT32_MAX &&
+				      filter.task == UINT32_MAX && !filter.tasks };
+	if (seen->all || !any)
+		return 0;
+	seen->tasks = malloc((p->nr_tasks + 1ULL) * sizeof(*seen->tasks));
+	if (!seen->tasks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		if (fold_passes_task(p, &filter, i))
+			seen->tasks[seen->nr++] = p->tasks[i].id;
+	qsort(seen->tasks, seen->nr, sizeof(*seen->tasks), by_task);
+	return 0;
+}
+
+static bool counts(const struct seen *seen, const struct profile_point *pt, uint32_t event)
+{
+	return pt->event == event &&
+	       (seen->all || (seen->nr && bsearch(&pt->task, seen->tasks, seen->nr,
+						  sizeof(*seen->tasks), by_task)));
+}
+
 /* The samples of the shown event, as if instructions were rows; @nr of them. */
-static double add_points(const struct profile_annotate *a, uint32_t event, struct row *insns,
-			 struct list *list)
+static double add_points(const struct profile_annotate *a, const struct seen *seen, uint32_t event,
+			 struct row *insns, struct list *list)
 {
 	double all = 0;
 
@@ -36,7 +78,7 @@ static double add_points(const struct profile_annotate *a, uint32_t event, struc
 		const struct profile_point *pt = &a->points[i];
 		uint32_t at;
 
-		if (pt->event != event)
+		if (!counts(seen, pt, event))
 			continue;
 		all += pt->weight;
 		list->count += pt->count;
@@ -139,21 +181,24 @@ static int add_lines(const struct ui_state *st, const struct listing *l, struct 
 }
 
 /* No code is there, but its samples are: by address. */
-static int add_bare_points(const struct profile_annotate *a, uint32_t event, struct list *list)
+static int add_bare_points(const struct profile_annotate *a, const struct seen *seen, uint32_t event,
+			   struct list *list)
 {
 	double all = 0;
 
 	for (uint32_t i = 0; i < a->nr_points; i++) {
 		const struct profile_point *pt = &a->points[i];
-		struct row *row;
+		struct row *row = list->nr ? &list->rows[list->nr - 1] : NULL;
 
-		if (pt->event != event)
+		if (!counts(seen, pt, event))
 			continue;
-		row = add_row(list, ANNOTATE_POINT, pt->vaddr - a->listing->vaddr, i);
+		/* Those of several threads at one address lie side by side. */
+		if (!row || a->points[row->index].vaddr != pt->vaddr)
+			row = add_row(list, ANNOTATE_POINT, pt->vaddr - a->listing->vaddr, i);
 		if (!row)
 			return -ENOMEM;
-		row->self = pt->weight;
-		row->count = pt->count;
+		row->self += pt->weight;
+		row->count += pt->count;
 		all += pt->weight;
 		list->count += pt->count;
 	}
@@ -162,27 +207,40 @@ static int add_bare_points(const struct profile_annotate *a, uint32_t event, str
 	return 0;
 }
 
-int annotate_rows_build(const struct ui_state *st, struct list *list)
+/* Where the code is known: by instruction or line. */
+static int add_code(const struct ui_state *st, const struct profile_annotate *a, const struct seen *seen,
+		    uint32_t event, struct list *list)
 {
-	const struct profile *p = annotate_profile(st);
-	const struct profile_annotate *a = p ? p->annotate : NULL;
-	struct row *insns;
+	struct row *insns = calloc(a->listing->nr_insns, sizeof(*insns));
 	int rc;
 
-	if (!a || !a->listing)
-		return 0;
-	if (!a->listing->nr_insns)
-		return add_bare_points(a, ui_state_event(st, p), list);
-	if (st->annotate.arrows)
-		arrows_update(st->annotate.arrows, a->listing);
-	insns = calloc(a->listing->nr_insns, sizeof(*insns));
 	if (!insns)
 		return -ENOMEM;
-	add_points(a, ui_state_event(st, p), insns, list);
+	if (st->annotate.arrows)
+		arrows_update(st->annotate.arrows, a->listing);
+	add_points(a, seen, event, insns, list);
 	if (st->annotate.mode == ANNOTATE_SOURCE && a->listing->nr_files)
 		rc = add_lines(st, a->listing, insns, list);
 	else
 		rc = add_insns(st, a->listing, insns, list);
 	free(insns);
+	return rc;
+}
+
+int annotate_rows_build(const struct ui_state *st, struct list *list)
+{
+	const struct profile *p = annotate_profile(st);
+	const struct profile_annotate *a = p ? p->annotate : NULL;
+	struct seen seen;
+	int rc;
+
+	if (!a || !a->listing)
+		return 0;
+	rc = seen_make(&seen, st);
+	if (!rc && a->listing->nr_insns)
+		rc = add_code(st, a, &seen, ui_state_event(st, p), list);
+	else if (!rc)
+		rc = add_bare_points(a, &seen, ui_state_event(st, p), list);
+	free(seen.tasks);
 	return rc;
 }

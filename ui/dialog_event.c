@@ -255,7 +255,7 @@ static void status(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct dialog_levels *l = &st->dialog.levels;
 
-	snprintf(buf, size, "[%c] user ^U   [%c] kernel ^K   precise %u ^T   of what you pick",
+	snprintf(buf, size, "[%c] user ^U  [%c] kernel ^K  precise %u ^T  of the pick; E shows each alone",
 		 l->user ? 'x' : ' ', l->kernel ? 'x' : ' ', l->precise);
 }
 

@@ -548,7 +548,9 @@ void folds_compare(const struct ui_state *st, struct row *row)
 							     (uint32_t)window)
 					       : -1;
 
-	if (before < 0 || folds_trend(st)->key != folds_key(st))
+	/* Before two windows have passed there is no whole one to compare with. */
+	if (before < 0 || folds_trend(st)->key != folds_key(st) ||
+	    st->shown->running_ns < 2 * window * 1000000000u)
 		return;
 	row->change = CHANGE_WINDOW;
 	row->delta = (float)(row->self - before);

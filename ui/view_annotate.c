@@ -370,7 +370,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	static const char *const modes[] = { "source, assembly", "source", "assembly" };
 	const struct profile_annotate *a = annotate_of(st);
 	const struct listing *l = a ? a->listing : NULL;
-	char buf[200], n[FORMAT_MAX];
+	char buf[400], n[FORMAT_MAX];
 
 	foot_text(f, TEXT("Function"), st->annotate.name);
 	if (a && *a->inside)
@@ -387,9 +387,11 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	foot_source(st, l, row, f);
 	foot_code(l, f);
 	foot_line(f, TEXT("Samples"),
-		  text_format(buf, sizeof(buf), "%s here, of all processes; %" PRIu64
+		  text_format(buf, sizeof(buf), "%s here, of %s; %" PRIu64
 			      " bytes%s; showing %s (s)",
-			      format_count(n, st->lists[VIEW_ANNOTATE].count).str, l->size,
+			      format_count(n, st->lists[VIEW_ANNOTATE].count).str,
+			      st->drilled ? st->process_name : match_active(&st->cgroup) ?
+			      "the cgroups that are shown" : "all processes", l->size,
 			      l->nr_insns && l->nr_bytes < l->size ? ", cut" : "",
 			      l->nr_files ? modes[st->annotate.mode] : modes[ANNOTATE_ASSEMBLY]));
 	return f->used;

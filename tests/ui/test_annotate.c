@@ -9,6 +9,7 @@
 
 #include "symbols/disasm.h"
 #include "symbols/source.h"
+#include "ui/actions.h"
 #include "ui/view_annotate.h"
 
 /* push rbp; mov rsp,rbp; 4: add $1,eax; cmp $9,eax; jne 4; call 2011; pop rbp; ret */
@@ -71,7 +72,9 @@ static struct profile_annotate *annotate_new(uint32_t function, bool bytes, bool
 		uint64_t at;
 		uint32_t event;
 		double count;
-	} points[] = { { 4, 0, 30 }, { 7, 0, 60 }, { 10, 0, 10 }, { 4, 1, 500 } };
+		uint32_t task;
+	} points[] = { { 4, 0, 30, 900 }, { 7, 0, 20, 900 }, { 7, 0, 40, 901 }, { 10, 0, 10, 901 },
+		       { 4, 1, 500, 900 } };
 	struct profile_annotate *a = calloc(1, sizeof(*a));
 
 	a->function = function;
@@ -79,7 +82,8 @@ static struct profile_annotate *annotate_new(uint32_t function, bool bytes, bool
 	a->nr_points = ARRAY_SIZE(points);
 	for (size_t i = 0; i < ARRAY_SIZE(points); i++)
 		a->points[i] = (struct profile_point){ 0x1000 + points[i].at, points[i].event,
-						       points[i].count, points[i].count };
+						       points[i].count, points[i].count,
+						       points[i].task };
 	a->listing = listing_of(function, bytes, lines);
 	return a;
 }
@@ -203,6 +207,29 @@ static void test_inlined(void **state)
 	bench_fini(&b);
 }
 
+/* Inside a process only its samples count, and the title and the foot say so. */
+static void test_drilled(void **state)
+{
+	struct bench b;
+
+	for (int known = 0; known < 2; known++) {
+		bench_init(&b, 100, 24, false);
+		ui_state_take(&b.st, profile_with(known));
+		actions_enter_process(&b.st, b.st.shown->processes[0].id);
+		press(&b, 'j');
+		view_annotate_open(&b.st, 12, "f");
+		ui_state_take(&b.st, profile_with(known));
+		assert_int_equal((int)b.st.lists[VIEW_ANNOTATE].count, 50);
+		assert_non_null(strstr(look(&b), b.st.process_name));
+		if (known) {
+			assert_int_equal((int)(share_at(&b, 4) * 1000 + 0.5), 600);
+			assert_non_null(strstr(look(&b), "50 here, of "));
+			assert_null(strstr(look(&b), "all processes"));
+		}
+		bench_fini(&b);
+	}
+}
+
 /* Without code the reason stands there, and nothing breaks. */
 static void test_no_code(void **state)
 {
@@ -236,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_jump),
 #endif
 		cmocka_unit_test(test_inlined),
+		cmocka_unit_test(test_drilled),
 		cmocka_unit_test(test_no_code),
 	};
 

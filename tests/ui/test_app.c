@@ -246,7 +246,7 @@ static void test_event_keys(void **state)
 	assert_string_equal(b->sampler.events[0].name, "cpu-clock");
 	press(b, K_CTRL('k'));
 	press(b, K_CTRL('t'));
-	assert_non_null(strstr(look(b), "[x] user ^U   [ ] kernel ^K   precise 1"));
+	assert_non_null(strstr(look(b), "[x] user ^U  [ ] kernel ^K  precise 1"));
 	type(b, "task-clock");
 	press(b, K_ENTER);
 	assert_string_equal(b->sampler.events[0].name, "task-clock:up");

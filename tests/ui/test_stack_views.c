@@ -676,6 +676,23 @@ static void test_trend(void **state)
 	}
 }
 
+/* Nothing is compared with a window that was not whole. */
+static void test_first_windows(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 24, false);
+	for (uint64_t s = 0; s < 14; s++) {
+		struct profile *p = folded_profile("api;main;steady 300\napi;main;other 100\n");
+
+		p->running_ns = (s + 1) * 1000000000u;
+		ui_state_take(&b.st, p);
+		assert_int_equal(b.st.lists[VIEW_FUNCTIONS].rows[0].change,
+				 s + 1 < 10 ? CHANGE_UNKNOWN : CHANGE_WINDOW);
+	}
+	bench_fini(&b);
+}
+
 /* Against the baseline, in each view that compares; and no longer. */
 static void test_baseline(void **state)
 {
@@ -758,7 +775,8 @@ int main(void)
 		cmocka_unit_test(test_flame_mouse),   cmocka_unit_test(test_flame_widths),
 		cmocka_unit_test(test_flame_parts),   cmocka_unit_test(test_gone_names),
 		cmocka_unit_test(test_flame_gone),    cmocka_unit_test(test_flame_here),
-		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_trend),
+		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_first_windows),
+		cmocka_unit_test(test_trend),
 		cmocka_unit_test(test_flame_closer),
 		cmocka_unit_test(test_baseline),
 		cmocka_unit_test(test_recursion),     cmocka_unit_test(test_large),
