@@ -23,7 +23,7 @@
 #define IDLE_NS		10000000000ULL	/* a file of no use is closed after that */
 #define JOB_MAX_NS	10000000000ULL	/* a job that takes longer hangs */
 #define JOB_PLACES	64U
-#define OPEN_MAX	4U
+#define OPEN_MAX	16U
 #define OPEN_SIZE_MAX	(256ULL << 20)
 #define LATE_MAX	3U		/* questions that took too long: no more of that file */
 #define OBJECTS_MAX	65536U
