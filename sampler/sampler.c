@@ -364,14 +364,15 @@ void sampler_free(struct sampler *s)
 		counters_close(s->counters);
 	replay_close(s->replay);
 	profile_free(atomic_exchange_explicit(&s->mailbox, NULL, memory_order_acquire));
-	symbols_free(s->symbols);
 	history_free(s->history);
 	cells_free(s->cells);
 	stacks_free(s->stacks);
-	maps_free(s->maps);
-	places_free(s->places);
-	unwind_rows_free(s->rows);
-	dsos_free(s->dsos);
+	if (symbols_free(s->symbols)) {
+		maps_free(s->maps);
+		places_free(s->places);
+		unwind_rows_free(s->rows);
+		dsos_free(s->dsos);
+	}
 	procstat_free(s->procstat);
 	if (s->control_fd >= 0)
 		close(s->control_fd);

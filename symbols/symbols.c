@@ -112,14 +112,18 @@ void symbols_stop(struct symbols *s)
 	loader_stop(s->loader);
 }
 
-void symbols_free(struct symbols *s)
+bool symbols_free(struct symbols *s)
 {
+	bool alone;
+
 	if (!s)
-		return;
+		return true;
 	/* A thread left behind still holds the tables: better to leak than to pull them away. */
-	if (loader_free(s->loader))
+	alone = loader_free(s->loader);
+	if (alone)
 		symtab_free(s->symtab);
 	free(s);
+	return alone;
 }
 
 void symbols_wake(struct symbols *s)

@@ -85,7 +85,8 @@ void symbols_on_kernel_gone(struct symbols *s, uint64_t start, uint32_t size);
 int symbols_start(struct symbols *s, struct err *e);
 /* Stop and join the loader thread (bounded: a hanging file is left behind). */
 void symbols_stop(struct symbols *s);
-void symbols_free(struct symbols *s);
+/* False: a thread was left behind; the maps, places and objects are its own from now on. */
+bool symbols_free(struct symbols *s);
 
 /* Any thread, async-signal-safe: there is something to do (one eventfd write). */
 void symbols_wake(struct symbols *s);
