@@ -254,7 +254,7 @@ static void test_event_keys(void **state)
 	press(b, 'e');
 	press(b, K_CTRL('u'));
 	press(b, K_CTRL('k'));	/* not neither */
-	assert_non_null(strstr(look(b), "[ ] user ^U   [x] kernel"));
+	assert_non_null(strstr(look(b), "[ ] user ^U  [x] kernel"));
 	type(b, "{cpu-clock,cs}:S");
 	press(b, K_TAB);
 	assert_int_equal(b->sampler.nr_events, 4);
