@@ -19,16 +19,19 @@
 #define MEMORY_MAX	  ((size_t)128 << 20)
 #define MEMORY_LIVE	  ((size_t)32 << 20)
 #define MEMORY_PER_CPU	  ((size_t)1 << 20)
+/* Four stacks of 30 frames: a quarter of the room is the window's when new tables take over. */
+#define MEMORY_PER_SAMPLE 640
 #define TASKS_RENEWED	  (1u << 15)
 #define CELLS_START	  (1u << 16)
 #define CELLS_MAX	  (1u << 19)	/* of one tick */
 
-struct generation_caps generation_caps(uint32_t nr_cpus)
+struct generation_caps generation_caps(uint32_t nr_cpus, double nr_samples)
 {
 	struct generation_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED };
+	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU), MEMORY_PER_SAMPLE * nr_samples);
 
 	if (nr_cpus)
-		caps.memory = MIN(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU, MEMORY_MAX);
+		caps.memory = (size_t)MIN(memory, (double)MEMORY_MAX);
 	return caps;
 }
 

@@ -21,8 +21,11 @@ struct generation_caps {
 	uint32_t tasks;			/* ids; given anew after as many, or twice those kept */
 };
 
-/* What is usual for @nr_cpus; 0: a recording, which has all its samples at once. */
-struct generation_caps generation_caps(uint32_t nr_cpus);
+/*
+ * What is usual for @nr_cpus and enough for a window of @nr_samples, each on
+ * another stack; no CPUs: a recording, which has all its samples at once.
+ */
+struct generation_caps generation_caps(uint32_t nr_cpus, double nr_samples);
 /* Empty tables. 0 or -ENOMEM. */
 int generation_new(const struct generation_caps *caps, struct stacks **stacks, struct cells **cells);
 /* Each tick: is it time for the next one, because of the tasks? */

@@ -28,9 +28,11 @@
 
 static int make_tables(struct sampler *s, struct err *e)
 {
+	uint32_t nr_cpus = s->config.replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	int code = dsos_new(&s->dsos);
 
-	s->caps = generation_caps(s->config.replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+	s->caps = generation_caps(nr_cpus, s->config.hz * nr_cpus * s->config.nr_events *
+					   (double)s->config.window_ns / 1e9);
 	if (!code)
 		code = maps_new(&s->maps, s->dsos, MAX_TASKS);
 	if (!code)
