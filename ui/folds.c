@@ -28,6 +28,7 @@ enum asked {
 	ASKED_CALLERS = ASKED_TREES + FOLDS_NR,
 	ASKED_PROCESSES,
 	ASKED_TASKS,
+	ASKED_EVENTS,			/* FOLDS_EVENTS of them */
 };
 
 struct folds *folds_new(void)
@@ -57,6 +58,12 @@ static void forget_tree(struct folds_tree *t)
 	t->state = FOLDS_NOT;
 }
 
+static void forget_event(struct folds_event *e)
+{
+	free(e->shares);
+	*e = (struct folds_event){ .state = FOLDS_NOT };
+}
+
 static void forget_callers(struct folds_callers *c)
 {
 	if (c->state == FOLDS_MADE)
@@ -81,6 +88,8 @@ static void forget(struct folds_of *of)
 {
 	for (int i = 0; i < FOLDS_NR_CODE; i++)
 		forget_rows(&of->rows[i]);
+	for (int i = 0; i < FOLDS_EVENTS; i++)
+		forget_event(&of->events[i]);
 	for (int i = 0; i < FOLDS_NR; i++)
 		forget_tree(&of->trees[i]);
 	forget_callers(&of->callers);
@@ -145,6 +154,21 @@ static void make_rows(const struct profile *p, struct folds_rows *r)
 		make_lines(p, r);
 }
 
+static void make_event(const struct profile *p, struct folds_event *e)
+{
+	struct fold_functions fold;
+
+	e->state = FOLDS_NOT;
+	if (fold_functions(p, &e->filter, &fold))
+		return;
+	e->shares = calloc(p->nr_functions + 1ULL, sizeof(*e->shares));
+	for (uint32_t i = 0; e->shares && fold.weight > 0 && i < fold.nr_rows; i++)
+		e->shares[fold.rows[i].function] = fold.rows[i].self_weight / fold.weight;
+	if (e->shares)
+		e->state = FOLDS_MADE;
+	fold_functions_fini(&fold);
+}
+
 static void make_tree(const struct profile *p, struct folds_tree *t)
 {
 	t->state = fold_tree(p, &t->config, &t->fold) ? FOLDS_NOT : FOLDS_MADE;
@@ -175,6 +199,9 @@ void folds_make(const struct profile *p, struct folds_of *of)
 	for (int i = 0; i < FOLDS_NR_CODE; i++)
 		if (of->rows[i].state == FOLDS_WANTED)
 			make_rows(p, &of->rows[i]);
+	for (int i = 0; i < FOLDS_EVENTS; i++)
+		if (of->events[i].state == FOLDS_WANTED)
+			make_event(p, &of->events[i]);
 	for (int i = 0; i < FOLDS_NR; i++)
 		if (of->trees[i].state == FOLDS_WANTED)
 			make_tree(p, &of->trees[i]);
@@ -226,6 +253,25 @@ static struct folds_rows *want_rows(const struct ui_state *st, enum folds_code c
 		*r = (struct folds_rows){ .state = FOLDS_WANTED, .filter = f };
 	}
 	return r;
+}
+
+static struct folds_event *want_event(const struct ui_state *st, uint32_t n)
+{
+	struct folds_of *of = asked_of(st);
+	struct folds_event *e;
+	struct fold_filter f;
+
+	if (!of || !folds_filter(st, &f))
+		return NULL;
+	f.event = folds_other(st, n);
+	if (f.event == UINT32_MAX)
+		return NULL;
+	e = &of->events[n];
+	if (e->state == FOLDS_NOT || !folds_same_filter(&f, &e->filter)) {
+		forget_event(e);
+		*e = (struct folds_event){ .state = FOLDS_WANTED, .filter = f };
+	}
+	return e;
 }
 
 static bool same_config(const struct fold_tree_config *a, const struct fold_tree_config *b)
@@ -346,6 +392,27 @@ const struct fold_functions *folds_functions(const struct ui_state *st, enum fol
 	return r ? &r->fold : NULL;
 }
 
+uint32_t folds_other(const struct ui_state *st, uint32_t n)
+{
+	uint32_t shown;
+
+	if (!st->shown || n >= FOLDS_EVENTS)
+		return UINT32_MAX;
+	shown = ui_state_event(st, st->shown);
+	n += n >= shown;
+	return n < st->shown->nr_events ? n : UINT32_MAX;
+}
+
+double folds_other_share(const struct ui_state *st, uint32_t n, uint32_t function)
+{
+	struct folds_event *e = n < FOLDS_EVENTS ? want_event(st, n) : NULL;
+
+	if (e && e->state == FOLDS_WANTED && make_now(st))
+		make_event(st->shown, e);
+	ask(st, ASKED_EVENTS + n);
+	return e && e->state == FOLDS_MADE && function < st->shown->nr_functions ? e->shares[function] : -1;
+}
+
 const struct profile_line *folds_line(const struct ui_state *st, uint32_t function)
 {
 	const struct profile *p = st->shown;
@@ -418,6 +485,8 @@ static bool is_wanted(const struct folds_of *of)
 
 	for (int i = 0; i < FOLDS_NR_CODE; i++)
 		wanted |= of->rows[i].state == FOLDS_WANTED;
+	for (int i = 0; i < FOLDS_EVENTS; i++)
+		wanted |= of->events[i].state == FOLDS_WANTED;
 	for (int i = 0; i < FOLDS_NR; i++)
 		wanted |= of->trees[i].state == FOLDS_WANTED;
 	return wanted;
@@ -446,6 +515,9 @@ static void want_asked(const struct ui_state *then, uint32_t asked)
 		want_processes(then);
 	if (asked & 1u << ASKED_TASKS)
 		want_sums(then);
+	for (unsigned int i = 0; i < FOLDS_EVENTS; i++)
+		if (asked & 1u << (ASKED_EVENTS + i))
+			want_event(then, i);
 }
 
 struct folds_of *folds_plan(const struct ui_state *st, struct profile *p)

@@ -21,6 +21,7 @@
 
 #define FOLDS_MARKS 4096		/* a power of two */
 #define FOLDS_LEVELS 64
+#define FOLDS_EVENTS 3			/* beside the shown one */
 
 enum folds_which { FOLDS_TREE, FOLDS_FLAME, FOLDS_NR };
 /* Functions as the rows show them; all of them, though the kernel's or others are hidden. */
@@ -38,6 +39,13 @@ struct folds_rows {
 	struct fold_filter filter;
 	struct fold_functions fold;
 	uint32_t *lines;		/* by function: its hottest; NULL: not made */
+};
+
+/* Of an event beside the shown one. */
+struct folds_event {
+	enum folds_state state;
+	struct fold_filter filter;
+	double *shares;			/* by function: of the event's weight, in itself */
 };
 
 struct folds_tree {
@@ -70,6 +78,7 @@ struct folds_tasks {
 /* What is made of one profile. */
 struct folds_of {
 	struct folds_rows rows[FOLDS_NR_CODE];
+	struct folds_event events[FOLDS_EVENTS];
 	struct folds_tree trees[FOLDS_NR];
 	struct folds_callers callers;
 	struct folds_processes processes;
@@ -171,6 +180,12 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
 /* Borrowed until the profile, the filter or an option changes; NULL: nothing to show, or not yet. */
 const struct fold_functions *folds_functions(const struct ui_state *st, enum folds_code code);
+/*
+ * The @n-th event beside the shown one, as index in the profile's; UINT32_MAX: there is none. And its
+ * samples in a function itself, as a share of all of them; < 0: not known, or not yet.
+ */
+uint32_t folds_other(const struct ui_state *st, uint32_t n);
+double folds_other_share(const struct ui_state *st, uint32_t n, uint32_t function);
 /* The source line that a function was in most; NULL: not known. */
 const struct profile_line *folds_line(const struct ui_state *st, uint32_t function);
 const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind);

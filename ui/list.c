@@ -267,6 +267,14 @@ static void lay_out(const struct ui_state *st, const struct view *v, uint32_t pi
 	}
 }
 
+static struct safe_text heading(const struct ui_state *st, const struct canvas *c,
+				const struct view_column *column, char buf[static TEXT_MAX])
+{
+	if (column->heading)
+		return column->heading(st, buf);
+	return c->ascii && column->ascii.size ? column->ascii : column->title;
+}
+
 static void draw_head(struct ui_state *st, struct canvas *c, const struct view *v,
 		      const struct list *list, const struct place *places, unsigned int row)
 {
@@ -275,8 +283,8 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 		const struct view_column *column = &v->columns[i];
 		struct place at = places[i];
 		bool sorted = i == list->sort && columns_sortable(st, v, i);
-		struct safe_text title = c->ascii && column->ascii.size ? column->ascii
-									: column->title;
+		char buf[TEXT_MAX];
+		struct safe_text title = heading(st, c, column, buf);
 		struct style style = { sorted ? ROLE_SORTED : ROLE_HEAD, 0 };
 		unsigned int width = MIN(title.width + (unsigned int)sorted, at.cols), col = at.col;
 
@@ -284,7 +292,10 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 			continue;
 		if (column->right)
 			col += at.cols - width;
-		canvas_text(c, row, col, width, title, style);
+		if (column->heading)
+			canvas_elide(c, row, col, width - sorted, title, style);
+		else
+			canvas_text(c, row, col, width, title, style);
 		if (sorted)
 			canvas_text(c, row, col + width - 1, 1,
 				    column->ascending != list->inverted ? st->glyphs->ascending

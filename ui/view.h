@@ -17,6 +17,8 @@ struct place {
 struct folds_tree;
 struct view_column {
 	struct safe_text title, ascii;	/* @ascii: where the title cannot be shown */
+	/* What stands above it instead of the title, into @buf if need be; NULL: the title. */
+	struct safe_text (*heading)(const struct ui_state *st, char buf[static TEXT_MAX]);
 	const char *name;		/* in the settings, where the title is none */
 	const char *help;
 	uint8_t width, wide;		/* cells; @wide from 100 columns on; 0: its part of the rest */

@@ -260,7 +260,71 @@ static int by_trend(const struct ui_state *st, const struct row *a, const struct
 	return (x > y) - (x < y);
 }
 
-enum { SELF, INTERVAL, BAR, TOTAL, CHANGE, TREND, SAMPLES, KIND, SYMBOL, LINE, MODULE, COMM };
+/* ---- other events: a column each ---- */
+
+static bool has_other(const struct ui_state *st, uint32_t n)
+{
+	return folds_other(st, n) != UINT32_MAX;
+}
+
+static struct safe_text head_other(const struct ui_state *st, uint32_t n, char buf[static TEXT_MAX])
+{
+	uint32_t event = folds_other(st, n);
+
+	return event == UINT32_MAX ? TEXT("")
+				   : ui_clean(buf, TEXT_MAX, st->shown->events[event].event.name);
+}
+
+static int by_other(const struct ui_state *st, uint32_t n, const struct row *a, const struct row *b)
+{
+	double x = folds_other_share(st, n, a->index), y = folds_other_share(st, n, b->index);
+
+	return (x > y) - (x < y);
+}
+
+static void draw_other(const struct ui_state *st, uint32_t n, const struct row *row, struct canvas *c,
+		       struct place at)
+{
+	double share = folds_other_share(st, n, row->index);
+
+	if (share >= 0)
+		view_draw_percent(c, at, share);
+}
+
+#define OTHER_COLUMN(n)                                                                                    \
+	static bool has_other##n(const struct ui_state *st)                                                \
+	{                                                                                                  \
+		return has_other(st, n);                                                                   \
+	}                                                                                                  \
+	static struct safe_text head_other##n(const struct ui_state *st, char buf[static TEXT_MAX])        \
+	{                                                                                                  \
+		return head_other(st, n, buf);                                                             \
+	}                                                                                                  \
+	static int by_other##n(const struct ui_state *st, const struct row *a, const struct row *b)        \
+	{                                                                                                  \
+		return by_other(st, n, a, b);                                                              \
+	}                                                                                                  \
+	static void draw_other##n(const struct ui_state *st, const struct row *row, struct canvas *c,      \
+				  struct place at)                                                         \
+	{                                                                                                  \
+		draw_other(st, n, row, c, at);                                                             \
+	}
+OTHER_COLUMN(0)
+OTHER_COLUMN(1)
+OTHER_COLUMN(2)
+#undef OTHER_COLUMN
+
+#define OTHER(n, NAME, FROM)                                                                               \
+	{                                                                                                  \
+		.title = TEXT(NAME), .help = "SELF% of another event that is sampled", .width = 9,         \
+		.from = FROM, .right = true, .when = has_other##n, .heading = head_other##n,               \
+		.compare = by_other##n, .draw = draw_other##n                                              \
+	}
+
+enum {
+	SELF, INTERVAL, BAR, TOTAL, OTHER0, OTHER1, OTHER2, CHANGE, TREND, SAMPLES, KIND, SYMBOL, LINE,
+	MODULE, COMM
+};
 
 static const struct view_column columns[] = {
 	[SELF] = { .title = TEXT("SELF%"),
@@ -285,6 +349,9 @@ static const struct view_column columns[] = {
 		    .right = true,
 		    .compare = cells_by_total,
 		    .draw = cells_plain },
+	[OTHER0] = OTHER(0, "EVENT2", 70),
+	[OTHER1] = OTHER(1, "EVENT3", 110),
+	[OTHER2] = OTHER(2, "EVENT4", 130),
 	[CHANGE] = { .title = { "\u0394", 2, 1 },
 		     .name = "change",
 		     .ascii = TEXT("+/-"),

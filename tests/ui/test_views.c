@@ -4,6 +4,7 @@
  * GOLDEN=update writes them anew; look at the difference before committing.
  */
 #include "golden.h"
+#include "ui/folds.h"
 
 #include <unistd.h>
 
@@ -82,6 +83,35 @@ static void test_intervals(void **state)
 	golden(&b, "intervals-100x30");
 	press(&b, '~');
 	assert_null(strstr(look(&b), "95%"));
+	bench_fini(&b);
+}
+
+/* Two events at once: a column for the one that is not shown, whichever that is. */
+static void test_other_event(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	uint32_t i = 0;
+	struct bench b;
+
+	fake_event(p, 1, "page-faults", 997, 10);
+	/* Of the other event there is one stack alone, and so one function that has all of it. */
+	while (i + 1 < p->nr_cells && p->cells[i].stack != p->cells[i + 1].stack)
+		i++;
+	assert_true(i + 1 < p->nr_cells);
+	p->cells[i].event = 1;
+	bench_init(&b, 100, 30, false);
+	ui_state_take(&b.st, p);
+	golden(&b, "other-event-100x30");
+	press(&b, 'E');
+	assert_non_null(strstr(look(&b), "TOTAL% cpu-clock "));
+	/* Sorted by it, and with a window too narrow for it. */
+	press(&b, 'E');
+	press(&b, K_F(6));
+	type(&b, "EVENT2");
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "page-fa…▼"));
+	assert_float_equal(folds_other_share(&b.st, 0, b.st.lists[VIEW_FUNCTIONS].rows[0].index), 1, 1e-9);
+	assert_float_equal(folds_other_share(&b.st, 0, b.st.lists[VIEW_FUNCTIONS].rows[1].index), 0, 1e-9);
 	bench_fini(&b);
 }
 
@@ -495,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
 		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_fold_threads),
 		cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_other_event),
 		cmocka_unit_test(test_columns), cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_bound_keys),
 		cmocka_unit_test(test_help),	  cmocka_unit_test(test_pickers),
