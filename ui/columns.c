@@ -28,6 +28,14 @@ const char *columns_name(const struct view_column *column, char buf[static COLUM
 	return buf;
 }
 
+struct safe_text columns_heading(const struct ui_state *st, const struct view_column *column, bool ascii,
+				 char buf[static TEXT_MAX])
+{
+	if (column->heading)
+		return column->heading(st, buf);
+	return ascii && column->ascii.size ? column->ascii : column->title;
+}
+
 uint32_t columns_parse(const struct view *v, const char *text)
 {
 	char name[COLUMNS_NAME_MAX];

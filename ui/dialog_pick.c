@@ -173,21 +173,19 @@ const struct dialog_ops dialog_processes = {
 static void fill_columns(struct ui_state *st)
 {
 	const struct view *v = view_of(st->view);
+	bool ascii = st->glyphs == theme_glyphs(true);
 
 	for (uint8_t i = 0; i < v->nr_columns; i++) {
 		struct dialog_entry *entry;
-		char name[COLUMNS_NAME_MAX];
+		char name[COLUMNS_NAME_MAX], buf[TEXT_MAX];
+		struct safe_text heading = columns_heading(st, &v->columns[i], ascii, buf);
 
 		if (!columns_sortable(st, v, i) || !(entry = dialog_add(&st->dialog)))
 			continue;
 		entry->value = i;
 		entry->used = ui_state_list(st)->sort == i;
 		snprintf(entry->name, sizeof(entry->name), "%s",
-			 st->glyphs == theme_glyphs(true) && v->columns[i].ascii.size
-				 ? v->columns[i].ascii.str
-			 : v->columns[i].title.str[0] != ' '
-				 ? v->columns[i].title.str
-				 : columns_name(&v->columns[i], name));
+			 heading.str[0] != ' ' ? heading.str : columns_name(&v->columns[i], name));
 		snprintf(entry->detail, sizeof(entry->detail), "%s",
 			 v->columns[i].help ? v->columns[i].help : "");
 	}

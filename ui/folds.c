@@ -28,7 +28,7 @@ enum asked {
 	ASKED_CALLERS = ASKED_TREES + FOLDS_NR,
 	ASKED_PROCESSES,
 	ASKED_TASKS,
-	ASKED_EVENTS,			/* FOLDS_EVENTS of them */
+	ASKED_EVENTS,			/* ROW_EVENTS of them */
 };
 
 struct folds *folds_new(void)
@@ -88,7 +88,7 @@ static void forget(struct folds_of *of)
 {
 	for (int i = 0; i < FOLDS_NR_CODE; i++)
 		forget_rows(&of->rows[i]);
-	for (int i = 0; i < FOLDS_EVENTS; i++)
+	for (int i = 0; i < ROW_EVENTS; i++)
 		forget_event(&of->events[i]);
 	for (int i = 0; i < FOLDS_NR; i++)
 		forget_tree(&of->trees[i]);
@@ -199,7 +199,7 @@ void folds_make(const struct profile *p, struct folds_of *of)
 	for (int i = 0; i < FOLDS_NR_CODE; i++)
 		if (of->rows[i].state == FOLDS_WANTED)
 			make_rows(p, &of->rows[i]);
-	for (int i = 0; i < FOLDS_EVENTS; i++)
+	for (int i = 0; i < ROW_EVENTS; i++)
 		if (of->events[i].state == FOLDS_WANTED)
 			make_event(p, &of->events[i]);
 	for (int i = 0; i < FOLDS_NR; i++)
@@ -396,21 +396,21 @@ uint32_t folds_other(const struct ui_state *st, uint32_t n)
 {
 	uint32_t shown;
 
-	if (!st->shown || n >= FOLDS_EVENTS)
+	if (!st->shown || n >= ROW_EVENTS)
 		return UINT32_MAX;
 	shown = ui_state_event(st, st->shown);
 	n += n >= shown;
 	return n < st->shown->nr_events ? n : UINT32_MAX;
 }
 
-double folds_other_share(const struct ui_state *st, uint32_t n, uint32_t function)
+const double *folds_other_shares(const struct ui_state *st, uint32_t n)
 {
-	struct folds_event *e = n < FOLDS_EVENTS ? want_event(st, n) : NULL;
+	struct folds_event *e = want_event(st, n);
 
 	if (e && e->state == FOLDS_WANTED && make_now(st))
 		make_event(st->shown, e);
 	ask(st, ASKED_EVENTS + n);
-	return e && e->state == FOLDS_MADE && function < st->shown->nr_functions ? e->shares[function] : -1;
+	return e && e->state == FOLDS_MADE ? e->shares : NULL;
 }
 
 const struct profile_line *folds_line(const struct ui_state *st, uint32_t function)
@@ -485,7 +485,7 @@ static bool is_wanted(const struct folds_of *of)
 
 	for (int i = 0; i < FOLDS_NR_CODE; i++)
 		wanted |= of->rows[i].state == FOLDS_WANTED;
-	for (int i = 0; i < FOLDS_EVENTS; i++)
+	for (int i = 0; i < ROW_EVENTS; i++)
 		wanted |= of->events[i].state == FOLDS_WANTED;
 	for (int i = 0; i < FOLDS_NR; i++)
 		wanted |= of->trees[i].state == FOLDS_WANTED;
@@ -515,7 +515,7 @@ static void want_asked(const struct ui_state *then, uint32_t asked)
 		want_processes(then);
 	if (asked & 1u << ASKED_TASKS)
 		want_sums(then);
-	for (unsigned int i = 0; i < FOLDS_EVENTS; i++)
+	for (unsigned int i = 0; i < ROW_EVENTS; i++)
 		if (asked & 1u << (ASKED_EVENTS + i))
 			want_event(then, i);
 }

@@ -21,7 +21,6 @@
 
 #define FOLDS_MARKS 4096		/* a power of two */
 #define FOLDS_LEVELS 64
-#define FOLDS_EVENTS 3			/* beside the shown one */
 
 enum folds_which { FOLDS_TREE, FOLDS_FLAME, FOLDS_NR };
 /* Functions as the rows show them; all of them, though the kernel's or others are hidden. */
@@ -78,7 +77,7 @@ struct folds_tasks {
 /* What is made of one profile. */
 struct folds_of {
 	struct folds_rows rows[FOLDS_NR_CODE];
-	struct folds_event events[FOLDS_EVENTS];
+	struct folds_event events[ROW_EVENTS];
 	struct folds_tree trees[FOLDS_NR];
 	struct folds_callers callers;
 	struct folds_processes processes;
@@ -160,6 +159,12 @@ bool folds_is_late(const struct ui_state *st);
 /* Parts of the above: made by the same tasks; the group of names alike that a task is in. */
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b);
 uint64_t folds_group(const struct profile *p, const struct profile_task *task);
+/* A thread among others; for qsort(), groups side by side, each in order of its tasks. */
+struct folds_member {
+	uint64_t group;
+	uint32_t task;
+};
+int folds_by_group(const void *a, const void *b);
 /* By task, the first of those named alike; NULL: each for itself. */
 const uint32_t *folds_leaders(const struct ui_state *st);
 void folds_forget_masks(struct folds_of *of);
@@ -180,12 +185,10 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
 /* Borrowed until the profile, the filter or an option changes; NULL: nothing to show, or not yet. */
 const struct fold_functions *folds_functions(const struct ui_state *st, enum folds_code code);
-/*
- * The @n-th event beside the shown one, as index in the profile's; UINT32_MAX: there is none. And its
- * samples in a function itself, as a share of all of them; < 0: not known, or not yet.
- */
+/* The @n-th event beside the shown one, as index in the profile's; UINT32_MAX: there is none. */
 uint32_t folds_other(const struct ui_state *st, uint32_t n);
-double folds_other_share(const struct ui_state *st, uint32_t n, uint32_t function);
+/* By function, the share of its samples that are in the function itself; NULL: there is none, or not yet. */
+const double *folds_other_shares(const struct ui_state *st, uint32_t n);
 /* The source line that a function was in most; NULL: not known. */
 const struct profile_line *folds_line(const struct ui_state *st, uint32_t function);
 const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind);

@@ -267,14 +267,6 @@ static void lay_out(const struct ui_state *st, const struct view *v, uint32_t pi
 	}
 }
 
-static struct safe_text heading(const struct ui_state *st, const struct canvas *c,
-				const struct view_column *column, char buf[static TEXT_MAX])
-{
-	if (column->heading)
-		return column->heading(st, buf);
-	return c->ascii && column->ascii.size ? column->ascii : column->title;
-}
-
 static void draw_head(struct ui_state *st, struct canvas *c, const struct view *v,
 		      const struct list *list, const struct place *places, unsigned int row)
 {
@@ -284,7 +276,7 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 		struct place at = places[i];
 		bool sorted = i == list->sort && columns_sortable(st, v, i);
 		char buf[TEXT_MAX];
-		struct safe_text title = heading(st, c, column, buf);
+		struct safe_text title = columns_heading(st, column, c->ascii, buf);
 		struct style style = { sorted ? ROLE_SORTED : ROLE_HEAD, 0 };
 		unsigned int width = MIN(title.width + (unsigned int)sorted, at.cols), col = at.col;
 

@@ -46,6 +46,8 @@ enum row_change {
 	CHANGE_NEW,			/* was not in the baseline */
 };
 
+#define ROW_EVENTS 3			/* beside the shown one */
+
 struct row {
 	uint64_t id;			/* function id, process id, path, or line */
 	uint32_t index;			/* in functions or processes of the shown profile */
@@ -55,6 +57,7 @@ struct row {
 	uint32_t nr;			/* processes of a function, tasks of a process */
 	uint32_t top_function;		/* of a process; UINT32_MAX: none */
 	float delta;			/* change of self */
+	float other[ROW_EVENTS];	/* self of other events (folds_other()); < 0: not known */
 	uint8_t change;			/* enum row_change */
 	/* In a tree of rows. */
 	uint8_t depth;

@@ -275,20 +275,15 @@ static struct safe_text head_other(const struct ui_state *st, uint32_t n, char b
 				   : ui_clean(buf, TEXT_MAX, st->shown->events[event].event.name);
 }
 
-static int by_other(const struct ui_state *st, uint32_t n, const struct row *a, const struct row *b)
+static int by_other(uint32_t n, const struct row *a, const struct row *b)
 {
-	double x = folds_other_share(st, n, a->index), y = folds_other_share(st, n, b->index);
-
-	return (x > y) - (x < y);
+	return (a->other[n] > b->other[n]) - (a->other[n] < b->other[n]);
 }
 
-static void draw_other(const struct ui_state *st, uint32_t n, const struct row *row, struct canvas *c,
-		       struct place at)
+static void draw_other(uint32_t n, const struct row *row, struct canvas *c, struct place at)
 {
-	double share = folds_other_share(st, n, row->index);
-
-	if (share >= 0)
-		view_draw_percent(c, at, share);
+	if (row->other[n] >= 0)
+		view_draw_percent(c, at, row->other[n]);
 }
 
 #define OTHER_COLUMN(n)                                                                                    \
@@ -302,12 +297,12 @@ static void draw_other(const struct ui_state *st, uint32_t n, const struct row *
 	}                                                                                                  \
 	static int by_other##n(const struct ui_state *st, const struct row *a, const struct row *b)        \
 	{                                                                                                  \
-		return by_other(st, n, a, b);                                                              \
+		return by_other(n, a, b);                                                                  \
 	}                                                                                                  \
 	static void draw_other##n(const struct ui_state *st, const struct row *row, struct canvas *c,      \
 				  struct place at)                                                         \
 	{                                                                                                  \
-		draw_other(st, n, row, c, at);                                                             \
+		draw_other(n, row, c, at);                                                                 \
 	}
 OTHER_COLUMN(0)
 OTHER_COLUMN(1)
@@ -317,6 +312,7 @@ OTHER_COLUMN(2)
 #define OTHER(n, NAME, FROM)                                                                               \
 	{                                                                                                  \
 		.title = TEXT(NAME), .help = "SELF% of another event that is sampled", .width = 9,         \
+		.wide = 11,                                                                                \
 		.from = FROM, .right = true, .when = has_other##n, .heading = head_other##n,               \
 		.compare = by_other##n, .draw = draw_other##n                                              \
 	}
@@ -442,9 +438,12 @@ static bool left_out(const struct ui_state *st, uint32_t function)
 static int build(const struct ui_state *st, struct list *list)
 {
 	const struct fold_functions *fold = folds_functions(st, FOLDS_SEEN);
+	const double *others[ROW_EVENTS];
 
 	if (!fold)
 		return 0;
+	for (uint32_t n = 0; n < ROW_EVENTS; n++)
+		others[n] = folds_other_shares(st, n);
 	list->count = fold->count;
 	for (uint32_t i = 0; i < fold->nr_rows; i++) {
 		const struct fold_row *f = &fold->rows[i];
@@ -462,6 +461,8 @@ static int build(const struct ui_state *st, struct list *list)
 		row->count = f->self;
 		row->task = f->task;
 		row->nr = f->nr_processes;
+		for (uint32_t n = 0; n < ROW_EVENTS; n++)
+			row->other[n] = others[n] ? (float)others[n][f->function] : -1;
 		folds_compare(st, row);
 	}
 	return 0;
