@@ -103,14 +103,9 @@ uint64_t folds_group(const struct profile *p, const struct profile_task *task)
 	return hash_text(hash_u64(process + 1), format_folded(buf, task->comm).str);
 }
 
-struct member {
-	uint64_t group;
-	uint32_t task;
-};
-
-static int by_group(const void *pa, const void *pb)
+int folds_by_group(const void *pa, const void *pb)
 {
-	const struct member *a = pa, *b = pb;
+	const struct folds_member *a = pa, *b = pb;
 
 	if (a->group != b->group)
 		return a->group > b->group ? 1 : -1;
@@ -122,7 +117,7 @@ const uint32_t *folds_leaders(const struct ui_state *st)
 {
 	const struct profile *p = st->shown;
 	uint32_t **leaders = &folds_of(st)->leaders;
-	struct member *members;
+	struct folds_member *members;
 
 	if (!st->fold_threads || *leaders)
 		return st->fold_threads ? *leaders : NULL;
@@ -131,8 +126,8 @@ const uint32_t *folds_leaders(const struct ui_state *st)
 	if (!members || !*leaders)
 		goto out;
 	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		members[i] = (struct member){ folds_group(p, &p->tasks[i]), i };
-	qsort(members, p->nr_tasks, sizeof(*members), by_group);
+		members[i] = (struct folds_member){ folds_group(p, &p->tasks[i]), i };
+	qsort(members, p->nr_tasks, sizeof(*members), folds_by_group);
 	for (uint32_t i = 0, first = 0; i < p->nr_tasks; i++) {
 		if (members[i].group != members[first].group)
 			first = i;

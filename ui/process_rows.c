@@ -87,37 +87,12 @@ static int build_processes(const struct ui_state *st, struct list *list)
 
 /* ---- threads ---- */
 
-static uint64_t hash_name(uint32_t process, struct safe_text name)
-{
-	uint64_t h = process + 1ull;
-
-	for (size_t i = 0; i < name.size; i++)
-		h = hash_u64(h + (unsigned char)name.str[i]);
-	return h;
-}
-
-/* A thread with samples, and the group that it is shown in: itself, or all with names alike. */
-struct member {
-	uint64_t group;
-	uint32_t task;
-};
-
-static int by_group(const void *pa, const void *pb)
-{
-	const struct member *a = pa, *b = pb;
-
-	if (a->group != b->group)
-		return (a->group > b->group) - (a->group < b->group);
-	return (a->task > b->task) - (a->task < b->task);
-}
-
-/* All threads with samples, groups side by side; NULL when memory is out. */
-static struct member *members_of(const struct ui_state *st, const struct fold_filter *filter,
-				 const struct fold_task *sums, uint32_t *nr)
+/* All threads with samples, groups (of names alike, or each alone) side by side; NULL without memory. */
+static struct folds_member *members_of(const struct ui_state *st, const struct fold_filter *filter,
+				       const struct fold_task *sums, uint32_t *nr)
 {
 	const struct profile *p = st->shown;
-	struct member *members = malloc((p->nr_tasks + 1ULL) * sizeof(*members));
-	char buf[FORMAT_MAX * 2];
+	struct folds_member *members = malloc((p->nr_tasks + 1ULL) * sizeof(*members));
 
 	*nr = 0;
 	for (uint32_t i = 0; i < p->nr_tasks && members; i++) {
@@ -126,15 +101,13 @@ static struct member *members_of(const struct ui_state *st, const struct fold_fi
 		if (!(sums[i].count > 0) || task->process >= p->nr_processes ||
 		    !fold_passes_task(p, filter, i))
 			continue;
-		members[(*nr)++] = (struct member){
+		members[(*nr)++] = (struct folds_member){
 			.task = i,
-			.group = !st->fold_threads ? task->id :
-				 GROUP | hash_name(p->processes[task->process].id,
-						   format_folded(buf, task->comm)),
+			.group = st->fold_threads ? GROUP | folds_group(p, task) : task->id,
 		};
 	}
 	if (members)
-		qsort(members, *nr, sizeof(*members), by_group);
+		qsort(members, *nr, sizeof(*members), folds_by_group);
 	return members;
 }
 
@@ -157,7 +130,7 @@ static int build_threads(const struct ui_state *st, const struct fold_filter *fi
 {
 	const struct fold_task *sums = folds_tasks(st);
 	uint32_t nr = 0;
-	struct member *members = sums ? members_of(st, filter, sums, &nr) : NULL;
+	struct folds_member *members = sums ? members_of(st, filter, sums, &nr) : NULL;
 	struct row *row = NULL;
 	double all = 0;
 

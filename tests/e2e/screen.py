@@ -143,6 +143,14 @@ def worker_of(pid, seconds=3.0):
     return pid
 
 
+def stall(t, seconds):
+    """proftop does not get to read its rings for so long."""
+    worker = worker_of(int(t.ask("pane_pid")))
+    os.kill(worker, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.kill(worker, signal.SIGCONT)
+
+
 def list_keys():
     """(keys, help) of each line of --list-keys."""
     text = subprocess.run([PROFTOP, "--list-keys"], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -344,10 +352,7 @@ def test_trouble():
     os.sched_setaffinity(busy.pid, {last})
     t = Terminal(f"{PROFTOP} -d 0.5 -F 4999 -e cpu-clock --ring 64K", 140, 40)
     t.need_rows()
-    worker = worker_of(int(t.ask("pane_pid")))
-    os.kill(worker, signal.SIGSTOP)
-    time.sleep(1)
-    os.kill(worker, signal.SIGCONT)
+    stall(t, 1)
     t.expect(rf"(?i)lost.*cpu{last} [1-9]", f"lost samples of CPU {last}", 1.5)
     t.close()
     t = Terminal(f"{PROFTOP} -d 0.5 -F 4999 -e cpu-clock", 140, 40)

@@ -12,13 +12,12 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-from screen import LIMIT, PROFTOP, ROW, Terminal, end, limited, spin, worker_of, wrong, wrongs
+from screen import LIMIT, PROFTOP, ROW, Terminal, end, limited, spin, stall, wrong, wrongs
 
 GAP = r"; nothing was sampled for [0-9]+ ms"
 
@@ -152,10 +151,7 @@ def take_cure(t, line, answer, what):
 def cure_lost():
     t = Terminal(f"{PROFTOP} -d 0.4 -F 4999 -e cpu-clock --ring 64K", 140, 40)
     t.need_rows()
-    worker = worker_of(int(t.ask("pane_pid")))
-    os.kill(worker, signal.SIGSTOP)
-    time.sleep(0.7)
-    os.kill(worker, signal.SIGCONT)
+    stall(t, 0.7)
     take_cure(t, "samples lost on CPU", "rings of 128 KiB a CPU" + GAP, "lost")
     t.close()
 
