@@ -2,8 +2,8 @@
 /*
  * perf.data: header, events, records sorted by time.
  *
- * One bounded walk finds the records and their times; a stable sort by time
- * replaces perf's rounds. Offsets and sizes of the file are checked once, in
+ * One bounded walk finds the records that count and their times; a stable sort
+ * by time replaces perf's rounds. Offsets and sizes of the file are checked once, in
  * perfdata_bytes_at(); everything goes through it.
  */
 #include "sampler/perfdata.h"
@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "sampler/perfdata_bytes.h"
@@ -23,6 +24,9 @@
 
 /* Of a sample, so much is looked at to put it in its place: the header, its event, its time. */
 #define SAMPLE_HEAD (sizeof(struct perf_event_header) + 7 * 8)
+
+/* Where MMAP2 tells the protection: behind the header, ids, range, and what the file is known by. */
+#define MMAP2_PROT_AT 64
 
 struct record_ref {
 	uint64_t time_ns;
@@ -124,6 +128,20 @@ static uint32_t event_of_record(const struct perfdata *pd, const uint8_t *at, ui
 	id = load_u64(type == PERF_RECORD_SAMPLE ? at + sizeof(struct perf_event_header) : at + size - 8);
 	event = perfdata_event_of(pd, id);
 	return event < 0 ? 0 : (uint32_t)event;
+}
+
+/*
+ * A mapping of data: nothing is ever looked up in it, so it is not even put in order. Those of the
+ * kernel's own image may say so, too, and are kept: their address tells where it was.
+ */
+static bool is_data(const uint8_t *at, const struct perf_event_header *h)
+{
+	if ((h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+		return false;
+	if (h->type == PERF_RECORD_MMAP)
+		return h->misc & PERF_RECORD_MISC_MMAP_DATA;
+	return h->type == PERF_RECORD_MMAP2 && h->size >= MMAP2_PROT_AT + sizeof(uint32_t) &&
+	       !(load_u32(at + MMAP2_PROT_AT) & PROT_EXEC);
 }
 
 /* The record's time; records without one keep their place behind the one before. */
@@ -257,7 +275,7 @@ static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t off
 			break;
 		if (h.type >= PERFDATA_USER_FIRST)
 			*code = user_record(pd, at, &h, &extra, e);
-		else if (pd->events.nr)
+		else if (pd->events.nr && !is_data(at, &h))
 			add_record(pd, src, offset + done, at, &h);
 		done += h.size;
 		if (extra > size - done)

@@ -47,6 +47,7 @@ void perfdata_identify(struct perfdata *pd, struct record_mmap *m);
 uint32_t perfdata_nr_ids(const struct perfdata *pd);
 /* Index of the event with that id, or -1. Without ids in the file: 0. */
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);
+/* Mappings of data left out: nothing is ever looked up in them. */
 uint64_t perfdata_nr_records(const struct perfdata *pd);
 uint64_t perfdata_nr_bad(const struct perfdata *pd);	/* bytes or records that made no sense */
 

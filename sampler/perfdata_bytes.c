@@ -60,19 +60,21 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e)
 	}
 	code = read_all(fd, &all, &b->size, e);
 	close(fd);
-	if (!code)
-		b->memory = b->window = all;
+	if (!code) {
+		perfdata_bytes_borrow(b, all, b->size);
+		b->own = all;
+	}
 	return code;
 }
 
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size)
 {
-	*b = (struct perfdata_bytes){ .size = size, .memory = memory, .fd = -1 };
+	*b = (struct perfdata_bytes){ .size = size, .fd = -1, .window = memory, .window_size = size };
 }
 
 void perfdata_bytes_close(struct perfdata_bytes *b)
 {
-	free(b->window);
+	free(b->own);
 	if (b->fd >= 0)
 		close(b->fd);
 	*b = (struct perfdata_bytes){ .fd = -1 };
@@ -88,21 +90,24 @@ static void read_ahead(struct perfdata_bytes *b, uint64_t offset)
 	b->ahead += AHEAD;
 }
 
-/* Move the window to @offset; it shall hold @size bytes at least. */
-static bool fill(struct perfdata_bytes *b, uint64_t offset, size_t size)
+bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
 {
-	size_t want = MAX(size, WINDOW_MIN);
+	size_t want;
 
-	if (want > b->window_room) {
-		free(b->window);
-		b->window_room = 2 * want;
-		b->window = xcalloc(1, b->window_room);
+	if (b->fd < 0 || offset > b->size || size > b->size - offset)
+		return false;
+	want = MIN(MAX(size, WINDOW_MIN), b->size - offset);
+	if (want > b->room) {
+		free(b->own);
+		b->room = 2 * want;
+		b->own = xcalloc(1, b->room);
 	}
 	read_ahead(b, offset);
+	b->window = b->own;
 	b->window_at = offset;
 	b->window_size = 0;
 	while (b->window_size < size) {
-		ssize_t got = pread(b->fd, b->window + b->window_size, want - b->window_size,
+		ssize_t got = pread(b->fd, b->own + b->window_size, want - b->window_size,
 				    (off_t)(offset + b->window_size));
 
 		if (got < 0 && errno == EINTR)
@@ -112,16 +117,4 @@ static bool fill(struct perfdata_bytes *b, uint64_t offset, size_t size)
 		b->window_size += (size_t)got;
 	}
 	return true;
-}
-
-const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
-{
-	if (offset > b->size || size > b->size - offset)
-		return NULL;
-	if (b->memory)
-		return b->memory + offset;
-	if ((offset < b->window_at || offset + size > b->window_at + b->window_size) &&
-	    !fill(b, offset, size))
-		return NULL;
-	return b->window + (offset - b->window_at);
 }

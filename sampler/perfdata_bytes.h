@@ -16,11 +16,11 @@
 
 struct perfdata_bytes {
 	uint64_t size;
-	const uint8_t *memory;		/* all of them; NULL: in the file */
-	int fd;				/* -1: none */
-	uint8_t *window;		/* window_size bytes of the file from window_at */
-	size_t window_size, window_room;
-	uint64_t window_at;
+	int fd;				/* -1: all of them are in memory */
+	const uint8_t *window;		/* window_size bytes from window_at */
+	uint64_t window_at, window_size;
+	uint8_t *own;			/* what is to be freed; a file's window, of room bytes */
+	size_t room;
 	uint64_t ahead;			/* the kernel was told that it will be read up to here */
 };
 
@@ -30,7 +30,21 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e);
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
 void perfdata_bytes_close(struct perfdata_bytes *b);
 
+/* For perfdata_bytes_at(): move the window there. False: they are not all there. */
+bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size);
+
 /* @size bytes at @offset, or NULL if they are not all there; valid until the next call. */
-const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset, uint64_t size);
+static inline const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
+{
+	/* Before the window: a large number. */
+	uint64_t at = offset - b->window_at;
+
+	if (at > b->window_size || size > b->window_size - at) {
+		if (!perfdata_bytes_move(b, offset, size))
+			return NULL;
+		at = 0;
+	}
+	return b->window + at;
+}
 
 #endif

@@ -236,6 +236,58 @@ static void test_pipe_mode(void **state)
 	perfdata_close(pd);
 }
 
+/* A mapping at @time whose file is called "f". */
+static void put_mmap(struct file *f, uint32_t type, uint16_t misc, uint32_t prot, uint64_t time)
+{
+	struct perf_event_header h = { type, misc, 8 + 8 + 3 * 8 + 8 + 3 * 8 };
+	const uint32_t ids[2] = { 100, 100 }, protection[2] = { prot, MAP_PRIVATE };
+
+	h.size = (uint16_t)(h.size + (type == PERF_RECORD_MMAP2 ? 3 * 8 + 8 : 0));
+	put(f, &h, sizeof(h));
+	put(f, ids, sizeof(ids));
+	for (int i = 0; i < 3; i++)
+		put_u64(f, 0x1000);
+	if (type == PERF_RECORD_MMAP2) {
+		for (int i = 0; i < 3; i++)
+			put_u64(f, 0);
+		put(f, protection, sizeof(protection));
+	}
+	put(f, "f\0\0\0\0\0\0", 8);
+	put(f, ids, sizeof(ids));	/* id block */
+	put_u64(f, time);
+	put_u64(f, 7);
+}
+
+/* What is mapped as data is left out, but for what the kernel's image is told with. */
+static void test_data_mappings(void **state)
+{
+	struct file f;
+	struct perfdata *pd;
+	const struct record_layout *layout;
+	struct record r;
+	size_t size;
+
+	make_pipe(&f);
+	f.size -= 3 * 48 + 2 * 56;
+	put_mmap(&f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, PROT_READ, 1);
+	put_mmap(&f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, PROT_READ | PROT_EXEC, 2);
+	put_mmap(&f, PERF_RECORD_MMAP, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_DATA, 0, 3);
+	put_mmap(&f, PERF_RECORD_MMAP, PERF_RECORD_MISC_USER, 0, 4);
+	put_mmap(&f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_KERNEL, PROT_READ, 5);
+	put_mmap(&f, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL | PERF_RECORD_MISC_MMAP_DATA, 0, 6);
+	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
+	assert_int_equal(perfdata_nr_records(pd), 4);
+	assert_int_equal(perfdata_nr_bad(pd), 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		static const uint64_t times[] = { 2, 4, 5, 6 };
+		const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
+
+		assert_int_equal(record_decode(&r, layout, bytes, size), 0);
+		assert_int_equal(r.time_ns, times[i]);
+	}
+	perfdata_close(pd);
+}
+
 /* A recording that was killed: the header says that there are no data. */
 static void test_unfinished(void **state)
 {
@@ -409,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_not_perf_data),
 		cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_on_disk),       cmocka_unit_test(test_large_and_cut_short),
+		cmocka_unit_test(test_data_mappings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
