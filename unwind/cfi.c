@@ -41,8 +41,10 @@ struct rule {
 /* What a row is made of: other registers do not matter to it. */
 struct state {
 	uint8_t cfa_where, cfa_reg;
+	bool restored;			/* it was remembered at some time */
 	int64_t cfa_off;
 	struct rule ra, fp, sp;
+	uint64_t program;		/* hash of the instructions that led here */
 };
 
 struct run {
@@ -55,13 +57,13 @@ struct run {
 	bool in_cie;
 	bool bounded, done;		/* only up to @until; it was reached */
 	uint64_t loc, end, until;
+	const struct cfi_sink *sink;
+	uint64_t wanted;		/* what lies there is the only row the sink wants; 0: all */
 	uint32_t nr_remembers;
 	uint32_t *negates, nr_negates, room_negates;
 	uint64_t rewrites, lands;
 	uint64_t moves_sp;		/* the last row whose CFA is in neither sp nor fp */
-	uint64_t program;		/* hash of what was run but for locations */
 	uint32_t cost;			/* bytes run */
-	const struct cfi_sink *sink;
 	enum cfi_reason reason;
 };
 
@@ -81,7 +83,7 @@ static uint64_t read_register(struct run *run)
 }
 
 /* An unsigned or signed number, times @factor. */
-static int64_t read_offset(struct run *run, bool is_signed, int64_t factor)
+static inline int64_t read_offset(struct run *run, bool is_signed, int64_t factor)
 {
 	int64_t v = is_signed ? eh_read_sleb(&run->r) : (int64_t)eh_read_uleb(&run->r);
 
@@ -188,7 +190,7 @@ static void note_eh_return(struct run *run)
 		run->lands = run->moves_sp;
 }
 
-/* The row that holds up to @to is complete: hand it out. */
+/* The row that holds up to @to is complete: look at it, and hand it out. */
 static void finish_row(struct run *run, uint64_t to)
 {
 	uint64_t end = MIN(to, run->end);
@@ -198,22 +200,34 @@ static void finish_row(struct run *run, uint64_t to)
 		refuse(run, CFI_NO_CFA);
 	note_eh_return(run);
 	if (!run->sink || run->reason != CFI_OK || run->loc >= end ||
-	    (run->bounded && end <= run->until))
+	    (run->wanted && (run->wanted < run->loc || run->wanted >= end)))
 		return;
 	make_row(run, &rule.row);
 	rule.start = run->loc;
 	rule.end = end;
-	rule.program = hash_u64(run->program);
+	rule.sure = false;
+	rule.program = hash_u64(run->now.program + run->now.restored);
 	run->sink->rule(run->sink->ctx, &rule);
 }
 
-static void advance_to(struct run *run, uint64_t to)
+/* Nothing to be seen in the row up to @to, as in nearly all: nobody asked for it, and it is a usual one. */
+static inline bool row_is_dull(const struct run *run, uint64_t to)
+{
+	const struct state *s = &run->now;
+
+	if (run->sink && (!run->wanted || run->wanted - run->loc < to - run->loc))
+		return false;
+	return s->cfa_where == CFA_REGISTER && s->ra.where != RULE_OTHER &&
+	       (s->cfa_reg == run->arch->sp || s->cfa_reg == run->arch->fp);
+}
+
+static inline void advance_to(struct run *run, uint64_t to)
 {
 	if (run->in_cie || to < run->loc) {
 		refuse(run, CFI_BAD_LOCATION);
 		return;
 	}
-	if (to > run->loc)
+	if (to > run->loc && !row_is_dull(run, to))
 		finish_row(run, to);
 	run->loc = to;
 	run->done = run->bounded && to > run->until;
@@ -232,7 +246,7 @@ static void define_cfa(struct run *run, bool is_signed)
 }
 
 /* Change half of the CFA rule; there has to be one of that form. */
-static void change_cfa(struct run *run, uint8_t op)
+static inline void change_cfa(struct run *run, uint8_t op)
 {
 	if (run->now.cfa_where != CFA_REGISTER)
 		refuse(run, CFI_NO_CFA);
@@ -268,68 +282,7 @@ static void restore_state(struct run *run)
 		refuse(run, CFI_BAD_STATE);
 	else
 		run->now = run->remembered[--run->depth];
-}
-
-/* Rules for a register other than the CFA. True if @op was one. */
-static bool run_register_op(struct run *run, uint8_t op)
-{
-	uint64_t reg;
-
-	switch (op) {
-	case OP_OFFSET_EXTENDED:
-	case OP_OFFSET_EXTENDED_SF:
-		reg = read_register(run);
-		set_rule(run, reg, RULE_AT_CFA, read_offset(run, op == OP_OFFSET_EXTENDED_SF,
-							    run->cie->data_align));
-		return true;
-	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
-		reg = read_register(run);
-		set_rule(run, reg, RULE_AT_CFA, read_offset(run, false, -run->cie->data_align));
-		return true;
-	case OP_RESTORE_EXTENDED:
-		restore_rule(run, eh_read_uleb(&run->r));
-		return true;
-	case OP_UNDEFINED:
-		set_rule(run, read_register(run), RULE_UNDEFINED, 0);
-		return true;
-	case OP_SAME_VALUE:
-		set_rule(run, read_register(run), RULE_SAME, 0);
-		return true;
-	case OP_REGISTER:
-		reg = read_register(run);
-		/* libunwind takes the second number as an index without looking at it. */
-		if (eh_read_uleb(&run->r) >= run->arch->nr_regs)
-			refuse(run, CFI_BAD_REGISTER);
-		set_rule(run, reg, RULE_OTHER, 0);
-		return true;
-	case OP_EXPRESSION:
-	case OP_VAL_EXPRESSION:
-		set_rule(run, read_register(run), RULE_OTHER, 0);
-		step_over_expression(run);
-		return true;
-	}
-	return false;
-}
-
-/* Rules for the CFA. True if @op was one. */
-static bool run_cfa_op(struct run *run, uint8_t op)
-{
-	switch (op) {
-	case OP_DEF_CFA:
-	case OP_DEF_CFA_SF:
-		define_cfa(run, op == OP_DEF_CFA_SF);
-		return true;
-	case OP_DEF_CFA_REGISTER:
-	case OP_DEF_CFA_OFFSET:
-	case OP_DEF_CFA_OFFSET_SF:
-		change_cfa(run, op);
-		return true;
-	case OP_DEF_CFA_EXPRESSION:
-		run->now.cfa_where = CFA_EXPRESSION;
-		step_over_expression(run);
-		return true;
-	}
-	return false;
+	run->now.restored = true;
 }
 
 /* Signatures are always stripped, so the state need not be known; but where it is told. */
@@ -342,31 +295,101 @@ static void negate(struct run *run)
 	run->nr_negates++;
 }
 
-static void run_other_op(struct run *run, uint8_t op)
+static void set_location(struct run *run)
+{
+	/* Where we show code to libunwind, absolute addresses mean nothing. */
+	if ((run->cie->encoding & 0x70) == 0)
+		refuse(run, CFI_BAD_LOCATION);
+	advance_to(run, ehframe_read_address(run->eh, &run->r, run->cie->encoding));
+}
+
+/*
+ * Those that say where, and what is done and undone again: the rules are the
+ * same with and without them. True if @op was one.
+ */
+static bool run_location_op(struct run *run, uint8_t op)
 {
 	switch (op) {
 	case OP_NOP:
-		break;
+		return true;
 	case OP_SET_LOC:
-		/* Where we show code to libunwind, absolute addresses mean nothing. */
-		if ((run->cie->encoding & 0x70) == 0)
-			refuse(run, CFI_BAD_LOCATION);
-		advance_to(run, ehframe_read_address(run->eh, &run->r, run->cie->encoding));
-		break;
+		set_location(run);
+		return true;
 	case OP_ADVANCE1:
 		advance(run, eh_read_fixed(&run->r, 1));
-		break;
+		return true;
 	case OP_ADVANCE2:
 		advance(run, eh_read_fixed(&run->r, 2));
-		break;
+		return true;
 	case OP_ADVANCE4:
 		advance(run, eh_read_fixed(&run->r, 4));
-		break;
+		return true;
 	case OP_REMEMBER:
 		remember(run);
-		break;
+		return true;
 	case OP_RESTORE_STATE:
 		restore_state(run);
+		return true;
+	}
+	return false;
+}
+
+static void run_register(struct run *run)
+{
+	uint64_t reg = read_register(run);
+
+	/* libunwind takes the second number as an index without looking at it. */
+	if (eh_read_uleb(&run->r) >= run->arch->nr_regs)
+		refuse(run, CFI_BAD_REGISTER);
+	set_rule(run, reg, RULE_OTHER, 0);
+}
+
+static void run_offset(struct run *run, bool is_signed, int64_t factor)
+{
+	uint64_t reg = read_register(run);
+
+	set_rule(run, reg, RULE_AT_CFA, read_offset(run, is_signed, factor));
+}
+
+/* Those that make rules. */
+static void run_rule_op(struct run *run, uint8_t op)
+{
+	switch (op) {
+	case OP_DEF_CFA:
+	case OP_DEF_CFA_SF:
+		define_cfa(run, op == OP_DEF_CFA_SF);
+		break;
+	case OP_DEF_CFA_REGISTER:
+	case OP_DEF_CFA_OFFSET_SF:
+		change_cfa(run, op);
+		break;
+	case OP_DEF_CFA_EXPRESSION:
+		run->now.cfa_where = CFA_EXPRESSION;
+		step_over_expression(run);
+		break;
+	case OP_OFFSET_EXTENDED:
+	case OP_OFFSET_EXTENDED_SF:
+		run_offset(run, op == OP_OFFSET_EXTENDED_SF, run->cie->data_align);
+		break;
+	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
+		run_offset(run, false, -run->cie->data_align);
+		break;
+	case OP_RESTORE_EXTENDED:
+		restore_rule(run, eh_read_uleb(&run->r));
+		break;
+	case OP_UNDEFINED:
+		set_rule(run, read_register(run), RULE_UNDEFINED, 0);
+		break;
+	case OP_SAME_VALUE:
+		set_rule(run, read_register(run), RULE_SAME, 0);
+		break;
+	case OP_REGISTER:
+		run_register(run);
+		break;
+	case OP_EXPRESSION:
+	case OP_VAL_EXPRESSION:
+		set_rule(run, read_register(run), RULE_OTHER, 0);
+		step_over_expression(run);
 		break;
 	case OP_GNU_ARGS_SIZE:
 		read_offset(run, false, 1);
@@ -379,52 +402,57 @@ static void run_other_op(struct run *run, uint8_t op)
 	}
 }
 
-/* It says where, or nothing: the rules are the same with and without it. */
-static bool is_location(uint8_t op)
+/* Take the instruction that was run, [from, to), into the hash of the program. */
+static inline void note_program(struct run *run, const uint8_t *from, const uint8_t *to)
 {
-	return (op & OP_HIGH) == OP_ADVANCE || op == OP_NOP || op == OP_SET_LOC || op == OP_ADVANCE1 ||
-	       op == OP_ADVANCE2 || op == OP_ADVANCE4;
+	uint64_t hash = run->now.program;
+
+	for (; from < to; from++)
+		hash = (hash ^ *from) * 0x100000001b3ULL;
+	run->now.program = hash;
 }
 
-/* Take the instruction that was run, [from, to), into the hash of the program. */
-static void note_program(struct run *run, const uint8_t *from, const uint8_t *to)
+/* Run one instruction. True: it made rules. */
+static inline bool run_op(struct run *run, uint8_t op)
 {
-	for (; from < to; from++)
-		run->program = (run->program ^ *from) * 0x100000001b3ULL;
+	uint8_t low = op & OP_LOW;
+
+	switch (op & OP_HIGH) {
+	case OP_ADVANCE:
+		advance(run, low);
+		return false;
+	case OP_OFFSET:
+		if (low > run->arch->dwarf_max)
+			refuse(run, CFI_BAD_REGISTER);
+		set_rule(run, low, RULE_AT_CFA, read_offset(run, false, run->cie->data_align));
+		return true;
+	case OP_RESTORE:
+		restore_rule(run, low);
+		return true;
+	}
+	if (op == OP_DEF_CFA_OFFSET) {		/* most of the others */
+		change_cfa(run, op);
+		return true;
+	}
+	if (run_location_op(run, op))
+		return false;
+	run_rule_op(run, op);
+	return true;
 }
 
 /* Run all instructions in [from, to) of the section. */
 static void run_program(struct run *run, uint32_t from, uint32_t to)
 {
-	const uint8_t *at;
-
 	run->r = (struct eh_reader){ run->eh->bytes + from, run->eh->bytes + to, false };
 	if (to - from > CFI_INSNS_MAX)
 		refuse(run, CFI_TOO_LONG);
 	while (run->reason == CFI_OK && !run->done && run->r.pos < run->r.end) {
-		uint8_t op = *run->r.pos++, low = op & OP_LOW;
+		const uint8_t *at = run->r.pos++;
+		bool rules = run_op(run, *at);
 
-		at = run->r.pos - 1;
-		switch (op & OP_HIGH) {
-		case OP_ADVANCE:
-			advance(run, low);
-			break;
-		case OP_OFFSET:
-			if (low > run->arch->dwarf_max)
-				refuse(run, CFI_BAD_REGISTER);
-			set_rule(run, low, RULE_AT_CFA,
-				 read_offset(run, false, run->cie->data_align));
-			break;
-		case OP_RESTORE:
-			restore_rule(run, low);
-			break;
-		default:
-			if (!run_register_op(run, op) && !run_cfa_op(run, op))
-				run_other_op(run, op);
-		}
 		if (run->r.bad)
 			refuse(run, CFI_BAD_OPERAND);
-		if (!is_location(op))
+		if (rules)
 			note_program(run, at, run->r.pos);
 	}
 	run->cost += (uint32_t)(run->r.pos - (run->eh->bytes + from));
@@ -439,7 +467,7 @@ static void run_record(struct run *run, uint32_t offset, struct ehframe_record *
 	}
 	run->cie = &rec->cie;
 	run->in_cie = true;
-	run->program = (uint64_t)(int64_t)run->cie->data_align << 1 | run->cie->signal;
+	run->now.program = (uint64_t)(int64_t)run->cie->data_align << 1 | run->cie->signal;
 	run_program(run, rec->cie.insns, rec->cie.insns_end);
 	run->initial = run->now;
 	run->in_cie = false;
@@ -473,7 +501,7 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 }
 
 struct want_rule {
-	uint64_t pc;
+	struct run *run;
 	struct cfi_rule *out;
 	bool found;
 };
@@ -482,24 +510,26 @@ static void take_rule(void *ctx, const struct cfi_rule *rule)
 {
 	struct want_rule *want = ctx;
 
-	if (cfi_covers(rule, want->pc)) {
-		*want->out = *rule;
-		want->found = true;
-	}
+	*want->out = *rule;
+	want->found = true;
+	/* It is enough to know so much more. */
+	want->run->until = rule->end - 1 + CFI_REWRITE_BEFORE;
 }
 
 enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			    uint64_t pc, struct cfi_rule *out, uint32_t *cost)
 {
-	struct want_rule want = { .pc = pc, .out = out };
+	struct run run = { .arch = arch, .eh = eh, .bounded = true, .wanted = pc, .until = pc };
+	struct want_rule want = { .run = &run, .out = out };
 	struct cfi_sink sink = { take_rule, &want };
-	struct run run = { .arch = arch, .eh = eh, .sink = &sink, .bounded = true, .until = pc };
 	struct ehframe_record rec;
 
+	run.sink = &sink;
 	run_record(&run, offset, &rec);
 	*cost = run.cost;
 	if (run.reason != CFI_OK)
 		return run.reason;
+	out->sure = !run.rewrites;
 	return want.found ? CFI_OK : CFI_BAD_RECORD;
 }
 

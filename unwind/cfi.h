@@ -78,11 +78,13 @@ struct cfi_fde {			/* what cfi_check() found */
 struct cfi_rule {
 	uint64_t start, end;		/* vaddrs that it holds for, to before @end */
 	/*
-	 * Hash of the instructions run for it, of CIE and FDE, but for locations:
-	 * what else is run by these has the same row, wherever it lies.
+	 * Hash of the instructions that made it, of CIE and FDE: without locations
+	 * and without what was undone by restoring a remembered state, but for that it was.
+	 * What else is made by these has the same row, wherever it lies.
 	 */
 	uint64_t program;
 	struct cfi_row row;
+	bool sure;			/* by cfi_rule_at(): no frame is being rewritten here */
 };
 
 static inline bool cfi_covers(const struct cfi_rule *rule, uint64_t pc)
@@ -99,7 +101,10 @@ struct cfi_sink {
 /* Check the FDE at @offset, all of it; @sink and @out may be NULL. CFI_OK or why it is refused. */
 enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			  const struct cfi_sink *sink, struct cfi_fde *out);
-/* The row that covers @pc (a vaddr inside the FDE); what comes behind it is not looked at. */
+/*
+ * The row that covers @pc (a vaddr inside the FDE); what comes farther behind it
+ * than CFI_REWRITE_BEFORE is not looked at.
+ */
 enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			   uint64_t pc, struct cfi_row *out);
 

@@ -59,7 +59,6 @@ struct step {
 	bool negates_found;		/* their places are known */
 	uint32_t negates[NEGATES_MAX];	/* offsets in the section */
 	uint32_t budget;
-	struct gate_slot *slot;		/* of the FDE of the frame under way */
 	struct gate_slot gate[GATE_SLOTS];
 };
 
@@ -136,22 +135,11 @@ static bool read_canonical(struct step *s, uint64_t addr, uint64_t *value)
 	return true;
 }
 
-static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int write, void *arg)
+/* What is no word of the object's .eh_frame, or is not read as it stands. */
+static __attribute__((noinline)) int access_other(struct step *s, uint64_t addr, unw_word_t *value)
 {
-	struct step *s = arg;
 	uint64_t word;
 
-	if (write)
-		return 0;
-	if (!s->budget)
-		return -UNW_EUNSPEC;
-	s->budget--;
-	/* What it reads nearly always. */
-	if (addr - s->eh_at < s->eh_words && addr != s->base + s->in->vaddr && !s->nr_negates) {
-		memcpy(value, s->in->image->eh.bytes + (addr - s->eh_at), sizeof(*value));
-		s->parsed = true;
-		return 0;
-	}
 	if (addr >> 62 == 1 && read_canonical(s, addr, &word)) {
 		s->parsed = true;
 		*value = word;
@@ -163,6 +151,22 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, i
 		return -UNW_EINVAL;
 	}
 	*value = word;
+	return 0;
+}
+
+static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int write, void *arg)
+{
+	struct step *s = arg;
+
+	if (write)
+		return 0;
+	if (!s->budget)
+		return -UNW_EUNSPEC;
+	s->budget--;
+	if (addr - s->eh_at >= s->eh_words || addr == s->base + s->in->vaddr || s->nr_negates)
+		return access_other(s, addr, value);
+	memcpy(value, s->in->image->eh.bytes + (addr - s->eh_at), sizeof(*value));
+	s->parsed = true;
 	return 0;
 }
 
@@ -304,25 +308,10 @@ bool step_reaches(const struct step_input *in)
 	       away < INT32_MAX - (int64_t)in->fde->size;
 }
 
-struct want {
-	uint64_t vaddr;
-	struct cfi_rule *out;
-};
-
-static void take_wanted(void *ctx, const struct cfi_rule *rule)
-{
-	const struct want *want = ctx;
-
-	if (cfi_covers(rule, want->vaddr))
-		*want->out = *rule;
-}
-
 static enum verdict judge(struct step *s, const struct step_input *in, struct gate_slot *slot)
 {
 	struct cfi_fde info;
-	struct want want = { in->vaddr, &slot->rule };
-	const struct cfi_sink sink = { take_wanted, &want };
-	enum cfi_reason reason = cfi_check(s->arch, &in->image->eh, in->fde->offset, &sink, &info);
+	enum cfi_reason reason = cfi_check(s->arch, &in->image->eh, in->fde->offset, NULL, &info);
 
 	charge(s, info.cost / 2);
 	slot->rewrites = info.rewrites;
@@ -343,18 +332,26 @@ static enum step_doubt doubt_at(const struct gate_slot *slot, uint64_t vaddr)
 	return vaddr < slot->lands ? STEP_REWRITING : STEP_LANDING;
 }
 
-enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal)
+/* Of the FDE of @in; that of another one gives way. */
+static struct gate_slot *slot_of(struct step *s, const struct step_input *in)
 {
 	uint64_t key = (uint64_t)image_key(in) << 32 | in->fde->offset;
 	struct gate_slot *slot = &s->gate[hash_u64(key) & (GATE_SLOTS - 1)];
 
-	if (slot->verdict == GATE_UNKNOWN || slot->key != key) {
+	if (slot->key != key)
+		*slot = (struct gate_slot){ .key = key };
+	return slot;
+}
+
+enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal)
+{
+	struct gate_slot *slot = slot_of(s, in);
+
+	if (slot->verdict == GATE_UNKNOWN) {
 		if (!s->budget)
 			return STEP_BUDGET;
-		*slot = (struct gate_slot){ .key = key };
 		slot->verdict = (uint8_t)judge(s, in, slot);
 	}
-	s->slot = slot;
 	s->nr_remembers = slot->nr_remembers;
 	s->nr_negates = slot->nr_negates;
 	s->negates_found = false;
@@ -370,7 +367,7 @@ enum step_doubt step_doubt(const struct step *s)
 
 const struct cfi_rule *step_rule(struct step *s, const struct step_input *in)
 {
-	struct cfi_rule *rule = &s->slot->rule;
+	struct cfi_rule *rule = &slot_of(s, in)->rule;
 	enum cfi_reason reason;
 	uint32_t cost;
 

@@ -72,7 +72,7 @@ bool step_reaches(const struct step_input *in);
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
 /* After the gate: does the CFI say what is so? What is found where there is a doubt is a guess. */
 enum step_doubt step_doubt(const struct step *s);
-/* After the gate, until the next: our own reading of the CFI. NULL: none, or there is no budget for it. */
+/* Our own reading of the CFI, until the next call here. NULL: unreadable, or no budget for it. */
 const struct cfi_rule *step_rule(struct step *s, const struct step_input *in);
 /* Replace @f by its caller; its pc is as it stands on the stack. Only behind step_gate(). */
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f);

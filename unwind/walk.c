@@ -299,29 +299,28 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.once = asks_once(w),
 		.first = w->out->nr == 1,
 	};
-	const struct cfi_rule *rule = NULL;
+	const struct cfi_rule *rule;
 	enum step_result result;
 	bool signal = false;
 	int next;
 
 	if (!u->step || !step_reaches(&in))
 		return by_cfi(w, image, vaddr, fde);
+	rule = wants_row(w) ? step_rule(u->step, &in) : NULL;
+	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX && rows_proven(u->rows, rule->program)) {
+		admit(w, row_pack(&rule->row));
+		return next_frame(w);
+	}
 	result = step_gate(u->step, &in, &signal);
 	if (result == STEP_REFUSED)
 		rows_put(u->rows, w->place, ROW_REFUSED);
 	if (result != STEP_FOUND)
 		return stop_of(w, result);
-	if (step_doubt(u->step) == STEP_SURE && wants_row(w))
-		rule = step_rule(u->step, &in);
-	if (rule && rule->row.kind != CFI_COMPLEX && rows_proven(u->rows, rule->program)) {
-		admit(w, row_pack(&rule->row));
-		return next_frame(w);
-	}
 	result = step_frame(u->step, &in, &w->f);
 	if (lacks_sp(w, result))
 		return by_guess(w);
 	w->steps++;
-	if (rule)
+	if (rule && step_doubt(u->step) == STEP_SURE)
 		learn(w, rule, &from, result);
 	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
 	if (next == WALK_ON)

@@ -258,6 +258,54 @@ static void test_programs(void **state)
 	assert_int_not_equal(program_at(larger, sizeof(larger), START + 1), pushed);
 }
 
+/* What was undone does not count, however often; that something was restored does. */
+static void test_programs_undone(void **state)
+{
+	static const uint8_t epilogues[] = {
+		0x41, 0x0e, 16, 0x86, 2,			/* push %rbp */
+		0x50, 0x0a, 0x41, 0xc6, 0x0e, 8, 0x41, 0x0b,	/* pop %rbp; ret */
+		0x50, 0x0a, 0x41, 0xc6, 0x0e, 8, 0x41, 0x0b,
+		0x50, 0x0e, 24,
+	};
+	const uint64_t in = START + 0x11, out = START + 0x12;	/* behind the first pop, behind the ret */
+	uint64_t before = program_at(epilogues, sizeof(epilogues), START + 1);
+	uint64_t popped = program_at(epilogues, sizeof(epilogues), in + 1);
+	uint64_t once = program_at(epilogues, sizeof(epilogues), out + 1);
+
+	assert_int_equal(program_at(epilogues, sizeof(epilogues), START + 0x10), before);
+	assert_int_not_equal(popped, before);
+	assert_int_not_equal(popped, once);
+	assert_int_not_equal(once, before);
+	assert_int_equal(program_at(epilogues, sizeof(epilogues), out + 1 + 0x12), once);
+	/* The second pop is one after something was restored. */
+	assert_int_not_equal(program_at(epilogues, sizeof(epilogues), in + 1 + 0x12), popped);
+	assert_int_not_equal(program_at(epilogues, sizeof(epilogues), out + 1 + 0x12 + 0x10), once);
+}
+
+/* A rule is sure if the frame is not rewritten where it holds, nor shortly behind. */
+static void test_sure(void **state)
+{
+	/* From START + 0xc0 on the return address is in a register, as __builtin_eh_return leaves it. */
+	static const uint8_t rewrites[] = {
+		0x41, 0x0e, 16, 0x60, 0x0e, 24, 0x02, 0x9f, 0x0c, 7, 0, 0x09, 16, 2,
+	};
+	static const struct { uint64_t pc; bool sure; } cases[] = {
+		{ START, true }, { START + 1, true }, { START + 0x20, true },
+		/* The rule holds up to where it is rewritten: it is one for all of it. */
+		{ START + 0x21, false }, { START + 0xbf, false }, { START + 0xc0, false },
+	};
+	struct cfi_rule rule;
+	struct ehframe eh;
+	uint32_t fde = make(&eh, rewrites, sizeof(rewrites), 0x100), cost;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(cfi_rule_at(&arch_x86_64, &eh, fde, cases[i].pc, &rule, &cost), CFI_OK);
+		if (rule.sure != cases[i].sure)
+			fail_msg("at +%#" PRIx64, cases[i].pc - START);
+	}
+	ehframe_fini(&eh);
+}
+
 static void test_signal_is_complex(void **state)
 {
 	struct cfi_fde info;
@@ -529,6 +577,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_cie_rules),
 		cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_programs_undone),
+		cmocka_unit_test(test_sure),
 		cmocka_unit_test(test_signal_is_complex),
 		cmocka_unit_test(test_against_elfutils),
 		cmocka_unit_test(test_system),
