@@ -28,7 +28,7 @@ struct index {
 
 /* What the source has at a place: one function, and those inlined into it. */
 struct spot {
-	uint32_t first, nr;		/* in frames */
+	uint32_t first, nr;		/* in frames; first + 1, 0: not met yet */
 };
 
 struct spot_frame {
@@ -39,10 +39,10 @@ struct spot_frame {
 struct work {
 	const struct assemble_input *in;
 	struct profile *p;
-	struct index stacks, tasks, processes, places, symbols, files;
+	struct index stacks, tasks, processes, symbols, files;
 	uint32_t max_functions, max_lines;
-	struct spot *spots;		/* places index them */
-	uint32_t nr_spots, max_spots;
+	struct spot *spots;		/* by id of the place, as an index is */
+	uint32_t nr_places;
 	struct spot_frame *frames;
 	uint32_t nr_frames, max_frames;
 };
@@ -64,7 +64,6 @@ static void work_fini(struct work *w)
 	free(w->stacks.of);
 	free(w->tasks.of);
 	free(w->processes.of);
-	free(w->places.of);
 	free(w->symbols.of);
 	free(w->files.of);
 	free(w->spots);
@@ -77,12 +76,13 @@ static int work_init(struct work *w)
 
 	if (index_init(&w->stacks, stacks_nr(in->stacks)) ||
 	    index_init(&w->tasks, maps_nr_tasks(in->maps)) ||
-	    index_init(&w->places, places_nr(in->places)) ||
 	    index_init(&w->symbols, symbols_nr(in->symbols)) ||
 	    index_init(&w->files, symbols_nr_files(in->symbols)))
 		return -ENOMEM;
+	w->nr_places = places_nr(in->places);
+	w->spots = calloc(w->nr_places + 1ULL, sizeof(*w->spots));
 	w->p->files = calloc(w->files.nr + 1ULL, sizeof(*w->p->files));
-	return w->p->files ? 0 : -ENOMEM;
+	return w->spots && w->p->files ? 0 : -ENOMEM;
 }
 
 /* Give the marked ids indices in order; returns how many there are. */
@@ -350,29 +350,25 @@ static int add_frames(struct work *w, uint32_t id, uint32_t function)
 	return nr ? 0 : add_frame(w, function, PROFILE_NO_LINE);
 }
 
-/* What the source has at place @id, borrowed until the next call; NULL without memory. */
-static const struct spot *spot_of(struct work *w, uint32_t id)
+/* Find out what the source has at place @id. */
+static int make_spot(struct work *w, struct spot *spot, uint32_t id)
 {
-	uint32_t *index = index_at(&w->places, id), symbol_id, first = w->nr_frames;
-	const struct place *place;
-	const struct symbol *symbol;
+	const struct place *place = places_at(w->in->places, id);
+	uint32_t symbol_id, first = w->nr_frames;
+	const struct symbol *symbol = symbol_of(w, place, &symbol_id);
 	int ret;
 
-	if (*index)
-		return &w->spots[*index - 1];
-	if (make_room(&w->spots, w->nr_spots, &w->max_spots, sizeof(*w->spots)))
-		return NULL;
-	place = places_at(w->in->places, id);
-	symbol = symbol_of(w, place, &symbol_id);
 	if (symbol)
 		ret = add_frames(w, id, symbol_function(w, symbol_id, symbol));
 	else
 		ret = add_frame(w, place_function(w, id, place), PROFILE_NO_LINE);
-	if (ret)
-		return NULL;
-	w->spots[w->nr_spots++] = (struct spot){ first, w->nr_frames - first };
-	*index = w->nr_spots;
-	return &w->spots[w->nr_spots - 1];
+	*spot = (struct spot){ first + 1, w->nr_frames - first };
+	return ret;
+}
+
+static struct spot *spot_at(const struct work *w, uint32_t id)
+{
+	return &w->spots[MIN(id, w->nr_places)];
 }
 
 /* The places of stack @id; none for ids out of range, though there may be such a stack by now. */
@@ -396,9 +392,9 @@ static int lay_out_stacks(struct work *w, uint64_t *nr_frames)
 		stack->first = (uint32_t)*nr_frames;
 		places = places_of(w, id, &nr);
 		for (uint32_t i = 0; places && i < nr; i++) {
-			const struct spot *spot = spot_of(w, places[i]);
+			struct spot *spot = spot_at(w, places[i]);
 
-			if (!spot)
+			if (!spot->first && make_spot(w, spot, places[i]))
 				return -ENOMEM;
 			stack->nr += spot->nr;
 		}
@@ -407,16 +403,20 @@ static int lay_out_stacks(struct work *w, uint64_t *nr_frames)
 	return *nr_frames > UINT32_MAX ? -ENOMEM : 0;
 }
 
-/* Write the frames of one place. */
-static void put_spot(struct work *w, const struct spot *spot)
+/* Write the frames of the @nr @places of a stack, from frame @at on. */
+static void put_stack(const struct work *w, uint32_t at, const uint32_t *places, uint32_t nr)
 {
-	struct profile *p = w->p;
+	uint32_t *functions = w->p->frames, *lines = w->p->frame_lines;
+	const struct spot_frame *frames = w->frames;
 
-	for (uint32_t i = spot->first; i < spot->first + spot->nr; i++) {
-		p->frames[p->nr_frames] = w->frames[i].function;
-		if (p->frame_lines)
-			p->frame_lines[p->nr_frames] = w->frames[i].line;
-		p->nr_frames++;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct spot spot = *spot_at(w, places[i]);
+
+		for (uint32_t k = 0; k < spot.nr; k++, at++) {
+			functions[at] = frames[spot.first - 1 + k].function;
+			if (lines)
+				lines[at] = frames[spot.first - 1 + k].line;
+		}
 	}
 }
 
@@ -435,15 +435,19 @@ static int add_stacks(struct work *w)
 	if (!p->frames || (p->nr_lines && !p->frame_lines))
 		return -ENOMEM;
 	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
+		const struct profile_stack *stack;
+		const uint32_t *places;
 		uint32_t nr;
-		const uint32_t *places = w->stacks.of[id] ? places_of(w, id, &nr) : NULL;
 
-		/* One that is complete only now had no frames when they were counted. */
-		if (!places || !p->stacks[w->stacks.of[id] - 1].nr)
+		if (!w->stacks.of[id])
 			continue;
-		for (uint32_t i = 0; i < nr; i++)
-			put_spot(w, spot_of(w, places[i]));
+		stack = &p->stacks[w->stacks.of[id] - 1];
+		places = places_of(w, id, &nr);
+		/* One that is complete only now had no frames when they were counted. */
+		if (places && stack->nr)
+			put_stack(w, stack->first, places, nr);
 	}
+	p->nr_frames = (uint32_t)nr_frames;
 	return 0;
 }
 
