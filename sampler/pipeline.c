@@ -217,7 +217,10 @@ static bool drop_full_places(uint32_t *frames, uint32_t *nr)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < *nr; i++)
+	while (kept < *nr && frames[kept] != PLACE_NONE)
+		kept++;
+	/* Mostly there is none. */
+	for (uint32_t i = kept; i < *nr; i++)
 		if (frames[i] != PLACE_NONE)
 			frames[kept++] = frames[i];
 	*nr = kept;

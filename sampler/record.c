@@ -16,6 +16,11 @@
 #define ID_BLOCK                                                                                \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |          \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
+/* Of a sample, those that have a size; they come first. */
+#define FIXED                                                                                   \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |         \
+	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |          \
+	 PERF_SAMPLE_PERIOD)
 /* A field whose length we cannot tell stands before others that we need. */
 #define NOT_READABLE PERF_SAMPLE_BRANCH_STACK
 /* All fields that we walk over; later ones follow STACK_USER and are left alone. */
@@ -39,24 +44,37 @@ static const uint8_t *take(struct cursor *c, uint64_t size)
 	return p;
 }
 
+/* Bytes that are known to be there. */
+static uint64_t next_u64(const uint8_t **p)
+{
+	uint64_t v;
+
+	memcpy(&v, *p, sizeof(v));
+	*p += sizeof(v);
+	return v;
+}
+
+static uint32_t next_u32(const uint8_t **p)
+{
+	uint32_t v;
+
+	memcpy(&v, *p, sizeof(v));
+	*p += sizeof(v);
+	return v;
+}
+
 static uint64_t take_u64(struct cursor *c)
 {
 	const uint8_t *p = take(c, sizeof(uint64_t));
-	uint64_t v = 0;
 
-	if (p)
-		memcpy(&v, p, sizeof(v));
-	return v;
+	return p ? next_u64(&p) : 0;
 }
 
 static uint32_t take_u32(struct cursor *c)
 {
 	const uint8_t *p = take(c, sizeof(uint32_t));
-	uint32_t v = 0;
 
-	if (p)
-		memcpy(&v, p, sizeof(v));
-	return v;
+	return p ? next_u32(&p) : 0;
 }
 
 /* An array of @nr u64s; NULL, too, when it is empty. */
@@ -105,32 +123,36 @@ static void take_stack(struct cursor *c, struct record_sample *s)
 	s->stack_dyn = MIN(dyn, s->stack_size);
 }
 
-/* The fields of fixed size, up to the period. */
+/* The fields of fixed size, up to the period: there are all of them, or none is taken. */
 static void take_fixed(struct cursor *c, uint64_t type, struct record_sample *s)
 {
+	const uint8_t *p = take(c, 8 * (uint64_t)__builtin_popcountll(type & FIXED));
+
+	s->cpu = UINT32_MAX;
+	if (!p)
+		return;
 	if (type & PERF_SAMPLE_IDENTIFIER)
-		s->id = take_u64(c);
+		s->id = next_u64(&p);
 	if (type & PERF_SAMPLE_IP)
-		s->ip = take_u64(c);
+		s->ip = next_u64(&p);
 	if (type & PERF_SAMPLE_TID) {
-		s->pid = take_u32(c);
-		s->tid = take_u32(c);
+		s->pid = next_u32(&p);
+		s->tid = next_u32(&p);
 	}
 	if (type & PERF_SAMPLE_TIME)
-		s->time_ns = take_u64(c);
+		s->time_ns = next_u64(&p);
 	if (type & PERF_SAMPLE_ADDR)
-		take_u64(c);
+		next_u64(&p);
 	if (type & PERF_SAMPLE_ID)
-		s->id = take_u64(c);
+		s->id = next_u64(&p);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		take_u64(c);
-	s->cpu = UINT32_MAX;
+		next_u64(&p);
 	if (type & PERF_SAMPLE_CPU) {
-		s->cpu = take_u32(c);
-		take_u32(c);
+		s->cpu = next_u32(&p);
+		next_u32(&p);
 	}
 	if (type & PERF_SAMPLE_PERIOD)
-		s->period = take_u64(c);
+		s->period = next_u64(&p);
 }
 
 /* Counts of the event or its group: kept where there are ids to tell whose they are. */

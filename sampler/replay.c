@@ -253,7 +253,7 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 			symbols_expect_kernel(s->symbols);
 	for (uint64_t i = 0; i < perfdata_nr_records(r->data) && !code; i++) {
 		const struct record_layout *layout;
-		struct record rec = { .type = 0 };
+		struct record rec;
 		size_t size;
 		const uint8_t *bytes = perfdata_record(r->data, i, &size, &layout);
 		int bad = bytes ? record_decode(&rec, layout, bytes, size) : -EIO;
@@ -280,10 +280,9 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 }
 
 /* The members of its group; the leader's count is its period: as perf report. */
-static uint32_t take_members(struct replay *r, struct record_sample *sample,
+static uint32_t take_members(struct replay *r, struct record_sample *sample, int slot,
 			     struct pipeline_member members[static EVENTS_MAX])
 {
-	int slot = slot_of(r, sample->id);
 	uint32_t nr = sample->nr_reads ? deltas_of_sample(r->deltas, sample, slot_of, r, members) : 0;
 
 	for (uint32_t i = 0; i < nr; i++)
@@ -298,10 +297,11 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 	struct replay_cpu *cpu = cpu_of(r, sample->cpu);
 	struct pipeline_member members[EVENTS_MAX];
 	struct record_sample s = *sample;
-	uint32_t nr = take_members(r, &s, members);
+	int slot = slot_of(r, s.id);
+	uint32_t nr = take_members(r, &s, slot, members);
 
-	pipeline_count(p, &cpu->samples, &s, slot_of(r, s.id));
-	pipeline_members(p, members, nr, slot_of(r, s.id));
+	pipeline_count(p, &cpu->samples, &s, slot);
+	pipeline_members(p, members, nr, slot);
 	return 0;
 }
 
@@ -372,7 +372,7 @@ static int show_events(const struct each *each, struct sampler_sample *out,
 	struct pipeline_member members[EVENTS_MAX];
 	struct record_sample s = *sample;
 	int slot = slot_of(each->replay, s.id), code;
-	uint32_t nr = take_members(each->replay, &s, members);
+	uint32_t nr = take_members(each->replay, &s, slot, members);
 
 	out->period = s.period;
 	out->event = slot < 0 ? "?" : each->sampler->config.events[slot].name;

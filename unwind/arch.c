@@ -37,21 +37,36 @@ const struct arch_ops *arch_named(const char *name)
 	return NULL;
 }
 
-void arch_load(const struct arch_ops *arch, struct arch_frame *f, uint64_t mask, const void *regs)
+static void make_order(struct arch_order *o, uint64_t mask)
+{
+	*o = (struct arch_order){ .arch = o->arch, .mask = mask };
+	for (uint8_t from = 0; mask; mask &= mask - 1, from++) {
+		unsigned int perf = (unsigned int)__builtin_ctzll(mask);
+		uint8_t reg = perf < o->arch->nr_perf ? o->arch->dwarf_of_perf[perf] : ARCH_NO_REG;
+
+		if (reg == ARCH_NO_REG)
+			continue;
+		o->kept[o->nr].from = from;
+		o->kept[o->nr++].reg = reg;
+		o->valid |= 1ULL << reg;
+	}
+}
+
+void arch_load(struct arch_order *o, struct arch_frame *f, uint64_t mask, const void *regs)
 {
 	const uint8_t *p = regs;
 
-	f->valid = 0;
-	for (; mask; mask &= mask - 1) {
-		unsigned int perf = (unsigned int)__builtin_ctzll(mask);
+	if (o->mask != mask)
+		make_order(o, mask);
+	f->valid = o->valid;
+	for (uint32_t i = 0; i < o->nr; i++) {
+		uint8_t reg = o->kept[i].reg;
 		uint64_t value;
 
-		memcpy(&value, p, sizeof(value));
-		p += sizeof(value);
-		if (perf >= arch->nr_perf || arch->dwarf_of_perf[perf] == ARCH_NO_REG)
-			continue;
-		if (value == UINT64_MAX && arch->unavailable >> arch->dwarf_of_perf[perf] & 1)
-			continue;
-		frame_set(f, arch->dwarf_of_perf[perf], value);
+		memcpy(&value, p + sizeof(value) * o->kept[i].from, sizeof(value));
+		if (value == UINT64_MAX && o->arch->unavailable >> reg & 1)
+			f->valid &= ~(1ULL << reg);
+		else
+			f->reg[reg] = value;
 	}
 }

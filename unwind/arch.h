@@ -63,7 +63,16 @@ static inline void frame_set(struct arch_frame *f, unsigned int reg, uint64_t va
 	f->valid |= 1ULL << reg;
 }
 
+/* Where the registers lie in a sample, made once for all samples with that mask; zero but for arch. */
+struct arch_order {
+	const struct arch_ops *arch;
+	uint64_t mask;
+	uint64_t valid;			/* those that are kept */
+	uint32_t nr;
+	struct { uint8_t from, reg; } kept[ARCH_REGS_MAX];	/* word of the sample, DWARF number */
+};
+
 /* Unpack the registers of a sample: @regs are popcount(@mask) words, maybe unaligned. */
-void arch_load(const struct arch_ops *arch, struct arch_frame *f, uint64_t mask, const void *regs);
+void arch_load(struct arch_order *o, struct arch_frame *f, uint64_t mask, const void *regs);
 
 #endif

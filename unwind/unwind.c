@@ -82,7 +82,7 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct dsos *d
 	if (!u)
 		return err_set(e, -ENOMEM, "out of memory");
 	memset(u, 0, sizeof(*u));
-	u->arch = arch;
+	u->arch = u->order.arch = arch;
 	u->places = places;
 	if (arch == arch_native()) {
 		u->step_only = c->step_only;

@@ -469,7 +469,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	int stop = WALK_ON;
 
 	out->nr = out->nr_guessed = 0;
-	arch_load(u->arch, &w.f, in->regs_mask, in->regs);
+	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
 	if (!frame_has(&w.f, u->arch->pc) || !frame_has(&w.f, u->arch->sp))
 		return UNWIND_BAD_REGS;
 	w.serial = space_serial(in->space);

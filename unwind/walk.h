@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "unwind/arch.h"
 #include "unwind/recent.h"
 #include "unwind/rows.h"
 #include "unwind/step.h"
@@ -30,6 +31,7 @@ struct unwinder {
 	struct places *places;
 	struct step *step;		/* NULL: another CPU's stacks, of which libunwind knows nothing */
 	struct unwind_rows *rows;
+	struct arch_order order;	/* of the registers of the samples at hand */
 	bool own_rows, step_only;
 	uint32_t verify_every, verify_in;
 	uint32_t tried[WALK_TRIED];	/* places of late that libunwind was asked for, by id */

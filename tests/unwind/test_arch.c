@@ -86,11 +86,12 @@ static void test_load_is_packed_by_mask(void **state)
 	const uint64_t mask = 1ULL << 1 | 1ULL << 7 |
 			      1ULL << 9 | 1ULL << 16;
 	const uint64_t words[] = { 0xb, 0x5, 0xf, 0x8 };
+	struct arch_order order = { .arch = &arch_x86_64 };
 	struct arch_frame f;
 	char unaligned[sizeof(words) + 1];
 
 	memcpy(unaligned + 1, words, sizeof(words));
-	arch_load(&arch_x86_64, &f, mask, unaligned + 1);
+	arch_load(&order, &f, mask, unaligned + 1);
 	assert_int_equal(f.valid, 1ULL << RBX | 1ULL << RSP | 1ULL << R8);
 	assert_int_equal(f.reg[RBX], 0xb);
 	assert_int_equal(f.reg[RSP], 0x5);
@@ -100,16 +101,17 @@ static void test_load_is_packed_by_mask(void **state)
 static void test_unsaved_registers_are_unavailable(void **state)
 {
 	uint64_t words[24];
-	struct arch_frame f;
+	struct arch_order order = { .arch = &arch_x86_64 };
+	struct arch_frame f = { .valid = 0 };
 
 	memset(words, 0xff, sizeof(words));
-	arch_load(&arch_x86_64, &f, arch_x86_64.regs_mask, words);
+	arch_load(&order, &f, arch_x86_64.regs_mask, words);
 	assert_false(frame_has(&f, RBX));
 	assert_false(frame_has(&f, R12));
 	assert_false(frame_has(&f, R15));
 	assert_true(frame_has(&f, RAX));
 	assert_true(frame_has(&f, R11));
-	arch_load(&arch_x86_64, &f, 0xffffff, words);
+	arch_load(&order, &f, 0xffffff, words);
 	assert_true(frame_has(&f, RIP));
 }
 
