@@ -2,9 +2,11 @@
 /*
  * Parse /proc/kallsyms: "address type name [module]", one symbol a line.
  *
- * Runs on: the loader. Symbols of every type are sorted, so that data ends the
- * function before it; then only text symbols stay. Lines that are not of this
- * form are passed over.
+ * Runs on: a helper. Symbols of every type are kept, so that data ends the
+ * function before it, but of each address only the best. The kernel's own are
+ * listed in the order of their addresses, all in the same form, and there are a
+ * hundred thousand: take_usual() is for those. Lines that are not of the form
+ * above are passed over.
  */
 #include "symbols/kallsyms.h"
 
@@ -22,21 +24,27 @@
 #define FUNCTION_MAX	(4ULL << 20)
 /* Lines are read in pieces of this size; longer ones are none. */
 #define PIECE_SIZE	(64U << 10)
+#define LINE_MIN	6U		/* "0 t x" and its end */
+/* "ffffffff81000000 T " */
+#define HEAD_SIZE	19
+/* Names are copied in steps, which may reach so far behind the ends of both texts. */
+#define SLACK		sizeof(uint64_t)
 #define TEXT_FIRST	(1U << 20)
 
 struct symbol_entry {
 	uint64_t start;
-	uint32_t size;
 	uint32_t name;			/* offset in text */
 	uint32_t module;		/* offset in text, or NO_MODULE */
 	uint16_t name_size;
 	uint8_t module_size;
-	uint8_t rank;			/* 0: not text */
+	uint8_t bind;			/* 3 global, 2 weak, 1 local; 0: not text */
 };
 
 struct kallsyms {
 	struct symbol_entry *symbols;
 	uint32_t nr, max;
+	uint32_t nr_functions;		/* of them text */
+	bool unordered;			/* while it is read */
 	char *text;			/* a copy of the names and modules kept */
 	size_t text_size, text_max;
 	uint64_t begin[2];		/* _text, _stext */
@@ -48,8 +56,18 @@ struct line {
 	uint64_t start;
 	const char *name, *module;
 	size_t name_size, module_size;
-	char type;
+	uint8_t type;
 };
+
+/* Where the text comes from: a file or memory. */
+struct source {
+	int fd;				/* -1: memory */
+	const char *text;
+	size_t size;
+};
+
+/* What the letter of a symbol says of it. */
+static const uint8_t binds[256] = { ['T'] = 3, ['W'] = 2, ['w'] = 2, ['t'] = 1, ['i'] = 1 };
 
 /* The last word, in brackets, is the module. */
 static void cut_module(struct line *out, const char *end)
@@ -73,7 +91,7 @@ static bool parse_line(const char *p, const char *end, struct line *out)
 	p = fields_hex(p, end, &out->start);
 	if (!p || end - p < 4 || !fields_is_blank(p[0]) || !fields_is_blank(p[2]))
 		return false;
-	out->type = p[1];
+	out->type = (uint8_t)p[1];
 	out->name = p + 3;
 	out->name_size = (size_t)(end - out->name);
 	out->module_size = 0;
@@ -86,30 +104,18 @@ static bool parse_line(const char *p, const char *end, struct line *out)
  * Of names for one address: global over weak over local, fewer underscores
  * first; that of a 32-bit system call only if there is no other.
  */
-static uint8_t rank_of(const struct line *line)
+static unsigned int rank_of(const struct kallsyms *k, const struct symbol_entry *s)
 {
-	uint8_t underscores = 0, bind;
+	const char *name = k->text + s->name;
+	unsigned int underscores = 0;
 
-	switch (line->type) {
-	case 'T':
-		bind = 3;
-		break;
-	case 'W':
-	case 'w':
-		bind = 2;
-		break;
-	case 't':
-	case 'i':
-		bind = 1;
-		break;
-	default:
+	if (!s->bind)
 		return 0;
-	}
-	while (underscores < 14 && underscores < line->name_size && line->name[underscores] == '_')
+	while (underscores < 14 && underscores < s->name_size && name[underscores] == '_')
 		underscores++;
-	if (line->name_size > 7 && !memcmp(line->name, "__ia32_", 7))
+	if (s->name_size > 7 && !memcmp(name, "__ia32_", 7))
 		underscores++;
-	return (uint8_t)(bind << 4 | (15 - underscores));
+	return s->bind * 16U + 15 - underscores;
 }
 
 /* The module's text, shared with the symbol before when that is of the same module. */
@@ -128,13 +134,13 @@ static uint32_t add_module(struct kallsyms *k, const struct line *line)
 	return offset;
 }
 
-/* Make room for one more symbol and its texts. */
-static int reserve(struct kallsyms *k, const struct line *line)
+/* Make room for the symbols and texts of a piece of @size bytes. */
+static int reserve(struct kallsyms *k, size_t size)
 {
-	size_t size = line->name_size + line->module_size;
+	uint32_t nr = (uint32_t)size / LINE_MIN + 1;
 
-	if (k->nr == k->max) {
-		uint32_t max = k->max ? k->max * 2 : 1U << 16;
+	if (k->max - k->nr < nr) {
+		uint32_t max = MAX(k->max * 2, 1U << 16);
 		struct symbol_entry *symbols;
 
 		if (k->nr >= KALLSYMS_SYMBOLS_MAX)
@@ -145,8 +151,8 @@ static int reserve(struct kallsyms *k, const struct line *line)
 		k->symbols = symbols;
 		k->max = max;
 	}
-	if (k->text_max - k->text_size < size) {
-		size_t max = k->text_max ? k->text_max * 2 : TEXT_FIRST;
+	if (k->text_max - k->text_size < size + SLACK) {
+		size_t max = MAX(k->text_max * 2, (size_t)TEXT_FIRST);
 		char *text = max > KALLSYMS_TEXT_MAX ? NULL : realloc(k->text, max);
 
 		if (!text)
@@ -157,67 +163,68 @@ static int reserve(struct kallsyms *k, const struct line *line)
 	return 0;
 }
 
-static bool is_named(const struct line *line, const char *name)
+static void note_begin(struct kallsyms *k, const struct line *line)
 {
-	return line->name_size == strlen(name) && !memcmp(line->name, name, line->name_size);
+	if (line->name_size == 5 && !memcmp(line->name, "_text", 5))
+		k->begin[0] = line->start;
+	if (line->name_size == 6 && !memcmp(line->name, "_stext", 6))
+		k->begin[1] = line->start;
 }
 
-static int add_symbol(struct kallsyms *k, const struct line *line)
+/* Append @s; of two at one address the better one stays, of equals the first. */
+static void keep(struct kallsyms *k, const struct symbol_entry *s)
 {
-	struct symbol_entry *s;
-	uint32_t module;
-	int rc = reserve(k, line);
+	const struct symbol_entry *last = k->nr ? &k->symbols[k->nr - 1] : NULL;
 
-	if (rc)
-		return rc;
-	if (is_named(line, "_text") || is_named(line, "_stext"))
-		k->begin[is_named(line, "_stext")] = line->start;
-	module = add_module(k, line);
-	s = &k->symbols[k->nr++];
-	*s = (struct symbol_entry){
-		.start = line->start, .module = module, .rank = rank_of(line),
-		.module_size = (uint8_t)line->module_size,
-	};
-	if (!s->rank)
-		return 0;
-	s->name = (uint32_t)k->text_size;
-	s->name_size = (uint16_t)line->name_size;
-	memcpy(k->text + k->text_size, line->name, line->name_size);
-	k->text_size += line->name_size;
-	return 0;
-}
-
-/* At one address the best first, then in the kernel's order. */
-static int compare(const void *a, const void *b)
-{
-	const struct symbol_entry *x = a, *y = b;
-
-	if (x->rank != y->rank)
-		return y->rank - x->rank;
-	return (x->name > y->name) - (x->name < y->name);
-}
-
-/* Sort the symbols of each address. */
-static void sort_ties(struct kallsyms *k)
-{
-	for (uint32_t i = 0, end; i < k->nr; i = end) {
-		end = i + 1;
-		while (end < k->nr && k->symbols[end].start == k->symbols[i].start)
-			end++;
-		if (end - i > 1)
-			qsort(k->symbols + i, end - i, sizeof(*k->symbols), compare);
+	if (last && s->start == last->start) {
+		if (rank_of(k, s) <= rank_of(k, last))
+			return;
+		k->nr--;
+		k->nr_functions -= last->bind != 0;
 	}
+	k->unordered |= last && s->start < last->start;
+	k->nr_functions += s->bind != 0;
+	k->symbols[k->nr++] = *s;
 }
 
-/* By address. Without modules and BPF programs the kernel's list is in order. */
+static void add_symbol(struct kallsyms *k, const struct line *line)
+{
+	struct symbol_entry s = {
+		.start = line->start, .module = add_module(k, line),
+		.module_size = (uint8_t)line->module_size, .bind = binds[line->type],
+	};
+
+	note_begin(k, line);
+	if (s.bind) {
+		s.name = (uint32_t)k->text_size;
+		s.name_size = (uint16_t)line->name_size;
+		memcpy(k->text + k->text_size, line->name, line->name_size);
+		k->text_size += line->name_size;
+	}
+	keep(k, &s);
+}
+
+/*
+ * By address. Without modules and BPF programs the kernel's list is in order;
+ * else symbols of one address may have been apart.
+ */
 static int sort_symbols(struct kallsyms *k)
 {
-	int rc = sort_records(k->symbols, k->nr, sizeof(*k->symbols),
-			      offsetof(struct symbol_entry, start));
+	uint32_t nr = k->nr;
+	int rc;
 
-	if (!rc)
-		sort_ties(k);
-	return rc;
+	if (!k->unordered)
+		return 0;
+	rc = sort_records(k->symbols, nr, sizeof(*k->symbols), offsetof(struct symbol_entry, start));
+	if (rc)
+		return rc;
+	k->nr = k->nr_functions = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct symbol_entry s = k->symbols[i];
+
+		keep(k, &s);
+	}
+	return 0;
 }
 
 /*
@@ -235,31 +242,6 @@ static uint32_t size_of(const struct symbol_entry *s, const struct symbol_entry 
 	return (uint32_t)MIN(size, FUNCTION_MAX);
 }
 
-/* Size, and drop what is no text or not the best name of its address. */
-static void finish(struct kallsyms *k)
-{
-	const struct symbol_entry *next = NULL;
-	uint64_t last = 0;
-	uint32_t kept = 0;
-
-	for (uint32_t i = k->nr; i-- > 0;) {
-		struct symbol_entry *s = &k->symbols[i];
-
-		if (i + 1 < k->nr && s[1].start != s->start)
-			next = s + 1;
-		s->size = size_of(s, next);
-	}
-	for (uint32_t i = 0; i < k->nr; i++) {
-		const struct symbol_entry *s = &k->symbols[i];
-
-		if (!s->rank || (kept && s->start == last))
-			continue;
-		last = s->start;
-		k->symbols[kept++] = *s;
-	}
-	k->nr = kept;
-}
-
 /* Give back what parsing took too much of. */
 static void shrink(struct kallsyms *k)
 {
@@ -271,28 +253,87 @@ static void shrink(struct kallsyms *k)
 	k->max = k->nr;
 }
 
-/* Take the lines of @text; a last one without its newline only if @all. Bytes used up, or -errno. */
-static ssize_t take_lines(struct kallsyms *k, const char *text, size_t size, bool all)
+/*
+ * Copy a name, up to the first byte that none has: mostly the newline, always
+ * there. Its size.
+ */
+static size_t copy_name(char *to, const char *from)
 {
-	const char *p = text, *end = text + size;
+	const uint64_t ones = 0x0101010101010101ULL;
+	uint64_t bytes, ends;
+	size_t at = 0;
 
-	while (p < end) {
-		const char *eol = memchr(p, '\n', (size_t)(end - p));
+	for (;; at += sizeof(bytes)) {
+		memcpy(&bytes, from + at, sizeof(bytes));
+		memcpy(to + at, &bytes, sizeof(bytes));
+		/* Its highest bit tells of a byte: at most '\n', or no ASCII. Right for the lowest such. */
+		ends = (bytes - ('\n' + 1) * ones) & 0x80 * ones;
+		if (ends)
+			return at + (size_t)__builtin_ctzll(ends) / 8;
+	}
+}
+
+/*
+ * Take lines like "ffffffff81000000 T name", by rising address, up to the first
+ * that is not like this. The lower half of the address is read each time, the
+ * upper one only if it is not that of the line before.
+ */
+static const char *take_usual(struct kallsyms *k, const char *p, const char *end)
+{
+	uint64_t half = 0x3030303030303030ULL, last = k->nr ? k->symbols[k->nr - 1].start : 0;
+	struct symbol_entry *s = k->symbols + k->nr, *first = s;
+	char *text = k->text + k->text_size;
+	uint32_t high = 0, low;
+
+	while (end - p > HEAD_SIZE) {
+		uint8_t bind = binds[(uint8_t)p[17]];
+		uint64_t start, halves[2];
+		size_t size;
+
+		memcpy(halves, p, sizeof(halves));
+		if (halves[0] != half && !fields_eight_digits(halves[0], &high))
+			break;
+		half = halves[0];
+		if (!fields_eight_digits(halves[1], &low) || p[16] != ' ' || p[18] != ' ' || !bind)
+			break;
+		start = (uint64_t)high << 32 | low;
+		size = copy_name(text, p + HEAD_SIZE);
+		/* Short names may be where the kernel begins. */
+		if (start <= last || size <= strlen("_stext") || size > KALLSYMS_NAME_MAX ||
+		    text[size] != '\n' || text[size - 1] == ']')
+			break;
+		*s++ = (struct symbol_entry){
+			.start = start, .name = (uint32_t)(text - k->text), .module = NO_MODULE,
+			.name_size = (uint16_t)size, .bind = bind,
+		};
+		last = start;
+		text += size;
+		p += HEAD_SIZE + size + 1;
+	}
+	k->nr += (uint32_t)(s - first);
+	k->nr_functions += (uint32_t)(s - first);
+	k->text_size = (size_t)(text - k->text);
+	return p;
+}
+
+/* Take all lines of @text; each has its newline, and SLACK bytes behind the last may be read. */
+static int take_lines(struct kallsyms *k, const char *text, size_t size)
+{
+	const char *p = text, *end = text + size, *eol;
+	int rc = reserve(k, size);
+
+	for (; !rc && (p = take_usual(k, p, end)) < end; p = eol + 1) {
 		struct line line;
 
-		if (!eol && !all)
-			break;
-		eol = eol ? eol : end;
-		if (parse_line(p, eol, &line)) {
-			int rc = line.start ? add_symbol(k, &line) : 0;
-
-			if (rc)
-				return rc;
-			k->nr_hidden += !line.start;
-		}
-		p = MIN(eol + 1, end);
+		eol = memchr(p, '\n', (size_t)(end - p));
+		if (!parse_line(p, eol, &line))
+			continue;
+		if (line.start)
+			add_symbol(k, &line);
+		else
+			k->nr_hidden++;
 	}
-	return p - text;
+	return rc;
 }
 
 /* All lines are taken, or it failed with @rc: sort and publish, or say why not. */
@@ -307,65 +348,86 @@ static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, str
 		return err_set(e, rc, rc == -EACCES ? "kptr_restrict hides kernel addresses" :
 						      "the kernel's symbol list cannot be used");
 	}
-	finish(k);
 	shrink(k);
 	*out = k;
 	return 0;
 }
 
-int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct err *e)
+/* Read on; 0 at the end, or -errno. */
+static ssize_t read_source(struct source *from, char *to, size_t size)
 {
-	struct kallsyms *k;
-	ssize_t rc = -ENOMEM;
+	ssize_t nr;
 
-	if (size > KALLSYMS_TEXT_MAX)
-		return err_set(e, -E2BIG, "the kernel's symbol list is too large");
-	k = calloc(1, sizeof(*k));
-	if (k)
-		rc = take_lines(k, text, size, true);
-	return finish_or_free(out, k, rc < 0 ? (int)rc : 0, e);
+	if (from->fd < 0) {
+		size = MIN(size, from->size);
+		memcpy(to, from->text, size);
+		from->text += size;
+		from->size -= size;
+		return (ssize_t)size;
+	}
+	do
+		nr = read(from->fd, to, size);
+	while (nr < 0 && errno == EINTR);
+	return nr < 0 ? -errno : nr;
 }
 
-/* Read @fd to its end through @piece. */
-static int take_file(struct kallsyms *k, int fd, char *piece)
+/* Read @from to its end through @piece. */
+static int take_source(struct kallsyms *k, struct source *from, char *piece)
 {
-	size_t have = 0, total = 0;
+	size_t have = 0, used, total = 0;
+	ssize_t nr;
+	int rc = 0;
 
-	for (;;) {
-		ssize_t nr = read(fd, piece + have, PIECE_SIZE - have), used;
+	do {
+		const char *eol;
 
-		if (nr < 0 && errno == EINTR)
-			continue;
+		nr = read_source(from, piece + have, PIECE_SIZE - have);
 		if (nr < 0)
-			return -errno;
-		have += (size_t)nr;
+			return (int)nr;
 		total += (size_t)nr;
+		have += (size_t)nr;
+		if (!nr && have)
+			piece[have++] = '\n';	/* the last line has none */
+		eol = memrchr(piece, '\n', have);
+		used = eol ? (size_t)(eol + 1 - piece) : 0;
 		if (total > KALLSYMS_TEXT_MAX)
 			return -E2BIG;
-		used = take_lines(k, piece, have, !nr);
-		if (used < 0 || !nr)
-			return used < 0 ? (int)used : 0;
 		if (!used && have == PIECE_SIZE)
 			return -EINVAL;
-		have -= (size_t)used;
+		rc = take_lines(k, piece, used);
+		have -= used;
 		memmove(piece, piece + used, have);
-	}
+	} while (nr && !rc);
+	return rc;
+}
+
+static int make(struct kallsyms **out, struct source *from, struct err *e)
+{
+	struct kallsyms *k = calloc(1, sizeof(*k));
+	char *piece = calloc(1, PIECE_SIZE + 1 + SLACK);
+	int rc = k && piece ? take_source(k, from, piece) : -ENOMEM;
+
+	free(piece);
+	return finish_or_free(out, k, rc, e);
+}
+
+int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct err *e)
+{
+	struct source from = { .fd = -1, .text = text, .size = size };
+
+	return make(out, &from, e);
 }
 
 int kallsyms_read(struct kallsyms **out, const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
-	struct kallsyms *k;
-	char *piece;
+	struct source from = { .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
+	int rc;
 
-	if (fd < 0)
+	if (from.fd < 0)
 		return err_set(e, -errno, "the kernel's symbol list cannot be opened");
-	k = calloc(1, sizeof(*k));
-	piece = malloc(PIECE_SIZE);
-	rc = k && piece ? take_file(k, fd, piece) : -ENOMEM;
-	free(piece);
-	close(fd);
-	return finish_or_free(out, k, rc, e);
+	rc = make(out, &from, e);
+	close(from.fd);
+	return rc;
 }
 
 void kallsyms_free(struct kallsyms *k)
@@ -380,7 +442,7 @@ void kallsyms_free(struct kallsyms *k)
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out)
 {
 	const struct symbol_entry *s;
-	uint32_t lo = 0, hi = k->nr;
+	uint32_t lo = 0, hi = k->nr, size;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
@@ -393,10 +455,11 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symb
 	if (!lo)
 		return false;
 	s = &k->symbols[lo - 1];
-	if (addr - s->start >= s->size)
+	size = s->bind ? size_of(s, lo < k->nr ? s + 1 : NULL) : 0;
+	if (addr - s->start >= size)
 		return false;
 	*out = (struct kallsyms_symbol){
-		.start = s->start, .size = s->size,
+		.start = s->start, .size = size,
 		.name = k->text + s->name, .name_size = s->name_size,
 		.module = s->module == NO_MODULE ? NULL : k->text + s->module,
 		.module_size = s->module_size,
@@ -411,7 +474,7 @@ uint64_t kallsyms_begin(const struct kallsyms *k, bool stext)
 
 uint32_t kallsyms_nr(const struct kallsyms *k)
 {
-	return k->nr;
+	return k->nr_functions;
 }
 
 size_t kallsyms_memory(const struct kallsyms *k)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/fields.h"
 #include "symbols/kallsyms.h"
 #include "tests/yardstick.h"
 
@@ -143,6 +144,117 @@ static void test_hostile_text(void **state)
 	}
 }
 
+/*
+ * The same list with tabs for its first blanks, which is no usual form. Lines of
+ * other forms stay as they are.
+ */
+static void make_unusual(char *text, size_t size)
+{
+	for (char *p = text, *end = text + size, *eol; p < end; p = eol + 1) {
+		size_t digits = 0;
+
+		eol = memchr(p, '\n', (size_t)(end - p));
+		eol = eol ? eol : end - 1;
+		while (p + digits < eol && strchr("0123456789abcdef", p[digits]) && p[digits])
+			digits++;
+		if (digits == 16 && eol - p > 19 && p[16] == ' ' && p[18] == ' ')
+			p[16] = p[18] = '\t';
+	}
+}
+
+static void assert_equal_at(const struct kallsyms *a, const struct kallsyms *b, uint64_t addr)
+{
+	struct kallsyms_symbol x, y;
+	bool found = kallsyms_find(a, addr, &x);
+
+	assert_int_equal(kallsyms_find(b, addr, &y), found);
+	if (!found)
+		return;
+	assert_int_equal(x.start, y.start);
+	assert_int_equal(x.size, y.size);
+	assert_int_equal(x.name_size, y.name_size);
+	assert_memory_equal(x.name, y.name, x.name_size);
+	assert_int_equal(x.module_size, y.module_size);
+	assert_true(!x.module == !y.module);
+	if (x.module)
+		assert_memory_equal(x.module, y.module, x.module_size);
+}
+
+/* One line of each kind, at an address not far from the one before. */
+static size_t print_line(char *to, uint64_t *addr, unsigned int *seed)
+{
+	static const char *const names[] = { "_text", "_stext", "__ia32_sys_a", "__do_sys_a", "", "a]" };
+	static const char *const tails[] = { "\t[mod]", "\t[other]", " [not_closed", "\xff", "\t[bpf]" };
+	unsigned int kind = (unsigned int)rand_r(seed) % 16;
+	size_t name = (size_t)rand_r(seed) % 60 + 1, size;
+
+	*addr += (uint64_t)(rand_r(seed) % 40) - (kind == 1 ? 200U : 0);
+	*addr += kind == 2 ? 1ULL << 32 : 0;
+	size = (size_t)sprintf(to, "%016llx %c ", (unsigned long long)*addr, "TtWwDdbi"[rand_r(seed) % 8]);
+	if (kind == 3)
+		size += (size_t)sprintf(to + size, "%s", names[(size_t)rand_r(seed) % ARRAY_SIZE(names)]);
+	else
+		for (size_t i = 0; i < name; i++)
+			to[size++] = (char)("_abcdefghi.0123$"[rand_r(seed) % 16]);
+	if (kind == 4)
+		size += (size_t)sprintf(to + size, "%s", tails[(size_t)rand_r(seed) % ARRAY_SIZE(tails)]);
+	if (kind == 5)
+		to[(size_t)rand_r(seed) % size] = (char)(rand_r(seed) % 255 + 1);
+	to[size++] = '\n';
+	return size;
+}
+
+/* The quick way through lines of the usual form tells what the general one does; lists of many pieces. */
+static void test_usual_and_general(void **state)
+{
+	size_t nr = 6000, size = 0;
+	char *text = malloc(nr * 128);
+	uint64_t *addrs = calloc(nr, sizeof(*addrs)), addr = 0xffffff0081000000;
+	struct kallsyms *a, *b;
+	unsigned int seed = 11;
+
+	for (size_t i = 0; i < nr; i++) {
+		size += print_line(text + size, &addr, &seed);
+		addrs[i] = addr;
+	}
+	size -= (size_t)rand_r(&seed) % 2;		/* the last newline */
+	assert_int_equal(kallsyms_parse(&a, text, size, NULL), 0);
+	make_unusual(text, size);
+	assert_int_equal(kallsyms_parse(&b, text, size, NULL), 0);
+	assert_int_equal(kallsyms_nr(a), kallsyms_nr(b));
+	assert_true(kallsyms_nr(a) > nr / 4);
+	assert_int_equal(kallsyms_begin(a, false), kallsyms_begin(b, false));
+	assert_int_equal(kallsyms_begin(a, true), kallsyms_begin(b, true));
+	for (size_t i = 0; i < 40 * nr; i++)
+		assert_equal_at(a, b, addrs[i % nr] - 20 + i / nr);
+	kallsyms_free(a);
+	kallsyms_free(b);
+	free(addrs);
+	free(text);
+}
+
+/* Every byte at every place of eight digits. */
+static void test_digits(void **state)
+{
+	char text[8];
+	uint64_t packed;
+
+	for (int at = 0; at < 8; at++) {
+		for (int byte = 0; byte < 256; byte++) {
+			const char *digit = byte ? strchr("0123456789abcdef", byte) : NULL;
+			uint32_t value = 0;
+
+			memcpy(text, "90af5c36", sizeof(text));
+			text[at] = (char)byte;
+			memcpy(&packed, text, sizeof(packed));
+			assert_int_equal(fields_eight_digits(packed, &value), digit != NULL);
+			if (digit)
+				assert_int_equal(value, strtoul((char[9]){ text[0], text[1], text[2],
+					text[3], text[4], text[5], text[6], text[7] }, NULL, 16));
+		}
+	}
+}
+
 /* A name longer than the limit is no name; many symbols at one address stay quick. */
 static void test_limits(void **state)
 {
@@ -198,6 +310,8 @@ int main(void)
 		cmocka_unit_test(test_unsorted_and_odd_lines),
 		cmocka_unit_test(test_hidden_and_empty),
 		cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_usual_and_general),
+		cmocka_unit_test(test_digits),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_this_kernel),
 	};
