@@ -11,6 +11,7 @@
 #include <linux/perf_event.h>
 
 #include "symbols/image.h"
+#include "unwind/apply.h"
 #include "unwind/arch.h"
 #include "unwind/fp.h"
 #include "unwind/rewrite.h"
@@ -63,35 +64,6 @@ static int stop_of(const struct walk *w, enum step_result result)
 		break;
 	}
 	return UNWIND_BAD_FRAME;
-}
-
-/* Replace @f by its caller as @row says. */
-static inline enum step_result apply_row(const struct walk *w, uint64_t row, struct arch_frame *f)
-{
-	const struct arch_ops *arch = w->u->arch;
-	unsigned int base = row_cfa_is_fp(row) ? arch->fp : arch->sp;
-	uint64_t cfa, pc, fp = f->reg[arch->fp];
-	bool has_fp = frame_has(f, arch->fp);
-
-	if (!frame_has(f, base) || (!row_ra_at_cfa(row) && !frame_has(f, arch->ra)))
-		return STEP_NEED_REGS;
-	cfa = f->reg[base] + (uint64_t)row_cfa_off(row);
-	pc = f->reg[arch->ra];
-	if (row_ra_at_cfa(row) && !dump_read(&w->dump, cfa + (uint64_t)row_ra_off(row), &pc))
-		return cfa + (uint64_t)row_ra_off(row) < w->dump.sp ? STEP_BELOW : STEP_BEYOND;
-	if (row_fp_at_cfa(row)) {
-		uint64_t slot = cfa + (uint64_t)row_fp_off(row);
-
-		/* In frame 0 a slot below sp has been popped: its value is back in the register. */
-		if (!dump_read(&w->dump, slot, &fp) && (w->out->nr > 1 || slot >= w->dump.sp))
-			has_fp = false;
-	}
-	f->valid = 0;
-	frame_set(f, arch->pc, pc & ~arch->ra_clear);
-	frame_set(f, arch->sp, cfa);
-	if (has_fp)
-		frame_set(f, arch->fp, fp);
-	return f->reg[arch->pc] ? STEP_FOUND : STEP_ROOT;
 }
 
 /* The stack has to grow; only a signal frame may lead to another one. */
@@ -160,17 +132,56 @@ static bool lacks_sp(const struct walk *w, enum step_result result)
 	return result == STEP_NEED_REGS && !frame_has(&w->f, w->u->arch->sp);
 }
 
-static int by_row(struct walk *w, uint64_t row)
+static inline void add_frame(struct walk *w, uint64_t pc, uint32_t place, const struct mapping *mapping)
+{
+	struct unwind_result *out = w->out;
+
+	if (mapping)
+		dso_touch(mapping->dso, w->clock);
+	out->ip[out->nr] = pc;
+	out->place[out->nr++] = place;
+}
+
+/* What is known of the look-up pc @pc, if it was met before in this space. */
+static inline const struct recent_entry *met_before(const struct walk *w, uint64_t pc)
+{
+	const struct recent_entry *r = recent_slot(&w->u->recent, w->serial, pc);
+
+	return recent_answers(r, w->serial, pc, w->in->time_ns) ? r : NULL;
+}
+
+/*
+ * Row upon row, as long as callers were met before and have rows, too: here is
+ * where a warm unwinder spends its time. What it comes to is not entered yet.
+ */
+static int by_rows(struct walk *w, uint64_t row)
 {
 	const struct arch_ops *arch = w->u->arch;
-	uint64_t pc = w->f.reg[arch->pc], sp = w->f.reg[arch->sp];
-	enum step_result result = apply_row(w, row, &w->f);
+	struct row_frame f = row_frame_of(arch, &w->f);
+	uint64_t pc, sp;
 
-	if (lacks_sp(w, result))
-		return by_guess(w);
-	w->dropped = true;
-	w->row_hits++;
-	return go_on(w, result, pc, sp, false);
+	for (;;) {
+		const struct recent_entry *met;
+		enum step_result result;
+
+		pc = f.pc;
+		sp = f.sp;
+		result = apply_row(row, arch, &w->dump, w->out->nr == 1, &f);
+		if (result == STEP_NEED_REGS && !f.has_sp)	/* of a guess that did not find it */
+			return by_guess(w);
+		w->dropped = true;
+		w->row_hits++;
+		if (result != STEP_FOUND)
+			return stop_of(w, result);
+		met = f.sp > sp && w->out->nr + 1 < UNWIND_FRAMES_MAX ? met_before(w, f.pc - 1) : NULL;
+		row = met ? rows_get(w->u->rows, met->place) : 0;
+		if (row_kind(row) != ROW_SIMPLE)
+			break;
+		add_frame(w, f.pc - 1, met->place, met->mapping);
+		w->exact = false;
+	}
+	row_frame_to(&f, arch, &w->f);
+	return go_on(w, STEP_FOUND, pc, sp, false);
 }
 
 /* Where a signal handler returns to: the kernel saved all registers of what it interrupted. */
@@ -191,12 +202,11 @@ static int by_signal(struct walk *w)
 	return go_on(w, STEP_FOUND, from.reg[arch->pc], from.reg[arch->sp], true);
 }
 
-static bool same_frame(const struct arch_ops *arch, const struct arch_frame *a,
-		       const struct arch_frame *b)
+static bool same_frame(const struct arch_ops *arch, const struct row_frame *a, const struct arch_frame *b)
 {
-	return a->reg[arch->pc] == b->reg[arch->pc] && a->reg[arch->sp] == b->reg[arch->sp] &&
-	       frame_has(a, arch->fp) == frame_has(b, arch->fp) &&
-	       (!frame_has(a, arch->fp) || a->reg[arch->fp] == b->reg[arch->fp]);
+	return a->pc == b->reg[arch->pc] && a->sp == b->reg[arch->sp] &&
+	       a->has_fp == frame_has(b, arch->fp) &&
+	       (!a->has_fp || a->fp == b->reg[arch->fp]);
 }
 
 /* Is the rule of this place still unknown, and is there room for it? */
@@ -227,14 +237,14 @@ static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch
 		  enum step_result result)
 {
 	struct unwinder *u = w->u;
-	struct arch_frame by_row = *from;
+	struct row_frame by_row = row_frame_of(u->arch, from);
 	uint64_t word = row_pack(&rule->row);
 	bool same;
 
 	if (result != STEP_FOUND && result != STEP_ROOT)
 		return;
 	if (row_kind(word) == ROW_SIMPLE)
-		same = apply_row(w, word, &by_row) == result &&
+		same = apply_row(word, u->arch, &w->dump, w->out->nr == 1, &by_row) == result &&
 		       (result == STEP_ROOT || same_frame(u->arch, &by_row, &w->f));
 	else
 		same = row_kind(word) == ROW_STEP || result == STEP_ROOT;
@@ -265,7 +275,7 @@ static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
 	word = row_pack(&row);
 	rows_put(u->rows, w->place, word);
 	if (row_kind(word) == ROW_SIMPLE)
-		return by_row(w, word);
+		return by_rows(w, word);
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
 }
 
@@ -398,7 +408,7 @@ static int next_frame(struct walk *w)
 
 	switch (row_kind(row)) {
 	case ROW_SIMPLE:
-		return by_row(w, row);
+		return by_rows(w, row);
 	case ROW_END:
 		w->row_hits++;
 		return UNWIND_COMPLETE;
@@ -435,26 +445,24 @@ static bool find_place(struct walk *w)
 static int enter_frame(struct walk *w)
 {
 	struct unwind_result *out = w->out;
-	struct recent_entry *r;
+	const struct recent_entry *r;
 
 	w->pc = w->f.reg[w->u->arch->pc] - !w->exact;
-	r = recent_slot(&w->u->recent, w->serial, w->pc);
-	if (recent_answers(r, w->serial, w->pc, w->in->time_ns)) {
+	r = met_before(w, w->pc);
+	if (r) {
 		w->mapping = r->mapping;
 		w->offset = r->mapping->offset + (w->pc - r->mapping->start);
 		w->place = r->place;
 	} else if (find_place(w)) {
 		if (w->place != PLACE_NONE)
-			*r = (struct recent_entry){ w->pc, w->serial, w->mapping, w->place };
+			*recent_slot(&w->u->recent, w->serial, w->pc) =
+				(struct recent_entry){ w->pc, w->serial, w->mapping, w->place };
 	} else {
 		out->maps_stale = true;
 		if (out->nr)
 			return UNWIND_NO_MAP;
 	}
-	if (w->mapping)
-		dso_touch(w->mapping->dso, w->clock);
-	out->ip[out->nr] = w->pc;
-	out->place[out->nr++] = w->place;
+	add_frame(w, w->pc, w->place, w->mapping);
 	out->nr_guessed += w->guessed;
 	if (out->maps_stale)
 		return UNWIND_NO_MAP;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From a frame to its caller by a row: what most frames are found by.
+ *
+ * Inline, on the sampler thread. A row knows three registers, so a frame is
+ * these and no more as long as row follows upon row.
+ */
+#ifndef UNWIND_APPLY_H
+#define UNWIND_APPLY_H
+
+#include "unwind/arch.h"
+#include "unwind/dump.h"
+#include "unwind/rows.h"
+#include "unwind/step.h"
+
+struct row_frame {
+	uint64_t pc, sp, fp;
+	uint64_t ra;			/* where a call leaves it in a register */
+	bool has_sp, has_fp, has_ra;
+};
+
+static inline struct row_frame row_frame_of(const struct arch_ops *arch, const struct arch_frame *f)
+{
+	return (struct row_frame){
+		.pc = f->reg[arch->pc], .sp = f->reg[arch->sp], .fp = f->reg[arch->fp],
+		.ra = f->reg[arch->ra],
+		.has_sp = frame_has(f, arch->sp), .has_fp = frame_has(f, arch->fp),
+		.has_ra = frame_has(f, arch->ra),
+	};
+}
+
+/* A caller that a row found; all other registers are unknown. */
+static inline void row_frame_to(const struct row_frame *from, const struct arch_ops *arch,
+				struct arch_frame *f)
+{
+	f->valid = 0;
+	frame_set(f, arch->pc, from->pc);
+	frame_set(f, arch->sp, from->sp);
+	if (from->has_fp)
+		frame_set(f, arch->fp, from->fp);
+}
+
+/*
+ * Replace @f by its caller as @row, a simple one, says; anything but STEP_FOUND
+ * and STEP_ROOT leaves it as it is. @first: the innermost frame, below whose sp
+ * lies what has been popped.
+ */
+static inline enum step_result apply_row(uint64_t row, const struct arch_ops *arch, const struct dump *dump,
+					 bool first, struct row_frame *f)
+{
+	uint64_t cfa = (row_cfa_is_fp(row) ? f->fp : f->sp) + (uint64_t)row_cfa_off(row);
+	uint64_t pc = f->ra;
+
+	if (!(row_cfa_is_fp(row) ? f->has_fp : f->has_sp) || (!row_ra_at_cfa(row) && !f->has_ra))
+		return STEP_NEED_REGS;
+	if (row_ra_at_cfa(row) && !dump_read(dump, cfa + (uint64_t)row_ra_off(row), &pc))
+		return cfa + (uint64_t)row_ra_off(row) < dump->sp ? STEP_BELOW : STEP_BEYOND;
+	if (row_fp_at_cfa(row)) {
+		uint64_t slot = cfa + (uint64_t)row_fp_off(row);
+
+		/* In frame 0 a slot below sp has been popped: its value is back in the register. */
+		if (!dump_read(dump, slot, &f->fp) && (!first || slot >= dump->sp))
+			f->has_fp = false;
+	}
+	f->pc = pc & ~arch->ra_clear;
+	f->sp = cfa;
+	f->has_sp = true;
+	f->has_ra = false;
+	return f->pc ? STEP_FOUND : STEP_ROOT;
+}
+
+#endif
