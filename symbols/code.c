@@ -165,11 +165,11 @@ static void finish(struct code_desk *d, struct reading *r)
 static uint64_t extent_in_image(const struct image *image, uint64_t vaddr)
 {
 	const struct image_symbol *symbol = image_find(image, vaddr);
-	const struct ehframe_fde *fde = ehframe_find(&image->eh, vaddr);
+	struct ehframe_fde fde;
 
 	if (symbol && symbol->vaddr <= vaddr && vaddr - symbol->vaddr < symbol->size)
 		return symbol->vaddr + symbol->size - vaddr;
-	return fde && vaddr - fde->start < fde->size ? fde->start + fde->size - vaddr : 0;
+	return ehframe_find(&image->eh, vaddr, &fde) ? fde.start + fde.size - vaddr : 0;
 }
 
 /* Kernel code made at run time: its extent, if it is still the code that was sampled. */

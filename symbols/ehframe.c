@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Walk .eh_frame once and index its FDEs.
+ * Index the FDEs of .eh_frame: by the table of .eh_frame_hdr, or by a walk.
  *
  * Runs on the loader (index) and on sampler threads (ehframe_find, ehframe_read).
  * Invariant: no read leaves [bytes, bytes + size); the walk takes one step per
@@ -203,7 +203,7 @@ static int read_fde_body(const struct ehframe *eh, struct eh_reader *r, struct e
 	return 0;
 }
 
-/* The CIEs that the walk met, direct-mapped: nearly all FDEs share a few. Constant after it. */
+/* CIEs met while the index was made, direct-mapped: nearly all FDEs share a few. Constant after it. */
 struct ehframe_cies {
 	struct ehframe_cie cie[NR_CIES];
 	bool known[NR_CIES];
@@ -251,9 +251,12 @@ int ehframe_read(const struct ehframe *eh, uint32_t offset, struct ehframe_recor
 	return read_fde_body(eh, &r, out);
 }
 
-static int walk_add(struct ehframe *eh, uint32_t *room_fdes, const struct ehframe_record *rec,
-		    uint64_t offset)
+static int walk_add(struct ehframe *eh, uint32_t *room_fdes, uint64_t start, uint64_t offset)
 {
+	uint64_t above = start - ehhdr_base(eh->vaddr);
+
+	if (above > UINT32_MAX)
+		return -EBADMSG;
 	if (eh->nr_fdes == *room_fdes) {
 		uint32_t room = *room_fdes ? *room_fdes * 2 : 256;
 		void *fdes = reallocarray(eh->fdes, room, sizeof(*eh->fdes));
@@ -263,9 +266,7 @@ static int walk_add(struct ehframe *eh, uint32_t *room_fdes, const struct ehfram
 		eh->fdes = fdes;
 		*room_fdes = room;
 	}
-	eh->fdes[eh->nr_fdes++] = (struct ehframe_fde){
-		.start = rec->start, .size = rec->size, .offset = (uint32_t)offset,
-	};
+	eh->fdes[eh->nr_fdes++] = above << 32 | offset;
 	return 0;
 }
 
@@ -287,7 +288,7 @@ static int walk_record(struct ehframe *eh, uint32_t *room, struct eh_reader *r, 
 	rec.cie = *cie;
 	if (read_fde_body(eh, r, &rec))
 		return -EBADMSG;
-	return walk_add(eh, room, &rec, offset);
+	return walk_add(eh, room, rec.start, offset);
 }
 
 /* Step over all records up to the terminator, the end, or one that leaves the section. */
@@ -315,19 +316,17 @@ static int walk_all(struct ehframe *eh)
 	return 0;
 }
 
-/* Sort, and drop what starts inside the range before it. */
+/* Sort, and drop all but the first of those that start at one place. */
 static int sort_fdes(struct ehframe *eh)
 {
 	uint32_t nr = 0;
 
 	if (!eh->nr_fdes)
 		return 0;
-	if (sort_records(eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), offsetof(struct ehframe_fde, start)))
+	if (sort_records(eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), 0))
 		return -ENOMEM;
 	for (uint32_t i = 1; i < eh->nr_fdes; i++) {
-		const struct ehframe_fde *last = &eh->fdes[nr];
-
-		if (eh->fdes[i].start - last->start >= last->size)
+		if (eh->fdes[i] >> 32 != eh->fdes[nr] >> 32)
 			eh->fdes[++nr] = eh->fdes[i];
 		else
 			eh->nr_refused++;
@@ -336,25 +335,69 @@ static int sort_fdes(struct ehframe *eh)
 	return 0;
 }
 
-int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
-		 uint16_t machine)
+/* Before there is an index: 0, -EINVAL or -ENOMEM. */
+static int begin(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr, uint16_t machine)
 {
-	int rc;
-
 	*eh = (struct ehframe){ .vaddr = vaddr, .bytes = bytes, .size = size, .machine = machine };
 	if (!bytes || (machine != EM_X86_64 && machine != EM_AARCH64) || size > UINT32_MAX)
 		return -EINVAL;
 	eh->cies = calloc(1, sizeof(*eh->cies));
-	rc = eh->cies ? walk_all(eh) : -ENOMEM;
+	return eh->cies ? 0 : -ENOMEM;
+}
+
+int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
+		 uint16_t machine)
+{
+	int rc = begin(eh, bytes, size, vaddr, machine);
+
+	if (!rc)
+		rc = walk_all(eh);
 	if (!rc)
 		rc = sort_fdes(eh);
 	if (rc) {
 		ehframe_fini(eh);
 		return rc;
 	}
-	lookup_init(&eh->lookup, eh->fdes, eh->nr_fdes, sizeof(*eh->fdes),
-		    offsetof(struct ehframe_fde, start));
+	lookup_init(&eh->lookup, eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), 0);
 	return !eh->nr_fdes && eh->nr_refused ? -EINVAL : 0;
+}
+
+/* Count FDEs by the lengths of all records, meeting the CIEs on the way. 0: a record is not usual. */
+static uint32_t count_fdes(struct ehframe *eh)
+{
+	const uint8_t *at = eh->bytes, *end = at + eh->size;
+	uint32_t nr = 0, words[2];
+
+	while (end - at >= 8) {
+		memcpy(words, at, sizeof(words));
+		if (!words[0])
+			break;
+		if (words[0] < 4 || words[0] > (size_t)(end - at) - 4)
+			return 0;
+		if (words[1])
+			nr++;
+		else
+			cie_meet(eh, (uint64_t)(at - eh->bytes));
+		at += 4 + (size_t)words[0];
+	}
+	return nr;
+}
+
+int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint16_t machine,
+		     const struct ehhdr *h, uint64_t *entries)
+{
+	int rc = begin(eh, bytes, size, h->eh_frame, machine);
+
+	if (!rc && (!h->nr || !ehhdr_index(h, entries, size) || count_fdes(eh) != h->nr))
+		rc = -EBADMSG;
+	if (rc) {
+		ehframe_fini(eh);
+		return rc;
+	}
+	eh->fdes = entries;
+	eh->nr_fdes = h->nr;
+	lookup_init(&eh->lookup, eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), 0);
+	return 0;
 }
 
 void ehframe_fini(struct ehframe *eh)
@@ -367,20 +410,41 @@ void ehframe_fini(struct ehframe *eh)
 	eh->nr_fdes = 0;
 }
 
-const struct ehframe_fde *ehframe_find(const struct ehframe *eh, uint64_t vaddr)
+static uint64_t start_of(const struct ehframe *eh, uint32_t i)
 {
+	return ehhdr_base(eh->vaddr) + (eh->fdes[i] >> 32);
+}
+
+bool ehframe_at(const struct ehframe *eh, uint32_t i, struct ehframe_fde *out)
+{
+	uint64_t start = start_of(eh, i), room;
+	struct ehframe_record rec;
+
+	out->offset = (uint32_t)eh->fdes[i];
+	if (ehframe_read(eh, out->offset, &rec) || rec.start != start)
+		return false;
+	room = i + 1 < eh->nr_fdes ? start_of(eh, i + 1) - start : UINT32_MAX;
+	out->start = start;
+	out->size = (uint32_t)MIN(rec.size, room);
+	return true;
+}
+
+bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *out)
+{
+	uint64_t above = vaddr - ehhdr_base(eh->vaddr);
+	uint64_t last = above << 32 | UINT32_MAX;	/* that could start there */
 	uint32_t lo, hi;
 
-	lookup_bounds(&eh->lookup, vaddr, &lo, &hi);
+	if (above > UINT32_MAX)
+		return false;
+	lookup_bounds(&eh->lookup, last, &lo, &hi);
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (eh->fdes[mid].start <= vaddr)
+		if (eh->fdes[mid] <= last)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (!lo || vaddr - eh->fdes[lo - 1].start >= eh->fdes[lo - 1].size)
-		return NULL;
-	return &eh->fdes[lo - 1];
+	return lo && ehframe_at(eh, lo - 1, out) && vaddr - out->start < out->size;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The structure of .eh_frame: a copy of its bytes and our own sorted index of
- * its FDEs (LSB Core 5.0, 10.6 "Exception Frames"; DWARF 5, 6.4).
+ * The structure of .eh_frame: a copy of its bytes and a sorted index of its
+ * FDEs (LSB Core 5.0, 10.6 "Exception Frames"; DWARF 5, 6.4).
  *
- * The index is always built by one bounded walk over the records, never taken
- * from .eh_frame_hdr: that table may be missing, unsorted or forged. Records
- * that the walk does not accept (lengths, CIE pointers, versions, unknown
- * augmentation, return column, address encodings) are left out and counted.
- * What the instructions *do* is checked later, by unwind/cfi.
+ * The index is the table of .eh_frame_hdr where that ascends and has as many
+ * entries as there are FDEs; else it is built by one bounded walk over the
+ * records. Either way only what an FDE says itself is believed, when it is
+ * looked up: one that is not acceptable (lengths, CIE pointers, versions,
+ * unknown augmentation, return column, address encodings) is as if it were
+ * not there. What the instructions *do* is checked later, by unwind/cfi.
  *
  * Pure: bytes in, index out. Runs on: the loader.
  */
@@ -18,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbols/ehhdr.h"
 #include "symbols/ehread.h"
 #include "symbols/lookup.h"
 
@@ -25,10 +27,9 @@
 
 struct ehframe_cies;
 
-/* Sorted by start; ranges do not overlap (of overlapping ones the first stays). */
 struct ehframe_fde {
 	uint64_t start;			/* vaddr of the first instruction covered */
-	uint32_t size;			/* bytes covered */
+	uint32_t size;			/* bytes covered; no further than the next one's start */
 	uint32_t offset;		/* of the FDE record in the section */
 };
 
@@ -36,20 +37,28 @@ struct ehframe {
 	uint64_t vaddr;			/* of the section's first byte */
 	const uint8_t *bytes;		/* NULL when there is none; owned by the image */
 	size_t size;
-	struct ehframe_fde *fdes;	/* owned by this struct */
+	uint64_t *fdes;			/* ascending, as ehhdr_index() makes them; owned by this struct */
 	uint32_t nr_fdes;
 	struct lookup lookup;		/* in fdes */
 	struct ehframe_cies *cies;	/* some of its CIEs as read; owned by this struct */
-	uint32_t nr_refused;		/* records left out */
+	uint32_t nr_refused;		/* records that the walk left out */
 	uint16_t machine;		/* e_machine */
 };
 
-/* @machine: e_machine. 0, -ENOMEM, or -EINVAL when nothing could be read. @bytes is borrowed. */
+/* By a walk. @machine: e_machine. 0, -ENOMEM, or -EINVAL when nothing could be read. @bytes is borrowed. */
 int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
 		 uint16_t machine);
+/*
+ * By the table of .eh_frame_hdr: its @entries as read, owned by @eh if this is 0 and changed anyway.
+ * -EBADMSG: the table is not one to go by.
+ */
+int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint16_t machine,
+		     const struct ehhdr *h, uint64_t *entries);
 void ehframe_fini(struct ehframe *eh);
-/* The FDE that covers @vaddr, or NULL. Any thread. */
-const struct ehframe_fde *ehframe_find(const struct ehframe *eh, uint64_t vaddr);
+/* The FDE that covers @vaddr; false: none. Any thread. */
+bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *out);
+/* The one with number @i < nr_fdes, by start; false: it is not what the index says. Any thread. */
+bool ehframe_at(const struct ehframe *eh, uint32_t i, struct ehframe_fde *out);
 
 struct ehframe_cie {
 	uint32_t offset;		/* of the record in the section */

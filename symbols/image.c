@@ -24,18 +24,12 @@
 #define DEBUGDATA_SIZE_MAX	(64ULL << 20)
 #define NESTED_MAX		64	/* symbols inside a symbol that a look-up steps over */
 
-/* Pointer encodings (LSB Core 5.0, 10.5.1 "DWARF Exception Header Encoding"). */
-enum {
-	PE_OMIT = 0xff,
-	PE_FORMAT = 0x0f, PE_ABSPTR = 0x00, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04,
-	PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
-	PE_BASE = 0xf0, PE_PCREL = 0x10, PE_DATAREL = 0x30,
-};
-
 /* Where .eh_frame lies in the file. */
 struct eh_place {
 	uint64_t vaddr, offset, size;
 	bool to_segment_end;		/* nobody told its end */
+	struct ehhdr hdr;		/* its table; none if that is not used */
+	uint64_t table;			/* where that lies in the file */
 };
 
 /* Copy the load segments that make sense. */
@@ -73,52 +67,23 @@ static const struct image_segment *segment_at(const struct image *image, uint64_
 	return found;
 }
 
-/* Decode the pointer of encoding @enc at @bytes, the address of which is @field. */
-static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint64_t field,
-			   uint64_t data, uint64_t *out)
-{
-	static const uint8_t sizes[16] = {
-		[PE_ABSPTR] = 8, [PE_UDATA2] = 2, [PE_UDATA4] = 4, [PE_UDATA8] = 8,
-		[PE_SDATA2] = 2, [PE_SDATA4] = 4, [PE_SDATA8] = 8,
-	};
-	uint8_t format = enc & PE_FORMAT, width = sizes[format];
-	uint64_t value = 0;
-
-	if (!width || width > size)
-		return false;
-	for (unsigned int i = 0; i < width; i++)	/* the machines we know are little-endian */
-		value |= (uint64_t)bytes[i] << (8 * i);
-	if (format >= PE_SDATA2 && width < 8 && value >> (8 * width - 1))
-		value |= ~0ULL << (8 * width);
-	switch (enc & PE_BASE) {
-	case 0:
-		*out = value;
-		return true;
-	case PE_PCREL:
-		*out = field + value;
-		return true;
-	case PE_DATAREL:
-		*out = data + value;
-		return true;
-	default:
-		return false;	/* indirect, textrel, aligned: no linker writes them here */
-	}
-}
-
 /* Follow PT_GNU_EH_FRAME to the address of .eh_frame. */
-static bool header_says(const struct image *image, const struct elffile *f, uint64_t *vaddr)
+static bool header_says(const struct image *image, const struct elffile *f, struct eh_place *eh)
 {
 	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
 		const Elf64_Phdr *p = &f->phdrs[i];
-		uint8_t hdr[12] = { 0 };
+		uint8_t hdr[EHHDR_SIZE];
 		size_t size = MIN(p->p_filesz, sizeof(hdr));
 		uint64_t offset;
 
 		if (p->p_type != PT_GNU_EH_FRAME)
 			continue;
-		return image_offset(image, p->p_vaddr, &offset) && size > 4 &&
-		       !elffile_read(f, offset, hdr, size) && hdr[0] == 1 && hdr[1] != PE_OMIT &&
-		       decode_pointer(hdr + 4, size - 4, hdr[1], p->p_vaddr + 4, p->p_vaddr, vaddr);
+		if (!image_offset(image, p->p_vaddr, &offset) || elffile_read(f, offset, hdr, size) ||
+		    !ehhdr_parse(&eh->hdr, hdr, size, p->p_filesz, p->p_vaddr))
+			return false;
+		eh->vaddr = eh->hdr.eh_frame;
+		eh->table = offset + EHHDR_SIZE;
+		return true;
 	}
 	return false;
 }
@@ -129,7 +94,7 @@ static bool find_eh_frame(const struct image *image, const struct elffile *f, st
 	const Elf64_Shdr *section = elffile_section(f, ".eh_frame");
 	const struct image_segment *segment;
 
-	if (!header_says(image, f, &eh->vaddr)) {
+	if (!header_says(image, f, eh)) {
 		if (!section || !(section->sh_flags & SHF_ALLOC))
 			return false;
 		eh->vaddr = section->sh_addr;
@@ -209,6 +174,7 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	free(*bytes);
 	*bytes = both;
 	eh->size = size;
+	eh->hdr.nr = 0;			/* it knows nothing of what was added */
 	return 0;
 }
 
@@ -236,6 +202,24 @@ static int copy_eh_frame(const struct image *image, const struct elffile *f, str
 	return 0;
 }
 
+/* Index @bytes by the table that the file has for them. */
+static int index_by_table(struct image *image, const struct elffile *f, const struct eh_place *eh,
+			  const void *bytes)
+{
+	void *entries;
+	int rc;
+
+	if (!eh->hdr.nr || eh->hdr.nr > EHFRAME_FDES_MAX)
+		return -EBADMSG;
+	watch_expect(f->watch, eh->hdr.nr * sizeof(uint64_t));
+	if (elffile_read_alloc(f, eh->table, eh->hdr.nr * sizeof(uint64_t), &entries))
+		return -EBADMSG;
+	rc = ehframe_init_hdr(&image->eh, bytes, eh->size, image->machine, &eh->hdr, entries);
+	if (rc)
+		free(entries);
+	return rc;
+}
+
 /* Copy the unwind tables; without them the image has none, which is no error. */
 static int read_eh_frame(struct image *image, const struct elffile *f)
 {
@@ -249,7 +233,9 @@ static int read_eh_frame(struct image *image, const struct elffile *f)
 		free(bytes);
 		return rc;
 	}
-	rc = ehframe_init(&image->eh, bytes, eh.size, eh.vaddr, image->machine);
+	rc = index_by_table(image, f, &eh, bytes);
+	if (rc == -EBADMSG)
+		rc = ehframe_init(&image->eh, bytes, eh.size, eh.vaddr, image->machine);
 	if (rc) {
 		ehframe_fini(&image->eh);
 		image->eh = (struct ehframe){ 0 };
@@ -343,11 +329,10 @@ static void bound_by_fdes(struct elfsym *t, const struct image *image)
 {
 	for (uint32_t i = 0; i < t->nr; i++) {
 		struct image_symbol *s = &t->symbols[i];
-		const struct ehframe_fde *fde;
+		struct ehframe_fde fde;
 
-		fde = s->size || !image->eh.nr_fdes ? NULL : ehframe_find(&image->eh, s->vaddr);
-		if (fde)
-			s->size = fde->start + fde->size - s->vaddr;
+		if (!s->size && ehframe_find(&image->eh, s->vaddr, &fde))
+			s->size = fde.start + fde.size - s->vaddr;
 	}
 }
 

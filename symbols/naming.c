@@ -94,7 +94,7 @@ static int find_in_image(struct naming *n, const struct dso *dso,
 {
 	/* Pairs with the release in objects.c. */
 	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
-	const struct ehframe_fde *fde;
+	struct ehframe_fde fde;
 	const struct image_symbol *s;
 	uint64_t vaddr;
 
@@ -110,8 +110,7 @@ static int find_in_image(struct naming *n, const struct dso *dso,
 		set_name(f, image->names + s->name, s->name_size);
 		return 0;
 	}
-	fde = image->eh.nr_fdes ? ehframe_find(&image->eh, vaddr) : NULL;
-	set_start(n, f, dso, fde ? fde->start : vaddr);
+	set_start(n, f, dso, ehframe_find(&image->eh, vaddr, &fde) ? fde.start : vaddr);
 	return 0;
 }
 

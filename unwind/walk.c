@@ -353,9 +353,9 @@ static int by_entry(struct walk *w)
 
 static bool begins_behind(const struct image *image, uint64_t vaddr)
 {
-	const struct ehframe_fde *next = ehframe_find(&image->eh, vaddr + 1);
+	struct ehframe_fde next;
 
-	return next && next->start == vaddr + 1;
+	return ehframe_find(&image->eh, vaddr + 1, &next) && next.start == vaddr + 1;
 }
 
 /* Does a signal handler return to @pc, or is it being left there? */
@@ -369,8 +369,9 @@ static int by_object(struct walk *w)
 {
 	struct dso *dso = w->mapping->dso;
 	const struct image *image;
-	const struct ehframe_fde *fde;
+	struct ehframe_fde fde;
 	uint64_t vaddr;
+	bool found = false;
 
 	if (w->word == 4 || (dso->identity.kind != DSO_FILE && dso->identity.kind != DSO_VDSO))
 		return by_guess(w);
@@ -383,23 +384,22 @@ static int by_object(struct walk *w)
 		dso_wait(dso);
 		return UNWIND_PENDING;
 	}
-	fde = NULL;
 	if (image->machine == w->u->arch->machine && image_vaddr(image, w->offset, &vaddr)) {
 		if (is_sigreturn(image, vaddr + !w->exact)) {
 			rows_put(w->u->rows, w->place, ROW_SIGNAL);
 			return by_signal(w);
 		}
-		fde = ehframe_find(&image->eh, vaddr);
-		if (!fde && !w->exact && begins_behind(image, vaddr)) {
+		found = ehframe_find(&image->eh, vaddr, &fde);
+		if (!found && !w->exact && begins_behind(image, vaddr)) {
 			rows_put(w->u->rows, w->place, ROW_ENTRY);
 			return by_entry(w);
 		}
 	}
-	if (!fde) {
+	if (!found) {
 		rows_put(w->u->rows, w->place, ROW_NO_CFI);
 		return by_guess(w);
 	}
-	return by_step(w, image, vaddr, fde);
+	return by_step(w, image, vaddr, &fde);
 }
 
 static int next_frame(struct walk *w)

@@ -42,16 +42,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	arch = data[0] & 1 ? &arch_aarch64 : &arch_x86_64;
 	ehframe_init(&eh, data + 1, size - 1, 0x10000, arch->machine);
 	for (uint32_t i = 0; i < eh.nr_fdes; i++) {
-		const struct ehframe_fde *f = &eh.fdes[i];
-		struct rows rows = { .at = f->start, .end = f->start + f->size };
+		uint32_t offset = (uint32_t)eh.fdes[i];
+		struct ehframe_record rec;
+		struct rows rows = { .nr = 0 };
 		struct cfi_sink sink = { take, &rows };
 		struct cfi_row row;
 
-		if (cfi_check(arch, &eh, f->offset, &sink, NULL) != CFI_OK)
+		if (ehframe_read(&eh, offset, &rec))
+			abort();
+		rows.at = rec.start;
+		rows.end = rec.start + rec.size;
+		if (cfi_check(arch, &eh, offset, &sink, NULL) != CFI_OK)
 			continue;
 		if (!rows.nr || rows.at != rows.end)
 			abort();
-		if (cfi_row_at(arch, &eh, f->offset, rows.first_pc, &row) != CFI_OK ||
+		if (cfi_row_at(arch, &eh, offset, rows.first_pc, &row) != CFI_OK ||
 		    memcmp(&row, &rows.first, sizeof(row)) != 0)
 			abort();
 	}

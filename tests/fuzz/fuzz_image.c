@@ -27,8 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 	}
 	for (uint32_t i = 0; i < image->eh.nr_fdes; i++) {
-		if (image->eh.fdes[i].offset >= image->eh.size ||
-		    !ehframe_find(&image->eh, image->eh.fdes[i].start))
+		struct ehframe_fde fde, found;
+
+		if (ehframe_at(&image->eh, i, &fde) &&
+		    (fde.offset >= image->eh.size || !fde.size ||
+		     !ehframe_find(&image->eh, fde.start, &found) || found.offset != fde.offset))
 			abort();
 	}
 	image_free(image);

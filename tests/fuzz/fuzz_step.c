@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct dump dump = { SP, data, DUMP, true };
 	struct dso dso = { .id = 0 };
 	struct step_input in = { .dump = &dump, .dso = &dso, .image = &image };
+	struct ehframe_fde fde;
 
 	if (size < DUMP || (!s && step_new(&s, &arch_x86_64, NULL)))
 		return 0;
@@ -54,7 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ehframe_init(&image.eh, data + DUMP, size - DUMP, 0x10000, EM_X86_64);
 	step_begin(s);
 	for (uint32_t i = 0; i < image.eh.nr_fdes && i < 16; i++) {
-		in.fde = &image.eh.fdes[i];
+		if (!ehframe_at(&image.eh, i, &fde))
+			abort();
+		in.fde = &fde;
 		steps(s, &in, in.fde->start);
 		steps(s, &in, in.fde->start + in.fde->size - 1);
 	}

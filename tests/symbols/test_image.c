@@ -87,6 +87,7 @@ static void test_own_program(void **state)
 {
 	uint64_t base = 0, vaddr, offset, back;
 	const struct image_symbol *s;
+	struct ehframe_fde fde;
 	struct image *image;
 	struct whole w;
 	struct err e;
@@ -103,7 +104,7 @@ static void test_own_program(void **state)
 	assert_true(back == vaddr);
 	assert_true(image->machine != 0 && image->elf_class == ELFCLASS64);
 	assert_true(image->eh.nr_fdes > 10 && image->eh.nr_refused == 0);
-	assert_non_null(ehframe_find(&image->eh, vaddr));
+	assert_true(ehframe_find(&image->eh, vaddr, &fde) && fde.start == vaddr);
 	assert_int_equal(function_of_the_test(1), 2);
 	image_free(image);
 	whole_close(&w);
@@ -457,6 +458,7 @@ static void test_eh_frame_pointer_encodings(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ehframe_fde fde;
 		struct image *image;
 		struct made m;
 
@@ -468,11 +470,55 @@ static void test_eh_frame_pointer_encodings(void **state)
 			fail_msg("case %zu: %u FDEs", i, image->eh.nr_fdes);
 		if (cases[i].good) {
 			assert_true(image->eh.vaddr == eh);
-			assert_non_null(ehframe_find(&image->eh, TEXT_VADDR + 0x17f));
-			assert_null(ehframe_find(&image->eh, TEXT_VADDR + 0x180));
+			assert_true(ehframe_find(&image->eh, TEXT_VADDR + 0x17f, &fde));
+			assert_false(ehframe_find(&image->eh, TEXT_VADDR + 0x180, &fde));
 			/* Nobody told the end: it stops at the terminator. */
 			assert_int_equal(image->eh.size, 24 + 20 + 4);
 		}
+		image_free(image);
+	}
+}
+
+/* Behind the pointer: a table of @nr, of which there is one entry, for the function at @start. */
+static void made_table(struct made *m, uint32_t nr, uint64_t start)
+{
+	const uint64_t hdr = TEXT_VADDR + (AT_HDR - AT_TEXT);
+	const uint32_t words[] = { nr, (uint32_t)(start - hdr), AT_EH + 24 - AT_HDR };
+
+	made_header(m, 0x1b, TEXT_VADDR + (AT_EH - AT_TEXT) - (hdr + 4), 4);
+	m->bytes[AT_HDR + 2] = 0x03;
+	m->bytes[AT_HDR + 3] = 0x3b;
+	memcpy(m->bytes + AT_HDR + 8, words, sizeof(words));
+}
+
+/* The file's own table is what we go by, so far as its FDEs agree; else all records are looked at. */
+static void test_eh_frame_table(void **state)
+{
+	const struct {
+		uint32_t nr;
+		uint64_t start, size;
+		bool found;
+	} cases[] = {
+		{ 1, TEXT_VADDR + 0x100, 20, true },
+		{ 1, TEXT_VADDR + 0x101, 20, false },	/* used, but not what the FDE says */
+		{ 1, TEXT_VADDR + 0x101, 19, true },	/* not used: the segment ends before it does */
+		{ 2, TEXT_VADDR + 0x101, 20, true },
+		{ UINT32_MAX, TEXT_VADDR + 0x101, UINT64_MAX, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ehframe_fde fde;
+		struct image *image;
+		struct made m;
+
+		made_init(&m);
+		made_eh_frame(&m);
+		made_table(&m, cases[i].nr, cases[i].start);
+		made_segment(&m, 1)->p_filesz = cases[i].size;
+		image = made_image(&m);
+		assert_int_equal(image->eh.nr_fdes, 1);
+		if (ehframe_find(&image->eh, TEXT_VADDR + 0x17f, &fde) != cases[i].found)
+			fail_msg("case %zu", i);
 		image_free(image);
 	}
 }
@@ -824,6 +870,7 @@ int main(void)
 		cmocka_unit_test(test_sizes_and_gaps),
 		cmocka_unit_test(test_bias_and_merge),
 		cmocka_unit_test(test_eh_frame_pointer_encodings),
+		cmocka_unit_test(test_eh_frame_table),
 		cmocka_unit_test(test_eh_frame_by_section),
 		cmocka_unit_test(test_segments),
 		cmocka_unit_test(test_elf32_has_symbols),

@@ -442,14 +442,16 @@ static void compare_file(const char *path, bool with_oracle, struct tally *total
 		return;
 	t.oracle = with_oracle && f.eh.nr_fdes ? dwarf_getcfi_elf(f.elf) : NULL;
 	for (uint32_t i = 0; f.eh.machine == EM_X86_64 && i < f.eh.nr_fdes; i++) {
+		struct ehframe_fde fde;
 		enum cfi_reason r;
 
 		t.eh = &f.eh;
-		t.fde = f.eh.fdes[i].offset;
+		assert_true(ehframe_at(&f.eh, i, &fde));
+		t.fde = fde.offset;
 		r = cfi_check(&arch_x86_64, &f.eh, t.fde, &sink, NULL);
 		refused[r]++;
 		if (r != CFI_OK)
-			print_message("%s: FDE of %#" PRIx64 " refused: %s\n", path, f.eh.fdes[i].start,
+			print_message("%s: FDE of %#" PRIx64 " refused: %s\n", path, fde.start,
 				      cfi_reason_name(r));
 	}
 	total->files += f.eh.nr_fdes > 0;

@@ -51,6 +51,15 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* The FDE of the object made here. */
+static const struct ehframe_fde *only_fde(void)
+{
+	static struct ehframe_fde fde;
+
+	assert_true(ehframe_at(&image.eh, 0, &fde));
+	return &fde;
+}
+
 /* Let libunwind do the frame at START + 0x10 of an object whose FDE has @insns. */
 static enum step_result run_with(bool signal, bool first, const void *insns, size_t size)
 {
@@ -70,7 +79,7 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 	in = (struct step_input){
 		.dump = &dump, .dso = &dso, .image = &image, .vaddr = START + 0x10,
 		.pc_vaddr = START + 0x10, .first = first,
-		.fde = ehframe_find(&image.eh, START + 0x10),
+		.fde = only_fde(),
 	};
 	step_begin(step);
 	result = step_gate(step, &in, &signal_seen);
@@ -153,7 +162,7 @@ static void test_unknown_register(void **state)
 	eh_fde(&section, cie, START, 0x100, insns, sizeof(insns));
 	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
 	dso.id = next_dso++;
-	in.fde = &image.eh.fdes[0];
+	in.fde = only_fde();
 	frame.valid = 1ULL << 16 | 1ULL << 7 | 1ULL << 6;
 	frame.reg[7] = SP;
 	step_begin(step);
@@ -192,7 +201,7 @@ static void test_absolute_addresses(void **state)
 	eh_end(&section, start);
 	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
 	dso.id = next_dso++;
-	in.fde = &image.eh.fdes[0];
+	in.fde = only_fde();
 	frame.valid = 0;
 	frame_set(&frame, 16, 1);
 	frame_set(&frame, 7, SP);
