@@ -285,29 +285,6 @@ static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t off
 	return done;
 }
 
-/* Put the records in order: by time, and as they were found. */
-static int sort_refs(struct perfdata *pd)
-{
-	struct sort_key *keys = calloc(pd->nr_refs, sizeof(*keys));
-	struct record_ref *refs = calloc(pd->nr_refs, sizeof(*refs));
-	int code = keys && refs && pd->nr_refs <= UINT32_MAX ? 0 : -ENOMEM;
-
-	for (uint64_t i = 0; i < pd->nr_refs && !code; i++)
-		keys[i] = (struct sort_key){ pd->refs[i].time_ns, (uint32_t)i };
-	if (!code)
-		code = sort_keys(keys, pd->nr_refs);
-	if (code) {
-		free(refs);
-	} else {
-		for (uint64_t i = 0; i < pd->nr_refs; i++)
-			refs[i] = pd->refs[keys[i].index];
-		free(pd->refs);
-		pd->refs = refs;
-	}
-	free(keys);
-	return code;
-}
-
 static int not_perf_data(struct err *e)
 {
 	return err_set(e, -EINVAL, "not a perf.data file, or one that is cut short\n"
@@ -329,7 +306,8 @@ static int parse(struct perfdata *pd, struct err *e)
 		return e && e->text[0] ? code : not_perf_data(e);
 	if (!pd->events.nr)
 		return not_perf_data(e);
-	if (pd->nr_refs && sort_refs(pd))
+	/* In order of time, and as they were found. */
+	if (sort_records(pd->refs, pd->nr_refs, sizeof(*pd->refs), offsetof(struct record_ref, time_ns)))
 		return err_set(e, -ENOMEM, "no memory for the records of the file");
 	return 0;
 }

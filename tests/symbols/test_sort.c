@@ -13,6 +13,12 @@
 
 #include "symbols/lookup.h"
 
+/* 16 bytes, as struct image_symbol has 24: sizes of their own way. */
+struct sort_key {
+	uint64_t key;
+	uint32_t index;
+};
+
 static int compare(const void *a, const void *b)
 {
 	const struct sort_key *x = a, *y = b;
@@ -31,7 +37,7 @@ static void check(struct sort_key *keys, size_t nr)
 		keys[i].index = (uint32_t)i;
 	memcpy(want, keys, nr * sizeof(*keys));
 	qsort(want, nr, sizeof(*want), compare);
-	assert_int_equal(sort_keys(keys, nr), 0);
+	assert_int_equal(sort_records(keys, nr, sizeof(*keys), 0), 0);
 	for (size_t i = 0; i < nr; i++) {
 		assert_int_equal(keys[i].key, want[i].key);
 		assert_int_equal(keys[i].index, want[i].index);
@@ -41,7 +47,7 @@ static void check(struct sort_key *keys, size_t nr)
 
 static void test_sort(void **state)
 {
-	static const uint64_t masks[] = { 0, 1, 0xff, 0xff00, 0xffffffff00ULL, ~0ULL };
+	static const uint64_t masks[] = { 0, 1, 0xff, 0xff00, 0xffffffff00ULL, ~0ULL, 1ULL << 63 | 7 };
 	static struct sort_key keys[5000];
 
 	for (size_t m = 0; m < ARRAY_SIZE(masks); m++) {
@@ -58,31 +64,60 @@ static void test_sort(void **state)
 	}
 }
 
+/* Keys that fall into few heaps, round after round. */
+static void test_uneven(void **state)
+{
+	static struct sort_key keys[70000];
+
+	for (unsigned int bits = 1; bits < 64; bits += 7) {
+		for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+			keys[i].key = hash_u64(i) >> (hash_u64(i + 1) % bits);
+		check(keys, ARRAY_SIZE(keys));
+		for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+			keys[i].key = 1ULL << (hash_u64(i) % bits) | (i & 1);
+		check(keys, ARRAY_SIZE(keys));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		keys[i].key = ARRAY_SIZE(keys) - i;
+	keys[1].key = UINT64_MAX;
+	check(keys, ARRAY_SIZE(keys));
+}
+
+/* Whole records go where their keys go; those of one key stay as they were. */
+static void check_records(uint64_t mask, size_t words)
+{
+	static uint64_t r[3000 * 5];
+	size_t nr = ARRAY_SIZE(r) / words;
+
+	for (size_t i = 0; i < nr; i++) {
+		r[i * words] = i;
+		r[i * words + 1] = hash_u64(i) & mask;
+		for (size_t w = 2; w < words; w++)
+			r[i * words + w] = i ^ w;
+	}
+	assert_int_equal(sort_records(r, nr, words * sizeof(*r), sizeof(*r)), 0);
+	for (size_t i = 0; i < nr; i++) {
+		const uint64_t *here = &r[i * words], *before = here - words;
+
+		assert_int_equal(here[1], hash_u64(here[0]) & mask);
+		for (size_t w = 2; w < words; w++)
+			assert_int_equal(here[w], here[0] ^ w);
+		assert_true(!i || here[1] > before[1] || (here[1] == before[1] && here[0] > before[0]));
+	}
+	assert_int_equal(sort_records(r, 0, words * sizeof(*r), sizeof(*r)), 0);
+}
+
+static void test_records(void **state)
+{
+	for (uint64_t mask = 0; mask < 1 << 20; mask = mask * 7 + 3)
+		for (size_t words = 2; words <= 5; words++)
+			check_records(mask, words);
+}
+
 struct record {
 	uint16_t before;
 	uint64_t key;
-	uint32_t index;
 };
-
-/* Whole records go where their keys go; those of one key stay as they were. */
-static void test_records(void **state)
-{
-	static struct record r[3000];
-
-	for (uint64_t mask = 0; mask < 1 << 20; mask = mask * 7 + 3) {
-		for (uint32_t i = 0; i < ARRAY_SIZE(r); i++)
-			r[i] = (struct record){ (uint16_t)i, hash_u64(i) & mask, i };
-		assert_int_equal(sort_records(r, ARRAY_SIZE(r), sizeof(r[0]), offsetof(struct record, key)),
-				 0);
-		for (uint32_t i = 0; i < ARRAY_SIZE(r); i++) {
-			assert_int_equal(r[i].before, r[i].index);
-			assert_int_equal(r[i].key, hash_u64(r[i].index) & mask);
-			assert_true(!i || r[i].key > r[i - 1].key ||
-				    (r[i].key == r[i - 1].key && r[i].index > r[i - 1].index));
-		}
-	}
-	assert_int_equal(sort_records(r, 0, sizeof(r[0]), offsetof(struct record, key)), 0);
-}
 
 /* Between the bounds is the number of records up to a key; and they are close, where keys are spread. */
 static void test_lookup(void **state)
@@ -124,7 +159,8 @@ static void test_lookup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { 
-		cmocka_unit_test(test_sort), cmocka_unit_test(test_records), cmocka_unit_test(test_lookup),
+		cmocka_unit_test(test_sort), cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_records), cmocka_unit_test(test_lookup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
