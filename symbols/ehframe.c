@@ -186,13 +186,30 @@ static int cie_of(const struct ehframe *eh, struct eh_reader *r, uint64_t *offse
 	return 0;
 }
 
+/* What an FDE covers; nearly all tell it by two numbers of 4 bytes, the first relative to itself. */
+static uint64_t read_range(const struct ehframe *eh, struct eh_reader *r, uint8_t encoding,
+			   uint64_t *start)
+{
+	const uint8_t *p;
+	int32_t range[2];
+
+	if (encoding != (PE_PCREL | PE_SDATA4)) {
+		*start = ehframe_read_address(eh, r, encoding);
+		return read_format(r, encoding);
+	}
+	p = eh_read_block(r, sizeof(range));
+	if (!p)
+		return 0;
+	memcpy(range, p, sizeof(range));
+	*start = range[0] ? eh->vaddr + (uint64_t)(p - eh->bytes) + (uint64_t)(int64_t)range[0] : 0;
+	return (uint64_t)(int64_t)range[1];
+}
+
 /* Read the rest of an FDE, whose CIE is in @out. */
 static int read_fde_body(const struct ehframe *eh, struct eh_reader *r, struct ehframe_record *out)
 {
-	uint64_t size;
+	uint64_t size = read_range(eh, r, out->cie.encoding, &out->start);
 
-	out->start = ehframe_read_address(eh, r, out->cie.encoding);
-	size = read_format(r, out->cie.encoding);
 	if (out->cie.sized)
 		eh_read_block(r, eh_read_uleb(r));
 	if (r->bad || !out->start || !size || size > INT32_MAX || out->start > UINT64_MAX - size)
@@ -354,12 +371,13 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 		rc = walk_all(eh);
 	if (!rc)
 		rc = sort_fdes(eh);
-	if (rc) {
+	if (!rc && !eh->nr_fdes && eh->nr_refused)
+		rc = -EINVAL;
+	if (rc)
 		ehframe_fini(eh);
-		return rc;
-	}
-	lookup_init(&eh->lookup, eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), 0);
-	return !eh->nr_fdes && eh->nr_refused ? -EINVAL : 0;
+	else
+		lookup_init(&eh->lookup, eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), 0);
+	return rc;
 }
 
 /* Count FDEs by the lengths of all records, meeting the CIEs on the way. 0: a record is not usual. */

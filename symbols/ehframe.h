@@ -45,7 +45,10 @@ struct ehframe {
 	uint16_t machine;		/* e_machine */
 };
 
-/* By a walk. @machine: e_machine. 0, -ENOMEM, or -EINVAL when nothing could be read. @bytes is borrowed. */
+/*
+ * By a walk. @machine: e_machine; @bytes is borrowed. 0, -ENOMEM, or -EINVAL when nothing could be read;
+ * then there is nothing to free.
+ */
 int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
 		 uint16_t machine);
 /*

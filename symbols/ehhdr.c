@@ -73,17 +73,18 @@ bool ehhdr_parse(struct ehhdr *h, const uint8_t *bytes, size_t size, uint64_t al
 
 bool ehhdr_index(const struct ehhdr *h, uint64_t *entries, size_t size)
 {
-	uint64_t base = h->vaddr - ehhdr_base(h->eh_frame), last = 0;
-	uint64_t bad = 0;
+	/* Both halves are relative to the header: function, then FDE. */
+	uint64_t base = h->vaddr - ehhdr_base(h->eh_frame), eh_frame = h->vaddr - h->eh_frame;
+	uint64_t next = 0, all = 0;
 
 	for (uint32_t i = 0; i < h->nr; i++) {
-		/* Both halves are relative to the header: function, then FDE. */
 		uint64_t start = base + (uint64_t)(int64_t)(int32_t)entries[i];
-		uint64_t offset = h->vaddr - h->eh_frame + (uint64_t)((int64_t)entries[i] >> 32);
+		uint64_t offset = eh_frame + (uint64_t)((int64_t)entries[i] >> 32);
 
-		bad |= start >> 32 | (start <= last) | (offset >= size);
+		/* What should not be below 0 has high bits if it is. */
+		all |= (start - next) | offset | (size - 1 - offset);
 		entries[i] = start << 32 | (uint32_t)offset;
-		last = start;
+		next = start + 1;
 	}
-	return !bad;
+	return next <= 1ULL << 32 && all <= UINT32_MAX && size;
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes still to read. */
 struct eh_reader {
@@ -38,8 +39,8 @@ static inline uint64_t eh_read_fixed(struct eh_reader *r, unsigned int size)
 	const uint8_t *p = eh_read_block(r, size);
 	uint64_t v = 0;
 
-	for (unsigned int i = 0; p && i < size; i++)
-		v |= (uint64_t)p[i] << (8 * i);
+	if (p)
+		memcpy(&v, p, size);	/* the machines we know are little-endian */
 	return v;
 }
 

@@ -237,7 +237,6 @@ static int read_eh_frame(struct image *image, const struct elffile *f)
 	if (rc == -EBADMSG)
 		rc = ehframe_init(&image->eh, bytes, eh.size, eh.vaddr, image->machine);
 	if (rc) {
-		ehframe_fini(&image->eh);
 		image->eh = (struct ehframe){ 0 };
 		free(bytes);
 	}
