@@ -22,7 +22,7 @@
 /* Objects and processes asked for one after the other: a stack needs each of its objects. */
 #define REPLAY_TRIES_MAX 64
 
-/* The tables get more room after so many samples. */
+/* The tables get more room after so many samples, or when they need it. */
 #define REPLAY_ROOM_EVERY 4096
 #define REPLAY_CELLS_MIN (1u << 14)
 #define REPLAY_CELLS_MAX (1u << 23)
@@ -269,7 +269,7 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 		}
 		keep_up(r, s, rec.time_ns, changed);
 		changed = false;
-		if (++nr % REPLAY_ROOM_EVERY == 0) {
+		if (++nr % REPLAY_ROOM_EVERY == 0 || places_crowded(s->places) || stacks_crowded(s->stacks)) {
 			tick_keep_room(s);
 			pipeline_use(p, thread_tables(s->shared));
 		}

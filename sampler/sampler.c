@@ -41,6 +41,10 @@ static int make_tables(struct sampler *s, struct err *e)
 		code = unwind_rows_new(&s->rows, MAX_PLACES);
 	if (!code)
 		code = generation_new(&s->caps, &s->stacks, &s->cells);
+	if (!code && s->config.replay)
+		code = places_begin_small(s->places);
+	if (!code && s->config.replay)
+		code = stacks_begin_small(s->stacks);
 	if (!code)
 		code = history_new(&s->history, s->config.window_ns, HALF_LIFE_NS, LONG_CELLS_MAX);
 	if (code)

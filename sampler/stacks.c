@@ -19,6 +19,7 @@
 #define ENTRY_BITS   14
 #define ENTRY_CHUNK  (1u << ENTRY_BITS)
 #define SLOTS_FIRST  (1u << 17)
+#define SLOTS_SMALL  (1u << 14)
 /* Room kept for the next tick, at least: memory that is not written to is not resident. */
 #define AHEAD_STACKS (1u << 16)
 #define AHEAD_WORDS  (1u << 22)
@@ -223,6 +224,18 @@ int stacks_new(struct stacks **out, uint32_t max_stacks, size_t max_memory)
 	stacks_grow(s);
 	*out = s;
 	return 0;
+}
+
+int stacks_begin_small(struct stacks *s)
+{
+	uint32_t nr_slots = (uint32_t)MIN(intern_slots_nr(&s->intern), SLOTS_SMALL);
+	int ret;
+
+	intern_fini(&s->intern);
+	ret = intern_init(&s->intern, nr_slots, s->intern.max_ids);
+	if (!ret)
+		stacks_grow(s);		/* it says when they are crowded */
+	return ret;
 }
 
 void stacks_free(struct stacks *s)

@@ -27,6 +27,8 @@ struct stacks;
 /* @max_memory is kept to, but for what an empty table needs (under 1 MiB). */
 int stacks_new(struct stacks **out, uint32_t max_stacks, size_t max_memory);
 void stacks_free(struct stacks *s);
+/* Before the first stack, where stacks_crowded() is asked before each: as places_begin_small(). */
+int stacks_begin_small(struct stacks *s);
 /* The id of the stack, inserted if new; STACK_NONE when the table or its memory is full. */
 uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr);
 /* Borrowed for the life of the table; NULL while under construction. */

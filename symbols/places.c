@@ -18,6 +18,7 @@
 #define CHUNK_BITS 14
 #define CHUNK_SIZE (1u << CHUNK_BITS)
 #define SLOTS_FIRST (4 * CHUNK_SIZE)
+#define SLOTS_SMALL (1u << 13)
 
 /* In symbol of an entry that was never written. */
 #define SYMBOL_UNBUILT (SYMBOL_NONE - 1)
@@ -123,6 +124,14 @@ int places_new(struct places **out, uint32_t max_places)
 	return 0;
 }
 
+int places_begin_small(struct places *p)
+{
+	uint32_t nr_slots = (uint32_t)MIN(intern_slots_nr(&p->intern), SLOTS_SMALL);
+
+	intern_fini(&p->intern);
+	return intern_init(&p->intern, nr_slots, p->intern.max_ids);
+}
+
 void places_free(struct places *p)
 {
 	if (!p)
@@ -179,6 +188,13 @@ int places_grow(struct places *p)
 			return ret;
 	}
 	return intern_grow(&p->intern, &ops, p);
+}
+
+bool places_crowded(const struct places *p)
+{
+	return intern_growth(&p->intern) ||
+	       (p->nr_chunks < p->max_chunks &&
+		places_nr(p) + CHUNK_SIZE / 2 > p->nr_chunks * (uint64_t)CHUNK_SIZE);
 }
 
 size_t places_memory(const struct places *p)

@@ -15,6 +15,7 @@
 #define SYMBOLS_PLACES_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,12 @@ struct place {
 int places_new(struct places **out, uint32_t max_places);
 void places_free(struct places *p);
 
+/*
+ * Before the first place, where places_crowded() is asked before each sample: a table that grows as
+ * it fills stays in the CPU's cache.
+ */
+int places_begin_small(struct places *p);
+
 /* Any thread, lock-free. PLACE_NONE when the table is full. */
 uint32_t places_intern(struct places *p, uint32_t dso, uint64_t offset);
 /* Borrowed; NULL while entry @id is still under construction. */
@@ -41,6 +48,8 @@ uint32_t places_nr(const struct places *p);
 void places_name(struct places *p, uint32_t id, uint32_t symbol);
 /* Builder, once a tick: keep room ahead of the writers. */
 int places_grow(struct places *p);
+/* Builder: is it time for that, before a sample of the deepest stack even? */
+bool places_crowded(const struct places *p);
 size_t places_memory(const struct places *p);
 
 #endif

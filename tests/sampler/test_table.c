@@ -315,12 +315,15 @@ static void test_cells_limit(void **state)
 	cells_free(c);
 }
 
-static void test_stacks_crowded(void **state)
+/* Who grows the table when it is crowded is never refused, small as it may begin. */
+static void check_crowded(bool small)
 {
 	uint32_t places[40], nr = 300000, asked = 0;
 	struct stacks *s;
 
 	assert_int_equal(stacks_new(&s, 1u << 20, (size_t)128 << 20), 0);
+	if (small)
+		assert_int_equal(stacks_begin_small(s), 0);
 	assert_false(stacks_crowded(s));
 	for (uint32_t i = 0; i < nr; i++) {
 		make_stack(places, i % 40 + 1, i);
@@ -332,7 +335,17 @@ static void test_stacks_crowded(void **state)
 		assert_false(stacks_crowded(s));
 	}
 	assert_in_range(asked, 1, 64);
+	for (uint32_t i = 0; i < nr; i++) {
+		make_stack(places, i % 40 + 1, i);
+		assert_int_equal(stacks_intern(s, places, i % 40 + 1), i);
+	}
 	stacks_free(s);
+}
+
+static void test_stacks_crowded(void **state)
+{
+	check_crowded(false);
+	check_crowded(true);
 }
 
 static void test_cells_full_still_counts_what_is_in(void **state)

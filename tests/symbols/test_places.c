@@ -104,6 +104,28 @@ static void test_grow(void **state)
 	places_free(p);
 }
 
+/* A small table that is grown when it is crowded refuses none. */
+static void test_begin_small(void **state)
+{
+	uint32_t grown = 0;
+	struct places *p;
+
+	assert_int_equal(places_new(&p, 1u << 20), 0);
+	assert_int_equal(places_begin_small(p), 0);
+	for (uint32_t i = 0; i < 200000; i++) {
+		if (places_crowded(p)) {
+			assert_int_equal(places_grow(p), 0);
+			assert_false(places_crowded(p));
+			grown++;
+		}
+		assert_int_equal(places_intern(p, i % 7, i), i);
+	}
+	assert_in_range(grown, 4, 40);
+	for (uint32_t i = 0; i < 200000; i++)
+		assert_int_equal(places_intern(p, i % 7, i), i);
+	places_free(p);
+}
+
 static void test_names(void **state)
 {
 	struct places *p;
@@ -195,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_extreme_keys),
 		cmocka_unit_test(test_full_is_full_and_stays_usable),
 		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_begin_small),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_race),
 	};
