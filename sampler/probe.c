@@ -101,7 +101,6 @@ static int parse_mem(struct event *ev, const char *text, const char **modifiers,
 static int symbol_offset(const struct event *ev, const char *path, const char *symbol,
 			 uint64_t *offset, struct err *e)
 {
-	size_t size = strlen(symbol);
 	struct image *image = NULL;
 	struct stat st;
 	int code = -ENOENT, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -119,8 +118,7 @@ static int symbol_offset(const struct event *ev, const char *path, const char *s
 		for (uint32_t i = 0; i < image->nr_symbols && code; i++) {
 			const struct image_symbol *s = &image->symbols[i];
 
-			if (s->name_size == size && !memcmp(image->names + s->name, symbol, size) &&
-			    image_offset(image, s->vaddr, offset))
+			if (image_symbol_is(image, s, symbol) && image_offset(image, s->vaddr, offset))
 				code = 0;
 		}
 		image_free(image);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define SHSTR_SIZE_MAX	(4U << 20)
+#define DYNAMIC_SIZE_MAX	(64ULL << 10)
 #define NOTES_SIZE_MAX	(64U << 10)
 #define PIECE		(4UL << 20)	/* read at once: so often it is told how far we are */
 
@@ -314,4 +315,28 @@ const Elf64_Shdr *elffile_section_of_type(const struct elffile *f, uint32_t type
 			return &f->shdrs[i];
 	}
 	return NULL;
+}
+
+void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out)
+{
+	Elf64_Dyn *entries;
+	size_t size;
+
+	*out = (struct elffile_dynamic){ 0 };
+	for (uint32_t i = 0; i < f->nr_phdrs && f->elf_class == ELFCLASS64; i++) {
+		if (f->phdrs[i].p_type != PT_DYNAMIC)
+			continue;
+		size = (size_t)MIN(f->phdrs[i].p_filesz, DYNAMIC_SIZE_MAX);
+		if (elffile_read_alloc(f, f->phdrs[i].p_offset, size, (void **)&entries))
+			return;
+		for (size_t d = 0; d < size / sizeof(*entries) && entries[d].d_tag != DT_NULL; d++) {
+			out->needs_others |= entries[d].d_tag == DT_NEEDED;
+			if (entries[d].d_tag == DT_RELA)
+				out->rela = entries[d].d_un.d_ptr;
+			if (entries[d].d_tag == DT_RELACOUNT)
+				out->nr_relative = entries[d].d_un.d_val;
+		}
+		free(entries);
+		return;
+	}
 }

@@ -54,6 +54,14 @@ int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, vo
 /* The GNU build-id among notes, at most @max bytes of it into @id: how many; 0: there is none. */
 size_t elffile_notes_build_id(const uint8_t *notes, size_t size, uint8_t *id, size_t max);
 
+/* What the dynamic section tells a loader; all zero where there is none. */
+struct elffile_dynamic {
+	bool needs_others;		/* it is linked with other objects */
+	uint64_t rela;			/* vaddr of its relocations */
+	uint64_t nr_relative;		/* how many of them, the first, are but additions */
+};
+void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out);
+
 /* The first section with this name or type, with bytes in the file; or NULL. */
 const Elf64_Shdr *elffile_section(const struct elffile *f, const char *name);
 const Elf64_Shdr *elffile_section_of_type(const struct elffile *f, uint32_t type);

@@ -60,7 +60,7 @@ static int add_function(struct elfsym *t, const struct table *g, uint64_t i)
 
 	if (end <= start || about > g->size - 8 || name >= g->size)
 		return 0;
-	size = strnlen((const char *)g->bytes + name, ELFSYM_NAME_MAX);
+	size = strnlen((const char *)g->bytes + name, IMAGE_NAME_MAX);
 	if (!size)
 		return 0;
 	return elfsym_add_named(t, g->text + start, end - start, (const char *)g->bytes + name,

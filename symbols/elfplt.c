@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/sort.h"
+
 #define RELOCATIONS_MAX	(2U << 20)
 #define SLOTS_MAX	(256U << 10)
 #define PLT_SIZE_MAX	(8U << 20)
-#define STRTAB_MAX	(64U << 20)
 #define SEARCHES_MAX	(32ULL << 20)	/* symbols looked at for indirect functions */
 #define BATCH		1024U
 
@@ -22,17 +23,17 @@
 struct slot {
 	uint64_t vaddr;
 	uint64_t target;		/* of an indirect function: its resolver; else 0 */
-	uint32_t name;			/* in the string table */
+	uint32_t name;			/* in the names of the dynamic symbols */
 };
 
 struct plt {
 	const struct elffile *f;
 	struct slot *slots;
 	uint32_t nr_slots, max_slots;
+	uint32_t next;			/* the slot behind the one found last */
+	struct elffile_dynamic dynamic;
 	Elf64_Sym *dynsym;
 	uint64_t nr_dynsym;
-	char *strtab;			/* NUL-terminated as a whole */
-	size_t strtab_size;
 	uint64_t nr_searched;
 };
 
@@ -73,10 +74,11 @@ static int add_slot(struct plt *p, const struct machine *m, const Elf64_Rela *r)
 	return 0;
 }
 
-/* Collect the slots that the relocations of section @s fill. */
+/* Collect the slots that the relocations of section @s fill. Those that only add come first, if any. */
 static int read_relocations(struct plt *p, const struct machine *m, const Elf64_Shdr *s)
 {
 	uint64_t nr = s->sh_size / sizeof(Elf64_Rela);
+	uint64_t first = s->sh_addr == p->dynamic.rela ? p->dynamic.nr_relative : 0;
 	Elf64_Rela *batch;
 	int rc = 0;
 
@@ -85,7 +87,7 @@ static int read_relocations(struct plt *p, const struct machine *m, const Elf64_
 	batch = malloc(BATCH * sizeof(*batch));
 	if (!batch)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < nr && !rc; i += BATCH) {
+	for (uint64_t i = first; i < nr && !rc; i += BATCH) {
 		size_t here = MIN(nr - i, BATCH);
 
 		rc = elffile_read(p->f, s->sh_offset + i * sizeof(*batch), batch,
@@ -97,23 +99,17 @@ static int read_relocations(struct plt *p, const struct machine *m, const Elf64_
 	return rc;
 }
 
-/* Read the dynamic symbols and their names. */
+/* Read the dynamic symbols. */
 static int read_dynsym(struct plt *p)
 {
-	const Elf64_Shdr *s = elffile_section_of_type(p->f, SHT_DYNSYM), *str;
+	const Elf64_Shdr *s = elffile_section_of_type(p->f, SHT_DYNSYM);
 	void *bytes;
 	int rc;
 
-	if (!s || s->sh_entsize != sizeof(Elf64_Sym) || s->sh_link >= p->f->nr_shdrs)
+	if (!s || s->sh_entsize != sizeof(Elf64_Sym))
 		return -ENOENT;
-	str = &p->f->shdrs[s->sh_link];
-	if (s->sh_size / sizeof(Elf64_Sym) > RELOCATIONS_MAX || str->sh_size > STRTAB_MAX)
+	if (s->sh_size / sizeof(Elf64_Sym) > RELOCATIONS_MAX)
 		return -E2BIG;
-	rc = elffile_read_alloc(p->f, str->sh_offset, str->sh_size, &bytes);
-	if (rc)
-		return rc;
-	p->strtab = bytes;
-	p->strtab_size = str->sh_size;
 	rc = elffile_read_alloc(p->f, s->sh_offset, s->sh_size, &bytes);
 	if (rc)
 		return rc;
@@ -122,18 +118,23 @@ static int read_dynsym(struct plt *p)
 	return 0;
 }
 
-static int compare_slots(const void *a, const void *b)
+/* The slot at @vaddr. Stubs mostly come in the order of their slots. */
+static const struct slot *find_slot(struct plt *p, uint64_t vaddr)
 {
-	const struct slot *x = a, *y = b;
+	uint32_t lo = 0, hi = p->nr_slots;
 
-	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
-}
+	if (p->next < p->nr_slots && p->slots[p->next].vaddr == vaddr)
+		return &p->slots[p->next++];
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
 
-static const struct slot *find_slot(const struct plt *p, uint64_t vaddr)
-{
-	const struct slot key = { .vaddr = vaddr };
-
-	return bsearch(&key, p->slots, p->nr_slots, sizeof(key), compare_slots);
+		if (p->slots[mid].vaddr < vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	p->next = lo + 1;
+	return lo < p->nr_slots && p->slots[lo].vaddr == vaddr ? &p->slots[lo] : NULL;
 }
 
 /* The name of the indirect function whose resolver is at @target, among the symbols of @t. */
@@ -144,7 +145,7 @@ static size_t name_of_resolver(struct plt *p, const struct elfsym *t, uint64_t t
 		const char *name = t->names + t->symbols[i].name;
 
 		if (t->symbols[i].vaddr == target)
-			return (size_t)snprintf(buf, max, "%.*s@plt", ELFSYM_NAME_MAX, name);
+			return (size_t)snprintf(buf, max, "%.*s@plt", (int)IMAGE_NAME_MAX, name);
 	}
 	return (size_t)snprintf(buf, max, "[resolved by 0x%llx]@plt", (unsigned long long)target);
 }
@@ -153,18 +154,14 @@ static size_t name_of_resolver(struct plt *p, const struct elfsym *t, uint64_t t
 static int add_stub(struct plt *p, struct elfsym *t, uint64_t vaddr, uint64_t size, uint64_t got)
 {
 	const struct slot *slot = find_slot(p, got);
-	char name[ELFSYM_NAME_MAX + sizeof("@plt")];
+	char name[IMAGE_STUB_MAX + 1];
 	size_t name_size;
 
 	if (!slot)
 		return 0;
-	if (slot->target)
-		name_size = name_of_resolver(p, t, slot->target, name, sizeof(name));
-	else if (slot->name < p->strtab_size && p->strtab[slot->name])
-		name_size = (size_t)snprintf(name, sizeof(name), "%.*s@plt", ELFSYM_NAME_MAX,
-					     p->strtab + slot->name);
-	else
-		return 0;
+	if (!slot->target)
+		return elfsym_add_stub(t, vaddr, size, slot->name);
+	name_size = name_of_resolver(p, t, slot->target, name, sizeof(name));
 	return elfsym_add_named(t, vaddr, size, name, MIN(name_size, sizeof(name) - 1));
 }
 
@@ -242,6 +239,7 @@ static int add_stubs(struct plt *p, struct elfsym *t, const struct machine *m)
 	static const char *const sections[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
 	int rc = read_dynsym(p);
 
+	elffile_dynamic(p->f, &p->dynamic);
 	for (uint32_t i = 0; i < p->f->nr_shdrs && !rc; i++) {
 		if (p->f->shdrs[i].sh_type == SHT_RELA)
 			rc = read_relocations(p, m, &p->f->shdrs[i]);
@@ -250,7 +248,7 @@ static int add_stubs(struct plt *p, struct elfsym *t, const struct machine *m)
 		return rc;
 	if (!p->nr_slots)
 		return -ENOENT;
-	qsort(p->slots, p->nr_slots, sizeof(*p->slots), compare_slots);
+	rc = sort_records(p->slots, p->nr_slots, sizeof(*p->slots), offsetof(struct slot, vaddr));
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !rc; i++)
 		rc = scan_section(p, t, sections[i]);
 	return rc;
@@ -267,6 +265,5 @@ int elfplt_add(struct elfsym *t, const struct elffile *f)
 	}
 	free(p.slots);
 	free(p.dynsym);
-	free(p.strtab);
 	return rc;
 }

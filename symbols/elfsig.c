@@ -12,6 +12,7 @@
 
 #define CODE_SIZE_MAX (1u << 20)	/* libc of musl has 600 KiB, a vdso 8 KiB */
 #define SIZE_MAX_SIG  16u
+#define FUNCTION_MAX  64u
 
 struct trampoline {
 	uint16_t machine;
@@ -56,20 +57,19 @@ static bool find_by_code(struct image *image, const struct elffile *f, const str
 	return false;
 }
 
-static bool names_it(const struct image *image, const struct image_symbol *s)
+static bool names_it(const char *name)
 {
 	static const char *const names[] = {
 		"__restore_rt", "__kernel_rt_sigreturn", "runtime.sigreturn__sigaction", "runtime.sigreturn",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (s->name_size == strlen(names[i]) &&
-		    !memcmp(image->names + s->name, names[i], s->name_size))
+		if (!strcmp(name, names[i]))
 			return true;
 	return false;
 }
 
-/* A symbol is a hint, the instructions decide. */
+/* A symbol is a hint, the instructions decide: they and what pads them are all of the function. */
 static bool find_by_name(struct image *image, const struct elffile *f, const struct trampoline *t)
 {
 	for (uint32_t i = 0; i < image->nr_symbols; i++) {
@@ -77,7 +77,8 @@ static bool find_by_name(struct image *image, const struct elffile *f, const str
 		uint8_t code[SIZE_MAX_SIG];
 		uint64_t offset;
 
-		if (names_it(image, s) && image_offset(image, s->vaddr, &offset) &&
+		if (s->size <= FUNCTION_MAX && !s->stub && names_it(image->names + s->name) &&
+		    image_offset(image, s->vaddr, &offset) &&
 		    !elffile_read(f, offset, code, t->size) && !memcmp(code, t->code, t->size))
 			return found(image, s->vaddr, t);
 	}

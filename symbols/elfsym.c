@@ -2,8 +2,9 @@
 /*
  * Symbol tables -> functions sorted by address.
  *
- * While collecting, name_size also carries the symbol's rank in its upper
- * bits, so that sorting needs no second array; elfsym_finish() takes it off.
+ * Tables have a hundred thousand symbols, of which few are ever asked for: what
+ * a name tells (its size, its underscores) is looked at where two symbols are at
+ * one address, and nowhere else.
  *
  * Runs on: a helper. Every number of the file is hostile.
  */
@@ -15,8 +16,11 @@
 
 #include "symbols/sort.h"
 
-#define RANK_SHIFT	16
+/* The lowest four bits are those of rank_by_name(). */
+#define RANK_TABLE	(1U << 4)	/* in a symbol table, where names vary */
+#define RANK_SIZE	(1U << 10)
 #define RANK_FUNC	(1U << 11)	/* above: whatever the table says of a mere label */
+#define NAME_RANK_MAX	15U
 #define BATCH		2048U
 #define TIE_BYTES	64
 #define SCAN_MAX	(2ULL << 30)
@@ -116,46 +120,35 @@ static bool is_code(const struct elffile *f, const Elf64_Sym *sym)
 	       f->shdrs[sym->st_shndx].sh_flags & SHF_EXECINSTR;
 }
 
-/* Of names for one address the one with the highest rank is shown; the order is perf's. */
-static uint32_t rank_of(const Elf64_Sym *sym, const char *name)
+/*
+ * Of names for one address the one with the highest rank is shown; the order is
+ * perf's. What the name itself adds is left for rank_by_name().
+ */
+static uint16_t rank_of(const Elf64_Sym *sym)
 {
-	static const uint32_t bind_rank[16] = {
+	static const uint16_t bind_rank[16] = {
 		[STB_WEAK] = 1U << 8, [STB_GLOBAL] = 2U << 8, [STB_GNU_UNIQUE] = 2U << 8,
 	};
-	uint32_t rank = bind_rank[ELF64_ST_BIND(sym->st_info)];
 
-	rank |= 15U - MIN(strspn(name, "_"), 15UL);
-	if (sym->st_size)
-		rank |= 1U << 10;
-	if (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE)
-		rank |= RANK_FUNC;
-	return rank;
+	return bind_rank[ELF64_ST_BIND(sym->st_info)] | RANK_TABLE | (sym->st_size ? RANK_SIZE : 0) |
+	       (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE ? RANK_FUNC : 0);
 }
 
-/* Keep @sym if it is a function with a name. */
-static int add_symbol(struct elfsym *t, const struct elffile *f, const Elf64_Sym *sym, size_t base,
-		      uint64_t bias)
+/* Keep @sym if it is a function with a name; there is room. */
+static void add_symbol(struct elfsym *t, const struct elffile *f, const Elf64_Sym *sym, size_t base,
+		       uint64_t bias)
 {
 	const char *name;
-	size_t size;
 
 	if (!is_code(f, sym) || sym->st_name >= t->names_size - base)
-		return 0;
+		return;
 	name = t->names + base + sym->st_name;
-	size = strnlen(name, MIN(ELFSYM_NAME_MAX, t->names_size - base - sym->st_name));
-	t->nr_bytes_scanned += size;
-	if (t->nr_bytes_scanned > SCAN_MAX)
-		return -E2BIG;
-	if (!size || is_mark(name))
-		return 0;
-	if (reserve(t, 1))
-		return -ENOMEM;
+	if (!name[0] || is_mark(name))
+		return;
 	t->symbols[t->nr++] = (struct image_symbol){
 		.vaddr = sym->st_value + bias, .size = sym->st_size,
-		.name = (uint32_t)(base + sym->st_name),
-		.name_size = (uint32_t)size | rank_of(sym, name) << RANK_SHIFT,
+		.name = (uint32_t)(base + sym->st_name), .rank = rank_of(sym),
 	};
-	return 0;
 }
 
 static Elf64_Sym widen_sym(const Elf32_Sym *s)
@@ -185,16 +178,22 @@ int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_
 	if (nr > ELFSYM_SYMBOLS_MAX)
 		return -E2BIG;
 	rc = add_names(t, f, s, &base);
+	if (!rc && type == SHT_DYNSYM) {
+		t->dynstr = (uint32_t)base;
+		t->dynstr_size = t->names_size - base;
+	}
 	if (!rc && !(batch = malloc(sizeof(*batch))))
 		rc = -ENOMEM;
 	for (uint64_t i = 0; i < nr && !rc; i += BATCH) {
 		size_t here = MIN(nr - i, BATCH);
 
-		rc = elffile_read(f, s->sh_offset + i * entry, batch, here * entry);
+		rc = reserve(t, here);
+		if (!rc)
+			rc = elffile_read(f, s->sh_offset + i * entry, batch, here * entry);
 		for (size_t j = 0; j < here && !rc; j++) {
 			Elf64_Sym sym = wide ? batch->wide[j] : widen_sym(&batch->small[j]);
 
-			rc = add_symbol(t, f, &sym, base, bias);
+			add_symbol(t, f, &sym, base, bias);
 		}
 	}
 	free(batch);
@@ -206,20 +205,34 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
 {
 	int rc;
 
-	name_size = MIN(name_size, (size_t)ELFSYM_NAME_MAX);
+	name_size = MIN(name_size, (size_t)IMAGE_NAME_MAX);
 	rc = reserve(t, 1);
 	if (!rc)
 		rc = reserve_names(t, name_size + 1);
 	if (rc)
 		return rc;
 	t->symbols[t->nr++] = (struct image_symbol){
-		.vaddr = vaddr, .size = size, .name = (uint32_t)t->names_size,
-		.name_size = (uint32_t)name_size | RANK_FUNC << RANK_SHIFT,
+		.vaddr = vaddr, .size = size, .name = (uint32_t)t->names_size, .rank = RANK_FUNC,
 	};
 	memcpy(t->names + t->names_size, name, name_size);
 	t->names_size += name_size;
 	t->names[t->names_size++] = '\0';
 	return 0;
+}
+
+int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint32_t function)
+{
+	int rc = 0;
+
+	if (function >= t->dynstr_size || !t->names[t->dynstr + function])
+		return 0;
+	rc = reserve(t, 1);
+	if (!rc)
+		t->symbols[t->nr++] = (struct image_symbol){
+			.vaddr = vaddr, .size = size, .name = (uint32_t)(t->dynstr + function),
+			.rank = RANK_FUNC, .stub = true,
+		};
+	return rc;
 }
 
 static int compare_ranges(const void *a, const void *b)
@@ -258,73 +271,97 @@ static int code_ranges(const struct elffile *f, struct range **out, uint32_t *nr
 	return 0;
 }
 
-/* The end of the code range that holds @vaddr; 0 when none does. */
-static uint64_t range_end(const struct range *r, uint32_t nr, uint64_t vaddr)
+/*
+ * The end of the code range that holds @vaddr; 0 when none does. *@at is the
+ * last range that began so far: addresses come in their order.
+ */
+static uint64_t range_end(const struct range *r, uint32_t nr, uint32_t *at, uint64_t vaddr)
 {
-	uint32_t lo = 0, hi = nr;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (r[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && vaddr < r[lo - 1].end ? r[lo - 1].end : 0;
+	while (*at + 1 < nr && r[*at + 1].start <= vaddr)
+		++*at;
+	return nr && r[*at].start <= vaddr && vaddr < r[*at].end ? r[*at].end : 0;
 }
 
-/* Of symbols at one address the best first. @arg: the names, to break the last ties. */
-static int compare_symbols(const void *a, const void *b, void *arg)
+/* What the name of @s adds to its rank: the fewer underscores first, the better. */
+static uint32_t rank_by_name(const struct elfsym *t, const struct image_symbol *s)
 {
-	const struct image_symbol *x = a, *y = b;
-	const char *names = arg;
+	const char *name = t->names + s->name;
+	uint32_t underscores = 0;
+
+	if (!(s->rank & RANK_TABLE))
+		return s->rank;
+	while (underscores < NAME_RANK_MAX && name[underscores] == '_')
+		underscores++;
+	return s->rank | (NAME_RANK_MAX - underscores);
+}
+
+/* The size of its name; none is told when too many bytes were looked at: tables' names may overlap. */
+static size_t size_of_name(struct elfsym *t, const struct image_symbol *s)
+{
+	size_t size;
+
+	if (t->nr_bytes_scanned > SCAN_MAX)
+		return 0;
+	size = strnlen(t->names + s->name, MIN(IMAGE_NAME_MAX, t->names_size - s->name));
+	t->nr_bytes_scanned += size;
+	return size;
+}
+
+/* Is @s, at the address of @best, the better one? */
+static bool is_better(struct elfsym *t, const struct image_symbol *s, const struct image_symbol *best)
+{
+	uint32_t rank = rank_by_name(t, s), best_rank = rank_by_name(t, best);
+	size_t size, best_size;
 	int order;
 
-	if (x->name_size != y->name_size)	/* rank, then the longer name */
-		return x->name_size > y->name_size ? -1 : 1;
-	/* A few bytes: millions of long equal names must not make sorting slow. */
-	order = strncmp(names + x->name, names + y->name, TIE_BYTES);
-	if (order)
-		return order;
-	return (x->name > y->name) - (x->name < y->name);
+	if (rank != best_rank)
+		return rank > best_rank;
+	size = size_of_name(t, s);
+	best_size = size_of_name(t, best);
+	if (size != best_size)
+		return size > best_size;
+	order = strncmp(t->names + s->name, t->names + best->name, TIE_BYTES);
+	return order ? order < 0 : s->name < best->name;
 }
 
-/* By address, then those of one address. */
-static int sort_symbols(struct elfsym *t)
+/* The best of the symbols at the address of the one at @i, which becomes the next one's. */
+static struct image_symbol take_best(struct elfsym *t, uint32_t *i)
 {
-	struct image_symbol *s = t->symbols;
-	int rc = sort_records(s, t->nr, sizeof(*s), offsetof(struct image_symbol, vaddr));
+	const struct image_symbol *s = t->symbols + *i, *best = s, *end = t->symbols + t->nr;
 
-	for (uint32_t i = 0, end; i < t->nr && !rc; i = end) {
-		for (end = i + 1; end < t->nr && s[end].vaddr == s[i].vaddr; end++)
-			;
-		if (end - i > 1)
-			qsort_r(s + i, end - i, sizeof(*s), compare_symbols, t->names);
-	}
-	return rc;
+	for (s++; s < end && s->vaddr == best->vaddr; s++)
+		if (is_better(t, s, best))
+			best = s;
+	*i = (uint32_t)(s - t->symbols);
+	return *best;
 }
 
-/* Drop all but the first of an address, what lies outside code, and labels inside functions. */
-static void drop_symbols(struct elfsym *t, const struct range *ranges, uint32_t nr_ranges)
+/*
+ * Of the sorted symbols keep the best of each address, but none outside code and
+ * no labels inside functions; those without a size end at the next one, or where
+ * their code does.
+ */
+static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_ranges)
 {
-	uint64_t last = 0, covered = 0;
-	uint32_t kept = 0;
+	uint64_t covered = 0, last_end = 0;
+	uint32_t kept = 0, range = 0;
 
-	for (uint32_t i = 0; i < t->nr; i++) {
-		struct image_symbol *s = &t->symbols[i];
-		uint64_t end = range_end(ranges, nr_ranges, s->vaddr);
-		bool func = s->name_size >> RANK_SHIFT & RANK_FUNC;
+	for (uint32_t i = 0; i < t->nr;) {
+		struct image_symbol s = take_best(t, &i), *last = kept ? &t->symbols[kept - 1] : NULL;
+		uint64_t end = range_end(ranges, nr_ranges, &range, s.vaddr);
 
-		if (!end || (kept && s->vaddr == last) || (!func && s->vaddr < covered))
+		if (!end || (!(s.rank & RANK_FUNC) && s.vaddr < covered))
 			continue;
-		last = s->vaddr;
-		s->size = MIN(s->size, end - s->vaddr);
-		s->name_size &= (1U << RANK_SHIFT) - 1;
-		if (func)
-			covered = MAX(covered, s->vaddr + s->size);
-		t->symbols[kept++] = *s;
+		if (last && !last->size)
+			last->size = MIN(last_end, s.vaddr) - last->vaddr;
+		s.size = MIN(s.size, end - s.vaddr);
+		if (s.rank & RANK_FUNC)
+			covered = MAX(covered, s.vaddr + s.size);
+		t->symbols[kept++] = s;
+		last_end = end;
 	}
+	if (kept && !t->symbols[kept - 1].size)
+		t->symbols[kept - 1].size = last_end - t->symbols[kept - 1].vaddr;
 	t->nr = kept;
 }
 
@@ -352,20 +389,9 @@ int elfsym_finish(struct elfsym *t, const struct elffile *f)
 
 	if (rc)
 		return rc;
-	rc = sort_symbols(t);
+	rc = sort_records(t->symbols, t->nr, sizeof(*t->symbols), offsetof(struct image_symbol, vaddr));
 	if (!rc)
-		drop_symbols(t, ranges, nr_ranges);
-	for (uint32_t i = 0; i < t->nr && !rc; i++) {
-		struct image_symbol *s = &t->symbols[i];
-		uint64_t end;
-
-		if (s->size)
-			continue;
-		end = range_end(ranges, nr_ranges, s->vaddr);
-		if (i + 1 < t->nr)
-			end = MIN(end, s[1].vaddr);
-		s->size = end - s->vaddr;
-	}
+		keep_best(t, ranges, nr_ranges);
 	free(ranges);
 	shrink(t);
 	return rc;

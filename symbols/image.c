@@ -512,3 +512,26 @@ const struct image_symbol *image_find(const struct image *image, uint64_t vaddr)
 	}
 	return NULL;
 }
+
+const char *image_symbol_name(const struct image *image, const struct image_symbol *s,
+			      char buf[IMAGE_STUB_MAX], size_t *size)
+{
+	const char *name = image->names + s->name;
+
+	*size = strnlen(name, MIN(IMAGE_NAME_MAX, image->names_size - s->name));
+	if (!s->stub)
+		return name;
+	memcpy(buf, name, *size);
+	memcpy(buf + *size, "@plt", 4);
+	*size += 4;
+	return buf;
+}
+
+bool image_symbol_is(const struct image *image, const struct image_symbol *s, const char *name)
+{
+	char buf[IMAGE_STUB_MAX];
+	size_t size;
+	const char *is = image_symbol_name(image, s, buf, &size);
+
+	return size == strlen(name) && !memcmp(is, name, size);
+}

@@ -13,6 +13,9 @@
 #include "symbols/base.h"
 #include "symbols/ehframe.h"
 
+#define IMAGE_NAME_MAX	4096U		/* bytes of one name; the rest is cut */
+#define IMAGE_STUB_MAX	(IMAGE_NAME_MAX + 4)
+
 struct image_segment {			/* PT_LOAD */
 	uint64_t offset, vaddr, file_size, mem_size;
 	bool exec;
@@ -21,8 +24,9 @@ struct image_segment {			/* PT_LOAD */
 struct image_symbol {			/* sorted by vaddr, then by preference; one per address */
 	uint64_t vaddr;
 	uint64_t size;			/* up to the next symbol where the table says 0 */
-	uint32_t name;			/* offset in names */
-	uint32_t name_size;
+	uint32_t name;			/* offset in names; NUL-terminated there */
+	uint16_t rank;			/* among those of one address; elfsym's */
+	bool stub;			/* of a PLT: called as the function it leads to, and "@plt" */
 };
 
 struct image {
@@ -81,5 +85,9 @@ bool image_vaddr(const struct image *image, uint64_t offset, uint64_t *vaddr);
 bool image_offset(const struct image *image, uint64_t vaddr, uint64_t *offset);
 /* The symbol that covers @vaddr, or NULL. */
 const struct image_symbol *image_find(const struct image *image, uint64_t vaddr);
+/* Its name, *@size raw bytes: borrowed from the image or, of a stub, made in @buf. */
+const char *image_symbol_name(const struct image *image, const struct image_symbol *s,
+			      char buf[IMAGE_STUB_MAX], size_t *size);
+bool image_symbol_is(const struct image *image, const struct image_symbol *s, const char *name);
 
 #endif

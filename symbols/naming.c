@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "symbols/demangle.h"
-#include "symbols/image.h"
 #include "symbols/kallsyms_job.h"
 
 #define ANON_PAGE		4096ULL
@@ -96,7 +95,9 @@ static int find_in_image(struct naming *n, const struct dso *dso,
 	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
 	struct ehframe_fde fde;
 	const struct image_symbol *s;
+	const char *name;
 	uint64_t vaddr;
+	size_t size;
 
 	set_module(f, dso->name.str, dso->name.size);
 	if (!image || !image_vaddr(image, q->offset, &vaddr)) {
@@ -107,7 +108,8 @@ static int find_in_image(struct naming *n, const struct dso *dso,
 	if (s) {
 		f->key.start = s->vaddr;
 		f->text.kind = dso->identity.kind == DSO_VDSO ? 'v' : 'u';
-		set_name(f, image->names + s->name, s->name_size);
+		name = image_symbol_name(image, s, n->stub, &size);
+		set_name(f, name, size);
 		return 0;
 	}
 	set_start(n, f, dso, ehframe_find(&image->eh, vaddr, &fde) ? fde.start : vaddr);

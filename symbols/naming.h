@@ -8,6 +8,7 @@
 #define SYMBOLS_NAMING_H
 
 #include "symbols/dso.h"
+#include "symbols/image.h"
 #include "symbols/jitdumps.h"
 #include "symbols/kallsyms.h"
 #include "symbols/kernel.h"
@@ -34,6 +35,7 @@ struct naming {
 	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
 	struct ksyms_symbol ksym;
+	char stub[IMAGE_STUB_MAX];	/* a name under construction */
 	char raw[TEXT_MAX + 64];	/* under construction; longer: so the arena marks a cut */
 };
 

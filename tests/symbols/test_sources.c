@@ -40,8 +40,8 @@ static void assert_name(const struct image *image, uint64_t vaddr, const char *n
 		return;
 	}
 	assert_non_null(s);
-	if (s->name_size != strlen(name) || memcmp(image->names + s->name, name, s->name_size))
-		fail_msg("%s, not %.*s", name, (int)s->name_size, image->names + s->name);
+	if (!image_symbol_is(image, s, name))
+		fail_msg("%s, not %s", name, image->names + s->name);
 }
 
 /* ---- stubs ---- */

@@ -130,8 +130,7 @@ static bool covers(const struct truth *t, uint64_t addr)
 
 static bool name_is(const struct image *image, const struct image_symbol *s, const char *name)
 {
-	return name && s->name_size == strlen(name) &&
-	       !memcmp(image->names + s->name, name, s->name_size);
+	return name && image_symbol_is(image, s, name);
 }
 
 /* Assert that @s is a right name for @addr, NULL that there is none. Returns if it had one. */
@@ -154,22 +153,19 @@ static bool check(const char *path, const struct library *l, const struct image 
 	if (!s)
 		return false;
 	if (!right)
-		fail_msg("%s 0x%" PRIx64 ": %.*s is in no table", path, addr, (int)s->name_size,
-			 image->names + s->name);
+		fail_msg("%s 0x%" PRIx64 ": %s is in no table", path, addr, image->names + s->name);
 	if (addr - s->vaddr >= s->size)
-		fail_msg("%s 0x%" PRIx64 ": %.*s ends before", path, addr, (int)s->name_size,
-			 image->names + s->name);
+		fail_msg("%s 0x%" PRIx64 ": %s ends before", path, addr, image->names + s->name);
 	/* Something that covers it and starts later would be the better name. */
 	if (inner && inner->start > s->vaddr)
-		fail_msg("%s 0x%" PRIx64 ": %.*s, not %s", path, addr, (int)s->name_size,
-			 image->names + s->name, inner->name);
+		fail_msg("%s 0x%" PRIx64 ": %s, not %s", path, addr, image->names + s->name, inner->name);
 	/* A name that no size proves must be the last one before the address. */
 	for (size_t i = 0; i < l->nr && !inner; i++) {
 		const struct truth *t = &l->list[i];
 
 		if (t->size && t->start > s->vaddr && t->start <= addr)
-			fail_msg("%s 0x%" PRIx64 ": %.*s reaches over %s", path, addr,
-				 (int)s->name_size, image->names + s->name, t->name);
+			fail_msg("%s 0x%" PRIx64 ": %s reaches over %s", path, addr,
+				 image->names + s->name, t->name);
 	}
 	return true;
 }
