@@ -5,6 +5,7 @@
  */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbols/image.h"
 
@@ -18,10 +19,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	for (uint32_t i = 0; i < image->nr_symbols; i++) {
 		const struct image_symbol *s = &image->symbols[i];
+		char buf[IMAGE_STUB_MAX];
+		size_t name_size;
 		uint64_t v;
 
-		if ((uint64_t)s->name + s->name_size > image->names_size || !s->name_size ||
-		    (i && s[-1].vaddr >= s->vaddr) || (s->size && !image_find(image, s->vaddr)))
+		if (s->name >= image->names_size || !memchr(image->names + s->name, '\0',
+							    image->names_size - s->name))
+			abort();
+		image_symbol_name(image, s, buf, &name_size);
+		if (!name_size || name_size > sizeof(buf) || (i && s[-1].vaddr >= s->vaddr) ||
+		    (s->size && !image_find(image, s->vaddr)))
 			abort();
 		if (image_offset(image, s->vaddr, &v) && !image_vaddr(image, v, &v))
 			abort();
