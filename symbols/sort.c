@@ -108,7 +108,7 @@ static inline __attribute__((always_inline)) int sort(const struct table *t)
 
 	if (!find_range(t, &least, &greatest))
 		return 0;
-	while ((greatest - least) >> shift >= (t->nr + 1) / 2)
+	while (shift < 63 && (greatest - least) >> shift >= (t->nr + 1) / 2)
 		shift++;
 	nr_heaps = (size_t)((greatest - least) >> shift) + 1;
 	ends = t->nr <= UINT32_MAX ? calloc(nr_heaps, sizeof(*ends)) : NULL;

@@ -83,6 +83,20 @@ static void test_uneven(void **state)
 	check(keys, ARRAY_SIZE(keys));
 }
 
+/* Few keys, as far apart as can be. */
+static void test_far_apart(void **state)
+{
+	static const uint64_t far[] = { UINT64_MAX, 0, UINT64_MAX, 1, 1ULL << 63, 0 };
+	struct sort_key some[ARRAY_SIZE(far)];
+
+	for (size_t nr = 2; nr <= ARRAY_SIZE(far); nr++)
+		for (size_t from = 0; from + nr <= ARRAY_SIZE(far); from++) {
+			for (size_t i = 0; i < nr; i++)
+				some[i].key = far[from + i];
+			check(some, nr);
+		}
+}
+
 /* Whole records go where their keys go; those of one key stay as they were. */
 static void check_records(uint64_t mask, size_t words)
 {
@@ -159,7 +173,7 @@ static void test_lookup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { 
-		cmocka_unit_test(test_sort), cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_sort), cmocka_unit_test(test_uneven), cmocka_unit_test(test_far_apart),
 		cmocka_unit_test(test_records), cmocka_unit_test(test_lookup),
 	};
 
