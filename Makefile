@@ -44,7 +44,8 @@ ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)
 PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS) $(OPT_PKGS) 2>/dev/null)
-PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(OPT_PKGS)) $(if $(HAVE_PFM),-lpfm) -liberty -lm
+# Not linked with, but loaded when they are needed (symbols/library.h): capstone, libpfm4.
+PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(filter-out capstone,$(OPT_PKGS))) -liberty -lm
 TEST_LIBS     = $(shell $(PKG_CONFIG) --libs $(TEST_PKGS))
 
 Q   := $(if $(filter 1,$(V)),,@)
@@ -123,6 +124,8 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(LIBS_$(1))
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PKG_LIBS) $$(TEST_LIBS)
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_tests,$(r))))
+# Compares with the library itself.
+$(B)/tests/sampler/test_libpfm: TEST_LIBS += $(if $(HAVE_PFM),-lpfm)
 
 # A truth program that records itself: see there.
 $(B)/tests/tools/selfrecord: $(B)/tests/tools/truth.o
@@ -163,7 +166,7 @@ e2e: $(B)/proftop programs $(TOOLS)
 PUBLIC := sampler/doctor.h sampler/interval.h sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h sampler/fold_tree.h unwind/unwind.h \
 	symbols/base.h symbols/text.h symbols/intern.h symbols/places.h symbols/dso.h symbols/image.h symbols/maps.h \
 	symbols/symbols.h symbols/reclaim.h symbols/listing.h symbols/ehframe.h symbols/ehread.h symbols/procfs.h \
-	symbols/details.h symbols/sort.h symbols/jitcheck.h symbols/kernel.h
+	symbols/details.h symbols/sort.h symbols/jitcheck.h symbols/kernel.h symbols/library.h
 
 layering: ## rooms include to the right only, public headers only; ui sees sampler, base and text; curses only in term.c
 	$(Q)grep -HoE '^ *# *include "[a-z]+/[a-z_0-9]+\.h"' $(ROOMS:%=%/*.[ch]) | \

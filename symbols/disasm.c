@@ -2,7 +2,8 @@
 /*
  * Bytes → instructions as text.
  *
- * Runs on: the loader. Nothing is kept between calls.
+ * Runs on: the loader. Nothing is kept between calls; the disassembler is
+ * loaded by the first that needs it.
  */
 #include "symbols/disasm.h"
 
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "symbols/library.h"
 
 #ifdef HAVE_CAPSTONE
 #include <capstone/capstone.h>
@@ -54,7 +57,36 @@ static int add_bytes(struct listing *l, const struct disasm_code *c, uint32_t at
 }
 
 #ifdef HAVE_CAPSTONE
+#define SONAME_OF(major) "libcapstone.so." #major
+#define SONAME(major)	 SONAME_OF(major)
+
+struct functions {
+	__typeof__(cs_open) *open;
+	__typeof__(cs_close) *close;
+	__typeof__(cs_option) *option;
+	__typeof__(cs_malloc) *malloc;
+	__typeof__(cs_free) *free;
+	__typeof__(cs_disasm_iter) *disasm_iter;
+	__typeof__(cs_insn_group) *insn_group;
+};
+
+static bool find_functions(struct functions *cs)
+{
+	static const struct library_function list[] = {
+		{ "cs_open", offsetof(struct functions, open) },
+		{ "cs_close", offsetof(struct functions, close) },
+		{ "cs_option", offsetof(struct functions, option) },
+		{ "cs_malloc", offsetof(struct functions, malloc) },
+		{ "cs_free", offsetof(struct functions, free) },
+		{ "cs_disasm_iter", offsetof(struct functions, disasm_iter) },
+		{ "cs_insn_group", offsetof(struct functions, insn_group) },
+	};
+
+	return library_find(SONAME(CS_API_MAJOR), cs, list, ARRAY_SIZE(list));
+}
+
 struct work {
+	struct functions cs;
 	struct listing *l;
 	const struct disasm_code *c;
 	csh handle;
@@ -98,8 +130,8 @@ static int add_insn(struct work *w, const cs_insn *insn)
 
 	if (!out)
 		return -ENOMEM;
-	out->jump = cs_insn_group(w->handle, insn, CS_GRP_JUMP);
-	out->call = cs_insn_group(w->handle, insn, CS_GRP_CALL);
+	out->jump = w->cs.insn_group(w->handle, insn, CS_GRP_JUMP);
+	out->call = w->cs.insn_group(w->handle, insn, CS_GRP_CALL);
 	target = out->jump || out->call ? target_of(insn) : 0;
 	if (target && target - c->vaddr >= c->nr_bytes)
 		return set_callee(w, out, insn, target);
@@ -112,20 +144,23 @@ static int add_insn(struct work *w, const cs_insn *insn)
 			insn->op_str);
 }
 
-static int open_machine(const struct disasm_code *c, csh *handle)
+static int open_machine(struct work *w)
 {
+	const struct disasm_code *c = w->c;
 	cs_err rc = CS_ERR_ARCH;
 
+	if (!find_functions(&w->cs))
+		return -ENOTSUP;
 	if (c->wide && c->machine == EM_X86_64)
-		rc = cs_open(CS_ARCH_X86, CS_MODE_64, handle);
+		rc = w->cs.open(CS_ARCH_X86, CS_MODE_64, &w->handle);
 	else if (c->wide && c->machine == EM_AARCH64)
-		rc = cs_open(CS_ARCH_ARM64, CS_MODE_ARM, handle);
+		rc = w->cs.open(CS_ARCH_ARM64, CS_MODE_ARM, &w->handle);
 	if (rc)
 		return -ENOTSUP;
-	cs_option(*handle, CS_OPT_DETAIL, CS_OPT_ON);
+	w->cs.option(w->handle, CS_OPT_DETAIL, CS_OPT_ON);
 	/* As perf annotate and objdump print it. */
 	if (c->machine == EM_X86_64)
-		cs_option(*handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
+		w->cs.option(w->handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	return 0;
 }
 
@@ -137,16 +172,16 @@ static int decode(struct listing *l, const struct disasm_code *c)
 	uint64_t vaddr = c->vaddr;
 	size_t left = c->nr_bytes;
 	cs_insn *insn;
-	int rc = open_machine(c, &w.handle);
+	int rc = open_machine(&w);
 
 	if (rc)
 		return rc;
-	insn = cs_malloc(w.handle);
+	insn = w.cs.malloc(w.handle);
 	while (insn && left && !rc) {
 		uint32_t at = c->nr_bytes - (uint32_t)left;
 		uint8_t unit = c->machine == EM_AARCH64 ? (uint8_t)MIN(left, 4u) : 1;
 
-		if (cs_disasm_iter(w.handle, &code, &left, &vaddr, insn)) {
+		if (w.cs.disasm_iter(w.handle, &code, &left, &vaddr, insn)) {
 			rc = add_insn(&w, insn);
 			continue;
 		}
@@ -157,8 +192,8 @@ static int decode(struct listing *l, const struct disasm_code *c)
 	}
 	rc = insn ? rc : -ENOMEM;
 	if (insn)
-		cs_free(insn, 1);
-	cs_close(&w.handle);
+		w.cs.free(insn, 1);
+	w.cs.close(&w.handle);
 	return rc;
 }
 #else

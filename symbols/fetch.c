@@ -7,7 +7,6 @@
  */
 #include "symbols/fetch.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "symbols/image.h"
+#include "symbols/library.h"
 
 #define LIBRARY		"libdebuginfod.so.1"
 #define TELL_NS		1000000000ULL
@@ -77,15 +77,14 @@ bool fetch_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, cha
 
 static bool find_functions(struct library *lib)
 {
-	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);	/* stays: threads of it may */
+	static const struct library_function list[] = {
+		{ "debuginfod_begin", offsetof(struct library, begin) },
+		{ "debuginfod_find_debuginfo", offsetof(struct library, find) },
+		{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
+		{ "debuginfod_end", offsetof(struct library, end) },
+	};
 
-	if (!handle)
-		return false;
-	*(void **)&lib->begin = dlsym(handle, "debuginfod_begin");
-	*(void **)&lib->find = dlsym(handle, "debuginfod_find_debuginfo");
-	*(void **)&lib->set_progress = dlsym(handle, "debuginfod_set_progressfn");
-	*(void **)&lib->end = dlsym(handle, "debuginfod_end");
-	return lib->begin && lib->find && lib->set_progress && lib->end;
+	return library_find(LIBRARY, lib, list, ARRAY_SIZE(list));
 }
 
 /* libdebuginfod tells how far it is, @b of zero: not known. Not zero: give up. */
