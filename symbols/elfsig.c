@@ -34,11 +34,18 @@ static bool found(struct image *image, uint64_t vaddr, const struct trampoline *
 	return true;
 }
 
-/* Code is small where it is nothing but a libc or a vdso: look at all of it. */
+/*
+ * Code is small where it is nothing but a libc or a vdso: look at all of it.
+ * What is linked with others leaves signals to its libc.
+ */
 static bool find_by_code(struct image *image, const struct elffile *f, const struct trampoline *t)
 {
+	struct elffile_dynamic dynamic;
 	uint64_t total = 0;
 
+	elffile_dynamic(f, &dynamic);
+	if (dynamic.needs_others)
+		return false;
 	for (uint32_t i = 0; i < image->nr_segments; i++) {
 		const struct image_segment *s = &image->segments[i];
 		const uint8_t *at;
@@ -64,7 +71,7 @@ static bool names_it(const char *name)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
+		if (name[0] == names[i][0] && name[1] == names[i][1] && !strcmp(name, names[i]))
 			return true;
 	return false;
 }

@@ -343,8 +343,8 @@ static struct image_symbol take_best(struct elfsym *t, uint32_t *i)
  */
 static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_ranges)
 {
-	uint64_t covered = 0, last_end = 0;
-	uint32_t kept = 0, range = 0;
+	uint64_t covered = 0, last_end = 0, reach = 0;
+	uint32_t kept = 0, range = 0, nested = 0;
 
 	for (uint32_t i = 0; i < t->nr;) {
 		struct image_symbol s = take_best(t, &i), *last = kept ? &t->symbols[kept - 1] : NULL;
@@ -357,6 +357,9 @@ static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_
 		s.size = MIN(s.size, end - s.vaddr);
 		if (s.rank & RANK_FUNC)
 			covered = MAX(covered, s.vaddr + s.size);
+		nested = s.vaddr < reach ? nested + 1 : 0;
+		s.back = (uint8_t)MIN(nested, IMAGE_NESTED_MAX);
+		reach = MAX(reach, s.vaddr + s.size);
 		t->symbols[kept++] = s;
 		last_end = end;
 	}

@@ -22,7 +22,6 @@
 
 #define EH_FRAME_SIZE_MAX	(64ULL << 20)
 #define DEBUGDATA_SIZE_MAX	(64ULL << 20)
-#define NESTED_MAX		64	/* symbols inside a symbol that a look-up steps over */
 
 /* Where .eh_frame lies in the file. */
 struct eh_place {
@@ -504,8 +503,10 @@ const struct image_symbol *image_find(const struct image *image, uint64_t vaddr)
 		else
 			hi = mid;
 	}
-	for (uint32_t i = lo; i > 0 && lo - i < NESTED_MAX; i--) {
-		const struct image_symbol *s = &image->symbols[i - 1];
+	if (!lo)
+		return NULL;
+	for (uint32_t i = lo - 1, end = i - image->symbols[i].back; i + 1 > end; i--) {
+		const struct image_symbol *s = &image->symbols[i];
 
 		if (vaddr - s->vaddr < s->size)
 			return s;

@@ -13,6 +13,7 @@
 #include "symbols/base.h"
 #include "symbols/ehframe.h"
 
+#define IMAGE_NESTED_MAX	63U	/* symbols inside a symbol that a look-up steps over */
 #define IMAGE_NAME_MAX	4096U		/* bytes of one name; the rest is cut */
 #define IMAGE_STUB_MAX	(IMAGE_NAME_MAX + 4)
 
@@ -26,6 +27,7 @@ struct image_symbol {			/* sorted by vaddr, then by preference; one per address 
 	uint64_t size;			/* up to the next symbol where the table says 0 */
 	uint32_t name;			/* offset in names; NUL-terminated there */
 	uint16_t rank;			/* among those of one address; elfsym's */
+	uint8_t back;			/* how many before it may reach behind its start */
 	bool stub;			/* of a PLT: called as the function it leads to, and "@plt" */
 };
 

@@ -7,9 +7,6 @@
 #include "symbols/naming.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "symbols/demangle.h"
@@ -20,10 +17,17 @@
 #define KALLSYMS_INTERVAL_MAX	(64 * KALLSYMS_INTERVAL_NS)
 #define KALLSYMS_TRANSIENT_NS	2000000000ULL
 
-/* A symbol as found, before it has an id. */
+/*
+ * A symbol as found, before it has an id. Most places are in functions that have
+ * one: what its name is made of is put together for the others alone.
+ */
 struct found {
 	struct symtab_key key;
-	struct symtab_text text;
+	struct symtab_text text;	/* complete but for a name that the following say */
+	const struct image *image;
+	const struct image_symbol *symbol;	/* one of the image's; NULL: see below */
+	struct safe_text head;		/* a made-up name: this; .str NULL: it is none */
+	const char *join;		/* and this, and the start; or NULL */
 	bool by_name;
 };
 
@@ -64,55 +68,38 @@ static void set_name(struct found *f, const char *name, size_t size)
 	f->by_name = true;
 }
 
-/* Make a name of words and an address. */
-__attribute__((format(printf, 3, 4)))
-static void set_made_up(struct naming *n, struct found *f, const char *fmt, ...)
-{
-	va_list ap;
-	int size;
-
-	va_start(ap, fmt);
-	size = vsnprintf(n->raw, sizeof(n->raw), fmt, ap);
-	va_end(ap);
-	f->key.made_up = true;
-	f->text.name = n->raw;
-	f->text.name_size = (size_t)MIN(MAX(size, 0), (int)sizeof(n->raw) - 1);
-}
-
-/* "libfoo.so+0x1230" for a start without a symbol. */
-static void set_start(struct naming *n, struct found *f, const struct dso *dso, uint64_t start)
+/* A name of a word, or with @join of a word and an address: "libfoo.so+0x1230". */
+static void set_made_up(struct found *f, struct safe_text head, const char *join, uint64_t start)
 {
 	f->key.start = start;
-	f->text.kind = '?';
-	set_made_up(n, f, "%s+0x%" PRIx64, dso->name.str, start);
+	f->key.made_up = true;
+	f->head = head;
+	f->join = join;
 }
 
 /* Code of a file or the vdso: its symbol, else its FDE, else its address. */
-static int find_in_image(struct naming *n, const struct dso *dso,
-			 const struct naming_question *q, struct found *f)
+static int find_in_image(const struct dso *dso, const struct naming_question *q, struct found *f)
 {
 	/* Pairs with the release in objects.c. */
 	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
 	struct ehframe_fde fde;
 	const struct image_symbol *s;
-	const char *name;
 	uint64_t vaddr;
-	size_t size;
 
+	f->text.kind = '?';
 	set_module(f, dso->name.str, dso->name.size);
 	if (!image || !image_vaddr(image, q->offset, &vaddr)) {
-		set_start(n, f, dso, q->offset);
-		return 0;
-	}
-	s = image_find(image, vaddr);
-	if (s) {
+		set_made_up(f, dso->name, "+0x", q->offset);
+	} else if ((s = image_find(image, vaddr))) {
 		f->key.start = s->vaddr;
 		f->text.kind = dso->identity.kind == DSO_VDSO ? 'v' : 'u';
-		name = image_symbol_name(image, s, n->stub, &size);
-		set_name(f, name, size);
-		return 0;
+		f->image = image;
+		f->symbol = s;
+		f->by_name = true;
+	} else {
+		set_made_up(f, dso->name, "+0x",
+			    ehframe_find(&image->eh, vaddr, &fde) ? fde.start : vaddr);
 	}
-	set_start(n, f, dso, ehframe_find(&image->eh, vaddr, &fde) ? fde.start : vaddr);
 	return 0;
 }
 
@@ -258,7 +245,7 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 	if (n->kernel.other) {
 		dso_explain(kernel, "recorded on another kernel than the one that runs here",
 			    "replay it there, or give a copy of its /proc/kallsyms below --symfs");
-		set_made_up(n, f, "[kernel]");
+		set_made_up(f, TEXT("[kernel]"), NULL, 0);
 		return 0;
 	}
 	rc = find_in_kallsyms(n, kernel, q, &s);
@@ -270,10 +257,9 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 			set_module(f, s.module, s.module_size);
 		set_name(f, s.name, s.name_size);
 	} else if (n->kallsyms) {
-		f->key.start = q->offset & ~(ANON_PAGE - 1);
-		set_made_up(n, f, "[kernel] 0x%" PRIx64, f->key.start);
+		set_made_up(f, TEXT("[kernel]"), " 0x", q->offset & ~(ANON_PAGE - 1));
 	} else {
-		set_made_up(n, f, "[kernel]");
+		set_made_up(f, TEXT("[kernel]"), NULL, 0);
 	}
 	return 0;
 }
@@ -312,18 +298,17 @@ static int find_in_anon(struct naming *n, struct dso *dso, const struct naming_q
 	} else if (in_map) {
 		set_jit(f, "[perf map]", mapped.start, mapped.name, mapped.name_size);
 	} else {
-		f->key.start = q->offset & ~(ANON_PAGE - 1);
 		set_module(f, base->name.str, base->name.size);
-		set_made_up(n, f, "[anon] 0x%" PRIx64, f->key.start);
+		set_made_up(f, TEXT("[anon]"), " 0x", q->offset & ~(ANON_PAGE - 1));
 	}
 	return 0;
 }
 
-static int find_unknown(struct naming *n, const struct dso *dso, struct found *f)
+static int find_unknown(const struct dso *dso, struct found *f)
 {
 	f->text.kind = '?';
 	set_module(f, dso->name.str, dso->name.size);
-	set_made_up(n, f, "[unknown]");
+	set_made_up(f, TEXT("[unknown]"), NULL, 0);
 	return 0;
 }
 
@@ -347,20 +332,37 @@ static int find(struct naming *n, struct dso *dso, const struct naming_question 
 		return find_in_kernel(n, q, f);
 	case DSO_FILE:
 	case DSO_VDSO:
-		return find_in_image(n, dso, q, f);
+		return find_in_image(dso, q, f);
 	case DSO_ANON:
 		return find_in_anon(n, dso, q, f);
 	default:
-		return find_unknown(n, dso, f);
+		return find_unknown(dso, f);
+	}
+}
+
+/* Put its name together, if that was left for later. */
+static void complete(struct naming *n, struct found *f)
+{
+	char *at;
+
+	if (f->symbol) {
+		f->text.name = image_symbol_name(f->image, f->symbol, n->stub, &f->text.name_size);
+	} else if (f->head.str) {
+		at = mempcpy(n->raw, f->head.str, f->head.size);
+		if (f->join)
+			at = text_put_hex(stpcpy(at, f->join), f->key.start, 0);
+		f->text.name = n->raw;
+		f->text.name_size = (size_t)(at - n->raw);
 	}
 }
 
 /* Give @f an id; a mangled name is undone only here, once for each symbol. */
 static uint32_t add(struct naming *n, struct found *f)
 {
-	size_t size = f->by_name ? demangle(f->text.name, f->text.name_size, n->raw,
-					    sizeof(n->raw)) : 0;
+	size_t size;
 
+	complete(n, f);
+	size = f->by_name ? demangle(f->text.name, f->text.name_size, n->raw, sizeof(n->raw)) : 0;
 	if (size) {
 		f->text.name = n->raw;
 		f->text.name_size = size;

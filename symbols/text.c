@@ -108,6 +108,24 @@ static struct glyph next_glyph(const char *src, size_t size, int marks)
 	return (struct glyph){ REFUSED, sizeof(REFUSED) - 1, g.used, 1, false };
 }
 
+/* How many of the bytes are printable ASCII, up to the first that is not. */
+static size_t plain_size(const char *src, size_t size)
+{
+	const uint64_t ones = 0x0101010101010101ULL;
+	uint64_t bytes;
+	size_t at = 0;
+
+	for (; size - at >= sizeof(bytes); at += sizeof(bytes)) {
+		memcpy(&bytes, src + at, sizeof(bytes));
+		/* The highest bit of a byte below ' ', above '~', or no ASCII; of the next ones, maybe. */
+		if ((bytes | (bytes - ' ' * ones) | (bytes + ones)) & 0x80 * ones)
+			break;
+	}
+	while (at < size && src[at] >= ' ' && src[at] <= '~')
+		at++;
+	return at;
+}
+
 struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size_t src_size)
 {
 	const char *from = src, *end = from + src_size;
@@ -118,6 +136,11 @@ struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size
 	if (!dst_size)
 		return TEXT("");
 	limit = MIN(dst_size - 1, (size_t)TEXT_MAX);
+	if (src_size <= limit && plain_size(src, src_size) == src_size) {
+		memcpy(dst, src, src_size);
+		dst[src_size] = '\0';
+		return (struct safe_text){ dst, (uint16_t)src_size, (uint16_t)src_size };
+	}
 	while (from < end) {
 		struct glyph g = next_glyph(from, (size_t)(end - from), marks);
 

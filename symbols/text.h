@@ -68,4 +68,16 @@ struct text_like {
 #define TEXT_LIKE_MAX 160		/* longer names are like none */
 void text_like(struct text_like *like, const char *name);
 
+/* Write @value as "%*x" does, without a NUL; returns its end. At most 16 digits or @width. */
+static inline char *text_put_hex(char *at, uint64_t value, int width)
+{
+	int digits = value ? (67 - __builtin_clzll(value)) / 4 : 1;
+
+	for (; width > digits; width--)
+		*at++ = ' ';
+	for (int i = digits - 1; i >= 0; i--, value >>= 4)
+		at[i] = "0123456789abcdef"[value & 15];
+	return at + digits;
+}
+
 #endif

@@ -40,18 +40,6 @@ struct script {
 	char page[PAGE_SIZE];
 };
 
-/* As "%*x" does. Returns its end. */
-static char *put_hex(char *at, uint64_t value, int width)
-{
-	int digits = value ? (67 - __builtin_clzll(value)) / 4 : 1;
-
-	for (; width > digits; width--)
-		*at++ = ' ';
-	for (int i = digits - 1; i >= 0; i--, value >>= 4)
-		at[i] = "0123456789abcdef"[value & 15];
-	return at + digits;
-}
-
 /* As "%*u" does, or filled up with @fill. Returns its end. */
 static char *put_number(char *at, uint64_t value, int width, char fill)
 {
@@ -111,13 +99,13 @@ static void make_line(struct script *s, struct line *line, const struct sampler_
 	line->has_address = f->file_offset != UINT64_MAX;
 	if (line->has_address) {
 		*at++ = '\t';
-		at = put_hex(at, f->file_offset, 16);
+		at = text_put_hex(at, f->file_offset, 16);
 	}
 	*at++ = ' ';
 	at = put_text(at, f->name.str, f->name.size);
 	if (f->offset != UINT64_MAX) {
 		at = put_text(at, "+0x", 3);
-		at = put_hex(at, f->offset, 0);
+		at = text_put_hex(at, f->offset, 0);
 	}
 	at = put_text(at, " (", 2);
 	at = put_text(at, f->module.str, f->module.size);
@@ -149,7 +137,7 @@ static void put_frame(struct script *s, const struct sampler_sample *sample, uin
 		char *start = reserve(s, PIECE_MAX), *at = start;
 
 		*at++ = '\t';
-		s->used += (size_t)(put_hex(at, sample->ips[i], 16) - start);
+		s->used += (size_t)(text_put_hex(at, sample->ips[i], 16) - start);
 	}
 	put(s, s->texts + line->at, line->size);
 }

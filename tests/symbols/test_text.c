@@ -50,6 +50,34 @@ static void test_known(void **state)
 	CHECK("\xd7\xa9\xd7\x9c", "\xd7\xa9\xd7\x9c", 2);			/* letters, right to left */
 }
 
+/* Every byte at every place of plain text, and plain text around the limit. */
+static void test_plain(void **state)
+{
+	char text[TEXT_MAX + 3], want[32];
+
+	for (size_t at = 0; at < 19; at++) {
+		for (int byte = 0; byte < 256; byte++) {
+			bool shown = byte >= 0x20 && byte < 0x7f;
+
+			strcpy(text, "~ 0123456789abcde ~");
+			memcpy(want, text, at);
+			strcpy(want + at, shown ? (char[2]){ (char)byte } : DOT);
+			strcat(want, text + at + 1);
+			text[at] = (char)byte;
+			check(text, 19, want, 19);
+		}
+	}
+	memset(text, 'x', sizeof(text));
+	for (size_t size = TEXT_MAX - 2; size <= TEXT_MAX + 2; size++) {
+		char buf[TEXT_MAX + 1];
+		struct safe_text t = text_sanitise(buf, sizeof(buf), text, size);
+
+		assert_int_equal(t.size, MIN(size, (size_t)TEXT_MAX));
+		assert_true(size > TEXT_MAX ? t.width == TEXT_MAX - 2 && !strcmp(t.str + t.size - 3, DOTS) :
+					      t.width == size);
+	}
+}
+
 static void test_invalid_utf8(void **state)
 {
 	CHECK("\xff\xfe" "a", DOT DOT "a", 3);
@@ -270,6 +298,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_like),
 		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_invalid_utf8),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_all_code_points),
