@@ -17,15 +17,9 @@ static const struct sampler_frame unknown = {
 	.module = TEXT("[unknown]"),
 };
 
-/* A place is the look-up pc: of a caller, one byte before its return address. */
-static uint64_t lookup_gap(const struct place *place, uint64_t ip)
-{
-	return (ip - place->offset) & 0xfff;
-}
-
 static uint64_t file_offset(const struct dso *dso, const struct place *place, uint64_t ip)
 {
-	uint64_t gap = lookup_gap(place, ip);
+	uint64_t gap = frames_gap(place, ip);
 
 	if (gap > 1 || (dso->identity.kind != DSO_FILE && dso->identity.kind != DSO_VDSO))
 		return UINT64_MAX;
@@ -37,7 +31,7 @@ static uint64_t offset_in(const struct dso *dso, const struct place *place,
 			  const struct symbol *symbol, uint64_t ip)
 {
 	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
-	uint64_t vaddr = place->offset, gap = lookup_gap(place, ip);
+	uint64_t vaddr = place->offset, gap = frames_gap(place, ip);
 
 	if (gap > 1)
 		return UINT64_MAX;
@@ -104,7 +98,7 @@ static uint32_t make(struct frames *f, const struct sampler *s, const struct pla
 	return add(f, &frame);
 }
 
-uint32_t frames_of(struct frames *f, const struct sampler *s, uint32_t id, uint64_t ip)
+uint32_t frames_meet(struct frames *f, const struct sampler *s, uint32_t id, uint64_t ip)
 {
 	const struct place *place = id == PLACE_NONE ? NULL : places_at(s->places, id);
 	struct frames_of_place *slot;
@@ -113,7 +107,8 @@ uint32_t frames_of(struct frames *f, const struct sampler *s, uint32_t id, uint6
 	if (!place)
 		return FRAME_UNKNOWN;
 	slot = place_slot(f, id);
-	way = (uint32_t)MIN(lookup_gap(place, ip), FRAMES_WAYS - 1ull);
+	slot->place = place;
+	way = frames_way(place, ip);
 	/* Acquire: pairs with the release in places_name(). */
 	symbol = atomic_load_explicit(&place->symbol, memory_order_acquire);
 	if (!slot->way[way].frame || slot->way[way].symbol != symbol) {

@@ -10,6 +10,7 @@
 #define SAMPLER_FRAMES_H
 
 #include "sampler/sampler.h"
+#include "symbols/places.h"
 
 /* A place is met at its own address, at the one behind it (of a caller), or elsewhere. */
 #define FRAMES_WAYS 3
@@ -18,14 +19,44 @@ struct frames {
 	struct sampler_frame *known;	/* by frame id; 0 is the unknown one */
 	uint32_t nr, room;
 	struct frames_of_place {
-		struct { uint32_t symbol, frame; } way[FRAMES_WAYS];	/* frame 0: not met yet */
+		const struct place *place;				/* NULL: not met yet */
+		struct { uint32_t symbol, frame; } way[FRAMES_WAYS];	/* frame 0: nor here */
 	} *places;			/* by place id */
 	uint32_t room_places;
 };
 
 void frames_init(struct frames *f);
 void frames_fini(struct frames *f);
+/* A place is the look-up pc: of a caller, one byte before its return address. */
+static inline uint64_t frames_gap(const struct place *place, uint64_t ip)
+{
+	return (ip - place->offset) & 0xfff;
+}
+
+static inline uint32_t frames_way(const struct place *place, uint64_t ip)
+{
+	uint64_t gap = frames_gap(place, ip);
+
+	return gap < FRAMES_WAYS - 1 ? (uint32_t)gap : FRAMES_WAYS - 1;
+}
+
+/* A frame that is met for the first time, or by another name. */
+uint32_t frames_meet(struct frames *f, const struct sampler *s, uint32_t place, uint64_t ip);
+
 /* The id of the frame at @ip, which lies in @place. */
-uint32_t frames_of(struct frames *f, const struct sampler *s, uint32_t place, uint64_t ip);
+static inline uint32_t frames_of(struct frames *f, const struct sampler *s, uint32_t place, uint64_t ip)
+{
+	const struct frames_of_place *slot = place < f->room_places ? &f->places[place] : NULL;
+
+	if (slot && slot->place) {
+		uint32_t way = frames_way(slot->place, ip);
+
+		/* Relaxed: the same name as before tells nothing new. */
+		if (slot->way[way].frame &&
+		    slot->way[way].symbol == atomic_load_explicit(&slot->place->symbol, memory_order_relaxed))
+			return slot->way[way].frame;
+	}
+	return frames_meet(f, s, place, ip);
+}
 
 #endif

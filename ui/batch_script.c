@@ -22,6 +22,8 @@
 /* The longest piece but a line's: a sample's head without its texts, an address. */
 #define PIECE_MAX  160u
 #define COMM_WIDTH 16
+/* Lines of up to this size, as most are, are copied as if they were of it: in a few instructions. */
+#define LINE_USUAL 128u
 
 /* A frame as a line: there are millions of them, of a few thousand frames. */
 struct line {
@@ -72,7 +74,7 @@ static void flush(struct script *s)
 /* Room for @size bytes, at most a page. */
 static char *reserve(struct script *s, size_t size)
 {
-	if (s->used + size > sizeof(s->page))
+	if (s->used + size > PAGE_SIZE)
 		flush(s);
 	return s->page + s->used;
 }
@@ -80,7 +82,7 @@ static char *reserve(struct script *s, size_t size)
 static void put(struct script *s, const char *p, size_t size)
 {
 	for (size_t part; size; p += part, size -= part) {
-		part = MIN(size, sizeof(s->page));
+		part = MIN(size, PAGE_SIZE);
 		s->used += (size_t)(put_text(reserve(s, part), p, part) - (s->page + s->used));
 	}
 }
@@ -88,7 +90,7 @@ static void put(struct script *s, const char *p, size_t size)
 /* Make the line of frame @id, its first look. */
 static void make_line(struct script *s, struct line *line, const struct sampler_frame *f)
 {
-	size_t size = PIECE_MAX + f->name.size + f->module.size;
+	size_t size = PIECE_MAX + f->name.size + f->module.size + LINE_USUAL;
 	char *start, *at;
 
 	if (s->texts_room - s->texts_size < size) {
@@ -115,7 +117,8 @@ static void make_line(struct script *s, struct line *line, const struct sampler_
 	s->texts_size += line->size;
 }
 
-static const struct line *line_of(struct script *s, const struct sampler_frame *known, uint32_t id)
+static __attribute__((noinline)) void add_line(struct script *s, const struct sampler_frame *known,
+					       uint32_t id)
 {
 	if (id >= s->nr_lines) {
 		uint32_t nr = MAX(2 * s->nr_lines, (id | 1023) + 1);
@@ -124,22 +127,36 @@ static const struct line *line_of(struct script *s, const struct sampler_frame *
 		memset(s->lines + s->nr_lines, 0, (nr - s->nr_lines) * sizeof(*s->lines));
 		s->nr_lines = nr;
 	}
-	if (!s->lines[id].size)
-		make_line(s, &s->lines[id], &known[id]);
-	return &s->lines[id];
+	make_line(s, &s->lines[id], &known[id]);
+}
+
+static void put_line(struct script *s, const struct line *line)
+{
+	const char *text = s->texts + line->at;
+
+	if (line->size > LINE_USUAL) {
+		put(s, text, line->size);
+		return;
+	}
+	memcpy(reserve(s, LINE_USUAL), text, LINE_USUAL);
+	s->used += line->size;
 }
 
 static void put_frame(struct script *s, const struct sampler_sample *sample, uint32_t i)
 {
-	const struct line *line = line_of(s, sample->known, sample->frames[i]);
+	uint32_t id = sample->frames[i];
+	const struct line *line;
 
+	if (id >= s->nr_lines || !s->lines[id].size)
+		add_line(s, sample->known, id);
+	line = &s->lines[id];
 	if (!line->has_address) {
 		char *start = reserve(s, PIECE_MAX), *at = start;
 
 		*at++ = '\t';
 		s->used += (size_t)(text_put_hex(at, sample->ips[i], 16) - start);
 	}
-	put(s, s->texts + line->at, line->size);
+	put_line(s, line);
 }
 
 /* "%-16s %d/%d [%03u] %5u.%06u: %10u %s: \n" */
