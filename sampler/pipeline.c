@@ -14,6 +14,7 @@
 /* Kernel frames kept; the kernel's own limit is 127 by default. */
 #define KERNEL_FRAMES_MAX 256
 #define FRAMES_MAX	  (KERNEL_FRAMES_MAX + UNWIND_FRAMES_MAX)
+_Static_assert(FRAMES_MAX <= STACKS_PLACES_MAX, "a stack is interned whole");
 
 /* Where in the kernel samples were of late: its addresses are the same in all processes. */
 #define KERNEL_RECENT 2048		/* a power of two */

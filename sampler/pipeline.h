@@ -83,7 +83,7 @@ void pipeline_members(struct pipeline *p, const struct pipeline_member *members,
 struct pipeline_stack {
 	const uint32_t *places;		/* innermost first, kernel before user */
 	const uint64_t *ips;		/* raw addresses, one for each place */
-	uint32_t nr, nr_kernel;
+	uint32_t nr, nr_kernel;		/* at most STACKS_PLACES_MAX */
 	uint32_t task;
 	enum unwind_stop stop;
 	uint32_t nr_guessed;		/* of the user frames */

@@ -38,7 +38,7 @@ struct replay {
 	uint64_t lost_samples;		/* as LOST_SAMPLES does: the sum, or what hardware dropped */
 	struct deltas *deltas;		/* of groups that are read with their leader's samples */
 	struct frames frames;		/* for replay_each */
-	uint32_t *frame_ids;		/* of the sample in hand */
+	uint32_t *frame_ids;		/* of the sample in hand; STACKS_PLACES_MAX */
 	uint32_t nr_dsos;		/* objects that the loader was shown */
 	uint32_t nr_named;		/* places up to here have been named, for replay_each */
 };
@@ -397,7 +397,6 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 	struct sampler_sample out;
 
 	pipeline_stack(p, sample, &stack);
-	r->frame_ids = xrealloc_array(r->frame_ids, MAX(stack.nr, 1u), sizeof(*r->frame_ids));
 	if (places_nr(s->places) != r->nr_named) {	/* some are met for the first time */
 		symbols_run(s->symbols);
 		r->nr_named = places_nr(s->places);
@@ -429,6 +428,7 @@ int replay_each(struct replay *r, struct sampler *s, sampler_sample_fn fn, void 
 
 	if (code)
 		return code;
+	r->frame_ids = xrealloc_array(r->frame_ids, STACKS_PLACES_MAX, sizeof(*r->frame_ids));
 	code = walk(r, s, p, true, show_sample, &each);
 	pipeline_free(p);
 	return code;
