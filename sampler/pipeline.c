@@ -343,26 +343,27 @@ void pipeline_members(struct pipeline *p, const struct pipeline_member *members,
 			store(p, (uint32_t)members[i].event, members[i].count);
 }
 
-/* Raw addresses of the kernel part, and of the user part where it was not unwound. */
-static void chain_ips(struct pipeline *p, const struct record_sample *s)
+/* Raw addresses of the first @end frames, which were not unwound: those of the chain, or the sample's own. */
+static void chain_ips(struct pipeline *p, const struct record_sample *s, uint32_t end)
 {
 	uint32_t nr = 0;
 	uint64_t ip;
 
-	for (uint64_t i = 0; i < s->nr_chain && nr < p->nr; i++) {
+	for (uint64_t i = 0; i < s->nr_chain && nr < end; i++) {
 		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
 		if (!is_context(ip))
 			p->ips[nr++] = ip;
 	}
-	while (nr < p->nr)
+	while (nr < end)
 		p->ips[nr++] = s->ip;
 }
 
 void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pipeline_stack *out)
 {
-	chain_ips(p, s);
-	for (uint32_t i = 0; i < p->user.nr && p->nr_kernel + i < p->nr; i++)
-		p->ips[p->nr_kernel + i] = p->user.ip[i];
+	uint32_t nr_user = MIN(p->user.nr, p->nr - p->nr_kernel);
+
+	chain_ips(p, s, p->nr - nr_user);
+	memcpy(p->ips + p->nr_kernel, p->user.ip, nr_user * sizeof(p->ips[0]));
 	*out = (struct pipeline_stack){
 		.places = p->frames,
 		.ips = p->ips,

@@ -22,6 +22,8 @@
 /* The longest piece but a line's: a sample's head without its texts, an address. */
 #define PIECE_MAX  160u
 #define COMM_WIDTH 16
+/* Digits of a number. */
+#define NUMBER_MAX 20u
 /* Lines of up to this size, as most are, are copied as if they were of it: in a few instructions. */
 #define LINE_USUAL 128u
 
@@ -42,20 +44,28 @@ struct script {
 	char page[PAGE_SIZE];
 };
 
-/* As "%*u" does, or filled up with @fill. Returns its end. */
-static char *put_number(char *at, uint64_t value, int width, char fill)
+/* As "%*u" does, or filled up with @fill; no wider than NUMBER_MAX. Returns its end. */
+static char *put_number(char *at, uint64_t value, unsigned int width, char fill)
 {
-	char digits[20];
-	int nr = 0;
+	static const char pairs[] =
+		"00010203040506070809101112131415161718192021222324"
+		"25262728293031323334353637383940414243444546474849"
+		"50515253545556575859606162636465666768697071727374"
+		"75767778798081828384858687888990919293949596979899";
+	char digits[2 * NUMBER_MAX];
+	unsigned int first = NUMBER_MAX;
 
-	do
-		digits[nr++] = (char)('0' + value % 10);
-	while (value /= 10);
-	for (; width > nr; width--)
-		*at++ = fill;
-	while (nr)
-		*at++ = digits[--nr];
-	return at;
+	memset(digits, fill, sizeof(digits));
+	for (; value >= 10; value /= 100) {
+		first -= 2;
+		memcpy(digits + first, pairs + 2 * (value % 100), 2);
+	}
+	if (value || first == NUMBER_MAX)
+		digits[--first] = (char)('0' + value);
+	first = MIN(first, NUMBER_MAX - width);
+	/* Always as many, which is no call: what follows the number is written over. */
+	memcpy(at, digits + first, NUMBER_MAX);
+	return at + NUMBER_MAX - first;
 }
 
 static char *put_text(char *at, const char *p, size_t size)
@@ -79,12 +89,24 @@ static char *reserve(struct script *s, size_t size)
 	return s->page + s->used;
 }
 
-static void put(struct script *s, const char *p, size_t size)
+/* Put what does not fit into the page. */
+static void put_more(struct script *s, const char *p, size_t size)
 {
-	for (size_t part; size; p += part, size -= part) {
-		part = MIN(size, PAGE_SIZE);
-		s->used += (size_t)(put_text(reserve(s, part), p, part) - (s->page + s->used));
+	flush(s);
+	for (; size > sizeof(s->page); p += sizeof(s->page), size -= sizeof(s->page))
+		fwrite_unlocked(p, 1, sizeof(s->page), s->out);
+	put_text(s->page, p, size);
+	s->used = size;
+}
+
+static inline void put(struct script *s, const char *p, size_t size)
+{
+	if (size > sizeof(s->page) - s->used) {
+		put_more(s, p, size);
+		return;
 	}
+	memcpy(s->page + s->used, p, size);
+	s->used += size;
 }
 
 /* Make the line of frame @id, its first look. */
