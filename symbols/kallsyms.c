@@ -27,8 +27,8 @@
 #define LINE_MIN	6U		/* "0 t x" and its end */
 /* "ffffffff81000000 T " */
 #define HEAD_SIZE	19
-/* Names are copied in steps, which may reach so far behind the ends of both texts. */
-#define SLACK		sizeof(uint64_t)
+/* Names are copied in steps of this size, most in one: so far behind the ends of both texts. */
+#define SLACK		32U
 #define TEXT_FIRST	(1U << 20)
 
 struct symbol_entry {
@@ -253,24 +253,14 @@ static void shrink(struct kallsyms *k)
 	k->max = k->nr;
 }
 
-/*
- * Copy a name, up to the first byte that none has: mostly the newline, always
- * there. Its size.
- */
-static size_t copy_name(char *to, const char *from)
+/* Copy a name up to the newline, which is there. Its size. */
+static size_t copy_name(char *to, const char *from, const char *end)
 {
-	const uint64_t ones = 0x0101010101010101ULL;
-	uint64_t bytes, ends;
-	size_t at = 0;
+	size_t size = (size_t)((const char *)memchr(from, '\n', (size_t)(end - from)) - from);
 
-	for (;; at += sizeof(bytes)) {
-		memcpy(&bytes, from + at, sizeof(bytes));
-		memcpy(to + at, &bytes, sizeof(bytes));
-		/* Its highest bit tells of a byte: at most '\n', or no ASCII. Right for the lowest such. */
-		ends = (bytes - ('\n' + 1) * ones) & 0x80 * ones;
-		if (ends)
-			return at + (size_t)__builtin_ctzll(ends) / 8;
-	}
+	for (size_t at = 0; at < size; at += SLACK)
+		memcpy(to + at, from + at, SLACK);
+	return size;
 }
 
 /*
@@ -297,10 +287,10 @@ static const char *take_usual(struct kallsyms *k, const char *p, const char *end
 		if (!fields_eight_digits(halves[1], &low) || p[16] != ' ' || p[18] != ' ' || !bind)
 			break;
 		start = (uint64_t)high << 32 | low;
-		size = copy_name(text, p + HEAD_SIZE);
+		size = copy_name(text, p + HEAD_SIZE, end);
 		/* Short names may be where the kernel begins. */
 		if (start <= last || size <= strlen("_stext") || size > KALLSYMS_NAME_MAX ||
-		    text[size] != '\n' || text[size - 1] == ']')
+		    text[size - 1] == ']')
 			break;
 		*s++ = (struct symbol_entry){
 			.start = start, .name = (uint32_t)(text - k->text), .module = NO_MODULE,
