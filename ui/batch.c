@@ -76,6 +76,41 @@ static int compare_rows(const void *va, const void *vb, void *sort)
 	return c ? c : compare_rest(a, b);
 }
 
+static void swap_rows(struct batch_row *a, struct batch_row *b)
+{
+	struct batch_row c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+/* Let the row at @at of a heap sink: each is worse than those below it. */
+static void sink(struct batch_row *rows, uint32_t nr, uint32_t at, enum app_sort *sort)
+{
+	for (uint32_t below; (below = 2 * at + 1) < nr; at = below) {
+		if (below + 1 < nr && compare_rows(&rows[below + 1], &rows[below], sort) > 0)
+			below++;
+		if (compare_rows(&rows[below], &rows[at], sort) <= 0)
+			return;
+		swap_rows(&rows[below], &rows[at]);
+	}
+}
+
+/* The best @nr of @all rows in front, in order: mostly few of many are shown. */
+static void sort_rows(struct batch_row *rows, uint32_t all, uint32_t nr, enum app_sort sort)
+{
+	if (nr && nr < all)
+		for (uint32_t at = nr / 2; at-- > 0;)
+			sink(rows, nr, at, &sort);
+	for (uint32_t i = nr; nr && i < all; i++) {
+		if (compare_rows(&rows[i], &rows[0], &sort) > 0)
+			continue;
+		swap_rows(&rows[i], &rows[0]);
+		sink(rows, nr, 0, &sort);
+	}
+	qsort_r(rows, nr, sizeof(*rows), compare_rows, &sort);
+}
+
 static double percent(double part, double whole)
 {
 	return whole > 0 ? 100 * part / whole : 0;
@@ -100,7 +135,6 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 		      const struct batch_config *config, const struct match *filter)
 {
 	struct fold_filter what = { .event = event, .process = UINT32_MAX, .task = UINT32_MAX };
-	enum app_sort sort = config->sort;
 	struct fold_functions all;
 	uint32_t nr = 0;
 	int code = fold_functions(p, &what, &all);
@@ -115,11 +149,11 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 	for (uint32_t i = 0; i < all.nr_rows; i++)
 		if (passes(filter, &p->functions[all.rows[i].function]))
 			row_init(&table->rows[nr++], p, &all.rows[i], &all);
-	qsort_r(table->rows, nr, sizeof(*table->rows), compare_rows, &sort);
 	table->event = event;
 	table->count = all.count;
 	table->nr_matching = nr;
 	table->nr_rows = config->rows ? MIN(nr, config->rows) : nr;
+	sort_rows(table->rows, nr, table->nr_rows, config->sort);
 	fold_functions_fini(&all);
 	return 0;
 }
