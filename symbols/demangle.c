@@ -65,17 +65,30 @@ static size_t count(const char *name, const char *what)
 	return nr;
 }
 
+/* Pack expansions and sizes of packs: "Dp", "sp", "sZ". */
+static size_t count_packs(const char *name)
+{
+	size_t nr = 0;
+
+	for (const char *p = name; p[0]; p++)
+		nr += (p[0] == 's' && (p[1] == 'p' || p[1] == 'Z')) || (p[0] == 'D' && p[1] == 'p');
+	return nr;
+}
+
 /*
  * Could a C++ name cost much before it prints much? Two ways are known: the
  * printer's stack grows by (references to template parameters) x (templates),
  * and nested pack expansions over packs of nothing multiply without output.
  */
-static bool may_explode(const char *name)
+static bool may_explode(const char *name, size_t size)
 {
-	size_t params = count(name, "T_") + count(name, "RT") + count(name, "OT");
-	size_t packs = count(name, "Dp") + count(name, "sp") + count(name, "sZ");
+	size_t packs = count_packs(name), params;
 	uint64_t steps = 1, width;
 
+	/* As counted below, there are no more parameters than letters, and no more templates. */
+	if (packs < 2 && size * (size + 1) <= TEMPLATE_COPIES_MAX)
+		return false;
+	params = count(name, "T_") + count(name, "RT") + count(name, "OT");
 	for (const char *p = name; (p = strchr(p, 'T')); p++)
 		params += isalnum((unsigned char)p[1]) != 0;
 	if (params * (count(name, "I") + 1) > TEMPLATE_COPIES_MAX)
@@ -131,7 +144,7 @@ size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 		if (out || copy[1] == 'R')
 			return out;
 	}
-	if (copy[1] != 'Z' || may_explode(copy))
+	if (copy[1] != 'Z' || may_explode(copy, size))
 		return 0;
 	/* Its recursion limit refuses all names over 1 KiB; ours is DEMANGLE_NAME_MAX. */
 	out = run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, copy, buf,
