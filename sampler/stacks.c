@@ -26,7 +26,6 @@
 #define MEMORY_MAX   (16ULL << 30)
 
 struct entry {
-	uint64_t hash;
 	_Atomic(const uint32_t *) words;	/* nr, then the places, innermost first */
 };
 
@@ -52,7 +51,6 @@ struct stacks {
 };
 
 struct key {
-	uint64_t hash;
 	const uint32_t *places;
 	uint32_t nr;
 };
@@ -88,8 +86,7 @@ static bool same(const void *store, uint32_t id, const void *key)
 	/* Relaxed: the slot that led here was acquired. */
 	const uint32_t *words = atomic_load_explicit(&e->words, memory_order_relaxed);
 
-	return e->hash == k->hash && words[0] == k->nr &&
-	       !memcmp(words + 1, k->places, k->nr * sizeof(*words));
+	return words[0] == k->nr && !memcmp(words + 1, k->places, k->nr * sizeof(*words));
 }
 
 /* Claim @nr words of the current arena chunk, or of the next one if it stands. */
@@ -141,18 +138,12 @@ static bool write_stack(void *store, uint32_t id, const void *key)
 		return false;
 	words[0] = k->nr;
 	memcpy(words + 1, k->places, k->nr * sizeof(*words));
-	e->hash = k->hash;
 	/* Release: the stack is complete; pairs with the acquire in stacks_at(). */
 	atomic_store_explicit(&e->words, words, memory_order_release);
 	return true;
 }
 
-static uint64_t hash_of(const void *store, uint32_t id)
-{
-	return entry(store, id)->hash;
-}
-
-static const struct intern_ops ops = { same, room, write_stack, hash_of };
+static const struct intern_ops ops = { same, room, write_stack };
 
 static size_t entries_size(void)
 {
@@ -258,8 +249,7 @@ uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr)
 
 	if (!key.nr)
 		key.places = &key.nr;	/* memcpy(3) takes no NULL, not even for nothing */
-	key.hash = stack_hash(key.places, key.nr);
-	return intern_get(&s->intern, &ops, s, key.hash, &key);
+	return intern_get(&s->intern, &ops, s, stack_hash(key.places, key.nr), &key);
 }
 
 const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr)
@@ -359,7 +349,7 @@ bool stacks_grow(struct stacks *s)
 	s->words_before = words;
 	/* Slots first: without them the rest is of no use. */
 	if (fits(s, intern_growth(&s->intern)))
-		intern_grow(&s->intern, &ops, s);
+		intern_grow(&s->intern);
 	chunks_add(s, nr + MAX((uint64_t)AHEAD_STACKS, 2 * stacks_tick),
 		   words + MAX((uint64_t)AHEAD_WORDS, 2 * words_tick));
 	room_stacks = MIN((uint64_t)s->nr_entry_chunks * ENTRY_CHUNK, s->intern.max_ids) - nr;

@@ -69,6 +69,12 @@ static bool slot_has_tag(uint64_t slot, uint64_t hash)
 	return slot >> 32 == hash >> 32;
 }
 
+/* Where a key belongs, by its hash or by a slot that holds it: at its tag. */
+static uint32_t home(uint64_t hash)
+{
+	return (uint32_t)(hash >> 32);
+}
+
 static uint32_t slot_id(uint64_t slot)
 {
 	return (uint32_t)slot - 1;
@@ -142,7 +148,7 @@ static bool make_entry(struct probe *p)
 /* Find the key from its home slot on, or claim the first empty slot for a new entry. */
 static uint32_t slots_get(struct intern_slots *s, struct probe *p)
 {
-	for (uint32_t i = 0, at = (uint32_t)p->hash; i < PROBES_MAX && i <= s->mask; i++, at++) {
+	for (uint32_t i = 0, at = home(p->hash); i < PROBES_MAX && i <= s->mask; i++, at++) {
 		_Atomic uint64_t *slot = &s->slot[at & s->mask];
 		/* Acquire: the entry behind the id (pairs with the release below). */
 		uint64_t v = atomic_load_explicit(slot, memory_order_acquire);
@@ -188,15 +194,14 @@ uint32_t intern_nr(const struct intern *t)
 	return atomic_load_explicit(&t->next, memory_order_relaxed);
 }
 
-/* Put a published entry into the larger array, where others insert new ones meanwhile. */
-static void slots_put(struct intern_slots *s, uint64_t hash, uint32_t id)
+/* Put what a slot holds into the larger array, where others insert new ones meanwhile. */
+static void slots_put(struct intern_slots *s, uint64_t v)
 {
-	for (uint32_t i = 0, at = (uint32_t)hash; i < PROBES_MAX; i++, at++) {
+	for (uint32_t i = 0, at = home(v); i < PROBES_MAX; i++, at++) {
 		uint64_t empty = 0;
 
 		/* Release: hands on the entry that slots_move() acquired. */
-		if (atomic_compare_exchange_strong_explicit(&s->slot[at & s->mask], &empty,
-							    slot_value(hash, id),
+		if (atomic_compare_exchange_strong_explicit(&s->slot[at & s->mask], &empty, v,
 							    memory_order_release,
 							    memory_order_relaxed))
 			return;
@@ -204,20 +209,19 @@ static void slots_put(struct intern_slots *s, uint64_t hash, uint32_t id)
 }
 
 /* Copy the full slots and close the empty ones. */
-static void slots_move(struct intern_slots *to, struct intern_slots *from,
-		       const struct intern_ops *ops, const void *store)
+static void slots_move(struct intern_slots *to, struct intern_slots *from)
 {
 	for (uint64_t i = 0; i < slots_nr(from); i++) {
 		uint64_t v = 0;
 
 		/*
-		 * Acquire: the entry, whose hash is asked for. Release: who meets
-		 * the closed slot finds the larger array. Pairs with slots_get().
+		 * Acquire: the entry, which is handed on. Release: who meets the
+		 * closed slot finds the larger array. Pairs with slots_get().
 		 */
 		if (!atomic_compare_exchange_strong_explicit(&from->slot[i], &v, CLOSED,
 							     memory_order_acq_rel,
 							     memory_order_acquire))
-			slots_put(to, ops->hash(store, slot_id(v)), slot_id(v));
+			slots_put(to, v);
 	}
 }
 
@@ -229,7 +233,7 @@ static uint64_t slots_wanted(const struct intern *t, const struct intern_slots *
 	return used * 2 > slots_nr(s) ? slots_round(used * 2) : slots_nr(s);
 }
 
-int intern_grow(struct intern *t, const struct intern_ops *ops, void *store)
+int intern_grow(struct intern *t)
 {
 	/* Relaxed: only this thread writes it. */
 	struct intern_slots *old = atomic_load_explicit(&t->slots, memory_order_relaxed);
@@ -243,7 +247,7 @@ int intern_grow(struct intern *t, const struct intern_ops *ops, void *store)
 		return -ENOMEM;
 	/* Release: the empty slots; pairs with the acquire in intern_get(). */
 	atomic_store_explicit(&old->larger, new, memory_order_release);
-	slots_move(new, old, ops, store);
+	slots_move(new, old);
 	/* Release: the filled slots; pairs with the acquire in intern_get(). */
 	atomic_store_explicit(&t->slots, new, memory_order_release);
 	urcu_qsbr_synchronize_rcu();

@@ -5,7 +5,9 @@
  * The table holds slots only; the caller stores the entries (in chunks, so
  * that ids stay where they are) and compares keys. Open addressing; a slot is
  * (tag << 32 | id + 1), 0 when empty, and is published with release after the
- * entry is complete, so whoever finds an id (acquire) can read its entry.
+ * entry is complete, so whoever finds an id (acquire) can read its entry. The
+ * tag is the upper half of the key's hash and says where it belongs, too: to
+ * grow, no entry is looked at.
  *
  * Threads: find and insert from any thread, lock-free. intern_grow() from one
  * thread (the builder), beside them: a key has one id all the same. Old slot
@@ -48,20 +50,18 @@ struct intern_ops {
 	 * (then: full), with nothing written: the id may be handed out again.
 	 */
 	bool (*write)(void *store, uint32_t id, const void *key);
-	/* The hash of entry @id, for growing. Called only for published ids. */
-	uint64_t (*hash)(const void *store, uint32_t id);
 };
 
 int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids);
 void intern_fini(struct intern *t);
 
-/* The id of @key, inserted if new. @hash: all 64 bits well mixed. */
+/* The id of @key, inserted if new. @hash: its upper 32 bits are used, well mixed. */
 uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store, uint64_t hash,
 		    const void *key);
 /* Ids handed out; entries below may still be under construction. */
 uint32_t intern_nr(const struct intern *t);
 /* Double the slots when over half full. Builder only; 0 or -ENOMEM (stay as is). */
-int intern_grow(struct intern *t, const struct intern_ops *ops, void *store);
+int intern_grow(struct intern *t);
 /* Slots now; it grows when more ids are out than half of them. Builder only. */
 uint64_t intern_slots_nr(const struct intern *t);
 /* Bytes of slots. Builder only. */

@@ -77,14 +77,7 @@ static bool write_place(void *store, uint32_t id, const void *key)
 	return true;
 }
 
-static uint64_t hash_of(const void *store, uint32_t id)
-{
-	const struct place *place = entry(store, id);
-
-	return place_hash(place->dso, place->offset);
-}
-
-static const struct intern_ops ops = { same, room, write_place, hash_of };
+static const struct intern_ops ops = { same, room, write_place };
 
 static int chunk_add(struct places *p)
 {
@@ -187,7 +180,7 @@ int places_grow(struct places *p)
 		if (ret)
 			return ret;
 	}
-	return intern_grow(&p->intern, &ops, p);
+	return intern_grow(&p->intern);
 }
 
 bool places_crowded(const struct places *p)
