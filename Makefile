@@ -166,7 +166,7 @@ e2e: $(B)/proftop programs $(TOOLS)
 PUBLIC := sampler/doctor.h sampler/interval.h sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h sampler/fold_tree.h unwind/unwind.h \
 	symbols/base.h symbols/text.h symbols/intern.h symbols/places.h symbols/dso.h symbols/image.h symbols/maps.h \
 	symbols/symbols.h symbols/reclaim.h symbols/listing.h symbols/ehframe.h symbols/ehread.h symbols/procfs.h \
-	symbols/details.h symbols/sort.h symbols/jitcheck.h symbols/kernel.h symbols/library.h
+	symbols/details.h symbols/jitcheck.h symbols/kernel.h symbols/library.h
 
 layering: ## rooms include to the right only, public headers only; ui sees sampler, base and text; curses only in term.c
 	$(Q)grep -HoE '^ *# *include "[a-z]+/[a-z_0-9]+\.h"' $(ROOMS:%=%/*.[ch]) | \

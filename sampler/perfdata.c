@@ -2,8 +2,8 @@
 /*
  * perf.data: header, events, records sorted by time.
  *
- * One bounded walk finds the records that count and their times; a stable sort
- * by time replaces perf's rounds. Offsets and sizes of the file are checked once, in
+ * One bounded walk finds the records that count and their times; merging what
+ * is in order already replaces perf's rounds. Offsets and sizes of the file are checked once, in
  * perfdata_bytes_at(); everything goes through it.
  */
 #include "sampler/perfdata.h"
@@ -20,7 +20,6 @@
 #include "sampler/perfdata_events.h"
 #include "sampler/perfdata_header.h"
 #include "sampler/perfdata_zstd.h"
-#include "symbols/sort.h"
 
 /* Of a sample, so much is looked at to put it in its place: the header, its event, its time. */
 #define SAMPLE_HEAD (sizeof(struct perf_event_header) + 7 * 8)
@@ -285,6 +284,58 @@ static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t off
 	return done;
 }
 
+/* The first of refs[from..to) that is later than @time_ns; they are in order. */
+static uint64_t first_later(const struct record_ref *refs, uint64_t from, uint64_t to, uint64_t time_ns)
+{
+	while (from < to) {
+		uint64_t mid = from + (to - from) / 2;
+
+		if (refs[mid].time_ns > time_ns)
+			to = mid;
+		else
+			from = mid + 1;
+	}
+	return from;
+}
+
+/* Merge refs[from..mid) and refs[mid..to), each in order: only where they overlap is anything moved. */
+static void merge(struct record_ref *refs, uint64_t from, uint64_t mid, uint64_t to,
+		  struct record_ref *spare)
+{
+	const struct record_ref *left = spare, *end;
+
+	from = first_later(refs, from, mid, refs[mid].time_ns);
+	end = spare + (mid - from);
+	memcpy(spare, refs + from, (mid - from) * sizeof(*refs));
+	while (left < end)
+		refs[from++] = mid < to && refs[mid].time_ns < left->time_ns ? refs[mid++] : *left++;
+}
+
+/*
+ * Put the records in order: by time, and as they were found. They come in runs,
+ * one for each CPU in each of perf's rounds; neighbours are merged until one is left.
+ */
+static int sort_refs(struct perfdata *pd)
+{
+	uint64_t nr = pd->nr_refs, nr_runs = 0, *starts = calloc(nr, sizeof(*starts));
+	struct record_ref *spare = malloc(nr * sizeof(*spare));
+
+	for (uint64_t i = 0; i < nr && starts; i++)
+		if (!i || pd->refs[i].time_ns < pd->refs[i - 1].time_ns)
+			starts[nr_runs++] = i;
+	for (; nr_runs > 1 && spare; nr_runs = (nr_runs + 1) / 2) {
+		for (uint64_t i = 0; i < nr_runs; i += 2) {
+			if (i + 1 < nr_runs)
+				merge(pd->refs, starts[i], starts[i + 1],
+				      i + 2 < nr_runs ? starts[i + 2] : nr, spare);
+			starts[i / 2] = starts[i];
+		}
+	}
+	free(starts);
+	free(spare);
+	return nr_runs == 1 ? 0 : -ENOMEM;
+}
+
 static int not_perf_data(struct err *e)
 {
 	return err_set(e, -EINVAL, "not a perf.data file, or one that is cut short\n"
@@ -307,7 +358,7 @@ static int parse(struct perfdata *pd, struct err *e)
 	if (!pd->events.nr)
 		return not_perf_data(e);
 	/* In order of time, and as they were found. */
-	if (sort_records(pd->refs, pd->nr_refs, sizeof(*pd->refs), offsetof(struct record_ref, time_ns)))
+	if (pd->nr_refs && sort_refs(pd))
 		return err_set(e, -ENOMEM, "no memory for the records of the file");
 	return 0;
 }

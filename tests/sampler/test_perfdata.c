@@ -419,6 +419,41 @@ static void test_on_disk(void **state)
 	}
 }
 
+/* Whatever runs they come in: by time, and those of one time as they were found. */
+static void test_order(void **state)
+{
+	const struct record_layout *layout;
+	struct perfdata *pd;
+	struct record r;
+	struct file f;
+	size_t size;
+
+	srand(3);
+	for (int round = 0; round < 500; round++) {
+		uint64_t nr = (uint64_t)rand() % 150, time = 0, last_time = 0, last_ip = 0;
+		int run = 1 + rand() % 20;
+
+		make_pipe(&f);
+		f.size -= 3 * 48 + 2 * 56;
+		for (uint64_t i = 0; i < nr; i++) {
+			time = i % (uint64_t)run ? time + (uint64_t)rand() % 3 : (uint64_t)rand() % 60;
+			put_sample(&f, 7, 0x1000 + i, 100, time);
+		}
+		assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
+		assert_int_equal(perfdata_nr_records(pd), nr);
+		for (uint64_t i = 0; i < nr; i++) {
+			const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
+
+			assert_int_equal(record_decode(&r, layout, bytes, size), 0);
+			assert_true(r.time_ns >= last_time);
+			assert_true(r.time_ns > last_time || r.sample.ip > last_ip);
+			last_time = r.time_ns;
+			last_ip = r.sample.ip;
+		}
+		perfdata_close(pd);
+	}
+}
+
 /* Records lie far apart, in an order that is not that of the file; then it is cut short. */
 static void test_large_and_cut_short(void **state)
 {
@@ -461,7 +496,7 @@ int main(void)
 		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_not_perf_data),
 		cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_on_disk),       cmocka_unit_test(test_large_and_cut_short),
-		cmocka_unit_test(test_data_mappings),
+		cmocka_unit_test(test_data_mappings), cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
