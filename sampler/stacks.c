@@ -19,7 +19,7 @@
 #define ENTRY_BITS   14
 #define ENTRY_CHUNK  (1u << ENTRY_BITS)
 #define SLOTS_FIRST  (1u << 17)
-#define SLOTS_SMALL  (1u << 14)
+#define SLOTS_SMALL  (1u << 11)
 /* Room kept for the next tick, at least: memory that is not written to is not resident. */
 #define AHEAD_STACKS (1u << 16)
 #define AHEAD_WORDS  (1u << 22)
@@ -322,8 +322,9 @@ static void set_crowded(struct stacks *s, uint32_t nr, uint64_t words, uint64_t 
 			uint64_t room_words)
 {
 	bool full = is_full(s, room_stacks, room_words);
-	uint64_t slots = intern_slots_nr(&s->intern) / 2 + 1;
-	uint64_t at = MIN(nr + room_stacks / 2, MAX(slots, nr + AHEAD_STACKS / 16));
+	uint64_t half = intern_slots_nr(&s->intern) / 2 + 1;
+	/* Over half full all the same: they could not be made, which is not asked for at each stack. */
+	uint64_t at = MIN(nr + room_stacks / 2, half > nr ? half : nr + AHEAD_STACKS / 16);
 
 	atomic_store_explicit(&s->crowded_at, full ? UINT32_MAX : (unsigned int)at, memory_order_relaxed);
 	atomic_store_explicit(&s->crowded_words, full ? UINT64_MAX : words + room_words / 2,

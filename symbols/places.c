@@ -18,7 +18,7 @@
 #define CHUNK_BITS 14
 #define CHUNK_SIZE (1u << CHUNK_BITS)
 #define SLOTS_FIRST (4 * CHUNK_SIZE)
-#define SLOTS_SMALL (1u << 13)
+#define SLOTS_SMALL (1u << 12)	/* half of them taken, there is room for a sample with all its frames new */
 
 /* In symbol of an entry that was never written. */
 #define SYMBOL_UNBUILT (SYMBOL_NONE - 1)
