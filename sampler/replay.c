@@ -24,7 +24,7 @@
 
 /* The tables get more room after so many samples, or when they need it. */
 #define REPLAY_ROOM_EVERY 4096
-#define REPLAY_CELLS_MIN (1u << 14)
+#define REPLAY_CELLS_MIN (1u << 13)
 #define REPLAY_CELLS_MAX (1u << 23)
 
 struct replay {
@@ -33,7 +33,8 @@ struct replay {
 	uint32_t nr_slots;
 	struct replay_cpu *cpus;
 	uint32_t nr_cpus;
-	bool has_cells;			/* as many as there may be */
+	bool has_cells;			/* that may be as many as samples */
+	uint64_t nr_samples;		/* for room in the tables */
 	uint64_t lost_records;		/* samples, as LOST records tell it */
 	uint64_t lost_samples;		/* as LOST_SAMPLES does: the sum, or what hardware dropped */
 	struct deltas *deltas;		/* of groups that are read with their leader's samples */
@@ -240,12 +241,39 @@ static void keep_up(struct replay *r, struct sampler *s, uint64_t time_ns, bool 
 		maps_publish(s->maps, time_ns, UINT64_MAX);
 }
 
+/*
+ * A replay is one tick, whose cells may be as many as its samples; like places
+ * and stacks they get room as they need it.
+ */
+static int make_cells(struct replay *r, struct sampler *s)
+{
+	struct cells *cells;
+	int code = r->has_cells ? 0 : cells_new(&cells, REPLAY_CELLS_MIN, REPLAY_CELLS_MAX);
+
+	if (code || r->has_cells)
+		return code;
+	cells_free(s->cells);
+	s->cells = s->tables->cells = cells;
+	r->has_cells = true;
+	return 0;
+}
+
+/* Before a sample: room for it in the tables, where none is made by others. */
+static void make_room(struct replay *r, struct sampler *s, struct pipeline *p)
+{
+	if (cells_crowded(s->cells))
+		cells_grow(s->cells);
+	if (++r->nr_samples % REPLAY_ROOM_EVERY && !places_crowded(s->places) && !stacks_crowded(s->stacks))
+		return;
+	tick_keep_room(s);
+	pipeline_use(p, thread_tables(s->shared));
+}
+
 /* Walk the records in order. */
 static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool side_band,
 		resolved_fn fn, void *ctx)
 {
 	bool changed = false;
-	uint64_t nr = 0;
 	int code = 0;
 
 	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
@@ -269,10 +297,7 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 		}
 		keep_up(r, s, rec.time_ns, changed);
 		changed = false;
-		if (++nr % REPLAY_ROOM_EVERY == 0 || places_crowded(s->places) || stacks_crowded(s->stacks)) {
-			tick_keep_room(s);
-			pipeline_use(p, thread_tables(s->shared));
-		}
+		make_room(r, s, p);
 		resolve(s, p, &rec.sample, layout->regs_mask);
 		code = fn(ctx, p, &rec.sample);
 	}
@@ -302,25 +327,6 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 
 	pipeline_count(p, &cpu->samples, &s, slot);
 	pipeline_members(p, members, nr, slot);
-	return 0;
-}
-
-/*
- * A replay is one tick: its cells do not grow with ticks as live ones do. Each
- * sample may be a cell of its own.
- */
-static int make_cells(struct replay *r, struct sampler *s)
-{
-	uint64_t want = 2 * perfdata_nr_records(r->data);
-	struct cells *cells;
-	uint32_t slots = (uint32_t)MIN(MAX(want, (uint64_t)REPLAY_CELLS_MIN), (uint64_t)REPLAY_CELLS_MAX);
-	int code = r->has_cells ? 0 : cells_new(&cells, slots, slots);
-
-	if (code || r->has_cells)
-		return code;
-	cells_free(s->cells);
-	s->cells = s->tables->cells = cells;
-	r->has_cells = true;
 	return 0;
 }
 
