@@ -433,16 +433,28 @@ uint64_t perfdata_nr_bad(const struct perfdata *pd)
 	return pd->nr_bad;
 }
 
-const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
-			       const struct record_layout **layout)
+const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t *enough, size_t *size,
+				    const struct record_layout **layout)
 {
 	const struct record_ref *ref = &pd->refs[index];
+	bool whole = ref->inflated || *enough >= ref->size || ref->size - *enough <= PERFDATA_TAIL;
 
 	*size = ref->size;
 	*layout = &pd->events.events[ref->event].layout;
+	if (!whole)
+		return perfdata_bytes_ends(&pd->bytes, ref->at, ref->size, *enough, PERFDATA_TAIL);
+	*enough = ref->size;
 	if (ref->inflated)
 		return (const uint8_t *)(uintptr_t)ref->at;
 	return perfdata_bytes_at(&pd->bytes, ref->at, ref->size);
+}
+
+const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
+			       const struct record_layout **layout)
+{
+	size_t all = SIZE_MAX;
+
+	return perfdata_record_part(pd, index, &all, size, layout);
 }
 
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns)

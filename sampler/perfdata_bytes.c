@@ -3,8 +3,8 @@
  * A window over a file: what is asked for next mostly lies in it.
  *
  * Records are looked at twice, each time little of the file at once: their
- * heads in its order, then all of each in the order of time. Both go through
- * one small buffer that stays in the CPU's cache.
+ * heads in its order, then each in the order of time, but not the far end of
+ * its stack. Both go through one small buffer that stays in the CPU's cache.
  */
 #include "sampler/perfdata_bytes.h"
 
@@ -90,31 +90,68 @@ static void read_ahead(struct perfdata_bytes *b, uint64_t offset)
 	b->ahead += AHEAD;
 }
 
-bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
+static void make_room(struct perfdata_bytes *b, uint64_t size)
 {
-	size_t want;
+	if (size <= b->room)
+		return;
+	free(b->own);
+	b->room = 2 * size;
+	b->own = xcalloc(1, b->room);
+}
 
-	if (b->fd < 0 || offset > b->size || size > b->size - offset)
-		return false;
-	want = MIN(MAX(size, WINDOW_MIN), b->size - offset);
-	if (want > b->room) {
-		free(b->own);
-		b->room = 2 * want;
-		b->own = xcalloc(1, b->room);
-	}
-	read_ahead(b, offset);
-	b->window = b->own;
-	b->window_at = offset;
-	b->window_size = 0;
-	while (b->window_size < size) {
-		ssize_t got = pread(b->fd, b->own + b->window_size, want - b->window_size,
-				    (off_t)(offset + b->window_size));
+/* Read from @offset to @to until there are @least bytes; at most @most. How many; 0: not so many. */
+static uint64_t read_at(const struct perfdata_bytes *b, uint8_t *to, uint64_t offset, uint64_t least,
+			uint64_t most)
+{
+	uint64_t have = 0;
+
+	while (have < least) {
+		ssize_t got = pread(b->fd, to + have, most - have, (off_t)(offset + have));
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)		/* shorter than it was, or it cannot be read */
-			return false;
-		b->window_size += (size_t)got;
+			return 0;
+		have += (uint64_t)got;
 	}
+	return have;
+}
+
+/* Point the window at what there is to be read at @offset. False: there is none of @size. */
+static bool aim(struct perfdata_bytes *b, uint64_t offset, uint64_t size, uint64_t room)
+{
+	if (b->fd < 0 || offset > b->size || size > b->size - offset)
+		return false;
+	make_room(b, room);
+	read_ahead(b, offset);
+	b->window = b->own;
+	b->window_at = offset;
+	b->window_size = 0;
 	return true;
+}
+
+bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
+{
+	uint64_t want = MAX(size, WINDOW_MIN);
+
+	if (!aim(b, offset, size, want))
+		return false;
+	b->window_size = read_at(b, b->own, offset, size, MIN(want, b->size - offset));
+	return b->window_size >= size;
+}
+
+const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, uint64_t size, uint64_t head,
+				   uint64_t tail)
+{
+	uint64_t at;
+
+	if (b->fd < 0 || head >= size || tail >= size - head)
+		return perfdata_bytes_at(b, offset, size);
+	if (!aim(b, offset, size, size))
+		return NULL;
+	at = size - tail;
+	if (!read_at(b, b->own, offset, head, head) || !read_at(b, b->own + at, offset + at, tail, tail))
+		return NULL;
+	b->window_size = head;
+	return b->window;
 }

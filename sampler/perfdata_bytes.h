@@ -33,6 +33,13 @@ void perfdata_bytes_close(struct perfdata_bytes *b);
 /* For perfdata_bytes_at(): move the window there. False: they are not all there. */
 bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size);
 
+/*
+ * As perfdata_bytes_at(), but of the @size bytes at @offset only the first
+ * @head and the last @tail, neither 0, need be there.
+ */
+const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, uint64_t size, uint64_t head,
+				   uint64_t tail);
+
 /* @size bytes at @offset, or NULL if they are not all there; valid until the next call. */
 static inline const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
 {

@@ -45,8 +45,8 @@ static inline void row_frame_to(const struct row_frame *from, const struct arch_
  * and STEP_ROOT leaves it as it is. @first: the innermost frame, below whose sp
  * lies what has been popped.
  */
-static inline enum step_result apply_row(uint64_t row, const struct arch_ops *arch, const struct dump *dump,
-					 bool first, struct row_frame *f)
+static inline __attribute__((always_inline)) enum step_result
+apply_row(uint64_t row, const struct arch_ops *arch, const struct dump *dump, bool first, struct row_frame *f)
 {
 	uint64_t cfa = (row_cfa_is_fp(row) ? f->fp : f->sp) + (uint64_t)row_cfa_off(row);
 	uint64_t pc = f->ra;

@@ -15,15 +15,25 @@ struct dump {
 	const uint8_t *bytes;
 	uint64_t size;			/* valid ones */
 	bool full;			/* the stack may go on beyond them */
+	bool *missed;			/* NULL, or: set if one beyond them was wanted */
 };
+
+/* @addr is outside. */
+static inline void dump_miss(const struct dump *d, uint64_t addr)
+{
+	if (d->missed && addr >= d->sp)
+		*d->missed = true;
+}
 
 /* The word at @addr; false outside the dump. */
 static inline bool dump_read(const struct dump *d, uint64_t addr, uint64_t *value)
 {
 	uint64_t at = addr - d->sp;
 
-	if (d->size < sizeof(*value) || at > d->size - sizeof(*value))
+	if (d->size < sizeof(*value) || at > d->size - sizeof(*value)) {
+		dump_miss(d, addr);
 		return false;
+	}
 	memcpy(value, d->bytes + at, sizeof(*value));
 	return true;
 }
@@ -33,8 +43,10 @@ static inline bool dump_read32(const struct dump *d, uint64_t addr, uint64_t *va
 	uint64_t at = addr - d->sp;
 	uint32_t word;
 
-	if (d->size < sizeof(word) || at > d->size - sizeof(word))
+	if (d->size < sizeof(word) || at > d->size - sizeof(word)) {
+		dump_miss(d, addr);
 		return false;
+	}
 	memcpy(&word, d->bytes + at, sizeof(word));
 	*value = word;
 	return true;

@@ -4,6 +4,7 @@
  * and mutated.
  */
 #include "sampler/perfdata.h"
+#include "sampler/perfdata_bytes.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -454,6 +455,36 @@ static void test_order(void **state)
 	}
 }
 
+/* Both ends of a range are there, and all of it when that is asked for behind it. */
+static void test_ends(void **state)
+{
+	static uint8_t all[100000];
+	struct perfdata_bytes b;
+	int fd = memfd_create("perf.data", MFD_CLOEXEC);
+
+	for (size_t i = 0; i < sizeof(all); i++)
+		all[i] = (uint8_t)(i * 7 + i / 251);
+	assert_int_equal(pwrite(fd, all, sizeof(all), 0), sizeof(all));
+	assert_int_equal(perfdata_bytes_open(&b, fd, NULL), 0);
+	for (uint64_t at = 0; at < 90000; at += 1234) {
+		const uint64_t size = 9000, head = at % 10000 + 1, tail = 64;
+		const uint8_t *p = perfdata_bytes_ends(&b, at, size, head, tail);
+
+		assert_memory_equal(p, all + at, MIN(head, size));
+		assert_memory_equal(p + size - tail, all + at + size - tail, tail);
+		assert_memory_equal(perfdata_bytes_at(&b, at, size), all + at, size);
+		assert_memory_equal(perfdata_bytes_at(&b, at + 1, 10), all + at + 1, 10);
+	}
+	assert_null(perfdata_bytes_ends(&b, 95000, 9000, 100, 64));
+	assert_null(perfdata_bytes_ends(&b, UINT64_MAX - 10, 9000, 100, 64));
+	assert_int_equal(ftruncate(fd, 50000), 0);
+	assert_null(perfdata_bytes_ends(&b, 45000, 9000, 100, 64));
+	perfdata_bytes_close(&b);
+	perfdata_bytes_borrow(&b, all, sizeof(all));
+	assert_ptr_equal(perfdata_bytes_ends(&b, 500, 9000, 100, 64), all + 500);
+	perfdata_bytes_close(&b);
+}
+
 /* Records lie far apart, in an order that is not that of the file; then it is cut short. */
 static void test_large_and_cut_short(void **state)
 {
@@ -497,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_on_disk),       cmocka_unit_test(test_large_and_cut_short),
 		cmocka_unit_test(test_data_mappings), cmocka_unit_test(test_order),
+		cmocka_unit_test(test_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,8 @@
 #define CLOCK_ID 11
 #define FAULT_ID 21
 #define SIDE_ID	 31
+#define DUMP_ID	 41
+#define DUMP	 8192u
 #define KERNEL	 0xffffffff81000000ULL
 
 struct fixture {
@@ -61,15 +63,19 @@ static int teardown(void **state)
 	return system(command);
 }
 
-static void note(struct recorder *r, const char *name, uint64_t id)
+static void note_with(struct recorder *r, const char *name, uint64_t id, const struct attr_config *config)
 {
-	const struct attr_config config = { 0 };
 	struct perf_event_attr attr;
 	struct event ev;
 
 	assert_int_equal(event_parse(&ev, name, NULL), 0);
-	attr_sample(&attr, &config, &ev, 999);
+	attr_sample(&attr, config, &ev, 999);
 	recorder_note(r, name, &attr, &id, 1);
+}
+
+static void note(struct recorder *r, const char *name, uint64_t id)
+{
+	note_with(r, name, id, &(struct attr_config){ 0 });
 }
 
 /* Two events and a side-band on two CPUs; @f->dir has no /proc, so nothing was there before. */
@@ -85,6 +91,7 @@ static void begin(struct fixture *f, size_t lane_size)
 	assert_int_equal(recorder_open(&f->r, &config, &e), 0);
 	note(f->r, "cpu-clock", CLOCK_ID);
 	note(f->r, "page-faults", FAULT_ID);
+	note_with(f->r, "minor-faults", DUMP_ID, &(struct attr_config){ .stack_size = DUMP, .regs_mask = 1 });
 	attr_side(&attr, false, 65536);
 	recorder_note(f->r, "dummy:u", &attr, &side, 1);
 	assert_int_equal(recorder_start(f->r, &e), 0);
@@ -120,6 +127,42 @@ static void put_sample_of(struct fixture *f, uint32_t pid, uint32_t cpu, uint64_
 static void put_sample(struct fixture *f, uint32_t cpu, uint64_t id, uint64_t ip)
 {
 	put_sample_of(f, 42, cpu, id, ip);
+}
+
+#define CHAIN 600u
+
+/*
+ * A chain so long that a part of the record ends in it, and a dump behind it.
+ * At the end of the chain are @nr frames of the kernel.
+ */
+static void put_long(struct fixture *f, uint32_t nr)
+{
+	static struct {
+		struct perf_event_header h;
+		uint64_t id, ip;
+		uint32_t pid, tid;
+		uint64_t time_ns;
+		uint32_t cpu, reserved;
+		uint64_t period, nr_chain, chain[CHAIN], abi, dump_size;
+		uint8_t dump[DUMP];
+		uint64_t dump_valid;
+	} s = {
+		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) }, .pid = 42, .tid = 42,
+		.nr_chain = CHAIN, .period = 5, .dump_size = DUMP, .dump_valid = DUMP,
+	};
+	const struct record_layout with_dump = {
+		.sample_type = RECORD_SAMPLE_TYPE | RECORD_STACK_TYPE, .regs_mask = 1, .id_all = true,
+	};
+	struct record r;
+
+	s.id = DUMP_ID;
+	s.time_ns = f->time_ns++;
+	s.chain[0] = (uint64_t)PERF_CONTEXT_USER;
+	for (uint32_t i = 1; i < CHAIN; i++)
+		s.chain[i] = i < CHAIN - nr ? i : KERNEL + i;
+	s.chain[CHAIN - nr - 1] = (uint64_t)PERF_CONTEXT_KERNEL;
+	assert_int_equal(record_decode(&r, &with_dump, &s, sizeof(s)), 0);
+	recorder_put(recorder_lane(f->r, 0), &s.h, &r);
 }
 
 static void put_comm(struct fixture *f, uint32_t pid)
@@ -458,6 +501,39 @@ static void test_intervals(void **state)
 	sampler_free(s);
 }
 
+static int check_long(void *ctx, const struct sampler_sample *sample)
+{
+	uint32_t *nr = ctx;
+
+	if (!strcmp(sample->event, "minor-faults"))
+		assert_int_equal(sample->nr_kernel, ++*nr);
+	return 0;
+}
+
+/* What is left out of a record at first is the end of a dump, or it is read after all. */
+static void test_long_chain(void **state)
+{
+	struct fixture *f = *state;
+	const struct sampler_config config = {
+		.replay = f->path, .tick_ns = 1000000000, .window_ns = 5000000000,
+	};
+	struct sampler *s;
+	uint32_t nr = 0;
+
+	begin(f, 1 << 20);
+	for (uint32_t i = 0; i < 20; i++) {
+		put_long(f, i + 1);
+		put_sample(f, 0, CLOCK_ID, KERNEL);
+	}
+	end(f, 0);
+	assert_int_equal(sampler_new(&s, &config, NULL), 0);
+	rcu_unregister_thread();	/* it does so itself */
+	assert_int_equal(sampler_each(s, check_long, &nr, NULL), 0);
+	rcu_register_thread();
+	assert_int_equal(nr, 20);
+	sampler_free(s);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -468,6 +544,7 @@ int main(void)
 		TEST(test_lost_once),
 		TEST(test_throttled),
 		TEST(test_unknown_event),
+		TEST(test_long_chain),
 		TEST(test_intervals),
 	};
 	int failed;

@@ -318,6 +318,44 @@ static void test_truncated(void **state)
 	}
 }
 
+/* Of the beginning of a dump: the same as of all, or all is wanted and nothing counted. */
+static void test_part(void **state)
+{
+	static struct unwind_result whole;
+	struct unwinder *u[] = { world.row, world.step };
+	struct unwind_stats before, after;
+	struct unwind_input in;
+
+	recurse(20);
+	world_load(&world, getpid());
+	in = input();
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		size_t enough = 0;
+
+		unwind_sample(u[i], &in, &whole);
+		assert_int_equal(whole.stop, UNWIND_COMPLETE);
+		assert_false(whole.stack_wanted);
+		for (size_t size = 0; size < shot.size; size += 8) {
+			struct unwind_input part = in;
+
+			part.stack_size = size;
+			part.stack_part = true;
+			unwind_stats(u[i], &before);
+			unwind_sample(u[i], &part, &result);
+			unwind_stats(u[i], &after);
+			assert_int_equal(after.nr_samples - before.nr_samples, !result.stack_wanted);
+			assert_true(!enough || !result.stack_wanted);
+			if (result.stack_wanted && size + 8 < shot.size)
+				continue;
+			enough = enough ? enough : size;
+			assert_int_equal(result.stop, UNWIND_COMPLETE);
+			assert_int_equal(result.nr, whole.nr);
+			assert_memory_equal(result.ip, whole.ip, whole.nr * sizeof(whole.ip[0]));
+		}
+		assert_true(enough > 20 * 16 && enough < shot.size);
+	}
+}
+
 static void test_pending_then_there(void **state)
 {
 	struct world fresh;
@@ -558,6 +596,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_alternate_stack_elsewhere, set_up),
 		cmocka_unit_test_setup(test_thread_has_a_root, set_up),
 		cmocka_unit_test_setup(test_truncated, set_up),
+		cmocka_unit_test_setup(test_part, set_up),
 		cmocka_unit_test_setup(test_pending_then_there, set_up),
 		cmocka_unit_test_setup(test_bad_input, set_up),
 		cmocka_unit_test_setup(test_junk_stacks, set_up),
