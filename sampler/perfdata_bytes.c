@@ -15,8 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Read at least so much: small records come many in a read, the stack behind a head in none. */
-#define WINDOW_MIN 4096u
+/* Read so much at least: small records come many in a read, but of what is jumped to, its head may be all. */
+#define WINDOW_NEXT 4096u
+#define WINDOW_JUMP 512u
 /* The heads of records lie too far apart for the kernel to see that the file is read through. */
 #define AHEAD	   (16ULL << 20)
 
@@ -132,7 +133,8 @@ static bool aim(struct perfdata_bytes *b, uint64_t offset, uint64_t size, uint64
 
 bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
 {
-	uint64_t want = MAX(size, WINDOW_MIN);
+	bool next = offset - b->window_at <= b->window_size;
+	uint64_t want = MAX(size, next ? WINDOW_NEXT : WINDOW_JUMP);
 
 	if (!aim(b, offset, size, want))
 		return false;
