@@ -18,6 +18,8 @@
 /* Read so much at least: small records come many in a read, but of what is jumped to, its head may be all. */
 #define WINDOW_NEXT 4096u
 #define WINDOW_JUMP 512u
+/* Room for some records of which only the ends are read. */
+#define ENDS_ROOM  (64u << 10)
 /* The heads of records lie too far apart for the kernel to see that the file is read through. */
 #define AHEAD	   (16ULL << 20)
 
@@ -126,8 +128,8 @@ static bool aim(struct perfdata_bytes *b, uint64_t offset, uint64_t size, uint64
 	make_room(b, room);
 	read_ahead(b, offset);
 	b->window = b->own;
-	b->window_at = offset;
-	b->window_size = 0;
+	b->window_at = b->own_at = offset;
+	b->window_size = b->next_size = 0;
 	return true;
 }
 
@@ -142,18 +144,38 @@ bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t siz
 	return b->window_size >= size;
 }
 
-const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, uint64_t size, uint64_t head,
-				   uint64_t tail)
+/* Did the first @head bytes at @offset come with the end of the record before, and has it room there? */
+static bool came_along(const struct perfdata_bytes *b, uint64_t offset, uint64_t size,
+		       const struct perfdata_ends *ends)
 {
-	uint64_t at;
+	return offset >= b->next_at && offset - b->next_at <= b->next_size &&
+	       ends->head <= b->next_size - (offset - b->next_at) &&
+	       size <= b->size - offset && offset - b->own_at + size + ends->behind <= b->room;
+}
+
+/*
+ * A record after the other lies in own as it does in the file, until there is
+ * no more room: what lies between the ends of each is left as it is.
+ */
+const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, uint64_t size,
+				   const struct perfdata_ends *ends)
+{
+	uint64_t head = ends->head, tail = ends->tail, got, end = offset + size;
+	uint8_t *at;
 
 	if (b->fd < 0 || head >= size || tail >= size - head)
 		return perfdata_bytes_at(b, offset, size);
-	if (!aim(b, offset, size, size))
+	if (came_along(b, offset, size, ends))
+		read_ahead(b, offset);
+	else if (!aim(b, offset, size, MAX(size + ends->behind, ENDS_ROOM)) ||
+		 !read_at(b, b->own, offset, head, head))
 		return NULL;
-	at = size - tail;
-	if (!read_at(b, b->own, offset, head, head) || !read_at(b, b->own + at, offset + at, tail, tail))
-		return NULL;
+	at = b->own + (offset - b->own_at);
+	got = read_at(b, at + size - tail, end - tail, tail, tail + MIN(ends->behind, b->size - end));
+	b->next_at = end;
+	b->next_size = got ? got - tail : 0;
+	b->window = at;
+	b->window_at = offset;
 	b->window_size = head;
-	return b->window;
+	return got ? at : NULL;
 }
