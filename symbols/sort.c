@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAP_MAX 16U			/* sorted by insertion */
+#define HEAP_MAX 32U			/* sorted by insertion */
 
 /* What is sorted; sizes are constants where this is inlined. */
 struct table {
