@@ -22,6 +22,7 @@
 /* The longest piece but a line's: a sample's head without its texts, an address. */
 #define PIECE_MAX  160u
 #define COMM_WIDTH 16
+#define COMM_MAX   128u
 /* Digits of a number. */
 #define NUMBER_MAX 20u
 /* Lines of up to this size, as most are, are copied as if they were of it: in a few instructions. */
@@ -34,8 +35,19 @@ struct line {
 	bool has_address;		/* else it goes in front: the frame is met at many */
 };
 
+/* How the sample before began, up to its microseconds: most begin alike. */
+struct head {
+	size_t comm_size;
+	pid_t pid, tid;
+	uint32_t cpu;
+	uint64_t seconds;
+	size_t size;			/* 0: there was none */
+	char text[COMM_MAX + PIECE_MAX];
+};
+
 struct script {
 	FILE *out;
+	struct head head;
 	struct line *lines;		/* by frame id */
 	uint32_t nr_lines;
 	char *texts;
@@ -181,28 +193,51 @@ static void put_frame(struct script *s, const struct sampler_sample *sample, uin
 	put_line(s, line);
 }
 
-/* "%-16s %d/%d [%03u] %5u.%06u: %10u %s: \n" */
-static void put_head(struct script *s, const struct sampler_sample *sample)
+static char *put_id(char *at, pid_t id)
 {
-	char *start, *at;
+	if (id < 0)
+		*at++ = '-';
+	return put_number(at, (uint64_t)llabs(id), 0, ' ');
+}
 
-	put(s, sample->comm.str, sample->comm.size);
-	start = at = reserve(s, PIECE_MAX);
-	for (size_t i = sample->comm.size; i < COMM_WIDTH; i++)
+/* "%-16s %d/%d [%03u] %5u." */
+static void make_head(struct head *h, const struct sampler_sample *sample, uint64_t seconds)
+{
+	char *at;
+
+	h->comm_size = MIN(sample->comm.size, COMM_MAX);
+	h->pid = sample->pid;
+	h->tid = sample->tid;
+	h->cpu = sample->cpu;
+	h->seconds = seconds;
+	at = put_text(h->text, sample->comm.str, h->comm_size);
+	for (size_t i = h->comm_size; i < COMM_WIDTH; i++)
 		*at++ = ' ';
 	*at++ = ' ';
-	if (sample->pid < 0)
-		*at++ = '-';
-	at = put_number(at, (uint64_t)llabs(sample->pid), 0, ' ');
+	at = put_id(at, h->pid);
 	*at++ = '/';
-	if (sample->tid < 0)
-		*at++ = '-';
-	at = put_number(at, (uint64_t)llabs(sample->tid), 0, ' ');
+	at = put_id(at, h->tid);
 	at = put_text(at, " [", 2);
-	at = put_number(at, sample->cpu, 3, '0');
+	at = put_number(at, h->cpu, 3, '0');
 	at = put_text(at, "] ", 2);
-	at = put_number(at, sample->time_ns / 1000000000, 5, ' ');
+	at = put_number(at, seconds, 5, ' ');
 	*at++ = '.';
+	h->size = (size_t)(at - h->text);
+}
+
+/* The head, then "%06u: %10u %s: \n". */
+static void put_head(struct script *s, const struct sampler_sample *sample)
+{
+	struct head *h = &s->head;
+	uint64_t seconds = sample->time_ns / 1000000000;
+	char *start, *at;
+
+	if (!h->size || h->seconds != seconds || h->cpu != sample->cpu || h->tid != sample->tid ||
+	    h->pid != sample->pid || h->comm_size != MIN(sample->comm.size, COMM_MAX) ||
+	    memcmp(h->text, sample->comm.str, h->comm_size))
+		make_head(h, sample, seconds);
+	put(s, h->text, h->size);
+	start = at = reserve(s, PIECE_MAX);
 	at = put_number(at, sample->time_ns / 1000 % 1000000, 6, '0');
 	at = put_text(at, ": ", 2);
 	at = put_number(at, sample->period, 10, ' ');

@@ -103,15 +103,17 @@ static struct rule *rule_of(struct run *run, struct state *s, uint64_t reg)
 	return reg == run->arch->sp ? &s->sp : NULL;
 }
 
-static void set_rule(struct run *run, uint64_t reg, uint8_t where, int64_t off)
+/* True: the register is one of those that matter. */
+static bool set_rule(struct run *run, uint64_t reg, uint8_t where, int64_t off)
 {
 	struct rule *rule = rule_of(run, &run->now, reg);
 
 	if (rule)
 		*rule = (struct rule){ where, off };
+	return rule;
 }
 
-static void restore_rule(struct run *run, uint64_t reg)
+static bool restore_rule(struct run *run, uint64_t reg)
 {
 	struct rule *rule = rule_of(run, &run->now, reg);
 
@@ -122,6 +124,7 @@ static void restore_rule(struct run *run, uint64_t reg)
 		refuse(run, CFI_BAD_STATE);
 	if (rule)
 		*rule = *rule_of(run, &run->initial, reg);
+	return rule;
 }
 
 static bool fits(int64_t off)
@@ -334,63 +337,63 @@ static bool run_location_op(struct run *run, uint8_t op)
 	return false;
 }
 
-static void run_register(struct run *run)
+static bool run_register(struct run *run)
 {
 	uint64_t reg = read_register(run);
 
 	/* libunwind takes the second number as an index without looking at it. */
 	if (eh_read_uleb(&run->r) >= run->arch->nr_regs)
 		refuse(run, CFI_BAD_REGISTER);
-	set_rule(run, reg, RULE_OTHER, 0);
+	return set_rule(run, reg, RULE_OTHER, 0);
 }
 
-static void run_offset(struct run *run, bool is_signed, int64_t factor)
+static bool run_expression(struct run *run)
+{
+	bool matters = set_rule(run, read_register(run), RULE_OTHER, 0);
+
+	step_over_expression(run);
+	return matters;
+}
+
+static bool run_offset(struct run *run, bool is_signed, int64_t factor)
 {
 	uint64_t reg = read_register(run);
 
-	set_rule(run, reg, RULE_AT_CFA, read_offset(run, is_signed, factor));
+	return set_rule(run, reg, RULE_AT_CFA, read_offset(run, is_signed, factor));
 }
 
-/* Those that make rules. */
-static void run_rule_op(struct run *run, uint8_t op)
+/* Those that make rules. True: a row may be another one for it. */
+static bool run_rule_op(struct run *run, uint8_t op)
 {
 	switch (op) {
 	case OP_DEF_CFA:
 	case OP_DEF_CFA_SF:
 		define_cfa(run, op == OP_DEF_CFA_SF);
-		break;
+		return true;
 	case OP_DEF_CFA_REGISTER:
 	case OP_DEF_CFA_OFFSET_SF:
 		change_cfa(run, op);
-		break;
+		return true;
 	case OP_DEF_CFA_EXPRESSION:
 		run->now.cfa_where = CFA_EXPRESSION;
 		step_over_expression(run);
-		break;
+		return true;
 	case OP_OFFSET_EXTENDED:
 	case OP_OFFSET_EXTENDED_SF:
-		run_offset(run, op == OP_OFFSET_EXTENDED_SF, run->cie->data_align);
-		break;
+		return run_offset(run, op == OP_OFFSET_EXTENDED_SF, run->cie->data_align);
 	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
-		run_offset(run, false, -run->cie->data_align);
-		break;
+		return run_offset(run, false, -run->cie->data_align);
 	case OP_RESTORE_EXTENDED:
-		restore_rule(run, eh_read_uleb(&run->r));
-		break;
+		return restore_rule(run, eh_read_uleb(&run->r));
 	case OP_UNDEFINED:
-		set_rule(run, read_register(run), RULE_UNDEFINED, 0);
-		break;
+		return set_rule(run, read_register(run), RULE_UNDEFINED, 0);
 	case OP_SAME_VALUE:
-		set_rule(run, read_register(run), RULE_SAME, 0);
-		break;
+		return set_rule(run, read_register(run), RULE_SAME, 0);
 	case OP_REGISTER:
-		run_register(run);
-		break;
+		return run_register(run);
 	case OP_EXPRESSION:
 	case OP_VAL_EXPRESSION:
-		set_rule(run, read_register(run), RULE_OTHER, 0);
-		step_over_expression(run);
-		break;
+		return run_expression(run);
 	case OP_GNU_ARGS_SIZE:
 		read_offset(run, false, 1);
 		break;
@@ -400,6 +403,7 @@ static void run_rule_op(struct run *run, uint8_t op)
 	default:
 		refuse(run, CFI_BAD_OPCODE);
 	}
+	return false;
 }
 
 /* Take the instruction that was run, [from, to), into the hash of the program. */
@@ -412,7 +416,7 @@ static inline void note_program(struct run *run, const uint8_t *from, const uint
 	run->now.program = hash;
 }
 
-/* Run one instruction. True: it made rules. */
+/* Run one instruction. True: a row may be another one for it. */
 static inline bool run_op(struct run *run, uint8_t op)
 {
 	uint8_t low = op & OP_LOW;
@@ -424,11 +428,9 @@ static inline bool run_op(struct run *run, uint8_t op)
 	case OP_OFFSET:
 		if (low > run->arch->dwarf_max)
 			refuse(run, CFI_BAD_REGISTER);
-		set_rule(run, low, RULE_AT_CFA, read_offset(run, false, run->cie->data_align));
-		return true;
+		return set_rule(run, low, RULE_AT_CFA, read_offset(run, false, run->cie->data_align));
 	case OP_RESTORE:
-		restore_rule(run, low);
-		return true;
+		return restore_rule(run, low);
 	}
 	if (op == OP_DEF_CFA_OFFSET) {		/* most of the others */
 		change_cfa(run, op);
@@ -436,8 +438,7 @@ static inline bool run_op(struct run *run, uint8_t op)
 	}
 	if (run_location_op(run, op))
 		return false;
-	run_rule_op(run, op);
-	return true;
+	return run_rule_op(run, op);
 }
 
 /* Run all instructions in [from, to) of the section. */
@@ -448,11 +449,11 @@ static void run_program(struct run *run, uint32_t from, uint32_t to)
 		refuse(run, CFI_TOO_LONG);
 	while (run->reason == CFI_OK && !run->done && run->r.pos < run->r.end) {
 		const uint8_t *at = run->r.pos++;
-		bool rules = run_op(run, *at);
+		bool matters = run_op(run, *at);
 
 		if (run->r.bad)
 			refuse(run, CFI_BAD_OPERAND);
-		if (rules)
+		if (matters)
 			note_program(run, at, run->r.pos);
 	}
 	run->cost += (uint32_t)(run->r.pos - (run->eh->bytes + from));

@@ -21,7 +21,6 @@ struct walk {
 	const struct unwind_input *in;
 	struct unwind_result *out;
 	struct dump dump;
-	struct arch_frame f;
 	const struct mapping *mapping;	/* of the current frame */
 	uint64_t serial;		/* of the space */
 	uint64_t pc;			/* look-up pc of the current frame */
@@ -35,6 +34,7 @@ struct walk {
 	bool crossed;			/* a signal frame was passed: this may be another stack */
 	bool dropped;			/* rows have left registers behind that a step may want */
 	bool rows;			/* use them */
+	struct arch_frame f;		/* the current frame; last, for it is not cleared but loaded */
 };
 
 static int stop_beyond(const struct walk *w)
@@ -472,10 +472,15 @@ static int enter_frame(struct walk *w)
 int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
 	       bool rows)
 {
-	struct walk w = { .u = u, .in = in, .out = out, .exact = true, .rows = rows,
-			  .clock = dso_clock(in->time_ns) };
+	struct walk w;
 	int stop = WALK_ON;
 
+	memset(&w, 0, offsetof(struct walk, f));
+	w.u = u;
+	w.in = in;
+	w.out = out;
+	w.exact = true;
+	w.clock = dso_clock(in->time_ns);
 	out->nr = out->nr_guessed = 0;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
 	if (!frame_has(&w.f, u->arch->pc) || !frame_has(&w.f, u->arch->sp))

@@ -247,12 +247,15 @@ static void test_programs(void **state)
 	static const uint8_t push[] = { 0x41, 0x0e, 16, 0x86, 2, 0x44, 0x0d, 6 };
 	static const uint8_t later[] = { 0x02, 0x20, 0x0e, 16, 0, 0x86, 2, 0x03, 0x30, 0x00, 0x0d, 6 };
 	static const uint8_t larger[] = { 0x41, 0x0e, 24, 0x86, 2, 0x44, 0x0d, 6 };
+	/* rbx is saved, too, and restored: it is in no row. */
+	static const uint8_t other[] = { 0x41, 0x0e, 16, 0x86, 2, 0x83, 3, 0xc3, 0x44, 0x0d, 6 };
 	uint64_t pushed = program_at(push, sizeof(push), START + 1);
 
 	assert_int_equal(program_at(push, sizeof(push), START + 4), pushed);
 	assert_int_equal(program_at(later, sizeof(later), START + 0x20), pushed);
 	assert_int_equal(program_at(later, sizeof(later), START + 0x50),
 			 program_at(push, sizeof(push), START + 5));
+	assert_int_equal(program_at(other, sizeof(other), START + 1), pushed);
 	assert_int_not_equal(program_at(push, sizeof(push), START), pushed);
 	assert_int_not_equal(program_at(push, sizeof(push), START + 5), pushed);
 	assert_int_not_equal(program_at(larger, sizeof(larger), START + 1), pushed);
