@@ -36,15 +36,16 @@ enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_EXPRESSION };
 struct rule {
 	uint8_t where;
 	int64_t off;
+	uint64_t made;			/* hash of the instruction that made it */
 };
 
 /* What a row is made of: other registers do not matter to it. */
 struct state {
 	uint8_t cfa_where, cfa_reg;
-	bool restored;			/* it was remembered at some time */
+	bool restored;			/* something was restored on the way here */
 	int64_t cfa_off;
+	uint64_t reg_made, off_made;	/* as in struct rule, of both halves of the CFA */
 	struct rule ra, fp, sp;
-	uint64_t program;		/* hash of the instructions that led here */
 };
 
 struct run {
@@ -63,6 +64,7 @@ struct run {
 	uint32_t *negates, nr_negates, room_negates;
 	uint64_t rewrites, lands;
 	uint64_t moves_sp;		/* the last row whose CFA is in neither sp nor fp */
+	uint64_t *made[2];		/* what the instruction in hand is to be noted as the maker of */
 	uint32_t cost;			/* bytes run */
 	enum cfi_reason reason;
 };
@@ -103,17 +105,18 @@ static struct rule *rule_of(struct run *run, struct state *s, uint64_t reg)
 	return reg == run->arch->sp ? &s->sp : NULL;
 }
 
-/* True: the register is one of those that matter. */
-static bool set_rule(struct run *run, uint64_t reg, uint8_t where, int64_t off)
+static void set_rule(struct run *run, uint64_t reg, uint8_t where, int64_t off)
 {
 	struct rule *rule = rule_of(run, &run->now, reg);
 
-	if (rule)
-		*rule = (struct rule){ where, off };
-	return rule;
+	if (!rule)
+		return;
+	rule->where = where;
+	rule->off = off;
+	run->made[0] = &rule->made;
 }
 
-static bool restore_rule(struct run *run, uint64_t reg)
+static void restore_rule(struct run *run, uint64_t reg)
 {
 	struct rule *rule = rule_of(run, &run->now, reg);
 
@@ -124,7 +127,7 @@ static bool restore_rule(struct run *run, uint64_t reg)
 		refuse(run, CFI_BAD_STATE);
 	if (rule)
 		*rule = *rule_of(run, &run->initial, reg);
-	return rule;
+	run->now.restored |= rule != NULL;
 }
 
 static bool fits(int64_t off)
@@ -193,6 +196,19 @@ static void note_eh_return(struct run *run)
 		run->lands = run->moves_sp;
 }
 
+/* The instructions whose effect stands. */
+static uint64_t program_of(const struct run *run)
+{
+	const struct state *s = &run->now;
+	const uint64_t parts[] = { s->reg_made, s->off_made, s->ra.made, s->fp.made, s->sp.made };
+	uint64_t hash = (uint64_t)(int64_t)run->cie->data_align << 2 |
+			(uint64_t)run->cie->signal << 1 | s->restored;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		hash = hash_u64(hash ^ parts[i]) + i;
+	return hash;
+}
+
 /* The row that holds up to @to is complete: look at it, and hand it out. */
 static void finish_row(struct run *run, uint64_t to)
 {
@@ -209,7 +225,7 @@ static void finish_row(struct run *run, uint64_t to)
 	rule.start = run->loc;
 	rule.end = end;
 	rule.sure = false;
-	rule.program = hash_u64(run->now.program + run->now.restored);
+	rule.program = program_of(run);
 	run->sink->rule(run->sink->ctx, &rule);
 }
 
@@ -243,6 +259,8 @@ static void advance(struct run *run, uint64_t delta)
 
 static void define_cfa(struct run *run, bool is_signed)
 {
+	run->made[0] = &run->now.reg_made;
+	run->made[1] = &run->now.off_made;
 	run->now.cfa_where = CFA_REGISTER;
 	run->now.cfa_reg = (uint8_t)read_register(run);
 	run->now.cfa_off = read_offset(run, is_signed, is_signed ? run->cie->data_align : 1);
@@ -253,6 +271,7 @@ static inline void change_cfa(struct run *run, uint8_t op)
 {
 	if (run->now.cfa_where != CFA_REGISTER)
 		refuse(run, CFI_NO_CFA);
+	run->made[0] = op == OP_DEF_CFA_REGISTER ? &run->now.reg_made : &run->now.off_made;
 	if (op == OP_DEF_CFA_REGISTER)
 		run->now.cfa_reg = (uint8_t)read_register(run);
 	else if (op == OP_DEF_CFA_OFFSET)
@@ -337,63 +356,64 @@ static bool run_location_op(struct run *run, uint8_t op)
 	return false;
 }
 
-static bool run_register(struct run *run)
+static void run_register(struct run *run)
 {
 	uint64_t reg = read_register(run);
 
 	/* libunwind takes the second number as an index without looking at it. */
 	if (eh_read_uleb(&run->r) >= run->arch->nr_regs)
 		refuse(run, CFI_BAD_REGISTER);
-	return set_rule(run, reg, RULE_OTHER, 0);
+	set_rule(run, reg, RULE_OTHER, 0);
 }
 
-static bool run_expression(struct run *run)
-{
-	bool matters = set_rule(run, read_register(run), RULE_OTHER, 0);
-
-	step_over_expression(run);
-	return matters;
-}
-
-static bool run_offset(struct run *run, bool is_signed, int64_t factor)
+static void run_offset(struct run *run, bool is_signed, int64_t factor)
 {
 	uint64_t reg = read_register(run);
 
-	return set_rule(run, reg, RULE_AT_CFA, read_offset(run, is_signed, factor));
+	set_rule(run, reg, RULE_AT_CFA, read_offset(run, is_signed, factor));
 }
 
-/* Those that make rules. True: a row may be another one for it. */
-static bool run_rule_op(struct run *run, uint8_t op)
+/* Those that make rules. */
+static void run_rule_op(struct run *run, uint8_t op)
 {
 	switch (op) {
 	case OP_DEF_CFA:
 	case OP_DEF_CFA_SF:
 		define_cfa(run, op == OP_DEF_CFA_SF);
-		return true;
+		break;
 	case OP_DEF_CFA_REGISTER:
 	case OP_DEF_CFA_OFFSET_SF:
 		change_cfa(run, op);
-		return true;
+		break;
 	case OP_DEF_CFA_EXPRESSION:
+		run->made[0] = &run->now.reg_made;
 		run->now.cfa_where = CFA_EXPRESSION;
 		step_over_expression(run);
-		return true;
+		break;
 	case OP_OFFSET_EXTENDED:
 	case OP_OFFSET_EXTENDED_SF:
-		return run_offset(run, op == OP_OFFSET_EXTENDED_SF, run->cie->data_align);
+		run_offset(run, op == OP_OFFSET_EXTENDED_SF, run->cie->data_align);
+		break;
 	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
-		return run_offset(run, false, -run->cie->data_align);
+		run_offset(run, false, -run->cie->data_align);
+		break;
 	case OP_RESTORE_EXTENDED:
-		return restore_rule(run, eh_read_uleb(&run->r));
+		restore_rule(run, eh_read_uleb(&run->r));
+		break;
 	case OP_UNDEFINED:
-		return set_rule(run, read_register(run), RULE_UNDEFINED, 0);
+		set_rule(run, read_register(run), RULE_UNDEFINED, 0);
+		break;
 	case OP_SAME_VALUE:
-		return set_rule(run, read_register(run), RULE_SAME, 0);
+		set_rule(run, read_register(run), RULE_SAME, 0);
+		break;
 	case OP_REGISTER:
-		return run_register(run);
+		run_register(run);
+		break;
 	case OP_EXPRESSION:
 	case OP_VAL_EXPRESSION:
-		return run_expression(run);
+		set_rule(run, read_register(run), RULE_OTHER, 0);
+		step_over_expression(run);
+		break;
 	case OP_GNU_ARGS_SIZE:
 		read_offset(run, false, 1);
 		break;
@@ -403,42 +423,43 @@ static bool run_rule_op(struct run *run, uint8_t op)
 	default:
 		refuse(run, CFI_BAD_OPCODE);
 	}
-	return false;
 }
 
-/* Take the instruction that was run, [from, to), into the hash of the program. */
-static inline void note_program(struct run *run, const uint8_t *from, const uint8_t *to)
+/* The instruction that was run, [from, to), made rules: which, they know from now on. */
+static inline void note_maker(struct run *run, const uint8_t *from, const uint8_t *to)
 {
-	uint64_t hash = run->now.program;
+	uint64_t hash = 1;
 
 	for (; from < to; from++)
 		hash = (hash ^ *from) * 0x100000001b3ULL;
-	run->now.program = hash;
+	for (size_t i = 0; i < ARRAY_SIZE(run->made); i++) {
+		if (run->made[i])
+			*run->made[i] = hash;
+		run->made[i] = NULL;
+	}
 }
 
-/* Run one instruction. True: a row may be another one for it. */
-static inline bool run_op(struct run *run, uint8_t op)
+static inline void run_op(struct run *run, uint8_t op)
 {
 	uint8_t low = op & OP_LOW;
 
 	switch (op & OP_HIGH) {
 	case OP_ADVANCE:
 		advance(run, low);
-		return false;
+		return;
 	case OP_OFFSET:
 		if (low > run->arch->dwarf_max)
 			refuse(run, CFI_BAD_REGISTER);
-		return set_rule(run, low, RULE_AT_CFA, read_offset(run, false, run->cie->data_align));
+		set_rule(run, low, RULE_AT_CFA, read_offset(run, false, run->cie->data_align));
+		return;
 	case OP_RESTORE:
-		return restore_rule(run, low);
+		restore_rule(run, low);
+		return;
 	}
-	if (op == OP_DEF_CFA_OFFSET) {		/* most of the others */
+	if (op == OP_DEF_CFA_OFFSET)		/* most of the others */
 		change_cfa(run, op);
-		return true;
-	}
-	if (run_location_op(run, op))
-		return false;
-	return run_rule_op(run, op);
+	else if (!run_location_op(run, op))
+		run_rule_op(run, op);
 }
 
 /* Run all instructions in [from, to) of the section. */
@@ -449,12 +470,12 @@ static void run_program(struct run *run, uint32_t from, uint32_t to)
 		refuse(run, CFI_TOO_LONG);
 	while (run->reason == CFI_OK && !run->done && run->r.pos < run->r.end) {
 		const uint8_t *at = run->r.pos++;
-		bool matters = run_op(run, *at);
 
+		run_op(run, *at);
 		if (run->r.bad)
 			refuse(run, CFI_BAD_OPERAND);
-		if (matters)
-			note_program(run, at, run->r.pos);
+		if (run->made[0])
+			note_maker(run, at, run->r.pos);
 	}
 	run->cost += (uint32_t)(run->r.pos - (run->eh->bytes + from));
 }
@@ -468,7 +489,6 @@ static void run_record(struct run *run, uint32_t offset, struct ehframe_record *
 	}
 	run->cie = &rec->cie;
 	run->in_cie = true;
-	run->now.program = (uint64_t)(int64_t)run->cie->data_align << 1 | run->cie->signal;
 	run_program(run, rec->cie.insns, rec->cie.insns_end);
 	run->initial = run->now;
 	run->in_cie = false;

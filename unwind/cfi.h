@@ -78,10 +78,10 @@ struct cfi_fde {			/* what cfi_check() found */
 struct cfi_rule {
 	uint64_t start, end;		/* vaddrs that it holds for, to before @end */
 	/*
-	 * Hash of the instructions that made it, of CIE and FDE: without locations,
-	 * registers that are in no row, and what was undone by restoring a remembered
-	 * state, but for that it was. What else is made by these has the same row,
-	 * wherever it lies.
+	 * Hash of the instructions that made it, of CIE and FDE: those whose effect
+	 * on the registers of a row stands; not what was overwritten, or undone by
+	 * restoring, but for that something was. What else is made by these has the
+	 * same row, wherever it lies.
 	 */
 	uint64_t program;
 	struct cfi_row row;

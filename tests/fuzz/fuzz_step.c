@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint32_t next_id = DSO_ID_FIRST;
 	static struct step *s;
 	struct image image = { .machine = EM_X86_64 };
-	struct dump dump = { SP, data, DUMP, true };
+	struct dump dump = { SP, data, DUMP, true, NULL };
 	struct dso dso = { .id = 0 };
 	struct step_input in = { .dump = &dump, .dso = &dso, .image = &image };
 	struct ehframe_fde fde;
