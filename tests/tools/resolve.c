@@ -33,11 +33,14 @@ static void print(const struct image *image, struct lines_file *lines, uint64_t 
 {
 	struct dwarf_frame frames[DWARF_FRAMES_MAX] = { { .name = NULL } };
 	const struct image_symbol *s = image_find(image, vaddr);
+	char buf[IMAGE_STUB_MAX];
+	size_t size = 2;
+	const char *name = s ? image_symbol_name(image, s, buf, &size) : "??";
 	int nr = lines ? dwarf_chain(lines_dwarf(lines), vaddr, frames) : 0;
 
 	for (int i = 0; i < MAX(nr, 1); i++) {
 		if (i == MAX(nr, 1) - 1)
-			printf("%.*s\t", s ? (int)s->name_size : 2, s ? image->names + s->name : "??");
+			printf("%.*s\t", (int)size, name);
 		else
 			printf("%s\t", frames[i].name);
 		print_place(&frames[i]);
