@@ -53,6 +53,13 @@ apply_row(uint64_t row, const struct arch_ops *arch, const struct dump *dump, bo
 
 	if (!(row_cfa_is_fp(row) ? f->has_fp : f->has_sp) || (!row_ra_at_cfa(row) && !f->has_ra))
 		return STEP_NEED_REGS;
+	if (row_cfa_is_word(row)) {
+		uint64_t at = cfa;
+
+		if (!dump_read(dump, at, &cfa))
+			return at < dump->sp ? STEP_BELOW : STEP_BEYOND;
+		cfa += arch->word;
+	}
 	if (row_ra_at_cfa(row) && !dump_read(dump, cfa + (uint64_t)row_ra_off(row), &pc))
 		return cfa + (uint64_t)row_ra_off(row) < dump->sp ? STEP_BELOW : STEP_BEYOND;
 	if (row_fp_at_cfa(row)) {

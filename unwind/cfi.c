@@ -31,7 +31,7 @@ enum {
 #define OFFSET_MAX (1LL << 40)	/* no frame is larger; products stay far from overflow */
 
 enum rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
-enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_EXPRESSION };
+enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
 
 struct rule {
 	uint8_t where;
@@ -164,7 +164,8 @@ static void make_row(const struct run *run, struct cfi_row *row)
 		row->kind = CFI_END;
 		return;
 	}
-	if (s->cfa_where != CFA_REGISTER || (s->cfa_reg != arch->sp && s->cfa_reg != arch->fp) ||
+	if ((s->cfa_where != CFA_REGISTER && s->cfa_where != CFA_WORD) ||
+	    (s->cfa_reg != arch->sp && s->cfa_reg != arch->fp) ||
 	    s->sp.where != RULE_SAME || s->ra.where == RULE_OTHER || s->fp.where > RULE_AT_CFA)
 		return;
 	if (s->ra.where == RULE_SAME && !arch->ra_in_register)
@@ -173,6 +174,7 @@ static void make_row(const struct run *run, struct cfi_row *row)
 		return;
 	row->kind = CFI_ROW;
 	row->cfa_is_fp = s->cfa_reg == arch->fp;
+	row->cfa_is_word = s->cfa_where == CFA_WORD;
 	row->cfa_off = (int32_t)s->cfa_off;
 	row->ra_where = s->ra.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
 	row->ra_off = (int32_t)s->ra.off;
@@ -280,13 +282,33 @@ static inline void change_cfa(struct run *run, uint8_t op)
 		run->now.cfa_off = read_offset(run, true, run->cie->data_align);
 }
 
-static void step_over_expression(struct run *run)
+/* Its bytes, *@size; NULL: refused. */
+static const uint8_t *step_over_expression(struct run *run, uint64_t *size)
 {
-	uint64_t size = eh_read_uleb(&run->r);
-	const uint8_t *bytes = eh_read_block(&run->r, size);
+	const uint8_t *bytes;
 
-	if (!bytes || size > CFI_EXPRESSION_MAX || !cfi_expr_ok(run->arch, bytes, size))
-		refuse(run, CFI_BAD_EXPRESSION);
+	*size = eh_read_uleb(&run->r);
+	bytes = eh_read_block(&run->r, *size);
+	if (bytes && *size <= CFI_EXPRESSION_MAX && cfi_expr_ok(run->arch, bytes, *size))
+		return bytes;
+	refuse(run, CFI_BAD_EXPRESSION);
+	return NULL;
+}
+
+static void define_cfa_by_expression(struct run *run)
+{
+	struct state *s = &run->now;
+	uint64_t size, reg;
+	const uint8_t *bytes = step_over_expression(run, &size);
+
+	run->made[0] = &s->reg_made;
+	run->made[1] = &s->off_made;
+	s->cfa_where = CFA_EXPRESSION;
+	if (bytes && !run->arch->ra_in_register &&
+	    cfi_expr_is_word(run->arch, bytes, size, &reg, &s->cfa_off)) {
+		s->cfa_where = CFA_WORD;
+		s->cfa_reg = (uint8_t)reg;
+	}
 }
 
 static void remember(struct run *run)
@@ -376,6 +398,8 @@ static void run_offset(struct run *run, bool is_signed, int64_t factor)
 /* Those that make rules. */
 static void run_rule_op(struct run *run, uint8_t op)
 {
+	uint64_t size;
+
 	switch (op) {
 	case OP_DEF_CFA:
 	case OP_DEF_CFA_SF:
@@ -386,9 +410,7 @@ static void run_rule_op(struct run *run, uint8_t op)
 		change_cfa(run, op);
 		break;
 	case OP_DEF_CFA_EXPRESSION:
-		run->made[0] = &run->now.reg_made;
-		run->now.cfa_where = CFA_EXPRESSION;
-		step_over_expression(run);
+		define_cfa_by_expression(run);
 		break;
 	case OP_OFFSET_EXTENDED:
 	case OP_OFFSET_EXTENDED_SF:
@@ -412,7 +434,7 @@ static void run_rule_op(struct run *run, uint8_t op)
 	case OP_EXPRESSION:
 	case OP_VAL_EXPRESSION:
 		set_rule(run, read_register(run), RULE_OTHER, 0);
-		step_over_expression(run);
+		step_over_expression(run, &size);
 		break;
 	case OP_GNU_ARGS_SIZE:
 		read_offset(run, false, 1);

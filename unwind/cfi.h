@@ -46,7 +46,7 @@ enum cfi_reason {
 };
 
 enum cfi_kind {
-	CFI_ROW,			/* CFA = sp or fp + number, slots below it */
+	CFI_ROW,			/* CFA = sp or fp + number, or by the word there; slots below it */
 	CFI_END,			/* the return address is undefined: the root */
 	CFI_COMPLEX,			/* expressions, other registers, signal frames */
 };
@@ -59,6 +59,7 @@ enum cfi_where {
 struct cfi_row {
 	uint8_t kind;			/* enum cfi_kind; the rest is for CFI_ROW */
 	bool cfa_is_fp;			/* else sp */
+	bool cfa_is_word;		/* the CFA is not there, but a word above what the word there says */
 	uint8_t ra_where, fp_where;	/* enum cfi_where */
 	uint8_t above;			/* how far the caller's sp is above the CFA, as CFI has it */
 	int32_t cfa_off, ra_off, fp_off;	/* of the caller's sp, from there */

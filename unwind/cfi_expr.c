@@ -8,12 +8,14 @@
 
 #include "symbols/ehread.h"
 
+enum { OP_DEREF = 0x06, OP_PLUS_UCONST = 0x23, OP_BREG0 = 0x70, OP_BREG31 = 0x8f };
+
 /* Operand forms, by opcode; 0: refused. */
 enum form { REFUSED, PLAIN, FIXED1, FIXED2, FIXED4, FIXED8, ULEB, SLEB, SIZE, BREG, BREGX };
 
 static const uint8_t forms[256] = {
 	[0x03] = FIXED8,				/* addr */
-	[0x06] = PLAIN,					/* deref */
+	[OP_DEREF] = PLAIN,
 	[0x08] = FIXED1, [0x09] = FIXED1,		/* const1u const1s */
 	[0x0a] = FIXED2, [0x0b] = FIXED2,
 	[0x0c] = FIXED4, [0x0d] = FIXED4,
@@ -25,11 +27,11 @@ static const uint8_t forms[256] = {
 	[0x19] = PLAIN, [0x1a] = PLAIN,			/* abs and; 0x1b is div */
 	[0x1c] = PLAIN, [0x1d] = PLAIN, [0x1e] = PLAIN,	/* minus mod mul */
 	[0x1f] = PLAIN, [0x20] = PLAIN, [0x21] = PLAIN,	/* neg not or */
-	[0x22] = PLAIN, [0x23] = ULEB,			/* plus plus_uconst */
+	[0x22] = PLAIN, [OP_PLUS_UCONST] = ULEB,	/* plus */
 	[0x24 ... 0x27] = PLAIN,			/* shl shr shra xor */
 	[0x29 ... 0x2e] = PLAIN,			/* eq ge gt le lt ne */
 	[0x30 ... 0x4f] = PLAIN,			/* lit0 .. lit31 */
-	[0x70 ... 0x8f] = BREG,
+	[OP_BREG0 ... OP_BREG31] = BREG,
 	[0x92] = BREGX,
 	[0x94] = SIZE,					/* deref_size */
 	[0x96] = PLAIN,					/* nop */
@@ -39,7 +41,7 @@ static const uint8_t forms[256] = {
 static bool operand_ok(const struct arch_ops *arch, struct eh_reader *r, uint8_t op)
 {
 	static const uint8_t sizes[] = { [FIXED1] = 1, [FIXED2] = 2, [FIXED4] = 4, [FIXED8] = 8 };
-	uint64_t reg = op - 0x70u, size;
+	uint64_t reg = (uint64_t)op - OP_BREG0, size;
 
 	switch (forms[op]) {
 	case PLAIN:
@@ -82,4 +84,17 @@ bool cfi_expr_ok(const struct arch_ops *arch, const uint8_t *bytes, size_t size)
 			return false;
 	}
 	return true;
+}
+
+bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, size_t size, uint64_t *reg,
+		      int64_t *off)
+{
+	struct eh_reader r = { bytes, bytes + size, false };
+	uint64_t breg = eh_read_fixed(&r, 1);
+
+	*reg = breg - OP_BREG0;
+	*off = eh_read_sleb(&r);
+	return breg >= OP_BREG0 && breg <= OP_BREG31 && eh_read_fixed(&r, 1) == OP_DEREF &&
+	       eh_read_fixed(&r, 1) == OP_PLUS_UCONST && eh_read_uleb(&r) == arch->word && !r.bad &&
+	       r.pos == r.end;
 }

@@ -18,4 +18,12 @@
  */
 bool cfi_expr_ok(const struct arch_ops *arch, const uint8_t *bytes, size_t size);
 
+/*
+ * Is an accepted expression "the word at register + *@off, and a word more"? So
+ * functions say it that keep the stack pointer of their caller on a stack that
+ * they align themselves (OpenSSL's do).
+ */
+bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, size_t size, uint64_t *reg,
+		      int64_t *off);
+
 #endif

@@ -26,6 +26,7 @@ uint64_t row_pack(const struct cfi_row *row)
 	word |= (uint64_t)row->cfa_is_fp << 3;
 	word |= (uint64_t)(row->ra_where == CFI_AT_CFA) << 4;
 	word |= (uint64_t)(row->fp_where == CFI_AT_CFA) << 5;
+	word |= (uint64_t)row->cfa_is_word << 6;
 	word |= (uint64_t)((uint32_t)row->cfa_off << 8);
 	word |= (uint64_t)(uint16_t)(row->ra_off / 8) << 32;
 	word |= (uint64_t)(uint16_t)(row->fp_off / 8) << 48;

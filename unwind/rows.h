@@ -43,8 +43,8 @@ struct unwind_rows {
 };
 
 /*
- * The word: kind 0-2, CFA is fp 3, return address at CFA 4, fp at CFA 5,
- * offsets of CFA (bytes) 8-31, return address (words) 32-47, fp (words) 48-63.
+ * The word: kind 0-2, CFA is fp 3, return address at CFA 4, fp at CFA 5, CFA by
+ * the word there 6, offsets of CFA (bytes) 8-31, return address (words) 32-47, fp (words) 48-63.
  */
 static inline enum row_kind row_kind(uint64_t row)
 {
@@ -64,6 +64,11 @@ static inline bool row_ra_at_cfa(uint64_t row)
 static inline bool row_fp_at_cfa(uint64_t row)
 {
 	return row >> 5 & 1;
+}
+
+static inline bool row_cfa_is_word(uint64_t row)
+{
+	return row >> 6 & 1;
 }
 
 static inline int64_t row_cfa_off(uint64_t row)

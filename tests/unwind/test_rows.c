@@ -13,9 +13,9 @@
 
 static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fits)
 {
-	for (int bits = 0; bits < 8; bits++) {
+	for (int bits = 0; bits < 16; bits++) {
 		const struct cfi_row row = {
-			.kind = CFI_ROW, .cfa_is_fp = bits & 1,
+			.kind = CFI_ROW, .cfa_is_fp = bits & 1, .cfa_is_word = bits & 8,
 			.ra_where = bits & 2 ? CFI_AT_CFA : CFI_SAME,
 			.fp_where = bits & 4 ? CFI_AT_CFA : CFI_SAME,
 			.cfa_off = cfa_off, .ra_off = ra_off, .fp_off = fp_off,
@@ -28,6 +28,7 @@ static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fit
 		}
 		assert_int_equal(row_kind(word), ROW_SIMPLE);
 		assert_int_equal(row_cfa_is_fp(word), bits & 1);
+		assert_int_equal(row_cfa_is_word(word), (bits & 8) != 0);
 		assert_int_equal(row_ra_at_cfa(word), (bits & 2) != 0);
 		assert_int_equal(row_fp_at_cfa(word), (bits & 4) != 0);
 		assert_int_equal(row_cfa_off(word), cfa_off);
