@@ -211,8 +211,11 @@ static void resolve(struct sampler *s, struct pipeline *p, const struct record_s
 	}
 }
 
-/* The same for record @index, of which @rec may be only a part. */
-static void resolve_record(struct replay *r, struct sampler *s, struct pipeline *p, uint64_t index,
+/*
+ * The same for record @index, of which @rec may be only a part. False: the
+ * rest cannot be read any more, and what @rec points to is gone.
+ */
+static bool resolve_record(struct replay *r, struct sampler *s, struct pipeline *p, uint64_t index,
 			   const struct record_layout *layout, struct record *rec)
 {
 	bool enough;
@@ -220,8 +223,12 @@ static void resolve_record(struct replay *r, struct sampler *s, struct pipeline 
 	resolve(s, p, &rec->sample, layout->regs_mask);
 	enough = !pipeline_wants_stack(p);
 	learn_enough(r, enough);
-	if (!enough && !read_record(r, index, SIZE_MAX, &layout, rec))
-		resolve(s, p, &rec->sample, layout->regs_mask);
+	if (enough)
+		return true;
+	if (read_record(r, index, SIZE_MAX, &layout, rec))
+		return false;
+	resolve(s, p, &rec->sample, layout->regs_mask);
+	return true;
 }
 
 static void on_throttle(struct replay_cpu *cpu, const struct record *rec)
@@ -349,8 +356,10 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 		keep_up(r, s, rec.time_ns, changed);
 		changed = false;
 		make_room(r, s, p);
-		resolve_record(r, s, p, i, layout, &rec);
-		code = fn(ctx, p, &rec.sample);
+		if (resolve_record(r, s, p, i, layout, &rec))
+			code = fn(ctx, p, &rec.sample);
+		else
+			pipeline_bad_record(&r->cpus[0].samples);
 	}
 	return code;
 }
