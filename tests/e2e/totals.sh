@@ -35,7 +35,7 @@ shares "$TMP/shop.data" pid >"$TMP/perf.pid"
 shares "$TMP/perf.data" dso >"$TMP/perf.dso"
 python3 "$HERE/totals_views.py" "$TMP" || bad=1
 # perf finds no callers for a sample in some thousand: in two recordings one after the other that is no chance.
-if [ -n "${bad-}" ] && [ -z "${AGAIN-}" ]; then
+if [ "$bad" = 1 ] && [ -z "${AGAIN-}" ]; then
 	AGAIN=1 sh "$0"
 	exit $?
 fi
