@@ -44,14 +44,14 @@ ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)
 PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS) $(OPT_PKGS) 2>/dev/null)
-# Not linked with, but loaded when they are needed (symbols/library.h): capstone, libpfm4.
+# Not linked with, but loaded when they are needed (symbols/base/library.h): capstone, libpfm4.
 PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(filter-out capstone,$(OPT_PKGS))) -liberty -lm
 TEST_LIBS     = $(shell $(PKG_CONFIG) --libs $(TEST_PKGS))
 
 Q   := $(if $(filter 1,$(V)),,@)
 say  = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
-SRCS := $(wildcard $(ROOMS:%=%/*.c))
+SRCS := $(wildcard $(ROOMS:%=%/*.c) $(ROOMS:%=%/*/*.c))
 OBJS := $(SRCS:%.c=$(B)/%.o)
 # One archive a room, so that a test links only its room and those to the right.
 LIB  = $(B)/$(1).a
@@ -107,7 +107,7 @@ $(B)/%.o: %.c Makefile | deps
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 define room_archive
-$(B)/$(1).a: $(patsubst %.c,$(B)/%.o,$(filter-out ui/main.c,$(wildcard $(1)/*.c)))
+$(B)/$(1).a: $(patsubst %.c,$(B)/%.o,$(filter-out ui/main.c,$(wildcard $(1)/*.c $(1)/*/*.c)))
 	$$(call say,AR,$$@)
 	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
 endef
@@ -163,23 +163,13 @@ unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuz
 e2e: $(B)/proftop programs $(TOOLS)
 	$(Q)B=$(B) tests/run $(sort $(wildcard tests/e2e/*.sh))
 
-PUBLIC := sampler/doctor.h sampler/interval.h sampler/sampler.h sampler/event.h sampler/profile.h sampler/fold.h sampler/fold_tree.h unwind/unwind.h \
-	symbols/base.h symbols/text.h symbols/intern.h symbols/places.h symbols/dso.h symbols/image.h symbols/maps.h \
-	symbols/symbols.h symbols/reclaim.h symbols/listing.h symbols/ehframe.h symbols/ehread.h symbols/procfs.h \
-	symbols/details.h symbols/jitcheck.h symbols/kernel.h symbols/library.h
+PUBLIC := sampler/event/doctor.h sampler/count/interval.h sampler/sampler.h sampler/event/event.h sampler/profile/profile.h sampler/profile/fold.h sampler/profile/fold_tree.h unwind/unwind.h \
+	symbols/base/base.h symbols/base/text.h symbols/base/intern.h symbols/name/places.h symbols/object/object.h symbols/object/image.h symbols/process/maps.h \
+	symbols/symbols.h symbols/base/reclaim.h symbols/source/listing.h symbols/object/ehframe.h symbols/object/ehread.h symbols/process/procfs.h \
+	symbols/process/details.h symbols/jit/jitcheck.h symbols/kernel/recorded_kernel.h symbols/base/library.h
 
-layering: ## rooms include to the right only, public headers only; ui sees sampler, base and text; curses only in term.c
-	$(Q)grep -HoE '^ *# *include "[a-z]+/[a-z_0-9]+\.h"' $(ROOMS:%=%/*.[ch]) | \
-	sed 's|/[^:]*:[^"]*"| |; s|/| |; s|"||' | \
-	awk -v pub='$(PUBLIC)' 'BEGIN { n = split("symbols unwind sampler ui", r); for (i = 1; i <= n; i++) rank[r[i]] = i; \
-	    m = split(pub, p); for (i = 1; i <= m; i++) ok[p[i]] = 1 } \
-	  $$1 != $$2 && (rank[$$2] > rank[$$1] || !(($$2 "/" $$3) in ok) || \
-	    ($$1 == "ui" && $$2 != "sampler" && $$3 != "base.h" && $$3 != "text.h")) { \
-		print "layering:", $$1, "->", $$2 "/" $$3; bad = 1 } \
-	  END { exit bad }'
-	$(Q)! grep -lE '^ *# *include <(n?curses|ncursesw/)' $(filter-out ui/term.c,$(wildcard $(ROOMS:%=%/*.[ch])))
-	$(Q)test "$$(grep -lE '__x86_64__|__aarch64__' $(ROOMS:%=%/*.[ch]) | wc -l)" -le 1 || \
-		{ echo 'layering: the CPU is asked for in more than one file'; exit 1; }
+layering: ## rooms and their folders include to the right only, public headers only; curses only in term.c
+	$(Q)tests/layering '$(PUBLIC)' $(ROOMS)
 
 style: ## SPDX lines, 100 columns, file sizes, every file in doc/ARCHITECTURE.md; clang-format where there is one
 	$(Q)tests/style $(ROOMS)

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 #include "sampler/session.h"
-#include "symbols/image.h"
-#include "symbols/maps.h"
-#include "symbols/reclaim.h"
+#include "symbols/object/image.h"
+#include "symbols/process/maps.h"
+#include "symbols/base/reclaim.h"
 
 static int by_place(const void *pa, const void *pb)
 {
@@ -59,23 +59,23 @@ static bool has_part(const struct assemble_input *in, uint32_t id, uint32_t func
 }
 
 /* Is @place in the function? In memory that is used anew, addresses alone do not tell. */
-static bool is_in(const struct assemble_input *in, const struct place *place, uint32_t dso_id,
+static bool is_in(const struct assemble_input *in, const struct place *place, uint32_t object_id,
 		  uint32_t function)
 {
-	const struct dso *dso = dsos_at(in->dsos, place->dso);
+	const struct object *object = objects_at(in->objects, place->object);
 
-	if (dso && dso->identity.kind == DSO_ANON)
+	if (object && object->identity.kind == OBJECT_ANON)
 		return atomic_load_explicit(&place->symbol, memory_order_acquire) == function;
-	return place->dso == dso_id;
+	return place->object == object_id;
 }
 
 /* The address in its object of the place @id; false: not in @function. */
-static bool vaddr_of(const struct assemble_input *in, uint32_t id, uint32_t dso_id,
+static bool vaddr_of(const struct assemble_input *in, uint32_t id, uint32_t object_id,
 		     uint32_t function, const struct image *image, uint64_t *vaddr)
 {
 	const struct place *place = id == PLACE_NONE ? NULL : places_at(in->places, id);
 
-	if (!place || !is_in(in, place, dso_id, function))
+	if (!place || !is_in(in, place, object_id, function))
 		return false;
 	*vaddr = place->offset;
 	/*
@@ -117,21 +117,21 @@ static void add_up(struct profile_annotate *a)
 	a->nr_points = nr;
 }
 
-int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t dso_id)
+int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t object_id)
 {
-	const struct dso *dso = dsos_at(in->dsos, dso_id);
+	const struct object *object = objects_at(in->objects, object_id);
 	const struct listing *l = a->listing;
 	/* Acquire: pairs with the release of whoever published the image. */
 	const struct image *image =
-		dso ? atomic_load_explicit(&dso->image, memory_order_acquire) : NULL;
+		object ? atomic_load_explicit(&object->image, memory_order_acquire) : NULL;
 	uint32_t max = 0;
 
-	for (uint32_t i = 0; i < in->nr_cells; i++) {
-		const struct history_cell *c = &in->cells[i];
+	for (uint32_t i = 0; i < in->nr_counts; i++) {
+		const struct history_cell *c = &in->counts[i];
 		uint32_t place = innermost_place(in, c->stack);
 		struct profile_point point = { 0, c->event, c->count, c->weight, 0 };
 
-		if (!vaddr_of(in, place, dso_id, a->code_of, image, &point.vaddr) ||
+		if (!vaddr_of(in, place, object_id, a->code_of, image, &point.vaddr) ||
 		    point.vaddr < l->vaddr || point.vaddr - l->vaddr >= l->size ||
 		    (a->code_of != a->function && !has_part(in, place, a->function)))
 			continue;
@@ -150,8 +150,8 @@ static void sum_by_owner(struct profile_annotate *sums, const struct assemble_in
 {
 	uint32_t max = 0;
 
-	for (uint32_t i = 0; i < in->nr_cells; i++) {
-		const struct history_cell *c = &in->cells[i];
+	for (uint32_t i = 0; i < in->nr_counts; i++) {
+		const struct history_cell *c = &in->counts[i];
 		uint32_t place = innermost_place(in, c->stack);
 		struct profile_point point = { 0, 0, c->count, c->weight, 0 };
 
@@ -229,7 +229,7 @@ void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_i
 	s->annotate_in[1] = a->code_of;
 	a->listing = take_listing(s, a->code_of);
 	s->annotate_waits = !a->listing;
-	if (a->listing && annotate_points(a, in, symbol->dso))
+	if (a->listing && annotate_points(a, in, symbol->object))
 		a->why = "out of memory";
 }
 

@@ -5,7 +5,7 @@
 #ifndef SAMPLER_ANNOTATE_H
 #define SAMPLER_ANNOTATE_H
 
-#include "sampler/assemble.h"
+#include "sampler/profile/assemble.h"
 
 struct sampler;
 
@@ -16,10 +16,10 @@ void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_i
 bool annotate_is_due(struct sampler *s);
 
 /*
- * The points of @in that are in the listing of @a, of @dso, added up; of an
+ * The points of @in that are in the listing of @a, of @object, added up; of an
  * inlined function those that it has a part in. 0 or -ENOMEM.
  */
-int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t dso);
+int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t object);
 
 /*
  * Into a->code_of: the function with code of its own that most samples of the

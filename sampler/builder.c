@@ -470,6 +470,6 @@ void session_stop(struct sampler *s)
 {
 	builder_stop(s);
 	for (uint32_t i = 0; i < s->nr_threads; i++)
-		thread_stop(s->threads[i]);
+		sampler_thread_stop(s->threads[i]);
 	s->nr_threads = 0;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sampler/session.h"
-#include "symbols/image.h"
+#include "symbols/object/image.h"
 
 #define FRAME_UNKNOWN 0
 
@@ -17,27 +17,27 @@ static const struct sampler_frame unknown = {
 	.module = TEXT("[unknown]"),
 };
 
-static uint64_t file_offset(const struct dso *dso, const struct place *place, uint64_t ip)
+static uint64_t file_offset(const struct object *object, const struct place *place, uint64_t ip)
 {
 	uint64_t gap = frames_gap(place, ip);
 
-	if (gap > 1 || (dso->identity.kind != DSO_FILE && dso->identity.kind != DSO_VDSO))
+	if (gap > 1 || (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
 		return UINT64_MAX;
 	return place->offset + gap;
 }
 
 /* How far into its function the raw address lies. */
-static uint64_t offset_in(const struct dso *dso, const struct place *place,
+static uint64_t offset_in(const struct object *object, const struct place *place,
 			  const struct symbol *symbol, uint64_t ip)
 {
-	const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
 	uint64_t vaddr = place->offset, gap = frames_gap(place, ip);
 
 	if (gap > 1)
 		return UINT64_MAX;
-	if (dso->identity.kind == DSO_KERNEL)
+	if (object->identity.kind == OBJECT_KERNEL)
 		return place->offset + gap - symbol->start;
-	if (!image || (dso->identity.kind == DSO_FILE && !image_vaddr(image, place->offset, &vaddr)))
+	if (!image || (object->identity.kind == OBJECT_FILE && !image_vaddr(image, place->offset, &vaddr)))
 		return UINT64_MAX;
 	return vaddr + gap - symbol->start;
 }
@@ -81,19 +81,19 @@ static struct frames_of_place *place_slot(struct frames *f, uint32_t place)
 static uint32_t make(struct frames *f, const struct sampler *s, const struct place *place,
 		     uint32_t symbol_id, uint64_t ip)
 {
-	const struct dso *dso = dsos_at(s->dsos, place->dso);
+	const struct object *object = objects_at(s->objects, place->object);
 	const struct symbol *symbol = symbols_at(s->symbols, symbol_id);
 	struct sampler_frame frame = unknown;
 
-	if (!dso || dso->identity.kind == DSO_UNKNOWN)
+	if (!object || object->identity.kind == OBJECT_UNKNOWN)
 		return FRAME_UNKNOWN;
-	frame.file_offset = file_offset(dso, place, ip);
-	frame.module = dso->path.size ? dso->path : dso->name;
-	if (dso->identity.kind == DSO_KERNEL)
+	frame.file_offset = file_offset(object, place, ip);
+	frame.module = object->path.size ? object->path : object->name;
+	if (object->identity.kind == OBJECT_KERNEL)
 		frame.module = TEXT("[kernel.kallsyms]");
 	if (symbol && symbol->kind != '?') {
 		frame.name = symbol->name;
-		frame.offset = offset_in(dso, place, symbol, ip);
+		frame.offset = offset_in(object, place, symbol, ip);
 	}
 	return add(f, &frame);
 }

@@ -10,7 +10,7 @@
 #define SAMPLER_FRAMES_H
 
 #include "sampler/sampler.h"
-#include "symbols/places.h"
+#include "symbols/name/places.h"
 
 /* A place is met at its own address, at the one behind it (of a caller), or elsewhere. */
 #define FRAMES_WAYS 3

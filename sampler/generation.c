@@ -13,7 +13,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/session.h"
-#include "symbols/intern.h"
+#include "symbols/base/intern.h"
 
 #define STACKS_MAX	  (1u << 20)
 #define MEMORY_MAX	  ((size_t)128 << 20)
@@ -35,13 +35,13 @@ struct generation_caps generation_caps(uint32_t nr_cpus, double nr_samples)
 	return caps;
 }
 
-int generation_new(const struct generation_caps *caps, struct stacks **stacks, struct cells **cells)
+int generation_new(const struct generation_caps *caps, struct stacks **stacks, struct counts **counts)
 {
 	int code = stacks_new(stacks, caps->stacks, caps->memory);
 
 	if (code)
 		return code;
-	code = cells_new(cells, CELLS_START, CELLS_MAX);
+	code = counts_new(counts, CELLS_START, CELLS_MAX);
 	if (code)
 		stacks_free(*stacks);
 	return code;
@@ -128,13 +128,13 @@ static struct pipeline_tables *new_tables(const struct sampler *s)
 	if (!tables)
 		return NULL;
 	*tables = *s->tables;
-	if (generation_new(&s->caps, &tables->stacks, &tables->cells)) {
+	if (generation_new(&s->caps, &tables->stacks, &tables->counts)) {
 		free(tables);
 		return NULL;
 	}
 	if (!maps_renew_tasks(s->maps)) {
 		stacks_free(tables->stacks);
-		cells_free(tables->cells);
+		counts_free(tables->counts);
 		free(tables);
 		return NULL;
 	}
@@ -145,27 +145,27 @@ static struct pipeline_tables *new_tables(const struct sampler *s)
 int generation_next(struct sampler *s)
 {
 	struct pipeline_tables *old = s->tables, *tables = new_tables(s);
-	struct cell *cells = NULL;
+	struct count *counts = NULL;
 	uint32_t nr = 0;
 	int code = 0;
 
 	if (!tables)
 		return -ENOMEM;
-	/* Release: the new tables are there; pairs with thread_tables(). */
+	/* Release: the new tables are there; pairs with sampler_thread_tables(). */
 	atomic_store_explicit(&s->shared->tables, tables, memory_order_release);
 	synchronize_rcu();
 	grace_waited(s->shared);
 	s->tables = tables;
 	s->stacks = tables->stacks;
-	s->cells = tables->cells;
-	if (!cells_swap(old->cells, &cells, &nr))
-		code = history_add(s->history, cells, nr, 0);
+	s->counts = tables->counts;
+	if (!counts_swap(old->counts, &counts, &nr))
+		code = history_add(s->history, counts, nr, 0);
 	if (!code)
 		code = move_history(s, old);
 	else
 		history_reset(s->history);
 	stacks_free(old->stacks);
-	cells_free(old->cells);
+	counts_free(old->counts);
 	maps_drop_tasks(old->tasks);
 	free(old);
 	return code;

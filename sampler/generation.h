@@ -11,7 +11,7 @@
 #ifndef SAMPLER_GENERATION_H
 #define SAMPLER_GENERATION_H
 
-#include "sampler/table.h"
+#include "sampler/count/tables.h"
 
 struct sampler;
 
@@ -27,7 +27,7 @@ struct generation_caps {
  */
 struct generation_caps generation_caps(uint32_t nr_cpus, double nr_samples);
 /* Empty tables. 0 or -ENOMEM. */
-int generation_new(const struct generation_caps *caps, struct stacks **stacks, struct cells **cells);
+int generation_new(const struct generation_caps *caps, struct stacks **stacks, struct counts **counts);
 /* Each tick: is it time for the next one, because of the tasks? */
 bool generation_is_due(const struct sampler *s);
 /*

@@ -10,8 +10,8 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/session.h"
-#include "symbols/image.h"
-#include "symbols/kernel.h"
+#include "symbols/object/image.h"
+#include "symbols/kernel/recorded_kernel.h"
 
 int recording_open(struct sampler *s, struct err *e)
 {
@@ -89,15 +89,15 @@ static void note_build_ids(struct sampler *s)
 	rcu_register_thread();
 	if (size)
 		recorder_build_id(s->recorder, true, "[kernel.kallsyms]", id, (uint8_t)size);
-	for (uint32_t i = DSO_ID_FIRST; i < dsos_nr(s->dsos); i++) {
-		const struct dso *dso = dsos_at(s->dsos, i);
+	for (uint32_t i = OBJECT_ID_FIRST; i < objects_nr(s->objects); i++) {
+		const struct object *object = objects_at(s->objects, i);
 		/* Acquire: pairs with the release of a finished image in objects.c. */
-		const struct image *image = atomic_load_explicit(&dso->image, memory_order_acquire);
-		struct dso_sighting seen;
+		const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+		struct object_sighting seen;
 
 		if (!image || !image->build_id_size)
 			continue;
-		dsos_sighting(s->dsos, dso, &seen);
+		objects_sighting(s->objects, object, &seen);
 		if (seen.path && *seen.path)
 			recorder_build_id(s->recorder, false, seen.path, image->build_id,
 					  image->build_id_size);

@@ -199,11 +199,11 @@ static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t
 }
 
 /* The figures of threads that end: their sums are told since the start. */
-static void keep_unwind_stats(struct sampler *s, const struct thread *t)
+static void keep_unwind_stats(struct sampler *s, const struct sampler_thread *t)
 {
 	struct unwind_stats st, *sum = &s->unwind_base;
 
-	thread_unwind_stats(t, &st);
+	sampler_thread_unwind_stats(t, &st);
 	sum->nr_frames += st.nr_frames;
 	sum->nr_row_hits += st.nr_row_hits;
 	sum->nr_steps += st.nr_steps;
@@ -220,13 +220,13 @@ static void end_old(struct sampler *s)
 	counters_enable(s->counters, false);
 	rcu_thread_offline();
 	for (uint32_t i = 0; i < s->nr_threads; i++)
-		thread_finish(s->threads[i]);
+		sampler_thread_finish(s->threads[i]);
 	rcu_thread_online();
 	tick_end(s, time_now_ns());
 	for (uint32_t i = 0; i < s->nr_threads; i++) {
 		keep_unwind_stats(s, s->threads[i]);
-		s->samplers_base_ns += thread_cpu_ns(s->threads[i]);
-		thread_stop(s->threads[i]);
+		s->samplers_base_ns += sampler_thread_cpu_ns(s->threads[i]);
+		sampler_thread_stop(s->threads[i]);
 	}
 	s->nr_threads = 0;
 	sideband_free(s->sideband);
@@ -248,7 +248,7 @@ static void carry_cpus(struct sampler *s, struct counters *old)
 	free(s->cpus);
 	s->cpus = cpus;
 	free(s->threads);
-	s->threads = xcalloc(nr, sizeof(struct thread *));
+	s->threads = xcalloc(nr, sizeof(struct sampler_thread *));
 }
 
 static int begin_new(struct sampler *s, struct err *e)
@@ -258,7 +258,7 @@ static int begin_new(struct sampler *s, struct err *e)
 	s->shared->counters = s->counters;
 	s->shared->sideband = s->sideband;
 	for (uint32_t i = 0; i < counters_nr_cpus(s->counters) && !code; i++) {
-		code = thread_start(&s->threads[i], s->shared, i, e);
+		code = sampler_thread_start(&s->threads[i], s->shared, i, e);
 		s->nr_threads += !code;
 	}
 	for (uint32_t i = 0; i < s->config.nr_events; i++)

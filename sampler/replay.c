@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/deltas.h"
+#include "sampler/pipeline/deltas.h"
 #include "sampler/frames.h"
-#include "sampler/perfdata.h"
+#include "sampler/file/perfdata.h"
 #include "sampler/session.h"
 
 #define REPLAY_CPUS_MAX 4096
@@ -45,7 +45,7 @@ struct replay {
 	struct frames frames;		/* for replay_each */
 	uint32_t *frame_ids;		/* of the sample in hand; STACKS_PLACES_MAX */
 	size_t enough;			/* bytes of a record, of late */
-	uint32_t nr_dsos;		/* objects that the loader was shown */
+	uint32_t nr_objects;		/* objects that the loader was shown */
 	uint32_t nr_named;		/* places up to here have been named, for replay_each */
 };
 
@@ -293,9 +293,9 @@ static void keep_up(struct replay *r, struct sampler *s, uint64_t time_ns, bool 
 {
 	if (changed || maps_due(s->maps, time_ns))
 		maps_publish(s->maps, time_ns, UINT64_MAX);
-	if (dsos_nr(s->dsos) == r->nr_dsos)
+	if (objects_nr(s->objects) == r->nr_objects)
 		return;
-	r->nr_dsos = dsos_nr(s->dsos);
+	r->nr_objects = objects_nr(s->objects);
 	symbols_run_objects(s->symbols);
 	if (maps_due(s->maps, time_ns))
 		maps_publish(s->maps, time_ns, UINT64_MAX);
@@ -307,13 +307,13 @@ static void keep_up(struct replay *r, struct sampler *s, uint64_t time_ns, bool 
  */
 static int make_cells(struct replay *r, struct sampler *s)
 {
-	struct cells *cells;
-	int code = r->has_cells ? 0 : cells_new(&cells, REPLAY_CELLS_MIN, REPLAY_CELLS_MAX);
+	struct counts *counts;
+	int code = r->has_cells ? 0 : counts_new(&counts, REPLAY_CELLS_MIN, REPLAY_CELLS_MAX);
 
 	if (code || r->has_cells)
 		return code;
-	cells_free(s->cells);
-	s->cells = s->tables->cells = cells;
+	counts_free(s->counts);
+	s->counts = s->tables->counts = counts;
 	r->has_cells = true;
 	return 0;
 }
@@ -321,12 +321,12 @@ static int make_cells(struct replay *r, struct sampler *s)
 /* Before a sample: room for it in the tables, where none is made by others. */
 static void make_room(struct replay *r, struct sampler *s, struct pipeline *p)
 {
-	if (cells_crowded(s->cells))
-		cells_grow(s->cells);
+	if (counts_crowded(s->counts))
+		counts_grow(s->counts);
 	if (++r->nr_samples % REPLAY_ROOM_EVERY && !places_crowded(s->places) && !stacks_crowded(s->stacks))
 		return;
 	tick_keep_room(s);
-	pipeline_use(p, thread_tables(s->shared));
+	pipeline_use(p, sampler_thread_tables(s->shared));
 }
 
 /* Walk the records in order. */
@@ -398,7 +398,7 @@ int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
 	int code = make_cells(r, s);
 
 	if (!code)
-		code = pipeline_new(&p, thread_tables(s->shared), NULL);
+		code = pipeline_new(&p, sampler_thread_tables(s->shared), NULL);
 	if (code)
 		return code;
 	memset(r->cpus, 0, r->nr_cpus * sizeof(*r->cpus));
@@ -490,7 +490,7 @@ int replay_each(struct replay *r, struct sampler *s, sampler_sample_fn fn, void 
 {
 	struct each each = { .replay = r, .sampler = s, .fn = fn, .ctx = ctx };
 	struct pipeline *p;
-	int code = pipeline_new(&p, thread_tables(s->shared), NULL);
+	int code = pipeline_new(&p, sampler_thread_tables(s->shared), NULL);
 
 	if (code)
 		return code;

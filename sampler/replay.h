@@ -12,9 +12,9 @@
 #ifndef SAMPLER_REPLAY_H
 #define SAMPLER_REPLAY_H
 
-#include "sampler/pipeline.h"
+#include "sampler/pipeline/pipeline.h"
 #include "sampler/sampler.h"
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 
 struct replay;
 

@@ -17,7 +17,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/generation.h"
-#include "sampler/limits.h"
+#include "sampler/event/limits.h"
 #include "sampler/session.h"
 #include "unwind/unwind.h"
 
@@ -29,18 +29,18 @@
 static int make_tables(struct sampler *s, struct err *e)
 {
 	uint32_t nr_cpus = s->config.replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	int code = dsos_new(&s->dsos);
+	int code = objects_new(&s->objects);
 
 	s->caps = generation_caps(nr_cpus, s->config.hz * nr_cpus * s->config.nr_events *
 					   (double)s->config.window_ns / 1e9);
 	if (!code)
-		code = maps_new(&s->maps, s->dsos, MAX_TASKS);
+		code = maps_new(&s->maps, s->objects, MAX_TASKS);
 	if (!code)
 		code = places_new(&s->places, MAX_PLACES);
 	if (!code)
 		code = unwind_rows_new(&s->rows, MAX_PLACES);
 	if (!code)
-		code = generation_new(&s->caps, &s->stacks, &s->cells);
+		code = generation_new(&s->caps, &s->stacks, &s->counts);
 	if (!code && s->config.replay)
 		code = places_begin_small(s->places);
 	if (!code && s->config.replay)
@@ -52,7 +52,7 @@ static int make_tables(struct sampler *s, struct err *e)
 	code = procstat_new(&s->procstat, "", e);
 	if (code)
 		return code;
-	code = symbols_new(&s->symbols, s->places, s->dsos, s->maps, e);
+	code = symbols_new(&s->symbols, s->places, s->objects, s->maps, e);
 	if (!code && s->config.no_inline)
 		symbols_no_inline(s->symbols);
 	if (!code && s->config.symbol_memory)
@@ -187,12 +187,12 @@ static void share(struct sampler *s)
 	s->shared->builder_fd = s->control_fd;
 	s->tables = xcalloc(1, sizeof(*s->tables));
 	*s->tables = (struct pipeline_tables){
-		.dsos = s->dsos,
+		.objects = s->objects,
 		.maps = s->maps,
 		.tasks = maps_tasks(s->maps),
 		.places = s->places,
 		.stacks = s->stacks,
-		.cells = s->cells,
+		.counts = s->counts,
 		.unwind = {
 			.step_only = s->config.step_only,
 			.verify_every = s->config.verify_every,
@@ -328,12 +328,12 @@ int sampler_start(struct sampler *s, struct err *e)
 	if (code)
 		return code;
 	/* Every profile has kernel code: let its names be read at once. */
-	if (dso_want(dsos_at(s->dsos, DSO_ID_KERNEL)))
+	if (object_want(objects_at(s->objects, OBJECT_ID_KERNEL)))
 		symbols_wake(s->symbols);
 	s->cpus = tick_new_cpus(nr);
 	s->threads = xcalloc(nr, sizeof(*s->threads));
 	for (uint32_t i = 0; i < nr && !code; i++) {
-		code = thread_start(&s->threads[i], s->shared, i, e);
+		code = sampler_thread_start(&s->threads[i], s->shared, i, e);
 		s->nr_threads += !code;
 	}
 	if (!code && s->config.target != TARGET_COMMAND)
@@ -371,13 +371,13 @@ void sampler_free(struct sampler *s)
 	replay_close(s->replay);
 	profile_free(atomic_exchange_explicit(&s->mailbox, NULL, memory_order_acquire));
 	history_free(s->history);
-	cells_free(s->cells);
+	counts_free(s->counts);
 	stacks_free(s->stacks);
 	if (symbols_free(s->symbols)) {
 		maps_free(s->maps);
 		places_free(s->places);
 		unwind_rows_free(s->rows);
-		dsos_free(s->dsos);
+		objects_free(s->objects);
 	}
 	procstat_free(s->procstat);
 	if (s->control_fd >= 0)

@@ -11,9 +11,9 @@
 
 #include <sys/types.h>
 
-#include "sampler/event.h"
-#include "sampler/profile.h"
-#include "symbols/base.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "symbols/base/base.h"
 
 enum sampler_target {
 	TARGET_SYSTEM,

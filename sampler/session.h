@@ -10,17 +10,17 @@
 #include <regex.h>
 #include <stdatomic.h>
 
-#include "sampler/counters.h"
+#include "sampler/event/counters.h"
 #include "sampler/generation.h"
-#include "sampler/governor.h"
-#include "sampler/history.h"
-#include "sampler/notices.h"
-#include "sampler/procstat.h"
-#include "sampler/recorder.h"
+#include "sampler/event/governor.h"
+#include "sampler/count/history.h"
+#include "sampler/profile/notices.h"
+#include "sampler/event/procstat.h"
+#include "sampler/file/recorder.h"
 #include "sampler/replay.h"
 #include "sampler/sampler.h"
-#include "sampler/sideband.h"
-#include "sampler/thread.h"
+#include "sampler/pipeline/sideband.h"
+#include "sampler/pipeline/sampler_thread.h"
 
 /* One request of the UI. */
 struct control {
@@ -121,12 +121,12 @@ struct sampler {
 
 	struct replay *replay;		/* instead of counters, side-band and threads; else NULL */
 	struct counters *counters;
-	struct dsos *dsos;
+	struct objects *objects;
 	struct maps *maps;
 	struct places *places;
 	struct unwind_rows *rows;
 	struct stacks *stacks;
-	struct cells *cells;
+	struct counts *counts;
 	struct symbols *symbols;
 	struct sideband *sideband;
 	struct recorder *recorder;	/* --record, else NULL */
@@ -135,8 +135,8 @@ struct sampler {
 	struct pipeline_tables *tables;	/* the generation in use, of the tables above */
 	struct generation_caps caps;
 	uint32_t tasks_kept;		/* by the last generation of those before */
-	struct thread_shared *shared;
-	struct thread **threads;
+	struct sampler_thread_shared *shared;
+	struct sampler_thread **threads;
 	uint32_t nr_threads;
 
 	/* The builder's own. */

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/target_cgroup.h"
+#include "sampler/event/target_cgroup.h"
 
 /* How often TARGET_USER and TARGET_NAME look for new tasks. */
 #define TARGET_LOOK_NS 1000000000ULL

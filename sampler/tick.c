@@ -20,10 +20,10 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/annotate.h"
-#include "sampler/assemble.h"
+#include "sampler/profile/assemble.h"
 #include "sampler/generation.h"
-#include "sampler/hottest.h"
-#include "symbols/intern.h"
+#include "sampler/pipeline/hottest.h"
+#include "symbols/base/intern.h"
 
 #define NSEC 1000000000ULL
 /* A CPU counts for the got rate when it was busy for at least this share. */
@@ -57,7 +57,7 @@ static uint64_t grown(uint64_t now, uint64_t seen)
 	return now > seen ? now - seen : 0;
 }
 
-static uint64_t samples_of_all(const struct sampler *s, const struct thread_stats *stats)
+static uint64_t samples_of_all(const struct sampler *s, const struct sampler_thread_stats *stats)
 {
 	uint64_t nr = 0;
 
@@ -70,7 +70,7 @@ static uint64_t samples_of_all(const struct sampler *s, const struct thread_stat
  * The counters are read when the tick ends, the ring was a little before. What waits in it is told by
  * its bytes: a share of the tick's time would not do, as a task may have run in that little while alone.
  */
-static double samples_waiting(struct sampler *s, uint32_t index, const struct thread_stats *stats)
+static double samples_waiting(struct sampler *s, uint32_t index, const struct sampler_thread_stats *stats)
 {
 	uint64_t nr = samples_of_all(s, stats);
 	struct tick_cpu *tc = &s->cpus[index];
@@ -86,7 +86,7 @@ static double samples_waiting(struct sampler *s, uint32_t index, const struct th
 }
 
 /* Samples of @event that the kernel took from one reading of the counters to the next. */
-static double samples_taken(const struct sampler *s, struct tick_cpu *tc, const struct thread_stats *stats,
+static double samples_taken(const struct sampler *s, struct tick_cpu *tc, const struct sampler_thread_stats *stats,
 			    uint32_t event, double waiting, uint64_t lost)
 {
 	uint64_t nr = stats->samples.by_event[event], all = samples_of_all(s, stats);
@@ -110,7 +110,7 @@ static double busy_seconds(const struct sampler *s, const struct profile_cpu *cp
 }
 
 /* What the kernel says about one CPU's events: lost samples, running time. */
-static void read_counters(struct sampler *s, uint32_t index, const struct thread_stats *stats,
+static void read_counters(struct sampler *s, uint32_t index, const struct sampler_thread_stats *stats,
 			  struct profile *p, struct tick_sums *sums)
 {
 	struct profile_cpu *cpu = &p->cpus[index];
@@ -157,10 +157,10 @@ static void read_counters(struct sampler *s, uint32_t index, const struct thread
 }
 
 /* Throttled time of the tick, the part still going on included. */
-static void fill_throttle(struct thread *t, const struct thread_stats *stats, struct tick_cpu *tc,
+static void fill_throttle(struct sampler_thread *t, const struct sampler_thread_stats *stats, struct tick_cpu *tc,
 			  struct profile_cpu *cpu, uint64_t now_ns, uint64_t interval_ns)
 {
-	uint64_t since = thread_throttled_since(t);
+	uint64_t since = sampler_thread_throttled_since(t);
 
 	cpu->throttled = stats->throttled;
 	cpu->throttled_ns = stats->throttled_ns;
@@ -182,14 +182,14 @@ static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 	p->cpu_events = xcalloc((size_t)p->nr_cpus * s->config.nr_events, sizeof(*p->cpu_events));
 	for (uint32_t i = 0; i < s->nr_threads; i++) {
 		struct profile_cpu *cpu = &p->cpus[i];
-		struct thread_stats stats;
+		struct sampler_thread_stats stats;
 
-		thread_take_stats(s->threads[i], epoch, &stats);
+		sampler_thread_take_stats(s->threads[i], epoch, &stats);
 		cpu->cpu = counters_cpu(s->counters, i)->cpu;
 		cpu->busy = procstat_busy(s->procstat, cpu->cpu, &cpu->online);
 		cpu->samples = stats.samples.taken;
 		hottest_fill(cpu, &stats.samples, s->places);
-		cpu->ring_high = thread_take_ring_high(s->threads[i]);
+		cpu->ring_high = sampler_thread_take_ring_high(s->threads[i]);
 		fill_throttle(s->threads[i], &stats, &s->cpus[i], cpu, now_ns, p->interval_ns);
 		cpu->lag_max_ns = stats.lag.max_ns;
 		cpu->lag_median_ns = lag_median(&stats.lag);
@@ -352,7 +352,7 @@ static void fill_unwind(const struct sampler *s, struct profile *p)
 
 	for (uint32_t i = 0; i <= s->nr_threads; i++) {
 		if (i)
-			thread_unwind_stats(s->threads[i - 1], &st);
+			sampler_thread_unwind_stats(s->threads[i - 1], &st);
 		p->unwind.frames += st.nr_frames;
 		p->unwind.row_hits += st.nr_row_hits;
 		p->unwind.steps += st.nr_steps;
@@ -389,7 +389,7 @@ static void fill_self(struct sampler *s, struct profile *p)
 
 	procstat_self(s->procstat, &p->self.cpu_pct, &p->self.rss_kb);
 	for (uint32_t i = 0; i < s->nr_threads; i++)
-		t.samplers_ns += thread_cpu_ns(s->threads[i]);
+		t.samplers_ns += sampler_thread_cpu_ns(s->threads[i]);
 	if (!pthread_getcpuclockid(s->ui, &ui))
 		t.ui_ns = clock_ns(ui);
 	if (was->now_ns) {
@@ -406,21 +406,21 @@ static void fill_self(struct sampler *s, struct profile *p)
 /* The counts over the window, as stacks, functions and tasks. */
 static int fill_counts(struct sampler *s, struct profile *p)
 {
-	struct history_cell *cells = NULL;
+	struct history_cell *counts = NULL;
 	struct assemble_input in;
 	uint32_t nr = 0;
-	int code = history_get(s->history, s->window, &cells, &nr, &p->window_ns);
+	int code = history_get(s->history, s->window, &counts, &nr, &p->window_ns);
 
 	if (code)
 		return code;
 	in = (struct assemble_input){
-		.cells = cells,
-		.nr_cells = nr,
+		.counts = counts,
+		.nr_counts = nr,
 		.stacks = s->stacks,
 		.places = s->places,
 		.symbols = s->symbols,
 		.maps = s->maps,
-		.dsos = s->dsos,
+		.objects = s->objects,
 		.details = symbols_details(s->symbols),
 	};
 	code = assemble(p, &in);
@@ -428,7 +428,7 @@ static int fill_counts(struct sampler *s, struct profile *p)
 		symbols_wake(s->symbols);
 	if (!code)
 		annotate_fill(s, p, &in);
-	free(cells);
+	free(counts);
 	return code;
 }
 
@@ -456,13 +456,13 @@ static void read_all(struct sampler *s)
 }
 
 /* Flip the stats, swap the cells; every batch begun before is over then. */
-static int take_tick(struct sampler *s, unsigned int *epoch, struct cell **cells, uint32_t *nr)
+static int take_tick(struct sampler *s, unsigned int *epoch, struct count **counts, uint32_t *nr)
 {
 	int code;
 
 	*epoch = atomic_fetch_add_explicit(&s->shared->epoch, 1, memory_order_acq_rel);
 	read_all(s);
-	code = cells_swap(s->cells, cells, nr);
+	code = counts_swap(s->counts, counts, nr);
 	if (code)			/* nothing was waited for */
 		synchronize_rcu();
 	grace_waited(s->shared);
@@ -482,7 +482,7 @@ void tick_make_room(struct sampler *s)
 {
 	if (stacks_crowded(s->stacks))
 		tick_keep_room(s);
-	if (!cells_crowded(s->cells) || cells_grow(s->cells) || s->crowded)
+	if (!counts_crowded(s->counts) || counts_grow(s->counts) || s->crowded)
 		return;
 	s->crowded = true;
 	tick_message(s, "more different stacks a tick than there is room for: what is new is dropped; "
@@ -506,7 +506,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
 	struct tick_sums sums = { .lost_known = false };
-	struct cell *cells = NULL;
+	struct count *counts = NULL;
 	unsigned int epoch;
 	uint32_t nr = 0;
 
@@ -517,8 +517,8 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	}
 	note_max_rate(s);
 	/* -ENOMEM: nothing was swapped; the next tick has the cells of both. */
-	if (!take_tick(s, &epoch, &cells, &nr) &&
-	    history_add(s->history, cells, nr, now_ns - s->last_tick_ns))
+	if (!take_tick(s, &epoch, &counts, &nr) &&
+	    history_add(s->history, counts, nr, now_ns - s->last_tick_ns))
 		tick_message(s, "out of memory: the counts of this tick are not shown");
 	p->interval_ns = MAX(now_ns - s->last_tick_ns, 1);
 	s->last_tick_ns = now_ns;
@@ -565,12 +565,12 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 /* The cells of a replay go into the history once; later profiles show them again. */
 static void keep_replay(struct sampler *s, uint64_t span_ns)
 {
-	struct cell *cells = NULL;
+	struct count *counts = NULL;
 	uint32_t nr = 0;
 
-	if (s->seq || cells_swap(s->cells, &cells, &nr))
+	if (s->seq || counts_swap(s->counts, &counts, &nr))
 		return;
-	if (history_add(s->history, cells, nr, span_ns))
+	if (history_add(s->history, counts, nr, span_ns))
 		tick_message(s, "out of memory: the recording has no rows");
 }
 
@@ -616,11 +616,11 @@ static void rebase(struct sampler *s, uint32_t index)
 
 void tick_discard(struct sampler *s)
 {
-	struct cell *cells = NULL;
+	struct count *counts = NULL;
 	uint32_t nr;
 
-	if (!cells_swap(s->cells, &cells, &nr))
-		free(cells);
+	if (!counts_swap(s->counts, &counts, &nr))
+		free(counts);
 	history_reset(s->history);
 	s->account_total = (struct profile_account){ 0 };
 	s->reset_ns = time_now_ns();

@@ -22,10 +22,10 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "symbols/code.h"
-#include "symbols/demangle.h"
-#include "symbols/details.h"
-#include "symbols/fetch.h"
+#include "symbols/source/code.h"
+#include "symbols/name/demangle.h"
+#include "symbols/process/details.h"
+#include "symbols/object/fetch.h"
 
 #define ASKER_NICE	-10
 #define WAIT_MS			50
@@ -52,7 +52,7 @@ struct loader {
 	struct maps *maps;
 	struct details *details;	/* NULL without maps, or for a recording */
 	struct helpers *helpers;
-	struct objects objects;
+	struct image_cache images;
 	struct naming naming;
 	struct chains *chains;
 	struct lines lines;
@@ -70,7 +70,7 @@ struct loader {
 	_Alignas(CACHELINE) atomic_ulong nr_named, nr_unnamed, nr_left, memory;
 };
 
-int loader_new(struct loader **out, struct places *places, struct dsos *dsos, struct maps *maps,
+int loader_new(struct loader **out, struct places *places, struct objects *objects, struct maps *maps,
 	       struct symtab *symtab, struct err *e)
 {
 	struct loader *l = aligned_alloc(CACHELINE, sizeof(*l));
@@ -81,11 +81,11 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 	l->places = places;
 	l->maps = maps;
 	l->symtab = symtab;
-	objects_init(&l->objects, dsos, NULL);
-	naming_init(&l->naming, dsos, symtab, &l->stop);
+	image_cache_init(&l->images, objects, NULL);
+	naming_init(&l->naming, objects, symtab, &l->stop);
 	l->naming.jitdumps.maps = maps;
-	code_init(&l->code, &l->objects, symtab, &l->naming, &l->lines);
-	fetch_init(&l->fetch, dsos);
+	code_init(&l->code, &l->images, symtab, &l->naming, &l->lines);
+	fetch_init(&l->fetch, objects);
 	l->details = maps ? details_new(maps) : NULL;
 	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -100,15 +100,15 @@ int loader_new(struct loader **out, struct places *places, struct dsos *dsos, st
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	l->objects.helpers = l->fetch.helpers = l->helpers;
-	lines_init(&l->lines, &l->objects, places, symtab, l->chains);
+	l->images.helpers = l->fetch.helpers = l->helpers;
+	lines_init(&l->lines, &l->images, places, symtab, l->chains);
 	*out = l;
 	return 0;
 }
 
 void loader_limit_memory(struct loader *l, size_t max)
 {
-	l->objects.memory_max = max;
+	l->images.memory_max = max;
 }
 
 void loader_no_inline(struct loader *l)
@@ -123,9 +123,9 @@ const struct chains *loader_chains(const struct loader *l)
 
 void loader_recorded(struct loader *l, const char *root)
 {
-	l->objects.no_proc = l->naming.perfmaps.no_proc = true;
+	l->images.no_proc = l->naming.perfmaps.no_proc = true;
 	l->naming.jitdumps.no_proc = true;
-	l->objects.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
+	l->images.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
 	details_free(l->details);
 	l->details = NULL;
 }
@@ -150,8 +150,8 @@ void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was)
 {
 	bool other = kernel_is_other(was, "/sys/kernel/notes");
 
-	l->objects.no_vdso = other;
-	l->naming.kernel.other = other && !take_list_of(l, l->objects.root);
+	l->images.no_vdso = other;
+	l->naming.kernel.other = other && !take_list_of(l, l->images.root);
 }
 
 void loader_expect_kernel(struct loader *l)
@@ -159,9 +159,9 @@ void loader_expect_kernel(struct loader *l)
 	naming_expect_kernel(&l->naming, l->helpers);
 }
 
-void loader_kernel_was(struct loader *l, const struct kernel *told)
+void loader_kernel_was(struct loader *l, const struct recorded_kernel *told)
 {
-	if (l->objects.no_proc)
+	if (l->images.no_proc)
 		naming_kernel_was(&l->naming, told);
 }
 
@@ -187,7 +187,7 @@ bool loader_free(struct loader *l)
 	if (l->left_behind)
 		return false;
 	/* What they are at they keep, and nothing else of ours. */
-	objects_fini(&l->objects);
+	image_cache_fini(&l->images);
 	fetch_fini(&l->fetch);
 	lines_fini(&l->lines);
 	code_fini(&l->code);
@@ -270,12 +270,12 @@ static void count_name(struct loader *l, bool by_name)
 /* The source of JIT code, if a jitdump tells. */
 static void add_jit_line(struct loader *l, uint32_t id, const struct place *place)
 {
-	struct dso *dso = dsos_at(l->objects.dsos, place->dso);
+	struct object *object = objects_at(l->images.objects, place->object);
 	const char *file;
 	uint32_t line;
 
-	if (dso && dso->identity.kind == DSO_ANON &&
-	    jitdumps_line(&l->naming.jitdumps, dso, place->offset, &file, &line))
+	if (object && object->identity.kind == OBJECT_ANON &&
+	    jitdumps_line(&l->naming.jitdumps, object, place->offset, &file, &line))
 		lines_told(&l->lines, id, file, line);
 }
 
@@ -290,7 +290,7 @@ static bool name_place(struct loader *l, const struct waiting *w, bool now)
 
 	if (!place)
 		return false;	/* under construction */
-	q.dso = place->dso;
+	q.object = place->object;
 	q.offset = place->offset;
 	rc = naming_find(&l->naming, &q, &symbol, &by_name);
 	if (rc == -EAGAIN || rc == -ECANCELED)
@@ -342,7 +342,7 @@ static uint32_t name_new(struct loader *l, bool now)
 /* Ask again for the name of @place, which has one. */
 static void rename_place(struct loader *l, uint32_t id, const struct place *place)
 {
-	struct naming_question q = { .dso = place->dso, .offset = place->offset, .now = true };
+	struct naming_question q = { .object = place->object, .offset = place->offset, .now = true };
 	/* Pairs with nothing: only this thread writes it. */
 	uint32_t before = atomic_load_explicit(&place->symbol, memory_order_relaxed), symbol;
 	const struct symbol *old = symtab_at(l->symtab, before);
@@ -360,13 +360,13 @@ static void rename_place(struct loader *l, uint32_t id, const struct place *plac
 	count_name(l, true);
 }
 
-/* More is known of @dso: what was named by address gets its symbols, code that changed its new ones. */
-static void rename_places(struct loader *l, uint32_t dso)
+/* More is known of @object: what was named by address gets its symbols, code that changed its new ones. */
+static void rename_places(struct loader *l, uint32_t object)
 {
 	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
 		const struct place *place = places_at(l->places, id);
 
-		if (place && place->dso == dso)
+		if (place && place->object == object)
 			rename_place(l, id, place);
 	}
 }
@@ -381,22 +381,22 @@ static void rename_kernel(struct loader *l)
 	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
 		const struct place *place = places_at(l->places, id);
 
-		if (place && place->dso == DSO_ID_KERNEL && place->offset >= start &&
+		if (place && place->object == OBJECT_ID_KERNEL && place->offset >= start &&
 		    place->offset < end)
 			rename_place(l, id, place);
 	}
 }
 
-/* The debug file of @dso came: its image is read anew, and what the source has at its places. */
-static void take_fetched(struct loader *l, uint32_t dso, uint64_t now_ns)
+/* The debug file of @object came: its image is read anew, and what the source has at its places. */
+static void take_fetched(struct loader *l, uint32_t object, uint64_t now_ns)
 {
 	uint32_t nr;
 
-	objects_reload(&l->objects, dso, now_ns);
-	lines_again(&l->lines, dso);
+	image_cache_reload(&l->images, object, now_ns);
+	lines_again(&l->lines, object);
 	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
 		const struct place *place = places_at(l->places, id);
-		const struct symbol *s = place && place->dso == dso ?
+		const struct symbol *s = place && place->object == object ?
 			/* Pairs with nothing: only this thread writes it. */
 			symtab_at(l->symtab, atomic_load_explicit(&place->symbol, memory_order_relaxed)) :
 			NULL;
@@ -438,7 +438,7 @@ static bool name_places(struct loader *l, bool more, bool now)
 static bool work(struct loader *l, enum effort effort)
 {
 	uint64_t now_ns = time_now_ns();
-	bool more = objects_work(&l->objects, now_ns);
+	bool more = image_cache_work(&l->images, now_ns);
 	uint32_t late, dumped, fetched, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
 
 	if (is_stopping(l))
@@ -446,15 +446,15 @@ static bool work(struct loader *l, enum effort effort)
 	dumped = jitdumps_refresh(&l->naming.jitdumps, now_ns);
 	if (is_stopping(l))
 		return false;
-	if (dumped != DSO_ID_UNKNOWN)
+	if (dumped != OBJECT_ID_UNKNOWN)
 		rename_places(l, dumped);
 	rename_kernel(l);
 	fetched = fetch_serve(&l->fetch, now_ns);
-	if (fetched != DSO_ID_UNKNOWN)
+	if (fetched != OBJECT_ID_UNKNOWN)
 		take_fetched(l, fetched, now_ns);
-	while ((late = objects_take_late(&l->objects)) != DSO_ID_UNKNOWN)
+	while ((late = image_cache_take_late(&l->images)) != OBJECT_ID_UNKNOWN)
 		rename_places(l, late);
-	if (jit != DSO_ID_UNKNOWN)
+	if (jit != OBJECT_ID_UNKNOWN)
 		rename_places(l, jit);
 	code_serve(&l->code);
 	if (is_stopping(l))
@@ -575,7 +575,7 @@ void loader_stop(struct loader *l)
 /* Is a helper at something that will go on here? */
 static bool is_busy(struct loader *l, enum effort effort)
 {
-	return objects_busy(&l->objects) ||
+	return image_cache_busy(&l->images) ||
 	       (effort != NO_NAMES &&
 		(lines_busy(&l->lines) || code_busy(&l->code) || fetch_busy(&l->fetch)));
 }
@@ -607,17 +607,17 @@ void loader_run_objects(struct loader *l)
 
 void loader_stats(const struct loader *l, struct symbols_stats *out)
 {
-	out->nr_images = atomic_load_explicit(&l->objects.nr_images, memory_order_relaxed);
-	out->nr_evicted = atomic_load_explicit(&l->objects.nr_evicted, memory_order_relaxed);
-	out->image_memory = atomic_load_explicit(&l->objects.memory, memory_order_relaxed);
-	out->image_memory_max = l->objects.memory_max;
-	out->nr_failed = atomic_load_explicit(&l->objects.nr_failed, memory_order_relaxed);
+	out->nr_images = atomic_load_explicit(&l->images.nr_images, memory_order_relaxed);
+	out->nr_evicted = atomic_load_explicit(&l->images.nr_evicted, memory_order_relaxed);
+	out->image_memory = atomic_load_explicit(&l->images.memory, memory_order_relaxed);
+	out->image_memory_max = l->images.memory_max;
+	out->nr_failed = atomic_load_explicit(&l->images.nr_failed, memory_order_relaxed);
 	out->nr_named = atomic_load_explicit(&l->nr_named, memory_order_relaxed);
 	out->nr_unnamed = atomic_load_explicit(&l->nr_unnamed, memory_order_relaxed);
 	out->nr_waiting = atomic_load_explicit(&l->nr_left, memory_order_relaxed);
 	out->nr_lines = atomic_load_explicit(&l->lines.nr_found, memory_order_relaxed);
 	out->nr_lines_waiting = atomic_load_explicit(&l->lines.nr_waiting, memory_order_relaxed);
-	out->memory = atomic_load_explicit(&l->objects.memory, memory_order_relaxed) +
+	out->memory = atomic_load_explicit(&l->images.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.kallsyms_memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.perfmaps.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.jitdumps.memory, memory_order_relaxed) +

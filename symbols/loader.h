@@ -9,18 +9,18 @@
 #ifndef SYMBOLS_LOADER_H
 #define SYMBOLS_LOADER_H
 
-#include "symbols/chains.h"
-#include "symbols/lines.h"
-#include "symbols/maps.h"
-#include "symbols/naming.h"
-#include "symbols/objects.h"
-#include "symbols/places.h"
-#include "symbols/symtab.h"
+#include "symbols/source/chains.h"
+#include "symbols/source/lines.h"
+#include "symbols/process/maps.h"
+#include "symbols/name/naming.h"
+#include "symbols/object/image_cache.h"
+#include "symbols/name/places.h"
+#include "symbols/name/symtab.h"
 
 struct loader;
 
 /* All borrowed; @maps may be NULL (replay). */
-int loader_new(struct loader **out, struct places *places, struct dsos *dsos, struct maps *maps,
+int loader_new(struct loader **out, struct places *places, struct objects *objects, struct maps *maps,
 	       struct symtab *symtab, struct err *e);
 /* False: a thread still hangs in a file; then nothing of it or of @symtab may be freed. */
 bool loader_free(struct loader *l);
@@ -35,7 +35,7 @@ const struct chains *loader_chains(const struct loader *l);
 void loader_recorded(struct loader *l, const char *root);
 /* After that, before the start: which kernel it was; the code of the kernel was at these places. */
 void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was);
-void loader_kernel_was(struct loader *l, const struct kernel *told);
+void loader_kernel_was(struct loader *l, const struct recorded_kernel *told);
 /* Names of the kernel will be asked for: read its list beside. */
 void loader_expect_kernel(struct loader *l);
 /* Before the start: the samples' times are not of CLOCK_MONOTONIC. */

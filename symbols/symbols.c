@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/code.h"
-#include "symbols/fetch.h"
-#include "symbols/ksyms.h"
+#include "symbols/source/code.h"
+#include "symbols/object/fetch.h"
+#include "symbols/kernel/ksyms.h"
 #include "symbols/loader.h"
-#include "symbols/symtab.h"
+#include "symbols/name/symtab.h"
 
 struct symbols {
 	struct symtab *symtab;
 	struct loader *loader;
 };
 
-int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, struct maps *maps,
+int symbols_new(struct symbols **out, struct places *places, struct objects *objects, struct maps *maps,
 		struct err *e)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
@@ -31,7 +31,7 @@ int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, 
 		free(s);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	rc = loader_new(&s->loader, places, dsos, maps, s->symtab, e);
+	rc = loader_new(&s->loader, places, objects, maps, s->symtab, e);
 	if (rc) {
 		symbols_free(s);
 		return rc;
@@ -50,7 +50,7 @@ void symbols_recorded_kernel(struct symbols *s, const struct kernel_identity *wa
 	loader_recorded_kernel(s->loader, was);
 }
 
-void symbols_kernel_was(struct symbols *s, const struct kernel *told)
+void symbols_kernel_was(struct symbols *s, const struct recorded_kernel *told)
 {
 	loader_kernel_was(s->loader, told);
 }
@@ -156,9 +156,9 @@ uint32_t symbols_nr(const struct symbols *s)
 	return symtab_nr(s->symtab);
 }
 
-void symbols_fetch(struct symbols *s, uint32_t dso)
+void symbols_fetch(struct symbols *s, uint32_t object)
 {
-	fetch_ask(loader_fetch(s->loader), dso);
+	fetch_ask(loader_fetch(s->loader), object);
 	loader_wake(s->loader);
 }
 

@@ -4,7 +4,7 @@
  *
  * The loader thread serves three kinds of questions, none of which a sampler
  * or the UI ever waits for: /proc/PID of a new process (maps_ask), the image
- * of an object (dso_want), the symbol of a place (every place, in order of
+ * of an object (object_want), the symbol of a place (every place, in order of
  * id). A symbol is a function: its id is the identity that counts are summed
  * by and that the UI keeps its selection by. Ids are dense and append-only.
  *
@@ -14,11 +14,11 @@
 #ifndef SYMBOLS_SYMBOLS_H
 #define SYMBOLS_SYMBOLS_H
 
-#include "symbols/base.h"
-#include "symbols/dso.h"
-#include "symbols/maps.h"
-#include "symbols/places.h"
-#include "symbols/text.h"
+#include "symbols/base/base.h"
+#include "symbols/object/object.h"
+#include "symbols/process/maps.h"
+#include "symbols/name/places.h"
+#include "symbols/base/text.h"
 
 struct symbols;
 struct details;
@@ -28,7 +28,7 @@ struct listing;
 struct symbol {
 	struct safe_text name;		/* demangled, as lists show it */
 	struct safe_text module;	/* basename, [kernel], [nf_tables], [vdso], [anon] */
-	uint32_t dso;
+	uint32_t object;
 	uint64_t start;			/* vaddr (files), address (kernel, anon) */
 	uint64_t variant;		/* tells functions of one start apart; mostly 0 */
 	char kind;
@@ -59,7 +59,7 @@ struct symbols_stats {
 };
 
 /* All three tables are borrowed and must outlive the result. */
-int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, struct maps *maps,
+int symbols_new(struct symbols **out, struct places *places, struct objects *objects, struct maps *maps,
 		struct err *e);
 /*
  * Before the start: a recording. Its pids may be anybody's by now, so only files
@@ -67,12 +67,12 @@ int symbols_new(struct symbols **out, struct places *places, struct dsos *dsos, 
  * of the machine that was recorded.
  */
 void symbols_recorded(struct symbols *s, const char *root);
-struct kernel;
+struct recorded_kernel;
 struct kernel_identity;
 /* After that, before the start: which kernel it was recorded on (kernel.h). */
 void symbols_recorded_kernel(struct symbols *s, const struct kernel_identity *was);
 /* Side-band of a recording: where that kernel's code was. */
-void symbols_kernel_was(struct symbols *s, const struct kernel *told);
+void symbols_kernel_was(struct symbols *s, const struct recorded_kernel *told);
 /* Before the start: a recording by another clock than CLOCK_MONOTONIC. */
 void symbols_other_clock(struct symbols *s);
 /*
@@ -122,7 +122,7 @@ struct details *symbols_details(struct symbols *s);
  * Any thread: fetch the debug file of an object from debuginfod, in the
  * background; once more, while it is under way: cancel.
  */
-void symbols_fetch(struct symbols *s, uint32_t dso);
+void symbols_fetch(struct symbols *s, uint32_t object);
 /* Any thread: what there is to say of it; false: nothing new. */
 bool symbols_fetch_news(struct symbols *s, char *buf, size_t size);
 

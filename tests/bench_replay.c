@@ -14,7 +14,7 @@
 #include <time.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/perfdata.h"
+#include "sampler/file/perfdata.h"
 #include "sampler/session.h"
 
 #define ROUNDS_MAX 1000
@@ -90,7 +90,7 @@ static void warm_up(struct bench *b, const char *path, bool step_only)
 	free(b->bytes);
 	rcu_register_thread();
 	if (replay_run(b->sampler->replay, b->sampler, &result) ||
-	    pipeline_new(&b->pipeline, thread_tables(b->sampler->shared), &e))
+	    pipeline_new(&b->pipeline, sampler_thread_tables(b->sampler->shared), &e))
 		fail(&e);
 }
 

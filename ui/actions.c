@@ -16,9 +16,9 @@
 #include "ui/columns.h"
 #include "ui/rate.h"
 #include "ui/screen.h"
-#include "ui/folds.h"
-#include "ui/view.h"
-#include "ui/view_annotate.h"
+#include "ui/view/folds.h"
+#include "ui/view/view.h"
+#include "ui/view/view_annotate.h"
 
 #define SCROLL_CELLS 8
 

@@ -11,10 +11,10 @@
 #include "ui/actions_stacks.h"
 #include "ui/actions_tools.h"
 #include "ui/editor.h"
-#include "ui/folds.h"
+#include "ui/view/folds.h"
 #include "ui/screen.h"
-#include "ui/view.h"
-#include "ui/view_annotate.h"
+#include "ui/view/view.h"
+#include "ui/view/view_annotate.h"
 
 /* ---- where the source is ---- */
 
@@ -24,8 +24,8 @@ static bool weigh_lines(const struct profile *p, uint32_t event, uint32_t functi
 {
 	bool found = false;
 
-	for (uint32_t i = 0; i < p->nr_cells; i++) {
-		const struct profile_cell *c = &p->cells[i];
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
 		const struct profile_stack *s = &p->stacks[c->stack];
 
 		if (c->event != event)

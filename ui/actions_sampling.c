@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ui/actions.h"
-#include "ui/view.h"
+#include "ui/view/view.h"
 
 #define STACK_MIN 1024u
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "ui/actions.h"
-#include "ui/folds.h"
-#include "ui/view.h"
+#include "ui/view/folds.h"
+#include "ui/view/view.h"
 
 uint32_t actions_function(const struct ui_state *st)
 {

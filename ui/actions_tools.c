@@ -16,12 +16,12 @@
 #include "ui/actions.h"
 #include "ui/actions_stacks.h"
 #include "ui/columns.h"
-#include "ui/folds.h"
-#include "ui/process_rows.h"
+#include "ui/view/folds.h"
+#include "ui/view/process_rows.h"
 #include "ui/screen.h"
-#include "ui/settings.h"
-#include "ui/view.h"
-#include "ui/view_annotate.h"
+#include "ui/cli/settings.h"
+#include "ui/view/view.h"
+#include "ui/view/view_annotate.h"
 
 static void view_cpus_(struct ui_state *st, uint32_t code)
 {

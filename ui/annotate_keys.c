@@ -2,15 +2,15 @@
 /*
  * What keys do in the view of one function. The main thread.
  */
-#include "ui/view_annotate.h"
+#include "ui/view/view_annotate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui/actions.h"
-#include "ui/arrows.h"
-#include "ui/view.h"
+#include "ui/view/arrows.h"
+#include "ui/view/view.h"
 
 /* Show another function in the same place; the cursor goes to its hottest row. */
 static void show(struct ui_state *st, uint32_t function, const char *name)

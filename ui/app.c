@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #include "ui/editor.h"
-#include "ui/folding.h"
-#include "ui/folds.h"
+#include "ui/view/folding.h"
+#include "ui/view/folds.h"
 #include "ui/screen.h"
-#include "ui/term.h"
+#include "ui/draw/term.h"
 
 #define APP_NICE (-5)
 #define REPAINT_NS  (10 * 1000000000ull) /* whoever else wrote to the terminal is painted over */

@@ -10,7 +10,7 @@
 #define UI_APP_H
 
 #include "sampler/sampler.h"
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 
 struct users;
 struct bindings;

@@ -7,7 +7,7 @@
 #ifndef UI_BINDINGS_H
 #define UI_BINDINGS_H
 
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 #include "ui/keys.h"
 
 #define BINDINGS_MAX 64

@@ -7,7 +7,7 @@
 #define UI_COLUMNS_H
 
 #include "ui/dialog.h"
-#include "ui/view.h"
+#include "ui/view/view.h"
 
 #define COLUMNS_NAME_MAX 24
 

@@ -14,10 +14,10 @@
 #include "ui/actions_tools.h"
 #include "ui/columns.h"
 #include "ui/command_target.h"
-#include "ui/folds.h"
-#include "ui/number.h"
-#include "ui/view.h"
-#include "ui/words.h"
+#include "ui/view/folds.h"
+#include "ui/text/number.h"
+#include "ui/view/view.h"
+#include "ui/cli/words.h"
 
 static void run_screen(struct ui_state *st, const char *arg)
 {

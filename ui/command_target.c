@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "ui/command_table.h"
-#include "ui/number.h"
-#include "ui/users.h"
+#include "ui/text/number.h"
+#include "ui/text/users.h"
 
 static const struct kind {
 	const char *name, *value;	/* NULL: it takes none */

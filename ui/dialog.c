@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/pen.h"
+#include "ui/draw/pen.h"
 #include "ui/screen.h"
 
 #define WIDTH_MAX 116u

@@ -6,7 +6,7 @@
 #ifndef UI_DIALOG_H
 #define UI_DIALOG_H
 
-#include "sampler/event.h"
+#include "sampler/event/event.h"
 #include "ui/keys.h"
 #include "ui/prompt.h"
 

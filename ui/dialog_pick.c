@@ -12,11 +12,11 @@
 
 #include "ui/actions.h"
 #include "ui/columns.h"
-#include "ui/folds.h"
-#include "ui/format.h"
+#include "ui/view/folds.h"
+#include "ui/text/format.h"
 #include "ui/rate.h"
 #include "ui/screen.h"
-#include "ui/view.h"
+#include "ui/view/view.h"
 
 static void add_frequency(struct ui_state *st, double hz, const char *note)
 {

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 
 #define EDITOR_ARGS_MAX 8
 #define EDITOR_PATH_MAX 1024

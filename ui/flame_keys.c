@@ -2,12 +2,12 @@
 /*
  * What keys and the mouse do in the flame graph. The main thread.
  */
-#include "ui/view_flame.h"
+#include "ui/view/view_flame.h"
 
 #include "ui/actions_stacks.h"
-#include "ui/baseline.h"
-#include "ui/flame.h"
-#include "ui/folds.h"
+#include "ui/view/baseline.h"
+#include "ui/view/flame.h"
+#include "ui/view/folds.h"
 
 #define CLOSEST	     (1 / 1024.0)
 

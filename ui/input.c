@@ -3,9 +3,9 @@
  * Keys and the mouse: where they go. The main thread.
  */
 #include "ui/actions.h"
-#include "ui/folds.h"
+#include "ui/view/folds.h"
 #include "ui/screen.h"
-#include "ui/view.h"
+#include "ui/view/view.h"
 
 #define CLICK_NS   400000000ull /* two presses within: a double click */
 #define WHEEL_ROWS 3

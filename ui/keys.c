@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbols/base.h"
-#include "ui/number.h"
+#include "symbols/base/base.h"
+#include "ui/text/number.h"
 
 #define KEY_BINDING(id, name, group, label, help, ctx, codes, typing, typing_codes)                \
 	{ ACT_##id, name, GROUP_##group, label, help, ctx, codes, typing, typing_codes },

@@ -18,16 +18,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/text.h"
+#include "symbols/base/text.h"
 #include "ui/app.h"
-#include "ui/batch.h"
+#include "ui/cli/batch.h"
 #include "ui/guard.h"
-#include "ui/number.h"
-#include "ui/options.h"
+#include "ui/text/number.h"
+#include "ui/cli/options.h"
 #include "ui/script.h"
-#include "ui/settings.h"
-#include "ui/term.h"
-#include "ui/users.h"
+#include "ui/cli/settings.h"
+#include "ui/draw/term.h"
+#include "ui/text/users.h"
 
 #define HEAPS	   2
 #define HEAP_PIECE (128 << 10)

@@ -15,7 +15,7 @@
 #include "ui/command.h"
 #include "ui/command_table.h"
 #include "ui/screen.h"
-#include "ui/view.h"
+#include "ui/view/view.h"
 
 void line_set(struct line *l, const char *text)
 {

@@ -6,7 +6,7 @@
 #define UI_PROMPT_H
 
 #include "ui/keys.h"
-#include "ui/match.h"
+#include "ui/text/match.h"
 
 enum prompt_kind {
 	PROMPT_NONE,

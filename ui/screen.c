@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "ui/actions_sampling.h"
-#include "ui/format.h"
-#include "ui/header.h"
-#include "ui/pen.h"
-#include "ui/view.h"
+#include "ui/text/format.h"
+#include "ui/view/header.h"
+#include "ui/draw/pen.h"
+#include "ui/view/view.h"
 
 static bool has_message(const struct ui_state *st)
 {

@@ -14,7 +14,7 @@
 
 #include <utf8proc.h>
 
-#include "ui/number.h"
+#include "ui/text/number.h"
 #include "ui/screen.h"
 
 /* The first profile of a long recording takes its time; a tick is at most a minute. */

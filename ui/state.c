@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/arrows.h"
+#include "ui/view/arrows.h"
 #include "ui/columns.h"
-#include "ui/folding.h"
-#include "ui/folds.h"
-#include "ui/format.h"
-#include "ui/view.h"
-#include "ui/view_annotate.h"
+#include "ui/view/folding.h"
+#include "ui/view/folds.h"
+#include "ui/text/format.h"
+#include "ui/view/view.h"
+#include "ui/view/view_annotate.h"
 
 #define ALARM_NS   (5 * 1000000000ull)
 #define MESSAGE_NS (6 * 1000000000ull)

@@ -9,19 +9,19 @@
 #ifndef UI_STATE_H
 #define UI_STATE_H
 
-#include "sampler/fold.h"
-#include "sampler/profile.h"
+#include "sampler/profile/fold.h"
+#include "sampler/profile/profile.h"
 #include "sampler/sampler.h"
 #include "ui/app.h"
 #include "ui/bindings.h"
-#include "ui/canvas.h"
+#include "ui/draw/canvas.h"
 #include "ui/dialog.h"
-#include "ui/format.h"
+#include "ui/text/format.h"
 #include "ui/keys.h"
-#include "ui/match.h"
+#include "ui/text/match.h"
 #include "ui/prompt.h"
-#include "ui/theme.h"
-#include "ui/words.h"
+#include "ui/draw/theme.h"
+#include "ui/cli/words.h"
 
 enum view_id {
 	VIEW_FUNCTIONS,

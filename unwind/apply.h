@@ -9,7 +9,7 @@
 #define UNWIND_APPLY_H
 
 #include "unwind/arch.h"
-#include "unwind/dump.h"
+#include "unwind/stack_copy.h"
 #include "unwind/rows.h"
 #include "unwind/step.h"
 
@@ -46,7 +46,7 @@ static inline void row_frame_to(const struct row_frame *from, const struct arch_
  * lies what has been popped.
  */
 static inline __attribute__((always_inline)) enum step_result
-apply_row(uint64_t row, const struct arch_ops *arch, const struct dump *dump, bool first, struct row_frame *f)
+apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *dump, bool first, struct row_frame *f)
 {
 	uint64_t cfa = (row_cfa_is_fp(row) ? f->fp : f->sp) + (uint64_t)row_cfa_off(row);
 	uint64_t pc = f->ra;
@@ -56,17 +56,17 @@ apply_row(uint64_t row, const struct arch_ops *arch, const struct dump *dump, bo
 	if (row_cfa_is_word(row)) {
 		uint64_t at = cfa;
 
-		if (!dump_read(dump, at, &cfa))
+		if (!stack_copy_read(dump, at, &cfa))
 			return at < dump->sp ? STEP_BELOW : STEP_BEYOND;
 		cfa += arch->word;
 	}
-	if (row_ra_at_cfa(row) && !dump_read(dump, cfa + (uint64_t)row_ra_off(row), &pc))
+	if (row_ra_at_cfa(row) && !stack_copy_read(dump, cfa + (uint64_t)row_ra_off(row), &pc))
 		return cfa + (uint64_t)row_ra_off(row) < dump->sp ? STEP_BELOW : STEP_BEYOND;
 	if (row_fp_at_cfa(row)) {
 		uint64_t slot = cfa + (uint64_t)row_fp_off(row);
 
 		/* In frame 0 a slot below sp has been popped: its value is back in the register. */
-		if (!dump_read(dump, slot, &f->fp) && (!first || slot >= dump->sp))
+		if (!stack_copy_read(dump, slot, &f->fp) && (!first || slot >= dump->sp))
 			f->has_fp = false;
 	}
 	f->pc = pc & ~arch->ra_clear;

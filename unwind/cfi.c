@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 #include "unwind/cfi_expr.h"
 
 /* DWARF 5, 7.24; the GNU and vendor ones as in binutils' dwarf2.def. */

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbols/ehframe.h"
+#include "symbols/object/ehframe.h"
 #include "unwind/arch.h"
 
 #define CFI_INSNS_MAX      (64u << 10)	/* bytes of instructions in one FDE or CIE */

@@ -6,7 +6,7 @@
  */
 #include "unwind/cfi_expr.h"
 
-#include "symbols/ehread.h"
+#include "symbols/object/ehread.h"
 
 enum { OP_DEREF = 0x06, OP_PLUS_UCONST = 0x23, OP_BREG0 = 0x70, OP_BREG31 = 0x8f };
 

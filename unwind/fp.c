@@ -15,8 +15,8 @@ struct guess {
 static bool read_word(const struct fp_input *in, uint64_t addr, uint64_t *value)
 {
 	if (in->word == 4)
-		return dump_read32(in->dump, addr, value);
-	return dump_read(in->dump, addr, value);
+		return stack_copy_read32(in->dump, addr, value);
+	return stack_copy_read(in->dump, addr, value);
 }
 
 bool fp_is_code(const struct fp_input *in, uint64_t pc)

@@ -9,13 +9,13 @@
 #ifndef UNWIND_FP_H
 #define UNWIND_FP_H
 
-#include "symbols/maps.h"
+#include "symbols/process/maps.h"
 #include "unwind/arch.h"
-#include "unwind/dump.h"
+#include "unwind/stack_copy.h"
 
 struct fp_input {
 	const struct arch_ops *arch;
-	const struct dump *dump;
+	const struct stack_copy *dump;
 	const struct space *space;
 	uint64_t time_ns;
 	uint8_t word;			/* 8, or 4 in a 32-bit process */

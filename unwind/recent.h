@@ -12,7 +12,7 @@
 #ifndef UNWIND_RECENT_H
 #define UNWIND_RECENT_H
 
-#include "symbols/maps.h"
+#include "symbols/process/maps.h"
 
 #define RECENT_BITS 12
 

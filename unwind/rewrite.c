@@ -21,8 +21,8 @@ static bool is_record(const struct fp_input *in, uint64_t at, uint64_t fp)
 {
 	uint64_t word, ra;
 
-	return dump_read(in->dump, at, &word) && word == fp &&
-	       dump_read(in->dump, at + in->word, &ra) && fp_is_code(in, ra);
+	return stack_copy_read(in->dump, at, &word) && word == fp &&
+	       stack_copy_read(in->dump, at + in->word, &ra) && fp_is_code(in, ra);
 }
 
 /*
@@ -33,7 +33,7 @@ static uint64_t undo_fp(const struct fp_input *in, uint64_t start, uint64_t end,
 {
 	uint64_t found = fp, word;
 
-	for (uint64_t at = start; at < end && dump_read(in->dump, at, &word); at += in->word)
+	for (uint64_t at = start; at < end && stack_copy_read(in->dump, at, &word); at += in->word)
 		if (word >= end && (found == fp || word < found) && is_record(in, word, fp))
 			found = word;
 	return found;
@@ -47,7 +47,7 @@ void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, stru
 
 	if (arch->ra_in_register)
 		return;
-	for (uint64_t at = sp; dump_read(in->dump, at, &word); at += in->word)
+	for (uint64_t at = sp; stack_copy_read(in->dump, at, &word); at += in->word)
 		if (word == to->reg[arch->pc] || (innermost && is_landing_pad(in, from, word))) {
 			frame_set(to, arch->sp, at + in->word);
 			return;

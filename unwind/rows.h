@@ -20,7 +20,7 @@
 
 #include <stdatomic.h>
 
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 #include "unwind/cfi.h"
 
 enum row_kind {

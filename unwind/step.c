@@ -20,7 +20,7 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 #define CANONICAL    (1ULL << 62)
 #define VADDR_BITS   38
 #define VADDR_MAX    (1ULL << VADDR_BITS)
-#define DSO_MAX      (1ULL << (61 - VADDR_BITS))
+#define OBJECT_MAX      (1ULL << (61 - VADDR_BITS))
 #define TABLE_ADDR   (CANONICAL | 1ULL << 61)	/* where the one-entry search table stands */
 
 #define GATE_SLOTS   4096			/* a power of two */
@@ -69,7 +69,7 @@ struct step {
  */
 static uint32_t image_key(const struct step_input *in)
 {
-	return in->image->serial ? in->image->serial : in->dso->id;
+	return in->image->serial ? in->image->serial : in->object->id;
 }
 
 static uint64_t canonical_base(const struct step_input *in)
@@ -145,7 +145,7 @@ static __attribute__((noinline)) int access_other(struct step *s, uint64_t addr,
 		*value = word;
 		return 0;
 	}
-	if (!dump_read(s->in->dump, addr, &word)) {
+	if (!stack_copy_read(s->in->dump, addr, &word)) {
 		s->oob = addr;
 		s->oob_seen = true;
 		return -UNW_EINVAL;
@@ -303,7 +303,7 @@ bool step_reaches(const struct step_input *in)
 	const struct ehframe *eh = &in->image->eh;
 	int64_t away = (int64_t)(in->fde->start - (eh->vaddr + in->fde->offset));
 
-	return image_key(in) < DSO_MAX && in->fde->start + in->fde->size < VADDR_MAX &&
+	return image_key(in) < OBJECT_MAX && in->fde->start + in->fde->size < VADDR_MAX &&
 	       eh->vaddr + eh->size < VADDR_MAX && away > INT32_MIN &&
 	       away < INT32_MAX - (int64_t)in->fde->size;
 }
@@ -428,7 +428,7 @@ static bool is_root(const struct step *s, const struct step_input *in, unw_curso
 		return true;
 	return row.kind == CFI_ROW && row.ra_where == CFI_AT_CFA &&
 	       unw_get_reg(cursor, (unw_regnum_t)s->arch->sp, &cfa) == 0 &&
-	       dump_read(in->dump, cfa + row.above + (uint64_t)(int64_t)row.ra_off, &pc) &&
+	       stack_copy_read(in->dump, cfa + row.above + (uint64_t)(int64_t)row.ra_off, &pc) &&
 	       !(pc & ~s->arch->ra_clear);
 }
 

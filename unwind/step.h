@@ -15,11 +15,11 @@
 #ifndef UNWIND_STEP_H
 #define UNWIND_STEP_H
 
-#include "symbols/dso.h"
-#include "symbols/image.h"
+#include "symbols/object/object.h"
+#include "symbols/object/image.h"
 #include "unwind/arch.h"
 #include "unwind/cfi.h"
-#include "unwind/dump.h"
+#include "unwind/stack_copy.h"
 
 /*
  * What a sample may cost, in memory reads of libunwind (some 6 ns each): the longest FDEs that
@@ -49,8 +49,8 @@ enum step_doubt {
 };
 
 struct step_input {
-	const struct dump *dump;
-	const struct dso *dso;
+	const struct stack_copy *dump;
+	const struct object *object;
 	const struct image *image;
 	const struct ehframe_fde *fde;	/* the one that covers vaddr */
 	uint64_t vaddr;			/* of the look-up pc */

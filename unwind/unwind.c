@@ -11,7 +11,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
-#include "symbols/reclaim.h"
+#include "symbols/base/reclaim.h"
 #include "unwind/arch.h"
 #include "unwind/walk.h"
 
@@ -73,7 +73,7 @@ void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unw
 	reclaim_reader_done();
 }
 
-int unwind_new_with(struct unwinder **out, struct places *places, struct dsos *dsos,
+int unwind_new_with(struct unwinder **out, struct places *places, struct objects *objects,
 		    const struct unwind_config *config, struct err *e)
 {
 	static const struct unwind_config none;
@@ -109,9 +109,9 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct dsos *d
 	return 0;
 }
 
-int unwind_new(struct unwinder **out, struct places *places, struct dsos *dsos, struct err *e)
+int unwind_new(struct unwinder **out, struct places *places, struct objects *objects, struct err *e)
 {
-	return unwind_new_with(out, places, dsos, NULL, e);
+	return unwind_new_with(out, places, objects, NULL, e);
 }
 
 void unwind_free(struct unwinder *u)

@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbols/maps.h"
-#include "symbols/places.h"
+#include "symbols/process/maps.h"
+#include "symbols/name/places.h"
 
 /* The deepest user stack kept, in frames (perf's kernel.perf_event_max_stack is 127). */
 #define UNWIND_FRAMES_MAX 512
@@ -98,9 +98,9 @@ struct unwind_config {
 struct unwinder;
 
 /* Both tables are borrowed; @config may be NULL (all zero). 0 or -errno with a sentence. */
-int unwind_new_with(struct unwinder **out, struct places *places, struct dsos *dsos,
+int unwind_new_with(struct unwinder **out, struct places *places, struct objects *objects,
 		    const struct unwind_config *config, struct err *e);
-int unwind_new(struct unwinder **out, struct places *places, struct dsos *dsos, struct err *e);
+int unwind_new(struct unwinder **out, struct places *places, struct objects *objects, struct err *e);
 void unwind_free(struct unwinder *u);
 void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out);
 void unwind_stats(const struct unwinder *u, struct unwind_stats *out);

@@ -10,7 +10,7 @@
 
 #include <linux/perf_event.h>
 
-#include "symbols/image.h"
+#include "symbols/object/image.h"
 #include "unwind/apply.h"
 #include "unwind/arch.h"
 #include "unwind/fp.h"
@@ -20,14 +20,14 @@ struct walk {
 	struct unwinder *u;
 	const struct unwind_input *in;
 	struct unwind_result *out;
-	struct dump dump;
+	struct stack_copy dump;
 	const struct mapping *mapping;	/* of the current frame */
 	uint64_t serial;		/* of the space */
 	uint64_t pc;			/* look-up pc of the current frame */
 	uint64_t offset;		/* of pc in its object */
 	uint32_t place;
 	uint32_t row_hits, steps;
-	uint32_t clock;			/* of dso_touch() */
+	uint32_t clock;			/* of object_touch() */
 	uint8_t word;			/* of the process: 8 or 4 */
 	bool exact;			/* pc is the instruction itself, not behind a call */
 	bool guessed;			/* the current frame was found by a guess */
@@ -102,7 +102,7 @@ static struct fp_input guess_input(const struct walk *w)
 		.word = w->word,
 		.first = w->exact,
 		.frames_kept = w->word == 4,
-		.called_from_any = w->mapping->dso->identity.kind == DSO_ANON,
+		.called_from_any = w->mapping->object->identity.kind == OBJECT_ANON,
 	};
 }
 
@@ -137,7 +137,7 @@ static inline void add_frame(struct walk *w, uint64_t pc, uint32_t place, const 
 	struct unwind_result *out = w->out;
 
 	if (mapping)
-		dso_touch(mapping->dso, w->clock);
+		object_touch(mapping->object, w->clock);
 	out->ip[out->nr] = pc;
 	out->place[out->nr++] = place;
 }
@@ -195,7 +195,7 @@ static int by_signal(struct walk *w)
 		return UNWIND_BAD_REGS;
 	w->f.valid = 0;
 	for (unsigned int i = 0; i < arch->nr_sig_regs; i++) {
-		if (!dump_read(&w->dump, at + 8 * i, &value))
+		if (!stack_copy_read(&w->dump, at + 8 * i, &value))
 			return stop_beyond(w);
 		frame_set(&w->f, arch->sig_regs[i], value);
 	}
@@ -217,7 +217,7 @@ static bool wants_row(const struct walk *w)
 }
 
 /* Will libunwind be asked for this place this one time? Not where it was, and no row came of it. */
-static bool asks_once(const struct walk *w)
+static bool requests_once(const struct walk *w)
 {
 	uint32_t *tried = &w->u->tried[w->place & (WALK_TRIED - 1)];
 	bool again = *tried == w->place;
@@ -301,12 +301,12 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	const struct arch_frame from = w->f;
 	const struct step_input in = {
 		.dump = &w->dump,
-		.dso = w->mapping->dso,
+		.object = w->mapping->object,
 		.image = image,
 		.fde = fde,
 		.vaddr = vaddr,
 		.pc_vaddr = vaddr + (w->f.reg[u->arch->pc] - w->pc),
-		.once = asks_once(w),
+		.once = requests_once(w),
 		.first = w->out->nr == 1,
 	};
 	const struct cfi_rule *rule;
@@ -367,21 +367,21 @@ static bool is_sigreturn(const struct image *image, uint64_t pc)
 /* No row: look at the object itself. */
 static int by_object(struct walk *w)
 {
-	struct dso *dso = w->mapping->dso;
+	struct object *object = w->mapping->object;
 	const struct image *image;
 	struct ehframe_fde fde;
 	uint64_t vaddr;
 	bool found = false;
 
-	if (w->word == 4 || (dso->identity.kind != DSO_FILE && dso->identity.kind != DSO_VDSO))
+	if (w->word == 4 || (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
 		return by_guess(w);
 	/* acquire: pairs with the loader's release of a finished image */
-	image = atomic_load_explicit(&dso->image, memory_order_acquire);
+	image = atomic_load_explicit(&object->image, memory_order_acquire);
 	if (!image || image->away) {
-		if (atomic_load_explicit(&dso->state, memory_order_relaxed) >= DSO_FAILED)
+		if (atomic_load_explicit(&object->state, memory_order_relaxed) >= OBJECT_FAILED)
 			return by_guess(w);
-		w->out->asked |= dso_want(dso);
-		dso_wait(dso);
+		w->out->asked |= object_want(object);
+		object_wait(object);
 		return UNWIND_PENDING;
 	}
 	if (image->machine == w->u->arch->machine && image_vaddr(image, w->offset, &vaddr)) {
@@ -437,7 +437,7 @@ static bool find_place(struct walk *w)
 	/* All that is outside the maps is one place: junk must not fill the table. */
 	w->offset = m ? m->offset + (w->pc - m->start) : 0;
 	if (code || !w->out->nr)
-		w->place = places_intern(w->u->places, m ? m->dso->id : DSO_ID_UNKNOWN, w->offset);
+		w->place = places_intern(w->u->places, m ? m->object->id : OBJECT_ID_UNKNOWN, w->offset);
 	return code;
 }
 
@@ -480,7 +480,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.in = in;
 	w.out = out;
 	w.exact = true;
-	w.clock = dso_clock(in->time_ns);
+	w.clock = object_clock(in->time_ns);
 	out->nr = out->nr_guessed = 0;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
 	if (!frame_has(&w.f, u->arch->pc) || !frame_has(&w.f, u->arch->sp))
@@ -488,7 +488,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.serial = space_serial(in->space);
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
 	w.rows = rows && w.word == 8;
-	w.dump = (struct dump){ w.f.reg[u->arch->sp], in->stack, in->stack_size, in->stack_full,
+	w.dump = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size, in->stack_full,
 				in->stack_part ? &out->stack_wanted : NULL };
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "symbols/demangle.h"
+#include "symbols/name/demangle.h"
 
 #define SLOW_NS 500000000ULL
 

@@ -5,8 +5,8 @@
  * .eh_frame_hdr before it: what is found is what the FDE itself says.
  * FUZZ: symbols
  */
-#include "symbols/debugframe.h"
-#include "symbols/ehframe.h"
+#include "symbols/object/debugframe.h"
+#include "symbols/object/ehframe.h"
 
 #include <elf.h>
 #include <stdlib.h>

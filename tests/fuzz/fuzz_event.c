@@ -5,7 +5,7 @@
  * event_parse() on any text: an event that is accepted keeps its text as its
  * name and parses to the same again; one that is refused has a clean sentence.
  */
-#include "sampler/event.h"
+#include "sampler/event/event.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/image.h"
+#include "symbols/object/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,14 +7,14 @@
  * covers the address at that time; counts of processes and spaces end at what
  * they were.
  */
-#include "symbols/maps.h"
+#include "symbols/process/maps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <urcu-qsbr.h>
 
-#include "symbols/procfs.h"
+#include "symbols/process/procfs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,7 +61,7 @@ static void look(struct maps *maps, pid_t pid, pid_t tid, uint64_t time)
 	for (uint64_t addr = 0x800; addr < 300 << 12; addr += 5 << 12) {
 		const struct mapping *m = space_find(hit.space, addr, time);
 
-		REQUIRE(!m || (m->start <= addr && addr < m->end && m->birth_ns <= time && m->dso));
+		REQUIRE(!m || (m->start <= addr && addr < m->end && m->birth_ns <= time && m->object));
 	}
 }
 
@@ -105,11 +105,11 @@ static void fuzz_events(struct maps *maps, const uint8_t *op, size_t size)
 static struct maps *table(void)
 {
 	static struct maps *maps;
-	static struct dsos *dsos;
+	static struct objects *objects;
 
 	if (!maps) {
 		rcu_register_thread();
-		REQUIRE(!dsos_new(&dsos) && !maps_new(&maps, dsos, 1 << 20));
+		REQUIRE(!objects_new(&objects) && !maps_new(&maps, objects, 1 << 20));
 	}
 	return maps;
 }

@@ -6,7 +6,7 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-#include "sampler/perfdata.h"
+#include "sampler/file/perfdata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

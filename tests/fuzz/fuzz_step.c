@@ -38,20 +38,20 @@ static void steps(struct step *s, struct step_input *in, uint64_t vaddr)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint32_t next_id = DSO_ID_FIRST;
+	static uint32_t next_id = OBJECT_ID_FIRST;
 	static struct step *s;
 	struct image image = { .machine = EM_X86_64 };
-	struct dump dump = { SP, data, DUMP, true, NULL };
-	struct dso dso = { .id = 0 };
-	struct step_input in = { .dump = &dump, .dso = &dso, .image = &image };
+	struct stack_copy dump = { SP, data, DUMP, true, NULL };
+	struct object object = { .id = 0 };
+	struct step_input in = { .dump = &dump, .object = &object, .image = &image };
 	struct ehframe_fde fde;
 
 	if (size < DUMP || (!s && step_new(&s, &arch_x86_64, NULL)))
 		return 0;
 	/* A new object each time: libunwind remembers rules by address. */
 	if (++next_id >= 1u << 23)
-		next_id = DSO_ID_FIRST;
-	dso.id = next_id;
+		next_id = OBJECT_ID_FIRST;
+	object.id = next_id;
 	ehframe_init(&image.eh, data + DUMP, size - DUMP, 0x10000, EM_X86_64);
 	step_begin(s);
 	for (uint32_t i = 0; i < image.eh.nr_fdes && i < 16; i++) {

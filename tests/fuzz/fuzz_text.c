@@ -4,7 +4,7 @@
  * Oracle: valid UTF-8, no control or zero-width bytes, bounded, idempotent,
  * width as clip counts it.
  */
-#include "symbols/text.h"
+#include "symbols/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "sampler/counters.h"
+#include "sampler/event/counters.h"
 
 #define MAX_FDS	  4096
 #define FIRST_FD  1000

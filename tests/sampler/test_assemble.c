@@ -16,8 +16,8 @@
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
 
-#include "sampler/assemble.h"
-#include "symbols/base.h"
+#include "sampler/profile/assemble.h"
+#include "symbols/base/base.h"
 
 /* Beyond PID_MAX_LIMIT of Linux: nobody has these. */
 #define PID_A	 5000001
@@ -26,7 +26,7 @@
 #define KERNEL_ADDRESS 0xfffffffffffff123ULL
 
 struct tables {
-	struct dsos *dsos;
+	struct objects *objects;
 	struct maps *maps;
 	struct places *places;
 	struct stacks *stacks;
@@ -35,11 +35,11 @@ struct tables {
 
 static void tables_init(struct tables *t)
 {
-	assert_int_equal(dsos_new(&t->dsos), 0);
-	assert_int_equal(maps_new(&t->maps, t->dsos, 1000), 0);
+	assert_int_equal(objects_new(&t->objects), 0);
+	assert_int_equal(maps_new(&t->maps, t->objects, 1000), 0);
 	assert_int_equal(places_new(&t->places, 10000), 0);
 	assert_int_equal(stacks_new(&t->stacks, 1000, 1 << 20), 0);
-	assert_int_equal(symbols_new(&t->symbols, t->places, t->dsos, t->maps, NULL), 0);
+	assert_int_equal(symbols_new(&t->symbols, t->places, t->objects, t->maps, NULL), 0);
 }
 
 static void tables_fini(struct tables *t)
@@ -48,29 +48,29 @@ static void tables_fini(struct tables *t)
 	stacks_free(t->stacks);
 	places_free(t->places);
 	maps_free(t->maps);
-	dsos_free(t->dsos);
+	objects_free(t->objects);
 }
 
-static struct profile *assembled(const struct tables *t, const struct history_cell *cells,
+static struct profile *assembled(const struct tables *t, const struct history_cell *counts,
 				 uint32_t nr)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
 	const struct assemble_input in = {
-		.cells = cells, .nr_cells = nr, .stacks = t->stacks, .places = t->places,
-		.symbols = t->symbols, .maps = t->maps, .dsos = t->dsos,
+		.counts = counts, .nr_counts = nr, .stacks = t->stacks, .places = t->places,
+		.symbols = t->symbols, .maps = t->maps, .objects = t->objects,
 	};
 
 	assert_int_equal(assemble(p, &in), 0);
-	assert_int_equal(p->nr_cells, nr);
+	assert_int_equal(p->nr_counts, nr);
 	return p;
 }
 
 static uint32_t file_of(struct tables *t, const char *path)
 {
-	const struct dso_identity identity = { .kind = DSO_FILE, .maj = 1, .min = 2,
+	const struct object_identity identity = { .kind = OBJECT_FILE, .maj = 1, .min = 2,
 					       .ino = 1000 + strlen(path) };
 
-	return dsos_intern(t->dsos, &identity, path, strlen(path), PID_A, 0x1000, 0x2000)->id;
+	return objects_intern(t->objects, &identity, path, strlen(path), PID_A, 0x1000, 0x2000)->id;
 }
 
 static uint32_t stack_of(struct tables *t, uint32_t nr, const uint32_t *places)
@@ -85,7 +85,7 @@ static uint32_t stack_of(struct tables *t, uint32_t nr, const uint32_t *places)
 static const struct profile_function *function_at(const struct profile *p, uint32_t cell,
 						  uint32_t frame)
 {
-	const struct profile_stack *s = &p->stacks[p->cells[cell].stack];
+	const struct profile_stack *s = &p->stacks[p->counts[cell].stack];
 
 	assert_true(frame < s->nr && s->first + s->nr <= p->nr_frames);
 	return &p->functions[p->frames[s->first + frame]];
@@ -122,9 +122,9 @@ static void test_places_without_symbols(void **state)
 	struct profile *p;
 
 	tables_init(&t);
-	places[0] = places_intern(t.places, DSO_ID_KERNEL, KERNEL_ADDRESS);
+	places[0] = places_intern(t.places, OBJECT_ID_KERNEL, KERNEL_ADDRESS);
 	places[1] = places_intern(t.places, file_of(&t, "/usr/lib/libfoo.so"), 0x1234);
-	places[2] = places_intern(t.places, DSO_ID_UNKNOWN, 0x7fff00001000);
+	places[2] = places_intern(t.places, OBJECT_ID_UNKNOWN, 0x7fff00001000);
 	cell.stack = stack_of(&t, 3, places);
 	p = assembled(&t, &cell, 1);
 	/* All names are the profile's own by now. */
@@ -164,34 +164,34 @@ static void test_places_without_symbols(void **state)
 static void test_shared_ids(void **state)
 {
 	struct tables t;
-	uint32_t dso, a[2], b[2];
-	struct history_cell cells[] = {
+	uint32_t object, a[2], b[2];
+	struct history_cell counts[] = {
 		{ .count = 1 }, { .count = 2, .event = 1 }, { .count = 4 },
 	};
 	struct profile *p;
 
 	tables_init(&t);
-	dso = file_of(&t, "/bin/x");
+	object = file_of(&t, "/bin/x");
 	for (uint32_t i = 0; i < 100; i++) {
-		uint32_t place = places_intern(t.places, dso, i);
+		uint32_t place = places_intern(t.places, object, i);
 
 		stack_of(&t, 1, &place);
 	}
-	a[0] = places_intern(t.places, dso, 7);
-	a[1] = b[1] = places_intern(t.places, dso, 9);
-	b[0] = places_intern(t.places, dso, 11);
-	cells[0].stack = cells[1].stack = stack_of(&t, 2, a);
-	cells[2].stack = stack_of(&t, 2, b);
-	p = assembled(&t, cells, 3);
+	a[0] = places_intern(t.places, object, 7);
+	a[1] = b[1] = places_intern(t.places, object, 9);
+	b[0] = places_intern(t.places, object, 11);
+	counts[0].stack = counts[1].stack = stack_of(&t, 2, a);
+	counts[2].stack = stack_of(&t, 2, b);
+	p = assembled(&t, counts, 3);
 	assert_int_equal(p->nr_stacks, 2);
 	assert_int_equal(p->nr_frames, 4);
 	assert_int_equal(p->nr_functions, 3);
 	assert_int_equal(p->nr_tasks, 1);
-	assert_int_equal(p->cells[0].stack, p->cells[1].stack);
-	assert_int_equal(p->cells[1].event, 1);
+	assert_int_equal(p->counts[0].stack, p->counts[1].stack);
+	assert_int_equal(p->counts[1].event, 1);
 	assert_ptr_equal(function_at(p, 0, 1), function_at(p, 2, 1));
 	assert_string_equal(function_at(p, 2, 0)->name.str, "x+0xb");
-	assert_true(p->cells[2].count == 4);
+	assert_true(p->counts[2].count == 4);
 	profile_free(p);
 	tables_fini(&t);
 }
@@ -199,32 +199,32 @@ static void test_shared_ids(void **state)
 /* Cells come in order of stack, in whatever order they were given; equal ones stay in theirs. */
 static void test_order(void **state)
 {
-	struct history_cell cells[100];
+	struct history_cell counts[100];
 	struct tables t;
 	struct profile *p;
-	uint32_t dso, ids[10];
+	uint32_t object, ids[10];
 
 	tables_init(&t);
-	dso = file_of(&t, "/bin/x");
+	object = file_of(&t, "/bin/x");
 	for (uint32_t i = 0; i < 10; i++) {
-		uint32_t place = places_intern(t.places, dso, i);
+		uint32_t place = places_intern(t.places, object, i);
 
 		ids[i] = stack_of(&t, 1, &place);
 	}
 	for (uint32_t i = 0; i < 100; i++)
-		cells[i] = (struct history_cell){ ids[i * 7 % 10], TASK_UNKNOWN, 0, i, 2 * i };
-	p = assembled(&t, cells, 100);
+		counts[i] = (struct history_cell){ ids[i * 7 % 10], TASK_UNKNOWN, 0, i, 2 * i };
+	p = assembled(&t, counts, 100);
 	for (uint32_t i = 0; i < 100; i++) {
-		uint32_t given = (uint32_t)p->cells[i].count;
+		uint32_t given = (uint32_t)p->counts[i].count;
 		char name[16];
 
 		snprintf(name, sizeof(name), "x+0x%x", given * 7 % 10);
 		assert_string_equal(function_at(p, i, 0)->name.str, name);
-		assert_true(p->cells[i].weight == 2 * given);
-		if (i && p->cells[i].stack == p->cells[i - 1].stack)
-			assert_true(p->cells[i].count > p->cells[i - 1].count);
+		assert_true(p->counts[i].weight == 2 * given);
+		if (i && p->counts[i].stack == p->counts[i - 1].stack)
+			assert_true(p->counts[i].count > p->counts[i - 1].count);
 		else if (i)
-			assert_true(p->cells[i].stack > p->cells[i - 1].stack);
+			assert_true(p->counts[i].stack > p->counts[i - 1].stack);
 	}
 	profile_free(p);
 	tables_fini(&t);
@@ -234,22 +234,22 @@ static void test_order(void **state)
 static void test_no_stack(void **state)
 {
 	struct tables t;
-	const struct history_cell cells[] = {
+	const struct history_cell counts[] = {
 		{ STACK_NONE, TASK_UNKNOWN, 0, 3, 30 },
 		{ 12345, 999999, 0, 4, 40 },
-		{ STACK_NONE - 1, CELLS_TASKS_MAX - 1, 0, 5, 50 },
+		{ STACK_NONE - 1, COUNTS_TASKS_MAX - 1, 0, 5, 50 },
 	};
 	struct profile *p;
 	double count = 0;
 
 	tables_init(&t);
-	p = assembled(&t, cells, ARRAY_SIZE(cells));
-	for (uint32_t i = 0; i < p->nr_cells; i++) {
-		assert_int_equal(p->stacks[p->cells[i].stack].nr, 0);
-		assert_in_range(p->cells[i].task, 0, p->nr_tasks - 1);
-		assert_in_range(p->tasks[p->cells[i].task].process, 0, p->nr_processes - 1);
-		assert_non_null(p->tasks[p->cells[i].task].comm.str);
-		count += p->cells[i].count;
+	p = assembled(&t, counts, ARRAY_SIZE(counts));
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		assert_int_equal(p->stacks[p->counts[i].stack].nr, 0);
+		assert_in_range(p->counts[i].task, 0, p->nr_tasks - 1);
+		assert_in_range(p->tasks[p->counts[i].task].process, 0, p->nr_processes - 1);
+		assert_non_null(p->tasks[p->counts[i].task].comm.str);
+		count += p->counts[i].count;
 	}
 	assert_true(count == 12);
 	assert_int_equal(p->nr_frames, 0);
@@ -269,7 +269,7 @@ static const struct profile_task *find_task(const struct profile *p, pid_t tid)
 static void test_processes(void **state)
 {
 	struct tables t;
-	struct history_cell cells[3] = { { .count = 1 }, { .count = 2 }, { .count = 4 } };
+	struct history_cell counts[3] = { { .count = 1 }, { .count = 2 }, { .count = 4 } };
 	const struct profile_process *process;
 	const struct profile_task *task;
 	struct profile *p;
@@ -281,13 +281,13 @@ static void test_processes(void **state)
 	maps_on_comm(t.maps, PID_B, PID_B, "beta", 4, true, 1300);
 	maps_publish(t.maps, 2000, 1000000);
 	for (uint32_t i = 0; i < 3; i++)
-		cells[i].stack = STACK_NONE;
+		counts[i].stack = STACK_NONE;
 	/* The thread's task comes first: its process shows as the main thread nevertheless. */
-	cells[0].task = task_of(&t, PID_A, THREAD_A);
-	cells[1].task = task_of(&t, PID_B, PID_B);
-	cells[2].task = task_of(&t, PID_A, PID_A);
+	counts[0].task = task_of(&t, PID_A, THREAD_A);
+	counts[1].task = task_of(&t, PID_B, PID_B);
+	counts[2].task = task_of(&t, PID_A, PID_A);
 
-	p = assembled(&t, cells, 3);
+	p = assembled(&t, counts, 3);
 	assert_int_equal(p->nr_tasks, 3);
 	assert_int_equal(p->nr_processes, 2);
 	task = find_task(p, THREAD_A);
@@ -298,11 +298,11 @@ static void test_processes(void **state)
 	assert_ptr_equal(&p->processes[find_task(p, PID_A)->process], process);
 	assert_int_not_equal(p->processes[find_task(p, PID_B)->process].id, process->id);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(p->tasks[p->cells[i].task].id, maps_task(t.maps, cells[i].task)->number);
+		assert_int_equal(p->tasks[p->counts[i].task].id, maps_task(t.maps, counts[i].task)->number);
 	profile_free(p);
 
 	/* Without the main thread any other will do. */
-	p = assembled(&t, cells, 1);
+	p = assembled(&t, counts, 1);
 	tables_fini(&t);
 	assert_int_equal(p->nr_processes, 1);
 	assert_int_equal(p->processes[0].pid, PID_A);
@@ -327,7 +327,7 @@ static uint32_t place_of_code(struct tables *t, const void *code)
 	assert_non_null(hit.space);
 	m = space_find(hit.space, address, time_now_ns());
 	assert_non_null(m);
-	return places_intern(t->places, m->dso->id, address - m->start + m->offset);
+	return places_intern(t->places, m->object->id, address - m->start + m->offset);
 }
 
 static void test_names_from_the_loader(void **state)

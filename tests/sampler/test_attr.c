@@ -2,7 +2,7 @@
 /*
  * attr: what is asked of the kernel, bit by bit.
  */
-#include "sampler/attr.h"
+#include "sampler/event/attr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "sampler/record.h"
+#include "sampler/perf/record.h"
 #include "tests/sampler/fake_kernel.h"
 
 /* What is asked of the kernel for a sampling event, bit by bit. */

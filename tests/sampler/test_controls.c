@@ -168,8 +168,8 @@ static void check_profile(const struct profile *p)
 {
 	check_account(&p->account);
 	check_account(&p->account_total);
-	for (uint32_t i = 0; i < p->nr_cells; i++)
-		assert_true(p->cells[i].event < p->nr_events);
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		assert_true(p->counts[i].event < p->nr_events);
 	assert_int_equal(p->window, PROFILE_WINDOW);
 }
 
@@ -287,8 +287,8 @@ static void expect_only(struct sampler *s, pid_t pid, bool only)
 		struct profile *p = wait_profile(s);
 
 		others = false;
-		for (uint32_t k = 0; k < p->nr_cells; k++) {
-			const struct profile_task *t = &p->tasks[p->cells[k].task];
+		for (uint32_t k = 0; k < p->nr_counts; k++) {
+			const struct profile_task *t = &p->tasks[p->counts[k].task];
 			pid_t of = p->processes[t->process].pid;
 
 			seen |= of == pid;
@@ -395,7 +395,7 @@ static void test_sizes(void **state)
 		struct profile *p = wait_profile(s);
 
 		if (i == 2)
-			assert_int_equal(p->nr_cells, 0);
+			assert_int_equal(p->nr_counts, 0);
 		profile_free(p);
 	}
 	/* off is off, whatever is opened anew */
@@ -451,9 +451,9 @@ static double samples_of(struct sampler *s, pid_t pid, unsigned int ticks)
 
 		check_account(&p->account);
 		nr = 0;
-		for (uint32_t k = 0; k < p->nr_cells; k++)
-			if (p->processes[p->tasks[p->cells[k].task].process].pid == pid)
-				nr += p->cells[k].count;
+		for (uint32_t k = 0; k < p->nr_counts; k++)
+			if (p->processes[p->tasks[p->counts[k].task].process].pid == pid)
+				nr += p->counts[k].count;
 		profile_free(p);
 	}
 	return nr;
@@ -718,8 +718,8 @@ static void check_rows(struct steered *st, const struct profile *p)
 	st->target_ns = !sampled ? 0 : st->target_ns ? st->target_ns : time_now_ns();
 	if (!sampled || time_now_ns() - st->target_ns < WINDOW_NS + 2 * TICK_NS)
 		return;
-	for (uint32_t i = 0; i < p->nr_cells; i++) {
-		pid_t pid = p->processes[p->tasks[p->cells[i].task].process].pid;
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		pid_t pid = p->processes[p->tasks[p->counts[i].task].process].pid;
 		bool found = false;
 
 		for (uint32_t k = 0; k < st->nr_only; k++)

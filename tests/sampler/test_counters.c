@@ -3,7 +3,7 @@
  * counters, opened on a made-up kernel: what is asked for, failures at the n-th
  * call for every n, no fd left open; what is refused, and the sentences.
  */
-#include "sampler/counters.h"
+#include "sampler/event/counters.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

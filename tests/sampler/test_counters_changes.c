@@ -2,7 +2,7 @@
 /*
  * counters, changed while they run, on a made-up kernel: rates, events, tasks.
  */
-#include "sampler/counters.h"
+#include "sampler/event/counters.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * counters on the real kernel, where perf_event_open is permitted: rates, lost
  * samples counted exactly, side-band, two sessions, targets that end.
  */
-#include "sampler/counters.h"
+#include "sampler/event/counters.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * doctor: a fake /proc is read, and each set of facts has its finding, its
  * level and a cure.
  */
-#include "sampler/doctor.h"
+#include "sampler/event/doctor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * event: every name of the catalogue, aliases, modifiers, raw codes, and the
  * sentence for what is none of them.
  */
-#include "sampler/event.h"
+#include "sampler/event/event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

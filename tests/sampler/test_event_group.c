@@ -4,7 +4,7 @@
  * kernel for them (a made-up one), changes while they run, and the counts that
  * come with a leader's samples.
  */
-#include "sampler/event.h"
+#include "sampler/event/event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "sampler/deltas.h"
+#include "sampler/pipeline/deltas.h"
 #include "tests/sampler/fake_kernel.h"
 
 static uint32_t parse_list(struct event *events, const char *text)

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "sampler/fold.h"
-#include "symbols/base.h"
+#include "sampler/profile/fold.h"
+#include "symbols/base/base.h"
 #include "tests/yardstick.h"
 
 #define ALL UINT32_MAX
@@ -35,7 +35,7 @@ static uint32_t frames[] = {
 };
 static struct profile_stack stacks[] = { { 0, 3 }, { 3, 4 }, { 7, 4 }, { 11, 1 }, { 0, 0 } };
 
-static struct profile profile_of(struct profile_cell *cells, uint32_t nr)
+static struct profile profile_of(struct profile_count *counts, uint32_t nr)
 {
 	return (struct profile){
 		.functions = functions, .nr_functions = ARRAY_SIZE(functions),
@@ -43,7 +43,7 @@ static struct profile profile_of(struct profile_cell *cells, uint32_t nr)
 		.tasks = tasks, .nr_tasks = ARRAY_SIZE(tasks),
 		.stacks = stacks, .nr_stacks = ARRAY_SIZE(stacks),
 		.frames = frames, .nr_frames = ARRAY_SIZE(frames),
-		.cells = cells, .nr_cells = nr,
+		.counts = counts, .nr_counts = nr,
 		.nr_events = 1,
 	};
 }
@@ -56,11 +56,11 @@ static void test_lines(void **state)
 	static struct safe_text files[] = { TEXT("a.c"), TEXT("b.c") };
 	static struct profile_line lines[] = { { 0, 10 }, { 0, 20 }, { 1, 30 }, { PROFILE_NO_LINE, 0 } };
 	uint32_t at[] = { 0, 2, 2, 1, 1, 1, 1, 3, 0, 2, 2, 0 }, out[ARRAY_SIZE(functions)];
-	struct profile_cell cells[] = {
+	struct profile_count counts[] = {
 		{ 0, 0, 0, 5, 5 }, { 1, 0, 0, 3, 3 }, { 3, 1, 0, 9, 9 }, { 2, 0, 0, 1, 1 },
 		{ 0, 1, 1, 99, 99 }, { 4, 0, 0, 1, 1 }, { 0, 2, 0, 1, 1 },
 	};
-	struct profile p = profile_of(cells, ARRAY_SIZE(cells));
+	struct profile p = profile_of(counts, ARRAY_SIZE(counts));
 
 	assert_int_equal(fold_lines(&p, &everything, out), 0);
 	assert_int_equal(out[2], PROFILE_NO_LINE);
@@ -79,13 +79,13 @@ static void test_lines(void **state)
 	at[0] = 0;
 	at[3] = 0;
 	frames[3] = 2;
-	cells[0].weight = 2;
-	cells[1].weight = 4;
-	cells[6].weight = 3;
+	counts[0].weight = 2;
+	counts[1].weight = 4;
+	counts[6].weight = 3;
 	at[3] = 2;
 	assert_int_equal(fold_lines(&p, &everything, out), 0);
 	assert_int_equal(out[2], 0);
-	cells[6].weight = 1;
+	counts[6].weight = 1;
 	assert_int_equal(fold_lines(&p, &everything, out), 0);
 	assert_int_equal(out[2], 2);
 	frames[3] = 1;
@@ -126,10 +126,10 @@ static void test_empty(void **state)
 
 static void test_self_and_total(void **state)
 {
-	struct profile_cell cells[] = {
+	struct profile_count counts[] = {
 		{ 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 4, 1, 0, 1, 10 },
 	};
-	struct profile p = profile_of(cells, 3);
+	struct profile p = profile_of(counts, 3);
 	struct fold_functions f;
 
 	assert_int_equal(fold_functions(&p, &everything, &f), 0);
@@ -148,8 +148,8 @@ static void test_self_and_total(void **state)
 
 static void test_recursion_counts_once(void **state)
 {
-	struct profile_cell cells[] = { { 1, 0, 0, 5, 50 }, { 1, 1, 0, 2, 20 } };
-	struct profile p = profile_of(cells, 2);
+	struct profile_count counts[] = { { 1, 0, 0, 5, 50 }, { 1, 1, 0, 2, 20 } };
+	struct profile p = profile_of(counts, 2);
 	struct fold_functions f;
 
 	assert_int_equal(fold_functions(&p, &everything, &f), 0);
@@ -161,10 +161,10 @@ static void test_recursion_counts_once(void **state)
 /* Of three tasks the one with most in sum, not the one with the largest cell. */
 static void test_task_with_most(void **state)
 {
-	struct profile_cell cells[] = {
+	struct profile_count counts[] = {
 		{ 0, 2, 0, 3, 30 }, { 0, 1, 0, 4, 40 }, { 1, 2, 0, 2, 20 }, { 3, 0, 0, 9, 90 },
 	};
-	struct profile p = profile_of(cells, 4);
+	struct profile p = profile_of(counts, 4);
 	struct fold_functions f;
 
 	assert_int_equal(fold_functions(&p, &everything, &f), 0);
@@ -177,10 +177,10 @@ static void test_task_with_most(void **state)
 
 static void test_hide(void **state)
 {
-	struct profile_cell cells[] = {
+	struct profile_count counts[] = {
 		{ 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 3, 2, 0, 1, 10 },
 	};
-	struct profile p = profile_of(cells, 3);
+	struct profile p = profile_of(counts, 3);
 	struct fold_filter filter = everything;
 	struct fold_functions f;
 
@@ -211,10 +211,10 @@ static void test_hide(void **state)
 
 static void test_filters(void **state)
 {
-	struct profile_cell cells[] = {
+	struct profile_count counts[] = {
 		{ 0, 0, 0, 1, 10 }, { 0, 1, 0, 2, 20 }, { 0, 2, 0, 4, 40 }, { 0, 0, 1, 8, 80 },
 	};
-	struct profile p = profile_of(cells, 4);
+	struct profile p = profile_of(counts, 4);
 	struct {
 		struct fold_filter filter;
 		double count;
@@ -247,10 +247,10 @@ static void test_filters(void **state)
 
 static void test_processes(void **state)
 {
-	struct profile_cell cells[] = {
+	struct profile_count counts[] = {
 		{ 2, 2, 0, 4, 40 }, { 0, 0, 0, 3, 30 }, { 4, 1, 0, 2, 20 }, { 0, 2, 0, 2, 20 },
 	};
-	struct profile p = profile_of(cells, 4);
+	struct profile p = profile_of(counts, 4);
 	struct fold_filter filter = everything;
 	struct fold_processes ps;
 
@@ -272,8 +272,8 @@ static void test_processes(void **state)
 	fold_processes_fini(&ps);
 }
 
-/* A profile of @nr_cells random cells with up to @depth frames each. */
-static struct profile *random_profile(uint32_t seed, uint32_t nr_cells, uint32_t nr_functions,
+/* A profile of @nr_counts random cells with up to @depth frames each. */
+static struct profile *random_profile(uint32_t seed, uint32_t nr_counts, uint32_t nr_functions,
 				      uint32_t depth)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
@@ -289,21 +289,21 @@ static struct profile *random_profile(uint32_t seed, uint32_t nr_cells, uint32_t
 	p->tasks = xcalloc(p->nr_tasks, sizeof(*p->tasks));
 	for (uint32_t i = 0; i < p->nr_tasks; i++)
 		p->tasks[i].process = (r = hash_u64(r + i + 1)) % p->nr_processes;
-	p->nr_stacks = nr_cells;
-	p->stacks = xcalloc(nr_cells, sizeof(*p->stacks));
-	p->frames = xcalloc((size_t)nr_cells * depth, sizeof(*p->frames));
-	p->cells = xcalloc(nr_cells, sizeof(*p->cells));
-	for (uint32_t i = 0; i < nr_cells; i++) {
+	p->nr_stacks = nr_counts;
+	p->stacks = xcalloc(nr_counts, sizeof(*p->stacks));
+	p->frames = xcalloc((size_t)nr_counts * depth, sizeof(*p->frames));
+	p->counts = xcalloc(nr_counts, sizeof(*p->counts));
+	for (uint32_t i = 0; i < nr_counts; i++) {
 		r = hash_u64(r + i + 1);
 		p->stacks[i] = (struct profile_stack){ p->nr_frames, r % (depth + 1) };
 		for (uint32_t j = 0; j < p->stacks[i].nr; j++)
 			p->frames[p->nr_frames++] = hash_u64(r + j + 1) % nr_functions;
-		p->cells[i] = (struct profile_cell){
-			(r >> 20) % nr_cells % (i + 1), (r >> 40) % p->nr_tasks, (r >> 50) % 2,
+		p->counts[i] = (struct profile_count){
+			(r >> 20) % nr_counts % (i + 1), (r >> 40) % p->nr_tasks, (r >> 50) % 2,
 			(double)(r % 9 + 1), (double)(r % 1000),
 		};
 	}
-	p->nr_cells = nr_cells;
+	p->nr_counts = nr_counts;
 	return p;
 }
 
@@ -324,8 +324,8 @@ static struct fold_row count_slowly(const struct profile *p, const struct fold_f
 
 	for (uint32_t i = 0; i < p->nr_tasks; i++)
 		by_task[i] = 0;
-	for (uint32_t i = 0; i < p->nr_cells; i++) {
-		const struct profile_cell *c = &p->cells[i];
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
 		uint32_t process = p->tasks[c->task].process;
 
 		if (c->event != f->event || !on_stack(p, c->stack, function) ||

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "sampler/fold_tree.h"
-#include "symbols/base.h"
+#include "sampler/profile/fold_tree.h"
+#include "symbols/base/base.h"
 #include "tests/yardstick.h"
 
 #define ALL UINT32_MAX
@@ -40,7 +40,7 @@ static uint32_t frames[] = {
 };
 static struct profile_stack stacks[] = { { 0, 3 }, { 3, 4 }, { 7, 4 }, { 11, 2 }, { 13, 5 }, { 0, 0 } };
 
-static struct profile profile_of(struct profile_cell *cells, uint32_t nr)
+static struct profile profile_of(struct profile_count *counts, uint32_t nr)
 {
 	return (struct profile){
 		.functions = functions, .nr_functions = ARRAY_SIZE(functions),
@@ -48,7 +48,7 @@ static struct profile profile_of(struct profile_cell *cells, uint32_t nr)
 		.tasks = tasks, .nr_tasks = ARRAY_SIZE(tasks),
 		.stacks = stacks, .nr_stacks = ARRAY_SIZE(stacks),
 		.frames = frames, .nr_frames = ARRAY_SIZE(frames),
-		.cells = cells, .nr_cells = nr,
+		.counts = counts, .nr_counts = nr,
 		.nr_events = 1,
 	};
 }
@@ -105,11 +105,11 @@ static void test_empty(void **state)
 
 static void test_both_ways(void **state)
 {
-	struct profile_cell cells[] = {
+	struct profile_count counts[] = {
 		{ 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 3, 2, 0, 1, 10 },
 		{ 5, 1, 0, 1, 10 }, { 0, 1, 0, 1, 10 }, { 0, 1, 1, 9, 90 },
 	};
-	struct profile p = profile_of(cells, ARRAY_SIZE(cells));
+	struct profile p = profile_of(counts, ARRAY_SIZE(counts));
 	struct fold_tree_config config = { .filter = everything };
 
 	/* A sample without frames is the root's own. */
@@ -130,9 +130,9 @@ static void test_both_ways(void **state)
 static void test_order(void **state)
 {
 	/* other (id 11) weighs less than work (id 14), and as much as it. */
-	struct profile_cell cells[] = { { 0, 0, 0, 3, 30 }, { 3, 0, 0, 1, 10 } };
-	struct profile_cell equal[] = { { 0, 0, 0, 1, 10 }, { 3, 0, 0, 1, 10 } };
-	struct profile p = profile_of(cells, 2), q = profile_of(equal, 2);
+	struct profile_count counts[] = { { 0, 0, 0, 3, 30 }, { 3, 0, 0, 1, 10 } };
+	struct profile_count equal[] = { { 0, 0, 0, 1, 10 }, { 3, 0, 0, 1, 10 } };
+	struct profile p = profile_of(counts, 2), q = profile_of(equal, 2);
 	struct fold_tree_config config = { .filter = everything };
 
 	assert_tree(&p, &config, "(0/40)[main(0/40)[work(0/30)[leaf(30/30)] other(10/10)]]");
@@ -143,10 +143,10 @@ static void test_order(void **state)
 
 static void test_processes_first(void **state)
 {
-	struct profile_cell cells[] = {
+	struct profile_count counts[] = {
 		{ 0, 1, 0, 3, 30 }, { 3, 0, 0, 1, 10 }, { 3, 1, 0, 1, 10 }, { 0, 2, 0, 6, 60 },
 	};
-	struct profile p = profile_of(cells, 4);
+	struct profile p = profile_of(counts, 4);
 	struct fold_tree_config config = { .filter = everything, .first = FOLD_PROCESSES };
 
 	assert_tree(&p, &config, "(0/110)[p100(0/70)[main(0/70)[work(0/60)[leaf(60/60)] other(10/10)]] "
@@ -161,8 +161,8 @@ static void test_processes_first(void **state)
 
 static void test_limit(void **state)
 {
-	struct profile_cell cells[] = { { 0, 0, 0, 90, 90 }, { 3, 0, 0, 10, 10 } };
-	struct profile p = profile_of(cells, 2);
+	struct profile_count counts[] = { { 0, 0, 0, 90, 90 }, { 3, 0, 0, 10, 10 } };
+	struct profile p = profile_of(counts, 2);
 	struct fold_tree_config config = { .filter = everything, .limit = 0.1 };
 
 	assert_tree(&p, &config, "(0/100)[main(0/100)[work(0/90)[leaf(90/90)] other(10/10)]]");
@@ -174,8 +174,8 @@ static void test_limit(void **state)
 
 static void test_hidden_frames(void **state)
 {
-	struct profile_cell cells[] = { { 2, 0, 0, 4, 40 }, { 0, 0, 0, 1, 10 } };
-	struct profile p = profile_of(cells, 2);
+	struct profile_count counts[] = { { 2, 0, 0, 4, 40 }, { 0, 0, 0, 1, 10 } };
+	struct profile p = profile_of(counts, 2);
 	struct fold_tree_config config = { .filter = everything };
 
 	config.filter.hide_kernel = true;
@@ -187,8 +187,8 @@ static void test_hidden_frames(void **state)
 
 static void test_recursion(void **state)
 {
-	struct profile_cell cells[] = { { 1, 0, 0, 1, 10 }, { 4, 0, 0, 2, 20 } };
-	struct profile p = profile_of(cells, 2);
+	struct profile_count counts[] = { { 1, 0, 0, 1, 10 }, { 4, 0, 0, 2, 20 } };
+	struct profile p = profile_of(counts, 2);
 	struct fold_tree_config config = { .filter = everything };
 
 	assert_tree(&p, &config,
@@ -216,11 +216,11 @@ static void assert_neighbours(const struct fold_neighbour *rows, uint32_t nr, co
 
 static void test_callers(void **state)
 {
-	struct profile_cell cells[] = {
+	struct profile_count counts[] = {
 		{ 0, 0, 0, 3, 30 }, { 1, 0, 0, 5, 50 }, { 2, 1, 0, 4, 40 }, { 3, 0, 0, 1, 10 },
 		{ 4, 0, 0, 2, 20 }, { 5, 0, 0, 1, 10 },
 	};
-	struct profile p = profile_of(cells, ARRAY_SIZE(cells));
+	struct profile p = profile_of(counts, ARRAY_SIZE(counts));
 	struct fold_filter f = everything;
 	struct fold_callers c;
 
@@ -261,7 +261,7 @@ static void random_init(struct profile *p, uint32_t nr, uint32_t depth, uint32_t
 	p->processes = calloc(3, sizeof(*p->processes));
 	p->tasks = calloc(7, sizeof(*p->tasks));
 	p->stacks = calloc(nr, sizeof(*p->stacks));
-	p->cells = calloc(nr, sizeof(*p->cells));
+	p->counts = calloc(nr, sizeof(*p->counts));
 	p->frames = calloc((size_t)nr * depth, sizeof(*p->frames));
 	p->nr_functions = nr_functions;
 	p->nr_processes = 3;
@@ -286,11 +286,11 @@ static void random_init(struct profile *p, uint32_t nr, uint32_t depth, uint32_t
 			p->frames[at + frames_nr - 1 - d] = call;
 		}
 		at += frames_nr;
-		p->cells[i] = (struct profile_cell){ i, (uint32_t)rand() % 7, 0, 1,
+		p->counts[i] = (struct profile_count){ i, (uint32_t)rand() % 7, 0, 1,
 						     1 + (uint32_t)rand() % 3 };
 	}
 	p->nr_frames = at;
-	p->nr_stacks = p->nr_cells = nr;
+	p->nr_stacks = p->nr_counts = nr;
 }
 
 static void random_fini(struct profile *p)
@@ -300,7 +300,7 @@ static void random_fini(struct profile *p)
 	free(p->tasks);
 	free(p->stacks);
 	free(p->frames);
-	free(p->cells);
+	free(p->counts);
 }
 
 /* Sums of every node are exact, links are sound, order holds. */
@@ -350,8 +350,8 @@ static void check_against_walk(const struct profile *p, const struct fold_tree *
 {
 	double *self = calloc(t->nr_nodes, sizeof(*self));
 
-	for (uint32_t i = 0; i < p->nr_cells; i++)
-		self[walk(p, t, p->cells[i].stack, bottom_up)] += p->cells[i].weight;
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		self[walk(p, t, p->counts[i].stack, bottom_up)] += p->counts[i].weight;
 	for (uint32_t n = 0; n < t->nr_nodes; n++)
 		assert_true(self[n] == t->nodes[n].self);
 	free(self);

@@ -21,17 +21,17 @@ static void open_session(struct sampler *s, uint32_t max_cells)
 {
 	memset(s, 0, sizeof(*s));
 	s->caps = (struct generation_caps){ 8 * SMALL, 8 << 20, 256 };
-	assert_int_equal(dsos_new(&s->dsos), 0);
-	assert_int_equal(maps_new(&s->maps, s->dsos, 4096), 0);
+	assert_int_equal(objects_new(&s->objects), 0);
+	assert_int_equal(maps_new(&s->maps, s->objects, 4096), 0);
 	maps_no_proc(s->maps);
 	s->shared = aligned_alloc(CACHELINE, sizeof(*s->shared));
 	memset(s->shared, 0, sizeof(*s->shared));
 	s->tables = xcalloc(1, sizeof(*s->tables));
 	assert_int_equal(stacks_new(&s->stacks, SMALL, 1 << 20), 0);
-	assert_int_equal(cells_new(&s->cells, 1 << 14, 1 << 16), 0);
+	assert_int_equal(counts_new(&s->counts, 1 << 14, 1 << 16), 0);
 	assert_int_equal(history_new(&s->history, 5000000000ULL, 10000000000ULL, max_cells), 0);
 	s->tables->stacks = s->stacks;
-	s->tables->cells = s->cells;
+	s->tables->counts = s->counts;
 	s->tables->maps = s->maps;
 	s->tables->tasks = maps_tasks(s->maps);
 	maps_on_comm(s->maps, 3, 3, "three", 6, true, 1);
@@ -43,9 +43,9 @@ static void close_session(struct sampler *s)
 {
 	history_free(s->history);
 	stacks_free(s->stacks);
-	cells_free(s->cells);
+	counts_free(s->counts);
 	maps_free(s->maps);
-	dsos_free(s->dsos);
+	objects_free(s->objects);
 	free(s->tables);
 	free(s->shared);
 }
@@ -73,7 +73,7 @@ static uint32_t fill(struct sampler *s)
 
 	while ((id = intern(s->stacks, i)) != STACK_NONE || stacks_grow(s->stacks)) {
 		for (uint32_t k = 0; id != STACK_NONE && k < i % 5 + 1; k++)
-			assert_true(cells_add(s->cells, id, task, 1, 10));
+			assert_true(counts_add(s->counts, id, task, 1, 10));
 		i += id != STACK_NONE;
 	}
 	return i;
@@ -81,37 +81,37 @@ static uint32_t fill(struct sampler *s)
 
 static void check(const struct sampler *s, enum profile_window window, uint32_t nr_stacks)
 {
-	struct history_cell *cells;
+	struct history_cell *counts;
 	uint64_t covers;
 	uint32_t nr;
 	bool *seen = xcalloc(nr_stacks, sizeof(*seen));
 
-	assert_int_equal(history_get(s->history, window, &cells, &nr, &covers), 0);
+	assert_int_equal(history_get(s->history, window, &counts, &nr, &covers), 0);
 	assert_int_equal(nr, nr_stacks);
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t len;
-		const uint32_t *places = stacks_at(s->stacks, cells[i].stack, &len);
+		const uint32_t *places = stacks_at(s->stacks, counts[i].stack, &len);
 
 		assert_non_null(places);
 		assert_int_equal(len, 3);
 		assert_true(places[0] < nr_stacks && !seen[places[0]]);
 		seen[places[0]] = true;
 		assert_int_equal(places[2], places[0] * 3);
-		assert_int_equal(maps_task(s->maps, cells[i].task)->pid, 3);
-		assert_int_equal(cells[i].event, 1);
+		assert_int_equal(maps_task(s->maps, counts[i].task)->pid, 3);
+		assert_int_equal(counts[i].event, 1);
 		if (window != PROFILE_DECAY) {
-			assert_true(cells[i].count == places[0] % 5 + 1);
-			assert_true(cells[i].weight == 10 * cells[i].count);
+			assert_true(counts[i].count == places[0] % 5 + 1);
+			assert_true(counts[i].weight == 10 * counts[i].count);
 		}
 	}
-	free(cells);
+	free(counts);
 	free(seen);
 }
 
 static void test_history_moves_along(void **state)
 {
 	struct stacks *old;
-	struct cell *cells;
+	struct count *counts;
 	struct sampler s;
 	uint32_t nr, nr_stacks;
 
@@ -119,13 +119,13 @@ static void test_history_moves_along(void **state)
 	nr_stacks = fill(&s);
 	assert_true(nr_stacks > SMALL / 2);
 	/* Half of it is a tick already, the rest is in the cells still: both must move. */
-	assert_int_equal(cells_swap(s.cells, &cells, &nr), 0);
+	assert_int_equal(counts_swap(s.counts, &counts, &nr), 0);
 	assert_int_equal(nr, nr_stacks);
-	assert_int_equal(history_add(s.history, cells, nr, 1000000000), 0);
+	assert_int_equal(history_add(s.history, counts, nr, 1000000000), 0);
 	old = s.stacks;
 	assert_int_equal(generation_next(&s), 0);
 	assert_ptr_not_equal(s.stacks, old);
-	assert_ptr_equal(thread_tables(s.shared)->stacks, s.stacks);
+	assert_ptr_equal(sampler_thread_tables(s.shared)->stacks, s.stacks);
 	check(&s, PROFILE_WINDOW, nr_stacks);
 	check(&s, PROFILE_TOTAL, nr_stacks);
 	check(&s, PROFILE_DECAY, nr_stacks);
@@ -163,8 +163,8 @@ static void test_forgotten_stacks_are_gone(void **state)
 /* One second of a storm: processes begin, are sampled under their own names, and end. */
 static void storm_tick(struct sampler *s, pid_t first, uint32_t nr, uint64_t now_ns)
 {
-	struct cell *cells;
-	uint32_t nr_cells;
+	struct count *counts;
+	uint32_t nr_counts;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		pid_t pid = first + (pid_t)i;
@@ -177,26 +177,26 @@ static void storm_tick(struct sampler *s, pid_t first, uint32_t nr, uint64_t now
 	for (uint32_t i = 0; i < nr; i++) {
 		pid_t pid = first + (pid_t)i;
 
-		assert_true(cells_add(s->cells, intern(s->stacks, (uint32_t)pid % 100),
+		assert_true(counts_add(s->counts, intern(s->stacks, (uint32_t)pid % 100),
 				      task_of(s, pid, now_ns + 5), 0, (uint64_t)pid));
 		maps_on_exit(s->maps, pid, pid, now_ns + 20);
 	}
-	assert_true(cells_add(s->cells, intern(s->stacks, 7), task_of(s, 3, now_ns), 0, 1));
+	assert_true(counts_add(s->counts, intern(s->stacks, 7), task_of(s, 3, now_ns), 0, 1));
 	maps_publish(s->maps, now_ns + 30, 10);
-	assert_int_equal(cells_swap(s->cells, &cells, &nr_cells), 0);
-	assert_int_equal(history_add(s->history, cells, nr_cells, 1000000000), 0);
+	assert_int_equal(counts_swap(s->counts, &counts, &nr_counts), 0);
+	assert_int_equal(history_add(s->history, counts, nr_counts, 1000000000), 0);
 }
 
 /* Every process of the window is there under its name: its weight is its pid. */
 static void check_names(const struct sampler *s, uint32_t nr)
 {
-	struct history_cell *cells;
+	struct history_cell *counts;
 	uint64_t covers;
-	uint32_t nr_cells, seen = 0;
+	uint32_t nr_counts, seen = 0;
 
-	assert_int_equal(history_get(s->history, PROFILE_WINDOW, &cells, &nr_cells, &covers), 0);
-	for (uint32_t i = 0; i < nr_cells; i++) {
-		const struct task *task = maps_task(s->maps, cells[i].task);
+	assert_int_equal(history_get(s->history, PROFILE_WINDOW, &counts, &nr_counts, &covers), 0);
+	for (uint32_t i = 0; i < nr_counts; i++) {
+		const struct task *task = maps_task(s->maps, counts[i].task);
 		char comm[16];
 
 		assert_non_null(task);
@@ -204,11 +204,11 @@ static void check_names(const struct sampler *s, uint32_t nr)
 			continue;
 		snprintf(comm, sizeof(comm), "p%d", task->pid);
 		assert_string_equal(task->comm.str, comm);
-		assert_true(cells[i].weight == task->pid);
+		assert_true(counts[i].weight == task->pid);
 		seen++;
 	}
 	assert_int_equal(seen, nr);
-	free(cells);
+	free(counts);
 }
 
 #define TICK_FORKS 300
@@ -217,7 +217,7 @@ static void check_names(const struct sampler *s, uint32_t nr)
 static void test_storm_beyond_the_caps(void **state)
 {
 	uint32_t generations = 0, most = 0, number, nr;
-	struct history_cell *cells;
+	struct history_cell *counts;
 	double all = 0, found = 0;
 	uint64_t covers;
 	struct sampler s;
@@ -238,11 +238,11 @@ static void test_storm_beyond_the_caps(void **state)
 	assert_true(most < 4096);
 	assert_int_equal(maps_task(s.maps, task_of(&s, 3, 5))->number, number);
 	/* Nothing that was counted is lost, though most of it is folded away. */
-	assert_int_equal(history_get(s.history, PROFILE_TOTAL, &cells, &nr, &covers), 0);
+	assert_int_equal(history_get(s.history, PROFILE_TOTAL, &counts, &nr, &covers), 0);
 	for (uint32_t i = 0; i < nr; i++)
-		found += cells[i].count;
+		found += counts[i].count;
 	assert_true(found == all);
-	free(cells);
+	free(counts);
 	close_session(&s);
 }
 

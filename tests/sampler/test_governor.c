@@ -3,7 +3,7 @@
  * governor: a simulated sampler whose cost follows its rate comes below the
  * limit within ten ticks, stays there, and goes up again when it is calm.
  */
-#include "sampler/governor.h"
+#include "sampler/event/governor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

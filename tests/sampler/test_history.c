@@ -13,24 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/history.h"
-#include "sampler/sums.h"
-#include "symbols/base.h"
+#include "sampler/count/history.h"
+#include "sampler/count/sums.h"
+#include "symbols/base/base.h"
 
 #define SECOND 1000000000ULL
 
-static void add(struct history *h, uint32_t nr, const struct cell *cells, uint64_t interval_ns)
+static void add(struct history *h, uint32_t nr, const struct count *counts, uint64_t interval_ns)
 {
-	struct cell *copy = malloc(MAX(nr, 1u) * sizeof(*copy));
+	struct count *copy = malloc(MAX(nr, 1u) * sizeof(*copy));
 
 	if (nr)
-		memcpy(copy, cells, nr * sizeof(*copy));
+		memcpy(copy, counts, nr * sizeof(*copy));
 	assert_int_equal(history_add(h, copy, nr, interval_ns), 0);
 }
 
 static void add_one(struct history *h, uint32_t stack, uint64_t count, uint64_t interval_ns)
 {
-	add(h, 1, &(struct cell){ .stack = stack, .count = count, .weight = count * 10 },
+	add(h, 1, &(struct count){ .stack = stack, .count = count, .weight = count * 10 },
 	    interval_ns);
 }
 
@@ -38,20 +38,20 @@ static void add_one(struct history *h, uint32_t stack, uint64_t count, uint64_t 
 static double sum(const struct history *h, enum profile_window w, double *weight, double *stack0,
 		  uint64_t *covers_ns)
 {
-	struct history_cell *cells;
+	struct history_cell *counts;
 	double count = 0;
 	uint32_t nr;
 
 	*weight = *stack0 = 0;
-	assert_int_equal(history_get(h, w, &cells, &nr, covers_ns), 0);
-	assert_non_null(cells);
+	assert_int_equal(history_get(h, w, &counts, &nr, covers_ns), 0);
+	assert_non_null(counts);
 	for (uint32_t i = 0; i < nr; i++) {
-		count += cells[i].count;
-		*weight += cells[i].weight;
-		if (!cells[i].stack)
-			*stack0 += cells[i].count;
+		count += counts[i].count;
+		*weight += counts[i].weight;
+		if (!counts[i].stack)
+			*stack0 += counts[i].count;
 	}
-	free(cells);
+	free(counts);
 	return count;
 }
 
@@ -144,9 +144,9 @@ static void test_window_of_uneven_ticks(void **state)
 /* Cells that differ in any part of their key stay apart; equal ones are summed over ticks. */
 static void test_keys(void **state)
 {
-	const struct cell cells[] = {
+	const struct count counts[] = {
 		{ 1, 2, 3, 1, 1 }, { 2, 2, 3, 1, 1 }, { 1, 3, 3, 1, 1 }, { 1, 2, 4, 1, 1 },
-		{ 0, 0, 0, 1, 1 }, { UINT32_MAX - 1, CELLS_TASKS_MAX - 1, 255, 1, 1 },
+		{ 0, 0, 0, 1, 1 }, { UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255, 1, 1 },
 	};
 	struct history_cell *out;
 	struct history *h;
@@ -154,19 +154,19 @@ static void test_keys(void **state)
 	uint32_t nr;
 
 	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
-	add(h, ARRAY_SIZE(cells), cells, SECOND);
-	add(h, ARRAY_SIZE(cells), cells, SECOND);
+	add(h, ARRAY_SIZE(counts), counts, SECOND);
+	add(h, ARRAY_SIZE(counts), counts, SECOND);
 	for (int w = 0; w < PROFILE_NR_WINDOWS; w += PROFILE_TOTAL) {
 		assert_int_equal(history_get(h, w, &out, &nr, &covers_ns), 0);
-		assert_int_equal(nr, ARRAY_SIZE(cells));
+		assert_int_equal(nr, ARRAY_SIZE(counts));
 		for (uint32_t i = 0; i < nr; i++) {
 			uint32_t found = 0;
 
 			assert_true(out[i].count == 2);
 			for (uint32_t j = 0; j < nr; j++)
-				found += cells[j].stack == out[i].stack &&
-					 cells[j].task == out[i].task &&
-					 cells[j].event == out[i].event;
+				found += counts[j].stack == out[i].stack &&
+					 counts[j].task == out[i].task &&
+					 counts[j].event == out[i].event;
 			assert_int_equal(found, 1);
 		}
 		free(out);
@@ -234,7 +234,7 @@ static void test_decay_extremes(void **state)
 /* More cells than allowed: memory is bounded, the heaviest stay, not a sample is lost. */
 static void test_bounded(void **state)
 {
-	struct cell cells[1000];
+	struct count counts[1000];
 	struct history *h;
 	double weight, stack0, count, expect = 0, folded, folded_weight;
 	uint64_t covers_ns;
@@ -242,10 +242,10 @@ static void test_bounded(void **state)
 
 	assert_int_equal(history_new(&h, SECOND, 1000000 * SECOND, 500), 0);
 	for (uint32_t tick = 0; tick < 100; tick++) {
-		for (uint32_t i = 0; i < ARRAY_SIZE(cells); i++)
-			cells[i] = (struct cell){ tick * 1000 + i, i % 7, i & 1, 1, 3 };
-		cells[0] = (struct cell){ 0, 1, 0, 1000, 3000 };
-		add(h, ARRAY_SIZE(cells), cells, SECOND);
+		for (uint32_t i = 0; i < ARRAY_SIZE(counts); i++)
+			counts[i] = (struct count){ tick * 1000 + i, i % 7, i & 1, 1, 3 };
+		counts[0] = (struct count){ 0, 1, 0, 1000, 3000 };
+		add(h, ARRAY_SIZE(counts), counts, SECOND);
 		expect += 999 + 1000;
 		if (tick == 10)
 			memory = history_memory(h);
@@ -307,7 +307,7 @@ static void test_reset(void **state)
 static double at(const struct sums *s, uint32_t stack, uint32_t task, uint32_t event)
 {
 	for (uint32_t i = 0; s->slots && i <= s->mask; i++)
-		if (s->slots[i].key == cell_key(stack, task, event))
+		if (s->slots[i].key == count_key(stack, task, event))
 			return s->slots[i].count;
 	return 0;
 }
@@ -322,7 +322,7 @@ static void test_prune_folds_by_task_then_by_event(void **state)
 	assert_int_equal(sums_prune(&s, 10, 0), 0);
 	assert_int_equal(sums_reserve(&s, 100), 0);
 	for (uint32_t i = 0; i < 100; i++)
-		sums_add(&s, cell_key(i, i % 3 + 1, 0), 1, i);
+		sums_add(&s, count_key(i, i % 3 + 1, 0), 1, i);
 	assert_int_equal(sums_prune(&s, 50, 0), 0);
 	/* 50 light ones into three tasks' cells; these make three more too many: into task 0. */
 	assert_int_equal(s.nr, 47 + 3 + 1);

@@ -2,7 +2,7 @@
 /*
  * idmap: ids found, forgotten and replaced while others look.
  */
-#include "sampler/idmap.h"
+#include "sampler/event/idmap.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

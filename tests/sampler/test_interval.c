@@ -3,7 +3,7 @@
  * interval: the 95 % interval covers the true share in 93 to 97 % of a thousand
  * simulated windows; ties are told as often as they should be.
  */
-#include "sampler/interval.h"
+#include "sampler/count/interval.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/counters.h"
+#include "sampler/event/counters.h"
 
 #define TICK_NS 250000000ULL
 #define MAX_FDS 4096

@@ -3,7 +3,7 @@
  * Names of libpfm4: the same attributes as the library's own encoder makes, for
  * all CPUs that it knows; codes out of the makers' manuals; what is refused.
  */
-#include "sampler/event_parse.h"
+#include "sampler/event/event_parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * notices: each item of the ledger on its own line, once, with a cure that
  * does what it says; and lag, the histogram of how late samples are met.
  */
-#include "sampler/notices.h"
+#include "sampler/profile/notices.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "sampler/lag.h"
+#include "sampler/pipeline/lag.h"
 #include "unwind/unwind.h"
 
 #define SECOND	  1000000000ULL

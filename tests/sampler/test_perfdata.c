@@ -3,8 +3,8 @@
  * perf.data: files made here byte by byte, in file and pipe mode, whole, cut
  * and mutated.
  */
-#include "sampler/perfdata.h"
-#include "sampler/perfdata_bytes.h"
+#include "sampler/file/perfdata.h"
+#include "sampler/file/perfdata_bytes.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -3,7 +3,7 @@
  * Events that the kernel describes: PMUs of a fake /sys, tracepoints of a fake
  * tracefs, breakpoints, probes; and the lists of them.
  */
-#include "sampler/event_parse.h"
+#include "sampler/event/event_parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * procstat: shares from made-up /proc files, CPUs that come and go, odd
  * content; and that our own cost is seen.
  */
-#include "sampler/procstat.h"
+#include "sampler/event/procstat.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * of perfdata, every record once or counted as lost; also when lanes are full,
  * the disk is, or the recording is cut off.
  */
-#include "sampler/recorder.h"
+#include "sampler/file/recorder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,10 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/attr.h"
-#include "sampler/perfdata.h"
-#include "sampler/perfdata_format.h"
-#include "sampler/synth.h"
+#include "sampler/event/attr.h"
+#include "sampler/file/perfdata.h"
+#include "sampler/file/perfdata_format.h"
+#include "sampler/file/synth.h"
 
 #define LANE_SIZE 65536
 

@@ -18,13 +18,13 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/assemble.h"
-#include "sampler/attr.h"
-#include "sampler/fold.h"
-#include "sampler/hottest.h"
-#include "sampler/interval.h"
+#include "sampler/profile/assemble.h"
+#include "sampler/event/attr.h"
+#include "sampler/profile/fold.h"
+#include "sampler/pipeline/hottest.h"
+#include "sampler/count/interval.h"
 #include "sampler/session.h"
-#include "sampler/synth.h"
+#include "sampler/file/synth.h"
 
 #define CLOCK_ID 11
 #define FAULT_ID 21
@@ -238,9 +238,9 @@ static void test_each_its_own_stack(void **state)
 	const uint64_t nr = 50000;
 	struct replay_result result;
 	struct pipeline_stats stats;
-	struct cell *cells;
+	struct count *counts;
 	uint64_t lost, counted = 0;
-	uint32_t nr_cells;
+	uint32_t nr_counts;
 	struct sampler *s;
 
 	begin(f, 16 << 20);
@@ -260,12 +260,12 @@ static void test_each_its_own_stack(void **state)
 	assert_int_equal(result.cpus[0].samples.taken, nr / 2 + 10);
 	assert_int_equal(result.cpus[1].samples.taken, nr / 2);
 	assert_int_equal(result.span_ns, nr + 10 - 1);
-	assert_int_equal(cells_swap(s->cells, &cells, &nr_cells), 0);
-	assert_int_equal(nr_cells, nr + 1);
-	for (uint32_t i = 0; i < nr_cells; i++)
-		counted += cells[i].count;
+	assert_int_equal(counts_swap(s->counts, &counts, &nr_counts), 0);
+	assert_int_equal(nr_counts, nr + 1);
+	for (uint32_t i = 0; i < nr_counts; i++)
+		counted += counts[i].count;
 	assert_int_equal(counted, nr + 10);
-	free(cells);
+	free(counts);
 	sampler_free(s);
 }
 
@@ -290,7 +290,7 @@ static void test_hottest(void **state)
 	assert_int_equal(cpu.kernel, 4000);
 	/* What fell into its slot by chance is taken off; others of its function may be added. */
 	assert_in_range(cpu.hot_samples, 1900, 4000);
-	place = places_intern(s->places, DSO_ID_KERNEL, KERNEL + 0x2000);
+	place = places_intern(s->places, OBJECT_ID_KERNEL, KERNEL + 0x2000);
 	/* No symbol covers it where kallsyms tells nothing: then it is known by its place. */
 	if (cpu.hot & ASSEMBLE_PLACE)
 		assert_int_equal(cpu.hot, ASSEMBLE_PLACE | place);

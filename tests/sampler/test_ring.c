@@ -3,7 +3,7 @@
  * ring: every wrap offset, hostile heads and sizes, giving space back, and a
  * producer thread that obeys the kernel's protocol.
  */
-#include "sampler/ring.h"
+#include "sampler/perf/ring.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

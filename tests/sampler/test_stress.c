@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <urcu/urcu-qsbr.h>
 
-#include "sampler/table.h"
-#include "symbols/base.h"
-#include "symbols/places.h"
+#include "sampler/count/tables.h"
+#include "symbols/base/base.h"
+#include "symbols/name/places.h"
 
 #define NR_THREADS 8
 #define NR_KEYS	   30000u
@@ -34,7 +34,7 @@
 struct stress {
 	struct places *places;
 	struct stacks *stacks;
-	struct cells *cells;
+	struct counts *counts;
 	atomic_bool stop;
 	atomic_uint nr_begun;		/* samplers that have taken their first samples */
 	uint32_t nr_ticks;
@@ -79,7 +79,7 @@ static void sample(struct sampler *s, uint32_t key)
 		s->nr_stacks_full++;
 		return;
 	}
-	if (!cells_add(st->cells, stack, s->task, key % NR_EVENTS, key + 1)) {
+	if (!counts_add(st->counts, stack, s->task, key % NR_EVENTS, key + 1)) {
 		s->nr_cells_full++;
 		return;
 	}
@@ -111,7 +111,7 @@ struct sums {
 };
 
 /* Read the stack behind a cell; false unless it is one of ours, whole. */
-static bool cell_key_of(const struct stress *st, const struct cell *c, uint32_t *key)
+static bool count_key_of(const struct stress *st, const struct count *c, uint32_t *key)
 {
 	uint32_t nr;
 	const uint32_t *places = stacks_at(st->stacks, c->stack, &nr);
@@ -122,7 +122,7 @@ static bool cell_key_of(const struct stress *st, const struct cell *c, uint32_t 
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct place *place = places_at(st->places, places[i]);
 
-		if (!place || place->dso != 7 || place->offset != first->offset + i)
+		if (!place || place->object != 7 || place->offset != first->offset + i)
 			return false;
 	}
 	*key = first->offset;
@@ -131,24 +131,24 @@ static bool cell_key_of(const struct stress *st, const struct cell *c, uint32_t 
 
 static void take_cells(struct stress *st, struct sums *sums)
 {
-	struct cell *cells;
+	struct count *counts;
 	uint32_t nr, key;
 
-	assert_int_equal(cells_swap(st->cells, &cells, &nr), 0);
+	assert_int_equal(counts_swap(st->counts, &counts, &nr), 0);
 	for (uint32_t i = 0; i < nr; i++) {
-		sums->count += cells[i].count;
-		sums->weight += cells[i].weight;
-		if (!cell_key_of(st, &cells[i], &key) || cells[i].event != key % NR_EVENTS ||
-		    cells[i].weight != cells[i].count * (key + 1) || cells[i].task >= NR_THREADS) {
+		sums->count += counts[i].count;
+		sums->weight += counts[i].weight;
+		if (!count_key_of(st, &counts[i], &key) || counts[i].event != key % NR_EVENTS ||
+		    counts[i].weight != counts[i].count * (key + 1) || counts[i].task >= NR_THREADS) {
 			sums->nr_wrong++;
 			continue;
 		}
 		/* However the tables grew meanwhile, a stack has one id. */
-		sums->nr_wrong += sums->stack[key] && sums->stack[key] != cells[i].stack + 1;
-		sums->stack[key] = cells[i].stack + 1;
-		sums->by_key[key] += cells[i].count;
+		sums->nr_wrong += sums->stack[key] && sums->stack[key] != counts[i].stack + 1;
+		sums->stack[key] = counts[i].stack + 1;
+		sums->by_key[key] += counts[i].count;
 	}
-	free(cells);
+	free(counts);
 }
 
 static void start(struct stress *st, struct sampler *samplers, pthread_t *threads)
@@ -179,7 +179,7 @@ static void build(struct stress *st, struct sums *sums, pthread_t *threads)
 		stacks_grow(st->stacks);
 		/* in the middle of a tick */
 		if (tick % 2)
-			cells_grow(st->cells);
+			counts_grow(st->counts);
 		sched_yield();
 	}
 	atomic_store_explicit(&st->stop, true, memory_order_relaxed);
@@ -238,7 +238,7 @@ static void run(struct stress *st, struct sampler *all)
 		free(samplers[i].added);
 	free(sums.by_key);
 	free(sums.stack);
-	cells_free(st->cells);
+	counts_free(st->counts);
 	stacks_free(st->stacks);
 	places_free(st->places);
 }
@@ -251,7 +251,7 @@ static void test_growing(void **state)
 
 	assert_int_equal(places_new(&st.places, 1u << 20), 0);
 	assert_int_equal(stacks_new(&st.stacks, 1u << 20, 64 << 20), 0);
-	assert_int_equal(cells_new(&st.cells, 8, 1u << 16), 0);
+	assert_int_equal(counts_new(&st.counts, 8, 1u << 16), 0);
 	run(&st, &all);
 	assert_true(all.nr_cells_full > 0);
 	assert_true(all.nr_added > 0);
@@ -265,7 +265,7 @@ static void test_full(void **state)
 
 	assert_int_equal(places_new(&st.places, 3000), 0);
 	assert_int_equal(stacks_new(&st.stacks, 200, 1 << 20), 0);
-	assert_int_equal(cells_new(&st.cells, 8, 32), 0);
+	assert_int_equal(counts_new(&st.counts, 8, 32), 0);
 	run(&st, &all);
 	assert_true(all.nr_added > 0);
 	assert_true(all.nr_places_full > 0);
@@ -281,7 +281,7 @@ static void test_out_of_arena(void **state)
 
 	assert_int_equal(places_new(&st.places, 1u << 20), 0);
 	assert_int_equal(stacks_new(&st.stacks, 1u << 20, 0), 0);
-	assert_int_equal(cells_new(&st.cells, 1u << 14, 1u << 16), 0);
+	assert_int_equal(counts_new(&st.counts, 1u << 14, 1u << 16), 0);
 	run(&st, &all);
 	assert_true(all.nr_stacks_full > 0);
 	assert_true(all.nr_added > 0);

@@ -3,7 +3,7 @@
  * target_cgroup: the folder of a cgroup below fake mounts of both versions;
  * and the sentence about one that perf events cannot be bound to.
  */
-#include "sampler/target_cgroup.h"
+#include "sampler/event/target_cgroup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /*
  * tasks: lists of CPUs, threads, process trees and users.
  */
-#include "sampler/counters.h"
+#include "sampler/event/counters.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 
 struct jitmake {
 	uint8_t bytes[1 << 16];

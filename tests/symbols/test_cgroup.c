@@ -2,7 +2,7 @@
 /*
  * /proc/PID/cgroup, and the names that container tools give.
  */
-#include "symbols/cgroup.h"
+#include "symbols/process/cgroup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

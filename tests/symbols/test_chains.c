@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/chains.h"
+#include "symbols/source/chains.h"
 
 #define NR 20000U
 

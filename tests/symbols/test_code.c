@@ -21,14 +21,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/kcore.h"
-#include "symbols/kernel.h"
-#include "symbols/source.h"
+#include "symbols/kernel/kcore.h"
+#include "symbols/kernel/recorded_kernel.h"
+#include "symbols/source/source.h"
 #include "symbols/symbols.h"
 
 struct fixture {
 	struct places *places;
-	struct dsos *dsos;
+	struct objects *objects;
 	struct maps *maps;
 	struct symbols *symbols;
 };
@@ -39,9 +39,9 @@ static int setup(void **state)
 	struct err e;
 
 	assert_int_equal(places_new(&f->places, 1 << 20), 0);
-	assert_int_equal(dsos_new(&f->dsos), 0);
-	assert_int_equal(maps_new(&f->maps, f->dsos, 1000), 0);
-	assert_int_equal(symbols_new(&f->symbols, f->places, f->dsos, f->maps, &e), 0);
+	assert_int_equal(objects_new(&f->objects), 0);
+	assert_int_equal(maps_new(&f->maps, f->objects, 1000), 0);
+	assert_int_equal(symbols_new(&f->symbols, f->places, f->objects, f->maps, &e), 0);
 	*state = f;
 	return 0;
 }
@@ -52,7 +52,7 @@ static int teardown(void **state)
 
 	symbols_free(f->symbols);
 	maps_free(f->maps);
-	dsos_free(f->dsos);
+	objects_free(f->objects);
 	places_free(f->places);
 	free(f);
 	return 0;
@@ -76,27 +76,27 @@ static uint64_t offset_in_file(int (*function)(int))
 /* The symbol that @addr of this process is named by. */
 static uint32_t symbol_at(struct fixture *f, uint64_t addr, const char *name)
 {
-	struct dso_identity id = { .kind = DSO_FILE };
+	struct object_identity id = { .kind = OBJECT_FILE };
 	FILE *maps = fopen("/proc/self/maps", "r");
 	uint64_t start, end, pgoff, offset = 0;
-	struct dso *dso = NULL;
+	struct object *object = NULL;
 	char line[4096 + 128], path[4096];
 	uint32_t place, symbol;
 
-	while (!dso && fgets(line, sizeof(line), maps)) {
+	while (!object && fgets(line, sizeof(line), maps)) {
 		path[0] = '\0';
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
 			   &start, &end, &pgoff, &id.maj, &id.min, &id.ino, path) < 6 ||
 		    addr < start || addr >= end)
 			continue;
 		if (strstr(path, "[vdso]"))
-			id.kind = DSO_VDSO;
+			id.kind = OBJECT_VDSO;
 		offset = addr - start + pgoff;
-		dso = dsos_intern(f->dsos, &id, path, strlen(path), getpid(), start, end);
+		object = objects_intern(f->objects, &id, path, strlen(path), getpid(), start, end);
 	}
 	fclose(maps);
-	assert_non_null(dso);
-	place = places_intern(f->places, dso->id, offset);
+	assert_non_null(object);
+	place = places_intern(f->places, object->id, offset);
 	symbols_run(f->symbols);
 	symbol = atomic_load(&places_at(f->places, place)->symbol);
 	if (name)
@@ -252,22 +252,22 @@ static void test_memory(void **state)
 {
 	struct fixture *f = *state;
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct dso_identity id = { .kind = DSO_ANON, .owner = 1 };
+	struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
 	uint64_t at = (uint64_t)(uintptr_t)code;
 	char path[64], text[128];
 	struct listing *l;
-	struct dso *dso;
+	struct object *object;
 	uint32_t place, symbol;
 	FILE *map;
 
 	memset(code, 0x90, 4096);
-	dso = dsos_intern(f->dsos, &id, "//anon", 6, getpid(), at, at + 4096);
+	object = objects_intern(f->objects, &id, "//anon", 6, getpid(), at, at + 4096);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	map = fopen(path, "w");
 	snprintf(text, sizeof(text), "%" PRIx64 " 20 made_at_run_time\n", at + 0x100);
 	fputs(text, map);
 	fclose(map);
-	place = places_intern(f->places, dso->id, at + 0x108);
+	place = places_intern(f->places, object->id, at + 0x108);
 	symbols_run(f->symbols);
 	for (int i = 0; i < 200 && (i < 1 || !symbols_at(f->symbols, symbol) ||
 				    symbols_at(f->symbols, symbol)->made_up); i++) {
@@ -383,7 +383,7 @@ static void remove_recorded_root(void)
 
 static uint32_t kernel_symbol(struct fixture *f, uint64_t addr)
 {
-	uint32_t place = places_intern(f->places, DSO_ID_KERNEL, addr);
+	uint32_t place = places_intern(f->places, OBJECT_ID_KERNEL, addr);
 
 	symbols_run(f->symbols);
 	return atomic_load(&places_at(f->places, place)->symbol);
@@ -393,7 +393,7 @@ static uint32_t kernel_symbol(struct fixture *f, uint64_t addr)
 static void test_kernel_moved(void **state)
 {
 	const struct kernel_identity was = { .release = "1.2.3-of-the-recording" };
-	const struct kernel told = { .mark = WAS_TEXT, .start = WAS_TEXT, .end = WAS_TEXT + 0x100000 };
+	const struct recorded_kernel told = { .mark = WAS_TEXT, .start = WAS_TEXT, .end = WAS_TEXT + 0x100000 };
 	struct fixture *f = *state;
 	const struct symbol *symbol;
 	struct listing *l;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base.h"
-#include "symbols/demangle.h"
+#include "symbols/base/base.h"
+#include "symbols/name/demangle.h"
 #include "tests/yardstick.h"
 
 #define OUT_SIZE 1025

@@ -2,7 +2,7 @@
 /*
  * What /proc tells of processes: of this one and of a child.
  */
-#include "symbols/details.h"
+#include "symbols/process/details.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -17,10 +17,10 @@
 
 #include <cmocka.h>
 
-#include "symbols/dso.h"
-#include "symbols/maps.h"
+#include "symbols/object/object.h"
+#include "symbols/process/maps.h"
 
-static struct dsos *dsos;
+static struct objects *objects;
 static struct maps *maps;
 static struct details *details;
 static struct text_arena *arena;
@@ -28,8 +28,8 @@ static struct text_arena *arena;
 static int setup(void **state)
 {
 	rcu_register_thread();
-	assert_int_equal(dsos_new(&dsos), 0);
-	assert_int_equal(maps_new(&maps, dsos, 1000), 0);
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(maps_new(&maps, objects, 1000), 0);
 	details = details_new(maps);
 	arena = text_arena_new();
 	return 0;
@@ -40,7 +40,7 @@ static int teardown(void **state)
 	text_arena_free(arena);
 	details_free(details);
 	maps_free(maps);
-	dsos_free(dsos);
+	objects_free(objects);
 	rcu_unregister_thread();
 	return 0;
 }

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/disasm.h"
+#include "symbols/source/disasm.h"
 
 /* Whatever the bytes are, instructions follow each other and cover all of them. */
 static void test_any_bytes(void **state)

@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/dwarf.h"
-#include "symbols/image.h"
+#include "symbols/source/dwarf.h"
+#include "symbols/object/image.h"
 #include "tests/symbols/elfmake.h"
 
 #define OVERLAP_MAX 64

@@ -3,8 +3,8 @@
  * The walk over .eh_frame: made sections with every kind of damage, and the
  * real ones of this machine against elfutils' reader.
  */
-#include "symbols/debugframe.h"
-#include "symbols/ehframe.h"
+#include "symbols/object/debugframe.h"
+#include "symbols/object/ehframe.h"
 
 #include <elf.h>
 #include <elfutils/libdw.h>
@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 
 #define VADDR 0x10000ULL
 

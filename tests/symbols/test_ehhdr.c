@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 #include "tests/unwind/make_eh.h"
 
 #define HDR_VADDR 0xf0000ULL

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/fetch.h"
+#include "symbols/object/fetch.h"
 
 #define SECOND 1000000000ULL
 
@@ -32,8 +32,8 @@ static const uint8_t build_id[20] = {
 #define HEX_ID "abcd0102030405060708090a0b0c0d0e0f101112"
 
 struct fixture {
-	struct dsos *dsos;
-	struct dso *dso;
+	struct objects *objects;
+	struct object *object;
 	struct helpers *helpers;
 	struct fetch_desk desk;
 	int event, socket;
@@ -80,14 +80,14 @@ static void start_server(struct fixture *f, bool mute)
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct dso_identity id = { .kind = DSO_FILE, .ino = 1, .build_id_size = 20 };
+	struct object_identity id = { .kind = OBJECT_FILE, .ino = 1, .build_id_size = 20 };
 
 	memcpy(id.build_id, build_id, sizeof(build_id));
-	assert_int_equal(dsos_new(&f->dsos), 0);
-	f->dso = dsos_intern(f->dsos, &id, "/lib/libx.so", 12, 1, 0, 1);
+	assert_int_equal(objects_new(&f->objects), 0);
+	f->object = objects_intern(f->objects, &id, "/lib/libx.so", 12, 1, 0, 1);
 	f->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	assert_int_equal(helpers_new(&f->helpers, f->event), 0);
-	fetch_init(&f->desk, f->dsos);
+	fetch_init(&f->desk, f->objects);
 	f->desk.helpers = f->helpers;
 	strcpy(f->cache, "/tmp/test_fetch.XXXXXX");
 	assert_non_null(mkdtemp(f->cache));
@@ -111,7 +111,7 @@ static int teardown(void **state)
 	fetch_fini(&f->desk);
 	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 10 * SECOND), 0);
 	close(f->event);
-	dsos_free(f->dsos);
+	objects_free(f->objects);
 	snprintf(command, sizeof(command), "rm -rf %s", f->cache);
 	assert_int_equal(system(command), 0);
 	free(f);
@@ -123,7 +123,7 @@ static uint32_t until(struct fixture *f, const char *words)
 {
 	uint64_t end = time_now_ns() + 20 * SECOND;
 	struct pollfd p = { .fd = f->event, .events = POLLIN };
-	uint32_t came = DSO_ID_UNKNOWN;
+	uint32_t came = OBJECT_ID_UNKNOWN;
 	uint64_t nr;
 
 	while (time_now_ns() < end) {
@@ -151,10 +151,10 @@ static void test_no_server(void **state)
 {
 	struct fixture *f = *state;
 
-	fetch_ask(&f->desk, f->dso->id);
+	fetch_ask(&f->desk, f->object->id);
 	until(f, "set DEBUGINFOD_URLS");
 	assert_false(fetch_busy(&f->desk));
-	fetch_ask(&f->desk, DSO_ID_KERNEL);
+	fetch_ask(&f->desk, OBJECT_ID_KERNEL);
 	until(f, "[kernel] is no file");
 }
 
@@ -166,8 +166,8 @@ static void test_comes(void **state)
 
 	need_library();
 	start_server(f, false);
-	fetch_ask(&f->desk, f->dso->id);
-	assert_int_equal(until(f, "debug symbols of libx.so have come"), f->dso->id);
+	fetch_ask(&f->desk, f->object->id);
+	assert_int_equal(until(f, "debug symbols of libx.so have come"), f->object->id);
 	/* Where debugfile.c looks first. */
 	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
 	file = fopen(path, "r");
@@ -180,17 +180,17 @@ static void test_comes(void **state)
 static void test_none(void **state)
 {
 	struct fixture *f = *state;
-	struct dso_identity id = { .kind = DSO_FILE, .ino = 2, .build_id_size = 20 };
-	struct dso *other;
+	struct object_identity id = { .kind = OBJECT_FILE, .ino = 2, .build_id_size = 20 };
+	struct object *other;
 
 	need_library();
 	start_server(f, false);
 	memset(id.build_id, 7, 20);
-	other = dsos_intern(f->dsos, &id, "/lib/liby.so", 12, 1, 0, 1);
+	other = objects_intern(f->objects, &id, "/lib/liby.so", 12, 1, 0, 1);
 	fetch_ask(&f->desk, other->id);
-	assert_int_equal(until(f, "no server has debug symbols of liby.so"), DSO_ID_UNKNOWN);
-	id = (struct dso_identity){ .kind = DSO_FILE, .ino = 3 };
-	other = dsos_intern(f->dsos, &id, "/lib/libz.so", 12, 1, 0, 1);
+	assert_int_equal(until(f, "no server has debug symbols of liby.so"), OBJECT_ID_UNKNOWN);
+	id = (struct object_identity){ .kind = OBJECT_FILE, .ino = 3 };
+	other = objects_intern(f->objects, &id, "/lib/libz.so", 12, 1, 0, 1);
 	fetch_ask(&f->desk, other->id);
 	until(f, "libz.so has no build-id");
 }
@@ -202,13 +202,13 @@ static void test_cancel(void **state)
 
 	need_library();
 	start_server(f, true);
-	fetch_ask(&f->desk, f->dso->id);
+	fetch_ask(&f->desk, f->object->id);
 	until(f, "D again cancels");
 	assert_true(fetch_busy(&f->desk));
-	fetch_ask(&f->desk, DSO_ID_VDSO);
+	fetch_ask(&f->desk, OBJECT_ID_VDSO);
 	until(f, "one after the other");
-	fetch_ask(&f->desk, f->dso->id);
-	assert_int_equal(until(f, "was cancelled"), DSO_ID_UNKNOWN);
+	fetch_ask(&f->desk, f->object->id);
+	assert_int_equal(until(f, "was cancelled"), OBJECT_ID_UNKNOWN);
 	assert_false(fetch_busy(&f->desk));
 	/* That is no answer: the next one asks again. */
 	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));

@@ -3,7 +3,7 @@
  * The opener against files that lie: FIFOs, devices, symlinks out of a root,
  * sparse giants, files replaced under a mapping.
  */
-#include "symbols/foreign.h"
+#include "symbols/base/foreign.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,8 +15,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "symbols/devices.h"
-#include "symbols/helper.h"
+#include "symbols/object/backoff.h"
+#include "symbols/base/helper.h"
 
 #define MS 1000000ULL
 
@@ -183,52 +183,52 @@ static void test_cancel(void **state)
 
 static void test_devices(void **state)
 {
-	struct devices d = { 0 };
+	struct backoff d = { 0 };
 	uint64_t now = 1000 * MS, due;
 
-	assert_int_equal(devices_rest(&d, 0, 50, now), 0);
-	devices_hang(&d, 0, 50, now);
-	assert_int_equal(devices_rest(&d, 0, 51, now), 0);
-	due = devices_rest(&d, 0, 50, now);
-	assert_int_equal(due, now + DEVICES_REST_MIN_NS);
+	assert_int_equal(backoff_rest(&d, 0, 50, now), 0);
+	backoff_hang(&d, 0, 50, now);
+	assert_int_equal(backoff_rest(&d, 0, 51, now), 0);
+	due = backoff_rest(&d, 0, 50, now);
+	assert_int_equal(due, now + BACKOFF_REST_MIN_NS);
 	/* Once more, then it rests twice as long; and no third of it while two hang. */
 	now = due;
-	assert_int_equal(devices_rest(&d, 0, 50, now), 0);
-	devices_hang(&d, 0, 50, now);
-	due = devices_rest(&d, 0, 50, now);
-	assert_int_equal(due, now + 2 * DEVICES_REST_MIN_NS);
-	assert_true(devices_rest(&d, 0, 50, due) > due);
+	assert_int_equal(backoff_rest(&d, 0, 50, now), 0);
+	backoff_hang(&d, 0, 50, now);
+	due = backoff_rest(&d, 0, 50, now);
+	assert_int_equal(due, now + 2 * BACKOFF_REST_MIN_NS);
+	assert_true(backoff_rest(&d, 0, 50, due) > due);
 	/* It answers: at once all of it may come. */
-	assert_true(devices_came(&d, 0, 50, true));
-	assert_int_equal(devices_rest(&d, 0, 50, now), 0);
-	assert_false(devices_came(&d, 0, 50, true));
+	assert_true(backoff_came(&d, 0, 50, true));
+	assert_int_equal(backoff_rest(&d, 0, 50, now), 0);
+	assert_false(backoff_came(&d, 0, 50, true));
 	assert_int_equal(d.nr_slow, 0);
 }
 
 /* Many file systems that hang take nothing from disks and from what has answered. */
 static void test_many_devices(void **state)
 {
-	struct devices d = { 0 };
+	struct backoff d = { 0 };
 	uint64_t now = 1000 * MS;
 
-	devices_came(&d, 0, 7, false);
-	for (uint32_t i = 0; i < DEVICES_SLOW_MAX / 2; i++) {
-		assert_int_equal(devices_rest(&d, 0, 100 + i, now), 0);
-		devices_hang(&d, 0, 100 + i, now);
+	backoff_came(&d, 0, 7, false);
+	for (uint32_t i = 0; i < BACKOFF_SLOW_MAX / 2; i++) {
+		assert_int_equal(backoff_rest(&d, 0, 100 + i, now), 0);
+		backoff_hang(&d, 0, 100 + i, now);
 	}
-	assert_true(devices_rest(&d, 0, 99, now) > now);
-	assert_true(devices_rest(&d, 0, 0, now) > now);
-	assert_int_equal(devices_rest(&d, 0, 7, now), 0);
-	assert_int_equal(devices_rest(&d, 8, 1, now), 0);
-	for (uint32_t i = 0; i < DEVICES_SLOW_MAX / 2; i++)
-		devices_hang(&d, 0, 0, now);
-	assert_true(devices_rest(&d, 8, 1, now) > now);
+	assert_true(backoff_rest(&d, 0, 99, now) > now);
+	assert_true(backoff_rest(&d, 0, 0, now) > now);
+	assert_int_equal(backoff_rest(&d, 0, 7, now), 0);
+	assert_int_equal(backoff_rest(&d, 8, 1, now), 0);
+	for (uint32_t i = 0; i < BACKOFF_SLOW_MAX / 2; i++)
+		backoff_hang(&d, 0, 0, now);
+	assert_true(backoff_rest(&d, 8, 1, now) > now);
 	/* More devices than it can remember: nothing breaks, those at rest are kept. */
-	for (uint32_t i = 0; i < 3 * DEVICES_MAX; i++)
-		devices_came(&d, 3, i, false);
-	assert_true(devices_rest(&d, 0, 100, now) > now);
-	for (uint32_t i = 0; i < DEVICES_SLOW_MAX; i++)
-		devices_failed(&d, 0, 0);
+	for (uint32_t i = 0; i < 3 * BACKOFF_MAX; i++)
+		backoff_came(&d, 3, i, false);
+	assert_true(backoff_rest(&d, 0, 100, now) > now);
+	for (uint32_t i = 0; i < BACKOFF_SLOW_MAX; i++)
+		backoff_failed(&d, 0, 0);
 	assert_int_equal(d.nr_slow, 0);
 }
 

@@ -22,9 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/debugfile.h"
-#include "symbols/elfsym.h"
-#include "symbols/image.h"
+#include "symbols/object/debugfile.h"
+#include "symbols/object/elfsym.h"
+#include "symbols/object/image.h"
 #include "tests/yardstick.h"
 
 #define TEXT_VADDR 0x201000ULL

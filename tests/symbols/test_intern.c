@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "symbols/base.h"
-#include "symbols/intern.h"
+#include "symbols/base/base.h"
+#include "symbols/base/intern.h"
 
 /* A store of u64 keys whose hash is chosen by the test. */
 struct store {

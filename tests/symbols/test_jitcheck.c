@@ -3,7 +3,7 @@
  * jitcheck: a fake /proc whose processes have code of their own making, with
  * and without a perf map or a jitdump.
  */
-#include "symbols/jitcheck.h"
+#include "symbols/jit/jitcheck.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

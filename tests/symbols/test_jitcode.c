@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/jitcode.h"
+#include "symbols/jit/jitcode.h"
 
 #define SPACE 4096U
 #define LOADS 6000U

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/jitdump.h"
+#include "symbols/jit/jitdump.h"
 #include "tests/symbols/jitmake.h"
 
 static struct jitmake made;

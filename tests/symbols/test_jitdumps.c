@@ -23,8 +23,8 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "symbols/jitdumps.h"
-#include "symbols/symtab.h"
+#include "symbols/jit/jitdumps.h"
+#include "symbols/name/symtab.h"
 #include "tests/symbols/jitmake.h"
 
 #define SECOND 1000000000ULL
@@ -33,12 +33,12 @@
 static struct jitmake made;
 
 struct fixture {
-	struct dsos *dsos;
+	struct objects *objects;
 	struct maps *maps;
 	struct jitdumps dumps;
 	atomic_bool stop;
 	pid_t child;
-	struct dso *memory;
+	struct object *memory;
 	char folder[32], path[64];
 	struct stat st;
 };
@@ -75,16 +75,16 @@ static void tell_mmap(struct fixture *f, pid_t pid, const char *path, uint64_t s
 }
 
 /* The object of the memory at @addr at @time_ns. */
-static struct dso *object_at(struct fixture *f, uint64_t addr, uint64_t time_ns)
+static struct object *object_at(struct fixture *f, uint64_t addr, uint64_t time_ns)
 {
 	const struct mapping *m;
 	struct maps_hit hit;
-	struct dso *dso;
+	struct object *object;
 
 	maps_find(f->maps, maps_tasks(f->maps), f->child, f->child, time_ns, &hit);
 	m = space_find(hit.space, addr, time_ns);
-	dso = m ? m->dso : NULL;
-	return dso;
+	object = m ? m->object : NULL;
+	return object;
 }
 
 static void write_file(const struct fixture *f, int flags)
@@ -101,9 +101,9 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	assert_int_equal(dsos_new(&f->dsos), 0);
-	assert_int_equal(maps_new(&f->maps, f->dsos, 1024), 0);
-	jitdumps_init(&f->dumps, f->dsos, f->maps, &f->stop);
+	assert_int_equal(objects_new(&f->objects), 0);
+	assert_int_equal(maps_new(&f->maps, f->objects, 1024), 0);
+	jitdumps_init(&f->dumps, f->objects, f->maps, &f->stop);
 	f->child = sleeper();
 	strcpy(f->folder, "/tmp/test_jitdumps.XXXXXX");
 	assert_non_null(mkdtemp(f->folder));
@@ -118,7 +118,7 @@ static int setup(void **state)
 	maps_publish(f->maps, 3, UINT64_MAX);
 	f->memory = object_at(f, CODE, 10);
 	assert_non_null(f->memory);
-	assert_int_equal(f->memory->identity.kind, DSO_ANON);
+	assert_int_equal(f->memory->identity.kind, OBJECT_ANON);
 	*state = f;
 	return 0;
 }
@@ -133,24 +133,24 @@ static int teardown(void **state)
 	rmdir(f->folder);
 	jitdumps_fini(&f->dumps);
 	maps_free(f->maps);
-	dsos_free(f->dsos);
+	objects_free(f->objects);
 	free(f);
 	return 0;
 }
 
-static void assert_at(struct fixture *f, struct dso *dso, uint64_t addr, const char *name)
+static void assert_at(struct fixture *f, struct object *object, uint64_t addr, const char *name)
 {
 	struct jitdumps_symbol s;
-	bool found = jitdumps_find(&f->dumps, dso, addr, &s);
+	bool found = jitdumps_find(&f->dumps, object, addr, &s);
 
 	assert_int_equal(found, name != NULL);
 	if (name)
 		assert_string_equal(s.name, name);
 }
 
-static void assert_why(const struct dso *dso, const char *reason)
+static void assert_why(const struct object *object, const char *reason)
 {
-	const char *why = atomic_load(&dso->reason);
+	const char *why = atomic_load(&object->reason);
 
 	if (!reason)
 		assert_null(why);
@@ -170,7 +170,7 @@ static void test_grows(void **state)
 	assert_at(f, f->memory, CODE + 64, NULL);
 	assert_string_equal(atomic_load(&f->memory->source), "jitdump");
 	/* It has nothing new, then it has. */
-	assert_int_equal(jitdumps_refresh(&f->dumps, now + SECOND), DSO_ID_UNKNOWN);
+	assert_int_equal(jitdumps_refresh(&f->dumps, now + SECOND), OBJECT_ID_UNKNOWN);
 	assert_why(f->memory, "code that its jitdump does not tell of");
 	jit_load(&made, "two", CODE + 64, 64, 200);
 	write_file(f, O_APPEND);
@@ -183,7 +183,7 @@ static void test_grows(void **state)
 static void test_layers(void **state)
 {
 	struct fixture *f = *state;
-	struct dso *later;
+	struct object *later;
 
 	jit_header(&made, 0);
 	jit_load(&made, "one", CODE, 64, 100);
@@ -206,7 +206,7 @@ static void test_layers(void **state)
 	/* A file mapped there is another matter. */
 	tell_mmap(f, f->child, f->path, CODE, 600);
 	maps_publish(f->maps, 600, UINT64_MAX);
-	assert_int_equal(object_at(f, CODE + 32, 700)->identity.kind, DSO_FILE);
+	assert_int_equal(object_at(f, CODE + 32, 700)->identity.kind, OBJECT_FILE);
 }
 
 static void test_lines_and_code(void **state)
@@ -248,7 +248,7 @@ static void test_not_mine(void **state)
 {
 	struct fixture *f = *state;
 	pid_t other = sleeper();
-	struct dso *memory;
+	struct object *memory;
 
 	jit_header(&made, 0);
 	jit_load(&made, "one", CODE, 64, 100);
@@ -259,8 +259,8 @@ static void test_not_mine(void **state)
 	assert_at(f, f->memory, CODE, "one");
 	tell_mmap(f, other, f->path, 0x10000, 3);
 	maps_publish(f->maps, 3, UINT64_MAX);
-	memory = dsos_at(f->dsos, dsos_nr(f->dsos) - 1);
-	assert_int_equal(memory->identity.kind, DSO_ANON);
+	memory = objects_at(f->objects, objects_nr(f->objects) - 1);
+	assert_int_equal(memory->identity.kind, OBJECT_ANON);
 	assert_at(f, memory, CODE, NULL);
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
@@ -283,7 +283,7 @@ static void test_refused(void **state)
 	snprintf(second, sizeof(second), "%s/second", f->folder);
 	assert_int_equal(link(f->path, second), 0);
 	jitdumps_fini(&f->dumps);
-	jitdumps_init(&f->dumps, f->dsos, f->maps, &f->stop);
+	jitdumps_init(&f->dumps, f->objects, f->maps, &f->stop);
 	assert_at(f, f->memory, CODE, NULL);
 	assert_why(f->memory, "its jitdump has no name, or more than one");
 	unlink(second);
@@ -323,7 +323,7 @@ static void test_begun_anew(void **state)
 static void test_recording(void **state)
 {
 	struct fixture *f = *state;
-	struct dso *later;
+	struct object *later;
 
 	maps_no_proc(f->maps);
 	f->dumps.no_proc = true;
@@ -378,7 +378,7 @@ static void test_stopping(void **state)
 	write_file(f, O_APPEND);
 	atomic_store(&f->stop, true);
 	assert_at(f, f->memory, CODE, NULL);
-	assert_int_equal(jitdumps_refresh(&f->dumps, time_now_ns() + SECOND), DSO_ID_UNKNOWN);
+	assert_int_equal(jitdumps_refresh(&f->dumps, time_now_ns() + SECOND), OBJECT_ID_UNKNOWN);
 }
 
 int main(void)

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/fields.h"
-#include "symbols/kallsyms.h"
+#include "symbols/base/fields.h"
+#include "symbols/kernel/kallsyms.h"
 #include "tests/yardstick.h"
 
 static struct kallsyms *parse(const char *text)

@@ -16,7 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "symbols/kallsyms_job.h"
+#include "symbols/kernel/kallsyms_job.h"
 
 #define NR_LINES 100000U
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/naming.h"
+#include "symbols/name/naming.h"
 
 #define SPACE 2000U
 #define CODE  0xffffffffc0000000ULL
@@ -102,7 +102,7 @@ static void test_refused(void **state)
 
 static const struct symbol *name_of(struct naming *n, struct symtab *t, uint64_t addr)
 {
-	const struct naming_question q = { .dso = DSO_ID_KERNEL, .offset = addr, .now = true };
+	const struct naming_question q = { .object = OBJECT_ID_KERNEL, .offset = addr, .now = true };
 	uint32_t symbol;
 	bool by_name;
 
@@ -118,19 +118,19 @@ static void test_naming(void **state)
 	int fd = mkstemp(path);
 	const struct symbol *one, *two;
 	struct naming n;
-	struct dsos *dsos;
+	struct objects *objects;
 	struct symtab *t;
 	atomic_bool stop = false;
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, list, sizeof(list) - 1), sizeof(list) - 1);
 	close(fd);
-	assert_int_equal(dsos_new(&dsos), 0);
+	assert_int_equal(objects_new(&objects), 0);
 	assert_int_equal(symtab_new(&t), 0);
-	naming_init(&n, dsos, t, &stop);
+	naming_init(&n, objects, t, &stop);
 	assert_int_equal(ksyms_new(&n.ksyms), 0);
 	n.kallsyms_path = path;
-	atomic_store(&dsos_at(dsos, DSO_ID_KERNEL)->state, DSO_READY);
+	atomic_store(&objects_at(objects, OBJECT_ID_KERNEL)->state, OBJECT_READY);
 	assert_string_equal(name_of(&n, t, CODE + 8)->name.str, "listed");
 	ksyms_add(n.ksyms, CODE, 64, KSYMS_BPF, "bpf_prog_1_one", 14);
 	one = name_of(&n, t, CODE + 8);
@@ -144,7 +144,7 @@ static void test_naming(void **state)
 	assert_ptr_not_equal(one, two);
 	naming_fini(&n);
 	symtab_free(t);
-	dsos_free(dsos);
+	objects_free(objects);
 	unlink(path);
 }
 

@@ -2,7 +2,7 @@
 /*
  * library: all functions of a library, or none.
  */
-#include "symbols/library.h"
+#include "symbols/base/library.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

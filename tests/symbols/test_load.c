@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/load.h"
+#include "symbols/object/load.h"
 #include "tests/symbols/elfmake.h"
 
 #define NR_SYMBOLS 8000
@@ -31,8 +31,8 @@
 struct changing {
 	char dir[64], path[96], next[96];
 	struct elfmake versions[2];
-	struct dsos *dsos;
-	const struct dso *dso;
+	struct objects *objects;
+	const struct object *object;
 	atomic_bool stop;
 	atomic_uint nr_changes;
 };
@@ -69,7 +69,7 @@ static void write_whole(const char *path, const struct elfmake *m)
 
 static int set_up(void **state)
 {
-	const struct dso_identity id = { .kind = DSO_FILE };
+	const struct object_identity id = { .kind = OBJECT_FILE };
 	struct changing *c = calloc(1, sizeof(*c));
 
 	assert_non_null(c);
@@ -80,8 +80,8 @@ static int set_up(void **state)
 	make_version(&c->versions[0], 'a');
 	make_version(&c->versions[1], 'b');
 	write_whole(c->path, &c->versions[0]);
-	assert_int_equal(dsos_new(&c->dsos), 0);
-	c->dso = dsos_intern(c->dsos, &id, c->path, strlen(c->path), 0, 0, 0);
+	assert_int_equal(objects_new(&c->objects), 0);
+	c->object = objects_intern(c->objects, &id, c->path, strlen(c->path), 0, 0, 0);
 	*state = c;
 	return 0;
 }
@@ -95,7 +95,7 @@ static int tear_down(void **state)
 	rmdir(c->dir);
 	elfmake_fini(&c->versions[0]);
 	elfmake_fini(&c->versions[1]);
-	dsos_free(c->dsos);
+	objects_free(c->objects);
 	free(c);
 	return 0;
 }
@@ -103,7 +103,7 @@ static int tear_down(void **state)
 /* Load it on this thread, as a helper does. */
 static struct load *load_once(struct changing *c)
 {
-	struct load *l = load_new(c->dsos, c->dso, true, NULL);
+	struct load *l = load_new(c->objects, c->object, true, NULL);
 
 	assert_non_null(l);
 	l->job.run(&l->job);

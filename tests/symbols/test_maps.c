@@ -3,7 +3,7 @@
  * Processes, threads and mappings over time: told by events, read from /proc,
  * and found while both go on.
  */
-#include "symbols/maps.h"
+#include "symbols/process/maps.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,25 +26,25 @@
 
 #include <cmocka.h>
 
-#include "symbols/reclaim.h"
+#include "symbols/base/reclaim.h"
 
 #define PAGE 4096ull
 #define KEEP 1000ull
 #define LATE (UINT64_MAX - 1)
 
-static struct dsos *dsos;
+static struct objects *objects;
 static struct maps *maps;
 
 static int setup(void **state)
 {
 	rcu_register_thread();
-	return dsos_new(&dsos) || maps_new(&maps, dsos, 4096) ? -1 : 0;
+	return objects_new(&objects) || maps_new(&maps, objects, 4096) ? -1 : 0;
 }
 
 static int teardown(void **state)
 {
 	maps_free(maps);
-	dsos_free(dsos);
+	objects_free(objects);
 	rcu_unregister_thread();
 	return 0;
 }
@@ -94,7 +94,7 @@ static const char *name_at(pid_t pid, uint64_t addr, uint64_t time)
 {
 	const struct mapping *m = space_find(find(pid, pid, time).space, addr, time);
 
-	return m ? m->dso->name.str : "";
+	return m ? m->object->name.str : "";
 }
 
 static uint64_t offset_at(pid_t pid, uint64_t addr, uint64_t time)
@@ -388,14 +388,14 @@ static void test_kinds(void **state)
 	publish(120);
 	assert_string_equal(name_at(70, 0x5000, 115), "");
 	m = space_find(find(70, 70, 115).space, 0x101234, 115);
-	assert_int_equal(m->dso->identity.kind, DSO_ANON);
-	assert_int_equal(m->dso->identity.owner, task_of(70, 70, 115)->process);
+	assert_int_equal(m->object->identity.kind, OBJECT_ANON);
+	assert_int_equal(m->object->identity.owner, task_of(70, 70, 115)->process);
 	assert_int_equal(offset_at(70, 0x101234, 115), 0x101234);
 	assert_int_equal(offset_at(70, 0x201234, 115), 0x201234);
 	assert_int_equal(offset_at(70, 0x301234, 115), 0x1234);
 	assert_string_equal(name_at(70, 0x300000, 115), "[vdso]");
 	assert_string_equal(name_at(70, 0x400000, 115), "[unknown]");
-	assert_ptr_not_equal(m->dso, space_find(find(71, 71, 115).space, 0x101234, 115)->dso);
+	assert_ptr_not_equal(m->object, space_find(find(71, 71, 115).space, 0x101234, 115)->object);
 	/* A JIT that makes pages executable again and again makes no new mappings. */
 	for (int i = 0; i < 100; i++)
 		tell_mmap(70, 0x101000, 1, "//anon", 0, 130 + (uint64_t)i);
@@ -490,11 +490,11 @@ static void test_real_process(void **state)
 	/* The child is a copy of us: libc is where ours is. */
 	m = space_find(hit.space, libc, now);
 	assert_non_null(m);
-	assert_non_null(strstr(m->dso->name.str, "libc"));
+	assert_non_null(strstr(m->object->name.str, "libc"));
 	assert_int_equal(m->birth_ns, 0);
-	assert_int_equal(stat(m->dso->path.str, &st), 0);
-	assert_int_equal(m->dso->identity.ino, st.st_ino);
-	assert_int_equal(m->dso->identity.maj, major(st.st_dev));
+	assert_int_equal(stat(m->object->path.str, &st), 0);
+	assert_int_equal(m->object->identity.ino, st.st_ino);
+	assert_int_equal(m->object->identity.maj, major(st.st_dev));
 	task = maps_task(maps, hit.task);
 	assert_string_equal(task->comm.str, "child) (x");
 	assert_int_equal(task->uid, getuid());
@@ -528,9 +528,9 @@ static void test_merge(void **state)
 	assert_true(find(pid, pid, now).known);
 	assert_string_equal(name_at(pid, libc, LATE), "plugin.so");
 	m = space_find(find(pid, pid, now).space, libc, now);
-	assert_true(m && strstr(m->dso->name.str, "libc"));	/* before the plugin */
+	assert_true(m && strstr(m->object->name.str, "libc"));	/* before the plugin */
 	m = space_find(find(pid, pid, now).space, libc + PAGE, now);
-	assert_true(m && strstr(m->dso->name.str, "libc"));
+	assert_true(m && strstr(m->object->name.str, "libc"));
 	assert_string_equal(name_at(pid, libc + PAGE, 60), "unmapped.so");
 	assert_string_equal(name_at(pid, 0x1000, now), "elsewhere.so");
 	m = space_find(find(pid, pid, 1).space, libc + 2 * PAGE, 1);
@@ -638,7 +638,7 @@ static void test_tasks_full(void **state)
 	struct maps *small;
 	struct maps_hit hit;
 
-	assert_int_equal(maps_new(&small, dsos, 3), 0);
+	assert_int_equal(maps_new(&small, objects, 3), 0);
 	maps_on_comm(small, 5, 5, "a", 2, true, 10);
 	maps_on_comm(small, 6, 6, "b", 2, true, 10);
 	maps_on_comm(small, 7, 7, "c", 2, true, 10);
@@ -824,7 +824,7 @@ static void *stress_reader(void *arg)
 			if (m) {
 				found++;
 				wrong += m->birth_ns > time || m->start > 0x400800 ||
-					 m->end <= 0x400800 || m->dso->name.str[0] != 's';
+					 m->end <= 0x400800 || m->object->name.str[0] != 's';
 			}
 			if (!hit.known)
 				maps_ask(maps, pid, time);

@@ -15,12 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/naming.h"
+#include "symbols/name/naming.h"
 
 #define CODE 0xffffffffc0000000ULL
 
 struct fixture {
-	struct dsos *dsos;
+	struct objects *objects;
 	struct symtab *symtab;
 	struct naming naming;
 	atomic_bool stop;
@@ -41,15 +41,15 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 	int fd;
 
-	assert_int_equal(dsos_new(&f->dsos), 0);
+	assert_int_equal(objects_new(&f->objects), 0);
 	assert_int_equal(symtab_new(&f->symtab), 0);
-	naming_init(&f->naming, f->dsos, f->symtab, &f->stop);
+	naming_init(&f->naming, f->objects, f->symtab, &f->stop);
 	strcpy(f->path, "/tmp/test_naming.XXXXXX");
 	fd = mkstemp(f->path);
 	assert_true(fd >= 0);
 	close(fd);
 	f->naming.kallsyms_path = f->path;
-	atomic_store(&dsos_at(f->dsos, DSO_ID_KERNEL)->state, DSO_READY);
+	atomic_store(&objects_at(f->objects, OBJECT_ID_KERNEL)->state, OBJECT_READY);
 	*state = f;
 	return 0;
 }
@@ -61,7 +61,7 @@ static int teardown(void **state)
 	unlink(f->path);
 	naming_fini(&f->naming);
 	symtab_free(f->symtab);
-	dsos_free(f->dsos);
+	objects_free(f->objects);
 	free(f);
 	return 0;
 }
@@ -70,7 +70,7 @@ static int teardown(void **state)
 static const char *ask(struct fixture *f, uint64_t addr, uint64_t since_ns, bool now)
 {
 	const struct naming_question q = {
-		.dso = DSO_ID_KERNEL, .offset = addr, .since_ns = since_ns, .now = now,
+		.object = OBJECT_ID_KERNEL, .offset = addr, .since_ns = since_ns, .now = now,
 	};
 	uint32_t symbol;
 	bool by_name;
@@ -102,7 +102,7 @@ static void test_new_module(void **state)
 		   "ffffffffc0000000 t nft_eval\t[nf_tables]\n");
 	age(f, 11);
 	assert_string_equal(ask(f, CODE + 0x20, time_now_ns(), false), "nft_eval");
-	assert_string_equal(dsos_at(f->dsos, DSO_ID_KERNEL)->source, "kallsyms");
+	assert_string_equal(objects_at(f->objects, OBJECT_ID_KERNEL)->source, "kallsyms");
 }
 
 /* The old name of memory that another program has now would be a wrong name. */
@@ -128,9 +128,9 @@ static void test_hidden(void **state)
 
 	write_list(f, "0000000000000000 T schedule\n0000000000000000 T _etext\n");
 	assert_string_equal(ask(f, CODE, time_now_ns(), false), "[kernel]");
-	assert_string_equal(dsos_at(f->dsos, DSO_ID_KERNEL)->reason,
+	assert_string_equal(objects_at(f->objects, OBJECT_ID_KERNEL)->reason,
 			    "kernel addresses are hidden from this user");
-	assert_non_null(strstr(dsos_at(f->dsos, DSO_ID_KERNEL)->cure, "kernel.kptr_restrict"));
+	assert_non_null(strstr(objects_at(f->objects, OBJECT_ID_KERNEL)->cure, "kernel.kptr_restrict"));
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/perfmap.h"
+#include "symbols/jit/perfmap.h"
 
 static struct perfmap *parse(const char *text)
 {

@@ -23,17 +23,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "symbols/perfmaps.h"
-#include "symbols/runtime.h"
+#include "symbols/jit/perfmaps.h"
+#include "symbols/jit/runtime.h"
 
 #define SECOND 1000000000ULL
 
 struct fixture {
-	struct dsos *dsos;
+	struct objects *objects;
 	struct perfmaps maps;
 	atomic_bool stop;
 	pid_t child;
-	struct dso *dso;
+	struct object *object;
 	char path[64], other[64];
 };
 
@@ -54,21 +54,21 @@ static pid_t sleeper(uid_t uid)
 		pause();
 }
 
-static struct dso *memory_of(struct fixture *f, pid_t pid)
+static struct object *memory_of(struct fixture *f, pid_t pid)
 {
-	const struct dso_identity id = { .kind = DSO_ANON, .owner = (uint64_t)pid };
+	const struct object_identity id = { .kind = OBJECT_ANON, .owner = (uint64_t)pid };
 
-	return dsos_intern(f->dsos, &id, "//anon", 6, pid, 0, 0);
+	return objects_intern(f->objects, &id, "//anon", 6, pid, 0, 0);
 }
 
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	assert_int_equal(dsos_new(&f->dsos), 0);
-	perfmaps_init(&f->maps, f->dsos, &f->stop);
+	assert_int_equal(objects_new(&f->objects), 0);
+	perfmaps_init(&f->maps, f->objects, &f->stop);
 	f->child = sleeper(0);
-	f->dso = memory_of(f, f->child);
+	f->object = memory_of(f, f->child);
 	snprintf(f->path, sizeof(f->path), "/tmp/perf-%d.map", f->child);
 	snprintf(f->other, sizeof(f->other), "/tmp/perf-%d.map.other", f->child);
 	unlink(f->path);
@@ -86,7 +86,7 @@ static int teardown(void **state)
 	unlink(f->path);
 	unlink(f->other);
 	perfmaps_fini(&f->maps);
-	dsos_free(f->dsos);
+	objects_free(f->objects);
 	free(f);
 	return 0;
 }
@@ -104,16 +104,16 @@ static void append(const char *path, const char *text)
 static void assert_at(struct fixture *f, uint64_t addr, const char *name)
 {
 	struct perfmap_symbol s;
-	bool found = perfmaps_find(&f->maps, f->dso, addr, &s);
+	bool found = perfmaps_find(&f->maps, f->object, addr, &s);
 
 	assert_int_equal(found, name != NULL);
 	if (name)
 		assert_true(s.name_size == strlen(name) && !memcmp(s.name, name, s.name_size));
 }
 
-static void assert_why(const struct dso *dso, const char *reason)
+static void assert_why(const struct object *object, const char *reason)
 {
-	const char *why = atomic_load(&dso->reason);
+	const char *why = atomic_load(&object->reason);
 
 	if (!reason)
 		assert_null(why);
@@ -128,21 +128,21 @@ static void test_found(void **state)
 	append(f->path, "1000 10 one\n2000 10 two\n");
 	assert_at(f, 0x1008, "one");
 	assert_at(f, 0x2000, "two");
-	assert_why(f->dso, NULL);
-	assert_string_equal(atomic_load(&f->dso->source), "perf map");
-	assert_int_equal(atomic_load(&f->dso->nr_symbols), 2);
+	assert_why(f->object, NULL);
+	assert_string_equal(atomic_load(&f->object->source), "perf map");
+	assert_int_equal(atomic_load(&f->object->nr_symbols), 2);
 	assert_true(atomic_load(&f->maps.memory) > 0);
 	/* Nothing is missing: it is not looked at again. */
 	append(f->path, "3000 10 three\n");
-	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), DSO_ID_UNKNOWN);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), OBJECT_ID_UNKNOWN);
 	assert_at(f, 0x3000, NULL);
-	assert_why(f->dso, "code that its perf map does not tell of");
+	assert_why(f->object, "code that its perf map does not tell of");
 	/* Not within the second, then once. */
-	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns()), DSO_ID_UNKNOWN);
-	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 2 * SECOND), f->dso->id);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns()), OBJECT_ID_UNKNOWN);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 2 * SECOND), f->object->id);
 	assert_at(f, 0x3000, "three");
 	assert_at(f, 0x1000, "one");
-	assert_why(f->dso, NULL);
+	assert_why(f->object, NULL);
 }
 
 static void test_comes_late(void **state)
@@ -150,15 +150,15 @@ static void test_comes_late(void **state)
 	struct fixture *f = *state;
 
 	assert_at(f, 0x1000, NULL);
-	assert_why(f->dso, "JIT code without a perf map");
-	assert_non_null(atomic_load(&f->dso->cure));
-	assert_null(atomic_load(&f->dso->source));
-	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 2 * SECOND), DSO_ID_UNKNOWN);
+	assert_why(f->object, "JIT code without a perf map");
+	assert_non_null(atomic_load(&f->object->cure));
+	assert_null(atomic_load(&f->object->source));
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 2 * SECOND), OBJECT_ID_UNKNOWN);
 	append(f->path, "1000 10 one\n");
-	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 20 * SECOND), f->dso->id);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 20 * SECOND), f->object->id);
 	assert_at(f, 0x1000, "one");
-	assert_why(f->dso, NULL);
-	assert_null(atomic_load(&f->dso->cure));
+	assert_why(f->object, NULL);
+	assert_null(atomic_load(&f->object->cure));
 }
 
 /* Whoever can write to /tmp could name another's code, or have any file read. */
@@ -170,22 +170,22 @@ static void test_refused(void **state)
 	append(f->other, "1000 10 evil\n");
 	assert_int_equal(symlink(f->other, f->path), 0);
 	assert_at(f, 0x1000, NULL);
-	assert_why(f->dso, "its perf map is not a regular file");
+	assert_why(f->object, "its perf map is not a regular file");
 	unlink(f->path);
 	assert_int_equal(link(f->other, f->path), 0);
-	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), DSO_ID_UNKNOWN);
-	assert_why(f->dso, "its perf map is a hard link");
+	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), OBJECT_ID_UNKNOWN);
+	assert_why(f->object, "its perf map is a hard link");
 	unlink(f->path);
 	assert_int_equal(mkfifo(f->path, 0600), 0);
-	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), DSO_ID_UNKNOWN);
-	assert_why(f->dso, "its perf map is not a regular file");
+	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), OBJECT_ID_UNKNOWN);
+	assert_why(f->object, "its perf map is not a regular file");
 	unlink(f->path);
 	append(f->path, "no entry here\n");
-	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), DSO_ID_UNKNOWN);
-	assert_why(f->dso, "its perf map has no entry yet");
+	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), OBJECT_ID_UNKNOWN);
+	assert_why(f->object, "its perf map has no entry yet");
 	assert_int_equal(truncate(f->path, 10LL << 30), 0);
-	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), DSO_ID_UNKNOWN);
-	assert_why(f->dso, "its perf map is too large");
+	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), OBJECT_ID_UNKNOWN);
+	assert_why(f->object, "its perf map is too large");
 	assert_at(f, 0x1000, NULL);
 }
 
@@ -198,9 +198,9 @@ static void test_older_than_process(void **state)
 	append(f->path, "1000 10 evil\n");
 	assert_int_equal(utimensat(AT_FDCWD, f->path, times, 0), 0);
 	assert_at(f, 0x1000, NULL);
-	assert_why(f->dso, "its perf map is older than the process");
+	assert_why(f->object, "its perf map is older than the process");
 	append(f->path, "2000 10 good\n");
-	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), f->dso->id);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), f->object->id);
 	assert_at(f, 0x2000, "good");
 }
 
@@ -230,7 +230,7 @@ static void test_owner(void **state)
 	append(f->path, "1000 10 evil\n");
 	assert_int_equal(chown(f->path, 12345, 12345), 0);
 	assert_at(f, 0x1000, NULL);
-	assert_why(f->dso, "its perf map belongs to another user");
+	assert_why(f->object, "its perf map belongs to another user");
 	/* A process of that user: the map may be theirs or root's, not a third one's. */
 	pid = sleeper(12345);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", pid);
@@ -239,9 +239,9 @@ static void test_owner(void **state)
 	assert_int_equal(chown(path, 23456, 23456), 0);
 	while (!has_uid(pid, 12345))	/* until it has changed its user */
 		usleep(1000);
-	f->dso = memory_of(f, pid);
+	f->object = memory_of(f, pid);
 	assert_at(f, 0x1000, NULL);
-	assert_why(f->dso, "its perf map belongs to another user");
+	assert_why(f->object, "its perf map belongs to another user");
 	assert_int_equal(chown(path, 12345, 12345), 0);
 	/* One process a call. */
 	perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND);
@@ -255,7 +255,7 @@ static void test_owner(void **state)
 static void test_process_ends(void **state)
 {
 	struct fixture *f = *state;
-	struct dso *gone;
+	struct object *gone;
 
 	append(f->path, "1000 10 one\n");
 	assert_at(f, 0x1000, "one");
@@ -264,13 +264,13 @@ static void test_process_ends(void **state)
 	waitpid(f->child, NULL, 0);
 	append(f->path, "2000 10 two\n");
 	/* Its pid may be anybody's: what was read stays, nothing new comes. */
-	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), DSO_ID_UNKNOWN);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), OBJECT_ID_UNKNOWN);
 	assert_at(f, 0x1000, "one");
 	assert_at(f, 0x2000, NULL);
-	assert_why(f->dso, "process ended before its perf map was read");
-	assert_int_equal(perfmaps_refresh(&f->maps, UINT64_MAX - 1), DSO_ID_UNKNOWN);
+	assert_why(f->object, "process ended before its perf map was read");
+	assert_int_equal(perfmaps_refresh(&f->maps, UINT64_MAX - 1), OBJECT_ID_UNKNOWN);
 	gone = memory_of(f, 0x7ffffff0);
-	f->dso = gone;
+	f->object = gone;
 	assert_at(f, 0x1000, NULL);
 	assert_why(gone, "process ended before its perf map was read");
 	f->child = sleeper(0);
@@ -316,7 +316,7 @@ static void test_pid_namespace(void **state)
 		append("/tmp/perf-1.map", "1000 10 inner_name\n");
 		snprintf(f->path, sizeof(f->path), "/tmp/perf-%d.map", inner);
 		append(f->path, "1000 10 of_another\n");
-		f->dso = memory_of(f, inner);
+		f->object = memory_of(f, inner);
 		assert_at(f, 0x1000, "inner_name");
 		unlink("/tmp/perf-1.map");
 		kill(inner, SIGKILL);

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <urcu/urcu-qsbr.h>
 
-#include "symbols/base.h"
-#include "symbols/places.h"
+#include "symbols/base/base.h"
+#include "symbols/name/places.h"
 
 #define NR_THREADS 8
 #define NR_KEYS	   40000u
@@ -35,7 +35,7 @@ static void test_same_key_same_id(void **state)
 	assert_int_equal(places_intern(p, 3, 0x1000), a);
 	assert_int_equal(places_intern(p, 4, 0x1000), b);
 	assert_int_equal(places_nr(p), 3);
-	assert_int_equal(places_at(p, b)->dso, 4);
+	assert_int_equal(places_at(p, b)->object, 4);
 	assert_int_equal(places_at(p, c)->offset, 0x1001);
 	assert_null(places_at(p, 3));
 	assert_null(places_at(p, 999));
@@ -171,7 +171,7 @@ static void *racer_main(void *arg)
 			urcu_qsbr_quiescent_state();
 		} while (r->ids[key] == PLACE_NONE);
 		place = places_at(p, r->ids[key]);
-		r->nr_wrong += !place || place->offset != key || place->dso != (key & 3);
+		r->nr_wrong += !place || place->offset != key || place->object != (key & 3);
 	}
 	atomic_fetch_sub(&r->race->nr_running, 1);
 	urcu_qsbr_unregister_thread();

@@ -2,7 +2,7 @@
 /*
  * Texts of /proc, as the kernel writes them and as nobody should.
  */
-#include "symbols/procfs.h"
+#include "symbols/process/procfs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "symbols/foreign.h"
+#include "symbols/base/foreign.h"
 
 static uint64_t nr_bad;
 
@@ -145,23 +145,23 @@ static void test_kind(void **state)
 {
 	static const struct {
 		const char *name;
-		enum dso_kind kind;
+		enum object_kind kind;
 	} names[] = {
-		{ "/usr/bin/x", DSO_FILE }, { "/a (deleted)", DSO_FILE }, { "(unreachable)/x", DSO_FILE },
-		{ "/dev/shm/x", DSO_FILE }, { "/memfdx", DSO_FILE }, { "", DSO_ANON },
-		{ "[vdso]", DSO_VDSO }, { "[vdso]x", DSO_ANON }, { "[vsyscall]", DSO_UNKNOWN },
-		{ "[heap]", DSO_ANON }, { "[stack]", DSO_ANON }, { "[anon:dalvik]", DSO_ANON },
-		{ "[uprobes]", DSO_ANON }, { "//anon", DSO_ANON }, { "anon_inode:[bpf]", DSO_ANON },
-		{ "/memfd:jit (deleted)", DSO_ANON }, { "/dev/zero", DSO_ANON },
-		{ "/SYSV00000000 (deleted)", DSO_ANON },
+		{ "/usr/bin/x", OBJECT_FILE }, { "/a (deleted)", OBJECT_FILE }, { "(unreachable)/x", OBJECT_FILE },
+		{ "/dev/shm/x", OBJECT_FILE }, { "/memfdx", OBJECT_FILE }, { "", OBJECT_ANON },
+		{ "[vdso]", OBJECT_VDSO }, { "[vdso]x", OBJECT_ANON }, { "[vsyscall]", OBJECT_UNKNOWN },
+		{ "[heap]", OBJECT_ANON }, { "[stack]", OBJECT_ANON }, { "[anon:dalvik]", OBJECT_ANON },
+		{ "[uprobes]", OBJECT_ANON }, { "//anon", OBJECT_ANON }, { "anon_inode:[bpf]", OBJECT_ANON },
+		{ "/memfd:jit (deleted)", OBJECT_ANON }, { "/dev/zero", OBJECT_ANON },
+		{ "/SYSV00000000 (deleted)", OBJECT_ANON },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (procfs_kind(names[i].name, strlen(names[i].name), false) != names[i].kind)
 			fail_msg("%s", names[i].name);
 	/* A program in memory, against a JIT's. */
-	assert_int_equal(procfs_kind("/memfd:program (deleted)", 24, true), DSO_FILE);
-	assert_int_equal(procfs_kind("/dev/zero", 9, true), DSO_ANON);
+	assert_int_equal(procfs_kind("/memfd:program (deleted)", 24, true), OBJECT_FILE);
+	assert_int_equal(procfs_kind("/dev/zero", 9, true), OBJECT_ANON);
 }
 
 static void test_status(void **state)

@@ -3,7 +3,7 @@
  * Sorting by key: against qsort with the index as the second key, for keys of
  * few and of many bytes, in order, nearly so, and not at all.
  */
-#include "symbols/sort.h"
+#include "symbols/base/sort.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "symbols/lookup.h"
+#include "symbols/base/lookup.h"
 
 /* 16 bytes, as struct image_symbol has 24: sizes of their own way. */
 struct sort_key {

@@ -21,10 +21,10 @@
 #include <lzma.h>
 #endif
 
-#include "symbols/debugfile.h"
-#include "symbols/elfplt.h"
-#include "symbols/image.h"
-#include "symbols/xz.h"
+#include "symbols/object/debugfile.h"
+#include "symbols/object/elfplt.h"
+#include "symbols/object/image.h"
+#include "symbols/object/xz.h"
 #include "tests/symbols/elfmake.h"
 
 #define VADDR 0x10000ULL

@@ -24,13 +24,13 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "symbols/image.h"
+#include "symbols/object/image.h"
 #include "symbols/symbols.h"
 
 /* Everything a symbols needs. */
 struct fixture {
 	struct places *places;
-	struct dsos *dsos;
+	struct objects *objects;
 	struct maps *maps;
 	struct symbols *symbols;
 };
@@ -41,9 +41,9 @@ static int setup(void **state)
 	struct err e;
 
 	assert_int_equal(places_new(&f->places, 1 << 20), 0);
-	assert_int_equal(dsos_new(&f->dsos), 0);
-	assert_int_equal(maps_new(&f->maps, f->dsos, 1000), 0);
-	assert_int_equal(symbols_new(&f->symbols, f->places, f->dsos, f->maps, &e), 0);
+	assert_int_equal(objects_new(&f->objects), 0);
+	assert_int_equal(maps_new(&f->maps, f->objects, 1000), 0);
+	assert_int_equal(symbols_new(&f->symbols, f->places, f->objects, f->maps, &e), 0);
 	*state = f;
 	return 0;
 }
@@ -54,43 +54,43 @@ static int teardown(void **state)
 
 	symbols_free(f->symbols);
 	maps_free(f->maps);
-	dsos_free(f->dsos);
+	objects_free(f->objects);
 	places_free(f->places);
 	free(f);
 	return 0;
 }
 
 /* The mapping of this process that holds @addr: its object and @addr's file offset in it. */
-static struct dso *object_at(struct fixture *f, uint64_t addr, uint64_t *offset)
+static struct object *object_at(struct fixture *f, uint64_t addr, uint64_t *offset)
 {
-	struct dso_identity id = { .kind = DSO_FILE };
+	struct object_identity id = { .kind = OBJECT_FILE };
 	FILE *maps = fopen("/proc/self/maps", "r");
 	uint64_t start, end, pgoff;
-	struct dso *dso = NULL;
+	struct object *object = NULL;
 	char line[4096 + 128], path[4096];
 
-	while (!dso && fgets(line, sizeof(line), maps)) {
+	while (!object && fgets(line, sizeof(line), maps)) {
 		path[0] = '\0';
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
 			   &start, &end, &pgoff, &id.maj, &id.min, &id.ino, path) < 6 ||
 		    addr < start || addr >= end)
 			continue;
 		if (strstr(path, "[vdso]"))
-			id.kind = DSO_VDSO;
+			id.kind = OBJECT_VDSO;
 		*offset = addr - start + pgoff;
-		dso = dsos_intern(f->dsos, &id, path, strlen(path), getpid(), start, end);
+		object = objects_intern(f->objects, &id, path, strlen(path), getpid(), start, end);
 	}
 	fclose(maps);
-	return dso;
+	return object;
 }
 
 static uint32_t place_of(struct fixture *f, uint64_t addr)
 {
 	uint64_t offset = 0;
-	struct dso *dso = object_at(f, addr, &offset);
+	struct object *object = object_at(f, addr, &offset);
 
-	assert_non_null(dso);
-	return places_intern(f->places, dso->id, offset);
+	assert_non_null(object);
+	return places_intern(f->places, object->id, offset);
 }
 
 /* The name given to @place; NULL while it has none. */
@@ -149,26 +149,26 @@ static void test_names_while_images_leave(void **state)
 		{ (uint64_t)(uintptr_t)&_cmocka_run_group_tests, "_cmocka_run_group_tests" },
 	};
 	size_t largest = 0;
-	uint32_t clock = dso_clock(time_now_ns());
+	uint32_t clock = object_clock(time_now_ns());
 	struct symbols_stats stats;
 	uint64_t offset;
 
 	for (uint32_t round = 0; round < 30; round++) {
 		uint32_t i = round % ARRAY_SIZE(of), place;
-		struct dso *dso = object_at(f, of[i].addr, &offset);
+		struct object *object = object_at(f, of[i].addr, &offset);
 		const struct symbol *s;
 
 		if (round == ARRAY_SIZE(of))
 			symbols_limit_memory(f->symbols, largest + 1);
-		dso_touch(dso, clock += 100);
-		dso_want(dso);
+		object_touch(object, clock += 100);
+		object_want(object);
 		place = place_of(f, of[i].addr + round / ARRAY_SIZE(of));
 		symbols_run(f->symbols);
 		s = symbol_of(f, place);
 		assert_non_null(s);
 		assert_string_equal(s->name.str, of[i].name);
-		assert_string_equal(s->module.str, dso->name.str);
-		largest = MAX(largest, atomic_load(&dso->memory));
+		assert_string_equal(s->module.str, object->name.str);
+		largest = MAX(largest, atomic_load(&object->memory));
 	}
 	symbols_stats(f->symbols, &stats);
 	assert_true(stats.nr_evicted >= 10);
@@ -252,13 +252,13 @@ static void test_libc_and_vdso(void **state)
 	/* The offset of a function is not known beforehand: try them all. */
 	assert_int_equal(place_of(f, vdso) != PLACE_NONE, 1);
 	symbols_run(f->symbols);
-	image = atomic_load(&dsos_at(f->dsos, DSO_ID_VDSO)->image);
+	image = atomic_load(&objects_at(f->objects, OBJECT_ID_VDSO)->image);
 	assert_non_null(image);
 	for (uint32_t i = 0; i < image->nr_symbols; i++) {
 		const struct image_symbol *s = &image->symbols[i];
 
 		if (strstr(image->names + s->name, "clock_gettime"))
-			clock = places_intern(f->places, DSO_ID_VDSO, s->vaddr + 1);
+			clock = places_intern(f->places, OBJECT_ID_VDSO, s->vaddr + 1);
 	}
 	assert_int_not_equal(clock, PLACE_NONE);
 	symbols_run(f->symbols);
@@ -280,13 +280,13 @@ static void test_kernel(void **state)
 			break;
 	if (file)
 		fclose(file);
-	inside = places_intern(f->places, DSO_ID_KERNEL, addr ? addr + 1 : 0x1000);
-	outside = places_intern(f->places, DSO_ID_KERNEL, 0xfffffffffffff123);
+	inside = places_intern(f->places, OBJECT_ID_KERNEL, addr ? addr + 1 : 0x1000);
+	outside = places_intern(f->places, OBJECT_ID_KERNEL, 0xfffffffffffff123);
 	symbols_run(f->symbols);
 	if (!addr || strcmp(name, "schedule")) {	/* hidden: all of it is one row */
 		assert_string_equal(symbol_of(f, inside)->name.str, "[kernel]");
 		assert_ptr_equal(symbol_of(f, inside), symbol_of(f, outside));
-		assert_non_null(atomic_load(&dsos_at(f->dsos, DSO_ID_KERNEL)->reason));
+		assert_non_null(atomic_load(&objects_at(f->objects, OBJECT_ID_KERNEL)->reason));
 		return;
 	}
 	assert_string_equal(symbol_of(f, inside)->name.str, "schedule");
@@ -299,13 +299,13 @@ static void test_kernel(void **state)
 static void test_anonymous_and_unknown(void **state)
 {
 	struct fixture *f = *state;
-	struct dso_identity id = { .kind = DSO_ANON, .owner = 1 };
-	struct dso *anon = dsos_intern(f->dsos, &id, "//anon", 6, 1, 0, 0);
+	struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
+	struct object *anon = objects_intern(f->objects, &id, "//anon", 6, 1, 0, 0);
 	uint32_t a = places_intern(f->places, anon->id, 0x7f0000001010);
 	uint32_t b = places_intern(f->places, anon->id, 0x7f0000001ff0);
 	uint32_t c = places_intern(f->places, anon->id, 0x7f0000002000);
-	uint32_t u = places_intern(f->places, DSO_ID_UNKNOWN, 0x10);
-	uint32_t v = places_intern(f->places, DSO_ID_UNKNOWN, 0x20);
+	uint32_t u = places_intern(f->places, OBJECT_ID_UNKNOWN, 0x10);
+	uint32_t v = places_intern(f->places, OBJECT_ID_UNKNOWN, 0x20);
 
 	symbols_run(f->symbols);
 	assert_string_equal(symbol_of(f, a)->name.str, "[anon] 0x7f0000001000");
@@ -331,8 +331,8 @@ static void write_map(const char *path, const char *text)
 static void test_perf_map(void **state)
 {
 	struct fixture *f = *state;
-	struct dso_identity id = { .kind = DSO_ANON, .owner = 77 };
-	struct dso *anon = dsos_intern(f->dsos, &id, "//anon", 6, getpid(), 0, 0);
+	struct object_identity id = { .kind = OBJECT_ANON, .owner = 77 };
+	struct object *anon = objects_intern(f->objects, &id, "//anon", 6, getpid(), 0, 0);
 	uint32_t a = places_intern(f->places, anon->id, 0x5008), b, c;
 	const struct symbol *page, *one;
 	struct symbols_stats stats;
@@ -371,9 +371,9 @@ static void test_perf_map(void **state)
 }
 
 /* See @path as an object, as its inode is now. */
-static struct dso *see_file(struct fixture *f, const char *path, pid_t pid)
+static struct object *see_file(struct fixture *f, const char *path, pid_t pid)
 {
-	struct dso_identity id = { .kind = DSO_FILE };
+	struct object_identity id = { .kind = OBJECT_FILE };
 	struct stat st;
 
 	if (!stat(path, &st)) {
@@ -381,7 +381,7 @@ static struct dso *see_file(struct fixture *f, const char *path, pid_t pid)
 		id.min = minor(st.st_dev);
 		id.ino = st.st_ino;
 	}
-	return dsos_intern(f->dsos, &id, path, strlen(path), pid, 0, 0);
+	return objects_intern(f->objects, &id, path, strlen(path), pid, 0, 0);
 }
 
 static void temporary(char *path)
@@ -397,7 +397,7 @@ static void test_stripped_program(void **state)
 	char dir[32], path[64], expected[64];
 	uint64_t addr = (uint64_t)(uintptr_t)&named_function, offset;
 	uint32_t place, other;
-	struct dso *dso;
+	struct object *object;
 	struct stat st;
 	uint8_t *bytes;
 	int fd = open("/proc/self/exe", O_RDONLY);
@@ -415,12 +415,12 @@ static void test_stripped_program(void **state)
 	close(fd);
 	free(bytes);
 	object_at(f, addr, &offset);
-	dso = see_file(f, path, 0);
-	place = places_intern(f->places, dso->id, offset);
-	other = places_intern(f->places, dso->id, offset + 1);
+	object = see_file(f, path, 0);
+	place = places_intern(f->places, object->id, offset);
+	other = places_intern(f->places, object->id, offset + 1);
 	symbols_run(f->symbols);
-	assert_int_equal(atomic_load(&dso->state), DSO_READY);
-	assert_string_equal(atomic_load(&dso->reason), "stripped: no symbols");
+	assert_int_equal(atomic_load(&object->state), OBJECT_READY);
+	assert_string_equal(atomic_load(&object->reason), "stripped: no symbols");
 	snprintf(expected, sizeof(expected), "stripped+0x%" PRIx64, symbol_of(f, place)->start);
 	assert_string_equal(symbol_of(f, place)->name.str, expected);
 	assert_int_equal(symbol_of(f, place)->kind, '?');
@@ -431,14 +431,14 @@ static void test_stripped_program(void **state)
 
 static void assert_fails(struct fixture *f, const char *path, const char *reason)
 {
-	struct dso *dso = see_file(f, path, 0);
-	uint32_t place = places_intern(f->places, dso->id, 0x1234);
+	struct object *object = see_file(f, path, 0);
+	uint32_t place = places_intern(f->places, object->id, 0x1234);
 	char expected[64];
 
 	symbols_run(f->symbols);
-	assert_int_equal(atomic_load(&dso->state), DSO_FAILED);
-	assert_string_equal(atomic_load(&dso->reason), reason);
-	assert_null(atomic_load(&dso->image));
+	assert_int_equal(atomic_load(&object->state), OBJECT_FAILED);
+	assert_string_equal(atomic_load(&object->reason), reason);
+	assert_null(atomic_load(&object->image));
 	snprintf(expected, sizeof(expected), "%s+0x1234", strrchr(path, '/') + 1);
 	assert_string_equal(symbol_of(f, place)->name.str, expected);
 }
@@ -476,32 +476,32 @@ static void test_objects_that_cannot_be_had(void **state)
 static void test_failed_object_seen_again(void **state)
 {
 	struct fixture *f = *state;
-	struct dso_identity id = { .kind = DSO_FILE, .build_id = { 1 } };
+	struct object_identity id = { .kind = OBJECT_FILE, .build_id = { 1 } };
 	uint64_t addr = (uint64_t)(uintptr_t)&named_function, offset;
-	struct dso *own = object_at(f, addr, &offset), *dso;
-	struct dso_sighting seen;
+	struct object *own = object_at(f, addr, &offset), *object;
+	struct object_sighting seen;
 	struct symbols_stats stats;
 	uint32_t place;
 
-	dsos_sighting(f->dsos, own, &seen);
+	objects_sighting(f->objects, own, &seen);
 	id.maj = own->identity.maj;
 	id.min = own->identity.min;
 	id.ino = own->identity.ino;
 	id.ino_generation = 99;		/* apart from @own? no: its generation is unknown */
-	dso = dsos_intern(f->dsos, &id, "/nonexistent/x", 14, 0x7ffffff0, 0, 0);
-	assert_ptr_equal(dso, own);
-	place = places_intern(f->places, dso->id, offset);
+	object = objects_intern(f->objects, &id, "/nonexistent/x", 14, 0x7ffffff0, 0, 0);
+	assert_ptr_equal(object, own);
+	place = places_intern(f->places, object->id, offset);
 	symbols_run(f->symbols);
-	assert_int_equal(atomic_load(&dso->state), DSO_FAILED);
+	assert_int_equal(atomic_load(&object->state), OBJECT_FAILED);
 	assert_int_equal(symbol_of(f, place)->kind, '?');
 	usleep(1100000);
 	symbols_run(f->symbols);	/* nothing new: stays */
-	assert_int_equal(atomic_load(&dso->state), DSO_FAILED);
-	dsos_intern(f->dsos, &id, seen.path, strlen(seen.path), getpid(), seen.start, seen.end);
+	assert_int_equal(atomic_load(&object->state), OBJECT_FAILED);
+	objects_intern(f->objects, &id, seen.path, strlen(seen.path), getpid(), seen.start, seen.end);
 	free(seen.path);
 	usleep(1100000);
 	symbols_run(f->symbols);
-	assert_int_equal(atomic_load(&dso->state), DSO_READY);
+	assert_int_equal(atomic_load(&object->state), OBJECT_READY);
 	assert_string_equal(symbol_of(f, place)->name.str, "named_function");
 	symbols_stats(f->symbols, &stats);
 	assert_int_equal(stats.nr_failed, 0);
@@ -521,10 +521,10 @@ static void *write_places(void *arg)
 
 	rcu_register_thread();
 	for (uint32_t i = 0; i < NR_WRITTEN; i++) {
-		uint32_t dso = i % 3 == 0 ? DSO_ID_UNKNOWN : i % 3 == 1 ? DSO_ID_KERNEL : libc;
-		uint64_t start = dso == DSO_ID_KERNEL ? 0xffffffff81000000 : offset;
+		uint32_t object = i % 3 == 0 ? OBJECT_ID_UNKNOWN : i % 3 == 1 ? OBJECT_ID_KERNEL : libc;
+		uint64_t start = object == OBJECT_ID_KERNEL ? 0xffffffff81000000 : offset;
 
-		if (places_intern(f->places, dso, start + i) == PLACE_NONE)
+		if (places_intern(f->places, object, start + i) == PLACE_NONE)
 			break;
 		if (i % 1024 == 0) {
 			symbols_wake(f->symbols);
@@ -561,7 +561,7 @@ static void test_background(void **state)
 
 		assert_non_null(s);
 		assert_true(s->name.size > 0 && s->module.size > 0);
-		assert_int_equal(s->dso, places_at(f->places, i)->dso);
+		assert_int_equal(s->object, places_at(f->places, i)->object);
 	}
 	symbols_stop(f->symbols);
 }

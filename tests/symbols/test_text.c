@@ -2,8 +2,8 @@
 /*
  * The sanitiser against every byte, every code point, and every cut.
  */
-#include "symbols/base.h"
-#include "symbols/text.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
 
 #include <locale.h>
 #include <setjmp.h>

@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/debugfile.h"
-#include "symbols/image.h"
+#include "symbols/object/debugfile.h"
+#include "symbols/object/image.h"
 
 #define LIBRARIES 50
 #define ADDRESSES 300

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/dwarf.h"
-#include "symbols/image.h"
-#include "symbols/lines.h"
+#include "symbols/source/dwarf.h"
+#include "symbols/object/image.h"
+#include "symbols/source/lines.h"
 
 static void print_place(const struct dwarf_frame *f)
 {
@@ -51,7 +51,7 @@ static void print(const struct image *image, struct lines_file *lines, uint64_t 
 int main(int argc, char **argv)
 {
 	struct image_input in = { .path = argv[1] };
-	struct load_where where = { .identity = { .kind = DSO_FILE }, .seen.path = argv[1] };
+	struct load_where where = { .identity = { .kind = OBJECT_FILE }, .seen.path = argv[1] };
 	struct lines_file *lines = NULL;
 	struct image *image;
 	struct stat st;

@@ -19,9 +19,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "sampler/perfdata_write.h"
-#include "sampler/synth.h"
-#include "symbols/procfs.h"
+#include "sampler/file/perfdata_write.h"
+#include "sampler/file/synth.h"
+#include "symbols/process/procfs.h"
 #include "unwind/unwind.h"
 
 #define REGS_MAX    33

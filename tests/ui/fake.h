@@ -18,7 +18,7 @@
 
 #include "sampler/sampler.h"
 #include "ui/screen.h"
-#include "ui/view.h"
+#include "ui/view/view.h"
 
 struct sampler {
 	double rate;
@@ -272,7 +272,7 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 	p->tasks = calloc(NR_PROCESSES, sizeof(*p->tasks));
 	p->stacks = calloc(NR_SPECS, sizeof(*p->stacks));
 	p->frames = calloc(NR_SPECS * 2, sizeof(*p->frames));
-	p->cells = calloc(NR_SPECS * NR_PROCESSES, sizeof(*p->cells));
+	p->counts = calloc(NR_SPECS * NR_PROCESSES, sizeof(*p->counts));
 	for (uint32_t i = 0; i < NR_PROCESSES; i++) {
 		struct safe_text comm =
 			text_arena_add(arena, process_specs[i].comm, strlen(process_specs[i].comm));
@@ -302,8 +302,8 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 							  : 0;
 
 			if (share > 0)
-				p->cells[p->nr_cells++] =
-					(struct profile_cell){ i, q, 0, share, share };
+				p->counts[p->nr_counts++] =
+					(struct profile_count){ i, q, 0, share, share };
 		}
 	}
 	p->functions[NR_SPECS] = (struct profile_function){

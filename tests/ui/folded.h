@@ -80,7 +80,7 @@ static inline void folded_line(struct profile *p, const char *line, size_t size)
 	for (uint32_t i = nr; i-- > 0;)
 		p->frames[p->nr_frames++] = stack[i];
 	p->stacks[p->nr_stacks] = (struct profile_stack){ first, nr };
-	p->cells[p->nr_cells++] = (struct profile_cell){ p->nr_stacks++, process, 0, n, n };
+	p->counts[p->nr_counts++] = (struct profile_count){ p->nr_stacks++, process, 0, n, n };
 }
 
 static inline struct profile *folded_profile(const char *text)
@@ -101,7 +101,7 @@ static inline struct profile *folded_profile(const char *text)
 	p->tasks = calloc(16, sizeof(*p->tasks));
 	p->stacks = calloc(FOLDED_MAX, sizeof(*p->stacks));
 	p->frames = calloc(FOLDED_MAX * 64, sizeof(*p->frames));
-	p->cells = calloc(FOLDED_MAX, sizeof(*p->cells));
+	p->counts = calloc(FOLDED_MAX, sizeof(*p->counts));
 	while (*text) {
 		size_t size = strcspn(text, "\n");
 

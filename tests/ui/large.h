@@ -30,9 +30,9 @@ static inline void large_fill(struct profile *p, uint32_t seed)
 
 			p->frames[i * LARGE_DEPTH + d] = (shared * 31 + outer * 97) % LARGE_FUNCTIONS;
 		}
-		p->cells[i] = (struct profile_cell){ i, i % 64, 0, 1 + i % 3, 1e6 };
+		p->counts[i] = (struct profile_count){ i, i % 64, 0, 1 + i % 3, 1e6 };
 	}
-	p->nr_stacks = p->nr_cells = LARGE_STACKS;
+	p->nr_stacks = p->nr_counts = LARGE_STACKS;
 	p->nr_frames = LARGE_STACKS * LARGE_DEPTH;
 }
 
@@ -54,7 +54,7 @@ static inline struct profile *large_profile(uint32_t seed)
 	p->processes = calloc(16, sizeof(*p->processes));
 	p->tasks = calloc(64, sizeof(*p->tasks));
 	p->stacks = calloc(LARGE_STACKS, sizeof(*p->stacks));
-	p->cells = calloc(LARGE_STACKS, sizeof(*p->cells));
+	p->counts = calloc(LARGE_STACKS, sizeof(*p->counts));
 	p->frames = calloc((size_t)LARGE_STACKS * LARGE_DEPTH, sizeof(*p->frames));
 	p->modules = calloc(1, sizeof(*p->modules));
 	p->modules[0] = (struct profile_module){

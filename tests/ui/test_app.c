@@ -4,7 +4,7 @@
  */
 #include "fake.h"
 
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 #include "ui/actions.h"
 
 static const struct row *cursor_row(struct bench *b)

@@ -2,7 +2,7 @@
 /*
  * Batch: one literal profile, both sinks, read back field by field.
  */
-#include "ui/batch.h"
+#include "ui/cli/batch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ struct fixture {
 	struct profile_task tasks[2];
 	struct profile_stack stacks[4];
 	uint32_t frames[16];
-	struct profile_cell cells[5];
+	struct profile_count counts[5];
 	struct profile_cpu cpus[2];
 };
 
@@ -72,11 +72,11 @@ static void fill_samples(struct fixture *f)
 
 	memcpy(f->frames, frames, sizeof(frames));
 	memcpy(f->stacks, stacks, sizeof(stacks));
-	f->cells[0] = (struct profile_cell){ 0, 1, 0, 120, 1200 };
-	f->cells[1] = (struct profile_cell){ 1, 0, 0, 50, 500 };
-	f->cells[2] = (struct profile_cell){ 2, 0, 0, 20, 200 };
-	f->cells[3] = (struct profile_cell){ 3, 0, 0, 10, 100 };
-	f->cells[4] = (struct profile_cell){ 3, 0, 1, 10, 10 };
+	f->counts[0] = (struct profile_count){ 0, 1, 0, 120, 1200 };
+	f->counts[1] = (struct profile_count){ 1, 0, 0, 50, 500 };
+	f->counts[2] = (struct profile_count){ 2, 0, 0, 20, 200 };
+	f->counts[3] = (struct profile_count){ 3, 0, 0, 10, 100 };
+	f->counts[4] = (struct profile_count){ 3, 0, 1, 10, 10 };
 }
 
 static void fixture_init(struct fixture *f)
@@ -111,8 +111,8 @@ static void fixture_init(struct fixture *f)
 	p->nr_stacks = 4;
 	p->frames = f->frames;
 	p->nr_frames = 9;
-	p->cells = f->cells;
-	p->nr_cells = 5;
+	p->counts = f->counts;
+	p->nr_counts = 5;
 }
 
 static char *print(const struct profile *p, const struct batch_config *config)
@@ -325,7 +325,7 @@ static void expect_order(const struct batch_config *config, const char *first, s
 
 	fixture_init(&f);
 	f.p.nr_events = 1;
-	f.p.nr_cells = 4;
+	f.p.nr_counts = 4;
 	o = print_json(&f.p, config);
 	rows = json_object_get(o, "rows");
 	assert_int_equal(json_array_size(rows), nr);
@@ -371,15 +371,15 @@ static void test_total_order(void **state)
 	fixture_init(&f);
 	f.functions[MAIN].name = f.functions[WALK].name = TEXT("same");
 	for (int i = 0; i < 4; i++) {
-		f.cells[i].count = f.cells[i].weight = 1;
-		f.cells[i].task = 0;	/* which of equal tasks a row names is not ours to say */
+		f.counts[i].count = f.counts[i].weight = 1;
+		f.counts[i].task = 0;	/* which of equal tasks a row names is not ours to say */
 	}
 	a = print(&f.p, &ndjson);
 	for (int i = 0; i < 2; i++) {
-		struct profile_cell swap = f.cells[i];
+		struct profile_count swap = f.counts[i];
 
-		f.cells[i] = f.cells[3 - i];
-		f.cells[3 - i] = swap;
+		f.counts[i] = f.counts[3 - i];
+		f.counts[3 - i] = swap;
 	}
 	b = print(&f.p, &ndjson);
 	assert_string_equal(a, b);

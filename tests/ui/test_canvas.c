@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "symbols/base.h"
-#include "ui/canvas.h"
-#include "ui/format.h"
+#include "symbols/base/base.h"
+#include "ui/draw/canvas.h"
+#include "ui/text/format.h"
 
 static const struct style plain = { 0, 0 };
 

@@ -10,8 +10,8 @@
 #include <sched.h>
 #include <time.h>
 
-#include "ui/folding.h"
-#include "ui/folds.h"
+#include "ui/view/folding.h"
+#include "ui/view/folds.h"
 
 static void wait_for(struct folding *f)
 {

@@ -3,7 +3,7 @@
  * The command line: what is accepted, and for each bad value the exit code and
  * what the sentence must name.
  */
-#include "ui/options.h"
+#include "ui/cli/options.h"
 
 #include <argp.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "ui/number.h"
+#include "ui/text/number.h"
 
 #define ARGS_MAX 24
 

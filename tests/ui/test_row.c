@@ -28,8 +28,8 @@ static struct profile *profile_with_lines(void)
 	p->frame_lines = malloc(p->nr_frames * sizeof(*p->frame_lines));
 	for (uint32_t i = 0; i < p->nr_frames; i++)
 		p->frame_lines[i] = PROFILE_NO_LINE;
-	for (uint32_t i = 0; i < p->nr_cells; i++) {
-		uint32_t first = p->stacks[p->cells[i].stack].first;
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		uint32_t first = p->stacks[p->counts[i].stack].first;
 
 		if (p->functions[p->frames[first]].id != 12)
 			continue;

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ui/options.h"
-#include "ui/settings.h"
+#include "ui/cli/options.h"
+#include "ui/cli/settings.h"
 
 static const struct settings plain = { .tick_ns = 1000000000, .mouse = true };
 

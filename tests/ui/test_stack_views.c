@@ -9,8 +9,8 @@
 #include <math.h>
 #include <time.h>
 
-#include "ui/flame.h"
-#include "ui/folds.h"
+#include "ui/view/flame.h"
+#include "ui/view/folds.h"
 #include "tests/yardstick.h"
 
 static const char server[] =
@@ -559,7 +559,7 @@ static struct profile *large_profile(void)
 	p->processes = calloc(1, sizeof(*p->processes));
 	p->tasks = calloc(1, sizeof(*p->tasks));
 	p->stacks = calloc(NR, sizeof(*p->stacks));
-	p->cells = calloc(NR, sizeof(*p->cells));
+	p->counts = calloc(NR, sizeof(*p->counts));
 	p->frames = calloc((size_t)NR * DEPTH, sizeof(*p->frames));
 	p->processes[0].comm = p->tasks[0].comm = TEXT("large");
 	p->nr_processes = p->nr_tasks = 1;
@@ -583,9 +583,9 @@ static struct profile *large_profile(void)
 			call = (call * 4 + (which > 3 ? 0 : which) + 1) % FUNCTIONS;
 			p->frames[i * DEPTH + DEPTH - 1 - d] = call;
 		}
-		p->cells[i] = (struct profile_cell){ i, 0, 0, 1, 1 };
+		p->counts[i] = (struct profile_count){ i, 0, 0, 1, 1 };
 	}
-	p->nr_stacks = p->nr_cells = NR;
+	p->nr_stacks = p->nr_counts = NR;
 	p->nr_frames = NR * DEPTH;
 	return p;
 }

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "symbols/base.h"
-#include "ui/baseline.h"
-#include "ui/trend.h"
+#include "symbols/base/base.h"
+#include "ui/view/baseline.h"
+#include "ui/view/trend.h"
 
 #define S 1000000000ull
 

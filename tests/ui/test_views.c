@@ -94,10 +94,10 @@ static void test_other_event(void **state)
 
 	fake_event(p, 1, "page-faults", 997, 10);
 	/* Of the other event there is one stack alone, and so one function that has all of it. */
-	while (i + 1 < p->nr_cells && p->cells[i].stack != p->cells[i + 1].stack)
+	while (i + 1 < p->nr_counts && p->counts[i].stack != p->counts[i + 1].stack)
 		i++;
-	assert_true(i + 1 < p->nr_cells);
-	p->cells[i].event = 1;
+	assert_true(i + 1 < p->nr_counts);
+	p->counts[i].event = 1;
 	bench_init(&b, 100, 30, false);
 	ui_state_take(&b.st, p);
 	golden(&b, "other-event-100x30");
@@ -449,7 +449,7 @@ static void test_empty(void **state)
 	struct profile_notice *n = calloc(1, sizeof(*n));
 	struct bench b;
 
-	p->nr_cells = 0;
+	p->nr_counts = 0;
 	free(p->notices);
 	p->notices = n;
 	p->nr_notices = 1;

@@ -7,8 +7,8 @@
 
 #include <unistd.h>
 
-#include "sampler/notices.h"
-#include "ui/users.h"
+#include "sampler/profile/notices.h"
+#include "ui/text/users.h"
 
 static const struct {
 	unsigned int cols, rows;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/ehframe.h"
+#include "symbols/object/ehframe.h"
 
 #define EH_VADDR 0x100000ULL
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 
 static void test_native(void **state)
 {

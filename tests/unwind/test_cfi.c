@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "unwind/rows.h"
-#include "symbols/base.h"
+#include "symbols/base/base.h"
 #include "tests/unwind/make_eh.h"
 
 #define START 0x2000ULL

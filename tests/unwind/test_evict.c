@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "symbols/image.h"
+#include "symbols/object/image.h"
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
 
@@ -80,7 +80,7 @@ static void *read_stacks(void *arg)
 	struct reader *r = arg;
 	struct unwinder *u;
 
-	world_must(unwind_new_with(&u, r->w->places, r->w->dsos, &steps, NULL));
+	world_must(unwind_new_with(&u, r->w->places, r->w->objects, &steps, NULL));
 	rcu_register_thread();
 	while (!atomic_load(r->stop)) {
 		for (int i = 0; i < 50; i++) {
@@ -98,19 +98,19 @@ static void *read_stacks(void *arg)
 }
 
 /* The objects that the stack goes through, and one that it does not; by their bytes. */
-static size_t tight_limit(struct world *w, const struct unwind_result *out, struct dso **apart)
+static size_t tight_limit(struct world *w, const struct unwind_result *out, struct object **apart)
 {
 	size_t largest = 0, smallest = SIZE_MAX;
 	bool used[64] = { false };
 
 	for (uint32_t i = 0; i < out->nr; i++)
-		used[MIN(places_at(w->places, out->place[i])->dso, 63U)] = true;
-	for (uint32_t id = DSO_ID_FIRST; id < MIN(dsos_nr(w->dsos), 63U); id++) {
-		struct dso *dso = dsos_at(w->dsos, id);
-		size_t memory = atomic_load(&dso->memory);
+		used[MIN(places_at(w->places, out->place[i])->object, 63U)] = true;
+	for (uint32_t id = OBJECT_ID_FIRST; id < MIN(objects_nr(w->objects), 63U); id++) {
+		struct object *object = objects_at(w->objects, id);
+		size_t memory = atomic_load(&object->memory);
 
 		if (!used[id] && memory)
-			*apart = dso;
+			*apart = object;
 		else if (used[id]) {
 			largest = MAX(largest, memory);
 			smallest = MIN(smallest, memory);
@@ -133,17 +133,17 @@ static unsigned long nr_evicted(const struct world *w)
  * Until enough have left: the one apart is the last that was used, all others long
  * before it, so that they leave without being held back for a while.
  */
-static void keep_apart(struct world *w, struct dso *apart)
+static void keep_apart(struct world *w, struct object *apart)
 {
 	uint64_t begin = time_now_ns();
 
 	while (time_now_ns() < begin + RUN_NS ||
 	       (nr_evicted(w) < EVICTIONS && time_now_ns() < begin + RUN_MAX_NS)) {
-		uint32_t clock = dso_clock(time_now_ns());
+		uint32_t clock = object_clock(time_now_ns());
 
-		for (uint32_t id = DSO_ID_FIRST; id < dsos_nr(w->dsos); id++)
-			dso_touch(dsos_at(w->dsos, id), clock);
-		dso_touch(apart, clock + 1000);
+		for (uint32_t id = OBJECT_ID_FIRST; id < objects_nr(w->objects); id++)
+			object_touch(objects_at(w->objects, id), clock);
+		object_touch(apart, clock + 1000);
 		usleep(1000);
 	}
 }
@@ -154,7 +154,7 @@ static void test_evict_while_unwinding(void **state)
 	struct unwind_result *want = malloc(sizeof(*want));
 	struct reader readers[NR_THREADS] = { 0 };
 	struct symbols_stats stats;
-	struct dso *apart = NULL;
+	struct object *apart = NULL;
 	unsigned long nr_met = 0;
 	atomic_bool stop = false;
 	struct world w;

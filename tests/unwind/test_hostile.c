@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "symbols/image.h"
+#include "symbols/object/image.h"
 #include "unwind/cfi.h"
 #include "tests/unwind/make_eh.h"
 #include "tests/unwind/shot.h"
@@ -168,7 +168,7 @@ static const struct space *map_object(struct world *w, struct image *image)
 	const struct maps_mmap ev = {
 		.pid = HOSTILE_PID, .tid = HOSTILE_PID, .start = HOSTILE, .size = 1 << 20,
 		.time_ns = time_now_ns(), .prot = PROT_READ | PROT_EXEC,
-		.identity = { .kind = DSO_FILE, .maj = 77, .ino = 1234567, .ino_generation = 1 },
+		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = 1234567, .ino_generation = 1 },
 		.filename = path, .filename_size = sizeof(path) - 1,
 	};
 	const struct mapping *m;
@@ -181,8 +181,8 @@ static const struct space *map_object(struct world *w, struct image *image)
 	assert_non_null(hit.space);
 	m = space_find(hit.space, HOSTILE + 0x1000, time_now_ns());
 	assert_non_null(m);
-	atomic_store_explicit(&m->dso->image, image, memory_order_release);
-	atomic_store_explicit(&m->dso->state, DSO_READY, memory_order_relaxed);
+	atomic_store_explicit(&m->object->image, image, memory_order_release);
+	atomic_store_explicit(&m->object->state, OBJECT_READY, memory_order_relaxed);
 	return hit.space;
 }
 
@@ -269,7 +269,7 @@ static void round_of(struct outcome *o, bool step_only)
 	theirs = map_object(&w, make_image(&seed));
 	world_find(&w, getpid());
 	mine = w.space;
-	assert_int_equal(unwind_new_with(&u, w.places, w.dsos, &config, NULL), 0);
+	assert_int_equal(unwind_new_with(&u, w.places, w.objects, &config, NULL), 0);
 	for (int i = 0; i < NR_SAMPLES; i++) {
 		uint64_t start = yardstick_cpu_ns();
 

@@ -28,10 +28,10 @@
 
 static struct eh_section section;
 static struct image image;
-static struct dso dso;
-static uint32_t next_dso = DSO_ID_FIRST;
+static struct object object;
+static uint32_t next_object = OBJECT_ID_FIRST;
 static uint64_t words[64];
-static struct dump dump;
+static struct stack_copy dump;
 static struct step *step;
 static struct arch_frame frame;
 static bool signal_seen;
@@ -41,7 +41,7 @@ static int set_up(void **state)
 	assert_int_equal(step_new(&step, &arch_x86_64, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = 0x1000 + i;
-	dump = (struct dump){ SP, (const uint8_t *)words, sizeof(words), true, NULL };
+	dump = (struct stack_copy){ SP, (const uint8_t *)words, sizeof(words), true, NULL };
 	return 0;
 }
 
@@ -71,13 +71,13 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 	cie = eh_cie(&section, signal, eh_usual, sizeof(eh_usual));
 	eh_fde(&section, cie, START, 0x100, insns, size);
 	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
-	dso.id = next_dso++;		/* a new object: nothing is remembered of it */
+	object.id = next_object++;		/* a new object: nothing is remembered of it */
 	frame.valid = 0;
 	for (unsigned int reg = 0; reg < 16; reg++)
 		frame_set(&frame, reg, reg == 7 ? SP : 100 + reg);
 	frame_set(&frame, 16, 0x555500002010);
 	in = (struct step_input){
-		.dump = &dump, .dso = &dso, .image = &image, .vaddr = START + 0x10,
+		.dump = &dump, .object = &object, .image = &image, .vaddr = START + 0x10,
 		.pc_vaddr = START + 0x10, .first = first,
 		.fde = only_fde(),
 	};
@@ -152,7 +152,7 @@ static void test_outside_the_dump(void **state)
 
 static void test_unknown_register(void **state)
 {
-	struct step_input in = { .dump = &dump, .dso = &dso, .image = &image, .vaddr = START + 0x10,
+	struct step_input in = { .dump = &dump, .object = &object, .image = &image, .vaddr = START + 0x10,
 				 .pc_vaddr = START + 0x10 };
 	static const uint8_t insns[] = { 0x0c, 10, 16 };
 	uint32_t cie;
@@ -161,7 +161,7 @@ static void test_unknown_register(void **state)
 	cie = eh_cie(&section, false, eh_usual, sizeof(eh_usual));
 	eh_fde(&section, cie, START, 0x100, insns, sizeof(insns));
 	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
-	dso.id = next_dso++;
+	object.id = next_object++;
 	in.fde = only_fde();
 	frame.valid = 1ULL << 16 | 1ULL << 7 | 1ULL << 6;
 	frame.reg[7] = SP;
@@ -180,7 +180,7 @@ static void test_gate_refuses(void **state)
 
 static void test_absolute_addresses(void **state)
 {
-	struct step_input in = { .dump = &dump, .dso = &dso, .image = &image, .vaddr = START + 0x10,
+	struct step_input in = { .dump = &dump, .object = &object, .image = &image, .vaddr = START + 0x10,
 				 .pc_vaddr = START + 0x10, .first = true };
 	size_t start;
 
@@ -200,7 +200,7 @@ static void test_absolute_addresses(void **state)
 	eh_put(&section, 0x0e | 16 << 8, 2);
 	eh_end(&section, start);
 	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
-	dso.id = next_dso++;
+	object.id = next_object++;
 	in.fde = only_fde();
 	frame.valid = 0;
 	frame_set(&frame, 16, 1);

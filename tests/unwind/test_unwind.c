@@ -489,7 +489,7 @@ static void test_shared_rows(void **state)
 	assert_int_equal(unwind_rows_new(&config.rows, 1u << 20), 0);
 	for (int i = 0; i < NR_THREADS; i++) {
 		r[i].in = &in;
-		world_must(unwind_new_with(&r[i].u, world.places, world.dsos, &config, NULL));
+		world_must(unwind_new_with(&r[i].u, world.places, world.objects, &config, NULL));
 		world_must(pthread_create(&r[i].thread, NULL, race, &r[i]));
 	}
 	urcu_qsbr_thread_offline();
@@ -562,7 +562,7 @@ static int run_bench(void)
 	recurse(17);
 	world_load(&world, getpid());
 	bench("libunwind", world.step, 20000);
-	if (unwind_new(&plain, world.places, world.dsos, NULL))
+	if (unwind_new(&plain, world.places, world.objects, NULL))
 		return 1;
 	bench("rows", plain, 1000000);
 	unwind_free(plain);

@@ -12,16 +12,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/base.h"
-#include "symbols/dso.h"
-#include "symbols/maps.h"
-#include "symbols/places.h"
-#include "symbols/procfs.h"
+#include "symbols/base/base.h"
+#include "symbols/object/object.h"
+#include "symbols/process/maps.h"
+#include "symbols/name/places.h"
+#include "symbols/process/procfs.h"
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"
 
 struct world {
-	struct dsos *dsos;
+	struct objects *objects;
 	struct places *places;
 	struct maps *maps;
 	struct symbols *symbols;
@@ -43,12 +43,12 @@ static inline void world_new(struct world *w)
 	const struct unwind_config verified = { .verify_every = 1 }, steps = { .step_only = true };
 
 	memset(w, 0, sizeof(*w));
-	world_must(dsos_new(&w->dsos));
+	world_must(objects_new(&w->objects));
 	world_must(places_new(&w->places, 1u << 20));
-	world_must(maps_new(&w->maps, w->dsos, 1u << 10));
-	world_must(symbols_new(&w->symbols, w->places, w->dsos, w->maps, NULL));
-	world_must(unwind_new_with(&w->row, w->places, w->dsos, &verified, NULL));
-	world_must(unwind_new_with(&w->step, w->places, w->dsos, &steps, NULL));
+	world_must(maps_new(&w->maps, w->objects, 1u << 10));
+	world_must(symbols_new(&w->symbols, w->places, w->objects, w->maps, NULL));
+	world_must(unwind_new_with(&w->row, w->places, w->objects, &verified, NULL));
+	world_must(unwind_new_with(&w->step, w->places, w->objects, &steps, NULL));
 }
 
 static inline void world_free(struct world *w)
@@ -58,7 +58,7 @@ static inline void world_free(struct world *w)
 	symbols_free(w->symbols);
 	maps_free(w->maps);
 	places_free(w->places);
-	dsos_free(w->dsos);
+	objects_free(w->objects);
 }
 
 static inline void world_find(struct world *w, pid_t pid)
@@ -113,8 +113,8 @@ static inline void world_maps(struct world *w, pid_t pid)
 static inline void world_load(struct world *w, pid_t pid)
 {
 	world_maps(w, pid);
-	for (uint32_t id = DSO_ID_FIRST - 1; id < dsos_nr(w->dsos); id++)
-		dso_want(dsos_at(w->dsos, id));
+	for (uint32_t id = OBJECT_ID_FIRST - 1; id < objects_nr(w->objects); id++)
+		object_want(objects_at(w->objects, id));
 	symbols_run(w->symbols);
 	world_find(w, pid);
 }

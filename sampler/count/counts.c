@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Cells: open addressing, counted with relaxed adds, swapped each tick.
+ *
+ * Runs on: counts_add() on sampler threads, the rest on the builder. Invariant:
+ * a slot's key goes from 0 to its value once while the table is in place; the
+ * table that is out of place is empty (all zeroes) and seen by the builder
+ * alone, because a grace period has passed since it was taken out.
+ */
+#include "sampler/count/tables.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <urcu/urcu-qsbr.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/intern.h"
+
+#define PROBES_MAX 128u
+#define SLOTS_MIN  8u
+#define SLOTS_MAX  (1u << 28)
+
+struct slot {
+	_Atomic uint64_t key, count, weight;
+};
+
+struct cell_table {
+	uint32_t mask;			/* number of slots - 1 */
+	char apart_from_mask[CACHELINE];
+	atomic_uint used;		/* slots taken: exact once nobody writes */
+	char apart_from_used[CACHELINE];
+	struct slot slot[];
+};
+
+struct counts {
+	_Atomic(struct cell_table *) table;
+	struct cell_table *spare;	/* empty; may be NULL */
+	struct count *aside;		/* of this tick, out of tables that were too small */
+	uint32_t nr_aside;
+	uint32_t min_slots, max_slots;
+	atomic_uint crowded_at;		/* used slots at which the builder is wanted; relaxed */
+};
+
+static uint32_t slots_round(uint32_t nr)
+{
+	uint32_t size = SLOTS_MIN;
+
+	while (size < nr && size < SLOTS_MAX)
+		size *= 2;
+	return size;
+}
+
+/* Half full there is time to make a larger one; UINT32_MAX: there is none. */
+static void set_crowded(struct counts *c, const struct cell_table *t)
+{
+	uint32_t size = t->mask + 1;
+
+	atomic_store_explicit(&c->crowded_at, c->nr_aside + size < c->max_slots ? size / 2 : UINT32_MAX,
+			      memory_order_relaxed);
+}
+
+/* calloc: large fresh memory is zero already, and not resident until counted into. */
+static struct cell_table *table_new(uint32_t nr_slots)
+{
+	struct cell_table *t = calloc(1, sizeof(*t) + nr_slots * sizeof(t->slot[0]));
+
+	if (t)
+		t->mask = nr_slots - 1;
+	return t;
+}
+
+int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots)
+{
+	struct counts *c = calloc(1, sizeof(*c));
+	struct cell_table *t;
+
+	if (!c)
+		return -ENOMEM;
+	c->min_slots = slots_round(nr_slots);
+	c->max_slots = MAX(slots_round(max_slots), c->min_slots);
+	t = table_new(c->min_slots);
+	if (!t) {
+		free(c);
+		return -ENOMEM;
+	}
+	atomic_init(&c->table, t);
+	set_crowded(c, t);
+	*out = c;
+	return 0;
+}
+
+void counts_free(struct counts *c)
+{
+	if (!c)
+		return;
+	free(atomic_load_explicit(&c->table, memory_order_relaxed));
+	free(c->spare);
+	free(c->aside);
+	free(c);
+}
+
+/* Find or claim the slot of @key, NULL when its neighbourhood is full. */
+static struct slot *slot_get(struct cell_table *t, uint64_t key)
+{
+	uint32_t at = (uint32_t)hash_u64(key);
+
+	for (uint32_t i = 0; i < PROBES_MAX && i <= t->mask; i++, at++) {
+		struct slot *slot = &t->slot[at & t->mask];
+		/* All relaxed: a key is all there is to see, counts start from zero anyway. */
+		uint64_t found = atomic_load_explicit(&slot->key, memory_order_relaxed);
+
+		if (!found && atomic_compare_exchange_strong_explicit(&slot->key, &found, key,
+								      memory_order_relaxed,
+								      memory_order_relaxed)) {
+			atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed);
+			return slot;
+		}
+		if (found == key)
+			return slot;
+	}
+	return NULL;
+}
+
+bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight)
+{
+	struct slot *slot;
+
+	if (stack == STACK_NONE || task >= COUNTS_TASKS_MAX || event >= COUNTS_EVENTS_MAX)
+		return false;
+	/* Acquire: the zeroed table; pairs with the release in counts_swap(). */
+	slot = slot_get(atomic_load_explicit(&c->table, memory_order_acquire),
+			count_key(stack, task, event));
+	if (slot) {
+		/* Relaxed: read after a grace period only. */
+		atomic_fetch_add_explicit(&slot->count, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&slot->weight, weight, memory_order_relaxed);
+	}
+	grace_reader_done(c);
+	return slot != NULL;
+}
+
+bool counts_crowded(const struct counts *c)
+{
+	/* Acquire: as in counts_add(). */
+	const struct cell_table *t = atomic_load_explicit(&c->table, memory_order_acquire);
+
+	return atomic_load_explicit(&t->used, memory_order_relaxed) >=
+	       atomic_load_explicit(&c->crowded_at, memory_order_relaxed);
+}
+
+/* How large the next table is: with room for four times what this tick has, smaller only step by step. */
+static uint32_t next_size(const struct counts *c, const struct cell_table *t)
+{
+	uint32_t used = c->nr_aside + atomic_load_explicit(&t->used, memory_order_relaxed);
+	uint32_t size = t->mask + 1;
+
+	if (used > size / 4)
+		return MIN(slots_round(MIN(used, SLOTS_MAX / 4) * 4), c->max_slots);
+	if (used < size / 32)
+		return MAX(size / 2, c->min_slots);
+	return size;
+}
+
+/* An empty table of @size slots, or of another size when there is no memory for that. */
+static struct cell_table *table_take(struct counts *c, uint32_t size)
+{
+	struct cell_table *t = c->spare;
+
+	if (!t || t->mask + 1 != size)
+		t = table_new(size);
+	if (t && t != c->spare)
+		free(c->spare);
+	if (!t)
+		t = c->spare;
+	c->spare = NULL;
+	return t;
+}
+
+/* Copy the cells out and leave the table empty. Nobody else sees it. */
+static uint32_t table_drain(struct cell_table *t, struct count *out)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i <= t->mask; i++) {
+		struct slot *slot = &t->slot[i];
+		uint64_t key = atomic_load_explicit(&slot->key, memory_order_relaxed);
+
+		if (!key)
+			continue;
+		out[nr].stack = count_key_stack(key);
+		out[nr].task = count_key_task(key);
+		out[nr].event = count_key_event(key);
+		out[nr].count = atomic_exchange_explicit(&slot->count, 0, memory_order_relaxed);
+		out[nr].weight = atomic_exchange_explicit(&slot->weight, 0, memory_order_relaxed);
+		atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
+		nr++;
+	}
+	atomic_store_explicit(&t->used, 0, memory_order_relaxed);
+	return nr;
+}
+
+/* The list of what was set aside, with room for @more. NULL: no memory, nothing changed. */
+static struct count *aside_reserve(struct counts *c, uint32_t more)
+{
+	struct count *list = realloc(c->aside, ((size_t)c->nr_aside + more) * sizeof(*list));
+
+	if (list)
+		c->aside = list;
+	return list;
+}
+
+/* An empty table of @size in place; the cells of the old one are set aside. 0 or -ENOMEM. */
+static int replace(struct counts *c, uint32_t size)
+{
+	/* Relaxed: only this thread writes it. */
+	struct cell_table *old = atomic_load_explicit(&c->table, memory_order_relaxed);
+	/* For a full table, because it may still fill up; what is not used is given back by the caller. */
+	struct count *list = aside_reserve(c, old->mask + 1);
+	struct cell_table *new = list ? table_take(c, size) : NULL;
+
+	if (!new)
+		return -ENOMEM;
+	/* Release: the zeroed table; pairs with the acquire in counts_add(). */
+	atomic_store_explicit(&c->table, new, memory_order_release);
+	urcu_qsbr_synchronize_rcu();
+	grace_waited(c);
+	c->nr_aside += table_drain(old, list + c->nr_aside);
+	c->spare = old;
+	return 0;
+}
+
+static struct cell_table *table_of(const struct counts *c)
+{
+	/* Relaxed: only the builder, which asks, writes it. */
+	return atomic_load_explicit(&c->table, memory_order_relaxed);
+}
+
+bool counts_grow(struct counts *c)
+{
+	struct cell_table *t = table_of(c);
+	bool more = c->nr_aside + t->mask + 1 < c->max_slots && !replace(c, next_size(c, t));
+
+	/* Without memory there is no use in being asked again before the next tick. */
+	if (more)
+		set_crowded(c, table_of(c));
+	else
+		atomic_store_explicit(&c->crowded_at, UINT32_MAX, memory_order_relaxed);
+	return more;
+}
+
+int counts_swap(struct counts *c, struct count **out, uint32_t *nr)
+{
+	int code = replace(c, next_size(c, table_of(c)));
+	struct count *shrunk;
+
+	if (code)
+		return code;
+	*nr = c->nr_aside;
+	shrunk = realloc(c->aside, MAX(*nr, 1u) * sizeof(*shrunk));
+	*out = shrunk ? shrunk : c->aside;
+	c->aside = NULL;
+	c->nr_aside = 0;
+	set_crowded(c, table_of(c));
+	return 0;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * All perf events of a session: opened, steered, read, closed.
+ *
+ * Per CPU one data ring, shared by every sampling event of that CPU
+ * (PERF_EVENT_IOC_SET_OUTPUT onto a leader), and one side-band ring fed by
+ * dummy events (MMAP2, COMM, FORK, EXIT), opened first, so that a flood of
+ * samples never loses a mapping. The data ring belongs to a never-counting
+ * dummy leader, so that sampling events can come and go under it.
+ * For a target of tasks the same is done once per task and CPU, inherited by
+ * children. All events use CLOCK_MONOTONIC.
+ *
+ * Threads: everything is called by one thread (set-up, then the builder), but
+ * the rings, which belong to that CPU's sampler thread (side-band rings: to
+ * whoever holds the drain lock), and counters_event_of(), lock-free.
+ */
+#ifndef SAMPLER_EVENT_COUNTERS_H
+#define SAMPLER_EVENT_COUNTERS_H
+
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sys/types.h>
+
+#include "sampler/event/event.h"
+#include "sampler/perf/record.h"
+#include "sampler/perf/ring.h"
+#include "symbols/base/base.h"
+
+/* System calls behind one seam, so that tests can fail the n-th of them. */
+struct counters_sys {
+	int (*perf_open)(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
+			 unsigned long flags);
+	int (*ioctl)(void *ctx, int fd, unsigned long request, uint64_t arg);
+	ssize_t (*read)(void *ctx, int fd, void *buf, size_t size);
+	int (*ring_open)(void *ctx, struct ring *ring, int fd, size_t size);
+	int (*close)(void *ctx, int fd);
+	int (*poll)(void *ctx, struct pollfd *fds, nfds_t nr);	/* never waits */
+	/* counters_list_tree(), or the like: who is followed by now. */
+	int (*list_tasks)(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out);
+	void *ctx;
+};
+extern const struct counters_sys counters_kernel;
+
+struct counters_config {
+	const int *cpus;		/* online ones to sample */
+	uint32_t nr_cpus;
+	const pid_t *tids;		/* tasks, their future threads and children; NULL: every task */
+	uint32_t nr_tids;
+	bool no_inherit;		/* these tasks alone */
+	bool may_be_empty;		/* no task is no error: they come by counters_add_tasks() */
+	int cgroup_fd;			/* with cgroup: only its tasks; tids is NULL */
+	bool cgroup;
+	bool enable_on_exec;		/* the one tid is a command about to exec */
+	const struct event *events;
+	uint32_t nr_events;
+	double hz;			/* ignored if period */
+	uint64_t period;
+	uint32_t stack_size;		/* 0: no dumps, but the kernel's own chains of user frames */
+	bool no_chain;			/* without dumps: not even those */
+	uint64_t regs_mask;
+	size_t ring_size;		/* 0: choose; the same on all CPUs, halved together on EPERM */
+	bool exclude_idle;
+	bool data_maps;			/* mappings without code, too: perf's unwinder wants them */
+};
+
+struct counters_cpu {
+	int cpu;
+	struct ring data;		/* poll(2) on data_fd: wakes at a watermark of a quarter */
+	struct ring side;		/* poll(2) on side_fd: wakes at an eighth */
+	int data_fd, side_fd;
+};
+
+/* Since open, for one event on one CPU, over all tasks. */
+struct counters_value {
+	uint64_t count;			/* of the event (ns for clocks) */
+	uint64_t enabled_ns, running_ns;
+	uint64_t lost;			/* PERF_FORMAT_LOST (kernel 6.0), else 0: count LOST records */
+};
+
+struct counters;
+
+/*
+ * Open everything, disabled; but side-band events are at work from here on, and
+ * enable_on_exec enables at the exec without counters_enable(). Raises
+ * RLIMIT_NOFILE to the hard limit first. A task that is gone or forbidden is left
+ * out if there are others (counters_nr_refused). The first two events of a CPU
+ * belong to this process itself, so they never hang up while it lives.
+ * 0 or -errno with the three-line sentence (EACCES/EPERM: what is not
+ * permitted and the ways to get it, from least to most power; EMFILE with
+ * numbers; -ENOLCK, EPERM from mmap, names kernel.perf_event_mlock_kb).
+ */
+int counters_open(struct counters **out, const struct counters_config *config,
+		  const struct counters_sys *sys, struct err *e);
+void counters_close(struct counters *c);
+/* Give the memory of the data rings back, whose readers have ended: what is sampled from here on is lost. */
+void counters_unmap(struct counters *c);
+
+uint32_t counters_nr_cpus(const struct counters *c);
+struct counters_cpu *counters_cpu(struct counters *c, uint32_t index);
+/* The layouts of the records in the data rings and in the side-band rings. */
+const struct record_layout *counters_layout(const struct counters *c);
+/* That of this very sample: those of groups that are read carry their counts, too. Any thread. */
+const struct record_layout *counters_layout_of(const struct counters *c, const struct perf_event_header *h);
+const struct record_layout *counters_side_layout(const struct counters *c);
+size_t counters_ring_size(const struct counters *c);
+size_t counters_ring_wanted(const struct counters *c);	/* without limits of locked memory */
+bool counters_has_lost(const struct counters *c);	/* PERF_FORMAT_LOST works here */
+uint32_t counters_nr_fds(const struct counters *c);
+uint32_t counters_nr_refused(const struct counters *c);	/* tasks asked for that are not sampled */
+
+/*
+ * Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, or -1. Any thread.
+ * An id that was never ours is taken for that of the only software event, if there is only one:
+ * the kernel mixes up ids when two sessions have the same software event. (Two such events of one
+ * session, as page-faults:u and page-faults:k, it mixes up past help.)
+ */
+int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id);
+
+/* Events that were turned off one by one stay off. */
+int counters_enable(struct counters *c, bool on);
+int counters_enable_event(struct counters *c, uint32_t event, bool on);
+/*
+ * Change the rate in the running event (PERF_EVENT_IOC_PERIOD: ns for clocks, Hz for the rest).
+ * That does not reach events that children have inherited: for tasks the event is opened anew
+ * on all who are followed by now, and the old one closed; sums and ids go on. -EINVAL with a
+ * sentence above kernel.perf_event_max_sample_rate.
+ */
+int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err *e);
+/*
+ * Replace the events; those that stay keep their fds and counts. On failure
+ * the old set goes on. Slots are positions in @events: the caller starts its
+ * counts anew.
+ */
+int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
+			struct err *e);
+/*
+ * More tasks (TARGET_USER looks for new ones). Tasks that are gone or forbidden are no error.
+ * Not for tasks that descend from one already followed: they would be counted twice. Also the
+ * moment at which fds of tasks that are gone are closed; @nr may be 0.
+ */
+int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e);
+/* Was it opened on this very task, which may have ended since? Those who inherit do not count. */
+bool counters_has_task(const struct counters *c, pid_t tid);
+/* Called for each event. @ids are of all its fds open now; borrowed. */
+typedef void (*counters_attr_fn)(void *ctx, const char *name, const struct perf_event_attr *attr,
+				 const uint64_t *ids, size_t nr_ids);
+/* The events whose records are in the rings now, side-band events last: what a file header tells. */
+void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx);
+int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);
+
+/* All threads of the processes that exist now. Returns nr, *tids malloc'ed; -ESRCH with a sentence. */
+int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e);
+/* The threads of all these tasks' processes, and of their descendants. Returns nr, as above. */
+int counters_list_tree(const pid_t *tids, uint32_t nr, pid_t **out);
+/* All tasks of a real uid. */
+int counters_list_user(uid_t uid, pid_t **tids, struct err *e);
+/* "0-3,5" of /sys/devices/system/cpu/online. Returns nr, *cpus malloc'ed. */
+int counters_list_cpus(const char *text, int **cpus);
+int counters_online_cpus(int **cpus, struct err *e);
+
+#endif

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What changes while events run: their rate, their set, the tasks followed.
+ *
+ * Thread: the builder. Invariant: the old events go on until the new ones are
+ * all open; after a failure everything is as it was.
+ */
+#include "sampler/event/counters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/event/counters_private.h"
+#include "sampler/event/limits.h"
+
+/* Is the command past its exec? Then its events have been enabled for some time. */
+static bool is_running(const struct counters *c)
+{
+	struct counters_value v;
+
+	if (c->run != RUN_AT_EXEC)
+		return c->run == RUN_ON;
+	for (uint32_t i = 0; i < c->env.nr_cpus; i++)
+		if (c->nr_slots && !slot_read(&c->slots[0], &c->env, i, &v) && v.enabled_ns)
+			return true;
+	return false;
+}
+
+int counters_enable_event(struct counters *c, uint32_t event, bool on)
+{
+	if (event >= c->nr_slots)
+		return -EINVAL;
+	c->slots[event].off = !on;
+	return slot_enable(&c->slots[event], &c->env, 0, on && is_running(c));
+}
+
+/* Who is followed by now: the side-band's tasks and all that came of them. NULL: the CPUs. */
+static pid_t *followed(struct counters *c, uint32_t *nr)
+{
+	const struct counters_sys *sys = &c->env.sys;
+	pid_t *tids = NULL;
+	int found;
+
+	*nr = 0;
+	if (!c->env.attr.tasks)
+		return NULL;
+	found = c->env.attr.no_inherit ? 0 :
+		sys->list_tasks(sys->ctx, c->side.tids, c->side.nr_tasks, &tids);
+	if (found > 0) {
+		*nr = (uint32_t)found;
+		return tids;
+	}
+	free(tids);
+	tids = xcalloc(c->side.nr_tasks, sizeof(*tids));
+	memcpy(tids, c->side.tids, c->side.nr_tasks * sizeof(*tids));
+	*nr = c->side.nr_tasks;
+	return tids;
+}
+
+/* One more event beside those that run, not enabled yet. */
+static int open_slot(struct counters *c, struct slot *s, const struct slot *leader, const struct event *ev,
+		     double hz, const pid_t *tids, uint32_t nr_tids, struct err *e)
+{
+	uint32_t refused;
+	int code = ev->hz > 0 ? limits_check_rate(ev->hz, e) : 0;
+
+	if (code)
+		return code;
+	c->env.refusal.nr_wanted = c->env.nr_fds + MAX(nr_tids, 1) * c->env.nr_cpus;
+	slot_init(s, &c->env, ev, hz);
+	code = slot_open(s, &c->env, leader, tids, nr_tids, &refused);
+	return code ? limits_explain_open(e, code, &c->env.refusal) : 0;
+}
+
+/* In the place of @old: its sums go on; its ids stay known, as its last samples may still be in the rings. */
+static void take_place(struct counters *c, uint32_t event, struct slot *fresh, bool running)
+{
+	struct slot *old = &c->slots[event];
+
+	for (size_t i = 0; i < (size_t)fresh->nr_tasks * c->env.nr_cpus; i++)
+		idmap_add(&c->ids, fresh->fds[i].id, counters_id_value(c, fresh, event));
+	if (running) {
+		slot_enable(old, &c->env, 0, false);
+		slot_enable(fresh, &c->env, 0, !old->off);
+	}
+	fresh->off = old->off;
+	slot_inherit_sums(fresh, old, &c->env);
+}
+
+/* The event with another rate, and all of its group with it: members cannot change their leader. */
+static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err *e)
+{
+	struct event events[EVENTS_MAX];
+	struct slot fresh[EVENTS_MAX];
+	bool running = is_running(c);
+	uint32_t first, nr, nr_tids, i;
+	pid_t *tids = followed(c, &nr_tids);
+	int code = 0;
+
+	for (i = 0; i < c->nr_slots; i++)
+		events[i] = c->slots[i].event;
+	first = event_group_first(events, event);
+	nr = event_group_nr(events, c->nr_slots, first);
+	/* What it was asked for with is over. */
+	events[event].period = 0;
+	events[event].hz = 0;
+	for (i = first; i < first + nr && !code; i++)
+		code = open_slot(c, &fresh[i], counters_leader(events, fresh, i), &events[i],
+				 i == event ? hz : c->slots[i].hz, tids, nr_tids, e);
+	free(tids);
+	if (code) {
+		while (--i > first)
+			slot_close(&fresh[i - 1], &c->env);
+		return code;
+	}
+	for (i = first; i < first + nr; i++)
+		take_place(c, i, &fresh[i], running);
+	for (i = first; i < first + nr; i++) {
+		slot_close(&c->slots[i], &c->env);
+		c->slots[i] = fresh[i];
+	}
+	return 0;
+}
+
+int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err *e)
+{
+	int code;
+
+	if (event >= c->nr_slots)
+		return err_set(e, -EINVAL, "there is no event %u", event);
+	if (c->slots[event].event.counted)
+		return err_set(e, -EINVAL, "%.100s is counted whenever its group is sampled\n"
+			       "  it has no rate of its own\n"
+			       "  change that of the first event of the group",
+			       c->slots[event].event.name);
+	code = limits_check_rate(hz, e);
+	if (code)
+		return code;
+	/* From a fixed period there is no way back to a rate but a new event. */
+	c->env.attr.period = 0;
+	/*
+	 * A clock's samples go on telling the period that it was opened with: the kernel sets
+	 * hw.last_period of cpu-clock and task-clock at their start only, not in PERF_EVENT_IOC_PERIOD.
+	 */
+	if (c->env.attr.tasks || !c->slots[event].attr.freq)
+		return reopen_slot(c, event, hz, e);
+	code = slot_set_rate(&c->slots[event], &c->env, hz);
+	if (!code)
+		c->slots[event].event.hz = c->slots[event].event.period = 0;
+	return !code ? 0 : err_set(e, code, "%s does not take %.0f Hz: %s\n"
+				   "  PERF_EVENT_IOC_PERIOD was refused\n"
+				   "  kernel.perf_event_max_sample_rate may have been lowered",
+				   c->slots[event].event.name, hz, strerror(-code));
+}
+
+static bool in_group(const struct counters *c, uint32_t at, uint32_t group)
+{
+	return group && at < c->nr_slots && c->slots[at].event.group == group;
+}
+
+/* From slot @at on, are there the same @nr events in the same order, and no others in their group? */
+static bool same_group(const struct counters *c, uint32_t at, const struct event *events, uint32_t nr)
+{
+	uint32_t group = c->slots[at].event.group;
+
+	if ((nr > 1) != !!group || at + nr > c->nr_slots || in_group(c, at + nr, group) ||
+	    (at && in_group(c, at - 1, group)))
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		if (c->slots[at + i].event.group != group ||
+		    !event_same(&c->slots[at + i].event, &events[i]))
+			return false;
+	return true;
+}
+
+/* The slots that have the @nr events of a group (or the one alone) already; -1: none. */
+static int find_slots(const struct counters *c, const struct event *events, uint32_t nr, uint32_t taken)
+{
+	for (uint32_t i = 0; i < c->nr_slots; i++)
+		if (!(taken & 1u << i) && same_group(c, i, events, nr))
+			return (int)i;
+	return -1;
+}
+
+/* Open the @nr events of a group, or the one; *@i is the one that failed. */
+static int open_group(struct counters *c, struct slot *slots, const struct event *events, uint32_t first,
+		      uint32_t nr, uint32_t *fresh, double hz, const pid_t *tids, uint32_t nr_tids,
+		      struct err *e)
+{
+	for (uint32_t i = first; i < first + nr; i++) {
+		int code = open_slot(c, &slots[i], counters_leader(events, slots, i), &events[i], hz, tids,
+				     nr_tids, e);
+
+		if (code)
+			return code;
+		*fresh |= 1u << i;
+	}
+	return 0;
+}
+
+/* Open what is new; then, with nothing left that can fail, let go what is not wanted any more. */
+int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
+			struct err *e)
+{
+	struct slot slots[EVENTS_MAX], gone[EVENTS_MAX];
+	uint32_t kept = 0, fresh = 0, nr_gone = 0, nr_tids, i, size;
+	bool running = is_running(c);
+	pid_t *tids;
+	int code = 0;
+
+	if (!nr || nr > EVENTS_MAX)
+		return err_set(e, -EINVAL, "%u events at once cannot be sampled", nr);
+	tids = followed(c, &nr_tids);
+	for (i = 0; i < nr && !code; i += size) {
+		int was;
+
+		size = event_group_nr(events, nr, i);
+		was = find_slots(c, &events[i], size, kept);
+		for (uint32_t k = 0; was >= 0 && k < size; k++) {
+			slots[i + k] = c->slots[(uint32_t)was + k];
+			slots[i + k].event = events[i + k];
+			kept |= 1u << ((uint32_t)was + k);
+		}
+		if (was < 0)
+			code = open_group(c, slots, events, i, size, &fresh, hz, tids, nr_tids, e);
+	}
+	free(tids);
+	for (i = 0; i < nr && code; i++)
+		if (fresh & 1u << i)
+			slot_close(&slots[i], &c->env);
+	if (code)
+		return code;
+	for (i = 0; i < c->nr_slots; i++)
+		if (!(kept & 1u << i))
+			gone[nr_gone++] = c->slots[i];
+	memcpy(c->slots, slots, nr * sizeof(slots[0]));
+	c->nr_slots = nr;
+	counters_fill_ids(c, gone, nr_gone);
+	while (nr_gone)
+		slot_close(&gone[--nr_gone], &c->env);
+	for (i = 0; i < nr && running; i++)
+		if (fresh & 1u << i)
+			slot_enable(&c->slots[i], &c->env, 0, true);
+	return 0;
+}
+
+static const struct slot *leader_of(const struct counters *c, uint32_t at)
+{
+	uint32_t first = at;
+
+	while (first && c->slots[first - 1].event.group == c->slots[at].event.group)
+		first--;
+	return first == at ? NULL : &c->slots[first];
+}
+
+/* One new task on every event. Its ids are known before it can send a sample. */
+static int add_task(struct counters *c, pid_t tid)
+{
+	int code = slot_add_task(&c->side, &c->env, NULL, tid);
+
+	for (uint32_t i = 0; i < c->nr_slots && !code; i++) {
+		struct slot *s = &c->slots[i];
+
+		code = slot_add_task(s, &c->env, s->event.group ? leader_of(c, i) : NULL, tid);
+		for (uint32_t k = 0; k < c->env.nr_cpus && !code; k++)
+			idmap_add(&c->ids,
+				  s->fds[(size_t)(s->nr_tasks - 1) * c->env.nr_cpus + k].id,
+				  counters_id_value(c, s, i));
+		if (!code && is_running(c) && !s->off)
+			slot_enable(s, &c->env, s->nr_tasks - 1, true);
+	}
+	return code;
+}
+
+bool counters_has_task(const struct counters *c, pid_t tid)
+{
+	return slot_has_task(&c->side, tid);
+}
+
+int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e)
+{
+	if (!c->env.attr.tasks)
+		return nr ? err_set(e, -EINVAL, "the whole system is sampled already") : 0;
+	slot_reap(&c->side, &c->env);
+	for (uint32_t i = 0; i < c->nr_slots; i++)
+		slot_reap(&c->slots[i], &c->env);
+	for (uint32_t i = 0; i < nr; i++) {
+		int code = 0;
+
+		if (!slot_has_task(&c->side, tids[i]))
+			code = add_task(c, tids[i]);
+		if (!code || code == -ESRCH)
+			continue;
+		c->nr_refused++;
+		if (code == -EACCES || code == -EPERM)
+			continue;
+		/* Nor the others. */
+		c->nr_refused += nr - i - 1;
+		c->env.refusal.nr_wanted =
+			c->env.nr_fds + (nr - i) * (c->nr_slots + 1) * c->env.nr_cpus;
+		return limits_explain_open(e, code, &c->env.refusal);
+	}
+	return 0;
+}

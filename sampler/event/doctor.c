@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * proftop --check: from facts to findings, each with the way out.
+ *
+ * Pure. A finding that has a cure tells the ways from least to most power;
+ * sentences say what is so, with the value that was read.
+ */
+#include "sampler/event/doctor.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sampler/event/event.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+
+/* Rings of 512 KiB and the side-band's 64 KiB for each CPU: what a usual rate needs. */
+#define MLOCK_KB_WANTED 578
+#define RATE_WANTED	999
+#define FILES_WANTED	1024
+/* Tables, rings and the default of --symbol-memory. */
+#define MEMORY_MB_WANTED 768
+#define CPU_PCT_WANTED	50
+
+struct findings {
+	struct doctor_finding *out;
+	uint32_t nr;
+};
+
+static bool has(const struct doctor_facts *f, unsigned int cap)
+{
+	return f->caps >> cap & 1;
+}
+
+static bool may_perf(const struct doctor_facts *f)
+{
+	return has(f, CAP_PERFMON) || has(f, CAP_SYS_ADMIN);
+}
+
+static struct doctor_finding *add(struct findings *l, enum doctor_level level, const char *topic,
+				  const char *cure)
+{
+	struct doctor_finding *d = &l->out[l->nr++];
+
+	*d = (struct doctor_finding){ .level = level };
+	snprintf(d->topic, sizeof(d->topic), "%s", topic);
+	snprintf(d->cure, sizeof(d->cure), "%s", cure);
+	return d;
+}
+
+static void __attribute__((format(printf, 2, 3))) say(struct doctor_finding *d, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(d->says, sizeof(d->says), fmt, ap);
+	va_end(ap);
+}
+
+/* Why the kernel refuses: by its own level, or something before it. */
+static const char *refusal_cure(const struct doctor_facts *f, const char *usual)
+{
+	if (may_perf(f) && f->seccomp == 2)
+		return "a container's filter forbids perf_event_open: run outside; or allow the call in its "
+		       "seccomp profile";
+	if (may_perf(f))
+		return "a security module or a container forbids it: run outside of it";
+	return usual;
+}
+
+static void judge_access(struct findings *l, const struct doctor_facts *f)
+{
+	struct doctor_finding *d;
+
+	if (!f->system_code) {
+		d = add(l, DOCTOR_OK, "sampling", "");
+		say(d, "every process, user and kernel code");
+		return;
+	}
+	if (!f->system_user_code) {
+		d = add(l, DOCTOR_DEGRADED, "sampling",
+			refusal_cure(f, "CAP_PERFMON for the binary (make install SETCAP=1); sudo proftop; "
+				     "sudo sysctl kernel.perf_event_paranoid=-1"));
+		say(d, "every process, but user code only: kernel code %s", event_errno(f->system_code));
+		return;
+	}
+	if (!f->own_code || !f->own_user_code) {
+		d = add(l, DOCTOR_DEGRADED, "sampling",
+			refusal_cure(f, "proftop -p PID for one of yours; CAP_PERFMON for the binary "
+				     "(make install SETCAP=1); sudo proftop; "
+				     "sudo sysctl kernel.perf_event_paranoid=0"));
+		say(d, "your own processes%s: others %s", f->own_code ? ", user code only" : "",
+		    event_errno(f->system_user_code));
+		return;
+	}
+	d = add(l, DOCTOR_NOTHING, "sampling",
+		f->own_user_code == -ENOSYS ? "a kernel with CONFIG_PERF_EVENTS; distributions' have it" :
+		refusal_cure(f, "CAP_PERFMON for the binary (make install SETCAP=1); sudo proftop; "
+			     "sudo sysctl kernel.perf_event_paranoid=2"));
+	say(d, "nothing: perf_event_open %s (%s)", event_errno(f->own_user_code),
+	    strerror(-f->own_user_code));
+}
+
+static void judge_paranoid(struct findings *l, const struct doctor_facts *f)
+{
+	static const char *const means[] = {
+		"every process, user and kernel code", "every process, its user code",
+		"one's own processes, kernel code included", "one's own processes, user code only",
+	};
+	struct doctor_finding *d = add(l, DOCTOR_OK, "perf_event_paranoid", "");
+	long level = MAX(f->paranoid, -1L);
+
+	if (f->paranoid == -1 && f->own_user_code == -ENOSYS)
+		say(d, "not there: this kernel has no perf events");
+	else if (level > 2)
+		say(d, "%ld: without CAP_PERFMON nobody may sample", level);
+	else
+		say(d, "%ld: without CAP_PERFMON %s%s", level, means[level + 1],
+		    may_perf(f) ? "; this user has it" : "");
+}
+
+static void judge_caps(struct findings *l, const struct doctor_facts *f)
+{
+	static const struct {
+		unsigned int cap;
+		const char *name, *without;
+	} caps[] = {
+		{ CAP_PERFMON, "PERFMON", "" },
+		{ CAP_SYS_PTRACE, "SYS_PTRACE", "other users' stacks and names" },
+		{ CAP_SYSLOG, "SYSLOG", "kernel names where kptr_restrict is 1" },
+		{ CAP_IPC_LOCK, "IPC_LOCK", "large rings" },
+		{ CAP_SYS_NICE, "SYS_NICE", "samplers that run at once on a full machine" },
+	};
+	char have[96] = "", lack[160] = "";
+	bool all = true;
+	struct doctor_finding *d;
+
+	for (size_t i = 0; i < ARRAY_SIZE(caps); i++) {
+		bool got = has(f, caps[i].cap) || (caps[i].cap == CAP_PERFMON && may_perf(f));
+		char *list = got ? have : lack;
+		size_t used = strlen(list), size = got ? sizeof(have) : sizeof(lack);
+
+		all &= got;
+		if (got || caps[i].without[0])
+			snprintf(list + used, size - used, "%s%s", used ? ", " : "",
+				 got ? caps[i].name : caps[i].without);
+	}
+	d = add(l, all ? DOCTOR_OK : DOCTOR_NOTE, "capabilities",
+		all ? "" : "make install SETCAP=1 gives the binary what it can use; sudo proftop");
+	say(d, "%s%s%s", have[0] ? have : "none", lack[0] ? "; without the rest no " : "", lack);
+}
+
+static void judge_pmu(struct findings *l, const struct doctor_facts *f)
+{
+	bool none = f->cycles_code == -ENOENT || f->cycles_code == -ENODEV ||
+		    f->cycles_code == -EOPNOTSUPP || f->cycles_code == -ENXIO;
+	struct doctor_finding *d;
+
+	if (!f->cycles_code || !none) {
+		d = add(l, DOCTOR_OK, "hardware counters", "");
+		say(d, "%s", f->cycles_code ? "not tried: nothing may be sampled" :
+		    "cycles and other events of the CPU");
+		return;
+	}
+	d = add(l, DOCTOR_DEGRADED, "hardware counters",
+		"in a virtual machine let its host pass the counters on (a virtual PMU); cpu-clock works "
+		"without");
+	say(d, "none: cpu-clock stands in for cycles; no cache or branch events");
+}
+
+static void judge_limits(struct findings *l, const struct doctor_facts *f)
+{
+	bool free_lock = has(f, CAP_IPC_LOCK) || f->paranoid == -1;
+	bool small = !free_lock && f->mlock_kb >= 0 && f->mlock_kb < MLOCK_KB_WANTED;
+	struct doctor_finding *d;
+
+	d = add(l, small ? DOCTOR_NOTE : DOCTOR_OK, "locked memory",
+		small ? "a smaller --stack-size; raise 'ulimit -l'; sudo sysctl "
+			"kernel.perf_event_mlock_kb=2048" : "");
+	if (free_lock)
+		say(d, "no limit for rings");
+	else
+		say(d, "%ld KiB of ring a CPU%s", f->mlock_kb,
+		    small ? ": small rings, samples may be lost at high rates" : "");
+	small = f->files_hard >= 0 && f->files_hard < MAX(FILES_WANTED, 16 * f->nr_cpus);
+	d = add(l, small ? DOCTOR_DEGRADED : DOCTOR_OK, "open files",
+		small ? "fewer processes (-p) or CPUs (-C); raise the hard limit: 'ulimit -Hn' in "
+			"/etc/security/limits.conf" : "");
+	say(d, "%ld at most, %ld CPUs%s", f->files_hard, f->nr_cpus,
+	    small ? ": a process with many threads takes more" : "");
+	small = f->max_rate >= 0 && f->max_rate < RATE_WANTED;
+	d = add(l, small ? DOCTOR_DEGRADED : DOCTOR_OK, "sample rate",
+		small ? "a lower rate: -F; sudo sysctl kernel.perf_event_max_sample_rate=100000" : "");
+	say(d, "up to %ld a second and CPU%s", f->max_rate,
+	    small ? ": the kernel lowers it when interrupts are slow" : "");
+}
+
+static void judge_names(struct findings *l, const struct doctor_facts *f)
+{
+	/* With kptr_restrict 0 those see them who may profile the kernel. */
+	bool by_paranoid = f->kptr_restrict == 0 && f->paranoid > 1;
+	struct doctor_finding *d;
+
+	d = add(l, f->kernel_symbols ? DOCTOR_OK : DOCTOR_DEGRADED, "kernel names",
+		f->kernel_symbols ? "" : f->kptr_restrict == 2 ?
+			"sudo sysctl kernel.kptr_restrict=1 and CAP_SYSLOG; or =0 for all users" :
+		by_paranoid ?
+			"CAP_SYSLOG for the binary (make install SETCAP=1); sudo proftop; sudo sysctl "
+			"kernel.perf_event_paranoid=1 (all users)" :
+			"CAP_SYSLOG for the binary (make install SETCAP=1); sudo proftop; sudo sysctl "
+			"kernel.kptr_restrict=0 (all users)");
+	say(d, "%s (kernel.%s is %ld)", f->kernel_symbols ? "readable" :
+	    "hidden: kernel code shows as addresses", by_paranoid && !f->kernel_symbols ?
+	    "perf_event_paranoid" : "kptr_restrict",
+	    by_paranoid && !f->kernel_symbols ? f->paranoid : f->kptr_restrict);
+	d = add(l, f->debug_files || f->debuginfod ? DOCTOR_OK : DOCTOR_NOTE, "debug files",
+		f->debug_files || f->debuginfod ? "" :
+			"install the debug packages of what you look at; or set DEBUGINFOD_URLS");
+	say(d, "%s", f->debug_files ? "some below /usr/lib/debug" : f->debuginfod ?
+	    "DEBUGINFOD_URLS is set" : "none: stripped functions are named by their addresses");
+	d = add(l, f->tracefs ? DOCTOR_OK : DOCTOR_NOTE, "tracepoints",
+		f->tracefs ? "" : "sudo mount -t tracefs nodev /sys/kernel/tracing (root reads it); or for a "
+			"group: -o mode=750,gid=GROUP");
+	say(d, "%s", f->tracefs ? "readable" : "not mounted, or closed to this user");
+	d = add(l, f->other_processes ? DOCTOR_OK : DOCTOR_NOTE, "other processes",
+		f->other_processes ? "" : "sudo mount -o remount,hidepid=0 /proc; or sudo proftop");
+	say(d, "%s", f->other_processes ? "shown by /proc" : "hidden by /proc, or a container");
+}
+
+/* Code made at run time has the names that its runtime tells, and most must be asked to. */
+static void judge_jits(struct findings *l, const struct doctor_facts *f)
+{
+	uint32_t shown = MIN(f->nr_jits, (uint32_t)ARRAY_SIZE(f->jits));
+	char list[120] = "", cure[sizeof(l->out->cure)] = "";
+	struct doctor_finding *d;
+
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct jitcheck *j = &f->jits[i];
+		size_t used = strlen(list), told = strlen(cure);
+
+		snprintf(list + used, sizeof(list) - used, "%s%s (%d)", i ? ", " : "", j->program, j->pid);
+		if (!strstr(cure, j->cure))
+			snprintf(cure + told, sizeof(cure) - told, "%s%s: %s", told ? "; " : "",
+				 j->program, j->cure);
+	}
+	d = add(l, shown ? DOCTOR_NOTE : DOCTOR_OK, "JIT maps", cure);
+	if (shown)
+		say(d, "code without names in %s%s", list, f->nr_jits > shown ? " and others" : "");
+	else
+		say(d, "%s", "no process that can be read has JIT code without names");
+}
+
+/* What a container, or a service, may take: proftop is bound by it, too. */
+static void judge_container(struct findings *l, const struct doctor_facts *f)
+{
+	bool filter = f->seccomp == 2, small = f->memory_mb && f->memory_mb < MEMORY_MB_WANTED;
+	struct doctor_finding *d;
+	const char *cure = "";
+
+	if (f->system_code && filter)
+		cure = "allow perf_event_open in its seccomp profile; or run proftop outside";
+	else if (f->system_code && f->user_namespace)
+		cure = "run proftop outside of it";
+	d = add(l, filter || f->user_namespace ? DOCTOR_NOTE : DOCTOR_OK, "container", cure);
+	say(d, "%s%s%s", filter ? "a filter of system calls is in force" : "no filter of system calls",
+	    f->user_namespace ? "; a user namespace: its root has no right to sample others" : "",
+	    f->user_namespace && f->system_code ? ", nor kernel code" : "");
+	d = add(l, small ? DOCTOR_NOTE : DOCTOR_OK, "memory",
+		small ? "--symbol-memory, as in 64M; raise the limit of the cgroup" : "");
+	if (f->memory_mb)
+		say(d, "%ld MiB for its cgroup", f->memory_mb);
+	else
+		say(d, "no limit by a cgroup");
+	small = f->cpu_pct && f->cpu_pct < CPU_PCT_WANTED;
+	d = add(l, small ? DOCTOR_NOTE : DOCTOR_OK, "CPU time",
+		small ? "a lower rate: -F; raise the limit of the cgroup" : "");
+	if (f->cpu_pct)
+		say(d, "%ld %% of one CPU for its cgroup%s", f->cpu_pct,
+		    small ? ": samples are lost while it is held back" : "");
+	else
+		say(d, "no limit by a cgroup");
+}
+
+static void judge_kernel(struct findings *l, const struct doctor_facts *f)
+{
+	unsigned int major = 0, minor = 0;
+	bool lost, old;
+	struct doctor_finding *d;
+
+	sscanf(f->release, "%u.%u", &major, &minor);
+	lost = major >= 6;
+	old = major < 5 || (major == 5 && minor < 10);
+	d = add(l, old ? DOCTOR_DEGRADED : lost ? DOCTOR_OK : DOCTOR_NOTE, "kernel",
+		lost ? "" : "kernel 6.0 or later");
+	say(d, "%s%s", f->release, old ? ": older than 5.10, not tested" : lost ? "" :
+	    ": lost samples are told by their records, not exactly");
+}
+
+uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out)
+{
+	struct findings l = { .out = out };
+
+	judge_access(&l, f);
+	judge_paranoid(&l, f);
+	judge_caps(&l, f);
+	judge_pmu(&l, f);
+	judge_limits(&l, f);
+	judge_names(&l, f);
+	judge_jits(&l, f);
+	judge_kernel(&l, f);
+	judge_container(&l, f);
+	return l.nr;
+}
+
+enum doctor_level doctor_worst(const struct doctor_finding *findings, uint32_t nr)
+{
+	enum doctor_level worst = DOCTOR_OK;
+
+	for (uint32_t i = 0; i < nr; i++)
+		worst = MAX(worst, findings[i].level);
+	return worst;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What works here, what does not, and what to do about it: proftop --check.
+ *
+ * Facts are read once, findings are made of them alone. Any one thread.
+ */
+#ifndef SAMPLER_EVENT_DOCTOR_H
+#define SAMPLER_EVENT_DOCTOR_H
+
+#include "symbols/base/base.h"
+#include "symbols/jit/jitcheck.h"
+
+/* In order: the worst finding is the state of the whole. */
+enum doctor_level {
+	DOCTOR_OK,
+	DOCTOR_NOTE,			/* would be nice to have */
+	DOCTOR_DEGRADED,		/* part of what proftop shows is missing */
+	DOCTOR_NOTHING,			/* nothing can be sampled at all */
+};
+
+/* What is so on this machine, for this user. Values that cannot be read are -1. */
+struct doctor_facts {
+	uint64_t caps;			/* effective */
+	long paranoid, kptr_restrict, mlock_kb, max_rate;
+	long files_hard;		/* limit of open files */
+	long nr_cpus;
+	int seccomp;			/* 0 none, 2 filter */
+	int system_code;		/* 0 or -errno of a clock on every process, with the kernel */
+	int system_user_code;		/* of every process, user code */
+	int own_code, own_user_code;	/* of our own process */
+	int cycles_code;		/* cycles of our own process, user code */
+	bool kernel_symbols;		/* /proc/kallsyms has addresses */
+	bool tracefs;
+	bool debug_files, debuginfod;
+	bool other_processes;		/* /proc shows other users' processes */
+	char release[64];		/* of the kernel */
+	bool user_namespace;		/* the powers of its root end where it ends */
+	long memory_mb;			/* what its cgroup may take; 0: no limit */
+	long cpu_pct;			/* 100: as much as one CPU gives; 0: no limit */
+	uint32_t nr_jits;		/* processes with JIT code without names, the first of them */
+	struct jitcheck jits[3];
+};
+
+struct doctor_finding {
+	enum doctor_level level;
+	char topic[24];
+	char says[200];
+	char cure[300];			/* least power first; "" where nothing is to be done */
+};
+#define DOCTOR_FINDINGS_MAX 20
+
+/* Read what can be read below @root ("" but in tests) and try to open events. */
+void doctor_read(struct doctor_facts *f, const char *root);
+/* Returns how many findings there are, in a fixed order. Pure. */
+uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out);
+enum doctor_level doctor_worst(const struct doctor_finding *findings, uint32_t nr);
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lists of events, and groups: events that the kernel has on the CPU together
+ * or not at all, in perf's syntax ("{cycles,instructions}:u").
+ *
+ * Any thread; no state. Invariant: the members of a group stand side by side,
+ * its leader first, and a group has at least two.
+ */
+#include "sampler/event/event.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sampler/event/event_parse.h"
+
+/* In "mem:0x10/4:w" and "uprobe:/bin/sh:main" a slash opens nothing. */
+static bool is_probe(const char *text)
+{
+	static const char *const prefixes[] = { "mem:", "uprobe:", "uretprobe:" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* How long the event at @text is: up to a comma or brace that is not between slashes. */
+static size_t one_size(const char *text)
+{
+	bool slash = false, probe = is_probe(text);
+	size_t n = 0;
+
+	while (text[n] && (slash || !strchr(",}", text[n])))
+		slash ^= text[n++] == '/' && !probe;
+	return n;
+}
+
+static int parse_one(const char *root, struct event *events, uint32_t *nr, uint32_t max, const char *text,
+		     size_t size, struct err *e)
+{
+	char name[EVENT_NAME_MAX];
+
+	if (size >= sizeof(name))
+		return err_set(e, -EINVAL, "an event name of %zu letters cannot be\n"
+			       "  none is as long as this\n"
+			       "  'proftop --list-events' shows them all", size);
+	if (*nr == max)
+		return err_set(e, -EINVAL, "more than %u events\n  so many can be sampled at once\n"
+			       "  give fewer; in the program, 'e' changes them", max);
+	memcpy(name, text, size);
+	name[size] = '\0';
+	return event_parse_at(root, &events[(*nr)++], name, e);
+}
+
+static int refuse_group(const char *text, const char *why, struct err *e)
+{
+	return err_set(e, -EINVAL, "group '%.120s': %s\n"
+		       "  as in {cycles,instructions} or {cycles,cache-misses}:S\n"
+		       "  'proftop --list-events' shows all events", text, why);
+}
+
+/* Told apart from the same event without them. */
+static void name_modifiers(struct event *ev, const char *modifiers)
+{
+	const char *colon = strrchr(ev->name, ':');
+	bool has = colon && colon[1] && strspn(colon + 1, "ukhHGpP") == strlen(colon + 1);
+	size_t size = strlen(ev->name);
+
+	snprintf(ev->name + size, sizeof(ev->name) - size, "%s%s", has ? "" : ":", modifiers);
+}
+
+/* What follows the closing brace, for all members: modifiers, and S. */
+static int parse_tail(struct event *events, uint32_t nr, const char *text, size_t size, bool *read,
+		      struct err *e)
+{
+	char modifiers[32];
+	size_t kept = 0;
+
+	*read = false;
+	if (!size)
+		return 0;
+	if (text[0] != ':' || size >= sizeof(modifiers))
+		return refuse_group(text, "after the brace come modifiers, with a colon", e);
+	for (size_t i = 1; i < size; i++) {
+		if (text[i] == 'S')
+			*read = true;
+		else
+			modifiers[kept++] = text[i];
+	}
+	modifiers[kept] = '\0';
+	for (uint32_t i = 0; i < nr && kept; i++) {
+		int code = event_add_modifiers(&events[i], modifiers, e);
+
+		if (code)
+			return code;
+		name_modifiers(&events[i], modifiers);
+	}
+	return 0;
+}
+
+/* "{a,b}:u" at @text, its size in *@size. */
+static int parse_group(const char *root, struct event *events, uint32_t *nr, uint32_t max, const char *text,
+		       size_t *size, struct err *e)
+{
+	uint32_t first = *nr;
+	const char *s = text + 1;
+	bool read;
+	int code;
+
+	for (;; s++) {
+		size_t n = one_size(s);
+
+		code = parse_one(root, events, nr, max, s, n, e);
+		if (code)
+			return code;
+		s += n;
+		if (!*s)
+			return refuse_group(text, "the closing brace is missing", e);
+		if (*s == '}')
+			break;
+	}
+	s++;
+	code = parse_tail(&events[first], *nr - first, s, strcspn(s, ","), &read, e);
+	for (uint32_t i = first; i < *nr && !code; i++) {
+		events[i].group = first + 1;
+		events[i].read = read;
+	}
+	*size = (size_t)(s - text) + strcspn(s, ",");
+	return code;
+}
+
+int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max, const char *text,
+			struct err *e)
+{
+	const char *s = text;
+
+	for (;; s++) {
+		size_t size = s[0] == '{' ? 0 : one_size(s);
+		int code = s[0] == '{' ? parse_group(root, events, nr, max, s, &size, e)
+				       : parse_one(root, events, nr, max, s, size, e);
+
+		if (code)
+			return code;
+		s += size;
+		if (*s == '}')
+			return refuse_group(text, "a closing brace, but none that opens", e);
+		if (!*s)
+			break;
+	}
+	event_groups_tidy(events, *nr);
+	return 0;
+}
+
+int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const char *text, struct err *e)
+{
+	return event_parse_list_at("", events, nr, max, text, e);
+}
+
+uint32_t event_group_first(const struct event *events, uint32_t at)
+{
+	while (at && events[at].group && events[at - 1].group == events[at].group)
+		at--;
+	return at;
+}
+
+uint32_t event_group_nr(const struct event *events, uint32_t nr, uint32_t first)
+{
+	uint32_t n = 1;
+
+	while (events[first].group && first + n < nr && events[first + n].group == events[first].group)
+		n++;
+	return n;
+}
+
+void event_groups_tidy(struct event *events, uint32_t nr)
+{
+	for (uint32_t first = 0, n; first < nr; first += n) {
+		n = event_group_nr(events, nr, first);
+		for (uint32_t i = first; i < first + n; i++) {
+			events[i].group = n > 1 ? first + 1 : 0;
+			events[i].read &= n > 1;
+			events[i].counted = events[i].read && i > first;
+		}
+	}
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The parsers of the kinds of events, for event.c only: each takes a part of
+ * the text and fills what it names. @root stands before /sys ("" but in tests).
+ */
+#ifndef SAMPLER_EVENT_EVENT_PARSE_H
+#define SAMPLER_EVENT_EVENT_PARSE_H
+
+#include "sampler/event/event.h"
+
+/* event.c */
+
+/* "uk", "ppp": to those that the event has already. -EINVAL with a sentence. */
+int event_add_modifiers(struct event *ev, const char *text, struct err *e);
+
+/* pmu.c */
+
+/* "cpu" and "event=0x3c,umask=1": 0 or -EINVAL with a sentence. */
+int pmu_parse(const char *root, struct event *ev, const char *pmu, const char *terms, struct err *e);
+/* Terms of any event: "period=1000", "freq=99", "name=x". */
+int pmu_parse_terms(struct event *ev, const char *terms, struct err *e);
+/* The type of a PMU; false if there is none of that name. */
+bool pmu_type(const char *root, const char *pmu, uint32_t *type);
+/* The first line of a small file; false if it cannot be read. */
+bool pmu_read_line(const char *path, char *dst, size_t size);
+/* A word that may be part of a path: letters, digits, '_', '-', '.', no "..". */
+bool pmu_is_word(const char *text);
+/* Call @fn with "msr/tsc/", for each event of each PMU. */
+void pmu_each(const char *root, void (*fn)(void *ctx, const char *name, const char *pmu), void *ctx);
+
+/* tracepoint.c */
+
+/* Where tracefs is mounted; false if nowhere (readable). */
+bool tracepoint_dir(const char *root, char *dst, size_t size);
+/* "sched:sched_switch". 0, -ENOENT: there is no such one (no sentence), -EINVAL with a sentence. */
+int tracepoint_parse(const char *root, struct event *ev, const char *system, const char *name,
+		     struct err *e);
+void tracepoint_each(const char *root, void (*fn)(void *ctx, const char *name), void *ctx);
+
+/* libpfm.c */
+
+/*
+ * "pfm:NAME:ATTRIBUTES", as libpfm4 has them; false: it is none. As probe_parse(); @text is cut
+ * where modifiers begin that the library does not know.
+ */
+bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *code, struct err *e);
+/* Call @fn with each event of this CPU that the library knows, and what it counts. */
+typedef void libpfm_fn(void *ctx, const char *name, const char *description);
+void libpfm_each(const char *root, libpfm_fn *fn, void *ctx);
+
+/* probe.c */
+
+/*
+ * "mem:…", "uprobe:…", "uretprobe:…", "kprobe:…", "kretprobe:…": true, *@code 0 or -EINVAL with a
+ * sentence, and where its modifiers begin (NULL: none); false: it is none of these.
+ */
+bool probe_parse(const char *root, struct event *ev, const char *text, const char **modifiers,
+		 int *code, struct err *e);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The governor: down at once and as far as the cost says, up slowly and only
+ * after a while of calm, so that it does not swing.
+ *
+ * Pure; one caller at a time.
+ */
+#include "sampler/event/governor.h"
+
+/* Shorter stretches say little about the cost. */
+#define SPAN_NS	   500000000ULL
+#define AIM	   0.8		/* of the limit: the cost swings, too */
+#define CALM_BELOW 0.6
+#define CALM_STEPS 6
+#define RAISE	   1.25
+#define STEP_MIN   0.2		/* the cost of one stretch may be a fluke */
+#define FACTOR_MIN 0.001
+#define LATE_TIMES 3		/* as long as a tick should be, */
+#define LATE_NS	   1000000000ULL /* and this much longer at least, */
+#define LATE_TICKS 2		/* so often in a row */
+
+void governor_init(struct governor *g, double max_pct)
+{
+	*g = (struct governor){ .max_pct = max_pct, .factor = 1, .ceiling = 1, .over = 1 };
+}
+
+static bool set_factor(struct governor *g, double factor)
+{
+	double was = g->factor;
+
+	g->factor = MIN(MAX(factor, FACTOR_MIN), g->ceiling);
+	g->calm = 0;
+	return g->factor < was || g->factor > was;
+}
+
+/* The cost is almost that of the samples: so many fewer of them, so much less of it. */
+static bool step(struct governor *g, double pct, double loss)
+{
+	/* One that stands alone is the loader at work, not the samples: not so at the start. */
+	if (pct > g->max_pct && !g->over++)
+		return false;
+	if (pct > g->max_pct)
+		return set_factor(g, g->factor * MAX(AIM * g->max_pct / pct, STEP_MIN));
+	g->over = 0;
+	if (loss > GOVERNOR_LOSS_MAX)
+		return set_factor(g, g->factor * 0.7);
+	if (pct > CALM_BELOW * g->max_pct) {
+		g->calm = 0;
+		return false;
+	}
+	return ++g->calm >= CALM_STEPS && g->factor < g->ceiling && set_factor(g, g->factor * RAISE);
+}
+
+bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uint64_t taken,
+		   uint64_t lost)
+{
+	double pct, loss;
+
+	if (!(g->max_pct > 0))
+		return false;
+	g->span_ns += interval_ns;
+	g->cost_ns += cpu_pct * (double)interval_ns;
+	g->taken += taken;
+	g->lost += lost;
+	if (g->span_ns < SPAN_NS)
+		return false;
+	pct = g->cost_ns / (double)g->span_ns;
+	loss = g->taken ? (double)g->lost / (double)g->taken : 0;
+	g->span_ns = g->taken = g->lost = 0;
+	g->cost_ns = 0;
+	return step(g, pct, loss);
+}
+
+bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, double hz)
+{
+	if (hz * g->factor <= GOVERNOR_STALL_HZ || interval_ns < LATE_TIMES * tick_ns ||
+	    interval_ns < tick_ns + LATE_NS) {
+		g->late = 0;
+		return false;
+	}
+	if (++g->late < LATE_TICKS)
+		return false;
+	g->late = 0;
+	g->ceiling = GOVERNOR_STALL_HZ / hz;
+	return set_factor(g, g->factor);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What /proc says about the machine and about us: how busy each CPU is, what
+ * proftop itself costs, the kernel's limits for perf events.
+ *
+ * One thread at a time (the builder). Missing or odd files give zeros.
+ */
+#ifndef SAMPLER_EVENT_PROCSTAT_H
+#define SAMPLER_EVENT_PROCSTAT_H
+
+#include "symbols/base/base.h"
+
+struct procstat;
+
+/* @root stands before /proc ("" but in tests). 0, or -errno with a sentence: no /proc. */
+int procstat_new(struct procstat **out, const char *root, struct err *e);
+void procstat_free(struct procstat *p);
+
+/* Once a tick: read /proc/stat. 0 or -errno (the old values stay). */
+int procstat_update(struct procstat *p);
+/*
+ * Busy share 0..1 between the last two updates, from the time not spent idle
+ * or waiting for I/O. @online (may be NULL): the CPU was there at the last one.
+ */
+double procstat_busy(const struct procstat *p, int cpu, bool *online);
+
+/* CPU of this process since the last call, in percent of one CPU, and its resident memory. */
+void procstat_self(struct procstat *p, double *cpu_pct, uint64_t *rss_kb);
+
+/* kernel.perf_event_max_sample_rate now; 0: not readable. */
+uint64_t procstat_max_sample_rate(const struct procstat *p);
+/* One number of /proc/sys/kernel. 0, -errno, or -EINVAL if it is none. Any thread. */
+int procstat_sysctl(const char *root, const char *name, long *value);
+
+#endif

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One event on all its tasks and CPUs: opened, steered, read, closed.
+ *
+ * Thread: that of counters. Invariant: every fd that was opened is in the
+ * table or closed again, and env->nr_fds counts them.
+ */
+#include "sampler/event/slot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+/* As read(2) gives it for our read_format. */
+struct reading {
+	uint64_t count, enabled_ns, running_ns, id, lost;
+};
+
+/* The same of a group: how many, the times, then count, id and lost of each. */
+#define GROUP_WORDS (3 + 3 * EVENTS_MAX)
+
+static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu,
+		     int group_fd, unsigned long flags)
+{
+	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC);
+
+	env->refusal.filter = false;
+	if (fd >= 0) {
+		env->nr_fds++;
+		return fd;
+	}
+	if (flags)
+		tid = -1;
+	env->refusal.tid = tid;
+	env->refusal.cpu = cpu;
+	env->refusal.nr_fds = env->nr_fds;
+	env->refusal.kernel = !attr->exclude_kernel;
+	return fd;
+}
+
+int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	return open_with(env, attr, tid, cpu, -1, 0);
+}
+
+int slot_sample_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	if (env->cgroup_fd >= 0)
+		return open_with(env, attr, env->cgroup_fd, cpu, env->group_fd, PERF_FLAG_PID_CGROUP);
+	return open_with(env, attr, tid, cpu, env->group_fd, 0);
+}
+
+void slot_close_fd(struct slot_env *env, int *fd)
+{
+	if (*fd < 0)
+		return;
+	env->sys.close(env->sys.ctx, *fd);
+	env->nr_fds--;
+	*fd = -1;
+}
+
+static struct slot_fd *slot_fds(const struct slot *s, const struct slot_env *env, uint32_t task)
+{
+	return &s->fds[(size_t)task * env->nr_cpus];
+}
+
+/* The attr to open with: slots are moved about, and a probe's points into its event. */
+static struct perf_event_attr attr_of(const struct slot *s)
+{
+	struct perf_event_attr attr = s->attr;
+
+	if (s->event.target[0])
+		attr.config1 = (uint64_t)(uintptr_t)s->event.target;
+	return attr;
+}
+
+/* One try, with less asked for: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
+static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, unsigned int less)
+{
+	struct perf_event_attr attr = attr_of(s);
+	int fd;
+
+	if (less & 1)
+		attr.exclude_idle = 0;
+	if (less & 2)
+		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+	fd = slot_sample_open(env, &attr, tid, cpu);
+	if (fd >= 0)
+		s->attr = attr;
+	return fd;
+}
+
+/*
+ * The first fd of an event: find out what this kernel takes. EINVAL does not
+ * tell what it is about, so ask for less and less.
+ */
+static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
+{
+	int fd = -EINVAL, first = 0;
+
+	for (;;) {
+		for (unsigned int less = 0; less < 4; less++) {
+			if ((less & 1 && !s->attr.exclude_idle) || (less & 2 && env->no_lost))
+				continue;
+			fd = try_open(s, env, tid, cpu, less);
+			if (fd >= 0) {
+				env->no_lost |= !(s->attr.read_format & PERF_FORMAT_LOST);
+				s->settled = true;
+				return fd;
+			}
+			if (!first)
+				first = fd;
+			if (fd != -EINVAL)
+				break;
+		}
+		if (!s->event.precise_max || !s->attr.precise_ip ||
+		    (fd != -EINVAL && fd != -EOPNOTSUPP))
+			return first;
+		s->attr.precise_ip--;
+	}
+}
+
+/* Open on one CPU, write to its ring, learn the id. */
+static int open_on_cpu(struct slot *s, struct slot_env *env, struct slot_fd *out, pid_t tid,
+		       const struct counters_cpu *cpu)
+{
+	const struct counters_sys *sys = &env->sys;
+	int ring = s->side ? cpu->side_fd : cpu->data_fd;
+	struct perf_event_attr attr = attr_of(s);
+	int fd, code;
+
+	if (!s->settled)
+		fd = settle(s, env, tid, cpu->cpu);
+	else if (s->side)
+		fd = slot_perf_open(env, &attr, tid, cpu->cpu);
+	else
+		fd = slot_sample_open(env, &attr, tid, cpu->cpu);
+	if (fd < 0)
+		return fd;
+	code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
+	if (!code)
+		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_ID, (uint64_t)(uintptr_t)&out->id);
+	if (!code && s->event.filter[0]) {
+		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_FILTER,
+				  (uint64_t)(uintptr_t)s->event.filter);
+		env->refusal.filter = code;
+	}
+	if (code) {
+		env->refusal.tid = tid;
+		env->refusal.cpu = cpu->cpu;
+		slot_close_fd(env, &fd);
+		return code;
+	}
+	out->fd = fd;
+	return 0;
+}
+
+static void reserve_task(struct slot *s, const struct slot_env *env, pid_t tid)
+{
+	struct slot_fd *fds;
+
+	if (s->nr_tasks == s->max_tasks) {
+		s->max_tasks = MAX(2 * s->max_tasks, 4);
+		s->fds = xrealloc_array(s->fds, (size_t)s->max_tasks * env->nr_cpus,
+					sizeof(*s->fds));
+		s->tids = xrealloc_array(s->tids, s->max_tasks, sizeof(*s->tids));
+	}
+	s->tids[s->nr_tasks] = tid;
+	fds = slot_fds(s, env, s->nr_tasks++);
+	for (uint32_t i = 0; i < env->nr_cpus; i++)
+		fds[i] = (struct slot_fd){ .fd = -1 };
+}
+
+/* The leader's events of @tid, one a CPU; NULL: it has none of that task. @at: where to look first. */
+static const struct slot_fd *leader_fds(const struct slot *leader, const struct slot_env *env, pid_t tid,
+					uint32_t at)
+{
+	if (at < leader->nr_tasks && leader->tids[at] == tid)
+		return slot_fds(leader, env, at);
+	for (uint32_t i = 0; i < leader->nr_tasks; i++)
+		if (leader->tids[i] == tid)
+			return slot_fds(leader, env, i);
+	return NULL;
+}
+
+int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid)
+{
+	uint32_t task = s->nr_tasks;
+	const struct slot_fd *lead = leader ? leader_fds(leader, env, tid, task) : NULL;
+	int code = leader && !lead ? -ESRCH : 0;
+
+	reserve_task(s, env, tid);
+	/* As perf record: a member is on whenever its leader is. */
+	if (leader)
+		s->attr.disabled = s->attr.enable_on_exec = 0;
+	memcpy(env->refusal.event, s->event.name, sizeof(env->refusal.event));
+	for (uint32_t i = 0; i < env->nr_cpus && !code; i++) {
+		env->group_fd = lead ? lead[i].fd : -1;
+		code = open_on_cpu(s, env, &slot_fds(s, env, task)[i], tid, &env->cpus[i]);
+	}
+	env->group_fd = -1;
+	for (uint32_t i = 0; i < env->nr_cpus && code; i++)
+		slot_close_fd(env, &slot_fds(s, env, task)[i].fd);
+	s->nr_tasks -= !!code;
+	return code;
+}
+
+/* Errors that concern one task only. */
+static bool is_the_task(int code)
+{
+	return code == -ESRCH || code == -EACCES || code == -EPERM;
+}
+
+void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz)
+{
+	*s = (struct slot){ .event = *ev, .hz = hz };
+	attr_sample(&s->attr, &env->attr, ev, hz);
+	if (env->no_lost)
+		s->attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+}
+
+void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size)
+{
+	*s = (struct slot){ .event = { .name = "dummy" }, .side = true, .settled = true };
+	attr_side(&s->attr, env->attr.tasks, ring_size);
+	s->attr.mmap_data = env->attr.data_maps;
+}
+
+int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, const pid_t *tids,
+	      uint32_t nr_tids, uint32_t *nr_out)
+{
+	uint32_t nr = tids ? nr_tids : 1, opened = 0;
+	struct limits_refusal first = { 0 };
+	int first_code = 0;
+
+	*nr_out = 0;
+	s->base = xcalloc(env->nr_cpus, sizeof(*s->base));
+	for (uint32_t i = 0; i < nr; i++) {
+		int code = slot_add_task(s, env, leader, tids ? tids[i] : -1);
+
+		if (code && !first_code) {
+			first_code = code;
+			first = env->refusal;
+		}
+		if (code && !(tids && is_the_task(code))) {
+			slot_close(s, env);
+			return code;
+		}
+		opened += !code;
+		*nr_out += !!code;
+	}
+	if (opened || (env->may_be_empty && (!first_code || is_the_task(first_code))))
+		return 0;
+	slot_close(s, env);
+	env->refusal = first;
+	return first_code ? first_code : -ESRCH;
+}
+
+void slot_close(struct slot *s, struct slot_env *env)
+{
+	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++)
+		slot_close_fd(env, &s->fds[i].fd);
+	free(s->fds);
+	free(s->tids);
+	free(s->base);
+	*s = (struct slot){ 0 };
+}
+
+static void add_value(struct counters_value *v, const struct counters_value *more)
+{
+	v->count += more->count;
+	v->enabled_ns += more->enabled_ns;
+	v->running_ns += more->running_ns;
+	v->lost += more->lost;
+}
+
+/* The fd's own count out of those of its group. */
+static int read_group(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
+		      struct counters_value *v)
+{
+	size_t words = s->attr.read_format & PERF_FORMAT_LOST ? 3 : 2;
+	uint64_t got[GROUP_WORDS] = { 0 };
+	ssize_t nr = env->sys.read(env->sys.ctx, fd->fd, got, sizeof(got));
+
+	if (nr < 0)
+		return (int)nr;
+	for (size_t i = 0; i < got[0] && 8 * (3 + (i + 1) * words) <= (size_t)nr; i++) {
+		const uint64_t *one = &got[3 + i * words];
+
+		if (one[1] != fd->id)
+			continue;
+		add_value(v, &(struct counters_value){ one[0], got[1], got[2], words == 3 ? one[2] : 0 });
+		return 0;
+	}
+	return -EIO;
+}
+
+/* Add what one fd has counted, its inherited events included. */
+static int read_fd(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
+		   struct counters_value *v)
+{
+	bool has_lost = s->attr.read_format & PERF_FORMAT_LOST;
+	size_t size = has_lost ? sizeof(struct reading) : offsetof(struct reading, lost);
+	struct reading r = { 0 };
+	ssize_t nr;
+
+	if (s->attr.read_format & PERF_FORMAT_GROUP)
+		return read_group(s, env, fd, v);
+	nr = env->sys.read(env->sys.ctx, fd->fd, &r, sizeof(r));
+	if (nr < 0)
+		return (int)nr;
+	if ((size_t)nr < size)
+		return -EIO;
+	add_value(v, &(struct counters_value){ r.count, r.enabled_ns, r.running_ns,
+					       has_lost ? r.lost : 0 });
+	return 0;
+}
+
+int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
+	      struct counters_value *v)
+{
+	int code = 0;
+
+	*v = s->base[cpu];
+	for (uint32_t i = 0; i < s->nr_tasks; i++) {
+		int rc = read_fd(s, env, &slot_fds(s, env, i)[cpu], v);
+
+		code = code ? code : rc;
+	}
+	return code;
+}
+
+/* The last task takes the place. Ids of samples still under way are kept by counters. */
+static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
+{
+	struct slot_fd *fds = slot_fds(s, env, task);
+
+	for (uint32_t i = 0; i < env->nr_cpus; i++) {
+		if (!s->side)
+			read_fd(s, env, &fds[i], &s->base[i]);
+		slot_close_fd(env, &fds[i].fd);
+	}
+	s->nr_tasks--;
+	memmove(fds, slot_fds(s, env, s->nr_tasks), env->nr_cpus * sizeof(*fds));
+	s->tids[task] = s->tids[s->nr_tasks];
+}
+
+/* The kernel hangs up when the task and all its inherited events are gone; all CPUs at once. */
+void slot_reap(struct slot *s, struct slot_env *env)
+{
+	struct pollfd *poll = xcalloc(s->nr_tasks, sizeof(*poll));
+
+	for (uint32_t i = 0; i < s->nr_tasks; i++)
+		poll[i].fd = slot_fds(s, env, i)[0].fd;
+	/* From the end: what takes a dropped one's place has been looked at. */
+	if (env->sys.poll(env->sys.ctx, poll, s->nr_tasks) > 0)
+		for (uint32_t i = s->nr_tasks; i-- > 0;)
+			if (poll[i].revents & POLLHUP)
+				drop_task(s, env, i);
+	free(poll);
+}
+
+bool slot_has_task(const struct slot *s, pid_t tid)
+{
+	for (uint32_t i = 0; i < s->nr_tasks; i++)
+		if (s->tids[i] == tid)
+			return true;
+	return false;
+}
+
+void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot_env *env)
+{
+	struct counters_value v;
+
+	for (uint32_t i = 0; i < env->nr_cpus; i++) {
+		slot_read(old, env, i, &v);
+		add_value(&s->base[i], &v);
+	}
+}
+
+/* The same ioctl on all fds; the first error is told, the others still get theirs. */
+static int ioctl_all(struct slot *s, struct slot_env *env, uint32_t first_task,
+		     unsigned long request, uint64_t arg)
+{
+	int code = 0;
+
+	for (size_t i = (size_t)first_task * env->nr_cpus; i < (size_t)s->nr_tasks * env->nr_cpus;
+	     i++) {
+		int rc = env->sys.ioctl(env->sys.ctx, s->fds[i].fd, request, arg);
+
+		code = code ? code : rc;
+	}
+	return code;
+}
+
+int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool on)
+{
+	return ioctl_all(s, env, first_task, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
+			 0);
+}
+
+/* Tasks that come later open at the new rate, too. */
+int slot_set_rate(struct slot *s, struct slot_env *env, double hz)
+{
+	uint64_t value = attr_rate(&s->event, hz);
+	int code = ioctl_all(s, env, 0, PERF_EVENT_IOC_PERIOD, (uint64_t)(uintptr_t)&value);
+
+	if (code)
+		return code;
+	s->hz = hz;
+	s->attr.sample_period = value;
+	return 0;
+}

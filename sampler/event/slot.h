@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One event of a session: a file descriptor for each task (or the whole
+ * machine) and CPU, all writing to that CPU's data ring.
+ *
+ * Internal to counters. One thread. An event knows what its closed fds have
+ * counted, so that its sums never go back when tasks end.
+ */
+#ifndef SAMPLER_EVENT_SLOT_H
+#define SAMPLER_EVENT_SLOT_H
+
+#include <linux/perf_event.h>
+
+#include "sampler/event/attr.h"
+#include "sampler/event/counters.h"
+#include "sampler/event/limits.h"
+
+/* What all slots of a session share. */
+struct slot_env {
+	struct counters_sys sys;
+	struct counters_cpu *cpus;	/* data_fd: where the samples go */
+	uint32_t nr_cpus;
+	struct attr_config attr;
+	bool no_lost;			/* the kernel has no PERF_FORMAT_LOST */
+	uint32_t nr_fds;		/* open now */
+	bool may_be_empty;
+	int cgroup_fd;			/* -1: no cgroup */
+	int group_fd;			/* of the leader of what is being opened; -1: it is alone */
+	struct limits_refusal refusal;	/* of the last failure */
+};
+
+struct slot_fd {
+	int fd;				/* -1: closed */
+	uint64_t id;
+};
+
+struct slot {
+	struct event event;
+	double hz;
+	bool side;			/* writes to the side-band rings, not to the data rings */
+	struct perf_event_attr attr;	/* as the kernel took it */
+	bool off;			/* by itself, whatever the others do */
+	bool settled;			/* attr is known to open */
+	struct slot_fd *fds;		/* nr_tasks x nr_cpus, all open */
+	pid_t *tids;			/* nr_tasks; -1: the whole CPU */
+	uint32_t nr_tasks, max_tasks;
+	struct counters_value *base;	/* per CPU, of what was closed */
+};
+
+/* A sampling event, a side-band event: nothing opened yet. */
+void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz);
+void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size);
+/*
+ * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already;
+ * NULL: alone). Tasks that are gone or forbidden are left out: *@nr_out of
+ * them; -errno when none is left or something else fails, with env->refusal
+ * filled and nothing left open.
+ */
+int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, const pid_t *tids,
+	      uint32_t nr_tids, uint32_t *nr_out);
+void slot_close(struct slot *s, struct slot_env *env);
+
+/* One more task; it becomes the last one. 0, or -errno and nothing is left of it. */
+int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid);
+/* Where a task and all who inherited from it are gone: keep the sums, close the fds. */
+void slot_reap(struct slot *s, struct slot_env *env);
+bool slot_has_task(const struct slot *s, pid_t tid);
+
+int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool on);
+/* PERF_EVENT_IOC_PERIOD on every fd. It does not reach events inherited already. */
+int slot_set_rate(struct slot *s, struct slot_env *env, double hz);
+/* Sum over all tasks, closed ones included. */
+int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
+	      struct counters_value *v);
+/* Take over what @old has counted. */
+void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot_env *env);
+
+/* The leader and side-band fds go through the same doors. */
+int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu);
+/* The same for an event that samples: of the cgroup's tasks, where there is one. */
+int slot_sample_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu);
+void slot_close_fd(struct slot_env *env, int *fd);
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where the cgroup that is sampled lies.
+ *
+ * Runs on: set-up, then the builder. Each controller is in one hierarchy: perf
+ * events in one of version 1 where that has them, else in that of version 2.
+ * A folder of another one is no cgroup that events can be bound to.
+ */
+#include "sampler/event/target_cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_SIZE 1024
+
+/* One mount; a hierarchy may have several. */
+struct mount {
+	char path[256];			/* "": none */
+	bool v2, perf;			/* perf: of version 1, with perf events */
+};
+
+static bool next_mount(FILE *f, struct mount *m)
+{
+	char type[32], options[512];
+
+	while (f && fscanf(f, "%*s %255s %31s %511s %*d %*d", m->path, type, options) == 3) {
+		m->v2 = !strcmp(type, "cgroup2");
+		m->perf = !strcmp(type, "cgroup") && strstr(options, "perf_event");
+		if (m->v2 || !strcmp(type, "cgroup"))
+			return true;
+	}
+	return false;
+}
+
+/* The first mount of the hierarchy that perf events are of. */
+static struct mount find_own(const char *mounts)
+{
+	struct mount found = { .path = "" }, m;
+	FILE *f = fopen(mounts, "re");
+
+	while (!found.perf && next_mount(f, &m))
+		if (m.perf || (m.v2 && !found.path[0]))
+			found = m;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* @name as it is written, if that is in @m, or below it; an fd or -1. */
+static int open_in(const struct mount *m, const char *name)
+{
+	size_t size = strlen(m->path);
+	char path[PATH_SIZE];
+	int fd = -1;
+
+	if (!strncmp(name, m->path, size) && (!name[size] || name[size] == '/'))
+		fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "%s/%s", m->path, name);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* In the mounts of @own's hierarchy, or in those of all others; which one is in @m. */
+static int open_any(const char *mounts, const struct mount *own, bool others, const char *name,
+		    struct mount *m)
+{
+	FILE *f = fopen(mounts, "re");
+	int fd = -1, error = ENOENT;
+
+	while (fd < 0 && next_mount(f, m)) {
+		if ((m->v2 == own->v2 && m->perf == own->perf) == others)
+			continue;
+		fd = open_in(m, name);
+		error = errno;
+	}
+	if (f)
+		fclose(f);
+	errno = error;
+	return fd;
+}
+
+static int explain(const char *mounts, const struct mount *own, const char *name, int error, struct err *e)
+{
+	struct mount other;
+	int fd;
+
+	if (!own->path[0])
+		return err_set(e, -ESRCH, "no cgroup '%.100s': no cgroups with perf events are mounted\n"
+			       "  %s has none of type cgroup2, nor one with perf_event\n"
+			       "  mount -t cgroup2 none /sys/fs/cgroup; or choose another target",
+			       name, mounts);
+	fd = open_any(mounts, own, true, name, &other);
+	if (fd < 0)
+		return err_set(e, -ESRCH, "no cgroup '%.100s': %s\n"
+			       "  looked for below %s\n"
+			       "  the line '%s' of /proc/PID/cgroup has that of a process",
+			       name, strerror(error), own->path, own->v2 ? "0::" : "perf_event");
+	close(fd);
+	return err_set(e, -ESRCH, "'%.100s' is a cgroup of %.100s, and perf events are of %s\n"
+		       "  the kernel binds events to cgroups of one hierarchy alone\n"
+		       "  give a path below %s: the line '%s' of /proc/PID/cgroup has that of a process",
+		       name, other.path, own->path, own->path, own->v2 ? "0::" : "perf_event");
+}
+
+int target_cgroup_open(const char *mounts, const char *name, bool *whole, struct err *e)
+{
+	struct mount own = find_own(mounts), m;
+	int fd = own.path[0] ? open_any(mounts, &own, false, name, &m) : -1;
+
+	if (fd < 0)
+		return explain(mounts, &own, name, errno, e);
+	/* These files are in all folders but the root's; in the root's alone. */
+	*whole = own.v2 ? faccessat(fd, "cgroup.type", F_OK, 0) != 0 :
+			  faccessat(fd, "release_agent", F_OK, 0) == 0;
+	return fd;
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which tasks and CPUs there are: the lists that counters are opened on.
+ *
+ * Set-up and builder. /proc changes while it is read: what is gone is left
+ * out, what is new is found by reading again until nothing is.
+ */
+#include "sampler/event/counters.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CPU_MAX 65536
+
+/* A growing set of tasks, in the order they were found. */
+struct task_list {
+	pid_t *tids;
+	uint32_t nr, max;
+	uint32_t *slots;		/* hash: index + 1 */
+	uint32_t mask;
+};
+
+static uint32_t *list_slot(const struct task_list *l, pid_t tid)
+{
+	uint32_t i = (uint32_t)hash_u64((uint64_t)tid) & l->mask;
+
+	while (l->slots[i] && l->tids[l->slots[i] - 1] != tid)
+		i = (i + 1) & l->mask;
+	return &l->slots[i];
+}
+
+static void list_grow(struct task_list *l)
+{
+	l->max = MAX(2 * l->max, 64);
+	l->tids = xrealloc_array(l->tids, l->max, sizeof(*l->tids));
+	free(l->slots);
+	l->mask = 2 * l->max - 1;
+	l->slots = xcalloc(2 * (size_t)l->max, sizeof(*l->slots));
+	for (uint32_t i = 0; i < l->nr; i++)
+		*list_slot(l, l->tids[i]) = i + 1;
+}
+
+/* True if it is new. */
+static bool list_add(struct task_list *l, pid_t tid)
+{
+	uint32_t *slot;
+
+	if (l->nr == l->max)
+		list_grow(l);
+	slot = list_slot(l, tid);
+	if (*slot)
+		return false;
+	l->tids[l->nr++] = tid;
+	*slot = l->nr;
+	return true;
+}
+
+/* Give the array away. */
+static int list_take(struct task_list *l, pid_t **out)
+{
+	free(l->slots);
+	*out = l->tids;
+	return (int)l->nr;
+}
+
+static pid_t parse_pid(const char *text)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	return isdigit((unsigned char)text[0]) && !*end && pid > 0 && pid <= INT32_MAX ? (pid_t)pid
+										       : 0;
+}
+
+/* All threads of the process of @pid. The number of new ones, or -errno. */
+static int add_threads(struct task_list *l, pid_t pid)
+{
+	struct dirent *entry;
+	char path[64];
+	int added = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		pid_t tid = parse_pid(entry->d_name);
+
+		if (tid && list_add(l, tid))
+			added++;
+	}
+	closedir(dir);
+	return added;
+}
+
+/* Threads may start threads while we read: again until nobody is new. */
+static int add_process(struct task_list *l, pid_t pid)
+{
+	int added, first = 1;
+
+	do {
+		added = add_threads(l, pid);
+		if (added < 0)
+			return first ? added : 0;
+		first = 0;
+	} while (added);
+	return 0;
+}
+
+int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e)
+{
+	struct task_list l = { 0 };
+
+	*tids = NULL;
+	for (uint32_t i = 0; i < nr; i++) {
+		int code = add_process(&l, pids[i]);
+
+		if (!code)
+			continue;
+		list_take(&l, tids);
+		free(*tids);
+		*tids = NULL;
+		if (code == -ENOENT || code == -ESRCH)
+			return err_set(e, -ESRCH, "no process with pid %d\n"
+				       "  it has exited, or was never there\n"
+				       "  'ps -e' lists what runs now", pids[i]);
+		return err_set(e, code,
+			       "cannot read /proc/%d/task: %s\n"
+			       "  /proc may be mounted with hidepid\n"
+			       "  run as root, or choose another process",
+			       pids[i], strerror(-code));
+	}
+	return list_take(&l, tids);
+}
+
+/* The children of one thread: "12 34 …", as long as it may be. */
+static void add_children(struct task_list *l, pid_t tid)
+{
+	char path[64], word[16];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", tid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (fscanf(f, "%15s", word) == 1) {
+		pid_t pid = parse_pid(word);
+
+		if (pid && list_add(l, pid))
+			add_process(l, pid);
+	}
+	fclose(f);
+}
+
+int counters_list_tree(const pid_t *tids, uint32_t nr, pid_t **out)
+{
+	struct task_list l = { 0 };
+
+	/* One look into each process is enough: it finds all the threads. */
+	for (uint32_t i = 0; i < nr; i++)
+		if (!l.nr || !*list_slot(&l, tids[i]))
+			add_process(&l, tids[i]);
+	/* The list grows under us: children are appended, and their threads. */
+	for (uint32_t i = 0; i < l.nr; i++)
+		add_children(&l, l.tids[i]);
+	return list_take(&l, out);
+}
+
+/* The real uid of a process; false when it is gone. */
+static bool real_uid(pid_t pid, uid_t *uid)
+{
+	char path[64], text[4096], *line;
+	ssize_t nr;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	nr = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (nr <= 0)
+		return false;
+	text[nr] = '\0';
+	/* Name: comes first and has its newlines escaped: this is the line of the kernel. */
+	line = strstr(text, "\nUid:");
+	return line && sscanf(line, "\nUid: %u", uid) == 1;
+}
+
+int counters_list_user(uid_t uid, pid_t **tids, struct err *e)
+{
+	struct task_list l = { 0 };
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+
+	*tids = NULL;
+	if (!dir)
+		return err_set(e, -errno, "cannot read /proc: %s\n"
+			       "  without it the processes of a user cannot be found\n"
+			       "  mount it: mount -t proc proc /proc", strerror(errno));
+	while ((entry = readdir(dir))) {
+		pid_t pid = parse_pid(entry->d_name);
+		uid_t owner;
+
+		if (pid && real_uid(pid, &owner) && owner == uid)
+			add_process(&l, pid);
+	}
+	closedir(dir);
+	return list_take(&l, tids);
+}
+
+/* One "3" or "0-3" at *@text, marked in @set; false if it is neither. */
+static bool parse_range(const char **text, uint8_t *set)
+{
+	unsigned long first, last;
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	first = last = strtoul(*text, &end, 10);
+	if (*end == '-') {
+		if (!isdigit((unsigned char)end[1]))
+			return false;
+		last = strtoul(end + 1, &end, 10);
+	}
+	if (first > last || last >= CPU_MAX)
+		return false;
+	for (unsigned long i = first; i <= last; i++)
+		set[i] = 1;
+	*text = end;
+	return true;
+}
+
+/* Any order, with repetitions: the result is sorted, each once. */
+int counters_list_cpus(const char *text, int **cpus)
+{
+	uint8_t *set = xcalloc(CPU_MAX, 1);
+	bool ok = parse_range(&text, set);
+	int nr = 0;
+
+	while (ok && *text == ',') {
+		text++;
+		ok = parse_range(&text, set);
+	}
+	if (!ok || (*text && strcmp(text, "\n"))) {
+		free(set);
+		return -EINVAL;
+	}
+	*cpus = xcalloc(CPU_MAX, sizeof(**cpus));
+	for (int i = 0; i < CPU_MAX; i++)
+		if (set[i])
+			(*cpus)[nr++] = i;
+	free(set);
+	*cpus = xrealloc_array(*cpus, (size_t)nr, sizeof(**cpus));
+	return nr;
+}
+
+int counters_online_cpus(int **cpus, struct err *e)
+{
+	static const char path[] = "/sys/devices/system/cpu/online";
+	char text[4096] = "";
+	FILE *f = fopen(path, "re");
+	int nr = -ENOENT;
+
+	if (f) {
+		nr = fgets(text, sizeof(text), f) ? counters_list_cpus(text, cpus) : -EIO;
+		fclose(f);
+	}
+	if (nr > 0)
+		return nr;
+	/* No /sys in here: the count is known at least. */
+	snprintf(text, sizeof(text), "0-%ld", sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	nr = counters_list_cpus(text, cpus);
+	return nr > 0 ? nr : err_set(e, -ENOENT, "cannot read %s", path);
+}

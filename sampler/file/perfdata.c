@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * perf.data: header, events, records sorted by time.
+ *
+ * One bounded walk finds the records that count and their times; merging what
+ * is in order already replaces perf's rounds. Offsets and sizes of the file are checked once, in
+ * perfdata_bytes_at(); everything goes through it.
+ */
+#include "sampler/file/perfdata.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sampler/file/perfdata_bytes.h"
+#include "sampler/file/perfdata_events.h"
+#include "sampler/file/perfdata_header.h"
+#include "sampler/file/perfdata_zstd.h"
+
+/* Of a sample, so much is looked at to put it in its place: the header, its event, its time. */
+#define SAMPLE_HEAD (sizeof(struct perf_event_header) + 7 * 8)
+
+/* What lies between two records that are read together. */
+#define GAP_MAX 512u
+
+/* Where MMAP2 tells the protection: behind the header, ids, range, and what the file is known by. */
+#define MMAP2_PROT_AT 64
+
+struct record_ref {
+	uint64_t time_ns;
+	uint64_t at;			/* offset in the file, or address of the inflated bytes */
+	uint16_t event, size;
+	bool inflated;
+};
+
+struct perfdata {
+	struct perfdata_bytes bytes;
+	uint8_t *copy;			/* perfdata_from_memory */
+	struct perfdata_events events;
+	struct record_ref *refs;
+	uint64_t nr_refs, room_refs;
+	uint64_t nr_bad;
+	uint64_t last_time_ns;
+	uint64_t first_sample_ns, last_sample_ns;
+	struct perfdata_zstd *zstd;	/* NULL until a compressed record was met */
+};
+
+/* Where records are being looked for. */
+struct source {
+	struct perfdata_bytes *bytes;
+	bool inflated;
+};
+
+static uint64_t load_u64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static uint32_t load_u32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Where the time stands in a sample, in bytes from the header's end; 0: nowhere. */
+static size_t sample_time_offset(uint64_t type)
+{
+	if (!(type & PERF_SAMPLE_TIME))
+		return SIZE_MAX;
+	return 8 * (size_t)(!!(type & PERF_SAMPLE_IDENTIFIER) + !!(type & PERF_SAMPLE_IP) +
+			    !!(type & PERF_SAMPLE_TID));
+}
+
+/* Where it stands in the id block of other records, in bytes from the record's end. */
+static size_t other_time_offset(uint64_t type)
+{
+	if (!(type & PERF_SAMPLE_TIME))
+		return SIZE_MAX;
+	return 8 * (size_t)(1 + !!(type & PERF_SAMPLE_ID) + !!(type & PERF_SAMPLE_STREAM_ID) +
+			    !!(type & PERF_SAMPLE_CPU) + !!(type & PERF_SAMPLE_IDENTIFIER));
+}
+
+const char *perfdata_machine(const struct perfdata *pd)
+{
+	return pd->events.machine;
+}
+
+const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
+{
+	return &pd->events.kernel;
+}
+
+void perfdata_identify(struct perfdata *pd, struct record_mmap *m)
+{
+	size_t size = strnlen(m->filename, m->filename_size);
+
+	if (!m->identity.build_id_size)
+		perfdata_build_ids_find(&pd->events.build_ids, m->filename, size, &m->identity);
+}
+
+uint32_t perfdata_nr_ids(const struct perfdata *pd)
+{
+	return pd->events.nr_ids;
+}
+
+int perfdata_event_of(const struct perfdata *pd, uint64_t id)
+{
+	return perfdata_events_of(&pd->events, id);
+}
+
+/* Which event a record belongs to: by its identifier where there is one. */
+static uint32_t event_of_record(const struct perfdata *pd, const uint8_t *at, uint32_t type,
+				size_t size)
+{
+	uint64_t id;
+	int event;
+
+	if (pd->events.nr <= 1 || !(pd->events.events[0].layout.sample_type & PERF_SAMPLE_IDENTIFIER) ||
+	    size < sizeof(struct perf_event_header) + 8)
+		return 0;
+	id = load_u64(type == PERF_RECORD_SAMPLE ? at + sizeof(struct perf_event_header) : at + size - 8);
+	event = perfdata_event_of(pd, id);
+	return event < 0 ? 0 : (uint32_t)event;
+}
+
+/*
+ * A mapping of data: nothing is ever looked up in it, so it is not even put in order. Those of the
+ * kernel's own image may say so, too, and are kept: their address tells where it was.
+ */
+static bool is_data(const uint8_t *at, const struct perf_event_header *h)
+{
+	if ((h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+		return false;
+	if (h->type == PERF_RECORD_MMAP)
+		return h->misc & PERF_RECORD_MISC_MMAP_DATA;
+	return h->type == PERF_RECORD_MMAP2 && h->size >= MMAP2_PROT_AT + sizeof(uint32_t) &&
+	       !(load_u32(at + MMAP2_PROT_AT) & PROT_EXEC);
+}
+
+/* The record's time; records without one keep their place behind the one before. */
+static uint64_t time_of(const struct perfdata *pd, const struct record_layout *layout,
+			const uint8_t *at, uint32_t type, size_t size)
+{
+	size_t offset, body = sizeof(struct perf_event_header);
+
+	if (type == PERF_RECORD_SAMPLE) {
+		offset = sample_time_offset(layout->sample_type);
+		if (offset <= size && size - offset >= body + 8)
+			return load_u64(at + body + offset);
+	} else if (layout->id_all) {
+		offset = other_time_offset(layout->sample_type);
+		if (offset <= size - body)
+			return load_u64(at + size - offset);
+	}
+	return pd->last_time_ns;
+}
+
+/* @at: all of the record, or SAMPLE_HEAD of a sample. */
+static void add_record(struct perfdata *pd, const struct source *src, uint64_t offset,
+		       const uint8_t *at, const struct perf_event_header *h)
+{
+	uint32_t event = event_of_record(pd, at, h->type, h->size);
+	struct record_ref ref = { .event = (uint16_t)event, .size = h->size, .inflated = src->inflated };
+
+	ref.at = src->inflated ? (uintptr_t)at : offset;
+	ref.time_ns = time_of(pd, &pd->events.events[event].layout, at, h->type, h->size);
+	pd->last_time_ns = ref.time_ns;
+	if (h->type == PERF_RECORD_SAMPLE) {
+		if (!pd->first_sample_ns || ref.time_ns < pd->first_sample_ns)
+			pd->first_sample_ns = ref.time_ns;
+		pd->last_sample_ns = MAX(pd->last_sample_ns, ref.time_ns);
+	}
+	if (pd->nr_refs == pd->room_refs) {
+		pd->room_refs = pd->room_refs ? 2 * pd->room_refs : 1024;
+		pd->refs = xrealloc_array(pd->refs, pd->room_refs, sizeof(*pd->refs));
+	}
+	pd->refs[pd->nr_refs++] = ref;
+}
+
+static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t offset, uint64_t size,
+		     struct err *e, int *code);
+
+/* Pipe mode: the attribute and the ids of one event. */
+static int header_attr(struct perfdata *pd, const uint8_t *at, size_t size)
+{
+	const size_t body = sizeof(struct perf_event_header);
+	uint32_t attr_size, event;
+
+	if (size < body + PERF_ATTR_SIZE_VER0)
+		return -EINVAL;
+	attr_size = load_u32(at + body + 4);
+	if (attr_size < PERF_ATTR_SIZE_VER0 || attr_size > size - body)
+		return -EINVAL;
+	if (perfdata_events_add(&pd->events, at + body, attr_size, &event))
+		return -EINVAL;
+	size -= body + attr_size;
+	if (!perfdata_events_room(&pd->events, size))
+		return -EINVAL;
+	perfdata_events_add_ids(&pd->events, at + body + attr_size, size, event);
+	perfdata_events_sort(&pd->events);
+	return 0;
+}
+
+/* The records in a compressed one. */
+static int inflate(struct perfdata *pd, const uint8_t *block, size_t size, struct err *e)
+{
+	struct perfdata_bytes inner;
+	const struct source src = { &inner, true };
+	const uint8_t *out;
+	size_t out_size;
+	int code = perfdata_zstd_add(&pd->zstd, block, size, &out, &out_size, e);
+
+	if (code)
+		return code;
+	perfdata_bytes_borrow(&inner, out, out_size);
+	perfdata_zstd_keep(pd->zstd, walk(pd, &src, 0, out_size, e, &code));
+	return code;
+}
+
+/* One of perf's own records. *@extra: bytes behind it that belong to it. */
+static int user_record(struct perfdata *pd, const uint8_t *at, const struct perf_event_header *h,
+		       uint64_t *extra, struct err *e)
+{
+	const size_t body = sizeof(*h);
+
+	switch (h->type) {
+	case PERFDATA_HEADER_ATTR:
+		return header_attr(pd, at, h->size);
+	case PERFDATA_HEADER_BUILD_ID:
+		perfdata_build_ids_add(&pd->events.build_ids, &pd->events.kernel, at, h->size);
+		return 0;
+	case PERFDATA_TRACING_DATA:
+		*extra = h->size >= body + 4 ? (load_u32(at + body) + 7ULL) & ~7ULL : 0;
+		return 0;
+	case PERFDATA_AUXTRACE:
+		*extra = h->size >= body + 8 ? load_u64(at + body) : 0;
+		return 0;
+	case PERFDATA_COMPRESSED:
+		return inflate(pd, at + body, h->size - body, e);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Note every record in @size bytes from @offset. Returns how many bytes were
+ * whole records; a record cut at the end is left (compressed data goes on in
+ * the next block).
+ */
+static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t offset, uint64_t size,
+		     struct err *e, int *code)
+{
+	uint64_t done = 0;
+
+	while (!*code && size - done >= sizeof(struct perf_event_header)) {
+		const uint8_t *at = perfdata_bytes_at(src->bytes, offset + done,
+						      sizeof(struct perf_event_header));
+		struct perf_event_header h = { .size = 0 };
+		uint64_t extra = 0;
+
+		if (at)
+			memcpy(&h, at, sizeof(h));
+		if (h.size < sizeof(h) || h.size > size - done)
+			break;
+		at = perfdata_bytes_at(src->bytes, offset + done,
+				       h.type == PERF_RECORD_SAMPLE ? MIN(h.size, SAMPLE_HEAD) : h.size);
+		if (!at)
+			break;
+		if (h.type >= PERFDATA_USER_FIRST)
+			*code = user_record(pd, at, &h, &extra, e);
+		else if (pd->events.nr && !is_data(at, &h))
+			add_record(pd, src, offset + done, at, &h);
+		done += h.size;
+		if (extra > size - done)
+			break;
+		done += extra;
+	}
+	return done;
+}
+
+/* The first of refs[from..to) that is later than @time_ns; they are in order. */
+static uint64_t first_later(const struct record_ref *refs, uint64_t from, uint64_t to, uint64_t time_ns)
+{
+	while (from < to) {
+		uint64_t mid = from + (to - from) / 2;
+
+		if (refs[mid].time_ns > time_ns)
+			to = mid;
+		else
+			from = mid + 1;
+	}
+	return from;
+}
+
+/* Merge refs[from..mid) and refs[mid..to), each in order: only where they overlap is anything moved. */
+static void merge(struct record_ref *refs, uint64_t from, uint64_t mid, uint64_t to,
+		  struct record_ref *spare)
+{
+	const struct record_ref *left = spare, *end;
+
+	from = first_later(refs, from, mid, refs[mid].time_ns);
+	end = spare + (mid - from);
+	memcpy(spare, refs + from, (mid - from) * sizeof(*refs));
+	while (left < end)
+		refs[from++] = mid < to && refs[mid].time_ns < left->time_ns ? refs[mid++] : *left++;
+}
+
+/*
+ * Put the records in order: by time, and as they were found. They come in runs,
+ * one for each CPU in each of perf's rounds; neighbours are merged until one is left.
+ */
+static int sort_refs(struct perfdata *pd)
+{
+	uint64_t nr = pd->nr_refs, nr_runs = 0, *starts = calloc(nr, sizeof(*starts));
+	struct record_ref *spare = malloc(nr * sizeof(*spare));
+
+	for (uint64_t i = 0; i < nr && starts; i++)
+		if (!i || pd->refs[i].time_ns < pd->refs[i - 1].time_ns)
+			starts[nr_runs++] = i;
+	for (; nr_runs > 1 && spare; nr_runs = (nr_runs + 1) / 2) {
+		for (uint64_t i = 0; i < nr_runs; i += 2) {
+			if (i + 1 < nr_runs)
+				merge(pd->refs, starts[i], starts[i + 1],
+				      i + 2 < nr_runs ? starts[i + 2] : nr, spare);
+			starts[i / 2] = starts[i];
+		}
+	}
+	free(starts);
+	free(spare);
+	return nr_runs == 1 ? 0 : -ENOMEM;
+}
+
+static int not_perf_data(struct err *e)
+{
+	return err_set(e, -EINVAL, "not a perf.data file, or one that is cut short\n"
+		       "  its header, events or records do not fit together\n"
+		       "  record anew with perf record or proftop --record");
+}
+
+/* pd->bytes are there: find events and records. */
+static int parse(struct perfdata *pd, struct err *e)
+{
+	const struct source src = { &pd->bytes, false };
+	struct perfdata_section data;
+	int code = 0;
+
+	if (perfdata_header_read(&pd->bytes, &pd->events, &data))
+		return not_perf_data(e);
+	pd->nr_bad = data.size - walk(pd, &src, data.offset, data.size, e, &code);
+	if (code)
+		return e && e->text[0] ? code : not_perf_data(e);
+	if (!pd->events.nr)
+		return not_perf_data(e);
+	/* In order of time, and as they were found. */
+	if (pd->nr_refs && sort_refs(pd))
+		return err_set(e, -ENOMEM, "no memory for the records of the file");
+	return 0;
+}
+
+/* Finish @pd, whose bytes could be opened if @code is 0. */
+static int finish(struct perfdata **out, struct perfdata *pd, int code, struct err *e)
+{
+	if (!code)
+		code = parse(pd, e);
+	if (code) {
+		perfdata_close(pd);
+		return code;
+	}
+	*out = pd;
+	return 0;
+}
+
+int perfdata_open(struct perfdata **out, const char *path, struct err *e)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	struct perfdata *pd;
+
+	if (e)
+		e->text[0] = '\0';
+	if (fd < 0)
+		return err_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
+	pd = xcalloc(1, sizeof(*pd));
+	return finish(out, pd, perfdata_bytes_open(&pd->bytes, fd, e), e);
+}
+
+int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e)
+{
+	struct perfdata *pd = xcalloc(1, sizeof(*pd));
+
+	if (e)
+		e->text[0] = '\0';
+	pd->copy = xcalloc(1, size);
+	memcpy(pd->copy, bytes, size);
+	perfdata_bytes_borrow(&pd->bytes, pd->copy, size);
+	return finish(out, pd, 0, e);
+}
+
+void perfdata_close(struct perfdata *pd)
+{
+	if (!pd)
+		return;
+	perfdata_zstd_free(pd->zstd);
+	perfdata_events_fini(&pd->events);
+	perfdata_bytes_close(&pd->bytes);
+	free(pd->refs);
+	free(pd->copy);
+	free(pd);
+}
+
+uint32_t perfdata_nr_events(const struct perfdata *pd)
+{
+	return pd->events.nr;
+}
+
+const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index)
+{
+	return index < pd->events.nr ? &pd->events.events[index] : NULL;
+}
+
+uint64_t perfdata_nr_records(const struct perfdata *pd)
+{
+	return pd->nr_refs;
+}
+
+uint64_t perfdata_nr_bad(const struct perfdata *pd)
+{
+	return pd->nr_bad;
+}
+
+/* Where the record that is asked for next follows in the file, as most do: up to @enough bytes of it. */
+static uint64_t behind(const struct perfdata *pd, const struct record_ref *ref, uint64_t enough)
+{
+	const struct record_ref *next = ref + 1;
+	uint64_t end = ref->at + ref->size;
+
+	if (next == pd->refs + pd->nr_refs || next->inflated || next->at < end || next->at - end > GAP_MAX)
+		return 0;
+	return next->at - end + MIN(enough, next->size);
+}
+
+const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t *enough, size_t *size,
+				    const struct record_layout **layout)
+{
+	const struct record_ref *ref = &pd->refs[index];
+	bool whole = ref->inflated || *enough >= ref->size || ref->size - *enough <= PERFDATA_TAIL;
+
+	*size = ref->size;
+	*layout = &pd->events.events[ref->event].layout;
+	if (!whole) {
+		const struct perfdata_ends ends = { *enough, PERFDATA_TAIL, behind(pd, ref, *enough) };
+
+		return perfdata_bytes_ends(&pd->bytes, ref->at, ref->size, &ends);
+	}
+	*enough = ref->size;
+	if (ref->inflated)
+		return (const uint8_t *)(uintptr_t)ref->at;
+	return perfdata_bytes_at(&pd->bytes, ref->at, ref->size);
+}
+
+const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
+			       const struct record_layout **layout)
+{
+	size_t all = SIZE_MAX;
+
+	return perfdata_record_part(pd, index, &all, size, layout);
+}
+
+void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns)
+{
+	*first_ns = pd->first_sample_ns;
+	*last_ns = pd->last_sample_ns;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A perf.data file as perf record writes it: events and records in time order.
+ *
+ * File mode (attribute and data sections, features) and pipe mode; compressed
+ * records where libzstd was at hand. Of a file only the records' places are
+ * kept; it is never mapped, and everything in it is hostile and bounds-checked.
+ *
+ * One thread.
+ */
+#ifndef SAMPLER_FILE_PERFDATA_H
+#define SAMPLER_FILE_PERFDATA_H
+
+#include "sampler/event/event.h"
+#include "sampler/perf/record.h"
+#include "symbols/base/base.h"
+#include "symbols/kernel/recorded_kernel.h"
+
+#define PERFDATA_MACHINE_MAX 32
+
+struct perfdata;
+
+struct perfdata_event {
+	struct event event;		/* name from the file's EVENT_DESC, else from type and config */
+	struct record_layout layout;
+	double hz;			/* 0: a fixed period */
+	uint64_t period;
+	bool dummy;			/* side-band only */
+	bool monotonic;			/* times are of CLOCK_MONOTONIC, as live */
+};
+
+/* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
+int perfdata_open(struct perfdata **out, const char *path, struct err *e);
+/* The same from bytes in memory, copied (tests, fuzzing). */
+int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e);
+void perfdata_close(struct perfdata *pd);
+
+uint32_t perfdata_nr_events(const struct perfdata *pd);
+const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index);
+/* The CPU that it was recorded on, as uname(2) has it ("x86_64"); "": the file does not tell. */
+const char *perfdata_machine(const struct perfdata *pd);
+/* The kernel that it was recorded on, as far as the file tells. */
+const struct kernel_identity *perfdata_kernel(const struct perfdata *pd);
+/* What the file tells of the mapped object beside the record: its build-id. */
+void perfdata_identify(struct perfdata *pd, struct record_mmap *m);
+/* Ids of all events, as the file tells them. */
+uint32_t perfdata_nr_ids(const struct perfdata *pd);
+/* Index of the event with that id, or -1. Without ids in the file: 0. */
+int perfdata_event_of(const struct perfdata *pd, uint64_t id);
+/* Mappings of data left out: nothing is ever looked up in them. */
+uint64_t perfdata_nr_records(const struct perfdata *pd);
+uint64_t perfdata_nr_bad(const struct perfdata *pd);	/* bytes or records that made no sense */
+
+/*
+ * Record @index in time order (bytes, perhaps unaligned; *@size), with the
+ * layout to decode it by; valid until the next call. NULL: the file has become
+ * shorter, or cannot be read any more.
+ */
+const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
+			       const struct record_layout **layout);
+
+/* Behind the dump of a stack, its size and no more than that. */
+#define PERFDATA_TAIL 64u
+
+/*
+ * The same, but only its first *@enough bytes need be there, and the last
+ * PERFDATA_TAIL; then *@enough is how many at the start are.
+ */
+const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t *enough, size_t *size,
+				    const struct record_layout **layout);
+/* Time stamps of the first and the last sample. */
+void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns);
+
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A window over a file: what is asked for next mostly lies in it.
+ *
+ * Records are looked at twice, each time little of the file at once: their
+ * heads in its order, then each in the order of time, but not the far end of
+ * its stack. Both go through one small buffer that stays in the CPU's cache.
+ */
+#include "sampler/file/perfdata_bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Read so much at least: small records come many in a read, but of what is jumped to, its head may be all. */
+#define WINDOW_NEXT 4096u
+#define WINDOW_JUMP 512u
+/* Room for some records of which only the ends are read. */
+#define ENDS_ROOM  (64u << 10)
+/* The heads of records lie too far apart for the kernel to see that the file is read through. */
+#define AHEAD	   (16ULL << 20)
+
+/* Read a whole pipe into new memory. */
+static int read_all(int fd, uint8_t **bytes, uint64_t *size, struct err *e)
+{
+	size_t room = 1 << 20, used = 0;
+	uint8_t *buf = xcalloc(1, room);
+	ssize_t got;
+
+	while ((got = read(fd, buf + used, room - used)) > 0) {
+		used += (size_t)got;
+		if (used > PERFDATA_MEMORY_MAX) {
+			free(buf);
+			return err_set(e, -EFBIG, "more than %llu GiB come through the pipe\n"
+				       "  write them into a file and read that", PERFDATA_MEMORY_MAX >> 30);
+		}
+		if (used == room)
+			buf = xrealloc_array(buf, room *= 2, 1);
+	}
+	if (got < 0) {
+		free(buf);
+		return err_set(e, -errno, "cannot read: %s", strerror(errno));
+	}
+	*bytes = buf;
+	*size = used;
+	return 0;
+}
+
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e)
+{
+	struct stat st;
+	uint8_t *all = NULL;
+	int code;
+
+	*b = (struct perfdata_bytes){ .fd = -1 };
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
+		b->fd = fd;
+		b->size = (uint64_t)st.st_size;
+		return 0;
+	}
+	code = read_all(fd, &all, &b->size, e);
+	close(fd);
+	if (!code) {
+		perfdata_bytes_borrow(b, all, b->size);
+		b->own = all;
+	}
+	return code;
+}
+
+void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size)
+{
+	*b = (struct perfdata_bytes){ .size = size, .fd = -1, .window = memory, .window_size = size };
+}
+
+void perfdata_bytes_close(struct perfdata_bytes *b)
+{
+	free(b->own);
+	if (b->fd >= 0)
+		close(b->fd);
+	*b = (struct perfdata_bytes){ .fd = -1 };
+}
+
+/* Let the kernel read what comes next, while this is worked on. */
+static void read_ahead(struct perfdata_bytes *b, uint64_t offset)
+{
+	if (offset + AHEAD / 2 < b->ahead || b->ahead >= b->size)
+		return;
+	b->ahead = MAX(b->ahead, offset);
+	posix_fadvise(b->fd, (off_t)b->ahead, AHEAD, POSIX_FADV_WILLNEED);
+	b->ahead += AHEAD;
+}
+
+static void make_room(struct perfdata_bytes *b, uint64_t size)
+{
+	if (size <= b->room)
+		return;
+	free(b->own);
+	b->room = 2 * size;
+	b->own = xcalloc(1, b->room);
+}
+
+/* Read from @offset to @to until there are @least bytes; at most @most. How many; 0: not so many. */
+static uint64_t read_at(const struct perfdata_bytes *b, uint8_t *to, uint64_t offset, uint64_t least,
+			uint64_t most)
+{
+	uint64_t have = 0;
+
+	while (have < least) {
+		ssize_t got = pread(b->fd, to + have, most - have, (off_t)(offset + have));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)		/* shorter than it was, or it cannot be read */
+			return 0;
+		have += (uint64_t)got;
+	}
+	return have;
+}
+
+/* Point the window at what there is to be read at @offset. False: there is none of @size. */
+static bool aim(struct perfdata_bytes *b, uint64_t offset, uint64_t size, uint64_t room)
+{
+	if (b->fd < 0 || offset > b->size || size > b->size - offset)
+		return false;
+	make_room(b, room);
+	read_ahead(b, offset);
+	b->window = b->own;
+	b->window_at = b->own_at = offset;
+	b->window_size = b->next_size = 0;
+	return true;
+}
+
+bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
+{
+	bool next = offset - b->window_at <= b->window_size;
+	uint64_t want = MAX(size, next ? WINDOW_NEXT : WINDOW_JUMP);
+
+	if (!aim(b, offset, size, want))
+		return false;
+	b->window_size = read_at(b, b->own, offset, size, MIN(want, b->size - offset));
+	return b->window_size >= size;
+}
+
+/* Did the first @head bytes at @offset come with the end of the record before, and has it room there? */
+static bool came_along(const struct perfdata_bytes *b, uint64_t offset, uint64_t size,
+		       const struct perfdata_ends *ends)
+{
+	return offset >= b->next_at && offset - b->next_at <= b->next_size &&
+	       ends->head <= b->next_size - (offset - b->next_at) &&
+	       size <= b->size - offset && offset - b->own_at + size + ends->behind <= b->room;
+}
+
+/*
+ * A record after the other lies in own as it does in the file, until there is
+ * no more room: what lies between the ends of each is left as it is.
+ */
+const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, uint64_t size,
+				   const struct perfdata_ends *ends)
+{
+	uint64_t head = ends->head, tail = ends->tail, got, end = offset + size;
+	uint8_t *at;
+
+	if (b->fd < 0 || head >= size || tail >= size - head)
+		return perfdata_bytes_at(b, offset, size);
+	if (came_along(b, offset, size, ends))
+		read_ahead(b, offset);
+	else if (!aim(b, offset, size, MAX(size + ends->behind, ENDS_ROOM)) ||
+		 !read_at(b, b->own, offset, head, head))
+		return NULL;
+	at = b->own + (offset - b->own_at);
+	got = read_at(b, at + size - tail, end - tail, tail, tail + MIN(ends->behind, b->size - end));
+	b->next_at = end;
+	b->next_size = got ? got - tail : 0;
+	b->window = at;
+	b->window_at = offset;
+	b->window_size = head;
+	return got ? at : NULL;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The bytes of a recording: in memory, or read from its file piece by piece
+ * where they are asked for. Never mapped: who cuts the file short while it is
+ * read must not end the reader.
+ *
+ * One thread. Every offset and size may be hostile.
+ */
+#ifndef SAMPLER_FILE_PERFDATA_BYTES_H
+#define SAMPLER_FILE_PERFDATA_BYTES_H
+
+#include "symbols/base/base.h"
+
+/* What does not come from a regular file is kept in memory, up to so much. */
+#define PERFDATA_MEMORY_MAX (8ULL << 30)
+
+struct perfdata_bytes {
+	uint64_t size;
+	int fd;				/* -1: all of them are in memory */
+	const uint8_t *window;		/* window_size bytes from window_at */
+	uint64_t window_at, window_size;
+	uint8_t *own;			/* what is to be freed; a file's window, of room bytes */
+	size_t room;
+	uint64_t own_at;		/* the offset in the file that own stands for */
+	uint64_t next_at, next_size;	/* of the file, in own, too: read with the end of a record before */
+	uint64_t ahead;			/* the kernel was told that it will be read up to here */
+};
+
+/* Take over @fd. 0 or -errno with a sentence; then @fd is closed. */
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e);
+/* Borrow @memory. */
+void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
+void perfdata_bytes_close(struct perfdata_bytes *b);
+
+/* For perfdata_bytes_at(): move the window there. False: they are not all there. */
+bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size);
+
+/* Of a record only so many bytes at its start and at its end need be there, neither 0. */
+struct perfdata_ends {
+	uint64_t head, tail;
+	uint64_t behind;		/* so many behind it are wanted next: they come with its end */
+};
+
+/* As perfdata_bytes_at(), but only the @ends of the @size bytes. */
+const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, uint64_t size,
+				   const struct perfdata_ends *ends);
+
+/* @size bytes at @offset, or NULL if they are not all there; valid until the next call. */
+static inline const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
+{
+	/* Before the window: a large number. */
+	uint64_t at = offset - b->window_at;
+
+	if (at > b->window_size || size > b->window_size - at) {
+		if (!perfdata_bytes_move(b, offset, size))
+			return NULL;
+		at = 0;
+	}
+	return b->window + at;
+}
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * perf_event_attr of a file -> how its records are decoded and counted.
+ */
+#include "sampler/file/perfdata_events.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define IDS_MAX (1u << 20)
+
+/* A name for an event whose name the file does not tell. */
+static void name_event(struct perfdata_event *ev, const struct perf_event_attr *attr)
+{
+	const struct event_info *info = event_catalogue();
+	struct event known;
+
+	for (; info->name; info++) {
+		if (event_parse(&known, info->name, NULL) || known.type != attr->type ||
+		    known.config != attr->config)
+			continue;
+		snprintf(ev->event.name, sizeof(ev->event.name), "%s", info->name);
+		return;
+	}
+	snprintf(ev->event.name, sizeof(ev->event.name), "%u:%#llx", attr->type,
+		 (unsigned long long)attr->config);
+}
+
+int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t size,
+			uint32_t *index)
+{
+	struct perf_event_attr attr = { 0 };
+	struct perfdata_event *ev;
+
+	if (t->nr == PERFDATA_EVENTS_MAX || size < PERF_ATTR_SIZE_VER0)
+		return -EINVAL;
+	memcpy(&attr, bytes, MIN(size, sizeof(attr)));
+	*index = t->nr++;
+	ev = &t->events[*index];
+	ev->layout = (struct record_layout){
+		.sample_type = attr.sample_type,
+		.regs_mask = attr.sample_type & PERF_SAMPLE_REGS_USER ? attr.sample_regs_user : 0,
+		.read_format = attr.read_format,
+		.id_all = attr.sample_id_all,
+	};
+	ev->event.type = attr.type;
+	ev->event.config = attr.config;
+	ev->event.user = !attr.exclude_user;
+	ev->event.kernel = !attr.exclude_kernel;
+	ev->event.read = attr.sample_type & PERF_SAMPLE_READ && attr.read_format & PERF_FORMAT_GROUP;
+	ev->event.hardware = attr.type != PERF_TYPE_SOFTWARE;
+	ev->event.clock = attr.type == PERF_TYPE_SOFTWARE && attr.config <= PERF_COUNT_SW_TASK_CLOCK;
+	ev->monotonic = attr.use_clockid && attr.clockid == CLOCK_MONOTONIC;
+	ev->dummy = attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY;
+	ev->hz = attr.freq ? (double)attr.sample_freq : 0;
+	ev->period = attr.freq ? 0 : attr.sample_period;
+	name_event(ev, &attr);
+	return 0;
+}
+
+bool perfdata_events_room(const struct perfdata_events *t, uint64_t size)
+{
+	return size / 8 <= IDS_MAX - t->nr_ids;
+}
+
+void perfdata_events_add_ids(struct perfdata_events *t, const uint8_t *bytes, uint64_t size,
+			     uint32_t event)
+{
+	uint32_t nr = (uint32_t)(size / 8);
+
+	t->ids = xrealloc_array(t->ids, t->nr_ids + nr, sizeof(*t->ids));
+	for (uint32_t i = 0; i < nr; i++) {
+		struct perfdata_id *id = &t->ids[t->nr_ids++];
+
+		id->event = event;
+		memcpy(&id->id, bytes + 8 * (size_t)i, sizeof(id->id));
+	}
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct perfdata_id *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+void perfdata_events_sort(struct perfdata_events *t)
+{
+	if (t->nr_ids)
+		qsort(t->ids, t->nr_ids, sizeof(*t->ids), compare_ids);
+}
+
+int perfdata_events_of(const struct perfdata_events *t, uint64_t id)
+{
+	const struct perfdata_id key = { .id = id }, *found;
+
+	if (!t->nr_ids || t->nr == 1)
+		return 0;
+	found = bsearch(&key, t->ids, t->nr_ids, sizeof(key), compare_ids);
+	return found ? (int)found->event : -1;
+}
+
+void perfdata_events_fini(struct perfdata_events *t)
+{
+	perfdata_build_ids_fini(&t->build_ids);
+	free(t->ids);
+	t->ids = NULL;
+	t->nr_ids = 0;
+}

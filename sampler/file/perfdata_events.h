@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The events of a recording and the ids that its records carry.
+ *
+ * One thread. Every byte of the file is hostile.
+ */
+#ifndef SAMPLER_FILE_PERFDATA_EVENTS_H
+#define SAMPLER_FILE_PERFDATA_EVENTS_H
+
+#include "sampler/file/perfdata.h"
+#include "sampler/file/perfdata_buildids.h"
+
+#define PERFDATA_EVENTS_MAX 256
+
+struct perfdata_id {
+	uint64_t id;
+	uint32_t event;
+};
+
+/* Zero-initialised is empty. */
+struct perfdata_events {
+	struct perfdata_event events[PERFDATA_EVENTS_MAX];
+	uint32_t nr;
+	struct perfdata_id *ids;	/* sorted by id after perfdata_events_sort() */
+	uint32_t nr_ids;
+	struct kernel_identity kernel;
+	struct perfdata_build_ids build_ids;
+	char machine[PERFDATA_MACHINE_MAX];	/* as uname(2) has it; "": not told */
+};
+
+/* Add the event of an attribute as the file has it, of @size bytes. 0 or -EINVAL. */
+int perfdata_events_add(struct perfdata_events *t, const uint8_t *attr, size_t size,
+			uint32_t *index);
+/* Room for the @size bytes of @event's ids? */
+bool perfdata_events_room(const struct perfdata_events *t, uint64_t size);
+void perfdata_events_add_ids(struct perfdata_events *t, const uint8_t *bytes, uint64_t size,
+			     uint32_t event);
+void perfdata_events_sort(struct perfdata_events *t);
+/* Index of the event with that id, or -1. Without ids: 0. */
+int perfdata_events_of(const struct perfdata_events *t, uint64_t id);
+void perfdata_events_fini(struct perfdata_events *t);
+
+#endif

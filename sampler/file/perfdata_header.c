@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * perf.data: the header of file mode and of pipe mode.
+ */
+#include "sampler/file/perfdata_header.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+
+/* An attribute grows by a few fields with each kernel. */
+#define ATTR_SIZE_MAX 4096
+
+static uint32_t load_u32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* One attribute, followed by the section of its ids. */
+static int read_attr(struct perfdata_bytes *b, struct perfdata_events *events, uint64_t at,
+		     uint64_t size)
+{
+	const uint8_t *entry = perfdata_bytes_at(b, at, size), *ids;
+	struct perfdata_section s;
+	uint32_t event;
+
+	if (!entry || perfdata_events_add(events, entry, size - sizeof(s), &event))
+		return -EINVAL;
+	memcpy(&s, entry + size - sizeof(s), sizeof(s));
+	if (!perfdata_events_room(events, s.size))
+		return -EINVAL;
+	ids = perfdata_bytes_at(b, s.offset, s.size);
+	if (!ids)
+		return -EINVAL;
+	perfdata_events_add_ids(events, ids, s.size, event);
+	return 0;
+}
+
+static int read_attrs(struct perfdata_bytes *b, struct perfdata_events *events,
+		      const struct perfdata_header *h)
+{
+	uint64_t size = h->attr_size;
+
+	if (size < PERF_ATTR_SIZE_VER0 + sizeof(struct perfdata_section) || size > ATTR_SIZE_MAX)
+		return -EINVAL;
+	for (uint64_t at = 0; at + size <= h->attrs.size; at += size)
+		if (read_attr(b, events, h->attrs.offset + at, size))
+			return -EINVAL;
+	return events->nr ? 0 : -EINVAL;
+}
+
+/* EVENT_DESC: u32 nr, u32 attr_size, { attr, u32 nr_ids, u32 len, name[len], ids[] }. */
+static void read_event_desc(struct perfdata_bytes *b, struct perfdata_events *events,
+			    const struct perfdata_section *s)
+{
+	const uint8_t *p = s->size < 8 ? NULL : perfdata_bytes_at(b, s->offset, 8);
+	uint32_t nr, attr_size, nr_ids, size;
+	uint64_t at = s->offset + 8;
+
+	if (!p)
+		return;
+	nr = load_u32(p);
+	attr_size = load_u32(p + 4);
+	for (uint32_t i = 0; i < nr && i < events->nr; i++) {
+		char *name = events->events[i].event.name;
+
+		p = perfdata_bytes_at(b, at + attr_size, 8);
+		if (!p)
+			return;
+		nr_ids = load_u32(p);
+		size = load_u32(p + 4);
+		at += (uint64_t)attr_size + 8;
+		p = perfdata_bytes_at(b, at, MIN(size, EVENT_NAME_MAX - 1u));
+		if (!p)
+			return;
+		snprintf(name, EVENT_NAME_MAX, "%.*s",
+			 (int)strnlen((const char *)p, MIN(size, EVENT_NAME_MAX - 1u)), p);
+		at += size + 8ULL * nr_ids;
+	}
+}
+
+/* GROUP_DESC: u32 nr, { u32 len, name[len], u32 leader, u32 members }. */
+static void read_group_desc(struct perfdata_bytes *b, struct perfdata_events *events,
+			    const struct perfdata_section *s)
+{
+	const uint8_t *p = s->size < 4 ? NULL : perfdata_bytes_at(b, s->offset, 4);
+	uint32_t nr = p ? load_u32(p) : 0;
+	uint64_t at = s->offset + 4;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t first, members;
+
+		p = perfdata_bytes_at(b, at, 4);
+		at += p ? 4ULL + load_u32(p) : 0;
+		p = p ? perfdata_bytes_at(b, at, 8) : NULL;
+		if (!p)
+			return;
+		at += 8;
+		first = load_u32(p);
+		members = load_u32(p + 4);
+		for (uint32_t k = first; k < events->nr && k - first < members; k++)
+			events->events[k].event.group = first + 1;
+	}
+}
+
+/* ARCH, OSRELEASE: u32 len, text[len]; into @out of @max bytes. */
+static void read_text(struct perfdata_bytes *b, const struct perfdata_section *s, char *out,
+		      size_t max)
+{
+	const uint8_t *p = s->size < 4 ? NULL : perfdata_bytes_at(b, s->offset, 4);
+	size_t size = p ? MIN(load_u32(p), max - 1) : 0;
+
+	p = p ? perfdata_bytes_at(b, s->offset + 4, size) : NULL;
+	if (p)
+		memcpy(out, p, strnlen((const char *)p, size));
+}
+
+/* BUILD_ID: one record after the other. */
+static void read_build_ids(struct perfdata_bytes *b, struct perfdata_events *events,
+			   const struct perfdata_section *s)
+{
+	struct perf_event_header h;
+	const uint8_t *p;
+
+	for (uint64_t at = 0; at < s->size; at += h.size) {
+		p = perfdata_bytes_at(b, s->offset + at, sizeof(h));
+		if (!p)
+			return;
+		memcpy(&h, p, sizeof(h));
+		p = perfdata_bytes_at(b, s->offset + at, h.size);
+		if (!p || !perfdata_build_ids_add(&events->build_ids, &events->kernel, p, h.size))
+			return;
+	}
+}
+
+/* The sections of the features lie behind the data, one for each bit set, in order. */
+static void read_features(struct perfdata_bytes *b, struct perfdata_events *events,
+			  const struct perfdata_header *h)
+{
+	uint64_t at = h->data.offset + h->data.size;
+
+	for (unsigned int bit = 0; bit < PERFDATA_FEATURE_WORDS * 64; bit++) {
+		struct perfdata_section s;
+		const uint8_t *p;
+
+		if (!(h->features[bit / 64] >> (bit % 64) & 1))
+			continue;
+		p = perfdata_bytes_at(b, at, sizeof(s));
+		if (!p)
+			return;
+		memcpy(&s, p, sizeof(s));
+		if (bit == PERFDATA_EVENT_DESC)
+			read_event_desc(b, events, &s);
+		if (bit == PERFDATA_ARCH)
+			read_text(b, &s, events->machine, sizeof(events->machine));
+		if (bit == PERFDATA_OSRELEASE)
+			read_text(b, &s, events->kernel.release, sizeof(events->kernel.release));
+		if (bit == PERFDATA_BUILD_ID)
+			read_build_ids(b, events, &s);
+		if (bit == PERFDATA_GROUP_DESC)
+			read_group_desc(b, events, &s);
+		at += sizeof(s);
+	}
+}
+
+static int read_file(struct perfdata_bytes *b, struct perfdata_events *events,
+		     struct perfdata_section *data)
+{
+	const uint8_t *p = perfdata_bytes_at(b, 0, sizeof(struct perfdata_header));
+	struct perfdata_header h;
+
+	if (!p)
+		return -EINVAL;
+	memcpy(&h, p, sizeof(h));
+	if (h.size < sizeof(h) || read_attrs(b, events, &h))
+		return -EINVAL;
+	perfdata_events_sort(events);
+	*data = h.data;
+	if (data->offset > b->size || data->size > b->size - data->offset)
+		return -EINVAL;
+	/* A recording that was killed has size 0: then the data go to the end. */
+	if (!data->size)
+		data->size = b->size - data->offset;
+	else
+		read_features(b, events, &h);
+	return 0;
+}
+
+int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *events,
+			 struct perfdata_section *data)
+{
+	const uint8_t *p = perfdata_bytes_at(b, 0, PERFDATA_PIPE_HEADER);
+	uint64_t size;
+
+	if (!p || memcmp(p, PERFDATA_MAGIC, 8))
+		return -EINVAL;
+	memcpy(&size, p + 8, sizeof(size));
+	if (size != PERFDATA_PIPE_HEADER)
+		return read_file(b, events, data);
+	*data = (struct perfdata_section){ PERFDATA_PIPE_HEADER, b->size - PERFDATA_PIPE_HEADER };
+	return 0;
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * perf.data: from records to a file.
+ *
+ * Thread: the recorder's writer (creation: set-up). Invariant: up to w->end
+ * the file holds whole records; what a failed write left behind it is cut off.
+ */
+#include "sampler/file/perfdata_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "sampler/file/perfdata_format.h"
+
+/* perf pads its strings so. */
+#define STRING_ALIGN 64
+#define CMDLINE_MAX  4096
+
+struct perfdata_writer {
+	int fd;
+	int code;			/* the first failure */
+	uint64_t data;			/* where records begin */
+	uint64_t end;			/* where they end */
+	struct perfdata_header header;
+	struct bytes {			/* a piece of the file in the making */
+		uint8_t *p;
+		size_t size, room;
+	} build_ids;
+};
+
+static void put(struct bytes *b, const void *p, size_t size)
+{
+	if (b->size + size > b->room) {
+		b->room = MAX(2 * b->room, b->size + size);
+		b->p = xrealloc_array(b->p, b->room, 1);
+	}
+	if (size)
+		memcpy(b->p + b->size, p, size);
+	b->size += size;
+}
+
+static void put_u32(struct bytes *b, uint32_t v)
+{
+	put(b, &v, sizeof(v));
+}
+
+/* Its padded length, then the string, as perf has it. */
+static void put_string(struct bytes *b, const char *s)
+{
+	static const char zeros[STRING_ALIGN];
+	size_t size = strlen(s) + 1, padded = (size + STRING_ALIGN - 1) & ~(size_t)(STRING_ALIGN - 1);
+
+	put_u32(b, (uint32_t)padded);
+	put(b, s, size);
+	put(b, zeros, padded - size);
+}
+
+void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name, const uint8_t *id,
+			   uint8_t id_size)
+{
+	static const char zeros[STRING_ALIGN];
+	size_t size = MIN(strlen(name), (size_t)PATH_MAX) + 1;
+	size_t padded = (size + STRING_ALIGN - 1) & ~(size_t)(STRING_ALIGN - 1);
+	struct perfdata_build_id_record r = {
+		.h = { .type = PERFDATA_HEADER_BUILD_ID, .size = (uint16_t)(sizeof(r) + padded) },
+		.pid = -1,
+		.size = MIN(id_size, (uint8_t)sizeof(r.id)),
+	};
+
+	r.h.misc = kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+	r.h.misc |= PERFDATA_MISC_BUILD_ID_SIZE;
+	memcpy(r.id, id, r.size);
+	put(&w->build_ids, &r, sizeof(r));
+	put(&w->build_ids, name, size - 1);
+	put(&w->build_ids, zeros, padded - (size - 1));
+}
+
+static bool same_attr(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	struct perf_event_attr x = *a, y = *b;
+
+	x.sample_period = y.sample_period = 0;
+	x.wakeup_watermark = y.wakeup_watermark = 0;
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+static struct perfdata_attr *find_attr(struct perfdata_attrs *attrs, const char *name,
+				       const struct perf_event_attr *attr)
+{
+	struct perfdata_attr *pa;
+
+	for (uint32_t i = 0; i < attrs->nr; i++)
+		if (same_attr(&attrs->events[i].attr, attr) && !strcmp(attrs->events[i].name, name))
+			return &attrs->events[i];
+	attrs->events = xrealloc_array(attrs->events, attrs->nr + 1, sizeof(*attrs->events));
+	pa = &attrs->events[attrs->nr++];
+	*pa = (struct perfdata_attr){ .attr = *attr };
+	snprintf(pa->name, sizeof(pa->name), "%s", name);
+	return pa;
+}
+
+/* Ids are kept sorted; the kernel gives them out rising, so a new one mostly goes to the end. */
+static void add_id(struct perfdata_attr *pa, uint64_t id)
+{
+	size_t low = 0, high = pa->nr_ids;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (pa->ids[mid] < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < pa->nr_ids && pa->ids[low] == id)
+		return;
+	if (pa->nr_ids == pa->room_ids) {
+		pa->room_ids = MAX(2 * pa->room_ids, 16);
+		pa->ids = xrealloc_array(pa->ids, pa->room_ids, sizeof(*pa->ids));
+	}
+	memmove(pa->ids + low + 1, pa->ids + low, (pa->nr_ids - low) * sizeof(*pa->ids));
+	pa->ids[low] = id;
+	pa->nr_ids++;
+}
+
+void perfdata_attrs_add(struct perfdata_attrs *attrs, const char *name,
+			const struct perf_event_attr *attr, const uint64_t *ids, size_t nr_ids)
+{
+	struct perfdata_attr *pa = find_attr(attrs, name, attr);
+
+	for (size_t i = 0; i < nr_ids; i++)
+		add_id(pa, ids[i]);
+}
+
+void perfdata_attrs_fini(struct perfdata_attrs *attrs)
+{
+	for (uint32_t i = 0; i < attrs->nr; i++)
+		free(attrs->events[i].ids);
+	free(attrs->events);
+	*attrs = (struct perfdata_attrs){ 0 };
+}
+
+/* Make room for a new file: only what is a recording by all looks is moved. */
+static int move_old(const char *path, struct err *e)
+{
+	char old[PATH_MAX];
+	struct stat st;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : err_set(e, -errno, "cannot record to %s: %s", path,
+						     strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, -EEXIST, "cannot record to %s: it is not a regular file\n"
+			       "  a recording is written to a new file only\n"
+			       "  give another name", path);
+	if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
+		return err_set(e, -ENAMETOOLONG, "cannot record to %s: the name is too long", path);
+	if (rename(path, old))
+		return err_set(e, -errno, "cannot rename %s to %s: %s", path, old, strerror(errno));
+	return 0;
+}
+
+int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e)
+{
+	struct perfdata_writer *w;
+	int code = move_old(path, e), fd;
+
+	if (code)
+		return code;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set(e, -errno, "cannot record to %s: %s", path, strerror(errno));
+	w = xcalloc(1, sizeof(*w));
+	w->fd = fd;
+	*out = w;
+	return 0;
+}
+
+void perfdata_writer_close(struct perfdata_writer *w)
+{
+	if (!w)
+		return;
+	close(w->fd);
+	free(w->build_ids.p);
+	free(w);
+}
+
+static int write_at(int fd, const void *bytes, size_t size, uint64_t at)
+{
+	const uint8_t *p = bytes;
+
+	while (size) {
+		ssize_t nr = pwrite(fd, p, size, (off_t)at);
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			return nr ? -errno : -EIO;
+		p += nr;
+		at += (uint64_t)nr;
+		size -= (size_t)nr;
+	}
+	return 0;
+}
+
+/* The ids of all events, then their attributes. @b goes to @at of the file. */
+static void put_attrs(struct perfdata_writer *w, struct bytes *b, uint64_t at,
+		      const struct perfdata_attrs *attrs)
+{
+	struct perfdata_section ids = { .offset = at + b->size };
+
+	for (uint32_t i = 0; i < attrs->nr; i++)
+		put(b, attrs->events[i].ids, 8 * attrs->events[i].nr_ids);
+	w->header.attr_size = sizeof(struct perf_event_attr) + sizeof(ids);
+	w->header.attrs = (struct perfdata_section){ at + b->size, attrs->nr * w->header.attr_size };
+	for (uint32_t i = 0; i < attrs->nr; i++) {
+		ids.size = 8 * attrs->events[i].nr_ids;
+		put(b, &attrs->events[i].attr, sizeof(attrs->events[i].attr));
+		put(b, &ids, sizeof(ids));
+		ids.offset += ids.size;
+	}
+}
+
+int perfdata_begin(struct perfdata_writer *w, const struct perfdata_attrs *attrs)
+{
+	struct perfdata_header *h = &w->header;
+	struct bytes b = { 0 };
+
+	memcpy(h->magic, PERFDATA_MAGIC, sizeof(h->magic));
+	h->size = sizeof(*h);
+	put_attrs(w, &b, sizeof(*h), attrs);
+	h->data.offset = sizeof(*h) + b.size;
+	w->data = w->end = h->data.offset;
+	w->code = write_at(w->fd, b.p, b.size, sizeof(*h));
+	if (!w->code)
+		w->code = write_at(w->fd, h, sizeof(*h), 0);
+	free(b.p);
+	return w->code;
+}
+
+int perfdata_append(struct perfdata_writer *w, const struct iovec *pieces, int nr)
+{
+	uint64_t at = w->end;
+
+	for (int i = 0; i < nr && !w->code; i++) {
+		w->code = write_at(w->fd, pieces[i].iov_base, pieces[i].iov_len, at);
+		at += pieces[i].iov_len;
+	}
+	if (!w->code)
+		w->end = at;
+	return w->code;
+}
+
+static void put_cmdline(struct bytes *b)
+{
+	char text[CMDLINE_MAX + 1] = "";
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? 0 : read(fd, text, CMDLINE_MAX);
+	uint32_t nr = 0;
+
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(text + at) + 1)
+		nr++;
+	put_u32(b, nr);
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(text + at) + 1)
+		put_string(b, text + at);
+}
+
+static void put_event_desc(struct bytes *b, const struct perfdata_attrs *attrs)
+{
+	put_u32(b, attrs->nr);
+	put_u32(b, sizeof(struct perf_event_attr));
+	for (uint32_t i = 0; i < attrs->nr; i++) {
+		const struct perfdata_attr *pa = &attrs->events[i];
+
+		put(b, &pa->attr, sizeof(pa->attr));
+		put_u32(b, (uint32_t)pa->nr_ids);
+		put_string(b, pa->name);
+		put(b, pa->ids, 8 * pa->nr_ids);
+	}
+}
+
+/* What one feature's section holds. */
+static void put_feature(const struct perfdata_writer *w, struct bytes *b, unsigned int bit,
+			const struct utsname *host, const struct perfdata_attrs *attrs)
+{
+	switch (bit) {
+	case PERFDATA_BUILD_ID:
+		put(b, w->build_ids.p, w->build_ids.size);
+		break;
+	case PERFDATA_HOSTNAME:
+		put_string(b, host->nodename);
+		break;
+	case PERFDATA_OSRELEASE:
+		put_string(b, host->release);
+		break;
+	case PERFDATA_VERSION:
+		put_string(b, "proftop " PROFTOP_VERSION);
+		break;
+	case PERFDATA_ARCH:
+		put_string(b, host->machine);
+		break;
+	case PERFDATA_NRCPUS:
+		put_u32(b, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+		put_u32(b, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+		break;
+	case PERFDATA_CMDLINE:
+		put_cmdline(b);
+		break;
+	case PERFDATA_EVENT_DESC:
+		put_event_desc(b, attrs);
+		break;
+	}
+}
+
+/* Behind the records: a table of sections, one for each feature in the order of its bit, then these. */
+static void put_features(struct perfdata_writer *w, struct bytes *b,
+			 const struct perfdata_attrs *attrs)
+{
+	static const unsigned int bits[] = {
+		PERFDATA_BUILD_ID, PERFDATA_HOSTNAME, PERFDATA_OSRELEASE, PERFDATA_VERSION, PERFDATA_ARCH,
+		PERFDATA_NRCPUS, PERFDATA_CMDLINE, PERFDATA_EVENT_DESC,
+	};
+	struct perfdata_section table[ARRAY_SIZE(bits)] = { { 0 } };
+	struct utsname host;
+
+	if (uname(&host))
+		memset(&host, 0, sizeof(host));
+	put(b, table, sizeof(table));
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++) {
+		table[i].offset = w->end + b->size;
+		put_feature(w, b, bits[i], &host, attrs);
+		table[i].size = w->end + b->size - table[i].offset;
+		w->header.features[0] |= 1ULL << bits[i];
+	}
+	memcpy(b->p, table, sizeof(table));
+}
+
+int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attrs)
+{
+	struct bytes b = { 0 };
+	struct perfdata_header first = w->header;
+	int code;
+
+	if (!w->data)
+		return w->code;
+	put_features(w, &b, attrs);
+	while (b.size % 8)
+		put(&b, "", 1);
+	put_attrs(w, &b, w->end, attrs);
+	code = ftruncate(w->fd, (off_t)w->end) ? -errno : 0;
+	if (!code)
+		code = write_at(w->fd, b.p, b.size, w->end);
+	free(b.p);
+	/* No room for them: the events as they were at the start, and all records, still make a file. */
+	if (code)
+		w->header = first;
+	w->header.data.size = w->end - w->data;
+	if (!w->code)
+		w->code = code;
+	code = write_at(w->fd, &w->header, sizeof(w->header), 0);
+	if (!w->code)
+		w->code = code;
+	return w->code;
+}
+
+uint64_t perfdata_written(const struct perfdata_writer *w)
+{
+	return w->end - w->data;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Writing a perf.data file: created safely, records appended, header and
+ * features put in at the end. Until then the size of the data in the header is
+ * 0: a recording that was cut off is read to the end of the file.
+ *
+ * One thread at a time. The layout is that which perfdata.h reads.
+ */
+#ifndef SAMPLER_FILE_PERFDATA_WRITE_H
+#define SAMPLER_FILE_PERFDATA_WRITE_H
+
+#include <linux/perf_event.h>
+#include <sys/uio.h>
+
+#include "sampler/event/event.h"
+#include "symbols/base/base.h"
+
+/* An event of the file, with the ids that its records carry. */
+struct perfdata_attr {
+	char name[EVENT_NAME_MAX];
+	struct perf_event_attr attr;
+	uint64_t *ids;			/* sorted */
+	size_t nr_ids, room_ids;
+};
+
+/* All events of the file; their number does not fall. Zero-initialised is empty. */
+struct perfdata_attrs {
+	struct perfdata_attr *events;
+	uint32_t nr;
+};
+
+/* Add what is not there yet. Events that differ in their rate alone are one. */
+void perfdata_attrs_add(struct perfdata_attrs *attrs, const char *name,
+			const struct perf_event_attr *attr, const uint64_t *ids, size_t nr_ids);
+void perfdata_attrs_fini(struct perfdata_attrs *attrs);
+
+struct perfdata_writer;
+
+/* The build-id of an object whose code was sampled; goes into the header. @name: as its mappings have it. */
+void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name, const uint8_t *id,
+			   uint8_t id_size);
+
+/*
+ * Create @path, mode 0600. A regular file of that name becomes @path.old, as
+ * perf does it; anything else of that name is refused. 0 or -errno with a sentence.
+ */
+int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e);
+/* Header and events, so that even a recording cut off says what it holds. 0 or -errno. */
+int perfdata_begin(struct perfdata_writer *w, const struct perfdata_attrs *attrs);
+/* Append whole records. After the first -errno nothing is written any more. */
+int perfdata_append(struct perfdata_writer *w, const struct iovec *pieces, int nr);
+/* Events as they are known now, features, header. 0 or the first -errno of all. */
+int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attrs);
+/* Bytes of records in the file. */
+uint64_t perfdata_written(const struct perfdata_writer *w);
+void perfdata_writer_close(struct perfdata_writer *w);
+
+#endif

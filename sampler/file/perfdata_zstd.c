@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Compressed blocks of perf.data, through libzstd where it was found.
+ *
+ * Each block gets a buffer of its own, since records are borrowed from it;
+ * what was left of the one before is copied to its front.
+ */
+#include "sampler/file/perfdata_zstd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+
+struct buffer {
+	struct buffer *next;
+	size_t size, used;
+	uint8_t bytes[];
+};
+
+struct perfdata_zstd {
+	ZSTD_DStream *stream;
+	struct buffer *last;		/* newest first */
+	uint64_t total;
+};
+
+static int damaged(struct err *e)
+{
+	return err_set(e, -EBADMSG, "a compressed block of the file is damaged or too large");
+}
+
+/* A buffer that begins with what the last one left over. */
+static struct buffer *next_buffer(struct perfdata_zstd *z, size_t room)
+{
+	size_t left = z->last ? z->last->size - z->last->used : 0;
+	struct buffer *b = xcalloc(1, sizeof(*b) + left + room);
+
+	if (left)
+		memcpy(b->bytes, z->last->bytes + z->last->used, left);
+	b->size = left;
+	b->next = z->last;
+	z->last = b;
+	return b;
+}
+
+int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t size,
+		      const uint8_t **out, size_t *out_size, struct err *e)
+{
+	ZSTD_inBuffer in = { .src = block, .size = size };
+	struct perfdata_zstd *z = *zp;
+	size_t room = MAX(8 * size, (size_t)1 << 16);
+	struct buffer *b;
+
+	if (!z) {
+		z = *zp = xcalloc(1, sizeof(*z));
+		z->stream = ZSTD_createDStream();
+		if (!z->stream)
+			return err_set(e, -ENOMEM, "no memory to decompress the file");
+	}
+	b = next_buffer(z, room);
+	while (in.pos < in.size || room == 0) {
+		ZSTD_outBuffer o = { .dst = b->bytes + b->size, .size = room };
+		size_t code = ZSTD_decompressStream(z->stream, &o, &in);
+
+		z->total += o.pos;
+		if (ZSTD_isError(code) || z->total > PERFDATA_ZSTD_MAX)
+			return damaged(e);
+		b->size += o.pos;
+		room -= o.pos;
+		if (room == 0) {	/* full: there may be more even if all input was taken */
+			room = MAX(b->size, (size_t)1 << 16);
+			b = z->last = xrealloc_array(b, 1, sizeof(*b) + b->size + room);
+		} else if (o.pos == 0 && in.pos < in.size) {
+			return damaged(e);
+		}
+	}
+	*out = b->bytes;
+	*out_size = b->size;
+	return 0;
+}
+
+void perfdata_zstd_keep(struct perfdata_zstd *z, size_t used)
+{
+	z->last->used = used;
+}
+
+void perfdata_zstd_free(struct perfdata_zstd *z)
+{
+	if (!z)
+		return;
+	while (z->last) {
+		struct buffer *b = z->last;
+
+		z->last = b->next;
+		free(b);
+	}
+	ZSTD_freeDStream(z->stream);
+	free(z);
+}
+
+#else
+
+int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size,
+		      const uint8_t **out, size_t *out_size, struct err *e)
+{
+	return err_set(e, -ENOTSUP, "the file is compressed, and this proftop was built without libzstd\n"
+		       "  perf record -z wrote it\n"
+		       "  build with libzstd-dev installed, or record without -z");
+}
+
+void perfdata_zstd_keep(struct perfdata_zstd *z, size_t used)
+{
+}
+
+void perfdata_zstd_free(struct perfdata_zstd *z)
+{
+}
+#endif

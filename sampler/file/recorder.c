@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lanes from the sampler threads, one writer to the file.
+ *
+ * Threads: producers (one a lane), the writer, the builder. The file is
+ * written under a lock that no producer takes. Signals are blocked in the
+ * writer: a file-size limit is an error there, not a SIGXFSZ.
+ */
+#include "sampler/file/recorder.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "sampler/file/perfdata_format.h"
+#include "sampler/file/perfdata_write.h"
+#include "sampler/file/spool.h"
+#include "sampler/file/synth.h"
+
+#define LANE_SIZE     ((size_t)8 << 20)
+#define LANE_SIZE_MIN ((size_t)1 << 20)
+#define LANES_SIZE    ((size_t)256 << 20)
+/* How often the writer looks: a lane of 8 MiB takes 400 MB/s then. */
+#define WRITE_EVERY_MS 20
+/* Not more often: tasks that are added bring records that are a little older. */
+#define ROUND_EVERY_NS 2000000000ULL
+
+struct lost_record {
+	struct perf_event_header h;
+	uint64_t id, lost;
+	struct synth_id trailer;
+};
+
+struct lost_samples_record {
+	struct perf_event_header h;
+	uint64_t lost;
+	struct synth_id trailer;
+};
+
+/* The producer's, but for the spool's tail; read by others when it is gone. */
+struct recorder_lane {
+	struct spool spool;
+	struct lost_record lost;	/* lost.lost: refused since the last record that went in */
+	uint64_t nr_samples, nr_kernel_lost, nr_dropped;
+	bool side;			/* no samples here: each record counts */
+	_Atomic uint64_t drained_ns;	/* release: what came before is in; acquire by the writer */
+};
+
+struct recorder {
+	struct perfdata_writer *file;
+	pthread_mutex_t file_lock;
+	struct perfdata_attrs attrs;	/* builder; the writer before it starts and after it ended */
+	struct recorder_lane *lanes;
+	uint32_t nr_lanes;		/* CPUs; the last one is the side-band's */
+	const char *root;
+	uint64_t lost;			/* set before the writer is told to stop */
+	uint64_t every_ns;		/* the shortest round */
+	uint64_t round_ns;		/* the writer's: the last round ended then */
+
+	pthread_t writer;
+	bool runs;
+	int stop_fd;
+	sem_t ready;			/* posted once: what exists is in the file */
+	atomic_int error;		/* relaxed: a flag for the builder */
+};
+
+static size_t lane_size(const struct recorder_config *config)
+{
+	size_t size = LANE_SIZE;
+
+	if (config->lane_size)
+		return config->lane_size;
+	while (size > LANE_SIZE_MIN && size * config->nr_cpus > LANES_SIZE)
+		size /= 2;
+	return size;
+}
+
+int recorder_open(struct recorder **out, const struct recorder_config *config, struct err *e)
+{
+	struct recorder *r = xcalloc(1, sizeof(*r));
+	int code = 0;
+
+	pthread_mutex_init(&r->file_lock, NULL);
+	sem_init(&r->ready, 0, 0);
+	r->root = config->root ? config->root : "";
+	r->every_ns = config->round_ns ? config->round_ns : ROUND_EVERY_NS;
+	r->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->lanes = aligned_alloc(CACHELINE, (config->nr_cpus + 1) * sizeof(*r->lanes));
+	if (r->stop_fd < 0 || !r->lanes)
+		code = err_set(e, -ENOMEM, "cannot record: no memory or no file descriptor is left");
+	while (!code && r->nr_lanes <= config->nr_cpus) {
+		struct recorder_lane *lane = &r->lanes[r->nr_lanes];
+
+		memset(lane, 0, sizeof(*lane));
+		code = spool_init(&lane->spool, lane_size(config));
+		if (code)
+			err_set(e, code, "cannot record: no memory for buffers: %s", strerror(-code));
+		lane->side = r->nr_lanes == config->nr_cpus;
+		r->nr_lanes += !code;
+	}
+	if (!code)
+		code = perfdata_create(&r->file, config->path, e);
+	if (code) {
+		recorder_close(r);
+		return code;
+	}
+	*out = r;
+	return 0;
+}
+
+void recorder_note(void *recorder, const char *name, const struct perf_event_attr *attr,
+		   const uint64_t *ids, size_t nr_ids)
+{
+	struct recorder *r = recorder;
+
+	perfdata_attrs_add(&r->attrs, name, attr, ids, nr_ids);
+}
+
+struct recorder_lane *recorder_lane(struct recorder *r, uint32_t index)
+{
+	return &r->lanes[index];
+}
+
+/* One record more that found no room. */
+static void refuse(struct recorder_lane *lane, const struct record *decoded)
+{
+	struct lost_record *lost = &lane->lost;
+
+	if (decoded->type == PERF_RECORD_LOST) {
+		lost->lost += decoded->lost;
+	} else if (decoded->type == PERF_RECORD_SAMPLE || lane->side) {
+		lost->lost++;
+		lane->nr_dropped++;
+	}
+	lost->id = lost->trailer.id = decoded->id;
+	lost->trailer.time_ns = decoded->time_ns;
+	lost->trailer.cpu = decoded->cpu;
+	if (decoded->type == PERF_RECORD_SAMPLE) {
+		lost->trailer.pid = decoded->sample.pid;
+		lost->trailer.tid = decoded->sample.tid;
+	}
+	lost->h = (struct perf_event_header){ PERF_RECORD_LOST, 0, sizeof(*lost) };
+}
+
+void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
+		  const struct record *decoded)
+{
+	size_t first = lane->lost.lost ? sizeof(lane->lost) : 0;
+
+	if (decoded->type == PERF_RECORD_LOST)
+		lane->nr_kernel_lost += decoded->lost;
+	/* As the kernel has it: told when there is room again, for rounds have ended since. */
+	lane->lost.trailer.time_ns = decoded->time_ns;
+	if (!spool_put(&lane->spool, &lane->lost, first, h, h->size)) {
+		refuse(lane, decoded);
+		return;
+	}
+	lane->lost.lost = 0;
+	lane->nr_samples += decoded->type == PERF_RECORD_SAMPLE;
+}
+
+void recorder_drained(struct recorder_lane *lane, uint64_t now_ns)
+{
+	atomic_store_explicit(&lane->drained_ns, now_ns, memory_order_release);
+}
+
+void recorder_build_id(struct recorder *r, bool kernel, const char *name, const uint8_t *id,
+		       uint8_t id_size)
+{
+	pthread_mutex_lock(&r->file_lock);
+	perfdata_put_build_id(r->file, kernel, name, id, id_size);
+	pthread_mutex_unlock(&r->file_lock);
+}
+
+/* Under the lock. */
+static void append(struct recorder *r, const struct iovec *pieces, int nr)
+{
+	int code = perfdata_append(r->file, pieces, nr);
+
+	if (code)
+		atomic_store_explicit(&r->error, code, memory_order_relaxed);
+}
+
+static void append_record(void *ctx, const void *record, size_t size)
+{
+	const struct iovec piece = { (void *)(uintptr_t)record, size };
+	struct recorder *r = ctx;
+
+	pthread_mutex_lock(&r->file_lock);
+	append(r, &piece, 1);
+	pthread_mutex_unlock(&r->file_lock);
+}
+
+void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns)
+{
+	const struct synth s = { r->root, time_ns, append_record, r };
+
+	synth_task(&s, tid);
+}
+
+/* What waits in a lane goes to the file; after a failure it is thrown away. */
+static void write_lane(struct recorder *r, struct recorder_lane *lane)
+{
+	struct iovec pieces[2];
+	int nr = spool_peek(&lane->spool, pieces);
+
+	if (!nr)
+		return;
+	pthread_mutex_lock(&r->file_lock);
+	append(r, pieces, nr);
+	pthread_mutex_unlock(&r->file_lock);
+	spool_drop(&lane->spool, pieces, nr);
+}
+
+/* Everything older than this has been put into some lane. */
+static uint64_t all_drained(const struct recorder *r)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++)
+		/* Acquire: the records put before; pairs with the release in recorder_drained(). */
+		least = MIN(least, atomic_load_explicit(&r->lanes[i].drained_ns, memory_order_acquire));
+	return least;
+}
+
+/*
+ * Write what waits in all lanes. A FINISHED_ROUND tells readers that nothing
+ * comes any more that is older than the round before: they need not keep the
+ * whole file to bring it into order.
+ */
+static void write_lanes(struct recorder *r)
+{
+	const struct perf_event_header round = { .type = PERFDATA_FINISHED_ROUND, .size = sizeof(round) };
+	uint64_t drained_ns = all_drained(r), now_ns;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++)
+		write_lane(r, &r->lanes[i]);
+	now_ns = time_now_ns();
+	if (drained_ns < r->round_ns || now_ns < r->round_ns + r->every_ns)
+		return;
+	append_record(r, &round, sizeof(round));
+	r->round_ns = now_ns;
+}
+
+/* The refusals that no record followed; then the sum of lost samples. */
+static void write_lost(struct recorder *r)
+{
+	struct lost_samples_record sum = {
+		.h = { PERF_RECORD_LOST_SAMPLES, 0, sizeof(sum) },
+		.trailer = { .time_ns = time_now_ns() },
+	};
+	uint64_t told = 0, dropped = 0;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++) {
+		const struct recorder_lane *lane = &r->lanes[i];
+
+		if (lane->lost.lost)
+			append_record(r, &lane->lost, sizeof(lane->lost));
+		if (lane->side)
+			continue;
+		told += lane->nr_kernel_lost;
+		dropped += lane->nr_dropped;
+	}
+	sum.lost = MAX(r->lost, told) + dropped;
+	if (!sum.lost)
+		return;
+	if (r->attrs.nr && r->attrs.events[0].nr_ids)
+		sum.trailer.id = r->attrs.events[0].ids[0];
+	append_record(r, &sum, sizeof(sum));
+}
+
+static void *writer_main(void *arg)
+{
+	struct recorder *r = arg;
+	const struct synth s = { r->root, 0, append_record, r };
+	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
+	int code = perfdata_begin(r->file, &r->attrs);
+	uint64_t one;
+
+	prctl(PR_SET_NAME, "record");
+	if (code)
+		atomic_store_explicit(&r->error, code, memory_order_relaxed);
+	synth_kernel(&s);
+	synth_processes(&s);
+	sem_post(&r->ready);
+	r->round_ns = time_now_ns();
+	do
+		write_lanes(r);
+	while (poll(&stop, 1, WRITE_EVERY_MS) <= 0);
+	/* What the producers left behind is seen from here on. */
+	if (read(r->stop_fd, &one, sizeof(one)) != sizeof(one))
+		return NULL;
+	for (uint32_t i = 0; i < r->nr_lanes; i++)
+		write_lane(r, &r->lanes[i]);
+	write_lost(r);
+	code = perfdata_finish(r->file, &r->attrs);
+	if (code)
+		atomic_store_explicit(&r->error, code, memory_order_relaxed);
+	return NULL;
+}
+
+int recorder_start(struct recorder *r, struct err *e)
+{
+	sigset_t all, old;
+	int code;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	code = pthread_create(&r->writer, NULL, writer_main, r);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (code)
+		return err_set(e, -code, "cannot start the recorder's thread: %s", strerror(code));
+	r->runs = true;
+	while (sem_wait(&r->ready) && errno == EINTR)
+		;
+	code = recorder_error(r);
+	return !code ? 0 : err_set(e, code, "cannot write the recording: %s", strerror(-code));
+}
+
+int recorder_error(const struct recorder *r)
+{
+	return atomic_load_explicit(&r->error, memory_order_relaxed);
+}
+
+static void stop_writer(struct recorder *r)
+{
+	const uint64_t one = 1;
+
+	if (r->runs && write(r->stop_fd, &one, sizeof(one)) == sizeof(one))
+		pthread_join(r->writer, NULL);
+	r->runs = false;
+}
+
+int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *stats)
+{
+	r->lost = lost;
+	stop_writer(r);
+	*stats = (struct recorder_stats){ .bytes = perfdata_written(r->file) };
+	for (uint32_t i = 0; i < r->nr_lanes; i++) {
+		stats->nr_samples += r->lanes[i].nr_samples;
+		if (!r->lanes[i].side)
+			stats->nr_kernel_lost += r->lanes[i].nr_kernel_lost;
+		stats->nr_dropped += r->lanes[i].nr_dropped;
+	}
+	return recorder_error(r);
+}
+
+void recorder_close(struct recorder *r)
+{
+	if (!r)
+		return;
+	stop_writer(r);
+	for (uint32_t i = 0; i < r->nr_lanes; i++)
+		spool_fini(&r->lanes[i].spool);
+	free(r->lanes);
+	perfdata_attrs_fini(&r->attrs);
+	perfdata_writer_close(r->file);
+	pthread_mutex_destroy(&r->file_lock);
+	sem_destroy(&r->ready);
+	if (r->stop_fd >= 0)
+		close(r->stop_fd);
+	free(r);
+}

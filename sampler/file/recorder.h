@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A recording of the live session: raw records from the rings to a perf.data
+ * file, that perf and --replay read.
+ *
+ * A sampler thread only copies bytes into its lane, a buffer of fixed size; a
+ * writer thread takes them to the file. A lane that is full refuses records:
+ * they are counted, and a LOST record says so in their place.
+ *
+ * Threads: recorder_put() by the one producer of a lane at a time;
+ * recorder_note() and recorder_add_task() by the builder (set-up before it
+ * runs); open and close by the owner, when no producer is left.
+ */
+#ifndef SAMPLER_FILE_RECORDER_H
+#define SAMPLER_FILE_RECORDER_H
+
+#include <sys/types.h>
+
+#include "sampler/perf/record.h"
+#include "symbols/base/base.h"
+
+struct perf_event_attr;
+struct perf_event_header;
+struct recorder;
+struct recorder_lane;
+
+struct recorder_config {
+	const char *path;
+	uint32_t nr_cpus;		/* a lane each, and one for the side-band */
+	size_t lane_size;		/* bytes, a power of two; 0: 8 MiB, less where there are many lanes */
+	const char *root;		/* of /proc: "" */
+	uint64_t round_ns;		/* the shortest round; 0: 2 s */
+};
+
+struct recorder_stats {
+	uint64_t nr_samples;		/* in the file */
+	uint64_t nr_kernel_lost;	/* by the kernel, as LOST records of data rings tell it */
+	uint64_t nr_dropped;		/* samples (and side-band records) that found no room in a lane */
+	uint64_t bytes;			/* of records in the file */
+};
+
+/* Create the file and the lanes. 0 or -errno with a sentence. */
+int recorder_open(struct recorder **out, const struct recorder_config *config, struct err *e);
+/* An event and its ids, from now on; any number of times. */
+void recorder_note(void *recorder, const char *name, const struct perf_event_attr *attr,
+		   const uint64_t *ids, size_t nr_ids);
+/*
+ * Start the writer. When this returns, what exists now is in the file: the
+ * kernel and all processes. The events that tell of new ones must be open by then.
+ */
+int recorder_start(struct recorder *r, struct err *e);
+
+/* @index: of a CPU; nr_cpus: of the side-band. */
+struct recorder_lane *recorder_lane(struct recorder *r, uint32_t index);
+/* Hot: record @h as it is; @decoded are its fields. No lock, no system call. */
+void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
+		  const struct record *decoded);
+
+/* A task that is followed from @time_ns on, but was there before. */
+void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns);
+/* All that happened on the lane's CPU before @now_ns has been put. */
+void recorder_drained(struct recorder_lane *lane, uint64_t now_ns);
+/* After the last record, before the end: the build-id of a sampled object. As perfdata_put_build_id(). */
+void recorder_build_id(struct recorder *r, bool kernel, const char *name, const uint8_t *id,
+		       uint8_t id_size);
+/* The first failure to write, -errno; 0: none so far. Any thread. */
+int recorder_error(const struct recorder *r);
+
+/*
+ * Write what waits, complete the file. @lost: samples that the kernel lost in
+ * all (0: not known), which its LOST records do not tell to the last. As perf
+ * does it, LOST_SAMPLES at the end has the sum of what was lost. 0 or -errno.
+ */
+int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *stats);
+/* Free; what was not finished is left as it is (readable by --replay). */
+void recorder_close(struct recorder *r);
+
+#endif

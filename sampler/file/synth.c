@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What /proc tells, as records: COMM for each thread, MMAP2 for each mapping
+ * of an object or of code, MMAP for the kernel.
+ *
+ * Thread: the recorder's writer, or the builder. Invariant: a record is as
+ * long as its header says, a multiple of 8, its name ends in a NUL.
+ */
+#include "sampler/file/synth.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sampler/event/attr.h"
+#include "sampler/perf/record.h"
+#include "symbols/process/procfs.h"
+
+#define NAME_MAX_BYTES 4096
+#define PATH_ROOM      512
+
+/* If this fails, struct synth_id is not what the attributes promise. */
+_Static_assert(ATTR_SIDE_TYPE == (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+				  PERF_SAMPLE_CPU) && sizeof(struct synth_id) == 32,
+	       "id block");
+_Static_assert((RECORD_SAMPLE_TYPE & (ATTR_SIDE_TYPE | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)) ==
+	       ATTR_SIDE_TYPE, "one id block for all records");
+
+struct comm_head {
+	struct perf_event_header h;
+	uint32_t pid, tid;
+};
+
+struct mmap_head {
+	struct perf_event_header h;
+	uint32_t pid, tid;
+	uint64_t start, size, pgoff;
+};
+
+struct mmap2_head {
+	struct perf_event_header h;
+	uint32_t pid, tid;
+	uint64_t start, size, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+};
+
+/* Head, name, id block in one piece. @head begins with the header, whose size is set here. */
+static void emit(const struct synth *s, void *head, size_t head_size, const char *name,
+		 size_t name_size)
+{
+	uint8_t record[sizeof(struct mmap2_head) + NAME_MAX_BYTES + 8 + sizeof(struct synth_id)];
+	struct perf_event_header *h = head;
+	const struct synth_id id = { .time_ns = s->time_ns };
+	size_t padded;
+
+	name_size = MIN(name_size, (size_t)NAME_MAX_BYTES);
+	padded = (name_size + 8) & ~(size_t)7;		/* a NUL at least */
+	h->size = (uint16_t)(head_size + padded + sizeof(id));
+	memcpy(record, head, head_size);
+	memset(record + head_size, 0, padded);
+	memcpy(record + head_size, name, name_size);
+	memcpy(record + head_size + padded, &id, sizeof(id));
+	s->fn(s->ctx, record, h->size);
+}
+
+void synth_kernel(const struct synth *s)
+{
+	static const char name[] = "[kernel.kallsyms]_text";
+	struct mmap_head m = {
+		.h = { .type = PERF_RECORD_MMAP, .misc = PERF_RECORD_MISC_KERNEL },
+		.pid = UINT32_MAX,
+	};
+	char path[PATH_ROOM], line[512], symbol[16];
+	unsigned long long address;
+	uint64_t end = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/proc/kallsyms", s->root);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (!end && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx %*c %15s", &address, symbol) != 2)
+			continue;
+		if (!strcmp(symbol, "_text"))
+			m.start = address;
+		else if (!strcmp(symbol, "_etext"))
+			end = address;
+	}
+	fclose(f);
+	if (!m.start || end <= m.start)
+		return;			/* hidden: kernel.kptr_restrict */
+	m.pgoff = m.start;
+	m.size = end - m.start;
+	emit(s, &m, sizeof(m), name, sizeof(name) - 1);
+}
+
+/* All of a file up to @max bytes; malloc'ed. NULL: not there. */
+static char *read_file(const char *path, size_t max, size_t *size)
+{
+	size_t room = 4096;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text;
+	ssize_t nr;
+
+	if (fd < 0)
+		return NULL;
+	text = xcalloc(1, room);
+	*size = 0;
+	while (*size < max && (nr = read(fd, text + *size, room - *size)) > 0) {
+		*size += (size_t)nr;
+		if (*size == room)
+			text = xrealloc_array(text, room *= 2, 1);
+	}
+	close(fd);
+	return text;
+}
+
+static void synth_comm(const struct synth *s, pid_t pid, pid_t tid)
+{
+	struct comm_head c = {
+		.h = { .type = PERF_RECORD_COMM },
+		.pid = (uint32_t)pid,
+		.tid = (uint32_t)tid,
+	};
+	char path[PATH_ROOM], *name;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/proc/%d/task/%d/comm", s->root, (int)pid, (int)tid);
+	name = read_file(path, 64, &size);
+	if (!name)
+		return;
+	if (size && name[size - 1] == '\n')
+		size--;
+	/* As the kernel's: TASK_COMM_LEN with its NUL. */
+	emit(s, &c, sizeof(c), name, MIN(size, (size_t)15));
+	free(name);
+}
+
+static void synth_map(const struct synth *s, pid_t pid, const struct procfs_map *map)
+{
+	struct mmap2_head m = {
+		.h = { .type = PERF_RECORD_MMAP2, .misc = PERF_RECORD_MISC_USER },
+		.pid = (uint32_t)pid,
+		.tid = (uint32_t)pid,
+		.start = map->start,
+		.size = map->end - map->start,
+		.pgoff = map->offset,
+		.maj = map->maj,
+		.min = map->min,
+		.ino = map->ino,
+		.prot = PROT_READ | (map->exec ? PROT_EXEC : 0),
+		.flags = MAP_PRIVATE,
+	};
+	char name[NAME_MAX_BYTES];
+	size_t size = procfs_unescape(name, sizeof(name), map->path, map->path_size);
+
+	if (!map->exec)
+		m.h.misc |= PERF_RECORD_MISC_MMAP_DATA;
+	if (size)
+		emit(s, &m, sizeof(m), name, size);
+	else
+		emit(s, &m, sizeof(m), "//anon", 6);
+}
+
+/* Unwinders read an object's tables through its mappings that hold no code. */
+static bool is_object(const struct procfs_map *map)
+{
+	return map->path_size && map->path[0] == '/';
+}
+
+static void synth_maps(const struct synth *s, pid_t pid)
+{
+	char path[PATH_ROOM], *text;
+	struct procfs_text at = { 0 };
+	struct procfs_map map;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/proc/%d/maps", s->root, (int)pid);
+	text = read_file(path, PROCFS_MAPS_SIZE_MAX, &size);
+	if (!text)
+		return;
+	at.at = text;
+	at.end = text + size;
+	while (procfs_next_map(&at, &map))
+		if (map.exec || is_object(&map))
+			synth_map(s, pid, &map);
+	free(text);
+}
+
+/* Call @fn for each entry of @path that is a number. */
+static void each_number(const struct synth *s, const char *path, pid_t pid,
+			void (*fn)(const struct synth *s, pid_t pid, pid_t number))
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+
+	if (!dir)
+		return;
+	while ((d = readdir(dir)))
+		if (isdigit((unsigned char)d->d_name[0]))
+			fn(s, pid, (pid_t)atoi(d->d_name));
+	closedir(dir);
+}
+
+void synth_process(const struct synth *s, pid_t pid)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "%s/proc/%d/task", s->root, (int)pid);
+	each_number(s, path, pid, synth_comm);
+	synth_maps(s, pid);
+}
+
+void synth_task(const struct synth *s, pid_t tid)
+{
+	char path[PATH_ROOM], *text;
+	uint64_t tgid = 0;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/proc/%d/status", s->root, (int)tid);
+	text = read_file(path, 4096, &size);
+	if (!text)
+		return;
+	if (!procfs_status_number(text, size, "Tgid", &tgid) || tgid == (uint64_t)tid)
+		synth_process(s, tid);
+	else
+		synth_comm(s, (pid_t)tgid, tid);
+	free(text);
+}
+
+static void one_process(const struct synth *s, pid_t pid, pid_t number)
+{
+	synth_process(s, number);
+}
+
+void synth_processes(const struct synth *s)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "%s/proc", s->root);
+	each_number(s, path, 0, one_process);
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One perf record: bytes -> fields, by a cursor that checks every step.
+ *
+ * Any thread, pure. Invariant: no byte outside [bytes, bytes + size) is read,
+ * and a record that is accepted was used up exactly.
+ */
+#include "sampler/perf/record.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* In the trailer of records that are not samples (sample_id_all). */
+#define ID_BLOCK                                                                                \
+	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |          \
+	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
+/* Of a sample, those that have a size; they come first. */
+#define FIXED                                                                                   \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |         \
+	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |          \
+	 PERF_SAMPLE_PERIOD)
+/* A field whose length we cannot tell stands before others that we need. */
+#define NOT_READABLE PERF_SAMPLE_BRANCH_STACK
+/* All fields that we walk over; later ones follow STACK_USER and are left alone. */
+#define WALKED       ((uint64_t)PERF_SAMPLE_STACK_USER * 2 - 1)
+
+/* What is left of a record. @bad sticks: check it once, after a run of steps. */
+struct cursor {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+static const uint8_t *take(struct cursor *c, uint64_t size)
+{
+	const uint8_t *p = c->p;
+
+	if (c->bad || size > (uint64_t)(c->end - c->p)) {
+		c->bad = true;
+		return NULL;
+	}
+	c->p += size;
+	return p;
+}
+
+/* Bytes that are known to be there. */
+static uint64_t next_u64(const uint8_t **p)
+{
+	uint64_t v;
+
+	memcpy(&v, *p, sizeof(v));
+	*p += sizeof(v);
+	return v;
+}
+
+static uint32_t next_u32(const uint8_t **p)
+{
+	uint32_t v;
+
+	memcpy(&v, *p, sizeof(v));
+	*p += sizeof(v);
+	return v;
+}
+
+static uint64_t take_u64(struct cursor *c)
+{
+	const uint8_t *p = take(c, sizeof(uint64_t));
+
+	return p ? next_u64(&p) : 0;
+}
+
+static uint32_t take_u32(struct cursor *c)
+{
+	const uint8_t *p = take(c, sizeof(uint32_t));
+
+	return p ? next_u32(&p) : 0;
+}
+
+/* An array of @nr u64s; NULL, too, when it is empty. */
+static const uint8_t *take_array(struct cursor *c, uint64_t nr)
+{
+	if (nr > (uint64_t)(c->end - c->p) / sizeof(uint64_t)) {
+		c->bad = true;
+		return NULL;
+	}
+	return nr ? take(c, nr * sizeof(uint64_t)) : NULL;
+}
+
+/* The NUL-terminated, padded string that ends a record. */
+static const char *take_string(struct cursor *c, size_t *size)
+{
+	size_t left = (size_t)(c->end - c->p);
+	const char *str = (const char *)c->p;
+
+	*size = strnlen(str, left);
+	if (*size == left)
+		c->bad = true;
+	c->p = c->end;
+	return str;
+}
+
+/* Skip PERF_SAMPLE_RAW: its size word and its bytes together are padded to 8. */
+static void skip_raw(struct cursor *c)
+{
+	uint64_t size = take_u32(c);
+
+	take(c, size);
+	if ((sizeof(uint32_t) + size) % 8)
+		take(c, 8 - (sizeof(uint32_t) + size) % 8);
+}
+
+/* The user stack's dump; what lies past the valid bytes is old ring content. */
+static void take_stack(struct cursor *c, struct record_sample *s)
+{
+	uint64_t dyn;
+
+	s->stack_size = take_u64(c);
+	if (!s->stack_size)
+		return;
+	s->stack = take(c, s->stack_size);
+	dyn = take_u64(c);
+	s->stack_dyn = MIN(dyn, s->stack_size);
+	s->stack_part = s->stack_size;
+}
+
+/* The fields of fixed size, up to the period: there are all of them, or none is taken. */
+static void take_fixed(struct cursor *c, uint64_t type, struct record_sample *s)
+{
+	const uint8_t *p = take(c, 8 * (uint64_t)__builtin_popcountll(type & FIXED));
+
+	s->cpu = UINT32_MAX;
+	if (!p)
+		return;
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		s->id = next_u64(&p);
+	if (type & PERF_SAMPLE_IP)
+		s->ip = next_u64(&p);
+	if (type & PERF_SAMPLE_TID) {
+		s->pid = next_u32(&p);
+		s->tid = next_u32(&p);
+	}
+	if (type & PERF_SAMPLE_TIME)
+		s->time_ns = next_u64(&p);
+	if (type & PERF_SAMPLE_ADDR)
+		next_u64(&p);
+	if (type & PERF_SAMPLE_ID)
+		s->id = next_u64(&p);
+	if (type & PERF_SAMPLE_STREAM_ID)
+		next_u64(&p);
+	if (type & PERF_SAMPLE_CPU) {
+		s->cpu = next_u32(&p);
+		next_u32(&p);
+	}
+	if (type & PERF_SAMPLE_PERIOD)
+		s->period = next_u64(&p);
+}
+
+/* Counts of the event or its group: kept where there are ids to tell whose they are. */
+static void take_reads(struct cursor *c, uint64_t format, struct record_sample *s)
+{
+	uint64_t nr = format & PERF_FORMAT_GROUP ? take_u64(c) : 1;
+	uint64_t words = 1 + !!(format & PERF_FORMAT_ID) + !!(format & PERF_FORMAT_LOST);
+	uint64_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+			 !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+	const uint8_t *p;
+
+	if (!(format & PERF_FORMAT_GROUP)) {
+		take(c, 8 * (words + times));
+		return;
+	}
+	take(c, 8 * times);
+	if (nr > UINT16_MAX / 8) {
+		c->bad = true;
+		return;
+	}
+	p = take_array(c, nr * words);
+	if (!(format & PERF_FORMAT_ID))
+		return;
+	s->reads = p;
+	s->nr_reads = p ? (uint32_t)nr : 0;
+	s->read_size = (uint32_t)(8 * words);
+}
+
+/* A PERF_RECORD_SAMPLE of the fields in sample_type. */
+static int decode_sample(struct record *r, const struct record_layout *layout, struct cursor *c)
+{
+	uint64_t type = layout->sample_type;
+	struct record_sample *s = &r->sample;
+
+	if (type & NOT_READABLE)
+		return -ENOTSUP;
+	take_fixed(c, type, s);
+	if (type & PERF_SAMPLE_READ)
+		take_reads(c, layout->read_format, s);
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		s->nr_chain = take_u64(c);
+		s->chain = take_array(c, s->nr_chain);
+	}
+	if (type & PERF_SAMPLE_RAW)
+		skip_raw(c);
+	if (type & PERF_SAMPLE_REGS_USER) {
+		s->regs_abi = take_u64(c);
+		if (s->regs_abi > PERF_SAMPLE_REGS_ABI_64)
+			return -EBADMSG;
+		if (s->regs_abi != PERF_SAMPLE_REGS_ABI_NONE)
+			s->regs = take_array(c, (uint64_t)__builtin_popcountll(layout->regs_mask));
+	}
+	if (type & PERF_SAMPLE_STACK_USER)
+		take_stack(c, s);
+	if (c->bad || (!(type & ~(WALKED | PERF_SAMPLE_IDENTIFIER)) && c->p != c->end))
+		return -EBADMSG;
+	r->time_ns = s->time_ns;
+	r->id = s->id;
+	r->cpu = s->cpu;
+	return 0;
+}
+
+/* Cut the id block off the end of a record that is no sample. */
+static bool take_id_block(struct record *r, uint64_t type, struct cursor *c)
+{
+	uint64_t size = 8 * (uint64_t)__builtin_popcountll(type & ID_BLOCK);
+	struct cursor t = { .end = c->end };
+
+	if (size > (uint64_t)(c->end - c->p))
+		return false;
+	c->end -= size;
+	t.p = c->end;
+	if (type & PERF_SAMPLE_TID)
+		take_u64(&t);
+	if (type & PERF_SAMPLE_TIME)
+		r->time_ns = take_u64(&t);
+	if (type & PERF_SAMPLE_ID)
+		r->id = take_u64(&t);
+	if (type & PERF_SAMPLE_STREAM_ID)
+		take_u64(&t);
+	if (type & PERF_SAMPLE_CPU) {
+		r->cpu = take_u32(&t);
+		take_u32(&t);
+	}
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		r->id = take_u64(&t);
+	return true;
+}
+
+static void decode_range(struct record_mmap *m, struct cursor *c)
+{
+	m->pid = take_u32(c);
+	m->tid = take_u32(c);
+	m->start = take_u64(c);
+	m->size = take_u64(c);
+	m->pgoff = take_u64(c);
+}
+
+/* MMAP does not tell the protection; the kernel marks what is not executable as data. */
+static void decode_mmap(struct record *r, struct cursor *c)
+{
+	decode_range(&r->mmap, c);
+	r->mmap.prot = PROT_READ | (r->misc & PERF_RECORD_MISC_MMAP_DATA ? 0 : PROT_EXEC);
+	r->mmap.filename = take_string(c, &r->mmap.filename_size);
+}
+
+/* MMAP2 tells the file by device and inode, or (per record) by its build-id. */
+static void decode_mmap2(struct record *r, struct cursor *c)
+{
+	struct object_identity *id = &r->mmap.identity;
+	const uint8_t *p;
+
+	decode_range(&r->mmap, c);
+	if (r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+		p = take(c, 24);
+		if (!p || p[0] > sizeof(id->build_id)) {
+			c->bad = true;
+			return;
+		}
+		id->build_id_size = p[0];
+		memcpy(id->build_id, p + 4, p[0]);
+	} else {
+		id->maj = take_u32(c);
+		id->min = take_u32(c);
+		id->ino = take_u64(c);
+		id->ino_generation = take_u64(c);
+	}
+	r->mmap.prot = take_u32(c);
+	r->mmap.is_private = take_u32(c) & MAP_PRIVATE;
+	r->mmap.filename = take_string(c, &r->mmap.filename_size);
+}
+
+static void decode_comm(struct record *r, struct cursor *c)
+{
+	r->comm.pid = take_u32(c);
+	r->comm.tid = take_u32(c);
+	r->comm.exec = r->misc & PERF_RECORD_MISC_COMM_EXEC;
+	r->comm.comm = take_string(c, &r->comm.comm_size);
+}
+
+static void decode_task(struct record *r, struct cursor *c)
+{
+	r->task.pid = take_u32(c);
+	r->task.ppid = take_u32(c);
+	r->task.tid = take_u32(c);
+	r->task.ptid = take_u32(c);
+	r->task.time_ns = take_u64(c);
+	if (!r->time_ns)
+		r->time_ns = r->task.time_ns;
+}
+
+static void decode_lost(struct record *r, struct cursor *c)
+{
+	uint64_t id = take_u64(c);
+
+	r->lost = take_u64(c);
+	if (!r->id)
+		r->id = id;
+}
+
+static void decode_lost_samples(struct record *r, struct cursor *c)
+{
+	r->lost = take_u64(c);
+}
+
+static void decode_throttle(struct record *r, struct cursor *c)
+{
+	r->time_ns = take_u64(c);
+	r->throttle_id = take_u64(c);
+	take_u64(c);	/* stream_id */
+}
+
+static void decode_ksymbol(struct record *r, struct cursor *c)
+{
+	uint32_t type_flags;
+
+	r->ksymbol.start = take_u64(c);
+	r->ksymbol.size = take_u32(c);
+	type_flags = take_u32(c);
+	r->ksymbol.type = (uint16_t)type_flags;
+	r->ksymbol.gone = type_flags >> 16 & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	r->ksymbol.name = take_string(c, &r->ksymbol.name_size);
+}
+
+static void decode_bpf(struct record *r, struct cursor *c)
+{
+	r->bpf.type = (uint16_t)take_u32(c);
+	r->bpf.id = take_u32(c);
+	take_u64(c);	/* tag */
+}
+
+static void (*const decoders[])(struct record *r, struct cursor *c) = {
+	[PERF_RECORD_MMAP] = decode_mmap,
+	[PERF_RECORD_LOST] = decode_lost,
+	[PERF_RECORD_COMM] = decode_comm,
+	[PERF_RECORD_EXIT] = decode_task,
+	[PERF_RECORD_THROTTLE] = decode_throttle,
+	[PERF_RECORD_UNTHROTTLE] = decode_throttle,
+	[PERF_RECORD_FORK] = decode_task,
+	[PERF_RECORD_MMAP2] = decode_mmap2,
+	[PERF_RECORD_LOST_SAMPLES] = decode_lost_samples,
+	[PERF_RECORD_KSYMBOL] = decode_ksymbol,
+	[PERF_RECORD_BPF_EVENT] = decode_bpf,
+};
+
+/* Decode one record; see record.h. */
+int record_decode(struct record *r, const struct record_layout *layout, const void *bytes,
+		  size_t size)
+{
+	struct cursor c = { .p = bytes, .end = (const uint8_t *)bytes + size };
+	struct perf_event_header header;
+
+	memset(r, 0, sizeof(*r));
+	r->cpu = UINT32_MAX;
+	if (size < sizeof(header))
+		return -EBADMSG;
+	memcpy(&header, take(&c, sizeof(header)), sizeof(header));
+	r->type = header.type;
+	r->misc = header.misc;
+	if (header.size != size)
+		return -EBADMSG;
+	if (header.type == PERF_RECORD_SAMPLE)
+		return decode_sample(r, layout, &c);
+	if (layout->id_all && !take_id_block(r, layout->sample_type, &c))
+		return -EBADMSG;
+	if (header.type >= ARRAY_SIZE(decoders) || !decoders[header.type])
+		return -ENOTSUP;
+	decoders[header.type](r, &c);
+	return c.bad || c.p != c.end ? -EBADMSG : 0;
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One sample's way from its record to the tables.
+ *
+ * Runs on: sampler threads, replay. Every sample ends in exactly one counter.
+ */
+#include "sampler/pipeline/pipeline.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kernel frames kept; the kernel's own limit is 127 by default. */
+#define KERNEL_FRAMES_MAX 256
+#define FRAMES_MAX	  (KERNEL_FRAMES_MAX + UNWIND_FRAMES_MAX)
+_Static_assert(FRAMES_MAX <= STACKS_PLACES_MAX, "a stack is interned whole");
+
+/* Where in the kernel samples were of late: its addresses are the same in all processes. */
+#define KERNEL_RECENT 2048		/* a power of two */
+
+struct kernel_recent {
+	uint64_t ip;			/* 0: empty */
+	uint32_t place;
+};
+
+struct pipeline {
+	const struct pipeline_tables *tables;
+	struct unwinder *unwinder;
+	bool asked;			/* the loader has something to do */
+
+	/* Of the sample in hand. */
+	struct unwind_result user;
+	enum unwind_stop stop;
+	uint32_t task;
+	bool nameless;			/* there was no room for it */
+	uint32_t nr, nr_kernel;
+	uint32_t frames[FRAMES_MAX];
+	uint64_t ips[FRAMES_MAX];	/* filled by pipeline_stack() only */
+
+	struct kernel_recent kernel[KERNEL_RECENT];
+};
+
+int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int code;
+
+	if (!p)
+		return err_set(e, -ENOMEM, "no memory for a sampler thread");
+	p->tables = tables;
+	code = unwind_new_with(&p->unwinder, tables->places, tables->objects, &tables->unwind, e);
+	if (code) {
+		free(p);
+		return code;
+	}
+	*out = p;
+	return 0;
+}
+
+void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables)
+{
+	p->tables = tables;
+}
+
+void pipeline_free(struct pipeline *p)
+{
+	if (!p)
+		return;
+	unwind_free(p->unwinder);
+	free(p);
+}
+
+/* Is @ip one of the markers that part a call chain (PERF_CONTEXT_*)? */
+static bool is_context(uint64_t ip)
+{
+	return ip >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/* The place of a kernel address; a place never changes, so what was found once holds. */
+static uint32_t kernel_place(struct pipeline *p, uint64_t ip)
+{
+	struct kernel_recent *r = &p->kernel[ip * 0x9e3779b97f4a7c15ULL >> 32 & (KERNEL_RECENT - 1)];
+
+	if (r->ip != ip || !ip) {
+		uint32_t place = places_intern(p->tables->places, OBJECT_ID_KERNEL, ip);
+
+		if (place == PLACE_NONE)
+			return place;
+		*r = (struct kernel_recent){ ip, place };
+	}
+	return r->place;
+}
+
+/* Kernel frames of the call chain as places; returns how many. */
+static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s)
+{
+	uint64_t context = 0, ip;
+	uint32_t nr = 0;
+
+	for (uint64_t i = 0; i < s->nr_chain && nr < KERNEL_FRAMES_MAX; i++) {
+		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
+		if (is_context(ip)) {
+			context = ip;
+			continue;
+		}
+		if (context != (uint64_t)PERF_CONTEXT_KERNEL)
+			continue;
+		/* All but the innermost are return addresses: look inside the call. */
+		p->frames[nr] = kernel_place(p, ip - (nr > 0));
+		nr++;
+	}
+	/* Recorded without call chains: the address alone, of the upper half. */
+	if (!s->nr_chain && s->ip >> 63)
+		p->frames[nr++] = kernel_place(p, s->ip);
+	return nr;
+}
+
+/* Unwind the user part into p->user. */
+static enum unwind_stop unwind_user(struct pipeline *p, const struct record_sample *s,
+				    const struct maps_hit *hit, uint64_t regs_mask)
+{
+	const struct unwind_input in = {
+		.regs = (const uint64_t *)(const void *)s->regs,
+		.regs_mask = regs_mask,
+		.regs_abi = s->regs_abi,
+		.stack = s->stack,
+		.stack_size = MIN(s->stack_dyn, s->stack_part),
+		.stack_full = s->stack_dyn == s->stack_size,
+		.stack_part = s->stack_dyn > s->stack_part,
+		.space = hit->space,
+		.time_ns = s->time_ns,
+	};
+
+	unwind_sample(p->unwinder, &in, &p->user);
+	/* In the middle of an exec: the old program counter, nothing behind it in the new space. */
+	if (p->user.stop == UNWIND_NO_MAP && !s->stack_dyn) {
+		p->user.nr = 0;
+		return UNWIND_NO_USER;
+	}
+	if (p->user.asked) {
+		p->asked = true;
+		space_want(hit->space);
+	}
+	if (p->user.maps_stale)
+		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
+	return p->user.stop;
+}
+
+/* The place of a user address in the process's maps at that time. */
+static uint32_t user_place(struct pipeline *p, const struct maps_hit *hit, uint64_t address,
+			   uint64_t time_ns)
+{
+	const struct mapping *m = space_find(hit->space, address, time_ns);
+
+	if (!m)
+		return places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
+	p->asked |= object_want(m->object);
+	return places_intern(p->tables->places, m->object->id, address - m->start + m->offset);
+}
+
+/*
+ * No registers were asked for: the kernel's own chain of frame pointers, or the
+ * address alone. Nothing in a chain tells a caller from what merely looks like
+ * one, nor a root from where the frame pointers end: it counts as a guess.
+ */
+static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sample *s,
+				     const struct maps_hit *hit, uint32_t *nr)
+{
+	uint32_t first = *nr, max = p->tables->chain_max ? p->tables->chain_max : PIPELINE_CHAIN_MAX;
+	uint64_t context = 0, ip, nr_ips = 0;
+
+	for (uint64_t i = 0; i < s->nr_chain && *nr < FRAMES_MAX; i++) {
+		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
+		if (is_context(ip)) {
+			context = ip;
+			continue;
+		}
+		nr_ips++;
+		if (context != (uint64_t)PERF_CONTEXT_USER)
+			continue;
+		p->frames[*nr] = user_place(p, hit, ip - (*nr > first), s->time_ns);
+		(*nr)++;
+	}
+	p->user.nr_guessed = *nr - first;
+	if (*nr == 0)
+		p->frames[(*nr)++] = user_place(p, hit, s->ip, s->time_ns);
+	return nr_ips >= max ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
+}
+
+/* The user part of the sample, if there is one: frames appended at @nr, and why they end. */
+static enum unwind_stop user_frames(struct pipeline *p, const struct record_sample *s,
+				    const struct maps_hit *hit, uint64_t regs_mask, uint32_t *nr)
+{
+	enum unwind_stop stop;
+
+	p->user.nr = 0;
+	p->user.nr_guessed = 0;
+	if ((pid_t)s->pid < 0)		/* ended and unhashed: nobody can say any more whose it was */
+		return UNWIND_NO_USER;
+	if (!hit->known) {
+		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
+		return UNWIND_PENDING;
+	}
+	if (hit->kernel_thread || !hit->space)
+		return UNWIND_NO_USER;
+	if (!regs_mask)
+		return chain_frames(p, s, hit, nr);
+	if (!s->regs)
+		return UNWIND_NO_USER;
+	stop = unwind_user(p, s, hit, regs_mask);
+	memcpy(p->frames + *nr, p->user.place, p->user.nr * sizeof(p->frames[0]));
+	*nr += p->user.nr;
+	return stop;
+}
+
+/* Squeeze out the places that found no room. True if any frame is left. */
+static bool drop_full_places(uint32_t *frames, uint32_t *nr)
+{
+	uint32_t kept = 0;
+
+	while (kept < *nr && frames[kept] != PLACE_NONE)
+		kept++;
+	/* Mostly there is none. */
+	for (uint32_t i = kept; i < *nr; i++)
+		if (frames[i] != PLACE_NONE)
+			frames[kept++] = frames[i];
+	*nr = kept;
+	return kept > 0;
+}
+
+/* Put the stack in hand into the tables. DROP_NR: it is in. */
+static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weight)
+{
+	uint32_t stack;
+
+	if (!drop_full_places(p->frames, &p->nr))
+		return DROP_PLACES_FULL;
+	stack = stacks_intern(p->tables->stacks, p->frames, p->nr);
+	if (stack == STACK_NONE)
+		return DROP_STACKS_FULL;
+	if (!counts_add(p->tables->counts, stack, p->task, event, weight))
+		return DROP_CELLS_FULL;
+	return DROP_NR;
+}
+
+/* Each sample is counted under exactly one outcome. */
+static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p,
+			  enum unwind_stop stop)
+{
+	switch (stop) {
+	case UNWIND_COMPLETE:
+	case UNWIND_NO_USER:
+		if (p->user.nr_guessed)
+			stats->guessed++;
+		else
+			stats->complete++;
+		break;
+	case UNWIND_TRUNCATED:
+		stats->truncated++;
+		break;
+	case UNWIND_PENDING:
+		stats->pending++;
+		break;
+	default:
+		stats->broken[stop]++;
+		break;
+	}
+}
+
+void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask)
+{
+	struct maps_hit hit;
+
+	maps_find(p->tables->maps, p->tables->tasks, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
+	if (hit.ask)
+		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
+	p->task = hit.task;
+	p->nameless = hit.full;
+	p->user.stack_wanted = false;
+	p->nr = p->nr_kernel = kernel_frames(p, s);
+	p->stop = user_frames(p, s, &hit, regs_mask, &p->nr);
+	if (p->nr == 0)			/* not loaded yet, or hidden from us: only the task is known */
+		p->frames[p->nr++] = places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
+}
+
+bool pipeline_wants_stack(const struct pipeline *p)
+{
+	return p->user.stack_wanted;
+}
+
+/*
+ * Note where the CPU is, at a fixed cost: in each slot the place that comes
+ * most outlasts the others (Boyer and Moore's vote).
+ */
+static void note_hot(struct pipeline_stats *stats, uint32_t place)
+{
+	struct pipeline_hot *hot = &stats->hot[place & (PIPELINE_HOT - 1)];
+
+	if (hot->place == place && hot->lead)
+		hot->lead++;
+	else if (hot->lead)
+		hot->lead--;
+	else
+		*hot = (struct pipeline_hot){ place, 1 };
+}
+
+void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
+		    int event)
+{
+	enum profile_drop drop;
+
+	stats->taken++;
+	if (event < 0 || event >= EVENTS_MAX) {
+		stats->dropped[DROP_UNKNOWN_EVENT]++;
+		return;
+	}
+	stats->by_event[event]++;
+	stats->kernel += p->nr_kernel > 0;
+	if (p->frames[0] != PLACE_NONE)
+		note_hot(stats, p->frames[0]);
+	drop = store(p, (uint32_t)event, s->period ? s->period : 1);
+	if (drop != DROP_NR) {
+		stats->dropped[drop]++;
+		return;
+	}
+	stats->nameless += p->nameless;
+	count_outcome(stats, p, p->stop);
+}
+
+void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
+		     const struct record_sample *s, int event, uint64_t regs_mask)
+{
+	if ((pid_t)s->pid == p->tables->own_pid) {
+		stats->own++;
+		/* Not shown, but taken: the got rate is the kernel's. */
+		if (event >= 0 && event < EVENTS_MAX)
+			stats->by_event[event]++;
+		return;
+	}
+	pipeline_resolve(p, s, regs_mask);
+	pipeline_count(p, stats, s, event);
+}
+
+/* No samples of their own: the account is of the leader's, and where there is no room, that tells. */
+void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr, int event)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (members[i].event != event && members[i].event < EVENTS_MAX)
+			store(p, (uint32_t)members[i].event, members[i].count);
+}
+
+/* Raw addresses of the first @end frames, which were not unwound: those of the chain, or the sample's own. */
+static void chain_ips(struct pipeline *p, const struct record_sample *s, uint32_t end)
+{
+	uint32_t nr = 0;
+	uint64_t ip;
+
+	for (uint64_t i = 0; i < s->nr_chain && nr < end; i++) {
+		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
+		if (!is_context(ip))
+			p->ips[nr++] = ip;
+	}
+	while (nr < end)
+		p->ips[nr++] = s->ip;
+}
+
+void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pipeline_stack *out)
+{
+	uint32_t nr_user = MIN(p->user.nr, p->nr - p->nr_kernel);
+
+	chain_ips(p, s, p->nr - nr_user);
+	memcpy(p->ips + p->nr_kernel, p->user.ip, nr_user * sizeof(p->ips[0]));
+	*out = (struct pipeline_stack){
+		.places = p->frames,
+		.ips = p->ips,
+		.nr = p->nr,
+		.nr_kernel = p->nr_kernel,
+		.task = p->task,
+		.stop = p->stop,
+		.nr_guessed = p->user.nr_guessed,
+	};
+}
+
+void pipeline_unwind_stats(const struct pipeline *p, struct unwind_stats *out)
+{
+	unwind_stats(p->unwinder, out);
+}
+
+void pipeline_bad_record(struct pipeline_stats *stats)
+{
+	stats->taken++;
+	stats->dropped[DROP_BAD_RECORD]++;
+}
+
+bool pipeline_take_asked(struct pipeline *p)
+{
+	bool asked = p->asked;
+
+	p->asked = false;
+	return asked;
+}
+
+void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats *add)
+{
+	sum->taken += add->taken;
+	sum->complete += add->complete;
+	sum->guessed += add->guessed;
+	sum->truncated += add->truncated;
+	sum->pending += add->pending;
+	sum->own += add->own;
+	sum->nameless += add->nameless;
+	for (int i = 0; i < UNWIND_NR_STOPS; i++)
+		sum->broken[i] += add->broken[i];
+	for (int i = 0; i < DROP_NR; i++)
+		sum->dropped[i] += add->dropped[i];
+	for (int i = 0; i < EVENTS_MAX; i++)
+		sum->by_event[i] += add->by_event[i];
+	sum->kernel += add->kernel;
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The hot loop: what is in the ring goes down the pipeline.
+ *
+ * Runs on: sampler thread n. Records are read in place; their space goes back
+ * to the kernel in the middle of a batch, so that a long batch loses nothing.
+ * A thread is an urcu-qsbr reader that is online only while it handles
+ * samples; each batch counts into one set of stats, chosen at its start.
+ */
+#include "sampler/pipeline/sampler_thread.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "sampler/pipeline/deltas.h"
+#include "symbols/base/intern.h"
+
+/* Samples wait at most this long for a watermark that is not reached. */
+#define THREAD_POLL_MS 50
+/*
+ * After a question to the loader, and at the start, look again sooner: what
+ * comes before the answer is looked at is pending, and a stack may take two.
+ */
+#define THREAD_QUICK_MS	    4
+#define THREAD_QUICK_ROUNDS 16
+#define THREAD_NICE -10
+/* Ring space is given back, and a quiescent state told, after so many records. */
+#define THREAD_RELEASE_EVERY 16
+/* Events of groups whose counts come with samples: not touched, and so not resident, without such groups. */
+#define THREAD_DELTAS 12288
+
+struct sampler_thread {
+	struct sampler_thread_shared *shared;
+	struct counters_cpu *cpu;
+	uint32_t cpu_index;
+	struct pipeline *pipeline;
+	struct deltas *deltas;
+	unsigned int quick;		/* so many short waits are left */
+	struct recorder_lane *lane;	/* NULL: nothing is recorded */
+	pid_t own_pid;
+	int stop_fd;
+	pthread_t id;
+	bool finished;
+	uint64_t now_ns;		/* the clock, as last looked at in this batch */
+	uint64_t cpu_ns;		/* written by the thread at its end, read when it is joined */
+
+	_Alignas(CACHELINE) struct sampler_thread_stats stats[2];
+	/* By set: up to where the ring was handled. Relaxed: in a batch the grace period orders it. */
+	atomic_ullong handled[2];
+	atomic_ullong throttled_since;	/* relaxed: a gauge for the builder */
+	atomic_ullong ring_high_ppm;	/* relaxed: a gauge for the builder */
+};
+
+static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *stats, const struct record *r)
+{
+	uint64_t since;
+
+	if (r->type == PERF_RECORD_THROTTLE) {
+		stats->throttled++;
+		atomic_store_explicit(&t->throttled_since, r->time_ns, memory_order_relaxed);
+		return;
+	}
+	since = atomic_exchange_explicit(&t->throttled_since, 0, memory_order_relaxed);
+	if (since && r->time_ns > since)
+		stats->throttled_ns += r->time_ns - since;
+}
+
+/* Our own samples are left out, as they are of the counts. */
+static bool is_recorded(const struct sampler_thread *t, const struct record *r)
+{
+	return r->type != PERF_RECORD_SAMPLE || (pid_t)r->sample.pid != t->own_pid;
+}
+
+static int slot_of(void *ctx, uint64_t id)
+{
+	const struct sampler_thread *t = ctx;
+
+	return counters_event_of(t->shared->counters, t->cpu_index, id);
+}
+
+static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats, struct record_sample *s,
+		      uint64_t regs_mask)
+{
+	struct pipeline_member members[EVENTS_MAX];
+	int event = slot_of(t, s->id);
+	/* Of our own samples, too: what they count is not the next one's. */
+	uint32_t nr = s->nr_reads ? deltas_of_sample(t->deltas, s, slot_of, t, members) : 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (members[i].event == event)
+			s->period = members[i].count;
+	pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask);
+	if (nr && (pid_t)s->pid != t->own_pid)
+		pipeline_members(t->pipeline, members, nr, event);
+}
+
+static void on_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
+		      const struct perf_event_header *h)
+{
+	const struct sampler_thread_shared *shared = t->shared;
+	const struct record_layout *layout = counters_layout_of(shared->counters, h);
+	struct record r;
+	int code = record_decode(&r, layout, h, h->size);
+
+	if (t->lane && (!code || code == -ENOTSUP) && is_recorded(t, &r))
+		recorder_put(t->lane, h, &r);
+	if (code == -ENOTSUP)
+		return;
+	if (code) {
+		pipeline_bad_record(&stats->samples);
+		return;
+	}
+	switch (r.type) {
+	case PERF_RECORD_SAMPLE:
+		lag_note(&stats->lag, t->now_ns, r.sample.time_ns);
+		on_sample(t, stats, &r.sample, layout->regs_mask);
+		break;
+	case PERF_RECORD_LOST:
+		stats->lost_records += r.lost;
+		break;
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
+		on_throttle(t, stats, &r);
+		break;
+	default:
+		break;
+	}
+}
+
+static void note_ring_high(struct sampler_thread *t)
+{
+	uint64_t ppm = (uint64_t)(ring_take_high(&t->cpu->data) * 1e6);
+
+	if (ppm > atomic_load_explicit(&t->ring_high_ppm, memory_order_relaxed))
+		atomic_store_explicit(&t->ring_high_ppm, ppm, memory_order_relaxed);
+}
+
+/* Wake the builder when the tables get full, once: it makes room for all. */
+static void ask_room(struct sampler_thread *t)
+{
+	const struct pipeline_tables *tables = sampler_thread_tables(t->shared);
+	const uint64_t one = 1;
+
+	if (!counts_crowded(tables->counts) && !stacks_crowded(tables->stacks))
+		return;
+	if (atomic_exchange_explicit(&t->shared->room_wanted, true, memory_order_relaxed))
+		return;
+	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
+		return;			/* the counter is full: it is awake */
+}
+
+/* The set of stats of a batch that begins now. */
+static struct sampler_thread_stats *begin_stats(struct sampler_thread *t)
+{
+	/* Pairs with the builder's flip: a batch begun before it counts into the old set. */
+	unsigned int set = atomic_load_explicit(&t->shared->epoch, memory_order_acquire) & 1;
+
+	atomic_store_explicit(&t->handled[set], t->cpu->data.head, memory_order_relaxed);
+	return &t->stats[set];
+}
+
+/* Everything that is in the ring now. */
+static void run_batch(struct sampler_thread *t)
+{
+	struct ring *ring = &t->cpu->data;
+	const struct perf_event_header *h;
+	struct sampler_thread_stats *stats;
+	unsigned int nr = 0;
+
+	if (!ring_begin(ring))
+		return;
+	/* The head is read: now every mapping older than these samples. */
+	sideband_drain(t->shared->sideband);
+	rcu_thread_online();
+	pipeline_use(t->pipeline, sampler_thread_tables(t->shared));
+	stats = begin_stats(t);
+	t->now_ns = time_now_ns();
+	while ((h = ring_next(ring))) {
+		on_record(t, stats, h);
+		if (++nr % THREAD_RELEASE_EVERY == 0) {
+			ring_release(ring);
+			t->now_ns = time_now_ns();
+			ask_room(t);
+		}
+	}
+	ring_end(ring);
+	ask_room(t);
+	note_ring_high(t);
+	grace_reader_done(t->shared);
+	rcu_thread_offline();
+	if (pipeline_take_asked(t->pipeline)) {
+		symbols_wake(t->shared->symbols);
+		t->quick = THREAD_QUICK_ROUNDS;
+	}
+}
+
+/* The same; a recorder is told up to when it has everything. */
+static void run_round(struct sampler_thread *t)
+{
+	uint64_t now_ns = t->lane ? time_now_ns() : 0;
+
+	run_batch(t);
+	if (t->lane)
+		recorder_drained(t->lane, now_ns);
+}
+
+static int wait_ms(struct sampler_thread *t)
+{
+	if (!t->quick)
+		return THREAD_POLL_MS;
+	t->quick--;
+	return THREAD_QUICK_MS;
+}
+
+static uint64_t cpu_clock(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * So little CPU, but at once: on a full machine the ring would overflow. A nice
+ * value counts among the tasks of one's own session alone. Refused to most users.
+ */
+static void go_first(void)
+{
+	const struct sched_param lowest = { .sched_priority = 1 };
+
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest))
+		setpriority(PRIO_PROCESS, 0, THREAD_NICE);
+}
+
+static void *thread_main(void *arg)
+{
+	struct sampler_thread *t = arg;
+	struct pollfd fds[] = {
+		{ .fd = t->stop_fd, .events = POLLIN },
+		{ .fd = t->cpu->data_fd, .events = POLLIN },
+		{ .fd = t->cpu->side_fd, .events = POLLIN },
+	};
+
+	char name[16] = "cpu";
+
+	/* The thread's name as perf and top show it: "cpu0" … (prctl(2), 15 bytes). */
+	for (int i = 3, v = t->cpu->cpu, d = v >= 1000 ? 1000 : v >= 100 ? 100 : v >= 10 ? 10 : 1; d;
+	     d /= 10)
+		name[i++] = (char)('0' + v / d % 10);
+	prctl(PR_SET_NAME, name);
+	go_first();
+	rcu_register_thread();
+	rcu_thread_offline();
+	t->quick = THREAD_QUICK_ROUNDS;
+	while (poll(fds, ARRAY_SIZE(fds), wait_ms(t)) >= 0 || errno == EINTR) {
+		if (fds[0].revents)
+			break;
+		/* A task's event hangs up when the task is gone: the ring stays readable by time. */
+		for (size_t i = 1; i < ARRAY_SIZE(fds); i++)
+			if (fds[i].revents & (POLLHUP | POLLERR | POLLNVAL))
+				fds[i].fd = -1;
+		if (fds[2].revents & POLLIN)
+			sideband_drain(t->shared->sideband);
+		run_round(t);
+	}
+	/* Events may be off for good, but what was taken up to here counts. */
+	run_batch(t);
+	rcu_thread_online();
+	rcu_unregister_thread();
+	t->cpu_ns = cpu_clock(CLOCK_THREAD_CPUTIME_ID);
+	return NULL;
+}
+
+/* All signals stay with the main thread. */
+static int create_blocked(pthread_t *id, void *(*fn)(void *), void *arg)
+{
+	sigset_t all, old;
+	int code;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	code = pthread_create(id, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -code;
+}
+
+int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shared *shared, uint32_t cpu_index,
+		 struct err *e)
+{
+	struct sampler_thread *t = aligned_alloc(CACHELINE, sizeof(*t));
+	int code;
+
+	if (!t)
+		return err_set(e, -ENOMEM, "no memory for a sampler thread");
+	memset(t, 0, sizeof(*t));
+	t->shared = shared;
+	t->cpu_index = cpu_index;
+	t->cpu = counters_cpu(shared->counters, cpu_index);
+	t->own_pid = sampler_thread_tables(shared)->own_pid;
+	if (shared->recorder)
+		t->lane = recorder_lane(shared->recorder, cpu_index);
+	t->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (t->stop_fd < 0) {
+		code = err_set(e, -errno, "eventfd: %s", strerror(errno));
+		goto out;
+	}
+	code = pipeline_new(&t->pipeline, sampler_thread_tables(shared), e);
+	if (code)
+		goto out;
+	t->deltas = deltas_new(THREAD_DELTAS);
+	if (!t->deltas) {
+		code = err_set(e, -ENOMEM, "no memory for a sampler thread");
+		goto out;
+	}
+	code = create_blocked(&t->id, thread_main, t);
+	if (!code) {
+		*out = t;
+		return 0;
+	}
+	err_set(e, code, "cannot start a sampler thread: %s", strerror(-code));
+out:
+	pipeline_free(t->pipeline);
+	deltas_free(t->deltas);
+	if (t->stop_fd >= 0)
+		close(t->stop_fd);
+	free(t);
+	return code;
+}
+
+void sampler_thread_finish(struct sampler_thread *t)
+{
+	const uint64_t one = 1;
+
+	if (!t->finished && write(t->stop_fd, &one, sizeof(one)) == sizeof(one))
+		pthread_join(t->id, NULL);
+	t->finished = true;
+}
+
+void sampler_thread_stop(struct sampler_thread *t)
+{
+	if (!t)
+		return;
+	sampler_thread_finish(t);
+	pipeline_free(t->pipeline);
+	deltas_free(t->deltas);
+	close(t->stop_fd);
+	free(t);
+}
+
+void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch, struct sampler_thread_stats *out)
+{
+	*out = t->stats[epoch & 1];
+	out->handled = atomic_load_explicit(&t->handled[epoch & 1], memory_order_relaxed);
+	memset(&t->stats[epoch & 1], 0, sizeof(t->stats[0]));
+}
+
+uint64_t sampler_thread_throttled_since(const struct sampler_thread *t)
+{
+	return atomic_load_explicit(&t->throttled_since, memory_order_relaxed);
+}
+
+double sampler_thread_take_ring_high(struct sampler_thread *t)
+{
+	return (double)atomic_exchange_explicit(&t->ring_high_ppm, 0, memory_order_relaxed) / 1e6;
+}
+
+uint64_t sampler_thread_cpu_ns(const struct sampler_thread *t)
+{
+	clockid_t clock;
+
+	if (t->finished)
+		return t->cpu_ns;
+	return pthread_getcpuclockid(t->id, &clock) ? 0 : cpu_clock(clock);
+}
+
+void sampler_thread_unwind_stats(const struct sampler_thread *t, struct unwind_stats *out)
+{
+	pipeline_unwind_stats(t->pipeline, out);
+}

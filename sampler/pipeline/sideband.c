@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The side-band: from the dummy events' rings into the maps.
+ *
+ * Runs on: whichever sampler thread (or the builder) comes first; the mutex
+ * makes it one at a time. The maps are told in ring order, CPU after CPU;
+ * records carry their time, and the maps sort by it.
+ */
+#include "sampler/pipeline/sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/file/recorder.h"
+#include "symbols/kernel/recorded_kernel.h"
+
+/* How long replaced mappings and dead processes are kept for late samples. */
+#define SIDEBAND_KEEP_NS 3000000000ULL
+
+struct sideband {
+	struct counters *counters;
+	struct maps *maps;
+	struct symbols *symbols;
+	struct recorder_lane *lane;	/* NULL: nothing is recorded; put into under the lock */
+	pthread_mutex_t lock;
+	/*
+	 * Drains begun and, of the last one finished, its number. A caller that
+	 * finds a finished drain that began after its call has nothing to do.
+	 */
+	atomic_ulong nr_begun;
+	atomic_ulong last_done;
+	atomic_ulong nr_records, nr_bad, nr_lost;
+};
+
+int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps,
+		 struct symbols *symbols)
+{
+	struct sideband *sb = calloc(1, sizeof(*sb));
+
+	if (!sb)
+		return -ENOMEM;
+	sb->counters = counters;
+	sb->maps = maps;
+	sb->symbols = symbols;
+	mutex_init_urgent(&sb->lock);
+	*out = sb;
+	return 0;
+}
+
+void sideband_free(struct sideband *sb)
+{
+	if (!sb)
+		return;
+	pthread_mutex_destroy(&sb->lock);
+	free(sb);
+}
+
+void sideband_record(struct sideband *sb, struct recorder_lane *lane)
+{
+	sb->lane = lane;
+}
+
+static void count(atomic_ulong *counter, uint64_t nr)
+{
+	atomic_fetch_add_explicit(counter, nr, memory_order_relaxed);
+}
+
+static void on_mmap(struct maps *maps, const struct record *r)
+{
+	const struct maps_mmap ev = {
+		.pid = (pid_t)r->mmap.pid,
+		.tid = (pid_t)r->mmap.tid,
+		.start = r->mmap.start,
+		.size = r->mmap.size,
+		.pgoff = r->mmap.pgoff,
+		.time_ns = r->time_ns,
+		.prot = r->mmap.prot,
+		.is_private = r->mmap.is_private,
+		.identity = r->mmap.identity,
+		.filename = r->mmap.filename,
+		.filename_size = r->mmap.filename_size,
+	};
+
+	maps_on_mmap(maps, &ev);
+}
+
+/*
+ * A recorder's word on where the kernel was: "[kernel.kallsyms]_text", or
+ * _stext, is the symbol that pgoff is the address of (perf, since 2010).
+ */
+static void on_kernel(struct symbols *symbols, const struct record_mmap *m)
+{
+	static const char prefix[] = "[kernel.kallsyms]";
+	size_t size = strnlen(m->filename, m->filename_size), cut = sizeof(prefix) - 1;
+	struct recorded_kernel told = { .mark = m->pgoff, .start = m->start, .end = m->start + m->size };
+
+	if (size < cut || memcmp(m->filename, prefix, cut) || told.end < told.start)
+		return;
+	told.stext = size - cut == 6 && !memcmp(m->filename + cut, "_stext", 6);
+	if (!told.stext && (size - cut != 5 || memcmp(m->filename + cut, "_text", 5)))
+		return;
+	symbols_kernel_was(symbols, &told);
+}
+
+static void on_ksymbol(struct symbols *symbols, const struct record_ksymbol *k)
+{
+	if (k->gone)
+		symbols_on_kernel_gone(symbols, k->start, k->size);
+	else
+		symbols_on_kernel_code(symbols, k->start, k->size,
+				       k->type == PERF_RECORD_KSYMBOL_TYPE_BPF, k->name,
+				       k->name_size);
+}
+
+void sideband_apply(struct maps *maps, struct symbols *symbols, const struct record *r)
+{
+	switch (r->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		if ((r->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+			on_kernel(symbols, &r->mmap);
+		on_mmap(maps, r);
+		break;
+	case PERF_RECORD_COMM:
+		maps_on_comm(maps, (pid_t)r->comm.pid, (pid_t)r->comm.tid, r->comm.comm,
+			     r->comm.comm_size, r->comm.exec, r->time_ns);
+		break;
+	case PERF_RECORD_FORK:
+		maps_on_fork(maps, (pid_t)r->task.pid, (pid_t)r->task.ppid, (pid_t)r->task.tid,
+			     (pid_t)r->task.ptid, r->task.time_ns);
+		break;
+	case PERF_RECORD_EXIT:
+		maps_on_exit(maps, (pid_t)r->task.pid, (pid_t)r->task.tid, r->task.time_ns);
+		break;
+	case PERF_RECORD_KSYMBOL:
+		on_ksymbol(symbols, &r->ksymbol);
+		break;
+	case PERF_RECORD_LOST:
+		maps_on_lost(maps);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_record(struct sideband *sb, const struct record *r)
+{
+	if (r->type == PERF_RECORD_LOST)
+		count(&sb->nr_lost, r->lost);
+	sideband_apply(sb->maps, sb->symbols, r);
+}
+
+/* One CPU's ring. True if there was anything. */
+static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
+{
+	const struct record_layout *layout = counters_side_layout(sb->counters);
+	const struct perf_event_header *h;
+	struct record r;
+	uint64_t nr = 0;
+
+	if (!ring_begin(&cpu->side))
+		return false;
+	while ((h = ring_next(&cpu->side))) {
+		int code = record_decode(&r, layout, h, h->size);
+
+		if (sb->lane && (!code || code == -ENOTSUP))
+			recorder_put(sb->lane, h, &r);
+		if (!code)
+			on_record(sb, &r);
+		else if (code != -ENOTSUP)
+			count(&sb->nr_bad, 1);
+		nr++;
+	}
+	ring_end(&cpu->side);
+	count(&sb->nr_records, nr);
+	return nr > 0;
+}
+
+void sideband_drain(struct sideband *sb)
+{
+	unsigned long before = atomic_load_explicit(&sb->nr_begun, memory_order_acquire);
+	unsigned long mine;
+	uint64_t now_ns;
+	bool any = false;
+
+	pthread_mutex_lock(&sb->lock);
+	/* A drain that began after we were called has taken all that we need. */
+	if (atomic_load_explicit(&sb->last_done, memory_order_acquire) > before)
+		goto out;
+	mine = atomic_fetch_add_explicit(&sb->nr_begun, 1, memory_order_acq_rel) + 1;
+	now_ns = sb->lane ? time_now_ns() : 0;
+	for (uint32_t i = 0; i < counters_nr_cpus(sb->counters); i++)
+		any |= drain_cpu(sb, counters_cpu(sb->counters, i));
+	if (sb->lane)
+		recorder_drained(sb->lane, now_ns);
+	if (any)
+		maps_publish(sb->maps, time_now_ns(), SIDEBAND_KEEP_NS);
+	atomic_store_explicit(&sb->last_done, mine, memory_order_release);
+out:
+	pthread_mutex_unlock(&sb->lock);
+}
+
+void sideband_stats(const struct sideband *sb, struct sideband_stats *out)
+{
+	out->nr_records = atomic_load_explicit(&sb->nr_records, memory_order_relaxed);
+	out->nr_bad = atomic_load_explicit(&sb->nr_bad, memory_order_relaxed);
+	out->nr_lost = atomic_load_explicit(&sb->nr_lost, memory_order_relaxed);
+}

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From ids of the tables to indices of one profile.
+ *
+ * Runs on: the builder. Indices are noted in arrays by id (fresh memory is
+ * zero and not resident, so these cost what is touched). Stacks and tasks are
+ * numbered in order of id: cells come in no order, and the tables are large,
+ * so they are read from front to end. Texts are borrowed until the end, then
+ * all copied into one pool.
+ */
+#include "sampler/profile/assemble.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/profile/modules.h"
+#include "sampler/profile/names.h"
+#include "sampler/profile/processes.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+
+/* By id, index + 1; 0: not met yet. The last entry is for all ids that are out of range. */
+struct index {
+	uint32_t *of;
+	uint32_t nr;
+};
+
+/* What the source has at a place: one function, and those inlined into it. */
+struct spot {
+	uint32_t first, nr;		/* in frames; first + 1, 0: not met yet */
+};
+
+struct spot_frame {
+	uint32_t function;		/* index in the profile's functions */
+	uint32_t line;			/* index in its lines, or PROFILE_NO_LINE */
+};
+
+struct work {
+	const struct assemble_input *in;
+	struct profile *p;
+	struct index stacks, tasks, processes, symbols, files;
+	uint32_t max_functions, max_lines;
+	struct spot *spots;		/* by id of the place, as an index is */
+	uint32_t nr_places;
+	struct spot_frame *frames;
+	uint32_t nr_frames, max_frames;
+};
+
+static int index_init(struct index *index, uint32_t nr)
+{
+	index->nr = nr;
+	index->of = calloc(nr + 1ULL, sizeof(*index->of));
+	return index->of ? 0 : -ENOMEM;
+}
+
+static uint32_t *index_at(const struct index *index, uint32_t id)
+{
+	return &index->of[MIN(id, index->nr)];
+}
+
+static void work_fini(struct work *w)
+{
+	free(w->stacks.of);
+	free(w->tasks.of);
+	free(w->processes.of);
+	free(w->symbols.of);
+	free(w->files.of);
+	free(w->spots);
+	free(w->frames);
+}
+
+static int work_init(struct work *w)
+{
+	const struct assemble_input *in = w->in;
+
+	if (index_init(&w->stacks, stacks_nr(in->stacks)) ||
+	    index_init(&w->tasks, maps_nr_tasks(in->maps)) ||
+	    index_init(&w->symbols, symbols_nr(in->symbols)) ||
+	    index_init(&w->files, symbols_nr_files(in->symbols)))
+		return -ENOMEM;
+	w->nr_places = places_nr(in->places);
+	w->spots = calloc(w->nr_places + 1ULL, sizeof(*w->spots));
+	w->p->files = calloc(w->files.nr + 1ULL, sizeof(*w->p->files));
+	return w->spots && w->p->files ? 0 : -ENOMEM;
+}
+
+/* Give the marked ids indices in order; returns how many there are. */
+static uint32_t index_number(struct index *index)
+{
+	uint32_t nr = 0;
+
+	for (uint64_t id = 0; id <= index->nr; id++)
+		if (index->of[id])
+			index->of[id] = ++nr;
+	return nr;
+}
+
+/* Where the cells of each stack begin among all cells, by index of the stack. */
+static uint32_t *cell_starts(const struct work *w)
+{
+	const struct assemble_input *in = w->in;
+	uint32_t *start = calloc(w->p->nr_stacks + 1ULL, sizeof(*start));
+	uint32_t at = 0;
+
+	if (!start)
+		return NULL;
+	for (uint32_t i = 0; i < in->nr_counts; i++)
+		start[*index_at(&w->stacks, in->counts[i].stack) - 1]++;
+	for (uint32_t i = 0; i < w->p->nr_stacks; i++) {
+		uint32_t nr = start[i];
+
+		start[i] = at;
+		at += nr;
+	}
+	return start;
+}
+
+/* Copy the cells, in order of stack: whoever walks them walks the frames from front to end. */
+static int add_cells(struct work *w)
+{
+	const struct assemble_input *in = w->in;
+	struct profile *p = w->p;
+	uint32_t *start;
+
+	for (uint32_t i = 0; i < in->nr_counts; i++) {
+		*index_at(&w->stacks, in->counts[i].stack) = 1;
+		*index_at(&w->tasks, in->counts[i].task) = 1;
+	}
+	p->nr_stacks = index_number(&w->stacks);
+	p->nr_tasks = index_number(&w->tasks);
+	p->counts = malloc(MAX(in->nr_counts, 1u) * sizeof(*p->counts));
+	start = cell_starts(w);
+	if (!p->counts || !start) {
+		free(start);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < in->nr_counts; i++) {
+		const struct history_cell *c = &in->counts[i];
+		uint32_t stack = *index_at(&w->stacks, c->stack) - 1;
+
+		p->counts[start[stack]++] = (struct profile_count){
+			.stack = stack,
+			.task = *index_at(&w->tasks, c->task) - 1,
+			.event = c->event,
+			.count = c->count,
+			.weight = c->weight,
+		};
+	}
+	p->nr_counts = in->nr_counts;
+	free(start);
+	return 0;
+}
+
+/* What is known of a task; of one that the table does not hold, that it is unknown. */
+static struct task task_of(const struct work *w, uint32_t id)
+{
+	const struct task *t = maps_task(w->in->maps, id);
+
+	if (!t)
+		t = maps_task(w->in->maps, TASK_UNKNOWN);
+	return t ? *t : (struct task){ .pid = -1, .tid = -1, .uid = (uid_t)-1, .comm = TEXT("?") };
+}
+
+/*
+ * The process of @t; it shows as its main thread, of these the latest, if there is one: @shown has
+ * its number.
+ */
+static uint32_t process_index(struct work *w, const struct task *t, uint32_t *shown)
+{
+	uint32_t *index = index_at(&w->processes, t->process);
+	struct profile_process *process;
+
+	if (!*index)
+		*index = ++w->p->nr_processes;
+	else if (t->tid != t->pid || t->number < shown[*index - 1])
+		return *index - 1;
+	shown[*index - 1] = t->tid == t->pid ? t->number : 0;
+	process = &w->p->processes[*index - 1];
+	process->id = t->process;
+	process->pid = t->pid;
+	process->uid = t->uid;
+	process->parent = t->parent;
+	process->comm = t->comm;
+	return *index - 1;
+}
+
+/* Fill in the tasks and their processes. */
+static int add_tasks(struct work *w)
+{
+	struct profile *p = w->p;
+	uint32_t max = 0, *shown;
+
+	p->tasks = calloc(MAX(p->nr_tasks, 1u), sizeof(*p->tasks));
+	p->processes = calloc(MAX(p->nr_tasks, 1u), sizeof(*p->processes));
+	if (!p->tasks || !p->processes)
+		return -ENOMEM;
+	for (uint64_t id = 0; id <= w->tasks.nr; id++) {
+		if (!w->tasks.of[id])
+			continue;
+		p->tasks[w->tasks.of[id] - 1].id = id;
+		max = MAX(max, task_of(w, id).process);
+	}
+	shown = calloc(MAX(p->nr_tasks, 1u), sizeof(*shown));
+	if (!shown || index_init(&w->processes, max)) {
+		free(shown);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < p->nr_tasks; i++) {
+		struct task t = task_of(w, p->tasks[i].id);
+
+		p->tasks[i].id = t.number;
+		p->tasks[i].tid = t.tid;
+		p->tasks[i].comm = t.comm;
+		p->tasks[i].process = process_index(w, &t, shown);
+	}
+	free(shown);
+	return 0;
+}
+
+/* Room for one more element at the end of a list that grows; 0 or -ENOMEM. */
+static int make_room(void *list, uint32_t nr, uint32_t *max, size_t size)
+{
+	uint32_t more = MAX(1024u, 2 * *max);
+	void *larger;
+
+	if (nr < *max)
+		return 0;
+	larger = reallocarray(*(void **)list, more, size);
+	if (!larger)
+		return -ENOMEM;
+	*(void **)list = larger;
+	*max = more;
+	return 0;
+}
+
+/* A new function, zeroed, at the end of the list; NULL without memory. */
+static struct profile_function *function_new(struct work *w)
+{
+	struct profile *p = w->p;
+
+	if (make_room(&p->functions, p->nr_functions, &w->max_functions, sizeof(*p->functions)))
+		return NULL;
+	memset(&p->functions[p->nr_functions], 0, sizeof(*p->functions));
+	return &p->functions[p->nr_functions++];
+}
+
+/* The function of symbol @id, index + 1 (places share it), 0 without memory. */
+static uint32_t symbol_function(struct work *w, uint32_t id, const struct symbol *symbol)
+{
+	uint32_t *index = index_at(&w->symbols, id);
+	struct profile_function *f = *index ? NULL : function_new(w);
+
+	if (f) {
+		*f = (struct profile_function){
+			.id = id,
+			.name = symbol->name,
+			.module = symbol->module,
+			.kind = symbol->kind,
+			.kernel = symbol->object == OBJECT_ID_KERNEL,
+			.inlined = symbol->inlined,
+		};
+		*index = w->p->nr_functions;
+	}
+	return *index;
+}
+
+/* The function that a place without a symbol is for itself; it is named in the pool. */
+static uint32_t place_function(struct work *w, uint32_t id, const struct place *place)
+{
+	const struct object *object = objects_at(w->in->objects, place ? place->object : OBJECT_ID_UNKNOWN);
+	struct profile_function *f = function_new(w);
+
+	if (!f)
+		return 0;
+	*f = (struct profile_function){
+		.id = ASSEMBLE_PLACE | id,
+		.module = object ? object->name : TEXT("?"),
+		.kind = '?',
+		.kernel = place && place->object == OBJECT_ID_KERNEL,
+	};
+	return w->p->nr_functions;
+}
+
+/* The symbol of @place; NULL when it has none, or one made since the index was: next time. */
+static const struct symbol *symbol_of(const struct work *w, const struct place *place, uint32_t *id)
+{
+	if (!place)
+		return NULL;
+	/* Acquire: the symbol's fields; pairs with the release in places_name(). */
+	*id = atomic_load_explicit(&place->symbol, memory_order_acquire);
+	return *id < w->symbols.nr ? symbols_at(w->in->symbols, *id) : NULL;
+}
+
+/* Add a frame to the spot at hand. */
+static int add_frame(struct work *w, uint32_t function, uint32_t line)
+{
+	if (!function || make_room(&w->frames, w->nr_frames, &w->max_frames, sizeof(*w->frames)))
+		return -ENOMEM;
+	w->frames[w->nr_frames++] = (struct spot_frame){ function - 1, line };
+	return 0;
+}
+
+/* The index of a line of a source file, PROFILE_NO_LINE when nothing is known of it. */
+static int add_line(struct work *w, const struct symbol_frame *f, uint32_t *out)
+{
+	struct profile *p = w->p;
+	uint32_t file = PROFILE_NO_LINE, *index;
+
+	*out = PROFILE_NO_LINE;
+	if (!f->line)
+		return 0;
+	if (f->file < w->files.nr) {
+		index = index_at(&w->files, f->file);
+		if (!*index) {
+			p->files[p->nr_files] = symbols_file(w->in->symbols, f->file);
+			*index = ++p->nr_files;
+		}
+		file = *index - 1;
+	}
+	if (make_room(&p->lines, p->nr_lines, &w->max_lines, sizeof(*p->lines)))
+		return -ENOMEM;
+	*out = p->nr_lines;
+	p->lines[p->nr_lines++] = (struct profile_line){ file, f->line };
+	return 0;
+}
+
+/* The frames of place @id, whose own function is @function: what is inlined there comes first. */
+static int add_frames(struct work *w, uint32_t id, uint32_t function)
+{
+	uint32_t nr, line;
+	const struct symbol_frame *f = symbols_source(w->in->symbols, id, &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct symbol *inlined;
+
+		if (add_line(w, &f[i], &line))
+			return -ENOMEM;
+		if (f[i].symbol == SYMBOL_NONE) {
+			if (add_frame(w, function, line))
+				return -ENOMEM;
+			continue;
+		}
+		inlined = NULL;
+		if (f[i].symbol < w->symbols.nr)
+			inlined = symbols_at(w->in->symbols, f[i].symbol);
+		if (inlined && add_frame(w, symbol_function(w, f[i].symbol, inlined), line))
+			return -ENOMEM;
+	}
+	return nr ? 0 : add_frame(w, function, PROFILE_NO_LINE);
+}
+
+/* Find out what the source has at place @id. */
+static int make_spot(struct work *w, struct spot *spot, uint32_t id)
+{
+	const struct place *place = places_at(w->in->places, id);
+	uint32_t symbol_id, first = w->nr_frames;
+	const struct symbol *symbol = symbol_of(w, place, &symbol_id);
+	int ret;
+
+	if (symbol)
+		ret = add_frames(w, id, symbol_function(w, symbol_id, symbol));
+	else
+		ret = add_frame(w, place_function(w, id, place), PROFILE_NO_LINE);
+	*spot = (struct spot){ first + 1, w->nr_frames - first };
+	return ret;
+}
+
+static struct spot *spot_at(const struct work *w, uint32_t id)
+{
+	return &w->spots[MIN(id, w->nr_places)];
+}
+
+/* The places of stack @id; none for ids out of range, though there may be such a stack by now. */
+static const uint32_t *places_of(const struct work *w, uint64_t id, uint32_t *nr)
+{
+	return stacks_at(w->in->stacks, id < w->stacks.nr ? (uint32_t)id : STACK_NONE, nr);
+}
+
+/* Say where each stack lies in the frames, and how many frames that makes. */
+static int lay_out_stacks(struct work *w, uint64_t *nr_frames)
+{
+	*nr_frames = 0;
+	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
+		struct profile_stack *stack;
+		const uint32_t *places;
+		uint32_t nr;
+
+		if (!w->stacks.of[id])
+			continue;
+		stack = &w->p->stacks[w->stacks.of[id] - 1];
+		stack->first = (uint32_t)*nr_frames;
+		places = places_of(w, id, &nr);
+		for (uint32_t i = 0; places && i < nr; i++) {
+			struct spot *spot = spot_at(w, places[i]);
+
+			if (!spot->first && make_spot(w, spot, places[i]))
+				return -ENOMEM;
+			stack->nr += spot->nr;
+		}
+		*nr_frames += stack->nr;
+	}
+	return *nr_frames > UINT32_MAX ? -ENOMEM : 0;
+}
+
+/* Write the frames of the @nr @places of a stack, from frame @at on. */
+static void put_stack(const struct work *w, uint32_t at, const uint32_t *places, uint32_t nr)
+{
+	uint32_t *functions = w->p->frames, *lines = w->p->frame_lines;
+	const struct spot_frame *frames = w->frames;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct spot spot = *spot_at(w, places[i]);
+
+		for (uint32_t k = 0; k < spot.nr; k++, at++) {
+			functions[at] = frames[spot.first - 1 + k].function;
+			if (lines)
+				lines[at] = frames[spot.first - 1 + k].line;
+		}
+	}
+}
+
+/* Fill in the stacks: all in one array of frames. */
+static int add_stacks(struct work *w)
+{
+	struct profile *p = w->p;
+	uint64_t nr_frames;
+
+	p->stacks = calloc(MAX(p->nr_stacks, 1u), sizeof(*p->stacks));
+	if (!p->stacks || lay_out_stacks(w, &nr_frames))
+		return -ENOMEM;
+	p->frames = malloc(MAX(nr_frames, 1ULL) * sizeof(*p->frames));
+	if (p->nr_lines)
+		p->frame_lines = malloc(MAX(nr_frames, 1ULL) * sizeof(*p->frame_lines));
+	if (!p->frames || (p->nr_lines && !p->frame_lines))
+		return -ENOMEM;
+	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
+		const struct profile_stack *stack;
+		const uint32_t *places;
+		uint32_t nr;
+
+		if (!w->stacks.of[id])
+			continue;
+		stack = &p->stacks[w->stacks.of[id] - 1];
+		places = places_of(w, id, &nr);
+		/* One that is complete only now had no frames when they were counted. */
+		if (places && stack->nr)
+			put_stack(w, stack->first, places, nr);
+	}
+	p->nr_frames = (uint32_t)nr_frames;
+	return 0;
+}
+
+/* Take out everything again: half a profile borrows texts. */
+static void clear(struct profile *p)
+{
+	free(p->counts);
+	free(p->stacks);
+	free(p->tasks);
+	free(p->processes);
+	free(p->ancestors);
+	free(p->frames);
+	free(p->frame_lines);
+	free(p->lines);
+	free(p->files);
+	free(p->functions);
+	free(p->modules);
+	text_arena_free(p->names);
+	free(p->pool);
+	p->modules = NULL;
+	p->names = NULL;
+	p->frame_lines = NULL;
+	p->lines = NULL;
+	p->files = NULL;
+	p->counts = NULL;
+	p->stacks = NULL;
+	p->tasks = NULL;
+	p->processes = NULL;
+	p->ancestors = NULL;
+	p->frames = NULL;
+	p->functions = NULL;
+	p->pool = NULL;
+	p->nr_counts = p->nr_stacks = p->nr_tasks = p->nr_processes = p->nr_ancestors = 0;
+	p->nr_frames = p->nr_functions = p->nr_modules = p->nr_lines = p->nr_files = 0;
+}
+
+/* How many samples there are, and how many are in functions that are but an address. */
+static void count_unnamed(struct profile *p)
+{
+	p->window_samples = p->window_unnamed = 0;
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_stack *s = &p->stacks[p->counts[i].stack];
+
+		p->window_samples += p->counts[i].count;
+		if (s->nr && p->functions[p->frames[s->first]].unnamed)
+			p->window_unnamed += p->counts[i].count;
+	}
+}
+
+int assemble(struct profile *p, const struct assemble_input *in)
+{
+	struct work w = { .in = in, .p = p };
+	int ret = work_init(&w);
+
+	if (!ret)
+		ret = add_cells(&w);
+	if (!ret)
+		ret = add_tasks(&w);
+	if (!ret)
+		ret = add_stacks(&w);
+	if (!ret)
+		ret = modules_fill(p, in);
+	if (!ret)
+		ret = processes_fill(p, in);
+	if (!ret)
+		ret = names_copy(p, in);
+	if (ret)
+		clear(p);
+	count_unnamed(p);
+	work_fini(&w);
+	return ret;
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A profile folded into rows.
+ *
+ * Pure; any thread. The cells that pass the filter are put in order of
+ * process and task first: then "which task has most of it" and "in how many
+ * processes" are counts that begin anew when the order steps on, and need no
+ * table of (function, task).
+ */
+#include "sampler/profile/fold.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "symbols/base/base.h"
+
+#define NONE UINT32_MAX
+
+/* What is gathered of one function; hot, so apart from what is gathered once a cell. */
+struct tally {
+	uint32_t cell;			/* stamps, 0 never: the cell, task, process met last */
+	uint32_t task;
+	uint32_t process;
+	uint32_t nr_processes;
+	double total, total_weight;
+	double task_weight;		/* of the task met last */
+	double best_weight;
+	uint32_t best_task;
+};
+
+struct self {
+	double count, weight;
+};
+
+struct order {
+	uint32_t *counts;		/* indices of those that pass, by process, then task */
+	uint32_t nr;
+};
+
+static bool is_hidden(const struct profile_function *fn, const struct fold_filter *f)
+{
+	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
+}
+
+/* Turn counts per bucket into where each bucket starts. */
+static void starts_of(uint32_t *count, uint32_t nr)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t n = count[i];
+
+		count[i] = at;
+		at += n;
+	}
+}
+
+/* rank[task] = its position among all tasks when ordered by process. */
+static int rank_tasks(const struct profile *p, uint32_t *rank)
+{
+	uint32_t *start = calloc(p->nr_processes + 1ULL, sizeof(*start));
+
+	if (!start)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		start[p->tasks[i].process]++;
+	starts_of(start, p->nr_processes);
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		rank[i] = start[p->tasks[i].process]++;
+	free(start);
+	return 0;
+}
+
+/* Order the cells that pass: two counting sorts, tasks by process, cells by task. */
+static int order_cells(const struct profile *p, const struct fold_filter *f, struct order *o)
+{
+	uint32_t *rank = malloc((p->nr_tasks + 1ULL) * sizeof(*rank));
+	uint32_t *start = calloc(p->nr_tasks + 1ULL, sizeof(*start));
+
+	o->nr = 0;
+	o->counts = malloc((p->nr_counts + 1ULL) * sizeof(*o->counts));
+	if (!rank || !start || !o->counts || rank_tasks(p, rank)) {
+		free(rank);
+		free(start);
+		free(o->counts);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		if (fold_passes(p, f, &p->counts[i])) {
+			start[rank[p->counts[i].task]]++;
+			o->nr++;
+		}
+	starts_of(start, p->nr_tasks);
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		if (fold_passes(p, f, &p->counts[i]))
+			o->counts[start[rank[p->counts[i].task]]++] = i;
+	free(rank);
+	free(start);
+	return 0;
+}
+
+/* The task met last is over: is it the one with most? */
+static void close_task(struct tally *t)
+{
+	if (t->task && t->task_weight > t->best_weight) {
+		t->best_weight = t->task_weight;
+		t->best_task = t->task - 1;
+	}
+	t->task_weight = 0;
+}
+
+/* Count a cell for one of its functions, once however often that is on the stack. */
+static void tally_frame(struct tally *t, uint32_t stamp, const struct profile_count *c,
+			uint32_t process)
+{
+	if (t->cell == stamp)
+		return;
+	t->cell = stamp;
+	if (t->task != c->task + 1) {
+		close_task(t);
+		t->task = c->task + 1;
+		if (t->process != process + 1) {
+			t->process = process + 1;
+			t->nr_processes++;
+		}
+	}
+	t->total += c->count;
+	t->total_weight += c->weight;
+	t->task_weight += c->weight;
+}
+
+static void tally_cell(const struct profile *p, const struct profile_count *c, uint32_t stamp,
+		       struct tally *tallies, struct self *selfs)
+{
+	const struct profile_stack *stack = &p->stacks[c->stack];
+	const uint32_t *frames = &p->frames[stack->first];
+	uint32_t process = p->tasks[c->task].process;
+
+	for (uint32_t i = 0; i < stack->nr; i++)
+		tally_frame(&tallies[frames[i]], stamp, c, process);
+	if (stack->nr) {
+		selfs[frames[0]].count += c->count;
+		selfs[frames[0]].weight += c->weight;
+	}
+}
+
+/* A row for each function that was met and is not hidden. */
+static int make_rows(const struct profile *p, const struct fold_filter *f, struct tally *tallies,
+		     const struct self *selfs, struct fold_functions *out)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		nr += tallies[i].cell && !is_hidden(&p->functions[i], f);
+	out->rows = malloc(MAX(nr, 1u) * sizeof(*out->rows));
+	if (!out->rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr_functions; i++) {
+		struct tally *t = &tallies[i];
+
+		if (!t->cell || is_hidden(&p->functions[i], f))
+			continue;
+		close_task(t);
+		out->rows[out->nr_rows++] = (struct fold_row){
+			.function = i,
+			.self = selfs[i].count,
+			.self_weight = selfs[i].weight,
+			.total = t->total,
+			.total_weight = t->total_weight,
+			.task = t->best_task,
+			.nr_processes = t->nr_processes,
+		};
+	}
+	return 0;
+}
+
+int fold_functions(const struct profile *p, const struct fold_filter *f, struct fold_functions *out)
+{
+	struct tally *tallies = calloc(p->nr_functions + 1ULL, sizeof(*tallies));
+	struct self *selfs = calloc(p->nr_functions + 1ULL, sizeof(*selfs));
+	struct order o = { NULL, 0 };
+	int ret = -ENOMEM;
+
+	*out = (struct fold_functions){ 0 };
+	if (!tallies || !selfs || order_cells(p, f, &o))
+		goto out;
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		tallies[i].best_weight = -1;	/* a weight of 0 is more than none */
+	for (uint32_t i = 0; i < o.nr; i++) {
+		const struct profile_count *c = &p->counts[o.counts[i]];
+
+		out->count += c->count;
+		out->weight += c->weight;
+		tally_cell(p, c, i + 1, tallies, selfs);
+	}
+	ret = make_rows(p, f, tallies, selfs, out);
+	free(o.counts);
+out:
+	free(tallies);
+	free(selfs);
+	return ret;
+}
+
+void fold_functions_fini(struct fold_functions *out)
+{
+	free(out->rows);
+	*out = (struct fold_functions){ 0 };
+}
+
+/* Self weight of each function in the process at hand; older stamps count as nothing. */
+struct top {
+	uint32_t stamp;
+	double weight;
+};
+
+/* Add a cell to its process's row. */
+static void add_to_process(const struct profile *p, const struct fold_filter *f,
+			   const struct profile_count *c, struct top *tops,
+			   struct fold_process_row *row, double *top_weight)
+{
+	const struct profile_stack *stack = &p->stacks[c->stack];
+	uint32_t stamp = row->process + 1, function;
+	struct top *top;
+
+	row->count += c->count;
+	row->weight += c->weight;
+	if (!stack->nr)
+		return;
+	function = p->frames[stack->first];
+	if (is_hidden(&p->functions[function], f))
+		return;
+	top = &tops[function];
+	if (top->stamp != stamp)
+		*top = (struct top){ .stamp = stamp };
+	top->weight += c->weight;
+	if (row->top_function == NONE || top->weight > *top_weight) {
+		row->top_function = function;
+		*top_weight = top->weight;
+	}
+}
+
+int fold_processes(const struct profile *p, const struct fold_filter *f, struct fold_processes *out)
+{
+	struct top *tops = calloc(p->nr_functions + 1ULL, sizeof(*tops));
+	struct fold_process_row *row = NULL;
+	struct order o;
+	double top_weight = 0;
+	uint32_t task = NONE;
+
+	*out = (struct fold_processes){ 0 };
+	out->rows = malloc((p->nr_processes + 1ULL) * sizeof(*out->rows));
+	if (!tops || !out->rows || order_cells(p, f, &o)) {
+		free(tops);
+		fold_processes_fini(out);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < o.nr; i++) {
+		const struct profile_count *c = &p->counts[o.counts[i]];
+		uint32_t process = p->tasks[c->task].process;
+
+		if (!row || row->process != process) {
+			row = &out->rows[out->nr_rows++];
+			*row = (struct fold_process_row){ process, 0, 0, 0, NONE };
+			task = NONE;
+		}
+		row->nr_tasks += c->task != task;
+		task = c->task;
+		add_to_process(p, f, c, tops, row, &top_weight);
+		out->count += c->count;
+		out->weight += c->weight;
+	}
+	free(o.counts);
+	free(tops);
+	return 0;
+}
+
+void fold_processes_fini(struct fold_processes *out)
+{
+	free(out->rows);
+	*out = (struct fold_processes){ 0 };
+}
+
+void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks)
+{
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		tasks[i] = (struct fold_task){ .top_function = NONE };
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+		const struct profile_stack *stack = &p->stacks[c->stack];
+		struct fold_task *task = &tasks[c->task];
+		uint32_t function;
+
+		if (c->event != event)
+			continue;
+		task->count += c->count;
+		task->weight += c->weight;
+		if (!stack->nr)
+			continue;
+		function = p->frames[stack->first];
+		if (p->functions[function].kernel || p->functions[function].kind == 'k')
+			task->kernel += c->weight;
+		if (c->weight > task->most) {
+			task->most = c->weight;
+			task->top_function = function;
+		}
+	}
+}

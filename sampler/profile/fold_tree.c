@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A profile folded into a call tree. Pure; any thread.
+ *
+ * Each cell becomes an item that walks its stack's path, root first (or leaf
+ * first). The items of a node are dealt out by the function they come to next,
+ * like cards, so that the items of every child lie side by side. What a node
+ * weighs is known before its children are: light ones are never expanded.
+ *
+ * A node is expanded with all below it before the next one is: soon what is
+ * read of its items' stacks fits into the cache.
+ */
+#include "sampler/profile/fold_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+
+#define NONE FOLD_NONE
+
+/* A cell on its way along a path. */
+struct item {
+	uint32_t at, end;		/* in frames: the next one, a step beyond the last */
+	double count, weight;
+};
+
+/* What is gathered of one child while its parent is expanded. */
+struct hand {
+	uint32_t key;			/* function, or nr_functions + process or task */
+	uint32_t nr, first;		/* items */
+	uint64_t order;			/* id, for what weighs the same */
+	double count, weight;
+};
+
+struct range {
+	uint32_t first, nr;
+};
+
+struct builder {
+	const struct profile *p;
+	const struct fold_tree_config *config;
+	struct fold_tree *out;
+	uint32_t capacity;
+	struct range *ranges;		/* of each node: its items */
+	/* What is walked: the profile's frames; or paths, where some frames are left out. */
+	const uint32_t *frames;
+	uint32_t step;			/* to the next one: 1, or one back */
+	uint32_t *paths;
+	struct range *path_of;		/* of each stack, in paths */
+	struct item *items, *scratch;
+	uint32_t nr_items;
+	uint32_t *place;		/* of each key: its hand, while a node is expanded */
+	struct hand *hands;
+	uint32_t nr_keys;
+	double limit;			/* weight */
+};
+
+static bool is_hidden(const struct profile_function *fn, const struct fold_filter *f)
+{
+	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
+}
+
+/* Write the path of a stack; returns its length. @where is scratch, one per function. */
+static uint32_t write_path(const struct builder *b, const struct profile_stack *stack,
+			   uint32_t *path, uint32_t *where)
+{
+	const struct fold_tree_config *config = b->config;
+	const struct fold_filter *f = &config->filter;
+	const uint32_t *frames = &b->p->frames[stack->first];
+	bool hides = f->hide_kernel || f->hide_user;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		uint32_t fn = frames[config->bottom_up ? i : stack->nr - 1 - i];
+
+		if (hides && is_hidden(&b->p->functions[fn], f))
+			continue;
+		if (config->fold_recursion) {
+			/* What @where says may be of another stack: the path itself decides. */
+			if (where[fn] < nr && path[where[fn]] == fn) {
+				nr = where[fn] + 1;
+				continue;
+			}
+			where[fn] = nr;
+		}
+		path[nr++] = fn;
+	}
+	return nr;
+}
+
+static int make_paths(struct builder *b)
+{
+	const struct profile *p = b->p;
+	uint32_t *where = calloc(p->nr_functions + 1ULL, sizeof(*where));
+	uint64_t size = 0;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < p->nr_stacks; i++)
+		size += p->stacks[i].nr;
+	b->paths = size < NONE ? malloc((size + 1) * sizeof(*b->paths)) : NULL;
+	b->path_of = malloc((p->nr_stacks + 1ULL) * sizeof(*b->path_of));
+	b->frames = b->paths;
+	b->step = 1;
+	if (!where || !b->paths || !b->path_of) {
+		free(where);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < p->nr_stacks; i++) {
+		b->path_of[i].first = at;
+		b->path_of[i].nr = write_path(b, &p->stacks[i], b->paths + at, where);
+		at += b->path_of[i].nr;
+	}
+	free(where);
+	return 0;
+}
+
+/* Are all frames walked, each once? Then no path has to be written. */
+static bool walks_all(const struct fold_tree_config *config)
+{
+	return !config->filter.hide_kernel && !config->filter.hide_user && !config->fold_recursion;
+}
+
+static struct item item_of(const struct builder *b, const struct profile_count *c)
+{
+	struct item item = { .count = c->count, .weight = c->weight };
+	const struct profile_stack *stack = &b->p->stacks[c->stack];
+
+	if (b->path_of) {
+		item.at = b->path_of[c->stack].first;
+		item.end = item.at + b->path_of[c->stack].nr;
+	} else if (b->config->bottom_up) {
+		item.at = stack->first;
+		item.end = item.at + stack->nr;
+	} else {
+		/* Before the first frame there may be none: then this wraps around, as steps back do. */
+		item.end = stack->first - 1;
+		item.at = item.end + stack->nr;
+	}
+	return item;
+}
+
+static int make_items(struct builder *b)
+{
+	const struct profile *p = b->p;
+
+	b->items = malloc((p->nr_counts + 1ULL) * sizeof(*b->items));
+	b->scratch = malloc((p->nr_counts + 1ULL) * sizeof(*b->scratch));
+	if (!b->items || !b->scratch)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+
+		if (!fold_passes(p, &b->config->filter, c))
+			continue;
+		b->items[b->nr_items++] = item_of(b, c);
+		b->out->count += c->count;
+		b->out->weight += c->weight;
+	}
+	return 0;
+}
+
+/* A new node; its index, or NONE when memory is out. */
+static uint32_t add_node(struct builder *b, uint32_t parent)
+{
+	struct fold_tree *out = b->out;
+
+	if (out->nr_nodes == b->capacity) {
+		uint32_t capacity = b->capacity ? b->capacity * 2 : 1024;
+		void *nodes = reallocarray(out->nodes, capacity, sizeof(*out->nodes));
+		void *ranges;
+
+		if (!nodes)
+			return NONE;
+		out->nodes = nodes;
+		ranges = reallocarray(b->ranges, capacity, sizeof(*b->ranges));
+		if (!ranges)
+			return NONE;
+		b->ranges = ranges;
+		b->capacity = capacity;
+	}
+	out->nodes[out->nr_nodes] = (struct fold_tree_node){
+		.function = NONE,
+		.process = NONE,
+		.task = NONE,
+		.parent = parent,
+		.child = NONE,
+		.next = NONE,
+		.depth = parent == NONE ? 0 : out->nodes[parent].depth + 1,
+	};
+	return out->nr_nodes++;
+}
+
+static int compare_hands(const struct hand *a, const struct hand *b, enum fold_order order)
+{
+	if (order == FOLD_BY_WEIGHT && a->weight != b->weight)
+		return a->weight < b->weight ? 1 : -1;
+	return (a->order > b->order) - (a->order < b->order);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	return compare_hands(a, b, FOLD_BY_WEIGHT);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	return compare_hands(a, b, FOLD_BY_ID);
+}
+
+static void sort_hands(const struct builder *b, uint32_t nr)
+{
+	if (nr > 1)
+		qsort(b->hands, nr, sizeof(*b->hands),
+		      b->config->order == FOLD_BY_ID ? by_id : by_weight);
+}
+
+static void fill_node(struct builder *b, uint32_t n, const struct hand *hand)
+{
+	struct fold_tree_node *node = &b->out->nodes[n];
+	uint32_t nr = b->p->nr_functions;
+
+	if (hand->key < nr) {
+		node->function = hand->key;
+	} else if (b->config->first == FOLD_TASKS) {
+		node->task = hand->key - nr;
+		node->process = b->p->tasks[node->task].process;
+	} else {
+		node->process = hand->key - nr;
+	}
+	node->count = hand->count;
+	node->total = hand->weight;
+	b->ranges[n] = (struct range){ hand->first, hand->nr };
+}
+
+/* Count the items of a node by where they go next; those at their end are its own weight. */
+static uint32_t count_hands(struct builder *b, struct fold_tree_node *node, struct range range)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = range.first; i < range.first + range.nr; i++) {
+		const struct item *item = &b->items[i];
+		uint32_t key;
+		struct hand *hand;
+
+		if (item->at == item->end) {
+			node->self += item->weight;
+			continue;
+		}
+		key = b->frames[item->at];
+		if (b->place[key] >= nr || b->hands[b->place[key]].key != key) {
+			b->place[key] = nr;
+			b->hands[nr++] = (struct hand){ .key = key,
+							.order = b->p->functions[key].id };
+		}
+		hand = &b->hands[b->place[key]];
+		hand->nr++;
+		hand->count += item->count;
+		hand->weight += item->weight;
+	}
+	return nr;
+}
+
+/* Leave out the light ones; give those that stay their order and their room. */
+static uint32_t keep_hands(struct builder *b, struct fold_tree_node *node, uint32_t nr,
+			   uint32_t first)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (b->hands[i].weight < b->limit) {
+			node->hidden += b->hands[i].weight;
+			node->nr_hidden++;
+		} else {
+			b->hands[kept++] = b->hands[i];
+		}
+	}
+	sort_hands(b, kept);
+	for (uint32_t i = 0; i < kept; i++) {
+		b->hands[i].first = first;
+		first += b->hands[i].nr;
+		b->place[b->hands[i].key] = i;
+	}
+	node->nr_children = kept;
+	return kept;
+}
+
+/* Deal the items out to the hands that were kept, each a frame further. */
+static void deal(struct builder *b, struct range range, uint32_t nr)
+{
+	uint32_t end = nr ? b->hands[nr - 1].first + b->hands[nr - 1].nr : range.first;
+
+	for (uint32_t i = range.first; i < range.first + range.nr; i++) {
+		struct item item = b->items[i];
+		uint32_t key, place;
+
+		if (item.at == item.end)
+			continue;
+		key = b->frames[item.at];
+		item.at += b->step;
+		place = b->place[key];
+		if (place < nr && b->hands[place].key == key)
+			b->scratch[b->hands[place].first++] = item;
+	}
+	memcpy(b->items + range.first, b->scratch + range.first,
+	       (end - range.first) * sizeof(*b->items));
+	for (uint32_t i = 0; i < nr; i++)
+		b->hands[i].first -= b->hands[i].nr;
+}
+
+static int add_children(struct builder *b, uint32_t n, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t child = add_node(b, n);
+
+		if (child == NONE)
+			return -ENOMEM;
+		fill_node(b, child, &b->hands[i]);
+		if (!i)
+			b->out->nodes[n].child = child;
+		if (i + 1 < nr)
+			b->out->nodes[child].next = child + 1;
+	}
+	return 0;
+}
+
+static int expand(struct builder *b, uint32_t n)
+{
+	struct fold_tree_node *node = &b->out->nodes[n];
+	struct range range = b->ranges[n];
+	uint32_t nr = count_hands(b, node, range);
+
+	nr = keep_hands(b, node, nr, range.first);
+	if (nr == 1 && b->hands[0].nr == range.nr) {
+		/* All go the same way: nothing to deal. */
+		for (uint32_t i = 0; i < range.nr; i++)
+			b->items[range.first + i].at += b->step;
+	} else {
+		deal(b, range, nr);
+	}
+	return add_children(b, n, nr);
+}
+
+/* What a cell is put under on the first level: index in processes or in tasks. */
+static uint32_t first_of(const struct builder *b, const struct profile_count *c)
+{
+	const struct fold_tree_config *config = b->config;
+
+	if (config->first == FOLD_PROCESSES)
+		return b->p->tasks[c->task].process;
+	return config->leaders ? config->leaders[c->task] : c->task;
+}
+
+/* A hand for each process or task, with room for its items. */
+static uint32_t count_firsts(struct builder *b)
+{
+	const struct profile *p = b->p;
+	uint32_t nr = 0, first = 0;
+
+	memset(b->place, 0xff, (b->nr_keys + 1ULL) * sizeof(*b->place));
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+		uint32_t at = first_of(b, c);
+		struct hand *hand;
+
+		if (!fold_passes(p, &b->config->filter, c))
+			continue;
+		if (b->place[at] == NONE) {
+			b->place[at] = nr;
+			b->hands[nr++] = (struct hand){
+				.key = p->nr_functions + at,
+				.order = b->config->first == FOLD_TASKS ? p->tasks[at].id
+									: p->processes[at].id,
+			};
+		}
+		hand = &b->hands[b->place[at]];
+		hand->nr++;
+		hand->count += c->count;
+		hand->weight += c->weight;
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		b->hands[i].first = first;
+		first += b->hands[i].nr;
+	}
+	return nr;
+}
+
+/* The first level are processes or tasks: the items dealt out to them, none a frame further. */
+static int expand_firsts(struct builder *b)
+{
+	const struct profile *p = b->p;
+	struct fold_tree_node *root = &b->out->nodes[0];
+	uint32_t nr = count_firsts(b), kept = 0;
+
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+
+		if (fold_passes(p, &b->config->filter, c))
+			b->items[b->hands[b->place[first_of(b, c)]].first++] = item_of(b, c);
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		b->hands[i].first -= b->hands[i].nr;
+		if (b->hands[i].weight < b->limit) {
+			root->hidden += b->hands[i].weight;
+			root->nr_hidden++;
+		} else {
+			b->hands[kept++] = b->hands[i];
+		}
+	}
+	sort_hands(b, kept);
+	root->nr_children = kept;
+	/* The places were of these: from here on they are of functions. */
+	memset(b->place, 0, (b->nr_keys + 1ULL) * sizeof(*b->place));
+	return add_children(b, 0, kept);
+}
+
+/* The node that is expanded after @n; NONE: all are. */
+static uint32_t after(const struct fold_tree *t, uint32_t n)
+{
+	if (t->nodes[n].child != NONE)
+		return t->nodes[n].child;
+	while (n != NONE && t->nodes[n].next == NONE)
+		n = t->nodes[n].parent;
+	return n == NONE ? NONE : t->nodes[n].next;
+}
+
+static int build(struct builder *b)
+{
+	const struct profile *p = b->p;
+	bool firsts = b->config->first == FOLD_TASKS ||
+		      (b->config->first == FOLD_PROCESSES && !b->config->bottom_up);
+	int ret;
+
+	b->nr_keys = p->nr_functions + MAX(p->nr_processes, p->nr_tasks);
+	b->place = calloc(b->nr_keys + 1ULL, sizeof(*b->place));
+	b->hands = malloc((b->nr_keys + 1ULL) * sizeof(*b->hands));
+	b->frames = b->p->frames;
+	b->step = b->config->bottom_up ? 1 : UINT32_MAX;
+	if (!b->place || !b->hands || (!walks_all(b->config) && make_paths(b)) || make_items(b) ||
+	    add_node(b, NONE) == NONE)
+		return -ENOMEM;
+	b->limit = b->config->limit * b->out->weight;
+	b->out->nodes[0].total = b->out->weight;
+	b->out->nodes[0].count = b->out->count;
+	b->ranges[0] = (struct range){ 0, b->nr_items };
+	ret = firsts ? expand_firsts(b) : expand(b, 0);
+	for (uint32_t n = after(b->out, 0); !ret && n != NONE; n = after(b->out, n))
+		ret = expand(b, n);
+	return ret;
+}
+
+int fold_tree(const struct profile *p, const struct fold_tree_config *config,
+	      struct fold_tree *out)
+{
+	struct builder b = { .p = p, .config = config, .out = out };
+	int ret;
+
+	*out = (struct fold_tree){ 0 };
+	ret = build(&b);
+	free(b.ranges);
+	free(b.paths);
+	free(b.path_of);
+	free(b.items);
+	free(b.scratch);
+	free(b.place);
+	free(b.hands);
+	if (ret)
+		fold_tree_fini(out);
+	return ret;
+}
+
+void fold_tree_fini(struct fold_tree *out)
+{
+	free(out->nodes);
+	*out = (struct fold_tree){ 0 };
+}

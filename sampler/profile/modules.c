@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From functions to the objects they are code of.
+ *
+ * Runs on: the builder; the loader goes on loading beside it, so that a state
+ * may be a tick old.
+ */
+#include "sampler/profile/modules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The object that @f is code of, and whether it has a name. */
+static uint32_t object_of(const struct assemble_input *in, struct profile_function *f)
+{
+	const struct symbol *symbol;
+	const struct place *place;
+
+	f->unnamed = f->id & ASSEMBLE_PLACE;
+	if (f->unnamed) {
+		place = places_at(in->places, f->id & ~ASSEMBLE_PLACE);
+		return place ? place->object : OBJECT_ID_UNKNOWN;
+	}
+	symbol = symbols_at(in->symbols, f->id);
+	f->unnamed = symbol && symbol->made_up;
+	return symbol ? symbol->object : OBJECT_ID_UNKNOWN;
+}
+
+static enum profile_module_state state_of(const struct object *object)
+{
+	/* Pairs with the releases of the loader: FAILED means that the reason stands. */
+	int state = atomic_load_explicit(&object->state, memory_order_acquire);
+
+	/* Memory has no image, but may have a perf map. */
+	if (object->identity.kind == OBJECT_ANON &&
+	    atomic_load_explicit(&object->source, memory_order_relaxed))
+		return PROFILE_MODULE_READY;
+	switch (state) {
+	case OBJECT_READY:
+		return PROFILE_MODULE_READY;
+	case OBJECT_FAILED:
+		return PROFILE_MODULE_FAILED;
+	case OBJECT_ASIDE:
+		return PROFILE_MODULE_ASIDE;
+	case OBJECT_NEW:
+		if (atomic_load_explicit(&object->nr_evicted, memory_order_relaxed))
+			return PROFILE_MODULE_AWAY;
+		return PROFILE_MODULE_LOADING;
+	default:
+		return PROFILE_MODULE_LOADING;
+	}
+}
+
+static const char *words(const char *text)
+{
+	return text ? text : "";
+}
+
+/* Describe object @id. */
+static void fill_module(struct profile *p, const struct assemble_input *in, uint32_t id,
+			struct profile_module *m)
+{
+	const struct object *object = objects_at(in->objects, id);
+
+	*m = (struct profile_module){
+		.id = id, .name = TEXT("?"), .path = TEXT("?"), .state = PROFILE_MODULE_FAILED,
+		.source = "", .reason = "", .cure = "",
+	};
+	if (!object)
+		return;
+	m->state = state_of(object);
+	m->name = text_arena_add(p->names, object->name.str, object->name.size);
+	m->path = text_arena_add(p->names, object->path.str, object->path.size);
+	m->source = words(atomic_load_explicit(&object->source, memory_order_relaxed));
+	m->reason = words(atomic_load_explicit(&object->reason, memory_order_relaxed));
+	m->cure = words(atomic_load_explicit(&object->cure, memory_order_relaxed));
+	m->nr_symbols = atomic_load_explicit(&object->nr_symbols, memory_order_relaxed);
+	m->permille = atomic_load_explicit(&object->permille, memory_order_relaxed);
+	m->nr_evicted = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);
+	m->memory = atomic_load_explicit(&object->memory, memory_order_relaxed);
+	if (m->state == PROFILE_MODULE_LOADING)
+		m->reason = "still loading";
+}
+
+/* Put @f into its module, and say why it has no name. */
+static void fill_function(const struct profile *p, struct profile_function *f, uint32_t module)
+{
+	const struct profile_module *m = &p->modules[module];
+
+	f->module_index = module;
+	if (!f->unnamed)
+		return;
+	f->reason = m->reason;
+	f->cure = m->cure;
+	if (f->id & ASSEMBLE_PLACE)
+		f->reason = "still loading";
+	else if (m->id == OBJECT_ID_UNKNOWN)
+		f->reason = "an address outside of all mappings of its process";
+	else if (!*m->reason)
+		f->reason = "no symbol covers this address";
+}
+
+int modules_fill(struct profile *p, const struct assemble_input *in)
+{
+	uint32_t nr_objects = objects_nr(in->objects), nr = 0;
+	uint32_t *index = calloc(nr_objects + 1ULL, sizeof(*index));
+
+	if (!p->names)
+		p->names = text_arena_new();
+	if (!index || !p->names)
+		goto fail;
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		index[MIN(object_of(in, &p->functions[i]), nr_objects)] = 1;
+	for (uint32_t id = 0; id <= nr_objects; id++)
+		nr += index[id];
+	p->modules = calloc(MAX(nr, 1u), sizeof(*p->modules));
+	if (!p->modules)
+		goto fail;
+	for (uint32_t id = 0; id <= nr_objects; id++) {
+		if (!index[id])
+			continue;
+		fill_module(p, in, id, &p->modules[p->nr_modules]);
+		index[id] = p->nr_modules++;
+	}
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		fill_function(p, &p->functions[i],
+			      index[MIN(object_of(in, &p->functions[i]), nr_objects)]);
+	free(index);
+	return 0;
+fail:
+	free(index);
+	return -ENOMEM;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The objects that a profile's functions are code of, and what is known of
+ * their names: source, state, reason, cure.
+ *
+ * Runs on: the builder. Texts are copied into the profile's arena.
+ */
+#ifndef SAMPLER_PROFILE_MODULES_H
+#define SAMPLER_PROFILE_MODULES_H
+
+#include "sampler/profile/assemble.h"
+
+/*
+ * Fill p->modules and each function's module_index; functions are there, the
+ * rest of @p does not matter. 0, or -ENOMEM: there are none.
+ */
+int modules_fill(struct profile *p, const struct assemble_input *in);
+
+#endif

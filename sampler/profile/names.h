@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The last step of a profile: functions that are places get their names, and
+ * every text that is borrowed from the tables becomes the profile's own.
+ *
+ * Runs on: the builder.
+ */
+#ifndef SAMPLER_PROFILE_NAMES_H
+#define SAMPLER_PROFILE_NAMES_H
+
+#include "sampler/profile/assemble.h"
+
+/* Copy all texts but those of modules, so that @p outlives the tables. 0 or -ENOMEM. */
+int names_copy(struct profile *p, const struct assemble_input *in);
+
+#endif

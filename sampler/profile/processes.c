@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From processes to what /proc told of them, and to their ancestors.
+ *
+ * Runs on: the builder. It takes what the asker has read so far, and asks for
+ * the rest: that comes with a later profile.
+ */
+#include "sampler/profile/processes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define LEVELS_MAX    64		/* a tree of processes is not deeper; hostile pids may be */
+#define ANCESTORS_MAX 4096u
+
+/* The pids that have an entry; open addressing, 0 free. */
+struct pids {
+	pid_t *slots;
+	uint32_t capacity;		/* a power of two, more than there will be */
+};
+
+/* Note @pid; false: it was there. */
+static bool pids_add(struct pids *t, pid_t pid)
+{
+	uint32_t i = (uint32_t)hash_u64((uint64_t)pid) & (t->capacity - 1);
+
+	while (t->slots[i] && t->slots[i] != pid)
+		i = (i + 1) & (t->capacity - 1);
+	if (t->slots[i])
+		return false;
+	t->slots[i] = pid;
+	return true;
+}
+
+static uint64_t boot_time_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void fill(struct profile_process *process, const struct process_details *d)
+{
+	uint64_t now_ns = boot_time_ns();
+
+	if (d->parent)
+		process->parent = d->parent;
+	process->up_ns = d->start_ns && now_ns > d->start_ns ? now_ns - d->start_ns : 0;
+	process->command = d->command;
+	process->cgroup = d->cgroup;
+	process->container = d->container;
+}
+
+/* The next of the ancestors, which grow as a whole power of two; NULL: no room. */
+static struct profile_process *ancestor_new(struct profile *p)
+{
+	struct profile_process *more;
+
+	if (p->nr_ancestors >= ANCESTORS_MAX)
+		return NULL;
+	if (p->nr_ancestors & (p->nr_ancestors - 1))
+		return &p->ancestors[p->nr_ancestors];
+	more = reallocarray(p->ancestors, MAX(2 * p->nr_ancestors, 1u), sizeof(*more));
+	if (!more)
+		return NULL;
+	p->ancestors = more;
+	return &p->ancestors[p->nr_ancestors];
+}
+
+/* The way up from @pid, until it meets what is there. */
+static void add_ancestors(struct profile *p, const struct assemble_input *in, struct pids *there,
+			  pid_t pid, uint64_t now_ns)
+{
+	for (int level = 0; level < LEVELS_MAX && pid > 0; level++) {
+		struct profile_process *a = ancestor_new(p);
+		struct process_details d;
+
+		if (!a || !pids_add(there, pid) ||
+		    !details_get(in->details, 0, pid, now_ns, p->names, &d))
+			return;
+		*a = (struct profile_process){ .id = PROFILE_ANCESTOR | (uint32_t)pid, .pid = pid,
+					       .uid = d.uid, .comm = d.comm };
+		fill(a, &d);
+		p->nr_ancestors++;
+		pid = a->parent;
+	}
+}
+
+int processes_fill(struct profile *p, const struct assemble_input *in)
+{
+	uint64_t now_ns = time_now_ns();
+	struct pids there = { .capacity = 16 };
+
+	if (!in->details)
+		return 0;
+	while (there.capacity < 2 * (p->nr_processes + ANCESTORS_MAX + LEVELS_MAX))
+		there.capacity *= 2;
+	there.slots = calloc(there.capacity, sizeof(*there.slots));
+	if (!there.slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr_processes; i++) {
+		struct profile_process *process = &p->processes[i];
+		struct process_details d;
+
+		pids_add(&there, process->pid);
+		if (details_get(in->details, process->id, process->pid, now_ns, p->names, &d))
+			fill(process, &d);
+	}
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		add_ancestors(p, in, &there, p->processes[i].parent, now_ns);
+	free(there.slots);
+	return 0;
+}

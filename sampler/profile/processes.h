@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is known of the processes of a profile beyond their samples: command
+ * lines, cgroups, and the processes that they come from.
+ */
+#ifndef SAMPLER_PROFILE_PROCESSES_H
+#define SAMPLER_PROFILE_PROCESSES_H
+
+#include "sampler/profile/assemble.h"
+
+/* After the modules: texts go into the profile's arena. 0 or -ENOMEM. */
+int processes_fill(struct profile *p, const struct assemble_input *in);
+
+#endif

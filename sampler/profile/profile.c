@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What belongs to a profile as such: letting go of it, and its words.
+ *
+ * Runs on: any thread, that of the profile's owner.
+ */
+#include "sampler/profile/profile.h"
+
+#include <stdlib.h>
+
+#include "unwind/unwind.h"
+
+const char *profile_broken_name(unsigned int reason)
+{
+	return reason < UNWIND_NR_STOPS ? unwind_stop_name((enum unwind_stop)reason) : "?";
+}
+
+const char *profile_drop_name(enum profile_drop reason)
+{
+	static const char *const names[DROP_NR] = {
+		[DROP_STACKS_FULL] = "stack table full",
+		[DROP_CELLS_FULL] = "cell table full",
+		[DROP_PLACES_FULL] = "place table full",
+		[DROP_BAD_RECORD] = "record that makes no sense",
+		[DROP_UNKNOWN_EVENT] = "sample of an unknown event",
+	};
+
+	return (unsigned int)reason < DROP_NR ? names[reason] : "?";
+}
+
+const char *profile_call_graph_name(enum call_graph mode)
+{
+	static const char *const names[CALL_GRAPH_NR] = {
+		[CALL_GRAPH_DWARF] = "dwarf",
+		[CALL_GRAPH_FP] = "fp",
+		[CALL_GRAPH_OFF] = "off",
+	};
+
+	return (unsigned int)mode < CALL_GRAPH_NR ? names[mode] : "?";
+}
+
+const char *profile_module_state_name(enum profile_module_state state)
+{
+	static const char *const names[] = {
+		[PROFILE_MODULE_LOADING] = "loading", [PROFILE_MODULE_READY] = "ready",
+		[PROFILE_MODULE_FAILED] = "failed",   [PROFILE_MODULE_ASIDE] = "aside",
+		[PROFILE_MODULE_AWAY] = "away",
+	};
+
+	return (unsigned int)state < ARRAY_SIZE(names) ? names[state] : "?";
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	free(p->cpus);
+	free(p->cpu_events);
+	free(p->functions);
+	free(p->processes);
+	free(p->ancestors);
+	free(p->tasks);
+	free(p->stacks);
+	free(p->frames);
+	free(p->frame_lines);
+	free(p->lines);
+	free(p->files);
+	free(p->counts);
+	free(p->modules);
+	free(p->notices);
+	if (p->annotate) {
+		free(p->annotate->points);
+		listing_put(p->annotate->listing);
+		free(p->annotate);
+	}
+	text_arena_free(p->names);
+	free(p->pool);
+	free(p);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The small shared base: errors, time, allocation at set-up.
+ */
+#include "symbols/base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return code;
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	for (char *p = e->text; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if ((c < 0x20 && c != '\n') || c == 0x7f)
+			*p = '?';
+	}
+	return code;
+}
+
+static uint64_t time_of(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t time_now_ns(void)
+{
+	return time_of(CLOCK_MONOTONIC);
+}
+
+uint64_t time_thread_ns(void)
+{
+	return time_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Memory at set-up is small and bounded: without it nothing useful can follow. */
+static void *check_memory(void *p)
+{
+	if (!p) {
+		fputs("proftop: out of memory\n", stderr);
+		abort();
+	}
+	return p;
+}
+
+void mutex_init_urgent(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	if (pthread_mutex_init(lock, &attr))
+		pthread_mutex_init(lock, NULL);
+	pthread_mutexattr_destroy(&attr);
+}
+
+void *xcalloc(size_t nr, size_t size)
+{
+	return check_memory(calloc(nr ? nr : 1, size ? size : 1));
+}
+
+void *xrealloc_array(void *p, size_t nr, size_t size)
+{
+	return check_memory(reallocarray(p, nr ? nr : 1, size ? size : 1));
+}
+
+char *xstrndup(const char *s, size_t size)
+{
+	return check_memory(strndup(s, size));
+}

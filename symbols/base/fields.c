@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Numbers in lines of text: there are a hundred thousand in the kernel's list
+ * of symbols alone.
+ */
+#include "symbols/base/fields.h"
+
+#include <string.h>
+
+const uint8_t fields_digits[256] = {
+	['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8,
+	['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+const char *fields_hex(const char *p, const char *end, uint64_t *out)
+{
+	const char *first = p;
+	uint64_t value = 0, text;
+	uint32_t eight;
+	int digit;
+
+	for (; end - p >= 8 && p - first < 16; p += 8) {
+		memcpy(&text, p, sizeof(text));
+		if (!fields_eight_digits(text, &eight))
+			break;
+		value = value << 32 | eight;
+	}
+	for (; p < end && (digit = fields_digit(*p)) >= 0; p++) {
+		if (value >> 60)
+			return NULL;
+		value = value << 4 | (uint64_t)digit;
+	}
+	*out = value;
+	return p == first ? NULL : p;
+}

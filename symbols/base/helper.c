@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Threads for work that may hang.
+ *
+ * The pool is freed by whoever leaves it last: its owner, or a helper that
+ * came back after all. Threads are made when they are needed, and stay.
+ */
+#include "symbols/base/helper.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_SIZE (1UL << 20)
+
+struct helpers {
+	pthread_mutex_t lock;		/* held for moments; never while a job runs */
+	pthread_cond_t work, ends;
+	struct job *queue, **tail;
+	struct job *running[HELPERS_MAX];
+	pthread_t threads[HELPERS_MAX];
+	unsigned int nr_threads, nr_idle, nr_queued;
+	unsigned int nr_gone;		/* threads that are at their end */
+	bool stop;
+	bool orphan;			/* the owner is gone: the last thread frees */
+	int event;
+};
+
+int helpers_new(struct helpers **out, int event)
+{
+	struct helpers *h = calloc(1, sizeof(*h));
+	pthread_condattr_t attr;
+
+	if (!h)
+		return -ENOMEM;
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->work, &attr);
+	pthread_cond_init(&h->ends, &attr);
+	pthread_condattr_destroy(&attr);
+	h->tail = &h->queue;
+	h->event = event;
+	*out = h;
+	return 0;
+}
+
+static void destroy(struct helpers *h)
+{
+	pthread_cond_destroy(&h->work);
+	pthread_cond_destroy(&h->ends);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+}
+
+/* Under the lock: the next job, or NULL when there is no more to do. */
+static struct job *next_job(struct helpers *h)
+{
+	struct job *job;
+
+	h->nr_idle++;
+	while (!h->queue && !h->stop)
+		pthread_cond_wait(&h->work, &h->lock);
+	h->nr_idle--;
+	job = h->queue;
+	if (!job)
+		return NULL;
+	h->queue = job->next;
+	if (!h->queue)
+		h->tail = &h->queue;
+	h->nr_queued--;
+	return job;
+}
+
+/* Give @job back to its owner; if that left it, it is ours to free. */
+static void finish(struct job *job)
+{
+	/* Release: what it brought; pairs with job_done() and job_leave(). */
+	if (atomic_exchange_explicit(&job->state, JOB_DONE, memory_order_acq_rel) == JOB_LEFT)
+		job->drop(job);
+}
+
+static void run_one(struct helpers *h, struct job *job, unsigned int slot)
+{
+	const uint64_t one = 1;
+
+	h->running[slot] = job;
+	if (h->stop)
+		atomic_store_explicit(&job->watch.cancel, true, memory_order_relaxed);
+	pthread_mutex_unlock(&h->lock);
+	job->run(job);
+	pthread_mutex_lock(&h->lock);
+	h->running[slot] = NULL;
+	finish(job);
+	pthread_cond_broadcast(&h->ends);
+	/* Full means that a wake-up is on its way already. */
+	if (!h->orphan && write(h->event, &one, sizeof(one)) < 0)
+		errno = 0;
+}
+
+static void *helper_main(void *arg)
+{
+	struct helpers *h = arg;
+	unsigned int slot = 0;
+	struct job *job;
+	bool last;
+
+	pthread_setname_np(pthread_self(), "proftop/read");
+	setpriority(PRIO_PROCESS, 0, HELPERS_NICE);	/* refused to most users */
+	pthread_mutex_lock(&h->lock);
+	while (!pthread_equal(h->threads[slot], pthread_self()))
+		slot++;
+	while ((job = next_job(h)))
+		run_one(h, job, slot);
+	last = ++h->nr_gone == h->nr_threads && h->orphan;
+	pthread_mutex_unlock(&h->lock);
+	if (last)
+		destroy(h);
+	return NULL;
+}
+
+/* Under the lock: one thread more. */
+static int add_thread(struct helpers *h)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int rc;
+
+	if (h->nr_threads == HELPERS_MAX)
+		return -EAGAIN;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	/* Signals are for the main thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&h->threads[h->nr_threads], &attr, helper_main, h);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (!rc)
+		h->nr_threads++;
+	return rc ? -EAGAIN : 0;
+}
+
+int helpers_start(struct helpers *h, struct job *job)
+{
+	int rc = 0;
+
+	job->next = NULL;
+	atomic_store_explicit(&job->state, JOB_RUNS, memory_order_relaxed);	/* the lock publishes it */
+	pthread_mutex_lock(&h->lock);
+	if (h->nr_idle <= h->nr_queued)
+		rc = add_thread(h);
+	if (!rc) {
+		*h->tail = job;
+		h->tail = &job->next;
+		h->nr_queued++;
+		pthread_cond_signal(&h->work);
+	}
+	pthread_mutex_unlock(&h->lock);
+	return rc;
+}
+
+bool job_done(const struct job *job)
+{
+	/* Pairs with finish(). */
+	return atomic_load_explicit(&job->state, memory_order_acquire) == JOB_DONE;
+}
+
+bool helpers_wait(struct helpers *h, const struct job *job, uint64_t deadline_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(deadline_ns / 1000000000),
+					.tv_nsec = (long)(deadline_ns % 1000000000) };
+
+	pthread_mutex_lock(&h->lock);
+	while (!job_done(job) && pthread_cond_timedwait(&h->ends, &h->lock, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&h->lock);
+	return job_done(job);
+}
+
+void job_leave(struct job *job)
+{
+	atomic_store_explicit(&job->watch.cancel, true, memory_order_relaxed);
+	/* Pairs with finish(): the second of the two drops it. */
+	if (atomic_exchange_explicit(&job->state, JOB_LEFT, memory_order_acq_rel) == JOB_DONE)
+		job->drop(job);
+}
+
+int helpers_call(struct helpers *h, struct job *job, uint64_t deadline_ns)
+{
+	int rc;
+
+	if (!h) {
+		job->run(job);
+		atomic_store_explicit(&job->state, JOB_DONE, memory_order_relaxed);
+		return 0;
+	}
+	rc = helpers_start(h, job);
+	if (rc) {
+		job->drop(job);
+		return rc;
+	}
+	if (helpers_wait(h, job, deadline_ns))
+		return 0;
+	job_leave(job);
+	return -ETIME;
+}
+
+/* Join the threads that come back in time; the others are on their own. Returns how many those are. */
+static unsigned int join(struct helpers *h, unsigned int nr, uint64_t deadline_ns)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	unsigned int nr_left = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		/* Not a timed join: the only one by a clock that cannot be set is hidden from TSan. */
+		while (pthread_tryjoin_np(h->threads[i], NULL)) {
+			if (time_now_ns() > deadline_ns) {
+				pthread_detach(h->threads[i]);
+				nr_left++;
+				break;
+			}
+			nanosleep(&nap, NULL);
+		}
+	}
+	return nr_left;
+}
+
+unsigned int helpers_free(struct helpers *h, uint64_t deadline_ns)
+{
+	unsigned int nr, nr_left;
+	bool last;
+
+	if (!h)
+		return 0;
+	pthread_mutex_lock(&h->lock);
+	h->stop = true;
+	for (unsigned int i = 0; i < h->nr_threads; i++)
+		if (h->running[i])
+			atomic_store_explicit(&h->running[i]->watch.cancel, true, memory_order_relaxed);
+	pthread_cond_broadcast(&h->work);
+	nr = h->nr_threads;
+	pthread_mutex_unlock(&h->lock);
+	nr_left = join(h, nr, deadline_ns);
+	pthread_mutex_lock(&h->lock);
+	h->orphan = true;
+	last = h->nr_gone == h->nr_threads;
+	pthread_mutex_unlock(&h->lock);
+	if (last)
+		destroy(h);
+	return nr_left;
+}

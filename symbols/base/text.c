@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The one sanitiser between foreign bytes and every sink.
+ *
+ * Decides by Unicode data alone (utf8proc), never by locale. What passes has
+ * the same width in every terminal we know of: code points on which width
+ * tables differ (jamo, regional indicators, emoji modifiers) are refused.
+ * Invariant: cleaning clean text changes nothing.
+ *
+ * Runs on: any thread; the arena has one writer.
+ */
+#include "symbols/base/text.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utf8proc.h>
+
+#include "symbols/base/base.h"
+
+#define MARKS_MAX    2
+#define REFUSED	     "\xc2\xb7"		/* U+00B7 */
+#define ELLIPSIS     "\xe2\x80\xa6"	/* U+2026 */
+#define ELLIPSIS_LEN (sizeof(ELLIPSIS) - 1)
+
+/* One code point as it will be shown. */
+struct glyph {
+	const char *str;
+	uint8_t size;			/* bytes to write */
+	uint8_t used;			/* bytes of the source behind it */
+	uint8_t width;
+	bool mark;
+};
+
+static bool is_mark(utf8proc_int32_t cp)
+{
+	switch (utf8proc_category(cp)) {
+	case UTF8PROC_CATEGORY_MN:
+	case UTF8PROC_CATEGORY_ME:
+	case UTF8PROC_CATEGORY_MC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Code points whose width depends on who draws them. */
+static bool is_ambiguous(utf8proc_int32_t cp, const utf8proc_property_t *property)
+{
+	switch (property->boundclass) {
+	case UTF8PROC_BOUNDCLASS_V:
+	case UTF8PROC_BOUNDCLASS_T:
+	case UTF8PROC_BOUNDCLASS_REGIONAL_INDICATOR:
+		return true;
+	default:
+		return (cp >= 0x1f3fb && cp <= 0x1f3ff) || (cp >= 0x3248 && cp <= 0x324f) ||
+		       (cp >= 0x4dc0 && cp <= 0x4dff);
+	}
+}
+
+/* May @cp be shown? *@width gets its cells: 0 only for marks that take none. */
+static bool accept(utf8proc_int32_t cp, uint8_t *width)
+{
+	const utf8proc_property_t *property = utf8proc_get_property(cp);
+
+	switch (utf8proc_category(cp)) {
+	case UTF8PROC_CATEGORY_CN:
+	case UTF8PROC_CATEGORY_CC:
+	case UTF8PROC_CATEGORY_CF:
+	case UTF8PROC_CATEGORY_CS:
+	case UTF8PROC_CATEGORY_CO:
+	case UTF8PROC_CATEGORY_ZL:
+	case UTF8PROC_CATEGORY_ZP:
+		return false;
+	default:
+		break;
+	}
+	if (property->ignorable || is_ambiguous(cp, property))
+		return false;
+	*width = (uint8_t)utf8proc_charwidth(cp);
+	/* Spacing marks take a cell, whatever utf8proc says. */
+	if (!*width && utf8proc_category(cp) == UTF8PROC_CATEGORY_MC)
+		*width = 1;
+	return *width || is_mark(cp);
+}
+
+/* Read one glyph; @marks already sit on the base before it, -1: there is no base. */
+static struct glyph next_glyph(const char *src, size_t size, int marks)
+{
+	struct glyph g = { .str = src, .size = 1, .used = 1, .width = 1 };
+	utf8proc_int32_t cp = (unsigned char)src[0];
+	utf8proc_ssize_t n;
+
+	if (cp >= 0x20 && cp < 0x7f)
+		return g;
+	n = utf8proc_iterate((const utf8proc_uint8_t *)src, (utf8proc_ssize_t)MIN(size, 4), &cp);
+	if (n > 0)
+		g.used = g.size = (uint8_t)n;
+	if (n > 0 && accept(cp, &g.width)) {
+		g.mark = is_mark(cp);
+		if (!g.mark || (marks >= 0 && marks < MARKS_MAX))
+			return g;
+	}
+	return (struct glyph){ REFUSED, sizeof(REFUSED) - 1, g.used, 1, false };
+}
+
+/* How many of the bytes are printable ASCII, up to the first that is not. */
+static size_t plain_size(const char *src, size_t size)
+{
+	const uint64_t ones = 0x0101010101010101ULL;
+	uint64_t bytes;
+	size_t at = 0;
+
+	for (; size - at >= sizeof(bytes); at += sizeof(bytes)) {
+		memcpy(&bytes, src + at, sizeof(bytes));
+		/* The highest bit of a byte below ' ', above '~', or no ASCII; of the next ones, maybe. */
+		if ((bytes | (bytes - ' ' * ones) | (bytes + ones)) & 0x80 * ones)
+			break;
+	}
+	while (at < size && src[at] >= ' ' && src[at] <= '~')
+		at++;
+	return at;
+}
+
+struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size_t src_size)
+{
+	const char *from = src, *end = from + src_size;
+	size_t limit, size = 0, cut = 0;
+	uint16_t width = 0, cut_width = 0;
+	int marks = -1;
+
+	if (!dst_size)
+		return TEXT("");
+	limit = MIN(dst_size - 1, (size_t)TEXT_MAX);
+	if (src_size <= limit && plain_size(src, src_size) == src_size) {
+		memcpy(dst, src, src_size);
+		dst[src_size] = '\0';
+		return (struct safe_text){ dst, (uint16_t)src_size, (uint16_t)src_size };
+	}
+	while (from < end) {
+		struct glyph g = next_glyph(from, (size_t)(end - from), marks);
+
+		marks = g.mark ? marks + 1 : 0;
+		/* The last start of a grapheme that leaves room for the ellipsis. */
+		if (!g.mark && size + ELLIPSIS_LEN <= limit) {
+			cut = size;
+			cut_width = width;
+		}
+		if (size + g.size > limit)
+			break;
+		memcpy(dst + size, g.str, g.size);
+		size += g.size;
+		width += g.width;
+		from += g.used;
+	}
+	if (from < end) {
+		size = cut;
+		width = cut_width;
+		if (limit >= ELLIPSIS_LEN) {
+			memcpy(dst + size, ELLIPSIS, ELLIPSIS_LEN);
+			size += ELLIPSIS_LEN;
+			width++;
+		}
+	}
+	dst[size] = '\0';
+	return (struct safe_text){ dst, (uint16_t)size, width };
+}
+
+struct safe_text text_format(char *dst, size_t dst_size, const char *fmt, ...)
+{
+	/* Cleaning at most halves (4 bytes -> 2), so what is cut here is cut there, too. */
+	char buf[2 * TEXT_MAX + 16];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return text_sanitise(dst, dst_size, "?", 1);
+	return text_sanitise(dst, dst_size, buf, MIN((size_t)n, sizeof(buf) - 1));
+}
+
+size_t text_clip(struct safe_text t, unsigned int cols, unsigned int *width)
+{
+	size_t pos = 0, kept = 0;
+	unsigned int cells = 0, kept_cells = 0;
+	int marks = -1;
+
+	while (pos < t.size) {
+		struct glyph g = next_glyph(t.str + pos, t.size - pos, marks);
+
+		marks = g.mark ? marks + 1 : 0;
+		if (!g.mark) {
+			kept = pos;
+			kept_cells = cells;
+		}
+		if (cells + g.width > cols)
+			break;
+		cells += g.width;
+		pos += g.used;
+	}
+	if (pos >= t.size) {
+		kept = t.size;
+		kept_cells = cells;
+	}
+	if (width)
+		*width = kept_cells;
+	return kept;
+}
+
+#define CHUNK_SIZE (64u << 10)
+
+struct chunk {
+	struct chunk *next;
+	size_t used;
+	char bytes[];
+};
+
+struct text_arena {
+	struct chunk *head;		/* the one being filled */
+	atomic_size_t size;		/* all bytes held; relaxed: only a figure */
+};
+
+struct text_arena *text_arena_new(void)
+{
+	return calloc(1, sizeof(struct text_arena));
+}
+
+void text_arena_free(struct text_arena *arena)
+{
+	if (!arena)
+		return;
+	for (struct chunk *c = arena->head, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(arena);
+}
+
+/* @size (<= CHUNK_SIZE) bytes that never move, or NULL. */
+static char *arena_take(struct text_arena *arena, size_t size)
+{
+	struct chunk *c = arena->head;
+
+	if (!c || CHUNK_SIZE - c->used < size) {
+		c = malloc(sizeof(*c) + CHUNK_SIZE);
+		if (!c)
+			return NULL;
+		c->next = arena->head;
+		c->used = 0;
+		arena->head = c;
+		atomic_fetch_add_explicit(&arena->size, sizeof(*c) + CHUNK_SIZE,
+					  memory_order_relaxed);
+	}
+	c->used += size;
+	return c->bytes + c->used - size;
+}
+
+struct safe_text text_arena_add(struct text_arena *arena, const void *src, size_t src_size)
+{
+	char buf[TEXT_MAX + 1];
+	struct safe_text t = text_sanitise(buf, sizeof(buf), src, src_size);
+	char *kept = arena ? arena_take(arena, (size_t)t.size + 1) : NULL;
+
+	if (!kept)
+		return TEXT("?");
+	memcpy(kept, t.str, (size_t)t.size + 1);
+	t.str = kept;
+	return t;
+}
+
+size_t text_arena_size(const struct text_arena *arena)
+{
+	return arena ? atomic_load_explicit(&arena->size, memory_order_relaxed) : 0;
+}
+
+/* How many letters to change, insert or drop (Levenshtein). */
+static unsigned int distance(const char *a, const char *b)
+{
+	unsigned int row[TEXT_LIKE_MAX + 1];
+	size_t nr = strlen(b);
+
+	for (size_t j = 0; j <= nr; j++)
+		row[j] = (unsigned int)j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		unsigned int diagonal = row[0];
+
+		row[0] = (unsigned int)i;
+		for (size_t j = 1; j <= nr; j++) {
+			unsigned int change = diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
+
+			diagonal = row[j];
+			row[j] = MIN(MIN(row[j], row[j - 1]) + 1, change);
+		}
+	}
+	return row[nr];
+}
+
+void text_like(struct text_like *like, const char *name)
+{
+	size_t typed = strlen(like->text), size = strlen(name);
+	unsigned int off;
+
+	if (!typed || typed > TEXT_LIKE_MAX || size > TEXT_LIKE_MAX)
+		return;
+	off = distance(like->text, name);
+	if (off <= MAX(2u, typed / 3) && off < typed && (!like->found || off < like->best)) {
+		like->found = name;
+		like->best = off;
+	}
+	if (!like->begins && MIN(typed, size) > 2 && !strncasecmp(like->text, name, MIN(typed, size)))
+		like->begins = name;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Processes with anonymous code and neither a perf map nor a jitdump.
+ *
+ * Any one thread that may wait. Whether a map can be trusted is for the loader
+ * to say: here it is enough that there is one.
+ */
+#include "symbols/jit/jitcheck.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/base/foreign.h"
+#include "symbols/process/code_owner.h"
+#include "symbols/process/procfs.h"
+#include "symbols/jit/runtime.h"
+
+#define PROC_TEXT_MAX (64U << 10)
+
+/* Has it code without a file, and no jitdump mapped to say what it is? */
+static bool has_untold_code(const char *maps, size_t size)
+{
+	struct procfs_text text = { .at = maps, .end = maps + size };
+	struct procfs_map map;
+	bool code = false;
+
+	while (procfs_next_map(&text, &map)) {
+		if (!map.exec)
+			continue;
+		if (map.path_size > 9 && memmem(map.path, map.path_size, "/jit-", 5) &&
+		    !memcmp(map.path + map.path_size - 5, ".dump", 5))
+			return false;
+		code |= !map.path_size;
+	}
+	return code;
+}
+
+static bool has_map(int dir_fd, pid_t pid)
+{
+	char *status, path[64];
+	struct stat st;
+	size_t size;
+
+	if (foreign_read_at(dir_fd, "status", PROC_TEXT_MAX, &status, &size))
+		return true;
+	snprintf(path, sizeof(path), "root/tmp/perf-%" PRIu64 ".map",
+		 code_owner_inner_pid(status, (uint64_t)pid));
+	free(status);
+	return !fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW);
+}
+
+static void name_program(int dir_fd, char *dst, size_t size)
+{
+	char *text;
+	size_t nr;
+
+	if (foreign_read_at(dir_fd, "comm", PROC_TEXT_MAX, &text, &nr)) {
+		snprintf(dst, size, "?");
+		return;
+	}
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(dst, size, "%s", text);
+	free(text);
+}
+
+static bool is_silent(int dir_fd, pid_t pid)
+{
+	size_t size;
+	char *maps;
+	bool code;
+
+	if (foreign_read_at(dir_fd, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size))
+		return false;
+	code = has_untold_code(maps, size);
+	free(maps);
+	return code && !has_map(dir_fd, pid);
+}
+
+uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
+{
+	char path[512];
+	struct dirent *d;
+	uint32_t nr = 0;
+	DIR *proc;
+
+	snprintf(path, sizeof(path), "%s/proc", root);
+	proc = opendir(path);
+	while (proc && (d = readdir(proc))) {
+		pid_t pid = isdigit((unsigned char)d->d_name[0]) ? (pid_t)strtol(d->d_name, NULL, 10) : 0;
+		int fd = pid > 0 ? openat(dirfd(proc), d->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+		if (fd < 0)
+			continue;
+		if (is_silent(fd, pid)) {
+			if (nr < max) {
+				out[nr] = (struct jitcheck){ .pid = pid, .cure = runtime_cure_of(fd) };
+				name_program(fd, out[nr].program, sizeof(out[nr].program));
+			}
+			nr++;
+		}
+		close(fd);
+	}
+	if (proc)
+		closedir(proc);
+	return nr;
+}

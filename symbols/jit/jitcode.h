@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Code in the memory of one process over time: which function is where, and
+ * what took the place of what.
+ *
+ * A load that overlaps older code lies one layer above it, so that the code of
+ * one layer never overlaps and (layer, address) names the same function for
+ * good. Layer 0 is the first code at its address. When all layers are used up,
+ * the top one forgets what is replaced.
+ *
+ * Pure; one thread. Numbers and texts are foreign, all is bounded.
+ */
+#ifndef SYMBOLS_JIT_JITCODE_H
+#define SYMBOLS_JIT_JITCODE_H
+
+#include "symbols/base/base.h"
+
+#define JITCODE_LAYERS		64U
+#define JITCODE_FUNCTIONS_MAX	(1U << 20)
+#define JITCODE_NAMES_MAX	(64UL << 20)	/* bytes of names and of files */
+#define JITCODE_NAME_MAX	512U		/* bytes of one; the rest is cut */
+#define JITCODE_LINES_MAX	(4U << 20)
+#define JITCODE_SIZE_MAX	(64U << 20)	/* bytes of one function */
+
+struct jitcode;
+
+/* The code from @offset bytes behind the function's start on comes from @line of @file. */
+struct jitcode_line {
+	uint32_t offset;
+	uint32_t line;
+	uint32_t file;			/* jitcode_add_file() */
+};
+
+struct jitcode_function {
+	uint64_t start;
+	uint32_t size;
+	uint32_t layer;
+	uint64_t time_ns;		/* when it was loaded */
+	uint64_t bytes_at;		/* where its instructions are kept: an offset in the file */
+	uint32_t name, name_size;	/* jitcode_text() */
+	uint32_t first_line, nr_lines;
+};
+
+int jitcode_new(struct jitcode **out);
+void jitcode_free(struct jitcode *c);
+
+/* Remember a file's name for lines. UINT32_MAX when there is no room. */
+uint32_t jitcode_add_file(struct jitcode *c, const char *name, size_t size);
+
+struct jitcode_load {
+	uint64_t start, size, time_ns, bytes_at;
+	const char *name;		/* borrowed for the call */
+	size_t name_size;
+	const struct jitcode_line *lines;	/* sorted by offset */
+	uint32_t nr_lines;
+};
+
+/*
+ * Take one function. Told again (same place, same name) it stays the same one.
+ * 0, -EINVAL (no code is like that), -ENOSPC, -ENOMEM.
+ */
+int jitcode_add(struct jitcode *c, const struct jitcode_load *load);
+
+/* What covers @addr in @layer; NULL when nothing does. Borrowed until the next call that adds. */
+const struct jitcode_function *jitcode_find(const struct jitcode *c, uint32_t layer, uint64_t addr);
+/* What was at @addr last, whatever its layer. */
+const struct jitcode_function *jitcode_latest(const struct jitcode *c, uint64_t addr);
+/* The source of @addr, inside @f; NULL when nobody told. */
+const struct jitcode_line *jitcode_line(const struct jitcode *c, const struct jitcode_function *f,
+					uint64_t addr);
+/* A name or the name of a file: NUL-terminated, foreign bytes. */
+const char *jitcode_text(const struct jitcode *c, uint32_t at);
+
+/* Once for each that took the place of other code: the next one, or NULL. */
+const struct jitcode_function *jitcode_next_over(struct jitcode *c);
+
+uint32_t jitcode_nr(const struct jitcode *c);
+size_t jitcode_memory(const struct jitcode *c);
+
+#endif

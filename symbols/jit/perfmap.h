@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The text in which JIT compilers tell the names of their code,
+ * /tmp/perf-PID.map: "START SIZE name" a line, numbers in hex (Linux,
+ * tools/perf/Documentation/jit-interface.txt).
+ *
+ * Hostile: whoever runs the process writes it. Of entries that overlap the
+ * later one wins: code was compiled again, or its memory used again. A last
+ * line without a newline is still being written and is left out.
+ *
+ * Pure: bytes in, table out; immutable once made. Any thread.
+ */
+#ifndef SYMBOLS_JIT_PERFMAP_H
+#define SYMBOLS_JIT_PERFMAP_H
+
+#include "symbols/base/base.h"
+
+#define PERFMAP_SIZE_MAX	(64U << 20)
+#define PERFMAP_ENTRIES_MAX	(2U << 20)
+#define PERFMAP_NAME_MAX	512U		/* bytes of one name; the rest is cut */
+
+struct perfmap;
+
+/* Borrowed from the map; the name is foreign bytes, not NUL-terminated. */
+struct perfmap_symbol {
+	uint64_t start, size;
+	const char *name;
+	uint32_t name_size;
+};
+
+/* 0, -ENODATA (not one entry), -E2BIG, -ENOMEM. */
+int perfmap_parse(struct perfmap **out, const char *text, size_t size);
+void perfmap_free(struct perfmap *map);
+
+/* What covers @addr; false when nothing does. */
+bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbol *out);
+uint32_t perfmap_nr(const struct perfmap *map);
+uint32_t perfmap_nr_bad(const struct perfmap *map);	/* lines that made no sense */
+size_t perfmap_memory(const struct perfmap *map);
+
+#endif

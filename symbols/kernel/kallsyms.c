@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Parse /proc/kallsyms: "address type name [module]", one symbol a line.
+ *
+ * Runs on: a helper. Symbols of every type are kept, so that data ends the
+ * function before it, but of each address only the best. The kernel's own are
+ * listed in the order of their addresses, all in the same form, and there are a
+ * hundred thousand: take_usual() is for those. Lines that are not of the form
+ * above are passed over.
+ */
+#include "symbols/kernel/kallsyms.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/base/fields.h"
+#include "symbols/base/sort.h"
+
+#define NO_MODULE	UINT32_MAX
+#define PAGE		4096ULL
+#define FUNCTION_MAX	(4ULL << 20)
+/* Lines are read in pieces of this size; longer ones are none. */
+#define PIECE_SIZE	(64U << 10)
+#define LINE_MIN	6U		/* "0 t x" and its end */
+/* "ffffffff81000000 T " */
+#define HEAD_SIZE	19
+/* Names are copied in steps of this size, most in one: so far behind the ends of both texts. */
+#define SLACK		32U
+#define TEXT_FIRST	(1U << 20)
+
+struct symbol_entry {
+	uint64_t start;
+	uint32_t name;			/* offset in text */
+	uint32_t module;		/* offset in text, or NO_MODULE */
+	uint16_t name_size;
+	uint8_t module_size;
+	uint8_t bind;			/* 3 global, 2 weak, 1 local; 0: not text */
+};
+
+struct kallsyms {
+	struct symbol_entry *symbols;
+	uint32_t nr, max;
+	uint32_t nr_functions;		/* of them text */
+	bool unordered;			/* while it is read */
+	char *text;			/* a copy of the names and modules kept */
+	size_t text_size, text_max;
+	uint64_t begin[2];		/* _text, _stext */
+	uint32_t nr_hidden;		/* lines whose address is 0 */
+};
+
+/* One line, cut into its fields. */
+struct line {
+	uint64_t start;
+	const char *name, *module;
+	size_t name_size, module_size;
+	uint8_t type;
+};
+
+/* Where the text comes from: a file or memory. */
+struct source {
+	int fd;				/* -1: memory */
+	const char *text;
+	size_t size;
+};
+
+/* What the letter of a symbol says of it. */
+static const uint8_t binds[256] = { ['T'] = 3, ['W'] = 2, ['w'] = 2, ['t'] = 1, ['i'] = 1 };
+
+/* The last word, in brackets, is the module. */
+static void cut_module(struct line *out, const char *end)
+{
+	const char *p = end;
+
+	while (p > out->name && !fields_is_blank(p[-1]))
+		p--;
+	if (p == out->name || *p != '[' || end - p < 3 || end - p > 64)
+		return;
+	out->module = p;
+	out->module_size = (size_t)(end - p);
+	while (p > out->name && fields_is_blank(p[-1]))
+		p--;
+	out->name_size = (size_t)(p - out->name);
+}
+
+/* Cut [p, end) into fields; false if it is not a symbol's line. */
+static bool parse_line(const char *p, const char *end, struct line *out)
+{
+	p = fields_hex(p, end, &out->start);
+	if (!p || end - p < 4 || !fields_is_blank(p[0]) || !fields_is_blank(p[2]))
+		return false;
+	out->type = (uint8_t)p[1];
+	out->name = p + 3;
+	out->name_size = (size_t)(end - out->name);
+	out->module_size = 0;
+	if (end[-1] == ']')
+		cut_module(out, end);
+	return out->name_size && out->name_size <= KALLSYMS_NAME_MAX;
+}
+
+/*
+ * Of names for one address: global over weak over local, fewer underscores
+ * first; that of a 32-bit system call only if there is no other.
+ */
+static unsigned int rank_of(const struct kallsyms *k, const struct symbol_entry *s)
+{
+	const char *name = k->text + s->name;
+	unsigned int underscores = 0;
+
+	if (!s->bind)
+		return 0;
+	while (underscores < 14 && underscores < s->name_size && name[underscores] == '_')
+		underscores++;
+	if (s->name_size > 7 && !memcmp(name, "__ia32_", 7))
+		underscores++;
+	return s->bind * 16U + 15 - underscores;
+}
+
+/* The module's text, shared with the symbol before when that is of the same module. */
+static uint32_t add_module(struct kallsyms *k, const struct line *line)
+{
+	const struct symbol_entry *last = k->nr ? &k->symbols[k->nr - 1] : NULL;
+	uint32_t offset = (uint32_t)k->text_size;
+
+	if (!line->module_size)
+		return NO_MODULE;
+	if (last && last->module != NO_MODULE && last->module_size == line->module_size &&
+	    !memcmp(k->text + last->module, line->module, line->module_size))
+		return last->module;
+	memcpy(k->text + offset, line->module, line->module_size);
+	k->text_size += line->module_size;
+	return offset;
+}
+
+/* Make room for the symbols and texts of a piece of @size bytes. */
+static int reserve(struct kallsyms *k, size_t size)
+{
+	uint32_t nr = (uint32_t)size / LINE_MIN + 1;
+
+	if (k->max - k->nr < nr) {
+		uint32_t max = MAX(k->max * 2, 1U << 16);
+		struct symbol_entry *symbols;
+
+		if (k->nr >= KALLSYMS_SYMBOLS_MAX)
+			return -E2BIG;
+		symbols = reallocarray(k->symbols, max, sizeof(*symbols));
+		if (!symbols)
+			return -ENOMEM;
+		k->symbols = symbols;
+		k->max = max;
+	}
+	if (k->text_max - k->text_size < size + SLACK) {
+		size_t max = MAX(k->text_max * 2, (size_t)TEXT_FIRST);
+		char *text = max > KALLSYMS_TEXT_MAX ? NULL : realloc(k->text, max);
+
+		if (!text)
+			return -ENOMEM;
+		k->text = text;
+		k->text_max = max;
+	}
+	return 0;
+}
+
+static void note_begin(struct kallsyms *k, const struct line *line)
+{
+	if (line->name_size == 5 && !memcmp(line->name, "_text", 5))
+		k->begin[0] = line->start;
+	if (line->name_size == 6 && !memcmp(line->name, "_stext", 6))
+		k->begin[1] = line->start;
+}
+
+/* Append @s; of two at one address the better one stays, of equals the first. */
+static void keep(struct kallsyms *k, const struct symbol_entry *s)
+{
+	const struct symbol_entry *last = k->nr ? &k->symbols[k->nr - 1] : NULL;
+
+	if (last && s->start == last->start) {
+		if (rank_of(k, s) <= rank_of(k, last))
+			return;
+		k->nr--;
+		k->nr_functions -= last->bind != 0;
+	}
+	k->unordered |= last && s->start < last->start;
+	k->nr_functions += s->bind != 0;
+	k->symbols[k->nr++] = *s;
+}
+
+static void add_symbol(struct kallsyms *k, const struct line *line)
+{
+	struct symbol_entry s = {
+		.start = line->start, .module = add_module(k, line),
+		.module_size = (uint8_t)line->module_size, .bind = binds[line->type],
+	};
+
+	note_begin(k, line);
+	if (s.bind) {
+		s.name = (uint32_t)k->text_size;
+		s.name_size = (uint16_t)line->name_size;
+		memcpy(k->text + k->text_size, line->name, line->name_size);
+		k->text_size += line->name_size;
+	}
+	keep(k, &s);
+}
+
+/*
+ * By address. Without modules and BPF programs the kernel's list is in order;
+ * else symbols of one address may have been apart.
+ */
+static int sort_symbols(struct kallsyms *k)
+{
+	uint32_t nr = k->nr;
+	int rc;
+
+	if (!k->unordered)
+		return 0;
+	rc = sort_records(k->symbols, nr, sizeof(*k->symbols), offsetof(struct symbol_entry, start));
+	if (rc)
+		return rc;
+	k->nr = k->nr_functions = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct symbol_entry s = k->symbols[i];
+
+		keep(k, &s);
+	}
+	return 0;
+}
+
+/*
+ * Where the function @s ends: at @next, the symbol at the next address (NULL:
+ * none). The last one before another module's may be far from it; it gets its
+ * own page and one more.
+ */
+static uint32_t size_of(const struct symbol_entry *s, const struct symbol_entry *next)
+{
+	uint64_t size = 2 * PAGE - s->start % PAGE;
+
+	if (next)
+		size = s->module == next->module ? next->start - s->start :
+						   MIN(size, next->start - s->start);
+	return (uint32_t)MIN(size, FUNCTION_MAX);
+}
+
+/* Give back what parsing took too much of. */
+static void shrink(struct kallsyms *k)
+{
+	void *symbols = reallocarray(k->symbols, MAX(k->nr, 1U), sizeof(*k->symbols));
+	char *text = realloc(k->text, MAX(k->text_size, 1UL));
+
+	k->symbols = symbols ? symbols : k->symbols;
+	k->text = text ? text : k->text;
+	k->max = k->nr;
+}
+
+/* Copy a name up to the newline, which is there. Its size. */
+static size_t copy_name(char *to, const char *from, const char *end)
+{
+	size_t size = (size_t)((const char *)memchr(from, '\n', (size_t)(end - from)) - from);
+
+	for (size_t at = 0; at < size; at += SLACK)
+		memcpy(to + at, from + at, SLACK);
+	return size;
+}
+
+/*
+ * Take lines like "ffffffff81000000 T name", by rising address, up to the first
+ * that is not like this. The lower half of the address is read each time, the
+ * upper one only if it is not that of the line before.
+ */
+static const char *take_usual(struct kallsyms *k, const char *p, const char *end)
+{
+	uint64_t half = 0x3030303030303030ULL, last = k->nr ? k->symbols[k->nr - 1].start : 0;
+	struct symbol_entry *s = k->symbols + k->nr, *first = s;
+	char *text = k->text + k->text_size;
+	uint32_t high = 0, low;
+
+	while (end - p > HEAD_SIZE) {
+		uint8_t bind = binds[(uint8_t)p[17]];
+		uint64_t start, halves[2];
+		size_t size;
+
+		memcpy(halves, p, sizeof(halves));
+		if (halves[0] != half && !fields_eight_digits(halves[0], &high))
+			break;
+		half = halves[0];
+		if (!fields_eight_digits(halves[1], &low) || p[16] != ' ' || p[18] != ' ' || !bind)
+			break;
+		start = (uint64_t)high << 32 | low;
+		size = copy_name(text, p + HEAD_SIZE, end);
+		/* Short names may be where the kernel begins. */
+		if (start <= last || size <= strlen("_stext") || size > KALLSYMS_NAME_MAX ||
+		    text[size - 1] == ']')
+			break;
+		*s++ = (struct symbol_entry){
+			.start = start, .name = (uint32_t)(text - k->text), .module = NO_MODULE,
+			.name_size = (uint16_t)size, .bind = bind,
+		};
+		last = start;
+		text += size;
+		p += HEAD_SIZE + size + 1;
+	}
+	k->nr += (uint32_t)(s - first);
+	k->nr_functions += (uint32_t)(s - first);
+	k->text_size = (size_t)(text - k->text);
+	return p;
+}
+
+/* Take all lines of @text; each has its newline, and SLACK bytes behind the last may be read. */
+static int take_lines(struct kallsyms *k, const char *text, size_t size)
+{
+	const char *p = text, *end = text + size, *eol;
+	int rc = reserve(k, size);
+
+	for (; !rc && (p = take_usual(k, p, end)) < end; p = eol + 1) {
+		struct line line;
+
+		eol = memchr(p, '\n', (size_t)(end - p));
+		if (!parse_line(p, eol, &line))
+			continue;
+		if (line.start)
+			add_symbol(k, &line);
+		else
+			k->nr_hidden++;
+	}
+	return rc;
+}
+
+/* All lines are taken, or it failed with @rc: sort and publish, or say why not. */
+static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, struct err *e)
+{
+	if (!rc && !k->nr)
+		rc = k->nr_hidden ? -EACCES : -ENODATA;
+	if (!rc)
+		rc = sort_symbols(k);
+	if (rc) {
+		kallsyms_free(k);
+		return err_set(e, rc, rc == -EACCES ? "kptr_restrict hides kernel addresses" :
+						      "the kernel's symbol list cannot be used");
+	}
+	shrink(k);
+	*out = k;
+	return 0;
+}
+
+/* Read on; 0 at the end, or -errno. */
+static ssize_t read_source(struct source *from, char *to, size_t size)
+{
+	ssize_t nr;
+
+	if (from->fd < 0) {
+		size = MIN(size, from->size);
+		memcpy(to, from->text, size);
+		from->text += size;
+		from->size -= size;
+		return (ssize_t)size;
+	}
+	do
+		nr = read(from->fd, to, size);
+	while (nr < 0 && errno == EINTR);
+	return nr < 0 ? -errno : nr;
+}
+
+/* Read @from to its end through @piece. */
+static int take_source(struct kallsyms *k, struct source *from, char *piece)
+{
+	size_t have = 0, used, total = 0;
+	ssize_t nr;
+	int rc = 0;
+
+	do {
+		const char *eol;
+
+		nr = read_source(from, piece + have, PIECE_SIZE - have);
+		if (nr < 0)
+			return (int)nr;
+		total += (size_t)nr;
+		have += (size_t)nr;
+		if (!nr && have)
+			piece[have++] = '\n';	/* the last line has none */
+		eol = memrchr(piece, '\n', have);
+		used = eol ? (size_t)(eol + 1 - piece) : 0;
+		if (total > KALLSYMS_TEXT_MAX)
+			return -E2BIG;
+		if (!used && have == PIECE_SIZE)
+			return -EINVAL;
+		rc = take_lines(k, piece, used);
+		have -= used;
+		memmove(piece, piece + used, have);
+	} while (nr && !rc);
+	return rc;
+}
+
+static int make(struct kallsyms **out, struct source *from, struct err *e)
+{
+	struct kallsyms *k = calloc(1, sizeof(*k));
+	char *piece = calloc(1, PIECE_SIZE + 1 + SLACK);
+	int rc = k && piece ? take_source(k, from, piece) : -ENOMEM;
+
+	free(piece);
+	return finish_or_free(out, k, rc, e);
+}
+
+int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct err *e)
+{
+	struct source from = { .fd = -1, .text = text, .size = size };
+
+	return make(out, &from, e);
+}
+
+int kallsyms_read(struct kallsyms **out, const char *path, struct err *e)
+{
+	struct source from = { .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
+	int rc;
+
+	if (from.fd < 0)
+		return err_set(e, -errno, "the kernel's symbol list cannot be opened");
+	rc = make(out, &from, e);
+	close(from.fd);
+	return rc;
+}
+
+void kallsyms_free(struct kallsyms *k)
+{
+	if (!k)
+		return;
+	free(k->symbols);
+	free(k->text);
+	free(k);
+}
+
+bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out)
+{
+	const struct symbol_entry *s;
+	uint32_t lo = 0, hi = k->nr, size;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (k->symbols[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return false;
+	s = &k->symbols[lo - 1];
+	size = s->bind ? size_of(s, lo < k->nr ? s + 1 : NULL) : 0;
+	if (addr - s->start >= size)
+		return false;
+	*out = (struct kallsyms_symbol){
+		.start = s->start, .size = size,
+		.name = k->text + s->name, .name_size = s->name_size,
+		.module = s->module == NO_MODULE ? NULL : k->text + s->module,
+		.module_size = s->module_size,
+	};
+	return true;
+}
+
+uint64_t kallsyms_begin(const struct kallsyms *k, bool stext)
+{
+	return k->begin[stext];
+}
+
+uint32_t kallsyms_nr(const struct kallsyms *k)
+{
+	return k->nr_functions;
+}
+
+size_t kallsyms_memory(const struct kallsyms *k)
+{
+	return sizeof(*k) + k->max * sizeof(*k->symbols) + k->text_size;
+}

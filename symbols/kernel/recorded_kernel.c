@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The kernel of a recording against the one that runs. Runs on: the loader.
+ */
+#include "symbols/kernel/recorded_kernel.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "symbols/object/elffile.h"
+
+size_t kernel_build_id(const char *path, uint8_t *id, size_t max)
+{
+	uint8_t notes[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, notes, sizeof(notes));
+
+	if (fd >= 0)
+		close(fd);
+	return size > 0 ? elffile_notes_build_id(notes, (size_t)size, id, max) : 0;
+}
+
+bool kernel_is_other(const struct kernel_identity *was, const char *notes)
+{
+	uint8_t id[sizeof(was->build_id)];
+	size_t size = was->build_id_size ? kernel_build_id(notes, id, sizeof(id)) : 0;
+	struct utsname host;
+
+	if (size)
+		return size != was->build_id_size || memcmp(id, was->build_id, size);
+	return *was->release && !uname(&host) && strcmp(was->release, host.release);
+}
+
+uint64_t recorded_kernel_now(const struct recorded_kernel *k, uint64_t addr)
+{
+	return addr >= k->start && addr < k->end ? addr - k->shift : addr;
+}
+
+uint64_t recorded_kernel_then(const struct recorded_kernel *k, uint64_t addr)
+{
+	uint64_t then = addr + k->shift;
+
+	return then >= k->start && then < k->end ? then : addr;
+}

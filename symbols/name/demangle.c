@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * libiberty's demanglers behind limits.
+ *
+ * Output is limited by leaving the demangler with longjmp from its output
+ * callback: the callback variants keep everything on the stack, so nothing
+ * leaks. Runs on: the loader.
+ */
+#include "symbols/name/demangle.h"
+
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#undef ARRAY_SIZE		/* libiberty's; base.h has the same */
+#include "symbols/base/base.h"
+
+#define TEMPLATE_COPIES_MAX	(128U << 10)	/* x 16 bytes of the printer's stack */
+#define SILENT_STEPS_MAX	1000000U
+
+struct sink {
+	char *buf;
+	size_t size, max;
+	jmp_buf full;
+};
+
+typedef int (*demangler_fn)(const char *mangled, int options, demangle_callbackref callback,
+			    void *opaque);
+
+/* Take output until the buffer is full, then leave the demangler. */
+static void take(const char *bytes, size_t size, void *opaque)
+{
+	struct sink *sink = opaque;
+	size_t here = MIN(size, sink->max - sink->size);
+
+	if (here)			/* the demanglers pass NULL for nothing */
+		memcpy(sink->buf + sink->size, bytes, here);
+	sink->size += here;
+	if (here < size)
+		longjmp(sink->full, 1);
+}
+
+/* Run @fn with the output bounded; bytes written, 0 when it did not understand. */
+static size_t run(demangler_fn fn, int options, const char *name, char *buf, size_t buf_size)
+{
+	struct sink sink = { .buf = buf, .max = buf_size - 1 };
+
+	if (setjmp(sink.full) == 0 && !fn(name, options, take, &sink))
+		return 0;
+	buf[sink.size] = '\0';
+	return sink.size;
+}
+
+/* Occurrences of @what in @name. */
+static size_t count(const char *name, const char *what)
+{
+	size_t nr = 0;
+
+	for (const char *p = name; (p = strstr(p, what)); p++)
+		nr++;
+	return nr;
+}
+
+/* Pack expansions and sizes of packs: "Dp", "sp", "sZ". */
+static size_t count_packs(const char *name)
+{
+	size_t nr = 0;
+
+	for (const char *p = name; p[0]; p++)
+		nr += (p[0] == 's' && (p[1] == 'p' || p[1] == 'Z')) || (p[0] == 'D' && p[1] == 'p');
+	return nr;
+}
+
+/*
+ * Could a C++ name cost much before it prints much? Two ways are known: the
+ * printer's stack grows by (references to template parameters) x (templates),
+ * and nested pack expansions over packs of nothing multiply without output.
+ */
+static bool may_explode(const char *name, size_t size)
+{
+	size_t packs = count_packs(name), params;
+	uint64_t steps = 1, width;
+
+	/* As counted below, there are no more parameters than letters, and no more templates. */
+	if (packs < 2 && size * (size + 1) <= TEMPLATE_COPIES_MAX)
+		return false;
+	params = count(name, "T_") + count(name, "RT") + count(name, "OT");
+	for (const char *p = name; (p = strchr(p, 'T')); p++)
+		params += isalnum((unsigned char)p[1]) != 0;
+	if (params * (count(name, "I") + 1) > TEMPLATE_COPIES_MAX)
+		return true;
+	if (packs < 2)
+		return false;
+	width = count(name, "JE") + count(name, "IE") + params + 1;
+	for (size_t i = 0; i < packs && steps <= SILENT_STEPS_MAX; i++)
+		steps *= width;
+	return steps > SILENT_STEPS_MAX;
+}
+
+/* Rust's old scheme looks like C++ but ends in a hash: "17h", 16 hex digits, "E". */
+static bool is_rust_legacy(const char *name, size_t size)
+{
+	const char *dot = strchr(name, '.');
+	size_t end = dot ? (size_t)(dot - name) : size;
+
+	return end > 23 && !strncmp(name, "_ZN", 3) && name[end - 1] == 'E' &&
+	       !strncmp(name + end - 20, "17h", 3) &&
+	       strspn(name + end - 17, "0123456789abcdef") >= 16;
+}
+
+/* Keep what compilers add to clones (".cold", ".part.0"): they are functions of their own. */
+static size_t add_suffix(const char *name, char *buf, size_t size, size_t buf_size)
+{
+	const char *dot = strchr(name, '.');
+	size_t more;
+
+	if (!dot || !size || !strncmp(dot, ".llvm.", 6))
+		return size;
+	more = strlen(dot);
+	if (size + more >= buf_size)
+		return size;
+	memcpy(buf + size, dot, more + 1);
+	return size + more;
+}
+
+size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
+{
+	char copy[DEMANGLE_NAME_MAX + 1];
+	size_t out;
+
+	if (size < 3 || size > DEMANGLE_NAME_MAX || name[0] != '_' || buf_size < 2 ||
+	    memchr(name, '\0', size))
+		return 0;
+	memcpy(copy, name, size);
+	copy[size] = '\0';
+	if (copy[1] == 'D' && isdigit((unsigned char)copy[2]))
+		return demangle_d(copy, buf, buf_size);
+	if (copy[1] == 'R' || is_rust_legacy(copy, size)) {
+		out = run(rust_demangle_callback, DMGL_ANSI, copy, buf, buf_size);
+		if (out || copy[1] == 'R')
+			return out;
+	}
+	if (copy[1] != 'Z' || may_explode(copy, size))
+		return 0;
+	/* Its recursion limit refuses all names over 1 KiB; ours is DEMANGLE_NAME_MAX. */
+	out = run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, copy, buf,
+		  buf_size);
+	return add_suffix(copy, buf, out, buf_size);
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Place -> symbol, one rule for each kind of object.
+ *
+ * Runs on: the loader.
+ */
+#include "symbols/name/naming.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "symbols/name/demangle.h"
+#include "symbols/kernel/kallsyms_job.h"
+
+#define ANON_PAGE		4096ULL
+#define KALLSYMS_INTERVAL_NS	10000000000ULL
+#define KALLSYMS_INTERVAL_MAX	(64 * KALLSYMS_INTERVAL_NS)
+#define KALLSYMS_TRANSIENT_NS	2000000000ULL
+
+/*
+ * A symbol as found, before it has an id. Most places are in functions that have
+ * one: what its name is made of is put together for the others alone.
+ */
+struct found {
+	struct symtab_key key;
+	struct symtab_text text;	/* complete but for a name that the following say */
+	const struct image *image;
+	const struct image_symbol *symbol;	/* one of the image's; NULL: see below */
+	struct safe_text head;		/* a made-up name: this; .str NULL: it is none */
+	const char *join;		/* and this, and the start; or NULL */
+	bool by_name;
+};
+
+void naming_init(struct naming *n, struct objects *objects, struct symtab *symtab,
+		 const atomic_bool *stop)
+{
+	memset(n, 0, sizeof(*n));
+	n->objects = objects;
+	n->symtab = symtab;
+	n->kallsyms_path = "/proc/kallsyms";
+	n->kallsyms_interval_ns = KALLSYMS_INTERVAL_NS;
+	jitdumps_init(&n->jitdumps, objects, NULL, stop);
+	perfmaps_init(&n->perfmaps, objects, stop);
+}
+
+void naming_fini(struct naming *n)
+{
+	kallsyms_job_leave(n->ahead);
+	n->ahead = NULL;
+	kallsyms_free(n->kallsyms);
+	n->kallsyms = NULL;
+	ksyms_free(n->ksyms);
+	n->ksyms = NULL;
+	jitdumps_fini(&n->jitdumps);
+	perfmaps_fini(&n->perfmaps);
+}
+
+static void set_module(struct found *f, const char *module, size_t size)
+{
+	f->text.module = module;
+	f->text.module_size = size;
+}
+
+static void set_name(struct found *f, const char *name, size_t size)
+{
+	f->text.name = name;
+	f->text.name_size = size;
+	f->by_name = true;
+}
+
+/* A name of a word, or with @join of a word and an address: "libfoo.so+0x1230". */
+static void set_made_up(struct found *f, struct safe_text head, const char *join, uint64_t start)
+{
+	f->key.start = start;
+	f->key.made_up = true;
+	f->head = head;
+	f->join = join;
+}
+
+/* Code of a file or the vdso: its symbol, else its FDE, else its address. */
+static int find_in_image(const struct object *object, const struct naming_question *q, struct found *f)
+{
+	/* Pairs with the release in objects.c. */
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+	struct ehframe_fde fde;
+	const struct image_symbol *s;
+	uint64_t vaddr;
+
+	f->text.kind = '?';
+	set_module(f, object->name.str, object->name.size);
+	if (!image || !image_vaddr(image, q->offset, &vaddr)) {
+		set_made_up(f, object->name, "+0x", q->offset);
+	} else if ((s = image_find(image, vaddr))) {
+		f->key.start = s->vaddr;
+		f->text.kind = object->identity.kind == OBJECT_VDSO ? 'v' : 'u';
+		f->image = image;
+		f->symbol = s;
+		f->by_name = true;
+	} else {
+		set_made_up(f, object->name, "+0x",
+			    ehframe_find(&image->eh, vaddr, &fde) ? fde.start : vaddr);
+	}
+	return 0;
+}
+
+/* Where is the kernel's code now, where was it then? */
+static void place_kernel(struct naming *n)
+{
+	struct recorded_kernel *k = &n->kernel;
+	uint64_t now = n->kallsyms && k->mark ? kallsyms_begin(n->kallsyms, k->stext) : 0;
+
+	k->shift = now ? k->mark - now : 0;
+}
+
+void naming_kernel_was(struct naming *n, const struct recorded_kernel *told)
+{
+	bool other = n->kernel.other;
+
+	n->kernel = *told;
+	n->kernel.other = other;
+	place_kernel(n);
+}
+
+void naming_expect_kernel(struct naming *n, struct helpers *helpers)
+{
+	if (!n->ahead && !n->kallsyms_ns && !n->kernel.other)
+		n->ahead = kallsyms_job_start(n->kallsyms_path, helpers);
+}
+
+/* The list as it is now, or as it was when it was read ahead. */
+static int take_kallsyms(struct naming *n, struct kallsyms **out)
+{
+	struct kallsyms_job_result result;
+
+	kallsyms_job_take(n->ahead, n->kallsyms_path, &result);
+	n->ahead = NULL;
+	n->kallsyms_ns = result.start_ns;	/* what came meanwhile may not be in it */
+	n->kallsyms_cost_ns = result.cost_ns;
+	*out = result.list;
+	return result.rc;
+}
+
+/* Read /proc/kallsyms anew; the old list stays when the new one cannot be had. */
+static void read_kallsyms(struct naming *n, struct object *kernel)
+{
+	uint32_t nr_before = n->kallsyms ? kallsyms_nr(n->kallsyms) : 0;
+	struct kallsyms *k;
+	int rc = take_kallsyms(n, &k);
+
+	if (rc) {
+		if (!n->kallsyms && rc == -EACCES)
+			object_explain(kernel, "kernel addresses are hidden from this user",
+				    "run proftop as root, or: "
+				    "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
+		else if (!n->kallsyms)
+			object_explain(kernel, "kernel symbols cannot be read",
+				    "mount /proc, and a kernel with CONFIG_KALLSYMS");
+		return;
+	}
+	if (nr_before == kallsyms_nr(k))
+		n->kallsyms_interval_ns = MIN(n->kallsyms_interval_ns * 2, KALLSYMS_INTERVAL_MAX);
+	else
+		n->kallsyms_interval_ns = KALLSYMS_INTERVAL_NS;
+	kallsyms_free(n->kallsyms);
+	n->kallsyms = k;
+	place_kernel(n);
+	atomic_store_explicit(&n->kallsyms_memory, kallsyms_memory(k), memory_order_relaxed);
+	object_explain(kernel, NULL, NULL);
+	object_credit(kernel, "kallsyms", kallsyms_nr(k));
+}
+
+/* Code that comes and goes, and whose memory is used again: BPF programs and trampolines. */
+static bool is_transient(const struct kallsyms_symbol *s)
+{
+	static const char *const makers[] = {
+		"[bpf]", "[__builtin__ftrace]", "[__builtin__kprobes]",
+	};
+
+	for (size_t i = 0; s->module && i < ARRAY_SIZE(makers); i++) {
+		if (s->module_size == strlen(makers[i]) &&
+		    !memcmp(s->module, makers[i], s->module_size))
+			return true;
+	}
+	return false;
+}
+
+/* What the list has for @addr, an address as it was sampled. */
+static bool find_in_list(const struct naming *n, uint64_t addr, struct kallsyms_symbol *out)
+{
+	if (!kallsyms_find(n->kallsyms, recorded_kernel_now(&n->kernel, addr), out))
+		return false;
+	out->start = recorded_kernel_then(&n->kernel, out->start);
+	return true;
+}
+
+/* Look @addr up; a module may be new, then the list is read again, now or later. */
+static int find_in_kallsyms(struct naming *n, struct object *kernel, const struct naming_question *q,
+			    struct kallsyms_symbol *out)
+{
+	uint64_t interval_ns = n->kallsyms_interval_ns;
+	int rc = -ENOENT;
+
+	if (!n->kallsyms_ns)
+		read_kallsyms(n, kernel);
+	if (!n->kallsyms)
+		return -ENOENT;
+	if (find_in_list(n, q->offset, out)) {
+		if (!is_transient(out))
+			return 0;
+		/* Older than the question, the list may tell of a program that is gone. */
+		interval_ns = MAX(KALLSYMS_TRANSIENT_NS, n->kallsyms_cost_ns * 20);
+		rc = 0;
+	}
+	if (n->kallsyms_ns >= q->since_ns)
+		return rc;		/* the list is newer than the question */
+	if (time_now_ns() - n->kallsyms_ns < interval_ns)
+		return q->now ? rc : -EAGAIN;
+	read_kallsyms(n, kernel);
+	return find_in_list(n, q->offset, out) ? 0 : -ENOENT;
+}
+
+/* The kernel told of it: fresher than the list, and it stays when the code has gone. */
+static void set_made_at_run_time(struct found *f, const struct ksyms_symbol *s)
+{
+	f->key.start = s->start;
+	f->key.variant = symtab_variant(s->name, s->name_size);
+	if (s->type == KSYMS_BPF)
+		set_module(f, "[bpf]", sizeof("[bpf]") - 1);
+	set_name(f, s->name, s->name_size);
+}
+
+/* Kernel code. Without any list all of it is one row: its addresses tell nobody anything. */
+static int find_in_kernel(struct naming *n, const struct naming_question *q, struct found *f)
+{
+	struct object *kernel = objects_at(n->objects, OBJECT_ID_KERNEL);
+	struct kallsyms_symbol s;
+	int rc;
+
+	f->text.kind = 'k';
+	set_module(f, kernel->name.str, kernel->name.size);
+	if (n->ksyms && ksyms_find(n->ksyms, q->offset, &n->ksym)) {
+		set_made_at_run_time(f, &n->ksym);
+		return 0;
+	}
+	if (n->kernel.other) {
+		object_explain(kernel, "recorded on another kernel than the one that runs here",
+			    "replay it there, or give a copy of its /proc/kallsyms below --symfs");
+		set_made_up(f, TEXT("[kernel]"), NULL, 0);
+		return 0;
+	}
+	rc = find_in_kallsyms(n, kernel, q, &s);
+	if (rc == -EAGAIN)
+		return rc;
+	if (!rc) {
+		f->key.start = s.start;
+		if (s.module)
+			set_module(f, s.module, s.module_size);
+		set_name(f, s.name, s.name_size);
+	} else if (n->kallsyms) {
+		set_made_up(f, TEXT("[kernel]"), " 0x", q->offset & ~(ANON_PAGE - 1));
+	} else {
+		set_made_up(f, TEXT("[kernel]"), NULL, 0);
+	}
+	return 0;
+}
+
+/* Code of a name that its process told, and which @source says. */
+static void set_jit(struct found *f, const char *source, uint64_t start, const char *name, size_t size)
+{
+	f->key.start = start;
+	f->key.variant = symtab_variant(name, size);
+	set_module(f, source, strlen(source));
+	set_name(f, name, size);
+}
+
+/*
+ * JIT, heap, stack: what the process's jitdump or perf map says, else one
+ * symbol a page. All layers of its code are one object to people.
+ */
+static int find_in_anon(struct naming *n, struct object *object, const struct naming_question *q,
+			struct found *f)
+{
+	struct object *base = jitdumps_base(&n->jitdumps, object);
+	struct jitdumps_symbol dumped;
+	struct perfmap_symbol mapped;
+	bool in_dump = jitdumps_find(&n->jitdumps, object, q->offset, &dumped), in_map;
+
+	/* A file may have hung: the tables may be gone. Pairs with the release in loader_stop(). */
+	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
+		return -ECANCELED;
+	in_map = !in_dump && perfmaps_find(&n->perfmaps, base, q->offset, &mapped);
+	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
+		return -ECANCELED;
+	f->key.object = base->id;
+	f->text.kind = 'j';
+	if (in_dump) {
+		set_jit(f, "[jitdump]", dumped.start, dumped.name, dumped.name_size);
+	} else if (in_map) {
+		set_jit(f, "[perf map]", mapped.start, mapped.name, mapped.name_size);
+	} else {
+		set_module(f, base->name.str, base->name.size);
+		set_made_up(f, TEXT("[anon]"), " 0x", q->offset & ~(ANON_PAGE - 1));
+	}
+	return 0;
+}
+
+static int find_unknown(const struct object *object, struct found *f)
+{
+	f->text.kind = '?';
+	set_module(f, object->name.str, object->name.size);
+	set_made_up(f, TEXT("[unknown]"), NULL, 0);
+	return 0;
+}
+
+/* Is the object's fate known? If nobody did, ask for it: every sampled place deserves a name. */
+static bool is_settled(struct object *object)
+{
+	/* Pairs with the releases in objects.c. */
+	int state = atomic_load_explicit(&object->state, memory_order_acquire);
+
+	object_want(object);
+	return state >= OBJECT_READY;
+}
+
+static int find(struct naming *n, struct object *object, const struct naming_question *q,
+		struct found *f)
+{
+	if (!is_settled(object))
+		return -EAGAIN;
+	switch (object->identity.kind) {
+	case OBJECT_KERNEL:
+		return find_in_kernel(n, q, f);
+	case OBJECT_FILE:
+	case OBJECT_VDSO:
+		return find_in_image(object, q, f);
+	case OBJECT_ANON:
+		return find_in_anon(n, object, q, f);
+	default:
+		return find_unknown(object, f);
+	}
+}
+
+/* Put its name together, if that was left for later. */
+static void complete(struct naming *n, struct found *f)
+{
+	char *at;
+
+	if (f->symbol) {
+		f->text.name = image_symbol_name(f->image, f->symbol, n->stub, &f->text.name_size);
+	} else if (f->head.str) {
+		at = mempcpy(n->raw, f->head.str, f->head.size);
+		if (f->join)
+			at = text_put_hex(stpcpy(at, f->join), f->key.start, 0);
+		f->text.name = n->raw;
+		f->text.name_size = (size_t)(at - n->raw);
+	}
+}
+
+/* Give @f an id; a mangled name is undone only here, once for each symbol. */
+static uint32_t add(struct naming *n, struct found *f)
+{
+	size_t size;
+
+	complete(n, f);
+	size = f->by_name ? demangle(f->text.name, f->text.name_size, n->raw, sizeof(n->raw)) : 0;
+	if (size) {
+		f->text.name = n->raw;
+		f->text.name_size = size;
+	}
+	return symtab_add(n->symtab, &f->key, &f->text);
+}
+
+int naming_find(struct naming *n, const struct naming_question *q, uint32_t *symbol, bool *by_name)
+{
+	struct object *object = objects_at(n->objects, q->object);
+	struct found f = { .key.object = q->object };
+	int rc;
+
+	if (!object)
+		return -EAGAIN;
+	rc = find(n, object, q, &f);
+	if (rc)
+		return rc;
+	*by_name = f.by_name;
+	*symbol = symtab_find(n->symtab, &f.key);
+	if (*symbol == SYMBOL_NONE)
+		*symbol = add(n, &f);
+	return *symbol == SYMBOL_NONE ? -ENOMEM : 0;
+}

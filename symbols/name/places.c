@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Places in chunks, so that an id stays where it is.
+ *
+ * Runs on: any thread; places_grow() on the builder, places_name() on the
+ * loader. Invariant: there are always chunks ahead of the ids handed out, made
+ * by the builder; a hot thread that outruns them gets PLACE_NONE.
+ */
+#include "symbols/name/places.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/intern.h"
+
+#define CHUNK_BITS 14
+#define CHUNK_SIZE (1u << CHUNK_BITS)
+#define SLOTS_FIRST (4 * CHUNK_SIZE)
+#define SLOTS_SMALL (1u << 12)	/* half of them taken, there is room for a sample with all its frames new */
+
+/* In symbol of an entry that was never written. */
+#define SYMBOL_UNBUILT (SYMBOL_NONE - 1)
+
+struct places {
+	struct intern intern;
+	uint32_t nr_chunks;		/* that stand; builder only */
+	uint32_t max_chunks;
+	uint32_t nr_before;		/* places at the last places_grow() */
+	_Atomic(struct place *) chunk[];
+};
+
+struct key {
+	uint64_t offset;
+	uint32_t object;
+};
+
+static uint64_t place_hash(uint32_t object, uint64_t offset)
+{
+	return hash_u64(offset ^ hash_u64(object + 1ULL));
+}
+
+static struct place *entry(const struct places *p, uint32_t id)
+{
+	/* Acquire: the entries as chunk_add() made them. */
+	struct place *chunk = atomic_load_explicit(&p->chunk[id >> CHUNK_BITS],
+						   memory_order_acquire);
+
+	return chunk ? &chunk[id & (CHUNK_SIZE - 1)] : NULL;
+}
+
+static bool same(const void *store, uint32_t id, const void *key)
+{
+	const struct place *place = entry(store, id);
+	const struct key *k = key;
+
+	return place->offset == k->offset && place->object == k->object;
+}
+
+static bool room(const void *store, uint32_t id, const void *key)
+{
+	return entry(store, id);
+}
+
+static bool write_place(void *store, uint32_t id, const void *key)
+{
+	struct place *place = entry(store, id);
+	const struct key *k = key;
+
+	if (!place)
+		return false;
+	place->offset = k->offset;
+	place->object = k->object;
+	/* Release: the place is complete; pairs with the acquire in places_at(). */
+	atomic_store_explicit(&place->symbol, SYMBOL_NONE, memory_order_release);
+	return true;
+}
+
+static const struct intern_ops ops = { same, room, write_place };
+
+static int chunk_add(struct places *p)
+{
+	struct place *chunk = malloc(CHUNK_SIZE * sizeof(*chunk));
+
+	if (!chunk)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < CHUNK_SIZE; i++)
+		atomic_init(&chunk[i].symbol, SYMBOL_UNBUILT);
+	/* Release: the empty entries; pairs with the acquire in entry(). */
+	atomic_store_explicit(&p->chunk[p->nr_chunks++], chunk, memory_order_release);
+	return 0;
+}
+
+int places_new(struct places **out, uint32_t max_places)
+{
+	uint32_t max = MIN(MAX(max_places, 1u), 1u << 31);
+	uint32_t max_chunks = (max + CHUNK_SIZE - 1) / CHUNK_SIZE;
+	size_t size = sizeof(struct places) + max_chunks * sizeof(((struct places *)0)->chunk[0]);
+	struct places *p;
+	int ret;
+
+	size = (size + CACHELINE - 1) / CACHELINE * CACHELINE;
+	p = aligned_alloc(CACHELINE, size);
+	if (!p)
+		return -ENOMEM;
+	memset(p, 0, size);
+	p->max_chunks = max_chunks;
+	ret = intern_init(&p->intern, MIN(SLOTS_FIRST, 2 * max), max);
+	if (!ret)
+		ret = places_grow(p);
+	if (ret) {
+		places_free(p);
+		return ret;
+	}
+	*out = p;
+	return 0;
+}
+
+int places_begin_small(struct places *p)
+{
+	uint32_t nr_slots = (uint32_t)MIN(intern_slots_nr(&p->intern), SLOTS_SMALL);
+
+	intern_fini(&p->intern);
+	return intern_init(&p->intern, nr_slots, p->intern.max_ids);
+}
+
+void places_free(struct places *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->nr_chunks; i++)
+		free(atomic_load_explicit(&p->chunk[i], memory_order_relaxed));
+	intern_fini(&p->intern);
+	free(p);
+}
+
+uint32_t places_intern(struct places *p, uint32_t object, uint64_t offset)
+{
+	struct key key = { offset, object };
+
+	return intern_get(&p->intern, &ops, p, place_hash(object, offset), &key);
+}
+
+const struct place *places_at(const struct places *p, uint32_t id)
+{
+	const struct place *place = id < p->intern.max_ids ? entry(p, id) : NULL;
+
+	/* Acquire: offset and dso; pairs with the release in write_place(). */
+	if (!place || atomic_load_explicit(&place->symbol, memory_order_acquire) == SYMBOL_UNBUILT)
+		return NULL;
+	return place;
+}
+
+uint32_t places_nr(const struct places *p)
+{
+	return intern_nr(&p->intern);
+}
+
+void places_name(struct places *p, uint32_t id, uint32_t symbol)
+{
+	if (!places_at(p, id))
+		return;
+	/* Release: what the loader wrote of the symbol; pairs with the acquire in places_at(). */
+	atomic_store_explicit(&entry(p, id)->symbol, symbol, memory_order_release);
+}
+
+/* Keep a whole chunk ahead of the writers, or twice what they took since the last call. */
+int places_grow(struct places *p)
+{
+	uint32_t nr = places_nr(p);
+	/* An id given back may make it fewer than before. */
+	uint64_t used = nr > p->nr_before ? nr - p->nr_before : 0;
+	uint64_t ahead = MAX((uint64_t)CHUNK_SIZE, 2 * used);
+
+	p->nr_before = nr;
+	while (p->nr_chunks < p->max_chunks && p->nr_chunks * (uint64_t)CHUNK_SIZE < nr + ahead) {
+		int ret = chunk_add(p);
+
+		if (ret)
+			return ret;
+	}
+	return intern_grow(&p->intern);
+}
+
+bool places_crowded(const struct places *p)
+{
+	return intern_growth(&p->intern) ||
+	       (p->nr_chunks < p->max_chunks &&
+		places_nr(p) + CHUNK_SIZE / 2 > p->nr_chunks * (uint64_t)CHUNK_SIZE);
+}
+
+size_t places_memory(const struct places *p)
+{
+	return sizeof(*p) + p->max_chunks * sizeof(p->chunk[0]) + intern_memory(&p->intern) +
+	       p->nr_chunks * CHUNK_SIZE * sizeof(struct place);
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Headers of an ELF file: read, checked, widened to 64 bits.
+ *
+ * Runs on: a helper. Every number of the file is hostile.
+ */
+#include "symbols/object/elffile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHSTR_SIZE_MAX	(4U << 20)
+#define DYNAMIC_SIZE_MAX	(64ULL << 10)
+#define NOTES_SIZE_MAX	(64U << 10)
+#define PIECE		(4UL << 20)	/* read at once: so often it is told how far we are */
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NATIVE_DATA ELFDATA2LSB
+#else
+#define NATIVE_DATA ELFDATA2MSB
+#endif
+
+/* One read of at most PIECE bytes; whoever looks on is told. */
+static ssize_t read_some(const struct elffile *f, uint64_t offset, void *buf, size_t size)
+{
+	ssize_t nr = watch_begin(f->watch);
+
+	if (nr)
+		return nr;
+	nr = pread(f->fd, buf, MIN(size, PIECE), (off_t)offset);
+	if (nr < 0)
+		nr = -errno;
+	watch_end(f->watch, nr > 0 ? (uint64_t)nr : 0);
+	return nr;
+}
+
+int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t size)
+{
+	size_t done = 0;
+
+	if (offset > f->size || size > f->size - offset)
+		return -ERANGE;
+	if (f->fd < 0) {
+		memcpy(buf, f->memory + offset, size);
+		return 0;
+	}
+	while (done < size) {
+		ssize_t nr = read_some(f, offset + done, (char *)buf + done, size - done);
+
+		if (nr == -EINTR)
+			continue;
+		if (nr <= 0)
+			return nr == -ECANCELED ? -ECANCELED : -EIO;
+		done += (size_t)nr;
+	}
+	return 0;
+}
+
+int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, void **out)
+{
+	char *bytes;
+	int rc;
+
+	if (offset > f->size || size > f->size - offset)
+		return -ERANGE;
+	bytes = malloc(size + 1);
+	if (!bytes)
+		return -ENOMEM;
+	rc = elffile_read(f, offset, bytes, size);
+	if (rc) {
+		free(bytes);
+		return rc;
+	}
+	bytes[size] = '\0';
+	*out = bytes;
+	return 0;
+}
+
+/* Read the ELF header, widened. */
+static int read_ehdr(struct elffile *f, Elf64_Ehdr *out)
+{
+	unsigned char ident[EI_NIDENT];
+	Elf32_Ehdr small;
+
+	if (elffile_read(f, 0, ident, sizeof(ident)) || memcmp(ident, ELFMAG, SELFMAG) ||
+	    ident[EI_DATA] != NATIVE_DATA || ident[EI_VERSION] != EV_CURRENT)
+		return -ENOEXEC;
+	f->elf_class = ident[EI_CLASS];
+	if (f->elf_class == ELFCLASS64)
+		return elffile_read(f, 0, out, sizeof(*out)) ? -ENOEXEC : 0;
+	if (f->elf_class != ELFCLASS32 || elffile_read(f, 0, &small, sizeof(small)))
+		return -ENOEXEC;
+	*out = (Elf64_Ehdr){
+		.e_type = small.e_type, .e_machine = small.e_machine,
+		.e_phoff = small.e_phoff, .e_shoff = small.e_shoff,
+		.e_phentsize = small.e_phentsize, .e_phnum = small.e_phnum,
+		.e_shentsize = small.e_shentsize, .e_shnum = small.e_shnum,
+		.e_shstrndx = small.e_shstrndx,
+	};
+	return 0;
+}
+
+static Elf64_Shdr widen_shdr(const Elf32_Shdr *s)
+{
+	return (Elf64_Shdr){
+		.sh_name = s->sh_name, .sh_type = s->sh_type, .sh_flags = s->sh_flags,
+		.sh_addr = s->sh_addr, .sh_offset = s->sh_offset, .sh_size = s->sh_size,
+		.sh_link = s->sh_link, .sh_info = s->sh_info, .sh_entsize = s->sh_entsize,
+	};
+}
+
+static Elf64_Phdr widen_phdr(const Elf32_Phdr *p)
+{
+	return (Elf64_Phdr){
+		.p_type = p->p_type, .p_flags = p->p_flags, .p_offset = p->p_offset,
+		.p_vaddr = p->p_vaddr, .p_filesz = p->p_filesz, .p_memsz = p->p_memsz,
+	};
+}
+
+/* Read @nr section headers, widened, into new memory. */
+static int read_shdrs(const struct elffile *f, uint64_t offset, uint32_t nr, Elf64_Shdr **out)
+{
+	Elf64_Shdr *shdrs;
+	void *raw;
+	int rc;
+
+	if (f->elf_class == ELFCLASS64) {
+		rc = elffile_read_alloc(f, offset, nr * sizeof(*shdrs), &raw);
+		if (!rc)
+			*out = raw;
+		return rc;
+	}
+	rc = elffile_read_alloc(f, offset, nr * sizeof(Elf32_Shdr), &raw);
+	if (rc)
+		return rc;
+	shdrs = calloc(nr, sizeof(*shdrs));
+	for (uint32_t i = 0; shdrs && i < nr; i++)
+		shdrs[i] = widen_shdr(&((const Elf32_Shdr *)raw)[i]);
+	free(raw);
+	*out = shdrs;
+	return shdrs ? 0 : -ENOMEM;
+}
+
+/* Read the section headers; a file without usable ones is an honest file. */
+static void read_sections(struct elffile *f, const Elf64_Ehdr *eh, Elf64_Shdr *first)
+{
+	size_t entry = f->elf_class == ELFCLASS64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+	uint64_t nr = eh->e_shnum, names = eh->e_shstrndx;
+	Elf64_Shdr *shdrs = NULL;
+	void *shstr = NULL;
+
+	if (!eh->e_shoff || eh->e_shentsize != entry || read_shdrs(f, eh->e_shoff, 1, &shdrs))
+		return;
+	*first = shdrs[0];
+	free(shdrs);
+	if (!nr)
+		nr = first->sh_size;
+	if (names == SHN_XINDEX)
+		names = first->sh_link;
+	if (!nr || nr > ELFFILE_SHDRS_MAX ||
+	    read_shdrs(f, eh->e_shoff, (uint32_t)nr, &f->shdrs))
+		return;
+	f->nr_shdrs = (uint32_t)nr;
+	if (names >= nr || f->shdrs[names].sh_type == SHT_NOBITS ||
+	    f->shdrs[names].sh_size > SHSTR_SIZE_MAX)
+		return;
+	if (!elffile_read_alloc(f, f->shdrs[names].sh_offset, f->shdrs[names].sh_size, &shstr)) {
+		f->shstr = shstr;
+		f->shstr_size = f->shdrs[names].sh_size;
+	}
+}
+
+/* Read the program headers; @first is section header 0, which may hold their number. */
+static int read_segments(struct elffile *f, const Elf64_Ehdr *eh, const Elf64_Shdr *first,
+			 struct err *e)
+{
+	size_t entry = f->elf_class == ELFCLASS64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+	uint32_t nr = eh->e_phnum == PN_XNUM ? first->sh_info : eh->e_phnum;
+	void *raw;
+	int rc;
+
+	if (!nr)
+		return 0;
+	if (nr > ELFFILE_PHDRS_MAX)
+		return err_set(e, -E2BIG, "more than %u program headers", ELFFILE_PHDRS_MAX);
+	if (eh->e_phentsize != entry)
+		return err_set(e, -ENOEXEC, "program headers of an unknown size");
+	rc = elffile_read_alloc(f, eh->e_phoff, nr * entry, &raw);
+	if (rc)
+		return err_set(e, rc, "the program headers cannot be read");
+	f->nr_phdrs = nr;
+	if (f->elf_class == ELFCLASS64) {
+		f->phdrs = raw;
+		return 0;
+	}
+	f->phdrs = calloc(nr, sizeof(*f->phdrs));
+	for (uint32_t i = 0; f->phdrs && i < nr; i++)
+		f->phdrs[i] = widen_phdr(&((const Elf32_Phdr *)raw)[i]);
+	free(raw);
+	return f->phdrs ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+size_t elffile_notes_build_id(const uint8_t *notes, size_t size, uint8_t *id, size_t max)
+{
+	Elf64_Nhdr note;		/* the same in both classes */
+
+	for (size_t pos = 0; size - pos >= sizeof(note);) {
+		uint64_t name = pos + sizeof(note), desc;
+
+		memcpy(&note, notes + pos, sizeof(note));
+		desc = name + (((uint64_t)note.n_namesz + 3) & ~3ULL);
+		if (desc > size || note.n_descsz > size - desc)
+			return 0;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && note.n_descsz &&
+		    note.n_descsz <= max && !memcmp(notes + name, "GNU", 4)) {
+			memcpy(id, notes + desc, note.n_descsz);
+			return note.n_descsz;
+		}
+		pos = desc + (((uint64_t)note.n_descsz + 3) & ~3ULL);
+		if (pos > size)
+			return 0;
+	}
+	return 0;
+}
+
+static bool read_notes(struct elffile *f, uint64_t offset, uint64_t size)
+{
+	void *notes;
+
+	if (size > NOTES_SIZE_MAX || elffile_read_alloc(f, offset, size, &notes))
+		return false;
+	f->build_id_size = (uint8_t)elffile_notes_build_id(notes, size, f->build_id,
+							   sizeof(f->build_id));
+	free(notes);
+	return f->build_id_size;
+}
+
+/* Find the build-id: by segments, else (debug files may lack them) by sections. */
+static void read_build_id(struct elffile *f)
+{
+	unsigned int tries = 64;
+
+	for (uint32_t i = 0; i < f->nr_phdrs && tries; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+
+		if (p->p_type == PT_NOTE && tries-- && read_notes(f, p->p_offset, p->p_filesz))
+			return;
+	}
+	for (uint32_t i = 0; i < f->nr_shdrs && tries; i++) {
+		const Elf64_Shdr *s = &f->shdrs[i];
+
+		if (s->sh_type == SHT_NOTE && tries-- && read_notes(f, s->sh_offset, s->sh_size))
+			return;
+	}
+}
+
+/* Read the headers of @f, whose bytes are known. */
+static int open_headers(struct elffile *f, struct err *e)
+{
+	Elf64_Shdr first = { 0 };
+	Elf64_Ehdr eh;
+	int rc = read_ehdr(f, &eh);
+
+	if (rc)
+		return err_set(e, rc, "not an ELF file of this machine");
+	f->machine = eh.e_machine;
+	read_sections(f, &eh, &first);
+	rc = read_segments(f, &eh, &first, e);
+	if (rc) {
+		elffile_close(f);
+		return rc;
+	}
+	read_build_id(f);
+	return 0;
+}
+
+int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, struct err *e)
+{
+	*f = (struct elffile){ .fd = fd, .memory = memory, .size = size };
+	return open_headers(f, e);
+}
+
+int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch, struct err *e)
+{
+	*f = (struct elffile){ .fd = fd, .size = size, .watch = watch };
+	return open_headers(f, e);
+}
+
+void elffile_close(struct elffile *f)
+{
+	free(f->phdrs);
+	free(f->shdrs);
+	free(f->shstr);
+	*f = (struct elffile){ .fd = -1 };
+}
+
+const Elf64_Shdr *elffile_section(const struct elffile *f, const char *name)
+{
+	for (uint32_t i = 1; f->shstr && i < f->nr_shdrs; i++) {
+		const Elf64_Shdr *s = &f->shdrs[i];
+
+		if (s->sh_type != SHT_NOBITS && s->sh_type != SHT_NULL &&
+		    s->sh_name < f->shstr_size && !strcmp(f->shstr + s->sh_name, name))
+			return s;
+	}
+	return NULL;
+}
+
+const Elf64_Shdr *elffile_section_of_type(const struct elffile *f, uint32_t type)
+{
+	for (uint32_t i = 1; i < f->nr_shdrs; i++) {
+		if (f->shdrs[i].sh_type == type)
+			return &f->shdrs[i];
+	}
+	return NULL;
+}
+
+void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out)
+{
+	Elf64_Dyn *entries;
+	size_t size;
+
+	*out = (struct elffile_dynamic){ 0 };
+	for (uint32_t i = 0; i < f->nr_phdrs && f->elf_class == ELFCLASS64; i++) {
+		if (f->phdrs[i].p_type != PT_DYNAMIC)
+			continue;
+		size = (size_t)MIN(f->phdrs[i].p_filesz, DYNAMIC_SIZE_MAX);
+		if (elffile_read_alloc(f, f->phdrs[i].p_offset, size, (void **)&entries))
+			return;
+		for (size_t d = 0; d < size / sizeof(*entries) && entries[d].d_tag != DT_NULL; d++) {
+			out->needs_others |= entries[d].d_tag == DT_NEEDED;
+			if (entries[d].d_tag == DT_RELA)
+				out->rela = entries[d].d_un.d_ptr;
+			if (entries[d].d_tag == DT_RELACOUNT)
+				out->nr_relative = entries[d].d_un.d_val;
+		}
+		free(entries);
+		return;
+	}
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The function table that Go programs keep for their own tracebacks,
+ * .gopclntab: it is there even when everything else was stripped. The layout
+ * is that of Go 1.18 and later (go/src/internal/abi, debug/gosym).
+ *
+ * Any thread; slow. Every byte is hostile.
+ */
+#ifndef SYMBOLS_OBJECT_ELFGO_H
+#define SYMBOLS_OBJECT_ELFGO_H
+
+#include "symbols/object/elfsym.h"
+
+#define ELFGO_SIZE_MAX	(512UL << 20)
+
+/* Add the functions of @f to @t. 0, -ENOENT (no table that is known), or -errno. */
+int elfgo_add(struct elfsym *t, const struct elffile *f);
+
+#endif

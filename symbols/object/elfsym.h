@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The symbol tables of an ELF file -> one sorted array of functions.
+ *
+ * Collect any number of tables, then finish once. Any thread; slow. Pure but
+ * for reading the file.
+ */
+#ifndef SYMBOLS_OBJECT_ELFSYM_H
+#define SYMBOLS_OBJECT_ELFSYM_H
+
+#include "symbols/object/elffile.h"
+#include "symbols/object/image.h"
+
+#define ELFSYM_SYMBOLS_MAX	(8U << 20)
+#define ELFSYM_NAMES_MAX	(512U << 20)
+
+struct elfsym {
+	struct image_symbol *symbols;
+	uint32_t nr, max;
+	char *names;
+	size_t names_size, names_max;
+	uint32_t dynstr;		/* where the names of the dynamic symbols begin */
+	size_t dynstr_size;
+	uint64_t nr_bytes_scanned;	/* of names: tables whose names overlap cost no more */
+};
+
+void elfsym_fini(struct elfsym *t);
+/*
+ * Add the functions of the table of @type (SHT_SYMTAB or SHT_DYNSYM), @bias
+ * added to each address. 0, -ENOENT without such a table, -E2BIG, -ERANGE,
+ * -EIO, -ENOMEM; what was collected before stays.
+ */
+int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_t bias);
+/* Add one function that no table has; the name is copied. 0, -E2BIG, -ENOMEM. */
+int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char *name,
+		     size_t name_size);
+/* Add the stub that leads to @function, in the names of the dynamic symbols; one without a name is none. */
+int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint32_t function);
+/*
+ * Sort, keep the best symbol of each address, give sizes to those without.
+ * @f: the file whose executable sections (or segments) bound them.
+ */
+int elfsym_finish(struct elfsym *t, const struct elffile *f);
+
+#endif

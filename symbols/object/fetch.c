@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Ask debuginfod servers for a debug file, by libdebuginfod.
+ *
+ * Runs on: the loader; a helper for the transfer, with a copy of the build-id
+ * and nothing of ours.
+ */
+#include "symbols/object/fetch.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/object/image.h"
+#include "symbols/base/library.h"
+
+#define LIBRARY		"libdebuginfod.so.1"
+#define TELL_NS		1000000000ULL
+#define BUILD_ID_MAX	20U
+
+/* The part of libdebuginfod's interface that is used (its header need not be installed). */
+struct library {
+	void *(*begin)(void);
+	int (*find)(void *client, const unsigned char *build_id, int size, char **path);
+	void (*set_progress)(void *client, int (*fn)(void *client, long a, long b));
+	void (*end)(void *client);
+};
+
+struct fetch {
+	struct job job;
+	struct library lib;
+	uint32_t object;
+	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t build_id_size;
+	char name[64];			/* the loader's */
+	int rc;				/* once it is done; 0: the file is in the cache */
+};
+
+/* Progress functions get nothing but the client; a helper has one at a time. */
+static _Thread_local struct fetch *fetching;
+
+bool fetch_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, char *buf,
+		      size_t buf_size)
+{
+	static const struct {
+		const char *variable, *below;
+	} folders[] = {
+		{ "DEBUGINFOD_CACHE_PATH", "" },
+		{ "XDG_CACHE_HOME", "/debuginfod_client" },
+		{ "HOME", "/.cache/debuginfod_client" },
+		{ "HOME", "/.debuginfod_client_cache" },
+	};
+	const char *folder;
+	int at;
+
+	if (nr >= ARRAY_SIZE(folders) || size < 2)
+		return false;
+	buf[0] = '\0';
+	folder = getenv(folders[nr].variable);
+	if (!folder || folder[0] != '/')
+		return true;
+	at = snprintf(buf, buf_size, "%s%s/", folder, folders[nr].below);
+	if (at < 0 || (size_t)at + 2 * size + sizeof("/debuginfo") > buf_size) {
+		buf[0] = '\0';
+		return true;
+	}
+	for (size_t i = 0; i < size; i++)
+		at += sprintf(buf + at, "%02x", build_id[i]);
+	strcpy(buf + at, "/debuginfo");
+	return true;
+}
+
+static bool find_functions(struct library *lib)
+{
+	static const struct library_function list[] = {
+		{ "debuginfod_begin", offsetof(struct library, begin) },
+		{ "debuginfod_find_debuginfo", offsetof(struct library, find) },
+		{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
+		{ "debuginfod_end", offsetof(struct library, end) },
+	};
+
+	return library_find(LIBRARY, lib, list, ARRAY_SIZE(list));
+}
+
+/* libdebuginfod tells how far it is, @b of zero: not known. Not zero: give up. */
+static int on_progress(void *client, long a, long b)
+{
+	struct watch *w = &fetching->job.watch;
+
+	atomic_store_explicit(&w->done, (unsigned long long)MAX(a, 0), memory_order_relaxed);
+	atomic_store_explicit(&w->total, (unsigned long long)MAX(b, 0), memory_order_relaxed);
+	return atomic_load_explicit(&w->cancel, memory_order_relaxed);
+}
+
+/*
+ * An empty file in the cache says that no server has it, and keeps the next
+ * question from being asked: libdebuginfod leaves one whatever went wrong.
+ */
+static void forget_failure(const struct fetch *f)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (unsigned int i = 0; fetch_cache_path(f->build_id, f->build_id_size, i, path,
+						  sizeof(path)); i++) {
+		if (*path && !lstat(path, &st) && S_ISREG(st.st_mode) && !st.st_size &&
+		    st.st_uid == geteuid())
+			unlink(path);
+	}
+}
+
+/* On a helper. */
+static void run(struct job *job)
+{
+	struct fetch *f = (struct fetch *)job;
+	void *client;
+	char *path = NULL;
+
+	f->rc = -ELIBACC;
+	if (!find_functions(&f->lib))
+		return;
+	client = f->lib.begin();
+	f->rc = -ENOMEM;
+	if (!client)
+		return;
+	fetching = f;
+	f->lib.set_progress(client, on_progress);
+	f->rc = f->lib.find(client, f->build_id, f->build_id_size, &path);
+	if (f->rc >= 0) {
+		close(f->rc);
+		f->rc = 0;
+	} else if (f->rc != -ENOENT ||
+		   atomic_load_explicit(&job->watch.cancel, memory_order_relaxed)) {
+		forget_failure(f);
+	}
+	free(path);
+	f->lib.end(client);
+}
+
+static void drop(struct job *job)
+{
+	free(job);
+}
+
+void fetch_init(struct fetch_desk *d, struct objects *objects)
+{
+	memset(d, 0, sizeof(*d));
+	pthread_mutex_init(&d->lock, NULL);
+	d->objects = objects;
+}
+
+void fetch_fini(struct fetch_desk *d)
+{
+	if (d->job) {
+		atomic_store_explicit(&d->job->job.watch.cancel, true, memory_order_relaxed);
+		job_leave(&d->job->job);
+	}
+	d->job = NULL;
+	pthread_mutex_destroy(&d->lock);
+}
+
+void fetch_ask(struct fetch_desk *d, uint32_t object)
+{
+	pthread_mutex_lock(&d->lock);
+	d->wanted = object;
+	pthread_mutex_unlock(&d->lock);
+}
+
+bool fetch_news(struct fetch_desk *d, char *buf, size_t size)
+{
+	bool news;
+
+	pthread_mutex_lock(&d->lock);
+	news = d->news;
+	if (news)
+		snprintf(buf, size, "%s", d->text);
+	d->news = false;
+	pthread_mutex_unlock(&d->lock);
+	return news;
+}
+
+__attribute__((format(printf, 2, 3)))
+static void tell(struct fetch_desk *d, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	pthread_mutex_lock(&d->lock);
+	vsnprintf(d->text, sizeof(d->text), fmt, ap);
+	d->news = true;
+	pthread_mutex_unlock(&d->lock);
+	va_end(ap);
+}
+
+/* The build-id of @object: told with its mapping, or read with its image. */
+static uint8_t build_id_of(const struct object *object, uint8_t out[BUILD_ID_MAX])
+{
+	/* Pairs with the release of objects.c; images leave on this thread only. */
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+	const uint8_t *id = object->identity.build_id;
+	uint8_t size = object->identity.build_id_size;
+
+	if (!size && image) {
+		id = image->build_id;
+		size = image->build_id_size;
+	}
+	size = MIN(size, (uint8_t)BUILD_ID_MAX);
+	memcpy(out, id, size);
+	return size;
+}
+
+static void start(struct fetch_desk *d, uint32_t id)
+{
+	const struct object *object = objects_at(d->objects, id);
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	struct fetch *f;
+
+	if (!object || object->identity.kind != OBJECT_FILE) {
+		tell(d, "%s is no file: there are no debug symbols of it to fetch",
+		     object ? object->name.str : "that");
+		return;
+	}
+	if (!urls || !*urls) {
+		tell(d, "fetching debug symbols needs a server: set DEBUGINFOD_URLS, as in "
+			"DEBUGINFOD_URLS=https://debuginfod.debian.net, and start again");
+		return;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return;
+	f->job.run = run;
+	f->job.drop = drop;
+	f->object = id;
+	f->build_id_size = build_id_of(object, f->build_id);
+	snprintf(f->name, sizeof(f->name), "%s", object->name.str);
+	if (!f->build_id_size) {
+		tell(d, "%s has no build-id, by which servers know it", f->name);
+	} else if (!helpers_start(d->helpers, &f->job)) {
+		tell(d, "asking debuginfod for %s; D again cancels", f->name);
+		d->job = f;
+		return;
+	} else {
+		tell(d, "too much is under way; try again in a moment");
+	}
+	free(f);
+}
+
+/* Say how it ended. */
+static void tell_end(struct fetch_desk *d, const struct fetch *f)
+{
+	bool cancelled = atomic_load_explicit(&f->job.watch.cancel, memory_order_relaxed);
+
+	if (!f->rc)
+		tell(d, "debug symbols of %s have come", f->name);
+	else if (cancelled)
+		tell(d, "fetching debug symbols of %s was cancelled", f->name);
+	else if (f->rc == -ELIBACC)
+		tell(d, "fetching needs libdebuginfod (on Debian: apt-get install libdebuginfod1)");
+	else if (f->rc == -ENOENT)
+		tell(d, "no server has debug symbols of %s", f->name);
+	else
+		tell(d, "debug symbols of %s were not fetched: %s", f->name, strerror(-f->rc));
+}
+
+static void tell_progress(struct fetch_desk *d, const struct fetch *f, uint64_t now_ns)
+{
+	const struct watch *w = &f->job.watch;
+	double mib = (double)atomic_load_explicit(&w->done, memory_order_relaxed) / 1048576;
+
+	if (now_ns < d->tell_ns)
+		return;
+	d->tell_ns = now_ns + TELL_NS;
+	/* Servers are tried first: then the figures count those. */
+	if (atomic_load_explicit(&w->total, memory_order_relaxed) > 65536)
+		tell(d, "debug symbols of %s: %.1f MiB, %u %%; D again cancels", f->name, mib,
+		     watch_permille(w) / 10);
+}
+
+/* What is asked for now; the object under way once more: cancel it. */
+static uint32_t take_wanted(struct fetch_desk *d)
+{
+	uint32_t wanted;
+
+	pthread_mutex_lock(&d->lock);
+	wanted = d->wanted;
+	d->wanted = OBJECT_ID_UNKNOWN;
+	pthread_mutex_unlock(&d->lock);
+	if (wanted == OBJECT_ID_UNKNOWN || !d->job)
+		return wanted;
+	if (wanted == d->job->object)
+		atomic_store_explicit(&d->job->job.watch.cancel, true, memory_order_relaxed);
+	else
+		tell(d, "one after the other: debug symbols of %s are still to come", d->job->name);
+	return OBJECT_ID_UNKNOWN;
+}
+
+uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns)
+{
+	uint32_t wanted = take_wanted(d), came = OBJECT_ID_UNKNOWN;
+	struct fetch *f;
+
+	if (wanted != OBJECT_ID_UNKNOWN) {
+		d->tell_ns = now_ns + TELL_NS;
+		start(d, wanted);
+	}
+	f = d->job;
+	if (!f)
+		return OBJECT_ID_UNKNOWN;
+	if (!job_done(&f->job)) {
+		tell_progress(d, f, now_ns);
+		return OBJECT_ID_UNKNOWN;
+	}
+	tell_end(d, f);
+	if (!f->rc)
+		came = f->object;
+	f->job.drop(&f->job);
+	d->job = NULL;
+	return came;
+}
+
+bool fetch_busy(const struct fetch_desk *d)
+{
+	return d->job;
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lend wanted objects to helpers, publish what they bring.
+ *
+ * Runs on: the loader. It reads no file: helpers do.
+ */
+#include "symbols/object/image_cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Loads at once: more than CPUs, since on a full machine each waits for its turn on one. */
+#define ACTIVE_MAX		8U
+#define RETRY_TRIES_MAX		8U
+#define RETRY_INTERVAL_NS	1000000000ULL
+#define RETRY_SOON_NS		2000000000ULL
+#define BLOCKED_NS		500000000ULL	/* one read that takes longer hangs */
+#define WAITED_NS		5000000000ULL	/* reads that take longer in all trickle */
+#define GIVE_UP_NS		60000000000ULL	/* a slow load that still goes on ends then */
+
+#define GONE	"file is gone, or in another mount namespace"
+#define NOT_ANSWERING		"its file system does not answer: set aside, tried again later"
+
+bool ids_add(struct ids *ids, uint32_t id)
+{
+	if (ids->nr == ids->max) {
+		uint32_t max = ids->max ? ids->max * 2 : 256;
+		uint32_t *list = reallocarray(ids->list, max, sizeof(*list));
+
+		if (!list)
+			return false;
+		ids->list = list;
+		ids->max = max;
+	}
+	ids->list[ids->nr++] = id;
+	return true;
+}
+
+static void ids_fini(struct ids *ids)
+{
+	free(ids->list);
+	*ids = (struct ids){ 0 };
+}
+
+void image_cache_init(struct image_cache *o, struct objects *objects, struct helpers *helpers)
+{
+	memset(o, 0, sizeof(*o));
+	o->objects = objects;
+	o->helpers = helpers;
+	o->memory_max = IMAGE_CACHE_MEMORY_DEFAULT;
+}
+
+void image_cache_fini(struct image_cache *o)
+{
+	for (unsigned int i = 0; i < o->nr_loads; i++)
+		job_leave(&o->loads[i]->job);
+	o->nr_loads = 0;
+	ids_fini(&o->open);
+	ids_fini(&o->ready);
+	ids_fini(&o->late);
+	free(o->retries);
+	o->retries = NULL;
+}
+
+/* Say what an errno of opening or reading means for @object. */
+static void explain(const struct image_cache *o, struct object *object, int code)
+{
+	static const struct {
+		int code;
+		const char *reason, *cure;
+	} words[] = {
+		{ -EPERM, "no permission", "run proftop as root or with cap_sys_ptrace" },
+		{ -EACCES, "no permission", "run proftop as root or with cap_sys_ptrace" },
+		{ -ENOENT, GONE, "root (by map_files) reads it while it is mapped" },
+		{ -ENOTDIR, GONE, "root (by map_files) reads it while it is mapped" },
+		{ -ESRCH, "process is gone", "start proftop before it, or let it run longer" },
+		{ -ESTALE, "replaced on disk", "restart the program, or run proftop as root" },
+		{ -EBUSY, "changed while it was read", NULL },
+		{ -EINVAL, "not a regular file", NULL },
+		{ -EXDEV, "of another kernel than the one that runs here", "replay it on that machine" },
+		{ -ENOEXEC, "not an ELF file", NULL },
+		{ -E2BIG, "too large", NULL },
+		{ -EFBIG, "too large", NULL },
+		{ -ENOSPC, "larger than --symbol-memory", "give more, as in --symbol-memory=2G" },
+		{ -ENOMEM, "out of memory", NULL },
+		{ -ECANCELED, "too slow: reading it was given up", "copy it to a local disk" },
+		{ -EIO, "cannot be read", NULL },
+		{ -ERANGE, "cannot be read", NULL },
+	};
+
+	if (code == -ESTALE && o->no_proc) {
+		object_explain(object, OBJECT_REPLACED, "give the files as they were, with --symfs");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (words[i].code == code) {
+			object_explain(object, words[i].reason, words[i].cure);
+			return;
+		}
+	}
+	object_explain(object, "cannot be opened", NULL);
+}
+
+/* Say what names an image has, or what is missing. */
+static void explain_image(struct object *object, const struct image *image)
+{
+	static const char *const package = "install its debug symbols (-dbgsym), or build with -g";
+
+	object_credit(object, image->source, image->nr_symbols);
+	if (object->identity.kind == OBJECT_KERNEL)
+		object_explain(object, NULL, NULL);	/* naming.c knows */
+	else if (!image->complete && image->trouble)
+		object_explain(object, image->trouble, package);
+	else if (!image->nr_symbols)
+		object_explain(object, "stripped: no symbols", package);
+	else if (!image->complete)
+		object_explain(object, "stripped: only exported functions have names", package);
+	else
+		object_explain(object, NULL, NULL);
+}
+
+/* Would another process's sight of the file help? */
+static bool may_come(int code)
+{
+	return code == -ESRCH || code == -ENOENT || code == -ENOTDIR || code == -EACCES ||
+	       code == -EPERM || code == -ESTALE;
+}
+
+static void count(atomic_ulong *figure, long by)
+{
+	atomic_fetch_add_explicit(figure, (unsigned long)by, memory_order_relaxed);
+}
+
+static bool has_failed(unsigned int state)
+{
+	return state >= OBJECT_FAILED;
+}
+
+/* @object gets no image, for now. After the reason: the state (acquire) means that it stands. */
+static void fail(struct image_cache *o, struct object *object, enum object_state state)
+{
+	unsigned int before = (unsigned int)atomic_load_explicit(&object->state, memory_order_relaxed);
+
+	if (!has_failed(before))
+		count(&o->nr_failed, 1);
+	atomic_store_explicit(&object->state, (int)state, memory_order_release);
+}
+
+void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries, uint64_t due_ns)
+{
+	if (o->nr_retries == o->max_retries) {
+		uint32_t max = o->max_retries ? o->max_retries * 2 : 64;
+		struct image_cache_retry *more = reallocarray(o->retries, max, sizeof(*more));
+
+		if (!more)
+			return;
+		o->retries = more;
+		o->max_retries = max;
+	}
+	o->retries[o->nr_retries++] = (struct image_cache_retry){ id, pid, tries, due_ns };
+}
+
+/* Show @image, which is ours no more, as that of @object. */
+static void publish(struct image_cache *o, struct object *object, struct image *image)
+{
+	struct image *stub = (struct image *)(uintptr_t)
+		atomic_load_explicit(&object->image, memory_order_relaxed);
+
+	image->serial = ++o->serial;
+	/* To have come counts as a use, else it would be the first to leave. */
+	object_touch(object, MAX(atomic_load_explicit(&object->used, memory_order_relaxed), o->newest));
+	count(&o->nr_images, 1);
+	count(&o->memory, (long)image_memory(image));
+	atomic_store_explicit(&object->memory, image_memory(image), memory_order_relaxed);
+	atomic_store_explicit(&object->nr_waiting, 0, memory_order_relaxed);
+	explain_image(object, image);
+	/* Publishes the image's memory; pairs with the acquire of whoever uses object->image. */
+	atomic_store_explicit(&object->image, image, memory_order_release);
+	/* And the state after it: READY (acquire) means that there is an image. */
+	atomic_store_explicit(&object->state, OBJECT_READY, memory_order_release);
+	if (stub)
+		image_reclaim(stub);
+	if (object->identity.kind == OBJECT_FILE)
+		ids_add(&o->ready, object->id);
+}
+
+static void set_aside(struct image_cache *o, struct object *object, unsigned int tries, uint64_t due_ns)
+{
+	object_explain(object, NOT_ANSWERING, "copy it to a local disk");
+	fail(o, object, OBJECT_ASIDE);
+	image_cache_retry_at(o, object->id, 0, tries, due_ns);
+}
+
+/* The load brought nothing: tell why, try again if that may help. */
+static void give_up(struct image_cache *o, const struct load *l, struct object *object, int rc, uint64_t now_ns)
+{
+	bool soon = rc == -EBUSY || rc == -ECANCELED;
+
+	explain(o, object, rc);
+	fail(o, object, OBJECT_FAILED);
+	if (l->tries < RETRY_TRIES_MAX && (soon || may_come(rc)))
+		image_cache_retry_at(o, object->id, l->where.seen.pid, l->tries + 1,
+				 soon ? now_ns + (RETRY_SOON_NS << l->tries) : 0);
+}
+
+/* All that rests because of this device may be tried now. */
+static void end_rest(struct image_cache *o, uint32_t maj, uint32_t min)
+{
+	for (uint32_t i = 0; i < o->nr_retries; i++) {
+		const struct object *object = objects_at(o->objects, o->retries[i].id);
+
+		if (o->retries[i].due_ns && object->identity.maj == maj && object->identity.min == min)
+			o->retries[i].due_ns = 1;
+	}
+	o->retried_ns = 0;
+}
+
+/* A load is done: publish it or give it up. */
+static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
+{
+	struct object *object = objects_at(o->objects, l->where.object);
+	bool cancelled = atomic_load_explicit(&l->job.watch.cancel, memory_order_relaxed);
+	/* Of a debug file that hung nobody knows the device. */
+	uint32_t maj = l->stale ? 0 : l->where.identity.maj, min = l->stale ? 0 : l->where.identity.min;
+	int rc = cancelled ? -ECANCELED : l->rc;
+
+	o->nr_slow -= l->slow;
+	if (cancelled)
+		backoff_failed(&o->devices, maj, min);
+	else if (backoff_came(&o->devices, maj, min, l->slow))
+		end_rest(o, maj, min);
+	if (!rc && !image_cache_fits(o, l->image))
+		rc = -ENOSPC;
+	if (l->stale && !cancelled)
+		o->debug_rest_ns = o->debug_until_ns = 0;
+	if (rc && !l->stale)
+		give_up(o, l, object, rc, now_ns);
+	if (!rc && !l->stale) {
+		if (has_failed((unsigned int)atomic_load_explicit(&object->state, memory_order_relaxed))) {
+			count(&o->nr_failed, -1);
+			ids_add(&o->late, object->id);
+		}
+		publish(o, object, l->image);
+		l->image = NULL;
+	}
+	l->job.drop(&l->job);
+}
+
+/* Take up the loads that are done. True: there was one. */
+static bool finish_all(struct image_cache *o, uint64_t now_ns)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < o->nr_loads;) {
+		struct load *l = o->loads[i];
+
+		if (!job_done(&l->job)) {
+			atomic_store_explicit(&objects_at(o->objects, l->where.object)->permille,
+					      watch_permille(&l->job.watch), memory_order_relaxed);
+			i++;
+			continue;
+		}
+		o->loads[i] = o->loads[--o->nr_loads];
+		finish(o, l, now_ns);
+		any = true;
+	}
+	return any;
+}
+
+/* A debug file hangs, which says nothing of the object: once more, without such files. */
+static void without_debug_file(struct image_cache *o, struct load *l, uint64_t now_ns)
+{
+	o->debug_rest_ns = MIN(MAX(o->debug_rest_ns * 2, BACKOFF_REST_MIN_NS), BACKOFF_REST_MAX_NS);
+	o->debug_until_ns = now_ns + o->debug_rest_ns;
+	l->stale = true;
+	image_cache_retry_at(o, l->where.object, 0, l->tries, now_ns);
+	o->retried_ns = 0;
+}
+
+/* Look at what hangs: nobody shall wait for it. */
+static void check_slow(struct image_cache *o, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < o->nr_loads; i++) {
+		struct load *l = o->loads[i];
+		struct watch *w = &l->job.watch;
+		const struct object_identity *id = &l->where.identity;
+
+		if (l->slow && now_ns - l->began_ns > GIVE_UP_NS)
+			atomic_store_explicit(&w->cancel, true, memory_order_relaxed);
+		if (l->slow ||
+		    (watch_blocked_ns(w, now_ns) < BLOCKED_NS &&
+		     atomic_load_explicit(&w->waited_ns, memory_order_relaxed) < WAITED_NS))
+			continue;
+		l->slow = true;
+		o->nr_slow++;
+		if (atomic_load_explicit(&w->aside, memory_order_relaxed)) {
+			backoff_hang(&o->devices, 0, 0, now_ns);
+			without_debug_file(o, l, now_ns);
+			continue;
+		}
+		backoff_hang(&o->devices, id->maj, id->min, now_ns);
+		object_explain(objects_at(o->objects, l->where.object), NOT_ANSWERING, "copy it to a local disk");
+		fail(o, objects_at(o->objects, l->where.object), OBJECT_ASIDE);
+	}
+}
+
+/* Take up the objects that came since. */
+static void collect(struct image_cache *o)
+{
+	uint32_t nr = objects_nr(o->objects);
+
+	for (; o->seen < nr; o->seen++) {
+		struct object *object = objects_at(o->objects, o->seen);
+
+		if (atomic_load_explicit(&object->state, memory_order_relaxed) <= OBJECT_WANTED &&
+		    !ids_add(&o->open, o->seen))
+			return;		/* it is tried again at the next call */
+	}
+}
+
+/* Lend @object out. False: nobody is free. */
+static bool start(struct image_cache *o, struct object *object, unsigned int tries, uint64_t now_ns)
+{
+	struct load *l;
+
+	if (o->nr_loads == IMAGE_CACHE_LOADS_MAX)
+		return false;
+	l = load_new(o->objects, object, o->no_proc, o->root);
+	if (l)
+		l->no_vdso = o->no_vdso;
+	if (!l)
+		return false;
+	l->no_debug_files = o->debug_until_ns > now_ns;
+	l->began_ns = now_ns;
+	l->tries = tries;
+	if (helpers_start(o->helpers, &l->job)) {
+		l->job.drop(&l->job);
+		return false;
+	}
+	atomic_store_explicit(&object->permille, 0, memory_order_relaxed);
+	o->loads[o->nr_loads++] = l;
+	return true;
+}
+
+/* The wanted object that most samples wait for: its index in @o->open, or its end. */
+static uint32_t choose(const struct image_cache *o)
+{
+	uint32_t best = o->open.nr, most = 0;
+
+	for (uint32_t i = 0; i < o->open.nr; i++) {
+		struct object *object = objects_at(o->objects, o->open.list[i]);
+		uint32_t nr = atomic_load_explicit(&object->nr_waiting, memory_order_relaxed);
+
+		if (atomic_load_explicit(&object->state, memory_order_relaxed) != OBJECT_WANTED ||
+		    (best < o->open.nr && nr <= most))
+			continue;
+		best = i;
+		most = nr;
+	}
+	return best;
+}
+
+static bool has_room(const struct image_cache *o)
+{
+	return o->nr_loads - o->nr_slow < ACTIVE_MAX && o->nr_loads < IMAGE_CACHE_LOADS_MAX;
+}
+
+/* Lend out what is wanted, as far as helpers are free; what would hang is set aside. */
+static bool start_wanted(struct image_cache *o, uint64_t now_ns)
+{
+	bool any = false;
+	uint32_t i;
+
+	while (has_room(o) && (i = choose(o)) < o->open.nr) {
+		struct object *object = objects_at(o->objects, o->open.list[i]);
+		uint64_t due_ns = backoff_rest(&o->devices, object->identity.maj, object->identity.min, now_ns);
+
+		if (due_ns)
+			set_aside(o, object, 0, due_ns);
+		else if (!start(o, object, 0, now_ns))
+			break;
+		o->open.list[i] = o->open.list[--o->open.nr];
+		any = true;
+	}
+	return any;
+}
+
+/* Is it time to try @r again? *due_ns: when to ask again, if it would hang. */
+static bool is_due(struct image_cache *o, const struct image_cache_retry *r, uint64_t now_ns, uint64_t *due_ns)
+{
+	const struct object *object = objects_at(o->objects, r->id);
+	struct object_sighting seen;
+
+	*due_ns = 0;
+	if (!r->due_ns || now_ns < r->due_ns) {
+		if (!r->pid)
+			return false;
+		objects_sighting(o->objects, object, &seen);
+		free(seen.path);
+		if (seen.pid == r->pid)
+			return false;
+	}
+	*due_ns = backoff_rest(&o->devices, object->identity.maj, object->identity.min, now_ns);
+	return !*due_ns;
+}
+
+/* Once a second: lend out again what may come now. */
+static void start_retries(struct image_cache *o, uint64_t now_ns)
+{
+	if (now_ns - o->retried_ns < RETRY_INTERVAL_NS)
+		return;
+	o->retried_ns = now_ns;
+	for (uint32_t i = 0; i < o->nr_retries && has_room(o);) {
+		struct image_cache_retry *r = &o->retries[i];
+		uint64_t due_ns;
+
+		if (!is_due(o, r, now_ns, &due_ns)) {
+			r->due_ns = due_ns ? due_ns : r->due_ns;
+			i++;
+			continue;
+		}
+		if (!start(o, objects_at(o->objects, r->id), r->tries, now_ns))
+			return;
+		*r = o->retries[--o->nr_retries];
+	}
+	if (!has_room(o))
+		o->retried_ns = 0;	/* go on as soon as there is */
+}
+
+bool image_cache_work(struct image_cache *o, uint64_t now_ns)
+{
+	bool any = finish_all(o, now_ns);
+
+	check_slow(o, now_ns);
+	image_cache_make_room(o, now_ns);
+	collect(o);
+	any |= start_wanted(o, now_ns);
+	start_retries(o, now_ns);
+	return any;
+}
+
+bool image_cache_busy(const struct image_cache *o)
+{
+	return o->nr_loads > o->nr_slow;
+}
+
+uint32_t image_cache_take_late(struct image_cache *o)
+{
+	return o->late.nr ? o->late.list[--o->late.nr] : OBJECT_ID_UNKNOWN;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Images take no more memory than they may: those leave that had no sample
+ * for longest, a stub with the load segments in their place.
+ *
+ * Runs on: the loader. Readers keep what they found until their next
+ * quiescent state.
+ */
+#include <stdlib.h>
+
+#include "symbols/object/image_cache.h"
+#include "symbols/base/reclaim.h"
+
+/* One with a sample so lately, compared with the others (units of object_clock), is in use. */
+#define IN_USE 3U
+/* It is not asked for again before, doubled each time: else all would come and go for ever. */
+#define REST_MIN_NS 10000000000ULL
+#define REST_MAX_NS 300000000000ULL
+
+struct leaving {
+	struct rcu_head rcu;
+	struct image *image;
+};
+
+static void free_leaving(struct rcu_head *head)
+{
+	struct leaving *l = (struct leaving *)((char *)head - offsetof(struct leaving, rcu));
+
+	reclaim_grace_over();
+	image_free(l->image);
+	free(l);
+}
+
+void image_reclaim(struct image *image)
+{
+	struct leaving *l = malloc(sizeof(*l));
+
+	if (!l)
+		return;			/* lost: better than pulled away from a reader */
+	l->image = image;
+	reclaim_later(&l->rcu, free_leaving);
+}
+
+bool image_cache_fits(const struct image_cache *o, const struct image *image)
+{
+	return image_memory(image) <= o->memory_max;
+}
+
+/* The one of those with an image that had no sample for longest: its index, or the end. */
+static uint32_t choose(struct image_cache *o)
+{
+	uint32_t best = o->ready.nr, oldest = 0;
+
+	for (uint32_t i = 0; i < o->ready.nr; i++) {
+		const struct object *object = objects_at(o->objects, o->ready.list[i]);
+		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
+
+		o->newest = MAX(o->newest, used);
+		if (best == o->ready.nr || used < oldest) {
+			best = i;
+			oldest = used;
+		}
+	}
+	return best;
+}
+
+/* Put a stub in the place of its image. False: memory is out. */
+static bool evict(struct image_cache *o, struct object *object)
+{
+	struct image *image = (struct image *)(uintptr_t)
+		atomic_load_explicit(&object->image, memory_order_relaxed);
+	size_t memory = image_memory(image);
+	struct image *stub = image_stub(image);
+
+	if (!stub)
+		return false;
+	/* Release: the stub; pairs with the acquire of whoever uses object->image. */
+	atomic_store_explicit(&object->image, stub, memory_order_release);
+	atomic_fetch_sub_explicit(&o->memory, memory, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->nr_images, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&o->nr_evicted, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&object->nr_evicted, 1, memory_order_relaxed);
+	atomic_store_explicit(&object->memory, 0, memory_order_relaxed);
+	image_reclaim(image);
+	return true;
+}
+
+/* An image that is in use had to leave: it rests, and its stacks are guessed meanwhile. */
+static void rest(struct image_cache *o, struct object *object, uint64_t now_ns)
+{
+	uint32_t nr = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);
+	uint64_t rest_ns = MIN(REST_MIN_NS << MIN(nr - 1, 5U), REST_MAX_NS);
+
+	object_explain(object, "no room: --symbol-memory is full", "give more, as in --symbol-memory=2G");
+	atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
+	/* Pairs with the acquire of readers: the reason stands. */
+	atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);
+	image_cache_retry_at(o, object->id, 0, 0, now_ns + rest_ns);
+}
+
+void image_cache_make_room(struct image_cache *o, uint64_t now_ns)
+{
+	uint32_t i;
+
+	while (atomic_load_explicit(&o->memory, memory_order_relaxed) > o->memory_max &&
+	       (i = choose(o)) < o->ready.nr) {
+		struct object *object = objects_at(o->objects, o->ready.list[i]);
+		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
+
+		if (!evict(o, object))
+			return;
+		o->ready.list[i] = o->ready.list[--o->ready.nr];
+		if (used + IN_USE > o->newest) {
+			rest(o, object, now_ns);
+			continue;
+		}
+		/* As if it were new: whoever meets it asks for it. Release: the stub first. */
+		atomic_store_explicit(&object->state, OBJECT_NEW, memory_order_release);
+		ids_add(&o->open, object->id);
+	}
+}
+
+void image_cache_reload(struct image_cache *o, uint32_t id, uint64_t now_ns)
+{
+	struct object *object = objects_at(o->objects, id);
+
+	for (uint32_t i = 0; i < o->ready.nr; i++) {
+		if (o->ready.list[i] != id)
+			continue;
+		if (!evict(o, object))
+			return;
+		o->ready.list[i] = o->ready.list[--o->ready.nr];
+		atomic_fetch_sub_explicit(&o->nr_evicted, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&object->nr_evicted, 1, memory_order_relaxed);
+		object_explain(object, "its debug symbols have come: loaded anew", NULL);
+		atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
+		/* As what was set aside: places that have made-up names are named anew. */
+		atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);
+		image_cache_retry_at(o, id, 0, 0, now_ns);
+		o->retried_ns = 0;
+		return;
+	}
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What /proc tells of processes beyond their mappings, kept by incarnation.
+ *
+ * Invariant: a key that is in the queue has an entry that says so.
+ *
+ * Runs on: the builder (get, wanted) and the asker (serve).
+ */
+#include "symbols/process/details.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/process/cgroup.h"
+#include "symbols/base/foreign.h"
+#include "symbols/process/maps_state.h"
+#include "symbols/process/procfs.h"
+
+#define OLD_NS	      10000000000ULL	/* programs change their command lines */
+#define SWEEP_NS      5000000000ULL	/* a full table is swept at most so often */
+#define ENTRIES_MIN   256u
+#define ENTRIES_SWEPT 16384u		/* a table of so many, or more, is swept when it is full */
+#define ENTRIES_MAX   65536u		/* a power of two */
+#define QUEUE_MAX     1024u
+#define TEXT_SIZE_MAX 4096u
+#define STATUS_MAX    (16u << 10)
+/* Set in the key of an ancestor: the rest is its pid. */
+#define BY_PID	      (1u << 31)
+
+struct entry {
+	uint32_t key;			/* 0: free */
+	pid_t pid;
+	uint64_t read_ns;		/* 0: never */
+	bool queued;
+	bool used;			/* since the last sweep */
+	bool gone;			/* the process ended: what is known stays */
+	struct process_details *known;	/* with its texts behind it; NULL: nothing */
+};
+
+struct details {
+	struct maps *maps;
+	pthread_mutex_t lock;		/* of all below */
+	struct entry *entries;
+	uint32_t nr, capacity;
+	uint64_t swept_ns;
+	uint32_t queue[QUEUE_MAX];	/* keys */
+	uint32_t nr_queued, first;
+};
+
+struct details *details_new(struct maps *maps)
+{
+	struct details *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->maps = maps;
+	d->capacity = ENTRIES_MIN;
+	d->entries = calloc(d->capacity, sizeof(*d->entries));
+	if (!d->entries) {
+		free(d);
+		return NULL;
+	}
+	pthread_mutex_init(&d->lock, NULL);
+	return d;
+}
+
+void details_free(struct details *d)
+{
+	if (!d)
+		return;
+	for (uint32_t i = 0; i < d->capacity; i++)
+		free(d->entries[i].known);
+	free(d->entries);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+/* ---- the table ---- */
+
+/* The entry of @key, or the free one where it would be. */
+static struct entry *entry_at(struct entry *entries, uint32_t capacity, uint32_t key)
+{
+	uint32_t i = (uint32_t)hash_u64(key) & (capacity - 1);
+
+	while (entries[i].key && entries[i].key != key)
+		i = (i + 1) & (capacity - 1);
+	return &entries[i];
+}
+
+/* Move all that is wanted into a table of @capacity; without memory all stays as it is. */
+static void rebuild(struct details *d, uint32_t capacity, bool used_only)
+{
+	struct entry *entries = calloc(capacity, sizeof(*entries));
+	uint32_t nr = 0;
+
+	if (!entries)
+		return;
+	for (uint32_t i = 0; i < d->capacity; i++) {
+		struct entry *e = &d->entries[i];
+
+		if (!e->key)
+			continue;
+		if (used_only && !e->used && !e->queued) {
+			free(e->known);
+			continue;
+		}
+		e->used &= !used_only;
+		*entry_at(entries, capacity, e->key) = *e;
+		nr++;
+	}
+	free(d->entries);
+	d->entries = entries;
+	d->capacity = capacity;
+	d->nr = nr;
+}
+
+/* Of several thousand those go that are shown no more, before there are more. */
+static void make_room(struct details *d, uint64_t now_ns)
+{
+	if (d->capacity >= ENTRIES_SWEPT && now_ns >= d->swept_ns + SWEEP_NS) {
+		d->swept_ns = now_ns;
+		rebuild(d, d->capacity, true);
+	}
+	if (d->nr >= d->capacity / 2 && d->capacity < ENTRIES_MAX)
+		rebuild(d, d->capacity * 2, false);
+}
+
+/* The entry of @key, made if there is room; NULL: there is none. */
+static struct entry *entry_of(struct details *d, uint32_t key, pid_t pid, uint64_t now_ns)
+{
+	struct entry *e = entry_at(d->entries, d->capacity, key);
+
+	if (e->key)
+		return e;
+	if (d->nr >= d->capacity / 4 * 3) {
+		make_room(d, now_ns);
+		if (d->nr >= d->capacity / 4 * 3)
+			return NULL;
+		e = entry_at(d->entries, d->capacity, key);
+	}
+	*e = (struct entry){ .key = key, .pid = pid };
+	d->nr++;
+	return e;
+}
+
+static void want(struct details *d, struct entry *e, uint64_t now_ns)
+{
+	if (e->queued || e->gone || d->nr_queued == QUEUE_MAX ||
+	    (e->read_ns && now_ns < e->read_ns + OLD_NS))
+		return;
+	e->queued = true;
+	d->queue[(d->first + d->nr_queued++) % QUEUE_MAX] = e->key;
+}
+
+static void copy(struct text_arena *arena, struct safe_text *text)
+{
+	*text = text->size ? text_arena_add(arena, text->str, text->size) : TEXT("");
+}
+
+bool details_get(struct details *d, uint32_t process, pid_t pid, uint64_t now_ns,
+		 struct text_arena *arena, struct process_details *out)
+{
+	uint32_t key = process ? process & ~BY_PID : (uint32_t)pid | BY_PID;
+	struct entry *e;
+	bool known;
+
+	if (pid <= 0)
+		return false;
+	pthread_mutex_lock(&d->lock);
+	e = entry_of(d, key, pid, now_ns);
+	known = e && e->known;
+	if (e) {
+		e->used = true;
+		want(d, e, now_ns);
+	}
+	if (known) {
+		*out = *e->known;
+		copy(arena, &out->comm);
+		copy(arena, &out->command);
+		copy(arena, &out->cgroup);
+		copy(arena, &out->container);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return known;
+}
+
+bool details_wanted(struct details *d)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&d->lock);
+	wanted = d->nr_queued > 0;
+	pthread_mutex_unlock(&d->lock);
+	return wanted;
+}
+
+/* ---- reading ---- */
+
+/* One process as it is read: details whose texts point behind them. */
+struct reading {
+	struct process_details d;
+	char comm[TASK_COMM_SIZE * 3];
+	char command[DETAILS_COMMAND_MAX];
+	char cgroup[TEXT_MAX], container[CGROUP_CONTAINER_MAX * 3];
+};
+
+static int read_stat(struct reading *r, int dir_fd)
+{
+	const char *open, *close;
+	uint64_t ticks;
+	char *text;
+	size_t size;
+	int code = foreign_read_at(dir_fd, "stat", TEXT_SIZE_MAX, &text, &size);
+
+	if (code)
+		return code;
+	open = memchr(text, '(', size);
+	close = memrchr(text, ')', size);
+	if (open && close > open)
+		r->d.comm = text_sanitise(r->comm, sizeof(r->comm), open + 1,
+					  (size_t)(close - open - 1));
+	if (procfs_stat_field(text, size, 22, &ticks) && ticks < UINT64_MAX / 1000000000)
+		r->d.start_ns = ticks * 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	free(text);
+	return 0;
+}
+
+static int read_status(struct reading *r, int dir_fd)
+{
+	uint64_t n;
+	char *text;
+	size_t size;
+	int code = foreign_read_at(dir_fd, "status", STATUS_MAX, &text, &size);
+
+	if (code)
+		return code;
+	if (procfs_status_number(text, size, "PPid", &n) && n <= INT32_MAX)
+		r->d.parent = (pid_t)n;
+	if (procfs_status_number(text, size, "Uid", &n))
+		r->d.uid = (uid_t)n;
+	free(text);
+	return 0;
+}
+
+/* Arguments with blanks between. */
+static void read_command(struct reading *r, int dir_fd)
+{
+	char *text;
+	size_t size;
+
+	if (foreign_read_at(dir_fd, "cmdline", DETAILS_COMMAND_MAX, &text, &size))
+		return;
+	while (size && (!text[size - 1] || text[size - 1] == ' '))
+		size--;
+	for (size_t i = 0; i < size; i++)
+		if (!text[i])
+			text[i] = ' ';
+	r->d.command = text_sanitise(r->command, sizeof(r->command), text, size);
+	free(text);
+}
+
+static void read_cgroup(struct reading *r, int dir_fd)
+{
+	char *text, container[CGROUP_CONTAINER_MAX];
+	const char *path;
+	size_t size, n;
+
+	if (foreign_read_at(dir_fd, "cgroup", STATUS_MAX, &text, &size))
+		return;
+	if (cgroup_path(text, size, &path, &size)) {
+		n = cgroup_container(path, size, container);
+		r->d.cgroup = text_sanitise(r->cgroup, sizeof(r->cgroup), path, size);
+		r->d.container = text_sanitise(r->container, sizeof(r->container), container, n);
+	}
+	free(text);
+}
+
+static int read_process(struct reading *r, pid_t pid)
+{
+	int dir_fd = foreign_open_proc(pid), code;
+
+	r->d = (struct process_details){ .uid = (uid_t)-1, .comm = TEXT(""), .command = TEXT(""),
+					 .cgroup = TEXT(""), .container = TEXT("") };
+	if (dir_fd < 0)
+		return dir_fd;
+	code = read_stat(r, dir_fd);
+	if (!code)
+		code = read_status(r, dir_fd);
+	if (!code) {
+		read_command(r, dir_fd);
+		read_cgroup(r, dir_fd);
+	}
+	close(dir_fd);
+	return code;
+}
+
+static void put(char **pool, struct safe_text *text)
+{
+	memcpy(*pool, text->str, text->size);
+	(*pool)[text->size] = '\0';
+	text->str = *pool;
+	*pool += text->size + 1;
+}
+
+/* One block of what was read; NULL when memory is out. */
+static struct process_details *keep(const struct process_details *read)
+{
+	size_t size = read->comm.size + read->command.size + (size_t)read->cgroup.size +
+		      read->container.size + 4;
+	struct process_details *kept = malloc(sizeof(*kept) + size);
+	char *pool = (char *)(kept + 1);
+
+	if (!kept)
+		return NULL;
+	*kept = *read;
+	put(&pool, &kept->comm);
+	put(&pool, &kept->command);
+	put(&pool, &kept->cgroup);
+	put(&pool, &kept->container);
+	return kept;
+}
+
+/* Does the pid still belong to the incarnation that was asked for? */
+static bool is_present(struct details *d, uint32_t key, pid_t pid)
+{
+	const struct process *p;
+	bool same;
+
+	if (key & BY_PID)
+		return true;
+	pthread_mutex_lock(&d->maps->lock);
+	p = process_find(&d->maps->procs, pid, UINT64_MAX);
+	same = p && p->id == key;
+	pthread_mutex_unlock(&d->maps->lock);
+	return same;
+}
+
+/* Put the reading (NULL: it is over with that process) where it belongs, and ask for the parent. */
+static void store(struct details *d, uint32_t key, const struct process_details *read, bool gone)
+{
+	struct process_details *kept = read ? keep(read) : NULL;
+	uint64_t now_ns = time_now_ns();
+	struct entry *e;
+
+	pthread_mutex_lock(&d->lock);
+	e = entry_at(d->entries, d->capacity, key);
+	if (e->key) {
+		e->queued = false;
+		e->read_ns = now_ns;
+		e->gone = gone;
+		if (kept) {
+			free(e->known);
+			e->known = kept;
+			kept = NULL;
+		}
+	}
+	if (read && read->parent > 0) {
+		e = entry_of(d, (uint32_t)read->parent | BY_PID, read->parent, now_ns);
+		if (e)
+			want(d, e, now_ns);
+	}
+	pthread_mutex_unlock(&d->lock);
+	free(kept);
+}
+
+/* Take the oldest question; 0: there is none. */
+static uint32_t take(struct details *d, pid_t *pid)
+{
+	uint32_t key = 0;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->nr_queued) {
+		key = d->queue[d->first];
+		d->first = (d->first + 1) % QUEUE_MAX;
+		d->nr_queued--;
+		*pid = entry_at(d->entries, d->capacity, key)->pid;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return key;
+}
+
+unsigned int details_serve(struct details *d, unsigned int max)
+{
+	unsigned int nr = 0;
+	uint32_t key;
+	pid_t pid;
+
+	for (; nr < max && (key = take(d, &pid)); nr++) {
+		struct reading r;
+		int code = read_process(&r, pid);
+		/* Asked after reading: what was read is of the process that was there all the time. */
+		bool present = is_present(d, key, pid);
+
+		/* An ancestor's pid may be another process's one day. */
+		store(d, key, !code && present ? &r.d : NULL,
+		      !(key & BY_PID) && (!present || code == -ESRCH));
+	}
+	return nr;
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Processes, threads and mappings over time: the face.
+ *
+ * Readers walk chains and immutable spaces without a lock. Writers tell events
+ * (maps_events.c) or read /proc (maps_load.c) under one mutex.
+ *
+ * Runs on: sampler threads (find, ask), the side-band drain (publish).
+ */
+#include "symbols/process/maps.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/process/maps_state.h"
+#include "symbols/base/reclaim.h"
+
+/* The idle task is a process like any other, but /proc does not know it. */
+static int add_swapper(struct maps *m)
+{
+	struct process *p = process_new(&m->procs, 0, 0);
+
+	if (!p)
+		return -ENOMEM;
+	atomic_store_explicit(&p->flags, PROCESS_KNOWN | PROCESS_KERNEL, memory_order_relaxed);
+	atomic_store_explicit(&p->uid, 0, memory_order_relaxed);
+	process_insert(&m->procs, p);
+	return process_thread_add(&m->procs, p, 0, 0, TEXT("swapper")) ? 0 : -ENOMEM;
+}
+
+int maps_new(struct maps **out, struct objects *objects, uint32_t max_tasks)
+{
+	struct maps *m = aligned_alloc(CACHELINE, (sizeof(*m) + CACHELINE - 1) & ~(CACHELINE - 1ul));
+	struct space_edit *edit;
+	int code;
+
+	if (!m)
+		return -ENOMEM;
+	memset(m, 0, sizeof(*m));
+	m->objects = objects;
+	atomic_init(&m->due_ns, UINT64_MAX);
+	procs_init(&m->procs);
+	atomic_init(&m->tasks, tasks_new(max_tasks, 1));
+	if (!maps_tasks(m)) {
+		free(m);
+		return -ENOMEM;
+	}
+	mutex_init_urgent(&m->lock);
+	edit = space_edit_new(NULL, &m->spaces);
+	m->empty = edit ? space_edit_freeze(edit, 0) : NULL;
+	code = m->empty ? add_swapper(m) : -ENOMEM;
+	if (code) {
+		maps_free(m);
+		return code;
+	}
+	/* Its thread begins here rather than under the first hot thread. */
+	get_default_call_rcu_data();
+	*out = m;
+	return 0;
+}
+
+struct barrier {
+	struct rcu_head rcu;
+	sem_t done;
+};
+
+static void pass_barrier(struct rcu_head *head)
+{
+	sem_post(&((struct barrier *)((char *)head - offsetof(struct barrier, rcu)))->done);
+}
+
+/*
+ * Wait until all that was given to reclaim_later() is free: the queue of the
+ * default call_rcu thread is a queue. Like rcu_barrier(), but its wait can be
+ * seen by ThreadSanitizer.
+ */
+static void wait_reclaimed(void)
+{
+	struct barrier barrier;
+	bool online = rcu_read_ongoing();
+
+	sem_init(&barrier.done, 0, 0);
+	reclaim_later(&barrier.rcu, pass_barrier);
+	if (online)
+		rcu_thread_offline();
+	while (sem_wait(&barrier.done))
+		;
+	if (online)
+		rcu_thread_online();
+	sem_destroy(&barrier.done);
+}
+
+void maps_free(struct maps *m)
+{
+	if (!m)
+		return;
+	maps_free_log(m);
+	procs_fini(&m->procs);
+	space_put(m->empty);
+	wait_reclaimed();
+	tasks_free(maps_tasks(m));
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+bool maps_process_known(const struct maps *m, const struct process *p)
+{
+	/* Acquire: pairs with the release after the space was stored. */
+	unsigned int flags = atomic_load_explicit(&p->flags, memory_order_acquire);
+
+	if ((flags & PROCESS_KERNEL) || m->no_proc)
+		return true;
+	return (flags & PROCESS_KNOWN) &&
+	       atomic_load_explicit(&p->epoch, memory_order_relaxed) ==
+		       atomic_load_explicit(&m->epoch, memory_order_acquire);
+}
+
+/* The id of @th in @tasks if it has one, else TASK_UNKNOWN; @word is what the thread says. */
+static uint32_t known_id(const struct tasks *tasks, const struct process_thread *th, uint64_t *word)
+{
+	/* Acquire: with the id comes its entry; pairs with new_id(). */
+	*word = atomic_load_explicit(&th->task[tasks->serial & 1], memory_order_acquire);
+	return *word >> 32 == tasks->serial ? (uint32_t)*word : TASK_UNKNOWN;
+}
+
+/* A new id for @th, which says @word yet; another thread may be first: then our entry stays unused. */
+static uint32_t new_id(struct tasks *tasks, struct process_thread *th, const struct task *task, uint64_t word)
+{
+	uint32_t id = tasks_add(tasks, task);
+
+	if (id == TASK_UNKNOWN ||
+	    atomic_compare_exchange_strong_explicit(&th->task[tasks->serial & 1], &word,
+						    (uint64_t)tasks->serial << 32 | id,
+						    memory_order_acq_rel, memory_order_acquire))
+		return id;
+	return (uint32_t)word;
+}
+
+/* The dense id of a thread's incarnation, given now if this is its first sample. */
+static uint32_t task_id(struct tasks *tasks, struct process_thread *th, const struct process *p)
+{
+	struct task task;
+	uint64_t word;
+	uint32_t id = known_id(tasks, th, &word);
+
+	if (id != TASK_UNKNOWN)
+		return id;
+	task = (struct task){
+		.pid = th->pid,
+		.tid = th->tid,
+		.number = th->number,
+		.process = p->id,
+		.uid = atomic_load_explicit(&p->uid, memory_order_relaxed),
+		.parent = atomic_load_explicit(&p->parent, memory_order_relaxed),
+		.start_ns = th->birth_ns,
+		.comm = th->comm,
+	};
+	return new_id(tasks, th, &task, word);
+}
+
+/* The thread, if it belongs to this incarnation of its process. */
+static struct process_thread *find_thread(const struct maps *m, const struct process *p, pid_t tid,
+				  uint64_t time_ns)
+{
+	struct process_thread *th = process_thread_find(&m->procs, p->pid, tid, time_ns);
+
+	/* An older one is what had the ids before. */
+	return th && th->birth_ns >= p->birth_ns ? th : NULL;
+}
+
+/* Fill @hit for a process that there is. */
+static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid_t tid,
+		     uint64_t time_ns, struct maps_hit *hit)
+{
+	struct process_thread *th;
+
+	hit->known = maps_process_known(m, p);
+	hit->kernel_thread = atomic_load_explicit(&p->flags, memory_order_relaxed) & PROCESS_KERNEL;
+	if (!hit->kernel_thread)
+		hit->space = atomic_load_explicit(&p->space, memory_order_acquire);
+	th = find_thread(m, p, tid, time_ns);
+	if (!th) {
+		hit->ask = true;
+		th = find_thread(m, p, p->pid, time_ns);
+	}
+	if (th) {
+		hit->task = task_id(tasks, th, p);
+		hit->full = hit->task == TASK_UNKNOWN;
+	}
+	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX)
+		hit->ask = true;
+}
+
+void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns,
+	       struct maps_hit *hit)
+{
+	struct process *p = process_find(&m->procs, pid, time_ns);
+
+	*hit = (struct maps_hit){ .task = TASK_UNKNOWN };
+	if (p)
+		fill_hit(m, tasks, p, tid, time_ns, hit);
+	reclaim_reader_done();
+}
+
+bool maps_birth(struct maps *m, pid_t pid, uint64_t time_ns, uint64_t *birth_ns, pid_t *parent)
+{
+	const struct process *p = process_find(&m->procs, pid, time_ns);
+
+	if (p) {
+		*birth_ns = p->birth_ns;
+		*parent = atomic_load_explicit(&p->parent, memory_order_relaxed);
+	}
+	reclaim_reader_done();
+	return p != NULL;
+}
+
+void maps_no_proc(struct maps *m)
+{
+	m->no_proc = true;
+}
+
+bool maps_ask(struct maps *m, pid_t pid, uint64_t now_ns)
+{
+	struct process *p;
+	bool due;
+
+	if (pid <= 0 || m->no_proc)
+		return false;
+	p = process_find(&m->procs, pid, now_ns);
+	due = p ? requests_due(&p->asked_ns, now_ns) : requests_due_unknown(&m->requests, pid, now_ns);
+	reclaim_reader_done();
+	return due && requests_put(&m->requests, pid);
+}
+
+struct process *maps_begin_process(struct maps *m, pid_t pid, uint64_t birth_ns,
+				   struct space *space, const struct process *from)
+{
+	struct process *p = process_new(&m->procs, pid, birth_ns);
+
+	if (!p) {
+		space_put(space);
+		return NULL;
+	}
+	atomic_store_explicit(&p->space, space, memory_order_relaxed);
+	if (from)
+		atomic_store_explicit(&p->uid,
+				      atomic_load_explicit(&from->uid, memory_order_relaxed),
+				      memory_order_relaxed);
+	return p;
+}
+
+struct process *maps_process_at(struct maps *m, pid_t pid, uint64_t time_ns)
+{
+	struct process *p = process_find(&m->procs, pid, time_ns);
+
+	/* Behind its end there must be another one, whose fork we did not see. */
+	if (p && time_ns < p->death_ns)
+		return p;
+	p = maps_begin_process(m, pid, p ? p->death_ns : 0, space_get(m->empty), NULL);
+	if (p)
+		process_insert(&m->procs, p);
+	return p;
+}
+
+struct space_edit *maps_draft(struct maps *m, struct process *p)
+{
+	if (!p->edit)
+		p->edit = space_edit_new(atomic_load_explicit(&p->space, memory_order_relaxed),
+				     &m->spaces);
+	if (p->edit && !p->dirty) {
+		p->dirty = true;
+		p->next_dirty = m->dirty;
+		m->dirty = p;
+	}
+	return p->edit;
+}
+
+void maps_freeze(struct maps *m, struct process *p)
+{
+	struct space *old = atomic_load_explicit(&p->space, memory_order_relaxed);
+	struct space *next = p->edit ? space_edit_freeze(p->edit, m->keep_from_ns) : NULL;
+
+	p->edit = NULL;
+	if (!next)
+		return;
+	/* Publishes the space and its leaves; pairs with maps_find(). */
+	atomic_store_explicit(&p->space, next, memory_order_release);
+	space_put(old);
+}
+
+void maps_freeze_all(struct maps *m)
+{
+	while (m->dirty) {
+		struct process *p = m->dirty;
+
+		m->dirty = p->next_dirty;
+		p->dirty = false;
+		maps_freeze(m, p);
+	}
+}
+
+struct object *maps_anon(struct maps *m, const struct process *p, uint64_t start, uint64_t end)
+{
+	const struct object_identity identity = { .kind = OBJECT_ANON, .owner = p->id };
+
+	return objects_intern(m->objects, &identity, "//anon", 6, p->pid, start, end);
+}
+
+void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
+{
+	pthread_mutex_lock(&m->lock);
+	m->keep_from_ns = now_ns > keep_ns ? now_ns - keep_ns : 0;
+	m->now_ns = now_ns;
+	maps_apply_log(m);
+	maps_freeze_all(m);
+	if (m->lost) {
+		m->lost = false;
+		m->sweep = true;
+		/* Last, so that what this drain told of is doubted, too. */
+		atomic_fetch_add_explicit(&m->epoch, 1, memory_order_release);
+	}
+	procs_reap(&m->procs, m->keep_from_ns);
+	tasks_grow(maps_tasks(m));
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool maps_due(const struct maps *m, uint64_t now_ns)
+{
+	return maps_due_ns(m) <= now_ns;
+}
+
+struct tasks *maps_tasks(const struct maps *m)
+{
+	/* Acquire: the empty table; pairs with maps_renew_tasks(). */
+	return atomic_load_explicit(&m->tasks, memory_order_acquire);
+}
+
+const struct task *maps_task(const struct maps *m, uint32_t id)
+{
+	return tasks_at(maps_tasks(m), id);
+}
+
+uint32_t maps_nr_tasks(const struct maps *m)
+{
+	return tasks_nr(maps_tasks(m));
+}
+
+uint32_t maps_max_tasks(const struct maps *m)
+{
+	return maps_tasks(m)->max;
+}
+
+struct tasks *maps_renew_tasks(struct maps *m)
+{
+	struct tasks *old = maps_tasks(m), *next = tasks_new(old->max, old->serial + 1);
+
+	if (!next)
+		return NULL;
+	/* Under the lock, because that is where it grows. */
+	pthread_mutex_lock(&m->lock);
+	atomic_store_explicit(&m->tasks, next, memory_order_release);
+	pthread_mutex_unlock(&m->lock);
+	return old;
+}
+
+/* The thread that @task tells of, if it is not forgotten yet. */
+static struct process_thread *thread_of(const struct maps *m, const struct task *task)
+{
+	struct process_thread *th = process_thread_find(&m->procs, task->pid, task->tid, task->start_ns);
+	return th && th->number == task->number ? th : NULL;
+}
+
+/* One that samples were put to meanwhile has its id already: it stays one task. */
+static uint32_t move_task(struct maps *m, const struct task *task)
+{
+	struct tasks *to = maps_tasks(m);
+	struct process_thread *th = thread_of(m, task);
+	uint64_t word;
+	uint32_t id;
+
+	if (!th)
+		return tasks_add(to, task);
+	id = known_id(to, th, &word);
+	return id != TASK_UNKNOWN ? id : new_id(to, th, task, word);
+}
+
+uint32_t maps_move_task(struct maps *m, const struct tasks *from, uint32_t id)
+{
+	const struct task *task = id == TASK_UNKNOWN ? NULL : tasks_at(from, id);
+	uint32_t moved;
+
+	if (!task)
+		return TASK_UNKNOWN;
+	moved = move_task(m, task);
+	if (moved == TASK_UNKNOWN) {
+		pthread_mutex_lock(&m->lock);
+		tasks_grow(maps_tasks(m));
+		pthread_mutex_unlock(&m->lock);
+		moved = move_task(m, task);
+	}
+	reclaim_reader_done();
+	return moved;
+}
+
+void maps_drop_tasks(struct tasks *old)
+{
+	tasks_free(old);
+}
+
+void maps_stats(const struct maps *m, struct maps_stats *out)
+{
+	*out = (struct maps_stats){
+		.nr_processes = atomic_load_explicit(&m->procs.nr_processes, memory_order_relaxed),
+		.nr_spaces = atomic_load_explicit(&m->spaces.nr_spaces, memory_order_relaxed),
+		.nr_mappings = atomic_load_explicit(&m->spaces.nr_mappings, memory_order_relaxed),
+		.nr_reads = atomic_load_explicit(&m->nr_reads, memory_order_relaxed),
+		.nr_read_failed = atomic_load_explicit(&m->nr_read_failed, memory_order_relaxed),
+	};
+}

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the side-band tells: kept in a log, applied in the order of time.
+ *
+ * The rings of several CPUs are drained one after the other, so a child's exec
+ * may be told before its fork. Within a drain sorting cures that; across
+ * drains the rules do: an incarnation and a mapping are placed by their birth.
+ *
+ * Runs on: whoever drains the side-band.
+ */
+#include "symbols/process/maps.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "symbols/process/maps_state.h"
+#include "symbols/process/procfs.h"
+
+#define LOG_MAX 65536u			/* applied early when there is more in one drain */
+
+enum event_type { EVENT_MMAP, EVENT_CODE, EVENT_COMM, EVENT_EXEC, EVENT_FORK, EVENT_EXIT };
+
+struct maps_event {
+	uint64_t time_ns;
+	uint32_t seq;
+	enum event_type type;
+	pid_t pid, tid, ppid, ptid;
+	union {
+		struct mapping mapping;		/* dso NULL: anonymous */
+		struct {
+			size_t size;
+			char bytes[TASK_COMM_SIZE];
+		} comm;
+	};
+};
+
+/* A new entry at the end of the log; NULL when memory is out. */
+static struct maps_event *log_add(struct maps *m, enum event_type type, uint64_t time_ns)
+{
+	struct maps_event *ev;
+
+	if (m->nr_log == LOG_MAX)
+		maps_apply_log(m);
+	if (m->nr_log == m->room_log) {
+		uint32_t room = MAX(m->room_log * 2, 64u);
+
+		ev = reallocarray(m->log, room, sizeof(*ev));
+		if (!ev) {
+			m->lost = true;
+			return NULL;
+		}
+		m->log = ev;
+		m->room_log = room;
+	}
+	ev = &m->log[m->nr_log];
+	memset(ev, 0, sizeof(*ev));
+	ev->type = type;
+	ev->time_ns = time_ns;
+	ev->seq = m->seq++;
+	m->nr_log++;
+	return ev;
+}
+
+void maps_free_log(struct maps *m)
+{
+	free(m->log);
+	m->log = NULL;
+	m->nr_log = m->room_log = 0;
+}
+
+/* Turn a record into a mapping; false: nothing that holds code. */
+static bool make_mapping(struct maps *m, const struct maps_mmap *ev, struct mapping *out)
+{
+	size_t size = strnlen(ev->filename, ev->filename_size);
+	struct object_identity identity = ev->identity;
+
+	if (ev->pid <= 0 || !(ev->prot & PROT_EXEC) || !ev->size ||
+	    __builtin_add_overflow(ev->start, ev->size, &out->end))
+		return false;
+	identity.kind = procfs_kind(ev->filename, size, ev->is_private);
+	out->start = ev->start;
+	out->birth_ns = ev->time_ns;
+	out->exec = true;
+	out->object = NULL;
+	out->offset = ev->start;
+	if (identity.kind == OBJECT_ANON)
+		return true;
+	if (identity.kind != OBJECT_UNKNOWN)
+		out->offset = identity.kind == OBJECT_VDSO ? 0 : ev->pgoff;
+	out->object = objects_intern(m->objects, &identity, ev->filename, size, ev->pid, out->start, out->end);
+	return true;
+}
+
+void maps_on_mmap(struct maps *m, const struct maps_mmap *ev)
+{
+	struct maps_event *entry;
+	struct mapping mapping;
+
+	if (!make_mapping(m, ev, &mapping))
+		return;
+	pthread_mutex_lock(&m->lock);
+	entry = log_add(m, EVENT_MMAP, ev->time_ns);
+	if (entry) {
+		entry->pid = ev->pid;
+		entry->mapping = mapping;
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, uint64_t start,
+		  uint64_t end, uint64_t time_ns)
+{
+	struct object_identity identity = memory->identity;
+	struct maps_event *ev;
+	struct object_sighting seen;
+	struct object *object;
+
+	objects_sighting(m->objects, memory, &seen);
+	free(seen.path);
+	identity.layer = layer;
+	object = objects_intern(m->objects, &identity, "//anon", 6, seen.pid, start, end);
+	if (object->identity.kind != OBJECT_ANON)
+		return;
+	pthread_mutex_lock(&m->lock);
+	ev = log_add(m, EVENT_CODE, time_ns);
+	if (ev) {
+		ev->pid = seen.pid;
+		ev->mapping = (struct mapping){
+			.start = start, .end = end, .offset = start, .birth_ns = time_ns,
+			.object = object, .exec = true,
+		};
+	}
+	if (ev)
+		atomic_store_explicit(&m->due_ns, MIN(time_ns, maps_due_ns(m)), memory_order_relaxed);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void maps_settle(struct maps *m)
+{
+	if (m->no_proc)
+		return;
+	pthread_mutex_lock(&m->lock);
+	maps_apply_log(m);
+	maps_freeze_all(m);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void maps_on_comm(struct maps *m, pid_t pid, pid_t tid, const char *comm, size_t size, bool exec,
+		  uint64_t time_ns)
+{
+	struct maps_event *ev;
+
+	if (pid <= 0 || tid <= 0)
+		return;
+	pthread_mutex_lock(&m->lock);
+	ev = log_add(m, exec ? EVENT_EXEC : EVENT_COMM, time_ns);
+	if (ev) {
+		ev->pid = pid;
+		ev->tid = tid;
+		ev->comm.size = strnlen(comm, MIN(size, sizeof(ev->comm.bytes)));
+		memcpy(ev->comm.bytes, comm, ev->comm.size);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void on_task(struct maps *m, enum event_type type, const pid_t ids[4], uint64_t time_ns)
+{
+	struct maps_event *ev;
+
+	if (ids[0] <= 0 || ids[2] <= 0)
+		return;
+	pthread_mutex_lock(&m->lock);
+	ev = log_add(m, type, time_ns);
+	if (ev) {
+		ev->pid = ids[0];
+		ev->ppid = ids[1];
+		ev->tid = ids[2];
+		ev->ptid = ids[3];
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void maps_on_fork(struct maps *m, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid, uint64_t time_ns)
+{
+	on_task(m, EVENT_FORK, (const pid_t[]){ pid, ppid, tid, ptid }, time_ns);
+}
+
+void maps_on_exit(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	on_task(m, EVENT_EXIT, (const pid_t[]){ pid, 0, tid, 0 }, time_ns);
+}
+
+void maps_on_lost(struct maps *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->lost = true;
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void apply_mmap(struct maps *m, const struct maps_event *ev)
+{
+	struct process *p = maps_process_at(m, ev->pid, ev->time_ns);
+	struct mapping mapping = ev->mapping;
+	struct space_edit *edit = p ? maps_draft(m, p) : NULL;
+
+	if (!edit)
+		return;
+	/* Taken for a kernel thread because its parent is (pid 1 of a recording): it maps code. */
+	atomic_fetch_and_explicit(&p->flags, ~(unsigned int)PROCESS_KERNEL, memory_order_relaxed);
+	if (!mapping.object)
+		mapping.object = maps_anon(m, p, mapping.start, mapping.end);
+	space_edit_add(edit, &mapping);
+}
+
+/* Code over code: only of the process that the memory belongs to. */
+static void apply_code(struct maps *m, const struct maps_event *ev)
+{
+	struct process *p = process_find(&m->procs, ev->pid, ev->time_ns);
+	struct space_edit *edit;
+
+	if (!p || p->id != ev->mapping.object->identity.owner)
+		return;
+	edit = maps_draft(m, p);
+	if (edit)
+		space_edit_add(edit, &ev->mapping);
+}
+
+static void apply_comm(struct maps *m, const struct maps_event *ev)
+{
+	struct process *p = maps_process_at(m, ev->pid, ev->time_ns);
+	struct safe_text comm = { ev->comm.bytes, (uint16_t)ev->comm.size, 0 };
+	char clean[TASK_COMM_SIZE];
+	struct process_thread *th;
+
+	if (!p)
+		return;
+	comm = text_sanitise(clean, sizeof(clean), comm.str, comm.size);
+	th = process_thread_present(&m->procs, ev->pid, ev->tid);
+	if (!th || th->comm.size != comm.size || memcmp(th->comm.str, comm.str, comm.size))
+		process_thread_add(&m->procs, p, ev->tid, MAX(ev->time_ns, p->birth_ns), comm);
+}
+
+/* A new image: empty, but whatever it maps we are told. */
+static void apply_exec(struct maps *m, const struct maps_event *ev)
+{
+	struct process *before = process_find(&m->procs, ev->pid, ev->time_ns);
+	struct process *p = maps_begin_process(m, ev->pid, ev->time_ns, space_get(m->empty), before);
+	struct safe_text comm = { ev->comm.bytes, (uint16_t)ev->comm.size, 0 };
+
+	if (!p)
+		return;
+	atomic_store_explicit(&p->epoch, atomic_load_explicit(&m->epoch, memory_order_relaxed),
+			      memory_order_relaxed);
+	if (before)
+		atomic_store_explicit(&p->parent,
+				      atomic_load_explicit(&before->parent, memory_order_relaxed),
+				      memory_order_relaxed);
+	atomic_store_explicit(&p->flags, PROCESS_KNOWN, memory_order_relaxed);
+	process_insert(&m->procs, p);
+	process_thread_add(&m->procs, p, ev->tid, ev->time_ns, comm);
+}
+
+/* The name that a child of (@pid, @tid) begins with; NULL: not known. */
+static const struct process_thread *parent_thread(const struct maps *m, const struct maps_event *ev)
+{
+	const struct process_thread *th = process_thread_find(&m->procs, ev->ppid, ev->ptid, ev->time_ns);
+
+	return th ? th : process_thread_find(&m->procs, ev->ppid, ev->ppid, ev->time_ns);
+}
+
+static void apply_thread_fork(struct maps *m, const struct maps_event *ev)
+{
+	struct process *p = process_find(&m->procs, ev->pid, ev->time_ns);
+	const struct process_thread *parent = parent_thread(m, ev);
+
+	/* Of an unknown process the loader will find the threads. */
+	if (p && parent)
+		process_thread_add(&m->procs, p, ev->tid, MAX(ev->time_ns, p->birth_ns), parent->comm);
+}
+
+/* A child that exec'ed before we were told of its fork does not know its user yet. */
+static void pass_on_uid(struct maps *m, const struct process *p)
+{
+	struct process *child = process_find(&m->procs, p->pid, UINT64_MAX);
+
+	if (child && child->birth_ns > p->birth_ns &&
+	    atomic_load_explicit(&child->uid, memory_order_relaxed) == UINT32_MAX)
+		atomic_store_explicit(&child->uid,
+				      atomic_load_explicit(&p->uid, memory_order_relaxed),
+				      memory_order_relaxed);
+}
+
+/* The child shares what its parent has at this time. */
+static void apply_process_fork(struct maps *m, const struct maps_event *ev)
+{
+	struct process *parent = process_find(&m->procs, ev->ppid, ev->time_ns);
+	const struct process_thread *parent_th = parent_thread(m, ev);
+	struct space *space = m->empty;
+	struct process *p;
+
+	if (parent && atomic_load_explicit(&parent->space, memory_order_relaxed)) {
+		maps_freeze(m, parent);
+		space = atomic_load_explicit(&parent->space, memory_order_relaxed);
+	}
+	p = maps_begin_process(m, ev->pid, ev->time_ns, space_get(space), parent);
+	if (!p)
+		return;
+	atomic_store_explicit(&p->parent, ev->ppid, memory_order_relaxed);
+	if (parent) {
+		atomic_store_explicit(&p->epoch,
+				      atomic_load_explicit(&parent->epoch, memory_order_relaxed),
+				      memory_order_relaxed);
+		atomic_store_explicit(&p->flags,
+				      atomic_load_explicit(&parent->flags, memory_order_relaxed),
+				      memory_order_relaxed);
+	}
+	process_insert(&m->procs, p);
+	pass_on_uid(m, p);
+	if (parent_th)
+		process_thread_add(&m->procs, p, ev->tid, ev->time_ns, parent_th->comm);
+}
+
+static void apply_fork(struct maps *m, const struct maps_event *ev)
+{
+	if (ev->pid == ev->ppid)
+		apply_thread_fork(m, ev);
+	else
+		apply_process_fork(m, ev);
+}
+
+static void apply_exit(struct maps *m, const struct maps_event *ev)
+{
+	struct process_thread *th = process_thread_present(&m->procs, ev->pid, ev->tid);
+	struct process *p;
+
+	if (th) {
+		if (th->birth_ns <= ev->time_ns)
+			process_thread_end(&m->procs, th, ev->time_ns);
+		return;
+	}
+	/* The leader of a process whose threads were never looked at. */
+	p = ev->pid == ev->tid ? process_find(&m->procs, ev->pid, ev->time_ns) : NULL;
+	if (p && !p->threads && p->birth_ns <= ev->time_ns)
+		process_end(&m->procs, p, ev->time_ns);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct maps_event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* A jitdump is read before the samples of a recording: what it tells has its time. */
+static bool waits(const struct maps *m, const struct maps_event *ev)
+{
+	return m->no_proc && ev->type == EVENT_CODE && ev->time_ns > m->now_ns;
+}
+
+void maps_apply_log(struct maps *m)
+{
+	static void (*const apply[])(struct maps *m, const struct maps_event *ev) = {
+		[EVENT_MMAP] = apply_mmap, [EVENT_CODE] = apply_code,
+		[EVENT_COMM] = apply_comm, [EVENT_EXEC] = apply_exec,
+		[EVENT_FORK] = apply_fork, [EVENT_EXIT] = apply_exit,
+	};
+	uint32_t kept = 0;
+
+	if (m->nr_log)
+		qsort(m->log, m->nr_log, sizeof(m->log[0]), by_time);
+	for (uint32_t i = 0; i < m->nr_log; i++) {
+		if (waits(m, &m->log[i]) && kept < LOG_MAX / 2)
+			m->log[kept++] = m->log[i];
+		else
+			apply[m->log[i].type](m, &m->log[i]);
+	}
+	m->nr_log = kept;
+	/* Sorted: the first is due first. */
+	atomic_store_explicit(&m->due_ns, kept ? m->log[0].time_ns : UINT64_MAX,
+			      memory_order_relaxed);
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What /proc/PID tells: read without the lock, merged under it.
+ *
+ * A reading belongs to the incarnation of the time it began at. What the
+ * side-band told of later wins; what it told of before and /proc contradicts
+ * has been lost or unmapped, and yields.
+ *
+ * Runs on: the loader (or set-up).
+ */
+#include "symbols/process/maps.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/base/foreign.h"
+#include "symbols/process/maps_state.h"
+#include "symbols/process/procfs.h"
+
+#define THREADS_MAX	65536u
+#define PATH_SIZE_MAX	4096u
+#define STATUS_SIZE_MAX (64u << 10)
+#define OTHERS_MAX	8u		/* threads asked for maps when the leader is gone */
+
+struct found_thread {
+	pid_t tid;
+	size_t size;
+	char comm[TASK_COMM_SIZE];
+};
+
+struct reading {
+	pid_t pid;
+	int dir_fd;			/* of /proc/PID: stays that of this process */
+	uint64_t began_ns;
+	unsigned int epoch;
+	uint32_t uid;
+	bool kernel;
+	int maps_code;			/* why maps could not be read; 0 */
+	struct mapping *maps;		/* executable ones; dso NULL: anonymous */
+	uint32_t nr_maps, room_maps;
+	struct found_thread *threads;	/* those that have no record yet */
+	uint32_t nr_threads, room_threads;
+};
+
+static bool grow(void **array, uint32_t nr, uint32_t *room, size_t size)
+{
+	uint32_t larger = MAX(*room * 2, 64u);
+	void *p;
+
+	if (nr < *room)
+		return true;
+	p = reallocarray(*array, larger, size);
+	if (!p)
+		return false;
+	*array = p;
+	*room = larger;
+	return true;
+}
+
+static int read_status(struct reading *r)
+{
+	uint64_t uid, flags;
+	char *text;
+	size_t size;
+	int code = foreign_read_at(r->dir_fd, "status", STATUS_SIZE_MAX, &text, &size);
+
+	if (code)
+		return code;
+	r->uid = procfs_status_number(text, size, "Uid", &uid) ? (uint32_t)uid : UINT32_MAX;
+	if (procfs_status_number(text, size, "Kthread", &flags)) {
+		r->kernel = flags == 1;
+		free(text);
+		return 0;
+	}
+	free(text);
+	/* Before kernel 6.8. */
+	code = foreign_read_at(r->dir_fd, "stat", STATUS_SIZE_MAX, &text, &size);
+	if (code)
+		return code;
+	r->kernel = procfs_stat_flags(text, size, &flags) && (flags & PROCFS_PF_KTHREAD);
+	free(text);
+	return 0;
+}
+
+static void add_map(struct maps *m, struct reading *r, const struct procfs_map *line)
+{
+	struct object_identity identity = { .maj = line->maj, .min = line->min, .ino = line->ino };
+	struct mapping mapping = { .start = line->start, .end = line->end, .exec = true };
+	char path[PATH_SIZE_MAX];
+	size_t size = procfs_unescape(path, sizeof(path), line->path, line->path_size);
+
+	if (!grow((void **)&r->maps, r->nr_maps, &r->room_maps, sizeof(*r->maps)))
+		return;
+	identity.kind = procfs_kind(path, size, line->is_private);
+	mapping.offset = identity.kind == OBJECT_FILE ? line->offset :
+			 identity.kind == OBJECT_VDSO ? 0 : line->start;
+	if (identity.kind != OBJECT_ANON)
+		mapping.object = objects_intern(m->objects, &identity, path, size, r->pid, line->start,
+					  line->end);
+	r->maps[r->nr_maps++] = mapping;
+}
+
+/* Take the executable mappings of one maps file; *@lines counts all of them. */
+static int read_maps(struct maps *m, struct reading *r, const char *name, uint32_t *lines)
+{
+	struct procfs_text text;
+	struct procfs_map line;
+	char *bytes;
+	size_t size;
+	int code = foreign_read_at(r->dir_fd, name, PROCFS_MAPS_SIZE_MAX, &bytes, &size);
+
+	if (code)
+		return code;
+	text = (struct procfs_text){ .at = bytes, .end = bytes + size };
+	while (r->nr_maps < SPACE_MAPPINGS_MAX && procfs_next_map(&text, &line)) {
+		(*lines)++;
+		if (line.exec)
+			add_map(m, r, &line);
+	}
+	free(bytes);
+	return 0;
+}
+
+/* The leader may have ended before its threads: then only theirs show the maps. */
+static void read_maps_of_threads(struct maps *m, struct reading *r, const pid_t *tids, uint32_t nr)
+{
+	uint32_t lines = 0;
+	char name[64];
+
+	for (uint32_t i = 0; i < MIN(nr, OTHERS_MAX) && !lines; i++) {
+		snprintf(name, sizeof(name), "task/%d/maps", tids[i]);
+		read_maps(m, r, name, &lines);
+	}
+}
+
+/* The ids of all threads. Returns how many; *@tids is malloc'ed. */
+static uint32_t list_threads(struct reading *r, pid_t **tids)
+{
+	int fd = openat(r->dir_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	uint32_t nr = 0, room = 0;
+	struct dirent *entry;
+
+	*tids = NULL;
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	while (nr < THREADS_MAX && (entry = readdir(dir))) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && grow((void **)tids, nr, &room, sizeof(**tids)))
+			(*tids)[nr++] = (pid_t)tid;
+	}
+	closedir(dir);
+	return nr;
+}
+
+/* The name of a thread that we have no record of. */
+static void read_thread(struct reading *r, pid_t tid)
+{
+	struct found_thread *t;
+	char name[64], *text;
+	size_t size;
+
+	snprintf(name, sizeof(name), "task/%d/comm", tid);
+	if (!grow((void **)&r->threads, r->nr_threads, &r->room_threads, sizeof(*r->threads)) ||
+	    foreign_read_at(r->dir_fd, name, TASK_COMM_SIZE, &text, &size))
+		return;
+	if (size && text[size - 1] == '\n')
+		size--;
+	t = &r->threads[r->nr_threads++];
+	t->tid = tid;
+	t->size = MIN(size, sizeof(t->comm));
+	memcpy(t->comm, text, t->size);
+	free(text);
+}
+
+/* Of @tids keep those without a record. Returns how many. */
+static uint32_t keep_unknown(struct maps *m, pid_t pid, pid_t *tids, uint32_t nr)
+{
+	uint32_t kept = 0;
+
+	pthread_mutex_lock(&m->lock);
+	for (uint32_t i = 0; i < nr; i++)
+		if (!process_thread_present(&m->procs, pid, tids[i]))
+			tids[kept++] = tids[i];
+	pthread_mutex_unlock(&m->lock);
+	return kept;
+}
+
+/* Everything of /proc/PID that we want. 0, or why the process cannot be seen at all. */
+static int read_process(struct maps *m, struct reading *r)
+{
+	uint32_t nr, lines = 0;
+	pid_t *tids;
+	int code = read_status(r);
+
+	if (code)
+		return code;
+	if (!r->kernel)
+		r->maps_code = read_maps(m, r, "maps", &lines);
+	nr = list_threads(r, &tids);
+	if (!r->kernel && !r->maps_code && !lines && nr > 1)
+		read_maps_of_threads(m, r, tids, nr);
+	nr = keep_unknown(m, r->pid, tids, nr);
+	for (uint32_t i = 0; i < nr; i++)
+		read_thread(r, tids[i]);
+	free(tids);
+	return r->maps_code == -ESRCH ? -ESRCH : 0;
+}
+
+/* Tasks that were named before their user was known begin anew. */
+static void set_uid(struct maps *m, struct process *p, uint32_t uid)
+{
+	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == uid)
+		return;
+	atomic_store_explicit(&p->uid, uid, memory_order_relaxed);
+	for (struct process_thread *th = p->threads; th; th = th->next_sibling)
+		for (int i = 0; i < 2; i++)
+			atomic_store_explicit(&th->task[i], 0, memory_order_relaxed);
+}
+
+static void merge_maps(struct maps *m, struct process *p, struct reading *r)
+{
+	struct space_edit *edit = r->nr_maps ? maps_draft(m, p) : NULL;
+
+	for (uint32_t i = 0; edit && i < r->nr_maps; i++) {
+		struct mapping *mapping = &r->maps[i];
+
+		if (!mapping->object)
+			mapping->object = maps_anon(m, p, mapping->start, mapping->end);
+		space_edit_merge(edit, mapping, r->began_ns);
+	}
+	maps_freeze(m, p);
+}
+
+/* Under the lock: put the reading where it belongs. */
+static int merge(struct maps *m, struct reading *r)
+{
+	struct process *p = process_find(&m->procs, r->pid, r->began_ns);
+
+	/* Begun anew while we read: the events know it better. */
+	if (p && p->birth_ns > r->began_ns)
+		return maps_process_known(m, p) ? 0 : -EAGAIN;
+	/* Ended, and what is left of it in /proc is a zombie. */
+	if (p && p->doomed.is_doomed && !r->kernel && !r->nr_maps && !r->maps_code)
+		return -ESRCH;
+	p = maps_process_at(m, r->pid, r->began_ns);
+	if (!p)
+		return -ENOMEM;
+	merge_maps(m, p, r);
+	for (uint32_t i = 0; i < r->nr_threads; i++) {
+		struct found_thread *t = &r->threads[i];
+
+		if (!process_thread_present(&m->procs, r->pid, t->tid))
+			process_thread_add(&m->procs, p, t->tid, p->birth_ns,
+				   (struct safe_text){ t->comm, (uint16_t)t->size, 0 });
+	}
+	set_uid(m, p, r->uid);
+	atomic_store_explicit(&p->epoch, r->epoch, memory_order_relaxed);
+	/* Release: the space and its threads are there; pairs with maps_process_known(). */
+	atomic_store_explicit(&p->flags, PROCESS_KNOWN | (r->kernel ? PROCESS_KERNEL : 0),
+			      memory_order_release);
+	return r->maps_code;
+}
+
+/* It is gone, so its samples will never be better known than now: stop waiting. */
+static void merge_gone(struct maps *m, const struct reading *r)
+{
+	struct process *p = process_find(&m->procs, r->pid, r->began_ns);
+
+	if (p && (p->birth_ns > r->began_ns || maps_process_known(m, p)))
+		return;
+	if (!p)
+		p = maps_process_at(m, r->pid, r->began_ns);
+	if (!p)
+		return;
+	atomic_store_explicit(&p->epoch, r->epoch, memory_order_relaxed);
+	atomic_fetch_or_explicit(&p->flags, PROCESS_KNOWN, memory_order_release);
+	process_end(&m->procs, p, r->began_ns);
+}
+
+int maps_load(struct maps *m, pid_t pid)
+{
+	struct reading r = { .pid = pid, .uid = UINT32_MAX };
+	int code;
+
+	r.began_ns = time_now_ns();
+	r.epoch = atomic_load_explicit(&m->epoch, memory_order_acquire);
+	r.dir_fd = foreign_open_proc(pid);
+	code = r.dir_fd < 0 ? r.dir_fd : read_process(m, &r);
+	atomic_fetch_add_explicit(&m->nr_reads, 1, memory_order_relaxed);
+	pthread_mutex_lock(&m->lock);
+	if (!code)
+		code = merge(m, &r);
+	else if (code == -ESRCH)
+		merge_gone(m, &r);
+	tasks_grow(maps_tasks(m));
+	pthread_mutex_unlock(&m->lock);
+	if (code)
+		atomic_fetch_add_explicit(&m->nr_read_failed, 1, memory_order_relaxed);
+	if (r.dir_fd >= 0)
+		close(r.dir_fd);
+	free(r.maps);
+	free(r.threads);
+	return code;
+}
+
+/* Ends were lost: find those who are not there any more. */
+static void sweep(struct maps *m)
+{
+	uint32_t nr = 0, room = 0;
+	pid_t *pids = NULL;
+	char path[32];
+
+	pthread_mutex_lock(&m->lock);
+	m->sweep = false;
+	for (uint32_t i = 0; i < PROCS_BUCKETS; i++)
+		for (struct process *p = atomic_load_explicit(&m->procs.processes[i],
+							      memory_order_relaxed);
+		     p; p = atomic_load_explicit(&p->next, memory_order_relaxed))
+			if (p->pid && !p->doomed.is_doomed &&
+			    grow((void **)&pids, nr, &room, sizeof(*pids)))
+				pids[nr++] = p->pid;
+	pthread_mutex_unlock(&m->lock);
+	for (uint32_t i = 0; i < nr; i++) {
+		struct process *p;
+		uint64_t now_ns = time_now_ns();
+
+		snprintf(path, sizeof(path), "/proc/%d", pids[i]);
+		if (!access(path, F_OK) || errno != ENOENT)
+			continue;
+		pthread_mutex_lock(&m->lock);
+		p = process_find(&m->procs, pids[i], now_ns);
+		if (p && p->birth_ns <= now_ns)
+			process_end(&m->procs, p, now_ns);
+		pthread_mutex_unlock(&m->lock);
+	}
+	free(pids);
+}
+
+unsigned int maps_load_asked(struct maps *m)
+{
+	unsigned int nr = 0;
+	uint32_t pos = 0;
+	bool lost;
+	pid_t pid;
+
+	while ((pid = requests_take(&m->requests, &pos))) {
+		maps_load(m, pid);
+		nr++;
+	}
+	pthread_mutex_lock(&m->lock);
+	lost = m->sweep;
+	pthread_mutex_unlock(&m->lock);
+	if (lost)
+		sweep(m);
+	return nr;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Incarnations of processes and threads.
+ *
+ * Invariant: of the nodes with the same key exactly the one with the latest
+ * birth may be undoomed; doomed nodes leave their chain in procs_reap() and
+ * are freed after a grace period.
+ *
+ * Runs on: the writer, under the lock of the maps; *_find() anywhere.
+ */
+#include "symbols/process/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void procs_init(struct procs *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->doomed_tail = &t->doomed;
+}
+
+static uint32_t bucket(pid_t pid)
+{
+	return (uint32_t)hash_u64((uint64_t)pid) & (PROCS_BUCKETS - 1);
+}
+
+/* Is incarnation @a (born @birth_ns) a better answer than the best so far? See process_find(). */
+static bool is_better(uint64_t birth_ns, uint64_t best_ns, uint64_t time_ns)
+{
+	if (birth_ns <= time_ns)
+		return best_ns > time_ns || birth_ns > best_ns;
+	return best_ns > time_ns && birth_ns < best_ns;
+}
+
+struct process *process_find(const struct procs *t, pid_t pid, uint64_t time_ns)
+{
+	struct process *best = NULL;
+
+	/* Acquire: pairs with the release in process_add(). */
+	for (struct process *p = atomic_load_explicit(&t->processes[bucket(pid)],
+						      memory_order_acquire);
+	     p; p = atomic_load_explicit(&p->next, memory_order_acquire))
+		if (p->pid == pid && (!best || is_better(p->birth_ns, best->birth_ns, time_ns)))
+			best = p;
+	return best;
+}
+
+struct process_thread *process_thread_find(const struct procs *t, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	struct process_thread *best = NULL;
+
+	/* Acquire: pairs with the release in process_thread_add(). */
+	for (struct process_thread *th = atomic_load_explicit(&t->threads[bucket(tid)],
+						      memory_order_acquire);
+	     th; th = atomic_load_explicit(&th->next, memory_order_acquire))
+		if (th->tid == tid && th->pid == pid &&
+		    (!best || is_better(th->birth_ns, best->birth_ns, time_ns)))
+			best = th;
+	return best;
+}
+
+static void doom(struct procs *t, struct doomed *d, uint64_t time_ns)
+{
+	d->is_doomed = true;
+	d->since_ns = time_ns;
+	*t->doomed_tail = d;
+	t->doomed_tail = &d->next;
+}
+
+static void doom_thread(struct procs *t, struct process_thread *th, uint64_t time_ns)
+{
+	if (th->doomed.is_doomed)
+		return;
+	*th->prev_sibling = th->next_sibling;
+	if (th->next_sibling)
+		th->next_sibling->prev_sibling = th->prev_sibling;
+	th->process = NULL;
+	doom(t, &th->doomed, time_ns);
+}
+
+void process_end(struct procs *t, struct process *p, uint64_t time_ns)
+{
+	if (p->doomed.is_doomed)
+		return;
+	while (p->threads)
+		doom_thread(t, p->threads, time_ns);
+	p->death_ns = time_ns;
+	atomic_fetch_sub_explicit(&t->nr_processes, 1, memory_order_relaxed);
+	doom(t, &p->doomed, time_ns);
+}
+
+struct process *process_new(struct procs *t, pid_t pid, uint64_t birth_ns)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	p->id = ++t->next_id;
+	p->birth_ns = birth_ns;
+	p->death_ns = UINT64_MAX;
+	atomic_init(&p->uid, UINT32_MAX);
+	return p;
+}
+
+void process_insert(struct procs *t, struct process *p)
+{
+	_Atomic(struct process *) *head = &t->processes[bucket(p->pid)];
+	struct process *first = atomic_load_explicit(head, memory_order_relaxed);
+	uint64_t next_ns = UINT64_MAX;
+
+	atomic_fetch_add_explicit(&t->nr_processes, 1, memory_order_relaxed);
+	for (struct process *q = first; q; q = atomic_load_explicit(&q->next, memory_order_relaxed)) {
+		if (q->pid != p->pid)
+			continue;
+		if (q->birth_ns <= p->birth_ns)
+			process_end(t, q, p->birth_ns);
+		else			/* told late: a successor is here, or has been */
+			next_ns = MIN(next_ns, q->birth_ns);
+	}
+	if (next_ns != UINT64_MAX)
+		process_end(t, p, next_ns);
+	atomic_store_explicit(&p->next, first, memory_order_relaxed);
+	/* Publishes the node; pairs with process_find(). */
+	atomic_store_explicit(head, p, memory_order_release);
+}
+
+struct process_thread *process_thread_present(const struct procs *t, pid_t pid, pid_t tid)
+{
+	struct process_thread *th = atomic_load_explicit(&t->threads[bucket(tid)], memory_order_relaxed);
+
+	while (th && (th->tid != tid || th->pid != pid || th->doomed.is_doomed))
+		th = atomic_load_explicit(&th->next, memory_order_relaxed);
+	return th;
+}
+
+/* Hang @th among the live threads of its process. */
+static void add_sibling(struct process_thread *th, struct process *p)
+{
+	th->process = p;
+	th->next_sibling = p->threads;
+	th->prev_sibling = &p->threads;
+	if (p->threads)
+		p->threads->prev_sibling = &th->next_sibling;
+	p->threads = th;
+}
+
+struct process_thread *process_thread_add(struct procs *t, struct process *p, pid_t tid, uint64_t birth_ns,
+			  struct safe_text comm)
+{
+	_Atomic(struct process_thread *) *head = &t->threads[bucket(tid)];
+	struct process_thread *first = atomic_load_explicit(head, memory_order_relaxed);
+	struct process_thread *th = calloc(1, sizeof(*th));
+
+	if (!th)
+		return NULL;
+	th->pid = p->pid;
+	th->tid = tid;
+	th->number = ++t->next_number;
+	th->doomed.is_thread = true;
+	th->birth_ns = birth_ns;
+	th->comm = text_sanitise(th->name, sizeof(th->name), comm.str, comm.size);
+	atomic_init(&th->next, first);
+	add_sibling(th, p);
+	if (p->doomed.is_doomed)
+		doom_thread(t, th, p->doomed.since_ns);
+	for (struct process_thread *q = first; q; q = atomic_load_explicit(&q->next, memory_order_relaxed)) {
+		if (q->tid != tid || q->pid != p->pid)
+			continue;
+		if (q->birth_ns <= birth_ns)
+			doom_thread(t, q, birth_ns);
+		else
+			doom_thread(t, th, q->birth_ns);
+	}
+	/* Publishes the node; pairs with process_thread_find(). */
+	atomic_store_explicit(head, th, memory_order_release);
+	return th;
+}
+
+void process_thread_end(struct procs *t, struct process_thread *th, uint64_t time_ns)
+{
+	struct process *p = th->process;
+
+	doom_thread(t, th, time_ns);
+	if (p && !p->threads)
+		process_end(t, p, time_ns);
+}
+
+static void free_process(struct rcu_head *head)
+{
+	reclaim_grace_over();
+	free((char *)head - offsetof(struct process, rcu));
+}
+
+static void free_thread(struct rcu_head *head)
+{
+	reclaim_grace_over();
+	free((char *)head - offsetof(struct process_thread, rcu));
+}
+
+/* Take @p out of its chain; readers on it find their way on. */
+static void drop_process(struct procs *t, struct process *p)
+{
+	_Atomic(struct process *) *link = &t->processes[bucket(p->pid)];
+	struct process *q;
+
+	while ((q = atomic_load_explicit(link, memory_order_relaxed)) != p)
+		link = &q->next;
+	atomic_store_explicit(link, atomic_load_explicit(&p->next, memory_order_relaxed),
+			      memory_order_release);
+	space_edit_free(p->edit);
+	space_put(atomic_load_explicit(&p->space, memory_order_relaxed));
+	reclaim_later(&p->rcu, free_process);
+}
+
+static void drop_thread(struct procs *t, struct process_thread *th)
+{
+	_Atomic(struct process_thread *) *link = &t->threads[bucket(th->tid)];
+	struct process_thread *q;
+
+	while ((q = atomic_load_explicit(link, memory_order_relaxed)) != th)
+		link = &q->next;
+	atomic_store_explicit(link, atomic_load_explicit(&th->next, memory_order_relaxed),
+			      memory_order_release);
+	reclaim_later(&th->rcu, free_thread);
+}
+
+void procs_reap(struct procs *t, uint64_t before_ns)
+{
+	while (t->doomed && t->doomed->since_ns < before_ns) {
+		struct doomed *d = t->doomed;
+
+		t->doomed = d->next;
+		if (!t->doomed)
+			t->doomed_tail = &t->doomed;
+		if (d->is_thread)
+			drop_thread(t, (struct process_thread *)((char *)d - offsetof(struct process_thread, doomed)));
+		else
+			drop_process(t, (struct process *)((char *)d -
+							   offsetof(struct process, doomed)));
+	}
+}
+
+void procs_fini(struct procs *t)
+{
+	for (uint32_t i = 0; i < PROCS_BUCKETS; i++) {
+		struct process *p;
+
+		for (p = atomic_load_explicit(&t->processes[i], memory_order_relaxed); p;
+		     p = atomic_load_explicit(&p->next, memory_order_relaxed))
+			process_end(t, p, 0);
+	}
+	for (struct doomed *d = t->doomed; d; d = d->next)
+		d->since_ns = 0;
+	procs_reap(t, 1);
+}

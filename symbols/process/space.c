@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Address spaces as sorted leaves: references, and the look-up.
+ *
+ * Reference counts belong to the writer; a reader needs none, because what
+ * goes away waits for a grace period.
+ *
+ * Runs on: the writer, under the lock of the maps; space_find() anywhere.
+ */
+#include "symbols/process/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/process/space_private.h"
+
+#define LEAF_MIN	8u
+#define WANT_LEAVES_MAX 8u
+
+static void free_leaf(struct rcu_head *head)
+{
+	reclaim_grace_over();
+	free((char *)head - offsetof(struct leaf, rcu));
+}
+
+static void free_space(struct rcu_head *head)
+{
+	reclaim_grace_over();
+	free((char *)head - offsetof(struct space, rcu));
+}
+
+void leaf_put(struct leaf *leaf)
+{
+	if (--leaf->refs)
+		return;
+	if (leaf->frozen)
+		reclaim_later(&leaf->rcu, free_leaf);
+	else
+		free(leaf);
+}
+
+struct leaf *leaf_new(const struct leaf *from, uint32_t nr)
+{
+	uint32_t room = LEAF_MIN;
+	struct leaf *leaf;
+
+	while (room < nr)
+		room *= 2;
+	leaf = malloc(sizeof(*leaf) + room * sizeof(leaf->m[0]));
+	if (!leaf)
+		return NULL;
+	*leaf = (struct leaf){ .refs = 1, .room = room };
+	if (from) {
+		leaf->nr = from->nr;
+		memcpy(leaf->m, from->m, from->nr * sizeof(leaf->m[0]));
+	}
+	return leaf;
+}
+
+struct space *space_get(struct space *s)
+{
+	if (s)
+		s->refs++;
+	return s;
+}
+
+void space_put(struct space *s)
+{
+	if (!s || --s->refs)
+		return;
+	for (uint32_t i = 0; i < s->nr_leaves; i++)
+		leaf_put(s->leaves[i]);
+	atomic_fetch_sub_explicit(&s->stats->nr_spaces, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&s->stats->nr_mappings, s->nr_mappings, memory_order_relaxed);
+	reclaim_later(&s->rcu, free_space);
+}
+
+uint32_t leaf_search(const struct leaf *leaf, uint64_t addr)
+{
+	uint32_t low = 0, high = leaf->nr;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (leaf->m[mid].end > addr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+static const struct mapping *find_live(const struct space *s, uint64_t addr)
+{
+	uint32_t low = 0, high = s->nr_leaves;
+	const struct mapping *m;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (s->ends[mid] > addr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	if (low == s->nr_leaves)
+		return NULL;
+	m = &s->leaves[low]->m[leaf_search(s->leaves[low], addr)];
+	return addr >= m->start ? m : NULL;
+}
+
+/* Live memory is younger than the sample: what was there before it? */
+static const struct mapping *find_ended(const struct space *s, uint64_t addr, uint64_t time_ns)
+{
+	for (uint32_t i = s->nr_old; i--;) {
+		const struct ended *old = &s->old[i];
+
+		if (addr >= old->m.start && addr < old->m.end && old->m.birth_ns <= time_ns &&
+		    time_ns < old->death_ns)
+			return &old->m;
+	}
+	return NULL;
+}
+
+const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns)
+{
+	const struct mapping *m = s ? find_live(s, addr) : NULL;
+
+	if (m && m->birth_ns > time_ns)
+		m = find_ended(s, addr, time_ns);
+	reclaim_reader_done();
+	return m;
+}
+
+uint64_t space_serial(const struct space *s)
+{
+	return s->serial;
+}
+
+void space_read(const struct space *s)
+{
+	reclaim_reader_done();
+}
+
+bool space_want(const struct space *s)
+{
+	bool asked = false;
+
+	/* Called with a sample in hand: what lies behind the first leaves asks for itself. */
+	for (uint32_t i = 0; s && i < MIN(s->nr_leaves, WANT_LEAVES_MAX); i++)
+		for (uint32_t k = 0; k < s->leaves[i]->nr; k++)
+			asked |= object_want(s->leaves[i]->m[k].object);
+	reclaim_reader_done();
+	return asked;
+}
+
+uint32_t space_nr_mappings(const struct space *s)
+{
+	return s ? s->nr_mappings : 0;
+}
+
+struct space *leaf_new_space(uint32_t nr_leaves, uint32_t nr_old)
+{
+	size_t size = sizeof(struct space) +
+		      nr_leaves * (sizeof(struct leaf *) + sizeof(uint64_t)) +
+		      nr_old * sizeof(struct ended);
+	struct space *s = malloc(size);
+
+	if (!s)
+		return NULL;
+	*s = (struct space){ .refs = 1, .nr_leaves = nr_leaves, .nr_old = nr_old };
+	s->old = (struct ended *)(s + 1);
+	s->ends = (uint64_t *)(s->old + nr_old);
+	s->leaves = (struct leaf **)(s->ends + nr_leaves);
+	return s;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a space is made of, for space.c (readers, references) and draft.c (the
+ * writer). See space.h.
+ *
+ * Invariants: mappings of a space are sorted and do not overlap, no leaf is
+ * empty, and a leaf that any published space holds (frozen) never changes.
+ */
+#ifndef SYMBOLS_PROCESS_SPACE_PRIVATE_H
+#define SYMBOLS_PROCESS_SPACE_PRIVATE_H
+
+#include "symbols/base/reclaim.h"
+#include "symbols/process/space.h"
+
+#define LEAF_MAX 64u
+
+struct leaf {
+	struct rcu_head rcu;
+	uint32_t refs;			/* of spaces and drafts */
+	uint32_t nr, room;
+	bool frozen;
+	struct mapping m[];
+};
+
+struct ended {
+	struct mapping m;
+	uint64_t death_ns;
+};
+
+struct space {
+	struct rcu_head rcu;
+	struct space_stats *stats;
+	uint64_t serial;		/* of no other space of these maps, ever; not 0 */
+	uint32_t refs;
+	uint32_t nr_leaves, nr_mappings, nr_old;
+	struct leaf **leaves;		/* these three lie behind the struct */
+	uint64_t *ends;			/* of the last mapping of each leaf */
+	struct ended *old;		/* in the order in which they ended */
+};
+
+/* A leaf of one's own with room for @nr mappings, holding those of @from; NULL: no memory. */
+struct leaf *leaf_new(const struct leaf *from, uint32_t nr);
+void leaf_put(struct leaf *leaf);
+/* Index of the first mapping of @leaf that ends beyond @addr; nr if none. */
+uint32_t leaf_search(const struct leaf *leaf, uint64_t addr);
+/* One block for a space and its three arrays, to be filled; NULL: no memory. */
+struct space *leaf_new_space(uint32_t nr_leaves, uint32_t nr_old);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the source has at places: chains of functions by place id, and the
+ * source files' paths by id. Both append-only.
+ *
+ * One writer (the loader); readers from any thread, lock-free.
+ */
+#ifndef SYMBOLS_SOURCE_CHAINS_H
+#define SYMBOLS_SOURCE_CHAINS_H
+
+#include "symbols/symbols.h"
+
+#define CHAINS_MEMORY_MAX	(128UL << 20)
+
+struct chains;
+
+int chains_new(struct chains **out);
+void chains_free(struct chains *c);
+
+/* Writer. The chain of @place, put once. 0, -ENOSPC, -ENOMEM. */
+int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr);
+/* Writer. The id of a path (foreign bytes); SYMBOL_NO_FILE when there is no room. */
+uint32_t chains_intern_file(struct chains *c, const char *path);
+
+/* Any thread. */
+const struct symbol_frame *chains_at(const struct chains *c, uint32_t place, uint32_t *nr);
+struct safe_text chains_file(const struct chains *c, uint32_t id);
+uint32_t chains_nr_files(const struct chains *c);
+/* Writer. */
+size_t chains_memory(const struct chains *c);
+
+#endif

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The instructions and lines of one function.
+ *
+ * Runs on: the loader, but for want and take.
+ */
+#include "symbols/source/code.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "symbols/source/code_read.h"
+#include "symbols/source/disasm.h"
+#include "symbols/object/image.h"
+
+#define READ_MAX_NS 15000000000ULL	/* what takes longer hangs */
+
+void code_init(struct code_desk *d, const struct image_cache *images, const struct symtab *symtab,
+	       struct naming *naming, const struct lines *lines)
+{
+	memset(d, 0, sizeof(*d));
+	pthread_mutex_init(&d->lock, NULL);
+	d->wanted = SYMBOL_NONE;
+	d->images = images;
+	d->symtab = symtab;
+	d->naming = naming;
+	d->lines = lines;
+	d->kcore_path = "/proc/kcore";
+}
+
+void code_fini(struct code_desk *d)
+{
+	if (d->reading)
+		job_leave(&d->reading->job);
+	listing_put(d->done);
+	pthread_mutex_destroy(&d->lock);
+}
+
+void code_want(struct code_desk *d, uint32_t symbol)
+{
+	pthread_mutex_lock(&d->lock);
+	d->wanted = symbol;
+	pthread_mutex_unlock(&d->lock);
+}
+
+struct listing *code_take(struct code_desk *d, uint32_t symbol)
+{
+	struct listing *l = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->done && d->done->symbol == symbol)
+		l = listing_get(d->done);
+	pthread_mutex_unlock(&d->lock);
+	return l;
+}
+
+/* Hand it over; what was there before goes. */
+static void publish(struct code_desk *d, struct listing *l)
+{
+	struct listing *old;
+
+	pthread_mutex_lock(&d->lock);
+	old = d->done;
+	d->done = l;
+	pthread_mutex_unlock(&d->lock);
+	listing_put(old);
+}
+
+/* ---- names and lines for what was read ---- */
+
+/* What the names are asked with. */
+struct answer {
+	struct code_desk *d;
+	const struct object *object;
+	const struct image *image;	/* may be NULL */
+};
+
+static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
+{
+	const struct answer *a = ctx;
+	struct naming_question q = { .object = a->object->id, .offset = vaddr, .now = true };
+	bool in_file = a->object->identity.kind == OBJECT_FILE || a->object->identity.kind == OBJECT_VDSO;
+	const struct symbol *s;
+	bool by_name = false;
+	uint32_t id;
+
+	if (in_file && (!a->image || !image_offset(a->image, vaddr, &q.offset)))
+		return LISTING_NONE;
+	if (naming_find(a->d->naming, &q, &id, &by_name) || (!by_name && !in_file))
+		return LISTING_NONE;
+	s = symtab_at(a->d->symtab, id);
+	if (!s)
+		return LISTING_NONE;
+	if (vaddr == s->start || s->made_up)
+		snprintf(buf, size, "%s", s->name.str);
+	else
+		snprintf(buf, size, "%s+0x%llx", s->name.str,
+			 (unsigned long long)(vaddr - s->start));
+	return id;
+}
+
+/* The machine of code without a file: ours, as the kernel's own object says. */
+static uint16_t our_machine(void)
+{
+	const Elf64_Ehdr *vdso = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+
+	return vdso && vdso->e_ident[EI_CLASS] == ELFCLASS64 ? vdso->e_machine : EM_NONE;
+}
+
+static void disassemble(struct code_desk *d, struct reading *r)
+{
+	struct answer a = { .d = d, .object = objects_at(d->images->objects, r->where.object) };
+	const struct disasm_code c = {
+		.bytes = r->bytes,
+		.nr_bytes = r->nr_bytes,
+		.vaddr = r->l->vaddr,
+		.machine = r->machine ? r->machine : our_machine(),
+		.wide = r->wide,
+		.name = name_of,
+		.ctx = &a,
+	};
+
+	/* Acquire: pairs with the releases of the loader. */
+	a.image = atomic_load_explicit(&a.object->image, memory_order_acquire);
+	r->l->nr_bytes = r->nr_bytes;
+	if (disasm(r->l, &c))
+		r->l->why = "out of memory";
+}
+
+/* Say of each instruction which line it is of. */
+static void put_lines(struct reading *r)
+{
+	uint32_t row = 0;
+
+	for (uint32_t i = 0; i < r->l->nr_insns; i++) {
+		struct listing_insn *insn = &r->l->insns[i];
+
+		while (row < r->nr_rows && r->rows[row].vaddr <= insn->vaddr)
+			row++;
+		if (!row)
+			continue;
+		insn->file = r->rows[row - 1].file;
+		insn->line = r->rows[row - 1].line;
+	}
+}
+
+/* It was read: the rest is done here, where the names are. */
+static void finish(struct code_desk *d, struct reading *r)
+{
+	struct listing *l = r->l;
+
+	if (r->nr_bytes && !l->why)
+		disassemble(d, r);
+	put_lines(r);
+	r->l = NULL;
+	publish(d, l);
+	r->job.drop(&r->job);
+}
+
+/* ---- questions ---- */
+
+static uint64_t extent_in_image(const struct image *image, uint64_t vaddr)
+{
+	const struct image_symbol *symbol = image_find(image, vaddr);
+	struct ehframe_fde fde;
+
+	if (symbol && symbol->vaddr <= vaddr && vaddr - symbol->vaddr < symbol->size)
+		return symbol->vaddr + symbol->size - vaddr;
+	return ehframe_find(&image->eh, vaddr, &fde) ? fde.start + fde.size - vaddr : 0;
+}
+
+/* Kernel code made at run time: its extent, if it is still the code that was sampled. */
+static uint64_t extent_made_at_run_time(const struct ksyms_symbol *told,
+					const struct symbol *symbol, struct listing *l)
+{
+	if (told->gone)
+		l->why = "the kernel has removed it: its code is gone";
+	else if (symtab_variant(told->name, told->name_size) != symbol->variant)
+		l->why = "other code is at its address now";
+	return told->start + told->size - symbol->start;
+}
+
+static uint64_t extent_in_kernel(struct naming *n, const struct symbol *symbol, struct listing *l)
+{
+	struct kallsyms_symbol k;
+
+	if (n->ksyms && ksyms_find(n->ksyms, symbol->start, &n->ksym))
+		return extent_made_at_run_time(&n->ksym, symbol, l);
+	if (n->kernel.other) {
+		l->why = "it was recorded on another kernel than the one that runs here";
+		l->cure = "replay it on that machine";
+	}
+	return n->kallsyms &&
+	       kallsyms_find(n->kallsyms, recorded_kernel_now(&n->kernel, symbol->start), &k) ? k.size : 0;
+}
+
+/* How long @symbol is; 0: not known. Its code may be gone: then @l says why. */
+static uint64_t extent_of(struct code_desk *d, struct object *object, const struct image *image,
+			  const struct symbol *symbol, struct listing *l)
+{
+	uint64_t vaddr = symbol->start;
+	struct perfmap_symbol p;
+
+	switch (object->identity.kind) {
+	case OBJECT_KERNEL:
+		return extent_in_kernel(d->naming, symbol, l);
+	case OBJECT_ANON:
+		return perfmaps_find(&d->naming->perfmaps, object, vaddr, &p) ?
+			       p.start + p.size - vaddr : 0;
+	default:
+		return image ? extent_in_image(image, vaddr) : 0;
+	}
+}
+
+/* Why the code of @l cannot be read at all; NULL: it may. */
+static const char *why_not(const struct listing *l, const struct symbol *symbol,
+			   const struct object *object, const struct image *image, uint64_t *offset)
+{
+	bool in_file = object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_VDSO;
+
+	if (l->why)
+		return l->why;
+	if (symbol->inlined)
+		return "it has no code of its own: it is part of those that call it";
+	if (in_file && !image)
+		return "its object could not be loaded";
+	if (object->identity.kind == OBJECT_UNKNOWN)
+		return "it is not known where this code is";
+	if (!l->size)
+		return "it is not known where this code ends";
+	if (in_file && !image_offset(image, l->vaddr, offset))
+		return "its code is not in the file";
+	return NULL;
+}
+
+/* Has the object's fate to be waited for? It is asked for: it may be new, or have left. */
+static bool is_away(struct object *object, const struct image *image)
+{
+	/* Acquire: pairs with the releases of the loader. */
+	int state = atomic_load_explicit(&object->state, memory_order_acquire);
+
+	if (state == OBJECT_FAILED || (state == OBJECT_READY && (!image || !image->away)))
+		return false;
+	object_want(object);
+	return true;
+}
+
+/* The lines of JIT code, one instruction after the other, as its dump tells them. */
+static void take_dumped_lines(struct code_desk *d, struct reading *r, struct object *object,
+			      const struct symbol *symbol)
+{
+	const struct disasm_code c = { .bytes = r->bytes, .nr_bytes = r->nr_bytes,
+				       .vaddr = symbol->start, .machine = r->machine,
+				       .wide = r->wide };
+	struct listing *l = listing_new(SYMBOL_NONE);
+
+	if (!l || disasm(l, &c)) {
+		listing_put(l);
+		return;
+	}
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const char *file = NULL;
+		uint32_t line = 0;
+
+		if (jitdumps_code_line(&d->naming->jitdumps, object, symbol->start, symbol->variant,
+				       l->insns[i].vaddr, &file, &line))
+			reading_tell(r, l->insns[i].vaddr, NULL, file, line);
+	}
+	listing_put(l);
+}
+
+/* A jitdump has the code as it was sampled, even of a process that is gone. */
+static void take_dumped(struct code_desk *d, struct reading *r, struct object *object,
+			const struct symbol *symbol)
+{
+	int nr = jitdumps_code(&d->naming->jitdumps, object, symbol->start, symbol->variant, &r->bytes,
+			       CODE_SIZE_MAX, &r->l->size, &r->machine);
+
+	if (nr <= 0) {
+		if (!nr)
+			free(r->bytes);
+		r->bytes = NULL;
+		return;
+	}
+	r->nr_bytes = (uint32_t)nr;
+	r->wide = true;
+	r->l->origin = "the jitdump of the process";
+	if (!d->lines->off)
+		take_dumped_lines(d, r, object, symbol);
+}
+
+/* Have @symbol read, or say why not. */
+static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
+{
+	struct object *object = objects_at(d->images->objects, symbol->object);
+	const struct image *image =
+		object ? atomic_load_explicit(&object->image, memory_order_acquire) : NULL;
+	struct listing *l = object && !is_away(object, image) ? listing_new(id) : NULL;
+	struct reading *r;
+	uint64_t offset = 0;
+
+	if (!l)
+		return;
+	l->vaddr = symbol->start;
+	l->size = extent_of(d, object, image, symbol, l);
+	r = reading_new(l);
+	if (!r) {
+		listing_put(l);
+		return;
+	}
+	if (object->identity.kind == OBJECT_ANON)
+		take_dumped(d, r, object, symbol);
+	l->why = why_not(l, symbol, object, image, &offset);
+	if (l->why) {
+		finish(d, r);
+		return;
+	}
+	load_where(&r->where, d->images->objects, object, d->images->no_proc, d->images->root);
+	r->offset = object->identity.kind == OBJECT_KERNEL ? recorded_kernel_now(&d->naming->kernel, l->vaddr) :
+						       offset;
+	r->no_lines = d->lines->off;
+	r->kcore_path = strdup(d->kcore_path);
+	if (!r->bytes) {
+		r->machine = image ? image->machine : EM_NONE;
+		r->wide = !r->machine || image->elf_class == ELFCLASS64;
+	}
+	if (helpers_start(d->images->helpers, &r->job)) {
+		r->job.drop(&r->job);		/* all are at work: at the next round */
+		return;
+	}
+	d->reading = r;
+	d->began_ns = time_now_ns();
+}
+
+static void give_up(struct code_desk *d, uint32_t symbol)
+{
+	struct listing *l = listing_new(symbol);
+
+	if (!l)
+		return;
+	l->why = "reading its code or source hangs: a file system does not answer";
+	publish(d, l);
+}
+
+/* The reading under way: true once it is over, or no longer waited for. */
+static bool end_reading(struct code_desk *d, uint32_t wanted)
+{
+	struct reading *r = d->reading;
+
+	if (job_done(&r->job)) {
+		finish(d, r);
+	} else if (wanted != r->l->symbol) {
+		job_leave(&r->job);
+	} else if (time_now_ns() - d->began_ns > READ_MAX_NS) {
+		give_up(d, wanted);
+		job_leave(&r->job);
+	} else {
+		return false;
+	}
+	d->reading = NULL;
+	return true;
+}
+
+/* What is wanted and not there; SYMBOL_NONE: nothing. */
+static uint32_t open_question(struct code_desk *d)
+{
+	uint32_t id;
+
+	pthread_mutex_lock(&d->lock);
+	id = d->done && d->done->symbol == d->wanted ? SYMBOL_NONE : d->wanted;
+	pthread_mutex_unlock(&d->lock);
+	return id;
+}
+
+void code_serve(struct code_desk *d)
+{
+	uint32_t id = open_question(d);
+	const struct symbol *symbol;
+
+	if (d->reading && !end_reading(d, id))
+		return;
+	id = open_question(d);
+	symbol = id != SYMBOL_NONE ? symtab_at(d->symtab, id) : NULL;
+	if (symbol)
+		begin(d, id, symbol);
+}
+
+bool code_busy(struct code_desk *d)
+{
+	return d->reading;
+}

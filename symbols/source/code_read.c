@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reading one function.
+ *
+ * Runs on: a helper; reading_new() on the loader. The file is opened anew by
+ * its identity, so what is read is what was sampled, or nothing.
+ */
+#include "symbols/source/code_read.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "symbols/source/dwarf.h"
+#include "symbols/object/elffile.h"
+#include "symbols/base/foreign.h"
+#include "symbols/kernel/kcore.h"
+#include "symbols/source/lines.h"
+#include "symbols/source/source.h"
+
+#define FILE_SPAN_MAX 4096u		/* lines of one file */
+#define ROWS_MAX      (1u << 20)
+
+static void refuse(struct reading *r, const char *why, const char *cure)
+{
+	r->l->why = why;
+	r->l->cure = cure;
+}
+
+/* Room for the code as far as it is shown; false without memory. */
+static bool make_room(struct reading *r)
+{
+	r->nr_bytes = (uint32_t)MIN(r->l->size, (uint64_t)CODE_SIZE_MAX);
+	r->bytes = malloc(MAX(r->nr_bytes, 1u));
+	if (!r->bytes)
+		refuse(r, "out of memory", NULL);
+	return r->bytes;
+}
+
+/* Only what was read counts; nothing: say so. */
+static void cut(struct reading *r, ssize_t got, const char *why, const char *cure)
+{
+	r->nr_bytes = got > 0 ? (uint32_t)got : 0;
+	if (!r->nr_bytes)
+		refuse(r, why, cure);
+}
+
+static void refuse_file(struct reading *r, int code)
+{
+	if (code == -ESTALE)
+		refuse(r, "the file on disk is not the one that runs",
+		       "restart the program, or run proftop as root: it reads the mapped file");
+	else if (code == -ENOENT || code == -ENOTDIR || code == -ESRCH)
+		refuse(r, "the file is gone", "root reads a deleted file while it is mapped");
+	else if (code == -EACCES || code == -EPERM)
+		refuse(r, "the file may not be read", "run proftop as root or as its owner");
+	else
+		refuse(r, "the file cannot be read", NULL);
+}
+
+/* Does the path still lead to the file that is mapped? */
+static bool is_replaced(const struct load_where *where)
+{
+	struct load_where named = *where;
+	struct foreign_file file;
+	int code;
+
+	if (!where->seen.pid || !where->identity.ino || !where->seen.path)
+		return false;
+	named.seen.start = named.seen.end = 0;
+	code = load_open(&named, NULL, &file);
+	if (!code)
+		close(file.fd);
+	return code == -ESTALE || code == -ENOENT || code == -ENOTDIR;
+}
+
+/* A recording may tell no inode: then the build-id says whether it is the file. */
+static bool is_of_build(const struct reading *r, const struct foreign_file *file)
+{
+	const struct object_identity *id = &r->where.identity;
+	struct elffile elf;
+	bool same;
+
+	if (!id->build_id_size)
+		return true;
+	if (elffile_open_watched(&elf, file->fd, file->size, NULL, NULL))
+		return false;
+	same = !elf.build_id_size || (elf.build_id_size == id->build_id_size &&
+				      !memcmp(elf.build_id, id->build_id, id->build_id_size));
+	elffile_close(&elf);
+	return same;
+}
+
+static void read_file(struct reading *r)
+{
+	struct foreign_file file;
+	int code = load_open(&r->where, &r->job.watch, &file);
+
+	if (code) {
+		refuse_file(r, code);
+		return;
+	}
+	if (!is_of_build(r, &file))
+		refuse_file(r, -ESTALE);
+	else if (make_room(r))
+		cut(r, pread(file.fd, r->bytes, r->nr_bytes, (off_t)r->offset),
+		    "the file cannot be read", NULL);
+	close(file.fd);
+	r->built_ns = file.mtime_ns;
+	if (is_replaced(&r->where))
+		r->l->origin = "the file on disk was replaced or removed after the start: this is "
+			       "the code that runs, from /proc/PID/map_files";
+}
+
+/* Ours serves for all: it is the same code. */
+static void read_vdso(struct reading *r)
+{
+	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+
+	if (!base)
+		refuse(r, "there is no vdso here", NULL);
+	else if (make_room(r))
+		memcpy(r->bytes, base + r->offset, r->nr_bytes);
+	r->l->origin = "proftop's own vdso: the same code in all processes";
+}
+
+static void refuse_kernel(struct reading *r, int code)
+{
+	if (code == -ENOENT)
+		refuse(r, "this kernel does not show its code: there is no /proc/kcore",
+		       "a kernel with CONFIG_PROC_KCORE");
+	else if (code == -EACCES || code == -EPERM)
+		refuse(r, "kernel code may not be read",
+		       "run proftop as root; where the kernel is locked down, nobody may");
+	else if (code == -EFAULT)
+		refuse(r, "the kernel has nothing at its address any more", NULL);
+	else
+		refuse(r, "/proc/kcore cannot be read", NULL);
+}
+
+/* What runs now, with everything that the kernel has patched in itself. */
+static void read_kernel(struct reading *r)
+{
+	int got;
+
+	if (!r->kcore_path || !make_room(r))
+		return;
+	got = kcore_read(r->kcore_path, r->offset, r->bytes, r->nr_bytes);
+	cut(r, got, NULL, NULL);
+	if (got <= 0)
+		refuse_kernel(r, got);
+	r->l->origin = "/proc/kcore: as the kernel has it in memory now";
+}
+
+/* Code that a program has made itself: in its memory alone. */
+static void read_process(struct reading *r)
+{
+	struct iovec ours, theirs = { (void *)(uintptr_t)r->l->vaddr, 0 };
+	ssize_t got;
+
+	if (!r->where.seen.pid) {
+		refuse(r, "code made at run time is not in a recording", NULL);
+		return;
+	}
+	if (!make_room(r))
+		return;
+	ours = (struct iovec){ r->bytes, r->nr_bytes };
+	theirs.iov_len = r->nr_bytes;
+	got = process_vm_readv(r->where.seen.pid, &ours, 1, &theirs, 1, 0);
+	if (got < 0 && errno == EPERM)
+		cut(r, got, "the memory of the process may not be read",
+		    "run proftop as root or with cap_sys_ptrace");
+	else if (got < 0 && errno == ESRCH)
+		cut(r, got, "the process is gone, and its code with it", NULL);
+	else
+		cut(r, got, "nothing is at its address any more", NULL);
+	r->l->origin = "the memory of the process, as it is now";
+}
+
+/* The file that is told of, made when it is new. */
+static uint32_t file_of(struct reading *r, const char *dir, const char *file)
+{
+	struct listing *l = r->l;
+	char path[PATH_MAX], clean[TEXT_MAX];
+	struct safe_text is;
+
+	for (uint32_t i = 0; i < l->nr_files; i++)
+		if (!strcmp(r->raw[i], file))
+			return i;
+	if (!l->files)
+		l->files = calloc(CODE_FILES_MAX, sizeof(*l->files));
+	if (!l->files || l->nr_files == CODE_FILES_MAX)
+		return LISTING_NONE;
+	dwarf_path(path, sizeof(path), dir, file);
+	r->raw[l->nr_files] = strdup(file);
+	r->paths[l->nr_files] = strdup(path);
+	if (!r->raw[l->nr_files] || !r->paths[l->nr_files])
+		return LISTING_NONE;
+	is = text_sanitise(clean, sizeof(clean), path, strlen(path));
+	l->files[l->nr_files].path = listing_add_text(l, is.str, is.size);
+	return l->nr_files++;
+}
+
+void reading_tell(struct reading *r, uint64_t vaddr, const char *dir, const char *file,
+		  uint32_t line)
+{
+	struct reading_row row = { .vaddr = vaddr, .file = LISTING_NONE };
+
+	if (r->nr_rows == r->max_rows) {
+		uint32_t max = r->max_rows ? r->max_rows * 2 : 256;
+		void *rows = max > ROWS_MAX ? NULL : reallocarray(r->rows, max, sizeof(*r->rows));
+
+		if (!rows)
+			return;
+		r->rows = rows;
+		r->max_rows = max;
+	}
+	if (file && line)
+		row.file = file_of(r, dir, file);
+	if (row.file != LISTING_NONE)
+		row.line = line;
+	r->rows[r->nr_rows++] = row;
+}
+
+static void tell_line(void *ctx, uint64_t vaddr, const struct dwarf_frame *told)
+{
+	reading_tell(ctx, vaddr, told->dir, told->file, told->line);
+}
+
+/* The text of the lines of file @i that are told of. */
+static void read_source(struct reading *r, uint32_t i)
+{
+	struct source_want want = {
+		.path = r->paths[i], .pid = r->where.seen.pid, .root = r->where.root,
+		.first = UINT32_MAX, .built_ns = r->built_ns,
+	};
+
+	for (uint32_t n = 0; n < r->nr_rows; n++) {
+		const struct reading_row *row = &r->rows[n];
+
+		if (row->file != i || !row->line)
+			continue;
+		want.first = MIN(want.first, row->line);
+		want.last = MAX(want.last, row->line);
+	}
+	want.last = (uint32_t)MIN(want.last, want.first + (uint64_t)FILE_SPAN_MAX - 1);
+	if (want.first <= want.last)
+		source_read(r->l, &r->l->files[i], &want);
+}
+
+static const char *why_no_lines(int code)
+{
+	switch (code) {
+	case -ENODATA:
+	case -ENOENT:
+		return "no debug information: install its -dbgsym package, or build with -g";
+	case -EPERM:
+		return "debug information is read from files of root and your own only";
+	case -EFBIG:
+		return "its debug information is too large";
+	case -ETIME:
+		return "its debug information takes too long to read";
+	default:
+		return "its debug information cannot be read";
+	}
+}
+
+/* Which line each part of the code is of. */
+static void read_rows(struct reading *r)
+{
+	struct lines_file *file = NULL;
+	int rc = lines_open(&r->where, &file);
+
+	if (!rc)
+		rc = dwarf_lines(lines_dwarf(file), r->l->vaddr, r->l->size, tell_line, r);
+	lines_close(file);
+	if (rc)
+		r->l->no_source = why_no_lines(rc);
+	else if (!r->l->nr_files)
+		r->l->no_source = "it has no lines in the debug information";
+}
+
+static void read_lines(struct reading *r)
+{
+	struct listing *l = r->l;
+	enum object_kind kind = r->where.identity.kind;
+
+	if (kind == OBJECT_KERNEL || kind == OBJECT_VDSO)
+		l->no_source = "lines of kernel code are not read";
+	else if (kind != OBJECT_FILE && !r->nr_rows)
+		l->no_source = "code made at run time has no lines, unless a jitdump tells";
+	else if (r->no_lines)
+		l->no_source = "debug information is not read (--no-inline)";
+	else if (kind == OBJECT_FILE)
+		read_rows(r);
+	for (uint32_t i = 0; i < l->nr_files &&
+	     !atomic_load_explicit(&r->job.watch.cancel, memory_order_relaxed); i++)
+		read_source(r, i);
+}
+
+static void run(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+
+	switch (r->bytes ? OBJECT_UNKNOWN : r->where.identity.kind) {
+	case OBJECT_UNKNOWN:			/* they are there */
+		break;
+	case OBJECT_FILE:
+		read_file(r);
+		break;
+	case OBJECT_VDSO:
+		read_vdso(r);
+		break;
+	case OBJECT_KERNEL:
+		read_kernel(r);
+		break;
+	default:
+		read_process(r);
+	}
+	if (r->nr_bytes && !r->l->why)
+		read_lines(r);
+}
+
+static void drop(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+
+	for (uint32_t i = 0; i < CODE_FILES_MAX; i++) {
+		free(r->raw[i]);
+		free(r->paths[i]);
+	}
+	load_where_fini(&r->where);
+	free(r->kcore_path);
+	listing_put(r->l);
+	free(r->bytes);
+	free(r->rows);
+	free(r);
+}
+
+struct reading *reading_new(struct listing *l)
+{
+	struct reading *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->job.run = run;
+	r->job.drop = drop;
+	r->l = l;
+	return r;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bytes → instructions as text: the only file that knows the disassembler.
+ * Without one (HAVE_CAPSTONE), lines of bytes.
+ *
+ * The bytes are hostile: the disassembler gets them with their length, what it
+ * says is cut to printable ASCII, and what it cannot read is shown as bytes,
+ * so that instructions have no gaps.
+ *
+ * Pure; any thread, slow.
+ */
+#ifndef SYMBOLS_SOURCE_DISASM_H
+#define SYMBOLS_SOURCE_DISASM_H
+
+#include "symbols/source/listing.h"
+#include "symbols/base/text.h"
+
+struct disasm_code {
+	const uint8_t *bytes;
+	uint32_t nr_bytes;
+	uint64_t vaddr;
+	uint16_t machine;		/* e_machine */
+	bool wide;			/* 64 bits */
+	/* What @vaddr, outside of these bytes, is called; its symbol, or LISTING_NONE. May be NULL. */
+	uint32_t (*name)(void *ctx, uint64_t vaddr, char *buf, size_t size);
+	void *ctx;
+};
+
+/* Append the instructions of @c to @l, which has none yet. 0 or -ENOMEM. */
+int disasm(struct listing *l, const struct disasm_code *c);
+
+#endif

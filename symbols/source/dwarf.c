@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An index of units by address, of functions in the units that were asked
+ * about, and the walk down to the innermost inlined function.
+ *
+ * Runs on: a helper.
+ */
+#include "symbols/source/dwarf.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/source/dwarf_open.h"
+#include "symbols/source/dwarf_scope.h"
+
+#define DEPTH_MAX	64U
+#define UNITS_MAX	(1U << 20)
+#define RANGES_MAX	(4U << 20)
+#define LINE_SIZE_MAX	(4U << 20)	/* of one unit's line program: a byte can be a row */
+#define LOOK_BACK	16U		/* ranges that a look-up steps over */
+
+struct range {
+	uint64_t start, end;
+	uint64_t what;			/* unit: its index; function: offset of its DIE */
+};
+
+struct ranges {
+	struct range *list;
+	uint32_t nr, max;
+};
+
+struct unit {
+	Dwarf_Off die;
+	struct ranges functions;
+	bool indexed;
+	bool lines;			/* its line program may be read */
+};
+
+struct dwarf {
+	Dwarf *dw, *alt;
+	int alt_fd;
+	uint64_t bias, size;
+	struct unit *units;
+	uint32_t nr_units, max_units;
+	struct ranges ranges;
+	struct dwarf_scopes *scopes;
+	uint64_t deadline_ns;		/* of this thread's CPU time */
+	uint32_t nr_dies;		/* looked at; the clock is read now and then */
+};
+
+static bool is_late(struct dwarf *d)
+{
+	return d->nr_dies++ % 64 == 0 && time_thread_ns() > d->deadline_ns;
+}
+
+static int ranges_add(struct ranges *r, uint64_t start, uint64_t end, uint64_t what)
+{
+	if (start >= end)
+		return 0;
+	if (r->nr == r->max) {
+		uint32_t max = r->max ? r->max * 2 : 64;
+		struct range *list;
+
+		if (r->nr >= RANGES_MAX)
+			return -EFBIG;
+		list = reallocarray(r->list, max, sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		r->list = list;
+		r->max = max;
+	}
+	r->list[r->nr++] = (struct range){ start, end, what };
+	return 0;
+}
+
+/* Where there is more than one range, the later start, then the smaller one comes later. */
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->end < y->end) - (x->end > y->end);
+}
+
+/* The innermost range that holds @addr, or NULL. */
+static const struct range *ranges_find(const struct ranges *r, uint64_t addr)
+{
+	uint32_t lo = 0, hi = r->nr;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (r->list[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (uint32_t i = lo; i > 0 && lo - i < LOOK_BACK; i--) {
+		if (addr < r->list[i - 1].end)
+			return &r->list[i - 1];
+	}
+	return NULL;
+}
+
+/* Add all ranges of @die. */
+static int add_die_ranges(struct dwarf *d, struct ranges *r, Dwarf_Die *die, uint64_t what)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		/* 0: left out by the linker. */
+		int rc = start ? ranges_add(r, start, end, what) : 0;
+
+		if (rc)
+			return rc;
+		if (is_late(d))
+			return -ETIME;
+	}
+	return 0;
+}
+
+/* One whose functions are in a file of its choice (split DWARF) has its lines here all the same. */
+static bool is_unit(Dwarf_Die *die)
+{
+	return dwarf_tag(die) == DW_TAG_compile_unit || dwarf_tag(die) == DW_TAG_skeleton_unit;
+}
+
+/* Is the line program of @die small enough? @lines: the section. */
+static bool has_lines(Dwarf_Die *die, const Elf_Data *lines)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word offset;
+	uint64_t size = 0;
+	const uint8_t *at;
+
+	if (!lines || !lines->d_buf || !dwarf_attr(die, DW_AT_stmt_list, &attr) ||
+	    dwarf_formudata(&attr, &offset) || lines->d_size < 12 || offset > lines->d_size - 12)
+		return false;
+	at = (const uint8_t *)lines->d_buf + offset;
+	memcpy(&size, at, 4);
+	if (size == 0xffffffff)
+		memcpy(&size, at + 4, 8);
+	return size <= LINE_SIZE_MAX;
+}
+
+static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
+{
+	if (!is_unit(die))
+		return 0;
+	if (d->nr_units == d->max_units) {
+		uint32_t max = d->max_units ? d->max_units * 2 : 256;
+		struct unit *units;
+
+		if (d->nr_units >= UNITS_MAX)
+			return -EFBIG;
+		units = reallocarray(d->units, max, sizeof(*units));
+		if (!units)
+			return -ENOMEM;
+		d->units = units;
+		d->max_units = max;
+	}
+	d->units[d->nr_units] = (struct unit){
+		.die = dwarf_dieoffset(die), .lines = has_lines(die, lines),
+	};
+	return add_die_ranges(d, &d->ranges, die, d->nr_units++);
+}
+
+/* Index the units by address. */
+static int index_units(struct dwarf *d)
+{
+	const Elf_Data *lines = dwarf_open_section(d->dw, ".debug_line");
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	int rc = 0;
+
+	d->deadline_ns = time_thread_ns() + DWARF_OPEN_NS;
+	/* No subdie is asked for: that is what opens split files. */
+	while (!rc && !dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &die, NULL)) {
+		rc = add_unit(d, &die, lines);
+		if (!rc && is_late(d))
+			rc = -ETIME;
+	}
+	qsort(d->ranges.list, d->ranges.nr, sizeof(*d->ranges.list), compare_ranges);
+	return rc ? rc : d->ranges.nr ? 0 : -ENODATA;
+}
+
+int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias)
+{
+	struct dwarf *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d)
+		return -ENOMEM;
+	d->alt_fd = -1;
+	d->bias = bias;
+	rc = dwarf_scopes_new(&d->scopes);
+	if (!rc)
+		rc = dwarf_open_check(f, &d->size);
+	if (!rc) {
+		d->dw = dwarf_begin(f->fd, DWARF_C_READ);
+		rc = d->dw ? dwarf_open_alt(f, d->dw, &d->alt, &d->alt_fd) : -EBADMSG;
+	}
+	if (!rc)
+		rc = index_units(d);
+	if (rc) {
+		dwarf_close(d);
+		return rc;
+	}
+	*out = d;
+	return 0;
+}
+
+void dwarf_close(struct dwarf *d)
+{
+	if (!d)
+		return;
+	for (uint32_t i = 0; i < d->nr_units; i++)
+		free(d->units[i].functions.list);
+	free(d->units);
+	free(d->ranges.list);
+	dwarf_scopes_free(d->scopes);
+	dwarf_end(d->dw);
+	dwarf_end(d->alt);
+	if (d->alt_fd >= 0)
+		close(d->alt_fd);
+	free(d);
+}
+
+uint64_t dwarf_size(const struct dwarf *d)
+{
+	return d->size;
+}
+
+/* May functions be inside of such a thing? */
+static bool may_hold_functions(int tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Index the functions below @root; a stack of our own, so that depth is a limit. */
+static int index_functions(struct dwarf *d, struct unit *u, Dwarf_Die *root)
+{
+	Dwarf_Die stack[DEPTH_MAX];
+	uint32_t depth = 0;
+	int rc = 0, more = dwarf_child(root, &stack[0]);
+
+	while (!rc) {
+		Dwarf_Die *die = &stack[depth];
+
+		if (is_late(d)) {
+			rc = -ETIME;
+			break;
+		}
+		if (more) {			/* no further sibling: up */
+			if (!depth)
+				break;
+			more = dwarf_siblingof(&stack[depth - 1], &stack[depth - 1]);
+			depth--;
+			continue;
+		}
+		if (dwarf_tag(die) == DW_TAG_subprogram)
+			rc = add_die_ranges(d, &u->functions, die, dwarf_dieoffset(die));
+		if (depth + 1 < DEPTH_MAX && may_hold_functions(dwarf_tag(die)) &&
+		    !dwarf_child(die, &stack[depth + 1]))
+			depth++;
+		else
+			more = dwarf_siblingof(die, die);
+	}
+	qsort(u->functions.list, u->functions.nr, sizeof(*u->functions.list), compare_ranges);
+	/* What could not be walked in time is not walked again. */
+	u->indexed = true;
+	return rc;
+}
+
+/* Step into the child of @die that covers @addr; false when there is none. */
+static bool descend(struct dwarf *d, Dwarf_Die *die, uint64_t addr)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(die, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+		     tag == DW_TAG_try_block || tag == DW_TAG_catch_block) &&
+		    dwarf_haspc(&child, addr) == 1) {
+			*die = child;
+			return true;
+		}
+	} while (!is_late(d) && !dwarf_siblingof(&child, &child));
+	return false;
+}
+
+/* The inlined functions at @addr of the function @die, outermost first. */
+static uint32_t find_inlined(struct dwarf *d, Dwarf_Die *die, uint64_t addr,
+			     Dwarf_Die out[DWARF_FRAMES_MAX])
+{
+	uint32_t nr = 0;
+
+	for (uint32_t depth = 0; depth < DEPTH_MAX && nr < DWARF_FRAMES_MAX - 1; depth++) {
+		if (!descend(d, die, addr))
+			break;
+		if (dwarf_tag(die) == DW_TAG_inlined_subroutine)
+			out[nr++] = *die;
+	}
+	return nr;
+}
+
+static const char *name_of(struct dwarf *d, Dwarf_Die *die)
+{
+	static const unsigned int linkage[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name };
+	Dwarf_Attribute attr;
+	const char *name;
+
+	for (size_t i = 0; i < ARRAY_SIZE(linkage); i++) {
+		/* Follows abstract origins, sixteen at most. */
+		if (dwarf_attr_integrate(die, linkage[i], &attr) &&
+		    (name = dwarf_formstring(&attr)) && *name)
+			return name;
+	}
+	name = dwarf_scopes_name(d->scopes, die, d->deadline_ns);
+	return name && *name ? name : "[inlined]";
+}
+
+static uint64_t number_of(Dwarf_Die *die, unsigned int attribute)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, attribute, &attr) || dwarf_formudata(&attr, &value))
+		return 0;
+	return value;
+}
+
+/* The folder that @unit was compiled in; NULL: not known. */
+static const char *dir_of(Dwarf_Die *unit)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr(unit, DW_AT_comp_dir, &attr) ? dwarf_formstring(&attr) : NULL;
+}
+
+void dwarf_path(char *buf, size_t size, const char *dir, const char *file)
+{
+	bool below = file[0] != '/' && dir && *dir;
+
+	snprintf(buf, size, "%s%s%s", below ? dir : "", below ? "/" : "", file);
+}
+
+/* Where @inlined was called. */
+static void put_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct dwarf_frame *out)
+{
+	uint64_t file = number_of(inlined, DW_AT_call_file);
+	Dwarf_Files *files;
+	size_t nr;
+
+	out->line = (uint32_t)number_of(inlined, DW_AT_call_line);
+	if (!dwarf_getsrcfiles(unit, &files, &nr) && file < nr)
+		out->file = dwarf_filesrc(files, file, NULL, NULL);
+}
+
+static void put_line(Dwarf_Die *unit, uint64_t addr, struct dwarf_frame *out)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(unit, addr);
+	int nr = 0;
+
+	if (!line || dwarf_lineno(line, &nr))
+		return;
+	out->line = (uint32_t)MAX(nr, 0);
+	out->file = dwarf_linesrc(line, NULL, NULL);
+}
+
+int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX])
+{
+	const struct range *range = ranges_find(&d->ranges, vaddr - d->bias);
+	Dwarf_Die inlined[DWARF_FRAMES_MAX], die, root;
+	struct unit *u = range ? &d->units[range->what] : NULL;
+	uint64_t addr = vaddr - d->bias;
+	uint32_t nr = 0;
+
+	if (!u || !dwarf_offdie(d->dw, u->die, &root))
+		return 0;
+	d->deadline_ns = time_thread_ns() + DWARF_QUERY_NS;
+	if (!u->indexed && index_functions(d, u, &root) == -ETIME)
+		return -ETIME;
+	range = ranges_find(&u->functions, addr);
+	if (range && dwarf_offdie(d->dw, range->what, &die))
+		nr = find_inlined(d, &die, addr, inlined);
+	memset(out, 0, (nr + 1) * sizeof(*out));
+	for (uint32_t i = 0; i < nr; i++) {		/* inside out */
+		out[i].name = name_of(d, &inlined[nr - 1 - i]);
+		if (u->lines)
+			put_call(&root, &inlined[nr - 1 - i], &out[i + 1]);
+	}
+	if (u->lines)
+		put_line(&root, addr, &out[0]);
+	for (uint32_t i = 0; i <= nr; i++)
+		out[i].dir = dir_of(&root);
+	if (time_thread_ns() > d->deadline_ns)
+		return -ETIME;
+	return (int)nr + 1;
+}
+
+/* The last row at or before @addr. */
+static size_t first_row(Dwarf_Lines *rows, size_t nr, uint64_t addr)
+{
+	size_t low = 0, high = nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		Dwarf_Addr at = 0;
+
+		dwarf_lineaddr(dwarf_onesrcline(rows, middle), &at);
+		if (at <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : 0;
+}
+
+int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn, void *ctx)
+{
+	uint64_t addr = vaddr - d->bias;
+	const struct range *range = ranges_find(&d->ranges, addr);
+	const struct unit *u = range ? &d->units[range->what] : NULL;
+	struct dwarf_frame frame = { .name = NULL };
+	Dwarf_Lines *rows;
+	Dwarf_Die root;
+	size_t nr;
+
+	d->deadline_ns = time_thread_ns() + DWARF_QUERY_NS;
+	if (!u || !u->lines || !dwarf_offdie(d->dw, u->die, &root) ||
+	    dwarf_getsrclines(&root, &rows, &nr))
+		return 0;
+	frame.dir = dir_of(&root);
+	for (size_t i = first_row(rows, nr, addr); i < nr; i++) {
+		Dwarf_Line *row = dwarf_onesrcline(rows, i);
+		Dwarf_Addr at = 0;
+		bool end = false;
+		int line = 0;
+
+		if (dwarf_lineaddr(row, &at) || at >= addr + size)
+			break;
+		dwarf_lineendsequence(row, &end);
+		dwarf_lineno(row, &line);
+		frame.line = end ? 0 : (uint32_t)MAX(line, 0);
+		frame.file = frame.line ? dwarf_linesrc(row, NULL, NULL) : NULL;
+		fn(ctx, at + d->bias, &frame);
+		if (is_late(d))
+			return -ETIME;
+	}
+	return 0;
+}

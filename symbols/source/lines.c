@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Queues of places by object, and their debug files.
+ *
+ * Runs on: the loader; run_*() on a helper, for a debug file may hang as any
+ * other and its index takes seconds. One job at a time.
+ */
+#include "symbols/source/lines.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/object/debugfile.h"
+#include "symbols/name/demangle.h"
+#include "symbols/source/dwarf.h"
+#include "symbols/source/dwarf_open.h"
+#include "symbols/object/image.h"
+
+#define SLICE_NS	5000000ULL
+#define IDLE_NS		10000000000ULL	/* a file of no use is closed after that */
+#define JOB_MAX_NS	10000000000ULL	/* a job that takes longer hangs */
+#define JOB_PLACES	64U
+#define OPEN_MAX	16U
+#define OPEN_SIZE_MAX	(256ULL << 20)
+#define LATE_MAX	3U		/* questions that took too long: no more of that file */
+#define IMAGE_CACHE_MAX	65536U
+
+/* An open file with debug information; of one thread at a time. */
+struct lines_file {
+	struct dwarf *dwarf;
+	struct elffile file;
+};
+
+struct lines_object {
+	uint32_t object;
+	uint32_t *queue;
+	uint32_t nr, max;
+	struct lines_file *file;	/* NULL: closed, or lent to a job */
+	uint64_t used_ns;
+	uint32_t nr_late;
+	bool refused;			/* for good */
+};
+
+/* Open a file, look some places up, close it. What it has lent goes with it when it hangs. */
+struct lines_job {
+	struct job job;
+	struct load_where where;	/* to open */
+	struct lines_file *file;	/* to look up in, or that was opened */
+	struct lines_object *of;	/* the loader's, not looked at by the job */
+	uint64_t began_ns;
+	int rc;				/* of opening */
+	uint32_t nr, done;
+	struct {
+		uint32_t place;
+		uint64_t vaddr;
+		int nr_frames;		/* or -ETIME */
+		struct dwarf_frame frames[DWARF_FRAMES_MAX];
+	} at[];
+};
+
+void lines_init(struct lines *l, const struct image_cache *images, struct places *places,
+		struct symtab *symtab, struct chains *chains)
+{
+	memset(l, 0, sizeof(*l));
+	l->images = images;
+	l->places = places;
+	l->symtab = symtab;
+	l->chains = chains;
+}
+
+void lines_close(struct lines_file *f)
+{
+	if (!f)
+		return;
+	dwarf_close(f->dwarf);
+	debugfile_close(&f->file);
+	free(f);
+	/* Megabytes in small pieces: without this the process keeps them. */
+	malloc_trim(0);
+}
+
+static void drop_job(struct job *job)
+{
+	struct lines_job *j = (struct lines_job *)job;
+
+	lines_close(j->file);
+	load_where_fini(&j->where);
+	free(j);
+}
+
+static struct lines_job *new_job(void (*run)(struct job *job), struct lines_file *file, uint32_t nr)
+{
+	struct lines_job *j = calloc(1, sizeof(*j) + nr * sizeof(j->at[0]));
+
+	if (!j)
+		return NULL;
+	j->job.run = run;
+	j->job.drop = drop_job;
+	j->file = file;
+	return j;
+}
+
+static void run_close(struct job *job)
+{
+	struct lines_job *j = (struct lines_job *)job;
+
+	lines_close(j->file);
+	j->file = NULL;
+}
+
+/* Have the file of @o closed, by a helper: even that may hang. */
+static void close_object(struct lines *l, struct lines_object *o)
+{
+	struct lines_job *j = o->file ? new_job(run_close, o->file, 0) : NULL;
+
+	if (!j)
+		return;
+	o->file = NULL;
+	if (helpers_start(l->images->helpers, &j->job))
+		j->job.drop(&j->job);
+	else
+		job_leave(&j->job);
+}
+
+void lines_fini(struct lines *l)
+{
+	if (l->job)
+		job_leave(&l->job->job);
+	l->job = NULL;
+	for (uint32_t i = 0; i < l->nr_list; i++) {
+		close_object(l, l->list[i]);
+		free(l->list[i]->queue);
+		free(l->list[i]);
+	}
+	free(l->list);
+	free(l->by_object);
+	l->list = NULL;
+	l->by_object = NULL;
+	l->nr_list = l->nr_by_object = 0;
+}
+
+/* Make the index reach object @id. */
+static int reserve(struct lines *l, uint32_t id)
+{
+	uint32_t nr = MAX(id + 1, l->nr_by_object * 2), *by_object;
+
+	if (id < l->nr_by_object)
+		return 0;
+	by_object = reallocarray(l->by_object, nr, sizeof(*by_object));
+	if (!by_object)
+		return -ENOMEM;
+	memset(by_object + l->nr_by_object, 0, (nr - l->nr_by_object) * sizeof(*by_object));
+	l->by_object = by_object;
+	l->nr_by_object = nr;
+	return 0;
+}
+
+static struct lines_object *object_of(struct lines *l, uint32_t object)
+{
+	struct lines_object **list, *o;
+
+	if (object < l->nr_by_object && l->by_object[object])
+		return l->list[l->by_object[object] - 1];
+	if (l->nr_list == IMAGE_CACHE_MAX || reserve(l, object))
+		return NULL;
+	list = reallocarray(l->list, l->nr_list + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	l->list = list;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	o->object = object;
+	list[l->nr_list++] = o;
+	l->by_object[object] = l->nr_list;
+	return o;
+}
+
+static void count_waiting(struct lines *l, long nr)
+{
+	atomic_fetch_add_explicit(&l->nr_waiting, (unsigned long)nr, memory_order_relaxed);
+}
+
+void lines_add(struct lines *l, uint32_t id)
+{
+	const struct place *place = l->off ? NULL : places_at(l->places, id);
+	const struct object *object = place ? objects_at(l->images->objects, place->object) : NULL;
+	struct lines_object *o;
+	uint32_t *queue, max;
+
+	if (!object || object->identity.kind != OBJECT_FILE)
+		return;
+	o = object_of(l, place->object);
+	if (!o || o->refused)
+		return;
+	if (o->nr == o->max) {
+		max = o->max ? o->max * 2 : 64;
+		queue = reallocarray(o->queue, max, sizeof(*queue));
+		if (!queue)
+			return;
+		o->queue = queue;
+		o->max = max;
+	}
+	o->queue[o->nr++] = id;
+	count_waiting(l, 1);
+}
+
+void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line)
+{
+	struct symbol_frame frame = { .symbol = SYMBOL_NONE, .line = line };
+	uint32_t nr;
+
+	if (l->off || chains_at(l->chains, id, &nr))
+		return;
+	frame.file = chains_intern_file(l->chains, file);
+	if (!chains_put(l->chains, id, &frame, 1))
+		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
+}
+
+/* Nothing more of @o. */
+static void refuse(struct lines *l, struct lines_object *o)
+{
+	close_object(l, o);
+	o->refused = true;
+	count_waiting(l, -(long)o->nr);
+	free(o->queue);
+	o->queue = NULL;
+	o->nr = o->max = 0;
+}
+
+void lines_again(struct lines *l, uint32_t object)
+{
+	struct lines_object *o = object_of(l, object);
+
+	if (!o)
+		return;
+	close_object(l, o);
+	o->refused = false;
+	o->nr_late = 0;
+}
+
+/* Turn @f, the object, into the file that has its debug information. */
+static int to_debug_file(struct elffile *f, uint64_t *bias)
+{
+	struct elffile debug;
+	uint64_t size;
+	int rc = dwarf_open_check(f, &size);
+
+	*bias = 0;
+	if (rc != -ENODATA)
+		return rc;
+	rc = debugfile_open(f, &debug, bias);
+	if (rc)
+		rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, bias);
+	if (rc)
+		return rc;
+	debugfile_close(f);
+	*f = debug;
+	return 0;
+}
+
+/* Open the debug information of what @where tells, into @f. */
+static int open_file(const struct load_where *where, struct lines_file *f)
+{
+	struct foreign_file file;
+	uint64_t bias;
+	int rc = load_open(where, NULL, &file);
+
+	if (rc)
+		return rc;
+	rc = elffile_open(&f->file, file.fd, NULL, file.size, NULL);
+	if (rc) {
+		close(file.fd);
+		return rc;
+	}
+	f->file.path = where->seen.path;
+	rc = to_debug_file(&f->file, &bias);
+	if (!rc)
+		rc = dwarf_open(&f->dwarf, &f->file, bias);
+	f->file.path = NULL;
+	if (rc)
+		debugfile_close(&f->file);
+	return rc;
+}
+
+int lines_open(const struct load_where *where, struct lines_file **out)
+{
+	struct lines_file *f = calloc(1, sizeof(*f));
+	int rc = f ? open_file(where, f) : -ENOMEM;
+
+	if (rc)
+		free(f);
+	else
+		*out = f;
+	return rc;
+}
+
+struct dwarf *lines_dwarf(struct lines_file *f)
+{
+	return f->dwarf;
+}
+
+static void run_open(struct job *job)
+{
+	struct lines_job *j = (struct lines_job *)job;
+
+	j->rc = lines_open(&j->where, &j->file);
+}
+
+static void run_look_up(struct job *job)
+{
+	struct lines_job *j = (struct lines_job *)job;
+	uint64_t end_ns = time_now_ns() + SLICE_NS;
+
+	while (j->done < j->nr && (!j->done || time_now_ns() < end_ns) &&
+	       !atomic_load_explicit(&job->watch.cancel, memory_order_relaxed)) {
+		j->at[j->done].nr_frames = dwarf_chain(j->file->dwarf, j->at[j->done].vaddr,
+						       j->at[j->done].frames);
+		j->done++;
+	}
+}
+
+/* Close what has been of no use for longest, until another file may be open. */
+static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
+{
+	for (;;) {
+		struct lines_object *oldest = NULL;
+		uint64_t size = 0;
+		uint32_t nr = 0;
+
+		for (uint32_t i = 0; i < l->nr_list; i++) {
+			struct lines_object *o = l->list[i];
+
+			if (!o->file)
+				continue;
+			size += dwarf_size(o->file->dwarf);
+			nr++;
+			if (!oldest || o->used_ns < oldest->used_ns)
+				oldest = o;
+		}
+		if (!oldest || (now_ns - oldest->used_ns < IDLE_NS &&
+				!(for_one && (nr >= OPEN_MAX || size > OPEN_SIZE_MAX))))
+			return;
+		close_object(l, oldest);
+	}
+}
+
+/* The symbol of an inlined function, made when it is new. */
+static uint32_t inlined_symbol(struct lines *l, const struct object *object, const char *name)
+{
+	size_t size = strnlen(name, DEMANGLE_NAME_MAX), clean;
+	const struct symtab_key key = {
+		.object = object->id, .variant = symtab_variant(name, size),
+	};
+	struct symtab_text text = {
+		.name = name, .name_size = size, .module = object->name.str,
+		.module_size = object->name.size, .kind = 'u', .inlined = true,
+	};
+	uint32_t id = symtab_find(l->symtab, &key);
+
+	if (id != SYMBOL_NONE)
+		return id;
+	clean = demangle(name, size, l->demangled, sizeof(l->demangled));
+	if (clean) {
+		text.name = l->demangled;
+		text.name_size = clean;
+	}
+	return symtab_add(l->symtab, &key, &text);
+}
+
+static uint32_t file_id(struct lines *l, const struct dwarf_frame *frame)
+{
+	char path[TEXT_MAX];
+
+	if (!frame->file)
+		return SYMBOL_NO_FILE;
+	dwarf_path(path, sizeof(path), frame->dir, frame->file);
+	return chains_intern_file(l->chains, path);
+}
+
+/* Keep what @frames tell of place @id. */
+static void keep(struct lines *l, const struct object *object, uint32_t id,
+		 const struct dwarf_frame *frames, uint32_t nr)
+{
+	struct symbol_frame out[DWARF_FRAMES_MAX];
+
+	for (uint32_t i = 0; i < nr; i++) {
+		out[i].symbol = SYMBOL_NONE;
+		if (frames[i].name) {
+			out[i].symbol = inlined_symbol(l, object, frames[i].name);
+			if (out[i].symbol == SYMBOL_NONE)
+				return;		/* the table is full */
+		}
+		out[i].line = frames[i].line;
+		out[i].file = file_id(l, &frames[i]);
+	}
+	if (nr == 1 && !out[0].line)
+		return;
+	if (!chains_put(l->chains, id, out, nr))
+		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
+}
+
+/* The object with the longest queue. */
+static struct lines_object *choose(const struct lines *l)
+{
+	struct lines_object *best = NULL;
+
+	for (uint32_t i = 0; i < l->nr_list; i++) {
+		if (l->list[i]->nr && (!best || l->list[i]->nr > best->nr))
+			best = l->list[i];
+	}
+	return best;
+}
+
+/* Lend @j out for @o. */
+static bool lend(struct lines *l, struct lines_object *o, struct lines_job *j, uint64_t now_ns)
+{
+	j->of = o;
+	j->began_ns = now_ns;
+	if (helpers_start(l->images->helpers, &j->job)) {
+		for (uint32_t i = 0; i < j->nr; i++)
+			lines_add(l, j->at[i].place);
+		o->file = j->file;
+		j->file = NULL;
+		j->job.drop(&j->job);
+		return false;
+	}
+	l->job = j;
+	return true;
+}
+
+static bool begin_open(struct lines *l, struct lines_object *o, uint64_t now_ns)
+{
+	struct lines_job *j = new_job(run_open, NULL, 0);
+
+	if (!j)
+		return false;
+	load_where(&j->where, l->images->objects, objects_at(l->images->objects, o->object), l->images->no_proc,
+		   l->images->root);
+	return lend(l, o, j, now_ns);
+}
+
+/* Some places of @o. Its image stands or has left its segments, for the places have names. */
+static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_ns)
+{
+	const struct object *object = objects_at(l->images->objects, o->object);
+	/* Acquire: pairs with the release of publish(); only this thread takes it away. */
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+	struct lines_job *j = new_job(run_look_up, o->file, MIN(o->nr, JOB_PLACES));
+	uint32_t taken = 0;
+
+	if (!j)
+		return false;
+	o->file = NULL;
+	for (; taken < o->nr && j->nr < JOB_PLACES; taken++) {
+		const struct place *place = places_at(l->places, o->queue[taken]);
+
+		if (!image || !image_vaddr(image, place->offset, &j->at[j->nr].vaddr))
+			continue;
+		j->at[j->nr++].place = o->queue[taken];
+	}
+	o->nr -= taken;
+	memmove(o->queue, o->queue + taken, o->nr * sizeof(*o->queue));
+	count_waiting(l, -(long)taken);
+	return lend(l, o, j, now_ns);
+}
+
+/* A job is done: keep what it found, and the file. */
+static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
+{
+	struct lines_object *o = j->of;
+	const struct object *object = objects_at(l->images->objects, o->object);
+
+	for (uint32_t i = 0; i < j->done; i++) {
+		if (j->at[i].nr_frames > 0)
+			keep(l, object, j->at[i].place, j->at[i].frames, (uint32_t)j->at[i].nr_frames);
+		else if (j->at[i].nr_frames == -ETIME)
+			o->nr_late++;
+	}
+	o->used_ns = now_ns;
+	o->file = j->file;
+	j->file = NULL;
+	for (uint32_t i = j->done; i < j->nr; i++)
+		lines_add(l, j->at[i].place);
+	if (j->rc || o->nr_late >= LATE_MAX)
+		refuse(l, o);
+	j->job.drop(&j->job);
+}
+
+/* The job under way: taken up if it is done, left alone if it hangs. False: it goes on. */
+static bool end_job(struct lines *l, uint64_t now_ns)
+{
+	struct lines_job *j = l->job;
+
+	if (job_done(&j->job)) {
+		take(l, j, now_ns);
+	} else if (now_ns - j->began_ns > JOB_MAX_NS) {
+		refuse(l, j->of);
+		job_leave(&j->job);
+	} else {
+		return false;
+	}
+	l->job = NULL;
+	return true;
+}
+
+bool lines_work(struct lines *l)
+{
+	uint64_t now_ns = time_now_ns();
+	struct lines_object *o;
+
+	if (l->job && !end_job(l, now_ns))
+		return false;
+	o = choose(l);
+	make_room(l, now_ns, o && !o->file);
+	if (!o)
+		return false;
+	return o->file ? begin_look_up(l, o, now_ns) : begin_open(l, o, now_ns);
+}
+
+bool lines_busy(const struct lines *l)
+{
+	return l->job;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Look up what the source has at sampled places: inlined functions, lines.
+ *
+ * Named places are put into the queue of their object; the object with the
+ * longest queue comes first. Debug files stay open while they are of use, few
+ * at a time. A file that costs too much time is not asked again.
+ *
+ * One thread: the loader. Helpers read; what hangs is left alone.
+ */
+#ifndef SYMBOLS_SOURCE_LINES_H
+#define SYMBOLS_SOURCE_LINES_H
+
+#include "symbols/source/chains.h"
+#include "symbols/object/image_cache.h"
+#include "symbols/name/places.h"
+#include "symbols/name/symtab.h"
+
+struct lines_object;
+struct lines_job;
+
+struct lines {
+	const struct image_cache *images;
+	struct places *places;
+	struct symtab *symtab;
+	struct chains *chains;
+	struct lines_job *job;		/* that is under way; or NULL */
+	bool off;
+	struct lines_object **list;
+	uint32_t nr_list;
+	uint32_t *by_object;		/* index in list + 1; 0: none */
+	uint32_t nr_by_object;
+	atomic_ulong nr_found, nr_waiting;	/* written here, relaxed */
+	char demangled[TEXT_MAX + 64];
+};
+
+void lines_init(struct lines *l, const struct image_cache *images, struct places *places,
+		struct symtab *symtab, struct chains *chains);
+void lines_fini(struct lines *l);
+
+/* Place @id got its name. */
+void lines_add(struct lines *l, uint32_t id);
+/* Somebody else knows the line of place @id: a jitdump. */
+void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line);
+/* There is more to read of object @object than before: what was refused is tried again. */
+void lines_again(struct lines *l, uint32_t object);
+/* Take up what was found, have more looked up. False: nothing to do, or a helper is at it. */
+bool lines_work(struct lines *l);
+/* A helper is at it. */
+bool lines_busy(const struct lines *l);
+
+/*
+ * The debug information of an object, for one who asks many things of it: 0 or
+ * -errno as dwarf_open(). Any thread that may hang.
+ */
+struct lines_file;
+struct dwarf;
+int lines_open(const struct load_where *where, struct lines_file **out);
+void lines_close(struct lines_file *f);		/* NULL is fine */
+struct dwarf *lines_dwarf(struct lines_file *f);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One function for people to read. Built on the loader, then read anywhere.
+ */
+#include "symbols/source/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXTS_MAX (64u << 20)
+
+struct listing *listing_new(uint32_t symbol)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	atomic_init(&l->refs, 1);
+	l->symbol = symbol;
+	listing_add_text(l, "", 0);
+	return l;
+}
+
+struct listing *listing_get(struct listing *l)
+{
+	/* Relaxed: whoever hands it on has a reference. */
+	if (l)
+		atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
+	return l;
+}
+
+void listing_put(struct listing *l)
+{
+	/* Pairs with itself: all reads are over before the last one frees. */
+	if (!l || atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	free(l->insns);
+	free(l->files);
+	free(l->lines);
+	free(l->texts);
+	free(l);
+}
+
+uint32_t listing_add_text(struct listing *l, const char *text, size_t size)
+{
+	uint32_t at = l->texts_size;
+
+	if (size >= TEXTS_MAX - at)
+		return 0;
+	if (at + size + 1 > l->texts_max) {
+		uint32_t max = l->texts_max * 2 + (uint32_t)size + 4096;
+		char *texts = realloc(l->texts, max);
+
+		if (!texts)
+			return 0;
+		l->texts = texts;
+		l->texts_max = max;
+	}
+	memcpy(l->texts + at, text, size);
+	l->texts[at + size] = '\0';
+	l->texts_size += (uint32_t)size + 1;
+	return at;
+}
+
+struct listing_insn *listing_add_insn(struct listing *l, uint64_t vaddr, uint8_t size)
+{
+	if (l->nr_insns == l->max_insns) {
+		uint32_t max = l->max_insns ? l->max_insns * 2 : 64;
+		void *insns = reallocarray(l->insns, max, sizeof(*l->insns));
+
+		if (!insns)
+			return NULL;
+		l->insns = insns;
+		l->max_insns = max;
+	}
+	l->insns[l->nr_insns] = (struct listing_insn){
+		.vaddr = vaddr, .size = size, .target = LISTING_NONE, .callee = LISTING_NONE,
+		.file = LISTING_NONE,
+	};
+	return &l->insns[l->nr_insns++];
+}
+
+uint32_t listing_at(const struct listing *l, uint64_t vaddr)
+{
+	uint32_t low = 0, high = l->nr_insns;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (l->insns[middle].vaddr <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && vaddr - l->insns[low - 1].vaddr < l->insns[low - 1].size ? low - 1 :
+										 LISTING_NONE;
+}

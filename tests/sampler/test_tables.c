@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * stacks and cells, one thread: identity, sums, growth, full, memory caps.
+ * test_stress.c has the threads.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/count/tables.h"
+#include "symbols/base/base.h"
+
+static void make_stack(uint32_t *places, uint32_t nr, uint32_t seed)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		places[i] = (uint32_t)hash_u64(seed * 4096ULL + i + 1);
+}
+
+static bool holds(const struct stacks *s, uint32_t id, const uint32_t *places, uint32_t nr)
+{
+	uint32_t found;
+	const uint32_t *at = stacks_at(s, id, &found);
+
+	return at && found == nr && !memcmp(at, places, nr * sizeof(*places));
+}
+
+static void test_stack_identity(void **state)
+{
+	uint32_t a[] = { 1, 2, 3 }, b[] = { 1, 2 }, c[] = { 3, 2, 1 }, d[] = { 1, 2, 4 }, nr;
+	struct stacks *s;
+
+	assert_int_equal(stacks_new(&s, 1000, 1 << 20), 0);
+	assert_int_equal(stacks_intern(s, a, 3), 0);
+	assert_int_equal(stacks_intern(s, b, 2), 1);
+	assert_int_equal(stacks_intern(s, c, 3), 2);
+	assert_int_equal(stacks_intern(s, d, 3), 3);
+	assert_int_equal(stacks_intern(s, NULL, 0), 4);
+	assert_int_equal(stacks_intern(s, a, 1), 5);
+	assert_int_equal(stacks_intern(s, a, 3), 0);
+	assert_int_equal(stacks_intern(s, NULL, 0), 4);
+	assert_int_equal(stacks_nr(s), 6);
+	assert_true(holds(s, 0, a, 3) && holds(s, 1, b, 2) && holds(s, 2, c, 3));
+	assert_non_null(stacks_at(s, 4, &nr));
+	assert_int_equal(nr, 0);
+	assert_null(stacks_at(s, 6, &nr));
+	assert_null(stacks_at(s, STACK_NONE, &nr));
+	assert_int_equal(nr, 0);
+	stacks_free(s);
+}
+
+static void test_zero_places_are_told_apart_by_length(void **state)
+{
+	uint32_t zero[STACKS_PLACES_MAX] = { 0 };
+	struct stacks *s;
+
+	assert_int_equal(stacks_new(&s, 2000, 16 << 20), 0);
+	for (uint32_t nr = 0; nr <= STACKS_PLACES_MAX; nr++)
+		assert_int_equal(stacks_intern(s, zero, nr), nr);
+	for (uint32_t nr = 0; nr <= STACKS_PLACES_MAX; nr++)
+		assert_int_equal(stacks_intern(s, zero, nr), nr);
+	stacks_free(s);
+}
+
+static void test_too_deep_is_cut(void **state)
+{
+	uint32_t places[STACKS_PLACES_MAX + 10];
+	struct stacks *s;
+	uint32_t id;
+
+	make_stack(places, ARRAY_SIZE(places), 1);
+	assert_int_equal(stacks_new(&s, 10, 0), 0);
+	id = stacks_intern(s, places, ARRAY_SIZE(places));
+	assert_true(holds(s, id, places, STACKS_PLACES_MAX));
+	assert_int_equal(stacks_intern(s, places, STACKS_PLACES_MAX), id);
+	stacks_free(s);
+}
+
+static void test_stacks_full_by_number(void **state)
+{
+	uint32_t places[20];
+	struct stacks *s;
+
+	assert_int_equal(stacks_new(&s, 100, 64 << 20), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		make_stack(places, 20, i);
+		assert_int_equal(stacks_intern(s, places, 20), i);
+	}
+	for (uint32_t i = 100; i < 2000; i++) {
+		make_stack(places, 20, i);
+		assert_int_equal(stacks_intern(s, places, 20), STACK_NONE);
+	}
+	assert_false(stacks_grow(s));
+	assert_int_equal(stacks_nr(s), 100);
+	make_stack(places, 20, 55);
+	assert_int_equal(stacks_intern(s, places, 20), 55);
+	stacks_free(s);
+}
+
+/* Memory runs out; what fitted stays, the cap is kept, a short stack still finds room. */
+static void test_stacks_full_by_memory(void **state)
+{
+	const size_t cap = 2 << 20;
+	uint32_t places[1000];
+	struct stacks *s;
+	uint32_t nr, i;
+	bool room;
+
+	assert_int_equal(stacks_new(&s, 1u << 20, cap), 0);
+	for (nr = 0, room = true;; nr++) {
+		make_stack(places, 1000, nr);
+		if (stacks_intern(s, places, 1000) != nr)
+			break;
+		if (nr % 50 == 49)
+			room = stacks_grow(s);
+		assert_true(nr < 1000);
+	}
+	assert_true(nr > 100);
+	assert_false(room && stacks_grow(s));
+	assert_true(stacks_memory(s) <= cap);
+	assert_true(stacks_memory(s) > cap / 2);
+	for (i = 0; i < 10000; i++) {
+		make_stack(places, 1000, nr + i);
+		assert_int_equal(stacks_intern(s, places, 1000), STACK_NONE);
+	}
+	assert_int_equal(stacks_nr(s), nr);
+	assert_int_equal(stacks_intern(s, places, 1), nr);
+	for (i = 0; i < nr; i++) {
+		make_stack(places, 1000, i);
+		assert_int_equal(stacks_intern(s, places, 1000), i);
+		assert_true(holds(s, i, places, 1000));
+	}
+	stacks_free(s);
+}
+
+/* Many stacks over many chunks of entries, words and slots; none moves, none is lost. */
+static void test_stacks_grow(void **state)
+{
+	const uint32_t nr = 200000;
+	uint32_t places[40];
+	struct stacks *s;
+	uint32_t id;
+
+	assert_int_equal(stacks_new(&s, 1u << 20, 256 << 20), 0);
+	for (uint32_t i = 0; i < nr; i++) {
+		make_stack(places, i % 40 + 1, i);
+		id = stacks_intern(s, places, i % 40 + 1);
+		assert_int_equal(id, i);
+		if (i % 20000 == 0)
+			assert_true(stacks_grow(s));
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		make_stack(places, i % 40 + 1, i);
+		assert_true(holds(s, i, places, i % 40 + 1));
+		assert_int_equal(stacks_intern(s, places, i % 40 + 1), i);
+	}
+	assert_int_equal(stacks_nr(s), nr);
+	stacks_free(s);
+}
+
+static const struct count *find_cell(const struct count *counts, uint32_t nr, uint32_t stack,
+				    uint32_t task, uint32_t event)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (counts[i].stack == stack && counts[i].task == task && counts[i].event == event)
+			return &counts[i];
+	return NULL;
+}
+
+static void test_cells_sum(void **state)
+{
+	struct count *counts;
+	struct counts *c;
+	uint32_t nr;
+
+	assert_int_equal(counts_new(&c, 64, 64), 0);
+	assert_true(counts_add(c, 0, 0, 0, 5));
+	assert_true(counts_add(c, 0, 0, 0, 7));
+	assert_true(counts_add(c, 0, 0, 1, 1ULL << 40));
+	assert_true(counts_add(c, 0, COUNTS_TASKS_MAX - 1, 0, 0));
+	assert_true(counts_add(c, UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255, 9));
+	assert_int_equal(counts_swap(c, &counts, &nr), 0);
+	assert_int_equal(nr, 4);
+	assert_int_equal(find_cell(counts, nr, 0, 0, 0)->count, 2);
+	assert_int_equal(find_cell(counts, nr, 0, 0, 0)->weight, 12);
+	assert_true(find_cell(counts, nr, 0, 0, 1)->weight == 1ULL << 40);
+	assert_int_equal(find_cell(counts, nr, 0, COUNTS_TASKS_MAX - 1, 0)->weight, 0);
+	assert_int_equal(find_cell(counts, nr, UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255)->count, 1);
+	free(counts);
+	counts_free(c);
+}
+
+static void test_cells_refuse_what_they_cannot_name(void **state)
+{
+	struct count *counts;
+	struct counts *c;
+	uint32_t nr;
+
+	assert_int_equal(counts_new(&c, 64, 64), 0);
+	assert_false(counts_add(c, STACK_NONE, 0, 0, 1));
+	assert_false(counts_add(c, 1, COUNTS_TASKS_MAX, 0, 1));
+	assert_false(counts_add(c, 1, 0, COUNTS_EVENTS_MAX, 1));
+	assert_int_equal(counts_swap(c, &counts, &nr), 0);
+	assert_int_equal(nr, 0);
+	assert_non_null(counts);
+	free(counts);
+	counts_free(c);
+}
+
+/* A tick's increments are in that tick and in no other. */
+static void test_swap_starts_from_zero(void **state)
+{
+	struct count *counts;
+	struct counts *c;
+	uint32_t nr;
+
+	assert_int_equal(counts_new(&c, 64, 64), 0);
+	for (uint32_t tick = 0; tick < 10; tick++) {
+		for (uint32_t i = 0; i <= tick; i++)
+			assert_true(counts_add(c, 7, 1, 0, 10));
+		assert_int_equal(counts_swap(c, &counts, &nr), 0);
+		assert_int_equal(nr, 1);
+		assert_int_equal(counts[0].count, tick + 1);
+		assert_int_equal(counts[0].weight, 10 * (tick + 1));
+		free(counts);
+		assert_int_equal(counts_swap(c, &counts, &nr), 0);
+		assert_int_equal(nr, 0);
+		free(counts);
+	}
+	counts_free(c);
+}
+
+static uint32_t fill(struct counts *c, uint32_t nr)
+{
+	uint32_t added = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		added += counts_add(c, i, i % 100, 0, 1);
+	return added;
+}
+
+/* Each full tick makes the table four times as large, up to its limit; quiet ticks shrink it again. */
+static void test_cells_grow_and_shrink(void **state)
+{
+	uint32_t expect = 64, nr, added;
+	struct count *counts;
+	struct counts *c;
+
+	assert_int_equal(counts_new(&c, 64, 1024), 0);
+	for (uint32_t tick = 0; tick < 8; tick++) {
+		added = fill(c, 4000);
+		assert_in_range(added, expect / 2 + 1, expect);
+		assert_int_equal(counts_swap(c, &counts, &nr), 0);
+		assert_int_equal(nr, added);
+		free(counts);
+		expect = MIN(expect * 4, 1024);
+	}
+	for (uint32_t tick = 0; tick < 8; tick++) {
+		assert_int_equal(counts_swap(c, &counts, &nr), 0);
+		assert_int_equal(nr, 0);
+		free(counts);
+	}
+	assert_in_range(fill(c, 4000), 33, 64);
+	counts_free(c);
+}
+
+/* Whoever is asked when it is crowded loses nothing in a tick that has many more than the one before. */
+static void test_cells_grow_in_a_tick(void **state)
+{
+	uint64_t sums[3000] = { 0 };
+	struct count *counts;
+	struct counts *c;
+	uint32_t nr, grown = 0;
+
+	assert_int_equal(counts_new(&c, 64, 4096), 0);
+	for (uint32_t i = 0; i < 3000; i++) {
+		assert_true(counts_add(c, i, 0, 0, 1));
+		assert_true(counts_add(c, i / 2, 0, 0, 1));
+		if (counts_crowded(c))
+			grown += counts_grow(c);
+	}
+	assert_in_range(grown, 2, 5);
+	assert_int_equal(counts_swap(c, &counts, &nr), 0);
+	for (uint32_t i = 0; i < nr; i++)
+		sums[counts[i].stack] += counts[i].count;
+	free(counts);
+	for (uint32_t i = 0; i < 3000; i++)
+		assert_int_equal(sums[i], i < 1500 ? 3 : 1);
+	/* the next tick has room from its start */
+	assert_int_equal(fill(c, 2000), 2000);
+	counts_free(c);
+}
+
+/* At the limit nobody is asked for what cannot be had. */
+static void test_cells_limit(void **state)
+{
+	struct counts *c;
+	uint32_t nr, added = 0;
+	struct count *counts;
+
+	assert_int_equal(counts_new(&c, 64, 256), 0);
+	for (int i = 0; i < 20; i++) {
+		added += fill(c, 10000);
+		assert_true(!counts_crowded(c) || counts_grow(c) || !counts_crowded(c));
+	}
+	assert_false(counts_crowded(c));
+	assert_false(counts_grow(c));
+	assert_int_equal(counts_swap(c, &counts, &nr), 0);
+	assert_in_range(nr, 200, 2 * 256);
+	free(counts);
+	counts_free(c);
+}
+
+/* Who grows the table when it is crowded is never refused, small as it may begin. */
+static void check_crowded(bool small)
+{
+	uint32_t places[40], nr = 300000, asked = 0;
+	struct stacks *s;
+
+	assert_int_equal(stacks_new(&s, 1u << 20, (size_t)128 << 20), 0);
+	if (small)
+		assert_int_equal(stacks_begin_small(s), 0);
+	assert_false(stacks_crowded(s));
+	for (uint32_t i = 0; i < nr; i++) {
+		make_stack(places, i % 40 + 1, i);
+		assert_int_equal(stacks_intern(s, places, i % 40 + 1), i);
+		if (!stacks_crowded(s))
+			continue;
+		asked++;
+		assert_true(stacks_grow(s));
+		assert_false(stacks_crowded(s));
+	}
+	assert_in_range(asked, 1, 64);
+	for (uint32_t i = 0; i < nr; i++) {
+		make_stack(places, i % 40 + 1, i);
+		assert_int_equal(stacks_intern(s, places, i % 40 + 1), i);
+	}
+	stacks_free(s);
+}
+
+static void test_stacks_crowded(void **state)
+{
+	check_crowded(false);
+	check_crowded(true);
+}
+
+static void test_cells_full_still_counts_what_is_in(void **state)
+{
+	struct count *counts;
+	struct counts *c;
+	uint32_t nr, in = 0;
+
+	assert_int_equal(counts_new(&c, 8, 8), 0);
+	assert_int_equal(fill(c, 100), 8);
+	in = fill(c, 8);
+	assert_int_equal(in, 8);
+	assert_int_equal(counts_swap(c, &counts, &nr), 0);
+	assert_int_equal(nr, 8);
+	for (uint32_t i = 0; i < nr; i++)
+		assert_int_equal(counts[i].count, 2);
+	free(counts);
+	counts_free(c);
+}
+
+static void test_cell_key_round_trip(void **state)
+{
+	const uint32_t stacks[] = { 0, 1, UINT32_MAX - 1, UINT32_MAX };
+	const uint32_t tasks[] = { 0, 1, COUNTS_TASKS_MAX - 1 };
+	const uint32_t events[] = { 0, 1, 254 };
+
+	for (uint32_t i = 0; i < 36; i++) {
+		uint64_t key = count_key(stacks[i % 4], tasks[i / 4 % 3], events[i / 12]);
+
+		assert_true(key != 0);
+		assert_int_equal(count_key_stack(key), stacks[i % 4]);
+		assert_int_equal(count_key_task(key), tasks[i / 4 % 3]);
+		assert_int_equal(count_key_event(key), events[i / 12]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stack_identity),
+		cmocka_unit_test(test_zero_places_are_told_apart_by_length),
+		cmocka_unit_test(test_too_deep_is_cut),
+		cmocka_unit_test(test_stacks_full_by_number),
+		cmocka_unit_test(test_stacks_full_by_memory),
+		cmocka_unit_test(test_stacks_grow),
+		cmocka_unit_test(test_cells_sum),
+		cmocka_unit_test(test_cells_refuse_what_they_cannot_name),
+		cmocka_unit_test(test_swap_starts_from_zero),
+		cmocka_unit_test(test_cells_grow_and_shrink),
+		cmocka_unit_test(test_cells_grow_in_a_tick),
+		cmocka_unit_test(test_cells_limit),
+		cmocka_unit_test(test_stacks_crowded),
+		cmocka_unit_test(test_cells_full_still_counts_what_is_in),
+		cmocka_unit_test(test_cell_key_round_trip),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

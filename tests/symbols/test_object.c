@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * dso: what makes two sightings one object, stable addresses, and readers
+ * beside a writer.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/object/object.h"
+
+static struct object *see(struct objects *d, const struct object_identity *id, const char *path, pid_t pid)
+{
+	return objects_intern(d, id, path, strlen(path), pid, 0x1000, 0x2000);
+}
+
+static struct object_identity file(uint64_t ino, uint64_t generation)
+{
+	return (struct object_identity){
+		.kind = OBJECT_FILE, .maj = 8, .min = 1, .ino = ino, .ino_generation = generation,
+	};
+}
+
+static void test_fixed_ids(void **state)
+{
+	struct object_identity kernel = { .kind = OBJECT_KERNEL }, vdso = { .kind = OBJECT_VDSO };
+	struct object_identity unknown = { .kind = OBJECT_UNKNOWN };
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST);
+	assert_ptr_equal(see(d, &kernel, "[kernel.kallsyms]_text", 1), objects_at(d, OBJECT_ID_KERNEL));
+	assert_ptr_equal(see(d, &vdso, "[vdso]", 1), objects_at(d, OBJECT_ID_VDSO));
+	assert_ptr_equal(see(d, &unknown, "x", 1), objects_at(d, OBJECT_ID_UNKNOWN));
+	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST);
+	assert_string_equal(objects_at(d, OBJECT_ID_KERNEL)->name.str, "[kernel]");
+	assert_string_equal(objects_at(d, OBJECT_ID_VDSO)->name.str, "[vdso]");
+	assert_string_equal(objects_at(d, OBJECT_ID_UNKNOWN)->name.str, "[unknown]");
+	assert_null(objects_at(d, OBJECT_ID_FIRST));
+	assert_null(objects_at(d, UINT32_MAX));
+	objects_free(d);
+}
+
+static void test_inode_not_path(void **state)
+{
+	struct object_identity a = file(100, 1), b = file(101, 1), c = file(100, 1);
+	struct object *x, *y;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	c.min = 2;
+	x = see(d, &a, "/usr/lib/libfoo.so", 10);
+	assert_ptr_equal(see(d, &a, "/mnt/other/libfoo.so", 11), x);
+	y = see(d, &b, "/usr/lib/libfoo.so", 10);
+	assert_ptr_not_equal(y, x);
+	assert_ptr_not_equal(see(d, &c, "/usr/lib/libfoo.so", 10), x);
+	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 3);
+	assert_string_equal(x->name.str, "libfoo.so");
+	assert_string_equal(x->path.str, "/usr/lib/libfoo.so");
+	assert_int_equal(atomic_load(&x->state), OBJECT_NEW);
+	objects_free(d);
+}
+
+/* An unknown generation equals any; a known one does not equal another. */
+static void test_generations(void **state)
+{
+	struct object_identity any = file(100, 0), first = file(100, 5), second = file(100, 6);
+	struct object *x, *y;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = see(d, &any, "/a", 1);
+	assert_ptr_equal(see(d, &first, "/a", 1), x);	/* learns that it is generation 5 */
+	y = see(d, &second, "/a", 1);
+	assert_ptr_not_equal(y, x);
+	assert_ptr_equal(see(d, &first, "/a", 1), x);
+	assert_ptr_equal(see(d, &any, "/a", 1), y);	/* the newest is what /proc shows now */
+	objects_free(d);
+}
+
+static void test_build_id_and_path(void **state)
+{
+	struct object_identity a = { .kind = OBJECT_FILE, .build_id = { 1, 2 }, .build_id_size = 2 };
+	struct object_identity b = { .kind = OBJECT_FILE, .build_id = { 1, 3 }, .build_id_size = 2 };
+	struct object_identity none = { .kind = OBJECT_FILE }, ino = file(7, 0);
+	struct object *x, *y;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = see(d, &a, "/a", 1);
+	assert_ptr_equal(see(d, &a, "/b", 1), x);
+	assert_ptr_not_equal(see(d, &b, "/a", 1), x);
+	y = see(d, &none, "/a", 1);
+	assert_ptr_not_equal(y, x);
+	assert_ptr_equal(see(d, &none, "/a", 2), y);
+	assert_ptr_not_equal(see(d, &none, "/ab", 2), y);
+	ino.build_id_size = 200;	/* more than there is: cut, not read */
+	assert_ptr_equal(see(d, &ino, "/c", 1), see(d, &ino, "/c", 1));
+	objects_free(d);
+}
+
+static void test_anonymous_by_owner(void **state)
+{
+	struct object_identity a = { .kind = OBJECT_ANON, .owner = 1 }, b = { .kind = OBJECT_ANON, .owner = 2 };
+	struct object *x;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = see(d, &a, "//anon", 1);
+	assert_ptr_equal(see(d, &a, "[heap]", 1), x);
+	assert_ptr_not_equal(see(d, &b, "//anon", 2), x);
+	assert_string_equal(x->name.str, "[anon]");
+	assert_int_equal(atomic_load(&x->state), OBJECT_FAILED);
+	assert_false(object_want(x));
+	objects_free(d);
+}
+
+static void test_sightings_and_names(void **state)
+{
+	static const char long_path[8192] = "/";
+	struct object_identity a = file(1, 0), b = file(2, 0), c = file(3, 0), e = file(4, 0);
+	struct object_sighting seen;
+	struct object *x;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = see(d, &a, "/x/one", 5);
+	objects_intern(d, &a, "/proc/7/root/x/one", 18, 7, 0x5000, 0x6000);
+	objects_sighting(d, x, &seen);
+	assert_int_equal(seen.pid, 7);
+	assert_true(seen.start == 0x5000 && seen.end == 0x6000);
+	assert_string_equal(seen.path, "/proc/7/root/x/one");
+	free(seen.path);
+	/* Not NUL-terminated, hostile, empty, absent. */
+	x = objects_intern(d, &b, "/y/evil\x1b[2Jname", 11, 1, 0, 0);
+	assert_string_equal(x->name.str, "evil\u00b7[2J");
+	assert_string_equal(objects_intern(d, &c, NULL, 0, 1, 0, 0)->name.str, "[unnamed]");
+	assert_string_equal(objects_intern(d, &e, long_path, sizeof(long_path), 1, 0, 0)->name.str,
+			    "/");
+	objects_free(d);
+}
+
+static void test_want_once(void **state)
+{
+	struct object_identity a = file(1, 0);
+	struct objects *d;
+	struct object *x;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = see(d, &a, "/a", 1);
+	assert_true(object_want(x));
+	assert_false(object_want(x));
+	assert_int_equal(atomic_load(&x->state), OBJECT_WANTED);
+	objects_free(d);
+}
+
+#define NR_OBJECTS 20000U
+
+/* A reader: every object that it may know of is whole and stays where it is. */
+static void *read_all(void *arg)
+{
+	struct objects *d = arg;
+	uint32_t nr = 0;
+
+	while (nr < NR_OBJECTS + OBJECT_ID_FIRST) {
+		nr = objects_nr(d);
+		for (uint32_t id = nr > 50 ? nr - 50 : 0; id < nr; id++) {
+			const struct object *object = objects_at(d, id);
+
+			if (!object || object->id != id || !object->name.size ||
+			    (id >= OBJECT_ID_FIRST && object->identity.ino != id))
+				return "an object that is not whole";
+		}
+	}
+	return NULL;
+}
+
+static void test_readers_beside_a_writer(void **state)
+{
+	pthread_t readers[3];
+	struct objects *d;
+	struct object *first;
+
+	assert_int_equal(objects_new(&d), 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&readers[i], NULL, read_all, d), 0);
+	for (uint32_t i = 0; i < NR_OBJECTS; i++) {
+		struct object_identity id = file(OBJECT_ID_FIRST + i, 1);
+
+		assert_int_equal(see(d, &id, "/lib/x", 1)->id, OBJECT_ID_FIRST + i);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		void *problem;
+
+		pthread_join(readers[i], &problem);
+		assert_null(problem);
+	}
+	first = objects_at(d, OBJECT_ID_FIRST);
+	for (uint32_t i = 0; i < NR_OBJECTS; i++) {
+		struct object_identity id = file(OBJECT_ID_FIRST + i, 0);
+
+		assert_ptr_equal(see(d, &id, "/lib/x", 1), objects_at(d, OBJECT_ID_FIRST + i));
+	}
+	assert_ptr_equal(first, objects_at(d, OBJECT_ID_FIRST));
+	objects_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixed_ids),
+		cmocka_unit_test(test_inode_not_path),
+		cmocka_unit_test(test_generations),
+		cmocka_unit_test(test_build_id_and_path),
+		cmocka_unit_test(test_anonymous_by_owner),
+		cmocka_unit_test(test_sightings_and_names),
+		cmocka_unit_test(test_want_once),
+		cmocka_unit_test(test_readers_beside_a_writer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

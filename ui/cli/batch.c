@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From a profile to the rows of a tick: folded per event, filtered, sorted
+ * with a total order (so that equal profiles print equally), cut.
+ *
+ * Runs on: the main thread.
+ */
+#include "ui/cli/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/text/match.h"
+
+/* The keys are part of the NDJSON contract; they follow enum unwind_stop. */
+static const char *const broken_keys[PROFILE_NR_BROKEN] = {
+	NULL,	  NULL,		 NULL,	      "too_deep", NULL,	      "no_map",
+	"no_cfi", "cfi_refused", "bad_frame", "budget",	  "bad_regs",
+};
+
+const char *batch_broken_key(uint32_t stop)
+{
+	return stop < PROFILE_NR_BROKEN ? broken_keys[stop] : NULL;
+}
+
+/* As on the screen: a name or a module that matches, or with "!" neither. */
+static bool passes(const struct match *m, const struct profile_function *fn)
+{
+	if (!match_active(m))
+		return true;
+	return m->negate != (match_finds(m, fn->name) || match_finds(m, fn->module));
+}
+
+/* Largest first. */
+static int compare_numbers(double a, double b)
+{
+	return (a < b) - (a > b);
+}
+
+/* What decides between rows that are equal in the column asked for. */
+static int compare_rest(const struct batch_row *a, const struct batch_row *b)
+{
+	int c = compare_numbers(a->self_pct, b->self_pct);
+
+	if (!c)
+		c = compare_numbers(a->total_pct, b->total_pct);
+	if (!c)
+		c = strcmp(a->function->name.str, b->function->name.str);
+	if (!c)
+		c = strcmp(a->function->module.str, b->function->module.str);
+	return c ? c : (a->function->id > b->function->id) - (a->function->id < b->function->id);
+}
+
+static int compare_rows(const void *va, const void *vb, void *sort)
+{
+	const struct batch_row *a = va, *b = vb;
+	int c = 0;
+
+	switch (*(const enum app_sort *)sort) {
+	case APP_SORT_TOTAL:
+		c = compare_numbers(a->total_pct, b->total_pct);
+		break;
+	case APP_SORT_SYMBOL:
+		c = strcmp(a->function->name.str, b->function->name.str);
+		break;
+	case APP_SORT_MODULE:
+		c = strcmp(a->function->module.str, b->function->module.str);
+		break;
+	case APP_SORT_COMM:
+		c = strcmp(a->comm.str, b->comm.str);
+		break;
+	default:
+		break;
+	}
+	return c ? c : compare_rest(a, b);
+}
+
+static void swap_rows(struct batch_row *a, struct batch_row *b)
+{
+	struct batch_row c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+/* Let the row at @at of a heap sink: each is worse than those below it. */
+static void sink(struct batch_row *rows, uint32_t nr, uint32_t at, enum app_sort *sort)
+{
+	for (uint32_t below; (below = 2 * at + 1) < nr; at = below) {
+		if (below + 1 < nr && compare_rows(&rows[below + 1], &rows[below], sort) > 0)
+			below++;
+		if (compare_rows(&rows[below], &rows[at], sort) <= 0)
+			return;
+		swap_rows(&rows[below], &rows[at]);
+	}
+}
+
+/* The best @nr of @all rows in front, in order: mostly few of many are shown. */
+static void sort_rows(struct batch_row *rows, uint32_t all, uint32_t nr, enum app_sort sort)
+{
+	if (nr && nr < all)
+		for (uint32_t at = nr / 2; at-- > 0;)
+			sink(rows, nr, at, &sort);
+	for (uint32_t i = nr; nr && i < all; i++) {
+		if (compare_rows(&rows[i], &rows[0], &sort) > 0)
+			continue;
+		swap_rows(&rows[i], &rows[0]);
+		sink(rows, nr, 0, &sort);
+	}
+	qsort_r(rows, nr, sizeof(*rows), compare_rows, &sort);
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+static void row_init(struct batch_row *row, const struct profile *p, const struct fold_row *from,
+		     const struct fold_functions *all)
+{
+	bool weighted = all->weight > 0;
+
+	row->function = &p->functions[from->function];
+	row->comm = from->task < p->nr_tasks ? p->tasks[from->task].comm : TEXT("?");
+	row->self = from->self;
+	row->total = from->total;
+	row->self_pct = weighted ? percent(from->self_weight, all->weight)
+				 : percent(from->self, all->count);
+	row->total_pct = weighted ? percent(from->total_weight, all->weight)
+				  : percent(from->total, all->count);
+}
+
+static int table_init(struct batch_table *table, const struct profile *p, uint32_t event,
+		      const struct batch_config *config, const struct match *filter)
+{
+	struct fold_filter what = { .event = event, .process = UINT32_MAX, .task = UINT32_MAX };
+	struct fold_functions all;
+	uint32_t nr = 0;
+	int code = fold_functions(p, &what, &all);
+
+	if (code)
+		return code;
+	table->rows = calloc(all.nr_rows ? all.nr_rows : 1, sizeof(*table->rows));
+	if (!table->rows) {
+		fold_functions_fini(&all);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < all.nr_rows; i++)
+		if (passes(filter, &p->functions[all.rows[i].function]))
+			row_init(&table->rows[nr++], p, &all.rows[i], &all);
+	table->event = event;
+	table->count = all.count;
+	table->nr_matching = nr;
+	table->nr_rows = config->rows ? MIN(nr, config->rows) : nr;
+	sort_rows(table->rows, nr, table->nr_rows, config->sort);
+	fold_functions_fini(&all);
+	return 0;
+}
+
+int batch_tick_init(struct batch_tick *tick, const struct profile *p,
+		    const struct batch_config *config)
+{
+	struct match filter;
+	int code = 0;
+
+	memset(tick, 0, sizeof(*tick));
+	tick->profile = p;
+	match_init(&filter);
+	if (config->filter)
+		match_set(&filter, config->filter);
+	for (uint32_t i = 0; i < MIN(p->nr_events, EVENTS_MAX) && !code; i++) {
+		code = table_init(&tick->tables[i], p, i, config, &filter);
+		if (!code)
+			tick->nr_tables++;
+	}
+	match_fini(&filter);
+	if (code)
+		batch_tick_fini(tick);
+	return code;
+}
+
+void batch_tick_fini(struct batch_tick *tick)
+{
+	for (uint32_t i = 0; i < tick->nr_tables; i++)
+		free(tick->tables[i].rows);
+	tick->nr_tables = 0;
+}
+
+int batch_print(FILE *out, const struct profile *p, const struct batch_config *config)
+{
+	struct batch_tick tick;
+	int code = batch_tick_init(&tick, p, config);
+
+	if (code)
+		return code;
+	code = config->sink(out, &tick);
+	/* Whole ticks or nothing: who reads along sees each at once. */
+	if (fflush(out) && !code)
+		code = -errno;
+	batch_tick_fini(&tick);
+	return code;
+}

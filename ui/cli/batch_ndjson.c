@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A tick for programs: one JSON object a line. The fields and their meaning
+ * are a contract ("schema": 1): new ones may come, none changes.
+ *
+ * Runs on: the main thread.
+ */
+#include "ui/cli/batch.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+
+#include "sampler/count/interval.h"
+
+#define SCHEMA 1
+
+/* Integers as such, the rest to a thousandth; what is no number is 0. */
+static json_t *number(double value)
+{
+	if (!isfinite(value))
+		return json_integer(0);
+	value = round(value * 1000) / 1000;
+	if (value == floor(value) && fabs(value) < 9e15)
+		return json_integer((json_int_t)value);
+	return json_real(value);
+}
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+/* Strings of the profile that may mix our words with foreign ones: cleaned once more. */
+static json_t *clean(const char *text)
+{
+	char buf[512];
+
+	return json_string(text_format(buf, sizeof(buf), "%s", text).str);
+}
+
+static json_t *safe(struct safe_text t)
+{
+	return json_stringn(t.str, t.size);
+}
+
+static json_t *events(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		const struct profile_event *ev = &p->events[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "name", clean(ev->event.name));
+		json_object_set_new(o, "enabled", json_boolean(ev->enabled));
+		json_object_set_new(o, "want_hz", number(ev->want_hz));
+		json_object_set_new(o, "got_hz", number(ev->got_hz));
+		json_object_set_new(o, "running_share", number(ev->running_share));
+		if (ev->error[0])
+			json_object_set_new(o, "error", clean(ev->error));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+/* Each event on one CPU, in the order of "events". */
+static json_t *cpu_events(const struct profile *p, uint32_t cpu)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		const struct profile_cpu_event *ev = &p->cpu_events[cpu * p->nr_events + i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "samples", count(ev->samples));
+		json_object_set_new(o, "lost", count(ev->lost));
+		json_object_set_new(o, "got_hz", number(ev->got_hz));
+		json_object_set_new(o, "enabled_ns", count(ev->enabled_ns));
+		json_object_set_new(o, "running_ns", count(ev->running_ns));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *cpus(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		const struct profile_cpu *c = &p->cpus[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "cpu", json_integer(c->cpu));
+		json_object_set_new(o, "samples", count(c->samples));
+		json_object_set_new(o, "lost", count(c->lost));
+		json_object_set_new(o, "throttled", count(c->throttled));
+		json_object_set_new(o, "throttled_ns", count(c->throttled_ns));
+		json_object_set_new(o, "online", json_boolean(c->online));
+		json_object_set_new(o, "busy", number(c->busy));
+		json_object_set_new(o, "lost_total", count(c->lost_total));
+		json_object_set_new(o, "throttled_total", count(c->throttled_total));
+		json_object_set_new(o, "ring_high", number(c->ring_high));
+		json_object_set_new(o, "lag_max_ns", count(c->lag_max_ns));
+		json_object_set_new(o, "lag_median_ns", count(c->lag_median_ns));
+		if (p->cpu_events)
+			json_object_set_new(o, "events", cpu_events(p, i));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *account(const struct profile_account *a)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "taken", count(a->taken));
+	json_object_set_new(o, "complete", count(a->complete));
+	json_object_set_new(o, "guessed", count(a->guessed));
+	json_object_set_new(o, "truncated", count(a->truncated));
+	json_object_set_new(o, "broken", count(a->broken));
+	json_object_set_new(o, "pending", count(a->pending));
+	json_object_set_new(o, "dropped", count(a->dropped));
+	json_object_set_new(o, "lost", count(a->lost));
+	json_object_set_new(o, "own", count(a->own));
+	return o;
+}
+
+/* The account of the tick, with the reasons that happened. */
+static json_t *tick_account(const struct profile *p)
+{
+	json_t *o = account(&p->account), *broken = json_object(), *dropped = json_object();
+
+	for (uint32_t i = 0; i < PROFILE_NR_BROKEN; i++) {
+		const char *key = batch_broken_key(i);
+
+		if (p->broken_by[i])
+			json_object_set_new(broken, key ? key : "other", count(p->broken_by[i]));
+	}
+	for (int i = 0; i < DROP_NR; i++)
+		if (p->dropped_by[i])
+			json_object_set_new(dropped, profile_drop_name((enum profile_drop)i),
+					    count(p->dropped_by[i]));
+	json_object_set_new(o, "broken_by", broken);
+	json_object_set_new(o, "dropped_by", dropped);
+	if (p->nr_nameless)
+		json_object_set_new(o, "task_table_full", count(p->nr_nameless));
+	return o;
+}
+
+/* The 95 % interval of a share, in percent. */
+static json_t *interval(double n, double all)
+{
+	struct interval i = interval_of(n, all);
+	json_t *list = json_array();
+
+	json_array_append_new(list, number(100 * i.low));
+	json_array_append_new(list, number(100 * i.high));
+	return list;
+}
+
+static void append_rows(json_t *list, const struct profile *p, const struct batch_table *t)
+{
+	for (uint32_t i = 0; i < t->nr_rows; i++) {
+		const struct batch_row *row = &t->rows[i];
+		const char kind[2] = { row->function->kind, 0 };
+		json_t *o = json_object();
+
+		json_object_set_new(o, "symbol", safe(row->function->name));
+		json_object_set_new(o, "module", safe(row->function->module));
+		json_object_set_new(o, "kind", json_string(kind));
+		json_object_set_new(o, "comm", safe(row->comm));
+		json_object_set_new(o, "self", number(row->self));
+		json_object_set_new(o, "total", number(row->total));
+		json_object_set_new(o, "self_pct", number(row->self_pct));
+		json_object_set_new(o, "total_pct", number(row->total_pct));
+		json_object_set_new(o, "self_interval", interval(row->self_pct / 100 * t->count, t->count));
+		json_object_set_new(o, "event", clean(p->events[t->event].event.name));
+		if (row->function->reason)
+			json_object_set_new(o, "reason", clean(row->function->reason));
+		if (row->function->cure)
+			json_object_set_new(o, "cure", clean(row->function->cure));
+		json_array_append_new(list, o);
+	}
+}
+
+static json_t *rows(const struct batch_tick *tick)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < tick->nr_tables; i++)
+		append_rows(list, tick->profile, &tick->tables[i]);
+	return list;
+}
+
+static json_t *self(const struct profile *p)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "cpu_pct", number(p->self.cpu_pct));
+	json_object_set_new(o, "rss_kb", count(p->self.rss_kb));
+	json_object_set_new(o, "samplers_pct", number(p->self.samplers_pct));
+	json_object_set_new(o, "builder_pct", number(p->self.builder_pct));
+	json_object_set_new(o, "ui_pct", number(p->self.ui_pct));
+	json_object_set_new(o, "loaders_pct", number(p->self.loaders_pct));
+	return o;
+}
+
+/* How frames were found, since the start. */
+static json_t *unwind(const struct profile_unwind *u)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "frames", count(u->frames));
+	json_object_set_new(o, "row_hits", count(u->row_hits));
+	json_object_set_new(o, "steps", count(u->steps));
+	json_object_set_new(o, "guessed", count(u->guessed));
+	json_object_set_new(o, "rows", count(u->rows));
+	json_object_set_new(o, "rows_differ", count(u->rows_differ));
+	json_object_set_new(o, "verified", count(u->verified));
+	json_object_set_new(o, "verify_differ", count(u->verify_differ));
+	return o;
+}
+
+static json_t *names(const struct profile *p)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "places", count(p->nr_places));
+	json_object_set_new(o, "named", count(p->nr_places_named));
+	json_object_set_new(o, "stacks", count(p->nr_stacks));
+	json_object_set_new(o, "waiting", count(p->nr_places_waiting));
+	return o;
+}
+
+/* Where names come from; why an object has none, or only some, and what helps. */
+static json_t *modules(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_modules; i++) {
+		const struct profile_module *m = &p->modules[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "name", safe(m->name));
+		json_object_set_new(o, "path", safe(m->path));
+		json_object_set_new(o, "state", json_string(profile_module_state_name(m->state)));
+		json_object_set_new(o, "source", clean(m->source));
+		json_object_set_new(o, "symbols", count(m->nr_symbols));
+		json_object_set_new(o, "reason", clean(m->reason));
+		json_object_set_new(o, "cure", clean(m->cure));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+/* What went wrong since the start, with what helps. */
+static json_t *notices(const struct profile *p)
+{
+	static const char *const severities[] = { "info", "warn", "grave" };
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_notices; i++) {
+		const struct profile_notice *n = &p->notices[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "key", clean(n->key));
+		json_object_set_new(o, "severity", json_string(severities[n->severity]));
+		json_object_set_new(o, "active", json_boolean(n->active));
+		json_object_set_new(o, "count", count(n->count));
+		json_object_set_new(o, "first_ns", count(n->first_ns));
+		json_object_set_new(o, "last_ns", count(n->last_ns));
+		json_object_set_new(o, "text", clean(n->text));
+		json_object_set_new(o, "cure", clean(n->cure));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *object(const struct batch_tick *tick)
+{
+	const struct profile *p = tick->profile;
+	json_t *o = json_object();
+
+	json_object_set_new(o, "schema", json_integer(SCHEMA));
+	json_object_set_new(o, "tool", json_string("proftop"));
+	json_object_set_new(o, "version", json_string(PROFTOP_VERSION));
+	json_object_set_new(o, "time_ns", count(p->time_ns));
+	json_object_set_new(o, "interval_ns", count(p->interval_ns));
+	json_object_set_new(o, "target", clean(p->target));
+	json_object_set_new(o, "events", events(p));
+	json_object_set_new(o, "cpus", cpus(p));
+	json_object_set_new(o, "account", tick_account(p));
+	json_object_set_new(o, "self", self(p));
+	json_object_set_new(o, "rows", rows(tick));
+	json_object_set_new(o, "seq", count(p->seq));
+	json_object_set_new(o, "sampling", json_boolean(p->sampling));
+	json_object_set_new(o, "target_gone", json_boolean(p->target_gone));
+	json_object_set_new(o, "banner", clean(p->banner));
+	json_object_set_new(o, "message", clean(p->message));
+	json_object_set_new(o, "account_total", account(&p->account_total));
+	json_object_set_new(o, "unwind", unwind(&p->unwind));
+	json_object_set_new(o, "call_graph", json_string(profile_call_graph_name(p->call_graph)));
+	json_object_set_new(o, "stack_size", count(p->stack_size));
+	json_object_set_new(o, "ring_size", count(p->ring_size));
+	json_object_set_new(o, "ring_wanted", count(p->ring_wanted));
+	json_object_set_new(o, "tasks_refused", count(p->nr_refused));
+	json_object_set_new(o, "max_sample_rate", count(p->max_hz));
+	json_object_set_new(o, "max_sample_rate_top", count(p->max_hz_top));
+	json_object_set_new(o, "rate_factor", number(p->rate_factor));
+	json_object_set_new(o, "names", names(p));
+	json_object_set_new(o, "modules", modules(p));
+	json_object_set_new(o, "notices", notices(p));
+	return o;
+}
+
+int batch_ndjson(FILE *out, const struct batch_tick *tick)
+{
+	json_t *o = object(tick);
+	char *line;
+
+	errno = 0;
+	line = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	json_decref(o);
+	if (!line)
+		return -ENOMEM;
+	fputs(line, out);
+	fputc('\n', out);
+	free(line);
+	return ferror(out) ? -(errno ? errno : EIO) : 0;
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A tick for people: a header block, then one table per event. Whole names,
+ * no escapes, numbers in the C locale, an empty line between ticks.
+ *
+ * Runs on: the main thread.
+ */
+#include "ui/cli/batch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <time.h>
+
+#define SYMBOL_COLS_MAX 60
+#define MODULE_COLS_MAX 24
+
+/* Strings of the profile that mix our words with foreign ones: cleaned once more. */
+static void print_clean(FILE *out, const char *before, const char *text)
+{
+	char clean[512];
+
+	fprintf(out, "%s%s", before, text_format(clean, sizeof(clean), "%s", text).str);
+}
+
+static void print_title(FILE *out, const struct profile *p)
+{
+	time_t seconds = (time_t)(p->time_ns / 1000000000U);
+	struct tm tm = { 0 };
+	char when[32] = "?";
+
+	if (gmtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	fprintf(out, "proftop %s  %s", PROFTOP_VERSION, when);
+	print_clean(out, "  ", p->target);
+	fprintf(out, "  tick %.3f s%s%s\n", (double)p->interval_ns / 1e9,
+		p->sampling ? "" : "  sampling stopped", p->target_gone ? "  target gone" : "");
+}
+
+static void print_event(FILE *out, const struct profile_event *ev)
+{
+	print_clean(out, "event   ", ev->event.name);
+	if (ev->want_hz > 0)
+		fprintf(out, "  wanted %.0f Hz", ev->want_hz);
+	else
+		fputs("  fixed period", out);
+	if (!isnan(ev->got_hz))
+		fprintf(out, "  got %.1f Hz", ev->got_hz);
+	if (ev->error[0])
+		print_clean(out, "  ! ", ev->error);
+	fputc('\n', out);
+}
+
+/* Reasons, only those that happened. */
+static void print_reasons(FILE *out, const struct profile *p)
+{
+	for (uint32_t i = 0; i < PROFILE_NR_BROKEN; i++) {
+		const char *key = batch_broken_key(i);
+
+		if (p->broken_by[i])
+			fprintf(out, "! broken  %" PRIu64 " %s\n", p->broken_by[i],
+				key ? key : "other");
+	}
+	for (int i = 0; i < DROP_NR; i++)
+		if (p->dropped_by[i])
+			fprintf(out, "! dropped %" PRIu64 " %s\n", p->dropped_by[i],
+				profile_drop_name((enum profile_drop)i));
+	if (p->nr_nameless)
+		fprintf(out, "! unknown %" PRIu64 " task table full\n", p->nr_nameless);
+}
+
+static void print_account(FILE *out, const struct profile *p)
+{
+	const struct profile_account *a = &p->account;
+
+	fprintf(out,
+		"samples %" PRIu64 " = complete %" PRIu64 " + guessed %" PRIu64
+		" + truncated %" PRIu64 " + broken %" PRIu64 " + pending %" PRIu64
+		" + dropped %" PRIu64 " + lost %" PRIu64 "\n",
+		a->taken, a->complete, a->guessed, a->truncated, a->broken, a->pending, a->dropped,
+		a->lost);
+	print_reasons(out, p);
+}
+
+/* One line for all CPUs, and one for each that lost or was throttled. */
+static void print_cpus(FILE *out, const struct profile *p)
+{
+	double busy = 0;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		busy += p->cpus[i].busy;
+		nr += p->cpus[i].online;
+	}
+	fprintf(out,
+		"cpus    %" PRIu32 " online  busy %.0f%%  own cost %.1f%% of one CPU, %" PRIu64
+		" KiB\n",
+		nr, nr ? 100 * busy / nr : 0, p->self.cpu_pct, p->self.rss_kb);
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		const struct profile_cpu *c = &p->cpus[i];
+
+		if (!c->online)
+			fprintf(out, "! cpu %d  offline\n", c->cpu);
+		else if (c->lost || c->throttled || c->throttled_ns)
+			fprintf(out,
+				"! cpu %d  samples %" PRIu64 "  lost %" PRIu64
+				"  throttled %" PRIu64 " times, %.1f ms\n",
+				c->cpu, c->samples, c->lost, c->throttled,
+				(double)c->throttled_ns / 1e6);
+	}
+}
+
+static void print_padded(FILE *out, struct safe_text t, unsigned int cols)
+{
+	fprintf(out, "%s%*s", t.str, t.width < cols ? (int)(cols - t.width) : 0, "");
+}
+
+static void print_table(FILE *out, const struct batch_tick *tick, const struct batch_table *t)
+{
+	unsigned int symbol = 6, module = 6;
+
+	for (uint32_t i = 0; i < t->nr_rows; i++) {
+		symbol = MAX(symbol, t->rows[i].function->name.width);
+		module = MAX(module, t->rows[i].function->module.width);
+	}
+	symbol = MIN(symbol, SYMBOL_COLS_MAX);
+	module = MIN(module, MODULE_COLS_MAX);
+	if (tick->nr_tables > 1)
+		print_clean(out, "\n", tick->profile->events[t->event].event.name);
+	fprintf(out, "\n %7s %7s %8s K ", "SELF%", "TOTAL%", "SAMPLES");
+	print_padded(out, TEXT("SYMBOL"), symbol);
+	fprintf(out, "  %-*s  COMM\n", (int)module, "MODULE");
+	for (uint32_t i = 0; i < t->nr_rows; i++) {
+		const struct batch_row *row = &t->rows[i];
+
+		fprintf(out, " %7.2f %7.2f %8.0f %c ", row->self_pct, row->total_pct, row->self,
+			row->function->kind);
+		print_padded(out, row->function->name, symbol);
+		fputs("  ", out);
+		print_padded(out, row->function->module, module);
+		fprintf(out, "  %s\n", row->comm.str);
+	}
+	if (t->nr_rows < t->nr_matching)
+		fprintf(out, " %" PRIu32 " more rows (--rows)\n", t->nr_matching - t->nr_rows);
+	/* perf's --filter is another one: who means that sees nothing here, and should see why. */
+	if (!t->nr_matching && t->count > 0)
+		fputs(" no row matches --filter (fields of a tracepoint: --event-filter)\n", out);
+}
+
+/* The warnings of this tick, with what helps. */
+static void print_notices(FILE *out, const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->nr_notices; i++) {
+		const struct profile_notice *n = &p->notices[i];
+
+		if (!n->active || n->severity < NOTICE_WARN)
+			continue;
+		print_clean(out, "! ", n->text);
+		print_clean(out, "\n  ", n->cure);
+		fputc('\n', out);
+	}
+}
+
+int batch_text(FILE *out, const struct batch_tick *tick)
+{
+	const struct profile *p = tick->profile;
+
+	errno = 0;
+	print_title(out, p);
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		print_event(out, &p->events[i]);
+	print_account(out, p);
+	print_cpus(out, p);
+	if (p->banner[0]) {
+		print_clean(out, "! ", p->banner);
+		fputc('\n', out);
+	}
+	if (p->message[0]) {
+		print_clean(out, "! ", p->message);
+		fputc('\n', out);
+	}
+	print_notices(out, p);
+	for (uint32_t i = 0; i < tick->nr_tables; i++)
+		print_table(out, tick, &tick->tables[i]);
+	fputc('\n', out);
+	return ferror(out) ? -(errno ? errno : EIO) : 0;
+}

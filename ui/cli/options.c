@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The command line, by argp: the table of options, what belongs together, the
+ * defaults. The last of repeated options stands; -p and -e add up.
+ *
+ * Runs on: the UI thread, before any other.
+ */
+#include "ui/cli/options_value.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/text.h"
+
+#define NS_PER_S     1000000000ULL
+#define WINDOW_NS    (5 * NS_PER_S)
+#define ROWS_DEFAULT 100
+/* Two records with full dumps must fit, or every sample is lost. */
+#define RECORD_ROOM 4096ULL
+
+/* Everything after "--" is the command. */
+static int parse_command(struct options_parse *p, struct argp_state *state)
+{
+	if (!state->quoted || state->next <= state->quoted)
+		return REFUSE(p, EXIT_USAGE,
+			      "unexpected argument '%s'\n"
+			      "  a command to run goes after '--', a process id after -p",
+			      state->argv[state->next - 1]);
+	p->o->config.command = &state->argv[state->next - 1];
+	state->next = state->argc;
+	return 0;
+}
+
+/* What only shows once all options are known. */
+static int check_together(struct options_parse *p, const struct argp_state *state)
+{
+	struct sampler_config *c = &p->o->config;
+	int nr_targets = (c->nr_pids > 0) + p->o->user_given + (c->command != NULL) +
+			 (c->replay != NULL) + (c->cgroup != NULL) + (c->name != NULL);
+	uint32_t stack = c->call_graph == CALL_GRAPH_DWARF ? c->stack_size : 0;
+	uint64_t need = 2 * (stack + RECORD_ROOM);
+
+	if (p->o->action != OPTIONS_RUN)
+		return 0;
+	if (state->quoted && !c->command)
+		return REFUSE(p, EXIT_USAGE,
+			      "nothing after '--'\n"
+			      "  give the command to run, as in 'proftop -- make -j2'");
+	if (nr_targets > 1)
+		return REFUSE(p, EXIT_USAGE,
+			      "more than one kind of target\n"
+			      "  give one of -p PID, -t TID, -u USER, -G CGROUP, "
+			      "--name RE, --replay FILE, -- COMMAND");
+	if (c->record && c->stack_auto)
+		return REFUSE(p, EXIT_USAGE,
+			      "both --record and --stack-size=auto\n"
+			      "  a recording has dumps of one size: give it, as in --stack-size 32K");
+	if (c->record && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "both --record and --replay\n"
+			      "  --record writes what is sampled live: leave one of them out");
+	if (p->o->format == OPTIONS_PERF_SCRIPT && !c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--format=perf-script prints samples one by one\n"
+			      "  it needs a recording: add --replay FILE");
+	if (c->symfs && !c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--symfs says where the files of a recording are\n"
+			      "  it needs one: add --replay FILE");
+	if (c->period && p->o->hz_given)
+		return REFUSE(p, EXIT_USAGE,
+			      "both a frequency (-F) and a period (-c)\n"
+			      "  give one of them");
+	if (c->ring_size && c->ring_size < need)
+		return REFUSE(p, EXIT_USAGE,
+			      "--ring: %zu bytes cannot hold two samples with stacks of %u\n"
+			      "  give at least %llu (a power of two), or a smaller --stack-size",
+			      c->ring_size, stack, (unsigned long long)need);
+	c->target = c->command	       ? TARGET_COMMAND
+		    : p->o->tids_given ? TARGET_TIDS
+		    : c->nr_pids       ? TARGET_PIDS
+		    : c->cgroup	       ? TARGET_CGROUP
+		    : c->name	       ? TARGET_NAME
+		    : p->o->user_given ? TARGET_USER
+				       : TARGET_SYSTEM;
+	return 0;
+}
+
+static const struct argp_option argp_options[] = {
+	{ NULL, 0, NULL, 0, "What is sampled:", 1 },
+	{ "pid", 'p', "PID,...", 0, "these processes, their threads and children", 1 },
+	{ "tid", 't', "TID,...", 0, "these threads alone", 1 },
+	{ "cgroup", 'G', "CGROUP", 0, "every task of a cgroup, whenever it comes", 1 },
+	{ "name", KEY_NAME, "RE", 0,
+	  "processes whose name matches, as they come and go, and their children", 1 },
+	{ "user", 'u', "USER", 0, "all processes of a user (name or number)", 1 },
+	{ "cpu", 'C', "CPUS", 0, "on these CPUs only, as in 0-3,5", 1 },
+	{ "event", 'e', "EVENT,...", 0, "what makes a sample (default: cycles, else cpu-clock)",
+	  1 },
+	{ "event-filter", KEY_EVENT_FILTER, "EXPR", 0,
+	  "samples of the tracepoint before it only where its fields match", 1 },
+	{ "freq", 'F', "HZ", 0, "samples per second, CPU and event (default: 999)", 1 },
+	{ "period", 'c', "PERIOD", 0, "one sample every so many events instead", 1 },
+	{ "replay", KEY_REPLAY, "FILE", 0,
+	  "what a perf.data file holds (-: standard input), not the live system", 1 },
+	{ "symfs", KEY_SYMFS, "DIR", 0,
+	  "with --replay: a copy of the files of the machine that was recorded", 1 },
+	{ "record", KEY_RECORD, "FILE", 0,
+	  "write the samples to a perf.data file, too, for perf and --replay", 1 },
+	{ "max-overhead", KEY_OVERHEAD, "PCT", 0,
+	  "lower the rate where proftop itself takes more of one CPU than this", 1 },
+	{ "include-self", KEY_SELF, NULL, 0, "sample proftop itself, too", 1 },
+	{ NULL, 0, NULL, 0, "How it is shown:", 2 },
+	{ "delay", 'd', "SEC", 0, "seconds between updates, 0.1 to 86400 (default: 1)", 2 },
+	{ "window", KEY_WINDOW, "SEC", 0, "seconds that the screen sums up (default: 5)", 2 },
+	{ "sort", KEY_SORT, "COL", 0, "sort rows by this column", 2 },
+	{ "filter", KEY_FILTER, "RE", 0,
+	  "only rows that match: functions, modules, processes; !RE: that do not", 2 },
+	{ "intervals", KEY_INTERVALS, NULL, 0, "the 95 % interval of SELF% as a column", 2 },
+	{ "color", KEY_COLOR, "WHEN", 0, "auto, always or never", 2 },
+	{ "theme", KEY_THEME, "THEME", 0, "default, 256, light, color-blind or mono", 2 },
+	{ "ascii", KEY_ASCII, NULL, 0, "draw with ASCII only", 2 },
+	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0,
+	  "threads with names alike as one: worker-*", 2 },
+	{ "no-mouse", KEY_NO_MOUSE, NULL, 0, "leave the mouse to the terminal", 2 },
+	{ NULL, 0, NULL, 0, "Without a screen:", 3 },
+	{ "script", KEY_SCRIPT, "KEYS", 0,
+	  "press these keys, print the screen, and end: no terminal is needed", 3 },
+	{ "size", KEY_SIZE, "COLSxLINES", 0, "of the screen that --script prints (default: 80x24)",
+	  3 },
+	{ "batch", 'b', NULL, 0, "print one profile a tick (implied when output is no terminal)",
+	  3 },
+	{ "iterations", 'n', "N", 0, "end after N ticks (implies -b)", 3 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "text, ndjson or perf-script (implies -b)", 3 },
+	{ "rows", KEY_ROWS, "N", 0, "rows a tick, 0: all (default: 100; implies -b)", 3 },
+	{ NULL, 0, NULL, 0, "Stacks and memory:", 4 },
+	{ "call-graph", 'g', "HOW", 0,
+	  "stacks: dwarf[,SIZE] (default), fp (by the kernel, cheap, guessed) or off", 4 },
+	{ "ring", KEY_RING, "SIZE", 0, "ring of each CPU, a power of two, as in 1M", 4 },
+	{ "unwinder", KEY_UNWINDER, "HOW", 0, "row (cached rules) or step (libunwind each time)", 4 },
+	{ "verify", KEY_VERIFY, "N", 0, "unwind one sample in N with libunwind alone, too", 4 },
+	{ "no-inline", KEY_NO_INLINE, NULL, 0, "no inlined functions, no source lines", 4 },
+	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
+	  "what unwind tables and symbols of objects may take (default: 512M)", 4 },
+	{ "stack-size", KEY_STACK, "SIZE", 0,
+	  "user stack copied per sample (default: 16K); auto: what it takes", 4 },
+	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
+	{ "check", KEY_CHECK, NULL, 0, "what works here, what does not, and what to do about it", 5 },
+	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "events, and which can be used here", 5 },
+	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "columns for --sort", 5 },
+	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "keys of the screen", 5 },
+	{ "print-config", KEY_PRINT_CONFIG, NULL, 0,
+	  "the settings that the screen would begin with, and bound keys", 5 },
+	{ "completion", KEY_COMPLETION, "SHELL", 0, "completion for bash, zsh or fish", 5 },
+	{ "help", 'h', NULL, 0, "this list", 5 },
+	{ "version", 'V', NULL, 0, "the version", 5 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+const struct argp_option *options_table(void)
+{
+	return argp_options;
+}
+
+static const struct argp_option *option_called(const char *name, size_t size)
+{
+	for (const struct argp_option *o = argp_options; o->name || o->doc; o++)
+		if (o->name && !strncmp(o->name, name, size) && !o->name[size])
+			return o;
+	return NULL;
+}
+
+static const struct argp_option *option_of(int letter)
+{
+	for (const struct argp_option *o = argp_options; o->name || o->doc; o++)
+		if (o->key == letter)
+			return o;
+	return NULL;
+}
+
+/* "--name": what is wrong with it. */
+static int explain_long(struct options_parse *p, const char *name)
+{
+	size_t size = strcspn(name, "=");
+	const struct argp_option *o = option_called(name, size);
+	char text[64];
+	struct text_like like = { .text = text };
+	const char *meant;
+
+	if (o && o->arg)
+		return REFUSE(p, EXIT_USAGE, "--%s needs a value: %s\n  %s", o->name, o->arg, o->doc);
+	if (o)
+		return REFUSE(p, EXIT_USAGE, "--%s takes no value\n  %s", o->name, o->doc);
+	snprintf(text, sizeof(text), "%.*s", (int)MIN(size, sizeof(text) - 1), name);
+	for (o = argp_options; o->name || o->doc; o++)
+		if (o->name)
+			text_like(&like, o->name);
+	meant = like.found ? like.found : like.begins;
+	return REFUSE(p, EXIT_USAGE, "no option is called --%s\n  %s%s%s'proftop --help' lists them all",
+		      text, meant ? "did you mean --" : "", meant ? meant : "", meant ? "? " : "");
+}
+
+/* What getopt(3) refused: it does not tell what, but how far it came. */
+static int explain_unknown(struct options_parse *p, const struct argp_state *state)
+{
+	const char *last = state->next > 0 ? state->argv[state->next - 1] : "", *letters;
+
+	if (!strncmp(last, "--", 2))
+		return explain_long(p, last + 2);
+	/* In the midst of letters it has not gone on to the next word yet. */
+	letters = state->next < state->argc && *last != '-' ? state->argv[state->next] : last;
+	for (const char *at = letters + (*letters == '-'); *at; at++) {
+		const struct argp_option *o = option_of(*at);
+
+		if (o && o->arg)
+			return REFUSE(p, EXIT_USAGE, "-%c needs a value: %s\n  %s", *at, o->arg, o->doc);
+		if (!o)
+			return REFUSE(p, EXIT_USAGE,
+				      "no option is called -%c\n  'proftop --help' lists them all", *at);
+	}
+	return REFUSE(p, EXIT_USAGE, "%s: not understood\n  'proftop --help' lists all options", letters);
+}
+
+static void set_flag(struct options *o, int key)
+{
+	switch (key) {
+	case 'b':
+		o->batch = true;
+		break;
+	case KEY_NO_INLINE:
+		o->config.no_inline = true;
+		break;
+	case KEY_SELF:
+		o->config.include_self = true;
+		break;
+	case KEY_INTERVALS:
+		o->intervals = true;
+		break;
+	case KEY_NO_MOUSE:
+		o->no_mouse = true;
+		break;
+	case KEY_FOLD_THREADS:
+		o->fold_threads = true;
+		break;
+	case KEY_ASCII:
+		o->ascii = true;
+		break;
+	case KEY_LIST_EVENTS:
+		o->action = OPTIONS_LIST_EVENTS;
+		break;
+	case KEY_LIST_COLUMNS:
+		o->action = OPTIONS_LIST_COLUMNS;
+		break;
+	case KEY_CHECK:
+		o->action = OPTIONS_CHECK;
+		break;
+	case KEY_LIST_KEYS:
+		o->action = OPTIONS_LIST_KEYS;
+		break;
+	case KEY_PRINT_CONFIG:
+		o->action = OPTIONS_PRINT_CONFIG;
+		break;
+	case 'h':
+		o->action = OPTIONS_HELP;
+		break;
+	default:
+		o->action = OPTIONS_VERSION;
+		break;
+	}
+}
+
+static error_t parse_key(int key, char *arg, struct argp_state *state)
+{
+	struct options_parse *p = state->input;
+	int code;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->name = (char *)"proftop";
+		return 0;
+	case ARGP_KEY_ARG:
+		return parse_command(p, state);
+	case ARGP_KEY_END:
+		return check_together(p, state);
+	case ARGP_KEY_ERROR:
+		return p->e->text[0] ? 0 : explain_unknown(p, state);
+	}
+	if (key <= 0 || key >= KEY_END)
+		return ARGP_ERR_UNKNOWN;
+	code = options_value(p, key, arg);
+	if (code < 0)
+		set_flag(p->o, key);
+	return MAX(code, 0);
+}
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse_key,
+	.args_doc = "[-- COMMAND...]",
+	.doc = "Show where the processors spend their time, live: the hottest functions with true "
+	       "call stacks, and every sample that was lost or throttled.\v"
+	       "Examples:\n"
+	       "  proftop                          the whole system\n"
+	       "  proftop -p 1234                  one process\n"
+	       "  proftop -F 4999 -- make -j2      a command, from its start to its end\n"
+	       "  proftop -b -n 5 --format=ndjson  five ticks for a program\n"
+	       "Rights, keys and numbers: see proftop(1).",
+};
+
+static void set_defaults(struct options *o, const struct options_limits *limits)
+{
+	memset(o, 0, sizeof(*o));
+	o->rows = ROWS_DEFAULT;
+	o->config.hz = SAMPLER_HZ_DEFAULT;
+	/* The kernel lowers its limit by itself when interrupts are slow: the default must work
+	 * still. */
+	if (limits->max_hz >= 1)
+		o->config.hz = MIN(o->config.hz, limits->max_hz);
+	o->config.stack_size = SAMPLER_STACK_SIZE_DEFAULT;
+	o->config.tick_ns = NS_PER_S;
+	o->config.window_ns = WINDOW_NS;
+}
+
+int options_parse(struct options *o, int argc, char **argv, const struct options_limits *limits,
+		  struct err *e)
+{
+	struct options_parse p = { .o = o, .limits = limits, .e = e, .code = EXIT_USAGE };
+
+	set_defaults(o, limits);
+	e->text[0] = 0;
+	if (argp_parse(&argp, argc, argv,
+		       ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_NO_ERRS | ARGP_IN_ORDER, NULL, &p))
+		return p.code;
+	return o->batch ? options_set_batch(o, e) : EXIT_DONE;
+}
+
+int options_set_batch(struct options *o, struct err *e)
+{
+	if (o->action == OPTIONS_RUN && o->window_given) {
+		err_set(e, -EINVAL,
+			"--window is for the screen; in batch each tick stands alone\n"
+			"  use -d SEC for longer ticks");
+		return EXIT_USAGE;
+	}
+	o->batch = true;
+	o->config.exact_ticks = true;
+	o->config.window_ns = o->config.tick_ns;
+	return EXIT_DONE;
+}
+
+void options_fini(struct options *o)
+{
+	free(o->pids);
+	free(o->cpus);
+	o->pids = NULL;
+	o->cpus = NULL;
+}
+
+void options_print_help(FILE *out)
+{
+	argp_help(&argp, out, ARGP_HELP_STD_HELP, (char *)"proftop");
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the --list options print, and the limits of the machine.
+ *
+ * Runs on: the UI thread, before any other.
+ */
+#include "ui/cli/options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sampler/event/doctor.h"
+#include "ui/keys.h"
+
+void options_print_columns(FILE *out)
+{
+	for (int i = 0; i < APP_SORT_NR; i++)
+		fprintf(out, "%-8s %s\n", app_sort_name((enum app_sort)i),
+			app_sort_help((enum app_sort)i));
+}
+
+static void print_key_group(FILE *out, enum key_group group)
+{
+	char keys[64];
+
+	fprintf(out, "%s\n", keys_group(group));
+	for (const struct key_binding *b = keys_table(); b->action != ACT_NONE; b++)
+		if (b->group == group)
+			fprintf(out, "  %-16s  %-16s  %s%s\n", keys_names(keys, sizeof(keys), b), b->name,
+				b->help, keys_where(b));
+}
+
+void options_print_keys(FILE *out)
+{
+	for (int i = 0; i < GROUP_NR; i++)
+		print_key_group(out, (enum key_group)i);
+}
+
+/* Everywhere first; without the rights for that, in this process alone. */
+static int probe(const struct event *ev)
+{
+	int code = event_probe(ev, -1, 0);
+
+	return code == -EACCES || code == -EPERM ? event_probe(ev, 0, -1) : code;
+}
+
+static int probe_name(const char *name)
+{
+	struct event ev;
+	int code = event_parse(&ev, name, NULL);
+
+	return code ? code : probe(&ev);
+}
+
+static bool is_tracepoint(const struct event_info *info)
+{
+	return !strcmp(info->group, EVENT_GROUP_TRACEPOINTS);
+}
+
+/* What is written by hand, with where there is no list of them. */
+static void print_spelled(FILE *out)
+{
+	static const char *const lines[] = {
+		"rNNN                         the PMU's own code in hexadecimal",
+		"PMU/term=value,.../          terms are in /sys/bus/event_source/devices/PMU/format",
+		"pfm:NAME[:UMASK][:c=N]...    as perf's --pfm-events takes them, where libpfm4 is built in",
+		"mem:ADDRESS[/LEN][:rwx]      accesses to an address, by a breakpoint of the hardware",
+		"uprobe:/FILE:FUNCTION[+OFF]  calls of a function; uretprobe: returns from it",
+		"kprobe:FUNCTION[+OFF]        the same in the kernel; kretprobe: returns",
+	};
+
+	fputs("\nothers\n", out);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		fprintf(out, "  %s\n", lines[i]);
+	fputs("\nA modifier narrows an event: cycles:u user code only, cycles:k kernel only.\n"
+	      "An event can have its own rate: cycles/freq=99/, page-faults/period=1/.\n",
+	      out);
+}
+
+void options_print_events(FILE *out)
+{
+	const char *group = "";
+	struct event_list list;
+	int code = 0;
+
+	event_list_init(&list, "");
+	for (const struct event_info *info = list.infos; info->name; info++) {
+		bool first = strcmp(group, info->group);
+
+		/* Opening a tracepoint waits for all CPUs: what one says, all say. */
+		if (first || !is_tracepoint(info))
+			code = probe_name(info->name);
+		if (first) {
+			fprintf(out, "%s%s%s\n", *group ? "\n" : "", info->group,
+				is_tracepoint(info) ? "" : " events");
+			group = info->group;
+		}
+		if (info->description && info->description[0])
+			fprintf(out, "  %-28s %s", info->name, info->description);
+		else
+			fprintf(out, "  %s", info->name);
+		if (info->alias)
+			fprintf(out, " (also %s)", info->alias);
+		if (code)
+			fprintf(out, "  [not here: %s]", event_errno(-code));
+		fputc('\n', out);
+	}
+	print_spelled(out);
+	event_list_fini(&list);
+}
+
+void options_print_events_ndjson(FILE *out)
+{
+	struct event_list list;
+	bool tried = false;
+	int code = 0;
+
+	event_list_init(&list, "");
+	for (const struct event_info *info = list.infos; info->name; info++) {
+		struct event ev;
+		int bad = event_parse(&ev, info->name, NULL);
+
+		if (bad)
+			code = bad;
+		else if (!tried)
+			code = probe(&ev);
+		/* As above: one says it for all. */
+		tried = !bad && is_tracepoint(info);
+		/* Names are words of ours or of the kernel's: nothing to be quoted. */
+		fprintf(out,
+			"{\"name\":\"%s\",\"group\":\"%s\",\"type\":%u,\"config\":%llu,"
+			"\"config1\":%llu,\"config2\":%llu,\"usable\":%s,\"errno\":%d,"
+			"\"reason\":\"%s\"}\n",
+			info->name, info->group, ev.type, (unsigned long long)ev.config,
+			(unsigned long long)ev.config1, (unsigned long long)ev.config2,
+			code ? "false" : "true", -code, event_errno(-code));
+	}
+	event_list_fini(&list);
+}
+
+int options_print_check(FILE *out)
+{
+	static const char *const words[] = { "ok", "note", "degraded", "NOT POSSIBLE" };
+	static const int codes[] = { EXIT_DONE, EXIT_DONE, EXIT_FAILED, EXIT_NOT_PERMITTED };
+	struct doctor_finding findings[DOCTOR_FINDINGS_MAX];
+	struct doctor_facts facts;
+	uint32_t nr;
+
+	doctor_read(&facts, "");
+	nr = doctor_judge(&facts, findings);
+	for (uint32_t i = 0; i < nr; i++) {
+		char clean[sizeof(findings[i].says)];
+
+		/* Words of ours but for what /proc tells. */
+		fprintf(out, "%-12s  %-20s %s\n", words[findings[i].level], findings[i].topic,
+			text_format(clean, sizeof(clean), "%s", findings[i].says).str);
+		if (findings[i].cure[0])
+			fprintf(out, "%-12s  %-20s   cure: %s\n", "", "", findings[i].cure);
+	}
+	return codes[doctor_worst(findings, nr)];
+}
+
+void options_limits(struct options_limits *limits)
+{
+	FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+
+	limits->max_hz = 0;
+	if (!f)
+		return;
+	if (fscanf(f, "%lf", &limits->max_hz) != 1)
+		limits->max_hz = 0;
+	fclose(f);
+}

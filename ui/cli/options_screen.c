@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Values of the options about the screen itself: its size, its keys.
+ *
+ * Runs on: the UI thread, before any other.
+ */
+#include "ui/cli/options_value.h"
+
+#include <string.h>
+
+#include "ui/script.h"
+#include "ui/draw/theme.h"
+
+static int parse_script(struct options_parse *p, const char *arg)
+{
+	p->o->script = arg;
+	return 0;
+}
+
+static int parse_size(struct options_parse *p, const char *arg)
+{
+	if (!script_size(arg, strlen(arg), &p->o->cols, &p->o->rows_of_screen))
+		return REFUSE(p, EXIT_USAGE,
+			      "--size %s: not a size of a screen\n"
+			      "  give columns and lines, as in '--size 100x30'",
+			      arg);
+	return 0;
+}
+
+static int parse_theme(struct options_parse *p, const char *arg)
+{
+	p->o->theme = theme_parse(arg);
+	p->o->theme_given = true;
+	if (p->o->theme >= 0)
+		return 0;
+	p->o->theme = THEME_DEFAULT;
+	return REFUSE(p, EXIT_USAGE,
+		      "--theme=%s: no such theme\n"
+		      "  there are default, 256, light, color-blind and mono",
+		      arg);
+}
+
+static int parse_completion(struct options_parse *p, const char *arg)
+{
+	if (strcmp(arg, "bash") && strcmp(arg, "zsh") && strcmp(arg, "fish"))
+		return REFUSE(p, EXIT_USAGE, "--completion=%s: not one of bash, zsh, fish", arg);
+	p->o->action = OPTIONS_COMPLETION;
+	p->o->shell = arg;
+	return 0;
+}
+
+static const struct {
+	int key;
+	int (*parse)(struct options_parse *p, const char *arg);
+} values[] = {
+	{ KEY_SCRIPT, parse_script },
+	{ KEY_SIZE, parse_size },
+	{ KEY_THEME, parse_theme },
+	{ KEY_COMPLETION, parse_completion },
+};
+
+int options_screen_value(struct options_parse *p, int key, const char *arg)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		if (values[i].key == key)
+			return values[i].parse(p, arg);
+	return -1;
+}

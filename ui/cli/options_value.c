@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The values of single options. Strict: the whole word must be what is asked
+ * for and within its range, else a sentence says what to give.
+ *
+ * Runs on: the UI thread, before any other.
+ */
+#include "ui/cli/options_value.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/text/match.h"
+#include "ui/text/number.h"
+
+#define NS_PER_S     1000000000ULL
+#define WINDOW_MAX_S 3600.0
+#define RING_MAX     (256ULL << 20)
+#define SYMBOL_MEMORY_MIN (1ULL << 20)
+#define SYMBOL_MEMORY_MAX (1ULL << 40)
+#define HZ_MAX	     1e6 /* where the kernel tells no limit */
+
+/* -p and -t: what they list adds up, but not the one to the other. */
+static int parse_ids(struct options_parse *p, const char *arg, char letter)
+{
+	struct options *o = p->o;
+	int code;
+
+	if (o->config.nr_pids && o->tids_given != (letter == 't'))
+		return REFUSE(p, EXIT_USAGE, "both -p and -t\n"
+			      "  give processes or threads, not both");
+	o->tids_given = letter == 't';
+
+	code = number_pids(arg, &o->pids, &o->config.nr_pids);
+	o->config.pids = o->pids;
+	if (code == -E2BIG)
+		return REFUSE(p, EXIT_USAGE,
+			      "-%c: more than %d process ids\n"
+			      "  use -u USER, or sample the whole system",
+			      letter, NUMBER_PIDS_MAX);
+	if (code)
+		return REFUSE(p, EXIT_USAGE,
+			      "-%c %s: not a list of process ids\n"
+			      "  give numbers with commas between, as in '-%c 1234,5678'",
+			      letter, arg, letter);
+	return 0;
+}
+
+static int parse_pids(struct options_parse *p, const char *arg)
+{
+	return parse_ids(p, arg, 'p');
+}
+
+static int parse_tids(struct options_parse *p, const char *arg)
+{
+	return parse_ids(p, arg, 't');
+}
+
+static int parse_cgroup(struct options_parse *p, const char *arg)
+{
+	if (!*arg)
+		return REFUSE(p, EXIT_USAGE, "-G: an empty name\n"
+			      "  give a path below /sys/fs/cgroup; /proc/PID/cgroup has that of a process");
+	p->o->config.cgroup = arg;
+	return 0;
+}
+
+static int parse_name(struct options_parse *p, const char *arg)
+{
+	regex_t re;
+
+	if (!*arg || regcomp(&re, arg, REG_EXTENDED | REG_NOSUB))
+		return REFUSE(p, EXIT_USAGE, "--name %s: not a regular expression\n"
+			      "  as in --name '^nginx$'", arg);
+	regfree(&re);
+	p->o->config.name = arg;
+	return 0;
+}
+
+/* A name or a number; a number is never looked up, so that it works without an entry. */
+static int parse_user(struct options_parse *p, const char *arg)
+{
+	const struct passwd *pw;
+	uint64_t uid;
+
+	p->o->user_given = true;
+	if (*arg && strspn(arg, "0123456789") == strlen(arg)) {
+		if (number_u64(arg, strlen(arg), 0, UINT32_MAX - 1, &uid))
+			return REFUSE(p, EXIT_USAGE,
+				      "-u %s: not a user id\n"
+				      "  they go from 0 to %u",
+				      arg, UINT32_MAX - 1);
+		p->o->config.uid = (uid_t)uid;
+		return 0;
+	}
+	pw = *arg ? getpwnam(arg) : NULL;
+	if (!pw)
+		return REFUSE(p, EXIT_NO_TARGET,
+			      "-u %s: there is no such user here\n"
+			      "  a number works, too; 'getent passwd' lists the users",
+			      arg);
+	p->o->config.uid = pw->pw_uid;
+	return 0;
+}
+
+/* "0-3,5": the CPUs of the last -C. */
+static int parse_cpus(struct options_parse *p, const char *arg)
+{
+	struct options *o = p->o;
+
+	if (number_cpus(arg, &o->cpus, &o->config.nr_cpus))
+		return REFUSE(p, EXIT_USAGE,
+			      "-C %s: not a list of CPUs\n"
+			      "  give numbers and ranges from 0 to %d, as in '-C 0-3,5'",
+			      arg, NUMBER_CPUS_MAX - 1);
+	o->config.cpus = o->cpus;
+	return 0;
+}
+
+/* For the event before it. */
+static int parse_event_filter(struct options_parse *p, const char *arg)
+{
+	struct sampler_config *c = &p->o->config;
+
+	if (!c->nr_events)
+		return REFUSE(p, EXIT_USAGE,
+			      "--event-filter: there is no event before it\n"
+			      "  as in -e sched:sched_switch --event-filter 'prev_pid == 0'");
+	if (!event_set_filter(&c->events[c->nr_events - 1], arg, p->e))
+		return 0;
+	p->code = EXIT_USAGE;
+	return EINVAL;
+}
+
+static int parse_events(struct options_parse *p, const char *arg)
+{
+	struct sampler_config *c = &p->o->config;
+
+	if (!event_parse_list(c->events, &c->nr_events, EVENTS_MAX, arg, p->e))
+		return 0;
+	p->code = EXIT_USAGE;
+	return EINVAL;
+}
+
+static int parse_overhead(struct options_parse *p, const char *arg)
+{
+	if (!number_double(arg, 0.1, 100, &p->o->config.max_overhead_pct))
+		return 0;
+	return REFUSE(p, EXIT_USAGE, "--max-overhead %s: not a share of one CPU\n"
+		      "  give percent from 0.1 to 100, as in --max-overhead=3", arg);
+}
+
+static int parse_hz(struct options_parse *p, const char *arg)
+{
+	double max = p->limits->max_hz > 0 ? p->limits->max_hz : HZ_MAX, hz;
+
+	if (!number_double(arg, 1, max, &hz)) {
+		p->o->config.hz = hz;
+		p->o->hz_given = true;
+		return 0;
+	}
+	if (p->limits->max_hz > 0 && !number_double(arg, max, 1e15, &hz))
+		return REFUSE(
+			p, EXIT_USAGE,
+			"-F %s: more than the kernel allows now, 1 to %.0f Hz\n"
+			"  kernel.perf_event_max_sample_rate is %.0f\n"
+			"  use a lower -F, or 'sudo sysctl kernel.perf_event_max_sample_rate=N'",
+			arg, max, max);
+	return REFUSE(p, EXIT_USAGE,
+		      "-F %s: not a sampling frequency\n"
+		      "  give samples per second, 1 to %.0f; 997 is a good one",
+		      arg, max);
+}
+
+static int parse_period(struct options_parse *p, const char *arg)
+{
+	if (number_u64(arg, strlen(arg), 1, INT64_MAX, &p->o->config.period))
+		return REFUSE(p, EXIT_USAGE,
+			      "-c %s: not a period\n"
+			      "  give a whole number of events between samples, at least 1",
+			      arg);
+	return 0;
+}
+
+static int parse_seconds(struct options_parse *p, const char *option, const char *arg, double min,
+			 double max, uint64_t *ns)
+{
+	double seconds;
+
+	if (number_double(arg, min, max, &seconds))
+		return REFUSE(p, EXIT_USAGE,
+			      "%s %s: not a time\n"
+			      "  give seconds from %g to %g, as in '%s 2'",
+			      option, arg, min, max, option);
+	*ns = (uint64_t)(seconds * (double)NS_PER_S + 0.5);
+	return 0;
+}
+
+static int parse_delay(struct options_parse *p, const char *arg)
+{
+	p->o->delay_given = true;
+	return parse_seconds(p, "-d", arg, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX, &p->o->config.tick_ns);
+}
+
+static int parse_window(struct options_parse *p, const char *arg)
+{
+	p->o->window_given = true;
+	return parse_seconds(p, "--window", arg, 1, WINDOW_MAX_S, &p->o->config.window_ns);
+}
+
+static int parse_ticks(struct options_parse *p, const char *arg)
+{
+	if (number_u64(arg, strlen(arg), 0, INT64_MAX, &p->o->nr_ticks))
+		return REFUSE(p, EXIT_USAGE,
+			      "-n %s: not a number of ticks\n"
+			      "  give a whole number; 0 goes on until ^C",
+			      arg);
+	p->o->batch = true;
+	return 0;
+}
+
+static int parse_rows(struct options_parse *p, const char *arg)
+{
+	uint64_t rows;
+
+	if (number_u64(arg, strlen(arg), 0, UINT32_MAX, &rows))
+		return REFUSE(p, EXIT_USAGE,
+			      "--rows=%s: not a number of rows\n"
+			      "  give a whole number; 0 prints all",
+			      arg);
+	p->o->rows = (uint32_t)rows;
+	p->o->batch = true;
+	return 0;
+}
+
+/* The index of @arg in @words, or -1. */
+static int find_word(const char *arg, const char *const *words, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		if (!strcmp(arg, words[i]))
+			return i;
+	return -1;
+}
+
+static int parse_format(struct options_parse *p, const char *arg)
+{
+	static const char *const words[] = { "text", "ndjson", "perf-script" };
+	int i = find_word(arg, words, ARRAY_SIZE(words));
+
+	if (i < 0)
+		return REFUSE(p, EXIT_USAGE,
+			      "--format=%s: no such format\n"
+			      "  there are text (for people), ndjson (for programs), perf-script (with "
+			      "--replay)",
+			      arg);
+	p->o->format = (enum options_format)i;
+	p->o->batch = true;
+	return 0;
+}
+
+static int parse_color(struct options_parse *p, const char *arg)
+{
+	static const char *const words[] = { "auto", "always", "never" };
+	int i = find_word(arg, words, ARRAY_SIZE(words));
+
+	if (i < 0)
+		return REFUSE(p, EXIT_USAGE, "--color=%s: not one of auto, always, never", arg);
+	p->o->color = (enum app_color)i;
+	return 0;
+}
+
+static int parse_sort(struct options_parse *p, const char *arg)
+{
+	int sort = app_sort_parse(arg, p->e);
+
+	if (sort < 0) {
+		p->code = EXIT_USAGE;
+		return EINVAL;
+	}
+	p->o->sort = (enum app_sort)sort;
+	return 0;
+}
+
+/* On the screen a bad expression is taken literally, and shown so; here it is refused. */
+static int parse_filter(struct options_parse *p, const char *arg)
+{
+	struct match m;
+	bool bad;
+
+	if (strlen(arg) >= MATCH_MAX)
+		return REFUSE(p, EXIT_USAGE, "--filter: longer than %d characters", MATCH_MAX - 1);
+	match_init(&m);
+	match_set(&m, arg);
+	bad = m.bad;
+	match_fini(&m);
+	if (bad)
+		return REFUSE(p, EXIT_USAGE,
+			      "--filter=%s: not a regular expression that can be used\n"
+			      "  see regex(7); put a backslash before a character meant as it is",
+			      arg);
+	p->o->filter = arg;
+	return 0;
+}
+
+static int parse_ring(struct options_parse *p, const char *arg)
+{
+	uint64_t size;
+
+	/* The pages of a ring are a power of two: perf_event_open(2), MMAP layout. */
+	if (number_size(arg, RING_MAX, &size) || size < 8192 || (size & (size - 1)))
+		return REFUSE(p, EXIT_USAGE,
+			      "--ring %s: not a size for a ring\n"
+			      "  give a power of two from 8K to 256M, as in '--ring 1M'",
+			      arg);
+	p->o->config.ring_size = size;
+	return 0;
+}
+
+static int parse_stack(struct options_parse *p, const char *arg)
+{
+	uint64_t size;
+
+	p->o->config.stack_auto = !strcmp(arg, "auto");
+	if (p->o->config.stack_auto) {
+		p->o->config.stack_size = SAMPLER_STACK_SIZE_AUTO;
+		return 0;
+	}
+	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size) || size % 8)
+		return REFUSE(p, EXIT_USAGE,
+			      "--stack-size %s: not a size for a stack dump\n"
+			      "  give a multiple of 8 up to %u, as in '--stack-size 32K', or auto; 0 takes "
+			      "no stacks",
+			      arg, SAMPLER_STACK_SIZE_MAX);
+	p->o->config.stack_size = (uint32_t)size;
+	return 0;
+}
+
+static int parse_symbol_memory(struct options_parse *p, const char *arg)
+{
+	uint64_t size;
+
+	if (number_size(arg, SYMBOL_MEMORY_MAX, &size) || size < SYMBOL_MEMORY_MIN)
+		return REFUSE(p, EXIT_USAGE,
+			      "--symbol-memory %s: not a size\n"
+			      "  give 1M or more, as in '--symbol-memory 1G'",
+			      arg);
+	p->o->config.symbol_memory = size;
+	return 0;
+}
+
+/* "dwarf,32K" as in perf: with the size of the dumps. */
+static int parse_call_graph(struct options_parse *p, const char *arg)
+{
+	char word[8];
+	size_t n = strcspn(arg, ",");
+
+	for (int i = 0; i < CALL_GRAPH_NR; i++) {
+		snprintf(word, sizeof(word), "%s", profile_call_graph_name((enum call_graph)i));
+		if (strlen(word) != n || strncmp(arg, word, n) || (arg[n] && i != CALL_GRAPH_DWARF))
+			continue;
+		p->o->config.call_graph = (enum call_graph)i;
+		return arg[n] ? parse_stack(p, arg + n + 1) : 0;
+	}
+	return REFUSE(p, EXIT_USAGE,
+		      "--call-graph=%s: not one of dwarf, dwarf,SIZE, fp, off\n"
+		      "  as in '-g fp', or '-g dwarf,32K' for deep stacks", arg);
+}
+
+static int parse_record(struct options_parse *p, const char *arg)
+{
+	p->o->config.record = arg;
+	return 0;
+}
+
+static int parse_replay(struct options_parse *p, const char *arg)
+{
+	p->o->config.replay = arg;
+	return 0;
+}
+
+static int parse_symfs(struct options_parse *p, const char *arg)
+{
+	p->o->config.symfs = arg;
+	return 0;
+}
+
+static int parse_unwinder(struct options_parse *p, const char *arg)
+{
+	static const char *const words[] = { "row", "step" };
+	int i = find_word(arg, words, ARRAY_SIZE(words));
+
+	if (i < 0)
+		return REFUSE(p, EXIT_USAGE, "--unwinder=%s: not one of row, step", arg);
+	p->o->config.step_only = i == 1;
+	return 0;
+}
+
+static int parse_verify(struct options_parse *p, const char *arg)
+{
+	uint64_t n;
+
+	if (number_u64(arg, strlen(arg), 1, UINT32_MAX, &n))
+		return REFUSE(p, EXIT_USAGE,
+			      "--verify %s: not a number of samples\n"
+			      "  give one in how many is checked, as in '--verify 1024'",
+			      arg);
+	p->o->config.verify_every = (uint32_t)n;
+	return 0;
+}
+
+static const struct {
+	int key;
+	int (*parse)(struct options_parse *p, const char *arg);
+} values[] = {
+	{ 'p', parse_pids },	    { 'u', parse_user },	{ 'C', parse_cpus },
+	{ 'e', parse_events },	    { 'F', parse_hz },		{ 'c', parse_period },
+	{ 'd', parse_delay },	    { 'n', parse_ticks },	{ KEY_FORMAT, parse_format },
+	{ KEY_ROWS, parse_rows },   { KEY_SORT, parse_sort },	{ KEY_FILTER, parse_filter },
+	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack },
+	{ KEY_SYMBOL_MEMORY, parse_symbol_memory }, { KEY_WINDOW, parse_window },
+	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
+	{ KEY_SYMFS, parse_symfs },
+	{ KEY_RECORD, parse_record },	{ 't', parse_tids },	{ 'G', parse_cgroup },
+	{ KEY_NAME, parse_name },	{ KEY_OVERHEAD, parse_overhead },
+	{ KEY_EVENT_FILTER, parse_event_filter },
+	{ 'g', parse_call_graph },	{ KEY_UNWINDER, parse_unwinder }, { KEY_VERIFY, parse_verify },
+};
+
+int options_value(struct options_parse *p, int key, const char *arg)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		if (values[i].key == key)
+			return values[i].parse(p, arg);
+	return options_screen_value(p, key, arg);
+}

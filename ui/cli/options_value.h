@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The values of single options: text -> fields of struct options. Private to
+ * options*.c. Runs on: the UI thread, before any other.
+ */
+#ifndef UI_CLI_OPTIONS_VALUE_H
+#define UI_CLI_OPTIONS_VALUE_H
+
+#include <errno.h>
+
+#include "ui/cli/options.h"
+
+/* Options without a letter have keys beyond all letters. */
+enum {
+	KEY_FORMAT = 256,
+	KEY_ROWS,
+	KEY_SORT,
+	KEY_FILTER,
+	KEY_RING,
+	KEY_STACK,
+	KEY_WINDOW,
+	KEY_REPLAY,
+	KEY_SYMFS,
+	KEY_RECORD,
+	KEY_UNWINDER,
+	KEY_VERIFY,
+	KEY_NO_INLINE,
+	KEY_SYMBOL_MEMORY,
+	KEY_EVENT_FILTER,
+	KEY_OVERHEAD,
+	KEY_NAME,
+	KEY_COLOR,
+	KEY_SELF,
+	KEY_SCRIPT,
+	KEY_SIZE,
+	KEY_THEME,
+	KEY_COMPLETION,
+	KEY_NO_MOUSE,
+	KEY_FOLD_THREADS,
+	KEY_INTERVALS,
+	KEY_ASCII,
+	KEY_LIST_EVENTS,
+	KEY_LIST_COLUMNS,
+	KEY_LIST_KEYS,
+	KEY_PRINT_CONFIG,
+	KEY_CHECK,
+	KEY_END, /* none of them */
+};
+
+struct options_parse {
+	struct options *o;
+	const struct options_limits *limits;
+	struct err *e;
+	int code; /* what to exit with */
+};
+
+/* Note why the arguments are refused; the value is what makes argp stop. */
+#define REFUSE(p, exit_code, ...)                                                                  \
+	((p)->code = (exit_code), err_set((p)->e, -EINVAL, __VA_ARGS__), EINVAL)
+
+/* Parse the value of option @key: 0, EINVAL with sentence and code, or -1: @key takes no value. */
+int options_value(struct options_parse *p, int key, const char *arg);
+/* The same for those about the screen. */
+int options_screen_value(struct options_parse *p, int key, const char *arg);
+
+#endif

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What is kept between sessions. The main thread.
+ *
+ * One table of keys serves reading and writing, so that what is written can be
+ * read again.
+ */
+#include "ui/cli/settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ui/text/number.h"
+#include "ui/draw/theme.h"
+
+#define FILE_MAX  (64u << 10)
+#define NAME_SIZE 32
+#define VALUE_MAX APP_COLUMNS_MAX
+
+static bool parse_bool(const char *text, bool *out)
+{
+	bool yes = !strcmp(text, "yes"), no = !strcmp(text, "no");
+
+	if (yes || no)
+		*out = yes;
+	return yes || no;
+}
+
+static bool set_delay(struct settings *s, const char *text)
+{
+	double seconds;
+
+	if (number_double(text, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX, &seconds))
+		return false;
+	s->tick_ns = (uint64_t)(seconds * 1e9 + 0.5);
+	return true;
+}
+
+static void get_delay(const struct settings *s, char *out)
+{
+	snprintf(out, VALUE_MAX, "%.10g", (double)s->tick_ns / 1e9);
+}
+
+static bool set_limit(struct settings *s, const char *text)
+{
+	return !number_double(text, 0, 100, &s->percent_limit);
+}
+
+static void get_limit(const struct settings *s, char *out)
+{
+	snprintf(out, VALUE_MAX, "%.10g", s->percent_limit);
+}
+
+static bool set_theme(struct settings *s, const char *text)
+{
+	int theme = theme_parse(text);
+
+	if (theme >= 0)
+		s->theme = theme;
+	return theme >= 0;
+}
+
+static void get_theme(const struct settings *s, char *out)
+{
+	snprintf(out, VALUE_MAX, "%s", theme_name((enum theme)s->theme));
+}
+
+#define BOOL_KEY(field)                                                                            \
+	static bool set_##field(struct settings *s, const char *text)                              \
+	{                                                                                          \
+		return parse_bool(text, &s->field);                                                \
+	}                                                                                          \
+	static void get_##field(const struct settings *s, char *out)                               \
+	{                                                                                          \
+		snprintf(out, VALUE_MAX, s->field ? "yes" : "no");                                 \
+	}
+BOOL_KEY(hide_kernel)
+BOOL_KEY(hide_user)
+BOOL_KEY(mouse)
+BOOL_KEY(ascii)
+BOOL_KEY(fold_threads)
+
+static bool set_flame(struct settings *s, const char *text)
+{
+	bool modules = !strcmp(text, "module");
+
+	if (!modules && strcmp(text, "kind"))
+		return false;
+	s->flame_modules = modules;
+	return true;
+}
+
+static void get_flame(const struct settings *s, char *out)
+{
+	snprintf(out, VALUE_MAX, s->flame_modules ? "module" : "kind");
+}
+
+#define COLUMNS_KEY(name, i)                                                                       \
+	static bool set_columns_##name(struct settings *s, const char *text)                       \
+	{                                                                                          \
+		snprintf(s->columns[i], sizeof(s->columns[i]), "%s",                               \
+			 strcmp(text, "automatic") ? text : "");                                   \
+		return true;                                                                       \
+	}                                                                                          \
+	static void get_columns_##name(const struct settings *s, char *out)                        \
+	{                                                                                          \
+		snprintf(out, VALUE_MAX, "%s", s->columns[i][0] ? s->columns[i] : "automatic");    \
+	}
+/* In the order of columns_view(). */
+COLUMNS_KEY(functions, 0)
+COLUMNS_KEY(processes, 1)
+COLUMNS_KEY(tree, 2)
+COLUMNS_KEY(callers, 3)
+COLUMNS_KEY(cpus, 4)
+COLUMNS_KEY(modules, 5)
+#define COLUMNS_HELP "automatic, or columns by their names, with commas between (c shows them)"
+
+static const struct {
+	const char *key, *help;
+	bool (*set)(struct settings *s, const char *text);
+	void (*get)(const struct settings *s, char *out);
+} keys[] = {
+	{ "delay", "seconds between updates, 0.1 to 86400", set_delay, get_delay },
+	{ "limit", "rows under so many percent are hidden, 0 to 100", set_limit, get_limit },
+	{ "hide-kernel", "yes or no", set_hide_kernel, get_hide_kernel },
+	{ "hide-user", "yes or no", set_hide_user, get_hide_user },
+	{ "theme", "default, 256, light, color-blind or mono", set_theme, get_theme },
+	{ "mouse", "yes or no", set_mouse, get_mouse },
+	{ "ascii", "yes or no", set_ascii, get_ascii },
+	{ "fold-threads", "yes or no", set_fold_threads, get_fold_threads },
+	{ "flame-color", "kind or module", set_flame, get_flame },
+	{ "columns-functions", COLUMNS_HELP, set_columns_functions, get_columns_functions },
+	{ "columns-processes", COLUMNS_HELP, set_columns_processes, get_columns_processes },
+	{ "columns-tree", COLUMNS_HELP, set_columns_tree, get_columns_tree },
+	{ "columns-callers", COLUMNS_HELP, set_columns_callers, get_columns_callers },
+	{ "columns-cpus", COLUMNS_HELP, set_columns_cpus, get_columns_cpus },
+	{ "columns-modules", COLUMNS_HELP, set_columns_modules, get_columns_modules },
+};
+
+int settings_path(char *path, size_t size, struct err *e)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	int n;
+
+	if (config && *config == '/')
+		n = snprintf(path, size, "%s/proftop/config", config);
+	else if (home && *home == '/')
+		n = snprintf(path, size, "%s/.config/proftop/config", home);
+	else
+		return err_set(e, -ENOENT, "neither HOME nor XDG_CONFIG_HOME says where settings are");
+	return n < 0 || (size_t)n >= size ? err_set(e, -ENAMETOOLONG, "the path of the settings is "
+							"too long") : 0;
+}
+
+int settings_system_path(char *path, size_t size)
+{
+	const char *dirs = getenv("XDG_CONFIG_DIRS");
+	int n;
+
+	if (!dirs || *dirs != '/')
+		dirs = "/etc/xdg";
+	n = snprintf(path, size, "%.*s/proftop/config", (int)strcspn(dirs, ":"), dirs);
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* "name = value # comment" in its parts, without blanks; false: no such line. */
+static bool split(const char *line, char name[static NAME_SIZE], char value[static VALUE_MAX])
+{
+	size_t begin = strspn(line, " \t"), size = strcspn(line + begin, " \t=#");
+	const char *p = line + begin + size;
+	size_t n;
+
+	p += strspn(p, " \t");
+	if (*p++ != '=' || size >= NAME_SIZE)
+		return false;
+	p += strspn(p, " \t");
+	/* The key # is no comment. */
+	for (n = 0; p[n] && !strchr("\r\n", p[n]) && !(p[n] == '#' && n && p[n + 1] == ' '); n++)
+		;
+	while (n && (p[n - 1] == ' ' || p[n - 1] == '\t'))
+		n--;
+	snprintf(name, NAME_SIZE, "%.*s", (int)size, line + begin);
+	snprintf(value, VALUE_MAX, "%.*s", (int)MIN(n, (size_t)VALUE_MAX - 1), p);
+	return true;
+}
+
+/* The index of the key that @line sets, and its value; -1: none that we know. */
+static int key_of(const char *line, char value[static VALUE_MAX])
+{
+	char name[NAME_SIZE];
+
+	if (!split(line, name, value))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (!strcmp(keys[i].key, name))
+			return (int)i;
+	return -1;
+}
+
+/* "[name]": which part of the file begins; false: the line is something else. */
+static bool is_section(const char *line, bool *of_keys)
+{
+	line += strspn(line, " \t");
+	if (*line != '[')
+		return false;
+	*of_keys = !strncmp(line, "[keys]", 6);
+	return true;
+}
+
+/* One line of a file; @section: 0 settings, 1 keys, 2 something unknown. */
+static int take_line(struct settings *s, const char *line, int section, struct err *e)
+{
+	char name[NAME_SIZE], value[VALUE_MAX];
+	int key = section ? -1 : key_of(line, value);
+
+	if (section == 1 && split(line, name, value) && name[0])
+		return bindings_add(&s->bindings, name, value, s->nr_files, e);
+	if (key >= 0 && !keys[key].set(s, value))
+		return err_set(e, -EINVAL, "%s = %s: not a value for it\n  it is %s",
+			       keys[key].key, value, keys[key].help);
+	return 0;
+}
+
+int settings_read(const char *path, struct settings *s, struct err *e)
+{
+	FILE *f = fopen(path, "re");
+	int nr = 0, code = 0, section = 0;
+	char line[512];
+	struct err why;
+
+	if (!f)
+		return errno == ENOENT || errno == ENOTDIR ?
+			       0 : err_set(e, -errno, "%s: %s", path, strerror(errno));
+	s->nr_files++;
+	while (!code && nr++ < 10000 && fgets(line, sizeof(line), f)) {
+		bool of_keys;
+
+		if (is_section(line, &of_keys))
+			section = of_keys ? 1 : 2;
+		else
+			code = take_line(s, line, section, &why);
+		if (code)
+			err_set(e, code, "%s:%d: %s", path, nr, why.text);
+	}
+	fclose(f);
+	return code;
+}
+
+int settings_load(struct settings *s, struct err *e)
+{
+	char path[SETTINGS_PATH_MAX];
+	struct err none;
+	int code = settings_system_path(path, sizeof(path)) ? 0 : settings_read(path, s, e), bound, own;
+
+	if (code != -EINVAL && !settings_path(path, sizeof(path), &none)) {
+		own = settings_read(path, s, e);
+		code = own ? own : code;
+	}
+	bound = code == -EINVAL ? 0 : bindings_check(&s->bindings, &none);
+	if (bound)
+		*e = none;
+	return bound ? bound : code;
+}
+
+/* The keys that were not written yet, each with what it is. */
+static void write_missing(FILE *out, const struct settings *s, bool *done)
+{
+	char value[VALUE_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		keys[i].get(s, value);
+		if (!done[i])
+			fprintf(out, "# %s\n%s = %s\n", keys[i].help, keys[i].key, value);
+		done[i] = true;
+	}
+}
+
+/* The old lines, those of our keys with new values; then the keys that had none. */
+static void write_lines(FILE *out, FILE *old, const struct settings *s)
+{
+	bool done[ARRAY_SIZE(keys)] = { false };
+	char line[512], value[VALUE_MAX];
+	bool begin = true, of_keys, sections = false;
+
+	while (old && ftell(old) < (long)FILE_MAX && fgets(line, sizeof(line), old)) {
+		int key = begin && !sections ? key_of(line, value) : -1;
+
+		/* Ours come before the first section: behind it they would be part of it. */
+		if (begin && !sections && is_section(line, &of_keys)) {
+			write_missing(out, s, done);
+			sections = true;
+		}
+		begin = strchr(line, '\n') != NULL;
+		if (key < 0) {
+			fputs(line, out);
+			continue;
+		}
+		keys[key].get(s, value);
+		if (!done[key])
+			fprintf(out, "%s = %s\n", keys[key].key, value);
+		done[key] = true;
+	}
+	if (!begin)
+		fputc('\n', out);
+	write_missing(out, s, done);
+}
+
+void settings_print(FILE *out, const struct settings *s)
+{
+	bool done[ARRAY_SIZE(keys)] = { false };
+	char name[8];
+
+	write_missing(out, s, done);
+	fputs("\n# action = key key; proftop --list-keys names both\n[keys]\n", out);
+	for (const struct key_binding *k = keys_table(); k->action; k++) {
+		bool any = false;
+
+		for (uint32_t i = 0; i < s->bindings.nr; i++) {
+			if (s->bindings.items[i].action != k->action)
+				continue;
+			fprintf(out, "%s%s %s", any ? "" : k->name, any ? "" : " =",
+				keys_name(name, s->bindings.items[i].code));
+			any = true;
+		}
+		if (any)
+			fputc('\n', out);
+	}
+}
+
+/* The directories above @path. */
+static void make_directories(const char *path)
+{
+	char part[SETTINGS_PATH_MAX];
+
+	snprintf(part, sizeof(part), "%s", path);
+	for (char *p = part + 1; (p = strchr(p, '/')); *p++ = '/') {
+		*p = '\0';
+		/* What cannot be made shows when the file is. */
+		if (mkdir(part, 0700) && errno != EEXIST)
+			return;
+	}
+}
+
+int settings_write(const char *path, const struct settings *s, struct err *e)
+{
+	char *real = realpath(path, NULL), temporary[SETTINGS_PATH_MAX + 16];
+	const char *target = real ? real : path;
+	FILE *old, *out = NULL;
+	int fd, code = 0;
+
+	make_directories(path);
+	snprintf(temporary, sizeof(temporary), "%s.XXXXXX", target);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd >= 0)
+		out = fdopen(fd, "w");
+	if (!out) {
+		code = err_set(e, -errno, "%s: %s", target, strerror(errno));
+		free(real);
+		return code;
+	}
+	old = fopen(target, "re");
+	/* What cannot be read would be lost. */
+	if (!old && errno != ENOENT) {
+		code = err_set(e, -errno, "%s: %s: what it has would be lost", target, strerror(errno));
+		fclose(out);
+		unlink(temporary);
+		free(real);
+		return code;
+	}
+	write_lines(out, old, s);
+	if (old)
+		fclose(old);
+	if (ferror(out) | fclose(out) || rename(temporary, target)) {
+		code = err_set(e, errno ? -errno : -EIO, "%s: %s", target, strerror(errno));
+		unlink(temporary);
+	}
+	free(real);
+	return code;
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Words that have to be looked for. The main thread; files are its business
+ * here as they are when the screen is saved: a person asked for one.
+ */
+#include "ui/cli/words.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/sampler.h"
+#include "ui/state.h"
+
+#define ENTRIES_MAX 4096		/* of a folder; events */
+
+void words_fini(struct words_list *w)
+{
+	for (uint32_t i = 0; i < w->nr; i++)
+		free(w->list[i]);
+	free(w->list);
+	*w = (struct words_list){ NULL, 0, 0, NULL };
+}
+
+/* A word that is not what it looks like could not be typed either: it is left out. */
+static void add(struct words_list *w, const char *text)
+{
+	char clean[TEXT_MAX];
+	size_t size = strlen(text);
+
+	if (w->nr == w->capacity) {
+		uint32_t capacity = w->capacity ? 2 * w->capacity : 64;
+		void *list = reallocarray(w->list, capacity, sizeof(*w->list));
+
+		if (!list)
+			return;
+		w->list = list;
+		w->capacity = capacity;
+	}
+	if (size >= sizeof(clean) || strcmp(ui_clean(clean, sizeof(clean), text).str, text))
+		return;
+	w->list[w->nr] = strdup(text);
+	w->nr += w->list[w->nr] != NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort(struct words_list *w)
+{
+	if (w->nr)
+		qsort(w->list, w->nr, sizeof(*w->list), by_text);
+}
+
+void words_files(struct ui_state *st, const char *word)
+{
+	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+	char folder[MATCH_MAX], path[MATCH_MAX + 260];
+	unsigned int nr = 0;
+	struct dirent *d;
+	DIR *dir;
+
+	words_fini(&st->words);
+	snprintf(folder, sizeof(folder), "%.*s", (int)(name - word), word);
+	dir = opendir(*folder ? folder : ".");
+	while (dir && nr++ < ENTRIES_MAX && (d = readdir(dir))) {
+		/* Hidden ones when they are asked for. */
+		if (strncmp(d->d_name, name, strlen(name)) || (*d->d_name == '.' && *name != '.'))
+			continue;
+		snprintf(path, sizeof(path), "%s%s%s", folder, d->d_name, d->d_type == DT_DIR ? "/" : "");
+		add(&st->words, path);
+	}
+	if (dir)
+		closedir(dir);
+	sort(&st->words);
+}
+
+void words_events(struct ui_state *st, const char *word)
+{
+	struct sampler_event_state *states = calloc(ENTRIES_MAX, sizeof(*states));
+	uint32_t nr = states ? sampler_event_states(st->sampler, states, ENTRIES_MAX) : 0;
+
+	words_fini(&st->words);
+	for (uint32_t i = 0; i < MIN(nr, (uint32_t)ENTRIES_MAX); i++)
+		if (states[i].code >= 0)
+			add(&st->words, states[i].info->name);
+	free(states);
+	sort(&st->words);
+}
+
+const char *words_word(const struct ui_state *st, const char *before, unsigned int i, char *buf)
+{
+	return i < st->words.nr ? st->words.list[i] : NULL;
+}

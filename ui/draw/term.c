@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The terminal, by ncursesw. The main thread.
+ *
+ * Invariant: @shown holds what curses was told last, so that a draw tells it
+ * the changed cells only.
+ */
+#include "ui/draw/term.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define NCURSES_WIDECHAR 1
+#include <ncurses.h>
+#include <term.h>
+
+#include "ui/draw/theme.h"
+
+/* <term.h> defines these as macros. */
+#undef columns
+#undef lines
+
+struct terminal {
+	SCREEN *screen;
+	FILE *in, *out;
+	struct canvas shown;
+	bool wants_color, color;
+	bool mouse;
+	enum theme theme;
+	attr_t attrs[ROLE_NR];
+};
+
+/* With file capabilities nobody's terminfo but the system's is read. */
+static void drop_hostile_environment(void)
+{
+	static const char *const names[] = {
+		"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "TERMPATH",
+		"LINES",    "COLUMNS",	     "HOME",	"NCURSES_TRACE",
+	};
+
+	if (!getauxval(AT_SECURE))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		unsetenv(names[i]);
+}
+
+static int refuse(struct err *e, const char *what)
+{
+	const char *term = getenv("TERM");
+
+	return err_set(
+		e, -ENOTSUP,
+		"cannot show a screen: %s (TERM=%.40s)\n"
+		"  the screen needs a terminal that can move its cursor.\n"
+		"  'proftop -b' prints the same as text; or set TERM to what your terminal is, "
+		"such as TERM=xterm-256color.",
+		what, term ? term : "");
+}
+
+int term_check(struct err *e)
+{
+	const char *cup;
+	int rc = 0;
+
+	drop_hostile_environment();
+	setlocale(LC_CTYPE, "");
+	if (!isatty(STDOUT_FILENO))
+		return refuse(e, "standard output is not a terminal");
+	if (!getenv("TERM") || !*getenv("TERM"))
+		return refuse(e, "TERM is not set");
+	if (setupterm(NULL, STDOUT_FILENO, &rc) != OK)
+		return refuse(e, rc == 1   ? "this is a hard-copy terminal"
+				 : rc == 0 ? "this terminal is not known here"
+					   : "there is no terminfo database");
+	cup = tigetstr("cup");
+	rc = cup && cup != (const char *)-1 ? 0 : refuse(e, "this terminal cannot move its cursor");
+	del_curterm(cur_term);
+	return rc;
+}
+
+bool term_utf8(void)
+{
+	return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+/* The keyboard: standard input, else the controlling terminal. */
+static FILE *open_input(void)
+{
+	int fd = isatty(STDIN_FILENO) ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+				      : open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
+static FILE *open_output(void)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
+/* Work out each role's attribute once. */
+static void init_looks(struct terminal *t, bool color, enum theme theme)
+{
+	color &= theme != THEME_MONO;
+	t->color = color && has_colors() && start_color() == OK && COLORS >= 8 &&
+		   COLOR_PAIRS > ROLE_NR;
+	if (t->color)
+		use_default_colors();
+	for (int i = 0; i < ROLE_NR; i++) {
+		struct theme_look look = theme_look(theme, (enum theme_role)i, COLORS);
+
+		if (t->color) {
+			init_pair((short)(i + 1), look.fg, look.bg);
+			t->attrs[i] = (attr_t)COLOR_PAIR(i + 1) | (look.bold ? A_BOLD : 0) |
+				      (look.dim ? A_DIM : 0) | (look.reverse ? A_REVERSE : 0);
+		} else {
+			t->attrs[i] = (look.mono_bold ? A_BOLD : 0) |
+				      (look.mono_dim ? A_DIM : 0) |
+				      (look.mono_reverse ? A_REVERSE : 0) |
+				      (look.mono_underline ? A_UNDERLINE : 0);
+		}
+	}
+}
+
+static void listen_to_mouse(const struct terminal *t)
+{
+	mousemask(t->mouse ? BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON4_PRESSED |
+			     BUTTON5_PRESSED : 0, NULL);
+}
+
+void term_set(struct terminal *t, enum theme theme, bool mouse)
+{
+	if (mouse != t->mouse) {
+		t->mouse = mouse;
+		mouseinterval(0);
+		listen_to_mouse(t);
+	}
+	if (theme == t->theme)
+		return;
+	t->theme = theme;
+	init_looks(t, t->wants_color, theme);
+	term_redraw(t, true);
+}
+
+static void init_input(struct terminal *t)
+{
+	/* Raw: control keys are keys; whoever sends real signals means it. */
+	raw();
+	noecho();
+	nonl();
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	set_escdelay(25);
+	if (t->mouse) {
+		mouseinterval(0);
+		listen_to_mouse(t);
+	}
+}
+
+int term_open(struct terminal **out, const struct term_config *config, struct err *e)
+{
+	struct terminal *t;
+	int rc = term_check(e);
+
+	if (rc)
+		return rc;
+	t = xcalloc(1, sizeof(*t));
+	t->mouse = config->mouse;
+	t->theme = config->theme;
+	t->wants_color = config->color;
+	canvas_init(&t->shown, false);
+	t->in = open_input();
+	t->out = open_output();
+	if (!t->in || !t->out) {
+		rc = refuse(e, "there is no keyboard: standard input is no terminal");
+		goto fail;
+	}
+	use_env(FALSE);
+	t->screen = newterm(NULL, t->out, t->in);
+	if (!t->screen) {
+		rc = refuse(e, "curses does not start");
+		goto fail;
+	}
+	set_term(t->screen);
+	init_looks(t, config->color, config->theme);
+	init_input(t);
+	curs_set(0);
+	term_resized(t);
+	*out = t;
+	return 0;
+fail:
+	term_close(t);
+	return rc;
+}
+
+void term_close(struct terminal *t)
+{
+	if (!t)
+		return;
+	if (t->screen) {
+		endwin();
+		delscreen(t->screen);
+	}
+	if (t->in)
+		fclose(t->in);
+	if (t->out)
+		fclose(t->out);
+	canvas_fini(&t->shown);
+	free(t);
+}
+
+int term_input_fd(const struct terminal *t)
+{
+	return fileno(t->in);
+}
+
+void term_copy(struct terminal *t, const char *text)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t left = strlen(text);
+
+	fputs("\033]52;c;", t->out);
+	for (const unsigned char *p = (const unsigned char *)text; left; p += 3) {
+		uint32_t bits = (uint32_t)p[0] << 16 | (left > 1 ? (uint32_t)p[1] << 8 : 0) |
+				(left > 2 ? p[2] : 0);
+		char four[4] = { digits[bits >> 18], digits[bits >> 12 & 63],
+				 left > 1 ? digits[bits >> 6 & 63] : '=',
+				 left > 2 ? digits[bits & 63] : '=' };
+
+		fwrite(four, 1, sizeof(four), t->out);
+		left -= MIN(left, (size_t)3);
+	}
+	fputs("\033\\", t->out);
+	fflush(t->out);
+}
+
+int term_output_fd(const struct terminal *t)
+{
+	return fileno(t->out);
+}
+
+void term_size(const struct terminal *t, unsigned int *rows, unsigned int *cols)
+{
+	struct winsize size = { 0 };
+
+	if (ioctl(fileno(t->out), TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col) {
+		/* A serial line says 0 x 0. */
+		size.ws_row = size.ws_row ? size.ws_row : 24;
+		size.ws_col = size.ws_col ? size.ws_col : 80;
+	}
+	*rows = MIN(MAX(size.ws_row, 1u), (unsigned int)CANVAS_MAX);
+	*cols = MIN(MAX(size.ws_col, 1u), (unsigned int)CANVAS_MAX);
+}
+
+void term_resized(struct terminal *t)
+{
+	unsigned int rows, cols;
+
+	term_size(t, &rows, &cols);
+	resizeterm((int)rows, (int)cols);
+	term_redraw(t, true);
+}
+
+void term_redraw(struct terminal *t, bool clear)
+{
+	if (clear) {
+		clearok(stdscr, TRUE);
+		erase();
+		canvas_fini(&t->shown);
+	} else {
+		redrawwin(stdscr);
+	}
+}
+
+/* Tell curses the cells of one run. */
+static void draw_run(struct terminal *t, const struct canvas *c, const struct canvas_run *run)
+{
+	for (unsigned int i = 0; i < run->cols; i++) {
+		const struct cell *cell = canvas_at(c, run->row, run->col + i);
+		unsigned int role = cell->style.role < ROLE_NR ? cell->style.role : ROLE_NORMAL;
+		attr_t attr = t->attrs[role];
+
+		if (!cell->width)
+			continue;
+		if (cell->style.flags & CELL_BOLD)
+			attr |= A_BOLD;
+		/* Reversing what is reversed must still be seen. */
+		if (cell->style.flags & CELL_REVERSE)
+			attr ^= A_REVERSE;
+		if (cell->style.flags & CELL_UNDERLINE)
+			attr |= A_UNDERLINE;
+		attrset((int)attr);
+		/* Each at its own place: a terminal that disagrees on a width spoils one cell only.
+		 */
+		mvaddstr((int)run->row, (int)(run->col + i), cell->text);
+	}
+}
+
+void term_draw(struct terminal *t, const struct canvas *c)
+{
+	struct canvas_run run = { 0 };
+
+	if (t->shown.rows != c->rows || t->shown.cols != c->cols) {
+		if (canvas_resize(&t->shown, c->rows, c->cols))
+			return;
+		erase();
+	}
+	while (canvas_diff(&t->shown, c, &run))
+		draw_run(t, c, &run);
+	canvas_copy(&t->shown, c);
+	if (c->cursor_row >= 0)
+		move(c->cursor_row, c->cursor_col);
+	curs_set(c->cursor_row >= 0);
+	refresh();
+}
+
+/* Curses' names of keys and ours. */
+static const struct {
+	wint_t curses;
+	uint32_t code;
+} key_map[] = {
+	{ KEY_UP, K_UP },
+	{ KEY_DOWN, K_DOWN },
+	{ KEY_LEFT, K_LEFT },
+	{ KEY_RIGHT, K_RIGHT },
+	{ KEY_PPAGE, K_PGUP },
+	{ KEY_NPAGE, K_PGDN },
+	{ KEY_HOME, K_HOME },
+	{ KEY_END, K_END },
+	{ KEY_FIND, K_HOME },
+	{ KEY_SELECT, K_END },
+	{ KEY_DC, K_DELETE },
+	{ KEY_BTAB, K_BACKTAB },
+	{ KEY_BACKSPACE, K_BACKSPACE },
+	{ KEY_ENTER, K_ENTER },
+};
+
+static bool read_mouse(struct key *key)
+{
+	MEVENT event;
+
+	if (getmouse(&event) != OK || event.x < 0 || event.y < 0)
+		return false;
+	key->code = K_MOUSE;
+	key->row = (uint16_t)event.y;
+	key->col = (uint16_t)event.x;
+	key->button = event.bstate & BUTTON1_PRESSED   ? BUTTON_LEFT
+		      : event.bstate & BUTTON1_RELEASED ? BUTTON_RELEASED
+		      : event.bstate & BUTTON4_PRESSED ? BUTTON_UP
+		      : event.bstate & BUTTON5_PRESSED ? BUTTON_DOWN
+						       : 0;
+	return key->button != 0;
+}
+
+static bool map_function_key(wint_t wide, struct key *key)
+{
+	if (wide == KEY_MOUSE)
+		return read_mouse(key);
+	for (size_t i = 0; i < ARRAY_SIZE(key_map); i++) {
+		if (key_map[i].curses == wide) {
+			key->code = key_map[i].code;
+			return true;
+		}
+	}
+	for (int n = 1; n <= 12; n++) {
+		if (wide == (wint_t)KEY_F(n)) {
+			key->code = (uint32_t)K_F(n);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool term_key(struct terminal *t, struct key *key)
+{
+	wint_t wide;
+	int rc;
+
+	/* Keys that mean nothing here are passed over. */
+	while ((rc = get_wch(&wide)) != ERR) {
+		*key = (struct key){ 0 };
+		if (rc == KEY_CODE_YES) {
+			if (map_function_key(wide, key))
+				return true;
+			continue;
+		}
+		key->code = wide == '\n' ? K_ENTER : wide == '\b' ? K_BACKSPACE : (uint32_t)wide;
+		if (key->code)
+			return true;
+	}
+	return false;
+}
+
+bool term_foreground(const struct terminal *t)
+{
+	pid_t group = tcgetpgrp(fileno(t->out));
+
+	/* A terminal without jobs has no foreground: it is all ours. */
+	return group < 0 || group == getpgrp();
+}
+
+void term_leave(struct terminal *t)
+{
+	if (t->mouse)
+		mousemask(0, NULL);
+	endwin();
+}
+
+/* Has somebody else made the terminal his while we stood still? */
+static bool taken_away(const struct terminal *t)
+{
+	struct termios now;
+
+	return !tcgetattr(fileno(t->out), &now) && (now.c_lflag & (ICANON | ECHO));
+}
+
+void term_enter(struct terminal *t)
+{
+	/* Entering the alternate screen twice would lose where the cursor stood before. */
+	if (!isendwin() && taken_away(t)) {
+		const char *smcup = tigetstr("smcup"), *smkx = tigetstr("smkx");
+
+		reset_prog_mode();
+		if (smcup && smcup != (const char *)-1)
+			putp(smcup);
+		if (smkx && smkx != (const char *)-1)
+			putp(smkx);
+		/* putp(3) is the one call of curses that writes by stdio. */
+		fflush(stdout);
+		mousemask(0, NULL);
+	}
+	if (t->mouse)
+		listen_to_mouse(t);
+	term_resized(t);
+	refresh();
+}

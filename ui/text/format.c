@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Figures as text. Pure; any thread.
+ */
+#include "ui/text/format.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What printf wrote is ASCII: it is safe as it stands. */
+static struct safe_text ascii(char *buf, int n)
+{
+	n = n < 0 ? 0 : n >= FORMAT_MAX ? FORMAT_MAX - 1 : n;
+	buf[n] = '\0';
+	return (struct safe_text){ buf, (uint16_t)n, (uint16_t)n };
+}
+
+struct safe_text format_count(char buf[static FORMAT_MAX], double n)
+{
+	char digits[32];
+	int size, at = 0;
+
+	if (!(n > 0))
+		n = 0;
+	size = snprintf(digits, sizeof(digits), "%.0f", fmin(n, 1e18));
+	for (int i = 0; i < size; i++) {
+		if (i && (size - i) % 3 == 0)
+			buf[at++] = ' ';
+		buf[at++] = digits[i];
+	}
+	return ascii(buf, at);
+}
+
+struct safe_text format_percent(char buf[static FORMAT_MAX], double share)
+{
+	double pct = share > 0 ? fmin(share * 100, 9999) : 0;
+
+	/* 99.995 would print as 100.00 and be a cell too long. */
+	return ascii(buf, snprintf(buf, FORMAT_MAX, pct < 99.995 ? "%.2f" : "%.1f", pct));
+}
+
+struct safe_text format_share(char buf[static FORMAT_MAX], double share)
+{
+	double pct = share > 0 ? fmin(share * 100, 9999) : 0;
+
+	/* 99.7 % is not all of it. */
+	if (pct > 99 && pct < 100)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f%%", floor(pct * 10) / 10));
+	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0f%%", pct));
+}
+
+struct safe_text format_clock(char buf[static FORMAT_MAX], uint64_t ns)
+{
+	uint64_t s = ns / 1000000000u;
+
+	if (s >= 100 * 3600)
+		return ascii(buf,
+			     snprintf(buf, FORMAT_MAX, "%" PRIu64 "d %02u:%02u", s / 86400,
+				      (unsigned int)(s / 3600 % 24), (unsigned int)(s / 60 % 60)));
+	return ascii(buf, snprintf(buf, FORMAT_MAX, "%02u:%02u:%02u", (unsigned int)(s / 3600),
+				   (unsigned int)(s / 60 % 60), (unsigned int)(s % 60)));
+}
+
+struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns)
+{
+	double s = (double)ns / 1e9;
+
+	if (s < 0.9995)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0fms", s * 1000));
+	if (s >= 120)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0fm", s / 60));
+	return ascii(buf,
+		     snprintf(buf, FORMAT_MAX, fabs(s - round(s)) < 0.05 ? "%.0fs" : "%.1fs", s));
+}
+
+struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb)
+{
+	if (kb < 1024)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%u KB", (unsigned int)kb));
+	if (kb < 10 * 1024)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f MB", (double)kb / 1024));
+	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0f MB", (double)kb / 1024));
+}
+
+static bool begins(const char *at, const char *word)
+{
+	return !strncmp(at, word, strlen(word));
+}
+
+/* Behind the arguments that begin at @at, a '<'; NULL when they do not end. */
+static const char *skip_arguments(const char *at)
+{
+	unsigned int depth = 0;
+
+	for (; *at; at++) {
+		if (*at == '<')
+			depth++;
+		else if (*at == '>' && at[-1] != '-' && at[-1] != '=' && !--depth)
+			return at + 1;
+	}
+	return NULL;
+}
+
+/* Do template arguments begin at @at, a '<' of @name? Not with an operator, nor "<impl X>", "<lambda()>". */
+static bool is_template(const char *name, const char *at)
+{
+	static const char operator[] = "operator";
+	const size_t size = sizeof(operator) - 1;
+	const char *word = at - (at > name && at[-1] == '<');
+
+	if ((size_t)(word - name) >= size && !memcmp(word - size, operator, size))
+		return false;
+	if (at == name || begins(at, "<lambda") || begins(at, "<impl ") || begins(at, "<unnamed"))
+		return false;
+	return at[-1] == ':' || at[-1] == '_' || isalnum((unsigned char)at[-1]) || at[-1] & 0x80;
+}
+
+struct safe_text format_name(char buf[static TEXT_MAX], struct safe_text name)
+{
+	const char *at = name.str, *next;
+	char out[TEXT_MAX];
+	size_t n = 0;
+
+	if (!memchr(name.str, '<', name.size) || name.size >= sizeof(out))
+		return name;
+	while (*at) {
+		out[n++] = *at;
+		if (*at++ != '<' || !is_template(name.str, at - 1))
+			continue;
+		next = skip_arguments(at - 1);
+		if (!next)
+			return name;
+		out[n++] = '>';
+		at = next;
+	}
+	return text_sanitise(buf, TEXT_MAX, out, n);
+}
+
+struct safe_text format_folded(char buf[static FORMAT_MAX * 2], struct safe_text t)
+{
+	char folded[FORMAT_MAX * 2];
+	size_t n = 0;
+
+	for (size_t i = 0; i < t.size && n < sizeof(folded); i++) {
+		bool digit = t.str[i] >= '0' && t.str[i] <= '9';
+
+		if (!digit)
+			folded[n++] = t.str[i];
+		else if (!n || folded[n - 1] != '*')
+			folded[n++] = '*';
+	}
+	return text_sanitise(buf, FORMAT_MAX * 2, folded, n);
+}

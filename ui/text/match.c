@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Searching and filtering. The UI thread.
+ */
+#include "ui/text/match.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+void match_init(struct match *m)
+{
+	memset(m, 0, sizeof(*m));
+}
+
+void match_fini(struct match *m)
+{
+	if (m->is_regex)
+		regfree(&m->regex);
+	memset(m, 0, sizeof(*m));
+}
+
+/*
+ * Nested repeats ("a{9}{9}{9}") make regcomp(3) ask for gigabytes, and back
+ * references make regexec(3) exponential: such text is taken literally.
+ */
+static bool affordable(const char *s)
+{
+	const char *brace = strchr(s, '{');
+
+	if (brace && strchr(brace + 1, '{'))
+		return false;
+	for (; (s = strchr(s, '\\')); s += 2) {
+		if (!s[1])
+			return false;
+		if (isdigit((unsigned char)s[1]))
+			return false;
+	}
+	return true;
+}
+
+void match_set(struct match *m, const char *text)
+{
+	const char *pattern;
+
+	match_fini(m);
+	snprintf(m->text, sizeof(m->text), "%s", text);
+	m->negate = m->text[0] == '!';
+	pattern = m->text + m->negate;
+	m->ignore_case = true;
+	for (const char *p = pattern; *p; p++)
+		if (isupper((unsigned char)*p))
+			m->ignore_case = false;
+	if (!strpbrk(pattern, "^$*+?()[]{}|\\."))
+		return;
+	m->is_regex = affordable(pattern) &&
+		      !regcomp(&m->regex, pattern,
+			       REG_EXTENDED | REG_NOSUB | (m->ignore_case ? REG_ICASE : 0));
+	m->bad = !m->is_regex;
+}
+
+bool match_finds(const struct match *m, struct safe_text t)
+{
+	const char *pattern = m->text + m->negate;
+
+	if (!*pattern)
+		return true;
+	if (m->is_regex)
+		return !regexec(&m->regex, t.str, 0, NULL, 0);
+	return m->ignore_case ? strcasestr(t.str, pattern) != NULL : strstr(t.str, pattern) != NULL;
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rows compared with those of a profile that was kept. The main thread.
+ */
+#include "ui/view/baseline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/view/folds.h"
+#include "ui/text/format.h"
+
+#define Z_99	 2.576
+#define GONE_MAX 5			/* more are not told by name */
+
+bool baseline_differs(double k0, double n0, double k1, double n1)
+{
+	double p, z2;
+
+	if (!(n0 > 0) || !(n1 > 0))
+		return false;
+	p = (k0 + k1) / (n0 + n1);
+	if (!(p > 0) || !(p < 1))
+		return false;
+	z2 = (k1 / n1 - k0 / n0) * (k1 / n1 - k0 / n0) / (p * (1 - p) * (1 / n0 + 1 / n1));
+	return z2 > Z_99 * Z_99;
+}
+
+enum row_change baseline_change(double k0, double n0, double k1, double n1)
+{
+	if ((!(k0 > 0) && !(k1 > 0)) || !(n0 > 0))
+		return CHANGE_UNKNOWN;
+	if (!baseline_differs(k0, n0, k1, n1))
+		return CHANGE_UNSURE;
+	return k0 > 0 ? CHANGE_SURE : CHANGE_NEW;
+}
+
+static const char *event_of(const struct ui_state *st)
+{
+	return st->shown->nr_events ? st->shown->events[ui_state_event(st, st->shown)].event.name
+				    : "";
+}
+
+bool baseline_is_on(const struct ui_state *st)
+{
+	const struct profile *b = st->baseline;
+
+	if (!b || !st->shown || !st->folds)
+		return false;
+	for (uint32_t i = 0; i < b->nr_events; i++)
+		if (!strcmp(b->events[i].event.name, event_of(st)))
+			return true;
+	return !b->nr_events && !st->shown->nr_events;
+}
+
+bool baseline_state(const struct ui_state *st, struct ui_state *then)
+{
+	if (!baseline_is_on(st))
+		return false;
+	*then = *st;
+	snprintf(then->event_name, sizeof(then->event_name), "%s", event_of(st));
+	then->shown = st->baseline;
+	/* What was lighter than the limit then was there all the same. */
+	then->percent_limit = 0;
+	return true;
+}
+
+/* What is gone: rows with names alike are one. */
+struct gone_row {
+	double share;
+	uint32_t nr;			/* rows of that name */
+	char name[64];
+};
+
+struct gone {
+	struct gone_row *rows;
+	uint32_t nr, capacity;
+};
+
+/* The compared share of a row; @all: what its count is of. */
+static double share_of(const struct view *v, const struct row *row, double all)
+{
+	if (v->compared == COMPARED_COUNT)
+		return all > 0 ? row->count / all : 0;
+	return v->compared == COMPARED_SELF ? row->self : row->total;
+}
+
+static void add_gone(struct gone *gone, double share, struct safe_text name)
+{
+	if (gone->nr == gone->capacity) {
+		uint32_t capacity = gone->capacity ? 2 * gone->capacity : 64;
+		void *rows = reallocarray(gone->rows, capacity, sizeof(*gone->rows));
+
+		if (!rows)
+			return;
+		gone->rows = rows;
+		gone->capacity = capacity;
+	}
+	gone->rows[gone->nr] = (struct gone_row){ .share = share, .nr = 1 };
+	snprintf(gone->rows[gone->nr].name, sizeof(gone->rows[0].name), "%s", name.str);
+	gone->nr++;
+}
+
+static int by_name(const void *pa, const void *pb)
+{
+	const struct gone_row *a = pa, *b = pb;
+
+	return strcmp(a->name, b->name);
+}
+
+/* The heaviest first; equal ones in one order. */
+static int by_share(const void *pa, const void *pb)
+{
+	const struct gone_row *a = pa, *b = pb;
+
+	return a->share != b->share ? (a->share < b->share) - (a->share > b->share) : by_name(a, b);
+}
+
+static void merge_gone(struct gone *gone)
+{
+	uint32_t nr = 0;
+
+	if (!gone->nr)
+		return;
+	qsort(gone->rows, gone->nr, sizeof(*gone->rows), by_name);
+	for (uint32_t i = 1; i < gone->nr; i++) {
+		if (!by_name(&gone->rows[i], &gone->rows[nr])) {
+			gone->rows[nr].share += gone->rows[i].share;
+			gone->rows[nr].nr++;
+		} else {
+			gone->rows[++nr] = gone->rows[i];
+		}
+	}
+	gone->nr = nr + 1;
+	qsort(gone->rows, gone->nr, sizeof(*gone->rows), by_share);
+}
+
+/* "parse 3.1%, cc* (14) 1.2%, and 3 more" */
+static void tell_gone(struct gone *gone, struct list *list)
+{
+	char share[FORMAT_MAX], times[16], text[sizeof(list->gone)];
+	size_t n = 0;
+
+	merge_gone(gone);
+	for (uint32_t i = 0; i < MIN(gone->nr, (uint32_t)GONE_MAX); i++) {
+		snprintf(times, sizeof(times), " (%u)", gone->rows[i].nr);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s%s %s%%", i ? ", " : "",
+				      gone->rows[i].name, gone->rows[i].nr > 1 ? times : "",
+				      format_percent(share, gone->rows[i].share).str);
+	}
+	if (gone->nr > GONE_MAX)
+		snprintf(text + n, sizeof(text) - n, ", and %u more", gone->nr - GONE_MAX);
+	/* A name that was cut may have lost half a character. */
+	if (gone->nr)
+		ui_clean(list->gone, sizeof(list->gone), text);
+}
+
+static void compare_row(const struct view *v, struct row *row, double all, const struct row *old,
+			double old_all)
+{
+	row->change = (uint8_t)baseline_change(old ? old->count : 0, old_all, row->count, all);
+	row->delta = row->change == CHANGE_UNKNOWN ?
+			     0 :
+			     (float)(share_of(v, row, all) -
+				     (old ? share_of(v, old, old_all) : 0));
+}
+
+static int by_row_id(const void *pa, const void *pb)
+{
+	uint64_t a = ((const struct row *)pa)->id, b = ((const struct row *)pb)->id;
+
+	return (a > b) - (a < b);
+}
+
+/* Rows against rows, which the view makes of both profiles. */
+static void compare_rows(const struct ui_state *then, const struct view *v, struct list *list,
+			 struct gone *gone)
+{
+	struct list old = { 0 };
+	char buf[TEXT_MAX];
+	bool *met;
+
+	v->build(then, &old);
+	if (old.nr)
+		qsort(old.rows, old.nr, sizeof(*old.rows), by_row_id);
+	met = calloc(old.nr + 1ULL, sizeof(*met));
+	for (uint32_t i = 0; i < list->nr && met; i++) {
+		const struct row *found = !old.nr ? NULL :
+						    bsearch(&list->rows[i], old.rows, old.nr,
+							    sizeof(*old.rows), by_row_id);
+
+		compare_row(v, &list->rows[i], list->count, found, old.count);
+		if (found)
+			met[found - old.rows] = true;
+	}
+	for (uint32_t i = 0; i < old.nr && met; i++)
+		if (!met[i] && baseline_differs(old.rows[i].count, old.count, 0, list->count))
+			add_gone(gone, share_of(v, &old.rows[i], old.count),
+				 v->name(then, &old.rows[i], buf, sizeof(buf)));
+	free(met);
+	free(old.rows);
+}
+
+/* Is node @n of then gone, its parent not? What is too light for the tree of now may be there. */
+static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds_tree *now)
+{
+	const struct fold_tree_node *node = &old->fold.nodes[n];
+	uint32_t parent = node->parent == FOLD_NONE ? FOLD_NONE :
+						      folds_node(now, old->ids[node->parent]);
+	double light;
+
+	if (parent == FOLD_NONE || folds_node(now, old->ids[n]) != FOLD_NONE)
+		return false;
+	light = now->fold.nodes[parent].nr_hidden ? now->config.limit : 0;
+	return node->count > light * old->fold.count &&
+	       baseline_differs(node->count, old->fold.count, light * now->fold.count,
+				now->fold.count);
+}
+
+/* The node, with the process or thread that it is in: there may be more of that name. */
+static struct safe_text gone_name(const struct ui_state *then, const struct folds_tree *old,
+				  uint32_t n, char *buf, size_t size)
+{
+	const struct fold_tree_node *nodes = old->fold.nodes;
+	char text[TEXT_MAX], first[TEXT_MAX];
+	struct safe_text name = folds_text(then, &nodes[n], text, sizeof(text));
+	uint32_t top = n;
+
+	while (nodes[top].depth > 1)
+		top = nodes[top].parent;
+	if (top == n || nodes[top].function != FOLD_NONE)
+		return text_format(buf, size, "%s", name.str);
+	return text_format(buf, size, "%s %s",
+			   folds_text(then, &nodes[top], first, sizeof(first)).str, name.str);
+}
+
+/* Rows that are nodes: more of them than are in sight are known of both profiles. */
+static void compare_nodes(const struct ui_state *st, const struct ui_state *then,
+			  const struct view *v, struct list *list, struct gone *gone)
+{
+	const struct folds_tree *old = v->tree(then), *now = v->tree(st);
+	char buf[TEXT_MAX];
+
+	if (!old || !now)
+		return;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		uint32_t n = folds_node(old, (uint32_t)list->rows[i].id);
+		struct row row = { 0 };
+
+		if (n != FOLD_NONE)
+			folds_row(old, n, &row);
+		compare_row(v, &list->rows[i], now->fold.count, n == FOLD_NONE ? NULL : &row,
+			    old->fold.count);
+	}
+	for (uint32_t n = 1; n < old->fold.nr_nodes; n++)
+		if (is_gone(old, n, now))
+			add_gone(gone, old->fold.nodes[n].total / old->fold.weight,
+				 gone_name(then, old, n, buf, sizeof(buf)));
+}
+
+void baseline_compare(const struct ui_state *st, const struct view *v, struct list *list)
+{
+	struct gone gone = { .nr = 0 };
+	struct ui_state then;
+
+	list->gone[0] = '\0';
+	if (!v->compared || !baseline_state(st, &then))
+		return;
+	if (v->tree)
+		compare_nodes(st, &then, v, list, &gone);
+	else
+		compare_rows(&then, v, list, &gone);
+	tell_gone(&gone, list);
+	free(gone.rows);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The thread that folds. It runs folding_main(); all else here is called on
+ * the main thread.
+ *
+ * Invariant: from folding_give() to the end of the job profile and folds are
+ * the thread's; the lock hands them over, both ways.
+ */
+#include "ui/view/folding.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "ui/view/folds.h"
+
+#define DISCARDS_MAX 4			/* more are freed by whoever brings them */
+
+struct folding {
+	pthread_t thread;
+	int fd;				/* eventfd: a job is done */
+	bool busy, lent;		/* main thread: a job is given and not taken; its profile is ours */
+
+	pthread_mutex_t lock;		/* of all below */
+	pthread_cond_t changed;
+	struct profile *profile;
+	struct folds_of *of;
+	bool waits, done, stop;		/* the job is not begun; it is done */
+	struct profile *discards[DISCARDS_MAX + 1];	/* the last one is for the job's own */
+	unsigned int nr_discards;
+};
+
+static void fold(struct folding *f)
+{
+	const struct profile *p = f->profile;
+	const uint64_t one = 1;
+
+	f->waits = false;
+	pthread_mutex_unlock(&f->lock);
+	folds_make(p, f->of);
+	pthread_mutex_lock(&f->lock);
+	/* Cannot fail: it was empty. */
+	f->done = write(f->fd, &one, sizeof(one)) == sizeof(one);
+}
+
+static void discard(struct folding *f)
+{
+	struct profile *p = f->discards[--f->nr_discards];
+
+	pthread_mutex_unlock(&f->lock);
+	profile_free(p);
+	pthread_mutex_lock(&f->lock);
+}
+
+static void *folding_main(void *arg)
+{
+	struct folding *f = arg;
+
+	prctl(PR_SET_NAME, "folding");
+	/* The screen's thread goes first (ui/app): this one is what it should not wait for. */
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);
+	pthread_mutex_lock(&f->lock);
+	while (!f->stop) {
+		if (f->waits)
+			fold(f);
+		else if (f->nr_discards)
+			discard(f);
+		else
+			pthread_cond_wait(&f->changed, &f->lock);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+struct folding *folding_new(void)
+{
+	struct folding *f = calloc(1, sizeof(*f));
+	sigset_t all, old;
+	int code;
+
+	if (!f)
+		return NULL;
+	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->fd < 0) {
+		free(f);
+		return NULL;
+	}
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->changed, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	code = pthread_create(&f->thread, NULL, folding_main, f);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (code) {
+		close(f->fd);
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+void folding_free(struct folding *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->stop = true;
+	pthread_cond_signal(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	pthread_join(f->thread, NULL);
+	while (f->nr_discards)
+		profile_free(f->discards[--f->nr_discards]);
+	if (!f->lent)
+		profile_free(f->profile);
+	close(f->fd);
+	pthread_cond_destroy(&f->changed);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+int folding_fd(const struct folding *f)
+{
+	return f ? f->fd : -1;
+}
+
+bool folding_is_busy(const struct folding *f)
+{
+	return f && f->busy;
+}
+
+static bool begin(struct folding *f, struct profile *p, struct folds_of *of, bool lent)
+{
+	if (!f || f->busy)
+		return false;
+	f->busy = true;
+	f->lent = lent;
+	pthread_mutex_lock(&f->lock);
+	f->profile = p;
+	f->of = of;
+	f->waits = true;
+	pthread_cond_signal(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	return true;
+}
+
+bool folding_give(struct folding *f, struct profile *p, struct folds_of *of)
+{
+	return begin(f, p, of, false);
+}
+
+bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of)
+{
+	return begin(f, p, of, true);
+}
+
+struct profile *folding_take(struct folding *f, bool *lent)
+{
+	struct profile *p = NULL;
+	uint64_t times;
+
+	if (!f || !f->busy)
+		return NULL;
+	pthread_mutex_lock(&f->lock);
+	if (f->done) {
+		p = f->profile;
+		f->profile = NULL;
+		f->done = read(f->fd, &times, sizeof(times)) < 0;
+		f->busy = false;
+		*lent = f->lent;
+	}
+	pthread_mutex_unlock(&f->lock);
+	return p;
+}
+
+void folding_discard(struct folding *f, struct profile *p)
+{
+	bool taken = false;
+
+	if (f && p) {
+		pthread_mutex_lock(&f->lock);
+		/* One that is being folded waits for that: the thread frees it then. */
+		taken = f->nr_discards < DISCARDS_MAX || p == f->profile;
+		if (taken)
+			f->discards[f->nr_discards++] = p;
+		pthread_cond_signal(&f->changed);
+		pthread_mutex_unlock(&f->lock);
+	}
+	if (!taken)
+		profile_free(p);
+}

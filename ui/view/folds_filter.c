@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which samples are shown: of which event, process, thread, group of threads
+ * and cgroup. The main thread; cheap: tasks are looked at, stacks never.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/view/folds.h"
+
+static bool in_cgroup(const struct ui_state *st, const struct profile_process *process)
+{
+	const struct match *m = &st->cgroup;
+	struct safe_text none = TEXT("");
+
+	return !match_active(m) ||
+	       (match_finds(m, process->cgroup.str ? process->cgroup : none) ||
+		match_finds(m, process->container.str ? process->container : none)) != m->negate;
+}
+
+/* Which tasks count; NULL: all (or there is no memory to leave some out). */
+static const uint8_t *tasks_that_count(const struct ui_state *st, bool group)
+{
+	const struct profile *p = st->shown;
+	uint8_t **mask = &folds_of(st)->tasks[group];
+	char buf[FORMAT_MAX * 2];
+
+	if (*mask)
+		return *mask;
+	*mask = malloc(p->nr_tasks + 1ULL);
+	for (uint32_t i = 0; i < p->nr_tasks && *mask; i++) {
+		const struct profile_task *task = &p->tasks[i];
+
+		(*mask)[i] = task->process < p->nr_processes &&
+			     in_cgroup(st, &p->processes[task->process]) &&
+			     (!group || !strcmp(format_folded(buf, task->comm).str, st->thread_group));
+	}
+	return *mask;
+}
+
+void folds_filter_all(const struct ui_state *st, struct fold_filter *f)
+{
+	*f = (struct fold_filter){ .process = UINT32_MAX,
+				   .task = UINT32_MAX,
+				   .hide_kernel = st->hide_kernel,
+				   .hide_user = st->hide_user };
+	if (!st->shown)
+		return;
+	f->event = ui_state_event(st, st->shown);
+	if (match_active(&st->cgroup) && st->folds)
+		f->tasks = tasks_that_count(st, false);
+}
+
+bool folds_filter(const struct ui_state *st, struct fold_filter *f)
+{
+	folds_filter_all(st, f);
+	if (!st->shown)
+		return false;
+	if (st->drilled)
+		f->process = ui_state_process(st);
+	f->task = ui_state_thread(st);
+	if (st->drilled && st->thread_group[0] && st->folds)
+		f->tasks = tasks_that_count(st, true);
+	/* It has no samples in this window: not the same as all of them. */
+	return !(st->drilled && (f->process == UINT32_MAX ||
+				 (st->in_thread && f->task == UINT32_MAX)));
+}
+
+bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
+{
+	return a->event == b->event && a->process == b->process && a->task == b->task &&
+	       a->tasks == b->tasks && a->hide_kernel == b->hide_kernel &&
+	       a->hide_user == b->hide_user;
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = hash_u64(h + (unsigned char)*text);
+	return h;
+}
+
+uint64_t folds_key(const struct ui_state *st)
+{
+	uint64_t key = hash_u64(ui_state_event(st, st->shown) + 1ull);
+
+	if (st->drilled)
+		key = hash_u64(key + st->process + 1ull);
+	if (st->drilled && st->in_thread)
+		key = hash_u64(key ^ (st->thread + 1ull));
+	if (st->drilled)
+		key = hash_text(key, st->thread_group);
+	return hash_text(key, st->cgroup.text);
+}
+
+/* The name that a thread shares with others of its process: equal for equal ones. */
+uint64_t folds_group(const struct profile *p, const struct profile_task *task)
+{
+	char buf[FORMAT_MAX * 2];
+	uint64_t process = task->process < p->nr_processes ? p->processes[task->process].id : 0;
+
+	return hash_text(hash_u64(process + 1), format_folded(buf, task->comm).str);
+}
+
+int folds_by_group(const void *pa, const void *pb)
+{
+	const struct folds_member *a = pa, *b = pb;
+
+	if (a->group != b->group)
+		return a->group > b->group ? 1 : -1;
+	return (a->task > b->task) - (a->task < b->task);
+}
+
+/* By task, the first of those named alike; NULL: each for itself. */
+const uint32_t *folds_leaders(const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+	uint32_t **leaders = &folds_of(st)->leaders;
+	struct folds_member *members;
+
+	if (!st->fold_threads || *leaders)
+		return st->fold_threads ? *leaders : NULL;
+	members = calloc(p->nr_tasks + 1ULL, sizeof(*members));
+	*leaders = calloc(p->nr_tasks + 1ULL, sizeof(**leaders));
+	if (!members || !*leaders)
+		goto out;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		members[i] = (struct folds_member){ folds_group(p, &p->tasks[i]), i };
+	qsort(members, p->nr_tasks, sizeof(*members), folds_by_group);
+	for (uint32_t i = 0, first = 0; i < p->nr_tasks; i++) {
+		if (members[i].group != members[first].group)
+			first = i;
+		(*leaders)[members[i].task] = members[first].task;
+	}
+out:
+	if (!members) {
+		free(*leaders);
+		*leaders = NULL;
+	}
+	free(members);
+	return *leaders;
+}
+
+void folds_forget_masks(struct folds_of *of)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(of->tasks); i++) {
+		free(of->tasks[i]);
+		of->tasks[i] = NULL;
+	}
+	free(of->leaders);
+	of->leaders = NULL;
+}

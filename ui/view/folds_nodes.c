@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The nodes of folded trees: what they are called, where one is, what a
+ * person did to it. The main thread, but for what makes ids.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/view/folds.h"
+
+/* Nodes by id; open addressing. */
+struct folds_index {
+	uint32_t *slots;
+	uint32_t mask;
+};
+
+/* What a thread, or the group that it stands for, is known by. */
+static uint32_t task_id(const struct profile *p, const struct folds_tree *t, uint32_t task)
+{
+	return t->config.leaders ? (uint32_t)folds_group(p, &p->tasks[task]) : p->tasks[task].id;
+}
+
+/* Hash of a node's path: of its parent's and its own name. */
+static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uint32_t n)
+{
+	const struct fold_tree_node *node = &t->fold.nodes[n];
+	uint64_t own = node->function != FOLD_NONE  ? p->functions[node->function].id
+		       : node->task != FOLD_NONE    ? 1ull << 35 | task_id(p, t, node->task)
+		       : node->process != FOLD_NONE ? 1ull << 33 | p->processes[node->process].id
+						    : 1ull << 34 | t->config.bottom_up;
+	uint64_t parent = node->parent == FOLD_NONE ? 0 : t->ids[node->parent];
+
+	return (uint32_t)hash_u64(hash_u64(parent << 32) + own);
+}
+
+static bool make_index(struct folds_index *index, const struct folds_tree *t)
+{
+	uint32_t capacity = 64;
+
+	while (capacity < 2 * t->fold.nr_nodes)
+		capacity *= 2;
+	index->slots = malloc(capacity * sizeof(*index->slots));
+	if (!index->slots)
+		return false;
+	memset(index->slots, 0xff, capacity * sizeof(*index->slots));
+	index->mask = capacity - 1;
+	for (uint32_t n = 0; n < t->fold.nr_nodes; n++) {
+		uint32_t at = t->ids[n] & index->mask;
+
+		while (index->slots[at] != FOLD_NONE)
+			at = (at + 1) & index->mask;
+		index->slots[at] = n;
+	}
+	return true;
+}
+
+bool folds_number(const struct profile *p, struct folds_tree *t)
+{
+	t->ids = calloc(t->fold.nr_nodes, sizeof(*t->ids));
+	t->index = calloc(1, sizeof(*t->index));
+	if (!t->ids || !t->index)
+		return false;
+	for (uint32_t n = 0; n < t->fold.nr_nodes; n++)
+		t->ids[n] = path_id(p, t, n);
+	return make_index(t->index, t);
+}
+
+void folds_forget_numbers(struct folds_tree *t)
+{
+	if (t->index)
+		free(t->index->slots);
+	free(t->index);
+	free(t->ids);
+	t->index = NULL;
+	t->ids = NULL;
+}
+
+uint32_t folds_node(const struct folds_tree *t, uint32_t id)
+{
+	const struct folds_index *index = t->index;
+	uint32_t at = id & index->mask;
+
+	while (index->slots[at] != FOLD_NONE && t->ids[index->slots[at]] != id)
+		at = (at + 1) & index->mask;
+	return index->slots[at];
+}
+
+void folds_row(const struct folds_tree *t, uint32_t n, struct row *row)
+{
+	const struct fold_tree_node *node = &t->fold.nodes[n];
+	double all = t->fold.weight;
+
+	row->id = t->ids[n];
+	row->self = all > 0 ? node->self / all : 0;
+	row->total = all > 0 ? node->total / all : 0;
+	row->count = node->count;
+}
+
+/* Where the mark of a node is, or would be. */
+static uint32_t mark_at(const struct folds *s, uint32_t id)
+{
+	uint32_t at = id & (FOLDS_MARKS - 1);
+
+	while (s->marks[at].mark != MARK_NONE && s->marks[at].id != id)
+		at = (at + 1) & (FOLDS_MARKS - 1);
+	return at;
+}
+
+enum folds_mark folds_mark_of(const struct folds *s, uint32_t id)
+{
+	return s->marks[mark_at(s, id)].mark;
+}
+
+bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark)
+{
+	uint32_t at = mark_at(s, id);
+
+	if (s->marks[at].mark == MARK_NONE) {
+		/* A table that is never full is searched in a few steps. */
+		if (s->nr_marks >= FOLDS_MARKS / 4 * 3)
+			return false;
+		s->nr_marks++;
+	}
+	s->marks[at].id = id;
+	s->marks[at].mark = (uint8_t)mark;
+	return true;
+}
+
+/* A thread, with its process where that is not plain: "api/worker-1[815]", "worker-*". */
+static struct safe_text task_text(const struct ui_state *st, const struct fold_tree_node *node,
+				  char *buf, size_t size)
+{
+	const struct profile *p = st->shown;
+	const struct profile_task *task = &p->tasks[node->task];
+	struct safe_text process = p->processes[node->process].comm;
+	char comm[FORMAT_MAX * 2], number[16] = "";
+	/* Many a thread is called by its process's name, or begins with it: "nginx/worker". */
+	bool plain = st->drilled || !strncmp(process.str, task->comm.str, process.size);
+
+	if (st->fold_threads)
+		format_folded(comm, task->comm);
+	else
+		snprintf(number, sizeof(number), "[%d]", (int)task->tid);
+	return text_format(buf, size, "%s%s%s%s", plain ? "" : process.str, plain ? "" : "/",
+			   st->fold_threads ? comm : task->comm.str, number);
+}
+
+struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node,
+			     char *buf, size_t size)
+{
+	const struct profile *p = st->shown;
+
+	if (node->function != FOLD_NONE)
+		return p->functions[node->function].name;
+	if (node->task != FOLD_NONE && node->process < p->nr_processes)
+		return task_text(st, node, buf, size);
+	if (node->process != FOLD_NONE && node->process < p->nr_processes)
+		return text_format(buf, size, "%s[%d]", p->processes[node->process].comm.str,
+				   (int)p->processes[node->process].pid);
+	return ui_clean(buf, size, st->drilled ? st->process_name : p->target);
+}
+
+char folds_kind(const struct ui_state *st, const struct fold_tree_node *node)
+{
+	return node->function == FOLD_NONE ? 'p' : st->shown->functions[node->function].kind;
+}
+
+uint32_t folds_function(const struct ui_state *st, uint32_t id)
+{
+	for (uint32_t i = 0; st->shown && i < st->shown->nr_functions; i++)
+		if (st->shown->functions[i].id == id)
+			return i;
+	return FOLD_NONE;
+}

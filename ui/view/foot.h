@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Lines below the rows of a view: what there is to say of the selected row,
+ * or of all. Long text is broken at blanks.
+ */
+#ifndef UI_VIEW_FOOT_H
+#define UI_VIEW_FOOT_H
+
+#include "ui/state.h"
+
+struct foot {
+	struct canvas *c;		/* NULL: only count the lines */
+	unsigned int row, rows, cols;	/* where, and how many at most */
+	unsigned int used;
+};
+
+/* One line "Label  value", cut where the screen ends. */
+void foot_line(struct foot *f, struct safe_text label, struct safe_text value);
+/* The same, on as many lines as it takes. @text: clean, or ours. */
+void foot_text(struct foot *f, struct safe_text label, const char *text);
+
+#endif

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The top of the screen. The main thread; reads the state, adds mouse zones.
+ */
+#include "ui/view/header.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/text/format.h"
+#include "ui/view/header_cpus.h"
+#include "ui/view/header_process.h"
+#include "ui/view/header_tabs.h"
+#include "ui/draw/pen.h"
+#include "ui/view/view.h"
+
+#define DETAILS_MAX 3 /* CPUs named in a line */
+
+static struct safe_text window_text(const struct ui_state *st, char *buf, size_t size)
+{
+	char span[FORMAT_MAX];
+	const struct profile *p = st->shown;
+
+	if (p && p->window == PROFILE_DECAY)
+		return TEXT("decay");
+	if (p && p->window == PROFILE_TOTAL)
+		return TEXT("total");
+	return text_format(buf, size, "win %s", format_span(span, st->config->window_ns).str);
+}
+
+/* The right end: state, running time, window, tick; as much as fits. Returns where it begins. */
+static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct profile *p = st->latest;
+	bool stopped = p && !p->sampling;
+	enum theme_role role = st->frozen || stopped ? ROLE_WARN : ROLE_OK;
+	struct safe_text word = !p			? TEXT("START")
+				: st->config->replayed	? TEXT("REPLAY")
+				: p->target_gone	? TEXT("ENDED")
+				: st->frozen && stopped ? TEXT("FROZEN STOPPED")
+				: st->frozen		? TEXT("FROZEN")
+				: stopped		? TEXT("STOPPED")
+							: TEXT("LIVE");
+	char clock[FORMAT_MAX], span[FORMAT_MAX], tick[64], window[64];
+	struct safe_text parts[] = {
+		format_clock(clock, p ? p->running_ns : 0),
+		window_text(st, window, sizeof(window)),
+		text_format(tick, sizeof(tick), "tick %s", format_span(span, st->tick_ns).str),
+	};
+	unsigned int width = 2 + word.width, nr = 0;
+	struct pen pen = { c, row, 0, c->cols };
+
+	/* Half of the line is for the crumbs. */
+	while (nr < ARRAY_SIZE(parts) && width + parts[nr].width + 2 < c->cols / 2)
+		width += parts[nr++].width + 2;
+	pen.col = c->cols > width + 1 ? c->cols - width - 1 : 0;
+	width = pen.col;
+	pen_text(&pen, 0, st->glyphs->live, role);
+	pen_text(&pen, 1, word, role);
+	for (unsigned int i = 0; i < nr; i++)
+		pen_text(&pen, i ? 2 : 1, parts[i], ROLE_NORMAL);
+	return width;
+}
+
+static void draw_title(const struct ui_state *st, struct canvas *c)
+{
+	unsigned int end = draw_badge(st, c, 0), col = 1;
+	const struct style name = { ROLE_TITLE, 0 }, crumb = { ROLE_DIM, 0 };
+	char buf[192];
+	struct safe_text crumbs[] = {
+		ui_clean(buf, sizeof(buf),
+			 st->view == VIEW_HELP ? "help"
+			 : st->latest	       ? st->latest->target
+					       : "starting"),
+		{ st->process_name, (uint16_t)strlen(st->process_name), 0 },
+	};
+
+	if (end < 4)
+		return;
+	end -= 2;
+	if (c->cols >= 60)
+		col += canvas_text(c, 0, col, end - col, TEXT("proftop "),
+				   (struct style){ ROLE_VALUE, 0 });
+	if (c->cols >= 60 && st->host[0]) {
+		col += canvas_elide(c, 0, col, MIN(end - col, 24u),
+				    (struct safe_text){ st->host, (uint16_t)strlen(st->host),
+							(uint16_t)strlen(st->host) },
+				    name);
+		col++;
+	}
+	if (st->drilled && (st->view == VIEW_FUNCTIONS || st->view == VIEW_TREE ||
+			    st->view == VIEW_FLAME || st->view == VIEW_CALLERS ||
+			    st->view == VIEW_ANNOTATE)) {
+		char clean[sizeof(st->process_name)];
+
+		crumbs[1] = ui_clean(clean, sizeof(clean), st->process_name);
+		/* The last crumb is where one is: on a narrow screen it stands alone. */
+		if (c->cols >= 60 && col < end) {
+			col += canvas_elide(c, 0, col, end - col, crumbs[0], name) + 1;
+			canvas_text(c, 0, col, end > col ? end - col : 0, st->glyphs->crumb, crumb);
+			col += 2;
+		}
+		if (col < end)
+			canvas_elide(c, 0, col, end - col, crumbs[1], name);
+		return;
+	}
+	if (col < end)
+		canvas_elide(c, 0, col, end - col, crumbs[0], name);
+}
+
+/* Wanted and got rate of the shown event. */
+static void draw_rate(const struct ui_state *st, struct pen *pen, const struct profile_event *ev,
+		      bool brief)
+{
+	char want[FORMAT_MAX], got[FORMAT_MAX], buf[96];
+	double hz = ui_state_want_hz(st);
+	bool behind = ev->enabled && ev->want_hz > 0 && ev->got_hz < ev->want_hz * 0.95;
+	struct safe_text value;
+
+	if (isnan(ev->got_hz))
+		strcpy(got, "-");
+	else
+		format_count(got, ev->got_hz);
+	if (!ev->want_hz)
+		value = text_format(buf, sizeof(buf), brief ? "got %s" : "fixed period, got %s Hz",
+				    got);
+	else if (hz != ev->want_hz)
+		value = text_format(buf, sizeof(buf), "%s Hz asked", format_count(want, hz).str);
+	else
+		value = text_format(buf, sizeof(buf), "%s Hz, got %s%s", format_count(want, hz).str,
+				    got, behind ? "!" : "");
+	if (brief)
+		pen_text(pen, 2, value, behind ? ROLE_WARN : ROLE_VALUE);
+	else
+		pen_value(pen, 3, TEXT("Freq"), value, behind ? ROLE_WARN : ROLE_VALUE);
+}
+
+static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct profile *p = st->latest;
+	struct pen pen = { c, row, 1, c->cols };
+	const struct profile_event *ev;
+	char buf[160], number[FORMAT_MAX], name[EVENT_NAME_MAX * 2];
+	uint32_t index;
+
+	if (!p->nr_events)
+		return;
+	index = ui_state_event(st, p);
+	ev = &p->events[index];
+	pen_value(&pen, 0, TEXT("Event"), ui_clean(name, sizeof(name), ev->event.name), ROLE_VALUE);
+	if (p->nr_events > 1)
+		pen_text(&pen, 1,
+			 text_format(buf, sizeof(buf), "%u of %u (E)", index + 1, p->nr_events),
+			 ROLE_DIM);
+	if (ev->error[0]) {
+		pen_text(&pen, 2, TEXT("!"), ROLE_WARN);
+		canvas_elide(c, row, pen.col + 1, c->cols - MIN(pen.col + 1, c->cols),
+			     ui_clean(buf, sizeof(buf), ev->error), (struct style){ ROLE_WARN, 0 });
+		return;
+	}
+	draw_rate(st, &pen, ev, false);
+	pen_value(&pen, 3, TEXT("Samples"),
+		  text_format(buf, sizeof(buf), "%s/s", format_count(number, p->samples_per_s).str),
+		  ROLE_VALUE);
+	/* What it costs to read a recording is not what sampling costs. */
+	if (st->config->replayed)
+		return;
+	pen_value(&pen, 3, TEXT("Own"),
+		  text_format(buf, sizeof(buf), "%.1f%% CPU %s", p->self.cpu_pct,
+			      format_memory(number, p->self.rss_kb).str),
+		  ROLE_VALUE);
+}
+
+/* One trouble, lost or throttled, as the header tells it. */
+struct trouble {
+	struct safe_text label;
+	uint64_t now, recent, ever;
+	bool throttled;
+};
+
+static uint64_t trouble_of(const struct profile_cpu *cpu, bool throttled)
+{
+	return throttled ? cpu->throttled : cpu->lost;
+}
+
+static void add_up(const struct ui_state *st, struct trouble *t)
+{
+	const struct profile *p = st->latest;
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		t->now += trouble_of(&p->cpus[i], t->throttled);
+		t->ever += t->throttled ? p->cpus[i].throttled_total : p->cpus[i].lost_total;
+	}
+	for (uint32_t i = 0; i < st->nr_alarms; i++)
+		if (st->now_ns < st->alarms[i].until_ns)
+			t->recent += t->throttled ? st->alarms[i].throttled : st->alarms[i].lost;
+}
+
+/* Which CPUs have it: "cpu1 37", "cpu1 2x 41ms". */
+static void draw_details(const struct ui_state *st, struct pen *pen, const struct trouble *t)
+{
+	const struct profile *p = st->latest;
+	unsigned int nr = 0;
+	char buf[96], count[FORMAT_MAX], span[FORMAT_MAX];
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		const struct profile_cpu *cpu = &p->cpus[i];
+		uint64_t n = trouble_of(cpu, t->throttled);
+
+		if (!n)
+			continue;
+		if (++nr > DETAILS_MAX) {
+			pen_text(pen, 1, st->glyphs->more, ROLE_WARN);
+			return;
+		}
+		format_count(count, (double)n);
+		if (t->throttled && cpu->throttled_ns)
+			text_format(buf, sizeof(buf), "cpu%d %sx %s", cpu->cpu, count,
+				    format_span(span, cpu->throttled_ns).str);
+		else
+			text_format(buf, sizeof(buf), "cpu%d %s", cpu->cpu, count);
+		pen_text(pen, 1, ui_clean((char[96]){ 0 }, 96, buf), ROLE_WARN);
+	}
+}
+
+/* Loud while it happens, remembered for some seconds, never forgotten. */
+static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned int gap,
+			 struct trouble *t, bool brief)
+{
+	char buf[96], a[FORMAT_MAX];
+	struct safe_text value;
+
+	add_up(st, t);
+	if (t->now) {
+		value = text_format(buf, sizeof(buf), " %s %s! ", t->label.str,
+				    format_count(a, (double)t->now).str);
+		pen_text(pen, gap ? gap - 1 : 0, value, ROLE_ALARM);
+		draw_details(st, pen, t);
+	} else if (t->recent) {
+		value = text_format(buf, sizeof(buf), "0 (%s!)",
+				    format_count(a, (double)t->recent).str);
+		pen_value(pen, gap, t->label, value, ROLE_WARN);
+	} else if (t->ever && !brief) {
+		value = text_format(buf, sizeof(buf), "0 (%s in all)",
+				    format_count(a, (double)t->ever).str);
+		pen_value(pen, gap, t->label, value, ROLE_DIM);
+	} else {
+		pen_value(pen, gap, t->label, TEXT("0"), ROLE_VALUE);
+	}
+}
+
+/* What became of the user stacks: shares of all samples of the tick. */
+static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int gap)
+{
+	const struct profile_account *a = &st->latest->account;
+	const struct {
+		struct safe_text name;
+		uint64_t n;
+		double loud; /* a warning from this share on */
+	} parts[] = {
+		{ TEXT("dropped"), a->dropped, 0 },    { TEXT("broken"), a->broken, 0.05 },
+		{ TEXT("guessed"), a->guessed, 0.25 }, { TEXT("truncated"), a->truncated, 0.02 },
+		{ TEXT("pending"), a->pending, 0.5 },
+	};
+	double taken = (double)a->taken;
+	bool narrow = pen->end < 100;
+	char buf[FORMAT_MAX];
+
+	if (!a->taken) {
+		pen_value(pen, gap, TEXT("Stacks"), TEXT("-"), ROLE_VALUE);
+		return;
+	}
+	pen_value(pen, gap, TEXT("Stacks"), format_share(buf, (double)a->complete / taken),
+		  ROLE_VALUE);
+	pen_text(pen, 1, narrow ? TEXT("ok") : TEXT("complete"), ROLE_DIM);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		double share = (double)parts[i].n / taken;
+
+		/* Where there is no room, the least are left to the list of CPUs. */
+		if (!parts[i].n || (narrow && share < 0.005 && share <= parts[i].loud))
+			continue;
+		/* "0%" of something that is there would be a lie. */
+		pen_value(pen, 1, parts[i].name,
+			  share < 0.005 ? TEXT("<1%") : format_share(buf, share),
+			  share > parts[i].loud ? ROLE_WARN : ROLE_VALUE);
+	}
+}
+
+static void draw_health_line(const struct ui_state *st, struct canvas *c, unsigned int row,
+			     bool brief)
+{
+	const struct profile *p = st->latest;
+	struct pen pen = { c, row, 1, c->cols };
+	struct trouble lost = { .label = TEXT("Lost") };
+	struct trouble throttled = { .label = TEXT("Throttled"), .throttled = true };
+	unsigned int gap = c->cols < 100 ? 2 : 3;
+	char buf[FORMAT_MAX];
+
+	draw_trouble(st, &pen, 0, &lost, brief);
+	draw_trouble(st, &pen, gap, &throttled, brief);
+	if (brief && p->nr_events) {
+		draw_rate(st, &pen, &p->events[ui_state_event(st, p)], true);
+		return;
+	}
+	if (p->window_samples > 0)
+		pen_value(&pen, gap, TEXT("Symbols"),
+			  format_share(buf, 1 - p->window_unnamed / p->window_samples), ROLE_VALUE);
+	draw_stacks(st, &pen, gap);
+}
+
+unsigned int header_draw(struct ui_state *st, struct canvas *c)
+{
+	const struct profile *p = st->latest;
+	unsigned int row = 1, alone;
+	char buf[sizeof(p->banner) * 2];
+
+	draw_title(st, c);
+	if (!p || st->view == VIEW_HELP)
+		return row;
+	if (st->hide_header || c->rows < 10) {
+		draw_health_line(st, c, row++, true);
+		return row;
+	}
+	alone = c->rows >= 14 ? header_process(st, c, row) : 0;
+	row += alone;
+	if (c->rows >= 14 && !alone && !st->config->replayed)
+		row += header_cpus(st, c, row);
+	draw_event_line(st, c, row++);
+	draw_health_line(st, c, row++, false);
+	if (p->banner[0] && c->rows >= 14) {
+		canvas_text(c, row, 1, 1, TEXT("!"), (struct style){ ROLE_WARN, 0 });
+		canvas_elide(c, row++, 3, c->cols - 3, ui_clean(buf, sizeof(buf), p->banner),
+			     (struct style){ ROLE_WARN, 0 });
+	}
+	if (c->rows >= 12)
+		header_tabs(st, c, row++);
+	return row;
+}

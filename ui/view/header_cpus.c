@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How busy each CPU is. The main thread; reads the state, changes none of it.
+ */
+#include "ui/view/header_cpus.h"
+
+#include "ui/text/format.h"
+#include "ui/view/view.h"
+
+#define CELL_MIN  16 /* cells of screen for one bar with its figures */
+#define CELL_GOOD 38 /* wider bars say no more */
+#define FIGURES	  10 /* of it: number, edges, percent */
+
+static enum theme_role busy_role(double busy)
+{
+	return busy > 0.9 ? ROLE_BAR_HOT : busy > 0.6 ? ROLE_BAR_WARM : ROLE_BAR;
+}
+
+static bool in_trouble(const struct profile_cpu *cpu)
+{
+	return cpu->lost || cpu->throttled;
+}
+
+/* "  0▕█████▏     ▏ 63%" in @width cells. */
+static void draw_bar(const struct ui_state *st, struct canvas *c, struct view_field at,
+		     const struct profile_cpu *cpu)
+{
+	char buf[FORMAT_MAX];
+	unsigned int bar = at.cols - FIGURES;
+	const struct style label = { in_trouble(cpu) ? ROLE_ALARM : ROLE_DIM, 0 };
+
+	canvas_right(c, at.row, at.col, 4,
+		     text_format(buf, sizeof(buf), in_trouble(cpu) ? "!%d" : "%d", cpu->cpu),
+		     label);
+	canvas_text(c, at.row, at.col + 4, 1, st->glyphs->bar_begin, (struct style){ ROLE_DIM, 0 });
+	canvas_text(c, at.row, at.col + 5 + bar, 1, st->glyphs->bar_end,
+		    (struct style){ ROLE_DIM, 0 });
+	if (!cpu->online) {
+		canvas_text(c, at.row, at.col + 5, bar, TEXT("offline"),
+			    (struct style){ ROLE_DIM, 0 });
+		return;
+	}
+	view_draw_bar(st, c, (struct view_field){ at.row, at.col + 5, bar }, cpu->busy,
+		      busy_role(cpu->busy));
+	canvas_right(c, at.row, at.col + 6 + bar, 4,
+		     format_share(buf, cpu->busy >= 0.995 ? 1
+				       : cpu->busy < 0.99 ? cpu->busy
+							  : 0.99),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* One cell a CPU, and the mean. */
+static unsigned int draw_compact(const struct ui_state *st, struct canvas *c, unsigned int row,
+				 unsigned int max_rows)
+{
+	const struct profile *p = st->latest;
+	unsigned int per_row = c->cols > 24 ? c->cols - 16 : 8, used = 0;
+	char buf[FORMAT_MAX], share[FORMAT_MAX];
+	double sum = 0;
+
+	canvas_text(c, row, 1, 4, TEXT("CPUs"), (struct style){ ROLE_DIM, 0 });
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		const struct profile_cpu *cpu = &p->cpus[i];
+		double busy = MIN(MAX(cpu->busy, 0), 1);
+		unsigned int level = (unsigned int)(busy * 8 + 0.5);
+
+		sum += busy;
+		if (i / per_row >= max_rows)
+			continue;
+		used = i / per_row + 1;
+		canvas_text(c, row + i / per_row, 6 + i % per_row, 1,
+			    !cpu->online ? TEXT(" ") : st->glyphs->level[level],
+			    (struct style){ in_trouble(cpu) ? ROLE_ALARM : busy_role(busy), 0 });
+	}
+	canvas_right(c, row, c->cols > 10 ? c->cols - 10 : 0, 9,
+		     text_format(buf, sizeof(buf), "mean %s",
+				 format_share(share, p->nr_cpus ? sum / p->nr_cpus : 0).str),
+		     (struct style){ ROLE_NORMAL, 0 });
+	return MAX(used, 1);
+}
+
+unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct profile *p = st->latest;
+	unsigned int max_rows = MAX(c->rows / 4 > 4 ? c->rows / 4 - 4 : 1, 1u);
+	unsigned int most = MAX((c->cols - 1) / CELL_MIN, 1u);
+	unsigned int good = MAX((c->cols - 1) / CELL_GOOD, 1u);
+	unsigned int rows, per_row, width;
+
+	if (!p->nr_cpus || c->cols < CELL_MIN + 1)
+		return 0;
+	if ((p->nr_cpus + most - 1) / most > max_rows)
+		return draw_compact(st, c, row, max_rows);
+	rows = MIN((p->nr_cpus + good - 1) / good, max_rows);
+	per_row = (p->nr_cpus + rows - 1) / rows;
+	width = (c->cols - 2) / per_row;
+	for (uint32_t i = 0; i < p->nr_cpus; i++)
+		draw_bar(st, c,
+			 (struct view_field){ row + i / per_row, i % per_row * width, MIN(width, 64u) },
+			 &p->cpus[i]);
+	return rows;
+}

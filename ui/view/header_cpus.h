@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How busy each CPU is: bars while they fit into a quarter of the screen, one
+ * cell a CPU beyond.
+ */
+#ifndef UI_VIEW_HEADER_CPUS_H
+#define UI_VIEW_HEADER_CPUS_H
+
+#include "ui/state.h"
+
+/* Returns the rows used. */
+unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned int row);
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The process that is looked at alone, in two lines. The main thread; reads
+ * the state.
+ */
+#include "ui/view/header_process.h"
+
+#include <stdio.h>
+
+#include "ui/view/common_columns.h"
+#include "ui/view/folds.h"
+#include "ui/text/format.h"
+#include "ui/draw/pen.h"
+#include "ui/text/users.h"
+
+/* What its samples of the window add up to. */
+struct sums {
+	double count, weight, kernel;
+	uint32_t nr_tasks;
+};
+
+static struct sums sums_of(const struct ui_state *st)
+{
+	const struct fold_task *tasks = folds_tasks(st);
+	struct sums sums = { .nr_tasks = 0 };
+	struct fold_filter f;
+
+	if (!tasks || !folds_filter(st, &f))
+		return sums;
+	for (uint32_t i = 0; i < st->shown->nr_tasks; i++) {
+		if (!(tasks[i].count > 0) || !fold_passes_task(st->shown, &f, i))
+			continue;
+		sums.count += tasks[i].count;
+		sums.weight += tasks[i].weight;
+		sums.kernel += tasks[i].kernel;
+		sums.nr_tasks++;
+	}
+	return sums;
+}
+
+/* The command line, as far as there is room beside user, cgroup and age. */
+static void draw_who(const struct ui_state *st, struct canvas *c, unsigned int row,
+		     const struct profile_process *p)
+{
+	struct pen pen = { c, row, 1, c->cols };
+	char up[48], name[64], clock[FORMAT_MAX];
+	struct safe_text age = !p->up_ns ? TEXT("") :
+					   text_format(up, sizeof(up), "up %s",
+						       format_clock(clock, p->up_ns).str);
+	struct safe_text user = users_name(st->config->users, p->uid, name, sizeof(name));
+	struct safe_text group = p->container.size ? p->container : p->cgroup;
+	unsigned int rest = age.width + user.width + 10u;
+
+	if (c->cols >= 100 && group.size)
+		rest += MIN(group.width, c->cols / 3) + 10u;
+	if (c->cols > rest + 10)
+		pen.col += canvas_elide(c, row, pen.col, c->cols - rest,
+					p->command.size ? p->command : p->comm,
+					(struct style){ ROLE_VALUE, 0 });
+	pen_value(&pen, 3, TEXT("user"), user, ROLE_NORMAL);
+	if (c->cols >= 100 && group.size && pen.col + 12 < pen.end) {
+		pen_text(&pen, 3, TEXT("cgroup"), ROLE_DIM);
+		pen.col += 1 + canvas_elide(c, row, pen.col + 1, MIN(pen.end - pen.col, c->cols / 3),
+					    group, (struct style){ ROLE_NORMAL, 0 });
+	}
+	pen_text(&pen, 3, age, ROLE_NORMAL);
+}
+
+static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct sums sums = sums_of(st);
+	struct pen pen = { c, row, 1, c->cols };
+	unsigned int gap = c->cols < 100 ? 2 : 3;
+	char buf[FORMAT_MAX], span[FORMAT_MAX], text[64];
+	struct safe_text cpu;
+
+	cpu = common_cpu(st, sums.weight, buf);
+	pen_value(&pen, 0, TEXT("CPU"),
+		  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str), ROLE_VALUE);
+	pen_value(&pen, gap, TEXT("Threads"), format_count(buf, sums.nr_tasks), ROLE_VALUE);
+	if (c->cols >= 100)
+		pen_text(&pen, 1, TEXT("with samples"), ROLE_DIM);
+	pen_value(&pen, gap, TEXT("Samples"), format_count(buf, sums.count), ROLE_VALUE);
+	if (st->shown->window_ns)
+		pen_text(&pen, 1,
+			 text_format(text, sizeof(text), "in %s",
+				     format_span(span, st->shown->window_ns).str),
+			 ROLE_DIM);
+	if (!(sums.weight > 0))
+		return;
+	pen_value(&pen, gap, TEXT("user code"), format_share(buf, 1 - sums.kernel / sums.weight), ROLE_VALUE);
+	pen_value(&pen, 1, TEXT("kernel"), format_share(buf, sums.kernel / sums.weight), ROLE_VALUE);
+}
+
+unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	uint32_t i = st->drilled && st->shown ? ui_state_process(st) : UINT32_MAX;
+
+	if (i == UINT32_MAX)
+		return 0;
+	draw_who(st, c, row, &st->shown->processes[i]);
+	draw_what(st, c, row + 1);
+	return 2;
+}

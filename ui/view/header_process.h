@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The process that is looked at alone: who it is, what it took. The main
+ * thread; reads the state.
+ */
+#ifndef UI_VIEW_HEADER_PROCESS_H
+#define UI_VIEW_HEADER_PROCESS_H
+
+#include "ui/state.h"
+
+/* Draws from @row on; returns the lines used, 0 where no process is drilled into. */
+unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row);
+
+#endif

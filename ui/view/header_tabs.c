@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The line of views. The main thread; reads the state, adds mouse zones.
+ *
+ * What is left out of the rows must never be unknown: where the line is too
+ * short for all, the names of the other views give way to it.
+ */
+#include "ui/view/header_tabs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/view/baseline.h"
+#include "ui/text/format.h"
+#include "ui/draw/pen.h"
+#include "ui/view/folds.h"
+#include "ui/view/view.h"
+
+static const enum action actions[VIEW_HELP] = {
+	[VIEW_FUNCTIONS] = ACT_VIEW_FUNCTIONS, [VIEW_PROCESSES] = ACT_VIEW_PROCESSES,
+	[VIEW_TREE] = ACT_VIEW_TREE,	       [VIEW_FLAME] = ACT_VIEW_FLAME,
+	[VIEW_CPUS] = ACT_VIEW_CPUS,	       [VIEW_MODULES] = ACT_VIEW_MODULES,
+	[VIEW_MESSAGES] = ACT_VIEW_MESSAGES,
+};
+
+/* What is left out, as one text; "" if nothing is. */
+static struct safe_text left_out(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct list *list = &st->lists[st->view];
+	char limit[FORMAT_MAX];
+	size_t n = 0;
+
+	*buf = '\0';
+	if (match_active(&list->filter))
+		n += (size_t)snprintf(buf + n, size - n, "  filter %s%s", list->filter.text,
+				      list->filter.bad ? " (literal)" : "");
+	if (match_active(&st->cgroup) && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  cgroup %s (:cgroup)", st->cgroup.text);
+	if (st->view == VIEW_PROCESSES && st->fold_threads && st->by_thread && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  names folded (,)");
+	if ((st->view == VIEW_TREE || st->view == VIEW_FLAME) && st->by_thread && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  by thread (H)");
+	if (st->only.on && st->view == VIEW_FUNCTIONS && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  only %s (d)", st->only.name);
+	if (st->view == VIEW_TREE && st->folds && st->folds->bottom_up && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  bottom-up (I)");
+	if ((st->view == VIEW_TREE || st->view == VIEW_FLAME) && st->folds &&
+	    st->folds->fold_recursion && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  recursion folded (X)");
+	if (view_of(st->view)->compared && baseline_is_on(st) && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  against %s (B)",
+				      format_clock(limit, st->baseline->running_ns).str);
+	if (st->hide_kernel && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
+	if (st->hide_user && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  user hidden (U)");
+	if (st->percent_limit > 0 && n < size)
+		snprintf(buf + n, size - n, "  under %s%% hidden (L)",
+			 format_percent(limit, st->percent_limit / 100).str);
+	return (struct safe_text){ buf, 0, 0 };
+}
+
+/* How the tabs are written: apart from each other where there is room, the first @named with names. */
+struct tabs_form {
+	bool apart;
+	int named;
+};
+
+/* "[1 Functions]", " 2 Processes ", or " 2" where there is no room. */
+static struct safe_text tab_text(const struct ui_state *st, enum view_id id, struct tabs_form form,
+				 char *buf, size_t size)
+{
+	bool here = id == st->view, named = here || (int)id < form.named;
+	char key[8];
+
+	return text_format(buf, size, here ? "%s[%s%s%s]" : form.apart ? "%s %s%s%s " : "%s %s%s%s",
+			   here && id && !form.apart ? " " : "",
+			   keys_name(key, bindings_first(st->bindings, CTX_LIST, actions[id])),
+			   named ? " " : "", named ? view_of(id)->title.str : "");
+}
+
+static unsigned int tabs_width(const struct ui_state *st, struct tabs_form form)
+{
+	unsigned int width = 0;
+	char buf[64];
+
+	for (int i = 0; i < VIEW_HELP; i++)
+		width += tab_text(st, (enum view_id)i, form, buf, sizeof(buf)).width + form.apart;
+	return width;
+}
+
+/* As many names as fit into @cols, the last ones leave first. */
+static struct tabs_form tabs_fit(const struct ui_state *st, unsigned int cols)
+{
+	struct tabs_form form = { true, VIEW_HELP };
+
+	if (tabs_width(st, form) <= cols)
+		return form;
+	form.apart = false;
+	while (form.named && tabs_width(st, form) > cols)
+		form.named--;
+	return form;
+}
+
+void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	char text[MATCH_MAX * 2 + 128], clean[sizeof(text)], buf[64];
+	struct safe_text out = ui_clean(clean, sizeof(clean), left_out(st, text, sizeof(text)).str);
+	struct tabs_form form = tabs_fit(st, c->cols - MIN(out.width + 2u, c->cols));
+	struct pen pen = { c, row, 1, c->cols };
+
+	for (int i = 0; i < VIEW_HELP; i++) {
+		unsigned int col = pen.col;
+		bool here = i == (int)st->view;
+
+		pen_text(&pen, 0, tab_text(st, (enum view_id)i, form, buf, sizeof(buf)),
+			 here ? ROLE_VALUE : ROLE_NORMAL);
+		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1,
+						  (uint16_t)(pen.col - col), ZONE_VIEW,
+						  (uint32_t)i });
+		pen.col += form.apart;
+	}
+	if (out.size && pen.col + 1 < c->cols)
+		canvas_elide(c, row, pen.col, c->cols - pen.col, out,
+			     (struct style){ ROLE_WARN, 0 });
+}

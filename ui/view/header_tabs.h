@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The line of views: which there are, which one this is, and what is left out
+ * of it.
+ */
+#ifndef UI_VIEW_HEADER_TABS_H
+#define UI_VIEW_HEADER_TABS_H
+
+#include "ui/state.h"
+
+void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row);
+
+#endif

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What all views share: rows in order, the cursor, the drawn table. The main
+ * thread.
+ *
+ * Invariant: when the selected identity is among the rows, the cursor is on it.
+ */
+#include "ui/view/view.h"
+
+#include <stdlib.h>
+
+#include "ui/actions_sampling.h"
+#include "ui/view/baseline.h"
+#include "ui/columns.h"
+#include "ui/view/folds.h"
+#include "ui/text/format.h"
+
+#define COLUMNS_MAX 16
+/* A name is not squeezed further by columns that were picked: these leave at the right. */
+#define OPEN_LEAST 12u
+#define ROWS_MAX (1u << 22)
+
+static const struct view *const views[VIEW_NR] = {
+	[VIEW_FUNCTIONS] = &view_functions,
+	[VIEW_PROCESSES] = &view_processes,
+	[VIEW_TREE] = &view_tree,
+	[VIEW_FLAME] = &view_flame,
+	[VIEW_CALLERS] = &view_callers,
+	[VIEW_CPUS] = &view_cpus,
+	[VIEW_MODULES] = &view_modules,
+	[VIEW_MESSAGES] = &view_messages,
+	[VIEW_ANNOTATE] = &view_annotate,
+	[VIEW_HELP] = &view_help,
+};
+
+const struct view *view_of(enum view_id id)
+{
+	return views[id];
+}
+
+void list_fini(struct list *list)
+{
+	free(list->rows);
+	match_fini(&list->search);
+	match_fini(&list->filter);
+	*list = (struct list){ 0 };
+}
+
+struct row *list_add(struct list *list)
+{
+	if (list->nr == list->capacity) {
+		uint32_t capacity = list->capacity ? list->capacity * 2 : 256;
+		struct row *rows;
+
+		if (capacity > ROWS_MAX)
+			return NULL;
+		rows = reallocarray(list->rows, capacity, sizeof(*rows));
+		if (!rows)
+			return NULL;
+		list->rows = rows;
+		list->capacity = capacity;
+	}
+	list->rows[list->nr] = (struct row){ .task = UINT32_MAX, .top_function = UINT32_MAX };
+	return &list->rows[list->nr++];
+}
+
+/* Leave out what the filter or the limit hides. */
+static void keep_matching(const struct ui_state *st, const struct view *v, struct list *list)
+{
+	uint32_t kept = 0;
+	bool filtered = match_active(&list->filter);
+
+	if (v->draw_row || v->own_rows)
+		return;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct row *row = &list->rows[i];
+
+		if (row->total * 100 < st->percent_limit ||
+		    (filtered && v->finds(st, row, &list->filter) == list->filter.negate))
+			list->nr_hidden++;
+		else
+			list->rows[kept++] = *row;
+	}
+	list->nr = kept;
+}
+
+struct order {
+	const struct ui_state *st;
+	const struct view_column *column;
+	int sign;
+};
+
+static int compare_rows(const void *pa, const void *pb, void *arg)
+{
+	const struct order *order = arg;
+	const struct row *a = pa, *b = pb;
+	int d = order->column->compare(order->st, a, b) * order->sign;
+
+	/* Equal rows keep one order, or they would dance at each tick. */
+	return d ? d : (a->id > b->id) - (a->id < b->id);
+}
+
+static void sort_rows(const struct ui_state *st, const struct view *v, struct list *list)
+{
+	struct order order = { .st = st };
+
+	if (list->nr < 2 || list->sort >= v->nr_columns || !columns_sortable(st, v, list->sort))
+		return;
+	order.column = &v->columns[list->sort];
+	order.sign = order.column->ascending != list->inverted ? 1 : -1;
+	qsort_r(list->rows, list->nr, sizeof(*list->rows), compare_rows, &order);
+}
+
+/* Keep @top so that it shows something, and the cursor if @cursor. */
+static void scroll_to(struct list *list, bool cursor)
+{
+	uint32_t page = list->page ? list->page : 1;
+
+	if (cursor) {
+		if (list->cursor < list->top)
+			list->top = list->cursor;
+		if (list->cursor >= list->top + page)
+			list->top = list->cursor - page + 1;
+	}
+	if (list->top + page > list->nr)
+		list->top = list->nr > page ? list->nr - page : 0;
+}
+
+/* Find the selected row again. */
+static void place_cursor(const struct ui_state *st, struct list *list)
+{
+	bool visible = list->cursor >= list->top && list->cursor < list->top + list->page;
+	uint32_t i = 0;
+
+	/* There will be rows in a moment. */
+	if (!list->nr && folds_is_late(st))
+		return;
+	if (!list->pinned) {
+		list->cursor = list->top = 0;
+		return;
+	}
+	while (i < list->nr && list->rows[i].id != list->selected)
+		i++;
+	if (i < list->nr)
+		list->cursor = i;
+	else if (list->cursor >= list->nr)
+		list->cursor = list->nr ? list->nr - 1 : 0;
+	scroll_to(list, st->follow && visible);
+}
+
+void list_rebuild(struct ui_state *st, enum view_id id)
+{
+	const struct view *v = view_of(id);
+	struct list *list = &st->lists[id];
+
+	list->nr = 0;
+	list->nr_hidden = 0;
+	list->count = 0;
+	/* Without memory the rows that there are must do. */
+	v->build(st, list);
+	baseline_compare(st, v, list);
+	keep_matching(st, v, list);
+	list->most = 0;
+	for (uint32_t i = 0; i < list->nr; i++)
+		list->most = MAX(list->most, list->rows[i].self);
+	sort_rows(st, v, list);
+	if (v->arrange)
+		v->arrange(st, list);
+	place_cursor(st, list);
+}
+
+void list_reorder(struct ui_state *st)
+{
+	struct list *list = ui_state_list(st);
+
+	list_rebuild(st, st->view);
+	if (list->pinned)
+		scroll_to(list, true);
+}
+
+void list_move_to(struct ui_state *st, uint32_t row)
+{
+	struct list *list = ui_state_list(st);
+
+	if (!list->nr)
+		return;
+	list->cursor = MIN(row, list->nr - 1);
+	list->selected = list->rows[list->cursor].id;
+	list->pinned = true;
+	scroll_to(list, true);
+}
+
+void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned)
+{
+	list->selected = selected;
+	list->cursor = list->nr ? MIN(cursor, list->nr - 1) : 0;
+	list->pinned = pinned;
+	for (uint32_t i = 0; pinned && i < list->nr; i++)
+		if (list->rows[i].id == selected)
+			list->cursor = i;
+}
+
+void list_move(struct ui_state *st, int64_t by)
+{
+	int64_t to = (int64_t)ui_state_list(st)->cursor + by;
+
+	list_move_to(st, (uint32_t)MIN(MAX(to, 0), (int64_t)UINT32_MAX));
+}
+
+bool list_search(struct ui_state *st, uint32_t from, bool backwards)
+{
+	struct list *list = ui_state_list(st);
+	const struct view *v = view_of(st->view);
+	const struct match *m = &list->search;
+
+	if (!match_active(m))
+		return false;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		uint32_t n = (backwards ? from % list->nr + list->nr - i : from % list->nr + i) %
+			     list->nr;
+
+		if (v->finds(st, &list->rows[n], m) != m->negate) {
+			list_move_to(st, n);
+			return true;
+		}
+	}
+	return false;
+}
+
+static unsigned int column_width(const struct view_column *column, unsigned int cols)
+{
+	/* Room beyond what numbers need goes to names. */
+	if (cols >= 160 && column->wide && column->ascending)
+		return column->wide + column->wide / 2u;
+	return cols >= 100 && column->wide ? column->wide : column->width;
+}
+
+/* Where each column stands; cols 0: not shown, or no room is left for it. */
+static void lay_out(const struct ui_state *st, const struct view *v, uint32_t picked,
+		    unsigned int cols, struct view_field *places)
+{
+	unsigned int used = 0, col = 1, nr_open = 0, rest;
+	bool shown[COLUMNS_MAX] = { false };
+
+	for (int i = 0; i < v->nr_columns; i++) {
+		shown[i] = columns_shown(st, v, picked, i, cols);
+		if (!shown[i])
+			continue;
+		used += column_width(&v->columns[i], cols) + 1;
+		nr_open += !column_width(&v->columns[i], cols);
+	}
+	rest = cols > used + 1 ? cols - used - 1 : 0;
+	for (int i = 0; i < v->nr_columns; i++) {
+		unsigned int width = column_width(&v->columns[i], cols);
+
+		places[i] = (struct view_field){ 0 };
+		if (!shown[i] || col >= cols)
+			continue;
+		if (!width) {
+			width = MAX(rest / nr_open, picked ? OPEN_LEAST : 1u);
+			rest -= MIN(rest, width);
+			nr_open--;
+		}
+		places[i].col = col;
+		places[i].cols = MIN(width, cols - col);
+		col += width + 1;
+	}
+}
+
+static void draw_head(struct ui_state *st, struct canvas *c, const struct view *v,
+		      const struct list *list, const struct view_field *places, unsigned int row)
+{
+	canvas_fill(c, row, 0, c->cols, TEXT(" "), (struct style){ ROLE_HEAD, 0 });
+	for (int i = 0; i < v->nr_columns; i++) {
+		const struct view_column *column = &v->columns[i];
+		struct view_field at = places[i];
+		bool sorted = i == list->sort && columns_sortable(st, v, i);
+		char buf[TEXT_MAX];
+		struct safe_text title = columns_heading(st, column, c->ascii, buf);
+		struct style style = { sorted ? ROLE_SORTED : ROLE_HEAD, 0 };
+		unsigned int width = MIN(title.width + (unsigned int)sorted, at.cols), col = at.col;
+
+		if (!at.cols)
+			continue;
+		if (column->right)
+			col += at.cols - width;
+		if (column->heading)
+			canvas_elide(c, row, col, width - sorted, title, style);
+		else
+			canvas_text(c, row, col, width, title, style);
+		if (sorted)
+			canvas_text(c, row, col + width - 1, 1,
+				    column->ascending != list->inverted ? st->glyphs->ascending
+									: st->glyphs->descending,
+				    style);
+		if (columns_sortable(st, v, i))
+			ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)at.col, 1,
+							  (uint16_t)at.cols, ZONE_COLUMN,
+							  (uint32_t)i });
+	}
+}
+
+static void draw_row(const struct ui_state *st, struct canvas *c, const struct view *v,
+		     const struct row *row, const struct view_field *places, unsigned int at)
+{
+	if (v->draw_row) {
+		v->draw_row(st, row, c, (struct view_field){ at, 1, c->cols > 1 ? c->cols - 1 : 0 });
+		return;
+	}
+	for (int i = 0; i < v->nr_columns; i++) {
+		struct view_field place = places[i];
+
+		place.row = at;
+		if (place.cols)
+			v->columns[i].draw(st, row, c, place);
+	}
+}
+
+/* Why there are no rows; @buf has room for what is made. */
+static struct safe_text empty_text(const struct ui_state *st, char buf[static 64])
+{
+	char n[FORMAT_MAX];
+
+	if (!st->shown)
+		return TEXT("waiting for the first samples");
+	if (folds_is_late(st))
+		return text_format(buf, 64, "counting %s different stacks",
+				   format_count(n, st->shown->nr_stacks).str);
+	if (st->lists[st->view].nr_hidden)
+		return TEXT("nothing passes filter and limit (Esc clears the filter, L sets the limit)");
+	if (view_of(st->view)->empty.size)
+		return view_of(st->view)->empty;
+	if (!st->shown->sampling)
+		return TEXT("sampling is stopped (S starts it)");
+	return TEXT("no samples in this window");
+}
+
+void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows)
+{
+	/* What is not permitted, else what is wrong now. */
+	const struct profile_notice *banner = actions_notice(st, "banner");
+	const struct profile_notice *n = banner ? banner : actions_worst(st);
+	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
+	char buf[sizeof(n->text)];
+
+	if (c->cols > 2)
+		canvas_elide(c, row, 2, c->cols - 2, empty_text(st, buf), (struct style){ ROLE_DIM, 0 });
+	if (!n || !st->shown || !st->shown->sampling || folds_is_late(st) ||
+	    st->lists[st->view].nr_hidden || view_of(st->view)->empty.size)
+		return;
+	foot_text(&f, TEXT("Why"), ui_clean(buf, sizeof(buf), n->text).str);
+	foot_text(&f, TEXT("Cure"), n->cure[0] ? ui_clean(buf, sizeof(buf), n->cure).str : "none needed");
+}
+
+/* What is gone since the baseline, and what the view tells of the row; lines used. */
+static unsigned int fill_foot(const struct ui_state *st, const struct view *v,
+			      const struct list *list, struct foot *f)
+{
+	const struct row *at = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+
+	if (list->gone[0])
+		foot_text(f, TEXT("gone"), list->gone);
+	if (v->foot)
+		v->foot(st, at, f);
+	return f->used;
+}
+
+/* These lines at the lower end, where there is room; returns the rows that are left. */
+static unsigned int draw_foot(struct ui_state *st, struct canvas *c, const struct view *v,
+			      unsigned int row, unsigned int rows)
+{
+	const struct list *list = ui_state_list(st);
+	struct foot f = { .rows = rows, .cols = c->cols };
+	unsigned int wanted, least = MIN(list->nr + 2, 5u);
+
+	if (!st->shown || rows < least + 3)
+		return rows;
+	wanted = fill_foot(st, v, list, &f);
+	wanted = MIN(wanted, rows - least - 1);
+	if (!wanted)
+		return rows;
+	f = (struct foot){ c, row + rows - wanted, wanted, c->cols, 0 };
+	canvas_fill(c, f.row - 1, 1, c->cols - 2, st->glyphs->hline, (struct style){ ROLE_DIM, 0 });
+	fill_foot(st, v, list, &f);
+	return rows - wanted - 1;
+}
+
+void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows)
+{
+	const struct view *v = view_of(st->view);
+	struct list *list = ui_state_list(st);
+	struct view_field places[COLUMNS_MAX] = { 0 };
+
+	if (v->draw) {
+		v->draw(st, c, row, rows);
+		return;
+	}
+	rows = draw_foot(st, c, v, row, rows);
+	if (!rows)
+		return;
+	lay_out(st, v, list->columns, c->cols, places);
+	if (!v->draw_row) {
+		draw_head(st, c, v, list, places, row++);
+		rows--;
+	}
+	/* A screen that shrinks keeps the cursor in sight. */
+	if (list->page != rows) {
+		bool visible = list->cursor >= list->top && list->cursor < list->top + list->page;
+
+		list->page = rows;
+		scroll_to(list, visible);
+	}
+	if (!list->nr && rows)
+		list_draw_empty(st, c, row, rows);
+	ui_state_zone(st, &(struct zone){ (uint16_t)row, 0, (uint16_t)rows, (uint16_t)c->cols,
+					  ZONE_ROWS, list->top });
+	for (uint32_t i = 0; i < rows && list->top + i < list->nr; i++) {
+		draw_row(st, c, v, &list->rows[list->top + i], places, row + i);
+		if (list->top + i != list->cursor)
+			continue;
+		canvas_text(c, row + i, 0, 1, st->glyphs->marker, (struct style){ ROLE_VALUE, 0 });
+		canvas_restyle(c, row + i, 1, c->cols, (struct style){ ROLE_NORMAL, CELL_REVERSE },
+			       true);
+	}
+}
+
+void view_draw_percent(struct canvas *c, struct view_field at, double share)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_percent(buf, share),
+		     (struct style){ share >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
+}
+
+void view_draw_bar(const struct ui_state *st, struct canvas *c, struct view_field at, double share,
+		   enum theme_role role)
+{
+	unsigned int eighths = (unsigned int)(MIN(MAX(share, 0), 1) * at.cols * 8 + 0.5);
+
+	if (share > 0 && !eighths)
+		eighths = 1;
+	for (unsigned int i = 0; i < at.cols && eighths; i++) {
+		unsigned int part = MIN(eighths, 8);
+
+		canvas_text(c, at.row, at.col + i, 1, st->glyphs->bar[part],
+			    (struct style){ role, 0 });
+		eighths -= part;
+	}
+}

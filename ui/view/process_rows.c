@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The rows of the processes. The main thread; reads the state.
+ */
+#include "ui/view/process_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/view/folds.h"
+#include "ui/view/process_tree.h"
+#include "ui/view/view.h"
+
+/* Set in the id of a row that is a group of threads. */
+#define GROUP (1ull << 63)
+
+struct safe_text process_rows_comm(const struct ui_state *st, struct safe_text comm,
+				   char buf[static FORMAT_MAX * 2])
+{
+	return st->fold_threads ? format_folded(buf, comm) : comm;
+}
+
+/* ---- processes ---- */
+
+static int add_process(const struct ui_state *st, struct list *list,
+		       const struct fold_process_row *f, double all)
+{
+	struct row *row = list_add(list);
+
+	if (!row)
+		return -ENOMEM;
+	row->id = st->shown->processes[f->process].id;
+	row->index = f->process;
+	row->self = f->weight;
+	row->total = all > 0 ? f->weight / all : 0;
+	row->count = f->count;
+	row->nr = f->nr_tasks;
+	row->top_function = f->top_function;
+	return 0;
+}
+
+/* Rows for the ancestors, and what is below each row into its total. */
+static int add_tree(const struct ui_state *st, struct list *list)
+{
+	const struct profile *p = st->shown;
+	struct process_tree t;
+	uint32_t nr = list->nr;
+	double *totals;
+	int rc = 0;
+
+	if (process_tree_make(&t, p))
+		return -ENOMEM;
+	totals = calloc(t.nr + 1ULL, sizeof(*totals));
+	for (uint32_t i = 0; i < nr && totals; i++)
+		for (uint32_t at = list->rows[i].index; at != UINT32_MAX; at = t.parents[at])
+			totals[at] += list->rows[i].total;
+	for (uint32_t i = 0; i < p->nr_ancestors && !rc; i++) {
+		struct row *row = list_add(list);
+
+		if (!row) {
+			rc = -ENOMEM;
+			break;
+		}
+		row->id = p->ancestors[i].id;
+		row->index = p->nr_processes + i;
+	}
+	for (uint32_t i = 0; i < list->nr && totals; i++)
+		list->rows[i].total = totals[list->rows[i].index];
+	free(totals);
+	process_tree_fini(&t);
+	return rc;
+}
+
+static int build_processes(const struct ui_state *st, struct list *list)
+{
+	const struct fold_processes *fold = folds_processes(st);
+	int rc = 0;
+
+	if (!fold)
+		return -ENOMEM;
+	list->count = fold->count;
+	for (uint32_t i = 0; i < fold->nr_rows && !rc; i++)
+		rc = add_process(st, list, &fold->rows[i], fold->weight);
+	return rc || !st->process_tree ? rc : add_tree(st, list);
+}
+
+/* ---- threads ---- */
+
+/* All threads with samples, groups (of names alike, or each alone) side by side; NULL without memory. */
+static struct folds_member *members_of(const struct ui_state *st, const struct fold_filter *filter,
+				       const struct fold_task *sums, uint32_t *nr)
+{
+	const struct profile *p = st->shown;
+	struct folds_member *members = malloc((p->nr_tasks + 1ULL) * sizeof(*members));
+
+	*nr = 0;
+	for (uint32_t i = 0; i < p->nr_tasks && members; i++) {
+		const struct profile_task *task = &p->tasks[i];
+
+		if (!(sums[i].count > 0) || task->process >= p->nr_processes ||
+		    !fold_passes_task(p, filter, i))
+			continue;
+		members[(*nr)++] = (struct folds_member){
+			.task = i,
+			.group = st->fold_threads ? GROUP | folds_group(p, task) : task->id,
+		};
+	}
+	if (members)
+		qsort(members, *nr, sizeof(*members), folds_by_group);
+	return members;
+}
+
+/* A thread into the row of its group, which shows as the busiest of its threads. */
+static void add_thread(struct list *list, struct row *row, uint32_t task, const struct fold_task *sums)
+{
+	row->self += sums[task].weight;
+	row->count += sums[task].count;
+	row->nr++;
+	list->count += sums[task].count;
+	if (row->task != UINT32_MAX && sums[task].weight <= sums[row->task].weight)
+		return;
+	row->task = task;
+	row->top_function = sums[task].top_function;
+}
+
+/* One row for each group. */
+static int build_threads(const struct ui_state *st, const struct fold_filter *filter,
+			 struct list *list)
+{
+	const struct fold_task *sums = folds_tasks(st);
+	uint32_t nr = 0;
+	struct folds_member *members = sums ? members_of(st, filter, sums, &nr) : NULL;
+	struct row *row = NULL;
+	double all = 0;
+
+	if (!members)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!row || row->id != members[i].group)
+			row = list_add(list);
+		if (!row)
+			break;
+		row->id = members[i].group;
+		row->index = st->shown->tasks[members[i].task].process;
+		add_thread(list, row, members[i].task, sums);
+		all += sums[members[i].task].weight;
+	}
+	for (uint32_t i = 0; i < list->nr && all > 0; i++)
+		list->rows[i].total = list->rows[i].self / all;
+	free(members);
+	return row || !nr ? 0 : -ENOMEM;
+}
+
+int process_rows_build(const struct ui_state *st, struct list *list)
+{
+	struct fold_filter filter;
+
+	if (!st->shown)
+		return 0;
+	/* Where one thread is looked at, the others stay in sight. */
+	folds_filter_all(st, &filter);
+	if (!st->by_thread)
+		return build_processes(st, list);
+	if (st->drilled)
+		filter.process = ui_state_process(st);
+	return st->drilled && filter.process == UINT32_MAX ? 0 : build_threads(st, &filter, list);
+}

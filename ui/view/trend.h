@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What share each function had in each of the last 60 seconds, by function
+ * id. Bounded: light functions are left out when it is full. The main thread.
+ *
+ * A history is of one event and one process or thread; another one begins
+ * anew.
+ */
+#ifndef UI_VIEW_TREND_H
+#define UI_VIEW_TREND_H
+
+#include "sampler/profile/fold.h"
+
+#define TREND_SECONDS	60
+#define TREND_FUNCTIONS 4096		/* a power of two */
+
+struct trend_entry {
+	uint32_t id;
+	bool used;
+	float shares[TREND_SECONDS];	/* 0..1, at second % TREND_SECONDS */
+};
+
+struct trend {
+	struct trend_entry *entries;	/* TREND_FUNCTIONS of them, by hash; NULL: none yet */
+	uint32_t nr;
+	uint64_t key;			/* what it is a history of */
+	uint64_t first, last;		/* seconds that it knows; first > last: none */
+};
+
+void trend_fini(struct trend *t);
+/* Does it need what was at @time_ns? Once a second it does. */
+bool trend_wants(const struct trend *t, uint64_t key, uint64_t time_ns);
+/* Note the self shares of all functions at @time_ns, which goes up; else it begins anew. */
+void trend_note(struct trend *t, uint64_t key, uint64_t time_ns, const struct profile *p,
+		const struct fold_functions *fold);
+/* Share of a function @ago seconds before the last; negative: not known. */
+double trend_share(const struct trend *t, uint32_t id, uint32_t ago);
+
+#endif

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Callers and callees of one function: those that call it above, itself in
+ * the middle, those that it calls below. The main thread.
+ *
+ * The callers' shares sum to the function's total; so do its self share and
+ * the callees'. Identities: 0 the function, odd a caller, even a callee.
+ */
+#include "ui/view/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "ui/actions.h"
+#include "ui/actions_stacks.h"
+#include "ui/view/baseline.h"
+#include "ui/view/common_columns.h"
+#include "ui/text/format.h"
+#include "ui/view/folds.h"
+
+/* What a row is; kept in its @nr. */
+enum part { CALLER, CENTRE, CALLEE };
+
+static uint32_t centre_of(const struct ui_state *st)
+{
+	const struct folds *s = st->folds;
+
+	return s && s->nr_centres ? folds_function(st, s->centres[s->nr_centres - 1]) : FOLD_NONE;
+}
+
+static int add(const struct ui_state *st, struct list *list, enum part part,
+	       const struct fold_neighbour *n, double all)
+{
+	struct row *row = list_add(list);
+	uint64_t id;
+
+	if (!row)
+		return -ENOMEM;
+	id = n->function == FOLD_NONE ? 1ull << 32 : st->shown->functions[n->function].id;
+	row->id = (id + 1) << 1 | (part == CALLER);
+	row->index = n->function;
+	row->nr = part;
+	row->count = n->count;
+	row->total = all > 0 ? n->weight / all : 0;
+	return 0;
+}
+
+/* The lightest caller first, so that the hottest ones touch the function on both sides. */
+static int build(const struct ui_state *st, struct list *list)
+{
+	uint32_t centre = centre_of(st);
+	const struct fold_callers *c;
+	int rc = 0;
+	struct row *row;
+
+	if (st->view != VIEW_CALLERS)
+		return 0;
+	if (centre == FOLD_NONE) {
+		/* Nobody calls what is not there: that much is known of the samples. */
+		const struct fold_functions *all = folds_functions(st, FOLDS_SEEN);
+
+		list->count = all ? all->count : 0;
+		return 0;
+	}
+	c = folds_callers(st, centre);
+	if (!c)
+		return 0;
+	list->count = c->all_count;
+	for (uint32_t i = c->nr_callers; i-- > 0 && !rc;)
+		rc = add(st, list, CALLER, &c->callers[i], c->all_weight);
+	row = rc ? NULL : list_add(list);
+	if (!row)
+		return -ENOMEM;
+	row->index = centre;
+	row->nr = CENTRE;
+	row->count = c->count;
+	row->self = c->all_weight > 0 ? c->self / c->all_weight : 0;
+	row->total = c->all_weight > 0 ? c->total / c->all_weight : 0;
+	for (uint32_t i = 0; i < c->nr_callees && !rc; i++)
+		rc = add(st, list, CALLEE, &c->callees[i], c->all_weight);
+	return rc;
+}
+
+static uint32_t function(const struct ui_state *st, const struct row *row)
+{
+	return row->index;
+}
+
+static struct safe_text name_of(const struct ui_state *st, const struct row *row)
+{
+	return row->index == FOLD_NONE ? TEXT("(nothing: the stack begins here)")
+				       : st->shown->functions[row->index].name;
+}
+
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+{
+	return name_of(st, row);
+}
+
+static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	/* A filter never hides what all this is about. */
+	if (row->nr == CENTRE && m == &st->lists[VIEW_CALLERS].filter)
+		return !m->negate;
+	return match_finds(m, name_of(st, row));
+}
+
+static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct view_field at)
+{
+	uint32_t centre = centre_of(st);
+	const struct fold_callers *all = centre == FOLD_NONE ? NULL : folds_callers(st, centre);
+	double total = all && all->all_weight > 0 ? all->total / all->all_weight : 0;
+
+	/* Of the function's total: how its samples are shared out. */
+	view_draw_bar(st, c, at, total > 0 ? row->total / total : 0,
+		      row->nr == CENTRE ? ROLE_BAR_HOT : ROLE_BAR);
+}
+
+static void draw_part(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	char buf[FORMAT_MAX + 8], share[FORMAT_MAX];
+
+	if (row->nr == CENTRE)
+		canvas_text(c, at.row, at.col, at.cols,
+			    text_format(buf, sizeof(buf), "self %s",
+					format_percent(share, row->self).str),
+			    (struct style){ ROLE_VALUE, 0 });
+	else
+		canvas_text(c, at.row, at.col, at.cols,
+			    row->nr == CALLER ? TEXT("caller") : TEXT("callee"),
+			    (struct style){ ROLE_DIM, 0 });
+}
+
+static void draw_name(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	const struct list *list = &st->lists[VIEW_CALLERS];
+	bool found = match_active(&list->search) && !list->search.negate &&
+		     finds(st, row, &list->search);
+	struct style style = { row->index == FOLD_NONE
+				       ? ROLE_DIM
+				       : theme_kind(st->shown->functions[row->index].kind),
+			       found ? CELL_UNDERLINE | CELL_BOLD : 0 };
+
+	char buf[TEXT_MAX];
+
+	if (row->nr == CENTRE)
+		style.flags |= CELL_BOLD;
+	canvas_elide(c, at.row, at.col, at.cols, ui_name(st, buf, name_of(st, row)), style);
+}
+
+/* What the shares do not tell. */
+static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
+{
+	uint32_t centre = centre_of(st);
+	const struct fold_callers *c = centre == FOLD_NONE ? NULL : folds_callers(st, centre);
+	char buf[160], share[FORMAT_MAX];
+
+	if (!c || !(c->recursive > 0))
+		return 0;
+	text_format(buf, sizeof(buf),
+		    "%s%% of all samples have it more than once, up to %u times; each counts for "
+		    "its outermost caller and its innermost callee",
+		    format_percent(share, c->recursive / c->all_weight).str, c->depth_max);
+	foot_text(f, TEXT("recursive"), buf);
+	return f->used;
+}
+
+/* One step back: the function before, or the view that all began in. */
+static void back(struct ui_state *st)
+{
+	struct folds *s = st->folds;
+
+	st->lists[VIEW_CALLERS].selected = 0;
+	st->lists[VIEW_CALLERS].pinned = true;
+	if (s->nr_centres > 1) {
+		s->nr_centres--;
+		list_rebuild(st, VIEW_CALLERS);
+		return;
+	}
+	s->nr_centres = 0;
+	actions_show(st, s->callers_from);
+}
+
+static bool act(struct ui_state *st, enum action action, uint32_t code)
+{
+	const struct list *list = &st->lists[VIEW_CALLERS];
+	uint32_t fn;
+
+	if (action == ACT_OPEN || action == ACT_CALLERS) {
+		fn = actions_function(st);
+		if (fn != FOLD_NONE)
+			actions_callers(st, st->shown->functions[fn].id);
+		return true;
+	}
+	if (action != ACT_BACK || !st->folds)
+		return false;
+	/* Esc clears filter and search first, as everywhere. */
+	if (code == K_ESC && (match_active(&list->filter) || match_active(&list->search)))
+		return false;
+	back(st);
+	return true;
+}
+
+enum { TOTAL, CHANGE, BAR, PART, SAMPLES, KIND, NAME, MODULE };
+
+static const struct view_column columns[] = {
+	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = common_total },
+	[CHANGE] = COMMON_CHANGE("TOTAL%"),
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 16, .from = 60, .draw = draw_bar },
+	[PART] = { .title = TEXT("IS"), .width = 10, .draw = draw_part },
+	[SAMPLES] = COMMON_SAMPLES(10, 120),
+	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = common_kind },
+	[NAME] = { .title = TEXT("CALLERS, FUNCTION, CALLEES"), .draw = draw_name },
+	[MODULE] = { .title = TEXT("MODULE"),
+		     .width = 14,
+		     .wide = 18,
+		     .from = 76,
+		     .ascending = true,
+		     .extra = true,
+		     .draw = common_module },
+};
+
+static const struct view_label labels[] = { { ACT_OPEN, "Centre" }, { ACT_NONE, NULL } };
+
+const struct view view_callers = {
+	.title = TEXT("Callers"),
+	.labels = labels,
+	.columns = columns,
+	.nr_columns = ARRAY_SIZE(columns),
+	.sort_self = UINT8_MAX,
+	.sort_total = UINT8_MAX,
+	.sort_module = UINT8_MAX,
+	.build = build,
+	.own_order = true,
+	.compared = COMPARED_TOTAL,
+	.name = name,
+	.finds = finds,
+	.foot = foot,
+	.function = function,
+	.act = act,
+};

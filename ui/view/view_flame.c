@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * View 4: the flame graph. A box is a function on a path, as wide as its
+ * share, beside those called by the same caller. The main thread.
+ *
+ * Boxes stand in the order of function ids, not of weights, so that they do
+ * not change places from tick to tick. A row of the list is a box.
+ */
+#include "ui/view/view_flame.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ui/view/baseline.h"
+#include "ui/view/common_columns.h"
+#include "ui/view/flame.h"
+#include "ui/text/format.h"
+#include "ui/draw/pen.h"
+#include "ui/view/folds.h"
+
+#define COLS_DEFAULT 80
+
+const struct folds_tree *view_flame_tree(const struct ui_state *st)
+{
+	return &folds_of(st)->trees[FOLDS_FLAME];
+}
+
+static const struct flame_box *box_of(const struct ui_state *st, const struct row *row)
+{
+	return &st->folds->boxes[row->index];
+}
+
+static const struct fold_tree_node *node_of(const struct ui_state *st, const struct row *row)
+{
+	return &view_flame_tree(st)->fold.nodes[box_of(st, row)->node];
+}
+
+/* The node zoomed into, if it is there; else the nearest one above it, at last the root. */
+static uint32_t zoomed(const struct folds *s, const struct folds_tree *t)
+{
+	for (uint32_t i = s->nr_zoom; i-- > 0;) {
+		uint32_t n = folds_node(t, s->zoom[i]);
+
+		if (n != FOLD_NONE)
+			return n;
+	}
+	return 0;
+}
+
+/* Remember the way from the selected box up to the root, for when it is gone. */
+static void note_path(struct folds *s, const struct folds_tree *t, const struct list *list)
+{
+	uint32_t n = list->cursor < list->nr ? s->boxes[list->cursor].node : FOLD_NONE;
+
+	for (s->nr_path = 0; n != FOLD_NONE && s->nr_path < FOLDS_LEVELS;
+	     n = t->fold.nodes[n].parent)
+		s->path[s->nr_path++] = t->ids[n];
+}
+
+/* Where the selected box is gone, select the nearest ancestor that is there. */
+static void keep_selection(struct folds *s, const struct folds_tree *t, struct list *list)
+{
+	if (!s->nr_path || s->path[0] != list->selected)
+		return;
+	for (uint32_t i = 0; i < s->nr_path; i++)
+		for (uint32_t b = 0; b < s->nr_boxes; b++)
+			if (t->ids[s->boxes[b].node] == s->path[i]) {
+				list->selected = s->path[i];
+				return;
+			}
+}
+
+/* The part of the width that is in sight. */
+double view_flame_width(const struct folds *s)
+{
+	return s->width > 0 ? s->width : 1;
+}
+
+/* Show the part around @left, as far as there is one. */
+void view_flame_show_part(struct folds *s, double left, double width)
+{
+	s->width = MIN(width, 1);
+	s->left = MIN(MAX(left, 0), 1 - s->width);
+}
+
+/* Shares change from tick to tick: what is selected stays in sight. */
+static void follow_selection(struct folds *s, const struct folds_tree *t, const struct list *list)
+{
+	uint32_t n = list->pinned ? folds_node(t, (uint32_t)list->selected) : FOLD_NONE;
+	double from, to, width = view_flame_width(s);
+
+	if (n == FOLD_NONE || width >= 1 || !flame_extent(&t->fold, zoomed(s, t), n, &from, &to))
+		return;
+	if (to <= s->left || from >= s->left + width)
+		view_flame_show_part(s, (from + to - width) / 2, width);
+}
+
+static int build(const struct ui_state *st, struct list *list)
+{
+	struct folds *s = st->folds;
+	const struct folds_tree *t;
+
+	if (st->view != VIEW_FLAME || !s)
+		return 0;
+	free(s->boxes);
+	s->boxes = NULL;
+	s->nr_boxes = 0;
+	t = folds_tree(st, FOLDS_FLAME);
+	if (!t)
+		return 0;
+	list->count = t->fold.count;
+	follow_selection(s, t, list);
+	s->nr_boxes = flame_lay_out(&t->fold,
+				    &(struct flame_part){ zoomed(s, t), s->left, view_flame_width(s) },
+				    s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
+	for (uint32_t i = 0; i < s->nr_boxes; i++) {
+		struct row *row = list_add(list);
+
+		if (!row)
+			return -ENOMEM;
+		folds_row(t, s->boxes[i].node, row);
+		row->index = i;
+	}
+	if (list->pinned)
+		keep_selection(s, t, list);
+	return 0;
+}
+
+static const struct folds_tree *tree(const struct ui_state *st)
+{
+	return folds_tree(st, FOLDS_FLAME);
+}
+
+static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	char buf[TEXT_MAX];
+
+	return match_finds(m, folds_text(st, node_of(st, row), buf, sizeof(buf)));
+}
+
+static uint32_t function(const struct ui_state *st, const struct row *row)
+{
+	return node_of(st, row)->function;
+}
+
+/* ---- drawing ---- */
+
+/* Share of all samples that have a match on their stack: the topmost match of a path counts. */
+static double found_share(const struct ui_state *st, const struct match *m)
+{
+	const struct fold_tree *t = &view_flame_tree(st)->fold;
+	bool *found = calloc(st->shown->nr_functions + 1ULL, sizeof(*found));
+	double sum = 0;
+	uint32_t n = 0;
+
+	if (!found)
+		return 0;
+	for (uint32_t i = 0; i < st->shown->nr_functions; i++)
+		found[i] = match_finds(m, st->shown->functions[i].name) != m->negate;
+	while (n != FOLD_NONE) {
+		uint32_t fn = t->nodes[n].function;
+		bool here = fn != FOLD_NONE && found[fn];
+
+		if (here)
+			sum += t->nodes[n].total;
+		if (!here && t->nodes[n].child != FOLD_NONE) {
+			n = t->nodes[n].child;
+			continue;
+		}
+		while (n != FOLD_NONE && t->nodes[n].next == FOLD_NONE)
+			n = t->nodes[n].parent;
+		if (n != FOLD_NONE)
+			n = t->nodes[n].next;
+	}
+	free(found);
+	return t->weight > 0 ? sum / t->weight : 0;
+}
+
+bool view_flame_shows_change(const struct ui_state *st)
+{
+	return st->folds->by_change && baseline_is_on(st);
+}
+
+static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct folds *s = st->folds;
+	const struct folds_tree *t = view_flame_tree(st);
+	const struct list *list = &st->lists[VIEW_FLAME];
+	const struct match *search = &list->search;
+	uint32_t zoom = zoomed(s, t);
+	struct pen pen = { c, row, 1, c->cols };
+	char buf[TEXT_MAX + 64], share[FORMAT_MAX], name[TEXT_MAX];
+
+	pen_text(&pen, 0, TEXT("width = share"), ROLE_DIM);
+	if (zoom) {
+		struct safe_text text =
+			folds_text(st, &t->fold.nodes[zoom], name, sizeof(name));
+
+		pen_value(&pen, 2, TEXT("of"),
+			  format_share(share, t->fold.nodes[zoom].total / t->fold.weight),
+			  ROLE_VALUE);
+		pen_text(&pen, 2, TEXT("zoom"), ROLE_DIM);
+		if (pen.col + 1 < pen.end)
+			pen.col += 1 + canvas_elide(c, row, pen.col + 1,
+						    MIN(pen.end - pen.col - 1, c->cols / 3), text,
+						    (struct style){ ROLE_VALUE, 0 });
+		pen_text(&pen, 1, TEXT("(Esc out)"), ROLE_DIM);
+	} else {
+		pen_text(&pen, 2, TEXT("Enter zooms"), ROLE_DIM);
+	}
+	if (view_flame_shows_change(st))
+		pen_text(&pen, 2, TEXT("colour = change"), ROLE_DIM);
+	if (list->gone[0] && pen.col + 12 < pen.end) {
+		pen_text(&pen, 2, TEXT("gone"), ROLE_DIM);
+		pen.col += 1 + canvas_elide(c, row, pen.col + 1,
+					    MIN(pen.end - pen.col - 1, c->cols / 3),
+					    ui_clean(name, sizeof(name), list->gone),
+					    (struct style){ ROLE_WARN, 0 });
+	}
+	if (view_flame_width(s) < 1)
+		pen_text(&pen, 2,
+			 text_format(buf, sizeof(buf), "x%.0f from %.0f%%", 1 / view_flame_width(s),
+				     s->left * 100),
+			 ROLE_VALUE);
+	if (match_active(search))
+		pen_text(&pen, 2,
+			 text_format(buf, sizeof(buf), "%s matches /%s/, %s%% in all",
+				     search->negate ? "no name" : "[name]", search->text,
+				     format_percent(share, found_share(st, search)).str),
+			 ROLE_WARN);
+}
+
+/* What there is to say of the selected box. */
+static void draw_details(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct list *list = &st->lists[VIEW_FLAME];
+	const struct row *at = &list->rows[list->cursor];
+	const struct fold_tree_node *node = node_of(st, at);
+	char figures[160], total[FORMAT_MAX], self[FORMAT_MAX], count[FORMAT_MAX];
+	char buf[TEXT_MAX], change[FORMAT_MAX];
+	struct safe_text rise = common_change_text(at, change);
+	struct safe_text text = text_format(figures, sizeof(figures),
+					    c->cols < 60 ? "%s%% self %s%%"
+							 : "total %s%%  self %s%%  %s samples",
+					    format_percent(total, at->total).str,
+					    format_percent(self, at->self).str,
+					    format_count(count, at->count).str);
+	struct pen pen = { c, row, 1, c->cols };
+	unsigned int room;
+
+	pen_text(&pen, 0, st->glyphs->marker, ROLE_VALUE);
+	room = text.width + pen.col + 4 + (rise.width ? rise.width + 2u : 0);
+	room = c->cols > room ? c->cols - room : 0;
+	if (room > 8)
+		pen.col += 1 + canvas_elide(c, row, pen.col + 1, room,
+					    folds_text(st, node, buf, sizeof(buf)),
+					    (struct style){ ROLE_VALUE, 0 });
+	if (node->function != FOLD_NONE && c->cols >= 100)
+		room = room > pen.col ? room - pen.col : 0;
+	else
+		room = 0;
+	if (room > 8)
+		pen.col += 2 + canvas_elide(c, row, pen.col + 2, room - 2,
+					    st->shown->functions[node->function].module,
+					    (struct style){ ROLE_DIM, 0 });
+	pen_text(&pen, 2, text, ROLE_NORMAL);
+	pen_text(&pen, 2, rise, (enum theme_role)common_change_style(at).role);
+}
+
+/* The colour of a box: of its change, of its kind, or one of a few by its module's name. */
+static uint8_t colour_of(const struct ui_state *st, const struct row *row)
+{
+	const struct fold_tree_node *node = node_of(st, row);
+	static const uint8_t colours[] = { ROLE_USER, ROLE_KERNEL, ROLE_JIT, ROLE_VDSO,
+					   ROLE_UNKNOWN, ROLE_BAR_WARM };
+	uint64_t h = 0;
+
+	if (view_flame_shows_change(st))
+		return row->change == CHANGE_SURE || row->change == CHANGE_NEW
+			       ? (uint8_t)common_change_style(row).role
+			       : ROLE_NORMAL;
+	if (node->function == FOLD_NONE)
+		return ROLE_NORMAL;
+	if (!st->folds->by_module)
+		return theme_kind(folds_kind(st, node));
+	/* By name, so that it is the same one each time. */
+	for (const char *p = st->shown->functions[node->function].module.str; *p; p++)
+		h = hash_u64(h + (unsigned char)*p);
+	return colours[h % ARRAY_SIZE(colours)];
+}
+
+/* One box: a separator, the name, and its colour to the end. */
+static void draw_box(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     unsigned int at, bool selected)
+{
+	const struct match *search = &st->lists[VIEW_FLAME].search;
+	const struct flame_box *box = box_of(st, row);
+	const struct fold_tree_node *node = node_of(st, row);
+	bool found = match_active(search) && finds(st, row, search) != search->negate;
+	char buf[TEXT_MAX], brief[TEXT_MAX], marked[TEXT_MAX], changed[TEXT_MAX];
+	char change[FORMAT_MAX];
+	struct safe_text text = ui_name(st, brief, folds_text(st, node, buf, sizeof(buf)));
+	struct style style = { colour_of(st, row),
+			       selected ? CELL_BOLD | CELL_UNDERLINE : CELL_REVERSE };
+
+	if (found)
+		style.flags |= CELL_BOLD | CELL_UNDERLINE;
+	if (found && node->function != FOLD_NONE)
+		text = text_format(marked, sizeof(marked), "[%s]", text.str);
+	/* In front: the end of a name is what a narrow box cuts. */
+	if (view_flame_shows_change(st) && (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
+		text = text_format(changed, sizeof(changed), "%s %s",
+				   common_change_text(row, change).str, text.str);
+	canvas_fill(c, at, box->col, box->cols, TEXT(" "), style);
+	canvas_text(c, at, box->col, 1, selected ? st->glyphs->marker : st->glyphs->edge, style);
+	if (box->cols < 3)
+		return;
+	/* Three letters tell more than two and an ellipsis. */
+	if (box->cols < 7)
+		canvas_text(c, at, box->col + 1u, box->cols - 1u, text, style);
+	else
+		canvas_elide(c, at, box->col + 1u, box->cols - 1u, text, style);
+}
+
+/* Which level is drawn in which row, so that the selected one is among them. */
+static void scroll_levels(struct folds *s, uint32_t level, unsigned int rows)
+{
+	if (level < s->top)
+		s->top = level;
+	if (level >= s->top + rows)
+		s->top = level - rows + 1;
+}
+
+static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows)
+{
+	struct folds *s = st->folds;
+	struct list *list = &st->lists[VIEW_FLAME];
+	unsigned int first = row + 1, graph = rows > 2 ? rows - 2 : 0;
+
+	if (s && s->cols != c->cols) {
+		s->cols = c->cols;
+		list_rebuild(st, VIEW_FLAME);
+	}
+	if (!s || !list->nr || !graph) {
+		list_draw_empty(st, c, row, rows);
+		return;
+	}
+	/* All of it is on the screen: nothing is below. */
+	list->page = list->nr;
+	list->top = 0;
+	s->rows = graph;
+	scroll_levels(s, box_of(st, &list->rows[list->cursor])->level, graph);
+	note_path(s, view_flame_tree(st), list);
+	draw_head(st, c, row);
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct flame_box *box = box_of(st, &list->rows[i]);
+
+		if (box->level < s->top || box->level - s->top >= graph)
+			continue;
+		draw_box(st, &list->rows[i], c,
+			 s->root_below ? first + graph - 1 - (box->level - s->top)
+				       : first + (box->level - s->top),
+			 i == list->cursor);
+	}
+	draw_details(st, c, row + rows - 1);
+	ui_state_zone(st, &(struct zone){ (uint16_t)first, 0, (uint16_t)graph, (uint16_t)c->cols,
+					  ZONE_ROWS, 0 });
+}
+
+const struct view view_flame = {
+	.title = TEXT("Flame"),
+	.sort_self = UINT8_MAX,
+	.sort_total = UINT8_MAX,
+	.sort_module = UINT8_MAX,
+	.own_rows = true,
+	.build = build,
+	.compared = COMPARED_TOTAL,
+	.tree = tree,
+	.finds = finds,
+	.function = function,
+	.draw = draw,
+	.act = view_flame_act,
+	.click = view_flame_click,
+	.wheel = view_flame_wheel,
+	.drag = view_flame_drag,
+};

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * View 1: the hottest functions, of everything or of one process. The main
+ * thread; reads the state, changes none of it.
+ */
+#include "ui/view/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sampler/count/interval.h"
+#include "ui/view/baseline.h"
+#include "ui/view/common_columns.h"
+#include "ui/view/folds.h"
+#include "ui/text/format.h"
+#include "ui/view/process_rows.h"
+
+static const struct profile_function *function_of(const struct ui_state *st, const struct row *row)
+{
+	return &st->shown->functions[row->index];
+}
+
+static const struct profile_task *task_of(const struct ui_state *st, const struct row *row)
+{
+	return row->task < st->shown->nr_tasks ? &st->shown->tasks[row->task] : NULL;
+}
+
+/* The process's name; with threads that have their own names, the thread's. */
+static struct safe_text comm_of(const struct ui_state *st, const struct row *row,
+				char buf[static FORMAT_MAX * 2])
+{
+	const struct profile_task *task = task_of(st, row);
+
+	if (!task)
+		return TEXT("");
+	if (st->drilled || task->process >= st->shown->nr_processes)
+		return process_rows_comm(st, task->comm, buf);
+	return process_rows_comm(st, st->shown->processes[task->process].comm, buf);
+}
+
+static int by_text(struct safe_text a, struct safe_text b)
+{
+	int d = strcasecmp(a.str, b.str);
+
+	return d ? d : strcmp(a.str, b.str);
+}
+
+static int by_symbol(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return by_text(function_of(st, a)->name, function_of(st, b)->name);
+}
+
+static int by_module(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = by_text(function_of(st, a)->module, function_of(st, b)->module);
+
+	/* Within a module the hottest comes first, whichever way modules go. */
+	if (!d)
+		d = common_by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
+	return d;
+}
+
+static int by_comm(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	char x[FORMAT_MAX * 2], y[FORMAT_MAX * 2];
+	int d = by_text(comm_of(st, a, x), comm_of(st, b, y));
+
+	if (!d)
+		d = common_by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
+	return d;
+}
+
+/* Could noise alone put the row before the one above it? */
+static bool is_tie(const struct ui_state *st, const struct row *row)
+{
+	const struct list *list = &st->lists[VIEW_FUNCTIONS];
+
+	if (list->sort != view_functions_column(APP_SORT_SELF) || row == list->rows ||
+	    !(row->count > 0))
+		return false;
+	return interval_is_tie(row[-1].count, row->count, list->count);
+}
+
+static void draw_self(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	view_draw_percent(c, at, row->self);
+	if (is_tie(st, row))
+		canvas_text(c, at.row, at.col, 1, TEXT("~"), (struct style){ ROLE_DIM, 0 });
+}
+
+static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct view_field at)
+{
+	/* Of the hottest row: bars compare rows, the figure beside says how much. */
+	double top = st->lists[VIEW_FUNCTIONS].most;
+
+	view_draw_bar(st, c, at, top > 0 ? row->self / top : 0,
+		      row->self > 0.10	 ? ROLE_BAR_HOT
+		      : row->self > 0.03 ? ROLE_BAR_WARM
+					 : ROLE_BAR);
+}
+
+/* A minute in a few cells; steady is half high, so that rise and fall both show. */
+static void draw_trend(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	const struct trend *t = folds_trend(st);
+	double means[32], most = 0, sum = 0;
+	uint32_t id = (uint32_t)row->id, nr = 0, cells = MIN(at.cols, 32u);
+
+	if (t->key != folds_key(st))
+		return;
+	for (uint32_t i = 0; i < cells; i++) {
+		double total = 0;
+		uint32_t known = 0;
+
+		for (uint32_t ago = (cells - 1 - i) * TREND_SECONDS / cells;
+		     ago < (cells - i) * TREND_SECONDS / cells; ago++) {
+			double share = trend_share(t, id, ago);
+
+			total += share > 0 ? share : 0;
+			known += share >= 0;
+		}
+		means[i] = known ? total / known : -1;
+		nr += known > 0;
+		sum += known ? means[i] : 0;
+		most = MAX(most, means[i]);
+	}
+	most = nr ? MAX(most, 2 * sum / nr) : 0;
+	for (uint32_t i = 0; i < cells && most > 0; i++)
+		if (means[i] >= 0)
+			canvas_text(c, at.row, at.col + i, 1,
+				    st->glyphs->level[(int)(means[i] / most * 8 + 0.5)],
+				    (struct style){ theme_kind(function_of(st, row)->kind), 0 });
+}
+
+/* The text from its @skip-th cell on. */
+static struct safe_text skip_cells(struct safe_text t, unsigned int skip)
+{
+	unsigned int width;
+	size_t size = text_clip(t, skip, &width);
+
+	t.str += size;
+	t.size = (uint16_t)(t.size - size);
+	t.width = (uint16_t)(t.width - width);
+	return t;
+}
+
+static void draw_symbol(const struct ui_state *st, const struct row *row, struct canvas *c,
+			struct view_field at)
+{
+	const struct list *list = &st->lists[VIEW_FUNCTIONS];
+	const struct profile_function *f = function_of(st, row);
+	bool found = match_active(&list->search) && !list->search.negate &&
+		     match_finds(&list->search, f->name);
+	struct style style = { theme_kind(f->kind), found ? CELL_UNDERLINE | CELL_BOLD : 0 };
+	char buf[TEXT_MAX];
+
+	canvas_elide(c, at.row, at.col, at.cols, skip_cells(ui_name(st, buf, f->name), st->scroll),
+		     style);
+}
+
+static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	char buf[FORMAT_MAX * 2];
+	struct safe_text text = comm_of(st, row, buf);
+
+	if (row->nr > 1) {
+		text = text_format(buf, sizeof(buf), "(%u procs)", row->nr);
+		canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_DIM, 0 });
+		return;
+	}
+	canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* Where the true share is, in 95 of 100 windows. */
+static void draw_interval(const struct ui_state *st, const struct row *row, struct canvas *c,
+			  struct view_field at)
+{
+	double all = st->lists[VIEW_FUNCTIONS].count;
+	/* Around the share that is shown, by weight; as sure as the number of samples makes it. */
+	struct interval i = interval_of(row->self * all, all);
+	char buf[32];
+
+	canvas_right(c, at.row, at.col, at.cols,
+		     text_format(buf, sizeof(buf), "%.1f-%.1f", 100 * i.low, 100 * i.high),
+		     (struct style){ ROLE_DIM, 0 });
+}
+
+static bool has_intervals(const struct ui_state *st)
+{
+	return st->intervals;
+}
+
+/* "parser.cc:411": the line that most of its samples are at. */
+static struct safe_text line_of(const struct ui_state *st, const struct row *row, char *buf,
+				size_t size)
+{
+	const struct profile_line *line = folds_line(st, row->index);
+	const char *path, *slash;
+
+	if (!line)
+		return TEXT("");
+	path = st->shown->files[line->file].str;
+	slash = strrchr(path, '/');
+	return text_format(buf, size, "%s:%u", slash ? slash + 1 : path, line->line);
+}
+
+static void draw_line(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	char buf[TEXT_MAX];
+
+	canvas_elide(c, at.row, at.col, at.cols, line_of(st, row, buf, sizeof(buf)),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* By file, then by number; the functions without a line last. */
+static int by_line(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	const struct profile_line *x = folds_line(st, a->index), *y = folds_line(st, b->index);
+	int d;
+
+	if (!x || !y)
+		return !x - !y;
+	d = by_text(st->shown->files[x->file], st->shown->files[y->file]);
+	return d ? d : (x->line > y->line) - (x->line < y->line);
+}
+
+static bool has_lines(const struct ui_state *st)
+{
+	return st->shown && st->shown->frame_lines;
+}
+
+static int by_kind(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return function_of(st, a)->kind - function_of(st, b)->kind;
+}
+
+/* How much more it has now than at the first second that is known of the last minute. */
+static double rise_of(const struct ui_state *st, const struct row *row)
+{
+	const struct trend *t = folds_trend(st);
+	uint64_t known = t->last >= t->first ? t->last - t->first : 0;
+	double before;
+
+	if (t->key != folds_key(st))
+		return 0;
+	before = trend_share(t, (uint32_t)row->id, (uint32_t)MIN(known, TREND_SECONDS - 1u));
+	return row->self - MAX(before, 0);
+}
+
+static int by_trend(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	double x = rise_of(st, a), y = rise_of(st, b);
+
+	return (x > y) - (x < y);
+}
+
+/* ---- other events: a column each ---- */
+
+static bool has_other(const struct ui_state *st, uint32_t n)
+{
+	return folds_other(st, n) != UINT32_MAX;
+}
+
+static struct safe_text head_other(const struct ui_state *st, uint32_t n, char buf[static TEXT_MAX])
+{
+	uint32_t event = folds_other(st, n);
+
+	return event == UINT32_MAX ? TEXT("")
+				   : ui_clean(buf, TEXT_MAX, st->shown->events[event].event.name);
+}
+
+static int by_other(uint32_t n, const struct row *a, const struct row *b)
+{
+	return (a->other[n] > b->other[n]) - (a->other[n] < b->other[n]);
+}
+
+static void draw_other(uint32_t n, const struct row *row, struct canvas *c, struct view_field at)
+{
+	if (row->other[n] >= 0)
+		view_draw_percent(c, at, row->other[n]);
+}
+
+#define OTHER_COLUMN(n)                                                                                    \
+	static bool has_other##n(const struct ui_state *st)                                                \
+	{                                                                                                  \
+		return has_other(st, n);                                                                   \
+	}                                                                                                  \
+	static struct safe_text head_other##n(const struct ui_state *st, char buf[static TEXT_MAX])        \
+	{                                                                                                  \
+		return head_other(st, n, buf);                                                             \
+	}                                                                                                  \
+	static int by_other##n(const struct ui_state *st, const struct row *a, const struct row *b)        \
+	{                                                                                                  \
+		return by_other(n, a, b);                                                                  \
+	}                                                                                                  \
+	static void draw_other##n(const struct ui_state *st, const struct row *row, struct canvas *c,      \
+				  struct view_field at)                                                         \
+	{                                                                                                  \
+		draw_other(n, row, c, at);                                                                 \
+	}
+OTHER_COLUMN(0)
+OTHER_COLUMN(1)
+OTHER_COLUMN(2)
+#undef OTHER_COLUMN
+
+#define OTHER(n, NAME, FROM)                                                                               \
+	{                                                                                                  \
+		.title = TEXT(NAME), .help = "SELF% of another event that is sampled", .width = 9,         \
+		.wide = 11,                                                                                \
+		.from = FROM, .right = true, .when = has_other##n, .heading = head_other##n,               \
+		.compare = by_other##n, .draw = draw_other##n                                              \
+	}
+
+enum {
+	SELF, INTERVAL, BAR, TOTAL, OTHER0, OTHER1, OTHER2, CHANGE, TREND, SAMPLES, KIND, SYMBOL, LINE,
+	MODULE, COMM
+};
+
+static const struct view_column columns[] = {
+	[SELF] = { .title = TEXT("SELF%"),
+		   .help = "share of samples in the function itself",
+		   .width = 6,
+		   .right = true,
+		   .compare = common_by_self,
+		   .draw = draw_self },
+	[INTERVAL] = { .title = TEXT("95%"),
+		       .name = "interval",
+		       .help = "where the true SELF% is, 95 times of 100 (~)",
+		       .width = 10,
+		       .from = UINT16_MAX,
+		       .right = true,
+		       .always = has_intervals,
+		       .compare = common_by_self,
+		       .draw = draw_interval },
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 6, .from = 46, .draw = draw_bar },
+	[TOTAL] = { .title = TEXT("TOTAL%"),
+		    .help = "share of samples with the function on the stack",
+		    .width = 7,
+		    .right = true,
+		    .compare = common_by_total,
+		    .draw = common_plain },
+	[OTHER0] = OTHER(0, "EVENT2", 70),
+	[OTHER1] = OTHER(1, "EVENT3", 110),
+	[OTHER2] = OTHER(2, "EVENT4", 130),
+	[CHANGE] = { .title = { "\u0394", 2, 1 },
+		     .name = "change",
+		     .ascii = TEXT("+/-"),
+		     .help = "change of SELF% against the window before, or the baseline (B)",
+		     .width = 6,
+		     .from = 90,
+		     .right = true,
+		     .always = baseline_is_on,
+		     .compare = common_by_change,
+		     .draw = common_change },
+	[TREND] = { .title = TEXT("TREND60s"),
+		    .name = "trend",
+		    .help = "SELF% over a minute; sorts by its rise",
+		    .width = 8,
+		    .wide = 8,
+		    .from = 98,
+		    .compare = by_trend,
+		    .draw = draw_trend },
+	[SAMPLES] = { .title = TEXT("SAMPLES"),
+		      .width = 10,
+		      .help = "samples in the function itself",
+		      .from = 140,
+		      .right = true,
+		      .compare = common_by_samples,
+		      .draw = common_samples },
+	[KIND] = { .title = TEXT(" "),
+		   .name = "kind",
+		   .help = "user, kernel, jit, vdso, ? no name",
+		   .width = 1,
+		   .ascending = true,
+		   .compare = by_kind,
+		   .draw = common_kind },
+	[SYMBOL] = { .title = TEXT("SYMBOL"),
+		     .help = "name of the function",
+		     .ascending = true,
+		     .compare = by_symbol,
+		     .draw = draw_symbol },
+	[LINE] = { .title = TEXT("LINE"),
+		   .help = "source line that most of its own samples are at",
+		   .width = 18,
+		   .wide = 18,
+		   .from = 150,
+		   .ascending = true,
+		   .extra = true,
+		   .when = has_lines,
+		   .compare = by_line,
+		   .draw = draw_line },
+	[MODULE] = { .title = TEXT("MODULE"),
+		     .help = "program, library or kernel module",
+		     .width = 14,
+		     .wide = 15,
+		     .from = 60,
+		     .ascending = true,
+		     .extra = true,
+		     .compare = by_module,
+		     .draw = common_module },
+	[COMM] = { .title = TEXT("COMM"),
+		   .help = "process it ran in most",
+		   .width = 13,
+		   .wide = 14,
+		   .from = 76,
+		   .ascending = true,
+		   .extra = true,
+		   .compare = by_comm,
+		   .draw = draw_comm },
+};
+
+uint8_t view_functions_column(enum app_sort sort)
+{
+	static const uint8_t map[APP_SORT_NR] = {
+		[APP_SORT_SELF] = SELF,	    [APP_SORT_TOTAL] = TOTAL, [APP_SORT_SYMBOL] = SYMBOL,
+		[APP_SORT_MODULE] = MODULE, [APP_SORT_COMM] = COMM,
+	};
+
+	return map[(unsigned int)sort < APP_SORT_NR ? sort : APP_SORT_SELF];
+}
+
+/* Is it code of another module than the one asked for? */
+static bool left_out(const struct ui_state *st, uint32_t function)
+{
+	uint32_t module = st->shown->functions[function].module_index;
+
+	return st->only.on && (module >= st->shown->nr_modules ||
+			       st->shown->modules[module].id != st->only.id);
+}
+
+/* One row per function that has samples. */
+static int build(const struct ui_state *st, struct list *list)
+{
+	const struct fold_functions *fold = folds_functions(st, FOLDS_SEEN);
+	const double *others[ROW_EVENTS];
+
+	if (!fold)
+		return 0;
+	for (uint32_t n = 0; n < ROW_EVENTS; n++)
+		others[n] = folds_other_shares(st, n);
+	list->count = fold->count;
+	for (uint32_t i = 0; i < fold->nr_rows; i++) {
+		const struct fold_row *f = &fold->rows[i];
+		struct row *row;
+
+		if (left_out(st, f->function))
+			continue;
+		row = list_add(list);
+		if (!row)
+			return -ENOMEM;
+		row->id = st->shown->functions[f->function].id;
+		row->index = f->function;
+		row->self = fold->weight > 0 ? f->self_weight / fold->weight : 0;
+		row->total = fold->weight > 0 ? f->total_weight / fold->weight : 0;
+		row->count = f->self;
+		row->task = f->task;
+		row->nr = f->nr_processes;
+		for (uint32_t n = 0; n < ROW_EVENTS; n++)
+			row->other[n] = others[n] ? (float)others[n][f->function] : -1;
+		folds_compare(st, row);
+	}
+	return 0;
+}
+
+static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	const struct profile_function *f = function_of(st, row);
+	char comm[FORMAT_MAX * 2];
+
+	return match_finds(m, f->name) || match_finds(m, f->module) ||
+	       (row->nr <= 1 && match_finds(m, comm_of(st, row, comm)));
+}
+
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+{
+	return function_of(st, row)->name;
+}
+
+static uint32_t function(const struct ui_state *st, const struct row *row)
+{
+	return row->index;
+}
+
+static const struct view_label labels[] = { { ACT_OPEN, "Callers" }, { ACT_NONE, NULL } };
+
+const struct view view_functions = {
+	.title = TEXT("Functions"),
+	.labels = labels,
+	.columns = columns,
+	.nr_columns = ARRAY_SIZE(columns),
+	.sort_self = SELF,
+	.sort_total = TOTAL,
+	.sort_module = MODULE,
+	.build = build,
+	.finds = finds,
+	.compared = COMPARED_SELF,
+	.name = name,
+	.function = function,
+};

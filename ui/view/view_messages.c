@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * View 7: what went wrong, each kind once, and what helps. The main thread;
+ * reads the state, changes none of it.
+ */
+#include "ui/view/view.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ui/actions_sampling.h"
+#include "ui/text/format.h"
+
+static const struct profile_notice *message_of(const struct ui_state *st, const struct row *row)
+{
+	return &st->latest->notices[row->index];
+}
+
+/* Grave ones first, of these what is so now. */
+static int by_severity(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	const struct profile_notice *x = message_of(st, a), *y = message_of(st, b);
+
+	if (x->severity != y->severity)
+		return x->severity > y->severity ? 1 : -1;
+	return x->active - y->active;
+}
+
+/* Grave ones first here, too: two lost samples matter more than a thousand guessed callers. */
+static int by_count(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	bool x = message_of(st, a)->severity == NOTICE_GRAVE, y = message_of(st, b)->severity == NOTICE_GRAVE;
+
+	return x != y ? x - y : (a->count > b->count) - (a->count < b->count);
+}
+
+static int by_first(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	uint64_t x = message_of(st, a)->first_ns, y = message_of(st, b)->first_ns;
+
+	return (x > y) - (x < y);
+}
+
+static int by_last(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	uint64_t x = message_of(st, a)->last_ns, y = message_of(st, b)->last_ns;
+
+	return (x > y) - (x < y);
+}
+
+static struct style style_of(const struct ui_state *st, const struct row *row)
+{
+	const struct profile_notice *m = message_of(st, row);
+
+	return (struct style){ m->severity == NOTICE_INFO ? ROLE_DIM :
+			       m->active		  ? ROLE_WARN :
+							    ROLE_NORMAL, 0 };
+}
+
+static void draw_count(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count), style_of(st, row));
+}
+
+static void draw_time(struct canvas *c, struct view_field at, uint64_t ns)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_clock(buf, ns),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+static void draw_first(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	draw_time(c, at, message_of(st, row)->first_ns);
+}
+
+static void draw_last(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	draw_time(c, at, message_of(st, row)->last_ns);
+}
+
+static void draw_text(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	const struct profile_notice *m = message_of(st, row);
+	char buf[sizeof(m->text) + 2];
+
+	canvas_elide(c, at.row, at.col, at.cols,
+		     text_format(buf, sizeof(buf), "%s%s", m->severity == NOTICE_GRAVE ? "! " : "", m->text),
+		     style_of(st, row));
+}
+
+static void draw_cure(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	canvas_text(c, at.row, at.col, at.cols,
+		    message_of(st, row)->control == NOTICE_NONE ? TEXT("") : TEXT("Enter"),
+		    (struct style){ ROLE_KEY_LABEL, 0 });
+}
+
+enum { COUNT, FIRST, LAST, KEY, WHAT };
+
+static const struct view_column columns[] = {
+	[COUNT] = { .title = TEXT("COUNT"),
+		    .help = "times, or samples; grave ones (!) first",
+		    .width = 9,
+		    .right = true,
+		    .compare = by_count,
+		    .draw = draw_count },
+	[FIRST] = { .title = TEXT("FIRST"),
+		    .help = "running time at the first",
+		    .width = 9,
+		    .from = 70,
+		    .right = true,
+		    .ascending = true,
+		    .compare = by_first,
+		    .draw = draw_first },
+	[LAST] = { .title = TEXT("LAST"),
+		   .help = "running time at the last",
+		   .width = 9,
+		   .from = 56,
+		   .right = true,
+		   .compare = by_last,
+		   .draw = draw_last },
+	[KEY] = { .title = TEXT("CURE"), .help = "Enter takes it", .width = 5, .draw = draw_cure },
+	[WHAT] = { .title = TEXT("MESSAGE"),
+		   .help = "what happened, the worst first",
+		   .compare = by_severity,
+		   .draw = draw_text },
+};
+
+static int build(const struct ui_state *st, struct list *list)
+{
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++) {
+		struct row *row = list_add(list);
+
+		if (!row)
+			return -ENOMEM;
+		row->id = st->latest->notices[i].id;
+		row->index = i;
+		row->total = 1;
+		row->count = (double)st->latest->notices[i].count;
+	}
+	return 0;
+}
+
+static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	char buf[sizeof(message_of(st, row)->text)];
+
+	return match_finds(m, ui_clean(buf, sizeof(buf), message_of(st, row)->text));
+}
+
+/* What helps against the selected one. */
+static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
+{
+	const struct profile_notice *m = row ? message_of(st, row) : NULL;
+
+	if (!m)
+		return 0;
+	foot_text(f, TEXT("What"), m->text);
+	foot_text(f, TEXT("Cure"), m->cure[0] ? m->cure : "none needed");
+	if (m->control != NOTICE_NONE)
+		foot_line(f, TEXT("Enter"), TEXT("takes the cure: what it says first"));
+	return f->used;
+}
+
+/* Enter: what the selected one's cure says. */
+static bool act(struct ui_state *st, enum action action, uint32_t code)
+{
+	const struct list *list = &st->lists[VIEW_MESSAGES];
+
+	if (action != ACT_OPEN || list->cursor >= list->nr)
+		return false;
+	actions_take_cure(st, message_of(st, &list->rows[list->cursor]));
+	return true;
+}
+
+static const struct view_label labels[] = { { ACT_OPEN, "Cure" }, { ACT_NONE, NULL } };
+
+const struct view view_messages = {
+	.title = TEXT("Messages"),
+	.labels = labels,
+	.empty = TEXT("nothing went wrong so far"),
+	.columns = columns,
+	.nr_columns = ARRAY_SIZE(columns),
+	.sort_self = COUNT,
+	.sort_total = COUNT,
+	.sort_module = UINT8_MAX,
+	.build = build,
+	.finds = finds,
+	.foot = foot,
+	.act = act,
+};

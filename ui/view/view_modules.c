@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * View 6: the objects that functions are code of, where their names come
+ * from, and what would give the missing ones. The main thread; reads the
+ * state, changes none of it.
+ */
+#include "ui/view/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/view/baseline.h"
+#include "ui/view/common_columns.h"
+#include "ui/view/folds.h"
+#include "ui/text/format.h"
+
+static const struct profile_module *module_of(const struct ui_state *st, const struct row *row)
+{
+	return &st->shown->modules[row->index];
+}
+
+static struct safe_text state_of(const struct profile_module *m)
+{
+	const char *name = profile_module_state_name(m->state);
+
+	return (struct safe_text){ name, (uint16_t)strlen(name), (uint16_t)strlen(name) };
+}
+
+static int by_named(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return (a->self > b->self) - (a->self < b->self);
+}
+
+static int by_symbols(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	uint32_t x = module_of(st, a)->nr_symbols, y = module_of(st, b)->nr_symbols;
+
+	return (x > y) - (x < y);
+}
+
+static int by_name(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcasecmp(module_of(st, a)->name.str, module_of(st, b)->name.str);
+}
+
+static int by_state(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcmp(state_of(module_of(st, a)).str, state_of(module_of(st, b)).str);
+}
+
+static int by_source(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcmp(module_of(st, a)->source, module_of(st, b)->source);
+}
+
+static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct view_field at)
+{
+	view_draw_bar(st, c, at, row->total, row->total > 0.5 ? ROLE_BAR_HOT : ROLE_BAR);
+}
+
+/* The share of its samples that have a name. */
+static void draw_named(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_share(buf, row->self),
+		     (struct style){ row->self < 0.5 ? ROLE_WARN : ROLE_NORMAL, 0 });
+}
+
+static void draw_symbols(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct view_field at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols,
+		     format_count(buf, module_of(st, row)->nr_symbols),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+static void draw_state(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	const struct profile_module *m = module_of(st, row);
+	bool warn = m->state == PROFILE_MODULE_FAILED || m->state == PROFILE_MODULE_ASIDE;
+
+	if (m->state == PROFILE_MODULE_LOADING && m->permille)
+		view_draw_bar(st, c, at, m->permille / 1000.0, ROLE_BAR);
+	else
+		canvas_text(c, at.row, at.col, at.cols, state_of(m),
+			    (struct style){ warn ? ROLE_WARN : ROLE_NORMAL, 0 });
+}
+
+static void draw_name(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	canvas_elide(c, at.row, at.col, at.cols, module_of(st, row)->name,
+		     (struct style){ ROLE_VALUE, 0 });
+}
+
+/* Where the names come from, or why there are none. */
+static void draw_source(const struct ui_state *st, const struct row *row, struct canvas *c,
+			struct view_field at)
+{
+	const struct profile_module *m = module_of(st, row);
+	bool reason = m->reason[0] != '\0';
+	char buf[128];
+
+	canvas_elide(c, at.row, at.col, at.cols,
+		     reason && m->source[0] ?
+			     text_format(buf, sizeof(buf), "%s; %s", m->source, m->reason) :
+			     ui_clean(buf, sizeof(buf), reason ? m->reason : m->source),
+		     (struct style){ reason ? ROLE_WARN : ROLE_NORMAL, 0 });
+}
+
+enum { SHARE, CHANGE, BAR, SAMPLES, NAMED, SYMBOLS, STATE, NAME, SOURCE };
+
+static const struct view_column columns[] = {
+	[SHARE] = { .title = TEXT("SELF%"),
+		    .help = "share of all samples that were in its code",
+		    .width = 7,
+		    .right = true,
+		    .compare = common_by_total,
+		    .draw = common_total },
+	[CHANGE] = COMMON_CHANGE("SELF%"),
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 12, .from = 66, .draw = draw_bar },
+	[SAMPLES] = COMMON_SAMPLES(9, 90),
+	[NAMED] = { .title = TEXT("NAMED"),
+		    .help = "share of its samples that have a name",
+		    .width = 6,
+		    .right = true,
+		    .compare = by_named,
+		    .draw = draw_named },
+	[SYMBOLS] = { .title = TEXT("SYMBOLS"),
+		      .help = "names it has to give",
+		      .width = 9,
+		      .from = 110,
+		      .right = true,
+		      .compare = by_symbols,
+		      .draw = draw_symbols },
+	[STATE] = { .title = TEXT("STATE"),
+		    .help = "is it read?",
+		    .width = 8,
+		    .from = 60,
+		    .ascending = true,
+		    .compare = by_state,
+		    .draw = draw_state },
+	[NAME] = { .title = TEXT("MODULE"),
+		   .help = "name of the file",
+		   .width = 16,
+		   .wide = 24,
+		   .ascending = true,
+		   .compare = by_name,
+		   .draw = draw_name },
+	[SOURCE] = { .title = TEXT("NAMES FROM"),
+		     .help = "where names come from, or why there are none",
+		     .from = 50,
+		     .ascending = true,
+		     .compare = by_source,
+		     .draw = draw_source },
+};
+
+/* Self weight of each module, and the part of it that has a name. */
+struct sums {
+	double count, weight, named;
+};
+
+static int add_rows(const struct ui_state *st, struct list *list, const struct sums *sums,
+		    double all)
+{
+	for (uint32_t i = 0; i < st->shown->nr_modules; i++) {
+		struct row *row;
+
+		if (!sums[i].count)
+			continue;
+		row = list_add(list);
+		if (!row)
+			return -ENOMEM;
+		row->id = st->shown->modules[i].id;
+		row->index = i;
+		/* The limit hides by total: that is the share. */
+		row->total = all > 0 ? sums[i].weight / all : 0;
+		row->self = sums[i].weight > 0 ? sums[i].named / sums[i].weight : 0;
+		row->count = sums[i].count;
+	}
+	return 0;
+}
+
+/* One row per module that has samples of its own. */
+static int build(const struct ui_state *st, struct list *list)
+{
+	const struct profile *p = st->shown;
+	const struct fold_functions *fold;
+	struct sums *sums;
+	int rc;
+
+	fold = p && p->nr_modules ? folds_functions(st, FOLDS_ALL_CODE) : NULL;
+	if (!fold)
+		return 0;
+	sums = calloc(p->nr_modules, sizeof(*sums));
+	if (!sums)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fold->nr_rows; i++) {
+		const struct fold_row *f = &fold->rows[i];
+		const struct profile_function *fn = &p->functions[f->function];
+
+		if (fn->module_index >= p->nr_modules)
+			continue;
+		sums[fn->module_index].count += f->self;
+		sums[fn->module_index].weight += f->self_weight;
+		sums[fn->module_index].named += fn->unnamed ? 0 : f->self_weight;
+	}
+	list->count = fold->count;
+	rc = add_rows(st, list, sums, fold->weight);
+	free(sums);
+	return rc;
+}
+
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+{
+	return module_of(st, row)->name;
+}
+
+static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	return match_finds(m, module_of(st, row)->name) || match_finds(m, module_of(st, row)->path);
+}
+
+static void foot_memory(struct foot *f, const struct profile_module *m)
+{
+	char buf[128], n[FORMAT_MAX], times[FORMAT_MAX];
+	struct safe_text size = format_memory(n, m->memory >> 10);
+
+	if (!m->nr_evicted)
+		foot_line(f, TEXT("Memory"), size);
+	else
+		foot_line(f, TEXT("Memory"),
+			  text_format(buf, sizeof(buf), "%s; left %s times for want of room", size.str,
+				      format_count(times, m->nr_evicted).str));
+}
+
+static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
+{
+	const struct profile_module *m = row ? module_of(st, row) : NULL;
+	char buf[128], n[FORMAT_MAX];
+
+	if (!m)
+		return 0;
+	foot_line(f, TEXT("Path"), m->path);
+	foot_line(f, TEXT("Names"),
+		  text_format(buf, sizeof(buf), "%s%s%s (%s)", format_count(n, m->nr_symbols).str,
+			      m->source[0] ? " from " : "", m->source, state_of(m).str));
+	if (m->state == PROFILE_MODULE_LOADING && m->permille)
+		foot_line(f, TEXT("Loading"),
+			  text_format(buf, sizeof(buf), "%s of it is read",
+				      format_share(n, m->permille / 1000.0).str));
+	if (m->memory >= 1024 || m->nr_evicted)
+		foot_memory(f, m);
+	if (m->reason[0])
+		foot_text(f, TEXT("Reason"), m->reason);
+	if (m->cure[0])
+		foot_text(f, TEXT("Cure"), m->cure);
+	return f->used;
+}
+
+static const struct view_label labels[] = { { ACT_OPEN, "Functions" }, { ACT_NONE, NULL } };
+
+const struct view view_modules = {
+	.title = TEXT("Modules"),
+	.labels = labels,
+	.columns = columns,
+	.nr_columns = ARRAY_SIZE(columns),
+	.sort_self = SHARE,
+	.sort_total = SHARE,
+	.sort_module = NAME,
+	.build = build,
+	.compared = COMPARED_TOTAL,
+	.name = name,
+	.finds = finds,
+	.foot = foot,
+};

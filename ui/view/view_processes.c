@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * View 2: the processes that have samples, as a list or (t) below their
+ * parents, or (H) their threads. The main thread.
+ */
+#include "ui/view/view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/view/baseline.h"
+#include "ui/view/common_columns.h"
+#include "ui/view/folds.h"
+#include "ui/text/format.h"
+#include "ui/draw/pen.h"
+#include "ui/view/process_rows.h"
+#include "ui/view/process_tree.h"
+#include "ui/text/users.h"
+
+static const struct profile_process *process_of(const struct ui_state *st, const struct row *row)
+{
+	return process_tree_at(st->shown, row->index);
+}
+
+/* What the row is called by: the thread's own name and number, where rows are threads. */
+static struct safe_text comm_of(const struct ui_state *st, const struct row *row,
+				char buf[static FORMAT_MAX * 2])
+{
+	if (!st->by_thread || row->task >= st->shown->nr_tasks)
+		return process_of(st, row)->comm;
+	return process_rows_comm(st, st->shown->tasks[row->task].comm, buf);
+}
+
+static pid_t pid_of(const struct ui_state *st, const struct row *row)
+{
+	return st->by_thread && row->task < st->shown->nr_tasks ? st->shown->tasks[row->task].tid
+								: process_of(st, row)->pid;
+}
+
+static struct safe_text text_or_none(struct safe_text t)
+{
+	return t.str ? t : TEXT("");
+}
+
+static struct safe_text command_of(const struct ui_state *st, const struct row *row)
+{
+	return text_or_none(process_of(st, row)->command);
+}
+
+/* The container, or the last part of the cgroup's path. */
+static struct safe_text group_of(const struct ui_state *st, const struct row *row,
+				 char buf[static TEXT_MAX])
+{
+	const struct profile_process *p = process_of(st, row);
+	const char *slash;
+
+	if (text_or_none(p->container).size)
+		return p->container;
+	slash = p->cgroup.str ? strrchr(p->cgroup.str, '/') : NULL;
+	return slash && slash[1] ? ui_clean(buf, TEXT_MAX, slash + 1) : text_or_none(p->cgroup);
+}
+
+static bool in_tree(const struct ui_state *st)
+{
+	return st->process_tree && !st->by_thread;
+}
+
+static bool in_list(const struct ui_state *st)
+{
+	return !in_tree(st);
+}
+
+/* A recording tells nothing of cgroups and command lines. */
+static bool has_details(const struct ui_state *st)
+{
+	for (uint32_t i = 0; st->shown && i < st->shown->nr_processes; i++)
+		if (text_or_none(st->shown->processes[i].cgroup).size)
+			return true;
+	return false;
+}
+
+static bool has_command(const struct ui_state *st)
+{
+	return in_list(st) && has_details(st);
+}
+
+/* Beside a tree, names of functions need a wide screen. */
+static bool has_room(const struct ui_state *st)
+{
+	return in_list(st) || st->cols >= 110;
+}
+
+static struct safe_text hottest_of(const struct ui_state *st, const struct row *row)
+{
+	return row->top_function < st->shown->nr_functions
+		       ? st->shown->functions[row->top_function].name
+		       : TEXT("");
+}
+
+static int by_pid(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	pid_t pa = pid_of(st, a), pb = pid_of(st, b);
+
+	return (pa > pb) - (pa < pb);
+}
+
+static int by_uid(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	uid_t ua = process_of(st, a)->uid, ub = process_of(st, b)->uid;
+
+	return (ua > ub) - (ua < ub);
+}
+
+static int by_tasks(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return (a->nr > b->nr) - (a->nr < b->nr);
+}
+
+static int by_comm(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	char x[FORMAT_MAX * 2], y[FORMAT_MAX * 2];
+
+	return strcasecmp(comm_of(st, a, x).str, comm_of(st, b, y).str);
+}
+
+static int by_group(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	char x[TEXT_MAX], y[TEXT_MAX];
+
+	return strcasecmp(group_of(st, a, x).str, group_of(st, b, y).str);
+}
+
+static int by_command(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcasecmp(command_of(st, a).str, command_of(st, b).str);
+}
+
+/* Its own share: in a tree the other one has what is below it, too. */
+static double own_of(const struct ui_state *st, const struct row *row)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+
+	return list->count > 0 ? row->count / list->count : 0;
+}
+
+static int by_hottest(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return strcasecmp(hottest_of(st, a).str, hottest_of(st, b).str);
+}
+
+static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct view_field at)
+{
+	view_draw_bar(st, c, at, row->total,
+		      row->total > 0.5	  ? ROLE_BAR_HOT
+		      : row->total > 0.15 ? ROLE_BAR_WARM
+					  : ROLE_BAR);
+}
+
+static void draw_number(struct canvas *c, struct view_field at, long long n)
+{
+	char buf[24];
+	int size = snprintf(buf, sizeof(buf), "%lld", n);
+
+	canvas_right(c, at.row, at.col, at.cols,
+		     (struct safe_text){ buf, (uint16_t)size, (uint16_t)size },
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+static void draw_pid(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct view_field at)
+{
+	draw_number(c, at, pid_of(st, row));
+}
+
+static void draw_user(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	char buf[64];
+
+	canvas_elide(c, at.row, at.col, at.cols,
+		     users_name(st->config->users, process_of(st, row)->uid, buf, sizeof(buf)),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+static void draw_cpu(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct view_field at)
+{
+	char buf[FORMAT_MAX];
+
+	if (row->nr)
+		canvas_right(c, at.row, at.col, at.cols, common_cpu(st, row->self, buf),
+			     (struct style){ ROLE_NORMAL, 0 });
+}
+
+static void draw_tasks(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	if ((!st->by_thread || st->fold_threads) && row->nr)
+		draw_number(c, at, row->nr);
+}
+
+static void draw_own(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct view_field at)
+{
+	if (row->nr)
+		view_draw_percent(c, at, own_of(st, row));
+}
+
+static void draw_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct view_field at)
+{
+	char buf[FORMAT_MAX];
+
+	if (row->nr)
+		canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* A name: underlined where the search finds it. */
+static unsigned int draw_name(const struct ui_state *st, struct safe_text name, struct canvas *c,
+			      struct view_field at)
+{
+	const struct match *search = &st->lists[VIEW_PROCESSES].search;
+	bool found = match_active(search) && !search->negate && match_finds(search, name);
+
+	return canvas_elide(c, at.row, at.col, at.cols, name,
+			    (struct style){ ROLE_VALUE, found ? CELL_UNDERLINE : 0 });
+}
+
+static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	char buf[FORMAT_MAX * 2];
+
+	draw_name(st, comm_of(st, row, buf), c, at);
+}
+
+static void draw_group(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	char buf[TEXT_MAX];
+
+	canvas_elide(c, at.row, at.col, at.cols, group_of(st, row, buf),
+		     (struct style){ text_or_none(process_of(st, row)->container).size ?
+					     ROLE_VALUE : ROLE_NORMAL, 0 });
+}
+
+static void draw_command(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct view_field at)
+{
+	canvas_elide(c, at.row, at.col, at.cols, command_of(st, row),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* Lines from the parent, the name, and where there is room the command line. */
+static void draw_tree(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	const struct glyphs *g = st->glyphs;
+	struct pen pen = { c, at.row, at.col, at.col + at.cols };
+	unsigned int first = row->depth > at.cols / 4 ? row->depth - at.cols / 4u : 1;
+
+	if (first > 1)
+		pen_text(&pen, 0, g->more, ROLE_DIM);
+	for (unsigned int level = first; level <= row->depth; level++) {
+		bool on = level < 32 && row->rails & 1u << level, own = level == row->depth;
+
+		pen_text(&pen, 0, own ? on ? g->tee : g->corner : on ? g->vline : TEXT(" "), ROLE_DIM);
+		pen_text(&pen, 0, own ? g->hline : TEXT(" "), ROLE_DIM);
+	}
+	if (row->parent)
+		pen_text(&pen, 0, row->folded ? g->closed : g->opened, ROLE_VALUE);
+	pen.col++;
+	if (pen.col + 1 < pen.end)
+		pen.col += draw_name(st, process_of(st, row)->comm, c,
+				     (struct view_field){ at.row, pen.col, pen.end - pen.col });
+	if (pen.col + 2 < pen.end)
+		canvas_elide(c, at.row, pen.col + 2, pen.end - pen.col - 2, command_of(st, row),
+			     (struct style){ ROLE_DIM, 0 });
+}
+
+static void draw_hottest(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct view_field at)
+{
+	char kind = row->top_function < st->shown->nr_functions
+			    ? st->shown->functions[row->top_function].kind
+			    : '?';
+
+	canvas_elide(c, at.row, at.col, at.cols, hottest_of(st, row),
+		     (struct style){ theme_kind(kind), 0 });
+}
+
+enum { SHARE, CHANGE, OWN, BAR, CPU, SAMPLES, PID, USER, TASKS, COMM, GROUP, HOTTEST, COMMAND, TREE };
+
+/* Columns without a width share what is left. */
+static const struct view_column columns[] = {
+	[SHARE] = { .title = TEXT("SHARE%"),
+		    .help = "share of all samples; in the tree with what is below",
+		    .width = 7,
+		    .right = true,
+		    .compare = common_by_total,
+		    .draw = common_total },
+	[CHANGE] = COMMON_CHANGE("OWN%, the share of the process alone,"),
+	[OWN] = { .title = TEXT("OWN%"),
+		  .help = "share of the process alone",
+		  .width = 6,
+		  .right = true,
+		  .when = in_tree,
+		  .compare = common_by_samples,
+		  .draw = draw_own },
+	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 12, .from = 46, .when = has_room,
+		  .draw = draw_bar },
+	[CPU] = { .title = TEXT("CPU%"),
+		  .help = "of one CPU, where the event counts time",
+		  .width = 6,
+		  .from = 72,
+		  .right = true,
+		  .compare = common_by_total,
+		  .draw = draw_cpu },
+	[SAMPLES] = { .title = TEXT("SAMPLES"),
+		      .help = "samples",
+		      .width = 10,
+		      .from = 90,
+		      .right = true,
+		      .when = has_room,
+		      .compare = common_by_samples,
+		      .draw = draw_samples },
+	[PID] = { .title = TEXT("PID"),
+		  .help = "process id; with H, thread id",
+		  .width = 8,
+		  .right = true,
+		  .ascending = true,
+		  .compare = by_pid,
+		  .draw = draw_pid },
+	[USER] = { .title = TEXT("USER"),
+		   .help = "user",
+		   .width = 8,
+		   .wide = 10,
+		   .from = 66,
+		   .ascending = true,
+		   .compare = by_uid,
+		   .draw = draw_user },
+	[TASKS] = { .title = TEXT("TASKS"),
+		    .help = "threads with samples",
+		    .width = 6,
+		    .from = 86,
+		    .right = true,
+		    .compare = by_tasks,
+		    .draw = draw_tasks },
+	[COMM] = { .title = TEXT("COMMAND"),
+		   .help = "name",
+		   .width = 17,
+		   .wide = 17,
+		   .ascending = true,
+		   .when = in_list,
+		   .compare = by_comm,
+		   .draw = draw_comm },
+	[GROUP] = { .title = TEXT("CGROUP"),
+		    .help = "container, or cgroup",
+		    .width = 19,
+		    .wide = 19,
+		    .from = 124,
+		    .ascending = true,
+		    .when = has_details,
+		    .compare = by_group,
+		    .draw = draw_group },
+	[HOTTEST] = { .title = TEXT("HOTTEST FUNCTION"),
+		      .help = "function with most self time",
+		      .ascending = true,
+		      .from = 60,
+		      .when = has_room,
+		      .compare = by_hottest,
+		      .draw = draw_hottest },
+	[COMMAND] = { .title = TEXT("COMMAND LINE"),
+		      .help = "name with arguments",
+		      .ascending = true,
+		      .from = 150,
+		      .when = has_command,
+		      .compare = by_command,
+		      .draw = draw_command },
+	[TREE] = { .title = TEXT("PROCESS TREE"),
+		   .help = "name",
+		   .ascending = true,
+		   .when = in_tree,
+		   .compare = by_comm,
+		   .draw = draw_tree },
+};
+
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+{
+	char comm[FORMAT_MAX * 2];
+
+	return text_format(buf, size, "%s[%d]", comm_of(st, row, comm).str, (int)pid_of(st, row));
+}
+
+static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	const struct profile_process *p = process_of(st, row);
+	char buf[TEXT_MAX], comm[FORMAT_MAX * 2];
+
+	return match_finds(m, comm_of(st, row, comm)) || match_finds(m, hottest_of(st, row)) ||
+	       match_finds(m, text_format(buf, sizeof(buf), "%d", (int)pid_of(st, row))) ||
+	       match_finds(m, command_of(st, row)) || match_finds(m, text_or_none(p->cgroup)) ||
+	       match_finds(m, text_or_none(p->container)) ||
+	       match_finds(m, users_name(st->config->users, p->uid, buf, sizeof(buf)));
+}
+
+/* What the columns have no room for. */
+static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
+{
+	const struct profile_process *p = row ? process_of(st, row) : NULL;
+
+	if (!p || !text_or_none(p->cgroup).size)
+		return 0;
+	foot_line(f, TEXT("Command"), p->command.size ? p->command : p->comm);
+	foot_line(f, TEXT("Cgroup"), p->cgroup);
+	return f->used;
+}
+
+static void arrange(const struct ui_state *st, struct list *list)
+{
+	if (in_tree(st))
+		process_tree_arrange(st, list);
+}
+
+/* ---- keys ---- */
+
+static void fold(struct ui_state *st, const struct row *row, bool closed)
+{
+	if (row->parent && st->folds &&
+	    !folds_mark(st->folds, process_tree_mark(row->id), closed ? MARK_CLOSED : MARK_OPEN))
+		ui_state_say(st, true, "too much is folded by hand to remember more");
+	list_rebuild(st, VIEW_PROCESSES);
+}
+
+/* To the row that this one is below. */
+static void go_up(struct ui_state *st)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+	uint32_t at = list->cursor, depth = list->rows[at].depth;
+
+	while (at && list->rows[at].depth >= depth)
+		at--;
+	if (list->rows[at].depth < depth)
+		list_move_to(st, at);
+}
+
+/* Open or close all that are in sight and closed or open; false: there are none. */
+static bool fold_these(struct ui_state *st, bool closed)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+	bool any = false;
+
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct row *row = &list->rows[i];
+
+		if (row->parent && row->folded != closed)
+			any |= folds_mark(st->folds, process_tree_mark(row->id),
+					  closed ? MARK_CLOSED : MARK_OPEN);
+	}
+	list_rebuild(st, VIEW_PROCESSES);
+	return any;
+}
+
+/* Unfold all, level by level; where nothing is folded, fold all. */
+static void fold_all(struct ui_state *st)
+{
+	int levels = 0;
+
+	while (st->folds && fold_these(st, false) && levels < UINT8_MAX)
+		levels++;
+	if (st->folds && !levels)
+		fold_these(st, true);
+}
+
+static bool act(struct ui_state *st, enum action action, uint32_t code)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	bool ancestor = row && st->shown && row->index >= st->shown->nr_processes;
+
+	if (action == ACT_TREE) {
+		st->process_tree = !in_tree(st);
+		st->by_thread = false;
+		list_rebuild(st, VIEW_PROCESSES);
+		return true;
+	}
+	if (!in_tree(st) || !row)
+		return false;
+	switch (action) {
+	case ACT_UNFOLD:
+	case ACT_SCROLL_RIGHT:
+		fold(st, row, false);
+		return true;
+	case ACT_FOLD:
+	case ACT_SCROLL_LEFT:
+		if (row->parent && !row->folded)
+			fold(st, row, true);
+		else
+			go_up(st);
+		return true;
+	case ACT_UNFOLD_ALL:
+		fold_all(st);
+		return true;
+	case ACT_OPEN:
+		if (ancestor)
+			fold(st, row, !row->folded);
+		return ancestor;
+	default:
+		return false;
+	}
+}
+
+static uint32_t function(const struct ui_state *st, const struct row *row)
+{
+	return row->top_function < st->shown->nr_functions ? row->top_function : UINT32_MAX;
+}
+
+const struct view view_processes = {
+	.title = TEXT("Processes"),
+	.columns = columns,
+	.nr_columns = ARRAY_SIZE(columns),
+	.sort_self = CPU,
+	.sort_total = SAMPLES,
+	.sort_module = COMM,
+	.build = process_rows_build,
+	.arrange = arrange,
+	.compared = COMPARED_COUNT,
+	.name = name,
+	.finds = finds,
+	.foot = foot,
+	.act = act,
+	.function = function,
+};
