@@ -180,7 +180,8 @@ void annotate_inside(struct profile_annotate *a, const struct assemble_input *in
 
 		all += pt->weight;
 		/* The code that is shown does not change while it has samples. */
-		if (!best || (best->vaddr != last && (pt->vaddr == last || pt->weight > best->weight)))
+		if (!best ||
+		    (best->vaddr != last && (pt->vaddr == last || pt->weight > best->weight)))
 			best = pt;
 	}
 	owner = best ? symbols_at(in->symbols, (uint32_t)best->vaddr) : NULL;

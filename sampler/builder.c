@@ -23,7 +23,7 @@
 #include "sampler/annotate.h"
 
 /* A control is answered by a short tick, this long after the last one at the earliest. */
-#define ANSWER_NS 20000000ULL
+#define ANSWER_NS    20000000ULL
 #define BUILDER_NICE (-5)
 /* How often it is looked for code that is being read. */
 #define CODE_MS 10
@@ -68,8 +68,8 @@ static void govern_stall(struct sampler *s)
 	if (!governor_stall(&s->governor, s->tick_span_ns, s->config.tick_ns, fastest))
 		return;
 	apply_governor(s);
-	tick_message(s, "%.0f Hz stalled this machine (a tick took %.1f s): lowered to %.0f Hz", was,
-		     (double)s->tick_span_ns / 1e9, fastest * s->governor.factor);
+	tick_message(s, "%.0f Hz stalled this machine (a tick took %.1f s): lowered to %.0f Hz",
+		     was, (double)s->tick_span_ns / 1e9, fastest * s->governor.factor);
 }
 
 /* After each tick: is it too much, or calm again? */
@@ -85,9 +85,11 @@ static void govern(struct sampler *s)
 		return;
 	apply_governor(s);
 	if (s->governor.factor < was)
-		tick_message(s, "own cost %.1f%% of a CPU, limit %.1f%%: rate lowered to %.0f Hz, %.0f%% of "
-			     "what was asked for", s->tick_pct, s->governor.max_pct, s->hz[0],
-			     100 * s->governor.factor);
+		tick_message(s,
+			     "own cost %.1f%% of a CPU, limit %.1f%%: rate lowered to %.0f Hz, "
+			     "%.0f%% of "
+			     "what was asked for",
+			     s->tick_pct, s->governor.max_pct, s->hz[0], 100 * s->governor.factor);
 	else
 		tick_message(s, "calm again: rate raised to %.0f Hz, %.0f%% of what was asked for",
 			     s->hz[0], 100 * s->governor.factor);
@@ -136,7 +138,8 @@ static void set_rate(struct sampler *s, const struct control *c)
 	s->config.events[c->event].period = 0;
 	s->config.events[c->event].hz = 0;
 	tick_message(s, "%s: %.0f Hz%s", s->config.events[c->event].name, c->hz,
-		     c->hz > GOVERNOR_STALL_HZ ? "; lowered by itself if it stalls the machine" : "");
+		     c->hz > GOVERNOR_STALL_HZ ? "; lowered by itself if it stalls the machine"
+					       : "");
 }
 
 static void set_enabled(struct sampler *s, bool on)
@@ -149,7 +152,8 @@ static void set_enabled(struct sampler *s, bool on)
 	}
 	s->enabled = on;
 	tick_mix_rate(s);
-	tick_message(s, on ? "sampling" : "sampling stopped: it costs nothing now; S starts it again");
+	tick_message(s,
+		     on ? "sampling" : "sampling stopped: it costs nothing now; S starts it again");
 }
 
 /* Events that stay and were turned off stay off. */
@@ -176,9 +180,11 @@ static void tell_events(struct sampler *s)
 			snprintf(text + n, sizeof(text) - n, " and %u more", c->nr_events - i);
 			break;
 		}
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "", c->events[i].name);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "",
+				      c->events[i].name);
 	}
-	tick_message(s, "sampled now: %s%s", text, c->nr_events > 1 ? " (E shows the next one)" : "");
+	tick_message(s, "sampled now: %s%s", text,
+		     c->nr_events > 1 ? " (E shows the next one)" : "");
 }
 
 /* A new set of events: slots change their meaning, so the tick ends and the counts start anew. */
@@ -231,8 +237,8 @@ static void enable_event(struct sampler *s, const struct control *c)
 	}
 	s->event_off[c->event] = !c->on;
 	tick_mix_rate(s);
-	tick_message(s, "%s %s", s->config.events[c->event].name, c->on ? "is sampled" :
-		     "is off: it costs nothing now");
+	tick_message(s, "%s %s", s->config.events[c->event].name,
+		     c->on ? "is sampled" : "is off: it costs nothing now");
 }
 
 static struct event_states *new_states(void)
@@ -300,9 +306,9 @@ static void apply(struct sampler *s, const struct control *c)
 	case CONTROL_PROBE:
 		probe_events(s);
 		break;
-	case CONTROL_FETCH:	/* the loader has it */
+	case CONTROL_FETCH: /* the loader has it */
 		break;
-	case CONTROL_ANNOTATE:	/* it is in s->annotate; this asks for a tick */
+	case CONTROL_ANNOTATE: /* it is in s->annotate; this asks for a tick */
 		break;
 	case CONTROL_EVENT_ENABLE:
 		enable_event(s, c);
@@ -368,7 +374,7 @@ static void replay_control(struct sampler *s, const struct control *c)
 	if (c->kind == CONTROL_WINDOW)
 		s->window = c->window;
 	else if (c->kind == CONTROL_FETCH)
-		symbols_run(s->symbols);	/* to its end: no loader is at it beside us */
+		symbols_run(s->symbols); /* to its end: no loader is at it beside us */
 	else if (c->kind != CONTROL_TICK && c->kind != CONTROL_PROBE && c->kind != CONTROL_ANNOTATE)
 		tick_message(s, "this is a recording: it cannot be steered");
 }

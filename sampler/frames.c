@@ -13,7 +13,9 @@
 #define FRAME_UNKNOWN 0
 
 static const struct sampler_frame unknown = {
-	.file_offset = UINT64_MAX, .name = TEXT("[unknown]"), .offset = UINT64_MAX,
+	.file_offset = UINT64_MAX,
+	.name = TEXT("[unknown]"),
+	.offset = UINT64_MAX,
 	.module = TEXT("[unknown]"),
 };
 
@@ -21,7 +23,8 @@ static uint64_t file_offset(const struct object *object, const struct place *pla
 {
 	uint64_t gap = frames_gap(place, ip);
 
-	if (gap > 1 || (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
+	if (gap > 1 ||
+	    (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
 		return UINT64_MAX;
 	return place->offset + gap;
 }
@@ -37,7 +40,8 @@ static uint64_t offset_in(const struct object *object, const struct place *place
 		return UINT64_MAX;
 	if (object->identity.kind == OBJECT_KERNEL)
 		return place->offset + gap - symbol->start;
-	if (!image || (object->identity.kind == OBJECT_FILE && !image_vaddr(image, place->offset, &vaddr)))
+	if (!image ||
+	    (object->identity.kind == OBJECT_FILE && !image_vaddr(image, place->offset, &vaddr)))
 		return UINT64_MAX;
 	return vaddr + gap - symbol->start;
 }
@@ -71,8 +75,7 @@ static struct frames_of_place *place_slot(struct frames *f, uint32_t place)
 		uint32_t room = MAX(2 * f->room_places, (place | 1023) + 1);
 
 		f->places = xrealloc_array(f->places, room, sizeof(*f->places));
-		memset(f->places + f->room_places, 0,
-		       (room - f->room_places) * sizeof(*f->places));
+		memset(f->places + f->room_places, 0, (room - f->room_places) * sizeof(*f->places));
 		f->room_places = room;
 	}
 	return &f->places[place];

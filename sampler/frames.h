@@ -16,12 +16,14 @@
 #define FRAMES_WAYS 3
 
 struct frames {
-	struct sampler_frame *known;	/* by frame id; 0 is the unknown one */
+	struct sampler_frame *known; /* by frame id; 0 is the unknown one */
 	uint32_t nr, room;
 	struct frames_of_place {
-		const struct place *place;				/* NULL: not met yet */
-		struct { uint32_t symbol, frame; } way[FRAMES_WAYS];	/* frame 0: nor here */
-	} *places;			/* by place id */
+		const struct place *place; /* NULL: not met yet */
+		struct {
+			uint32_t symbol, frame;
+		} way[FRAMES_WAYS]; /* frame 0: nor here */
+	} * places;		    /* by place id */
 	uint32_t room_places;
 };
 
@@ -44,7 +46,8 @@ static inline uint32_t frames_way(const struct place *place, uint64_t ip)
 uint32_t frames_meet(struct frames *f, const struct sampler *s, uint32_t place, uint64_t ip);
 
 /* The id of the frame at @ip, which lies in @place. */
-static inline uint32_t frames_of(struct frames *f, const struct sampler *s, uint32_t place, uint64_t ip)
+static inline uint32_t frames_of(struct frames *f, const struct sampler *s, uint32_t place,
+				 uint64_t ip)
 {
 	const struct frames_of_place *slot = place < f->room_places ? &f->places[place] : NULL;
 
@@ -53,7 +56,8 @@ static inline uint32_t frames_of(struct frames *f, const struct sampler *s, uint
 
 		/* Relaxed: the same name as before tells nothing new. */
 		if (slot->way[way].frame &&
-		    slot->way[way].symbol == atomic_load_explicit(&slot->place->symbol, memory_order_relaxed))
+		    slot->way[way].symbol ==
+			    atomic_load_explicit(&slot->place->symbol, memory_order_relaxed))
 			return slot->way[way].frame;
 	}
 	return frames_meet(f, s, place, ip);

@@ -15,27 +15,29 @@
 #include "sampler/session.h"
 #include "symbols/base/intern.h"
 
-#define STACKS_MAX	  (1u << 20)
-#define MEMORY_MAX	  ((size_t)128 << 20)
-#define MEMORY_LIVE	  ((size_t)32 << 20)
-#define MEMORY_PER_CPU	  ((size_t)1 << 20)
+#define STACKS_MAX     (1u << 20)
+#define MEMORY_MAX     ((size_t)128 << 20)
+#define MEMORY_LIVE    ((size_t)32 << 20)
+#define MEMORY_PER_CPU ((size_t)1 << 20)
 /* Four stacks of 30 frames: a quarter of the room is the window's when new tables take over. */
 #define MEMORY_PER_SAMPLE 640
 #define TASKS_RENEWED	  (1u << 15)
 #define CELLS_START	  (1u << 16)
-#define CELLS_MAX	  (1u << 19)	/* of one tick */
+#define CELLS_MAX	  (1u << 19) /* of one tick */
 
 struct generation_caps generation_caps(uint32_t nr_cpus, double nr_samples)
 {
 	struct generation_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED };
-	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU), MEMORY_PER_SAMPLE * nr_samples);
+	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU),
+			    MEMORY_PER_SAMPLE * nr_samples);
 
 	if (nr_cpus)
 		caps.memory = (size_t)MIN(memory, (double)MEMORY_MAX);
 	return caps;
 }
 
-int generation_new(const struct generation_caps *caps, struct stacks **stacks, struct counts **counts)
+int generation_new(const struct generation_caps *caps, struct stacks **stacks,
+		   struct counts **counts)
 {
 	int code = stacks_new(stacks, caps->stacks, caps->memory);
 
@@ -49,14 +51,14 @@ int generation_new(const struct generation_caps *caps, struct stacks **stacks, s
 
 bool generation_is_due(const struct sampler *s)
 {
-	return maps_nr_tasks(s->maps) >= MIN(MAX(s->caps.tasks, 2 * s->tasks_kept),
-					     maps_max_tasks(s->maps) / 8 * 7);
+	return maps_nr_tasks(s->maps) >=
+	       MIN(MAX(s->caps.tasks, 2 * s->tasks_kept), maps_max_tasks(s->maps) / 8 * 7);
 }
 
 struct move {
 	const struct pipeline_tables *from;
 	struct pipeline_tables *to;
-	uint32_t *tasks;		/* by old id the new one; 0: not moved yet */
+	uint32_t *tasks; /* by old id the new one; 0: not moved yet */
 	uint32_t nr_tasks;
 };
 
@@ -88,7 +90,8 @@ static uint32_t move_task(void *ctx, uint32_t task)
 	return move->tasks[task];
 }
 
-/* How many cells may move: their stacks, if they are like the old ones, fill half of the new table. */
+/* How many cells may move: their stacks, if they are like the old ones, fill half of the new table.
+ */
 static uint32_t cells_kept(const struct sampler *s, const struct stacks *old)
 {
 	size_t each = stacks_used(old) / MAX(stacks_nr(old), 1u) + 1;

@@ -17,8 +17,8 @@ struct sampler;
 
 struct generation_caps {
 	uint32_t stacks;
-	size_t memory;			/* of the stacks */
-	uint32_t tasks;			/* ids; given anew after as many, or twice those kept */
+	size_t memory;	/* of the stacks */
+	uint32_t tasks; /* ids; given anew after as many, or twice those kept */
 };
 
 /*
@@ -27,7 +27,8 @@ struct generation_caps {
  */
 struct generation_caps generation_caps(uint32_t nr_cpus, double nr_samples);
 /* Empty tables. 0 or -ENOMEM. */
-int generation_new(const struct generation_caps *caps, struct stacks **stacks, struct counts **counts);
+int generation_new(const struct generation_caps *caps, struct stacks **stacks,
+		   struct counts **counts);
 /* Each tick: is it time for the next one, because of the tasks? */
 bool generation_is_due(const struct sampler *s);
 /*

@@ -21,7 +21,8 @@ int recording_open(struct sampler *s, struct err *e)
 	if (!s->config.record)
 		return 0;
 	if (!s->counters)
-		return err_set(e, -EINVAL, "a recording cannot be recorded again\n"
+		return err_set(e, -EINVAL,
+			       "a recording cannot be recorded again\n"
 			       "  --record writes what is sampled live\n"
 			       "  copy the file, or leave out --replay");
 	config.nr_cpus = counters_nr_cpus(s->counters);
@@ -92,7 +93,8 @@ static void note_build_ids(struct sampler *s)
 	for (uint32_t i = OBJECT_ID_FIRST; i < objects_nr(s->objects); i++) {
 		const struct object *object = objects_at(s->objects, i);
 		/* Acquire: pairs with the release of a finished image in objects.c. */
-		const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+		const struct image *image =
+			atomic_load_explicit(&object->image, memory_order_acquire);
 		struct object_sighting seen;
 
 		if (!image || !image->build_id_size)
@@ -119,9 +121,10 @@ int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct e
 	note_build_ids(s);
 	code = recorder_finish(s->recorder, lost_in_all(s), &stats);
 	*out = (struct sampler_recorded){ stats.nr_samples, stats.nr_dropped, stats.bytes };
-	return !code ? 0 : err_set(e, code, "the recording %s is not complete: %s\n"
-				   "  %llu bytes of records were written before that\n"
-				   "  proftop --replay reads what is there",
-				   s->config.record, strerror(-code),
-				   (unsigned long long)stats.bytes);
+	return !code ? 0
+		     : err_set(e, code,
+			       "the recording %s is not complete: %s\n"
+			       "  %llu bytes of records were written before that\n"
+			       "  proftop --replay reads what is there",
+			       s->config.record, strerror(-code), (unsigned long long)stats.bytes);
 }

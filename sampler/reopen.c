@@ -21,8 +21,8 @@
 #define CPUS_LOOK_NS 1000000000ULL
 #define CPU_NUMBERS  65536
 /* One process alone is sampled so many times as often. */
-#define FOCUS_RATE   4
-#define RING_MAX     ((size_t)256 << 20)
+#define FOCUS_RATE 4
+#define RING_MAX   ((size_t)256 << 20)
 
 void session_describe_target(struct sampler *s)
 {
@@ -60,8 +60,9 @@ void session_describe_target(struct sampler *s)
 	}
 	size = strlen(text);
 	if (c->cpus)
-		snprintf(text + size, sizeof(text) - size, c->nr_cpus > 1 ? " on CPU %d and %u more" :
-			 " on CPU %d", c->cpus[0], c->nr_cpus - 1);
+		snprintf(text + size, sizeof(text) - size,
+			 c->nr_cpus > 1 ? " on CPU %d and %u more" : " on CPU %d", c->cpus[0],
+			 c->nr_cpus - 1);
 	text_sanitise(s->target_text, sizeof(s->target_text), text, strlen(text));
 }
 
@@ -107,9 +108,11 @@ int session_choose_cpus(const struct sampler_config *c, int **cpus, struct err *
 		for (int k = 0; k < nr && !online; k++)
 			online = (*cpus)[k] == c->cpus[i];
 		if (!online)
-			return err_set(e, -ENODEV, "CPU %d is not online\n"
+			return err_set(e, -ENODEV,
+				       "CPU %d is not online\n"
 				       "  /sys/devices/system/cpu/online lists those that are\n"
-				       "  leave it out of -C", c->cpus[i]);
+				       "  leave it out of -C",
+				       c->cpus[i]);
 	}
 	free(*cpus);
 	*cpus = xcalloc(c->nr_cpus, sizeof(**cpus));
@@ -168,8 +171,8 @@ struct fresh {
 	struct counters *counters;
 	struct sideband *sideband;
 	uint64_t opened_ns;
-	uint64_t ended_ns;		/* when the old events had to go; 0: they go on */
-	uint64_t gap_ns;		/* for so long nothing was sampled, and all is as before */
+	uint64_t ended_ns; /* when the old events had to go; 0: they go on */
+	uint64_t gap_ns;   /* for so long nothing was sampled, and all is as before */
 };
 
 /* The rates are what they are now, not what they were at the start. */
@@ -188,7 +191,8 @@ static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t
 	keep_rates(s, &f->config);
 	nr = session_choose_cpus(&f->config, &cpus, e);
 	f->opened_ns = time_now_ns();
-	code = nr < 0 ? nr : session_open_counters(&f->config, t, cpus, (uint32_t)nr, &f->counters, e);
+	code = nr < 0 ? nr
+		      : session_open_counters(&f->config, t, cpus, (uint32_t)nr, &f->counters, e);
 	free(cpus);
 	if (code)
 		return code;
@@ -296,14 +300,16 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 static bool may_reopen(struct sampler *s)
 {
 	if (s->recorder)
-		tick_message(s, "not while it is recorded: the recording is of one target and one size");
+		tick_message(s, "not while it is recorded: the recording is of one target and one "
+				"size");
 	return !s->recorder;
 }
 
 static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, uint64_t *gap_ns,
 			struct err *e);
 
-/* Nothing came of it: the old events, in their own place. If even these are refused, none are sampled. */
+/* Nothing came of it: the old events, in their own place. If even these are refused, none are
+ * sampled. */
 static void come_back(struct sampler *s, struct fresh *f)
 {
 	struct fresh old = { .config = s->config, .ended_ns = f->ended_ns };
@@ -346,7 +352,8 @@ static void refuse(struct sampler *s, const struct fresh *f, const struct err *e
 		tick_message(s, "%.*s", size, e->text);
 }
 
-/* As @f->config says, unless the rings would be no larger than @more_than. False: @e tells, or is empty. */
+/* As @f->config says, unless the rings would be no larger than @more_than. False: @e tells, or is
+ * empty. */
 static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, uint64_t *gap_ns,
 			struct err *e)
 {
@@ -358,8 +365,8 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 	if (tasks && target_find(&t, &s->target, &f->config, e))
 		return false;
 	/* For larger rings alone nothing is given up. */
-	if (more_than ? open_fresh(s, f, tasks ? &t : &s->target, e) :
-			make_room(s, f, tasks ? &t : &s->target, e)) {
+	if (more_than ? open_fresh(s, f, tasks ? &t : &s->target, e)
+		      : make_room(s, f, tasks ? &t : &s->target, e)) {
 		if (tasks)
 			target_drop(&t);
 		return false;
@@ -408,7 +415,8 @@ static void reopen_config(struct sampler *s, struct fresh *f, const char *what)
 	if (now < s->config.ring_size)
 		snprintf(less, sizeof(less), ": locked memory allows %zu KiB", now >> 10);
 	if (!e.text[0])
-		tick_message(s, "%s%s; nothing was sampled for %.0f ms", what, less, (double)gap_ns / 1e6);
+		tick_message(s, "%s%s; nothing was sampled for %.0f ms", what, less,
+			     (double)gap_ns / 1e6);
 }
 
 /* The power of two that is to the larger dumps what @ring was to the smaller ones. */
@@ -450,7 +458,8 @@ void reopen_stack(struct sampler *s, size_t size, const char *why)
 		reopen_call_graph(s, CALL_GRAPH_OFF);
 		return;
 	}
-	if ((size == f.config.stack_size && f.config.call_graph == CALL_GRAPH_DWARF) || !may_reopen(s))
+	if ((size == f.config.stack_size && f.config.call_graph == CALL_GRAPH_DWARF) ||
+	    !may_reopen(s))
 		return;
 	/* What was asked for holds as many samples as before. */
 	if (f.config.ring_size && f.config.stack_size && size > f.config.stack_size)
@@ -493,7 +502,8 @@ static bool is_complete(const struct sampler_target_spec *spec)
 	       !(spec->target == TARGET_NAME && !spec->name);
 }
 
-/* From the target in use to @spec, which is taken over, with the rest of @f->config. False: refused. */
+/* From the target in use to @spec, which is taken over, with the rest of @f->config. False:
+ * refused. */
 static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_spec *spec)
 {
 	size_t before = counters_ring_size(s->counters);
@@ -505,7 +515,8 @@ static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_s
 		return false;
 	}
 	take_spec(&f->config, spec);
-	if (target_find(&f->target, &s->target, &f->config, &e) || make_room(s, f, &f->target, &e)) {
+	if (target_find(&f->target, &s->target, &f->config, &e) ||
+	    make_room(s, f, &f->target, &e)) {
 		refuse(s, f, &e);
 		target_drop(&f->target);
 		spec_free(spec);
@@ -553,8 +564,14 @@ void reopen_target(struct sampler *s, struct sampler_target_spec *spec)
 static struct sampler_target_spec *spec_of(const struct sampler_config *c)
 {
 	return spec_copy(&(struct sampler_target_spec){
-		.target = c->target, .pids = c->pids, .nr_pids = c->nr_pids, .uid = c->uid,
-		.cgroup = c->cgroup, .name = c->name, .cpus = c->cpus, .nr_cpus = c->nr_cpus,
+		.target = c->target,
+		.pids = c->pids,
+		.nr_pids = c->nr_pids,
+		.uid = c->uid,
+		.cgroup = c->cgroup,
+		.name = c->name,
+		.cpus = c->cpus,
+		.nr_cpus = c->nr_cpus,
 	});
 }
 
@@ -582,7 +599,8 @@ static void focus(struct sampler *s, pid_t pid)
 {
 	double max = (double)atomic_load_explicit(&s->max_hz, memory_order_relaxed);
 	struct fresh f = { .config = s->config };
-	struct focus was = { .pid = pid, .stack_size = s->config.stack_size,
+	struct focus was = { .pid = pid,
+			     .stack_size = s->config.stack_size,
 			     .nr_events = s->config.nr_events };
 	double hz[EVENTS_MAX] = { 0 };
 
@@ -593,9 +611,12 @@ static void focus(struct sampler *s, pid_t pid)
 	f.config.stack_size = MIN(2 * was.stack_size, SAMPLER_STACK_SIZE_MAX) & ~7u;
 	was.spec = spec_of(&s->config);
 	take_rates(s, hz);
-	if (retarget(s, &f, spec_copy(&(struct sampler_target_spec){
-			.target = TARGET_PIDS, .pids = &pid, .nr_pids = 1,
-			.cpus = s->config.cpus, .nr_cpus = s->config.nr_cpus }))) {
+	if (retarget(s, &f,
+		     spec_copy(&(struct sampler_target_spec){ .target = TARGET_PIDS,
+							      .pids = &pid,
+							      .nr_pids = 1,
+							      .cpus = s->config.cpus,
+							      .nr_cpus = s->config.nr_cpus }))) {
 		s->focus = was;
 		return;
 	}
@@ -662,7 +683,9 @@ void reopen_check_cpus(struct sampler *s, uint64_t now_ns)
 			back = i;
 	for (int i = 0; was && i < CPU_NUMBERS; i++)
 		if (was[i] && !s->cpus_online[i] && is_wanted(&s->config, i))
-			tick_message(s, "CPU %d went offline: it is sampled again when it comes back", i);
+			tick_message(s,
+				     "CPU %d went offline: it is sampled again when it comes back",
+				     i);
 	free(was);
 	/* Its events did not survive; a recording cannot follow. */
 	if (back >= 0 && may_reopen(s)) {

@@ -24,8 +24,8 @@
 
 /* The tables get more room after so many samples, or when they need it. */
 #define REPLAY_ROOM_EVERY 4096
-#define REPLAY_CELLS_MIN (1u << 13)
-#define REPLAY_CELLS_MAX (1u << 23)
+#define REPLAY_CELLS_MIN  (1u << 13)
+#define REPLAY_CELLS_MAX  (1u << 23)
 
 /* Of a record so much is read at first: most stacks end long before their dumps do. */
 #define ENOUGH_MIN 2048u
@@ -33,20 +33,20 @@
 
 struct replay {
 	struct perfdata *data;
-	int slots[256];			/* event of the file -> slot, -1: not counted */
+	int slots[256]; /* event of the file -> slot, -1: not counted */
 	uint32_t nr_slots;
 	struct replay_cpu *cpus;
 	uint32_t nr_cpus;
-	bool has_cells;			/* that may be as many as samples */
-	uint64_t nr_samples;		/* for room in the tables */
-	uint64_t lost_records;		/* samples, as LOST records tell it */
-	uint64_t lost_samples;		/* as LOST_SAMPLES does: the sum, or what hardware dropped */
-	struct deltas *deltas;		/* of groups that are read with their leader's samples */
-	struct frames frames;		/* for replay_each */
-	uint32_t *frame_ids;		/* of the sample in hand; STACKS_PLACES_MAX */
-	size_t enough;			/* bytes of a record, of late */
-	uint32_t nr_objects;		/* objects that the loader was shown */
-	uint32_t nr_named;		/* places up to here have been named, for replay_each */
+	bool has_cells;	       /* that may be as many as samples */
+	uint64_t nr_samples;   /* for room in the tables */
+	uint64_t lost_records; /* samples, as LOST records tell it */
+	uint64_t lost_samples; /* as LOST_SAMPLES does: the sum, or what hardware dropped */
+	struct deltas *deltas; /* of groups that are read with their leader's samples */
+	struct frames frames;  /* for replay_each */
+	uint32_t *frame_ids;   /* of the sample in hand; STACKS_PLACES_MAX */
+	size_t enough;	       /* bytes of a record, of late */
+	uint32_t nr_objects;   /* objects that the loader was shown */
+	uint32_t nr_named;     /* places up to here have been named, for replay_each */
 };
 
 /* The events of the file that have samples, in its order. */
@@ -87,8 +87,10 @@ static int check_machine(const struct replay *r, const char *path, struct err *e
 	if (!stacks || !*machine || replay_machine(r))
 		return 0;
 	text_sanitise(clean, sizeof(clean), machine, strlen(machine));
-	return err_set(e, -ENOTSUP, "%.300s: recorded on %s, whose stacks cannot be unwound here\n"
-		       "  those of x86_64 and aarch64 can; see perf report for others", path, clean);
+	return err_set(e, -ENOTSUP,
+		       "%.300s: recorded on %s, whose stacks cannot be unwound here\n"
+		       "  those of x86_64 and aarch64 can; see perf report for others",
+		       path, clean);
 }
 
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
@@ -169,8 +171,8 @@ static int slot_of(void *ctx, uint64_t id)
  * Read record @index: its first @enough bytes, if what is missing then lies in
  * the dump of a stack; or all of it. As record_decode(), or -EIO.
  */
-static int read_record(struct replay *r, uint64_t index, size_t enough, const struct record_layout **layout,
-		       struct record *rec)
+static int read_record(struct replay *r, uint64_t index, size_t enough,
+		       const struct record_layout **layout, struct record *rec)
 {
 	size_t size, there = enough;
 	const uint8_t *bytes = perfdata_record_part(r->data, index, &there, &size, layout);
@@ -190,7 +192,8 @@ static int read_record(struct replay *r, uint64_t index, size_t enough, const st
 	return read_record(r, index, SIZE_MAX, layout, rec);
 }
 
-/* Was it enough? Then a little less may be, else rather more: one record in sixteen is read again. */
+/* Was it enough? Then a little less may be, else rather more: one record in sixteen is read again.
+ */
 static void learn_enough(struct replay *r, bool was)
 {
 	if (was)
@@ -323,7 +326,8 @@ static void make_room(struct replay *r, struct sampler *s, struct pipeline *p)
 {
 	if (counts_crowded(s->counts))
 		counts_grow(s->counts);
-	if (++r->nr_samples % REPLAY_ROOM_EVERY && !places_crowded(s->places) && !stacks_crowded(s->stacks))
+	if (++r->nr_samples % REPLAY_ROOM_EVERY && !places_crowded(s->places) &&
+	    !stacks_crowded(s->stacks))
 		return;
 	tick_keep_room(s);
 	pipeline_use(p, sampler_thread_tables(s->shared));
@@ -368,7 +372,8 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 static uint32_t take_members(struct replay *r, struct record_sample *sample, int slot,
 			     struct pipeline_member members[static EVENTS_MAX])
 {
-	uint32_t nr = sample->nr_reads ? deltas_of_sample(r->deltas, sample, slot_of, r, members) : 0;
+	uint32_t nr = sample->nr_reads ? deltas_of_sample(r->deltas, sample, slot_of, r, members)
+				       : 0;
 
 	for (uint32_t i = 0; i < nr; i++)
 		if (members[i].event == slot)
@@ -463,7 +468,7 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 	struct sampler_sample out;
 
 	pipeline_stack(p, sample, &stack);
-	if (places_nr(s->places) != r->nr_named) {	/* some are met for the first time */
+	if (places_nr(s->places) != r->nr_named) { /* some are met for the first time */
 		symbols_run(s->symbols);
 		r->nr_named = places_nr(s->places);
 	}

@@ -37,14 +37,15 @@ struct replay_cpu {
 };
 
 struct replay_result {
-	struct replay_cpu *cpus;	/* borrowed until replay_close() */
+	struct replay_cpu *cpus; /* borrowed until replay_close() */
 	uint32_t nr_cpus;
-	uint64_t span_ns;		/* first to last sample */
+	uint64_t span_ns; /* first to last sample */
 	uint64_t nr_records, nr_bad;
 	struct unwind_stats unwind;
 };
 
-/* All records, in time order, into the tables of @s. May be called again (tables are not cleared). */
+/* All records, in time order, into the tables of @s. May be called again (tables are not cleared).
+ */
 int replay_run(struct replay *r, struct sampler *s, struct replay_result *out);
 /* The samples one by one with their stacks, after replay_run(). Stops when @fn returns non-zero. */
 int replay_each(struct replay *r, struct sampler *s, sampler_sample_fn fn, void *ctx);

@@ -21,10 +21,10 @@
 #include "sampler/session.h"
 #include "unwind/unwind.h"
 
-#define MAX_PLACES  (1u << 22)
-#define MAX_TASKS   (1u << 18)
+#define MAX_PLACES     (1u << 22)
+#define MAX_TASKS      (1u << 18)
 #define LONG_CELLS_MAX (1u << 17)
-#define HALF_LIFE_NS 10000000000ULL
+#define HALF_LIFE_NS   10000000000ULL
 
 static int make_tables(struct sampler *s, struct err *e)
 {
@@ -32,7 +32,7 @@ static int make_tables(struct sampler *s, struct err *e)
 	int code = objects_new(&s->objects);
 
 	s->caps = generation_caps(nr_cpus, s->config.hz * nr_cpus * s->config.nr_events *
-					   (double)s->config.window_ns / 1e9);
+						   (double)s->config.window_ns / 1e9);
 	if (!code)
 		code = maps_new(&s->maps, s->objects, MAX_TASKS);
 	if (!code)
@@ -91,7 +91,7 @@ static bool any_kernel(const struct sampler_config *c)
 {
 	for (uint32_t i = 0; i < c->nr_events; i++)
 		if (c->events[i].kernel && !c->events[i].user)
-			return false;	/* kernel only was asked for: there is no less */
+			return false; /* kernel only was asked for: there is no less */
 	return c->events[0].kernel;
 }
 
@@ -106,7 +106,8 @@ static bool refused(int code)
 	return code == -EACCES || code == -EPERM;
 }
 
-/* Into the one line that says what is degraded, before what is there: what is not seen matters most. */
+/* Into the one line that says what is degraded, before what is there: what is not seen matters
+ * most. */
 static void add_banner(struct sampler *s, const char *text)
 {
 	char before[sizeof(s->banner)];
@@ -148,9 +149,10 @@ static int open_permitted(struct sampler *s, const int *cpus, uint32_t nr_cpus, 
 	}
 	if (second)
 		return code;
-	add_banner(s, c->events[0].kernel ?
-		   "not permitted to see other users' processes: your own only" :
-		   "not permitted to see other users' processes or the kernel: your own user code only");
+	add_banner(s, c->events[0].kernel ? "not permitted to see other users' processes: your own "
+					    "only"
+					  : "not permitted to see other users' processes or the "
+					    "kernel: your own user code only");
 	return 0;
 }
 
@@ -248,8 +250,10 @@ static int check_symfs(const char *symfs, struct err *e)
 
 	if (!symfs || (!stat(symfs, &st) && S_ISDIR(st.st_mode)))
 		return 0;
-	return err_set(e, -ENOTDIR, "--symfs %.400s: no such folder\n"
-		       "  give one that holds copies of the recorded machine's files, as in DIR/usr/bin/app",
+	return err_set(e, -ENOTDIR,
+		       "--symfs %.400s: no such folder\n"
+		       "  give one that holds copies of the recorded machine's files, as in "
+		       "DIR/usr/bin/app",
 		       symfs);
 }
 
@@ -304,7 +308,8 @@ int sampler_each(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err 
 	int code;
 
 	if (!s->replay)
-		return err_set(e, -ENOTSUP, "samples one by one need a recording\n"
+		return err_set(e, -ENOTSUP,
+			       "samples one by one need a recording\n"
 			       "  live sampling keeps counts, not samples\n"
 			       "  use --replay FILE");
 	rcu_register_thread();
@@ -346,8 +351,7 @@ int sampler_start(struct sampler *s, struct err *e)
 
 static void free_event_states(struct sampler *s)
 {
-	struct event_states *es =
-		atomic_load_explicit(&s->event_states, memory_order_acquire);
+	struct event_states *es = atomic_load_explicit(&s->event_states, memory_order_acquire);
 
 	if (!es)
 		return;
@@ -433,7 +437,7 @@ static void send_control(struct sampler *s, const struct control *c)
 	}
 	pthread_mutex_unlock(&q->lock);
 	if (write(s->control_fd, &one, sizeof(one)) != sizeof(one))
-		return;			/* already readable */
+		return; /* already readable */
 }
 
 void sampler_set_rate(struct sampler *s, uint32_t event, double hz)
@@ -448,7 +452,8 @@ void sampler_set_enabled(struct sampler *s, bool on)
 
 void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on)
 {
-	send_control(s, &(struct control){ .kind = CONTROL_EVENT_ENABLE, .event = event, .on = on });
+	send_control(s,
+		     &(struct control){ .kind = CONTROL_EVENT_ENABLE, .event = event, .on = on });
 }
 
 void sampler_set_stack_size(struct sampler *s, uint32_t size)

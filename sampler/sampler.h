@@ -17,59 +17,60 @@
 
 enum sampler_target {
 	TARGET_SYSTEM,
-	TARGET_PIDS,			/* and their threads and children */
-	TARGET_USER,			/* every task of one uid; new ones are looked for each second */
-	TARGET_COMMAND,			/* started by us, sampled from its exec, children included */
-	TARGET_TIDS,			/* these threads alone */
-	TARGET_CGROUP,			/* every task of a cgroup, whenever it comes */
-	TARGET_NAME,			/* processes by name, as they come and go; children included */
+	TARGET_PIDS,	/* and their threads and children */
+	TARGET_USER,	/* every task of one uid; new ones are looked for each second */
+	TARGET_COMMAND, /* started by us, sampled from its exec, children included */
+	TARGET_TIDS,	/* these threads alone */
+	TARGET_CGROUP,	/* every task of a cgroup, whenever it comes */
+	TARGET_NAME,	/* processes by name, as they come and go; children included */
 };
 
 #define SAMPLER_STACK_SIZE_DEFAULT (16u << 10)
-#define SAMPLER_STACK_SIZE_MAX     65528u
-#define SAMPLER_STACK_SIZE_AUTO    (8u << 10)	/* what --stack-size=auto begins with */
-#define SAMPLER_HZ_DEFAULT         999.0
+#define SAMPLER_STACK_SIZE_MAX	   65528u
+#define SAMPLER_STACK_SIZE_AUTO	   (8u << 10) /* what --stack-size=auto begins with */
+#define SAMPLER_HZ_DEFAULT	   999.0
 
 struct counters_sys;
 
 struct sampler_config {
 	enum sampler_target target;
-	const pid_t *pids;		/* TARGET_PIDS, TARGET_TIDS */
+	const pid_t *pids; /* TARGET_PIDS, TARGET_TIDS */
 	uint32_t nr_pids;
 	uid_t uid;
-	const char *cgroup;		/* a path below the cgroup mount, or the folder itself */
-	const char *name;		/* extended regular expression, for comm and program */
-	char *const *command;		/* NULL-terminated argv */
-	bool command_quiet;		/* its fds 0-2 are /dev/null; else stdout goes to stderr */
-	const int *cpus;		/* NULL: all online ones */
+	const char *cgroup;   /* a path below the cgroup mount, or the folder itself */
+	const char *name;     /* extended regular expression, for comm and program */
+	char *const *command; /* NULL-terminated argv */
+	bool command_quiet;   /* its fds 0-2 are /dev/null; else stdout goes to stderr */
+	const int *cpus;      /* NULL: all online ones */
 	uint32_t nr_cpus;
 	struct event events[EVENTS_MAX];
-	uint32_t nr_events;		/* 0: cycles, else cpu-clock, and the banner says why */
-	double hz;			/* samples per second, CPU and event */
-	double max_overhead_pct;	/* of one CPU: the rate is lowered to stay below; 0: off */
-	uint64_t period;		/* not 0: every so many events instead */
+	uint32_t nr_events;	 /* 0: cycles, else cpu-clock, and the banner says why */
+	double hz;		 /* samples per second, CPU and event */
+	double max_overhead_pct; /* of one CPU: the rate is lowered to stay below; 0: off */
+	uint64_t period;	 /* not 0: every so many events instead */
 	enum call_graph call_graph;
-	uint32_t stack_size;		/* of a dump, CALL_GRAPH_DWARF; multiple of 8; 0: CALL_GRAPH_OFF */
-	bool stack_auto;		/* double the dumps while more than 2 % of stacks are cut short */
-	bool step_only;			/* --unwinder=step: libunwind for each frame */
-	uint32_t verify_every;		/* one sample in so many by libunwind alone, too; 0: none */
-	size_t ring_size;		/* bytes of data ring per CPU; 0: chosen within the mlock limit */
-	uint64_t tick_ns;		/* one profile a tick; first ones sooner unless exact_ticks */
-	bool exact_ticks;		/* batch: no early profiles */
-	uint64_t window_ns;		/* of PROFILE_WINDOW */
-	bool include_self;		/* sample proftop, too */
-	bool no_inline;			/* no inlined functions, no source lines */
-	size_t symbol_memory;		/* bytes that images of objects may take; 0: the default */
-	const char *replay;		/* perf.data file, "-": stdin; NULL: live */
-	const char *symfs;		/* replay: objects are sought below this folder; NULL: here */
-	const char *remark;		/* told with the messages; NULL: nothing */
-	const char *record;		/* live: write a perf.data file, too; NULL: none */
-	const struct counters_sys *sys;	/* the system calls, for tests; NULL: the kernel's */
+	uint32_t stack_size;   /* of a dump, CALL_GRAPH_DWARF; multiple of 8; 0: CALL_GRAPH_OFF */
+	bool stack_auto;       /* double the dumps while more than 2 % of stacks are cut short */
+	bool step_only;	       /* --unwinder=step: libunwind for each frame */
+	uint32_t verify_every; /* one sample in so many by libunwind alone, too; 0: none */
+	size_t ring_size;      /* bytes of data ring per CPU; 0: chosen within the mlock limit */
+	uint64_t tick_ns;      /* one profile a tick; first ones sooner unless exact_ticks */
+	bool exact_ticks;      /* batch: no early profiles */
+	uint64_t window_ns;    /* of PROFILE_WINDOW */
+	bool include_self;     /* sample proftop, too */
+	bool no_inline;	       /* no inlined functions, no source lines */
+	size_t symbol_memory;  /* bytes that images of objects may take; 0: the default */
+	const char *replay;    /* perf.data file, "-": stdin; NULL: live */
+	const char *symfs;     /* replay: objects are sought below this folder; NULL: here */
+	const char *remark;    /* told with the messages; NULL: nothing */
+	const char *record;    /* live: write a perf.data file, too; NULL: none */
+	const struct counters_sys *sys; /* the system calls, for tests; NULL: the kernel's */
 };
 
 struct sampler;
 
-/* Before any other thread: give up the capabilities that nothing here uses; a command gets them again. */
+/* Before any other thread: give up the capabilities that nothing here uses; a command gets them
+ * again. */
 void sampler_drop_caps(bool command);
 /*
  * Open events and rings. 0; -EACCES/-EPERM (nothing may be sampled: exit 3);
@@ -81,7 +82,7 @@ int sampler_start(struct sampler *s, struct err *e);
 /* What a recording holds. */
 struct sampler_recorded {
 	uint64_t nr_samples;
-	uint64_t nr_dropped;		/* records that came faster than they could be written */
+	uint64_t nr_dropped; /* records that came faster than they could be written */
 	uint64_t bytes;
 };
 /*
@@ -99,11 +100,11 @@ struct profile *sampler_take(struct sampler *s);
 
 /* Controls: applied by the builder within a few ms; then a fresh profile comes at once. */
 void sampler_set_rate(struct sampler *s, uint32_t event, double hz);
-void sampler_set_enabled(struct sampler *s, bool on);		/* all events (S) */
+void sampler_set_enabled(struct sampler *s, bool on); /* all events (S) */
 void sampler_set_events(struct sampler *s, const struct event *events, uint32_t nr);
 void sampler_set_window(struct sampler *s, enum profile_window window);
 void sampler_set_tick(struct sampler *s, uint64_t tick_ns);
-void sampler_reset(struct sampler *s);				/* counts from zero */
+void sampler_reset(struct sampler *s); /* counts from zero */
 /*
  * Fetch the debug file of a module (profile_module.id) in the background; once
  * more, while it is under way: cancel. Messages of profiles tell how it goes.
@@ -121,7 +122,7 @@ void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on);
 void sampler_set_call_graph(struct sampler *s, enum call_graph mode);
 /* Dumps of this size, rounded down to 8, and CALL_GRAPH_DWARF; 0: CALL_GRAPH_OFF. */
 void sampler_set_stack_size(struct sampler *s, uint32_t size);
-void sampler_set_ring_size(struct sampler *s, size_t size);	/* rounded up to a power of two */
+void sampler_set_ring_size(struct sampler *s, size_t size); /* rounded up to a power of two */
 /* Everything is copied. TARGET_COMMAND: back to the command that was started. */
 struct sampler_target_spec {
 	enum sampler_target target;
@@ -129,9 +130,9 @@ struct sampler_target_spec {
 	uint32_t nr_pids;
 	uid_t uid;
 	const char *cgroup, *name;
-	const int *cpus;		/* NULL: all online ones */
+	const int *cpus; /* NULL: all online ones */
 	uint32_t nr_cpus;
-	bool same_cpus;			/* those that are sampled now, whatever @cpus says */
+	bool same_cpus; /* those that are sampled now, whatever @cpus says */
 };
 void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec);
 /* The same target on these CPUs alone; none: on all that are online. */
@@ -146,7 +147,7 @@ void sampler_unfocus(struct sampler *s);
 /* What can be opened here; filled in the background after the first ask. */
 struct sampler_event_state {
 	const struct event_info *info;
-	int code;			/* 0 usable, -errno, 1: not known yet */
+	int code; /* 0 usable, -errno, 1: not known yet */
 };
 /*
  * Copies up to @max states; returns how many there are. Starts the probing at the first call: that
@@ -160,10 +161,10 @@ double sampler_max_hz(const struct sampler *s);
 
 /* A frame of a replay's samples; the frame of one id never changes. */
 struct sampler_frame {
-	uint64_t file_offset;		/* of its address; UINT64_MAX: kernel, anonymous, not known */
-	struct safe_text name;		/* "[unknown]" when there is none */
-	uint64_t offset;		/* into the function; UINT64_MAX: not known */
-	struct safe_text module;	/* path or [kernel.kallsyms] as perf script prints it */
+	uint64_t file_offset;	 /* of its address; UINT64_MAX: kernel, anonymous, not known */
+	struct safe_text name;	 /* "[unknown]" when there is none */
+	uint64_t offset;	 /* into the function; UINT64_MAX: not known */
+	struct safe_text module; /* path or [kernel.kallsyms] as perf script prints it */
 };
 
 /* One sample of a replay; borrowed for the call. */
@@ -173,17 +174,18 @@ struct sampler_sample {
 	uint32_t cpu;
 	uint64_t time_ns, period;
 	const char *event;
-	const struct sampler_frame *known;	/* frames by id */
-	const uint32_t *frames;		/* ids, innermost first, kernel before user */
-	const uint64_t *ips;		/* their raw addresses; 0: not known */
+	const struct sampler_frame *known; /* frames by id */
+	const uint32_t *frames;		   /* ids, innermost first, kernel before user */
+	const uint64_t *ips;		   /* their raw addresses; 0: not known */
 	uint32_t nr_frames;
 	uint32_t nr_kernel;
-	const char *stop;		/* why the user stack ends: unwind_stop_name() */
+	const char *stop; /* why the user stack ends: unwind_stop_name() */
 };
 
 typedef int (*sampler_sample_fn)(void *ctx, const struct sampler_sample *sample);
 
-/* Replay only, instead of sampler_start(): every sample in time order. Blocks. 0 or what @fn returned. */
+/* Replay only, instead of sampler_start(): every sample in time order. Blocks. 0 or what @fn
+ * returned. */
 int sampler_each(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err *e);
 
 /* A command's exit status as of waitpid(2), -1 while it runs or if there is none. */

@@ -25,17 +25,30 @@
 /* One request of the UI. */
 struct control {
 	enum control_kind {
-		CONTROL_RATE, CONTROL_ENABLE, CONTROL_EVENTS, CONTROL_WINDOW, CONTROL_TICK, CONTROL_RESET,
-		CONTROL_ANNOTATE, CONTROL_FETCH, CONTROL_PROBE, CONTROL_EVENT_ENABLE, CONTROL_STACK,
-		CONTROL_RING, CONTROL_TARGET, CONTROL_FOCUS, CONTROL_CALL_GRAPH, CONTROL_CPUS,
+		CONTROL_RATE,
+		CONTROL_ENABLE,
+		CONTROL_EVENTS,
+		CONTROL_WINDOW,
+		CONTROL_TICK,
+		CONTROL_RESET,
+		CONTROL_ANNOTATE,
+		CONTROL_FETCH,
+		CONTROL_PROBE,
+		CONTROL_EVENT_ENABLE,
+		CONTROL_STACK,
+		CONTROL_RING,
+		CONTROL_TARGET,
+		CONTROL_FOCUS,
+		CONTROL_CALL_GRAPH,
+		CONTROL_CPUS,
 	} kind;
-	uint32_t event;			/* RATE, EVENT_ENABLE */
-	double hz;			/* RATE */
-	bool on;			/* ENABLE, EVENT_ENABLE */
-	size_t size;			/* STACK, RING */
-	enum call_graph call_graph;	/* CALL_GRAPH */
-	pid_t pid;			/* FOCUS; 0: back */
-	struct sampler_target_spec *spec;	/* TARGET, CPUS: owned, with all it points to */
+	uint32_t event;			  /* RATE, EVENT_ENABLE */
+	double hz;			  /* RATE */
+	bool on;			  /* ENABLE, EVENT_ENABLE */
+	size_t size;			  /* STACK, RING */
+	enum call_graph call_graph;	  /* CALL_GRAPH */
+	pid_t pid;			  /* FOCUS; 0: back */
+	struct sampler_target_spec *spec; /* TARGET, CPUS: owned, with all it points to */
 	enum profile_window window;
 	uint64_t tick_ns;
 	struct event events[EVENTS_MAX];
@@ -54,39 +67,39 @@ struct control_queue {
 /* Who is sampled. */
 struct target {
 	enum sampler_target kind;
-	pid_t *tids;			/* of the tasks opened; NULL: every task */
+	pid_t *tids; /* of the tasks opened; NULL: every task */
 	uint32_t nr_tids;
-	pid_t *pids;			/* whose end is the target's end */
+	pid_t *pids; /* whose end is the target's end */
 	uint32_t nr_pids;
-	int cgroup_fd;			/* its folder; -1: none, or the root, which is every task */
-	regex_t *name;			/* TARGET_NAME */
-	pid_t command;			/* child pid, 0: none */
-	pid_t leader;			/* pid of the command, once started; stays when it is gone */
-	int release_fd;			/* write one byte: the child execs; -1: none */
-	int failed_fd;			/* the errno of a failed exec comes here; -1: none */
-	atomic_int status;		/* of waitpid(2), -1 while it runs */
-	uint64_t looked_ns;		/* TARGET_USER: when we last looked for new tasks */
+	int cgroup_fd;	    /* its folder; -1: none, or the root, which is every task */
+	regex_t *name;	    /* TARGET_NAME */
+	pid_t command;	    /* child pid, 0: none */
+	pid_t leader;	    /* pid of the command, once started; stays when it is gone */
+	int release_fd;	    /* write one byte: the child execs; -1: none */
+	int failed_fd;	    /* the errno of a failed exec comes here; -1: none */
+	atomic_int status;  /* of waitpid(2), -1 while it runs */
+	uint64_t looked_ns; /* TARGET_USER: when we last looked for new tasks */
 	bool gone;
 };
 
 /* All events of this machine, and what opening them said: as sampler_event_state.code. */
 struct event_states {
 	struct event_list list;
-	atomic_int *codes;		/* relaxed: each stands alone */
+	atomic_int *codes; /* relaxed: each stands alone */
 };
 
 /* Per CPU, between two ticks: builder only. */
 struct tick_cpu {
 	uint64_t lost_total, throttled_total;
-	uint64_t lost_seen[EVENTS_MAX];		/* counters' value at the last tick */
+	uint64_t lost_seen[EVENTS_MAX]; /* counters' value at the last tick */
 	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX];
-	struct counters_value now[EVENTS_MAX];	/* at the end of this tick */
-	bool known[EVENTS_MAX];			/* they could be read */
-	uint64_t written;			/* bytes of the ring, at the same time */
-	uint64_t handled;			/* of these; the rest waits */
-	double bytes_a_sample;			/* there; 0: not known yet */
-	double waiting[EVENTS_MAX];		/* samples taken when these were read, not handled yet */
-	double got[EVENTS_MAX];			/* as in tick_rate */
+	struct counters_value now[EVENTS_MAX]; /* at the end of this tick */
+	bool known[EVENTS_MAX];		       /* they could be read */
+	uint64_t written;		       /* bytes of the ring, at the same time */
+	uint64_t handled;		       /* of these; the rest waits */
+	double bytes_a_sample;		       /* there; 0: not known yet */
+	double waiting[EVENTS_MAX]; /* samples taken when these were read, not handled yet */
+	double got[EVENTS_MAX];	    /* as in tick_rate */
 	double seconds[EVENTS_MAX], got_hz[EVENTS_MAX];
 };
 
@@ -97,7 +110,7 @@ struct self_times {
 
 /* What was sampled before one process alone was. */
 struct focus {
-	pid_t pid;			/* 0: none is */
+	pid_t pid; /* 0: none is */
 	struct sampler_target_spec *spec;
 	uint32_t stack_size;
 	struct event events[EVENTS_MAX];
@@ -108,18 +121,18 @@ struct focus {
 /* The got rate in the making. */
 struct tick_rate {
 	uint64_t since_ns;
-	bool mixed;				/* in the middle of it something was changed */
-	double got[EVENTS_MAX];			/* samples the kernel took, lost ones included */
-	double seconds[EVENTS_MAX];		/* of busy CPU time that they were taken in */
+	bool mixed;		    /* in the middle of it something was changed */
+	double got[EVENTS_MAX];	    /* samples the kernel took, lost ones included */
+	double seconds[EVENTS_MAX]; /* of busy CPU time that they were taken in */
 };
 
 struct sampler {
-	struct sampler_config config;	/* events, hz as they are now */
+	struct sampler_config config; /* events, hz as they are now */
 	struct target target;
 	char target_text[160];
 	char banner[256];
 
-	struct replay *replay;		/* instead of counters, side-band and threads; else NULL */
+	struct replay *replay; /* instead of counters, side-band and threads; else NULL */
 	struct counters *counters;
 	struct objects *objects;
 	struct maps *maps;
@@ -132,9 +145,9 @@ struct sampler {
 	struct recorder *recorder;	/* --record, else NULL */
 	bool crowded;			/* it was told that there is no more room for cells */
 	bool record_failed;		/* it was told already */
-	struct pipeline_tables *tables;	/* the generation in use, of the tables above */
+	struct pipeline_tables *tables; /* the generation in use, of the tables above */
 	struct generation_caps caps;
-	uint32_t tasks_kept;		/* by the last generation of those before */
+	uint32_t tasks_kept; /* by the last generation of those before */
 	struct sampler_thread_shared *shared;
 	struct sampler_thread **threads;
 	uint32_t nr_threads;
@@ -145,27 +158,27 @@ struct sampler {
 	struct tick_cpu *cpus;
 	enum profile_window window;
 	struct tick_rate rate;
-	double hz[EVENTS_MAX];		/* wanted; 0: a fixed period */
+	double hz[EVENTS_MAX]; /* wanted; 0: a fixed period */
 	double got_hz[EVENTS_MAX];
 	struct governor governor;
-	double asked_hz[EVENTS_MAX];	/* before the governor lowered it */
-	uint64_t enabled_ns[EVENTS_MAX], running_ns[EVENTS_MAX];	/* all CPUs, now */
-	double tick_pct;		/* own CPU in the last tick */
-	struct self_times self_times;	/* at the last tick */
-	uint64_t samplers_base_ns;	/* CPU time of threads that are gone */
-	pthread_t ui;			/* who called sampler_start() */
+	double asked_hz[EVENTS_MAX]; /* before the governor lowered it */
+	uint64_t enabled_ns[EVENTS_MAX], running_ns[EVENTS_MAX]; /* all CPUs, now */
+	double tick_pct;					 /* own CPU in the last tick */
+	struct self_times self_times;				 /* at the last tick */
+	uint64_t samplers_base_ns; /* CPU time of threads that are gone */
+	pthread_t ui;		   /* who called sampler_start() */
 	uint64_t max_hz_top;
 	uint64_t tick_span_ns;
 	struct profile_account tick_account;
 	char event_error[EVENTS_MAX][160];
 	bool enabled, event_off[EVENTS_MAX];
-	struct unwind_stats unwind_base;	/* of threads that are gone */
-	struct sampler_target_spec *spec;	/* what config points into since sampler_set_target() */
+	struct unwind_stats unwind_base;  /* of threads that are gone */
+	struct sampler_target_spec *spec; /* what config points into since sampler_set_target() */
 	struct focus focus;
 	/* When the events were opened, and when those before them were gone; 0: there were none. */
 	uint64_t opened_ns, alone_ns;
 	uint64_t cpus_looked_ns;
-	uint8_t *cpus_online;		/* by CPU number, when last looked */
+	uint8_t *cpus_online; /* by CPU number, when last looked */
 	struct notices notices;
 	char message[256];
 	uint32_t message_seq;
@@ -174,14 +187,15 @@ struct sampler {
 
 	/* Between the UI and the builder. */
 	struct control_queue controls;
-	_Atomic(struct event_states *) event_states;	/* NULL: not asked for yet; release by the builder */
-	int control_fd;			/* eventfd: controls wait, or stop */
-	int profile_fd;			/* eventfd: a profile waits */
+	_Atomic(struct event_states *)
+		event_states; /* NULL: not asked for yet; release by the builder */
+	int control_fd;	      /* eventfd: controls wait, or stop */
+	int profile_fd;	      /* eventfd: a profile waits */
 	atomic_bool stop;
-	_Atomic(struct profile *) mailbox;	/* exchanged whole: release by builder, acquire by UI */
-	uint32_t annotate_in[2];	/* builder's: an inlined function, and what it is shown in */
-	bool annotate_waits;		/* builder's: its code was not there at the last tick */
-	atomic_uint annotate;		/* function, or SYMBOL_NONE: by the UI, relaxed */
+	_Atomic(struct profile *) mailbox; /* exchanged whole: release by builder, acquire by UI */
+	uint32_t annotate_in[2]; /* builder's: an inlined function, and what it is shown in */
+	bool annotate_waits;	 /* builder's: its code was not there at the last tick */
+	atomic_uint annotate;	 /* function, or SYMBOL_NONE: by the UI, relaxed */
 	atomic_ullong max_hz;
 	pthread_t builder;
 	bool builder_runs;
@@ -220,14 +234,14 @@ void recording_check(struct sampler *s);
 /* reopen.c */
 
 /* Open the events of @config on @t, all of them off. */
-int session_open_counters(const struct sampler_config *config, const struct target *t, const int *cpus,
-			  uint32_t nr_cpus, struct counters **out, struct err *e);
+int session_open_counters(const struct sampler_config *config, const struct target *t,
+			  const int *cpus, uint32_t nr_cpus, struct counters **out, struct err *e);
 /* The CPUs to sample: those asked for, or all; only those that are online. nr or -errno. */
 int session_choose_cpus(const struct sampler_config *config, int **cpus, struct err *e);
 /* What the title says about the target. */
 void session_describe_target(struct sampler *s);
 /* One control that needs the events opened anew; messages tell how it went. Builder. */
-void reopen_stack(struct sampler *s, size_t size, const char *why);	/* "": it was asked for */
+void reopen_stack(struct sampler *s, size_t size, const char *why); /* "": it was asked for */
 void reopen_call_graph(struct sampler *s, enum call_graph mode);
 void reopen_ring(struct sampler *s, size_t size);
 void reopen_target(struct sampler *s, struct sampler_target_spec *spec);
@@ -255,7 +269,8 @@ double event_hz(const struct sampler *s, const struct event *ev);
 void tick_end(struct sampler *s, uint64_t now_ns);
 /* The one profile of a replay, made again when the UI asks for another window. */
 void tick_replay(struct sampler *s, const struct replay_result *result);
-/* Keep room in the tables ahead of their writers: each tick, and every so many samples of a replay. */
+/* Keep room in the tables ahead of their writers: each tick, and every so many samples of a replay.
+ */
 void tick_keep_room(struct sampler *s);
 /* The same between two ticks, when the threads say that the tables fill up; the cells, too. */
 void tick_make_room(struct sampler *s);

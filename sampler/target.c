@@ -32,7 +32,7 @@ run_command(char *const *command, int release_fd, int failed_fd, bool quiet)
 	int fd;
 
 	if (read(release_fd, &byte, 1) != 1)
-		_exit(127);		/* the parent is gone: never start */
+		_exit(127); /* the parent is gone: never start */
 	if (quiet) {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 		for (int i = 0; i < 3 && fd >= 0; i++)
@@ -124,9 +124,11 @@ static int compile_name(struct target *t, const char *name, struct err *e)
 		return 0;
 	free(t->name);
 	t->name = NULL;
-	return err_set(e, -EINVAL, "'%.100s' is not a regular expression\n"
+	return err_set(e, -EINVAL,
+		       "'%.100s' is not a regular expression\n"
 		       "  it is matched with the name of the process and that of its program\n"
-		       "  as in --name '^nginx$'", name);
+		       "  as in --name '^nginx$'",
+		       name);
 }
 
 /* What /proc calls a process, and the name of the program it was started as. */
@@ -212,11 +214,9 @@ static int find_tasks(struct target *t, const struct sampler_config *config, str
 
 static void target_init(struct target *t, enum sampler_target kind)
 {
-	*t = (struct target){ .kind = kind,
-			      .cgroup_fd = -1,
-			      .release_fd = -1,
-			      .failed_fd = -1,
-			      .status = -1 };
+	*t = (struct target){
+		.kind = kind, .cgroup_fd = -1, .release_fd = -1, .failed_fd = -1, .status = -1
+	};
 }
 
 int target_open(struct target *t, const struct sampler_config *config, struct err *e)
@@ -235,7 +235,8 @@ int target_open(struct target *t, const struct sampler_config *config, struct er
 		return nr;
 	t->nr_tids = config->include_self ? (uint32_t)nr : without_self(t->tids, (uint32_t)nr);
 	if (t->nr_tids == 0 && config->target != TARGET_NAME)
-		return err_set(e, -ESRCH, "no task of that user runs now\n"
+		return err_set(e, -ESRCH,
+			       "no task of that user runs now\n"
 			       "  there is nothing to sample\n"
 			       "  start a program first, or run without -u");
 	return 0;
@@ -255,16 +256,21 @@ int target_find(struct target *t, const struct target *old, const struct sampler
 		free(t->tids);
 		nr = counters_list_tree(t->pids, t->nr_pids, &t->tids);
 		t->nr_tids = without_self(t->tids, (uint32_t)MAX(nr, 0));
-		return t->nr_tids ? 0 : err_set(e, -ESRCH, "no process with pid %d\n"
-						"  it has exited\n"
-						"  'ps -e' lists what runs now", (int)t->pids[0]);
+		return t->nr_tids ? 0
+				  : err_set(e, -ESRCH,
+					    "no process with pid %d\n"
+					    "  it has exited\n"
+					    "  'ps -e' lists what runs now",
+					    (int)t->pids[0]);
 	}
 	target_init(t, TARGET_COMMAND);
 	nr = old->leader > 0 ? counters_list_tree(&old->leader, 1, &t->tids) : 0;
 	t->nr_tids = (uint32_t)MAX(nr, 0);
-	return t->nr_tids ? 0 : err_set(e, -ESRCH, "the command does not run any more\n"
-					"  it has ended, or there was none\n"
-					"  choose another target");
+	return t->nr_tids ? 0
+			  : err_set(e, -ESRCH,
+				    "the command does not run any more\n"
+				    "  it has ended, or there was none\n"
+				    "  choose another target");
 }
 
 /* What tells who is sampled; the command is none of it. */
@@ -318,7 +324,8 @@ int target_release(struct target *t, char *const *command, struct err *e)
 		return 0;
 	waitpid(t->command, NULL, 0);
 	t->command = 0;
-	return err_set(e, -code, "cannot run '%s': %s\n"
+	return err_set(e, -code,
+		       "cannot run '%s': %s\n"
 		       "  execvp failed in the child process\n"
 		       "  check the name and PATH, or give the path",
 		       command[0], strerror(code));
@@ -373,8 +380,9 @@ static bool is_followed(struct sampler *s, pid_t tid)
 	pid_t pid = process_of(tid);
 
 	return is_listed(s->target.tids, s->target.nr_tids, tid) ||
-	       is_listed(s->target.tids, s->target.nr_tids, pid) || counters_has_task(s->counters, tid) ||
-	       counters_has_task(s->counters, pid) || has_inherited(s, pid);
+	       is_listed(s->target.tids, s->target.nr_tids, pid) ||
+	       counters_has_task(s->counters, tid) || counters_has_task(s->counters, pid) ||
+	       has_inherited(s, pid);
 }
 
 /* Tasks of the user, or of that name, that were not there before. */
@@ -384,8 +392,8 @@ static void look_for_tasks(struct sampler *s, uint64_t since_ns)
 	pid_t *tids = NULL, *fresh;
 	uint32_t nr_fresh = 0;
 	struct err e;
-	int nr = t->kind == TARGET_NAME ? list_named(t, &tids, NULL) :
-					  counters_list_user(s->config.uid, &tids, NULL);
+	int nr = t->kind == TARGET_NAME ? list_named(t, &tids, NULL)
+					: counters_list_user(s->config.uid, &tids, NULL);
 
 	if (nr < 0) {
 		free(tids);

@@ -48,7 +48,7 @@ void tick_message(struct sampler *s, const char *fmt, ...)
 struct tick_sums {
 	struct pipeline_stats all;
 	uint64_t lost;
-	bool lost_known;			/* FORMAT_LOST works */
+	bool lost_known; /* FORMAT_LOST works */
 };
 
 /* Times of a counter that was opened anew begin anew. */
@@ -67,10 +67,12 @@ static uint64_t samples_of_all(const struct sampler *s, const struct sampler_thr
 }
 
 /*
- * The counters are read when the tick ends, the ring was a little before. What waits in it is told by
- * its bytes: a share of the tick's time would not do, as a task may have run in that little while alone.
+ * The counters are read when the tick ends, the ring was a little before. What waits in it is told
+ * by its bytes: a share of the tick's time would not do, as a task may have run in that little
+ * while alone.
  */
-static double samples_waiting(struct sampler *s, uint32_t index, const struct sampler_thread_stats *stats)
+static double samples_waiting(struct sampler *s, uint32_t index,
+			      const struct sampler_thread_stats *stats)
 {
 	uint64_t nr = samples_of_all(s, stats);
 	struct tick_cpu *tc = &s->cpus[index];
@@ -82,12 +84,14 @@ static double samples_waiting(struct sampler *s, uint32_t index, const struct sa
 	}
 	if (tc->bytes_a_sample <= 0 || tc->written <= tc->handled)
 		return 0;
-	return (double)MIN(tc->written - tc->handled, counters_ring_size(s->counters)) / tc->bytes_a_sample;
+	return (double)MIN(tc->written - tc->handled, counters_ring_size(s->counters)) /
+	       tc->bytes_a_sample;
 }
 
 /* Samples of @event that the kernel took from one reading of the counters to the next. */
-static double samples_taken(const struct sampler *s, struct tick_cpu *tc, const struct sampler_thread_stats *stats,
-			    uint32_t event, double waiting, uint64_t lost)
+static double samples_taken(const struct sampler *s, struct tick_cpu *tc,
+			    const struct sampler_thread_stats *stats, uint32_t event,
+			    double waiting, uint64_t lost)
 {
 	uint64_t nr = stats->samples.by_event[event], all = samples_of_all(s, stats);
 	double was = tc->waiting[event];
@@ -110,8 +114,9 @@ static double busy_seconds(const struct sampler *s, const struct profile_cpu *cp
 }
 
 /* What the kernel says about one CPU's events: lost samples, running time. */
-static void read_counters(struct sampler *s, uint32_t index, const struct sampler_thread_stats *stats,
-			  struct profile *p, struct tick_sums *sums)
+static void read_counters(struct sampler *s, uint32_t index,
+			  const struct sampler_thread_stats *stats, struct profile *p,
+			  struct tick_sums *sums)
 {
 	struct profile_cpu *cpu = &p->cpus[index];
 	struct tick_cpu *tc = &s->cpus[index];
@@ -157,8 +162,9 @@ static void read_counters(struct sampler *s, uint32_t index, const struct sample
 }
 
 /* Throttled time of the tick, the part still going on included. */
-static void fill_throttle(struct sampler_thread *t, const struct sampler_thread_stats *stats, struct tick_cpu *tc,
-			  struct profile_cpu *cpu, uint64_t now_ns, uint64_t interval_ns)
+static void fill_throttle(struct sampler_thread *t, const struct sampler_thread_stats *stats,
+			  struct tick_cpu *tc, struct profile_cpu *cpu, uint64_t now_ns,
+			  uint64_t interval_ns)
 {
 	uint64_t since = sampler_thread_throttled_since(t);
 
@@ -265,8 +271,9 @@ static void update_rate(struct sampler *s, uint64_t now_ns)
 	if (!s->rate.mixed && now_ns - s->rate.since_ns < TICK_RATE_MIN_NS)
 		return;
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
-		s->got_hz[i] = s->rate.seconds[i] > 0 && !s->rate.mixed ?
-			s->rate.got[i] / s->rate.seconds[i] : NAN;
+		s->got_hz[i] = s->rate.seconds[i] > 0 && !s->rate.mixed
+				       ? s->rate.got[i] / s->rate.seconds[i]
+				       : NAN;
 	s->rate = (struct tick_rate){ .since_ns = now_ns };
 	for (uint32_t i = 0; i < s->nr_threads; i++)
 		rate_cpu(&s->cpus[i]);
@@ -340,8 +347,8 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	symbols_stats(s->symbols, &names);
 	p->nr_places = names.nr_named + names.nr_unnamed + names.nr_waiting;
 	p->nr_places_named = names.nr_named;
-	p->images = (struct profile_images){ names.nr_images, names.image_memory, names.image_memory_max,
-					     names.nr_evicted };
+	p->images = (struct profile_images){ names.nr_images, names.image_memory,
+					     names.image_memory_max, names.nr_evicted };
 	p->nr_places_waiting = names.nr_waiting;
 }
 
@@ -381,8 +388,8 @@ static double pct_of(uint64_t now, uint64_t before, uint64_t span_ns)
 /* What we cost, and which of our threads. */
 static void fill_self(struct sampler *s, struct profile *p)
 {
-	struct self_times t = { time_now_ns(), clock_ns(CLOCK_PROCESS_CPUTIME_ID), s->samplers_base_ns,
-				clock_ns(CLOCK_THREAD_CPUTIME_ID), 0 };
+	struct self_times t = { time_now_ns(), clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+				s->samplers_base_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID), 0 };
 	const struct self_times *was = &s->self_times;
 	uint64_t span_ns = t.now_ns - was->now_ns;
 	clockid_t ui;
@@ -396,8 +403,8 @@ static void fill_self(struct sampler *s, struct profile *p)
 		p->self.samplers_pct = pct_of(t.samplers_ns, was->samplers_ns, span_ns);
 		p->self.builder_pct = pct_of(t.builder_ns, was->builder_ns, span_ns);
 		p->self.ui_pct = pct_of(t.ui_ns, was->ui_ns, span_ns);
-		p->self.loaders_pct = pct_of(t.all_ns, was->all_ns, span_ns) - p->self.samplers_pct -
-				      p->self.builder_pct - p->self.ui_pct;
+		p->self.loaders_pct = pct_of(t.all_ns, was->all_ns, span_ns) -
+				      p->self.samplers_pct - p->self.builder_pct - p->self.ui_pct;
 		p->self.loaders_pct = MAX(p->self.loaders_pct, 0.0);
 	}
 	s->self_times = t;
@@ -440,10 +447,11 @@ static void post(struct sampler *s, struct profile *p)
 	/* Release: the profile is complete. Pairs with sampler_take(). */
 	profile_free(atomic_exchange_explicit(&s->mailbox, p, memory_order_acq_rel));
 	if (write(s->profile_fd, &one, sizeof(one)) != sizeof(one))
-		return;			/* the counter is full: it is readable all the same */
+		return; /* the counter is full: it is readable all the same */
 }
 
-/* Before the grace period, which is long on a full machine: they go with the samples of the tick. */
+/* Before the grace period, which is long on a full machine: they go with the samples of the tick.
+ */
 static void read_all(struct sampler *s)
 {
 	for (uint32_t i = 0; i < s->nr_threads; i++) {
@@ -463,7 +471,7 @@ static int take_tick(struct sampler *s, unsigned int *epoch, struct count **coun
 	*epoch = atomic_fetch_add_explicit(&s->shared->epoch, 1, memory_order_acq_rel);
 	read_all(s);
 	code = counts_swap(s->counts, counts, nr);
-	if (code)			/* nothing was waited for */
+	if (code) /* nothing was waited for */
 		synchronize_rcu();
 	grace_waited(s->shared);
 	return code;
@@ -485,8 +493,9 @@ void tick_make_room(struct sampler *s)
 	if (!counts_crowded(s->counts) || counts_grow(s->counts) || s->crowded)
 		return;
 	s->crowded = true;
-	tick_message(s, "more different stacks a tick than there is room for: what is new is dropped; "
-		     "a lower rate, or fewer events");
+	tick_message(s, "more different stacks a tick than there is room for: what is new is "
+			"dropped; "
+			"a lower rate, or fewer events");
 }
 
 /* The kernel lowers its limit by itself when interrupts are slow. */
@@ -497,9 +506,10 @@ static void note_max_rate(struct sampler *s)
 
 	s->max_hz_top = MAX(s->max_hz_top, now);
 	if (was && now && now < was)
-		tick_message(s, "the kernel's limit fell from %llu to %llu samples a second "
-			     "(kernel.perf_event_max_sample_rate)", (unsigned long long)was,
-			     (unsigned long long)now);
+		tick_message(s,
+			     "the kernel's limit fell from %llu to %llu samples a second "
+			     "(kernel.perf_event_max_sample_rate)",
+			     (unsigned long long)was, (unsigned long long)now);
 }
 
 void tick_end(struct sampler *s, uint64_t now_ns)

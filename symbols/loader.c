@@ -28,12 +28,12 @@
 #include "symbols/object/fetch.h"
 
 #define ASKER_NICE	-10
-#define WAIT_MS			50
-#define STOP_WAIT_NS		2000000000ULL
-#define DETAILS_A_TURN		16U
-#define HELPERS_WAIT_NS		300000000ULL
-#define PLACES_A_PASS		4096U
-#define STACK_SIZE		(2UL * DEMANGLE_STACK)
+#define WAIT_MS		50
+#define STOP_WAIT_NS	2000000000ULL
+#define DETAILS_A_TURN	16U
+#define HELPERS_WAIT_NS 300000000ULL
+#define PLACES_A_PASS	4096U
+#define STACK_SIZE	(2UL * DEMANGLE_STACK)
 
 /* A place that could not be named yet. */
 struct waiting {
@@ -43,14 +43,14 @@ struct waiting {
 
 struct worker {
 	pthread_t thread;
-	int event;			/* eventfd: there is something to do */
+	int event; /* eventfd: there is something to do */
 	bool started;
 };
 
 struct loader {
 	struct places *places;
 	struct maps *maps;
-	struct details *details;	/* NULL without maps, or for a recording */
+	struct details *details; /* NULL without maps, or for a recording */
 	struct helpers *helpers;
 	struct image_cache images;
 	struct naming naming;
@@ -58,20 +58,20 @@ struct loader {
 	struct lines lines;
 	struct symtab *symtab;
 	struct code_desk code;
-	char *kallsyms_path, *kcore_path;	/* of a recording's machine; NULL: ours */
+	char *kallsyms_path, *kcore_path; /* of a recording's machine; NULL: ours */
 	struct fetch_desk fetch;
 	struct worker asker, worker;
-	struct waiting *waiting;	/* loader's */
+	struct waiting *waiting; /* loader's */
 	uint32_t nr_waiting, max_waiting;
-	uint32_t next_place;		/* places below were looked at */
-	atomic_bool stop;		/* release by loader_stop, acquire by the threads */
+	uint32_t next_place; /* places below were looked at */
+	atomic_bool stop;    /* release by loader_stop, acquire by the threads */
 	bool left_behind;
 	/* Written by the loader, read by any thread, relaxed: figures for people. */
 	_Alignas(CACHELINE) atomic_ulong nr_named, nr_unnamed, nr_left, memory;
 };
 
-int loader_new(struct loader **out, struct places *places, struct objects *objects, struct maps *maps,
-	       struct symtab *symtab, struct err *e)
+int loader_new(struct loader **out, struct places *places, struct objects *objects,
+	       struct maps *maps, struct symtab *symtab, struct err *e)
 {
 	struct loader *l = aligned_alloc(CACHELINE, sizeof(*l));
 
@@ -263,8 +263,7 @@ static void keep_waiting(struct loader *l, const struct waiting *w)
 
 static void count_name(struct loader *l, bool by_name)
 {
-	atomic_fetch_add_explicit(by_name ? &l->nr_named : &l->nr_unnamed, 1,
-				  memory_order_relaxed);
+	atomic_fetch_add_explicit(by_name ? &l->nr_named : &l->nr_unnamed, 1, memory_order_relaxed);
 }
 
 /* The source of JIT code, if a jitdump tells. */
@@ -289,7 +288,7 @@ static bool name_place(struct loader *l, const struct waiting *w, bool now)
 	int rc;
 
 	if (!place)
-		return false;	/* under construction */
+		return false; /* under construction */
 	q.object = place->object;
 	q.offset = place->offset;
 	rc = naming_find(&l->naming, &q, &symbol, &by_name);
@@ -342,14 +341,15 @@ static uint32_t name_new(struct loader *l, bool now)
 /* Ask again for the name of @place, which has one. */
 static void rename_place(struct loader *l, uint32_t id, const struct place *place)
 {
-	struct naming_question q = { .object = place->object, .offset = place->offset, .now = true };
+	struct naming_question q = { .object = place->object,
+				     .offset = place->offset,
+				     .now = true };
 	/* Pairs with nothing: only this thread writes it. */
 	uint32_t before = atomic_load_explicit(&place->symbol, memory_order_relaxed), symbol;
 	const struct symbol *old = symtab_at(l->symtab, before);
 	bool by_name;
 
-	if (!old || naming_find(&l->naming, &q, &symbol, &by_name) || !by_name ||
-	    symbol == before)
+	if (!old || naming_find(&l->naming, &q, &symbol, &by_name) || !by_name || symbol == before)
 		return;
 	places_name(l->places, id, symbol);
 	add_jit_line(l, id, place);
@@ -360,7 +360,8 @@ static void rename_place(struct loader *l, uint32_t id, const struct place *plac
 	count_name(l, true);
 }
 
-/* More is known of @object: what was named by address gets its symbols, code that changed its new ones. */
+/* More is known of @object: what was named by address gets its symbols, code that changed its new
+ * ones. */
 static void rename_places(struct loader *l, uint32_t object)
 {
 	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
@@ -396,10 +397,13 @@ static void take_fetched(struct loader *l, uint32_t object, uint64_t now_ns)
 	lines_again(&l->lines, object);
 	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
 		const struct place *place = places_at(l->places, id);
-		const struct symbol *s = place && place->object == object ?
-			/* Pairs with nothing: only this thread writes it. */
-			symtab_at(l->symtab, atomic_load_explicit(&place->symbol, memory_order_relaxed)) :
-			NULL;
+		const struct symbol *s =
+			place && place->object == object
+				?
+				/* Pairs with nothing: only this thread writes it. */
+				symtab_at(l->symtab, atomic_load_explicit(&place->symbol,
+									  memory_order_relaxed))
+				: NULL;
 
 		/* The others when they are named. */
 		if (s && !s->made_up && !chains_at(l->chains, id, &nr))
@@ -409,19 +413,19 @@ static void take_fetched(struct loader *l, uint32_t object, uint64_t now_ns)
 
 static void update_figures(struct loader *l)
 {
-	atomic_store_explicit(&l->nr_left, nr_unseen(l) + l->nr_waiting,
-			      memory_order_relaxed);
+	atomic_store_explicit(&l->nr_left, nr_unseen(l) + l->nr_waiting, memory_order_relaxed);
 	atomic_store_explicit(&l->memory, symtab_memory(l->symtab) + chains_memory(l->chains),
 			      memory_order_relaxed);
 }
 
 enum effort {
-	AS_IT_COMES,			/* a better answer may come: names wait for it */
+	AS_IT_COMES, /* a better answer may come: names wait for it */
 	TO_THE_END,
-	NO_NAMES,			/* objects alone */
+	NO_NAMES, /* objects alone */
 };
 
-/* The names that waited for images, then new ones; what the source has comes after them. True: go on. */
+/* The names that waited for images, then new ones; what the source has comes after them. True: go
+ * on. */
 static bool name_places(struct loader *l, bool more, bool now)
 {
 	/* Not after the last image only: the first rows shall have names soon. */
@@ -527,7 +531,7 @@ int loader_start(struct loader *l, struct err *e)
 	sigset_t all, old;
 	int rc;
 
-	atomic_store_explicit(&l->stop, false, memory_order_relaxed);	/* no thread yet */
+	atomic_store_explicit(&l->stop, false, memory_order_relaxed); /* no thread yet */
 	/* Signals are for the main thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

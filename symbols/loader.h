@@ -20,8 +20,8 @@
 struct loader;
 
 /* All borrowed; @maps may be NULL (replay). */
-int loader_new(struct loader **out, struct places *places, struct objects *objects, struct maps *maps,
-	       struct symtab *symtab, struct err *e);
+int loader_new(struct loader **out, struct places *places, struct objects *objects,
+	       struct maps *maps, struct symtab *symtab, struct err *e);
 /* False: a thread still hangs in a file; then nothing of it or of @symtab may be freed. */
 bool loader_free(struct loader *l);
 

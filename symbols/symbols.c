@@ -21,8 +21,8 @@ struct symbols {
 	struct loader *loader;
 };
 
-int symbols_new(struct symbols **out, struct places *places, struct objects *objects, struct maps *maps,
-		struct err *e)
+int symbols_new(struct symbols **out, struct places *places, struct objects *objects,
+		struct maps *maps, struct err *e)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
 	int rc;

@@ -26,14 +26,14 @@ struct listing;
 
 /* kind: u user, k kernel, j JIT, v vdso, ? no name. */
 struct symbol {
-	struct safe_text name;		/* demangled, as lists show it */
-	struct safe_text module;	/* basename, [kernel], [nf_tables], [vdso], [anon] */
+	struct safe_text name;	 /* demangled, as lists show it */
+	struct safe_text module; /* basename, [kernel], [nf_tables], [vdso], [anon] */
 	uint32_t object;
-	uint64_t start;			/* vaddr (files), address (kernel, anon) */
-	uint64_t variant;		/* tells functions of one start apart; mostly 0 */
+	uint64_t start;	  /* vaddr (files), address (kernel, anon) */
+	uint64_t variant; /* tells functions of one start apart; mostly 0 */
 	char kind;
-	bool made_up;			/* the name is but an address: see why in its dso */
-	bool inlined;			/* has no code of its own; start is 0 */
+	bool made_up; /* the name is but an address: see why in its dso */
+	bool inlined; /* has no code of its own; start is 0 */
 };
 
 /*
@@ -41,26 +41,26 @@ struct symbol {
  * piece of code of all of them.
  */
 struct symbol_frame {
-	uint32_t symbol;		/* SYMBOL_NONE: that of the place itself, always the last */
-	uint32_t file;			/* id of a file, or SYMBOL_NO_FILE */
-	uint32_t line;			/* 0: not known */
+	uint32_t symbol; /* SYMBOL_NONE: that of the place itself, always the last */
+	uint32_t file;	 /* id of a file, or SYMBOL_NO_FILE */
+	uint32_t line;	 /* 0: not known */
 };
 
 #define SYMBOL_NO_FILE UINT32_MAX
 
 struct symbols_stats {
-	uint64_t nr_images, nr_failed;	/* objects loaded, not loadable */
-	uint64_t nr_evicted;		/* times that an image left for want of room */
-	size_t image_memory, image_memory_max;	/* bytes that images take, and may take */
-	uint64_t nr_named, nr_unnamed;	/* places with a name, with an address only */
-	uint64_t nr_waiting;		/* places not looked at yet */
-	uint64_t nr_lines, nr_lines_waiting;	/* places with source lines; not looked up yet */
-	size_t memory;			/* bytes held by images and names */
+	uint64_t nr_images, nr_failed;	       /* objects loaded, not loadable */
+	uint64_t nr_evicted;		       /* times that an image left for want of room */
+	size_t image_memory, image_memory_max; /* bytes that images take, and may take */
+	uint64_t nr_named, nr_unnamed;	       /* places with a name, with an address only */
+	uint64_t nr_waiting;		       /* places not looked at yet */
+	uint64_t nr_lines, nr_lines_waiting;   /* places with source lines; not looked up yet */
+	size_t memory;			       /* bytes held by images and names */
 };
 
 /* All three tables are borrowed and must outlive the result. */
-int symbols_new(struct symbols **out, struct places *places, struct objects *objects, struct maps *maps,
-		struct err *e);
+int symbols_new(struct symbols **out, struct places *places, struct objects *objects,
+		struct maps *maps, struct err *e);
 /*
  * Before the start: a recording. Its pids may be anybody's by now, so only files
  * count: those here, or below @root (borrowed; NULL: here), a copy of the files
@@ -90,7 +90,8 @@ bool symbols_free(struct symbols *s);
 
 /* Any thread, async-signal-safe: there is something to do (one eventfd write). */
 void symbols_wake(struct symbols *s);
-/* Do all that is asked, now, on the caller's thread (tests and replay; only without symbols_start). */
+/* Do all that is asked, now, on the caller's thread (tests and replay; only without symbols_start).
+ */
 void symbols_run(struct symbols *s);
 /* The same of what stacks wait for: processes and objects. Names can wait. */
 void symbols_run_objects(struct symbols *s);

@@ -78,7 +78,10 @@ static void read_file(struct bench *b, const char *path)
 static void warm_up(struct bench *b, const char *path, bool step_only)
 {
 	const struct sampler_config config = {
-		.replay = path, .step_only = step_only, .tick_ns = 1000000000, .window_ns = 5000000000,
+		.replay = path,
+		.step_only = step_only,
+		.tick_ns = 1000000000,
+		.window_ns = 5000000000,
 	};
 	struct replay_result result;
 	struct err e = { "" };
@@ -202,9 +205,11 @@ int main(int argc, char **argv)
 	for (int i = 0; i < rounds; i++)
 		for (enum pass pass = DECODE; pass < NR_PASSES; pass++)
 			seconds[pass][i] = run_pass(&b, pass);
-	printf("%s: %llu samples, %.1f frames each (%.1f of the kernel), %.1f %% complete, unwinder %s, "
-	       "%d rounds\n", argv[1], (unsigned long long)b.nr_jobs,
-	       (double)b.nr_frames / (double)b.nr_jobs, (double)b.nr_kernel / (double)b.nr_jobs,
+	printf("%s: %llu samples, %.1f frames each (%.1f of the kernel), %.1f %% complete, "
+	       "unwinder %s, "
+	       "%d rounds\n",
+	       argv[1], (unsigned long long)b.nr_jobs, (double)b.nr_frames / (double)b.nr_jobs,
+	       (double)b.nr_kernel / (double)b.nr_jobs,
 	       100.0 * (double)(b.stats.complete + b.stats.guessed) / (double)b.stats.taken,
 	       step_only ? "step" : "row", rounds);
 	for (enum pass pass = DECODE; pass < NR_PASSES; pass++)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define YARDSTICK_NR	 65536
+#define YARDSTICK_NR 65536
 /* What yardstick_work() takes there, at -O2. */
 #define YARDSTICK_REF_NS 5600000.0
 
@@ -22,7 +22,8 @@ static inline uint64_t yardstick_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000U + (uint64_t)ts.tv_nsec;
 }
 
-/* Sort numbers that are always the same (Shell's sort): branches, and memory that no first cache holds. */
+/* Sort numbers that are always the same (Shell's sort): branches, and memory that no first cache
+ * holds. */
 static inline void yardstick_work(void)
 {
 	static uint32_t v[YARDSTICK_NR];

@@ -160,8 +160,8 @@ void actions_enter_process(struct ui_state *st, uint32_t id)
 	folds_forget_baseline(st->folds);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
 	/* Who looks at stacks stays there. */
-	actions_show(st, st->view == VIEW_TREE || st->view == VIEW_FLAME ? st->view
-									 : VIEW_FUNCTIONS);
+	actions_show(st,
+		     st->view == VIEW_TREE || st->view == VIEW_FLAME ? st->view : VIEW_FUNCTIONS);
 }
 
 void actions_leave_process(struct ui_state *st)
@@ -195,7 +195,8 @@ static void open_row(struct ui_state *st, uint32_t code)
 	else if (function < st->shown->nr_functions)
 		actions_callers(st, st->shown->functions[function].id);
 	else
-		ui_state_say(st, false, "nothing to open in this row (m: what can be done with it)");
+		ui_state_say(st, false,
+			     "nothing to open in this row (m: what can be done with it)");
 }
 
 /* One level out: help, filter (Esc only), process, and at the root q quits. */
@@ -397,8 +398,8 @@ static void full_names(struct ui_state *st, uint32_t code)
 static void intervals(struct ui_state *st, uint32_t code)
 {
 	st->intervals = !st->intervals;
-	ui_state_say(st, false, "%s", st->intervals ? "SELF% is between these, 95 times of 100" :
-						      "no intervals");
+	ui_state_say(st, false, "%s",
+		     st->intervals ? "SELF% is between these, 95 times of 100" : "no intervals");
 }
 
 static void follow(struct ui_state *st, uint32_t code)
@@ -551,7 +552,7 @@ static void quit(struct ui_state *st, uint32_t code)
 	st->quit = true;
 }
 
-/* clang-format off: a table */
+/* clang-format off */
 static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_LINE_UP] = line_up,
 	[ACT_LINE_DOWN] = line_down,

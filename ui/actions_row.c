@@ -113,22 +113,23 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action)
 
 	switch (action) {
 	case ACT_ANNOTATE:
-		return st->view == VIEW_ANNOTATE ? "this is it" :
-		       none ? "this row is no function" : NULL;
+		return st->view == VIEW_ANNOTATE ? "this is it"
+		       : none			 ? "this row is no function"
+						 : NULL;
 	case ACT_CALLERS:
 	case ACT_FLAME_HERE:
 		return actions_function(st) == FOLD_NONE ? "this row is no function" : NULL;
 	case ACT_MODULE_ONLY:
-		return !st->only.on && actions_module(st) == UINT32_MAX ? "this row has no module" :
-									   NULL;
+		return !st->only.on && actions_module(st) == UINT32_MAX ? "this row has no module"
+									: NULL;
 	case ACT_FETCH:
 		return actions_module(st) == UINT32_MAX ? "this row has no module" : NULL;
 	case ACT_COPY:
 		return *actions_name(st, name) ? NULL : "this row has no name";
 	case ACT_EDITOR:
-		return actions_source(st, path, sizeof(path), &line) ? NULL :
-		       none ? "this row is no function" :
-			      "no source is known here: it takes debug information (-g, -dbgsym)";
+		return actions_source(st, path, sizeof(path), &line) ? NULL
+		       : none					     ? "this row is no function"
+			      : "no source is known here: it takes debug information (-g, -dbgsym)";
 	default:
 		return NULL;
 	}
@@ -153,8 +154,8 @@ static void add_entry(struct ui_state *st, const struct key_binding *b)
 static void add_reason(struct ui_state *st)
 {
 	uint32_t function = actions_function(st);
-	const struct profile_function *f = function == FOLD_NONE ? NULL :
-					   &st->shown->functions[function];
+	const struct profile_function *f = function == FOLD_NONE ? NULL
+								 : &st->shown->functions[function];
 	struct dialog_entry *entry;
 
 	if (!f || !f->reason || !*f->reason || !(entry = dialog_add(&st->dialog)))

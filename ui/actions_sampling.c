@@ -26,13 +26,13 @@ static void dumps(struct ui_state *st, bool larger)
 	if (!size)
 		ui_state_say(st, false, "there are no stack dumps (C takes some)");
 	else if (larger && size >= SAMPLER_STACK_SIZE_MAX)
-		ui_state_say(st, false, "the kernel makes no larger dumps (C: fp follows any depth)");
+		ui_state_say(st, false,
+			     "the kernel makes no larger dumps (C: fp follows any depth)");
 	else if (!larger && size <= STACK_MIN)
 		ui_state_say(st, false, "smaller dumps would hold no stacks (C: off)");
 	else
-		sampler_set_stack_size(st->sampler,
-				       larger ? MIN(2 * size, SAMPLER_STACK_SIZE_MAX) :
-						MAX(size / 2, STACK_MIN));
+		sampler_set_stack_size(st->sampler, larger ? MIN(2 * size, SAMPLER_STACK_SIZE_MAX)
+							   : MAX(size / 2, STACK_MIN));
 }
 
 static void larger_dumps(struct ui_state *st, uint32_t code)

@@ -105,9 +105,10 @@ static void by_thread(struct ui_state *st, uint32_t code)
 	st->lists[VIEW_PROCESSES].pinned = false;
 	/* Who looks at stacks stays there. */
 	actions_show(st, stacks ? st->view : VIEW_PROCESSES);
-	ui_state_say(st, false, !st->by_thread ? "the processes (H: their threads)" :
-		     stacks ? "split by thread (H: no longer)" :
-			      "the threads, each with its samples (H: processes, 1: functions)");
+	ui_state_say(st, false,
+		     !st->by_thread ? "the processes (H: their threads)"
+		     : stacks	    ? "split by thread (H: no longer)"
+			      : "the threads, each with its samples (H: processes, 1: functions)");
 }
 
 static void fold_threads(struct ui_state *st, uint32_t code)
@@ -115,9 +116,9 @@ static void fold_threads(struct ui_state *st, uint32_t code)
 	st->fold_threads = !st->fold_threads;
 	st->lists[VIEW_PROCESSES].pinned = false;
 	list_rebuild(st, st->view);
-	ui_state_say(st, false, st->fold_threads ?
-		     "threads with names alike are one: worker-* (H lists them)" :
-		     "each thread has its own name");
+	ui_state_say(st, false,
+		     st->fold_threads ? "threads with names alike are one: worker-* (H lists them)"
+				      : "each thread has its own name");
 }
 
 void actions_enter_thread(struct ui_state *st, const struct row *row)
@@ -283,7 +284,7 @@ static void save_screen(struct ui_state *st, uint32_t code)
 		ui_state_say(st, false, "the screen is in %s", path);
 }
 
-/* clang-format off: a table */
+/* clang-format off */
 static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_VIEW_CPUS] = view_cpus_,
 	[ACT_VIEW_MODULES] = view_modules_,

@@ -142,7 +142,8 @@ void view_annotate_follow(struct ui_state *st)
 		name = strchr(listing_text(l, insn->text), ' ');
 		enter(st, insn->callee, name ? name + strspn(name, " ") : "?");
 	} else if (insn->call || insn->jump) {
-		ui_state_say(st, false, "where it goes is only known when it runs (b shows callees)");
+		ui_state_say(st, false,
+			     "where it goes is only known when it runs (b shows callees)");
 	} else {
 		ui_state_say(st, false, "no jump and no call: nothing to follow");
 	}
@@ -158,8 +159,8 @@ static bool hotter(const struct row *a, const struct row *b)
 void view_annotate_hottest(struct ui_state *st, bool back)
 {
 	struct list *list = &st->lists[VIEW_ANNOTATE];
-	const struct row *at = list->pinned && list->cursor < list->nr ? &list->rows[list->cursor] :
-									 NULL;
+	const struct row *at = list->pinned && list->cursor < list->nr ? &list->rows[list->cursor]
+								       : NULL;
 	uint32_t best = UINT32_MAX, first = UINT32_MAX;
 
 	for (uint32_t i = 0; i < list->nr; i++) {
@@ -195,7 +196,9 @@ void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
 
 	if (l && !l->nr_files) {
 		ui_state_say(st, false, "assembly is all there is: %s",
-			     l->no_source ? l->no_source : l->why ? l->why : "no lines are known");
+			     l->no_source ? l->no_source
+			     : l->why	  ? l->why
+					  : "no lines are known");
 		return;
 	}
 	/* The cursor stays with what it is about. */

@@ -25,11 +25,11 @@
 #include "ui/screen.h"
 #include "ui/draw/term.h"
 
-#define APP_NICE (-5)
+#define APP_NICE    (-5)
 #define REPAINT_NS  (10 * 1000000000ull) /* whoever else wrote to the terminal is painted over */
 #define NOTE_MS	    500			 /* how late a message may leave */
 #define KEYS_A_TURN 256
-#define EDITOR_MS   50			 /* how late its end is noticed */
+#define EDITOR_MS   50 /* how late its end is noticed */
 
 static const int signals[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE
@@ -271,7 +271,8 @@ static void edit(struct app *a)
 	if (program) {
 		editor_command(&command, program, path, a->st.edit.line);
 		term_leave(a->term);
-		rc = editor_start(&ed, &command, term_input_fd(a->term), term_output_fd(a->term), &e);
+		rc = editor_start(&ed, &command, term_input_fd(a->term), term_output_fd(a->term),
+				  &e);
 		if (!rc)
 			rc = editor_result(wait_for_editor(a, &ed), program, path, &e);
 		come_back(a);
@@ -411,7 +412,8 @@ static void loop(struct app *a)
 	}
 }
 
-/* So little CPU, but at once: on a full machine a key would wait for its turn. Refused to most users. */
+/* So little CPU, but at once: on a full machine a key would wait for its turn. Refused to most
+ * users. */
 static void go_first(void)
 {
 	if (!getpriority(PRIO_PROCESS, 0))

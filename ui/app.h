@@ -21,7 +21,7 @@ struct bindings;
 
 /* --color */
 enum app_color {
-	APP_COLOR_AUTO,			/* unless NO_COLOR is set or the terminal has none */
+	APP_COLOR_AUTO, /* unless NO_COLOR is set or the terminal has none */
 	APP_COLOR_ALWAYS,
 	APP_COLOR_NEVER,
 };
@@ -37,28 +37,28 @@ enum app_sort {
 };
 
 struct app_config {
-	bool ascii;			/* --ascii; also set by a codeset that is not UTF-8 */
+	bool ascii; /* --ascii; also set by a codeset that is not UTF-8 */
 	enum app_color color;
-	int theme;			/* enum theme */
-	bool mouse;			/* false: --no-mouse */
-	bool key_bar;			/* false: --no-function-bar */
-	uint64_t tick_ns;		/* as in sampler_config: for the header and the s prompt */
-	uint64_t window_ns;		/* the same */
-	enum profile_window window;	/* shown at start */
+	int theme;		    /* enum theme */
+	bool mouse;		    /* false: --no-mouse */
+	bool key_bar;		    /* false: --no-function-bar */
+	uint64_t tick_ns;	    /* as in sampler_config: for the header and the s prompt */
+	uint64_t window_ns;	    /* the same */
+	enum profile_window window; /* shown at start */
 	enum app_sort sort;
 	bool sort_inverted;
-	double percent_limit;		/* hide rows below; 0: none */
-	bool intervals;			/* --intervals */
+	double percent_limit; /* hide rows below; 0: none */
+	bool intervals;	      /* --intervals */
 	bool hide_kernel, hide_user;
-	bool flame_modules;		/* colours of the flame graph tell modules, not kinds */
-	bool fold_threads;		/* names of threads with '*' for digits */
-	const char *filter;		/* --filter, as typed after \; NULL: none */
-	const char *host;		/* for the title; NULL: gethostname(2) */
-	bool replayed;			/* a recording: nothing of this machine is shown */
-	const struct users *users;	/* borrowed; NULL: numbers */
-	const struct bindings *bindings;/* borrowed; NULL: none */
-	const char *columns[APP_COLUMN_VIEWS];	/* "self,total": borrowed; NULL or "": by width */
-	bool saves;			/* F9 may make a file in the working directory */
+	bool flame_modules;		 /* colours of the flame graph tell modules, not kinds */
+	bool fold_threads;		 /* names of threads with '*' for digits */
+	const char *filter;		 /* --filter, as typed after \; NULL: none */
+	const char *host;		 /* for the title; NULL: gethostname(2) */
+	bool replayed;			 /* a recording: nothing of this machine is shown */
+	const struct users *users;	 /* borrowed; NULL: numbers */
+	const struct bindings *bindings; /* borrowed; NULL: none */
+	const char *columns[APP_COLUMN_VIEWS]; /* "self,total": borrowed; NULL or "": by width */
+	bool saves;			       /* F9 may make a file in the working directory */
 };
 
 /* Sensible values for everything. */

@@ -39,8 +39,10 @@ static int add_key(struct bindings *b, const struct key_binding *action, const c
 	struct binding *there = (struct binding *)find(b, code);
 
 	if (!code)
-		return err_set(e, -EINVAL, "%s: there is no such key\n  keys are called as in "
-			       "proftop --list-keys: x, F12, ^T, Space, PgUp", name);
+		return err_set(e, -EINVAL,
+			       "%s: there is no such key\n  keys are called as in "
+			       "proftop --list-keys: x, F12, ^T, Space, PgUp",
+			       name);
 	if (is_fixed(code))
 		return err_set(e, -EINVAL, "%s: this key cannot be bound: it is the way out", name);
 	if (there && there->file == file && there->action != action->action)
@@ -61,8 +63,10 @@ int bindings_add(struct bindings *b, const char *action, const char *keys, uint3
 	int code = 0;
 
 	if (!k)
-		return err_set(e, -EINVAL, "%s: there is no such action\n"
-			       "  proftop --list-keys names them", action);
+		return err_set(e, -EINVAL,
+			       "%s: there is no such action\n"
+			       "  proftop --list-keys names them",
+			       action);
 	for (keys += strspn(keys, " \t"); *keys && !code; keys += strspn(keys, " \t")) {
 		size_t size = strcspn(keys, " \t");
 		char name[16];
@@ -90,8 +94,9 @@ enum action bindings_find(const struct bindings *b, enum key_context context, ui
 	const struct binding *mine = context & CTX_PAGES ? find(b, code) : NULL;
 	const struct key_binding *k = mine ? &keys_table()[mine->action - 1] : NULL;
 
-	return k && (k->contexts & context) ? mine->action : mine ? ACT_NONE :
-	       keys_find(context, code);
+	return k && (k->contexts & context) ? mine->action
+	       : mine			    ? ACT_NONE
+					    : keys_find(context, code);
 }
 
 /* Key @i of the action where keys are no text: a person's first; 0: no more. */

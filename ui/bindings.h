@@ -15,7 +15,7 @@
 struct binding {
 	uint32_t code;
 	enum action action;
-	uint32_t file;			/* which file it is from */
+	uint32_t file; /* which file it is from */
 };
 
 struct bindings {

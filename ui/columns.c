@@ -28,8 +28,8 @@ const char *columns_name(const struct view_column *column, char buf[static COLUM
 	return buf;
 }
 
-struct safe_text columns_heading(const struct ui_state *st, const struct view_column *column, bool ascii,
-				 char buf[static TEXT_MAX])
+struct safe_text columns_heading(const struct ui_state *st, const struct view_column *column,
+				 bool ascii, char buf[static TEXT_MAX])
 {
 	if (column->heading)
 		return column->heading(st, buf);

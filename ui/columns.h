@@ -21,8 +21,8 @@ void columns_format(const struct view *v, uint32_t columns, char *out, size_t si
 /* Is column @i shown on a screen of @cols? */
 /* Can rows be put in the order of column @i now? */
 /* What stands above it on the screen; into @buf if need be. */
-struct safe_text columns_heading(const struct ui_state *st, const struct view_column *column, bool ascii,
-				 char buf[static TEXT_MAX]);
+struct safe_text columns_heading(const struct ui_state *st, const struct view_column *column,
+				 bool ascii, char buf[static TEXT_MAX]);
 bool columns_sortable(const struct ui_state *st, const struct view *v, int i);
 bool columns_shown(const struct ui_state *st, const struct view *v, uint32_t picked, int i,
 		   unsigned int cols);

@@ -101,7 +101,8 @@ static bool in_name(const char *text)
 	return !text[strcspn(text, " ")];
 }
 
-/* The command that @text begins with, and where the word at its end begins; NULL: none, or no word yet. */
+/* The command that @text begins with, and where the word at its end begins; NULL: none, or no word
+ * yet. */
 static const struct command *command_at(const char *text, const char **word)
 {
 	char name[MATCH_MAX];
@@ -200,8 +201,7 @@ static bool is_listed(const char *list, const char *name)
 	return false;
 }
 
-unsigned int command_candidates(const struct ui_state *st, const char *text, char *out,
-				size_t size)
+unsigned int command_candidates(const struct ui_state *st, const char *text, char *out, size_t size)
 {
 	const char *word, *name;
 	char buf[COMMAND_WORD_MAX];

@@ -105,7 +105,7 @@ static void run_pid(struct ui_state *st, const char *arg)
 }
 
 static const char *pid_word(const struct ui_state *st, const char *before, unsigned int i,
-			     char buf[static COMMAND_WORD_MAX])
+			    char buf[static COMMAND_WORD_MAX])
 {
 	if (!st->shown || i >= st->shown->nr_processes)
 		return NULL;
@@ -125,7 +125,7 @@ static void run_cgroup(struct ui_state *st, const char *arg)
 }
 
 static const char *cgroup_word(const struct ui_state *st, const char *before, unsigned int i,
-			     char buf[static COMMAND_WORD_MAX])
+			       char buf[static COMMAND_WORD_MAX])
 {
 	const struct profile_process *p;
 	const char *slash;
@@ -188,8 +188,8 @@ static void run_theme(struct ui_state *st, const char *arg)
 	int theme = *arg ? theme_parse(arg) : (st->theme + 1) % THEME_NR;
 
 	if (theme < 0) {
-		ui_state_say(st, true, "theme %s: there are default, 256, light, color-blind and mono",
-			     arg);
+		ui_state_say(st, true,
+			     "theme %s: there are default, 256, light, color-blind and mono", arg);
 		return;
 	}
 	st->theme = theme;
@@ -210,8 +210,9 @@ static void run_mouse(struct ui_state *st, const char *arg)
 		return;
 	}
 	st->mouse = *arg ? !strcmp(arg, "on") : !st->mouse;
-	ui_state_say(st, false, st->mouse ? "the mouse clicks here; Shift-drag selects text" :
-					    "the mouse is the terminal's, to select text with");
+	ui_state_say(st, false,
+		     st->mouse ? "the mouse clicks here; Shift-drag selects text"
+			       : "the mouse is the terminal's, to select text with");
 }
 
 /* Columns by their names, in any order; without a word as the width permits. */
@@ -221,7 +222,8 @@ static void run_columns(struct ui_state *st, const char *arg)
 	uint32_t columns = columns_parse(v, arg);
 
 	if (!columns && strcmp(arg, "automatic"))
-		ui_state_say(st, true, "columns %s: this view has none of these (c lists them)", arg);
+		ui_state_say(st, true, "columns %s: this view has none of these (c lists them)",
+			     arg);
 	else
 		ui_state_list(st)->columns = columns;
 }
@@ -247,7 +249,7 @@ static void run_row(struct ui_state *st, const char *arg)
 }
 
 static const char *call_graph_word(const struct ui_state *st, const char *before, unsigned int i,
-			     char buf[static COMMAND_WORD_MAX])
+				   char buf[static COMMAND_WORD_MAX])
 {
 	return i < CALL_GRAPH_NR ? profile_call_graph_name((enum call_graph)i) : NULL;
 }
@@ -267,7 +269,8 @@ static void run_stack_size(struct ui_state *st, const char *arg)
 	uint64_t size;
 
 	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size))
-		ui_state_say(st, true, "stack-size %s: not a size up to %u", arg, SAMPLER_STACK_SIZE_MAX);
+		ui_state_say(st, true, "stack-size %s: not a size up to %u", arg,
+			     SAMPLER_STACK_SIZE_MAX);
 	else
 		sampler_set_stack_size(st->sampler, (uint32_t)size);
 }

@@ -13,13 +13,13 @@ struct command {
 	const char *name, *argument;
 	void (*run)(struct ui_state *st, const char *arg);
 	/*
-	 * The @i-th word that can follow, where @before (up to the word, "": nothing) is typed; NULL:
-	 * no more. NULL: anything.
+	 * The @i-th word that can follow, where @before (up to the word, "": nothing) is typed;
+	 * NULL: no more. NULL: anything.
 	 */
 	const char *(*word)(const struct ui_state *st, const char *before, unsigned int i,
 			    char buf[static COMMAND_WORD_MAX]);
-	bool alone;			/* it may stand without a word: run with "" */
-	const char *breaks;		/* after these the next word begins; NULL: there is one */
+	bool alone;	    /* it may stand without a word: run with "" */
+	const char *breaks; /* after these the next word begins; NULL: there is one */
 	/* Tab: find the words that begin with @word, into st->words. NULL: they are known. */
 	void (*gather)(struct ui_state *st, const char *word);
 };

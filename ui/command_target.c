@@ -13,7 +13,7 @@
 #include "ui/text/users.h"
 
 static const struct kind {
-	const char *name, *value;	/* NULL: it takes none */
+	const char *name, *value; /* NULL: it takes none */
 	enum sampler_target target;
 } kinds[] = {
 	{ "system", NULL, TARGET_SYSTEM },
@@ -49,7 +49,8 @@ static const char *value_word(const struct ui_state *st, enum sampler_target tar
 		snprintf(buf, COMMAND_WORD_MAX, "%d", (int)p->tasks[i].tid);
 		return buf;
 	case TARGET_USER:
-		return users_name(st->config->users, p->processes[i].uid, buf, COMMAND_WORD_MAX).str;
+		return users_name(st->config->users, p->processes[i].uid, buf, COMMAND_WORD_MAX)
+			.str;
 	case TARGET_CGROUP:
 		return p->processes[i].cgroup.size ? p->processes[i].cgroup.str : "";
 	case TARGET_NAME:
@@ -59,7 +60,8 @@ static const char *value_word(const struct ui_state *st, enum sampler_target tar
 	}
 }
 
-const char *command_target_word(const struct ui_state *st, const char *before, unsigned int i, char *buf)
+const char *command_target_word(const struct ui_state *st, const char *before, unsigned int i,
+				char *buf)
 {
 	size_t size = strcspn(before, " ");
 	const struct kind *kind = kind_of(before, size);
@@ -72,8 +74,10 @@ const char *command_target_word(const struct ui_state *st, const char *before, u
 	return buf;
 }
 
-/* What is typed after the kind, into @spec; its pids are the caller's to free. False: it is none. */
-static bool take_value(struct ui_state *st, struct sampler_target_spec *spec, pid_t **pids, const char *value)
+/* What is typed after the kind, into @spec; its pids are the caller's to free. False: it is none.
+ */
+static bool take_value(struct ui_state *st, struct sampler_target_spec *spec, pid_t **pids,
+		       const char *value)
 {
 	uint64_t uid;
 
@@ -112,7 +116,8 @@ void command_target(struct ui_state *st, const char *arg)
 	pid_t *pids = NULL;
 
 	if (!kind) {
-		ui_state_say(st, true, "target %s: system, pid, tid, user, cgroup, name or command", arg);
+		ui_state_say(st, true, "target %s: system, pid, tid, user, cgroup, name or command",
+			     arg);
 		return;
 	}
 	spec.target = kind->target;

@@ -9,7 +9,8 @@
 #include "ui/state.h"
 
 void command_target(struct ui_state *st, const char *arg);
-const char *command_target_word(const struct ui_state *st, const char *before, unsigned int i, char *buf);
+const char *command_target_word(const struct ui_state *st, const char *before, unsigned int i,
+				char *buf);
 void command_cpus(struct ui_state *st, const char *arg);
 
 #endif

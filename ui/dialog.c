@@ -322,7 +322,8 @@ static void draw_line(const struct ui_state *st, struct canvas *c, unsigned int 
 			    (struct style){ ROLE_VALUE, 0 });
 	else
 		canvas_elide(c, row, pen.col, cols - 2,
-			     ui_clean(buf, sizeof(buf), d->typing ? "type to filter" : d->ops->hint),
+			     ui_clean(buf, sizeof(buf),
+				      d->typing ? "type to filter" : d->ops->hint),
 			     (struct style){ ROLE_DIM, 0 });
 }
 
@@ -342,8 +343,8 @@ void dialog_draw(struct ui_state *st, struct canvas *c)
 	draw_line(st, c, row + 1, col + 2, inner);
 	if (foot && d->ops->status) {
 		d->ops->status(st, status, sizeof(status));
-		canvas_elide(c, row + rows - 1 - foot, col + 2, inner, ui_clean(buf, sizeof(buf), status),
-			     (struct style){ ROLE_NORMAL, 0 });
+		canvas_elide(c, row + rows - 1 - foot, col + 2, inner,
+			     ui_clean(buf, sizeof(buf), status), (struct style){ ROLE_NORMAL, 0 });
 	}
 	if (foot && d->ops->foot)
 		canvas_elide(c, row + rows - 2, col + 2, inner,

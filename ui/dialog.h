@@ -15,28 +15,29 @@ struct canvas;
 struct dialog;
 
 struct dialog_entry {
-	char name[EVENT_NAME_MAX];	/* what typing is compared with; clean text */
-	char detail[128];		/* the same */
-	uint64_t value;			/* of the picker */
-	bool heading;			/* cannot be selected */
-	bool used;			/* in use now */
-	bool first;			/* the cursor begins here, not at what is in use */
+	char name[EVENT_NAME_MAX]; /* what typing is compared with; clean text */
+	char detail[128];	   /* the same */
+	uint64_t value;		   /* of the picker */
+	bool heading;		   /* cannot be selected */
+	bool used;		   /* in use now */
+	bool first;		   /* the cursor begins here, not at what is in use */
 	bool refused;
 };
 
 /* One kind of picker. */
 struct dialog_ops {
 	const char *title;
-	const char *hint;		/* beside the empty input line */
-	const char *foot;		/* NULL: none */
+	const char *hint; /* beside the empty input line */
+	const char *foot; /* NULL: none */
 	/* A line above it that changes; NULL: none. */
 	void (*status)(const struct ui_state *st, char *buf, size_t size);
 	/* Keys of its own, while nothing is typed; true: taken. */
 	bool (*key)(struct ui_state *st, uint32_t code);
-	bool can_add;			/* Tab */
+	bool can_add; /* Tab */
 	/* Fill st->dialog.entries anew; called at opening and with each profile. */
 	void (*fill)(struct ui_state *st);
-	/* Enter on an entry, or on what was typed when nothing matches (entry NULL); true: close. */
+	/* Enter on an entry, or on what was typed when nothing matches (entry NULL); true: close.
+	 */
 	bool (*use)(struct ui_state *st, const struct dialog_entry *entry, bool add);
 };
 extern const struct dialog_ops dialog_events, dialog_frequency, dialog_processes, dialog_sort;
@@ -48,15 +49,15 @@ struct dialog_levels {
 };
 
 struct dialog {
-	const struct dialog_ops *ops;	/* NULL: closed */
-	bool typing;			/* where keys act: from / on they are text */
+	const struct dialog_ops *ops; /* NULL: closed */
+	bool typing;		      /* where keys act: from / on they are text */
 	struct dialog_levels levels;
 	struct line line;
 	struct dialog_entry *entries;
 	uint32_t nr, capacity;
-	uint32_t *shown;		/* indices of entries that match */
+	uint32_t *shown; /* indices of entries that match */
 	uint32_t nr_shown;
-	uint32_t cursor, top, page;	/* in shown */
+	uint32_t cursor, top, page; /* in shown */
 };
 
 void dialog_open(struct ui_state *st, const struct dialog_ops *ops);

@@ -38,8 +38,8 @@ static void add_heading(struct dialog *d, const char *group)
 		return;
 	entry->heading = true;
 	for (size_t i = 0; group[i] && i < sizeof(entry->name) - 1; i++)
-		entry->name[i] =
-			group[i] >= 'a' && group[i] <= 'z' ? (char)(group[i] - 32) : group[i];
+		entry->name[i] = group[i] >= 'a' && group[i] <= 'z' ? (char)(group[i] - 32)
+								    : group[i];
 }
 
 static void add_state(struct ui_state *st, const struct sampler_event_state *state)
@@ -157,7 +157,8 @@ static void toggle(struct ui_state *st, const struct event *more, uint32_t nr_mo
 }
 
 /* The levels that were chosen, as modifiers of @size bytes of a name. */
-static void add_levels(const struct dialog_levels *l, const char *name, size_t size, char *out, size_t max)
+static void add_levels(const struct dialog_levels *l, const char *name, size_t size, char *out,
+		       size_t max)
 {
 	static const char precise[] = "ppp";
 	char modifiers[8];
@@ -169,8 +170,8 @@ static void add_levels(const struct dialog_levels *l, const char *name, size_t s
 }
 
 /* What was picked, with the levels chosen for it; what was typed, as it is. */
-static int parse(struct ui_state *st, const struct dialog_entry *entry, struct event *events, uint32_t *nr,
-		 struct err *e)
+static int parse(struct ui_state *st, const struct dialog_entry *entry, struct event *events,
+		 uint32_t *nr, struct err *e)
 {
 	char text[EVENT_NAME_MAX + 16];
 
@@ -247,7 +248,8 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 	}
 	sampler_set_events(st->sampler, events, nr);
 	snprintf(st->event_name, sizeof(st->event_name), "%s", events[0].name);
-	ui_state_say(st, false, nr > 1 ? "event %s and %u more" : "event %s", events[0].name, nr - 1);
+	ui_state_say(st, false, nr > 1 ? "event %s and %u more" : "event %s", events[0].name,
+		     nr - 1);
 	return true;
 }
 
@@ -255,7 +257,8 @@ static void status(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct dialog_levels *l = &st->dialog.levels;
 
-	snprintf(buf, size, "[%c] user ^U  [%c] kernel ^K  precise %u ^T  of the pick; E shows each alone",
+	snprintf(buf, size,
+		 "[%c] user ^U  [%c] kernel ^K  precise %u ^T  of the pick; E shows each alone",
 		 l->user ? 'x' : ' ', l->kernel ? 'x' : ' ', l->precise);
 }
 

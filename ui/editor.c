@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOT_FOUND 125			/* what our line of shell says of a file */
-#define CANNOT_RUN 126			/* what shells say of a program: this or 127 */
+#define NOT_FOUND  125 /* what our line of shell says of a file */
+#define CANNOT_RUN 126 /* what shells say of a program: this or 127 */
 
 /* Editors that take "FILE:LINE" behind an option, and do not wait by themselves. */
 static const char *const with_goto[] = { "code", "codium", "code-insiders" };
@@ -53,8 +53,8 @@ void editor_command(struct editor_command *c, const char *program, const char *p
 	bool jump = takes_goto(program);
 
 	/* $1: the file, the rest: as the editor wants it. */
-	snprintf(c->script, sizeof(c->script), "test -r \"$1\" || exit %d; shift; exec %.1000s \"$@\"",
-		 NOT_FOUND, program);
+	snprintf(c->script, sizeof(c->script),
+		 "test -r \"$1\" || exit %d; shift; exec %.1000s \"$@\"", NOT_FOUND, program);
 	if (jump)
 		snprintf(c->where, sizeof(c->where), "%s:%u", path, line);
 	else
@@ -72,9 +72,9 @@ static void __attribute__((noreturn)) become(const struct editor_command *c, int
 	sigset_t none;
 
 	if (getpriority(PRIO_PROCESS, 0) < 0)
-		setpriority(PRIO_PROCESS, 0, 0);	/* that of the screen is not for others */
+		setpriority(PRIO_PROCESS, 0, 0); /* that of the screen is not for others */
 	setpgid(0, 0);
-	tcsetpgrp(in, getpid());	/* all signals are blocked here, SIGTTOU among them */
+	tcsetpgrp(in, getpid()); /* all signals are blocked here, SIGTTOU among them */
 	for (int sig = 1; sig < NSIG; sig++)
 		sigaction(sig, &action, NULL);
 	dup2(in, STDIN_FILENO);

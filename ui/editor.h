@@ -15,7 +15,7 @@
 
 struct editor {
 	pid_t pid;
-	int tty;			/* that it has, until it ends */
+	int tty; /* that it has, until it ends */
 };
 
 /*

@@ -9,7 +9,7 @@
 #include "ui/view/flame.h"
 #include "ui/view/folds.h"
 
-#define CLOSEST	     (1 / 1024.0)
+#define CLOSEST (1 / 1024.0)
 
 static void select_box(struct ui_state *st, uint32_t i)
 {
@@ -51,8 +51,8 @@ static uint32_t child_of(const struct ui_state *st, uint32_t from)
 
 	for (uint32_t i = 0; i < s->nr_boxes; i++)
 		if (t->nodes[s->boxes[i].node].parent == s->boxes[from].node &&
-		    (best == FOLD_NONE || t->nodes[s->boxes[i].node].total >
-						  t->nodes[s->boxes[best].node].total))
+		    (best == FOLD_NONE ||
+		     t->nodes[s->boxes[i].node].total > t->nodes[s->boxes[best].node].total))
 			best = i;
 	return best;
 }
@@ -77,7 +77,8 @@ static void zoom_in(struct ui_state *st, uint32_t i)
 static void magnify(struct ui_state *st, bool closer, double at)
 {
 	struct folds *s = st->folds;
-	double width = view_flame_width(s), next = closer ? MAX(width / 2, CLOSEST) : MIN(width * 2, 1);
+	double width = view_flame_width(s),
+	       next = closer ? MAX(width / 2, CLOSEST) : MIN(width * 2, 1);
 
 	view_flame_show_part(s, s->left + at * (width - next), next);
 	list_rebuild(st, VIEW_FLAME);
@@ -100,7 +101,8 @@ void view_flame_drag(struct ui_state *st, int rows, int cols)
 		deepest = MAX(deepest, (int64_t)s->boxes[i].level);
 	top = (int64_t)s->top + (s->root_below ? rows : -rows);
 	s->top = (uint32_t)MIN(MAX(top, 0), deepest);
-	view_flame_show_part(s, s->left - cols * view_flame_width(s) / MAX(s->cols, 1u), view_flame_width(s));
+	view_flame_show_part(s, s->left - cols * view_flame_width(s) / MAX(s->cols, 1u),
+			     view_flame_width(s));
 	list_rebuild(st, VIEW_FLAME);
 }
 
@@ -143,7 +145,8 @@ static bool zoom_out(struct ui_state *st, uint32_t code)
 	struct folds *s = st->folds;
 	const struct list *list = &st->lists[VIEW_FLAME];
 
-	if ((!s->nr_zoom && view_flame_width(s) >= 1) || (code == K_ESC && match_active(&list->search)))
+	if ((!s->nr_zoom && view_flame_width(s) >= 1) ||
+	    (code == K_ESC && match_active(&list->search)))
 		return false;
 	if (view_flame_width(s) >= 1)
 		s->nr_zoom--;
@@ -160,9 +163,10 @@ static void next_colours(struct ui_state *st)
 
 	s->by_module = !view_flame_shows_change(st) && !s->by_module;
 	s->by_change = change;
-	ui_state_say(st, false, change	       ? "colours tell what rose and what fell" :
-				s->by_module ? "one colour for each module (few are alike)" :
-					       "one colour for each kind of code");
+	ui_state_say(st, false,
+		     change	    ? "colours tell what rose and what fell"
+		     : s->by_module ? "one colour for each module (few are alike)"
+				    : "one colour for each kind of code");
 }
 
 bool view_flame_act(struct ui_state *st, enum action action, uint32_t code)

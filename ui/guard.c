@@ -131,7 +131,8 @@ static void look_at_child(struct guard *g)
 /* The next signal; -1 (EAGAIN) when patience ends. */
 static int next_signal(const struct guard *g, const sigset_t *all, siginfo_t *info)
 {
-	const struct timespec leave = { .tv_sec = LEAVE_SECONDS }, end = { .tv_nsec = END_MS * 1000000L };
+	const struct timespec leave = { .tv_sec = LEAVE_SECONDS },
+			      end = { .tv_nsec = END_MS * 1000000L };
 
 	return g->ending    ? sigtimedwait(all, info, &end)
 	       : g->leaving ? sigtimedwait(all, info, &leave)

@@ -99,8 +99,9 @@ static void mouse(struct ui_state *st, const struct key *key)
 	if (z->kind == ZONE_ENTRIES)
 		dialog_click(st, key->row - z->row);
 	else if (z->kind == ZONE_ACTION)
-		screen_key(st, &(struct key){ .code = bindings_first(st->bindings,
-								     screen_context(st), z->value) });
+		screen_key(st,
+			   &(struct key){ .code = bindings_first(st->bindings, screen_context(st),
+								 z->value) });
 	else if (over)
 		return;
 	else if (z->kind == ZONE_COLUMN)
@@ -114,8 +115,9 @@ static void mouse(struct ui_state *st, const struct key *key)
 /* Another view, the way back and the way out are not about rows. */
 static bool is_about_rows(enum action action)
 {
-	return action != ACT_QUIT && action != ACT_BACK && action != ACT_HELP && action != ACT_REDRAW &&
-	       action != ACT_SUSPEND && !(action >= ACT_VIEW_FUNCTIONS && action <= ACT_PREVIOUS_VIEW);
+	return action != ACT_QUIT && action != ACT_BACK && action != ACT_HELP &&
+	       action != ACT_REDRAW && action != ACT_SUSPEND &&
+	       !(action >= ACT_VIEW_FUNCTIONS && action <= ACT_PREVIOUS_VIEW);
 }
 
 bool screen_waits(const struct ui_state *st, const struct key *key)

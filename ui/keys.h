@@ -15,43 +15,62 @@
 /* A key is its Unicode code point (control keys: 1..31), or one of these. */
 enum key_code {
 	K_NONE = 0,
-	K_TAB = 9, K_ENTER = 13, K_ESC = 27, K_BACKSPACE = 127,
-	K_UP = 0x110000, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_DELETE, K_BACKTAB,
-	K_MOUSE,			/* button pressed at row, col */
-	K_F0 = 0x111000,		/* K_F(n) */
+	K_TAB = 9,
+	K_ENTER = 13,
+	K_ESC = 27,
+	K_BACKSPACE = 127,
+	K_UP = 0x110000,
+	K_DOWN,
+	K_LEFT,
+	K_RIGHT,
+	K_PGUP,
+	K_PGDN,
+	K_HOME,
+	K_END,
+	K_DELETE,
+	K_BACKTAB,
+	K_MOUSE,	 /* button pressed at row, col */
+	K_F0 = 0x111000, /* K_F(n) */
 };
 #define K_F(n)	  (K_F0 + (n))
-#define K_CTRL(c) ((c) & 31)
+#define K_CTRL(c) ((c)&31)
 
 enum key_button { BUTTON_LEFT = 1, BUTTON_RELEASED = 3, BUTTON_UP = 4, BUTTON_DOWN = 5 };
 
 struct key {
 	uint32_t code;
-	uint16_t row, col;		/* K_MOUSE */
-	uint8_t button;			/* K_MOUSE: enum key_button */
+	uint16_t row, col; /* K_MOUSE */
+	uint8_t button;	   /* K_MOUSE: enum key_button */
 };
 
 /* Where a key is pressed. */
 enum key_context {
-	CTX_LIST = 1,			/* functions, processes */
+	CTX_LIST = 1, /* functions, processes */
 	CTX_HELP = 2,
-	CTX_PICKER = 4,			/* keys that are text go into its input line */
-	CTX_PROMPT = 8,			/* the same */
+	CTX_PICKER = 4, /* keys that are text go into its input line */
+	CTX_PROMPT = 8, /* the same */
 };
 #define CTX_PAGES  (CTX_LIST | CTX_HELP)
 #define CTX_TYPING (CTX_PICKER | CTX_PROMPT)
 #define CTX_ALL	   (CTX_PAGES | CTX_TYPING)
 
 enum key_group {
-	GROUP_VIEW, GROUP_ROW, GROUP_SAMPLED, GROUP_FIND, GROUP_ORDER, GROUP_TIME, GROUP_MOVE,
-	GROUP_PROGRAM, GROUP_NR,
+	GROUP_VIEW,
+	GROUP_ROW,
+	GROUP_SAMPLED,
+	GROUP_FIND,
+	GROUP_ORDER,
+	GROUP_TIME,
+	GROUP_MOVE,
+	GROUP_PROGRAM,
+	GROUP_NR,
 };
 
 /*
  * X(ID, name, group, label in the key bar, help,
  *   contexts, keys in them, typing contexts, keys in those)
  */
-/* clang-format off: one entry, two lines */
+/* clang-format off */
 #define KEYS(...) { __VA_ARGS__ }
 #define KEY_TABLE(X) \
 	X(OPEN, "open", VIEW, "Open", "into the row: functions, or a function's callers", \
@@ -60,7 +79,8 @@ enum key_group {
 	  CTX_PAGES, KEYS(K_ESC, K_BACKSPACE, 'q'), 0, KEYS(0)) \
 	X(VIEW_FUNCTIONS, "functions", VIEW, "", "the hottest functions", \
 	  CTX_PAGES, KEYS('1'), 0, KEYS(0)) \
-	X(VIEW_PROCESSES, "processes", VIEW, "", "the processes", CTX_PAGES, KEYS('2'), 0, KEYS(0)) \
+	X(VIEW_PROCESSES, "processes", VIEW, "", "the processes", \
+	  CTX_PAGES, KEYS('2'), 0, KEYS(0)) \
 	X(VIEW_TREE, "tree", VIEW, "", "the call tree", CTX_PAGES, KEYS('3'), 0, KEYS(0)) \
 	X(VIEW_FLAME, "flame", VIEW, "", "the flame graph", CTX_PAGES, KEYS('4'), 0, KEYS(0)) \
 	X(VIEW_CPUS, "cpus", VIEW, "", "the CPUs, and where every sample went", \
@@ -99,7 +119,8 @@ enum key_group {
 	  CTX_PAGES, KEYS(K_PGUP, K_CTRL('b')), CTX_PICKER, KEYS(K_PGUP)) \
 	X(PAGE_DOWN, "page-down", MOVE, "", "page down", \
 	  CTX_PAGES, KEYS(K_PGDN, K_CTRL('f')), CTX_PICKER, KEYS(K_PGDN)) \
-	X(HALF_UP, "half-up", MOVE, "", "half a page up", CTX_PAGES, KEYS(K_CTRL('u')), 0, KEYS(0)) \
+	X(HALF_UP, "half-up", MOVE, "", "half a page up", \
+	  CTX_PAGES, KEYS(K_CTRL('u')), 0, KEYS(0)) \
 	X(HALF_DOWN, "half-down", MOVE, "", "half a page down", \
 	  CTX_PAGES, KEYS(K_CTRL('d')), 0, KEYS(0)) \
 	X(FIRST, "first", MOVE, "", "first line", \
@@ -110,17 +131,20 @@ enum key_group {
 	  CTX_LIST, KEYS(K_LEFT), 0, KEYS(0)) \
 	X(SCROLL_RIGHT, "scroll-right", MOVE, "", "scroll long names; unfold; sibling", \
 	  CTX_LIST, KEYS(K_RIGHT), 0, KEYS(0)) \
-	X(HELP, "help", PROGRAM, "Help", "this page", CTX_PAGES, KEYS(K_F(1), '?', 'h'), 0, KEYS(0)) \
+	X(HELP, "help", PROGRAM, "Help", "this page", \
+	  CTX_PAGES, KEYS(K_F(1), '?', 'h'), 0, KEYS(0)) \
 	X(SEARCH, "search", FIND, "Search", "search as you type", \
 	  CTX_PAGES, KEYS(K_F(3), '/'), 0, KEYS(0)) \
 	X(SEARCH_NEXT, "search-next", FIND, "", "next match", CTX_PAGES, KEYS('n'), 0, KEYS(0)) \
 	X(SEARCH_PREVIOUS, "search-previous", FIND, "", "previous match", \
 	  CTX_PAGES, KEYS('N'), 0, KEYS(0)) \
-	X(FILTER, "filter", FIND, "Filter", "show matching rows only (regex; ! = not; Esc clears)", \
+	X(FILTER, "filter", FIND, "Filter", \
+	  "show matching rows only (regex; ! = not; Esc clears)", \
 	  CTX_LIST, KEYS(K_F(4), '\\', '&'), 0, KEYS(0)) \
 	X(SORT_MENU, "sort", ORDER, "Sort", "pick the column to sort by", \
 	  CTX_LIST, KEYS(K_F(6)), 0, KEYS(0)) \
-	X(COLUMNS, "columns", ORDER, "", "pick the columns; flame graph: colour by kind or module", \
+	X(COLUMNS, "columns", ORDER, "", \
+	  "pick the columns; flame graph: colour by kind or module", \
 	  CTX_LIST, KEYS('c'), 0, KEYS(0)) \
 	X(SORT_LEFT, "sort-left", ORDER, "", "sort by the column to the left", \
 	  CTX_LIST, KEYS('<'), 0, KEYS(0)) \
@@ -146,7 +170,8 @@ enum key_group {
 	  CTX_LIST, KEYS('*'), 0, KEYS(0)) \
 	X(HOT_PATH, "hot-path", ORDER, "", "down the hottest path of the call tree", \
 	  CTX_LIST, KEYS('J'), 0, KEYS(0)) \
-	X(FOLD_RECURSION, "fold-recursion", ORDER, "", "fold recursion in call tree and flame graph", \
+	X(FOLD_RECURSION, "fold-recursion", ORDER, "", \
+	  "fold recursion in call tree and flame graph", \
 	  CTX_LIST, KEYS('X'), 0, KEYS(0)) \
 	X(FULL_NAMES, "full-names", ORDER, "", "names over the whole width", \
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
@@ -171,7 +196,8 @@ enum key_group {
 	  CTX_LIST, KEYS('{'), 0, KEYS(0)) \
 	X(LARGER_DUMPS, "larger-dumps", SAMPLED, "", "double the stack dumps: deeper stacks", \
 	  CTX_LIST, KEYS('}'), 0, KEYS(0)) \
-	X(SMALLER_RINGS, "smaller-rings", SAMPLED, "", "half the rings", CTX_LIST, KEYS('('), 0, KEYS(0)) \
+	X(SMALLER_RINGS, "smaller-rings", SAMPLED, "", "half the rings", \
+	  CTX_LIST, KEYS('('), 0, KEYS(0)) \
 	X(LARGER_RINGS, "larger-rings", SAMPLED, "", "double the rings: fewer samples are lost", \
 	  CTX_LIST, KEYS(')'), 0, KEYS(0)) \
 	X(CURE, "cure", SAMPLED, "", "take the cure of the warning at the bottom", \
@@ -231,13 +257,13 @@ enum action { ACT_NONE, KEY_TABLE(KEY_ACTION) ACT_NR };
 
 struct key_binding {
 	enum action action;
-	const char *name;		/* for scripts and the manual */
+	const char *name; /* for scripts and the manual */
 	enum key_group group;
-	const char *label;		/* in the key bar; "" if not there */
+	const char *label; /* in the key bar; "" if not there */
 	const char *help;
-	unsigned int contexts;		/* CTX_* */
-	uint32_t codes[KEYS_MAX];	/* ends with 0 */
-	unsigned int typing;		/* CTX_* */
+	unsigned int contexts;	  /* CTX_* */
+	uint32_t codes[KEYS_MAX]; /* ends with 0 */
+	unsigned int typing;	  /* CTX_* */
 	uint32_t typing_codes[KEYS_MAX];
 };
 

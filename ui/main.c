@@ -170,7 +170,8 @@ static int run_script(const struct options *o, struct err *e)
 	return code;
 }
 
-/* Complete the recording, if there is one, and tell what is in it. @code: what the run ended with. */
+/* Complete the recording, if there is one, and tell what is in it. @code: what the run ended with.
+ */
 static int end_recording(const struct options *o, struct sampler *s, int code, struct err *e)
 {
 	struct sampler_recorded r;
@@ -186,7 +187,8 @@ static int end_recording(const struct options *o, struct sampler *s, int code, s
 	}
 	err_set(&note, 0, "%s: %llu samples, %.1f MiB%s", o->config.record,
 		(unsigned long long)r.nr_samples, (double)r.bytes / (1 << 20),
-		r.nr_dropped ? "; the disk was too slow for all: proftop --replay tells how many" : "");
+		r.nr_dropped ? "; the disk was too slow for all: proftop --replay tells how many"
+			     : "");
 	complain(&note);
 	return code;
 }
@@ -210,8 +212,8 @@ static int run_batch(const struct options *o, struct err *e)
 	if (code)
 		return exit_of(code);
 	code = sampler_start(s, e);
-	code = code ? exit_of_start(o, code) :
-		      end_recording(o, s, exit_of_run(batch_run(s, stdout, &config, e)), e);
+	code = code ? exit_of_start(o, code)
+		    : end_recording(o, s, exit_of_run(batch_run(s, stdout, &config, e)), e);
 	sampler_free(s);
 	return code;
 }
@@ -341,8 +343,9 @@ static int run_keys(const struct options *o, struct err *e)
 		return exit_of(code);
 	}
 	code = sampler_start(s, e);
-	code = code ? exit_of_start(o, code) :
-		      end_recording(o, s, exit_of_run(script_run(s, &config, &script, stdout, e)), e);
+	code = code ? exit_of_start(o, code)
+		    : end_recording(o, s, exit_of_run(script_run(s, &config, &script, stdout, e)),
+				    e);
 	sampler_free(s);
 	users_free(users);
 	return code;
@@ -376,8 +379,8 @@ static int run_screen(struct options *o, struct err *e)
 		return exit_of(code);
 	}
 	code = sampler_start(s, e);
-	code = code ? exit_of_start(o, code) :
-		      end_recording(o, s, exit_of_run(app_run(s, &config, e)), e);
+	code = code ? exit_of_start(o, code)
+		    : end_recording(o, s, exit_of_run(app_run(s, &config, e)), e);
 	sampler_free(s);
 	users_free(users);
 	return code;

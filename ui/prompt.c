@@ -196,7 +196,8 @@ static void accept(struct ui_state *st)
 		command_find("delay")->run(st, st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_LIMIT)
 		command_find("limit")->run(st, st->prompt.line.text);
-	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size && st->prompt.before[0]) {
+	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size &&
+		 st->prompt.before[0]) {
 		/* Enter on nothing: once more, as in less. */
 		match_set(&list->search, st->prompt.before);
 		st->prompt.missed = !list_search(st, list->cursor + 1, false);
@@ -243,8 +244,8 @@ static struct safe_text hint_of(const struct prompt *p)
 {
 	if (p->kind == PROMPT_FILTER)
 		return TEXT("text or regex; ! first hides what matches");
-	return p->before[0] ? TEXT("text or regex; Enter: the same once more") :
-			      TEXT("text or regex; then n next, N previous");
+	return p->before[0] ? TEXT("text or regex; Enter: the same once more")
+			    : TEXT("text or regex; then n next, N previous");
 }
 
 /* What can be typed on, as far as there is room; else what kind of word that is. */

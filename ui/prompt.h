@@ -20,7 +20,7 @@ enum prompt_kind {
 /* A line being typed. Always valid UTF-8 of printable code points. */
 struct line {
 	char text[MATCH_MAX];
-	size_t size, at;		/* bytes; the cursor */
+	size_t size, at; /* bytes; the cursor */
 };
 
 void line_set(struct line *l, const char *text);
@@ -30,9 +30,9 @@ bool line_key(struct line *l, uint32_t code, bool *changed);
 struct prompt {
 	enum prompt_kind kind;
 	struct line line;
-	bool fresh;			/* a number that the first digit replaces */
-	bool missed;			/* what is searched for is nowhere */
-	char before[MATCH_MAX];		/* what Esc goes back to */
+	bool fresh;		/* a number that the first digit replaces */
+	bool missed;		/* what is searched for is nowhere */
+	char before[MATCH_MAX]; /* what Esc goes back to */
 	uint32_t cursor_before;
 	uint64_t selected_before;
 	bool pinned_before;

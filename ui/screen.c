@@ -21,7 +21,8 @@ static bool has_message(const struct ui_state *st)
 }
 
 /* "row 2 of 1 231, 17 205 samples" at the right, shorter if @brief; returns where it begins. */
-static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigned int row, bool brief)
+static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigned int row,
+				  bool brief)
 {
 	const struct list *list = ui_state_list(st);
 	char buf[160], at[FORMAT_MAX], nr[FORMAT_MAX], count[FORMAT_MAX];
@@ -62,8 +63,8 @@ static void notice_text(const struct ui_state *st, char *buf, size_t size)
 	if (n && n->control == NOTICE_NONE)
 		text_format(buf, size, "! %.*s (7 tells more)", clause(n->text), n->text);
 	else if (n)
-		text_format(buf, size, "! %.*s (A: %.*s)", clause(n->text), n->text, clause(n->cure),
-			    n->cure);
+		text_format(buf, size, "! %.*s (A: %.*s)", clause(n->text), n->text,
+			    clause(n->cure), n->cure);
 }
 
 /* What lies below the last line of the list. */
@@ -95,7 +96,8 @@ static void draw_message(const struct ui_state *st, struct canvas *c, unsigned i
 	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, text, (struct style){ role, 0 });
 }
 
-/* What was said, else what is wrong, else what lies below; where it is long, beside a short position. */
+/* What was said, else what is wrong, else what lies below; where it is long, beside a short
+ * position. */
 static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	char said[512], buf[sizeof(said)];
@@ -149,7 +151,8 @@ static unsigned int bar_items(const struct ui_state *st, struct bar_item *items,
 	unsigned int nr = 0;
 
 	for (const struct key_binding *b = keys_table(); b->action && nr < max; b++) {
-		struct bar_item item = { b->action, bindings_first(st->bindings, context, b->action),
+		struct bar_item item = { b->action,
+					 bindings_first(st->bindings, context, b->action),
 					 bar_label(st, b) };
 		unsigned int at = nr;
 
@@ -174,8 +177,9 @@ static unsigned int bar_width(const struct bar_item *item)
 static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
 {
 	static const enum action leave[] = {
-		ACT_SAVE_SCREEN, ACT_OPEN, ACT_TREE, ACT_PICK_FREQUENCY, ACT_SORT_MENU, ACT_PICK_EVENT,
-		ACT_DELAY, ACT_FREEZE, ACT_FILTER, ACT_MENU, ACT_SEARCH,
+		ACT_SAVE_SCREEN, ACT_OPEN,	 ACT_TREE,   ACT_PICK_FREQUENCY,
+		ACT_SORT_MENU,	 ACT_PICK_EVENT, ACT_DELAY,  ACT_FREEZE,
+		ACT_FILTER,	 ACT_MENU,	 ACT_SEARCH,
 	};
 
 	for (size_t n = 0; n < ARRAY_SIZE(leave); n++)

@@ -17,7 +17,8 @@ void screen_draw(struct ui_state *st, struct canvas *c);
 enum key_context screen_context(const struct ui_state *st);
 /* Obey a key. */
 void screen_key(struct ui_state *st, const struct key *key);
-/* Is the key about rows that are still counted? Then it waits for them: nothing that is typed is lost. */
+/* Is the key about rows that are still counted? Then it waits for them: nothing that is typed is
+ * lost. */
 bool screen_waits(const struct ui_state *st, const struct key *key);
 /* Obey an action, as @code would; for keys, clicks and scripts. */
 void screen_do(struct ui_state *st, enum action action, uint32_t code);

@@ -18,8 +18,8 @@
 #include "ui/screen.h"
 
 /* The first profile of a long recording takes its time; a tick is at most a minute. */
-#define FIRST_MS 600000
-#define TICK_MS	 65000
+#define FIRST_MS       600000
+#define TICK_MS	       65000
 #define NAME_MAX_BYTES 24
 
 bool script_size(const char *text, size_t size, unsigned int *cols, unsigned int *rows)
@@ -44,9 +44,7 @@ static bool cell_of(const char *text, size_t size, struct key *key)
 	if (!comma || number_u64(text, (size_t)(comma - text), 0, CANVAS_MAX, &row) ||
 	    number_u64(comma + 1, size - (size_t)(comma - text) - 1, 0, CANVAS_MAX, &col))
 		return false;
-	*key = (struct key){ .code = K_MOUSE,
-			     .row = (uint16_t)row,
-			     .col = (uint16_t)col };
+	*key = (struct key){ .code = K_MOUSE, .row = (uint16_t)row, .col = (uint16_t)col };
 	return true;
 }
 
@@ -76,7 +74,6 @@ static bool mouse_of(const char *text, size_t size, struct key *key)
 	return false;
 }
 
-
 /* What stands between < and >; false: nothing that we know. */
 static bool step_of(const char *text, size_t size, struct script_step *step)
 {
@@ -91,8 +88,9 @@ static bool step_of(const char *text, size_t size, struct script_step *step)
 	step->kind = SCRIPT_KEY;
 	if (mouse_of(text, size, &step->key))
 		return true;
-	step->key.code = size == 2 && !strncmp(text, "lt", 2) ? '<' :
-			 size > 1 ? keys_code(text, size) : K_NONE;
+	step->key.code = size == 2 && !strncmp(text, "lt", 2) ? '<'
+			 : size > 1			      ? keys_code(text, size)
+							      : K_NONE;
 	return step->key.code != K_NONE;
 }
 
@@ -149,8 +147,8 @@ static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, st
 		if (step.kind == SCRIPT_KEY)
 			screen_key(st, &step.key);
 		if (st->edit.path[0])
-			ui_state_say(st, false, "no terminal for an editor here: %s:%u", st->edit.path,
-				     st->edit.line);
+			ui_state_say(st, false, "no terminal for an editor here: %s:%u",
+				     st->edit.path, st->edit.line);
 		st->edit.path[0] = '\0';
 		st->now_ns = time_now_ns();
 		screen_draw(st, c);

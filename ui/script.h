@@ -23,7 +23,7 @@ enum script_kind { SCRIPT_END, SCRIPT_KEY, SCRIPT_TICK, SCRIPT_SIZE };
 struct script_step {
 	enum script_kind kind;
 	struct key key;
-	unsigned int rows, cols;	/* SCRIPT_SIZE */
+	unsigned int rows, cols; /* SCRIPT_SIZE */
 };
 
 /* The next step; *@at moves on. Any bytes: what is not UTF-8 is skipped. Pure. */

@@ -150,7 +150,8 @@ void ui_state_take(struct ui_state *st, struct profile *p)
 		dialog_refresh(st);
 }
 
-struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX], struct safe_text name)
+struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX],
+			 struct safe_text name)
 {
 	return st->full_names ? name : format_name(buf, name);
 }

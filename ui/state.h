@@ -31,7 +31,7 @@ enum view_id {
 	VIEW_CPUS,
 	VIEW_MODULES,
 	VIEW_MESSAGES,
-	VIEW_HELP,			/* the views up to here have tabs */
+	VIEW_HELP, /* the views up to here have tabs */
 	VIEW_CALLERS,
 	VIEW_ANNOTATE,
 	VIEW_NR,
@@ -40,52 +40,52 @@ enum view_id {
 /* What is known of a row's @delta. */
 enum row_change {
 	CHANGE_UNKNOWN,
-	CHANGE_WINDOW,			/* against the window before */
-	CHANGE_UNSURE,			/* against the baseline; may be chance */
+	CHANGE_WINDOW, /* against the window before */
+	CHANGE_UNSURE, /* against the baseline; may be chance */
 	CHANGE_SURE,
-	CHANGE_NEW,			/* was not in the baseline */
+	CHANGE_NEW, /* was not in the baseline */
 };
 
-#define ROW_EVENTS 3			/* beside the shown one */
+#define ROW_EVENTS 3 /* beside the shown one */
 
 struct row {
-	uint64_t id;			/* function id, process id, path, or line */
-	uint32_t index;			/* in functions or processes of the shown profile */
-	double self, total;		/* shares of all weight, 0..1 */
-	double count;			/* samples */
-	uint32_t task;			/* index in tasks; UINT32_MAX: none */
-	uint32_t nr;			/* processes of a function, tasks of a process */
-	uint32_t top_function;		/* of a process; UINT32_MAX: none */
-	float delta;			/* change of self */
-	float other[ROW_EVENTS];	/* self of other events (folds_other()); < 0: not known */
-	uint8_t change;			/* enum row_change */
+	uint64_t id;		 /* function id, process id, path, or line */
+	uint32_t index;		 /* in functions or processes of the shown profile */
+	double self, total;	 /* shares of all weight, 0..1 */
+	double count;		 /* samples */
+	uint32_t task;		 /* index in tasks; UINT32_MAX: none */
+	uint32_t nr;		 /* processes of a function, tasks of a process */
+	uint32_t top_function;	 /* of a process; UINT32_MAX: none */
+	float delta;		 /* change of self */
+	float other[ROW_EVENTS]; /* self of other events (folds_other()); < 0: not known */
+	uint8_t change;		 /* enum row_change */
 	/* In a tree of rows. */
 	uint8_t depth;
-	bool parent, folded;		/* it has rows below it; they are not shown */
-	uint32_t rails;			/* bit n: at level n the line goes on below */
+	bool parent, folded; /* it has rows below it; they are not shown */
+	uint32_t rails;	     /* bit n: at level n the line goes on below */
 };
 
 struct list {
 	struct row *rows;
 	uint32_t nr, capacity;
-	uint32_t nr_hidden;		/* by filter or limit */
-	double count;			/* samples that 100 % stands for */
-	double most;			/* the largest self share */
-	uint32_t cursor, top;		/* rows; @cursor is row @selected while it is there */
-	uint32_t page;			/* rows that the last draw had room for */
+	uint32_t nr_hidden;   /* by filter or limit */
+	double count;	      /* samples that 100 % stands for */
+	double most;	      /* the largest self share */
+	uint32_t cursor, top; /* rows; @cursor is row @selected while it is there */
+	uint32_t page;	      /* rows that the last draw had room for */
 	uint64_t selected;
-	bool pinned;			/* moved by hand: stay with @selected */
-	uint8_t sort;			/* column */
-	uint32_t columns;		/* bit n: column n is shown; 0: as the width permits */
+	bool pinned;	  /* moved by hand: stay with @selected */
+	uint8_t sort;	  /* column */
+	uint32_t columns; /* bit n: column n is shown; 0: as the width permits */
 	bool inverted;
 	struct match search, filter;
-	char gone[480];			/* what the baseline has and the rows have not; clean */
+	char gone[480]; /* what the baseline has and the rows have not; clean */
 };
 
 /* Trouble of one CPU that was: shown for a while after it ended. */
 struct alarm {
 	int cpu;
-	uint64_t lost, throttled;	/* in the last tick that had any */
+	uint64_t lost, throttled; /* in the last tick that had any */
 	uint64_t until_ns;
 };
 
@@ -96,27 +96,27 @@ enum annotate_mode { ANNOTATE_BOTH, ANNOTATE_SOURCE, ANNOTATE_ASSEMBLY, ANNOTATE
 struct annotate_level {
 	uint32_t function;
 	uint64_t selected;
-	char name[256];			/* clean text */
+	char name[256]; /* clean text */
 };
 #define ANNOTATE_LEVELS 16
 
 struct arrows;
 struct annotated {
-	uint32_t function;		/* its id; UINT32_MAX: none */
-	char name[256];			/* clean text */
-	enum view_id from;		/* where to go back to, */
-	struct annotate_level back[ANNOTATE_LEVELS];	/* but first to these */
+	uint32_t function;			     /* its id; UINT32_MAX: none */
+	char name[256];				     /* clean text */
+	enum view_id from;			     /* where to go back to, */
+	struct annotate_level back[ANNOTATE_LEVELS]; /* but first to these */
 	uint32_t nr_back;
 	enum annotate_mode mode;
-	struct arrows *arrows;		/* of its jumps; owned; NULL before the first */
-	bool hottest;			/* put the cursor there once there is one */
+	struct arrows *arrows; /* of its jumps; owned; NULL before the first */
+	bool hottest;	       /* put the cursor there once there is one */
 };
 
 struct module_only {
 	bool on;
-	uint32_t id;			/* of the module */
-	enum view_id from;		/* where to go back to */
-	char name[64];			/* clean text */
+	uint32_t id;	   /* of the module */
+	enum view_id from; /* where to go back to */
+	char name[64];	   /* clean text */
 };
 
 /* What a press of the mouse means where. */
@@ -124,7 +124,7 @@ enum zone_kind { ZONE_ACTION, ZONE_COLUMN, ZONE_VIEW, ZONE_ROWS, ZONE_ENTRIES };
 struct zone {
 	uint16_t row, col, rows, cols;
 	enum zone_kind kind;
-	uint32_t value;			/* action, column, view */
+	uint32_t value; /* action, column, view */
 };
 #define ZONES_MAX 64
 
@@ -132,69 +132,69 @@ struct ui_state {
 	struct sampler *sampler;
 	const struct app_config *config;
 	const struct glyphs *glyphs;
-	const struct bindings *bindings;/* keys over those of the table; NULL: none */
+	const struct bindings *bindings; /* keys over those of the table; NULL: none */
 	char host[65];
 	uint64_t now_ns;
 
-	struct profile *latest;		/* the newest; owned */
-	struct profile *shown;		/* what rows are made of: latest, or kept when frozen; owned */
-	struct profile *baseline;	/* what rows are compared with (B); owned; NULL: none */
+	struct profile *latest;	  /* the newest; owned */
+	struct profile *shown;	  /* what rows are made of: latest, or kept when frozen; owned */
+	struct profile *baseline; /* what rows are compared with (B); owned; NULL: none */
 	bool frozen;
 
 	enum view_id view;
 	enum view_id help_from, drill_from;
 	struct list lists[VIEW_NR];
-	bool drilled;			/* into one process */
-	uint32_t process;		/* its id */
-	char process_name[128];		/* clean text */
+	bool drilled;		/* into one process */
+	uint32_t process;	/* its id */
+	char process_name[128]; /* clean text */
 
-	char event_name[EVENT_NAME_MAX];/* shown event; "" the first */
-	double asked_hz;		/* wanted since asked_ns, until a profile tells */
+	char event_name[EVENT_NAME_MAX]; /* shown event; "" the first */
+	double asked_hz;		 /* wanted since asked_ns, until a profile tells */
 	uint64_t asked_ns;
 	uint64_t tick_ns;
 	bool hide_kernel, hide_user, full_names, follow, hide_header;
 	double percent_limit;
-	bool intervals;			/* a column of error bars (~) */
-	unsigned int scroll;		/* cells that names are scrolled by */
+	bool intervals;	     /* a column of error bars (~) */
+	unsigned int scroll; /* cells that names are scrolled by */
 
 	struct alarm *alarms;
 	uint32_t nr_alarms;
-	char message[256];		/* clean text */
+	char message[256]; /* clean text */
 	bool message_bad;
 	uint64_t message_until_ns;
 	uint32_t message_seq;
 
 	struct prompt prompt;
-	struct words_list words;		/* that the prompt completes */
+	struct words_list words; /* that the prompt completes */
 	struct dialog dialog;
 	struct zone zones[ZONES_MAX];
 	uint32_t nr_zones;
-	uint64_t click_ns;		/* of the last press on a row, and where */
+	uint64_t click_ns; /* of the last press on a row, and where */
 	uint16_t click_row;
 	struct {
-		bool on;		/* the button is held, and was pressed on a row */
+		bool on; /* the button is held, and was pressed on a row */
 		uint16_t row, col;
 	} press;
 
-	unsigned int rows, cols;	/* of the screen, when it was drawn */
-	struct module_only only;	/* code of one module alone (d) */
+	unsigned int rows, cols; /* of the screen, when it was drawn */
+	struct module_only only; /* code of one module alone (d) */
 	struct annotated annotate;
-	bool by_thread;			/* processes split by thread (H) */
-	bool process_tree;		/* processes below their parents (t) */
-	bool fold_threads;		/* "worker-1", "worker-2" are one: "worker-*" */
-	bool in_thread;			/* drilled further, into one thread */
-	uint32_t thread;		/* its id */
-	char thread_group[FORMAT_MAX * 2];	/* or into a group of threads: "worker-*"; clean */
-	struct match cgroup;		/* only processes whose cgroup or container it finds */
-	struct folds *folds;		/* folds, and what is unfolded; NULL: no memory */
-	struct folding *folding;	/* borrowed: the thread that folds; NULL: this one does */
+	bool by_thread;			   /* processes split by thread (H) */
+	bool process_tree;		   /* processes below their parents (t) */
+	bool fold_threads;		   /* "worker-1", "worker-2" are one: "worker-*" */
+	bool in_thread;			   /* drilled further, into one thread */
+	uint32_t thread;		   /* its id */
+	char thread_group[FORMAT_MAX * 2]; /* or into a group of threads: "worker-*"; clean */
+	struct match cgroup;		   /* only processes whose cgroup or container it finds */
+	struct folds *folds;		   /* folds, and what is unfolded; NULL: no memory */
+	struct folding *folding; /* borrowed: the thread that folds; NULL: this one does */
 
-	char copy[TEXT_MAX + 4];	/* for the clipboard; "": nothing */
-	int theme;			/* enum theme: the terminal follows */
-	bool mouse;			/* the same */
+	char copy[TEXT_MAX + 4]; /* for the clipboard; "": nothing */
+	int theme;		 /* enum theme: the terminal follows */
+	bool mouse;		 /* the same */
 	/* To the loop. */
 	struct {
-		char path[TEXT_MAX];	/* for the editor; "": nothing */
+		char path[TEXT_MAX]; /* for the editor; "": nothing */
 		uint32_t line;
 	} edit;
 	bool quit, suspend, redraw;
@@ -228,6 +228,7 @@ static inline struct list *ui_state_list(struct ui_state *st)
 /* Text that is clean already (the sampler's, or cleaned by us), with its width. */
 struct safe_text ui_clean(char *buf, size_t size, const char *text);
 /* A function's name as rows show it: short, unless names are wanted in full (V). */
-struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX], struct safe_text name);
+struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX],
+			 struct safe_text name);
 
 #endif

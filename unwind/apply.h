@@ -15,16 +15,19 @@
 
 struct row_frame {
 	uint64_t pc, sp, fp;
-	uint64_t ra;			/* where a call leaves it in a register */
+	uint64_t ra; /* where a call leaves it in a register */
 	bool has_sp, has_fp, has_ra;
 };
 
 static inline struct row_frame row_frame_of(const struct arch_ops *arch, const struct arch_frame *f)
 {
 	return (struct row_frame){
-		.pc = f->reg[arch->pc], .sp = f->reg[arch->sp], .fp = f->reg[arch->fp],
+		.pc = f->reg[arch->pc],
+		.sp = f->reg[arch->sp],
+		.fp = f->reg[arch->fp],
 		.ra = f->reg[arch->ra],
-		.has_sp = frame_has(f, arch->sp), .has_fp = frame_has(f, arch->fp),
+		.has_sp = frame_has(f, arch->sp),
+		.has_fp = frame_has(f, arch->fp),
 		.has_ra = frame_has(f, arch->ra),
 	};
 }
@@ -46,7 +49,8 @@ static inline void row_frame_to(const struct row_frame *from, const struct arch_
  * lies what has been popped.
  */
 static inline __attribute__((always_inline)) enum step_result
-apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *dump, bool first, struct row_frame *f)
+apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *dump, bool first,
+	  struct row_frame *f)
 {
 	uint64_t cfa = (row_cfa_is_fp(row) ? f->fp : f->sp) + (uint64_t)row_cfa_off(row);
 	uint64_t pc = f->ra;

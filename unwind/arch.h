@@ -13,26 +13,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARCH_REGS_MAX 33		/* the most registers that are kept, the pc included */
+#define ARCH_REGS_MAX 33 /* the most registers that are kept, the pc included */
 #define ARCH_NO_REG   0xff
 
 struct arch_ops {
-	const char *name;		/* as uname(2) has it */
-	uint16_t machine;		/* e_machine */
-	uint8_t word;			/* bytes */
-	uint8_t nr_regs;		/* kept ones: DWARF numbers 0..nr_regs-1 */
-	uint8_t pc, sp, fp;		/* DWARF numbers */
-	uint8_t ra;			/* the column of the return address */
-	uint8_t dwarf_max;		/* the highest register number that CFI may name */
-	bool ra_in_register;		/* a call leaves the return address in ra, not in memory */
-	uint64_t regs_mask;		/* PERF_SAMPLE_REGS_USER */
-	const uint8_t *dwarf_of_perf;	/* by perf number; ARCH_NO_REG: not kept */
+	const char *name;	      /* as uname(2) has it */
+	uint16_t machine;	      /* e_machine */
+	uint8_t word;		      /* bytes */
+	uint8_t nr_regs;	      /* kept ones: DWARF numbers 0..nr_regs-1 */
+	uint8_t pc, sp, fp;	      /* DWARF numbers */
+	uint8_t ra;		      /* the column of the return address */
+	uint8_t dwarf_max;	      /* the highest register number that CFI may name */
+	bool ra_in_register;	      /* a call leaves the return address in ra, not in memory */
+	uint64_t regs_mask;	      /* PERF_SAMPLE_REGS_USER */
+	const uint8_t *dwarf_of_perf; /* by perf number; ARCH_NO_REG: not kept */
 	uint8_t nr_perf;
-	uint64_t unavailable;		/* DWARF registers: -1 means the kernel did not save it */
-	uint64_t ra_clear;		/* bits of a return address that sign it (PAC) */
-	bool record_tells_sp;		/* a frame record lies just below the frame of the caller */
-	/* What the kernel leaves at sp + sig_offset where a signal handler returns: words in this order. */
-	const uint8_t *sig_regs;	/* DWARF numbers */
+	uint64_t unavailable; /* DWARF registers: -1 means the kernel did not save it */
+	uint64_t ra_clear;    /* bits of a return address that sign it (PAC) */
+	bool record_tells_sp; /* a frame record lies just below the frame of the caller */
+	/* What the kernel leaves at sp + sig_offset where a signal handler returns: words in this
+	 * order. */
+	const uint8_t *sig_regs; /* DWARF numbers */
 	uint8_t nr_sig_regs;
 	uint16_t sig_offset;
 };
@@ -63,13 +64,16 @@ static inline void frame_set(struct arch_frame *f, unsigned int reg, uint64_t va
 	f->valid |= 1ULL << reg;
 }
 
-/* Where the registers lie in a sample, made once for all samples with that mask; zero but for arch. */
+/* Where the registers lie in a sample, made once for all samples with that mask; zero but for arch.
+ */
 struct arch_order {
 	const struct arch_ops *arch;
 	uint64_t mask;
-	uint64_t valid;			/* those that are kept */
+	uint64_t valid; /* those that are kept */
 	uint32_t nr;
-	struct { uint8_t from, reg; } kept[ARCH_REGS_MAX];	/* word of the sample, DWARF number */
+	struct {
+		uint8_t from, reg;
+	} kept[ARCH_REGS_MAX]; /* word of the sample, DWARF number */
 };
 
 /* Unpack the registers of a sample: @regs are popcount(@mask) words, maybe unaligned. */

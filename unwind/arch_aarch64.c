@@ -8,7 +8,7 @@
 #include <elf.h>
 
 static const uint8_t dwarf_of_perf[] = {
-	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+	0,  1,	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15, 16,
 	17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
 };
 
@@ -21,14 +21,15 @@ const struct arch_ops arch_aarch64 = {
 	.sp = 31,
 	.fp = 29,
 	.ra = 30,
-	.dwarf_max = 95,		/* V31 */
+	.dwarf_max = 95, /* V31 */
 	.ra_in_register = true,
 	.regs_mask = 0x1ffffffffULL,
 	.dwarf_of_perf = dwarf_of_perf,
 	.nr_perf = sizeof(dwarf_of_perf),
 	/* User addresses have 48 bits here; the signature lies above them. */
 	.ra_clear = 0xffff000000000000ULL,
-	/* struct sigcontext: x0-x30, sp, pc, behind siginfo (128), ucontext (176), fault_address (8). */
+	/* struct sigcontext: x0-x30, sp, pc, behind siginfo (128), ucontext (176), fault_address
+	   (8). */
 	.sig_regs = dwarf_of_perf,
 	.nr_sig_regs = sizeof(dwarf_of_perf),
 	.sig_offset = 312,

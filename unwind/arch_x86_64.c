@@ -14,8 +14,8 @@
  * DWARF: RAX RDX RCX RBX RSI RDI RBP RSP R8..R15 RIP
  */
 static const uint8_t dwarf_of_perf[] = {
-	0, 3, 2, 1, 4, 5, 6, 7, 16, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-	8, 9, 10, 11, 12, 13, 14, 15,
+	0,    3,    2,	  1,	4, 5, 6,  7,  16, NONE, NONE, NONE,
+	NONE, NONE, NONE, NONE, 8, 9, 10, 11, 12, 13,	14,   15,
 };
 
 /* struct sigcontext: R8..R15 RDI RSI RBP RBX RDX RAX RCX RSP RIP */
@@ -39,5 +39,5 @@ const struct arch_ops arch_x86_64 = {
 	.record_tells_sp = true,
 	.sig_regs = sig_regs,
 	.nr_sig_regs = sizeof(sig_regs),
-	.sig_offset = 40,		/* a ucontext: flags, link, stack_t */
+	.sig_offset = 40, /* a ucontext: flags, link, stack_t */
 };

@@ -15,20 +15,41 @@
 
 /* DWARF 5, 7.24; the GNU and vendor ones as in binutils' dwarf2.def. */
 enum {
-	OP_ADVANCE = 0x40, OP_OFFSET = 0x80, OP_RESTORE = 0xc0, OP_HIGH = 0xc0, OP_LOW = 0x3f,
-	OP_NOP = 0x00, OP_SET_LOC, OP_ADVANCE1, OP_ADVANCE2, OP_ADVANCE4, OP_OFFSET_EXTENDED,
-	OP_RESTORE_EXTENDED, OP_UNDEFINED, OP_SAME_VALUE, OP_REGISTER, OP_REMEMBER,
-	OP_RESTORE_STATE, OP_DEF_CFA, OP_DEF_CFA_REGISTER, OP_DEF_CFA_OFFSET, OP_DEF_CFA_EXPRESSION,
-	OP_EXPRESSION, OP_OFFSET_EXTENDED_SF, OP_DEF_CFA_SF, OP_DEF_CFA_OFFSET_SF,
+	OP_ADVANCE = 0x40,
+	OP_OFFSET = 0x80,
+	OP_RESTORE = 0xc0,
+	OP_HIGH = 0xc0,
+	OP_LOW = 0x3f,
+	OP_NOP = 0x00,
+	OP_SET_LOC,
+	OP_ADVANCE1,
+	OP_ADVANCE2,
+	OP_ADVANCE4,
+	OP_OFFSET_EXTENDED,
+	OP_RESTORE_EXTENDED,
+	OP_UNDEFINED,
+	OP_SAME_VALUE,
+	OP_REGISTER,
+	OP_REMEMBER,
+	OP_RESTORE_STATE,
+	OP_DEF_CFA,
+	OP_DEF_CFA_REGISTER,
+	OP_DEF_CFA_OFFSET,
+	OP_DEF_CFA_EXPRESSION,
+	OP_EXPRESSION,
+	OP_OFFSET_EXTENDED_SF,
+	OP_DEF_CFA_SF,
+	OP_DEF_CFA_OFFSET_SF,
 	/* 0x14, 0x15 (val_offset) are not known to libunwind 1.6, which reads on behind them. */
 	OP_VAL_EXPRESSION = 0x16,
-	OP_AARCH64_NEGATE_RA_STATE = 0x2d, OP_GNU_ARGS_SIZE = 0x2e,
+	OP_AARCH64_NEGATE_RA_STATE = 0x2d,
+	OP_GNU_ARGS_SIZE = 0x2e,
 	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-#define RAISED_MAX (1 << 30)
-#define EH_RETURN_BYTES 8	/* mov %rcx,%rsp; pop %rcx */
-#define OFFSET_MAX (1LL << 40)	/* no frame is larger; products stay far from overflow */
+#define RAISED_MAX	(1 << 30)
+#define EH_RETURN_BYTES 8	    /* mov %rcx,%rsp; pop %rcx */
+#define OFFSET_MAX	(1LL << 40) /* no frame is larger; products stay far from overflow */
 
 enum rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
 enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
@@ -36,15 +57,15 @@ enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
 struct rule {
 	uint8_t where;
 	int64_t off;
-	uint64_t made;			/* hash of the instruction that made it */
+	uint64_t made; /* hash of the instruction that made it */
 };
 
 /* What a row is made of: other registers do not matter to it. */
 struct state {
 	uint8_t cfa_where, cfa_reg;
-	bool restored;			/* something was restored on the way here */
+	bool restored; /* something was restored on the way here */
 	int64_t cfa_off;
-	uint64_t reg_made, off_made;	/* as in struct rule, of both halves of the CFA */
+	uint64_t reg_made, off_made; /* as in struct rule, of both halves of the CFA */
 	struct rule ra, fp, sp;
 };
 
@@ -56,16 +77,16 @@ struct run {
 	struct state now, initial, remembered[CFI_DEPTH_MAX];
 	unsigned int depth;
 	bool in_cie;
-	bool bounded, done;		/* only up to @until; it was reached */
+	bool bounded, done; /* only up to @until; it was reached */
 	uint64_t loc, end, until;
 	const struct cfi_sink *sink;
-	uint64_t wanted;		/* what lies there is the only row the sink wants; 0: all */
+	uint64_t wanted; /* what lies there is the only row the sink wants; 0: all */
 	uint32_t nr_remembers;
 	uint32_t *negates, nr_negates, room_negates;
 	uint64_t rewrites, lands;
-	uint64_t moves_sp;		/* the last row whose CFA is in neither sp nor fp */
-	uint64_t *made[2];		/* what the instruction in hand is to be noted as the maker of */
-	uint32_t cost;			/* bytes run */
+	uint64_t moves_sp; /* the last row whose CFA is in neither sp nor fp */
+	uint64_t *made[2]; /* what the instruction in hand is to be noted as the maker of */
+	uint32_t cost;	   /* bytes run */
 	enum cfi_reason reason;
 };
 
@@ -141,8 +162,8 @@ static bool fits(int64_t off)
  */
 static void raise_cfa(struct cfi_row *row, const struct arch_ops *arch)
 {
-	if (!arch->ra_in_register || row->ra_where != CFI_AT_CFA || row->ra_off < 0 || row->ra_off > 64 ||
-	    row->cfa_off > RAISED_MAX || row->fp_off < -RAISED_MAX)
+	if (!arch->ra_in_register || row->ra_where != CFI_AT_CFA || row->ra_off < 0 ||
+	    row->ra_off > 64 || row->cfa_off > RAISED_MAX || row->fp_off < -RAISED_MAX)
 		return;
 	row->above = (uint8_t)(row->ra_off + arch->word);
 	row->cfa_off += row->above;
@@ -165,8 +186,8 @@ static void make_row(const struct run *run, struct cfi_row *row)
 		return;
 	}
 	if ((s->cfa_where != CFA_REGISTER && s->cfa_where != CFA_WORD) ||
-	    (s->cfa_reg != arch->sp && s->cfa_reg != arch->fp) ||
-	    s->sp.where != RULE_SAME || s->ra.where == RULE_OTHER || s->fp.where > RULE_AT_CFA)
+	    (s->cfa_reg != arch->sp && s->cfa_reg != arch->fp) || s->sp.where != RULE_SAME ||
+	    s->ra.where == RULE_OTHER || s->fp.where > RULE_AT_CFA)
 		return;
 	if (s->ra.where == RULE_SAME && !arch->ra_in_register)
 		return;
@@ -183,18 +204,22 @@ static void make_row(const struct run *run, struct cfi_row *row)
 	raise_cfa(row, arch);
 }
 
-/* __builtin_eh_return ends so: sp is moved by way of a register, then the return address popped into it. */
+/* __builtin_eh_return ends so: sp is moved by way of a register, then the return address popped
+ * into it. */
 static void note_eh_return(struct run *run)
 {
 	const struct state *s = &run->now;
 
-	if (s->cfa_where == CFA_REGISTER && s->cfa_reg != run->arch->sp && s->cfa_reg != run->arch->fp)
+	if (s->cfa_where == CFA_REGISTER && s->cfa_reg != run->arch->sp &&
+	    s->cfa_reg != run->arch->fp)
 		run->moves_sp = run->loc;
-	if (s->ra.where != RULE_OTHER || run->rewrites || run->cie->signal || run->arch->ra_in_register)
+	if (s->ra.where != RULE_OTHER || run->rewrites || run->cie->signal ||
+	    run->arch->ra_in_register)
 		return;
 	run->rewrites = MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
 	/* Not longjmp(), say, which has its caller's sp in a register, too. */
-	if (run->moves_sp && run->moves_sp < run->loc && run->loc - run->moves_sp <= EH_RETURN_BYTES)
+	if (run->moves_sp && run->moves_sp < run->loc &&
+	    run->loc - run->moves_sp <= EH_RETURN_BYTES)
 		run->lands = run->moves_sp;
 }
 
@@ -231,7 +256,8 @@ static void finish_row(struct run *run, uint64_t to)
 	run->sink->rule(run->sink->ctx, &rule);
 }
 
-/* Nothing to be seen in the row up to @to, as in nearly all: nobody asked for it, and it is a usual one. */
+/* Nothing to be seen in the row up to @to, as in nearly all: nobody asked for it, and it is a usual
+ * one. */
 static inline bool row_is_dull(const struct run *run, uint64_t to)
 {
 	const struct state *s = &run->now;
@@ -478,7 +504,7 @@ static inline void run_op(struct run *run, uint8_t op)
 		restore_rule(run, low);
 		return;
 	}
-	if (op == OP_DEF_CFA_OFFSET)		/* most of the others */
+	if (op == OP_DEF_CFA_OFFSET) /* most of the others */
 		change_cfa(run, op);
 	else if (!run_location_op(run, op))
 		run_rule_op(run, op);

@@ -21,63 +21,63 @@
 #include "symbols/object/ehframe.h"
 #include "unwind/arch.h"
 
-#define CFI_INSNS_MAX      (64u << 10)	/* bytes of instructions in one FDE or CIE */
-#define CFI_EXPRESSION_MAX 256u		/* bytes */
-#define CFI_DEPTH_MAX      8		/* remembered states */
+#define CFI_INSNS_MAX	   (64u << 10) /* bytes of instructions in one FDE or CIE */
+#define CFI_EXPRESSION_MAX 256u	       /* bytes */
+#define CFI_DEPTH_MAX	   8	       /* remembered states */
 /*
  * A function that ends with the return address in a register replaces its own frame
- * (__builtin_eh_return, as in _Unwind_RaiseException): so many bytes of code before, libgcc begins to
- * write other registers' values into its slots, and its CFI says nothing of that.
+ * (__builtin_eh_return, as in _Unwind_RaiseException): so many bytes of code before, libgcc begins
+ * to write other registers' values into its slots, and its CFI says nothing of that.
  */
 #define CFI_REWRITE_BEFORE 136u
 
 enum cfi_reason {
 	CFI_OK,
-	CFI_BAD_RECORD,			/* FDE or CIE cannot be read */
-	CFI_TOO_LONG,			/* more instructions than any compiler makes */
-	CFI_BAD_OPCODE,			/* unknown, or not known to libunwind */
-	CFI_BAD_OPERAND,		/* runs off the end, or a number out of range */
+	CFI_BAD_RECORD,	 /* FDE or CIE cannot be read */
+	CFI_TOO_LONG,	 /* more instructions than any compiler makes */
+	CFI_BAD_OPCODE,	 /* unknown, or not known to libunwind */
+	CFI_BAD_OPERAND, /* runs off the end, or a number out of range */
 	CFI_BAD_REGISTER,
-	CFI_BAD_STATE,			/* remember and restore do not nest */
-	CFI_BAD_LOCATION,		/* goes backwards */
+	CFI_BAD_STATE,	  /* remember and restore do not nest */
+	CFI_BAD_LOCATION, /* goes backwards */
 	CFI_BAD_EXPRESSION,
-	CFI_NO_CFA,			/* a row without a rule for the CFA */
+	CFI_NO_CFA, /* a row without a rule for the CFA */
 	CFI_NR_REASONS,
 };
 
 enum cfi_kind {
-	CFI_ROW,			/* CFA = sp or fp + number, or by the word there; slots below it */
-	CFI_END,			/* the return address is undefined: the root */
-	CFI_COMPLEX,			/* expressions, other registers, signal frames */
+	CFI_ROW,     /* CFA = sp or fp + number, or by the word there; slots below it */
+	CFI_END,     /* the return address is undefined: the root */
+	CFI_COMPLEX, /* expressions, other registers, signal frames */
 };
 
 enum cfi_where {
-	CFI_SAME,			/* still in its register */
-	CFI_AT_CFA,			/* in memory at CFA + offset */
+	CFI_SAME,   /* still in its register */
+	CFI_AT_CFA, /* in memory at CFA + offset */
 };
 
 struct cfi_row {
-	uint8_t kind;			/* enum cfi_kind; the rest is for CFI_ROW */
-	bool cfa_is_fp;			/* else sp */
-	bool cfa_is_word;		/* the CFA is not there, but a word above what the word there says */
-	uint8_t ra_where, fp_where;	/* enum cfi_where */
-	uint8_t above;			/* how far the caller's sp is above the CFA, as CFI has it */
-	int32_t cfa_off, ra_off, fp_off;	/* of the caller's sp, from there */
+	uint8_t kind;	  /* enum cfi_kind; the rest is for CFI_ROW */
+	bool cfa_is_fp;	  /* else sp */
+	bool cfa_is_word; /* the CFA is not there, but a word above what the word there says */
+	uint8_t ra_where, fp_where; /* enum cfi_where */
+	uint8_t above;		    /* how far the caller's sp is above the CFA, as CFI has it */
+	int32_t cfa_off, ra_off, fp_off; /* of the caller's sp, from there */
 };
 
-struct cfi_fde {			/* what cfi_check() found */
-	bool signal;			/* a signal trampoline: the frame above was interrupted */
-	bool libunwind;			/* may be shown to libunwind */
-	uint32_t cost;			/* bytes read */
-	uint64_t rewrites;		/* vaddr from which it may rewrite its own frame; 0: never */
-	uint64_t lands;			/* vaddr from which it returns to a landing pad; 0: it does not */
-	uint32_t nr_remembers;		/* states remembered: dear to libunwind */
-	uint32_t nr_negates;		/* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
+struct cfi_fde {	       /* what cfi_check() found */
+	bool signal;	       /* a signal trampoline: the frame above was interrupted */
+	bool libunwind;	       /* may be shown to libunwind */
+	uint32_t cost;	       /* bytes read */
+	uint64_t rewrites;     /* vaddr from which it may rewrite its own frame; 0: never */
+	uint64_t lands;	       /* vaddr from which it returns to a landing pad; 0: it does not */
+	uint32_t nr_remembers; /* states remembered: dear to libunwind */
+	uint32_t nr_negates;   /* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
 };
 
 /* A row where it stands. */
 struct cfi_rule {
-	uint64_t start, end;		/* vaddrs that it holds for, to before @end */
+	uint64_t start, end; /* vaddrs that it holds for, to before @end */
 	/*
 	 * Hash of the instructions that made it, of CIE and FDE: those whose effect
 	 * on the registers of a row stands; not what was overwritten, or undone by
@@ -86,7 +86,7 @@ struct cfi_rule {
 	 */
 	uint64_t program;
 	struct cfi_row row;
-	bool sure;			/* by cfi_rule_at(): no frame is being rewritten here */
+	bool sure; /* by cfi_rule_at(): no frame is being rewritten here */
 };
 
 static inline bool cfi_covers(const struct cfi_rule *rule, uint64_t pc)

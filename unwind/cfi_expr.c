@@ -14,27 +14,41 @@ enum { OP_DEREF = 0x06, OP_PLUS_UCONST = 0x23, OP_BREG0 = 0x70, OP_BREG31 = 0x8f
 enum form { REFUSED, PLAIN, FIXED1, FIXED2, FIXED4, FIXED8, ULEB, SLEB, SIZE, BREG, BREGX };
 
 static const uint8_t forms[256] = {
-	[0x03] = FIXED8,				/* addr */
+	[0x03] = FIXED8, /* addr */
 	[OP_DEREF] = PLAIN,
-	[0x08] = FIXED1, [0x09] = FIXED1,		/* const1u const1s */
-	[0x0a] = FIXED2, [0x0b] = FIXED2,
-	[0x0c] = FIXED4, [0x0d] = FIXED4,
-	[0x0e] = FIXED8, [0x0f] = FIXED8,
-	[0x10] = ULEB, [0x11] = SLEB,			/* constu consts */
-	[0x12] = PLAIN, [0x13] = PLAIN, [0x14] = PLAIN,	/* dup drop over */
-	[0x15] = FIXED1,				/* pick */
-	[0x16] = PLAIN, [0x17] = PLAIN,			/* swap rot */
-	[0x19] = PLAIN, [0x1a] = PLAIN,			/* abs and; 0x1b is div */
-	[0x1c] = PLAIN, [0x1d] = PLAIN, [0x1e] = PLAIN,	/* minus mod mul */
-	[0x1f] = PLAIN, [0x20] = PLAIN, [0x21] = PLAIN,	/* neg not or */
-	[0x22] = PLAIN, [OP_PLUS_UCONST] = ULEB,	/* plus */
-	[0x24 ... 0x27] = PLAIN,			/* shl shr shra xor */
-	[0x29 ... 0x2e] = PLAIN,			/* eq ge gt le lt ne */
-	[0x30 ... 0x4f] = PLAIN,			/* lit0 .. lit31 */
-	[OP_BREG0 ... OP_BREG31] = BREG,
+	[0x08] = FIXED1,
+	[0x09] = FIXED1, /* const1u const1s */
+	[0x0a] = FIXED2,
+	[0x0b] = FIXED2,
+	[0x0c] = FIXED4,
+	[0x0d] = FIXED4,
+	[0x0e] = FIXED8,
+	[0x0f] = FIXED8,
+	[0x10] = ULEB,
+	[0x11] = SLEB, /* constu consts */
+	[0x12] = PLAIN,
+	[0x13] = PLAIN,
+	[0x14] = PLAIN,	 /* dup drop over */
+	[0x15] = FIXED1, /* pick */
+	[0x16] = PLAIN,
+	[0x17] = PLAIN, /* swap rot */
+	[0x19] = PLAIN,
+	[0x1a] = PLAIN, /* abs and; 0x1b is div */
+	[0x1c] = PLAIN,
+	[0x1d] = PLAIN,
+	[0x1e] = PLAIN, /* minus mod mul */
+	[0x1f] = PLAIN,
+	[0x20] = PLAIN,
+	[0x21] = PLAIN, /* neg not or */
+	[0x22] = PLAIN,
+	[OP_PLUS_UCONST] = ULEB, /* plus */
+	[0x24 ... 0x27] = PLAIN, /* shl shr shra xor */
+	[0x29 ... 0x2e] = PLAIN, /* eq ge gt le lt ne */
+	[0x30 ... 0x4f] = PLAIN, /* lit0 .. lit31 */
+	[OP_BREG0... OP_BREG31] = BREG,
 	[0x92] = BREGX,
-	[0x94] = SIZE,					/* deref_size */
-	[0x96] = PLAIN,					/* nop */
+	[0x94] = SIZE,	/* deref_size */
+	[0x96] = PLAIN, /* nop */
 };
 
 /* Step over the operand; false if it says what libunwind must not see. */

@@ -76,7 +76,8 @@ static struct guess guess_leaf(const struct fp_input *in, const struct arch_fram
 	return g;
 }
 
-/* Between the two instructions of a prologue: fp stands on top of the stack, and in its register. */
+/* Between the two instructions of a prologue: fp stands on top of the stack, and in its register.
+ */
 static struct guess guess_prologue(const struct fp_input *in, const struct arch_frame *f)
 {
 	const struct arch_ops *arch = in->arch;
@@ -93,7 +94,8 @@ static struct guess guess_prologue(const struct fp_input *in, const struct arch_
 enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f)
 {
 	const struct arch_ops *arch = in->arch;
-	struct guess chain = guess_chain(in, f), leaf = guess_leaf(in, f), g = guess_prologue(in, f);
+	struct guess chain = guess_chain(in, f), leaf = guess_leaf(in, f),
+		     g = guess_prologue(in, f);
 	uint64_t sp = f->reg[arch->sp];
 
 	/*

@@ -18,17 +18,17 @@ struct fp_input {
 	const struct stack_copy *dump;
 	const struct space *space;
 	uint64_t time_ns;
-	uint8_t word;			/* 8, or 4 in a 32-bit process */
-	bool first;			/* the innermost frame, or one that a signal interrupted */
-	bool frames_kept;		/* all code here keeps frame pointers: trust them first */
-	bool called_from_any;		/* JIT: what calls it may use fp for anything */
+	uint8_t word;	      /* 8, or 4 in a 32-bit process */
+	bool first;	      /* the innermost frame, or one that a signal interrupted */
+	bool frames_kept;     /* all code here keeps frame pointers: trust them first */
+	bool called_from_any; /* JIT: what calls it may use fp for anything */
 };
 
 enum fp_result {
-	FP_FOUND,			/* @f is the caller */
-	FP_ROOT,			/* the chain ends here */
-	FP_BEYOND,			/* it goes on beyond the dump */
-	FP_NONE,			/* nothing holds */
+	FP_FOUND,  /* @f is the caller */
+	FP_ROOT,   /* the chain ends here */
+	FP_BEYOND, /* it goes on beyond the dump */
+	FP_NONE,   /* nothing holds */
 };
 
 /* Could @pc be a return address? Its call instruction lies just before it. */

@@ -17,7 +17,7 @@
 #define RECENT_BITS 12
 
 struct recent_entry {
-	uint64_t pc, serial;		/* serial 0: empty */
+	uint64_t pc, serial; /* serial 0: empty */
 	const struct mapping *mapping;
 	uint32_t place;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libgcc copies the registers of the frame that catches over its own saved ones: the return address by
- * which that frame was left, too. So the word stands twice on the stack, and the second time where a call
- * out of that frame has put it, just below its sp. At last the address of the landing pad is written there.
+ * libgcc copies the registers of the frame that catches over its own saved ones: the return address
+ * by which that frame was left, too. So the word stands twice on the stack, and the second time
+ * where a call out of that frame has put it, just below its sp. At last the address of the landing
+ * pad is written there.
  *
  * Runs on sampler threads. Invariant: sp only grows, and one pass over the dump is all it takes.
  */
@@ -26,8 +27,9 @@ static bool is_record(const struct fp_input *in, uint64_t at, uint64_t fp)
 }
 
 /*
- * The frame pointer is written over before the return address. It was copied from where the function that was
- * called by who catches has saved it, beside its return address; libgcc's own frame has that place's address.
+ * The frame pointer is written over before the return address. It was copied from where the
+ * function that was called by who catches has saved it, beside its return address; libgcc's own
+ * frame has that place's address.
  */
 static uint64_t undo_fp(const struct fp_input *in, uint64_t start, uint64_t end, uint64_t fp)
 {

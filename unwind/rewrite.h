@@ -11,12 +11,14 @@
 
 #include "unwind/fp.h"
 
-/* It is the innermost frame or calls few functions: the stack is searched no further from the top. */
+/* It is the innermost frame or calls few functions: the stack is searched no further from the top.
+ */
 #define REWRITE_FRAMES 3
 
 /*
- * @to is what the CFI made of such a function: if its return address was written over already, give it the sp
- * of the frame that catches; else the fp that was written over, where it can be found. @from is its frame.
+ * @to is what the CFI made of such a function: if its return address was written over already, give
+ * it the sp of the frame that catches; else the fp that was written over, where it can be found.
+ * @from is its frame.
  */
 void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, struct arch_frame *to);
 

@@ -24,22 +24,22 @@
 #include "unwind/cfi.h"
 
 enum row_kind {
-	ROW_UNKNOWN,			/* not looked at yet */
-	ROW_SIMPLE,			/* apply */
-	ROW_END,			/* the root */
-	ROW_STEP,			/* libunwind each time */
-	ROW_NO_CFI,			/* guess */
-	ROW_REFUSED,			/* by the gate */
-	ROW_ENTRY,			/* no code, but a function begins behind it: no call was here */
-	ROW_SIGNAL,			/* a signal handler returns here: by the kernel's frame */
+	ROW_UNKNOWN, /* not looked at yet */
+	ROW_SIMPLE,  /* apply */
+	ROW_END,     /* the root */
+	ROW_STEP,    /* libunwind each time */
+	ROW_NO_CFI,  /* guess */
+	ROW_REFUSED, /* by the gate */
+	ROW_ENTRY,   /* no code, but a function begins behind it: no call was here */
+	ROW_SIGNAL,  /* a signal handler returns here: by the kernel's frame */
 };
 
-#define ROWS_PROGRAMS 16384		/* a power of two */
+#define ROWS_PROGRAMS 16384 /* a power of two */
 
 struct unwind_rows {
 	_Atomic uint64_t *rows;
 	uint32_t nr;
-	_Atomic uint64_t programs[ROWS_PROGRAMS];	/* that libunwind agreed to; some are forgotten */
+	_Atomic uint64_t programs[ROWS_PROGRAMS]; /* that libunwind agreed to; some are forgotten */
 };
 
 /*
@@ -115,7 +115,8 @@ static inline bool rows_proven(const struct unwind_rows *t, uint64_t program)
 
 static inline void rows_prove(struct unwind_rows *t, uint64_t program)
 {
-	atomic_store_explicit(&t->programs[program & (ROWS_PROGRAMS - 1)], program, memory_order_relaxed);
+	atomic_store_explicit(&t->programs[program & (ROWS_PROGRAMS - 1)], program,
+			      memory_order_relaxed);
 }
 
 #endif

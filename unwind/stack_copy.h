@@ -11,11 +11,11 @@
 #include <string.h>
 
 struct stack_copy {
-	uint64_t sp;			/* address of the first byte */
+	uint64_t sp; /* address of the first byte */
 	const uint8_t *bytes;
-	uint64_t size;			/* valid ones */
-	bool full;			/* the stack may go on beyond them */
-	bool *missed;			/* NULL, or: set if one beyond them was wanted */
+	uint64_t size; /* valid ones */
+	bool full;     /* the stack may go on beyond them */
+	bool *missed;  /* NULL, or: set if one beyond them was wanted */
 };
 
 /* @addr is outside. */

@@ -17,23 +17,23 @@
 extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, unw_proc_info_t *pi,
 			int need_unwind_info, void *arg);
 
-#define CANONICAL    (1ULL << 62)
-#define VADDR_BITS   38
-#define VADDR_MAX    (1ULL << VADDR_BITS)
-#define OBJECT_MAX      (1ULL << (61 - VADDR_BITS))
-#define TABLE_ADDR   (CANONICAL | 1ULL << 61)	/* where the one-entry search table stands */
+#define CANONICAL  (1ULL << 62)
+#define VADDR_BITS 38
+#define VADDR_MAX  (1ULL << VADDR_BITS)
+#define OBJECT_MAX (1ULL << (61 - VADDR_BITS))
+#define TABLE_ADDR (CANONICAL | 1ULL << 61) /* where the one-entry search table stands */
 
-#define GATE_SLOTS   4096			/* a power of two */
-#define NR_REMEMBERS_CHEAP 16			/* in an FDE: not worth counting up to the pc */
-#define NEGATES_MAX  64				/* in an FDE; compilers make two for each return */
-#define CACHE_SIZE   1024			/* more does not help: libunwind hashes into 256 */
+#define GATE_SLOTS	   4096 /* a power of two */
+#define NR_REMEMBERS_CHEAP 16	/* in an FDE: not worth counting up to the pc */
+#define NEGATES_MAX	   64	/* in an FDE; compilers make two for each return */
+#define CACHE_SIZE	   1024 /* more does not help: libunwind hashes into 256 */
 
 enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
 
 struct gate_slot {
-	uint64_t key;			/* image_key() << 32 | offset of the FDE */
-	uint64_t rewrites, lands;	/* as in struct cfi_fde */
-	struct cfi_rule rule;		/* the last one that was asked for */
+	uint64_t key;		  /* image_key() << 32 | offset of the FDE */
+	uint64_t rewrites, lands; /* as in struct cfi_fde */
+	struct cfi_rule rule;	  /* the last one that was asked for */
 	uint16_t nr_remembers;
 	uint8_t nr_negates;
 	uint8_t verdict;
@@ -41,23 +41,24 @@ struct gate_slot {
 
 struct step {
 	const struct arch_ops *arch;
-	unw_addr_space_t as;		/* remembers rules */
-	unw_addr_space_t as_once;	/* does not: for what becomes a row */
-	const struct step_input *in;	/* of the frame under way */
+	unw_addr_space_t as;	     /* remembers rules */
+	unw_addr_space_t as_once;    /* does not: for what becomes a row */
+	const struct step_input *in; /* of the frame under way */
 	const struct arch_frame *frame;
-	uint64_t ip;			/* what the ip register reads as */
-	uint64_t base;			/* canonical address of the object's vaddr 0 */
-	uint64_t eh_at, eh_words;	/* of its .eh_frame, and at how many addresses a word lies in it */
-	uint64_t table;			/* the entry at TABLE_ADDR */
-	uint64_t oob;			/* the last address outside the dump */
-	bool oob_seen, missing;		/* why a read failed */
-	bool finding;			/* libunwind is looking for the FDE */
-	bool parsed;			/* it has read the object's bytes: no cached rule */
-	uint32_t nr_remembers;		/* of the FDE of the frame under way */
+	uint64_t ip;   /* what the ip register reads as */
+	uint64_t base; /* canonical address of the object's vaddr 0 */
+	uint64_t eh_at,
+		eh_words;	/* of its .eh_frame, and at how many addresses a word lies in it */
+	uint64_t table;		/* the entry at TABLE_ADDR */
+	uint64_t oob;		/* the last address outside the dump */
+	bool oob_seen, missing; /* why a read failed */
+	bool finding;		/* libunwind is looking for the FDE */
+	bool parsed;		/* it has read the object's bytes: no cached rule */
+	uint32_t nr_remembers;	/* of the FDE of the frame under way */
 	enum step_doubt doubt;
-	uint8_t nr_negates;		/* in the FDE of the frame under way: */
-	bool negates_found;		/* their places are known */
-	uint32_t negates[NEGATES_MAX];	/* offsets in the section */
+	uint8_t nr_negates;	       /* in the FDE of the frame under way: */
+	bool negates_found;	       /* their places are known */
+	uint32_t negates[NEGATES_MAX]; /* offsets in the section */
 	uint32_t budget;
 	struct gate_slot gate[GATE_SLOTS];
 };
@@ -318,7 +319,8 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 	slot->lands = info.lands;
 	slot->nr_remembers = (uint16_t)MIN(info.nr_remembers, UINT16_MAX);
 	slot->nr_negates = (uint8_t)MIN(info.nr_negates, UINT8_MAX);
-	if (reason != CFI_OK || !info.libunwind || !step_reaches(in) || info.nr_negates > NEGATES_MAX)
+	if (reason != CFI_OK || !info.libunwind || !step_reaches(in) ||
+	    info.nr_negates > NEGATES_MAX)
 		return GATE_SHUT;
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
 }

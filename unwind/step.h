@@ -26,37 +26,37 @@
  * compilers make (20 KiB of instructions; 450 remembered states) fit in, and the worst sample stays
  * below 1 ms. Rows that were learned before it ran out stay: the next sample gets further.
  */
-#define STEP_BUDGET_READS   65536u
-#define STEP_COST_NEW	     128u	/* a rule that it has not cached */
-#define STEP_COST_REMEMBER  120u	/* libunwind changes the signal mask four times */
+#define STEP_BUDGET_READS  65536u
+#define STEP_COST_NEW	   128u /* a rule that it has not cached */
+#define STEP_COST_REMEMBER 120u /* libunwind changes the signal mask four times */
 
 enum step_result {
-	STEP_FOUND,			/* @f is the caller */
-	STEP_ROOT,			/* the return address is undefined, or 0 */
-	STEP_REFUSED,			/* by the gate */
-	STEP_BEYOND,			/* a word it needs lies above the dump */
-	STEP_BELOW,			/* a word it needs lies below the dump */
-	STEP_NEED_REGS,			/* a register it needs is unknown */
+	STEP_FOUND,	/* @f is the caller */
+	STEP_ROOT,	/* the return address is undefined, or 0 */
+	STEP_REFUSED,	/* by the gate */
+	STEP_BEYOND,	/* a word it needs lies above the dump */
+	STEP_BELOW,	/* a word it needs lies below the dump */
+	STEP_NEED_REGS, /* a register it needs is unknown */
 	STEP_BUDGET,
 	STEP_FAILED,
 };
 
 enum step_doubt {
 	STEP_SURE,
-	STEP_DOUBTFUL,			/* it may have written over its own frame */
-	STEP_REWRITING,			/* so, on the way to where an exception is caught */
-	STEP_LANDING,			/* and leaves: its caller's pc is not one behind a call */
+	STEP_DOUBTFUL,	/* it may have written over its own frame */
+	STEP_REWRITING, /* so, on the way to where an exception is caught */
+	STEP_LANDING,	/* and leaves: its caller's pc is not one behind a call */
 };
 
 struct step_input {
 	const struct stack_copy *dump;
 	const struct object *object;
 	const struct image *image;
-	const struct ehframe_fde *fde;	/* the one that covers vaddr */
-	uint64_t vaddr;			/* of the look-up pc */
-	uint64_t pc_vaddr;		/* of the pc itself */
-	bool once;			/* this vaddr will hardly be asked for again */
-	bool first;			/* the innermost frame: below sp lies what has been popped */
+	const struct ehframe_fde *fde; /* the one that covers vaddr */
+	uint64_t vaddr;		       /* of the look-up pc */
+	uint64_t pc_vaddr;	       /* of the pc itself */
+	bool once;		       /* this vaddr will hardly be asked for again */
+	bool first;		       /* the innermost frame: below sp lies what has been popped */
 };
 
 struct step;
@@ -66,7 +66,8 @@ void step_free(struct step *s);
 
 /* A new sample: the budget is full again. (Unwound anew, it goes on with what is left.) */
 void step_begin(struct step *s);
-/* Can libunwind be shown this FDE? Not where vaddrs are too high for our addresses, or far apart. */
+/* Can libunwind be shown this FDE? Not where vaddrs are too high for our addresses, or far apart.
+ */
 bool step_reaches(const struct step_input *in);
 /* Has the gate let the FDE of @in through? Remembered; costs budget at first sight. */
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);

@@ -130,10 +130,16 @@ void unwind_stats(const struct unwinder *u, struct unwind_stats *out)
 
 #define READ(field) atomic_load_explicit(&c->field, memory_order_relaxed)
 	*out = (struct unwind_stats){
-		.nr_samples = READ(samples), .nr_frames = READ(frames), .nr_guessed = READ(guessed),
-		.nr_row_hits = READ(row_hits), .nr_steps = READ(steps), .nr_rows = READ(rows),
-		.nr_rows_differ = READ(rows_differ), .nr_redone = READ(redone),
-		.nr_verified = READ(verified), .nr_verify_differ = READ(verify_differ),
+		.nr_samples = READ(samples),
+		.nr_frames = READ(frames),
+		.nr_guessed = READ(guessed),
+		.nr_row_hits = READ(row_hits),
+		.nr_steps = READ(steps),
+		.nr_rows = READ(rows),
+		.nr_rows_differ = READ(rows_differ),
+		.nr_redone = READ(redone),
+		.nr_verified = READ(verified),
+		.nr_verify_differ = READ(verify_differ),
 	};
 	for (int i = 0; i < UNWIND_NR_STOPS; i++)
 		out->nr_stop[i] = READ(stop[i]);

@@ -29,40 +29,40 @@
 
 /* Why a stack ended where it did. Each sample has exactly one. */
 enum unwind_stop {
-	UNWIND_COMPLETE,		/* the root: undefined return address, pc 0, or a known entry */
-	UNWIND_NO_USER,			/* there is no user stack: kernel thread */
-	UNWIND_TRUNCATED,		/* the next frame lies beyond the dump */
-	UNWIND_DEPTH,			/* UNWIND_FRAMES_MAX reached */
-	UNWIND_PENDING,			/* process or object not loaded yet */
-	UNWIND_NO_MAP,			/* pc outside all maps */
-	UNWIND_NO_CFI,			/* no CFI and no guess that holds */
-	UNWIND_CFI_REFUSED,		/* the gate refused the FDE */
-	UNWIND_BAD_FRAME,		/* libunwind failed, or the stack did not grow */
-	UNWIND_BUDGET,			/* too many memory reads */
-	UNWIND_BAD_REGS,		/* registers absent or unusable */
+	UNWIND_COMPLETE,    /* the root: undefined return address, pc 0, or a known entry */
+	UNWIND_NO_USER,	    /* there is no user stack: kernel thread */
+	UNWIND_TRUNCATED,   /* the next frame lies beyond the dump */
+	UNWIND_DEPTH,	    /* UNWIND_FRAMES_MAX reached */
+	UNWIND_PENDING,	    /* process or object not loaded yet */
+	UNWIND_NO_MAP,	    /* pc outside all maps */
+	UNWIND_NO_CFI,	    /* no CFI and no guess that holds */
+	UNWIND_CFI_REFUSED, /* the gate refused the FDE */
+	UNWIND_BAD_FRAME,   /* libunwind failed, or the stack did not grow */
+	UNWIND_BUDGET,	    /* too many memory reads */
+	UNWIND_BAD_REGS,    /* registers absent or unusable */
 	UNWIND_NR_STOPS,
 };
 
 /* Borrowed from the record in the ring. */
 struct unwind_input {
-	const uint64_t *regs;		/* packed in mask order; may be unaligned: read with memcpy */
-	uint64_t regs_mask;		/* PERF_SAMPLE_REGS_USER mask */
-	uint64_t regs_abi;		/* PERF_SAMPLE_REGS_ABI_{NONE,32,64} */
-	const uint8_t *stack;		/* from sp upwards */
-	size_t stack_size;		/* valid bytes: min(dyn_size, size) */
-	bool stack_full;		/* dyn_size == size: the stack may go on beyond the dump */
-	bool stack_part;		/* there are more valid bytes than are given here */
+	const uint64_t *regs; /* packed in mask order; may be unaligned: read with memcpy */
+	uint64_t regs_mask;   /* PERF_SAMPLE_REGS_USER mask */
+	uint64_t regs_abi;    /* PERF_SAMPLE_REGS_ABI_{NONE,32,64} */
+	const uint8_t *stack; /* from sp upwards */
+	size_t stack_size;    /* valid bytes: min(dyn_size, size) */
+	bool stack_full;      /* dyn_size == size: the stack may go on beyond the dump */
+	bool stack_part;      /* there are more valid bytes than are given here */
 	const struct space *space;
 	uint64_t time_ns;
 };
 
 struct unwind_result {
-	uint32_t nr;			/* frames, innermost first */
-	uint32_t nr_guessed;		/* of these, found by a guess */
+	uint32_t nr;	     /* frames, innermost first */
+	uint32_t nr_guessed; /* of these, found by a guess */
 	enum unwind_stop stop;
-	bool asked;			/* a new object was wanted: wake the loader after the batch */
-	bool maps_stale;		/* pc outside all maps: worth maps_ask() */
-	bool stack_wanted;		/* more than was given: not counted, to be unwound with all */
+	bool asked;	   /* a new object was wanted: wake the loader after the batch */
+	bool maps_stale;   /* pc outside all maps: worth maps_ask() */
+	bool stack_wanted; /* more than was given: not counted, to be unwound with all */
 	uint32_t place[UNWIND_FRAMES_MAX];
 	/* Look-up pcs, as perf script prints them: the pc, then return addresses minus one. */
 	uint64_t ip[UNWIND_FRAMES_MAX];
@@ -72,13 +72,13 @@ struct unwind_result {
 struct unwind_stats {
 	uint64_t nr_samples, nr_frames, nr_guessed;
 	uint64_t nr_stop[UNWIND_NR_STOPS];
-	uint64_t nr_row_hits;		/* frames by a cached row */
-	uint64_t nr_steps;		/* frames by libunwind */
-	uint64_t nr_rows;		/* rows admitted */
-	uint64_t nr_rows_differ;	/* rows not admitted: libunwind came to something else */
-	uint64_t nr_redone;		/* samples begun anew: a row had dropped a register */
-	uint64_t nr_verified;		/* samples also unwound by libunwind alone */
-	uint64_t nr_verify_differ;	/* of these, with another result */
+	uint64_t nr_row_hits;	   /* frames by a cached row */
+	uint64_t nr_steps;	   /* frames by libunwind */
+	uint64_t nr_rows;	   /* rows admitted */
+	uint64_t nr_rows_differ;   /* rows not admitted: libunwind came to something else */
+	uint64_t nr_redone;	   /* samples begun anew: a row had dropped a register */
+	uint64_t nr_verified;	   /* samples also unwound by libunwind alone */
+	uint64_t nr_verify_differ; /* of these, with another result */
 };
 
 /* Cached rules, shared by the unwinders of all threads. Must outlive them. */
@@ -89,10 +89,10 @@ int unwind_rows_new(struct unwind_rows **out, uint32_t max_places);
 void unwind_rows_free(struct unwind_rows *rows);
 
 struct unwind_config {
-	bool step_only;			/* libunwind for every frame: no rows */
-	uint32_t verify_every;		/* one sample in so many by libunwind alone, too; 0: none */
-	struct unwind_rows *rows;	/* NULL: its own */
-	uint16_t machine;		/* e_machine of what was sampled; 0: this machine's */
+	bool step_only;		  /* libunwind for every frame: no rows */
+	uint32_t verify_every;	  /* one sample in so many by libunwind alone, too; 0: none */
+	struct unwind_rows *rows; /* NULL: its own */
+	uint16_t machine;	  /* e_machine of what was sampled; 0: this machine's */
 };
 
 struct unwinder;
@@ -100,7 +100,8 @@ struct unwinder;
 /* Both tables are borrowed; @config may be NULL (all zero). 0 or -errno with a sentence. */
 int unwind_new_with(struct unwinder **out, struct places *places, struct objects *objects,
 		    const struct unwind_config *config, struct err *e);
-int unwind_new(struct unwinder **out, struct places *places, struct objects *objects, struct err *e);
+int unwind_new(struct unwinder **out, struct places *places, struct objects *objects,
+	       struct err *e);
 void unwind_free(struct unwinder *u);
 void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out);
 void unwind_stats(const struct unwinder *u, struct unwind_stats *out);

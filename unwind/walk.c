@@ -21,20 +21,20 @@ struct walk {
 	const struct unwind_input *in;
 	struct unwind_result *out;
 	struct stack_copy dump;
-	const struct mapping *mapping;	/* of the current frame */
-	uint64_t serial;		/* of the space */
-	uint64_t pc;			/* look-up pc of the current frame */
-	uint64_t offset;		/* of pc in its object */
+	const struct mapping *mapping; /* of the current frame */
+	uint64_t serial;	       /* of the space */
+	uint64_t pc;		       /* look-up pc of the current frame */
+	uint64_t offset;	       /* of pc in its object */
 	uint32_t place;
 	uint32_t row_hits, steps;
-	uint32_t clock;			/* of object_touch() */
-	uint8_t word;			/* of the process: 8 or 4 */
-	bool exact;			/* pc is the instruction itself, not behind a call */
-	bool guessed;			/* the current frame was found by a guess */
-	bool crossed;			/* a signal frame was passed: this may be another stack */
-	bool dropped;			/* rows have left registers behind that a step may want */
-	bool rows;			/* use them */
-	struct arch_frame f;		/* the current frame; last, for it is not cleared but loaded */
+	uint32_t clock;	     /* of object_touch() */
+	uint8_t word;	     /* of the process: 8 or 4 */
+	bool exact;	     /* pc is the instruction itself, not behind a call */
+	bool guessed;	     /* the current frame was found by a guess */
+	bool crossed;	     /* a signal frame was passed: this may be another stack */
+	bool dropped;	     /* rows have left registers behind that a step may want */
+	bool rows;	     /* use them */
+	struct arch_frame f; /* the current frame; last, for it is not cleared but loaded */
 };
 
 static int stop_beyond(const struct walk *w)
@@ -74,7 +74,8 @@ static bool has_grown(const struct walk *w, uint64_t old_pc, uint64_t old, bool 
 
 	if (signal)
 		return new != old || w->f.reg[arch->pc] != old_pc;
-	/* A leaf, innermost or interrupted, may have no frame: its return address is in a register. */
+	/* A leaf, innermost or interrupted, may have no frame: its return address is in a register.
+	 */
 	return new > old || (new == old && (w->out->nr == 1 || (w->exact && arch->ra_in_register)));
 }
 
@@ -132,7 +133,8 @@ static bool lacks_sp(const struct walk *w, enum step_result result)
 	return result == STEP_NEED_REGS && !frame_has(&w->f, w->u->arch->sp);
 }
 
-static inline void add_frame(struct walk *w, uint64_t pc, uint32_t place, const struct mapping *mapping)
+static inline void add_frame(struct walk *w, uint64_t pc, uint32_t place,
+			     const struct mapping *mapping)
 {
 	struct unwind_result *out = w->out;
 
@@ -167,13 +169,14 @@ static int by_rows(struct walk *w, uint64_t row)
 		pc = f.pc;
 		sp = f.sp;
 		result = apply_row(row, arch, &w->dump, w->out->nr == 1, &f);
-		if (result == STEP_NEED_REGS && !f.has_sp)	/* of a guess that did not find it */
+		if (result == STEP_NEED_REGS && !f.has_sp) /* of a guess that did not find it */
 			return by_guess(w);
 		w->dropped = true;
 		w->row_hits++;
 		if (result != STEP_FOUND)
 			return stop_of(w, result);
-		met = f.sp > sp && w->out->nr + 1 < UNWIND_FRAMES_MAX ? met_before(w, f.pc - 1) : NULL;
+		met = f.sp > sp && w->out->nr + 1 < UNWIND_FRAMES_MAX ? met_before(w, f.pc - 1)
+								      : NULL;
 		row = met ? rows_get(w->u->rows, met->place) : 0;
 		if (row_kind(row) != ROW_SIMPLE)
 			break;
@@ -202,11 +205,11 @@ static int by_signal(struct walk *w)
 	return go_on(w, STEP_FOUND, from.reg[arch->pc], from.reg[arch->sp], true);
 }
 
-static bool same_frame(const struct arch_ops *arch, const struct row_frame *a, const struct arch_frame *b)
+static bool same_frame(const struct arch_ops *arch, const struct row_frame *a,
+		       const struct arch_frame *b)
 {
 	return a->pc == b->reg[arch->pc] && a->sp == b->reg[arch->sp] &&
-	       a->has_fp == frame_has(b, arch->fp) &&
-	       (!a->has_fp || a->fp == b->reg[arch->fp]);
+	       a->has_fp == frame_has(b, arch->fp) && (!a->has_fp || a->fp == b->reg[arch->fp]);
 }
 
 /* Is the rule of this place still unknown, and is there room for it? */
@@ -259,7 +262,8 @@ static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch
 		rows_prove(u->rows, rule->program);
 }
 
-/* What libunwind cannot be asked: by the gate's own reading of the CFI; what is no row is guessed. */
+/* What libunwind cannot be asked: by the gate's own reading of the CFI; what is no row is guessed.
+ */
 static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
 		  const struct ehframe_fde *fde)
 {
@@ -293,7 +297,8 @@ static void after_rewrite(struct walk *w, const struct arch_frame *from)
 
 static int next_frame(struct walk *w);
 
-/* By libunwind, on the FDE that covers the look-up pc; or by a row, if it has seen all that makes it. */
+/* By libunwind, on the FDE that covers the look-up pc; or by a row, if it has seen all that makes
+ * it. */
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		   const struct ehframe_fde *fde)
 {
@@ -317,7 +322,8 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	if (!u->step || !step_reaches(&in))
 		return by_cfi(w, image, vaddr, fde);
 	rule = wants_row(w) ? step_rule(u->step, &in) : NULL;
-	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX && rows_proven(u->rows, rule->program)) {
+	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX &&
+	    rows_proven(u->rows, rule->program)) {
 		admit(w, row_pack(&rule->row));
 		return next_frame(w);
 	}
@@ -339,8 +345,9 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 }
 
 /*
- * The return address is where a function begins, and before it is nothing: it was never called from there,
- * but put on the stack to be returned to (makecontext() and the like). Its pc is the instruction itself.
+ * The return address is where a function begins, and before it is nothing: it was never called from
+ * there, but put on the stack to be returned to (makecontext() and the like). Its pc is the
+ * instruction itself.
  */
 static int by_entry(struct walk *w)
 {
@@ -373,7 +380,8 @@ static int by_object(struct walk *w)
 	uint64_t vaddr;
 	bool found = false;
 
-	if (w->word == 4 || (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
+	if (w->word == 4 ||
+	    (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
 		return by_guess(w);
 	/* acquire: pairs with the loader's release of a finished image */
 	image = atomic_load_explicit(&object->image, memory_order_acquire);
@@ -437,7 +445,8 @@ static bool find_place(struct walk *w)
 	/* All that is outside the maps is one place: junk must not fill the table. */
 	w->offset = m ? m->offset + (w->pc - m->start) : 0;
 	if (code || !w->out->nr)
-		w->place = places_intern(w->u->places, m ? m->object->id : OBJECT_ID_UNKNOWN, w->offset);
+		w->place = places_intern(w->u->places, m ? m->object->id : OBJECT_ID_UNKNOWN,
+					 w->offset);
 	return code;
 }
 
@@ -488,8 +497,8 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.serial = space_serial(in->space);
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
 	w.rows = rows && w.word == 8;
-	w.dump = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size, in->stack_full,
-				in->stack_part ? &out->stack_wanted : NULL };
+	w.dump = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size,
+				      in->stack_full, in->stack_part ? &out->stack_wanted : NULL };
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);
 		if (stop == WALK_ON)

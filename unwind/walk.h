@@ -15,7 +15,7 @@
 #include "unwind/step.h"
 #include "unwind/unwind.h"
 
-#define WALK_TRIED 1024			/* a power of two */
+#define WALK_TRIED 1024 /* a power of two */
 
 /* Where a frame led to, besides the reasons to stop; of a whole walk: WALK_REDO. */
 enum { WALK_ON = UNWIND_NR_STOPS, WALK_REDO };
@@ -29,13 +29,13 @@ struct walk_counters {
 struct unwinder {
 	const struct arch_ops *arch;
 	struct places *places;
-	struct step *step;		/* NULL: another CPU's stacks, of which libunwind knows nothing */
+	struct step *step; /* NULL: another CPU's stacks, of which libunwind knows nothing */
 	struct unwind_rows *rows;
-	struct arch_order order;	/* of the registers of the samples at hand */
+	struct arch_order order; /* of the registers of the samples at hand */
 	bool own_rows, step_only;
 	uint32_t verify_every, verify_in;
-	uint32_t tried[WALK_TRIED];	/* places of late that libunwind was asked for, by id */
-	struct unwind_result scratch;	/* of a verification */
+	uint32_t tried[WALK_TRIED];   /* places of late that libunwind was asked for, by id */
+	struct unwind_result scratch; /* of a verification */
 	_Alignas(CACHELINE) struct recent recent;
 	_Alignas(CACHELINE) struct walk_counters count;
 };

@@ -26,20 +26,20 @@ struct slot {
 };
 
 struct cell_table {
-	uint32_t mask;			/* number of slots - 1 */
+	uint32_t mask; /* number of slots - 1 */
 	char apart_from_mask[CACHELINE];
-	atomic_uint used;		/* slots taken: exact once nobody writes */
+	atomic_uint used; /* slots taken: exact once nobody writes */
 	char apart_from_used[CACHELINE];
 	struct slot slot[];
 };
 
 struct counts {
 	_Atomic(struct cell_table *) table;
-	struct cell_table *spare;	/* empty; may be NULL */
-	struct count *aside;		/* of this tick, out of tables that were too small */
+	struct cell_table *spare; /* empty; may be NULL */
+	struct count *aside;	  /* of this tick, out of tables that were too small */
 	uint32_t nr_aside;
 	uint32_t min_slots, max_slots;
-	atomic_uint crowded_at;		/* used slots at which the builder is wanted; relaxed */
+	atomic_uint crowded_at; /* used slots at which the builder is wanted; relaxed */
 };
 
 static uint32_t slots_round(uint32_t nr)
@@ -56,7 +56,8 @@ static void set_crowded(struct counts *c, const struct cell_table *t)
 {
 	uint32_t size = t->mask + 1;
 
-	atomic_store_explicit(&c->crowded_at, c->nr_aside + size < c->max_slots ? size / 2 : UINT32_MAX,
+	atomic_store_explicit(&c->crowded_at,
+			      c->nr_aside + size < c->max_slots ? size / 2 : UINT32_MAX,
 			      memory_order_relaxed);
 }
 
@@ -149,7 +150,8 @@ bool counts_crowded(const struct counts *c)
 	       atomic_load_explicit(&c->crowded_at, memory_order_relaxed);
 }
 
-/* How large the next table is: with room for four times what this tick has, smaller only step by step. */
+/* How large the next table is: with room for four times what this tick has, smaller only step by
+ * step. */
 static uint32_t next_size(const struct counts *c, const struct cell_table *t)
 {
 	uint32_t used = c->nr_aside + atomic_load_explicit(&t->used, memory_order_relaxed);
@@ -215,7 +217,8 @@ static int replace(struct counts *c, uint32_t size)
 {
 	/* Relaxed: only this thread writes it. */
 	struct cell_table *old = atomic_load_explicit(&c->table, memory_order_relaxed);
-	/* For a full table, because it may still fill up; what is not used is given back by the caller. */
+	/* For a full table, because it may still fill up; what is not used is given back by the
+	 * caller. */
 	struct count *list = aside_reserve(c, old->mask + 1);
 	struct cell_table *new = list ? table_take(c, size) : NULL;
 

@@ -16,7 +16,7 @@
 #include "symbols/base/base.h"
 
 /* In half-lives: scale when the factor passes 2^AGE_MAX. */
-#define AGE_MAX	  32.0
+#define AGE_MAX 32.0
 /* Samples: what has faded below this is folded away when the cells are scaled. */
 #define FADED	  (1.0 / 1024)
 #define CELLS_MIN 16u
@@ -30,15 +30,15 @@ struct tick {
 };
 
 struct history {
-	struct tick ticks[HISTORY_TICKS_MAX];	/* a ring */
+	struct tick ticks[HISTORY_TICKS_MAX]; /* a ring */
 	uint32_t first, nr_ticks;
-	uint64_t window_ns, covers_ns;		/* wanted; of the ticks in the ring */
+	uint64_t window_ns, covers_ns; /* wanted; of the ticks in the ring */
 	uint64_t half_life_ns;
 	uint32_t max_cells;
 
-	struct sums decay;			/* times decay_factor() */
-	double decay_age;			/* in half-lives */
-	double decay_ns;			/* times decay_factor() */
+	struct sums decay; /* times decay_factor() */
+	double decay_age;  /* in half-lives */
+	double decay_ns;   /* times decay_factor() */
 	struct sums total;
 	uint64_t total_ns;
 };
@@ -263,8 +263,8 @@ static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *i
 
 		if (!key)
 			continue;
-		key = count_key(new_stack(ids, count_key_stack(key)), ids->task(ids->ctx, count_key_task(key)),
-			       count_key_event(key));
+		key = count_key(new_stack(ids, count_key_stack(key)),
+				ids->task(ids->ctx, count_key_task(key)), count_key_event(key));
 		sums_add(&next, key, s->slots[i].count, s->slots[i].weight);
 	}
 	sums_fini(s);

@@ -50,7 +50,8 @@ int history_get(const struct history *h, enum profile_window window, struct hist
 /* How much of a long sum has been folded away; nothing for PROFILE_WINDOW. */
 void history_folded_away(const struct history *h, enum profile_window window, double *count,
 			 double *weight);
-/* Stacks and tasks got other ids. A stack may be gone (STACK_NONE): the cell stands for its task alone. */
+/* Stacks and tasks got other ids. A stack may be gone (STACK_NONE): the cell stands for its task
+ * alone. */
 struct history_ids {
 	uint32_t (*stack)(void *ctx, uint32_t stack);
 	uint32_t (*task)(void *ctx, uint32_t task);

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define Z 1.959964			/* two-sided, 95 % */
+#define Z 1.959964 /* two-sided, 95 % */
 
 struct interval interval_of(double count, double total)
 {

@@ -16,17 +16,17 @@
 #include "symbols/base/base.h"
 #include "symbols/base/intern.h"
 
-#define ENTRY_BITS   14
-#define ENTRY_CHUNK  (1u << ENTRY_BITS)
-#define SLOTS_FIRST  (1u << 17)
-#define SLOTS_SMALL  (1u << 11)
+#define ENTRY_BITS  14
+#define ENTRY_CHUNK (1u << ENTRY_BITS)
+#define SLOTS_FIRST (1u << 17)
+#define SLOTS_SMALL (1u << 11)
 /* Room kept for the next tick, at least: memory that is not written to is not resident. */
 #define AHEAD_STACKS (1u << 16)
 #define AHEAD_WORDS  (1u << 22)
 #define MEMORY_MAX   (16ULL << 30)
 
 struct entry {
-	_Atomic(const uint32_t *) words;	/* nr, then the places, innermost first */
+	_Atomic(const uint32_t *) words; /* nr, then the places, innermost first */
 };
 
 struct word_chunk {
@@ -37,17 +37,17 @@ struct word_chunk {
 struct stacks {
 	struct intern intern;
 	uint64_t max_memory;
-	uint32_t chunk_words;			/* words in an arena chunk */
+	uint32_t chunk_words; /* words in an arena chunk */
 	uint32_t max_entry_chunks, max_word_chunks;
-	uint32_t nr_entry_chunks;		/* builder only */
-	uint32_t nr_before;			/* stacks and words at the last stacks_grow() */
+	uint32_t nr_entry_chunks; /* builder only */
+	uint32_t nr_before;	  /* stacks and words at the last stacks_grow() */
 	uint64_t words_before;
-	atomic_uint crowded_at;			/* stacks and words at which the builder is wanted: */
-	_Atomic uint64_t crowded_words;		/* relaxed, never more than hints */
+	atomic_uint crowded_at;		/* stacks and words at which the builder is wanted: */
+	_Atomic uint64_t crowded_words; /* relaxed, never more than hints */
 	_Atomic(struct entry *) *entries;
 	struct word_chunk *chunks;
-	atomic_uint nr_word_chunks;		/* release by the builder */
-	_Alignas(CACHELINE) atomic_uint current;	/* the arena chunk being filled */
+	atomic_uint nr_word_chunks;		 /* release by the builder */
+	_Alignas(CACHELINE) atomic_uint current; /* the arena chunk being filled */
 };
 
 struct key {
@@ -73,8 +73,8 @@ static uint64_t stack_hash(const uint32_t *places, uint32_t nr)
 static struct entry *entry(const struct stacks *s, uint32_t id)
 {
 	/* Acquire: the zeroed entries; pairs with the release in entries_add(). */
-	struct entry *chunk = atomic_load_explicit(&s->entries[id >> ENTRY_BITS],
-						   memory_order_acquire);
+	struct entry *chunk =
+		atomic_load_explicit(&s->entries[id >> ENTRY_BITS], memory_order_acquire);
 
 	return chunk ? &chunk[id & (ENTRY_CHUNK - 1)] : NULL;
 }
@@ -194,7 +194,8 @@ static int stacks_init(struct stacks *s, uint32_t max_stacks)
 	s->chunks = calloc(s->max_word_chunks, sizeof(*s->chunks));
 	if (!s->entries || !s->chunks || entries_add(s) || words_add(s))
 		return -ENOMEM;
-	return intern_init(&s->intern, (uint32_t)MIN(MIN(SLOTS_FIRST, 2 * max_stacks), s->max_memory / 64),
+	return intern_init(&s->intern,
+			   (uint32_t)MIN(MIN(SLOTS_FIRST, 2 * max_stacks), s->max_memory / 64),
 			   max_stacks);
 }
 
@@ -225,7 +226,7 @@ int stacks_begin_small(struct stacks *s)
 	intern_fini(&s->intern);
 	ret = intern_init(&s->intern, nr_slots, s->intern.max_ids);
 	if (!ret)
-		stacks_grow(s);		/* it says when they are crowded */
+		stacks_grow(s); /* it says when they are crowded */
 	return ret;
 }
 
@@ -248,7 +249,7 @@ uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr)
 	struct key key = { .places = places, .nr = MIN(nr, (uint32_t)STACKS_PLACES_MAX) };
 
 	if (!key.nr)
-		key.places = &key.nr;	/* memcpy(3) takes no NULL, not even for nothing */
+		key.places = &key.nr; /* memcpy(3) takes no NULL, not even for nothing */
 	return intern_get(&s->intern, &ops, s, stack_hash(key.places, key.nr), &key);
 }
 
@@ -323,10 +324,12 @@ static void set_crowded(struct stacks *s, uint32_t nr, uint64_t words, uint64_t 
 {
 	bool full = is_full(s, room_stacks, room_words);
 	uint64_t half = intern_slots_nr(&s->intern) / 2 + 1;
-	/* Over half full all the same: they could not be made, which is not asked for at each stack. */
+	/* Over half full all the same: they could not be made, which is not asked for at each
+	 * stack. */
 	uint64_t at = MIN(nr + room_stacks / 2, half > nr ? half : nr + AHEAD_STACKS / 16);
 
-	atomic_store_explicit(&s->crowded_at, full ? UINT32_MAX : (unsigned int)at, memory_order_relaxed);
+	atomic_store_explicit(&s->crowded_at, full ? UINT32_MAX : (unsigned int)at,
+			      memory_order_relaxed);
 	atomic_store_explicit(&s->crowded_words, full ? UINT64_MAX : words + room_words / 2,
 			      memory_order_relaxed);
 }

@@ -14,13 +14,13 @@
 #include "sampler/count/tables.h"
 
 struct sum {
-	uint64_t key;			/* 0: empty */
+	uint64_t key; /* 0: empty */
 	double count, weight;
 };
 
 struct sums {
-	struct sum *slots;		/* NULL: none yet */
-	uint32_t mask;			/* number of slots - 1 */
+	struct sum *slots; /* NULL: none yet */
+	uint32_t mask;	   /* number of slots - 1 */
 	uint32_t nr;
 };
 

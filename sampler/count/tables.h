@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define STACK_NONE	  UINT32_MAX
-#define STACKS_PLACES_MAX 1024		/* of one stack; what lies further out is cut off */
+#define STACKS_PLACES_MAX 1024 /* of one stack; what lies further out is cut off */
 
 struct stacks;
 
@@ -45,17 +45,17 @@ bool stacks_grow(struct stacks *s);
 /* Any thread that may add: is it time for stacks_grow(), before the next tick even? */
 bool stacks_crowded(const struct stacks *s);
 
-struct counts;				/* the shared, swapped table */
+struct counts; /* the shared, swapped table */
 
 struct count {
 	uint32_t stack;
 	uint32_t task;
-	uint32_t event;			/* slot, < 256 */
+	uint32_t event; /* slot, < 256 */
 	uint64_t count;
 	uint64_t weight;
 };
 
-#define COUNTS_TASKS_MAX	 (1u << 24)	/* task ids that a cell can name */
+#define COUNTS_TASKS_MAX  (1u << 24) /* task ids that a cell can name */
 #define COUNTS_EVENTS_MAX (1u << 8)
 
 /* A cell's identity in one word; never 0, so that 0 is an empty slot. */
@@ -97,7 +97,8 @@ int counts_swap(struct counts *c, struct count **out, uint32_t *nr);
 bool counts_crowded(const struct counts *c);
 /*
  * In the middle of a tick: a larger table in place. What was counted so far stays with the tick (a
- * cell may then be in its list more than once). False: at the limit, or no memory. As counts_swap().
+ * cell may then be in its list more than once). False: at the limit, or no memory. As
+ * counts_swap().
  */
 bool counts_grow(struct counts *c);
 

@@ -49,8 +49,8 @@ uint64_t attr_sample_type(const struct attr_config *config)
 {
 	if (config->stack_size)
 		return RECORD_SAMPLE_TYPE | RECORD_STACK_TYPE;
-	return config->no_chain ? RECORD_SAMPLE_TYPE & ~(uint64_t)PERF_SAMPLE_CALLCHAIN :
-				  RECORD_SAMPLE_TYPE;
+	return config->no_chain ? RECORD_SAMPLE_TYPE & ~(uint64_t)PERF_SAMPLE_CALLCHAIN
+				: RECORD_SAMPLE_TYPE;
 }
 
 void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
@@ -61,7 +61,8 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 	if (!ev->counted)
 		set_rate(attr, config, ev, hz);
 	attr->disabled = 1;
-	/* In a sample the counts of a task and of those that inherit are not told apart: as perf record. */
+	/* In a sample the counts of a task and of those that inherit are not told apart: as perf
+	 * record. */
 	attr->inherit = config->tasks && !config->no_inherit && !ev->read;
 	attr->enable_on_exec = config->enable_on_exec;
 	attr->exclude_idle = config->exclude_idle && ev->clock;
@@ -119,10 +120,10 @@ size_t attr_sample_max(const struct attr_config *config)
 {
 	size_t size = sizeof(struct perf_event_header);
 
-	size += 7 * sizeof(uint64_t);				/* identifier ... period */
+	size += 7 * sizeof(uint64_t); /* identifier ... period */
 	if (attr_sample_type(config) & PERF_SAMPLE_CALLCHAIN)
 		size += (1 + CHAIN_MAX) * sizeof(uint64_t);
-	size += (3 + 3 * EVENTS_MAX) * sizeof(uint64_t);	/* counts of a group */
+	size += (3 + 3 * EVENTS_MAX) * sizeof(uint64_t); /* counts of a group */
 	if (config->stack_size)
 		size += (1 + (size_t)__builtin_popcountll(config->regs_mask)) * sizeof(uint64_t) +
 			2 * sizeof(uint64_t) + config->stack_size;

@@ -16,15 +16,15 @@
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
 struct attr_config {
-	bool tasks;			/* of tasks, inherited by their children; else of a CPU */
+	bool tasks; /* of tasks, inherited by their children; else of a CPU */
 	bool no_inherit;
 	bool enable_on_exec;
-	bool exclude_idle;		/* clocks only */
-	bool data_maps;			/* side-band: mappings without code, too */
+	bool exclude_idle; /* clocks only */
+	bool data_maps;	   /* side-band: mappings without code, too */
 	uint32_t stack_size;
 	uint64_t regs_mask;
-	bool no_chain;			/* no call chains: without a dump the address is all there is */
-	uint64_t period;		/* 0: by rate */
+	bool no_chain;	 /* no call chains: without a dump the address is all there is */
+	uint64_t period; /* 0: by rate */
 };
 
 /* PERF_SAMPLE_* of a sampling event. */

@@ -133,7 +133,8 @@ static int choose_ring_size(struct counters *c, const struct counters_config *co
 	if (config->ring_size < sample)
 		return err_set(e, -EINVAL,
 			       "a ring of %zu bytes cannot hold one sample of up to %zu bytes\n"
-			       "  a sample carries %u bytes of stack, registers and the call chain\n"
+			       "  a sample carries %u bytes of stack, registers and the call "
+			       "chain\n"
 			       "  --ring %zu or more, or a smaller --stack-size",
 			       config->ring_size, sample, config->stack_size, power_of_two(sample));
 	c->ring_size = c->ring_wanted = power_of_two(config->ring_size);
@@ -225,14 +226,17 @@ static int check_config(const struct counters_config *config, struct err *e)
 			       "  from 1 to %d can\n  choose fewer with -e",
 			       config->nr_events, EVENTS_MAX);
 	if (config->stack_size % 8 || config->stack_size > 65528)
-		return err_set(e, -EINVAL, "a stack size of %u bytes cannot be\n"
+		return err_set(e, -EINVAL,
+			       "a stack size of %u bytes cannot be\n"
 			       "  a multiple of 8 up to 65528\n  --stack-size 16384 is the default",
 			       config->stack_size);
 	if (!config->nr_cpus || (config->tids && !config->nr_tids && !config->may_be_empty))
-		return err_set(e, -EINVAL, "there is nothing to sample\n"
+		return err_set(e, -EINVAL,
+			       "there is nothing to sample\n"
 			       "  no CPU, or no task\n  choose others");
 	for (uint32_t i = 0; i < config->nr_events; i++) {
-		int code = config->events[i].hz > 0 ? limits_check_rate(config->events[i].hz, e) : 0;
+		int code = config->events[i].hz > 0 ? limits_check_rate(config->events[i].hz, e)
+						    : 0;
 
 		if (code)
 			return code;
@@ -269,7 +273,8 @@ static struct counters *counters_new(const struct counters_config *config,
 			.period = config->period,
 		},
 	};
-	c->layout = (struct record_layout){ .sample_type = attr_sample_type(&c->env.attr), .id_all = true };
+	c->layout = (struct record_layout){ .sample_type = attr_sample_type(&c->env.attr),
+					    .id_all = true };
 	if (config->stack_size)
 		c->layout.regs_mask = config->regs_mask;
 	c->read_layout = c->layout;
@@ -282,7 +287,8 @@ static struct counters *counters_new(const struct counters_config *config,
 	return c;
 }
 
-const struct slot *counters_leader(const struct event *events, const struct slot *slots, uint32_t at)
+const struct slot *counters_leader(const struct event *events, const struct slot *slots,
+				   uint32_t at)
 {
 	uint32_t first = event_group_first(events, at);
 
@@ -301,8 +307,9 @@ static int open_events(struct counters *c, const struct counters_config *config,
 	}
 	for (uint32_t i = 0; i < config->nr_events && !code; i++) {
 		slot_init(&c->slots[i], &c->env, &config->events[i], config->hz);
-		code = slot_open(&c->slots[i], &c->env, counters_leader(config->events, c->slots, i),
-				 config->tids, config->nr_tids, &refused);
+		code = slot_open(&c->slots[i], &c->env,
+				 counters_leader(config->events, c->slots, i), config->tids,
+				 config->nr_tids, &refused);
 		c->nr_slots += !code;
 		c->nr_refused = MAX(c->nr_refused, refused);
 	}
@@ -404,7 +411,8 @@ static int value_of(const struct counters *c, uint64_t id)
 	int value = idmap_find(&c->ids, id);
 
 	/* Nobody but our events writes to our rings. */
-	return value != IDMAP_UNKNOWN ? value : atomic_load_explicit(&c->shared_slot, memory_order_relaxed);
+	return value != IDMAP_UNKNOWN ? value
+				      : atomic_load_explicit(&c->shared_slot, memory_order_relaxed);
 }
 
 int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
@@ -414,17 +422,19 @@ int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
 	return value < 0 ? -1 : value & ~ID_READ;
 }
 
-const struct record_layout *counters_layout_of(const struct counters *c, const struct perf_event_header *h)
+const struct record_layout *counters_layout_of(const struct counters *c,
+					       const struct perf_event_header *h)
 {
 	uint64_t id;
 	int value;
 
-	if (!atomic_load_explicit(&c->any_read, memory_order_relaxed) || h->type != PERF_RECORD_SAMPLE ||
-	    h->size < sizeof(*h) + sizeof(id))
+	if (!atomic_load_explicit(&c->any_read, memory_order_relaxed) ||
+	    h->type != PERF_RECORD_SAMPLE || h->size < sizeof(*h) + sizeof(id))
 		return &c->layout;
 	memcpy(&id, h + 1, sizeof(id));
 	value = value_of(c, id);
-	return value == ID_GONE_READ || (value >= 0 && value & ID_READ) ? &c->read_layout : &c->layout;
+	return value == ID_GONE_READ || (value >= 0 && value & ID_READ) ? &c->read_layout
+									: &c->layout;
 }
 
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v)

@@ -34,7 +34,7 @@ struct counters_sys {
 	ssize_t (*read)(void *ctx, int fd, void *buf, size_t size);
 	int (*ring_open)(void *ctx, struct ring *ring, int fd, size_t size);
 	int (*close)(void *ctx, int fd);
-	int (*poll)(void *ctx, struct pollfd *fds, nfds_t nr);	/* never waits */
+	int (*poll)(void *ctx, struct pollfd *fds, nfds_t nr); /* never waits */
 	/* counters_list_tree(), or the like: who is followed by now. */
 	int (*list_tasks)(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out);
 	void *ctx;
@@ -42,39 +42,39 @@ struct counters_sys {
 extern const struct counters_sys counters_kernel;
 
 struct counters_config {
-	const int *cpus;		/* online ones to sample */
+	const int *cpus; /* online ones to sample */
 	uint32_t nr_cpus;
-	const pid_t *tids;		/* tasks, their future threads and children; NULL: every task */
+	const pid_t *tids; /* tasks, their future threads and children; NULL: every task */
 	uint32_t nr_tids;
-	bool no_inherit;		/* these tasks alone */
-	bool may_be_empty;		/* no task is no error: they come by counters_add_tasks() */
-	int cgroup_fd;			/* with cgroup: only its tasks; tids is NULL */
+	bool no_inherit;   /* these tasks alone */
+	bool may_be_empty; /* no task is no error: they come by counters_add_tasks() */
+	int cgroup_fd;	   /* with cgroup: only its tasks; tids is NULL */
 	bool cgroup;
-	bool enable_on_exec;		/* the one tid is a command about to exec */
+	bool enable_on_exec; /* the one tid is a command about to exec */
 	const struct event *events;
 	uint32_t nr_events;
-	double hz;			/* ignored if period */
+	double hz; /* ignored if period */
 	uint64_t period;
-	uint32_t stack_size;		/* 0: no dumps, but the kernel's own chains of user frames */
-	bool no_chain;			/* without dumps: not even those */
+	uint32_t stack_size; /* 0: no dumps, but the kernel's own chains of user frames */
+	bool no_chain;	     /* without dumps: not even those */
 	uint64_t regs_mask;
-	size_t ring_size;		/* 0: choose; the same on all CPUs, halved together on EPERM */
+	size_t ring_size; /* 0: choose; the same on all CPUs, halved together on EPERM */
 	bool exclude_idle;
-	bool data_maps;			/* mappings without code, too: perf's unwinder wants them */
+	bool data_maps; /* mappings without code, too: perf's unwinder wants them */
 };
 
 struct counters_cpu {
 	int cpu;
-	struct ring data;		/* poll(2) on data_fd: wakes at a watermark of a quarter */
-	struct ring side;		/* poll(2) on side_fd: wakes at an eighth */
+	struct ring data; /* poll(2) on data_fd: wakes at a watermark of a quarter */
+	struct ring side; /* poll(2) on side_fd: wakes at an eighth */
 	int data_fd, side_fd;
 };
 
 /* Since open, for one event on one CPU, over all tasks. */
 struct counters_value {
-	uint64_t count;			/* of the event (ns for clocks) */
+	uint64_t count; /* of the event (ns for clocks) */
 	uint64_t enabled_ns, running_ns;
-	uint64_t lost;			/* PERF_FORMAT_LOST (kernel 6.0), else 0: count LOST records */
+	uint64_t lost; /* PERF_FORMAT_LOST (kernel 6.0), else 0: count LOST records */
 };
 
 struct counters;
@@ -92,7 +92,8 @@ struct counters;
 int counters_open(struct counters **out, const struct counters_config *config,
 		  const struct counters_sys *sys, struct err *e);
 void counters_close(struct counters *c);
-/* Give the memory of the data rings back, whose readers have ended: what is sampled from here on is lost. */
+/* Give the memory of the data rings back, whose readers have ended: what is sampled from here on is
+ * lost. */
 void counters_unmap(struct counters *c);
 
 uint32_t counters_nr_cpus(const struct counters *c);
@@ -100,13 +101,14 @@ struct counters_cpu *counters_cpu(struct counters *c, uint32_t index);
 /* The layouts of the records in the data rings and in the side-band rings. */
 const struct record_layout *counters_layout(const struct counters *c);
 /* That of this very sample: those of groups that are read carry their counts, too. Any thread. */
-const struct record_layout *counters_layout_of(const struct counters *c, const struct perf_event_header *h);
+const struct record_layout *counters_layout_of(const struct counters *c,
+					       const struct perf_event_header *h);
 const struct record_layout *counters_side_layout(const struct counters *c);
 size_t counters_ring_size(const struct counters *c);
-size_t counters_ring_wanted(const struct counters *c);	/* without limits of locked memory */
-bool counters_has_lost(const struct counters *c);	/* PERF_FORMAT_LOST works here */
+size_t counters_ring_wanted(const struct counters *c); /* without limits of locked memory */
+bool counters_has_lost(const struct counters *c);      /* PERF_FORMAT_LOST works here */
 uint32_t counters_nr_fds(const struct counters *c);
-uint32_t counters_nr_refused(const struct counters *c);	/* tasks asked for that are not sampled */
+uint32_t counters_nr_refused(const struct counters *c); /* tasks asked for that are not sampled */
 
 /*
  * Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, or -1. Any thread.
@@ -144,11 +146,13 @@ bool counters_has_task(const struct counters *c, pid_t tid);
 /* Called for each event. @ids are of all its fds open now; borrowed. */
 typedef void (*counters_attr_fn)(void *ctx, const char *name, const struct perf_event_attr *attr,
 				 const uint64_t *ids, size_t nr_ids);
-/* The events whose records are in the rings now, side-band events last: what a file header tells. */
+/* The events whose records are in the rings now, side-band events last: what a file header tells.
+ */
 void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx);
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);
 
-/* All threads of the processes that exist now. Returns nr, *tids malloc'ed; -ESRCH with a sentence. */
+/* All threads of the processes that exist now. Returns nr, *tids malloc'ed; -ESRCH with a sentence.
+ */
 int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e);
 /* The threads of all these tasks' processes, and of their descendants. Returns nr, as above. */
 int counters_list_tree(const pid_t *tids, uint32_t nr, pid_t **out);

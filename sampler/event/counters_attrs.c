@@ -10,7 +10,8 @@
 
 #include "sampler/event/counters_private.h"
 
-static void each_slot(const struct counters *c, const struct slot *s, counters_attr_fn fn, void *ctx)
+static void each_slot(const struct counters *c, const struct slot *s, counters_attr_fn fn,
+		      void *ctx)
 {
 	size_t nr = (size_t)s->nr_tasks * c->env.nr_cpus;
 	uint64_t *ids = xcalloc(MAX(nr, 1u), sizeof(*ids));

@@ -45,8 +45,9 @@ static pid_t *followed(struct counters *c, uint32_t *nr)
 	*nr = 0;
 	if (!c->env.attr.tasks)
 		return NULL;
-	found = c->env.attr.no_inherit ? 0 :
-		sys->list_tasks(sys->ctx, c->side.tids, c->side.nr_tasks, &tids);
+	found = c->env.attr.no_inherit
+			? 0
+			: sys->list_tasks(sys->ctx, c->side.tids, c->side.nr_tasks, &tids);
 	if (found > 0) {
 		*nr = (uint32_t)found;
 		return tids;
@@ -59,8 +60,9 @@ static pid_t *followed(struct counters *c, uint32_t *nr)
 }
 
 /* One more event beside those that run, not enabled yet. */
-static int open_slot(struct counters *c, struct slot *s, const struct slot *leader, const struct event *ev,
-		     double hz, const pid_t *tids, uint32_t nr_tids, struct err *e)
+static int open_slot(struct counters *c, struct slot *s, const struct slot *leader,
+		     const struct event *ev, double hz, const pid_t *tids, uint32_t nr_tids,
+		     struct err *e)
 {
 	uint32_t refused;
 	int code = ev->hz > 0 ? limits_check_rate(ev->hz, e) : 0;
@@ -73,7 +75,8 @@ static int open_slot(struct counters *c, struct slot *s, const struct slot *lead
 	return code ? limits_explain_open(e, code, &c->env.refusal) : 0;
 }
 
-/* In the place of @old: its sums go on; its ids stay known, as its last samples may still be in the rings. */
+/* In the place of @old: its sums go on; its ids stay known, as its last samples may still be in the
+ * rings. */
 static void take_place(struct counters *c, uint32_t event, struct slot *fresh, bool running)
 {
 	struct slot *old = &c->slots[event];
@@ -130,7 +133,8 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 	if (event >= c->nr_slots)
 		return err_set(e, -EINVAL, "there is no event %u", event);
 	if (c->slots[event].event.counted)
-		return err_set(e, -EINVAL, "%.100s is counted whenever its group is sampled\n"
+		return err_set(e, -EINVAL,
+			       "%.100s is counted whenever its group is sampled\n"
 			       "  it has no rate of its own\n"
 			       "  change that of the first event of the group",
 			       c->slots[event].event.name);
@@ -141,17 +145,20 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 	c->env.attr.period = 0;
 	/*
 	 * A clock's samples go on telling the period that it was opened with: the kernel sets
-	 * hw.last_period of cpu-clock and task-clock at their start only, not in PERF_EVENT_IOC_PERIOD.
+	 * hw.last_period of cpu-clock and task-clock at their start only, not in
+	 * PERF_EVENT_IOC_PERIOD.
 	 */
 	if (c->env.attr.tasks || !c->slots[event].attr.freq)
 		return reopen_slot(c, event, hz, e);
 	code = slot_set_rate(&c->slots[event], &c->env, hz);
 	if (!code)
 		c->slots[event].event.hz = c->slots[event].event.period = 0;
-	return !code ? 0 : err_set(e, code, "%s does not take %.0f Hz: %s\n"
-				   "  PERF_EVENT_IOC_PERIOD was refused\n"
-				   "  kernel.perf_event_max_sample_rate may have been lowered",
-				   c->slots[event].event.name, hz, strerror(-code));
+	return !code ? 0
+		     : err_set(e, code,
+			       "%s does not take %.0f Hz: %s\n"
+			       "  PERF_EVENT_IOC_PERIOD was refused\n"
+			       "  kernel.perf_event_max_sample_rate may have been lowered",
+			       c->slots[event].event.name, hz, strerror(-code));
 }
 
 static bool in_group(const struct counters *c, uint32_t at, uint32_t group)
@@ -159,8 +166,10 @@ static bool in_group(const struct counters *c, uint32_t at, uint32_t group)
 	return group && at < c->nr_slots && c->slots[at].event.group == group;
 }
 
-/* From slot @at on, are there the same @nr events in the same order, and no others in their group? */
-static bool same_group(const struct counters *c, uint32_t at, const struct event *events, uint32_t nr)
+/* From slot @at on, are there the same @nr events in the same order, and no others in their group?
+ */
+static bool same_group(const struct counters *c, uint32_t at, const struct event *events,
+		       uint32_t nr)
 {
 	uint32_t group = c->slots[at].event.group;
 
@@ -175,7 +184,8 @@ static bool same_group(const struct counters *c, uint32_t at, const struct event
 }
 
 /* The slots that have the @nr events of a group (or the one alone) already; -1: none. */
-static int find_slots(const struct counters *c, const struct event *events, uint32_t nr, uint32_t taken)
+static int find_slots(const struct counters *c, const struct event *events, uint32_t nr,
+		      uint32_t taken)
 {
 	for (uint32_t i = 0; i < c->nr_slots; i++)
 		if (!(taken & 1u << i) && same_group(c, i, events, nr))
@@ -184,13 +194,13 @@ static int find_slots(const struct counters *c, const struct event *events, uint
 }
 
 /* Open the @nr events of a group, or the one; *@i is the one that failed. */
-static int open_group(struct counters *c, struct slot *slots, const struct event *events, uint32_t first,
-		      uint32_t nr, uint32_t *fresh, double hz, const pid_t *tids, uint32_t nr_tids,
-		      struct err *e)
+static int open_group(struct counters *c, struct slot *slots, const struct event *events,
+		      uint32_t first, uint32_t nr, uint32_t *fresh, double hz, const pid_t *tids,
+		      uint32_t nr_tids, struct err *e)
 {
 	for (uint32_t i = first; i < first + nr; i++) {
-		int code = open_slot(c, &slots[i], counters_leader(events, slots, i), &events[i], hz, tids,
-				     nr_tids, e);
+		int code = open_slot(c, &slots[i], counters_leader(events, slots, i), &events[i],
+				     hz, tids, nr_tids, e);
 
 		if (code)
 			return code;

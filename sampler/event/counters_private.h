@@ -12,34 +12,36 @@
 enum run_state {
 	RUN_OFF,
 	RUN_ON,
-	RUN_AT_EXEC,			/* the kernel turns it on */
+	RUN_AT_EXEC, /* the kernel turns it on */
 };
 
 struct counters {
 	struct slot_env env;
 	struct counters_cpu *cpus;
-	struct slot side;		/* of tasks; for the whole system the leaders do it */
+	struct slot side; /* of tasks; for the whole system the leaders do it */
 	struct slot slots[EVENTS_MAX];
 	uint32_t nr_slots;
 	uint32_t nr_refused;
 	size_t ring_size, ring_wanted, side_size;
 	struct record_layout layout, side_layout;
-	struct record_layout read_layout;	/* of samples with the counts of a group */
-	atomic_bool any_read;		/* such samples were asked for; relaxed: set before they are on */
+	struct record_layout read_layout; /* of samples with the counts of a group */
+	atomic_bool any_read; /* such samples were asked for; relaxed: set before they are on */
 	struct idmap ids;
-	atomic_int shared_slot;		/* whose samples may come with foreign ids, or -1; relaxed */
+	atomic_int shared_slot; /* whose samples may come with foreign ids, or -1; relaxed */
 	enum run_state run;
 };
 
 /* Beside the slot, in the table of ids: the event's samples have the read layout. */
-#define ID_READ 0x100
-#define ID_GONE (-1)
+#define ID_READ	     0x100
+#define ID_GONE	     (-1)
 #define ID_GONE_READ (-3)
 
 /* What the ids of @slot stand for, as number @at of the events. */
 int counters_id_value(struct counters *c, const struct slot *slot, uint32_t at);
-/* The leader of the group of event @at of @events, whose slots these are; NULL: it leads, or is alone. */
-const struct slot *counters_leader(const struct event *events, const struct slot *slots, uint32_t at);
+/* The leader of the group of event @at of @events, whose slots these are; NULL: it leads, or is
+ * alone. */
+const struct slot *counters_leader(const struct event *events, const struct slot *slots,
+				   uint32_t at);
 
 /* The ids of all slots as they are now, those of slots that are @gone, and no others. */
 void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_gone);

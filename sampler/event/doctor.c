@@ -25,7 +25,7 @@
 #define FILES_WANTED	1024
 /* Tables, rings and the default of --symbol-memory. */
 #define MEMORY_MB_WANTED 768
-#define CPU_PCT_WANTED	50
+#define CPU_PCT_WANTED	 50
 
 struct findings {
 	struct doctor_finding *out;
@@ -53,7 +53,8 @@ static struct doctor_finding *add(struct findings *l, enum doctor_level level, c
 	return d;
 }
 
-static void __attribute__((format(printf, 2, 3))) say(struct doctor_finding *d, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+say(struct doctor_finding *d, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -66,7 +67,8 @@ static void __attribute__((format(printf, 2, 3))) say(struct doctor_finding *d, 
 static const char *refusal_cure(const struct doctor_facts *f, const char *usual)
 {
 	if (may_perf(f) && f->seccomp == 2)
-		return "a container's filter forbids perf_event_open: run outside; or allow the call in its "
+		return "a container's filter forbids perf_event_open: run outside; or allow the "
+		       "call in its "
 		       "seccomp profile";
 	if (may_perf(f))
 		return "a security module or a container forbids it: run outside of it";
@@ -84,24 +86,30 @@ static void judge_access(struct findings *l, const struct doctor_facts *f)
 	}
 	if (!f->system_user_code) {
 		d = add(l, DOCTOR_DEGRADED, "sampling",
-			refusal_cure(f, "CAP_PERFMON for the binary (make install SETCAP=1); sudo proftop; "
-				     "sudo sysctl kernel.perf_event_paranoid=-1"));
-		say(d, "every process, but user code only: kernel code %s", event_errno(f->system_code));
+			refusal_cure(f, "CAP_PERFMON for the binary (make install SETCAP=1); sudo "
+					"proftop; "
+					"sudo sysctl kernel.perf_event_paranoid=-1"));
+		say(d, "every process, but user code only: kernel code %s",
+		    event_errno(f->system_code));
 		return;
 	}
 	if (!f->own_code || !f->own_user_code) {
 		d = add(l, DOCTOR_DEGRADED, "sampling",
-			refusal_cure(f, "proftop -p PID for one of yours; CAP_PERFMON for the binary "
-				     "(make install SETCAP=1); sudo proftop; "
-				     "sudo sysctl kernel.perf_event_paranoid=0"));
+			refusal_cure(f, "proftop -p PID for one of yours; CAP_PERFMON for the "
+					"binary "
+					"(make install SETCAP=1); sudo proftop; "
+					"sudo sysctl kernel.perf_event_paranoid=0"));
 		say(d, "your own processes%s: others %s", f->own_code ? ", user code only" : "",
 		    event_errno(f->system_user_code));
 		return;
 	}
 	d = add(l, DOCTOR_NOTHING, "sampling",
-		f->own_user_code == -ENOSYS ? "a kernel with CONFIG_PERF_EVENTS; distributions' have it" :
-		refusal_cure(f, "CAP_PERFMON for the binary (make install SETCAP=1); sudo proftop; "
-			     "sudo sysctl kernel.perf_event_paranoid=2"));
+		f->own_user_code == -ENOSYS ? "a kernel with CONFIG_PERF_EVENTS; distributions' "
+					      "have it"
+					    : refusal_cure(f, "CAP_PERFMON for the binary (make "
+							      "install SETCAP=1); sudo proftop; "
+							      "sudo sysctl "
+							      "kernel.perf_event_paranoid=2"));
 	say(d, "nothing: perf_event_open %s (%s)", event_errno(f->own_user_code),
 	    strerror(-f->own_user_code));
 }
@@ -109,8 +117,10 @@ static void judge_access(struct findings *l, const struct doctor_facts *f)
 static void judge_paranoid(struct findings *l, const struct doctor_facts *f)
 {
 	static const char *const means[] = {
-		"every process, user and kernel code", "every process, its user code",
-		"one's own processes, kernel code included", "one's own processes, user code only",
+		"every process, user and kernel code",
+		"every process, its user code",
+		"one's own processes, kernel code included",
+		"one's own processes, user code only",
 	};
 	struct doctor_finding *d = add(l, DOCTOR_OK, "perf_event_paranoid", "");
 	long level = MAX(f->paranoid, -1L);
@@ -163,12 +173,14 @@ static void judge_pmu(struct findings *l, const struct doctor_facts *f)
 
 	if (!f->cycles_code || !none) {
 		d = add(l, DOCTOR_OK, "hardware counters", "");
-		say(d, "%s", f->cycles_code ? "not tried: nothing may be sampled" :
-		    "cycles and other events of the CPU");
+		say(d, "%s",
+		    f->cycles_code ? "not tried: nothing may be sampled"
+				   : "cycles and other events of the CPU");
 		return;
 	}
 	d = add(l, DOCTOR_DEGRADED, "hardware counters",
-		"in a virtual machine let its host pass the counters on (a virtual PMU); cpu-clock works "
+		"in a virtual machine let its host pass the counters on (a virtual PMU); cpu-clock "
+		"works "
 		"without");
 	say(d, "none: cpu-clock stands in for cycles; no cache or branch events");
 }
@@ -181,7 +193,8 @@ static void judge_limits(struct findings *l, const struct doctor_facts *f)
 
 	d = add(l, small ? DOCTOR_NOTE : DOCTOR_OK, "locked memory",
 		small ? "a smaller --stack-size; raise 'ulimit -l'; sudo sysctl "
-			"kernel.perf_event_mlock_kb=2048" : "");
+			"kernel.perf_event_mlock_kb=2048"
+		      : "");
 	if (free_lock)
 		say(d, "no limit for rings");
 	else
@@ -190,12 +203,14 @@ static void judge_limits(struct findings *l, const struct doctor_facts *f)
 	small = f->files_hard >= 0 && f->files_hard < MAX(FILES_WANTED, 16 * f->nr_cpus);
 	d = add(l, small ? DOCTOR_DEGRADED : DOCTOR_OK, "open files",
 		small ? "fewer processes (-p) or CPUs (-C); raise the hard limit: 'ulimit -Hn' in "
-			"/etc/security/limits.conf" : "");
+			"/etc/security/limits.conf"
+		      : "");
 	say(d, "%ld at most, %ld CPUs%s", f->files_hard, f->nr_cpus,
 	    small ? ": a process with many threads takes more" : "");
 	small = f->max_rate >= 0 && f->max_rate < RATE_WANTED;
 	d = add(l, small ? DOCTOR_DEGRADED : DOCTOR_OK, "sample rate",
-		small ? "a lower rate: -F; sudo sysctl kernel.perf_event_max_sample_rate=100000" : "");
+		small ? "a lower rate: -F; sudo sysctl kernel.perf_event_max_sample_rate=100000"
+		      : "");
 	say(d, "up to %ld a second and CPU%s", f->max_rate,
 	    small ? ": the kernel lowers it when interrupts are slow" : "");
 }
@@ -207,25 +222,32 @@ static void judge_names(struct findings *l, const struct doctor_facts *f)
 	struct doctor_finding *d;
 
 	d = add(l, f->kernel_symbols ? DOCTOR_OK : DOCTOR_DEGRADED, "kernel names",
-		f->kernel_symbols ? "" : f->kptr_restrict == 2 ?
-			"sudo sysctl kernel.kptr_restrict=1 and CAP_SYSLOG; or =0 for all users" :
-		by_paranoid ?
-			"CAP_SYSLOG for the binary (make install SETCAP=1); sudo proftop; sudo sysctl "
-			"kernel.perf_event_paranoid=1 (all users)" :
-			"CAP_SYSLOG for the binary (make install SETCAP=1); sudo proftop; sudo sysctl "
-			"kernel.kptr_restrict=0 (all users)");
-	say(d, "%s (kernel.%s is %ld)", f->kernel_symbols ? "readable" :
-	    "hidden: kernel code shows as addresses", by_paranoid && !f->kernel_symbols ?
-	    "perf_event_paranoid" : "kptr_restrict",
+		f->kernel_symbols	? ""
+		: f->kptr_restrict == 2 ? "sudo sysctl kernel.kptr_restrict=1 and CAP_SYSLOG; or "
+					  "=0 for all users"
+		: by_paranoid ? "CAP_SYSLOG for the binary (make install SETCAP=1); sudo proftop; "
+				"sudo sysctl "
+				"kernel.perf_event_paranoid=1 (all users)"
+			      : "CAP_SYSLOG for the binary (make install SETCAP=1); sudo proftop; "
+				"sudo sysctl "
+				"kernel.kptr_restrict=0 (all users)");
+	say(d, "%s (kernel.%s is %ld)",
+	    f->kernel_symbols ? "readable" : "hidden: kernel code shows as addresses",
+	    by_paranoid && !f->kernel_symbols ? "perf_event_paranoid" : "kptr_restrict",
 	    by_paranoid && !f->kernel_symbols ? f->paranoid : f->kptr_restrict);
 	d = add(l, f->debug_files || f->debuginfod ? DOCTOR_OK : DOCTOR_NOTE, "debug files",
-		f->debug_files || f->debuginfod ? "" :
-			"install the debug packages of what you look at; or set DEBUGINFOD_URLS");
-	say(d, "%s", f->debug_files ? "some below /usr/lib/debug" : f->debuginfod ?
-	    "DEBUGINFOD_URLS is set" : "none: stripped functions are named by their addresses");
+		f->debug_files || f->debuginfod ? ""
+						: "install the debug packages of what you look at; "
+						  "or set DEBUGINFOD_URLS");
+	say(d, "%s",
+	    f->debug_files  ? "some below /usr/lib/debug"
+	    : f->debuginfod ? "DEBUGINFOD_URLS is set"
+			    : "none: stripped functions are named by their addresses");
 	d = add(l, f->tracefs ? DOCTOR_OK : DOCTOR_NOTE, "tracepoints",
-		f->tracefs ? "" : "sudo mount -t tracefs nodev /sys/kernel/tracing (root reads it); or for a "
-			"group: -o mode=750,gid=GROUP");
+		f->tracefs ? ""
+			   : "sudo mount -t tracefs nodev /sys/kernel/tracing (root reads it); or "
+			     "for a "
+			     "group: -o mode=750,gid=GROUP");
 	say(d, "%s", f->tracefs ? "readable" : "not mounted, or closed to this user");
 	d = add(l, f->other_processes ? DOCTOR_OK : DOCTOR_NOTE, "other processes",
 		f->other_processes ? "" : "sudo mount -o remount,hidepid=0 /proc; or sudo proftop");
@@ -243,7 +265,8 @@ static void judge_jits(struct findings *l, const struct doctor_facts *f)
 		const struct jitcheck *j = &f->jits[i];
 		size_t used = strlen(list), told = strlen(cure);
 
-		snprintf(list + used, sizeof(list) - used, "%s%s (%d)", i ? ", " : "", j->program, j->pid);
+		snprintf(list + used, sizeof(list) - used, "%s%s (%d)", i ? ", " : "", j->program,
+			 j->pid);
 		if (!strstr(cure, j->cure))
 			snprintf(cure + told, sizeof(cure) - told, "%s%s: %s", told ? "; " : "",
 				 j->program, j->cure);
@@ -267,7 +290,8 @@ static void judge_container(struct findings *l, const struct doctor_facts *f)
 	else if (f->system_code && f->user_namespace)
 		cure = "run proftop outside of it";
 	d = add(l, filter || f->user_namespace ? DOCTOR_NOTE : DOCTOR_OK, "container", cure);
-	say(d, "%s%s%s", filter ? "a filter of system calls is in force" : "no filter of system calls",
+	say(d, "%s%s%s",
+	    filter ? "a filter of system calls is in force" : "no filter of system calls",
 	    f->user_namespace ? "; a user namespace: its root has no right to sample others" : "",
 	    f->user_namespace && f->system_code ? ", nor kernel code" : "");
 	d = add(l, small ? DOCTOR_NOTE : DOCTOR_OK, "memory",
@@ -295,10 +319,15 @@ static void judge_kernel(struct findings *l, const struct doctor_facts *f)
 	sscanf(f->release, "%u.%u", &major, &minor);
 	lost = major >= 6;
 	old = major < 5 || (major == 5 && minor < 10);
-	d = add(l, old ? DOCTOR_DEGRADED : lost ? DOCTOR_OK : DOCTOR_NOTE, "kernel",
-		lost ? "" : "kernel 6.0 or later");
-	say(d, "%s%s", f->release, old ? ": older than 5.10, not tested" : lost ? "" :
-	    ": lost samples are told by their records, not exactly");
+	d = add(l,
+		old    ? DOCTOR_DEGRADED
+		: lost ? DOCTOR_OK
+		       : DOCTOR_NOTE,
+		"kernel", lost ? "" : "kernel 6.0 or later");
+	say(d, "%s%s", f->release,
+	    old	   ? ": older than 5.10, not tested"
+	    : lost ? ""
+		   : ": lost samples are told by their records, not exactly");
 }
 
 uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out)

@@ -13,31 +13,31 @@
 /* In order: the worst finding is the state of the whole. */
 enum doctor_level {
 	DOCTOR_OK,
-	DOCTOR_NOTE,			/* would be nice to have */
-	DOCTOR_DEGRADED,		/* part of what proftop shows is missing */
-	DOCTOR_NOTHING,			/* nothing can be sampled at all */
+	DOCTOR_NOTE,	 /* would be nice to have */
+	DOCTOR_DEGRADED, /* part of what proftop shows is missing */
+	DOCTOR_NOTHING,	 /* nothing can be sampled at all */
 };
 
 /* What is so on this machine, for this user. Values that cannot be read are -1. */
 struct doctor_facts {
-	uint64_t caps;			/* effective */
+	uint64_t caps; /* effective */
 	long paranoid, kptr_restrict, mlock_kb, max_rate;
-	long files_hard;		/* limit of open files */
+	long files_hard; /* limit of open files */
 	long nr_cpus;
-	int seccomp;			/* 0 none, 2 filter */
-	int system_code;		/* 0 or -errno of a clock on every process, with the kernel */
-	int system_user_code;		/* of every process, user code */
-	int own_code, own_user_code;	/* of our own process */
-	int cycles_code;		/* cycles of our own process, user code */
-	bool kernel_symbols;		/* /proc/kallsyms has addresses */
+	int seccomp;		     /* 0 none, 2 filter */
+	int system_code;	     /* 0 or -errno of a clock on every process, with the kernel */
+	int system_user_code;	     /* of every process, user code */
+	int own_code, own_user_code; /* of our own process */
+	int cycles_code;	     /* cycles of our own process, user code */
+	bool kernel_symbols;	     /* /proc/kallsyms has addresses */
 	bool tracefs;
 	bool debug_files, debuginfod;
-	bool other_processes;		/* /proc shows other users' processes */
-	char release[64];		/* of the kernel */
-	bool user_namespace;		/* the powers of its root end where it ends */
-	long memory_mb;			/* what its cgroup may take; 0: no limit */
-	long cpu_pct;			/* 100: as much as one CPU gives; 0: no limit */
-	uint32_t nr_jits;		/* processes with JIT code without names, the first of them */
+	bool other_processes; /* /proc shows other users' processes */
+	char release[64];     /* of the kernel */
+	bool user_namespace;  /* the powers of its root end where it ends */
+	long memory_mb;	      /* what its cgroup may take; 0: no limit */
+	long cpu_pct;	      /* 100: as much as one CPU gives; 0: no limit */
+	uint32_t nr_jits;     /* processes with JIT code without names, the first of them */
 	struct jitcheck jits[3];
 };
 
@@ -45,7 +45,7 @@ struct doctor_finding {
 	enum doctor_level level;
 	char topic[24];
 	char says[200];
-	char cure[300];			/* least power first; "" where nothing is to be done */
+	char cure[300]; /* least power first; "" where nothing is to be done */
 };
 #define DOCTOR_FINDINGS_MAX 20
 

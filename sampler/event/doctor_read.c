@@ -76,7 +76,8 @@ static bool is_there(const char *root, const char *name)
 
 /* A line of a file of the cgroup at @path and of those above it, until @fn has had all. */
 static void each_cgroup(const char *root, const char *path, const char *file,
-			void (*fn)(struct doctor_facts *f, const char *line), struct doctor_facts *f)
+			void (*fn)(struct doctor_facts *f, const char *line),
+			struct doctor_facts *f)
 {
 	char at[256], full[768], line[64], *slash;
 

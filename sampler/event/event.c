@@ -20,76 +20,78 @@
 #include "sampler/event/event_parse.h"
 #include "symbols/base/text.h"
 
-#define HW(x)	      PERF_TYPE_HARDWARE, PERF_COUNT_HW_##x
-#define SW(x)	      PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##x
-#define CACHE(c, o, r) PERF_TYPE_HW_CACHE,                                                      \
-	(PERF_COUNT_HW_CACHE_##c | PERF_COUNT_HW_CACHE_OP_##o << 8 |                            \
-	 PERF_COUNT_HW_CACHE_RESULT_##r << 16)
+#define HW(x) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##x
+#define SW(x) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##x
+#define CACHE(c, o, r)                                                                             \
+	PERF_TYPE_HW_CACHE, (PERF_COUNT_HW_CACHE_##c | PERF_COUNT_HW_CACHE_OP_##o << 8 |           \
+			     PERF_COUNT_HW_CACHE_RESULT_##r << 16)
 
 /* Accesses and misses of one cache by one kind of operation. */
-#define CACHE_PAIR(X, name, c, op, ops, o, text)                                                \
-	X(name "-" ops, NULL, "cache", text ": all", CACHE(c, o, ACCESS))                       \
+#define CACHE_PAIR(X, name, c, op, ops, o, text)                                                   \
+	X(name "-" ops, NULL, "cache", text ": all", CACHE(c, o, ACCESS))                          \
 	X(name "-" op "-misses", NULL, "cache", text ": misses", CACHE(c, o, MISS))
 
 /* X(name, alias, group, description, type, config) */
-#define EVENTS(X)                                                                               \
-	X("cycles", "cpu-cycles", "hardware", "CPU cycles; their rate follows the clock frequency", \
-	  HW(CPU_CYCLES))                                                                       \
-	X("instructions", NULL, "hardware", "instructions retired", HW(INSTRUCTIONS))           \
-	X("cache-references", NULL, "hardware", "last-level cache accesses, usually",           \
-	  HW(CACHE_REFERENCES))                                                                 \
-	X("cache-misses", NULL, "hardware", "last-level cache misses, usually: waits for memory", \
-	  HW(CACHE_MISSES))                                                                     \
-	X("branches", "branch-instructions", "hardware", "branches retired",                    \
-	  HW(BRANCH_INSTRUCTIONS))                                                              \
-	X("branch-misses", NULL, "hardware", "mispredicted branches", HW(BRANCH_MISSES))        \
-	X("bus-cycles", NULL, "hardware", "bus cycles", HW(BUS_CYCLES))                         \
-	X("stalled-cycles-frontend", "idle-cycles-frontend", "hardware",                        \
-	  "cycles in which no instruction could be issued", HW(STALLED_CYCLES_FRONTEND))        \
-	X("stalled-cycles-backend", "idle-cycles-backend", "hardware",                          \
-	  "cycles in which no instruction could retire", HW(STALLED_CYCLES_BACKEND))            \
-	X("ref-cycles", NULL, "hardware", "cycles at a constant frequency", HW(REF_CPU_CYCLES)) \
-	X("cpu-clock", NULL, "software", "time on the CPU by a timer; needs no PMU", SW(CPU_CLOCK)) \
+#define EVENTS(X)                                                                                  \
+	X("cycles", "cpu-cycles", "hardware",                                                      \
+	  "CPU cycles; their rate follows the clock frequency", HW(CPU_CYCLES))                    \
+	X("instructions", NULL, "hardware", "instructions retired", HW(INSTRUCTIONS))              \
+	X("cache-references", NULL, "hardware", "last-level cache accesses, usually",              \
+	  HW(CACHE_REFERENCES))                                                                    \
+	X("cache-misses", NULL, "hardware", "last-level cache misses, usually: waits for memory",  \
+	  HW(CACHE_MISSES))                                                                        \
+	X("branches", "branch-instructions", "hardware", "branches retired",                       \
+	  HW(BRANCH_INSTRUCTIONS))                                                                 \
+	X("branch-misses", NULL, "hardware", "mispredicted branches", HW(BRANCH_MISSES))           \
+	X("bus-cycles", NULL, "hardware", "bus cycles", HW(BUS_CYCLES))                            \
+	X("stalled-cycles-frontend", "idle-cycles-frontend", "hardware",                           \
+	  "cycles in which no instruction could be issued", HW(STALLED_CYCLES_FRONTEND))           \
+	X("stalled-cycles-backend", "idle-cycles-backend", "hardware",                             \
+	  "cycles in which no instruction could retire", HW(STALLED_CYCLES_BACKEND))               \
+	X("ref-cycles", NULL, "hardware", "cycles at a constant frequency", HW(REF_CPU_CYCLES))    \
+	X("cpu-clock", NULL, "software", "time on the CPU by a timer; needs no PMU",               \
+	  SW(CPU_CLOCK))                                                                           \
 	X("task-clock", NULL, "software", "time on the CPU of the tasks followed", SW(TASK_CLOCK)) \
-	X("page-faults", "faults", "software", "page faults, minor and major", SW(PAGE_FAULTS)) \
-	X("context-switches", "cs", "software", "switches to another task", SW(CONTEXT_SWITCHES)) \
-	X("cpu-migrations", "migrations", "software", "tasks moved to another CPU",             \
-	  SW(CPU_MIGRATIONS))                                                                   \
+	X("page-faults", "faults", "software", "page faults, minor and major", SW(PAGE_FAULTS))    \
+	X("context-switches", "cs", "software", "switches to another task", SW(CONTEXT_SWITCHES))  \
+	X("cpu-migrations", "migrations", "software", "tasks moved to another CPU",                \
+	  SW(CPU_MIGRATIONS))                                                                      \
 	X("minor-faults", NULL, "software", "page faults served from memory", SW(PAGE_FAULTS_MIN)) \
-	X("major-faults", NULL, "software", "page faults that waited for a disk",               \
-	  SW(PAGE_FAULTS_MAJ))                                                                  \
-	X("alignment-faults", NULL, "software", "unaligned accesses fixed up by the kernel",    \
-	  SW(ALIGNMENT_FAULTS))                                                                 \
-	X("emulation-faults", NULL, "software", "instructions emulated by the kernel",          \
-	  SW(EMULATION_FAULTS))                                                                 \
-	X("dummy", NULL, "software", "counts nothing", SW(DUMMY))                               \
-	X("bpf-output", NULL, "software", "what BPF programs put out", SW(BPF_OUTPUT))          \
-	X("cgroup-switches", NULL, "software", "switches to a task of another cgroup",          \
-	  SW(CGROUP_SWITCHES))                                                                  \
-	CACHE_PAIR(X, "L1-dcache", L1D, "load", "loads", READ, "level 1 data cache, loads")     \
-	CACHE_PAIR(X, "L1-dcache", L1D, "store", "stores", WRITE, "level 1 data cache, stores") \
-	CACHE_PAIR(X, "L1-dcache", L1D, "prefetch", "prefetches", PREFETCH,                     \
-		   "level 1 data cache, prefetches")                                            \
+	X("major-faults", NULL, "software", "page faults that waited for a disk",                  \
+	  SW(PAGE_FAULTS_MAJ))                                                                     \
+	X("alignment-faults", NULL, "software", "unaligned accesses fixed up by the kernel",       \
+	  SW(ALIGNMENT_FAULTS))                                                                    \
+	X("emulation-faults", NULL, "software", "instructions emulated by the kernel",             \
+	  SW(EMULATION_FAULTS))                                                                    \
+	X("dummy", NULL, "software", "counts nothing", SW(DUMMY))                                  \
+	X("bpf-output", NULL, "software", "what BPF programs put out", SW(BPF_OUTPUT))             \
+	X("cgroup-switches", NULL, "software", "switches to a task of another cgroup",             \
+	  SW(CGROUP_SWITCHES))                                                                     \
+	CACHE_PAIR(X, "L1-dcache", L1D, "load", "loads", READ, "level 1 data cache, loads")        \
+	CACHE_PAIR(X, "L1-dcache", L1D, "store", "stores", WRITE, "level 1 data cache, stores")    \
+	CACHE_PAIR(X, "L1-dcache", L1D, "prefetch", "prefetches", PREFETCH,                        \
+		   "level 1 data cache, prefetches")                                               \
 	CACHE_PAIR(X, "L1-icache", L1I, "load", "loads", READ, "level 1 instruction cache, loads") \
-	CACHE_PAIR(X, "L1-icache", L1I, "prefetch", "prefetches", PREFETCH,                     \
-		   "level 1 instruction cache, prefetches")                                     \
-	CACHE_PAIR(X, "LLC", LL, "load", "loads", READ, "last-level cache, loads")              \
-	CACHE_PAIR(X, "LLC", LL, "store", "stores", WRITE, "last-level cache, stores")          \
-	CACHE_PAIR(X, "LLC", LL, "prefetch", "prefetches", PREFETCH, "last-level cache, prefetches") \
-	CACHE_PAIR(X, "dTLB", DTLB, "load", "loads", READ, "data TLB, loads")                   \
-	CACHE_PAIR(X, "dTLB", DTLB, "store", "stores", WRITE, "data TLB, stores")               \
-	CACHE_PAIR(X, "dTLB", DTLB, "prefetch", "prefetches", PREFETCH, "data TLB, prefetches") \
-	CACHE_PAIR(X, "iTLB", ITLB, "load", "loads", READ, "instruction TLB")                   \
-	CACHE_PAIR(X, "branch", BPU, "load", "loads", READ, "branch prediction unit")           \
-	CACHE_PAIR(X, "node", NODE, "load", "loads", READ, "memory of the NUMA node, loads")    \
-	CACHE_PAIR(X, "node", NODE, "store", "stores", WRITE, "memory of the NUMA node, stores") \
-	CACHE_PAIR(X, "node", NODE, "prefetch", "prefetches", PREFETCH,                         \
+	CACHE_PAIR(X, "L1-icache", L1I, "prefetch", "prefetches", PREFETCH,                        \
+		   "level 1 instruction cache, prefetches")                                        \
+	CACHE_PAIR(X, "LLC", LL, "load", "loads", READ, "last-level cache, loads")                 \
+	CACHE_PAIR(X, "LLC", LL, "store", "stores", WRITE, "last-level cache, stores")             \
+	CACHE_PAIR(X, "LLC", LL, "prefetch", "prefetches", PREFETCH,                               \
+		   "last-level cache, prefetches")                                                 \
+	CACHE_PAIR(X, "dTLB", DTLB, "load", "loads", READ, "data TLB, loads")                      \
+	CACHE_PAIR(X, "dTLB", DTLB, "store", "stores", WRITE, "data TLB, stores")                  \
+	CACHE_PAIR(X, "dTLB", DTLB, "prefetch", "prefetches", PREFETCH, "data TLB, prefetches")    \
+	CACHE_PAIR(X, "iTLB", ITLB, "load", "loads", READ, "instruction TLB")                      \
+	CACHE_PAIR(X, "branch", BPU, "load", "loads", READ, "branch prediction unit")              \
+	CACHE_PAIR(X, "node", NODE, "load", "loads", READ, "memory of the NUMA node, loads")       \
+	CACHE_PAIR(X, "node", NODE, "store", "stores", WRITE, "memory of the NUMA node, stores")   \
+	CACHE_PAIR(X, "node", NODE, "prefetch", "prefetches", PREFETCH,                            \
 		   "memory of the NUMA node, prefetches")
 
-#define AS_INFO(name, alias, group, text, ...)	  { name, alias, group, text },
-#define AS_CODE(name, alias, group, text, ...)	  { __VA_ARGS__ },
+#define AS_INFO(name, alias, group, text, ...) { name, alias, group, text },
+#define AS_CODE(name, alias, group, text, ...) { __VA_ARGS__ },
 
-static const struct event_info catalogue[] = { EVENTS(AS_INFO) { NULL, NULL, NULL, NULL } };
+static const struct event_info catalogue[] = { EVENTS(AS_INFO){ NULL, NULL, NULL, NULL } };
 
 static const struct {
 	uint32_t type;
@@ -117,8 +119,7 @@ static bool find_name(struct event *ev, const char *name)
 	for (size_t i = 0; i < NR_EVENTS; i++) {
 		const struct event_info *info = &catalogue[i];
 
-		if (strcasecmp(info->name, name) &&
-		    (!info->alias || strcasecmp(info->alias, name)))
+		if (strcasecmp(info->name, name) && (!info->alias || strcasecmp(info->alias, name)))
 			continue;
 		ev->type = codes[i].type;
 		ev->config = codes[i].config;
@@ -160,11 +161,13 @@ static int unknown_event(const char *name, struct err *e)
 		return err_set(e, -EINVAL,
 			       "unknown event '%s'\n"
 			       "  names are as in perf-list(1); rNNN is the PMU's own code\n"
-			       "  'proftop --list-events' shows them all", name);
+			       "  'proftop --list-events' shows them all",
+			       name);
 	return err_set(e, -EINVAL,
 		       "unknown event '%s'\n"
 		       "  did you mean '%s'?\n"
-		       "  'proftop --list-events' shows them all", name, like);
+		       "  'proftop --list-events' shows them all",
+		       name, like);
 }
 
 /* One letter; giving any of u, k, h (H, G) leaves out the others of its kind. */
@@ -207,9 +210,11 @@ int event_add_modifiers(struct event *ev, const char *text, struct err *e)
 	if (*p || p == text)
 		return err_set(e, -EINVAL,
 			       "event '%.120s': modifier '%.60s' is not understood\n"
-			       "  after the colon: u user, k kernel, h hypervisor; H host, G guest; "
+			       "  after the colon: u user, k kernel, h hypervisor; H host, G "
+			       "guest; "
 			       "p, pp, ppp precise, P as precise as possible\n"
-			       "  'proftop --list-events' shows all events", ev->name, text);
+			       "  'proftop --list-events' shows all events",
+			       ev->name, text);
 	if (ev->precise_max)
 		ev->precise = 3;
 	return 0;
@@ -223,9 +228,11 @@ static int parse_terms(const char *root, struct event *ev, char *text, const cha
 
 	*terms++ = '\0';
 	if (end < terms)
-		return err_set(e, -EINVAL, "event '%.120s': the second slash is missing\n"
+		return err_set(e, -EINVAL,
+			       "event '%.120s': the second slash is missing\n"
 			       "  as in cpu/event=0x3c,umask=0/u or cycles/freq=99/\n"
-			       "  'proftop --list-events' shows all events", ev->name);
+			       "  'proftop --list-events' shows all events",
+			       ev->name);
 	*end++ = '\0';
 	*modifiers = *end ? end + (*end == ':') : NULL;
 	if (find_name(ev, text) || find_raw(ev, text))
@@ -276,7 +283,8 @@ int event_parse_at(const char *root, struct event *ev, const char *text, struct 
 		return err_set(e, -EINVAL,
 			       "unknown event '%.32s…'\n"
 			       "  no name is as long as this (%zu letters)\n"
-			       "  'proftop --list-events' shows them all", text, size);
+			       "  'proftop --list-events' shows them all",
+			       text, size);
 	memcpy(name, text, size + 1);
 	memcpy(ev->name, text, size + 1);
 	ev->user = ev->kernel = ev->hv = ev->host = true;
@@ -301,9 +309,11 @@ int event_set_filter(struct event *ev, const char *filter, struct err *e)
 		return err_set(e, -EINVAL,
 			       "a filter is for tracepoints: '%.120s' is none\n"
 			       "  give it after the event that it is for, as in\n"
-			       "  -e sched:sched_switch --filter 'prev_pid == 0'", ev->name);
+			       "  -e sched:sched_switch --filter 'prev_pid == 0'",
+			       ev->name);
 	if (!filter[0] || strlen(filter) >= sizeof(ev->filter))
-		return err_set(e, -EINVAL, "a filter of %zu letters cannot be\n"
+		return err_set(e, -EINVAL,
+			       "a filter of %zu letters cannot be\n"
 			       "  from 1 to %d\n"
 			       "  as in -e sched:sched_switch --filter 'prev_pid == 0'",
 			       strlen(filter), EVENT_TEXT_MAX - 1);
@@ -362,7 +372,8 @@ int event_probe(const struct event *ev, pid_t pid, int cpu)
 		fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 		if (fd >= 0)
 			break;
-		if (!ev->precise_max || !attr.precise_ip || (errno != EOPNOTSUPP && errno != EINVAL))
+		if (!ev->precise_max || !attr.precise_ip ||
+		    (errno != EOPNOTSUPP && errno != EINVAL))
 			return -errno;
 		attr.precise_ip--;
 	}

@@ -16,27 +16,28 @@ struct perf_event_attr;
 
 #define EVENT_NAME_MAX 256
 #define EVENT_TEXT_MAX 256
-#define EVENTS_MAX     8		/* sampled at the same time */
+#define EVENTS_MAX     8 /* sampled at the same time */
 
 struct event {
-	char name[EVENT_NAME_MAX];	/* as asked for, modifiers included */
-	uint32_t type;			/* PERF_TYPE_* */
+	char name[EVENT_NAME_MAX]; /* as asked for, modifiers included */
+	uint32_t type;		   /* PERF_TYPE_* */
 	uint64_t config, config1, config2;
-	bool user, kernel, hv;		/* what is counted */
-	bool host, guest;		/* modifiers H, G; the host alone by default */
-	uint8_t precise;		/* precise_ip, 0-3 */
-	bool precise_max;		/* modifier P: as precise as this machine can, precise at most */
-	bool clock;			/* cpu-clock, task-clock: periods are nanoseconds */
-	bool hardware;			/* needs a PMU */
-	uint32_t bp_type;		/* HW_BREAKPOINT_*; address and length are config1, config2 */
-	uint32_t group;			/* 0: none; members stand side by side, their leader first */
-	bool read;			/* "{a,b}:S": the leader's samples carry the counts of all members */
-	bool counted;			/* such a member, not the leader: it takes no samples itself */
-	uint64_t period;		/* its own ("name/period=1000/"); 0: by rate */
-	double hz;			/* its own ("name/freq=99/"); 0: that of the session */
-	char label[32];			/* "cpu/event=0x3c,name=mine/"; "": none */
-	char target[EVENT_TEXT_MAX];	/* of a probe: the file or kernel function; config1 points here */
-	char filter[EVENT_TEXT_MAX];	/* tracepoints: as in perf record --filter; "": none */
+	bool user, kernel, hv; /* what is counted */
+	bool host, guest;      /* modifiers H, G; the host alone by default */
+	uint8_t precise;       /* precise_ip, 0-3 */
+	bool precise_max;      /* modifier P: as precise as this machine can, precise at most */
+	bool clock;	       /* cpu-clock, task-clock: periods are nanoseconds */
+	bool hardware;	       /* needs a PMU */
+	uint32_t bp_type;      /* HW_BREAKPOINT_*; address and length are config1, config2 */
+	uint32_t group;	       /* 0: none; members stand side by side, their leader first */
+	bool read;	       /* "{a,b}:S": the leader's samples carry the counts of all members */
+	bool counted;	       /* such a member, not the leader: it takes no samples itself */
+	uint64_t period;       /* its own ("name/period=1000/"); 0: by rate */
+	double hz;	       /* its own ("name/freq=99/"); 0: that of the session */
+	char label[32];	       /* "cpu/event=0x3c,name=mine/"; "": none */
+	char target[EVENT_TEXT_MAX]; /* of a probe: the file or kernel function; config1 points here
+				      */
+	char filter[EVENT_TEXT_MAX]; /* tracepoints: as in perf record --filter; "": none */
 };
 
 /*
@@ -51,31 +52,36 @@ int event_parse_at(const char *root, struct event *ev, const char *text, struct 
  * Add the events of a list by commas to @events; a comma between slashes belongs to the event. With
  * groups: "{cycles,instructions}:u", "{cycles,cache-misses}:S". 0 or -EINVAL with a sentence.
  */
-int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const char *text, struct err *e);
-int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max, const char *text,
-			struct err *e);
-/* The first of the group that event @at belongs to, and how many it has; of an event alone: itself, 1. */
+int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const char *text,
+		     struct err *e);
+int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+			const char *text, struct err *e);
+/* The first of the group that event @at belongs to, and how many it has; of an event alone:
+ * itself, 1. */
 uint32_t event_group_first(const struct event *events, uint32_t at);
 uint32_t event_group_nr(const struct event *events, uint32_t nr, uint32_t first);
 /* After events were added or taken out: groups of one are none, the first of a group leads it. */
 void event_groups_tidy(struct event *events, uint32_t nr);
-/* Filter the samples of a tracepoint, as in "prev_pid == 0". -EINVAL with a sentence: not for this one. */
+/* Filter the samples of a tracepoint, as in "prev_pid == 0". -EINVAL with a sentence: not for this
+ * one. */
 int event_set_filter(struct event *ev, const char *filter, struct err *e);
 /*
  * The same event, whatever it was called when it was asked for, and whatever group it is in. Of the
- * same name it may have another rate by now; of another name, its own rate is part of what was asked for.
+ * same name it may have another rate by now; of another name, its own rate is part of what was
+ * asked for.
  */
 bool event_same(const struct event *a, const struct event *b);
 
 /* The catalogue, for the picker and --list-events; ends with a NULL name. */
 struct event_info {
-	const char *name;		/* canonical, as perf stat prints it: "cycles" */
-	const char *alias;		/* the other name that is taken: "cpu-cycles"; may be NULL */
-	const char *group;		/* "hardware", "software", "cache" */
+	const char *name;  /* canonical, as perf stat prints it: "cycles" */
+	const char *alias; /* the other name that is taken: "cpu-cycles"; may be NULL */
+	const char *group; /* "hardware", "software", "cache" */
 	const char *description;
 };
 const struct event_info *event_catalogue(void);
-/* The catalogue's entry for @ev, whatever name and modifiers it was asked by; NULL for raw events. */
+/* The catalogue's entry for @ev, whatever name and modifiers it was asked by; NULL for raw events.
+ */
 const struct event_info *event_info(const struct event *ev);
 
 /*
@@ -85,7 +91,7 @@ const struct event_info *event_info(const struct event *ev);
 struct event_list {
 	struct event_info *infos;
 	uint32_t nr;
-	char **texts;			/* owns the names that are not the catalogue's */
+	char **texts; /* owns the names that are not the catalogue's */
 	uint32_t nr_texts;
 };
 void event_list_init(struct event_list *l, const char *root);
@@ -94,7 +100,8 @@ void event_list_fini(struct event_list *l);
 /* Each call of a kernel function: the kernel samples it without user frames only. */
 #define EVENT_FUNCTION "ftrace:function"
 
-/* Fill type, config, exclusion, precision; everything else zero. A probe's @ev must outlive @attr. */
+/* Fill type, config, exclusion, precision; everything else zero. A probe's @ev must outlive @attr.
+ */
 void event_attr(const struct event *ev, struct perf_event_attr *attr);
 
 /*

@@ -36,18 +36,22 @@ static size_t one_size(const char *text)
 	return n;
 }
 
-static int parse_one(const char *root, struct event *events, uint32_t *nr, uint32_t max, const char *text,
-		     size_t size, struct err *e)
+static int parse_one(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+		     const char *text, size_t size, struct err *e)
 {
 	char name[EVENT_NAME_MAX];
 
 	if (size >= sizeof(name))
-		return err_set(e, -EINVAL, "an event name of %zu letters cannot be\n"
+		return err_set(e, -EINVAL,
+			       "an event name of %zu letters cannot be\n"
 			       "  none is as long as this\n"
-			       "  'proftop --list-events' shows them all", size);
+			       "  'proftop --list-events' shows them all",
+			       size);
 	if (*nr == max)
-		return err_set(e, -EINVAL, "more than %u events\n  so many can be sampled at once\n"
-			       "  give fewer; in the program, 'e' changes them", max);
+		return err_set(e, -EINVAL,
+			       "more than %u events\n  so many can be sampled at once\n"
+			       "  give fewer; in the program, 'e' changes them",
+			       max);
 	memcpy(name, text, size);
 	name[size] = '\0';
 	return event_parse_at(root, &events[(*nr)++], name, e);
@@ -55,9 +59,11 @@ static int parse_one(const char *root, struct event *events, uint32_t *nr, uint3
 
 static int refuse_group(const char *text, const char *why, struct err *e)
 {
-	return err_set(e, -EINVAL, "group '%.120s': %s\n"
+	return err_set(e, -EINVAL,
+		       "group '%.120s': %s\n"
 		       "  as in {cycles,instructions} or {cycles,cache-misses}:S\n"
-		       "  'proftop --list-events' shows all events", text, why);
+		       "  'proftop --list-events' shows all events",
+		       text, why);
 }
 
 /* Told apart from the same event without them. */
@@ -100,8 +106,8 @@ static int parse_tail(struct event *events, uint32_t nr, const char *text, size_
 }
 
 /* "{a,b}:u" at @text, its size in *@size. */
-static int parse_group(const char *root, struct event *events, uint32_t *nr, uint32_t max, const char *text,
-		       size_t *size, struct err *e)
+static int parse_group(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+		       const char *text, size_t *size, struct err *e)
 {
 	uint32_t first = *nr;
 	const char *s = text + 1;
@@ -130,8 +136,8 @@ static int parse_group(const char *root, struct event *events, uint32_t *nr, uin
 	return code;
 }
 
-int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max, const char *text,
-			struct err *e)
+int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+			const char *text, struct err *e)
 {
 	const char *s = text;
 
@@ -152,7 +158,8 @@ int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, ui
 	return 0;
 }
 
-int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const char *text, struct err *e)
+int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const char *text,
+		     struct err *e)
 {
 	return event_parse_list_at("", events, nr, max, text, e);
 }
@@ -168,7 +175,8 @@ uint32_t event_group_nr(const struct event *events, uint32_t nr, uint32_t first)
 {
 	uint32_t n = 1;
 
-	while (events[first].group && first + n < nr && events[first + n].group == events[first].group)
+	while (events[first].group && first + n < nr &&
+	       events[first + n].group == events[first].group)
 		n++;
 	return n;
 }

@@ -22,8 +22,8 @@ static void add(struct event_list *l, const struct event_info *info)
 static const char *keep(struct event_list *l, const char *text)
 {
 	if ((l->nr_texts & (l->nr_texts + 1)) == 0)
-		l->texts = xrealloc_array(l->texts, 2 * ((size_t)l->nr_texts + 1),
-					  sizeof(*l->texts));
+		l->texts =
+			xrealloc_array(l->texts, 2 * ((size_t)l->nr_texts + 1), sizeof(*l->texts));
 	l->texts[l->nr_texts] = xstrndup(text, strlen(text));
 	return l->texts[l->nr_texts++];
 }
@@ -32,7 +32,8 @@ static void add_pmu_event(void *ctx, const char *name, const char *pmu)
 {
 	struct event_list *l = ctx;
 
-	add(l, &(struct event_info){ keep(l, name), NULL, "PMU", "an event that the kernel names" });
+	add(l,
+	    &(struct event_info){ keep(l, name), NULL, "PMU", "an event that the kernel names" });
 }
 
 static void add_libpfm_event(void *ctx, const char *name, const char *description)
@@ -48,8 +49,11 @@ static void add_tracepoint(void *ctx, const char *name)
 	struct event_list *l = ctx;
 
 	add(l, &(struct event_info){ keep(l, name), NULL, EVENT_GROUP_TRACEPOINTS,
-				     strcmp(name, EVENT_FUNCTION) != 0 ? "" :
-				     "calls of kernel functions; not with dumps of stacks: -g fp, -g off" });
+				     strcmp(name, EVENT_FUNCTION) != 0 ? ""
+								       : "calls of kernel "
+									 "functions; not with "
+									 "dumps of stacks: -g fp, "
+									 "-g off" });
 }
 
 static int by_name(const void *a, const void *b)

@@ -16,7 +16,8 @@ int event_add_modifiers(struct event *ev, const char *text, struct err *e);
 /* pmu.c */
 
 /* "cpu" and "event=0x3c,umask=1": 0 or -EINVAL with a sentence. */
-int pmu_parse(const char *root, struct event *ev, const char *pmu, const char *terms, struct err *e);
+int pmu_parse(const char *root, struct event *ev, const char *pmu, const char *terms,
+	      struct err *e);
 /* Terms of any event: "period=1000", "freq=99", "name=x". */
 int pmu_parse_terms(struct event *ev, const char *terms, struct err *e);
 /* The type of a PMU; false if there is none of that name. */
@@ -26,7 +27,8 @@ bool pmu_read_line(const char *path, char *dst, size_t size);
 /* A word that may be part of a path: letters, digits, '_', '-', '.', no "..". */
 bool pmu_is_word(const char *text);
 /* Call @fn with "msr/tsc/", for each event of each PMU. */
-void pmu_each(const char *root, void (*fn)(void *ctx, const char *name, const char *pmu), void *ctx);
+void pmu_each(const char *root, void (*fn)(void *ctx, const char *name, const char *pmu),
+	      void *ctx);
 
 /* tracepoint.c */
 
@@ -51,7 +53,8 @@ void libpfm_each(const char *root, libpfm_fn *fn, void *ctx);
 /* probe.c */
 
 /*
- * "mem:…", "uprobe:…", "uretprobe:…", "kprobe:…", "kretprobe:…": true, *@code 0 or -EINVAL with a
+ * "mem:…", "uprobe:…", "uretprobe:…", "kprobe:…",
+ * "kretprobe:…": true, *@code 0 or -EINVAL with a
  * sentence, and where its modifiers begin (NULL: none); false: it is none of these.
  */
 bool probe_parse(const char *root, struct event *ev, const char *text, const char **modifiers,

@@ -9,15 +9,15 @@
 
 /* Shorter stretches say little about the cost. */
 #define SPAN_NS	   500000000ULL
-#define AIM	   0.8		/* of the limit: the cost swings, too */
+#define AIM	   0.8 /* of the limit: the cost swings, too */
 #define CALM_BELOW 0.6
 #define CALM_STEPS 6
 #define RAISE	   1.25
-#define STEP_MIN   0.2		/* the cost of one stretch may be a fluke */
+#define STEP_MIN   0.2 /* the cost of one stretch may be a fluke */
 #define FACTOR_MIN 0.001
-#define LATE_TIMES 3		/* as long as a tick should be, */
+#define LATE_TIMES 3		 /* as long as a tick should be, */
 #define LATE_NS	   1000000000ULL /* and this much longer at least, */
-#define LATE_TICKS 2		/* so often in a row */
+#define LATE_TICKS 2		 /* so often in a row */
 
 void governor_init(struct governor *g, double max_pct)
 {
@@ -48,7 +48,8 @@ static bool step(struct governor *g, double pct, double loss)
 		g->calm = 0;
 		return false;
 	}
-	return ++g->calm >= CALM_STEPS && g->factor < g->ceiling && set_factor(g, g->factor * RAISE);
+	return ++g->calm >= CALM_STEPS && g->factor < g->ceiling &&
+	       set_factor(g, g->factor * RAISE);
 }
 
 bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uint64_t taken,

@@ -16,13 +16,13 @@
 #define GOVERNOR_STALL_HZ 10000
 
 struct governor {
-	double max_pct;			/* of one CPU; 0: off */
-	double factor;			/* of the wanted rate, the ceiling at most */
-	double ceiling;			/* 1, or what did not stall the machine */
-	unsigned int late;		/* ticks in a row that came much too late */
-	unsigned int over;		/* steps in a row above the limit */
-	unsigned int calm;		/* steps in a row well below the limits */
-	double cost_ns;			/* CPU time since the last step */
+	double max_pct;	   /* of one CPU; 0: off */
+	double factor;	   /* of the wanted rate, the ceiling at most */
+	double ceiling;	   /* 1, or what did not stall the machine */
+	unsigned int late; /* ticks in a row that came much too late */
+	unsigned int over; /* steps in a row above the limit */
+	unsigned int calm; /* steps in a row well below the limits */
+	double cost_ns;	   /* CPU time since the last step */
 	uint64_t span_ns, taken, lost;
 };
 

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 
 struct entry {
-	_Atomic uint64_t id;		/* 0: empty; release publishes the slot, pairs with find */
+	_Atomic uint64_t id; /* 0: empty; release publishes the slot, pairs with find */
 	atomic_int slot;
 };
 
 struct idmap_table {
 	struct idmap_table *older;
-	size_t mask, used;		/* used: writer only */
+	size_t mask, used; /* used: writer only */
 	struct entry entries[];
 };
 
@@ -88,8 +88,9 @@ void idmap_add(struct idmap *m, uint64_t id, int slot)
 				atomic_load_explicit(&t->entries[i].id, memory_order_relaxed);
 
 			if (old)
-				table_put(larger, old, atomic_load_explicit(&t->entries[i].slot,
-									    memory_order_relaxed));
+				table_put(larger, old,
+					  atomic_load_explicit(&t->entries[i].slot,
+							       memory_order_relaxed));
 		}
 		table_put(larger, id, slot);
 		atomic_store_explicit(&m->table, larger, memory_order_release);

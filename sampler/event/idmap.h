@@ -15,12 +15,12 @@
 
 #include "symbols/base/base.h"
 
-#define IDMAP_UNKNOWN (-2)		/* never heard of */
+#define IDMAP_UNKNOWN (-2) /* never heard of */
 
 struct idmap_table;
 
 struct idmap {
-	_Atomic(struct idmap_table *) table;	/* release by the writer, acquire by readers */
+	_Atomic(struct idmap_table *) table; /* release by the writer, acquire by readers */
 };
 
 void idmap_init(struct idmap *m);

@@ -28,7 +28,8 @@ static int no_library(const struct event *ev, const char *why, const char *how, 
 	return err_set(e, -EINVAL,
 		       "event '%.120s': this proftop %s\n"
 		       "  it knows the names that CPU makers give their events\n"
-		       "  %s; or give the code, as in r1c0 or cpu/event=0xc0/", ev->name, why, how);
+		       "  %s; or give the code, as in r1c0 or cpu/event=0xc0/",
+		       ev->name, why, how);
 }
 
 #ifdef HAVE_PFM
@@ -106,7 +107,8 @@ static int encode(const struct functions *pfm, struct event *ev, const char *nam
 {
 	struct perf_event_attr attr = { .size = sizeof(attr), .exclude_guest = 1 };
 	pfm_perf_encode_arg_t arg = { .attr = &attr, .size = sizeof(arg) };
-	int code = pfm->get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &arg);
+	int code =
+		pfm->get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &arg);
 
 	if (code == PFM_SUCCESS)
 		take_over(ev, &attr);
@@ -118,7 +120,8 @@ static int refuse(const struct functions *pfm, const struct event *ev, int code,
 	return err_set(e, -EINVAL,
 		       "event '%.120s': libpfm4 says: %s\n"
 		       "  as in pfm:RETIRED_INSTRUCTIONS, pfm:skl::INST_RETIRED:ANY_P:u:c=1\n"
-		       "  'proftop --list-events' shows those of this CPU", ev->name, pfm->strerror(code));
+		       "  'proftop --list-events' shows those of this CPU",
+		       ev->name, pfm->strerror(code));
 }
 
 /* Where modifiers in our own words begin, as the picker adds them: "pfm:NAME:upp". */
@@ -127,7 +130,9 @@ static char *own_modifiers(char *name)
 	char *colon = strrchr(name, ':');
 
 	return colon && colon > name && colon[-1] != ':' && colon[1] &&
-	       strspn(colon + 1, "ukhHGpP") == strlen(colon + 1) ? colon : NULL;
+			       strspn(colon + 1, "ukhHGpP") == strlen(colon + 1)
+		       ? colon
+		       : NULL;
 }
 
 bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *code, struct err *e)
@@ -157,20 +162,21 @@ bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *cod
 /* One row of the list. */
 struct row {
 	const struct functions *pfm;
-	const char *pmu;		/* NULL: the only one of a CPU, its names stand alone */
+	const char *pmu; /* NULL: the only one of a CPU, its names stand alone */
 	const pfm_event_info_t *event;
-	const pfm_event_attr_info_t *umask;	/* may be NULL */
+	const pfm_event_attr_info_t *umask; /* may be NULL */
 };
 
 static void tell(const struct row *r, libpfm_fn *fn, void *ctx)
 {
 	char name[EVENT_NAME_MAX], text[EVENT_TEXT_MAX];
 	const char *more = r->umask && r->umask->desc ? r->umask->desc : NULL;
-	int size = snprintf(name, sizeof(name), PREFIX "%s%s%s%s%s", r->pmu ? r->pmu : "", r->pmu ? "::" : "",
-			    r->event->name, r->umask ? ":" : "", r->umask ? r->umask->name : "");
+	int size = snprintf(name, sizeof(name), PREFIX "%s%s%s%s%s", r->pmu ? r->pmu : "",
+			    r->pmu ? "::" : "", r->event->name, r->umask ? ":" : "",
+			    r->umask ? r->umask->name : "");
 
-	snprintf(text, sizeof(text), "%s%s%s", r->event->desc ? r->event->desc : "", more ? ": " : "",
-		 more ? more : "");
+	snprintf(text, sizeof(text), "%s%s%s", r->event->desc ? r->event->desc : "",
+		 more ? ": " : "", more ? more : "");
 	if (size < (int)sizeof(name))
 		fn(ctx, name, text);
 }
@@ -221,7 +227,9 @@ void libpfm_each(const char *root, libpfm_fn *fn, void *ctx)
 		for (int idx = pmu.first_event; idx != -1; idx = pfm.get_event_next(idx)) {
 			pfm_event_info_t info = { .size = sizeof(info) };
 			bool alone = pmu.type == PFM_PMU_TYPE_CORE && cores == 1;
-			struct row row = { .pfm = &pfm, .pmu = alone ? NULL : pmu.name, .event = &info };
+			struct row row = { .pfm = &pfm,
+					   .pmu = alone ? NULL : pmu.name,
+					   .event = &info };
 
 			if (pfm.get_event_info(idx, PFM_OS_PERF_EVENT_EXT, &info) == PFM_SUCCESS)
 				each_umask(&row, fn, ctx);
@@ -235,7 +243,8 @@ bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *cod
 {
 	if (!own_name(text))
 		return false;
-	*code = no_library(ev, "was built without libpfm4", "install libpfm4-dev and build anew", e);
+	*code = no_library(ev, "was built without libpfm4", "install libpfm4-dev and build anew",
+			   e);
 	return true;
 }
 

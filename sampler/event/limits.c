@@ -20,13 +20,13 @@
 #include "sampler/event/event.h"
 #include "sampler/event/procstat.h"
 
-#define DATA_RING_MAX	 ((size_t)16 << 20)
-#define DATA_RINGS_MAX	 ((size_t)256 << 20)	/* all CPUs together */
-#define DATA_RING_WANTED   (2u << 20)
-#define DATA_RING_MIN	   (64u << 10)
-#define SIDE_RING_WANTED   (256u << 10)
-#define SIDE_RING_SMALL	   (64u << 10)
-#define MLOCK_KB_FALLBACK  516
+#define DATA_RING_MAX	  ((size_t)16 << 20)
+#define DATA_RINGS_MAX	  ((size_t)256 << 20) /* all CPUs together */
+#define DATA_RING_WANTED  (2u << 20)
+#define DATA_RING_MIN	  (64u << 10)
+#define SIDE_RING_WANTED  (256u << 10)
+#define SIDE_RING_SMALL	  (64u << 10)
+#define MLOCK_KB_FALLBACK 516
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
@@ -58,11 +58,18 @@ static bool have_cap(unsigned int cap)
 void limits_drop_caps(bool command)
 {
 	static const unsigned int used[] = {
-		CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_IPC_LOCK, CAP_SYS_NICE,
+		CAP_PERFMON,
+		CAP_SYS_PTRACE,
+		CAP_SYSLOG,
+		CAP_IPC_LOCK,
+		CAP_SYS_NICE,
 		/* kprobes and uprobes; everything, before there was CAP_PERFMON */
 		CAP_SYS_ADMIN,
 		/* other users' files and ours in their folders; map_files; kcore */
-		CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CAP_CHECKPOINT_RESTORE, CAP_SYS_RAWIO,
+		CAP_DAC_READ_SEARCH,
+		CAP_DAC_OVERRIDE,
+		CAP_CHECKPOINT_RESTORE,
+		CAP_SYS_RAWIO,
 		/* to end an editor or command that became somebody else */
 		CAP_KILL,
 	};
@@ -116,8 +123,7 @@ size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
 {
 	size_t size = DATA_RING_WANTED;
 
-	while (size < want && size < DATA_RING_MAX &&
-	       2 * size * MAX(nr_cpus, 1) <= DATA_RINGS_MAX)
+	while (size < want && size < DATA_RING_MAX && 2 * size * MAX(nr_cpus, 1) <= DATA_RINGS_MAX)
 		size *= 2;
 	return size;
 }
@@ -125,7 +131,8 @@ size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
 /* What perf_event_mlock_kb, per online CPU, leaves for each of our CPUs: equal shares. */
 size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), share, size = limits_wanted_ring(nr_cpus, want);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), share,
+	       size = limits_wanted_ring(nr_cpus, want);
 	long kb;
 
 	if (locks_freely())
@@ -144,20 +151,22 @@ int limits_check_rate(double hz, struct err *e)
 
 	/* Not a number fails every comparison. */
 	if (!(hz > 0 && hz <= 1e9))
-		return err_set(e, -EINVAL, "a rate of %g Hz cannot be\n"
+		return err_set(e, -EINVAL,
+			       "a rate of %g Hz cannot be\n"
 			       "  samples per second and CPU, more than 0\n"
-			       "  the usual rates are 49 to 9973 Hz", hz);
+			       "  the usual rates are 49 to 9973 Hz",
+			       hz);
 	if (procstat_sysctl("", "perf_event_max_sample_rate", &limit) || limit <= 0 ||
 	    hz <= (double)limit)
 		return 0;
-	return err_set(
-		e, -EINVAL,
-		"%.0f Hz is above the kernel's limit of %ld samples per second\n"
-		"  kernel.perf_event_max_sample_rate is %ld; the kernel lowers it by itself when "
-		"sampling takes too long\n"
-		"  choose a lower rate (-F), or 'sudo sysctl "
-		"kernel.perf_event_max_sample_rate=%.0f'",
-		hz, limit, limit, hz);
+	return err_set(e, -EINVAL,
+		       "%.0f Hz is above the kernel's limit of %ld samples per second\n"
+		       "  kernel.perf_event_max_sample_rate is %ld; the kernel lowers it by itself "
+		       "when "
+		       "sampling takes too long\n"
+		       "  choose a lower rate (-F), or 'sudo sysctl "
+		       "kernel.perf_event_max_sample_rate=%.0f'",
+		       hz, limit, limit, hz);
 }
 
 /* Who was to be sampled. */
@@ -178,15 +187,19 @@ static int explain_event(struct err *e, int code, const char *event, const char 
 		     !strncmp(event, "uprobe:", 7) || !strncmp(event, "uretprobe:", 10);
 
 	if (probe && !have_cap(CAP_SYS_ADMIN))
-		return err_set(e, code, "cannot set the probe '%.160s': perf_event_open: %s\n"
-			       "  kprobes and uprobes need CAP_SYS_ADMIN; CAP_PERFMON is not enough\n"
-			       "  'sudo proftop'; or sample without probes", event, strerror(-code));
+		return err_set(e, code,
+			       "cannot set the probe '%.160s': perf_event_open: %s\n"
+			       "  kprobes and uprobes need CAP_SYS_ADMIN; CAP_PERFMON is not "
+			       "enough\n"
+			       "  'sudo proftop'; or sample without probes",
+			       event, strerror(-code));
 	return err_set(e, code,
 		       "cannot sample %s by event '%.100s': perf_event_open: %s\n"
 		       "  the kernel lets nobody sample some tracepoints, whose samples would "
 		       "make them happen; or a security module forbids it\n"
 		       "  choose another: 'proftop --list-events' shows events; cpu-clock works "
-		       "on every machine", target, event, strerror(-code));
+		       "on every machine",
+		       target, event, strerror(-code));
 }
 
 /* It is somebody else's process, whatever kernel.perf_event_paranoid permits. */
@@ -198,8 +211,10 @@ static int explain_owner(struct err *e, int code, const char *target, uid_t owne
 		snprintf(whose, sizeof(whose), "user %u", owner);
 	return err_set(e, code,
 		       "cannot sample %s: perf_event_open: %s\n"
-		       "  it belongs to %s; the kernel lets you, user %u, sample your own processes\n"
-		       "  least power first: 'proftop -p PID' for one of yours; CAP_PERFMON for the binary "
+		       "  it belongs to %s; the kernel lets you, user %u, sample your own "
+		       "processes\n"
+		       "  least power first: 'proftop -p PID' for one of yours; CAP_PERFMON for "
+		       "the binary "
 		       "(make install SETCAP=1); 'sudo proftop'. See proftop(1), ACCESS.",
 		       target, strerror(-code), whose, geteuid());
 }
@@ -223,16 +238,21 @@ static int explain_permission(struct err *e, int code, const struct limits_refus
 	if (able || (r->tid >= 0 && level <= enough))
 		return err_set(e, code,
 			       "cannot sample %s: perf_event_open: %s (%s)\n"
-			       "  kernel.perf_event_paranoid is %ld and allows it: a container's filter, a "
-			       "security module, or that it runs with other rights (setuid) forbids it\n"
-			       "  least power first: 'proftop -p PID' for your own process; run outside the "
+			       "  kernel.perf_event_paranoid is %ld and allows it: a container's "
+			       "filter, a "
+			       "security module, or that it runs with other rights (setuid) "
+			       "forbids it\n"
+			       "  least power first: 'proftop -p PID' for your own process; run "
+			       "outside the "
 			       "container; 'sudo proftop'",
 			       target, strerror(-code), name, level);
 	return err_set(e, code,
 		       "cannot sample %s: perf_event_open: %s (%s)\n"
 		       "  kernel.perf_event_paranoid is %ld; this user has no CAP_PERFMON.\n"
-		       "  least power first: 'proftop -p PID' for your own process (needs paranoid <= 2); "
-		       "'sudo proftop'; 'sudo sysctl kernel.perf_event_paranoid=%ld' (all users, until "
+		       "  least power first: 'proftop -p PID' for your own process (needs paranoid "
+		       "<= 2); "
+		       "'sudo proftop'; 'sudo sysctl kernel.perf_event_paranoid=%ld' (all users, "
+		       "until "
 		       "reboot). See proftop(1), ACCESS.",
 		       target, strerror(-code), name, level, enough);
 }
@@ -253,7 +273,8 @@ static int explain_files(struct err *e, int code, const struct limits_refusal *r
 int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 {
 	if (r->filter)
-		return err_set(e, code, "the filter of '%.100s' was refused: %s\n"
+		return err_set(e, code,
+			       "the filter of '%.100s' was refused: %s\n"
 			       "  it names fields of the tracepoint: see "
 			       "/sys/kernel/tracing/events/…/format\n"
 			       "  as in --filter 'prev_pid == 0 && next_comm ~ \"sh*\"'",
@@ -267,22 +288,28 @@ int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 		return explain_files(e, code, r);
 	case ESRCH:
 		if (r->tid <= 0)
-			return err_set(e, code, "nobody is left to be sampled\n"
+			return err_set(e, code,
+				       "nobody is left to be sampled\n"
 				       "  all processes that were followed have exited\n"
 				       "  start again with others");
-		return err_set(e, code, "no process with pid %d\n"
+		return err_set(e, code,
+			       "no process with pid %d\n"
 			       "  it has exited, or was never there\n"
-			       "  'ps -e' lists what runs now", r->tid);
+			       "  'ps -e' lists what runs now",
+			       r->tid);
 	case ENOSYS:
-		return err_set(e, code, "this kernel has no perf events\n"
+		return err_set(e, code,
+			       "this kernel has no perf events\n"
 			       "  it was built without CONFIG_PERF_EVENTS\n"
 			       "  use a kernel that has them; distributions' kernels do");
 	}
 	if (code == -EINVAL && !strcmp(r->event, EVENT_FUNCTION))
 		return err_set(e, code,
-			       "%s cannot be sampled: the kernel refuses it with dumps of user stacks\n"
+			       "%s cannot be sampled: the kernel refuses it with dumps of user "
+			       "stacks\n"
 			       "  they are taken with each sample, whatever its event\n"
-			       "  -g fp or -g off (C) goes without; or choose another event", r->event);
+			       "  -g fp or -g off (C) goes without; or choose another event",
+			       r->event);
 	return err_set(e, code,
 		       "cannot open event '%s' on CPU %d: %s\n"
 		       "  perf_event_open: %s\n"
@@ -297,17 +324,20 @@ int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
 
 	procstat_sysctl("", "perf_event_mlock_kb", &kb);
 	if (code == -EPERM)
-		return err_set(
-			e, -ENOLCK,
-			"cannot lock %zu KiB of ring for each of %u CPUs: mmap: %s\n"
-			"  kernel.perf_event_mlock_kb is %ld for each CPU, all profilers of this "
-			"user "
-			"together\n"
-			"  end the other profiler; a smaller --stack-size; raise 'ulimit -l'; or "
-			"'sudo sysctl kernel.perf_event_mlock_kb=%zu'",
-			size >> 10, nr_cpus, strerror(-code), kb, (size_t)kb + (size >> 10) + 128);
+		return err_set(e, -ENOLCK,
+			       "cannot lock %zu KiB of ring for each of %u CPUs: mmap: %s\n"
+			       "  kernel.perf_event_mlock_kb is %ld for each CPU, all profilers of "
+			       "this "
+			       "user "
+			       "together\n"
+			       "  end the other profiler; a smaller --stack-size; raise 'ulimit "
+			       "-l'; or "
+			       "'sudo sysctl kernel.perf_event_mlock_kb=%zu'",
+			       size >> 10, nr_cpus, strerror(-code), kb,
+			       (size_t)kb + (size >> 10) + 128);
 	return err_set(e, code,
 		       "cannot map a ring of %zu KiB for each of %u CPUs: %s\n"
 		       "  mmap of a perf event failed\n"
-		       "  try a smaller --ring", size >> 10, nr_cpus, strerror(-code));
+		       "  try a smaller --ring",
+		       size >> 10, nr_cpus, strerror(-code));
 }

@@ -13,21 +13,22 @@
 
 /* The call that was refused. */
 struct limits_refusal {
-	char event[EVENT_NAME_MAX];	/* "": the events that every session needs */
-	bool kernel;			/* it asked for kernel code, too */
-	bool filter;			/* it was the filter */
-	pid_t tid;			/* -1: the whole CPU; 0: there was no task at all */
+	char event[EVENT_NAME_MAX]; /* "": the events that every session needs */
+	bool kernel;		    /* it asked for kernel code, too */
+	bool filter;		    /* it was the filter */
+	pid_t tid;		    /* -1: the whole CPU; 0: there was no task at all */
 	int cpu;
-	uint32_t nr_fds;		/* open by us at that moment */
-	uint32_t nr_wanted;		/* that the whole session takes */
+	uint32_t nr_fds;    /* open by us at that moment */
+	uint32_t nr_wanted; /* that the whole session takes */
 };
 
 /* Soft limit of open files to the hard one: a profiler takes events x CPUs of them. */
 void limits_raise_files(void);
 
 /*
- * Give up the capabilities that no part of us uses: of this thread and those it starts. For good, but
- * with a @command to start: the kernel ends the sampling of a process that has more after its exec.
+ * Give up the capabilities that no part of us uses: of this thread and those it starts. For good,
+ * but with a @command to start: the kernel ends the sampling of a process that has more after its
+ * exec.
  */
 void limits_drop_caps(bool command);
 

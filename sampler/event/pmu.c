@@ -20,12 +20,12 @@
 #define PMU_DIR	  "/sys/bus/event_source/devices"
 #define TERM_MAX  96
 #define TERMS_MAX 512
-#define ALIAS_MAX 4			/* named events that lead to named events */
+#define ALIAS_MAX 4 /* named events that lead to named events */
 #define LIST_HINT "  'proftop --list-events' shows what there is"
 
 /* Where the terms of one event are put together. */
 struct terms {
-	const char *root, *pmu;		/* pmu NULL: terms of any event only */
+	const char *root, *pmu; /* pmu NULL: terms of any event only */
 	struct event *ev;
 	struct err *e;
 	unsigned int depth;
@@ -144,8 +144,9 @@ static int refuse_term(const struct terms *t, const char *key, const char *why)
 {
 	return err_set(t->e, -EINVAL,
 		       "event '%.100s': '%s' %s\n"
-		       "  the terms of a PMU are in " PMU_DIR "/%s/format, its events in events\n"
-		       LIST_HINT, t->ev->name, key, why, t->pmu ? t->pmu : "PMU");
+		       "  the terms of a PMU are in " PMU_DIR "/%s/format, its events in "
+		       "events\n" LIST_HINT,
+		       t->ev->name, key, why, t->pmu ? t->pmu : "PMU");
 }
 
 /* Terms that every event takes. -ENOENT: it is none of them. */
@@ -211,8 +212,9 @@ static int add_term(struct terms *t, char *term)
 	if (code != -ENOENT)
 		return code;
 	if (text && !is_number)
-		return refuse_term(t, term, *text == '?' ? "must be given a value" :
-				   "takes a number, as in 10 or 0x3c");
+		return refuse_term(t, term,
+				   *text == '?' ? "must be given a value"
+						: "takes a number, as in 10 or 0x3c");
 	field = t->pmu ? config_field(t->ev, term, strlen(term)) : NULL;
 	if (field) {
 		*field = value;
@@ -220,7 +222,9 @@ static int add_term(struct terms *t, char *term)
 	}
 	if (!read_entry(t, "format", term, format, sizeof(format)))
 		return refuse_term(t, term, "is no term or event here");
-	return spread(t->ev, format, value) ? 0 : refuse_term(t, term, "does not take so large a value");
+	return spread(t->ev, format, value)
+		       ? 0
+		       : refuse_term(t, term, "does not take so large a value");
 }
 
 /* One by one; the value of a later term stands, as "event=0x3c,umask=?" of a name needs. */
@@ -250,7 +254,8 @@ int pmu_parse(const char *root, struct event *ev, const char *pmu, const char *t
 	if (!pmu_type(root, pmu, &ev->type))
 		return err_set(e, -EINVAL,
 			       "event '%.100s': this machine has no PMU '%.60s'\n"
-			       "  those it has are in " PMU_DIR "\n" LIST_HINT, ev->name, pmu);
+			       "  those it has are in " PMU_DIR "\n" LIST_HINT,
+			       ev->name, pmu);
 	return add_terms(&t, terms);
 }
 
@@ -271,8 +276,9 @@ static int plain_entry(const struct dirent *d)
 	const char *dot = strrchr(d->d_name, '.');
 
 	/* tsc.scale and tsc.unit say what a count means: they are no events. */
-	return d->d_name[0] != '.' && !(dot && (!strcmp(dot, ".scale") || !strcmp(dot, ".unit") ||
-						!strcmp(dot, ".per-pkg") || !strcmp(dot, ".snapshot")));
+	return d->d_name[0] != '.' &&
+	       !(dot && (!strcmp(dot, ".scale") || !strcmp(dot, ".unit") ||
+			 !strcmp(dot, ".per-pkg") || !strcmp(dot, ".snapshot")));
 }
 
 static void each_of_pmu(const char *root, const char *pmu,

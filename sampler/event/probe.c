@@ -40,7 +40,8 @@ static int refuse_mem(const struct event *ev, struct err *e)
 	return err_set(e, -EINVAL,
 		       "event '%.100s': not a breakpoint\n"
 		       "  give mem:ADDRESS[/LENGTH][:rwx], as in mem:0x7ffe1000/8:w\n"
-		       "  lengths are 1, 2, 4, 8; see proftop --list-events", ev->name);
+		       "  lengths are 1, 2, 4, 8; see proftop --list-events",
+		       ev->name);
 }
 
 /* "rw" of mem:…:rw; false if a letter is none or comes twice. */
@@ -49,7 +50,9 @@ static bool take_access(const char *text, size_t size, uint32_t *type)
 	static const struct {
 		char letter;
 		uint32_t bit;
-	} letters[] = { { 'r', HW_BREAKPOINT_R }, { 'w', HW_BREAKPOINT_W }, { 'x', HW_BREAKPOINT_X } };
+	} letters[] = { { 'r', HW_BREAKPOINT_R },
+			{ 'w', HW_BREAKPOINT_W },
+			{ 'x', HW_BREAKPOINT_X } };
 
 	*type = 0;
 	for (size_t i = 0; i < size; i++) {
@@ -109,7 +112,8 @@ static int symbol_offset(const struct event *ev, const char *path, const char *s
 		code = fd < 0 ? -errno : -EINVAL;
 		if (fd >= 0)
 			close(fd);
-		return err_set(e, -EINVAL, "event '%.100s': cannot read '%.100s': %s\n"
+		return err_set(e, -EINVAL,
+			       "event '%.100s': cannot read '%.100s': %s\n"
 			       "  a probe needs the program or library itself, by its full path\n"
 			       "  uprobe:/path:symbol[+offset]; see proftop --list-events",
 			       ev->name, path, strerror(-code));
@@ -118,16 +122,20 @@ static int symbol_offset(const struct event *ev, const char *path, const char *s
 		for (uint32_t i = 0; i < image->nr_symbols && code; i++) {
 			const struct image_symbol *s = &image->symbols[i];
 
-			if (image_symbol_is(image, s, symbol) && image_offset(image, s->vaddr, offset))
+			if (image_symbol_is(image, s, symbol) &&
+			    image_offset(image, s->vaddr, offset))
 				code = 0;
 		}
 		image_free(image);
 	}
 	close(fd);
-	return !code ? 0 : err_set(e, -EINVAL, "event '%.100s': no function '%.60s' in '%.100s'\n"
-				   "  the file has no such symbol, or is stripped\n"
-				   "  'nm -D FILE' shows them; an offset in the file works, too: "
-				   "uprobe:/path:0x1234 (--list-events)", ev->name, symbol, path);
+	return !code ? 0
+		     : err_set(e, -EINVAL,
+			       "event '%.100s': no function '%.60s' in '%.100s'\n"
+			       "  the file has no such symbol, or is stripped\n"
+			       "  'nm -D FILE' shows them; an offset in the file works, too: "
+			       "uprobe:/path:0x1234 (--list-events)",
+			       ev->name, symbol, path);
 }
 
 /* The PMU that makes them, and the bit that asks for the return. */
@@ -173,10 +181,12 @@ static int split_spec(const struct event *ev, const char *text, char *where, siz
 		length = (size_t)(last - text);
 	}
 	if (!length || length >= size)
-		return err_set(e, -EINVAL, "event '%.100s': not a probe\n"
+		return err_set(e, -EINVAL,
+			       "event '%.100s': not a probe\n"
 			       "  uprobe:/path:symbol[+offset], kprobe:function[+offset]; "
 			       "uretprobe, kretprobe\n"
-			       "  see proftop --list-events", ev->name);
+			       "  see proftop --list-events",
+			       ev->name);
 	memcpy(where, text, length);
 	where[length] = '\0';
 	return 0;
@@ -194,10 +204,12 @@ static int parse_uprobe(const char *root, struct event *ev, const char *text, bo
 		return code;
 	colon = strrchr(where, ':');
 	if (where[0] != '/' || !colon || !split_offset(colon + 1, &offset))
-		return err_set(e, -EINVAL, "event '%.100s': not a probe of a program\n"
+		return err_set(e, -EINVAL,
+			       "event '%.100s': not a probe of a program\n"
 			       "  give the full path and a function: uprobe:/bin/sh:main+4\n"
 			       "  an offset in the file works, too: uprobe:/bin/sh:0x1234; "
-			       "see proftop --list-events", ev->name);
+			       "see proftop --list-events",
+			       ev->name);
 	*colon = '\0';
 	number = colon + 1;
 	if (!take_number(&number, &start) || *number)
@@ -221,7 +233,8 @@ static int parse_kprobe(const char *root, struct event *ev, const char *text, bo
 	if (code)
 		return code;
 	if (!split_offset(where, &offset) || !pmu_is_word(where))
-		return err_set(e, -EINVAL, "event '%.100s': not a function of the kernel\n"
+		return err_set(e, -EINVAL,
+			       "event '%.100s': not a function of the kernel\n"
 			       "  kprobe:do_exit, kretprobe:do_exit, kprobe:do_exit+4\n"
 			       "  /proc/kallsyms has their names; see proftop --list-events",
 			       ev->name);

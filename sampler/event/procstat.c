@@ -16,20 +16,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define CPU_MAX	   65536		/* ids above are not believed */
-#define BYTES_MAX  (16u << 20)
+#define CPU_MAX	  65536 /* ids above are not believed */
+#define BYTES_MAX (16u << 20)
 
 struct cpu {
-	uint64_t busy, idle;		/* clock ticks since boot, as last read */
+	uint64_t busy, idle; /* clock ticks since boot, as last read */
 	double share;
 	bool online, seen;
 };
 
 struct procstat {
 	char *root;
-	struct cpu *cpus;		/* by id */
+	struct cpu *cpus; /* by id */
 	size_t nr_cpus;
-	char *text;			/* of /proc/stat */
+	char *text; /* of /proc/stat */
 	size_t text_size;
 	uint64_t self_cpu_us, self_time_ns;
 };
@@ -122,9 +122,10 @@ static void set_cpu(struct procstat *p, uint64_t id, uint64_t busy, uint64_t idl
 static void parse_cpu(struct procstat *p, const char *line)
 {
 	uint64_t id, v[8] = { 0 };
-	int nr = sscanf(line, "cpu%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-			" %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &id, &v[0], &v[1], &v[2],
-			&v[3], &v[4], &v[5], &v[6], &v[7]);
+	int nr = sscanf(line,
+			"cpu%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+			" %" SCNu64 " %" SCNu64 " %" SCNu64,
+			&id, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
 
 	if (nr < 5 || id >= CPU_MAX)
 		return;
@@ -206,8 +207,8 @@ void procstat_self(struct procstat *p, double *cpu_pct, uint64_t *rss_kb)
 	uint64_t cpu = self_cpu_us(), now = time_now_ns();
 	uint64_t ns = now - p->self_time_ns;
 
-	*cpu_pct =
-		ns && cpu > p->self_cpu_us ? (double)(cpu - p->self_cpu_us) * 1e5 / (double)ns : 0;
+	*cpu_pct = ns && cpu > p->self_cpu_us ? (double)(cpu - p->self_cpu_us) * 1e5 / (double)ns
+					      : 0;
 	*rss_kb = self_rss_kb(p);
 	p->self_cpu_us = cpu;
 	p->self_time_ns = now;
@@ -226,9 +227,11 @@ int procstat_new(struct procstat **out, const char *root, struct err *e)
 	code = procstat_update(p);
 	if (code) {
 		procstat_free(p);
-		return err_set(e, code, "cannot read /proc/stat: %s\n"
+		return err_set(e, code,
+			       "cannot read /proc/stat: %s\n"
 			       "  without /proc no process and no code can be named\n"
-			       "  mount it: mount -t proc proc /proc", strerror(-code));
+			       "  mount it: mount -t proc proc /proc",
+			       strerror(-code));
 	}
 	*out = p;
 	return 0;

@@ -23,7 +23,8 @@ struct reading {
 static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu,
 		     int group_fd, unsigned long flags)
 {
-	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC);
+	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, group_fd,
+				    flags | PERF_FLAG_FD_CLOEXEC);
 
 	env->refusal.filter = false;
 	if (fd >= 0) {
@@ -47,7 +48,8 @@ int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid
 int slot_sample_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
 {
 	if (env->cgroup_fd >= 0)
-		return open_with(env, attr, env->cgroup_fd, cpu, env->group_fd, PERF_FLAG_PID_CGROUP);
+		return open_with(env, attr, env->cgroup_fd, cpu, env->group_fd,
+				 PERF_FLAG_PID_CGROUP);
 	return open_with(env, attr, tid, cpu, env->group_fd, 0);
 }
 
@@ -172,9 +174,10 @@ static void reserve_task(struct slot *s, const struct slot_env *env, pid_t tid)
 		fds[i] = (struct slot_fd){ .fd = -1 };
 }
 
-/* The leader's events of @tid, one a CPU; NULL: it has none of that task. @at: where to look first. */
-static const struct slot_fd *leader_fds(const struct slot *leader, const struct slot_env *env, pid_t tid,
-					uint32_t at)
+/* The leader's events of @tid, one a CPU; NULL: it has none of that task. @at: where to look first.
+ */
+static const struct slot_fd *leader_fds(const struct slot *leader, const struct slot_env *env,
+					pid_t tid, uint32_t at)
 {
 	if (at < leader->nr_tasks && leader->tids[at] == tid)
 		return slot_fds(leader, env, at);
@@ -290,7 +293,8 @@ static int read_group(const struct slot *s, const struct slot_env *env, const st
 
 		if (one[1] != fd->id)
 			continue;
-		add_value(v, &(struct counters_value){ one[0], got[1], got[2], words == 3 ? one[2] : 0 });
+		add_value(v, &(struct counters_value){ one[0], got[1], got[2],
+						       words == 3 ? one[2] : 0 });
 		return 0;
 	}
 	return -EIO;

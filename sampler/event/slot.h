@@ -18,33 +18,33 @@
 /* What all slots of a session share. */
 struct slot_env {
 	struct counters_sys sys;
-	struct counters_cpu *cpus;	/* data_fd: where the samples go */
+	struct counters_cpu *cpus; /* data_fd: where the samples go */
 	uint32_t nr_cpus;
 	struct attr_config attr;
-	bool no_lost;			/* the kernel has no PERF_FORMAT_LOST */
-	uint32_t nr_fds;		/* open now */
+	bool no_lost;	 /* the kernel has no PERF_FORMAT_LOST */
+	uint32_t nr_fds; /* open now */
 	bool may_be_empty;
-	int cgroup_fd;			/* -1: no cgroup */
-	int group_fd;			/* of the leader of what is being opened; -1: it is alone */
-	struct limits_refusal refusal;	/* of the last failure */
+	int cgroup_fd;		       /* -1: no cgroup */
+	int group_fd;		       /* of the leader of what is being opened; -1: it is alone */
+	struct limits_refusal refusal; /* of the last failure */
 };
 
 struct slot_fd {
-	int fd;				/* -1: closed */
+	int fd; /* -1: closed */
 	uint64_t id;
 };
 
 struct slot {
 	struct event event;
 	double hz;
-	bool side;			/* writes to the side-band rings, not to the data rings */
-	struct perf_event_attr attr;	/* as the kernel took it */
-	bool off;			/* by itself, whatever the others do */
-	bool settled;			/* attr is known to open */
-	struct slot_fd *fds;		/* nr_tasks x nr_cpus, all open */
-	pid_t *tids;			/* nr_tasks; -1: the whole CPU */
+	bool side;		     /* writes to the side-band rings, not to the data rings */
+	struct perf_event_attr attr; /* as the kernel took it */
+	bool off;		     /* by itself, whatever the others do */
+	bool settled;		     /* attr is known to open */
+	struct slot_fd *fds;	     /* nr_tasks x nr_cpus, all open */
+	pid_t *tids;		     /* nr_tasks; -1: the whole CPU */
 	uint32_t nr_tasks, max_tasks;
-	struct counters_value *base;	/* per CPU, of what was closed */
+	struct counters_value *base; /* per CPU, of what was closed */
 };
 
 /* A sampling event, a side-band event: nothing opened yet. */

@@ -18,8 +18,8 @@
 
 /* One mount; a hierarchy may have several. */
 struct mount {
-	char path[256];			/* "": none */
-	bool v2, perf;			/* perf: of version 1, with perf events */
+	char path[256]; /* "": none */
+	bool v2, perf;	/* perf: of version 1, with perf events */
 };
 
 static bool next_mount(FILE *f, struct mount *m)
@@ -83,26 +83,31 @@ static int open_any(const char *mounts, const struct mount *own, bool others, co
 	return fd;
 }
 
-static int explain(const char *mounts, const struct mount *own, const char *name, int error, struct err *e)
+static int explain(const char *mounts, const struct mount *own, const char *name, int error,
+		   struct err *e)
 {
 	struct mount other;
 	int fd;
 
 	if (!own->path[0])
-		return err_set(e, -ESRCH, "no cgroup '%.100s': no cgroups with perf events are mounted\n"
+		return err_set(e, -ESRCH,
+			       "no cgroup '%.100s': no cgroups with perf events are mounted\n"
 			       "  %s has none of type cgroup2, nor one with perf_event\n"
 			       "  mount -t cgroup2 none /sys/fs/cgroup; or choose another target",
 			       name, mounts);
 	fd = open_any(mounts, own, true, name, &other);
 	if (fd < 0)
-		return err_set(e, -ESRCH, "no cgroup '%.100s': %s\n"
+		return err_set(e, -ESRCH,
+			       "no cgroup '%.100s': %s\n"
 			       "  looked for below %s\n"
 			       "  the line '%s' of /proc/PID/cgroup has that of a process",
 			       name, strerror(error), own->path, own->v2 ? "0::" : "perf_event");
 	close(fd);
-	return err_set(e, -ESRCH, "'%.100s' is a cgroup of %.100s, and perf events are of %s\n"
+	return err_set(e, -ESRCH,
+		       "'%.100s' is a cgroup of %.100s, and perf events are of %s\n"
 		       "  the kernel binds events to cgroups of one hierarchy alone\n"
-		       "  give a path below %s: the line '%s' of /proc/PID/cgroup has that of a process",
+		       "  give a path below %s: the line '%s' of /proc/PID/cgroup has that of a "
+		       "process",
 		       name, other.path, own->path, own->path, own->v2 ? "0::" : "perf_event");
 }
 
@@ -114,7 +119,7 @@ int target_cgroup_open(const char *mounts, const char *name, bool *whole, struct
 	if (fd < 0)
 		return explain(mounts, &own, name, errno, e);
 	/* These files are in all folders but the root's; in the root's alone. */
-	*whole = own.v2 ? faccessat(fd, "cgroup.type", F_OK, 0) != 0 :
-			  faccessat(fd, "release_agent", F_OK, 0) == 0;
+	*whole = own.v2 ? faccessat(fd, "cgroup.type", F_OK, 0) != 0
+			: faccessat(fd, "release_agent", F_OK, 0) == 0;
 	return fd;
 }

@@ -22,7 +22,7 @@
 struct task_list {
 	pid_t *tids;
 	uint32_t nr, max;
-	uint32_t *slots;		/* hash: index + 1 */
+	uint32_t *slots; /* hash: index + 1 */
 	uint32_t mask;
 };
 
@@ -128,9 +128,11 @@ int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct e
 		free(*tids);
 		*tids = NULL;
 		if (code == -ENOENT || code == -ESRCH)
-			return err_set(e, -ESRCH, "no process with pid %d\n"
+			return err_set(e, -ESRCH,
+				       "no process with pid %d\n"
 				       "  it has exited, or was never there\n"
-				       "  'ps -e' lists what runs now", pids[i]);
+				       "  'ps -e' lists what runs now",
+				       pids[i]);
 		return err_set(e, code,
 			       "cannot read /proc/%d/task: %s\n"
 			       "  /proc may be mounted with hidepid\n"
@@ -202,9 +204,11 @@ int counters_list_user(uid_t uid, pid_t **tids, struct err *e)
 
 	*tids = NULL;
 	if (!dir)
-		return err_set(e, -errno, "cannot read /proc: %s\n"
+		return err_set(e, -errno,
+			       "cannot read /proc: %s\n"
 			       "  without it the processes of a user cannot be found\n"
-			       "  mount it: mount -t proc proc /proc", strerror(errno));
+			       "  mount it: mount -t proc proc /proc",
+			       strerror(errno));
 	while ((entry = readdir(dir))) {
 		pid_t pid = parse_pid(entry->d_name);
 		uid_t owner;

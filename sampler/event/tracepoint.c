@@ -18,7 +18,8 @@
 bool tracepoint_dir(const char *root, char *dst, size_t size)
 {
 	static const char *const places[] = {
-		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+		"/sys/kernel/tracing",
+		"/sys/kernel/debug/tracing",
 	};
 	char path[512];
 
@@ -41,13 +42,16 @@ static int no_tracefs(const struct event *ev, struct err *e)
 		return err_set(e, -EINVAL,
 			       "event '%.100s': the kernel's tracepoints cannot be read\n"
 			       "  /sys/kernel/tracing/events is open to root alone\n"
-			       "  'sudo chgrp -R perf_users /sys/kernel/tracing/events', or run as root; "
-			       "see proftop --list-events", ev->name);
+			       "  'sudo chgrp -R perf_users /sys/kernel/tracing/events', or run as "
+			       "root; "
+			       "see proftop --list-events",
+			       ev->name);
 	return err_set(e, -EINVAL,
 		       "event '%.100s': the kernel's tracepoints are not mounted\n"
 		       "  /sys/kernel/tracing is empty\n"
 		       "  'sudo mount -t tracefs nodev /sys/kernel/tracing', then see "
-		       "proftop --list-events", ev->name);
+		       "proftop --list-events",
+		       ev->name);
 }
 
 int tracepoint_parse(const char *root, struct event *ev, const char *system, const char *name,

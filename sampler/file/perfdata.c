@@ -27,26 +27,27 @@
 /* What lies between two records that are read together. */
 #define GAP_MAX 512u
 
-/* Where MMAP2 tells the protection: behind the header, ids, range, and what the file is known by. */
+/* Where MMAP2 tells the protection: behind the header, ids, range, and what the file is known by.
+ */
 #define MMAP2_PROT_AT 64
 
 struct record_ref {
 	uint64_t time_ns;
-	uint64_t at;			/* offset in the file, or address of the inflated bytes */
+	uint64_t at; /* offset in the file, or address of the inflated bytes */
 	uint16_t event, size;
 	bool inflated;
 };
 
 struct perfdata {
 	struct perfdata_bytes bytes;
-	uint8_t *copy;			/* perfdata_from_memory */
+	uint8_t *copy; /* perfdata_from_memory */
 	struct perfdata_events events;
 	struct record_ref *refs;
 	uint64_t nr_refs, room_refs;
 	uint64_t nr_bad;
 	uint64_t last_time_ns;
 	uint64_t first_sample_ns, last_sample_ns;
-	struct perfdata_zstd *zstd;	/* NULL until a compressed record was met */
+	struct perfdata_zstd *zstd; /* NULL until a compressed record was met */
 };
 
 /* Where records are being looked for. */
@@ -124,10 +125,12 @@ static uint32_t event_of_record(const struct perfdata *pd, const uint8_t *at, ui
 	uint64_t id;
 	int event;
 
-	if (pd->events.nr <= 1 || !(pd->events.events[0].layout.sample_type & PERF_SAMPLE_IDENTIFIER) ||
+	if (pd->events.nr <= 1 ||
+	    !(pd->events.events[0].layout.sample_type & PERF_SAMPLE_IDENTIFIER) ||
 	    size < sizeof(struct perf_event_header) + 8)
 		return 0;
-	id = load_u64(type == PERF_RECORD_SAMPLE ? at + sizeof(struct perf_event_header) : at + size - 8);
+	id = load_u64(type == PERF_RECORD_SAMPLE ? at + sizeof(struct perf_event_header)
+						 : at + size - 8);
 	event = perfdata_event_of(pd, id);
 	return event < 0 ? 0 : (uint32_t)event;
 }
@@ -169,7 +172,9 @@ static void add_record(struct perfdata *pd, const struct source *src, uint64_t o
 		       const uint8_t *at, const struct perf_event_header *h)
 {
 	uint32_t event = event_of_record(pd, at, h->type, h->size);
-	struct record_ref ref = { .event = (uint16_t)event, .size = h->size, .inflated = src->inflated };
+	struct record_ref ref = { .event = (uint16_t)event,
+				  .size = h->size,
+				  .inflated = src->inflated };
 
 	ref.at = src->inflated ? (uintptr_t)at : offset;
 	ref.time_ns = time_of(pd, &pd->events.events[event].layout, at, h->type, h->size);
@@ -272,7 +277,8 @@ static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t off
 		if (h.size < sizeof(h) || h.size > size - done)
 			break;
 		at = perfdata_bytes_at(src->bytes, offset + done,
-				       h.type == PERF_RECORD_SAMPLE ? MIN(h.size, SAMPLE_HEAD) : h.size);
+				       h.type == PERF_RECORD_SAMPLE ? MIN(h.size, SAMPLE_HEAD)
+								    : h.size);
 		if (!at)
 			break;
 		if (h.type >= PERFDATA_USER_FIRST)
@@ -288,7 +294,8 @@ static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t off
 }
 
 /* The first of refs[from..to) that is later than @time_ns; they are in order. */
-static uint64_t first_later(const struct record_ref *refs, uint64_t from, uint64_t to, uint64_t time_ns)
+static uint64_t first_later(const struct record_ref *refs, uint64_t from, uint64_t to,
+			    uint64_t time_ns)
 {
 	while (from < to) {
 		uint64_t mid = from + (to - from) / 2;
@@ -301,7 +308,8 @@ static uint64_t first_later(const struct record_ref *refs, uint64_t from, uint64
 	return from;
 }
 
-/* Merge refs[from..mid) and refs[mid..to), each in order: only where they overlap is anything moved. */
+/* Merge refs[from..mid) and refs[mid..to), each in order: only where they overlap is anything
+ * moved. */
 static void merge(struct record_ref *refs, uint64_t from, uint64_t mid, uint64_t to,
 		  struct record_ref *spare)
 {
@@ -311,7 +319,8 @@ static void merge(struct record_ref *refs, uint64_t from, uint64_t mid, uint64_t
 	end = spare + (mid - from);
 	memcpy(spare, refs + from, (mid - from) * sizeof(*refs));
 	while (left < end)
-		refs[from++] = mid < to && refs[mid].time_ns < left->time_ns ? refs[mid++] : *left++;
+		refs[from++] = mid < to && refs[mid].time_ns < left->time_ns ? refs[mid++]
+									     : *left++;
 }
 
 /*
@@ -341,7 +350,8 @@ static int sort_refs(struct perfdata *pd)
 
 static int not_perf_data(struct err *e)
 {
-	return err_set(e, -EINVAL, "not a perf.data file, or one that is cut short\n"
+	return err_set(e, -EINVAL,
+		       "not a perf.data file, or one that is cut short\n"
 		       "  its header, events or records do not fit together\n"
 		       "  record anew with perf record or proftop --record");
 }
@@ -436,19 +446,21 @@ uint64_t perfdata_nr_bad(const struct perfdata *pd)
 	return pd->nr_bad;
 }
 
-/* Where the record that is asked for next follows in the file, as most do: up to @enough bytes of it. */
+/* Where the record that is asked for next follows in the file, as most do: up to @enough bytes of
+ * it. */
 static uint64_t behind(const struct perfdata *pd, const struct record_ref *ref, uint64_t enough)
 {
 	const struct record_ref *next = ref + 1;
 	uint64_t end = ref->at + ref->size;
 
-	if (next == pd->refs + pd->nr_refs || next->inflated || next->at < end || next->at - end > GAP_MAX)
+	if (next == pd->refs + pd->nr_refs || next->inflated || next->at < end ||
+	    next->at - end > GAP_MAX)
 		return 0;
 	return next->at - end + MIN(enough, next->size);
 }
 
-const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t *enough, size_t *size,
-				    const struct record_layout **layout)
+const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t *enough,
+				    size_t *size, const struct record_layout **layout)
 {
 	const struct record_ref *ref = &pd->refs[index];
 	bool whole = ref->inflated || *enough >= ref->size || ref->size - *enough <= PERFDATA_TAIL;
@@ -456,7 +468,8 @@ const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t 
 	*size = ref->size;
 	*layout = &pd->events.events[ref->event].layout;
 	if (!whole) {
-		const struct perfdata_ends ends = { *enough, PERFDATA_TAIL, behind(pd, ref, *enough) };
+		const struct perfdata_ends ends = { *enough, PERFDATA_TAIL,
+						    behind(pd, ref, *enough) };
 
 		return perfdata_bytes_ends(&pd->bytes, ref->at, ref->size, &ends);
 	}

@@ -21,12 +21,12 @@
 struct perfdata;
 
 struct perfdata_event {
-	struct event event;		/* name from the file's EVENT_DESC, else from type and config */
+	struct event event; /* name from the file's EVENT_DESC, else from type and config */
 	struct record_layout layout;
-	double hz;			/* 0: a fixed period */
+	double hz; /* 0: a fixed period */
 	uint64_t period;
-	bool dummy;			/* side-band only */
-	bool monotonic;			/* times are of CLOCK_MONOTONIC, as live */
+	bool dummy;	/* side-band only */
+	bool monotonic; /* times are of CLOCK_MONOTONIC, as live */
 };
 
 /* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
@@ -49,7 +49,7 @@ uint32_t perfdata_nr_ids(const struct perfdata *pd);
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);
 /* Mappings of data left out: nothing is ever looked up in them. */
 uint64_t perfdata_nr_records(const struct perfdata *pd);
-uint64_t perfdata_nr_bad(const struct perfdata *pd);	/* bytes or records that made no sense */
+uint64_t perfdata_nr_bad(const struct perfdata *pd); /* bytes or records that made no sense */
 
 /*
  * Record @index in time order (bytes, perhaps unaligned; *@size), with the
@@ -66,8 +66,8 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
  * The same, but only its first *@enough bytes need be there, and the last
  * PERFDATA_TAIL; then *@enough is how many at the start are.
  */
-const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t *enough, size_t *size,
-				    const struct record_layout **layout);
+const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t *enough,
+				    size_t *size, const struct record_layout **layout);
 /* Time stamps of the first and the last sample. */
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns);
 

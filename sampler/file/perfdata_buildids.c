@@ -26,7 +26,8 @@ static bool is_kernel(const char *name, size_t size)
 	if (size >= sizeof(kallsyms) - 1 && !memcmp(name, kallsyms, sizeof(kallsyms) - 1))
 		return true;
 	size -= slash ? (size_t)(slash + 1 - name) : 0;
-	return size >= sizeof(file) - 1 && !memcmp(slash ? slash + 1 : name, file, sizeof(file) - 1);
+	return size >= sizeof(file) - 1 &&
+	       !memcmp(slash ? slash + 1 : name, file, sizeof(file) - 1);
 }
 
 static void add(struct perfdata_build_ids *t, const char *name, size_t size, const uint8_t *id,
@@ -45,7 +46,9 @@ static void add(struct perfdata_build_ids *t, const char *name, size_t size, con
 		t->names = xrealloc_array(t->names, t->names_room, 1);
 	}
 	entry = &t->ids[t->nr++];
-	*entry = (struct perfdata_build_id){ (uint32_t)t->names_size, (uint32_t)size, { 0 }, id_size };
+	*entry = (struct perfdata_build_id){
+		(uint32_t)t->names_size, (uint32_t)size, { 0 }, id_size
+	};
 	memcpy(entry->id, id, id_size);
 	memcpy(t->names + t->names_size, name, size);
 	t->names_size += size;

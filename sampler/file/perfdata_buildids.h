@@ -16,17 +16,18 @@ struct object_identity;
 /* Zero-initialised is empty. */
 struct perfdata_build_ids {
 	struct perfdata_build_id {
-		uint32_t name, name_size;	/* in names */
+		uint32_t name, name_size; /* in names */
 		uint8_t id[20];
 		uint8_t size;
-	} *ids;
+	} * ids;
 	uint32_t nr, room;
 	char *names;
 	size_t names_size, names_room;
 	bool sorted;
 };
 
-/* Add what the record of @size bytes tells: of a file, or of the kernel. False: it makes no sense. */
+/* Add what the record of @size bytes tells: of a file, or of the kernel. False: it makes no sense.
+ */
 bool perfdata_build_ids_add(struct perfdata_build_ids *t, struct kernel_identity *kernel,
 			    const uint8_t *record, size_t size);
 /*

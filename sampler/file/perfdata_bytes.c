@@ -15,13 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Read so much at least: small records come many in a read, but of what is jumped to, its head may be all. */
+/* Read so much at least: small records come many in a read, but of what is jumped to, its head may
+ * be all. */
 #define WINDOW_NEXT 4096u
 #define WINDOW_JUMP 512u
 /* Room for some records of which only the ends are read. */
-#define ENDS_ROOM  (64u << 10)
+#define ENDS_ROOM (64u << 10)
 /* The heads of records lie too far apart for the kernel to see that the file is read through. */
-#define AHEAD	   (16ULL << 20)
+#define AHEAD (16ULL << 20)
 
 /* Read a whole pipe into new memory. */
 static int read_all(int fd, uint8_t **bytes, uint64_t *size, struct err *e)
@@ -34,8 +35,10 @@ static int read_all(int fd, uint8_t **bytes, uint64_t *size, struct err *e)
 		used += (size_t)got;
 		if (used > PERFDATA_MEMORY_MAX) {
 			free(buf);
-			return err_set(e, -EFBIG, "more than %llu GiB come through the pipe\n"
-				       "  write them into a file and read that", PERFDATA_MEMORY_MAX >> 30);
+			return err_set(e, -EFBIG,
+				       "more than %llu GiB come through the pipe\n"
+				       "  write them into a file and read that",
+				       PERFDATA_MEMORY_MAX >> 30);
 		}
 		if (used == room)
 			buf = xrealloc_array(buf, room *= 2, 1);
@@ -72,7 +75,9 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e)
 
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size)
 {
-	*b = (struct perfdata_bytes){ .size = size, .fd = -1, .window = memory, .window_size = size };
+	*b = (struct perfdata_bytes){
+		.size = size, .fd = -1, .window = memory, .window_size = size
+	};
 }
 
 void perfdata_bytes_close(struct perfdata_bytes *b)
@@ -102,9 +107,10 @@ static void make_room(struct perfdata_bytes *b, uint64_t size)
 	b->own = xcalloc(1, b->room);
 }
 
-/* Read from @offset to @to until there are @least bytes; at most @most. How many; 0: not so many. */
-static uint64_t read_at(const struct perfdata_bytes *b, uint8_t *to, uint64_t offset, uint64_t least,
-			uint64_t most)
+/* Read from @offset to @to until there are @least bytes; at most @most. How many; 0: not so many.
+ */
+static uint64_t read_at(const struct perfdata_bytes *b, uint8_t *to, uint64_t offset,
+			uint64_t least, uint64_t most)
 {
 	uint64_t have = 0;
 
@@ -113,7 +119,7 @@ static uint64_t read_at(const struct perfdata_bytes *b, uint8_t *to, uint64_t of
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)		/* shorter than it was, or it cannot be read */
+		if (got <= 0) /* shorter than it was, or it cannot be read */
 			return 0;
 		have += (uint64_t)got;
 	}
@@ -144,13 +150,14 @@ bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t siz
 	return b->window_size >= size;
 }
 
-/* Did the first @head bytes at @offset come with the end of the record before, and has it room there? */
+/* Did the first @head bytes at @offset come with the end of the record before, and has it room
+ * there? */
 static bool came_along(const struct perfdata_bytes *b, uint64_t offset, uint64_t size,
 		       const struct perfdata_ends *ends)
 {
 	return offset >= b->next_at && offset - b->next_at <= b->next_size &&
-	       ends->head <= b->next_size - (offset - b->next_at) &&
-	       size <= b->size - offset && offset - b->own_at + size + ends->behind <= b->room;
+	       ends->head <= b->next_size - (offset - b->next_at) && size <= b->size - offset &&
+	       offset - b->own_at + size + ends->behind <= b->room;
 }
 
 /*
@@ -171,7 +178,8 @@ const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, ui
 		 !read_at(b, b->own, offset, head, head))
 		return NULL;
 	at = b->own + (offset - b->own_at);
-	got = read_at(b, at + size - tail, end - tail, tail, tail + MIN(ends->behind, b->size - end));
+	got = read_at(b, at + size - tail, end - tail, tail,
+		      tail + MIN(ends->behind, b->size - end));
 	b->next_at = end;
 	b->next_size = got ? got - tail : 0;
 	b->window = at;

@@ -16,14 +16,15 @@
 
 struct perfdata_bytes {
 	uint64_t size;
-	int fd;				/* -1: all of them are in memory */
-	const uint8_t *window;		/* window_size bytes from window_at */
+	int fd;		       /* -1: all of them are in memory */
+	const uint8_t *window; /* window_size bytes from window_at */
 	uint64_t window_at, window_size;
-	uint8_t *own;			/* what is to be freed; a file's window, of room bytes */
+	uint8_t *own; /* what is to be freed; a file's window, of room bytes */
 	size_t room;
-	uint64_t own_at;		/* the offset in the file that own stands for */
-	uint64_t next_at, next_size;	/* of the file, in own, too: read with the end of a record before */
-	uint64_t ahead;			/* the kernel was told that it will be read up to here */
+	uint64_t own_at; /* the offset in the file that own stands for */
+	uint64_t next_at,
+		next_size; /* of the file, in own, too: read with the end of a record before */
+	uint64_t ahead;	   /* the kernel was told that it will be read up to here */
 };
 
 /* Take over @fd. 0 or -errno with a sentence; then @fd is closed. */
@@ -38,7 +39,7 @@ bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t siz
 /* Of a record only so many bytes at its start and at its end need be there, neither 0. */
 struct perfdata_ends {
 	uint64_t head, tail;
-	uint64_t behind;		/* so many behind it are wanted next: they come with its end */
+	uint64_t behind; /* so many behind it are wanted next: they come with its end */
 };
 
 /* As perfdata_bytes_at(), but only the @ends of the @size bytes. */
@@ -46,7 +47,8 @@ const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, ui
 				   const struct perfdata_ends *ends);
 
 /* @size bytes at @offset, or NULL if they are not all there; valid until the next call. */
-static inline const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
+static inline const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset,
+					       uint64_t size)
 {
 	/* Before the window: a large number. */
 	uint64_t at = offset - b->window_at;

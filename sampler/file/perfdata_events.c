@@ -51,9 +51,11 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	ev->event.config = attr.config;
 	ev->event.user = !attr.exclude_user;
 	ev->event.kernel = !attr.exclude_kernel;
-	ev->event.read = attr.sample_type & PERF_SAMPLE_READ && attr.read_format & PERF_FORMAT_GROUP;
+	ev->event.read = attr.sample_type & PERF_SAMPLE_READ &&
+			 attr.read_format & PERF_FORMAT_GROUP;
 	ev->event.hardware = attr.type != PERF_TYPE_SOFTWARE;
-	ev->event.clock = attr.type == PERF_TYPE_SOFTWARE && attr.config <= PERF_COUNT_SW_TASK_CLOCK;
+	ev->event.clock = attr.type == PERF_TYPE_SOFTWARE &&
+			  attr.config <= PERF_COUNT_SW_TASK_CLOCK;
 	ev->monotonic = attr.use_clockid && attr.clockid == CLOCK_MONOTONIC;
 	ev->dummy = attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY;
 	ev->hz = attr.freq ? (double)attr.sample_freq : 0;

@@ -21,11 +21,11 @@ struct perfdata_id {
 struct perfdata_events {
 	struct perfdata_event events[PERFDATA_EVENTS_MAX];
 	uint32_t nr;
-	struct perfdata_id *ids;	/* sorted by id after perfdata_events_sort() */
+	struct perfdata_id *ids; /* sorted by id after perfdata_events_sort() */
 	uint32_t nr_ids;
 	struct kernel_identity kernel;
 	struct perfdata_build_ids build_ids;
-	char machine[PERFDATA_MACHINE_MAX];	/* as uname(2) has it; "": not told */
+	char machine[PERFDATA_MACHINE_MAX]; /* as uname(2) has it; "": not told */
 };
 
 /* Add the event of an attribute as the file has it, of @size bytes. 0 or -EINVAL. */

@@ -9,10 +9,10 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-#define PERFDATA_MAGIC		"PERFILE2"	/* and no NUL */
-#define PERFDATA_FEATURE_WORDS	4
+#define PERFDATA_MAGIC	       "PERFILE2" /* and no NUL */
+#define PERFDATA_FEATURE_WORDS 4
 /* The header of pipe mode: magic and its own size. */
-#define PERFDATA_PIPE_HEADER	16
+#define PERFDATA_PIPE_HEADER 16
 
 struct perfdata_section {
 	uint64_t offset, size;

@@ -11,7 +11,8 @@
 #include "sampler/file/perfdata_events.h"
 #include "sampler/file/perfdata_format.h"
 
-/* Where the records are; events are added where the header has them (not in pipe mode). 0 or -EINVAL. */
+/* Where the records are; events are added where the header has them (not in pipe mode). 0 or
+ * -EINVAL. */
 int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *events,
 			 struct perfdata_section *data);
 

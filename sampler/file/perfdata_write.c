@@ -25,11 +25,11 @@
 
 struct perfdata_writer {
 	int fd;
-	int code;			/* the first failure */
-	uint64_t data;			/* where records begin */
-	uint64_t end;			/* where they end */
+	int code;      /* the first failure */
+	uint64_t data; /* where records begin */
+	uint64_t end;  /* where they end */
 	struct perfdata_header header;
-	struct bytes {			/* a piece of the file in the making */
+	struct bytes { /* a piece of the file in the making */
 		uint8_t *p;
 		size_t size, room;
 	} build_ids;
@@ -55,15 +55,16 @@ static void put_u32(struct bytes *b, uint32_t v)
 static void put_string(struct bytes *b, const char *s)
 {
 	static const char zeros[STRING_ALIGN];
-	size_t size = strlen(s) + 1, padded = (size + STRING_ALIGN - 1) & ~(size_t)(STRING_ALIGN - 1);
+	size_t size = strlen(s) + 1,
+	       padded = (size + STRING_ALIGN - 1) & ~(size_t)(STRING_ALIGN - 1);
 
 	put_u32(b, (uint32_t)padded);
 	put(b, s, size);
 	put(b, zeros, padded - size);
 }
 
-void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name, const uint8_t *id,
-			   uint8_t id_size)
+void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name,
+			   const uint8_t *id, uint8_t id_size)
 {
 	static const char zeros[STRING_ALIGN];
 	size_t size = MIN(strlen(name), (size_t)PATH_MAX) + 1;
@@ -154,12 +155,15 @@ static int move_old(const char *path, struct err *e)
 	struct stat st;
 
 	if (lstat(path, &st))
-		return errno == ENOENT ? 0 : err_set(e, -errno, "cannot record to %s: %s", path,
-						     strerror(errno));
+		return errno == ENOENT ? 0
+				       : err_set(e, -errno, "cannot record to %s: %s", path,
+						 strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EEXIST, "cannot record to %s: it is not a regular file\n"
+		return err_set(e, -EEXIST,
+			       "cannot record to %s: it is not a regular file\n"
 			       "  a recording is written to a new file only\n"
-			       "  give another name", path);
+			       "  give another name",
+			       path);
 	if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
 		return err_set(e, -ENAMETOOLONG, "cannot record to %s: the name is too long", path);
 	if (rename(path, old))
@@ -219,7 +223,8 @@ static void put_attrs(struct perfdata_writer *w, struct bytes *b, uint64_t at,
 	for (uint32_t i = 0; i < attrs->nr; i++)
 		put(b, attrs->events[i].ids, 8 * attrs->events[i].nr_ids);
 	w->header.attr_size = sizeof(struct perf_event_attr) + sizeof(ids);
-	w->header.attrs = (struct perfdata_section){ at + b->size, attrs->nr * w->header.attr_size };
+	w->header.attrs =
+		(struct perfdata_section){ at + b->size, attrs->nr * w->header.attr_size };
 	for (uint32_t i = 0; i < attrs->nr; i++) {
 		ids.size = 8 * attrs->events[i].nr_ids;
 		put(b, &attrs->events[i].attr, sizeof(attrs->events[i].attr));
@@ -321,13 +326,14 @@ static void put_feature(const struct perfdata_writer *w, struct bytes *b, unsign
 	}
 }
 
-/* Behind the records: a table of sections, one for each feature in the order of its bit, then these. */
+/* Behind the records: a table of sections, one for each feature in the order of its bit, then
+ * these. */
 static void put_features(struct perfdata_writer *w, struct bytes *b,
 			 const struct perfdata_attrs *attrs)
 {
 	static const unsigned int bits[] = {
-		PERFDATA_BUILD_ID, PERFDATA_HOSTNAME, PERFDATA_OSRELEASE, PERFDATA_VERSION, PERFDATA_ARCH,
-		PERFDATA_NRCPUS, PERFDATA_CMDLINE, PERFDATA_EVENT_DESC,
+		PERFDATA_BUILD_ID, PERFDATA_HOSTNAME, PERFDATA_OSRELEASE, PERFDATA_VERSION,
+		PERFDATA_ARCH,	   PERFDATA_NRCPUS,   PERFDATA_CMDLINE,	  PERFDATA_EVENT_DESC,
 	};
 	struct perfdata_section table[ARRAY_SIZE(bits)] = { { 0 } };
 	struct utsname host;
@@ -360,7 +366,8 @@ int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attr
 	if (!code)
 		code = write_at(w->fd, b.p, b.size, w->end);
 	free(b.p);
-	/* No room for them: the events as they were at the start, and all records, still make a file. */
+	/* No room for them: the events as they were at the start, and all records, still make a
+	 * file. */
 	if (code)
 		w->header = first;
 	w->header.data.size = w->end - w->data;

@@ -19,7 +19,7 @@
 struct perfdata_attr {
 	char name[EVENT_NAME_MAX];
 	struct perf_event_attr attr;
-	uint64_t *ids;			/* sorted */
+	uint64_t *ids; /* sorted */
 	size_t nr_ids, room_ids;
 };
 
@@ -36,9 +36,10 @@ void perfdata_attrs_fini(struct perfdata_attrs *attrs);
 
 struct perfdata_writer;
 
-/* The build-id of an object whose code was sampled; goes into the header. @name: as its mappings have it. */
-void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name, const uint8_t *id,
-			   uint8_t id_size);
+/* The build-id of an object whose code was sampled; goes into the header. @name: as its mappings
+ * have it. */
+void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name,
+			   const uint8_t *id, uint8_t id_size);
 
 /*
  * Create @path, mode 0600. A regular file of that name becomes @path.old, as

@@ -22,7 +22,7 @@ struct buffer {
 
 struct perfdata_zstd {
 	ZSTD_DStream *stream;
-	struct buffer *last;		/* newest first */
+	struct buffer *last; /* newest first */
 	uint64_t total;
 };
 
@@ -69,7 +69,7 @@ int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t si
 			return damaged(e);
 		b->size += o.pos;
 		room -= o.pos;
-		if (room == 0) {	/* full: there may be more even if all input was taken */
+		if (room == 0) { /* full: there may be more even if all input was taken */
 			room = MAX(b->size, (size_t)1 << 16);
 			b = z->last = xrealloc_array(b, 1, sizeof(*b) + b->size + room);
 		} else if (o.pos == 0 && in.pos < in.size) {
@@ -105,7 +105,8 @@ void perfdata_zstd_free(struct perfdata_zstd *z)
 int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size,
 		      const uint8_t **out, size_t *out_size, struct err *e)
 {
-	return err_set(e, -ENOTSUP, "the file is compressed, and this proftop was built without libzstd\n"
+	return err_set(e, -ENOTSUP,
+		       "the file is compressed, and this proftop was built without libzstd\n"
 		       "  perf record -z wrote it\n"
 		       "  build with libzstd-dev installed, or record without -z");
 }

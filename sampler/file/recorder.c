@@ -48,28 +48,28 @@ struct lost_samples_record {
 /* The producer's, but for the spool's tail; read by others when it is gone. */
 struct recorder_lane {
 	struct spool spool;
-	struct lost_record lost;	/* lost.lost: refused since the last record that went in */
+	struct lost_record lost; /* lost.lost: refused since the last record that went in */
 	uint64_t nr_samples, nr_kernel_lost, nr_dropped;
-	bool side;			/* no samples here: each record counts */
-	_Atomic uint64_t drained_ns;	/* release: what came before is in; acquire by the writer */
+	bool side;		     /* no samples here: each record counts */
+	_Atomic uint64_t drained_ns; /* release: what came before is in; acquire by the writer */
 };
 
 struct recorder {
 	struct perfdata_writer *file;
 	pthread_mutex_t file_lock;
-	struct perfdata_attrs attrs;	/* builder; the writer before it starts and after it ended */
+	struct perfdata_attrs attrs; /* builder; the writer before it starts and after it ended */
 	struct recorder_lane *lanes;
-	uint32_t nr_lanes;		/* CPUs; the last one is the side-band's */
+	uint32_t nr_lanes; /* CPUs; the last one is the side-band's */
 	const char *root;
-	uint64_t lost;			/* set before the writer is told to stop */
-	uint64_t every_ns;		/* the shortest round */
-	uint64_t round_ns;		/* the writer's: the last round ended then */
+	uint64_t lost;	   /* set before the writer is told to stop */
+	uint64_t every_ns; /* the shortest round */
+	uint64_t round_ns; /* the writer's: the last round ended then */
 
 	pthread_t writer;
 	bool runs;
 	int stop_fd;
-	sem_t ready;			/* posted once: what exists is in the file */
-	atomic_int error;		/* relaxed: a flag for the builder */
+	sem_t ready;	  /* posted once: what exists is in the file */
+	atomic_int error; /* relaxed: a flag for the builder */
 };
 
 static size_t lane_size(const struct recorder_config *config)
@@ -95,14 +95,16 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 	r->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->lanes = aligned_alloc(CACHELINE, (config->nr_cpus + 1) * sizeof(*r->lanes));
 	if (r->stop_fd < 0 || !r->lanes)
-		code = err_set(e, -ENOMEM, "cannot record: no memory or no file descriptor is left");
+		code = err_set(e, -ENOMEM,
+			       "cannot record: no memory or no file descriptor is left");
 	while (!code && r->nr_lanes <= config->nr_cpus) {
 		struct recorder_lane *lane = &r->lanes[r->nr_lanes];
 
 		memset(lane, 0, sizeof(*lane));
 		code = spool_init(&lane->spool, lane_size(config));
 		if (code)
-			err_set(e, code, "cannot record: no memory for buffers: %s", strerror(-code));
+			err_set(e, code, "cannot record: no memory for buffers: %s",
+				strerror(-code));
 		lane->side = r->nr_lanes == config->nr_cpus;
 		r->nr_lanes += !code;
 	}
@@ -227,7 +229,8 @@ static uint64_t all_drained(const struct recorder *r)
 
 	for (uint32_t i = 0; i < r->nr_lanes; i++)
 		/* Acquire: the records put before; pairs with the release in recorder_drained(). */
-		least = MIN(least, atomic_load_explicit(&r->lanes[i].drained_ns, memory_order_acquire));
+		least = MIN(least,
+			    atomic_load_explicit(&r->lanes[i].drained_ns, memory_order_acquire));
 	return least;
 }
 
@@ -238,7 +241,8 @@ static uint64_t all_drained(const struct recorder *r)
  */
 static void write_lanes(struct recorder *r)
 {
-	const struct perf_event_header round = { .type = PERFDATA_FINISHED_ROUND, .size = sizeof(round) };
+	const struct perf_event_header round = { .type = PERFDATA_FINISHED_ROUND,
+						 .size = sizeof(round) };
 	uint64_t drained_ns = all_drained(r), now_ns;
 
 	for (uint32_t i = 0; i < r->nr_lanes; i++)

@@ -26,17 +26,17 @@ struct recorder_lane;
 
 struct recorder_config {
 	const char *path;
-	uint32_t nr_cpus;		/* a lane each, and one for the side-band */
-	size_t lane_size;		/* bytes, a power of two; 0: 8 MiB, less where there are many lanes */
-	const char *root;		/* of /proc: "" */
-	uint64_t round_ns;		/* the shortest round; 0: 2 s */
+	uint32_t nr_cpus;  /* a lane each, and one for the side-band */
+	size_t lane_size;  /* bytes, a power of two; 0: 8 MiB, less where there are many lanes */
+	const char *root;  /* of /proc: "" */
+	uint64_t round_ns; /* the shortest round; 0: 2 s */
 };
 
 struct recorder_stats {
-	uint64_t nr_samples;		/* in the file */
-	uint64_t nr_kernel_lost;	/* by the kernel, as LOST records of data rings tell it */
-	uint64_t nr_dropped;		/* samples (and side-band records) that found no room in a lane */
-	uint64_t bytes;			/* of records in the file */
+	uint64_t nr_samples;	 /* in the file */
+	uint64_t nr_kernel_lost; /* by the kernel, as LOST records of data rings tell it */
+	uint64_t nr_dropped;	 /* samples (and side-band records) that found no room in a lane */
+	uint64_t bytes;		 /* of records in the file */
 };
 
 /* Create the file and the lanes. 0 or -errno with a sentence. */
@@ -60,7 +60,8 @@ void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns);
 /* All that happened on the lane's CPU before @now_ns has been put. */
 void recorder_drained(struct recorder_lane *lane, uint64_t now_ns);
-/* After the last record, before the end: the build-id of a sampled object. As perfdata_put_build_id(). */
+/* After the last record, before the end: the build-id of a sampled object. As
+ * perfdata_put_build_id(). */
 void recorder_build_id(struct recorder *r, bool kernel, const char *name, const uint8_t *id,
 		       uint8_t id_size);
 /* The first failure to write, -errno; 0: none so far. Any thread. */

@@ -14,10 +14,10 @@
 
 struct spool {
 	uint8_t *data;
-	uint64_t size;					/* a power of two */
-	_Alignas(CACHELINE) atomic_ullong head;		/* producer: release; consumer: acquire */
-	uint64_t seen_tail;				/* producer's: tail as it last read it */
-	_Alignas(CACHELINE) atomic_ullong tail;		/* consumer: release; producer: acquire */
+	uint64_t size;				/* a power of two */
+	_Alignas(CACHELINE) atomic_ullong head; /* producer: release; consumer: acquire */
+	uint64_t seen_tail;			/* producer's: tail as it last read it */
+	_Alignas(CACHELINE) atomic_ullong tail; /* consumer: release; producer: acquire */
 };
 
 /* @size is a power of two; its pages are touched now, not by the producer later. 0 or -errno. */

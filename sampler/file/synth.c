@@ -27,10 +27,12 @@
 
 /* If this fails, struct synth_id is not what the attributes promise. */
 _Static_assert(ATTR_SIDE_TYPE == (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-				  PERF_SAMPLE_CPU) && sizeof(struct synth_id) == 32,
+				  PERF_SAMPLE_CPU) &&
+		       sizeof(struct synth_id) == 32,
 	       "id block");
 _Static_assert((RECORD_SAMPLE_TYPE & (ATTR_SIDE_TYPE | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)) ==
-	       ATTR_SIDE_TYPE, "one id block for all records");
+		       ATTR_SIDE_TYPE,
+	       "one id block for all records");
 
 struct comm_head {
 	struct perf_event_header h;
@@ -62,7 +64,7 @@ static void emit(const struct synth *s, void *head, size_t head_size, const char
 	size_t padded;
 
 	name_size = MIN(name_size, (size_t)NAME_MAX_BYTES);
-	padded = (name_size + 8) & ~(size_t)7;		/* a NUL at least */
+	padded = (name_size + 8) & ~(size_t)7; /* a NUL at least */
 	h->size = (uint16_t)(head_size + padded + sizeof(id));
 	memcpy(record, head, head_size);
 	memset(record + head_size, 0, padded);
@@ -97,7 +99,7 @@ void synth_kernel(const struct synth *s)
 	}
 	fclose(f);
 	if (!m.start || end <= m.start)
-		return;			/* hidden: kernel.kptr_restrict */
+		return; /* hidden: kernel.kptr_restrict */
 	m.pgoff = m.start;
 	m.size = end - m.start;
 	emit(s, &m, sizeof(m), name, sizeof(name) - 1);

@@ -25,8 +25,8 @@ struct synth_id {
 typedef void (*synth_fn)(void *ctx, const void *record, size_t size);
 
 struct synth {
-	const char *root;		/* "": of /proc; tests have their own */
-	uint64_t time_ns;		/* in the id block; 0: before everything, as perf has it */
+	const char *root; /* "": of /proc; tests have their own */
+	uint64_t time_ns; /* in the id block; 0: before everything, as perf has it */
 	synth_fn fn;
 	void *ctx;
 };

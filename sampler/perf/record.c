@@ -13,18 +13,18 @@
 #include <sys/mman.h>
 
 /* In the trailer of records that are not samples (sample_id_all). */
-#define ID_BLOCK                                                                                \
-	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |          \
+#define ID_BLOCK                                                                                   \
+	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
 /* Of a sample, those that have a size; they come first. */
-#define FIXED                                                                                   \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |         \
-	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |          \
+#define FIXED                                                                                      \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
 	 PERF_SAMPLE_PERIOD)
 /* A field whose length we cannot tell stands before others that we need. */
 #define NOT_READABLE PERF_SAMPLE_BRANCH_STACK
 /* All fields that we walk over; later ones follow STACK_USER and are left alone. */
-#define WALKED       ((uint64_t)PERF_SAMPLE_STACK_USER * 2 - 1)
+#define WALKED ((uint64_t)PERF_SAMPLE_STACK_USER * 2 - 1)
 
 /* What is left of a record. @bad sticks: check it once, after a run of steps. */
 struct cursor {
@@ -323,7 +323,7 @@ static void decode_throttle(struct record *r, struct cursor *c)
 {
 	r->time_ns = take_u64(c);
 	r->throttle_id = take_u64(c);
-	take_u64(c);	/* stream_id */
+	take_u64(c); /* stream_id */
 }
 
 static void decode_ksymbol(struct record *r, struct cursor *c)
@@ -342,7 +342,7 @@ static void decode_bpf(struct record *r, struct cursor *c)
 {
 	r->bpf.type = (uint16_t)take_u32(c);
 	r->bpf.id = take_u32(c);
-	take_u64(c);	/* tag */
+	take_u64(c); /* tag */
 }
 
 static void (*const decoders[])(struct record *r, struct cursor *c) = {

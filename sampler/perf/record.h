@@ -16,40 +16,40 @@
 #include "symbols/object/object.h"
 
 /* What our sample events ask for, and so the layout of their records. */
-#define RECORD_SAMPLE_TYPE                                                                      \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |         \
+#define RECORD_SAMPLE_TYPE                                                                         \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN)
 /* Added when user stacks are wanted. */
 #define RECORD_STACK_TYPE (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
 struct record_layout {
-	uint64_t sample_type;		/* PERF_SAMPLE_* of the attr; IDENTIFIER must be in it */
-	uint64_t regs_mask;		/* sample_regs_user */
-	uint64_t read_format;		/* PERF_FORMAT_*, where PERF_SAMPLE_READ is in sample_type */
-	bool id_all;			/* sample_id_all: other records end in the id block */
+	uint64_t sample_type; /* PERF_SAMPLE_* of the attr; IDENTIFIER must be in it */
+	uint64_t regs_mask;   /* sample_regs_user */
+	uint64_t read_format; /* PERF_FORMAT_*, where PERF_SAMPLE_READ is in sample_type */
+	bool id_all;	      /* sample_id_all: other records end in the id block */
 };
 
 struct record_sample {
 	uint64_t id, ip, time_ns, period;
 	uint32_t pid, tid, cpu;
-	const uint8_t *reads;		/* a group's counts since its start, each {value, id[, lost]} */
-	uint32_t nr_reads, read_size;	/* bytes of one */
-	const uint8_t *chain;		/* nr_chain u64s, PERF_CONTEXT_* markers included */
+	const uint8_t *reads; /* a group's counts since its start, each {value, id[, lost]} */
+	uint32_t nr_reads, read_size; /* bytes of one */
+	const uint8_t *chain;	      /* nr_chain u64s, PERF_CONTEXT_* markers included */
 	uint64_t nr_chain;
-	uint64_t regs_abi;		/* PERF_SAMPLE_REGS_ABI_* */
-	const uint8_t *regs;		/* popcount(regs_mask) u64s, NULL when abi is NONE */
-	const uint8_t *stack;		/* stack_size bytes; NULL when there is none */
-	uint64_t stack_size;		/* of the dump as reserved by the kernel */
-	uint64_t stack_dyn;		/* valid bytes, clamped to stack_size */
-	uint64_t stack_part;		/* bytes at @stack: all of them, unless the caller has fewer */
+	uint64_t regs_abi;    /* PERF_SAMPLE_REGS_ABI_* */
+	const uint8_t *regs;  /* popcount(regs_mask) u64s, NULL when abi is NONE */
+	const uint8_t *stack; /* stack_size bytes; NULL when there is none */
+	uint64_t stack_size;  /* of the dump as reserved by the kernel */
+	uint64_t stack_dyn;   /* valid bytes, clamped to stack_size */
+	uint64_t stack_part;  /* bytes at @stack: all of them, unless the caller has fewer */
 };
 
 struct record_mmap {
 	uint32_t pid, tid;
 	uint64_t start, size, pgoff;
-	struct object_identity identity;	/* device, inode, generation or build-id */
+	struct object_identity identity; /* device, inode, generation or build-id */
 	uint32_t prot;
-	bool is_private;		/* false: shared, or not told */
+	bool is_private; /* false: shared, or not told */
 	const char *filename;
 	size_t filename_size;
 };
@@ -58,10 +58,10 @@ struct record_comm {
 	uint32_t pid, tid;
 	const char *comm;
 	size_t comm_size;
-	bool exec;			/* PERF_RECORD_MISC_COMM_EXEC */
+	bool exec; /* PERF_RECORD_MISC_COMM_EXEC */
 };
 
-struct record_task {			/* FORK and EXIT */
+struct record_task { /* FORK and EXIT */
 	uint32_t pid, ppid, tid, ptid;
 	uint64_t time_ns;
 };
@@ -69,23 +69,23 @@ struct record_task {			/* FORK and EXIT */
 struct record_ksymbol {
 	uint64_t start;
 	uint32_t size;
-	uint16_t type;			/* PERF_RECORD_KSYMBOL_TYPE_* */
-	bool gone;			/* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+	uint16_t type; /* PERF_RECORD_KSYMBOL_TYPE_* */
+	bool gone;     /* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
 	const char *name;
 	size_t name_size;
 };
 
 struct record_bpf {
-	uint16_t type;			/* PERF_BPF_EVENT_PROG_* */
-	uint32_t id;			/* of the program; its name comes with KSYMBOL */
+	uint16_t type; /* PERF_BPF_EVENT_PROG_* */
+	uint32_t id;   /* of the program; its name comes with KSYMBOL */
 };
 
 struct record {
-	uint32_t type;			/* PERF_RECORD_* */
+	uint32_t type; /* PERF_RECORD_* */
 	uint16_t misc;
-	uint64_t time_ns;		/* of the id block or the sample; 0: none */
-	uint64_t id;			/* of the id block or the sample; 0: none */
-	uint32_t cpu;			/* the same; UINT32_MAX: none */
+	uint64_t time_ns; /* of the id block or the sample; 0: none */
+	uint64_t id;	  /* of the id block or the sample; 0: none */
+	uint32_t cpu;	  /* the same; UINT32_MAX: none */
 	union {
 		struct record_sample sample;
 		struct record_mmap mmap;
@@ -93,8 +93,8 @@ struct record {
 		struct record_task task;
 		struct record_ksymbol ksymbol;
 		struct record_bpf bpf;
-		uint64_t lost;		/* LOST, LOST_SAMPLES: how many */
-		uint64_t throttle_id;	/* THROTTLE, UNTHROTTLE: event id; time in time_ns */
+		uint64_t lost;	      /* LOST, LOST_SAMPLES: how many */
+		uint64_t throttle_id; /* THROTTLE, UNTHROTTLE: event id; time in time_ns */
 	};
 };
 

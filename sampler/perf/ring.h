@@ -18,16 +18,16 @@ struct perf_event_mmap_page;
 struct perf_event_header;
 
 struct ring {
-	struct perf_event_mmap_page *page;	/* NULL: closed */
+	struct perf_event_mmap_page *page; /* NULL: closed */
 	uint8_t *data;
-	uint64_t size;				/* of the data area; a power of two */
-	uint64_t head;				/* up to here this batch reads */
-	uint64_t tail;				/* next record */
-	uint8_t *scratch;			/* 64 KiB: a record that wraps is copied here */
-	uint64_t nr_bad;			/* headers that made no sense: the ring was skipped to head */
-	uint64_t high;				/* most bytes seen waiting since ring_take_high() */
-	uint64_t last;				/* start of the record last returned */
-	size_t map_size;			/* to unmap; 0: the memory is the caller's */
+	uint64_t size;	  /* of the data area; a power of two */
+	uint64_t head;	  /* up to here this batch reads */
+	uint64_t tail;	  /* next record */
+	uint8_t *scratch; /* 64 KiB: a record that wraps is copied here */
+	uint64_t nr_bad;  /* headers that made no sense: the ring was skipped to head */
+	uint64_t high;	  /* most bytes seen waiting since ring_take_high() */
+	uint64_t last;	  /* start of the record last returned */
+	size_t map_size;  /* to unmap; 0: the memory is the caller's */
 };
 
 /* Map @fd's ring: 1 + @size/page pages. 0 or -errno; -EPERM is the mlock limit. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct last {
-	uint64_t id, value;		/* id 0: empty; the kernel's begin with 1 */
+	uint64_t id, value; /* id 0: empty; the kernel's begin with 1 */
 };
 
 struct deltas {
@@ -56,8 +56,8 @@ uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value)
 	return value > was ? value - was : 0;
 }
 
-uint32_t deltas_of_sample(struct deltas *d, const struct record_sample *s, deltas_slot_fn slot, void *ctx,
-			  struct pipeline_member out[static EVENTS_MAX])
+uint32_t deltas_of_sample(struct deltas *d, const struct record_sample *s, deltas_slot_fn slot,
+			  void *ctx, struct pipeline_member out[static EVENTS_MAX])
 {
 	uint32_t nr = 0;
 

@@ -26,8 +26,8 @@ static uint32_t id_of(const struct places *places, uint32_t id)
 {
 	const struct place *place = places_at(places, id);
 	/* Acquire: pairs with the release in places_name(). */
-	uint32_t symbol = place ? atomic_load_explicit(&place->symbol, memory_order_acquire) :
-				  SYMBOL_NONE;
+	uint32_t symbol = place ? atomic_load_explicit(&place->symbol, memory_order_acquire)
+				: SYMBOL_NONE;
 
 	return symbol == SYMBOL_NONE ? ASSEMBLE_PLACE | id : symbol;
 }

@@ -10,11 +10,11 @@
 
 #include <stdint.h>
 
-#define LAG_BUCKETS 40			/* the last one: 2^38 ns, 4.6 minutes, and more */
+#define LAG_BUCKETS 40 /* the last one: 2^38 ns, 4.6 minutes, and more */
 
 struct lag {
 	uint64_t max_ns;
-	uint32_t buckets[LAG_BUCKETS];	/* by the number of bits of the ns */
+	uint32_t buckets[LAG_BUCKETS]; /* by the number of bits of the ns */
 };
 
 /* A sample of @time_ns is met at @now_ns. */

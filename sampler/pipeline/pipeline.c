@@ -17,26 +17,26 @@
 _Static_assert(FRAMES_MAX <= STACKS_PLACES_MAX, "a stack is interned whole");
 
 /* Where in the kernel samples were of late: its addresses are the same in all processes. */
-#define KERNEL_RECENT 2048		/* a power of two */
+#define KERNEL_RECENT 2048 /* a power of two */
 
 struct kernel_recent {
-	uint64_t ip;			/* 0: empty */
+	uint64_t ip; /* 0: empty */
 	uint32_t place;
 };
 
 struct pipeline {
 	const struct pipeline_tables *tables;
 	struct unwinder *unwinder;
-	bool asked;			/* the loader has something to do */
+	bool asked; /* the loader has something to do */
 
 	/* Of the sample in hand. */
 	struct unwind_result user;
 	enum unwind_stop stop;
 	uint32_t task;
-	bool nameless;			/* there was no room for it */
+	bool nameless; /* there was no room for it */
 	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
-	uint64_t ips[FRAMES_MAX];	/* filled by pipeline_stack() only */
+	uint64_t ips[FRAMES_MAX]; /* filled by pipeline_stack() only */
 
 	struct kernel_recent kernel[KERNEL_RECENT];
 };
@@ -80,7 +80,8 @@ static bool is_context(uint64_t ip)
 /* The place of a kernel address; a place never changes, so what was found once holds. */
 static uint32_t kernel_place(struct pipeline *p, uint64_t ip)
 {
-	struct kernel_recent *r = &p->kernel[ip * 0x9e3779b97f4a7c15ULL >> 32 & (KERNEL_RECENT - 1)];
+	struct kernel_recent *r =
+		&p->kernel[ip * 0x9e3779b97f4a7c15ULL >> 32 & (KERNEL_RECENT - 1)];
 
 	if (r->ip != ip || !ip) {
 		uint32_t place = places_intern(p->tables->places, OBJECT_ID_KERNEL, ip);
@@ -167,7 +168,8 @@ static uint32_t user_place(struct pipeline *p, const struct maps_hit *hit, uint6
 static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sample *s,
 				     const struct maps_hit *hit, uint32_t *nr)
 {
-	uint32_t first = *nr, max = p->tables->chain_max ? p->tables->chain_max : PIPELINE_CHAIN_MAX;
+	uint32_t first = *nr,
+		 max = p->tables->chain_max ? p->tables->chain_max : PIPELINE_CHAIN_MAX;
 	uint64_t context = 0, ip, nr_ips = 0;
 
 	for (uint64_t i = 0; i < s->nr_chain && *nr < FRAMES_MAX; i++) {
@@ -196,7 +198,7 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 
 	p->user.nr = 0;
 	p->user.nr_guessed = 0;
-	if ((pid_t)s->pid < 0)		/* ended and unhashed: nobody can say any more whose it was */
+	if ((pid_t)s->pid < 0) /* ended and unhashed: nobody can say any more whose it was */
 		return UNWIND_NO_USER;
 	if (!hit->known) {
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
@@ -272,7 +274,8 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 {
 	struct maps_hit hit;
 
-	maps_find(p->tables->maps, p->tables->tasks, (pid_t)s->pid, (pid_t)s->tid, s->time_ns, &hit);
+	maps_find(p->tables->maps, p->tables->tasks, (pid_t)s->pid, (pid_t)s->tid, s->time_ns,
+		  &hit);
 	if (hit.ask)
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 	p->task = hit.task;
@@ -280,7 +283,7 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	p->user.stack_wanted = false;
 	p->nr = p->nr_kernel = kernel_frames(p, s);
 	p->stop = user_frames(p, s, &hit, regs_mask, &p->nr);
-	if (p->nr == 0)			/* not loaded yet, or hidden from us: only the task is known */
+	if (p->nr == 0) /* not loaded yet, or hidden from us: only the task is known */
 		p->frames[p->nr++] = places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
 }
 
@@ -342,15 +345,18 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 	pipeline_count(p, stats, s, event);
 }
 
-/* No samples of their own: the account is of the leader's, and where there is no room, that tells. */
-void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr, int event)
+/* No samples of their own: the account is of the leader's, and where there is no room, that tells.
+ */
+void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr,
+		      int event)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		if (members[i].event != event && members[i].event < EVENTS_MAX)
 			store(p, (uint32_t)members[i].event, members[i].count);
 }
 
-/* Raw addresses of the first @end frames, which were not unwound: those of the chain, or the sample's own. */
+/* Raw addresses of the first @end frames, which were not unwound: those of the chain, or the
+ * sample's own. */
 static void chain_ips(struct pipeline *p, const struct record_sample *s, uint32_t end)
 {
 	uint32_t nr = 0;

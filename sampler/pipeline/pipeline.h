@@ -26,13 +26,13 @@
 struct pipeline_tables {
 	struct objects *objects;
 	struct maps *maps;
-	struct tasks *tasks;		/* whose ids the cells have */
+	struct tasks *tasks; /* whose ids the cells have */
 	struct places *places;
 	struct stacks *stacks;
 	struct counts *counts;
-	struct unwind_config unwind;	/* its rows are shared by all threads */
-	pid_t own_pid;			/* whose samples are not counted; -1: none */
-	uint32_t chain_max;		/* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
+	struct unwind_config unwind; /* its rows are shared by all threads */
+	pid_t own_pid;		     /* whose samples are not counted; -1: none */
+	uint32_t chain_max;	     /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 };
 
 /* Slots for the innermost places of a tick; a power of two. */
@@ -41,19 +41,20 @@ struct pipeline_tables {
 /* One of them: the place that has most of the samples that fell here, and by how many at least. */
 struct pipeline_hot {
 	uint32_t place;
-	uint32_t lead;			/* 0: none */
+	uint32_t lead; /* 0: none */
 };
 
-/* What became of samples. taken = complete + guessed + truncated + pending + broken[] + dropped[]. */
+/* What became of samples. taken = complete + guessed + truncated + pending + broken[] + dropped[].
+ */
 struct pipeline_stats {
-	uint64_t taken;			/* counted when a sample is met, the rest when it ends */
+	uint64_t taken; /* counted when a sample is met, the rest when it ends */
 	uint64_t complete, guessed, truncated, pending;
 	uint64_t broken[UNWIND_NR_STOPS];
 	uint64_t dropped[DROP_NR];
-	uint64_t own;			/* of own_pid: outside "taken" */
-	uint64_t nameless;		/* of those counted: no room for their task, put to the unknown one */
-	uint64_t by_event[EVENTS_MAX];	/* own ones included */
-	uint64_t kernel;		/* of those taken: in the kernel */
+	uint64_t own;	   /* of own_pid: outside "taken" */
+	uint64_t nameless; /* of those counted: no room for their task, put to the unknown one */
+	uint64_t by_event[EVENTS_MAX]; /* own ones included */
+	uint64_t kernel;	       /* of those taken: in the kernel */
 	/* Where a CPU is most: of one set of stats alone, sums have none. */
 	struct pipeline_hot hot[PIPELINE_HOT];
 };
@@ -62,7 +63,8 @@ struct pipeline;
 
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e);
 void pipeline_free(struct pipeline *p);
-/* From now on into these tables: another generation of stacks, cells and tasks, the rest as before. */
+/* From now on into these tables: another generation of stacks, cells and tasks, the rest as before.
+ */
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 
 /* Count @s; @event is its slot, -1 if its id is unknown. @regs_mask as in the record's layout. */
@@ -74,21 +76,23 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 bool pipeline_wants_stack(const struct pipeline *p);
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
 		    int event);
-/* What happened to one event of a group since the sample before, counted where this sample was taken. */
+/* What happened to one event of a group since the sample before, counted where this sample was
+ * taken. */
 struct pipeline_member {
-	int event;			/* slot */
+	int event; /* slot */
 	uint64_t count;
 };
 /* After pipeline_sample() or pipeline_count() of the leader's sample, which has @event. */
-void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr, int event);
+void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr,
+		      int event);
 /* What pipeline_resolve() found; borrowed until the next sample. */
 struct pipeline_stack {
-	const uint32_t *places;		/* innermost first, kernel before user */
-	const uint64_t *ips;		/* raw addresses, one for each place */
-	uint32_t nr, nr_kernel;		/* at most STACKS_PLACES_MAX */
+	const uint32_t *places; /* innermost first, kernel before user */
+	const uint64_t *ips;	/* raw addresses, one for each place */
+	uint32_t nr, nr_kernel; /* at most STACKS_PLACES_MAX */
 	uint32_t task;
 	enum unwind_stop stop;
-	uint32_t nr_guessed;		/* of the user frames */
+	uint32_t nr_guessed; /* of the user frames */
 };
 void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pipeline_stack *out);
 /* A record that could not be decoded. */

@@ -35,10 +35,11 @@
  */
 #define THREAD_QUICK_MS	    4
 #define THREAD_QUICK_ROUNDS 16
-#define THREAD_NICE -10
+#define THREAD_NICE	    -10
 /* Ring space is given back, and a quiescent state told, after so many records. */
 #define THREAD_RELEASE_EVERY 16
-/* Events of groups whose counts come with samples: not touched, and so not resident, without such groups. */
+/* Events of groups whose counts come with samples: not touched, and so not resident, without such
+ * groups. */
 #define THREAD_DELTAS 12288
 
 struct sampler_thread {
@@ -47,23 +48,25 @@ struct sampler_thread {
 	uint32_t cpu_index;
 	struct pipeline *pipeline;
 	struct deltas *deltas;
-	unsigned int quick;		/* so many short waits are left */
-	struct recorder_lane *lane;	/* NULL: nothing is recorded */
+	unsigned int quick;	    /* so many short waits are left */
+	struct recorder_lane *lane; /* NULL: nothing is recorded */
 	pid_t own_pid;
 	int stop_fd;
 	pthread_t id;
 	bool finished;
-	uint64_t now_ns;		/* the clock, as last looked at in this batch */
-	uint64_t cpu_ns;		/* written by the thread at its end, read when it is joined */
+	uint64_t now_ns; /* the clock, as last looked at in this batch */
+	uint64_t cpu_ns; /* written by the thread at its end, read when it is joined */
 
 	_Alignas(CACHELINE) struct sampler_thread_stats stats[2];
-	/* By set: up to where the ring was handled. Relaxed: in a batch the grace period orders it. */
+	/* By set: up to where the ring was handled. Relaxed: in a batch the grace period orders it.
+	 */
 	atomic_ullong handled[2];
-	atomic_ullong throttled_since;	/* relaxed: a gauge for the builder */
-	atomic_ullong ring_high_ppm;	/* relaxed: a gauge for the builder */
+	atomic_ullong throttled_since; /* relaxed: a gauge for the builder */
+	atomic_ullong ring_high_ppm;   /* relaxed: a gauge for the builder */
 };
 
-static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *stats, const struct record *r)
+static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *stats,
+			const struct record *r)
 {
 	uint64_t since;
 
@@ -90,8 +93,8 @@ static int slot_of(void *ctx, uint64_t id)
 	return counters_event_of(t->shared->counters, t->cpu_index, id);
 }
 
-static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats, struct record_sample *s,
-		      uint64_t regs_mask)
+static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
+		      struct record_sample *s, uint64_t regs_mask)
 {
 	struct pipeline_member members[EVENTS_MAX];
 	int event = slot_of(t, s->id);
@@ -158,7 +161,7 @@ static void ask_room(struct sampler_thread *t)
 	if (atomic_exchange_explicit(&t->shared->room_wanted, true, memory_order_relaxed))
 		return;
 	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
-		return;			/* the counter is full: it is awake */
+		return; /* the counter is full: it is awake */
 }
 
 /* The set of stats of a batch that begins now. */
@@ -257,8 +260,12 @@ static void *thread_main(void *arg)
 	char name[16] = "cpu";
 
 	/* The thread's name as perf and top show it: "cpu0" … (prctl(2), 15 bytes). */
-	for (int i = 3, v = t->cpu->cpu, d = v >= 1000 ? 1000 : v >= 100 ? 100 : v >= 10 ? 10 : 1; d;
-	     d /= 10)
+	for (int i = 3, v = t->cpu->cpu,
+		 d = v >= 1000	? 1000
+		     : v >= 100 ? 100
+		     : v >= 10	? 10
+				: 1;
+	     d; d /= 10)
 		name[i++] = (char)('0' + v / d % 10);
 	prctl(PR_SET_NAME, name);
 	go_first();
@@ -268,7 +275,8 @@ static void *thread_main(void *arg)
 	while (poll(fds, ARRAY_SIZE(fds), wait_ms(t)) >= 0 || errno == EINTR) {
 		if (fds[0].revents)
 			break;
-		/* A task's event hangs up when the task is gone: the ring stays readable by time. */
+		/* A task's event hangs up when the task is gone: the ring stays readable by time.
+		 */
 		for (size_t i = 1; i < ARRAY_SIZE(fds); i++)
 			if (fds[i].revents & (POLLHUP | POLLERR | POLLNVAL))
 				fds[i].fd = -1;
@@ -297,8 +305,8 @@ static int create_blocked(pthread_t *id, void *(*fn)(void *), void *arg)
 	return -code;
 }
 
-int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shared *shared, uint32_t cpu_index,
-		 struct err *e)
+int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shared *shared,
+			 uint32_t cpu_index, struct err *e)
 {
 	struct sampler_thread *t = aligned_alloc(CACHELINE, sizeof(*t));
 	int code;
@@ -360,7 +368,8 @@ void sampler_thread_stop(struct sampler_thread *t)
 	free(t);
 }
 
-void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch, struct sampler_thread_stats *out)
+void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,
+			       struct sampler_thread_stats *out)
 {
 	*out = t->stats[epoch & 1];
 	out->handled = atomic_load_explicit(&t->handled[epoch & 1], memory_order_relaxed);

@@ -22,15 +22,15 @@ struct sampler_thread_shared {
 	struct counters *counters;
 	struct sideband *sideband;
 	struct symbols *symbols;
-	struct recorder *recorder;	/* NULL: nothing is recorded */
+	struct recorder *recorder; /* NULL: nothing is recorded */
 	/*
 	 * The generation of tables to count into: read once a batch (acquire),
 	 * replaced by the builder (release) when the stacks are full.
 	 */
 	_Atomic(const struct pipeline_tables *) tables;
 	/*
-	 * The tables fill up faster than ticks come: set by a thread (relaxed), which then writes to
-	 * the builder's eventfd; reset by the builder.
+	 * The tables fill up faster than ticks come: set by a thread (relaxed), which then writes
+	 * to the builder's eventfd; reset by the builder.
 	 */
 	int builder_fd;
 	_Alignas(CACHELINE) atomic_bool room_wanted;
@@ -42,7 +42,8 @@ struct sampler_thread_shared {
 	_Alignas(CACHELINE) atomic_uint epoch;
 };
 
-static inline const struct pipeline_tables *sampler_thread_tables(struct sampler_thread_shared *shared)
+static inline const struct pipeline_tables *
+sampler_thread_tables(struct sampler_thread_shared *shared)
 {
 	return atomic_load_explicit(&shared->tables, memory_order_acquire);
 }
@@ -50,23 +51,24 @@ static inline const struct pipeline_tables *sampler_thread_tables(struct sampler
 /* What became of the samples of one tick on one CPU. Written by its thread only. */
 struct sampler_thread_stats {
 	struct pipeline_stats samples;
-	uint64_t lost_records;		/* as LOST records tell it */
+	uint64_t lost_records; /* as LOST records tell it */
 	uint64_t throttled, throttled_ns;
-	uint64_t handled;		/* bytes of the ring, since it was opened; sampler_thread_take_stats() */
+	uint64_t handled; /* bytes of the ring, since it was opened; sampler_thread_take_stats() */
 	struct lag lag;
 };
 
 struct sampler_thread;
 
-int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shared *shared, uint32_t cpu_index,
-		 struct err *e);
+int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shared *shared,
+			 uint32_t cpu_index, struct err *e);
 /* Take what is in the ring, end and join; the stats stay. Not from a thread that is online. */
 void sampler_thread_finish(struct sampler_thread *t);
 /* The same, and free. */
 void sampler_thread_stop(struct sampler_thread *t);
 
 /* After the epoch was flipped and a grace period has passed: take the set of @epoch, zeroed. */
-void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch, struct sampler_thread_stats *out);
+void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,
+			       struct sampler_thread_stats *out);
 /* What its unwinder counted since the start. */
 void sampler_thread_unwind_stats(const struct sampler_thread *t, struct unwind_stats *out);
 /* When the CPU's event was throttled and is not yet running again: since when; else 0. */

@@ -25,7 +25,7 @@ struct sideband {
 	struct counters *counters;
 	struct maps *maps;
 	struct symbols *symbols;
-	struct recorder_lane *lane;	/* NULL: nothing is recorded; put into under the lock */
+	struct recorder_lane *lane; /* NULL: nothing is recorded; put into under the lock */
 	pthread_mutex_t lock;
 	/*
 	 * Drains begun and, of the last one finished, its number. A caller that
@@ -96,7 +96,9 @@ static void on_kernel(struct symbols *symbols, const struct record_mmap *m)
 {
 	static const char prefix[] = "[kernel.kallsyms]";
 	size_t size = strnlen(m->filename, m->filename_size), cut = sizeof(prefix) - 1;
-	struct recorded_kernel told = { .mark = m->pgoff, .start = m->start, .end = m->start + m->size };
+	struct recorded_kernel told = { .mark = m->pgoff,
+					.start = m->start,
+					.end = m->start + m->size };
 
 	if (size < cut || memcmp(m->filename, prefix, cut) || told.end < told.start)
 		return;

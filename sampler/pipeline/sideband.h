@@ -38,7 +38,7 @@ void sideband_drain(struct sideband *sb);
 
 struct sideband_stats {
 	uint64_t nr_records, nr_bad;
-	uint64_t nr_lost;		/* side-band records the kernel lost: maps are re-read */
+	uint64_t nr_lost; /* side-band records the kernel lost: maps are re-read */
 };
 void sideband_stats(const struct sideband *sb, struct sideband_stats *out);
 

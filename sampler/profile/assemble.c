@@ -28,12 +28,12 @@ struct index {
 
 /* What the source has at a place: one function, and those inlined into it. */
 struct spot {
-	uint32_t first, nr;		/* in frames; first + 1, 0: not met yet */
+	uint32_t first, nr; /* in frames; first + 1, 0: not met yet */
 };
 
 struct spot_frame {
-	uint32_t function;		/* index in the profile's functions */
-	uint32_t line;			/* index in its lines, or PROFILE_NO_LINE */
+	uint32_t function; /* index in the profile's functions */
+	uint32_t line;	   /* index in its lines, or PROFILE_NO_LINE */
 };
 
 struct work {
@@ -41,7 +41,7 @@ struct work {
 	struct profile *p;
 	struct index stacks, tasks, processes, symbols, files;
 	uint32_t max_functions, max_lines;
-	struct spot *spots;		/* by id of the place, as an index is */
+	struct spot *spots; /* by id of the place, as an index is */
 	uint32_t nr_places;
 	struct spot_frame *frames;
 	uint32_t nr_frames, max_frames;
@@ -268,7 +268,8 @@ static uint32_t symbol_function(struct work *w, uint32_t id, const struct symbol
 /* The function that a place without a symbol is for itself; it is named in the pool. */
 static uint32_t place_function(struct work *w, uint32_t id, const struct place *place)
 {
-	const struct object *object = objects_at(w->in->objects, place ? place->object : OBJECT_ID_UNKNOWN);
+	const struct object *object =
+		objects_at(w->in->objects, place ? place->object : OBJECT_ID_UNKNOWN);
 	struct profile_function *f = function_new(w);
 
 	if (!f)

@@ -32,7 +32,7 @@
 /* Set in the id of a function that is a place; the rest is the place's id. */
 #define ASSEMBLE_PLACE (1u << 31)
 
-struct assemble_input {			/* all borrowed */
+struct assemble_input { /* all borrowed */
 	const struct history_cell *counts;
 	uint32_t nr_counts;
 	const struct stacks *stacks;
@@ -40,7 +40,7 @@ struct assemble_input {			/* all borrowed */
 	const struct symbols *symbols;
 	const struct maps *maps;
 	const struct objects *objects;
-	struct details *details;	/* NULL: a recording */
+	struct details *details; /* NULL: a recording */
 };
 
 /*

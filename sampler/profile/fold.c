@@ -18,12 +18,12 @@
 
 /* What is gathered of one function; hot, so apart from what is gathered once a cell. */
 struct tally {
-	uint32_t cell;			/* stamps, 0 never: the cell, task, process met last */
+	uint32_t cell; /* stamps, 0 never: the cell, task, process met last */
 	uint32_t task;
 	uint32_t process;
 	uint32_t nr_processes;
 	double total, total_weight;
-	double task_weight;		/* of the task met last */
+	double task_weight; /* of the task met last */
 	double best_weight;
 	uint32_t best_task;
 };
@@ -33,7 +33,7 @@ struct self {
 };
 
 struct order {
-	uint32_t *counts;		/* indices of those that pass, by process, then task */
+	uint32_t *counts; /* indices of those that pass, by process, then task */
 	uint32_t nr;
 };
 
@@ -185,7 +185,7 @@ int fold_functions(const struct profile *p, const struct fold_filter *f, struct 
 	if (!tallies || !selfs || order_cells(p, f, &o))
 		goto out;
 	for (uint32_t i = 0; i < p->nr_functions; i++)
-		tallies[i].best_weight = -1;	/* a weight of 0 is more than none */
+		tallies[i].best_weight = -1; /* a weight of 0 is more than none */
 	for (uint32_t i = 0; i < o.nr; i++) {
 		const struct profile_count *c = &p->counts[o.counts[i]];
 

@@ -9,15 +9,16 @@
 
 /* Which samples count. */
 struct fold_filter {
-	uint32_t event;			/* index in events */
-	uint32_t process;		/* index in processes, or UINT32_MAX: all */
-	uint32_t task;			/* index in tasks, or UINT32_MAX: all */
-	const uint8_t *tasks;		/* borrowed; by index in tasks: 0 does not count; NULL: all do */
-	bool hide_kernel;		/* leave kernel functions out (their samples stay in the total) */
+	uint32_t event;	      /* index in events */
+	uint32_t process;     /* index in processes, or UINT32_MAX: all */
+	uint32_t task;	      /* index in tasks, or UINT32_MAX: all */
+	const uint8_t *tasks; /* borrowed; by index in tasks: 0 does not count; NULL: all do */
+	bool hide_kernel;     /* leave kernel functions out (their samples stay in the total) */
 	bool hide_user;
 };
 
-static inline bool fold_passes_task(const struct profile *p, const struct fold_filter *f, uint32_t task)
+static inline bool fold_passes_task(const struct profile *p, const struct fold_filter *f,
+				    uint32_t task)
 {
 	return (f->task == UINT32_MAX || task == f->task) &&
 	       (f->process == UINT32_MAX || p->tasks[task].process == f->process) &&
@@ -31,28 +32,28 @@ static inline bool fold_passes(const struct profile *p, const struct fold_filter
 }
 
 struct fold_row {
-	uint32_t function;		/* index in functions */
-	double self, total;		/* samples; recursion counted once */
+	uint32_t function;  /* index in functions */
+	double self, total; /* samples; recursion counted once */
 	double self_weight, total_weight;
-	uint32_t task;			/* the task with most of it (index in tasks) */
-	uint32_t nr_processes;		/* how many processes it ran in */
+	uint32_t task;	       /* the task with most of it (index in tasks) */
+	uint32_t nr_processes; /* how many processes it ran in */
 };
 
 struct fold_functions {
-	struct fold_row *rows;		/* unsorted */
+	struct fold_row *rows; /* unsorted */
 	uint32_t nr_rows;
-	double count, weight;		/* of all samples that passed the event and process filter */
+	double count, weight; /* of all samples that passed the event and process filter */
 };
 
 struct fold_process_row {
-	uint32_t process;		/* index in processes */
+	uint32_t process; /* index in processes */
 	double count, weight;
 	uint32_t nr_tasks;
-	uint32_t top_function;		/* most self weight; UINT32_MAX: none */
+	uint32_t top_function; /* most self weight; UINT32_MAX: none */
 };
 
 struct fold_processes {
-	struct fold_process_row *rows;	/* unsorted */
+	struct fold_process_row *rows; /* unsorted */
 	uint32_t nr_rows;
 	double count, weight;
 };
@@ -60,15 +61,17 @@ struct fold_processes {
 /* What the samples of one task add up to. */
 struct fold_task {
 	double count, weight;
-	double kernel;			/* weight of those in the kernel */
-	double most;			/* weight of the heaviest cell, */
-	uint32_t top_function;		/* and what it was in: near enough for a label; UINT32_MAX: none */
+	double kernel;	       /* weight of those in the kernel */
+	double most;	       /* weight of the heaviest cell, */
+	uint32_t top_function; /* and what it was in: near enough for a label; UINT32_MAX: none */
 };
 
 /* 0 or -ENOMEM. Free with the matching fini. */
-int fold_functions(const struct profile *p, const struct fold_filter *f, struct fold_functions *out);
+int fold_functions(const struct profile *p, const struct fold_filter *f,
+		   struct fold_functions *out);
 void fold_functions_fini(struct fold_functions *out);
-int fold_processes(const struct profile *p, const struct fold_filter *f, struct fold_processes *out);
+int fold_processes(const struct profile *p, const struct fold_filter *f,
+		   struct fold_processes *out);
 void fold_processes_fini(struct fold_processes *out);
 /* Into @tasks, which has room for all of them, by index: samples of one event. */
 void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks);

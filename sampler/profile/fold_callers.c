@@ -20,7 +20,7 @@ struct sums {
 /* What one stack says of the function. */
 struct sighting {
 	uint32_t times;
-	uint32_t caller, callee;	/* functions; NONE: none */
+	uint32_t caller, callee; /* functions; NONE: none */
 	bool self;
 };
 
@@ -99,9 +99,8 @@ static int make_rows(const struct profile *p, const struct sums *s, struct fold_
 		return -ENOMEM;
 	for (uint32_t i = 0; i <= p->nr_functions; i++)
 		if (s->count[i] > 0)
-			(*rows)[(*nr)++] = (struct fold_neighbour){
-				i < p->nr_functions ? i : NONE, s->count[i], s->weight[i]
-			};
+			(*rows)[(*nr)++] = (struct fold_neighbour){ i < p->nr_functions ? i : NONE,
+								    s->count[i], s->weight[i] };
 	qsort_r(*rows, *nr, sizeof(**rows), compare, (void *)p);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include "symbols/base/base.h"
 
 struct entry {
-	uint32_t function, line;	/* line PROFILE_NO_LINE: free */
+	uint32_t function, line; /* line PROFILE_NO_LINE: free */
 	double weight;
 };
 
@@ -37,9 +37,9 @@ static uint32_t line_of(const struct profile *p, const struct profile_stack *s)
 {
 	uint32_t line = s->nr ? p->frame_lines[s->first] : PROFILE_NO_LINE;
 
-	return line < p->nr_lines && p->lines[line].file < p->nr_files && p->lines[line].line ?
-		       line :
-		       PROFILE_NO_LINE;
+	return line < p->nr_lines && p->lines[line].file < p->nr_files && p->lines[line].line
+		       ? line
+		       : PROFILE_NO_LINE;
 }
 
 static int make_table(struct table *t, const struct profile *p)

@@ -22,15 +22,15 @@
 
 /* A cell on its way along a path. */
 struct item {
-	uint32_t at, end;		/* in frames: the next one, a step beyond the last */
+	uint32_t at, end; /* in frames: the next one, a step beyond the last */
 	double count, weight;
 };
 
 /* What is gathered of one child while its parent is expanded. */
 struct hand {
-	uint32_t key;			/* function, or nr_functions + process or task */
-	uint32_t nr, first;		/* items */
-	uint64_t order;			/* id, for what weighs the same */
+	uint32_t key;	    /* function, or nr_functions + process or task */
+	uint32_t nr, first; /* items */
+	uint64_t order;	    /* id, for what weighs the same */
 	double count, weight;
 };
 
@@ -43,18 +43,18 @@ struct builder {
 	const struct fold_tree_config *config;
 	struct fold_tree *out;
 	uint32_t capacity;
-	struct range *ranges;		/* of each node: its items */
+	struct range *ranges; /* of each node: its items */
 	/* What is walked: the profile's frames; or paths, where some frames are left out. */
 	const uint32_t *frames;
-	uint32_t step;			/* to the next one: 1, or one back */
+	uint32_t step; /* to the next one: 1, or one back */
 	uint32_t *paths;
-	struct range *path_of;		/* of each stack, in paths */
+	struct range *path_of; /* of each stack, in paths */
 	struct item *items, *scratch;
 	uint32_t nr_items;
-	uint32_t *place;		/* of each key: its hand, while a node is expanded */
+	uint32_t *place; /* of each key: its hand, while a node is expanded */
 	struct hand *hands;
 	uint32_t nr_keys;
-	double limit;			/* weight */
+	double limit; /* weight */
 };
 
 static bool is_hidden(const struct profile_function *fn, const struct fold_filter *f)
@@ -134,7 +134,8 @@ static struct item item_of(const struct builder *b, const struct profile_count *
 		item.at = stack->first;
 		item.end = item.at + stack->nr;
 	} else {
-		/* Before the first frame there may be none: then this wraps around, as steps back do. */
+		/* Before the first frame there may be none: then this wraps around, as steps back
+		 * do. */
 		item.end = stack->first - 1;
 		item.at = item.end + stack->nr;
 	}
@@ -251,8 +252,8 @@ static uint32_t count_hands(struct builder *b, struct fold_tree_node *node, stru
 		key = b->frames[item->at];
 		if (b->place[key] >= nr || b->hands[b->place[key]].key != key) {
 			b->place[key] = nr;
-			b->hands[nr++] = (struct hand){ .key = key,
-							.order = b->p->functions[key].id };
+			b->hands[nr++] =
+				(struct hand){ .key = key, .order = b->p->functions[key].id };
 		}
 		hand = &b->hands[b->place[key]];
 		hand->nr++;
@@ -450,8 +451,7 @@ static int build(struct builder *b)
 	return ret;
 }
 
-int fold_tree(const struct profile *p, const struct fold_tree_config *config,
-	      struct fold_tree *out)
+int fold_tree(const struct profile *p, const struct fold_tree_config *config, struct fold_tree *out)
 {
 	struct builder b = { .p = p, .config = config, .out = out };
 	int ret;

@@ -15,45 +15,46 @@
 #define FOLD_NONE UINT32_MAX
 
 enum fold_order {
-	FOLD_BY_WEIGHT,			/* hottest first; equal ones by function id */
-	FOLD_BY_ID,			/* by function id: the same from profile to profile */
+	FOLD_BY_WEIGHT, /* hottest first; equal ones by function id */
+	FOLD_BY_ID,	/* by function id: the same from profile to profile */
 };
 
 /* What the first level below the root is. */
 enum fold_first {
 	FOLD_FUNCTIONS,
-	FOLD_PROCESSES,			/* not bottom-up: functions, then */
+	FOLD_PROCESSES, /* not bottom-up: functions, then */
 	FOLD_TASKS,
 };
 
 struct fold_tree_config {
 	struct fold_filter filter;
 	enum fold_order order;
-	bool bottom_up;			/* below a function those that called it, not those it called */
+	bool bottom_up; /* below a function those that called it, not those it called */
 	enum fold_first first;
-	/* FOLD_TASKS: by index in tasks, the one that stands for its group. NULL: each for itself. */
+	/* FOLD_TASKS: by index in tasks, the one that stands for its group. NULL: each for itself.
+	 */
 	const uint32_t *leaders;
-	bool fold_recursion;		/* back to a function that is on the path: back to its node */
-	double limit;			/* share, 0..1: lighter nodes are only summed in @hidden */
+	bool fold_recursion; /* back to a function that is on the path: back to its node */
+	double limit;	     /* share, 0..1: lighter nodes are only summed in @hidden */
 };
 
 /* Node 0 is the root. Children lie side by side, in order. */
 struct fold_tree_node {
-	uint32_t function;		/* index in functions; FOLD_NONE: root, process or task */
-	uint32_t process;		/* index in processes; FOLD_NONE: root or function */
-	uint32_t task;			/* index in tasks; FOLD_NONE: no task */
-	uint32_t parent, child, next;	/* nodes; FOLD_NONE: none */
+	uint32_t function;	      /* index in functions; FOLD_NONE: root, process or task */
+	uint32_t process;	      /* index in processes; FOLD_NONE: root or function */
+	uint32_t task;		      /* index in tasks; FOLD_NONE: no task */
+	uint32_t parent, child, next; /* nodes; FOLD_NONE: none */
 	uint32_t nr_children;
-	uint32_t nr_hidden;		/* children under the limit */
-	uint32_t depth;			/* of the root: 0 */
-	double self, total, hidden;	/* weight; hidden: of children under the limit */
-	double count;			/* samples, of all */
+	uint32_t nr_hidden;	    /* children under the limit */
+	uint32_t depth;		    /* of the root: 0 */
+	double self, total, hidden; /* weight; hidden: of children under the limit */
+	double count;		    /* samples, of all */
 };
 
 struct fold_tree {
 	struct fold_tree_node *nodes;
 	uint32_t nr_nodes;
-	double count, weight;		/* of all samples that passed the event and process filter */
+	double count, weight; /* of all samples that passed the event and process filter */
 };
 
 /* 0 or -ENOMEM. Free with the fini. */
@@ -62,7 +63,7 @@ int fold_tree(const struct profile *p, const struct fold_tree_config *config,
 void fold_tree_fini(struct fold_tree *out);
 
 struct fold_neighbour {
-	uint32_t function;		/* index in functions; FOLD_NONE: none, the stack ends there */
+	uint32_t function; /* index in functions; FOLD_NONE: none, the stack ends there */
 	double count, weight;
 };
 
@@ -72,13 +73,13 @@ struct fold_neighbour {
  * callers sum to the total, and self and callees do.
  */
 struct fold_callers {
-	struct fold_neighbour *callers, *callees;	/* hottest first; equal ones by id */
+	struct fold_neighbour *callers, *callees; /* hottest first; equal ones by id */
 	uint32_t nr_callers, nr_callees;
-	double self, total;		/* weight */
-	double count;			/* samples with the function on the stack */
-	double recursive;		/* weight of those that have it more than once */
-	uint32_t depth_max;		/* how often a stack has it at most */
-	double all_count, all_weight;	/* of all samples that passed the event and process filter */
+	double self, total;	      /* weight */
+	double count;		      /* samples with the function on the stack */
+	double recursive;	      /* weight of those that have it more than once */
+	uint32_t depth_max;	      /* how often a stack has it at most */
+	double all_count, all_weight; /* of all samples that passed the event and process filter */
 };
 
 /* Of functions[@function]. 0 or -ENOMEM. Free with the fini. */

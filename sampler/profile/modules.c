@@ -64,8 +64,13 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	const struct object *object = objects_at(in->objects, id);
 
 	*m = (struct profile_module){
-		.id = id, .name = TEXT("?"), .path = TEXT("?"), .state = PROFILE_MODULE_FAILED,
-		.source = "", .reason = "", .cure = "",
+		.id = id,
+		.name = TEXT("?"),
+		.path = TEXT("?"),
+		.state = PROFILE_MODULE_FAILED,
+		.source = "",
+		.reason = "",
+		.cure = "",
 	};
 	if (!object)
 		return;

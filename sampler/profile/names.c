@@ -57,9 +57,11 @@ static void pool_name_place(const struct assemble_input *in, char **pool,
 			    struct profile_function *f)
 {
 	const struct place *place = places_at(in->places, f->id & ~ASSEMBLE_PLACE);
-	const struct object *object = objects_at(in->objects, place ? place->object : OBJECT_ID_UNKNOWN);
+	const struct object *object =
+		objects_at(in->objects, place ? place->object : OBJECT_ID_UNKNOWN);
 	size_t max = name_room(f);
-	bool relative = object && (object->identity.kind == OBJECT_FILE || object->identity.kind == OBJECT_VDSO);
+	bool relative = object && (object->identity.kind == OBJECT_FILE ||
+				   object->identity.kind == OBJECT_VDSO);
 
 	f->name = text_format(*pool, max, "%s%s0x%" PRIx64, relative ? object->name.str : "",
 			      relative ? "+" : "", place ? place->offset : 0);

@@ -107,10 +107,10 @@ static void note_self(struct notices *n, const struct profile *p)
 				 "the rate is held at %.0f%% of what was asked for",
 				 100 * p->rate_factor);
 		notices_cure(n, e, NOTICE_NONE, 0,
-			     p->rate_ceiling < 1
-				     ? "none needed: more stalled this machine; F8 tries it again"
-				     : "none needed: it rises again when it is calm "
-				       "(--max-overhead); -g fp costs less");
+			     p->rate_ceiling < 1 ? "none needed: more stalled this machine; F8 "
+						   "tries it again"
+						 : "none needed: it rises again when it is calm "
+						   "(--max-overhead); -g fp costs less");
 	}
 	if (p->nr_refused) {
 		e = notices_note(n, "refused", NOTICE_WARN, 0,
@@ -151,7 +151,8 @@ static void note_session(struct notices *n, const struct profile *p)
 			     "'proftop --check' tells what would help; proftop(1), ACCESS");
 	}
 	if (n->remark) {
-		e = notices_note(n, "remark", NOTICE_INFO, notices_begins(n, "remark"), "%s", n->remark);
+		e = notices_note(n, "remark", NOTICE_INFO, notices_begins(n, "remark"), "%s",
+				 n->remark);
 		notices_cure(n, e, NOTICE_NONE, 0,
 			     "start again once it is put right; until then all is as by default");
 	}

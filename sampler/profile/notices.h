@@ -14,27 +14,28 @@
 #define NOTICES_MAX 64
 /* A larger share of stacks cut short in the window is told, and cured by --stack-size=auto. */
 #define NOTICES_TRUNCATED_MAX 0.02
-#define NOTICES_PARTS 8
+#define NOTICES_PARTS	      8
 
 struct notices {
 	struct profile_notice items[NOTICES_MAX];
 	uint32_t nr;
-	bool recorded;			/* of a recording: nothing can be steered */
-	const char *remark;		/* borrowed: what the caller has to say; NULL: nothing */
-	struct profile_notice spare;	/* what a full table has no room for */
-	uint64_t now_ns, before_ns;	/* session time of the profile in hand, and of the one before */
+	bool recorded;		     /* of a recording: nothing can be steered */
+	const char *remark;	     /* borrowed: what the caller has to say; NULL: nothing */
+	struct profile_notice spare; /* what a full table has no room for */
+	uint64_t now_ns, before_ns; /* session time of the profile in hand, and of the one before */
 	/* The accounts of the last window, in parts; @part is the one being filled. */
 	struct notices_part {
 		uint64_t span_ns;
 		struct profile_account account;
 	} parts[NOTICES_PARTS];
 	unsigned int part;
-	struct profile_account window;	/* their sum */
-	uint64_t ring_refused;		/* a size that was not to be had; 0: none */
-	char banner[256];		/* the last one noted */
+	struct profile_account window; /* their sum */
+	uint64_t ring_refused;	       /* a size that was not to be had; 0: none */
+	char banner[256];	       /* the last one noted */
 };
 
-/* Note all that @p tells of, and give it a copy of all notices. @now_ns: since the session's start. */
+/* Note all that @p tells of, and give it a copy of all notices. @now_ns: since the session's start.
+ */
 void notices_update(struct notices *n, struct profile *p, uint64_t now_ns, uint64_t window_ns);
 /* The window begins anew: what was before was sampled in another way. */
 void notices_restart(struct notices *n);

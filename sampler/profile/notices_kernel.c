@@ -59,8 +59,9 @@ static void cure_ring(struct notices *n, const struct profile *p, struct profile
 	uint64_t size = 2 * p->ring_size;
 
 	if (!p->ring_size || size > RING_MAX || (n->ring_refused && size >= n->ring_refused)) {
-		notices_cure_rate(
-			n, p, e, "; the ring cannot grow; smaller stack dumps ({) need less of it");
+		notices_cure_rate(n, p, e,
+				  "; the ring cannot grow; smaller stack dumps ({) need less of "
+				  "it");
 		return;
 	}
 	notices_cure(n, e, NOTICE_RING_SIZE, (double)size,
@@ -135,13 +136,13 @@ static void note_throttled(struct notices *n, const struct profile *p)
 		ns += p->cpus[i].throttled_ns;
 	}
 	if (times || ns)
-		notices_cure_rate(
-			n, p,
-			notices_note(
-				n, "throttled", NOTICE_GRAVE, times,
-				"throttled on %s, %.0f ms in the tick: what ran then is missing",
-				name_cpus(cpus, sizeof(cpus), p, throttled_of), (double)ns / 1e6),
-			": the kernel pauses events that interrupt too often");
+		notices_cure_rate(n, p,
+				  notices_note(n, "throttled", NOTICE_GRAVE, times,
+					       "throttled on %s, %.0f ms in the tick: what ran "
+					       "then is missing",
+					       name_cpus(cpus, sizeof(cpus), p, throttled_of),
+					       (double)ns / 1e6),
+				  ": the kernel pauses events that interrupt too often");
 }
 
 /* Near to losing samples, or near to it by what the limits allow. */
@@ -236,8 +237,9 @@ static void note_limit(struct notices *n, const struct profile *p)
 /* Others come as they come: fewer than wanted is no fault. */
 static bool is_time(const struct event *ev)
 {
-	return ev->clock || (ev->type == PERF_TYPE_HARDWARE && (ev->config == PERF_COUNT_HW_CPU_CYCLES ||
-								ev->config == PERF_COUNT_HW_REF_CPU_CYCLES));
+	return ev->clock ||
+	       (ev->type == PERF_TYPE_HARDWARE && (ev->config == PERF_COUNT_HW_CPU_CYCLES ||
+						   ev->config == PERF_COUNT_HW_REF_CPU_CYCLES));
 }
 
 static void note_event(struct notices *n, const struct profile *p, uint32_t index)
@@ -257,10 +259,10 @@ static void note_event(struct notices *n, const struct profile *p, uint32_t inde
 		return;
 	if (ev->running_share < 0.99 && ev->running_share > 0) {
 		snprintf(key, sizeof(key), "multiplexed-%.11s", ev->event.name);
-		e = notices_note(
-			n, key, NOTICE_WARN, notices_begins(n, key),
-			"%s ran %.0f%% of the time only: more events than the CPU has counters",
-			ev->event.name, 100 * ev->running_share);
+		e = notices_note(n, key, NOTICE_WARN, notices_begins(n, key),
+				 "%s ran %.0f%% of the time only: more events than the CPU has "
+				 "counters",
+				 ev->event.name, 100 * ev->running_share);
 		notices_cure(n, e, NOTICE_EVENTS, 0, "pick fewer events");
 	}
 	if (!is_time(&ev->event) || !(ev->want_hz > 0) || !(ev->got_hz < ev->want_hz * 0.8) ||

@@ -43,10 +43,10 @@ static void note_truncated(struct notices *n, const struct profile *p)
 		notices_cure(n, e, NOTICE_NONE, 0,
 			     "record with larger dumps (--call-graph=dwarf,65528)");
 	else if (p->stack_size < STACK_SIZE_MAX)
-		notices_cure(
-			n, e, NOTICE_STACK_SIZE, MIN(2 * p->stack_size, STACK_SIZE_MAX),
-			"double the stack dumps to %u bytes; --stack-size=auto does it by itself",
-			MIN(2 * p->stack_size, STACK_SIZE_MAX));
+		notices_cure(n, e, NOTICE_STACK_SIZE, MIN(2 * p->stack_size, STACK_SIZE_MAX),
+			     "double the stack dumps to %u bytes; --stack-size=auto does it by "
+			     "itself",
+			     MIN(2 * p->stack_size, STACK_SIZE_MAX));
 	else
 		notices_cure(n, e, NOTICE_CALL_GRAPH, CALL_GRAPH_FP,
 			     "follow frame pointers (fp): any depth, but guessed; the kernel has "
@@ -58,22 +58,22 @@ static void note_broken(struct notices *n, const struct profile *p)
 {
 	static const char *const cures[UNWIND_NR_STOPS] = {
 		[UNWIND_DEPTH] = "see whose it is (6); the innermost 512 frames are kept",
-		[UNWIND_NO_MAP] =
-			"see whose it is (6); code that was unmapped, or a frame that is none",
-		[UNWIND_NO_CFI] =
-			"see whose it is (6); build that with -fasynchronous-unwind-tables",
-		[UNWIND_CFI_REFUSED] =
-			"see whose it is (6); its unwind tables make no sense: build it anew",
-		[UNWIND_BAD_FRAME] =
-			"follow frame pointers (fp); a stack that was switched or overwritten",
-		[UNWIND_BUDGET] =
-			"see whose it is (6); its unwind tables ask for too much: report it",
-		[UNWIND_BAD_REGS] =
-			"follow frame pointers (fp); a process of another kind, as 32-bit ones",
+		[UNWIND_NO_MAP] = "see whose it is (6); code that was unmapped, or a frame that is "
+				  "none",
+		[UNWIND_NO_CFI] = "see whose it is (6); build that with "
+				  "-fasynchronous-unwind-tables",
+		[UNWIND_CFI_REFUSED] = "see whose it is (6); its unwind tables make no sense: "
+				       "build it anew",
+		[UNWIND_BAD_FRAME] = "follow frame pointers (fp); a stack that was switched or "
+				     "overwritten",
+		[UNWIND_BUDGET] = "see whose it is (6); its unwind tables ask for too much: report "
+				  "it",
+		[UNWIND_BAD_REGS] = "follow frame pointers (fp); a process of another kind, as "
+				    "32-bit ones",
 	};
 	const struct profile_account *w = &n->window;
-	bool loud =
-		w->taken >= NOTICES_TAKEN_MIN && (double)w->broken > BROKEN_LOUD * (double)w->taken;
+	bool loud = w->taken >= NOTICES_TAKEN_MIN &&
+		    (double)w->broken > BROKEN_LOUD * (double)w->taken;
 
 	for (unsigned int i = 0; i < UNWIND_NR_STOPS; i++) {
 		bool fp = i == UNWIND_BAD_FRAME || i == UNWIND_BAD_REGS;
@@ -160,14 +160,13 @@ static void note_dropped(struct notices *n, const struct profile *p)
 static void note_nameless(struct notices *n, const struct profile *p)
 {
 	if (p->nr_nameless)
-		notices_cure(
-			n,
-			notices_note(
-				n, "nameless", NOTICE_WARN, p->nr_nameless,
-				"samples of more processes and threads than there is room for: "
-				"counted as [unknown]"),
-			NOTICE_RESET, 0,
-			"count from zero with empty tables; or fewer processes (p)");
+		notices_cure(n,
+			     notices_note(n, "nameless", NOTICE_WARN, p->nr_nameless,
+					  "samples of more processes and threads than there is "
+					  "room for: "
+					  "counted as [unknown]"),
+			     NOTICE_RESET, 0,
+			     "count from zero with empty tables; or fewer processes (p)");
 }
 
 /* Share of the window's samples in functions that are but an address. */

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LEVELS_MAX    64		/* a tree of processes is not deeper; hostile pids may be */
+#define LEVELS_MAX    64 /* a tree of processes is not deeper; hostile pids may be */
 #define ANCESTORS_MAX 4096u
 
 /* The pids that have an entry; open addressing, 0 free. */
 struct pids {
 	pid_t *slots;
-	uint32_t capacity;		/* a power of two, more than there will be */
+	uint32_t capacity; /* a power of two, more than there will be */
 };
 
 /* Note @pid; false: it was there. */
@@ -80,8 +80,10 @@ static void add_ancestors(struct profile *p, const struct assemble_input *in, st
 		if (!a || !pids_add(there, pid) ||
 		    !details_get(in->details, 0, pid, now_ns, p->names, &d))
 			return;
-		*a = (struct profile_process){ .id = PROFILE_ANCESTOR | (uint32_t)pid, .pid = pid,
-					       .uid = d.uid, .comm = d.comm };
+		*a = (struct profile_process){ .id = PROFILE_ANCESTOR | (uint32_t)pid,
+					       .pid = pid,
+					       .uid = d.uid,
+					       .comm = d.comm };
 		fill(a, &d);
 		p->nr_ancestors++;
 		pid = a->parent;

@@ -18,17 +18,17 @@
 #include "symbols/base/text.h"
 
 enum profile_window {
-	PROFILE_WINDOW,			/* the last few seconds */
-	PROFILE_DECAY,			/* all, older ones fading */
-	PROFILE_TOTAL,			/* since reset */
+	PROFILE_WINDOW, /* the last few seconds */
+	PROFILE_DECAY,	/* all, older ones fading */
+	PROFILE_TOTAL,	/* since reset */
 	PROFILE_NR_WINDOWS,
 };
 
 /* How user stacks are found. */
 enum call_graph {
-	CALL_GRAPH_DWARF,		/* from registers and a dump of the stack, unwound here */
-	CALL_GRAPH_FP,			/* by the kernel, along frame pointers: cheap, callers guessed */
-	CALL_GRAPH_OFF,			/* not at all: the innermost frame stands alone */
+	CALL_GRAPH_DWARF, /* from registers and a dump of the stack, unwound here */
+	CALL_GRAPH_FP,	  /* by the kernel, along frame pointers: cheap, callers guessed */
+	CALL_GRAPH_OFF,	  /* not at all: the innermost frame stands alone */
 	CALL_GRAPH_NR,
 };
 /* "dwarf", "fp", "off". */
@@ -36,31 +36,32 @@ const char *profile_call_graph_name(enum call_graph mode);
 
 /* A function: the identity that rows are kept by is @id. */
 struct profile_function {
-	uint32_t id;			/* symbol id: the same from profile to profile */
+	uint32_t id; /* symbol id: the same from profile to profile */
 	struct safe_text name;
 	struct safe_text module;
-	char kind;			/* u k j v ? */
-	bool kernel;			/* code of the kernel, named or not */
-	bool inlined;			/* without code of its own: part of its callers */
-	uint32_t module_index;		/* in modules: the object it is code of */
-	bool unnamed;			/* the name is but an address */
-	/* Static words; of an unnamed one why, and what would help ("": nothing known); else NULL. */
+	char kind;	       /* u k j v ? */
+	bool kernel;	       /* code of the kernel, named or not */
+	bool inlined;	       /* without code of its own: part of its callers */
+	uint32_t module_index; /* in modules: the object it is code of */
+	bool unnamed;	       /* the name is but an address */
+	/* Static words; of an unnamed one why, and what would help ("": nothing known); else NULL.
+	 */
 	const char *reason, *cure;
 };
 
 /* What objects take in memory. */
 struct profile_images {
-	uint64_t nr, memory;		/* that are loaded; their bytes */
-	uint64_t memory_max;		/* --symbol-memory */
-	uint64_t nr_evicted;		/* times that one left for want of room */
+	uint64_t nr, memory; /* that are loaded; their bytes */
+	uint64_t memory_max; /* --symbol-memory */
+	uint64_t nr_evicted; /* times that one left for want of room */
 };
 
 enum profile_module_state {
-	PROFILE_MODULE_LOADING,		/* not read yet: names may still come */
+	PROFILE_MODULE_LOADING, /* not read yet: names may still come */
 	PROFILE_MODULE_READY,
-	PROFILE_MODULE_FAILED,		/* could not be read; the reason says why */
-	PROFILE_MODULE_ASIDE,		/* tried again later; the reason says why */
-	PROFILE_MODULE_AWAY,		/* left for want of room; comes again when it is asked for */
+	PROFILE_MODULE_FAILED, /* could not be read; the reason says why */
+	PROFILE_MODULE_ASIDE,  /* tried again later; the reason says why */
+	PROFILE_MODULE_AWAY,   /* left for want of room; comes again when it is asked for */
 };
 /* "loading", "ready", "failed", "aside", "away". */
 const char *profile_module_state_name(enum profile_module_state state);
@@ -71,45 +72,45 @@ const char *profile_module_state_name(enum profile_module_state state);
  * samples are the sum over the functions with its index.
  */
 struct profile_module {
-	uint32_t id;			/* object id: the same from profile to profile */
-	struct safe_text name;		/* as in lists: basename, [kernel], [anon] */
-	struct safe_text path;		/* as first seen; of memory: the name */
+	uint32_t id;	       /* object id: the same from profile to profile */
+	struct safe_text name; /* as in lists: basename, [kernel], [anon] */
+	struct safe_text path; /* as first seen; of memory: the name */
 	enum profile_module_state state;
 	/* Static words, never NULL; "" where there is nothing to say. */
-	const char *source;		/* where its names come from: ".symtab", "debug file" */
-	const char *reason;		/* why code of it has no names: "stripped" */
-	const char *cure;		/* what would give it names: "install its debug package" */
-	uint32_t nr_symbols;		/* names it has to give */
-	uint32_t permille;		/* so much of it is read, while it is loading */
-	uint32_t nr_evicted;		/* times that it left for want of room */
-	uint64_t memory;		/* bytes */
+	const char *source;  /* where its names come from: ".symtab", "debug file" */
+	const char *reason;  /* why code of it has no names: "stripped" */
+	const char *cure;    /* what would give it names: "install its debug package" */
+	uint32_t nr_symbols; /* names it has to give */
+	uint32_t permille;   /* so much of it is read, while it is loading */
+	uint32_t nr_evicted; /* times that it left for want of room */
+	uint64_t memory;     /* bytes */
 };
 
 struct profile_process {
-	uint32_t id;			/* process incarnation: the same from profile to profile */
+	uint32_t id; /* process incarnation: the same from profile to profile */
 	pid_t pid;
 	uid_t uid;
 	struct safe_text comm;
 	/* As /proc tells, some ticks later; a recording tells of the parent alone. */
-	pid_t parent;			/* 0: none, or not known */
-	uint64_t up_ns;			/* since it began; 0: not known */
-	struct safe_text command;	/* the command line; str NULL or "": not known, or none */
-	struct safe_text cgroup;	/* the path, from its root */
-	struct safe_text container;	/* "docker:3fa1c2d4e5f6" */
+	pid_t parent;		    /* 0: none, or not known */
+	uint64_t up_ns;		    /* since it began; 0: not known */
+	struct safe_text command;   /* the command line; str NULL or "": not known, or none */
+	struct safe_text cgroup;    /* the path, from its root */
+	struct safe_text container; /* "docker:3fa1c2d4e5f6" */
 };
 
 /* Set in the id of a process that is in the profile as an ancestor only; the rest is its pid. */
 #define PROFILE_ANCESTOR (1u << 31)
 
 struct profile_task {
-	uint32_t id;			/* the same in all profiles; the later it began, the higher */
+	uint32_t id; /* the same in all profiles; the later it began, the higher */
 	pid_t tid;
-	uint32_t process;		/* index in processes */
+	uint32_t process; /* index in processes */
 	struct safe_text comm;
 };
 
 struct profile_stack {
-	uint32_t first;			/* index in frames; innermost first, kernel before user */
+	uint32_t first; /* index in frames; innermost first, kernel before user */
 	uint32_t nr;
 };
 
@@ -117,17 +118,17 @@ struct profile_stack {
 
 /* Where in the source a frame is. */
 struct profile_line {
-	uint32_t file;			/* index in files, or PROFILE_NO_LINE */
-	uint32_t line;			/* 0: not known */
+	uint32_t file; /* index in files, or PROFILE_NO_LINE */
+	uint32_t line; /* 0: not known */
 };
 
 /* Samples of one stack in one task for one event, over the window. */
 struct profile_count {
-	uint32_t stack;			/* index in stacks */
-	uint32_t task;			/* index in tasks */
-	uint32_t event;			/* index in events */
-	double count;			/* samples (fractional in decay) */
-	double weight;			/* sum of periods: what percentages are made of */
+	uint32_t stack; /* index in stacks */
+	uint32_t task;	/* index in tasks */
+	uint32_t event; /* index in events */
+	double count;	/* samples (fractional in decay) */
+	double weight;	/* sum of periods: what percentages are made of */
 };
 
 /*
@@ -136,170 +137,176 @@ struct profile_count {
  */
 struct profile_account {
 	uint64_t taken;
-	uint64_t complete;		/* the user stack reached its root, or there was none */
-	uint64_t guessed;		/* reached it with at least one guessed frame */
-	uint64_t truncated;		/* longer than the dump */
-	uint64_t broken;		/* ended early; by reason in broken_by[] */
-	uint64_t pending;		/* taken before its process or object was loaded */
-	uint64_t dropped;		/* dropped by us; by reason in dropped_by[] */
-	uint64_t lost;			/* lost by the kernel */
-	uint64_t own;			/* of proftop itself; outside "taken" */
+	uint64_t complete;  /* the user stack reached its root, or there was none */
+	uint64_t guessed;   /* reached it with at least one guessed frame */
+	uint64_t truncated; /* longer than the dump */
+	uint64_t broken;    /* ended early; by reason in broken_by[] */
+	uint64_t pending;   /* taken before its process or object was loaded */
+	uint64_t dropped;   /* dropped by us; by reason in dropped_by[] */
+	uint64_t lost;	    /* lost by the kernel */
+	uint64_t own;	    /* of proftop itself; outside "taken" */
 };
 
 enum profile_drop {
-	DROP_STACKS_FULL, DROP_CELLS_FULL, DROP_PLACES_FULL, DROP_BAD_RECORD, DROP_UNKNOWN_EVENT,
+	DROP_STACKS_FULL,
+	DROP_CELLS_FULL,
+	DROP_PLACES_FULL,
+	DROP_BAD_RECORD,
+	DROP_UNKNOWN_EVENT,
 	DROP_NR,
 };
 const char *profile_drop_name(enum profile_drop reason);
 
-#define PROFILE_NR_BROKEN 16		/* indexed by enum unwind_stop */
+#define PROFILE_NR_BROKEN 16 /* indexed by enum unwind_stop */
 const char *profile_broken_name(unsigned int reason);
 
 struct profile_cpu {
 	int cpu;
 	bool online;
-	double busy;			/* 0..1 over the tick; from /proc/stat */
-	uint64_t samples;		/* in the tick, all events */
-	uint64_t lost;			/* in the tick */
-	uint64_t lost_total;		/* since start */
-	uint64_t throttled;		/* times, in the tick */
-	uint64_t throttled_ns;		/* duration in the tick */
+	double busy;	       /* 0..1 over the tick; from /proc/stat */
+	uint64_t samples;      /* in the tick, all events */
+	uint64_t lost;	       /* in the tick */
+	uint64_t lost_total;   /* since start */
+	uint64_t throttled;    /* times, in the tick */
+	uint64_t throttled_ns; /* duration in the tick */
 	uint64_t throttled_total;
-	uint64_t kernel;		/* of @samples: in the kernel */
-	uint32_t hot;			/* function id: that which the CPU was in most, in the tick */
-	uint64_t hot_samples;		/* in it, at least; 0: none stands out */
-	double ring_high;		/* 0..1: the fullest the ring was when read in the tick */
-	uint64_t lag_max_ns, lag_median_ns;	/* of the tick's samples: how long they waited for us */
+	uint64_t kernel;      /* of @samples: in the kernel */
+	uint32_t hot;	      /* function id: that which the CPU was in most, in the tick */
+	uint64_t hot_samples; /* in it, at least; 0: none stands out */
+	double ring_high;     /* 0..1: the fullest the ring was when read in the tick */
+	uint64_t lag_max_ns, lag_median_ns; /* of the tick's samples: how long they waited for us */
 };
 
 /* One event on one CPU, in the tick. */
 struct profile_cpu_event {
 	uint64_t samples, lost;
-	uint64_t enabled_ns, running_ns;	/* less running: multiplexed; of tasks both are the same */
-	double got_hz;			/* NAN: it was not busy, or too short */
+	uint64_t enabled_ns, running_ns; /* less running: multiplexed; of tasks both are the same */
+	double got_hz;			 /* NAN: it was not busy, or too short */
 };
 
 struct profile_event {
 	struct event event;
 	bool enabled;
-	double want_hz;			/* 0: a fixed period */
-	double got_hz;			/* per CPU while it was busy; NAN: none was, or too short */
-	double running_share;		/* of the time enabled, since it was opened; < 1: multiplexed */
-	char error[160];		/* why it is not sampling, "" if it is */
+	double want_hz;	      /* 0: a fixed period */
+	double got_hz;	      /* per CPU while it was busy; NAN: none was, or too short */
+	double running_share; /* of the time enabled, since it was opened; < 1: multiplexed */
+	char error[160];      /* why it is not sampling, "" if it is */
 };
 
 struct profile_self {
-	double cpu_pct;			/* of one CPU, over the tick */
+	double cpu_pct; /* of one CPU, over the tick */
 	uint64_t rss_kb;
-	/* Of this the sampler threads, the builder, the UI (main); the loaders, folding and all others. */
+	/* Of this the sampler threads, the builder, the UI (main); the loaders, folding and all
+	 * others. */
 	double samplers_pct, builder_pct, ui_pct, loaders_pct;
 };
 
 enum notice_severity {
-	NOTICE_INFO,			/* good to know */
-	NOTICE_WARN,			/* the numbers are less sure than they look */
-	NOTICE_GRAVE,			/* samples are missing or wrong because of it */
+	NOTICE_INFO,  /* good to know */
+	NOTICE_WARN,  /* the numbers are less sure than they look */
+	NOTICE_GRAVE, /* samples are missing or wrong because of it */
 };
 
 /* What takes the cure of a notice: a call of sampler.h, or a view that tells more. */
 enum notice_control {
-	NOTICE_NONE,			/* nothing that could be done from here */
-	NOTICE_RATE,			/* sampler_set_rate(event, value) */
-	NOTICE_STACK_SIZE,		/* sampler_set_stack_size(value) */
+	NOTICE_NONE,	   /* nothing that could be done from here */
+	NOTICE_RATE,	   /* sampler_set_rate(event, value) */
+	NOTICE_STACK_SIZE, /* sampler_set_stack_size(value) */
 	NOTICE_RING_SIZE,
 	NOTICE_CALL_GRAPH,
 	NOTICE_RESET,
-	NOTICE_EVENTS,			/* the list of events */
-	NOTICE_MODULES,			/* the views of that name */
+	NOTICE_EVENTS,	/* the list of events */
+	NOTICE_MODULES, /* the views of that name */
 	NOTICE_CPUS,
 };
 
 /* One kind of trouble, once: what it is, how often, and what helps. */
 struct profile_notice {
-	uint32_t id;			/* the same from profile to profile */
-	char key[24];			/* a word for programs: "lost" */
+	uint32_t id;  /* the same from profile to profile */
+	char key[24]; /* a word for programs: "lost" */
 	enum notice_severity severity;
-	bool active;			/* in this tick, or still so */
-	uint64_t count;			/* samples, or times */
-	uint64_t first_ns, last_ns;	/* running time of the session */
-	char text[224], cure[224];	/* clean text; a cure that has a control says what that does first */
+	bool active;		    /* in this tick, or still so */
+	uint64_t count;		    /* samples, or times */
+	uint64_t first_ns, last_ns; /* running time of the session */
+	char text[224],
+		cure[224]; /* clean text; a cure that has a control says what that does first */
 	enum notice_control control;
-	uint32_t event;			/* NOTICE_RATE */
-	double value;			/* what is to be set */
+	uint32_t event; /* NOTICE_RATE */
+	double value;	/* what is to be set */
 };
 
 /* How the frames were found, since the start. */
 struct profile_unwind {
-	uint64_t frames;		/* of user stacks */
-	uint64_t row_hits;		/* by a cached row */
-	uint64_t steps;			/* by libunwind */
+	uint64_t frames;   /* of user stacks */
+	uint64_t row_hits; /* by a cached row */
+	uint64_t steps;	   /* by libunwind */
 	uint64_t guessed;
-	uint64_t rows;			/* admitted: libunwind came to the same */
-	uint64_t rows_differ;		/* not admitted */
-	uint64_t verified;		/* samples unwound by libunwind alone, too */
-	uint64_t verify_differ;		/* of these, with another result: a fault of ours */
+	uint64_t rows;		/* admitted: libunwind came to the same */
+	uint64_t rows_differ;	/* not admitted */
+	uint64_t verified;	/* samples unwound by libunwind alone, too */
+	uint64_t verify_differ; /* of these, with another result: a fault of ours */
 };
 
 /* Samples at one instruction: of the innermost frame. */
 struct profile_point {
 	uint64_t vaddr;
-	uint32_t event;			/* index in events */
+	uint32_t event; /* index in events */
 	double count, weight;
-	uint32_t task;			/* id of the thread */
+	uint32_t task; /* id of the thread */
 };
 
 /* One function, instruction by instruction: asked for with sampler_set_annotate(). */
 struct profile_annotate {
-	uint32_t function;		/* id */
-	uint32_t code_of;		/* whose code it is: the same, or that which it is inlined into */
-	char inside[160];		/* then: its name, clean */
-	double inside_share;		/* and how much of the inlined one's samples is in there */
-	struct profile_point *points;	/* in order of event, vaddr, task; of @function alone */
+	uint32_t function;   /* id */
+	uint32_t code_of;    /* whose code it is: the same, or that which it is inlined into */
+	char inside[160];    /* then: its name, clean */
+	double inside_share; /* and how much of the inlined one's samples is in there */
+	struct profile_point *points; /* in order of event, vaddr, task; of @function alone */
 	uint32_t nr_points;
-	struct listing *listing;	/* a reference; NULL while it is read, or see why */
-	const char *why;		/* static: why there is none; NULL */
+	struct listing *listing; /* a reference; NULL while it is read, or see why */
+	const char *why;	 /* static: why there is none; NULL */
 };
 
 struct profile {
-	uint64_t seq;			/* counts up */
-	uint64_t time_ns;		/* CLOCK_REALTIME at the end of the tick */
-	uint64_t interval_ns;		/* length of the tick */
-	uint64_t running_ns;		/* since start or reset */
-	uint64_t window_ns;		/* what the cells cover */
+	uint64_t seq;	      /* counts up */
+	uint64_t time_ns;     /* CLOCK_REALTIME at the end of the tick */
+	uint64_t interval_ns; /* length of the tick */
+	uint64_t running_ns;  /* since start or reset */
+	uint64_t window_ns;   /* what the cells cover */
 	enum profile_window window;
-	bool sampling;			/* false: stopped (S) */
-	pid_t focus;			/* sampled alone, more closely; 0: no process is */
-	bool target_gone;		/* all target processes have exited */
-	enum call_graph call_graph;	/* the next three: as it is sampled now */
-	uint32_t stack_size;		/* of a dump, in bytes; 0 without */
-	uint64_t ring_size;		/* of each CPU, in bytes; 0: a recording */
-	uint64_t ring_wanted;		/* what it would be without a limit of locked memory */
-	uint32_t nr_refused;		/* tasks of the target that are not sampled */
-	uint64_t max_hz, max_hz_top;	/* kernel.perf_event_max_sample_rate: now, the highest seen */
-	double rate_factor;		/* of the wanted rates: below 1 the governor holds them down, */
-	double rate_ceiling;		/* and not above this: more stalled the machine */
-	char target[160];		/* "system", "pid 42", "user www-data", "command make" (clean text) */
-	char banner[256];		/* one line: what is degraded and why; "" if nothing */
-	char message[256];		/* the answer to the last control; "" if none */
-	uint32_t message_seq;		/* changes when message does */
+	bool sampling;		     /* false: stopped (S) */
+	pid_t focus;		     /* sampled alone, more closely; 0: no process is */
+	bool target_gone;	     /* all target processes have exited */
+	enum call_graph call_graph;  /* the next three: as it is sampled now */
+	uint32_t stack_size;	     /* of a dump, in bytes; 0 without */
+	uint64_t ring_size;	     /* of each CPU, in bytes; 0: a recording */
+	uint64_t ring_wanted;	     /* what it would be without a limit of locked memory */
+	uint32_t nr_refused;	     /* tasks of the target that are not sampled */
+	uint64_t max_hz, max_hz_top; /* kernel.perf_event_max_sample_rate: now, the highest seen */
+	double rate_factor;   /* of the wanted rates: below 1 the governor holds them down, */
+	double rate_ceiling;  /* and not above this: more stalled the machine */
+	char target[160];     /* "system", "pid 42", "user www-data", "command make" (clean text) */
+	char banner[256];     /* one line: what is degraded and why; "" if nothing */
+	char message[256];    /* the answer to the last control; "" if none */
+	uint32_t message_seq; /* changes when message does */
 
 	struct profile_event events[EVENTS_MAX];
 	uint32_t nr_events;
 	struct profile_cpu *cpus;
 	uint32_t nr_cpus;
-	struct profile_cpu_event *cpu_events;	/* nr_cpus x nr_events; NULL: a recording */
-	struct profile_account account;		/* of the tick */
-	struct profile_account account_total;	/* since start */
-	uint64_t broken_by[PROFILE_NR_BROKEN];	/* of the tick */
+	struct profile_cpu_event *cpu_events;  /* nr_cpus x nr_events; NULL: a recording */
+	struct profile_account account;	       /* of the tick */
+	struct profile_account account_total;  /* since start */
+	uint64_t broken_by[PROFILE_NR_BROKEN]; /* of the tick */
 	uint64_t dropped_by[DROP_NR];
-	uint64_t nr_nameless;			/* of those counted: no room for their task, so [unknown] */
+	uint64_t nr_nameless; /* of those counted: no room for their task, so [unknown] */
 	struct profile_self self;
 	struct profile_unwind unwind;
 	double samples_per_s;
 	uint64_t nr_places, nr_places_named;
-	double window_samples, window_unnamed;	/* of all cells; those in code without a name */
+	double window_samples, window_unnamed; /* of all cells; those in code without a name */
 	struct profile_images images;
-	uint64_t nr_places_waiting;		/* not looked at yet; the rest has no name */
+	uint64_t nr_places_waiting; /* not looked at yet; the rest has no name */
 
 	struct profile_function *functions;
 	uint32_t nr_functions;
@@ -312,22 +319,22 @@ struct profile {
 	uint32_t nr_tasks;
 	struct profile_stack *stacks;
 	uint32_t nr_stacks;
-	uint32_t *frames;		/* indices in functions; inlined ones before who called them */
-	uint32_t *frame_lines;		/* as many: indices in lines, or PROFILE_NO_LINE; NULL: no lines */
+	uint32_t *frames;      /* indices in functions; inlined ones before who called them */
+	uint32_t *frame_lines; /* as many: indices in lines, or PROFILE_NO_LINE; NULL: no lines */
 	uint32_t nr_frames;
 	struct profile_line *lines;
 	uint32_t nr_lines;
-	struct safe_text *files;	/* paths of source files */
+	struct safe_text *files; /* paths of source files */
 	uint32_t nr_files;
 	struct profile_count *counts;
 	uint32_t nr_counts;
-	struct profile_notice *notices;	/* in order of their first time */
+	struct profile_notice *notices; /* in order of their first time */
 	uint32_t nr_notices;
-	struct profile_module *modules;	/* in order of id */
+	struct profile_module *modules; /* in order of id */
 	uint32_t nr_modules;
-	struct profile_annotate *annotate;	/* NULL: not asked for */
-	void *names;			/* owns the texts: a text_arena, may be NULL */
-	char *pool;			/* copies of texts that were clean already; may be NULL */
+	struct profile_annotate *annotate; /* NULL: not asked for */
+	void *names;			   /* owns the texts: a text_arena, may be NULL */
+	char *pool; /* copies of texts that were clean already; may be NULL */
 };
 
 /* Frees everything the profile owns, texts included. NULL is fine. */

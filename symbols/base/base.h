@@ -16,7 +16,7 @@
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))
 
 /* Fields written by different threads stand at least this far apart. */
-#define CACHELINE     64
+#define CACHELINE 64
 
 /*
  * One failure told to a person: what failed, why, what to do; three lines at
@@ -38,7 +38,8 @@ uint64_t time_now_ns(void);
 /* CPU time of the calling thread, in nanoseconds. */
 uint64_t time_thread_ns(void);
 
-/* A mutex whose holder is as urgent as whoever waits for it: sampler threads go before all others. */
+/* A mutex whose holder is as urgent as whoever waits for it: sampler threads go before all others.
+ */
 void mutex_init_urgent(pthread_mutex_t *lock);
 
 /* Allocate zeroed memory at set-up; ends the program with a message if there is none. */

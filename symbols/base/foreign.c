@@ -31,7 +31,7 @@
 static bool is_pseudo(int fd)
 {
 	static const unsigned long magic[] = {
-		PROC_SUPER_MAGIC,   SYSFS_MAGIC,    DEBUGFS_MAGIC,	TRACEFS_MAGIC,
+		PROC_SUPER_MAGIC,   SYSFS_MAGIC,	 DEBUGFS_MAGIC,	   TRACEFS_MAGIC,
 		CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC,
 	};
 	struct statfs fs;
@@ -143,7 +143,7 @@ static int open_below(int root_fd, const char *path, int flags)
 	long fd;
 	int tries = 8;
 
-	do {				/* EAGAIN: a rename raced with the walk, see openat2(2) */
+	do { /* EAGAIN: a rename raced with the walk, see openat2(2) */
 		fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 	} while (fd < 0 && errno == EAGAIN && --tries);
 	return fd < 0 ? -errno : (int)fd;
@@ -177,8 +177,7 @@ static int open_named(int root_fd, const struct foreign_want *want, struct forei
 	return bare == -ENOENT ? code : bare;
 }
 
-static int open_in_root(const char *root, const struct foreign_want *want,
-			struct foreign_file *out)
+static int open_in_root(const char *root, const struct foreign_want *want, struct foreign_file *out)
 {
 	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int code;

@@ -22,13 +22,13 @@
 #define FOREIGN_SIZE_MAX (2ULL << 30)
 
 struct foreign_want {
-	pid_t pid;			/* whose mapping or root; 0: our own root */
-	uint64_t start, end;		/* the mapping, for map_files; 0: unknown */
-	const char *path;		/* as the process sees it; NULL: map_files only */
-	const char *root;		/* with pid 0: a copy of another machine's files; NULL: ours */
-	uint64_t size_max;		/* 0: FOREIGN_SIZE_MAX */
-	uint32_t maj, min;		/* expected device; 0:0: unknown */
-	uint64_t ino;			/* expected inode; 0: unknown */
+	pid_t pid;	     /* whose mapping or root; 0: our own root */
+	uint64_t start, end; /* the mapping, for map_files; 0: unknown */
+	const char *path;    /* as the process sees it; NULL: map_files only */
+	const char *root;    /* with pid 0: a copy of another machine's files; NULL: ours */
+	uint64_t size_max;   /* 0: FOREIGN_SIZE_MAX */
+	uint32_t maj, min;   /* expected device; 0:0: unknown */
+	uint64_t ino;	     /* expected inode; 0: unknown */
 	/*
 	 * Trust only what @uid or root alone could have put there: no symbolic
 	 * link, one name only, theirs; else -EINVAL, -EMLINK, -EPERM.
@@ -43,7 +43,7 @@ struct foreign_file {
 	uint32_t maj, min;
 	uint64_t ino;
 	int64_t mtime_ns;
-	bool same;			/* device and inode are the expected ones */
+	bool same; /* device and inode are the expected ones */
 };
 
 /*
@@ -58,7 +58,8 @@ int foreign_open(const struct foreign_want *want, struct foreign_file *out, stru
 int foreign_read(int fd, size_t max, char **out, size_t *size);
 /* Read a whole small file of /proc into memory (at most @max bytes, NUL added). Caller frees. */
 int foreign_read_proc(pid_t pid, const char *name, size_t max, char **out, size_t *size);
-/* /proc/PID as a directory: stays that of one process, even if its pid is used anew. fd or -errno. */
+/* /proc/PID as a directory: stays that of one process, even if its pid is used anew. fd or -errno.
+ */
 int foreign_open_proc(pid_t pid);
 /* The same as foreign_read_proc(), below such a directory. -ESRCH: the process is gone. */
 int foreign_read_at(int dir_fd, const char *name, size_t max, char **out, size_t *size);

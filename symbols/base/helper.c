@@ -18,15 +18,15 @@
 #define STACK_SIZE (1UL << 20)
 
 struct helpers {
-	pthread_mutex_t lock;		/* held for moments; never while a job runs */
+	pthread_mutex_t lock; /* held for moments; never while a job runs */
 	pthread_cond_t work, ends;
 	struct job *queue, **tail;
 	struct job *running[HELPERS_MAX];
 	pthread_t threads[HELPERS_MAX];
 	unsigned int nr_threads, nr_idle, nr_queued;
-	unsigned int nr_gone;		/* threads that are at their end */
+	unsigned int nr_gone; /* threads that are at their end */
 	bool stop;
-	bool orphan;			/* the owner is gone: the last thread frees */
+	bool orphan; /* the owner is gone: the last thread frees */
 	int event;
 };
 
@@ -110,7 +110,7 @@ static void *helper_main(void *arg)
 	bool last;
 
 	pthread_setname_np(pthread_self(), "proftop/read");
-	setpriority(PRIO_PROCESS, 0, HELPERS_NICE);	/* refused to most users */
+	setpriority(PRIO_PROCESS, 0, HELPERS_NICE); /* refused to most users */
 	pthread_mutex_lock(&h->lock);
 	while (!pthread_equal(h->threads[slot], pthread_self()))
 		slot++;
@@ -150,7 +150,8 @@ int helpers_start(struct helpers *h, struct job *job)
 	int rc = 0;
 
 	job->next = NULL;
-	atomic_store_explicit(&job->state, JOB_RUNS, memory_order_relaxed);	/* the lock publishes it */
+	atomic_store_explicit(&job->state, JOB_RUNS,
+			      memory_order_relaxed); /* the lock publishes it */
 	pthread_mutex_lock(&h->lock);
 	if (h->nr_idle <= h->nr_queued)
 		rc = add_thread(h);
@@ -210,14 +211,16 @@ int helpers_call(struct helpers *h, struct job *job, uint64_t deadline_ns)
 	return -ETIME;
 }
 
-/* Join the threads that come back in time; the others are on their own. Returns how many those are. */
+/* Join the threads that come back in time; the others are on their own. Returns how many those are.
+ */
 static unsigned int join(struct helpers *h, unsigned int nr, uint64_t deadline_ns)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
 	unsigned int nr_left = 0;
 
 	for (unsigned int i = 0; i < nr; i++) {
-		/* Not a timed join: the only one by a clock that cannot be set is hidden from TSan. */
+		/* Not a timed join: the only one by a clock that cannot be set is hidden from TSan.
+		 */
 		while (pthread_tryjoin_np(h->threads[i], NULL)) {
 			if (time_now_ns() > deadline_ns) {
 				pthread_detach(h->threads[i]);
@@ -241,7 +244,8 @@ unsigned int helpers_free(struct helpers *h, uint64_t deadline_ns)
 	h->stop = true;
 	for (unsigned int i = 0; i < h->nr_threads; i++)
 		if (h->running[i])
-			atomic_store_explicit(&h->running[i]->watch.cancel, true, memory_order_relaxed);
+			atomic_store_explicit(&h->running[i]->watch.cancel, true,
+					      memory_order_relaxed);
 	pthread_cond_broadcast(&h->work);
 	nr = h->nr_threads;
 	pthread_mutex_unlock(&h->lock);

@@ -25,8 +25,8 @@ struct job {
 	/* Free it and what it holds: the owner, or the helper of a job that was left. */
 	void (*drop)(struct job *job);
 	struct watch watch;
-	atomic_int state;		/* enum job_state */
-	struct job *next;		/* the queue's */
+	atomic_int state; /* enum job_state */
+	struct job *next; /* the queue's */
 };
 
 enum job_state { JOB_RUNS, JOB_DONE, JOB_LEFT };

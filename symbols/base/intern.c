@@ -26,14 +26,14 @@
 #define SLOTS_MAX  (1u << 31)
 
 /* A slot that stays empty: look in the larger array. No id: the low half of one is never 0. */
-#define CLOSED	   (1ULL << 32)
+#define CLOSED (1ULL << 32)
 /* Not in this array, and it takes nothing more. */
-#define MOVED	   (INTERN_FULL - 1)
+#define MOVED (INTERN_FULL - 1)
 
 struct intern_slots {
-	uint32_t mask;			/* number of slots - 1 */
-	_Atomic(struct intern_slots *) larger;	/* set once growing has begun */
-	_Atomic uint64_t slot[];	/* tag << 32 | id + 1 */
+	uint32_t mask;			       /* number of slots - 1 */
+	_Atomic(struct intern_slots *) larger; /* set once growing has begun */
+	_Atomic uint64_t slot[];	       /* tag << 32 | id + 1 */
 };
 
 static struct intern_slots *slots_new(uint64_t nr)
@@ -105,7 +105,7 @@ struct probe {
 	void *store;
 	const void *key;
 	uint64_t hash;
-	uint32_t new_id;		/* our complete entry, INTERN_FULL: none */
+	uint32_t new_id; /* our complete entry, INTERN_FULL: none */
 };
 
 /* Hand out the next id, never beyond max_ids: a counter that ran on while full would wrap. */

@@ -33,7 +33,7 @@ struct intern_slots;
 
 struct intern {
 	_Atomic(struct intern_slots *) slots;
-	_Alignas(64) atomic_uint next;	/* ids handed out (may pass max_ids while full) */
+	_Alignas(64) atomic_uint next; /* ids handed out (may pass max_ids while full) */
 	uint32_t max_ids;
 };
 
@@ -85,10 +85,10 @@ size_t intern_growth(const struct intern *t);
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
 #define grace_reader_done(table) __tsan_release(table)
-#define grace_waited(table)      __tsan_acquire(table)
+#define grace_waited(table)	 __tsan_acquire(table)
 #else
 #define grace_reader_done(table) ((void)(table))
-#define grace_waited(table)      ((void)(table))
+#define grace_waited(table)	 ((void)(table))
 #endif
 
 #endif

@@ -7,7 +7,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-bool library_find(const char *soname, void *functions, const struct library_function *list, size_t nr)
+bool library_find(const char *soname, void *functions, const struct library_function *list,
+		  size_t nr)
 {
 	void *handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
 

@@ -19,6 +19,7 @@ struct library_function {
 };
 
 /* Find all @nr functions in the library of that soname. False: it is not there, or lacks one. */
-bool library_find(const char *soname, void *functions, const struct library_function *list, size_t nr);
+bool library_find(const char *soname, void *functions, const struct library_function *list,
+		  size_t nr);
 
 #endif

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORDS_MIN	   64u
-#define RECORDS_A_STRETCH  4u
+#define RECORDS_MIN	  64u
+#define RECORDS_A_STRETCH 4u
 
 void lookup_init(struct lookup *l, const void *records, uint32_t nr, size_t size, size_t key_at)
 {

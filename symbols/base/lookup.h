@@ -12,14 +12,15 @@
 #include "symbols/base/base.h"
 
 struct lookup {
-	uint32_t *first;		/* of each stretch of numbers: its first record; NULL: all is one */
-	uint64_t base;			/* the first number */
+	uint32_t *first; /* of each stretch of numbers: its first record; NULL: all is one */
+	uint64_t base;	 /* the first number */
 	uint32_t nr_stretches;
-	uint32_t nr;			/* records */
-	uint8_t shift;			/* a stretch is 1 << shift numbers */
+	uint32_t nr;   /* records */
+	uint8_t shift; /* a stretch is 1 << shift numbers */
 };
 
-/* Of @nr records of @size bytes, sorted by the uint64_t at @key_at. Without memory it is but slower. */
+/* Of @nr records of @size bytes, sorted by the uint64_t at @key_at. Without memory it is but
+ * slower. */
 void lookup_init(struct lookup *l, const void *records, uint32_t nr, size_t size, size_t key_at);
 void lookup_fini(struct lookup *l);
 size_t lookup_memory(const struct lookup *l);

@@ -19,7 +19,7 @@
 /* Call @free_it with @head once no reader can hold what it is in. */
 static inline void reclaim_later(struct rcu_head *head, void (*free_it)(struct rcu_head *head))
 {
-	reclaim_reader_done();		/* the writer's own accesses */
+	reclaim_reader_done(); /* the writer's own accesses */
 	call_rcu(head, free_it);
 }
 

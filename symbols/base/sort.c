@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAP_MAX 32U			/* sorted by insertion */
+#define HEAP_MAX 32U /* sorted by insertion */
 
 /* What is sorted; sizes are constants where this is inlined. */
 struct table {
@@ -93,7 +93,8 @@ static int sort_large(const struct table *t, uint8_t *heaps, const uint32_t *end
 
 	for (size_t h = 0; h < nr_heaps && !rc; start = ends[h++])
 		if (ends[h] - start > HEAP_MAX)
-			rc = sort_records(heaps + start * t->size, ends[h] - start, t->size, t->key_at);
+			rc = sort_records(heaps + start * t->size, ends[h] - start, t->size,
+					  t->key_at);
 	return rc;
 }
 
@@ -127,7 +128,7 @@ static inline __attribute__((always_inline)) int sort(const struct table *t)
 
 int sort_records(void *records, size_t nr, size_t size, size_t key_at)
 {
-	switch (size) {			/* those of our large tables */
+	switch (size) { /* those of our large tables */
 	case 16:
 		return sort(&(struct table){ records, nr, 16, key_at });
 	case 24:

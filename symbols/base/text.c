@@ -23,15 +23,15 @@
 #include "symbols/base/base.h"
 
 #define MARKS_MAX    2
-#define REFUSED	     "\xc2\xb7"		/* U+00B7 */
-#define ELLIPSIS     "\xe2\x80\xa6"	/* U+2026 */
+#define REFUSED	     "\xc2\xb7"	    /* U+00B7 */
+#define ELLIPSIS     "\xe2\x80\xa6" /* U+2026 */
 #define ELLIPSIS_LEN (sizeof(ELLIPSIS) - 1)
 
 /* One code point as it will be shown. */
 struct glyph {
 	const char *str;
-	uint8_t size;			/* bytes to write */
-	uint8_t used;			/* bytes of the source behind it */
+	uint8_t size; /* bytes to write */
+	uint8_t used; /* bytes of the source behind it */
 	uint8_t width;
 	bool mark;
 };
@@ -117,7 +117,8 @@ static size_t plain_size(const char *src, size_t size)
 
 	for (; size - at >= sizeof(bytes); at += sizeof(bytes)) {
 		memcpy(&bytes, src + at, sizeof(bytes));
-		/* The highest bit of a byte below ' ', above '~', or no ASCII; of the next ones, maybe. */
+		/* The highest bit of a byte below ' ', above '~', or no ASCII; of the next ones,
+		 * maybe. */
 		if ((bytes | (bytes - ' ' * ones) | (bytes + ones)) & 0x80 * ones)
 			break;
 	}
@@ -222,8 +223,8 @@ struct chunk {
 };
 
 struct text_arena {
-	struct chunk *head;		/* the one being filled */
-	atomic_size_t size;		/* all bytes held; relaxed: only a figure */
+	struct chunk *head; /* the one being filled */
+	atomic_size_t size; /* all bytes held; relaxed: only a figure */
 };
 
 struct text_arena *text_arena_new(void)
@@ -292,7 +293,8 @@ static unsigned int distance(const char *a, const char *b)
 
 		row[0] = (unsigned int)i;
 		for (size_t j = 1; j <= nr; j++) {
-			unsigned int change = diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
+			unsigned int change =
+				diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
 
 			diagonal = row[j];
 			row[j] = MIN(MIN(row[j], row[j - 1]) + 1, change);
@@ -313,6 +315,7 @@ void text_like(struct text_like *like, const char *name)
 		like->found = name;
 		like->best = off;
 	}
-	if (!like->begins && MIN(typed, size) > 2 && !strncasecmp(like->text, name, MIN(typed, size)))
+	if (!like->begins && MIN(typed, size) > 2 &&
+	    !strncasecmp(like->text, name, MIN(typed, size)))
 		like->begins = name;
 }

@@ -63,9 +63,9 @@ size_t text_arena_size(const struct text_arena *arena);
 struct text_like {
 	const char *text;
 	const char *found, *begins;
-	unsigned int best;		/* letters off, of @found */
+	unsigned int best; /* letters off, of @found */
 };
-#define TEXT_LIKE_MAX 160		/* longer names are like none */
+#define TEXT_LIKE_MAX 160 /* longer names are like none */
 void text_like(struct text_like *like, const char *name);
 
 /* Write @value as "%*x" does, without a NUL; returns its end. At most 16 digits or @width. */

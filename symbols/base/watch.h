@@ -15,11 +15,11 @@
 #include "symbols/base/base.h"
 
 struct watch {
-	atomic_ullong since_ns;		/* the read that goes on began then; 0: none does */
-	atomic_ullong waited_ns;	/* by reads that are over */
-	atomic_ullong done, total;	/* bytes; the total may grow */
-	atomic_bool aside;		/* it reads a file beside its object: a debug file */
-	atomic_bool cancel;		/* give up at the next read */
+	atomic_ullong since_ns;	   /* the read that goes on began then; 0: none does */
+	atomic_ullong waited_ns;   /* by reads that are over */
+	atomic_ullong done, total; /* bytes; the total may grow */
+	atomic_bool aside;	   /* it reads a file beside its object: a debug file */
+	atomic_bool cancel;	   /* give up at the next read */
 };
 
 /* The reader: a read begins. 0, or -ECANCELED. @w may be NULL, as below. */

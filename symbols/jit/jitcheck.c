@@ -93,14 +93,18 @@ uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
 	snprintf(path, sizeof(path), "%s/proc", root);
 	proc = opendir(path);
 	while (proc && (d = readdir(proc))) {
-		pid_t pid = isdigit((unsigned char)d->d_name[0]) ? (pid_t)strtol(d->d_name, NULL, 10) : 0;
-		int fd = pid > 0 ? openat(dirfd(proc), d->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+		pid_t pid = isdigit((unsigned char)d->d_name[0])
+				    ? (pid_t)strtol(d->d_name, NULL, 10)
+				    : 0;
+		int fd = pid > 0 ? openat(dirfd(proc), d->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC)
+				 : -1;
 
 		if (fd < 0)
 			continue;
 		if (is_silent(fd, pid)) {
 			if (nr < max) {
-				out[nr] = (struct jitcheck){ .pid = pid, .cure = runtime_cure_of(fd) };
+				out[nr] = (struct jitcheck){ .pid = pid,
+							     .cure = runtime_cure_of(fd) };
 				name_program(fd, out[nr].program, sizeof(out[nr].program));
 			}
 			nr++;

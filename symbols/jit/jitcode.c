@@ -15,7 +15,7 @@
 
 #define LEAF_MAX 128U
 
-struct leaf {				/* ids, sorted by layer, then start; never empty */
+struct leaf { /* ids, sorted by layer, then start; never empty */
 	uint32_t nr;
 	uint32_t ids[LEAF_MAX];
 };
@@ -26,13 +26,13 @@ struct jitcode {
 	struct leaf **leaves;
 	uint32_t nr_leaves, max_leaves;
 	uint32_t nr_layers;
-	uint32_t *over;			/* ids for jitcode_next_over() */
+	uint32_t *over; /* ids for jitcode_next_over() */
 	uint32_t nr_over, max_over, next_over;
 	struct jitcode_line *lines;
 	uint32_t nr_lines, max_lines;
 	char *texts;
 	size_t texts_size, texts_max;
-	uint32_t last_file;		/* most lines follow one of the same file; UINT32_MAX: none */
+	uint32_t last_file; /* most lines follow one of the same file; UINT32_MAX: none */
 };
 
 /* A place in the leaves. */
@@ -188,8 +188,7 @@ static int split(struct jitcode *c, uint32_t i)
 	left->nr = LEAF_MAX / 2;
 	right->nr = LEAF_MAX - left->nr;
 	memcpy(right->ids, left->ids + left->nr, right->nr * sizeof(right->ids[0]));
-	memmove(&c->leaves[i + 2], &c->leaves[i + 1],
-		(c->nr_leaves - i - 1) * sizeof(*c->leaves));
+	memmove(&c->leaves[i + 2], &c->leaves[i + 1], (c->nr_leaves - i - 1) * sizeof(*c->leaves));
 	c->leaves[i + 1] = right;
 	c->nr_leaves++;
 	return 0;
@@ -244,7 +243,8 @@ static void take_out(struct jitcode *c, uint32_t id)
 		(c->nr_leaves - spot.leaf) * sizeof(*c->leaves));
 }
 
-/* The layer above all that [start, end) overlaps; *below: what is on top now, UINT32_MAX: nothing. */
+/* The layer above all that [start, end) overlaps; *below: what is on top now, UINT32_MAX: nothing.
+ */
 static uint32_t layer_above(const struct jitcode *c, uint64_t start, uint64_t end, uint32_t *below)
 {
 	for (uint32_t layer = c->nr_layers; layer-- > 0;) {
@@ -298,8 +298,11 @@ static int add_over(struct jitcode *c, uint32_t id)
 static int append(struct jitcode *c, const struct jitcode_load *load, uint32_t layer)
 {
 	struct jitcode_function f = {
-		.start = load->start, .size = (uint32_t)load->size, .layer = layer,
-		.time_ns = load->time_ns, .bytes_at = load->bytes_at,
+		.start = load->start,
+		.size = (uint32_t)load->size,
+		.layer = layer,
+		.time_ns = load->time_ns,
+		.bytes_at = load->bytes_at,
 		.name_size = (uint32_t)load->name_size,
 	};
 	int rc = c->nr < JITCODE_FUNCTIONS_MAX ? 0 : -ENOSPC;

@@ -15,12 +15,12 @@
 
 #include "symbols/base/base.h"
 
-#define JITCODE_LAYERS		64U
-#define JITCODE_FUNCTIONS_MAX	(1U << 20)
-#define JITCODE_NAMES_MAX	(64UL << 20)	/* bytes of names and of files */
-#define JITCODE_NAME_MAX	512U		/* bytes of one; the rest is cut */
-#define JITCODE_LINES_MAX	(4U << 20)
-#define JITCODE_SIZE_MAX	(64U << 20)	/* bytes of one function */
+#define JITCODE_LAYERS	      64U
+#define JITCODE_FUNCTIONS_MAX (1U << 20)
+#define JITCODE_NAMES_MAX     (64UL << 20) /* bytes of names and of files */
+#define JITCODE_NAME_MAX      512U	   /* bytes of one; the rest is cut */
+#define JITCODE_LINES_MAX     (4U << 20)
+#define JITCODE_SIZE_MAX      (64U << 20) /* bytes of one function */
 
 struct jitcode;
 
@@ -28,16 +28,16 @@ struct jitcode;
 struct jitcode_line {
 	uint32_t offset;
 	uint32_t line;
-	uint32_t file;			/* jitcode_add_file() */
+	uint32_t file; /* jitcode_add_file() */
 };
 
 struct jitcode_function {
 	uint64_t start;
 	uint32_t size;
 	uint32_t layer;
-	uint64_t time_ns;		/* when it was loaded */
-	uint64_t bytes_at;		/* where its instructions are kept: an offset in the file */
-	uint32_t name, name_size;	/* jitcode_text() */
+	uint64_t time_ns;	  /* when it was loaded */
+	uint64_t bytes_at;	  /* where its instructions are kept: an offset in the file */
+	uint32_t name, name_size; /* jitcode_text() */
 	uint32_t first_line, nr_lines;
 };
 
@@ -49,9 +49,9 @@ uint32_t jitcode_add_file(struct jitcode *c, const char *name, size_t size);
 
 struct jitcode_load {
 	uint64_t start, size, time_ns, bytes_at;
-	const char *name;		/* borrowed for the call */
+	const char *name; /* borrowed for the call */
 	size_t name_size;
-	const struct jitcode_line *lines;	/* sorted by offset */
+	const struct jitcode_line *lines; /* sorted by offset */
 	uint32_t nr_lines;
 };
 

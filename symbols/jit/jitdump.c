@@ -11,16 +11,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC		0x4a695444U
-#define MAGIC_SWAPPED	0x4454694aU
-#define ARCH_TIMESTAMP	1ULL
-#define HEADER_SIZE	40U
-#define PREFIX_SIZE	16U
-#define WINDOW_SIZE	(256U << 10)
-#define HEADER_MAX	4096U		/* of the file: later versions may add fields */
-#define DEBUG_SIZE_MAX	WINDOW_SIZE	/* a record of lines; longer ones are left out */
-#define ELF_HEADER	0x40U
-#define CLOCK_EVERY	256U
+#define MAGIC	       0x4a695444U
+#define MAGIC_SWAPPED  0x4454694aU
+#define ARCH_TIMESTAMP 1ULL
+#define HEADER_SIZE    40U
+#define PREFIX_SIZE    16U
+#define WINDOW_SIZE    (256U << 10)
+#define HEADER_MAX     4096U	   /* of the file: later versions may add fields */
+#define DEBUG_SIZE_MAX WINDOW_SIZE /* a record of lines; longer ones are left out */
+#define ELF_HEADER     0x40U
+#define CLOCK_EVERY    256U
 
 enum { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
 
@@ -38,9 +38,9 @@ struct move_fields {
 struct record {
 	uint32_t id, size;
 	uint64_t time_ns;
-	uint64_t at;			/* of its first byte behind the prefix */
-	uint32_t rest;			/* bytes behind the prefix */
-	uint32_t there;			/* of these in the file */
+	uint64_t at;	/* of its first byte behind the prefix */
+	uint32_t rest;	/* bytes behind the prefix */
+	uint32_t there; /* of these in the file */
 };
 
 int jitdump_init(struct jitdump *d)
@@ -170,7 +170,7 @@ static int compare_lines(const void *a, const void *b)
 /* Take one entry of lines at p; how long it is, 0 when it makes no sense. */
 static size_t take_line(struct jitdump *d, const uint8_t *p, size_t left, uint64_t code, int *rc)
 {
-	static const char again[] = "\xff";	/* the name of the entry before */
+	static const char again[] = "\xff"; /* the name of the entry before */
 	struct jitcode_line line;
 	const char *name;
 	size_t size;
@@ -212,7 +212,7 @@ static int read_lines(struct jitdump *d, const struct jitdump_file *file, const 
 		if (!size)
 			break;
 	}
-	if (rc || nr) {			/* not as it says: believe nothing of it */
+	if (rc || nr) { /* not as it says: believe nothing of it */
 		d->nr_bad += !rc;
 		forget_lines(d);
 		return rc;
@@ -307,7 +307,7 @@ static int read_record(struct jitdump *d, const struct jitdump_file *file, const
 	case CODE_CLOSE:
 		d->ended = true;
 		break;
-	default:			/* CODE_UNWINDING_INFO, and what is not known yet */
+	default: /* CODE_UNWINDING_INFO, and what is not known yet */
 		break;
 	}
 	d->nr_bad += rc == -EINVAL;
@@ -315,7 +315,8 @@ static int read_record(struct jitdump *d, const struct jitdump_file *file, const
 }
 
 /* The record at d->at; false: it is not there yet, or *rc says why not. */
-static bool next_record(struct jitdump *d, const struct jitdump_file *file, struct record *r, int *rc)
+static bool next_record(struct jitdump *d, const struct jitdump_file *file, struct record *r,
+			int *rc)
 {
 	const uint8_t *p = look(d, file, d->at, PREFIX_SIZE, rc);
 
@@ -372,7 +373,8 @@ static int read_records(struct jitdump *d, const struct jitdump_file *file, uint
 	}
 	if (!rc && !*more && !d->ended)
 		rc = take_early(d, file, &r);
-	/* Behind damage nobody knows where the next record begins; without room none can be kept. */
+	/* Behind damage nobody knows where the next record begins; without room none can be kept.
+	 */
 	if (rc == -EBADMSG || rc == -ENOSPC)
 		d->ended = true;
 	return rc == -ENOSPC ? 0 : rc;
@@ -399,8 +401,8 @@ int jitdump_read(struct jitdump *d, const struct jitdump_file *file, uint64_t ma
 const struct jitcode_line *jitdump_line(const struct jitdump *d, const struct jitcode_function *f,
 					uint64_t addr)
 {
-	uint64_t shift = d->least_offset != UINT32_MAX && d->least_offset >= ELF_HEADER ?
-			 ELF_HEADER : 0;
+	uint64_t shift = d->least_offset != UINT32_MAX && d->least_offset >= ELF_HEADER ? ELF_HEADER
+											: 0;
 
 	return f->nr_lines ? jitcode_line(d->code, f, addr + shift) : NULL;
 }

@@ -14,29 +14,29 @@
 
 #include "symbols/jit/jitcode.h"
 
-#define JITDUMP_RECORD_MAX	(64U << 20)	/* bytes of one record; code is most of it */
-#define JITDUMP_FILE_MAX	(16ULL << 30)
+#define JITDUMP_RECORD_MAX (64U << 20) /* bytes of one record; code is most of it */
+#define JITDUMP_FILE_MAX   (16ULL << 30)
 
 /* Where the bytes are: a descriptor, or memory. */
 struct jitdump_file {
-	int fd;				/* -1: memory */
+	int fd; /* -1: memory */
 	const uint8_t *bytes;
 	uint64_t size;
 };
 
 struct jitdump {
 	struct jitcode *code;
-	uint64_t at;			/* read so far; 0: not even the header */
-	uint64_t early_at;		/* the record there is taken already, though not whole; 0: none */
-	uint16_t machine;		/* e_machine */
-	bool has_times;			/* of CLOCK_MONOTONIC; else of who knows what */
-	bool ended;			/* nothing more is taken: closed, damaged, or full */
-	uint32_t nr_bad;		/* records that made no sense */
-	uint32_t least_offset;		/* see jitdump_line() */
-	uint64_t lines_of;		/* lines told of the code at this address, loaded next */
+	uint64_t at;	       /* read so far; 0: not even the header */
+	uint64_t early_at;     /* the record there is taken already, though not whole; 0: none */
+	uint16_t machine;      /* e_machine */
+	bool has_times;	       /* of CLOCK_MONOTONIC; else of who knows what */
+	bool ended;	       /* nothing more is taken: closed, damaged, or full */
+	uint32_t nr_bad;       /* records that made no sense */
+	uint32_t least_offset; /* see jitdump_line() */
+	uint64_t lines_of;     /* lines told of the code at this address, loaded next */
 	struct jitcode_line *lines;
 	uint32_t nr_lines, max_lines;
-	uint8_t *window;		/* the part of the file in hand */
+	uint8_t *window; /* the part of the file in hand */
 	uint64_t window_at;
 	size_t window_size;
 };

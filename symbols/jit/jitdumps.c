@@ -17,31 +17,31 @@
 #include "symbols/process/code_owner.h"
 #include "symbols/name/symtab.h"
 
-#define FILES_MAX	4096U
-#define POLL_NS		25000000ULL
-#define COST_FACTOR	10ULL		/* reading takes at most a tenth of the time */
-#define SLICE_NS	50000000ULL	/* of reading one dump before others have their turn */
-#define TELL_NS		1000000000ULL	/* names made better at most so often */
+#define FILES_MAX   4096U
+#define POLL_NS	    25000000ULL
+#define COST_FACTOR 10ULL	  /* reading takes at most a tenth of the time */
+#define SLICE_NS    50000000ULL	  /* of reading one dump before others have their turn */
+#define TELL_NS	    1000000000ULL /* names made better at most so often */
 
 /* An object that is called like a dump. */
 struct jitdumps_file {
 	uint32_t object;
-	pid_t first_pid;		/* who mapped it first: sightings by others do not take it away */
-	uint64_t inner_pid;		/* the one in its name */
+	pid_t first_pid;    /* who mapped it first: sightings by others do not take it away */
+	uint64_t inner_pid; /* the one in its name */
 };
 
 struct jitdumps_entry {
 	struct jitdump dump;
-	int fd;				/* -1: no dump yet */
-	uint32_t object;			/* the memory, layer 0 */
-	uint32_t file;			/* object of the dump */
-	uint32_t nr_files;		/* as many were tried in vain */
-	uint64_t size;			/* of the dump when it was last looked at */
-	uint64_t due_ns;		/* not looked at before */
-	uint64_t tell_ns;		/* the same of telling of news */
+	int fd;		   /* -1: no dump yet */
+	uint32_t object;   /* the memory, layer 0 */
+	uint32_t file;	   /* object of the dump */
+	uint32_t nr_files; /* as many were tried in vain */
+	uint64_t size;	   /* of the dump when it was last looked at */
+	uint64_t due_ns;   /* not looked at before */
+	uint64_t tell_ns;  /* the same of telling of news */
 	size_t memory;
-	bool wanted;			/* addresses are missing */
-	bool news;			/* there is code that was not told of */
+	bool wanted; /* addresses are missing */
+	bool news;   /* there is code that was not told of */
 };
 
 void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *maps,
@@ -133,7 +133,9 @@ static int reserve(struct jitdumps *j, uint32_t id)
 
 static struct jitdumps_entry *entry_at(const struct jitdumps *j, uint32_t object)
 {
-	return object < j->nr_by_object && j->by_object[object] ? j->entries[j->by_object[object] - 1] : NULL;
+	return object < j->nr_by_object && j->by_object[object]
+		       ? j->entries[j->by_object[object] - 1]
+		       : NULL;
 }
 
 /* Make an entry for the memory @object; NULL when there are too many. */
@@ -167,7 +169,8 @@ static void collect(struct jitdumps *j)
 
 		if (object->identity.kind == OBJECT_FILE)
 			add_file(j, object);
-		else if (object->identity.kind == OBJECT_ANON && !object->identity.layer && j->no_proc)
+		else if (object->identity.kind == OBJECT_ANON && !object->identity.layer &&
+			 j->no_proc)
 			add_entry(j, object);
 	}
 }
@@ -183,7 +186,7 @@ struct object *jitdumps_base(struct jitdumps *j, struct object *object)
 	identity.layer = 0;
 	objects_sighting(j->objects, object, &seen);
 	base = objects_intern(j->objects, &identity, seen.path, seen.path ? strlen(seen.path) : 0,
-			   seen.pid, seen.start, seen.end);
+			      seen.pid, seen.start, seen.end);
 	free(seen.path);
 	return base;
 }
@@ -194,9 +197,14 @@ static int open_file(const struct jitdumps *j, const struct jitdumps_file *file,
 {
 	const struct object *object = objects_at(j->objects, file->object);
 	struct foreign_want want = {
-		.pid = j->no_proc ? 0 : pid, .root = j->root, .size_max = JITDUMP_FILE_MAX,
-		.maj = object->identity.maj, .min = object->identity.min, .ino = object->identity.ino,
-		.owned = true, .uid = o->uid,
+		.pid = j->no_proc ? 0 : pid,
+		.root = j->root,
+		.size_max = JITDUMP_FILE_MAX,
+		.maj = object->identity.maj,
+		.min = object->identity.min,
+		.ino = object->identity.ino,
+		.owned = true,
+		.uid = o->uid,
 	};
 	struct foreign_file opened;
 	struct object_sighting seen;
@@ -280,7 +288,7 @@ static int read_on(struct jitdumps *j, struct jitdumps_entry *e)
 	if (fstat(e->fd, &st))
 		return -errno;
 	file.size = (uint64_t)MAX(st.st_size, 0);
-	if (file.size < e->dump.at) {		/* begun anew */
+	if (file.size < e->dump.at) { /* begun anew */
 		jitdump_fini(&e->dump);
 		if (jitdump_init(&e->dump))
 			return -ENOMEM;
@@ -328,9 +336,10 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 		return;
 	if (e->wanted && !e->dump.ended && e->dump.at < e->size)
 		object_explain(object, "the end of its jitdump is not written yet",
-			    "wait; or a perf map, written at once (node: --perf-basic-prof)");
+			       "wait; or a perf map, written at once (node: --perf-basic-prof)");
 	else
-		object_explain(object, e->wanted ? "code that its jitdump does not tell of" : NULL, NULL);
+		object_explain(object, e->wanted ? "code that its jitdump does not tell of" : NULL,
+			       NULL);
 }
 
 /* Look for the dump of @e, or read on in it. */
@@ -388,20 +397,23 @@ static const struct jitcode_function *function_at(struct jitdumps *j, struct obj
 	return jitcode_find(e->dump.code, object->identity.layer, addr);
 }
 
-bool jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr, struct jitdumps_symbol *out)
+bool jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
+		   struct jitdumps_symbol *out)
 {
 	struct jitdumps_entry *e;
 	const struct jitcode_function *f = function_at(j, object, addr, &e);
 
 	if (!f) {
 		if (e && !e->wanted)
-			e->news = false;	/* they were asked in vain just now */
+			e->news = false; /* they were asked in vain just now */
 		if (e)
 			e->wanted = true;
 		return false;
 	}
 	*out = (struct jitdumps_symbol){
-		.start = f->start, .size = f->size, .name_size = f->name_size,
+		.start = f->start,
+		.size = f->size,
+		.name_size = f->name_size,
 		.name = jitcode_text(e->dump.code, f->name),
 	};
 	return true;
@@ -446,8 +458,8 @@ bool jitdumps_code_line(struct jitdumps *j, struct object *object, uint64_t star
 			uint64_t addr, const char **file, uint32_t *line)
 {
 	struct jitdumps_entry *e = entry_at(j, jitdumps_base(j, object)->id);
-	const struct jitcode_function *f =
-		e && e->fd >= 0 ? function_named(e, start, variant) : NULL;
+	const struct jitcode_function *f = e && e->fd >= 0 ? function_named(e, start, variant)
+							   : NULL;
 	const struct jitcode_line *found = f ? jitdump_line(&e->dump, f, addr) : NULL;
 
 	if (!found)
@@ -490,7 +502,7 @@ static bool has_told(struct jitdumps_entry *e, uint64_t now_ns, bool at_once)
 {
 	if (!e->news || !e->wanted || (e->tell_ns > now_ns && !at_once))
 		return false;
-	e->news = e->wanted = false;	/* until somebody asks again in vain */
+	e->news = e->wanted = false; /* until somebody asks again in vain */
 	e->tell_ns = now_ns + TELL_NS;
 	return true;
 }

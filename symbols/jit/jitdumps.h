@@ -18,34 +18,34 @@
 #include "symbols/jit/jitdump.h"
 #include "symbols/process/maps.h"
 
-#define JITDUMPS_MAX		4096U		/* processes */
-#define JITDUMPS_OPEN_MAX	256U		/* of them with a dump */
-#define JITDUMPS_MEMORY_MAX	(512UL << 20)
+#define JITDUMPS_MAX	    4096U /* processes */
+#define JITDUMPS_OPEN_MAX   256U  /* of them with a dump */
+#define JITDUMPS_MEMORY_MAX (512UL << 20)
 
 struct jitdumps_entry;
 struct jitdumps_file;
 
 struct jitdumps {
 	struct objects *objects;
-	struct maps *maps;		/* who is told of memory used anew; NULL: nobody */
+	struct maps *maps; /* who is told of memory used anew; NULL: nobody */
 	const atomic_bool *stop;
-	bool no_proc;			/* a recording: read at once, and files of ours or root's only */
-	const char *root;		/* below this folder, as in struct images */
-	bool other_clock;		/* the samples' times are not of CLOCK_MONOTONIC */
-	uint32_t seen;			/* objects looked at */
-	struct jitdumps_file *files;	/* objects that may be dumps */
+	bool no_proc;	  /* a recording: read at once, and files of ours or root's only */
+	const char *root; /* below this folder, as in struct images */
+	bool other_clock; /* the samples' times are not of CLOCK_MONOTONIC */
+	uint32_t seen;	  /* objects looked at */
+	struct jitdumps_file *files; /* objects that may be dumps */
 	uint32_t nr_files;
 	struct jitdumps_entry **entries;
 	uint32_t nr_entries, nr_open;
-	uint32_t *by_object;		/* index in entries + 1; 0: none */
+	uint32_t *by_object; /* index in entries + 1; 0: none */
 	uint32_t nr_by_object;
-	uint32_t next;			/* which entry is looked at next */
-	atomic_ulong memory;		/* written here, relaxed */
+	uint32_t next;	     /* which entry is looked at next */
+	atomic_ulong memory; /* written here, relaxed */
 };
 
 struct jitdumps_symbol {
 	uint64_t start, size;
-	const char *name;		/* foreign bytes, NUL-terminated; borrowed until the next call */
+	const char *name; /* foreign bytes, NUL-terminated; borrowed until the next call */
 	uint32_t name_size;
 };
 
@@ -56,7 +56,8 @@ void jitdumps_fini(struct jitdumps *j);
 /* The object of the memory of which @object is a layer: the same for all layers. */
 struct object *jitdumps_base(struct jitdumps *j, struct object *object);
 /* What is at @addr in @object (OBJECT_ANON); false when no dump tells. */
-bool jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr, struct jitdumps_symbol *out);
+bool jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
+		   struct jitdumps_symbol *out);
 /* Has the process of @object a dump that can be read? */
 bool jitdumps_has(const struct jitdumps *j, const struct object *object);
 /* The source of @addr, as the dump tells it. */

@@ -13,13 +13,13 @@
 
 #include "symbols/base/fields.h"
 
-struct entry {				/* in order of the text: a later one has a higher index */
+struct entry { /* in order of the text: a later one has a higher index */
 	uint64_t start, end;
-	uint32_t name;			/* offset in names */
+	uint32_t name; /* offset in names */
 	uint32_t name_size;
 };
 
-struct span {				/* sorted; disjoint */
+struct span { /* sorted; disjoint */
 	uint64_t start, end;
 	uint32_t entry;
 };
@@ -111,8 +111,8 @@ static int parse_lines(struct perfmap *map, const char *text, size_t size)
 /* The sweep at work. */
 struct sweep {
 	const struct entry *entries;
-	uint32_t *order;		/* entries by start */
-	uint32_t *heap;			/* open entries; the latest on top */
+	uint32_t *order; /* entries by start */
+	uint32_t *heap;	 /* open entries; the latest on top */
 	uint32_t nr_heap;
 };
 
@@ -272,8 +272,10 @@ bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbo
 		return false;
 	e = &map->entries[map->spans[lo - 1].entry];
 	*out = (struct perfmap_symbol){
-		.start = e->start, .size = e->end - e->start,
-		.name = map->names + e->name, .name_size = e->name_size,
+		.start = e->start,
+		.size = e->end - e->start,
+		.name = map->names + e->name,
+		.name_size = e->name_size,
 	};
 	return true;
 }

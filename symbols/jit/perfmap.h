@@ -15,9 +15,9 @@
 
 #include "symbols/base/base.h"
 
-#define PERFMAP_SIZE_MAX	(64U << 20)
-#define PERFMAP_ENTRIES_MAX	(2U << 20)
-#define PERFMAP_NAME_MAX	512U		/* bytes of one name; the rest is cut */
+#define PERFMAP_SIZE_MAX    (64U << 20)
+#define PERFMAP_ENTRIES_MAX (2U << 20)
+#define PERFMAP_NAME_MAX    512U /* bytes of one name; the rest is cut */
 
 struct perfmap;
 
@@ -35,7 +35,7 @@ void perfmap_free(struct perfmap *map);
 /* What covers @addr; false when nothing does. */
 bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbol *out);
 uint32_t perfmap_nr(const struct perfmap *map);
-uint32_t perfmap_nr_bad(const struct perfmap *map);	/* lines that made no sense */
+uint32_t perfmap_nr_bad(const struct perfmap *map); /* lines that made no sense */
 size_t perfmap_memory(const struct perfmap *map);
 
 #endif

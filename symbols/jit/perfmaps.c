@@ -16,10 +16,10 @@
 #include "symbols/process/code_owner.h"
 #include "symbols/jit/runtime.h"
 
-#define INTERVAL_MIN_NS	1000000000ULL
-#define INTERVAL_MAX_NS	(8 * INTERVAL_MIN_NS)
-#define COST_FACTOR	20ULL		/* reading takes at most 1/20 of the time */
-#define STALE_NS	2000000000LL	/* what clocks of files and processes may differ by */
+#define INTERVAL_MIN_NS 1000000000ULL
+#define INTERVAL_MAX_NS (8 * INTERVAL_MIN_NS)
+#define COST_FACTOR	20ULL	     /* reading takes at most 1/20 of the time */
+#define STALE_NS	2000000000LL /* what clocks of files and processes may differ by */
 #define NOT_IN_MAP	"code that its perf map does not tell of"
 
 /* Which version of which file was read. */
@@ -30,14 +30,14 @@ struct stamp {
 };
 
 struct perfmaps_entry {
-	struct perfmap *map;		/* NULL: none yet */
+	struct perfmap *map; /* NULL: none yet */
 	struct stamp stamp;
 	uint32_t object;
-	uint64_t process_start;		/* of /proc/PID/stat: another one is another process */
-	uint64_t due_ns;		/* not looked at before */
-	uint64_t rest_ns;		/* the same, however urgent */
-	uint64_t interval_ns;		/* grows while looking brings nothing */
-	bool wanted;			/* addresses are missing */
+	uint64_t process_start; /* of /proc/PID/stat: another one is another process */
+	uint64_t due_ns;	/* not looked at before */
+	uint64_t rest_ns;	/* the same, however urgent */
+	uint64_t interval_ns;	/* grows while looking brings nothing */
+	bool wanted;		/* addresses are missing */
 };
 
 void perfmaps_init(struct perfmaps *p, struct objects *objects, const atomic_bool *stop)
@@ -70,11 +70,16 @@ static bool is_same_process(const struct perfmaps_entry *e, const struct code_ow
 	return code_owner_lives(o) && (!e->process_start || e->process_start == o->start);
 }
 
-static int open_map(const struct perfmaps *p, pid_t pid, const struct code_owner *o, struct foreign_file *out)
+static int open_map(const struct perfmaps *p, pid_t pid, const struct code_owner *o,
+		    struct foreign_file *out)
 {
 	char path[64];
 	struct foreign_want want = {
-		.pid = pid, .path = path, .root = p->root, .size_max = PERFMAP_SIZE_MAX, .owned = true,
+		.pid = pid,
+		.path = path,
+		.root = p->root,
+		.size_max = PERFMAP_SIZE_MAX,
+		.owned = true,
 		.uid = o->uid,
 	};
 
@@ -142,7 +147,7 @@ static int load_from(struct perfmaps *p, struct perfmaps_entry *e, pid_t pid,
 	stamp.maj = file.maj;
 	stamp.min = file.min;
 	if (file.mtime_ns + STALE_NS < code_owner_began_ns(o))
-		rc = -ESTALE;	/* of an earlier process with that pid */
+		rc = -ESTALE; /* of an earlier process with that pid */
 	else
 		rc = e->map && !memcmp(&stamp, &e->stamp, sizeof(stamp)) ? -EALREADY : 0;
 	if (!rc)
@@ -178,8 +183,8 @@ static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **cure)
 		rc = -ESRCH;
 	else
 		rc = load_from(p, e, pid, &o);
-	*cure = rc == -ENOENT && o.dir_fd >= 0 ? runtime_cure_of(o.dir_fd) :
-						 runtime_cure("", "", 0);
+	*cure = rc == -ENOENT && o.dir_fd >= 0 ? runtime_cure_of(o.dir_fd)
+					       : runtime_cure("", "", 0);
 	code_owner_done(&o);
 	return rc;
 }
@@ -191,7 +196,8 @@ static bool has_source(const struct object *object)
 }
 
 /* Say what is known of the names of @object. @cure: for a process without a map. */
-static void explain(struct object *object, const struct perfmaps_entry *e, int code, const char *cure)
+static void explain(struct object *object, const struct perfmaps_entry *e, int code,
+		    const char *cure)
 {
 	static const struct {
 		int code;
@@ -212,7 +218,7 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 	};
 
 	if (!e->map && code == -ENOENT && has_source(object))
-		return;			/* a jitdump: nobody misses a perf map */
+		return; /* a jitdump: nobody misses a perf map */
 	if (e->map)
 		object_credit(object, "perf map", perfmap_nr(e->map));
 	if (!code || code == -EALREADY) {
@@ -225,8 +231,10 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 			return;
 		}
 	}
-	object_explain(object, code == -ENOENT ? "JIT code without a perf map" :
-					   "its perf map cannot be read", cure);
+	object_explain(object,
+		       code == -ENOENT ? "JIT code without a perf map"
+				       : "its perf map cannot be read",
+		       cure);
 }
 
 /* Look for the map of @e and decide when to look again. True: there is a new one. */
@@ -243,7 +251,7 @@ static bool look(struct perfmaps *p, struct perfmaps_entry *e)
 	e->rest_ns = end_ns + MAX(INTERVAL_MIN_NS, (end_ns - start_ns) * COST_FACTOR);
 	e->due_ns = MAX(e->rest_ns, end_ns + e->interval_ns);
 	if (!rc)
-		e->wanted = false;	/* until somebody asks again in vain */
+		e->wanted = false; /* until somebody asks again in vain */
 	if (rc == -ESRCH)
 		e->due_ns = UINT64_MAX;
 	explain(objects_at(p->objects, e->object), e, rc, cure);
@@ -291,7 +299,8 @@ static struct perfmaps_entry *entry_of(struct perfmaps *p, struct object *object
 	return e;
 }
 
-bool perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr, struct perfmap_symbol *out)
+bool perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr,
+		   struct perfmap_symbol *out)
 {
 	struct perfmaps_entry *e = entry_of(p, object);
 

@@ -17,22 +17,22 @@
 #include "symbols/object/object.h"
 #include "symbols/jit/perfmap.h"
 
-#define PERFMAPS_MAX		4096U		/* processes */
-#define PERFMAPS_MEMORY_MAX	(256UL << 20)
+#define PERFMAPS_MAX	    4096U /* processes */
+#define PERFMAPS_MEMORY_MAX (256UL << 20)
 
 struct perfmaps_entry;
 
 struct perfmaps {
 	struct objects *objects;
 	const atomic_bool *stop;
-	bool no_proc;			/* a recording: /tmp/perf-PID.map here, ours or root's */
-	const char *root;		/* below this folder, as in struct images */
+	bool no_proc;	  /* a recording: /tmp/perf-PID.map here, ours or root's */
+	const char *root; /* below this folder, as in struct images */
 	struct perfmaps_entry **entries;
 	uint32_t nr_entries;
-	uint32_t *by_object;		/* index in entries + 1; 0: none */
+	uint32_t *by_object; /* index in entries + 1; 0: none */
 	uint32_t nr_by_object;
-	uint32_t next;			/* which entry is looked at next */
-	atomic_ulong memory;		/* written here, relaxed */
+	uint32_t next;	     /* which entry is looked at next */
+	atomic_ulong memory; /* written here, relaxed */
 };
 
 void perfmaps_init(struct perfmaps *p, struct objects *objects, const atomic_bool *stop);
@@ -42,7 +42,8 @@ void perfmaps_fini(struct perfmaps *p);
  * What covers @addr in the memory of @object (OBJECT_ANON), borrowed until the next
  * call; false when nothing does: then why stands in the dso.
  */
-bool perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr, struct perfmap_symbol *out);
+bool perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr,
+		   struct perfmap_symbol *out);
 /* Read one map that came or changed. Its object's id, or OBJECT_ID_UNKNOWN. */
 uint32_t perfmaps_refresh(struct perfmaps *p, uint64_t now_ns);
 

@@ -15,8 +15,8 @@
 #include "symbols/process/procfs.h"
 
 static const struct {
-	const char *program;		/* how its program's name begins */
-	const char *library;		/* or what it has mapped; NULL: nothing typical */
+	const char *program; /* how its program's name begins */
+	const char *library; /* or what it has mapped; NULL: nothing typical */
 	const char *cure;
 } runtimes[] = {
 	{ "node", "/libnode.so",

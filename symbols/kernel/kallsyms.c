@@ -19,36 +19,36 @@
 #include "symbols/base/fields.h"
 #include "symbols/base/sort.h"
 
-#define NO_MODULE	UINT32_MAX
-#define PAGE		4096ULL
-#define FUNCTION_MAX	(4ULL << 20)
+#define NO_MODULE    UINT32_MAX
+#define PAGE	     4096ULL
+#define FUNCTION_MAX (4ULL << 20)
 /* Lines are read in pieces of this size; longer ones are none. */
-#define PIECE_SIZE	(64U << 10)
-#define LINE_MIN	6U		/* "0 t x" and its end */
+#define PIECE_SIZE (64U << 10)
+#define LINE_MIN   6U /* "0 t x" and its end */
 /* "ffffffff81000000 T " */
-#define HEAD_SIZE	19
+#define HEAD_SIZE 19
 /* Names are copied in steps of this size, most in one: so far behind the ends of both texts. */
-#define SLACK		32U
-#define TEXT_FIRST	(1U << 20)
+#define SLACK	   32U
+#define TEXT_FIRST (1U << 20)
 
 struct symbol_entry {
 	uint64_t start;
-	uint32_t name;			/* offset in text */
-	uint32_t module;		/* offset in text, or NO_MODULE */
+	uint32_t name;	 /* offset in text */
+	uint32_t module; /* offset in text, or NO_MODULE */
 	uint16_t name_size;
 	uint8_t module_size;
-	uint8_t bind;			/* 3 global, 2 weak, 1 local; 0: not text */
+	uint8_t bind; /* 3 global, 2 weak, 1 local; 0: not text */
 };
 
 struct kallsyms {
 	struct symbol_entry *symbols;
 	uint32_t nr, max;
-	uint32_t nr_functions;		/* of them text */
-	bool unordered;			/* while it is read */
-	char *text;			/* a copy of the names and modules kept */
+	uint32_t nr_functions; /* of them text */
+	bool unordered;	       /* while it is read */
+	char *text;	       /* a copy of the names and modules kept */
 	size_t text_size, text_max;
-	uint64_t begin[2];		/* _text, _stext */
-	uint32_t nr_hidden;		/* lines whose address is 0 */
+	uint64_t begin[2];  /* _text, _stext */
+	uint32_t nr_hidden; /* lines whose address is 0 */
 };
 
 /* One line, cut into its fields. */
@@ -61,7 +61,7 @@ struct line {
 
 /* Where the text comes from: a file or memory. */
 struct source {
-	int fd;				/* -1: memory */
+	int fd; /* -1: memory */
 	const char *text;
 	size_t size;
 };
@@ -190,8 +190,10 @@ static void keep(struct kallsyms *k, const struct symbol_entry *s)
 static void add_symbol(struct kallsyms *k, const struct line *line)
 {
 	struct symbol_entry s = {
-		.start = line->start, .module = add_module(k, line),
-		.module_size = (uint8_t)line->module_size, .bind = binds[line->type],
+		.start = line->start,
+		.module = add_module(k, line),
+		.module_size = (uint8_t)line->module_size,
+		.bind = binds[line->type],
 	};
 
 	note_begin(k, line);
@@ -215,7 +217,8 @@ static int sort_symbols(struct kallsyms *k)
 
 	if (!k->unordered)
 		return 0;
-	rc = sort_records(k->symbols, nr, sizeof(*k->symbols), offsetof(struct symbol_entry, start));
+	rc = sort_records(k->symbols, nr, sizeof(*k->symbols),
+			  offsetof(struct symbol_entry, start));
 	if (rc)
 		return rc;
 	k->nr = k->nr_functions = 0;
@@ -237,8 +240,8 @@ static uint32_t size_of(const struct symbol_entry *s, const struct symbol_entry 
 	uint64_t size = 2 * PAGE - s->start % PAGE;
 
 	if (next)
-		size = s->module == next->module ? next->start - s->start :
-						   MIN(size, next->start - s->start);
+		size = s->module == next->module ? next->start - s->start
+						 : MIN(size, next->start - s->start);
 	return (uint32_t)MIN(size, FUNCTION_MAX);
 }
 
@@ -293,8 +296,11 @@ static const char *take_usual(struct kallsyms *k, const char *p, const char *end
 		    text[size - 1] == ']')
 			break;
 		*s++ = (struct symbol_entry){
-			.start = start, .name = (uint32_t)(text - k->text), .module = NO_MODULE,
-			.name_size = (uint16_t)size, .bind = bind,
+			.start = start,
+			.name = (uint32_t)(text - k->text),
+			.module = NO_MODULE,
+			.name_size = (uint16_t)size,
+			.bind = bind,
 		};
 		last = start;
 		text += size;
@@ -335,8 +341,9 @@ static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, str
 		rc = sort_symbols(k);
 	if (rc) {
 		kallsyms_free(k);
-		return err_set(e, rc, rc == -EACCES ? "kptr_restrict hides kernel addresses" :
-						      "the kernel's symbol list cannot be used");
+		return err_set(e, rc,
+			       rc == -EACCES ? "kptr_restrict hides kernel addresses"
+					     : "the kernel's symbol list cannot be used");
 	}
 	shrink(k);
 	*out = k;
@@ -377,7 +384,7 @@ static int take_source(struct kallsyms *k, struct source *from, char *piece)
 		total += (size_t)nr;
 		have += (size_t)nr;
 		if (!nr && have)
-			piece[have++] = '\n';	/* the last line has none */
+			piece[have++] = '\n'; /* the last line has none */
 		eol = memrchr(piece, '\n', have);
 		used = eol ? (size_t)(eol + 1 - piece) : 0;
 		if (total > KALLSYMS_TEXT_MAX)
@@ -449,8 +456,10 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symb
 	if (addr - s->start >= size)
 		return false;
 	*out = (struct kallsyms_symbol){
-		.start = s->start, .size = size,
-		.name = k->text + s->name, .name_size = s->name_size,
+		.start = s->start,
+		.size = size,
+		.name = k->text + s->name,
+		.name_size = s->name_size,
 		.module = s->module == NO_MODULE ? NULL : k->text + s->module,
 		.module_size = s->module_size,
 	};

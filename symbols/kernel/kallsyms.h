@@ -11,9 +11,9 @@
 
 #include "symbols/base/base.h"
 
-#define KALLSYMS_TEXT_MAX	(256U << 20)
-#define KALLSYMS_SYMBOLS_MAX	(4U << 20)
-#define KALLSYMS_NAME_MAX	1024U
+#define KALLSYMS_TEXT_MAX    (256U << 20)
+#define KALLSYMS_SYMBOLS_MAX (4U << 20)
+#define KALLSYMS_NAME_MAX    1024U
 
 struct kallsyms;
 
@@ -22,7 +22,7 @@ struct kallsyms_symbol {
 	uint64_t start, size;
 	const char *name;
 	uint32_t name_size;
-	const char *module;		/* "[nf_tables]"; NULL for the kernel itself */
+	const char *module; /* "[nf_tables]"; NULL for the kernel itself */
 	uint32_t module_size;
 };
 

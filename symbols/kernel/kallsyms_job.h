@@ -14,9 +14,9 @@
 struct kallsyms_job;
 
 struct kallsyms_job_result {
-	struct kallsyms *list;		/* the caller's, if rc is 0 */
-	int rc;				/* as of kallsyms_read(); -ETIME: it hangs */
-	uint64_t start_ns, cost_ns;	/* when it was begun; CPU time */
+	struct kallsyms *list;	    /* the caller's, if rc is 0 */
+	int rc;			    /* as of kallsyms_read(); -ETIME: it hangs */
+	uint64_t start_ns, cost_ns; /* when it was begun; CPU time */
 };
 
 /* Have @path read. NULL: no helper is free. */

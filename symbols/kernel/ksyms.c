@@ -21,9 +21,9 @@ struct entry {
 
 struct ksyms {
 	pthread_mutex_t lock;
-	struct entry *entries;		/* sorted by start; they do not overlap */
+	struct entry *entries; /* sorted by start; they do not overlap */
 	uint32_t nr, max;
-	uint64_t news_start, news_end;	/* empty: no news */
+	uint64_t news_start, news_end; /* empty: no news */
 };
 
 int ksyms_new(struct ksyms **out)
@@ -148,8 +148,11 @@ bool ksyms_find(struct ksyms *k, uint64_t addr, struct ksyms_symbol *out)
 		e = &k->entries[at];
 	if (e) {
 		*out = (struct ksyms_symbol){
-			.start = e->start, .size = e->size, .type = (enum ksyms_type)e->type,
-			.gone = e->gone, .name_size = strlen(e->name),
+			.start = e->start,
+			.size = e->size,
+			.type = (enum ksyms_type)e->type,
+			.gone = e->gone,
+			.name_size = strlen(e->name),
 		};
 		memcpy(out->name, e->name, out->name_size);
 	}

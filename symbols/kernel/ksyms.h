@@ -12,9 +12,9 @@
 
 #include "symbols/base/base.h"
 
-#define KSYMS_MAX	65536U
-#define KSYMS_NAME_MAX	512U			/* KSYM_NAME_LEN */
-#define KSYMS_SIZE_MAX	(16U << 20)		/* bytes of one */
+#define KSYMS_MAX      65536U
+#define KSYMS_NAME_MAX 512U	   /* KSYM_NAME_LEN */
+#define KSYMS_SIZE_MAX (16U << 20) /* bytes of one */
 
 struct ksyms;
 
@@ -26,7 +26,7 @@ struct ksyms_symbol {
 	enum ksyms_type type;
 	bool gone;
 	size_t name_size;
-	char name[KSYMS_NAME_MAX];	/* foreign bytes */
+	char name[KSYMS_NAME_MAX]; /* foreign bytes */
 };
 
 int ksyms_new(struct ksyms **out);

@@ -15,20 +15,21 @@
 
 /* What a recording says of its kernel. */
 struct kernel_identity {
-	char release[KERNEL_RELEASE_MAX];	/* as uname -r; "": not told */
+	char release[KERNEL_RELEASE_MAX]; /* as uname -r; "": not told */
 	uint8_t build_id[20];
-	uint8_t build_id_size;			/* 0: not told */
+	uint8_t build_id_size; /* 0: not told */
 };
 
 struct recorded_kernel {
-	bool other;			/* none of ours */
-	bool stext;			/* @mark is where _stext was, else _text */
-	uint64_t mark;			/* 0: not told */
-	uint64_t start, end;		/* its code, as recorded */
-	uint64_t shift;			/* recorded address - address now, between them */
+	bool other;	     /* none of ours */
+	bool stext;	     /* @mark is where _stext was, else _text */
+	uint64_t mark;	     /* 0: not told */
+	uint64_t start, end; /* its code, as recorded */
+	uint64_t shift;	     /* recorded address - address now, between them */
 };
 
-/* The build-id of the kernel that runs, by @notes ("/sys/kernel/notes"); its size, 0 when it has none. */
+/* The build-id of the kernel that runs, by @notes ("/sys/kernel/notes"); its size, 0 when it has
+ * none. */
 size_t kernel_build_id(const char *notes, uint8_t *id, size_t max);
 /* Is it another kernel than that of @notes ("/sys/kernel/notes") and uname(2)? */
 bool kernel_is_other(const struct kernel_identity *was, const char *notes);

@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#undef ARRAY_SIZE		/* libiberty's; base.h has the same */
+#undef ARRAY_SIZE /* libiberty's; base.h has the same */
 #include "symbols/base/base.h"
 
-#define TEMPLATE_COPIES_MAX	(128U << 10)	/* x 16 bytes of the printer's stack */
-#define SILENT_STEPS_MAX	1000000U
+#define TEMPLATE_COPIES_MAX (128U << 10) /* x 16 bytes of the printer's stack */
+#define SILENT_STEPS_MAX    1000000U
 
 struct sink {
 	char *buf;
@@ -37,7 +37,7 @@ static void take(const char *bytes, size_t size, void *opaque)
 	struct sink *sink = opaque;
 	size_t here = MIN(size, sink->max - sink->size);
 
-	if (here)			/* the demanglers pass NULL for nothing */
+	if (here) /* the demanglers pass NULL for nothing */
 		memcpy(sink->buf + sink->size, bytes, here);
 	sink->size += here;
 	if (here < size)

@@ -14,8 +14,8 @@
 
 #include <stddef.h>
 
-#define DEMANGLE_NAME_MAX	4096U		/* longer mangled names are refused */
-#define DEMANGLE_STACK		(8U << 20)
+#define DEMANGLE_NAME_MAX 4096U /* longer mangled names are refused */
+#define DEMANGLE_STACK	  (8U << 20)
 
 /*
  * Demangle the @size bytes at @name (C++, Rust, D; without parameters and

@@ -87,7 +87,7 @@ static const char *skip_names(const char *p, unsigned int depth)
 		if (is_template(at))
 			at = skip_arguments(at, depth - 1);
 		else if (*at == 'Q' && any)
-			return p;	/* of the next argument, for all that can be told */
+			return p; /* of the next argument, for all that can be told */
 		else if (*at == 'Q')
 			at = skip_reference(at);
 		else if ((at = identifier(at, &size)))
@@ -140,7 +140,7 @@ static const char *skip_function(const char *p, unsigned int depth)
 	for (; *p == 'N' && p[1] && strchr("abcdefijlm", p[1]); p += 2)
 		;
 	while (p && *p && !strchr("XYZ", *p)) {
-		while (*p && strchr("MJKLI", *p))	/* scope, out, ref, lazy, in */
+		while (*p && strchr("MJKLI", *p)) /* scope, out, ref, lazy, in */
 			p++;
 		p = skip_type(p, depth);
 	}
@@ -150,7 +150,8 @@ static const char *skip_function(const char *p, unsigned int depth)
 static const char *skip_type(const char *p, unsigned int depth)
 {
 	/* const, immutable, shared, inout, vectors; arrays and pointers to what follows. */
-	while (*p && (strchr("xyOAP", *p) || !strncmp(p, "Ng", 2) || !strncmp(p, "Nh", 2) || *p == 'G')) {
+	while (*p &&
+	       (strchr("xyOAP", *p) || !strncmp(p, "Ng", 2) || !strncmp(p, "Nh", 2) || *p == 'G')) {
 		p += *p == 'N' ? 2 : 1;
 		if (p[-1] == 'G' && !(p = skip_digits(p)))
 			return NULL;
@@ -208,7 +209,7 @@ static bool part(struct d_name *d)
 		d->pos = name + size;
 	if (d->size)
 		put(d, ".", 1);
-	if (size > 3 && !strncmp(name, "__T", 3)) {	/* older: with a length around it */
+	if (size > 3 && !strncmp(name, "__T", 3)) { /* older: with a length around it */
 		const char *inner = identifier(name + 3, &size);
 
 		if (!inner)

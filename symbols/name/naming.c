@@ -12,10 +12,10 @@
 #include "symbols/name/demangle.h"
 #include "symbols/kernel/kallsyms_job.h"
 
-#define ANON_PAGE		4096ULL
-#define KALLSYMS_INTERVAL_NS	10000000000ULL
-#define KALLSYMS_INTERVAL_MAX	(64 * KALLSYMS_INTERVAL_NS)
-#define KALLSYMS_TRANSIENT_NS	2000000000ULL
+#define ANON_PAGE	      4096ULL
+#define KALLSYMS_INTERVAL_NS  10000000000ULL
+#define KALLSYMS_INTERVAL_MAX (64 * KALLSYMS_INTERVAL_NS)
+#define KALLSYMS_TRANSIENT_NS 2000000000ULL
 
 /*
  * A symbol as found, before it has an id. Most places are in functions that have
@@ -23,11 +23,11 @@
  */
 struct found {
 	struct symtab_key key;
-	struct symtab_text text;	/* complete but for a name that the following say */
+	struct symtab_text text; /* complete but for a name that the following say */
 	const struct image *image;
-	const struct image_symbol *symbol;	/* one of the image's; NULL: see below */
-	struct safe_text head;		/* a made-up name: this; .str NULL: it is none */
-	const char *join;		/* and this, and the start; or NULL */
+	const struct image_symbol *symbol; /* one of the image's; NULL: see below */
+	struct safe_text head;		   /* a made-up name: this; .str NULL: it is none */
+	const char *join;		   /* and this, and the start; or NULL */
 	bool by_name;
 };
 
@@ -78,7 +78,8 @@ static void set_made_up(struct found *f, struct safe_text head, const char *join
 }
 
 /* Code of a file or the vdso: its symbol, else its FDE, else its address. */
-static int find_in_image(const struct object *object, const struct naming_question *q, struct found *f)
+static int find_in_image(const struct object *object, const struct naming_question *q,
+			 struct found *f)
 {
 	/* Pairs with the release in objects.c. */
 	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
@@ -134,7 +135,7 @@ static int take_kallsyms(struct naming *n, struct kallsyms **out)
 
 	kallsyms_job_take(n->ahead, n->kallsyms_path, &result);
 	n->ahead = NULL;
-	n->kallsyms_ns = result.start_ns;	/* what came meanwhile may not be in it */
+	n->kallsyms_ns = result.start_ns; /* what came meanwhile may not be in it */
 	n->kallsyms_cost_ns = result.cost_ns;
 	*out = result.list;
 	return result.rc;
@@ -150,11 +151,12 @@ static void read_kallsyms(struct naming *n, struct object *kernel)
 	if (rc) {
 		if (!n->kallsyms && rc == -EACCES)
 			object_explain(kernel, "kernel addresses are hidden from this user",
-				    "run proftop as root, or: "
-				    "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
+				       "run proftop as root, or: "
+				       "sysctl kernel.kptr_restrict=0 "
+				       "kernel.perf_event_paranoid=1");
 		else if (!n->kallsyms)
 			object_explain(kernel, "kernel symbols cannot be read",
-				    "mount /proc, and a kernel with CONFIG_KALLSYMS");
+				       "mount /proc, and a kernel with CONFIG_KALLSYMS");
 		return;
 	}
 	if (nr_before == kallsyms_nr(k))
@@ -173,7 +175,9 @@ static void read_kallsyms(struct naming *n, struct object *kernel)
 static bool is_transient(const struct kallsyms_symbol *s)
 {
 	static const char *const makers[] = {
-		"[bpf]", "[__builtin__ftrace]", "[__builtin__kprobes]",
+		"[bpf]",
+		"[__builtin__ftrace]",
+		"[__builtin__kprobes]",
 	};
 
 	for (size_t i = 0; s->module && i < ARRAY_SIZE(makers); i++) {
@@ -194,8 +198,8 @@ static bool find_in_list(const struct naming *n, uint64_t addr, struct kallsyms_
 }
 
 /* Look @addr up; a module may be new, then the list is read again, now or later. */
-static int find_in_kallsyms(struct naming *n, struct object *kernel, const struct naming_question *q,
-			    struct kallsyms_symbol *out)
+static int find_in_kallsyms(struct naming *n, struct object *kernel,
+			    const struct naming_question *q, struct kallsyms_symbol *out)
 {
 	uint64_t interval_ns = n->kallsyms_interval_ns;
 	int rc = -ENOENT;
@@ -212,7 +216,7 @@ static int find_in_kallsyms(struct naming *n, struct object *kernel, const struc
 		rc = 0;
 	}
 	if (n->kallsyms_ns >= q->since_ns)
-		return rc;		/* the list is newer than the question */
+		return rc; /* the list is newer than the question */
 	if (time_now_ns() - n->kallsyms_ns < interval_ns)
 		return q->now ? rc : -EAGAIN;
 	read_kallsyms(n, kernel);
@@ -244,7 +248,8 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 	}
 	if (n->kernel.other) {
 		object_explain(kernel, "recorded on another kernel than the one that runs here",
-			    "replay it there, or give a copy of its /proc/kallsyms below --symfs");
+			       "replay it there, or give a copy of its /proc/kallsyms below "
+			       "--symfs");
 		set_made_up(f, TEXT("[kernel]"), NULL, 0);
 		return 0;
 	}
@@ -265,7 +270,8 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 }
 
 /* Code of a name that its process told, and which @source says. */
-static void set_jit(struct found *f, const char *source, uint64_t start, const char *name, size_t size)
+static void set_jit(struct found *f, const char *source, uint64_t start, const char *name,
+		    size_t size)
 {
 	f->key.start = start;
 	f->key.variant = symtab_variant(name, size);

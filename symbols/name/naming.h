@@ -24,19 +24,19 @@ struct naming {
 	struct objects *objects;
 	struct symtab *symtab;
 	const char *kallsyms_path;
-	struct kallsyms *kallsyms;	/* NULL: not read yet, or not readable */
-	struct recorded_kernel kernel;		/* whose addresses these are */
-	struct ksyms *ksyms;		/* NULL: nobody tells */
-	struct kallsyms_job *ahead;	/* reading it for the first time; NULL: nobody is at it */
-	uint64_t kallsyms_ns;		/* when it was read last; 0: never */
-	uint64_t kallsyms_cost_ns;	/* of reading it */
-	uint64_t kallsyms_interval_ns;	/* not read again before; doubles while it brings nothing */
+	struct kallsyms *kallsyms;     /* NULL: not read yet, or not readable */
+	struct recorded_kernel kernel; /* whose addresses these are */
+	struct ksyms *ksyms;	       /* NULL: nobody tells */
+	struct kallsyms_job *ahead;    /* reading it for the first time; NULL: nobody is at it */
+	uint64_t kallsyms_ns;	       /* when it was read last; 0: never */
+	uint64_t kallsyms_cost_ns;     /* of reading it */
+	uint64_t kallsyms_interval_ns; /* not read again before; doubles while it brings nothing */
 	atomic_ulong kallsyms_memory;
 	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
 	struct ksyms_symbol ksym;
-	char stub[IMAGE_STUB_MAX];	/* a name under construction */
-	char raw[TEXT_MAX + 64];	/* under construction; longer: so the arena marks a cut */
+	char stub[IMAGE_STUB_MAX]; /* a name under construction */
+	char raw[TEXT_MAX + 64];   /* under construction; longer: so the arena marks a cut */
 };
 
 /* @stop: set while the tables may be going. */
@@ -44,7 +44,8 @@ void naming_init(struct naming *n, struct objects *objects, struct symtab *symta
 		 const atomic_bool *stop);
 void naming_fini(struct naming *n);
 
-/* Have the kernel's list read by a helper, for when it is asked for. The helpers must outlive it. */
+/* Have the kernel's list read by a helper, for when it is asked for. The helpers must outlive it.
+ */
 void naming_expect_kernel(struct naming *n, struct helpers *helpers);
 
 /* A recording: where its kernel's code was, and one mark in it. */
@@ -54,8 +55,8 @@ void naming_kernel_was(struct naming *n, const struct recorded_kernel *told);
 struct naming_question {
 	uint32_t object;
 	uint64_t offset;
-	uint64_t since_ns;		/* when it was first looked at */
-	bool now;			/* do not wait for a better answer */
+	uint64_t since_ns; /* when it was first looked at */
+	bool now;	   /* do not wait for a better answer */
 };
 
 /*

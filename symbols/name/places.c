@@ -15,19 +15,20 @@
 #include "symbols/base/base.h"
 #include "symbols/base/intern.h"
 
-#define CHUNK_BITS 14
-#define CHUNK_SIZE (1u << CHUNK_BITS)
+#define CHUNK_BITS  14
+#define CHUNK_SIZE  (1u << CHUNK_BITS)
 #define SLOTS_FIRST (4 * CHUNK_SIZE)
-#define SLOTS_SMALL (1u << 12)	/* half of them taken, there is room for a sample with all its frames new */
+#define SLOTS_SMALL                                                                                \
+	(1u << 12) /* half of them taken, there is room for a sample with all its frames new */
 
 /* In symbol of an entry that was never written. */
 #define SYMBOL_UNBUILT (SYMBOL_NONE - 1)
 
 struct places {
 	struct intern intern;
-	uint32_t nr_chunks;		/* that stand; builder only */
+	uint32_t nr_chunks; /* that stand; builder only */
 	uint32_t max_chunks;
-	uint32_t nr_before;		/* places at the last places_grow() */
+	uint32_t nr_before; /* places at the last places_grow() */
 	_Atomic(struct place *) chunk[];
 };
 
@@ -44,8 +45,8 @@ static uint64_t place_hash(uint32_t object, uint64_t offset)
 static struct place *entry(const struct places *p, uint32_t id)
 {
 	/* Acquire: the entries as chunk_add() made them. */
-	struct place *chunk = atomic_load_explicit(&p->chunk[id >> CHUNK_BITS],
-						   memory_order_acquire);
+	struct place *chunk =
+		atomic_load_explicit(&p->chunk[id >> CHUNK_BITS], memory_order_acquire);
 
 	return chunk ? &chunk[id & (CHUNK_SIZE - 1)] : NULL;
 }

@@ -26,8 +26,8 @@ struct places;
 
 struct place {
 	uint64_t offset;
-	uint32_t object;			/* object->id */
-	atomic_uint symbol;		/* symbol id or SYMBOL_NONE; release by the loader */
+	uint32_t object;    /* object->id */
+	atomic_uint symbol; /* symbol id or SYMBOL_NONE; release by the loader */
 };
 
 int places_new(struct places **out, uint32_t max_places);

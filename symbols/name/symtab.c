@@ -11,25 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_BITS	10
-#define CHUNK_SIZE	(1U << CHUNK_BITS)
-#define NR_CHUNKS	8192U
-#define FIRST_SLOTS	4096U
+#define CHUNK_BITS  10
+#define CHUNK_SIZE  (1U << CHUNK_BITS)
+#define NR_CHUNKS   8192U
+#define FIRST_SLOTS 4096U
 
 struct symtab {
 	struct text_arena *texts;
-	uint32_t *slots;		/* id + 1, 0: empty; linear probing; a power of two */
+	uint32_t *slots; /* id + 1, 0: empty; linear probing; a power of two */
 	uint32_t nr_slots;
-	struct safe_text module;	/* of the last symbol: most follow one of the same module */
-	_Alignas(CACHELINE) atomic_uint nr;	/* release by symtab_add, acquire by symtab_at */
+	struct safe_text module; /* of the last symbol: most follow one of the same module */
+	_Alignas(CACHELINE) atomic_uint nr; /* release by symtab_add, acquire by symtab_at */
 	_Atomic(struct symbol *) chunks[NR_CHUNKS];
 };
 
 static struct symbol *at(const struct symtab *t, uint32_t id)
 {
 	/* Stored before the release of nr that made the id known. */
-	return &atomic_load_explicit(&t->chunks[id >> CHUNK_BITS], memory_order_relaxed)
-			[id & (CHUNK_SIZE - 1)];
+	return &atomic_load_explicit(&t->chunks[id >> CHUNK_BITS],
+				     memory_order_relaxed)[id & (CHUNK_SIZE - 1)];
 }
 
 static uint64_t key_hash(const struct symtab_key *key)
@@ -91,8 +91,8 @@ uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key)
 	for (; t->slots[i]; i = (i + 1) & (t->nr_slots - 1)) {
 		const struct symbol *s = at(t, t->slots[i] - 1);
 
-		if (s->object == key->object && s->start == key->start && s->variant == key->variant &&
-		    s->made_up == key->made_up)
+		if (s->object == key->object && s->start == key->start &&
+		    s->variant == key->variant && s->made_up == key->made_up)
 			return t->slots[i] - 1;
 	}
 	return SYMBOL_NONE;
@@ -153,8 +153,12 @@ uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct
 	*s = (struct symbol){
 		.name = text_arena_add(t->texts, text->name, text->name_size),
 		.module = module_text(t, text),
-		.object = key->object, .start = key->start, .variant = key->variant,
-		.kind = text->kind, .made_up = key->made_up, .inlined = text->inlined,
+		.object = key->object,
+		.start = key->start,
+		.variant = key->variant,
+		.kind = text->kind,
+		.made_up = key->made_up,
+		.inlined = text->inlined,
 	};
 	slots_put(t, key_hash(key), id);
 	/* Publishes the symbol and its chunk; pairs with symtab_at(). */

@@ -21,7 +21,7 @@ void symtab_free(struct symtab *t);
 struct symtab_key {
 	uint32_t object;
 	uint64_t start;
-	uint64_t variant;		/* symtab_variant() of the name; 0: the start says all */
+	uint64_t variant; /* symtab_variant() of the name; 0: the start says all */
 	bool made_up;
 };
 

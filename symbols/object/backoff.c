@@ -51,7 +51,8 @@ uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t no
 		return 0;
 	if (dev->until_ns > now_ns)
 		return dev->until_ns;
-	return dev->nr_slow >= BACKOFF_SLOW_EACH ? now_ns + MAX(dev->rest_ns, BACKOFF_REST_MIN_NS) : 0;
+	return dev->nr_slow >= BACKOFF_SLOW_EACH ? now_ns + MAX(dev->rest_ns, BACKOFF_REST_MIN_NS)
+						 : 0;
 }
 
 void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns)

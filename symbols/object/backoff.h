@@ -15,16 +15,16 @@
 #include "symbols/base/base.h"
 
 #define BACKOFF_MAX	    64U
-#define BACKOFF_SLOW_MAX    12U		/* reads that hang, in all */
-#define BACKOFF_SLOW_EACH   2U		/* of one device */
+#define BACKOFF_SLOW_MAX    12U /* reads that hang, in all */
+#define BACKOFF_SLOW_EACH   2U	/* of one device */
 #define BACKOFF_REST_MIN_NS 2000000000ULL
 #define BACKOFF_REST_MAX_NS 300000000000ULL
 
 struct device {
 	uint32_t maj, min;
-	unsigned int nr_slow;		/* reads of it that hang now */
-	bool answered;			/* it has been known to */
-	uint64_t rest_ns, until_ns;	/* it is left alone until then; 0: it is not */
+	unsigned int nr_slow;	    /* reads of it that hang now */
+	bool answered;		    /* it has been known to */
+	uint64_t rest_ns, until_ns; /* it is left alone until then; 0: it is not */
 };
 
 struct backoff {
@@ -32,7 +32,8 @@ struct backoff {
 	unsigned int nr, nr_slow;
 };
 
-/* May a file of the device be read now? 0, or when to ask again. 0:0 is a device that nobody knows. */
+/* May a file of the device be read now? 0, or when to ask again. 0:0 is a device that nobody knows.
+ */
 uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns);
 /* A read of it hangs; its end is told by backoff_came() or backoff_failed(), @slow. */
 void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns);

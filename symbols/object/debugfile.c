@@ -15,10 +15,10 @@
 #include "symbols/object/fetch.h"
 #include "symbols/base/foreign.h"
 
-#define DEBUG_ROOT	DEBUGFILE_ROOT "/.build-id/"
-#define DEBUG_SIZE_MAX	(8ULL << 30)
-#define LINK_SIZE_MAX	512U
-#define PATH_SIZE_MAX	4096U
+#define DEBUG_ROOT     DEBUGFILE_ROOT "/.build-id/"
+#define DEBUG_SIZE_MAX (8ULL << 30)
+#define LINK_SIZE_MAX  512U
+#define PATH_SIZE_MAX  4096U
 
 bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size)
 {
@@ -69,7 +69,10 @@ static int open_elf(const char *path, uint64_t size_max, bool ours, struct watch
 		    struct elffile *out)
 {
 	const struct foreign_want want = {
-		.path = path, .size_max = size_max, .owned = ours, .uid = geteuid(),
+		.path = path,
+		.size_max = size_max,
+		.owned = ours,
+		.uid = geteuid(),
 	};
 	struct foreign_file file;
 	int rc = watch_begin(watch);
@@ -102,8 +105,9 @@ static int open_cached(const struct elffile *object, struct elffile *debug, uint
 {
 	char path[PATH_SIZE_MAX];
 
-	for (unsigned int i = 0; fetch_cache_path(object->build_id, object->build_id_size, i, path,
-						  sizeof(path)); i++) {
+	for (unsigned int i = 0;
+	     fetch_cache_path(object->build_id, object->build_id_size, i, path, sizeof(path));
+	     i++) {
 		if (*path && !open_elf(path, DEBUG_SIZE_MAX, true, object->watch, debug) &&
 		    !belongs(object, debug, bias))
 			return 0;
@@ -195,8 +199,8 @@ int debugfile_open_link(const struct elffile *object, const char *root, struct e
 		return -ENOENT;
 	/* The folder that the object has below @root; none that climbs out of it. */
 	if (slash && object->path[0] == '/' && !strstr(object->path, "/../")) {
-		size = snprintf(path, sizeof(path), "%s%.*s/%s", root,
-				(int)(slash - object->path), object->path, name);
+		size = snprintf(path, sizeof(path), "%s%.*s/%s", root, (int)(slash - object->path),
+				object->path, name);
 		if (size > 0 && (size_t)size < sizeof(path))
 			rc = open_linked(object, path, crc, debug);
 	}

@@ -2,9 +2,9 @@
 /*
  * The separate debug file of a stripped object (GDB manual, "Debugging
  * Information in Separate Files"): by build-id below
- * /usr/lib/debug/.build-id, or in the cache of debuginfod, else by the name in .gnu_debuglink, of which only
- * a basename counts, below /usr/lib/debug, its CRC proven. Only our own root
- * is looked into, never a process's, nor the object's own folder.
+ * /usr/lib/debug/.build-id, or in the cache of debuginfod, else by the name in .gnu_debuglink, of
+ * which only a basename counts, below /usr/lib/debug, its CRC proven. Only our own root is looked
+ * into, never a process's, nor the object's own folder.
  *
  * Runs on: a helper.
  */
@@ -13,7 +13,7 @@
 
 #include "symbols/object/elffile.h"
 
-#define DEBUGFILE_CRC_MAX	(1ULL << 30)	/* bytes of a file whose CRC is worth the time */
+#define DEBUGFILE_CRC_MAX (1ULL << 30) /* bytes of a file whose CRC is worth the time */
 
 /*
  * Open the debug file of @object into @debug; *bias is what to add to its
@@ -29,6 +29,6 @@ void debugfile_close(struct elffile *debug);
 /* The path for a build-id into @buf; false if the build-id is too short for one. */
 bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size);
 
-#define DEBUGFILE_ROOT	"/usr/lib/debug"
+#define DEBUGFILE_ROOT "/usr/lib/debug"
 
 #endif

@@ -19,7 +19,7 @@ struct translation {
 	size_t in_size;
 	uint8_t *out;
 	size_t size, room;
-	uint32_t cie_in, cie_out;	/* the CIE translated last: where it was, where it is */
+	uint32_t cie_in, cie_out; /* the CIE translated last: where it was, where it is */
 	bool cie_ok, full;
 };
 
@@ -61,7 +61,7 @@ static void translate_cie(struct translation *t, struct eh_reader *r, uint32_t o
 	size_t data_size;
 
 	if (version == 4)
-		bad |= eh_read_fixed(r, 2) != 8;	/* addresses of 8 bytes, no segments */
+		bad |= eh_read_fixed(r, 2) != 8; /* addresses of 8 bytes, no segments */
 	code_align = eh_read_uleb(r);
 	data_align = r->pos;
 	eh_read_sleb(r);
@@ -139,7 +139,8 @@ int debugframe_join(const uint8_t *eh, size_t eh_size, const uint8_t *debug, siz
 	struct translation t = { .in = debug, .in_size = debug_size };
 	size_t kept = end_of_records(eh, eh_size);
 
-	/* A CIE is at most repeated once for each FDE; a section of many small FDEs shares theirs. */
+	/* A CIE is at most repeated once for each FDE; a section of many small FDEs shares theirs.
+	 */
 	t.room = kept + 2 * debug_size + 4;
 	t.out = malloc(t.room);
 	if (!t.out)

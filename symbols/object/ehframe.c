@@ -18,13 +18,20 @@
 
 /* Pointer encodings: LSB Core 5.0, 10.5.1. */
 enum {
-	PE_ABSPTR = 0x00, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
-	PE_FORMAT = 0x0f, PE_PCREL = 0x10, PE_APPLICATION = 0x70, PE_INDIRECT = 0x80,
+	PE_ABSPTR = 0x00,
+	PE_UDATA4 = 0x03,
+	PE_UDATA8 = 0x04,
+	PE_SDATA4 = 0x0b,
+	PE_SDATA8 = 0x0c,
+	PE_FORMAT = 0x0f,
+	PE_PCREL = 0x10,
+	PE_APPLICATION = 0x70,
+	PE_INDIRECT = 0x80,
 	PE_OMIT = 0xff,
 };
 
 #define LETTERS_MAX 8
-#define NR_CIES     64	/* a power of two */
+#define NR_CIES	    64 /* a power of two */
 
 /* A value in the format half of @encoding, sign-extended where that says so. */
 static uint64_t read_format(struct eh_reader *r, uint8_t encoding)
@@ -52,7 +59,7 @@ uint64_t ehframe_read_address(const struct ehframe *eh, struct eh_reader *r, uin
 	case 0:
 		return v;
 	case PE_PCREL:
-		return v ? v + field : 0;	/* 0 stays 0: a discarded function */
+		return v ? v + field : 0; /* 0 stays 0: a discarded function */
 	}
 	r->bad = true;
 	return 0;
@@ -109,7 +116,7 @@ static void read_augmentation(struct eh_reader *r, const char *letters, struct e
 		case 'S':
 			cie->signal = true;
 			break;
-		case 'B':	/* AArch64: return addresses signed with the B key */
+		case 'B': /* AArch64: return addresses signed with the B key */
 		case 'z':
 			break;
 		default:
@@ -186,7 +193,8 @@ static int cie_of(const struct ehframe *eh, struct eh_reader *r, uint64_t *offse
 	return 0;
 }
 
-/* What an FDE covers; nearly all tell it by two numbers of 4 bytes, the first relative to itself. */
+/* What an FDE covers; nearly all tell it by two numbers of 4 bytes, the first relative to itself.
+ */
 static uint64_t read_range(const struct ehframe *eh, struct eh_reader *r, uint8_t encoding,
 			   uint64_t *start)
 {
@@ -220,7 +228,8 @@ static int read_fde_body(const struct ehframe *eh, struct eh_reader *r, struct e
 	return 0;
 }
 
-/* CIEs met while the index was made, direct-mapped: nearly all FDEs share a few. Constant after it. */
+/* CIEs met while the index was made, direct-mapped: nearly all FDEs share a few. Constant after it.
+ */
 struct ehframe_cies {
 	struct ehframe_cie cie[NR_CIES];
 	bool known[NR_CIES];
@@ -258,7 +267,8 @@ int ehframe_read(const struct ehframe *eh, uint32_t offset, struct ehframe_recor
 	struct eh_reader r;
 	uint64_t cie;
 
-	if (offset >= eh->size || eh_open_record(eh->bytes, eh->size, offset, &r) || cie_of(eh, &r, &cie))
+	if (offset >= eh->size || eh_open_record(eh->bytes, eh->size, offset, &r) ||
+	    cie_of(eh, &r, &cie))
 		return -EBADMSG;
 	met = cie_met(eh, cie);
 	if (met)
@@ -311,7 +321,7 @@ static int walk_record(struct ehframe *eh, uint32_t *room, struct eh_reader *r, 
 /* Step over all records up to the terminator, the end, or one that leaves the section. */
 static int walk_all(struct ehframe *eh)
 {
-	uint32_t room = 0;		/* of eh->fdes */
+	uint32_t room = 0; /* of eh->fdes */
 	uint64_t offset = 0;
 	struct eh_reader r = { eh->bytes, eh->bytes, false };
 
@@ -353,7 +363,8 @@ static int sort_fdes(struct ehframe *eh)
 }
 
 /* Before there is an index: 0, -EINVAL or -ENOMEM. */
-static int begin(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr, uint16_t machine)
+static int begin(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
+		 uint16_t machine)
 {
 	*eh = (struct ehframe){ .vaddr = vaddr, .bytes = bytes, .size = size, .machine = machine };
 	if (!bytes || (machine != EM_X86_64 && machine != EM_AARCH64) || size > UINT32_MAX)
@@ -380,7 +391,8 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 	return rc;
 }
 
-/* Count FDEs by the lengths of all records, meeting the CIEs on the way. 0: a record is not usual. */
+/* Count FDEs by the lengths of all records, meeting the CIEs on the way. 0: a record is not usual.
+ */
 static uint32_t count_fdes(struct ehframe *eh)
 {
 	const uint8_t *at = eh->bytes, *end = at + eh->size;
@@ -450,7 +462,7 @@ bool ehframe_at(const struct ehframe *eh, uint32_t i, struct ehframe_fde *out)
 bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *out)
 {
 	uint64_t above = vaddr - ehhdr_base(eh->vaddr);
-	uint64_t last = above << 32 | UINT32_MAX;	/* that could start there */
+	uint64_t last = above << 32 | UINT32_MAX; /* that could start there */
 	uint32_t lo, hi;
 
 	if (above > UINT32_MAX)

@@ -28,32 +28,32 @@
 struct ehframe_cies;
 
 struct ehframe_fde {
-	uint64_t start;			/* vaddr of the first instruction covered */
-	uint32_t size;			/* bytes covered; no further than the next one's start */
-	uint32_t offset;		/* of the FDE record in the section */
+	uint64_t start;	 /* vaddr of the first instruction covered */
+	uint32_t size;	 /* bytes covered; no further than the next one's start */
+	uint32_t offset; /* of the FDE record in the section */
 };
 
 struct ehframe {
-	uint64_t vaddr;			/* of the section's first byte */
-	const uint8_t *bytes;		/* NULL when there is none; owned by the image */
+	uint64_t vaddr;	      /* of the section's first byte */
+	const uint8_t *bytes; /* NULL when there is none; owned by the image */
 	size_t size;
-	uint64_t *fdes;			/* ascending, as ehhdr_index() makes them; owned by this struct */
+	uint64_t *fdes; /* ascending, as ehhdr_index() makes them; owned by this struct */
 	uint32_t nr_fdes;
-	struct lookup lookup;		/* in fdes */
-	struct ehframe_cies *cies;	/* some of its CIEs as read; owned by this struct */
-	uint32_t nr_refused;		/* records that the walk left out */
-	uint16_t machine;		/* e_machine */
+	struct lookup lookup;	   /* in fdes */
+	struct ehframe_cies *cies; /* some of its CIEs as read; owned by this struct */
+	uint32_t nr_refused;	   /* records that the walk left out */
+	uint16_t machine;	   /* e_machine */
 };
 
 /*
- * By a walk. @machine: e_machine; @bytes is borrowed. 0, -ENOMEM, or -EINVAL when nothing could be read;
- * then there is nothing to free.
+ * By a walk. @machine: e_machine; @bytes is borrowed. 0, -ENOMEM, or -EINVAL when nothing could be
+ * read; then there is nothing to free.
  */
 int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
 		 uint16_t machine);
 /*
- * By the table of .eh_frame_hdr: its @entries as read, owned by @eh if this is 0 and changed anyway.
- * -EBADMSG: the table is not one to go by.
+ * By the table of .eh_frame_hdr: its @entries as read, owned by @eh if this is 0 and changed
+ * anyway. -EBADMSG: the table is not one to go by.
  */
 int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint16_t machine,
 		     const struct ehhdr *h, uint64_t *entries);
@@ -64,21 +64,21 @@ bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *
 bool ehframe_at(const struct ehframe *eh, uint32_t i, struct ehframe_fde *out);
 
 struct ehframe_cie {
-	uint32_t offset;		/* of the record in the section */
-	uint32_t insns, insns_end;	/* initial instructions: offsets in the section */
+	uint32_t offset;	   /* of the record in the section */
+	uint32_t insns, insns_end; /* initial instructions: offsets in the section */
 	uint32_t code_align;
 	int32_t data_align;
-	uint8_t encoding;		/* of addresses in its FDEs: DW_EH_PE_* */
-	uint8_t nr_letters;		/* of the augmentation string */
-	bool sized;			/* 'z': FDEs have augmentation data, too */
-	bool signal;			/* 'S' */
+	uint8_t encoding;   /* of addresses in its FDEs: DW_EH_PE_* */
+	uint8_t nr_letters; /* of the augmentation string */
+	bool sized;	    /* 'z': FDEs have augmentation data, too */
+	bool signal;	    /* 'S' */
 };
 
 struct ehframe_record {
 	struct ehframe_cie cie;
-	uint64_t start;			/* vaddr of the first instruction covered */
+	uint64_t start; /* vaddr of the first instruction covered */
 	uint32_t size;
-	uint32_t insns, insns_end;	/* instructions: offsets in the section */
+	uint32_t insns, insns_end; /* instructions: offsets in the section */
 };
 
 /*

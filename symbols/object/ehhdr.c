@@ -12,9 +12,17 @@
 /* Pointer encodings (LSB Core 5.0, 10.5.1 "DWARF Exception Header Encoding"). */
 enum {
 	PE_OMIT = 0xff,
-	PE_FORMAT = 0x0f, PE_ABSPTR = 0x00, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04,
-	PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
-	PE_BASE = 0xf0, PE_PCREL = 0x10, PE_DATAREL = 0x30,
+	PE_FORMAT = 0x0f,
+	PE_ABSPTR = 0x00,
+	PE_UDATA2 = 0x02,
+	PE_UDATA4 = 0x03,
+	PE_UDATA8 = 0x04,
+	PE_SDATA2 = 0x0a,
+	PE_SDATA4 = 0x0b,
+	PE_SDATA8 = 0x0c,
+	PE_BASE = 0xf0,
+	PE_PCREL = 0x10,
+	PE_DATAREL = 0x30,
 };
 
 /* Decode the pointer of encoding @enc at @bytes, the address of which is @field. */
@@ -30,7 +38,7 @@ static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint6
 
 	if (!width || width > size)
 		return false;
-	for (unsigned int i = 0; i < width; i++)	/* the machines we know are little-endian */
+	for (unsigned int i = 0; i < width; i++) /* the machines we know are little-endian */
 		value |= (uint64_t)bytes[i] << (8 * i);
 	if (format >= PE_SDATA2 && width < 8 && value >> (8 * width - 1))
 		value |= ~0ULL << (8 * width);
@@ -45,14 +53,15 @@ static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint6
 		*out = data + value;
 		return true;
 	default:
-		return false;	/* indirect, textrel, aligned: no linker writes them here */
+		return false; /* indirect, textrel, aligned: no linker writes them here */
 	}
 }
 
 /* The number of entries, in the one layout that linkers write; 0: another, or they do not fit. */
 static uint32_t count_entries(const uint8_t *bytes, size_t size, uint64_t all)
 {
-	static const uint8_t usual[] = { 1, PE_PCREL | PE_SDATA4, PE_UDATA4, PE_DATAREL | PE_SDATA4 };
+	static const uint8_t usual[] = { 1, PE_PCREL | PE_SDATA4, PE_UDATA4,
+					 PE_DATAREL | PE_SDATA4 };
 	uint32_t nr;
 
 	if (size < EHHDR_SIZE || memcmp(bytes, usual, sizeof(usual)) != 0)

@@ -14,12 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EHHDR_SIZE 12u		/* of what stands before the table, in the layout that we read */
+#define EHHDR_SIZE 12u /* of what stands before the table, in the layout that we read */
 
 struct ehhdr {
-	uint64_t vaddr;			/* of the section's first byte */
-	uint64_t eh_frame;		/* vaddr that it tells */
-	uint32_t nr;			/* entries, behind EHHDR_SIZE bytes; 0: none that we read */
+	uint64_t vaddr;	   /* of the section's first byte */
+	uint64_t eh_frame; /* vaddr that it tells */
+	uint32_t nr;	   /* entries, behind EHHDR_SIZE bytes; 0: none that we read */
 };
 
 /*

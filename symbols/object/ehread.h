@@ -40,7 +40,7 @@ static inline uint64_t eh_read_fixed(struct eh_reader *r, unsigned int size)
 	uint64_t v = 0;
 
 	if (p)
-		memcpy(&v, p, size);	/* the machines we know are little-endian */
+		memcpy(&v, p, size); /* the machines we know are little-endian */
 	return v;
 }
 

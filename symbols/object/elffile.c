@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHSTR_SIZE_MAX	(4U << 20)
-#define DYNAMIC_SIZE_MAX	(64ULL << 10)
-#define NOTES_SIZE_MAX	(64U << 10)
-#define PIECE		(4UL << 20)	/* read at once: so often it is told how far we are */
+#define SHSTR_SIZE_MAX	 (4U << 20)
+#define DYNAMIC_SIZE_MAX (64ULL << 10)
+#define NOTES_SIZE_MAX	 (64U << 10)
+#define PIECE		 (4UL << 20) /* read at once: so often it is told how far we are */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NATIVE_DATA ELFDATA2LSB
@@ -93,10 +93,14 @@ static int read_ehdr(struct elffile *f, Elf64_Ehdr *out)
 	if (f->elf_class != ELFCLASS32 || elffile_read(f, 0, &small, sizeof(small)))
 		return -ENOEXEC;
 	*out = (Elf64_Ehdr){
-		.e_type = small.e_type, .e_machine = small.e_machine,
-		.e_phoff = small.e_phoff, .e_shoff = small.e_shoff,
-		.e_phentsize = small.e_phentsize, .e_phnum = small.e_phnum,
-		.e_shentsize = small.e_shentsize, .e_shnum = small.e_shnum,
+		.e_type = small.e_type,
+		.e_machine = small.e_machine,
+		.e_phoff = small.e_phoff,
+		.e_shoff = small.e_shoff,
+		.e_phentsize = small.e_phentsize,
+		.e_phnum = small.e_phnum,
+		.e_shentsize = small.e_shentsize,
+		.e_shnum = small.e_shnum,
 		.e_shstrndx = small.e_shstrndx,
 	};
 	return 0;
@@ -105,17 +109,27 @@ static int read_ehdr(struct elffile *f, Elf64_Ehdr *out)
 static Elf64_Shdr widen_shdr(const Elf32_Shdr *s)
 {
 	return (Elf64_Shdr){
-		.sh_name = s->sh_name, .sh_type = s->sh_type, .sh_flags = s->sh_flags,
-		.sh_addr = s->sh_addr, .sh_offset = s->sh_offset, .sh_size = s->sh_size,
-		.sh_link = s->sh_link, .sh_info = s->sh_info, .sh_entsize = s->sh_entsize,
+		.sh_name = s->sh_name,
+		.sh_type = s->sh_type,
+		.sh_flags = s->sh_flags,
+		.sh_addr = s->sh_addr,
+		.sh_offset = s->sh_offset,
+		.sh_size = s->sh_size,
+		.sh_link = s->sh_link,
+		.sh_info = s->sh_info,
+		.sh_entsize = s->sh_entsize,
 	};
 }
 
 static Elf64_Phdr widen_phdr(const Elf32_Phdr *p)
 {
 	return (Elf64_Phdr){
-		.p_type = p->p_type, .p_flags = p->p_flags, .p_offset = p->p_offset,
-		.p_vaddr = p->p_vaddr, .p_filesz = p->p_filesz, .p_memsz = p->p_memsz,
+		.p_type = p->p_type,
+		.p_flags = p->p_flags,
+		.p_offset = p->p_offset,
+		.p_vaddr = p->p_vaddr,
+		.p_filesz = p->p_filesz,
+		.p_memsz = p->p_memsz,
 	};
 }
 
@@ -159,8 +173,7 @@ static void read_sections(struct elffile *f, const Elf64_Ehdr *eh, Elf64_Shdr *f
 		nr = first->sh_size;
 	if (names == SHN_XINDEX)
 		names = first->sh_link;
-	if (!nr || nr > ELFFILE_SHDRS_MAX ||
-	    read_shdrs(f, eh->e_shoff, (uint32_t)nr, &f->shdrs))
+	if (!nr || nr > ELFFILE_SHDRS_MAX || read_shdrs(f, eh->e_shoff, (uint32_t)nr, &f->shdrs))
 		return;
 	f->nr_shdrs = (uint32_t)nr;
 	if (names >= nr || f->shdrs[names].sh_type == SHT_NOBITS ||
@@ -204,7 +217,7 @@ static int read_segments(struct elffile *f, const Elf64_Ehdr *eh, const Elf64_Sh
 
 size_t elffile_notes_build_id(const uint8_t *notes, size_t size, uint8_t *id, size_t max)
 {
-	Elf64_Nhdr note;		/* the same in both classes */
+	Elf64_Nhdr note; /* the same in both classes */
 
 	for (size_t pos = 0; size - pos >= sizeof(note);) {
 		uint64_t name = pos + sizeof(note), desc;
@@ -231,8 +244,8 @@ static bool read_notes(struct elffile *f, uint64_t offset, uint64_t size)
 
 	if (size > NOTES_SIZE_MAX || elffile_read_alloc(f, offset, size, &notes))
 		return false;
-	f->build_id_size = (uint8_t)elffile_notes_build_id(notes, size, f->build_id,
-							   sizeof(f->build_id));
+	f->build_id_size =
+		(uint8_t)elffile_notes_build_id(notes, size, f->build_id, sizeof(f->build_id));
 	free(notes);
 	return f->build_id_size;
 }
@@ -282,7 +295,8 @@ int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, s
 	return open_headers(f, e);
 }
 
-int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch, struct err *e)
+int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch,
+			 struct err *e)
 {
 	*f = (struct elffile){ .fd = fd, .size = size, .watch = watch };
 	return open_headers(f, e);
@@ -329,7 +343,8 @@ void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out)
 		size = (size_t)MIN(f->phdrs[i].p_filesz, DYNAMIC_SIZE_MAX);
 		if (elffile_read_alloc(f, f->phdrs[i].p_offset, size, (void **)&entries))
 			return;
-		for (size_t d = 0; d < size / sizeof(*entries) && entries[d].d_tag != DT_NULL; d++) {
+		for (size_t d = 0; d < size / sizeof(*entries) && entries[d].d_tag != DT_NULL;
+		     d++) {
 			out->needs_others |= entries[d].d_tag == DT_NEEDED;
 			if (entries[d].d_tag == DT_RELA)
 				out->rela = entries[d].d_un.d_ptr;

@@ -15,22 +15,22 @@
 
 #include "symbols/base/watch.h"
 
-#define ELFFILE_PHDRS_MAX	4096U
-#define ELFFILE_SHDRS_MAX	65536U
+#define ELFFILE_PHDRS_MAX 4096U
+#define ELFFILE_SHDRS_MAX 65536U
 
 struct elffile {
-	int fd;				/* -1: memory */
+	int fd; /* -1: memory */
 	const uint8_t *memory;
 	uint64_t size;
-	struct watch *watch;		/* borrowed; told of every read; may be NULL */
-	const char *path;		/* borrowed, a hint only (whose debug file); NULL: unknown */
+	struct watch *watch; /* borrowed; told of every read; may be NULL */
+	const char *path;    /* borrowed, a hint only (whose debug file); NULL: unknown */
 	uint8_t elf_class;
 	uint16_t machine;
 	Elf64_Phdr *phdrs;
 	uint32_t nr_phdrs;
-	Elf64_Shdr *shdrs;		/* none when the file's are absent or unusable */
+	Elf64_Shdr *shdrs; /* none when the file's are absent or unusable */
 	uint32_t nr_shdrs;
-	char *shstr;			/* section names; NUL-terminated as a whole; may be NULL */
+	char *shstr; /* section names; NUL-terminated as a whole; may be NULL */
 	size_t shstr_size;
 	uint8_t build_id[20];
 	uint8_t build_id_size;
@@ -43,7 +43,8 @@ struct elffile {
  */
 int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, struct err *e);
 /* The same of a file, with somebody who looks on; further errors: -ECANCELED. */
-int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch, struct err *e);
+int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch,
+			 struct err *e);
 void elffile_close(struct elffile *f);
 
 /* All of @size bytes or an error: -ERANGE beyond the end, -EIO when the file shrank, -ECANCELED. */
@@ -56,9 +57,9 @@ size_t elffile_notes_build_id(const uint8_t *notes, size_t size, uint8_t *id, si
 
 /* What the dynamic section tells a loader; all zero where there is none. */
 struct elffile_dynamic {
-	bool needs_others;		/* it is linked with other objects */
-	uint64_t rela;			/* vaddr of its relocations */
-	uint64_t nr_relative;		/* how many of them, the first, are but additions */
+	bool needs_others;    /* it is linked with other objects */
+	uint64_t rela;	      /* vaddr of its relocations */
+	uint64_t nr_relative; /* how many of them, the first, are but additions */
 };
 void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out);
 

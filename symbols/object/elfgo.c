@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC_1_18	0xfffffff0U
-#define MAGIC_1_20	0xfffffff1U
-#define HEADER_SIZE	(8 + 8 * 8)
+#define MAGIC_1_18  0xfffffff0U
+#define MAGIC_1_20  0xfffffff1U
+#define HEADER_SIZE (8 + 8 * 8)
 
 struct table {
-	const uint8_t *bytes;		/* NUL-terminated as a whole */
+	const uint8_t *bytes; /* NUL-terminated as a whole */
 	uint64_t size;
 	uint64_t nr, text, names, functions;
 };
@@ -27,7 +27,7 @@ static uint64_t word_at(const struct table *g, uint64_t offset, unsigned int siz
 
 	if (offset > g->size || size > g->size - offset)
 		return 0;
-	memcpy(&word, g->bytes + offset, size);	/* the machines we know are little-endian */
+	memcpy(&word, g->bytes + offset, size); /* the machines we know are little-endian */
 	return word;
 }
 
@@ -36,14 +36,14 @@ static bool read_header(struct table *g, uint64_t text)
 {
 	uint32_t magic = (uint32_t)word_at(g, 0, 4);
 
-	if (g->size < HEADER_SIZE || (magic != MAGIC_1_18 && magic != MAGIC_1_20) ||
-	    g->bytes[4] || g->bytes[5] || g->bytes[7] != 8)
+	if (g->size < HEADER_SIZE || (magic != MAGIC_1_18 && magic != MAGIC_1_20) || g->bytes[4] ||
+	    g->bytes[5] || g->bytes[7] != 8)
 		return false;
 	g->nr = word_at(g, 8, 8);
 	g->text = word_at(g, 8 + 2 * 8, 8);
 	g->names = word_at(g, 8 + 3 * 8, 8);
 	g->functions = word_at(g, 8 + 7 * 8, 8);
-	if (!g->text)			/* a relocation would fill it in */
+	if (!g->text) /* a relocation would fill it in */
 		g->text = text;
 	return g->names < g->size && g->functions < g->size && g->nr < ELFSYM_SYMBOLS_MAX &&
 	       (g->nr + 1) * 8 <= g->size - g->functions;

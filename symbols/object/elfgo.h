@@ -11,7 +11,7 @@
 
 #include "symbols/object/elfsym.h"
 
-#define ELFGO_SIZE_MAX	(512UL << 20)
+#define ELFGO_SIZE_MAX (512UL << 20)
 
 /* Add the functions of @f to @t. 0, -ENOENT (no table that is known), or -errno. */
 int elfgo_add(struct elfsym *t, const struct elffile *f);

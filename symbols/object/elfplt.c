@@ -13,24 +13,24 @@
 
 #include "symbols/base/sort.h"
 
-#define RELOCATIONS_MAX	(2U << 20)
+#define RELOCATIONS_MAX (2U << 20)
 #define SLOTS_MAX	(256U << 10)
 #define PLT_SIZE_MAX	(8U << 20)
-#define SEARCHES_MAX	(32ULL << 20)	/* symbols looked at for indirect functions */
+#define SEARCHES_MAX	(32ULL << 20) /* symbols looked at for indirect functions */
 #define BATCH		1024U
 
 /* A slot of the GOT, and the function whose address it gets. */
 struct slot {
 	uint64_t vaddr;
-	uint64_t target;		/* of an indirect function: its resolver; else 0 */
-	uint32_t name;			/* in the names of the dynamic symbols */
+	uint64_t target; /* of an indirect function: its resolver; else 0 */
+	uint32_t name;	 /* in the names of the dynamic symbols */
 };
 
 struct plt {
 	const struct elffile *f;
 	struct slot *slots;
 	uint32_t nr_slots, max_slots;
-	uint32_t next;			/* the slot behind the one found last */
+	uint32_t next; /* the slot behind the one found last */
 	struct elffile_dynamic dynamic;
 	Elf64_Sym *dynsym;
 	uint64_t nr_dynsym;
@@ -74,7 +74,8 @@ static int add_slot(struct plt *p, const struct machine *m, const Elf64_Rela *r)
 	return 0;
 }
 
-/* Collect the slots that the relocations of section @s fill. Those that only add come first, if any. */
+/* Collect the slots that the relocations of section @s fill. Those that only add come first, if
+ * any. */
 static int read_relocations(struct plt *p, const struct machine *m, const Elf64_Shdr *s)
 {
 	uint64_t nr = s->sh_size / sizeof(Elf64_Rela);
@@ -169,7 +170,7 @@ static uint32_t word_at(const uint8_t *bytes)
 {
 	uint32_t word;
 
-	memcpy(&word, bytes, sizeof(word));	/* both machines are little-endian */
+	memcpy(&word, bytes, sizeof(word)); /* both machines are little-endian */
 	return word;
 }
 
@@ -194,8 +195,7 @@ static int scan_x86_64(struct plt *p, struct elfsym *t, const Elf64_Shdr *s, con
 }
 
 /* AArch64: "adrp x16, page; ldr x17, [x16, #offset]", maybe after "bti c". */
-static int scan_aarch64(struct plt *p, struct elfsym *t, const Elf64_Shdr *s,
-			const uint8_t *bytes)
+static int scan_aarch64(struct plt *p, struct elfsym *t, const Elf64_Shdr *s, const uint8_t *bytes)
 {
 	int rc = 0;
 
@@ -227,8 +227,8 @@ static int scan_section(struct plt *p, struct elfsym *t, const char *name)
 	rc = elffile_read_alloc(p->f, s->sh_offset, s->sh_size, &bytes);
 	if (rc)
 		return rc;
-	rc = p->f->machine == EM_X86_64 ? scan_x86_64(p, t, s, bytes) :
-					  scan_aarch64(p, t, s, bytes);
+	rc = p->f->machine == EM_X86_64 ? scan_x86_64(p, t, s, bytes)
+					: scan_aarch64(p, t, s, bytes);
 	free(bytes);
 	return rc;
 }

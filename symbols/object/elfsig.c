@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CODE_SIZE_MAX (1u << 20)	/* libc of musl has 600 KiB, a vdso 8 KiB */
+#define CODE_SIZE_MAX (1u << 20) /* libc of musl has 600 KiB, a vdso 8 KiB */
 #define SIZE_MAX_SIG  16u
 #define FUNCTION_MAX  64u
 
@@ -51,7 +51,8 @@ static bool find_by_code(struct image *image, const struct elffile *f, const str
 		const uint8_t *at;
 		void *bytes;
 
-		if (!s->exec || s->file_size > CODE_SIZE_MAX || (total += s->file_size) > CODE_SIZE_MAX ||
+		if (!s->exec || s->file_size > CODE_SIZE_MAX ||
+		    (total += s->file_size) > CODE_SIZE_MAX ||
 		    elffile_read_alloc(f, s->offset, s->file_size, &bytes))
 			continue;
 		at = memmem(bytes, s->file_size, t->code, t->size);
@@ -67,7 +68,10 @@ static bool find_by_code(struct image *image, const struct elffile *f, const str
 static bool names_it(const char *name)
 {
 	static const char *const names[] = {
-		"__restore_rt", "__kernel_rt_sigreturn", "runtime.sigreturn__sigaction", "runtime.sigreturn",
+		"__restore_rt",
+		"__kernel_rt_sigreturn",
+		"runtime.sigreturn__sigaction",
+		"runtime.sigreturn",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -17,13 +17,13 @@
 #include "symbols/base/sort.h"
 
 /* The lowest four bits are those of rank_by_name(). */
-#define RANK_TABLE	(1U << 4)	/* in a symbol table, where names vary */
-#define RANK_SIZE	(1U << 10)
-#define RANK_FUNC	(1U << 11)	/* above: whatever the table says of a mere label */
-#define NAME_RANK_MAX	15U
-#define BATCH		2048U
-#define TIE_BYTES	64
-#define SCAN_MAX	(2ULL << 30)
+#define RANK_TABLE    (1U << 4) /* in a symbol table, where names vary */
+#define RANK_SIZE     (1U << 10)
+#define RANK_FUNC     (1U << 11) /* above: whatever the table says of a mere label */
+#define NAME_RANK_MAX 15U
+#define BATCH	      2048U
+#define TIE_BYTES     64
+#define SCAN_MAX      (2ULL << 30)
 
 struct range {
 	uint64_t start, end;
@@ -127,10 +127,13 @@ static bool is_code(const struct elffile *f, const Elf64_Sym *sym)
 static uint16_t rank_of(const Elf64_Sym *sym)
 {
 	static const uint16_t bind_rank[16] = {
-		[STB_WEAK] = 1U << 8, [STB_GLOBAL] = 2U << 8, [STB_GNU_UNIQUE] = 2U << 8,
+		[STB_WEAK] = 1U << 8,
+		[STB_GLOBAL] = 2U << 8,
+		[STB_GNU_UNIQUE] = 2U << 8,
 	};
 
-	return bind_rank[ELF64_ST_BIND(sym->st_info)] | RANK_TABLE | (sym->st_size ? RANK_SIZE : 0) |
+	return bind_rank[ELF64_ST_BIND(sym->st_info)] | RANK_TABLE |
+	       (sym->st_size ? RANK_SIZE : 0) |
 	       (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE ? RANK_FUNC : 0);
 }
 
@@ -146,16 +149,22 @@ static void add_symbol(struct elfsym *t, const struct elffile *f, const Elf64_Sy
 	if (!name[0] || is_mark(name))
 		return;
 	t->symbols[t->nr++] = (struct image_symbol){
-		.vaddr = sym->st_value + bias, .size = sym->st_size,
-		.name = (uint32_t)(base + sym->st_name), .rank = rank_of(sym),
+		.vaddr = sym->st_value + bias,
+		.size = sym->st_size,
+		.name = (uint32_t)(base + sym->st_name),
+		.rank = rank_of(sym),
 	};
 }
 
 static Elf64_Sym widen_sym(const Elf32_Sym *s)
 {
 	return (Elf64_Sym){
-		.st_name = s->st_name, .st_info = s->st_info, .st_other = s->st_other,
-		.st_shndx = s->st_shndx, .st_value = s->st_value, .st_size = s->st_size,
+		.st_name = s->st_name,
+		.st_info = s->st_info,
+		.st_other = s->st_other,
+		.st_shndx = s->st_shndx,
+		.st_value = s->st_value,
+		.st_size = s->st_size,
 	};
 }
 
@@ -212,7 +221,10 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
 	if (rc)
 		return rc;
 	t->symbols[t->nr++] = (struct image_symbol){
-		.vaddr = vaddr, .size = size, .name = (uint32_t)t->names_size, .rank = RANK_FUNC,
+		.vaddr = vaddr,
+		.size = size,
+		.name = (uint32_t)t->names_size,
+		.rank = RANK_FUNC,
 	};
 	memcpy(t->names + t->names_size, name, name_size);
 	t->names_size += name_size;
@@ -229,8 +241,11 @@ int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint32_t fu
 	rc = reserve(t, 1);
 	if (!rc)
 		t->symbols[t->nr++] = (struct image_symbol){
-			.vaddr = vaddr, .size = size, .name = (uint32_t)(t->dynstr + function),
-			.rank = RANK_FUNC, .stub = true,
+			.vaddr = vaddr,
+			.size = size,
+			.name = (uint32_t)(t->dynstr + function),
+			.rank = RANK_FUNC,
+			.stub = true,
 		};
 	return rc;
 }
@@ -295,7 +310,8 @@ static uint32_t rank_by_name(const struct elfsym *t, const struct image_symbol *
 	return s->rank | (NAME_RANK_MAX - underscores);
 }
 
-/* The size of its name; none is told when too many bytes were looked at: tables' names may overlap. */
+/* The size of its name; none is told when too many bytes were looked at: tables' names may overlap.
+ */
 static size_t size_of_name(struct elfsym *t, const struct image_symbol *s)
 {
 	size_t size;
@@ -308,7 +324,8 @@ static size_t size_of_name(struct elfsym *t, const struct image_symbol *s)
 }
 
 /* Is @s, at the address of @best, the better one? */
-static bool is_better(struct elfsym *t, const struct image_symbol *s, const struct image_symbol *best)
+static bool is_better(struct elfsym *t, const struct image_symbol *s,
+		      const struct image_symbol *best)
 {
 	uint32_t rank = rank_by_name(t, s), best_rank = rank_by_name(t, best);
 	size_t size, best_size;
@@ -347,7 +364,8 @@ static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_
 	uint32_t kept = 0, range = 0, nested = 0;
 
 	for (uint32_t i = 0; i < t->nr;) {
-		struct image_symbol s = take_best(t, &i), *last = kept ? &t->symbols[kept - 1] : NULL;
+		struct image_symbol s = take_best(t, &i),
+				    *last = kept ? &t->symbols[kept - 1] : NULL;
 		uint64_t end = range_end(ranges, nr_ranges, &range, s.vaddr);
 
 		if (!end || (!(s.rank & RANK_FUNC) && s.vaddr < covered))
@@ -392,7 +410,8 @@ int elfsym_finish(struct elfsym *t, const struct elffile *f)
 
 	if (rc)
 		return rc;
-	rc = sort_records(t->symbols, t->nr, sizeof(*t->symbols), offsetof(struct image_symbol, vaddr));
+	rc = sort_records(t->symbols, t->nr, sizeof(*t->symbols),
+			  offsetof(struct image_symbol, vaddr));
 	if (!rc)
 		keep_best(t, ranges, nr_ranges);
 	free(ranges);

@@ -11,17 +11,17 @@
 #include "symbols/object/elffile.h"
 #include "symbols/object/image.h"
 
-#define ELFSYM_SYMBOLS_MAX	(8U << 20)
-#define ELFSYM_NAMES_MAX	(512U << 20)
+#define ELFSYM_SYMBOLS_MAX (8U << 20)
+#define ELFSYM_NAMES_MAX   (512U << 20)
 
 struct elfsym {
 	struct image_symbol *symbols;
 	uint32_t nr, max;
 	char *names;
 	size_t names_size, names_max;
-	uint32_t dynstr;		/* where the names of the dynamic symbols begin */
+	uint32_t dynstr; /* where the names of the dynamic symbols begin */
 	size_t dynstr_size;
-	uint64_t nr_bytes_scanned;	/* of names: tables whose names overlap cost no more */
+	uint64_t nr_bytes_scanned; /* of names: tables whose names overlap cost no more */
 };
 
 void elfsym_fini(struct elfsym *t);
@@ -34,7 +34,8 @@ int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_
 /* Add one function that no table has; the name is copied. 0, -E2BIG, -ENOMEM. */
 int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char *name,
 		     size_t name_size);
-/* Add the stub that leads to @function, in the names of the dynamic symbols; one without a name is none. */
+/* Add the stub that leads to @function, in the names of the dynamic symbols; one without a name is
+ * none. */
 int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint32_t function);
 /*
  * Sort, keep the best symbol of each address, give sizes to those without.

@@ -19,9 +19,9 @@
 #include "symbols/object/image.h"
 #include "symbols/base/library.h"
 
-#define LIBRARY		"libdebuginfod.so.1"
-#define TELL_NS		1000000000ULL
-#define BUILD_ID_MAX	20U
+#define LIBRARY	     "libdebuginfod.so.1"
+#define TELL_NS	     1000000000ULL
+#define BUILD_ID_MAX 20U
 
 /* The part of libdebuginfod's interface that is used (its header need not be installed). */
 struct library {
@@ -37,8 +37,8 @@ struct fetch {
 	uint32_t object;
 	uint8_t build_id[BUILD_ID_MAX];
 	uint8_t build_id_size;
-	char name[64];			/* the loader's */
-	int rc;				/* once it is done; 0: the file is in the cache */
+	char name[64]; /* the loader's */
+	int rc;	       /* once it is done; 0: the file is in the cache */
 };
 
 /* Progress functions get nothing but the client; a helper has one at a time. */
@@ -106,8 +106,8 @@ static void forget_failure(const struct fetch *f)
 	char path[PATH_MAX];
 	struct stat st;
 
-	for (unsigned int i = 0; fetch_cache_path(f->build_id, f->build_id_size, i, path,
-						  sizeof(path)); i++) {
+	for (unsigned int i = 0;
+	     fetch_cache_path(f->build_id, f->build_id_size, i, path, sizeof(path)); i++) {
 		if (*path && !lstat(path, &st) && S_ISREG(st.st_mode) && !st.st_size &&
 		    st.st_uid == geteuid())
 			unlink(path);
@@ -184,8 +184,7 @@ bool fetch_news(struct fetch_desk *d, char *buf, size_t size)
 	return news;
 }
 
-__attribute__((format(printf, 2, 3)))
-static void tell(struct fetch_desk *d, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void tell(struct fetch_desk *d, const char *fmt, ...)
 {
 	va_list ap;
 

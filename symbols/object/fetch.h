@@ -19,14 +19,14 @@
 struct fetch;
 
 struct fetch_desk {
-	pthread_mutex_t lock;		/* held for copies only */
-	uint32_t wanted;		/* object; OBJECT_ID_UNKNOWN: none */
+	pthread_mutex_t lock; /* held for copies only */
+	uint32_t wanted;      /* object; OBJECT_ID_UNKNOWN: none */
 	bool news;
-	char text[256];			/* what is to be told */
+	char text[256]; /* what is to be told */
 	struct objects *objects;
 	struct helpers *helpers;
-	struct fetch *job;		/* loader: under way; NULL: none */
-	uint64_t tell_ns;		/* loader: not told how far it is before */
+	struct fetch *job; /* loader: under way; NULL: none */
+	uint64_t tell_ns;  /* loader: not told how far it is before */
 };
 
 void fetch_init(struct fetch_desk *d, struct objects *objects);

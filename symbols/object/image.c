@@ -20,15 +20,15 @@
 #include "symbols/object/elfsym.h"
 #include "symbols/object/xz.h"
 
-#define EH_FRAME_SIZE_MAX	(64ULL << 20)
-#define DEBUGDATA_SIZE_MAX	(64ULL << 20)
+#define EH_FRAME_SIZE_MAX  (64ULL << 20)
+#define DEBUGDATA_SIZE_MAX (64ULL << 20)
 
 /* Where .eh_frame lies in the file. */
 struct eh_place {
 	uint64_t vaddr, offset, size;
-	bool to_segment_end;		/* nobody told its end */
-	struct ehhdr hdr;		/* its table; none if that is not used */
-	uint64_t table;			/* where that lies in the file */
+	bool to_segment_end; /* nobody told its end */
+	struct ehhdr hdr;    /* its table; none if that is not used */
+	uint64_t table;	     /* where that lies in the file */
 };
 
 /* Copy the load segments that make sense. */
@@ -44,8 +44,11 @@ static int read_segments(struct image *image, const struct elffile *f)
 		    p->p_memsz > UINT64_MAX - p->p_vaddr || p->p_filesz > p->p_memsz)
 			continue;
 		image->segments[image->nr_segments++] = (struct image_segment){
-			.offset = p->p_offset, .vaddr = p->p_vaddr, .file_size = p->p_filesz,
-			.mem_size = p->p_memsz, .exec = p->p_flags & PF_X,
+			.offset = p->p_offset,
+			.vaddr = p->p_vaddr,
+			.file_size = p->p_filesz,
+			.mem_size = p->p_memsz,
+			.exec = p->p_flags & PF_X,
 		};
 	}
 	return image->nr_segments ? 0 : -ENOEXEC;
@@ -77,7 +80,8 @@ static bool header_says(const struct image *image, const struct elffile *f, stru
 
 		if (p->p_type != PT_GNU_EH_FRAME)
 			continue;
-		if (!image_offset(image, p->p_vaddr, &offset) || elffile_read(f, offset, hdr, size) ||
+		if (!image_offset(image, p->p_vaddr, &offset) ||
+		    elffile_read(f, offset, hdr, size) ||
 		    !ehhdr_parse(&eh->hdr, hdr, size, p->p_filesz, p->p_vaddr))
 			return false;
 		eh->vaddr = eh->hdr.eh_frame;
@@ -161,7 +165,8 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	size_t size;
 	int rc;
 
-	if (!section || section->sh_flags & SHF_COMPRESSED || section->sh_size > EH_FRAME_SIZE_MAX ||
+	if (!section || section->sh_flags & SHF_COMPRESSED ||
+	    section->sh_size > EH_FRAME_SIZE_MAX ||
 	    elffile_read_alloc(f, section->sh_offset, section->sh_size, &debug))
 		return 0;
 	rc = debugframe_join(*bytes, *bytes ? eh->size : 0, debug, section->sh_size, &both, &size);
@@ -173,7 +178,7 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	free(*bytes);
 	*bytes = both;
 	eh->size = size;
-	eh->hdr.nr = 0;			/* it knows nothing of what was added */
+	eh->hdr.nr = 0; /* it knows nothing of what was added */
 	return 0;
 }
 
@@ -291,8 +296,8 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
  * debug file (by build-id, then by link), else the compressed one, else Go's
  * own. A damaged table gives what was read before the damage.
  */
-static const char *add_all_functions(struct image *image, struct elfsym *t,
-				     const struct elffile *f, bool debug_files)
+static const char *add_all_functions(struct image *image, struct elfsym *t, const struct elffile *f,
+				     bool debug_files)
 {
 	const char *name = "debug file";
 	struct elffile debug;
@@ -385,8 +390,9 @@ static int build(struct image **out, const struct elffile *f, bool debug_files, 
 	return 0;
 fail:
 	image_free(image);
-	return err_set(e, rc, rc == -ENOEXEC ? "the ELF file has nothing to load" :
-					       "the ELF file cannot be read");
+	return err_set(e, rc,
+		       rc == -ENOEXEC ? "the ELF file has nothing to load"
+				      : "the ELF file cannot be read");
 }
 
 int image_read(struct image **out, const struct image_input *in, struct err *e)
@@ -434,8 +440,8 @@ struct image *image_stub(const struct image *image)
 
 size_t image_memory(const struct image *image)
 {
-	return sizeof(*image) + image->nr_segments * sizeof(*image->segments) +
-	       image->eh.size + image->eh.nr_fdes * sizeof(*image->eh.fdes) +
+	return sizeof(*image) + image->nr_segments * sizeof(*image->segments) + image->eh.size +
+	       image->eh.nr_fdes * sizeof(*image->eh.fdes) +
 	       (size_t)image->nr_symbols * sizeof(*image->symbols) + image->names_size +
 	       lookup_memory(&image->lookup) + lookup_memory(&image->eh.lookup);
 }

@@ -13,36 +13,36 @@
 #include "symbols/base/base.h"
 #include "symbols/object/ehframe.h"
 
-#define IMAGE_NESTED_MAX	63U	/* symbols inside a symbol that a look-up steps over */
-#define IMAGE_NAME_MAX	4096U		/* bytes of one name; the rest is cut */
-#define IMAGE_STUB_MAX	(IMAGE_NAME_MAX + 4)
+#define IMAGE_NESTED_MAX 63U   /* symbols inside a symbol that a look-up steps over */
+#define IMAGE_NAME_MAX	 4096U /* bytes of one name; the rest is cut */
+#define IMAGE_STUB_MAX	 (IMAGE_NAME_MAX + 4)
 
-struct image_segment {			/* PT_LOAD */
+struct image_segment { /* PT_LOAD */
 	uint64_t offset, vaddr, file_size, mem_size;
 	bool exec;
 };
 
-struct image_symbol {			/* sorted by vaddr, then by preference; one per address */
+struct image_symbol { /* sorted by vaddr, then by preference; one per address */
 	uint64_t vaddr;
-	uint64_t size;			/* up to the next symbol where the table says 0 */
-	uint32_t name;			/* offset in names; NUL-terminated there */
-	uint16_t rank;			/* among those of one address; elfsym's */
-	uint8_t back;			/* how many before it may reach behind its start */
-	bool stub;			/* of a PLT: called as the function it leads to, and "@plt" */
+	uint64_t size; /* up to the next symbol where the table says 0 */
+	uint32_t name; /* offset in names; NUL-terminated there */
+	uint16_t rank; /* among those of one address; elfsym's */
+	uint8_t back;  /* how many before it may reach behind its start */
+	bool stub;     /* of a PLT: called as the function it leads to, and "@plt" */
 };
 
 struct image {
-	uint16_t machine;		/* e_machine */
-	uint8_t elf_class;		/* ELFCLASS64 or ELFCLASS32 */
+	uint16_t machine;  /* e_machine */
+	uint8_t elf_class; /* ELFCLASS64 or ELFCLASS32 */
 	struct image_segment *segments;
 	uint32_t nr_segments;
-	struct ehframe eh;		/* eh.bytes owned by the image */
+	struct ehframe eh; /* eh.bytes owned by the image */
 	struct image_symbol *symbols;
 	uint32_t nr_symbols;
-	struct lookup lookup;		/* in symbols */
-	uint8_t sigreturn_size;		/* 0: none is known */
-	uint64_t sigreturn;		/* vaddr of the code that returns from a signal handler */
-	char *names;			/* raw, foreign bytes */
+	struct lookup lookup;	/* in symbols */
+	uint8_t sigreturn_size; /* 0: none is known */
+	uint64_t sigreturn;	/* vaddr of the code that returns from a signal handler */
+	char *names;		/* raw, foreign bytes */
 	size_t names_size;
 	/*
 	 * Where its names come from, static text, in the order they are tried:
@@ -50,10 +50,10 @@ struct image {
 	 * ".gopclntab" (Go); ".dynsym" and PLT stubs are added to each; "none".
 	 */
 	const char *source;
-	const char *trouble;		/* why a source was not used; static text, mostly NULL */
-	bool complete;			/* its symbols name all functions, not only exported ones */
-	bool away;			/* a stub: the rest comes when it is asked for again */
-	uint32_t serial;		/* no other image has it: what was learnt of one holds for no other */
+	const char *trouble; /* why a source was not used; static text, mostly NULL */
+	bool complete;	     /* its symbols name all functions, not only exported ones */
+	bool away;	     /* a stub: the rest comes when it is asked for again */
+	uint32_t serial;     /* no other image has it: what was learnt of one holds for no other */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 };
@@ -64,9 +64,9 @@ struct watch;
 struct image_input {
 	int fd;
 	uint64_t size;
-	const char *path;		/* tells where a debug file of it may be; a hint, may be NULL */
+	const char *path; /* tells where a debug file of it may be; a hint, may be NULL */
 	bool no_debug_files;
-	struct watch *watch;		/* how far it came; may be NULL */
+	struct watch *watch; /* how far it came; may be NULL */
 };
 
 /* Build from an ELF file. 0 or -errno with a sentence. Any thread, slow; may hang. */

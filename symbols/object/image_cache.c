@@ -11,16 +11,16 @@
 #include <string.h>
 
 /* Loads at once: more than CPUs, since on a full machine each waits for its turn on one. */
-#define ACTIVE_MAX		8U
-#define RETRY_TRIES_MAX		8U
-#define RETRY_INTERVAL_NS	1000000000ULL
-#define RETRY_SOON_NS		2000000000ULL
-#define BLOCKED_NS		500000000ULL	/* one read that takes longer hangs */
-#define WAITED_NS		5000000000ULL	/* reads that take longer in all trickle */
-#define GIVE_UP_NS		60000000000ULL	/* a slow load that still goes on ends then */
+#define ACTIVE_MAX	  8U
+#define RETRY_TRIES_MAX	  8U
+#define RETRY_INTERVAL_NS 1000000000ULL
+#define RETRY_SOON_NS	  2000000000ULL
+#define BLOCKED_NS	  500000000ULL	 /* one read that takes longer hangs */
+#define WAITED_NS	  5000000000ULL	 /* reads that take longer in all trickle */
+#define GIVE_UP_NS	  60000000000ULL /* a slow load that still goes on ends then */
 
-#define GONE	"file is gone, or in another mount namespace"
-#define NOT_ANSWERING		"its file system does not answer: set aside, tried again later"
+#define GONE	      "file is gone, or in another mount namespace"
+#define NOT_ANSWERING "its file system does not answer: set aside, tried again later"
 
 bool ids_add(struct ids *ids, uint32_t id)
 {
@@ -78,7 +78,8 @@ static void explain(const struct image_cache *o, struct object *object, int code
 		{ -ESTALE, "replaced on disk", "restart the program, or run proftop as root" },
 		{ -EBUSY, "changed while it was read", NULL },
 		{ -EINVAL, "not a regular file", NULL },
-		{ -EXDEV, "of another kernel than the one that runs here", "replay it on that machine" },
+		{ -EXDEV, "of another kernel than the one that runs here",
+		  "replay it on that machine" },
 		{ -ENOEXEC, "not an ELF file", NULL },
 		{ -E2BIG, "too large", NULL },
 		{ -EFBIG, "too large", NULL },
@@ -90,7 +91,8 @@ static void explain(const struct image_cache *o, struct object *object, int code
 	};
 
 	if (code == -ESTALE && o->no_proc) {
-		object_explain(object, OBJECT_REPLACED, "give the files as they were, with --symfs");
+		object_explain(object, OBJECT_REPLACED,
+			       "give the files as they were, with --symfs");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
@@ -109,7 +111,7 @@ static void explain_image(struct object *object, const struct image *image)
 
 	object_credit(object, image->source, image->nr_symbols);
 	if (object->identity.kind == OBJECT_KERNEL)
-		object_explain(object, NULL, NULL);	/* naming.c knows */
+		object_explain(object, NULL, NULL); /* naming.c knows */
 	else if (!image->complete && image->trouble)
 		object_explain(object, image->trouble, package);
 	else if (!image->nr_symbols)
@@ -140,14 +142,16 @@ static bool has_failed(unsigned int state)
 /* @object gets no image, for now. After the reason: the state (acquire) means that it stands. */
 static void fail(struct image_cache *o, struct object *object, enum object_state state)
 {
-	unsigned int before = (unsigned int)atomic_load_explicit(&object->state, memory_order_relaxed);
+	unsigned int before =
+		(unsigned int)atomic_load_explicit(&object->state, memory_order_relaxed);
 
 	if (!has_failed(before))
 		count(&o->nr_failed, 1);
 	atomic_store_explicit(&object->state, (int)state, memory_order_release);
 }
 
-void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries, uint64_t due_ns)
+void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries,
+			  uint64_t due_ns)
 {
 	if (o->nr_retries == o->max_retries) {
 		uint32_t max = o->max_retries ? o->max_retries * 2 : 64;
@@ -164,12 +168,13 @@ void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigne
 /* Show @image, which is ours no more, as that of @object. */
 static void publish(struct image_cache *o, struct object *object, struct image *image)
 {
-	struct image *stub = (struct image *)(uintptr_t)
-		atomic_load_explicit(&object->image, memory_order_relaxed);
+	struct image *stub = (struct image *)(uintptr_t)atomic_load_explicit(&object->image,
+									     memory_order_relaxed);
 
 	image->serial = ++o->serial;
 	/* To have come counts as a use, else it would be the first to leave. */
-	object_touch(object, MAX(atomic_load_explicit(&object->used, memory_order_relaxed), o->newest));
+	object_touch(object,
+		     MAX(atomic_load_explicit(&object->used, memory_order_relaxed), o->newest));
 	count(&o->nr_images, 1);
 	count(&o->memory, (long)image_memory(image));
 	atomic_store_explicit(&object->memory, image_memory(image), memory_order_relaxed);
@@ -185,7 +190,8 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 		ids_add(&o->ready, object->id);
 }
 
-static void set_aside(struct image_cache *o, struct object *object, unsigned int tries, uint64_t due_ns)
+static void set_aside(struct image_cache *o, struct object *object, unsigned int tries,
+		      uint64_t due_ns)
 {
 	object_explain(object, NOT_ANSWERING, "copy it to a local disk");
 	fail(o, object, OBJECT_ASIDE);
@@ -193,7 +199,8 @@ static void set_aside(struct image_cache *o, struct object *object, unsigned int
 }
 
 /* The load brought nothing: tell why, try again if that may help. */
-static void give_up(struct image_cache *o, const struct load *l, struct object *object, int rc, uint64_t now_ns)
+static void give_up(struct image_cache *o, const struct load *l, struct object *object, int rc,
+		    uint64_t now_ns)
 {
 	bool soon = rc == -EBUSY || rc == -ECANCELED;
 
@@ -201,7 +208,7 @@ static void give_up(struct image_cache *o, const struct load *l, struct object *
 	fail(o, object, OBJECT_FAILED);
 	if (l->tries < RETRY_TRIES_MAX && (soon || may_come(rc)))
 		image_cache_retry_at(o, object->id, l->where.seen.pid, l->tries + 1,
-				 soon ? now_ns + (RETRY_SOON_NS << l->tries) : 0);
+				     soon ? now_ns + (RETRY_SOON_NS << l->tries) : 0);
 }
 
 /* All that rests because of this device may be tried now. */
@@ -210,7 +217,8 @@ static void end_rest(struct image_cache *o, uint32_t maj, uint32_t min)
 	for (uint32_t i = 0; i < o->nr_retries; i++) {
 		const struct object *object = objects_at(o->objects, o->retries[i].id);
 
-		if (o->retries[i].due_ns && object->identity.maj == maj && object->identity.min == min)
+		if (o->retries[i].due_ns && object->identity.maj == maj &&
+		    object->identity.min == min)
 			o->retries[i].due_ns = 1;
 	}
 	o->retried_ns = 0;
@@ -222,7 +230,8 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 	struct object *object = objects_at(o->objects, l->where.object);
 	bool cancelled = atomic_load_explicit(&l->job.watch.cancel, memory_order_relaxed);
 	/* Of a debug file that hung nobody knows the device. */
-	uint32_t maj = l->stale ? 0 : l->where.identity.maj, min = l->stale ? 0 : l->where.identity.min;
+	uint32_t maj = l->stale ? 0 : l->where.identity.maj,
+		 min = l->stale ? 0 : l->where.identity.min;
 	int rc = cancelled ? -ECANCELED : l->rc;
 
 	o->nr_slow -= l->slow;
@@ -237,7 +246,8 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 	if (rc && !l->stale)
 		give_up(o, l, object, rc, now_ns);
 	if (!rc && !l->stale) {
-		if (has_failed((unsigned int)atomic_load_explicit(&object->state, memory_order_relaxed))) {
+		if (has_failed((unsigned int)atomic_load_explicit(&object->state,
+								  memory_order_relaxed))) {
 			count(&o->nr_failed, -1);
 			ids_add(&o->late, object->id);
 		}
@@ -300,7 +310,8 @@ static void check_slow(struct image_cache *o, uint64_t now_ns)
 			continue;
 		}
 		backoff_hang(&o->devices, id->maj, id->min, now_ns);
-		object_explain(objects_at(o->objects, l->where.object), NOT_ANSWERING, "copy it to a local disk");
+		object_explain(objects_at(o->objects, l->where.object), NOT_ANSWERING,
+			       "copy it to a local disk");
 		fail(o, objects_at(o->objects, l->where.object), OBJECT_ASIDE);
 	}
 }
@@ -315,7 +326,7 @@ static void collect(struct image_cache *o)
 
 		if (atomic_load_explicit(&object->state, memory_order_relaxed) <= OBJECT_WANTED &&
 		    !ids_add(&o->open, o->seen))
-			return;		/* it is tried again at the next call */
+			return; /* it is tried again at the next call */
 	}
 }
 
@@ -374,7 +385,8 @@ static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 
 	while (has_room(o) && (i = choose(o)) < o->open.nr) {
 		struct object *object = objects_at(o->objects, o->open.list[i]);
-		uint64_t due_ns = backoff_rest(&o->devices, object->identity.maj, object->identity.min, now_ns);
+		uint64_t due_ns = backoff_rest(&o->devices, object->identity.maj,
+					       object->identity.min, now_ns);
 
 		if (due_ns)
 			set_aside(o, object, 0, due_ns);
@@ -387,7 +399,8 @@ static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 }
 
 /* Is it time to try @r again? *due_ns: when to ask again, if it would hang. */
-static bool is_due(struct image_cache *o, const struct image_cache_retry *r, uint64_t now_ns, uint64_t *due_ns)
+static bool is_due(struct image_cache *o, const struct image_cache_retry *r, uint64_t now_ns,
+		   uint64_t *due_ns)
 {
 	const struct object *object = objects_at(o->objects, r->id);
 	struct object_sighting seen;
@@ -425,7 +438,7 @@ static void start_retries(struct image_cache *o, uint64_t now_ns)
 		*r = o->retries[--o->nr_retries];
 	}
 	if (!has_room(o))
-		o->retried_ns = 0;	/* go on as soon as there is */
+		o->retried_ns = 0; /* go on as soon as there is */
 }
 
 bool image_cache_work(struct image_cache *o, uint64_t now_ns)

@@ -18,15 +18,15 @@
 #include "symbols/object/backoff.h"
 #include "symbols/object/load.h"
 
-#define IMAGE_CACHE_LOADS_MAX	20U	/* at once, with those that hang */
-#define IMAGE_CACHE_MEMORY_DEFAULT	(512UL << 20)
+#define IMAGE_CACHE_LOADS_MAX	   20U /* at once, with those that hang */
+#define IMAGE_CACHE_MEMORY_DEFAULT (512UL << 20)
 
 /* An object without image that may still get one. */
 struct image_cache_retry {
 	uint32_t id;
-	pid_t pid;			/* where it was tried last: another sighting is another try */
+	pid_t pid; /* where it was tried last: another sighting is another try */
 	unsigned int tries;
-	uint64_t due_ns;		/* also tried again then; 0: no */
+	uint64_t due_ns; /* also tried again then; 0: no */
 };
 
 struct ids {
@@ -37,24 +37,25 @@ struct ids {
 struct image_cache {
 	struct objects *objects;
 	struct helpers *helpers;
-	bool no_proc;			/* a recording: no process is asked, only files here */
-	bool no_vdso;			/* of another kernel than ours */
-	const char *root;		/* or below this folder (NULL: here); borrowed */
-	uint32_t seen;			/* objects looked at */
-	struct ids open;		/* those without image that may yet be wanted */
-	struct ids ready;		/* those with one that may leave */
-	struct ids late;		/* came after places in them had made-up names */
+	bool no_proc;	  /* a recording: no process is asked, only files here */
+	bool no_vdso;	  /* of another kernel than ours */
+	const char *root; /* or below this folder (NULL: here); borrowed */
+	uint32_t seen;	  /* objects looked at */
+	struct ids open;  /* those without image that may yet be wanted */
+	struct ids ready; /* those with one that may leave */
+	struct ids late;  /* came after places in them had made-up names */
 	struct load *loads[IMAGE_CACHE_LOADS_MAX];
 	unsigned int nr_loads, nr_slow;
 	struct image_cache_retry *retries;
 	uint32_t nr_retries, max_retries;
 	uint64_t retried_ns;
 	struct backoff devices;
-	uint64_t debug_rest_ns, debug_until_ns;	/* separate debug files hang: do without until then */
+	uint64_t debug_rest_ns,
+		debug_until_ns; /* separate debug files hang: do without until then */
 	uint32_t serial;
 	size_t memory_max;
-	uint32_t newest;		/* object->used of the latest use, in the time of the samples */
-	atomic_ulong nr_images, nr_failed, memory, nr_evicted;	/* written here, relaxed */
+	uint32_t newest; /* object->used of the latest use, in the time of the samples */
+	atomic_ulong nr_images, nr_failed, memory, nr_evicted; /* written here, relaxed */
 };
 
 void image_cache_init(struct image_cache *o, struct objects *objects, struct helpers *helpers);
@@ -73,7 +74,8 @@ bool image_cache_fits(const struct image_cache *o, const struct image *image);
 /* room.c: let images leave until the rest fits. */
 void image_cache_make_room(struct image_cache *o, uint64_t now_ns);
 /* Try @id again at @due_ns (0: only if it is seen elsewhere than in @pid). */
-void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries, uint64_t due_ns);
+void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries,
+			  uint64_t due_ns);
 
 /* room.c: load @id anew, for there is more to read of it than before. */
 void image_cache_reload(struct image_cache *o, uint32_t id, uint64_t now_ns);

@@ -36,7 +36,7 @@ void image_reclaim(struct image *image)
 	struct leaving *l = malloc(sizeof(*l));
 
 	if (!l)
-		return;			/* lost: better than pulled away from a reader */
+		return; /* lost: better than pulled away from a reader */
 	l->image = image;
 	reclaim_later(&l->rcu, free_leaving);
 }
@@ -67,8 +67,8 @@ static uint32_t choose(struct image_cache *o)
 /* Put a stub in the place of its image. False: memory is out. */
 static bool evict(struct image_cache *o, struct object *object)
 {
-	struct image *image = (struct image *)(uintptr_t)
-		atomic_load_explicit(&object->image, memory_order_relaxed);
+	struct image *image = (struct image *)(uintptr_t)atomic_load_explicit(&object->image,
+									      memory_order_relaxed);
 	size_t memory = image_memory(image);
 	struct image *stub = image_stub(image);
 
@@ -91,7 +91,8 @@ static void rest(struct image_cache *o, struct object *object, uint64_t now_ns)
 	uint32_t nr = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);
 	uint64_t rest_ns = MIN(REST_MIN_NS << MIN(nr - 1, 5U), REST_MAX_NS);
 
-	object_explain(object, "no room: --symbol-memory is full", "give more, as in --symbol-memory=2G");
+	object_explain(object, "no room: --symbol-memory is full",
+		       "give more, as in --symbol-memory=2G");
 	atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
 	/* Pairs with the acquire of readers: the reason stands. */
 	atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);

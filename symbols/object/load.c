@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void load_where(struct load_where *w, struct objects *objects, const struct object *object, bool no_proc,
-		const char *root)
+void load_where(struct load_where *w, struct objects *objects, const struct object *object,
+		bool no_proc, const char *root)
 {
 	w->identity = object->identity;
 	w->object = object->id;
@@ -36,9 +36,14 @@ int load_open(const struct load_where *w, struct watch *watch, struct foreign_fi
 {
 	const struct object_identity *id = &w->identity;
 	struct foreign_want want = {
-		.pid = w->seen.pid, .start = w->seen.start, .end = w->seen.end,
-		.path = w->seen.path && *w->seen.path ? w->seen.path : NULL, .root = w->root,
-		.maj = id->maj, .min = id->min, .ino = id->ino,
+		.pid = w->seen.pid,
+		.start = w->seen.start,
+		.end = w->seen.end,
+		.path = w->seen.path && *w->seen.path ? w->seen.path : NULL,
+		.root = w->root,
+		.maj = id->maj,
+		.min = id->min,
+		.ino = id->ino,
 	};
 	int rc = watch_begin(watch);
 
@@ -90,7 +95,8 @@ static int load_kernel(struct image **out)
  */
 static bool is_other(const struct object_identity *id, const struct image *image)
 {
-	return id->build_id_size && memcmp(id->build_id, image->build_id, sizeof(id->build_id)) != 0;
+	return id->build_id_size &&
+	       memcmp(id->build_id, image->build_id, sizeof(id->build_id)) != 0;
 }
 
 /* Is the file still as it was opened? Else one half of the image may not fit the other. */
@@ -105,7 +111,8 @@ static bool has_changed(const struct foreign_file *file)
 static int load_file(struct load *l)
 {
 	struct image_input in = {
-		.path = l->where.seen.path, .no_debug_files = l->no_debug_files,
+		.path = l->where.seen.path,
+		.no_debug_files = l->no_debug_files,
 		.watch = &l->job.watch,
 	};
 	struct foreign_file file;
@@ -156,7 +163,8 @@ static void drop(struct job *job)
 	free(l);
 }
 
-struct load *load_new(struct objects *objects, const struct object *object, bool no_proc, const char *root)
+struct load *load_new(struct objects *objects, const struct object *object, bool no_proc,
+		      const char *root)
 {
 	struct load *l = calloc(1, sizeof(*l));
 

@@ -16,14 +16,15 @@
 /* Where an object is, and how to know that it is the right one. */
 struct load_where {
 	struct object_identity identity;
-	struct object_sighting seen;	/* seen.path is owned */
-	char *root;			/* as in foreign_want; owned */
+	struct object_sighting seen; /* seen.path is owned */
+	char *root;		     /* as in foreign_want; owned */
 	uint32_t object;
 };
 
-/* Copy of what is known of @object; @no_proc: no process is asked, only files here or below @root. */
-void load_where(struct load_where *w, struct objects *objects, const struct object *object, bool no_proc,
-		const char *root);
+/* Copy of what is known of @object; @no_proc: no process is asked, only files here or below @root.
+ */
+void load_where(struct load_where *w, struct objects *objects, const struct object *object,
+		bool no_proc, const char *root);
 void load_where_fini(struct load_where *w);
 /* Open the file (OBJECT_FILE). 0 or -errno; the caller closes out->fd. May hang: helpers only. */
 int load_open(const struct load_where *w, struct watch *watch, struct foreign_file *out);
@@ -31,20 +32,21 @@ int load_open(const struct load_where *w, struct watch *watch, struct foreign_fi
 struct load {
 	struct job job;
 	struct load_where where;
-	bool no_vdso;			/* it is of another kernel than ours */
-	bool no_debug_files;		/* do without: they hang */
+	bool no_vdso;	     /* it is of another kernel than ours */
+	bool no_debug_files; /* do without: they hang */
 	/* Once it is done: */
 	int rc;
-	struct image *image;		/* to be taken; NULL when rc is not 0 */
+	struct image *image; /* to be taken; NULL when rc is not 0 */
 	/* The owner's, not looked at by the job: */
 	uint64_t began_ns;
-	unsigned int state_before;	/* enum object_state */
+	unsigned int state_before; /* enum object_state */
 	unsigned int tries;
-	bool slow;			/* nobody waits for it any more */
-	bool stale;			/* another try has taken its place */
+	bool slow;  /* nobody waits for it any more */
+	bool stale; /* another try has taken its place */
 };
 
 /* NULL when memory is out. Ended by job.drop(). */
-struct load *load_new(struct objects *objects, const struct object *object, bool no_proc, const char *root);
+struct load *load_new(struct objects *objects, const struct object *object, bool no_proc,
+		      const char *root);
 
 #endif

@@ -15,28 +15,28 @@
 
 #include "symbols/object/image.h"
 
-#define CHUNK_BITS	9
-#define CHUNK_SIZE	(1U << CHUNK_BITS)
-#define NR_CHUNKS	2048U
-#define FIRST_SLOTS	1024U
-#define PATH_SIZE_MAX	4096U
+#define CHUNK_BITS    9
+#define CHUNK_SIZE    (1U << CHUNK_BITS)
+#define NR_CHUNKS     2048U
+#define FIRST_SLOTS   1024U
+#define PATH_SIZE_MAX 4096U
 
 struct entry {
-	struct object object;			/* first: a struct object of ours is a struct entry */
+	struct object object; /* first: a struct object of ours is a struct entry */
 	uint64_t hash;
-	uint64_t generation;		/* of the inode; learnt later when first seen without */
+	uint64_t generation; /* of the inode; learnt later when first seen without */
 	uint64_t start, end;
-	char *path;			/* raw bytes, NUL-terminated; never NULL */
+	char *path; /* raw bytes, NUL-terminated; never NULL */
 	pid_t pid;
 };
 
 struct objects {
 	pthread_mutex_t lock;
 	struct text_arena *texts;
-	uint32_t *slots;		/* id + 1, 0: empty; linear probing */
+	uint32_t *slots; /* id + 1, 0: empty; linear probing */
 	uint32_t nr_slots;
-	_Alignas(CACHELINE) atomic_uint nr;	/* release by intern, acquire by objects_at */
-	_Atomic(struct entry *) chunks[NR_CHUNKS];	/* published by nr */
+	_Alignas(CACHELINE) atomic_uint nr;	   /* release by intern, acquire by objects_at */
+	_Atomic(struct entry *) chunks[NR_CHUNKS]; /* published by nr */
 };
 
 struct key {
@@ -49,8 +49,8 @@ struct key {
 static struct entry *entry_at(const struct objects *d, uint32_t id)
 {
 	/* The chunk was stored before the release of nr that made the id known. */
-	struct entry *chunk = atomic_load_explicit(&d->chunks[id >> CHUNK_BITS],
-						   memory_order_relaxed);
+	struct entry *chunk =
+		atomic_load_explicit(&d->chunks[id >> CHUNK_BITS], memory_order_relaxed);
 
 	return &chunk[id & (CHUNK_SIZE - 1)];
 }
@@ -183,8 +183,8 @@ static int entry_init(struct objects *d, uint32_t id, const struct key *key)
 	entry->object.id = id;
 	entry->object.identity = *key->identity;
 	entry->object.name = entry_name(d, kind, entry->path);
-	entry->object.path = file ? text_arena_add(d->texts, entry->path, strlen(entry->path)) :
-				 entry->object.name;
+	entry->object.path = file ? text_arena_add(d->texts, entry->path, strlen(entry->path))
+				  : entry->object.name;
 	atomic_init(&entry->object.image, NULL);
 	/* Nothing to wait for where there is no file: unwinders guess at once. */
 	atomic_init(&entry->object.state, imageless ? OBJECT_FAILED : OBJECT_NEW);
@@ -291,8 +291,9 @@ static void entry_seen(struct entry *entry, const struct key *key, pid_t pid, ui
 		entry->generation = key->identity->ino_generation;
 }
 
-struct object *objects_intern(struct objects *d, const struct object_identity *identity, const char *path,
-			size_t path_size, pid_t pid, uint64_t start, uint64_t end)
+struct object *objects_intern(struct objects *d, const struct object_identity *identity,
+			      const char *path, size_t path_size, pid_t pid, uint64_t start,
+			      uint64_t end)
 {
 	struct object_identity clean = *identity;
 	struct key key = { .identity = &clean, .path = path ? path : "" };

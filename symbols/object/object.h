@@ -20,21 +20,21 @@
 #include "symbols/base/text.h"
 
 enum object_kind {
-	OBJECT_UNKNOWN,			/* id 0: addresses outside all maps */
-	OBJECT_KERNEL,			/* id 1: kernel and modules; offset = address */
-	OBJECT_VDSO,			/* id 2: the vdso, one for all processes */
+	OBJECT_UNKNOWN, /* id 0: addresses outside all maps */
+	OBJECT_KERNEL,	/* id 1: kernel and modules; offset = address */
+	OBJECT_VDSO,	/* id 2: the vdso, one for all processes */
 	OBJECT_FILE,
-	OBJECT_ANON,			/* JIT, heap, stack of one process; offset = address */
+	OBJECT_ANON, /* JIT, heap, stack of one process; offset = address */
 };
 
 enum { OBJECT_ID_UNKNOWN, OBJECT_ID_KERNEL, OBJECT_ID_VDSO, OBJECT_ID_FIRST };
 
 enum object_state {
 	OBJECT_NEW,
-	OBJECT_WANTED,			/* a sample asked for it */
-	OBJECT_READY,			/* image stands */
-	OBJECT_FAILED,			/* no image; reason in object->reason */
-	OBJECT_ASIDE,			/* as FAILED, but tried again: it hangs, or there is no room */
+	OBJECT_WANTED, /* a sample asked for it */
+	OBJECT_READY,  /* image stands */
+	OBJECT_FAILED, /* no image; reason in object->reason */
+	OBJECT_ASIDE,  /* as FAILED, but tried again: it hangs, or there is no room */
 };
 
 /* A reason: the file is not what a recording says it was. */
@@ -44,8 +44,8 @@ struct object_identity {
 	enum object_kind kind;
 	uint32_t maj, min;
 	uint64_t ino, ino_generation;
-	uint64_t owner;			/* OBJECT_ANON: the process incarnation it belongs to */
-	uint32_t layer;			/* OBJECT_ANON: code that took the place of other code (jitcode.h) */
+	uint64_t owner; /* OBJECT_ANON: the process incarnation it belongs to */
+	uint32_t layer; /* OBJECT_ANON: code that took the place of other code (jitcode.h) */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 };
@@ -55,21 +55,21 @@ struct image;
 struct object {
 	uint32_t id;
 	/* By the sampler threads, read by the loader; relaxed: the order of leaving, no more. */
-	atomic_uint used;		/* the unit of time (object_clock) of its last sample */
-	atomic_uint nr_waiting;		/* samples that met it without an image */
+	atomic_uint used;	/* the unit of time (object_clock) of its last sample */
+	atomic_uint nr_waiting; /* samples that met it without an image */
 	struct object_identity identity;
-	struct safe_text path;		/* as first seen */
-	struct safe_text name;		/* what lists show: basename, [kernel], [vdso], [anon] */
-	_Atomic(const struct image *) image;	/* NULL until READY, then for ever one, or a stub */
-	atomic_int state;		/* enum object_state */
+	struct safe_text path; /* as first seen */
+	struct safe_text name; /* what lists show: basename, [kernel], [vdso], [anon] */
+	_Atomic(const struct image *) image; /* NULL until READY, then for ever one, or a stub */
+	atomic_int state;		     /* enum object_state */
 	/* For people; static texts, may be NULL; the loader's, relaxed. */
-	_Atomic(const char *) reason;	/* why there is no image or no names */
-	_Atomic(const char *) cure;	/* what would give it names */
-	_Atomic(const char *) source;	/* where its names come from */
-	atomic_uint nr_symbols;		/* names it has to give */
-	atomic_uint permille;		/* so much of it is loaded, while it is WANTED */
-	atomic_uint nr_evicted;		/* times that its image left */
-	atomic_ulong memory;		/* bytes of its image */
+	_Atomic(const char *) reason; /* why there is no image or no names */
+	_Atomic(const char *) cure;   /* what would give it names */
+	_Atomic(const char *) source; /* where its names come from */
+	atomic_uint nr_symbols;	      /* names it has to give */
+	atomic_uint permille;	      /* so much of it is loaded, while it is WANTED */
+	atomic_uint nr_evicted;	      /* times that its image left */
+	atomic_ulong memory;	      /* bytes of its image */
 };
 
 /* Coarse time, about a second, for object->used; never 0. */
@@ -110,8 +110,9 @@ void objects_free(struct objects *d);
  * loader will open it; a newer sighting replaces an older one). Never NULL:
  * with memory out it is the unknown object.
  */
-struct object *objects_intern(struct objects *d, const struct object_identity *identity, const char *path,
-			size_t path_size, pid_t pid, uint64_t start, uint64_t end);
+struct object *objects_intern(struct objects *d, const struct object_identity *identity,
+			      const char *path, size_t path_size, pid_t pid, uint64_t start,
+			      uint64_t end);
 /* Any thread, lock-free; NULL for an id never given out. */
 struct object *objects_at(const struct objects *d, uint32_t id);
 uint32_t objects_nr(const struct objects *d);
@@ -133,7 +134,8 @@ static inline void object_wait(struct object *object)
 	atomic_fetch_add_explicit(&object->nr_waiting, 1, memory_order_relaxed);
 }
 
-/* Where the loader can find the file: a copy of the last sighting (path is malloc'ed, caller frees). */
+/* Where the loader can find the file: a copy of the last sighting (path is malloc'ed, caller
+ * frees). */
 struct object_sighting {
 	pid_t pid;
 	uint64_t start, end;

@@ -12,7 +12,7 @@
 #ifdef HAVE_LZMA
 #include <lzma.h>
 
-#define FIRST_ROOM	(256UL << 10)
+#define FIRST_ROOM (256UL << 10)
 
 /* Give the decoder more room to write; false at the limit (*code says which). */
 static bool grow(lzma_stream *s, uint8_t **buf, size_t *room, int *code)

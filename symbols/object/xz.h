@@ -10,8 +10,8 @@
 
 #include "symbols/base/base.h"
 
-#define XZ_OUTPUT_MAX	(64UL << 20)
-#define XZ_MEMORY_MAX	(128UL << 20)		/* of the decoder: dictionaries */
+#define XZ_OUTPUT_MAX (64UL << 20)
+#define XZ_MEMORY_MAX (128UL << 20) /* of the decoder: dictionaries */
 
 /* 0 (*out is the caller's), -EFBIG beyond XZ_OUTPUT_MAX, -EBADMSG, -ENOMEM, -EOPNOTSUPP. */
 int xz_decode(const void *in, size_t in_size, void **out, size_t *out_size);

@@ -11,7 +11,7 @@
 
 #include "symbols/base/base.h"
 
-#define ID_SHOWN 12			/* digits of a container's id */
+#define ID_SHOWN 12 /* digits of a container's id */
 #define ID_LEAST 12
 #define ID_WHOLE 64
 
@@ -23,7 +23,7 @@ struct part {
 /* What comes before and after a container's id or name, and what kind that makes it. */
 static const struct {
 	const char *before, *after, *kind;
-	bool is_id;			/* hexadecimal digits; else a name */
+	bool is_id; /* hexadecimal digits; else a name */
 } forms[] = {
 	{ "docker-", ".scope", "docker", true },
 	{ "libpod-", ".scope", "podman", true },
@@ -83,8 +83,7 @@ bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_
 		if (!newline)
 			break;
 		if (parse_line(text, newline, &name, &found) &&
-		    (!name.size || equals(name, "name=systemd")) &&
-		    (!best.str || best.size == 1))
+		    (!name.size || equals(name, "name=systemd")) && (!best.str || best.size == 1))
 			best = found;
 		text = newline + 1;
 	}
@@ -159,9 +158,12 @@ size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CO
 		if (p.size != ID_WHOLE || !is_id(p, ID_WHOLE))
 			continue;
 		p.size = ID_SHOWN;
-		return put(out, equals(parent, "docker") ? "docker" :
-				begins(parent, "pod") || begins(parent, "kubepods") ? "k8s" :
-				begins(parent, "libpod") ? "podman" : "container", p);
+		return put(out,
+			   equals(parent, "docker")				 ? "docker"
+			   : begins(parent, "pod") || begins(parent, "kubepods") ? "k8s"
+			   : begins(parent, "libpod")				 ? "podman"
+										 : "container",
+			   p);
 	}
 	return 0;
 }

@@ -83,7 +83,9 @@ int code_owner_ask(pid_t pid, struct code_owner *o)
 
 void code_owner_ours(pid_t pid, struct code_owner *o)
 {
-	*o = (struct code_owner){ .dir_fd = -1, .uid = geteuid(), .inner_pid = (uint64_t)MAX(pid, 0) };
+	*o = (struct code_owner){ .dir_fd = -1,
+				  .uid = geteuid(),
+				  .inner_pid = (uint64_t)MAX(pid, 0) };
 }
 
 int64_t code_owner_began_ns(const struct code_owner *o)
@@ -91,7 +93,8 @@ int64_t code_owner_began_ns(const struct code_owner *o)
 	const int64_t second = 1000000000, tick = second / sysconf(_SC_CLK_TCK);
 	struct timespec boot, wall;
 
-	if (!o->start || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &wall))
+	if (!o->start || clock_gettime(CLOCK_BOOTTIME, &boot) ||
+	    clock_gettime(CLOCK_REALTIME, &wall))
 		return 0;
 	return (wall.tv_sec - boot.tv_sec) * second + (wall.tv_nsec - boot.tv_nsec) +
 	       (int64_t)MIN(o->start, (uint64_t)(INT64_MAX / 4 / tick)) * tick;

@@ -13,9 +13,9 @@
 #include "symbols/base/base.h"
 
 struct code_owner {
-	int dir_fd;			/* of /proc/PID; -1: not asked */
+	int dir_fd; /* of /proc/PID; -1: not asked */
 	uid_t uid;
-	uint64_t start;			/* field 22 of /proc/PID/stat */
+	uint64_t start; /* field 22 of /proc/PID/stat */
 	uint64_t inner_pid;
 };
 
@@ -23,7 +23,8 @@ struct code_owner {
 int code_owner_ask(pid_t pid, struct code_owner *o);
 /* For a recording, whose pids may be anybody's by now: files of ours and root's, by that pid. */
 void code_owner_ours(pid_t pid, struct code_owner *o);
-/* The last number of NSpid in the text of /proc/PID/status: the pid that the process itself knows. */
+/* The last number of NSpid in the text of /proc/PID/status: the pid that the process itself knows.
+ */
 uint64_t code_owner_inner_pid(const char *status, uint64_t pid);
 /* When it began, by the wall clock as it goes now; 0: not known. */
 int64_t code_owner_began_ns(const struct code_owner *o);

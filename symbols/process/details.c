@@ -19,34 +19,34 @@
 #include "symbols/process/maps_state.h"
 #include "symbols/process/procfs.h"
 
-#define OLD_NS	      10000000000ULL	/* programs change their command lines */
-#define SWEEP_NS      5000000000ULL	/* a full table is swept at most so often */
+#define OLD_NS	      10000000000ULL /* programs change their command lines */
+#define SWEEP_NS      5000000000ULL  /* a full table is swept at most so often */
 #define ENTRIES_MIN   256u
-#define ENTRIES_SWEPT 16384u		/* a table of so many, or more, is swept when it is full */
-#define ENTRIES_MAX   65536u		/* a power of two */
+#define ENTRIES_SWEPT 16384u /* a table of so many, or more, is swept when it is full */
+#define ENTRIES_MAX   65536u /* a power of two */
 #define QUEUE_MAX     1024u
 #define TEXT_SIZE_MAX 4096u
 #define STATUS_MAX    (16u << 10)
 /* Set in the key of an ancestor: the rest is its pid. */
-#define BY_PID	      (1u << 31)
+#define BY_PID (1u << 31)
 
 struct entry {
-	uint32_t key;			/* 0: free */
+	uint32_t key; /* 0: free */
 	pid_t pid;
-	uint64_t read_ns;		/* 0: never */
+	uint64_t read_ns; /* 0: never */
 	bool queued;
-	bool used;			/* since the last sweep */
-	bool gone;			/* the process ended: what is known stays */
-	struct process_details *known;	/* with its texts behind it; NULL: nothing */
+	bool used;		       /* since the last sweep */
+	bool gone;		       /* the process ended: what is known stays */
+	struct process_details *known; /* with its texts behind it; NULL: nothing */
 };
 
 struct details {
 	struct maps *maps;
-	pthread_mutex_t lock;		/* of all below */
+	pthread_mutex_t lock; /* of all below */
 	struct entry *entries;
 	uint32_t nr, capacity;
 	uint64_t swept_ns;
-	uint32_t queue[QUEUE_MAX];	/* keys */
+	uint32_t queue[QUEUE_MAX]; /* keys */
 	uint32_t nr_queued, first;
 };
 
@@ -282,8 +282,11 @@ static int read_process(struct reading *r, pid_t pid)
 {
 	int dir_fd = foreign_open_proc(pid), code;
 
-	r->d = (struct process_details){ .uid = (uid_t)-1, .comm = TEXT(""), .command = TEXT(""),
-					 .cgroup = TEXT(""), .container = TEXT("") };
+	r->d = (struct process_details){ .uid = (uid_t)-1,
+					 .comm = TEXT(""),
+					 .command = TEXT(""),
+					 .cgroup = TEXT(""),
+					 .container = TEXT("") };
 	if (dir_fd < 0)
 		return dir_fd;
 	code = read_stat(r, dir_fd);
@@ -391,7 +394,8 @@ unsigned int details_serve(struct details *d, unsigned int max)
 	for (; nr < max && (key = take(d, &pid)); nr++) {
 		struct reading r;
 		int code = read_process(&r, pid);
-		/* Asked after reading: what was read is of the process that was there all the time. */
+		/* Asked after reading: what was read is of the process that was there all the time.
+		 */
 		bool present = is_present(d, key, pid);
 
 		/* An ancestor's pid may be another process's one day. */

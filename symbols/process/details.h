@@ -17,16 +17,16 @@
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 
-#define DETAILS_COMMAND_MAX 512		/* bytes of a command line that are kept */
+#define DETAILS_COMMAND_MAX 512 /* bytes of a command line that are kept */
 
 struct maps;
 struct details;
 
 struct process_details {
-	pid_t parent;			/* 0: none, or not known */
-	uid_t uid;			/* (uid_t)-1: not known */
-	uint64_t start_ns;		/* CLOCK_BOOTTIME; 0: not known */
-	struct safe_text comm, command, cgroup, container;	/* "": not known, or none */
+	pid_t parent;					   /* 0: none, or not known */
+	uid_t uid;					   /* (uid_t)-1: not known */
+	uint64_t start_ns;				   /* CLOCK_BOOTTIME; 0: not known */
+	struct safe_text comm, command, cgroup, container; /* "": not known, or none */
 };
 
 /* NULL when memory is out. @maps is borrowed: it says which incarnation a pid is now. */

@@ -32,7 +32,8 @@ static int add_swapper(struct maps *m)
 
 int maps_new(struct maps **out, struct objects *objects, uint32_t max_tasks)
 {
-	struct maps *m = aligned_alloc(CACHELINE, (sizeof(*m) + CACHELINE - 1) & ~(CACHELINE - 1ul));
+	struct maps *m =
+		aligned_alloc(CACHELINE, (sizeof(*m) + CACHELINE - 1) & ~(CACHELINE - 1ul));
 	struct space_edit *edit;
 	int code;
 
@@ -125,8 +126,10 @@ static uint32_t known_id(const struct tasks *tasks, const struct process_thread 
 	return *word >> 32 == tasks->serial ? (uint32_t)*word : TASK_UNKNOWN;
 }
 
-/* A new id for @th, which says @word yet; another thread may be first: then our entry stays unused. */
-static uint32_t new_id(struct tasks *tasks, struct process_thread *th, const struct task *task, uint64_t word)
+/* A new id for @th, which says @word yet; another thread may be first: then our entry stays unused.
+ */
+static uint32_t new_id(struct tasks *tasks, struct process_thread *th, const struct task *task,
+		       uint64_t word)
 {
 	uint32_t id = tasks_add(tasks, task);
 
@@ -162,7 +165,7 @@ static uint32_t task_id(struct tasks *tasks, struct process_thread *th, const st
 
 /* The thread, if it belongs to this incarnation of its process. */
 static struct process_thread *find_thread(const struct maps *m, const struct process *p, pid_t tid,
-				  uint64_t time_ns)
+					  uint64_t time_ns)
 {
 	struct process_thread *th = process_thread_find(&m->procs, p->pid, tid, time_ns);
 
@@ -229,7 +232,8 @@ bool maps_ask(struct maps *m, pid_t pid, uint64_t now_ns)
 	if (pid <= 0 || m->no_proc)
 		return false;
 	p = process_find(&m->procs, pid, now_ns);
-	due = p ? requests_due(&p->asked_ns, now_ns) : requests_due_unknown(&m->requests, pid, now_ns);
+	due = p ? requests_due(&p->asked_ns, now_ns)
+		: requests_due_unknown(&m->requests, pid, now_ns);
 	reclaim_reader_done();
 	return due && requests_put(&m->requests, pid);
 }
@@ -268,7 +272,7 @@ struct space_edit *maps_draft(struct maps *m, struct process *p)
 {
 	if (!p->edit)
 		p->edit = space_edit_new(atomic_load_explicit(&p->space, memory_order_relaxed),
-				     &m->spaces);
+					 &m->spaces);
 	if (p->edit && !p->dirty) {
 		p->dirty = true;
 		p->next_dirty = m->dirty;
@@ -368,7 +372,8 @@ struct tasks *maps_renew_tasks(struct maps *m)
 /* The thread that @task tells of, if it is not forgotten yet. */
 static struct process_thread *thread_of(const struct maps *m, const struct task *task)
 {
-	struct process_thread *th = process_thread_find(&m->procs, task->pid, task->tid, task->start_ns);
+	struct process_thread *th =
+		process_thread_find(&m->procs, task->pid, task->tid, task->start_ns);
 	return th && th->number == task->number ? th : NULL;
 }
 

@@ -26,9 +26,9 @@
 struct maps;
 
 struct mapping {
-	uint64_t start, end;		/* addresses, end exclusive */
-	uint64_t offset;		/* file offset of start; for anonymous memory: start itself */
-	uint64_t birth_ns;		/* 0: older than we are */
+	uint64_t start, end; /* addresses, end exclusive */
+	uint64_t offset;     /* file offset of start; for anonymous memory: start itself */
+	uint64_t birth_ns;   /* 0: older than we are */
 	struct object *object;
 	bool exec;
 };
@@ -43,11 +43,11 @@ struct space;
  */
 struct task {
 	pid_t pid, tid;
-	uint32_t number;		/* of this incarnation, in whatever table: the later the higher */
-	uint32_t process;		/* dense id of the process incarnation (by exec and pid reuse) */
-	uid_t uid;			/* real uid, (uid_t)-1: unknown */
-	pid_t parent;			/* pid of who forked its process; 0: not told */
-	uint64_t start_ns;		/* when this incarnation began; 0: before us */
+	uint32_t number;   /* of this incarnation, in whatever table: the later the higher */
+	uint32_t process;  /* dense id of the process incarnation (by exec and pid reuse) */
+	uid_t uid;	   /* real uid, (uid_t)-1: unknown */
+	pid_t parent;	   /* pid of who forked its process; 0: not told */
+	uint64_t start_ns; /* when this incarnation began; 0: before us */
 	struct safe_text comm;
 };
 
@@ -56,12 +56,12 @@ struct task {
 struct tasks;
 
 struct maps_hit {
-	const struct space *space;	/* NULL: kernel thread, or not known yet */
-	uint32_t task;			/* its id in the table that was given */
-	bool full;			/* there was no room: TASK_UNKNOWN instead */
-	bool known;			/* false: ask with maps_ask() and count as pending */
+	const struct space *space; /* NULL: kernel thread, or not known yet */
+	uint32_t task;		   /* its id in the table that was given */
+	bool full;		   /* there was no room: TASK_UNKNOWN instead */
+	bool known;		   /* false: ask with maps_ask() and count as pending */
 	bool kernel_thread;
-	bool ask;			/* shown as its main thread, or without uid: maps_ask() tells more */
+	bool ask; /* shown as its main thread, or without uid: maps_ask() tells more */
 };
 
 /* Both tables are borrowed for the life of the maps. */
@@ -80,7 +80,7 @@ struct maps_mmap {
 	uint64_t start, size, pgoff, time_ns;
 	uint32_t prot;
 	bool is_private;
-	struct object_identity identity;	/* kind is set from the filename */
+	struct object_identity identity; /* kind is set from the filename */
 	const char *filename;
 	size_t filename_size;
 };
@@ -103,10 +103,12 @@ void maps_on_lost(struct maps *m);
 /* End of a drain: make all of the above visible to readers, drop what is older than @keep_ns. */
 void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns);
 
-/* Is there something to apply that was told before its time? Then publish before @now_ns is looked up. */
+/* Is there something to apply that was told before its time? Then publish before @now_ns is looked
+ * up. */
 bool maps_due(const struct maps *m, uint64_t now_ns);
 
-/* Readers, lock-free. Always fills @hit; an id, if one must be given, is of @tasks (maps_tasks()). */
+/* Readers, lock-free. Always fills @hit; an id, if one must be given, is of @tasks (maps_tasks()).
+ */
 void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns,
 	       struct maps_hit *hit);
 /*
@@ -135,7 +137,8 @@ bool maps_ask(struct maps *m, pid_t pid, uint64_t now_ns);
 
 /* Loader: serve the questions; returns how many were served. */
 unsigned int maps_load_asked(struct maps *m);
-/* Loader or set-up: read /proc/PID/{maps,status,task} now. 0 or -errno (ESRCH, EACCES are normal). */
+/* Loader or set-up: read /proc/PID/{maps,status,task} now. 0 or -errno (ESRCH, EACCES are normal).
+ */
 int maps_load(struct maps *m, pid_t pid);
 
 /* The table of tasks in use; its owner alone, the builder, may keep it beyond a batch. */
@@ -157,7 +160,7 @@ void maps_drop_tasks(struct tasks *old);
 
 struct maps_stats {
 	uint64_t nr_processes, nr_spaces, nr_mappings;
-	uint64_t nr_reads, nr_read_failed;	/* of /proc/PID */
+	uint64_t nr_reads, nr_read_failed; /* of /proc/PID */
 };
 void maps_stats(const struct maps *m, struct maps_stats *out);
 

@@ -17,7 +17,7 @@
 #include "symbols/process/maps_state.h"
 #include "symbols/process/procfs.h"
 
-#define LOG_MAX 65536u			/* applied early when there is more in one drain */
+#define LOG_MAX 65536u /* applied early when there is more in one drain */
 
 enum event_type { EVENT_MMAP, EVENT_CODE, EVENT_COMM, EVENT_EXEC, EVENT_FORK, EVENT_EXIT };
 
@@ -27,7 +27,7 @@ struct maps_event {
 	enum event_type type;
 	pid_t pid, tid, ppid, ptid;
 	union {
-		struct mapping mapping;		/* dso NULL: anonymous */
+		struct mapping mapping; /* dso NULL: anonymous */
 		struct {
 			size_t size;
 			char bytes[TASK_COMM_SIZE];
@@ -88,7 +88,8 @@ static bool make_mapping(struct maps *m, const struct maps_mmap *ev, struct mapp
 		return true;
 	if (identity.kind != OBJECT_UNKNOWN)
 		out->offset = identity.kind == OBJECT_VDSO ? 0 : ev->pgoff;
-	out->object = objects_intern(m->objects, &identity, ev->filename, size, ev->pid, out->start, out->end);
+	out->object = objects_intern(m->objects, &identity, ev->filename, size, ev->pid, out->start,
+				     out->end);
 	return true;
 }
 
@@ -127,12 +128,17 @@ void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, u
 	if (ev) {
 		ev->pid = seen.pid;
 		ev->mapping = (struct mapping){
-			.start = start, .end = end, .offset = start, .birth_ns = time_ns,
-			.object = object, .exec = true,
+			.start = start,
+			.end = end,
+			.offset = start,
+			.birth_ns = time_ns,
+			.object = object,
+			.exec = true,
 		};
 	}
 	if (ev)
-		atomic_store_explicit(&m->due_ns, MIN(time_ns, maps_due_ns(m)), memory_order_relaxed);
+		atomic_store_explicit(&m->due_ns, MIN(time_ns, maps_due_ns(m)),
+				      memory_order_relaxed);
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -245,7 +251,8 @@ static void apply_comm(struct maps *m, const struct maps_event *ev)
 static void apply_exec(struct maps *m, const struct maps_event *ev)
 {
 	struct process *before = process_find(&m->procs, ev->pid, ev->time_ns);
-	struct process *p = maps_begin_process(m, ev->pid, ev->time_ns, space_get(m->empty), before);
+	struct process *p =
+		maps_begin_process(m, ev->pid, ev->time_ns, space_get(m->empty), before);
 	struct safe_text comm = { ev->comm.bytes, (uint16_t)ev->comm.size, 0 };
 
 	if (!p)
@@ -264,7 +271,8 @@ static void apply_exec(struct maps *m, const struct maps_event *ev)
 /* The name that a child of (@pid, @tid) begins with; NULL: not known. */
 static const struct process_thread *parent_thread(const struct maps *m, const struct maps_event *ev)
 {
-	const struct process_thread *th = process_thread_find(&m->procs, ev->ppid, ev->ptid, ev->time_ns);
+	const struct process_thread *th =
+		process_thread_find(&m->procs, ev->ppid, ev->ptid, ev->time_ns);
 
 	return th ? th : process_thread_find(&m->procs, ev->ppid, ev->ppid, ev->time_ns);
 }
@@ -276,7 +284,8 @@ static void apply_thread_fork(struct maps *m, const struct maps_event *ev)
 
 	/* Of an unknown process the loader will find the threads. */
 	if (p && parent)
-		process_thread_add(&m->procs, p, ev->tid, MAX(ev->time_ns, p->birth_ns), parent->comm);
+		process_thread_add(&m->procs, p, ev->tid, MAX(ev->time_ns, p->birth_ns),
+				   parent->comm);
 }
 
 /* A child that exec'ed before we were told of its fork does not know its user yet. */
@@ -362,10 +371,9 @@ static bool waits(const struct maps *m, const struct maps_event *ev)
 
 void maps_apply_log(struct maps *m)
 {
-	static void (*const apply[])(struct maps *m, const struct maps_event *ev) = {
-		[EVENT_MMAP] = apply_mmap, [EVENT_CODE] = apply_code,
-		[EVENT_COMM] = apply_comm, [EVENT_EXEC] = apply_exec,
-		[EVENT_FORK] = apply_fork, [EVENT_EXIT] = apply_exit,
+	static void (*const apply[])(struct maps * m, const struct maps_event *ev) = {
+		[EVENT_MMAP] = apply_mmap, [EVENT_CODE] = apply_code, [EVENT_COMM] = apply_comm,
+		[EVENT_EXEC] = apply_exec, [EVENT_FORK] = apply_fork, [EVENT_EXIT] = apply_exit,
 	};
 	uint32_t kept = 0;
 

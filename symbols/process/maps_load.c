@@ -25,7 +25,7 @@
 #define THREADS_MAX	65536u
 #define PATH_SIZE_MAX	4096u
 #define STATUS_SIZE_MAX (64u << 10)
-#define OTHERS_MAX	8u		/* threads asked for maps when the leader is gone */
+#define OTHERS_MAX	8u /* threads asked for maps when the leader is gone */
 
 struct found_thread {
 	pid_t tid;
@@ -35,15 +35,15 @@ struct found_thread {
 
 struct reading {
 	pid_t pid;
-	int dir_fd;			/* of /proc/PID: stays that of this process */
+	int dir_fd; /* of /proc/PID: stays that of this process */
 	uint64_t began_ns;
 	unsigned int epoch;
 	uint32_t uid;
 	bool kernel;
-	int maps_code;			/* why maps could not be read; 0 */
-	struct mapping *maps;		/* executable ones; dso NULL: anonymous */
+	int maps_code;	      /* why maps could not be read; 0 */
+	struct mapping *maps; /* executable ones; dso NULL: anonymous */
 	uint32_t nr_maps, room_maps;
-	struct found_thread *threads;	/* those that have no record yet */
+	struct found_thread *threads; /* those that have no record yet */
 	uint32_t nr_threads, room_threads;
 };
 
@@ -97,11 +97,12 @@ static void add_map(struct maps *m, struct reading *r, const struct procfs_map *
 	if (!grow((void **)&r->maps, r->nr_maps, &r->room_maps, sizeof(*r->maps)))
 		return;
 	identity.kind = procfs_kind(path, size, line->is_private);
-	mapping.offset = identity.kind == OBJECT_FILE ? line->offset :
-			 identity.kind == OBJECT_VDSO ? 0 : line->start;
+	mapping.offset = identity.kind == OBJECT_FILE	? line->offset
+			 : identity.kind == OBJECT_VDSO ? 0
+							: line->start;
 	if (identity.kind != OBJECT_ANON)
-		mapping.object = objects_intern(m->objects, &identity, path, size, r->pid, line->start,
-					  line->end);
+		mapping.object = objects_intern(m->objects, &identity, path, size, r->pid,
+						line->start, line->end);
 	r->maps[r->nr_maps++] = mapping;
 }
 
@@ -261,7 +262,7 @@ static int merge(struct maps *m, struct reading *r)
 
 		if (!process_thread_present(&m->procs, r->pid, t->tid))
 			process_thread_add(&m->procs, p, t->tid, p->birth_ns,
-				   (struct safe_text){ t->comm, (uint16_t)t->size, 0 });
+					   (struct safe_text){ t->comm, (uint16_t)t->size, 0 });
 	}
 	set_uid(m, p, r->uid);
 	atomic_store_explicit(&p->epoch, r->epoch, memory_order_relaxed);
@@ -323,8 +324,8 @@ static void sweep(struct maps *m)
 	pthread_mutex_lock(&m->lock);
 	m->sweep = false;
 	for (uint32_t i = 0; i < PROCS_BUCKETS; i++)
-		for (struct process *p = atomic_load_explicit(&m->procs.processes[i],
-							      memory_order_relaxed);
+		for (struct process *p =
+			     atomic_load_explicit(&m->procs.processes[i], memory_order_relaxed);
 		     p; p = atomic_load_explicit(&p->next, memory_order_relaxed))
 			if (p->pid && !p->doomed.is_doomed &&
 			    grow((void **)&pids, nr, &room, sizeof(*pids)))

@@ -19,25 +19,25 @@
 struct maps_event;
 
 struct maps {
-	_Atomic(struct tasks *) tasks;		/* the table in use; written by the builder, release */
+	_Atomic(struct tasks *) tasks; /* the table in use; written by the builder, release */
 	struct requests requests;
 	struct procs procs;
 	struct space_stats spaces;
 	struct objects *objects;
-	bool no_proc;				/* set before the first record, then constant */
-	_Alignas(CACHELINE) atomic_uint epoch;	/* losses of side-band records; release by publish */
+	bool no_proc;			       /* set before the first record, then constant */
+	_Alignas(CACHELINE) atomic_uint epoch; /* losses of side-band records; release by publish */
 	atomic_ulong nr_reads, nr_read_failed;
-	_Atomic uint64_t due_ns;		/* of the first that waits in the log; UINT64_MAX: none */
+	_Atomic uint64_t due_ns; /* of the first that waits in the log; UINT64_MAX: none */
 
-	_Alignas(CACHELINE) pthread_mutex_t lock;	/* of all below, and of all marked W */
-	struct maps_event *log;			/* told, not yet applied */
+	_Alignas(CACHELINE) pthread_mutex_t lock; /* of all below, and of all marked W */
+	struct maps_event *log;			  /* told, not yet applied */
 	uint32_t nr_log, room_log, seq;
 	struct space *empty;
-	struct process *dirty;			/* those with a draft */
-	uint64_t keep_from_ns;			/* what ended before may be forgotten */
-	uint64_t now_ns;			/* of the last publish: what comes later waits in the log */
-	bool lost;				/* since the last publish */
-	bool sweep;				/* ends may have been lost: look who is still there */
+	struct process *dirty; /* those with a draft */
+	uint64_t keep_from_ns; /* what ended before may be forgotten */
+	uint64_t now_ns;       /* of the last publish: what comes later waits in the log */
+	bool lost;	       /* since the last publish */
+	bool sweep;	       /* ends may have been lost: look who is still there */
 };
 
 static inline uint64_t maps_due_ns(const struct maps *m)

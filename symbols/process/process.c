@@ -37,21 +37,22 @@ struct process *process_find(const struct procs *t, pid_t pid, uint64_t time_ns)
 	struct process *best = NULL;
 
 	/* Acquire: pairs with the release in process_add(). */
-	for (struct process *p = atomic_load_explicit(&t->processes[bucket(pid)],
-						      memory_order_acquire);
+	for (struct process *p =
+		     atomic_load_explicit(&t->processes[bucket(pid)], memory_order_acquire);
 	     p; p = atomic_load_explicit(&p->next, memory_order_acquire))
 		if (p->pid == pid && (!best || is_better(p->birth_ns, best->birth_ns, time_ns)))
 			best = p;
 	return best;
 }
 
-struct process_thread *process_thread_find(const struct procs *t, pid_t pid, pid_t tid, uint64_t time_ns)
+struct process_thread *process_thread_find(const struct procs *t, pid_t pid, pid_t tid,
+					   uint64_t time_ns)
 {
 	struct process_thread *best = NULL;
 
 	/* Acquire: pairs with the release in process_thread_add(). */
-	for (struct process_thread *th = atomic_load_explicit(&t->threads[bucket(tid)],
-						      memory_order_acquire);
+	for (struct process_thread *th =
+		     atomic_load_explicit(&t->threads[bucket(tid)], memory_order_acquire);
 	     th; th = atomic_load_explicit(&th->next, memory_order_acquire))
 		if (th->tid == tid && th->pid == pid &&
 		    (!best || is_better(th->birth_ns, best->birth_ns, time_ns)))
@@ -110,12 +111,13 @@ void process_insert(struct procs *t, struct process *p)
 	uint64_t next_ns = UINT64_MAX;
 
 	atomic_fetch_add_explicit(&t->nr_processes, 1, memory_order_relaxed);
-	for (struct process *q = first; q; q = atomic_load_explicit(&q->next, memory_order_relaxed)) {
+	for (struct process *q = first; q;
+	     q = atomic_load_explicit(&q->next, memory_order_relaxed)) {
 		if (q->pid != p->pid)
 			continue;
 		if (q->birth_ns <= p->birth_ns)
 			process_end(t, q, p->birth_ns);
-		else			/* told late: a successor is here, or has been */
+		else /* told late: a successor is here, or has been */
 			next_ns = MIN(next_ns, q->birth_ns);
 	}
 	if (next_ns != UINT64_MAX)
@@ -127,7 +129,8 @@ void process_insert(struct procs *t, struct process *p)
 
 struct process_thread *process_thread_present(const struct procs *t, pid_t pid, pid_t tid)
 {
-	struct process_thread *th = atomic_load_explicit(&t->threads[bucket(tid)], memory_order_relaxed);
+	struct process_thread *th =
+		atomic_load_explicit(&t->threads[bucket(tid)], memory_order_relaxed);
 
 	while (th && (th->tid != tid || th->pid != pid || th->doomed.is_doomed))
 		th = atomic_load_explicit(&th->next, memory_order_relaxed);
@@ -145,8 +148,8 @@ static void add_sibling(struct process_thread *th, struct process *p)
 	p->threads = th;
 }
 
-struct process_thread *process_thread_add(struct procs *t, struct process *p, pid_t tid, uint64_t birth_ns,
-			  struct safe_text comm)
+struct process_thread *process_thread_add(struct procs *t, struct process *p, pid_t tid,
+					  uint64_t birth_ns, struct safe_text comm)
 {
 	_Atomic(struct process_thread *) *head = &t->threads[bucket(tid)];
 	struct process_thread *first = atomic_load_explicit(head, memory_order_relaxed);
@@ -164,7 +167,8 @@ struct process_thread *process_thread_add(struct procs *t, struct process *p, pi
 	add_sibling(th, p);
 	if (p->doomed.is_doomed)
 		doom_thread(t, th, p->doomed.since_ns);
-	for (struct process_thread *q = first; q; q = atomic_load_explicit(&q->next, memory_order_relaxed)) {
+	for (struct process_thread *q = first; q;
+	     q = atomic_load_explicit(&q->next, memory_order_relaxed)) {
 		if (q->tid != tid || q->pid != p->pid)
 			continue;
 		if (q->birth_ns <= birth_ns)
@@ -234,7 +238,9 @@ void procs_reap(struct procs *t, uint64_t before_ns)
 		if (!t->doomed)
 			t->doomed_tail = &t->doomed;
 		if (d->is_thread)
-			drop_thread(t, (struct process_thread *)((char *)d - offsetof(struct process_thread, doomed)));
+			drop_thread(t, (struct process_thread *)((char *)d -
+								 offsetof(struct process_thread,
+									  doomed)));
 		else
 			drop_process(t, (struct process *)((char *)d -
 							   offsetof(struct process, doomed)));

@@ -66,7 +66,7 @@ bool procfs_next_map(struct procfs_text *text, struct procfs_map *out)
 		const char *line = text->at;
 		const char *newline = memchr(line, '\n', (size_t)(text->end - line));
 
-		if (!newline) {		/* read up to a limit, inside a line */
+		if (!newline) { /* read up to a limit, inside a line */
 			text->at = text->end;
 			return false;
 		}
@@ -125,7 +125,7 @@ enum object_kind procfs_kind(const char *path, size_t size, bool is_private)
 		return OBJECT_VDSO;
 	if (equals(path, size, "[vsyscall]"))
 		return OBJECT_UNKNOWN;
-	if (path[0] == '[')		/* [heap], [stack], [anon:…], [uprobes]: a path has a slash */
+	if (path[0] == '[') /* [heap], [stack], [anon:…], [uprobes]: a path has a slash */
 		return OBJECT_ANON;
 	if (is_private && begins(path, size, "/memfd:"))
 		return OBJECT_FILE;

@@ -13,24 +13,25 @@
 #include "symbols/base/base.h"
 #include "symbols/object/object.h"
 
-#define PROCFS_MAPS_SIZE_MAX (16u << 20)	/* bytes of /proc/PID/maps that are read */
+#define PROCFS_MAPS_SIZE_MAX (16u << 20) /* bytes of /proc/PID/maps that are read */
 
 struct procfs_map {
 	uint64_t start, end, offset;
 	uint64_t ino;
 	uint32_t maj, min;
-	bool exec, is_private;		/* private: writing to it changes no file */
-	const char *path;		/* in the text; the kernel writes newlines as \012 */
-	size_t path_size;		/* 0: anonymous */
+	bool exec, is_private; /* private: writing to it changes no file */
+	const char *path;      /* in the text; the kernel writes newlines as \012 */
+	size_t path_size;      /* 0: anonymous */
 };
 
 struct procfs_text {
 	const char *at;
 	const char *end;
-	uint64_t nr_bad;		/* lines that made no sense, and were passed over */
+	uint64_t nr_bad; /* lines that made no sense, and were passed over */
 };
 
-/* The next whole line of /proc/PID/maps; false at the end. A last line without newline is cut off. */
+/* The next whole line of /proc/PID/maps; false at the end. A last line without newline is cut off.
+ */
 bool procfs_next_map(struct procfs_text *text, struct procfs_map *out);
 
 /* Undo the kernel's \ooo escapes of @src in place of copy: at most @dst_size bytes, no NUL. */

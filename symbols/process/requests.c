@@ -59,9 +59,9 @@ bool requests_put(struct requests *a, pid_t pid)
 
 		if (there == pid)
 			return false;
-		if (!there && atomic_compare_exchange_strong_explicit(slot, &there, pid,
-								      memory_order_relaxed,
-								      memory_order_relaxed)) {
+		if (!there &&
+		    atomic_compare_exchange_strong_explicit(slot, &there, pid, memory_order_relaxed,
+							    memory_order_relaxed)) {
 			/* Relaxed: the loader is woken after this, and then sees it. */
 			atomic_fetch_add_explicit(&a->nr, 1, memory_order_relaxed);
 			return true;

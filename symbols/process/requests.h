@@ -15,14 +15,14 @@
 
 #include "symbols/base/base.h"
 
-#define REQUESTS_SLOTS   1024u
-#define REQUESTS_FILTERS 4096u
+#define REQUESTS_SLOTS	  1024u
+#define REQUESTS_FILTERS  4096u
 #define REQUESTS_EVERY_NS 1000000000ULL
 
 struct requests {
-	atomic_int nr;				/* that wait; a little off while one is put or taken */
-	atomic_int slots[REQUESTS_SLOTS];		/* pid, 0: empty */
-	_Atomic uint64_t filters[REQUESTS_FILTERS];	/* pid << 32 | time in units of 2^20 ns */
+	atomic_int nr;			  /* that wait; a little off while one is put or taken */
+	atomic_int slots[REQUESTS_SLOTS]; /* pid, 0: empty */
+	_Atomic uint64_t filters[REQUESTS_FILTERS]; /* pid << 32 | time in units of 2^20 ns */
 };
 
 /* May @last (0: never) be followed by a question at @now_ns? Then it is set, once among threads. */

@@ -20,9 +20,9 @@
 #define SPACE_MAPPINGS_MAX 100000u
 
 struct space_stats {
-	uint64_t last_serial;		/* of a space; under the lock of the maps */
-	atomic_ulong nr_spaces;		/* relaxed: figures only */
-	atomic_ulong nr_mappings;	/* of all spaces */
+	uint64_t last_serial;	  /* of a space; under the lock of the maps */
+	atomic_ulong nr_spaces;	  /* relaxed: figures only */
+	atomic_ulong nr_mappings; /* of all spaces */
 };
 
 struct space_edit;

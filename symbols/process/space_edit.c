@@ -246,7 +246,8 @@ static bool congruent(const struct mapping *a, const struct mapping *b)
 	return a->object == b->object && a->start - a->offset == b->start - b->offset;
 }
 
-/* Code that took the place of other code in memory that is mapped anew, or changes its protection. */
+/* Code that took the place of other code in memory that is mapped anew, or changes its protection.
+ */
 static bool is_layer_of(const struct mapping *layer, const struct mapping *m)
 {
 	const struct object_identity *a = &layer->object->identity, *b = &m->object->identity;
@@ -293,7 +294,8 @@ bool space_edit_add(struct space_edit *d, const struct mapping *m)
 			changed = true;
 			continue;
 		}
-		/* Records come out of order: the one here is younger (or code of this memory), and stays. */
+		/* Records come out of order: the one here is younger (or code of this memory), and
+		 * stays. */
 		struct mapping winner = *other;
 		struct mapping free_part = part(&rest, 0, winner.start);
 

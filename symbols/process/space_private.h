@@ -16,7 +16,7 @@
 
 struct leaf {
 	struct rcu_head rcu;
-	uint32_t refs;			/* of spaces and drafts */
+	uint32_t refs; /* of spaces and drafts */
 	uint32_t nr, room;
 	bool frozen;
 	struct mapping m[];
@@ -30,12 +30,12 @@ struct ended {
 struct space {
 	struct rcu_head rcu;
 	struct space_stats *stats;
-	uint64_t serial;		/* of no other space of these maps, ever; not 0 */
+	uint64_t serial; /* of no other space of these maps, ever; not 0 */
 	uint32_t refs;
 	uint32_t nr_leaves, nr_mappings, nr_old;
-	struct leaf **leaves;		/* these three lie behind the struct */
-	uint64_t *ends;			/* of the last mapping of each leaf */
-	struct ended *old;		/* in the order in which they ended */
+	struct leaf **leaves; /* these three lie behind the struct */
+	uint64_t *ends;	      /* of the last mapping of each leaf */
+	struct ended *old;    /* in the order in which they ended */
 };
 
 /* A leaf of one's own with room for @nr mappings, holding those of @from; NULL: no memory. */

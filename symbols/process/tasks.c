@@ -15,23 +15,24 @@
 
 struct task_slot {
 	struct task task;
-	atomic_bool ready;		/* release after task and comm; pairs with tasks_at() */
+	atomic_bool ready; /* release after task and comm; pairs with tasks_at() */
 	char comm[TASK_COMM_SIZE];
 };
 
 static struct task_slot *slot_at(const struct tasks *t, uint32_t id)
 {
 	/* Stored before the release of room, which every id given out has seen. */
-	struct task_slot *chunk = atomic_load_explicit(&t->chunks[id >> CHUNK_BITS],
-						       memory_order_relaxed);
+	struct task_slot *chunk =
+		atomic_load_explicit(&t->chunks[id >> CHUNK_BITS], memory_order_relaxed);
 
 	return &chunk[id & (CHUNK_SIZE - 1)];
 }
 
 struct tasks *tasks_new(uint32_t max, uint32_t serial)
 {
-	const struct task unknown = { .pid = -1, .tid = -1, .uid = (uid_t)-1,
-				      .comm = TEXT("[unknown]") };
+	const struct task unknown = {
+		.pid = -1, .tid = -1, .uid = (uid_t)-1, .comm = TEXT("[unknown]")
+	};
 	struct tasks *t = aligned_alloc(CACHELINE, sizeof(*t));
 
 	if (!t)
@@ -44,7 +45,7 @@ struct tasks *tasks_new(uint32_t max, uint32_t serial)
 		tasks_free(t);
 		return NULL;
 	}
-	tasks_add(t, &unknown);		/* TASK_UNKNOWN */
+	tasks_add(t, &unknown); /* TASK_UNKNOWN */
 	return t;
 }
 
@@ -86,8 +87,7 @@ uint32_t tasks_add(struct tasks *t, const struct task *task)
 		if (id >= atomic_load_explicit(&t->room, memory_order_acquire))
 			return TASK_UNKNOWN;
 		/* Release: whoever sees this next has the chunk, too; pairs with tasks_at(). */
-	} while (!atomic_compare_exchange_weak_explicit(&t->next, &id, id + 1,
-							memory_order_acq_rel,
+	} while (!atomic_compare_exchange_weak_explicit(&t->next, &id, id + 1, memory_order_acq_rel,
 							memory_order_relaxed));
 	slot = slot_at(t, id);
 	slot->task = *task;

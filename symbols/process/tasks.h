@@ -26,10 +26,10 @@ struct task_slot;
 
 struct tasks {
 	uint32_t max;
-	uint32_t serial;			/* of the table; one more than that of the one before */
-	_Atomic(struct task_slot *) *chunks;	/* published by room */
-	_Alignas(CACHELINE) atomic_uint next;	/* ids given out */
-	_Alignas(CACHELINE) atomic_uint room;	/* entries there are; release by tasks_grow() */
+	uint32_t serial; /* of the table; one more than that of the one before */
+	_Atomic(struct task_slot *) *chunks;  /* published by room */
+	_Alignas(CACHELINE) atomic_uint next; /* ids given out */
+	_Alignas(CACHELINE) atomic_uint room; /* entries there are; release by tasks_grow() */
 };
 
 /* An empty table, but for TASK_UNKNOWN; NULL when memory is out. */

@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_BITS	12
-#define CHUNK_SIZE	(1U << CHUNK_BITS)
-#define NR_CHUNKS	(1U << 14)
-#define BLOCK_SIZE	(64UL << 10)
-#define FILE_BITS	10
-#define FILE_SIZE	(1U << FILE_BITS)
-#define NR_FILE_CHUNKS	1024U
-#define FIRST_SLOTS	1024U
+#define CHUNK_BITS     12
+#define CHUNK_SIZE     (1U << CHUNK_BITS)
+#define NR_CHUNKS      (1U << 14)
+#define BLOCK_SIZE     (64UL << 10)
+#define FILE_BITS      10
+#define FILE_SIZE      (1U << FILE_BITS)
+#define NR_FILE_CHUNKS 1024U
+#define FIRST_SLOTS    1024U
 
 struct chain {
 	uint32_t nr;
@@ -40,13 +40,13 @@ struct chains {
 	struct block *blocks;
 	size_t memory;
 	struct text_arena *texts;
-	uint32_t *slots;		/* files by hash: id + 1, 0 empty; a power of two */
-	uint64_t *hashes;		/* of each file's raw path */
+	uint32_t *slots;  /* files by hash: id + 1, 0 empty; a power of two */
+	uint64_t *hashes; /* of each file's raw path */
 	uint32_t nr_slots, max_files;
 	/* Release by the writer, acquire by readers. */
 	_Alignas(CACHELINE) atomic_uint nr_files;
-	_Atomic(struct safe_text *) files[NR_FILE_CHUNKS];	/* published by nr_files */
-	_Atomic(struct chunk *) chunks[NR_CHUNKS];	/* release, acquire in chains_at() */
+	_Atomic(struct safe_text *) files[NR_FILE_CHUNKS]; /* published by nr_files */
+	_Atomic(struct chunk *) chunks[NR_CHUNKS];	   /* release, acquire in chains_at() */
 };
 
 int chains_new(struct chains **out)
@@ -129,8 +129,7 @@ int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *fram
 			return -ENOMEM;
 		c->memory += sizeof(*chunk);
 		/* Publishes an empty chunk; pairs with chains_at(). */
-		atomic_store_explicit(&c->chunks[place >> CHUNK_BITS], chunk,
-				      memory_order_release);
+		atomic_store_explicit(&c->chunks[place >> CHUNK_BITS], chunk, memory_order_release);
 	}
 	/* Publishes the chain; pairs with chains_at(). */
 	atomic_store_explicit(&chunk->chains[place & (CHUNK_SIZE - 1)], chain,
@@ -234,8 +233,8 @@ struct safe_text chains_file(const struct chains *c, uint32_t id)
 	/* Pairs with the release in chains_intern_file(). */
 	if (id >= atomic_load_explicit(&c->nr_files, memory_order_acquire))
 		return TEXT("");
-	return atomic_load_explicit(&c->files[id >> FILE_BITS], memory_order_relaxed)
-			[id & (FILE_SIZE - 1)];
+	return atomic_load_explicit(&c->files[id >> FILE_BITS],
+				    memory_order_relaxed)[id & (FILE_SIZE - 1)];
 }
 
 uint32_t chains_nr_files(const struct chains *c)

@@ -10,7 +10,7 @@
 
 #include "symbols/symbols.h"
 
-#define CHAINS_MEMORY_MAX	(128UL << 20)
+#define CHAINS_MEMORY_MAX (128UL << 20)
 
 struct chains;
 

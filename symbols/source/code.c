@@ -16,7 +16,7 @@
 #include "symbols/source/disasm.h"
 #include "symbols/object/image.h"
 
-#define READ_MAX_NS 15000000000ULL	/* what takes longer hangs */
+#define READ_MAX_NS 15000000000ULL /* what takes longer hangs */
 
 void code_init(struct code_desk *d, const struct image_cache *images, const struct symtab *symtab,
 	       struct naming *naming, const struct lines *lines)
@@ -75,14 +75,15 @@ static void publish(struct code_desk *d, struct listing *l)
 struct answer {
 	struct code_desk *d;
 	const struct object *object;
-	const struct image *image;	/* may be NULL */
+	const struct image *image; /* may be NULL */
 };
 
 static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
 {
 	const struct answer *a = ctx;
 	struct naming_question q = { .object = a->object->id, .offset = vaddr, .now = true };
-	bool in_file = a->object->identity.kind == OBJECT_FILE || a->object->identity.kind == OBJECT_VDSO;
+	bool in_file = a->object->identity.kind == OBJECT_FILE ||
+		       a->object->identity.kind == OBJECT_VDSO;
 	const struct symbol *s;
 	bool by_name = false;
 	uint32_t id;
@@ -193,8 +194,10 @@ static uint64_t extent_in_kernel(struct naming *n, const struct symbol *symbol, 
 		l->why = "it was recorded on another kernel than the one that runs here";
 		l->cure = "replay it on that machine";
 	}
-	return n->kallsyms &&
-	       kallsyms_find(n->kallsyms, recorded_kernel_now(&n->kernel, symbol->start), &k) ? k.size : 0;
+	return n->kallsyms && kallsyms_find(n->kallsyms,
+					    recorded_kernel_now(&n->kernel, symbol->start), &k)
+		       ? k.size
+		       : 0;
 }
 
 /* How long @symbol is; 0: not known. Its code may be gone: then @l says why. */
@@ -208,8 +211,9 @@ static uint64_t extent_of(struct code_desk *d, struct object *object, const stru
 	case OBJECT_KERNEL:
 		return extent_in_kernel(d->naming, symbol, l);
 	case OBJECT_ANON:
-		return perfmaps_find(&d->naming->perfmaps, object, vaddr, &p) ?
-			       p.start + p.size - vaddr : 0;
+		return perfmaps_find(&d->naming->perfmaps, object, vaddr, &p)
+			       ? p.start + p.size - vaddr
+			       : 0;
 	default:
 		return image ? extent_in_image(image, vaddr) : 0;
 	}
@@ -252,8 +256,10 @@ static bool is_away(struct object *object, const struct image *image)
 static void take_dumped_lines(struct code_desk *d, struct reading *r, struct object *object,
 			      const struct symbol *symbol)
 {
-	const struct disasm_code c = { .bytes = r->bytes, .nr_bytes = r->nr_bytes,
-				       .vaddr = symbol->start, .machine = r->machine,
+	const struct disasm_code c = { .bytes = r->bytes,
+				       .nr_bytes = r->nr_bytes,
+				       .vaddr = symbol->start,
+				       .machine = r->machine,
 				       .wide = r->wide };
 	struct listing *l = listing_new(SYMBOL_NONE);
 
@@ -276,8 +282,8 @@ static void take_dumped_lines(struct code_desk *d, struct reading *r, struct obj
 static void take_dumped(struct code_desk *d, struct reading *r, struct object *object,
 			const struct symbol *symbol)
 {
-	int nr = jitdumps_code(&d->naming->jitdumps, object, symbol->start, symbol->variant, &r->bytes,
-			       CODE_SIZE_MAX, &r->l->size, &r->machine);
+	int nr = jitdumps_code(&d->naming->jitdumps, object, symbol->start, symbol->variant,
+			       &r->bytes, CODE_SIZE_MAX, &r->l->size, &r->machine);
 
 	if (nr <= 0) {
 		if (!nr)
@@ -319,8 +325,9 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 		return;
 	}
 	load_where(&r->where, d->images->objects, object, d->images->no_proc, d->images->root);
-	r->offset = object->identity.kind == OBJECT_KERNEL ? recorded_kernel_now(&d->naming->kernel, l->vaddr) :
-						       offset;
+	r->offset = object->identity.kind == OBJECT_KERNEL
+			    ? recorded_kernel_now(&d->naming->kernel, l->vaddr)
+			    : offset;
 	r->no_lines = d->lines->off;
 	r->kcore_path = strdup(d->kcore_path);
 	if (!r->bytes) {
@@ -328,7 +335,7 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 		r->wide = !r->machine || image->elf_class == ELFCLASS64;
 	}
 	if (helpers_start(d->images->helpers, &r->job)) {
-		r->job.drop(&r->job);		/* all are at work: at the next round */
+		r->job.drop(&r->job); /* all are at work: at the next round */
 		return;
 	}
 	d->reading = r;

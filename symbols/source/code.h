@@ -19,11 +19,11 @@
 struct reading;
 
 struct code_desk {
-	pthread_mutex_t lock;		/* asker and loader; held for a few words only */
+	pthread_mutex_t lock; /* asker and loader; held for a few words only */
 	uint32_t wanted;
-	struct listing *done;		/* a reference; NULL: nothing yet */
+	struct listing *done; /* a reference; NULL: nothing yet */
 	/* The loader's. */
-	struct reading *reading;	/* under way; or NULL */
+	struct reading *reading; /* under way; or NULL */
 	uint64_t began_ns;
 	const struct image_cache *images;
 	const struct symtab *symtab;

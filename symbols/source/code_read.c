@@ -23,7 +23,7 @@
 #include "symbols/source/lines.h"
 #include "symbols/source/source.h"
 
-#define FILE_SPAN_MAX 4096u		/* lines of one file */
+#define FILE_SPAN_MAX 4096u /* lines of one file */
 #define ROWS_MAX      (1u << 20)
 
 static void refuse(struct reading *r, const char *why, const char *cure)
@@ -236,8 +236,11 @@ static void tell_line(void *ctx, uint64_t vaddr, const struct dwarf_frame *told)
 static void read_source(struct reading *r, uint32_t i)
 {
 	struct source_want want = {
-		.path = r->paths[i], .pid = r->where.seen.pid, .root = r->where.root,
-		.first = UINT32_MAX, .built_ns = r->built_ns,
+		.path = r->paths[i],
+		.pid = r->where.seen.pid,
+		.root = r->where.root,
+		.first = UINT32_MAX,
+		.built_ns = r->built_ns,
 	};
 
 	for (uint32_t n = 0; n < r->nr_rows; n++) {
@@ -298,8 +301,9 @@ static void read_lines(struct reading *r)
 		l->no_source = "debug information is not read (--no-inline)";
 	else if (kind == OBJECT_FILE)
 		read_rows(r);
-	for (uint32_t i = 0; i < l->nr_files &&
-	     !atomic_load_explicit(&r->job.watch.cancel, memory_order_relaxed); i++)
+	for (uint32_t i = 0;
+	     i < l->nr_files && !atomic_load_explicit(&r->job.watch.cancel, memory_order_relaxed);
+	     i++)
 		read_source(r, i);
 }
 
@@ -308,7 +312,7 @@ static void run(struct job *job)
 	struct reading *r = (struct reading *)job;
 
 	switch (r->bytes ? OBJECT_UNKNOWN : r->where.identity.kind) {
-	case OBJECT_UNKNOWN:			/* they are there */
+	case OBJECT_UNKNOWN: /* they are there */
 		break;
 	case OBJECT_FILE:
 		read_file(r);

@@ -21,13 +21,12 @@
 #include <capstone/capstone.h>
 #endif
 
-#define BYTES_A_LINE 8u
+#define BYTES_A_LINE  8u
 #define LINE_MAX_TEXT 512
-#define NAMES_MAX 4096u		/* look-ups for one function */
+#define NAMES_MAX     4096u /* look-ups for one function */
 
-__attribute__((format(printf, 3, 4))) static int set_text(struct listing *l,
-							  struct listing_insn *insn,
-							  const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int
+set_text(struct listing *l, struct listing_insn *insn, const char *fmt, ...)
 {
 	char text[LINE_MAX_TEXT], clean[LINE_MAX_TEXT];
 	struct safe_text is;
@@ -111,7 +110,8 @@ static uint64_t target_of(const cs_insn *insn)
 }
 
 /* The text of one that goes to @target, outside of here. */
-static int set_callee(struct work *w, struct listing_insn *out, const cs_insn *insn, uint64_t target)
+static int set_callee(struct work *w, struct listing_insn *out, const cs_insn *insn,
+		      uint64_t target)
 {
 	char name[LINE_MAX_TEXT / 2];
 

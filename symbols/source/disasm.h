@@ -19,9 +19,10 @@ struct disasm_code {
 	const uint8_t *bytes;
 	uint32_t nr_bytes;
 	uint64_t vaddr;
-	uint16_t machine;		/* e_machine */
-	bool wide;			/* 64 bits */
-	/* What @vaddr, outside of these bytes, is called; its symbol, or LISTING_NONE. May be NULL. */
+	uint16_t machine; /* e_machine */
+	bool wide;	  /* 64 bits */
+	/* What @vaddr, outside of these bytes, is called; its symbol, or LISTING_NONE. May be NULL.
+	 */
 	uint32_t (*name)(void *ctx, uint64_t vaddr, char *buf, size_t size);
 	void *ctx;
 };

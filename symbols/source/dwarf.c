@@ -20,15 +20,15 @@
 #include "symbols/source/dwarf_open.h"
 #include "symbols/source/dwarf_scope.h"
 
-#define DEPTH_MAX	64U
-#define UNITS_MAX	(1U << 20)
-#define RANGES_MAX	(4U << 20)
-#define LINE_SIZE_MAX	(4U << 20)	/* of one unit's line program: a byte can be a row */
-#define LOOK_BACK	16U		/* ranges that a look-up steps over */
+#define DEPTH_MAX     64U
+#define UNITS_MAX     (1U << 20)
+#define RANGES_MAX    (4U << 20)
+#define LINE_SIZE_MAX (4U << 20) /* of one unit's line program: a byte can be a row */
+#define LOOK_BACK     16U	 /* ranges that a look-up steps over */
 
 struct range {
 	uint64_t start, end;
-	uint64_t what;			/* unit: its index; function: offset of its DIE */
+	uint64_t what; /* unit: its index; function: offset of its DIE */
 };
 
 struct ranges {
@@ -40,7 +40,7 @@ struct unit {
 	Dwarf_Off die;
 	struct ranges functions;
 	bool indexed;
-	bool lines;			/* its line program may be read */
+	bool lines; /* its line program may be read */
 };
 
 struct dwarf {
@@ -51,8 +51,8 @@ struct dwarf {
 	uint32_t nr_units, max_units;
 	struct ranges ranges;
 	struct dwarf_scopes *scopes;
-	uint64_t deadline_ns;		/* of this thread's CPU time */
-	uint32_t nr_dies;		/* looked at; the clock is read now and then */
+	uint64_t deadline_ns; /* of this thread's CPU time */
+	uint32_t nr_dies;     /* looked at; the clock is read now and then */
 };
 
 static bool is_late(struct dwarf *d)
@@ -169,7 +169,8 @@ static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 		d->max_units = max;
 	}
 	d->units[d->nr_units] = (struct unit){
-		.die = dwarf_dieoffset(die), .lines = has_lines(die, lines),
+		.die = dwarf_dieoffset(die),
+		.lines = has_lines(die, lines),
 	};
 	return add_die_ranges(d, &d->ranges, die, d->nr_units++);
 }
@@ -271,7 +272,7 @@ static int index_functions(struct dwarf *d, struct unit *u, Dwarf_Die *root)
 			rc = -ETIME;
 			break;
 		}
-		if (more) {			/* no further sibling: up */
+		if (more) { /* no further sibling: up */
 			if (!depth)
 				break;
 			more = dwarf_siblingof(&stack[depth - 1], &stack[depth - 1]);
@@ -408,7 +409,7 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 	if (range && dwarf_offdie(d->dw, range->what, &die))
 		nr = find_inlined(d, &die, addr, inlined);
 	memset(out, 0, (nr + 1) * sizeof(*out));
-	for (uint32_t i = 0; i < nr; i++) {		/* inside out */
+	for (uint32_t i = 0; i < nr; i++) { /* inside out */
 		out[i].name = name_of(d, &inlined[nr - 1 - i]);
 		if (u->lines)
 			put_call(&root, &inlined[nr - 1 - i], &out[i + 1]);

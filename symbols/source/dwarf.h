@@ -5,8 +5,8 @@
  *
  * libdw is fast but trusting, so it gets no file of strangers (only root's and
  * our own), no section beyond DWARF_SIZE_MAX, no path to open by itself (of split
- * units there are lines, but no inlined functions; the dwz file is found here), and no question without a
- * limit of CPU time.
+ * units there are lines, but no inlined functions; the dwz file is found here), and no question
+ * without a limit of CPU time.
  *
  * One thread: the loader.
  */
@@ -15,19 +15,19 @@
 
 #include "symbols/object/elffile.h"
 
-#define DWARF_SIZE_MAX		(512ULL << 20)	/* of all debug sections, decompressed */
-#define DWARF_FRAMES_MAX	32U
-#define DWARF_QUERY_NS		200000000ULL	/* CPU time of one question */
-#define DWARF_OPEN_NS		2000000000ULL	/* CPU time of the index of units */
+#define DWARF_SIZE_MAX	 (512ULL << 20) /* of all debug sections, decompressed */
+#define DWARF_FRAMES_MAX 32U
+#define DWARF_QUERY_NS	 200000000ULL  /* CPU time of one question */
+#define DWARF_OPEN_NS	 2000000000ULL /* CPU time of the index of units */
 
 struct dwarf;
 
 /* One function of the chain at an address; texts are foreign, borrowed from the dwarf. */
 struct dwarf_frame {
-	const char *name;		/* maybe mangled; NULL: the function that is not inlined */
-	const char *file;		/* NULL: not known */
-	const char *dir;		/* what a relative file is below; may be NULL */
-	uint32_t line;			/* 0: not known */
+	const char *name; /* maybe mangled; NULL: the function that is not inlined */
+	const char *file; /* NULL: not known */
+	const char *dir;  /* what a relative file is below; may be NULL */
+	uint32_t line;	  /* 0: not known */
 };
 
 /*

@@ -17,8 +17,8 @@
 #include "symbols/source/dwarf.h"
 #include "symbols/base/foreign.h"
 
-#define ALTLINK_MAX	1024U
-#define DWZ_FOLDER	"/.dwz/"
+#define ALTLINK_MAX 1024U
+#define DWZ_FOLDER  "/.dwz/"
 
 /* The bytes of section @s once decompressed; false if nobody can tell. */
 static bool true_size(const struct elffile *f, const Elf64_Shdr *s, uint64_t *size)
@@ -55,7 +55,7 @@ int dwarf_open_check(const struct elffile *f, uint64_t *size)
 		uint64_t here;
 
 		if (!strncmp(name, ".zdebug_", 8))
-			return -EFBIG;		/* old; its sizes are anybody's guess */
+			return -EFBIG; /* old; its sizes are anybody's guess */
 		if (strncmp(name, ".debug_", 7) || s->sh_type == SHT_NOBITS)
 			continue;
 		if (!true_size(f, s, &here) || here > DWARF_SIZE_MAX - *size)

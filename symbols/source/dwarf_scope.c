@@ -18,15 +18,15 @@
 
 #include "symbols/base/base.h"
 
-#define BUCKETS		1024U
-#define NAMES_MAX	65536U
-#define DEPTH_MAX	64U
-#define HOPS_MAX	16U
-#define CLOCK_EVERY	64U
+#define BUCKETS	    1024U
+#define NAMES_MAX   65536U
+#define DEPTH_MAX   64U
+#define HOPS_MAX    16U
+#define CLOCK_EVERY 64U
 
 struct known {
 	struct known *next;
-	const void *die;		/* where its bytes are: no other has that */
+	const void *die; /* where its bytes are: no other has that */
 	char name[];
 };
 
@@ -68,7 +68,7 @@ static bool has_scopes(Dwarf_Die *unit)
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
 	case DW_LANG_Rust:
-	case 0x2b:			/* C++17, C++20: newer than some dwarf.h */
+	case 0x2b: /* C++17, C++20: newer than some dwarf.h */
 	case 0x2e:
 		return true;
 	default:

@@ -12,7 +12,7 @@
 #include <elfutils/libdw.h>
 #include <stdint.h>
 
-#define DWARF_SCOPE_NAME_MAX	1024U		/* bytes of one; the rest is cut */
+#define DWARF_SCOPE_NAME_MAX 1024U /* bytes of one; the rest is cut */
 
 struct dwarf_scopes;
 

@@ -20,13 +20,13 @@
 #include "symbols/object/image.h"
 
 #define SLICE_NS	5000000ULL
-#define IDLE_NS		10000000000ULL	/* a file of no use is closed after that */
-#define JOB_MAX_NS	10000000000ULL	/* a job that takes longer hangs */
+#define IDLE_NS		10000000000ULL /* a file of no use is closed after that */
+#define JOB_MAX_NS	10000000000ULL /* a job that takes longer hangs */
 #define JOB_PLACES	64U
 #define OPEN_MAX	16U
 #define OPEN_SIZE_MAX	(256ULL << 20)
-#define LATE_MAX	3U		/* questions that took too long: no more of that file */
-#define IMAGE_CACHE_MAX	65536U
+#define LATE_MAX	3U /* questions that took too long: no more of that file */
+#define IMAGE_CACHE_MAX 65536U
 
 /* An open file with debug information; of one thread at a time. */
 struct lines_file {
@@ -38,25 +38,25 @@ struct lines_object {
 	uint32_t object;
 	uint32_t *queue;
 	uint32_t nr, max;
-	struct lines_file *file;	/* NULL: closed, or lent to a job */
+	struct lines_file *file; /* NULL: closed, or lent to a job */
 	uint64_t used_ns;
 	uint32_t nr_late;
-	bool refused;			/* for good */
+	bool refused; /* for good */
 };
 
 /* Open a file, look some places up, close it. What it has lent goes with it when it hangs. */
 struct lines_job {
 	struct job job;
-	struct load_where where;	/* to open */
-	struct lines_file *file;	/* to look up in, or that was opened */
-	struct lines_object *of;	/* the loader's, not looked at by the job */
+	struct load_where where; /* to open */
+	struct lines_file *file; /* to look up in, or that was opened */
+	struct lines_object *of; /* the loader's, not looked at by the job */
 	uint64_t began_ns;
-	int rc;				/* of opening */
+	int rc; /* of opening */
 	uint32_t nr, done;
 	struct {
 		uint32_t place;
 		uint64_t vaddr;
-		int nr_frames;		/* or -ETIME */
+		int nr_frames; /* or -ETIME */
 		struct dwarf_frame frames[DWARF_FRAMES_MAX];
 	} at[];
 };
@@ -317,8 +317,8 @@ static void run_look_up(struct job *job)
 
 	while (j->done < j->nr && (!j->done || time_now_ns() < end_ns) &&
 	       !atomic_load_explicit(&job->watch.cancel, memory_order_relaxed)) {
-		j->at[j->done].nr_frames = dwarf_chain(j->file->dwarf, j->at[j->done].vaddr,
-						       j->at[j->done].frames);
+		j->at[j->done].nr_frames =
+			dwarf_chain(j->file->dwarf, j->at[j->done].vaddr, j->at[j->done].frames);
 		j->done++;
 	}
 }
@@ -353,11 +353,16 @@ static uint32_t inlined_symbol(struct lines *l, const struct object *object, con
 {
 	size_t size = strnlen(name, DEMANGLE_NAME_MAX), clean;
 	const struct symtab_key key = {
-		.object = object->id, .variant = symtab_variant(name, size),
+		.object = object->id,
+		.variant = symtab_variant(name, size),
 	};
 	struct symtab_text text = {
-		.name = name, .name_size = size, .module = object->name.str,
-		.module_size = object->name.size, .kind = 'u', .inlined = true,
+		.name = name,
+		.name_size = size,
+		.module = object->name.str,
+		.module_size = object->name.size,
+		.kind = 'u',
+		.inlined = true,
 	};
 	uint32_t id = symtab_find(l->symtab, &key);
 
@@ -392,7 +397,7 @@ static void keep(struct lines *l, const struct object *object, uint32_t id,
 		if (frames[i].name) {
 			out[i].symbol = inlined_symbol(l, object, frames[i].name);
 			if (out[i].symbol == SYMBOL_NONE)
-				return;		/* the table is full */
+				return; /* the table is full */
 		}
 		out[i].line = frames[i].line;
 		out[i].file = file_id(l, &frames[i]);
@@ -438,8 +443,8 @@ static bool begin_open(struct lines *l, struct lines_object *o, uint64_t now_ns)
 
 	if (!j)
 		return false;
-	load_where(&j->where, l->images->objects, objects_at(l->images->objects, o->object), l->images->no_proc,
-		   l->images->root);
+	load_where(&j->where, l->images->objects, objects_at(l->images->objects, o->object),
+		   l->images->no_proc, l->images->root);
 	return lend(l, o, j, now_ns);
 }
 
@@ -476,7 +481,8 @@ static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < j->done; i++) {
 		if (j->at[i].nr_frames > 0)
-			keep(l, object, j->at[i].place, j->at[i].frames, (uint32_t)j->at[i].nr_frames);
+			keep(l, object, j->at[i].place, j->at[i].frames,
+			     (uint32_t)j->at[i].nr_frames);
 		else if (j->at[i].nr_frames == -ETIME)
 			o->nr_late++;
 	}

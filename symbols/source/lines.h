@@ -24,13 +24,13 @@ struct lines {
 	struct places *places;
 	struct symtab *symtab;
 	struct chains *chains;
-	struct lines_job *job;		/* that is under way; or NULL */
+	struct lines_job *job; /* that is under way; or NULL */
 	bool off;
 	struct lines_object **list;
 	uint32_t nr_list;
-	uint32_t *by_object;		/* index in list + 1; 0: none */
+	uint32_t *by_object; /* index in list + 1; 0: none */
 	uint32_t nr_by_object;
-	atomic_ulong nr_found, nr_waiting;	/* written here, relaxed */
+	atomic_ulong nr_found, nr_waiting; /* written here, relaxed */
 	char demangled[TEXT_MAX + 64];
 };
 
@@ -56,7 +56,7 @@ bool lines_busy(const struct lines *l);
 struct lines_file;
 struct dwarf;
 int lines_open(const struct load_where *where, struct lines_file **out);
-void lines_close(struct lines_file *f);		/* NULL is fine */
+void lines_close(struct lines_file *f); /* NULL is fine */
 struct dwarf *lines_dwarf(struct lines_file *f);
 
 #endif

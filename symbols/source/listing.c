@@ -74,7 +74,10 @@ struct listing_insn *listing_add_insn(struct listing *l, uint64_t vaddr, uint8_t
 		l->max_insns = max;
 	}
 	l->insns[l->nr_insns] = (struct listing_insn){
-		.vaddr = vaddr, .size = size, .target = LISTING_NONE, .callee = LISTING_NONE,
+		.vaddr = vaddr,
+		.size = size,
+		.target = LISTING_NONE,
+		.callee = LISTING_NONE,
 		.file = LISTING_NONE,
 	};
 	return &l->insns[l->nr_insns++];
@@ -92,6 +95,6 @@ uint32_t listing_at(const struct listing *l, uint64_t vaddr)
 		else
 			high = middle;
 	}
-	return low && vaddr - l->insns[low - 1].vaddr < l->insns[low - 1].size ? low - 1 :
-										 LISTING_NONE;
+	return low && vaddr - l->insns[low - 1].vaddr < l->insns[low - 1].size ? low - 1
+									       : LISTING_NONE;
 }

@@ -17,42 +17,42 @@
 
 struct listing_insn {
 	uint64_t vaddr;
-	uint32_t text;			/* offset in texts */
-	uint32_t target;		/* instruction that it may jump to; LISTING_NONE: none in here */
-	uint32_t callee;		/* symbol that it goes to, outside of here; LISTING_NONE */
-	uint32_t file;			/* index in files; LISTING_NONE: its source is not known */
-	uint32_t line;			/* 0: of no line */
-	uint8_t size;			/* bytes */
+	uint32_t text;	 /* offset in texts */
+	uint32_t target; /* instruction that it may jump to; LISTING_NONE: none in here */
+	uint32_t callee; /* symbol that it goes to, outside of here; LISTING_NONE */
+	uint32_t file;	 /* index in files; LISTING_NONE: its source is not known */
+	uint32_t line;	 /* 0: of no line */
+	uint8_t size;	 /* bytes */
 	bool jump, call;
 };
 
 /* A source file, of which the lines that the function covers are here. */
 struct listing_file {
-	uint32_t path;			/* offset in texts */
-	uint32_t first;			/* number of the first line that is here */
-	uint32_t lines;			/* its index in lines */
-	uint32_t nr_lines;		/* 0: see why */
-	const char *why;		/* static: why its text is not here; NULL */
-	bool newer;			/* changed since the program was built */
+	uint32_t path;	   /* offset in texts */
+	uint32_t first;	   /* number of the first line that is here */
+	uint32_t lines;	   /* its index in lines */
+	uint32_t nr_lines; /* 0: see why */
+	const char *why;   /* static: why its text is not here; NULL */
+	bool newer;	   /* changed since the program was built */
 };
 
 struct listing {
-	atomic_uint refs;		/* acquire and release in listing_put() */
+	atomic_uint refs; /* acquire and release in listing_put() */
 	uint32_t symbol;
-	uint64_t vaddr, size;		/* in its object; @size 0: not known */
-	struct listing_insn *insns;	/* in order of address, without gaps; none: see why */
+	uint64_t vaddr, size;	    /* in its object; @size 0: not known */
+	struct listing_insn *insns; /* in order of address, without gaps; none: see why */
 	uint32_t nr_insns, max_insns;
-	uint32_t nr_bytes;		/* that are here; less than @size if that is long */
+	uint32_t nr_bytes; /* that are here; less than @size if that is long */
 	struct listing_file *files;
 	uint32_t nr_files;
-	uint32_t *lines;		/* offsets in texts */
+	uint32_t *lines; /* offsets in texts */
 	uint32_t nr_lines;
-	char *texts;			/* NUL-terminated each; the first is "" */
+	char *texts; /* NUL-terminated each; the first is "" */
 	uint32_t texts_size, texts_max;
 	/* For people; static, may be NULL. */
-	const char *why, *cure;		/* why there are no instructions; what would help */
-	const char *origin;		/* where the code was read, unless that is the file */
-	const char *no_source;		/* why no instruction has a line */
+	const char *why, *cure; /* why there are no instructions; what would help */
+	const char *origin;	/* where the code was read, unless that is the file */
+	const char *no_source;	/* why no instruction has a line */
 };
 
 /* A new one, with one reference; NULL without memory. */

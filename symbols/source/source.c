@@ -70,7 +70,9 @@ void source_parse(struct listing *l, struct listing_file *file, const struct sou
 static int open_source(const struct source_want *want, struct foreign_file *out)
 {
 	struct foreign_want f = {
-		.path = want->path, .pid = want->pid, .root = want->root,
+		.path = want->path,
+		.pid = want->pid,
+		.root = want->root,
 		.size_max = SOURCE_SIZE_MAX,
 	};
 	int rc = foreign_open(&f, out, NULL);

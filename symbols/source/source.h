@@ -16,14 +16,14 @@
 #include "symbols/source/listing.h"
 
 #define SOURCE_SIZE_MAX	 (8u << 20)
-#define SOURCE_LINES_MAX 8192u		/* of one listing */
+#define SOURCE_LINES_MAX 8192u /* of one listing */
 
 struct source_want {
 	const char *path;
-	pid_t pid;			/* in whose root first; 0: ours only */
-	const char *root;		/* a folder to look below first; NULL */
-	uint32_t first, last;		/* lines, 1 the first */
-	int64_t built_ns;		/* when the program was made; 0: not known */
+	pid_t pid;	      /* in whose root first; 0: ours only */
+	const char *root;     /* a folder to look below first; NULL */
+	uint32_t first, last; /* lines, 1 the first */
+	int64_t built_ns;     /* when the program was made; 0: not known */
 };
 
 /* The lines into @file of @l, or why there are none. */

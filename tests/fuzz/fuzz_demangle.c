@@ -25,7 +25,7 @@ static uint64_t cpu_ns(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *name = malloc(size ? size : 1), out[1025];	/* exact: one byte more is seen */
+	char *name = malloc(size ? size : 1), out[1025]; /* exact: one byte more is seen */
 	uint64_t start = cpu_ns();
 	size_t nr;
 

@@ -29,7 +29,8 @@ static void check_fde(const struct ehframe *eh, uint32_t i, bool walked)
 			abort();
 		return;
 	}
-	if (ehframe_read(eh, fde.offset, &rec) || rec.start != fde.start || !fde.size || rec.size < fde.size)
+	if (ehframe_read(eh, fde.offset, &rec) || rec.start != fde.start || !fde.size ||
+	    rec.size < fde.size)
 		abort();
 	if (rec.insns > rec.insns_end || rec.insns_end > eh->size ||
 	    rec.cie.insns > rec.cie.insns_end || rec.cie.insns_end > eh->size)

@@ -23,8 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size_t name_size;
 		uint64_t v;
 
-		if (s->name >= image->names_size || !memchr(image->names + s->name, '\0',
-							    image->names_size - s->name))
+		if (s->name >= image->names_size ||
+		    !memchr(image->names + s->name, '\0', image->names_size - s->name))
 			abort();
 		image_symbol_name(image, s, buf, &name_size);
 		if (!name_size || name_size > sizeof(buf) || (i && s[-1].vaddr >= s->vaddr) ||

@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			memcpy(&addr, data + (i - 4) * 8, 8);
 		if (!kallsyms_find(k, addr, &s))
 			continue;
-		if (addr - s.start >= s.size || !s.name_size ||
-		    memchr(s.name, '\n', s.name_size) || (s.module && s.module[0] != '['))
+		if (addr - s.start >= s.size || !s.name_size || memchr(s.name, '\n', s.name_size) ||
+		    (s.module && s.module[0] != '['))
 			abort();
 	}
 	kallsyms_free(k);

@@ -18,7 +18,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define REQUIRE(cond) do { if (!(cond)) abort(); } while (0)
+#define REQUIRE(cond)                                                                              \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			abort();                                                                   \
+	} while (0)
 
 static void fuzz_text(const uint8_t *data, size_t size)
 {
@@ -43,9 +47,16 @@ static void tell_mmap(struct maps *maps, pid_t pid, const uint8_t *op, uint64_t 
 	static const char *const names[] = { "/a", "/b", "//anon", "[vdso]", "[vsyscall]", "/c" };
 	const char *name = names[op[3] % 6];
 	struct maps_mmap ev = {
-		.pid = pid, .tid = pid, .prot = 4, .time_ns = time, .start = (uint64_t)op[2] << 12,
-		.size = (1 + (uint64_t)op[4] % 32) << 12, .pgoff = (uint64_t)op[2] << 12,
-		.filename = name, .filename_size = 16, .identity = { .ino = 1 + op[3] % 6u },
+		.pid = pid,
+		.tid = pid,
+		.prot = 4,
+		.time_ns = time,
+		.start = (uint64_t)op[2] << 12,
+		.size = (1 + (uint64_t)op[4] % 32) << 12,
+		.pgoff = (uint64_t)op[2] << 12,
+		.filename = name,
+		.filename_size = 16,
+		.identity = { .ino = 1 + op[3] % 6u },
 	};
 
 	ev.filename_size = strlen(name);
@@ -61,7 +72,8 @@ static void look(struct maps *maps, pid_t pid, pid_t tid, uint64_t time)
 	for (uint64_t addr = 0x800; addr < 300 << 12; addr += 5 << 12) {
 		const struct mapping *m = space_find(hit.space, addr, time);
 
-		REQUIRE(!m || (m->start <= addr && addr < m->end && m->birth_ns <= time && m->object));
+		REQUIRE(!m ||
+			(m->start <= addr && addr < m->end && m->birth_ns <= time && m->object));
 	}
 }
 
@@ -73,7 +85,8 @@ static void fuzz_events(struct maps *maps, const uint8_t *op, size_t size)
 		uint64_t time = 1 + op[1];
 
 		switch (op[0] % 8) {
-		case 0: case 1:
+		case 0:
+		case 1:
 			tell_mmap(maps, pid, op, time);
 			break;
 		case 2:
@@ -81,7 +94,8 @@ static void fuzz_events(struct maps *maps, const uint8_t *op, size_t size)
 				     op[5] & 1, time);
 			break;
 		case 3:
-			maps_on_fork(maps, pid, other, op[3] & 1 ? pid : 20 + op[3] % 4, other, time);
+			maps_on_fork(maps, pid, other, op[3] & 1 ? pid : 20 + op[3] % 4, other,
+				     time);
 			break;
 		case 4:
 			maps_on_exit(maps, pid, op[3] & 1 ? pid : 20 + op[3] % 4, time);

@@ -11,7 +11,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define REQUIRE(cond) do { if (!(cond)) abort(); } while (0)
+#define REQUIRE(cond)                                                                              \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			abort();                                                                   \
+	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

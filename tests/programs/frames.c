@@ -1,8 +1,8 @@
 /* A chain of frame pointers: main, outer, middle, inner. BUILD: -fno-omit-frame-pointer */
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * frames [SECONDS]: burn CPU in inner() (default: until killed), called through two others, each with
- * a frame pointer and none a tail call.
+ * frames [SECONDS]: burn CPU in inner() (default: until killed), called through two others, each
+ * with a frame pointer and none a tail call.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -41,7 +41,8 @@ struct hangfs {
 static void reply(struct hangfs *fs, const struct fuse_in_header *in, int error, const void *data,
 		  size_t size)
 {
-	struct fuse_out_header out = { .len = (uint32_t)(sizeof(out) + size), .error = error,
+	struct fuse_out_header out = { .len = (uint32_t)(sizeof(out) + size),
+				       .error = error,
 				       .unique = in->unique };
 	struct iovec v[] = { { &out, sizeof(out) }, { (void *)(uintptr_t)data, size } };
 
@@ -52,7 +53,9 @@ static void reply(struct hangfs *fs, const struct fuse_in_header *in, int error,
 
 static void fill_attr(const struct hangfs *fs, uint64_t node, struct fuse_attr *a)
 {
-	*a = (struct fuse_attr){ .ino = node, .nlink = 1, .blksize = 4096,
+	*a = (struct fuse_attr){ .ino = node,
+				 .nlink = 1,
+				 .blksize = 4096,
 				 .mode = node == FUSE_ROOT_ID ? S_IFDIR | 0755 : S_IFREG | 0755 };
 	if (node != FUSE_ROOT_ID) {
 		a->size = fs->size;
@@ -75,19 +78,25 @@ static void on_lookup(struct hangfs *fs, const struct fuse_in_header *in, const 
 	reply(fs, in, 0, &e, sizeof(e));
 }
 
-static void on_read(struct hangfs *fs, const struct fuse_in_header *in, const struct fuse_read_in *r)
+static void on_read(struct hangfs *fs, const struct fuse_in_header *in,
+		    const struct fuse_read_in *r)
 {
 	static char buf[1 << 20];
-	ssize_t n = pread(fs->file, buf, r->size < sizeof(buf) ? r->size : sizeof(buf), (off_t)r->offset);
+	ssize_t n = pread(fs->file, buf, r->size < sizeof(buf) ? r->size : sizeof(buf),
+			  (off_t)r->offset);
 
 	reply(fs, in, n < 0 ? -EIO : 0, buf, n < 0 ? 0 : (size_t)n);
 }
 
-static void on_init(struct hangfs *fs, const struct fuse_in_header *in, const struct fuse_init_in *i)
+static void on_init(struct hangfs *fs, const struct fuse_in_header *in,
+		    const struct fuse_init_in *i)
 {
 	const struct fuse_init_out out = {
-		.major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION,
-		.max_readahead = i->max_readahead, .max_background = 64, .congestion_threshold = 64,
+		.major = FUSE_KERNEL_VERSION,
+		.minor = FUSE_KERNEL_MINOR_VERSION,
+		.max_readahead = i->max_readahead,
+		.max_background = 64,
+		.congestion_threshold = 64,
 		.max_write = 4096,
 	};
 
@@ -99,8 +108,8 @@ static void answer(struct hangfs *fs, const struct fuse_in_header *in)
 	const void *arg = in + 1;
 	/* What somebody has read before, and is cached, would not hang. */
 	const struct fuse_open_out opened = {
-		.open_flags = fs->mode == HANG_READ || fs->mode == TRICKLE ? FOPEN_DIRECT_IO :
-			FOPEN_KEEP_CACHE,
+		.open_flags = fs->mode == HANG_READ || fs->mode == TRICKLE ? FOPEN_DIRECT_IO
+									   : FOPEN_KEEP_CACHE,
 	};
 	const struct fuse_statfs_out st = { .st = { .bsize = 4096, .namelen = 255 } };
 	struct fuse_attr_out attr = { .attr_valid = FOREVER };
@@ -132,7 +141,7 @@ static void answer(struct hangfs *fs, const struct fuse_in_header *in)
 		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
-	case FUSE_INTERRUPT:		/* a dead server does not listen to it either */
+	case FUSE_INTERRUPT: /* a dead server does not listen to it either */
 		break;
 	default:
 		reply(fs, in, -ENOSYS, NULL, 0);
@@ -152,7 +161,8 @@ static void on_request(struct hangfs *fs, const char *bytes, size_t size)
 	const struct fuse_in_header *in = (const struct fuse_in_header *)bytes;
 	const struct timespec nap = { .tv_nsec = 200000000 };
 
-	if (is_held(fs, in->opcode) && fs->nr_held < HELD_MAX && size <= sizeof(fs->held[0].bytes)) {
+	if (is_held(fs, in->opcode) && fs->nr_held < HELD_MAX &&
+	    size <= sizeof(fs->held[0].bytes)) {
 		fs->held[fs->nr_held].size = size;
 		memcpy(fs->held[fs->nr_held++].bytes, bytes, size);
 		return;
@@ -225,7 +235,8 @@ int main(int argc, char **argv)
 	if (fs.fuse < 0 || fs.file < 0 || fstat(fs.file, &st))
 		return 77;
 	fs.size = (uint64_t)st.st_size;
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fs.fuse);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
+		 fs.fuse);
 	if (mount("hangfs", argv[1], "fuse", MS_NOSUID | MS_NODEV, options))
 		return 77;
 	puts("ready");

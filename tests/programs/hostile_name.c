@@ -35,7 +35,9 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	memset(argv[0], '\033', strlen(argv[0]));
-	if (pthread_create(&thread, NULL, burn, "\x9b""2J\xff\xfe\xe2\x80\xae) S 1"))
+	if (pthread_create(&thread, NULL, burn,
+			   "\x9b"
+			   "2J\xff\xfe\xe2\x80\xae) S 1"))
 		return 1;
 	burn("\033]0;x\007\n) R\033[2J");
 	return 0;

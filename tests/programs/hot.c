@@ -14,7 +14,7 @@
 #define NAME hot
 #endif
 #define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
+#define JOIN(a, b)  JOIN_(a, b)
 #ifndef SCOPE
 #define SCOPE static
 #endif
@@ -29,7 +29,7 @@ uint64_t hot_target(uint64_t x);
 #ifdef INLINED
 static inline __attribute__((always_inline)) uint64_t JOIN(NAME, _inlined)(uint64_t x)
 {
-	for (int i = 0; i < 1000; i++)	/* the line that is hot */
+	for (int i = 0; i < 1000; i++) /* the line that is hot */
 		x = x * 6364136223846793005U + 1442695040888963407U;
 	return x;
 }

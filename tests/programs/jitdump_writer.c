@@ -96,7 +96,8 @@ static void write_load(const char *name, const void *code, const void *at, size_
 static void write_move(const void *from, const void *to, size_t size)
 {
 	const uint32_t ids[2] = { (uint32_t)getpid(), (uint32_t)syscall(SYS_gettid) };
-	const uint64_t fields[5] = { (uintptr_t)to, (uintptr_t)from, (uintptr_t)to, size, nr_functions };
+	const uint64_t fields[5] = { (uintptr_t)to, (uintptr_t)from, (uintptr_t)to, size,
+				     nr_functions };
 
 	put_prefix(1, sizeof(ids) + sizeof(fields));
 	put(ids, sizeof(ids));
@@ -128,7 +129,8 @@ int main(int argc, char **argv)
 
 	snprintf(path, sizeof(path), "%s/jit-%d.dump", argc > 1 ? argv[1] : ".", (int)getpid());
 	dump = fopen(path, "w+");
-	code = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	code = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
 	/* Profilers see this mapping, and so the file. */
 	if (!dump || code == MAP_FAILED ||
 	    mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_EXEC, MAP_PRIVATE,

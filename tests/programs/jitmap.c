@@ -22,8 +22,8 @@ static const uint32_t code[] = { 0xf1000400, 0x54ffffe1, 0xd65f03c0 };
 
 int main(int argc, char **argv)
 {
-	uint8_t *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
+	uint8_t *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void (*fn)(uint64_t);
 	char path[64];
 	FILE *map;
@@ -38,8 +38,9 @@ int main(int argc, char **argv)
 		map = fopen(path, "w");
 		if (!map)
 			return 1;
-		fprintf(map, "%lx 40 jit_before\n%lx %zx %s\n%lx 40 jit_after\n", (unsigned long)at - 64,
-			(unsigned long)at, sizeof(code), argv[1], (unsigned long)at + 64);
+		fprintf(map, "%lx 40 jit_before\n%lx %zx %s\n%lx 40 jit_after\n",
+			(unsigned long)at - 64, (unsigned long)at, sizeof(code), argv[1],
+			(unsigned long)at + 64);
 		fclose(map);
 	}
 	fn = (void (*)(uint64_t))(uintptr_t)at;

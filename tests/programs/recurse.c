@@ -15,9 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#define DEPTH	20
-#define NR_KEYS 64
-#define ROUNDS	2000
+#define DEPTH	 20
+#define NR_KEYS	 64
+#define ROUNDS	 2000
 #define NOINLINE __attribute__((noinline, noclone))
 
 struct run {
@@ -88,7 +88,7 @@ static NOINLINE void leaf(struct run *r)
 			sort_keys(r);
 		break;
 	}
-	__asm__ volatile("");		/* no tail call */
+	__asm__ volatile(""); /* no tail call */
 }
 
 static NOINLINE int recurse(struct run *r, int depth)
@@ -113,7 +113,8 @@ int main(int argc, char **argv)
 
 	memset(&r, 0, sizeof(r));
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	end = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 + (uint64_t)(seconds * 1e3);
+	end = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 +
+	      (uint64_t)(seconds * 1e3);
 	do {
 		/* Many turns between two looks at the clock: reading it is not to be seen. */
 		for (int turn = 0; turn < 96; turn++) {

@@ -3,9 +3,9 @@
 /*
  * truth_chain MODE SECONDS [LIB_A LIB_B]: run one of the modes below, under the name "t_MODE".
  *
- * The chain of functions of each mode is known from the innermost one alone: each function is called
- * from one place only. tests/e2e/stacks.py knows them, too, and compares. Built by stacks.sh with
- * several compilers and at all levels of optimization; none of them may inline or clone.
+ * The chain of functions of each mode is known from the innermost one alone: each function is
+ * called from one place only. tests/e2e/stacks.py knows them, too, and compares. Built by stacks.sh
+ * with several compilers and at all levels of optimization; none of them may inline or clone.
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -57,16 +57,16 @@ ALONE static void spin_leaf(int n)
 }
 
 /* Two dozen functions in a row; each works a little before and behind the call of the next. */
-#define LINK(name, next)                                                                        \
-	ALONE static int name(int a, int b, int c)                                              \
-	{                                                                                       \
-		int x = (int)sink + a * b, y = x ^ c, z = x + 3 * y;                            \
-									                        \
-		sink++;                                                                         \
-		x += next(y, z, x);                                                             \
-		KEEP();                                                                         \
-		sink += (uint64_t)(x + y + z);                                                  \
-		return x;                                                                       \
+#define LINK(name, next)                                                                           \
+	ALONE static int name(int a, int b, int c)                                                 \
+	{                                                                                          \
+		int x = (int)sink + a * b, y = x ^ c, z = x + 3 * y;                               \
+                                                                                                   \
+		sink++;                                                                            \
+		x += next(y, z, x);                                                                \
+		KEEP();                                                                            \
+		sink += (uint64_t)(x + y + z);                                                     \
+		return x;                                                                          \
 	}
 
 ALONE static int chain_23(int a, int b, int c)
@@ -74,12 +74,29 @@ ALONE static int chain_23(int a, int b, int c)
 	sink += (uint64_t)(a + b + c);
 	return a;
 }
-LINK(chain_22, chain_23) LINK(chain_21, chain_22) LINK(chain_20, chain_21) LINK(chain_19, chain_20)
-LINK(chain_18, chain_19) LINK(chain_17, chain_18) LINK(chain_16, chain_17) LINK(chain_15, chain_16)
-LINK(chain_14, chain_15) LINK(chain_13, chain_14) LINK(chain_12, chain_13) LINK(chain_11, chain_12)
-LINK(chain_10, chain_11) LINK(chain_9, chain_10) LINK(chain_8, chain_9) LINK(chain_7, chain_8)
-LINK(chain_6, chain_7) LINK(chain_5, chain_6) LINK(chain_4, chain_5) LINK(chain_3, chain_4)
-LINK(chain_2, chain_3) LINK(chain_1, chain_2) LINK(chain_0, chain_1)
+LINK(chain_22, chain_23)
+LINK(chain_21, chain_22)
+LINK(chain_20, chain_21)
+LINK(chain_19, chain_20)
+LINK(chain_18, chain_19)
+LINK(chain_17, chain_18)
+LINK(chain_16, chain_17)
+LINK(chain_15, chain_16)
+LINK(chain_14, chain_15)
+LINK(chain_13, chain_14)
+LINK(chain_12, chain_13)
+LINK(chain_11, chain_12)
+LINK(chain_10, chain_11)
+LINK(chain_9, chain_10)
+LINK(chain_8, chain_9)
+LINK(chain_7, chain_8)
+LINK(chain_6, chain_7)
+LINK(chain_5, chain_6)
+LINK(chain_4, chain_5)
+LINK(chain_3, chain_4)
+LINK(chain_2, chain_3)
+LINK(chain_1, chain_2)
+LINK(chain_0, chain_1)
 
 ALONE static void run_chain(void)
 {
@@ -119,7 +136,8 @@ __asm__(".text\n\t.type pushes, %function\npushes:\n\t.cfi_startproc\n\t"
 	"stp x19, x20, [sp, #16]\n\t.cfi_offset x19, -16\n\t.cfi_offset x20, -8\n\t"
 	"mov x19, xzr\n\tmov x30, xzr\n\tmov x29, xzr\n\t"
 	"ldp x19, x20, [sp, #16]\n\t.cfi_restore x19\n\t.cfi_restore x20\n\t"
-	"ldp x29, x30, [sp], #32\n\t.cfi_def_cfa_offset 0\n\t.cfi_restore x29\n\t.cfi_restore x30\n\t"
+	"ldp x29, x30, [sp], #32\n\t.cfi_def_cfa_offset 0\n\t.cfi_restore x29\n\t.cfi_restore "
+	"x30\n\t"
 	"ret\n\t.cfi_endproc\n\t.size pushes, .-pushes\n");
 #else
 __asm__(".text\n\t.type pushes, @function\npushes:\n\t.cfi_startproc\n\t"
@@ -165,7 +183,8 @@ __asm__(".text\n\t.type tail_2, %function\ntail_2:\n\t.cfi_startproc\n\tnop\n\tb
 #else
 __asm__(".text\n\t.type tail_2, @function\ntail_2:\n\t.cfi_startproc\n\tnop\n\tjmp tail_3\n\t"
 	".cfi_endproc\n\t.size tail_2, .-tail_2\n\t"
-	".type tail_1, @function\ntail_1:\n\t.cfi_startproc\n\tpush %rbx\n\t.cfi_adjust_cfa_offset 8\n\t"
+	".type tail_1, @function\ntail_1:\n\t.cfi_startproc\n\tpush %rbx\n\t.cfi_adjust_cfa_offset "
+	"8\n\t"
 	".cfi_rel_offset rbx, 0\n\tpop %rbx\n\t.cfi_adjust_cfa_offset -8\n\t.cfi_restore rbx\n\t"
 	"jmp tail_2\n\t"
 	".cfi_endproc\n\t.size tail_1, .-tail_1\n");
@@ -344,7 +363,8 @@ ALONE static void run_buried(void)
 {
 	volatile char big[40 << 10];
 
-	memset((void *)big, 1, sizeof(big));	/* what was never touched is not dumped, nor what is above */
+	memset((void *)big, 1,
+	       sizeof(big)); /* what was never touched is not dumped, nor what is above */
 	run_deep();
 	sink += (uint64_t)big[sink & 1023];
 }
@@ -420,16 +440,16 @@ ALONE static void run_fork(void)
 
 #if defined(__aarch64__)
 /* stp x29,x30,[sp,-16]!; mov x29,sp; mov w0,n; (subs; b.ne); ldp x29,x30,[sp],16; ret */
-static const uint8_t code_fp[] = { 0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0x00, 0x7d, 0x80, 0x52,
-				   0x00, 0x04, 0x00, 0x71, 0xe1, 0xff, 0xff, 0x54, 0xfd, 0x7b, 0xc1, 0xa8,
-				   0xc0, 0x03, 0x5f, 0xd6 };
+static const uint8_t code_fp[] = { 0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0x00, 0x7d,
+				   0x80, 0x52, 0x00, 0x04, 0x00, 0x71, 0xe1, 0xff, 0xff, 0x54,
+				   0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6 };
 /* mov w0,n; (subs; b.ne); ret: a leaf that leaves the stack alone */
-static const uint8_t code_leaf[] = { 0x00, 0x7d, 0x80, 0x52, 0x00, 0x04, 0x00, 0x71, 0xe1, 0xff, 0xff, 0x54,
-				     0xc0, 0x03, 0x5f, 0xd6 };
+static const uint8_t code_leaf[] = { 0x00, 0x7d, 0x80, 0x52, 0x00, 0x04, 0x00, 0x71,
+				     0xe1, 0xff, 0xff, 0x54, 0xc0, 0x03, 0x5f, 0xd6 };
 #else
 /* push %rbp; mov %rsp,%rbp; push %rbx; (mov $n,%ecx; dec; jnz); pop %rbx; pop %rbp; ret */
-static const uint8_t code_fp[] = { 0x55, 0x48, 0x89, 0xe5, 0x53, 0xb9, 0xe8, 0x03, 0, 0, 0xff, 0xc9, 0x75,
-				   0xfc, 0x5b, 0x5d, 0xc3 };
+static const uint8_t code_fp[] = { 0x55, 0x48, 0x89, 0xe5, 0x53, 0xb9, 0xe8, 0x03, 0,
+				   0,	 0xff, 0xc9, 0x75, 0xfc, 0x5b, 0x5d, 0xc3 };
 /* mov $n,%ecx; dec; jnz; ret: a leaf that leaves the stack alone */
 static const uint8_t code_leaf[] = { 0xb9, 0xe8, 0x03, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3 };
 #endif
@@ -455,11 +475,13 @@ static int run(const char *mode, int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} modes[] = {
-		{ "chain", run_chain }, { "deep", run_deep }, { "pushes", run_pushes },
-		{ "tail", run_tail }, { "alloca", run_alloca }, { "signal", run_signal },
+		{ "chain", run_chain },	      { "deep", run_deep },
+		{ "pushes", run_pushes },     { "tail", run_tail },
+		{ "alloca", run_alloca },     { "signal", run_signal },
 		{ "altstack", run_altstack }, { "altinside", run_altinside },
-		{ "noreturn", run_noreturn }, { "plt", run_plt }, { "fork", run_fork },
-		{ "switch", run_switch }, { "buried", run_buried },
+		{ "noreturn", run_noreturn }, { "plt", run_plt },
+		{ "fork", run_fork },	      { "switch", run_switch },
+		{ "buried", run_buried },
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)

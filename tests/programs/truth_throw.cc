@@ -18,7 +18,10 @@
 static volatile long sink;
 
 struct guard {
-	ALONE ~guard() { sink = sink + 1; }
+	ALONE ~guard()
+	{
+		sink = sink + 1;
+	}
 };
 
 ALONE static void throw_6(int n)
@@ -28,15 +31,16 @@ ALONE static void throw_6(int n)
 	sink = sink + 1;
 }
 
-#define LINK(name, next)			\
-	ALONE static void name(int n)		\
-	{					\
-		guard g;			\
-		next(n);			\
-		sink = sink + n;		\
+#define LINK(name, next)                                                                           \
+	ALONE static void name(int n)                                                              \
+	{                                                                                          \
+		guard g;                                                                           \
+		next(n);                                                                           \
+		sink = sink + n;                                                                   \
 	}
 
-LINK(throw_5, throw_6) LINK(throw_4, throw_5)
+LINK(throw_5, throw_6)
+LINK(throw_4, throw_5)
 
 ALONE static void throw_3(int n)
 {
@@ -50,7 +54,8 @@ ALONE static void throw_3(int n)
 	sink = sink + n;
 }
 
-LINK(throw_2, throw_3) LINK(throw_1, throw_2)
+LINK(throw_2, throw_3)
+LINK(throw_1, throw_2)
 
 ALONE static void throw_0(int n)
 {

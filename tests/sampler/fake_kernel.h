@@ -27,19 +27,19 @@ struct fake_fd {
 	struct perf_event_attr attr;
 	pid_t tid;
 	int cpu, output;
-	int leader;			/* fd of its group's; -1: alone */
+	int leader; /* fd of its group's; -1: alone */
 	uint64_t period;
 };
 
 struct fake {
 	struct fake_fd fds[MAX_FDS];
-	int nr_fds;			/* ever opened */
+	int nr_fds; /* ever opened */
 	int nr_open, nr_calls;
-	int fail_at, fail_code;		/* the n-th call of all, counted from 1 */
-	uint64_t refuse_format;		/* EINVAL if any of these is in read_format */
+	int fail_at, fail_code; /* the n-th call of all, counted from 1 */
+	uint64_t refuse_format; /* EINVAL if any of these is in read_format */
 	bool refuse_idle;
 	unsigned int max_precise;
-	size_t max_ring;		/* EPERM above */
+	size_t max_ring; /* EPERM above */
 	size_t rings[64];
 	int nr_rings;
 	pid_t gone, forbidden;
@@ -61,8 +61,8 @@ static inline struct fake_fd *fake_fd(struct fake *f, int fd)
 	return &f->fds[fd - FIRST_FD];
 }
 
-static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
-			  unsigned long flags)
+static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu,
+				 int group_fd, unsigned long flags)
 {
 	struct fake *f = ctx;
 	int code = fake_call(f);
@@ -86,8 +86,14 @@ static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t 
 	}
 	assert_true(f->nr_fds < MAX_FDS);
 	f->fds[f->nr_fds] = (struct fake_fd){
-		.open = true, .attr = *attr, .tid = pid, .cpu = cpu, .output = -1, .leader = group_fd,
-		.enabled = !attr->disabled, .period = attr->sample_period,
+		.open = true,
+		.attr = *attr,
+		.tid = pid,
+		.cpu = cpu,
+		.output = -1,
+		.leader = group_fd,
+		.enabled = !attr->disabled,
+		.period = attr->sample_period,
 	};
 	f->nr_open++;
 	return FIRST_FD + f->nr_fds++;
@@ -118,7 +124,8 @@ static inline int fake_ioctl(void *ctx, int fd, unsigned long request, uint64_t 
 	return 0;
 }
 
-/* The counts of a group, whichever of it is asked: how many, times, then count, id, lost of each. */
+/* The counts of a group, whichever of it is asked: how many, times, then count, id, lost of each.
+ */
 static inline ssize_t fake_read_group(struct fake *f, int fd, void *buf, size_t size)
 {
 	int leader = fake_fd(f, fd)->leader < 0 ? fd : fake_fd(f, fd)->leader;
@@ -200,9 +207,14 @@ static inline int fake_list_tasks(void *ctx, const pid_t *tids, uint32_t nr, pid
 static inline struct counters_sys fake_sys(struct fake *f)
 {
 	return (struct counters_sys){
-		.perf_open = fake_perf_open, .ioctl = fake_ioctl, .read = fake_read,
-		.ring_open = fake_ring_open, .close = fake_close, .poll = fake_poll,
-		.list_tasks = fake_list_tasks, .ctx = f,
+		.perf_open = fake_perf_open,
+		.ioctl = fake_ioctl,
+		.read = fake_read,
+		.ring_open = fake_ring_open,
+		.close = fake_close,
+		.poll = fake_poll,
+		.list_tasks = fake_list_tasks,
+		.ctx = f,
 	};
 }
 
@@ -229,8 +241,14 @@ static const int two_cpus[] = { 0, 3 };
 static inline struct counters_config system_config(const struct event *events, uint32_t nr)
 {
 	return (struct counters_config){
-		.cpus = two_cpus, .nr_cpus = 2, .events = events, .nr_events = nr, .hz = 999,
-		.stack_size = 16384, .regs_mask = REGS_MASK, .exclude_idle = true,
+		.cpus = two_cpus,
+		.nr_cpus = 2,
+		.events = events,
+		.nr_events = nr,
+		.hz = 999,
+		.stack_size = 16384,
+		.regs_mask = REGS_MASK,
+		.exclude_idle = true,
 	};
 }
 

@@ -20,9 +20,9 @@
 #include "symbols/base/base.h"
 
 /* Beyond PID_MAX_LIMIT of Linux: nobody has these. */
-#define PID_A	 5000001
-#define PID_B	 5000002
-#define THREAD_A 5000003
+#define PID_A	       5000001
+#define PID_B	       5000002
+#define THREAD_A       5000003
 #define KERNEL_ADDRESS 0xfffffffffffff123ULL
 
 struct tables {
@@ -56,8 +56,13 @@ static struct profile *assembled(const struct tables *t, const struct history_ce
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
 	const struct assemble_input in = {
-		.counts = counts, .nr_counts = nr, .stacks = t->stacks, .places = t->places,
-		.symbols = t->symbols, .maps = t->maps, .objects = t->objects,
+		.counts = counts,
+		.nr_counts = nr,
+		.stacks = t->stacks,
+		.places = t->places,
+		.symbols = t->symbols,
+		.maps = t->maps,
+		.objects = t->objects,
 	};
 
 	assert_int_equal(assemble(p, &in), 0);
@@ -67,8 +72,9 @@ static struct profile *assembled(const struct tables *t, const struct history_ce
 
 static uint32_t file_of(struct tables *t, const char *path)
 {
-	const struct object_identity identity = { .kind = OBJECT_FILE, .maj = 1, .min = 2,
-					       .ino = 1000 + strlen(path) };
+	const struct object_identity identity = {
+		.kind = OBJECT_FILE, .maj = 1, .min = 2, .ino = 1000 + strlen(path)
+	};
 
 	return objects_intern(t->objects, &identity, path, strlen(path), PID_A, 0x1000, 0x2000)->id;
 }
@@ -108,7 +114,8 @@ static void test_nothing(void **state)
 	tables_init(&t);
 	p = assembled(&t, NULL, 0);
 	assert_int_equal(p->nr_functions + p->nr_processes + p->nr_tasks + p->nr_stacks +
-				 p->nr_frames, 0);
+				 p->nr_frames,
+			 0);
 	profile_free(p);
 	tables_fini(&t);
 }
@@ -166,7 +173,9 @@ static void test_shared_ids(void **state)
 	struct tables t;
 	uint32_t object, a[2], b[2];
 	struct history_cell counts[] = {
-		{ .count = 1 }, { .count = 2, .event = 1 }, { .count = 4 },
+		{ .count = 1 },
+		{ .count = 2, .event = 1 },
+		{ .count = 4 },
 	};
 	struct profile *p;
 
@@ -298,7 +307,8 @@ static void test_processes(void **state)
 	assert_ptr_equal(&p->processes[find_task(p, PID_A)->process], process);
 	assert_int_not_equal(p->processes[find_task(p, PID_B)->process].id, process->id);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(p->tasks[p->counts[i].task].id, maps_task(t.maps, counts[i].task)->number);
+		assert_int_equal(p->tasks[p->counts[i].task].id,
+				 maps_task(t.maps, counts[i].task)->number);
 	profile_free(p);
 
 	/* Without the main thread any other will do. */

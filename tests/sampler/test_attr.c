@@ -25,16 +25,26 @@ static void test_attr_sample(void **state)
 				      .stack_size = 8192,
 				      .regs_mask = REGS_MASK };
 	struct perf_event_attr attr, expected = {
-		.size = sizeof(expected), .type = PERF_TYPE_HARDWARE, .config = 0,
-		.freq = 1, .sample_freq = 999, .disabled = 1, .exclude_guest = 1,
+		.size = sizeof(expected),
+		.type = PERF_TYPE_HARDWARE,
+		.config = 0,
+		.freq = 1,
+		.sample_freq = 999,
+		.disabled = 1,
+		.exclude_guest = 1,
 		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
-			PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+			       PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
+			       PERF_SAMPLE_STACK_USER,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
-			PERF_FORMAT_ID | PERF_FORMAT_LOST,
-		.sample_regs_user = REGS_MASK, .sample_stack_user = 8192,
-		.exclude_callchain_user = 1, .sample_id_all = 1, .use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC, .watermark = 1,
+			       PERF_FORMAT_ID | PERF_FORMAT_LOST,
+		.sample_regs_user = REGS_MASK,
+		.sample_stack_user = 8192,
+		.exclude_callchain_user = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
 	};
 
 	attr_sample(&attr, &config, &cycles, 999);

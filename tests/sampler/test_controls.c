@@ -25,9 +25,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_NS 500000000ULL
+#define TICK_NS	  500000000ULL
 #define WINDOW_NS 1000000000ULL
-#define BUSY	3
+#define BUSY	  3
 /* Objects that are read at a time: four, with debug files. */
 #define FILES_MAX 12
 /* By what others on the machine run meanwhile, beside its objects: names, places, stacks. */
@@ -35,7 +35,7 @@
 /* Of programs that were seen all the time. */
 #define GROWTH_KB 1024
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEMORY_IS_OURS false			/* sanitizers keep what was freed */
+#define MEMORY_IS_OURS false /* sanitizers keep what was freed */
 #else
 #define MEMORY_IS_OURS true
 #endif
@@ -119,9 +119,15 @@ static int stop_load(void **state)
 static struct sampler_config config_of(const char *event)
 {
 	struct sampler_config c = {
-		.target = TARGET_SYSTEM, .hz = 999, .stack_size = 8192, .tick_ns = TICK_NS,
-		.window_ns = WINDOW_NS, .exact_ticks = true, .nr_events = 1,
-		/* Lines of whatever else runs here take files and memory: not the matter of this test. */
+		.target = TARGET_SYSTEM,
+		.hz = 999,
+		.stack_size = 8192,
+		.tick_ns = TICK_NS,
+		.window_ns = WINDOW_NS,
+		.exact_ticks = true,
+		.nr_events = 1,
+		/* Lines of whatever else runs here take files and memory: not the matter of this
+		   test. */
 		.no_inline = true,
 	};
 
@@ -308,13 +314,13 @@ static void test_targets(void **state)
 
 	expect_rate(s, 999);
 	fds = nr_open(false);
-	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_PIDS, .pids = busy,
-							     .nr_pids = 1 });
+	sampler_set_target(s, &(struct sampler_target_spec){
+				      .target = TARGET_PIDS, .pids = busy, .nr_pids = 1 });
 	expect_message(s, "sampling pid");
 	expect_only(s, busy[0], true);
 	expect_rate(s, 999);
-	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_TIDS,
-							     .pids = &busy[1], .nr_pids = 1 });
+	sampler_set_target(s, &(struct sampler_target_spec){
+				      .target = TARGET_TIDS, .pids = &busy[1], .nr_pids = 1 });
 	expect_message(s, "sampling thread");
 	expect_only(s, busy[1], true);
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME,
@@ -331,7 +337,8 @@ static void test_targets(void **state)
 	expect_rate(s, 999);
 	expect_open(fds, false);
 	/* The root is everybody; the kernel's times of its events are beyond all measure. */
-	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_CGROUP, .cgroup = "/" });
+	sampler_set_target(s,
+			   &(struct sampler_target_spec){ .target = TARGET_CGROUP, .cgroup = "/" });
 	expect_message(s, "sampling cgroup /");
 	expect_only(s, busy[2], false);
 	expect_rate(s, 999);
@@ -489,7 +496,8 @@ static void test_name_taken(void **state)
 	for (int i = 0; i < 20 && !known; i++)
 		known = samples_of(s, pid, 1) > 0;
 	assert_true(known);
-	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME, .name = "^renamed$" });
+	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME,
+							     .name = "^renamed$" });
 	expect_message(s, "sampling name");
 	sampler_reset(s);
 	assert_true(samples_of(s, pid, 4) == 0);
@@ -530,7 +538,8 @@ static void test_name_forks(void **state)
 			pause();
 	}
 	profile_free(wait_profile(s));
-	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME, .name = "^forks$" });
+	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME,
+							     .name = "^forks$" });
 	expect_message(s, "sampling name");
 	sampler_set_window(s, PROFILE_TOTAL);
 	kill(parent, SIGCONT);
@@ -591,20 +600,21 @@ static void test_event_states(void **state)
 /* What the controls at random have come to. */
 struct steered {
 	struct sampler *s;
-	pid_t only[BUSY];		/* who may be in a profile; none: anyone */
+	pid_t only[BUSY]; /* who may be in a profile; none: anyone */
 	uint32_t nr_only;
-	char target[32];		/* what profiles call them; it may be refused */
-	uint64_t target_ns;		/* since when they do; 0: not yet */
-	double hz;			/* just asked for, of the first event; 0: not */
-	unsigned int nr_rates;		/* looked at */
+	char target[32];       /* what profiles call them; it may be refused */
+	uint64_t target_ns;    /* since when they do; 0: not yet */
+	double hz;	       /* just asked for, of the first event; 0: not */
+	unsigned int nr_rates; /* looked at */
 	uint64_t nr_places;
 };
 
 static void any_events(struct sampler *s)
 {
 	static const char *const names[] = {
-		"cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-clock:u",
-		"minor-faults/period=1/", "task-clock:k",
+		"cpu-clock",	    "task-clock",  "page-faults",
+		"context-switches", "cpu-clock:u", "minor-faults/period=1/",
+		"task-clock:k",
 	};
 	struct event events[3];
 	uint32_t nr = 1 + (uint32_t)rand() % 3, first = (uint32_t)rand() % ARRAY_SIZE(names);
@@ -619,7 +629,7 @@ static void any_target(struct steered *st)
 	static const int cpu = 0;
 	const struct {
 		struct sampler_target_spec spec;
-		uint32_t first, nr;	/* of busy[]: nobody else */
+		uint32_t first, nr; /* of busy[]: nobody else */
 		const char *target;
 	} all[] = {
 		{ { .target = TARGET_SYSTEM }, 0, 0, "" },
@@ -639,7 +649,8 @@ static void any_target(struct steered *st)
 	st->nr_only = all[i].nr;
 	/* "name" stands for itself: there is one. */
 	if (all[i].spec.nr_pids)
-		snprintf(st->target, sizeof(st->target), "%s %d", all[i].target, (int)all[i].spec.pids[0]);
+		snprintf(st->target, sizeof(st->target), "%s %d", all[i].target,
+			 (int)all[i].spec.pids[0]);
 	else
 		snprintf(st->target, sizeof(st->target), "%s", all[i].target);
 	st->target_ns = 0;
@@ -729,7 +740,8 @@ static void check_rows(struct steered *st, const struct profile *p)
 	}
 }
 
-/* Is the rate of this event to be judged? What others count comes as it comes; limits are others' to set. */
+/* Is the rate of this event to be judged? What others count comes as it comes; limits are others'
+ * to set. */
 static bool is_clock(const struct profile *p, uint32_t event)
 {
 	const struct profile_event *ev = &p->events[event];
@@ -748,7 +760,8 @@ static void print_rates(const struct profile *p)
 		const struct profile_cpu *cpu = &p->cpus[i / p->nr_events];
 		const struct profile_cpu_event *ev = &p->cpu_events[i];
 
-		print_error("%s, CPU %d: %lu samples, %lu lost, in %.1f of %.1f ms, lag %.1f ms, busy %.2f\n",
+		print_error("%s, CPU %d: %lu samples, %lu lost, in %.1f of %.1f ms, lag %.1f ms, "
+			    "busy %.2f\n",
 			    p->events[i % p->nr_events].event.name, cpu->cpu, ev->samples, ev->lost,
 			    (double)ev->running_ns / 1e6, (double)p->interval_ns / 1e6,
 			    (double)cpu->lag_max_ns / 1e6, cpu->busy);
@@ -857,8 +870,8 @@ static void test_random(void **state)
 		profile_free(sampler_take(st.s));
 		any_control(&st);
 		if (i % 20 == 0)
-			print_message("%u: %ld KiB, %lu places, %u fds\n", i, resident_kb(), st.nr_places,
-				      nr_open(false));
+			print_message("%u: %ld KiB, %lu places, %u fds\n", i, resident_kb(),
+				      st.nr_places, nr_open(false));
 		follow(&st, seconds * 1000000000ULL / nr, seconds * 1000000000ULL / nr > TICK_NS);
 	}
 	back_to_start(st.s, &c);
@@ -879,28 +892,59 @@ static void all_controls(struct sampler *s, const struct sampler_config *c)
 	event_parse(&events[1], "page-faults", NULL);
 	for (int i = 0; i < 15; i++) {
 		switch (i) {
-		case 0:	 sampler_set_rate(s, 0, 1999); break;
-		case 1:	 sampler_set_stack_size(s, 16384); break;
-		case 2:	 sampler_set_ring_size(s, 256 << 10); break;
-		case 3:	 sampler_set_call_graph(s, CALL_GRAPH_FP); break;
-		case 4:	 sampler_set_events(s, events, 2); break;
-		case 5:	 sampler_set_event_enabled(s, 1, false); break;
-		case 6:	 sampler_focus(s, busy[1]); break;
-		case 7:	 sampler_unfocus(s); break;
-		case 8:	 sampler_set_cpus(s, &cpu, 1); break;
-		case 9:	 sampler_set_cpus(s, NULL, 0); break;
-		case 10: sampler_set_enabled(s, false); break;
-		case 11: sampler_set_enabled(s, true); break;
-		case 12: sampler_set_events(s, c->events, 1); break;
-		case 13: sampler_set_stack_size(s, 8192); break;
-		case 14: sampler_set_ring_size(s, 512 << 10); break;
+		case 0:
+			sampler_set_rate(s, 0, 1999);
+			break;
+		case 1:
+			sampler_set_stack_size(s, 16384);
+			break;
+		case 2:
+			sampler_set_ring_size(s, 256 << 10);
+			break;
+		case 3:
+			sampler_set_call_graph(s, CALL_GRAPH_FP);
+			break;
+		case 4:
+			sampler_set_events(s, events, 2);
+			break;
+		case 5:
+			sampler_set_event_enabled(s, 1, false);
+			break;
+		case 6:
+			sampler_focus(s, busy[1]);
+			break;
+		case 7:
+			sampler_unfocus(s);
+			break;
+		case 8:
+			sampler_set_cpus(s, &cpu, 1);
+			break;
+		case 9:
+			sampler_set_cpus(s, NULL, 0);
+			break;
+		case 10:
+			sampler_set_enabled(s, false);
+			break;
+		case 11:
+			sampler_set_enabled(s, true);
+			break;
+		case 12:
+			sampler_set_events(s, c->events, 1);
+			break;
+		case 13:
+			sampler_set_stack_size(s, 8192);
+			break;
+		case 14:
+			sampler_set_ring_size(s, 512 << 10);
+			break;
 		}
 		for (int k = 0; k < 2; k++)
 			profile_free(wait_profile(s));
 	}
 }
 
-/* Of programs that are known all the time nothing grows, however often they are sampled in another way. */
+/* Of programs that are known all the time nothing grows, however often they are sampled in another
+ * way. */
 static void test_no_growth(void **state)
 {
 	unsigned int rounds = MAX(number_of("CONTROLS", 40) / 20, 2u), fds;
@@ -927,16 +971,11 @@ static void test_no_growth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_targets),
-		cmocka_unit_test(test_cgroup),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_name_waits),
-		cmocka_unit_test(test_name_taken),
-		cmocka_unit_test(test_name_forks),
-		cmocka_unit_test(test_own_rates),
-		cmocka_unit_test(test_event_states),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_no_growth),
+		cmocka_unit_test(test_targets),	   cmocka_unit_test(test_cgroup),
+		cmocka_unit_test(test_sizes),	   cmocka_unit_test(test_name_waits),
+		cmocka_unit_test(test_name_taken), cmocka_unit_test(test_name_forks),
+		cmocka_unit_test(test_own_rates),  cmocka_unit_test(test_event_states),
+		cmocka_unit_test(test_random),	   cmocka_unit_test(test_no_growth),
 	};
 
 	return cmocka_run_group_tests(tests, start_load, stop_load);

@@ -181,13 +181,12 @@ static void test_precise(void **state)
 /* Halved together until all fit; the watermark is of the size that came out. */
 static void test_ring_sizes(void **state)
 {
-	static const struct { size_t asked, limit, got; } cases[] = {
-		{ 8 << 20, SIZE_MAX, 8 << 20 },
-		{ (1 << 20) + 1, SIZE_MAX, 2 << 20 },
-		{ 8 << 20, 1 << 20, 1 << 20 },
-		{ 8 << 20, 300 << 10, 256 << 10 },
-		{ 0, 64 << 10, 64 << 10 },
-		{ 32 << 10, SIZE_MAX, 32 << 10 },
+	static const struct {
+		size_t asked, limit, got;
+	} cases[] = {
+		{ 8 << 20, SIZE_MAX, 8 << 20 }, { (1 << 20) + 1, SIZE_MAX, 2 << 20 },
+		{ 8 << 20, 1 << 20, 1 << 20 },	{ 8 << 20, 300 << 10, 256 << 10 },
+		{ 0, 64 << 10, 64 << 10 },	{ 32 << 10, SIZE_MAX, 32 << 10 },
 	};
 	struct event event = parse("cpu-clock");
 
@@ -347,16 +346,11 @@ static void test_tasks_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_system),
-		cmocka_unit_test(test_fail_everywhere),
-		cmocka_unit_test(test_old_kernel),
-		cmocka_unit_test(test_no_exclude_idle),
-		cmocka_unit_test(test_precise),
-		cmocka_unit_test(test_ring_sizes),
-		cmocka_unit_test(test_refused_configs),
-		cmocka_unit_test(test_permission_sentence),
-		cmocka_unit_test(test_tasks),
-		cmocka_unit_test(test_tasks_left_out),
+		cmocka_unit_test(test_system),		cmocka_unit_test(test_fail_everywhere),
+		cmocka_unit_test(test_old_kernel),	cmocka_unit_test(test_no_exclude_idle),
+		cmocka_unit_test(test_precise),		cmocka_unit_test(test_ring_sizes),
+		cmocka_unit_test(test_refused_configs), cmocka_unit_test(test_permission_sentence),
+		cmocka_unit_test(test_tasks),		cmocka_unit_test(test_tasks_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,7 +241,7 @@ static void test_enable_on_exec(void **state)
 	counters_set_rate(c, 0, 100, NULL);
 	find_open(f, &event, fds);
 	assert_true(fds[0]->attr.enable_on_exec && !fds[0]->enabled);
-	fds[0]->enabled = fds[1]->enabled = true;	/* the exec */
+	fds[0]->enabled = fds[1]->enabled = true; /* the exec */
 	assert_int_equal(counters_set_events(c, &other, 1, 100, NULL), 0);
 	assert_int_equal(find_open(f, &other, fds), 2);
 	assert_true(fds[0]->enabled && fds[1]->enabled);
@@ -253,12 +253,9 @@ static void test_enable_on_exec(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rate_of_system),
-		cmocka_unit_test(test_rate_of_tasks),
-		cmocka_unit_test(test_set_events),
-		cmocka_unit_test(test_add_and_reap),
-		cmocka_unit_test(test_no_files_for_more),
-		cmocka_unit_test(test_enable_on_exec),
+		cmocka_unit_test(test_rate_of_system),	  cmocka_unit_test(test_rate_of_tasks),
+		cmocka_unit_test(test_set_events),	  cmocka_unit_test(test_add_and_reap),
+		cmocka_unit_test(test_no_files_for_more), cmocka_unit_test(test_enable_on_exec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,8 +110,15 @@ static struct counters_config live_config(const struct event *event, const pid_t
 	if (!cpus)
 		nr = counters_online_cpus(&cpus, NULL);
 	return (struct counters_config){
-		.cpus = cpus, .nr_cpus = (uint32_t)nr, .tids = self, .nr_tids = 1, .events = event,
-		.nr_events = 1, .hz = 999, .stack_size = 8192, .regs_mask = REGS_MASK,
+		.cpus = cpus,
+		.nr_cpus = (uint32_t)nr,
+		.tids = self,
+		.nr_tids = 1,
+		.events = event,
+		.nr_events = 1,
+		.hz = 999,
+		.stack_size = 8192,
+		.regs_mask = REGS_MASK,
 		.exclude_idle = true,
 	};
 }
@@ -177,7 +184,7 @@ static void test_live_clock(void **state)
 	assert_int_equal(counters_set_rate(c, 0, 97, NULL), 0);
 	spin(20000000);
 	drain_all(c, &slow, &side);
-	assert_int_equal(slow.samples, 0);	/* stopped is stopped */
+	assert_int_equal(slow.samples, 0); /* stopped is stopped */
 	assert_int_equal(counters_enable(c, true), 0);
 	for (int i = 0; i < 10; i++) {
 		burn(30000000);
@@ -255,7 +262,7 @@ static void test_live_side_band(void **state)
 		_exit(1);
 	}
 	waitpid(child, NULL, 0);
-	side.pid = (uint32_t)child;	/* a sanitiser's threads come and go, too */
+	side.pid = (uint32_t)child; /* a sanitiser's threads come and go, too */
 	drain_all(c, &data, &side);
 	assert_int_equal(data.samples, 0);
 	assert_int_equal(side.forks, 1);
@@ -326,8 +333,8 @@ static void touch(uint8_t *memory, size_t nr, size_t page, size_t every, struct 
 /*
  * Ring by ring and drain by drain, of one process and of all: count = delivered
  * + lost. For the whole machine it is only nearly so: the kernel counts faults
- * of some tasks that it shows to nobody (1 in 10^4 or so, of others' up to a quarter on a full machine;
- * never seen on our own).
+ * of some tasks that it shows to nobody (1 in 10^4 or so, of others' up to a quarter on a full
+ * machine; never seen on our own).
  */
 static void account(bool system, size_t ring_size, size_t every)
 {
@@ -381,8 +388,8 @@ static void test_live_account(void **state)
 /* Another set of events under the same rings; what stays keeps counting. */
 static void test_live_system_events(void **state)
 {
-	struct event first = parse("cpu-clock"),
-		     next[] = { parse("page-faults"), parse("cpu-clock") };
+	struct event first = parse("cpu-clock"), next[] = { parse("page-faults"), parse("cpu-"
+											"clock") };
 	struct counters_config config = live_config(&first, NULL);
 	struct tally data = { 0 }, side = { 0 };
 	struct counters_value before, after;

@@ -17,13 +17,22 @@
 
 #include "tests/fake_root.h"
 
-#define PERFMON (1ULL << 38)
+#define PERFMON	 (1ULL << 38)
 #define ALL_CAPS 0x1ffffffffffULL
 
 static const struct doctor_facts good = {
-	.caps = ALL_CAPS, .paranoid = 2, .kptr_restrict = 0, .mlock_kb = 516, .max_rate = 100000,
-	.files_hard = 65536, .nr_cpus = 8, .kernel_symbols = true, .tracefs = true,
-	.debug_files = true, .other_processes = true, .release = "6.18.5",
+	.caps = ALL_CAPS,
+	.paranoid = 2,
+	.kptr_restrict = 0,
+	.mlock_kb = 516,
+	.max_rate = 100000,
+	.files_hard = 65536,
+	.nr_cpus = 8,
+	.kernel_symbols = true,
+	.tracefs = true,
+	.debug_files = true,
+	.other_processes = true,
+	.release = "6.18.5",
 };
 
 static const struct doctor_finding *find(const struct doctor_finding *list, uint32_t nr,
@@ -73,7 +82,8 @@ static void test_access(void **state)
 	f.system_code = -EACCES;
 	expect(&f, "sampling", DOCTOR_DEGRADED, "user code only", "SETCAP=1");
 	f.system_user_code = -EACCES;
-	expect(&f, "sampling", DOCTOR_DEGRADED, "your own processes: others not permitted", "proftop -p");
+	expect(&f, "sampling", DOCTOR_DEGRADED, "your own processes: others not permitted",
+	       "proftop -p");
 	f.own_code = -EACCES;
 	expect(&f, "sampling", DOCTOR_DEGRADED, "your own processes, user code only", "proftop -p");
 	f.own_user_code = -EACCES;
@@ -104,7 +114,8 @@ static void test_one_by_one(void **state)
 	expect(&f, "kernel names", DOCTOR_DEGRADED, "hidden", "CAP_SYSLOG");
 	/* What is 0 already is neither the reason nor a cure. */
 	f.kptr_restrict = 0;
-	expect(&f, "kernel names", DOCTOR_DEGRADED, "perf_event_paranoid is 2", "perf_event_paranoid=1");
+	expect(&f, "kernel names", DOCTOR_DEGRADED, "perf_event_paranoid is 2",
+	       "perf_event_paranoid=1");
 	f = good;
 	f.caps = PERFMON;
 	expect(&f, "locked memory", DOCTOR_NOTE, "516 KiB", "ulimit -l");
@@ -143,7 +154,8 @@ static void test_jits(void **state)
 	f.nr_jits = 2;
 	f.jits[0] = (struct jitcheck){ 7, "node", "start it with: node --perf-basic-prof" };
 	f.jits[1] = (struct jitcheck){ 8, "node", "start it with: node --perf-basic-prof" };
-	expect(&f, "JIT maps", DOCTOR_NOTE, "node (7), node (8)", "node: start it with: node --perf");
+	expect(&f, "JIT maps", DOCTOR_NOTE, "node (7), node (8)",
+	       "node: start it with: node --perf");
 	f.nr_jits = 9;
 	f.jits[2] = (struct jitcheck){ 9, "java", "jcmd" };
 	expect(&f, "JIT maps", DOCTOR_NOTE, "java (9) and others", "; java: jcmd");
@@ -172,7 +184,8 @@ static void test_read(void **state)
 	struct doctor_facts f;
 
 	assert_non_null(mkdtemp(root));
-	fake_put(root, "/proc/self/status", "Name:\tproftop\nCapEff:\t0000004000000000\nSeccomp:\t2\n");
+	fake_put(root, "/proc/self/status",
+		 "Name:\tproftop\nCapEff:\t0000004000000000\nSeccomp:\t2\n");
 	fake_put(root, "/proc/self/limits",
 		 "Limit                     Soft Limit           Hard Limit           Units\n"
 		 "Max open files            1024                 4096                 files\n");
@@ -195,7 +208,8 @@ static void test_read(void **state)
 	fake_put(root, "/proc/self/cgroup", "4:memory:/docker/3f\n0::/a/b\n");
 	fake_put(root, "/sys/fs/cgroup/a/b/memory.max", "max\n");
 	fake_put(root, "/sys/fs/cgroup/a/memory.max", "268435456\n");
-	fake_put(root, "/sys/fs/cgroup/memory/docker/3f/memory.limit_in_bytes", "9223372036854771712\n");
+	fake_put(root, "/sys/fs/cgroup/memory/docker/3f/memory.limit_in_bytes",
+		 "9223372036854771712\n");
 	fake_put(root, "/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n");
 	fake_put(root, "/sys/fs/cgroup/a/cpu.max", "max 100000\n");
 	fake_put(root, "/proc/self/uid_map", "         0     100000      65536\n");
@@ -218,12 +232,9 @@ static void test_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_access),
-		cmocka_unit_test(test_one_by_one),
-		cmocka_unit_test(test_jits),
-		cmocka_unit_test(test_container),
-		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_good),	   cmocka_unit_test(test_access),
+		cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_jits),
+		cmocka_unit_test(test_container),  cmocka_unit_test(test_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,8 +115,9 @@ static void test_clock(void **state)
 	for (size_t i = 0; list[i].name; i++) {
 		struct event ev = parse(list[i].name);
 
-		assert_int_equal(ev.clock, !strcmp(ev.name, "cpu-clock") ||
-						   !strcmp(ev.name, "task-clock"));
+		assert_int_equal(ev.clock, !strcmp(ev.name, "cpu-clock") || !strcmp(ev.name, "task-"
+											     "cloc"
+											     "k"));
 	}
 }
 
@@ -277,18 +278,12 @@ static void test_probe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_generic),
-		cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_catalogue),
-		cmocka_unit_test(test_clock),
-		cmocka_unit_test(test_raw),
-		cmocka_unit_test(test_modifiers),
-		cmocka_unit_test(test_attr),
-		cmocka_unit_test(test_did_you_mean),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_sentence_is_clean),
-		cmocka_unit_test(test_errno),
-		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_generic),	  cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_catalogue), cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_raw),	  cmocka_unit_test(test_modifiers),
+		cmocka_unit_test(test_attr),	  cmocka_unit_test(test_did_you_mean),
+		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_sentence_is_clean),
+		cmocka_unit_test(test_errno),	  cmocka_unit_test(test_probe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static void test_lists(void **state)
 	assert_int_equal(parse_list(ev, "cycles"), 1);
 	assert_int_equal(ev[0].group, 0);
 	assert_int_equal(parse_list(ev, "cycles:u,mem:0x1000/4:w,cpu-clock/period=5/k,cs"), 4);
-	assert_true(ev[0].user && !ev[0].kernel && ev[1].config2 == 4 && ev[2].period == 5 && !ev[2].user);
+	assert_true(ev[0].user && !ev[0].kernel && ev[1].config2 == 4 && ev[2].period == 5 &&
+		    !ev[2].user);
 	assert_int_equal(parse_list(ev, "{cycles,instructions}"), 2);
 	assert_true(ev[0].group && ev[0].group == ev[1].group && !ev[0].read && !ev[1].counted);
 	/* modifiers of the group are added to those of its members */
@@ -42,7 +43,8 @@ static void test_lists(void **state)
 	assert_true(!ev[0].group && !ev[4].group && ev[1].group == ev[3].group);
 	assert_true(ev[1].kernel && ev[1].user && !ev[1].hv);
 	assert_true(!ev[2].kernel && ev[2].user && ev[2].hz == 9);
-	assert_true(ev[1].read && !ev[1].counted && ev[2].counted && ev[3].counted && !ev[4].counted);
+	assert_true(ev[1].read && !ev[1].counted && ev[2].counted && ev[3].counted &&
+		    !ev[4].counted);
 	assert_string_equal(ev[1].name, "cycles:ku");
 	assert_string_equal(ev[3].name, "r1a8:u");
 	assert_int_equal(event_group_first(ev, 3), 1);
@@ -50,7 +52,8 @@ static void test_lists(void **state)
 	assert_int_equal(event_group_nr(ev, 5, 0), 1);
 	/* two groups side by side are two; one of one is none */
 	assert_int_equal(parse_list(ev, "{cycles,cs}:S,{faults,cpu-clock}:pp,{task-clock}:S"), 5);
-	assert_true(ev[1].group != ev[2].group && ev[2].precise == 2 && !ev[4].group && !ev[4].read);
+	assert_true(ev[1].group != ev[2].group && ev[2].precise == 2 && !ev[4].group &&
+		    !ev[4].read);
 	/* the leader taken out: the next one leads */
 	event_groups_tidy(&ev[1], 3);
 	assert_true(!ev[1].group && !ev[1].counted && ev[2].group == ev[3].group);
@@ -85,7 +88,8 @@ static void test_refused(void **state)
 	}
 }
 
-/* As perf record opens them: members point at their leader of the same task and CPU, and follow it. */
+/* As perf record opens them: members point at their leader of the same task and CPU, and follow it.
+ */
 static void test_opened(void **state)
 {
 	struct event ev[EVENTS_MAX];
@@ -174,7 +178,8 @@ static void test_changed(void **state)
 	assert_ptr_equal(fds[0], kept[0]);
 	assert_int_equal(f->nr_fds, opened + 4);
 	assert_int_equal(find_open(f, &next[3], fds), 2);
-	assert_true(fds[0]->enabled && fds[0]->leader >= FIRST_FD && f->fds[fds[0]->leader - FIRST_FD].open);
+	assert_true(fds[0]->enabled && fds[0]->leader >= FIRST_FD &&
+		    f->fds[fds[0]->leader - FIRST_FD].open);
 	/* out of the group: another event, though it has the same name */
 	nr = parse_list(next, "cs,faults");
 	assert_int_equal(counters_set_events(c, next, nr, 999, NULL), 0);
@@ -254,7 +259,9 @@ static void test_deltas(void **state)
 {
 	const uint64_t first[][3] = { { 100, 1, 9 }, { 0, 2, 9 }, { 5, 3, 9 }, { 8, 99, 9 } };
 	const uint64_t second[][3] = { { 150, 1, 9 }, { 2, 2, 9 }, { 4, 3, 9 } };
-	struct record_sample s = { .reads = (const uint8_t *)first, .nr_reads = 4, .read_size = 24 };
+	struct record_sample s = { .reads = (const uint8_t *)first,
+				   .nr_reads = 4,
+				   .read_size = 24 };
 	struct pipeline_member m[EVENTS_MAX];
 	struct deltas *d = deltas_new(4);
 
@@ -276,9 +283,9 @@ static void test_deltas(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),	  cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_opened),	  cmocka_unit_test(test_counted),
-		cmocka_unit_test(test_changed),	  cmocka_unit_test(test_rate_of_tasks),
+		cmocka_unit_test(test_lists),		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_opened),		cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_changed),		cmocka_unit_test(test_rate_of_tasks),
 		cmocka_unit_test(test_fail_everywhere), cmocka_unit_test(test_deltas),
 	};
 

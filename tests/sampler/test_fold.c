@@ -22,28 +22,37 @@
  * Processes: 0 with tasks 0 and 2, 1 with task 1.
  */
 static struct profile_function functions[] = {
-	{ .id = 10, .kind = 'u' }, { .id = 11, .kind = 'u' }, { .id = 12, .kind = 'j' },
-	{ .id = 13, .kind = 'k' }, { .id = 14, .kind = '?', .kernel = true },
+	{ .id = 10, .kind = 'u' },
+	{ .id = 11, .kind = 'u' },
+	{ .id = 12, .kind = 'j' },
+	{ .id = 13, .kind = 'k' },
+	{ .id = 14, .kind = '?', .kernel = true },
 };
 static struct profile_process processes[] = { { .id = 100 }, { .id = 101 } };
 static struct profile_task tasks[] = { { 0, 1, 0, {} }, { 1, 2, 1, {} }, { 2, 3, 0, {} } };
 static uint32_t frames[] = {
-	2, 1, 0,			/* 0: leaf work main */
-	1, 1, 1, 0,			/* 1: work work work main */
-	3, 2, 1, 0,			/* 2: sys_read leaf work main */
-	4,				/* 3: kernel alone */
+	2, 1, 0,    /* 0: leaf work main */
+	1, 1, 1, 0, /* 1: work work work main */
+	3, 2, 1, 0, /* 2: sys_read leaf work main */
+	4,	    /* 3: kernel alone */
 };
 static struct profile_stack stacks[] = { { 0, 3 }, { 3, 4 }, { 7, 4 }, { 11, 1 }, { 0, 0 } };
 
 static struct profile profile_of(struct profile_count *counts, uint32_t nr)
 {
 	return (struct profile){
-		.functions = functions, .nr_functions = ARRAY_SIZE(functions),
-		.processes = processes, .nr_processes = ARRAY_SIZE(processes),
-		.tasks = tasks, .nr_tasks = ARRAY_SIZE(tasks),
-		.stacks = stacks, .nr_stacks = ARRAY_SIZE(stacks),
-		.frames = frames, .nr_frames = ARRAY_SIZE(frames),
-		.counts = counts, .nr_counts = nr,
+		.functions = functions,
+		.nr_functions = ARRAY_SIZE(functions),
+		.processes = processes,
+		.nr_processes = ARRAY_SIZE(processes),
+		.tasks = tasks,
+		.nr_tasks = ARRAY_SIZE(tasks),
+		.stacks = stacks,
+		.nr_stacks = ARRAY_SIZE(stacks),
+		.frames = frames,
+		.nr_frames = ARRAY_SIZE(frames),
+		.counts = counts,
+		.nr_counts = nr,
 		.nr_events = 1,
 	};
 }
@@ -54,10 +63,12 @@ static const struct fold_filter everything = { .process = ALL, .task = ALL };
 static void test_lines(void **state)
 {
 	static struct safe_text files[] = { TEXT("a.c"), TEXT("b.c") };
-	static struct profile_line lines[] = { { 0, 10 }, { 0, 20 }, { 1, 30 }, { PROFILE_NO_LINE, 0 } };
+	static struct profile_line lines[] = {
+		{ 0, 10 }, { 0, 20 }, { 1, 30 }, { PROFILE_NO_LINE, 0 }
+	};
 	uint32_t at[] = { 0, 2, 2, 1, 1, 1, 1, 3, 0, 2, 2, 0 }, out[ARRAY_SIZE(functions)];
 	struct profile_count counts[] = {
-		{ 0, 0, 0, 5, 5 }, { 1, 0, 0, 3, 3 }, { 3, 1, 0, 9, 9 }, { 2, 0, 0, 1, 1 },
+		{ 0, 0, 0, 5, 5 },   { 1, 0, 0, 3, 3 }, { 3, 1, 0, 9, 9 }, { 2, 0, 0, 1, 1 },
 		{ 0, 1, 1, 99, 99 }, { 4, 0, 0, 1, 1 }, { 0, 2, 0, 1, 1 },
 	};
 	struct profile p = profile_of(counts, ARRAY_SIZE(counts));
@@ -70,10 +81,10 @@ static void test_lines(void **state)
 	p.files = files;
 	p.nr_files = ARRAY_SIZE(files);
 	assert_int_equal(fold_lines(&p, &everything, out), 0);
-	assert_int_equal(out[0], PROFILE_NO_LINE);	/* never itself */
+	assert_int_equal(out[0], PROFILE_NO_LINE); /* never itself */
 	assert_int_equal(out[1], 1);
 	assert_int_equal(out[2], 0);
-	assert_int_equal(out[3], PROFILE_NO_LINE);	/* of no file */
+	assert_int_equal(out[3], PROFILE_NO_LINE); /* of no file */
 	assert_int_equal(out[4], 0);
 	/* Two lines of one function, in turns: the sum decides. */
 	at[0] = 0;
@@ -127,7 +138,9 @@ static void test_empty(void **state)
 static void test_self_and_total(void **state)
 {
 	struct profile_count counts[] = {
-		{ 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 4, 1, 0, 1, 10 },
+		{ 0, 0, 0, 3, 30 },
+		{ 2, 1, 0, 4, 40 },
+		{ 4, 1, 0, 1, 10 },
 	};
 	struct profile p = profile_of(counts, 3);
 	struct fold_functions f;
@@ -162,7 +175,10 @@ static void test_recursion_counts_once(void **state)
 static void test_task_with_most(void **state)
 {
 	struct profile_count counts[] = {
-		{ 0, 2, 0, 3, 30 }, { 0, 1, 0, 4, 40 }, { 1, 2, 0, 2, 20 }, { 3, 0, 0, 9, 90 },
+		{ 0, 2, 0, 3, 30 },
+		{ 0, 1, 0, 4, 40 },
+		{ 1, 2, 0, 2, 20 },
+		{ 3, 0, 0, 9, 90 },
 	};
 	struct profile p = profile_of(counts, 4);
 	struct fold_functions f;
@@ -178,7 +194,9 @@ static void test_task_with_most(void **state)
 static void test_hide(void **state)
 {
 	struct profile_count counts[] = {
-		{ 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 3, 2, 0, 1, 10 },
+		{ 0, 0, 0, 3, 30 },
+		{ 2, 1, 0, 4, 40 },
+		{ 3, 2, 0, 1, 10 },
 	};
 	struct profile p = profile_of(counts, 3);
 	struct fold_filter filter = everything;
@@ -212,7 +230,10 @@ static void test_hide(void **state)
 static void test_filters(void **state)
 {
 	struct profile_count counts[] = {
-		{ 0, 0, 0, 1, 10 }, { 0, 1, 0, 2, 20 }, { 0, 2, 0, 4, 40 }, { 0, 0, 1, 8, 80 },
+		{ 0, 0, 0, 1, 10 },
+		{ 0, 1, 0, 2, 20 },
+		{ 0, 2, 0, 4, 40 },
+		{ 0, 0, 1, 8, 80 },
 	};
 	struct profile p = profile_of(counts, 4);
 	struct {
@@ -248,7 +269,10 @@ static void test_filters(void **state)
 static void test_processes(void **state)
 {
 	struct profile_count counts[] = {
-		{ 2, 2, 0, 4, 40 }, { 0, 0, 0, 3, 30 }, { 4, 1, 0, 2, 20 }, { 0, 2, 0, 2, 20 },
+		{ 2, 2, 0, 4, 40 },
+		{ 0, 0, 0, 3, 30 },
+		{ 4, 1, 0, 2, 20 },
+		{ 0, 2, 0, 2, 20 },
 	};
 	struct profile p = profile_of(counts, 4);
 	struct fold_filter filter = everything;
@@ -299,8 +323,11 @@ static struct profile *random_profile(uint32_t seed, uint32_t nr_counts, uint32_
 		for (uint32_t j = 0; j < p->stacks[i].nr; j++)
 			p->frames[p->nr_frames++] = hash_u64(r + j + 1) % nr_functions;
 		p->counts[i] = (struct profile_count){
-			(r >> 20) % nr_counts % (i + 1), (r >> 40) % p->nr_tasks, (r >> 50) % 2,
-			(double)(r % 9 + 1), (double)(r % 1000),
+			(r >> 20) % nr_counts % (i + 1),
+			(r >> 40) % p->nr_tasks,
+			(r >> 50) % 2,
+			(double)(r % 9 + 1),
+			(double)(r % 1000),
 		};
 	}
 	p->nr_counts = nr_counts;
@@ -412,7 +439,8 @@ static void test_drop_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_self_and_total),
 		cmocka_unit_test(test_recursion_counts_once),
 		cmocka_unit_test(test_task_with_most),

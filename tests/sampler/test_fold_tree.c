@@ -32,23 +32,30 @@ static struct profile_function functions[] = {
 static struct profile_process processes[] = { { .id = 100 }, { .id = 101 } };
 static struct profile_task tasks[] = { { 0, 1, 0, {} }, { 1, 2, 1, {} }, { 2, 3, 0, {} } };
 static uint32_t frames[] = {
-	2, 1, 0,			/* 0: main work leaf */
-	1, 1, 1, 0,			/* 1: main work work work */
-	3, 2, 1, 0,			/* 2: main work leaf sys_read */
-	4, 0,				/* 3: main other */
-	1, 2, 1, 2, 0,			/* 4: main leaf work leaf work */
+	2, 1, 0,       /* 0: main work leaf */
+	1, 1, 1, 0,    /* 1: main work work work */
+	3, 2, 1, 0,    /* 2: main work leaf sys_read */
+	4, 0,	       /* 3: main other */
+	1, 2, 1, 2, 0, /* 4: main leaf work leaf work */
 };
-static struct profile_stack stacks[] = { { 0, 3 }, { 3, 4 }, { 7, 4 }, { 11, 2 }, { 13, 5 }, { 0, 0 } };
+static struct profile_stack stacks[] = { { 0, 3 },  { 3, 4 },  { 7, 4 },
+					 { 11, 2 }, { 13, 5 }, { 0, 0 } };
 
 static struct profile profile_of(struct profile_count *counts, uint32_t nr)
 {
 	return (struct profile){
-		.functions = functions, .nr_functions = ARRAY_SIZE(functions),
-		.processes = processes, .nr_processes = ARRAY_SIZE(processes),
-		.tasks = tasks, .nr_tasks = ARRAY_SIZE(tasks),
-		.stacks = stacks, .nr_stacks = ARRAY_SIZE(stacks),
-		.frames = frames, .nr_frames = ARRAY_SIZE(frames),
-		.counts = counts, .nr_counts = nr,
+		.functions = functions,
+		.nr_functions = ARRAY_SIZE(functions),
+		.processes = processes,
+		.nr_processes = ARRAY_SIZE(processes),
+		.tasks = tasks,
+		.nr_tasks = ARRAY_SIZE(tasks),
+		.stacks = stacks,
+		.nr_stacks = ARRAY_SIZE(stacks),
+		.frames = frames,
+		.nr_frames = ARRAY_SIZE(frames),
+		.counts = counts,
+		.nr_counts = nr,
 		.nr_events = 1,
 	};
 }
@@ -69,7 +76,8 @@ static size_t print_node(const struct profile *p, const struct fold_tree *t, uin
 		at += (size_t)snprintf(buf + at, size - at, "p%u", p->processes[node->process].id);
 	at += (size_t)snprintf(buf + at, size - at, "(%g/%g)", node->self, node->total);
 	if (node->nr_hidden)
-		at += (size_t)snprintf(buf + at, size - at, "~%u:%g", node->nr_hidden, node->hidden);
+		at += (size_t)snprintf(buf + at, size - at, "~%u:%g", node->nr_hidden,
+				       node->hidden);
 	for (uint32_t c = node->child; c != ALL; c = t->nodes[c].next) {
 		at += (size_t)snprintf(buf + at, size - at, c == node->child ? "[" : " ");
 		at += print_node(p, t, c, buf + at, size - at);
@@ -113,11 +121,13 @@ static void test_both_ways(void **state)
 	struct fold_tree_config config = { .filter = everything };
 
 	/* A sample without frames is the root's own. */
-	assert_tree(&p, &config, "(10/100)[main(0/90)[work(0/80)[leaf(40/80)[read(40/40)]] other(10/10)]]");
+	assert_tree(&p, &config,
+		    "(10/100)[main(0/90)[work(0/80)[leaf(40/80)[read(40/40)]] other(10/10)]]");
 	config.bottom_up = true;
-	assert_tree(&p, &config, "(10/100)[leaf(0/40)[work(0/40)[main(40/40)]] "
-				 "read(0/40)[leaf(0/40)[work(0/40)[main(40/40)]]] "
-				 "other(0/10)[main(10/10)]]");
+	assert_tree(&p, &config,
+		    "(10/100)[leaf(0/40)[work(0/40)[main(40/40)]] "
+		    "read(0/40)[leaf(0/40)[work(0/40)[main(40/40)]]] "
+		    "other(0/10)[main(10/10)]]");
 	config.bottom_up = false;
 	config.filter.event = 1;
 	assert_tree(&p, &config, "(0/90)[main(0/90)[work(0/90)[leaf(90/90)]]]");
@@ -144,19 +154,25 @@ static void test_order(void **state)
 static void test_processes_first(void **state)
 {
 	struct profile_count counts[] = {
-		{ 0, 1, 0, 3, 30 }, { 3, 0, 0, 1, 10 }, { 3, 1, 0, 1, 10 }, { 0, 2, 0, 6, 60 },
+		{ 0, 1, 0, 3, 30 },
+		{ 3, 0, 0, 1, 10 },
+		{ 3, 1, 0, 1, 10 },
+		{ 0, 2, 0, 6, 60 },
 	};
 	struct profile p = profile_of(counts, 4);
 	struct fold_tree_config config = { .filter = everything, .first = FOLD_PROCESSES };
 
-	assert_tree(&p, &config, "(0/110)[p100(0/70)[main(0/70)[work(0/60)[leaf(60/60)] other(10/10)]] "
-				 "p101(0/40)[main(0/40)[work(0/30)[leaf(30/30)] other(10/10)]]]");
+	assert_tree(&p, &config,
+		    "(0/110)[p100(0/70)[main(0/70)[work(0/60)[leaf(60/60)] other(10/10)]] "
+		    "p101(0/40)[main(0/40)[work(0/30)[leaf(30/30)] other(10/10)]]]");
 	config.limit = 0.5;
-	assert_tree(&p, &config, "(0/110)~1:40[p100(0/70)[main(0/70)~1:10[work(0/60)[leaf(60/60)]]]]");
+	assert_tree(&p, &config,
+		    "(0/110)~1:40[p100(0/70)[main(0/70)~1:10[work(0/60)[leaf(60/60)]]]]");
 	/* Nothing is below a leaf but its callers. */
 	config.limit = 0;
 	config.bottom_up = true;
-	assert_tree(&p, &config, "(0/110)[leaf(0/90)[work(0/90)[main(90/90)]] other(0/20)[main(20/20)]]");
+	assert_tree(&p, &config,
+		    "(0/110)[leaf(0/90)[work(0/90)[main(90/90)]] other(0/20)[main(20/20)]]");
 }
 
 static void test_limit(void **state)
@@ -217,8 +233,8 @@ static void assert_neighbours(const struct fold_neighbour *rows, uint32_t nr, co
 static void test_callers(void **state)
 {
 	struct profile_count counts[] = {
-		{ 0, 0, 0, 3, 30 }, { 1, 0, 0, 5, 50 }, { 2, 1, 0, 4, 40 }, { 3, 0, 0, 1, 10 },
-		{ 4, 0, 0, 2, 20 }, { 5, 0, 0, 1, 10 },
+		{ 0, 0, 0, 3, 30 }, { 1, 0, 0, 5, 50 }, { 2, 1, 0, 4, 40 },
+		{ 3, 0, 0, 1, 10 }, { 4, 0, 0, 2, 20 }, { 5, 0, 0, 1, 10 },
 	};
 	struct profile p = profile_of(counts, ARRAY_SIZE(counts));
 	struct fold_filter f = everything;
@@ -248,7 +264,6 @@ static void test_callers(void **state)
 }
 
 /* ---- random profiles ---- */
-
 
 /* @nr stacks of up to @depth frames from a set of calls that is shared, as in programs. */
 static void random_init(struct profile *p, uint32_t nr, uint32_t depth, uint32_t nr_functions,
@@ -287,7 +302,7 @@ static void random_init(struct profile *p, uint32_t nr, uint32_t depth, uint32_t
 		}
 		at += frames_nr;
 		p->counts[i] = (struct profile_count){ i, (uint32_t)rand() % 7, 0, 1,
-						     1 + (uint32_t)rand() % 3 };
+						       1 + (uint32_t)rand() % 3 };
 	}
 	p->nr_frames = at;
 	p->nr_stacks = p->nr_counts = nr;
@@ -363,7 +378,8 @@ static void test_random(void **state)
 	for (int round = 0; round < 200; round++) {
 		struct fold_tree_config config = { .filter = everything,
 						   .bottom_up = round & 1,
-						   .order = round & 2 ? FOLD_BY_ID : FOLD_BY_WEIGHT };
+						   .order = round & 2 ? FOLD_BY_ID
+								      : FOLD_BY_WEIGHT };
 		/* All threads named alike. */
 		uint32_t *leaders;
 		struct profile p;
@@ -377,9 +393,9 @@ static void test_random(void **state)
 		check_against_walk(&p, &t, config.bottom_up);
 		fold_tree_fini(&t);
 		config.limit = 0.05;
-		config.first = round % 3 == 0 ? FOLD_TASKS :
-			       round & 4      ? FOLD_PROCESSES :
-						FOLD_FUNCTIONS;
+		config.first = round % 3 == 0 ? FOLD_TASKS
+			       : round & 4    ? FOLD_PROCESSES
+					      : FOLD_FUNCTIONS;
 		config.leaders = round & 4 ? leaders : NULL;
 		config.fold_recursion = round & 8;
 		config.filter.hide_kernel = round & 16;
@@ -428,7 +444,8 @@ static double ms_since(const struct timespec *from)
 	struct timespec now;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)(now.tv_sec - from->tv_sec) * 1e3 + (double)(now.tv_nsec - from->tv_nsec) / 1e6;
+	return (double)(now.tv_sec - from->tv_sec) * 1e3 +
+	       (double)(now.tv_nsec - from->tv_nsec) / 1e6;
 }
 
 /* 200 000 stacks of 30 frames: a screen must not wait for them. */
@@ -468,11 +485,11 @@ static void test_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	       cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_order),	       cmocka_unit_test(test_processes_first),
-		cmocka_unit_test(test_limit),	       cmocka_unit_test(test_hidden_frames),
-		cmocka_unit_test(test_recursion),      cmocka_unit_test(test_callers),
-		cmocka_unit_test(test_random),	       cmocka_unit_test(test_callers_random),
+		cmocka_unit_test(test_empty),	  cmocka_unit_test(test_both_ways),
+		cmocka_unit_test(test_order),	  cmocka_unit_test(test_processes_first),
+		cmocka_unit_test(test_limit),	  cmocka_unit_test(test_hidden_frames),
+		cmocka_unit_test(test_recursion), cmocka_unit_test(test_callers),
+		cmocka_unit_test(test_random),	  cmocka_unit_test(test_callers_random),
 		cmocka_unit_test(test_large),
 	};
 

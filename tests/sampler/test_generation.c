@@ -178,7 +178,7 @@ static void storm_tick(struct sampler *s, pid_t first, uint32_t nr, uint64_t now
 		pid_t pid = first + (pid_t)i;
 
 		assert_true(counts_add(s->counts, intern(s->stacks, (uint32_t)pid % 100),
-				      task_of(s, pid, now_ns + 5), 0, (uint64_t)pid));
+				       task_of(s, pid, now_ns + 5), 0, (uint64_t)pid));
 		maps_on_exit(s->maps, pid, pid, now_ns + 20);
 	}
 	assert_true(counts_add(s->counts, intern(s->stacks, 7), task_of(s, 3, now_ns), 0, 1));
@@ -213,7 +213,8 @@ static void check_names(const struct sampler *s, uint32_t nr)
 
 #define TICK_FORKS 300
 
-/* Many times more processes than the table of tasks has room for: names stay right, memory bounded. */
+/* Many times more processes than the table of tasks has room for: names stay right, memory bounded.
+ */
 static void test_storm_beyond_the_caps(void **state)
 {
 	uint32_t generations = 0, most = 0, number, nr;

@@ -94,7 +94,8 @@ static void test_spans(void **state)
 	assert_true(g.factor > 0.999);
 }
 
-/* Ticks that hardly come: down to what no machine stalls at, for good. One that is late is chance. */
+/* Ticks that hardly come: down to what no machine stalls at, for good. One that is late is chance.
+ */
 static void test_stall(void **state)
 {
 	struct governor g;
@@ -123,12 +124,9 @@ static void test_stall(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_down),
-		cmocka_unit_test(test_up),
-		cmocka_unit_test(test_loss),
-		cmocka_unit_test(test_spike),
-		cmocka_unit_test(test_spans),
-		cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_down),  cmocka_unit_test(test_up),
+		cmocka_unit_test(test_loss),  cmocka_unit_test(test_spike),
+		cmocka_unit_test(test_spans), cmocka_unit_test(test_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,7 +145,8 @@ static void test_window_of_uneven_ticks(void **state)
 static void test_keys(void **state)
 {
 	const struct count counts[] = {
-		{ 1, 2, 3, 1, 1 }, { 2, 2, 3, 1, 1 }, { 1, 3, 3, 1, 1 }, { 1, 2, 4, 1, 1 },
+		{ 1, 2, 3, 1, 1 }, { 2, 2, 3, 1, 1 },
+		{ 1, 3, 3, 1, 1 }, { 1, 2, 4, 1, 1 },
 		{ 0, 0, 0, 1, 1 }, { UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255, 1, 1 },
 	};
 	struct history_cell *out;
@@ -330,8 +331,9 @@ static void test_prune_folds_by_task_then_by_event(void **state)
 	assert_true(at(&s, 99, 1, 0) == 1 && at(&s, 10, 2, 0) == 0);
 	sums_folded(&s, &count, &weight);
 	assert_int_equal(count, 53);
-	assert_true(at(&s, STACK_NONE, 0, 0) + at(&s, STACK_NONE, 1, 0) +
-			    at(&s, STACK_NONE, 2, 0) + at(&s, STACK_NONE, 3, 0) == count);
+	assert_true(at(&s, STACK_NONE, 0, 0) + at(&s, STACK_NONE, 1, 0) + at(&s, STACK_NONE, 2, 0) +
+			    at(&s, STACK_NONE, 3, 0) ==
+		    count);
 	assert_int_equal(sums_prune(&s, 2, 0), 0);
 	assert_true(s.nr <= 3);
 	sums_folded(&s, &count, &weight);

@@ -30,13 +30,13 @@
 
 /* What the calls make of the truth. The builder calls, the test sets: relaxed. */
 struct liar {
-	atomic_int cpu_of[MAX_FDS];	/* + 1 */
+	atomic_int cpu_of[MAX_FDS]; /* + 1 */
 	atomic_bool sampling[MAX_FDS];
-	atomic_uint multiplexed;	/* in percent of the time enabled; 0: the truth */
-	atomic_int loses_on;		/* CPU + 1 */
-	atomic_size_t loses_below;	/* with rings that are smaller */
-	atomic_size_t max_ring;		/* 0: none */
-	atomic_int no_files;		/* calls until EMFILE; -1: never */
+	atomic_uint multiplexed;   /* in percent of the time enabled; 0: the truth */
+	atomic_int loses_on;	   /* CPU + 1 */
+	atomic_size_t loses_below; /* with rings that are smaller */
+	atomic_size_t max_ring;	   /* 0: none */
+	atomic_int no_files;	   /* calls until EMFILE; -1: never */
 	atomic_size_t ring_now;
 	atomic_ullong lost;
 };
@@ -130,8 +130,14 @@ static int honest(void **state)
 static struct sampler *start(const char *events, size_t ring_size)
 {
 	struct sampler_config c = {
-		.target = TARGET_SYSTEM, .hz = 999, .stack_size = 8192, .tick_ns = TICK_NS,
-		.window_ns = 1000000000, .exact_ticks = true, .ring_size = ring_size, .sys = &lying,
+		.target = TARGET_SYSTEM,
+		.hz = 999,
+		.stack_size = 8192,
+		.tick_ns = TICK_NS,
+		.window_ns = 1000000000,
+		.exact_ticks = true,
+		.ring_size = ring_size,
+		.sys = &lying,
 	};
 	char list[64], *name, *rest = list;
 	struct sampler *s;
@@ -213,13 +219,14 @@ static void test_multiplexed(void **state)
 	profile_free(expect(s, "multiplexed-cpu-clock", false));
 	atomic_store(&liar.multiplexed, 40);
 	p = expect(s, "multiplexed-cpu-clock", true);
-	assert_non_null(strstr(find(p, "multiplexed-cpu-clock")->text, "cpu-clock ran 40% of the time"));
+	assert_non_null(strstr(find(p, "multiplexed-cpu-clock")->text, "cpu-clock ran 40% of the "
+								       "time"));
 	assert_non_null(find(p, "multiplexed-page-faults"));
 	assert_int_equal(find(p, "multiplexed-cpu-clock")->control, NOTICE_EVENTS);
 	assert_true(p->cpu_events[0].running_ns < p->cpu_events[0].enabled_ns);
 	profile_free(p);
 	assert_int_equal(event_parse(&one, "cpu-clock", NULL), 0);
-	atomic_store(&liar.multiplexed, 0);	/* as one event has all the counters */
+	atomic_store(&liar.multiplexed, 0); /* as one event has all the counters */
 	sampler_set_events(s, &one, 1);
 	profile_free(expect(s, "multiplexed-cpu-clock", false));
 	sampler_free(s);
@@ -292,7 +299,7 @@ static void test_locked_memory(void **state)
 	profile_free(p);
 	for (int i = 0; i < 4; i++)
 		profile_free(wait_profile(s));
-	p = expect(s, "ring-small", true);	/* not yet */
+	p = expect(s, "ring-small", true); /* not yet */
 	atomic_store(&liar.max_ring, 0);
 	take_cure(s, find(p, "ring-small"));
 	profile_free(p);
@@ -340,8 +347,8 @@ static void test_no_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_multiplexed),	   TEST(test_tasks_are_not_multiplexed),
-		TEST(test_lost),	   TEST(test_locked_memory),
+		TEST(test_multiplexed), TEST(test_tasks_are_not_multiplexed),
+		TEST(test_lost),	TEST(test_locked_memory),
 		TEST(test_no_files),
 	};
 

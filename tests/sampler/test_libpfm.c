@@ -79,11 +79,13 @@ static int compare_umasks(const char *pmu, const pfm_event_info_t *event, const 
 	for (int i = 0; i < event->nattrs; i++) {
 		pfm_event_attr_info_t umask = { .size = sizeof(umask) };
 
-		if (pfm_get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, &umask) != PFM_SUCCESS ||
+		if (pfm_get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, &umask) !=
+			    PFM_SUCCESS ||
 		    umask.type != PFM_ATTR_UMASK)
 			continue;
 		nr++;
-		snprintf(name, sizeof(name), "%s::%s:%s%s", pmu, event->name, umask.name, modifiers);
+		snprintf(name, sizeof(name), "%s::%s:%s%s", pmu, event->name, umask.name,
+			 modifiers);
 		same += compare(name);
 	}
 	snprintf(name, sizeof(name), "%s::%s%s", pmu, event->name, modifiers);
@@ -98,13 +100,15 @@ static void test_all_cpus(void **state)
 	for (int i = 0; i < PFM_PMU_MAX; i++) {
 		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
 
-		if (pfm_get_pmu_info((pfm_pmu_t)i, &pmu) != PFM_SUCCESS || pmu.type != PFM_PMU_TYPE_CORE)
+		if (pfm_get_pmu_info((pfm_pmu_t)i, &pmu) != PFM_SUCCESS ||
+		    pmu.type != PFM_PMU_TYPE_CORE)
 			continue;
 		pmus++;
 		for (int idx = pmu.first_event; idx != -1; idx = pfm_get_event_next(idx)) {
 			pfm_event_info_t event = { .size = sizeof(event) };
 
-			assert_int_equal(pfm_get_event_info(idx, PFM_OS_PERF_EVENT_EXT, &event), PFM_SUCCESS);
+			assert_int_equal(pfm_get_event_info(idx, PFM_OS_PERF_EVENT_EXT, &event),
+					 PFM_SUCCESS);
 			same += compare_umasks(pmu.name, &event, "");
 			same += compare_umasks(pmu.name, &event, ":u");
 		}
@@ -159,8 +163,11 @@ static void test_modifiers(void **state)
 	assert_string_equal(ev.name, "pfm:INST_RETIRED:ANY_P:upp");
 	parse(&ev, "pfm:INST_RETIRED:P");
 	assert_true(ev.precise_max);
-	assert_int_equal(event_parse_list_at("", events, &nr, EVENTS_MAX, "cpu-clock,"
-					     "{pfm:INST_RETIRED:ANY_P,pfm:BR_INST_RETIRED:COND}:u", NULL), 0);
+	assert_int_equal(event_parse_list_at("", events, &nr, EVENTS_MAX,
+					     "cpu-clock,"
+					     "{pfm:INST_RETIRED:ANY_P,pfm:BR_INST_RETIRED:COND}:u",
+					     NULL),
+			 0);
 	assert_int_equal(nr, 3);
 	assert_true(events[2].user && !events[2].kernel && events[2].group == events[1].group);
 }
@@ -223,7 +230,7 @@ static void test_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_cpus), cmocka_unit_test(test_manuals),
+		cmocka_unit_test(test_all_cpus),  cmocka_unit_test(test_manuals),
 		cmocka_unit_test(test_modifiers), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_list),
 	};

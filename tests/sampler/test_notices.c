@@ -162,7 +162,8 @@ static void test_throttled(void **state)
 	f->p.events[0].want_hz = f->p.events[0].got_hz = 3999;
 	f->p.max_hz = f->p.max_hz_top = 1500;
 	expect(f, "throttled", "throttled on CPU 2, 40 ms", NOTICE_RATE, 750);
-	assert_non_null(strstr(find(f, "throttled")->cure, "lower the rate of cpu-clock to 750 Hz"));
+	assert_non_null(strstr(find(f, "throttled")->cure, "lower the rate of cpu-clock to 750 "
+							   "Hz"));
 	f->p.events[0].want_hz = f->p.events[0].got_hz = 997;
 	f->p.max_hz = f->p.max_hz_top = 100000;
 	/* still paused, no new record of it */
@@ -181,7 +182,8 @@ static void test_rings(void **state)
 	/* the limit, or another profiler that has it */
 	f->p.ring_size = 64 << 10;
 	for (int i = 0; i < 3; i++)
-		expect(f, "ring-small", "rings of 64 KiB a CPU, not 1024", NOTICE_RING_SIZE, 1 << 20);
+		expect(f, "ring-small", "rings of 64 KiB a CPU, not 1024", NOTICE_RING_SIZE,
+		       1 << 20);
 	assert_int_equal(find(f, "ring-small")->count, 1);
 	/* doubling was tried: it would not help */
 	f->p.account.lost = f->cpus[0].lost = 1;
@@ -198,7 +200,8 @@ static void test_machine(void **state)
 
 	f->cpus[1].online = false;
 	expect(f, "offline", "offline: CPU 1", NOTICE_NONE, 0);
-	assert_non_null(strstr(find(f, "offline")->cure, "echo 1 >/sys/devices/system/cpu/cpu1/online"));
+	assert_non_null(strstr(find(f, "offline")->cure, "echo 1 "
+							 ">/sys/devices/system/cpu/cpu1/online"));
 	f->cpus[1].online = true;
 	f->p.max_hz = 500;
 	expect(f, "max-rate", "fell from 100000 to 500", NOTICE_RATE, 250);
@@ -240,7 +243,8 @@ static void test_events(void **state)
 	assert_null(strchr(find(f, "event-cpu-clock")->text, '\033'));
 }
 
-/* More than 2 % of the window: a warning. Larger dumps as long as there are, then frame pointers. */
+/* More than 2 % of the window: a warning. Larger dumps as long as there are, then frame pointers.
+ */
 static void test_truncated(void **state)
 {
 	struct fixture *f = *state;
@@ -313,7 +317,8 @@ static void test_dropped(void **state)
 		snprintf(key, sizeof(key), "dropped-%d", i);
 		f->p.dropped_by[i] = 5;
 		expect(f, key, profile_drop_name((enum profile_drop)i),
-		       i == DROP_STACKS_FULL || i == DROP_CELLS_FULL ? NOTICE_RESET : NOTICE_NONE, 0);
+		       i == DROP_STACKS_FULL || i == DROP_CELLS_FULL ? NOTICE_RESET : NOTICE_NONE,
+		       0);
 		assert_int_equal(find(f, key)->severity, NOTICE_GRAVE);
 		f->p.dropped_by[i] = 0;
 	}
@@ -381,7 +386,8 @@ static void test_full(void **state)
 	struct fixture *f = *state;
 
 	for (int i = 0; i < 200; i++) {
-		snprintf(f->p.events[0].event.name, sizeof(f->p.events[0].event.name), "e%d\033[31m", i);
+		snprintf(f->p.events[0].event.name, sizeof(f->p.events[0].event.name),
+			 "e%d\033[31m", i);
 		strcpy(f->p.events[0].error, "not\x01here");
 		tick(f);
 	}
@@ -396,7 +402,7 @@ static void test_lag(void **state)
 	struct lag l = { 0 };
 
 	assert_int_equal(lag_median(&l), 0);
-	lag_note(&l, 5, 10);		/* newer than the clock */
+	lag_note(&l, 5, 10); /* newer than the clock */
 	assert_int_equal(l.max_ns, 0);
 	assert_int_equal(lag_median(&l), 0);
 	for (int i = 0; i < 10; i++)
@@ -421,10 +427,11 @@ static void test_lag(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_quiet),     TEST(test_once),	   TEST(test_lost),	TEST(test_throttled),
-		TEST(test_rings),     TEST(test_machine),  TEST(test_events),	TEST(test_truncated),
-		TEST(test_stacks),    TEST(test_dropped),  TEST(test_names),	TEST(test_banner),
-		TEST(test_recorded),  TEST(test_full),	   cmocka_unit_test(test_lag),
+		TEST(test_quiet),     TEST(test_once),	    TEST(test_lost),
+		TEST(test_throttled), TEST(test_rings),	    TEST(test_machine),
+		TEST(test_events),    TEST(test_truncated), TEST(test_stacks),
+		TEST(test_dropped),   TEST(test_names),	    TEST(test_banner),
+		TEST(test_recorded),  TEST(test_full),	    cmocka_unit_test(test_lag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

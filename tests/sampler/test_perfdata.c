@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#define SAMPLE_TYPE                                                                             \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |         \
+#define SAMPLE_TYPE                                                                                \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_PERIOD)
 
 struct file {
@@ -79,7 +79,7 @@ static void put_comm(struct file *f, uint64_t id, uint32_t pid, const char *comm
 	put_header(f, PERF_RECORD_COMM, 8 + 8 + 16 + 3 * 8);
 	put(f, ids, sizeof(ids));
 	put(f, name, sizeof(name));
-	put(f, ids, sizeof(ids));	/* id block: TID, TIME, IDENTIFIER */
+	put(f, ids, sizeof(ids)); /* id block: TID, TIME, IDENTIFIER */
 	put_u64(f, time);
 	put_u64(f, id);
 }
@@ -88,7 +88,7 @@ static void put_records(struct file *f)
 {
 	put_comm(f, 7, 100, "early", 0);
 	put_sample(f, 7, 0x1000, 100, 50);
-	put_sample(f, 9, 0x2000, 100, 30);	/* another CPU's ring: earlier */
+	put_sample(f, 9, 0x2000, 100, 30); /* another CPU's ring: earlier */
 	put_sample(f, 8, 0x3000, 101, 40);
 	put_comm(f, 9, 101, "late", 45);
 }
@@ -122,10 +122,10 @@ static void make_file(struct file *f)
 	put_u64(f, attrs_at);
 	put_u64(f, 2 * entry);
 	put_u64(f, data_at);
-	put_u64(f, 0);			/* size of the data: set below */
+	put_u64(f, 0); /* size of the data: set below */
 	put_u64(f, 0);
 	put_u64(f, 0);
-	put_u64(f, 1ULL << 12 | 1 << 4 | 1 << 2);	/* EVENT_DESC, OSRELEASE, BUILD_ID */
+	put_u64(f, 1ULL << 12 | 1 << 4 | 1 << 2); /* EVENT_DESC, OSRELEASE, BUILD_ID */
 	for (int i = 0; i < 3; i++)
 		put_u64(f, 0);
 	put_u64(f, 7);
@@ -141,7 +141,7 @@ static void make_file(struct file *f)
 	put_records(f);
 	size = f->size - data_at;
 	memcpy(f->bytes + 48, &size, sizeof(size));
-	size = f->size + 3 * 16;	/* the features' sections */
+	size = f->size + 3 * 16; /* the features' sections */
 	put_u64(f, size);
 	put_u64(f, 3 * 64);
 	put_u64(f, size + 3 * 64);
@@ -151,7 +151,10 @@ static void make_file(struct file *f)
 	put_build_id(f, PERF_RECORD_MISC_USER, 'u', "/usr/bin/vmlinux-to-elf");
 	put_build_id(f, PERF_RECORD_MISC_KERNEL, 'm', "[nf_tables]");
 	put_build_id(f, PERF_RECORD_MISC_KERNEL | 1 << 15, 'k', "[kernel.kallsyms]");
-	put(f, "\x0c\0\0\0" "6.1.0-test\0", 16);
+	put(f,
+	    "\x0c\0\0\0"
+	    "6.1.0-test\0",
+	    16);
 	put(f, desc, 8);
 	put(f, &attrs[0], sizeof(attrs[0]));
 	put(f, desc + 2, 8);
@@ -171,9 +174,9 @@ static void make_pipe(struct file *f)
 	put_u64(f, 7);
 	put_u64(f, 8);
 	put_u64(f, 9);
-	put_header(f, 66, 12);		/* TRACING_DATA with 5 bytes behind it, padded to 8 */
+	put_header(f, 66, 12); /* TRACING_DATA with 5 bytes behind it, padded to 8 */
 	put(f, &extra, sizeof(extra));
-	put(f, "\x09\0\0\0\0\0\x08\0", 8);	/* looks like a record; must be skipped */
+	put(f, "\x09\0\0\0\0\0\x08\0", 8); /* looks like a record; must be skipped */
 	put_records(f);
 }
 
@@ -254,7 +257,7 @@ static void put_mmap(struct file *f, uint32_t type, uint16_t misc, uint32_t prot
 		put(f, protection, sizeof(protection));
 	}
 	put(f, "f\0\0\0\0\0\0", 8);
-	put(f, ids, sizeof(ids));	/* id block */
+	put(f, ids, sizeof(ids)); /* id block */
 	put_u64(f, time);
 	put_u64(f, 7);
 }
@@ -437,7 +440,8 @@ static void test_order(void **state)
 		make_pipe(&f);
 		f.size -= 3 * 48 + 2 * 56;
 		for (uint64_t i = 0; i < nr; i++) {
-			time = i % (uint64_t)run ? time + (uint64_t)rand() % 3 : (uint64_t)rand() % 60;
+			time = i % (uint64_t)run ? time + (uint64_t)rand() % 3
+						 : (uint64_t)rand() % 60;
 			put_sample(&f, 7, 0x1000 + i, 100, time);
 		}
 		assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
@@ -455,7 +459,8 @@ static void test_order(void **state)
 	}
 }
 
-/* Records of any size that follow each other, the beginning of each asked for with the one before, or not. */
+/* Records of any size that follow each other, the beginning of each asked for with the one before,
+ * or not. */
 static void check_neighbours(struct perfdata_bytes *b, const uint8_t *all, size_t all_size)
 {
 	srand(4);
@@ -468,11 +473,13 @@ static void check_neighbours(struct perfdata_bytes *b, const uint8_t *all, size_
 
 			size = 100 + (uint64_t)rand() % 20000;
 			size = MIN(size, all_size - at);
-			ends.head = ends.behind && rand() % 4 ? ends.behind : 1 + (uint64_t)rand() % 50;
+			ends.head = ends.behind && rand() % 4 ? ends.behind
+							      : 1 + (uint64_t)rand() % 50;
 			ends.behind = rand() % 3 ? 1 + (uint64_t)rand() % 35 : 0;
 			p = perfdata_bytes_ends(b, at, size, &ends);
 			assert_memory_equal(p, all + at, ends.head);
-			assert_memory_equal(p + size - ends.tail, all + at + size - ends.tail, ends.tail);
+			assert_memory_equal(p + size - ends.tail, all + at + size - ends.tail,
+					    ends.tail);
 			if (rand() % 8 == 0)
 				assert_memory_equal(perfdata_bytes_at(b, at, size), all + at, size);
 		}
@@ -535,7 +542,8 @@ static void test_large_and_cut_short(void **state)
 		assert_non_null(bytes);
 		assert_int_equal(record_decode(&r, layout, bytes, size), 0);
 		assert_true(r.time_ns > last);
-		assert_int_equal(r.time_ns, 1000 - ((r.sample.ip - 0x1000) % 4) * 200 + r.sample.ip - 0x1000);
+		assert_int_equal(r.time_ns,
+				 1000 - ((r.sample.ip - 0x1000) % 4) * 200 + r.sample.ip - 0x1000);
 		last = r.time_ns;
 	}
 	assert_int_equal(ftruncate(d.fd, 1024), 0);
@@ -553,7 +561,7 @@ int main(void)
 		cmocka_unit_test(test_file_mode),     cmocka_unit_test(test_pipe_mode),
 		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_not_perf_data),
 		cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_mutations),
-		cmocka_unit_test(test_on_disk),       cmocka_unit_test(test_large_and_cut_short),
+		cmocka_unit_test(test_on_disk),	      cmocka_unit_test(test_large_and_cut_short),
 		cmocka_unit_test(test_data_mappings), cmocka_unit_test(test_order),
 		cmocka_unit_test(test_ends),
 	};

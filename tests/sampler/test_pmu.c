@@ -303,16 +303,11 @@ static void test_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pmu_terms),
-		cmocka_unit_test(test_pmu_events),
-		cmocka_unit_test(test_pmu_refused),
-		cmocka_unit_test(test_catalogue_terms),
-		cmocka_unit_test(test_modifiers),
-		cmocka_unit_test(test_tracepoint),
-		cmocka_unit_test(test_breakpoint),
-		cmocka_unit_test(test_uprobe),
-		cmocka_unit_test(test_kprobe),
-		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_pmu_terms),   cmocka_unit_test(test_pmu_events),
+		cmocka_unit_test(test_pmu_refused), cmocka_unit_test(test_catalogue_terms),
+		cmocka_unit_test(test_modifiers),   cmocka_unit_test(test_tracepoint),
+		cmocka_unit_test(test_breakpoint),  cmocka_unit_test(test_uprobe),
+		cmocka_unit_test(test_kprobe),	    cmocka_unit_test(test_list),
 	};
 
 	return cmocka_run_group_tests(tests, make_tree, remove_tree);

@@ -139,9 +139,16 @@ static void test_hotplug(void **state)
 static void test_odd_content(void **state)
 {
 	static const char *const texts[] = {
-		"", "cpu", "cpu0", "cpu0\n", "cpu0 1 2\n", "cpux 1 2 3 4 5 6 7 8\n",
-		"cpu99999999999999999999 1 2 3 4 5 6 7 8\n", "cpu70000 1 2 3 4 5 6 7 8\n",
-		"cpu-1 1 2 3 4 5 6 7 8\n", "\n\ncpu0 1 2 3 4\n",
+		"",
+		"cpu",
+		"cpu0",
+		"cpu0\n",
+		"cpu0 1 2\n",
+		"cpux 1 2 3 4 5 6 7 8\n",
+		"cpu99999999999999999999 1 2 3 4 5 6 7 8\n",
+		"cpu70000 1 2 3 4 5 6 7 8\n",
+		"cpu-1 1 2 3 4 5 6 7 8\n",
+		"\n\ncpu0 1 2 3 4\n",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -231,14 +238,10 @@ static void test_self(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_backwards),
-		cmocka_unit_test(test_hotplug),
-		cmocka_unit_test(test_odd_content),
-		cmocka_unit_test(test_many_cpus),
-		cmocka_unit_test(test_no_proc),
-		cmocka_unit_test(test_sysctl),
-		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_busy),	  cmocka_unit_test(test_backwards),
+		cmocka_unit_test(test_hotplug),	  cmocka_unit_test(test_odd_content),
+		cmocka_unit_test(test_many_cpus), cmocka_unit_test(test_no_proc),
+		cmocka_unit_test(test_sysctl),	  cmocka_unit_test(test_self),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

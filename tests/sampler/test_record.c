@@ -104,14 +104,14 @@ static const struct record_layout ours = {
 static void add_head(struct bytes *b)
 {
 	begin(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
-	add_u64(b, 77);			/* identifier */
-	add_u64(b, 0x401000);		/* ip */
+	add_u64(b, 77);	      /* identifier */
+	add_u64(b, 0x401000); /* ip */
 	add_u32(b, 100);
 	add_u32(b, 101);
-	add_u64(b, 123456789);		/* time */
-	add_u32(b, 3);			/* cpu */
+	add_u64(b, 123456789); /* time */
+	add_u32(b, 3);	       /* cpu */
 	add_u32(b, 0);
-	add_u64(b, 1001001);		/* period */
+	add_u64(b, 1001001); /* period */
 }
 
 static void test_sample(void **state)
@@ -197,29 +197,31 @@ static void test_dyn_size_is_clamped(void **state)
 /* Counts and sizes whose product or sum overflows. */
 static void test_hostile_counts(void **state)
 {
-	static const uint64_t evil[] = { 4, 9, 1ULL << 60, 1ULL << 61, (1ULL << 61) + 1, 1ULL << 63,
-					 UINT64_MAX, UINT64_MAX - 7 };
+	static const uint64_t evil[] = {
+		4,	    9,		1ULL << 60,    1ULL << 61, (1ULL << 61) + 1,
+		1ULL << 63, UINT64_MAX, UINT64_MAX - 7
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(evil); i++) {
 		struct bytes b;
 		struct record r;
 
 		add_head(&b);
-		add_u64(&b, evil[i]);		/* chain */
+		add_u64(&b, evil[i]); /* chain */
 		add_u64(&b, 0);
 		add_u64(&b, 0);
 		assert_int_equal(decode(&r, &ours, &b), -EBADMSG);
 		add_head(&b);
 		add_u64(&b, 0);
 		add_u64(&b, PERF_SAMPLE_REGS_ABI_NONE);
-		add_u64(&b, evil[i]);		/* stack */
+		add_u64(&b, evil[i]); /* stack */
 		add_u64(&b, 0);
 		assert_int_equal(decode(&r, &ours, &b), -EBADMSG);
 		if (evil[i] == PERF_SAMPLE_REGS_ABI_64)
 			continue;
 		add_head(&b);
 		add_u64(&b, 0);
-		add_u64(&b, evil[i]);		/* abi */
+		add_u64(&b, evil[i]); /* abi */
 		for (int j = 0; j < 20; j++)
 			add_u64(&b, 0);
 		add_u64(&b, 0);
@@ -231,7 +233,10 @@ static void test_header(void **state)
 {
 	struct perf_event_header h = { .type = PERF_RECORD_LOST_SAMPLES, .size = 16 };
 	const struct record_layout plain = { 0 };
-	struct { struct perf_event_header h; uint64_t lost; } rec = { h, 5 };
+	struct {
+		struct perf_event_header h;
+		uint64_t lost;
+	} rec = { h, 5 };
 	struct record r;
 
 	assert_int_equal(record_decode(&r, &plain, &rec, 16), 0);
@@ -290,7 +295,8 @@ static void test_foreign_layout(void **state)
 	assert_int_equal(r.type, PERF_RECORD_SAMPLE);
 }
 
-/* Counts of a group stand between period and call chain; how long they are is told by the read format. */
+/* Counts of a group stand between period and call chain; how long they are is told by the read
+ * format. */
 static void test_reads(void **state)
 {
 	struct record_layout l = {

@@ -132,7 +132,10 @@ static void note_side(struct recorder *r, uint64_t id)
 static void start(struct fixture *f, uint32_t nr_cpus, size_t lane_size)
 {
 	const struct recorder_config config = {
-		.path = f->path, .nr_cpus = nr_cpus, .lane_size = lane_size, .root = f->root,
+		.path = f->path,
+		.nr_cpus = nr_cpus,
+		.lane_size = lane_size,
+		.root = f->root,
 		.round_ns = 1000000,
 	};
 	const uint64_t clock_ids[] = { 12, 11 }, fault_ids[] = { 21 };
@@ -158,8 +161,15 @@ static void put(struct recorder_lane *lane, const void *bytes)
 static void put_sample(struct recorder_lane *lane, uint64_t id, uint64_t ip, uint64_t time_ns)
 {
 	struct sample s = {
-		.id = id, .ip = ip, .pid = 42, .tid = 43, .time_ns = time_ns, .cpu = 1, .period = 5,
-		.nr_chain = ip % 5, .chain = { ip, ip, ip, ip },
+		.id = id,
+		.ip = ip,
+		.pid = 42,
+		.tid = 43,
+		.time_ns = time_ns,
+		.cpu = 1,
+		.period = 5,
+		.nr_chain = ip % 5,
+		.chain = { ip, ip, ip, ip },
 	};
 
 	s.h = (struct perf_event_header){ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
@@ -248,7 +258,7 @@ static void test_round_trip(void **state)
 	put_throttle(recorder_lane(f->r, 0), PERF_RECORD_THROTTLE, 310);
 	put_throttle(recorder_lane(f->r, 0), PERF_RECORD_UNTHROTTLE, 320);
 	put_sample(recorder_lane(f->r, 1), 21, 0x3000, 400);
-	note_event(f->r, "cpu-clock", 4000, late, 1);	/* another rate: the same event */
+	note_event(f->r, "cpu-clock", 4000, late, 1); /* another rate: the same event */
 	put_sample(recorder_lane(f->r, 1), 13, 0x4000, 500);
 	finish(f, 0, &stats);
 	assert_int_equal(stats.nr_samples, 4);
@@ -293,8 +303,15 @@ static void find(struct perfdata *pd, uint32_t type, uint32_t nth, struct record
 /* Mappings of data, which nobody reads back: other tools may. */
 static uint32_t nr_data_mappings(const struct fixture *f)
 {
-	struct { char magic[8]; uint64_t size, attr_size, attrs[2], data[2]; } header;
-	struct { struct perf_event_header h; uint64_t fields[7]; uint32_t prot, flags; } m;
+	struct {
+		char magic[8];
+		uint64_t size, attr_size, attrs[2], data[2];
+	} header;
+	struct {
+		struct perf_event_header h;
+		uint64_t fields[7];
+		uint32_t prot, flags;
+	} m;
 	int fd = open(f->path, O_RDONLY | O_CLOEXEC);
 	uint32_t nr = 0;
 	uint64_t at;
@@ -321,7 +338,7 @@ static void test_what_was_there(void **state)
 	finish(f, 0, &stats);
 	pd = read_back(f);
 	assert_int_equal(count(pd).comms, 2);
-	assert_int_equal(count(pd).mmaps, 3);	/* the kernel, code of an object, code of nothing */
+	assert_int_equal(count(pd).mmaps, 3); /* the kernel, code of an object, code of nothing */
 	assert_int_equal(nr_data_mappings(f), 1);
 
 	find(pd, PERF_RECORD_MMAP, 0, &r);
@@ -349,8 +366,7 @@ static void test_what_was_there(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		find(pd, PERF_RECORD_COMM, i, &r);
 		assert_int_equal(r.comm.pid, 42);
-		assert_string_equal(r.comm.comm,
-				    r.comm.tid == 42 ? "first" : "a name longer t");
+		assert_string_equal(r.comm.comm, r.comm.tid == 42 ? "first" : "a name longer t");
 		assert_false(r.comm.exec);
 	}
 	perfdata_close(pd);
@@ -371,7 +387,7 @@ static void test_task_added(void **state)
 	write_text(f->root, "proc/43/status", "Name:\tsecond\nTgid:\t42\nPid:\t43\n");
 	recorder_add_task(f->r, 42, 700);
 	recorder_add_task(f->r, 43, 800);
-	recorder_add_task(f->r, 4711, 900);	/* gone */
+	recorder_add_task(f->r, 4711, 900); /* gone */
 	finish(f, 0, &stats);
 	pd = read_back(f);
 	assert_int_equal(count(pd).comms, 3);
@@ -419,13 +435,13 @@ static void test_lost_by_kernel(void **state)
 
 	start(f, 1, LANE_SIZE);
 	put_lost(recorder_lane(f->r, 0), 7, 100);
-	put_lost(recorder_lane(f->r, 1), 1000, 100);	/* side-band: no samples */
+	put_lost(recorder_lane(f->r, 1), 1000, 100); /* side-band: no samples */
 	finish(f, 10, &stats);
 	assert_int_equal(stats.nr_kernel_lost, 7);
 	pd = read_back(f);
 	c = count(pd);
 	assert_int_equal(c.lost, 1007);
-	assert_int_equal(c.lost_samples, 10);	/* the sum, as perf has it */
+	assert_int_equal(c.lost_samples, 10); /* the sum, as perf has it */
 	perfdata_close(pd);
 }
 
@@ -455,7 +471,8 @@ static void test_producers(void **state)
 
 	start(f, 2, LANE_SIZE);
 	for (int i = 0; i < 2; i++) {
-		p[i] = (struct producer){ recorder_lane(f->r, (uint32_t)i), (uint64_t)(11 + i), 100000 };
+		p[i] = (struct producer){ recorder_lane(f->r, (uint32_t)i), (uint64_t)(11 + i),
+					  100000 };
 		assert_int_equal(pthread_create(&threads[i], NULL, produce, &p[i]), 0);
 	}
 	for (int i = 0; i < 2; i++)
@@ -656,7 +673,8 @@ static void test_rounds(void **state)
 	perfdata_close(read_back(f));
 }
 
-/* What the header says of objects is known of their mappings; a name that stands for two files is not. */
+/* What the header says of objects is known of their mappings; a name that stands for two files is
+ * not. */
 static void test_build_ids(void **state)
 {
 	static const uint8_t one[20] = "one id of 20 bytes..", two[8] = "another";
@@ -690,18 +708,10 @@ static void test_build_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_round_trip),
-		TEST(test_what_was_there),
-		TEST(test_task_added),
-		TEST(test_full_lane),
-		TEST(test_lost_by_kernel),
-		TEST(test_producers),
-		TEST(test_cut_off),
-		TEST(test_disk_full),
-		TEST(test_names_refused),
-		TEST(test_old_is_kept),
-		TEST(test_rounds),
-		TEST(test_build_ids),
+		TEST(test_round_trip),	TEST(test_what_was_there), TEST(test_task_added),
+		TEST(test_full_lane),	TEST(test_lost_by_kernel), TEST(test_producers),
+		TEST(test_cut_off),	TEST(test_disk_full),	   TEST(test_names_refused),
+		TEST(test_old_is_kept), TEST(test_rounds),	   TEST(test_build_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,8 @@ static int teardown(void **state)
 	return system(command);
 }
 
-static void note_with(struct recorder *r, const char *name, uint64_t id, const struct attr_config *config)
+static void note_with(struct recorder *r, const char *name, uint64_t id,
+		      const struct attr_config *config)
 {
 	struct perf_event_attr attr;
 	struct event ev;
@@ -82,7 +83,10 @@ static void note(struct recorder *r, const char *name, uint64_t id)
 static void begin(struct fixture *f, size_t lane_size)
 {
 	const struct recorder_config config = {
-		.path = f->path, .nr_cpus = 2, .lane_size = lane_size, .root = f->dir,
+		.path = f->path,
+		.nr_cpus = 2,
+		.lane_size = lane_size,
+		.root = f->dir,
 	};
 	const uint64_t side = SIDE_ID;
 	struct perf_event_attr attr;
@@ -91,7 +95,8 @@ static void begin(struct fixture *f, size_t lane_size)
 	assert_int_equal(recorder_open(&f->r, &config, &e), 0);
 	note(f->r, "cpu-clock", CLOCK_ID);
 	note(f->r, "page-faults", FAULT_ID);
-	note_with(f->r, "minor-faults", DUMP_ID, &(struct attr_config){ .stack_size = DUMP, .regs_mask = 1 });
+	note_with(f->r, "minor-faults", DUMP_ID,
+		  &(struct attr_config){ .stack_size = DUMP, .regs_mask = 1 });
 	attr_side(&attr, false, 65536);
 	recorder_note(f->r, "dummy:u", &attr, &side, 1);
 	assert_int_equal(recorder_start(f->r, &e), 0);
@@ -117,8 +122,17 @@ static void put_sample_of(struct fixture *f, uint32_t pid, uint32_t cpu, uint64_
 		uint32_t cpu, reserved;
 		uint64_t period, nr_chain, chain[3];
 	} s = {
-		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) }, id, ip, pid, pid,
-		f->time_ns++, cpu, 0, 5, 3, { (uint64_t)PERF_CONTEXT_KERNEL, ip, KERNEL + 0x100 },
+		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) },
+		id,
+		ip,
+		pid,
+		pid,
+		f->time_ns++,
+		cpu,
+		0,
+		5,
+		3,
+		{ (uint64_t)PERF_CONTEXT_KERNEL, ip, KERNEL + 0x100 },
 	};
 
 	put(f, cpu, &s);
@@ -147,11 +161,18 @@ static void put_long(struct fixture *f, uint32_t nr)
 		uint8_t dump[DUMP];
 		uint64_t dump_valid;
 	} s = {
-		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) }, .pid = 42, .tid = 42,
-		.nr_chain = CHAIN, .period = 5, .dump_size = DUMP, .dump_valid = DUMP,
+		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) },
+		.pid = 42,
+		.tid = 42,
+		.nr_chain = CHAIN,
+		.period = 5,
+		.dump_size = DUMP,
+		.dump_valid = DUMP,
 	};
 	const struct record_layout with_dump = {
-		.sample_type = RECORD_SAMPLE_TYPE | RECORD_STACK_TYPE, .regs_mask = 1, .id_all = true,
+		.sample_type = RECORD_SAMPLE_TYPE | RECORD_STACK_TYPE,
+		.regs_mask = 1,
+		.id_all = true,
 	};
 	struct record r;
 
@@ -172,7 +193,10 @@ static void put_comm(struct fixture *f, uint32_t pid)
 		uint32_t pid, tid;
 		char comm[8];
 		struct synth_id trailer;
-	} c = { { PERF_RECORD_COMM, 0, sizeof(c) }, pid, pid, "window",
+	} c = { { PERF_RECORD_COMM, 0, sizeof(c) },
+		pid,
+		pid,
+		"window",
 		{ pid, pid, f->time_ns++, 0, 0, SIDE_ID } };
 
 	put(f, 2, &c);
@@ -195,7 +219,10 @@ static void put_throttle(struct fixture *f, uint32_t type, uint64_t time_ns)
 		struct perf_event_header h;
 		uint64_t time_ns, id, stream;
 		struct synth_id trailer;
-	} t = { { type, 0, sizeof(t) }, time_ns, CLOCK_ID, CLOCK_ID,
+	} t = { { type, 0, sizeof(t) },
+		time_ns,
+		CLOCK_ID,
+		CLOCK_ID,
 		{ 42, 43, time_ns, 1, 0, CLOCK_ID } };
 
 	put(f, 1, &t);
@@ -215,7 +242,9 @@ static struct sampler *replay(const struct fixture *f, struct replay_result *res
 			      struct pipeline_stats *stats, uint64_t *lost)
 {
 	const struct sampler_config config = {
-		.replay = f->path, .tick_ns = 1000000000, .window_ns = 5000000000,
+		.replay = f->path,
+		.tick_ns = 1000000000,
+		.window_ns = 5000000000,
 	};
 	struct sampler *s;
 	struct err e = { "" };
@@ -320,7 +349,7 @@ static void test_lost_once(void **state)
 	s = replay(f, &result, &stats, &lost);
 	assert_int_equal(stats.taken, 2);
 	assert_int_equal(lost, 10);
-	assert_int_equal(result.cpus[1].lost, 7);	/* as the records' CPU says */
+	assert_int_equal(result.cpus[1].lost, 7); /* as the records' CPU says */
 	sampler_free(s);
 }
 
@@ -336,7 +365,7 @@ static void test_throttled(void **state)
 	put_sample(f, 1, CLOCK_ID, KERNEL + 0x1000);
 	put_throttle(f, PERF_RECORD_THROTTLE, 2000000);
 	put_throttle(f, PERF_RECORD_UNTHROTTLE, 2500000);
-	put_throttle(f, PERF_RECORD_UNTHROTTLE, 2600000);	/* of nothing */
+	put_throttle(f, PERF_RECORD_UNTHROTTLE, 2600000); /* of nothing */
 	end(f, 0);
 	s = replay(f, &result, &stats, &lost);
 	assert_int_equal(result.nr_cpus, 2);
@@ -381,7 +410,9 @@ static unsigned int number_of(const char *name, unsigned int otherwise)
 static struct profile *replayed(const struct fixture *f, struct sampler **s)
 {
 	const struct sampler_config config = {
-		.replay = f->path, .tick_ns = 1000000000, .window_ns = 5000000000,
+		.replay = f->path,
+		.tick_ns = 1000000000,
+		.window_ns = 5000000000,
 	};
 	struct profile *p = NULL;
 	struct err e = { "" };
@@ -414,7 +445,8 @@ static uint64_t draw_ip(uint64_t *seed)
 	return KERNEL + 0x100000 * (i + 1);
 }
 
-/* Which of the mix a function is: rows are in order of their shares, which are far apart in the sum. */
+/* Which of the mix a function is: rows are in order of their shares, which are far apart in the
+ * sum. */
 static void sort_functions(const struct profile *p, uint32_t order[static ARRAY_SIZE(mix)])
 {
 	const struct fold_filter all = { .process = UINT32_MAX, .task = UINT32_MAX };
@@ -515,7 +547,9 @@ static void test_long_chain(void **state)
 {
 	struct fixture *f = *state;
 	const struct sampler_config config = {
-		.replay = f->path, .tick_ns = 1000000000, .window_ns = 5000000000,
+		.replay = f->path,
+		.tick_ns = 1000000000,
+		.window_ns = 5000000000,
 	};
 	struct sampler *s;
 	uint32_t nr = 0;
@@ -527,7 +561,7 @@ static void test_long_chain(void **state)
 	}
 	end(f, 0);
 	assert_int_equal(sampler_new(&s, &config, NULL), 0);
-	rcu_unregister_thread();	/* it does so itself */
+	rcu_unregister_thread(); /* it does so itself */
 	assert_int_equal(sampler_each(s, check_long, &nr, NULL), 0);
 	rcu_register_thread();
 	assert_int_equal(nr, 20);
@@ -539,12 +573,8 @@ static void test_long_chain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_each_its_own_stack),
-		TEST(test_hottest),
-		TEST(test_lost_once),
-		TEST(test_throttled),
-		TEST(test_unknown_event),
-		TEST(test_long_chain),
+		TEST(test_each_its_own_stack), TEST(test_hottest),	 TEST(test_lost_once),
+		TEST(test_throttled),	       TEST(test_unknown_event), TEST(test_long_chain),
 		TEST(test_intervals),
 	};
 	int failed;

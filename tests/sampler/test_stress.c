@@ -36,7 +36,7 @@ struct stress {
 	struct stacks *stacks;
 	struct counts *counts;
 	atomic_bool stop;
-	atomic_uint nr_begun;		/* samplers that have taken their first samples */
+	atomic_uint nr_begun; /* samplers that have taken their first samples */
 	uint32_t nr_ticks;
 };
 
@@ -46,7 +46,7 @@ struct sampler {
 	uint64_t random;
 	uint64_t nr_samples;
 	uint64_t nr_added, nr_places_full, nr_stacks_full, nr_cells_full;
-	uint32_t *added;		/* by key */
+	uint32_t *added; /* by key */
 };
 
 static uint32_t depth(uint32_t key)
@@ -107,7 +107,7 @@ struct sums {
 	uint64_t count, weight;
 	uint64_t nr_wrong;
 	uint32_t *by_key;
-	uint32_t *stack;		/* by key, id + 1 */
+	uint32_t *stack; /* by key, id + 1 */
 };
 
 /* Read the stack behind a cell; false unless it is one of ours, whole. */
@@ -139,7 +139,8 @@ static void take_cells(struct stress *st, struct sums *sums)
 		sums->count += counts[i].count;
 		sums->weight += counts[i].weight;
 		if (!count_key_of(st, &counts[i], &key) || counts[i].event != key % NR_EVENTS ||
-		    counts[i].weight != counts[i].count * (key + 1) || counts[i].task >= NR_THREADS) {
+		    counts[i].weight != counts[i].count * (key + 1) ||
+		    counts[i].task >= NR_THREADS) {
 			sums->nr_wrong++;
 			continue;
 		}

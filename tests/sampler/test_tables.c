@@ -163,7 +163,7 @@ static void test_stacks_grow(void **state)
 }
 
 static const struct count *find_cell(const struct count *counts, uint32_t nr, uint32_t stack,
-				    uint32_t task, uint32_t event)
+				     uint32_t task, uint32_t event)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		if (counts[i].stack == stack && counts[i].task == task && counts[i].event == event)
@@ -189,7 +189,8 @@ static void test_cells_sum(void **state)
 	assert_int_equal(find_cell(counts, nr, 0, 0, 0)->weight, 12);
 	assert_true(find_cell(counts, nr, 0, 0, 1)->weight == 1ULL << 40);
 	assert_int_equal(find_cell(counts, nr, 0, COUNTS_TASKS_MAX - 1, 0)->weight, 0);
-	assert_int_equal(find_cell(counts, nr, UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255)->count, 1);
+	assert_int_equal(find_cell(counts, nr, UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255)->count,
+			 1);
 	free(counts);
 	counts_free(c);
 }
@@ -243,7 +244,8 @@ static uint32_t fill(struct counts *c, uint32_t nr)
 	return added;
 }
 
-/* Each full tick makes the table four times as large, up to its limit; quiet ticks shrink it again. */
+/* Each full tick makes the table four times as large, up to its limit; quiet ticks shrink it again.
+ */
 static void test_cells_grow_and_shrink(void **state)
 {
 	uint32_t expect = 64, nr, added;
@@ -268,7 +270,8 @@ static void test_cells_grow_and_shrink(void **state)
 	counts_free(c);
 }
 
-/* Whoever is asked when it is crowded loses nothing in a tick that has many more than the one before. */
+/* Whoever is asked when it is crowded loses nothing in a tick that has many more than the one
+ * before. */
 static void test_cells_grow_in_a_tick(void **state)
 {
 	uint64_t sums[3000] = { 0 };

@@ -18,16 +18,14 @@
 
 static char root[] = "/tmp/proftop-cgroup-XXXXXX";
 
-static const char mounts_v1[] =
-	"proc /proc proc rw 0 0\n"
-	"tmpfs %1$s/cg tmpfs rw 0 0\n"
-	"cgroup2 %1$s/cg/unified cgroup2 rw 0 0\n"
-	"cgroup %1$s/cg/cpu cgroup rw,cpu,cpuacct 0 0\n"
-	"cgroup %1$s/cg/perf_event cgroup rw,perf_event 0 0\n";
-static const char mounts_v2[] =
-	"cgroup %1$s/cg/cpu cgroup rw,cpu,cpuacct 0 0\n"
-	"cgroup2 %1$s/cg/unified cgroup2 rw 0 0\n"
-	"cgroup2 %1$s/jail/unified cgroup2 rw 0 0\n";
+static const char mounts_v1[] = "proc /proc proc rw 0 0\n"
+				"tmpfs %1$s/cg tmpfs rw 0 0\n"
+				"cgroup2 %1$s/cg/unified cgroup2 rw 0 0\n"
+				"cgroup %1$s/cg/cpu cgroup rw,cpu,cpuacct 0 0\n"
+				"cgroup %1$s/cg/perf_event cgroup rw,perf_event 0 0\n";
+static const char mounts_v2[] = "cgroup %1$s/cg/cpu cgroup rw,cpu,cpuacct 0 0\n"
+				"cgroup2 %1$s/cg/unified cgroup2 rw 0 0\n"
+				"cgroup2 %1$s/jail/unified cgroup2 rw 0 0\n";
 
 static int make_tree(void **state)
 {
@@ -95,7 +93,8 @@ static void test_refused(void **state)
 	expect(mounts_v2, "%s/cg/unifiedly", false, "no cgroup");
 	/* There is one of that name, elsewhere. */
 	expect(mounts_v1, "/shop.slice/web", false, "/cg/unified, and perf events are of ");
-	expect(mounts_v1, "%s/cg/unified/shop.slice/web", false, "/cg/unified, and perf events are of ");
+	expect(mounts_v1, "%s/cg/unified/shop.slice/web", false,
+	       "/cg/unified, and perf events are of ");
 	expect(mounts_v1, "/batch", false, "the line 'perf_event' of /proc/PID/cgroup");
 	expect(mounts_v2, "/batch", false, "/cg/cpu, and perf events are of ");
 	expect(mounts_v2, "/batch", false, "give a path below /tmp/proftop-cgroup");

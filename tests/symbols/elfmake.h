@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ELFMAKE_MAX	(1U << 20)
+#define ELFMAKE_MAX	 (1U << 20)
 #define ELFMAKE_SECTIONS 32
 
 struct elfmake {
@@ -45,8 +45,12 @@ static inline void elfmake_init(struct elfmake *m, uint16_t machine, uint64_t va
 	eh->e_phnum = 1;
 	eh->e_shentsize = sizeof(Elf64_Shdr);
 	*ph = (Elf64_Phdr){
-		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x1000, .p_vaddr = vaddr,
-		.p_filesz = size, .p_memsz = size,
+		.p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_offset = 0x1000,
+		.p_vaddr = vaddr,
+		.p_filesz = size,
+		.p_memsz = size,
 	};
 	m->size = 0x1000 + size;
 	m->nr = 1;
@@ -77,10 +81,16 @@ static inline unsigned int elfmake_code(struct elfmake *m, const char *name, uin
 					uint64_t vaddr, uint64_t size, uint64_t entsize,
 					const void *data)
 {
-	return elfmake_section(m, name, (Elf64_Shdr){
-		.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = vaddr,
-		.sh_offset = 0x1000 + (vaddr - base), .sh_size = size, .sh_entsize = entsize,
-	}, data);
+	return elfmake_section(m, name,
+			       (Elf64_Shdr){
+				       .sh_type = SHT_PROGBITS,
+				       .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				       .sh_addr = vaddr,
+				       .sh_offset = 0x1000 + (vaddr - base),
+				       .sh_size = size,
+				       .sh_entsize = entsize,
+			       },
+			       data);
 }
 
 /* A symbol table of @type and its strings. */
@@ -88,20 +98,27 @@ static inline unsigned int elfmake_symbols(struct elfmake *m, uint32_t type, con
 					   size_t nr, const char *strings, size_t strings_size)
 {
 	bool dynamic = type == SHT_DYNSYM;
-	unsigned int str = elfmake_section(m, dynamic ? ".dynstr" : ".strtab", (Elf64_Shdr){
-		.sh_type = SHT_STRTAB, .sh_size = strings_size }, strings);
+	unsigned int str =
+		elfmake_section(m, dynamic ? ".dynstr" : ".strtab",
+				(Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_size = strings_size },
+				strings);
 
-	return elfmake_section(m, dynamic ? ".dynsym" : ".symtab", (Elf64_Shdr){
-		.sh_type = type, .sh_link = str, .sh_size = nr * sizeof(*syms),
-		.sh_entsize = sizeof(*syms) }, syms);
+	return elfmake_section(m, dynamic ? ".dynsym" : ".symtab",
+			       (Elf64_Shdr){ .sh_type = type,
+					     .sh_link = str,
+					     .sh_size = nr * sizeof(*syms),
+					     .sh_entsize = sizeof(*syms) },
+			       syms);
 }
 
 /* Write the headers; m->bytes and m->size are the file then. */
 static inline void elfmake_finish(struct elfmake *m)
 {
 	Elf64_Ehdr *eh = (Elf64_Ehdr *)m->bytes;
-	unsigned int names = elfmake_section(m, ".shstrtab", (Elf64_Shdr){
-		.sh_type = SHT_STRTAB, .sh_size = sizeof(m->names) }, m->names);
+	unsigned int names =
+		elfmake_section(m, ".shstrtab",
+				(Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_size = sizeof(m->names) },
+				m->names);
 
 	memcpy(m->bytes + m->shdrs[names].sh_offset, m->names, sizeof(m->names));
 	m->size = (m->size + 15) & ~15UL;

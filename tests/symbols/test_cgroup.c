@@ -47,14 +47,18 @@ static void test_container(void **state)
 		{ "/system.slice/docker-" ID64 ".scope", "docker:3fa1c2d4e5f6" },
 		{ "/docker/" ID64, "docker:3fa1c2d4e5f6" },
 		{ "/docker/" ID64 "/init.scope", "docker:3fa1c2d4e5f6" },
-		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID64
-		  ".scope/container", "podman:3fa1c2d4e5f6" },
+		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID64 ".scope/"
+		  "containe"
+		  "r",
+		  "podman:3fa1c2d4e5f6" },
 		{ "/libpod_parent/libpod-" ID64, "podman:3fa1c2d4e5f6" },
 		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12.slice/"
-		  "cri-containerd-" ID64 ".scope", "k8s:3fa1c2d4e5f6" },
+		  "cri-containerd-" ID64 ".scope",
+		  "k8s:3fa1c2d4e5f6" },
 		{ "/kubepods/besteffort/pod1234-5678/" ID64, "k8s:3fa1c2d4e5f6" },
 		{ "/kubepods.slice/crio-" ID64 ".scope", "k8s:3fa1c2d4e5f6" },
-		{ "/machine.slice/systemd-nspawn@build\\x2dbox.service/payload", "nspawn:build-box" },
+		{ "/machine.slice/systemd-nspawn@build\\x2dbox.service/payload", "nspawn:build-"
+										 "box" },
 		{ "/machine.slice/machine-debian.scope", "machine:debian" },
 		{ "/lxc.payload.web/system.slice/cron.service", "lxc:web" },
 		{ "/lxc/web", "lxc:web" },

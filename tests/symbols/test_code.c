@@ -66,7 +66,8 @@ static uint64_t offset_in_file(int (*function)(int))
 	char line[4096 + 128];
 
 	while (fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &pgoff) == 3 &&
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &pgoff) ==
+			    3 &&
 		    addr >= start && addr < end)
 			found = addr - start + pgoff;
 	fclose(maps);
@@ -85,7 +86,8 @@ static uint32_t symbol_at(struct fixture *f, uint64_t addr, const char *name)
 
 	while (!object && fgets(line, sizeof(line), maps)) {
 		path[0] = '\0';
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
 			   &start, &end, &pgoff, &id.maj, &id.min, &id.ino, path) < 6 ||
 		    addr < start || addr >= end)
 			continue;
@@ -123,7 +125,7 @@ __attribute__((noinline)) static int counted_function(int n)
 	int sum = 0;
 
 	for (int i = 0; i < n; i++)
-		__asm__ volatile("incl %0" : "+r"(sum));	/* the line we look for */
+		__asm__ volatile("incl %0" : "+r"(sum)); /* the line we look for */
 	return sum + (int)strtol("7", NULL, 10);
 }
 enum { ASM_LINE = FIRST_LINE + 3, LAST_LINE = FIRST_LINE + 4 };
@@ -179,7 +181,8 @@ static void test_own_function(void **state)
 /* Copy this program to @path. */
 static void copy_program(const char *path)
 {
-	int from = open("/proc/self/exe", O_RDONLY), to = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0700);
+	int from = open("/proc/self/exe", O_RDONLY),
+	    to = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0700);
 	char buf[65536];
 	ssize_t n;
 
@@ -208,7 +211,8 @@ static void test_replaced(void **state)
 	snprintf(other, sizeof(other), "%s/other", dir);
 	copy_program(path);
 	assert_int_equal(stat(path, &st), 0);
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(path, O_RDONLY), 0);
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+		   open(path, O_RDONLY), 0);
 	assert_true(map != MAP_FAILED);
 	symbol = symbol_at(f, (uint64_t)(uintptr_t)map + offset_in_file(&counted_function),
 			   "counted_function");
@@ -270,7 +274,8 @@ static void test_memory(void **state)
 	place = places_intern(f->places, object->id, at + 0x108);
 	symbols_run(f->symbols);
 	for (int i = 0; i < 200 && (i < 1 || !symbols_at(f->symbols, symbol) ||
-				    symbols_at(f->symbols, symbol)->made_up); i++) {
+				    symbols_at(f->symbols, symbol)->made_up);
+	     i++) {
 		usleep(20000);
 		symbols_run(f->symbols);
 		symbol = atomic_load(&places_at(f->places, place)->symbol);
@@ -300,12 +305,19 @@ static char core_path[64];
 /* A core file with one segment of @size bytes at @vaddr. */
 static void make_core(uint64_t vaddr, uint64_t offset, uint64_t size, uint16_t type)
 {
-	Elf64_Ehdr h = { .e_type = type, .e_machine = EM_X86_64, .e_version = 1,
-			 .e_phoff = sizeof(h), .e_ehsize = sizeof(h),
-			 .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2 };
+	Elf64_Ehdr h = { .e_type = type,
+			 .e_machine = EM_X86_64,
+			 .e_version = 1,
+			 .e_phoff = sizeof(h),
+			 .e_ehsize = sizeof(h),
+			 .e_phentsize = sizeof(Elf64_Phdr),
+			 .e_phnum = 2 };
 	Elf64_Phdr p[2] = { { .p_type = PT_NOTE, .p_vaddr = vaddr, .p_filesz = size },
-			    { .p_type = PT_LOAD, .p_vaddr = vaddr, .p_offset = offset,
-			      .p_filesz = size, .p_memsz = size } };
+			    { .p_type = PT_LOAD,
+			      .p_vaddr = vaddr,
+			      .p_offset = offset,
+			      .p_filesz = size,
+			      .p_memsz = size } };
 	int fd;
 
 	memcpy(h.e_ident, ELFMAG, SELFMAG);
@@ -320,8 +332,8 @@ static void make_core(uint64_t vaddr, uint64_t offset, uint64_t size, uint16_t t
 
 /* ---- the kernel of a recording: files of another machine, below a folder ---- */
 
-#define WAS_TEXT 0xffffffff9a000000ULL	/* where it was when it was recorded */
-#define NOW_TEXT 0xffffffff81000000ULL	/* where the list and the core have it */
+#define WAS_TEXT 0xffffffff9a000000ULL /* where it was when it was recorded */
+#define NOW_TEXT 0xffffffff81000000ULL /* where the list and the core have it */
 
 static char recorded_root[64];
 
@@ -393,7 +405,9 @@ static uint32_t kernel_symbol(struct fixture *f, uint64_t addr)
 static void test_kernel_moved(void **state)
 {
 	const struct kernel_identity was = { .release = "1.2.3-of-the-recording" };
-	const struct recorded_kernel told = { .mark = WAS_TEXT, .start = WAS_TEXT, .end = WAS_TEXT + 0x100000 };
+	const struct recorded_kernel told = { .mark = WAS_TEXT,
+					      .start = WAS_TEXT,
+					      .end = WAS_TEXT + 0x100000 };
 	struct fixture *f = *state;
 	const struct symbol *symbol;
 	struct listing *l;

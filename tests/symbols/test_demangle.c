@@ -30,10 +30,10 @@ static char *put(char *p, const char *text)
 static void test_names(void **state)
 {
 	static const struct {
-		const char *mangled, *name;	/* NULL: shown raw */
+		const char *mangled, *name; /* NULL: shown raw */
 	} cases[] = {
-		{ "_ZNSt6vectorIiSaIiEE9push_backEOi",
-		  "std::vector<int, std::allocator<int> >::push_back" },
+		{ "_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> "
+						       ">::push_back" },
 		{ "_ZN3foo3barEv", "foo::bar" },
 		{ "_ZNK3foo3barEv", "foo::bar" },
 		{ "_ZN3fooC1Ei", "foo::foo" },
@@ -43,7 +43,8 @@ static void test_names(void **state)
 		{ "_ZN3foo3barEv.cold", "foo::bar.cold" },
 		{ "_ZN3foo3barEv.part.0.constprop.1", "foo::bar.part.0.constprop.1" },
 		{ "_ZN3foo3barEv.llvm.123456", "foo::bar" },
-		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_"
+								      "fmt" },
 		{ "_RNvCskwGfYPst2Cb_3foo16example_function", "foo::example_function" },
 		{ "_D3std5stdio4File5writeMFZv", "std.stdio.File.write" },
 		{ "_D3foo3barQeFZv", "foo.bar.bar" },
@@ -69,7 +70,8 @@ static void test_names(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char out[OUT_SIZE] = "untouched";
-		size_t size = demangle(cases[i].mangled, strlen(cases[i].mangled), out, sizeof(out));
+		size_t size =
+			demangle(cases[i].mangled, strlen(cases[i].mangled), out, sizeof(out));
 
 		if (!cases[i].name) {
 			if (size)
@@ -127,7 +129,7 @@ static void test_substitutions_that_double(void **state)
 		put(p, "EvT_");
 		assert_true(costs_at_most(5.0, name, &size));
 		if (levels > 20)
-			assert_int_equal(size, OUT_SIZE - 1);	/* cut, not refused */
+			assert_int_equal(size, OUT_SIZE - 1); /* cut, not refused */
 	}
 }
 
@@ -157,7 +159,7 @@ static void test_stack_of_copies(void **state)
 {
 	static const char *const parts[][2] = {
 		{ "St1aIiE", "RT_" }, { "IiE", "OT_" }, { "1aIT_E", "RT0_" }, { "P", "T_" },
-		{ "N", "1a" }, { "F", "v" }, { "X", "sp" }, { "A", "_" },
+		{ "N", "1a" },	      { "F", "v" },	{ "X", "sp" },	      { "A", "_" },
 	};
 	char name[DEMANGLE_NAME_MAX + 64];
 	size_t size;

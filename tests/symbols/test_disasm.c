@@ -71,11 +71,15 @@ static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
 static void test_goes_where(void **state)
 {
 	/* 0: jne 0; 2: call 2000; 7: jmp 1234; c: jmp into the call; e: call *rax */
-	static const uint8_t code[] = { 0x75, 0xfe, 0xe8, 0xf9, 0x0f, 0x00, 0x00, 0xe9, 0x28, 0x02,
-					0x00, 0x00, 0xeb, 0xf7, 0xff, 0xd0 };
+	static const uint8_t code[] = { 0x75, 0xfe, 0xe8, 0xf9, 0x0f, 0x00, 0x00, 0xe9,
+					0x28, 0x02, 0x00, 0x00, 0xeb, 0xf7, 0xff, 0xd0 };
 	uint64_t asked = 0;
-	struct disasm_code c = { .bytes = code, .nr_bytes = sizeof(code), .vaddr = 0x1000,
-				 .machine = EM_X86_64, .wide = true, .name = name_of,
+	struct disasm_code c = { .bytes = code,
+				 .nr_bytes = sizeof(code),
+				 .vaddr = 0x1000,
+				 .machine = EM_X86_64,
+				 .wide = true,
+				 .name = name_of,
 				 .ctx = &asked };
 	struct listing *l = listing_new(1);
 

@@ -47,7 +47,7 @@ __attribute__((noinline, noclone)) static int outermost(int x)
 static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	*(uint64_t *)arg = info->dlpi_addr;
-	return 1;			/* the first is the program */
+	return 1; /* the first is the program */
 }
 
 struct fixture {
@@ -202,13 +202,13 @@ static void test_against_addr2line(void **state)
 			nr_want = MIN(nr_want + 1, OVERLAP_MAX - 1);
 		}
 		nr = dwarf_chain(f->d, vaddrs[i], frames);
-		if (!nr_want) {		/* nothing there: it printed the same as for the marker */
+		if (!nr_want) { /* nothing there: it printed the same as for the marker */
 			assert_non_null(fgets(line, sizeof(line), oracle));
 			assert_non_null(fgets(line, sizeof(line), oracle));
 			continue;
 		}
 		if (!nr && nr_want == 1)
-			continue;	/* a name of the symbol table only; counted below */
+			continue; /* a name of the symbol table only; counted below */
 		if (nr != nr_want)
 			fail_msg("0x%" PRIx64 ": %d frames, not %d", vaddrs[i], nr_want, nr);
 		for (int j = 0; j < nr; j++)
@@ -245,8 +245,11 @@ static void test_refused(void **state)
 	elfmake_fini(&m);
 	/* A section that says it would be a terabyte. */
 	elfmake_init(&m, EM_X86_64, 0x1000, 0x1000);
-	elfmake_section(&m, ".debug_info", (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
-		.sh_flags = SHF_COMPRESSED, .sh_size = sizeof(bomb) }, &bomb);
+	elfmake_section(&m, ".debug_info",
+			(Elf64_Shdr){ .sh_type = SHT_PROGBITS,
+				      .sh_flags = SHF_COMPRESSED,
+				      .sh_size = sizeof(bomb) },
+			&bomb);
 	elfmake_finish(&m);
 	assert_int_equal(pwrite(fd, m.bytes, m.size, 0), m.size);
 	assert_int_equal(elffile_open(&other, fd, NULL, m.size, NULL), 0);

@@ -128,7 +128,7 @@ static void test_sorts_and_finds(void **state)
 	put_fde(&s, cie, 0x1000, 0x20);
 	put_fde(&s, cie, 0x2000, 0x1000);
 	put(&s, 0, 4);
-	put_fde(&s, cie, 0x9000, 0x10);		/* behind the terminator */
+	put_fde(&s, cie, 0x9000, 0x10); /* behind the terminator */
 	assert_int_equal(init(&eh, &s), 0);
 	assert_int_equal(eh.nr_fdes, 3);
 	assert_int_equal(eh.nr_refused, 0);
@@ -141,7 +141,8 @@ static void test_sorts_and_finds(void **state)
 	ehframe_fini(&eh);
 }
 
-/* Each ends where the next one begins; of two that begin at one place the first in the section stays. */
+/* Each ends where the next one begins; of two that begin at one place the first in the section
+ * stays. */
 static void test_overlaps(void **state)
 {
 	struct section s = { .size = 0 };
@@ -191,11 +192,11 @@ static void test_reads_record(void **state)
 static void test_refuses_cies(void **state)
 {
 	static const struct cie_args bad[] = {
-		{ 0, 16, 0x1b, "zR" }, { 2, 16, 0x1b, "zR" }, { 4, 16, 0x1b, "zR" },
-		{ 1, 15, 0x1b, "zR" }, { 1, 17, 0x1b, "zR" }, { 3, 0x7f, 0x1b, "zR" },
-		{ 1, 16, 0x1b, "eh" }, { 1, 16, 0x1b, "R" }, { 1, 16, 0x1b, "zRR" },
+		{ 0, 16, 0x1b, "zR" },	{ 2, 16, 0x1b, "zR" },	      { 4, 16, 0x1b, "zR" },
+		{ 1, 15, 0x1b, "zR" },	{ 1, 17, 0x1b, "zR" },	      { 3, 0x7f, 0x1b, "zR" },
+		{ 1, 16, 0x1b, "eh" },	{ 1, 16, 0x1b, "R" },	      { 1, 16, 0x1b, "zRR" },
 		{ 1, 16, 0x1b, "zRX" }, { 1, 16, 0x1b, "zRSPLBzzz" }, { 1, 16, 0x3b, "zR" },
-		{ 1, 16, 0x9b, "zR" }, { 1, 16, 0x1a, "zR" }, { 1, 16, 0xff, "zR" },
+		{ 1, 16, 0x9b, "zR" },	{ 1, 16, 0x1a, "zR" },	      { 1, 16, 0xff, "zR" },
 		{ 1, 16, 0x50, "zR" },
 	};
 
@@ -220,15 +221,15 @@ static void test_refuses_fdes(void **state)
 	size_t cie = put_cie(&s, &plain), fde;
 	struct ehframe eh;
 
-	put_fde(&s, cie, 0x1000, 0);			/* empty */
-	put_fde(&s, cie, 0x1000, 0x80000000);		/* a negative size */
-	put_fde(&s, cie - 4, 0x1000, 0x10);		/* before the section */
+	put_fde(&s, cie, 0x1000, 0);	      /* empty */
+	put_fde(&s, cie, 0x1000, 0x80000000); /* a negative size */
+	put_fde(&s, cie - 4, 0x1000, 0x10);   /* before the section */
 	fde = put_fde(&s, cie, 0x1000, 0x10);
-	put_fde(&s, fde, 0x1100, 0x10);			/* an FDE as CIE */
+	put_fde(&s, fde, 0x1100, 0x10); /* an FDE as CIE */
 	fde = put_fde(&s, cie, 0x1200, 0x10);
-	s.bytes[fde + 16] = 0x7f;			/* augmentation beyond the record */
+	s.bytes[fde + 16] = 0x7f; /* augmentation beyond the record */
 	fde = put_fde(&s, cie, 0x1300, 0x10);
-	memset(s.bytes + fde + 8, 0, 4);		/* discarded function */
+	memset(s.bytes + fde + 8, 0, 4); /* discarded function */
 	assert_int_equal(init(&eh, &s), 0);
 	assert_int_equal(eh.nr_fdes, 1);
 	assert_int_equal(eh.nr_refused, 6);
@@ -242,12 +243,12 @@ static void test_lengths(void **state)
 	struct ehframe eh;
 
 	put_fde(&s, cie, 0x1000, 0x10);
-	put(&s, 0xffffffff, 4);			/* a 64-bit record is stepped over */
+	put(&s, 0xffffffff, 4); /* a 64-bit record is stepped over */
 	put(&s, 16, 8);
 	put(&s, 1, 8);
 	put(&s, 2, 8);
 	put_fde(&s, cie, 0x2000, 0x10);
-	put(&s, 0x7fffffff, 4);			/* leaves the section: the walk ends */
+	put(&s, 0x7fffffff, 4); /* leaves the section: the walk ends */
 	put(&s, 4, 4);
 	assert_int_equal(init(&eh, &s), 0);
 	assert_int_equal(eh.nr_fdes, 2);
@@ -295,9 +296,9 @@ static void test_every_cut(void **state)
 static void test_leb(void **state)
 {
 	static const uint8_t bytes[] = {
-		0x7f, 0x80, 0x01, 0x7f, 0x80, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-		0x01, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f, 0x80, 0x80, 0x80, 0x80,
-		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01,
+		0x7f, 0x80, 0x01, 0x7f, 0x80, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0x01, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f,
+		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01,
 	};
 	struct eh_reader r = { bytes, bytes + sizeof(bytes), false };
 
@@ -362,7 +363,8 @@ static void check_file(const char *path)
 			continue;
 		data = elf_rawdata(scn, NULL);
 		assert_int_equal(ehframe_init(&eh, data->d_buf, data->d_size, shdr.sh_addr,
-					      ehdr.e_machine), 0);
+					      ehdr.e_machine),
+				 0);
 		assert_int_equal(eh.nr_refused, 0);
 		assert_int_equal(compare(&eh, &ehdr, data), eh.nr_fdes);
 		print_message("%s: %u FDEs\n", path, eh.nr_fdes);
@@ -386,7 +388,7 @@ static size_t put_debug_cie(struct section *s, uint8_t version, uint8_t address_
 	put(s, 1, 1);
 	put(s, 0x78, 1);
 	put(s, 16, 1);
-	put(s, 0x08070c, 3);		/* CFA = rsp + 8 */
+	put(s, 0x08070c, 3); /* CFA = rsp + 8 */
 	put(s, 0x0190, 2);
 	end_record(s, start);
 	return start;
@@ -417,15 +419,16 @@ static void test_debug_frame(void **state)
 		cies[i] = put_debug_cie(&debug, versions[i], 8);
 	for (size_t i = 0; i < 9; i++)
 		put_debug_fde(&debug, cies[i % 3], 0x5000 + 0x100 * i, 0x80);
-	put_debug_fde(&debug, put_debug_cie(&debug, 4, 4), 0x9000, 0x80);	/* 32-bit addresses */
-	put_debug_fde(&debug, put_debug_cie(&debug, 2, 8), 0x9100, 0x80);	/* no such version */
-	put_debug_fde(&debug, 3, 0x9200, 0x80);					/* no CIE there */
+	put_debug_fde(&debug, put_debug_cie(&debug, 4, 4), 0x9000, 0x80); /* 32-bit addresses */
+	put_debug_fde(&debug, put_debug_cie(&debug, 2, 8), 0x9100, 0x80); /* no such version */
+	put_debug_fde(&debug, 3, 0x9200, 0x80);				  /* no CIE there */
 	put_debug_fde(&debug, debug.size + 100, 0x9300, 0x80);
 	put_fde(&old, put_cie(&old, &plain), 0x3000, 0x40);
 	put(&old, 0, 4);
-	put(&old, 0x5555, 8);		/* behind the terminator: not to be read */
+	put(&old, 0x5555, 8); /* behind the terminator: not to be read */
 	assert_int_equal(debugframe_join(old.bytes, old.size, debug.bytes, debug.size, &both,
-						  &size), 0);
+					 &size),
+			 0);
 	assert_int_equal(ehframe_init(&eh, both, size, VADDR, EM_X86_64), 0);
 	assert_int_equal(eh.nr_fdes, 10);
 	assert_int_equal(eh.nr_refused, 0);
@@ -452,7 +455,8 @@ static void test_debug_frame(void **state)
 	free(both);
 }
 
-/* CIEs that take turns are copied again and again: there is an end to it. Also: each cut, each byte. */
+/* CIEs that take turns are copied again and again: there is an end to it. Also: each cut, each
+ * byte. */
 static void test_hostile_debug_frame(void **state)
 {
 	struct section s = { .size = 0 };
@@ -471,7 +475,7 @@ static void test_hostile_debug_frame(void **state)
 	for (int i = 0; i < 60; i++)
 		put_debug_fde(&s, i & 1 ? a : b, 0x5000 + 0x100U * (unsigned int)i, 0x80);
 	for (size_t cut = 0; cut <= s.size; cut++) {
-		uint8_t *copy = malloc(cut + 1);	/* so that a sanitizer sees the end */
+		uint8_t *copy = malloc(cut + 1); /* so that a sanitizer sees the end */
 
 		memcpy(copy, s.bytes, cut);
 		if (cut)

@@ -26,12 +26,13 @@ struct made {
 	uint8_t head[EHHDR_SIZE];
 	uint64_t entries[NR + 8];
 	uint32_t nr;
-	uint32_t offset[NR];		/* of the FDE of TEXT + 0x10 * i */
+	uint32_t offset[NR]; /* of the FDE of TEXT + 0x10 * i */
 };
 
 static uint64_t made_entry(uint64_t start, uint64_t fde)
 {
-	return (uint32_t)(start - HDR_VADDR) | (uint64_t)(uint32_t)(EH_VADDR + fde - HDR_VADDR) << 32;
+	return (uint32_t)(start - HDR_VADDR) | (uint64_t)(uint32_t)(EH_VADDR + fde - HDR_VADDR)
+						       << 32;
 }
 
 static void make(struct made *m)
@@ -143,17 +144,17 @@ static void test_counts(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		make(&m);
-		for (uint32_t n = 0; n < 8; n++)	/* what there is behind it is in order, too */
+		for (uint32_t n = 0; n < 8; n++) /* what there is behind it is in order, too */
 			m.entries[NR + n] = made_entry(TEXT + 0x10 * (NR + n), m.offset[0]);
 		memcpy(m.head + 8, &counts[i], 4);
 		assert_int_equal(init_of(&eh, &m, EHHDR_SIZE + sizeof(m.entries)), -EBADMSG);
 	}
-	make(&m);		/* as many as there are, but the section ends before */
+	make(&m); /* as many as there are, but the section ends before */
 	assert_int_equal(init_of(&eh, &m, EHHDR_SIZE + NR * 8 - 1), -EBADMSG);
 	/* An FDE that is left out: its function would have none. */
 	eh_fde(&m.section, 0, TEXT + 0x10 * NR, 0x10, NULL, 0);
 	assert_int_equal(init(&eh, &m), 0);
-	ehframe_fini(&eh);	/* behind the terminator it is no FDE */
+	ehframe_fini(&eh); /* behind the terminator it is no FDE */
 	make(&m);
 	m.section.size -= 4;
 	eh_fde(&m.section, 0, TEXT + 0x10 * NR, 0x10, NULL, 0);
@@ -168,10 +169,10 @@ static void test_order(void **state)
 	make(&m);
 	first = m.entries[50];
 	m.entries[50] = m.entries[51];
-	assert_refused(&m);		/* two of one start */
+	assert_refused(&m); /* two of one start */
 	m.entries[51] = first;
 	assert_refused(&m);
-	make(&m);			/* ascending as unsigned numbers only */
+	make(&m); /* ascending as unsigned numbers only */
 	m.entries[NR - 1] = (uint64_t)m.offset[0] << 32 | 0x7fffffff;
 	m.entries[NR - 2] = (uint64_t)m.offset[0] << 32 | 0x80000000;
 	assert_refused(&m);
@@ -205,11 +206,11 @@ static void test_starts_and_sizes(void **state)
 	uint32_t size = 0x1000;
 
 	make(&m);
-	m.entries[7]++;			/* not where its FDE says */
+	m.entries[7]++; /* not where its FDE says */
 	assert_int_equal(init(&eh, &m), 0);
 	assert_false(finds(&eh, TEXT + 0x75) || ehframe_at(&eh, 7, &fde));
 	ehframe_fini(&eh);
-	make(&m);			/* an FDE ends where the next one begins */
+	make(&m); /* an FDE ends where the next one begins */
 	memcpy(m.section.bytes + m.offset[7] + 12, &size, 4);
 	assert_int_equal(init(&eh, &m), 0);
 	assert_true(ehframe_find(&eh, TEXT + 0x7f, &fde) && fde.size == 0x10);
@@ -238,7 +239,7 @@ static void test_far(void **state)
 	struct ehframe eh;
 
 	assert_false(ehhdr_index(&h, &entry, 64));
-	entry = 0x7ffff000ULL << 32 | 0xfffff001;	/* as far as it goes */
+	entry = 0x7ffff000ULL << 32 | 0xfffff001; /* as far as it goes */
 	assert_true(ehhdr_index(&h, &entry, 64));
 	assert_true(entry == 1ULL << 32);
 	cie = eh_cie(&s, false, eh_usual, sizeof(eh_usual));
@@ -287,8 +288,8 @@ static void compare_at(const struct ehframe *table, const struct ehframe *own, u
 	bool found = ehframe_find(own, vaddr, &b);
 
 	if (ehframe_find(table, vaddr, &a) != found || (found && memcmp(&a, &b, sizeof(a)) != 0))
-		fail_msg("%#" PRIx64 ": %#" PRIx64 " %u, not %#" PRIx64 " %u", vaddr, a.start, a.size,
-			 b.start, b.size);
+		fail_msg("%#" PRIx64 ": %#" PRIx64 " %u, not %#" PRIx64 " %u", vaddr, a.start,
+			 a.size, b.start, b.size);
 	t->asked++;
 }
 
@@ -311,7 +312,8 @@ static void compare(const struct ehframe *table, const struct ehframe *own, stru
 	if (!own->nr_fdes || !ehframe_at(own, 0, &fde) || !ehframe_at(own, own->nr_fdes - 1, &last))
 		return;
 	for (uint32_t i = 0; i < 1000; i++)
-		compare_at(table, own, fde.start + random_next(&seed) % (last.start - fde.start + 0x1000), t);
+		compare_at(table, own,
+			   fde.start + random_next(&seed) % (last.start - fde.start + 0x1000), t);
 	t->fdes += own->nr_fdes;
 }
 
@@ -366,7 +368,7 @@ static void compare_file(const char *path, struct tally *t)
 	eh_close(&f);
 }
 
-#define FDES_A_RUN 400000u		/* unless CFI_ALL is set */
+#define FDES_A_RUN 400000u /* unless CFI_ALL is set */
 
 static struct tally system_wide;
 
@@ -386,24 +388,19 @@ static void test_system(void **state)
 	if (!nftw("/usr/bin", visit, 16, FTW_PHYS))
 		nftw("/usr/lib", visit, 16, FTW_PHYS);
 	print_message("%" PRIu64 " files, %" PRIu64 " FDEs (%" PRIu64 " overlap), %" PRIu64
-		      " look-ups; %" PRIu64 " tables not used\n", t->files, t->fdes, t->overlaps, t->asked,
-		      t->refused);
+		      " look-ups; %" PRIu64 " tables not used\n",
+		      t->files, t->fdes, t->overlaps, t->asked, t->refused);
 	assert_true(t->files > 0 && t->refused <= t->files / 20);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),
-		cmocka_unit_test(test_other_layouts),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_offsets),
-		cmocka_unit_test(test_starts_and_sizes),
-		cmocka_unit_test(test_wrong_pointer),
-		cmocka_unit_test(test_far),
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_system),
+		cmocka_unit_test(test_sound),	      cmocka_unit_test(test_other_layouts),
+		cmocka_unit_test(test_counts),	      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_offsets),	      cmocka_unit_test(test_starts_and_sizes),
+		cmocka_unit_test(test_wrong_pointer), cmocka_unit_test(test_far),
+		cmocka_unit_test(test_records),	      cmocka_unit_test(test_system),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

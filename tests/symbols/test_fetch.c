@@ -54,9 +54,11 @@ static void serve(int fd, bool mute)
 		if (mute)
 			pause();
 		if (strstr(buf, "GET /buildid/" HEX_ID "/debuginfo"))
-			dprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+			dprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: "
+				   "close\r\n\r\nhello");
 		else
-			dprintf(c, "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+			dprintf(c, "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: "
+				   "close\r\n\r\n");
 		close(c);
 	}
 }
@@ -229,7 +231,7 @@ static void test_cache_path(void **state)
 	assert_true(fetch_cache_path(build_id, 2, 2, path, sizeof(path)));
 	assert_string_equal(path, "/home/x/.cache/debuginfod_client/abcd/debuginfo");
 	assert_true(fetch_cache_path(build_id, 20, 2, path, sizeof(path)));
-	assert_string_equal(path, "");			/* no room for it */
+	assert_string_equal(path, ""); /* no room for it */
 	assert_false(fetch_cache_path(build_id, 20, 4, path, sizeof(path)));
 	assert_false(fetch_cache_path(build_id, 0, 0, path, sizeof(path)));
 }
@@ -238,8 +240,11 @@ int main(void)
 {
 #define FETCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		FETCH_TEST(test_no_server), FETCH_TEST(test_comes), FETCH_TEST(test_none),
-		FETCH_TEST(test_cancel),    cmocka_unit_test(test_cache_path),
+		FETCH_TEST(test_no_server),
+		FETCH_TEST(test_comes),
+		FETCH_TEST(test_none),
+		FETCH_TEST(test_cancel),
+		cmocka_unit_test(test_cache_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

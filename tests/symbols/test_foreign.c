@@ -117,9 +117,9 @@ static void test_plain(void **state)
 	want.size_max = 4;
 	refuse(&want, -EFBIG);
 	want.size_max = 0;
-	want.ino += 1 << 30;	/* nobody has it */
+	want.ino += 1 << 30; /* nobody has it */
 	refuse(&want, -ESTALE);
-	want = (struct foreign_want){ .path = "plain" };	/* relative */
+	want = (struct foreign_want){ .path = "plain" }; /* relative */
 	refuse(&want, -ENOENT);
 	want.path = at("nothing\033[2J");
 	refuse(&want, -ENOENT);
@@ -169,11 +169,11 @@ static void test_deleted_suffix(void **state)
 	write_file(at("lib.so"), "code");
 	snprintf(lie, sizeof(lie), "%s (deleted)", at("lib.so"));
 	want = want_ino(0, lie, at("lib.so"));
-	expect(&want, "code", true);		/* renamed away and back: the inode proves it */
-	want.ino += 1 << 30;	/* nobody has it */
-	refuse(&want, -ESTALE);			/* the bare name leads to another file */
+	expect(&want, "code", true); /* renamed away and back: the inode proves it */
+	want.ino += 1 << 30;	     /* nobody has it */
+	refuse(&want, -ESTALE);	     /* the bare name leads to another file */
 	want.ino = 0;
-	refuse(&want, -ENOENT);			/* nothing proves it */
+	refuse(&want, -ENOENT); /* nothing proves it */
 	write_file(lie, "really named so");
 	expect(&want, "really named so", false);
 	want = want_ino(0, lie, lie);
@@ -192,7 +192,7 @@ static pid_t mapping_child(const char *path, const char *root, uint64_t *start)
 		int fd;
 		void *p;
 
-		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* a failed test leaves nothing behind */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nothing behind */
 		if (root && (chroot(root) || chdir("/")))
 			_exit(1);
 		fd = open(path, O_RDONLY);
@@ -218,8 +218,8 @@ static bool map_files_work(pid_t pid, uint64_t start)
 {
 	char link[96], target[256];
 
-	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", pid,
-		 (unsigned long long)start, (unsigned long long)start + 4096);
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)start,
+		 (unsigned long long)start + 4096);
 	return readlink(link, target, sizeof(target)) > 0 && !access(link, R_OK);
 }
 
@@ -255,7 +255,7 @@ static void test_replaced(void **state)
 		refuse(&want, -ESTALE);
 		/* Remapped since: the link leads to another inode. */
 		want.end -= 4096;
-		want.ino += 1 << 30;	/* nobody has it */
+		want.ino += 1 << 30; /* nobody has it */
 		refuse(&want, -ESTALE);
 	}
 	end_child(pid);
@@ -290,7 +290,7 @@ static void test_root(void **state)
 	assert_int_equal(symlink("../../../../../../lib/own", at("root/lib/up.so")), 0);
 	want.pid = mapping_child("/lib/own", at("root"), &start);
 	refuse(&want, -ENOENT);
-	want.path = "/lib/up.so";		/* ".." stops at its root */
+	want.path = "/lib/up.so"; /* ".." stops at its root */
 	expect(&want, "container", false);
 	want.path = "/lib/own";
 	expect(&want, "container", false);
@@ -325,9 +325,9 @@ static void test_gone(void **state)
 	waitpid(pid, NULL, 0);
 	write_file(at("kept"), "kept");
 	want = want_ino(pid, at("kept"), at("kept"));
-	expect(&want, "kept", true);		/* proven by its inode */
+	expect(&want, "kept", true); /* proven by its inode */
 	want.ino = 0;
-	refuse(&want, -ENOENT);			/* not proven */
+	refuse(&want, -ENOENT); /* not proven */
 	assert_int_equal(foreign_read_proc(pid, "maps", 100, &text, &size), -ESRCH);
 	assert_int_equal(foreign_open_proc(pid), -ESRCH);
 	assert_int_equal(foreign_open_proc(0), -ESRCH);
@@ -355,14 +355,10 @@ static void test_read_proc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_not_regular),
-		cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_deleted_suffix),
-		cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_mapped_device),
-		cmocka_unit_test(test_root),
-		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_plain),	  cmocka_unit_test(test_not_regular),
+		cmocka_unit_test(test_sparse),	  cmocka_unit_test(test_deleted_suffix),
+		cmocka_unit_test(test_replaced),  cmocka_unit_test(test_mapped_device),
+		cmocka_unit_test(test_root),	  cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_read_proc),
 	};
 

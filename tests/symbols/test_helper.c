@@ -126,7 +126,8 @@ static void test_hangs(void **state)
 		assert_int_equal(helpers_start(f->helpers, &hang[i]->job), 0);
 	}
 	/* On a full machine it takes a while before it even gets to hang. */
-	for (int i = 0; i < 250 && watch_blocked_ns(&hang[0]->job.watch, time_now_ns()) <= 10 * MS; i++)
+	for (int i = 0; i < 250 && watch_blocked_ns(&hang[0]->job.watch, time_now_ns()) <= 10 * MS;
+	     i++)
 		assert_false(helpers_wait(f->helpers, &hang[0]->job, time_now_ns() + 20 * MS));
 	assert_true(watch_blocked_ns(&hang[0]->job.watch, time_now_ns()) > 10 * MS);
 	j = job_new(f, false);

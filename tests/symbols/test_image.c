@@ -79,7 +79,7 @@ __attribute__((noinline)) static int function_of_the_test(int x)
 static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	*(uint64_t *)arg = info->dlpi_addr;
-	return 1;			/* the first is the program */
+	return 1; /* the first is the program */
 }
 
 static void test_own_program(void **state)
@@ -156,14 +156,16 @@ static void test_libc_against_libelf(void **state)
 
 		gelf_getsym(data, (int)((unsigned int)rand_r(&seed) % nr), &sym);
 		if ((GELF_ST_TYPE(sym.st_info) != STT_FUNC &&
-		     GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC) || !sym.st_size || !sym.st_shndx)
+		     GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC) ||
+		    !sym.st_size || !sym.st_shndx)
 			continue;
 		tried++;
 		s = image_find(image, sym.st_value);
 		assert_non_null(s);
 		assert_true(s->vaddr == sym.st_value);
 		if (!strcmp(image->source, ".dynsym"))
-			assert_true(oracle_has(elf, data, nr, shdr.sh_link, sym.st_value, image, s));
+			assert_true(
+				oracle_has(elf, data, nr, shdr.sh_link, sym.st_value, image, s));
 	}
 	elf_end(elf);
 	image_free(image);
@@ -231,12 +233,18 @@ static void test_sectionless(void **state)
 struct made {
 	uint8_t bytes[MADE_SIZE];
 	uint32_t nr_syms;
-	uint32_t names;			/* bytes of names so far */
+	uint32_t names; /* bytes of names so far */
 };
 
 /* Offsets in a made file; .text lies at 0x1000 and is loaded at TEXT_VADDR. */
-enum { AT_SECTIONS = 0x400, AT_SYMTAB = 0x800, AT_TEXT = 0x1000, AT_EH = 0x2000, AT_HDR = 0x2800,
-       AT_NAMES = 0x3000 };
+enum {
+	AT_SECTIONS = 0x400,
+	AT_SYMTAB = 0x800,
+	AT_TEXT = 0x1000,
+	AT_EH = 0x2000,
+	AT_HDR = 0x2800,
+	AT_NAMES = 0x3000
+};
 
 static Elf64_Shdr *made_section(struct made *m, unsigned int i)
 {
@@ -267,15 +275,24 @@ static void made_init(struct made *m)
 	eh->e_shentsize = sizeof(Elf64_Shdr);
 	eh->e_shnum = 4;
 	*made_segment(m, 0) = (Elf64_Phdr){
-		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = AT_TEXT,
-		.p_vaddr = TEXT_VADDR, .p_filesz = 0x2000, .p_memsz = 0x2000,
+		.p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_offset = AT_TEXT,
+		.p_vaddr = TEXT_VADDR,
+		.p_filesz = 0x2000,
+		.p_memsz = 0x2000,
 	};
 	*made_section(m, 1) = (Elf64_Shdr){
-		.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-		.sh_addr = TEXT_VADDR, .sh_offset = AT_TEXT, .sh_size = TEXT_SIZE,
+		.sh_type = SHT_PROGBITS,
+		.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		.sh_addr = TEXT_VADDR,
+		.sh_offset = AT_TEXT,
+		.sh_size = TEXT_SIZE,
 	};
 	*made_section(m, 2) = (Elf64_Shdr){
-		.sh_type = SHT_SYMTAB, .sh_offset = AT_SYMTAB, .sh_link = 3,
+		.sh_type = SHT_SYMTAB,
+		.sh_offset = AT_SYMTAB,
+		.sh_link = 3,
 		.sh_entsize = sizeof(Elf64_Sym),
 	};
 	*made_section(m, 3) = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = AT_NAMES };
@@ -288,8 +305,11 @@ static void made_symbol(struct made *m, const char *name, uint64_t offset, uint6
 	Elf64_Sym *sym = (Elf64_Sym *)(m->bytes + AT_SYMTAB) + m->nr_syms++;
 
 	*sym = (Elf64_Sym){
-		.st_name = m->names, .st_info = ELF64_ST_INFO(bind, type), .st_shndx = 1,
-		.st_value = TEXT_VADDR + offset, .st_size = size,
+		.st_name = m->names,
+		.st_info = ELF64_ST_INFO(bind, type),
+		.st_shndx = 1,
+		.st_value = TEXT_VADDR + offset,
+		.st_size = size,
 	};
 	memcpy(m->bytes + AT_NAMES + m->names, name, strlen(name) + 1);
 	m->names += (uint32_t)strlen(name) + 1;
@@ -374,7 +394,7 @@ static void test_sizes_and_gaps(void **state)
 	assert_name(image, 0x520, NULL);
 	assert_name(image, 0xf7f, "last");
 	assert_name(image, 0xfff, "huge");
-	assert_name(image, 0x1000, NULL);	/* the section's end */
+	assert_name(image, 0x1000, NULL); /* the section's end */
 	assert_name(image, 0x1800, NULL);
 	assert_null(image_find(image, 0));
 	assert_null(image_find(image, UINT64_MAX));
@@ -407,8 +427,8 @@ static void test_bias_and_merge(void **state)
 static void made_eh_frame(struct made *m)
 {
 	static const uint8_t cie[] = {
-		20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b,
-		0x0c, 7, 8, 0x90, 1, 0, 0,
+		20, 0,	  0,  0, 0,    0,    0, 0, 1,	 'z', 'R', 0,
+		1,  0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1,   0,   0,
 	};
 	uint8_t *fde = m->bytes + AT_EH + sizeof(cie);
 	uint64_t vaddr = TEXT_VADDR + (AT_EH - AT_TEXT) + sizeof(cie);
@@ -416,15 +436,17 @@ static void made_eh_frame(struct made *m)
 			      0x80 };
 
 	memcpy(m->bytes + AT_EH, cie, sizeof(cie));
-	memcpy(fde, words, sizeof(words));	/* then: no augmentation data, nops, a terminator */
+	memcpy(fde, words, sizeof(words)); /* then: no augmentation data, nops, a terminator */
 }
 
 /* PT_GNU_EH_FRAME whose pointer has encoding @enc and @size bytes of value @value. */
 static void made_header(struct made *m, uint8_t enc, uint64_t value, size_t size)
 {
 	*made_segment(m, 1) = (Elf64_Phdr){
-		.p_type = PT_GNU_EH_FRAME, .p_offset = AT_HDR,
-		.p_vaddr = TEXT_VADDR + (AT_HDR - AT_TEXT), .p_filesz = 4 + size,
+		.p_type = PT_GNU_EH_FRAME,
+		.p_offset = AT_HDR,
+		.p_vaddr = TEXT_VADDR + (AT_HDR - AT_TEXT),
+		.p_filesz = 4 + size,
 		.p_memsz = 4 + size,
 	};
 	m->bytes[AT_HDR] = 1;
@@ -441,19 +463,19 @@ static void test_eh_frame_pointer_encodings(void **state)
 		size_t size;
 		bool good;
 	} cases[] = {
-		{ 0x1b, eh - (hdr + 4), 4, true },	/* pcrel sdata4: what linkers write */
-		{ 0x1c, eh - (hdr + 4), 8, true },	/* pcrel sdata8 */
-		{ 0x1a, eh - (hdr + 4), 2, true },	/* pcrel sdata2 */
-		{ 0x3b, eh - hdr, 4, true },		/* datarel sdata4 */
-		{ 0x03, eh, 4, true },			/* udata4 */
-		{ 0x00, eh, 8, true },			/* absptr */
+		{ 0x1b, eh - (hdr + 4), 4, true }, /* pcrel sdata4: what linkers write */
+		{ 0x1c, eh - (hdr + 4), 8, true }, /* pcrel sdata8 */
+		{ 0x1a, eh - (hdr + 4), 2, true }, /* pcrel sdata2 */
+		{ 0x3b, eh - hdr, 4, true },	   /* datarel sdata4 */
+		{ 0x03, eh, 4, true },		   /* udata4 */
+		{ 0x00, eh, 8, true },		   /* absptr */
 		{ 0x04, eh, 8, true },
-		{ 0x13, eh - (hdr + 4), 4, false },	/* a negative distance, unsigned */
-		{ 0x9b, eh - (hdr + 4), 4, false },	/* indirect */
-		{ 0x01, eh, 8, false },			/* uleb128 */
-		{ 0xff, 0, 4, false },			/* omitted */
-		{ 0x00, eh, 7, false },			/* cut */
-		{ 0x03, 0x10, 4, false },		/* outside all segments */
+		{ 0x13, eh - (hdr + 4), 4, false }, /* a negative distance, unsigned */
+		{ 0x9b, eh - (hdr + 4), 4, false }, /* indirect */
+		{ 0x01, eh, 8, false },		    /* uleb128 */
+		{ 0xff, 0, 4, false },		    /* omitted */
+		{ 0x00, eh, 7, false },		    /* cut */
+		{ 0x03, 0x10, 4, false },	    /* outside all segments */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -490,7 +512,8 @@ static void made_table(struct made *m, uint32_t nr, uint64_t start)
 	memcpy(m->bytes + AT_HDR + 8, words, sizeof(words));
 }
 
-/* The file's own table is what we go by, so far as its FDEs agree; else all records are looked at. */
+/* The file's own table is what we go by, so far as its FDEs agree; else all records are looked at.
+ */
 static void test_eh_frame_table(void **state)
 {
 	const struct {
@@ -499,8 +522,8 @@ static void test_eh_frame_table(void **state)
 		bool found;
 	} cases[] = {
 		{ 1, TEXT_VADDR + 0x100, 20, true },
-		{ 1, TEXT_VADDR + 0x101, 20, false },	/* used, but not what the FDE says */
-		{ 1, TEXT_VADDR + 0x101, 19, true },	/* not used: the segment ends before it does */
+		{ 1, TEXT_VADDR + 0x101, 20, false }, /* used, but not what the FDE says */
+		{ 1, TEXT_VADDR + 0x101, 19, true }, /* not used: the segment ends before it does */
 		{ 2, TEXT_VADDR + 0x101, 20, true },
 		{ UINT32_MAX, TEXT_VADDR + 0x101, UINT64_MAX, true },
 	};
@@ -539,8 +562,11 @@ static void test_eh_frame_by_section(void **state)
 		eh->e_shnum = 5;
 		eh->e_shstrndx = 3;
 		*made_section(&m, 4) = (Elf64_Shdr){
-			.sh_name = 1, .sh_type = types[i], .sh_flags = SHF_ALLOC,
-			.sh_addr = TEXT_VADDR + (AT_EH - AT_TEXT), .sh_offset = AT_EH,
+			.sh_name = 1,
+			.sh_type = types[i],
+			.sh_flags = SHF_ALLOC,
+			.sh_addr = TEXT_VADDR + (AT_EH - AT_TEXT),
+			.sh_offset = AT_EH,
 			.sh_size = 44,
 		};
 		image = made_image(&m);
@@ -568,7 +594,7 @@ static void test_segments(void **state)
 	assert_false(image_vaddr(image, AT_TEXT + 0x2000, &v));
 	assert_false(image_vaddr(image, AT_TEXT - 1, &v));
 	assert_true(image_offset(image, TEXT_VADDR + 5, &v) && v == AT_TEXT + 5);
-	assert_false(image_offset(image, TEXT_VADDR + 0x2000, &v));	/* .bss has no bytes */
+	assert_false(image_offset(image, TEXT_VADDR + 0x2000, &v)); /* .bss has no bytes */
 	assert_false(image_offset(image, TEXT_VADDR - 1, &v));
 	image_free(image);
 }
@@ -594,12 +620,21 @@ static void test_elf32_has_symbols(void **state)
 	eh->e_shentsize = sizeof(*sh);
 	eh->e_shnum = 4;
 	*ph = (Elf32_Phdr){ PT_LOAD, 0x1000, 0x8048000, 0, 0x1000, 0x1000, PF_R | PF_X, 0 };
-	sh[1] = (Elf32_Shdr){ .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-			      .sh_addr = 0x8048000, .sh_offset = 0x1000, .sh_size = 0x1000 };
-	sh[2] = (Elf32_Shdr){ .sh_type = SHT_SYMTAB, .sh_offset = 0x400, .sh_size = sizeof(*sym),
-			      .sh_link = 3, .sh_entsize = sizeof(*sym) };
+	sh[1] = (Elf32_Shdr){ .sh_type = SHT_PROGBITS,
+			      .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			      .sh_addr = 0x8048000,
+			      .sh_offset = 0x1000,
+			      .sh_size = 0x1000 };
+	sh[2] = (Elf32_Shdr){ .sh_type = SHT_SYMTAB,
+			      .sh_offset = 0x400,
+			      .sh_size = sizeof(*sym),
+			      .sh_link = 3,
+			      .sh_entsize = sizeof(*sym) };
 	sh[3] = (Elf32_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = 0x500, .sh_size = 6 };
-	*sym = (Elf32_Sym){ .st_name = 1, .st_value = 0x8048010, .st_size = 4, .st_shndx = 1,
+	*sym = (Elf32_Sym){ .st_name = 1,
+			    .st_value = 0x8048010,
+			    .st_size = 4,
+			    .st_shndx = 1,
 			    .st_info = ELF32_ST_INFO(STB_GLOBAL, STT_FUNC) };
 	memcpy(bytes + 0x501, "four", 5);
 	assert_int_equal(image_from_memory(&image, bytes, sizeof(bytes), NULL), 0);
@@ -627,7 +662,7 @@ static void test_refused(void **state)
 	eh->e_phnum = 0;
 	assert_int_equal(image_from_memory(&image, m.bytes, sizeof(m.bytes), &e), -ENOEXEC);
 	made_init(&m);
-	eh->e_phnum = PN_XNUM;		/* "see section 0": a million program headers */
+	eh->e_phnum = PN_XNUM; /* "see section 0": a million program headers */
 	made_section(&m, 0)->sh_info = 1000000;
 	assert_int_equal(image_from_memory(&image, m.bytes, sizeof(m.bytes), &e), -E2BIG);
 	assert_null(image);
@@ -702,7 +737,8 @@ static uint64_t touch(const struct image *image)
 	return sum;
 }
 
-/* More sections than the header has room for: their number, and where their names are, stand in section 0. */
+/* More sections than the header has room for: their number, and where their names are, stand in
+ * section 0. */
 static void test_extended_numbers(void **state)
 {
 	struct elffile f;
@@ -743,9 +779,9 @@ static void test_overlapping_sections(void **state)
 	const struct {
 		uint64_t symtab, symtab_size, names, names_size;
 	} cases[] = {
-		{ 0, MADE_SIZE, 0, MADE_SIZE },			/* the whole file, twice */
-		{ AT_SECTIONS, 0x400, AT_SECTIONS, 0x400 },	/* the section headers themselves */
-		{ AT_NAMES, 0x1000, AT_SYMTAB, 0x800 },		/* each in the other's place */
+		{ 0, MADE_SIZE, 0, MADE_SIZE },		    /* the whole file, twice */
+		{ AT_SECTIONS, 0x400, AT_SECTIONS, 0x400 }, /* the section headers themselves */
+		{ AT_NAMES, 0x1000, AT_SYMTAB, 0x800 },	    /* each in the other's place */
 		{ AT_SYMTAB, UINT64_MAX, AT_NAMES, 16 },
 		{ AT_SYMTAB, UINT64_MAX - AT_SYMTAB + 1, AT_NAMES, 16 },
 		{ UINT64_MAX - 23, 24, AT_NAMES, 16 },
@@ -811,10 +847,10 @@ static void test_mutations(void **state)
 		for (int i = 0; i < 8; i++) {
 			uint64_t area = (unsigned int)rand_r(&seed) % 3, at;
 
-			at = area == 0 ? (unsigned int)rand_r(&seed) % 1024 :
-			     area == 1 ? eh->e_shoff + (unsigned int)rand_r(&seed) %
-						       (eh->e_shnum * sizeof(Elf64_Shdr)) :
-					 (unsigned int)rand_r(&seed) % w.size;
+			at = area == 0	 ? (unsigned int)rand_r(&seed) % 1024
+			     : area == 1 ? eh->e_shoff + (unsigned int)rand_r(&seed) %
+								 (eh->e_shnum * sizeof(Elf64_Shdr))
+					 : (unsigned int)rand_r(&seed) % w.size;
 			copy[at] = (uint8_t)rand_r(&seed);
 		}
 		if (!image_from_memory(&image, copy, w.size - (round & 1 ? 0 : (uint64_t)round * 8),
@@ -839,7 +875,7 @@ static void test_truncations(void **state)
 	made_header(&m, 0x03, TEXT_VADDR + (AT_EH - AT_TEXT), 4);
 	made_symbol(&m, "one", 0x100, 0x10, STB_GLOBAL, STT_FUNC);
 	for (size_t size = 0; size <= sizeof(m.bytes); size += size < 0x900 ? 1 : 61) {
-		uint8_t *exact = malloc(size ? size : 1);	/* so that ASan sees one byte more */
+		uint8_t *exact = malloc(size ? size : 1); /* so that ASan sees one byte more */
 		struct image *image;
 
 		memcpy(exact, m.bytes, size);

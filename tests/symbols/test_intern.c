@@ -16,7 +16,7 @@
 struct store {
 	uint64_t key[4096];
 	uint32_t capacity;
-	bool room_lies;			/* as it may, when others took the room meanwhile */
+	bool room_lies; /* as it may, when others took the room meanwhile */
 	uint32_t nr_writes, nr_compares;
 	uint64_t (*hash)(uint64_t key);
 };

@@ -89,7 +89,8 @@ static int clean(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_find), cmocka_unit_test(test_others) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_find),
+					    cmocka_unit_test(test_others) };
 
 	return cmocka_run_group_tests(tests, make, clean);
 }

@@ -22,7 +22,10 @@
 static int add(struct jitcode *c, uint64_t start, uint64_t size, const char *name, uint64_t time_ns)
 {
 	const struct jitcode_load load = {
-		.start = start, .size = size, .time_ns = time_ns, .name = name,
+		.start = start,
+		.size = size,
+		.time_ns = time_ns,
+		.name = name,
 		.name_size = strlen(name),
 	};
 
@@ -42,7 +45,7 @@ static void assert_name(const struct jitcode *c, const struct jitcode_function *
 /* Each address has had a stack of names; that of a layer never changes once it is there. */
 static void test_model(void **state)
 {
-	static uint32_t painted[SPACE][JITCODE_LAYERS + 1];	/* load + 1; 0: nothing */
+	static uint32_t painted[SPACE][JITCODE_LAYERS + 1]; /* load + 1; 0: nothing */
 	static char names[LOADS][16];
 	struct jitcode *c;
 	uint32_t over = 0, got = 0;
@@ -169,8 +172,8 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),	   cmocka_unit_test(test_many),
-		cmocka_unit_test(test_same),	   cmocka_unit_test(test_last_layer),
+		cmocka_unit_test(test_model),	cmocka_unit_test(test_many),
+		cmocka_unit_test(test_same),	cmocka_unit_test(test_last_layer),
 		cmocka_unit_test(test_refused),
 	};
 

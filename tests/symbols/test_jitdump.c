@@ -55,11 +55,11 @@ static void test_records(void **state)
 
 	jit_header(&made, 0);
 	jit_load(&made, "alpha", 0x1000, 32, 10);
-	jit_prefix(&made, 4, 8, 11);		/* unwinding info */
+	jit_prefix(&made, 4, 8, 11); /* unwinding info */
 	jit_put(&made, "12345678", 8);
 	jit_load(&made, "beta", 0x1010, 16, 20);
 	jit_move(&made, 0x1010, 0x2000, 16, 30);
-	jit_prefix(&made, 77, 0, 31);		/* not known yet */
+	jit_prefix(&made, 77, 0, 31); /* not known yet */
 	jit_load(&made, "gamma", 0x3000, 8, 40);
 	jit_prefix(&made, 3, 0, 50);
 	jit_load(&made, "after the end", 0x4000, 8, 60);
@@ -84,7 +84,8 @@ static void test_records(void **state)
 	jitdump_fini(&d);
 }
 
-/* Of each record's beginning the name is enough; the rest comes later, and is no second function. */
+/* Of each record's beginning the name is enough; the rest comes later, and is no second function.
+ */
 static void test_grows(void **state)
 {
 	struct jitdump d;
@@ -150,7 +151,9 @@ static void assert_line(const struct jitdump *d, uint64_t addr, const char *file
 static void test_lines(void **state)
 {
 	const struct jit_line lines[] = {
-		{ 0x1004, 3, "a.js" }, { 0x1010, 5, "\xff" }, { 0x1008, 4, "b.js" },
+		{ 0x1004, 3, "a.js" },
+		{ 0x1010, 5, "\xff" },
+		{ 0x1008, 4, "b.js" },
 	};
 	struct jitdump d;
 
@@ -158,7 +161,7 @@ static void test_lines(void **state)
 	jit_lines(&made, 0x1000, lines, 3);
 	jit_load(&made, "alpha", 0x1000, 32, 1);
 	jit_load(&made, "without", 0x2000, 32, 1);
-	jit_lines(&made, 0x9000, lines, 3);	/* of other code: all before it */
+	jit_lines(&made, 0x9000, lines, 3); /* of other code: all before it */
 	jit_lines(&made, 0x5000, lines, 0);
 	jit_load(&made, "wrong", 0x3000, 32, 1);
 	assert_int_equal(read_all(&d), 0);
@@ -211,7 +214,7 @@ static void test_headers(void **state)
 		assert_int_equal(read_all(&d), bad[i].code);
 		jitdump_fini(&d);
 	}
-	jit_header(&made, 1);			/* times of the CPU's own counter */
+	jit_header(&made, 1); /* times of the CPU's own counter */
 	jit_load(&made, "alpha", 0x1000, 32, 12345);
 	assert_int_equal(read_all(&d), 0);
 	assert_false(d.has_times);
@@ -257,7 +260,7 @@ static void test_bad_records(void **state)
 	jit_prefix(&made, 0, 0, 1);
 	jit_prefix(&made, 1, 0, 1);
 	jit_prefix(&made, 2, 0, 1);
-	jit_move(&made, 0x7777, 0x8888, 10, 1);		/* of code never loaded */
+	jit_move(&made, 0x7777, 0x8888, 10, 1); /* of code never loaded */
 	jit_load(&made, "good", 0x3000, 32, 1);
 	assert_int_equal(read_all(&d), 0);
 	assert_int_equal(jitcode_nr(d.code), 1);
@@ -289,7 +292,7 @@ static void test_file(void **state)
 	assert_int_equal(jitdump_init(&d), 0);
 	for (; more && nr < 100; nr++)
 		assert_int_equal(jitdump_read(&d, &file, 1, &more), 0);
-	assert_true(nr > 1 && nr < 100);	/* a little at a time, and the end is found */
+	assert_true(nr > 1 && nr < 100); /* a little at a time, and the end is found */
 	assert_int_equal(jitcode_nr(d.code), 3000);
 	assert_at(&d, 0, 0x1000 + 2999 * 1000, "f2999");
 	/* The file ends before what was promised. */
@@ -302,10 +305,10 @@ static void test_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_records),	     cmocka_unit_test(test_grows),
-		cmocka_unit_test(test_zeros),	     cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_lines_of_v8),  cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_bad_records),
+		cmocka_unit_test(test_records),	    cmocka_unit_test(test_grows),
+		cmocka_unit_test(test_zeros),	    cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_lines_of_v8), cmocka_unit_test(test_headers),
+		cmocka_unit_test(test_damaged),	    cmocka_unit_test(test_bad_records),
 		cmocka_unit_test(test_file),
 	};
 

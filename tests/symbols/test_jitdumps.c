@@ -58,11 +58,18 @@ static pid_t sleeper(void)
 }
 
 /* The maps are told that @pid maps the file @path, or anonymous memory. */
-static void tell_mmap(struct fixture *f, pid_t pid, const char *path, uint64_t start, uint64_t time_ns)
+static void tell_mmap(struct fixture *f, pid_t pid, const char *path, uint64_t start,
+		      uint64_t time_ns)
 {
 	struct maps_mmap ev = {
-		.pid = pid, .tid = pid, .start = start, .size = 1 << 20, .time_ns = time_ns,
-		.prot = PROT_READ | PROT_EXEC, .filename = path, .filename_size = strlen(path) + 1,
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.size = 1 << 20,
+		.time_ns = time_ns,
+		.prot = PROT_READ | PROT_EXEC,
+		.filename = path,
+		.filename_size = strlen(path) + 1,
 	};
 
 	if (*path == '/' && path[1] != '/') {
@@ -211,7 +218,8 @@ static void test_layers(void **state)
 
 static void test_lines_and_code(void **state)
 {
-	const struct jit_line lines[] = { { CODE + 4, 3, "/src/a.js" }, { CODE + 16, 4, "/src/a.js" } };
+	const struct jit_line lines[] = { { CODE + 4, 3, "/src/a.js" },
+					  { CODE + 16, 4, "/src/a.js" } };
 	struct fixture *f = *state;
 	uint8_t *bytes;
 	const char *file;
@@ -230,17 +238,20 @@ static void test_lines_and_code(void **state)
 	assert_int_equal(line, 4);
 	assert_false(jitdumps_line(&f->dumps, f->memory, CODE + 3, &file, &line));
 	/* By name, not by what is there now. */
-	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, symtab_variant("one", 3), &bytes, 16,
-				       &size, &machine), 16);
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, symtab_variant("one", 3), &bytes,
+				       16, &size, &machine),
+			 16);
 	assert_int_equal(size, 64);
 	assert_int_equal(machine, EM_X86_64);
 	assert_int_equal(bytes[1], 'o' + 1);
 	free(bytes);
-	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, symtab_variant("two", 3), &bytes, 64,
-				       &size, &machine), 64);
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, symtab_variant("two", 3), &bytes,
+				       64, &size, &machine),
+			 64);
 	assert_int_equal(bytes[0], 't');
 	free(bytes);
-	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, 1, &bytes, 64, &size, &machine), -ENOENT);
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, 1, &bytes, 64, &size, &machine),
+			 -ENOENT);
 }
 
 /* Not of this process, by name or by mapping. */
@@ -329,7 +340,7 @@ static void test_recording(void **state)
 	f->dumps.no_proc = true;
 	jit_header(&made, 0);
 	jit_load(&made, "one", CODE, 64, 100);
-	for (uint64_t i = 0; i < 2000; i++) {		/* more than a space remembers */
+	for (uint64_t i = 0; i < 2000; i++) { /* more than a space remembers */
 		char name[16];
 
 		snprintf(name, sizeof(name), "x%llu", (unsigned long long)i);
@@ -385,9 +396,9 @@ int main(void)
 {
 #define JIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		JIT_TEST(test_grows),	     JIT_TEST(test_layers),	 JIT_TEST(test_lines_and_code),
-		JIT_TEST(test_not_mine),     JIT_TEST(test_refused),	 JIT_TEST(test_damaged),
-		JIT_TEST(test_begun_anew),   JIT_TEST(test_recording),	 JIT_TEST(test_other_clock),
+		JIT_TEST(test_grows),	   JIT_TEST(test_layers),    JIT_TEST(test_lines_and_code),
+		JIT_TEST(test_not_mine),   JIT_TEST(test_refused),   JIT_TEST(test_damaged),
+		JIT_TEST(test_begun_anew), JIT_TEST(test_recording), JIT_TEST(test_other_clock),
 		JIT_TEST(test_stopping),
 	};
 	int rc;

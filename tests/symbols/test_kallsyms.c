@@ -70,12 +70,12 @@ static void test_kernel_and_modules(void **state)
 	assert_at(k, 0xffffffff810000ff, "startup_64", NULL);
 	assert_at(k, 0xffffffff81000100, "helper", NULL);
 	assert_at(k, 0xffffffff810001ff, "helper", NULL);
-	assert_at(k, 0xffffffff81000250, NULL, NULL);		/* data */
+	assert_at(k, 0xffffffff81000250, NULL, NULL); /* data */
 	assert_at(k, 0xffffffff81000300, "weak_one", NULL);
 	assert_at(k, 0xffffffff81000500, "__x64_sys_getppid", NULL);
 	assert_at(k, 0xffffffffc0100010, "nft_eval", "[nf_tables]");
 	assert_at(k, 0xffffffffc0100fff, "nft_init", "[nf_tables]");
-	assert_at(k, 0xffffffffc0102000, NULL, NULL);		/* a module loaded later, maybe */
+	assert_at(k, 0xffffffffc0102000, NULL, NULL); /* a module loaded later, maybe */
 	assert_at(k, 0xffffffffc0200000, "other", "[other_mod]");
 	assert_at(k, 0xffffffffc0300001, "bpf_prog_6deef7357e7b4530_egress", "[bpf]");
 	assert_at(k, 0xffffffff80ffffff, NULL, NULL);
@@ -183,28 +183,34 @@ static void assert_equal_at(const struct kallsyms *a, const struct kallsyms *b, 
 /* One line of each kind, at an address not far from the one before. */
 static size_t print_line(char *to, uint64_t *addr, unsigned int *seed)
 {
-	static const char *const names[] = { "_text", "_stext", "__ia32_sys_a", "__do_sys_a", "", "a]" };
-	static const char *const tails[] = { "\t[mod]", "\t[other]", " [not_closed", "\xff", "\t[bpf]" };
+	static const char *const names[] = { "_text",	   "_stext", "__ia32_sys_a",
+					     "__do_sys_a", "",	     "a]" };
+	static const char *const tails[] = { "\t[mod]", "\t[other]", " [not_closed", "\xff",
+					     "\t[bpf]" };
 	unsigned int kind = (unsigned int)rand_r(seed) % 16;
 	size_t name = (size_t)rand_r(seed) % 60 + 1, size;
 
 	*addr += (uint64_t)(rand_r(seed) % 40) - (kind == 1 ? 200U : 0);
 	*addr += kind == 2 ? 1ULL << 32 : 0;
-	size = (size_t)sprintf(to, "%016llx %c ", (unsigned long long)*addr, "TtWwDdbi"[rand_r(seed) % 8]);
+	size = (size_t)sprintf(to, "%016llx %c ", (unsigned long long)*addr,
+			       "TtWwDdbi"[rand_r(seed) % 8]);
 	if (kind == 3)
-		size += (size_t)sprintf(to + size, "%s", names[(size_t)rand_r(seed) % ARRAY_SIZE(names)]);
+		size += (size_t)sprintf(to + size, "%s",
+					names[(size_t)rand_r(seed) % ARRAY_SIZE(names)]);
 	else
 		for (size_t i = 0; i < name; i++)
 			to[size++] = (char)("_abcdefghi.0123$"[rand_r(seed) % 16]);
 	if (kind == 4)
-		size += (size_t)sprintf(to + size, "%s", tails[(size_t)rand_r(seed) % ARRAY_SIZE(tails)]);
+		size += (size_t)sprintf(to + size, "%s",
+					tails[(size_t)rand_r(seed) % ARRAY_SIZE(tails)]);
 	if (kind == 5)
 		to[(size_t)rand_r(seed) % size] = (char)(rand_r(seed) % 255 + 1);
 	to[size++] = '\n';
 	return size;
 }
 
-/* The quick way through lines of the usual form tells what the general one does; lists of many pieces. */
+/* The quick way through lines of the usual form tells what the general one does; lists of many
+ * pieces. */
 static void test_usual_and_general(void **state)
 {
 	size_t nr = 6000, size = 0;
@@ -217,7 +223,7 @@ static void test_usual_and_general(void **state)
 		size += print_line(text + size, &addr, &seed);
 		addrs[i] = addr;
 	}
-	size -= (size_t)rand_r(&seed) % 2;		/* the last newline */
+	size -= (size_t)rand_r(&seed) % 2; /* the last newline */
 	assert_int_equal(kallsyms_parse(&a, text, size, NULL), 0);
 	make_unusual(text, size);
 	assert_int_equal(kallsyms_parse(&b, text, size, NULL), 0);
@@ -249,8 +255,11 @@ static void test_digits(void **state)
 			memcpy(&packed, text, sizeof(packed));
 			assert_int_equal(fields_eight_digits(packed, &value), digit != NULL);
 			if (digit)
-				assert_int_equal(value, strtoul((char[9]){ text[0], text[1], text[2],
-					text[3], text[4], text[5], text[6], text[7] }, NULL, 16));
+				assert_int_equal(value,
+						 strtoul((char[9]){ text[0], text[1], text[2],
+								    text[3], text[4], text[5],
+								    text[6], text[7] },
+							 NULL, 16));
 		}
 	}
 }

@@ -101,7 +101,9 @@ static void test_unreadable(void **state)
 	const struct {
 		const char *path;
 		int rc;
-	} cases[] = { { missing, -ENOENT }, { f->dir, -EISDIR }, { "/dev/null", -ENODATA },
+	} cases[] = { { missing, -ENOENT },
+		      { f->dir, -EISDIR },
+		      { "/dev/null", -ENODATA },
 		      { "/dev/zero", -EINVAL } };
 
 	snprintf(missing, sizeof(missing), "%s/missing", f->dir);

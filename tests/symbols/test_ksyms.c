@@ -31,7 +31,8 @@ static void test_model(void **state)
 	assert_int_equal(ksyms_new(&k), 0);
 	srand(2);
 	for (int i = 1; i < 1500; i++) {
-		uint32_t size = 1 + (uint32_t)rand() % 30, start = (uint32_t)rand() % (SPACE - size);
+		uint32_t size = 1 + (uint32_t)rand() % 30,
+			 start = (uint32_t)rand() % (SPACE - size);
 
 		snprintf(name, sizeof(name), "p%d", i);
 		/* What is replaced in part is gone as a whole. */
@@ -102,7 +103,9 @@ static void test_refused(void **state)
 
 static const struct symbol *name_of(struct naming *n, struct symtab *t, uint64_t addr)
 {
-	const struct naming_question q = { .object = OBJECT_ID_KERNEL, .offset = addr, .now = true };
+	const struct naming_question q = { .object = OBJECT_ID_KERNEL,
+					   .offset = addr,
+					   .now = true };
 	uint32_t symbol;
 	bool by_name;
 
@@ -151,8 +154,10 @@ static void test_naming(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),	cmocka_unit_test(test_news),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_naming),
+		cmocka_unit_test(test_model),
+		cmocka_unit_test(test_news),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_naming),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,9 @@ static void make_version(struct elfmake *m, char letter)
 	elfmake_code(m, ".text", VADDR, VADDR, NR_SYMBOLS * 2, 0, NULL);
 	for (unsigned int i = 0; i < NR_SYMBOLS; i++) {
 		snprintf(names + NAME_SIZE * (i + 1), NAME_SIZE, "%c%06u", letter, i);
-		syms[i] = (Elf64_Sym){ .st_name = NAME_SIZE * (i + 1), .st_shndx = 1, .st_size = 2,
+		syms[i] = (Elf64_Sym){ .st_name = NAME_SIZE * (i + 1),
+				       .st_shndx = 1,
+				       .st_size = 2,
 				       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
 				       .st_value = VADDR + 2 * i };
 	}
@@ -180,7 +182,8 @@ static void *cut_and_grow(void *arg)
 
 		assert_int_equal(ftruncate(fd, (off_t)size), 0);
 		usleep(100);
-		assert_int_equal(pwrite(fd, m->bytes + size, m->size - size, (off_t)size), m->size - size);
+		assert_int_equal(pwrite(fd, m->bytes + size, m->size - size, (off_t)size),
+				 m->size - size);
 		usleep(100);
 		atomic_fetch_add(&c->nr_changes, 1);
 	}

@@ -53,9 +53,16 @@ static void tell_mmap(pid_t pid, uint64_t start, uint64_t pages, const char *nam
 		      uint64_t time)
 {
 	struct maps_mmap ev = {
-		.pid = pid, .tid = pid, .start = start, .size = pages * PAGE, .pgoff = PAGE,
-		.time_ns = time, .prot = PROT_READ | PROT_EXEC, .filename = name,
-		.filename_size = strlen(name) + 1, .identity = { .maj = 8, .min = 1, .ino = ino },
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.size = pages * PAGE,
+		.pgoff = PAGE,
+		.time_ns = time,
+		.prot = PROT_READ | PROT_EXEC,
+		.filename = name,
+		.filename_size = strlen(name) + 1,
+		.identity = { .maj = 8, .min = 1, .ino = ino },
 	};
 
 	maps_on_mmap(maps, &ev);
@@ -135,13 +142,13 @@ static void test_exec_by_time(void **state)
 
 	tell_exec(10, "aaa", 100);
 	tell_exec(10, "bbb", 200);
-	assert_false(find(10, 10, 150).known);		/* not published yet */
+	assert_false(find(10, 10, 150).known); /* not published yet */
 	publish(300);
 	assert_true(find(10, 10, 150).known);
 	assert_string_equal(name_at(10, 0x400123, 150), "aaa");
 	assert_string_equal(name_at(10, 0x400123, 250), "bbb");
 	assert_string_equal(name_at(10, 0x400123, 201), "bbb");
-	assert_string_equal(name_at(10, 0x410000, 250), "");	/* just behind the end */
+	assert_string_equal(name_at(10, 0x410000, 250), ""); /* just behind the end */
 	assert_string_equal(name_at(10, 0x40ffff, 250), "bbb");
 	assert_int_equal(offset_at(10, 0x400123, 250), PAGE + 0x123);
 	a = task_of(10, 10, 150);
@@ -158,7 +165,7 @@ static void test_exec_by_time(void **state)
 	assert_string_equal(name_at(10, 0x400123, 150), "aaa");
 	publish(201 + KEEP);
 	assert_string_equal(task_of(10, 10, 150)->comm.str, "bbb");
-	assert_string_equal(a->comm.str, "aaa");		/* tasks stay */
+	assert_string_equal(a->comm.str, "aaa"); /* tasks stay */
 }
 
 static void test_comm_change(void **state)
@@ -175,8 +182,9 @@ static void test_comm_change(void **state)
 	before = find(11, 12, 115);
 	after = find(11, 12, 121);
 	assert_int_not_equal(before.task, after.task);
-	assert_int_equal(find(11, 12, 126).task, after.task);	/* the same name is no news */
-	assert_int_equal(maps_task(maps, before.task)->process, maps_task(maps, after.task)->process);
+	assert_int_equal(find(11, 12, 126).task, after.task); /* the same name is no news */
+	assert_int_equal(maps_task(maps, before.task)->process,
+			 maps_task(maps, after.task)->process);
 	/* A thread nobody told of is shown as the main one until it is read. */
 	after = find(11, 13, 126);
 	assert_true(after.known && after.ask);
@@ -195,7 +203,7 @@ static void test_fork(void **state)
 	maps_on_fork(maps, 21, 20, 21, 20, 120);
 	publish(125);
 	maps_stats(maps, &stats);
-	assert_int_equal(stats.nr_spaces, spaces);		/* shared */
+	assert_int_equal(stats.nr_spaces, spaces); /* shared */
 	assert_true(find(21, 21, 121).known);
 	assert_ptr_equal(find(21, 21, 121).space, find(20, 20, 121).space);
 	assert_string_equal(name_at(21, 0x400000, 121), "sh");
@@ -274,7 +282,7 @@ static void test_exit_and_reuse(void **state)
 	maps_on_fork(maps, 40, 40, 41, 40, 105);
 	tell_exec(45, "init", 100);
 	publish(110);
-	maps_on_exit(maps, 40, 40, 120);		/* the leader goes first */
+	maps_on_exit(maps, 40, 40, 120); /* the leader goes first */
 	publish(130);
 	assert_string_equal(task_of(40, 41, 130)->comm.str, "old");
 	maps_stats(maps, &stats);
@@ -329,9 +337,9 @@ static void test_overlap(void **state)
 
 	tell_comm(60, 60, "p", true, 100);
 	tell_mmap(60, base, 10, "/a.so", 1, 110);
-	tell_mmap(60, base + 3 * PAGE, 2, "/b.so", 2, 120);	/* splits it */
-	tell_mmap(60, base - PAGE, 2, "/c.so", 3, 130);		/* trims its start */
-	tell_mmap(60, base + 9 * PAGE, 5, "/d.so", 4, 140);	/* trims its end */
+	tell_mmap(60, base + 3 * PAGE, 2, "/b.so", 2, 120); /* splits it */
+	tell_mmap(60, base - PAGE, 2, "/c.so", 3, 130);	    /* trims its start */
+	tell_mmap(60, base + 9 * PAGE, 5, "/d.so", 4, 140); /* trims its end */
 	publish(150);
 	assert_string_equal(name_at(60, base, 145), "c.so");
 	assert_string_equal(name_at(60, base + PAGE, 145), "a.so");
@@ -360,7 +368,7 @@ static void test_overlap(void **state)
 	assert_string_equal(name_at(60, base + 4 * PAGE, 199), "b.so");
 	assert_string_equal(name_at(60, base + 4 * PAGE, 255), "gen5.so");
 	assert_string_equal(name_at(60, base + 19 * PAGE, 391), "gen19.so");
-	assert_int_equal(space_nr_mappings(find(60, 60, 145).space), 2);	/* c.so sticks out */
+	assert_int_equal(space_nr_mappings(find(60, 60, 145).space), 2); /* c.so sticks out */
 	/* Old ones are forgotten with time. */
 	tell_mmap(60, base, 20, "/last.so", 200, 5000);
 	publish(5000 + KEEP / 2);
@@ -371,14 +379,20 @@ static void test_overlap(void **state)
 static void test_kinds(void **state)
 {
 	const struct mapping *m;
-	struct maps_mmap ev = { .pid = 70, .tid = 70, .start = 0x5000, .size = PAGE, .time_ns = 110,
-				.prot = PROT_READ, .filename = "/data", .filename_size = 6 };
+	struct maps_mmap ev = { .pid = 70,
+				.tid = 70,
+				.start = 0x5000,
+				.size = PAGE,
+				.time_ns = 110,
+				.prot = PROT_READ,
+				.filename = "/data",
+				.filename_size = 6 };
 
 	tell_comm(70, 70, "jit", true, 100);
-	maps_on_mmap(maps, &ev);				/* holds no code */
+	maps_on_mmap(maps, &ev); /* holds no code */
 	ev.prot = PROT_EXEC;
 	ev.size = UINT64_MAX;
-	maps_on_mmap(maps, &ev);				/* wraps */
+	maps_on_mmap(maps, &ev); /* wraps */
 	tell_mmap(70, 0x100000, 4, "//anon", 0, 110);
 	tell_mmap(70, 0x200000, 4, "/memfd:doublemapper (deleted)", 9, 110);
 	tell_mmap(70, 0x300000, 2, "[vdso]", 0, 110);
@@ -413,7 +427,7 @@ static void test_ask(void **state)
 	/* Nobody has this pid: above the largest there can be. */
 	assert_true(maps_ask(maps, 0x3ffffff0, 10 * s));
 	assert_false(maps_ask(maps, 0x3ffffff0, 10 * s + 1));
-	assert_false(maps_ask(maps, 0x3ffffff0, 10 * s - 1000));	/* another CPU's sample */
+	assert_false(maps_ask(maps, 0x3ffffff0, 10 * s - 1000)); /* another CPU's sample */
 	assert_int_equal(maps_load_asked(maps), 1);
 	assert_int_equal(maps_load_asked(maps), 0);
 	assert_false(maps_ask(maps, 0, 10 * s));
@@ -502,7 +516,8 @@ static void test_real_process(void **state)
 	assert_null(space_find(hit.space, (uint64_t)(uintptr_t)&st, now));
 	/* Read again: the same. */
 	assert_int_equal(maps_load(maps, pid), 0);
-	assert_int_equal(space_nr_mappings(find(pid, pid, now).space), space_nr_mappings(hit.space));
+	assert_int_equal(space_nr_mappings(find(pid, pid, now).space),
+			 space_nr_mappings(hit.space));
 	end_child(pid);
 	assert_int_equal(maps_load(maps, pid), -ESRCH);
 	assert_true(find(pid, pid, now).known);
@@ -521,14 +536,14 @@ static void test_merge(void **state)
 	tell_mmap(pid, libc + PAGE, 1, "/unmapped.so", 78, 50);
 	tell_mmap(pid, 0x1000, 1, "/elsewhere.so", 79, 60);
 	publish(100);
-	assert_false(find(pid, pid, 100).known);		/* events alone are not all */
+	assert_false(find(pid, pid, 100).known); /* events alone are not all */
 	assert_string_equal(name_at(pid, libc + PAGE, 60), "unmapped.so");
 	assert_int_equal(maps_load(maps, pid), 0);
 	now = time_now_ns();
 	assert_true(find(pid, pid, now).known);
 	assert_string_equal(name_at(pid, libc, LATE), "plugin.so");
 	m = space_find(find(pid, pid, now).space, libc, now);
-	assert_true(m && strstr(m->object->name.str, "libc"));	/* before the plugin */
+	assert_true(m && strstr(m->object->name.str, "libc")); /* before the plugin */
 	m = space_find(find(pid, pid, now).space, libc + PAGE, now);
 	assert_true(m && strstr(m->object->name.str, "libc"));
 	assert_string_equal(name_at(pid, libc + PAGE, 60), "unmapped.so");
@@ -572,8 +587,9 @@ static void test_real_threads(void **state)
 	assert_int_equal(maps_task(maps, hit.task)->uid, getuid());
 	assert_int_equal(task_of(getpid(), getpid(), now + 1)->uid, getuid());
 	/* The MMAP2s of an image that is complete by its exec may have been lost: read. */
-	assert_non_null(strstr(name_at(getpid(), (uint64_t)(uintptr_t)test_real_threads,
-				       time_now_ns()), "test_maps"));
+	assert_non_null(
+		strstr(name_at(getpid(), (uint64_t)(uintptr_t)test_real_threads, time_now_ns()),
+		       "test_maps"));
 	atomic_store(&tid, 0);
 	pthread_join(thread, NULL);
 }
@@ -619,13 +635,13 @@ static void test_lost(void **state)
 	tell_exec(3000002, "new", now + 2);
 	publish(now + 3);
 	assert_false(find(pid, pid, now + 4).known);
-	assert_false(find(3000002, 3000002, now + 4).known);	/* its maps may be among the lost */
+	assert_false(find(3000002, 3000002, now + 4).known); /* its maps may be among the lost */
 	assert_string_equal(task_of(pid, pid, now + 4)->comm.str, "child");
 	tell_exec(3000003, "later", now + 5);
 	publish(now + 6);
 	assert_true(find(3000003, 3000003, now + 7).known);
 	assert_true(maps_ask(maps, pid, now + 7));
-	assert_int_equal(maps_load_asked(maps), 1);		/* and looks who is still there */
+	assert_int_equal(maps_load_asked(maps), 1); /* and looks who is still there */
 	assert_true(find(pid, pid, time_now_ns()).known);
 	publish(time_now_ns() + 2 * KEEP);
 	assert_false(find(3000001, 3000001, LATE).known);
@@ -655,7 +671,8 @@ static void test_tasks_full(void **state)
 	maps_free(small);
 }
 
-/* Another table: who is alive has one id in it, however it is asked for; who is gone keeps its name. */
+/* Another table: who is alive has one id in it, however it is asked for; who is gone keeps its
+ * name. */
 static void test_tasks_renewed(void **state)
 {
 	struct tasks *before = maps_tasks(maps), *old;
@@ -710,7 +727,7 @@ static void many_mappings(pid_t pid, uint64_t (*order)(uint64_t i))
 			  10 + (order(i) & 1), 20 + i);
 	publish(MANY + 30);
 	took = (time_now_ns() - begun) / 1000000;
-	if (took > 5000)			/* sanitizers are slow; 0.1 s without them */
+	if (took > 5000) /* sanitizers are slow; 0.1 s without them */
 		fail_msg("%u mappings took %u ms", MANY, (unsigned int)took);
 	space = find(pid, pid, MANY + 30).space;
 	assert_int_equal(space_nr_mappings(space), MANY);
@@ -738,7 +755,7 @@ static uint64_t downwards(uint64_t i)
 
 static uint64_t scattered(uint64_t i)
 {
-	return i * 7919 % MANY;			/* 7919 is prime and does not divide MANY */
+	return i * 7919 % MANY; /* 7919 is prime and does not divide MANY */
 }
 
 static void test_many(void **state)
@@ -778,8 +795,8 @@ static void test_random_overlaps(void **state)
 		for (int step = STEPS - 20; step <= STEPS; step++)
 			for (int page = 0; page < PAGES; page++) {
 				char want[16] = "";
-				const char *got = name_at(pid, (page + 16ull) << 12,
-							  10 * (uint64_t)step + 5);
+				const char *got =
+					name_at(pid, (page + 16ull) << 12, 10 * (uint64_t)step + 5);
 
 				if (model[step][page])
 					snprintf(want, sizeof(want), "f%d", model[step][page] - 1);
@@ -869,7 +886,8 @@ static void test_stress(void **state)
 			tell_mmap(pid, 0x400000, 2, "/s1.so", 1, time + 1);
 			break;
 		case 1:
-			maps_on_fork(maps, pid, STRESS_PID + (pid_t)(time % 7), pid, STRESS_PID, time);
+			maps_on_fork(maps, pid, STRESS_PID + (pid_t)(time % 7), pid, STRESS_PID,
+				     time);
 			break;
 		case 2:
 			maps_on_exit(maps, pid, pid, time);
@@ -900,16 +918,25 @@ static void test_stress(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_unknown),	  TEST(test_exec_by_time),
-		TEST(test_comm_change),	  TEST(test_fork),
-		TEST(test_out_of_order),  TEST(test_exit_and_reuse),
-		TEST(test_reuse_without_exit), TEST(test_overlap),
-		TEST(test_kinds),	  TEST(test_ask),
-		TEST(test_real_process),  TEST(test_merge),
-		TEST(test_real_threads),  TEST(test_kernel_thread),
-		TEST(test_lost),	  TEST(test_tasks_full),
+		TEST(test_unknown),
+		TEST(test_exec_by_time),
+		TEST(test_comm_change),
+		TEST(test_fork),
+		TEST(test_out_of_order),
+		TEST(test_exit_and_reuse),
+		TEST(test_reuse_without_exit),
+		TEST(test_overlap),
+		TEST(test_kinds),
+		TEST(test_ask),
+		TEST(test_real_process),
+		TEST(test_merge),
+		TEST(test_real_threads),
+		TEST(test_kernel_thread),
+		TEST(test_lost),
+		TEST(test_tasks_full),
 		TEST(test_tasks_renewed),
-		TEST(test_many),	  TEST(test_random_overlaps),
+		TEST(test_many),
+		TEST(test_random_overlaps),
 		TEST(test_stress),
 	};
 

@@ -70,7 +70,10 @@ static int teardown(void **state)
 static const char *ask(struct fixture *f, uint64_t addr, uint64_t since_ns, bool now)
 {
 	const struct naming_question q = {
-		.object = OBJECT_ID_KERNEL, .offset = addr, .since_ns = since_ns, .now = now,
+		.object = OBJECT_ID_KERNEL,
+		.offset = addr,
+		.since_ns = since_ns,
+		.now = now,
 	};
 	uint32_t symbol;
 	bool by_name;
@@ -96,10 +99,10 @@ static void test_new_module(void **state)
 	assert_string_equal(ask(f, 0xffffffff81000010, time_now_ns(), false), "schedule");
 	/* Asked for after the list was read: it may be new, but not each address reads the list. */
 	assert_null(ask(f, CODE + 0x10, time_now_ns(), false));
-	assert_string_equal(ask(f, CODE + 0x10, time_now_ns(), true),
-			    "[kernel] 0xffffffffc0000000");
+	assert_string_equal(ask(f, CODE + 0x10, time_now_ns(), true), "[kernel] "
+								      "0xffffffffc0000000");
 	write_list(f, "ffffffff81000000 T schedule\nffffffff81000100 T _etext\n"
-		   "ffffffffc0000000 t nft_eval\t[nf_tables]\n");
+		      "ffffffffc0000000 t nft_eval\t[nf_tables]\n");
 	age(f, 11);
 	assert_string_equal(ask(f, CODE + 0x20, time_now_ns(), false), "nft_eval");
 	assert_string_equal(objects_at(f->objects, OBJECT_ID_KERNEL)->source, "kallsyms");
@@ -111,11 +114,11 @@ static void test_bpf_program_replaced(void **state)
 	struct fixture *f = *state;
 
 	write_list(f, "ffffffff81000000 T schedule\n"
-		   "ffffffffc0000000 t bpf_prog_1111_first\t[bpf]\n");
+		      "ffffffffc0000000 t bpf_prog_1111_first\t[bpf]\n");
 	assert_string_equal(ask(f, CODE + 0x10, time_now_ns(), false), "bpf_prog_1111_first");
 	write_list(f, "ffffffff81000000 T schedule\n"
-		   "ffffffffc0000000 t bpf_prog_1111_first\t[bpf]\n"
-		   "ffffffffc0000040 t bpf_prog_2222_second\t[bpf]\n");
+		      "ffffffffc0000000 t bpf_prog_1111_first\t[bpf]\n"
+		      "ffffffffc0000040 t bpf_prog_2222_second\t[bpf]\n");
 	assert_null(ask(f, CODE + 0x50, time_now_ns(), false));
 	age(f, 3);
 	assert_string_equal(ask(f, CODE + 0x50, time_now_ns(), false), "bpf_prog_2222_second");
@@ -128,9 +131,11 @@ static void test_hidden(void **state)
 
 	write_list(f, "0000000000000000 T schedule\n0000000000000000 T _etext\n");
 	assert_string_equal(ask(f, CODE, time_now_ns(), false), "[kernel]");
-	assert_string_equal(objects_at(f->objects, OBJECT_ID_KERNEL)->reason,
-			    "kernel addresses are hidden from this user");
-	assert_non_null(strstr(objects_at(f->objects, OBJECT_ID_KERNEL)->cure, "kernel.kptr_restrict"));
+	assert_string_equal(objects_at(f->objects, OBJECT_ID_KERNEL)->reason, "kernel addresses "
+									      "are hidden from "
+									      "this user");
+	assert_non_null(strstr(objects_at(f->objects, OBJECT_ID_KERNEL)->cure, "kernel.kptr_"
+									       "restrict"));
 }
 
 int main(void)

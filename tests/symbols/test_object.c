@@ -15,7 +15,8 @@
 
 #include "symbols/object/object.h"
 
-static struct object *see(struct objects *d, const struct object_identity *id, const char *path, pid_t pid)
+static struct object *see(struct objects *d, const struct object_identity *id, const char *path,
+			  pid_t pid)
 {
 	return objects_intern(d, id, path, strlen(path), pid, 0x1000, 0x2000);
 }
@@ -23,7 +24,11 @@ static struct object *see(struct objects *d, const struct object_identity *id, c
 static struct object_identity file(uint64_t ino, uint64_t generation)
 {
 	return (struct object_identity){
-		.kind = OBJECT_FILE, .maj = 8, .min = 1, .ino = ino, .ino_generation = generation,
+		.kind = OBJECT_FILE,
+		.maj = 8,
+		.min = 1,
+		.ino = ino,
+		.ino_generation = generation,
 	};
 }
 
@@ -35,7 +40,8 @@ static void test_fixed_ids(void **state)
 
 	assert_int_equal(objects_new(&d), 0);
 	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST);
-	assert_ptr_equal(see(d, &kernel, "[kernel.kallsyms]_text", 1), objects_at(d, OBJECT_ID_KERNEL));
+	assert_ptr_equal(see(d, &kernel, "[kernel.kallsyms]_text", 1),
+			 objects_at(d, OBJECT_ID_KERNEL));
 	assert_ptr_equal(see(d, &vdso, "[vdso]", 1), objects_at(d, OBJECT_ID_VDSO));
 	assert_ptr_equal(see(d, &unknown, "x", 1), objects_at(d, OBJECT_ID_UNKNOWN));
 	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST);
@@ -76,18 +82,22 @@ static void test_generations(void **state)
 
 	assert_int_equal(objects_new(&d), 0);
 	x = see(d, &any, "/a", 1);
-	assert_ptr_equal(see(d, &first, "/a", 1), x);	/* learns that it is generation 5 */
+	assert_ptr_equal(see(d, &first, "/a", 1), x); /* learns that it is generation 5 */
 	y = see(d, &second, "/a", 1);
 	assert_ptr_not_equal(y, x);
 	assert_ptr_equal(see(d, &first, "/a", 1), x);
-	assert_ptr_equal(see(d, &any, "/a", 1), y);	/* the newest is what /proc shows now */
+	assert_ptr_equal(see(d, &any, "/a", 1), y); /* the newest is what /proc shows now */
 	objects_free(d);
 }
 
 static void test_build_id_and_path(void **state)
 {
-	struct object_identity a = { .kind = OBJECT_FILE, .build_id = { 1, 2 }, .build_id_size = 2 };
-	struct object_identity b = { .kind = OBJECT_FILE, .build_id = { 1, 3 }, .build_id_size = 2 };
+	struct object_identity a = { .kind = OBJECT_FILE,
+				     .build_id = { 1, 2 },
+				     .build_id_size = 2 };
+	struct object_identity b = { .kind = OBJECT_FILE,
+				     .build_id = { 1, 3 },
+				     .build_id_size = 2 };
 	struct object_identity none = { .kind = OBJECT_FILE }, ino = file(7, 0);
 	struct object *x, *y;
 	struct objects *d;
@@ -100,14 +110,15 @@ static void test_build_id_and_path(void **state)
 	assert_ptr_not_equal(y, x);
 	assert_ptr_equal(see(d, &none, "/a", 2), y);
 	assert_ptr_not_equal(see(d, &none, "/ab", 2), y);
-	ino.build_id_size = 200;	/* more than there is: cut, not read */
+	ino.build_id_size = 200; /* more than there is: cut, not read */
 	assert_ptr_equal(see(d, &ino, "/c", 1), see(d, &ino, "/c", 1));
 	objects_free(d);
 }
 
 static void test_anonymous_by_owner(void **state)
 {
-	struct object_identity a = { .kind = OBJECT_ANON, .owner = 1 }, b = { .kind = OBJECT_ANON, .owner = 2 };
+	struct object_identity a = { .kind = OBJECT_ANON, .owner = 1 },
+			       b = { .kind = OBJECT_ANON, .owner = 2 };
 	struct object *x;
 	struct objects *d;
 

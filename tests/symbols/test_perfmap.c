@@ -67,9 +67,21 @@ static void test_lines(void **state)
 static void test_bad_lines(void **state)
 {
 	static const char *const bad[] = {
-		"1000", "1000 10", "1000 10 ", "1000 0 empty", "g000 10 x", "1000 1g x", "0x 10 x",
-		"11112222333344445 10 x", "1000 11112222333344445 x", "ffffffffffffffff 2 wraps",
-		"-1000 10 x", "1000,10,x", " ", "\t\t\t", "1000 0x x",
+		"1000",
+		"1000 10",
+		"1000 10 ",
+		"1000 0 empty",
+		"g000 10 x",
+		"1000 1g x",
+		"0x 10 x",
+		"11112222333344445 10 x",
+		"1000 11112222333344445 x",
+		"ffffffffffffffff 2 wraps",
+		"-1000 10 x",
+		"1000,10,x",
+		" ",
+		"\t\t\t",
+		"1000 0x x",
 	};
 	char text[256];
 
@@ -200,12 +212,9 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_unfinished),
-		cmocka_unit_test(test_later_wins),
-		cmocka_unit_test(test_against_paint),
-		cmocka_unit_test(test_long_name),
+		cmocka_unit_test(test_lines),	      cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_later_wins),
+		cmocka_unit_test(test_against_paint), cmocka_unit_test(test_long_name),
 		cmocka_unit_test(test_many),
 	};
 

@@ -48,7 +48,7 @@ static pid_t sleeper(uid_t uid)
 	if (uid && setresuid(uid, uid, uid))
 		_exit(1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getpid() != 1 && getppid() != parent)	/* 1: the first of a namespace */
+	if (getpid() != 1 && getppid() != parent) /* 1: the first of a namespace */
 		_exit(1);
 	for (;;)
 		pause();
@@ -134,7 +134,8 @@ static void test_found(void **state)
 	assert_true(atomic_load(&f->maps.memory) > 0);
 	/* Nothing is missing: it is not looked at again. */
 	append(f->path, "3000 10 three\n");
-	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), OBJECT_ID_UNKNOWN);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND),
+			 OBJECT_ID_UNKNOWN);
 	assert_at(f, 0x3000, NULL);
 	assert_why(f->object, "code that its perf map does not tell of");
 	/* Not within the second, then once. */
@@ -237,7 +238,7 @@ static void test_owner(void **state)
 	unlink(path);
 	append(path, "1000 10 mine\n");
 	assert_int_equal(chown(path, 23456, 23456), 0);
-	while (!has_uid(pid, 12345))	/* until it has changed its user */
+	while (!has_uid(pid, 12345)) /* until it has changed its user */
 		usleep(1000);
 	f->object = memory_of(f, pid);
 	assert_at(f, 0x1000, NULL);
@@ -264,7 +265,8 @@ static void test_process_ends(void **state)
 	waitpid(f->child, NULL, 0);
 	append(f->path, "2000 10 two\n");
 	/* Its pid may be anybody's: what was read stays, nothing new comes. */
-	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND), OBJECT_ID_UNKNOWN);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND),
+			 OBJECT_ID_UNKNOWN);
 	assert_at(f, 0x1000, "one");
 	assert_at(f, 0x2000, NULL);
 	assert_why(f->object, "process ended before its perf map was read");
@@ -343,8 +345,8 @@ static void test_many(void **state)
 	struct perfmap_symbol s;
 
 	for (unsigned int i = 0; i < PERFMAPS_MAX + 10; i++)
-		assert_false(perfmaps_find(&f->maps, memory_of(f, (pid_t)(0x70000000 + i)), 0x1000,
-					   &s));
+		assert_false(
+			perfmaps_find(&f->maps, memory_of(f, (pid_t)(0x70000000 + i)), 0x1000, &s));
 	assert_int_equal(f->maps.nr_entries, PERFMAPS_MAX);
 }
 

@@ -152,7 +152,7 @@ struct racer {
 	struct race *race;
 	uint32_t seed;
 	uint32_t nr_wrong;
-	uint32_t *ids;			/* the first id seen for each key */
+	uint32_t *ids; /* the first id seen for each key */
 };
 
 /* Intern every key in an order of our own; each id must lead back to its key. */
@@ -204,7 +204,8 @@ static void test_race(void **state)
 			free(racers[i].ids);
 	}
 	free(racers[0].ids);
-	/* Only an id that lost a race for its key is wasted: one a key and thread, at the very most. */
+	/* Only an id that lost a race for its key is wasted: one a key and thread, at the very
+	 * most. */
 	assert_in_range(places_nr(race.places), NR_KEYS, NR_THREADS * NR_KEYS);
 	urcu_qsbr_unregister_thread();
 	places_free(race.places);

@@ -32,7 +32,7 @@ static int parse(const char *text, struct procfs_map *m)
 	t.end = copy + size;
 	while (procfs_next_map(&t, m)) {
 		nr++;
-		if (m->path_size)	/* keep it readable after free() */
+		if (m->path_size) /* keep it readable after free() */
 			m->path = text + (m->path - copy);
 	}
 	nr_bad = t.nr_bad;
@@ -45,7 +45,9 @@ static void test_lines(void **state)
 	struct procfs_map m;
 
 	assert_int_equal(parse("7fda251bf000-7fda25315000 r-xp 00026000 fe:00 332835       "
-			       "              /usr/lib/x86_64-linux-gnu/libc.so.6\n", &m), 1);
+			       "              /usr/lib/x86_64-linux-gnu/libc.so.6\n",
+			       &m),
+			 1);
 	assert_int_equal(m.start, 0x7fda251bf000);
 	assert_int_equal(m.end, 0x7fda25315000);
 	assert_int_equal(m.offset, 0x26000);
@@ -62,7 +64,9 @@ static void test_lines(void **state)
 	assert_int_equal(parse("1000-2000 rw-p 00000000 00:00 0\n", &m), 1);
 	assert_int_equal(m.path_size, 0);
 	assert_int_equal(parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0"
-			       "                  [vsyscall]\n", &m), 1);
+			       "                  [vsyscall]\n",
+			       &m),
+			 1);
 	assert_int_equal(m.end, 0xffffffffff601000);
 	assert_memory_equal(m.path, "[vsyscall]", 10);
 	/* Spaces belong to the path, escapes stay as they are. */
@@ -74,13 +78,33 @@ static void test_lines(void **state)
 static void test_hostile(void **state)
 {
 	static const char *const bad[] = {
-		"\n", " \n", "-\n", "1\n", "1-\n", "1-2\n", "1-2 \n", "1-2 r-xp\n", "1-2 r-xp \n",
-		"1-2 r-xp 0\n", "1-2 r-xp 0 \n", "1-2 r-xp 0 0\n", "1-2 r-xp 0 0:\n",
-		"1-2 r-xp 0 0:0\n", "1-2 r-xp 0 0:0 \n", "1-2 r-xp 0 0:0 x\n",
-		"1-2 r-x 0 0:0 0\n", "2-1 r-xp 0 0:0 0\n", "1-1 r-xp 0 0:0 0\n",
-		"1 -2 r-xp 0 0:0 0\n", "g-2 r-xp 0 0:0 0\n", "1-2 r-xp 0 100000000:0 0\n",
-		"1-2 r-xp 0 0:100000000 0\n", "1-10000000000000000 r-xp 0 0:0 0\n",
-		"1-2 r-xp 0 0:0 99999999999999999999\n", "1-2 r-xp 0 0:0 0/x\n", "1-2 r-xp 0 0:0 a\n",
+		"\n",
+		" \n",
+		"-\n",
+		"1\n",
+		"1-\n",
+		"1-2\n",
+		"1-2 \n",
+		"1-2 r-xp\n",
+		"1-2 r-xp \n",
+		"1-2 r-xp 0\n",
+		"1-2 r-xp 0 \n",
+		"1-2 r-xp 0 0\n",
+		"1-2 r-xp 0 0:\n",
+		"1-2 r-xp 0 0:0\n",
+		"1-2 r-xp 0 0:0 \n",
+		"1-2 r-xp 0 0:0 x\n",
+		"1-2 r-x 0 0:0 0\n",
+		"2-1 r-xp 0 0:0 0\n",
+		"1-1 r-xp 0 0:0 0\n",
+		"1 -2 r-xp 0 0:0 0\n",
+		"g-2 r-xp 0 0:0 0\n",
+		"1-2 r-xp 0 100000000:0 0\n",
+		"1-2 r-xp 0 0:100000000 0\n",
+		"1-10000000000000000 r-xp 0 0:0 0\n",
+		"1-2 r-xp 0 0:0 99999999999999999999\n",
+		"1-2 r-xp 0 0:0 0/x\n",
+		"1-2 r-xp 0 0:0 a\n",
 	};
 	struct procfs_map m;
 	char text[256];
@@ -98,7 +122,7 @@ static void test_hostile(void **state)
 		assert_int_equal(parse(text, &m), 0);
 	}
 	assert_int_equal(parse("", &m), 0);
-	assert_int_equal(parse("1-2 r-xp 0 0:0 12", &m), 0);	/* may go on with "345\n" */
+	assert_int_equal(parse("1-2 r-xp 0 0:0 12", &m), 0); /* may go on with "345\n" */
 }
 
 /* Every cut of a real text gives the lines before the cut. */
@@ -109,7 +133,8 @@ static void test_own(void **state)
 	char *text;
 	size_t size;
 
-	assert_int_equal(foreign_read_proc(getpid(), "maps", PROCFS_MAPS_SIZE_MAX, &text, &size), 0);
+	assert_int_equal(foreign_read_proc(getpid(), "maps", PROCFS_MAPS_SIZE_MAX, &text, &size),
+			 0);
 	for (size_t i = 0; i < size; i++)
 		lines += text[i] == '\n';
 	nr = parse(text, &m);
@@ -147,13 +172,15 @@ static void test_kind(void **state)
 		const char *name;
 		enum object_kind kind;
 	} names[] = {
-		{ "/usr/bin/x", OBJECT_FILE }, { "/a (deleted)", OBJECT_FILE }, { "(unreachable)/x", OBJECT_FILE },
-		{ "/dev/shm/x", OBJECT_FILE }, { "/memfdx", OBJECT_FILE }, { "", OBJECT_ANON },
-		{ "[vdso]", OBJECT_VDSO }, { "[vdso]x", OBJECT_ANON }, { "[vsyscall]", OBJECT_UNKNOWN },
-		{ "[heap]", OBJECT_ANON }, { "[stack]", OBJECT_ANON }, { "[anon:dalvik]", OBJECT_ANON },
-		{ "[uprobes]", OBJECT_ANON }, { "//anon", OBJECT_ANON }, { "anon_inode:[bpf]", OBJECT_ANON },
-		{ "/memfd:jit (deleted)", OBJECT_ANON }, { "/dev/zero", OBJECT_ANON },
-		{ "/SYSV00000000 (deleted)", OBJECT_ANON },
+		{ "/usr/bin/x", OBJECT_FILE },	     { "/a (deleted)", OBJECT_FILE },
+		{ "(unreachable)/x", OBJECT_FILE },  { "/dev/shm/x", OBJECT_FILE },
+		{ "/memfdx", OBJECT_FILE },	     { "", OBJECT_ANON },
+		{ "[vdso]", OBJECT_VDSO },	     { "[vdso]x", OBJECT_ANON },
+		{ "[vsyscall]", OBJECT_UNKNOWN },    { "[heap]", OBJECT_ANON },
+		{ "[stack]", OBJECT_ANON },	     { "[anon:dalvik]", OBJECT_ANON },
+		{ "[uprobes]", OBJECT_ANON },	     { "//anon", OBJECT_ANON },
+		{ "anon_inode:[bpf]", OBJECT_ANON }, { "/memfd:jit (deleted)", OBJECT_ANON },
+		{ "/dev/zero", OBJECT_ANON },	     { "/SYSV00000000 (deleted)", OBJECT_ANON },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -175,7 +202,7 @@ static void test_status(void **state)
 	assert_true(procfs_status_number(text, sizeof(text) - 1, "Kthread", &v));
 	assert_int_equal(v, 1);
 	assert_false(procfs_status_number(text, sizeof(text) - 1, "Big", &v));
-	assert_false(procfs_status_number(text, sizeof(text) - 1, "Last", &v));	/* cut off */
+	assert_false(procfs_status_number(text, sizeof(text) - 1, "Last", &v)); /* cut off */
 	assert_false(procfs_status_number(text, sizeof(text) - 1, "Ui", &v));
 	assert_false(procfs_status_number("Uid:\t", 5, "Uid", &v));
 	assert_false(procfs_status_number("Uid:", 4, "Uid", &v));

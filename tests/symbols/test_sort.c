@@ -47,7 +47,9 @@ static void check(struct sort_key *keys, size_t nr)
 
 static void test_sort(void **state)
 {
-	static const uint64_t masks[] = { 0, 1, 0xff, 0xff00, 0xffffffff00ULL, ~0ULL, 1ULL << 63 | 7 };
+	static const uint64_t masks[] = {
+		0, 1, 0xff, 0xff00, 0xffffffff00ULL, ~0ULL, 1ULL << 63 | 7
+	};
 	static struct sort_key keys[5000];
 
 	for (size_t m = 0; m < ARRAY_SIZE(masks); m++) {
@@ -55,7 +57,7 @@ static void test_sort(void **state)
 			for (size_t i = 0; i < nr; i++)
 				keys[i].key = hash_u64(i + 17 * nr) & masks[m];
 			check(keys, nr);
-			check(keys, nr);	/* in order by now */
+			check(keys, nr); /* in order by now */
 			if (nr > 3) {
 				keys[nr / 2].key = 0;
 				check(keys, nr);
@@ -116,7 +118,8 @@ static void check_records(uint64_t mask, size_t words)
 		assert_int_equal(here[1], hash_u64(here[0]) & mask);
 		for (size_t w = 2; w < words; w++)
 			assert_int_equal(here[w], here[0] ^ w);
-		assert_true(!i || here[1] > before[1] || (here[1] == before[1] && here[0] > before[0]));
+		assert_true(!i || here[1] > before[1] ||
+			    (here[1] == before[1] && here[0] > before[0]));
 	}
 	assert_int_equal(sort_records(r, 0, words * sizeof(*r), sizeof(*r)), 0);
 }
@@ -133,7 +136,8 @@ struct record {
 	uint64_t key;
 };
 
-/* Between the bounds is the number of records up to a key; and they are close, where keys are spread. */
+/* Between the bounds is the number of records up to a key; and they are close, where keys are
+ * spread. */
 static void test_lookup(void **state)
 {
 	static struct record r[3000];
@@ -146,7 +150,8 @@ static void test_lookup(void **state)
 				r[i].key = 1000 + i * gap + (i == sizes[s] - 1) * (gap << 30);
 			lookup_init(&l, r, sizes[s], sizeof(r[0]), offsetof(struct record, key));
 			for (uint64_t n = 0; n < 4000; n++) {
-				uint64_t key = n < 3000 ? r[n].key + hash_u64(n) % 3 - 1 : hash_u64(n);
+				uint64_t key = n < 3000 ? r[n].key + hash_u64(n) % 3 - 1
+							: hash_u64(n);
 				uint32_t lo, hi;
 
 				lookup_bounds(&l, key, &lo, &hi);
@@ -172,9 +177,10 @@ static void test_lookup(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { 
-		cmocka_unit_test(test_sort), cmocka_unit_test(test_uneven), cmocka_unit_test(test_far_apart),
-		cmocka_unit_test(test_records), cmocka_unit_test(test_lookup),
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sort),	  cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_far_apart), cmocka_unit_test(test_records),
+		cmocka_unit_test(test_lookup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

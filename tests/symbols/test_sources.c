@@ -54,8 +54,11 @@ static const Elf64_Sym dynsyms[] = {
 	{ .st_name = ALPHA, .st_info = FUNC },
 	{ .st_name = BETA, .st_info = FUNC },
 	{ .st_name = GAMMA, .st_info = FUNC },
-	{ .st_name = IFUNC, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC), .st_shndx = 1,
-	  .st_value = VADDR + 0x800, .st_size = 0x20 },
+	{ .st_name = IFUNC,
+	  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC),
+	  .st_shndx = 1,
+	  .st_value = VADDR + 0x800,
+	  .st_size = 0x20 },
 };
 
 /* "jmp *disp(%rip)" at @at of @code, which is loaded at @vaddr, through slot @got. */
@@ -84,10 +87,12 @@ static void test_stubs_x86_64(void **state)
 	const uint64_t plt = VADDR + 0x100, sec = VADDR + 0x200, got_plt = VADDR + 0x300;
 	const uint64_t got = 0x50000;
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	const Elf64_Rela lazy[] = {	/* not in the order of the stubs */
+	const Elf64_Rela lazy[] = {
+		/* not in the order of the stubs */
 		{ .r_offset = got + 0x20, .r_info = ELF64_R_INFO(2, R_X86_64_JUMP_SLOT) },
 		{ .r_offset = got + 0x18, .r_info = ELF64_R_INFO(1, R_X86_64_JUMP_SLOT) },
-		{ .r_offset = got + 0x28, .r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE),
+		{ .r_offset = got + 0x28,
+		  .r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE),
 		  .r_addend = VADDR + 0x800 },
 	};
 	const Elf64_Rela eager[] = {
@@ -100,25 +105,33 @@ static void test_stubs_x86_64(void **state)
 	struct image *image;
 	unsigned int syms;
 
-	put_jump(a, 0x06, plt, got + 0x10);	/* the stub that calls the linker: no name */
+	put_jump(a, 0x06, plt, got + 0x10); /* the stub that calls the linker: no name */
 	put_jump(a, 0x10, plt, got + 0x18);
 	put_jump(a, 0x20, plt, got + 0x20);
 	put_jump(a, 0x30, plt, got + 0x28);
 	memcpy(b + 0x10, endbr, 4);
 	put_jump(b, 0x14, sec, got + 0x18);
-	put_jump(b, 0x20, sec, got + 0x48);	/* a symbol out of range */
+	put_jump(b, 0x20, sec, got + 0x48); /* a symbol out of range */
 	put_jump(c, 0x00, got_plt, got + 0x40);
-	put_jump(c, 0x08, got_plt, got + 0x50);	/* nobody's slot */
+	put_jump(c, 0x08, got_plt, got + 0x50); /* nobody's slot */
 	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
 	elfmake_code(&m, ".text", VADDR, VADDR + 0x800, 0x800, 0, NULL);
 	elfmake_code(&m, ".plt", VADDR, plt, sizeof(a), 16, a);
 	elfmake_code(&m, ".plt.sec", VADDR, sec, sizeof(b), 16, b);
 	elfmake_code(&m, ".plt.got", VADDR, got_plt, sizeof(c), 8, c);
 	syms = elfmake_symbols(&m, SHT_DYNSYM, dynsyms, 5, strings, sizeof(strings));
-	elfmake_section(&m, ".rela.plt", (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = syms,
-		.sh_size = sizeof(lazy), .sh_entsize = sizeof(Elf64_Rela) }, lazy);
-	elfmake_section(&m, ".rela.dyn", (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = syms,
-		.sh_size = sizeof(eager), .sh_entsize = sizeof(Elf64_Rela) }, eager);
+	elfmake_section(&m, ".rela.plt",
+			(Elf64_Shdr){ .sh_type = SHT_RELA,
+				      .sh_link = syms,
+				      .sh_size = sizeof(lazy),
+				      .sh_entsize = sizeof(Elf64_Rela) },
+			lazy);
+	elfmake_section(&m, ".rela.dyn",
+			(Elf64_Shdr){ .sh_type = SHT_RELA,
+				      .sh_link = syms,
+				      .sh_size = sizeof(eager),
+				      .sh_entsize = sizeof(Elf64_Rela) },
+			eager);
 	image = image_of(&m);
 	assert_name(image, plt, NULL);
 	assert_name(image, plt + 0x10, "alpha@plt");
@@ -139,12 +152,21 @@ static void test_stubs_aarch64(void **state)
 {
 	/* As disassemblers show them: the slots are at 0x20000, 0x20008, 0x1f008. */
 	static const uint32_t code[] = {
-		0xa9bf7bf0,				/* stp x16, x30, [sp, #-16]! */
+		0xa9bf7bf0, /* stp x16, x30, [sp, #-16]! */
 		/* adrp x16, +0x10000; ldr x17, [x16] */
-		0x90000090, 0xf9400211, 0x91000210, 0xd61f0220,
-		0xd503245f,				/* bti c */
-		0x90000090, 0xf9400611, 0x91002210, 0xd61f0220,	/* ldr x17, [x16, #8] */
-		0xf0000070, 0xf9400611, 0x91002210, 0xd61f0220,	/* adrp x16, +0xf000 */
+		0x90000090,
+		0xf9400211,
+		0x91000210,
+		0xd61f0220,
+		0xd503245f, /* bti c */
+		0x90000090,
+		0xf9400611,
+		0x91002210,
+		0xd61f0220, /* ldr x17, [x16, #8] */
+		0xf0000070,
+		0xf9400611,
+		0x91002210,
+		0xd61f0220, /* adrp x16, +0xf000 */
 		0xd503201f,
 	};
 	const Elf64_Rela rela[] = {
@@ -160,8 +182,12 @@ static void test_stubs_aarch64(void **state)
 	elfmake_code(&m, ".text", VADDR, VADDR + 0x800, 0x800, 0, NULL);
 	elfmake_code(&m, ".plt", VADDR, VADDR, sizeof(code), 16, code);
 	syms = elfmake_symbols(&m, SHT_DYNSYM, dynsyms, 5, strings, sizeof(strings));
-	elfmake_section(&m, ".rela.plt", (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = syms,
-		.sh_size = sizeof(rela), .sh_entsize = sizeof(Elf64_Rela) }, rela);
+	elfmake_section(&m, ".rela.plt",
+			(Elf64_Shdr){ .sh_type = SHT_RELA,
+				      .sh_link = syms,
+				      .sh_size = sizeof(rela),
+				      .sh_entsize = sizeof(Elf64_Rela) },
+			rela);
 	image = image_of(&m);
 	assert_name(image, VADDR, NULL);
 	assert_name(image, VADDR + 0x04, "alpha@plt");
@@ -211,7 +237,7 @@ static void test_own_stubs(void **state)
 		}
 	}
 	if (image->machine != EM_X86_64 || !rela || !dynsym || !plt_size)
-		skip();			/* linked to bind at once */
+		skip(); /* linked to bind at once */
 	for (size_t i = 0; i < nr_rela; i++) {
 		char expected[512];
 		GElf_Rela r;
@@ -257,8 +283,10 @@ static struct image *go_image(const uint8_t *table, size_t size)
 
 	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
 	elfmake_code(&m, ".text", VADDR, VADDR + 0x100, 0xf00, 0, NULL);
-	elfmake_section(&m, ".gopclntab", (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
-		.sh_flags = SHF_ALLOC, .sh_size = size }, table);
+	elfmake_section(&m, ".gopclntab",
+			(Elf64_Shdr){
+				.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC, .sh_size = size },
+			table);
 	image = image_of(&m);
 	elfmake_fini(&m);
 	return image;
@@ -279,7 +307,7 @@ static void test_go(void **state)
 	assert_name(image, VADDR + 0x130, "main.leaf");
 	assert_name(image, VADDR + 0x150, NULL);
 	image_free(image);
-	make_go(table, 0);		/* position-independent: a relocation tells */
+	make_go(table, 0); /* position-independent: a relocation tells */
 	image = go_image(table, sizeof(table));
 	assert_name(image, VADDR + 0x130, "main.leaf");
 	image_free(image);
@@ -289,8 +317,8 @@ static void test_go(void **state)
 		for (int j = 0; j < 3; j++)
 			table[4 + (unsigned int)rand_r(&seed) % (GO_SIZE - 4)] =
 				(uint8_t)(rand_r(&seed) % 3 ? rand_r(&seed) : 0xff);
-		image_free(go_image(table, i % 2 ? sizeof(table) :
-					   (size_t)rand_r(&seed) % GO_SIZE + 1));
+		image_free(go_image(table,
+				    i % 2 ? sizeof(table) : (size_t)rand_r(&seed) % GO_SIZE + 1));
 	}
 }
 
@@ -321,8 +349,12 @@ static void write_file(const char *path, const void *bytes, size_t size)
 /* A debug file that names VADDR + 0x10. */
 static void make_debug(struct elfmake *m, uint64_t vaddr)
 {
-	const Elf64_Sym syms[] = { { 0 }, { .st_name = 1, .st_info = FUNC, .st_shndx = 1,
-		.st_value = vaddr + 0x10, .st_size = 0x10 } };
+	const Elf64_Sym syms[] = { { 0 },
+				   { .st_name = 1,
+				     .st_info = FUNC,
+				     .st_shndx = 1,
+				     .st_value = vaddr + 0x10,
+				     .st_size = 0x10 } };
 
 	elfmake_init(m, EM_X86_64, vaddr, 0x1000);
 	elfmake_code(m, ".text", vaddr, vaddr, 0x1000, 0, NULL);
@@ -343,8 +375,8 @@ static int64_t try_link(const char *root, const char *path, const char *name, ui
 	strcpy(data, name);
 	memcpy(data + size, &crc, 4);
 	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
-	elfmake_section(&m, ".gnu_debuglink", (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
-		.sh_size = size + 4 }, data);
+	elfmake_section(&m, ".gnu_debuglink",
+			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = size + 4 }, data);
 	elfmake_finish(&m);
 	assert_int_equal(elffile_open(&object, -1, m.bytes, m.size, NULL), 0);
 	object.path = path;
@@ -416,7 +448,8 @@ static void *pack(const void *bytes, size_t size, size_t *out_size)
 
 	assert_non_null(out);
 	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, bytes, size, out, &at,
-						 max), LZMA_OK);
+						 max),
+			 LZMA_OK);
 	*out_size = at;
 	return out;
 }
@@ -429,8 +462,8 @@ static struct image *with_debugdata(const void *packed, size_t size)
 
 	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
 	elfmake_code(&m, ".text", VADDR, VADDR, 0x1000, 0, NULL);
-	elfmake_section(&m, ".gnu_debugdata", (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
-		.sh_size = size }, packed);
+	elfmake_section(&m, ".gnu_debugdata",
+			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = size }, packed);
 	image = image_of(&m);
 	elfmake_fini(&m);
 	return image;
@@ -516,14 +549,11 @@ static void test_bomb(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stubs_x86_64),
-		cmocka_unit_test(test_stubs_aarch64),
-		cmocka_unit_test(test_own_stubs),
-		cmocka_unit_test(test_go),
+		cmocka_unit_test(test_stubs_x86_64), cmocka_unit_test(test_stubs_aarch64),
+		cmocka_unit_test(test_own_stubs),    cmocka_unit_test(test_go),
 		cmocka_unit_test(test_link),
 #ifdef HAVE_LZMA
-		cmocka_unit_test(test_debugdata),
-		cmocka_unit_test(test_bomb),
+		cmocka_unit_test(test_debugdata),    cmocka_unit_test(test_bomb),
 #endif
 	};
 

@@ -71,7 +71,8 @@ static struct object *object_at(struct fixture *f, uint64_t addr, uint64_t *offs
 
 	while (!object && fgets(line, sizeof(line), maps)) {
 		path[0] = '\0';
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
 			   &start, &end, &pgoff, &id.maj, &id.min, &id.ino, path) < 6 ||
 		    addr < start || addr >= end)
 			continue;
@@ -124,7 +125,7 @@ static void test_own_function(void **state)
 	assert_string_equal(s->name.str, "named_function");
 	assert_string_equal(s->module.str, program_invocation_short_name);
 	assert_int_equal(s->kind, 'u');
-	assert_ptr_equal(symbol_of(f, inside), s);	/* two places, one function */
+	assert_ptr_equal(symbol_of(f, inside), s); /* two places, one function */
 	assert_int_equal(symbols_nr(f->symbols), 1);
 	symbols_stats(f->symbols, &stats);
 	assert_int_equal(stats.nr_images, 1);
@@ -136,7 +137,8 @@ static void test_own_function(void **state)
 	assert_null(symbols_at(f->symbols, SYMBOL_NONE));
 }
 
-/* Objects by turns, while there is room for one of them only: they leave and come back, names stay right. */
+/* Objects by turns, while there is room for one of them only: they leave and come back, names stay
+ * right. */
 static void test_names_while_images_leave(void **state)
 {
 	struct fixture *f = *state;
@@ -144,7 +146,8 @@ static void test_names_while_images_leave(void **state)
 		uint64_t addr;
 		const char *name;
 	} of[] = {
-		{ (uint64_t)(uintptr_t)&test_names_while_images_leave, "test_names_while_images_leave" },
+		{ (uint64_t)(uintptr_t)&test_names_while_images_leave, "test_names_while_images_"
+								       "leave" },
 		{ (uint64_t)(uintptr_t)&strfry, "strfry" },
 		{ (uint64_t)(uintptr_t)&_cmocka_run_group_tests, "_cmocka_run_group_tests" },
 	};
@@ -283,7 +286,7 @@ static void test_kernel(void **state)
 	inside = places_intern(f->places, OBJECT_ID_KERNEL, addr ? addr + 1 : 0x1000);
 	outside = places_intern(f->places, OBJECT_ID_KERNEL, 0xfffffffffffff123);
 	symbols_run(f->symbols);
-	if (!addr || strcmp(name, "schedule")) {	/* hidden: all of it is one row */
+	if (!addr || strcmp(name, "schedule")) { /* hidden: all of it is one row */
 		assert_string_equal(symbol_of(f, inside)->name.str, "[kernel]");
 		assert_ptr_equal(symbol_of(f, inside), symbol_of(f, outside));
 		assert_non_null(atomic_load(&objects_at(f->objects, OBJECT_ID_KERNEL)->reason));
@@ -487,7 +490,7 @@ static void test_failed_object_seen_again(void **state)
 	id.maj = own->identity.maj;
 	id.min = own->identity.min;
 	id.ino = own->identity.ino;
-	id.ino_generation = 99;		/* apart from @own? no: its generation is unknown */
+	id.ino_generation = 99; /* apart from @own? no: its generation is unknown */
 	object = objects_intern(f->objects, &id, "/nonexistent/x", 14, 0x7ffffff0, 0, 0);
 	assert_ptr_equal(object, own);
 	place = places_intern(f->places, object->id, offset);
@@ -495,9 +498,10 @@ static void test_failed_object_seen_again(void **state)
 	assert_int_equal(atomic_load(&object->state), OBJECT_FAILED);
 	assert_int_equal(symbol_of(f, place)->kind, '?');
 	usleep(1100000);
-	symbols_run(f->symbols);	/* nothing new: stays */
+	symbols_run(f->symbols); /* nothing new: stays */
 	assert_int_equal(atomic_load(&object->state), OBJECT_FAILED);
-	objects_intern(f->objects, &id, seen.path, strlen(seen.path), getpid(), seen.start, seen.end);
+	objects_intern(f->objects, &id, seen.path, strlen(seen.path), getpid(), seen.start,
+		       seen.end);
 	free(seen.path);
 	usleep(1100000);
 	symbols_run(f->symbols);
@@ -521,7 +525,9 @@ static void *write_places(void *arg)
 
 	rcu_register_thread();
 	for (uint32_t i = 0; i < NR_WRITTEN; i++) {
-		uint32_t object = i % 3 == 0 ? OBJECT_ID_UNKNOWN : i % 3 == 1 ? OBJECT_ID_KERNEL : libc;
+		uint32_t object = i % 3 == 0   ? OBJECT_ID_UNKNOWN
+				  : i % 3 == 1 ? OBJECT_ID_KERNEL
+					       : libc;
 		uint64_t start = object == OBJECT_ID_KERNEL ? 0xffffffff81000000 : offset;
 
 		if (places_intern(f->places, object, start + i) == PLACE_NONE)

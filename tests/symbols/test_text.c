@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#define DOT "\xc2\xb7"
+#define DOT  "\xc2\xb7"
 #define DOTS "\xe2\x80\xa6"
 
 static void check(const char *src, size_t size, const char *want, unsigned int width)
@@ -38,16 +38,18 @@ static void test_known(void **state)
 	CHECK("bash", "bash", 4);
 	CHECK("\033[31mX\n)\033[5m", DOT "[31mX" DOT ")" DOT "[5m", 12);
 	CHECK("a\0b", "a" DOT "b", 3);
-	CHECK("\x7f\xc2\x80\xc2\x9f", DOT DOT DOT, 3);				/* DEL, C1 */
-	CHECK("a\xe2\x80\xaez", "a" DOT "z", 3);				/* U+202E */
-	CHECK("\xe2\x81\xa6\xe2\x81\xa9", DOT DOT, 2);				/* U+2066, U+2069 */
-	CHECK("\xe2\x80\x8b\xef\xbb\xbf\xc2\xad", DOT DOT DOT, 3);		/* ZWSP, BOM, SHY */
-	CHECK("\xe2\x80\xa8\xe2\x80\xa9", DOT DOT, 2);				/* U+2028, U+2029 */
-	CHECK("\xee\x80\x80\xf4\x8f\xbf\xbf", DOT DOT, 2);			/* private, non-character */
-	CHECK("\xef\xb8\x8f" "x", DOT "x", 2);					/* variation selector */
-	CHECK("\xf0\x9f\x87\xa9", DOT, 1);					/* half a flag */
-	CHECK("\xe6\x97\xa5\xe6\x9c\xac", "\xe6\x97\xa5\xe6\x9c\xac", 4);	/* wide */
-	CHECK("\xd7\xa9\xd7\x9c", "\xd7\xa9\xd7\x9c", 2);			/* letters, right to left */
+	CHECK("\x7f\xc2\x80\xc2\x9f", DOT DOT DOT, 3);		   /* DEL, C1 */
+	CHECK("a\xe2\x80\xaez", "a" DOT "z", 3);		   /* U+202E */
+	CHECK("\xe2\x81\xa6\xe2\x81\xa9", DOT DOT, 2);		   /* U+2066, U+2069 */
+	CHECK("\xe2\x80\x8b\xef\xbb\xbf\xc2\xad", DOT DOT DOT, 3); /* ZWSP, BOM, SHY */
+	CHECK("\xe2\x80\xa8\xe2\x80\xa9", DOT DOT, 2);		   /* U+2028, U+2029 */
+	CHECK("\xee\x80\x80\xf4\x8f\xbf\xbf", DOT DOT, 2);	   /* private, non-character */
+	CHECK("\xef\xb8\x8f"
+	      "x",
+	      DOT "x", 2);						  /* variation selector */
+	CHECK("\xf0\x9f\x87\xa9", DOT, 1);				  /* half a flag */
+	CHECK("\xe6\x97\xa5\xe6\x9c\xac", "\xe6\x97\xa5\xe6\x9c\xac", 4); /* wide */
+	CHECK("\xd7\xa9\xd7\x9c", "\xd7\xa9\xd7\x9c", 2); /* letters, right to left */
 }
 
 /* Every byte at every place of plain text, and plain text around the limit. */
@@ -73,19 +75,24 @@ static void test_plain(void **state)
 		struct safe_text t = text_sanitise(buf, sizeof(buf), text, size);
 
 		assert_int_equal(t.size, MIN(size, (size_t)TEXT_MAX));
-		assert_true(size > TEXT_MAX ? t.width == TEXT_MAX - 2 && !strcmp(t.str + t.size - 3, DOTS) :
-					      t.width == size);
+		assert_true(size > TEXT_MAX
+				    ? t.width == TEXT_MAX - 2 && !strcmp(t.str + t.size - 3, DOTS)
+				    : t.width == size);
 	}
 }
 
 static void test_invalid_utf8(void **state)
 {
-	CHECK("\xff\xfe" "a", DOT DOT "a", 3);
-	CHECK("\xc0\xaf", DOT DOT, 2);			/* overlong */
-	CHECK("\xed\xa0\x80", DOT DOT DOT, 3);		/* surrogate */
-	CHECK("\xf4\x90\x80\x80", DOT DOT DOT DOT, 4);	/* beyond U+10FFFF */
-	CHECK("a\xe6\x97", "a" DOT DOT, 3);		/* ends inside */
-	CHECK("\xe6" "a", DOT "a", 2);
+	CHECK("\xff\xfe"
+	      "a",
+	      DOT DOT "a", 3);
+	CHECK("\xc0\xaf", DOT DOT, 2);		       /* overlong */
+	CHECK("\xed\xa0\x80", DOT DOT DOT, 3);	       /* surrogate */
+	CHECK("\xf4\x90\x80\x80", DOT DOT DOT DOT, 4); /* beyond U+10FFFF */
+	CHECK("a\xe6\x97", "a" DOT DOT, 3);	       /* ends inside */
+	CHECK("\xe6"
+	      "a",
+	      DOT "a", 2);
 }
 
 static void test_marks(void **state)
@@ -95,7 +102,7 @@ static void test_marks(void **state)
 	CHECK("e" ACUTE ACUTE, "e" ACUTE ACUTE, 1);
 	CHECK("e" ACUTE ACUTE ACUTE, "e" ACUTE ACUTE DOT, 2);
 	CHECK("e" ACUTE ACUTE ACUTE ACUTE, "e" ACUTE ACUTE DOT ACUTE, 2);
-	CHECK(ACUTE "e", DOT "e", 2);			/* nothing to stand on */
+	CHECK(ACUTE "e", DOT "e", 2);					  /* nothing to stand on */
 	CHECK("\xe0\xa4\x95\xe0\xa4\xbf", "\xe0\xa4\x95\xe0\xa4\xbf", 2); /* a mark with a cell */
 }
 
@@ -148,7 +155,8 @@ static void test_all_code_points(void **state)
 			assert_int_equal((t.size - 1) % 2, 0);
 		nr_kept += kept;
 		/* -1: newer than this C library. */
-		if (kept && have_locale && wcwidth((wchar_t)cp) >= 0 && t.width != 1 + wcwidth((wchar_t)cp))
+		if (kept && have_locale && wcwidth((wchar_t)cp) >= 0 &&
+		    t.width != 1 + wcwidth((wchar_t)cp))
 			fail_msg("U+%04X: %u cells, the terminal takes %d", cp, t.width - 1u,
 				 wcwidth((wchar_t)cp));
 	}
@@ -175,8 +183,9 @@ static void test_cut(void **state)
 	assert_string_equal(text_sanitise(buf, 1, "abcdef", 6).str, "");
 	assert_int_equal(text_sanitise(buf, 0, "abcdef", 6).size, 0);
 	/* Neither a code point nor a grapheme is torn. */
-	assert_string_equal(text_sanitise(buf, 8, "a\xe6\x97\xa5\xe6\x97\xa5", 7).str,
-			    "a\xe6\x97\xa5\xe6\x97\xa5");
+	assert_string_equal(text_sanitise(buf, 8, "a\xe6\x97\xa5\xe6\x97\xa5", 7).str, "a\xe6\x97"
+										       "\xa5\xe6"
+										       "\x97\xa5");
 	assert_string_equal(text_sanitise(buf, 7, "a\xe6\x97\xa5\xe6\x97\xa5", 7).str, "a" DOTS);
 	assert_string_equal(text_sanitise(buf, 8, "ae" ACUTE ACUTE "xxx", 9).str, "a" DOTS);
 }
@@ -198,18 +207,21 @@ static void test_format(void **state)
 static void test_clip(void **state)
 {
 	char buf[64];
-	struct safe_text t = text_sanitise(buf, sizeof(buf), "a\xe6\x97\xa5" "e" ACUTE "z", 8);
+	struct safe_text t = text_sanitise(buf, sizeof(buf),
+					   "a\xe6\x97\xa5"
+					   "e" ACUTE "z",
+					   8);
 	unsigned int width;
 
 	assert_int_equal(t.width, 5);
 	assert_int_equal(text_clip(t, 0, &width), 0);
 	assert_int_equal(width, 0);
 	assert_int_equal(text_clip(t, 1, &width), 1);
-	assert_int_equal(text_clip(t, 2, &width), 1);	/* half of a wide cell is not drawn */
+	assert_int_equal(text_clip(t, 2, &width), 1); /* half of a wide cell is not drawn */
 	assert_int_equal(width, 1);
 	assert_int_equal(text_clip(t, 3, &width), 4);
 	assert_int_equal(width, 3);
-	assert_int_equal(text_clip(t, 4, &width), 7);	/* the accent goes with its base */
+	assert_int_equal(text_clip(t, 4, &width), 7); /* the accent goes with its base */
 	assert_int_equal(width, 4);
 	assert_int_equal(text_clip(t, 5, &width), 8);
 	assert_int_equal(text_clip(t, 500, NULL), 8);
@@ -253,7 +265,7 @@ static void test_random(void **state)
 		for (size_t i = 0; i < sizeof(src); i++) {
 			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
 			src[i] = (unsigned char)(seed >> 56);
-			if (round & 1 && i & 1)		/* make valid sequences likely */
+			if (round & 1 && i & 1) /* make valid sequences likely */
 				src[i] = 0x80 | (src[i] & 0x3f);
 		}
 		t = text_sanitise(buf, 1 + (size_t)round % sizeof(buf), src, seed >> 33 & 31);
@@ -268,13 +280,17 @@ static void test_random(void **state)
 /* What was meant: few letters off, or the beginning of it. */
 static void test_like(void **state)
 {
-	static const char *const names[] = { "cycles", "cpu-clock", "cache-misses", "save-screen", "freq" };
+	static const char *const names[] = { "cycles", "cpu-clock", "cache-misses", "save-screen",
+					     "freq" };
 	static const struct {
 		const char *text, *found, *begins;
 	} cases[] = {
-		{ "cyclesss", "cycles", "cycles" }, { "cpuclock", "cpu-clock", NULL },
-		{ "save", NULL, "save-screen" },    { "frequency", NULL, "freq" },
-		{ "q", NULL, NULL },		    { "", NULL, NULL },
+		{ "cyclesss", "cycles", "cycles" },
+		{ "cpuclock", "cpu-clock", NULL },
+		{ "save", NULL, "save-screen" },
+		{ "frequency", NULL, "freq" },
+		{ "q", NULL, NULL },
+		{ "", NULL, NULL },
 		{ "instructions", NULL, NULL },
 	};
 	char longest[TEXT_LIKE_MAX + 2];
@@ -284,8 +300,10 @@ static void test_like(void **state)
 
 		for (size_t n = 0; n < ARRAY_SIZE(names); n++)
 			text_like(&like, names[n]);
-		assert_string_equal(like.found ? like.found : "", cases[i].found ? cases[i].found : "");
-		assert_string_equal(like.begins ? like.begins : "", cases[i].begins ? cases[i].begins : "");
+		assert_string_equal(like.found ? like.found : "",
+				    cases[i].found ? cases[i].found : "");
+		assert_string_equal(like.begins ? like.begins : "",
+				    cases[i].begins ? cases[i].begins : "");
 	}
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
@@ -296,16 +314,11 @@ static void test_like(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_like),
-		cmocka_unit_test(test_known),
-		cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_invalid_utf8),
-		cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_all_code_points),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_format),
-		cmocka_unit_test(test_clip),
-		cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_like),   cmocka_unit_test(test_known),
+		cmocka_unit_test(test_plain),  cmocka_unit_test(test_invalid_utf8),
+		cmocka_unit_test(test_marks),  cmocka_unit_test(test_all_code_points),
+		cmocka_unit_test(test_cut),    cmocka_unit_test(test_format),
+		cmocka_unit_test(test_clip),   cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_random),
 	};
 

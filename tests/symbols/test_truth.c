@@ -30,7 +30,7 @@
 /* A function as libelf tells it. */
 struct truth {
 	uint64_t start, size;
-	const char *name;		/* in the Elf, which stays open */
+	const char *name; /* in the Elf, which stays open */
 };
 
 struct library {
@@ -38,7 +38,7 @@ struct library {
 	size_t nr, max;
 	Elf *elf[2];
 	int fd[2];
-	uint64_t text, text_end;	/* the executable section that is largest */
+	uint64_t text, text_end; /* the executable section that is largest */
 };
 
 static void add_truth(struct library *l, const GElf_Sym *sym, const char *name)
@@ -158,7 +158,8 @@ static bool check(const char *path, const struct library *l, const struct image 
 		fail_msg("%s 0x%" PRIx64 ": %s ends before", path, addr, image->names + s->name);
 	/* Something that covers it and starts later would be the better name. */
 	if (inner && inner->start > s->vaddr)
-		fail_msg("%s 0x%" PRIx64 ": %s, not %s", path, addr, image->names + s->name, inner->name);
+		fail_msg("%s 0x%" PRIx64 ": %s, not %s", path, addr, image->names + s->name,
+			 inner->name);
 	/* A name that no size proves must be the last one before the address. */
 	for (size_t i = 0; i < l->nr && !inner; i++) {
 		const struct truth *t = &l->list[i];
@@ -205,7 +206,9 @@ static int is_library(const struct dirent *d)
 static void test_libraries(void **state)
 {
 	static const char *const folders[] = {
-		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+		"/usr/lib/x86_64-linux-gnu",
+		"/usr/lib/aarch64-linux-gnu",
+		"/usr/lib64",
 	};
 	const char *wish = getenv("TRUTH_ADDRESSES");
 	unsigned int nr = wish ? (unsigned int)atoi(wish) : ADDRESSES;

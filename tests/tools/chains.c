@@ -34,7 +34,8 @@ static int print(void *ctx, const struct sampler_sample *s)
 
 int main(int argc, char **argv)
 {
-	struct sampler_config config = { .stack_size = SAMPLER_STACK_SIZE_DEFAULT, .tick_ns = 1000000000 };
+	struct sampler_config config = { .stack_size = SAMPLER_STACK_SIZE_DEFAULT,
+					 .tick_ns = 1000000000 };
 	struct sampler *s;
 	struct err e = { .text = "" };
 	int rc;

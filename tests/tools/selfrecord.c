@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * selfrecord FILE MODE SECONDS: a mode of tests/programs/truth_chain.c, sampled without perf events: the
- * handler of a timer, on a stack of its own, takes the registers and the bytes of the interrupted stack.
- * So a recording can be made where nothing but signals work, as under qemu-user.
+ * selfrecord FILE MODE SECONDS: a mode of tests/programs/truth_chain.c, sampled without perf
+ * events: the handler of a timer, on a stack of its own, takes the registers and the bytes of the
+ * interrupted stack. So a recording can be made where nothing but signals work, as under qemu-user.
  *
- * The child runs the mode and writes samples into shared memory; the parent makes a perf.data of them.
+ * The child runs the mode and writes samples into shared memory; the parent makes a perf.data of
+ * them.
  */
 #include <asm/perf_regs.h>
 #include <linux/perf_event.h>
@@ -37,14 +38,14 @@ __attribute__((noreturn)) void truth_exit(int status);
 
 struct sample {
 	uint64_t time_ns, regs[REGS_MAX];
-	uint64_t size;			/* of stack */
+	uint64_t size; /* of stack */
 	uint8_t stack[STACK_BYTES];
 };
 
 struct shared {
 	char maps[MAPS_BYTES];
 	size_t maps_size;
-	uint64_t stack_start, stack_end;	/* of the main thread's */
+	uint64_t stack_start, stack_end; /* of the main thread's */
 	_Atomic uint32_t nr;
 	struct sample samples[SAMPLES_MAX];
 };
@@ -61,9 +62,9 @@ static unsigned int take_regs(uint64_t *regs, const mcontext_t *mc)
 	regs[PERF_REG_ARM64_PC] = mc->pc;
 	return PERF_REG_ARM64_SP;
 #else
-	static const int order[] = { REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-				     REG_RIP, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14,
-				     REG_R15 };
+	static const int order[] = { REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI,
+				     REG_RBP, REG_RSP, REG_RIP, REG_R8,	 REG_R9,  REG_R10,
+				     REG_R11, REG_R12, REG_R13, REG_R14, REG_R15 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		regs[i] = (uint64_t)mc->gregs[order[i]];
@@ -132,7 +133,8 @@ static void child(char *mode, char *seconds)
 	static char name[] = "truth";
 	char *argv[] = { name, mode, seconds, NULL };
 	const stack_t ss = { .ss_sp = own_stack, .ss_size = sizeof(own_stack) };
-	struct sigaction sa = { .sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART };
+	struct sigaction sa = { .sa_sigaction = on_timer,
+				.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART };
 	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF };
 	const struct itimerspec every = { { 0, EVERY_NS }, { 0, EVERY_NS } };
 	timer_t timer;
@@ -145,7 +147,8 @@ static void child(char *mode, char *seconds)
 	truth_exit(truth_main(3, argv));
 }
 
-static void append(struct perfdata_writer *w, uint32_t type, uint16_t misc, struct iovec *pieces, int nr)
+static void append(struct perfdata_writer *w, uint32_t type, uint16_t misc, struct iovec *pieces,
+		   int nr)
 {
 	struct perf_event_header h = { .type = type, .misc = misc, .size = sizeof(h) };
 	struct iovec all[8] = { { &h, sizeof(h) } };
@@ -159,7 +162,10 @@ static void append(struct perfdata_writer *w, uint32_t type, uint16_t misc, stru
 
 static void put_comm(struct perfdata_writer *w, uint32_t pid, const char *mode)
 {
-	struct { uint32_t pid, tid; char comm[16]; } body = { .pid = pid, .tid = pid };
+	struct {
+		uint32_t pid, tid;
+		char comm[16];
+	} body = { .pid = pid, .tid = pid };
 	struct synth_id id = { .pid = pid, .tid = pid, .id = EVENT_ID };
 	struct iovec pieces[] = { { &body, sizeof(body) }, { &id, sizeof(id) } };
 
@@ -175,8 +181,8 @@ static void put_map(struct perfdata_writer *w, uint32_t pid, const struct procfs
 		uint32_t maj, min;
 		uint64_t ino, generation;
 		uint32_t prot, flags;
-	} body = { pid, pid, m->start, m->end - m->start, m->offset, m->maj, m->min, m->ino, 0,
-		   PROT_READ | PROT_EXEC, MAP_PRIVATE };
+	} body = { pid,	   pid,	   m->start, m->end - m->start,	    m->offset,	m->maj,
+		   m->min, m->ino, 0,	     PROT_READ | PROT_EXEC, MAP_PRIVATE };
 	struct synth_id id = { .pid = pid, .tid = pid, .id = EVENT_ID };
 	char name[1024] = "//anon";
 	size_t size = MIN(m->path_size, sizeof(name) - 8);
@@ -198,25 +204,39 @@ static void put_sample(struct perfdata_writer *w, uint32_t pid, struct sample *s
 		uint64_t time_ns;
 		uint32_t cpu, reserved;
 		uint64_t period, abi;
-	} body = { EVENT_ID, ip_of(s), pid, pid, s->time_ns, 0, 0, EVERY_NS, PERF_SAMPLE_REGS_ABI_64 };
+	} body = {
+		EVENT_ID, ip_of(s), pid, pid, s->time_ns, 0, 0, EVERY_NS, PERF_SAMPLE_REGS_ABI_64
+	};
 	uint64_t dyn_size = s->size, size = STACK_BYTES;
 	size_t nr_regs = (size_t)__builtin_popcountll(unwind_regs_mask());
 
 	append(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-	       (struct iovec[]){ { &body, sizeof(body) }, { s->regs, nr_regs * 8 }, { &size, 8 },
-				 { s->stack, STACK_BYTES }, { &dyn_size, 8 } }, 5);
+	       (struct iovec[]){ { &body, sizeof(body) },
+				 { s->regs, nr_regs * 8 },
+				 { &size, 8 },
+				 { s->stack, STACK_BYTES },
+				 { &dyn_size, 8 } },
+	       5);
 }
 
 static int write_all(const char *path, uint32_t pid, const char *mode)
 {
 	const struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .size = sizeof(attr),
-		.sample_period = EVERY_NS, .sample_id_all = 1, .mmap2 = 1, .comm = 1, .comm_exec = 1,
-		.use_clockid = 1, .clockid = CLOCK_MONOTONIC,
-		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER |
-			       PERF_SAMPLE_STACK_USER,
-		.sample_regs_user = unwind_regs_mask(), .sample_stack_user = STACK_BYTES,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.size = sizeof(attr),
+		.sample_period = EVERY_NS,
+		.sample_id_all = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+		.sample_regs_user = unwind_regs_mask(),
+		.sample_stack_user = STACK_BYTES,
 	};
 	struct perfdata_attrs attrs = { 0 };
 	struct procfs_text text = { .at = shared->maps, .end = shared->maps + shared->maps_size };
@@ -252,7 +272,8 @@ int main(int argc, char **argv)
 
 	if (argc != 4)
 		return 2;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (shared == MAP_FAILED)
 		return 1;
 	pid = fork();

@@ -30,15 +30,15 @@ struct sampler {
 	uint64_t tick_ns;
 	uint32_t annotate, fetched;
 	double max_hz;
-	int call_graph;			/* -1: not asked */
+	int call_graph; /* -1: not asked */
 	uint32_t stack_size;
 	size_t ring_size;
-	uint32_t switched;		/* event turned on or off last */
+	uint32_t switched; /* event turned on or off last */
 	bool switched_on;
 	int nr_switches;
 	pid_t focus;
 	int nr_focus;
-	struct sampler_target_spec target;	/* its pointers are void */
+	struct sampler_target_spec target; /* its pointers are void */
 	pid_t target_pids[4];
 	char target_text[64];
 	int nr_targets;
@@ -132,8 +132,10 @@ void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spe
 	s->target = *spec;
 	memcpy(s->target_pids, spec->pids ? spec->pids : s->target_pids,
 	       MIN(spec->nr_pids, ARRAY_SIZE(s->target_pids)) * sizeof(pid_t));
-	snprintf(s->target_text, sizeof(s->target_text), "%s", spec->cgroup ? spec->cgroup :
-		 spec->name ? spec->name : "");
+	snprintf(s->target_text, sizeof(s->target_text), "%s",
+		 spec->cgroup ? spec->cgroup
+		 : spec->name ? spec->name
+			      : "");
 	s->nr_targets++;
 }
 
@@ -213,8 +215,12 @@ static inline void fake_account(struct profile *p)
 	p->nr_places_named = 981;
 	p->window_samples = 1000;
 	p->window_unnamed = 19;
-	p->self = (struct profile_self){ .cpu_pct = 0.7, .rss_kb = 41000, .samplers_pct = 0.4,
-					  .builder_pct = 0.1, .ui_pct = 0.1, .loaders_pct = 0.1 };
+	p->self = (struct profile_self){ .cpu_pct = 0.7,
+					 .rss_kb = 41000,
+					 .samplers_pct = 0.4,
+					 .builder_pct = 0.1,
+					 .ui_pct = 0.1,
+					 .loaders_pct = 0.1 };
 }
 
 static inline void fake_cpus(struct profile *p, uint32_t nr)
@@ -339,11 +345,15 @@ static inline void fake_details(struct profile *p)
 		p->processes[i].up_ns = (i + 1) * 3731000000000ull;
 	}
 	p->ancestors = calloc(2, sizeof(*p->ancestors));
-	p->ancestors[0] = (struct profile_process){ .id = PROFILE_ANCESTOR | 700, .pid = 700,
-						    .parent = 1, .comm = TEXT("containerd-shim"),
+	p->ancestors[0] = (struct profile_process){ .id = PROFILE_ANCESTOR | 700,
+						    .pid = 700,
+						    .parent = 1,
+						    .comm = TEXT("containerd-shim"),
 						    .command = TEXT("containerd-shim -id 3fa1"),
-						    .cgroup = TEXT("/"), .container = TEXT("") };
-	p->ancestors[1] = (struct profile_process){ .id = PROFILE_ANCESTOR | 1, .pid = 1,
+						    .cgroup = TEXT("/"),
+						    .container = TEXT("") };
+	p->ancestors[1] = (struct profile_process){ .id = PROFILE_ANCESTOR | 1,
+						    .pid = 1,
 						    .comm = TEXT("systemd"),
 						    .command = TEXT("/sbin/init"),
 						    .cgroup = TEXT("/init.scope"),

@@ -50,10 +50,9 @@ static inline uint32_t folded_process(struct profile *p, const char *s, size_t n
 		.uid = 33,
 		.comm = folded_text(p, s, n),
 	};
-	p->tasks[p->nr_tasks++] = (struct profile_task){ 900 + p->nr_processes,
-							 (pid_t)(4242 + p->nr_processes),
-							 p->nr_processes,
-							 p->processes[p->nr_processes].comm };
+	p->tasks[p->nr_tasks++] =
+		(struct profile_task){ 900 + p->nr_processes, (pid_t)(4242 + p->nr_processes),
+				       p->nr_processes, p->processes[p->nr_processes].comm };
 	return p->nr_processes++;
 }
 

@@ -11,7 +11,7 @@
 #define LARGE_STACKS 200000u
 #endif
 #define LARGE_FUNCTIONS 4000u
-#define LARGE_DEPTH	     24u
+#define LARGE_DEPTH	24u
 
 static inline uint32_t large_next(uint32_t *seed)
 {
@@ -28,7 +28,8 @@ static inline void large_fill(struct profile *p, uint32_t seed)
 			uint32_t outer = LARGE_DEPTH - 1 - d;
 			uint32_t shared = outer < 8 ? i >> (16 - 2 * outer) : large_next(&seed);
 
-			p->frames[i * LARGE_DEPTH + d] = (shared * 31 + outer * 97) % LARGE_FUNCTIONS;
+			p->frames[i * LARGE_DEPTH + d] =
+				(shared * 31 + outer * 97) % LARGE_FUNCTIONS;
 		}
 		p->counts[i] = (struct profile_count){ i, i % 64, 0, 1 + i % 3, 1e6 };
 	}
@@ -71,16 +72,22 @@ static inline struct profile *large_profile(uint32_t seed)
 	for (uint32_t i = 0; i < LARGE_FUNCTIONS; i++) {
 		int n = snprintf(name, sizeof(name), "ns::Class%u::method_%u(int)", i % 97, i);
 
-		p->functions[i] = (struct profile_function){
-			.id = i, .name = text_arena_add(arena, name, (size_t)n),
-			.module = TEXT("big"), .kind = i % 5 ? 'u' : 'k', .kernel = !(i % 5) };
+		p->functions[i] =
+			(struct profile_function){ .id = i,
+						   .name = text_arena_add(arena, name, (size_t)n),
+						   .module = TEXT("big"),
+						   .kind = i % 5 ? 'u' : 'k',
+						   .kernel = !(i % 5) };
 	}
 	for (uint32_t i = 0; i < 16; i++)
-		p->processes[i] = (struct profile_process){ .id = i, .pid = (pid_t)(100 + i),
+		p->processes[i] = (struct profile_process){ .id = i,
+							    .pid = (pid_t)(100 + i),
 							    .comm = TEXT("server") };
 	for (uint32_t i = 0; i < 64; i++)
-		p->tasks[i] = (struct profile_task){ .id = 1000 + i, .tid = (pid_t)(100 + i),
-						     .process = i % 16, .comm = TEXT("worker") };
+		p->tasks[i] = (struct profile_task){ .id = 1000 + i,
+						     .tid = (pid_t)(100 + i),
+						     .process = i % 16,
+						     .comm = TEXT("worker") };
 	p->nr_functions = LARGE_FUNCTIONS;
 	p->nr_processes = 16;
 	p->nr_tasks = 64;

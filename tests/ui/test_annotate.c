@@ -13,8 +13,8 @@
 #include "ui/view/view_annotate.h"
 
 /* push rbp; mov rsp,rbp; 4: add $1,eax; cmp $9,eax; jne 4; call 2011; pop rbp; ret */
-static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x83, 0xc0, 0x01, 0x83, 0xf8, 0x09, 0x75,
-				0xf8, 0xe8, 0x00, 0x10, 0x00, 0x00, 0x5d, 0xc3 };
+static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x83, 0xc0, 0x01, 0x83, 0xf8, 0x09,
+				0x75, 0xf8, 0xe8, 0x00, 0x10, 0x00, 0x00, 0x5d, 0xc3 };
 
 /* The call goes to where this stands. */
 static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
@@ -46,8 +46,12 @@ static void add_lines(struct listing *l)
 
 static struct listing *listing_of(uint32_t function, bool bytes, bool lines)
 {
-	const struct disasm_code c = { .bytes = code, .nr_bytes = sizeof(code), .vaddr = 0x1000,
-				       .machine = EM_X86_64, .wide = true, .name = name_of };
+	const struct disasm_code c = { .bytes = code,
+				       .nr_bytes = sizeof(code),
+				       .vaddr = 0x1000,
+				       .machine = EM_X86_64,
+				       .wide = true,
+				       .name = name_of };
 	struct listing *l = listing_new(function);
 
 	l->vaddr = 0x1000;
@@ -73,7 +77,10 @@ static struct profile_annotate *annotate_new(uint32_t function, bool bytes, bool
 		uint32_t event;
 		double count;
 		uint32_t task;
-	} points[] = { { 4, 0, 30, 900 }, { 7, 0, 20, 900 }, { 7, 0, 40, 901 }, { 10, 0, 10, 901 },
+	} points[] = { { 4, 0, 30, 900 },
+		       { 7, 0, 20, 900 },
+		       { 7, 0, 40, 901 },
+		       { 10, 0, 10, 901 },
 		       { 4, 1, 500, 900 } };
 	struct profile_annotate *a = calloc(1, sizeof(*a));
 
@@ -202,7 +209,8 @@ static void test_inlined(void **state)
 		press(&b, 'j');
 		press(&b, 'a');
 	}
-	assert_non_null(strstr(look(&b), "its part of json::next_token, where 77% of its samples are"));
+	assert_non_null(strstr(look(&b), "its part of json::next_token, where 77% of its samples "
+					 "are"));
 	assert_int_equal((int)(share_at(&b, 4) * 1000 + 0.5), 300);
 	bench_fini(&b);
 }
@@ -262,8 +270,7 @@ int main(void)
 #ifdef HAVE_CAPSTONE
 		cmocka_unit_test(test_jump),
 #endif
-		cmocka_unit_test(test_inlined),
-		cmocka_unit_test(test_drilled),
+		cmocka_unit_test(test_inlined), cmocka_unit_test(test_drilled),
 		cmocka_unit_test(test_no_code),
 	};
 

@@ -222,7 +222,8 @@ static void test_focus(void **state)
 	bench_fini(b);
 }
 
-/* What is sampled stands on top: keys turn it on and off, Tab takes it out; levels of what is picked. */
+/* What is sampled stands on top: keys turn it on and off, Tab takes it out; levels of what is
+ * picked. */
 static void test_event_keys(void **state)
 {
 	struct bench *b = start(80, 24);
@@ -233,7 +234,8 @@ static void test_event_keys(void **state)
 	press(b, 'e');
 	assert_non_null(strstr(look(b), "SAMPLED NOW"));
 	press(b, '2');
-	assert_true(b->sampler.nr_switches == 1 && b->sampler.switched == 1 && !b->sampler.switched_on);
+	assert_true(b->sampler.nr_switches == 1 && b->sampler.switched == 1 &&
+		    !b->sampler.switched_on);
 	press(b, '9');
 	assert_int_equal(b->sampler.nr_switches, 1);
 	/* typed into a name they are letters */
@@ -253,12 +255,13 @@ static void test_event_keys(void **state)
 	assert_true(!b->sampler.events[0].kernel && b->sampler.events[0].precise == 1);
 	press(b, 'e');
 	press(b, K_CTRL('u'));
-	press(b, K_CTRL('k'));	/* not neither */
+	press(b, K_CTRL('k')); /* not neither */
 	assert_non_null(strstr(look(b), "[ ] user ^U  [x] kernel"));
 	type(b, "{cpu-clock,cs}:S");
 	press(b, K_TAB);
 	assert_int_equal(b->sampler.nr_events, 4);
-	assert_true(b->sampler.events[2].group && b->sampler.events[2].group == b->sampler.events[3].group);
+	assert_true(b->sampler.events[2].group &&
+		    b->sampler.events[2].group == b->sampler.events[3].group);
 	bench_fini(b);
 }
 
@@ -404,7 +407,7 @@ static void test_sizes(void **state)
 
 	bench_init(&b, 80, 24, true);
 	press(&b, '}');
-	assert_int_equal(b.sampler.stack_size, 0);	/* nothing is known yet */
+	assert_int_equal(b.sampler.stack_size, 0); /* nothing is known yet */
 	ui_state_take(&b.st, p);
 	press(&b, 'C');
 	assert_int_equal(b.sampler.call_graph, CALL_GRAPH_FP);
@@ -552,8 +555,8 @@ static void test_mouse(void **state)
 	click.row = 5;
 	click.col = 17; /* a column */
 	screen_key(&b->st, &click);
-	assert_string_equal(view_functions.columns[ui_state_list(&b->st)->sort].title.str,
-			    "TOTAL%");
+	assert_string_equal(view_functions.columns[ui_state_list(&b->st)->sort].title.str, "TOTAL"
+											   "%");
 	look(b);
 	click.row = 23;
 	click.col = 1; /* F1 */

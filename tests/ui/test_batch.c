@@ -33,13 +33,19 @@ struct fixture {
 
 static void fill_counts(struct profile *p)
 {
-	p->account = (struct profile_account){ .taken = 220, .complete = 190, .guessed = 5,
-					       .truncated = 4, .broken = 3, .pending = 2,
-					       .dropped = 6, .lost = 10, .own = 1 };
+	p->account = (struct profile_account){ .taken = 220,
+					       .complete = 190,
+					       .guessed = 5,
+					       .truncated = 4,
+					       .broken = 3,
+					       .pending = 2,
+					       .dropped = 6,
+					       .lost = 10,
+					       .own = 1 };
 	p->account_total = p->account;
 	p->account_total.taken = 1234567890123;
-	p->broken_by[5] = 2;		/* no_map */
-	p->broken_by[15] = 1;		/* a reason that has no key */
+	p->broken_by[5] = 2;  /* no_map */
+	p->broken_by[15] = 1; /* a reason that has no key */
 	p->dropped_by[DROP_CELLS_FULL] = 6;
 	p->self = (struct profile_self){ .cpu_pct = 0.71239, .rss_kb = 41000 };
 }
@@ -59,9 +65,15 @@ static void fill_names(struct fixture *f)
 	f->tasks[0] = (struct profile_task){ 1, 42, 0, TEXT("deep") };
 	f->tasks[1] = (struct profile_task){ 2, 43, 0, TEXT("worker 1") };
 	f->cpus[0] = (struct profile_cpu){ .cpu = 0, .online = true, .busy = 0.5, .samples = 100 };
-	f->cpus[1] = (struct profile_cpu){ .cpu = 3, .online = true, .busy = 1, .samples = 110,
-					   .lost = 10, .lost_total = 20, .throttled = 2,
-					   .throttled_ns = 41000000, .throttled_total = 3 };
+	f->cpus[1] = (struct profile_cpu){ .cpu = 3,
+					   .online = true,
+					   .busy = 1,
+					   .samples = 110,
+					   .lost = 10,
+					   .lost_total = 20,
+					   .throttled = 2,
+					   .throttled_ns = 41000000,
+					   .throttled_total = 3 };
 }
 
 /* Stacks innermost first: leaf<walk<walk<main, walk<main, main, clear_page<main. */
@@ -194,15 +206,16 @@ static void test_ndjson_keys(void **state)
 	(void)state;
 	fixture_init(&f);
 	o = print_json(&f.p, &ndjson);
-	expect_keys(o, "schema tool version time_ns interval_ns target events cpus account self rows");
+	expect_keys(o, "schema tool version time_ns interval_ns target events cpus account self "
+		       "rows");
 	expect_keys(json_array_get(json_object_get(o, "events"), 0), "name enabled want_hz got_hz");
-	expect_keys(json_array_get(json_object_get(o, "cpus"), 0),
-		    "cpu samples lost throttled throttled_ns");
-	expect_keys(json_object_get(o, "account"),
-		    "taken complete guessed truncated broken pending dropped lost");
+	expect_keys(json_array_get(json_object_get(o, "cpus"), 0), "cpu samples lost throttled "
+								   "throttled_ns");
+	expect_keys(json_object_get(o, "account"), "taken complete guessed truncated broken "
+						   "pending dropped lost");
 	expect_keys(json_object_get(o, "self"), "cpu_pct rss_kb");
-	expect_keys(json_array_get(json_object_get(o, "rows"), 0),
-		    "symbol module kind comm self total self_pct total_pct");
+	expect_keys(json_array_get(json_object_get(o, "rows"), 0), "symbol module kind comm self "
+								   "total self_pct total_pct");
 	json_decref(o);
 }
 
@@ -292,9 +305,13 @@ static void test_ndjson_rows(void **state)
 static void test_ndjson_modules(void **state)
 {
 	struct profile_module m = {
-		.name = TEXT("libq.so.1"), .path = TEXT("/lib/libq.so.1"),
-		.state = PROFILE_MODULE_READY, .source = ".dynsym", .reason = "stripped",
-		.cure = "a\033debug package", .nr_symbols = 7,
+		.name = TEXT("libq.so.1"),
+		.path = TEXT("/lib/libq.so.1"),
+		.state = PROFILE_MODULE_READY,
+		.source = ".dynsym",
+		.reason = "stripped",
+		.cure = "a\033debug package",
+		.nr_symbols = 7,
 	};
 	struct fixture f;
 	const json_t *list, *module;
@@ -343,7 +360,7 @@ static void test_sort_filter_limit(void **state)
 	c.sort = APP_SORT_TOTAL;
 	expect_order(&c, "main", 4);
 	c.sort = APP_SORT_SYMBOL;
-	expect_order(&c, LEAF_NAME, 4);	/* 'L' before 'c': by bytes */
+	expect_order(&c, LEAF_NAME, 4); /* 'L' before 'c': by bytes */
 	c.sort = APP_SORT_MODULE;
 	expect_order(&c, "clear_page", 4);
 	c.sort = APP_SORT_COMM;
@@ -357,7 +374,7 @@ static void test_sort_filter_limit(void **state)
 	expect_order(&c, "", 0);
 	c.filter = "^(walk|main)$";
 	expect_order(&c, "walk", 2);
-	c.filter = "!deep";		/* by module, too */
+	c.filter = "!deep"; /* by module, too */
 	expect_order(&c, LEAF_NAME, 2);
 }
 
@@ -372,7 +389,7 @@ static void test_total_order(void **state)
 	f.functions[MAIN].name = f.functions[WALK].name = TEXT("same");
 	for (int i = 0; i < 4; i++) {
 		f.counts[i].count = f.counts[i].weight = 1;
-		f.counts[i].task = 0;	/* which of equal tasks a row names is not ours to say */
+		f.counts[i].task = 0; /* which of equal tasks a row names is not ours to say */
 	}
 	a = print(&f.p, &ndjson);
 	for (int i = 0; i < 2; i++) {
@@ -509,7 +526,7 @@ static void test_write_errors(void **state)
 	assert_int_equal(pipe(fds), 0);
 	close(fds[0]);
 	out = fdopen(fds[1], "w");
-	batch_block_signals();		/* SIGPIPE would end us */
+	batch_block_signals(); /* SIGPIPE would end us */
 	assert_int_equal(batch_print(out, &f.p, &text), -EPIPE);
 	fclose(out);
 }

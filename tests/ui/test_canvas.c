@@ -161,7 +161,8 @@ static void test_names(void **state)
 		const char *name, *want;
 	} names[] = {
 		{ "main", "main" },
-		{ "Engine<std::map<int, char>, 3>::crank<f(int)::{lambda(int)#1}>", "Engine<>::crank<>" },
+		{ "Engine<std::map<int, char>, 3>::crank<f(int)::{lambda(int)#1}>", "Engine<>::"
+										    "crank<>" },
 		{ "std::operator<< <char>", "std::operator<< <char>" },
 		{ "X<int>::operator<", "X<>::operator<" },
 		{ "X<int>::operator<=", "X<>::operator<=" },
@@ -213,10 +214,9 @@ static void test_format(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_clip),   cmocka_unit_test(test_wide),
-		cmocka_unit_test(test_diff),   cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_format),
+		cmocka_unit_test(test_clip),  cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_diff),  cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_format),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,8 +57,9 @@ static const char *keys_in(struct bench *b, const char *keys)
 /* Is anything made of it, and all that was wanted? */
 static bool is_made(const struct folds_of *of)
 {
-	const enum folds_state states[] = { of->rows[0].state,	of->rows[1].state, of->trees[0].state,
-					    of->trees[1].state, of->callers.state, of->processes.state,
+	const enum folds_state states[] = { of->rows[0].state,	of->rows[1].state,
+					    of->trees[0].state, of->trees[1].state,
+					    of->callers.state,	of->processes.state,
 					    of->sums.state };
 	bool made = false;
 
@@ -70,7 +71,8 @@ static bool is_made(const struct folds_of *of)
 	return made;
 }
 
-/* The next profile through the thread, with @meanwhile typed while it is folded; returns what waits. */
+/* The next profile through the thread, with @meanwhile typed while it is folded; returns what
+ * waits. */
 static const char *take_folded(struct bench *b, struct profile *p, const char *meanwhile)
 {
 	struct folding *f = b->st.folding;
@@ -132,7 +134,7 @@ static void compare(const char *keys, const char *meanwhile, const char *after)
 
 static void test_views(void **state)
 {
-	static const char *const keys[] = { "1", "1K", "2",  "2H", "2j\n", "3",   "3i",
+	static const char *const keys[] = { "1",  "1K", "2", "2H", "2j\n", "3",	  "3i",
 					    "3K", "3H", "4", "6",  "6K",   "1jjc" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
@@ -143,17 +145,18 @@ static void test_views(void **state)
 static void test_changes(void **state)
 {
 	compare("3", "4", "");
-	compare("1", "2j\n", "");		/* into a process */
+	compare("1", "2j\n", ""); /* into a process */
 	compare("3", "H", "");
 	compare("1", ":cgroup none\n", "");
 	compare("2", ":cgroup none\n:cgroup\n", "");
-	compare("1", "z", "");			/* frozen: not shown */
+	compare("1", "z", ""); /* frozen: not shown */
 	compare("1", "z", "z");
 	compare("1", "zz", "");
 	compare("4", "B", "");
 }
 
-/* While a large profile is folded for a key the screen says so; the cursor is where it was after it. */
+/* While a large profile is folded for a key the screen says so; the cursor is where it was after
+ * it. */
 static void test_late(void **state)
 {
 	struct bench b;
@@ -280,12 +283,9 @@ static void test_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_views),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_end),
-		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_views), cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_late),  cmocka_unit_test(test_random),
+		cmocka_unit_test(test_end),   cmocka_unit_test(test_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

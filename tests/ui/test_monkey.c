@@ -23,16 +23,16 @@ static uint32_t upto(struct monkey *m, uint32_t n)
 static uint32_t random_key(struct monkey *m)
 {
 	static const uint32_t special[] = {
-		K_UP,	  K_DOWN,    K_LEFT,  K_RIGHT, K_PGUP, K_PGDN,	    K_HOME, K_END,
-		K_DELETE, K_BACKTAB, K_ENTER, K_ESC,   K_TAB,  K_BACKSPACE, K_F(1), K_F(3),
-		K_F(4),	  K_F(6),    K_F(7),  K_F(8),  0x65e5, 0x301,	    'a',    'b',   'b', 'v',
+		K_UP,	   K_DOWN,  K_LEFT, K_RIGHT, K_PGUP,	  K_PGDN, K_HOME, K_END,  K_DELETE,
+		K_BACKTAB, K_ENTER, K_ESC,  K_TAB,   K_BACKSPACE, K_F(1), K_F(3), K_F(4), K_F(6),
+		K_F(7),	   K_F(8),  0x65e5, 0x301,   'a',	  'b',	  'b',	  'v',
 	};
 
 	switch (upto(m, 4)) {
 	case 0:
 		return special[upto(m, ARRAY_SIZE(special))];
 	case 1:
-		return '1' + upto(m, 7);	/* a view */
+		return '1' + upto(m, 7); /* a view */
 	default:
 		return 1 + upto(m, 126);
 	}
@@ -111,8 +111,9 @@ static void resize(struct monkey *m)
 static void command(struct monkey *m)
 {
 	static const char *const lines[] = {
-		"flame", "tree", "sort total", "filter ns", "limit 1", "theme mono", "mouse", "window",
-		"freeze", "baseline", "nonsense", "frequency 99", "event cpu-clock", "names",
+		"flame",      "tree",	      "sort total",	 "filter ns", "limit 1",
+		"theme mono", "mouse",	      "window",		 "freeze",    "baseline",
+		"nonsense",   "frequency 99", "event cpu-clock", "names",
 	};
 
 	press(&m->bench, K_ESC);
@@ -138,8 +139,8 @@ static void act(struct monkey *m)
 	case 3:
 	case 4:
 		screen_key(&b->st, &(struct key){ K_MOUSE, (uint16_t)upto(m, b->canvas.rows + 2),
-						 (uint16_t)upto(m, b->canvas.cols + 2),
-						 (uint8_t)upto(m, 6) });
+						  (uint16_t)upto(m, b->canvas.cols + 2),
+						  (uint8_t)upto(m, 6) });
 		break;
 	case 5:
 		command(m);

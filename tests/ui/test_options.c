@@ -166,9 +166,12 @@ static void test_call_graph(void **state)
 		{ "-g fp --call-graph dwarf,32K", EXIT_DONE, CALL_GRAPH_DWARF, 32768 },
 		{ "-g dwarf,65528", EXIT_DONE, CALL_GRAPH_DWARF, 65528 },
 		{ "-g fp --ring 64K", EXIT_DONE, CALL_GRAPH_FP, 16384 },
-		{ "-g dwarf,65536", EXIT_USAGE, 0, 0 }, { "-g dwarf,", EXIT_USAGE, 0, 0 },
-		{ "-g fp,8192", EXIT_USAGE, 0, 0 },	{ "-g lbr", EXIT_USAGE, 0, 0 },
-		{ "-g dwarfs", EXIT_USAGE, 0, 0 },	{ "-g dwarf,32K --ring 64K", EXIT_USAGE, 0, 0 },
+		{ "-g dwarf,65536", EXIT_USAGE, 0, 0 },
+		{ "-g dwarf,", EXIT_USAGE, 0, 0 },
+		{ "-g fp,8192", EXIT_USAGE, 0, 0 },
+		{ "-g lbr", EXIT_USAGE, 0, 0 },
+		{ "-g dwarfs", EXIT_USAGE, 0, 0 },
+		{ "-g dwarf,32K --ring 64K", EXIT_USAGE, 0, 0 },
 	};
 
 	(void)state;
@@ -290,7 +293,7 @@ static void test_flags(void **state)
 static const struct bad {
 	const char *words;
 	int code;
-	const char *names[3];		/* what the sentence must hold */
+	const char *names[3]; /* what the sentence must hold */
 } bad[] = {
 	{ "-F 0", EXIT_USAGE, { "-F 0", "1 to 25000" } },
 	{ "-F 10000000", EXIT_USAGE, { "perf_event_max_sample_rate is 25000", "sysctl" } },

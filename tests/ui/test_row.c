@@ -34,7 +34,7 @@ static struct profile *profile_with_lines(void)
 		if (p->functions[p->frames[first]].id != 12)
 			continue;
 		p->frame_lines[first] = nr++ % 2 ? 0 : 1;
-		p->frame_lines[first + 1] = 0;	/* main called it from there */
+		p->frame_lines[first + 1] = 0; /* main called it from there */
 	}
 	assert_true(nr > 0);
 	return p;
@@ -215,8 +215,8 @@ static void test_goto(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_source),	cmocka_unit_test(test_menu),
-		cmocka_unit_test(test_reason),	cmocka_unit_test(test_command),
+		cmocka_unit_test(test_source), cmocka_unit_test(test_menu),
+		cmocka_unit_test(test_reason), cmocka_unit_test(test_command),
 		cmocka_unit_test(test_goto),
 	};
 

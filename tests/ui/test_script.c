@@ -274,11 +274,10 @@ static void test_screen_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),	 cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_bytes),	 cmocka_unit_test(test_complete),
-		cmocka_unit_test(test_complete_words),
-		cmocka_unit_test(test_names),	 cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_screen_file),
+		cmocka_unit_test(test_keys),	       cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_bytes),	       cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_complete_words), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_commands),       cmocka_unit_test(test_screen_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

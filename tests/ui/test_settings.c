@@ -37,8 +37,12 @@ static char *get(const char *path)
 static void test_round(void **state)
 {
 	char dir[] = "/tmp/proftop-settings-XXXXXX", path[64], deep[96];
-	struct settings s = { .tick_ns = 2500000000, .percent_limit = 0.5, .hide_kernel = true,
-			      .theme = THEME_LIGHT, .ascii = true }, back = plain;
+	struct settings s = { .tick_ns = 2500000000,
+			      .percent_limit = 0.5,
+			      .hide_kernel = true,
+			      .theme = THEME_LIGHT,
+			      .ascii = true },
+			back = plain;
 	struct err e;
 
 	assert_non_null(mkdtemp(dir));
@@ -68,8 +72,8 @@ static void test_round(void **state)
 static void test_refused(void **state)
 {
 	static const char *const lines[] = {
-		"delay = 0\n", "delay = x\n", "theme = pink\n", "mouse = maybe\n", "limit = 101\n",
-		"limit =\n",
+		"delay = 0\n",	   "delay = x\n",   "theme = pink\n",
+		"mouse = maybe\n", "limit = 101\n", "limit =\n",
 	};
 	char path[] = "/tmp/proftop-settings-XXXXXX";
 	struct settings s = plain;
@@ -216,8 +220,8 @@ static void test_themes(void **state)
 		assert_int_equal(theme_parse(theme_name((enum theme)t)), t);
 		for (size_t c = 0; c < ARRAY_SIZE(colors); c++) {
 			for (int r = 0; r < ROLE_NR; r++) {
-				struct theme_look l = theme_look((enum theme)t, (enum theme_role)r,
-								 colors[c]);
+				struct theme_look l =
+					theme_look((enum theme)t, (enum theme_role)r, colors[c]);
 
 				assert_true(l.fg >= -1 && l.fg < colors[c]);
 				assert_true(l.bg >= -1 && l.bg < colors[c]);
@@ -255,11 +259,9 @@ static void test_completion(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_themes),
-		cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_round),  cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_keys),   cmocka_unit_test(test_files),
+		cmocka_unit_test(test_themes), cmocka_unit_test(test_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include "tests/yardstick.h"
 
-#define LIMIT_NS     100e6
+#define LIMIT_NS      100e6
 #define FOLD_LIMIT_NS 250e6
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -45,8 +45,8 @@ static void measure(struct bench *b, const char *view, const char *keys)
 		}
 	}
 	qsort(times, nr, sizeof(times[0]), by_size);
-	print_message("view %s: median %.2f ms, p99 %.2f ms\n", view,
-		      (double)times[nr / 2] / 1e6, (double)times[nr * 99 / 100] / 1e6);
+	print_message("view %s: median %.2f ms, p99 %.2f ms\n", view, (double)times[nr / 2] / 1e6,
+		      (double)times[nr * 99 / 100] / 1e6);
 	if (TIMED)
 		assert_true((double)times[nr * 99 / 100] <= LIMIT_NS * yardstick_slowness());
 }
@@ -54,7 +54,9 @@ static void measure(struct bench *b, const char *view, const char *keys)
 /* Keys after which all stacks are folded anew: as slow as it gets. */
 static void fold_anew(struct profile *p)
 {
-	static const char *const keys[] = { "1", "2", "3", "4", "6", "1K", "3", "4", "1K", "H", "1b" };
+	static const char *const keys[] = {
+		"1", "2", "3", "4", "6", "1K", "3", "4", "1K", "H", "1b"
+	};
 	struct bench b;
 
 	bench_init(&b, 200, 60, false);

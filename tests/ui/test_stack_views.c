@@ -35,7 +35,8 @@ static const char server[] =
 	"api-server;start_thread;gc::loop 215\n"
 	"api-server;start_thread;gc::loop;gc::mark_slab 260\n"
 	"nginx;main;ngx_worker_process_cycle;ngx_http_process_request_line 120\n"
-	"nginx;main;ngx_worker_process_cycle;ngx_http_process_request_line;tcp_sendmsg_locked|k 95\n"
+	"nginx;main;ngx_worker_process_cycle;ngx_http_process_request_line;tcp_sendmsg_locked|k "
+	"95\n"
 	"nginx;main;ngx_worker_process_cycle;epoll_wait;schedule|k 60\n"
 	"node;LazyCompile:~handle app.js:88|j 330\n"
 	"node;LazyCompile:~handle app.js:88|j;0x00007f31c2a41b60|? 42\n"
@@ -86,7 +87,8 @@ static const char *selected(struct bench *b)
 
 	assert_true(list->cursor < list->nr);
 	fn = view_of(b->st.view)->function(&b->st, &list->rows[list->cursor]);
-	snprintf(buf, sizeof(buf), "%s", fn == FOLD_NONE ? "-" : b->st.shown->functions[fn].name.str);
+	snprintf(buf, sizeof(buf), "%s",
+		 fn == FOLD_NONE ? "-" : b->st.shown->functions[fn].name.str);
 	return buf;
 }
 
@@ -122,7 +124,8 @@ static void test_tree_keys(void **state)
 	press(&b, 'g');
 	press(&b, '*');
 	look(&b);
-	assert_int_equal(b.st.lists[VIEW_TREE].nr, folds_of(&b.st)->trees[FOLDS_TREE].fold.nr_nodes);
+	assert_int_equal(b.st.lists[VIEW_TREE].nr,
+			 folds_of(&b.st)->trees[FOLDS_TREE].fold.nr_nodes);
 	press(&b, '*');
 	assert_int_equal(b.st.lists[VIEW_TREE].nr, 1);
 	press(&b, 't');
@@ -297,8 +300,7 @@ static void test_flame_widths(void **state)
 	assert_int_equal(fold_tree(p, &config, &t), 0);
 	for (unsigned int cols = 1; cols < 300; cols++) {
 		struct flame_box *boxes;
-		uint32_t nr = flame_lay_out(&t, &(struct flame_part){ 0, 0, 1 }, cols,
-						    &boxes);
+		uint32_t nr = flame_lay_out(&t, &(struct flame_part){ 0, 0, 1 }, cols, &boxes);
 
 		assert_true(nr > 0 && boxes[0].cols == cols);
 		for (uint32_t i = 0; i < nr; i++) {
@@ -324,8 +326,10 @@ static void test_flame_widths(void **state)
 
 static void mouse(struct bench *b, enum key_button button, unsigned int row, unsigned int col)
 {
-	screen_key(&b->st, &(struct key){ .code = K_MOUSE, .row = (uint16_t)row,
-					  .col = (uint16_t)col, .button = (uint8_t)button });
+	screen_key(&b->st, &(struct key){ .code = K_MOUSE,
+					  .row = (uint16_t)row,
+					  .col = (uint16_t)col,
+					  .button = (uint8_t)button });
 	screen_draw(&b->st, &b->canvas);
 }
 
@@ -337,8 +341,12 @@ static int col_of_box(struct bench *b, const char *name)
 
 	for (uint32_t i = 0; i < s->nr_boxes; i++)
 		if (!strcmp(folds_text(&b->st,
-				       &folds_of(&b->st)->trees[FOLDS_FLAME].fold.nodes[s->boxes[i].node],
-				       buf, sizeof(buf)).str, name))
+				       &folds_of(&b->st)
+						->trees[FOLDS_FLAME]
+						.fold.nodes[s->boxes[i].node],
+				       buf, sizeof(buf))
+				    .str,
+			    name))
 			return s->boxes[i].col;
 	return -1;
 }
@@ -399,14 +407,16 @@ static double exact_cols(const struct fold_tree *t, const struct flame_part *par
 	return MAX(MIN(to, cols), 0) - MIN(MAX(from, 0), cols);
 }
 
-/* The same of every part that can be magnified: the root fills it, and all that is cut is in sight. */
+/* The same of every part that can be magnified: the root fills it, and all that is cut is in sight.
+ */
 static void check_part(const struct fold_tree *t, const struct flame_part *part, unsigned int cols)
 {
 	struct flame_box *boxes;
 	uint32_t nr = flame_lay_out(t, part, cols, &boxes);
 	unsigned int sums[64] = { 0 };
 
-	assert_true(nr > 0 && boxes[0].node == part->zoom && boxes[0].col == 0 && boxes[0].cols == cols);
+	assert_true(nr > 0 && boxes[0].node == part->zoom && boxes[0].col == 0 &&
+		    boxes[0].cols == cols);
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t parent = t->nodes[boxes[i].node].parent, up = 0;
 
@@ -453,7 +463,8 @@ static void test_gone_names(void **state)
 	struct bench b;
 
 	bench_init(&b, 120, 30, false);
-	ui_state_take(&b.st, folded_profile("api;main;steady 300\ncc1;main 90\ncc2;main 80\ncc3;main 70\n"));
+	ui_state_take(&b.st, folded_profile("api;main;steady 300\ncc1;main 90\ncc2;main "
+					    "80\ncc3;main 70\n"));
 	press(&b, ',');
 	press(&b, '4');
 	press(&b, 'H');
@@ -568,7 +579,9 @@ static struct profile *large_profile(void)
 
 		snprintf(name, sizeof(name), "function_%u", i);
 		p->functions[i] = (struct profile_function){
-			.id = i, .kind = 'u', .name = folded_text(p, name, strlen(name)),
+			.id = i,
+			.kind = 'u',
+			.name = folded_text(p, name, strlen(name)),
 			.module = TEXT("large"),
 		};
 	}
@@ -650,7 +663,10 @@ static void take_seconds(struct bench *b, int from, int to)
 static void test_trend(void **state)
 {
 	static const struct size trends[] = {
-		{ 100, 30, false }, { 200, 60, false }, { 80, 24, false }, { 100, 30, true },
+		{ 100, 30, false },
+		{ 200, 60, false },
+		{ 80, 24, false },
+		{ 100, 30, true },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(trends); i++) {
@@ -735,9 +751,10 @@ static void test_baseline(void **state)
 static void test_random_keys(void **state)
 {
 	static const uint32_t keys[] = {
-		'1', '3', '4', 'b', 'v', 't', 'I', 'X', '+', '-', '*', 'J', 'j', 'k', 'g', 'G',
-		K_ENTER, K_ESC, K_LEFT, K_RIGHT, K_UP, K_DOWN, K_PGDN, ' ', 'K', 'U', 'n', 'N',
-		K_TAB, K_BACKTAB, 'V', 'F', 'T', 'P', 'M', '<', '>', 'h', 'B', 'z', '2', '5', '6', '7',
+		'1',	'3', '4', 'b', 'v', 't',     'I',   'X',       '+',	'-',  '*',
+		'J',	'j', 'k', 'g', 'G', K_ENTER, K_ESC, K_LEFT,    K_RIGHT, K_UP, K_DOWN,
+		K_PGDN, ' ', 'K', 'U', 'n', 'N',     K_TAB, K_BACKTAB, 'V',	'F',  'T',
+		'P',	'M', '<', '>', 'h', 'B',     'z',   '2',       '5',	'6',  '7',
 	};
 	struct bench b;
 
@@ -769,18 +786,16 @@ static void test_random_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_screens),	      cmocka_unit_test(test_tree_keys),
-		cmocka_unit_test(test_tree_filter),   cmocka_unit_test(test_selection_stays),
-		cmocka_unit_test(test_callers_keys),  cmocka_unit_test(test_flame_keys),
-		cmocka_unit_test(test_flame_mouse),   cmocka_unit_test(test_flame_widths),
-		cmocka_unit_test(test_flame_parts),   cmocka_unit_test(test_gone_names),
-		cmocka_unit_test(test_flame_gone),    cmocka_unit_test(test_flame_here),
+		cmocka_unit_test(test_screens),	       cmocka_unit_test(test_tree_keys),
+		cmocka_unit_test(test_tree_filter),    cmocka_unit_test(test_selection_stays),
+		cmocka_unit_test(test_callers_keys),   cmocka_unit_test(test_flame_keys),
+		cmocka_unit_test(test_flame_mouse),    cmocka_unit_test(test_flame_widths),
+		cmocka_unit_test(test_flame_parts),    cmocka_unit_test(test_gone_names),
+		cmocka_unit_test(test_flame_gone),     cmocka_unit_test(test_flame_here),
 		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_first_windows),
-		cmocka_unit_test(test_trend),
-		cmocka_unit_test(test_flame_closer),
-		cmocka_unit_test(test_baseline),
-		cmocka_unit_test(test_recursion),     cmocka_unit_test(test_large),
-		cmocka_unit_test(test_random_keys),
+		cmocka_unit_test(test_trend),	       cmocka_unit_test(test_flame_closer),
+		cmocka_unit_test(test_baseline),       cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_large),	       cmocka_unit_test(test_random_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,8 @@ static void test_processes(void **state)
 
 		bench_init(&b, ascii ? 80 : 120, 24, ascii);
 		for (uint32_t i = 0; i < p->nr_processes; i++) {
-			p->processes[i].command = TEXT("/usr/sbin/api-server --config /etc/api.yml -v");
+			p->processes[i].command = TEXT("/usr/sbin/api-server --config /etc/api.yml "
+						       "-v");
 			p->processes[i].cgroup = TEXT("/system.slice/api.service");
 			p->processes[i].up_ns = 266460 * 1000000000ull;
 		}
@@ -443,7 +444,8 @@ static void test_waiting(void **state)
 /* Nothing to show: why, and what helps, where one looks for the rows. */
 static void test_empty(void **state)
 {
-	static const char why[] = "not permitted to see other users' processes or the kernel: your own "
+	static const char why[] = "not permitted to see other users' processes or the kernel: your "
+				  "own "
 				  "user code only";
 	struct profile *p = fake_profile(2, NULL);
 	struct profile_notice *n = calloc(1, sizeof(*n));
@@ -520,16 +522,14 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions), cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_functions),    cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
-		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_fold_threads),
-		cmocka_unit_test(test_intervals),
-		cmocka_unit_test(test_other_event),
-		cmocka_unit_test(test_columns), cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_bound_keys),
-		cmocka_unit_test(test_help),	  cmocka_unit_test(test_pickers),
-		cmocka_unit_test(test_waiting),	  cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_trouble),
+		cmocka_unit_test(test_cgroup),	     cmocka_unit_test(test_fold_threads),
+		cmocka_unit_test(test_intervals),    cmocka_unit_test(test_other_event),
+		cmocka_unit_test(test_columns),	     cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_bound_keys),   cmocka_unit_test(test_help),
+		cmocka_unit_test(test_pickers),	     cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_trouble),
 		cmocka_unit_test(test_hostile),
 	};
 

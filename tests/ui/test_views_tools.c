@@ -15,8 +15,8 @@ static const struct {
 	bool ascii;
 	const char *name;
 } sizes[] = {
-	{ 80, 24, false, "80x24" },   { 100, 30, false, "100x30" }, { 200, 60, false, "200x60" },
-	{ 40, 8, false, "40x8" },     { 80, 24, true, "80x24-ascii" },
+	{ 80, 24, false, "80x24" }, { 100, 30, false, "100x30" },    { 200, 60, false, "200x60" },
+	{ 40, 8, false, "40x8" },   { 80, 24, true, "80x24-ascii" },
 };
 
 /* As the builder does it. */
@@ -38,8 +38,8 @@ static struct profile *rich_profile(bool trouble)
 		uint32_t nr_symbols;
 	} specs[] = {
 		{ "[kernel]", "[kernel]", "kallsyms", "", "", PROFILE_MODULE_READY, 121851 },
-		{ "api-server", "/opt/api/bin/api-server", ".symtab", "", "",
-		  PROFILE_MODULE_READY, 8120 },
+		{ "api-server", "/opt/api/bin/api-server", ".symtab", "", "", PROFILE_MODULE_READY,
+		  8120 },
 		{ "libvendor.so", "/opt/vendor/lib/libvendor.so", "", "stripped",
 		  "install its debug package, or keep its symbols when it is built",
 		  PROFILE_MODULE_READY, 0 },
@@ -64,11 +64,18 @@ static struct profile *rich_profile(bool trouble)
 	for (uint32_t i = 0; i < p->nr_functions; i++) {
 		char kind = p->functions[i].kind;
 
-		p->functions[i].module_index = kind == 'k' ? 0 : kind == 'j' ? 3 : kind == '?' ? 2 : 1;
+		p->functions[i].module_index = kind == 'k'   ? 0
+					       : kind == 'j' ? 3
+					       : kind == '?' ? 2
+							     : 1;
 		p->functions[i].unnamed = kind == '?';
 	}
-	p->unwind = (struct profile_unwind){ .frames = 41000, .row_hits = 40000, .steps = 900,
-					     .guessed = 100, .rows = 812, .rows_differ = 3 };
+	p->unwind = (struct profile_unwind){ .frames = 41000,
+					     .row_hits = 40000,
+					     .steps = 900,
+					     .guessed = 100,
+					     .rows = 812,
+					     .rows_differ = 3 };
 	p->broken_by[5] = 12;
 	p->broken_by[8] = 6;
 	p->cpus[0].ring_high = 0.04;
@@ -97,7 +104,9 @@ static void test_screens(void **state)
 {
 	static const struct {
 		const char *name, *keys;
-	} views[] = { { "cpus", "5" }, { "modules", "6jj" }, { "messages", "7" }, { "threads", "H" } };
+	} views[] = {
+		{ "cpus", "5" }, { "modules", "6jj" }, { "messages", "7" }, { "threads", "H" }
+	};
 	char name[64];
 
 	for (size_t v = 0; v < ARRAY_SIZE(views); v++) {
@@ -206,7 +215,8 @@ static void test_cures(void **state)
 	bench_init(&b, 120, 30, false);
 	ui_state_take(&b.st, rich_profile(true));
 	b.st.message[0] = '\0';
-	assert_non_null(strstr(look(&b), "! samples lost on CPU 1 (A: double the rings to 4096 KiB)"));
+	assert_non_null(strstr(look(&b), "! samples lost on CPU 1 (A: double the rings to 4096 "
+					 "KiB)"));
 	press(&b, 'A');
 	assert_int_equal(b.sampler.ring_size, 4 << 20);
 	press(&b, '7');
@@ -292,9 +302,11 @@ static void test_users(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_screens),	 cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_screens),
+		cmocka_unit_test(test_modules),
 		cmocka_unit_test(test_modules_baseline),
-		cmocka_unit_test(test_only),	 cmocka_unit_test(test_cures),
+		cmocka_unit_test(test_only),
+		cmocka_unit_test(test_cures),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_users),
 	};

@@ -113,7 +113,8 @@ static inline bool eh_open(struct eh_file *f, const char *path)
 			name = elf_strptr(f->elf, strings, shdr.sh_name);
 			data = name && !strcmp(name, ".eh_frame") ? elf_rawdata(scn, NULL) : NULL;
 			if (data && data->d_buf &&
-			    !ehframe_init(&f->eh, data->d_buf, data->d_size, shdr.sh_addr, ehdr.e_machine))
+			    !ehframe_init(&f->eh, data->d_buf, data->d_size, shdr.sh_addr,
+					  ehdr.e_machine))
 				return true;
 		}
 	}

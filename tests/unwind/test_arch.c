@@ -43,12 +43,12 @@ static void test_native_numbers(void **state)
 	static const struct {
 		unsigned int perf, dwarf;
 	} pairs[] = {
-		{ PERF_REG_X86_AX, UNW_X86_64_RAX }, { PERF_REG_X86_BX, UNW_X86_64_RBX },
-		{ PERF_REG_X86_CX, UNW_X86_64_RCX }, { PERF_REG_X86_DX, UNW_X86_64_RDX },
-		{ PERF_REG_X86_SI, UNW_X86_64_RSI }, { PERF_REG_X86_DI, UNW_X86_64_RDI },
-		{ PERF_REG_X86_BP, UNW_X86_64_RBP }, { PERF_REG_X86_SP, UNW_X86_64_RSP },
-		{ PERF_REG_X86_IP, UNW_X86_64_RIP }, { PERF_REG_X86_R8, UNW_X86_64_R8 },
-		{ PERF_REG_X86_R9, UNW_X86_64_R9 }, { PERF_REG_X86_R10, UNW_X86_64_R10 },
+		{ PERF_REG_X86_AX, UNW_X86_64_RAX },  { PERF_REG_X86_BX, UNW_X86_64_RBX },
+		{ PERF_REG_X86_CX, UNW_X86_64_RCX },  { PERF_REG_X86_DX, UNW_X86_64_RDX },
+		{ PERF_REG_X86_SI, UNW_X86_64_RSI },  { PERF_REG_X86_DI, UNW_X86_64_RDI },
+		{ PERF_REG_X86_BP, UNW_X86_64_RBP },  { PERF_REG_X86_SP, UNW_X86_64_RSP },
+		{ PERF_REG_X86_IP, UNW_X86_64_RIP },  { PERF_REG_X86_R8, UNW_X86_64_R8 },
+		{ PERF_REG_X86_R9, UNW_X86_64_R9 },   { PERF_REG_X86_R10, UNW_X86_64_R10 },
 		{ PERF_REG_X86_R11, UNW_X86_64_R11 }, { PERF_REG_X86_R12, UNW_X86_64_R12 },
 		{ PERF_REG_X86_R13, UNW_X86_64_R13 }, { PERF_REG_X86_R14, UNW_X86_64_R14 },
 		{ PERF_REG_X86_R15, UNW_X86_64_R15 },
@@ -83,8 +83,7 @@ enum { RAX = 0, RBX = 3, RSP = 7, R8 = 8, R11 = 11, R12 = 12, R15 = 15, RIP = 16
 
 static void test_load_is_packed_by_mask(void **state)
 {
-	const uint64_t mask = 1ULL << 1 | 1ULL << 7 |
-			      1ULL << 9 | 1ULL << 16;
+	const uint64_t mask = 1ULL << 1 | 1ULL << 7 | 1ULL << 9 | 1ULL << 16;
 	const uint64_t words[] = { 0xb, 0x5, 0xf, 0x8 };
 	struct arch_order order = { .arch = &arch_x86_64 };
 	struct arch_frame f;

@@ -66,12 +66,11 @@ static void assert_row(const struct ehframe *eh, uint32_t fde, uint64_t pc, bool
 static void test_usual_prologue(void **state)
 {
 	static const uint8_t insns[] = {
-		0x41, 0x0e, 16, 0x86, 2,	/* push %rbp */
-		0x43, 0x0d, 6,			/* mov %rsp,%rbp */
-		0x0a,
-		0x02, 0x20, 0x0c, 7, 8, 0xc6,	/* leave */
-		0x41, 0x0b,			/* after ret */
-		0x03, 0x80, 0x00, 0x2e, 16,	/* args_size */
+		0x41, 0x0e, 16,	  0x86, 2,	     /* push %rbp */
+		0x43, 0x0d, 6,			     /* mov %rsp,%rbp */
+		0x0a, 0x02, 0x20, 0x0c, 7,  8, 0xc6, /* leave */
+		0x41, 0x0b,			     /* after ret */
+		0x03, 0x80, 0x00, 0x2e, 16,	     /* args_size */
 	};
 	struct ehframe eh;
 	uint32_t fde = make(&eh, insns, sizeof(insns), 0x100);
@@ -98,29 +97,30 @@ static uint8_t kind_of(const void *insns, size_t size)
 	return row.kind;
 }
 
-#define KIND(...) kind_of((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+#define KIND(...)                                                                                  \
+	kind_of((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 static void test_kinds(void **state)
 {
 	assert_int_equal(KIND(0), CFI_ROW);
-	assert_int_equal(KIND(0x07, 16), CFI_END);		/* undefined rip */
-	assert_int_equal(KIND(0x0c, 10, 0), CFI_COMPLEX);	/* CFA = r10 */
+	assert_int_equal(KIND(0x07, 16), CFI_END);	  /* undefined rip */
+	assert_int_equal(KIND(0x0c, 10, 0), CFI_COMPLEX); /* CFA = r10 */
 	assert_int_equal(KIND(0x0f, 3, 0x76, 0x78, 0x06), CFI_COMPLEX);
 	assert_int_equal(KIND(0x10, 6, 2, 0x76, 0), CFI_COMPLEX);
-	assert_int_equal(KIND(0x10, 3, 2, 0x76, 0), CFI_ROW);	/* rbx: not ours */
-	assert_int_equal(KIND(0x09, 16, 5), CFI_COMPLEX);	/* rip in rdi */
-	assert_int_equal(KIND(0x08, 16), CFI_COMPLEX);		/* rip is rip */
-	assert_int_equal(KIND(0x07, 6), CFI_COMPLEX);		/* rbp undefined */
-	assert_int_equal(KIND(0x87, 2), CFI_COMPLEX);		/* rsp saved */
+	assert_int_equal(KIND(0x10, 3, 2, 0x76, 0), CFI_ROW); /* rbx: not ours */
+	assert_int_equal(KIND(0x09, 16, 5), CFI_COMPLEX);     /* rip in rdi */
+	assert_int_equal(KIND(0x08, 16), CFI_COMPLEX);	      /* rip is rip */
+	assert_int_equal(KIND(0x07, 6), CFI_COMPLEX);	      /* rbp undefined */
+	assert_int_equal(KIND(0x87, 2), CFI_COMPLEX);	      /* rsp saved */
 	assert_int_equal(KIND(0x13, 0x7f, 0x11, 3, 0x7e, 0x2f, 3, 2), CFI_ROW);
 }
 
 static void test_negative_offsets(void **state)
 {
 	static const uint8_t insns[] = {
-		0x12, 6, 0x7e,			/* def_cfa_sf rbp, -2 * -8 */
-		0x11, 6, 2,			/* rbp at CFA + 2 * -8 */
-		0x41, 0x2f, 6, 0x03,		/* negative: rbp at CFA + 24 */
+		0x12, 6,    0x7e,	/* def_cfa_sf rbp, -2 * -8 */
+		0x11, 6,    2,		/* rbp at CFA + 2 * -8 */
+		0x41, 0x2f, 6,	  0x03, /* negative: rbp at CFA + 24 */
 	};
 	struct ehframe eh;
 	uint32_t fde = make(&eh, insns, sizeof(insns), 0x100);
@@ -142,8 +142,9 @@ static void test_refuses(void **state)
 	assert_int_equal(CHECK(0x0b), CFI_BAD_STATE);
 	assert_int_equal(CHECK(0x0a, 0x0b, 0x0b), CFI_BAD_STATE);
 	assert_int_equal(CHECK(0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a), CFI_OK);
-	assert_int_equal(CHECK(0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a), CFI_BAD_STATE);
-	assert_int_equal(CHECK(0x14, 6, 2), CFI_BAD_OPCODE);	/* val_offset */
+	assert_int_equal(CHECK(0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a),
+			 CFI_BAD_STATE);
+	assert_int_equal(CHECK(0x14, 6, 2), CFI_BAD_OPCODE); /* val_offset */
 	assert_int_equal(CHECK(0x17), CFI_BAD_OPCODE);
 	assert_int_equal(CHECK(0x1d, 0, 0, 0, 0, 0, 0, 0, 0), CFI_BAD_OPCODE);
 	assert_int_equal(CHECK(0x2d), CFI_BAD_OPCODE);
@@ -162,8 +163,8 @@ static void test_refuses(void **state)
 
 static void test_refuses_expressions(void **state)
 {
-	assert_int_equal(CHECK(0x0f, 3, 0x2f, 0xfd, 0xff), CFI_BAD_EXPRESSION);	/* skip -3 */
-	assert_int_equal(CHECK(0x0f, 3, 0x28, 0x01, 0x00), CFI_BAD_EXPRESSION);	/* bra */
+	assert_int_equal(CHECK(0x0f, 3, 0x2f, 0xfd, 0xff), CFI_BAD_EXPRESSION); /* skip -3 */
+	assert_int_equal(CHECK(0x0f, 3, 0x28, 0x01, 0x00), CFI_BAD_EXPRESSION); /* bra */
 	assert_int_equal(CHECK(0x10, 3, 2, 0x1b, 0x00), CFI_BAD_EXPRESSION);	/* div */
 	assert_int_equal(CHECK(0x16, 3, 1, 0x53), CFI_BAD_EXPRESSION);		/* reg3 */
 	assert_int_equal(CHECK(0x10, 3, 2, 0x90, 3), CFI_BAD_EXPRESSION);	/* regx */
@@ -172,13 +173,14 @@ static void test_refuses_expressions(void **state)
 	assert_int_equal(CHECK(0x10, 3, 2, 0x94, 3), CFI_BAD_EXPRESSION);	/* deref_size 3 */
 	assert_int_equal(CHECK(0x10, 3, 1, 0x9a), CFI_BAD_EXPRESSION);		/* call_ref */
 	assert_int_equal(CHECK(0x10, 3, 1, 0x99), CFI_BAD_EXPRESSION);
-	assert_int_equal(CHECK(0x10, 3, 1, 0xf1), CFI_BAD_EXPRESSION);		/* GNU */
+	assert_int_equal(CHECK(0x10, 3, 1, 0xf1), CFI_BAD_EXPRESSION); /* GNU */
 	assert_int_equal(CHECK(0x10, 3, 0), CFI_BAD_EXPRESSION);
-	assert_int_equal(CHECK(0x10, 3, 2, 0x0a, 1), CFI_BAD_EXPRESSION);	/* operand cut off */
-	assert_int_equal(CHECK(0x10, 3, 0x7f, 0x96), CFI_BAD_EXPRESSION);	/* beyond the FDE */
+	assert_int_equal(CHECK(0x10, 3, 2, 0x0a, 1), CFI_BAD_EXPRESSION); /* operand cut off */
+	assert_int_equal(CHECK(0x10, 3, 0x7f, 0x96), CFI_BAD_EXPRESSION); /* beyond the FDE */
 	/* The PLT's: rsp + 8 + (((rip & 15) >= 11) << 3). */
-	assert_int_equal(CHECK(0x0f, 0x0b, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24,
-			       0x22), CFI_OK);
+	assert_int_equal(CHECK(0x0f, 0x0b, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33,
+			       0x24, 0x22),
+			 CFI_OK);
 }
 
 static void test_limits(void **state)
@@ -223,7 +225,9 @@ static void test_cie_rules(void **state)
 		section.size = 0;
 		cie = eh_cie(&section, false, cases[i].insns, cases[i].size);
 		fde = eh_fde(&section, cie, START, 0x10, "", 0);
-		assert_int_equal(ehframe_init(&eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
+		assert_int_equal(ehframe_init(&eh, section.bytes, section.size, EH_VADDR,
+					      EM_X86_64),
+				 0);
 		assert_int_equal(cfi_check(&arch_x86_64, &eh, fde, NULL, NULL), cases[i].want);
 		ehframe_fini(&eh);
 	}
@@ -241,11 +245,14 @@ static uint64_t program_at(const void *insns, size_t size, uint64_t pc)
 	return rule.program;
 }
 
-/* The same instructions make the same program wherever they are; another operand, or one more, another. */
+/* The same instructions make the same program wherever they are; another operand, or one more,
+ * another. */
 static void test_programs(void **state)
 {
 	static const uint8_t push[] = { 0x41, 0x0e, 16, 0x86, 2, 0x44, 0x0d, 6 };
-	static const uint8_t later[] = { 0x02, 0x20, 0x0e, 16, 0, 0x86, 2, 0x03, 0x30, 0x00, 0x0d, 6 };
+	static const uint8_t later[] = {
+		0x02, 0x20, 0x0e, 16, 0, 0x86, 2, 0x03, 0x30, 0x00, 0x0d, 6
+	};
 	static const uint8_t larger[] = { 0x41, 0x0e, 24, 0x86, 2, 0x44, 0x0d, 6 };
 	/* rbx is saved, too, and restored: it is in no row. */
 	static const uint8_t other[] = { 0x41, 0x0e, 16, 0x86, 2, 0x83, 3, 0xc3, 0x44, 0x0d, 6 };
@@ -271,12 +278,12 @@ static void test_programs(void **state)
 static void test_programs_undone(void **state)
 {
 	static const uint8_t epilogues[] = {
-		0x41, 0x0e, 16, 0x86, 2,			/* push %rbp */
-		0x50, 0x0a, 0x41, 0xc6, 0x0e, 8, 0x41, 0x0b,	/* pop %rbp; ret */
-		0x50, 0x0a, 0x41, 0xc6, 0x0e, 8, 0x41, 0x0b,
-		0x50, 0x0e, 24,
+		0x41, 0x0e, 16,	  0x86, 2,		     /* push %rbp */
+		0x50, 0x0a, 0x41, 0xc6, 0x0e, 8, 0x41, 0x0b, /* pop %rbp; ret */
+		0x50, 0x0a, 0x41, 0xc6, 0x0e, 8, 0x41, 0x0b, 0x50, 0x0e, 24,
 	};
-	const uint64_t in = START + 0x11, out = START + 0x12;	/* behind the first pop, behind the ret */
+	const uint64_t in = START + 0x11,
+		       out = START + 0x12; /* behind the first pop, behind the ret */
 	uint64_t before = program_at(epilogues, sizeof(epilogues), START + 1);
 	uint64_t popped = program_at(epilogues, sizeof(epilogues), in + 1);
 	uint64_t once = program_at(epilogues, sizeof(epilogues), out + 1);
@@ -290,7 +297,8 @@ static void test_programs_undone(void **state)
 	assert_int_not_equal(program_at(epilogues, sizeof(epilogues), out + 1 + 0x12 + 0x10), once);
 }
 
-/* The caller's stack pointer is on the stack: a row for one form of expression, and for no other. */
+/* The caller's stack pointer is on the stack: a row for one form of expression, and for no other.
+ */
 static void test_cfa_by_word(void **state)
 {
 	static const struct {
@@ -298,11 +306,11 @@ static void test_cfa_by_word(void **state)
 		size_t size;
 		bool is_row;
 	} cases[] = {
-		{ { 0x0f, 6, 0x77, 0xf0, 0x00, 0x06, 0x23, 8 }, 8, true },	/* [rsp + 112] + 8 */
-		{ { 0x0f, 5, 0x76, 0x70, 0x06, 0x23, 8 }, 7, true },		/* [rbp - 16] + 8 */
+		{ { 0x0f, 6, 0x77, 0xf0, 0x00, 0x06, 0x23, 8 }, 8, true }, /* [rsp + 112] + 8 */
+		{ { 0x0f, 5, 0x76, 0x70, 0x06, 0x23, 8 }, 7, true },	   /* [rbp - 16] + 8 */
 		{ { 0x0f, 5, 0x77, 0x10, 0x06, 0x23, 16 }, 7, false },
 		{ { 0x0f, 5, 0x77, 0x10, 0x06, 0x11, 8 }, 7, false },
-		{ { 0x0f, 5, 0x7a, 0x10, 0x06, 0x23, 8 }, 7, false },		/* by r10 */
+		{ { 0x0f, 5, 0x7a, 0x10, 0x06, 0x23, 8 }, 7, false }, /* by r10 */
 		{ { 0x0f, 6, 0x77, 0x10, 0x06, 0x23, 8, 0x96 }, 8, false },
 		{ { 0x0f, 4, 0x77, 0x10, 0x23, 8 }, 6, false },
 	};
@@ -324,21 +332,30 @@ static void test_cfa_by_word(void **state)
 /* A rule is sure if the frame is not rewritten where it holds, nor shortly behind. */
 static void test_sure(void **state)
 {
-	/* From START + 0xc0 on the return address is in a register, as __builtin_eh_return leaves it. */
+	/* From START + 0xc0 on the return address is in a register, as __builtin_eh_return leaves
+	 * it. */
 	static const uint8_t rewrites[] = {
 		0x41, 0x0e, 16, 0x60, 0x0e, 24, 0x02, 0x9f, 0x0c, 7, 0, 0x09, 16, 2,
 	};
-	static const struct { uint64_t pc; bool sure; } cases[] = {
-		{ START, true }, { START + 1, true }, { START + 0x20, true },
+	static const struct {
+		uint64_t pc;
+		bool sure;
+	} cases[] = {
+		{ START, true },
+		{ START + 1, true },
+		{ START + 0x20, true },
 		/* The rule holds up to where it is rewritten: it is one for all of it. */
-		{ START + 0x21, false }, { START + 0xbf, false }, { START + 0xc0, false },
+		{ START + 0x21, false },
+		{ START + 0xbf, false },
+		{ START + 0xc0, false },
 	};
 	struct cfi_rule rule;
 	struct ehframe eh;
 	uint32_t fde = make(&eh, rewrites, sizeof(rewrites), 0x100), cost;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		assert_int_equal(cfi_rule_at(&arch_x86_64, &eh, fde, cases[i].pc, &rule, &cost), CFI_OK);
+		assert_int_equal(cfi_rule_at(&arch_x86_64, &eh, fde, cases[i].pc, &rule, &cost),
+				 CFI_OK);
 		if (rule.sure != cases[i].sure)
 			fail_msg("at +%#" PRIx64, cases[i].pc - START);
 	}
@@ -371,7 +388,7 @@ static struct {
 
 struct tally {
 	uint64_t files, rows, complex, ends, differ;
-	uint64_t repeated;		/* rows by a program that was seen before */
+	uint64_t repeated; /* rows by a program that was seen before */
 	Dwarf_CFI *oracle;
 	const char *path;
 	const struct ehframe *eh;
@@ -394,12 +411,14 @@ static void same_by_program(struct tally *t, const struct cfi_rule *rule)
 	made[slot].word = word;
 }
 
-/* The same rule when it alone is asked for; or none where the FDE is refused for what comes soon behind. */
+/* The same rule when it alone is asked for; or none where the FDE is refused for what comes soon
+ * behind. */
 static void same_alone(const struct tally *t, const struct cfi_rule *rule)
 {
 	struct cfi_rule alone;
 	uint32_t cost;
-	enum cfi_reason reason = cfi_rule_at(&arch_x86_64, t->eh, t->fde, rule->end - 1, &alone, &cost);
+	enum cfi_reason reason =
+		cfi_rule_at(&arch_x86_64, t->eh, t->fde, rule->end - 1, &alone, &cost);
 
 	if (reason != CFI_OK) {
 		assert_int_equal(reason, cfi_check(&arch_x86_64, t->eh, t->fde, NULL, NULL));
@@ -442,7 +461,8 @@ static bool oracle_agrees(Dwarf_Frame *frame, const struct cfi_row *row)
 		return false;
 	if (dwarf_frame_cfa(frame, &ops, &nr))
 		return false;
-	if (row->cfa_is_word && nr == 3 && ops[1].atom == 0x06 && ops[2].atom == 0x23 && ops[2].number == 8)
+	if (row->cfa_is_word && nr == 3 && ops[1].atom == 0x06 && ops[2].atom == 0x23 &&
+	    ops[2].number == 8)
 		nr = 1;
 	else if (row->cfa_is_word)
 		return false;
@@ -452,7 +472,7 @@ static bool oracle_agrees(Dwarf_Frame *frame, const struct cfi_row *row)
 		return false;
 	if (row->fp_where == CFI_AT_CFA)
 		return is_at_cfa(ops, nr, row->fp_off);
-	return nr == 0;		/* same value, or the ABI's default for a saved register */
+	return nr == 0; /* same value, or the ABI's default for a saved register */
 }
 
 static void compare_row(void *ctx, const struct cfi_rule *rule)
@@ -518,8 +538,12 @@ static void compare_file(const char *path, bool with_oracle, struct tally *total
 static void test_against_elfutils(void **state)
 {
 	static const char *const files[] = {
-		"/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libstdc++.so.6",
-		"/lib64/ld-linux-x86-64.so.2", "/usr/bin/python3", "/usr/bin/make", "/proc/self/exe",
+		"/lib/x86_64-linux-gnu/libc.so.6",
+		"/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/lib64/ld-linux-x86-64.so.2",
+		"/usr/bin/python3",
+		"/usr/bin/make",
+		"/proc/self/exe",
 	};
 	struct tally total = { .rows = 0 };
 
@@ -532,7 +556,7 @@ static void test_against_elfutils(void **state)
 		assert_int_equal(refused[r], 0);
 }
 
-#define ROWS_A_RUN 1500000u		/* unless CFI_ALL is set */
+#define ROWS_A_RUN 1500000u /* unless CFI_ALL is set */
 
 static struct tally system_wide;
 
@@ -553,9 +577,10 @@ static void test_system(void **state)
 		nftw("/usr/lib", visit, 16, FTW_PHYS);
 	for (int r = 0; r < CFI_NR_REASONS; r++)
 		all += refused[r];
-	print_message("%" PRIu64 " files, %" PRIu64 " FDEs (%" PRIu64 " refused), %" PRIu64 " rows (%" PRIu64
-		      " complex), %" PRIu64 " differ\n", system_wide.files, all, all - refused[CFI_OK],
-		      system_wide.rows, system_wide.complex, system_wide.differ);
+	print_message("%" PRIu64 " files, %" PRIu64 " FDEs (%" PRIu64 " refused), %" PRIu64
+		      " rows (%" PRIu64 " complex), %" PRIu64 " differ\n",
+		      system_wide.files, all, all - refused[CFI_OK], system_wide.rows,
+		      system_wide.complex, system_wide.differ);
 	assert_int_equal(system_wide.differ, 0);
 	assert_true(system_wide.rows > all);
 	assert_true(system_wide.complex <= system_wide.rows / 20);
@@ -579,7 +604,8 @@ static void count_row(void *ctx, const struct cfi_rule *rule)
 /* Bytes that a generator made: never a crash, rows in order, and accepted ones exist. */
 static void test_random_programs(void **state)
 {
-	static const uint8_t likely[] = { 0x41, 0x0e, 0x0c, 7, 6, 8, 0x86, 2, 0x0a, 0x0b, 0x10, 0x0f, 3 };
+	static const uint8_t likely[] = { 0x41, 0x0e, 0x0c, 7,	  6,	8, 0x86,
+					  2,	0x0a, 0x0b, 0x10, 0x0f, 3 };
 	uint64_t seed = 1, rows = 0, accepted = 0;
 	struct cfi_sink sink = { count_row, &rows };
 
@@ -613,7 +639,8 @@ static int report(int argc, char **argv)
 		printf("%10" PRIu64 "  %s\n", refused[r], cfi_reason_name(r));
 	}
 	printf("%10" PRIu64 "  FDEs\n%10" PRIu64 "  rows\n%10" PRIu64 "  complex rows\n"
-	       "%10" PRIu64 "  rows that differ\n", fdes, total.rows, total.complex, total.differ);
+	       "%10" PRIu64 "  rows that differ\n",
+	       fdes, total.rows, total.complex, total.differ);
 	return total.differ != 0;
 }
 

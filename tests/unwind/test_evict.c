@@ -20,10 +20,10 @@
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
 
-#define NR_THREADS  2
-#define RUN_NS	    2000000000ULL
-#define RUN_MAX_NS  60000000000ULL	/* so long on a machine that is slow or full */
-#define EVICTIONS   8U
+#define NR_THREADS 2
+#define RUN_NS	   2000000000ULL
+#define RUN_MAX_NS 60000000000ULL /* so long on a machine that is slow or full */
+#define EVICTIONS  8U
 
 static struct shot shot;
 
@@ -47,8 +47,13 @@ struct reader {
 static void unwind(struct unwinder *u, const struct space *space, struct unwind_result *out)
 {
 	const struct unwind_input in = {
-		.regs = shot.regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.stack = shot.stack, .stack_size = shot.size, .space = space, .time_ns = time_now_ns(),
+		.regs = shot.regs,
+		.regs_mask = SHOT_MASK,
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = shot.stack,
+		.stack_size = shot.size,
+		.space = space,
+		.time_ns = time_now_ns(),
 	};
 
 	unwind_sample(u, &in, out);
@@ -60,7 +65,8 @@ static void count(struct reader *r, const struct unwind_result *out)
 	case UNWIND_COMPLETE:
 		if (out->nr_guessed)
 			r->nr_other++;
-		else if (out->nr != r->want->nr || memcmp(out->ip, r->want->ip, out->nr * sizeof(out->ip[0])))
+		else if (out->nr != r->want->nr ||
+			 memcmp(out->ip, r->want->ip, out->nr * sizeof(out->ip[0])))
 			r->nr_wrong++;
 		else
 			r->nr_complete++;
@@ -188,8 +194,8 @@ static void test_evict_while_unwinding(void **state)
 	atomic_store(&stop, true);
 	for (int i = 0; i < NR_THREADS; i++) {
 		pthread_join(readers[i].id, NULL);
-		print_message("thread %d: %lu complete, %lu pending, %lu others\n", i, readers[i].nr_complete,
-			      readers[i].nr_pending, readers[i].nr_other);
+		print_message("thread %d: %lu complete, %lu pending, %lu others\n", i,
+			      readers[i].nr_complete, readers[i].nr_pending, readers[i].nr_other);
 		assert_int_equal(readers[i].nr_wrong, 0);
 		nr_met += readers[i].nr_complete + readers[i].nr_pending;
 	}
@@ -197,8 +203,8 @@ static void test_evict_while_unwinding(void **state)
 	symbols_stop(w.symbols);
 	rcu_thread_online();
 	symbols_stats(w.symbols, &stats);
-	print_message("%lu times an image left, %zu of %zu bytes\n", (unsigned long)stats.nr_evicted,
-		      stats.image_memory, stats.image_memory_max);
+	print_message("%lu times an image left, %zu of %zu bytes\n",
+		      (unsigned long)stats.nr_evicted, stats.image_memory, stats.image_memory_max);
 	assert_true(stats.nr_evicted >= EVICTIONS);
 	assert_true(stats.image_memory <= 2 * stats.image_memory_max);
 	free(want);

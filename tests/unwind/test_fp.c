@@ -53,8 +53,12 @@ static struct arch_frame frame(uint64_t fp)
 static enum fp_result step(struct arch_frame *f, bool first, bool frames_kept)
 {
 	const struct fp_input in = {
-		.arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 8,
-		.first = first, .frames_kept = frames_kept,
+		.arch = &arch_x86_64,
+		.dump = &dump,
+		.space = &space,
+		.word = 8,
+		.first = first,
+		.frames_kept = frames_kept,
 	};
 
 	return fp_step(&in, f);
@@ -101,21 +105,22 @@ static void test_root_of_zeros(void **state)
 
 static void test_chain_refuses(void **state)
 {
-	static const uint64_t bad_fp[] = { SP - 8, SP + 4, 1, SP + 8 * 15, SP + 8 * 16, UINT64_MAX - 7 };
+	static const uint64_t bad_fp[] = { SP - 8,	SP + 4,	     1,
+					   SP + 8 * 15, SP + 8 * 16, UINT64_MAX - 7 };
 	struct arch_frame f;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad_fp); i++) {
 		f = frame(bad_fp[i]);
 		assert_int_equal(step(&f, false, false), FP_NONE);
 	}
-	words[2] = SP + 64;		/* data as return address */
+	words[2] = SP + 64; /* data as return address */
 	f = frame(SP + 16);
 	assert_int_equal(step(&f, false, false), FP_NONE);
-	words[3] = CODE;		/* nothing can have called from before the mapping */
+	words[3] = CODE; /* nothing can have called from before the mapping */
 	f = frame(SP + 16);
 	assert_int_equal(step(&f, false, false), FP_NONE);
 	words[3] = CODE + 1;
-	words[2] = SP + 16;		/* the chain would stand still */
+	words[2] = SP + 16; /* the chain would stand still */
 	f = frame(SP + 16);
 	assert_int_equal(step(&f, false, false), FP_NONE);
 	f = frame(SP + 16);
@@ -139,7 +144,7 @@ static void test_leaf(void **state)
 {
 	struct arch_frame f = frame(SP + 16);
 
-	words[0] = CODE + 0x40;		/* return address on top, fp is the caller's */
+	words[0] = CODE + 0x40; /* return address on top, fp is the caller's */
 	words[2] = SP + 64;
 	words[3] = CODE + 0x20;
 	assert_int_equal(step(&f, true, false), FP_FOUND);
@@ -147,15 +152,15 @@ static void test_leaf(void **state)
 	assert_int_equal(step(&f, false, false), FP_FOUND);
 	assert_caller(&f, CODE + 0x20, SP + 32, SP + 64);
 
-	f = frame(12345);		/* fp is just a number */
+	f = frame(12345); /* fp is just a number */
 	assert_int_equal(step(&f, true, false), FP_FOUND);
 	assert_caller(&f, CODE + 0x40, SP + 8, 12345);
 
-	f = frame(SP + 16);		/* frame pointers everywhere: its own frame first */
+	f = frame(SP + 16); /* frame pointers everywhere: its own frame first */
 	assert_int_equal(step(&f, true, true), FP_FOUND);
 	assert_caller(&f, CODE + 0x20, SP + 32, SP + 64);
 
-	f = frame(12345);		/* only frame 0 can be a leaf */
+	f = frame(12345); /* only frame 0 can be a leaf */
 	assert_int_equal(step(&f, false, false), FP_NONE);
 }
 
@@ -168,9 +173,9 @@ static void test_inside_prologue(void **state)
 	words[1] = CODE + 0x50;
 	assert_int_equal(step(&f, true, false), FP_FOUND);
 	assert_caller(&f, CODE + 0x50, SP + 16, DATA + 8);
-	f = frame(DATA + 8);		/* only frame 0 */
+	f = frame(DATA + 8); /* only frame 0 */
 	assert_int_equal(step(&f, false, false), FP_NONE);
-	f = frame(DATA + 16);		/* not fp's value: anything */
+	f = frame(DATA + 16); /* not fp's value: anything */
 	assert_int_equal(step(&f, true, false), FP_NONE);
 }
 
@@ -179,7 +184,11 @@ static void test_called_from_any(void **state)
 {
 	struct arch_frame f = frame(SP + 8);
 	struct fp_input in = {
-		.arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 8, .first = true,
+		.arch = &arch_x86_64,
+		.dump = &dump,
+		.space = &space,
+		.word = 8,
+		.first = true,
 	};
 
 	words[1] = 42;
@@ -192,7 +201,7 @@ static void test_called_from_any(void **state)
 
 static void test_own_record_on_top(void **state)
 {
-	struct arch_frame f = frame(SP);	/* push %rbp; mov %rsp,%rbp */
+	struct arch_frame f = frame(SP); /* push %rbp; mov %rsp,%rbp */
 
 	words[0] = SP + 64;
 	words[1] = CODE + 0x50;
@@ -205,7 +214,11 @@ static void test_32_bit(void **state)
 	uint32_t *half = (uint32_t *)words;
 	struct arch_frame f = frame(SP + 8);
 	const struct fp_input in = {
-		.arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 4, .frames_kept = true,
+		.arch = &arch_x86_64,
+		.dump = &dump,
+		.space = &space,
+		.word = 4,
+		.frames_kept = true,
 	};
 
 	half[2] = (uint32_t)SP + 20;
@@ -221,13 +234,17 @@ static void test_link_register(void **state)
 {
 	struct arch_frame f = { .valid = 0 };
 	const struct fp_input in = {
-		.arch = &arch_aarch64, .dump = &dump, .space = &space, .word = 8, .first = true,
+		.arch = &arch_aarch64,
+		.dump = &dump,
+		.space = &space,
+		.word = 8,
+		.first = true,
 	};
 
 	frame_set(&f, 32, CODE + 0x10);
 	frame_set(&f, 31, SP);
 	frame_set(&f, 29, SP + 16);
-	frame_set(&f, 30, 0x00ab000000000000ULL | (CODE + 0x70));	/* signed */
+	frame_set(&f, 30, 0x00ab000000000000ULL | (CODE + 0x70)); /* signed */
 	assert_int_equal(fp_step(&in, &f), FP_FOUND);
 	assert_int_equal(f.reg[32], CODE + 0x70);
 	assert_int_equal(f.reg[31], SP);
@@ -235,7 +252,9 @@ static void test_link_register(void **state)
 
 static void undo(const struct arch_frame *from, struct arch_frame *to)
 {
-	const struct fp_input in = { .arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 8 };
+	const struct fp_input in = {
+		.arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 8
+	};
 
 	rewrite_undo(&in, from, to);
 }
@@ -246,26 +265,27 @@ static void test_rewritten_frame(void **state)
 	struct arch_frame from = frame(0), to = frame(SP + 112);
 
 	frame_set(&to, arch_x86_64.pc, CODE + 0x20);
-	undo(&from, &to);		/* none yet */
+	undo(&from, &to); /* none yet */
 	assert_int_equal(to.reg[arch_x86_64.sp], SP);
 	assert_int_equal(to.reg[arch_x86_64.fp], SP + 112);
-	frame_set(&to, arch_x86_64.fp, 77);	/* who catches has a number in it; somebody saved that */
+	frame_set(&to, arch_x86_64.fp,
+		  77); /* who catches has a number in it; somebody saved that */
 	frame_set(&to, arch_x86_64.sp, SP + 24);
 	words[3] = words[5] = words[9] = 77;
 	words[4] = words[6] = CODE + 0x30;
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.fp], 77);
-	words[0] = SP + 72;		/* no record */
+	words[0] = SP + 72; /* no record */
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.fp], 77);
-	words[1] = SP + 40;		/* not the one that lies there by chance */
+	words[1] = SP + 40; /* not the one that lies there by chance */
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.fp], SP + 40);
-	words[8] = CODE + 0x20;		/* the return address is copied; this was its home */
+	words[8] = CODE + 0x20; /* the return address is copied; this was its home */
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
 	frame_set(&to, arch_x86_64.sp, SP);
-	words[8] = CODE + 0x80;		/* the landing pad is written there, and still in a register */
+	words[8] = CODE + 0x80; /* the landing pad is written there, and still in a register */
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.sp], SP);
 	frame_set(&from, 4, CODE + 0x80);
@@ -278,7 +298,11 @@ static void test_no_dump(void **state)
 	struct arch_frame f = frame(SP + 16);
 	struct stack_copy none = { SP, NULL, 0, true, NULL };
 	const struct fp_input in = {
-		.arch = &arch_x86_64, .dump = &none, .space = &space, .word = 8, .first = true,
+		.arch = &arch_x86_64,
+		.dump = &none,
+		.space = &space,
+		.word = 8,
+		.first = true,
 	};
 
 	assert_int_equal(fp_step(&in, &f), FP_NONE);

@@ -28,8 +28,9 @@
 #include "tests/yardstick.h"
 
 /*
- * Without a budget the worst takes tens of ms; with it, less than one on the machines there are. What
- * is asserted anywhere is between the two: other machines are slower, and sanitizers several times.
+ * Without a budget the worst takes tens of ms; with it, less than one on the machines there are.
+ * What is asserted anywhere is between the two: other machines are slower, and sanitizers several
+ * times.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LIMIT_US 20000u
@@ -38,7 +39,7 @@
 #endif
 
 #define HOSTILE_PID 0x3ffffff0
-#define HOSTILE	    0x7e0000000000ULL	/* where the object is mapped */
+#define HOSTILE	    0x7e0000000000ULL /* where the object is mapped */
 #define NR_FDES	    512u
 #define FDE_RANGE   0x100u
 #define SIZE_MAX_EH (8u << 20)
@@ -94,34 +95,35 @@ static void put_cie(struct bytes *b)
 /* Programs that cost: long, full of states, of expressions that read; and plausible nonsense. */
 static void put_program(struct bytes *b, unsigned int kind, uint64_t *seed)
 {
-	static const uint8_t likely[] = { 0x41, 0x0e, 0x0c, 7, 6, 8, 0x86, 2, 0x0a, 0x0b, 0x10, 0x0f, 0x16,
-					  3, 1, 0x06, 0x77, 0x70, 0x08, 0x12, 0x22, 0x96, 0x09, 0x07, 0x90 };
+	static const uint8_t likely[] = { 0x41, 0x0e, 0x0c, 7,	  6,	8,    0x86, 2,	  0x0a,
+					  0x0b, 0x10, 0x0f, 0x16, 3,	1,    0x06, 0x77, 0x70,
+					  0x08, 0x12, 0x22, 0x96, 0x09, 0x07, 0x90 };
 	size_t start = b->size, nr;
 
 	switch (kind) {
-	case 0:						/* as long as the gate allows */
+	case 0: /* as long as the gate allows */
 		nr = CFI_INSNS_MAX - 16;
 		for (size_t i = 0; i < nr; i += 2)
 			put(b, 0x080e, 2);
 		break;
-	case 1:						/* states, to the last byte */
+	case 1: /* states, to the last byte */
 		for (size_t i = 0; i < 8000; i++)
 			put(b, 0x0b0a, 2);
 		break;
-	case 2:						/* each register an expression of reads */
+	case 2: /* each register an expression of reads */
 		for (unsigned int reg = 0; reg < 16; reg++) {
 			put(b, 0x10 | reg << 8, 2);
-			put(b, 0x01fe, 2);		/* 254 bytes: sleb of two bytes */
-			put(b, 0x0077, 2);		/* breg7 0 */
+			put(b, 0x01fe, 2); /* 254 bytes: sleb of two bytes */
+			put(b, 0x0077, 2); /* breg7 0 */
 			for (size_t i = 0; i < 252 / 2; i++)
-				put(b, 0x9612, 2);	/* dup, nop */
+				put(b, 0x9612, 2); /* dup, nop */
 		}
 		break;
-	case 3:						/* a few states each: below what is counted */
+	case 3: /* a few states each: below what is counted */
 		for (size_t i = 0; i < 16; i++)
 			put(b, 0x0b0a, 2);
 		break;
-	case 4:						/* nothing: as many frames as there may be */
+	case 4: /* nothing: as many frames as there may be */
 		break;
 	default:
 		for (nr = random_next(seed) % 300; b->size - start < nr;) {
@@ -166,10 +168,15 @@ static const struct space *map_object(struct world *w, struct image *image)
 {
 	static const char path[] = "/made/by/this/test";
 	const struct maps_mmap ev = {
-		.pid = HOSTILE_PID, .tid = HOSTILE_PID, .start = HOSTILE, .size = 1 << 20,
-		.time_ns = time_now_ns(), .prot = PROT_READ | PROT_EXEC,
+		.pid = HOSTILE_PID,
+		.tid = HOSTILE_PID,
+		.start = HOSTILE,
+		.size = 1 << 20,
+		.time_ns = time_now_ns(),
+		.prot = PROT_READ | PROT_EXEC,
 		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = 1234567, .ino_generation = 1 },
-		.filename = path, .filename_size = sizeof(path) - 1,
+		.filename = path,
+		.filename_size = sizeof(path) - 1,
 	};
 	const struct mapping *m;
 	struct maps_hit hit;
@@ -216,9 +223,14 @@ static void hostile_sample(struct unwinder *u, const struct space *space, uint64
 {
 	static uint64_t words[2048], regs[SHOT_NR];
 	const struct unwind_input in = {
-		.regs = regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.stack = (const uint8_t *)words, .stack_size = sizeof(words), .stack_full = true,
-		.space = space, .time_ns = time_now_ns(),
+		.regs = regs,
+		.regs_mask = SHOT_MASK,
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = (const uint8_t *)words,
+		.stack_size = sizeof(words),
+		.stack_full = true,
+		.space = space,
+		.time_ns = time_now_ns(),
 	};
 	/* All sorts of functions, or only those of one kind. */
 	unsigned int kind = (unsigned int)(random_next(seed) % 16);
@@ -228,7 +240,8 @@ static void hostile_sample(struct unwinder *u, const struct space *space, uint64
 
 		if (kind < 8)
 			fde = fde / 8 * 8 + kind;
-		words[i] = HOSTILE + 0x1000 + fde * FDE_RANGE + 1 + random_next(seed) % (FDE_RANGE - 2);
+		words[i] = HOSTILE + 0x1000 + fde * FDE_RANGE + 1 +
+			   random_next(seed) % (FDE_RANGE - 2);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(regs); i++)
 		regs[i] = SP + 8 * (random_next(seed) % 1024);
@@ -241,8 +254,13 @@ static void hostile_sample(struct unwinder *u, const struct space *space, uint64
 static bool honest_sample(struct unwinder *u, const struct space *space)
 {
 	const struct unwind_input in = {
-		.regs = shot.regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.stack = shot.stack, .stack_size = shot.size, .space = space, .time_ns = time_now_ns(),
+		.regs = shot.regs,
+		.regs_mask = SHOT_MASK,
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = shot.stack,
+		.stack_size = shot.size,
+		.space = space,
+		.time_ns = time_now_ns(),
 	};
 
 	unwind_sample(u, &in, &result);
@@ -250,7 +268,7 @@ static bool honest_sample(struct unwinder *u, const struct space *space)
 }
 
 struct outcome {
-	uint64_t ns[NR_SAMPLES];	/* the shortest of all rounds: noise only adds */
+	uint64_t ns[NR_SAMPLES]; /* the shortest of all rounds: noise only adds */
 	uint64_t nr_stop[UNWIND_NR_STOPS], nr_frames;
 	int honest, honest_complete;
 };
@@ -300,12 +318,14 @@ static void check(bool step_only)
 		worst = MAX(worst, o->ns[i]);
 		sum += o->ns[i];
 	}
-	print_message("worst %" PRIu64 " us, mean %" PRIu64 " us, %" PRIu64 " frames; over budget %" PRIu64
-		      ", refused %" PRIu64 "; honest: %d of %d complete\n", worst / 1000,
-		      sum / NR_SAMPLES / 1000, o->nr_frames, o->nr_stop[UNWIND_BUDGET],
-		      o->nr_stop[UNWIND_CFI_REFUSED], o->honest_complete, o->honest);
+	print_message("worst %" PRIu64 " us, mean %" PRIu64 " us, %" PRIu64
+		      " frames; over budget %" PRIu64 ", refused %" PRIu64 "; honest: %d of %d "
+		      "complete\n",
+		      worst / 1000, sum / NR_SAMPLES / 1000, o->nr_frames,
+		      o->nr_stop[UNWIND_BUDGET], o->nr_stop[UNWIND_CFI_REFUSED], o->honest_complete,
+		      o->honest);
 	assert_int_equal(o->honest_complete, o->honest);
-	assert_true(o->nr_stop[UNWIND_BUDGET] > 10);	/* it did try */
+	assert_true(o->nr_stop[UNWIND_BUDGET] > 10); /* it did try */
 	assert_true(o->nr_frames > 10000);
 	assert_true((double)worst <= (double)limit_us * 1e3 * (asked ? 1 : yardstick_slowness()));
 	free(o);

@@ -15,10 +15,14 @@ static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fit
 {
 	for (int bits = 0; bits < 16; bits++) {
 		const struct cfi_row row = {
-			.kind = CFI_ROW, .cfa_is_fp = bits & 1, .cfa_is_word = bits & 8,
+			.kind = CFI_ROW,
+			.cfa_is_fp = bits & 1,
+			.cfa_is_word = bits & 8,
 			.ra_where = bits & 2 ? CFI_AT_CFA : CFI_SAME,
 			.fp_where = bits & 4 ? CFI_AT_CFA : CFI_SAME,
-			.cfa_off = cfa_off, .ra_off = ra_off, .fp_off = fp_off,
+			.cfa_off = cfa_off,
+			.ra_off = ra_off,
+			.fp_off = fp_off,
 		};
 		uint64_t word = row_pack(&row);
 
@@ -100,7 +104,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pack),
 		cmocka_unit_test(test_other_kinds),
-		cmocka_unit_test(test_table), cmocka_unit_test(test_proven),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_proven),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

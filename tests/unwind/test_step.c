@@ -70,15 +70,20 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 	section.size = 0;
 	cie = eh_cie(&section, signal, eh_usual, sizeof(eh_usual));
 	eh_fde(&section, cie, START, 0x100, insns, size);
-	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
-	object.id = next_object++;		/* a new object: nothing is remembered of it */
+	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64),
+			 0);
+	object.id = next_object++; /* a new object: nothing is remembered of it */
 	frame.valid = 0;
 	for (unsigned int reg = 0; reg < 16; reg++)
 		frame_set(&frame, reg, reg == 7 ? SP : 100 + reg);
 	frame_set(&frame, 16, 0x555500002010);
 	in = (struct step_input){
-		.dump = &dump, .object = &object, .image = &image, .vaddr = START + 0x10,
-		.pc_vaddr = START + 0x10, .first = first,
+		.dump = &dump,
+		.object = &object,
+		.image = &image,
+		.vaddr = START + 0x10,
+		.pc_vaddr = START + 0x10,
+		.first = first,
 		.fde = only_fde(),
 	};
 	step_begin(step);
@@ -89,8 +94,9 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 	return result;
 }
 
-#define RUN(...) run_with(false, true, (const uint8_t[]){ __VA_ARGS__ }, \
-			  sizeof((const uint8_t[]){ __VA_ARGS__ }))
+#define RUN(...)                                                                                   \
+	run_with(false, true, (const uint8_t[]){ __VA_ARGS__ },                                    \
+		 sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 static void test_plain_frame(void **state)
 {
@@ -118,7 +124,8 @@ static void test_expressions(void **state)
 	assert_int_equal(frame.reg[7], SP + 64);
 	assert_int_equal(frame.reg[16], 0x1007);
 	/* The PLT's, which looks at the pc: 0x10 & 15 < 11. */
-	assert_int_equal(RUN(0x0f, 0x0b, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22),
+	assert_int_equal(RUN(0x0f, 0x0b, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24,
+			     0x22),
 			 STEP_FOUND);
 	assert_int_equal(frame.reg[7], SP + 8);
 	assert_int_equal(frame.reg[16], 0x1000);
@@ -139,7 +146,7 @@ static void test_outside_the_dump(void **state)
 {
 	static const uint8_t popped[] = { 0x0e, 8, 0x86, 2 };
 
-	assert_int_equal(RUN(0x0e, 0x80, 0x04), STEP_FOUND);	/* the last word */
+	assert_int_equal(RUN(0x0e, 0x80, 0x04), STEP_FOUND); /* the last word */
 	assert_int_equal(frame.reg[16], 0x1000 + 63);
 	assert_int_equal(RUN(0x0e, 0x88, 0x04), STEP_BEYOND);
 	assert_int_equal(RUN(0x0e, 0), STEP_BELOW);
@@ -152,7 +159,10 @@ static void test_outside_the_dump(void **state)
 
 static void test_unknown_register(void **state)
 {
-	struct step_input in = { .dump = &dump, .object = &object, .image = &image, .vaddr = START + 0x10,
+	struct step_input in = { .dump = &dump,
+				 .object = &object,
+				 .image = &image,
+				 .vaddr = START + 0x10,
 				 .pc_vaddr = START + 0x10 };
 	static const uint8_t insns[] = { 0x0c, 10, 16 };
 	uint32_t cie;
@@ -160,7 +170,8 @@ static void test_unknown_register(void **state)
 	section.size = 0;
 	cie = eh_cie(&section, false, eh_usual, sizeof(eh_usual));
 	eh_fde(&section, cie, START, 0x100, insns, sizeof(insns));
-	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
+	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64),
+			 0);
 	object.id = next_object++;
 	in.fde = only_fde();
 	frame.valid = 1ULL << 16 | 1ULL << 7 | 1ULL << 6;
@@ -180,11 +191,15 @@ static void test_gate_refuses(void **state)
 
 static void test_absolute_addresses(void **state)
 {
-	struct step_input in = { .dump = &dump, .object = &object, .image = &image, .vaddr = START + 0x10,
-				 .pc_vaddr = START + 0x10, .first = true };
+	struct step_input in = { .dump = &dump,
+				 .object = &object,
+				 .image = &image,
+				 .vaddr = START + 0x10,
+				 .pc_vaddr = START + 0x10,
+				 .first = true };
 	size_t start;
 
-	section.size = 0;		/* augmentation "": 8-byte absolute addresses */
+	section.size = 0; /* augmentation "": 8-byte absolute addresses */
 	eh_put(&section, 0, 8);
 	eh_put(&section, 1, 1);
 	eh_put(&section, 0, 1);
@@ -199,7 +214,8 @@ static void test_absolute_addresses(void **state)
 	eh_put(&section, 0x100, 8);
 	eh_put(&section, 0x0e | 16 << 8, 2);
 	eh_end(&section, start);
-	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64), 0);
+	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64),
+			 0);
 	object.id = next_object++;
 	in.fde = only_fde();
 	frame.valid = 0;
@@ -276,7 +292,7 @@ static void test_dear_instructions(void **state)
 static void test_rewritten_frame(void **state)
 {
 	static const uint8_t far[] = {
-		0x0e, 16, 0x02, 0xf0, 0x0c, 7, 0, 0x09, 16, 2,	/* 0xf0 bytes on: rip in rcx */
+		0x0e, 16, 0x02, 0xf0, 0x0c, 7, 0, 0x09, 16, 2, /* 0xf0 bytes on: rip in rcx */
 	};
 	static const uint8_t near[] = { 0x0e, 16, 0x02, 0x40, 0x0c, 7, 0, 0x09, 16, 2 };
 
@@ -292,7 +308,8 @@ static void test_rewritten_frame(void **state)
 	assert_int_equal(frame.reg[7], SP);
 	assert_int_equal(step_doubt(step), STEP_DOUBTFUL);
 	/* __builtin_eh_return: CFA by way of rcx, then rip in rcx. */
-	assert_int_equal(RUN(0x42, 0x0c, 2, 8, 0x43, 0x0c, 7, 8, 0x41, 0x0c, 7, 0, 0x09, 16, 2), STEP_FOUND);
+	assert_int_equal(RUN(0x42, 0x0c, 2, 8, 0x43, 0x0c, 7, 8, 0x41, 0x0c, 7, 0, 0x09, 16, 2),
+			 STEP_FOUND);
 	assert_int_equal(step_doubt(step), STEP_LANDING);
 	assert_int_equal(RUN(0x02, 0x20, 0x0c, 2, 8, 0x43, 0x0c, 7, 0, 0x09, 16, 2), STEP_FOUND);
 	assert_int_equal(step_doubt(step), STEP_REWRITING);
@@ -311,8 +328,8 @@ static uint64_t random_next(uint64_t *seed)
 static void test_generated_programs(void **state)
 {
 	static const uint8_t likely[] = {
-		0x41, 0x0e, 0x0c, 7, 6, 8, 0x86, 2, 0x0a, 0x0b, 0x10, 0x0f, 0x16, 3, 1, 0x06, 0x77, 0x70,
-		0x08, 0x12, 0x22, 0x96, 0x09, 0x07, 0x90,
+		0x41, 0x0e, 0x0c, 7,	6,    8,    0x86, 2,	0x0a, 0x0b, 0x10, 0x0f, 0x16,
+		3,    1,    0x06, 0x77, 0x70, 0x08, 0x12, 0x22, 0x96, 0x09, 0x07, 0x90,
 	};
 	uint64_t seed = 7, worst = 0, results[STEP_FAILED + 1] = { 0 };
 
@@ -329,7 +346,8 @@ static void test_generated_programs(void **state)
 		results[run_with(n % 5 == 0, n & 1, insns, 1 + (size_t)n % sizeof(insns))]++;
 		worst = MAX(worst, yardstick_cpu_ns() - start);
 	}
-	print_message("found %" PRIu64 ", root %" PRIu64 ", refused %" PRIu64 ", worst %" PRIu64 " us\n",
+	print_message("found %" PRIu64 ", root %" PRIu64 ", refused %" PRIu64 ", worst %" PRIu64
+		      " us\n",
 		      results[STEP_FOUND], results[STEP_ROOT], results[STEP_REFUSED], worst / 1000);
 	assert_true(results[STEP_FOUND] > 100);
 	assert_true(results[STEP_REFUSED] > 100);

@@ -35,10 +35,10 @@ int main(void)
 
 #include "tests/unwind/world.h"
 
-#define NOINLINE   __attribute__((noinline, noclone))
-#define STEPS_MAX  60000
-#define DEPTH_MAX  128
-#define DUMP_MAX   (32u << 10)
+#define NOINLINE  __attribute__((noinline, noclone))
+#define STEPS_MAX 60000
+#define DEPTH_MAX 128
+#define DUMP_MAX  (32u << 10)
 
 static volatile int sink;
 
@@ -134,7 +134,7 @@ struct watch {
 	size_t size;
 	struct shadow calls[DEPTH_MAX];
 	int nr_calls;
-	uint64_t base[DEPTH_MAX];	/* look-up pcs of the frames above workload() */
+	uint64_t base[DEPTH_MAX]; /* look-up pcs of the frames above workload() */
 	int nr_base;
 	uint64_t nr, exact, guessed, longer, wrong;
 };
@@ -170,12 +170,18 @@ static uint64_t top(const struct watch *w)
 static void unwind(struct watch *w, struct unwinder *u, struct unwind_result *out)
 {
 	const struct user_regs_struct *r = &w->regs;
-	const uint64_t regs[] = { r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->rsp, r->rip,
-				  r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15 };
+	const uint64_t regs[] = { r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi,
+				  r->rbp, r->rsp, r->rip, r->r8,  r->r9,  r->r10,
+				  r->r11, r->r12, r->r13, r->r14, r->r15 };
 	const struct unwind_input in = {
-		.regs = regs, .regs_mask = 0xff01ff, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.stack = w->dump, .stack_size = w->size, .stack_full = false,
-		.space = w->world.space, .time_ns = time_now_ns(),
+		.regs = regs,
+		.regs_mask = 0xff01ff,
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = w->dump,
+		.stack_size = w->size,
+		.stack_full = false,
+		.space = w->world.space,
+		.time_ns = time_now_ns(),
 	};
 
 	unwind_sample(u, &in, out);
@@ -197,7 +203,7 @@ static void follow(struct watch *w, uint64_t pc, uint64_t sp)
 static bool is_true(const struct watch *w, const struct unwind_result *r, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		int call = w->nr_calls - (int)i;	/* frame i + 1 returns to calls[call - 1] */
+		int call = w->nr_calls - (int)i; /* frame i + 1 returns to calls[call - 1] */
 		uint64_t want;
 
 		if (i == 0)
@@ -282,11 +288,13 @@ static void test_every_instruction(void **state)
 	kill(w->pid, SIGKILL);
 	waitpid(w->pid, NULL, 0);
 	unwind_stats(w->world.row, &s);
-	print_message("%" PRIu64 " instructions: %" PRIu64 " exact, %" PRIu64 " of them by a guess, "
-		      "%" PRIu64 " wrong\n", w->nr, w->exact, w->guessed, w->wrong);
+	print_message("%" PRIu64 " instructions: %" PRIu64 " exact, %" PRIu64 " of them by a "
+		      "guess, "
+		      "%" PRIu64 " wrong\n",
+		      w->nr, w->exact, w->guessed, w->wrong);
 	print_message("%" PRIu64 " rows, %" PRIu64 " not admitted; %" PRIu64 " of %" PRIu64
-		      " samples differ from libunwind\n", s.nr_rows, s.nr_rows_differ,
-		      s.nr_verify_differ, s.nr_verified);
+		      " samples differ from libunwind\n",
+		      s.nr_rows, s.nr_rows_differ, s.nr_verify_differ, s.nr_verified);
 	assert_true(w->nr > 5000);
 	assert_int_equal(w->wrong, 0);
 	assert_true(w->exact >= w->nr - w->nr / 1000);

@@ -28,11 +28,11 @@
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
 
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE  __attribute__((noinline, noclone))
 #define TRUTH_MAX 600
 
 static struct shot shot;
-static uint64_t truth[TRUTH_MAX];	/* look-up pcs, as libgcc sees them */
+static uint64_t truth[TRUTH_MAX]; /* look-up pcs, as libgcc sees them */
 static int nr_truth;
 static struct unwind_result result;
 static struct world world;
@@ -67,9 +67,14 @@ NOINLINE static void take(void)
 static struct unwind_input input(void)
 {
 	return (struct unwind_input){
-		.regs = shot.regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.stack = shot.stack, .stack_size = shot.size, .stack_full = shot.size == SHOT_STACK,
-		.space = world.space, .time_ns = time_now_ns(),
+		.regs = shot.regs,
+		.regs_mask = SHOT_MASK,
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = shot.stack,
+		.stack_size = shot.size,
+		.stack_full = shot.size == SHOT_STACK,
+		.space = world.space,
+		.time_ns = time_now_ns(),
 	};
 }
 
@@ -83,10 +88,12 @@ static void unwind_with(struct unwinder *u)
 	const struct unwind_input in = input();
 
 	unwind_sample(u, &in, &result);
-	if (result.stop != UNWIND_COMPLETE || !same_as_truth(result.nr) || result.nr != (uint32_t)nr_truth)
+	if (result.stop != UNWIND_COMPLETE || !same_as_truth(result.nr) ||
+	    result.nr != (uint32_t)nr_truth)
 		for (int i = 0; i < nr_truth || i < (int)result.nr; i++)
 			print_message("%2d %12" PRIx64 " %12" PRIx64 "\n", i,
-				      i < (int)result.nr ? result.ip[i] : 0, i < nr_truth ? truth[i] : 0);
+				      i < (int)result.nr ? result.ip[i] : 0,
+				      i < nr_truth ? truth[i] : 0);
 }
 
 /* By libunwind alone, by rows while they are learnt, and by rows: the true chain each time. */
@@ -312,7 +319,7 @@ static void test_truncated(void **state)
 		assert_int_equal(result.stop, UNWIND_TRUNCATED);
 		assert_true(result.nr >= 1);
 		assert_true(same_as_truth(result.nr));
-		in.stack_full = false;		/* the stack is said to end here: it does not fit */
+		in.stack_full = false; /* the stack is said to end here: it does not fit */
 		unwind_sample(world.row, &in, &result);
 		assert_int_equal(result.stop, UNWIND_BAD_FRAME);
 	}
@@ -343,7 +350,8 @@ static void test_part(void **state)
 			unwind_stats(u[i], &before);
 			unwind_sample(u[i], &part, &result);
 			unwind_stats(u[i], &after);
-			assert_int_equal(after.nr_samples - before.nr_samples, !result.stack_wanted);
+			assert_int_equal(after.nr_samples - before.nr_samples,
+					 !result.stack_wanted);
 			assert_true(!enough || !result.stack_wanted);
 			if (result.stack_wanted && size + 8 < shot.size)
 				continue;
@@ -401,7 +409,7 @@ static void test_bad_input(void **state)
 	unwind_sample(world.row, &in, &result);
 	assert_int_equal(result.stop, UNWIND_BAD_REGS);
 	in = input();
-	in.regs_mask = 0x3f;			/* neither sp nor ip */
+	in.regs_mask = 0x3f; /* neither sp nor ip */
 	unwind_sample(world.row, &in, &result);
 	assert_int_equal(result.stop, UNWIND_BAD_REGS);
 	assert_int_equal(result.nr, 0);
@@ -411,7 +419,7 @@ static void test_bad_input(void **state)
 	assert_int_equal(result.stop, UNWIND_NO_MAP);
 	assert_true(result.maps_stale);
 	assert_int_equal(result.nr, 1);
-	shot.regs[SHOT_IP] = (uint64_t)&shot;	/* data */
+	shot.regs[SHOT_IP] = (uint64_t)&shot; /* data */
 	unwind_sample(world.row, &in, &result);
 	assert_int_equal(result.stop, UNWIND_NO_MAP);
 	unwind_stats(world.row, &after);
@@ -467,15 +475,17 @@ static void *race(void *arg)
 	urcu_qsbr_register_thread();
 	for (int i = 0; i < 300; i++) {
 		unwind_sample(r->u, r->in, &r->result);
-		r->nr_wrong += r->result.stop != UNWIND_COMPLETE || r->result.nr != (uint32_t)nr_truth ||
-			       memcmp(r->result.ip, result.ip, sizeof(result.ip[0]) * result.nr) != 0;
+		r->nr_wrong +=
+			r->result.stop != UNWIND_COMPLETE || r->result.nr != (uint32_t)nr_truth ||
+			memcmp(r->result.ip, result.ip, sizeof(result.ip[0]) * result.nr) != 0;
 		urcu_qsbr_quiescent_state();
 	}
 	urcu_qsbr_unregister_thread();
 	return NULL;
 }
 
-/* Threads that learn the same rows at once: all see the true chain, and one set of rows is enough. */
+/* Threads that learn the same rows at once: all see the true chain, and one set of rows is enough.
+ */
 static void test_shared_rows(void **state)
 {
 	struct unwind_config config = { .verify_every = 10 };
@@ -521,9 +531,10 @@ static void test_sums(void **state)
 		sum += s.nr_stop[i];
 	}
 	assert_int_equal(sum, s.nr_samples);
-	print_message("%" PRIu64 " samples, %" PRIu64 " frames, %" PRIu64 " by rows, %" PRIu64 " by steps, %"
-		      PRIu64 " rows, %" PRIu64 " differ, %" PRIu64 " redone\n", s.nr_samples, s.nr_frames,
-		      s.nr_row_hits, s.nr_steps, s.nr_rows, s.nr_rows_differ, s.nr_redone);
+	print_message("%" PRIu64 " samples, %" PRIu64 " frames, %" PRIu64 " by rows, %" PRIu64
+		      " by steps, %" PRIu64 " rows, %" PRIu64 " differ, %" PRIu64 " redone\n",
+		      s.nr_samples, s.nr_frames, s.nr_row_hits, s.nr_steps, s.nr_rows,
+		      s.nr_rows_differ, s.nr_redone);
 	assert_true(s.nr_row_hits > s.nr_steps);
 	assert_int_equal(s.nr_rows_differ, 0);
 	assert_int_equal(s.nr_verify_differ, 0);
@@ -550,7 +561,8 @@ static void bench(const char *name, struct unwinder *u, int times)
 		unwind_sample(u, &in, &result);
 	start = cpu_ns() - start;
 	printf("%s: %u frames, %.0f ns a sample, %.1f ns a frame (%s)\n", name, result.nr,
-	       (double)start / times, (double)start / times / result.nr, unwind_stop_name(result.stop));
+	       (double)start / times, (double)start / times / result.nr,
+	       unwind_stop_name(result.stop));
 }
 
 static int run_bench(void)

@@ -26,8 +26,8 @@ struct world {
 	struct maps *maps;
 	struct symbols *symbols;
 	const struct space *space;
-	struct unwinder *row;		/* each sample verified by libunwind alone */
-	struct unwinder *step;		/* libunwind alone */
+	struct unwinder *row;  /* each sample verified by libunwind alone */
+	struct unwinder *step; /* libunwind alone */
 };
 
 static inline void world_must(int rc)
@@ -72,7 +72,8 @@ static inline void world_find(struct world *w, pid_t pid)
 		abort();
 }
 
-/* An emulator shows the maps of the emulated program under this name only: tell of them by events. */
+/* An emulator shows the maps of the emulated program under this name only: tell of them by events.
+ */
 static inline void world_load_emulated(struct world *w)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -82,15 +83,21 @@ static inline void world_load_emulated(struct world *w)
 
 	if (!f)
 		return;
-	text = (struct procfs_text){ .at = bytes, .end = bytes + fread(bytes, 1, sizeof(bytes), f) };
+	text = (struct procfs_text){ .at = bytes,
+				     .end = bytes + fread(bytes, 1, sizeof(bytes), f) };
 	fclose(f);
 	while (procfs_next_map(&text, &line)) {
 		const struct maps_mmap ev = {
-			.pid = getpid(), .tid = getpid(), .start = line.start, .size = line.end - line.start,
-			.pgoff = line.offset, .time_ns = time_now_ns(), .prot = PROT_READ | PROT_EXEC,
-			.identity = { .maj = line.maj,
-				      .min = line.min, .ino = line.ino },
-			.filename = line.path, .filename_size = line.path_size,
+			.pid = getpid(),
+			.tid = getpid(),
+			.start = line.start,
+			.size = line.end - line.start,
+			.pgoff = line.offset,
+			.time_ns = time_now_ns(),
+			.prot = PROT_READ | PROT_EXEC,
+			.identity = { .maj = line.maj, .min = line.min, .ino = line.ino },
+			.filename = line.path,
+			.filename_size = line.path_size,
 		};
 
 		if (line.exec)
@@ -105,7 +112,8 @@ static inline void world_maps(struct world *w, pid_t pid)
 	world_must(maps_load(w->maps, pid));
 	maps_publish(w->maps, time_now_ns(), 0);
 	maps_find(w->maps, maps_tasks(w->maps), pid, pid, time_now_ns(), &hit);
-	if (pid == getpid() && !space_find(hit.space, (uint64_t)(uintptr_t)&maps_load, time_now_ns()))
+	if (pid == getpid() &&
+	    !space_find(hit.space, (uint64_t)(uintptr_t)&maps_load, time_now_ns()))
 		world_load_emulated(w);
 }
 

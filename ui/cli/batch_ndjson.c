@@ -174,7 +174,8 @@ static void append_rows(json_t *list, const struct profile *p, const struct batc
 		json_object_set_new(o, "total", number(row->total));
 		json_object_set_new(o, "self_pct", number(row->self_pct));
 		json_object_set_new(o, "total_pct", number(row->total_pct));
-		json_object_set_new(o, "self_interval", interval(row->self_pct / 100 * t->count, t->count));
+		json_object_set_new(o, "self_interval",
+				    interval(row->self_pct / 100 * t->count, t->count));
 		json_object_set_new(o, "event", clean(p->events[t->event].event.name));
 		if (row->function->reason)
 			json_object_set_new(o, "reason", clean(row->function->reason));

@@ -34,7 +34,7 @@ void batch_block_signals(void)
 
 struct progress {
 	uint64_t nr_printed;
-	uint32_t message_seq;		/* of the last message: each is told once */
+	uint32_t message_seq; /* of the last message: each is told once */
 };
 
 /* Print what waits. 1: this was the last tick; 0; -errno. */

@@ -18,21 +18,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_SIZE  (64u << 10)
+#define PAGE_SIZE (64u << 10)
 /* The longest piece but a line's: a sample's head without its texts, an address. */
 #define PIECE_MAX  160u
 #define COMM_WIDTH 16
 #define COMM_MAX   128u
 /* Digits of a number. */
 #define NUMBER_MAX 20u
-/* Lines of up to this size, as most are, are copied as if they were of it: in a few instructions. */
+/* Lines of up to this size, as most are, are copied as if they were of it: in a few instructions.
+ */
 #define LINE_USUAL 128u
 
 /* A frame as a line: there are millions of them, of a few thousand frames. */
 struct line {
-	size_t at;			/* in texts */
-	uint32_t size;			/* 0: not made yet */
-	bool has_address;		/* else it goes in front: the frame is met at many */
+	size_t at;	  /* in texts */
+	uint32_t size;	  /* 0: not made yet */
+	bool has_address; /* else it goes in front: the frame is met at many */
 };
 
 /* How the sample before began, up to its microseconds: most begin alike. */
@@ -41,14 +42,14 @@ struct head {
 	pid_t pid, tid;
 	uint32_t cpu;
 	uint64_t seconds;
-	size_t size;			/* 0: there was none */
+	size_t size; /* 0: there was none */
 	char text[COMM_MAX + PIECE_MAX];
 };
 
 struct script {
 	FILE *out;
 	struct head head;
-	struct line *lines;		/* by frame id */
+	struct line *lines; /* by frame id */
 	uint32_t nr_lines;
 	char *texts;
 	size_t texts_size, texts_room;
@@ -59,11 +60,10 @@ struct script {
 /* As "%*u" does, or filled up with @fill; no wider than NUMBER_MAX. Returns its end. */
 static char *put_number(char *at, uint64_t value, unsigned int width, char fill)
 {
-	static const char pairs[] =
-		"00010203040506070809101112131415161718192021222324"
-		"25262728293031323334353637383940414243444546474849"
-		"50515253545556575859606162636465666768697071727374"
-		"75767778798081828384858687888990919293949596979899";
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
 	char digits[2 * NUMBER_MAX];
 	unsigned int first = NUMBER_MAX;
 

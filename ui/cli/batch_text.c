@@ -103,8 +103,10 @@ static void print_cpus(FILE *out, const struct profile *p)
 			fprintf(out, "! cpu %d  offline\n", c->cpu);
 		else if (c->lost || c->throttled || c->throttled_ns)
 			fprintf(out,
-				"! cpu %d  samples %" PRIu64 "  lost %" PRIu64
-				"  throttled %" PRIu64 " times, %.1f ms\n",
+				"! cpu %d  samples %" PRIu64 "  lost %" PRIu64 "  throttled "
+				"%" PRIu64 " times, "
+				"%.1f "
+				"ms\n",
 				c->cpu, c->samples, c->lost, c->throttled,
 				(double)c->throttled_ns / 1e6);
 	}

@@ -56,7 +56,8 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 	if (c->record && c->stack_auto)
 		return REFUSE(p, EXIT_USAGE,
 			      "both --record and --stack-size=auto\n"
-			      "  a recording has dumps of one size: give it, as in --stack-size 32K");
+			      "  a recording has dumps of one size: give it, as in --stack-size "
+			      "32K");
 	if (c->record && c->replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "both --record and --replay\n"
@@ -122,8 +123,8 @@ static const struct argp_option argp_options[] = {
 	{ "color", KEY_COLOR, "WHEN", 0, "auto, always or never", 2 },
 	{ "theme", KEY_THEME, "THEME", 0, "default, 256, light, color-blind or mono", 2 },
 	{ "ascii", KEY_ASCII, NULL, 0, "draw with ASCII only", 2 },
-	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0,
-	  "threads with names alike as one: worker-*", 2 },
+	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0, "threads with names alike as one: worker-*",
+	  2 },
 	{ "no-mouse", KEY_NO_MOUSE, NULL, 0, "leave the mouse to the terminal", 2 },
 	{ NULL, 0, NULL, 0, "Without a screen:", 3 },
 	{ "script", KEY_SCRIPT, "KEYS", 0,
@@ -139,7 +140,8 @@ static const struct argp_option argp_options[] = {
 	{ "call-graph", 'g', "HOW", 0,
 	  "stacks: dwarf[,SIZE] (default), fp (by the kernel, cheap, guessed) or off", 4 },
 	{ "ring", KEY_RING, "SIZE", 0, "ring of each CPU, a power of two, as in 1M", 4 },
-	{ "unwinder", KEY_UNWINDER, "HOW", 0, "row (cached rules) or step (libunwind each time)", 4 },
+	{ "unwinder", KEY_UNWINDER, "HOW", 0, "row (cached rules) or step (libunwind each time)",
+	  4 },
 	{ "verify", KEY_VERIFY, "N", 0, "unwind one sample in N with libunwind alone, too", 4 },
 	{ "no-inline", KEY_NO_INLINE, NULL, 0, "no inlined functions, no source lines", 4 },
 	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
@@ -147,7 +149,8 @@ static const struct argp_option argp_options[] = {
 	{ "stack-size", KEY_STACK, "SIZE", 0,
 	  "user stack copied per sample (default: 16K); auto: what it takes", 4 },
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
-	{ "check", KEY_CHECK, NULL, 0, "what works here, what does not, and what to do about it", 5 },
+	{ "check", KEY_CHECK, NULL, 0, "what works here, what does not, and what to do about it",
+	  5 },
 	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "events, and which can be used here", 5 },
 	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "columns for --sort", 5 },
 	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "keys of the screen", 5 },
@@ -190,7 +193,8 @@ static int explain_long(struct options_parse *p, const char *name)
 	const char *meant;
 
 	if (o && o->arg)
-		return REFUSE(p, EXIT_USAGE, "--%s needs a value: %s\n  %s", o->name, o->arg, o->doc);
+		return REFUSE(p, EXIT_USAGE, "--%s needs a value: %s\n  %s", o->name, o->arg,
+			      o->doc);
 	if (o)
 		return REFUSE(p, EXIT_USAGE, "--%s takes no value\n  %s", o->name, o->doc);
 	snprintf(text, sizeof(text), "%.*s", (int)MIN(size, sizeof(text) - 1), name);
@@ -198,8 +202,9 @@ static int explain_long(struct options_parse *p, const char *name)
 		if (o->name)
 			text_like(&like, o->name);
 	meant = like.found ? like.found : like.begins;
-	return REFUSE(p, EXIT_USAGE, "no option is called --%s\n  %s%s%s'proftop --help' lists them all",
-		      text, meant ? "did you mean --" : "", meant ? meant : "", meant ? "? " : "");
+	return REFUSE(p, EXIT_USAGE,
+		      "no option is called --%s\n  %s%s%s'proftop --help' lists them all", text,
+		      meant ? "did you mean --" : "", meant ? meant : "", meant ? "? " : "");
 }
 
 /* What getopt(3) refused: it does not tell what, but how far it came. */
@@ -215,12 +220,15 @@ static int explain_unknown(struct options_parse *p, const struct argp_state *sta
 		const struct argp_option *o = option_of(*at);
 
 		if (o && o->arg)
-			return REFUSE(p, EXIT_USAGE, "-%c needs a value: %s\n  %s", *at, o->arg, o->doc);
+			return REFUSE(p, EXIT_USAGE, "-%c needs a value: %s\n  %s", *at, o->arg,
+				      o->doc);
 		if (!o)
 			return REFUSE(p, EXIT_USAGE,
-				      "no option is called -%c\n  'proftop --help' lists them all", *at);
+				      "no option is called -%c\n  'proftop --help' lists them all",
+				      *at);
 	}
-	return REFUSE(p, EXIT_USAGE, "%s: not understood\n  'proftop --help' lists all options", letters);
+	return REFUSE(p, EXIT_USAGE, "%s: not understood\n  'proftop --help' lists all options",
+		      letters);
 }
 
 static void set_flag(struct options *o, int key)

@@ -46,12 +46,12 @@ struct options {
 	uint32_t rows; /* 0: all */
 	enum app_sort sort;
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
-	int theme;				/* enum theme */
+	int theme;	    /* enum theme */
 	bool theme_given, delay_given;
-	char remark[256];		/* what could not be done with the settings; "": nothing */
-	const char *shell;			/* --completion */
-	const char *script;			/* NULL: none; borrowed from argv */
-	unsigned int cols, rows_of_screen;	/* --size; 0: not given */
+	char remark[256];   /* what could not be done with the settings; "": nothing */
+	const char *shell;  /* --completion */
+	const char *script; /* NULL: none; borrowed from argv */
+	unsigned int cols, rows_of_screen; /* --size; 0: not given */
 	bool no_mouse;
 	bool fold_threads;
 	bool intervals;
@@ -96,7 +96,8 @@ void options_print_completion(FILE *out, const char *shell);
 /* The table, as argp has it (<argp.h>). */
 struct argp_option;
 const struct argp_option *options_table(void);
-/* All events of this machine, and which can be used here: tries to open them, of the tracepoints one. */
+/* All events of this machine, and which can be used here: tries to open them, of the tracepoints
+ * one. */
 void options_print_events(FILE *out);
 /* The same for programs, an object a line. */
 void options_print_events_ndjson(FILE *out);

@@ -26,8 +26,8 @@ static void print_key_group(FILE *out, enum key_group group)
 	fprintf(out, "%s\n", keys_group(group));
 	for (const struct key_binding *b = keys_table(); b->action != ACT_NONE; b++)
 		if (b->group == group)
-			fprintf(out, "  %-16s  %-16s  %s%s\n", keys_names(keys, sizeof(keys), b), b->name,
-				b->help, keys_where(b));
+			fprintf(out, "  %-16s  %-16s  %s%s\n", keys_names(keys, sizeof(keys), b),
+				b->name, b->help, keys_where(b));
 }
 
 void options_print_keys(FILE *out)
@@ -62,9 +62,12 @@ static void print_spelled(FILE *out)
 {
 	static const char *const lines[] = {
 		"rNNN                         the PMU's own code in hexadecimal",
-		"PMU/term=value,.../          terms are in /sys/bus/event_source/devices/PMU/format",
-		"pfm:NAME[:UMASK][:c=N]...    as perf's --pfm-events takes them, where libpfm4 is built in",
-		"mem:ADDRESS[/LEN][:rwx]      accesses to an address, by a breakpoint of the hardware",
+		"PMU/term=value,.../          terms are in "
+		"/sys/bus/event_source/devices/PMU/format",
+		"pfm:NAME[:UMASK][:c=N]...    as perf's --pfm-events takes them, where libpfm4 is "
+		"built in",
+		"mem:ADDRESS[/LEN][:rwx]      accesses to an address, by a breakpoint of the "
+		"hardware",
 		"uprobe:/FILE:FUNCTION[+OFF]  calls of a function; uretprobe: returns from it",
 		"kprobe:FUNCTION[+OFF]        the same in the kernel; kretprobe: returns",
 	};

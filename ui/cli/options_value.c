@@ -16,12 +16,12 @@
 #include "ui/text/match.h"
 #include "ui/text/number.h"
 
-#define NS_PER_S     1000000000ULL
-#define WINDOW_MAX_S 3600.0
-#define RING_MAX     (256ULL << 20)
+#define NS_PER_S	  1000000000ULL
+#define WINDOW_MAX_S	  3600.0
+#define RING_MAX	  (256ULL << 20)
 #define SYMBOL_MEMORY_MIN (1ULL << 20)
 #define SYMBOL_MEMORY_MAX (1ULL << 40)
-#define HZ_MAX	     1e6 /* where the kernel tells no limit */
+#define HZ_MAX		  1e6 /* where the kernel tells no limit */
 
 /* -p and -t: what they list adds up, but not the one to the other. */
 static int parse_ids(struct options_parse *p, const char *arg, char letter)
@@ -30,7 +30,8 @@ static int parse_ids(struct options_parse *p, const char *arg, char letter)
 	int code;
 
 	if (o->config.nr_pids && o->tids_given != (letter == 't'))
-		return REFUSE(p, EXIT_USAGE, "both -p and -t\n"
+		return REFUSE(p, EXIT_USAGE,
+			      "both -p and -t\n"
 			      "  give processes or threads, not both");
 	o->tids_given = letter == 't';
 
@@ -62,8 +63,10 @@ static int parse_tids(struct options_parse *p, const char *arg)
 static int parse_cgroup(struct options_parse *p, const char *arg)
 {
 	if (!*arg)
-		return REFUSE(p, EXIT_USAGE, "-G: an empty name\n"
-			      "  give a path below /sys/fs/cgroup; /proc/PID/cgroup has that of a process");
+		return REFUSE(p, EXIT_USAGE,
+			      "-G: an empty name\n"
+			      "  give a path below /sys/fs/cgroup; /proc/PID/cgroup has that of a "
+			      "process");
 	p->o->config.cgroup = arg;
 	return 0;
 }
@@ -73,8 +76,10 @@ static int parse_name(struct options_parse *p, const char *arg)
 	regex_t re;
 
 	if (!*arg || regcomp(&re, arg, REG_EXTENDED | REG_NOSUB))
-		return REFUSE(p, EXIT_USAGE, "--name %s: not a regular expression\n"
-			      "  as in --name '^nginx$'", arg);
+		return REFUSE(p, EXIT_USAGE,
+			      "--name %s: not a regular expression\n"
+			      "  as in --name '^nginx$'",
+			      arg);
 	regfree(&re);
 	p->o->config.name = arg;
 	return 0;
@@ -149,8 +154,10 @@ static int parse_overhead(struct options_parse *p, const char *arg)
 {
 	if (!number_double(arg, 0.1, 100, &p->o->config.max_overhead_pct))
 		return 0;
-	return REFUSE(p, EXIT_USAGE, "--max-overhead %s: not a share of one CPU\n"
-		      "  give percent from 0.1 to 100, as in --max-overhead=3", arg);
+	return REFUSE(p, EXIT_USAGE,
+		      "--max-overhead %s: not a share of one CPU\n"
+		      "  give percent from 0.1 to 100, as in --max-overhead=3",
+		      arg);
 }
 
 static int parse_hz(struct options_parse *p, const char *arg)
@@ -163,12 +170,12 @@ static int parse_hz(struct options_parse *p, const char *arg)
 		return 0;
 	}
 	if (p->limits->max_hz > 0 && !number_double(arg, max, 1e15, &hz))
-		return REFUSE(
-			p, EXIT_USAGE,
-			"-F %s: more than the kernel allows now, 1 to %.0f Hz\n"
-			"  kernel.perf_event_max_sample_rate is %.0f\n"
-			"  use a lower -F, or 'sudo sysctl kernel.perf_event_max_sample_rate=N'",
-			arg, max, max);
+		return REFUSE(p, EXIT_USAGE,
+			      "-F %s: more than the kernel allows now, 1 to %.0f Hz\n"
+			      "  kernel.perf_event_max_sample_rate is %.0f\n"
+			      "  use a lower -F, or 'sudo sysctl "
+			      "kernel.perf_event_max_sample_rate=N'",
+			      arg, max, max);
 	return REFUSE(p, EXIT_USAGE,
 		      "-F %s: not a sampling frequency\n"
 		      "  give samples per second, 1 to %.0f; 997 is a good one",
@@ -202,7 +209,8 @@ static int parse_seconds(struct options_parse *p, const char *option, const char
 static int parse_delay(struct options_parse *p, const char *arg)
 {
 	p->o->delay_given = true;
-	return parse_seconds(p, "-d", arg, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX, &p->o->config.tick_ns);
+	return parse_seconds(p, "-d", arg, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX,
+			     &p->o->config.tick_ns);
 }
 
 static int parse_window(struct options_parse *p, const char *arg)
@@ -253,7 +261,8 @@ static int parse_format(struct options_parse *p, const char *arg)
 	if (i < 0)
 		return REFUSE(p, EXIT_USAGE,
 			      "--format=%s: no such format\n"
-			      "  there are text (for people), ndjson (for programs), perf-script (with "
+			      "  there are text (for people), ndjson (for programs), perf-script "
+			      "(with "
 			      "--replay)",
 			      arg);
 	p->o->format = (enum options_format)i;
@@ -331,7 +340,8 @@ static int parse_stack(struct options_parse *p, const char *arg)
 	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size) || size % 8)
 		return REFUSE(p, EXIT_USAGE,
 			      "--stack-size %s: not a size for a stack dump\n"
-			      "  give a multiple of 8 up to %u, as in '--stack-size 32K', or auto; 0 takes "
+			      "  give a multiple of 8 up to %u, as in '--stack-size 32K', or auto; "
+			      "0 takes "
 			      "no stacks",
 			      arg, SAMPLER_STACK_SIZE_MAX);
 	p->o->config.stack_size = (uint32_t)size;
@@ -366,7 +376,8 @@ static int parse_call_graph(struct options_parse *p, const char *arg)
 	}
 	return REFUSE(p, EXIT_USAGE,
 		      "--call-graph=%s: not one of dwarf, dwarf,SIZE, fp, off\n"
-		      "  as in '-g fp', or '-g dwarf,32K' for deep stacks", arg);
+		      "  as in '-g fp', or '-g dwarf,32K' for deep stacks",
+		      arg);
 }
 
 static int parse_record(struct options_parse *p, const char *arg)
@@ -415,18 +426,34 @@ static const struct {
 	int key;
 	int (*parse)(struct options_parse *p, const char *arg);
 } values[] = {
-	{ 'p', parse_pids },	    { 'u', parse_user },	{ 'C', parse_cpus },
-	{ 'e', parse_events },	    { 'F', parse_hz },		{ 'c', parse_period },
-	{ 'd', parse_delay },	    { 'n', parse_ticks },	{ KEY_FORMAT, parse_format },
-	{ KEY_ROWS, parse_rows },   { KEY_SORT, parse_sort },	{ KEY_FILTER, parse_filter },
-	{ KEY_RING, parse_ring },   { KEY_STACK, parse_stack },
-	{ KEY_SYMBOL_MEMORY, parse_symbol_memory }, { KEY_WINDOW, parse_window },
-	{ KEY_COLOR, parse_color },	{ KEY_REPLAY, parse_replay },
+	{ 'p', parse_pids },
+	{ 'u', parse_user },
+	{ 'C', parse_cpus },
+	{ 'e', parse_events },
+	{ 'F', parse_hz },
+	{ 'c', parse_period },
+	{ 'd', parse_delay },
+	{ 'n', parse_ticks },
+	{ KEY_FORMAT, parse_format },
+	{ KEY_ROWS, parse_rows },
+	{ KEY_SORT, parse_sort },
+	{ KEY_FILTER, parse_filter },
+	{ KEY_RING, parse_ring },
+	{ KEY_STACK, parse_stack },
+	{ KEY_SYMBOL_MEMORY, parse_symbol_memory },
+	{ KEY_WINDOW, parse_window },
+	{ KEY_COLOR, parse_color },
+	{ KEY_REPLAY, parse_replay },
 	{ KEY_SYMFS, parse_symfs },
-	{ KEY_RECORD, parse_record },	{ 't', parse_tids },	{ 'G', parse_cgroup },
-	{ KEY_NAME, parse_name },	{ KEY_OVERHEAD, parse_overhead },
+	{ KEY_RECORD, parse_record },
+	{ 't', parse_tids },
+	{ 'G', parse_cgroup },
+	{ KEY_NAME, parse_name },
+	{ KEY_OVERHEAD, parse_overhead },
 	{ KEY_EVENT_FILTER, parse_event_filter },
-	{ 'g', parse_call_graph },	{ KEY_UNWINDER, parse_unwinder }, { KEY_VERIFY, parse_verify },
+	{ 'g', parse_call_graph },
+	{ KEY_UNWINDER, parse_unwinder },
+	{ KEY_VERIFY, parse_verify },
 };
 
 int options_value(struct options_parse *p, int key, const char *arg)

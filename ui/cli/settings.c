@@ -152,9 +152,12 @@ int settings_path(char *path, size_t size, struct err *e)
 	else if (home && *home == '/')
 		n = snprintf(path, size, "%s/.config/proftop/config", home);
 	else
-		return err_set(e, -ENOENT, "neither HOME nor XDG_CONFIG_HOME says where settings are");
-	return n < 0 || (size_t)n >= size ? err_set(e, -ENAMETOOLONG, "the path of the settings is "
-							"too long") : 0;
+		return err_set(e, -ENOENT,
+			       "neither HOME nor XDG_CONFIG_HOME says where settings are");
+	return n < 0 || (size_t)n >= size ? err_set(e, -ENAMETOOLONG,
+						    "the path of the settings is "
+						    "too long")
+					  : 0;
 }
 
 int settings_system_path(char *path, size_t size)
@@ -221,8 +224,8 @@ static int take_line(struct settings *s, const char *line, int section, struct e
 	if (section == 1 && split(line, name, value) && name[0])
 		return bindings_add(&s->bindings, name, value, s->nr_files, e);
 	if (key >= 0 && !keys[key].set(s, value))
-		return err_set(e, -EINVAL, "%s = %s: not a value for it\n  it is %s",
-			       keys[key].key, value, keys[key].help);
+		return err_set(e, -EINVAL, "%s = %s: not a value for it\n  it is %s", keys[key].key,
+			       value, keys[key].help);
 	return 0;
 }
 
@@ -234,8 +237,9 @@ int settings_read(const char *path, struct settings *s, struct err *e)
 	struct err why;
 
 	if (!f)
-		return errno == ENOENT || errno == ENOTDIR ?
-			       0 : err_set(e, -errno, "%s: %s", path, strerror(errno));
+		return errno == ENOENT || errno == ENOTDIR
+			       ? 0
+			       : err_set(e, -errno, "%s: %s", path, strerror(errno));
 	s->nr_files++;
 	while (!code && nr++ < 10000 && fgets(line, sizeof(line), f)) {
 		bool of_keys;
@@ -255,7 +259,8 @@ int settings_load(struct settings *s, struct err *e)
 {
 	char path[SETTINGS_PATH_MAX];
 	struct err none;
-	int code = settings_system_path(path, sizeof(path)) ? 0 : settings_read(path, s, e), bound, own;
+	int code = settings_system_path(path, sizeof(path)) ? 0 : settings_read(path, s, e), bound,
+	    own;
 
 	if (code != -EINVAL && !settings_path(path, sizeof(path), &none)) {
 		own = settings_read(path, s, e);
@@ -366,7 +371,8 @@ int settings_write(const char *path, const struct settings *s, struct err *e)
 	old = fopen(target, "re");
 	/* What cannot be read would be lost. */
 	if (!old && errno != ENOENT) {
-		code = err_set(e, -errno, "%s: %s: what it has would be lost", target, strerror(errno));
+		code = err_set(e, -errno, "%s: %s: what it has would be lost", target,
+			       strerror(errno));
 		fclose(out);
 		unlink(temporary);
 		free(real);

@@ -20,10 +20,10 @@ struct settings {
 	uint64_t tick_ns;
 	double percent_limit;
 	bool hide_kernel, hide_user, mouse, ascii, fold_threads, flame_modules;
-	int theme;			/* enum theme */
-	char columns[APP_COLUMN_VIEWS][APP_COLUMNS_MAX];	/* "": by the width of the screen */
+	int theme;					 /* enum theme */
+	char columns[APP_COLUMN_VIEWS][APP_COLUMNS_MAX]; /* "": by the width of the screen */
 	struct bindings bindings;
-	uint32_t nr_files;		/* that were read */
+	uint32_t nr_files; /* that were read */
 };
 
 /* Where the file is (or would be). 0 or -ENOENT with a sentence: no home. */

@@ -13,7 +13,7 @@
 #include "sampler/sampler.h"
 #include "ui/state.h"
 
-#define ENTRIES_MAX 4096		/* of a folder; events */
+#define ENTRIES_MAX 4096 /* of a folder; events */
 
 void words_fini(struct words_list *w)
 {
@@ -70,7 +70,8 @@ void words_files(struct ui_state *st, const char *word)
 		/* Hidden ones when they are asked for. */
 		if (strncmp(d->d_name, name, strlen(name)) || (*d->d_name == '.' && *name != '.'))
 			continue;
-		snprintf(path, sizeof(path), "%s%s%s", folder, d->d_name, d->d_type == DT_DIR ? "/" : "");
+		snprintf(path, sizeof(path), "%s%s%s", folder, d->d_name,
+			 d->d_type == DT_DIR ? "/" : "");
 		add(&st->words, path);
 	}
 	if (dir)

@@ -11,9 +11,9 @@
 struct ui_state;
 
 struct words_list {
-	char **list;			/* clean texts, in order */
+	char **list; /* clean texts, in order */
 	uint32_t nr, capacity;
-	const void *of;			/* the command that they were looked for; NULL: none */
+	const void *of; /* the command that they were looked for; NULL: none */
 };
 
 void words_fini(struct words_list *w);

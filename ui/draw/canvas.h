@@ -17,7 +17,7 @@
 
 #include "symbols/base/text.h"
 
-#define CANVAS_MAX 1000			/* rows and columns */
+#define CANVAS_MAX 1000 /* rows and columns */
 
 enum canvas_flag {
 	CELL_BOLD = 1,
@@ -27,21 +27,21 @@ enum canvas_flag {
 
 /* How a cell looks: a role of the theme, and flags. */
 struct style {
-	uint8_t role;			/* enum theme_role */
-	uint8_t flags;			/* CELL_* */
+	uint8_t role;  /* enum theme_role */
+	uint8_t flags; /* CELL_* */
 };
 
 struct cell {
-	char text[13];			/* UTF-8, NUL-terminated; "" right of a wide one */
-	uint8_t width;			/* 1, 2, or 0 right of a wide one */
+	char text[13]; /* UTF-8, NUL-terminated; "" right of a wide one */
+	uint8_t width; /* 1, 2, or 0 right of a wide one */
 	struct style style;
 };
 
 struct canvas {
 	unsigned int rows, cols;
-	struct cell *cells;		/* rows * cols */
-	bool ascii;			/* anything else becomes '?' */
-	int cursor_row, cursor_col;	/* where the terminal's cursor stands; row < 0: hidden */
+	struct cell *cells;	    /* rows * cols */
+	bool ascii;		    /* anything else becomes '?' */
+	int cursor_row, cursor_col; /* where the terminal's cursor stands; row < 0: hidden */
 };
 
 void canvas_init(struct canvas *c, bool ascii);

@@ -57,13 +57,13 @@ static int refuse(struct err *e, const char *what)
 {
 	const char *term = getenv("TERM");
 
-	return err_set(
-		e, -ENOTSUP,
-		"cannot show a screen: %s (TERM=%.40s)\n"
-		"  the screen needs a terminal that can move its cursor.\n"
-		"  'proftop -b' prints the same as text; or set TERM to what your terminal is, "
-		"such as TERM=xterm-256color.",
-		what, term ? term : "");
+	return err_set(e, -ENOTSUP,
+		       "cannot show a screen: %s (TERM=%.40s)\n"
+		       "  the screen needs a terminal that can move its cursor.\n"
+		       "  'proftop -b' prints the same as text; or set TERM to what your terminal "
+		       "is, "
+		       "such as TERM=xterm-256color.",
+		       what, term ? term : "");
 }
 
 int term_check(struct err *e)
@@ -130,8 +130,7 @@ static void init_looks(struct terminal *t, bool color, enum theme theme)
 			t->attrs[i] = (attr_t)COLOR_PAIR(i + 1) | (look.bold ? A_BOLD : 0) |
 				      (look.dim ? A_DIM : 0) | (look.reverse ? A_REVERSE : 0);
 		} else {
-			t->attrs[i] = (look.mono_bold ? A_BOLD : 0) |
-				      (look.mono_dim ? A_DIM : 0) |
+			t->attrs[i] = (look.mono_bold ? A_BOLD : 0) | (look.mono_dim ? A_DIM : 0) |
 				      (look.mono_reverse ? A_REVERSE : 0) |
 				      (look.mono_underline ? A_UNDERLINE : 0);
 		}
@@ -140,8 +139,9 @@ static void init_looks(struct terminal *t, bool color, enum theme theme)
 
 static void listen_to_mouse(const struct terminal *t)
 {
-	mousemask(t->mouse ? BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON4_PRESSED |
-			     BUTTON5_PRESSED : 0, NULL);
+	mousemask(t->mouse ? BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON4_PRESSED | BUTTON5_PRESSED
+			   : 0,
+		  NULL);
 }
 
 void term_set(struct terminal *t, enum theme theme, bool mouse)
@@ -232,8 +232,8 @@ int term_input_fd(const struct terminal *t)
 
 void term_copy(struct terminal *t, const char *text)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678"
+				     "9+/";
 	size_t left = strlen(text);
 
 	fputs("\033]52;c;", t->out);
@@ -361,11 +361,11 @@ static bool read_mouse(struct key *key)
 	key->code = K_MOUSE;
 	key->row = (uint16_t)event.y;
 	key->col = (uint16_t)event.x;
-	key->button = event.bstate & BUTTON1_PRESSED   ? BUTTON_LEFT
+	key->button = event.bstate & BUTTON1_PRESSED	? BUTTON_LEFT
 		      : event.bstate & BUTTON1_RELEASED ? BUTTON_RELEASED
-		      : event.bstate & BUTTON4_PRESSED ? BUTTON_UP
-		      : event.bstate & BUTTON5_PRESSED ? BUTTON_DOWN
-						       : 0;
+		      : event.bstate & BUTTON4_PRESSED	? BUTTON_UP
+		      : event.bstate & BUTTON5_PRESSED	? BUTTON_DOWN
+							: 0;
 	return key->button != 0;
 }
 

@@ -16,7 +16,7 @@
 struct terminal;
 
 struct term_config {
-	bool color;			/* if the terminal has any */
+	bool color; /* if the terminal has any */
 	enum theme theme;
 	bool mouse;
 };

@@ -49,35 +49,37 @@ struct recolor {
 };
 
 static const struct recolor soft[] = {
-	{ ROLE_TITLE, 80, -1 },	   { ROLE_HEAD, 255, 24 },     { ROLE_SORTED, 16, 110 },
-	{ ROLE_KEY_LABEL, 255, 24 }, { ROLE_BAR, 71, -1 },	{ ROLE_BAR_WARM, 178, -1 },
-	{ ROLE_BAR_HOT, 167, -1 }, { ROLE_USER, 114, -1 },     { ROLE_KERNEL, 174, -1 },
-	{ ROLE_JIT, 80, -1 },	   { ROLE_VDSO, 176, -1 },     { ROLE_UNKNOWN, 179, -1 },
-	{ ROLE_OK, 114, -1 },	   { ROLE_WARN, 214, -1 },     { ROLE_ALARM, 231, 160 },
+	{ ROLE_TITLE, 80, -1 },	     { ROLE_HEAD, 255, 24 }, { ROLE_SORTED, 16, 110 },
+	{ ROLE_KEY_LABEL, 255, 24 }, { ROLE_BAR, 71, -1 },   { ROLE_BAR_WARM, 178, -1 },
+	{ ROLE_BAR_HOT, 167, -1 },   { ROLE_USER, 114, -1 }, { ROLE_KERNEL, 174, -1 },
+	{ ROLE_JIT, 80, -1 },	     { ROLE_VDSO, 176, -1 }, { ROLE_UNKNOWN, 179, -1 },
+	{ ROLE_OK, 114, -1 },	     { ROLE_WARN, 214, -1 }, { ROLE_ALARM, 231, 160 },
 	{ ROLE_FRAME, 80, -1 },
 };
 
 /* Yellow and cyan cannot be read on white. */
 static const struct recolor light[] = {
-	{ ROLE_TITLE, BLUE, -1 },     { ROLE_HEAD, WHITE, BLUE },    { ROLE_SORTED, WHITE, BLACK },
-	{ ROLE_KEY_LABEL, WHITE, BLUE }, { ROLE_BAR_WARM, MAGENTA, -1 }, { ROLE_JIT, BLUE, -1 },
-	{ ROLE_UNKNOWN, MAGENTA, -1 }, { ROLE_WARN, RED, -1 },	     { ROLE_FRAME, BLUE, -1 },
+	{ ROLE_TITLE, BLUE, -1 },	{ ROLE_HEAD, WHITE, BLUE },
+	{ ROLE_SORTED, WHITE, BLACK },	{ ROLE_KEY_LABEL, WHITE, BLUE },
+	{ ROLE_BAR_WARM, MAGENTA, -1 }, { ROLE_JIT, BLUE, -1 },
+	{ ROLE_UNKNOWN, MAGENTA, -1 },	{ ROLE_WARN, RED, -1 },
+	{ ROLE_FRAME, BLUE, -1 },
 };
 
 /* Okabe and Ito's palette, as near as 256 colours come. */
 static const struct recolor color_blind[] = {
-	{ ROLE_TITLE, 74, -1 },	   { ROLE_HEAD, 16, 74 },      { ROLE_SORTED, 16, 255 },
-	{ ROLE_KEY_LABEL, 16, 74 }, { ROLE_BAR, 32, -1 },      { ROLE_BAR_WARM, 214, -1 },
-	{ ROLE_BAR_HOT, 208, -1 }, { ROLE_USER, 74, -1 },      { ROLE_KERNEL, 208, -1 },
-	{ ROLE_JIT, 255, -1 },	   { ROLE_VDSO, 175, -1 },     { ROLE_UNKNOWN, 221, -1 },
-	{ ROLE_OK, 74, -1 },	   { ROLE_WARN, 214, -1 },     { ROLE_ALARM, 16, 208 },
+	{ ROLE_TITLE, 74, -1 },	    { ROLE_HEAD, 16, 74 },  { ROLE_SORTED, 16, 255 },
+	{ ROLE_KEY_LABEL, 16, 74 }, { ROLE_BAR, 32, -1 },   { ROLE_BAR_WARM, 214, -1 },
+	{ ROLE_BAR_HOT, 208, -1 },  { ROLE_USER, 74, -1 },  { ROLE_KERNEL, 208, -1 },
+	{ ROLE_JIT, 255, -1 },	    { ROLE_VDSO, 175, -1 }, { ROLE_UNKNOWN, 221, -1 },
+	{ ROLE_OK, 74, -1 },	    { ROLE_WARN, 214, -1 }, { ROLE_ALARM, 16, 208 },
 	{ ROLE_FRAME, 74, -1 },
 };
 
 /* The same with 8: blue alone is too dark, so cyan and yellow. */
 static const struct recolor color_blind_8[] = {
-	{ ROLE_BAR, CYAN, -1 },	   { ROLE_BAR_HOT, WHITE, -1 }, { ROLE_USER, CYAN, -1 },
-	{ ROLE_KERNEL, YELLOW, -1 }, { ROLE_JIT, WHITE, -1 },	{ ROLE_OK, CYAN, -1 },
+	{ ROLE_BAR, CYAN, -1 },	       { ROLE_BAR_HOT, WHITE, -1 }, { ROLE_USER, CYAN, -1 },
+	{ ROLE_KERNEL, YELLOW, -1 },   { ROLE_JIT, WHITE, -1 },	    { ROLE_OK, CYAN, -1 },
 	{ ROLE_ALARM, BLACK, YELLOW },
 };
 
@@ -89,8 +91,8 @@ static const struct {
 	[THEME_DEFAULT] = { .name = "default" },
 	[THEME_256] = { "256", soft, NULL, ARRAY_SIZE(soft), 0 },
 	[THEME_LIGHT] = { "light", light, light, ARRAY_SIZE(light), ARRAY_SIZE(light) },
-	[THEME_COLOR_BLIND] = { "color-blind", color_blind, color_blind_8,
-				ARRAY_SIZE(color_blind), ARRAY_SIZE(color_blind_8) },
+	[THEME_COLOR_BLIND] = { "color-blind", color_blind, color_blind_8, ARRAY_SIZE(color_blind),
+				ARRAY_SIZE(color_blind_8) },
 	[THEME_MONO] = { .name = "mono" },
 };
 
@@ -129,7 +131,7 @@ struct theme_look theme_look(enum theme theme, enum theme_role role, int colors)
 		s, sizeof(s) - 1, 1                                                                \
 	}
 
-/* clang-format off: tables */
+/* clang-format off */
 static const struct glyphs utf8 = {
 	.bar = { GLYPH(" "), GLYPH("▏"), GLYPH("▎"), GLYPH("▍"),
 		 GLYPH("▌"), GLYPH("▋"), GLYPH("▊"),

@@ -14,27 +14,36 @@
 
 enum theme_role {
 	ROLE_NORMAL,
-	ROLE_DIM,			/* labels, rulers, what is calm */
-	ROLE_VALUE,			/* figures in the header */
+	ROLE_DIM,   /* labels, rulers, what is calm */
+	ROLE_VALUE, /* figures in the header */
 	ROLE_TITLE,
-	ROLE_HEAD,			/* column headers */
-	ROLE_SORTED,			/* the column sorted by */
+	ROLE_HEAD,   /* column headers */
+	ROLE_SORTED, /* the column sorted by */
 	ROLE_SELECTED,
-	ROLE_KEY, ROLE_KEY_LABEL,	/* the key bar */
-	ROLE_BAR, ROLE_BAR_WARM, ROLE_BAR_HOT,
-	ROLE_USER, ROLE_KERNEL, ROLE_JIT, ROLE_VDSO, ROLE_UNKNOWN,
-	ROLE_OK, ROLE_WARN,		/* badges, notes */
-	ROLE_ALARM,			/* lost, throttled: loud */
-	ROLE_DIALOG, ROLE_FRAME,
+	ROLE_KEY,
+	ROLE_KEY_LABEL, /* the key bar */
+	ROLE_BAR,
+	ROLE_BAR_WARM,
+	ROLE_BAR_HOT,
+	ROLE_USER,
+	ROLE_KERNEL,
+	ROLE_JIT,
+	ROLE_VDSO,
+	ROLE_UNKNOWN,
+	ROLE_OK,
+	ROLE_WARN,  /* badges, notes */
+	ROLE_ALARM, /* lost, throttled: loud */
+	ROLE_DIALOG,
+	ROLE_FRAME,
 	ROLE_DISABLED,
 	ROLE_NR,
 };
 
 enum theme {
-	THEME_DEFAULT,			/* 8 colours on the terminal's background */
-	THEME_256,			/* softer ones, where the terminal has them */
-	THEME_LIGHT,			/* for a light background */
-	THEME_COLOR_BLIND,		/* blue and orange, no pair of red and green */
+	THEME_DEFAULT,	   /* 8 colours on the terminal's background */
+	THEME_256,	   /* softer ones, where the terminal has them */
+	THEME_LIGHT,	   /* for a light background */
+	THEME_COLOR_BLIND, /* blue and orange, no pair of red and green */
 	THEME_MONO,
 	THEME_NR,
 };
@@ -45,22 +54,22 @@ int theme_parse(const char *name);
 
 /* What a role looks like. */
 struct theme_look {
-	short fg, bg;			/* 0..255; -1: the terminal's own */
+	short fg, bg; /* 0..255; -1: the terminal's own */
 	bool bold, dim, reverse;
-	bool mono_bold, mono_dim, mono_reverse, mono_underline;	/* without colours */
+	bool mono_bold, mono_dim, mono_reverse, mono_underline; /* without colours */
 };
 /* @colors: how many the terminal has; a theme that needs more looks like the default. */
 struct theme_look theme_look(enum theme theme, enum theme_role role, int colors);
 
 struct glyphs {
-	struct safe_text bar[9];	/* 0/8 .. 8/8 of a cell, from the left */
-	struct safe_text level[9];	/* 0/8 .. 8/8 of a cell, from below */
+	struct safe_text bar[9];   /* 0/8 .. 8/8 of a cell, from the left */
+	struct safe_text level[9]; /* 0/8 .. 8/8 of a cell, from below */
 	struct safe_text bar_begin, bar_end;
 	struct safe_text crumb, marker, live, descending, ascending, more;
-	struct safe_text used, refused;	/* in pickers */
+	struct safe_text used, refused; /* in pickers */
 	struct safe_text hline, vline, top_left, top_right, bottom_left, bottom_right;
-	struct safe_text tee, corner, opened, closed, hot;	/* of trees */
-	struct safe_text edge;		/* left of a box */
+	struct safe_text tee, corner, opened, closed, hot; /* of trees */
+	struct safe_text edge;				   /* left of a box */
 	struct safe_text up, down, left, right;
 };
 /* Blocks and boxes of UTF-8, or ASCII. */

@@ -105,7 +105,8 @@ static const char *skip_arguments(const char *at)
 	return NULL;
 }
 
-/* Do template arguments begin at @at, a '<' of @name? Not with an operator, nor "<impl X>", "<lambda()>". */
+/* Do template arguments begin at @at, a '<' of @name? Not with an operator, nor "<impl X>",
+ * "<lambda()>". */
 static bool is_template(const char *name, const char *at)
 {
 	static const char operator[] = "operator";

@@ -15,12 +15,12 @@
 #define MATCH_MAX 128
 
 struct match {
-	char text[MATCH_MAX];		/* as typed; "" matches everything */
+	char text[MATCH_MAX]; /* as typed; "" matches everything */
 	bool negate;
 	bool ignore_case;
 	bool is_regex;
-	bool bad;			/* has metacharacters but is taken literally */
-	regex_t regex;			/* if is_regex */
+	bool bad;      /* has metacharacters but is taken literally */
+	regex_t regex; /* if is_regex */
 };
 
 void match_init(struct match *m);

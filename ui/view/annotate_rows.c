@@ -12,7 +12,7 @@
 #include "ui/view/folds.h"
 #include "ui/view/view.h"
 
-#define GAP_MAX 6u			/* lines without code that are shown between lines with it */
+#define GAP_MAX 6u /* lines without code that are shown between lines with it */
 
 static struct row *add_row(struct list *list, enum annotate_kind kind, uint64_t low, uint32_t index)
 {
@@ -30,7 +30,7 @@ static struct row *add_row(struct list *list, enum annotate_kind kind, uint64_t 
 /* Whose samples count: those of the process or thread that is looked at, as in the other views. */
 struct seen {
 	bool all;
-	uint32_t *tasks;		/* ids, in order; owned */
+	uint32_t *tasks; /* ids, in order; owned */
 	uint32_t nr;
 };
 
@@ -144,7 +144,8 @@ static int add_line(const struct ui_state *st, const struct listing *l, const st
 	if (!last || last->index != line->index) {
 		if (!add_row(list, ANNOTATE_FILE, (uint64_t)line->index << 32, line->index))
 			return -ENOMEM;
-	} else if (annotate_in_order(st) && id - last->id <= GAP_MAX && l->files[line->index].nr_lines) {
+	} else if (annotate_in_order(st) && id - last->id <= GAP_MAX &&
+		   l->files[line->index].nr_lines) {
 		for (uint64_t between = last->id + 1; between < id; between++)
 			if (!add_row(list, ANNOTATE_LINE, annotate_low(between), line->index))
 				return -ENOMEM;
@@ -181,8 +182,8 @@ static int add_lines(const struct ui_state *st, const struct listing *l, struct 
 }
 
 /* No code is there, but its samples are: by address. */
-static int add_bare_points(const struct profile_annotate *a, const struct seen *seen, uint32_t event,
-			   struct list *list)
+static int add_bare_points(const struct profile_annotate *a, const struct seen *seen,
+			   uint32_t event, struct list *list)
 {
 	double all = 0;
 
@@ -208,8 +209,8 @@ static int add_bare_points(const struct profile_annotate *a, const struct seen *
 }
 
 /* Where the code is known: by instruction or line. */
-static int add_code(const struct ui_state *st, const struct profile_annotate *a, const struct seen *seen,
-		    uint32_t event, struct list *list)
+static int add_code(const struct ui_state *st, const struct profile_annotate *a,
+		    const struct seen *seen, uint32_t event, struct list *list)
 {
 	struct row *insns = calloc(a->listing->nr_insns, sizeof(*insns));
 	int rc;

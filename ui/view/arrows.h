@@ -8,21 +8,21 @@
 
 #include "sampler/profile/profile.h"
 
-#define ARROW_LANES 4u			/* 0 is next to the instructions */
+#define ARROW_LANES 4u /* 0 is next to the instructions */
 #define ARROW_NONE  UINT8_MAX
 
 enum arrow_cell {
-	ARROW_ABOVE = 1,		/* goes on to the instruction above */
+	ARROW_ABOVE = 1, /* goes on to the instruction above */
 	ARROW_BELOW = 2,
-	ARROW_FROM = 4,			/* the jump is here */
-	ARROW_TO = 8,			/* this is where it goes */
+	ARROW_FROM = 4, /* the jump is here */
+	ARROW_TO = 8,	/* this is where it goes */
 };
 
 struct arrows {
-	const struct listing *of;	/* borrowed, only compared */
+	const struct listing *of; /* borrowed, only compared */
 	uint32_t nr;
-	uint8_t (*cells)[ARROW_LANES];	/* by instruction: enum arrow_cell */
-	uint8_t *lane;			/* of the jump in an instruction; ARROW_NONE */
+	uint8_t (*cells)[ARROW_LANES]; /* by instruction: enum arrow_cell */
+	uint8_t *lane;		       /* of the jump in an instruction; ARROW_NONE */
 };
 
 /* Lay them out for @l, unless they are those of @l. 0 or -ENOMEM (then there are none). */

@@ -12,7 +12,7 @@
 #include "ui/text/format.h"
 
 #define Z_99	 2.576
-#define GONE_MAX 5			/* more are not told by name */
+#define GONE_MAX 5 /* more are not told by name */
 
 bool baseline_differs(double k0, double n0, double k1, double n1)
 {
@@ -69,7 +69,7 @@ bool baseline_state(const struct ui_state *st, struct ui_state *then)
 /* What is gone: rows with names alike are one. */
 struct gone_row {
 	double share;
-	uint32_t nr;			/* rows of that name */
+	uint32_t nr; /* rows of that name */
 	char name[64];
 };
 
@@ -160,10 +160,9 @@ static void compare_row(const struct view *v, struct row *row, double all, const
 			double old_all)
 {
 	row->change = (uint8_t)baseline_change(old ? old->count : 0, old_all, row->count, all);
-	row->delta = row->change == CHANGE_UNKNOWN ?
-			     0 :
-			     (float)(share_of(v, row, all) -
-				     (old ? share_of(v, old, old_all) : 0));
+	row->delta = row->change == CHANGE_UNKNOWN ? 0
+						   : (float)(share_of(v, row, all) -
+							     (old ? share_of(v, old, old_all) : 0));
 }
 
 static int by_row_id(const void *pa, const void *pb)
@@ -186,8 +185,8 @@ static void compare_rows(const struct ui_state *then, const struct view *v, stru
 		qsort(old.rows, old.nr, sizeof(*old.rows), by_row_id);
 	met = calloc(old.nr + 1ULL, sizeof(*met));
 	for (uint32_t i = 0; i < list->nr && met; i++) {
-		const struct row *found = !old.nr ? NULL :
-						    bsearch(&list->rows[i], old.rows, old.nr,
+		const struct row *found = !old.nr ? NULL
+						  : bsearch(&list->rows[i], old.rows, old.nr,
 							    sizeof(*old.rows), by_row_id);
 
 		compare_row(v, &list->rows[i], list->count, found, old.count);
@@ -206,8 +205,8 @@ static void compare_rows(const struct ui_state *then, const struct view *v, stru
 static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds_tree *now)
 {
 	const struct fold_tree_node *node = &old->fold.nodes[n];
-	uint32_t parent = node->parent == FOLD_NONE ? FOLD_NONE :
-						      folds_node(now, old->ids[node->parent]);
+	uint32_t parent = node->parent == FOLD_NONE ? FOLD_NONE
+						    : folds_node(now, old->ids[node->parent]);
 	double light;
 
 	if (parent == FOLD_NONE || folds_node(now, old->ids[n]) != FOLD_NONE)

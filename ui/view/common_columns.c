@@ -43,7 +43,7 @@ int common_by_change(const struct ui_state *st, const struct row *a, const struc
 }
 
 void common_total(const struct ui_state *st, const struct row *row, struct canvas *c,
-		 struct view_field at)
+		  struct view_field at)
 {
 	view_draw_percent(c, at, row->total);
 }
@@ -60,13 +60,13 @@ void common_share(struct canvas *c, struct view_field at, double share)
 }
 
 void common_plain(const struct ui_state *st, const struct row *row, struct canvas *c,
-		 struct view_field at)
+		  struct view_field at)
 {
 	common_share(c, at, row->total);
 }
 
 void common_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
-		   struct view_field at)
+		    struct view_field at)
 {
 	char buf[FORMAT_MAX];
 
@@ -107,7 +107,7 @@ struct style common_change_style(const struct row *row)
 }
 
 void common_change(const struct ui_state *st, const struct row *row, struct canvas *c,
-		  struct view_field at)
+		   struct view_field at)
 {
 	char buf[FORMAT_MAX];
 
@@ -124,7 +124,7 @@ static const struct profile_function *function_of(const struct ui_state *st, con
 }
 
 void common_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
-		struct view_field at)
+		 struct view_field at)
 {
 	const struct profile_function *f = function_of(st, row);
 	char kind[2] = "?";
@@ -138,10 +138,11 @@ void common_kind(const struct ui_state *st, const struct row *row, struct canvas
 }
 
 void common_module(const struct ui_state *st, const struct row *row, struct canvas *c,
-		  struct view_field at)
+		   struct view_field at)
 {
 	const struct profile_function *f = function_of(st, row);
 
 	if (f)
-		canvas_elide(c, at.row, at.col, at.cols, f->module, (struct style){ ROLE_NORMAL, 0 });
+		canvas_elide(c, at.row, at.col, at.cols, f->module,
+			     (struct style){ ROLE_NORMAL, 0 });
 }

@@ -14,8 +14,8 @@
 struct layout {
 	const struct fold_tree *t;
 	uint32_t zoom;
-	double scale;			/* cells for each weight */
-	double left;			/* weight that is out of sight on the left */
+	double scale; /* cells for each weight */
+	double left;  /* weight that is out of sight on the left */
 	unsigned int cols;
 	struct flame_box *boxes;
 	uint32_t nr, capacity;

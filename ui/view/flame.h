@@ -11,15 +11,15 @@
 #include "sampler/profile/fold_tree.h"
 
 struct flame_box {
-	uint32_t node;			/* of the tree */
-	uint32_t level;			/* of the zoomed node: 0 */
+	uint32_t node;	/* of the tree */
+	uint32_t level; /* of the zoomed node: 0 */
 	uint16_t col, cols;
 };
 
 /* What is in sight: a part of the node @zoom and of all below it. */
 struct flame_part {
 	uint32_t zoom;
-	double left, width;		/* of the node's width: 0 and 1 are all of it */
+	double left, width; /* of the node's width: 0 and 1 are all of it */
 };
 
 /*

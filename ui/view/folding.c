@@ -18,19 +18,19 @@
 
 #include "ui/view/folds.h"
 
-#define DISCARDS_MAX 4			/* more are freed by whoever brings them */
+#define DISCARDS_MAX 4 /* more are freed by whoever brings them */
 
 struct folding {
 	pthread_t thread;
-	int fd;				/* eventfd: a job is done */
-	bool busy, lent;		/* main thread: a job is given and not taken; its profile is ours */
+	int fd;		 /* eventfd: a job is done */
+	bool busy, lent; /* main thread: a job is given and not taken; its profile is ours */
 
-	pthread_mutex_t lock;		/* of all below */
+	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
 	struct profile *profile;
 	struct folds_of *of;
-	bool waits, done, stop;		/* the job is not begun; it is done */
-	struct profile *discards[DISCARDS_MAX + 1];	/* the last one is for the job's own */
+	bool waits, done, stop;			    /* the job is not begun; it is done */
+	struct profile *discards[DISCARDS_MAX + 1]; /* the last one is for the job's own */
 	unsigned int nr_discards;
 };
 

@@ -21,7 +21,8 @@ void folding_free(struct folding *f);
 /* Readable when folding_take() has something: for poll(2). -1: never. */
 int folding_fd(const struct folding *f);
 bool folding_is_busy(const struct folding *f);
-/* Make what is wanted in @of, of @p: both are the thread's until folding_take(). False: no thread. */
+/* Make what is wanted in @of, of @p: both are the thread's until folding_take(). False: no thread.
+ */
 bool folding_give(struct folding *f, struct profile *p, struct folds_of *of);
 /* The same of a profile that is shown meanwhile: it stays the caller's, until it is discarded. */
 bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of);

@@ -22,13 +22,13 @@
 
 /* What was asked for of the shown profile, a bit each. */
 enum asked {
-	ASKED_ROWS,			/* FOLDS_NR_CODE of them */
+	ASKED_ROWS, /* FOLDS_NR_CODE of them */
 	ASKED_LINES = ASKED_ROWS + FOLDS_NR_CODE,
-	ASKED_TREES,			/* FOLDS_NR of them */
+	ASKED_TREES, /* FOLDS_NR of them */
 	ASKED_CALLERS = ASKED_TREES + FOLDS_NR,
 	ASKED_PROCESSES,
 	ASKED_TASKS,
-	ASKED_EVENTS,			/* ROW_EVENTS of them */
+	ASKED_EVENTS, /* ROW_EVENTS of them */
 };
 
 struct folds *folds_new(void)
@@ -288,7 +288,9 @@ static bool tree_config(const struct ui_state *st, enum folds_which kind,
 	const struct folds *s = st->folds;
 
 	*config = (struct fold_tree_config){
-		.first = st->by_thread ? FOLD_TASKS : st->drilled ? FOLD_FUNCTIONS : FOLD_PROCESSES,
+		.first = st->by_thread ? FOLD_TASKS
+			 : st->drilled ? FOLD_FUNCTIONS
+				       : FOLD_PROCESSES,
 		.order = kind == FOLDS_FLAME ? FOLD_BY_ID : FOLD_BY_WEIGHT,
 		.bottom_up = kind == FOLDS_TREE && s->bottom_up,
 		.fold_recursion = s->fold_recursion,
@@ -326,9 +328,12 @@ static struct folds_callers *want_callers(const struct ui_state *st, uint32_t fu
 	if (!of || !folds_filter(st, &f) || function >= st->shown->nr_functions)
 		return NULL;
 	c = &of->callers;
-	if (c->state == FOLDS_NOT || c->function != function || !folds_same_filter(&f, &c->filter)) {
+	if (c->state == FOLDS_NOT || c->function != function ||
+	    !folds_same_filter(&f, &c->filter)) {
 		forget_callers(c);
-		*c = (struct folds_callers){ .state = FOLDS_WANTED, .function = function, .filter = f };
+		*c = (struct folds_callers){ .state = FOLDS_WANTED,
+					     .function = function,
+					     .filter = f };
 	}
 	return c;
 }
@@ -616,9 +621,9 @@ void folds_note(const struct ui_state *st)
 void folds_compare(const struct ui_state *st, struct row *row)
 {
 	uint64_t window = MAX(st->config->window_ns / 1000000000u, 1u);
-	double before = window < TREND_SECONDS ? trend_share(folds_trend(st), (uint32_t)row->id,
-							     (uint32_t)window)
-					       : -1;
+	double before = window < TREND_SECONDS
+				? trend_share(folds_trend(st), (uint32_t)row->id, (uint32_t)window)
+				: -1;
 
 	/* Before two windows have passed there is no whole one to compare with. */
 	if (before < 0 || folds_trend(st)->key != folds_key(st) ||

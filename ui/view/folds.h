@@ -19,7 +19,7 @@
 #include "ui/state.h"
 #include "ui/view/trend.h"
 
-#define FOLDS_MARKS 4096		/* a power of two */
+#define FOLDS_MARKS  4096 /* a power of two */
 #define FOLDS_LEVELS 64
 
 enum folds_which { FOLDS_TREE, FOLDS_FLAME, FOLDS_NR };
@@ -34,30 +34,30 @@ enum folds_state { FOLDS_NOT, FOLDS_WANTED, FOLDS_MADE };
 
 struct folds_rows {
 	enum folds_state state;
-	bool with_lines;		/* they are wanted, too */
+	bool with_lines; /* they are wanted, too */
 	struct fold_filter filter;
 	struct fold_functions fold;
-	uint32_t *lines;		/* by function: its hottest; NULL: not made */
+	uint32_t *lines; /* by function: its hottest; NULL: not made */
 };
 
 /* Of an event beside the shown one. */
 struct folds_event {
 	enum folds_state state;
 	struct fold_filter filter;
-	double *shares;			/* by function: of the event's weight, in itself */
+	double *shares; /* by function: of the event's weight, in itself */
 };
 
 struct folds_tree {
 	enum folds_state state;
 	struct fold_tree_config config;
 	struct fold_tree fold;
-	uint32_t *ids;			/* of each node */
-	struct folds_index *index;	/* id -> node */
+	uint32_t *ids;		   /* of each node */
+	struct folds_index *index; /* id -> node */
 };
 
 struct folds_callers {
 	enum folds_state state;
-	uint32_t function;		/* index in functions */
+	uint32_t function; /* index in functions */
 	struct fold_filter filter;
 	struct fold_callers fold;
 };
@@ -71,7 +71,7 @@ struct folds_processes {
 struct folds_tasks {
 	enum folds_state state;
 	uint32_t event;
-	struct fold_task *sums;		/* by task */
+	struct fold_task *sums; /* by task */
 };
 
 /* What is made of one profile. */
@@ -83,26 +83,27 @@ struct folds_of {
 	struct folds_processes processes;
 	struct folds_tasks sums;
 
-	/* By task, which samples count: of the cgroup; and of the group of threads. NULL: not made. */
+	/* By task, which samples count: of the cgroup; and of the group of threads. NULL: not made.
+	 */
 	uint8_t *tasks[2];
-	uint32_t *leaders;		/* by task: which one stands for those with names alike */
+	uint32_t *leaders; /* by task: which one stands for those with names alike */
 };
 
 struct folds {
 	struct folds_of shown, baseline;
 	/* Of a profile that is folded before it is shown, on another thread meanwhile. */
 	struct folds_of next;
-	const struct profile *coming;	/* NULL: there is none */
-	bool outdated;			/* what it is folded by has changed since then */
-	uint32_t asked;			/* bits: what was asked for since the shown one came */
-	bool late;			/* something of it is not made, and too much to be made here */
-	bool lent;			/* @shown is the thread's, which makes it: nothing of it is here */
-	bool spoiled;			/* it was forgotten meanwhile */
+	const struct profile *coming; /* NULL: there is none */
+	bool outdated;		      /* what it is folded by has changed since then */
+	uint32_t asked;		      /* bits: what was asked for since the shown one came */
+	bool late;    /* something of it is not made, and too much to be made here */
+	bool lent;    /* @shown is the thread's, which makes it: nothing of it is here */
+	bool spoiled; /* it was forgotten meanwhile */
 
 	/* Of functions: everything, and the process drilled into. */
 	struct trend trends[2];
 
-	bool fold_recursion;		/* in the call tree and the flame graph */
+	bool fold_recursion; /* in the call tree and the flame graph */
 	/* The call tree. */
 	bool bottom_up;
 	struct {
@@ -113,20 +114,20 @@ struct folds {
 
 	/* The flame graph. */
 	bool root_below;
-	bool by_module;			/* colours tell modules apart; else kinds */
-	bool by_change;			/* or, with a baseline, what rose and what fell */
-	uint32_t zoom[FOLDS_LEVELS];	/* ids, each below the one before */
+	bool by_module;		     /* colours tell modules apart; else kinds */
+	bool by_change;		     /* or, with a baseline, what rose and what fell */
+	uint32_t zoom[FOLDS_LEVELS]; /* ids, each below the one before */
 	uint32_t nr_zoom;
-	double left, width;		/* the part in sight of what is zoomed into, 0..1; width 0: all */
+	double left, width; /* the part in sight of what is zoomed into, 0..1; width 0: all */
 	struct flame_box *boxes;
 	uint32_t nr_boxes;
-	unsigned int cols, rows;	/* of the graph, when it was drawn */
-	uint32_t top;			/* the first level shown */
-	uint32_t path[FOLDS_LEVELS];	/* ids from the selected box up */
+	unsigned int cols, rows;     /* of the graph, when it was drawn */
+	uint32_t top;		     /* the first level shown */
+	uint32_t path[FOLDS_LEVELS]; /* ids from the selected box up */
 	uint32_t nr_path;
 
 	/* Callers and callees. */
-	uint32_t centres[FOLDS_LEVELS];/* function ids; the last is shown */
+	uint32_t centres[FOLDS_LEVELS]; /* function ids; the last is shown */
 	uint32_t nr_centres;
 	enum view_id callers_from;
 };
@@ -148,8 +149,8 @@ void folds_make(const struct profile *p, struct folds_of *of);
 /* It is shown from now on, or (frozen) it is not. */
 void folds_arrived(struct ui_state *st, struct profile *p);
 /*
- * What a key asked for of a large profile that is shown: to be given to folds_make(), with the shown
- * profile; folds are not there until folds_returned(), which makes the rows. NULL: nothing.
+ * What a key asked for of a large profile that is shown: to be given to folds_make(), with the
+ * shown profile; folds are not there until folds_returned(), which makes the rows. NULL: nothing.
  */
 struct folds_of *folds_lend(const struct ui_state *st);
 void folds_returned(struct ui_state *st);
@@ -183,11 +184,13 @@ void folds_compare(const struct ui_state *st, struct row *row);
 bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 /* The same without process and thread: all that the choice of a cgroup leaves. */
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
-/* Borrowed until the profile, the filter or an option changes; NULL: nothing to show, or not yet. */
+/* Borrowed until the profile, the filter or an option changes; NULL: nothing to show, or not yet.
+ */
 const struct fold_functions *folds_functions(const struct ui_state *st, enum folds_code code);
 /* The @n-th event beside the shown one, as index in the profile's; UINT32_MAX: there is none. */
 uint32_t folds_other(const struct ui_state *st, uint32_t n);
-/* By function, the share of its samples that are in the function itself; NULL: there is none, or not yet. */
+/* By function, the share of its samples that are in the function itself; NULL: there is none, or
+ * not yet. */
 const double *folds_other_shares(const struct ui_state *st, uint32_t n);
 /* The source line that a function was in most; NULL: not known. */
 const struct profile_line *folds_line(const struct ui_state *st, uint32_t function);
@@ -203,9 +206,10 @@ const struct fold_task *folds_tasks(const struct ui_state *st);
 enum folds_mark folds_mark_of(const struct folds *s, uint32_t id);
 bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark);
 
-/* The node as text ("main", "nginx[812]", "worker-1[815]", "system") and its kind ('p': no function). */
-struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node,
-			     char *buf, size_t size);
+/* The node as text ("main", "nginx[812]", "worker-1[815]", "system") and its kind ('p': no
+ * function). */
+struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node, char *buf,
+			    size_t size);
 char folds_kind(const struct ui_state *st, const struct fold_tree_node *node);
 /* Index in functions of the shown profile; FOLD_NONE: it is not there. */
 uint32_t folds_function(const struct ui_state *st, uint32_t id);

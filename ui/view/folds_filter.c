@@ -32,9 +32,10 @@ static const uint8_t *tasks_that_count(const struct ui_state *st, bool group)
 	for (uint32_t i = 0; i < p->nr_tasks && *mask; i++) {
 		const struct profile_task *task = &p->tasks[i];
 
-		(*mask)[i] = task->process < p->nr_processes &&
-			     in_cgroup(st, &p->processes[task->process]) &&
-			     (!group || !strcmp(format_folded(buf, task->comm).str, st->thread_group));
+		(*mask)[i] =
+			task->process < p->nr_processes &&
+			in_cgroup(st, &p->processes[task->process]) &&
+			(!group || !strcmp(format_folded(buf, task->comm).str, st->thread_group));
 	}
 	return *mask;
 }
@@ -63,8 +64,8 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f)
 	if (st->drilled && st->thread_group[0] && st->folds)
 		f->tasks = tasks_that_count(st, true);
 	/* It has no samples in this window: not the same as all of them. */
-	return !(st->drilled && (f->process == UINT32_MAX ||
-				 (st->in_thread && f->task == UINT32_MAX)));
+	return !(st->drilled &&
+		 (f->process == UINT32_MAX || (st->in_thread && f->task == UINT32_MAX)));
 }
 
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)

@@ -146,8 +146,8 @@ static struct safe_text task_text(const struct ui_state *st, const struct fold_t
 			   st->fold_threads ? comm : task->comm.str, number);
 }
 
-struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node,
-			     char *buf, size_t size)
+struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node, char *buf,
+			    size_t size)
 {
 	const struct profile *p = st->shown;
 

@@ -31,7 +31,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Bytes of @text that one line of @cols takes: up to a blank, if there is one; not that in "4 999". */
+/* Bytes of @text that one line of @cols takes: up to a blank, if there is one; not that in "4 999".
+ */
 static size_t line_bytes(const char *text, unsigned int cols)
 {
 	size_t size = strlen(text), cut = MIN(size, (size_t)cols);

@@ -9,8 +9,8 @@
 #include "ui/state.h"
 
 struct foot {
-	struct canvas *c;		/* NULL: only count the lines */
-	unsigned int row, rows, cols;	/* where, and how many at most */
+	struct canvas *c;	      /* NULL: only count the lines */
+	unsigned int row, rows, cols; /* where, and how many at most */
 	unsigned int used;
 };
 

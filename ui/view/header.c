@@ -89,9 +89,9 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 				    name);
 		col++;
 	}
-	if (st->drilled && (st->view == VIEW_FUNCTIONS || st->view == VIEW_TREE ||
-			    st->view == VIEW_FLAME || st->view == VIEW_CALLERS ||
-			    st->view == VIEW_ANNOTATE)) {
+	if (st->drilled &&
+	    (st->view == VIEW_FUNCTIONS || st->view == VIEW_TREE || st->view == VIEW_FLAME ||
+	     st->view == VIEW_CALLERS || st->view == VIEW_ANNOTATE)) {
 		char clean[sizeof(st->process_name)];
 
 		crumbs[1] = ui_clean(clean, sizeof(clean), st->process_name);

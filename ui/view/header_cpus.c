@@ -96,7 +96,8 @@ unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned i
 	width = (c->cols - 2) / per_row;
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		draw_bar(st, c,
-			 (struct view_field){ row + i / per_row, i % per_row * width, MIN(width, 64u) },
+			 (struct view_field){ row + i / per_row, i % per_row * width,
+					      MIN(width, 64u) },
 			 &p->cpus[i]);
 	return rows;
 }

@@ -44,9 +44,9 @@ static void draw_who(const struct ui_state *st, struct canvas *c, unsigned int r
 {
 	struct pen pen = { c, row, 1, c->cols };
 	char up[48], name[64], clock[FORMAT_MAX];
-	struct safe_text age = !p->up_ns ? TEXT("") :
-					   text_format(up, sizeof(up), "up %s",
-						       format_clock(clock, p->up_ns).str);
+	struct safe_text age =
+		!p->up_ns ? TEXT("")
+			  : text_format(up, sizeof(up), "up %s", format_clock(clock, p->up_ns).str);
 	struct safe_text user = users_name(st->config->users, p->uid, name, sizeof(name));
 	struct safe_text group = p->container.size ? p->container : p->cgroup;
 	unsigned int rest = age.width + user.width + 10u;
@@ -60,8 +60,9 @@ static void draw_who(const struct ui_state *st, struct canvas *c, unsigned int r
 	pen_value(&pen, 3, TEXT("user"), user, ROLE_NORMAL);
 	if (c->cols >= 100 && group.size && pen.col + 12 < pen.end) {
 		pen_text(&pen, 3, TEXT("cgroup"), ROLE_DIM);
-		pen.col += 1 + canvas_elide(c, row, pen.col + 1, MIN(pen.end - pen.col, c->cols / 3),
-					    group, (struct style){ ROLE_NORMAL, 0 });
+		pen.col += 1 + canvas_elide(c, row, pen.col + 1,
+					    MIN(pen.end - pen.col, c->cols / 3), group,
+					    (struct style){ ROLE_NORMAL, 0 });
 	}
 	pen_text(&pen, 3, age, ROLE_NORMAL);
 }
@@ -76,7 +77,8 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 
 	cpu = common_cpu(st, sums.weight, buf);
 	pen_value(&pen, 0, TEXT("CPU"),
-		  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str), ROLE_VALUE);
+		  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str),
+		  ROLE_VALUE);
 	pen_value(&pen, gap, TEXT("Threads"), format_count(buf, sums.nr_tasks), ROLE_VALUE);
 	if (c->cols >= 100)
 		pen_text(&pen, 1, TEXT("with samples"), ROLE_DIM);
@@ -88,8 +90,10 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 			 ROLE_DIM);
 	if (!(sums.weight > 0))
 		return;
-	pen_value(&pen, gap, TEXT("user code"), format_share(buf, 1 - sums.kernel / sums.weight), ROLE_VALUE);
-	pen_value(&pen, 1, TEXT("kernel"), format_share(buf, sums.kernel / sums.weight), ROLE_VALUE);
+	pen_value(&pen, gap, TEXT("user code"), format_share(buf, 1 - sums.kernel / sums.weight),
+		  ROLE_VALUE);
+	pen_value(&pen, 1, TEXT("kernel"), format_share(buf, sums.kernel / sums.weight),
+		  ROLE_VALUE);
 }
 
 unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row)

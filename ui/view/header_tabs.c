@@ -60,7 +60,8 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	return (struct safe_text){ buf, 0, 0 };
 }
 
-/* How the tabs are written: apart from each other where there is room, the first @named with names. */
+/* How the tabs are written: apart from each other where there is room, the first @named with names.
+ */
 struct tabs_form {
 	bool apart;
 	int named;
@@ -73,7 +74,10 @@ static struct safe_text tab_text(const struct ui_state *st, enum view_id id, str
 	bool here = id == st->view, named = here || (int)id < form.named;
 	char key[8];
 
-	return text_format(buf, size, here ? "%s[%s%s%s]" : form.apart ? "%s %s%s%s " : "%s %s%s%s",
+	return text_format(buf, size,
+			   here		? "%s[%s%s%s]"
+			   : form.apart ? "%s %s%s%s "
+					: "%s %s%s%s",
 			   here && id && !form.apart ? " " : "",
 			   keys_name(key, bindings_first(st->bindings, CTX_LIST, actions[id])),
 			   named ? " " : "", named ? view_of(id)->title.str : "");
@@ -115,9 +119,9 @@ void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
 
 		pen_text(&pen, 0, tab_text(st, (enum view_id)i, form, buf, sizeof(buf)),
 			 here ? ROLE_VALUE : ROLE_NORMAL);
-		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1,
-						  (uint16_t)(pen.col - col), ZONE_VIEW,
-						  (uint32_t)i });
+		ui_state_zone(st,
+			      &(struct zone){ (uint16_t)row, (uint16_t)col, 1,
+					      (uint16_t)(pen.col - col), ZONE_VIEW, (uint32_t)i });
 		pen.col += form.apart;
 	}
 	if (out.size && pen.col + 1 < c->cols)

@@ -18,19 +18,14 @@
 #define COLUMNS_MAX 16
 /* A name is not squeezed further by columns that were picked: these leave at the right. */
 #define OPEN_LEAST 12u
-#define ROWS_MAX (1u << 22)
+#define ROWS_MAX   (1u << 22)
 
 static const struct view *const views[VIEW_NR] = {
-	[VIEW_FUNCTIONS] = &view_functions,
-	[VIEW_PROCESSES] = &view_processes,
-	[VIEW_TREE] = &view_tree,
-	[VIEW_FLAME] = &view_flame,
-	[VIEW_CALLERS] = &view_callers,
-	[VIEW_CPUS] = &view_cpus,
-	[VIEW_MODULES] = &view_modules,
-	[VIEW_MESSAGES] = &view_messages,
-	[VIEW_ANNOTATE] = &view_annotate,
-	[VIEW_HELP] = &view_help,
+	[VIEW_FUNCTIONS] = &view_functions, [VIEW_PROCESSES] = &view_processes,
+	[VIEW_TREE] = &view_tree,	    [VIEW_FLAME] = &view_flame,
+	[VIEW_CALLERS] = &view_callers,	    [VIEW_CPUS] = &view_cpus,
+	[VIEW_MODULES] = &view_modules,	    [VIEW_MESSAGES] = &view_messages,
+	[VIEW_ANNOTATE] = &view_annotate,   [VIEW_HELP] = &view_help,
 };
 
 const struct view *view_of(enum view_id id)
@@ -304,7 +299,8 @@ static void draw_row(const struct ui_state *st, struct canvas *c, const struct v
 		     const struct row *row, const struct view_field *places, unsigned int at)
 {
 	if (v->draw_row) {
-		v->draw_row(st, row, c, (struct view_field){ at, 1, c->cols > 1 ? c->cols - 1 : 0 });
+		v->draw_row(st, row, c,
+			    (struct view_field){ at, 1, c->cols > 1 ? c->cols - 1 : 0 });
 		return;
 	}
 	for (int i = 0; i < v->nr_columns; i++) {
@@ -327,7 +323,8 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static 64
 		return text_format(buf, 64, "counting %s different stacks",
 				   format_count(n, st->shown->nr_stacks).str);
 	if (st->lists[st->view].nr_hidden)
-		return TEXT("nothing passes filter and limit (Esc clears the filter, L sets the limit)");
+		return TEXT("nothing passes filter and limit (Esc clears the filter, L sets the "
+			    "limit)");
 	if (view_of(st->view)->empty.size)
 		return view_of(st->view)->empty;
 	if (!st->shown->sampling)
@@ -335,7 +332,8 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static 64
 	return TEXT("no samples in this window");
 }
 
-void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows)
+void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
+		     unsigned int rows)
 {
 	/* What is not permitted, else what is wrong now. */
 	const struct profile_notice *banner = actions_notice(st, "banner");
@@ -344,12 +342,14 @@ void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int r
 	char buf[sizeof(n->text)];
 
 	if (c->cols > 2)
-		canvas_elide(c, row, 2, c->cols - 2, empty_text(st, buf), (struct style){ ROLE_DIM, 0 });
+		canvas_elide(c, row, 2, c->cols - 2, empty_text(st, buf),
+			     (struct style){ ROLE_DIM, 0 });
 	if (!n || !st->shown || !st->shown->sampling || folds_is_late(st) ||
 	    st->lists[st->view].nr_hidden || view_of(st->view)->empty.size)
 		return;
 	foot_text(&f, TEXT("Why"), ui_clean(buf, sizeof(buf), n->text).str);
-	foot_text(&f, TEXT("Cure"), n->cure[0] ? ui_clean(buf, sizeof(buf), n->cure).str : "none needed");
+	foot_text(&f, TEXT("Cure"),
+		  n->cure[0] ? ui_clean(buf, sizeof(buf), n->cure).str : "none needed");
 }
 
 /* What is gone since the baseline, and what the view tells of the row; lines used. */

@@ -87,7 +87,8 @@ static int build_processes(const struct ui_state *st, struct list *list)
 
 /* ---- threads ---- */
 
-/* All threads with samples, groups (of names alike, or each alone) side by side; NULL without memory. */
+/* All threads with samples, groups (of names alike, or each alone) side by side; NULL without
+ * memory. */
 static struct folds_member *members_of(const struct ui_state *st, const struct fold_filter *filter,
 				       const struct fold_task *sums, uint32_t *nr)
 {
@@ -112,7 +113,8 @@ static struct folds_member *members_of(const struct ui_state *st, const struct f
 }
 
 /* A thread into the row of its group, which shows as the busiest of its threads. */
-static void add_thread(struct list *list, struct row *row, uint32_t task, const struct fold_task *sums)
+static void add_thread(struct list *list, struct row *row, uint32_t task,
+		       const struct fold_task *sums)
 {
 	row->self += sums[task].weight;
 	row->count += sums[task].count;

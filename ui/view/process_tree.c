@@ -11,7 +11,7 @@
 #include "ui/view/folds.h"
 
 #define NONE	   UINT32_MAX
-#define LEVELS_MAX 64			/* deeper ones are roots of their own */
+#define LEVELS_MAX 64 /* deeper ones are roots of their own */
 #define RAILS_MAX  31
 
 const struct profile_process *process_tree_at(const struct profile *p, uint32_t i)
@@ -46,8 +46,7 @@ static int by_pid_make(struct by_pid *t, const struct profile *p, uint32_t nr)
 		uint32_t *slot = slot_of(t, p, process_tree_at(p, i)->pid);
 
 		/* After an exec the new image is the parent of what comes. */
-		if (*slot == NONE ||
-		    process_tree_at(p, *slot)->id < process_tree_at(p, i)->id)
+		if (*slot == NONE || process_tree_at(p, *slot)->id < process_tree_at(p, i)->id)
 			*slot = i;
 	}
 	return 0;
@@ -100,8 +99,8 @@ uint32_t process_tree_mark(uint64_t id)
 struct arrangement {
 	const struct ui_state *st;
 	const struct list *list;
-	uint32_t *child, *next;		/* of each row; child[nr]: the first root */
-	struct row *rows;		/* as they come out */
+	uint32_t *child, *next; /* of each row; child[nr]: the first root */
+	struct row *rows;	/* as they come out */
 	uint32_t nr;
 };
 
@@ -117,13 +116,15 @@ static void put(struct arrangement *a, uint32_t first, unsigned int depth, uint3
 			row->rails |= 1u << depth;
 		row->parent = a->child[i] != NONE;
 		row->folded = row->parent && a->st->folds &&
-			      folds_mark_of(a->st->folds, process_tree_mark(row->id)) == MARK_CLOSED;
+			      folds_mark_of(a->st->folds, process_tree_mark(row->id)) ==
+				      MARK_CLOSED;
 		if (row->parent && !row->folded)
 			put(a, a->child[i], depth + 1, row->rails);
 	}
 }
 
-/* Hang each row under the nearest one above it; the last first, so that siblings keep their order. */
+/* Hang each row under the nearest one above it; the last first, so that siblings keep their order.
+ */
 static void hang(struct arrangement *a, const struct process_tree *t, uint32_t *row_of)
 {
 	uint32_t nr = a->list->nr;

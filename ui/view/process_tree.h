@@ -14,7 +14,7 @@ struct list;
 struct ui_state;
 
 struct process_tree {
-	uint32_t *parents;		/* of each; UINT32_MAX: none that is known */
+	uint32_t *parents; /* of each; UINT32_MAX: none that is known */
 	uint32_t nr;
 };
 

@@ -12,19 +12,19 @@
 #include "sampler/profile/fold.h"
 
 #define TREND_SECONDS	60
-#define TREND_FUNCTIONS 4096		/* a power of two */
+#define TREND_FUNCTIONS 4096 /* a power of two */
 
 struct trend_entry {
 	uint32_t id;
 	bool used;
-	float shares[TREND_SECONDS];	/* 0..1, at second % TREND_SECONDS */
+	float shares[TREND_SECONDS]; /* 0..1, at second % TREND_SECONDS */
 };
 
 struct trend {
-	struct trend_entry *entries;	/* TREND_FUNCTIONS of them, by hash; NULL: none yet */
+	struct trend_entry *entries; /* TREND_FUNCTIONS of them, by hash; NULL: none yet */
 	uint32_t nr;
-	uint64_t key;			/* what it is a history of */
-	uint64_t first, last;		/* seconds that it knows; first > last: none */
+	uint64_t key;	      /* what it is a history of */
+	uint64_t first, last; /* seconds that it knows; first > last: none */
 };
 
 void trend_fini(struct trend *t);

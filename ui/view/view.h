@@ -16,19 +16,19 @@ struct view_field {
 
 struct folds_tree;
 struct view_column {
-	struct safe_text title, ascii;	/* @ascii: where the title cannot be shown */
+	struct safe_text title, ascii; /* @ascii: where the title cannot be shown */
 	/* What stands above it instead of the title, into @buf if need be; NULL: the title. */
 	struct safe_text (*heading)(const struct ui_state *st, char buf[static TEXT_MAX]);
-	const char *name;		/* in the settings, where the title is none */
+	const char *name; /* in the settings, where the title is none */
 	const char *help;
-	uint8_t width, wide;		/* cells; @wide from 100 columns on; 0: its part of the rest */
-	uint16_t from;			/* shown from so many columns of screen */
-	bool right;			/* aligned */
-	bool ascending;			/* the natural order: texts */
-	bool one_way;			/* an order that is never turned round */
-	bool extra;			/* leaves when names have the whole width */
-	bool (*always)(const struct ui_state *st);	/* true: on narrow screens, too */
-	bool (*when)(const struct ui_state *st);	/* false: there is no such column now */
+	uint8_t width, wide; /* cells; @wide from 100 columns on; 0: its part of the rest */
+	uint16_t from;	     /* shown from so many columns of screen */
+	bool right;	     /* aligned */
+	bool ascending;	     /* the natural order: texts */
+	bool one_way;	     /* an order that is never turned round */
+	bool extra;	     /* leaves when names have the whole width */
+	bool (*always)(const struct ui_state *st); /* true: on narrow screens, too */
+	bool (*when)(const struct ui_state *st);   /* false: there is no such column now */
 	int (*compare)(const struct ui_state *st, const struct row *a, const struct row *b);
 	void (*draw)(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at);
@@ -42,10 +42,10 @@ struct view_label {
 
 struct view {
 	struct safe_text title;
-	const struct view_label *labels;	/* ends with ACT_NONE; NULL: none */
+	const struct view_label *labels; /* ends with ACT_NONE; NULL: none */
 	const struct view_column *columns;
 	uint8_t nr_columns;
-	uint8_t sort_self, sort_total, sort_module;	/* columns of P T M; UINT8_MAX: none */
+	uint8_t sort_self, sort_total, sort_module; /* columns of P T M; UINT8_MAX: none */
 	/* All rows of the shown profile into @list, unsorted; 0 or -ENOMEM. */
 	int (*build)(const struct ui_state *st, struct list *list);
 	/* Is @m found in what the row shows? */
@@ -75,9 +75,9 @@ struct view {
 	void (*drag)(struct ui_state *st, int rows, int cols);
 	/* The function that a row is about: index in functions, UINT32_MAX: none. NULL: never. */
 	uint32_t (*function)(const struct ui_state *st, const struct row *row);
-	bool own_rows;			/* build() minds filter and limit itself */
-	bool own_order;			/* and rows stay as it made them */
-	struct safe_text empty;		/* said where there are no rows; NULL: the usual */
+	bool own_rows;		/* build() minds filter and limit itself */
+	bool own_order;		/* and rows stay as it made them */
+	struct safe_text empty; /* said where there are no rows; NULL: the usual */
 };
 extern const struct view view_functions, view_processes, view_help;
 extern const struct view view_tree, view_flame, view_callers;
@@ -101,7 +101,8 @@ bool list_search(struct ui_state *st, uint32_t from, bool backwards);
 /* Draw head and rows into @rows lines from @row on. */
 void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
 /* Say in at most @rows lines why there are no rows, and what helps. */
-void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
+void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
+		     unsigned int rows);
 void list_fini(struct list *list);
 
 /* Drawing that several views share. */

@@ -149,7 +149,8 @@ static void draw_address(const struct ui_state *st, const struct row *row, struc
 
 	if (l && (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT))
 		canvas_right(c, at.row, at.col, at.cols,
-			     text_format(buf, sizeof(buf), "%" PRIx64, l->vaddr + annotate_low(row->id)),
+			     text_format(buf, sizeof(buf), "%" PRIx64,
+					 l->vaddr + annotate_low(row->id)),
 			     (struct style){ ROLE_DIM, 0 });
 }
 
@@ -209,7 +210,8 @@ static unsigned int draw_lanes(const struct ui_state *st, struct canvas *c, stru
 			line.role = is_chosen(st, i, lane) ? ROLE_VALUE : ROLE_FRAME;
 		canvas_text(c, at.row, at.col + n, 1,
 			    cell || !pointed ? lane_glyph(st->glyphs, cell, above_only)
-					     : st->glyphs->hline, line);
+					     : st->glyphs->hline,
+			    line);
 		pointed |= ends;
 		if (ends)
 			canvas_text(c, at.row, at.col + nr, 1,
@@ -222,8 +224,9 @@ static unsigned int draw_lanes(const struct ui_state *st, struct canvas *c, stru
 static void draw_sign(const struct ui_state *st, const struct listing_insn *insn, struct canvas *c,
 		      struct view_field at, const struct row *row, unsigned int lanes)
 {
-	uint8_t lane = st->annotate.arrows && row->index < st->annotate.arrows->nr ?
-			       st->annotate.arrows->lane[row->index] : ARROW_NONE;
+	uint8_t lane = st->annotate.arrows && row->index < st->annotate.arrows->nr
+			       ? st->annotate.arrows->lane[row->index]
+			       : ARROW_NONE;
 
 	if (insn->target != LISTING_NONE && lane >= lanes)
 		canvas_text(c, at.row, at.col + lanes, 1,
@@ -375,8 +378,9 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	foot_text(f, TEXT("Function"), st->annotate.name);
 	if (a && *a->inside)
 		foot_line(f, TEXT("Inlined"),
-			  text_format(buf, sizeof(buf), "its part of %s, where %.0f%% of its samples are",
-				      a->inside, 100 * a->inside_share));
+			  text_format(buf, sizeof(buf),
+				      "its part of %s, where %.0f%% of its samples are", a->inside,
+				      100 * a->inside_share));
 	if (a && a->why)
 		foot_text(f, TEXT("Code"), a->why);
 	if (!l) {
@@ -387,12 +391,13 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	foot_source(st, l, row, f);
 	foot_code(l, f);
 	foot_line(f, TEXT("Samples"),
-		  text_format(buf, sizeof(buf), "%s here, of %s; %" PRIu64
-			      " bytes%s; showing %s (s)",
+		  text_format(buf, sizeof(buf),
+			      "%s here, of %s; %" PRIu64 " bytes%s; showing %s (s)",
 			      format_count(n, st->lists[VIEW_ANNOTATE].count).str,
-			      st->drilled ? st->process_name : match_active(&st->cgroup) ?
-			      "the cgroups that are shown" : "all processes", l->size,
-			      l->nr_insns && l->nr_bytes < l->size ? ", cut" : "",
+			      st->drilled		  ? st->process_name
+			      : match_active(&st->cgroup) ? "the cgroups that are shown"
+							  : "all processes",
+			      l->size, l->nr_insns && l->nr_bytes < l->size ? ", cut" : "",
 			      l->nr_files ? modes[st->annotate.mode] : modes[ANNOTATE_ASSEMBLY]));
 	return f->used;
 }

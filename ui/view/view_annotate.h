@@ -10,11 +10,11 @@
 
 /* What a row of the view is; in the upper bits of its id, so that it stays the same row. */
 enum annotate_kind {
-	ANNOTATE_INSN,			/* low bits: offset in the function; index: instruction */
-	ANNOTATE_ABOVE,			/* the source of the instruction at that offset; the same */
-	ANNOTATE_LINE,			/* low bits: file, line; index: file */
-	ANNOTATE_FILE,			/* its heading: the same with line 0 */
-	ANNOTATE_POINT,			/* no code is there: low bits: offset */
+	ANNOTATE_INSN,	/* low bits: offset in the function; index: instruction */
+	ANNOTATE_ABOVE, /* the source of the instruction at that offset; the same */
+	ANNOTATE_LINE,	/* low bits: file, line; index: file */
+	ANNOTATE_FILE,	/* its heading: the same with line 0 */
+	ANNOTATE_POINT, /* no code is there: low bits: offset */
 };
 #define ANNOTATE_SHIFT 60
 

@@ -92,7 +92,8 @@ static struct safe_text name_of(const struct ui_state *st, const struct row *row
 				       : st->shown->functions[row->index].name;
 }
 
-static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf,
+			     size_t size)
 {
 	return name_of(st, row);
 }
@@ -209,7 +210,12 @@ enum { TOTAL, CHANGE, BAR, PART, SAMPLES, KIND, NAME, MODULE };
 static const struct view_column columns[] = {
 	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = common_total },
 	[CHANGE] = COMMON_CHANGE("TOTAL%"),
-	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 16, .from = 60, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""),
+		  .name = "bar",
+		  .width = 8,
+		  .wide = 16,
+		  .from = 60,
+		  .draw = draw_bar },
 	[PART] = { .title = TEXT("IS"), .width = 10, .draw = draw_part },
 	[SAMPLES] = COMMON_SAMPLES(10, 120),
 	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = common_kind },

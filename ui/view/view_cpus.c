@@ -66,7 +66,8 @@ static int by_ring(const struct ui_state *st, const struct row *a, const struct 
 	return (x > y) - (x < y);
 }
 
-static void draw_right(struct canvas *c, struct view_field at, struct safe_text t, enum theme_role role)
+static void draw_right(struct canvas *c, struct view_field at, struct safe_text t,
+		       enum theme_role role)
 {
 	canvas_right(c, at.row, at.col, at.cols, t, (struct style){ role, 0 });
 }
@@ -121,9 +122,11 @@ static void draw_loss(struct canvas *c, struct view_field at, uint64_t now, uint
 	format_count(a, (double)now);
 	format_count(b, (double)ever);
 	draw_right(c, at,
-		   now == ever || at.cols < 14 ? text_format(buf, sizeof(buf), "%s", a) :
-						 text_format(buf, sizeof(buf), "%s of %s", a, b),
-		   now ? ROLE_ALARM : ever ? ROLE_WARN : ROLE_DIM);
+		   now == ever || at.cols < 14 ? text_format(buf, sizeof(buf), "%s", a)
+					       : text_format(buf, sizeof(buf), "%s of %s", a, b),
+		   now	  ? ROLE_ALARM
+		   : ever ? ROLE_WARN
+			  : ROLE_DIM);
 }
 
 static void draw_lost(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -192,8 +195,9 @@ static void draw_kernel(const struct ui_state *st, const struct row *row, struct
 {
 	char buf[FORMAT_MAX];
 
-	draw_right(c, at, cpu_of(st, row)->samples ? format_share(buf, kernel_share(st, row)) :
-						     TEXT("-"), ROLE_NORMAL);
+	draw_right(c, at,
+		   cpu_of(st, row)->samples ? format_share(buf, kernel_share(st, row)) : TEXT("-"),
+		   ROLE_NORMAL);
 }
 
 /* The function that the CPU was in most; NULL: none stands out, or it has no row yet. */
@@ -244,7 +248,12 @@ static const struct view_column columns[] = {
 		  .ascending = true,
 		  .compare = by_cpu,
 		  .draw = draw_cpu },
-	[BAR] = { .title = TEXT(""), .name = "bar", .width = 10, .wide = 14, .from = 110, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""),
+		  .name = "bar",
+		  .width = 10,
+		  .wide = 14,
+		  .from = 110,
+		  .draw = draw_bar },
 	[BUSY] = { .title = TEXT("BUSY"),
 		   .help = "share of the tick that it was not idle",
 		   .width = 5,
@@ -320,9 +329,9 @@ static int build(const struct ui_state *st, struct list *list)
 		row->index = i;
 		row->self = p->cpus[i].busy;
 		row->total = 1;
-		row->count = p->interval_ns ? (double)p->cpus[i].samples * 1e9 /
-						      (double)p->interval_ns :
-					      0;
+		row->count = p->interval_ns
+				     ? (double)p->cpus[i].samples * 1e9 / (double)p->interval_ns
+				     : 0;
 		list->count += (double)p->cpus[i].samples;
 	}
 	return 0;
@@ -369,7 +378,8 @@ static void say_part(struct words *w, const char *name, uint64_t n, uint64_t all
 {
 	char count[FORMAT_MAX], share[FORMAT_MAX];
 
-	say(w, "%s%s %s", !w->size || *name == ';' ? "" : "  ", name, format_count(count, (double)n).str);
+	say(w, "%s%s %s", !w->size || *name == ';' ? "" : "  ", name,
+	    format_count(count, (double)n).str);
 	if (all && n && n != all)
 		say(w, " (%s%%)", format_percent(share, (double)n / (double)all).str);
 }
@@ -402,7 +412,8 @@ static void foot_reasons(struct foot *f, const struct profile *p)
 			say_part(&dropped, profile_drop_name((enum profile_drop)i),
 				 p->dropped_by[i], 0);
 	if (p->nr_nameless)
-		say_part(&nameless, "without a name, task table full", p->nr_nameless, p->account.taken);
+		say_part(&nameless, "without a name, task table full", p->nr_nameless,
+			 p->account.taken);
 	if (broken.size)
 		foot_text(f, TEXT("Broken by"), broken.text);
 	if (dropped.size)
@@ -461,8 +472,8 @@ static void foot_events(struct foot *f, const struct profile *p, uint32_t index)
 		say_part(&w, " samples", ev->samples, 0);
 		say_part(&w, "lost", ev->lost, 0);
 		if (ev->running_ns < ev->enabled_ns)
-			say(&w, "  ran %s%%", format_percent(n, (double)ev->running_ns /
-							       (double)ev->enabled_ns).str);
+			say(&w, "  ran %s%%",
+			    format_percent(n, (double)ev->running_ns / (double)ev->enabled_ns).str);
 	}
 	if (p->cpus[index].lag_median_ns)
 		say(&w, "; samples waited %s", format_span(n, p->cpus[index].lag_median_ns).str);

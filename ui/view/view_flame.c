@@ -110,9 +110,10 @@ static int build(const struct ui_state *st, struct list *list)
 		return 0;
 	list->count = t->fold.count;
 	follow_selection(s, t, list);
-	s->nr_boxes = flame_lay_out(&t->fold,
-				    &(struct flame_part){ zoomed(s, t), s->left, view_flame_width(s) },
-				    s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
+	s->nr_boxes =
+		flame_lay_out(&t->fold,
+			      &(struct flame_part){ zoomed(s, t), s->left, view_flame_width(s) },
+			      s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
 	for (uint32_t i = 0; i < s->nr_boxes; i++) {
 		struct row *row = list_add(list);
 
@@ -193,8 +194,7 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 
 	pen_text(&pen, 0, TEXT("width = share"), ROLE_DIM);
 	if (zoom) {
-		struct safe_text text =
-			folds_text(st, &t->fold.nodes[zoom], name, sizeof(name));
+		struct safe_text text = folds_text(st, &t->fold.nodes[zoom], name, sizeof(name));
 
 		pen_value(&pen, 2, TEXT("of"),
 			  format_share(share, t->fold.nodes[zoom].total / t->fold.weight),
@@ -239,12 +239,11 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 	char figures[160], total[FORMAT_MAX], self[FORMAT_MAX], count[FORMAT_MAX];
 	char buf[TEXT_MAX], change[FORMAT_MAX];
 	struct safe_text rise = common_change_text(at, change);
-	struct safe_text text = text_format(figures, sizeof(figures),
-					    c->cols < 60 ? "%s%% self %s%%"
-							 : "total %s%%  self %s%%  %s samples",
-					    format_percent(total, at->total).str,
-					    format_percent(self, at->self).str,
-					    format_count(count, at->count).str);
+	struct safe_text text =
+		text_format(figures, sizeof(figures),
+			    c->cols < 60 ? "%s%% self %s%%" : "total %s%%  self %s%%  %s samples",
+			    format_percent(total, at->total).str,
+			    format_percent(self, at->self).str, format_count(count, at->count).str);
 	struct pen pen = { c, row, 1, c->cols };
 	unsigned int room;
 
@@ -271,8 +270,8 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 static uint8_t colour_of(const struct ui_state *st, const struct row *row)
 {
 	const struct fold_tree_node *node = node_of(st, row);
-	static const uint8_t colours[] = { ROLE_USER, ROLE_KERNEL, ROLE_JIT, ROLE_VDSO,
-					   ROLE_UNKNOWN, ROLE_BAR_WARM };
+	static const uint8_t colours[] = { ROLE_USER, ROLE_KERNEL,  ROLE_JIT,
+					   ROLE_VDSO, ROLE_UNKNOWN, ROLE_BAR_WARM };
 	uint64_t h = 0;
 
 	if (view_flame_shows_change(st))
@@ -308,7 +307,8 @@ static void draw_box(const struct ui_state *st, const struct row *row, struct ca
 	if (found && node->function != FOLD_NONE)
 		text = text_format(marked, sizeof(marked), "[%s]", text.str);
 	/* In front: the end of a name is what a narrow box cuts. */
-	if (view_flame_shows_change(st) && (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
+	if (view_flame_shows_change(st) &&
+	    (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
 		text = text_format(changed, sizeof(changed), "%s %s",
 				   common_change_text(row, change).str, text.str);
 	canvas_fill(c, at, box->col, box->cols, TEXT(" "), style);

@@ -286,40 +286,54 @@ static void draw_other(uint32_t n, const struct row *row, struct canvas *c, stru
 		view_draw_percent(c, at, row->other[n]);
 }
 
-#define OTHER_COLUMN(n)                                                                                    \
-	static bool has_other##n(const struct ui_state *st)                                                \
-	{                                                                                                  \
-		return has_other(st, n);                                                                   \
-	}                                                                                                  \
-	static struct safe_text head_other##n(const struct ui_state *st, char buf[static TEXT_MAX])        \
-	{                                                                                                  \
-		return head_other(st, n, buf);                                                             \
-	}                                                                                                  \
-	static int by_other##n(const struct ui_state *st, const struct row *a, const struct row *b)        \
-	{                                                                                                  \
-		return by_other(n, a, b);                                                                  \
-	}                                                                                                  \
-	static void draw_other##n(const struct ui_state *st, const struct row *row, struct canvas *c,      \
-				  struct view_field at)                                                         \
-	{                                                                                                  \
-		draw_other(n, row, c, at);                                                                 \
+#define OTHER_COLUMN(n)                                                                            \
+	static bool has_other##n(const struct ui_state *st)                                        \
+	{                                                                                          \
+		return has_other(st, n);                                                           \
+	}                                                                                          \
+	static struct safe_text head_other##n(const struct ui_state *st,                           \
+					      char buf[static TEXT_MAX])                           \
+	{                                                                                          \
+		return head_other(st, n, buf);                                                     \
+	}                                                                                          \
+	static int by_other##n(const struct ui_state *st, const struct row *a,                     \
+			       const struct row *b)                                                \
+	{                                                                                          \
+		return by_other(n, a, b);                                                          \
+	}                                                                                          \
+	static void draw_other##n(const struct ui_state *st, const struct row *row,                \
+				  struct canvas *c, struct view_field at)                          \
+	{                                                                                          \
+		draw_other(n, row, c, at);                                                         \
 	}
 OTHER_COLUMN(0)
 OTHER_COLUMN(1)
 OTHER_COLUMN(2)
 #undef OTHER_COLUMN
 
-#define OTHER(n, NAME, FROM)                                                                               \
-	{                                                                                                  \
-		.title = TEXT(NAME), .help = "SELF% of another event that is sampled", .width = 9,         \
-		.wide = 11,                                                                                \
-		.from = FROM, .right = true, .when = has_other##n, .heading = head_other##n,               \
-		.compare = by_other##n, .draw = draw_other##n                                              \
+#define OTHER(n, NAME, FROM)                                                                       \
+	{                                                                                          \
+		.title = TEXT(NAME), .help = "SELF% of another event that is sampled", .width = 9, \
+		.wide = 11, .from = FROM, .right = true, .when = has_other##n,                     \
+		.heading = head_other##n, .compare = by_other##n, .draw = draw_other##n            \
 	}
 
 enum {
-	SELF, INTERVAL, BAR, TOTAL, OTHER0, OTHER1, OTHER2, CHANGE, TREND, SAMPLES, KIND, SYMBOL, LINE,
-	MODULE, COMM
+	SELF,
+	INTERVAL,
+	BAR,
+	TOTAL,
+	OTHER0,
+	OTHER1,
+	OTHER2,
+	CHANGE,
+	TREND,
+	SAMPLES,
+	KIND,
+	SYMBOL,
+	LINE,
+	MODULE,
+	COMM
 };
 
 static const struct view_column columns[] = {
@@ -430,8 +444,8 @@ static bool left_out(const struct ui_state *st, uint32_t function)
 {
 	uint32_t module = st->shown->functions[function].module_index;
 
-	return st->only.on && (module >= st->shown->nr_modules ||
-			       st->shown->modules[module].id != st->only.id);
+	return st->only.on &&
+	       (module >= st->shown->nr_modules || st->shown->modules[module].id != st->only.id);
 }
 
 /* One row per function that has samples. */
@@ -477,7 +491,8 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	       (row->nr <= 1 && match_finds(m, comm_of(st, row, comm)));
 }
 
-static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf,
+			     size_t size)
 {
 	return function_of(st, row)->name;
 }

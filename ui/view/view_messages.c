@@ -29,7 +29,8 @@ static int by_severity(const struct ui_state *st, const struct row *a, const str
 /* Grave ones first here, too: two lost samples matter more than a thousand guessed callers. */
 static int by_count(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	bool x = message_of(st, a)->severity == NOTICE_GRAVE, y = message_of(st, b)->severity == NOTICE_GRAVE;
+	bool x = message_of(st, a)->severity == NOTICE_GRAVE,
+	     y = message_of(st, b)->severity == NOTICE_GRAVE;
 
 	return x != y ? x - y : (a->count > b->count) - (a->count < b->count);
 }
@@ -52,9 +53,10 @@ static struct style style_of(const struct ui_state *st, const struct row *row)
 {
 	const struct profile_notice *m = message_of(st, row);
 
-	return (struct style){ m->severity == NOTICE_INFO ? ROLE_DIM :
-			       m->active		  ? ROLE_WARN :
-							    ROLE_NORMAL, 0 };
+	return (struct style){ m->severity == NOTICE_INFO ? ROLE_DIM
+			       : m->active		  ? ROLE_WARN
+							  : ROLE_NORMAL,
+			       0 };
 }
 
 static void draw_count(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -92,7 +94,8 @@ static void draw_text(const struct ui_state *st, const struct row *row, struct c
 	char buf[sizeof(m->text) + 2];
 
 	canvas_elide(c, at.row, at.col, at.cols,
-		     text_format(buf, sizeof(buf), "%s%s", m->severity == NOTICE_GRAVE ? "! " : "", m->text),
+		     text_format(buf, sizeof(buf), "%s%s", m->severity == NOTICE_GRAVE ? "! " : "",
+				 m->text),
 		     style_of(st, row));
 }
 

@@ -75,8 +75,7 @@ static void draw_symbols(const struct ui_state *st, const struct row *row, struc
 {
 	char buf[FORMAT_MAX];
 
-	canvas_right(c, at.row, at.col, at.cols,
-		     format_count(buf, module_of(st, row)->nr_symbols),
+	canvas_right(c, at.row, at.col, at.cols, format_count(buf, module_of(st, row)->nr_symbols),
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
@@ -109,9 +108,9 @@ static void draw_source(const struct ui_state *st, const struct row *row, struct
 	char buf[128];
 
 	canvas_elide(c, at.row, at.col, at.cols,
-		     reason && m->source[0] ?
-			     text_format(buf, sizeof(buf), "%s; %s", m->source, m->reason) :
-			     ui_clean(buf, sizeof(buf), reason ? m->reason : m->source),
+		     reason && m->source[0]
+			     ? text_format(buf, sizeof(buf), "%s; %s", m->source, m->reason)
+			     : ui_clean(buf, sizeof(buf), reason ? m->reason : m->source),
 		     (struct style){ reason ? ROLE_WARN : ROLE_NORMAL, 0 });
 }
 
@@ -125,7 +124,12 @@ static const struct view_column columns[] = {
 		    .compare = common_by_total,
 		    .draw = common_total },
 	[CHANGE] = COMMON_CHANGE("SELF%"),
-	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 12, .from = 66, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""),
+		  .name = "bar",
+		  .width = 8,
+		  .wide = 12,
+		  .from = 66,
+		  .draw = draw_bar },
 	[SAMPLES] = COMMON_SAMPLES(9, 90),
 	[NAMED] = { .title = TEXT("NAMED"),
 		    .help = "share of its samples that have a name",
@@ -218,7 +222,8 @@ static int build(const struct ui_state *st, struct list *list)
 	return rc;
 }
 
-static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf,
+			     size_t size)
 {
 	return module_of(st, row)->name;
 }
@@ -237,8 +242,8 @@ static void foot_memory(struct foot *f, const struct profile_module *m)
 		foot_line(f, TEXT("Memory"), size);
 	else
 		foot_line(f, TEXT("Memory"),
-			  text_format(buf, sizeof(buf), "%s; left %s times for want of room", size.str,
-				      format_count(times, m->nr_evicted).str));
+			  text_format(buf, sizeof(buf), "%s; left %s times for want of room",
+				      size.str, format_count(times, m->nr_evicted).str));
 }
 
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)

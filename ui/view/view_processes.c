@@ -214,7 +214,7 @@ static void draw_samples(const struct ui_state *st, const struct row *row, struc
 
 	if (row->nr)
 		canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
-		     (struct style){ ROLE_NORMAL, 0 });
+			     (struct style){ ROLE_NORMAL, 0 });
 }
 
 /* A name: underlined where the search finds it. */
@@ -242,8 +242,10 @@ static void draw_group(const struct ui_state *st, const struct row *row, struct 
 	char buf[TEXT_MAX];
 
 	canvas_elide(c, at.row, at.col, at.cols, group_of(st, row, buf),
-		     (struct style){ text_or_none(process_of(st, row)->container).size ?
-					     ROLE_VALUE : ROLE_NORMAL, 0 });
+		     (struct style){ text_or_none(process_of(st, row)->container).size
+					     ? ROLE_VALUE
+					     : ROLE_NORMAL,
+				     0 });
 }
 
 static void draw_command(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -266,7 +268,11 @@ static void draw_tree(const struct ui_state *st, const struct row *row, struct c
 	for (unsigned int level = first; level <= row->depth; level++) {
 		bool on = level < 32 && row->rails & 1u << level, own = level == row->depth;
 
-		pen_text(&pen, 0, own ? on ? g->tee : g->corner : on ? g->vline : TEXT(" "), ROLE_DIM);
+		pen_text(&pen, 0,
+			 own  ? on ? g->tee : g->corner
+			 : on ? g->vline
+			      : TEXT(" "),
+			 ROLE_DIM);
 		pen_text(&pen, 0, own ? g->hline : TEXT(" "), ROLE_DIM);
 	}
 	if (row->parent)
@@ -291,7 +297,22 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ theme_kind(kind), 0 });
 }
 
-enum { SHARE, CHANGE, OWN, BAR, CPU, SAMPLES, PID, USER, TASKS, COMM, GROUP, HOTTEST, COMMAND, TREE };
+enum {
+	SHARE,
+	CHANGE,
+	OWN,
+	BAR,
+	CPU,
+	SAMPLES,
+	PID,
+	USER,
+	TASKS,
+	COMM,
+	GROUP,
+	HOTTEST,
+	COMMAND,
+	TREE
+};
 
 /* Columns without a width share what is left. */
 static const struct view_column columns[] = {
@@ -309,7 +330,12 @@ static const struct view_column columns[] = {
 		  .when = in_tree,
 		  .compare = common_by_samples,
 		  .draw = draw_own },
-	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 12, .from = 46, .when = has_room,
+	[BAR] = { .title = TEXT(""),
+		  .name = "bar",
+		  .width = 8,
+		  .wide = 12,
+		  .from = 46,
+		  .when = has_room,
 		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
 		  .help = "of one CPU, where the event counts time",
@@ -387,7 +413,8 @@ static const struct view_column columns[] = {
 		   .draw = draw_tree },
 };
 
-static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf, size_t size)
+static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf,
+			     size_t size)
 {
 	char comm[FORMAT_MAX * 2];
 

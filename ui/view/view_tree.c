@@ -20,7 +20,7 @@
 #include "ui/view/folds.h"
 
 /* A child is on the hottest path when it has at least this much of its parent. */
-#define HOT_PART 0.5
+#define HOT_PART   0.5
 #define LEVELS_MAX 256
 
 /* The tree that the rows were made of. */
@@ -378,8 +378,9 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 		go_right(st, node, n, open);
 		return true;
 	case ACT_UNFOLD_ALL:
-		set_mark(st, n, folds_mark_of(st->folds, t->ids[n]) == MARK_DEEP ? MARK_CLOSED
-										   : MARK_DEEP);
+		set_mark(st, n,
+			 folds_mark_of(st->folds, t->ids[n]) == MARK_DEEP ? MARK_CLOSED
+									  : MARK_DEEP);
 		return true;
 	case ACT_HOT_PATH:
 		go_hot(st, n);
@@ -395,7 +396,12 @@ static const struct view_column columns[] = {
 	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = common_plain },
 	[CHANGE] = COMMON_CHANGE("TOTAL%"),
 	[SELF] = { .title = TEXT("SELF%"), .width = 5, .right = true, .draw = draw_self },
-	[BAR] = { .title = TEXT(""), .name = "bar", .width = 8, .wide = 10, .from = 100, .draw = draw_bar },
+	[BAR] = { .title = TEXT(""),
+		  .name = "bar",
+		  .width = 8,
+		  .wide = 10,
+		  .from = 100,
+		  .draw = draw_bar },
 	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = common_kind },
 	[NAME] = { .title = TEXT("CALL TREE"), .draw = draw_name },
 	[MODULE] = { .title = TEXT("MODULE"),
