@@ -162,10 +162,10 @@ static void add_reason(struct ui_state *st)
 		return;
 	snprintf(entry->name, sizeof(entry->name), "why it has no name");
 	snprintf(entry->detail, sizeof(entry->detail), "%s", f->reason);
-	if (!f->cure || !*f->cure || !(entry = dialog_add(&st->dialog)))
+	if (!f->fix || !*f->fix || !(entry = dialog_add(&st->dialog)))
 		return;
 	snprintf(entry->name, sizeof(entry->name), "what would help");
-	snprintf(entry->detail, sizeof(entry->detail), "%s", f->cure);
+	snprintf(entry->detail, sizeof(entry->detail), "%s", f->fix);
 }
 
 /* All that concerns a row: the table of keys says what does. */

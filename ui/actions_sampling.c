@@ -65,11 +65,11 @@ static void smaller_rings(struct ui_state *st, uint32_t code)
 	rings(st, false);
 }
 
-void actions_take_cure(struct ui_state *st, const struct profile_notice *notice)
+void actions_take_fix(struct ui_state *st, const struct profile_notice *notice)
 {
 	switch (notice->control) {
 	case NOTICE_NONE:
-		ui_state_say(st, false, "not from here: %s", notice->cure);
+		ui_state_say(st, false, "not from here: %s", notice->fix);
 		break;
 	case NOTICE_RATE:
 		sampler_set_rate(st->sampler, notice->event, notice->value);
@@ -119,14 +119,14 @@ const struct profile_notice *actions_notice(const struct ui_state *st, const cha
 	return NULL;
 }
 
-static void cure(struct ui_state *st, uint32_t code)
+static void fix(struct ui_state *st, uint32_t code)
 {
 	const struct profile_notice *worst = actions_worst(st);
 
 	if (!worst)
 		worst = actions_notice(st, "banner");
 	if (worst)
-		actions_take_cure(st, worst);
+		actions_take_fix(st, worst);
 	else
 		ui_state_say(st, false, "no warning in the last tick (7 lists all there were)");
 }
@@ -157,8 +157,8 @@ void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code)
 	switch (action) {
 	case ACT_CALL_GRAPH:
 		return call_graphs;
-	case ACT_CURE:
-		return cure;
+	case ACT_FIX:
+		return fix;
 	case ACT_FOCUS:
 		return focus_process;
 	case ACT_LARGER_DUMPS:

@@ -9,7 +9,7 @@
 #include "ui/state.h"
 
 /* Do what the cure of @notice says first; a sentence if there is nothing to do here. */
-void actions_take_cure(struct ui_state *st, const struct profile_notice *notice);
+void actions_take_fix(struct ui_state *st, const struct profile_notice *notice);
 /* The worst of what is wrong in the newest tick, from warnings on; NULL: nothing. */
 const struct profile_notice *actions_worst(const struct ui_state *st);
 /* What is so now, by its word for programs; NULL: it is not. */

@@ -200,7 +200,7 @@ enum key_group {
 	  CTX_LIST, KEYS('('), 0, KEYS(0)) \
 	X(LARGER_RINGS, "larger-rings", SAMPLED, "", "double the rings: fewer samples are lost", \
 	  CTX_LIST, KEYS(')'), 0, KEYS(0)) \
-	X(CURE, "cure", SAMPLED, "", "take the cure of the warning at the bottom", \
+	X(FIX, "fix", SAMPLED, "", "apply the fix for the warning at the bottom", \
 	  CTX_LIST, KEYS('A'), 0, KEYS(0)) \
 	X(SAMPLING, "sampling", SAMPLED, "", "stop and start sampling", \
 	  CTX_LIST, KEYS('S'), 0, KEYS(0)) \

@@ -63,8 +63,8 @@ static void notice_text(const struct ui_state *st, char *buf, size_t size)
 	if (n && n->control == NOTICE_NONE)
 		text_format(buf, size, "! %.*s (7 tells more)", clause(n->text), n->text);
 	else if (n)
-		text_format(buf, size, "! %.*s (A: %.*s)", clause(n->text), n->text,
-			    clause(n->cure), n->cure);
+		text_format(buf, size, "! %.*s (A: %.*s)", clause(n->text), n->text, clause(n->fix),
+			    n->fix);
 }
 
 /* What lies below the last line of the list. */

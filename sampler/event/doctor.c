@@ -43,13 +43,13 @@ static bool may_perf(const struct doctor_facts *f)
 }
 
 static struct doctor_finding *add(struct findings *l, enum doctor_level level, const char *topic,
-				  const char *cure)
+				  const char *fix)
 {
 	struct doctor_finding *d = &l->out[l->nr++];
 
 	*d = (struct doctor_finding){ .level = level };
 	snprintf(d->topic, sizeof(d->topic), "%s", topic);
-	snprintf(d->cure, sizeof(d->cure), "%s", cure);
+	snprintf(d->fix, sizeof(d->fix), "%s", fix);
 	return d;
 }
 
@@ -64,7 +64,7 @@ say(struct doctor_finding *d, const char *fmt, ...)
 }
 
 /* Why the kernel refuses: by its own level, or something before it. */
-static const char *refusal_cure(const struct doctor_facts *f, const char *usual)
+static const char *refusal_fix(const struct doctor_facts *f, const char *usual)
 {
 	if (may_perf(f) && f->seccomp == 2)
 		return "a container's filter forbids perf_event_open: run outside; or allow the "
@@ -86,19 +86,19 @@ static void judge_access(struct findings *l, const struct doctor_facts *f)
 	}
 	if (!f->system_user_code) {
 		d = add(l, DOCTOR_DEGRADED, "sampling",
-			refusal_cure(f, "CAP_PERFMON for the binary (make install SETCAP=1); sudo "
-					"proftop; "
-					"sudo sysctl kernel.perf_event_paranoid=-1"));
+			refusal_fix(f, "CAP_PERFMON for the binary (make install SETCAP=1); sudo "
+				       "proftop; "
+				       "sudo sysctl kernel.perf_event_paranoid=-1"));
 		say(d, "every process, but user code only: kernel code %s",
 		    event_errno(f->system_code));
 		return;
 	}
 	if (!f->own_code || !f->own_user_code) {
 		d = add(l, DOCTOR_DEGRADED, "sampling",
-			refusal_cure(f, "proftop -p PID for one of yours; CAP_PERFMON for the "
-					"binary "
-					"(make install SETCAP=1); sudo proftop; "
-					"sudo sysctl kernel.perf_event_paranoid=0"));
+			refusal_fix(f, "proftop -p PID for one of yours; CAP_PERFMON for the "
+				       "binary "
+				       "(make install SETCAP=1); sudo proftop; "
+				       "sudo sysctl kernel.perf_event_paranoid=0"));
 		say(d, "your own processes%s: others %s", f->own_code ? ", user code only" : "",
 		    event_errno(f->system_user_code));
 		return;
@@ -106,10 +106,10 @@ static void judge_access(struct findings *l, const struct doctor_facts *f)
 	d = add(l, DOCTOR_NOTHING, "sampling",
 		f->own_user_code == -ENOSYS ? "a kernel with CONFIG_PERF_EVENTS; distributions' "
 					      "have it"
-					    : refusal_cure(f, "CAP_PERFMON for the binary (make "
-							      "install SETCAP=1); sudo proftop; "
-							      "sudo sysctl "
-							      "kernel.perf_event_paranoid=2"));
+					    : refusal_fix(f, "CAP_PERFMON for the binary (make "
+							     "install SETCAP=1); sudo proftop; "
+							     "sudo sysctl "
+							     "kernel.perf_event_paranoid=2"));
 	say(d, "nothing: perf_event_open %s (%s)", event_errno(f->own_user_code),
 	    strerror(-f->own_user_code));
 }
@@ -258,20 +258,20 @@ static void judge_names(struct findings *l, const struct doctor_facts *f)
 static void judge_jits(struct findings *l, const struct doctor_facts *f)
 {
 	uint32_t shown = MIN(f->nr_jits, (uint32_t)ARRAY_SIZE(f->jits));
-	char list[120] = "", cure[sizeof(l->out->cure)] = "";
+	char list[120] = "", fix[sizeof(l->out->fix)] = "";
 	struct doctor_finding *d;
 
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct jitcheck *j = &f->jits[i];
-		size_t used = strlen(list), told = strlen(cure);
+		size_t used = strlen(list), told = strlen(fix);
 
 		snprintf(list + used, sizeof(list) - used, "%s%s (%d)", i ? ", " : "", j->program,
 			 j->pid);
-		if (!strstr(cure, j->cure))
-			snprintf(cure + told, sizeof(cure) - told, "%s%s: %s", told ? "; " : "",
-				 j->program, j->cure);
+		if (!strstr(fix, j->fix))
+			snprintf(fix + told, sizeof(fix) - told, "%s%s: %s", told ? "; " : "",
+				 j->program, j->fix);
 	}
-	d = add(l, shown ? DOCTOR_NOTE : DOCTOR_OK, "JIT maps", cure);
+	d = add(l, shown ? DOCTOR_NOTE : DOCTOR_OK, "JIT maps", fix);
 	if (shown)
 		say(d, "code without names in %s%s", list, f->nr_jits > shown ? " and others" : "");
 	else
@@ -283,13 +283,13 @@ static void judge_container(struct findings *l, const struct doctor_facts *f)
 {
 	bool filter = f->seccomp == 2, small = f->memory_mb && f->memory_mb < MEMORY_MB_WANTED;
 	struct doctor_finding *d;
-	const char *cure = "";
+	const char *fix = "";
 
 	if (f->system_code && filter)
-		cure = "allow perf_event_open in its seccomp profile; or run proftop outside";
+		fix = "allow perf_event_open in its seccomp profile; or run proftop outside";
 	else if (f->system_code && f->user_namespace)
-		cure = "run proftop outside of it";
-	d = add(l, filter || f->user_namespace ? DOCTOR_NOTE : DOCTOR_OK, "container", cure);
+		fix = "run proftop outside of it";
+	d = add(l, filter || f->user_namespace ? DOCTOR_NOTE : DOCTOR_OK, "container", fix);
 	say(d, "%s%s%s",
 	    filter ? "a filter of system calls is in force" : "no filter of system calls",
 	    f->user_namespace ? "; a user namespace: its root has no right to sample others" : "",

@@ -45,7 +45,7 @@ struct doctor_finding {
 	enum doctor_level level;
 	char topic[24];
 	char says[200];
-	char cure[300]; /* least power first; "" where nothing is to be done */
+	char fix[300]; /* least power first; "" where nothing is to be done */
 };
 #define DOCTOR_FINDINGS_MAX 20
 

@@ -70,7 +70,7 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 		.state = PROFILE_MODULE_FAILED,
 		.source = "",
 		.reason = "",
-		.cure = "",
+		.fix = "",
 	};
 	if (!object)
 		return;
@@ -79,7 +79,7 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	m->path = text_arena_add(p->names, object->path.str, object->path.size);
 	m->source = words(atomic_load_explicit(&object->source, memory_order_relaxed));
 	m->reason = words(atomic_load_explicit(&object->reason, memory_order_relaxed));
-	m->cure = words(atomic_load_explicit(&object->cure, memory_order_relaxed));
+	m->fix = words(atomic_load_explicit(&object->fix, memory_order_relaxed));
 	m->nr_symbols = atomic_load_explicit(&object->nr_symbols, memory_order_relaxed);
 	m->permille = atomic_load_explicit(&object->permille, memory_order_relaxed);
 	m->nr_evicted = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);
@@ -97,7 +97,7 @@ static void fill_function(const struct profile *p, struct profile_function *f, u
 	if (!f->unnamed)
 		return;
 	f->reason = m->reason;
-	f->cure = m->cure;
+	f->fix = m->fix;
 	if (f->id & ASSEMBLE_PLACE)
 		f->reason = "still loading";
 	else if (m->id == OBJECT_ID_UNKNOWN)

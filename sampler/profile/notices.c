@@ -58,7 +58,7 @@ struct profile_notice *notices_note(struct notices *n, const char *key,
 	e->last_ns = n->now_ns;
 	e->active = true;
 	e->control = NOTICE_NONE;
-	e->cure[0] = '\0';
+	e->fix[0] = '\0';
 	return e;
 }
 
@@ -70,13 +70,13 @@ uint64_t notices_begins(const struct notices *n, const char *key)
 	return 1;
 }
 
-void notices_cure(struct notices *n, struct profile_notice *e, enum notice_control control,
-		  double value, const char *fmt, ...)
+void notices_fix(struct notices *n, struct profile_notice *e, enum notice_control control,
+		 double value, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	clean(e->cure, sizeof(e->cure), fmt, ap);
+	clean(e->fix, sizeof(e->fix), fmt, ap);
 	va_end(ap);
 	e->control = n->recorded && control != NOTICE_MODULES && control != NOTICE_CPUS
 			     ? NOTICE_NONE
@@ -91,26 +91,26 @@ static void note_self(struct notices *n, const struct profile *p)
 	if (n->recorded)
 		return;
 	if (p->self.cpu_pct > SELF_LOUD_PCT)
-		notices_cure_rate(n, p,
-				  notices_note(n, "own-cpu", NOTICE_INFO, 1,
-					       "proftop itself takes %.0f%% of a CPU",
-					       p->self.cpu_pct),
-				  "; -g fp is cheaper; --max-overhead=3 keeps it down by itself");
+		notices_fix_rate(n, p,
+				 notices_note(n, "own-cpu", NOTICE_INFO, 1,
+					      "proftop itself takes %.0f%% of a CPU",
+					      p->self.cpu_pct),
+				 "; -g fp is cheaper; --max-overhead=3 keeps it down by itself");
 	if (p->self.rss_kb > SELF_LOUD_KB) {
 		e = notices_note(n, "own-memory", NOTICE_INFO, notices_begins(n, "own-memory"),
 				 "proftop itself takes %llu MiB of memory",
 				 (unsigned long long)p->self.rss_kb >> 10);
-		notices_cure(n, e, NOTICE_RESET, 0, "count from zero with empty tables");
+		notices_fix(n, e, NOTICE_RESET, 0, "count from zero with empty tables");
 	}
 	if (p->rate_factor > 0 && p->rate_factor < 1) {
 		e = notices_note(n, "governor", NOTICE_INFO, notices_begins(n, "governor"),
 				 "the rate is held at %.0f%% of what was asked for",
 				 100 * p->rate_factor);
-		notices_cure(n, e, NOTICE_NONE, 0,
-			     p->rate_ceiling < 1 ? "none needed: more stalled this machine; F8 "
-						   "tries it again"
-						 : "none needed: it rises again when it is calm "
-						   "(--max-overhead); -g fp costs less");
+		notices_fix(n, e, NOTICE_NONE, 0,
+			    p->rate_ceiling < 1 ? "none needed: more stalled this machine; F8 "
+						  "tries it again"
+						: "none needed: it rises again when it is calm "
+						  "(--max-overhead); -g fp costs less");
 	}
 	if (p->nr_refused) {
 		e = notices_note(n, "refused", NOTICE_WARN, 0,
@@ -118,9 +118,9 @@ static void note_self(struct notices *n, const struct profile *p)
 				 "many open files",
 				 p->nr_refused);
 		e->count = p->nr_refused;
-		notices_cure(n, e, NOTICE_EVENTS, 0,
-			     "pick fewer events: they need fewer files; "
-			     "or raise 'ulimit -n'; or more rights: proftop --check");
+		notices_fix(n, e, NOTICE_EVENTS, 0,
+			    "pick fewer events: they need fewer files; "
+			    "or raise 'ulimit -n'; or more rights: proftop --check");
 	}
 }
 
@@ -134,8 +134,8 @@ static void note_unwinder(struct notices *n, const struct profile *p)
 	e = notices_note(n, "verify", NOTICE_GRAVE, 0,
 			 "stacks that libunwind alone unwinds differently");
 	e->count = p->unwind.verify_differ;
-	notices_cure(n, e, NOTICE_NONE, 0,
-		     "a fault of proftop: please report it (--unwinder=step avoids it)");
+	notices_fix(n, e, NOTICE_NONE, 0,
+		    "a fault of proftop: please report it (--unwinder=step avoids it)");
 }
 
 static void note_session(struct notices *n, const struct profile *p)
@@ -147,19 +147,19 @@ static void note_session(struct notices *n, const struct profile *p)
 		/* It stays in every profile: counted when it changes. */
 		e->count += strcmp(n->banner, p->banner) != 0;
 		memcpy(n->banner, p->banner, sizeof(n->banner));
-		notices_cure(n, e, NOTICE_NONE, 0,
-			     "'proftop --check' tells what would help; proftop(1), ACCESS");
+		notices_fix(n, e, NOTICE_NONE, 0,
+			    "'proftop --check' tells what would help; proftop(1), ACCESS");
 	}
 	if (n->remark) {
 		e = notices_note(n, "remark", NOTICE_INFO, notices_begins(n, "remark"), "%s",
 				 n->remark);
-		notices_cure(n, e, NOTICE_NONE, 0,
-			     "start again once it is put right; until then all is as by default");
+		notices_fix(n, e, NOTICE_NONE, 0,
+			    "start again once it is put right; until then all is as by default");
 	}
 	if (p->target_gone) {
 		e = notices_note(n, "gone", NOTICE_INFO, notices_begins(n, "gone"),
 				 "the target has ended: %s", p->target);
-		notices_cure(n, e, NOTICE_NONE, 0, "none needed: the last data stays");
+		notices_fix(n, e, NOTICE_NONE, 0, "none needed: the last data stays");
 	}
 }
 

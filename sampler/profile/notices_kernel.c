@@ -35,38 +35,38 @@ static double within_limit(const struct profile *p)
 	return MAX(floor((double)p->max_hz / 2), 1.0);
 }
 
-void notices_cure_rate(struct notices *n, const struct profile *p, struct profile_notice *e,
-		       const char *also)
+void notices_fix_rate(struct notices *n, const struct profile *p, struct profile_notice *e,
+		      const char *also)
 {
 	uint32_t event = fastest(p);
 	double hz;
 
 	if (event == p->nr_events) {
-		notices_cure(n, e, NOTICE_NONE, 0, "a longer period (-c)%s", also);
+		notices_fix(n, e, NOTICE_NONE, 0, "a longer period (-c)%s", also);
 		return;
 	}
 	hz = MAX(round(p->events[event].want_hz / 2), 1.0);
 	hz = p->max_hz ? MIN(hz, within_limit(p)) : hz;
-	notices_cure(n, e, NOTICE_RATE, hz, "%s the rate of %s to %.0f Hz%s",
-		     hz < p->events[event].want_hz / 2 - 1 ? "lower" : "halve",
-		     p->events[event].event.name, hz, also);
+	notices_fix(n, e, NOTICE_RATE, hz, "%s the rate of %s to %.0f Hz%s",
+		    hz < p->events[event].want_hz / 2 - 1 ? "lower" : "halve",
+		    p->events[event].event.name, hz, also);
 	e->event = event;
 }
 
 /* A ring that can still grow, else a lower rate. */
-static void cure_ring(struct notices *n, const struct profile *p, struct profile_notice *e)
+static void fix_ring(struct notices *n, const struct profile *p, struct profile_notice *e)
 {
 	uint64_t size = 2 * p->ring_size;
 
 	if (!p->ring_size || size > RING_MAX || (n->ring_refused && size >= n->ring_refused)) {
-		notices_cure_rate(n, p, e,
-				  "; the ring cannot grow; smaller stack dumps ({) need less of "
-				  "it");
+		notices_fix_rate(n, p, e,
+				 "; the ring cannot grow; smaller stack dumps ({) need less of "
+				 "it");
 		return;
 	}
-	notices_cure(n, e, NOTICE_RING_SIZE, (double)size,
-		     "double the rings to %llu KiB; or a lower rate ([), smaller stack dumps ({)",
-		     (unsigned long long)size >> 10);
+	notices_fix(n, e, NOTICE_RING_SIZE, (double)size,
+		    "double the rings to %llu KiB; or a lower rate ([), smaller stack dumps ({)",
+		    (unsigned long long)size >> 10);
 }
 
 /* "CPU 1", "CPUs 0, 1", "12 CPUs": those that @value is not zero for. */
@@ -120,10 +120,10 @@ static void note_lost(struct notices *n, const struct profile *p)
 	char cpus[64];
 
 	if (p->account.lost)
-		cure_ring(n, p,
-			  notices_note(n, "lost", NOTICE_GRAVE, p->account.lost,
-				       "samples lost on %s: the kernel had no room in the ring",
-				       name_cpus(cpus, sizeof(cpus), p, lost_of)));
+		fix_ring(n, p,
+			 notices_note(n, "lost", NOTICE_GRAVE, p->account.lost,
+				      "samples lost on %s: the kernel had no room in the ring",
+				      name_cpus(cpus, sizeof(cpus), p, lost_of)));
 }
 
 static void note_throttled(struct notices *n, const struct profile *p)
@@ -136,13 +136,13 @@ static void note_throttled(struct notices *n, const struct profile *p)
 		ns += p->cpus[i].throttled_ns;
 	}
 	if (times || ns)
-		notices_cure_rate(n, p,
-				  notices_note(n, "throttled", NOTICE_GRAVE, times,
-					       "throttled on %s, %.0f ms in the tick: what ran "
-					       "then is missing",
-					       name_cpus(cpus, sizeof(cpus), p, throttled_of),
-					       (double)ns / 1e6),
-				  ": the kernel pauses events that interrupt too often");
+		notices_fix_rate(n, p,
+				 notices_note(n, "throttled", NOTICE_GRAVE, times,
+					      "throttled on %s, %.0f ms in the tick: what ran "
+					      "then is missing",
+					      name_cpus(cpus, sizeof(cpus), p, throttled_of),
+					      (double)ns / 1e6),
+				 ": the kernel pauses events that interrupt too often");
 }
 
 /* Near to losing samples, or near to it by what the limits allow. */
@@ -155,10 +155,10 @@ static void note_rings(struct notices *n, const struct profile *p)
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		high = MAX(high, p->cpus[i].ring_high);
 	if (high > RING_LOUD && !p->account.lost)
-		cure_ring(n, p,
-			  notices_note(n, "ring-full", NOTICE_WARN, 1,
-				       "the ring of %s was %.0f%% full",
-				       name_cpus(cpus, sizeof(cpus), p, full_of), 100 * high));
+		fix_ring(n, p,
+			 notices_note(n, "ring-full", NOTICE_WARN, 1,
+				      "the ring of %s was %.0f%% full",
+				      name_cpus(cpus, sizeof(cpus), p, full_of), 100 * high));
 	n->ring_refused = p->ring_size < p->ring_wanted ? 2 * p->ring_size : 0;
 	if (!n->ring_refused)
 		return;
@@ -168,9 +168,9 @@ static void note_rings(struct notices *n, const struct profile *p)
 			 "this user take of it",
 			 (unsigned long long)p->ring_size >> 10,
 			 (unsigned long long)p->ring_wanted >> 10);
-	notices_cure(n, e, NOTICE_RING_SIZE, (double)p->ring_wanted,
-		     "try it once more, when the other has ended; or raise 'ulimit -l', "
-		     "or kernel.perf_event_mlock_kb");
+	notices_fix(n, e, NOTICE_RING_SIZE, (double)p->ring_wanted,
+		    "try it once more, when the other has ended; or raise 'ulimit -l', "
+		    "or kernel.perf_event_mlock_kb");
 }
 
 static void note_lag(struct notices *n, const struct profile *p)
@@ -181,13 +181,13 @@ static void note_lag(struct notices *n, const struct profile *p)
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		lag = MAX(lag, p->cpus[i].lag_max_ns);
 	if (lag > LAG_LOUD_NS)
-		notices_cure_rate(n, p,
-				  notices_note(n, "lag", NOTICE_WARN, 1,
-					       "samples of %s waited up to %.1f s for proftop: it "
-					       "gets too little CPU",
-					       name_cpus(cpus, sizeof(cpus), p, late_of),
-					       (double)lag / 1e9),
-				  "; CAP_SYS_NICE lets it go first");
+		notices_fix_rate(n, p,
+				 notices_note(n, "lag", NOTICE_WARN, 1,
+					      "samples of %s waited up to %.1f s for proftop: it "
+					      "gets too little CPU",
+					      name_cpus(cpus, sizeof(cpus), p, late_of),
+					      (double)lag / 1e9),
+				 "; CAP_SYS_NICE lets it go first");
 }
 
 static void note_offline(struct notices *n, const struct profile *p)
@@ -203,10 +203,10 @@ static void note_offline(struct notices *n, const struct profile *p)
 	name_cpus(cpus, sizeof(cpus), p, offline_of);
 	e = notices_note(n, "offline", NOTICE_INFO, notices_begins(n, "offline"),
 			 "offline: %s, nothing is sampled there", cpus);
-	notices_cure(n, e, NOTICE_NONE, 0,
-		     "'echo 1 >/sys/devices/system/cpu/cpu%s/online': it is sampled again "
-		     "within a second",
-		     first);
+	notices_fix(n, e, NOTICE_NONE, 0,
+		    "'echo 1 >/sys/devices/system/cpu/cpu%s/online': it is sampled again "
+		    "within a second",
+		    first);
 }
 
 static void note_limit(struct notices *n, const struct profile *p)
@@ -221,17 +221,17 @@ static void note_limit(struct notices *n, const struct profile *p)
 			 "the kernel too long",
 			 (unsigned long long)p->max_hz_top, (unsigned long long)p->max_hz);
 	if (event < p->nr_events && p->events[event].want_hz > (double)p->max_hz) {
-		notices_cure(n, e, NOTICE_RATE, within_limit(p),
-			     "go down to %.0f Hz; or "
-			     "'sudo sysctl kernel.perf_event_max_sample_rate=%llu'",
-			     within_limit(p), (unsigned long long)p->max_hz_top);
+		notices_fix(n, e, NOTICE_RATE, within_limit(p),
+			    "go down to %.0f Hz; or "
+			    "'sudo sysctl kernel.perf_event_max_sample_rate=%llu'",
+			    within_limit(p), (unsigned long long)p->max_hz_top);
 		e->event = event;
 		return;
 	}
-	notices_cure(n, e, NOTICE_NONE, 0,
-		     "when the machine is calm: "
-		     "'sudo sysctl kernel.perf_event_max_sample_rate=%llu'",
-		     (unsigned long long)p->max_hz_top);
+	notices_fix(n, e, NOTICE_NONE, 0,
+		    "when the machine is calm: "
+		    "'sudo sysctl kernel.perf_event_max_sample_rate=%llu'",
+		    (unsigned long long)p->max_hz_top);
 }
 
 /* Others come as they come: fewer than wanted is no fault. */
@@ -252,7 +252,7 @@ static void note_event(struct notices *n, const struct profile *p, uint32_t inde
 		snprintf(key, sizeof(key), "event-%.16s", ev->event.name);
 		e = notices_note(n, key, NOTICE_GRAVE, notices_begins(n, key),
 				 "%s does not sample: %s", ev->event.name, ev->error);
-		notices_cure(n, e, NOTICE_EVENTS, 0, "pick an event that can be used here");
+		notices_fix(n, e, NOTICE_EVENTS, 0, "pick an event that can be used here");
 		return;
 	}
 	if (!p->sampling || !ev->enabled)
@@ -263,7 +263,7 @@ static void note_event(struct notices *n, const struct profile *p, uint32_t inde
 				 "%s ran %.0f%% of the time only: more events than the CPU has "
 				 "counters",
 				 ev->event.name, 100 * ev->running_share);
-		notices_cure(n, e, NOTICE_EVENTS, 0, "pick fewer events");
+		notices_fix(n, e, NOTICE_EVENTS, 0, "pick fewer events");
 	}
 	if (!is_time(&ev->event) || !(ev->want_hz > 0) || !(ev->got_hz < ev->want_hz * 0.8) ||
 	    p->account.taken < NOTICES_TAKEN_MIN)
@@ -271,8 +271,8 @@ static void note_event(struct notices *n, const struct profile *p, uint32_t inde
 	snprintf(key, sizeof(key), "rate-%.16s", ev->event.name);
 	e = notices_note(n, key, NOTICE_WARN, 1, "%.0f Hz wanted, %.0f got: %s", ev->want_hz,
 			 ev->got_hz, ev->event.name);
-	notices_cure(n, e, NOTICE_RATE, MAX(floor(ev->got_hz), 1.0),
-		     "go down to %.0f Hz, which can be kept", MAX(floor(ev->got_hz), 1.0));
+	notices_fix(n, e, NOTICE_RATE, MAX(floor(ev->got_hz), 1.0),
+		    "go down to %.0f Hz, which can be kept", MAX(floor(ev->got_hz), 1.0));
 	e->event = index;
 }
 

@@ -17,11 +17,11 @@ struct profile_notice *notices_note(struct notices *n, const char *key,
 /* The count of a state, which is not something that happens: 1 when it begins. */
 uint64_t notices_begins(const struct notices *n, const char *key);
 /* What helps: as words, and as what its key does. */
-void notices_cure(struct notices *n, struct profile_notice *e, enum notice_control control,
-		  double value, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void notices_fix(struct notices *n, struct profile_notice *e, enum notice_control control,
+		 double value, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* A lower rate, with @also after it. */
-void notices_cure_rate(struct notices *n, const struct profile *p, struct profile_notice *e,
-		       const char *also);
+void notices_fix_rate(struct notices *n, const struct profile *p, struct profile_notice *e,
+		      const char *also);
 
 /* The rules of the other files. */
 void notices_kernel(struct notices *n, const struct profile *p);

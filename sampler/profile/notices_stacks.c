@@ -37,26 +37,26 @@ static void note_truncated(struct notices *n, const struct profile *p)
 			 "%.1f%% of the stacks are cut short: their outer callers are missing",
 			 100 * shown);
 	if (p->call_graph == CALL_GRAPH_FP)
-		notices_cure(n, e, NOTICE_NONE, 0,
-			     "'sudo sysctl kernel.perf_event_max_stack=1024', then start anew");
+		notices_fix(n, e, NOTICE_NONE, 0,
+			    "'sudo sysctl kernel.perf_event_max_stack=1024', then start anew");
 	else if (n->recorded)
-		notices_cure(n, e, NOTICE_NONE, 0,
-			     "record with larger dumps (--call-graph=dwarf,65528)");
+		notices_fix(n, e, NOTICE_NONE, 0,
+			    "record with larger dumps (--call-graph=dwarf,65528)");
 	else if (p->stack_size < STACK_SIZE_MAX)
-		notices_cure(n, e, NOTICE_STACK_SIZE, MIN(2 * p->stack_size, STACK_SIZE_MAX),
-			     "double the stack dumps to %u bytes; --stack-size=auto does it by "
-			     "itself",
-			     MIN(2 * p->stack_size, STACK_SIZE_MAX));
+		notices_fix(n, e, NOTICE_STACK_SIZE, MIN(2 * p->stack_size, STACK_SIZE_MAX),
+			    "double the stack dumps to %u bytes; --stack-size=auto does it by "
+			    "itself",
+			    MIN(2 * p->stack_size, STACK_SIZE_MAX));
 	else
-		notices_cure(n, e, NOTICE_CALL_GRAPH, CALL_GRAPH_FP,
-			     "follow frame pointers (fp): any depth, but guessed; the kernel has "
-			     "no larger dumps");
+		notices_fix(n, e, NOTICE_CALL_GRAPH, CALL_GRAPH_FP,
+			    "follow frame pointers (fp): any depth, but guessed; the kernel has "
+			    "no larger dumps");
 }
 
 /* By reason: what they need differs. */
 static void note_broken(struct notices *n, const struct profile *p)
 {
-	static const char *const cures[UNWIND_NR_STOPS] = {
+	static const char *const fix[UNWIND_NR_STOPS] = {
 		[UNWIND_DEPTH] = "see whose it is (6); the innermost 512 frames are kept",
 		[UNWIND_NO_MAP] = "see whose it is (6); code that was unmapped, or a frame that is "
 				  "none",
@@ -85,9 +85,8 @@ static void note_broken(struct notices *n, const struct profile *p)
 		snprintf(key, sizeof(key), "broken-%u", i);
 		e = notices_note(n, key, loud ? NOTICE_WARN : NOTICE_INFO, p->broken_by[i],
 				 "stacks that end early: %s", profile_broken_name(i));
-		notices_cure(n, e, fp ? NOTICE_CALL_GRAPH : NOTICE_MODULES, CALL_GRAPH_FP, "%s",
-			     cures[i] ? cures[i]
-				      : "see whose it is (6); no cure is known: report it");
+		notices_fix(n, e, fp ? NOTICE_CALL_GRAPH : NOTICE_MODULES, CALL_GRAPH_FP, "%s",
+			    fix[i] ? fix[i] : "see whose it is (6); no fix is known: report it");
 	}
 }
 
@@ -105,12 +104,12 @@ static void note_guessed(struct notices *n, const struct profile *p)
 			 fp ? "stacks by frame pointers: callers may be missing or wrong"
 			    : "stacks with guessed frames: code without unwind tables");
 	if (fp)
-		notices_cure(n, e, NOTICE_CALL_GRAPH, CALL_GRAPH_DWARF,
-			     "take dumps of the stacks (dwarf): exact, dearer");
+		notices_fix(n, e, NOTICE_CALL_GRAPH, CALL_GRAPH_DWARF,
+			    "take dumps of the stacks (dwarf): exact, dearer");
 	else
-		notices_cure(n, e, NOTICE_MODULES, 0,
-			     "see whose it is (6); build that with "
-			     "-fasynchronous-unwind-tables or -fno-omit-frame-pointer");
+		notices_fix(n, e, NOTICE_MODULES, 0,
+			    "see whose it is (6); build that with "
+			    "-fasynchronous-unwind-tables or -fno-omit-frame-pointer");
 }
 
 static void note_pending(struct notices *n, const struct profile *p)
@@ -120,12 +119,12 @@ static void note_pending(struct notices *n, const struct profile *p)
 		    (double)w->pending > PENDING_LOUD * (double)w->taken;
 
 	if (p->account.pending)
-		notices_cure(n,
-			     notices_note(n, "pending", loud ? NOTICE_WARN : NOTICE_INFO,
-					  p->account.pending,
-					  "samples of processes or objects that were not read yet: "
-					  "no callers"),
-			     NOTICE_MODULES, 0, "see what is being read (6); it goes by itself");
+		notices_fix(n,
+			    notices_note(n, "pending", loud ? NOTICE_WARN : NOTICE_INFO,
+					 p->account.pending,
+					 "samples of processes or objects that were not read yet: "
+					 "no callers"),
+			    NOTICE_MODULES, 0, "see what is being read (6); it goes by itself");
 }
 
 static void note_dropped(struct notices *n, const struct profile *p)
@@ -142,31 +141,31 @@ static void note_dropped(struct notices *n, const struct profile *p)
 				 "samples dropped by proftop: %s",
 				 profile_drop_name((enum profile_drop)i));
 		if (full)
-			notices_cure(n, e, NOTICE_RESET, 0,
-				     "count from zero with empty tables; or a lower rate ([)");
+			notices_fix(n, e, NOTICE_RESET, 0,
+				    "count from zero with empty tables; or a lower rate ([)");
 		else if (i == DROP_PLACES_FULL)
-			notices_cure(n, e, NOTICE_NONE, 0,
-				     "start proftop anew: code addresses are kept for a session");
+			notices_fix(n, e, NOTICE_NONE, 0,
+				    "start proftop anew: code addresses are kept for a session");
 		else if (i == DROP_UNKNOWN_EVENT)
-			notices_cure(n, e, NOTICE_NONE, 0,
-				     "end the other profiler: the kernel mixes up "
-				     "the ids of software events that two have");
+			notices_fix(n, e, NOTICE_NONE, 0,
+				    "end the other profiler: the kernel mixes up "
+				    "the ids of software events that two have");
 		else
-			notices_cure(n, e, NOTICE_NONE, 0,
-				     "a fault of proftop or of the kernel: please report it");
+			notices_fix(n, e, NOTICE_NONE, 0,
+				    "a fault of proftop or of the kernel: please report it");
 	}
 }
 
 static void note_nameless(struct notices *n, const struct profile *p)
 {
 	if (p->nr_nameless)
-		notices_cure(n,
-			     notices_note(n, "nameless", NOTICE_WARN, p->nr_nameless,
-					  "samples of more processes and threads than there is "
-					  "room for: "
-					  "counted as [unknown]"),
-			     NOTICE_RESET, 0,
-			     "count from zero with empty tables; or fewer processes (p)");
+		notices_fix(n,
+			    notices_note(n, "nameless", NOTICE_WARN, p->nr_nameless,
+					 "samples of more processes and threads than there is "
+					 "room for: "
+					 "counted as [unknown]"),
+			    NOTICE_RESET, 0,
+			    "count from zero with empty tables; or fewer processes (p)");
 }
 
 /* Share of the window's samples in functions that are but an address. */
@@ -181,8 +180,8 @@ static void note_names(struct notices *n, const struct profile *p)
 	e = notices_note(n, "names", unnamed > NAMES_LOUD * all ? NOTICE_WARN : NOTICE_INFO, 0,
 			 "%.1f%% of all samples are in code without names", 100 * unnamed / all);
 	e->count = p->nr_places - p->nr_places_named - p->nr_places_waiting;
-	notices_cure(n, e, NOTICE_MODULES, 0,
-		     "see of each module why (6), and what would give it names");
+	notices_fix(n, e, NOTICE_MODULES, 0,
+		    "see of each module why (6), and what would give it names");
 }
 
 /* Files that are not what the recording says they were: better no names than wrong ones. */
@@ -204,8 +203,8 @@ static void note_replaced(struct notices *n, const struct profile *p)
 			 nr > 1 ? "%s and others were replaced since the recording"
 				: "%s was replaced since the recording",
 			 first->name.str);
-	notices_cure(n, e, NOTICE_MODULES, 0,
-		     "give the files as they were, with --symfs; see which (6)");
+	notices_fix(n, e, NOTICE_MODULES, 0,
+		    "give the files as they were, with --symfs; see which (6)");
 }
 
 void notices_stacks(struct notices *n, const struct profile *p)

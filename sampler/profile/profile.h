@@ -46,7 +46,7 @@ struct profile_function {
 	bool unnamed;	       /* the name is but an address */
 	/* Static words; of an unnamed one why, and what would help ("": nothing known); else NULL.
 	 */
-	const char *reason, *cure;
+	const char *reason, *fix;
 };
 
 /* What objects take in memory. */
@@ -79,7 +79,7 @@ struct profile_module {
 	/* Static words, never NULL; "" where there is nothing to say. */
 	const char *source;  /* where its names come from: ".symtab", "debug file" */
 	const char *reason;  /* why code of it has no names: "stripped" */
-	const char *cure;    /* what would give it names: "install its debug package" */
+	const char *fix;     /* what would give it names: "install its debug package" */
 	uint32_t nr_symbols; /* names it has to give */
 	uint32_t permille;   /* so much of it is read, while it is loading */
 	uint32_t nr_evicted; /* times that it left for want of room */
@@ -229,7 +229,7 @@ struct profile_notice {
 	uint64_t count;		    /* samples, or times */
 	uint64_t first_ns, last_ns; /* running time of the session */
 	char text[224],
-		cure[224]; /* clean text; a cure that has a control says what that does first */
+		fix[224]; /* clean text; a cure that has a control says what that does first */
 	enum notice_control control;
 	uint32_t event; /* NOTICE_RATE */
 	double value;	/* what is to be set */

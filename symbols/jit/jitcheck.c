@@ -103,8 +103,8 @@ uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
 			continue;
 		if (is_silent(fd, pid)) {
 			if (nr < max) {
-				out[nr] = (struct jitcheck){ .pid = pid,
-							     .cure = runtime_cure_of(fd) };
+				out[nr] =
+					(struct jitcheck){ .pid = pid, .fix = runtime_fix_of(fd) };
 				name_program(fd, out[nr].program, sizeof(out[nr].program));
 			}
 			nr++;

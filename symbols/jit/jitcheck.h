@@ -15,7 +15,7 @@
 struct jitcheck {
 	pid_t pid;
 	char program[32]; /* as the process is called: foreign bytes */
-	const char *cure; /* static words: the switch of its runtime */
+	const char *fix;  /* static words: the switch of its runtime */
 };
 
 /* Returns how many there are, the first @max of them in @out. @root: "" but in tests. */

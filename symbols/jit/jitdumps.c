@@ -312,7 +312,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 {
 	static const struct {
 		int code;
-		const char *reason, *cure;
+		const char *reason, *fix;
 	} words[] = {
 		{ -EPERM, "its jitdump belongs to another user",
 		  "the process's user or root must own jit-PID.dump" },
@@ -330,7 +330,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 		object_credit(object, "jitdump", jitcode_nr(e->dump.code));
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (words[i].code == code)
-			object_explain(object, words[i].reason, words[i].cure);
+			object_explain(object, words[i].reason, words[i].fix);
 	}
 	if (code || e->fd < 0)
 		return;

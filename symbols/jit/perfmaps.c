@@ -164,7 +164,7 @@ static int load_from(struct perfmaps *p, struct perfmaps_entry *e, pid_t pid,
 }
 
 /* Look for the map of the process that @e is for; *cure: how to get one. */
-static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **cure)
+static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **fix)
 {
 	struct code_owner o;
 	struct object_sighting seen;
@@ -183,8 +183,7 @@ static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **cure)
 		rc = -ESRCH;
 	else
 		rc = load_from(p, e, pid, &o);
-	*cure = rc == -ENOENT && o.dir_fd >= 0 ? runtime_cure_of(o.dir_fd)
-					       : runtime_cure("", "", 0);
+	*fix = rc == -ENOENT && o.dir_fd >= 0 ? runtime_fix_of(o.dir_fd) : runtime_fix("", "", 0);
 	code_owner_done(&o);
 	return rc;
 }
@@ -195,13 +194,13 @@ static bool has_source(const struct object *object)
 	return atomic_load_explicit(&object->source, memory_order_relaxed);
 }
 
-/* Say what is known of the names of @object. @cure: for a process without a map. */
+/* Say what is known of the names of @object. @fix: for a process without a map. */
 static void explain(struct object *object, const struct perfmaps_entry *e, int code,
-		    const char *cure)
+		    const char *fix)
 {
 	static const struct {
 		int code;
-		const char *reason, *cure;
+		const char *reason, *fix;
 	} words[] = {
 		{ -ESRCH, "process ended before its perf map was read", NULL },
 		{ -EPERM, "its perf map belongs to another user",
@@ -227,22 +226,22 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (words[i].code == code) {
-			object_explain(object, words[i].reason, words[i].cure);
+			object_explain(object, words[i].reason, words[i].fix);
 			return;
 		}
 	}
 	object_explain(object,
 		       code == -ENOENT ? "JIT code without a perf map"
 				       : "its perf map cannot be read",
-		       cure);
+		       fix);
 }
 
 /* Look for the map of @e and decide when to look again. True: there is a new one. */
 static bool look(struct perfmaps *p, struct perfmaps_entry *e)
 {
 	uint64_t start_ns = time_now_ns(), end_ns;
-	const char *cure = NULL;
-	int rc = load(p, e, &cure);
+	const char *fix = NULL;
+	int rc = load(p, e, &fix);
 
 	if (is_stopping(p))
 		return false;
@@ -254,7 +253,7 @@ static bool look(struct perfmaps *p, struct perfmaps_entry *e)
 		e->wanted = false; /* until somebody asks again in vain */
 	if (rc == -ESRCH)
 		e->due_ns = UINT64_MAX;
-	explain(objects_at(p->objects, e->object), e, rc, cure);
+	explain(objects_at(p->objects, e->object), e, rc, fix);
 	return !rc;
 }
 

@@ -17,7 +17,7 @@
 static const struct {
 	const char *program; /* how its program's name begins */
 	const char *library; /* or what it has mapped; NULL: nothing typical */
-	const char *cure;
+	const char *fix;
 } runtimes[] = {
 	{ "node", "/libnode.so",
 	  "start it with: node --perf-basic-prof --interpreted-frames-native-stack" },
@@ -41,35 +41,35 @@ static const struct {
 
 #define CURE_OF_NOBODY "have its JIT write a perf map (/tmp/perf-PID.map)"
 
-const char *runtime_cure(const char *exe, const char *maps, size_t maps_size)
+const char *runtime_fix(const char *exe, const char *maps, size_t maps_size)
 {
 	const char *slash = strrchr(exe, '/');
 	const char *name = slash ? slash + 1 : exe;
 
 	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {
 		if (!strncmp(name, runtimes[i].program, strlen(runtimes[i].program)))
-			return runtimes[i].cure;
+			return runtimes[i].fix;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {
 		const char *library = runtimes[i].library;
 
 		if (library && memmem(maps, maps_size, library, strlen(library)))
-			return runtimes[i].cure;
+			return runtimes[i].fix;
 	}
 	return CURE_OF_NOBODY;
 }
 
-const char *runtime_cure_of(int dir_fd)
+const char *runtime_fix_of(int dir_fd)
 {
 	char exe[PATH_MAX], *maps = NULL;
 	ssize_t nr = readlinkat(dir_fd, "exe", exe, sizeof(exe) - 1);
-	const char *cure;
+	const char *fix;
 	size_t size = 0;
 
 	exe[MAX(nr, 0)] = '\0';
 	if (foreign_read_at(dir_fd, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size))
 		maps = NULL;
-	cure = runtime_cure(exe, maps ? maps : "", maps ? size : 0);
+	fix = runtime_fix(exe, maps ? maps : "", maps ? size : 0);
 	free(maps);
-	return cure;
+	return fix;
 }

@@ -11,8 +11,8 @@
 #include "symbols/base/base.h"
 
 /* Static words for a person. @exe: the program's path; @maps: the text of /proc/PID/maps. */
-const char *runtime_cure(const char *exe, const char *maps, size_t maps_size);
+const char *runtime_fix(const char *exe, const char *maps, size_t maps_size);
 /* The same of the process whose /proc directory is @dir_fd. */
-const char *runtime_cure_of(int dir_fd);
+const char *runtime_fix_of(int dir_fd);
 
 #endif

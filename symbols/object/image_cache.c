@@ -68,7 +68,7 @@ static void explain(const struct image_cache *o, struct object *object, int code
 {
 	static const struct {
 		int code;
-		const char *reason, *cure;
+		const char *reason, *fix;
 	} words[] = {
 		{ -EPERM, "no permission", "run proftop as root or with cap_sys_ptrace" },
 		{ -EACCES, "no permission", "run proftop as root or with cap_sys_ptrace" },
@@ -97,7 +97,7 @@ static void explain(const struct image_cache *o, struct object *object, int code
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (words[i].code == code) {
-			object_explain(object, words[i].reason, words[i].cure);
+			object_explain(object, words[i].reason, words[i].fix);
 			return;
 		}
 	}

@@ -189,7 +189,7 @@ static int entry_init(struct objects *d, uint32_t id, const struct key *key)
 	/* Nothing to wait for where there is no file: unwinders guess at once. */
 	atomic_init(&entry->object.state, imageless ? OBJECT_FAILED : OBJECT_NEW);
 	atomic_init(&entry->object.reason, imageless ? "no file behind this memory" : NULL);
-	atomic_init(&entry->object.cure, NULL);
+	atomic_init(&entry->object.fix, NULL);
 	atomic_init(&entry->object.source, NULL);
 	atomic_init(&entry->object.nr_symbols, 0);
 	atomic_init(&entry->object.permille, 0);

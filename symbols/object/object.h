@@ -64,7 +64,7 @@ struct object {
 	atomic_int state;		     /* enum object_state */
 	/* For people; static texts, may be NULL; the loader's, relaxed. */
 	_Atomic(const char *) reason; /* why there is no image or no names */
-	_Atomic(const char *) cure;   /* what would give it names */
+	_Atomic(const char *) fix;    /* what would give it names */
 	_Atomic(const char *) source; /* where its names come from */
 	atomic_uint nr_symbols;	      /* names it has to give */
 	atomic_uint permille;	      /* so much of it is loaded, while it is WANTED */
@@ -86,10 +86,10 @@ static inline void object_touch(struct object *object, uint32_t clock)
 }
 
 /* Loader: say why @object has no names, and what would help. */
-static inline void object_explain(struct object *object, const char *reason, const char *cure)
+static inline void object_explain(struct object *object, const char *reason, const char *fix)
 {
 	atomic_store_explicit(&object->reason, reason, memory_order_relaxed);
-	atomic_store_explicit(&object->cure, cure, memory_order_relaxed);
+	atomic_store_explicit(&object->fix, fix, memory_order_relaxed);
 }
 
 /* Loader: say where the names of @object come from, and how many there are. */

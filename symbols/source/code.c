@@ -192,7 +192,7 @@ static uint64_t extent_in_kernel(struct naming *n, const struct symbol *symbol, 
 		return extent_made_at_run_time(&n->ksym, symbol, l);
 	if (n->kernel.other) {
 		l->why = "it was recorded on another kernel than the one that runs here";
-		l->cure = "replay it on that machine";
+		l->fix = "replay it on that machine";
 	}
 	return n->kallsyms && kallsyms_find(n->kallsyms,
 					    recorded_kernel_now(&n->kernel, symbol->start), &k)

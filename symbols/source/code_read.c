@@ -26,10 +26,10 @@
 #define FILE_SPAN_MAX 4096u /* lines of one file */
 #define ROWS_MAX      (1u << 20)
 
-static void refuse(struct reading *r, const char *why, const char *cure)
+static void refuse(struct reading *r, const char *why, const char *fix)
 {
 	r->l->why = why;
-	r->l->cure = cure;
+	r->l->fix = fix;
 }
 
 /* Room for the code as far as it is shown; false without memory. */
@@ -43,11 +43,11 @@ static bool make_room(struct reading *r)
 }
 
 /* Only what was read counts; nothing: say so. */
-static void cut(struct reading *r, ssize_t got, const char *why, const char *cure)
+static void cut(struct reading *r, ssize_t got, const char *why, const char *fix)
 {
 	r->nr_bytes = got > 0 ? (uint32_t)got : 0;
 	if (!r->nr_bytes)
-		refuse(r, why, cure);
+		refuse(r, why, fix);
 }
 
 static void refuse_file(struct reading *r, int code)

@@ -50,9 +50,9 @@ struct listing {
 	char *texts; /* NUL-terminated each; the first is "" */
 	uint32_t texts_size, texts_max;
 	/* For people; static, may be NULL. */
-	const char *why, *cure; /* why there are no instructions; what would help */
-	const char *origin;	/* where the code was read, unless that is the file */
-	const char *no_source;	/* why no instruction has a line */
+	const char *why, *fix; /* why there are no instructions; what would help */
+	const char *origin;    /* where the code was read, unless that is the file */
+	const char *no_source; /* why no instruction has a line */
 };
 
 /* A new one, with one reference; NULL without memory. */

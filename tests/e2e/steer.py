@@ -210,7 +210,7 @@ def test_mlock():
         t.close()
 
 
-def test_cures():
+def test_fixes():
     last = os.cpu_count() - 1
     busy = spin("1")
     os.sched_setaffinity(busy.pid, {last})

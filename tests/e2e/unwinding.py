@@ -34,7 +34,7 @@ def until(reached, *options):
 
 def dumps(pid):
     def warned(ticks):
-        return any(n["key"] == "truncated" and n["severity"] == "warn" and "2048" in n["cure"]
+        return any(n["key"] == "truncated" and n["severity"] == "warn" and "2048" in n["fix"]
                    for n in ticks[-1]["notices"])
 
     def whole(ticks):

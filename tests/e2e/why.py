@@ -22,16 +22,16 @@ def screen(process, keys, user):
     return done.stdout
 
 
-def expect(what, process, why, cure, user=(), first=""):
+def expect(what, process, why, fix, user=(), first=""):
     """The reason and the cure of the row on top, as its menu begins them; on a full machine after more ticks."""
     for ticks in 3, 10, 30:
         menu = screen(process, first + "<tick>" * ticks + "m", user)
         said = re.search(r"why it has no name +(\S.*?) *│", menu)
         helps = re.search(r"what would help +(\S.*?) *│", menu)
-        if said and helps and said.group(1).startswith(why) and cure in helps.group(1):
+        if said and helps and said.group(1).startswith(why) and fix in helps.group(1):
             print(f"{what:<28} {said.group(1):<42} {helps.group(1)}")
             return
-    names.wrong(f"{what}: no '{why}' or no '{cure}' in\n{menu}")
+    names.wrong(f"{what}: no '{why}' or no '{fix}' in\n{menu}")
 
 
 def stripped(comm, *flags):

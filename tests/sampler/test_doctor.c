@@ -47,20 +47,20 @@ static const struct doctor_finding *find(const struct doctor_finding *list, uint
 
 /* One fact differs: one finding has this level and these words; the rest is as before. */
 static void expect(const struct doctor_facts *f, const char *topic, enum doctor_level level,
-		   const char *says, const char *cure)
+		   const char *says, const char *fix)
 {
 	struct doctor_finding list[DOCTOR_FINDINGS_MAX];
 	uint32_t nr = doctor_judge(f, list);
 	const struct doctor_finding *d = find(list, nr, topic);
 
 	assert_true(nr <= DOCTOR_FINDINGS_MAX);
-	if (d->level != level || !strstr(d->says, says) || !strstr(d->cure, cure))
-		fail_msg("%s: %d '%s' cure '%s'", topic, d->level, d->says, d->cure);
+	if (d->level != level || !strstr(d->says, says) || !strstr(d->fix, fix))
+		fail_msg("%s: %d '%s' fix '%s'", topic, d->level, d->says, d->fix);
 	assert_int_equal(doctor_worst(list, nr) >= level, true);
 	for (uint32_t i = 0; i < nr; i++) {
 		assert_true(list[i].says[0]);
 		/* what is missing has a way out */
-		assert_true(list[i].level < DOCTOR_DEGRADED || list[i].cure[0]);
+		assert_true(list[i].level < DOCTOR_DEGRADED || list[i].fix[0]);
 	}
 }
 
@@ -70,7 +70,7 @@ static void test_good(void **state)
 	uint32_t nr = doctor_judge(&good, list);
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (list[i].level != DOCTOR_OK || list[i].cure[0])
+		if (list[i].level != DOCTOR_OK || list[i].fix[0])
 			fail_msg("%s: %s", list[i].topic, list[i].says);
 }
 

@@ -194,7 +194,7 @@ static struct profile *expect(struct sampler *s, const char *key, bool active)
 }
 
 /* What the screen does with Enter. */
-static void take_cure(struct sampler *s, const struct profile_notice *n)
+static void take_fix(struct sampler *s, const struct profile_notice *n)
 {
 	if (n->control == NOTICE_RATE)
 		sampler_set_rate(s, n->event, n->value);
@@ -272,7 +272,7 @@ static void test_lost(void **state)
 		for (uint32_t i = 0; i < p->nr_cpus; i++)
 			assert_int_equal(p->cpus[i].lost > 0, p->cpus[i].cpu == cpu);
 		assert_true(p->account.lost == p->cpus[p->nr_cpus - 1].lost);
-		take_cure(s, find(p, "lost"));
+		take_fix(s, find(p, "lost"));
 		profile_free(p);
 	}
 	assert_int_equal(doubled, 2);
@@ -295,13 +295,13 @@ static void test_locked_memory(void **state)
 	p = expect(s, "ring-small", true);
 	assert_int_equal(p->ring_size, 256 << 10);
 	assert_int_equal(p->ring_wanted, 1 << 20);
-	take_cure(s, find(p, "ring-small"));
+	take_fix(s, find(p, "ring-small"));
 	profile_free(p);
 	for (int i = 0; i < 4; i++)
 		profile_free(wait_profile(s));
 	p = expect(s, "ring-small", true); /* not yet */
 	atomic_store(&liar.max_ring, 0);
-	take_cure(s, find(p, "ring-small"));
+	take_fix(s, find(p, "ring-small"));
 	profile_free(p);
 	p = expect(s, "ring-small", false);
 	assert_int_equal(p->ring_size, 1 << 20);

@@ -93,10 +93,10 @@ static void expect(struct fixture *f, const char *key, const char *words,
 	assert_true(n->active);
 	if (!strstr(n->text, words))
 		fail_msg("%s: no '%s' in '%s'", key, words, n->text);
-	assert_true(n->cure[0]);
+	assert_true(n->fix[0]);
 	assert_int_equal(n->control, control);
 	if (fabs(n->value - value) > 0.5)
-		fail_msg("%s: %f", n->cure, n->value);
+		fail_msg("%s: %f", n->fix, n->value);
 }
 
 static void test_quiet(void **state)
@@ -146,7 +146,7 @@ static void test_lost(void **state)
 	f->cpus[0].lost = f->cpus[2].lost = 1;
 	expect(f, "lost", "on CPUs 0, 2:", NOTICE_RATE, 2001);
 	assert_int_equal(find(f, "lost")->event, 1);
-	assert_non_null(strstr(find(f, "lost")->cure, "page-faults"));
+	assert_non_null(strstr(find(f, "lost")->fix, "page-faults"));
 	f->p.events[0].want_hz = f->p.events[1].want_hz = 0;
 	expect(f, "lost", "on CPUs 0, 2:", NOTICE_NONE, 0);
 }
@@ -162,8 +162,8 @@ static void test_throttled(void **state)
 	f->p.events[0].want_hz = f->p.events[0].got_hz = 3999;
 	f->p.max_hz = f->p.max_hz_top = 1500;
 	expect(f, "throttled", "throttled on CPU 2, 40 ms", NOTICE_RATE, 750);
-	assert_non_null(strstr(find(f, "throttled")->cure, "lower the rate of cpu-clock to 750 "
-							   "Hz"));
+	assert_non_null(strstr(find(f, "throttled")->fix, "lower the rate of cpu-clock to 750 "
+							  "Hz"));
 	f->p.events[0].want_hz = f->p.events[0].got_hz = 997;
 	f->p.max_hz = f->p.max_hz_top = 100000;
 	/* still paused, no new record of it */
@@ -200,14 +200,14 @@ static void test_machine(void **state)
 
 	f->cpus[1].online = false;
 	expect(f, "offline", "offline: CPU 1", NOTICE_NONE, 0);
-	assert_non_null(strstr(find(f, "offline")->cure, "echo 1 "
-							 ">/sys/devices/system/cpu/cpu1/online"));
+	assert_non_null(strstr(find(f, "offline")->fix, "echo 1 "
+							">/sys/devices/system/cpu/cpu1/online"));
 	f->cpus[1].online = true;
 	f->p.max_hz = 500;
 	expect(f, "max-rate", "fell from 100000 to 500", NOTICE_RATE, 250);
 	f->p.max_hz = 50000;
 	expect(f, "max-rate", "fell from 100000 to 50000", NOTICE_NONE, 0);
-	assert_non_null(strstr(find(f, "max-rate")->cure, "perf_event_max_sample_rate=100000"));
+	assert_non_null(strstr(find(f, "max-rate")->fix, "perf_event_max_sample_rate=100000"));
 	f->p.max_hz = 100000;
 	f->cpus[2].lag_max_ns = 1500000000;
 	expect(f, "lag", "samples of CPU 2 waited up to 1.5 s", NOTICE_RATE, 499);
@@ -294,7 +294,7 @@ static void test_stacks(void **state)
 	}
 	assert_int_equal(f->p.nr_notices, UNWIND_NR_STOPS - 4);
 	for (uint32_t i = 0; i < f->p.nr_notices; i++)
-		assert_true(f->p.notices[i].cure[0] && f->p.notices[i].control != NOTICE_NONE);
+		assert_true(f->p.notices[i].fix[0] && f->p.notices[i].control != NOTICE_NONE);
 	f->p.account.guessed = 900;
 	expect(f, "guessed", "guessed frames", NOTICE_MODULES, 0);
 	f->p.call_graph = CALL_GRAPH_FP;
@@ -376,7 +376,7 @@ static void test_recorded(void **state)
 	tick(f);
 	assert_int_equal(find(f, "lost")->control, NOTICE_NONE);
 	assert_int_equal(find(f, "truncated")->control, NOTICE_NONE);
-	assert_true(find(f, "lost")->cure[0] && find(f, "truncated")->cure[0]);
+	assert_true(find(f, "lost")->fix[0] && find(f, "truncated")->fix[0]);
 	assert_int_equal(find(f, "guessed")->control, NOTICE_MODULES);
 }
 

@@ -223,7 +223,7 @@ static void test_replaced(void **state)
 		assert_non_null(strstr(l->why, "not the one that runs"));
 	else
 		assert_non_null(strstr(l->origin, "replaced"));
-	assert_true(!l->why || l->cure);
+	assert_true(!l->why || l->fix);
 	listing_put(l);
 	munmap(map, (size_t)st.st_size);
 	unlink(path);
@@ -459,7 +459,7 @@ static void test_kernel_of_others(void **state)
 	l = listing_of(f, id);
 	assert_int_equal(l->nr_insns, 0);
 	assert_non_null(strstr(l->why, "another kernel"));
-	assert_non_null(l->cure);
+	assert_non_null(l->fix);
 	listing_put(l);
 }
 

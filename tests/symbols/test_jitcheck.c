@@ -53,7 +53,7 @@ static void test_find(void **state)
 	assert_int_equal(jitcheck_find(root, found, 2), 1);
 	assert_int_equal(found[0].pid, 5);
 	assert_string_equal(found[0].program, "node");
-	assert_non_null(strstr(found[0].cure, "--perf-basic-prof"));
+	assert_non_null(strstr(found[0].fix, "--perf-basic-prof"));
 	/* Only by its pid in its own namespace, below its own root. */
 	put(5, "root/tmp/perf-5.map", "");
 	assert_int_equal(jitcheck_find(root, found, 2), 1);

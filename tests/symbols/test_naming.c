@@ -134,8 +134,8 @@ static void test_hidden(void **state)
 	assert_string_equal(objects_at(f->objects, OBJECT_ID_KERNEL)->reason, "kernel addresses "
 									      "are hidden from "
 									      "this user");
-	assert_non_null(strstr(objects_at(f->objects, OBJECT_ID_KERNEL)->cure, "kernel.kptr_"
-									       "restrict"));
+	assert_non_null(strstr(objects_at(f->objects, OBJECT_ID_KERNEL)->fix, "kernel.kptr_"
+									      "restrict"));
 }
 
 int main(void)

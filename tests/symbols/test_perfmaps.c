@@ -152,14 +152,14 @@ static void test_comes_late(void **state)
 
 	assert_at(f, 0x1000, NULL);
 	assert_why(f->object, "JIT code without a perf map");
-	assert_non_null(atomic_load(&f->object->cure));
+	assert_non_null(atomic_load(&f->object->fix));
 	assert_null(atomic_load(&f->object->source));
 	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 2 * SECOND), OBJECT_ID_UNKNOWN);
 	append(f->path, "1000 10 one\n");
 	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 20 * SECOND), f->object->id);
 	assert_at(f, 0x1000, "one");
 	assert_why(f->object, NULL);
-	assert_null(atomic_load(&f->object->cure));
+	assert_null(atomic_load(&f->object->fix));
 }
 
 /* Whoever can write to /tmp could name another's code, or have any file read. */
@@ -359,26 +359,26 @@ static void test_stopping(void **state)
 	assert_at(f, 0x1000, NULL);
 }
 
-static void assert_cure(const char *exe, const char *maps, const char *word)
+static void assert_fix(const char *exe, const char *maps, const char *word)
 {
-	const char *cure = runtime_cure(exe, maps, strlen(maps));
+	const char *fix = runtime_fix(exe, maps, strlen(maps));
 
-	if (!strstr(cure, word))
-		fail_msg("%s: '%s' does not speak of %s", exe, cure, word);
+	if (!strstr(fix, word))
+		fail_msg("%s: '%s' does not speak of %s", exe, fix, word);
 }
 
 static void test_runtimes(void **state)
 {
-	assert_cure("/usr/bin/node", "", "--perf-basic-prof");
-	assert_cure("/usr/lib/jvm/java-17/bin/java", "", "Compiler.perfmap");
-	assert_cure("/opt/app/server", "7f00-7f10 r-xp 0 08:01 5 /usr/lib/jvm/libjvm.so\n",
-		    "Compiler.perfmap");
-	assert_cure("/srv/Api", "7f00-7f10 r-xp 0 08:01 5 /usr/share/dotnet/libcoreclr.so\n",
-		    "DOTNET_PerfMapEnabled");
-	assert_cure("/usr/bin/python3.12", "", "-X perf");
-	assert_cure("/usr/bin/dotnet", "", "DOTNET_PerfMapEnabled=1");
-	assert_cure("/usr/bin/something", "", "/tmp/perf-PID.map");
-	assert_cure("", "", "/tmp/perf-PID.map");
+	assert_fix("/usr/bin/node", "", "--perf-basic-prof");
+	assert_fix("/usr/lib/jvm/java-17/bin/java", "", "Compiler.perfmap");
+	assert_fix("/opt/app/server", "7f00-7f10 r-xp 0 08:01 5 /usr/lib/jvm/libjvm.so\n",
+		   "Compiler.perfmap");
+	assert_fix("/srv/Api", "7f00-7f10 r-xp 0 08:01 5 /usr/share/dotnet/libcoreclr.so\n",
+		   "DOTNET_PerfMapEnabled");
+	assert_fix("/usr/bin/python3.12", "", "-X perf");
+	assert_fix("/usr/bin/dotnet", "", "DOTNET_PerfMapEnabled=1");
+	assert_fix("/usr/bin/something", "", "/tmp/perf-PID.map");
+	assert_fix("", "", "/tmp/perf-PID.map");
 }
 
 int main(void)

@@ -65,7 +65,7 @@ static inline struct profile *large_profile(uint32_t seed)
 		.state = PROFILE_MODULE_READY,
 		.source = ".symtab",
 		.reason = "",
-		.cure = "",
+		.fix = "",
 		.nr_symbols = LARGE_FUNCTIONS,
 	};
 	p->nr_modules = 1;

@@ -58,7 +58,7 @@ static struct listing *listing_of(uint32_t function, bool bytes, bool lines)
 	l->size = sizeof(code);
 	if (!bytes) {
 		l->why = "the file cannot be read";
-		l->cure = "let it be readable";
+		l->fix = "let it be readable";
 		return l;
 	}
 	l->nr_bytes = sizeof(code);

@@ -310,7 +310,7 @@ static void test_ndjson_modules(void **state)
 		.state = PROFILE_MODULE_READY,
 		.source = ".dynsym",
 		.reason = "stripped",
-		.cure = "a\033debug package",
+		.fix = "a\033debug package",
 		.nr_symbols = 7,
 	};
 	struct fixture f;
@@ -330,7 +330,7 @@ static void test_ndjson_modules(void **state)
 	assert_string_equal(string(module, "state"), "ready");
 	assert_string_equal(string(module, "source"), ".dynsym");
 	assert_string_equal(string(module, "reason"), "stripped");
-	assert_null(strchr(string(module, "cure"), '\033'));
+	assert_null(strchr(string(module, "fix"), '\033'));
 	assert_int_equal(integer(module, "symbols"), 7);
 	json_decref(o);
 }

@@ -127,7 +127,7 @@ static void test_reason(void **state)
 			continue;
 		p->functions[i].unnamed = true;
 		p->functions[i].reason = "stripped: no symbols";
-		p->functions[i].cure = "install its debug symbols";
+		p->functions[i].fix = "install its debug symbols";
 	}
 	ui_state_take(&b.st, p);
 	while (b.st.lists[VIEW_FUNCTIONS].selected != 17)

@@ -457,7 +457,7 @@ static void test_empty(void **state)
 	p->nr_notices = 1;
 	strcpy(n->key, "banner");
 	strcpy(n->text, why);
-	strcpy(n->cure, "'proftop --check' tells what would help; proftop(1), ACCESS");
+	strcpy(n->fix, "'proftop --check' tells what would help; proftop(1), ACCESS");
 	n->severity = NOTICE_INFO;
 	n->active = true;
 	strcpy(p->banner, why);

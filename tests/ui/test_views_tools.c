@@ -33,7 +33,7 @@ static struct profile *with_notices(struct profile *p)
 static struct profile *rich_profile(bool trouble)
 {
 	static const struct {
-		const char *name, *path, *source, *reason, *cure;
+		const char *name, *path, *source, *reason, *fix;
 		enum profile_module_state state;
 		uint32_t nr_symbols;
 	} specs[] = {
@@ -58,7 +58,7 @@ static struct profile *rich_profile(bool trouble)
 			.state = specs[i].state,
 			.source = specs[i].source,
 			.reason = specs[i].reason,
-			.cure = specs[i].cure,
+			.fix = specs[i].fix,
 			.nr_symbols = specs[i].nr_symbols,
 		};
 	for (uint32_t i = 0; i < p->nr_functions; i++) {
@@ -208,7 +208,7 @@ static void cursor_on(struct bench *b, const char *text)
 }
 
 /* Enter in Messages asks the sampler for what the cure says; A for the worst one, in any view. */
-static void test_cures(void **state)
+static void test_fixes(void **state)
 {
 	struct bench b;
 
@@ -306,7 +306,7 @@ int main(void)
 		cmocka_unit_test(test_modules),
 		cmocka_unit_test(test_modules_baseline),
 		cmocka_unit_test(test_only),
-		cmocka_unit_test(test_cures),
+		cmocka_unit_test(test_fixes),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_users),
 	};

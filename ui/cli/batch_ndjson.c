@@ -179,8 +179,8 @@ static void append_rows(json_t *list, const struct profile *p, const struct batc
 		json_object_set_new(o, "event", clean(p->events[t->event].event.name));
 		if (row->function->reason)
 			json_object_set_new(o, "reason", clean(row->function->reason));
-		if (row->function->cure)
-			json_object_set_new(o, "cure", clean(row->function->cure));
+		if (row->function->fix)
+			json_object_set_new(o, "fix", clean(row->function->fix));
 		json_array_append_new(list, o);
 	}
 }
@@ -249,7 +249,7 @@ static json_t *modules(const struct profile *p)
 		json_object_set_new(o, "source", clean(m->source));
 		json_object_set_new(o, "symbols", count(m->nr_symbols));
 		json_object_set_new(o, "reason", clean(m->reason));
-		json_object_set_new(o, "cure", clean(m->cure));
+		json_object_set_new(o, "fix", clean(m->fix));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -272,7 +272,7 @@ static json_t *notices(const struct profile *p)
 		json_object_set_new(o, "first_ns", count(n->first_ns));
 		json_object_set_new(o, "last_ns", count(n->last_ns));
 		json_object_set_new(o, "text", clean(n->text));
-		json_object_set_new(o, "cure", clean(n->cure));
+		json_object_set_new(o, "fix", clean(n->fix));
 		json_array_append_new(list, o);
 	}
 	return list;

@@ -158,7 +158,7 @@ static void print_notices(FILE *out, const struct profile *p)
 		if (!n->active || n->severity < NOTICE_WARN)
 			continue;
 		print_clean(out, "! ", n->text);
-		print_clean(out, "\n  ", n->cure);
+		print_clean(out, "\n  ", n->fix);
 		fputc('\n', out);
 	}
 }

@@ -157,8 +157,8 @@ int options_print_check(FILE *out)
 		/* Words of ours but for what /proc tells. */
 		fprintf(out, "%-12s  %-20s %s\n", words[findings[i].level], findings[i].topic,
 			text_format(clean, sizeof(clean), "%s", findings[i].says).str);
-		if (findings[i].cure[0])
-			fprintf(out, "%-12s  %-20s   cure: %s\n", "", "", findings[i].cure);
+		if (findings[i].fix[0])
+			fprintf(out, "%-12s  %-20s   fix: %s\n", "", "", findings[i].fix);
 	}
 	return codes[doctor_worst(findings, nr)];
 }

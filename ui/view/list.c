@@ -349,7 +349,7 @@ void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int r
 		return;
 	foot_text(&f, TEXT("Why"), ui_clean(buf, sizeof(buf), n->text).str);
 	foot_text(&f, TEXT("Cure"),
-		  n->cure[0] ? ui_clean(buf, sizeof(buf), n->cure).str : "none needed");
+		  n->fix[0] ? ui_clean(buf, sizeof(buf), n->fix).str : "none needed");
 }
 
 /* What is gone since the baseline, and what the view tells of the row; lines used. */

@@ -362,8 +362,8 @@ static void foot_code(const struct listing *l, struct foot *f)
 {
 	if (l->why)
 		foot_text(f, TEXT("Code"), l->why);
-	if (l->why && l->cure)
-		foot_text(f, TEXT("Cure"), l->cure);
+	if (l->why && l->fix)
+		foot_text(f, TEXT("Cure"), l->fix);
 	if (!l->why && l->origin)
 		foot_text(f, TEXT("Code"), l->origin);
 }

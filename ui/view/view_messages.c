@@ -99,8 +99,8 @@ static void draw_text(const struct ui_state *st, const struct row *row, struct c
 		     style_of(st, row));
 }
 
-static void draw_cure(const struct ui_state *st, const struct row *row, struct canvas *c,
-		      struct view_field at)
+static void draw_fix(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     struct view_field at)
 {
 	canvas_text(c, at.row, at.col, at.cols,
 		    message_of(st, row)->control == NOTICE_NONE ? TEXT("") : TEXT("Enter"),
@@ -131,7 +131,7 @@ static const struct view_column columns[] = {
 		   .right = true,
 		   .compare = by_last,
 		   .draw = draw_last },
-	[KEY] = { .title = TEXT("CURE"), .help = "Enter takes it", .width = 5, .draw = draw_cure },
+	[KEY] = { .title = TEXT("CURE"), .help = "Enter takes it", .width = 5, .draw = draw_fix },
 	[WHAT] = { .title = TEXT("MESSAGE"),
 		   .help = "what happened, the worst first",
 		   .compare = by_severity,
@@ -168,9 +168,9 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	if (!m)
 		return 0;
 	foot_text(f, TEXT("What"), m->text);
-	foot_text(f, TEXT("Cure"), m->cure[0] ? m->cure : "none needed");
+	foot_text(f, TEXT("Cure"), m->fix[0] ? m->fix : "none needed");
 	if (m->control != NOTICE_NONE)
-		foot_line(f, TEXT("Enter"), TEXT("takes the cure: what it says first"));
+		foot_line(f, TEXT("Enter"), TEXT("applies the fix: what it says first"));
 	return f->used;
 }
 
@@ -181,7 +181,7 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 
 	if (action != ACT_OPEN || list->cursor >= list->nr)
 		return false;
-	actions_take_cure(st, message_of(st, &list->rows[list->cursor]));
+	actions_take_fix(st, message_of(st, &list->rows[list->cursor]));
 	return true;
 }
 

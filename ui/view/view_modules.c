@@ -265,8 +265,8 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 		foot_memory(f, m);
 	if (m->reason[0])
 		foot_text(f, TEXT("Reason"), m->reason);
-	if (m->cure[0])
-		foot_text(f, TEXT("Cure"), m->cure);
+	if (m->fix[0])
+		foot_text(f, TEXT("Cure"), m->fix);
 	return f->used;
 }
 
