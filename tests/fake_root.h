@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A tree of files that stands for /proc, /sys or the like: made file by file,
- * and removed at the end. Include it after cmocka.h.
+ * and removed at the end.
  */
 #ifndef TESTS_FAKE_ROOT_H
 #define TESTS_FAKE_ROOT_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
+
 #include <sys/stat.h>
 
 /* The file @path below @root, with all the folders above it. */

@@ -6,15 +6,10 @@
 #ifndef TESTS_SAMPLER_FAKE_KERNEL_H
 #define TESTS_SAMPLER_FAKE_KERNEL_H
 
+#include "tests/prelude.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "sampler/event/counters.h"
 

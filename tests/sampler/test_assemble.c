@@ -3,16 +3,9 @@
  * assemble: ids of the real tables into a profile that outlives them. Names
  * come from this very program, read as the loader reads it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
 

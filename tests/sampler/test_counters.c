@@ -5,13 +5,8 @@
  */
 #include "sampler/event/counters.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <unistd.h>

@@ -5,14 +5,9 @@
  */
 #include "sampler/event/doctor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/fake_root.h"

@@ -6,12 +6,8 @@
  */
 #include "sampler/event/event.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
 
 #include "sampler/pipeline/deltas.h"

@@ -3,14 +3,7 @@
  * fold: small cases worked out by hand, and random profiles against the
  * plainest possible way to count them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-
+#include "tests/prelude.h"
 #include "sampler/profile/fold.h"
 #include "symbols/base/base.h"
 #include "tests/yardstick.h"

@@ -3,16 +3,9 @@
  * fold_tree, fold_callers: small cases worked out by hand, random profiles
  * against the plainest way to count, and the time that a large one takes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "sampler/profile/fold_tree.h"

@@ -5,13 +5,9 @@
  */
 #include "sampler/generation.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
+
 #include <urcu-qsbr.h>
-#include <cmocka.h>
 
 #include "sampler/session.h"
 

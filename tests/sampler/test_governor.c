@@ -5,11 +5,7 @@
  */
 #include "sampler/event/governor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "tests/prelude.h"
 
 #define S 1000000000ULL
 

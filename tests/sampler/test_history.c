@@ -3,15 +3,9 @@
  * history and sums: each window against sums done by hand, bounds that fold
  * away without losing a sample, decay over many half-lives.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "sampler/count/history.h"
 #include "sampler/count/sums.h"

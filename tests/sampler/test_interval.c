@@ -5,13 +5,9 @@
  */
 #include "sampler/count/interval.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define WINDOWS 1000
 

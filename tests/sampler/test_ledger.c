@@ -6,13 +6,8 @@
  */
 #include "sampler/sampler.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <poll.h>

@@ -5,14 +5,8 @@
  */
 #include "sampler/event/event_parse.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 

@@ -5,17 +5,12 @@
  */
 #include "sampler/event/event_parse.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/fake_root.h"

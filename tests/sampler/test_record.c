@@ -5,12 +5,8 @@
  */
 #include "sampler/perf/record.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>

@@ -5,14 +5,10 @@
  */
 #include "sampler/perf/ring.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
-#include <linux/perf_event.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -7,17 +7,11 @@
  * Key k is the stack of depth(k) places with offsets k, k+1, ..., and weighs
  * k + 1: so a cell can be checked against what its stack says.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <urcu/urcu-qsbr.h>
 
 #include "sampler/count/tables.h"

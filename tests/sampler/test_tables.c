@@ -3,15 +3,7 @@
  * stacks and cells, one thread: identity, sums, growth, full, memory caps.
  * test_stress.c has the threads.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/prelude.h"
 #include "sampler/count/tables.h"
 #include "symbols/base/base.h"
 

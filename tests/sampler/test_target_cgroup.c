@@ -5,12 +5,8 @@
  */
 #include "sampler/event/target_cgroup.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <unistd.h>
 

@@ -4,13 +4,7 @@
  */
 #include "symbols/process/cgroup.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/prelude.h"
 
 #define ID64 "3fa1c2d4e5f60718293a4b5c6d7e8f90112233445566778899aabbccddeeff00"
 

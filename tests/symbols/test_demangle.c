@@ -2,16 +2,7 @@
 /*
  * demangle: the names people expect, and names made to explode.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/prelude.h"
 #include "symbols/base/base.h"
 #include "symbols/name/demangle.h"
 #include "tests/yardstick.h"

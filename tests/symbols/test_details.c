@@ -4,18 +4,13 @@
  */
 #include "symbols/process/details.h"
 
-#include <setjmp.h>
+#include "tests/prelude.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
-
-#include <cmocka.h>
 
 #include "symbols/object/object.h"
 #include "symbols/process/maps.h"

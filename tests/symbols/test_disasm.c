@@ -3,16 +3,9 @@
  * disasm and listing: instructions without gaps from any bytes, jumps that
  * stay inside, names of what is called; references.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <elf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "symbols/source/disasm.h"
 

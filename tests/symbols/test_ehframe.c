@@ -6,19 +6,14 @@
 #include "symbols/object/debugframe.h"
 #include "symbols/object/ehframe.h"
 
+#include "tests/prelude.h"
+
 #include <elf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "symbols/base/base.h"
 

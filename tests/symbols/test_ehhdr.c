@@ -3,15 +3,11 @@
  * .eh_frame_hdr: made tables with every kind of damage, and those of what is
  * installed here, whose answers are those of our own walk.
  */
+#include "tests/prelude.h"
+
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #include "symbols/base/base.h"
 #include "tests/unwind/make_eh.h"

@@ -3,19 +3,12 @@
  * fetch: a debug file from a server on this machine, one that has none, one
  * that never answers (cancel), and none named; where the cache is.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>

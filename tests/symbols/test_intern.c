@@ -2,13 +2,7 @@
 /*
  * intern: bounded probing, tags that collide, ids given back, growth.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/prelude.h"
 #include "symbols/base/base.h"
 #include "symbols/base/intern.h"
 

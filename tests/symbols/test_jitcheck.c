@@ -5,14 +5,8 @@
  */
 #include "symbols/jit/jitcheck.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <unistd.h>
 
 #include "tests/fake_root.h"

@@ -3,16 +3,9 @@
  * jitcode: layers against a model that paints each address, the last layer,
  * what is told twice, limits.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "symbols/jit/jitcode.h"
 

@@ -3,16 +3,9 @@
  * jitdump: each kind of record, a file that grows byte by byte, lines as V8
  * writes them, what is damaged.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "symbols/jit/jitdump.h"

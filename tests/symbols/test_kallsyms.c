@@ -3,16 +3,9 @@
  * kallsyms: text made here for every rule, hostile text, and the list of the
  * running kernel where it can be read.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "symbols/base/fields.h"

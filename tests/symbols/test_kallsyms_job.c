@@ -3,16 +3,9 @@
  * kallsyms_job: a list that a helper reads, one that cannot be read, one that
  * nobody wants any more while it is read, and a time when no helper is free.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

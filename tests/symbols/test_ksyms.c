@@ -3,15 +3,8 @@
  * ksyms: code that comes, goes and is replaced, against a model of addresses;
  * what makes no sense; the names that naming makes of it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "symbols/name/naming.h"

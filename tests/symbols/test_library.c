@@ -4,11 +4,7 @@
  */
 #include "symbols/base/library.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/prelude.h"
 
 struct functions {
 	int (*abs)(int v);

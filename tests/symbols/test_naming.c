@@ -3,16 +3,9 @@
  * naming: kernel addresses while the kernel's list changes: modules that come,
  * BPF programs that make room for others.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "symbols/name/naming.h"

@@ -3,15 +3,9 @@
  * dso: what makes two sightings one object, stable addresses, and readers
  * beside a writer.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "symbols/object/object.h"
 

@@ -3,16 +3,9 @@
  * perfmap: forms of lines, overlaps against a model that paints each address,
  * hostile text.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "symbols/jit/perfmap.h"
 

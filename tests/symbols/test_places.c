@@ -3,15 +3,9 @@
  * places: identity, growth beyond chunks, full, names, and threads that race
  * for the same places beside a growing builder.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <urcu/urcu-qsbr.h>
 
 #include "symbols/base/base.h"

@@ -4,14 +4,9 @@
  */
 #include "symbols/process/procfs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include "symbols/base/foreign.h"
 

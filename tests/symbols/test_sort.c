@@ -5,12 +5,7 @@
  */
 #include "symbols/base/sort.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "tests/prelude.h"
 #include "symbols/base/lookup.h"
 
 /* 16 bytes, as struct image_symbol has 24: sizes of their own way. */

@@ -3,20 +3,15 @@
  * sources: where an image's names come from beyond its own tables: debug
  * files by link, compressed tables (and bombs), stubs of a PLT.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #ifdef HAVE_LZMA
 #include <lzma.h>
 #endif

@@ -5,17 +5,10 @@
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 
-#include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <wchar.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
+#include <locale.h>
+#include <wchar.h>
 
 #define DOT  "\xc2\xb7"
 #define DOTS "\xe2\x80\xa6"

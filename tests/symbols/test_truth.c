@@ -5,19 +5,12 @@
  *
  * TRUTH_ADDRESSES=2000 (of each library) makes it 100 000 addresses.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -6,15 +6,9 @@
 #ifndef TESTS_UI_FAKE_H
 #define TESTS_UI_FAKE_H
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
+#include <errno.h>
 
 #include "sampler/sampler.h"
 #include "ui/screen.h"

@@ -4,18 +4,13 @@
  */
 #include "ui/cli/batch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/prelude.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MAIN, WALK, LEAF, KERNEL, NR_FUNCTIONS };
 

@@ -2,15 +2,7 @@
 /*
  * Cells: clipping at every column, wide characters, differences.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/prelude.h"
 #include "symbols/base/base.h"
 #include "ui/draw/canvas.h"
 #include "ui/text/format.h"

@@ -3,16 +3,8 @@
  * The guard on a real pseudo-terminal: whatever kills proftop, the terminal
  * is as it was, and the exit code tells.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>

@@ -5,15 +5,10 @@
  */
 #include "ui/cli/options.h"
 
-#include <argp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
+#include <argp.h>
+#include <unistd.h>
 
 #include "ui/text/number.h"
 

@@ -3,15 +3,9 @@
  * trend, baseline: what is known of which second, bounds, and how often chance
  * is taken for a change.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "symbols/base/base.h"
 #include "ui/view/baseline.h"

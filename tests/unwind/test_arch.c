@@ -5,14 +5,11 @@
  */
 #include "unwind/arch.h"
 
+#include "tests/prelude.h"
+
 #include <asm/perf_regs.h>
 #include <elf.h>
 #include <libunwind.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "symbols/base/base.h"
 

@@ -7,14 +7,11 @@
  */
 #include "unwind/cfi.h"
 
+#include "tests/prelude.h"
+
 #include <elfutils/libdw.h>
 #include <ftw.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #include "unwind/rows.h"
 #include "symbols/base/base.h"

@@ -4,13 +4,8 @@
  * stack is always the right one, none is waited for in vain, and nobody reads
  * what is freed (SAN=address, SAN=thread).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <unistd.h>

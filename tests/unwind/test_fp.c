@@ -4,11 +4,7 @@
  */
 #include "unwind/fp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
+#include "tests/prelude.h"
 #include "symbols/base/base.h"
 #include "unwind/rewrite.h"
 

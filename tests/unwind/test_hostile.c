@@ -7,18 +7,14 @@
  */
 #include "unwind/unwind.h"
 
+#include "tests/prelude.h"
+
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
-
-#include <cmocka.h>
 
 #include "symbols/object/image.h"
 #include "unwind/cfi.h"

@@ -4,11 +4,7 @@
  */
 #include "unwind/rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
+#include "tests/prelude.h"
 #include "unwind/unwind.h"
 
 static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fits)

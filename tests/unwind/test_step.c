@@ -6,12 +6,9 @@
  */
 #include "unwind/step.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
+#include <inttypes.h>
 
 #include "tests/unwind/make_eh.h"
 #include "tests/yardstick.h"

@@ -5,8 +5,9 @@
  * epilogues, PLT stubs, the lazy resolver, libc's assembly. By rows, and the
  * same by libunwind alone.
  */
+#include "tests/prelude.h"
+
 #if !defined(__x86_64__)
-#include <stdio.h>
 
 int main(void)
 {
@@ -18,20 +19,13 @@ int main(void)
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
-
-#include <cmocka.h>
 
 #include "tests/unwind/world.h"
 

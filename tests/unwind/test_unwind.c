@@ -6,23 +6,19 @@
  */
 #include "unwind/unwind.h"
 
+#include "tests/prelude.h"
+
 #include <alloca.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <unwind.h>
 #include <urcu/urcu-qsbr.h>
-
-#include <cmocka.h>
 
 #include "symbols/symbols.h"
 #include "tests/unwind/shot.h"
