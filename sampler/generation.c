@@ -44,8 +44,10 @@ int generation_new(const struct generation_caps *caps, struct stacks **stacks,
 	if (code)
 		return code;
 	code = counts_new(counts, CELLS_START, CELLS_MAX);
-	if (code)
+	if (code) {
 		stacks_free(*stacks);
+		*stacks = NULL; /* the caller frees its members on any failure */
+	}
 	return code;
 }
 

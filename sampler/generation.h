@@ -26,7 +26,7 @@ struct generation_caps {
  * another stack; no CPUs: a recording, which has all its samples at once.
  */
 struct generation_caps generation_caps(uint32_t nr_cpus, double nr_samples);
-/* Empty tables. 0 or -ENOMEM. */
+/* Make empty tables. 0, or -ENOMEM: *stacks and *counts are NULL or as before. */
 int generation_new(const struct generation_caps *caps, struct stacks **stacks,
 		   struct counts **counts);
 /* Each tick: is it time for the next one, because of the tasks? */

@@ -216,19 +216,21 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	return stop;
 }
 
-/* Squeeze out the places that found no room. True if any frame is left. */
-static bool drop_full_places(uint32_t *frames, uint32_t *nr)
+/*
+ * End the stack before the first frame that has no room in the place table: with that frame left
+ * out, its callee would be shown below the wrong caller. The innermost one stays, for store().
+ */
+static void cut_full_places(struct pipeline *p)
 {
-	uint32_t kept = 0;
+	uint32_t kept = 1;
 
-	while (kept < *nr && frames[kept] != PLACE_NONE)
+	while (kept < p->nr && p->frames[kept] != PLACE_NONE)
 		kept++;
-	/* Mostly there is none. */
-	for (uint32_t i = kept; i < *nr; i++)
-		if (frames[i] != PLACE_NONE)
-			frames[kept++] = frames[i];
-	*nr = kept;
-	return kept > 0;
+	if (kept >= p->nr)
+		return;
+	p->nr = kept;
+	p->nr_kernel = MIN(p->nr_kernel, kept);
+	p->stop = UNWIND_TRUNCATED;
 }
 
 /* Put the stack in hand into the tables. DROP_NR: it is in. */
@@ -236,7 +238,7 @@ static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weig
 {
 	uint32_t stack;
 
-	if (!drop_full_places(p->frames, &p->nr))
+	if (p->frames[0] == PLACE_NONE)
 		return DROP_PLACES_FULL;
 	stack = stacks_intern(p->tables->stacks, p->frames, p->nr);
 	if (stack == STACK_NONE)
@@ -285,6 +287,7 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	p->stop = user_frames(p, s, &hit, regs_mask, &p->nr);
 	if (p->nr == 0) /* not loaded yet, or hidden from us: only the task is known */
 		p->frames[p->nr++] = places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
+	cut_full_places(p);
 }
 
 bool pipeline_wants_stack(const struct pipeline *p)

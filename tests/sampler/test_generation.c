@@ -7,6 +7,10 @@
 
 #include "tests/prelude.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <urcu-qsbr.h>
 
 #include "sampler/session.h"
@@ -243,9 +247,62 @@ static void test_storm_beyond_the_caps(void **state)
 	close_session(&s);
 }
 
+/* In a process of so little memory; returns false when it all went in. */
+static bool fails_within(rlim_t more)
+{
+	const struct generation_caps caps = generation_caps(2, 0);
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		struct rlimit limit = { more, more };
+		struct stacks *stacks = NULL;
+		struct counts *counts = NULL;
+		int code;
+
+		signal(SIGSEGV, SIG_DFL);
+		signal(SIGABRT, SIG_DFL);
+		setrlimit(RLIMIT_AS, &limit);
+		code = generation_new(&caps, &stacks, &counts);
+		/* As the owner does, whatever came of it. */
+		stacks_free(stacks);
+		counts_free(counts);
+		_exit(code ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status) == 1;
+}
+
+/* Bytes of address space in use. */
+static rlim_t space_in_use(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu", &pages), 1);
+	fclose(f);
+	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+static void test_out_of_memory_frees_once(void **state)
+{
+	rlim_t used = space_in_use(), more = 0;
+
+	/* Sanitizers reserve terabytes: a limit says nothing there. */
+	if (used > (rlim_t)1 << 40)
+		skip();
+	while (more < 64 << 20 && fails_within(used + more))
+		more += 64 << 10;
+	assert_in_range(more, 1 << 20, 64 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* First: later on, freed memory is left to be used again. */
+		cmocka_unit_test(test_out_of_memory_frees_once),
 		cmocka_unit_test(test_history_moves_along),
 		cmocka_unit_test(test_cells_in_flight_move),
 		cmocka_unit_test(test_forgotten_stacks_are_gone),
