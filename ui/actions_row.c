@@ -96,6 +96,10 @@ static void edit(struct ui_state *st, uint32_t code)
 	if (!actions_source(st, st->edit.path, sizeof(st->edit.path), &st->edit.line)) {
 		st->edit.path[0] = '\0';
 		ui_state_say(st, false, "%s", actions_row_refusal(st, ACT_EDITOR));
+	} else if (editor_refusal(st->edit.path)) {
+		ui_state_say(st, true, "source not opened: %.400s: %s", st->edit.path,
+			     editor_refusal(st->edit.path));
+		st->edit.path[0] = '\0';
 	} else if (!editor_program()) {
 		ui_state_say(st, true, "no editor is chosen: set VISUAL or EDITOR; it is %s:%u",
 			     st->edit.path, st->edit.line);

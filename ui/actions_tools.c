@@ -186,6 +186,17 @@ static void pick_columns(struct ui_state *st, uint32_t code)
 		ui_state_say(st, false, "this view has no columns");
 }
 
+/* Start @w; report now what is known now, the rest by actions_file_result(). */
+static int start_work(struct ui_state *st, struct file_work *w)
+{
+	struct err e;
+	int code = file_worker_start(st->files, w, &e);
+
+	if (code)
+		ui_state_say(st, code < 0, "%s", e.text);
+	return MIN(code, 0);
+}
+
 static void write_config(struct ui_state *st, uint32_t code)
 {
 	struct settings set = {
@@ -206,11 +217,11 @@ static void write_config(struct ui_state *st, uint32_t code)
 		columns_format(view_of(columns_view(i)), st->lists[columns_view(i)].columns,
 			       set.columns[i], sizeof(set.columns[i]));
 	if (!st->config->saves)
-		ui_state_say(st, false, "settings are not kept here");
-	else if (settings_path(path, sizeof(path), &e) || settings_write(path, &set, &e))
+		ui_state_say(st, false, "settings are not saved here");
+	else if (settings_path(path, sizeof(path), &e))
 		ui_state_say(st, true, "%s", e.text);
 	else
-		ui_state_say(st, false, "the settings are in %s", path);
+		start_work(st, settings_work(path, &set));
 }
 
 static void command(struct ui_state *st, uint32_t code)
@@ -218,22 +229,7 @@ static void command(struct ui_state *st, uint32_t code)
 	prompt_open(st, PROMPT_COMMAND);
 }
 
-static int write_all(int fd, const char *text, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, text, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
-/* What the screen shows once the command line is closed. */
+/* Draw the screen as it looks once the command line is closed. */
 static char *screen_text(struct ui_state *st)
 {
 	struct canvas c;
@@ -248,19 +244,23 @@ static char *screen_text(struct ui_state *st)
 	return text;
 }
 
-int actions_save_screen(struct ui_state *st, const char *path, bool exclusive)
+bool actions_file_result(struct ui_state *st)
 {
-	char *text = screen_text(st);
-	int fd, code;
+	struct err e;
+	int code;
 
-	if (!text)
-		return -ENOMEM;
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (exclusive ? O_EXCL : O_TRUNC), 0666);
-	code = fd < 0 ? -errno : write_all(fd, text, strlen(text));
-	if (fd >= 0 && close(fd) && !code)
-		code = -errno;
-	free(text);
-	return code;
+	if (!file_worker_take(st->files, &code, &e))
+		return false;
+	ui_state_say(st, code < 0, "%s", e.text);
+	return true;
+}
+
+int actions_save_screen(struct ui_state *st, const char *path, bool replace)
+{
+	char *text = screen_text(st), done[TEXT_MAX];
+
+	snprintf(done, sizeof(done), "saved the screen to %s", path);
+	return start_work(st, file_work_text(path, text, text ? strlen(text) : 0, replace, done));
 }
 
 static void save_screen(struct ui_state *st, uint32_t code)
@@ -268,7 +268,6 @@ static void save_screen(struct ui_state *st, uint32_t code)
 	time_t now = time(NULL);
 	struct tm tm;
 	char path[64];
-	int rc;
 
 	if (!st->config->saves) {
 		ui_state_say(st, false, "':screen FILE' saves the screen");
@@ -276,12 +275,7 @@ static void save_screen(struct ui_state *st, uint32_t code)
 	}
 	localtime_r(&now, &tm);
 	strftime(path, sizeof(path), "proftop-%Y%m%d-%H%M%S.txt", &tm);
-	rc = actions_save_screen(st, path, true);
-	if (rc)
-		ui_state_say(st, true, "%s: %s here; ':screen FILE' saves it elsewhere", path,
-			     strerror(-rc));
-	else
-		ui_state_say(st, false, "the screen is in %s", path);
+	actions_save_screen(st, path, false);
 }
 
 /* clang-format off */

@@ -19,7 +19,12 @@ const char *actions_name(const struct ui_state *st, char buf[static TEXT_MAX]);
 /* Into one thread of a process: a row of the view of threads. */
 void actions_enter_thread(struct ui_state *st, const struct row *row);
 
-/* Write the screen as text. 0 or -errno; @exclusive: only a file that is not there yet. */
-int actions_save_screen(struct ui_state *st, const char *path, bool exclusive);
+/*
+ * Start writing the screen as text; a message reports the result. @replace: over a regular file
+ * too. 0 or -errno.
+ */
+int actions_save_screen(struct ui_state *st, const char *path, bool replace);
+/* Report the result of a file that was being written; false: none yet. */
+bool actions_file_result(struct ui_state *st);
 
 #endif

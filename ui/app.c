@@ -19,17 +19,19 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "ui/actions_tools.h"
 #include "ui/editor.h"
 #include "ui/view/folding.h"
 #include "ui/view/folds.h"
 #include "ui/screen.h"
 #include "ui/draw/term.h"
 
-#define APP_NICE    (-5)
-#define REPAINT_NS  (10 * 1000000000ull) /* whoever else wrote to the terminal is painted over */
-#define NOTE_MS	    500			 /* how late a message may leave */
-#define KEYS_A_TURN 256
-#define EDITOR_MS   50 /* how late its end is noticed */
+#define APP_NICE     (-5)
+#define REPAINT_NS   (10 * 1000000000ull) /* whoever else wrote to the terminal is painted over */
+#define NOTE_MS	     500		  /* how late a message may leave */
+#define KEYS_A_TURN  256
+#define FILE_WAIT_NS 1000000000ull /* for a file that is being written, at the end */
+#define EDITOR_MS    50		   /* how late its end is noticed */
 
 static const int signals[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE
@@ -266,19 +268,19 @@ static void edit(struct app *a)
 	struct editor_command command;
 	struct editor ed;
 	struct err e;
-	int rc = -ENOENT;
+	int rc;
 
-	if (program) {
-		editor_command(&command, program, path, a->st.edit.line);
+	rc = program ? editor_command(&command, program, path, a->st.edit.line, &e) : 1;
+	if (!rc) {
 		term_leave(a->term);
 		rc = editor_start(&ed, &command, term_input_fd(a->term), term_output_fd(a->term),
 				  &e);
 		if (!rc)
 			rc = editor_result(wait_for_editor(a, &ed), program, path, &e);
 		come_back(a);
-		if (rc)
-			ui_state_say(&a->st, true, "%s", e.text);
 	}
+	if (rc < 0)
+		ui_state_say(&a->st, true, "%s", e.text);
 	a->st.edit.path[0] = '\0';
 }
 
@@ -392,6 +394,7 @@ static void loop(struct app *a)
 			/* Only while something waits to be drawn. */
 			{ .fd = a->dirty && !a->background ? term_output_fd(a->term) : -1,
 			  .events = POLLOUT },
+			{ .fd = file_worker_fd(a->st.files), .events = POLLIN },
 		};
 		int n = poll(fds, ARRAY_SIZE(fds), next_wake(a));
 
@@ -406,6 +409,8 @@ static void loop(struct app *a)
 			take_keys(a, fds[1].revents);
 		if (fds[2].revents)
 			take_profile(a);
+		if (fds[4].revents && actions_file_result(&a->st))
+			a->dirty = true;
 		if (a->dirty && !a->gone && !a->st.quit && !a->ended_by)
 			draw(a);
 		lend(a);
@@ -441,6 +446,7 @@ int app_run(struct sampler *s, const struct app_config *config, struct err *e)
 	canvas_init(&a.canvas, ascii);
 	ui_state_init(&a.st, s, config, ascii);
 	a.st.folding = folding_new();
+	a.st.files = file_worker_new();
 	a.st.now_ns = time_now_ns();
 	a.repaint_ns = a.st.now_ns + REPAINT_NS;
 	if (config->window != PROFILE_WINDOW)
@@ -455,6 +461,8 @@ int app_run(struct sampler *s, const struct app_config *config, struct err *e)
 	term_close(a.term);
 	folding_free(a.st.folding);
 	a.st.folding = NULL;
+	file_worker_free(a.st.files, FILE_WAIT_NS);
+	a.st.files = NULL;
 	ui_state_fini(&a.st);
 	canvas_fini(&a.canvas);
 out:

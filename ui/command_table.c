@@ -21,12 +21,7 @@
 
 static void run_screen(struct ui_state *st, const char *arg)
 {
-	int code = actions_save_screen(st, arg, false);
-
-	if (code)
-		ui_state_say(st, true, "%s: %s", arg, strerror(-code));
-	else
-		ui_state_say(st, false, "the screen is in %s", arg);
+	actions_save_screen(st, arg, true);
 }
 
 static void run_filter(struct ui_state *st, const char *arg)

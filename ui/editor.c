@@ -22,15 +22,19 @@
 /* Editors that take "FILE:LINE" behind an option, and do not wait by themselves. */
 static const char *const with_goto[] = { "code", "codium", "code-insiders" };
 
-static bool takes_goto(const char *program)
-{
-	size_t size = strcspn(program, " \t");
-	const char *slash = memrchr(program, '/', size);
-	const char *name = slash ? slash + 1 : program;
+/* Editors that end their options at "--". */
+static const char *const with_dashes[] = { "vi", "vim", "nvim", "view", "nano" };
 
-	size -= (size_t)(name - program);
-	for (size_t i = 0; i < ARRAY_SIZE(with_goto); i++)
-		if (strlen(with_goto[i]) == size && !memcmp(with_goto[i], name, size))
+/* Does the name of the program that @command runs stand in @list? */
+static bool is_one_of(const char *command, const char *const *list, size_t nr)
+{
+	size_t size = strcspn(command, " \t");
+	const char *slash = memrchr(command, '/', size);
+	const char *name = slash ? slash + 1 : command;
+
+	size -= (size_t)(name - command);
+	for (size_t i = 0; i < nr; i++)
+		if (strlen(list[i]) == size && !memcmp(list[i], name, size))
 			return true;
 	return false;
 }
@@ -48,21 +52,46 @@ const char *editor_program(void)
 	return NULL;
 }
 
-void editor_command(struct editor_command *c, const char *program, const char *path, uint32_t line)
+const char *editor_refusal(const char *path)
 {
-	bool jump = takes_goto(program);
+	if (path[0] != '/')
+		return "path is not absolute";
+	return strlen(path) < EDITOR_PATH_MAX ? NULL : "path is too long";
+}
 
-	/* $1: the file, the rest: as the editor wants it. */
+int editor_command(struct editor_command *c, const char *program, const char *path, uint32_t line,
+		   struct err *e)
+{
+	bool jump = is_one_of(program, with_goto, ARRAY_SIZE(with_goto));
+	const char *why = editor_refusal(path);
+	unsigned int n = 0;
+
+	if (why)
+		return err_set(e, -EINVAL, "source not opened: %.400s: %s", path, why);
+	if (strlen(program) >= EDITOR_PATH_MAX)
+		return err_set(e, -E2BIG, "editor not started: $EDITOR is too long");
+	/* $1: the file, the rest: the arguments of the editor. */
 	snprintf(c->script, sizeof(c->script),
-		 "test -r \"$1\" || exit %d; shift; exec %.1000s \"$@\"", NOT_FOUND, program);
+		 "test -f \"$1\" && test -r \"$1\" || exit %d; shift; exec %s \"$@\"", NOT_FOUND,
+		 program);
 	if (jump)
 		snprintf(c->where, sizeof(c->where), "%s:%u", path, line);
 	else
 		snprintf(c->where, sizeof(c->where), "+%u", line);
-	memcpy(c->argv,
-	       (char *[]){ "sh", "-c", c->script, "proftop", (char *)path,
-			   jump ? "--goto" : c->where, jump ? c->where : (char *)path, NULL },
-	       sizeof(c->argv));
+	c->argv[n++] = "sh";
+	c->argv[n++] = "-c";
+	c->argv[n++] = c->script;
+	c->argv[n++] = "proftop";
+	c->argv[n++] = (char *)path;
+	if (jump)
+		c->argv[n++] = "--goto";
+	c->argv[n++] = c->where;
+	if (!jump && is_one_of(program, with_dashes, ARRAY_SIZE(with_dashes)))
+		c->argv[n++] = "--";
+	if (!jump)
+		c->argv[n++] = (char *)path;
+	c->argv[n] = NULL;
+	return 0;
 }
 
 /* The child: async-signal-safe calls only, for proftop has threads. */

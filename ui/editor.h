@@ -10,7 +10,7 @@
 
 #include "symbols/base/base.h"
 
-#define EDITOR_ARGS_MAX 8
+#define EDITOR_ARGS_MAX 10
 #define EDITOR_PATH_MAX 1024
 
 struct editor {
@@ -27,7 +27,15 @@ struct editor_command {
 	char script[2 * EDITOR_PATH_MAX], where[EDITOR_PATH_MAX + 32];
 	char *argv[EDITOR_ARGS_MAX];
 };
-void editor_command(struct editor_command *c, const char *program, const char *path, uint32_t line);
+/* 0 or -errno with a sentence: @program is too long, or editor_refusal(). */
+int editor_command(struct editor_command *c, const char *program, const char *path, uint32_t line,
+		   struct err *e);
+/*
+ * Why @path must not be given to an editor, NULL: it may. Names of source files are foreign bytes
+ * (DWARF, jitdumps): one that is not absolute could be an option or a command ("+!id"), or a file
+ * of the current directory.
+ */
+const char *editor_refusal(const char *path);
 /* $VISUAL, else $EDITOR; NULL: neither says anything. */
 const char *editor_program(void);
 

@@ -17,6 +17,7 @@
 #include "ui/draw/canvas.h"
 #include "ui/dialog.h"
 #include "ui/text/format.h"
+#include "ui/cli/file_work.h"
 #include "ui/keys.h"
 #include "ui/text/match.h"
 #include "ui/prompt.h"
@@ -187,6 +188,7 @@ struct ui_state {
 	char thread_group[FORMAT_MAX * 2]; /* or into a group of threads: "worker-*"; clean */
 	struct match cgroup;		   /* only processes whose cgroup or container it finds */
 	struct folds *folds;		   /* folds, and what is unfolded; NULL: no memory */
+	struct file_worker *files;	   /* borrowed: writes files; NULL: the main thread does */
 	struct folding *folding; /* borrowed: the thread that folds; NULL: this one does */
 
 	char copy[TEXT_MAX + 4]; /* for the clipboard; "": nothing */

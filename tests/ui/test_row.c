@@ -151,7 +151,7 @@ static int run(const char *program, const char *path, uint32_t line, char *out, 
 	ssize_t got;
 	pid_t pid;
 
-	editor_command(&c, program, path, line);
+	assert_int_equal(editor_command(&c, program, path, line, NULL), 0);
 	assert_int_equal(pipe(pipes), 0);
 	pid = fork();
 	if (!pid) {
@@ -191,11 +191,11 @@ static void test_command(void **state)
 	status = run("true", path, 3, out, sizeof(out));
 	assert_int_not_equal(editor_result(status, "true", path, &e), 0);
 	assert_non_null(strstr(e.text, "source not found"));
-	status = run("/nowhere/to/be/run", "/dev/null", 3, out, sizeof(out));
+	status = run("/nowhere/to/be/run", "/etc/passwd", 3, out, sizeof(out));
 	assert_int_not_equal(editor_result(status, "/nowhere/to/be/run", path, &e), 0);
 	assert_non_null(strstr(e.text, "cannot be run"));
 	/* One that was left with an error is no fault of ours. */
-	status = run("false", "/dev/null", 3, out, sizeof(out));
+	status = run("false", "/etc/passwd", 3, out, sizeof(out));
 	assert_int_equal(editor_result(status, "false", path, &e), 0);
 }
 
@@ -203,21 +203,65 @@ static void test_goto(void **state)
 {
 	struct editor_command c;
 
-	editor_command(&c, "/usr/bin/code --wait", "/a b", 4);
+	editor_command(&c, "/usr/bin/code --wait", "/a b", 4, NULL);
 	assert_string_equal(c.argv[5], "--goto");
 	assert_string_equal(c.argv[6], "/a b:4");
-	editor_command(&c, "codex", "/a b", 4);
+	editor_command(&c, "codex", "/a b", 4, NULL);
 	assert_string_equal(c.argv[5], "+4");
 	assert_string_equal(c.argv[6], "/a b");
 	assert_null(c.argv[7]);
 }
 
+/* Names of source files are foreign bytes: none may reach the editor as an option or command. */
+static void test_hostile_paths(void **state)
+{
+	static const char *const bad[] = { "+!id>x", "-c!id", "--cmd=x", "relative.c", "", "~/x" };
+	char long_path[EDITOR_PATH_MAX + 8] = "/", program[EDITOR_PATH_MAX + 8];
+	struct editor_command c;
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(editor_command(&c, "vim", bad[i], 1, &e), -EINVAL);
+		assert_non_null(strstr(e.text, "not absolute"));
+	}
+	memset(long_path + 1, 'a', EDITOR_PATH_MAX);
+	long_path[EDITOR_PATH_MAX + 1] = '\0';
+	assert_int_equal(editor_command(&c, "vim", long_path, 1, &e), -EINVAL);
+	memset(program, 'a', EDITOR_PATH_MAX);
+	program[EDITOR_PATH_MAX] = '\0';
+	assert_int_equal(editor_command(&c, program, "/a", 1, &e), -E2BIG);
+	assert_int_equal(editor_command(&c, "/usr/bin/vim -n", "/+a", 7, &e), 0);
+	assert_string_equal(c.argv[5], "+7");
+	assert_string_equal(c.argv[6], "--");
+	assert_string_equal(c.argv[7], "/+a");
+	assert_null(c.argv[8]);
+}
+
+/* O on a row whose source has such a name starts no editor. */
+static void test_hostile_row(void **state)
+{
+	struct profile *p;
+	struct bench b;
+
+	setenv("EDITOR", "vim", 1);
+	bench_init(&b, 100, 30, false);
+	p = profile_with_lines();
+	p->files[1] = (struct safe_text)TEXT("+!touch pwned");
+	ui_state_take(&b.st, p);
+	press(&b, 'j');
+	press(&b, 'O');
+	assert_string_equal(b.st.edit.path, "");
+	assert_non_null(strstr(look(&b), "path is not absolute"));
+	bench_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_source), cmocka_unit_test(test_menu),
-		cmocka_unit_test(test_reason), cmocka_unit_test(test_command),
-		cmocka_unit_test(test_goto),
+		cmocka_unit_test(test_source),	    cmocka_unit_test(test_menu),
+		cmocka_unit_test(test_reason),	    cmocka_unit_test(test_command),
+		cmocka_unit_test(test_goto),	    cmocka_unit_test(test_hostile_paths),
+		cmocka_unit_test(test_hostile_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

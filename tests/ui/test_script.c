@@ -259,6 +259,8 @@ static void test_screen_file(void **state)
 	want = strdup(look(&b));
 	snprintf(text, sizeof(text), "screen %s", path);
 	run(&b, text);
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC); /* a new file has the name */
 	n = read(fd, got, sizeof(got) - 1);
 	assert_true(n > 0);
 	got[n] = '\0';

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ui/cli/file_work.h"
 #include "ui/text/number.h"
 #include "ui/draw/theme.h"
 
@@ -356,11 +357,15 @@ int settings_write(const char *path, const struct settings *s, struct err *e)
 	char *real = realpath(path, NULL), temporary[SETTINGS_PATH_MAX + 16];
 	const char *target = real ? real : path;
 	FILE *old, *out = NULL;
+	struct stat st;
 	int fd, code = 0;
 
 	make_directories(path);
 	snprintf(temporary, sizeof(temporary), "%s.XXXXXX", target);
 	fd = mkostemp(temporary, O_CLOEXEC);
+	/* The new file has the mode of the old one. */
+	if (fd >= 0 && !stat(target, &st))
+		fchmod(fd, st.st_mode & 0777);
 	if (fd >= 0)
 		out = fdopen(fd, "w");
 	if (!out) {
@@ -387,4 +392,35 @@ int settings_write(const char *path, const struct settings *s, struct err *e)
 	}
 	free(real);
 	return code;
+}
+
+struct settings_work {
+	struct file_work work; /* first: the two are cast */
+	char path[SETTINGS_PATH_MAX];
+	struct settings settings;
+};
+
+static int run_work(struct file_work *w, struct err *e)
+{
+	const struct settings_work *s = (struct settings_work *)w;
+
+	return settings_write(s->path, &s->settings, e);
+}
+
+static void free_work(struct file_work *w)
+{
+	free(w);
+}
+
+struct file_work *settings_work(const char *path, const struct settings *s)
+{
+	struct settings_work *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->work = (struct file_work){ .run = run_work, .free = free_work };
+	w->settings = *s;
+	snprintf(w->path, sizeof(w->path), "%s", path);
+	snprintf(w->work.done, sizeof(w->work.done), "saved the settings to %.200s", path);
+	return &w->work;
 }

@@ -48,5 +48,8 @@ int settings_read(const char *path, struct settings *s, struct err *e);
  * at all (a new file takes the old one's place; of a link, that of its target).
  */
 int settings_write(const char *path, const struct settings *s, struct err *e);
+struct file_work;
+/* Work (ui/cli/file_work.h) that does that, of copies; NULL: no memory. */
+struct file_work *settings_work(const char *path, const struct settings *s);
 
 #endif

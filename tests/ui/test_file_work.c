@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Files that a key writes: never through a symbolic link or into a FIFO, never
+ * half, and never with the screen waiting.
+ */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ui/cli/file_work.h"
+
+struct place_on_disk {
+	char dir[64], file[96], other[96];
+};
+
+static void disk_init(struct place_on_disk *d)
+{
+	snprintf(d->dir, sizeof(d->dir), "/tmp/proftop-file-work-XXXXXX");
+	assert_non_null(mkdtemp(d->dir));
+	snprintf(d->file, sizeof(d->file), "%s/file", d->dir);
+	snprintf(d->other, sizeof(d->other), "%s/other", d->dir);
+}
+
+static void disk_fini(struct place_on_disk *d)
+{
+	unlink(d->file);
+	unlink(d->other);
+	/* Fails if a temporary file was left behind. */
+	assert_int_equal(rmdir(d->dir), 0);
+}
+
+static void assert_content(const char *path, const char *want)
+{
+	char got[64] = "";
+	FILE *in = fopen(path, "re");
+
+	assert_non_null(in);
+	got[fread(got, 1, sizeof(got) - 1, in)] = '\0';
+	fclose(in);
+	assert_string_equal(got, want);
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *out = fopen(path, "we");
+
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+static void test_new_and_replace(void **state)
+{
+	struct place_on_disk d;
+	struct err e;
+
+	disk_init(&d);
+	assert_int_equal(file_write_text(d.file, "one", 3, false, &e), 0);
+	assert_content(d.file, "one");
+	assert_int_equal(file_write_text(d.file, "two", 3, false, &e), -EEXIST);
+	assert_content(d.file, "one");
+	assert_int_equal(file_write_text(d.file, "three", 5, true, &e), 0);
+	assert_content(d.file, "three");
+	disk_fini(&d);
+}
+
+static void test_links(void **state)
+{
+	struct place_on_disk d;
+	struct err e;
+
+	disk_init(&d);
+	put(d.other, "precious");
+	assert_int_equal(symlink(d.other, d.file), 0);
+	assert_int_equal(file_write_text(d.file, "x", 1, true, &e), -EEXIST);
+	assert_non_null(strstr(e.text, "not a regular file"));
+	assert_int_equal(file_write_text(d.file, "x", 1, false, &e), -EEXIST);
+	assert_content(d.other, "precious");
+	/* A dangling one makes no file. */
+	unlink(d.other);
+	assert_int_equal(file_write_text(d.file, "x", 1, true, &e), -EEXIST);
+	assert_int_equal(file_write_text(d.file, "x", 1, false, &e), -EEXIST);
+	assert_int_not_equal(access(d.other, F_OK), 0);
+	disk_fini(&d);
+}
+
+static void test_fifo_and_errors(void **state)
+{
+	struct place_on_disk d;
+	struct err e;
+
+	disk_init(&d);
+	assert_int_equal(mkfifo(d.file, 0600), 0);
+	assert_int_equal(file_write_text(d.file, "x", 1, true, &e), -EEXIST);
+	assert_int_equal(file_write_text("/nowhere/to/be", "x", 1, true, &e), -ENOENT);
+	assert_int_equal(file_write_text("/dev/full", "x", 1, true, &e), -EEXIST);
+	disk_fini(&d);
+}
+
+/* Wait for the result as the loop of the screen does. */
+static int wait_result(struct file_worker *f, struct err *e)
+{
+	struct pollfd fd = { .fd = file_worker_fd(f), .events = POLLIN };
+	int code = 1;
+
+	for (int i = 0; i < 100 && !file_worker_take(f, &code, e); i++)
+		poll(&fd, 1, 100);
+	return code;
+}
+
+static void test_worker(void **state)
+{
+	struct file_worker *f = file_worker_new();
+	struct place_on_disk d;
+	struct err e;
+
+	disk_init(&d);
+	for (int i = 0; i < 20; i++) {
+		struct file_work *w = file_work_text(d.file, strdup("text"), 4, true, "saved");
+
+		assert_int_equal(file_worker_start(f, w, &e), 0);
+		assert_int_equal(wait_result(f, &e), 0);
+		assert_string_equal(e.text, "saved");
+		assert_content(d.file, "text");
+	}
+	assert_int_equal(file_worker_start(f, file_work_text("/nowhere/x", strdup(""), 0, true, ""),
+					   &e),
+			 0);
+	assert_int_equal(wait_result(f, &e), -ENOENT);
+	file_worker_free(f, 0);
+	/* Without a worker it is done at the call. */
+	assert_int_equal(file_worker_start(NULL,
+					   file_work_text(d.file, strdup("here"), 4, true, "ok"),
+					   &e),
+			 1);
+	assert_string_equal(e.text, "ok");
+	assert_content(d.file, "here");
+	disk_fini(&d);
+}
+
+/* A file system that does not answer. */
+struct hanging {
+	struct file_work work;
+	sem_t *go, *freed;
+};
+
+static int run_hanging(struct file_work *w, struct err *e)
+{
+	sem_wait(((struct hanging *)w)->go);
+	return 0;
+}
+
+static void free_hanging(struct file_work *w)
+{
+	sem_post(((struct hanging *)w)->freed);
+	free(w);
+}
+
+static void test_hang(void **state)
+{
+	struct file_worker *f = file_worker_new();
+	struct hanging *h = calloc(1, sizeof(*h));
+	struct err e;
+	sem_t go, freed;
+	int code;
+
+	sem_init(&go, 0, 0);
+	sem_init(&freed, 0, 0);
+	*h = (struct hanging){ { .run = run_hanging, .free = free_hanging }, &go, &freed };
+	assert_int_equal(file_worker_start(f, &h->work, &e), 0);
+	assert_false(file_worker_take(f, &code, &e));
+	assert_int_equal(file_worker_start(f, file_work_text("/x", strdup(""), 0, true, ""), &e),
+			 -EBUSY);
+	/* The end does not wait for it; what it holds is freed when it returns. */
+	file_worker_free(f, 20000000);
+	sem_post(&go);
+	sem_wait(&freed);
+	sem_destroy(&go);
+	sem_destroy(&freed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_new_and_replace),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_fifo_and_errors),
+		cmocka_unit_test(test_worker),
+		cmocka_unit_test(test_hang),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * File work on a thread: see file_work.h.
+ *
+ * Invariant: struct shared has one reference of the main thread and one of the
+ * running thread; the last one frees it, so neither waits for the other.
+ */
+#include "ui/cli/file_work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_TRIES 16
+
+struct shared {
+	atomic_uint refs;
+	atomic_bool
+		done; /* release by the thread, acquire by the main thread: result is complete */
+	int fd;	      /* eventfd: done */
+	int code;
+	struct err e;
+	struct file_work *work;
+};
+
+struct file_worker {
+	struct shared *running; /* NULL: none */
+	int fd;			/* of our own; the threads have duplicates */
+};
+
+struct file_worker *file_worker_new(void)
+{
+	struct file_worker *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->fd < 0) {
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+static void shared_put(struct shared *s)
+{
+	/* Acquire and release: all writes of the other owner come before the free. */
+	if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	s->work->free(s->work);
+	close(s->fd);
+	free(s);
+}
+
+/* Run @w and leave the message in @e, also when it succeeded. */
+static int run(struct file_work *w, struct err *e)
+{
+	int code = w->run(w, e);
+
+	if (!code)
+		err_set(e, 0, "%s", w->done);
+	return code;
+}
+
+static void *file_work_main(void *arg)
+{
+	const uint64_t one = 1;
+	struct shared *s = arg;
+
+	prctl(PR_SET_NAME, "file-work");
+	s->code = run(s->work, &s->e);
+	atomic_store_explicit(&s->done, true, memory_order_release);
+	/* The counter is far from its limit: the write cannot block. */
+	if (write(s->fd, &one, sizeof(one)) < 0)
+		s->code = s->code ? s->code : -errno;
+	shared_put(s);
+	return NULL;
+}
+
+/* Start the thread, all signals blocked, detached. 0 or a positive errno. */
+static int start_thread(struct shared *s)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int code;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	code = pthread_create(&thread, &attr, file_work_main, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return code;
+}
+
+static int run_here(struct file_work *w, struct err *e)
+{
+	int code = run(w, e);
+
+	w->free(w);
+	return code ? code : 1;
+}
+
+int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e)
+{
+	struct shared *s;
+
+	if (!w)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (!f)
+		return run_here(w, e);
+	if (f->running) {
+		w->free(w);
+		return err_set(e, -EBUSY, "the last file is still being written");
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return run_here(w, e);
+	s->work = w;
+	s->fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+	atomic_init(&s->refs, 2);
+	if (s->fd < 0 || start_thread(s)) {
+		if (s->fd >= 0)
+			close(s->fd);
+		free(s);
+		return run_here(w, e);
+	}
+	f->running = s;
+	return 0;
+}
+
+bool file_worker_take(struct file_worker *f, int *code, struct err *e)
+{
+	uint64_t nr;
+
+	/* Acquire: pairs with the release in file_work_main(). */
+	if (!f || !f->running || !atomic_load_explicit(&f->running->done, memory_order_acquire))
+		return false;
+	*code = f->running->code;
+	*e = f->running->e;
+	/* The thread may write after this; the next take finds nothing then. */
+	if (read(f->fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
+		*code = -errno;
+	shared_put(f->running);
+	f->running = NULL;
+	return true;
+}
+
+int file_worker_fd(const struct file_worker *f)
+{
+	return f ? f->fd : -1;
+}
+
+void file_worker_free(struct file_worker *f, uint64_t wait_ns)
+{
+	const struct timespec step = { .tv_nsec = 5000000 };
+	uint64_t until = time_now_ns() + wait_ns;
+
+	if (!f)
+		return;
+	while (f->running && !atomic_load_explicit(&f->running->done, memory_order_acquire) &&
+	       time_now_ns() < until)
+		nanosleep(&step, NULL);
+	if (f->running)
+		shared_put(f->running);
+	close(f->fd);
+	free(f);
+}
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, text, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		text += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Refuse to replace anything but a regular file. 0, -EEXIST, other -errno. */
+static int check_target(const char *path, bool replace, struct err *e)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : err_set(e, -errno, "%s: %s", path, strerror(errno));
+	if (!replace)
+		return err_set(e, -EEXIST, "%s: %s", path, strerror(EEXIST));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, -EEXIST, "%s: not a regular file: not replaced", path);
+	return 0;
+}
+
+/* Create a file beside @path, its name in @name. The descriptor or -errno. */
+static int create_beside(const char *path, char *name, size_t size)
+{
+	static const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = -EEXIST;
+
+	for (int i = 0; i < NAME_TRIES && fd == -EEXIST; i++) {
+		uint64_t salt = hash_u64(time_now_ns() + (uint64_t)getpid() + (uint64_t)i);
+
+		if (snprintf(name, size, "%s.%08x", path, (unsigned int)salt) >= (int)size)
+			return -ENAMETOOLONG;
+		fd = open(name, flags, 0666);
+		fd = fd < 0 ? -errno : fd;
+	}
+	return fd;
+}
+
+/* Give the file its name; without @replace by link(2), which never replaces. */
+static int give_name(const char *temporary, const char *path, bool replace)
+{
+	int code;
+
+	if (replace)
+		return rename(temporary, path) ? -errno : 0;
+	code = link(temporary, path) ? -errno : 0;
+	/* A file system without hard links: the name was free a moment ago. */
+	if (code == -EPERM || code == -EOPNOTSUPP || code == -ENOSYS)
+		return rename(temporary, path) ? -errno : 0;
+	unlink(temporary);
+	return code;
+}
+
+int file_write_text(const char *path, const char *text, size_t size, bool replace, struct err *e)
+{
+	char temporary[4096];
+	int fd, code = check_target(path, replace, e);
+
+	if (code)
+		return code;
+	fd = create_beside(path, temporary, sizeof(temporary));
+	if (fd < 0)
+		return err_set(e, fd, "%s: %s", path, strerror(-fd));
+	code = write_all(fd, text, size);
+	if (close(fd) && !code)
+		code = -errno;
+	if (!code)
+		code = give_name(temporary, path, replace);
+	if (!code)
+		return 0;
+	unlink(temporary);
+	return err_set(e, code, "%s: %s", path, strerror(-code));
+}
+
+struct text_work {
+	struct file_work work; /* first: the two are cast */
+	char *path, *text;
+	size_t size;
+	bool replace;
+};
+
+static int run_text(struct file_work *w, struct err *e)
+{
+	struct text_work *t = (struct text_work *)w;
+
+	return file_write_text(t->path, t->text, t->size, t->replace, e);
+}
+
+static void free_text(struct file_work *w)
+{
+	struct text_work *t = (struct text_work *)w;
+
+	free(t->path);
+	free(t->text);
+	free(t);
+}
+
+struct file_work *file_work_text(const char *path, char *text, size_t size, bool replace,
+				 const char *done)
+{
+	struct text_work *t = calloc(1, sizeof(*t));
+	char *copy = strdup(path);
+
+	if (!t || !copy || !text) {
+		free(t);
+		free(copy);
+		free(text);
+		return NULL;
+	}
+	*t = (struct text_work){ .work = { .run = run_text, .free = free_text },
+				 .path = copy,
+				 .text = text,
+				 .size = size,
+				 .replace = replace };
+	snprintf(t->work.done, sizeof(t->work.done), "%s", done);
+	return &t->work;
+}
