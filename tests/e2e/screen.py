@@ -422,7 +422,25 @@ def kill_and_compare(name, sig, of_guard):
     t.close()
 
 
+def has_terminfo(name):
+    return subprocess.run(["infocmp", name], capture_output=True, check=False).returncode == 0
+
+
+def show_in(name):
+    """Terminfo has no size for some terminals: the size is that of the tty."""
+    t = Terminal(f"env TERM={name} {PROFTOP} -d 0.3", 100, 30)
+    if t.expect(r"(?m)^ *proftop ", f"TERM={name}: a screen", 5):
+        width = max(len(line) for line in t.screen().splitlines())
+        if width <= 80:
+            wrong(f"TERM={name}: {width} columns of 100 are used", t.screen())
+    t.press("q")
+    t.close()
+
+
 def test_terminal():
+    for name in ("linux", "vt100", "screen"):
+        if has_terminfo(name):
+            show_in(name)
     for name, sig, of_guard in (("SIGSEGV", signal.SIGSEGV, False), ("SIGKILL", signal.SIGKILL, False),
                                 ("SIGABRT", signal.SIGABRT, False), ("SIGTERM", signal.SIGTERM, False),
                                 ("SIGKILL of the guard", signal.SIGKILL, True),

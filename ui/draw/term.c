@@ -191,7 +191,10 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 		rc = refuse(e, "there is no keyboard: standard input is no terminal");
 		goto fail;
 	}
+	/* Not by LINES and COLUMNS, which a shell may have left stale: by the terminal. Terminfo
+	 * alone has no size for some, the text console among them. */
 	use_env(FALSE);
+	use_tioctl(TRUE);
 	t->screen = newterm(NULL, t->out, t->in);
 	if (!t->screen) {
 		rc = refuse(e, "curses does not start");
