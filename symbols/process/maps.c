@@ -118,49 +118,49 @@ bool maps_process_known(const struct maps *m, const struct process *p)
 		       atomic_load_explicit(&m->epoch, memory_order_acquire);
 }
 
-/* The id of @th in @tasks if it has one, else TASK_UNKNOWN; @word is what the thread says. */
-static uint32_t known_id(const struct tasks *tasks, const struct process_thread *th, uint64_t *word)
+/* Find the id of @name in @tasks, else TASK_UNKNOWN; store the word it is in to @word. */
+static uint32_t known_id(const struct tasks *tasks, const struct thread_name *name, uint64_t *word)
 {
 	/* Acquire: with the id comes its entry; pairs with new_id(). */
-	*word = atomic_load_explicit(&th->task[tasks->serial & 1], memory_order_acquire);
+	*word = atomic_load_explicit(&name->task[tasks->serial & 1], memory_order_acquire);
 	return *word >> 32 == tasks->serial ? (uint32_t)*word : TASK_UNKNOWN;
 }
 
-/* A new id for @th, which says @word yet; another thread may be first: then our entry stays unused.
- */
-static uint32_t new_id(struct tasks *tasks, struct process_thread *th, const struct task *task,
+/* Give @name an id in place of @word. When another thread is first, our entry stays unused. */
+static uint32_t new_id(struct tasks *tasks, struct thread_name *name, const struct task *task,
 		       uint64_t word)
 {
 	uint32_t id = tasks_add(tasks, task);
 
 	if (id == TASK_UNKNOWN ||
-	    atomic_compare_exchange_strong_explicit(&th->task[tasks->serial & 1], &word,
+	    atomic_compare_exchange_strong_explicit(&name->task[tasks->serial & 1], &word,
 						    (uint64_t)tasks->serial << 32 | id,
 						    memory_order_acq_rel, memory_order_acquire))
 		return id;
 	return (uint32_t)word;
 }
 
-/* The dense id of a thread's incarnation, given now if this is its first sample. */
-static uint32_t task_id(struct tasks *tasks, struct process_thread *th, const struct process *p)
+/* Return the id of a thread under one of its names, given now if this is its first sample. */
+static uint32_t task_id(struct tasks *tasks, const struct process_thread *th,
+			struct thread_name *name, const struct process *p)
 {
 	struct task task;
 	uint64_t word;
-	uint32_t id = known_id(tasks, th, &word);
+	uint32_t id = known_id(tasks, name, &word);
 
 	if (id != TASK_UNKNOWN)
 		return id;
 	task = (struct task){
 		.pid = th->pid,
 		.tid = th->tid,
-		.number = th->number,
+		.number = name->number,
 		.process = p->id,
 		.uid = atomic_load_explicit(&p->uid, memory_order_relaxed),
 		.parent = atomic_load_explicit(&p->parent, memory_order_relaxed),
-		.start_ns = th->birth_ns,
-		.comm = th->comm,
+		.start_ns = name->birth_ns,
+		.comm = name->comm,
 	};
-	return new_id(tasks, th, &task, word);
+	return new_id(tasks, name, &task, word);
 }
 
 /* The thread, if it belongs to this incarnation of its process. */
@@ -189,7 +189,7 @@ static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid
 		th = find_thread(m, p, p->pid, time_ns);
 	}
 	if (th) {
-		hit->task = task_id(tasks, th, p);
+		hit->task = task_id(tasks, th, process_thread_name(th, time_ns), p);
 		hit->full = hit->task == TASK_UNKNOWN;
 	}
 	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX)
@@ -369,26 +369,28 @@ struct tasks *maps_renew_tasks(struct maps *m)
 	return old;
 }
 
-/* The thread that @task tells of, if it is not forgotten yet. */
-static struct process_thread *thread_of(const struct maps *m, const struct task *task)
+/* Find the name that @task was made of; NULL if it is dropped. */
+static struct thread_name *name_of(const struct maps *m, const struct task *task)
 {
 	struct process_thread *th =
 		process_thread_find(&m->procs, task->pid, task->tid, task->start_ns);
-	return th && th->number == task->number ? th : NULL;
+	struct thread_name *name = th ? process_thread_name(th, task->start_ns) : NULL;
+
+	return name && name->number == task->number ? name : NULL;
 }
 
 /* One that samples were put to meanwhile has its id already: it stays one task. */
 static uint32_t move_task(struct maps *m, const struct task *task)
 {
 	struct tasks *to = maps_tasks(m);
-	struct process_thread *th = thread_of(m, task);
+	struct thread_name *name = name_of(m, task);
 	uint64_t word;
 	uint32_t id;
 
-	if (!th)
+	if (!name)
 		return tasks_add(to, task);
-	id = known_id(to, th, &word);
-	return id != TASK_UNKNOWN ? id : new_id(to, th, task, word);
+	id = known_id(to, name, &word);
+	return id != TASK_UNKNOWN ? id : new_id(to, name, task, word);
 }
 
 uint32_t maps_move_task(struct maps *m, const struct tasks *from, uint32_t id)
@@ -422,5 +424,7 @@ void maps_stats(const struct maps *m, struct maps_stats *out)
 		.nr_mappings = atomic_load_explicit(&m->spaces.nr_mappings, memory_order_relaxed),
 		.nr_reads = atomic_load_explicit(&m->nr_reads, memory_order_relaxed),
 		.nr_read_failed = atomic_load_explicit(&m->nr_read_failed, memory_order_relaxed),
+		.nr_names_dropped =
+			atomic_load_explicit(&m->procs.nr_names_dropped, memory_order_relaxed),
 	};
 }

@@ -238,13 +238,21 @@ static void apply_comm(struct maps *m, const struct maps_event *ev)
 	struct safe_text comm = { ev->comm.bytes, (uint16_t)ev->comm.size, 0 };
 	char clean[TASK_COMM_SIZE];
 	struct process_thread *th;
+	const struct safe_text *old;
+	uint64_t time_ns;
 
 	if (!p)
 		return;
-	comm = text_sanitise(clean, sizeof(clean), comm.str, comm.size);
+	time_ns = MAX(ev->time_ns, p->birth_ns);
 	th = process_thread_present(&m->procs, ev->pid, ev->tid);
-	if (!th || th->comm.size != comm.size || memcmp(th->comm.str, comm.str, comm.size))
-		process_thread_add(&m->procs, p, ev->tid, MAX(ev->time_ns, p->birth_ns), comm);
+	if (!th || th->process != p || th->birth_ns > time_ns) {
+		process_thread_add(&m->procs, p, ev->tid, time_ns, comm);
+		return;
+	}
+	comm = text_sanitise(clean, sizeof(clean), comm.str, comm.size);
+	old = &process_thread_name(th, time_ns)->comm;
+	if (old->size != comm.size || memcmp(old->str, comm.str, comm.size))
+		process_thread_rename(&m->procs, th, time_ns, comm, m->keep_from_ns);
 }
 
 /* A new image: empty, but whatever it maps we are told. */
@@ -268,19 +276,21 @@ static void apply_exec(struct maps *m, const struct maps_event *ev)
 	process_thread_add(&m->procs, p, ev->tid, ev->time_ns, comm);
 }
 
-/* The name that a child of (@pid, @tid) begins with; NULL: not known. */
-static const struct process_thread *parent_thread(const struct maps *m, const struct maps_event *ev)
+/* Find the name that a forked task begins with; NULL: not known. */
+static const struct thread_name *parent_name(const struct maps *m, const struct maps_event *ev)
 {
 	const struct process_thread *th =
 		process_thread_find(&m->procs, ev->ppid, ev->ptid, ev->time_ns);
 
-	return th ? th : process_thread_find(&m->procs, ev->ppid, ev->ppid, ev->time_ns);
+	if (!th)
+		th = process_thread_find(&m->procs, ev->ppid, ev->ppid, ev->time_ns);
+	return th ? process_thread_name(th, ev->time_ns) : NULL;
 }
 
 static void apply_thread_fork(struct maps *m, const struct maps_event *ev)
 {
 	struct process *p = process_find(&m->procs, ev->pid, ev->time_ns);
-	const struct process_thread *parent = parent_thread(m, ev);
+	const struct thread_name *parent = parent_name(m, ev);
 
 	/* Of an unknown process the loader will find the threads. */
 	if (p && parent)
@@ -304,7 +314,7 @@ static void pass_on_uid(struct maps *m, const struct process *p)
 static void apply_process_fork(struct maps *m, const struct maps_event *ev)
 {
 	struct process *parent = process_find(&m->procs, ev->ppid, ev->time_ns);
-	const struct process_thread *parent_th = parent_thread(m, ev);
+	const struct thread_name *name = parent_name(m, ev);
 	struct space *space = m->empty;
 	struct process *p;
 
@@ -326,8 +336,8 @@ static void apply_process_fork(struct maps *m, const struct maps_event *ev)
 	}
 	process_insert(&m->procs, p);
 	pass_on_uid(m, p);
-	if (parent_th)
-		process_thread_add(&m->procs, p, ev->tid, ev->time_ns, parent_th->comm);
+	if (name)
+		process_thread_add(&m->procs, p, ev->tid, ev->time_ns, name->comm);
 }
 
 static void apply_fork(struct maps *m, const struct maps_event *ev)

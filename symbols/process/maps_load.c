@@ -224,8 +224,7 @@ static void set_uid(struct maps *m, struct process *p, uint32_t uid)
 		return;
 	atomic_store_explicit(&p->uid, uid, memory_order_relaxed);
 	for (struct process_thread *th = p->threads; th; th = th->next_sibling)
-		for (int i = 0; i < 2; i++)
-			atomic_store_explicit(&th->task[i], 0, memory_order_relaxed);
+		process_thread_forget_tasks(th);
 }
 
 static void merge_maps(struct maps *m, struct process *p, struct reading *r)

@@ -60,6 +60,18 @@ struct process_thread *process_thread_find(const struct procs *t, pid_t pid, pid
 	return best;
 }
 
+struct thread_name *process_thread_name(const struct process_thread *th, uint64_t time_ns)
+{
+	/* Acquire: pairs with the release in names_insert(). */
+	struct thread_name *name = atomic_load_explicit(&th->names, memory_order_acquire);
+	struct thread_name *older;
+
+	while (name->birth_ns > time_ns &&
+	       (older = atomic_load_explicit(&name->older, memory_order_acquire)))
+		name = older;
+	return name;
+}
+
 static void doom(struct procs *t, struct doomed *d, uint64_t time_ns)
 {
 	d->is_doomed = true;
@@ -148,6 +160,14 @@ static void add_sibling(struct process_thread *th, struct process *p)
 	p->threads = th;
 }
 
+static void name_init(struct procs *t, struct thread_name *name, uint64_t birth_ns,
+		      struct safe_text comm)
+{
+	name->birth_ns = birth_ns;
+	name->number = ++t->next_number;
+	name->comm = text_sanitise(name->bytes, sizeof(name->bytes), comm.str, comm.size);
+}
+
 struct process_thread *process_thread_add(struct procs *t, struct process *p, pid_t tid,
 					  uint64_t birth_ns, struct safe_text comm)
 {
@@ -159,10 +179,11 @@ struct process_thread *process_thread_add(struct procs *t, struct process *p, pi
 		return NULL;
 	th->pid = p->pid;
 	th->tid = tid;
-	th->number = ++t->next_number;
 	th->doomed.is_thread = true;
 	th->birth_ns = birth_ns;
-	th->comm = text_sanitise(th->name, sizeof(th->name), comm.str, comm.size);
+	name_init(t, &th->first, birth_ns, comm);
+	atomic_init(&th->names, &th->first);
+	th->nr_names = 1;
 	atomic_init(&th->next, first);
 	add_sibling(th, p);
 	if (p->doomed.is_doomed)
@@ -179,6 +200,88 @@ struct process_thread *process_thread_add(struct procs *t, struct process *p, pi
 	/* Publishes the node; pairs with process_thread_find(). */
 	atomic_store_explicit(head, th, memory_order_release);
 	return th;
+}
+
+static void free_name(struct rcu_head *head)
+{
+	reclaim_grace_over();
+	free((char *)head - offsetof(struct thread_name, rcu));
+}
+
+static struct thread_name *older_of(const struct thread_name *name)
+{
+	return atomic_load_explicit(&name->older, memory_order_relaxed);
+}
+
+/* Take the name at @link out of the list of @th; readers at it find the older ones. */
+static void names_drop(struct procs *t, struct process_thread *th,
+		       _Atomic(struct thread_name *) *link, bool needed)
+{
+	struct thread_name *name = atomic_load_explicit(link, memory_order_relaxed);
+
+	/* Release: the older names are complete. */
+	atomic_store_explicit(link, older_of(name), memory_order_release);
+	th->nr_names--;
+	if (needed)
+		atomic_fetch_add_explicit(&t->nr_names_dropped, 1, memory_order_relaxed);
+	if (name != &th->first)
+		reclaim_later(&name->rcu, free_name);
+}
+
+/* Leave room for a name that begins at @birth_ns, and at least one name. */
+static void names_make_room(struct procs *t, struct process_thread *th, uint64_t birth_ns,
+			    uint64_t keep_ns)
+{
+	struct thread_name *newest = atomic_load_explicit(&th->names, memory_order_relaxed);
+	_Atomic(struct thread_name *) *last = &newest->older;
+	uint64_t second_ns = older_of(newest)->birth_ns, end_ns = newest->birth_ns;
+	struct thread_name *name;
+
+	if (birth_ns >= newest->birth_ns && birth_ns - second_ns < NAME_SPACING_NS) {
+		names_drop(t, th, &th->names, true);
+		return;
+	}
+	while (older_of(name = atomic_load_explicit(last, memory_order_relaxed))) {
+		end_ns = name->birth_ns;
+		last = &name->older;
+	}
+	names_drop(t, th, last, end_ns > keep_ns);
+}
+
+/* Put @name into the list of @th by its birth: a record may arrive late. */
+static void names_insert(struct process_thread *th, struct thread_name *name)
+{
+	_Atomic(struct thread_name *) *link = &th->names;
+	struct thread_name *at;
+
+	while ((at = atomic_load_explicit(link, memory_order_relaxed)) &&
+	       at->birth_ns > name->birth_ns)
+		link = &at->older;
+	atomic_store_explicit(&name->older, at, memory_order_relaxed);
+	/* Publishes the name; pairs with process_thread_name(). */
+	atomic_store_explicit(link, name, memory_order_release);
+	th->nr_names++;
+}
+
+void process_thread_rename(struct procs *t, struct process_thread *th, uint64_t birth_ns,
+			   struct safe_text comm, uint64_t keep_ns)
+{
+	struct thread_name *name = calloc(1, sizeof(*name));
+
+	if (!name)
+		return;
+	name_init(t, name, birth_ns, comm);
+	if (th->nr_names == NAMES_MAX)
+		names_make_room(t, th, birth_ns, keep_ns);
+	names_insert(th, name);
+}
+
+void process_thread_forget_tasks(struct process_thread *th)
+{
+	for (struct thread_name *name = atomic_load_explicit(&th->names, memory_order_relaxed);
+	     name; name = older_of(name))
+		for (size_t i = 0; i < ARRAY_SIZE(name->task); i++)
+			atomic_store_explicit(&name->task[i], 0, memory_order_relaxed);
 }
 
 void process_thread_end(struct procs *t, struct process_thread *th, uint64_t time_ns)
@@ -198,8 +301,19 @@ static void free_process(struct rcu_head *head)
 
 static void free_thread(struct rcu_head *head)
 {
+	struct process_thread *th =
+		(struct process_thread *)((char *)head - offsetof(struct process_thread, rcu));
+	struct thread_name *name = atomic_load_explicit(&th->names, memory_order_relaxed);
+
 	reclaim_grace_over();
-	free((char *)head - offsetof(struct process_thread, rcu));
+	while (name) {
+		struct thread_name *older = older_of(name);
+
+		if (name != &th->first)
+			free(name);
+		name = older;
+	}
+	free(th);
 }
 
 /* Take @p out of its chain; readers on it find their way on. */

@@ -3,9 +3,15 @@
  * Incarnations of processes and threads, found by id and time.
  *
  * A struct process is one image of one pid: it begins with fork, exec, or the
- * first time we hear of it. A struct thread is one (pid, tid, comm). Both hang
- * in hash chains that readers walk without a lock; an incarnation that has
- * been replaced or has ended stays findable until procs_reap().
+ * first time we hear of it. A struct process_thread is one thread of it, with
+ * its latest names. Processes and threads are in hash chains, names in a list
+ * per thread; readers walk these without a lock. An incarnation that has been
+ * replaced or has ended stays findable until procs_reap().
+ *
+ * A rename costs the same however many there were: a thread keeps NAMES_MAX
+ * names. Beyond that, names less than NAME_SPACING_NS apart replace each
+ * other, else the oldest leaves; the latest name is always kept. Names that
+ * left while samples of their time may still come are counted.
  *
  * Threads: *_find() anywhere (urcu-qsbr readers); all else under the lock of
  * the maps. Fields marked W belong to the writer.
@@ -32,6 +38,21 @@ struct doomed {
 
 struct process_thread;
 
+#define NAMES_MAX	8u
+#define NAME_SPACING_NS 10000000ull
+
+/* One name of a thread, from birth_ns until the birth of the next. Immutable but for task. */
+struct thread_name {
+	_Atomic(struct thread_name *) older; /* release: the name is complete */
+	struct rcu_head rcu;
+	uint64_t birth_ns;
+	uint32_t number; /* dense: the later the higher */
+	/* Ids in the task table in use and in another one: serial << 32 | id, 0: none yet. */
+	_Atomic uint64_t task[2]; /* by the serial's lowest bit; release after the entry */
+	struct safe_text comm;	  /* in bytes */
+	char bytes[TASK_COMM_SIZE];
+};
+
 struct process {
 	_Atomic(struct process *) next; /* in the chain of its pid; release: the node is whole */
 	struct rcu_head rcu;
@@ -57,15 +78,12 @@ struct process_thread {
 	struct rcu_head rcu;
 	struct process *process; /* W */
 	pid_t pid, tid;
-	uint32_t number; /* of this incarnation, dense: the later the higher */
 	uint64_t birth_ns;
-	/* Its ids in the table of tasks in use and in another one: serial << 32 | id, 0: none yet.
-	 */
-	_Atomic uint64_t task[2]; /* by the serial's lowest bit; release after the entry */
-	struct doomed doomed;	  /* W */
+	_Atomic(struct thread_name *) names;		     /* never NULL; the latest first */
+	uint32_t nr_names;				     /* W: 1 to NAMES_MAX */
+	struct doomed doomed;				     /* W */
 	struct process_thread *next_sibling, **prev_sibling; /* W */
-	struct safe_text comm;				     /* in name */
-	char name[TASK_COMM_SIZE];
+	struct thread_name first; /* allocated with the thread; may have left the list */
 };
 
 #define PROCS_BUCKETS 16384u
@@ -75,7 +93,8 @@ struct procs {
 	_Atomic(struct process_thread *) threads[PROCS_BUCKETS];
 	struct doomed *doomed, **doomed_tail;
 	uint32_t next_id, next_number;
-	atomic_ulong nr_processes; /* alive; relaxed: a figure only */
+	atomic_ulong nr_processes;     /* alive; relaxed: a figure only */
+	atomic_ulong nr_names_dropped; /* relaxed: a figure only */
 };
 
 void procs_init(struct procs *t);
@@ -95,12 +114,23 @@ struct process *process_new(struct procs *t, pid_t pid, uint64_t birth_ns);
 void process_insert(struct procs *t, struct process *p);
 /* It ended (all its threads with it). */
 void process_end(struct procs *t, struct process *p, uint64_t time_ns);
-/* A new incarnation of a thread, with a clean comm; replaces the one of that time. */
+/* The name of @th at @time_ns: the last that began before, else the oldest kept. */
+struct thread_name *process_thread_name(const struct process_thread *th, uint64_t time_ns);
+
+/* Add an incarnation of a thread; it replaces the one of that time. NULL when memory is out. */
 struct process_thread *process_thread_add(struct procs *t, struct process *p, pid_t tid,
 					  uint64_t birth_ns, struct safe_text comm);
 /* The present incarnation of a live thread, or NULL. */
 struct process_thread *process_thread_present(const struct procs *t, pid_t pid, pid_t tid);
-/* It ended; its process, too, when it was the last one. */
+/*
+ * Give @th another name from @birth_ns on, in constant time. Names that ended
+ * before @keep_ns leave without being counted. No effect when memory is out.
+ */
+void process_thread_rename(struct procs *t, struct process_thread *th, uint64_t birth_ns,
+			   struct safe_text comm, uint64_t keep_ns);
+/* Make samples of @th get new task ids: what a task says of its process has changed. */
+void process_thread_forget_tasks(struct process_thread *th);
+/* End a thread; its process also ends with the last one. */
 void process_thread_end(struct procs *t, struct process_thread *th, uint64_t time_ns);
 
 #endif

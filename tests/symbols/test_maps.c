@@ -186,6 +186,98 @@ static void test_comm_change(void **state)
 	assert_int_equal(maps_task(maps, after.task)->tid, 11);
 }
 
+/* CPU time of @nr renames of one thread, 1 ns apart, published every 100. */
+static uint64_t rename_ns(uint64_t *at, uint64_t nr)
+{
+	uint64_t begin_ns = time_thread_ns();
+	char name[16];
+
+	for (uint64_t end = *at + nr; *at < end; (*at)++) {
+		snprintf(name, sizeof(name), "n%u", (unsigned int)*at);
+		tell_comm(15, 15, name, false, *at);
+		if (*at % 100 == 0) {
+			maps_publish(maps, *at, LATE); /* nothing is old enough to be forgotten */
+			find(15, 15, *at);
+			rcu_quiescent_state();
+		}
+	}
+	return time_thread_ns() - begin_ns;
+}
+
+#define RENAMES 2000u
+
+/* A thread that renames itself in a loop: the 200,000th rename costs what the first ones did. */
+static void test_rename_storm(void **state)
+{
+	uint64_t at = 200, first_ns, ns;
+	struct maps_stats stats;
+	char name[16];
+
+	tell_exec(15, "storm", 100);
+	tell_exec(16, "calm", 100);
+	publish(110);
+	first_ns = rename_ns(&at, RENAMES);
+	while (at < 100 * RENAMES) {
+		ns = rename_ns(&at, RENAMES);
+		if (ns > 5 * first_ns + 20000000)
+			fail_msg("%u renames took %u us at first, after %u renames %u us", RENAMES,
+				 (unsigned int)(first_ns / 1000), (unsigned int)at,
+				 (unsigned int)(ns / 1000));
+	}
+	maps_publish(maps, at, LATE);
+	snprintf(name, sizeof(name), "n%u", (unsigned int)at - 1);
+	assert_string_equal(task_of(15, 15, at)->comm.str, name);
+	assert_string_equal(task_of(16, 16, at)->comm.str, "calm");
+	maps_stats(maps, &stats);
+	assert_true(stats.nr_names_dropped > 100 * RENAMES - 300);
+}
+
+/* Some renames are all kept; of many the latest is, and one every 10 ms. */
+static void test_names_kept(void **state)
+{
+	const uint64_t ms = 1000000;
+	struct maps_stats stats;
+	char name[16];
+
+	tell_exec(17, "own", 100);
+	for (uint64_t i = 1; i < 8; i++) {
+		snprintf(name, sizeof(name), "early%u", (unsigned int)i);
+		tell_comm(17, 17, name, false, 100 + i);
+	}
+	maps_publish(maps, 200, LATE);
+	assert_string_equal(task_of(17, 17, 100)->comm.str, "own");
+	assert_string_equal(task_of(17, 17, 104)->comm.str, "early4");
+	assert_string_equal(task_of(17, 17, 200)->comm.str, "early7");
+	for (uint64_t i = 1; i <= 1000; i++) {
+		snprintf(name, sizeof(name), "n%u", (unsigned int)i);
+		tell_comm(17, 17, name, false, i * ms);
+	}
+	maps_publish(maps, 1000 * ms, LATE);
+	/* A record that arrives late goes before the latest name. */
+	tell_comm(17, 17, "late", false, 1000 * ms - 1);
+	maps_publish(maps, 1000 * ms, LATE);
+	assert_string_equal(task_of(17, 17, 2000 * ms)->comm.str, "n1000");
+	assert_string_equal(task_of(17, 17, 1000 * ms - 1)->comm.str, "late");
+	for (uint64_t t = 950; t < 1000; t += 5) {
+		unsigned int n = 0;
+
+		assert_int_equal(sscanf(task_of(17, 17, t * ms)->comm.str, "n%u", &n), 1);
+		assert_in_range(n, t - 11, t);
+	}
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_names_dropped, 1001);
+	/* What ended long before is not missed. */
+	maps_publish(maps, 5000 * ms, 3000 * ms);
+	for (uint64_t i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "slow%u", (unsigned int)i);
+		tell_comm(17, 17, name, false, (5000 + 1000 * i) * ms);
+		maps_publish(maps, (5000 + 1000 * i) * ms, 3000 * ms);
+	}
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_names_dropped, 1001);
+	assert_string_equal(task_of(17, 17, UINT64_MAX)->comm.str, "slow19");
+}
+
 static void test_fork(void **state)
 {
 	uint64_t spaces;
@@ -913,25 +1005,13 @@ static void test_stress(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_unknown),
-		TEST(test_exec_by_time),
-		TEST(test_comm_change),
-		TEST(test_fork),
-		TEST(test_out_of_order),
-		TEST(test_exit_and_reuse),
-		TEST(test_reuse_without_exit),
-		TEST(test_overlap),
-		TEST(test_kinds),
-		TEST(test_ask),
-		TEST(test_real_process),
-		TEST(test_merge),
-		TEST(test_real_threads),
-		TEST(test_kernel_thread),
-		TEST(test_lost),
-		TEST(test_tasks_full),
-		TEST(test_tasks_renewed),
-		TEST(test_many),
-		TEST(test_random_overlaps),
+		TEST(test_unknown),	  TEST(test_exec_by_time),   TEST(test_comm_change),
+		TEST(test_rename_storm),  TEST(test_names_kept),     TEST(test_fork),
+		TEST(test_out_of_order),  TEST(test_exit_and_reuse), TEST(test_reuse_without_exit),
+		TEST(test_overlap),	  TEST(test_kinds),	     TEST(test_ask),
+		TEST(test_real_process),  TEST(test_merge),	     TEST(test_real_threads),
+		TEST(test_kernel_thread), TEST(test_lost),	     TEST(test_tasks_full),
+		TEST(test_tasks_renewed), TEST(test_many),	     TEST(test_random_overlaps),
 		TEST(test_stress),
 	};
 
