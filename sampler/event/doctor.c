@@ -202,7 +202,7 @@ static void judge_limits(struct findings *l, const struct doctor_facts *f)
 		    small ? ": small rings, samples may be lost at high rates" : "");
 	small = f->files_hard >= 0 && f->files_hard < MAX(FILES_WANTED, 16 * f->nr_cpus);
 	d = add(l, small ? DOCTOR_DEGRADED : DOCTOR_OK, "open files",
-		small ? "fewer processes (-p) or CPUs (-C); raise the hard limit: 'ulimit -Hn' in "
+		small ? "fewer processes (-p) or CPUs (-C); raise the hard limit: nofile in "
 			"/etc/security/limits.conf"
 		      : "");
 	say(d, "%ld at most, %ld CPUs%s", f->files_hard, f->nr_cpus,
@@ -243,15 +243,47 @@ static void judge_names(struct findings *l, const struct doctor_facts *f)
 	    f->debug_files  ? "some below /usr/lib/debug"
 	    : f->debuginfod ? "DEBUGINFOD_URLS is set"
 			    : "none: stripped functions are named by their addresses");
-	d = add(l, f->tracefs ? DOCTOR_OK : DOCTOR_NOTE, "tracepoints",
-		f->tracefs ? ""
-			   : "sudo mount -t tracefs nodev /sys/kernel/tracing (root reads it); or "
-			     "for a "
-			     "group: -o mode=750,gid=GROUP");
-	say(d, "%s", f->tracefs ? "readable" : "not mounted, or closed to this user");
 	d = add(l, f->other_processes ? DOCTOR_OK : DOCTOR_NOTE, "other processes",
 		f->other_processes ? "" : "sudo mount -o remount,hidepid=0 /proc; or sudo proftop");
 	say(d, "%s", f->other_processes ? "shown by /proc" : "hidden by /proc, or a container");
+}
+
+static void judge_tracefs(struct findings *l, const struct doctor_facts *f)
+{
+	static const char *const says[] = {
+		[TRACEFS_MISSING] = "not mounted",
+		[TRACEFS_MOUNTED] = "readable",
+		[TRACEFS_DETACHED] = "readable (tracefs is not mounted: read without a mount)",
+		[TRACEFS_CLOSED] = "not readable by this user",
+		[TRACEFS_LOCKED] = "none: tracefs is empty under lockdown",
+	};
+	static const char *const fix[] = {
+		[TRACEFS_MISSING] = "sudo mount -t tracefs nodev /sys/kernel/tracing (root reads "
+				    "it); for a group: -o mode=750,gid=GROUP; or sudo proftop",
+		[TRACEFS_MOUNTED] = "",
+		[TRACEFS_DETACHED] = "",
+		[TRACEFS_CLOSED] = "sudo mount -o remount,mode=750,gid=GROUP /sys/kernel/tracing; "
+				   "or sudo proftop",
+		[TRACEFS_LOCKED] = "boot with lockdown=integrity or none",
+	};
+	bool ok = f->tracefs == TRACEFS_MOUNTED || f->tracefs == TRACEFS_DETACHED;
+
+	say(add(l, ok ? DOCTOR_OK : DOCTOR_NOTE, "tracepoints", fix[f->tracefs]), "%s",
+	    says[f->tracefs]);
+}
+
+/* Lockdown is stronger than any capability. */
+static void judge_lockdown(struct findings *l, const struct doctor_facts *f)
+{
+	bool closed = !strcmp(f->lockdown, "confidentiality");
+	struct doctor_finding *d;
+
+	d = add(l, closed ? DOCTOR_NOTE : DOCTOR_OK, "lockdown",
+		closed ? "boot with lockdown=integrity or none" : "");
+	if (closed)
+		say(d, "confidentiality: no tracepoints, no kprobes, no kernel code in annotate");
+	else
+		say(d, "%s", f->lockdown[0] ? f->lockdown : "none, or not shown");
 }
 
 /* Code made at run time has the names that its runtime tells, and most must be asked to. */
@@ -340,6 +372,8 @@ uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out)
 	judge_pmu(&l, f);
 	judge_limits(&l, f);
 	judge_names(&l, f);
+	judge_tracefs(&l, f);
+	judge_lockdown(&l, f);
 	judge_jits(&l, f);
 	judge_kernel(&l, f);
 	judge_container(&l, f);

@@ -7,6 +7,7 @@
 #ifndef SAMPLER_EVENT_DOCTOR_H
 #define SAMPLER_EVENT_DOCTOR_H
 
+#include "sampler/event/tracefs.h"
 #include "symbols/base/base.h"
 #include "symbols/jit/jitcheck.h"
 
@@ -30,7 +31,8 @@ struct doctor_facts {
 	int own_code, own_user_code; /* of our own process */
 	int cycles_code;	     /* cycles of our own process, user code */
 	bool kernel_symbols;	     /* /proc/kallsyms has addresses */
-	bool tracefs;
+	enum tracefs_state tracefs;
+	char lockdown[20]; /* "none", "integrity", "confidentiality"; "": not known */
 	bool debug_files, debuginfod;
 	bool other_processes; /* /proc shows other users' processes */
 	char release[64];     /* of the kernel */

@@ -159,6 +159,28 @@ static int try(const char *name, pid_t pid, int cpu)
 	return code ? code : event_probe(&ev, pid, cpu);
 }
 
+static enum tracefs_state read_tracefs(const char *root)
+{
+	int fd;
+	enum tracefs_state state = tracefs_open(root, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	return state;
+}
+
+/* "none [integrity] confidentiality": the word in brackets. */
+static void read_lockdown(struct doctor_facts *f, const char *root)
+{
+	char path[512], line[128], *word;
+
+	snprintf(path, sizeof(path), "%s/sys/kernel/security/lockdown", root);
+	word = pmu_read_line(path, line, sizeof(line)) ? strchr(line, '[') : NULL;
+	if (word)
+		snprintf(f->lockdown, sizeof(f->lockdown), "%.*s", (int)strcspn(word + 1, "]"),
+			 word + 1);
+}
+
 void doctor_read(struct doctor_facts *f, const char *root)
 {
 	char path[512];
@@ -171,7 +193,8 @@ void doctor_read(struct doctor_facts *f, const char *root)
 	f->max_rate = sysctl_or(root, "perf_event_max_sample_rate");
 	f->nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	f->kernel_symbols = has_kernel_symbols(root);
-	f->tracefs = tracepoint_dir(root, path, sizeof(path));
+	f->tracefs = read_tracefs(root);
+	read_lockdown(f, root);
 	f->debug_files = is_there(root, "/usr/lib/debug/.build-id");
 	f->debuginfod = getenv("DEBUGINFOD_URLS") && getenv("DEBUGINFOD_URLS")[0];
 	f->other_processes = is_there(root, "/proc/1/stat");

@@ -22,8 +22,10 @@ int pmu_parse(const char *root, struct event *ev, const char *pmu, const char *t
 int pmu_parse_terms(struct event *ev, const char *terms, struct err *e);
 /* The type of a PMU; false if there is none of that name. */
 bool pmu_type(const char *root, const char *pmu, uint32_t *type);
-/* The first line of a small file; false if it cannot be read. */
+/* Read the first line of a small file; false if it cannot be read. */
 bool pmu_read_line(const char *path, char *dst, size_t size);
+/* The same for a path below the open folder @dir. */
+bool pmu_read_line_at(int dir, const char *path, char *dst, size_t size);
 /* A word that may be part of a path: letters, digits, '_', '-', '.', no "..". */
 bool pmu_is_word(const char *text);
 /* Call @fn with "msr/tsc/", for each event of each PMU. */
@@ -32,8 +34,6 @@ void pmu_each(const char *root, void (*fn)(void *ctx, const char *name, const ch
 
 /* tracepoint.c */
 
-/* Where tracefs is mounted; false if nowhere (readable). */
-bool tracepoint_dir(const char *root, char *dst, size_t size);
 /* "sched:sched_switch". 0, -ENOENT: there is no such one (no sentence), -EINVAL with a sentence. */
 int tracepoint_parse(const char *root, struct event *ev, const char *system, const char *name,
 		     struct err *e);

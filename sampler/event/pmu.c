@@ -33,7 +33,12 @@ struct terms {
 
 bool pmu_read_line(const char *path, char *dst, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return pmu_read_line_at(AT_FDCWD, path, dst, size);
+}
+
+bool pmu_read_line_at(int dir, const char *path, char *dst, size_t size)
+{
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t nr;
 
 	if (fd < 0)

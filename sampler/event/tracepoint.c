@@ -1,78 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tracepoints: "sched:sched_switch" -> the id that tracefs gives it.
+ * Tracepoints: "sched:sched_switch" -> its id in tracefs.
  *
- * Any thread; no state. Only what is mounted is looked at: proftop mounts
- * nothing.
+ * Any thread; no state.
  */
 #include "sampler/event/event_parse.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-bool tracepoint_dir(const char *root, char *dst, size_t size)
-{
-	static const char *const places[] = {
-		"/sys/kernel/tracing",
-		"/sys/kernel/debug/tracing",
-	};
-	char path[512];
+#include "sampler/event/tracefs.h"
 
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		snprintf(dst, size, "%s%s", root, places[i]);
-		snprintf(path, sizeof(path), "%s/events", dst);
-		if (!access(path, R_OK | X_OK))
-			return true;
-		/* There, but closed to us: say so rather than look elsewhere. */
-		if (errno == EACCES)
-			return false;
-	}
-	errno = ENOENT;
-	return false;
-}
-
-static int no_tracefs(const struct event *ev, struct err *e)
+static int no_tracefs(const struct event *ev, enum tracefs_state state, struct err *e)
 {
-	if (errno == EACCES)
+	if (state == TRACEFS_CLOSED)
 		return err_set(e, -EINVAL,
-			       "event '%.100s': the kernel's tracepoints cannot be read\n"
-			       "  /sys/kernel/tracing/events is open to root alone\n"
+			       "event '%.100s': cannot read the tracepoints: permission denied\n"
+			       "  only root may read /sys/kernel/tracing/events\n"
 			       "  'sudo chgrp -R perf_users /sys/kernel/tracing/events', or run as "
-			       "root; "
-			       "see proftop --list-events",
+			       "root; see proftop --list-events",
+			       ev->name);
+	if (state == TRACEFS_LOCKED)
+		return err_set(e, -EINVAL,
+			       "event '%.100s': no tracepoints: kernel lockdown is in force\n"
+			       "  /sys/kernel/security/lockdown is 'confidentiality'; it forbids "
+			       "tracefs to every user\n"
+			       "  boot with lockdown=integrity or none; or choose another event "
+			       "(proftop --list-events)",
 			       ev->name);
 	return err_set(e, -EINVAL,
 		       "event '%.100s': the kernel's tracepoints are not mounted\n"
-		       "  /sys/kernel/tracing is empty\n"
+		       "  /sys/kernel/tracing is empty, and CAP_SYS_ADMIN is needed to read them "
+		       "without a mount\n"
 		       "  'sudo mount -t tracefs nodev /sys/kernel/tracing', then see "
 		       "proftop --list-events",
 		       ev->name);
 }
 
-int tracepoint_parse(const char *root, struct event *ev, const char *system, const char *name,
-		     struct err *e)
+/* Find the tracepoint below the open folder @events. */
+static int find_tracepoint(int events, struct event *ev, const char *system, const char *name,
+			   struct err *e)
 {
-	char dir[256], path[768], line[32], *end;
+	char path[256], line[32], *end;
 
-	if (!pmu_is_word(system) || !pmu_is_word(name))
+	if (faccessat(events, system, F_OK, 0))
 		return -ENOENT;
-	if (!tracepoint_dir(root, dir, sizeof(dir)))
-		return no_tracefs(ev, e);
-	snprintf(path, sizeof(path), "%s/events/%s", dir, system);
-	if (access(path, F_OK))
-		return -ENOENT;
-	snprintf(path, sizeof(path), "%s/events/%s/%s/id", dir, system, name);
-	if (!pmu_read_line(path, line, sizeof(line)))
+	snprintf(path, sizeof(path), "%.120s/%.120s/id", system, name);
+	if (!pmu_read_line_at(events, path, line, sizeof(line)))
 		return err_set(e, -EINVAL,
-			       "event '%.100s': there is no tracepoint '%.60s' in '%.60s'\n"
-			       "  %.200s/events/%.60s has those there are\n"
-			       "  'proftop --list-events' shows them all",
-			       ev->name, name, system, dir, system);
+			       "event '%.100s': no tracepoint '%.60s' in '%.60s'\n"
+			       "  the kernel has others there\n"
+			       "  'proftop --list-events' shows all events",
+			       ev->name, name, system);
 	ev->type = PERF_TYPE_TRACEPOINT;
 	ev->config = strtoull(line, &end, 10);
 	/* Each one counts, as with perf: they are events, not a measure of time. */
@@ -80,25 +65,38 @@ int tracepoint_parse(const char *root, struct event *ev, const char *system, con
 	return end != line ? 0 : -ENOENT;
 }
 
+int tracepoint_parse(const char *root, struct event *ev, const char *system, const char *name,
+		     struct err *e)
+{
+	enum tracefs_state state;
+	int events, code;
+
+	if (!pmu_is_word(system) || !pmu_is_word(name))
+		return -ENOENT;
+	state = tracefs_open(root, &events);
+	if (events < 0)
+		return no_tracefs(ev, state, e);
+	code = find_tracepoint(events, ev, system, name, e);
+	close(events);
+	return code;
+}
+
 static int plain_entry(const struct dirent *d)
 {
 	return pmu_is_word(d->d_name);
 }
 
-/* The events of one system: folders with an id. */
-static void each_of_system(const char *dir, const char *system,
-			   void (*fn)(void *ctx, const char *name), void *ctx)
+/* Call @fn with each event of one system: its folders that have an id. */
+static void each_of_system(int events, const char *system, void (*fn)(void *ctx, const char *name),
+			   void *ctx)
 {
-	char path[768], name[EVENT_NAME_MAX];
+	char path[512], name[EVENT_NAME_MAX];
 	struct dirent **list;
-	int nr;
+	int nr = scandirat(events, system, &list, plain_entry, alphasort);
 
-	snprintf(path, sizeof(path), "%s/events/%s", dir, system);
-	nr = scandir(path, &list, plain_entry, alphasort);
 	for (int i = 0; i < nr; i++) {
-		snprintf(path, sizeof(path), "%s/events/%.120s/%.120s/id", dir, system,
-			 list[i]->d_name);
-		if (!access(path, F_OK)) {
+		snprintf(path, sizeof(path), "%.120s/%.120s/id", system, list[i]->d_name);
+		if (!faccessat(events, path, F_OK, 0)) {
 			snprintf(name, sizeof(name), "%.120s:%.120s", system, list[i]->d_name);
 			fn(ctx, name);
 		}
@@ -112,17 +110,17 @@ static void each_of_system(const char *dir, const char *system,
 void tracepoint_each(const char *root, void (*fn)(void *ctx, const char *name), void *ctx)
 {
 	struct dirent **list;
-	char dir[256], path[512];
-	int nr;
+	int events, nr;
 
-	if (!tracepoint_dir(root, dir, sizeof(dir)))
+	tracefs_open(root, &events);
+	if (events < 0)
 		return;
-	snprintf(path, sizeof(path), "%s/events", dir);
-	nr = scandir(path, &list, plain_entry, alphasort);
+	nr = scandirat(events, ".", &list, plain_entry, alphasort);
 	for (int i = 0; i < nr; i++) {
-		each_of_system(dir, list[i]->d_name, fn, ctx);
+		each_of_system(events, list[i]->d_name, fn, ctx);
 		free(list[i]);
 	}
 	if (nr >= 0)
 		free(list);
+	close(events);
 }

@@ -24,7 +24,7 @@ static const struct doctor_facts good = {
 	.files_hard = 65536,
 	.nr_cpus = 8,
 	.kernel_symbols = true,
-	.tracefs = true,
+	.tracefs = TRACEFS_MOUNTED,
 	.debug_files = true,
 	.other_processes = true,
 	.release = "6.18.5",
@@ -122,7 +122,7 @@ static void test_one_by_one(void **state)
 	f.files_hard = 1024;
 	expect(&f, "open files", DOCTOR_OK, "1024", "");
 	f.nr_cpus = 128;
-	expect(&f, "open files", DOCTOR_DEGRADED, "1024", "ulimit -Hn");
+	expect(&f, "open files", DOCTOR_DEGRADED, "1024", "nofile in /etc/security/limits.conf");
 	f = good;
 	f.max_rate = 250;
 	expect(&f, "sample rate", DOCTOR_DEGRADED, "up to 250", "-F");
@@ -132,8 +132,21 @@ static void test_one_by_one(void **state)
 	f.debuginfod = true;
 	expect(&f, "debug files", DOCTOR_OK, "DEBUGINFOD_URLS", "");
 	f = good;
-	f.tracefs = false;
+	f.tracefs = TRACEFS_MISSING;
 	expect(&f, "tracepoints", DOCTOR_NOTE, "not mounted", "mount -t tracefs");
+	f.tracefs = TRACEFS_DETACHED;
+	expect(&f, "tracepoints", DOCTOR_OK, "read without a mount", "");
+	f.tracefs = TRACEFS_CLOSED;
+	expect(&f, "tracepoints", DOCTOR_NOTE, "not readable by this user", "remount,mode=750");
+	f.tracefs = TRACEFS_LOCKED;
+	expect(&f, "tracepoints", DOCTOR_NOTE, "empty under lockdown", "lockdown=integrity");
+	f = good;
+	expect(&f, "lockdown", DOCTOR_OK, "none, or not shown", "");
+	memcpy(f.lockdown, "integrity", 10);
+	expect(&f, "lockdown", DOCTOR_OK, "integrity", "");
+	memcpy(f.lockdown, "confidentiality", 16);
+	expect(&f, "lockdown", DOCTOR_NOTE, "confidentiality: no tracepoints",
+	       "lockdown=integrity");
 	f = good;
 	memcpy(f.release, "5.10.0", 7);
 	expect(&f, "kernel", DOCTOR_NOTE, "5.10.0: lost", "6.0");
@@ -197,7 +210,9 @@ static void test_read(void **state)
 	assert_int_equal(f.mlock_kb, -1);
 	assert_string_equal(f.release, "6.1.0-test");
 	assert_false(f.kernel_symbols);
-	assert_false(f.tracefs || f.debug_files || f.other_processes);
+	assert_int_equal(f.tracefs, TRACEFS_MISSING);
+	assert_string_equal(f.lockdown, "");
+	assert_false(f.debug_files || f.other_processes);
 	fake_put(root, "/proc/kallsyms", "0000000000000000 A fixed\nffffffff81000000 T _text\n");
 	fake_put(root, "/proc/1/stat", "1 (init)\n");
 	fake_put(root, "/proc/self/cgroup", "4:memory:/docker/3f\n0::/a/b\n");
@@ -210,14 +225,17 @@ static void test_read(void **state)
 	fake_put(root, "/proc/self/uid_map", "         0     100000      65536\n");
 	fake_put(root, "/sys/kernel/tracing/events/enable", "0\n");
 	doctor_read(&f, root);
-	assert_true(f.kernel_symbols && f.tracefs && f.other_processes);
+	assert_true(f.kernel_symbols && f.other_processes);
+	assert_int_equal(f.tracefs, TRACEFS_MOUNTED);
 	assert_int_equal(f.memory_mb, 256);
 	assert_int_equal(f.cpu_pct, 50);
 	assert_true(f.user_namespace);
+	fake_put(root, "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
 	fake_put(root, "/sys/fs/cgroup/memory/docker/3f/memory.limit_in_bytes", "1048576\n");
 	fake_put(root, "/proc/self/uid_map", "         0          0 4294967295\n");
 	doctor_read(&f, root);
 	assert_int_equal(f.memory_mb, 1);
+	assert_string_equal(f.lockdown, "confidentiality");
 	assert_false(f.user_namespace);
 	assert_int_equal(fake_remove(root), 0);
 	doctor_read(&f, root);

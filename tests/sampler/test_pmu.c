@@ -8,9 +8,13 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/fake_root.h"
@@ -193,6 +197,108 @@ static void test_tracepoint(void **state)
 	assert_non_null(strstr(e.text, "mount -t tracefs"));
 }
 
+static void put_lockdown(const char *dir, const char *text)
+{
+	struct event ev;
+	struct err e;
+
+	fake_put(dir, "/sys/kernel/security/lockdown", text);
+	assert_int_equal(event_parse_at(dir, &ev, "sched:sched_switch", &e), -EINVAL);
+	if (strstr(text, "[conf"))
+		assert_non_null(strstr(e.text, "lockdown is in force"));
+	else
+		assert_non_null(strstr(e.text, "mount -t tracefs"));
+}
+
+/* Mounted but empty: the advice is not to mount it. */
+static void test_lockdown(void **state)
+{
+	char dir[] = "/tmp/proftop-lockdown-XXXXXX";
+
+	assert_non_null(mkdtemp(dir));
+	fake_put(dir, "/sys/kernel/tracing/README", "");
+	put_lockdown(dir, "none [integrity] confidentiality\n");
+	put_lockdown(dir, "none integrity [confidentiality]\n");
+	assert_int_equal(fake_remove(dir), 0);
+}
+
+static uint32_t nr_mounts(void)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	uint32_t nr = 0;
+
+	assert_non_null(file);
+	for (int c; (c = getc(file)) != EOF;)
+		nr += c == '\n';
+	fclose(file);
+	return nr;
+}
+
+static void count_names(void *ctx, const char *name)
+{
+	(*(uint32_t *)ctx)++;
+}
+
+static uint32_t nr_fds(void)
+{
+	uint32_t nr = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+/* In a child with mounts of its own. */
+#define CHECK(x)                                                                                   \
+	do {                                                                                       \
+		if (!(x)) {                                                                        \
+			fprintf(stderr, "line %d: %s\n", __LINE__, #x);                            \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static void without_mount(void)
+{
+	uint32_t mounts, names = 0, fds = nr_fds();
+	struct event ev;
+	struct err e;
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		_exit(0);
+	while (!umount2("/sys/kernel/debug/tracing", MNT_DETACH) ||
+	       !umount2("/sys/kernel/debug", MNT_DETACH) ||
+	       !umount2("/sys/kernel/tracing", MNT_DETACH))
+		;
+	CHECK(access("/sys/kernel/tracing/events", F_OK));
+	mounts = nr_mounts();
+	CHECK(!event_parse(&ev, "sched:sched_switch", &e));
+	CHECK(ev.type == PERF_TYPE_TRACEPOINT && ev.config && !event_probe(&ev, -1, 0));
+	CHECK(event_parse(&ev, "sched:none_such", &e) == -EINVAL && strstr(e.text, "no "
+										   "tracepoint"));
+	tracepoint_each("", count_names, &names);
+	CHECK(names > 100);
+	CHECK(nr_mounts() == mounts && nr_fds() == fds);
+	CHECK(!setresuid(65534, 65534, 65534));
+	CHECK(event_parse(&ev, "sched:sched_switch", &e) == -EINVAL);
+	CHECK(strstr(e.text, "mount -t tracefs"));
+	_exit(0);
+}
+
+/* Where tracefs is not mounted root reads it all the same, and no mount appears. */
+static void test_not_mounted(void **state)
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid())
+		skip();
+	pid = fork();
+	if (!pid)
+		without_mount();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void test_breakpoint(void **state)
 {
 	struct perf_event_attr attr;
@@ -301,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_pmu_terms),   cmocka_unit_test(test_pmu_events),
 		cmocka_unit_test(test_pmu_refused), cmocka_unit_test(test_catalogue_terms),
 		cmocka_unit_test(test_modifiers),   cmocka_unit_test(test_tracepoint),
+		cmocka_unit_test(test_lockdown),    cmocka_unit_test(test_not_mounted),
 		cmocka_unit_test(test_breakpoint),  cmocka_unit_test(test_uprobe),
 		cmocka_unit_test(test_kprobe),	    cmocka_unit_test(test_list),
 	};

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where the kernel's tracepoints are read: the mounted tracefs, else a mount
+ * of our own that is in no mount namespace and ends with its descriptor.
+ *
+ * Any thread; no state.
+ */
+#include "sampler/event/tracefs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sampler/event/event_parse.h"
+
+/* Open tracefs without a place in the file system (kernel 5.2, CAP_SYS_ADMIN). -1: refused. */
+static int mount_detached(void)
+{
+	int config = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC), fd = -1;
+
+	if (config < 0)
+		return -1;
+	if (!syscall(SYS_fsconfig, config, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		fd = (int)syscall(SYS_fsmount, config, FSMOUNT_CLOEXEC,
+				  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					  MOUNT_ATTR_NOEXEC);
+	close(config);
+	return fd;
+}
+
+static int open_events(int dir, const char *path)
+{
+	return openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The kernel leaves tracefs empty while lockdown forbids reading the kernel's memory. */
+static enum tracefs_state missing(const char *root)
+{
+	char path[512], line[128];
+
+	snprintf(path, sizeof(path), "%s/sys/kernel/security/lockdown", root);
+	if (pmu_read_line(path, line, sizeof(line)) && strstr(line, "[confidentiality]"))
+		return TRACEFS_LOCKED;
+	return TRACEFS_MISSING;
+}
+
+enum tracefs_state tracefs_open(const char *root, int *fd)
+{
+	static const char *const places[] = {
+		"/sys/kernel/tracing/events",
+		"/sys/kernel/debug/tracing/events",
+	};
+	char path[512];
+	int mount;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(path, sizeof(path), "%s%s", root, places[i]);
+		*fd = open_events(AT_FDCWD, path);
+		if (*fd >= 0)
+			return TRACEFS_MOUNTED;
+		/* Mounted, but closed to us: say so rather than look elsewhere. */
+		if (errno == EACCES)
+			return TRACEFS_CLOSED;
+	}
+	mount = root[0] ? -1 : mount_detached();
+	if (mount >= 0) {
+		*fd = open_events(mount, "events");
+		close(mount);
+	}
+	return *fd >= 0 ? TRACEFS_DETACHED : missing(root);
+}
