@@ -23,7 +23,9 @@
 #include "sampler/annotate.h"
 
 /* A control is answered by a short tick, this long after the last one at the earliest. */
-#define ANSWER_NS    20000000ULL
+#define ANSWER_NS 20000000ULL
+/* The tick after the end of a command: its last samples get their stacks and names meanwhile. */
+#define ENDED_NS     300000000ULL
 #define BUILDER_NICE (-5)
 /* How often it is looked for code that is being read. */
 #define CODE_MS 10
@@ -402,10 +404,23 @@ static void *replay_main(void *arg)
 	return NULL;
 }
 
+/* Wait for a control or the end of the command. Return true if the target has ended. */
+static bool wait_for_control(struct sampler *s, int wait_ms)
+{
+	struct pollfd fds[] = {
+		{ .fd = s->control_fd, .events = POLLIN },
+		{ .fd = s->target.command_fd, .events = POLLIN },
+	};
+
+	rcu_thread_offline();
+	poll(fds, ARRAY_SIZE(fds), wait_ms);
+	rcu_thread_online();
+	return fds[1].revents && target_reap(&s->target);
+}
+
 static void *builder_main(void *arg)
 {
 	struct sampler *s = arg;
-	struct pollfd fd = { .fd = s->control_fd, .events = POLLIN };
 	uint64_t now = time_now_ns(), due = next_tick(s, now);
 
 	prctl(PR_SET_NAME, "builder");
@@ -414,14 +429,14 @@ static void *builder_main(void *arg)
 	rcu_register_thread();
 	while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
 		int wait_ms = due > now ? (int)((due - now + 999999) / 1000000) : 0;
+		bool ended = wait_for_control(s, MIN(wait_ms, s->annotate_waits ? CODE_MS : 1000));
 
-		rcu_thread_offline();
-		poll(&fd, 1, MIN(wait_ms, s->annotate_waits ? CODE_MS : 1000));
-		rcu_thread_online();
 		now = time_now_ns();
 		/* Relaxed: how full the tables are is looked at anew. */
 		if (atomic_exchange_explicit(&s->shared->room_wanted, false, memory_order_relaxed))
 			tick_make_room(s);
+		if (ended)
+			due = MIN(due, now + ENDED_NS);
 		if (apply_controls(s, apply))
 			due = MIN(due, s->last_tick_ns + ANSWER_NS);
 		if (annotate_is_due(s))

@@ -220,7 +220,8 @@ static void init_config(struct sampler *s, const struct sampler_config *config)
 	s->enabled = true;
 	pthread_mutex_init(&s->controls.lock, NULL);
 	s->control_fd = s->profile_fd = -1;
-	s->target.release_fd = s->target.failed_fd = s->target.cgroup_fd = -1;
+	s->target.release_fd = s->target.failed_fd = -1;
+	s->target.command_fd = s->target.cgroup_fd = -1;
 	if (s->config.nr_events == 0 && !config->replay)
 		choose_event(s);
 	for (uint32_t i = 0; i < EVENTS_MAX; i++) {

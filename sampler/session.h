@@ -77,6 +77,7 @@ struct target {
 	pid_t leader;	    /* pid of the command, once started; stays when it is gone */
 	int release_fd;	    /* write one byte: the child execs; -1: none */
 	int failed_fd;	    /* the errno of a failed exec comes here; -1: none */
+	int command_fd;	    /* pidfd of the command, readable once it has ended; -1: none */
 	atomic_int status;  /* of waitpid(2), -1 while it runs */
 	uint64_t looked_ns; /* TARGET_USER: when we last looked for new tasks */
 	bool gone;
@@ -214,6 +215,8 @@ void target_drop(struct target *t);
 void target_replace(struct target *old, struct target *t);
 /* Let the command exec; tells if that failed. */
 int target_release(struct target *t, char *const *command, struct err *e);
+/* Reap the command if it has ended. Return true if that was the end of the target. */
+bool target_reap(struct target *t);
 /* Once a tick: new tasks of the user, ends of processes, status of the command. */
 void target_update(struct sampler *s, uint64_t now_ns);
 void target_close(struct target *t);

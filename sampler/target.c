@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
@@ -73,6 +74,8 @@ static int start_command(struct target *t, const struct sampler_config *config, 
 	if (t->command < 0)
 		return err_set(e, -errno, "fork: %s", strerror(errno));
 	t->leader = t->command;
+	/* Linux 5.3; before that the end of the command is found by the next tick. */
+	t->command_fd = (int)syscall(SYS_pidfd_open, t->command, 0);
 	t->tids = xcalloc(1, sizeof(pid_t));
 	t->tids[0] = t->command;
 	t->nr_tids = 1;
@@ -214,9 +217,12 @@ static int find_tasks(struct target *t, const struct sampler_config *config, str
 
 static void target_init(struct target *t, enum sampler_target kind)
 {
-	*t = (struct target){
-		.kind = kind, .cgroup_fd = -1, .release_fd = -1, .failed_fd = -1, .status = -1
-	};
+	*t = (struct target){ .kind = kind,
+			      .cgroup_fd = -1,
+			      .release_fd = -1,
+			      .failed_fd = -1,
+			      .command_fd = -1,
+			      .status = -1 };
 }
 
 int target_open(struct target *t, const struct sampler_config *config, struct err *e)
@@ -288,7 +294,9 @@ static void free_who(struct target *t)
 void target_drop(struct target *t)
 {
 	free_who(t);
-	*t = (struct target){ .cgroup_fd = -1, .release_fd = -1, .failed_fd = -1 };
+	*t = (struct target){
+		.cgroup_fd = -1, .release_fd = -1, .failed_fd = -1, .command_fd = -1
+	};
 }
 
 void target_replace(struct target *old, struct target *t)
@@ -419,15 +427,19 @@ static void look_for_tasks(struct sampler *s, uint64_t since_ns)
 	t->nr_tids = (uint32_t)nr;
 }
 
-static void reap_command(struct target *t)
+bool target_reap(struct target *t)
 {
 	int status;
 
 	if (!t->command || waitpid(t->command, &status, WNOHANG) != t->command)
-		return;
+		return false;
 	atomic_store_explicit(&t->status, status, memory_order_relaxed);
 	t->command = 0;
+	if (t->command_fd >= 0)
+		close(t->command_fd);
+	t->command_fd = -1;
 	t->gone |= t->kind == TARGET_COMMAND;
+	return t->gone;
 }
 
 void target_update(struct sampler *s, uint64_t now_ns)
@@ -455,7 +467,7 @@ void target_update(struct sampler *s, uint64_t now_ns)
 		break;
 	}
 	/* Whoever is sampled now: it is our child, and main returns how it ended. */
-	reap_command(t);
+	target_reap(t);
 }
 
 void target_close(struct target *t)
@@ -468,5 +480,7 @@ void target_close(struct target *t)
 	}
 	if (t->failed_fd >= 0)
 		close(t->failed_fd);
+	if (t->command_fd >= 0)
+		close(t->command_fd);
 	free_who(t);
 }

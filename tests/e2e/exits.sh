@@ -78,6 +78,10 @@ run -b -d 0.4 --rows=0 --format=ndjson -- sh -c "$PROGRAMS/recurse 1.5 >/dev/nul
 [ "$rc" = 0 ] || wrong "command: exit $rc: $(cat "$TMP/err")"
 grep -q '"symbol":"leaf_a"' "$TMP/out" || wrong "command: its child was not sampled"
 python3 "$HERE/ndjson.py" check "$TMP/out" || bad=1
+# Also in the middle of a long tick.
+run -b -n 1 -d 60 --format=ndjson -- sh -c "$PROGRAMS/recurse 0.5 >/dev/null"
+[ "$rc" = 0 ] || wrong "end of a command before the end of the tick: exit $rc: $(cat "$TMP/err")"
+grep -q '"symbol":"leaf_a"' "$TMP/out" || wrong "end of a command before the end of the tick: no samples"
 timeout 10 python3 -c "$fresh" "$PROFTOP" -b -d 0.2 -- sh -c 'kill -PIPE $$; echo survived' >"$TMP/out" 2>"$TMP/err"
 grep -q survived "$TMP/out" "$TMP/err" && wrong "the command got our signal mask"
 
