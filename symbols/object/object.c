@@ -23,18 +23,27 @@
 
 struct entry {
 	struct object object; /* first: a struct object of ours is a struct entry */
-	uint64_t hash;
-	uint64_t generation; /* of the inode; learnt later when first seen without */
+	uint64_t generation;  /* of the inode; learnt later when first seen without */
 	uint64_t start, end;
 	char *path; /* raw bytes, NUL-terminated; never NULL */
 	pid_t pid;
 };
 
+/*
+ * A file is found by its inode with the generation, and without it: then the
+ * latest generation. So a file system that gives an inode number again and
+ * again makes no run of equal hashes.
+ */
+struct slot {
+	uint64_t hash;
+	uint32_t id; /* + 1; 0: empty */
+};
+
 struct objects {
 	pthread_mutex_t lock;
 	struct text_arena *texts;
-	uint32_t *slots; /* id + 1, 0: empty; linear probing */
-	uint32_t nr_slots;
+	struct slot *slots; /* linear probing; a power of two */
+	uint32_t nr_slots, nr_used;
 	_Alignas(CACHELINE) atomic_uint nr;	   /* release by intern, acquire by objects_at */
 	_Atomic(struct entry *) chunks[NR_CHUNKS]; /* published by nr */
 };
@@ -43,7 +52,8 @@ struct key {
 	const struct object_identity *identity;
 	const char *path;
 	size_t path_size;
-	uint64_t hash;
+	uint64_t hash;	     /* without the generation */
+	uint64_t exact_hash; /* with it; the same as hash when it is unknown */
 };
 
 static struct entry *entry_at(const struct objects *d, uint32_t id)
@@ -69,7 +79,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 	return hash;
 }
 
-/* Only what every sighting of the same object agrees on: never the generation. */
+/* Hash what every sighting of the same object agrees on: never the generation. */
 static uint64_t key_hash(const struct key *key)
 {
 	const struct object_identity *id = key->identity;
@@ -84,19 +94,17 @@ static uint64_t key_hash(const struct key *key)
 	return hash_bytes(hash, key->path, key->path_size);
 }
 
-/* Is @entry the object that @key tells of? A generation of 0 is unknown: it equals any. */
+/* Do @entry and @key agree in all but the generation? */
 static bool entry_same(const struct entry *entry, const struct key *key)
 {
 	const struct object_identity *a = &entry->object.identity, *b = key->identity;
 
-	if (entry->hash != key->hash || a->kind != b->kind)
+	if (a->kind != b->kind)
 		return false;
 	if (a->kind == OBJECT_ANON)
 		return a->owner == b->owner && a->layer == b->layer;
 	if (a->ino || b->ino)
-		return a->ino == b->ino && a->maj == b->maj && a->min == b->min &&
-		       (!entry->generation || !b->ino_generation ||
-			entry->generation == b->ino_generation);
+		return a->ino == b->ino && a->maj == b->maj && a->min == b->min;
 	if (a->build_id_size || b->build_id_size)
 		return a->build_id_size == b->build_id_size &&
 		       !memcmp(a->build_id, b->build_id, a->build_id_size);
@@ -104,46 +112,67 @@ static bool entry_same(const struct entry *entry, const struct key *key)
 	       !memcmp(entry->path, key->path, key->path_size);
 }
 
-/* The newest match: of several generations of an inode, the one a sighting without one means. */
-static struct entry *entry_find(const struct objects *d, const struct key *key)
+/* Find the slot of @key under @hash, or the empty slot where it belongs. */
+static struct slot *slot_find(const struct objects *d, const struct key *key, uint64_t hash)
 {
-	struct entry *found = NULL;
+	uint32_t i = (uint32_t)hash & (d->nr_slots - 1);
 
-	for (uint32_t i = (uint32_t)key->hash & (d->nr_slots - 1); d->slots[i];
-	     i = (i + 1) & (d->nr_slots - 1)) {
-		struct entry *entry = entry_at(d, d->slots[i] - 1);
-
-		if (entry_same(entry, key) && (!found || entry->object.id > found->object.id))
-			found = entry;
-	}
-	return found;
+	while (d->slots[i].id &&
+	       (d->slots[i].hash != hash || !entry_same(entry_at(d, d->slots[i].id - 1), key)))
+		i = (i + 1) & (d->nr_slots - 1);
+	return &d->slots[i];
 }
 
-static void slots_put(uint32_t *slots, uint32_t nr_slots, uint64_t hash, uint32_t id)
+static void slot_set(struct objects *d, struct slot *slot, uint64_t hash, uint32_t id)
 {
-	uint32_t i = (uint32_t)hash & (nr_slots - 1);
-
-	while (slots[i])
-		i = (i + 1) & (nr_slots - 1);
-	slots[i] = id + 1;
+	d->nr_used += !slot->id;
+	*slot = (struct slot){ .hash = hash, .id = id + 1 };
 }
 
-/* Keep the slots at most half full. */
-static int slots_reserve(struct objects *d, uint32_t nr)
+/* Find the object of @key. One seen without its generation until now takes that of @key. */
+static struct entry *entry_find(struct objects *d, const struct key *key)
 {
-	uint32_t nr_slots = d->nr_slots * 2;
-	uint32_t *slots;
+	struct slot *slot = slot_find(d, key, key->exact_hash), *any;
+	struct entry *entry;
 
-	if (nr * 2 <= d->nr_slots)
+	if (slot->id)
+		return entry_at(d, slot->id - 1);
+	if (key->exact_hash == key->hash)
+		return NULL;
+	any = slot_find(d, key, key->hash);
+	if (!any->id)
+		return NULL;
+	entry = entry_at(d, any->id - 1);
+	if (entry->generation)
+		return NULL;
+	entry->generation = key->identity->ino_generation;
+	slot_set(d, slot, key->exact_hash, entry->object.id);
+	return entry;
+}
+
+/* Keep the slots at most half full. -ENOMEM: no room for two more. */
+static int slots_reserve(struct objects *d)
+{
+	struct slot *old = d->slots;
+	uint32_t nr_old = d->nr_slots;
+
+	if ((d->nr_used + 2) * 2 <= nr_old)
 		return 0;
-	slots = calloc(nr_slots, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t id = OBJECT_ID_FIRST; id < nr - 1; id++)
-		slots_put(slots, nr_slots, entry_at(d, id)->hash, id);
-	free(d->slots);
-	d->slots = slots;
-	d->nr_slots = nr_slots;
+	d->slots = calloc((size_t)nr_old * 2, sizeof(*d->slots));
+	if (!d->slots) {
+		d->slots = old;
+		return d->nr_used + 2 < nr_old ? 0 : -ENOMEM;
+	}
+	d->nr_slots = nr_old * 2;
+	for (uint32_t i = 0; i < nr_old; i++) {
+		uint32_t at = (uint32_t)old[i].hash & (d->nr_slots - 1);
+
+		while (old[i].id && d->slots[at].id)
+			at = (at + 1) & (d->nr_slots - 1);
+		if (old[i].id)
+			d->slots[at] = old[i];
+	}
+	free(old);
 	return 0;
 }
 
@@ -178,7 +207,6 @@ static int entry_init(struct objects *d, uint32_t id, const struct key *key)
 	entry->path = strndup(key->path, key->path_size);
 	if (!entry->path)
 		return -ENOMEM;
-	entry->hash = key->hash;
 	entry->generation = key->identity->ino_generation;
 	entry->object.id = id;
 	entry->object.identity = *key->identity;
@@ -205,7 +233,7 @@ static struct entry *entry_add(struct objects *d, const struct key *key)
 {
 	uint32_t id = atomic_load_explicit(&d->nr, memory_order_relaxed);
 
-	if (id >= NR_CHUNKS * CHUNK_SIZE || slots_reserve(d, id + 1))
+	if (id >= NR_CHUNKS * CHUNK_SIZE)
 		return NULL;
 	if (!atomic_load_explicit(&d->chunks[id >> CHUNK_BITS], memory_order_relaxed)) {
 		struct entry *chunk = calloc(CHUNK_SIZE, sizeof(*chunk));
@@ -216,8 +244,10 @@ static struct entry *entry_add(struct objects *d, const struct key *key)
 	}
 	if (entry_init(d, id, key))
 		return NULL;
-	if (id >= OBJECT_ID_FIRST)
-		slots_put(d->slots, d->nr_slots, key->hash, id);
+	if (id >= OBJECT_ID_FIRST) {
+		slot_set(d, slot_find(d, key, key->hash), key->hash, id);
+		slot_set(d, slot_find(d, key, key->exact_hash), key->exact_hash, id);
+	}
 	/* Publishes the entry and its chunk; pairs with objects_at(). */
 	atomic_store_explicit(&d->nr, id + 1, memory_order_release);
 	return entry_at(d, id);
@@ -287,8 +317,6 @@ static void entry_seen(struct entry *entry, const struct key *key, pid_t pid, ui
 	entry->pid = pid;
 	entry->start = start;
 	entry->end = end;
-	if (!entry->generation)
-		entry->generation = key->identity->ino_generation;
 }
 
 struct object *objects_intern(struct objects *d, const struct object_identity *identity,
@@ -297,17 +325,21 @@ struct object *objects_intern(struct objects *d, const struct object_identity *i
 {
 	struct object_identity clean = *identity;
 	struct key key = { .identity = &clean, .path = path ? path : "" };
-	struct entry *entry;
+	struct entry *entry = NULL;
 
 	if (identity->kind <= OBJECT_VDSO)
 		return objects_at(d, identity->kind);
 	key.path_size = path ? strnlen(path, MIN(path_size, PATH_SIZE_MAX)) : 0;
 	clean.build_id_size = MIN(identity->build_id_size, sizeof(identity->build_id));
-	key.hash = key_hash(&key);
+	key.hash = key.exact_hash = key_hash(&key);
+	if (clean.kind != OBJECT_ANON && clean.ino && clean.ino_generation)
+		key.exact_hash = hash_u64(key.hash ^ clean.ino_generation);
 	pthread_mutex_lock(&d->lock);
-	entry = entry_find(d, &key);
-	if (!entry)
-		entry = entry_add(d, &key);
+	if (!slots_reserve(d)) {
+		entry = entry_find(d, &key);
+		if (!entry)
+			entry = entry_add(d, &key);
+	}
 	if (entry)
 		entry_seen(entry, &key, pid, start, end);
 	pthread_mutex_unlock(&d->lock);

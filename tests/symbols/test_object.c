@@ -84,6 +84,44 @@ static void test_generations(void **state)
 	objects_free(d);
 }
 
+#define NR_GENERATIONS 2000u
+
+/* CPU time of NR_GENERATIONS sightings of one inode, each of another generation. */
+static uint64_t generations_ns(struct objects *d, uint64_t first)
+{
+	uint64_t begin_ns = time_thread_ns();
+
+	for (uint64_t i = first; i < first + NR_GENERATIONS; i++) {
+		struct object_identity id = file(100, i);
+
+		see(d, &id, "/a", 1);
+	}
+	return time_thread_ns() - begin_ns;
+}
+
+/* A file system that gives the same inode number to each new file: none costs more than the first.
+ */
+static void test_many_generations(void **state)
+{
+	struct object_identity any = file(100, 0), early = file(100, 7);
+	uint64_t first_ns, ns;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	first_ns = generations_ns(d, 1);
+	for (uint64_t i = 1; i < 100; i++) {
+		ns = generations_ns(d, 1 + i * NR_GENERATIONS);
+		if (ns > 5 * first_ns + 20000000)
+			fail_msg("%u generations took %u us at first, after %u times %u us",
+				 NR_GENERATIONS, (unsigned int)(first_ns / 1000), (unsigned int)i,
+				 (unsigned int)(ns / 1000));
+	}
+	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 100 * NR_GENERATIONS);
+	assert_int_equal(see(d, &early, "/a", 1)->id, OBJECT_ID_FIRST + 6);
+	assert_int_equal(see(d, &any, "/a", 1)->id, OBJECT_ID_FIRST + 100 * NR_GENERATIONS - 1);
+	objects_free(d);
+}
+
 static void test_build_id_and_path(void **state)
 {
 	struct object_identity a = { .kind = OBJECT_FILE,
@@ -222,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_fixed_ids),
 		cmocka_unit_test(test_inode_not_path),
 		cmocka_unit_test(test_generations),
+		cmocka_unit_test(test_many_generations),
 		cmocka_unit_test(test_build_id_and_path),
 		cmocka_unit_test(test_anonymous_by_owner),
 		cmocka_unit_test(test_sightings_and_names),
