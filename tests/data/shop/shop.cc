@@ -13,10 +13,7 @@ static inline long call(long nr, long a, long b, long c)
 {
 	long ret;
 
-	asm volatile("syscall"
-		     : "=a"(ret)
-		     : "a"(nr), "D"(a), "S"(b), "d"(c)
-		     : "rcx", "r11", "memory");
+	asm volatile("syscall" : "=a"(ret) : "a"(nr), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
 	return ret;
 }
 
@@ -25,19 +22,17 @@ enum { SYS_fork = 57, SYS_prctl = 157, PR_SET_NAME = 15 };
 static volatile u64 sink;
 
 /* Spin here: a macro, so that the time is the function's own. */
-#define work(rounds)                                                                               \
-	do {                                                                                       \
-		u64 x = sink;                                                                      \
-                                                                                                   \
-		for (u64 i = 0; i < (rounds); i++)                                                 \
-			x = x * 6364136223846793005UL + 1442695040888963407UL;                     \
-		sink = x;                                                                          \
-	} while (0)
+#define work(rounds) do {									\
+	u64 x = sink;										\
+												\
+	for (u64 i = 0; i < (rounds); i++)							\
+		x = x * 6364136223846793005UL + 1442695040888963407UL;				\
+	sink = x;										\
+} while (0)
 
 #define NOINLINE __attribute__((noinline, noipa))
 
-namespace json
-{
+namespace json {
 
 static inline __attribute__((always_inline)) void skip_space()
 {
@@ -45,14 +40,8 @@ static inline __attribute__((always_inline)) void skip_space()
 }
 
 struct Parser {
-	NOINLINE void parse_string()
-	{
-		work(60000);
-	}
-	NOINLINE void parse_number()
-	{
-		work(20000);
-	}
+	NOINLINE void parse_string() { work(60000); }
+	NOINLINE void parse_number() { work(20000); }
 	NOINLINE void parse_value(int depth);
 	NOINLINE void parse_object(int depth);
 };
@@ -77,8 +66,7 @@ void Parser::parse_object(int depth)
 
 } // namespace json
 
-namespace shop
-{
+namespace shop {
 
 template <typename Key, typename Value> struct Index {
 	NOINLINE void insert(Key key, Value value)
@@ -87,10 +75,7 @@ template <typename Key, typename Value> struct Index {
 	}
 };
 
-NOINLINE void checksum()
-{
-	work(90000);
-}
+NOINLINE void checksum() { work(90000); }
 
 NOINLINE void create_order()
 {
@@ -135,11 +120,7 @@ extern "C" NOINLINE int main()
 	bool child = !call(SYS_fork, 0, 0, 0);
 	bool indexer = !child && !call(SYS_fork, 0, 0, 0);
 
-	call(SYS_prctl, PR_SET_NAME,
-	     (long)(indexer ? "indexer"
-		    : child ? "worker-1"
-			    : "worker-0"),
-	     0);
+	call(SYS_prctl, PR_SET_NAME, (long)(indexer ? "indexer" : child ? "worker-1" : "worker-0"), 0);
 	for (;;) {
 		if (indexer)
 			shop::rebuild_index();

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What goes wrong is told on its line, and the cure that stands there helps. HOTPLUG=1: a CPU that goes, too.
+# Each fault is reported on its line, and the fix shown there helps. HOTPLUG=1: also with a CPU that goes offline.
 . "$(dirname "$0")/lib"
 need_perf
 need tmux stty
 
 export B
-python3 "$HERE/steer.py" cures || bad=1
+python3 "$HERE/steer.py" fixes || bad=1
 if command -v setpriv >/dev/null; then
 	python3 "$HERE/steer.py" mlock || bad=1
 fi
