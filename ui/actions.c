@@ -13,10 +13,14 @@
 #include "ui/actions_sampling.h"
 #include "ui/actions_stacks.h"
 #include "ui/actions_tools.h"
-#include "ui/columns.h"
+#include "ui/dialog.h"
+#include "ui/model.h"
+#include "ui/prompt.h"
 #include "ui/rate.h"
-#include "ui/screen.h"
+#include "ui/view/columns.h"
 #include "ui/view/folds.h"
+#include "ui/view/navigate.h"
+#include "ui/view/table.h"
 #include "ui/view/view.h"
 #include "ui/view/view_annotate.h"
 
@@ -25,49 +29,49 @@
 static void rebuild(struct ui_state *st)
 {
 	/* The others are made anew when they are shown. */
-	list_rebuild(st, st->view);
+	table_rebuild(st, st->view);
 }
 
 /* ---- moving ---- */
 
 static void line_up(struct ui_state *st, uint32_t code)
 {
-	list_move(st, -1);
+	table_move(st, -1);
 }
 
 static void line_down(struct ui_state *st, uint32_t code)
 {
-	list_move(st, 1);
+	table_move(st, 1);
 }
 
 static void page_up(struct ui_state *st, uint32_t code)
 {
-	list_move(st, -(int64_t)MAX(ui_state_list(st)->page, 1u));
+	table_move(st, -(int64_t)MAX(ui_state_list(st)->page, 1u));
 }
 
 static void page_down(struct ui_state *st, uint32_t code)
 {
-	list_move(st, MAX(ui_state_list(st)->page, 1u));
+	table_move(st, MAX(ui_state_list(st)->page, 1u));
 }
 
 static void half_up(struct ui_state *st, uint32_t code)
 {
-	list_move(st, -(int64_t)MAX(ui_state_list(st)->page / 2, 1u));
+	table_move(st, -(int64_t)MAX(ui_state_list(st)->page / 2, 1u));
 }
 
 static void half_down(struct ui_state *st, uint32_t code)
 {
-	list_move(st, MAX(ui_state_list(st)->page / 2, 1u));
+	table_move(st, MAX(ui_state_list(st)->page / 2, 1u));
 }
 
 static void first(struct ui_state *st, uint32_t code)
 {
-	list_move_to(st, 0);
+	table_move_to(st, 0);
 }
 
 static void last(struct ui_state *st, uint32_t code)
 {
-	list_move_to(st, UINT32_MAX);
+	table_move_to(st, UINT32_MAX);
 }
 
 static void scroll_left(struct ui_state *st, uint32_t code)
@@ -82,24 +86,14 @@ static void scroll_right(struct ui_state *st, uint32_t code)
 
 /* ---- views and levels ---- */
 
-void actions_show(struct ui_state *st, enum view_id view)
-{
-	/* Help is only looked up. */
-	if (view != VIEW_ANNOTATE && view != VIEW_HELP)
-		view_annotate_left(st);
-	st->view = view;
-	st->scroll = 0;
-	list_rebuild(st, view);
-}
-
 static void view_functions_(struct ui_state *st, uint32_t code)
 {
-	actions_show(st, VIEW_FUNCTIONS);
+	navigate_to(st, VIEW_FUNCTIONS);
 }
 
 static void view_processes_(struct ui_state *st, uint32_t code)
 {
-	actions_show(st, VIEW_PROCESSES);
+	navigate_to(st, VIEW_PROCESSES);
 }
 
 /* The views in a ring; help and callers are none of them. */
@@ -110,93 +104,44 @@ static void step_view(struct ui_state *st, unsigned int by)
 	if (from > VIEW_HELP)
 		from = st->folds->callers_from;
 
-	actions_show(st, (enum view_id)((from + by) % VIEW_HELP));
+	navigate_to(st, (enum view_id)((from + by) % VIEW_HELP));
 }
 
 static void next_view(struct ui_state *st, uint32_t code)
 {
-	if (st->view == VIEW_ANNOTATE)
-		view_annotate_hottest(st, false);
-	else
-		step_view(st, 1);
+	step_view(st, 1);
 }
 
 static void previous_view(struct ui_state *st, uint32_t code)
 {
-	if (st->view == VIEW_ANNOTATE)
-		view_annotate_hottest(st, true);
-	else
-		step_view(st, VIEW_HELP - 1);
+	step_view(st, VIEW_HELP - 1);
 }
 
 static void help(struct ui_state *st, uint32_t code)
 {
 	if (st->view == VIEW_HELP) {
-		actions_show(st, st->help_from);
+		navigate_to(st, st->help_from);
 		return;
 	}
 	st->help_from = st->view;
-	actions_show(st, VIEW_HELP);
+	navigate_to(st, VIEW_HELP);
 }
 
-void actions_enter_process(struct ui_state *st, uint32_t id)
-{
-	uint32_t index;
-	char name[sizeof(st->process_name)];
-
-	st->process = id;
-	index = ui_state_process(st);
-	if (index == UINT32_MAX)
-		return;
-	snprintf(name, sizeof(name), "%.100s[%d]", st->shown->processes[index].comm.str,
-		 (int)st->shown->processes[index].pid);
-	ui_clean(st->process_name, sizeof(st->process_name), name);
-	if (!st->drilled)
-		st->drill_from = st->view;
-	st->drilled = true;
-	st->in_thread = false;
-	st->thread_group[0] = '\0';
-	folds_forget(st->folds);
-	folds_forget_baseline(st->folds);
-	st->lists[VIEW_FUNCTIONS].pinned = false;
-	/* Who looks at stacks stays there. */
-	actions_show(st,
-		     st->view == VIEW_TREE || st->view == VIEW_FLAME ? st->view : VIEW_FUNCTIONS);
-}
-
-void actions_leave_process(struct ui_state *st)
-{
-	if (!st->drilled)
-		return;
-	if (st->latest && st->latest->focus)
-		sampler_unfocus(st->sampler);
-	st->drilled = false;
-	st->lists[VIEW_FUNCTIONS].pinned = false;
-	actions_show(st, st->drill_from);
-}
-
-/* Enter: a process and a module lead to their functions, a function to its callers and callees. */
+/* Enter, where the view has no other use for it: the callers and callees of a function. */
 static void open_row(struct ui_state *st, uint32_t code)
 {
-	const struct list *list = ui_state_list(st);
-	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
-	uint32_t function = actions_function(st);
+	const struct view *v = view_shown(st);
+	const struct row *row = view_row(st);
+	uint32_t function = view_function(st);
 
-	if (!row || !st->shown)
+	if (row && v->notice)
+		actions_take_fix(st, v->notice(st, row));
+	else if (!row || !st->shown)
 		return;
-	if (st->view == VIEW_ANNOTATE)
-		view_annotate_follow(st);
-	else if (st->view == VIEW_PROCESSES && st->by_thread)
-		actions_enter_thread(st, row);
-	else if (st->view == VIEW_PROCESSES)
-		actions_enter_process(st, (uint32_t)row->id);
-	else if (st->view == VIEW_MODULES)
-		screen_do(st, ACT_MODULE_ONLY, code);
 	else if (function < st->shown->nr_functions)
-		actions_callers(st, st->shown->functions[function].id);
+		navigate_to_callers(st, st->shown->functions[function].id);
 	else
-		ui_state_say(st, false,
-			     "nothing to open in this row (m: what can be done with it)");
+		ui_state_say(st, false, "nothing to open in this row (m lists its actions)");
 }
 
 /* One level out: help, filter (Esc only), process, and at the root q quits. */
@@ -205,22 +150,20 @@ static void back(struct ui_state *st, uint32_t code)
 	struct list *list = ui_state_list(st);
 
 	if (st->view == VIEW_HELP) {
-		actions_show(st, st->help_from);
-	} else if (st->view == VIEW_ANNOTATE) {
-		view_annotate_close(st);
+		navigate_to(st, st->help_from);
 	} else if (code == K_ESC && match_active(&list->filter)) {
 		match_set(&list->filter, "");
-		list_rebuild(st, st->view);
+		table_rebuild(st, st->view);
 	} else if (code == K_ESC && match_active(&list->search)) {
 		match_set(&list->search, "");
-	} else if (st->drilled && st->latest && st->latest->focus) {
+	} else if (st->scope.drilled && st->latest && st->latest->focus) {
 		/* First the sampling, as it was; the next one leaves the process. */
 		sampler_unfocus(st->sampler);
-	} else if (st->only.on && st->view == VIEW_FUNCTIONS) {
+	} else if (st->only.on && view_shown(st)->by_module) {
 		st->only.on = false;
-		actions_show(st, st->only.from);
-	} else if (st->drilled) {
-		actions_leave_process(st);
+		navigate_to(st, st->only.from);
+	} else if (st->scope.drilled) {
+		navigate_out_of_process(st);
 	} else if (code == 'q') {
 		st->quit = true;
 	} else {
@@ -228,7 +171,7 @@ static void back(struct ui_state *st, uint32_t code)
 			ui_state_say(st, false, "no level further out (q quits)");
 		/* Let go of the row: the cursor stays at the top again. */
 		list->pinned = false;
-		list_rebuild(st, st->view);
+		table_rebuild(st, st->view);
 	}
 }
 
@@ -250,8 +193,8 @@ static void search_again(struct ui_state *st, bool backwards)
 
 	if (!match_active(&list->search))
 		ui_state_say(st, false, "nothing to search for yet (/ searches)");
-	else if (!list_search(st, backwards ? list->cursor + list->nr - 1 : list->cursor + 1,
-			      backwards))
+	else if (!table_search(st, backwards ? list->cursor + list->nr - 1 : list->cursor + 1,
+			       backwards))
 		ui_state_say(st, true, "%s: not found", list->search.text);
 }
 
@@ -271,16 +214,6 @@ static void filter(struct ui_state *st, uint32_t code)
 }
 
 /* ---- order ---- */
-
-void actions_sort_by(struct ui_state *st, uint8_t column)
-{
-	struct list *list = ui_state_list(st);
-
-	list->inverted = list->sort == column && !list->inverted &&
-			 !view_of(st->view)->columns[column].one_way;
-	list->sort = column;
-	list_reorder(st);
-}
 
 /* Can the rows be in another order? */
 static bool is_sortable(struct ui_state *st)
@@ -318,7 +251,7 @@ static void sort_step(struct ui_state *st, int step)
 	}
 	list->sort = (uint8_t)column;
 	list->inverted = false;
-	list_reorder(st);
+	table_reorder(st);
 }
 
 static void sort_left(struct ui_state *st, uint32_t code)
@@ -354,7 +287,7 @@ static void sort_fixed(struct ui_state *st, uint8_t column)
 	}
 	list->sort = in_sight(st, column);
 	list->inverted = false;
-	list_reorder(st);
+	table_reorder(st);
 }
 
 static void sort_self(struct ui_state *st, uint32_t code)
@@ -382,7 +315,7 @@ static void invert(struct ui_state *st, uint32_t code)
 		return;
 	}
 	list->inverted = !list->inverted;
-	list_reorder(st);
+	table_reorder(st);
 }
 
 static void limit(struct ui_state *st, uint32_t code)
@@ -412,25 +345,6 @@ static void follow(struct ui_state *st, uint32_t code)
 
 /* ---- what is sampled ---- */
 
-void actions_say_error(struct ui_state *st, const struct err *e)
-{
-	char text[sizeof(st->message)];
-	size_t n = 0;
-
-	for (const char *at = e->text; *at && n + 2 < sizeof(text); at++) {
-		if (*at != '\n') {
-			text[n++] = *at;
-			continue;
-		}
-		text[n++] = ';';
-		while (at[1] == ' ')
-			at++;
-		text[n++] = ' ';
-	}
-	text[n] = '\0';
-	ui_state_say(st, true, "%s", text);
-}
-
 static void pick_event(struct ui_state *st, uint32_t code)
 {
 	dialog_open(st, &dialog_events);
@@ -446,7 +360,7 @@ static void next_event(struct ui_state *st, uint32_t code)
 		return;
 	}
 	next = (ui_state_event(st, p) + 1) % p->nr_events;
-	memcpy(st->event_name, p->events[next].event.name, sizeof(st->event_name));
+	memcpy(st->scope.event_name, p->events[next].event.name, sizeof(st->scope.event_name));
 	st->asked_hz = 0;
 	rebuild(st);
 }
@@ -475,13 +389,13 @@ static void sampling(struct ui_state *st, uint32_t code)
 
 static void hide_kernel(struct ui_state *st, uint32_t code)
 {
-	st->hide_kernel = !st->hide_kernel;
+	st->scope.hide_kernel = !st->scope.hide_kernel;
 	rebuild(st);
 }
 
 static void hide_user(struct ui_state *st, uint32_t code)
 {
-	st->hide_user = !st->hide_user;
+	st->scope.hide_user = !st->scope.hide_user;
 	rebuild(st);
 }
 
@@ -499,7 +413,7 @@ static void freeze(struct ui_state *st, uint32_t code)
 		return;
 	folds_forget(st->folds);
 	st->shown = st->latest;
-	ui_state_release(st, before);
+	model_release(st, before);
 	rebuild(st);
 }
 
@@ -606,13 +520,13 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 };
 /* clang-format on */
 
-bool screen_handles(enum action action)
+bool actions_handles(enum action action)
 {
 	return handlers[action] || actions_tool_handles(action) || actions_stack(action) ||
 	       actions_sampling(action) || actions_row(action);
 }
 
-void screen_do(struct ui_state *st, enum action action, uint32_t code)
+void actions_do(struct ui_state *st, enum action action, uint32_t code)
 {
 	const struct view *v = view_of(st->view);
 

@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/actions_stacks.h"
-#include "ui/actions_tools.h"
+#include "ui/dialog.h"
 #include "ui/editor.h"
 #include "ui/view/folds.h"
-#include "ui/screen.h"
 #include "ui/view/view.h"
 #include "ui/view/view_annotate.h"
 
@@ -82,7 +80,7 @@ bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t
 
 	if (st->view == VIEW_ANNOTATE)
 		return annotated_source(st, path, size, line);
-	function = actions_function(st);
+	function = view_function(st);
 	found = function == FOLD_NONE ? NULL : hottest_line(st, function);
 	if (!found)
 		return false;
@@ -107,11 +105,9 @@ static void edit(struct ui_state *st, uint32_t code)
 	}
 }
 
-/* ---- the menu ---- */
-
 const char *actions_row_refusal(const struct ui_state *st, enum action action)
 {
-	bool none = st->view != VIEW_ANNOTATE && actions_function(st) == FOLD_NONE;
+	bool none = st->view != VIEW_ANNOTATE && view_function(st) == FOLD_NONE;
 	char path[EDITOR_PATH_MAX], name[TEXT_MAX];
 	uint32_t line;
 
@@ -122,14 +118,14 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action)
 						 : NULL;
 	case ACT_CALLERS:
 	case ACT_FLAME_HERE:
-		return actions_function(st) == FOLD_NONE ? "this row is no function" : NULL;
+		return view_function(st) == FOLD_NONE ? "this row is no function" : NULL;
 	case ACT_MODULE_ONLY:
-		return !st->only.on && actions_module(st) == UINT32_MAX ? "this row has no module"
-									: NULL;
+		return !st->only.on && view_module(st) == UINT32_MAX ? "this row has no module"
+								     : NULL;
 	case ACT_FETCH:
-		return actions_module(st) == UINT32_MAX ? "this row has no module" : NULL;
+		return view_module(st) == UINT32_MAX ? "this row has no module" : NULL;
 	case ACT_COPY:
-		return *actions_name(st, name) ? NULL : "this row has no name";
+		return *view_row_name(st, name) ? NULL : "this row has no name";
 	case ACT_EDITOR:
 		return actions_source(st, path, sizeof(path), &line) ? NULL
 		       : none					     ? "this row is no function"
@@ -138,99 +134,6 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action)
 		return NULL;
 	}
 }
-
-static void add_entry(struct ui_state *st, const struct key_binding *b)
-{
-	const char *refusal = actions_row_refusal(st, b->action);
-	struct dialog_entry *entry = dialog_add(&st->dialog);
-	char key[8];
-
-	if (!entry)
-		return;
-	entry->value = b->action;
-	entry->refused = refusal;
-	snprintf(entry->name, sizeof(entry->name), "%-6s %s",
-		 keys_name(key, bindings_first(st->bindings, CTX_LIST, b->action)), b->name);
-	snprintf(entry->detail, sizeof(entry->detail), "%s", refusal ? refusal : b->help);
-}
-
-/* Why the row has but an address for a name, and what would help. */
-static void add_reason(struct ui_state *st)
-{
-	uint32_t function = actions_function(st);
-	const struct profile_function *f = function == FOLD_NONE ? NULL
-								 : &st->shown->functions[function];
-	struct dialog_entry *entry;
-
-	if (!f || !f->reason || !*f->reason || !(entry = dialog_add(&st->dialog)))
-		return;
-	snprintf(entry->name, sizeof(entry->name), "why it has no name");
-	snprintf(entry->detail, sizeof(entry->detail), "%s", f->reason);
-	if (!f->fix || !*f->fix || !(entry = dialog_add(&st->dialog)))
-		return;
-	snprintf(entry->name, sizeof(entry->name), "what would help");
-	snprintf(entry->detail, sizeof(entry->detail), "%s", f->fix);
-}
-
-/* All that concerns a row: the table of keys says what does. */
-static void fill(struct ui_state *st)
-{
-	for (const struct key_binding *b = keys_table(); b->action; b++)
-		if (b->action == ACT_OPEN || (b->group == GROUP_ROW && b->action != ACT_MENU))
-			add_entry(st, b);
-	add_reason(st);
-}
-
-static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
-{
-	enum action action = entry ? (enum action)entry->value : ACT_NONE;
-
-	if (!entry) {
-		ui_state_say(st, true, "nothing that can be done is called that");
-		return false;
-	}
-	if (action == ACT_NONE) {
-		ui_state_say(st, false, "%s: %s", entry->name, entry->detail);
-		return true;
-	}
-	/* First, as it may open another dialog. */
-	dialog_close(st);
-	screen_do(st, action, keys_first(CTX_LIST, action));
-	return false;
-}
-
-/* The keys on the left do what they do without the menu; text is what comes after a slash. */
-static bool key(struct ui_state *st, uint32_t code)
-{
-	enum action action = bindings_find(st->bindings, CTX_LIST, code);
-	const struct dialog *d = &st->dialog;
-
-	if (d->typing || code <= ' ' || code >= K_BACKSPACE)
-		return false;
-	if (code == '/') {
-		st->dialog.typing = true;
-		return true;
-	}
-	for (uint32_t i = 0; i < d->nr; i++)
-		if (action && d->entries[i].value == action && !d->entries[i].refused) {
-			use(st, &d->entries[i], false);
-			return true;
-		} else if (action && d->entries[i].value == action) {
-			ui_state_say(st, true, "%s", d->entries[i].detail);
-			return true;
-		}
-	ui_state_say(st, false, "no such key in this menu (/ filters it)");
-	return true;
-}
-
-static const struct dialog_ops dialog_menu = {
-	.title = "m What to do with this row",
-	.hint = "a key on the left does it; / filters",
-	.foot = "Enter does what the cursor is on   Esc closes",
-	.key = key,
-	.fill = fill,
-	.use = use,
-};
 
 static void menu(struct ui_state *st, uint32_t code)
 {

@@ -6,7 +6,7 @@
 #ifndef UI_ACTIONS_ROW_H
 #define UI_ACTIONS_ROW_H
 
-#include "ui/state.h"
+#include "ui/state/state.h"
 
 /* What does @action; NULL: nothing here. */
 void (*actions_row(enum action action))(struct ui_state *st, uint32_t code);

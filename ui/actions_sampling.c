@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#include "ui/actions.h"
+#include "ui/dialog.h"
+#include "ui/view/navigate.h"
 #include "ui/view/view.h"
 
 #define STACK_MIN 1024u
@@ -90,41 +91,20 @@ void actions_take_fix(struct ui_state *st, const struct profile_notice *notice)
 		dialog_open(st, &dialog_events);
 		break;
 	case NOTICE_MODULES:
-		actions_show(st, VIEW_MODULES);
+		navigate_to(st, VIEW_MODULES);
 		break;
 	case NOTICE_CPUS:
-		actions_show(st, VIEW_CPUS);
+		navigate_to(st, VIEW_CPUS);
 		break;
 	}
-}
-
-const struct profile_notice *actions_worst(const struct ui_state *st)
-{
-	const struct profile_notice *worst = NULL;
-
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++) {
-		const struct profile_notice *n = &st->latest->notices[i];
-
-		if (n->active && n->severity > (worst ? worst->severity : NOTICE_INFO))
-			worst = n;
-	}
-	return worst;
-}
-
-const struct profile_notice *actions_notice(const struct ui_state *st, const char *key)
-{
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++)
-		if (st->latest->notices[i].active && !strcmp(st->latest->notices[i].key, key))
-			return &st->latest->notices[i];
-	return NULL;
 }
 
 static void fix(struct ui_state *st, uint32_t code)
 {
-	const struct profile_notice *worst = actions_worst(st);
+	const struct profile_notice *worst = ui_state_worst(st);
 
 	if (!worst)
-		worst = actions_notice(st, "banner");
+		worst = ui_state_notice(st, "banner");
 	if (worst)
 		actions_take_fix(st, worst);
 	else
@@ -141,10 +121,10 @@ static void focus_process(struct ui_state *st, uint32_t code)
 
 	if (!p || !st->latest)
 		return;
-	if (!st->drilled && st->view == VIEW_PROCESSES && !st->by_thread && row)
-		actions_enter_process(st, (uint32_t)row->id);
+	if (!st->scope.drilled && st->view == VIEW_PROCESSES && !st->by_thread && row)
+		navigate_into_process(st, (uint32_t)row->id);
 	at = ui_state_process(st);
-	if (!st->drilled || at == UINT32_MAX)
+	if (!st->scope.drilled || at == UINT32_MAX)
 		ui_state_say(st, false, "pick a process first (p), then x samples it alone");
 	else if (st->latest->focus == p->processes[at].pid)
 		sampler_unfocus(st->sampler);

@@ -6,15 +6,10 @@
 #ifndef UI_ACTIONS_SAMPLING_H
 #define UI_ACTIONS_SAMPLING_H
 
-#include "ui/state.h"
+#include "ui/state/state.h"
 
 /* Do what the cure of @notice says first; a sentence if there is nothing to do here. */
 void actions_take_fix(struct ui_state *st, const struct profile_notice *notice);
-/* The worst of what is wrong in the newest tick, from warnings on; NULL: nothing. */
-const struct profile_notice *actions_worst(const struct ui_state *st);
-/* What is so now, by its word for programs; NULL: it is not. */
-const struct profile_notice *actions_notice(const struct ui_state *st, const char *key);
-
 /* What does @action; NULL: nothing here. */
 void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code);
 

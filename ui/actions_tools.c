@@ -13,73 +13,51 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ui/actions.h"
-#include "ui/actions_stacks.h"
-#include "ui/columns.h"
-#include "ui/view/folds.h"
-#include "ui/view/process_rows.h"
-#include "ui/screen.h"
+#include "ui/cli/file_work.h"
 #include "ui/cli/settings.h"
+#include "ui/dialog.h"
+#include "ui/prompt.h"
+#include "ui/screen.h"
+#include "ui/view/columns.h"
+#include "ui/view/folds.h"
+#include "ui/view/navigate.h"
+#include "ui/view/table.h"
 #include "ui/view/view.h"
 #include "ui/view/view_annotate.h"
 
 static void view_cpus_(struct ui_state *st, uint32_t code)
 {
-	actions_show(st, VIEW_CPUS);
+	navigate_to(st, VIEW_CPUS);
 }
 
 static void view_modules_(struct ui_state *st, uint32_t code)
 {
-	actions_show(st, VIEW_MODULES);
+	navigate_to(st, VIEW_MODULES);
 }
 
 static void view_messages_(struct ui_state *st, uint32_t code)
 {
-	actions_show(st, VIEW_MESSAGES);
-}
-
-uint32_t actions_module(const struct ui_state *st)
-{
-	const struct list *list = &st->lists[st->view];
-	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
-	uint32_t module = UINT32_MAX;
-
-	if (!row || !st->shown)
-		return UINT32_MAX;
-	if (st->view == VIEW_MODULES)
-		module = row->index;
-	else if (st->view == VIEW_FUNCTIONS)
-		module = st->shown->functions[row->index].module_index;
-	return module < st->shown->nr_modules ? module : UINT32_MAX;
+	navigate_to(st, VIEW_MESSAGES);
 }
 
 static void module_only(struct ui_state *st, uint32_t code)
 {
-	uint32_t module = actions_module(st);
+	uint32_t module = view_module(st);
 
-	if (st->only.on && st->view != VIEW_MODULES) {
+	if (st->only.on) {
 		st->only.on = false;
-		list_rebuild(st, VIEW_FUNCTIONS);
-		return;
-	}
-	if (module == UINT32_MAX) {
+		table_rebuild(st, VIEW_FUNCTIONS);
+	} else if (module == UINT32_MAX) {
 		ui_state_say(st, false, "this row has no module");
-		return;
+	} else {
+		navigate_into_module(st, module);
 	}
-	st->only.on = true;
-	st->only.from = st->view;
-	st->only.id = st->shown->modules[module].id;
-	ui_clean(st->only.name, sizeof(st->only.name), st->shown->modules[module].name.str);
-	st->lists[VIEW_FUNCTIONS].pinned = false;
-	actions_show(st, VIEW_FUNCTIONS);
 }
 
 static void annotate(struct ui_state *st, uint32_t code)
 {
-	uint32_t function = actions_function(st);
+	uint32_t function = view_function(st);
 
-	if (st->view == VIEW_ANNOTATE)
-		return;
 	if (function == FOLD_NONE)
 		ui_state_say(st, false, "no function is selected (1 lists them)");
 	else
@@ -89,7 +67,7 @@ static void annotate(struct ui_state *st, uint32_t code)
 
 static void fetch(struct ui_state *st, uint32_t code)
 {
-	uint32_t module = actions_module(st);
+	uint32_t module = view_module(st);
 
 	if (module == UINT32_MAX)
 		ui_state_say(st, false, "this row has no module");
@@ -99,12 +77,12 @@ static void fetch(struct ui_state *st, uint32_t code)
 
 static void by_thread(struct ui_state *st, uint32_t code)
 {
-	bool stacks = st->view == VIEW_TREE || st->view == VIEW_FLAME;
+	bool stacks = view_shown(st)->stacks;
 
 	st->by_thread = !st->by_thread;
 	st->lists[VIEW_PROCESSES].pinned = false;
 	/* Who looks at stacks stays there. */
-	actions_show(st, stacks ? st->view : VIEW_PROCESSES);
+	navigate_to(st, stacks ? st->view : VIEW_PROCESSES);
 	ui_state_say(st, false,
 		     !st->by_thread ? "the processes (H: their threads)"
 		     : stacks	    ? "split by thread (H: no longer)"
@@ -115,61 +93,16 @@ static void fold_threads(struct ui_state *st, uint32_t code)
 {
 	st->fold_threads = !st->fold_threads;
 	st->lists[VIEW_PROCESSES].pinned = false;
-	list_rebuild(st, st->view);
+	table_rebuild(st, st->view);
 	ui_state_say(st, false,
 		     st->fold_threads ? "threads with names alike are one: worker-* (H lists them)"
 				      : "each thread has its own name");
 }
 
-void actions_enter_thread(struct ui_state *st, const struct row *row)
-{
-	const struct profile *p = st->shown;
-	char name[sizeof(st->process_name)];
-	char group[FORMAT_MAX * 2] = "";
-	struct profile_task task;
-	bool is_group;
-
-	if (!p || row->task >= p->nr_tasks)
-		return;
-	task = p->tasks[row->task];
-	if (task.process >= p->nr_processes)
-		return;
-	process_rows_comm(st, task.comm, group);
-	is_group = st->fold_threads && row->nr > 1;
-	actions_enter_process(st, p->processes[task.process].id);
-	st->in_thread = !is_group;
-	st->thread = task.id;
-	if (is_group)
-		snprintf(st->thread_group, sizeof(st->thread_group), "%s", group);
-	if (is_group)
-		snprintf(name, sizeof(name), "%.60s threads %.50s", st->process_name, group);
-	else
-		snprintf(name, sizeof(name), "%.80s thread %d", st->process_name, (int)task.tid);
-	ui_clean(st->process_name, sizeof(st->process_name), name);
-	list_rebuild(st, VIEW_FUNCTIONS);
-}
-
-const char *actions_name(const struct ui_state *st, char buf[static TEXT_MAX])
-{
-	const struct list *list = &st->lists[st->view];
-	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
-	uint32_t function = actions_function(st);
-
-	if (row && st->shown && st->view == VIEW_MODULES)
-		return st->shown->modules[row->index].path.str;
-	if (row && st->view == VIEW_MESSAGES)
-		return st->latest->notices[row->index].text;
-	if (row && st->view == VIEW_ANNOTATE)
-		return st->annotate.name;
-	if (row && st->shown && st->view == VIEW_PROCESSES)
-		return view_processes.name(st, row, buf, TEXT_MAX).str;
-	return function == FOLD_NONE ? "" : st->shown->functions[function].name.str;
-}
-
 static void copy(struct ui_state *st, uint32_t code)
 {
 	char buf[TEXT_MAX];
-	const char *name = actions_name(st, buf);
+	const char *name = view_row_name(st, buf);
 
 	snprintf(st->copy, sizeof(st->copy), "%s", name);
 	if (*name)
@@ -202,8 +135,8 @@ static void write_config(struct ui_state *st, uint32_t code)
 	struct settings set = {
 		.tick_ns = st->tick_ns,
 		.percent_limit = st->percent_limit,
-		.hide_kernel = st->hide_kernel,
-		.hide_user = st->hide_user,
+		.hide_kernel = st->scope.hide_kernel,
+		.hide_user = st->scope.hide_user,
 		.theme = st->theme,
 		.mouse = st->mouse,
 		.ascii = st->config->ascii,
@@ -213,7 +146,7 @@ static void write_config(struct ui_state *st, uint32_t code)
 	char path[SETTINGS_PATH_MAX];
 	struct err e;
 
-	for (unsigned int i = 0; i < APP_COLUMN_VIEWS; i++)
+	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
 		columns_format(view_of(columns_view(i)), st->lists[columns_view(i)].columns,
 			       set.columns[i], sizeof(set.columns[i]));
 	if (!st->config->saves)

@@ -20,11 +20,14 @@
 #include <unistd.h>
 
 #include "ui/actions_tools.h"
+#include "ui/cli/file_work.h"
+#include "ui/draw/term.h"
 #include "ui/editor.h"
+#include "ui/input.h"
+#include "ui/model.h"
+#include "ui/screen.h"
 #include "ui/view/folding.h"
 #include "ui/view/folds.h"
-#include "ui/screen.h"
-#include "ui/draw/term.h"
 
 #define APP_NICE     (-5)
 #define REPAINT_NS   (10 * 1000000000ull) /* whoever else wrote to the terminal is painted over */
@@ -35,16 +38,6 @@
 
 static const int signals[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE
-};
-
-static const struct {
-	const char *name, *help;
-} sorts[APP_SORT_NR] = {
-	[APP_SORT_SELF] = { "self", "share of samples in the function itself" },
-	[APP_SORT_TOTAL] = { "total", "share of samples with the function on the stack" },
-	[APP_SORT_SYMBOL] = { "symbol", "name of the function" },
-	[APP_SORT_MODULE] = { "module", "program, library or kernel module" },
-	[APP_SORT_COMM] = { "comm", "process it ran in most" },
 };
 
 struct app {
@@ -58,38 +51,6 @@ struct app {
 	bool background; /* the terminal is another job's: hands off */
 	uint64_t repaint_ns;
 };
-
-void app_config_init(struct app_config *config)
-{
-	*config = (struct app_config){
-		.mouse = true,
-		.key_bar = true,
-		.tick_ns = 1000000000ull,
-		.window_ns = 5 * 1000000000ull,
-		.window = PROFILE_WINDOW,
-		.sort = APP_SORT_SELF,
-	};
-}
-
-int app_sort_parse(const char *text, struct err *e)
-{
-	for (int i = 0; i < APP_SORT_NR; i++)
-		if (!strcasecmp(text, sorts[i].name))
-			return i;
-	return err_set(e, -EINVAL,
-		       "no column is called '%.40s'\n  --list-columns prints those that there are.",
-		       text);
-}
-
-const char *app_sort_name(enum app_sort sort)
-{
-	return sorts[(unsigned int)sort < APP_SORT_NR ? sort : APP_SORT_SELF].name;
-}
-
-const char *app_sort_help(enum app_sort sort)
-{
-	return sorts[(unsigned int)sort < APP_SORT_NR ? sort : APP_SORT_SELF].help;
-}
 
 int app_check(struct err *e)
 {
@@ -128,11 +89,11 @@ void app_block_signals(void)
 		sigaction(signals[i], &action, NULL);
 }
 
-static bool wants_color(enum app_color color)
+static bool wants_color(enum ui_config_color color)
 {
 	const char *no = getenv("NO_COLOR");
 
-	return color == APP_COLOR_ALWAYS || (color == APP_COLOR_AUTO && !(no && *no));
+	return color == CONFIG_COLOR_ALWAYS || (color == CONFIG_COLOR_AUTO && !(no && *no));
 }
 
 /* Follow the terminal's size. */
@@ -183,7 +144,7 @@ static void show(struct app *a, struct profile *p)
 {
 	if (!p)
 		return;
-	ui_state_take(&a->st, p);
+	model_take(&a->st, p);
 	a->dirty = true;
 }
 
@@ -197,7 +158,7 @@ static void take_profile(struct app *a)
 
 	p = folding_take(folding, &lent);
 	if (lent) {
-		folds_returned(&a->st);
+		model_folded(&a->st);
 		a->dirty = true;
 	} else {
 		show(a, p);
@@ -219,7 +180,7 @@ static void lend(struct app *a)
 		return;
 	of = folds_lend(&a->st);
 	if (of && !folding_lend(a->st.folding, a->st.shown, of))
-		folds_returned(&a->st);
+		model_folded(&a->st);
 }
 
 /* Where the next profile comes from: the thread that has it, else the sampler. */
@@ -314,7 +275,7 @@ static bool next_key(struct app *a, struct key *key)
 	if (!key->code && !term_key(a->term, key))
 		return false;
 	a->held = (struct key){ .code = K_NONE };
-	if (!screen_waits(&a->st, key))
+	if (!input_waits(&a->st, key))
 		return true;
 	a->held = *key;
 	return false;
@@ -332,7 +293,7 @@ static void take_keys(struct app *a, short events)
 		return;
 	}
 	for (int i = 0; i < KEYS_A_TURN && !a->st.quit && next_key(a, &key); i++) {
-		screen_key(&a->st, &key);
+		input_key(&a->st, &key);
 		a->dirty = true;
 		if (a->st.suspend)
 			suspend(a);
@@ -373,7 +334,7 @@ static int next_wake(const struct app *a)
 	const struct ui_state *st = &a->st;
 	bool note = st->message[0] && st->now_ns < st->message_until_ns;
 
-	if (a->held.code && !screen_waits(st, &a->held))
+	if (a->held.code && !input_waits(st, &a->held))
 		return 0;
 	for (uint32_t i = 0; i < st->nr_alarms; i++)
 		note |= st->now_ns < st->alarms[i].until_ns;
@@ -425,7 +386,7 @@ static void go_first(void)
 		setpriority(PRIO_PROCESS, 0, APP_NICE);
 }
 
-int app_run(struct sampler *s, const struct app_config *config, struct err *e)
+int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 {
 	const struct term_config looks = { wants_color(config->color), (enum theme)config->theme,
 					   config->mouse };
@@ -444,7 +405,7 @@ int app_run(struct sampler *s, const struct app_config *config, struct err *e)
 	if (rc)
 		goto out;
 	canvas_init(&a.canvas, ascii);
-	ui_state_init(&a.st, s, config, ascii);
+	model_init(&a.st, s, config, ascii);
 	a.st.folding = folding_new();
 	a.st.files = file_worker_new();
 	a.st.now_ns = time_now_ns();
@@ -463,7 +424,7 @@ int app_run(struct sampler *s, const struct app_config *config, struct err *e)
 	a.st.folding = NULL;
 	file_worker_free(a.st.files, FILE_WAIT_NS);
 	a.st.files = NULL;
-	ui_state_fini(&a.st);
+	model_fini(&a.st);
 	canvas_fini(&a.canvas);
 out:
 	close(a.signal_fd);

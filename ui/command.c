@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/actions.h"
 #include "ui/command_table.h"
-#include "ui/screen.h"
 
 /* The @i-th name of all that can be typed; NULL: no more. */
 static const char *name_at(unsigned int i)
@@ -87,7 +87,7 @@ void command_run(struct ui_state *st, const char *text)
 	else if (action && arg[0])
 		ui_state_say(st, true, "%s takes nothing after it", name);
 	else if (action)
-		screen_do(st, action, K_ENTER);
+		actions_do(st, action, K_ENTER);
 	else
 		say_unknown(st, name);
 }

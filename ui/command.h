@@ -6,7 +6,7 @@
 #ifndef UI_COMMAND_H
 #define UI_COMMAND_H
 
-#include "ui/state.h"
+#include "ui/state/state.h"
 
 /* Obey; what is wrong with it is said on the screen. */
 void command_run(struct ui_state *st, const char *text);

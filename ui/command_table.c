@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/actions.h"
 #include "ui/actions_tools.h"
-#include "ui/columns.h"
-#include "ui/command_target.h"
-#include "ui/view/folds.h"
-#include "ui/text/number.h"
-#include "ui/view/view.h"
 #include "ui/cli/words.h"
+#include "ui/command_target.h"
+#include "ui/text/number.h"
+#include "ui/view/columns.h"
+#include "ui/view/folds.h"
+#include "ui/view/navigate.h"
+#include "ui/view/table.h"
+#include "ui/view/view.h"
 
 static void run_screen(struct ui_state *st, const char *arg)
 {
@@ -27,7 +28,7 @@ static void run_screen(struct ui_state *st, const char *arg)
 static void run_filter(struct ui_state *st, const char *arg)
 {
 	match_set(&ui_state_list(st)->filter, arg);
-	list_rebuild(st, st->view);
+	table_rebuild(st, st->view);
 }
 
 static void run_search(struct ui_state *st, const char *arg)
@@ -35,7 +36,7 @@ static void run_search(struct ui_state *st, const char *arg)
 	struct list *list = ui_state_list(st);
 
 	match_set(&list->search, arg);
-	if (!list_search(st, list->cursor, false))
+	if (!table_search(st, list->cursor, false))
 		ui_state_say(st, true, "%s: not found", arg);
 }
 
@@ -63,7 +64,7 @@ static void run_sort(struct ui_state *st, const char *arg)
 			continue;
 		ui_state_list(st)->sort = (uint8_t)i;
 		ui_state_list(st)->inverted = false;
-		list_rebuild(st, st->view);
+		table_rebuild(st, st->view);
 		return;
 	}
 	ui_state_say(st, true, "this view has no column %s (F6 lists what it has)", arg);
@@ -93,7 +94,7 @@ static void run_pid(struct ui_state *st, const char *arg)
 	for (uint32_t i = 0; !*end && st->shown && i < st->shown->nr_processes; i++) {
 		if (st->shown->processes[i].pid != (pid_t)pid)
 			continue;
-		actions_enter_process(st, st->shown->processes[i].id);
+		navigate_into_process(st, st->shown->processes[i].id);
 		return;
 	}
 	ui_state_say(st, true, "pid %s: no samples of such a process here", arg);
@@ -111,10 +112,10 @@ static const char *pid_word(const struct ui_state *st, const char *before, unsig
 /* Only processes of the cgroups or containers that match; nothing: all again. */
 static void run_cgroup(struct ui_state *st, const char *arg)
 {
-	match_set(&st->cgroup, arg);
+	match_set(&st->scope.cgroup, arg);
 	folds_forget(st->folds);
 	folds_forget_baseline(st->folds);
-	list_rebuild(st, st->view);
+	table_rebuild(st, st->view);
 	if (!*arg)
 		ui_state_say(st, false, "all cgroups");
 }
@@ -155,7 +156,7 @@ static void run_limit(struct ui_state *st, const char *arg)
 		return;
 	}
 	st->percent_limit = pct;
-	list_rebuild(st, st->view);
+	table_rebuild(st, st->view);
 }
 
 static void run_delay(struct ui_state *st, const char *arg)
@@ -240,7 +241,7 @@ static const char *cpus_word(const struct ui_state *st, const char *before, unsi
 /* To the row of a line number, 1 the first: as in any pager. */
 static void run_row(struct ui_state *st, const char *arg)
 {
-	list_move_to(st, (uint32_t)MAX(strtol(arg, NULL, 10), 1L) - 1);
+	table_move_to(st, (uint32_t)MAX(strtol(arg, NULL, 10), 1L) - 1);
 }
 
 static const char *call_graph_word(const struct ui_state *st, const char *before, unsigned int i,
@@ -288,21 +289,38 @@ static void run_event(struct ui_state *st, const char *arg)
 	struct err e;
 
 	if (event_parse_list(events, &nr, EVENTS_MAX, arg, &e)) {
-		actions_say_error(st, &e);
+		ui_state_say_error(st, &e);
 		return;
 	}
 	sampler_set_events(st->sampler, events, nr);
-	snprintf(st->event_name, sizeof(st->event_name), "%s", events[0].name);
+	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", events[0].name);
+}
+
+static void gather_files(struct ui_state *st, const char *word)
+{
+	words_files(&st->words, word);
+}
+
+static void gather_events(struct ui_state *st, const char *word)
+{
+	words_events(&st->words, st->sampler);
+}
+
+/* The @i-th of the words that were gathered. */
+static const char *gathered_word(const struct ui_state *st, const char *before, unsigned int i,
+				 char buf[static COMMAND_WORD_MAX])
+{
+	return i < st->words.nr ? st->words.list[i] : NULL;
 }
 
 const struct command command_table[] = {
-	{ "screen", "FILE (Tab lists)", run_screen, words_word, false, NULL, words_files },
+	{ "screen", "FILE (Tab lists)", run_screen, gathered_word, false, NULL, gather_files },
 	{ "show", "REGEX", run_filter, NULL, false, NULL, NULL },
 	{ "find", "TEXT", run_search, NULL, false, NULL, NULL },
 	{ "order", "COLUMN", run_sort, sort_word, false, NULL, NULL },
 	{ "target", "KIND WHICH", command_target, command_target_word, false, " ,", NULL },
 	{ "cpus", "LIST|all", command_cpus, cpus_word, false, NULL, NULL },
-	{ "event", "NAME,... (Tab lists)", run_event, words_word, false, ",", words_events },
+	{ "event", "NAME,... (Tab lists)", run_event, gathered_word, false, ",", gather_events },
 	{ "hz", "HZ", run_hz, NULL, false, NULL, NULL },
 	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
 	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL },

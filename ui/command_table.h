@@ -5,9 +5,8 @@
 #ifndef UI_COMMAND_TABLE_H
 #define UI_COMMAND_TABLE_H
 
-#include "ui/state.h"
-
-#define COMMAND_WORD_MAX 32
+#include "ui/command_target.h"
+#include "ui/state/state.h"
 
 struct command {
 	const char *name, *argument;

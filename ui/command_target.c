@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/command_table.h"
 #include "ui/text/number.h"
 #include "ui/text/users.h"
 

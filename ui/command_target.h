@@ -6,7 +6,9 @@
 #ifndef UI_COMMAND_TARGET_H
 #define UI_COMMAND_TARGET_H
 
-#include "ui/state.h"
+#include "ui/state/state.h"
+
+#define COMMAND_WORD_MAX 32
 
 void command_target(struct ui_state *st, const char *arg);
 const char *command_target_word(const struct ui_state *st, const char *before, unsigned int i,

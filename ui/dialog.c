@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "ui/draw/pen.h"
-#include "ui/screen.h"
 
 #define WIDTH_MAX 116u
 

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/actions.h"
-#include "ui/screen.h"
+#include "ui/view/navigate.h"
 
 #define STATES_MAX 8192
 #define UNKNOWN	   1 /* sampler_event_state.code: not probed yet */
@@ -205,7 +204,7 @@ static void change_levels(struct ui_state *st, uint32_t at)
 	add_levels(&st->dialog.levels, was->event.name, without_modifiers(was->event.name), text,
 		   sizeof(text));
 	if (event_parse(&one, text, &e)) {
-		actions_say_error(st, &e);
+		ui_state_say_error(st, &e);
 		return;
 	}
 	one.group = was->event.group;
@@ -215,7 +214,7 @@ static void change_levels(struct ui_state *st, uint32_t at)
 	memcpy(one.filter, was->event.filter, sizeof(one.filter));
 	events[at] = one;
 	sampler_set_events(st->sampler, events, nr);
-	snprintf(st->event_name, sizeof(st->event_name), "%s", one.name);
+	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", one.name);
 }
 
 static bool levels_are_chosen(const struct dialog_levels *l)
@@ -235,11 +234,12 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 		else if (levels_are_chosen(&st->dialog.levels))
 			change_levels(st, (uint32_t)entry->value - 1);
 		else
-			snprintf(st->event_name, sizeof(st->event_name), "%s", entry->name);
+			snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s",
+				 entry->name);
 		return !add;
 	}
 	if (parse(st, entry, events, &nr, &e)) {
-		actions_say_error(st, &e);
+		ui_state_say_error(st, &e);
 		return false;
 	}
 	if (add) {
@@ -247,7 +247,7 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 		return false;
 	}
 	sampler_set_events(st->sampler, events, nr);
-	snprintf(st->event_name, sizeof(st->event_name), "%s", events[0].name);
+	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", events[0].name);
 	ui_state_say(st, false, nr > 1 ? "event %s and %u more" : "event %s", events[0].name,
 		     nr - 1);
 	return true;

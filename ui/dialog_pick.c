@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/actions.h"
-#include "ui/columns.h"
-#include "ui/view/folds.h"
-#include "ui/text/format.h"
 #include "ui/rate.h"
-#include "ui/screen.h"
+#include "ui/text/format.h"
+#include "ui/view/columns.h"
+#include "ui/view/folds.h"
+#include "ui/view/navigate.h"
+#include "ui/view/table.h"
 #include "ui/view/view.h"
 
 static void add_frequency(struct ui_state *st, double hz, const char *note)
@@ -123,7 +123,7 @@ static void fill_processes(struct ui_state *st)
 
 	if (entry) {
 		entry->value = UINT64_MAX;
-		entry->used = !st->drilled;
+		entry->used = !st->scope.drilled;
 		snprintf(entry->name, sizeof(entry->name), "all processes");
 	}
 	if (!st->shown)
@@ -137,9 +137,9 @@ static void fill_processes(struct ui_state *st)
 		char pct[FORMAT_MAX];
 
 		entry->value = p->id;
-		entry->used = st->drilled && st->process == p->id;
+		entry->used = st->scope.drilled && st->scope.process == p->id;
 		/* Who asks for one wants most often the hottest. */
-		entry->first = !st->drilled && !i;
+		entry->first = !st->scope.drilled && !i;
 		snprintf(entry->name, sizeof(entry->name), "%.40s[%d]", p->comm.str, (int)p->pid);
 		snprintf(entry->detail, sizeof(entry->detail), "%6s%%  uid %u",
 			 format_percent(pct,
@@ -157,9 +157,9 @@ static bool use_process(struct ui_state *st, const struct dialog_entry *entry, b
 		return false;
 	}
 	if (entry->value == UINT64_MAX)
-		actions_leave_process(st);
+		navigate_out_of_process(st);
 	else
-		actions_enter_process(st, (uint32_t)entry->value);
+		navigate_into_process(st, (uint32_t)entry->value);
 	return true;
 }
 
@@ -195,7 +195,7 @@ static bool use_column(struct ui_state *st, const struct dialog_entry *entry, bo
 {
 	if (!entry)
 		return false;
-	actions_sort_by(st, (uint8_t)entry->value);
+	table_sort_by(st, (uint8_t)entry->value);
 	return true;
 }
 

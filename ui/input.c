@@ -2,21 +2,18 @@
 /*
  * Keys and the mouse: where they go. The main thread.
  */
+#include "ui/input.h"
+
 #include "ui/actions.h"
+#include "ui/dialog.h"
+#include "ui/prompt_keys.h"
 #include "ui/view/folds.h"
-#include "ui/screen.h"
+#include "ui/view/navigate.h"
+#include "ui/view/table.h"
 #include "ui/view/view.h"
 
 #define CLICK_NS   400000000ull /* two presses within: a double click */
 #define WHEEL_ROWS 3
-
-enum key_context screen_context(const struct ui_state *st)
-{
-	return st->dialog.ops	       ? CTX_PICKER
-	       : st->prompt.kind       ? CTX_PROMPT
-	       : st->view == VIEW_HELP ? CTX_HELP
-				       : CTX_LIST;
-}
 
 /* The topmost thing that was drawn there. */
 static const struct zone *zone_at(const struct ui_state *st, const struct key *key)
@@ -43,7 +40,7 @@ static void click_row(struct ui_state *st, const struct key *key, const struct z
 		if (!v->click(st, key->row - z->row, key->col))
 			return;
 	} else if (row < list->nr) {
-		list_move_to(st, row);
+		table_move_to(st, row);
 	} else {
 		return;
 	}
@@ -52,8 +49,8 @@ static void click_row(struct ui_state *st, const struct key *key, const struct z
 	st->press.col = key->col;
 	st->click_ns = twice ? 0 : st->now_ns;
 	st->click_row = key->row;
-	if (twice && st->view != VIEW_HELP)
-		screen_do(st, ACT_OPEN, K_ENTER);
+	if (twice && v->context == CTX_LIST)
+		actions_do(st, ACT_OPEN, K_ENTER);
 }
 
 static void wheel(struct ui_state *st, const struct key *key, const struct zone *z, bool over)
@@ -66,7 +63,7 @@ static void wheel(struct ui_state *st, const struct key *key, const struct zone 
 		return;
 	}
 	for (int i = 0; i < WHEEL_ROWS; i++)
-		screen_key(st, &arrow);
+		input_key(st, &arrow);
 }
 
 /* Let go elsewhere than pressed: what is below was dragged. */
@@ -99,15 +96,14 @@ static void mouse(struct ui_state *st, const struct key *key)
 	if (z->kind == ZONE_ENTRIES)
 		dialog_click(st, key->row - z->row);
 	else if (z->kind == ZONE_ACTION)
-		screen_key(st,
-			   &(struct key){ .code = bindings_first(st->bindings, screen_context(st),
-								 z->value) });
+		input_key(st, &(struct key){ .code = bindings_first(st->bindings, view_context(st),
+								    z->value) });
 	else if (over)
 		return;
 	else if (z->kind == ZONE_COLUMN)
-		actions_sort_by(st, (uint8_t)z->value);
+		table_sort_by(st, (uint8_t)z->value);
 	else if (z->kind == ZONE_VIEW)
-		actions_show(st, z->value);
+		navigate_to(st, z->value);
 	else
 		click_row(st, key, z);
 }
@@ -120,17 +116,17 @@ static bool is_about_rows(enum action action)
 	       !(action >= ACT_VIEW_FUNCTIONS && action <= ACT_PREVIOUS_VIEW);
 }
 
-bool screen_waits(const struct ui_state *st, const struct key *key)
+bool input_waits(const struct ui_state *st, const struct key *key)
 {
-	enum key_context context = screen_context(st);
+	enum key_context context = view_context(st);
 
 	return context == CTX_LIST && folds_is_late(st) && !st->lists[st->view].nr &&
 	       is_about_rows(bindings_find(st->bindings, context, key->code));
 }
 
-void screen_key(struct ui_state *st, const struct key *key)
+void input_key(struct ui_state *st, const struct key *key)
 {
-	enum key_context context = screen_context(st);
+	enum key_context context = view_context(st);
 	enum action action = bindings_find(st->bindings, context, key->code);
 
 	if (key->code == K_MOUSE) {
@@ -141,13 +137,14 @@ void screen_key(struct ui_state *st, const struct key *key)
 	st->message[0] = '\0';
 	/* These mean the same everywhere. */
 	if (action == ACT_QUIT || action == ACT_REDRAW || action == ACT_SUSPEND)
-		screen_do(st, action, key->code);
+		actions_do(st, action, key->code);
 	else if (context == CTX_PICKER)
 		dialog_key(st, key);
 	else if (context == CTX_PROMPT)
-		prompt_key(st, key);
+		prompt_keys_press(st, key);
 	else if (action)
-		screen_do(st, action, key->code);
+		actions_do(st, action, key->code);
 	else if (key->code)
 		ui_state_say(st, false, "no such key here (F1 lists them)");
+	prompt_keys_refresh(st);
 }

@@ -21,12 +21,12 @@
 #include "symbols/base/text.h"
 #include "ui/app.h"
 #include "ui/cli/batch.h"
-#include "ui/guard.h"
-#include "ui/text/number.h"
 #include "ui/cli/options.h"
-#include "ui/script.h"
 #include "ui/cli/settings.h"
 #include "ui/draw/term.h"
+#include "ui/guard.h"
+#include "ui/script.h"
+#include "ui/text/number.h"
 #include "ui/text/users.h"
 
 #define HEAPS	   2
@@ -231,9 +231,9 @@ static void block_background_stop(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-static void configure(struct app_config *config, const struct options *o)
+static void configure(struct ui_config *config, const struct options *o)
 {
-	app_config_init(config);
+	ui_config_init(config);
 	config->ascii = o->ascii;
 	config->color = o->color;
 	config->mouse = !o->no_mouse;
@@ -252,7 +252,7 @@ static void configure(struct app_config *config, const struct options *o)
 }
 
 /* What was kept, where the command line says nothing; for the live screen alone. */
-static int take_settings(struct app_config *config, struct settings *set, struct options *o,
+static int take_settings(struct ui_config *config, struct settings *set, struct options *o,
 			 struct err *e)
 {
 	int code;
@@ -285,7 +285,7 @@ static int take_settings(struct app_config *config, struct settings *set, struct
 	if (!o->delay_given)
 		o->config.tick_ns = config->tick_ns = set->tick_ns;
 	config->bindings = &set->bindings;
-	for (int i = 0; i < APP_COLUMN_VIEWS; i++)
+	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
 		config->columns[i] = set->columns[i];
 	return 0;
 }
@@ -293,7 +293,7 @@ static int take_settings(struct app_config *config, struct settings *set, struct
 /* What the screen would begin with: the options over the user's settings over the system's. */
 static int print_config(struct options *o, struct err *e)
 {
-	struct app_config config;
+	struct ui_config config;
 	struct settings set;
 
 	configure(&config, o);
@@ -327,7 +327,7 @@ static int run_keys(const struct options *o, struct err *e)
 		.cols = size_of(o->cols, "COLUMNS", 80),
 	};
 	struct sampler_config sampled = o->config;
-	struct app_config config;
+	struct ui_config config;
 	struct users *users;
 	struct sampler *s;
 	int code;
@@ -354,7 +354,7 @@ static int run_keys(const struct options *o, struct err *e)
 static int run_screen(struct options *o, struct err *e)
 {
 	struct sampler_config sampled;
-	struct app_config config;
+	struct ui_config config;
 	struct settings set;
 	struct users *users;
 	struct sampler *s;

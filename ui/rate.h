@@ -5,7 +5,7 @@
 #ifndef UI_RATE_H
 #define UI_RATE_H
 
-#include "ui/state.h"
+#include "ui/state/state.h"
 
 /* The frequencies that [ and ] step through; returns how many. */
 size_t rate_ladder(const double **ladder);

@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/actions_sampling.h"
+#include "ui/dialog.h"
+#include "ui/draw/pen.h"
+#include "ui/prompt.h"
 #include "ui/text/format.h"
 #include "ui/view/header.h"
-#include "ui/draw/pen.h"
+#include "ui/view/table.h"
 #include "ui/view/view.h"
 
 static bool has_message(const struct ui_state *st)
@@ -30,10 +32,8 @@ static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigne
 
 	format_count(at, list->nr ? list->cursor + 1.0 : 0);
 	format_count(nr, list->nr);
-	if (st->view == VIEW_HELP)
-		text = text_format(buf, sizeof(buf), "line %s of %s", at, nr);
-	else if (st->view == VIEW_MESSAGES)
-		text = text_format(buf, sizeof(buf), "message %s of %s", at, nr);
+	if (view_shown(st)->unit)
+		text = text_format(buf, sizeof(buf), "%s %s of %s", view_shown(st)->unit, at, nr);
 	else if (brief || c->cols < 60)
 		text = text_format(buf, sizeof(buf), "%s/%s", at, nr);
 	else
@@ -57,7 +57,7 @@ static int clause(const char *text)
 /* What is wrong now, and the key that helps; "": nothing is. */
 static void notice_text(const struct ui_state *st, char *buf, size_t size)
 {
-	const struct profile_notice *n = actions_worst(st);
+	const struct profile_notice *n = ui_state_worst(st);
 
 	*buf = '\0';
 	if (n && n->control == NOTICE_NONE)
@@ -81,7 +81,7 @@ static void draw_more(struct ui_state *st, struct canvas *c, unsigned int row, u
 			 text_format(buf, sizeof(buf), "%s more below", format_count(n, below).str),
 			 ROLE_DIM);
 	}
-	if (list->nr_hidden && st->view != VIEW_HELP)
+	if (list->nr_hidden && view_shown(st)->context == CTX_LIST)
 		pen_text(&pen, below ? 2 : 0,
 			 text_format(buf, sizeof(buf), "%s hidden",
 				     format_count(n, list->nr_hidden).str),
@@ -135,7 +135,7 @@ static const char *bar_label(const struct ui_state *st, const struct key_binding
 {
 	const struct view_label *own = view_of(st->view)->labels;
 
-	if (screen_context(st) != CTX_LIST)
+	if (view_context(st) != CTX_LIST)
 		return b->label;
 	for (; own && own->action; own++)
 		if (own->action == b->action)
@@ -146,7 +146,7 @@ static const char *bar_label(const struct ui_state *st, const struct key_binding
 /* Keys of the bar, in the order of their F numbers; the first and the last stay longest. */
 static unsigned int bar_items(const struct ui_state *st, struct bar_item *items, unsigned int max)
 {
-	enum key_context context = screen_context(st);
+	enum key_context context = view_context(st);
 	bool can_add = st->dialog.ops && st->dialog.ops->can_add;
 	unsigned int nr = 0;
 
@@ -263,7 +263,7 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 	top = header_draw(st, c);
 	if (c->rows >= 10)
 		bottom--;
-	list_draw(st, c, top, bottom > top ? bottom - top : 0);
+	table_draw(st, c, top, bottom > top ? bottom - top : 0);
 	/* After the list: only then is it known what is below. */
 	if (c->rows >= 10)
 		draw_status(st, c, bottom);

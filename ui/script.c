@@ -14,26 +14,16 @@
 
 #include <utf8proc.h>
 
-#include "ui/text/number.h"
+#include "ui/draw/canvas.h"
+#include "ui/input.h"
+#include "ui/model.h"
 #include "ui/screen.h"
+#include "ui/text/number.h"
 
 /* The first profile of a long recording takes its time; a tick is at most a minute. */
 #define FIRST_MS       600000
 #define TICK_MS	       65000
 #define NAME_MAX_BYTES 24
-
-bool script_size(const char *text, size_t size, unsigned int *cols, unsigned int *rows)
-{
-	const char *x = memchr(text, 'x', size);
-	uint64_t c, r;
-
-	if (!x || number_u64(text, (size_t)(x - text), 1, CANVAS_MAX, &c) ||
-	    number_u64(x + 1, size - (size_t)(x - text) - 1, 1, CANVAS_MAX, &r))
-		return false;
-	*cols = (unsigned int)c;
-	*rows = (unsigned int)r;
-	return true;
-}
 
 /* "3,10" */
 static bool cell_of(const char *text, size_t size, struct key *key)
@@ -83,7 +73,7 @@ static bool step_of(const char *text, size_t size, struct script_step *step)
 	}
 	if (size > 5 && !strncmp(text, "size ", 5)) {
 		step->kind = SCRIPT_SIZE;
-		return script_size(text + 5, size - 5, &step->cols, &step->rows);
+		return number_screen_size(text + 5, size - 5, CANVAS_MAX, &step->cols, &step->rows);
 	}
 	step->kind = SCRIPT_KEY;
 	if (mouse_of(text, size, &step->key))
@@ -131,7 +121,7 @@ static bool wait_profile(struct ui_state *st, int ms)
 		p = sampler_take(st->sampler);
 	}
 	st->now_ns = time_now_ns();
-	ui_state_take(st, p);
+	model_take(st, p);
 	return p != NULL;
 }
 
@@ -145,7 +135,7 @@ static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, st
 		if (step.kind == SCRIPT_SIZE && canvas_resize(c, step.rows, step.cols))
 			return err_set(e, -ENOMEM, "out of memory for the screen");
 		if (step.kind == SCRIPT_KEY)
-			screen_key(st, &step.key);
+			input_key(st, &step.key);
 		if (st->edit.path[0])
 			ui_state_say(st, false, "no terminal for an editor here: %s:%u",
 				     st->edit.path, st->edit.line);
@@ -169,7 +159,7 @@ static int print_screen(const struct canvas *c, FILE *out, struct err *e)
 	return code;
 }
 
-int script_run(struct sampler *s, const struct app_config *app, const struct script_config *config,
+int script_run(struct sampler *s, const struct ui_config *app, const struct script_config *config,
 	       FILE *out, struct err *e)
 {
 	struct ui_state st;
@@ -177,7 +167,7 @@ int script_run(struct sampler *s, const struct app_config *app, const struct scr
 	int code;
 
 	canvas_init(&c, app->ascii);
-	ui_state_init(&st, s, app, app->ascii);
+	model_init(&st, s, app, app->ascii);
 	st.now_ns = time_now_ns();
 	if (app->window != PROFILE_WINDOW)
 		sampler_set_window(s, app->window);
@@ -192,7 +182,7 @@ int script_run(struct sampler *s, const struct app_config *app, const struct scr
 	}
 	if (!code && !st.quit)
 		code = print_screen(&c, out, e);
-	ui_state_fini(&st);
+	model_fini(&st);
 	canvas_fini(&c);
 	return code;
 }

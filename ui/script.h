@@ -15,8 +15,8 @@
 
 #include <stdio.h>
 
-#include "ui/app.h"
-#include "ui/keys.h"
+#include "ui/cli/config.h"
+#include "ui/key/keys.h"
 
 enum script_kind { SCRIPT_END, SCRIPT_KEY, SCRIPT_TICK, SCRIPT_SIZE };
 
@@ -28,8 +28,6 @@ struct script_step {
 
 /* The next step; *@at moves on. Any bytes: what is not UTF-8 is skipped. Pure. */
 struct script_step script_next(const char **at);
-/* "100x30": columns and rows, 1..CANVAS_MAX each. False: it is not. */
-bool script_size(const char *text, size_t size, unsigned int *cols, unsigned int *rows);
 
 struct script_config {
 	const char *keys;
@@ -40,7 +38,7 @@ struct script_config {
  * Wait for the first profile, press the keys, print the screen unless they
  * quit. 0, or -errno with a sentence. The main thread.
  */
-int script_run(struct sampler *s, const struct app_config *app, const struct script_config *config,
+int script_run(struct sampler *s, const struct ui_config *app, const struct script_config *config,
 	       FILE *out, struct err *e);
 
 #endif

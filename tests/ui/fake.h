@@ -11,7 +11,13 @@
 #include <errno.h>
 
 #include "sampler/sampler.h"
+#include "ui/actions.h"
+#include "ui/dialog.h"
+#include "ui/input.h"
+#include "ui/model.h"
 #include "ui/screen.h"
+#include "ui/view/navigate.h"
+#include "ui/view/table.h"
 #include "ui/view/view.h"
 
 struct sampler {
@@ -359,7 +365,7 @@ static inline void fake_details(struct profile *p)
 
 struct bench {
 	struct sampler sampler;
-	struct app_config config;
+	struct ui_config config;
 	struct ui_state st;
 	struct canvas canvas;
 };
@@ -370,9 +376,9 @@ static inline void bench_init(struct bench *b, unsigned int cols, unsigned int r
 	b->sampler.max_hz = 8000;
 	b->sampler.enabled = -1;
 	b->sampler.call_graph = -1;
-	app_config_init(&b->config);
+	ui_config_init(&b->config);
 	b->config.host = "web-07";
-	ui_state_init(&b->st, &b->sampler, &b->config, ascii);
+	model_init(&b->st, &b->sampler, &b->config, ascii);
 	b->st.now_ns = 1000000000000ull;
 	canvas_init(&b->canvas, ascii);
 	assert_int_equal(canvas_resize(&b->canvas, rows, cols), 0);
@@ -380,13 +386,13 @@ static inline void bench_init(struct bench *b, unsigned int cols, unsigned int r
 
 static inline void bench_fini(struct bench *b)
 {
-	ui_state_fini(&b->st);
+	model_fini(&b->st);
 	canvas_fini(&b->canvas);
 }
 
 static inline void press(struct bench *b, uint32_t code)
 {
-	screen_key(&b->st, &(struct key){ .code = code });
+	input_key(&b->st, &(struct key){ .code = code });
 }
 
 static inline void type(struct bench *b, const char *text)

@@ -124,12 +124,12 @@ static void test_view(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, profile_with(true));
+	model_take(&b.st, profile_with(true));
 	press(&b, 'j');
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].selected, 12);
 	press(&b, 'a');
 	assert_int_equal(b.sampler.annotate, 12);
-	ui_state_take(&b.st, profile_with(true));
+	model_take(&b.st, profile_with(true));
 	list = &b.st.lists[VIEW_ANNOTATE];
 	assert_true(share_at(&b, 7) > 0.599 && share_at(&b, 7) < 0.601);
 	assert_true(share_at(&b, 4) > 0.299 && share_at(&b, 4) < 0.301);
@@ -146,7 +146,7 @@ static void test_view(void **state)
 	press(&b, K_TAB);
 	assert_int_equal(list->selected, 7);
 	/* It stays there when a tick comes. */
-	ui_state_take(&b.st, profile_with(true));
+	model_take(&b.st, profile_with(true));
 	assert_int_equal(list->selected, 7);
 	press(&b, K_ESC);
 	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
@@ -161,10 +161,10 @@ static void test_jump(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, profile_with(true));
+	model_take(&b.st, profile_with(true));
 	press(&b, 'j');
 	press(&b, 'a');
-	ui_state_take(&b.st, profile_with(true));
+	model_take(&b.st, profile_with(true));
 	golden(&b, "annotate-80x24");
 	press(&b, K_TAB);
 	press(&b, K_TAB);
@@ -182,10 +182,10 @@ static void test_jump(void **state)
 	assert_true(b.st.lists[VIEW_ANNOTATE].inverted);
 	bench_fini(&b);
 	bench_init(&b, 40, 8, true);
-	ui_state_take(&b.st, profile_with(true));
+	model_take(&b.st, profile_with(true));
 	press(&b, 'j');
 	press(&b, 'a');
-	ui_state_take(&b.st, profile_with(true));
+	model_take(&b.st, profile_with(true));
 	golden(&b, "annotate-40x8-ascii");
 	bench_fini(&b);
 }
@@ -203,7 +203,7 @@ static void test_inlined(void **state)
 		p->annotate->code_of = 13;
 		strcpy(p->annotate->inside, "json::next_token");
 		p->annotate->inside_share = 0.77;
-		ui_state_take(&b.st, p);
+		model_take(&b.st, p);
 		if (i)
 			break;
 		press(&b, 'j');
@@ -222,13 +222,13 @@ static void test_drilled(void **state)
 
 	for (int known = 0; known < 2; known++) {
 		bench_init(&b, 100, 24, false);
-		ui_state_take(&b.st, profile_with(known));
-		actions_enter_process(&b.st, b.st.shown->processes[0].id);
+		model_take(&b.st, profile_with(known));
+		navigate_into_process(&b.st, b.st.shown->processes[0].id);
 		press(&b, 'j');
 		view_annotate_open(&b.st, 12, "f");
-		ui_state_take(&b.st, profile_with(known));
+		model_take(&b.st, profile_with(known));
 		assert_int_equal((int)b.st.lists[VIEW_ANNOTATE].count, 50);
-		assert_non_null(strstr(look(&b), b.st.process_name));
+		assert_non_null(strstr(look(&b), b.st.scope.process_name));
 		if (known) {
 			assert_int_equal((int)(share_at(&b, 4) * 1000 + 0.5), 600);
 			assert_non_null(strstr(look(&b), "50 here, of "));
@@ -245,7 +245,7 @@ static void test_no_code(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, profile_with(false));
+	model_take(&b.st, profile_with(false));
 	press(&b, 'j');
 	press(&b, 'a');
 	assert_non_null(strstr(look(&b), "the file cannot be read"));
@@ -256,9 +256,9 @@ static void test_no_code(void **state)
 	}
 	/* A profile of another function, and one of none. */
 	b.st.annotate.function = 13;
-	list_rebuild(&b.st, VIEW_ANNOTATE);
+	table_rebuild(&b.st, VIEW_ANNOTATE);
 	assert_non_null(strstr(look(&b), "being read"));
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	look(&b);
 	bench_fini(&b);
 }

@@ -19,7 +19,7 @@ static struct bench *start(unsigned int cols, unsigned int rows)
 	static struct bench b;
 
 	bench_init(&b, cols, rows, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	look(&b);
 	return &b;
 }
@@ -33,20 +33,20 @@ static void test_identity(void **state)
 
 	/* Untouched, it stays at the top. */
 	assert_int_equal(cursor_row(b)->id, 11);
-	ui_state_take(&b->st, fake_profile(2, other_order));
+	model_take(&b->st, fake_profile(2, other_order));
 	assert_int_equal(cursor_row(b)->id, 15);
-	ui_state_take(&b->st, fake_profile(2, NULL));
+	model_take(&b->st, fake_profile(2, NULL));
 	press(b, 'j');
 	assert_int_equal(cursor_row(b)->id, 12);
-	ui_state_take(&b->st, fake_profile(2, other_order));
+	model_take(&b->st, fake_profile(2, other_order));
 	assert_int_equal(cursor_row(b)->id, 12);
 	press(b, 'T');
 	assert_int_equal(cursor_row(b)->id, 12);
 	press(b, 'I');
 	assert_int_equal(cursor_row(b)->id, 12);
 	/* Gone for a tick and back. */
-	ui_state_take(&b->st, fake_profile(2, without));
-	ui_state_take(&b->st, fake_profile(2, NULL));
+	model_take(&b->st, fake_profile(2, without));
+	model_take(&b->st, fake_profile(2, NULL));
 	assert_int_equal(cursor_row(b)->id, 12);
 	bench_fini(b);
 }
@@ -154,20 +154,20 @@ static void test_drill(void **state)
 	press(b, 'P');
 	assert_non_null(strstr(look(b), "CPU%▼"));
 	press(b, K_ENTER);
-	assert_true(b->st.drilled);
+	assert_true(b->st.scope.drilled);
 	assert_int_equal(b->st.view, VIEW_FUNCTIONS);
 	assert_non_null(strstr(look(b), "api-server[4242]"));
 	for (uint32_t i = 0; i < ui_state_list(&b->st)->nr; i++)
 		sum += ui_state_list(&b->st)->rows[i].self;
 	assert_true(sum > 0.999 && sum < 1.001); /* this process is 100 % */
 	press(b, K_ESC);
-	assert_false(b->st.drilled);
+	assert_false(b->st.scope.drilled);
 	assert_int_equal(b->st.view, VIEW_PROCESSES);
 	/* A function: its callers and callees, inside a process and outside. */
 	press(b, '1');
 	press(b, 'g');
 	press(b, K_ENTER);
-	assert_false(b->st.drilled);
+	assert_false(b->st.scope.drilled);
 	assert_int_equal(b->st.view, VIEW_CALLERS);
 	press(b, K_ESC);
 	assert_int_equal(b->st.view, VIEW_FUNCTIONS);
@@ -175,18 +175,18 @@ static void test_drill(void **state)
 	press(b, 'p');
 	assert_ptr_equal(b->st.dialog.ops, &dialog_processes);
 	press(b, K_ENTER);
-	assert_true(b->st.drilled);
-	assert_int_equal(b->st.process, 501);
+	assert_true(b->st.scope.drilled);
+	assert_int_equal(b->st.scope.process, 501);
 	press(b, K_ENTER);
 	assert_int_equal(b->st.view, VIEW_CALLERS);
 	press(b, K_ESC);
-	assert_true(b->st.drilled);
+	assert_true(b->st.scope.drilled);
 	press(b, 'q');
-	assert_false(b->st.drilled);
+	assert_false(b->st.scope.drilled);
 	press(b, 'p');
 	type(b, "node");
 	press(b, K_ENTER);
-	assert_int_equal(b->st.process, 503);
+	assert_int_equal(b->st.scope.process, 503);
 	press(b, K_BACKSPACE);
 	assert_false(b->st.quit);
 	press(b, 'q');
@@ -206,18 +206,18 @@ static void test_focus(void **state)
 	press(b, '2');
 	press(b, 'j');
 	press(b, 'x');
-	assert_true(b->st.drilled);
+	assert_true(b->st.scope.drilled);
 	assert_int_equal(b->sampler.focus, 4242);
 	p = fake_profile(2, NULL);
 	p->focus = 4242;
-	ui_state_take(&b->st, p);
+	model_take(&b->st, p);
 	press(b, K_ESC);
 	assert_int_equal(b->sampler.nr_focus, 2);
 	assert_int_equal(b->sampler.focus, 0);
-	assert_true(b->st.drilled);
-	ui_state_take(&b->st, fake_profile(3, NULL));
+	assert_true(b->st.scope.drilled);
+	model_take(&b->st, fake_profile(3, NULL));
 	press(b, K_ESC);
-	assert_false(b->st.drilled);
+	assert_false(b->st.scope.drilled);
 	assert_int_equal(b->sampler.nr_focus, 2);
 	bench_fini(b);
 }
@@ -230,7 +230,7 @@ static void test_event_keys(void **state)
 	struct profile *p = fake_profile(2, NULL);
 
 	fake_event(p, 1, "page-faults:u", 997, 10);
-	ui_state_take(&b->st, p);
+	model_take(&b->st, p);
 	press(b, 'e');
 	assert_non_null(strstr(look(b), "SAMPLED NOW"));
 	press(b, '2');
@@ -290,7 +290,7 @@ static void test_freeze(void **state)
 	for (int i = 0; i < 3; i++) {
 		p = fake_profile(2, other);
 		p->running_ns = 3600 * 1000000000ull;
-		ui_state_take(&b->st, p);
+		model_take(&b->st, p);
 	}
 	assert_int_equal(cursor_row(b)->id, 11);
 	assert_non_null(strstr(look(b), "FROZEN"));
@@ -317,7 +317,7 @@ static void test_rate(void **state)
 	p = fake_profile(2, NULL);
 	p->events[0].want_hz = 3997;
 	p->events[0].got_hz = 3000;
-	ui_state_take(&b->st, p);
+	model_take(&b->st, p);
 	assert_non_null(strstr(look(b), "3 997 Hz, got 3 000!"));
 	press(b, '[');
 	assert_true(b->sampler.rate == 1997);
@@ -350,7 +350,7 @@ static void test_events(void **state)
 	press(b, K_ESC);
 	p = fake_profile(2, NULL);
 	fake_event(p, 1, "page-faults", 997, 10);
-	ui_state_take(&b->st, p);
+	model_take(&b->st, p);
 	press(b, 'E');
 	assert_non_null(strstr(look(b), "page-faults 2 of 2"));
 	assert_non_null(strstr(look(b), "no samples in this window"));
@@ -408,7 +408,7 @@ static void test_sizes(void **state)
 	bench_init(&b, 80, 24, true);
 	press(&b, '}');
 	assert_int_equal(b.sampler.stack_size, 0); /* nothing is known yet */
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	press(&b, 'C');
 	assert_int_equal(b.sampler.call_graph, CALL_GRAPH_FP);
 	press(&b, '}');
@@ -546,21 +546,21 @@ static void test_mouse(void **state)
 	struct bench *b = start(80, 24);
 	struct key click = { .code = K_MOUSE, .row = 8, .col = 30, .button = BUTTON_LEFT };
 
-	screen_key(&b->st, &click);
+	input_key(&b->st, &click);
 	assert_int_equal(cursor_row(b)->id, 13);
-	screen_key(&b->st, &click); /* twice: in */
+	input_key(&b->st, &click); /* twice: in */
 	assert_int_equal(b->st.view, VIEW_CALLERS);
 	press(b, K_ESC);
 	look(b);
 	click.row = 5;
 	click.col = 17; /* a column */
-	screen_key(&b->st, &click);
+	input_key(&b->st, &click);
 	assert_string_equal(view_functions.columns[ui_state_list(&b->st)->sort].title.str, "TOTAL"
 											   "%");
 	look(b);
 	click.row = 23;
 	click.col = 1; /* F1 */
-	screen_key(&b->st, &click);
+	input_key(&b->st, &click);
 	assert_int_equal(b->st.view, VIEW_HELP);
 	bench_fini(b);
 }
@@ -573,7 +573,7 @@ static void test_messages(void **state)
 
 	strcpy(p->message, "rate is 1997 Hz");
 	p->message_seq = 1;
-	ui_state_take(&b->st, p);
+	model_take(&b->st, p);
 	assert_non_null(strstr(look(b), "rate is 1997 Hz"));
 	b->st.now_ns += 10000000000ull;
 	assert_null(strstr(look(b), "rate is 1997 Hz"));

@@ -352,13 +352,13 @@ static void test_sort_filter_limit(void **state)
 
 	(void)state;
 	expect_order(&c, LEAF_NAME, 4);
-	c.sort = APP_SORT_TOTAL;
+	c.sort = CONFIG_SORT_TOTAL;
 	expect_order(&c, "main", 4);
-	c.sort = APP_SORT_SYMBOL;
+	c.sort = CONFIG_SORT_SYMBOL;
 	expect_order(&c, LEAF_NAME, 4); /* 'L' before 'c': by bytes */
-	c.sort = APP_SORT_MODULE;
+	c.sort = CONFIG_SORT_MODULE;
 	expect_order(&c, "clear_page", 4);
-	c.sort = APP_SORT_COMM;
+	c.sort = CONFIG_SORT_COMM;
 	expect_order(&c, "clear_page", 4);
 	c.rows = 2;
 	expect_order(&c, "clear_page", 2);

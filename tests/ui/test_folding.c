@@ -32,7 +32,7 @@ static void settle(struct bench *b)
 		wait_for(b->st.folding);
 		assert_non_null(folding_take(b->st.folding, &lent));
 		assert_true(lent);
-		folds_returned(&b->st);
+		model_folded(&b->st);
 		screen_draw(&b->st, &b->canvas);
 	}
 }
@@ -43,9 +43,9 @@ static const char *keys_in(struct bench *b, const char *keys)
 		const struct key key = { .code = *k == '\n' ? K_ENTER : (unsigned char)*k };
 
 		/* One that waits for rows is obeyed once they are there. */
-		if (screen_waits(&b->st, &key))
+		if (input_waits(&b->st, &key))
 			return k;
-		screen_key(&b->st, &key);
+		input_key(&b->st, &key);
 		if (folding_is_busy(b->st.folding))
 			screen_draw(&b->st, &b->canvas);
 		else
@@ -88,7 +88,7 @@ static const char *take_folded(struct bench *b, struct profile *p, const char *m
 	assert_false(lent || folding_is_busy(f));
 	assert_null(folding_take(f, &lent));
 	assert_true(is_made(of));
-	ui_state_take(&b->st, p);
+	model_take(&b->st, p);
 	return meanwhile;
 }
 
@@ -104,9 +104,9 @@ static void compare(const char *keys, const char *meanwhile, const char *after)
 	bench_init(&without, 200, 60, false);
 	with.st.folding = folding_new();
 	assert_non_null(with.st.folding);
-	ui_state_take(&with.st, large_profile(1));
+	model_take(&with.st, large_profile(1));
 	settle(&with);
-	ui_state_take(&without.st, large_profile(1));
+	model_take(&without.st, large_profile(1));
 	keys_in(&with, keys);
 	keys_in(&without, keys);
 	a = large_profile(2);
@@ -116,7 +116,7 @@ static void compare(const char *keys, const char *meanwhile, const char *after)
 	settle(&with);
 	keys_in(&with, waits);
 	keys_in(&without, meanwhile);
-	ui_state_take(&without.st, b);
+	model_take(&without.st, b);
 	keys_in(&with, after);
 	keys_in(&without, after);
 	settle(&with);
@@ -164,15 +164,15 @@ static void test_late(void **state)
 
 	bench_init(&b, 100, 30, false);
 	b.st.folding = folding_new();
-	ui_state_take(&b.st, large_profile(1));
+	model_take(&b.st, large_profile(1));
 	settle(&b);
 	keys_in(&b, "jjjjjjjjjj");
 	selected = b.st.lists[VIEW_FUNCTIONS].selected;
 	press(&b, 'K');
 	assert_true(folds_is_late(&b.st));
 	assert_non_null(strstr(look(&b), "counting 21 000 different stacks"));
-	assert_true(screen_waits(&b.st, &(struct key){ .code = 'j' }));
-	assert_false(screen_waits(&b.st, &(struct key){ .code = '3' }));
+	assert_true(input_waits(&b.st, &(struct key){ .code = 'j' }));
+	assert_false(input_waits(&b.st, &(struct key){ .code = '3' }));
 	press(&b, 'K');
 	settle(&b);
 	assert_false(folds_is_late(&b.st));
@@ -185,7 +185,7 @@ static void test_late(void **state)
 	assert_non_null(folds_lend(&b.st));
 	folds_forget(b.st.folds);
 	folds_make(b.st.shown, &b.st.folds->shown);
-	folds_returned(&b.st);
+	model_folded(&b.st);
 	assert_true(folds_is_late(&b.st));
 	settle(&b);
 	assert_true(b.st.lists[VIEW_TREE].nr > 0);
@@ -203,15 +203,15 @@ static void turn(struct bench *b, struct profile *next)
 	struct profile *p = folding_take(f, &lent);
 
 	if (lent)
-		folds_returned(&b->st);
+		model_folded(&b->st);
 	else if (p)
-		ui_state_take(&b->st, p);
+		model_take(&b->st, p);
 	of = next && !folding_is_busy(f) ? folds_plan(&b->st, next) : NULL;
 	if (next && (!of || !folding_give(f, next, of))) {
 		if (folding_is_busy(f))
 			profile_free(next);
 		else
-			ui_state_take(&b->st, next);
+			model_take(&b->st, next);
 	}
 	screen_draw(&b->st, &b->canvas);
 	of = folding_is_busy(f) ? NULL : folds_lend(&b->st);
@@ -229,7 +229,7 @@ static void test_random(void **state)
 	print_message("seed %u\n", seed);
 	bench_init(&b, 100, 30, false);
 	b.st.folding = folding_new();
-	ui_state_take(&b.st, large_profile(1));
+	model_take(&b.st, large_profile(1));
 	for (int i = 0; i < 300; i++) {
 		uint32_t n = large_next(&seed);
 
@@ -255,7 +255,7 @@ static void test_end(void **state)
 
 		bench_init(&b, 100, 30, false);
 		b.st.folding = folding_new();
-		ui_state_take(&b.st, large_profile(1));
+		model_take(&b.st, large_profile(1));
 		keys_in(&b, "3");
 		of = folds_plan(&b.st, p);
 		for (int n = 0; n < i * 3; n++)

@@ -50,7 +50,7 @@ static void test_complete(void **state)
 		/* The bar has room for one word. */
 		assert_true(strlen(b->label) <= 8);
 		if (b->contexts)
-			assert_true(screen_handles(b->action));
+			assert_true(actions_handles(b->action));
 		for (const struct key_binding *o = keys_table(); o != b; o++)
 			assert_string_not_equal(o->name, b->name);
 	}

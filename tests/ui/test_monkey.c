@@ -90,7 +90,7 @@ static void tick(struct monkey *m)
 	bool selected = selection(m, &id);
 
 	m->bench.st.now_ns += 1000000000;
-	ui_state_take(&m->bench.st, random_profile(m));
+	model_take(&m->bench.st, random_profile(m));
 	screen_draw(&m->bench.st, &m->bench.canvas);
 	if (selected)
 		check_selection(m, id);
@@ -138,9 +138,9 @@ static void act(struct monkey *m)
 		break;
 	case 3:
 	case 4:
-		screen_key(&b->st, &(struct key){ K_MOUSE, (uint16_t)upto(m, b->canvas.rows + 2),
-						  (uint16_t)upto(m, b->canvas.cols + 2),
-						  (uint8_t)upto(m, 6) });
+		input_key(&b->st, &(struct key){ K_MOUSE, (uint16_t)upto(m, b->canvas.rows + 2),
+						 (uint16_t)upto(m, b->canvas.cols + 2),
+						 (uint8_t)upto(m, 6) });
 		break;
 	case 5:
 		command(m);

@@ -142,8 +142,8 @@ static void test_last_wins(void **state)
 	assert_true(l.o.config.tick_ns == 250000000);
 	assert_int_equal(l.o.config.ring_size, 1 << 20);
 	assert_int_equal(l.o.config.stack_size, 65528);
-	assert_int_equal(l.o.sort, APP_SORT_TOTAL);
-	assert_int_equal(l.o.color, APP_COLOR_ALWAYS);
+	assert_int_equal(l.o.sort, CONFIG_SORT_TOTAL);
+	assert_int_equal(l.o.color, CONFIG_COLOR_ALWAYS);
 	done(&l);
 }
 

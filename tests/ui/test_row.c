@@ -47,14 +47,14 @@ static void test_source(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	assert_false(actions_source(&b.st, path, sizeof(path), &line));
 	unsetenv("VISUAL");
 	setenv("EDITOR", " vi", 1);
 	press(&b, 'O');
 	assert_string_equal(b.st.edit.path, "");
 	assert_non_null(strstr(look(&b), "no source is known"));
-	ui_state_take(&b.st, profile_with_lines());
+	model_take(&b.st, profile_with_lines());
 	press(&b, 'j');
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].selected, 12);
 	assert_true(actions_source(&b.st, path, sizeof(path), &line));
@@ -84,7 +84,7 @@ static void test_menu(void **state)
 	bench_init(&b, 80, 24, false);
 	press(&b, 'm');
 	assert_null(b.st.dialog.ops);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	press(&b, 'j');
 	press(&b, 'm');
 	golden(&b, "menu-80x24");
@@ -129,7 +129,7 @@ static void test_reason(void **state)
 		p->functions[i].reason = "stripped: no symbols";
 		p->functions[i].fix = "install its debug symbols";
 	}
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	while (b.st.lists[VIEW_FUNCTIONS].selected != 17)
 		press(&b, 'j');
 	press(&b, 'm');
@@ -247,7 +247,7 @@ static void test_hostile_row(void **state)
 	bench_init(&b, 100, 30, false);
 	p = profile_with_lines();
 	p->files[1] = (struct safe_text)TEXT("+!touch pwned");
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	press(&b, 'j');
 	press(&b, 'O');
 	assert_string_equal(b.st.edit.path, "");

@@ -100,7 +100,7 @@ static void test_complete(void **state)
 	assert_true(command_complete(st, "", out, sizeof(out)));
 	assert_string_equal(out, "");
 	/* Words of the profile, each once. */
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	assert_true(command_complete(st, "pid 42", out, sizeof(out)));
 	assert_string_equal(out, "pid 4242");
 	b.st.shown->processes[0].container = TEXT("docker:aa11");
@@ -142,7 +142,7 @@ static void test_complete_words(void **state)
 	snprintf(path, sizeof(path), "%s/sub", folder);
 	assert_int_equal(mkdir(path, 0700), 0);
 	bench_init(&b, 120, 24, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	snprintf(typed, sizeof(typed), "screen %s", folder);
 	tab(&b, typed);
 	assert_int_equal(b.st.prompt.line.text[strlen(typed)], '/');
@@ -199,7 +199,7 @@ static void test_names(void **state)
 		if (!k->contexts)
 			continue;
 		bench_init(&b, 80, 24, false);
-		ui_state_take(&b.st, fake_profile(2, NULL));
+		model_take(&b.st, fake_profile(2, NULL));
 		if (k->action != ACT_SAVE_SCREEN) {
 			run(&b, k->name);
 			assert_null(strstr(b.st.message, "no such command"));
@@ -214,16 +214,17 @@ static void test_commands(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	run(&b, "messages");
 	assert_int_equal(b.st.view, VIEW_MESSAGES);
 	run(&b, "pid 812");
-	assert_true(b.st.drilled);
+	assert_true(b.st.scope.drilled);
 	assert_non_null(strstr(look(&b), "nginx[812]"));
 	run(&b, "pid 4");
 	assert_non_null(strstr(look(&b), "no samples of such a process"));
 	run(&b, "order module");
-	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].sort, view_functions_column(APP_SORT_MODULE));
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].sort,
+			 view_functions_column(CONFIG_SORT_MODULE));
 	run(&b, "hz 499");
 	assert_true(b.sampler.rate == 499);
 	run(&b, "hz nan");
@@ -255,7 +256,7 @@ static void test_screen_file(void **state)
 
 	assert_true(fd >= 0);
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	want = strdup(look(&b));
 	snprintf(text, sizeof(text), "screen %s", path);
 	run(&b, text);

@@ -60,7 +60,7 @@ static void fold_anew(struct profile *p)
 	struct bench b;
 
 	bench_init(&b, 200, 60, false);
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		uint64_t begin = yardstick_cpu_ns(), took;
 
@@ -93,7 +93,7 @@ static void test_keys(void **state)
 	struct bench b;
 
 	bench_init(&b, 200, 60, false);
-	ui_state_take(&b.st, large_profile(1));
+	model_take(&b.st, large_profile(1));
 	measure(&b, "1", moves);
 	measure(&b, "1", "\\meth\nPTMI\\od_1\nPTMI\\.*9\nVV<>>");
 	press(&b, '\\');
@@ -116,7 +116,7 @@ static void test_changes(void **state)
 	struct bench b;
 
 	bench_init(&b, 200, 60, false);
-	ui_state_take(&b.st, large_profile(1));
+	model_take(&b.st, large_profile(1));
 	canvas_init(&before, false);
 	assert_int_equal(canvas_resize(&before, 60, 200), 0);
 	press(&b, 'j');

@@ -60,7 +60,7 @@ static void all_sizes(const char *name, const uint32_t *keys)
 		char path[80];
 
 		bench_init(&b, sizes[i].cols, sizes[i].rows, sizes[i].ascii);
-		ui_state_take(&b.st, folded_profile(server));
+		model_take(&b.st, folded_profile(server));
 		look(&b);
 		for (const uint32_t *k = keys; *k; k++)
 			press(&b, *k);
@@ -98,7 +98,7 @@ static void test_tree_keys(void **state)
 	uint32_t before;
 
 	bench_init(&b, 100, 40, false);
-	ui_state_take(&b.st, folded_profile(server));
+	model_take(&b.st, folded_profile(server));
 	press(&b, K_F(5));
 	assert_int_equal(b.st.view, VIEW_TREE);
 	assert_string_equal(selected(&b), "-");
@@ -139,7 +139,7 @@ static void test_tree_filter(void **state)
 	struct bench b;
 
 	bench_init(&b, 100, 40, false);
-	ui_state_take(&b.st, folded_profile(server));
+	model_take(&b.st, folded_profile(server));
 	press(&b, '3');
 	press(&b, '\\');
 	type(&b, "schedule");
@@ -163,7 +163,7 @@ static void test_selection_stays(void **state)
 		char more[sizeof(server) + 200];
 
 		bench_init(&b, 100, 40, false);
-		ui_state_take(&b.st, folded_profile(server));
+		model_take(&b.st, folded_profile(server));
 		press(&b, views[i]);
 		look(&b);
 		press(&b, '/');
@@ -179,7 +179,7 @@ static void test_selection_stays(void **state)
 		}
 		assert_string_equal(selected(&b), "ngx_worker_process_cycle");
 		snprintf(more, sizeof(more), "another;alone 9000\nnginx;main;aaa 700\n%s", server);
-		ui_state_take(&b.st, folded_profile(more));
+		model_take(&b.st, folded_profile(more));
 		look(&b);
 		assert_string_equal(selected(&b), "ngx_worker_process_cycle");
 		bench_fini(&b);
@@ -191,7 +191,7 @@ static void test_callers_keys(void **state)
 	struct bench b;
 
 	bench_init(&b, 100, 40, false);
-	ui_state_take(&b.st, folded_profile(server));
+	model_take(&b.st, folded_profile(server));
 	press(&b, '/');
 	type(&b, "parseValue");
 	press(&b, K_ENTER);
@@ -219,7 +219,7 @@ static void test_flame_keys(void **state)
 	const char *text;
 
 	bench_init(&b, 100, 40, false);
-	ui_state_take(&b.st, folded_profile(server));
+	model_take(&b.st, folded_profile(server));
 	press(&b, '4');
 	look(&b);
 	assert_int_equal(list->rows[list->cursor].total, 1);
@@ -266,7 +266,7 @@ static void test_flame_mouse(void **state)
 
 	for (int below = 0; below < 2; below++) {
 		bench_init(&b, 100, 40, false);
-		ui_state_take(&b.st, folded_profile(server));
+		model_take(&b.st, folded_profile(server));
 		press(&b, '4');
 		if (below)
 			press(&b, 'I');
@@ -277,10 +277,10 @@ static void test_flame_mouse(void **state)
 
 				if (strcmp(cell->text, "▏") || !(cell->style.flags & CELL_REVERSE))
 					continue;
-				screen_key(&b.st, &(struct key){ .code = K_MOUSE,
-								 .row = (uint16_t)row,
-								 .col = (uint16_t)col,
-								 .button = BUTTON_LEFT });
+				input_key(&b.st, &(struct key){ .code = K_MOUSE,
+								.row = (uint16_t)row,
+								.col = (uint16_t)col,
+								.button = BUTTON_LEFT });
 				b.st.click_ns = 0;
 				screen_draw(&b.st, &b.canvas);
 				assert_string_equal(canvas_at(&b.canvas, row, col)->text, "▶");
@@ -326,10 +326,10 @@ static void test_flame_widths(void **state)
 
 static void mouse(struct bench *b, enum key_button button, unsigned int row, unsigned int col)
 {
-	screen_key(&b->st, &(struct key){ .code = K_MOUSE,
-					  .row = (uint16_t)row,
-					  .col = (uint16_t)col,
-					  .button = (uint8_t)button });
+	input_key(&b->st, &(struct key){ .code = K_MOUSE,
+					 .row = (uint16_t)row,
+					 .col = (uint16_t)col,
+					 .button = (uint8_t)button });
 	screen_draw(&b->st, &b->canvas);
 }
 
@@ -360,7 +360,7 @@ static void test_flame_closer(void **state)
 	int col;
 
 	bench_init(&b, 100, 40, false);
-	ui_state_take(&b.st, folded_profile(text));
+	model_take(&b.st, folded_profile(text));
 	press(&b, '4');
 	look(&b);
 	row = b.st.nr_zones ? 0 : 1;
@@ -381,7 +381,7 @@ static void test_flame_closer(void **state)
 	mouse(&b, BUTTON_RELEASED, row, (unsigned int)col + 15);
 	assert_int_equal(col_of_box(&b, "y"), col + 10);
 	assert_string_equal(selected(&b), "y");
-	ui_state_take(&b.st, folded_profile("a;main;x 90\na;main;y 30\na;main;z 30\n"));
+	model_take(&b.st, folded_profile("a;main;x 90\na;main;y 30\na;main;z 30\n"));
 	look(&b);
 	assert_string_equal(selected(&b), "y");
 	/* Beyond the edge the next one comes. */
@@ -463,13 +463,13 @@ static void test_gone_names(void **state)
 	struct bench b;
 
 	bench_init(&b, 120, 30, false);
-	ui_state_take(&b.st, folded_profile("api;main;steady 300\ncc1;main 90\ncc2;main "
-					    "80\ncc3;main 70\n"));
+	model_take(&b.st, folded_profile("api;main;steady 300\ncc1;main 90\ncc2;main "
+					 "80\ncc3;main 70\n"));
 	press(&b, ',');
 	press(&b, '4');
 	press(&b, 'H');
 	press(&b, 'B');
-	ui_state_take(&b.st, folded_profile("api;main;steady 900\n"));
+	model_take(&b.st, folded_profile("api;main;steady 900\n"));
 	assert_non_null(strstr(look(&b), "gone cc* (3) 44.44%\n"));
 	bench_fini(&b);
 }
@@ -480,7 +480,7 @@ static void test_flame_gone(void **state)
 	struct bench b;
 
 	bench_init(&b, 100, 40, false);
-	ui_state_take(&b.st, folded_profile("a;main;x 10\na;main;y 10\n"));
+	model_take(&b.st, folded_profile("a;main;x 10\na;main;y 10\n"));
 	press(&b, '4');
 	look(&b);
 	for (int i = 0; i < 3; i++)
@@ -489,7 +489,7 @@ static void test_flame_gone(void **state)
 	press(&b, K_LEFT);
 	assert_true(!strcmp(selected(&b), "x") || !strcmp(selected(&b), "y"));
 	look(&b);
-	ui_state_take(&b.st, folded_profile("a;main;z 10\nb;other 10\n"));
+	model_take(&b.st, folded_profile("a;main;z 10\nb;other 10\n"));
 	look(&b);
 	assert_string_equal(selected(&b), "main");
 	bench_fini(&b);
@@ -501,7 +501,7 @@ static void test_flame_here(void **state)
 	struct bench b;
 
 	bench_init(&b, 100, 40, false);
-	ui_state_take(&b.st, folded_profile(server));
+	model_take(&b.st, folded_profile(server));
 	press(&b, '/');
 	type(&b, "gc::loop");
 	press(&b, K_ENTER);
@@ -519,7 +519,7 @@ static void test_folds_are_kept(void **state)
 	const void *nodes;
 
 	bench_init(&b, 100, 40, false);
-	ui_state_take(&b.st, folded_profile(server));
+	model_take(&b.st, folded_profile(server));
 	press(&b, '3');
 	nodes = folds_of(&b.st)->trees[FOLDS_TREE].fold.nodes;
 	assert_non_null(nodes);
@@ -538,7 +538,7 @@ static void test_recursion(void **state)
 	struct bench b;
 
 	bench_init(&b, 100, 40, false);
-	ui_state_take(&b.st, folded_profile("a;main;walk;walk;walk;leaf 10\na;main;walk;leaf 5\n"));
+	model_take(&b.st, folded_profile("a;main;walk;walk;walk;leaf 10\na;main;walk;leaf 5\n"));
 	press(&b, '4');
 	look(&b);
 	assert_int_equal(b.st.lists[VIEW_FLAME].nr, 8);
@@ -620,7 +620,7 @@ static void test_large(void **state)
 
 	srand(5);
 	bench_init(&b, 200, 60, false);
-	ui_state_take(&b.st, large_profile());
+	model_take(&b.st, large_profile());
 	screen_draw(&b.st, &b.canvas);
 	print_message("first screen: %.1f ms (with making the profile)\n", cpu_ms() - begin);
 	/* The first time in a view makes its fold; each key after that finds it made. */
@@ -656,7 +656,7 @@ static void take_seconds(struct bench *b, int from, int to)
 			 s < 50 ? "api;main;goes 70\n" : "");
 		p = folded_profile(text);
 		p->running_ns = (uint64_t)(100 + s) * 1000000000u;
-		ui_state_take(&b->st, p);
+		model_take(&b->st, p);
 	}
 }
 
@@ -702,7 +702,7 @@ static void test_first_windows(void **state)
 		struct profile *p = folded_profile("api;main;steady 300\napi;main;other 100\n");
 
 		p->running_ns = (s + 1) * 1000000000u;
-		ui_state_take(&b.st, p);
+		model_take(&b.st, p);
 		assert_int_equal(b.st.lists[VIEW_FUNCTIONS].rows[0].change,
 				 s + 1 < 10 ? CHANGE_UNKNOWN : CHANGE_WINDOW);
 	}
@@ -728,12 +728,12 @@ static void test_baseline(void **state)
 		char name[80];
 
 		bench_init(&b, i & 1 ? 100 : 80, 24, i & 1);
-		ui_state_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 500\n"
-						    "api;main;goes 70\nold;main;stays 9\n"));
+		model_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 500\n"
+						 "api;main;goes 70\nold;main;stays 9\n"));
 		press(&b, 'B');
-		ui_state_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 100\n"
-						    "api;main;comes 80\nold;main;stays 9\n"
-						    "new;main;comes 400\n"));
+		model_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 100\n"
+						 "api;main;comes 80\nold;main;stays 9\n"
+						 "new;main;comes 400\n"));
 		for (size_t k = 0; k < ARRAY_SIZE(views[i].keys) && views[i].keys[k]; k++)
 			press(&b, views[i].keys[k]);
 		b.st.now_ns += 60000000000ull;
@@ -764,17 +764,17 @@ static void test_random_keys(void **state)
 		int what = rand() % 40;
 
 		if (what == 0)
-			ui_state_take(&b.st, folded_profile(rand() % 4 ? server : "x;y 1\n"));
+			model_take(&b.st, folded_profile(rand() % 4 ? server : "x;y 1\n"));
 		else if (what == 1)
 			canvas_resize(&b.canvas, 1 + (unsigned int)rand() % 60,
 				      1 + (unsigned int)rand() % 200);
 		else if (what == 2)
-			ui_state_take(&b.st, folded_profile(""));
+			model_take(&b.st, folded_profile(""));
 		else if (what == 3)
-			screen_key(&b.st, &(struct key){ .code = K_MOUSE,
-							 .row = (uint16_t)(rand() % 60),
-							 .col = (uint16_t)(rand() % 200),
-							 .button = BUTTON_LEFT });
+			input_key(&b.st, &(struct key){ .code = K_MOUSE,
+							.row = (uint16_t)(rand() % 60),
+							.col = (uint16_t)(rand() % 200),
+							.button = BUTTON_LEFT });
 		else
 			press(&b, keys[(size_t)rand() % ARRAY_SIZE(keys)]);
 		screen_draw(&b.st, &b.canvas);

@@ -28,7 +28,7 @@ static void test_functions(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		bench_init(&b, cases[i].cols, cases[i].rows, cases[i].ascii);
-		ui_state_take(&b.st, fake_profile(cases[i].cpus, NULL));
+		model_take(&b.st, fake_profile(cases[i].cpus, NULL));
 		golden(&b, cases[i].name);
 		bench_fini(&b);
 	}
@@ -39,7 +39,7 @@ static void test_processes(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	press(&b, '2');
 	golden(&b, "processes-80x24");
 	press(&b, 'j');
@@ -57,14 +57,14 @@ static void test_processes(void **state)
 			p->processes[i].up_ns = 266460 * 1000000000ull;
 		}
 		p->events[0].event.clock = true;
-		ui_state_take(&b.st, p);
+		model_take(&b.st, p);
 		press(&b, '2');
 		press(&b, K_ENTER);
 		golden(&b, ascii ? "drilled-80x24-ascii" : "drilled-120x24");
 		bench_fini(&b);
 	}
 	bench_init(&b, 40, 8, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	press(&b, '2');
 	golden(&b, "processes-40x8");
 	bench_fini(&b);
@@ -76,7 +76,7 @@ static void test_intervals(void **state)
 	struct bench b;
 
 	bench_init(&b, 100, 30, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	assert_null(strstr(look(&b), "95%"));
 	press(&b, '~');
 	b.st.message[0] = '\0';
@@ -100,7 +100,7 @@ static void test_other_event(void **state)
 	assert_true(i + 1 < p->nr_counts);
 	p->counts[i].event = 1;
 	bench_init(&b, 100, 30, false);
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	golden(&b, "other-event-100x30");
 	press(&b, 'E');
 	assert_non_null(strstr(look(&b), "TOTAL%   cpu-clock "));
@@ -140,7 +140,7 @@ static void test_process_tree(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		bench_init(&b, cases[i].cols, cases[i].rows, cases[i].ascii);
-		ui_state_take(&b.st, with_details());
+		model_take(&b.st, with_details());
 		press(&b, '2');
 		golden(&b, cases[i].list);
 		press(&b, 't');
@@ -167,7 +167,7 @@ static void test_process_tree_keys(void **state)
 
 	bench_init(&b, 100, 30, false);
 	list = &b.st.lists[VIEW_PROCESSES];
-	ui_state_take(&b.st, with_details());
+	model_take(&b.st, with_details());
 	press(&b, '2');
 	press(&b, K_F(5));
 	/* All is below the first process, whose share is all there is. */
@@ -191,7 +191,7 @@ static void test_process_tree_keys(void **state)
 	assert_int_equal(list->nr, 1);
 	/* Enter on a process without samples unfolds it. */
 	press(&b, K_ENTER);
-	assert_false(b.st.drilled);
+	assert_false(b.st.scope.drilled);
 	assert_int_equal(list->nr, 4);
 	press(&b, '*');
 	/* A filter keeps what matches, below the nearest that is kept, too. */
@@ -206,7 +206,7 @@ static void test_process_tree_keys(void **state)
 	p->processes[0].parent = 30121;
 	p->ancestors[1].parent = 4242;
 	p->processes[1].parent = 812;
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	assert_int_equal(list->nr, 6);
 	press(&b, 't');
 	assert_int_equal(list->nr, 4);
@@ -224,7 +224,7 @@ static void test_cgroup(void **state)
 	bench_init(&b, 100, 30, false);
 	list = &b.st.lists[VIEW_PROCESSES];
 	functions = &b.st.lists[VIEW_FUNCTIONS];
-	ui_state_take(&b.st, with_details());
+	model_take(&b.st, with_details());
 	all = functions->count;
 	press(&b, '2');
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
@@ -271,7 +271,7 @@ static void test_fold_threads(void **state)
 	p->tasks[0].comm = TEXT("worker-1");
 	p->tasks[1].comm = TEXT("worker-12");
 	p->tasks[2].comm = TEXT("gc");
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	press(&b, 'H');
 	assert_int_equal(list->nr, 4);
 	press(&b, ',');
@@ -281,7 +281,7 @@ static void test_fold_threads(void **state)
 	all = list->rows[0].count;
 	press(&b, K_HOME);
 	press(&b, K_ENTER);
-	assert_true(b.st.drilled);
+	assert_true(b.st.scope.drilled);
 	assert_true(b.st.lists[VIEW_FUNCTIONS].count == all);
 	assert_non_null(strstr(look(&b), "threads worker-*"));
 	press(&b, '1');
@@ -307,7 +307,7 @@ static void test_columns(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, with_details());
+	model_take(&b.st, with_details());
 	look(&b);
 	press(&b, 'c');
 	golden(&b, "picker-columns-80x24");
@@ -345,7 +345,7 @@ static void test_switches(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, with_details());
+	model_take(&b.st, with_details());
 	command(&b, "theme mono");
 	assert_int_equal(b.st.theme, THEME_MONO);
 	command(&b, "theme");
@@ -369,7 +369,7 @@ static void test_bound_keys(void **state)
 	bench_init(&b, 80, 24, false);
 	assert_int_equal(bindings_add(&mine, "processes", "z 1", 1, &e), 0);
 	b.st.bindings = &mine;
-	ui_state_take(&b.st, with_details());
+	model_take(&b.st, with_details());
 	press(&b, 'z');
 	assert_int_equal(b.st.view, VIEW_PROCESSES);
 	press(&b, '3');
@@ -384,7 +384,7 @@ static void test_help(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 60, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	press(&b, K_F(1));
 	golden(&b, "help-80x60");
 	press(&b, '/');
@@ -416,13 +416,13 @@ static void test_pickers(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		bench_init(&b, 80, 24, false);
-		ui_state_take(&b.st, fake_profile(2, NULL));
+		model_take(&b.st, fake_profile(2, NULL));
 		press(&b, cases[i].key);
 		golden(&b, cases[i].name);
 		bench_fini(&b);
 	}
 	bench_init(&b, 40, 8, true);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	press(&b, 'e');
 	golden(&b, "picker-event-40x8-ascii");
 	bench_fini(&b);
@@ -462,7 +462,7 @@ static void test_empty(void **state)
 	n->active = true;
 	strcpy(p->banner, why);
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	golden(&b, "not-permitted-80x24");
 	press(&b, 'A');
 	assert_non_null(strstr(look(&b), "not from here: 'proftop --check'"));
@@ -481,21 +481,21 @@ static void test_trouble(void **state)
 	p->cpus[3].throttled = p->cpus[3].throttled_total = 2;
 	p->cpus[3].throttled_ns = 41000000;
 	strcpy(p->banner, "cycles: no hardware counters here; cpu-clock instead");
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	golden(&b, "trouble-100x30");
 	assert_non_null(strstr(look(&b), "Lost 37!  cpu1 37"));
 	assert_non_null(strstr(look(&b), "Throttled 2!  cpu3 2x 41ms"));
 	p = fake_profile(4, NULL);
 	p->cpus[1].lost_total = 37;
 	p->cpus[3].throttled_total = 2;
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	assert_non_null(strstr(look(&b), "Lost 0 (37!)"));
 	b.st.now_ns += 6000000000ull;
 	assert_non_null(strstr(look(&b), "Lost 0 (37 in all)"));
 	/* The smallest screen and the hidden header tell it, too. */
 	p = fake_profile(4, NULL);
 	p->cpus[1].lost = 12345;
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	press(&b, '#');
 	assert_non_null(strstr(look(&b), "Lost 12 345!"));
 	canvas_resize(&b.canvas, 8, 40);
@@ -510,7 +510,7 @@ static void test_hostile(void **state)
 	const char *text;
 
 	bench_init(&b, 120, 30, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	text = look(&b);
 	assert_non_null(strstr(text, "%s%n%n"));
 	assert_null(strchr(text, '\033'));

@@ -114,7 +114,7 @@ static void test_screens(void **state)
 			struct bench b;
 
 			bench_init(&b, sizes[i].cols, sizes[i].rows, sizes[i].ascii);
-			ui_state_take(&b.st, rich_profile(true));
+			model_take(&b.st, rich_profile(true));
 			type(&b, views[v].keys);
 			b.st.message[0] = '\0';
 			snprintf(name, sizeof(name), "%s-%s", views[v].name, sizes[i].name);
@@ -132,7 +132,7 @@ static void test_modules(void **state)
 	struct bench b;
 
 	bench_init(&b, 80, 24, false);
-	ui_state_take(&b.st, rich_profile(false));
+	model_take(&b.st, rich_profile(false));
 	press(&b, '6');
 	list = &b.st.lists[VIEW_MODULES];
 	assert_int_equal(list->nr, 4);
@@ -162,9 +162,9 @@ static void test_modules_baseline(void **state)
 	for (uint32_t i = then->nr_functions; i-- > 0;)
 		if (then->functions[i].module_index == then->functions[0].module_index)
 			then->functions[i].module_index = other;
-	ui_state_take(&b.st, then);
+	model_take(&b.st, then);
 	type(&b, "6B");
-	ui_state_take(&b.st, rich_profile(false));
+	model_take(&b.st, rich_profile(false));
 	b.st.message[0] = '\0';
 	golden(&b, "baseline-modules");
 	assert_non_null(strstr(look(&b), "new!"));
@@ -178,7 +178,7 @@ static void test_only(void **state)
 	uint32_t all;
 
 	bench_init(&b, 100, 30, false);
-	ui_state_take(&b.st, rich_profile(false));
+	model_take(&b.st, rich_profile(false));
 	all = b.st.lists[VIEW_FUNCTIONS].nr;
 	press(&b, '6');
 	press(&b, 'd');
@@ -186,7 +186,7 @@ static void test_only(void **state)
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, 6);
 	assert_non_null(strstr(look(&b), "only api-server (d)"));
 	/* It holds over ticks, and for what is 100 %. */
-	ui_state_take(&b.st, rich_profile(false));
+	model_take(&b.st, rich_profile(false));
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, 6);
 	press(&b, 'd');
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, all);
@@ -213,7 +213,7 @@ static void test_fixes(void **state)
 	struct bench b;
 
 	bench_init(&b, 120, 30, false);
-	ui_state_take(&b.st, rich_profile(true));
+	model_take(&b.st, rich_profile(true));
 	b.st.message[0] = '\0';
 	assert_non_null(strstr(look(&b), "! samples lost on CPU 1 (A: double the rings to 4096 "
 					 "KiB)"));
@@ -235,7 +235,7 @@ static void test_fixes(void **state)
 	bench_fini(&b);
 
 	bench_init(&b, 120, 30, false);
-	ui_state_take(&b.st, fake_profile(2, NULL));
+	model_take(&b.st, fake_profile(2, NULL));
 	press(&b, 'A');
 	assert_non_null(strstr(look(&b), "no warning"));
 	press(&b, '7');
@@ -255,7 +255,7 @@ static void test_threads(void **state)
 	p->tasks[1].process = 0;
 	p->tasks[1].tid = 4250;
 	bench_init(&b, 100, 30, false);
-	ui_state_take(&b.st, p);
+	model_take(&b.st, p);
 	press(&b, 'H');
 	list = &b.st.lists[VIEW_PROCESSES];
 	assert_int_equal(list->nr, NR_PROCESSES);

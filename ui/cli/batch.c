@@ -57,17 +57,17 @@ static int compare_rows(const void *va, const void *vb, void *sort)
 	const struct batch_row *a = va, *b = vb;
 	int c = 0;
 
-	switch (*(const enum app_sort *)sort) {
-	case APP_SORT_TOTAL:
+	switch (*(const enum ui_config_sort *)sort) {
+	case CONFIG_SORT_TOTAL:
 		c = compare_numbers(a->total_pct, b->total_pct);
 		break;
-	case APP_SORT_SYMBOL:
+	case CONFIG_SORT_SYMBOL:
 		c = strcmp(a->function->name.str, b->function->name.str);
 		break;
-	case APP_SORT_MODULE:
+	case CONFIG_SORT_MODULE:
 		c = strcmp(a->function->module.str, b->function->module.str);
 		break;
-	case APP_SORT_COMM:
+	case CONFIG_SORT_COMM:
 		c = strcmp(a->comm.str, b->comm.str);
 		break;
 	default:
@@ -85,7 +85,7 @@ static void swap_rows(struct batch_row *a, struct batch_row *b)
 }
 
 /* Let the row at @at of a heap sink: each is worse than those below it. */
-static void sink(struct batch_row *rows, uint32_t nr, uint32_t at, enum app_sort *sort)
+static void sink(struct batch_row *rows, uint32_t nr, uint32_t at, enum ui_config_sort *sort)
 {
 	for (uint32_t below; (below = 2 * at + 1) < nr; at = below) {
 		if (below + 1 < nr && compare_rows(&rows[below + 1], &rows[below], sort) > 0)
@@ -97,7 +97,7 @@ static void sink(struct batch_row *rows, uint32_t nr, uint32_t at, enum app_sort
 }
 
 /* The best @nr of @all rows in front, in order: mostly few of many are shown. */
-static void sort_rows(struct batch_row *rows, uint32_t all, uint32_t nr, enum app_sort sort)
+static void sort_rows(struct batch_row *rows, uint32_t all, uint32_t nr, enum ui_config_sort sort)
 {
 	if (nr && nr < all)
 		for (uint32_t at = nr / 2; at-- > 0;)

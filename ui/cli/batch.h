@@ -14,7 +14,7 @@
 #include "sampler/profile/fold.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
-#include "ui/app.h"
+#include "ui/cli/config.h"
 
 /* One function of one event. Borrows from the profile. */
 struct batch_row {
@@ -46,7 +46,7 @@ int batch_ndjson(FILE *out, const struct batch_tick *tick);
 
 struct batch_config {
 	batch_sink_fn sink;
-	enum app_sort sort;
+	enum ui_config_sort sort;
 	const char *filter; /* as in ui/match.h; NULL: none */
 	uint32_t rows;	    /* per event; 0: all */
 	uint64_t nr_ticks;  /* 0: until the target or a signal ends it */

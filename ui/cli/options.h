@@ -12,7 +12,7 @@
 
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
-#include "ui/app.h"
+#include "ui/cli/config.h"
 
 /* What proftop ends with: proftop(1), EXIT STATUS. */
 enum options_exit {
@@ -44,7 +44,7 @@ struct options {
 	uint64_t nr_ticks; /* 0: endless */
 	enum options_format format;
 	uint32_t rows; /* 0: all */
-	enum app_sort sort;
+	enum ui_config_sort sort;
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
 	int theme;	    /* enum theme */
 	bool theme_given, delay_given;
@@ -56,7 +56,7 @@ struct options {
 	bool fold_threads;
 	bool intervals;
 	bool ascii;
-	enum app_color color;
+	enum ui_config_color color;
 
 	pid_t *pids; /* what config.pids points to */
 	int *cpus;   /* what config.cpus points to */

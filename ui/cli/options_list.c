@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "sampler/event/doctor.h"
-#include "ui/keys.h"
+#include "ui/key/keys.h"
 
 void options_print_columns(FILE *out)
 {
-	for (int i = 0; i < APP_SORT_NR; i++)
-		fprintf(out, "%-8s %s\n", app_sort_name((enum app_sort)i),
-			app_sort_help((enum app_sort)i));
+	for (int i = 0; i < CONFIG_SORT_NR; i++)
+		fprintf(out, "%-8s %s\n", ui_config_sort_name((enum ui_config_sort)i),
+			ui_config_sort_help((enum ui_config_sort)i));
 }
 
 static void print_key_group(FILE *out, enum key_group group)

@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-#include "ui/script.h"
+#include "ui/draw/canvas.h"
 #include "ui/draw/theme.h"
+#include "ui/text/number.h"
 
 static int parse_script(struct options_parse *p, const char *arg)
 {
@@ -19,7 +20,7 @@ static int parse_script(struct options_parse *p, const char *arg)
 
 static int parse_size(struct options_parse *p, const char *arg)
 {
-	if (!script_size(arg, strlen(arg), &p->o->cols, &p->o->rows_of_screen))
+	if (!number_screen_size(arg, strlen(arg), CANVAS_MAX, &p->o->cols, &p->o->rows_of_screen))
 		return REFUSE(p, EXIT_USAGE,
 			      "--size %s: not a size of a screen\n"
 			      "  give columns and lines, as in '--size 100x30'",

@@ -277,19 +277,19 @@ static int parse_color(struct options_parse *p, const char *arg)
 
 	if (i < 0)
 		return REFUSE(p, EXIT_USAGE, "--color=%s: not one of auto, always, never", arg);
-	p->o->color = (enum app_color)i;
+	p->o->color = (enum ui_config_color)i;
 	return 0;
 }
 
 static int parse_sort(struct options_parse *p, const char *arg)
 {
-	int sort = app_sort_parse(arg, p->e);
+	int sort = ui_config_sort_parse(arg, p->e);
 
 	if (sort < 0) {
 		p->code = EXIT_USAGE;
 		return EINVAL;
 	}
-	p->o->sort = (enum app_sort)sort;
+	p->o->sort = (enum ui_config_sort)sort;
 	return 0;
 }
 

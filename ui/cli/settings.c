@@ -21,7 +21,7 @@
 
 #define FILE_MAX  (64u << 10)
 #define NAME_SIZE 32
-#define VALUE_MAX APP_COLUMNS_MAX
+#define VALUE_MAX CONFIG_COLUMNS_MAX
 
 static bool parse_bool(const char *text, bool *out)
 {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 #include "symbols/base/base.h"
-#include "ui/app.h"
-#include "ui/bindings.h"
+#include "ui/cli/config.h"
+#include "ui/key/bindings.h"
 
 #define SETTINGS_PATH_MAX 1024
 
@@ -20,8 +20,8 @@ struct settings {
 	uint64_t tick_ns;
 	double percent_limit;
 	bool hide_kernel, hide_user, mouse, ascii, fold_threads, flame_modules;
-	int theme;					 /* enum theme */
-	char columns[APP_COLUMN_VIEWS][APP_COLUMNS_MAX]; /* "": by the width of the screen */
+	int theme;					       /* enum theme */
+	char columns[CONFIG_COLUMN_VIEWS][CONFIG_COLUMNS_MAX]; /* "": by the width of the screen */
 	struct bindings bindings;
 	uint32_t nr_files; /* that were read */
 };

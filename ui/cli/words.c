@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "sampler/sampler.h"
-#include "ui/state.h"
+#include "symbols/base/text.h"
+#include "ui/text/match.h"
 
 #define ENTRIES_MAX 4096 /* of a folder; events */
 
@@ -38,7 +39,8 @@ static void add(struct words_list *w, const char *text)
 		w->list = list;
 		w->capacity = capacity;
 	}
-	if (size >= sizeof(clean) || strcmp(ui_clean(clean, sizeof(clean), text).str, text))
+	if (size >= sizeof(clean) ||
+	    strcmp(text_sanitise(clean, sizeof(clean), text, size).str, text))
 		return;
 	w->list[w->nr] = strdup(text);
 	w->nr += w->list[w->nr] != NULL;
@@ -55,7 +57,7 @@ static void sort(struct words_list *w)
 		qsort(w->list, w->nr, sizeof(*w->list), by_text);
 }
 
-void words_files(struct ui_state *st, const char *word)
+void words_files(struct words_list *w, const char *word)
 {
 	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
 	char folder[MATCH_MAX], path[MATCH_MAX + 260];
@@ -63,7 +65,7 @@ void words_files(struct ui_state *st, const char *word)
 	struct dirent *d;
 	DIR *dir;
 
-	words_fini(&st->words);
+	words_fini(w);
 	snprintf(folder, sizeof(folder), "%.*s", (int)(name - word), word);
 	dir = opendir(*folder ? folder : ".");
 	while (dir && nr++ < ENTRIES_MAX && (d = readdir(dir))) {
@@ -72,27 +74,22 @@ void words_files(struct ui_state *st, const char *word)
 			continue;
 		snprintf(path, sizeof(path), "%s%s%s", folder, d->d_name,
 			 d->d_type == DT_DIR ? "/" : "");
-		add(&st->words, path);
+		add(w, path);
 	}
 	if (dir)
 		closedir(dir);
-	sort(&st->words);
+	sort(w);
 }
 
-void words_events(struct ui_state *st, const char *word)
+void words_events(struct words_list *w, struct sampler *s)
 {
 	struct sampler_event_state *states = calloc(ENTRIES_MAX, sizeof(*states));
-	uint32_t nr = states ? sampler_event_states(st->sampler, states, ENTRIES_MAX) : 0;
+	uint32_t nr = states ? sampler_event_states(s, states, ENTRIES_MAX) : 0;
 
-	words_fini(&st->words);
+	words_fini(w);
 	for (uint32_t i = 0; i < MIN(nr, (uint32_t)ENTRIES_MAX); i++)
 		if (states[i].code >= 0)
-			add(&st->words, states[i].info->name);
+			add(w, states[i].info->name);
 	free(states);
-	sort(&st->words);
-}
-
-const char *words_word(const struct ui_state *st, const char *before, unsigned int i, char *buf)
-{
-	return i < st->words.nr ? st->words.list[i] : NULL;
+	sort(w);
 }

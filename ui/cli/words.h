@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-struct ui_state;
+struct sampler;
 
 struct words_list {
 	char **list; /* clean texts, in order */
@@ -17,10 +17,9 @@ struct words_list {
 };
 
 void words_fini(struct words_list *w);
-/* Into st->words: files whose path begins with @word, folders with a slash; usable events. */
-void words_files(struct ui_state *st, const char *word);
-void words_events(struct ui_state *st, const char *word);
-/* The @i-th of them; NULL: no more. As a command wants it. */
-const char *words_word(const struct ui_state *st, const char *before, unsigned int i, char *buf);
+/* Find the files whose path begins with @word; folders end with a slash. */
+void words_files(struct words_list *w, const char *word);
+/* Find the names of all usable events. */
+void words_events(struct words_list *w, struct sampler *s);
 
 #endif

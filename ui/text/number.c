@@ -126,3 +126,17 @@ int number_cpus(const char *text, int **out, uint32_t *nr)
 			(*out)[(*nr)++] = cpu;
 	return 0;
 }
+
+bool number_screen_size(const char *text, size_t size, unsigned int max, unsigned int *cols,
+			unsigned int *rows)
+{
+	const char *x = memchr(text, 'x', size);
+	uint64_t c, r;
+
+	if (!x || number_u64(text, (size_t)(x - text), 1, max, &c) ||
+	    number_u64(x + 1, size - (size_t)(x - text) - 1, 1, max, &r))
+		return false;
+	*cols = (unsigned int)c;
+	*rows = (unsigned int)r;
+	return true;
+}

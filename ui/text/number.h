@@ -6,12 +6,16 @@
 #ifndef UI_TEXT_NUMBER_H
 #define UI_TEXT_NUMBER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* Decimal digits only, @size bytes of @text. 0 or -EINVAL (then *out is untouched). */
 int number_u64(const char *text, size_t size, uint64_t min, uint64_t max, uint64_t *out);
+/* "100x30": columns and rows, 1 to @max each. Return false if it is something else. */
+bool number_screen_size(const char *text, size_t size, unsigned int max, unsigned int *cols,
+			unsigned int *rows);
 /* Digits with at most one point among them. */
 int number_double(const char *text, double min, double max, double *out);
 /* Seconds between updates: option, settings and screen. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/view/folds.h"
 #include "ui/text/format.h"
+#include "ui/view/folds.h"
 
 #define Z_99	 2.576
 #define GONE_MAX 5 /* more are not told by name */
@@ -59,7 +59,7 @@ bool baseline_state(const struct ui_state *st, struct ui_state *then)
 	if (!baseline_is_on(st))
 		return false;
 	*then = *st;
-	snprintf(then->event_name, sizeof(then->event_name), "%s", event_of(st));
+	snprintf(then->scope.event_name, sizeof(then->scope.event_name), "%s", event_of(st));
 	then->shown = st->baseline;
 	/* What was lighter than the limit then was there all the same. */
 	then->percent_limit = 0;

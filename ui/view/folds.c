@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "ui/view/view.h"
 
 /* Nobody looks at less than this share; and a tree of everything costs memory. */
 #define LEAST_SHARE 0.00002
@@ -288,9 +287,9 @@ static bool tree_config(const struct ui_state *st, enum folds_which kind,
 	const struct folds *s = st->folds;
 
 	*config = (struct fold_tree_config){
-		.first = st->by_thread ? FOLD_TASKS
-			 : st->drilled ? FOLD_FUNCTIONS
-				       : FOLD_PROCESSES,
+		.first = st->by_thread	     ? FOLD_TASKS
+			 : st->scope.drilled ? FOLD_FUNCTIONS
+					     : FOLD_PROCESSES,
 		.order = kind == FOLDS_FLAME ? FOLD_BY_ID : FOLD_BY_WEIGHT,
 		.bottom_up = kind == FOLDS_TREE && s->bottom_up,
 		.fold_recursion = s->fold_recursion,
@@ -588,7 +587,6 @@ void folds_returned(struct ui_state *st)
 		forget(&s->shown);
 	s->spoiled = false;
 	folds_note(st);
-	list_rebuild(st, st->view);
 }
 
 bool folds_is_late(const struct ui_state *st)
@@ -600,7 +598,7 @@ bool folds_is_late(const struct ui_state *st)
 
 struct trend *folds_trend(const struct ui_state *st)
 {
-	return &st->folds->trends[st->drilled];
+	return &st->folds->trends[st->scope.drilled];
 }
 
 void folds_note(const struct ui_state *st)

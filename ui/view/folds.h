@@ -15,8 +15,8 @@
 #define UI_VIEW_FOLDS_H
 
 #include "sampler/profile/fold_tree.h"
+#include "ui/state/state.h"
 #include "ui/view/flame.h"
-#include "ui/state.h"
 #include "ui/view/trend.h"
 
 #define FOLDS_MARKS  4096 /* a power of two */

@@ -11,7 +11,7 @@
 
 static bool in_cgroup(const struct ui_state *st, const struct profile_process *process)
 {
-	const struct match *m = &st->cgroup;
+	const struct match *m = &st->scope.cgroup;
 	struct safe_text none = TEXT("");
 
 	return !match_active(m) ||
@@ -32,10 +32,10 @@ static const uint8_t *tasks_that_count(const struct ui_state *st, bool group)
 	for (uint32_t i = 0; i < p->nr_tasks && *mask; i++) {
 		const struct profile_task *task = &p->tasks[i];
 
-		(*mask)[i] =
-			task->process < p->nr_processes &&
-			in_cgroup(st, &p->processes[task->process]) &&
-			(!group || !strcmp(format_folded(buf, task->comm).str, st->thread_group));
+		(*mask)[i] = task->process < p->nr_processes &&
+			     in_cgroup(st, &p->processes[task->process]) &&
+			     (!group ||
+			      !strcmp(format_folded(buf, task->comm).str, st->scope.thread_group));
 	}
 	return *mask;
 }
@@ -44,12 +44,12 @@ void folds_filter_all(const struct ui_state *st, struct fold_filter *f)
 {
 	*f = (struct fold_filter){ .process = UINT32_MAX,
 				   .task = UINT32_MAX,
-				   .hide_kernel = st->hide_kernel,
-				   .hide_user = st->hide_user };
+				   .hide_kernel = st->scope.hide_kernel,
+				   .hide_user = st->scope.hide_user };
 	if (!st->shown)
 		return;
 	f->event = ui_state_event(st, st->shown);
-	if (match_active(&st->cgroup) && st->folds)
+	if (match_active(&st->scope.cgroup) && st->folds)
 		f->tasks = tasks_that_count(st, false);
 }
 
@@ -58,14 +58,14 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f)
 	folds_filter_all(st, f);
 	if (!st->shown)
 		return false;
-	if (st->drilled)
+	if (st->scope.drilled)
 		f->process = ui_state_process(st);
 	f->task = ui_state_thread(st);
-	if (st->drilled && st->thread_group[0] && st->folds)
+	if (st->scope.drilled && st->scope.thread_group[0] && st->folds)
 		f->tasks = tasks_that_count(st, true);
 	/* It has no samples in this window: not the same as all of them. */
-	return !(st->drilled &&
-		 (f->process == UINT32_MAX || (st->in_thread && f->task == UINT32_MAX)));
+	return !(st->scope.drilled &&
+		 (f->process == UINT32_MAX || (st->scope.in_thread && f->task == UINT32_MAX)));
 }
 
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
@@ -86,13 +86,13 @@ uint64_t folds_key(const struct ui_state *st)
 {
 	uint64_t key = hash_u64(ui_state_event(st, st->shown) + 1ull);
 
-	if (st->drilled)
-		key = hash_u64(key + st->process + 1ull);
-	if (st->drilled && st->in_thread)
-		key = hash_u64(key ^ (st->thread + 1ull));
-	if (st->drilled)
-		key = hash_text(key, st->thread_group);
-	return hash_text(key, st->cgroup.text);
+	if (st->scope.drilled)
+		key = hash_u64(key + st->scope.process + 1ull);
+	if (st->scope.drilled && st->scope.in_thread)
+		key = hash_u64(key ^ (st->scope.thread + 1ull));
+	if (st->scope.drilled)
+		key = hash_text(key, st->scope.thread_group);
+	return hash_text(key, st->scope.cgroup.text);
 }
 
 /* The name that a thread shares with others of its process: equal for equal ones. */

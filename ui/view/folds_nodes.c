@@ -136,7 +136,7 @@ static struct safe_text task_text(const struct ui_state *st, const struct fold_t
 	struct safe_text process = p->processes[node->process].comm;
 	char comm[FORMAT_MAX * 2], number[16] = "";
 	/* Many a thread is called by its process's name, or begins with it: "nginx/worker". */
-	bool plain = st->drilled || !strncmp(process.str, task->comm.str, process.size);
+	bool plain = st->scope.drilled || !strncmp(process.str, task->comm.str, process.size);
 
 	if (st->fold_threads)
 		format_folded(comm, task->comm);
@@ -158,7 +158,7 @@ struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_no
 	if (node->process != FOLD_NONE && node->process < p->nr_processes)
 		return text_format(buf, size, "%s[%d]", p->processes[node->process].comm.str,
 				   (int)p->processes[node->process].pid);
-	return ui_clean(buf, size, st->drilled ? st->process_name : p->target);
+	return ui_clean(buf, size, st->scope.drilled ? st->scope.process_name : p->target);
 }
 
 char folds_kind(const struct ui_state *st, const struct fold_tree_node *node)

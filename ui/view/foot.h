@@ -6,7 +6,8 @@
 #ifndef UI_VIEW_FOOT_H
 #define UI_VIEW_FOOT_H
 
-#include "ui/state.h"
+#include "ui/draw/canvas.h"
+#include "ui/state/state.h"
 
 struct foot {
 	struct canvas *c;	      /* NULL: only count the lines */

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/draw/pen.h"
 #include "ui/text/format.h"
 #include "ui/view/header_cpus.h"
 #include "ui/view/header_process.h"
 #include "ui/view/header_tabs.h"
-#include "ui/draw/pen.h"
 #include "ui/view/view.h"
 
 #define DETAILS_MAX 3 /* CPUs named in a line */
@@ -70,10 +70,10 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 	char buf[192];
 	struct safe_text crumbs[] = {
 		ui_clean(buf, sizeof(buf),
-			 st->view == VIEW_HELP ? "help"
-			 : st->latest	       ? st->latest->target
-					       : "starting"),
-		{ st->process_name, (uint16_t)strlen(st->process_name), 0 },
+			 view_shown(st)->context == CTX_HELP ? "help"
+			 : st->latest			     ? st->latest->target
+							     : "starting"),
+		{ st->scope.process_name, (uint16_t)strlen(st->scope.process_name), 0 },
 	};
 
 	if (end < 4)
@@ -89,12 +89,10 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 				    name);
 		col++;
 	}
-	if (st->drilled &&
-	    (st->view == VIEW_FUNCTIONS || st->view == VIEW_TREE || st->view == VIEW_FLAME ||
-	     st->view == VIEW_CALLERS || st->view == VIEW_ANNOTATE)) {
-		char clean[sizeof(st->process_name)];
+	if (st->scope.drilled && view_shown(st)->functions) {
+		char clean[sizeof(st->scope.process_name)];
 
-		crumbs[1] = ui_clean(clean, sizeof(clean), st->process_name);
+		crumbs[1] = ui_clean(clean, sizeof(clean), st->scope.process_name);
 		/* The last crumb is where one is: on a narrow screen it stands alone. */
 		if (c->cols >= 60 && col < end) {
 			col += canvas_elide(c, 0, col, end - col, crumbs[0], name) + 1;
@@ -316,7 +314,7 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 	char buf[sizeof(p->banner) * 2];
 
 	draw_title(st, c);
-	if (!p || st->view == VIEW_HELP)
+	if (!p || view_shown(st)->context == CTX_HELP)
 		return row;
 	if (st->hide_header || c->rows < 10) {
 		draw_health_line(st, c, row++, true);

@@ -6,7 +6,8 @@
 #ifndef UI_VIEW_HEADER_H
 #define UI_VIEW_HEADER_H
 
-#include "ui/state.h"
+#include "ui/draw/canvas.h"
+#include "ui/state/state.h"
 
 /* Draw it; returns the rows used, at least 1. */
 unsigned int header_draw(struct ui_state *st, struct canvas *c);

@@ -6,7 +6,8 @@
 #ifndef UI_VIEW_HEADER_CPUS_H
 #define UI_VIEW_HEADER_CPUS_H
 
-#include "ui/state.h"
+#include "ui/draw/canvas.h"
+#include "ui/state/state.h"
 
 /* Returns the rows used. */
 unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned int row);

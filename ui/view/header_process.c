@@ -7,11 +7,11 @@
 
 #include <stdio.h>
 
+#include "ui/draw/pen.h"
+#include "ui/text/format.h"
+#include "ui/text/users.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
-#include "ui/text/format.h"
-#include "ui/draw/pen.h"
-#include "ui/text/users.h"
 
 /* What its samples of the window add up to. */
 struct sums {
@@ -98,7 +98,7 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 
 unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
-	uint32_t i = st->drilled && st->shown ? ui_state_process(st) : UINT32_MAX;
+	uint32_t i = st->scope.drilled && st->shown ? ui_state_process(st) : UINT32_MAX;
 
 	if (i == UINT32_MAX)
 		return 0;

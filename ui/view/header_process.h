@@ -6,7 +6,8 @@
 #ifndef UI_VIEW_HEADER_PROCESS_H
 #define UI_VIEW_HEADER_PROCESS_H
 
-#include "ui/state.h"
+#include "ui/draw/canvas.h"
+#include "ui/state/state.h"
 
 /* Draws from @row on; returns the lines used, 0 where no process is drilled into. */
 unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row);

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/view/baseline.h"
-#include "ui/text/format.h"
 #include "ui/draw/pen.h"
+#include "ui/text/format.h"
+#include "ui/view/baseline.h"
 #include "ui/view/folds.h"
 #include "ui/view/view.h"
 
@@ -27,6 +27,7 @@ static const enum action actions[VIEW_HELP] = {
 static struct safe_text left_out(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct list *list = &st->lists[st->view];
+	const struct view *v = view_shown(st);
 	char limit[FORMAT_MAX];
 	size_t n = 0;
 
@@ -34,25 +35,17 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	if (match_active(&list->filter))
 		n += (size_t)snprintf(buf + n, size - n, "  filter %s%s", list->filter.text,
 				      list->filter.bad ? " (literal)" : "");
-	if (match_active(&st->cgroup) && n < size)
-		n += (size_t)snprintf(buf + n, size - n, "  cgroup %s (:cgroup)", st->cgroup.text);
-	if (st->view == VIEW_PROCESSES && st->fold_threads && st->by_thread && n < size)
-		n += (size_t)snprintf(buf + n, size - n, "  names folded (,)");
-	if ((st->view == VIEW_TREE || st->view == VIEW_FLAME) && st->by_thread && n < size)
-		n += (size_t)snprintf(buf + n, size - n, "  by thread (H)");
-	if (st->only.on && st->view == VIEW_FUNCTIONS && n < size)
-		n += (size_t)snprintf(buf + n, size - n, "  only %s (d)", st->only.name);
-	if (st->view == VIEW_TREE && st->folds && st->folds->bottom_up && n < size)
-		n += (size_t)snprintf(buf + n, size - n, "  bottom-up (I)");
-	if ((st->view == VIEW_TREE || st->view == VIEW_FLAME) && st->folds &&
-	    st->folds->fold_recursion && n < size)
-		n += (size_t)snprintf(buf + n, size - n, "  recursion folded (X)");
-	if (view_of(st->view)->compared && baseline_is_on(st) && n < size)
+	if (match_active(&st->scope.cgroup) && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  cgroup %s (:cgroup)",
+				      st->scope.cgroup.text);
+	if (v->options && n < size)
+		n += v->options(st, buf + n, size - n);
+	if (v->compared && baseline_is_on(st) && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  against %s (B)",
 				      format_clock(limit, st->baseline->running_ns).str);
-	if (st->hide_kernel && n < size)
+	if (st->scope.hide_kernel && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
-	if (st->hide_user && n < size)
+	if (st->scope.hide_user && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  user hidden (U)");
 	if (st->percent_limit > 0 && n < size)
 		snprintf(buf + n, size - n, "  under %s%% hidden (L)",

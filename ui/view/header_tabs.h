@@ -6,7 +6,8 @@
 #ifndef UI_VIEW_HEADER_TABS_H
 #define UI_VIEW_HEADER_TABS_H
 
-#include "ui/state.h"
+#include "ui/draw/canvas.h"
+#include "ui/state/state.h"
 
 void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row);
 

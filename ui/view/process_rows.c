@@ -164,7 +164,8 @@ int process_rows_build(const struct ui_state *st, struct list *list)
 	folds_filter_all(st, &filter);
 	if (!st->by_thread)
 		return build_processes(st, list);
-	if (st->drilled)
+	if (st->scope.drilled)
 		filter.process = ui_state_process(st);
-	return st->drilled && filter.process == UINT32_MAX ? 0 : build_threads(st, &filter, list);
+	return st->scope.drilled && filter.process == UINT32_MAX ? 0
+								 : build_threads(st, &filter, list);
 }

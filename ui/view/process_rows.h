@@ -7,8 +7,8 @@
 #ifndef UI_VIEW_PROCESS_ROWS_H
 #define UI_VIEW_PROCESS_ROWS_H
 
+#include "ui/state/state.h"
 #include "ui/text/format.h"
-#include "ui/state.h"
 
 /* All rows of the shown profile, unsorted; 0 or -ENOMEM. A row's @index: see process_tree.h. */
 int process_rows_build(const struct ui_state *st, struct list *list);

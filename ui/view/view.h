@@ -6,8 +6,9 @@
 #ifndef UI_VIEW_VIEW_H
 #define UI_VIEW_VIEW_H
 
+#include "ui/draw/canvas.h"
+#include "ui/state/state.h"
 #include "ui/view/foot.h"
-#include "ui/state.h"
 
 /* Where a cell is drawn. */
 struct view_field {
@@ -42,6 +43,13 @@ struct view_label {
 
 struct view {
 	struct safe_text title;
+	enum key_context context; /* CTX_LIST or CTX_HELP: what keys mean */
+	bool stacks;		  /* rows or boxes are stacks: drilling and splitting stay here */
+	bool functions;		  /* about the functions of the process drilled into */
+	bool by_module;		  /* shows one module's functions while st->only is on */
+	bool newest;		  /* made of the newest profile, though another one is kept */
+	bool when_shown;	  /* too expensive to build while another view is shown */
+	const char *unit; /* what the position at the right counts; NULL: rows and samples */
 	const struct view_label *labels; /* ends with ACT_NONE; NULL: none */
 	const struct view_column *columns;
 	uint8_t nr_columns;
@@ -73,6 +81,16 @@ struct view {
 	/* The wheel, over its rows; the mouse let go by so many cells from where it was pressed. */
 	void (*wheel)(struct ui_state *st, bool up, unsigned int row, unsigned int col);
 	void (*drag)(struct ui_state *st, int rows, int cols);
+	/* The options of this view that are on, appended to a list of what is hidden. NULL: none.
+	 */
+	size_t (*options)(const struct ui_state *st, char *buf, size_t size);
+	/* The module of a row: index in modules. NULL: none. */
+	uint32_t (*module)(const struct ui_state *st, const struct row *row);
+	/* The text to copy of a row, into @buf if need be; NULL: its function's name. */
+	const char *(*copied)(const struct ui_state *st, const struct row *row,
+			      char buf[static TEXT_MAX]);
+	/* The notice of a row, whose fix Enter applies. NULL: none. */
+	const struct profile_notice *(*notice)(const struct ui_state *st, const struct row *row);
 	/* The function that a row is about: index in functions, UINT32_MAX: none. NULL: never. */
 	uint32_t (*function)(const struct ui_state *st, const struct row *row);
 	bool own_rows;		/* build() minds filter and limit itself */
@@ -84,26 +102,19 @@ extern const struct view view_tree, view_flame, view_callers;
 extern const struct view view_cpus, view_modules, view_messages, view_annotate;
 const struct view *view_of(enum view_id id);
 /* Column of the functions view that an app_sort means. */
-uint8_t view_functions_column(enum app_sort sort);
+uint8_t view_functions_column(enum ui_config_sort sort);
 
-/* Make the rows anew; the cursor stays with what it is on. */
-void list_rebuild(struct ui_state *st, enum view_id id);
-/* A new row for build(), zeroed; NULL when memory is out. */
-struct row *list_add(struct list *list);
-/* Anew in another order, or fewer: the selected row stays in sight; without one, to the top. */
-void list_reorder(struct ui_state *st);
-void list_move(struct ui_state *st, int64_t by);
-void list_move_to(struct ui_state *st, uint32_t row);
-/* The cursor as it was; the rows may have changed since then. */
-void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned);
-/* To the next row that matches the search, @from on, in either direction; false if none. */
-bool list_search(struct ui_state *st, uint32_t from, bool backwards);
-/* Draw head and rows into @rows lines from @row on. */
-void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
-/* Say in at most @rows lines why there are no rows, and what helps. */
-void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
-		     unsigned int rows);
-void list_fini(struct list *list);
+/* The view that is shown, and the row under its cursor; NULL: none. */
+const struct view *view_shown(const struct ui_state *st);
+const struct row *view_row(const struct ui_state *st);
+/* Where a key goes that is pressed now. */
+enum key_context view_context(const struct ui_state *st);
+/* Index of the selected row's function in the shown profile; UINT32_MAX: none. */
+uint32_t view_function(const struct ui_state *st);
+/* Index of its module; UINT32_MAX: none. */
+uint32_t view_module(const struct ui_state *st);
+/* Its name as it is copied; "" if it has none. */
+const char *view_row_name(const struct ui_state *st, char buf[static TEXT_MAX]);
 
 /* Drawing that several views share. */
 void view_draw_percent(struct canvas *c, struct view_field at, double share);

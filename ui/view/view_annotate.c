@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ui/view/arrows.h"
 #include "ui/text/format.h"
+#include "ui/view/arrows.h"
 #include "ui/view/view.h"
 
 const struct profile *annotate_profile(const struct ui_state *st)
@@ -394,9 +394,9 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 		  text_format(buf, sizeof(buf),
 			      "%s here, of %s; %" PRIu64 " bytes%s; showing %s (s)",
 			      format_count(n, st->lists[VIEW_ANNOTATE].count).str,
-			      st->drilled		  ? st->process_name
-			      : match_active(&st->cgroup) ? "the cgroups that are shown"
-							  : "all processes",
+			      st->scope.drilled			? st->scope.process_name
+			      : match_active(&st->scope.cgroup) ? "the cgroups that are shown"
+								: "all processes",
 			      l->size, l->nr_insns && l->nr_bytes < l->size ? ", cut" : "",
 			      l->nr_files ? modes[st->annotate.mode] : modes[ANNOTATE_ASSEMBLY]));
 	return f->used;
@@ -404,11 +404,35 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 
 static bool act(struct ui_state *st, enum action action, uint32_t code)
 {
-	/* By its key: the name of the action still means what it says. */
-	if (action != ACT_DELAY || code == K_ENTER)
+	switch (action) {
+	case ACT_OPEN:
+		view_annotate_follow(st);
+		return true;
+	case ACT_NEXT_VIEW:
+	case ACT_PREVIOUS_VIEW:
+		view_annotate_hottest(st, action == ACT_PREVIOUS_VIEW);
+		return true;
+	case ACT_ANNOTATE:
+		return true;
+	case ACT_BACK:
+		view_annotate_close(st);
+		return true;
+	case ACT_DELAY:
+		/* Only by its key: the command is still about the delay. */
+		if (code == K_ENTER)
+			return false;
+		view_annotate_mode(st, (enum annotate_mode)((st->annotate.mode + 1) %
+							    ANNOTATE_NR_MODES));
+		return true;
+	default:
 		return false;
-	view_annotate_mode(st, (enum annotate_mode)((st->annotate.mode + 1) % ANNOTATE_NR_MODES));
-	return true;
+	}
+}
+
+static const char *copied(const struct ui_state *st, const struct row *row,
+			  char buf[static TEXT_MAX])
+{
+	return st->annotate.name;
 }
 
 static const struct view_label labels[] = {
@@ -420,6 +444,9 @@ static const struct view_label labels[] = {
 
 const struct view view_annotate = {
 	.title = TEXT("Annotate"),
+	.context = CTX_LIST,
+	.functions = true,
+	.newest = true,
 	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
@@ -430,5 +457,6 @@ const struct view view_annotate = {
 	.finds = finds,
 	.foot = foot,
 	.act = act,
+	.copied = copied,
 	.empty = TEXT("no code to show yet"),
 };

@@ -6,7 +6,7 @@
 #ifndef UI_VIEW_VIEW_ANNOTATE_H
 #define UI_VIEW_VIEW_ANNOTATE_H
 
-#include "ui/state.h"
+#include "ui/state/state.h"
 
 /* What a row of the view is; in the upper bits of its id, so that it stays the same row. */
 enum annotate_kind {

@@ -11,12 +11,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "ui/actions.h"
-#include "ui/actions_stacks.h"
+#include "ui/text/format.h"
 #include "ui/view/baseline.h"
 #include "ui/view/common_columns.h"
-#include "ui/text/format.h"
 #include "ui/view/folds.h"
+#include "ui/view/navigate.h"
+#include "ui/view/table.h"
 
 /* What a row is; kept in its @nr. */
 enum part { CALLER, CENTRE, CALLEE };
@@ -53,8 +53,6 @@ static int build(const struct ui_state *st, struct list *list)
 	int rc = 0;
 	struct row *row;
 
-	if (st->view != VIEW_CALLERS)
-		return 0;
 	if (centre == FOLD_NONE) {
 		/* Nobody calls what is not there: that much is known of the samples. */
 		const struct fold_functions *all = folds_functions(st, FOLDS_SEEN);
@@ -178,11 +176,11 @@ static void back(struct ui_state *st)
 	st->lists[VIEW_CALLERS].pinned = true;
 	if (s->nr_centres > 1) {
 		s->nr_centres--;
-		list_rebuild(st, VIEW_CALLERS);
+		table_rebuild(st, VIEW_CALLERS);
 		return;
 	}
 	s->nr_centres = 0;
-	actions_show(st, s->callers_from);
+	navigate_to(st, s->callers_from);
 }
 
 static bool act(struct ui_state *st, enum action action, uint32_t code)
@@ -191,9 +189,9 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	uint32_t fn;
 
 	if (action == ACT_OPEN || action == ACT_CALLERS) {
-		fn = actions_function(st);
+		fn = view_function(st);
 		if (fn != FOLD_NONE)
-			actions_callers(st, st->shown->functions[fn].id);
+			navigate_to_callers(st, st->shown->functions[fn].id);
 		return true;
 	}
 	if (action != ACT_BACK || !st->folds)
@@ -233,6 +231,9 @@ static const struct view_label labels[] = { { ACT_OPEN, "Centre" }, { ACT_NONE, 
 
 const struct view view_callers = {
 	.title = TEXT("Callers"),
+	.context = CTX_LIST,
+	.functions = true,
+	.when_shown = true,
 	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <stdio.h>
 
-#include "ui/view/folds.h"
-#include "ui/text/format.h"
 #include "ui/draw/pen.h"
+#include "ui/text/format.h"
+#include "ui/view/folds.h"
 
 static const struct profile_cpu *cpu_of(const struct ui_state *st, const struct row *row)
 {
@@ -533,6 +533,8 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 
 const struct view view_cpus = {
 	.title = TEXT("CPUs"),
+	.context = CTX_LIST,
+	.newest = true,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
 	.sort_self = BUSY,

@@ -11,12 +11,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "ui/draw/pen.h"
+#include "ui/text/format.h"
 #include "ui/view/baseline.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/flame.h"
-#include "ui/text/format.h"
-#include "ui/draw/pen.h"
 #include "ui/view/folds.h"
+#include "ui/view/stacks.h"
+#include "ui/view/table.h"
 
 #define COLS_DEFAULT 80
 
@@ -100,7 +102,7 @@ static int build(const struct ui_state *st, struct list *list)
 	struct folds *s = st->folds;
 	const struct folds_tree *t;
 
-	if (st->view != VIEW_FLAME || !s)
+	if (!s)
 		return 0;
 	free(s->boxes);
 	s->boxes = NULL;
@@ -339,10 +341,10 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 
 	if (s && s->cols != c->cols) {
 		s->cols = c->cols;
-		list_rebuild(st, VIEW_FLAME);
+		table_rebuild(st, VIEW_FLAME);
 	}
 	if (!s || !list->nr || !graph) {
-		list_draw_empty(st, c, row, rows);
+		table_draw_empty(st, c, row, rows);
 		return;
 	}
 	/* All of it is on the screen: nothing is below. */
@@ -369,6 +371,11 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 
 const struct view view_flame = {
 	.title = TEXT("Flame"),
+	.context = CTX_LIST,
+	.stacks = true,
+	.options = stacks_options,
+	.functions = true,
+	.when_shown = true,
 	.sort_self = UINT8_MAX,
 	.sort_total = UINT8_MAX,
 	.sort_module = UINT8_MAX,

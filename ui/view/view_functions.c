@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "sampler/count/interval.h"
+#include "ui/text/format.h"
 #include "ui/view/baseline.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
-#include "ui/text/format.h"
 #include "ui/view/process_rows.h"
 
 static const struct profile_function *function_of(const struct ui_state *st, const struct row *row)
@@ -34,7 +34,7 @@ static struct safe_text comm_of(const struct ui_state *st, const struct row *row
 
 	if (!task)
 		return TEXT("");
-	if (st->drilled || task->process >= st->shown->nr_processes)
+	if (st->scope.drilled || task->process >= st->shown->nr_processes)
 		return process_rows_comm(st, task->comm, buf);
 	return process_rows_comm(st, st->shown->processes[task->process].comm, buf);
 }
@@ -76,7 +76,7 @@ static bool is_tie(const struct ui_state *st, const struct row *row)
 {
 	const struct list *list = &st->lists[VIEW_FUNCTIONS];
 
-	if (list->sort != view_functions_column(APP_SORT_SELF) || row == list->rows ||
+	if (list->sort != view_functions_column(CONFIG_SORT_SELF) || row == list->rows ||
 	    !(row->count > 0))
 		return false;
 	return interval_is_tie(row[-1].count, row->count, list->count);
@@ -429,14 +429,15 @@ static const struct view_column columns[] = {
 		   .draw = draw_comm },
 };
 
-uint8_t view_functions_column(enum app_sort sort)
+uint8_t view_functions_column(enum ui_config_sort sort)
 {
-	static const uint8_t map[APP_SORT_NR] = {
-		[APP_SORT_SELF] = SELF,	    [APP_SORT_TOTAL] = TOTAL, [APP_SORT_SYMBOL] = SYMBOL,
-		[APP_SORT_MODULE] = MODULE, [APP_SORT_COMM] = COMM,
+	static const uint8_t map[CONFIG_SORT_NR] = {
+		[CONFIG_SORT_SELF] = SELF,     [CONFIG_SORT_TOTAL] = TOTAL,
+		[CONFIG_SORT_SYMBOL] = SYMBOL, [CONFIG_SORT_MODULE] = MODULE,
+		[CONFIG_SORT_COMM] = COMM,
 	};
 
-	return map[(unsigned int)sort < APP_SORT_NR ? sort : APP_SORT_SELF];
+	return map[(unsigned int)sort < CONFIG_SORT_NR ? sort : CONFIG_SORT_SELF];
 }
 
 /* Is it code of another module than the one asked for? */
@@ -502,10 +503,23 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 	return row->index;
 }
 
+static uint32_t module(const struct ui_state *st, const struct row *row)
+{
+	return st->shown->functions[row->index].module_index;
+}
+
+static size_t options(const struct ui_state *st, char *buf, size_t size)
+{
+	return st->only.on ? (size_t)snprintf(buf, size, "  only %s (d)", st->only.name) : 0;
+}
+
 static const struct view_label labels[] = { { ACT_OPEN, "Callers" }, { ACT_NONE, NULL } };
 
 const struct view view_functions = {
 	.title = TEXT("Functions"),
+	.context = CTX_LIST,
+	.functions = true,
+	.by_module = true,
 	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
@@ -517,4 +531,6 @@ const struct view view_functions = {
 	.compared = COMPARED_SELF,
 	.name = name,
 	.function = function,
+	.module = module,
+	.options = options,
 };

@@ -144,6 +144,8 @@ static void draw_row(const struct ui_state *st, const struct row *row, struct ca
 
 const struct view view_help = {
 	.title = TEXT("Help"),
+	.context = CTX_HELP,
+	.unit = "line",
 	.sort_self = UINT8_MAX,
 	.sort_total = UINT8_MAX,
 	.sort_module = UINT8_MAX,

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ui/actions_sampling.h"
 #include "ui/text/format.h"
 
 static const struct profile_notice *message_of(const struct ui_state *st, const struct row *row)
@@ -174,21 +173,19 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	return f->used;
 }
 
-/* Enter: what the selected one's cure says. */
-static bool act(struct ui_state *st, enum action action, uint32_t code)
+static const char *copied(const struct ui_state *st, const struct row *row,
+			  char buf[static TEXT_MAX])
 {
-	const struct list *list = &st->lists[VIEW_MESSAGES];
-
-	if (action != ACT_OPEN || list->cursor >= list->nr)
-		return false;
-	actions_take_fix(st, message_of(st, &list->rows[list->cursor]));
-	return true;
+	return message_of(st, row)->text;
 }
 
 static const struct view_label labels[] = { { ACT_OPEN, "Cure" }, { ACT_NONE, NULL } };
 
 const struct view view_messages = {
 	.title = TEXT("Messages"),
+	.context = CTX_LIST,
+	.newest = true,
+	.unit = "message",
 	.labels = labels,
 	.empty = TEXT("nothing went wrong so far"),
 	.columns = columns,
@@ -199,5 +196,6 @@ const struct view view_messages = {
 	.build = build,
 	.finds = finds,
 	.foot = foot,
-	.act = act,
+	.notice = message_of,
+	.copied = copied,
 };

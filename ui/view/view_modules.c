@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/text/format.h"
 #include "ui/view/baseline.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
-#include "ui/text/format.h"
+#include "ui/view/navigate.h"
 
 static const struct profile_module *module_of(const struct ui_state *st, const struct row *row)
 {
@@ -270,10 +271,33 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	return f->used;
 }
 
+static uint32_t module(const struct ui_state *st, const struct row *row)
+{
+	return row->index;
+}
+
+static const char *copied(const struct ui_state *st, const struct row *row,
+			  char buf[static TEXT_MAX])
+{
+	return st->shown ? st->shown->modules[row->index].path.str : "";
+}
+
+static bool act(struct ui_state *st, enum action action, uint32_t code)
+{
+	const struct row *row = view_row(st);
+
+	/* Enter shows its functions, as the key for one module alone (d) does. */
+	if ((action != ACT_OPEN && action != ACT_MODULE_ONLY) || !row || !st->shown)
+		return false;
+	navigate_into_module(st, row->index);
+	return true;
+}
+
 static const struct view_label labels[] = { { ACT_OPEN, "Functions" }, { ACT_NONE, NULL } };
 
 const struct view view_modules = {
 	.title = TEXT("Modules"),
+	.context = CTX_LIST,
 	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
@@ -285,4 +309,7 @@ const struct view view_modules = {
 	.name = name,
 	.finds = finds,
 	.foot = foot,
+	.module = module,
+	.copied = copied,
+	.act = act,
 };

@@ -8,14 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/draw/pen.h"
+#include "ui/text/format.h"
+#include "ui/text/users.h"
 #include "ui/view/baseline.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
-#include "ui/text/format.h"
-#include "ui/draw/pen.h"
+#include "ui/view/navigate.h"
 #include "ui/view/process_rows.h"
 #include "ui/view/process_tree.h"
-#include "ui/text/users.h"
+#include "ui/view/table.h"
 
 static const struct profile_process *process_of(const struct ui_state *st, const struct row *row)
 {
@@ -458,7 +460,7 @@ static void fold(struct ui_state *st, const struct row *row, bool closed)
 	if (row->parent && st->folds &&
 	    !folds_mark(st->folds, process_tree_mark(row->id), closed ? MARK_CLOSED : MARK_OPEN))
 		ui_state_say(st, true, "too much is folded by hand to remember more");
-	list_rebuild(st, VIEW_PROCESSES);
+	table_rebuild(st, VIEW_PROCESSES);
 }
 
 /* To the row that this one is below. */
@@ -470,7 +472,7 @@ static void go_up(struct ui_state *st)
 	while (at && list->rows[at].depth >= depth)
 		at--;
 	if (list->rows[at].depth < depth)
-		list_move_to(st, at);
+		table_move_to(st, at);
 }
 
 /* Open or close all that are in sight and closed or open; false: there are none. */
@@ -486,7 +488,7 @@ static bool fold_these(struct ui_state *st, bool closed)
 			any |= folds_mark(st->folds, process_tree_mark(row->id),
 					  closed ? MARK_CLOSED : MARK_OPEN);
 	}
-	list_rebuild(st, VIEW_PROCESSES);
+	table_rebuild(st, VIEW_PROCESSES);
 	return any;
 }
 
@@ -510,7 +512,14 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	if (action == ACT_TREE) {
 		st->process_tree = !in_tree(st);
 		st->by_thread = false;
-		list_rebuild(st, VIEW_PROCESSES);
+		table_rebuild(st, VIEW_PROCESSES);
+		return true;
+	}
+	if (action == ACT_OPEN && row && st->shown && !(in_tree(st) && ancestor)) {
+		if (st->by_thread)
+			navigate_into_thread(st, row);
+		else
+			navigate_into_process(st, (uint32_t)row->id);
 		return true;
 	}
 	if (!in_tree(st) || !row)
@@ -531,12 +540,23 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 		fold_all(st);
 		return true;
 	case ACT_OPEN:
-		if (ancestor)
-			fold(st, row, !row->folded);
-		return ancestor;
+		fold(st, row, !row->folded);
+		return true;
 	default:
 		return false;
 	}
+}
+
+static const char *copied(const struct ui_state *st, const struct row *row,
+			  char buf[static TEXT_MAX])
+{
+	return st->shown ? name(st, row, buf, TEXT_MAX).str : "";
+}
+
+static size_t options(const struct ui_state *st, char *buf, size_t size)
+{
+	return st->fold_threads && st->by_thread ? (size_t)snprintf(buf, size, "  names folded (,)")
+						 : 0;
 }
 
 static uint32_t function(const struct ui_state *st, const struct row *row)
@@ -546,6 +566,7 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 const struct view view_processes = {
 	.title = TEXT("Processes"),
+	.context = CTX_LIST,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
 	.sort_self = CPU,
@@ -559,4 +580,6 @@ const struct view view_processes = {
 	.foot = foot,
 	.act = act,
 	.function = function,
+	.copied = copied,
+	.options = options,
 };

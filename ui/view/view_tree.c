@@ -12,12 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ui/actions_stacks.h"
+#include "ui/draw/pen.h"
+#include "ui/text/format.h"
 #include "ui/view/baseline.h"
 #include "ui/view/common_columns.h"
-#include "ui/text/format.h"
-#include "ui/draw/pen.h"
 #include "ui/view/folds.h"
+#include "ui/view/stacks.h"
+#include "ui/view/table.h"
 
 /* A child is on the hottest path when it has at least this much of its parent. */
 #define HOT_PART   0.5
@@ -115,8 +116,6 @@ static int build(const struct ui_state *st, struct list *list)
 	bool *keep;
 	int rc = 0;
 
-	if (st->view != VIEW_TREE)
-		return 0;
 	t = folds_tree(st, FOLDS_TREE);
 	if (!t || !(t->fold.weight > 0))
 		return 0;
@@ -283,7 +282,7 @@ static void move_to(struct ui_state *st, uint32_t n)
 
 	for (uint32_t i = 0; i < list->nr; i++)
 		if (list->rows[i].index == n)
-			list_move_to(st, i);
+			table_move_to(st, i);
 }
 
 /* Fold or unfold the node; what was done below it is forgotten if @deep. */
@@ -304,7 +303,7 @@ static void set_mark(struct ui_state *st, uint32_t n, enum folds_mark mark)
 			if (a == n)
 				folds_mark(st->folds, t->ids[i], MARK_OPEN);
 		}
-	list_rebuild(st, VIEW_TREE);
+	table_rebuild(st, VIEW_TREE);
 }
 
 /* Open the hottest path below the row, and go to its end. */
@@ -318,7 +317,7 @@ static void go_hot(struct ui_state *st, uint32_t n)
 			break;
 		n = t->fold.nodes[n].child;
 	}
-	list_rebuild(st, VIEW_TREE);
+	table_rebuild(st, VIEW_TREE);
 	move_to(st, n);
 }
 
@@ -344,6 +343,14 @@ static void go_right(struct ui_state *st, const struct fold_tree_node *node, uin
 		toggle(st, n, false);
 }
 
+static size_t options(const struct ui_state *st, char *buf, size_t size)
+{
+	bool turned = st->folds && st->folds->bottom_up;
+	size_t n = (size_t)snprintf(buf, size, "%s", turned ? "  bottom-up (I)" : "");
+
+	return n < size ? n + stacks_options(st, buf + n, size - n) : n;
+}
+
 static bool act(struct ui_state *st, enum action action, uint32_t code)
 {
 	const struct list *list = &st->lists[VIEW_TREE];
@@ -353,7 +360,7 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	bool open;
 
 	if (action == ACT_INVERT || action == ACT_FOLD_RECURSION) {
-		folds_turn(st, action);
+		stacks_turn(st, action);
 		return true;
 	}
 	if (list->cursor >= list->nr)
@@ -417,6 +424,11 @@ static const struct view_label labels[] = { { ACT_OPEN, "Unfold" }, { ACT_NONE, 
 
 const struct view view_tree = {
 	.title = TEXT("Tree"),
+	.context = CTX_LIST,
+	.stacks = true,
+	.options = options,
+	.functions = true,
+	.when_shown = true,
 	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),

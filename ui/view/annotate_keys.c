@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/actions.h"
 #include "ui/view/arrows.h"
+#include "ui/view/navigate.h"
+#include "ui/view/table.h"
 #include "ui/view/view.h"
 
 /* Show another function in the same place; the cursor goes to its hottest row. */
@@ -25,7 +26,7 @@ static void show(struct ui_state *st, uint32_t function, const char *name)
 	list->top = 0;
 	st->annotate.hottest = true;
 	sampler_set_annotate(st->sampler, function);
-	actions_show(st, VIEW_ANNOTATE);
+	navigate_to(st, VIEW_ANNOTATE);
 }
 
 void view_annotate_open(struct ui_state *st, uint32_t function, const char *name)
@@ -64,7 +65,7 @@ void view_annotate_close(struct ui_state *st)
 	const struct annotate_level *level;
 
 	if (!st->annotate.nr_back) {
-		actions_show(st, st->annotate.from);
+		navigate_to(st, st->annotate.from);
 		return;
 	}
 	level = &st->annotate.back[--st->annotate.nr_back];
@@ -89,7 +90,7 @@ static bool go_to(struct ui_state *st, uint32_t index)
 	for (uint32_t i = 0; i < list->nr; i++)
 		if (annotate_kind(list->rows[i].id) == ANNOTATE_INSN &&
 		    list->rows[i].index == index) {
-			list_move_to(st, i);
+			table_move_to(st, i);
 			return true;
 		}
 	return false;
@@ -115,7 +116,7 @@ static void open_line(struct ui_state *st, const struct row *row)
 			best = i;
 	}
 	if (best != UINT32_MAX)
-		list_move_to(st, best);
+		table_move_to(st, best);
 	else
 		ui_state_say(st, false, "no instruction is of this line");
 }
@@ -178,7 +179,7 @@ void view_annotate_hottest(struct ui_state *st, bool back)
 	if (best == UINT32_MAX)
 		best = first;
 	if (best != UINT32_MAX)
-		list_move_to(st, best);
+		table_move_to(st, best);
 }
 
 void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
@@ -208,12 +209,12 @@ void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
 	if (known && mode == ANNOTATE_ASSEMBLY && annotate_kind(row->id) == ANNOTATE_ABOVE)
 		list->selected = row->id & ((1ULL << ANNOTATE_SHIFT) - 1);
 	st->annotate.mode = mode;
-	list_rebuild(st, VIEW_ANNOTATE);
+	table_rebuild(st, VIEW_ANNOTATE);
 	if (known && st->view == VIEW_ANNOTATE && annotate_kind(list->selected) == ANNOTATE_LINE &&
 	    mode != ANNOTATE_SOURCE && list->nr)
 		open_line(st, &(struct row){ .id = list->selected, .index = file });
 	else if (list->nr && list->pinned)
-		list_move_to(st, list->cursor);
+		table_move_to(st, list->cursor);
 	ui_state_say(st, false, "%s", said[mode]);
 }
 

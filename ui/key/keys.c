@@ -2,7 +2,7 @@
 /*
  * The one table of keys. Constant; any thread.
  */
-#include "ui/keys.h"
+#include "ui/key/keys.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,17 +4,18 @@
  */
 #include "ui/view/view_flame.h"
 
-#include "ui/actions_stacks.h"
 #include "ui/view/baseline.h"
 #include "ui/view/flame.h"
 #include "ui/view/folds.h"
+#include "ui/view/stacks.h"
+#include "ui/view/table.h"
 
 #define CLOSEST (1 / 1024.0)
 
 static void select_box(struct ui_state *st, uint32_t i)
 {
 	if (i < st->lists[VIEW_FLAME].nr)
-		list_move_to(st, i);
+		table_move_to(st, i);
 }
 
 static uint32_t box_with(const struct folds *s, uint32_t node)
@@ -70,7 +71,7 @@ static void zoom_in(struct ui_state *st, uint32_t i)
 	s->top = 0;
 	s->width = 0;
 	select_box(st, i);
-	list_rebuild(st, VIEW_FLAME);
+	table_rebuild(st, VIEW_FLAME);
 }
 
 /* Twice as close, or as far, around @at (0..1 of the screen). */
@@ -81,7 +82,7 @@ static void magnify(struct ui_state *st, bool closer, double at)
 	       next = closer ? MAX(width / 2, CLOSEST) : MIN(width * 2, 1);
 
 	view_flame_show_part(s, s->left + at * (width - next), next);
-	list_rebuild(st, VIEW_FLAME);
+	table_rebuild(st, VIEW_FLAME);
 }
 
 static double middle_of(const struct folds *s, uint32_t i)
@@ -103,7 +104,7 @@ void view_flame_drag(struct ui_state *st, int rows, int cols)
 	s->top = (uint32_t)MIN(MAX(top, 0), deepest);
 	view_flame_show_part(s, s->left - cols * view_flame_width(s) / MAX(s->cols, 1u),
 			     view_flame_width(s));
-	list_rebuild(st, VIEW_FLAME);
+	table_rebuild(st, VIEW_FLAME);
 }
 
 /* The first or last box of the level, or of the deepest one above it that has any. */
@@ -134,7 +135,7 @@ static void go_beside(struct ui_state *st, uint32_t at, bool left)
 		if (s->left == was)
 			return;
 		st->lists[VIEW_FLAME].pinned = false;
-		list_rebuild(st, VIEW_FLAME);
+		table_rebuild(st, VIEW_FLAME);
 		to = at_edge(s, level, !left);
 	}
 	select_box(st, to);
@@ -151,7 +152,7 @@ static bool zoom_out(struct ui_state *st, uint32_t code)
 	if (view_flame_width(s) >= 1)
 		s->nr_zoom--;
 	s->left = s->width = 0;
-	list_rebuild(st, VIEW_FLAME);
+	table_rebuild(st, VIEW_FLAME);
 	return true;
 }
 
@@ -189,7 +190,7 @@ bool view_flame_act(struct ui_state *st, enum action action, uint32_t code)
 	}
 	if (action == ACT_FOLD_RECURSION) {
 		s->nr_zoom = 0;
-		folds_turn(st, action);
+		stacks_turn(st, action);
 		return true;
 	}
 	if (at >= list->nr)

@@ -4,7 +4,7 @@
  *
  * Invariant: a key code stands in the items once.
  */
-#include "ui/bindings.h"
+#include "ui/key/bindings.h"
 
 #include <errno.h>
 #include <stdio.h>

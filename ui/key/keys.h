@@ -5,8 +5,8 @@
  *
  * Constant; any thread.
  */
-#ifndef UI_KEYS_H
-#define UI_KEYS_H
+#ifndef UI_KEY_KEYS_H
+#define UI_KEY_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /*
  * The columns of a view, and their picker. The main thread.
  */
-#include "ui/columns.h"
+#include "ui/view/columns.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -10,11 +10,11 @@
 
 enum view_id columns_view(unsigned int i)
 {
-	static const enum view_id views[APP_COLUMN_VIEWS] = {
+	static const enum view_id views[CONFIG_COLUMN_VIEWS] = {
 		VIEW_FUNCTIONS, VIEW_PROCESSES, VIEW_TREE, VIEW_CALLERS, VIEW_CPUS, VIEW_MODULES,
 	};
 
-	return views[i < APP_COLUMN_VIEWS ? i : 0];
+	return views[i < CONFIG_COLUMN_VIEWS ? i : 0];
 }
 
 const char *columns_name(const struct view_column *column, char buf[static COLUMNS_NAME_MAX])
@@ -85,72 +85,3 @@ bool columns_shown(const struct ui_state *st, const struct view *v, uint32_t pic
 	return (cols >= column->from || (column->always && column->always(st))) &&
 	       !(column->extra && st->full_names);
 }
-
-/* ---- the picker ---- */
-
-#define AUTOMATIC UINT64_MAX
-
-static uint32_t shown_now(const struct ui_state *st)
-{
-	const struct view *v = view_of(st->view);
-	uint32_t columns = 0;
-
-	for (int i = 0; i < v->nr_columns; i++)
-		if (columns_shown(st, v, st->lists[st->view].columns, i, st->cols))
-			columns |= 1u << i;
-	return columns;
-}
-
-static void fill(struct ui_state *st)
-{
-	const struct view *v = view_of(st->view);
-	uint32_t now = shown_now(st);
-	struct dialog_entry *entry = dialog_add(&st->dialog);
-
-	if (!entry)
-		return;
-	entry->value = AUTOMATIC;
-	entry->used = !st->lists[st->view].columns;
-	snprintf(entry->name, sizeof(entry->name), "automatic");
-	snprintf(entry->detail, sizeof(entry->detail), "as many as the screen is wide for");
-	for (int i = 0; i < v->nr_columns; i++) {
-		char name[COLUMNS_NAME_MAX];
-
-		if (v->columns[i].when && !v->columns[i].when(st))
-			continue;
-		entry = dialog_add(&st->dialog);
-		if (!entry)
-			return;
-		entry->value = (uint64_t)i;
-		entry->used = now & 1u << i;
-		snprintf(entry->name, sizeof(entry->name), "%s",
-			 columns_name(&v->columns[i], name));
-		snprintf(entry->detail, sizeof(entry->detail), "%s",
-			 v->columns[i].help ? v->columns[i].help : "");
-	}
-}
-
-/* One on or off; the picker stays for more. */
-static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
-{
-	uint32_t now = shown_now(st);
-
-	if (!entry)
-		return false;
-	if (entry->value == AUTOMATIC)
-		now = 0;
-	else
-		now ^= 1u << entry->value;
-	if (entry->value == AUTOMATIC || now)
-		st->lists[st->view].columns = now;
-	dialog_refresh(st);
-	return false;
-}
-
-const struct dialog_ops dialog_columns = {
-	.title = "Columns",
-	.hint = "type to filter",
-	.foot = "Enter shows or hides one; W keeps them; Esc closes",
-	.fill = fill,
-	.use = use,
-};

@@ -4,11 +4,11 @@
  * [keys] of the settings. They count where keys are no text: in the views and
  * the help page. Pure; any thread.
  */
-#ifndef UI_BINDINGS_H
-#define UI_BINDINGS_H
+#ifndef UI_KEY_BINDINGS_H
+#define UI_KEY_BINDINGS_H
 
 #include "symbols/base/base.h"
-#include "ui/keys.h"
+#include "ui/key/keys.h"
 
 #define BINDINGS_MAX 64
 

@@ -5,59 +5,19 @@
  *
  * Invariant: when the selected identity is among the rows, the cursor is on it.
  */
-#include "ui/view/view.h"
+#include "ui/view/table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-#include "ui/actions_sampling.h"
-#include "ui/view/baseline.h"
-#include "ui/columns.h"
-#include "ui/view/folds.h"
 #include "ui/text/format.h"
+#include "ui/view/baseline.h"
+#include "ui/view/columns.h"
+#include "ui/view/folds.h"
 
 #define COLUMNS_MAX 16
 /* A name is not squeezed further by columns that were picked: these leave at the right. */
 #define OPEN_LEAST 12u
-#define ROWS_MAX   (1u << 22)
-
-static const struct view *const views[VIEW_NR] = {
-	[VIEW_FUNCTIONS] = &view_functions, [VIEW_PROCESSES] = &view_processes,
-	[VIEW_TREE] = &view_tree,	    [VIEW_FLAME] = &view_flame,
-	[VIEW_CALLERS] = &view_callers,	    [VIEW_CPUS] = &view_cpus,
-	[VIEW_MODULES] = &view_modules,	    [VIEW_MESSAGES] = &view_messages,
-	[VIEW_ANNOTATE] = &view_annotate,   [VIEW_HELP] = &view_help,
-};
-
-const struct view *view_of(enum view_id id)
-{
-	return views[id];
-}
-
-void list_fini(struct list *list)
-{
-	free(list->rows);
-	match_fini(&list->search);
-	match_fini(&list->filter);
-	*list = (struct list){ 0 };
-}
-
-struct row *list_add(struct list *list)
-{
-	if (list->nr == list->capacity) {
-		uint32_t capacity = list->capacity ? list->capacity * 2 : 256;
-		struct row *rows;
-
-		if (capacity > ROWS_MAX)
-			return NULL;
-		rows = reallocarray(list->rows, capacity, sizeof(*rows));
-		if (!rows)
-			return NULL;
-		list->rows = rows;
-		list->capacity = capacity;
-	}
-	list->rows[list->nr] = (struct row){ .task = UINT32_MAX, .top_function = UINT32_MAX };
-	return &list->rows[list->nr++];
-}
 
 /* Leave out what the filter or the limit hides. */
 static void keep_matching(const struct ui_state *st, const struct view *v, struct list *list)
@@ -143,7 +103,7 @@ static void place_cursor(const struct ui_state *st, struct list *list)
 	scroll_to(list, st->follow && visible);
 }
 
-void list_rebuild(struct ui_state *st, enum view_id id)
+void table_rebuild(struct ui_state *st, enum view_id id)
 {
 	const struct view *v = view_of(id);
 	struct list *list = &st->lists[id];
@@ -152,7 +112,8 @@ void list_rebuild(struct ui_state *st, enum view_id id)
 	list->nr_hidden = 0;
 	list->count = 0;
 	/* Without memory the rows that there are must do. */
-	v->build(st, list);
+	if (!v->when_shown || st->view == id)
+		v->build(st, list);
 	baseline_compare(st, v, list);
 	keep_matching(st, v, list);
 	list->most = 0;
@@ -164,45 +125,36 @@ void list_rebuild(struct ui_state *st, enum view_id id)
 	place_cursor(st, list);
 }
 
-void list_reorder(struct ui_state *st)
+void table_reorder(struct ui_state *st)
 {
 	struct list *list = ui_state_list(st);
 
-	list_rebuild(st, st->view);
+	table_rebuild(st, st->view);
 	if (list->pinned)
 		scroll_to(list, true);
 }
 
-void list_move_to(struct ui_state *st, uint32_t row)
+void table_move_to(struct ui_state *st, uint32_t row)
 {
 	struct list *list = ui_state_list(st);
 
 	if (!list->nr)
 		return;
 	list->cursor = MIN(row, list->nr - 1);
+	assert(list->cursor < list->nr);
 	list->selected = list->rows[list->cursor].id;
 	list->pinned = true;
 	scroll_to(list, true);
 }
 
-void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned)
-{
-	list->selected = selected;
-	list->cursor = list->nr ? MIN(cursor, list->nr - 1) : 0;
-	list->pinned = pinned;
-	for (uint32_t i = 0; pinned && i < list->nr; i++)
-		if (list->rows[i].id == selected)
-			list->cursor = i;
-}
-
-void list_move(struct ui_state *st, int64_t by)
+void table_move(struct ui_state *st, int64_t by)
 {
 	int64_t to = (int64_t)ui_state_list(st)->cursor + by;
 
-	list_move_to(st, (uint32_t)MIN(MAX(to, 0), (int64_t)UINT32_MAX));
+	table_move_to(st, (uint32_t)MIN(MAX(to, 0), (int64_t)UINT32_MAX));
 }
 
-bool list_search(struct ui_state *st, uint32_t from, bool backwards)
+bool table_search(struct ui_state *st, uint32_t from, bool backwards)
 {
 	struct list *list = ui_state_list(st);
 	const struct view *v = view_of(st->view);
@@ -215,11 +167,21 @@ bool list_search(struct ui_state *st, uint32_t from, bool backwards)
 			     list->nr;
 
 		if (v->finds(st, &list->rows[n], m) != m->negate) {
-			list_move_to(st, n);
+			table_move_to(st, n);
 			return true;
 		}
 	}
 	return false;
+}
+
+void table_sort_by(struct ui_state *st, uint8_t column)
+{
+	struct list *list = ui_state_list(st);
+
+	list->inverted = list->sort == column && !list->inverted &&
+			 !view_of(st->view)->columns[column].one_way;
+	list->sort = column;
+	table_reorder(st);
 }
 
 static unsigned int column_width(const struct view_column *column, unsigned int cols)
@@ -237,6 +199,7 @@ static void lay_out(const struct ui_state *st, const struct view *v, uint32_t pi
 	unsigned int used = 0, col = 1, nr_open = 0, rest;
 	bool shown[COLUMNS_MAX] = { false };
 
+	assert(v->nr_columns <= COLUMNS_MAX);
 	for (int i = 0; i < v->nr_columns; i++) {
 		shown[i] = columns_shown(st, v, picked, i, cols);
 		if (!shown[i])
@@ -332,12 +295,12 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static 64
 	return TEXT("no samples in this window");
 }
 
-void list_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
-		     unsigned int rows)
+void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
+		      unsigned int rows)
 {
 	/* What is not permitted, else what is wrong now. */
-	const struct profile_notice *banner = actions_notice(st, "banner");
-	const struct profile_notice *n = banner ? banner : actions_worst(st);
+	const struct profile_notice *banner = ui_state_notice(st, "banner");
+	const struct profile_notice *n = banner ? banner : ui_state_worst(st);
 	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
 	char buf[sizeof(n->text)];
 
@@ -385,7 +348,7 @@ static unsigned int draw_foot(struct ui_state *st, struct canvas *c, const struc
 	return rows - wanted - 1;
 }
 
-void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows)
+void table_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows)
 {
 	const struct view *v = view_of(st->view);
 	struct list *list = ui_state_list(st);
@@ -411,7 +374,7 @@ void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned
 		scroll_to(list, visible);
 	}
 	if (!list->nr && rows)
-		list_draw_empty(st, c, row, rows);
+		table_draw_empty(st, c, row, rows);
 	ui_state_zone(st, &(struct zone){ (uint16_t)row, 0, (uint16_t)rows, (uint16_t)c->cols,
 					  ZONE_ROWS, list->top });
 	for (uint32_t i = 0; i < rows && list->top + i < list->nr; i++) {
@@ -421,29 +384,5 @@ void list_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned
 		canvas_text(c, row + i, 0, 1, st->glyphs->marker, (struct style){ ROLE_VALUE, 0 });
 		canvas_restyle(c, row + i, 1, c->cols, (struct style){ ROLE_NORMAL, CELL_REVERSE },
 			       true);
-	}
-}
-
-void view_draw_percent(struct canvas *c, struct view_field at, double share)
-{
-	char buf[FORMAT_MAX];
-
-	canvas_right(c, at.row, at.col, at.cols, format_percent(buf, share),
-		     (struct style){ share >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
-}
-
-void view_draw_bar(const struct ui_state *st, struct canvas *c, struct view_field at, double share,
-		   enum theme_role role)
-{
-	unsigned int eighths = (unsigned int)(MIN(MAX(share, 0), 1) * at.cols * 8 + 0.5);
-
-	if (share > 0 && !eighths)
-		eighths = 1;
-	for (unsigned int i = 0; i < at.cols && eighths; i++) {
-		unsigned int part = MIN(eighths, 8);
-
-		canvas_text(c, at.row, at.col + i, 1, st->glyphs->bar[part],
-			    (struct style){ role, 0 });
-		eighths -= part;
 	}
 }

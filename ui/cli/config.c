@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Defaults of the screen, and the columns of --sort.
+ */
+#include "ui/cli/config.h"
+
+#include <errno.h>
+#include <strings.h>
+
+static const struct {
+	const char *name, *help;
+} sorts[CONFIG_SORT_NR] = {
+	[CONFIG_SORT_SELF] = { "self", "share of samples in the function itself" },
+	[CONFIG_SORT_TOTAL] = { "total", "share of samples with the function on the stack" },
+	[CONFIG_SORT_SYMBOL] = { "symbol", "name of the function" },
+	[CONFIG_SORT_MODULE] = { "module", "program, library or kernel module" },
+	[CONFIG_SORT_COMM] = { "comm", "process it ran in most" },
+};
+
+void ui_config_init(struct ui_config *config)
+{
+	*config = (struct ui_config){
+		.mouse = true,
+		.key_bar = true,
+		.tick_ns = 1000000000ull,
+		.window_ns = 5 * 1000000000ull,
+		.window = PROFILE_WINDOW,
+		.sort = CONFIG_SORT_SELF,
+	};
+}
+
+int ui_config_sort_parse(const char *text, struct err *e)
+{
+	for (int i = 0; i < CONFIG_SORT_NR; i++)
+		if (!strcasecmp(text, sorts[i].name))
+			return i;
+	return err_set(e, -EINVAL,
+		       "no column is called '%.40s'\n  --list-columns prints those that there are.",
+		       text);
+}
+
+const char *ui_config_sort_name(enum ui_config_sort sort)
+{
+	return sorts[(unsigned int)sort < CONFIG_SORT_NR ? sort : CONFIG_SORT_SELF].name;
+}
+
+const char *ui_config_sort_help(enum ui_config_sort sort)
+{
+	return sorts[(unsigned int)sort < CONFIG_SORT_NR ? sort : CONFIG_SORT_SELF].help;
+}

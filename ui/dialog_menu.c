@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The menu of a row: its actions, and why some of them are not possible. The
+ * main thread.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/actions.h"
+#include "ui/actions_row.h"
+#include "ui/dialog.h"
+#include "ui/view/view.h"
+
+static void add_entry(struct ui_state *st, const struct key_binding *b)
+{
+	const char *refusal = actions_row_refusal(st, b->action);
+	struct dialog_entry *entry = dialog_add(&st->dialog);
+	char key[8];
+
+	if (!entry)
+		return;
+	entry->value = b->action;
+	entry->refused = refusal;
+	snprintf(entry->name, sizeof(entry->name), "%-6s %s",
+		 keys_name(key, bindings_first(st->bindings, CTX_LIST, b->action)), b->name);
+	snprintf(entry->detail, sizeof(entry->detail), "%s", refusal ? refusal : b->help);
+}
+
+/* Why the row has but an address for a name, and what would help. */
+static void add_reason(struct ui_state *st)
+{
+	uint32_t function = view_function(st);
+	const struct profile_function *f = function == UINT32_MAX ? NULL
+								  : &st->shown->functions[function];
+	struct dialog_entry *entry;
+
+	if (!f || !f->reason || !*f->reason || !(entry = dialog_add(&st->dialog)))
+		return;
+	snprintf(entry->name, sizeof(entry->name), "why it has no name");
+	snprintf(entry->detail, sizeof(entry->detail), "%s", f->reason);
+	if (!f->fix || !*f->fix || !(entry = dialog_add(&st->dialog)))
+		return;
+	snprintf(entry->name, sizeof(entry->name), "what would help");
+	snprintf(entry->detail, sizeof(entry->detail), "%s", f->fix);
+}
+
+/* All that concerns a row: the table of keys says what does. */
+static void fill(struct ui_state *st)
+{
+	for (const struct key_binding *b = keys_table(); b->action; b++)
+		if (b->action == ACT_OPEN || (b->group == GROUP_ROW && b->action != ACT_MENU))
+			add_entry(st, b);
+	add_reason(st);
+}
+
+static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
+{
+	enum action action = entry ? (enum action)entry->value : ACT_NONE;
+
+	if (!entry) {
+		ui_state_say(st, true, "nothing that can be done is called that");
+		return false;
+	}
+	if (action == ACT_NONE) {
+		ui_state_say(st, false, "%s: %s", entry->name, entry->detail);
+		return true;
+	}
+	/* First, as it may open another dialog. */
+	dialog_close(st);
+	actions_do(st, action, keys_first(CTX_LIST, action));
+	return false;
+}
+
+/* The keys on the left do what they do without the menu; text is what comes after a slash. */
+static bool key(struct ui_state *st, uint32_t code)
+{
+	enum action action = bindings_find(st->bindings, CTX_LIST, code);
+	const struct dialog *d = &st->dialog;
+
+	if (d->typing || code <= ' ' || code >= K_BACKSPACE)
+		return false;
+	if (code == '/') {
+		st->dialog.typing = true;
+		return true;
+	}
+	for (uint32_t i = 0; i < d->nr; i++)
+		if (action && d->entries[i].value == action && !d->entries[i].refused) {
+			use(st, &d->entries[i], false);
+			return true;
+		} else if (action && d->entries[i].value == action) {
+			ui_state_say(st, true, "%s", d->entries[i].detail);
+			return true;
+		}
+	ui_state_say(st, false, "no such key in this menu (/ filters it)");
+	return true;
+}
+
+const struct dialog_ops dialog_menu = {
+	.title = "m What to do with this row",
+	.hint = "a key on the left does it; / filters",
+	.foot = "Enter does what the cursor is on   Esc closes",
+	.key = key,
+	.fill = fill,
+	.use = use,
+};

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Keys in the prompt: search and filter take effect while one types; Esc
+ * restores the state of before. The main thread.
+ */
+#include "ui/prompt_keys.h"
+
+#include <stdio.h>
+
+#include "ui/command.h"
+#include "ui/command_table.h"
+#include "ui/view/table.h"
+
+/* Search and filter follow what is typed. */
+static void follow_typing(struct ui_state *st, const char *text)
+{
+	struct prompt *p = &st->prompt;
+	struct list *list = ui_state_list(st);
+
+	if (p->kind == PROMPT_FILTER) {
+		match_set(&list->filter, text);
+		table_reorder(st);
+	} else if (p->kind == PROMPT_SEARCH) {
+		match_set(&list->search, text);
+		list_restore(list, p->selected_before, p->cursor_before, p->pinned_before);
+		p->missed = *text && !table_search(st, list->cursor, false);
+	}
+}
+
+/* Closed first: a command may draw the screen, or open another prompt. */
+static void accept_command(struct ui_state *st)
+{
+	char text[MATCH_MAX];
+
+	snprintf(text, sizeof(text), "%s", st->prompt.line.text);
+	st->prompt.kind = PROMPT_NONE;
+	command_run(st, text);
+}
+
+static void complete(struct ui_state *st)
+{
+	struct prompt *p = &st->prompt;
+	char text[MATCH_MAX];
+
+	if (p->kind != PROMPT_COMMAND)
+		return;
+	command_gather(st, p->line.text);
+	if (command_complete(st, p->line.text, text, sizeof(text)))
+		line_set(&p->line, text);
+}
+
+static void accept(struct ui_state *st)
+{
+	struct list *list = ui_state_list(st);
+
+	if (st->prompt.kind == PROMPT_DELAY)
+		command_find("delay")->run(st, st->prompt.line.text);
+	else if (st->prompt.kind == PROMPT_LIMIT)
+		command_find("limit")->run(st, st->prompt.line.text);
+	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size &&
+		 st->prompt.before[0]) {
+		/* Enter on nothing: once more, as in less. */
+		match_set(&list->search, st->prompt.before);
+		st->prompt.missed = !table_search(st, list->cursor + 1, false);
+	}
+	if (st->prompt.kind == PROMPT_SEARCH && st->prompt.missed)
+		ui_state_say(st, true, "%s: not found", list->search.text);
+	st->prompt.kind = PROMPT_NONE;
+}
+
+void prompt_keys_press(struct ui_state *st, const struct key *key)
+{
+	bool changed;
+
+	switch (keys_find(CTX_PROMPT, key->code)) {
+	case ACT_ACCEPT:
+		if (st->prompt.kind == PROMPT_COMMAND)
+			accept_command(st);
+		else
+			accept(st);
+		return;
+	case ACT_COMPLETE:
+		complete(st);
+		return;
+	case ACT_CANCEL:
+		follow_typing(st, st->prompt.before);
+		st->prompt.kind = PROMPT_NONE;
+		return;
+	default:
+		break;
+	}
+	if (st->prompt.fresh && key->code > ' ' && key->code < K_BACKSPACE)
+		line_set(&st->prompt.line, "");
+	st->prompt.fresh = false;
+	if (line_key(&st->prompt.line, key->code, &changed)) {
+		if (changed)
+			follow_typing(st, st->prompt.line.text);
+		else if (key->code == K_BACKSPACE && !st->prompt.line.size)
+			st->prompt.kind = PROMPT_NONE;
+	}
+}
+
+void prompt_keys_refresh(struct ui_state *st)
+{
+	struct prompt *p = &st->prompt;
+	const char *hint;
+
+	if (p->kind != PROMPT_COMMAND)
+		return;
+	hint = command_hint(p->line.text);
+	if (!command_candidates(st, p->line.text, p->candidates, sizeof(p->candidates)) && hint)
+		snprintf(p->candidates, sizeof(p->candidates), "%s", hint);
+}

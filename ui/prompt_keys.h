@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Keys in the prompt. The main thread.
+ */
+#ifndef UI_PROMPT_KEYS_H
+#define UI_PROMPT_KEYS_H
+
+#include "ui/key/keys.h"
+#include "ui/state/state.h"
+
+void prompt_keys_press(struct ui_state *st, const struct key *key);
+/* Find how the command being typed can continue. */
+void prompt_keys_refresh(struct ui_state *st);
+
+#endif

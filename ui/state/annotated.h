@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The function that is annotated, and the way back out of it. The main thread.
+ */
+#ifndef UI_STATE_ANNOTATED_H
+#define UI_STATE_ANNOTATED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ui/state/view_id.h"
+
+/* What the view of one function shows of it. */
+enum annotate_mode { ANNOTATE_BOTH, ANNOTATE_SOURCE, ANNOTATE_ASSEMBLY, ANNOTATE_NR_MODES };
+
+/* A function that was left by following a call. */
+struct annotate_level {
+	uint32_t function;
+	uint64_t selected;
+	char name[256]; /* clean text */
+};
+#define ANNOTATE_LEVELS 16
+
+struct arrows;
+struct annotated {
+	uint32_t function;			     /* its id; UINT32_MAX: none */
+	char name[256];				     /* clean text */
+	enum view_id from;			     /* where to go back to, */
+	struct annotate_level back[ANNOTATE_LEVELS]; /* but first to these */
+	uint32_t nr_back;
+	enum annotate_mode mode;
+	struct arrows *arrows; /* of its jumps; owned; NULL before the first */
+	bool hottest;	       /* put the cursor there once there is one */
+};
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A line being typed, and the prompt at the bottom that has one. Any thread.
+ */
+#ifndef UI_STATE_LINE_H
+#define UI_STATE_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ui/text/match.h"
+
+/* Always valid UTF-8 of printable code points. */
+struct line {
+	char text[MATCH_MAX];
+	size_t size, at; /* bytes; the cursor */
+};
+
+/* Replace the text; it is cleaned. */
+void line_set(struct line *l, const char *text);
+/*
+ * Edit by a key (text, arrows, Bksp, ^U ^W). Return false if the key is not for a line;
+ * *changed: the text is another one.
+ */
+bool line_key(struct line *l, uint32_t code, bool *changed);
+
+enum prompt_kind {
+	PROMPT_NONE,
+	PROMPT_SEARCH,
+	PROMPT_FILTER,
+	PROMPT_DELAY,
+	PROMPT_LIMIT,
+	PROMPT_COMMAND,
+};
+
+#define PROMPT_CANDIDATES 512
+
+struct prompt {
+	enum prompt_kind kind;
+	struct line line;
+	bool fresh;			    /* a number that the first digit replaces */
+	bool missed;			    /* the search found nothing */
+	char candidates[PROMPT_CANDIDATES]; /* how a command can continue; "": unknown */
+	char before[MATCH_MAX];		    /* restored by Esc */
+	uint32_t cursor_before;
+	uint64_t selected_before;
+	bool pinned_before;
+};
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rows and the cursor among them. The main thread.
+ */
+#include "ui/state/list.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "symbols/base/base.h"
+
+#define ROWS_MAX (1u << 22)
+
+void list_fini(struct list *list)
+{
+	free(list->rows);
+	match_fini(&list->search);
+	match_fini(&list->filter);
+	*list = (struct list){ 0 };
+}
+
+struct row *list_add(struct list *list)
+{
+	assert(list->nr <= list->capacity);
+	if (list->nr == list->capacity) {
+		uint32_t capacity = list->capacity ? list->capacity * 2 : 256;
+		struct row *rows;
+
+		if (capacity > ROWS_MAX)
+			return NULL;
+		rows = reallocarray(list->rows, capacity, sizeof(*rows));
+		if (!rows)
+			return NULL;
+		list->rows = rows;
+		list->capacity = capacity;
+	}
+	list->rows[list->nr] = (struct row){ .task = UINT32_MAX, .top_function = UINT32_MAX };
+	return &list->rows[list->nr++];
+}
+
+void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned)
+{
+	list->selected = selected;
+	list->cursor = list->nr ? MIN(cursor, list->nr - 1) : 0;
+	list->pinned = pinned;
+	for (uint32_t i = 0; pinned && i < list->nr; i++)
+		if (list->rows[i].id == selected)
+			list->cursor = i;
+}
+
+const struct row *list_current(const struct list *list)
+{
+	return list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+}

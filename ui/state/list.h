@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows of a view, and the list that holds them. The main thread.
+ *
+ * A row is identified by its id (function id, process id), never by its index: the
+ * cursor stays with its function when rows change order.
+ */
+#ifndef UI_STATE_LIST_H
+#define UI_STATE_LIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ui/text/match.h"
+
+/* What is known of a row's @delta. */
+enum row_change {
+	CHANGE_UNKNOWN,
+	CHANGE_WINDOW, /* against the window before */
+	CHANGE_UNSURE, /* against the baseline; may be chance */
+	CHANGE_SURE,
+	CHANGE_NEW, /* was not in the baseline */
+};
+
+#define ROW_EVENTS 3 /* beside the shown one */
+
+struct row {
+	uint64_t id;		 /* function id, process id, path, or line */
+	uint32_t index;		 /* in functions or processes of the shown profile */
+	double self, total;	 /* shares of all weight, 0..1 */
+	double count;		 /* samples */
+	uint32_t task;		 /* index in tasks; UINT32_MAX: none */
+	uint32_t nr;		 /* processes of a function, tasks of a process */
+	uint32_t top_function;	 /* of a process; UINT32_MAX: none */
+	float delta;		 /* change of self */
+	float other[ROW_EVENTS]; /* self of other events (folds_other()); < 0: not known */
+	uint8_t change;		 /* enum row_change */
+	/* In a tree of rows. */
+	uint8_t depth;
+	bool parent, folded; /* it has rows below it; they are not shown */
+	uint32_t rails;	     /* bit n: at level n the line goes on below */
+};
+
+struct list {
+	struct row *rows;
+	uint32_t nr, capacity;
+	uint32_t nr_hidden;   /* by filter or limit */
+	double count;	      /* samples that 100 % stands for */
+	double most;	      /* the largest self share */
+	uint32_t cursor, top; /* rows; @cursor is row @selected while it is there */
+	uint32_t page;	      /* rows that the last draw had room for */
+	uint64_t selected;
+	bool pinned;	  /* moved by hand: stay with @selected */
+	uint8_t sort;	  /* column */
+	uint32_t columns; /* bit n: column n is shown; 0: as the width permits */
+	bool inverted;
+	struct match search, filter;
+	char gone[480]; /* what the baseline has and the rows have not; clean */
+};
+
+/* Append a row, zeroed. Return NULL if there is no memory for it. */
+struct row *list_add(struct list *list);
+/* Return the row under the cursor; NULL if there are no rows. */
+const struct row *list_current(const struct list *list);
+/* Put the cursor back to a saved position; the rows may differ from those of then. */
+void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned);
+void list_fini(struct list *list);
+
+#endif

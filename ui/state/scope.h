@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which samples are shown: of which event, process, thread, cgroup and code. The
+ * main thread.
+ */
+#ifndef UI_STATE_SCOPE_H
+#define UI_STATE_SCOPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/sampler.h"
+#include "ui/text/format.h"
+#include "ui/text/match.h"
+
+struct scope {
+	char event_name[EVENT_NAME_MAX];   /* "" the first */
+	bool drilled;			   /* into one process */
+	uint32_t process;		   /* its id */
+	char process_name[128];		   /* clean text */
+	bool in_thread;			   /* drilled further, into one thread */
+	uint32_t thread;		   /* its id */
+	char thread_group[FORMAT_MAX * 2]; /* or into a group of threads: "worker-*"; clean */
+	struct match cgroup;		   /* only processes whose cgroup or container matches */
+	bool hide_kernel, hide_user;
+};
+
+#endif

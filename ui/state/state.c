@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Queries of the state, and its line of messages. The main thread.
+ */
+#include "ui/state/state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/text/format.h"
+
+#define MESSAGE_NS (6 * 1000000000ull)
+/* A request without an answer for so long was refused. */
+#define ASKED_NS (2 * 1000000000ull)
+
+struct safe_text ui_clean(char *buf, size_t size, const char *text)
+{
+	return text_sanitise(buf, size, text, strlen(text));
+}
+
+struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX],
+			 struct safe_text name)
+{
+	return st->full_names ? name : format_name(buf, name);
+}
+
+void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
+{
+	char text[sizeof(st->message)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ui_clean(st->message, sizeof(st->message), text);
+	st->message_bad = bad;
+	st->message_until_ns = st->now_ns + MESSAGE_NS;
+}
+
+uint32_t ui_state_event(const struct ui_state *st, const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		if (!strcmp(p->events[i].event.name, st->scope.event_name))
+			return i;
+	return 0;
+}
+
+double ui_state_want_hz(const struct ui_state *st)
+{
+	if (st->asked_hz > 0 && st->now_ns - st->asked_ns <= ASKED_NS)
+		return st->asked_hz;
+	if (!st->latest || !st->latest->nr_events)
+		return 0;
+	return st->latest->events[ui_state_event(st, st->latest)].want_hz;
+}
+
+uint32_t ui_state_process(const struct ui_state *st)
+{
+	for (uint32_t i = 0; st->shown && i < st->shown->nr_processes; i++)
+		if (st->shown->processes[i].id == st->scope.process)
+			return i;
+	return UINT32_MAX;
+}
+
+uint32_t ui_state_thread(const struct ui_state *st)
+{
+	for (uint32_t i = 0;
+	     st->scope.drilled && st->scope.in_thread && st->shown && i < st->shown->nr_tasks; i++)
+		if (st->shown->tasks[i].id == st->scope.thread)
+			return i;
+	return UINT32_MAX;
+}
+
+void ui_state_zone(struct ui_state *st, const struct zone *zone)
+{
+	if (st->nr_zones < ZONES_MAX)
+		st->zones[st->nr_zones++] = *zone;
+}
+
+const struct profile_notice *ui_state_worst(const struct ui_state *st)
+{
+	const struct profile_notice *worst = NULL;
+
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++) {
+		const struct profile_notice *n = &st->latest->notices[i];
+
+		if (n->active && n->severity > (worst ? worst->severity : NOTICE_INFO))
+			worst = n;
+	}
+	return worst;
+}
+
+const struct profile_notice *ui_state_notice(const struct ui_state *st, const char *key)
+{
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++)
+		if (st->latest->notices[i].active && !strcmp(st->latest->notices[i].key, key))
+			return &st->latest->notices[i];
+	return NULL;
+}
+
+void ui_state_say_error(struct ui_state *st, const struct err *e)
+{
+	char text[sizeof(st->message)];
+	size_t n = 0;
+
+	for (const char *at = e->text; *at && n + 2 < sizeof(text); at++) {
+		if (*at != '\n') {
+			text[n++] = *at;
+			continue;
+		}
+		text[n++] = ';';
+		while (at[1] == ' ')
+			at++;
+		text[n++] = ' ';
+	}
+	text[n] = '\0';
+	ui_state_say(st, true, "%s", text);
+}

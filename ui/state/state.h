@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Everything that the screen depends on, the time included: drawing is a
+ * function of this state alone. The main thread owns it.
+ */
+#ifndef UI_STATE_STATE_H
+#define UI_STATE_STATE_H
+
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/text.h"
+#include "ui/cli/config.h"
+#include "ui/cli/words.h"
+#include "ui/draw/theme.h"
+#include "ui/key/bindings.h"
+#include "ui/state/annotated.h"
+#include "ui/state/list.h"
+#include "ui/state/picker.h"
+#include "ui/state/scope.h"
+#include "ui/state/view_id.h"
+
+/* Lost or throttled samples of one CPU: shown for a while after the last. */
+struct alarm {
+	int cpu;
+	uint64_t lost, throttled; /* in the last tick that had any */
+	uint64_t until_ns;
+};
+
+struct module_only {
+	bool on;
+	uint32_t id;	   /* of the module */
+	enum view_id from; /* where to go back to */
+	char name[64];	   /* clean text */
+};
+
+/* A part of the screen, and what a press of the mouse means there. */
+enum zone_kind { ZONE_ACTION, ZONE_COLUMN, ZONE_VIEW, ZONE_ROWS, ZONE_ENTRIES };
+struct zone {
+	uint16_t row, col, rows, cols;
+	enum zone_kind kind;
+	uint32_t value; /* action, column, view */
+};
+#define ZONES_MAX 64
+
+struct ui_state {
+	struct sampler *sampler;
+	const struct ui_config *config;
+	const struct glyphs *glyphs;
+	const struct bindings *bindings; /* keys over those of the table; NULL: none */
+	char host[65];
+	uint64_t now_ns;
+
+	struct profile *latest;	  /* the newest; owned */
+	struct profile *shown;	  /* what rows are made of: latest, or kept when frozen; owned */
+	struct profile *baseline; /* what rows are compared with (B); owned; NULL: none */
+	bool frozen;
+
+	enum view_id view;
+	enum view_id help_from, drill_from;
+	struct list lists[VIEW_NR];
+	struct scope scope; /* which samples are shown */
+	double asked_hz;    /* wanted since asked_ns, until a profile tells */
+	uint64_t asked_ns;
+	uint64_t tick_ns;
+	bool full_names, follow, hide_header;
+	double percent_limit;
+	bool intervals;	     /* a column of error bars (~) */
+	unsigned int scroll; /* cells that names are scrolled by */
+
+	struct alarm *alarms;
+	uint32_t nr_alarms;
+	char message[256]; /* clean text */
+	bool message_bad;
+	uint64_t message_until_ns;
+	uint32_t message_seq;
+
+	struct prompt prompt;
+	struct words_list words; /* that the prompt completes */
+	struct dialog dialog;
+	struct zone zones[ZONES_MAX];
+	uint32_t nr_zones;
+	uint64_t click_ns; /* of the last press on a row, and where */
+	uint16_t click_row;
+	struct {
+		bool on; /* the button is held, and was pressed on a row */
+		uint16_t row, col;
+	} press;
+
+	unsigned int rows, cols; /* of the screen, when it was drawn */
+	struct module_only only; /* code of one module alone (d) */
+	struct annotated annotate;
+	bool by_thread;		   /* processes split by thread (H) */
+	bool process_tree;	   /* processes below their parents (t) */
+	bool fold_threads;	   /* "worker-1", "worker-2" are one: "worker-*" */
+	struct folds *folds;	   /* folds, and what is unfolded; NULL: no memory */
+	struct file_worker *files; /* borrowed: writes files; NULL: the main thread does */
+	struct folding *folding;   /* borrowed: the thread that folds; NULL: this one does */
+
+	char copy[TEXT_MAX + 4]; /* for the clipboard; "": nothing */
+	int theme;		 /* enum theme: the terminal follows */
+	bool mouse;		 /* the same */
+	/* To the loop. */
+	struct {
+		char path[TEXT_MAX]; /* for the editor; "": nothing */
+		uint32_t line;
+	} edit;
+	bool quit, suspend, redraw;
+};
+
+/* One line at the bottom for some seconds; cleaned. */
+void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Index of the shown event in @p. */
+uint32_t ui_state_event(const struct ui_state *st, const struct profile *p);
+/* The rate wanted now, as far as it is known here. */
+double ui_state_want_hz(const struct ui_state *st);
+/* Index of the process drilled into in the shown profile; UINT32_MAX if it is not there. */
+uint32_t ui_state_process(const struct ui_state *st);
+/* Index of the thread drilled into; UINT32_MAX: all threads, or it is not there. */
+uint32_t ui_state_thread(const struct ui_state *st);
+void ui_state_zone(struct ui_state *st, const struct zone *zone);
+
+static inline struct list *ui_state_list(struct ui_state *st)
+{
+	return &st->lists[st->view];
+}
+
+/* The worst notice of the newest tick, from warnings on; NULL: none. */
+const struct profile_notice *ui_state_worst(const struct ui_state *st);
+/* The active notice with that @key (profile_notice.key); NULL: none. */
+const struct profile_notice *ui_state_notice(const struct ui_state *st, const char *key);
+/* Show an error of several lines as one: what failed; why; what to do. */
+void ui_state_say_error(struct ui_state *st, const struct err *e);
+
+/* Text that is clean already (the sampler's, or cleaned by us), with its width. */
+struct safe_text ui_clean(char *buf, size_t size, const char *text);
+/* A function's name as rows show it: short, unless names are wanted in full (V). */
+struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX],
+			 struct safe_text name);
+
+#endif

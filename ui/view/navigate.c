@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From view to view, into processes and threads and out again. The main thread.
+ */
+#include "ui/view/navigate.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/view/folds.h"
+#include "ui/view/process_rows.h"
+#include "ui/view/table.h"
+#include "ui/view/view.h"
+#include "ui/view/view_annotate.h"
+
+void navigate_to(struct ui_state *st, enum view_id view)
+{
+	/* Help is only looked up. */
+	if (view != VIEW_ANNOTATE && view != VIEW_HELP)
+		view_annotate_left(st);
+	st->view = view;
+	st->scroll = 0;
+	table_rebuild(st, view);
+}
+
+void navigate_into_process(struct ui_state *st, uint32_t id)
+{
+	uint32_t index;
+	char name[sizeof(st->scope.process_name)];
+
+	st->scope.process = id;
+	index = ui_state_process(st);
+	if (index == UINT32_MAX)
+		return;
+	snprintf(name, sizeof(name), "%.100s[%d]", st->shown->processes[index].comm.str,
+		 (int)st->shown->processes[index].pid);
+	ui_clean(st->scope.process_name, sizeof(st->scope.process_name), name);
+	if (!st->scope.drilled)
+		st->drill_from = st->view;
+	st->scope.drilled = true;
+	st->scope.in_thread = false;
+	st->scope.thread_group[0] = '\0';
+	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
+	st->lists[VIEW_FUNCTIONS].pinned = false;
+	/* Who looks at stacks stays there. */
+	navigate_to(st, view_shown(st)->stacks ? st->view : VIEW_FUNCTIONS);
+}
+
+void navigate_out_of_process(struct ui_state *st)
+{
+	if (!st->scope.drilled)
+		return;
+	if (st->latest && st->latest->focus)
+		sampler_unfocus(st->sampler);
+	st->scope.drilled = false;
+	st->lists[VIEW_FUNCTIONS].pinned = false;
+	navigate_to(st, st->drill_from);
+}
+
+void navigate_into_thread(struct ui_state *st, const struct row *row)
+{
+	const struct profile *p = st->shown;
+	char name[sizeof(st->scope.process_name)];
+	char group[FORMAT_MAX * 2] = "";
+	struct profile_task task;
+	bool is_group;
+
+	if (!p || row->task >= p->nr_tasks)
+		return;
+	task = p->tasks[row->task];
+	if (task.process >= p->nr_processes)
+		return;
+	process_rows_comm(st, task.comm, group);
+	is_group = st->fold_threads && row->nr > 1;
+	navigate_into_process(st, p->processes[task.process].id);
+	st->scope.in_thread = !is_group;
+	st->scope.thread = task.id;
+	if (is_group)
+		snprintf(st->scope.thread_group, sizeof(st->scope.thread_group), "%s", group);
+	if (is_group)
+		snprintf(name, sizeof(name), "%.60s threads %.50s", st->scope.process_name, group);
+	else
+		snprintf(name, sizeof(name), "%.80s thread %d", st->scope.process_name,
+			 (int)task.tid);
+	ui_clean(st->scope.process_name, sizeof(st->scope.process_name), name);
+	table_rebuild(st, VIEW_FUNCTIONS);
+}
+
+void navigate_to_callers(struct ui_state *st, uint32_t id)
+{
+	struct folds *s = st->folds;
+
+	if (!s)
+		return;
+	if (st->view != VIEW_CALLERS) {
+		s->callers_from = st->view;
+		s->nr_centres = 0;
+	}
+	if (s->nr_centres && s->centres[s->nr_centres - 1] == id)
+		return;
+	/* The way back is as long as there is room; then the oldest step is forgotten. */
+	if (s->nr_centres == FOLDS_LEVELS) {
+		memmove(s->centres, s->centres + 1, (FOLDS_LEVELS - 1) * sizeof(*s->centres));
+		s->nr_centres--;
+	}
+	s->centres[s->nr_centres++] = id;
+	st->lists[VIEW_CALLERS].pinned = true;
+	st->lists[VIEW_CALLERS].selected = 0;
+	navigate_to(st, VIEW_CALLERS);
+}
+
+void navigate_into_module(struct ui_state *st, uint32_t module)
+{
+	assert(st->shown && module < st->shown->nr_modules);
+	st->only.on = true;
+	st->only.from = st->view;
+	st->only.id = st->shown->modules[module].id;
+	ui_clean(st->only.name, sizeof(st->only.name), st->shown->modules[module].name.str);
+	st->lists[VIEW_FUNCTIONS].pinned = false;
+	navigate_to(st, VIEW_FUNCTIONS);
+}

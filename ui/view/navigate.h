@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From view to view, into processes and threads and out again. The main thread.
+ */
+#ifndef UI_VIEW_NAVIGATE_H
+#define UI_VIEW_NAVIGATE_H
+
+#include "ui/state/state.h"
+
+/* Change the view. */
+void navigate_to(struct ui_state *st, enum view_id view);
+/* Drill into the process with that id, and out of it. */
+void navigate_into_process(struct ui_state *st, uint32_t id);
+void navigate_out_of_process(struct ui_state *st);
+/* Drill into a thread, or group of threads: a row of the view of threads. */
+void navigate_into_thread(struct ui_state *st, const struct row *row);
+/* Show the functions of one module: an index in the shown profile's. */
+void navigate_into_module(struct ui_state *st, uint32_t module);
+/* Show the callers and callees of the function with that id. */
+void navigate_to_callers(struct ui_state *st, uint32_t id);
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the call tree and the flame graph have in common. The main thread.
+ */
+#include "ui/view/stacks.h"
+
+#include <stdio.h>
+
+#include "ui/view/folds.h"
+#include "ui/view/table.h"
+
+void stacks_turn(struct ui_state *st, enum action action)
+{
+	struct folds *s = st->folds;
+
+	if (!s)
+		return;
+	if (action == ACT_INVERT) {
+		s->bottom_up = !s->bottom_up;
+		ui_state_say(st, false,
+			     s->bottom_up ? "bottom-up: below each function those that called it"
+					  : "top-down: below each function those that it called");
+	} else {
+		s->fold_recursion = !s->fold_recursion;
+		ui_state_say(st, false,
+			     s->fold_recursion ? "recursion is folded: back to where it began"
+					       : "every recursive call is shown");
+	}
+	st->lists[st->view].pinned = false;
+	table_rebuild(st, st->view);
+}
+
+size_t stacks_options(const struct ui_state *st, char *buf, size_t size)
+{
+	bool folded = st->folds && st->folds->fold_recursion;
+
+	return (size_t)snprintf(buf, size, "%s%s", st->by_thread ? "  by thread (H)" : "",
+				folded ? "  recursion folded (X)" : "");
+}

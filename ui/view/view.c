@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The views by their number, and what is asked of the one shown. The main
+ * thread.
+ */
+#include "ui/view/view.h"
+
+#include <assert.h>
+
+#include "ui/text/format.h"
+
+static const struct view *const views[VIEW_NR] = {
+	[VIEW_FUNCTIONS] = &view_functions, [VIEW_PROCESSES] = &view_processes,
+	[VIEW_TREE] = &view_tree,	    [VIEW_FLAME] = &view_flame,
+	[VIEW_CALLERS] = &view_callers,	    [VIEW_CPUS] = &view_cpus,
+	[VIEW_MODULES] = &view_modules,	    [VIEW_MESSAGES] = &view_messages,
+	[VIEW_ANNOTATE] = &view_annotate,   [VIEW_HELP] = &view_help,
+};
+
+const struct view *view_of(enum view_id id)
+{
+	assert((unsigned int)id < VIEW_NR && views[id]);
+	return views[id];
+}
+
+const struct view *view_shown(const struct ui_state *st)
+{
+	return view_of(st->view);
+}
+
+enum key_context view_context(const struct ui_state *st)
+{
+	return st->dialog.ops ? CTX_PICKER : st->prompt.kind ? CTX_PROMPT : view_shown(st)->context;
+}
+
+const struct row *view_row(const struct ui_state *st)
+{
+	return list_current(&st->lists[st->view]);
+}
+
+uint32_t view_function(const struct ui_state *st)
+{
+	const struct view *v = view_shown(st);
+	const struct row *row = view_row(st);
+
+	return st->shown && v->function && row ? v->function(st, row) : UINT32_MAX;
+}
+
+uint32_t view_module(const struct ui_state *st)
+{
+	const struct view *v = view_shown(st);
+	const struct row *row = view_row(st);
+	uint32_t module = st->shown && v->module && row ? v->module(st, row) : UINT32_MAX;
+
+	return st->shown && module < st->shown->nr_modules ? module : UINT32_MAX;
+}
+
+const char *view_row_name(const struct ui_state *st, char buf[static TEXT_MAX])
+{
+	const struct view *v = view_shown(st);
+	const struct row *row = view_row(st);
+	uint32_t function = view_function(st);
+
+	if (row && v->copied)
+		return v->copied(st, row, buf);
+	return function == UINT32_MAX ? "" : st->shown->functions[function].name.str;
+}
+
+void view_draw_percent(struct canvas *c, struct view_field at, double share)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_percent(buf, share),
+		     (struct style){ share >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
+}
+
+void view_draw_bar(const struct ui_state *st, struct canvas *c, struct view_field at, double share,
+		   enum theme_role role)
+{
+	unsigned int eighths = (unsigned int)(MIN(MAX(share, 0), 1) * at.cols * 8 + 0.5);
+
+	if (share > 0 && !eighths)
+		eighths = 1;
+	for (unsigned int i = 0; i < at.cols && eighths; i++) {
+		unsigned int part = MIN(eighths, 8);
+
+		canvas_text(c, at.row, at.col + i, 1, st->glyphs->bar[part],
+			    (struct style){ role, 0 });
+		eighths -= part;
+	}
+}
