@@ -21,11 +21,11 @@ endif
 FLAVOUR := $(CROSS:%=%-)
 B := build/$(FLAVOUR)$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,$(DEBUG)),debug,release))
 
-PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr liburcu-cds libutf8proc jansson
+PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr libutf8proc jansson
 TEST_PKGS := cmocka
 # Used where they are found (libpfm4 has no .pc file); build/config.mk says which (made once the packages are there, by "deps").
 WANTED_PKGS := libzstd liblzma capstone
-ifneq ($(filter-out clean help layering style uninstall deps,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out clean help layering style figures uninstall deps,$(or $(MAKECMDGOALS),all)),)
 include build/$(FLAVOUR)config.mk
 endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
@@ -68,7 +68,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: man all run check unit e2e bench fuzz layering style install uninstall clean help deps programs
+.PHONY: man all run check unit e2e bench fuzz layering style figures install uninstall clean help deps programs
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -171,8 +171,11 @@ PUBLIC := sampler/event/doctor.h sampler/count/interval.h sampler/sampler.h samp
 layering: ## rooms and their folders include to the right only, public headers only; curses only in term.c
 	$(Q)tests/layering '$(PUBLIC)' $(ROOMS)
 
-style: ## SPDX lines, 100 columns, file sizes, every file in doc/ARCHITECTURE.md; clang-format where there is one
+style: ## SPDX, sizes, prefixes, the words of doc/STYLE.md, doc/ARCHITECTURE.md complete, clang-format
 	$(Q)tests/style $(ROOMS)
+
+figures: ## lines, functions, include knots, comments and words, by room
+	$(Q)tests/figures.py $(ROOMS)
 
 fuzz: ## CC=clang: build tests/fuzz/* with libFuzzer into build/fuzz; FUZZ_SECONDS=60 each
 	$(Q)CC='$(CC)' tests/fuzz/run $(FUZZERS)
