@@ -37,9 +37,11 @@ CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
 	-Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+# assert() checks invariants in debug and sanitizer builds.
 ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 	$(if $(filter libzstd,$(OPT_PKGS)),-DHAVE_ZSTD) $(if $(filter liblzma,$(OPT_PKGS)),-DHAVE_LZMA) \
 	$(if $(filter capstone,$(OPT_PKGS)),-DHAVE_CAPSTONE) $(if $(HAVE_PFM),-DHAVE_PFM) \
+	$(if $(SAN)$(filter 1,$(DEBUG)),,-DNDEBUG) \
 	$(CPPFLAGS)
 ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Growable arrays. Runs on: any thread.
+ */
+#include "symbols/base/array.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+
+#define ROOM_MIN 64u
+
+bool array_reserve_size(void *array, uint32_t *room, uint64_t nr, size_t size)
+{
+	uint64_t larger = MAX(MAX(2ull * *room, nr), ROOM_MIN);
+	void *p;
+
+	assert(size);
+	if (nr <= *room)
+		return true;
+	if (nr > UINT32_MAX)
+		return false;
+	larger = MIN(larger, UINT32_MAX);
+	/* A pointer of any type is read and written by its bytes. */
+	memcpy(&p, array, sizeof(p));
+	p = reallocarray(p, larger, size);
+	if (!p)
+		return false;
+	memcpy(array, &p, sizeof(p));
+	*room = (uint32_t)larger;
+	return true;
+}

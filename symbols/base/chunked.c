@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Append-only store in chunks.
+ */
+#include "symbols/base/chunked.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t nr_chunks(const struct chunked *c, uint32_t nr)
+{
+	return ((size_t)nr + (1u << c->bits) - 1) >> c->bits;
+}
+
+int chunked_init(struct chunked *c, size_t size, uint32_t bits, uint32_t max)
+{
+	assert(size && bits < 32 && max);
+	memset(c, 0, sizeof(*c));
+	c->size = size;
+	c->bits = bits;
+	c->max = max;
+	c->chunks = calloc(nr_chunks(c, max), sizeof(*c->chunks));
+	return c->chunks ? 0 : -ENOMEM;
+}
+
+void chunked_fini(struct chunked *c)
+{
+	for (size_t i = 0; c->chunks && i < nr_chunks(c, c->max); i++)
+		free(c->chunks[i]);
+	free(c->chunks);
+	c->chunks = NULL;
+}
+
+void *chunked_reserve(struct chunked *c, uint32_t id)
+{
+	void **chunk;
+
+	if (id >= c->max)
+		return NULL;
+	chunk = &c->chunks[id >> c->bits];
+	if (!*chunk)
+		*chunk = calloc((size_t)1 << c->bits, c->size);
+	return *chunk ? chunked_at(c, id) : NULL;
+}
+
+size_t chunked_memory(const struct chunked *c)
+{
+	return nr_chunks(c, c->max) * sizeof(*c->chunks) +
+	       (nr_chunks(c, chunked_nr(c)) << c->bits) * c->size;
+}

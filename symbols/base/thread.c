@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Starting, joining and waking threads.
+ */
+#include "symbols/base/thread.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbols/base/base.h"
+
+int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int code;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	if (stack_size)
+		pthread_attr_setstacksize(&attr, stack_size);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	code = pthread_create(out, &attr, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -code;
+}
+
+bool thread_join_until(pthread_t thread, uint64_t deadline_ns)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+
+	/* Not a timed join: ThreadSanitizer does not see the one by the monotonic clock. */
+	while (pthread_tryjoin_np(thread, NULL)) {
+		if (time_now_ns() > deadline_ns) {
+			pthread_detach(thread);
+			return false;
+		}
+		nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
+int wake_new(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void wake_send(int fd)
+{
+	int saved = errno;
+
+	/* Fails only when the counter is full: then a wake-up is pending already. */
+	if (eventfd_write(fd, 1))
+		errno = saved;
+}
+
+bool wake_clear(int fd)
+{
+	eventfd_t nr;
+
+	return !eventfd_read(fd, &nr);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Growable arrays: contents kept, room doubled, limits and failures.
+ */
+#include "symbols/base/array.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void test_append(void **state)
+{
+	uint32_t room = 0, nr_grown = 0;
+	uint64_t *list = NULL;
+
+	for (uint32_t i = 0; i < 100000; i++) {
+		uint32_t before = room;
+
+		assert_true(array_reserve(&list, &room, i + 1ull));
+		assert_true(room > i);
+		nr_grown += room != before;
+		list[i] = i * 3ull;
+	}
+	assert_in_range(nr_grown, 5, 20);
+	for (uint32_t i = 0; i < 100000; i++)
+		assert_int_equal(list[i], i * 3ull);
+	free(list);
+}
+
+/* Room for many at a time, and nothing done when there is room. */
+static void test_room(void **state)
+{
+	struct item {
+		char bytes[24];
+	} *list = NULL, *before;
+	uint32_t room = 0;
+
+	assert_true(array_reserve(&list, &room, 0));
+	assert_null(list);
+	assert_true(array_reserve(&list, &room, 1000));
+	assert_int_equal(room, 1000);
+	before = list;
+	assert_true(array_reserve(&list, &room, 1000));
+	assert_ptr_equal(list, before);
+	assert_true(array_reserve(&list, &room, 1001));
+	assert_int_equal(room, 2000);
+	free(list);
+}
+
+/* What cannot be had leaves the array as it is. */
+static void test_refused(void **state)
+{
+	uint32_t room = 0;
+	char *list = NULL, *before;
+
+	assert_true(array_reserve(&list, &room, 10));
+	before = list;
+	before[0] = 'x';
+	assert_false(array_reserve(&list, &room, 1ull << 32));
+	assert_false(array_reserve_size(&list, &room, UINT32_MAX, SIZE_MAX / 2));
+	assert_ptr_equal(list, before);
+	assert_int_equal(room, 64);
+	assert_int_equal(list[0], 'x');
+	free(list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_append),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

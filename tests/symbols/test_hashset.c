@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Hash table of ids: against an array that knows all, with equal and unequal hashes.
+ */
+#include "symbols/base/hashset.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "symbols/base/base.h"
+
+/* How often @id is found under @hash. */
+static unsigned int times(const struct hashset *s, uint64_t hash, uint32_t id)
+{
+	uint32_t at = 0, found;
+	unsigned int nr = 0;
+
+	while ((found = hashset_next(s, hash, &at)) != HASHSET_NONE)
+		nr += found == id;
+	return nr;
+}
+
+static void test_empty(void **state)
+{
+	struct hashset s = { 0 };
+	uint32_t at = 0;
+
+	assert_int_equal(hashset_next(&s, 5, &at), HASHSET_NONE);
+	assert_int_equal(hashset_memory(&s), 0);
+	hashset_clear(&s);
+	hashset_fini(&s);
+}
+
+static void test_many(void **state)
+{
+	struct hashset s = { 0 };
+	const uint32_t nr = 100000;
+
+	for (uint32_t id = 0; id < nr; id++) {
+		assert_int_equal(hashset_reserve(&s, 1), 0);
+		hashset_add(&s, hash_u64(id), id);
+	}
+	assert_int_equal(s.nr, nr);
+	assert_true(s.nr_slots >= 2 * nr);
+	for (uint32_t id = 0; id < nr; id++)
+		assert_int_equal(times(&s, hash_u64(id), id), 1);
+	for (uint32_t id = 0; id < nr; id++)
+		assert_int_equal(times(&s, hash_u64(id + nr), id), 0);
+	hashset_replace(&s, hash_u64(77), 77, nr);
+	assert_int_equal(times(&s, hash_u64(77), 77), 0);
+	assert_int_equal(times(&s, hash_u64(77), nr), 1);
+	hashset_clear(&s);
+	assert_int_equal(times(&s, hash_u64(5), 5), 0);
+	assert_int_equal(s.nr, 0);
+	hashset_fini(&s);
+}
+
+/* Keys of one hash, and of hashes that begin their search in one slot, around the end. */
+static void test_equal_hashes(void **state)
+{
+	struct hashset s = { 0 };
+
+	assert_int_equal(hashset_reserve(&s, 20), 0);
+	for (uint32_t id = 0; id < 10; id++) {
+		hashset_add(&s, s.nr_slots - 1, id);
+		hashset_add(&s, 2ull * s.nr_slots - 1, id + 100);
+	}
+	for (uint32_t id = 0; id < 10; id++) {
+		assert_int_equal(times(&s, s.nr_slots - 1, id), 1);
+		assert_int_equal(times(&s, s.nr_slots - 1, id + 100), 0);
+		assert_int_equal(times(&s, 2ull * s.nr_slots - 1, id + 100), 1);
+	}
+	assert_int_equal(hashset_reserve(&s, 200), 0);
+	for (uint32_t id = 0; id < 10; id++)
+		assert_int_equal(times(&s, 63, id), 1);
+	hashset_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_equal_hashes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

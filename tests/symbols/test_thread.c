@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Threads without signals, joined in time; wake-ups that are not lost.
+ */
+#include "symbols/base/thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "symbols/base/base.h"
+
+static void *read_mask(void *arg)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, arg);
+	return NULL;
+}
+
+static void test_signals(void **state)
+{
+	sigset_t before, after, inside;
+	pthread_t thread;
+
+	sigemptyset(&inside);
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	assert_int_equal(thread_start(&thread, 1 << 20, read_mask, &inside), 0);
+	pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	assert_true(sigismember(&inside, SIGINT) && sigismember(&inside, SIGTERM));
+	for (int i = 1; i < 32; i++)
+		assert_int_equal(sigismember(&before, i), sigismember(&after, i));
+}
+
+struct sleeper {
+	int stop, done; /* wake-ups */
+};
+
+static void *sleep_until(void *arg)
+{
+	const struct sleeper *s = arg;
+	struct pollfd p = { .fd = s->stop, .events = POLLIN };
+
+	poll(&p, 1, -1);
+	wake_send(s->done);
+	return NULL;
+}
+
+static void test_join(void **state)
+{
+	struct sleeper s = { wake_new(), wake_new() };
+	struct pollfd done = { .fd = s.done, .events = POLLIN };
+	pthread_t thread;
+
+	assert_true(s.stop >= 0 && s.done >= 0);
+	assert_int_equal(thread_start(&thread, 0, sleep_until, &s), 0);
+	/* Too early: detached, and it goes on. */
+	assert_false(thread_join_until(thread, time_now_ns() + 5000000));
+	assert_false(wake_clear(s.done));
+	wake_send(s.stop);
+	assert_int_equal(poll(&done, 1, 10000), 1);
+	assert_true(wake_clear(s.done));
+	assert_int_equal(thread_start(&thread, 0, sleep_until, &s), 0);
+	assert_true(thread_join_until(thread, time_now_ns() + 10000000000ull));
+	assert_true(wake_clear(s.done));
+	close(s.stop);
+	close(s.done);
+}
+
+static void test_wake(void **state)
+{
+	struct pollfd p = { .fd = wake_new(), .events = POLLIN };
+
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_false(wake_clear(p.fd));
+	wake_send(p.fd);
+	wake_send(p.fd);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_true(wake_clear(p.fd));
+	assert_false(wake_clear(p.fd));
+	/* A full counter is a wake-up. */
+	assert_int_equal(write(p.fd, &(uint64_t){ UINT64_MAX - 1 }, 8), 8);
+	errno = 42;
+	wake_send(p.fd);
+	assert_int_equal(errno, 42);
+	assert_true(wake_clear(p.fd));
+	close(p.fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_wake),
+		cmocka_unit_test(test_join),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
