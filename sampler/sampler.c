@@ -79,7 +79,7 @@ static void choose_event(struct sampler *s)
 		return;
 	event_parse(&c->events[0], "cpu-clock", NULL);
 	snprintf(s->banner, sizeof(s->banner), "cpu-clock instead of cycles: %s",
-		 event_errno(code));
+		 code == -ENOENT ? "this machine has no PMU" : event_errno(code));
 }
 
 static int open_counters(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)

@@ -169,18 +169,6 @@ static enum tracefs_state read_tracefs(const char *root)
 	return state;
 }
 
-/* "none [integrity] confidentiality": the word in brackets. */
-static void read_lockdown(struct doctor_facts *f, const char *root)
-{
-	char path[512], line[128], *word;
-
-	snprintf(path, sizeof(path), "%s/sys/kernel/security/lockdown", root);
-	word = pmu_read_line(path, line, sizeof(line)) ? strchr(line, '[') : NULL;
-	if (word)
-		snprintf(f->lockdown, sizeof(f->lockdown), "%.*s", (int)strcspn(word + 1, "]"),
-			 word + 1);
-}
-
 void doctor_read(struct doctor_facts *f, const char *root)
 {
 	char path[512];
@@ -194,7 +182,7 @@ void doctor_read(struct doctor_facts *f, const char *root)
 	f->nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	f->kernel_symbols = has_kernel_symbols(root);
 	f->tracefs = read_tracefs(root);
-	read_lockdown(f, root);
+	procstat_lockdown(root, f->lockdown, sizeof(f->lockdown));
 	f->debug_files = is_there(root, "/usr/lib/debug/.build-id");
 	f->debuginfod = getenv("DEBUGINFOD_URLS") && getenv("DEBUGINFOD_URLS")[0];
 	f->other_processes = is_there(root, "/proc/1/stat");

@@ -307,15 +307,15 @@ int event_set_filter(struct event *ev, const char *filter, struct err *e)
 {
 	if (ev->type != PERF_TYPE_TRACEPOINT)
 		return err_set(e, -EINVAL,
-			       "a filter is for tracepoints: '%.120s' is none\n"
-			       "  give it after the event that it is for, as in\n"
-			       "  -e sched:sched_switch --filter 'prev_pid == 0'",
+			       "invalid filter: event '%.120s' is not a tracepoint\n"
+			       "  --event-filter follows the -e of its tracepoint, as in\n"
+			       "  -e sched:sched_switch --event-filter 'prev_pid == 0'",
 			       ev->name);
 	if (!filter[0] || strlen(filter) >= sizeof(ev->filter))
 		return err_set(e, -EINVAL,
-			       "a filter of %zu letters cannot be\n"
-			       "  from 1 to %d\n"
-			       "  as in -e sched:sched_switch --filter 'prev_pid == 0'",
+			       "invalid filter: %zu characters, must be 1 to %d\n"
+			       "  --event-filter follows the -e of its tracepoint, as in\n"
+			       "  -e sched:sched_switch --event-filter 'prev_pid == 0'",
 			       strlen(filter), EVENT_TEXT_MAX - 1);
 	memcpy(ev->filter, filter, strlen(filter) + 1);
 	return 0;
@@ -388,7 +388,7 @@ const char *event_errno(int code)
 	case 0:
 		return "usable";
 	case ENOENT:
-		return "no such event on this machine (no PMU)";
+		return "no such event on this machine";
 	case EOPNOTSUPP:
 		return "cannot be sampled here (no PMU interrupt, or not this precise)";
 	case ENODEV:

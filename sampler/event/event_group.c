@@ -43,14 +43,15 @@ static int parse_one(const char *root, struct event *events, uint32_t *nr, uint3
 
 	if (size >= sizeof(name))
 		return err_set(e, -EINVAL,
-			       "an event name of %zu letters cannot be\n"
-			       "  none is as long as this\n"
-			       "  'proftop --list-events' shows them all",
-			       size);
+			       "event name too long (%zu characters)\n"
+			       "  the limit is %d\n"
+			       "  'proftop --list-events' shows all events",
+			       size, EVENT_NAME_MAX - 1);
 	if (*nr == max)
 		return err_set(e, -EINVAL,
-			       "more than %u events\n  so many can be sampled at once\n"
-			       "  give fewer; in the program, 'e' changes them",
+			       "too many events: the limit is %u\n"
+			       "  they are sampled at the same time\n"
+			       "  give fewer (-e); 'e' changes them while proftop runs",
 			       max);
 	memcpy(name, text, size);
 	name[size] = '\0';

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Limits of the kernel for this user, read when needed, and their sentences.
+/* * Limits of the kernel for this user, read when needed, and the messages about them.
  *
- * Set-up and builder; no state. Each sentence: what failed; why, with the
+ * Set-up and builder; no state. Each message: what failed; why, with the
  * value just read; what to do, least power first.
  */
 #include "sampler/event/limits.h"
@@ -35,7 +34,7 @@
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
 
-/* Our own capabilities, or those to be ours. */
+/* The capabilities of this thread. */
 struct caps {
 	struct __user_cap_header_struct header;
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
@@ -47,7 +46,7 @@ static bool get_caps(struct caps *c)
 	return !syscall(SYS_capget, &c->header, c->data);
 }
 
-/* Is @cap in our effective set? */
+/* Return whether @cap is in the effective set. */
 static bool have_cap(unsigned int cap)
 {
 	struct caps c;
@@ -70,7 +69,7 @@ void limits_drop_caps(bool command)
 		CAP_DAC_OVERRIDE,
 		CAP_CHECKPOINT_RESTORE,
 		CAP_SYS_RAWIO,
-		/* to end an editor or command that became somebody else */
+		/* to end an editor or command that has changed its user */
 		CAP_KILL,
 	};
 	uint32_t keep[_LINUX_CAPABILITY_U32S_3] = { 0 };
@@ -107,7 +106,7 @@ void limits_raise_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Locked memory is not counted for those who may lock at will. */
+/* Return whether the kernel does not count locked memory for this user. */
 static bool locks_freely(void)
 {
 	return have_cap(CAP_IPC_LOCK) || paranoid() < 0;
@@ -118,7 +117,7 @@ size_t limits_side_ring(void)
 	return locks_freely() ? SIDE_RING_WANTED : SIDE_RING_SMALL;
 }
 
-/* The power of two that holds @want, within what all CPUs together may cost. */
+/* Return the power of two that holds @want, limited by the sum over all CPUs. */
 size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
 {
 	size_t size = DATA_RING_WANTED;
@@ -128,7 +127,7 @@ size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
 	return size;
 }
 
-/* What perf_event_mlock_kb, per online CPU, leaves for each of our CPUs: equal shares. */
+/* Return an equal share for each of our CPUs of perf_event_mlock_kb per online CPU. */
 size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), share,
@@ -152,24 +151,23 @@ int limits_check_rate(double hz, struct err *e)
 	/* Not a number fails every comparison. */
 	if (!(hz > 0 && hz <= 1e9))
 		return err_set(e, -EINVAL,
-			       "a rate of %g Hz cannot be\n"
-			       "  samples per second and CPU, more than 0\n"
-			       "  the usual rates are 49 to 9973 Hz",
+			       "invalid frequency %g Hz: must be more than 0\n"
+			       "  it is samples per second and CPU\n"
+			       "  usual are 49 to 9973 Hz (-F)",
 			       hz);
 	if (procstat_sysctl("", "perf_event_max_sample_rate", &limit) || limit <= 0 ||
 	    hz <= (double)limit)
 		return 0;
 	return err_set(e, -EINVAL,
-		       "%.0f Hz is above the kernel's limit of %ld samples per second\n"
-		       "  kernel.perf_event_max_sample_rate is %ld; the kernel lowers it by itself "
-		       "when "
-		       "sampling takes too long\n"
+		       "invalid frequency %.0f Hz: the kernel's limit is %ld Hz\n"
+		       "  kernel.perf_event_max_sample_rate is %ld; the kernel lowers it "
+		       "when sampling takes too long\n"
 		       "  choose a lower rate (-F), or 'sudo sysctl "
 		       "kernel.perf_event_max_sample_rate=%.0f'",
 		       hz, limit, limit, hz);
 }
 
-/* Who was to be sampled. */
+/* Write the target of the refused call in words. */
 static void name_target(char *dst, size_t size, const struct limits_refusal *r)
 {
 	if (r->tid < 0)
@@ -180,29 +178,43 @@ static void name_target(char *dst, size_t size, const struct limits_refusal *r)
 		snprintf(dst, size, "process %d", r->tid);
 }
 
-/* With the right to sample: events that the kernel keeps from those who have no other. */
-static int explain_event(struct err *e, int code, const char *event, const char *target)
+/* A probe needs more than the right to sample. */
+static int explain_probe(struct err *e, int code, const struct limits_refusal *r)
 {
-	bool probe = !strncmp(event, "kprobe:", 7) || !strncmp(event, "kretprobe:", 10) ||
-		     !strncmp(event, "uprobe:", 7) || !strncmp(event, "uretprobe:", 10);
+	char level[20];
 
-	if (probe && !have_cap(CAP_SYS_ADMIN))
+	if (!have_cap(CAP_SYS_ADMIN))
 		return err_set(e, code,
 			       "cannot set the probe '%.160s': perf_event_open: %s\n"
 			       "  kprobes and uprobes need CAP_SYS_ADMIN; CAP_PERFMON is not "
 			       "enough\n"
 			       "  'sudo proftop'; or sample without probes",
-			       event, strerror(-code));
+			       r->event, strerror(-code));
+	procstat_lockdown("", level, sizeof(level));
+	return err_set(e, code,
+		       "cannot set the probe '%.160s': perf_event_open: %s\n"
+		       "  %s\n"
+		       "  uprobes may still work; cpu-clock works on every machine",
+		       r->event, strerror(-code),
+		       strcmp(level, "confidentiality") ? "a security module or a container "
+							  "forbids it"
+							: "kernel lockdown (confidentiality) "
+							  "forbids kprobes");
+}
+
+/* With the right to sample: some tracepoints are closed to all users. */
+static int explain_tracepoint(struct err *e, int code, const char *event, const char *target)
+{
 	return err_set(e, code,
 		       "cannot sample %s by event '%.100s': perf_event_open: %s\n"
-		       "  the kernel lets nobody sample some tracepoints, whose samples would "
-		       "make them happen; or a security module forbids it\n"
-		       "  choose another: 'proftop --list-events' shows events; cpu-clock works "
-		       "on every machine",
+		       "  the kernel refuses tracepoints that a sample would trigger again; or a "
+		       "security module forbids it\n"
+		       "  'proftop --list-events' shows other events; cpu-clock works on every "
+		       "machine",
 		       target, event, strerror(-code));
 }
 
-/* It is somebody else's process, whatever kernel.perf_event_paranoid permits. */
+/* The process has another owner: kernel.perf_event_paranoid makes no difference. */
 static int explain_owner(struct err *e, int code, const char *target, uid_t owner)
 {
 	char whose[32] = "root";
@@ -219,7 +231,7 @@ static int explain_owner(struct err *e, int code, const char *target, uid_t owne
 		       target, strerror(-code), whose, geteuid());
 }
 
-/* Not permitted: the ways to get it, from least to most power. */
+/* Not permitted: give the ways to get the right, from least to most power. */
 static int explain_permission(struct err *e, int code, const struct limits_refusal *r)
 {
 	const char *name = code == -EPERM ? "EPERM" : "EACCES";
@@ -231,20 +243,20 @@ static int explain_permission(struct err *e, int code, const struct limits_refus
 
 	name_target(target, sizeof(target), r);
 	snprintf(path, sizeof(path), "/proc/%d", r->tid);
+	if (r->probe)
+		return explain_probe(e, code, r);
 	if (able && colon && strspn(colon + 1, "ukhHGpP") < strlen(colon + 1))
-		return explain_event(e, code, r->event, target);
+		return explain_tracepoint(e, code, r->event, target);
 	if (!able && r->tid > 0 && level <= 2 && !stat(path, &st) && st.st_uid != geteuid())
 		return explain_owner(e, code, target, st.st_uid);
-	if (able || (r->tid >= 0 && level <= enough))
+	if (able || level <= enough)
 		return err_set(e, code,
 			       "cannot sample %s: perf_event_open: %s (%s)\n"
 			       "  kernel.perf_event_paranoid is %ld and allows it: a container's "
-			       "filter, a "
-			       "security module, or that it runs with other rights (setuid) "
-			       "forbids it\n"
+			       "seccomp filter, a security module, or the process's other rights "
+			       "(setuid) forbid it\n"
 			       "  least power first: 'proftop -p PID' for your own process; run "
-			       "outside the "
-			       "container; 'sudo proftop'",
+			       "outside the container; 'sudo proftop'",
 			       target, strerror(-code), name, level);
 	return err_set(e, code,
 		       "cannot sample %s: perf_event_open: %s (%s)\n"
@@ -270,14 +282,58 @@ static int explain_files(struct err *e, int code, const struct limits_refusal *r
 		       code == -ENFILE ? " (of the whole system: fs.file-max)" : "");
 }
 
+/* Return the reason in a few words, by the kind of event. */
+static const char *refused_reason(int code, const struct limits_refusal *r)
+{
+	bool kprobe = r->probe && strncmp(r->event, "uprobe:", 7) &&
+		      strncmp(r->event, "uretprobe:", 10);
+
+	if (kprobe && code == -ENOENT)
+		return "no such function in this kernel";
+	if (kprobe && code == -EADDRNOTAVAIL)
+		return "several functions have this name";
+	if (kprobe && code == -EINVAL)
+		return "the kernel allows no probe there";
+	if (r->probe && code == -EILSEQ)
+		return "not the start of an instruction";
+	if (r->hardware && code == -ENOENT)
+		return r->pmu ? "the PMU of this machine has no such event"
+			      : "this machine has no PMU";
+	return event_errno(code);
+}
+
+static int explain_refused(struct err *e, int code, const struct limits_refusal *r)
+{
+	if (code == -ENOENT && r->cgroup)
+		return err_set(e, code,
+			       "cannot open event '%s' for the cgroup: it has no perf_event "
+			       "controller\n"
+			       "  perf_event_open: %s; cgroup2 has it once any controller was "
+			       "enabled\n"
+			       "  'echo +pids | sudo tee /sys/fs/cgroup/cgroup.subtree_control'; "
+			       "or "
+			       "-p or -u instead of -G",
+			       r->event, strerror(-code));
+	return err_set(e, code,
+		       "cannot open event '%s' on CPU %d: %s\n"
+		       "  perf_event_open: %s\n"
+		       "  %s",
+		       r->event[0] ? r->event : "dummy", r->cpu, refused_reason(code, r),
+		       strerror(-code),
+		       r->probe ? "/proc/kallsyms has the kernel's functions, 'objdump -d' the "
+				  "instructions of a program"
+				: "'proftop --list-events' shows events; cpu-clock works on every "
+				  "machine");
+}
+
 int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 {
 	if (r->filter)
 		return err_set(e, code,
-			       "the filter of '%.100s' was refused: %s\n"
-			       "  it names fields of the tracepoint: see "
+			       "invalid filter for '%.100s': %s\n"
+			       "  a filter compares fields of the tracepoint: see "
 			       "/sys/kernel/tracing/events/…/format\n"
-			       "  as in --filter 'prev_pid == 0 && next_comm ~ \"sh*\"'",
+			       "  as in --event-filter 'prev_pid == 0 && next_comm ~ \"sh*\"'",
 			       r->event, strerror(-code));
 	switch (-code) {
 	case EACCES:
@@ -289,33 +345,29 @@ int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 	case ESRCH:
 		if (r->tid <= 0)
 			return err_set(e, code,
-				       "nobody is left to be sampled\n"
-				       "  all processes that were followed have exited\n"
-				       "  start again with others");
+				       "no process left to sample\n"
+				       "  all processes of the target have exited\n"
+				       "  start again with another target");
 		return err_set(e, code,
 			       "no process with pid %d\n"
-			       "  it has exited, or was never there\n"
-			       "  'ps -e' lists what runs now",
+			       "  it has exited, or never existed\n"
+			       "  'ps -e' lists the running processes",
 			       r->tid);
 	case ENOSYS:
 		return err_set(e, code,
 			       "this kernel has no perf events\n"
 			       "  it was built without CONFIG_PERF_EVENTS\n"
-			       "  use a kernel that has them; distributions' kernels do");
+			       "  boot a kernel with CONFIG_PERF_EVENTS; distributions' kernels "
+			       "have it");
 	}
 	if (code == -EINVAL && !strcmp(r->event, EVENT_FUNCTION))
 		return err_set(e, code,
-			       "%s cannot be sampled: the kernel refuses it with dumps of user "
-			       "stacks\n"
-			       "  they are taken with each sample, whatever its event\n"
-			       "  -g fp or -g off (C) goes without; or choose another event",
+			       "cannot sample %s: the kernel refuses it together with stack "
+			       "copies\n"
+			       "  stack copies are taken with the samples of all events\n"
+			       "  use -g fp or -g off (C); or choose another event",
 			       r->event);
-	return err_set(e, code,
-		       "cannot open event '%s' on CPU %d: %s\n"
-		       "  perf_event_open: %s\n"
-		       "  'proftop --list-events' shows events; cpu-clock works on every machine",
-		       r->event[0] ? r->event : "dummy", r->cpu, event_errno(code),
-		       strerror(-code));
+	return explain_refused(e, code, r);
 }
 
 int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
@@ -326,13 +378,12 @@ int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
 	if (code == -EPERM)
 		return err_set(e, -ENOLCK,
 			       "cannot lock %zu KiB of ring for each of %u CPUs: mmap: %s\n"
-			       "  kernel.perf_event_mlock_kb is %ld for each CPU, all profilers of "
-			       "this "
-			       "user "
-			       "together\n"
-			       "  end the other profiler; a smaller --stack-size; raise 'ulimit "
-			       "-l'; or "
-			       "'sudo sysctl kernel.perf_event_mlock_kb=%zu'",
+			       "  kernel.perf_event_mlock_kb is %ld for each CPU, for all "
+			       "profilers "
+			       "of this user together\n"
+			       "  end the other profiler; use a smaller --stack-size; raise "
+			       "'ulimit "
+			       "-l'; or 'sudo sysctl kernel.perf_event_mlock_kb=%zu'",
 			       size >> 10, nr_cpus, strerror(-code), kb,
 			       (size_t)kb + (size >> 10) + 128);
 	return err_set(e, code,

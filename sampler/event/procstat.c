@@ -84,6 +84,19 @@ int procstat_sysctl(const char *root, const char *name, long *value)
 	return errno || end == text || (*end && *end != '\n') ? -EINVAL : 0;
 }
 
+/* "none [integrity] confidentiality": the word in brackets. */
+void procstat_lockdown(const char *root, char *dst, size_t size)
+{
+	char text[128], *word;
+
+	dst[0] = '\0';
+	if (read_text(root, "/sys/kernel/security/lockdown", text, sizeof(text)) < 0)
+		return;
+	word = strchr(text, '[');
+	if (word)
+		snprintf(dst, size, "%.*s", (int)strcspn(word + 1, "]"), word + 1);
+}
+
 uint64_t procstat_max_sample_rate(const struct procstat *p)
 {
 	long rate;

@@ -31,5 +31,8 @@ void procstat_self(struct procstat *p, double *cpu_pct, uint64_t *rss_kb);
 uint64_t procstat_max_sample_rate(const struct procstat *p);
 /* One number of /proc/sys/kernel. 0, -errno, or -EINVAL if it is none. Any thread. */
 int procstat_sysctl(const char *root, const char *name, long *value);
+/* The level of kernel lockdown: "none", "integrity", "confidentiality"; "" where it is not shown.
+ * Any thread. */
+void procstat_lockdown(const char *root, char *dst, size_t size);
 
 #endif

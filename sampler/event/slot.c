@@ -20,6 +20,33 @@ struct reading {
 /* The same of a group: how many, the times, then count, id and lost of each. */
 #define GROUP_WORDS (3 + 3 * EVENTS_MAX)
 
+/* Would this event open on the whole CPU? True also where that is forbidden. */
+static bool exists(struct slot_env *env, const struct perf_event_attr *attr, int cpu)
+{
+	struct perf_event_attr copy = *attr;
+	int fd = env->sys.perf_open(env->sys.ctx, &copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		env->sys.close(env->sys.ctx, fd);
+	return fd >= 0 || fd == -EACCES || fd == -EPERM;
+}
+
+/* ENOENT has several reasons: find out which one it is. */
+static void find_missing(struct slot_env *env, const struct perf_event_attr *attr, int cpu,
+			 bool cgroup)
+{
+	const struct perf_event_attr cycles = { .type = PERF_TYPE_HARDWARE,
+						.size = sizeof(cycles),
+						.config = PERF_COUNT_HW_CPU_CYCLES,
+						.disabled = 1,
+						.exclude_kernel = 1,
+						.exclude_hv = 1 };
+
+	env->refusal.cgroup = cgroup && exists(env, attr, cpu);
+	env->refusal.pmu = !env->refusal.cgroup && env->refusal.hardware &&
+			   exists(env, &cycles, cpu);
+}
+
 static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu,
 		     int group_fd, unsigned long flags)
 {
@@ -37,6 +64,8 @@ static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t t
 	env->refusal.cpu = cpu;
 	env->refusal.nr_fds = env->nr_fds;
 	env->refusal.kernel = !attr->exclude_kernel;
+	if (fd == -ENOENT)
+		find_missing(env, attr, cpu, flags);
 	return fd;
 }
 
@@ -198,6 +227,8 @@ int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leade
 	if (leader)
 		s->attr.disabled = s->attr.enable_on_exec = 0;
 	memcpy(env->refusal.event, s->event.name, sizeof(env->refusal.event));
+	env->refusal.hardware = s->event.hardware;
+	env->refusal.probe = s->event.target[0];
 	for (uint32_t i = 0; i < env->nr_cpus && !code; i++) {
 		env->group_fd = lead ? lead[i].fd : -1;
 		code = open_on_cpu(s, env, &slot_fds(s, env, task)[i], tid, &env->cpus[i]);

@@ -15,7 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampler/event/event_parse.h"
+#include "sampler/event/procstat.h"
+#include "symbols/base/base.h"
 
 /* Open tracefs without a place in the file system (kernel 5.2, CAP_SYS_ADMIN). -1: refused. */
 static int mount_detached(void)
@@ -40,12 +41,10 @@ static int open_events(int dir, const char *path)
 /* The kernel leaves tracefs empty while lockdown forbids reading the kernel's memory. */
 static enum tracefs_state missing(const char *root)
 {
-	char path[512], line[128];
+	char level[20];
 
-	snprintf(path, sizeof(path), "%s/sys/kernel/security/lockdown", root);
-	if (pmu_read_line(path, line, sizeof(line)) && strstr(line, "[confidentiality]"))
-		return TRACEFS_LOCKED;
-	return TRACEFS_MISSING;
+	procstat_lockdown(root, level, sizeof(level));
+	return strcmp(level, "confidentiality") ? TRACEFS_MISSING : TRACEFS_LOCKED;
 }
 
 enum tracefs_state tracefs_open(const char *root, int *fd)

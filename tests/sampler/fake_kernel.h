@@ -33,6 +33,8 @@ struct fake {
 	int fail_at, fail_code; /* the n-th call of all, counted from 1 */
 	uint64_t refuse_format; /* EINVAL if any of these is in read_format */
 	bool refuse_idle;
+	uint32_t missing_type; /* ENOENT; 0: none */
+	bool no_pmu, no_css;   /* ENOENT for hardware events; for every cgroup */
 	unsigned int max_precise;
 	size_t max_ring; /* EPERM above */
 	size_t rings[64];
@@ -61,10 +63,13 @@ static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t 
 {
 	struct fake *f = ctx;
 	int code = fake_call(f);
-
-	assert_int_equal(flags, PERF_FLAG_FD_CLOEXEC);
+	assert_int_equal(flags & ~PERF_FLAG_PID_CGROUP, PERF_FLAG_FD_CLOEXEC);
 	if (code)
 		return code;
+	if ((f->missing_type && attr->type == f->missing_type) ||
+	    (f->no_css && flags & PERF_FLAG_PID_CGROUP) ||
+	    (f->no_pmu && (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE)))
+		return -ENOENT;
 	if (pid > 0 && pid == f->gone)
 		return -ESRCH;
 	if (pid > 0 && pid == f->forbidden)

@@ -8,8 +8,16 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "sampler/event/limits.h"
+#include "sampler/event/procstat.h"
 
 #include "tests/sampler/fake_kernel.h"
 
@@ -234,9 +242,9 @@ static void test_refused_configs(void **state)
 	bad.hz = 0;
 	refuse(&bad, SIZE_MAX, -EINVAL, "0 Hz");
 	bad.hz = NAN;
-	refuse(&bad, SIZE_MAX, -EINVAL, "Hz cannot be");
+	refuse(&bad, SIZE_MAX, -EINVAL, "must be more than 0");
 	bad.hz = -1;
-	refuse(&bad, SIZE_MAX, -EINVAL, "Hz cannot be");
+	refuse(&bad, SIZE_MAX, -EINVAL, "must be more than 0");
 	bad.hz = 99e6;
 	refuse(&bad, SIZE_MAX, -EINVAL, "perf_event_max_sample_rate");
 	bad = good;
@@ -271,6 +279,107 @@ static void test_permission_sentence(void **state)
 	assert_non_null(strstr(e.text, "kernel.perf_event_paranoid is "));
 	assert_non_null(strstr(e.text, "least power first"));
 	free(f);
+}
+
+/* The sentence for one event that the kernel refuses; @f tells how. */
+static void refuse_event(struct fake *f, const char *name, struct counters_config config,
+			 const char *says)
+{
+	struct event event = parse(name);
+	struct counters_sys sys = fake_sys(f);
+	struct counters *c;
+	struct err e = { "" };
+
+	config.events = &event;
+	assert_true(counters_open(&c, &config, &sys, &e) < 0);
+	if (!strstr(e.text, says) || lines(e.text) != 3)
+		fail_msg("no '%s' in: %s", says, e.text);
+	assert_int_equal(f->nr_open, 0);
+}
+
+/* ENOENT has a reason of its own for each kind of event. */
+static void test_missing_sentences(void **state)
+{
+	struct event event = parse("cpu-clock");
+	struct counters_config config = system_config(&event, 1), cgroup = config;
+	struct fake *f = fake_new();
+
+	f->missing_type = PERF_TYPE_HW_CACHE;
+	refuse_event(f, "LLC-loads", config, "the PMU of this machine has no such event");
+	f->no_pmu = true;
+	refuse_event(f, "LLC-loads", config, "this machine has no PMU");
+	refuse_event(f, "cycles", config, "this machine has no PMU");
+	cgroup.cgroup_fd = 5;
+	cgroup.cgroup = true;
+	f->no_css = true;
+	refuse_event(f, "cpu-clock", cgroup, "no perf_event controller");
+	free(f);
+}
+
+/* A probe of the kernel, made by hand: this machine may have none. */
+static void test_probe_sentences(void **state)
+{
+	static const struct {
+		int code;
+		const char *event, *says;
+	} all[] = {
+		{ ENOENT, "kprobe:no_such", "no such function in this kernel" },
+		{ EILSEQ, "kprobe:do_exit+1", "not the start of an instruction" },
+		{ EILSEQ, "uprobe:/bin/sh:0x1001", "not the start of an instruction" },
+		{ EADDRNOTAVAIL, "kprobe:twice", "several functions have this name" },
+		{ EINVAL, "kretprobe:do_int3", "allows no probe there" },
+		{ EACCES, "kprobe:do_exit", "cannot set the probe 'kprobe:do_exit'" },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct limits_refusal r = { .probe = true, .tid = -1 };
+		struct err e = { "" };
+
+		strcpy(r.event, all[i].event);
+		assert_int_equal(limits_explain_open(&e, -all[i].code, &r), -all[i].code);
+		if (!strstr(e.text, all[i].says) || lines(e.text) != 3 ||
+		    strstr(e.text, "paranoid"))
+			fail_msg("no '%s' in: %s", all[i].says, e.text);
+	}
+}
+
+/* As another user, with kernel.perf_event_paranoid 0 in a mount namespace of the child. */
+static void in_child(const char *file)
+{
+	struct limits_refusal r = { .event = "cpu-clock", .tid = -1, .kernel = true };
+	struct err e = { "" };
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount(file, "/proc/sys/kernel/perf_event_paranoid", NULL, MS_BIND, NULL) ||
+	    setresuid(65534, 65534, 65534))
+		_exit(77);
+	limits_explain_open(&e, -EACCES, &r);
+	if (strstr(e.text, "perf_event_paranoid=0") || !strstr(e.text, "perf_event_paranoid is 0 "
+								       "and allows it")) {
+		fprintf(stderr, "%s\n", e.text);
+		_exit(1);
+	}
+	_exit(0);
+}
+
+/* Setting paranoid to 0 is no advice where it is 0. */
+static void test_followed_advice(void **state)
+{
+	char file[] = "/tmp/proftop-paranoid-XXXXXX";
+	int fd = mkstemp(file), status;
+	pid_t pid;
+
+	assert_int_equal(write(fd, "0\n", 2), 2);
+	assert_int_equal(fchmod(fd, 0644), 0);
+	close(fd);
+	pid = fork();
+	if (!pid)
+		in_child(file);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	unlink(file);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
 }
 
 static void test_tasks(void **state)
@@ -345,7 +454,9 @@ int main(void)
 		cmocka_unit_test(test_old_kernel),	cmocka_unit_test(test_no_exclude_idle),
 		cmocka_unit_test(test_precise),		cmocka_unit_test(test_ring_sizes),
 		cmocka_unit_test(test_refused_configs), cmocka_unit_test(test_permission_sentence),
-		cmocka_unit_test(test_tasks),		cmocka_unit_test(test_tasks_left_out),
+		cmocka_unit_test(test_tasks),		cmocka_unit_test(test_missing_sentences),
+		cmocka_unit_test(test_probe_sentences), cmocka_unit_test(test_followed_advice),
+		cmocka_unit_test(test_tasks_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void test_refused(void **state)
 		{ "{{cycles}}", "unknown event" },
 		{ "cycles,,cs", "unknown event" },
 		{ "{cycles:P,cs}:p", "modifier" },
-		{ "cs,cs,cs,cs,cs,cs,cs,cs,cs", "more than 8" },
+		{ "cs,cs,cs,cs,cs,cs,cs,cs,cs", "limit is 8" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

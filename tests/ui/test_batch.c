@@ -453,8 +453,15 @@ static void test_text(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		if (!strstr(printed, lines[i]))
 			fail_msg("no '%s' in:\n%s", lines[i], printed);
-	/* A CPU without trouble is no line. */
-	assert_null(strstr(printed, "cpu 0"));
+	/* A CPU without trouble is no line. */ assert_null(strstr(printed, "cpu 0"));
+	free(printed);
+	/* A counted member of a group takes no samples: it has no rate. */
+	f.p.events[0].event.counted = true;
+	f.p.events[0].want_hz = 0;
+	f.p.events[0].got_hz = 0;
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "event   cpu-clock  counted with the samples of its "
+					"group\n"));
 	free(printed);
 }
 

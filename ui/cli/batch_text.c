@@ -40,11 +40,13 @@ static void print_title(FILE *out, const struct profile *p)
 static void print_event(FILE *out, const struct profile_event *ev)
 {
 	print_clean(out, "event   ", ev->event.name);
-	if (ev->want_hz > 0)
+	if (ev->event.counted)
+		fputs("  counted with the samples of its group", out);
+	else if (ev->want_hz > 0)
 		fprintf(out, "  wanted %.0f Hz", ev->want_hz);
 	else
 		fputs("  fixed period", out);
-	if (!isnan(ev->got_hz))
+	if (!isnan(ev->got_hz) && !ev->event.counted)
 		fprintf(out, "  got %.1f Hz", ev->got_hz);
 	if (ev->error[0])
 		print_clean(out, "  ! ", ev->error);
