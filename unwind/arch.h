@@ -31,6 +31,9 @@ struct arch_ops {
 	uint64_t unavailable; /* DWARF registers: -1 means the kernel did not save it */
 	uint64_t ra_clear;    /* bits of a return address that sign it (PAC) */
 	bool record_tells_sp; /* a frame record lies just below the frame of the caller */
+	/* __builtin_eh_return saves registers 0 to here, and no other that a call may change; 0: it
+	 * is recognised otherwise. */
+	uint8_t nr_eh_data;
 	/* What the kernel leaves at sp + sig_offset where a signal handler returns: words in this
 	 * order. */
 	const uint8_t *sig_regs; /* DWARF numbers */

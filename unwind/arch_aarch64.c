@@ -28,6 +28,7 @@ const struct arch_ops arch_aarch64 = {
 	.nr_perf = sizeof(dwarf_of_perf),
 	/* User addresses have 48 bits here; the signature lies above them. */
 	.ra_clear = 0xffff000000000000ULL,
+	.nr_eh_data = 4,
 	/* struct sigcontext: x0-x30, sp, pc, behind siginfo (128), ucontext (176), fault_address
 	   (8). */
 	.sig_regs = dwarf_of_perf,

@@ -48,8 +48,15 @@ enum {
 };
 
 #define RAISED_MAX	(1 << 30)
-#define EH_RETURN_BYTES 8	    /* mov %rcx,%rsp; pop %rcx */
-#define OFFSET_MAX	(1LL << 40) /* no frame is larger; products stay far from overflow */
+#define EH_RETURN_BYTES 8 /* mov %rcx,%rsp; pop %rcx */
+/*
+ * AArch64: where the call of uw_install_context_1() precedes the epilogue, it returns 72 bytes
+ * before the end of that in libgcc 12, 88 in libgcc 14, 120 in libgcc 16.
+ */
+#define EH_CALL_BEFORE 128
+#define EH_LEAVE_BYTES 4	   /* the last instruction of __builtin_eh_return: sp is set */
+#define CALLER_SAVED   0xffffu	   /* x0 to x15 */
+#define OFFSET_MAX     (1LL << 40) /* no frame is larger; products stay far from overflow */
 
 enum rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
 enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
@@ -83,7 +90,11 @@ struct run {
 	uint64_t wanted; /* what lies there is the only row the sink wants; 0: all */
 	uint32_t nr_remembers;
 	uint32_t *negates, nr_negates, room_negates;
-	uint64_t rewrites, lands;
+	struct cfi_rewrite rewrite;
+	uint32_t saved;	      /* caller-saved registers with a slot: of __builtin_eh_return only */
+	struct cfi_rule held; /* the first row, until the next one shows where its CFA is */
+	bool holding;
+	uint64_t begin;	   /* of the FDE */
 	uint64_t moves_sp; /* the last row whose CFA is in neither sp nor fp */
 	uint64_t *made[2]; /* what the instruction in hand is to be noted as the maker of */
 	uint32_t cost;	   /* bytes run */
@@ -130,8 +141,11 @@ static void set_rule(struct run *run, uint64_t reg, uint8_t where, int64_t off)
 {
 	struct rule *rule = rule_of(run, &run->now, reg);
 
-	if (!rule)
+	if (!rule) {
+		if (run->arch->nr_eh_data && reg < 16 && where == RULE_AT_CFA)
+			run->saved |= 1u << reg;
 		return;
+	}
 	rule->where = where;
 	rule->off = off;
 	run->made[0] = &rule->made;
@@ -204,23 +218,63 @@ static void make_row(const struct run *run, struct cfi_row *row)
 	raise_cfa(row, arch);
 }
 
-/* __builtin_eh_return ends so: sp is moved by way of a register, then the return address popped
- * into it. */
-static void note_eh_return(struct run *run)
+/*
+ * AArch64: __builtin_eh_return saves x0 to x3 and no other caller-saved register; its epilogue has
+ * at least one instruction between "add sp" and the jump, both for the CFA sp + 0.
+ */
+static void note_eh_data(struct run *run, uint64_t end)
+{
+	const struct state *s = &run->now;
+	struct cfi_rewrite *r = &run->rewrite;
+
+	if ((run->saved & CALLER_SAVED) != (1u << run->arch->nr_eh_data) - 1) {
+		*r = (struct cfi_rewrite){ .from = 0 };
+		return;
+	}
+	if (!r->from)
+		*r = (struct cfi_rewrite){ .from = run->loc, .late = run->loc, .by_callee = true };
+	if (!r->lands && s->cfa_reg == run->arch->sp && !s->cfa_off && s->ra.where == RULE_SAME &&
+	    end - run->loc > EH_LEAVE_BYTES) {
+		r->lands = run->loc;
+		r->left = end;
+		r->late = MAX(r->from, r->lands - MIN(r->lands, EH_CALL_BEFORE));
+	}
+}
+
+/* x86-64: __builtin_eh_return moves sp by way of a register, then pops the return address into it.
+ */
+static void note_eh_return(struct run *run, uint64_t end)
 {
 	const struct state *s = &run->now;
 
+	if (run->arch->nr_eh_data) {
+		note_eh_data(run, end);
+		return;
+	}
 	if (s->cfa_where == CFA_REGISTER && s->cfa_reg != run->arch->sp &&
 	    s->cfa_reg != run->arch->fp)
 		run->moves_sp = run->loc;
-	if (s->ra.where != RULE_OTHER || run->rewrites || run->cie->signal ||
+	if (s->ra.where != RULE_OTHER || run->rewrite.from || run->cie->signal ||
 	    run->arch->ra_in_register)
 		return;
-	run->rewrites = MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
-	/* Not longjmp(), say, which has its caller's sp in a register, too. */
+	run->rewrite.from = MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
+	/* Not longjmp(), for example, which also has its caller's sp in a register. */
 	if (run->moves_sp && run->moves_sp < run->loc &&
-	    run->loc - run->moves_sp <= EH_RETURN_BYTES)
-		run->lands = run->moves_sp;
+	    run->loc - run->moves_sp <= EH_RETURN_BYTES) {
+		run->rewrite.lands = run->moves_sp;
+		run->rewrite.left = UINT64_MAX;
+	}
+}
+
+enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr)
+{
+	if (!r->from || vaddr < r->from)
+		return CFI_SURE;
+	if (!r->lands)
+		return r->by_callee ? CFI_REWRITING : CFI_DOUBTFUL;
+	if (vaddr >= r->lands && vaddr < r->left)
+		return r->by_callee && r->left - vaddr > EH_LEAVE_BYTES ? CFI_LEAVING : CFI_LANDING;
+	return r->by_callee && vaddr < r->late ? CFI_EARLY : CFI_REWRITING;
 }
 
 /* The instructions whose effect stands. */
@@ -236,7 +290,38 @@ static uint64_t program_of(const struct run *run)
 	return hash;
 }
 
-/* The row that holds up to @to is complete: look at it, and hand it out. */
+/*
+ * AArch64: is this the row of a lazy resolver's "bti c"? Its CFI takes sp for the CFA and the link
+ * register for the return address; only the next row shows that both were pushed before.
+ */
+static bool may_be_raised(const struct run *run, const struct cfi_rule *rule)
+{
+	const struct cfi_row *row = &rule->row;
+
+	return run->arch->ra_in_register && rule->start == run->begin && row->kind == CFI_ROW &&
+	       row->ra_where == CFI_SAME && !row->cfa_is_fp && !row->cfa_off;
+}
+
+/* Hand out the row that was held back. */
+static void settle(struct run *run)
+{
+	const struct state *s = &run->now;
+	struct cfi_rule *held = &run->held;
+
+	if (!run->holding)
+		return;
+	run->holding = false;
+	if (run->loc >= held->end && s->cfa_where == CFA_REGISTER && s->cfa_reg == run->arch->sp &&
+	    !s->cfa_off && s->ra.where == RULE_AT_CFA && s->ra.off >= 0 && fits(s->ra.off)) {
+		held->row.ra_where = CFI_AT_CFA;
+		held->row.ra_off = (int32_t)s->ra.off;
+		raise_cfa(&held->row, run->arch);
+		held->program = hash_u64(held->program ^ s->ra.made);
+	}
+	run->sink->rule(run->sink->ctx, held);
+}
+
+/* The row that holds up to @to is complete: check it, and hand it out. */
 static void finish_row(struct run *run, uint64_t to)
 {
 	uint64_t end = MIN(to, run->end);
@@ -244,15 +329,23 @@ static void finish_row(struct run *run, uint64_t to)
 
 	if (run->now.cfa_where == CFA_NONE)
 		refuse(run, CFI_NO_CFA);
-	note_eh_return(run);
-	if (!run->sink || run->reason != CFI_OK || run->loc >= end ||
-	    (run->wanted && (run->wanted < run->loc || run->wanted >= end)))
+	note_eh_return(run, end);
+	if (!run->sink || run->reason != CFI_OK || run->loc >= end)
+		return;
+	settle(run);
+	if (run->wanted && (run->wanted < run->loc || run->wanted >= end))
 		return;
 	make_row(run, &rule.row);
 	rule.start = run->loc;
 	rule.end = end;
 	rule.sure = false;
 	rule.program = program_of(run);
+	if (may_be_raised(run, &rule)) {
+		run->held = rule;
+		run->holding = true;
+		run->until = MAX(run->until, to);
+		return;
+	}
 	run->sink->rule(run->sink->ctx, &rule);
 }
 
@@ -262,6 +355,8 @@ static inline bool row_is_dull(const struct run *run, uint64_t to)
 {
 	const struct state *s = &run->now;
 
+	if (run->holding || run->saved)
+		return false;
 	if (run->sink && (!run->wanted || run->wanted - run->loc < to - run->loc))
 		return false;
 	return s->cfa_where == CFA_REGISTER && s->ra.where != RULE_OTHER &&
@@ -540,11 +635,13 @@ static void run_record(struct run *run, uint32_t offset, struct ehframe_record *
 	run_program(run, rec->cie.insns, rec->cie.insns_end);
 	run->initial = run->now;
 	run->in_cie = false;
-	run->loc = rec->start;
+	run->loc = run->begin = rec->start;
 	run->end = rec->start + rec->size;
 	run_program(run, rec->insns, rec->insns_end);
 	if (!run->done)
 		finish_row(run, run->end);
+	if (run->reason == CFI_OK)
+		settle(run);
 }
 
 enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
@@ -561,8 +658,7 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 		/* libunwind keeps four letters of the augmentation string. */
 		out->libunwind = run.reason == CFI_OK && rec.cie.nr_letters <= 4;
 		out->cost = rec.cie.insns_end - rec.cie.insns + rec.insns_end - rec.insns;
-		out->rewrites = run.rewrites;
-		out->lands = run.lands;
+		out->rewrite = run.rewrite;
 		out->nr_remembers = run.nr_remembers;
 		out->nr_negates = run.nr_negates;
 	}
@@ -598,7 +694,7 @@ enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *e
 	*cost = run.cost;
 	if (run.reason != CFI_OK)
 		return run.reason;
-	out->sure = !run.rewrites;
+	out->sure = !run.rewrite.from;
 	return want.found ? CFI_OK : CFI_BAD_RECORD;
 }
 

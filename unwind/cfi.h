@@ -65,12 +65,34 @@ struct cfi_row {
 	int32_t cfa_off, ra_off, fp_off; /* of the caller's sp, from there */
 };
 
-struct cfi_fde {	       /* what cfi_check() found */
-	bool signal;	       /* a signal trampoline: the frame above was interrupted */
-	bool libunwind;	       /* may be shown to libunwind */
-	uint32_t cost;	       /* bytes read */
-	uint64_t rewrites;     /* vaddr from which it may rewrite its own frame; 0: never */
-	uint64_t lands;	       /* vaddr from which it returns to a landing pad; 0: it does not */
+/*
+ * Where a function rewrites its own frame on the way to a landing pad: vaddrs. AArch64's ends in
+ * the middle: the call that rewrites may be behind the epilogue.
+ */
+struct cfi_rewrite {
+	uint64_t from;	      /* the frame may be rewritten from here on; 0: never */
+	uint64_t late;	      /* from here on even if libgcc's context is not found in the frame */
+	uint64_t lands, left; /* [lands, left): leaves for the landing pad; 0: it does not */
+	bool by_callee;	      /* a function that it calls writes */
+};
+
+enum cfi_doubt {
+	CFI_SURE,
+	CFI_EARLY,     /* may have been rewritten: libgcc's context in the frame shows it */
+	CFI_DOUBTFUL,  /* may have been rewritten, by an unknown function */
+	CFI_REWRITING, /* may have been rewritten, by libgcc */
+	CFI_LEAVING,   /* the return address is the landing pad; sp is not set yet */
+	CFI_LANDING,   /* the return address is the landing pad, not behind a call */
+};
+
+/* Return how far the CFI at @vaddr can be believed. */
+enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr);
+
+struct cfi_fde {	/* result of cfi_check() */
+	bool signal;	/* a signal trampoline: the frame above was interrupted */
+	bool libunwind; /* may be shown to libunwind */
+	uint32_t cost;	/* bytes read */
+	struct cfi_rewrite rewrite;
 	uint32_t nr_remembers; /* states remembered: dear to libunwind */
 	uint32_t nr_negates;   /* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
 };

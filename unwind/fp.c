@@ -65,6 +65,8 @@ static struct guess guess_leaf(const struct fp_input *in, const struct arch_fram
 	if (!in->first || !frame_has(f, arch->fp))
 		return g;
 	if (arch->ra_in_register) {
+		if (!frame_has(f, arch->ra))
+			return g;
 		g.pc = f->reg[arch->ra] & ~arch->ra_clear;
 	} else {
 		if (!read_word(in, g.sp, &g.pc))

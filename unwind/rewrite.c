@@ -9,6 +9,8 @@
  */
 #include "unwind/rewrite.h"
 
+#define FRAME_MAX 8192 /* bytes; _Unwind_RaiseException() of libgcc 12 has 3776 */
+
 /* Is @word, which may be where an exception is caught, in a register? */
 static bool is_landing_pad(const struct fp_input *in, const struct arch_frame *from, uint64_t word)
 {
@@ -23,7 +25,8 @@ static bool is_record(const struct fp_input *in, uint64_t at, uint64_t fp)
 	uint64_t word, ra;
 
 	return stack_copy_read(in->dump, at, &word) && word == fp &&
-	       stack_copy_read(in->dump, at + in->word, &ra) && fp_is_code(in, ra);
+	       stack_copy_read(in->dump, at + in->word, &ra) &&
+	       fp_is_code(in, ra & ~in->arch->ra_clear);
 }
 
 /*
@@ -56,4 +59,47 @@ void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, stru
 		}
 	if (frame_has(to, arch->fp))
 		to->reg[arch->fp] = undo_fp(in, from->reg[arch->sp], sp, to->reg[arch->fp]);
+}
+
+/* Find {CFA, return address} of struct _Unwind_Context in [@start, @cfa). 0: there is none. */
+static uint64_t find_context(const struct fp_input *in, uint64_t start, uint64_t cfa)
+{
+	uint64_t word, ra;
+
+	if (cfa - start > FRAME_MAX)
+		return 0;
+	for (uint64_t at = start; at + in->word < cfa; at += in->word) {
+		if (!stack_copy_read(in->dump, at, &word))
+			break;
+		if (word != cfa || !stack_copy_read(in->dump, at + in->word, &ra))
+			continue;
+		ra &= ~in->arch->ra_clear;
+		if (fp_is_code(in, ra))
+			return ra;
+	}
+	return 0;
+}
+
+bool rewrite_check(const struct fp_input *in, enum cfi_doubt doubt, const struct arch_frame *from,
+		   struct arch_frame *to)
+{
+	const struct arch_ops *arch = in->arch;
+	uint64_t sp = from->reg[arch->sp], cfa = to->reg[arch->sp], ra;
+
+	if (doubt == CFI_LANDING || doubt == CFI_LEAVING || !frame_has(from, arch->sp)) {
+		if (doubt == CFI_LEAVING)
+			to->valid &= ~(1ULL << arch->sp);
+		return false;
+	}
+	ra = find_context(in, sp + 2u * in->word, cfa); /* above the frame record */
+	if (!ra)
+		return doubt == CFI_EARLY;
+	if (ra == to->reg[arch->pc] && undo_fp(in, sp, cfa, to->reg[arch->fp]) == to->reg[arch->fp])
+		return true;
+	/* The link register is written right after the frame pointer. */
+	if (doubt != CFI_EARLY) {
+		frame_set(to, arch->pc, ra);
+		to->valid &= ~(1ULL << arch->fp);
+	}
+	return false;
 }

@@ -9,6 +9,7 @@
 #ifndef UNWIND_REWRITE_H
 #define UNWIND_REWRITE_H
 
+#include "unwind/cfi.h"
 #include "unwind/fp.h"
 
 /* It is the innermost frame or calls few functions: the stack is searched no further from the top.
@@ -21,5 +22,13 @@
  * @from is its frame.
  */
 void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, struct arch_frame *to);
+
+/*
+ * The same where a function that was called writes (AArch64): libgcc keeps a context in the frame,
+ * with its CFA and return address as they were. @to gets the caller by that context; where its fp
+ * may have been overwritten, it becomes unknown. True: the frame was not rewritten, @to is certain.
+ */
+bool rewrite_check(const struct fp_input *in, enum cfi_doubt doubt, const struct arch_frame *from,
+		   struct arch_frame *to);
 
 #endif

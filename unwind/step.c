@@ -31,9 +31,9 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
 
 struct gate_slot {
-	uint64_t key;		  /* image_key() << 32 | offset of the FDE */
-	uint64_t rewrites, lands; /* as in struct cfi_fde */
-	struct cfi_rule rule;	  /* the last one that was asked for */
+	uint64_t key; /* image_key() << 32 | offset of the FDE */
+	struct cfi_rewrite rewrite;
+	struct cfi_rule rule; /* the last one that was asked for */
 	uint16_t nr_remembers;
 	uint8_t nr_negates;
 	uint8_t verdict;
@@ -55,7 +55,7 @@ struct step {
 	bool finding;		/* libunwind is looking for the FDE */
 	bool parsed;		/* it has read the object's bytes: no cached rule */
 	uint32_t nr_remembers;	/* of the FDE of the frame under way */
-	enum step_doubt doubt;
+	enum cfi_doubt doubt;
 	uint8_t nr_negates;	       /* in the FDE of the frame under way: */
 	bool negates_found;	       /* their places are known */
 	uint32_t negates[NEGATES_MAX]; /* offsets in the section */
@@ -315,23 +315,13 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 	enum cfi_reason reason = cfi_check(s->arch, &in->image->eh, in->fde->offset, NULL, &info);
 
 	charge(s, info.cost / 2);
-	slot->rewrites = info.rewrites;
-	slot->lands = info.lands;
+	slot->rewrite = info.rewrite;
 	slot->nr_remembers = (uint16_t)MIN(info.nr_remembers, UINT16_MAX);
 	slot->nr_negates = (uint8_t)MIN(info.nr_negates, UINT8_MAX);
 	if (reason != CFI_OK || !info.libunwind || !step_reaches(in) ||
 	    info.nr_negates > NEGATES_MAX)
 		return GATE_SHUT;
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
-}
-
-static enum step_doubt doubt_at(const struct gate_slot *slot, uint64_t vaddr)
-{
-	if (!slot->rewrites || vaddr < slot->rewrites)
-		return STEP_SURE;
-	if (!slot->lands)
-		return STEP_DOUBTFUL;
-	return vaddr < slot->lands ? STEP_REWRITING : STEP_LANDING;
 }
 
 /* Of the FDE of @in; that of another one gives way. */
@@ -357,12 +347,12 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 	s->nr_remembers = slot->nr_remembers;
 	s->nr_negates = slot->nr_negates;
 	s->negates_found = false;
-	s->doubt = doubt_at(slot, in->vaddr);
+	s->doubt = cfi_doubt(&slot->rewrite, in->vaddr);
 	*signal = slot->verdict == GATE_OPEN_SIGNAL;
 	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_FOUND;
 }
 
-enum step_doubt step_doubt(const struct step *s)
+enum cfi_doubt step_doubt(const struct step *s)
 {
 	return s->doubt;
 }

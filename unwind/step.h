@@ -41,13 +41,6 @@ enum step_result {
 	STEP_FAILED,
 };
 
-enum step_doubt {
-	STEP_SURE,
-	STEP_DOUBTFUL,	/* it may have written over its own frame */
-	STEP_REWRITING, /* so, on the way to where an exception is caught */
-	STEP_LANDING,	/* and leaves: its caller's pc is not one behind a call */
-};
-
 struct step_input {
 	const struct stack_copy *dump;
 	const struct object *object;
@@ -72,7 +65,7 @@ bool step_reaches(const struct step_input *in);
 /* Has the gate let the FDE of @in through? Remembered; costs budget at first sight. */
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
 /* After the gate: does the CFI say what is so? What is found where there is a doubt is a guess. */
-enum step_doubt step_doubt(const struct step *s);
+enum cfi_doubt step_doubt(const struct step *s);
 /* Our own reading of the CFI, until the next call here. NULL: unreadable, or no budget for it. */
 const struct cfi_rule *step_rule(struct step *s, const struct step_input *in);
 /* Replace @f by its caller; its pc is as it stands on the stack. Only behind step_gate(). */

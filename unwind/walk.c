@@ -28,6 +28,7 @@ struct walk {
 	uint32_t place;
 	uint32_t row_hits, steps;
 	uint32_t clock;	     /* of object_touch() */
+	uint8_t rewrites;    /* frames that may have been rewritten */
 	uint8_t word;	     /* of the process: 8 or 4 */
 	bool exact;	     /* pc is the instruction itself, not behind a call */
 	bool guessed;	     /* the current frame was found by a guess */
@@ -262,37 +263,67 @@ static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch
 		rows_prove(u->rows, rule->program);
 }
 
+/* @from may have been replacing its own frame, or leaving for where an exception is caught. */
+static void after_rewrite(struct walk *w, enum cfi_doubt doubt, const struct arch_frame *from)
+{
+	const struct fp_input in = guess_input(w);
+
+	if (doubt == CFI_SURE)
+		return;
+	w->guessed = true;
+	w->exact |= doubt == CFI_LANDING || doubt == CFI_LEAVING;
+	if (w->u->arch->nr_eh_data)
+		w->guessed = w->rewrites++ >= REWRITE_FRAMES ||
+			     !rewrite_check(&in, doubt, from, &w->f);
+	else if (doubt == CFI_REWRITING && w->out->nr <= REWRITE_FRAMES)
+		rewrite_undo(&in, from, &w->f);
+}
+
+/* Apply a row that is not to be remembered: the frame may have been rewritten. */
+static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct arch_frame from = w->f;
+	struct row_frame f = row_frame_of(arch, &from);
+	enum step_result result = apply_row(row, arch, &w->dump, w->out->nr == 1, &f);
+	int next;
+
+	if (lacks_sp(w, result))
+		return by_guess(w);
+	if (result != STEP_FOUND)
+		return stop_of(w, result);
+	w->dropped = true;
+	row_frame_to(&f, arch, &w->f);
+	next = go_on(w, result, from.reg[arch->pc], from.reg[arch->sp], false);
+	if (next == WALK_ON)
+		after_rewrite(w, doubt, &from);
+	return next;
+}
+
 /* What libunwind cannot be asked: by the gate's own reading of the CFI; what is no row is guessed.
  */
 static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
 		  const struct ehframe_fde *fde)
 {
 	struct unwinder *u = w->u;
+	enum cfi_doubt doubt;
+	struct cfi_fde info;
 	struct cfi_row row;
 	uint64_t word;
 
-	if (cfi_check(u->arch, &image->eh, fde->offset, NULL, NULL) != CFI_OK ||
+	if (cfi_check(u->arch, &image->eh, fde->offset, NULL, &info) != CFI_OK ||
 	    cfi_row_at(u->arch, &image->eh, fde->offset, vaddr, &row) != CFI_OK) {
 		rows_put(u->rows, w->place, ROW_REFUSED);
 		return UNWIND_CFI_REFUSED;
 	}
 	word = row_pack(&row);
+	doubt = cfi_doubt(&info.rewrite, vaddr);
+	if (doubt != CFI_SURE && row_kind(word) == ROW_SIMPLE)
+		return by_doubtful_row(w, word, doubt);
 	rows_put(u->rows, w->place, word);
 	if (row_kind(word) == ROW_SIMPLE)
 		return by_rows(w, word);
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
-}
-
-/* @from may have been replacing its own frame, or leaving for where an exception is caught. */
-static void after_rewrite(struct walk *w, const struct arch_frame *from)
-{
-	enum step_doubt doubt = step_doubt(w->u->step);
-	const struct fp_input in = guess_input(w);
-
-	w->guessed = doubt != STEP_SURE;
-	w->exact |= doubt == STEP_LANDING;
-	if (doubt == STEP_REWRITING && w->out->nr <= REWRITE_FRAMES)
-		rewrite_undo(&in, from, &w->f);
 }
 
 static int next_frame(struct walk *w);
@@ -336,11 +367,11 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	if (lacks_sp(w, result))
 		return by_guess(w);
 	w->steps++;
-	if (rule && step_doubt(u->step) == STEP_SURE)
+	if (rule && step_doubt(u->step) == CFI_SURE)
 		learn(w, rule, &from, result);
 	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
 	if (next == WALK_ON)
-		after_rewrite(w, &from);
+		after_rewrite(w, step_doubt(u->step), &from);
 	return next;
 }
 

@@ -294,25 +294,25 @@ static void test_rewritten_frame(void **state)
 	static const uint8_t near[] = { 0x0e, 16, 0x02, 0x40, 0x0c, 7, 0, 0x09, 16, 2 };
 
 	assert_int_equal(run_with(false, true, far, sizeof(far)), STEP_FOUND);
-	assert_int_equal(step_doubt(step), STEP_SURE);
+	assert_int_equal(step_doubt(step), CFI_SURE);
 	assert_int_equal(run_with(false, true, near, sizeof(near)), STEP_FOUND);
-	assert_int_equal(step_doubt(step), STEP_DOUBTFUL);
+	assert_int_equal(step_doubt(step), CFI_DOUBTFUL);
 	assert_int_equal(RUN(0x0e, 16), STEP_FOUND);
-	assert_int_equal(step_doubt(step), STEP_SURE);
+	assert_int_equal(step_doubt(step), CFI_SURE);
 	/* A leaf without a frame: CFA is sp itself. */
 	assert_int_equal(RUN(0x0c, 7, 0, 0x09, 16, 2), STEP_FOUND);
 	assert_int_equal(frame.reg[16], 102);
 	assert_int_equal(frame.reg[7], SP);
-	assert_int_equal(step_doubt(step), STEP_DOUBTFUL);
+	assert_int_equal(step_doubt(step), CFI_DOUBTFUL);
 	/* __builtin_eh_return: CFA by way of rcx, then rip in rcx. */
 	assert_int_equal(RUN(0x42, 0x0c, 2, 8, 0x43, 0x0c, 7, 8, 0x41, 0x0c, 7, 0, 0x09, 16, 2),
 			 STEP_FOUND);
-	assert_int_equal(step_doubt(step), STEP_LANDING);
+	assert_int_equal(step_doubt(step), CFI_LANDING);
 	assert_int_equal(RUN(0x02, 0x20, 0x0c, 2, 8, 0x43, 0x0c, 7, 0, 0x09, 16, 2), STEP_FOUND);
-	assert_int_equal(step_doubt(step), STEP_REWRITING);
+	assert_int_equal(step_doubt(step), CFI_REWRITING);
 	/* longjmp(): both at once. */
 	assert_int_equal(RUN(0x02, 0x20, 0x0c, 5, 8, 0x09, 16, 2), STEP_FOUND);
-	assert_int_equal(step_doubt(step), STEP_DOUBTFUL);
+	assert_int_equal(step_doubt(step), CFI_DOUBTFUL);
 }
 
 static uint64_t random_next(uint64_t *seed)

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * AArch64 frames whose CFI does not tell the truth: glibc's lazy resolver, and libgcc while it
+ * installs the context of the frame that catches. The FDEs are those of Debian's libraries, with
+ * the instructions as they are there; stacks are made by hand.
+ */
+#include <elf.h>
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "symbols/base/reclaim.h"
+#include "symbols/object/image.h"
+#include "tests/unwind/make_eh.h"
+#include "tests/unwind/world.h"
+#include "unwind/cfi.h"
+
+#define PID  4242424
+#define BASE 0x7f0000000000ULL
+#define SP   0x7ffe0000ULL
+
+/* glibc 2.36: _dl_runtime_resolve(), 0x107d4. */
+static const uint8_t resolve[] = {
+	0x41, 0x11, 0x1e, 0x7f, 0x41, 0x0e, 0xd0, 0x01, 0x88, 0x1a, 0x89, 0x19, 0x41, 0x86,
+	0x18, 0x87, 0x17, 0x41, 0x84, 0x16, 0x85, 0x15, 0x41, 0x82, 0x14, 0x83, 0x13, 0x41,
+	0x80, 0x12, 0x81, 0x11, 0x41, 0x05, 0x40, 0x10, 0x05, 0x41, 0x0e, 0x41, 0x05, 0x40,
+	0x0c, 0x05, 0x41, 0x0a, 0x41, 0x05, 0x40, 0x08, 0x05, 0x41, 0x06, 0x41, 0x05, 0x40,
+	0x04, 0x05, 0x41, 0x02, 0x52, 0x0e, 0x00, 0x41, 0x13, 0x02, 0x00,
+};
+
+/* libgcc 12: _Unwind_RaiseException(), 0xe724. */
+static const uint8_t raise_12[] = {
+	0x41, 0x0e, 0xc0, 0x1d, 0x41, 0x9d, 0xd8, 0x03, 0x9e, 0xd7, 0x03, 0x43, 0x95, 0xd0, 0x03,
+	0x96, 0xcf, 0x03, 0x43, 0x80, 0xd6, 0x03, 0x81, 0xd5, 0x03, 0x42, 0x82, 0xd4, 0x03, 0x83,
+	0xd3, 0x03, 0x42, 0x93, 0xd2, 0x03, 0x94, 0xd1, 0x03, 0x4a, 0x97, 0xce, 0x03, 0x98, 0xcd,
+	0x03, 0x99, 0xcc, 0x03, 0x9a, 0xcb, 0x03, 0x9b, 0xca, 0x03, 0x9c, 0xc9, 0x03, 0x05, 0x48,
+	0xc8, 0x03, 0x05, 0x49, 0xc7, 0x03, 0x05, 0x4a, 0xc6, 0x03, 0x05, 0x4b, 0xc5, 0x03, 0x05,
+	0x4c, 0xc4, 0x03, 0x05, 0x4d, 0xc3, 0x03, 0x05, 0x4e, 0xc2, 0x03, 0x05, 0x4f, 0xc1, 0x03,
+	0x6b, 0x0a, 0xdd, 0xde, 0xdb, 0xdc, 0xd9, 0xda, 0xd7, 0xd8, 0xd5, 0xd6, 0xd3, 0xd4, 0xc2,
+	0xc3, 0xc0, 0xc1, 0x06, 0x4e, 0x06, 0x4f, 0x06, 0x4c, 0x06, 0x4d, 0x06, 0x4a, 0x06, 0x4b,
+	0x06, 0x48, 0x06, 0x49, 0x0e, 0x00, 0x42, 0x0b, 0x00, 0x00, 0x00,
+};
+
+/* libgcc 12: _Unwind_Resume(), 0xe994. */
+static const uint8_t resume_12[] = {
+	0x41, 0x0e, 0xd0, 0x10, 0x41, 0x9d, 0x8a, 0x02, 0x9e, 0x89, 0x02, 0x43, 0x93, 0x84, 0x02,
+	0x94, 0x83, 0x02, 0x43, 0x80, 0x88, 0x02, 0x81, 0x87, 0x02, 0x43, 0x82, 0x86, 0x02, 0x83,
+	0x85, 0x02, 0x42, 0x95, 0x82, 0x02, 0x96, 0x81, 0x02, 0x48, 0x97, 0x80, 0x02, 0x98, 0xff,
+	0x01, 0x99, 0xfe, 0x01, 0x9a, 0xfd, 0x01, 0x9b, 0xfc, 0x01, 0x9c, 0xfb, 0x01, 0x05, 0x48,
+	0xfa, 0x01, 0x05, 0x49, 0xf9, 0x01, 0x05, 0x4a, 0xf8, 0x01, 0x05, 0x4b, 0xf7, 0x01, 0x05,
+	0x4c, 0xf6, 0x01, 0x05, 0x4d, 0xf5, 0x01, 0x05, 0x4e, 0xf4, 0x01, 0x05, 0x4f, 0xf3, 0x01,
+	0x62, 0x0a, 0xdd, 0xde, 0xdb, 0xdc, 0xd9, 0xda, 0xd7, 0xd8, 0xd5, 0xd6, 0xd3, 0xd4, 0xc2,
+	0xc3, 0xc0, 0xc1, 0x06, 0x4e, 0x06, 0x4f, 0x06, 0x4c, 0x06, 0x4d, 0x06, 0x4a, 0x06, 0x4b,
+	0x06, 0x48, 0x06, 0x49, 0x0e, 0x00, 0x42, 0x0b, 0x00, 0x00, 0x00,
+};
+
+/* libgcc 14: _Unwind_Resume(), 0x17800. */
+static const uint8_t resume_14[] = {
+	0x41, 0x2d, 0x41, 0x0e, 0xd0, 0x10, 0x41, 0x9d, 0x8a, 0x02, 0x9e, 0x89, 0x02, 0x43, 0x93,
+	0x84, 0x02, 0x94, 0x83, 0x02, 0x43, 0x80, 0x88, 0x02, 0x81, 0x87, 0x02, 0x43, 0x82, 0x86,
+	0x02, 0x83, 0x85, 0x02, 0x42, 0x95, 0x82, 0x02, 0x96, 0x81, 0x02, 0x48, 0x97, 0x80, 0x02,
+	0x98, 0xff, 0x01, 0x99, 0xfe, 0x01, 0x9a, 0xfd, 0x01, 0x9b, 0xfc, 0x01, 0x9c, 0xfb, 0x01,
+	0x05, 0x48, 0xfa, 0x01, 0x05, 0x49, 0xf9, 0x01, 0x05, 0x4a, 0xf8, 0x01, 0x05, 0x4b, 0xf7,
+	0x01, 0x05, 0x4c, 0xf6, 0x01, 0x05, 0x4d, 0xf5, 0x01, 0x05, 0x4e, 0xf4, 0x01, 0x05, 0x4f,
+	0xf3, 0x01, 0x66, 0x0a, 0xdb, 0xdc, 0xd9, 0xda, 0xd7, 0xd8, 0xd5, 0xd6, 0xd3, 0xd4, 0xc2,
+	0xc3, 0xc0, 0xc1, 0xdd, 0xde, 0x06, 0x4e, 0x06, 0x4f, 0x06, 0x4c, 0x06, 0x4d, 0x06, 0x4a,
+	0x06, 0x4b, 0x06, 0x48, 0x06, 0x49, 0x0e, 0x00, 0x43, 0x0b, 0x45, 0x0e, 0x00, 0xc0, 0xc1,
+	0xc2, 0xc3, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xde, 0x06,
+	0x48, 0x06, 0x49, 0x06, 0x4a, 0x06, 0x4b, 0x06, 0x4c, 0x06, 0x4d, 0x06, 0x4e, 0x06, 0x4f,
+	0x41, 0x2d, 0x41, 0x0e, 0xd0, 0x10, 0x80, 0x88, 0x02, 0x81, 0x87, 0x02, 0x82, 0x86, 0x02,
+	0x83, 0x85, 0x02, 0x93, 0x84, 0x02, 0x94, 0x83, 0x02, 0x95, 0x82, 0x02, 0x96, 0x81, 0x02,
+	0x97, 0x80, 0x02, 0x98, 0xff, 0x01, 0x99, 0xfe, 0x01, 0x9a, 0xfd, 0x01, 0x9b, 0xfc, 0x01,
+	0x9c, 0xfb, 0x01, 0x9d, 0x8a, 0x02, 0x9e, 0x89, 0x02, 0x05, 0x48, 0xfa, 0x01, 0x05, 0x49,
+	0xf9, 0x01, 0x05, 0x4a, 0xf8, 0x01, 0x05, 0x4b, 0xf7, 0x01, 0x05, 0x4c, 0xf6, 0x01, 0x05,
+	0x4d, 0xf5, 0x01, 0x05, 0x4e, 0xf4, 0x01, 0x05, 0x4f, 0xf3, 0x01, 0x2d, 0x00, 0x00, 0x00,
+};
+
+/* As compilers make them: "stp x29, x30, [sp, #-32]!"; the same with 48 bytes; a leaf; the root. */
+static const uint8_t frame_32[] = { 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3 };
+static const uint8_t frame_48[] = { 0x41, 0x0e, 48, 0x9d, 6, 0x9e, 5 };
+static const uint8_t root[] = { 0x07, 30 };
+
+enum { CALLER = 0x1000, CATCHER = 0x2000, MAIN = 0x3000, LEAF = 0x4000, INSTALL = 0x5000 };
+
+static struct eh_section section;
+static struct world world;
+static struct unwinder *unwinder;
+static const struct space *space;
+static struct unwind_result result;
+static uint64_t regs[33], words[640];
+
+static struct image *make_image(void)
+{
+	static const uint8_t cie[] = { 0x10, 0, 0, 0,	 0,    0, 0,	0,    1,    'z',
+				       'R',  0, 4, 0x78, 0x1e, 1, 0x1b, 0x0c, 0x1f, 0 };
+	static const struct {
+		uint64_t start;
+		uint32_t range;
+		const uint8_t *insns;
+		size_t size;
+	} fdes[] = {
+		{ CALLER, 0x100, frame_32, sizeof(frame_32) },
+		{ CATCHER, 0x100, frame_48, sizeof(frame_48) },
+		{ MAIN, 0x100, root, sizeof(root) },
+		{ LEAF, 0x100, NULL, 0 },
+		{ INSTALL, 0x100, frame_32, sizeof(frame_32) },
+		{ 0x107d4, 0x78, resolve, sizeof(resolve) },
+		{ 0xe724, 0x180, raise_12, sizeof(raise_12) },
+		{ 0xe994, 0xfc, resume_12, sizeof(resume_12) },
+		{ 0x17800, 0x11c, resume_14, sizeof(resume_14) },
+	};
+	struct image *image = xcalloc(1, sizeof(*image));
+	uint8_t *bytes;
+
+	memcpy(section.bytes, cie, sizeof(cie));
+	section.size = sizeof(cie);
+	for (size_t i = 0; i < ARRAY_SIZE(fdes); i++)
+		eh_fde(&section, 0, fdes[i].start, fdes[i].range, fdes[i].insns, fdes[i].size);
+	eh_put(&section, 0, 4);
+	bytes = xcalloc(1, section.size);
+	memcpy(bytes, section.bytes, section.size);
+	assert_int_equal(ehframe_init(&image->eh, bytes, section.size, EH_VADDR, EM_AARCH64), 0);
+	assert_int_equal(image->eh.nr_fdes, ARRAY_SIZE(fdes));
+	image->machine = EM_AARCH64;
+	image->elf_class = ELFCLASS64;
+	image->segments = xcalloc(1, sizeof(*image->segments));
+	image->nr_segments = 1;
+	image->segments[0] = (struct image_segment){ 0, 0, 1 << 21, 1 << 21, true };
+	return image;
+}
+
+static const struct space *map_image(struct image *image)
+{
+	static const char path[] = "/made/by/this/test";
+	const struct maps_mmap ev = {
+		.pid = PID,
+		.tid = PID,
+		.start = BASE,
+		.size = 1 << 21,
+		.time_ns = time_now_ns(),
+		.prot = PROT_READ | PROT_EXEC,
+		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = 424242, .ino_generation = 1 },
+		.filename = path,
+		.filename_size = sizeof(path) - 1,
+	};
+	const struct mapping *m;
+	struct maps_hit hit;
+
+	maps_on_comm(world.maps, PID, PID, "aarch64", 7, true, ev.time_ns - 1);
+	maps_on_mmap(world.maps, &ev);
+	maps_publish(world.maps, time_now_ns(), 0);
+	maps_find(world.maps, maps_tasks(world.maps), PID, PID, time_now_ns(), &hit);
+	assert_non_null(hit.space);
+	m = space_find(hit.space, BASE + MAIN, time_now_ns());
+	assert_non_null(m);
+	atomic_store_explicit(&m->object->image, image, memory_order_release);
+	atomic_store_explicit(&m->object->state, OBJECT_READY, memory_order_relaxed);
+	return hit.space;
+}
+
+/* The word at @addr of the stack. */
+static uint64_t *word(uint64_t addr)
+{
+	assert_true(addr >= SP && (addr - SP) / 8 < ARRAY_SIZE(words));
+	return &words[(addr - SP) / 8];
+}
+
+static void put_record(uint64_t at, uint64_t fp, uint64_t ra)
+{
+	*word(at) = fp;
+	*word(at + 8) = BASE + ra;
+}
+
+/* Unwind a sample; @ips are the expected addresses, up to 0. */
+static void check(uint64_t sp, uint64_t pc, bool guessed, const uint64_t *ips)
+{
+	const struct unwind_input in = {
+		.regs = regs,
+		.regs_mask = 0x1ffffffffULL,
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = (const uint8_t *)word(sp),
+		.stack_size = sizeof(words) - (sp - SP),
+		.space = space,
+		.time_ns = time_now_ns(),
+	};
+	uint32_t nr = 0;
+
+	regs[31] = sp;
+	regs[32] = BASE + pc;
+	unwind_sample(unwinder, &in, &result);
+	for (; ips[nr]; nr++) {
+		assert_true(nr < result.nr);
+		assert_int_equal(result.ip[nr] - BASE, ips[nr]);
+	}
+	assert_int_equal(result.nr, nr);
+	assert_int_equal(result.stop, UNWIND_COMPLETE);
+	assert_int_equal(result.nr_guessed > 0, guessed);
+}
+
+/* Twice: by what is read, and by what is remembered of it. */
+#define CHECK(sp, pc, guessed, ...)                                                                \
+	do {                                                                                       \
+		const uint64_t ips[] = { __VA_ARGS__, 0 };                                         \
+		check(sp, pc, guessed, ips);                                                       \
+		check(sp, pc, guessed, ips);                                                       \
+	} while (0)
+
+static int set_up(void **state)
+{
+	const struct unwind_config config = { .machine = EM_AARCH64 };
+
+	memset(regs, 0, sizeof(regs));
+	memset(words, 0, sizeof(words));
+	world_new(&world);
+	space = map_image(make_image());
+	return unwind_new_with(&unwinder, world.places, world.objects, &config, NULL);
+}
+
+static int tear_down(void **state)
+{
+	unwind_free(unwinder);
+	world_free(&world);
+	return 0;
+}
+
+/* PLT0 has pushed x16 and the return address before the first instruction, "bti c". */
+static void test_lazy_resolver(void **state)
+{
+	uint64_t sp = SP + 208;
+
+	*word(sp + 8) = BASE + CALLER + 0x10;
+	put_record(sp + 16, 0, MAIN + 0x10);
+	regs[30] = BASE + CALLER + 0x10;
+	CHECK(sp, 0x107d4, false, 0x107d4, CALLER + 0xf, MAIN + 0xf);
+	CHECK(sp, 0x107d8, false, 0x107d8, CALLER + 0xf, MAIN + 0xf);
+	regs[30] = BASE + 0x107d4; /* overwritten by a call */
+	CHECK(SP, 0x1081c, false, 0x1081c, CALLER + 0xf, MAIN + 0xf);
+	/* In a leaf the return address is in the register, and nothing was pushed. */
+	regs[30] = BASE + CALLER + 0x10;
+	CHECK(sp + 16, LEAF, false, LEAF, CALLER + 0xf, MAIN + 0xf);
+}
+
+enum {
+	CALLEE = SP, /* frames: INSTALL; libgcc's function; CALLER; CATCHER */
+	LIBGCC = SP + 32,
+	RESUME_SIZE = 2128,
+	RAISE_SIZE = 3776,
+	CONTEXT_CFA = 784, /* of struct _Unwind_Context */
+};
+
+/*
+ * INSTALL called by libgcc's function of @size bytes, that by CALLER, that by CATCHER. Return the
+ * sp of CATCHER.
+ */
+static uint64_t put_stack(uint64_t returns_to, uint64_t size, uint64_t context)
+{
+	uint64_t caller = LIBGCC + size, catcher = caller + 32;
+
+	memset(words, 0, sizeof(words));
+	put_record(CALLEE, LIBGCC, returns_to);
+	put_record(LIBGCC, caller, CALLER + 0x10);
+	if (context)
+		put_record(LIBGCC + context + CONTEXT_CFA, caller, CALLER + 0x10);
+	put_record(caller, catcher, CATCHER + 0x10);
+	put_record(catcher, 0, MAIN + 0x10);
+	return catcher;
+}
+
+#define CHAIN(ra) INSTALL + 0x10, (ra)-1, CALLER + 0xf, CATCHER + 0xf, MAIN + 0xf
+
+static void check_install(uint64_t ra, uint64_t size, uint64_t context, uint64_t fp_pointer)
+{
+	uint64_t catcher = put_stack(ra, size, context);
+
+	CHECK(SP, INSTALL + 0x10, false, CHAIN(ra)); /* not yet */
+	*word(LIBGCC) = catcher;		     /* x29 is written ... */
+	*word(LIBGCC + fp_pointer) = LIBGCC + size;
+	CHECK(SP, INSTALL + 0x10, true, CHAIN(ra));
+	put_record(LIBGCC, catcher, CATCHER + 0x10); /* ... then x30 */
+	CHECK(SP, INSTALL + 0x10, true, CHAIN(ra));
+	*word(LIBGCC + 8) |= 0x002b000000000000ULL; /* signed */
+	CHECK(SP, INSTALL + 0x10, true, CHAIN(ra));
+	put_record(LIBGCC, catcher, CATCHER + 0x40); /* the landing pad */
+	CHECK(SP, INSTALL + 0x10, true, CHAIN(ra));
+	put_stack(ra, size, 0); /* without a context nothing is known */
+	CHECK(SP, INSTALL + 0x10, true, CHAIN(ra));
+}
+
+/* uw_install_context_1() writes the frame of the function that called it. */
+static void test_installed_context(void **state)
+{
+	check_install(0xea28, RESUME_SIZE, 208, 1168 + 29 * 8);
+	check_install(0x17898, RESUME_SIZE, 208, 1168 + 29 * 8);
+	check_install(0xe88c, RAISE_SIZE, 192, 1152 + 29 * 8);
+}
+
+/* Most of the time libgcc looks for the frame that catches: nothing is written. */
+static void test_search(void **state)
+{
+	put_stack(0xe7d0, RAISE_SIZE, 192);
+	CHECK(SP, INSTALL + 0x10, false, CHAIN(0xe7d0));
+	put_stack(0xe780, RAISE_SIZE, 0); /* the context is being made */
+	CHECK(SP, INSTALL + 0x10, false, CHAIN(0xe780));
+	put_stack(0xe9ec, RESUME_SIZE, 0);
+	CHECK(SP, INSTALL + 0x10, false, CHAIN(0xe9ec));
+	put_stack(0x1785c, RESUME_SIZE, 0);
+	CHECK(SP, INSTALL + 0x10, false, CHAIN(0x1785c));
+}
+
+/* The frame is gone, the link register has the landing pad, and sp follows. */
+static void check_landing(uint64_t early, uint64_t last)
+{
+	uint64_t catcher = put_stack(0xea28, RESUME_SIZE, 208);
+
+	regs[29] = catcher;
+	regs[30] = BASE + CATCHER + 0x40;
+	CHECK(LIBGCC + RESUME_SIZE, early, true, early, CATCHER + 0x40, MAIN + 0xf);
+	CHECK(catcher, last, true, last, CATCHER + 0x40, MAIN + 0xf);
+}
+
+static void test_landing(void **state)
+{
+	check_landing(0xea70, 0xea74);
+	check_landing(0xe828, 0xe82c);
+	check_landing(0x178f0, 0x178f8);
+	check_landing(0x178f4, 0x178f8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_lazy_resolver, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_installed_context, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_search, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_landing, set_up, tear_down),
+	};
+	int rc;
+
+	urcu_qsbr_register_thread();
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	urcu_qsbr_unregister_thread();
+	return rc;
+}
