@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Numbers in lines of text: there are a hundred thousand in the kernel's list
- * of symbols alone.
+ * Numbers in lines of text.
  */
 #include "symbols/base/fields.h"
-
-#include <string.h>
 
 const uint8_t fields_digits[256] = {
 	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
@@ -17,16 +14,9 @@ const uint8_t fields_digits[256] = {
 const char *fields_hex(const char *p, const char *end, uint64_t *out)
 {
 	const char *first = p;
-	uint64_t value = 0, text;
-	uint32_t eight;
+	uint64_t value = 0;
 	int digit;
 
-	for (; end - p >= 8 && p - first < 16; p += 8) {
-		memcpy(&text, p, sizeof(text));
-		if (!fields_eight_digits(text, &eight))
-			break;
-		value = value << 32 | eight;
-	}
 	for (; p < end && (digit = fields_digit(*p)) >= 0; p++) {
 		if (value >> 60)
 			return NULL;

@@ -38,27 +38,6 @@ static inline const char *fields_skip_word(const char *p, const char *end)
 	return p;
 }
 
-/*
- * Eight digits at once, as the kernel writes them (lower case). Each byte of
- * @text becomes the value of its digit; false unless all are digits.
- */
-static inline bool fields_eight_digits(uint64_t text, uint32_t *out)
-{
-	const uint64_t ones = 0x0101010101010101ULL;
-	uint64_t letters = text >> 6 & ones; /* bit 6 parts a-f from 0-9 */
-	uint64_t digits = text - '0' * ones - ('a' - '0' - 10) * letters;
-
-	/* Letters are 10 to 15 and the others 0 to 9. What borrows from the next byte is neither.
-	 */
-	if ((digits | (digits + 6 * ones - 16 * letters)) & 0xf0 * ones)
-		return false;
-	digits = __builtin_bswap64(digits);
-	digits = (digits | digits >> 4) & 0x00ff00ff00ff00ffULL;
-	digits = (digits | digits >> 8) & 0x0000ffff0000ffffULL;
-	*out = (uint32_t)(digits | digits >> 16);
-	return true;
-}
-
 /* Read hex digits; returns what follows them, or NULL: no digit, or more than 64 bits. */
 const char *fields_hex(const char *p, const char *end, uint64_t *out);
 

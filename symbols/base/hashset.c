@@ -62,7 +62,7 @@ void hashset_replace(struct hashset *s, uint64_t hash, uint32_t old, uint32_t id
 {
 	uint32_t i = (uint32_t)hash & (s->nr_slots - 1);
 
-	while (s->slots[i].id != old + 1) {
+	while (s->slots[i].id != old + 1 || s->slots[i].hash != (uint32_t)hash) {
 		assert(s->slots[i].id);
 		i = (i + 1) & (s->nr_slots - 1);
 	}

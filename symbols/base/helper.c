@@ -8,12 +8,12 @@
 #include "symbols/base/helper.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "symbols/base/thread.h"
 
 #define STACK_SIZE (1UL << 20)
 
@@ -86,8 +86,6 @@ static void finish(struct job *job)
 
 static void run_one(struct helpers *h, struct job *job, unsigned int slot)
 {
-	const uint64_t one = 1;
-
 	h->running[slot] = job;
 	if (h->stop)
 		atomic_store_explicit(&job->watch.cancel, true, memory_order_relaxed);
@@ -97,9 +95,8 @@ static void run_one(struct helpers *h, struct job *job, unsigned int slot)
 	h->running[slot] = NULL;
 	finish(job);
 	pthread_cond_broadcast(&h->ends);
-	/* Full means that a wake-up is on its way already. */
-	if (!h->orphan && write(h->event, &one, sizeof(one)) < 0)
-		errno = 0;
+	if (!h->orphan)
+		wake_send(h->event);
 }
 
 static void *helper_main(void *arg)
@@ -126,20 +123,11 @@ static void *helper_main(void *arg)
 /* Under the lock: one thread more. */
 static int add_thread(struct helpers *h)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
 	int rc;
 
 	if (h->nr_threads == HELPERS_MAX)
 		return -EAGAIN;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	/* Signals are for the main thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&h->threads[h->nr_threads], &attr, helper_main, h);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	rc = thread_start(&h->threads[h->nr_threads], STACK_SIZE, helper_main, h);
 	if (!rc)
 		h->nr_threads++;
 	return rc ? -EAGAIN : 0;
@@ -211,25 +199,13 @@ int helpers_call(struct helpers *h, struct job *job, uint64_t deadline_ns)
 	return -ETIME;
 }
 
-/* Join the threads that come back in time; the others are on their own. Returns how many those are.
- */
+/* Join the threads that end in time; return how many are left to themselves. */
 static unsigned int join(struct helpers *h, unsigned int nr, uint64_t deadline_ns)
 {
-	const struct timespec nap = { .tv_nsec = 1000000 };
 	unsigned int nr_left = 0;
 
-	for (unsigned int i = 0; i < nr; i++) {
-		/* Not a timed join: the only one by a clock that cannot be set is hidden from TSan.
-		 */
-		while (pthread_tryjoin_np(h->threads[i], NULL)) {
-			if (time_now_ns() > deadline_ns) {
-				pthread_detach(h->threads[i]);
-				nr_left++;
-				break;
-			}
-			nanosleep(&nap, NULL);
-		}
-	}
+	for (unsigned int i = 0; i < nr; i++)
+		nr_left += !thread_join_until(h->threads[i], deadline_ns);
 	return nr_left;
 }
 

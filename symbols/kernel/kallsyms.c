@@ -3,10 +3,8 @@
  * Parse /proc/kallsyms: "address type name [module]", one symbol a line.
  *
  * Runs on: a helper. Symbols of every type are kept, so that data ends the
- * function before it, but of each address only the best. The kernel's own are
- * listed in the order of their addresses, all in the same form, and there are a
- * hundred thousand: take_usual() is for those. Lines that are not of the form
- * above are passed over.
+ * function before it, but of each address only the best. Lines of another form
+ * are skipped.
  */
 #include "symbols/kernel/kallsyms.h"
 
@@ -16,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/fields.h"
-#include "symbols/base/sort.h"
 
 #define NO_MODULE    UINT32_MAX
 #define PAGE	     4096ULL
@@ -25,10 +23,6 @@
 /* Lines are read in pieces of this size; longer ones are none. */
 #define PIECE_SIZE (64U << 10)
 #define LINE_MIN   6U /* "0 t x" and its end */
-/* "ffffffff81000000 T " */
-#define HEAD_SIZE 19
-/* Names are copied in steps of this size, most in one: so far behind the ends of both texts. */
-#define SLACK	   32U
 #define TEXT_FIRST (1U << 20)
 
 struct symbol_entry {
@@ -139,19 +133,11 @@ static int reserve(struct kallsyms *k, size_t size)
 {
 	uint32_t nr = (uint32_t)size / LINE_MIN + 1;
 
-	if (k->max - k->nr < nr) {
-		uint32_t max = MAX(k->max * 2, 1U << 16);
-		struct symbol_entry *symbols;
-
-		if (k->nr >= KALLSYMS_SYMBOLS_MAX)
-			return -E2BIG;
-		symbols = reallocarray(k->symbols, max, sizeof(*symbols));
-		if (!symbols)
-			return -ENOMEM;
-		k->symbols = symbols;
-		k->max = max;
-	}
-	if (k->text_max - k->text_size < size + SLACK) {
+	if (k->nr >= KALLSYMS_SYMBOLS_MAX)
+		return -E2BIG;
+	if (!array_reserve(&k->symbols, &k->max, (uint64_t)k->nr + nr))
+		return -ENOMEM;
+	if (k->text_max - k->text_size < size) {
 		size_t max = MAX(k->text_max * 2, (size_t)TEXT_FIRST);
 		char *text = max > KALLSYMS_TEXT_MAX ? NULL : realloc(k->text, max);
 
@@ -206,28 +192,33 @@ static void add_symbol(struct kallsyms *k, const struct line *line)
 	keep(k, &s);
 }
 
+/* By address, then in the order of the text. */
+static int by_address(const void *a, const void *b)
+{
+	const struct symbol_entry *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start > y->start ? 1 : -1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
 /*
- * By address. Without modules and BPF programs the kernel's list is in order;
- * else symbols of one address may have been apart.
+ * Sort by address. The kernel's own symbols are in order, those of modules and
+ * BPF programs are not, and symbols of one address may be apart.
  */
-static int sort_symbols(struct kallsyms *k)
+static void sort_symbols(struct kallsyms *k)
 {
 	uint32_t nr = k->nr;
-	int rc;
 
 	if (!k->unordered)
-		return 0;
-	rc = sort_records(k->symbols, nr, sizeof(*k->symbols),
-			  offsetof(struct symbol_entry, start));
-	if (rc)
-		return rc;
+		return;
+	qsort(k->symbols, nr, sizeof(*k->symbols), by_address);
 	k->nr = k->nr_functions = 0;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct symbol_entry s = k->symbols[i];
 
 		keep(k, &s);
 	}
-	return 0;
 }
 
 /*
@@ -256,69 +247,13 @@ static void shrink(struct kallsyms *k)
 	k->max = k->nr;
 }
 
-/* Copy a name up to the newline, which is there. Its size. */
-static size_t copy_name(char *to, const char *from, const char *end)
-{
-	size_t size = (size_t)((const char *)memchr(from, '\n', (size_t)(end - from)) - from);
-
-	for (size_t at = 0; at < size; at += SLACK)
-		memcpy(to + at, from + at, SLACK);
-	return size;
-}
-
-/*
- * Take lines like "ffffffff81000000 T name", by rising address, up to the first
- * that is not like this. The lower half of the address is read each time, the
- * upper one only if it is not that of the line before.
- */
-static const char *take_usual(struct kallsyms *k, const char *p, const char *end)
-{
-	uint64_t half = 0x3030303030303030ULL, last = k->nr ? k->symbols[k->nr - 1].start : 0;
-	struct symbol_entry *s = k->symbols + k->nr, *first = s;
-	char *text = k->text + k->text_size;
-	uint32_t high = 0, low;
-
-	while (end - p > HEAD_SIZE) {
-		uint8_t bind = binds[(uint8_t)p[17]];
-		uint64_t start, halves[2];
-		size_t size;
-
-		memcpy(halves, p, sizeof(halves));
-		if (halves[0] != half && !fields_eight_digits(halves[0], &high))
-			break;
-		half = halves[0];
-		if (!fields_eight_digits(halves[1], &low) || p[16] != ' ' || p[18] != ' ' || !bind)
-			break;
-		start = (uint64_t)high << 32 | low;
-		size = copy_name(text, p + HEAD_SIZE, end);
-		/* Short names may be where the kernel begins. */
-		if (start <= last || size <= strlen("_stext") || size > KALLSYMS_NAME_MAX ||
-		    text[size - 1] == ']')
-			break;
-		*s++ = (struct symbol_entry){
-			.start = start,
-			.name = (uint32_t)(text - k->text),
-			.module = NO_MODULE,
-			.name_size = (uint16_t)size,
-			.bind = bind,
-		};
-		last = start;
-		text += size;
-		p += HEAD_SIZE + size + 1;
-	}
-	k->nr += (uint32_t)(s - first);
-	k->nr_functions += (uint32_t)(s - first);
-	k->text_size = (size_t)(text - k->text);
-	return p;
-}
-
-/* Take all lines of @text; each has its newline, and SLACK bytes behind the last may be read. */
+/* Parse all lines of @text; each has its newline. */
 static int take_lines(struct kallsyms *k, const char *text, size_t size)
 {
 	const char *p = text, *end = text + size, *eol;
 	int rc = reserve(k, size);
 
-	for (; !rc && (p = take_usual(k, p, end)) < end; p = eol + 1) {
+	for (; !rc && p < end; p = eol + 1) {
 		struct line line;
 
 		eol = memchr(p, '\n', (size_t)(end - p));
@@ -337,14 +272,13 @@ static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, str
 {
 	if (!rc && !k->nr)
 		rc = k->nr_hidden ? -EACCES : -ENODATA;
-	if (!rc)
-		rc = sort_symbols(k);
 	if (rc) {
 		kallsyms_free(k);
 		return err_set(e, rc,
 			       rc == -EACCES ? "kptr_restrict hides kernel addresses"
 					     : "the kernel's symbol list cannot be used");
 	}
+	sort_symbols(k);
 	shrink(k);
 	*out = k;
 	return 0;
@@ -401,7 +335,7 @@ static int take_source(struct kallsyms *k, struct source *from, char *piece)
 static int make(struct kallsyms **out, struct source *from, struct err *e)
 {
 	struct kallsyms *k = calloc(1, sizeof(*k));
-	char *piece = calloc(1, PIECE_SIZE + 1 + SLACK);
+	char *piece = malloc(PIECE_SIZE + 1);
 	int rc = k && piece ? take_source(k, from, piece) : -ENOMEM;
 
 	free(piece);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
+
 struct entry {
 	uint64_t start;
 	uint32_t size;
@@ -78,19 +80,7 @@ static uint32_t make_free(struct ksyms *k, uint64_t start, uint64_t end)
 
 static bool has_room(struct ksyms *k)
 {
-	uint32_t max = k->max ? k->max * 2 : 64;
-	struct entry *entries;
-
-	if (k->nr < k->max)
-		return true;
-	if (k->nr >= KSYMS_MAX)
-		return false;
-	entries = reallocarray(k->entries, max, sizeof(*entries));
-	if (!entries)
-		return false;
-	k->entries = entries;
-	k->max = max;
-	return true;
+	return k->nr < KSYMS_MAX && array_reserve(&k->entries, &k->max, k->nr + 1ull);
 }
 
 static void add_news(struct ksyms *k, uint64_t start, uint64_t end)

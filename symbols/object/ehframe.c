@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/sort.h"
+#include "symbols/base/array.h"
 
 /* Pointer encodings: LSB Core 5.0, 10.5.1. */
 enum {
@@ -284,15 +284,8 @@ static int walk_add(struct ehframe *eh, uint32_t *room_fdes, uint64_t start, uin
 
 	if (above > UINT32_MAX)
 		return -EBADMSG;
-	if (eh->nr_fdes == *room_fdes) {
-		uint32_t room = *room_fdes ? *room_fdes * 2 : 256;
-		void *fdes = reallocarray(eh->fdes, room, sizeof(*eh->fdes));
-
-		if (!fdes)
-			return -ENOMEM;
-		eh->fdes = fdes;
-		*room_fdes = room;
-	}
+	if (!array_reserve(&eh->fdes, room_fdes, eh->nr_fdes + 1u))
+		return -ENOMEM;
 	eh->fdes[eh->nr_fdes++] = above << 32 | offset;
 	return 0;
 }
@@ -343,15 +336,21 @@ static int walk_all(struct ehframe *eh)
 	return 0;
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
 /* Sort, and drop all but the first of those that start at one place. */
-static int sort_fdes(struct ehframe *eh)
+static void sort_fdes(struct ehframe *eh)
 {
 	uint32_t nr = 0;
 
 	if (!eh->nr_fdes)
-		return 0;
-	if (sort_records(eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), 0))
-		return -ENOMEM;
+		return;
+	qsort(eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), by_start);
 	for (uint32_t i = 1; i < eh->nr_fdes; i++) {
 		if (eh->fdes[i] >> 32 != eh->fdes[nr] >> 32)
 			eh->fdes[++nr] = eh->fdes[i];
@@ -359,7 +358,6 @@ static int sort_fdes(struct ehframe *eh)
 			eh->nr_refused++;
 	}
 	eh->nr_fdes = nr + 1;
-	return 0;
 }
 
 /* Before there is an index: 0, -EINVAL or -ENOMEM. */
@@ -381,13 +379,11 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 	if (!rc)
 		rc = walk_all(eh);
 	if (!rc)
-		rc = sort_fdes(eh);
+		sort_fdes(eh);
 	if (!rc && !eh->nr_fdes && eh->nr_refused)
 		rc = -EINVAL;
 	if (rc)
 		ehframe_fini(eh);
-	else
-		lookup_init(&eh->lookup, eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), 0);
 	return rc;
 }
 
@@ -426,13 +422,11 @@ int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint
 	}
 	eh->fdes = entries;
 	eh->nr_fdes = h->nr;
-	lookup_init(&eh->lookup, eh->fdes, eh->nr_fdes, sizeof(*eh->fdes), 0);
 	return 0;
 }
 
 void ehframe_fini(struct ehframe *eh)
 {
-	lookup_fini(&eh->lookup);
 	free(eh->fdes);
 	free(eh->cies);
 	eh->fdes = NULL;
@@ -463,11 +457,10 @@ bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *
 {
 	uint64_t above = vaddr - ehhdr_base(eh->vaddr);
 	uint64_t last = above << 32 | UINT32_MAX; /* that could start there */
-	uint32_t lo, hi;
+	uint32_t lo = 0, hi = eh->nr_fdes;
 
 	if (above > UINT32_MAX)
 		return false;
-	lookup_bounds(&eh->lookup, last, &lo, &hi);
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 

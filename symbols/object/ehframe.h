@@ -21,7 +21,6 @@
 
 #include "symbols/object/ehhdr.h"
 #include "symbols/object/ehread.h"
-#include "symbols/base/lookup.h"
 
 #define EHFRAME_FDES_MAX (1U << 22)
 
@@ -39,7 +38,6 @@ struct ehframe {
 	size_t size;
 	uint64_t *fdes; /* ascending, as ehhdr_index() makes them; owned by this struct */
 	uint32_t nr_fdes;
-	struct lookup lookup;	   /* in fdes */
 	struct ehframe_cies *cies; /* some of its CIEs as read; owned by this struct */
 	uint32_t nr_refused;	   /* records that the walk left out */
 	uint16_t machine;	   /* e_machine */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base/sort.h"
+#include "symbols/base/array.h"
 
 #define RELOCATIONS_MAX (2U << 20)
 #define SLOTS_MAX	(256U << 10)
@@ -58,18 +58,10 @@ static int add_slot(struct plt *p, const struct machine *m, const Elf64_Rela *r)
 		slot.name = p->dynsym[sym].st_name;
 	else
 		return 0;
-	if (p->nr_slots == p->max_slots) {
-		uint32_t max = p->max_slots ? p->max_slots * 2 : 256;
-		struct slot *slots;
-
-		if (p->nr_slots >= SLOTS_MAX)
-			return -E2BIG;
-		slots = reallocarray(p->slots, max, sizeof(*slots));
-		if (!slots)
-			return -ENOMEM;
-		p->slots = slots;
-		p->max_slots = max;
-	}
+	if (p->nr_slots >= SLOTS_MAX)
+		return -E2BIG;
+	if (!array_reserve(&p->slots, &p->max_slots, p->nr_slots + 1u))
+		return -ENOMEM;
 	p->slots[p->nr_slots++] = slot;
 	return 0;
 }
@@ -233,6 +225,15 @@ static int scan_section(struct plt *p, struct elfsym *t, const char *name)
 	return rc;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	if (x->vaddr != y->vaddr)
+		return x->vaddr > y->vaddr ? 1 : -1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
 /* Collect slots, then name the stubs that use them. */
 static int add_stubs(struct plt *p, struct elfsym *t, const struct machine *m)
 {
@@ -248,7 +249,7 @@ static int add_stubs(struct plt *p, struct elfsym *t, const struct machine *m)
 		return rc;
 	if (!p->nr_slots)
 		return -ENOENT;
-	rc = sort_records(p->slots, p->nr_slots, sizeof(*p->slots), offsetof(struct slot, vaddr));
+	qsort(p->slots, p->nr_slots, sizeof(*p->slots), by_address);
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !rc; i++)
 		rc = scan_section(p, t, sections[i]);
 	return rc;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base/sort.h"
+#include "symbols/base/array.h"
 
 /* The lowest four bits are those of rank_by_name(). */
 #define RANK_TABLE    (1U << 4) /* in a symbol table, where names vary */
@@ -39,19 +39,9 @@ void elfsym_fini(struct elfsym *t)
 /* Make room for @nr more symbols. */
 static int reserve(struct elfsym *t, uint64_t nr)
 {
-	struct image_symbol *symbols;
-	uint64_t max = MAX((uint64_t)t->nr + nr, MIN((uint64_t)t->max * 2, ELFSYM_SYMBOLS_MAX));
-
-	if (t->nr + nr <= t->max)
-		return 0;
 	if (t->nr + nr > ELFSYM_SYMBOLS_MAX)
 		return -E2BIG;
-	symbols = reallocarray(t->symbols, max, sizeof(*symbols));
-	if (!symbols)
-		return -ENOMEM;
-	t->symbols = symbols;
-	t->max = (uint32_t)max;
-	return 0;
+	return array_reserve(&t->symbols, &t->max, t->nr + nr) ? 0 : -ENOMEM;
 }
 
 /* Make room for @size more bytes of names. */
@@ -402,6 +392,13 @@ static void shrink(struct elfsym *t)
 	}
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const struct image_symbol *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
 int elfsym_finish(struct elfsym *t, const struct elffile *f)
 {
 	struct range *ranges;
@@ -410,11 +407,10 @@ int elfsym_finish(struct elfsym *t, const struct elffile *f)
 
 	if (rc)
 		return rc;
-	rc = sort_records(t->symbols, t->nr, sizeof(*t->symbols),
-			  offsetof(struct image_symbol, vaddr));
-	if (!rc)
-		keep_best(t, ranges, nr_ranges);
+	if (t->nr)
+		qsort(t->symbols, t->nr, sizeof(*t->symbols), by_address);
+	keep_best(t, ranges, nr_ranges);
 	free(ranges);
 	shrink(t);
-	return rc;
+	return 0;
 }

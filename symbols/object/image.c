@@ -359,8 +359,6 @@ static int read_symbols(struct image *image, const struct elffile *f, bool debug
 	}
 	image->symbols = t.symbols;
 	image->nr_symbols = t.nr;
-	lookup_init(&image->lookup, t.symbols, t.nr, sizeof(*t.symbols),
-		    offsetof(struct image_symbol, vaddr));
 	image->names = t.names;
 	image->names_size = t.names_size;
 	return 0;
@@ -442,8 +440,7 @@ size_t image_memory(const struct image *image)
 {
 	return sizeof(*image) + image->nr_segments * sizeof(*image->segments) + image->eh.size +
 	       image->eh.nr_fdes * sizeof(*image->eh.fdes) +
-	       (size_t)image->nr_symbols * sizeof(*image->symbols) + image->names_size +
-	       lookup_memory(&image->lookup) + lookup_memory(&image->eh.lookup);
+	       (size_t)image->nr_symbols * sizeof(*image->symbols) + image->names_size;
 }
 
 int image_from_memory(struct image **out, const void *bytes, size_t size, struct err *e)
@@ -465,7 +462,6 @@ void image_free(struct image *image)
 	free((void *)(uintptr_t)image->eh.bytes);
 	ehframe_fini(&image->eh);
 	free(image->segments);
-	lookup_fini(&image->lookup);
 	free(image->symbols);
 	free(image->names);
 	free(image);
@@ -498,9 +494,8 @@ bool image_offset(const struct image *image, uint64_t vaddr, uint64_t *offset)
 
 const struct image_symbol *image_find(const struct image *image, uint64_t vaddr)
 {
-	uint32_t lo, hi;
+	uint32_t lo = 0, hi = image->nr_symbols;
 
-	lookup_bounds(&image->lookup, vaddr, &lo, &hi);
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 

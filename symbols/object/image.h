@@ -39,7 +39,6 @@ struct image {
 	struct ehframe eh; /* eh.bytes owned by the image */
 	struct image_symbol *symbols;
 	uint32_t nr_symbols;
-	struct lookup lookup;	/* in symbols */
 	uint8_t sigreturn_size; /* 0: none is known */
 	uint64_t sigreturn;	/* vaddr of the code that returns from a signal handler */
 	char *names;		/* raw, foreign bytes */

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
+
 /* Loads at once: more than CPUs, since on a full machine each waits for its turn on one. */
 #define ACTIVE_MAX	  8U
 #define RETRY_TRIES_MAX	  8U
@@ -24,15 +26,8 @@
 
 bool ids_add(struct ids *ids, uint32_t id)
 {
-	if (ids->nr == ids->max) {
-		uint32_t max = ids->max ? ids->max * 2 : 256;
-		uint32_t *list = reallocarray(ids->list, max, sizeof(*list));
-
-		if (!list)
-			return false;
-		ids->list = list;
-		ids->max = max;
-	}
+	if (!array_reserve(&ids->list, &ids->max, ids->nr + 1ull))
+		return false;
 	ids->list[ids->nr++] = id;
 	return true;
 }
@@ -153,15 +148,8 @@ static void fail(struct image_cache *o, struct object *object, enum object_state
 void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries,
 			  uint64_t due_ns)
 {
-	if (o->nr_retries == o->max_retries) {
-		uint32_t max = o->max_retries ? o->max_retries * 2 : 64;
-		struct image_cache_retry *more = reallocarray(o->retries, max, sizeof(*more));
-
-		if (!more)
-			return;
-		o->retries = more;
-		o->max_retries = max;
-	}
+	if (!array_reserve(&o->retries, &o->max_retries, o->nr_retries + 1ull))
+		return;
 	o->retries[o->nr_retries++] = (struct image_cache_retry){ id, pid, tries, due_ns };
 }
 

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/chunked.h"
+#include "symbols/base/hashset.h"
 #include "symbols/object/image.h"
 
 #define CHUNK_BITS    9
-#define CHUNK_SIZE    (1U << CHUNK_BITS)
-#define NR_CHUNKS     2048U
-#define FIRST_SLOTS   1024U
+#define OBJECTS_MAX   (1U << 20)
 #define PATH_SIZE_MAX 4096U
 
 struct entry {
@@ -34,18 +34,11 @@ struct entry {
  * latest generation. So a file system that gives an inode number again and
  * again makes no run of equal hashes.
  */
-struct slot {
-	uint64_t hash;
-	uint32_t id; /* + 1; 0: empty */
-};
-
 struct objects {
 	pthread_mutex_t lock;
 	struct text_arena *texts;
-	struct slot *slots; /* linear probing; a power of two */
-	uint32_t nr_slots, nr_used;
-	_Alignas(CACHELINE) atomic_uint nr;	   /* release by intern, acquire by objects_at */
-	_Atomic(struct entry *) chunks[NR_CHUNKS]; /* published by nr */
+	struct hashset set;
+	struct chunked entries; /* struct entry, complete when published */
 };
 
 struct key {
@@ -58,11 +51,7 @@ struct key {
 
 static struct entry *entry_at(const struct objects *d, uint32_t id)
 {
-	/* The chunk was stored before the release of nr that made the id known. */
-	struct entry *chunk =
-		atomic_load_explicit(&d->chunks[id >> CHUNK_BITS], memory_order_relaxed);
-
-	return &chunk[id & (CHUNK_SIZE - 1)];
+	return chunked_at(&d->entries, id);
 }
 
 /* Hash @size bytes, eight at a time. */
@@ -112,68 +101,65 @@ static bool entry_same(const struct entry *entry, const struct key *key)
 	       !memcmp(entry->path, key->path, key->path_size);
 }
 
-/* Find the slot of @key under @hash, or the empty slot where it belongs. */
-static struct slot *slot_find(const struct objects *d, const struct key *key, uint64_t hash)
+/* Find the file of @key with its generation; NULL: none. */
+static struct entry *find_exact(const struct objects *d, const struct key *key)
 {
-	uint32_t i = (uint32_t)hash & (d->nr_slots - 1);
+	uint32_t at = 0, id;
 
-	while (d->slots[i].id &&
-	       (d->slots[i].hash != hash || !entry_same(entry_at(d, d->slots[i].id - 1), key)))
-		i = (i + 1) & (d->nr_slots - 1);
-	return &d->slots[i];
+	while ((id = hashset_next(&d->set, key->exact_hash, &at)) != HASHSET_NONE) {
+		struct entry *entry = entry_at(d, id);
+
+		if (entry->generation == key->identity->ino_generation && entry_same(entry, key))
+			return entry;
+	}
+	return NULL;
 }
 
-static void slot_set(struct objects *d, struct slot *slot, uint64_t hash, uint32_t id)
+/* Find the latest object that agrees with @key but for the generation; NULL: none. */
+static struct entry *find_latest(const struct objects *d, const struct key *key)
 {
-	d->nr_used += !slot->id;
-	*slot = (struct slot){ .hash = hash, .id = id + 1 };
+	struct entry *latest = NULL;
+	uint32_t at = 0, id;
+
+	while ((id = hashset_next(&d->set, key->hash, &at)) != HASHSET_NONE) {
+		struct entry *entry = entry_at(d, id);
+
+		if (entry_same(entry, key) && (!latest || id > latest->object.id))
+			latest = entry;
+	}
+	return latest;
 }
 
 /* Find the object of @key. One seen without its generation until now takes that of @key. */
 static struct entry *entry_find(struct objects *d, const struct key *key)
 {
-	struct slot *slot = slot_find(d, key, key->exact_hash), *any;
 	struct entry *entry;
 
-	if (slot->id)
-		return entry_at(d, slot->id - 1);
 	if (key->exact_hash == key->hash)
-		return NULL;
-	any = slot_find(d, key, key->hash);
-	if (!any->id)
-		return NULL;
-	entry = entry_at(d, any->id - 1);
-	if (entry->generation)
+		return find_latest(d, key);
+	entry = find_exact(d, key);
+	if (entry)
+		return entry;
+	entry = find_latest(d, key);
+	if (!entry || entry->generation)
 		return NULL;
 	entry->generation = key->identity->ino_generation;
-	slot_set(d, slot, key->exact_hash, entry->object.id);
+	hashset_add(&d->set, key->exact_hash, entry->object.id);
 	return entry;
 }
 
-/* Keep the slots at most half full. -ENOMEM: no room for two more. */
-static int slots_reserve(struct objects *d)
+/* Make the new object @id known under its hashes; without the generation instead of an older one.
+ */
+static void entry_known(struct objects *d, const struct key *key, uint32_t id)
 {
-	struct slot *old = d->slots;
-	uint32_t nr_old = d->nr_slots;
+	const struct entry *older = find_latest(d, key);
 
-	if ((d->nr_used + 2) * 2 <= nr_old)
-		return 0;
-	d->slots = calloc((size_t)nr_old * 2, sizeof(*d->slots));
-	if (!d->slots) {
-		d->slots = old;
-		return d->nr_used + 2 < nr_old ? 0 : -ENOMEM;
-	}
-	d->nr_slots = nr_old * 2;
-	for (uint32_t i = 0; i < nr_old; i++) {
-		uint32_t at = (uint32_t)old[i].hash & (d->nr_slots - 1);
-
-		while (old[i].id && d->slots[at].id)
-			at = (at + 1) & (d->nr_slots - 1);
-		if (old[i].id)
-			d->slots[at] = old[i];
-	}
-	free(old);
-	return 0;
+	if (older)
+		hashset_replace(&d->set, key->hash, older->object.id, id);
+	else
+		hashset_add(&d->set, key->hash, id);
+	if (key->exact_hash != key->hash)
+		hashset_add(&d->set, key->exact_hash, id);
 }
 
 /* What lists show of an object of this kind and path. */
@@ -196,10 +182,9 @@ static struct safe_text entry_name(struct objects *d, enum object_kind kind, con
 	}
 }
 
-/* Write entry @id, not yet visible to anyone. */
-static int entry_init(struct objects *d, uint32_t id, const struct key *key)
+/* Fill in @entry, which is not published yet. */
+static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const struct key *key)
 {
-	struct entry *entry = entry_at(d, id);
 	enum object_kind kind = key->identity->kind;
 	bool file = kind == OBJECT_FILE;
 	bool imageless = kind == OBJECT_UNKNOWN || kind == OBJECT_ANON;
@@ -228,44 +213,30 @@ static int entry_init(struct objects *d, uint32_t id, const struct key *key)
 	return 0;
 }
 
-/* Append an object and publish it; NULL when there is no room or no memory. */
+/* Append an object and publish it; NULL when the table is full or memory is out. */
 static struct entry *entry_add(struct objects *d, const struct key *key)
 {
-	uint32_t id = atomic_load_explicit(&d->nr, memory_order_relaxed);
+	uint32_t id = chunked_nr(&d->entries);
+	struct entry *entry = chunked_reserve(&d->entries, id);
 
-	if (id >= NR_CHUNKS * CHUNK_SIZE)
+	if (!entry || entry_init(d, entry, id, key))
 		return NULL;
-	if (!atomic_load_explicit(&d->chunks[id >> CHUNK_BITS], memory_order_relaxed)) {
-		struct entry *chunk = calloc(CHUNK_SIZE, sizeof(*chunk));
-
-		if (!chunk)
-			return NULL;
-		atomic_store_explicit(&d->chunks[id >> CHUNK_BITS], chunk, memory_order_relaxed);
-	}
-	if (entry_init(d, id, key))
-		return NULL;
-	if (id >= OBJECT_ID_FIRST) {
-		slot_set(d, slot_find(d, key, key->hash), key->hash, id);
-		slot_set(d, slot_find(d, key, key->exact_hash), key->exact_hash, id);
-	}
-	/* Publishes the entry and its chunk; pairs with objects_at(). */
-	atomic_store_explicit(&d->nr, id + 1, memory_order_release);
-	return entry_at(d, id);
+	if (id >= OBJECT_ID_FIRST)
+		entry_known(d, key, id);
+	chunked_publish(&d->entries, id + 1);
+	return entry;
 }
 
 int objects_new(struct objects **out)
 {
 	static const enum object_kind fixed[] = { OBJECT_UNKNOWN, OBJECT_KERNEL, OBJECT_VDSO };
-	struct objects *d = aligned_alloc(CACHELINE, sizeof(*d));
+	struct objects *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return -ENOMEM;
-	memset(d, 0, sizeof(*d));
 	mutex_init_urgent(&d->lock);
 	d->texts = text_arena_new();
-	d->nr_slots = FIRST_SLOTS;
-	d->slots = calloc(d->nr_slots, sizeof(*d->slots));
-	if (!d->texts || !d->slots)
+	if (chunked_init(&d->entries, sizeof(struct entry), CHUNK_BITS, OBJECTS_MAX) || !d->texts)
 		goto fail;
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
 		struct object_identity identity = { .kind = fixed[i] };
@@ -293,9 +264,8 @@ void objects_free(struct objects *d)
 									   memory_order_relaxed));
 		free(entry->path);
 	}
-	for (size_t i = 0; i < NR_CHUNKS; i++)
-		free(atomic_load_explicit(&d->chunks[i], memory_order_relaxed));
-	free(d->slots);
+	chunked_fini(&d->entries);
+	hashset_fini(&d->set);
 	text_arena_free(d->texts);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
@@ -335,7 +305,7 @@ struct object *objects_intern(struct objects *d, const struct object_identity *i
 	if (clean.kind != OBJECT_ANON && clean.ino && clean.ino_generation)
 		key.exact_hash = hash_u64(key.hash ^ clean.ino_generation);
 	pthread_mutex_lock(&d->lock);
-	if (!slots_reserve(d)) {
+	if (!hashset_reserve(&d->set, 2)) {
 		entry = entry_find(d, &key);
 		if (!entry)
 			entry = entry_add(d, &key);
@@ -348,15 +318,12 @@ struct object *objects_intern(struct objects *d, const struct object_identity *i
 
 struct object *objects_at(const struct objects *d, uint32_t id)
 {
-	/* Pairs with the release in entry_add(). */
-	if (id >= atomic_load_explicit(&d->nr, memory_order_acquire))
-		return NULL;
-	return &entry_at(d, id)->object;
+	return id < chunked_nr(&d->entries) ? &entry_at(d, id)->object : NULL;
 }
 
 uint32_t objects_nr(const struct objects *d)
 {
-	return atomic_load_explicit(&d->nr, memory_order_acquire);
+	return chunked_nr(&d->entries);
 }
 
 void objects_sighting(struct objects *d, const struct object *object, struct object_sighting *out)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "symbols/base/array.h"
 #include "symbols/process/maps_state.h"
 #include "symbols/process/procfs.h"
 
@@ -42,16 +43,9 @@ static struct maps_event *log_add(struct maps *m, enum event_type type, uint64_t
 
 	if (m->nr_log == LOG_MAX)
 		maps_apply_log(m);
-	if (m->nr_log == m->room_log) {
-		uint32_t room = MAX(m->room_log * 2, 64u);
-
-		ev = reallocarray(m->log, room, sizeof(*ev));
-		if (!ev) {
-			m->lost = true;
-			return NULL;
-		}
-		m->log = ev;
-		m->room_log = room;
+	if (!array_reserve(&m->log, &m->room_log, m->nr_log + 1ull)) {
+		m->lost = true;
+		return NULL;
 	}
 	ev = &m->log[m->nr_log];
 	memset(ev, 0, sizeof(*ev));

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/foreign.h"
 #include "symbols/process/maps_state.h"
 #include "symbols/process/procfs.h"
@@ -46,21 +47,6 @@ struct reading {
 	struct found_thread *threads; /* those that have no record yet */
 	uint32_t nr_threads, room_threads;
 };
-
-static bool grow(void **array, uint32_t nr, uint32_t *room, size_t size)
-{
-	uint32_t larger = MAX(*room * 2, 64u);
-	void *p;
-
-	if (nr < *room)
-		return true;
-	p = reallocarray(*array, larger, size);
-	if (!p)
-		return false;
-	*array = p;
-	*room = larger;
-	return true;
-}
 
 static int read_status(struct reading *r)
 {
@@ -94,7 +80,7 @@ static void add_map(struct maps *m, struct reading *r, const struct procfs_map *
 	char path[PATH_SIZE_MAX];
 	size_t size = procfs_unescape(path, sizeof(path), line->path, line->path_size);
 
-	if (!grow((void **)&r->maps, r->nr_maps, &r->room_maps, sizeof(*r->maps)))
+	if (!array_reserve(&r->maps, &r->room_maps, r->nr_maps + 1ull))
 		return;
 	identity.kind = procfs_kind(path, size, line->is_private);
 	mapping.offset = identity.kind == OBJECT_FILE	? line->offset
@@ -156,7 +142,7 @@ static uint32_t list_threads(struct reading *r, pid_t **tids)
 	while (nr < THREADS_MAX && (entry = readdir(dir))) {
 		long tid = strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0 && grow((void **)tids, nr, &room, sizeof(**tids)))
+		if (tid > 0 && array_reserve(tids, &room, nr + 1ull))
 			(*tids)[nr++] = (pid_t)tid;
 	}
 	closedir(dir);
@@ -171,7 +157,7 @@ static void read_thread(struct reading *r, pid_t tid)
 	size_t size;
 
 	snprintf(name, sizeof(name), "task/%d/comm", tid);
-	if (!grow((void **)&r->threads, r->nr_threads, &r->room_threads, sizeof(*r->threads)) ||
+	if (!array_reserve(&r->threads, &r->room_threads, r->nr_threads + 1ull) ||
 	    foreign_read_at(r->dir_fd, name, TASK_COMM_SIZE, &text, &size))
 		return;
 	if (size && text[size - 1] == '\n')
@@ -327,7 +313,7 @@ static void sweep(struct maps *m)
 			     atomic_load_explicit(&m->procs.processes[i], memory_order_relaxed);
 		     p; p = atomic_load_explicit(&p->next, memory_order_relaxed))
 			if (p->pid && !p->doomed.is_doomed &&
-			    grow((void **)&pids, nr, &room, sizeof(*pids)))
+			    array_reserve(&pids, &room, nr + 1ull))
 				pids[nr++] = p->pid;
 	pthread_mutex_unlock(&m->lock);
 	for (uint32_t i = 0; i < nr; i++) {

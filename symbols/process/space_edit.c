@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
 #include "symbols/process/space_private.h"
 
 #define OLD_MAX 512u
@@ -31,24 +32,6 @@ struct spot {
 	uint32_t leaf, index;
 };
 
-/* Make room for @nr elements of @size in a growing array; false when memory is out. */
-static bool reserve(void **array, uint32_t *room, uint32_t nr, size_t size)
-{
-	uint32_t larger = MAX(*room, 8u);
-	void *p;
-
-	if (nr <= *room)
-		return true;
-	while (larger < nr)
-		larger *= 2;
-	p = reallocarray(*array, larger, size);
-	if (!p)
-		return false;
-	*array = p;
-	*room = larger;
-	return true;
-}
-
 struct space_edit *space_edit_new(struct space *from, struct space_stats *stats)
 {
 	struct space_edit *d = calloc(1, sizeof(*d));
@@ -58,8 +41,8 @@ struct space_edit *space_edit_new(struct space *from, struct space_stats *stats)
 	d->stats = stats;
 	if (!from)
 		return d;
-	if (!reserve((void **)&d->leaves, &d->room_leaves, from->nr_leaves, sizeof(*d->leaves)) ||
-	    !reserve((void **)&d->old, &d->room_old, from->nr_old, sizeof(*d->old))) {
+	if (!array_reserve(&d->leaves, &d->room_leaves, from->nr_leaves) ||
+	    !array_reserve(&d->old, &d->room_old, from->nr_old)) {
 		space_edit_free(d);
 		return NULL;
 	}
@@ -133,7 +116,7 @@ static struct leaf *own_leaf(struct space_edit *d, uint32_t i, uint32_t nr)
 /* Make @leaf leaf number @i. */
 static bool insert_leaf(struct space_edit *d, uint32_t i, struct leaf *leaf)
 {
-	if (!reserve((void **)&d->leaves, &d->room_leaves, d->nr_leaves + 1, sizeof(*d->leaves)))
+	if (!array_reserve(&d->leaves, &d->room_leaves, d->nr_leaves + 1))
 		return false;
 	memmove(&d->leaves[i + 1], &d->leaves[i], (d->nr_leaves - i) * sizeof(*d->leaves));
 	d->leaves[i] = leaf;
@@ -236,7 +219,7 @@ static void remember(struct space_edit *d, struct mapping m, uint64_t death_ns)
 		d->nr_old /= 2;
 		memmove(d->old, d->old + OLD_MAX - d->nr_old, d->nr_old * sizeof(*d->old));
 	}
-	if (reserve((void **)&d->old, &d->room_old, d->nr_old + 1, sizeof(*d->old)))
+	if (array_reserve(&d->old, &d->room_old, d->nr_old + 1))
 		d->old[d->nr_old++] = (struct ended){ m, death_ns };
 }
 

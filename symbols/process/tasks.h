@@ -18,6 +18,7 @@
 
 #include <stdatomic.h>
 
+#include "symbols/base/chunked.h"
 #include "symbols/process/maps.h"
 
 #define TASK_COMM_SIZE 64
@@ -26,10 +27,9 @@ struct task_slot;
 
 struct tasks {
 	uint32_t max;
-	uint32_t serial; /* of the table; one more than that of the one before */
-	_Atomic(struct task_slot *) *chunks;  /* published by room */
+	uint32_t serial;      /* of the table; one more than that of the one before */
+	struct chunked slots; /* struct task_slot, empty ones ahead of the ids */
 	_Alignas(CACHELINE) atomic_uint next; /* ids given out */
-	_Alignas(CACHELINE) atomic_uint room; /* entries there are; release by tasks_grow() */
 };
 
 /* An empty table, but for TASK_UNKNOWN; NULL when memory is out. */

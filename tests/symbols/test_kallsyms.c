@@ -138,7 +138,7 @@ static void test_hostile_text(void **state)
 }
 
 /*
- * The same list with tabs for its first blanks, which is no usual form. Lines of
+ * The same list with tabs for its first blanks. Lines of
  * other forms stay as they are.
  */
 static void make_unusual(char *text, size_t size)
@@ -202,9 +202,8 @@ static size_t print_line(char *to, uint64_t *addr, unsigned int *seed)
 	return size;
 }
 
-/* The quick way through lines of the usual form tells what the general one does; lists of many
- * pieces. */
-static void test_usual_and_general(void **state)
+/* Lists of many pieces; tabs for blanks change nothing. */
+static void test_forms_of_lines(void **state)
 {
 	size_t nr = 6000, size = 0;
 	char *text = malloc(nr * 128);
@@ -230,31 +229,6 @@ static void test_usual_and_general(void **state)
 	kallsyms_free(b);
 	free(addrs);
 	free(text);
-}
-
-/* Every byte at every place of eight digits. */
-static void test_digits(void **state)
-{
-	char text[8];
-	uint64_t packed;
-
-	for (int at = 0; at < 8; at++) {
-		for (int byte = 0; byte < 256; byte++) {
-			const char *digit = byte ? strchr("0123456789abcdef", byte) : NULL;
-			uint32_t value = 0;
-
-			memcpy(text, "90af5c36", sizeof(text));
-			text[at] = (char)byte;
-			memcpy(&packed, text, sizeof(packed));
-			assert_int_equal(fields_eight_digits(packed, &value), digit != NULL);
-			if (digit)
-				assert_int_equal(value,
-						 strtoul((char[9]){ text[0], text[1], text[2],
-								    text[3], text[4], text[5],
-								    text[6], text[7] },
-							 NULL, 16));
-		}
-	}
 }
 
 /* A name longer than the limit is no name; many symbols at one address stay quick. */
@@ -312,8 +286,7 @@ int main(void)
 		cmocka_unit_test(test_unsorted_and_odd_lines),
 		cmocka_unit_test(test_hidden_and_empty),
 		cmocka_unit_test(test_hostile_text),
-		cmocka_unit_test(test_usual_and_general),
-		cmocka_unit_test(test_digits),
+		cmocka_unit_test(test_forms_of_lines),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_this_kernel),
 	};
