@@ -27,10 +27,6 @@
 #define REPLAY_CELLS_MIN  (1u << 13)
 #define REPLAY_CELLS_MAX  (1u << 23)
 
-/* Of a record so much is read at first: most stacks end long before their dumps do. */
-#define ENOUGH_MIN 2048u
-#define ENOUGH_MAX (128u << 10)
-
 struct replay {
 	struct perfdata *data;
 	int slots[256]; /* event of the file -> slot, -1: not counted */
@@ -44,7 +40,6 @@ struct replay {
 	struct deltas *deltas; /* of groups that are read with their leader's samples */
 	struct frames frames;  /* for replay_each */
 	uint32_t *frame_ids;   /* of the sample in hand; STACKS_PLACES_MAX */
-	size_t enough;	       /* bytes of a record, of late */
 	uint32_t nr_objects;   /* objects that the loader was shown */
 	uint32_t nr_named;     /* places up to here have been named, for replay_each */
 };
@@ -107,7 +102,6 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 		replay_close(r);
 		return code;
 	}
-	r->enough = 2 * ENOUGH_MIN;
 	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
 	frames_init(&r->frames);
 	r->deltas = deltas_new(perfdata_nr_ids(r->data));
@@ -167,39 +161,14 @@ static int slot_of(void *ctx, uint64_t id)
 	return event < 0 || (uint32_t)event >= r->nr_slots ? -1 : r->slots[event];
 }
 
-/*
- * Read record @index: its first @enough bytes, if what is missing then lies in
- * the dump of a stack; or all of it. As record_decode(), or -EIO.
- */
-static int read_record(struct replay *r, uint64_t index, size_t enough,
-		       const struct record_layout **layout, struct record *rec)
+/* Read record @index. As record_decode(), or -EIO. */
+static int read_record(struct replay *r, uint64_t index, const struct record_layout **layout,
+		       struct record *rec)
 {
-	size_t size, there = enough;
-	const uint8_t *bytes = perfdata_record_part(r->data, index, &there, &size, layout);
-	int bad = bytes ? record_decode(rec, *layout, bytes, size) : -EIO;
-	struct record_sample *s = &rec->sample;
-	uint64_t at;
+	size_t size;
+	const uint8_t *bytes = perfdata_record(r->data, index, &size, layout);
 
-	if (!bytes || there == size)
-		return bad;
-	if (!bad && rec->type == PERF_RECORD_SAMPLE && s->stack) {
-		at = (uint64_t)(s->stack - bytes);
-		if (at <= there && size - at - s->stack_size <= PERFDATA_TAIL) {
-			s->stack_part = there - at;
-			return 0;
-		}
-	}
-	return read_record(r, index, SIZE_MAX, layout, rec);
-}
-
-/* Was it enough? Then a little less may be, else rather more: one record in sixteen is read again.
- */
-static void learn_enough(struct replay *r, bool was)
-{
-	if (was)
-		r->enough = MAX(r->enough - r->enough / 128, ENOUGH_MIN);
-	else
-		r->enough = MIN(r->enough + r->enough / 8, ENOUGH_MAX);
+	return bytes ? record_decode(rec, *layout, bytes, size) : -EIO;
 }
 
 /* Find the sample's stack; what it lacks is loaded, until it lacks nothing more. */
@@ -212,26 +181,6 @@ static void resolve(struct sampler *s, struct pipeline *p, const struct record_s
 			return;
 		symbols_run_objects(s->symbols);
 	}
-}
-
-/*
- * The same for record @index, of which @rec may be only a part. False: the
- * rest cannot be read any more, and what @rec points to is gone.
- */
-static bool resolve_record(struct replay *r, struct sampler *s, struct pipeline *p, uint64_t index,
-			   const struct record_layout *layout, struct record *rec)
-{
-	bool enough;
-
-	resolve(s, p, &rec->sample, layout->regs_mask);
-	enough = !pipeline_wants_stack(p);
-	learn_enough(r, enough);
-	if (enough)
-		return true;
-	if (read_record(r, index, SIZE_MAX, &layout, rec))
-		return false;
-	resolve(s, p, &rec->sample, layout->regs_mask);
-	return true;
 }
 
 static void on_throttle(struct replay_cpu *cpu, const struct record *rec)
@@ -346,7 +295,7 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 	for (uint64_t i = 0; i < perfdata_nr_records(r->data) && !code; i++) {
 		const struct record_layout *layout;
 		struct record rec;
-		int bad = read_record(r, i, r->enough, &layout, &rec);
+		int bad = read_record(r, i, &layout, &rec);
 
 		if (bad == -EIO || (bad && bad != -ENOTSUP && rec.type == PERF_RECORD_SAMPLE))
 			pipeline_bad_record(&r->cpus[0].samples);
@@ -360,10 +309,8 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 		keep_up(r, s, rec.time_ns, changed);
 		changed = false;
 		make_room(r, s, p);
-		if (resolve_record(r, s, p, i, layout, &rec))
-			code = fn(ctx, p, &rec.sample);
-		else
-			pipeline_bad_record(&r->cpus[0].samples);
+		resolve(s, p, &rec.sample, layout->regs_mask);
+		code = fn(ctx, p, &rec.sample);
 	}
 	return code;
 }

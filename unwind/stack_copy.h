@@ -15,25 +15,15 @@ struct stack_copy {
 	const uint8_t *bytes;
 	uint64_t size; /* valid ones */
 	bool full;     /* the stack may go on beyond them */
-	bool *missed;  /* NULL, or: set if one beyond them was wanted */
 };
-
-/* @addr is outside. */
-static inline void stack_copy_miss(const struct stack_copy *d, uint64_t addr)
-{
-	if (d->missed && addr >= d->sp)
-		*d->missed = true;
-}
 
 /* The word at @addr; false outside the dump. */
 static inline bool stack_copy_read(const struct stack_copy *d, uint64_t addr, uint64_t *value)
 {
 	uint64_t at = addr - d->sp;
 
-	if (d->size < sizeof(*value) || at > d->size - sizeof(*value)) {
-		stack_copy_miss(d, addr);
+	if (d->size < sizeof(*value) || at > d->size - sizeof(*value))
 		return false;
-	}
 	memcpy(value, d->bytes + at, sizeof(*value));
 	return true;
 }
@@ -43,10 +33,8 @@ static inline bool stack_copy_read32(const struct stack_copy *d, uint64_t addr, 
 	uint64_t at = addr - d->sp;
 	uint32_t word;
 
-	if (d->size < sizeof(word) || at > d->size - sizeof(word)) {
-		stack_copy_miss(d, addr);
+	if (d->size < sizeof(word) || at > d->size - sizeof(word))
 		return false;
-	}
 	memcpy(&word, d->bytes + at, sizeof(word));
 	*value = word;
 	return true;

@@ -23,7 +23,7 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 	int stop;
 
 	out->nr = out->nr_guessed = 0;
-	out->asked = out->maps_stale = out->stack_wanted = false;
+	out->asked = out->maps_stale = false;
 	if (!in->space)
 		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;
 	if (in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE || !in->regs)
@@ -56,12 +56,6 @@ void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unw
 	struct walk_counters *c = &u->count;
 
 	out->stop = (enum unwind_stop)walk_or_redo(u, in, out, !u->step_only);
-	/* libunwind alone may want more than rows do. */
-	out->stack_wanted |= in->stack_part && u->verify_every && !u->verify_in;
-	if (out->stack_wanted) {
-		reclaim_reader_done();
-		return;
-	}
 	count_add(&c->samples, 1);
 	count_add(&c->frames, out->nr);
 	count_add(&c->guessed, out->nr_guessed);

@@ -51,7 +51,6 @@ struct unwind_input {
 	const uint8_t *stack; /* from sp upwards */
 	size_t stack_size;    /* valid bytes: min(dyn_size, size) */
 	bool stack_full;      /* dyn_size == size: the stack may go on beyond the dump */
-	bool stack_part;      /* there are more valid bytes than are given here */
 	const struct space *space;
 	uint64_t time_ns;
 };
@@ -60,9 +59,8 @@ struct unwind_result {
 	uint32_t nr;	     /* frames, innermost first */
 	uint32_t nr_guessed; /* of these, found by a guess */
 	enum unwind_stop stop;
-	bool asked;	   /* a new object was wanted: wake the loader after the batch */
-	bool maps_stale;   /* pc outside all maps: worth maps_ask() */
-	bool stack_wanted; /* more than was given: not counted, to be unwound with all */
+	bool asked;	 /* a new object was wanted: wake the loader after the batch */
+	bool maps_stale; /* pc outside all maps: worth maps_ask() */
 	uint32_t place[UNWIND_FRAMES_MAX];
 	/* Look-up pcs, as perf script prints them: the pc, then return addresses minus one. */
 	uint64_t ip[UNWIND_FRAMES_MAX];

@@ -529,7 +529,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
 	w.rows = rows && w.word == 8;
 	w.dump = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size,
-				      in->stack_full, in->stack_part ? &out->stack_wanted : NULL };
+				      in->stack_full };
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);
 		if (stop == WALK_ON)

@@ -24,9 +24,6 @@
 /* Of a sample, so much is looked at to put it in its place: the header, its event, its time. */
 #define SAMPLE_HEAD (sizeof(struct perf_event_header) + 7 * 8)
 
-/* What lies between two records that are read together. */
-#define GAP_MAX 512u
-
 /* Where MMAP2 tells the protection: behind the header, ids, range, and what the file is known by.
  */
 #define MMAP2_PROT_AT 64
@@ -446,45 +443,16 @@ uint64_t perfdata_nr_bad(const struct perfdata *pd)
 	return pd->nr_bad;
 }
 
-/* Where the record that is asked for next follows in the file, as most do: up to @enough bytes of
- * it. */
-static uint64_t behind(const struct perfdata *pd, const struct record_ref *ref, uint64_t enough)
-{
-	const struct record_ref *next = ref + 1;
-	uint64_t end = ref->at + ref->size;
-
-	if (next == pd->refs + pd->nr_refs || next->inflated || next->at < end ||
-	    next->at - end > GAP_MAX)
-		return 0;
-	return next->at - end + MIN(enough, next->size);
-}
-
-const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t *enough,
-				    size_t *size, const struct record_layout **layout)
-{
-	const struct record_ref *ref = &pd->refs[index];
-	bool whole = ref->inflated || *enough >= ref->size || ref->size - *enough <= PERFDATA_TAIL;
-
-	*size = ref->size;
-	*layout = &pd->events.events[ref->event].layout;
-	if (!whole) {
-		const struct perfdata_ends ends = { *enough, PERFDATA_TAIL,
-						    behind(pd, ref, *enough) };
-
-		return perfdata_bytes_ends(&pd->bytes, ref->at, ref->size, &ends);
-	}
-	*enough = ref->size;
-	if (ref->inflated)
-		return (const uint8_t *)(uintptr_t)ref->at;
-	return perfdata_bytes_at(&pd->bytes, ref->at, ref->size);
-}
-
 const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
 			       const struct record_layout **layout)
 {
-	size_t all = SIZE_MAX;
+	const struct record_ref *ref = &pd->refs[index];
 
-	return perfdata_record_part(pd, index, &all, size, layout);
+	*size = ref->size;
+	*layout = &pd->events.events[ref->event].layout;
+	if (ref->inflated)
+		return (const uint8_t *)(uintptr_t)ref->at;
+	return perfdata_bytes_at(&pd->bytes, ref->at, ref->size);
 }
 
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns)

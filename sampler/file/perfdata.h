@@ -59,15 +59,6 @@ uint64_t perfdata_nr_bad(const struct perfdata *pd); /* bytes or records that ma
 const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
 			       const struct record_layout **layout);
 
-/* Behind the dump of a stack, its size and no more than that. */
-#define PERFDATA_TAIL 64u
-
-/*
- * The same, but only its first *@enough bytes need be there, and the last
- * PERFDATA_TAIL; then *@enough is how many at the start are.
- */
-const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t *enough,
-				    size_t *size, const struct record_layout **layout);
 /* Time stamps of the first and the last sample. */
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns);
 

@@ -2,9 +2,9 @@
 /*
  * A window over a file: what is asked for next mostly lies in it.
  *
- * Records are looked at twice, each time little of the file at once: their
- * heads in its order, then each in the order of time, but not the far end of
- * its stack. Both go through one small buffer that stays in the CPU's cache.
+ * Records are read twice, a small part of the file at a time: their heads in
+ * the order of the file, then each record in the order of time. Both go through
+ * one small buffer that stays in the CPU's cache.
  */
 #include "sampler/file/perfdata_bytes.h"
 
@@ -19,8 +19,6 @@
  * be all. */
 #define WINDOW_NEXT 4096u
 #define WINDOW_JUMP 512u
-/* Room for some records of which only the ends are read. */
-#define ENDS_ROOM (64u << 10)
 /* The heads of records lie too far apart for the kernel to see that the file is read through. */
 #define AHEAD (16ULL << 20)
 
@@ -126,64 +124,17 @@ static uint64_t read_at(const struct perfdata_bytes *b, uint8_t *to, uint64_t of
 	return have;
 }
 
-/* Point the window at what there is to be read at @offset. False: there is none of @size. */
-static bool aim(struct perfdata_bytes *b, uint64_t offset, uint64_t size, uint64_t room)
-{
-	if (b->fd < 0 || offset > b->size || size > b->size - offset)
-		return false;
-	make_room(b, room);
-	read_ahead(b, offset);
-	b->window = b->own;
-	b->window_at = b->own_at = offset;
-	b->window_size = b->next_size = 0;
-	return true;
-}
-
 bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
 {
 	bool next = offset - b->window_at <= b->window_size;
 	uint64_t want = MAX(size, next ? WINDOW_NEXT : WINDOW_JUMP);
 
-	if (!aim(b, offset, size, want))
+	if (b->fd < 0 || offset > b->size || size > b->size - offset)
 		return false;
+	make_room(b, want);
+	read_ahead(b, offset);
+	b->window = b->own;
+	b->window_at = offset;
 	b->window_size = read_at(b, b->own, offset, size, MIN(want, b->size - offset));
 	return b->window_size >= size;
-}
-
-/* Did the first @head bytes at @offset come with the end of the record before, and has it room
- * there? */
-static bool came_along(const struct perfdata_bytes *b, uint64_t offset, uint64_t size,
-		       const struct perfdata_ends *ends)
-{
-	return offset >= b->next_at && offset - b->next_at <= b->next_size &&
-	       ends->head <= b->next_size - (offset - b->next_at) && size <= b->size - offset &&
-	       offset - b->own_at + size + ends->behind <= b->room;
-}
-
-/*
- * A record after the other lies in own as it does in the file, until there is
- * no more room: what lies between the ends of each is left as it is.
- */
-const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, uint64_t size,
-				   const struct perfdata_ends *ends)
-{
-	uint64_t head = ends->head, tail = ends->tail, got, end = offset + size;
-	uint8_t *at;
-
-	if (b->fd < 0 || head >= size || tail >= size - head)
-		return perfdata_bytes_at(b, offset, size);
-	if (came_along(b, offset, size, ends))
-		read_ahead(b, offset);
-	else if (!aim(b, offset, size, MAX(size + ends->behind, ENDS_ROOM)) ||
-		 !read_at(b, b->own, offset, head, head))
-		return NULL;
-	at = b->own + (offset - b->own_at);
-	got = read_at(b, at + size - tail, end - tail, tail,
-		      tail + MIN(ends->behind, b->size - end));
-	b->next_at = end;
-	b->next_size = got ? got - tail : 0;
-	b->window = at;
-	b->window_at = offset;
-	b->window_size = head;
-	return got ? at : NULL;
 }

@@ -21,10 +21,7 @@ struct perfdata_bytes {
 	uint64_t window_at, window_size;
 	uint8_t *own; /* what is to be freed; a file's window, of room bytes */
 	size_t room;
-	uint64_t own_at; /* the offset in the file that own stands for */
-	uint64_t next_at,
-		next_size; /* of the file, in own, too: read with the end of a record before */
-	uint64_t ahead;	   /* the kernel was told that it will be read up to here */
+	uint64_t ahead; /* the kernel was told that it will be read up to here */
 };
 
 /* Take over @fd. 0 or -errno with a sentence; then @fd is closed. */
@@ -35,16 +32,6 @@ void perfdata_bytes_close(struct perfdata_bytes *b);
 
 /* For perfdata_bytes_at(): move the window there. False: they are not all there. */
 bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size);
-
-/* Of a record only so many bytes at its start and at its end need be there, neither 0. */
-struct perfdata_ends {
-	uint64_t head, tail;
-	uint64_t behind; /* so many behind it are wanted next: they come with its end */
-};
-
-/* As perfdata_bytes_at(), but only the @ends of the @size bytes. */
-const uint8_t *perfdata_bytes_ends(struct perfdata_bytes *b, uint64_t offset, uint64_t size,
-				   const struct perfdata_ends *ends);
 
 /* @size bytes at @offset, or NULL if they are not all there; valid until the next call. */
 static inline const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset,

@@ -121,7 +121,6 @@ static void take_stack(struct cursor *c, struct record_sample *s)
 	s->stack = take(c, s->stack_size);
 	dyn = take_u64(c);
 	s->stack_dyn = MIN(dyn, s->stack_size);
-	s->stack_part = s->stack_size;
 }
 
 /* The fields of fixed size, up to the period: there are all of them, or none is taken. */

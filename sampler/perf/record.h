@@ -41,7 +41,6 @@ struct record_sample {
 	const uint8_t *stack; /* stack_size bytes; NULL when there is none */
 	uint64_t stack_size;  /* of the dump as reserved by the kernel */
 	uint64_t stack_dyn;   /* valid bytes, clamped to stack_size */
-	uint64_t stack_part;  /* bytes at @stack: all of them, unless the caller has fewer */
 };
 
 struct record_mmap {

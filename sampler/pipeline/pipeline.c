@@ -126,9 +126,8 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 		.regs_mask = regs_mask,
 		.regs_abi = s->regs_abi,
 		.stack = s->stack,
-		.stack_size = MIN(s->stack_dyn, s->stack_part),
+		.stack_size = s->stack_dyn,
 		.stack_full = s->stack_dyn == s->stack_size,
-		.stack_part = s->stack_dyn > s->stack_part,
 		.space = hit->space,
 		.time_ns = s->time_ns,
 	};
@@ -282,17 +281,11 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 	p->task = hit.task;
 	p->nameless = hit.full;
-	p->user.stack_wanted = false;
 	p->nr = p->nr_kernel = kernel_frames(p, s);
 	p->stop = user_frames(p, s, &hit, regs_mask, &p->nr);
 	if (p->nr == 0) /* not loaded yet, or hidden from us: only the task is known */
 		p->frames[p->nr++] = places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
 	cut_full_places(p);
-}
-
-bool pipeline_wants_stack(const struct pipeline *p)
-{
-	return p->user.stack_wanted;
 }
 
 /*

@@ -72,8 +72,6 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask);
 /* The two halves of it, for replay: find task and stack; count what was found. */
 void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask);
-/* After it: part of the dump was not enough. Nothing was counted: resolve it again with all. */
-bool pipeline_wants_stack(const struct pipeline *p);
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
 		    int event);
 /* What happened to one event of a group since the sample before, counted where this sample was

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint32_t next_id = OBJECT_ID_FIRST;
 	static struct step *s;
 	struct image image = { .machine = EM_X86_64 };
-	struct stack_copy dump = { SP, data, DUMP, true, NULL };
+	struct stack_copy dump = { SP, data, DUMP, true };
 	struct object object = { .id = 0 };
 	struct step_input in = { .dump = &dump, .object = &object, .image = &image };
 	struct ehframe_fde fde;

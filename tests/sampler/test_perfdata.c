@@ -455,66 +455,6 @@ static void test_order(void **state)
 	}
 }
 
-/* Records of any size that follow each other, the beginning of each asked for with the one before,
- * or not. */
-static void check_neighbours(struct perfdata_bytes *b, const uint8_t *all, size_t all_size)
-{
-	srand(4);
-	for (int round = 0; round < 200; round++) {
-		struct perfdata_ends ends = { 10, 16, 0 };
-		uint64_t at = (uint64_t)rand() % 5000, size;
-
-		for (; at + 100 < all_size; at += size + (uint64_t)rand() % 9) {
-			const uint8_t *p;
-
-			size = 100 + (uint64_t)rand() % 20000;
-			size = MIN(size, all_size - at);
-			ends.head = ends.behind && rand() % 4 ? ends.behind
-							      : 1 + (uint64_t)rand() % 50;
-			ends.behind = rand() % 3 ? 1 + (uint64_t)rand() % 35 : 0;
-			p = perfdata_bytes_ends(b, at, size, &ends);
-			assert_memory_equal(p, all + at, ends.head);
-			assert_memory_equal(p + size - ends.tail, all + at + size - ends.tail,
-					    ends.tail);
-			if (rand() % 8 == 0)
-				assert_memory_equal(perfdata_bytes_at(b, at, size), all + at, size);
-		}
-	}
-}
-
-/* Both ends of a range are there, and all of it when that is asked for behind it. */
-static void test_ends(void **state)
-{
-	static uint8_t all[100000];
-	static const struct perfdata_ends few = { 100, 64, 0 };
-	struct perfdata_bytes b;
-	int fd = memfd_create("perf.data", MFD_CLOEXEC);
-
-	for (size_t i = 0; i < sizeof(all); i++)
-		all[i] = (uint8_t)(i * 7 + i / 251);
-	assert_int_equal(pwrite(fd, all, sizeof(all), 0), sizeof(all));
-	assert_int_equal(perfdata_bytes_open(&b, fd, NULL), 0);
-	for (uint64_t at = 0; at < 90000; at += 1234) {
-		const uint64_t size = 9000, tail = 64;
-		const struct perfdata_ends ends = { at % 10000 + 1, tail, 0 };
-		const uint8_t *p = perfdata_bytes_ends(&b, at, size, &ends);
-
-		assert_memory_equal(p, all + at, MIN(ends.head, size));
-		assert_memory_equal(p + size - tail, all + at + size - tail, tail);
-		assert_memory_equal(perfdata_bytes_at(&b, at, size), all + at, size);
-		assert_memory_equal(perfdata_bytes_at(&b, at + 1, 10), all + at + 1, 10);
-	}
-	check_neighbours(&b, all, sizeof(all));
-	assert_null(perfdata_bytes_ends(&b, 95000, 9000, &few));
-	assert_null(perfdata_bytes_ends(&b, UINT64_MAX - 10, 9000, &few));
-	assert_int_equal(ftruncate(fd, 50000), 0);
-	assert_null(perfdata_bytes_ends(&b, 45000, 9000, &few));
-	perfdata_bytes_close(&b);
-	perfdata_bytes_borrow(&b, all, sizeof(all));
-	assert_ptr_equal(perfdata_bytes_ends(&b, 500, 9000, &few), all + 500);
-	perfdata_bytes_close(&b);
-}
-
 /* Records lie far apart, in an order that is not that of the file; then it is cut short. */
 static void test_large_and_cut_short(void **state)
 {
@@ -559,7 +499,6 @@ int main(void)
 		cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_on_disk),	      cmocka_unit_test(test_large_and_cut_short),
 		cmocka_unit_test(test_data_mappings), cmocka_unit_test(test_order),
-		cmocka_unit_test(test_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t 
 }
 
 static uint64_t words[16];
-static struct stack_copy dump = { SP, (const uint8_t *)words, sizeof(words), false, NULL };
+static struct stack_copy dump = { SP, (const uint8_t *)words, sizeof(words), false };
 
 static struct arch_frame frame(uint64_t fp)
 {
@@ -292,7 +292,7 @@ static void test_rewritten_frame(void **state)
 static void test_no_dump(void **state)
 {
 	struct arch_frame f = frame(SP + 16);
-	struct stack_copy none = { SP, NULL, 0, true, NULL };
+	struct stack_copy none = { SP, NULL, 0, true };
 	const struct fp_input in = {
 		.arch = &arch_x86_64,
 		.dump = &none,
