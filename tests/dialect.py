@@ -23,7 +23,7 @@ PHRASES = {
     "come, came": (2.8, r"comes?|came|coming"),
     "by itself": (0.9, r"by (?:itself|themselves)"),
     "for want of": (0, r"for (?:want|lack) of"),
-    "room for": (0.9, r"(?:no|more|make|leaves?) room|room (?:for|left)"),
+    "room for": (3.4, r"(?:no|more|make|leaves?) room|room (?:for|left)"),
     "of late": (0, r"of late"),
     "its own": (1.9, r"(?:its|their) own"),
     "so many, as many": (0.4, r"(?:so|as) many"),

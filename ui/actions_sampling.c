@@ -141,9 +141,9 @@ void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code)
 		return fix;
 	case ACT_FOCUS:
 		return focus_process;
-	case ACT_LARGER_DUMPS:
+	case ACT_LARGER_STACKS:
 		return larger_dumps;
-	case ACT_SMALLER_DUMPS:
+	case ACT_SMALLER_STACKS:
 		return smaller_dumps;
 	case ACT_LARGER_RINGS:
 		return larger_rings;

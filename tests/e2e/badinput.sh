@@ -12,7 +12,7 @@ expect 2 perf_event_max_sample_rate -b -n 1 -F 10000000
 expect 2 --help --no-such-option
 expect 2 "'--'" -b -n 1 true
 expect 4 999999 -b -n 1 -p 999999
-expect 4 'no such user' -b -n 1 -u no-such-user-here
+expect 4 'unknown user' -b -n 1 -u no-such-user-here
 expect 4 /no/such/command -b -n 1 -- /no/such/command
 expect 4 /etc/passwd -b -n 1 -- /etc/passwd
 expect 2 '' -b -n 1 -C 0-

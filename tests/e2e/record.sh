@@ -111,6 +111,6 @@ quietly perf script -i "$data" -F ip
 [ -s "$TMP/out" ] || wrong "disk full: no samples"
 
 expect 1 "not a regular file" -b -n 1 --record /dev/null
-expect 2 "both --record and --replay" --replay "$data" --record "$TMP/again"
+expect 2 "--record and --replay exclude each other" --replay "$data" --record "$TMP/again"
 [ -c /dev/null ] || wrong "/dev/null is gone"
 finish

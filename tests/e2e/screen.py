@@ -173,7 +173,7 @@ def end(process):
 # What needs care: these end it, stop it, or are only there while one types.
 QUITS = {"Q", "F10", "^C", "q"}
 TOGGLES = {"S", "K", "U", "#", "V", "F"}
-TYPING = {"use what is typed or selected", "sample this event, too (or no longer)", "close without a change"}
+TYPING = {"accept the input or selection", "add or remove this event", "close without a change"}
 
 
 def press_all(cols, rows):

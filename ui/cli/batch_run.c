@@ -103,7 +103,7 @@ int batch_run(struct sampler *s, FILE *out, const struct batch_config *config, s
 	if (code < 0)
 		err_set(e, code,
 			"cannot write the profile: %s\n"
-			"  what was printed so far may end in the middle",
+			"  the output may be incomplete",
 			strerror(-code));
 	return code;
 }

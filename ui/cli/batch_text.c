@@ -148,7 +148,8 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 		fprintf(out, " %" PRIu32 " more rows (--rows)\n", t->nr_matching - t->nr_rows);
 	/* perf's --filter is another one: who means that sees nothing here, and should see why. */
 	if (!t->nr_matching && t->count > 0)
-		fputs(" no row matches --filter (fields of a tracepoint: --event-filter)\n", out);
+		fputs(" no row matches --filter (for fields of a tracepoint: --event-filter)\n",
+		      out);
 }
 
 /* The warnings of this tick, with what helps. */

@@ -46,37 +46,38 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 		return 0;
 	if (state->quoted && !c->command)
 		return REFUSE(p, EXIT_USAGE,
-			      "nothing after '--'\n"
+			      "no command after '--'\n"
 			      "  give the command to run, as in 'proftop -- make -j2'");
 	if (nr_targets > 1)
 		return REFUSE(p, EXIT_USAGE,
-			      "more than one kind of target\n"
+			      "more than one target\n"
 			      "  give one of -p PID, -t TID, -u USER, -G CGROUP, "
 			      "--name RE, --replay FILE, -- COMMAND");
 	if (c->record && c->stack_auto)
 		return REFUSE(p, EXIT_USAGE,
-			      "both --record and --stack-size=auto\n"
-			      "  a recording has dumps of one size: give it, as in --stack-size "
+			      "--record and --stack-size=auto exclude each other\n"
+			      "  give a size, as in --stack-size "
 			      "32K");
 	if (c->record && c->replay)
 		return REFUSE(p, EXIT_USAGE,
-			      "both --record and --replay\n"
-			      "  --record writes what is sampled live: leave one of them out");
+			      "--record and --replay exclude each other\n"
+			      "  give one of them");
 	if (p->o->format == OPTIONS_PERF_SCRIPT && !c->replay)
 		return REFUSE(p, EXIT_USAGE,
-			      "--format=perf-script prints samples one by one\n"
-			      "  it needs a recording: add --replay FILE");
+			      "--format=perf-script needs a recording\n"
+			      "  add --replay FILE");
 	if (c->symfs && !c->replay)
 		return REFUSE(p, EXIT_USAGE,
-			      "--symfs says where the files of a recording are\n"
-			      "  it needs one: add --replay FILE");
+			      "--symfs needs a recording\n"
+			      "  add --replay FILE");
 	if (c->period && p->o->hz_given)
 		return REFUSE(p, EXIT_USAGE,
-			      "both a frequency (-F) and a period (-c)\n"
+			      "-F and -c exclude each other\n"
 			      "  give one of them");
 	if (c->ring_size && c->ring_size < need)
 		return REFUSE(p, EXIT_USAGE,
-			      "--ring: %zu bytes cannot hold two samples with stacks of %u\n"
+			      "--ring: %zu bytes are too few for two samples with stacks of %u "
+			      "bytes\n"
 			      "  give at least %llu (a power of two), or a smaller --stack-size",
 			      c->ring_size, stack, (unsigned long long)need);
 	c->target = c->command	       ? TARGET_COMMAND
@@ -90,75 +91,74 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 }
 
 static const struct argp_option argp_options[] = {
-	{ NULL, 0, NULL, 0, "What is sampled:", 1 },
-	{ "pid", 'p', "PID,...", 0, "these processes, their threads and children", 1 },
-	{ "tid", 't', "TID,...", 0, "these threads alone", 1 },
-	{ "cgroup", 'G', "CGROUP", 0, "every task of a cgroup, whenever it comes", 1 },
+	{ NULL, 0, NULL, 0, "Target and events:", 1 },
+	{ "pid", 'p', "PID,...", 0, "these processes with their threads and children", 1 },
+	{ "tid", 't', "TID,...", 0, "only these threads", 1 },
+	{ "cgroup", 'G', "CGROUP", 0, "all tasks in a cgroup, including new ones", 1 },
 	{ "name", KEY_NAME, "RE", 0,
-	  "processes whose name matches, as they come and go, and their children", 1 },
+	  "processes with a matching name, including new ones, and their children", 1 },
 	{ "user", 'u', "USER", 0, "all processes of a user (name or number)", 1 },
-	{ "cpu", 'C', "CPUS", 0, "on these CPUs only, as in 0-3,5", 1 },
-	{ "event", 'e', "EVENT,...", 0, "what makes a sample (default: cycles, else cpu-clock)",
-	  1 },
+	{ "cpu", 'C', "CPUS", 0, "only these CPUs, as in 0-3,5", 1 },
+	{ "event", 'e', "EVENT,...", 0, "events to sample (default: cycles or cpu-clock)", 1 },
 	{ "event-filter", KEY_EVENT_FILTER, "EXPR", 0,
-	  "samples of the tracepoint before it only where its fields match", 1 },
-	{ "freq", 'F', "HZ", 0, "samples per second, CPU and event (default: 999)", 1 },
-	{ "period", 'c', "PERIOD", 0, "one sample every so many events instead", 1 },
+	  "filter for the fields of the preceding tracepoint", 1 },
+	{ "freq", 'F', "HZ", 0, "samples per second on each CPU, per event (default: 999)", 1 },
+	{ "period", 'c', "PERIOD", 0, "one sample every N events instead of -F", 1 },
 	{ "replay", KEY_REPLAY, "FILE", 0,
-	  "what a perf.data file holds (-: standard input), not the live system", 1 },
+	  "read a perf.data file (-: standard input) instead of the live system", 1 },
 	{ "symfs", KEY_SYMFS, "DIR", 0,
-	  "with --replay: a copy of the files of the machine that was recorded", 1 },
+	  "with --replay: root of a copy of the recorded system's files", 1 },
 	{ "record", KEY_RECORD, "FILE", 0,
-	  "write the samples to a perf.data file, too, for perf and --replay", 1 },
+	  "also write the samples to a perf.data file, for perf and --replay", 1 },
 	{ "max-overhead", KEY_OVERHEAD, "PCT", 0,
-	  "lower the rate where proftop itself takes more of one CPU than this", 1 },
-	{ "include-self", KEY_SELF, NULL, 0, "sample proftop itself, too", 1 },
-	{ NULL, 0, NULL, 0, "How it is shown:", 2 },
-	{ "delay", 'd', "SEC", 0, "seconds between updates, 0.1 to 86400 (default: 1)", 2 },
-	{ "window", KEY_WINDOW, "SEC", 0, "seconds that the screen sums up (default: 5)", 2 },
-	{ "sort", KEY_SORT, "COL", 0, "sort rows by this column", 2 },
+	  "lower the rate if proftop uses more than PCT percent of one CPU", 1 },
+	{ "include-self", KEY_SELF, NULL, 0, "also sample proftop", 1 },
+	{ NULL, 0, NULL, 0, "Display:", 2 },
+	{ "delay", 'd', "SEC", 0, "seconds between updates (default: 1)", 2 },
+	{ "window", KEY_WINDOW, "SEC", 0, "seconds of samples to show (default: 5)", 2 },
+	{ "sort", KEY_SORT, "COL", 0, "sort rows by this column (see --list-columns)", 2 },
 	{ "filter", KEY_FILTER, "RE", 0,
-	  "only rows that match: functions, modules, processes; !RE: that do not", 2 },
-	{ "intervals", KEY_INTERVALS, NULL, 0, "the 95 % interval of SELF% as a column", 2 },
+	  "show only matching functions, modules or processes; !RE: non-matching", 2 },
+	{ "intervals", KEY_INTERVALS, NULL, 0, "show the 95 % confidence interval of SELF%", 2 },
 	{ "color", KEY_COLOR, "WHEN", 0, "auto, always or never", 2 },
 	{ "theme", KEY_THEME, "THEME", 0, "default, 256, light, color-blind or mono", 2 },
 	{ "ascii", KEY_ASCII, NULL, 0, "draw with ASCII only", 2 },
-	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0, "threads with names alike as one: worker-*",
+	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0, "merge threads with similar names: worker-*",
 	  2 },
-	{ "no-mouse", KEY_NO_MOUSE, NULL, 0, "leave the mouse to the terminal", 2 },
-	{ NULL, 0, NULL, 0, "Without a screen:", 3 },
+	{ "no-mouse", KEY_NO_MOUSE, NULL, 0, "disable the mouse", 2 },
+	{ NULL, 0, NULL, 0, "Output without a screen:", 3 },
 	{ "script", KEY_SCRIPT, "KEYS", 0,
-	  "press these keys, print the screen, and end: no terminal is needed", 3 },
-	{ "size", KEY_SIZE, "COLSxLINES", 0, "of the screen that --script prints (default: 80x24)",
+	  "send these keys, print the screen and exit; needs no terminal", 3 },
+	{ "size", KEY_SIZE, "COLSxLINES", 0, "screen size for --script (default: 80x24)", 3 },
+	{ "batch", 'b', NULL, 0, "print one profile per tick (default if output is not a terminal)",
 	  3 },
-	{ "batch", 'b', NULL, 0, "print one profile a tick (implied when output is no terminal)",
-	  3 },
-	{ "iterations", 'n', "N", 0, "end after N ticks (implies -b)", 3 },
+	{ "iterations", 'n', "N", 0, "exit after N ticks (implies -b)", 3 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "text, ndjson or perf-script (implies -b)", 3 },
-	{ "rows", KEY_ROWS, "N", 0, "rows a tick, 0: all (default: 100; implies -b)", 3 },
+	{ "rows", KEY_ROWS, "N", 0, "rows per tick, 0: all (default: 100; implies -b)", 3 },
 	{ NULL, 0, NULL, 0, "Stacks and memory:", 4 },
 	{ "call-graph", 'g', "HOW", 0,
-	  "stacks: dwarf[,SIZE] (default), fp (by the kernel, cheap, guessed) or off", 4 },
-	{ "ring", KEY_RING, "SIZE", 0, "ring of each CPU, a power of two, as in 1M", 4 },
+	  "stack unwinding: dwarf[,SIZE] (default), fp (by the kernel: cheap, inexact) or off", 4 },
+	{ "ring", KEY_RING, "SIZE", 0, "ring buffer size per CPU, a power of two (1M)", 4 },
 	{ "unwinder", KEY_UNWINDER, "HOW", 0, "row (cached rules) or step (libunwind each time)",
 	  4 },
-	{ "verify", KEY_VERIFY, "N", 0, "unwind one sample in N with libunwind alone, too", 4 },
-	{ "no-inline", KEY_NO_INLINE, NULL, 0, "no inlined functions, no source lines", 4 },
+	{ "verify", KEY_VERIFY, "N", 0, "check one sample in N against libunwind", 4 },
+	{ "no-inline", KEY_NO_INLINE, NULL, 0, "do not show inlined functions and source lines",
+	  4 },
 	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
-	  "what unwind tables and symbols of objects may take (default: 512M)", 4 },
+	  "memory limit for unwind tables and symbols (default: 512M)", 4 },
 	{ "stack-size", KEY_STACK, "SIZE", 0,
-	  "user stack copied per sample (default: 16K); auto: what it takes", 4 },
+	  "user stack bytes copied per sample (default: 16K); auto: grow as needed", 4 },
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
-	{ "check", KEY_CHECK, NULL, 0, "what works here, what does not, and what to do about it",
+	{ "check", KEY_CHECK, NULL, 0, "report what works on this system, with fixes for the rest",
 	  5 },
-	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "events, and which can be used here", 5 },
-	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "columns for --sort", 5 },
-	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "keys of the screen", 5 },
-	{ "print-config", KEY_PRINT_CONFIG, NULL, 0,
-	  "the settings that the screen would begin with, and bound keys", 5 },
-	{ "completion", KEY_COMPLETION, "SHELL", 0, "completion for bash, zsh or fish", 5 },
-	{ "help", 'h', NULL, 0, "this list", 5 },
-	{ "version", 'V', NULL, 0, "the version", 5 },
+	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "list events, and which are available", 5 },
+	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "list columns for --sort", 5 },
+	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "list keys", 5 },
+	{ "print-config", KEY_PRINT_CONFIG, NULL, 0, "print the settings and key bindings in use",
+	  5 },
+	{ "completion", KEY_COMPLETION, "SHELL", 0, "print completion for bash, zsh or fish", 5 },
+	{ "help", 'h', NULL, 0, "print this help", 5 },
+	{ "version", 'V', NULL, 0, "print the version", 5 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -202,8 +202,7 @@ static int explain_long(struct options_parse *p, const char *name)
 		if (o->name)
 			text_like(&like, o->name);
 	meant = like.found ? like.found : like.begins;
-	return REFUSE(p, EXIT_USAGE,
-		      "no option is called --%s\n  %s%s%s'proftop --help' lists them all", text,
+	return REFUSE(p, EXIT_USAGE, "unknown option --%s\n  %s%s%ssee 'proftop --help'", text,
 		      meant ? "did you mean --" : "", meant ? meant : "", meant ? "? " : "");
 }
 
@@ -223,12 +222,10 @@ static int explain_unknown(struct options_parse *p, const struct argp_state *sta
 			return REFUSE(p, EXIT_USAGE, "-%c needs a value: %s\n  %s", *at, o->arg,
 				      o->doc);
 		if (!o)
-			return REFUSE(p, EXIT_USAGE,
-				      "no option is called -%c\n  'proftop --help' lists them all",
+			return REFUSE(p, EXIT_USAGE, "unknown option -%c\n  see 'proftop --help'",
 				      *at);
 	}
-	return REFUSE(p, EXIT_USAGE, "%s: not understood\n  'proftop --help' lists all options",
-		      letters);
+	return REFUSE(p, EXIT_USAGE, "invalid option '%s'\n  see 'proftop --help'", letters);
 }
 
 static void set_flag(struct options *o, int key)
@@ -307,14 +304,14 @@ static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse_key,
 	.args_doc = "[-- COMMAND...]",
-	.doc = "Show where the processors spend their time, live: the hottest functions with true "
-	       "call stacks, and every sample that was lost or throttled.\v"
+	.doc = "Show live where the CPUs spend their time: the hottest functions with exact "
+	       "call stacks, and all lost and throttled samples.\v"
 	       "Examples:\n"
 	       "  proftop                          the whole system\n"
 	       "  proftop -p 1234                  one process\n"
 	       "  proftop -F 4999 -- make -j2      a command, from its start to its end\n"
-	       "  proftop -b -n 5 --format=ndjson  five ticks for a program\n"
-	       "Rights, keys and numbers: see proftop(1).",
+	       "  proftop -b -n 5 --format=ndjson  five ticks as JSON lines\n"
+	       "Permissions, keys and figures: see proftop(1).",
 };
 
 static void set_defaults(struct options *o, const struct options_limits *limits)
@@ -348,7 +345,7 @@ int options_set_batch(struct options *o, struct err *e)
 {
 	if (o->action == OPTIONS_RUN && o->window_given) {
 		err_set(e, -EINVAL,
-			"--window is for the screen; in batch each tick stands alone\n"
+			"--window does not apply to batch output\n"
 			"  use -d SEC for longer ticks");
 		return EXIT_USAGE;
 	}

@@ -61,22 +61,20 @@ static bool is_tracepoint(const struct event_info *info)
 static void print_spelled(FILE *out)
 {
 	static const char *const lines[] = {
-		"rNNN                         the PMU's own code in hexadecimal",
-		"PMU/term=value,.../          terms are in "
+		"rNNN                         raw event code in hexadecimal",
+		"PMU/term=value,.../          terms: "
 		"/sys/bus/event_source/devices/PMU/format",
-		"pfm:NAME[:UMASK][:c=N]...    as perf's --pfm-events takes them, where libpfm4 is "
-		"built in",
-		"mem:ADDRESS[/LEN][:rwx]      accesses to an address, by a breakpoint of the "
-		"hardware",
-		"uprobe:/FILE:FUNCTION[+OFF]  calls of a function; uretprobe: returns from it",
+		"pfm:NAME[:UMASK][:c=N]...    as in perf's --pfm-events, if built with libpfm4",
+		"mem:ADDRESS[/LEN][:rwx]      accesses to an address (hardware breakpoint)",
+		"uprobe:/FILE:FUNCTION[+OFF]  calls of a function; uretprobe: returns",
 		"kprobe:FUNCTION[+OFF]        the same in the kernel; kretprobe: returns",
 	};
 
 	fputs("\nothers\n", out);
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		fprintf(out, "  %s\n", lines[i]);
-	fputs("\nA modifier narrows an event: cycles:u user code only, cycles:k kernel only.\n"
-	      "An event can have its own rate: cycles/freq=99/, page-faults/period=1/.\n",
+	fputs("\nModifiers: cycles:u user code only, cycles:k kernel only.\n"
+	      "Rate of one event: cycles/freq=99/, page-faults/period=1/.\n",
 	      out);
 }
 
@@ -105,7 +103,7 @@ void options_print_events(FILE *out)
 		if (info->alias)
 			fprintf(out, " (also %s)", info->alias);
 		if (code)
-			fprintf(out, "  [not here: %s]", event_errno(-code));
+			fprintf(out, "  [not available: %s]", event_errno(-code));
 		fputc('\n', out);
 	}
 	print_spelled(out);

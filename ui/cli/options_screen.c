@@ -22,7 +22,7 @@ static int parse_size(struct options_parse *p, const char *arg)
 {
 	if (!number_screen_size(arg, strlen(arg), CANVAS_MAX, &p->o->cols, &p->o->rows_of_screen))
 		return REFUSE(p, EXIT_USAGE,
-			      "--size %s: not a size of a screen\n"
+			      "--size %s: invalid screen size\n"
 			      "  give columns and lines, as in '--size 100x30'",
 			      arg);
 	return 0;
@@ -36,15 +36,15 @@ static int parse_theme(struct options_parse *p, const char *arg)
 		return 0;
 	p->o->theme = THEME_DEFAULT;
 	return REFUSE(p, EXIT_USAGE,
-		      "--theme=%s: no such theme\n"
-		      "  there are default, 256, light, color-blind and mono",
+		      "--theme=%s: unknown theme\n"
+		      "  must be default, 256, light, color-blind or mono",
 		      arg);
 }
 
 static int parse_completion(struct options_parse *p, const char *arg)
 {
 	if (strcmp(arg, "bash") && strcmp(arg, "zsh") && strcmp(arg, "fish"))
-		return REFUSE(p, EXIT_USAGE, "--completion=%s: not one of bash, zsh, fish", arg);
+		return REFUSE(p, EXIT_USAGE, "--completion=%s: must be bash, zsh or fish", arg);
 	p->o->action = OPTIONS_COMPLETION;
 	p->o->shell = arg;
 	return 0;

@@ -31,7 +31,7 @@ static int parse_ids(struct options_parse *p, const char *arg, char letter)
 
 	if (o->config.nr_pids && o->tids_given != (letter == 't'))
 		return REFUSE(p, EXIT_USAGE,
-			      "both -p and -t\n"
+			      "-p and -t exclude each other\n"
 			      "  give processes or threads, not both");
 	o->tids_given = letter == 't';
 
@@ -44,8 +44,8 @@ static int parse_ids(struct options_parse *p, const char *arg, char letter)
 			      letter, NUMBER_PIDS_MAX);
 	if (code)
 		return REFUSE(p, EXIT_USAGE,
-			      "-%c %s: not a list of process ids\n"
-			      "  give numbers with commas between, as in '-%c 1234,5678'",
+			      "-%c %s: invalid list of process ids\n"
+			      "  give numbers separated by commas, as in '-%c 1234,5678'",
 			      letter, arg, letter);
 	return 0;
 }
@@ -64,9 +64,8 @@ static int parse_cgroup(struct options_parse *p, const char *arg)
 {
 	if (!*arg)
 		return REFUSE(p, EXIT_USAGE,
-			      "-G: an empty name\n"
-			      "  give a path below /sys/fs/cgroup; /proc/PID/cgroup has that of a "
-			      "process");
+			      "-G: empty name\n"
+			      "  give a path below /sys/fs/cgroup, as in /proc/PID/cgroup");
 	p->o->config.cgroup = arg;
 	return 0;
 }
@@ -77,8 +76,8 @@ static int parse_name(struct options_parse *p, const char *arg)
 
 	if (!*arg || regcomp(&re, arg, REG_EXTENDED | REG_NOSUB))
 		return REFUSE(p, EXIT_USAGE,
-			      "--name %s: not a regular expression\n"
-			      "  as in --name '^nginx$'",
+			      "--name %s: invalid regular expression\n"
+			      "  give an extended one, as in --name '^nginx$'",
 			      arg);
 	regfree(&re);
 	p->o->config.name = arg;
@@ -95,8 +94,8 @@ static int parse_user(struct options_parse *p, const char *arg)
 	if (*arg && strspn(arg, "0123456789") == strlen(arg)) {
 		if (number_u64(arg, strlen(arg), 0, UINT32_MAX - 1, &uid))
 			return REFUSE(p, EXIT_USAGE,
-				      "-u %s: not a user id\n"
-				      "  they go from 0 to %u",
+				      "-u %s: invalid user id\n"
+				      "  must be 0 to %u",
 				      arg, UINT32_MAX - 1);
 		p->o->config.uid = (uid_t)uid;
 		return 0;
@@ -104,8 +103,8 @@ static int parse_user(struct options_parse *p, const char *arg)
 	pw = *arg ? getpwnam(arg) : NULL;
 	if (!pw)
 		return REFUSE(p, EXIT_NO_TARGET,
-			      "-u %s: there is no such user here\n"
-			      "  a number works, too; 'getent passwd' lists the users",
+			      "-u %s: unknown user\n"
+			      "  give a user id, or a name from 'getent passwd'",
 			      arg);
 	p->o->config.uid = pw->pw_uid;
 	return 0;
@@ -118,7 +117,7 @@ static int parse_cpus(struct options_parse *p, const char *arg)
 
 	if (number_cpus(arg, &o->cpus, &o->config.nr_cpus))
 		return REFUSE(p, EXIT_USAGE,
-			      "-C %s: not a list of CPUs\n"
+			      "-C %s: invalid list of CPUs\n"
 			      "  give numbers and ranges from 0 to %d, as in '-C 0-3,5'",
 			      arg, NUMBER_CPUS_MAX - 1);
 	o->config.cpus = o->cpus;
@@ -132,7 +131,7 @@ static int parse_event_filter(struct options_parse *p, const char *arg)
 
 	if (!c->nr_events)
 		return REFUSE(p, EXIT_USAGE,
-			      "--event-filter: there is no event before it\n"
+			      "--event-filter: no preceding event\n"
 			      "  as in -e sched:sched_switch --event-filter 'prev_pid == 0'");
 	if (!event_set_filter(&c->events[c->nr_events - 1], arg, p->e))
 		return 0;
@@ -155,8 +154,8 @@ static int parse_overhead(struct options_parse *p, const char *arg)
 	if (!number_double(arg, 0.1, 100, &p->o->config.max_overhead_pct))
 		return 0;
 	return REFUSE(p, EXIT_USAGE,
-		      "--max-overhead %s: not a share of one CPU\n"
-		      "  give percent from 0.1 to 100, as in --max-overhead=3",
+		      "--max-overhead %s: invalid percentage\n"
+		      "  must be 0.1 to 100 (percent of one CPU)",
 		      arg);
 }
 
@@ -171,14 +170,14 @@ static int parse_hz(struct options_parse *p, const char *arg)
 	}
 	if (p->limits->max_hz > 0 && !number_double(arg, max, 1e15, &hz))
 		return REFUSE(p, EXIT_USAGE,
-			      "-F %s: more than the kernel allows now, 1 to %.0f Hz\n"
+			      "-F %s: above the kernel's limit of %.0f Hz\n"
 			      "  kernel.perf_event_max_sample_rate is %.0f\n"
 			      "  use a lower -F, or 'sudo sysctl "
 			      "kernel.perf_event_max_sample_rate=N'",
 			      arg, max, max);
 	return REFUSE(p, EXIT_USAGE,
-		      "-F %s: not a sampling frequency\n"
-		      "  give samples per second, 1 to %.0f; 997 is a good one",
+		      "-F %s: invalid frequency\n"
+		      "  must be 1 to %.0f samples per second",
 		      arg, max);
 }
 
@@ -186,8 +185,8 @@ static int parse_period(struct options_parse *p, const char *arg)
 {
 	if (number_u64(arg, strlen(arg), 1, INT64_MAX, &p->o->config.period))
 		return REFUSE(p, EXIT_USAGE,
-			      "-c %s: not a period\n"
-			      "  give a whole number of events between samples, at least 1",
+			      "-c %s: invalid period\n"
+			      "  must be a number of events, at least 1",
 			      arg);
 	return 0;
 }
@@ -199,8 +198,8 @@ static int parse_seconds(struct options_parse *p, const char *option, const char
 
 	if (number_double(arg, min, max, &seconds))
 		return REFUSE(p, EXIT_USAGE,
-			      "%s %s: not a time\n"
-			      "  give seconds from %g to %g, as in '%s 2'",
+			      "%s %s: invalid time\n"
+			      "  must be %g to %g seconds, as in '%s 2'",
 			      option, arg, min, max, option);
 	*ns = (uint64_t)(seconds * (double)NS_PER_S + 0.5);
 	return 0;
@@ -223,8 +222,8 @@ static int parse_ticks(struct options_parse *p, const char *arg)
 {
 	if (number_u64(arg, strlen(arg), 0, INT64_MAX, &p->o->nr_ticks))
 		return REFUSE(p, EXIT_USAGE,
-			      "-n %s: not a number of ticks\n"
-			      "  give a whole number; 0 goes on until ^C",
+			      "-n %s: invalid number of ticks\n"
+			      "  must be a whole number; 0: until ^C",
 			      arg);
 	p->o->batch = true;
 	return 0;
@@ -236,8 +235,8 @@ static int parse_rows(struct options_parse *p, const char *arg)
 
 	if (number_u64(arg, strlen(arg), 0, UINT32_MAX, &rows))
 		return REFUSE(p, EXIT_USAGE,
-			      "--rows=%s: not a number of rows\n"
-			      "  give a whole number; 0 prints all",
+			      "--rows=%s: invalid number of rows\n"
+			      "  must be a whole number; 0: all",
 			      arg);
 	p->o->rows = (uint32_t)rows;
 	p->o->batch = true;
@@ -260,10 +259,8 @@ static int parse_format(struct options_parse *p, const char *arg)
 
 	if (i < 0)
 		return REFUSE(p, EXIT_USAGE,
-			      "--format=%s: no such format\n"
-			      "  there are text (for people), ndjson (for programs), perf-script "
-			      "(with "
-			      "--replay)",
+			      "--format=%s: unknown format\n"
+			      "  must be text, ndjson, or perf-script (with --replay)",
 			      arg);
 	p->o->format = (enum options_format)i;
 	p->o->batch = true;
@@ -276,7 +273,7 @@ static int parse_color(struct options_parse *p, const char *arg)
 	int i = find_word(arg, words, ARRAY_SIZE(words));
 
 	if (i < 0)
-		return REFUSE(p, EXIT_USAGE, "--color=%s: not one of auto, always, never", arg);
+		return REFUSE(p, EXIT_USAGE, "--color=%s: must be auto, always or never", arg);
 	p->o->color = (enum ui_config_color)i;
 	return 0;
 }
@@ -300,15 +297,16 @@ static int parse_filter(struct options_parse *p, const char *arg)
 	bool bad;
 
 	if (strlen(arg) >= MATCH_MAX)
-		return REFUSE(p, EXIT_USAGE, "--filter: longer than %d characters", MATCH_MAX - 1);
+		return REFUSE(p, EXIT_USAGE, "--filter: too long: at most %d characters",
+			      MATCH_MAX - 1);
 	match_init(&m);
 	match_set(&m, arg);
 	bad = m.bad;
 	match_fini(&m);
 	if (bad)
 		return REFUSE(p, EXIT_USAGE,
-			      "--filter=%s: not a regular expression that can be used\n"
-			      "  see regex(7); put a backslash before a character meant as it is",
+			      "--filter=%s: invalid regular expression\n"
+			      "  see regex(7); put a backslash before special characters",
 			      arg);
 	p->o->filter = arg;
 	return 0;
@@ -321,8 +319,8 @@ static int parse_ring(struct options_parse *p, const char *arg)
 	/* The pages of a ring are a power of two: perf_event_open(2), MMAP layout. */
 	if (number_size(arg, RING_MAX, &size) || size < 8192 || (size & (size - 1)))
 		return REFUSE(p, EXIT_USAGE,
-			      "--ring %s: not a size for a ring\n"
-			      "  give a power of two from 8K to 256M, as in '--ring 1M'",
+			      "--ring %s: invalid ring buffer size\n"
+			      "  must be a power of two from 8K to 256M, as in '--ring 1M'",
 			      arg);
 	p->o->config.ring_size = size;
 	return 0;
@@ -339,10 +337,8 @@ static int parse_stack(struct options_parse *p, const char *arg)
 	}
 	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size) || size % 8)
 		return REFUSE(p, EXIT_USAGE,
-			      "--stack-size %s: not a size for a stack dump\n"
-			      "  give a multiple of 8 up to %u, as in '--stack-size 32K', or auto; "
-			      "0 takes "
-			      "no stacks",
+			      "--stack-size %s: invalid size of stack copies\n"
+			      "  must be a multiple of 8 up to %u, auto, or 0 for no stacks",
 			      arg, SAMPLER_STACK_SIZE_MAX);
 	p->o->config.stack_size = (uint32_t)size;
 	return 0;
@@ -354,8 +350,8 @@ static int parse_symbol_memory(struct options_parse *p, const char *arg)
 
 	if (number_size(arg, SYMBOL_MEMORY_MAX, &size) || size < SYMBOL_MEMORY_MIN)
 		return REFUSE(p, EXIT_USAGE,
-			      "--symbol-memory %s: not a size\n"
-			      "  give 1M or more, as in '--symbol-memory 1G'",
+			      "--symbol-memory %s: invalid size\n"
+			      "  must be at least 1M, as in '--symbol-memory 1G'",
 			      arg);
 	p->o->config.symbol_memory = size;
 	return 0;
@@ -375,7 +371,7 @@ static int parse_call_graph(struct options_parse *p, const char *arg)
 		return arg[n] ? parse_stack(p, arg + n + 1) : 0;
 	}
 	return REFUSE(p, EXIT_USAGE,
-		      "--call-graph=%s: not one of dwarf, dwarf,SIZE, fp, off\n"
+		      "--call-graph=%s: must be dwarf, dwarf,SIZE, fp or off\n"
 		      "  as in '-g fp', or '-g dwarf,32K' for deep stacks",
 		      arg);
 }
@@ -404,7 +400,7 @@ static int parse_unwinder(struct options_parse *p, const char *arg)
 	int i = find_word(arg, words, ARRAY_SIZE(words));
 
 	if (i < 0)
-		return REFUSE(p, EXIT_USAGE, "--unwinder=%s: not one of row, step", arg);
+		return REFUSE(p, EXIT_USAGE, "--unwinder=%s: must be row or step", arg);
 	p->o->config.step_only = i == 1;
 	return 0;
 }
@@ -415,8 +411,8 @@ static int parse_verify(struct options_parse *p, const char *arg)
 
 	if (number_u64(arg, strlen(arg), 1, UINT32_MAX, &n))
 		return REFUSE(p, EXIT_USAGE,
-			      "--verify %s: not a number of samples\n"
-			      "  give one in how many is checked, as in '--verify 1024'",
+			      "--verify %s: invalid number of samples\n"
+			      "  must be at least 1, as in '--verify 1024'",
 			      arg);
 	p->o->config.verify_every = (uint32_t)n;
 	return 0;

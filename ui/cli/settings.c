@@ -119,7 +119,7 @@ COLUMNS_KEY(tree, 2)
 COLUMNS_KEY(callers, 3)
 COLUMNS_KEY(cpus, 4)
 COLUMNS_KEY(modules, 5)
-#define COLUMNS_HELP "automatic, or columns by their names, with commas between (c shows them)"
+#define COLUMNS_HELP "automatic, or column names separated by commas (see key c)"
 
 static const struct {
 	const char *key, *help;
@@ -127,7 +127,7 @@ static const struct {
 	void (*get)(const struct settings *s, char *out);
 } keys[] = {
 	{ "delay", "seconds between updates, 0.1 to 86400", set_delay, get_delay },
-	{ "limit", "rows under so many percent are hidden, 0 to 100", set_limit, get_limit },
+	{ "limit", "hide rows below this percentage, 0 to 100", set_limit, get_limit },
 	{ "hide-kernel", "yes or no", set_hide_kernel, get_hide_kernel },
 	{ "hide-user", "yes or no", set_hide_user, get_hide_user },
 	{ "theme", "default, 256, light, color-blind or mono", set_theme, get_theme },
@@ -154,11 +154,10 @@ int settings_path(char *path, size_t size, struct err *e)
 		n = snprintf(path, size, "%s/.config/proftop/config", home);
 	else
 		return err_set(e, -ENOENT,
-			       "neither HOME nor XDG_CONFIG_HOME says where settings are");
-	return n < 0 || (size_t)n >= size ? err_set(e, -ENAMETOOLONG,
-						    "the path of the settings is "
-						    "too long")
-					  : 0;
+			       "no place for settings: neither HOME nor XDG_CONFIG_HOME is set");
+	return n < 0 || (size_t)n >= size
+		       ? err_set(e, -ENAMETOOLONG, "path of the settings too long")
+		       : 0;
 }
 
 int settings_system_path(char *path, size_t size)
@@ -225,7 +224,7 @@ static int take_line(struct settings *s, const char *line, int section, struct e
 	if (section == 1 && split(line, name, value) && name[0])
 		return bindings_add(&s->bindings, name, value, s->nr_files, e);
 	if (key >= 0 && !keys[key].set(s, value))
-		return err_set(e, -EINVAL, "%s = %s: not a value for it\n  it is %s", keys[key].key,
+		return err_set(e, -EINVAL, "%s = %s: invalid value\n  must be %s", keys[key].key,
 			       value, keys[key].help);
 	return 0;
 }
@@ -376,7 +375,7 @@ int settings_write(const char *path, const struct settings *s, struct err *e)
 	old = fopen(target, "re");
 	/* What cannot be read would be lost. */
 	if (!old && errno != ENOENT) {
-		code = err_set(e, -errno, "%s: %s: what it has would be lost", target,
+		code = err_set(e, -errno, "cannot read '%s': %s: not overwritten", target,
 			       strerror(errno));
 		fclose(out);
 		unlink(temporary);

@@ -19,7 +19,7 @@ static const struct key_binding table[] = {
 static const char *const groups[GROUP_NR] = {
 	[GROUP_VIEW] = "VIEWS",		[GROUP_MOVE] = "MOVE",
 	[GROUP_FIND] = "FIND",		[GROUP_ORDER] = "SORT AND SHAPE",
-	[GROUP_ROW] = "ACT ON THE ROW", [GROUP_SAMPLED] = "WHAT IS SAMPLED",
+	[GROUP_ROW] = "ACT ON THE ROW", [GROUP_SAMPLED] = "SAMPLING",
 	[GROUP_TIME] = "TIME",		[GROUP_PROGRAM] = "PROGRAM",
 };
 

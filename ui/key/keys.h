@@ -73,9 +73,9 @@ enum key_group {
 /* clang-format off */
 #define KEYS(...) { __VA_ARGS__ }
 #define KEY_TABLE(X) \
-	X(OPEN, "open", VIEW, "Open", "into the row: functions, or a function's callers", \
+	X(OPEN, "open", VIEW, "Open", "functions of a process, callers of a function", \
 	  CTX_LIST, KEYS(K_ENTER), 0, KEYS(0)) \
-	X(BACK, "back", VIEW, "", "one level back; at the root q quits", \
+	X(BACK, "back", VIEW, "", "go back one level; at the top, q quits", \
 	  CTX_PAGES, KEYS(K_ESC, K_BACKSPACE, 'q'), 0, KEYS(0)) \
 	X(VIEW_FUNCTIONS, "functions", VIEW, "", "the hottest functions", \
 	  CTX_PAGES, KEYS('1'), 0, KEYS(0)) \
@@ -83,33 +83,33 @@ enum key_group {
 	  CTX_PAGES, KEYS('2'), 0, KEYS(0)) \
 	X(VIEW_TREE, "tree", VIEW, "", "the call tree", CTX_PAGES, KEYS('3'), 0, KEYS(0)) \
 	X(VIEW_FLAME, "flame", VIEW, "", "the flame graph", CTX_PAGES, KEYS('4'), 0, KEYS(0)) \
-	X(VIEW_CPUS, "cpus", VIEW, "", "the CPUs, and where every sample went", \
+	X(VIEW_CPUS, "cpus", VIEW, "", "CPUs, and the outcome of all samples", \
 	  CTX_PAGES, KEYS('5'), 0, KEYS(0)) \
-	X(VIEW_MODULES, "modules", VIEW, "", "the modules and their names", \
+	X(VIEW_MODULES, "modules", VIEW, "", "modules and their symbols", \
 	  CTX_PAGES, KEYS('6'), 0, KEYS(0)) \
-	X(VIEW_MESSAGES, "messages", VIEW, "", "what went wrong, and what helps", \
+	X(VIEW_MESSAGES, "messages", VIEW, "", "problems and their fixes", \
 	  CTX_PAGES, KEYS('7', '!'), 0, KEYS(0)) \
 	X(NEXT_VIEW, "next-view", VIEW, "", "next view; in annotate: next hottest instruction", \
 	  CTX_PAGES, KEYS(K_TAB), 0, KEYS(0)) \
 	X(PREVIOUS_VIEW, "previous-view", VIEW, "", "previous view; in annotate: the hotter one", \
 	  CTX_PAGES, KEYS(K_BACKTAB), 0, KEYS(0)) \
-	X(MENU, "menu", ROW, "Menu", "all that can be done with the row", \
+	X(MENU, "menu", ROW, "Menu", "menu of actions for the row", \
 	  CTX_LIST, KEYS('m'), 0, KEYS(0)) \
 	X(CALLERS, "callers", ROW, "", "callers and callees of the row; Esc: back", \
 	  CTX_LIST, KEYS('b'), 0, KEYS(0)) \
-	X(ANNOTATE, "annotate", ROW, "", "its instructions, with the samples of each", \
+	X(ANNOTATE, "annotate", ROW, "", "instructions with their samples", \
 	  CTX_LIST, KEYS('a'), 0, KEYS(0)) \
 	X(FLAME_HERE, "flame-here", ROW, "", "flame graph from here", \
 	  CTX_LIST, KEYS('v'), 0, KEYS(0)) \
-	X(EDITOR, "editor", ROW, "", "its source in your editor ($VISUAL, $EDITOR)", \
+	X(EDITOR, "editor", ROW, "", "open the source in $VISUAL or $EDITOR", \
 	  CTX_LIST, KEYS('O'), 0, KEYS(0)) \
-	X(COPY, "copy", ROW, "", "copy its name to the terminal's clipboard", \
+	X(COPY, "copy", ROW, "", "copy the name to the terminal's clipboard", \
 	  CTX_LIST, KEYS('y'), 0, KEYS(0)) \
-	X(MODULE_ONLY, "module-only", ROW, "", "only the code of the row's module; again: all", \
+	X(MODULE_ONLY, "module-only", ROW, "", "show only this module; again: all", \
 	  CTX_LIST, KEYS('d'), 0, KEYS(0)) \
-	X(FOLLOW, "follow", ROW, "", "scroll with the selected row", \
+	X(FOLLOW, "follow", ROW, "", "keep the selected row in view", \
 	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
-	X(FETCH, "fetch", ROW, "", "fetch symbols of its module (debuginfod); again: cancel", \
+	X(FETCH, "fetch", ROW, "", "fetch debug symbols (debuginfod); again: cancel", \
 	  CTX_LIST, KEYS('D'), 0, KEYS(0)) \
 	X(LINE_UP, "line-up", MOVE, "", "line up", \
 	  CTX_PAGES, KEYS(K_UP, 'k'), CTX_PICKER, KEYS(K_UP, K_CTRL('p'))) \
@@ -127,9 +127,9 @@ enum key_group {
 	  CTX_PAGES, KEYS(K_HOME, 'g'), CTX_PICKER, KEYS(K_HOME)) \
 	X(LAST, "last", MOVE, "", "last line", \
 	  CTX_PAGES, KEYS(K_END, 'G'), CTX_PICKER, KEYS(K_END)) \
-	X(SCROLL_LEFT, "scroll-left", MOVE, "", "scroll long names back; fold; sibling", \
+	X(SCROLL_LEFT, "scroll-left", MOVE, "", "scroll left; fold; previous sibling", \
 	  CTX_LIST, KEYS(K_LEFT), 0, KEYS(0)) \
-	X(SCROLL_RIGHT, "scroll-right", MOVE, "", "scroll long names; unfold; sibling", \
+	X(SCROLL_RIGHT, "scroll-right", MOVE, "", "scroll right; unfold; next sibling", \
 	  CTX_LIST, KEYS(K_RIGHT), 0, KEYS(0)) \
 	X(HELP, "help", PROGRAM, "Help", "this page", \
 	  CTX_PAGES, KEYS(K_F(1), '?', 'h'), 0, KEYS(0)) \
@@ -139,7 +139,7 @@ enum key_group {
 	X(SEARCH_PREVIOUS, "search-previous", FIND, "", "previous match", \
 	  CTX_PAGES, KEYS('N'), 0, KEYS(0)) \
 	X(FILTER, "filter", FIND, "Filter", \
-	  "show matching rows only (regex; ! = not; Esc clears)", \
+	  "show matching rows only (regex; !: invert; Esc: clear)", \
 	  CTX_LIST, KEYS(K_F(4), '\\', '&'), 0, KEYS(0)) \
 	X(SORT_MENU, "sort", ORDER, "Sort", "pick the column to sort by", \
 	  CTX_LIST, KEYS(K_F(6)), 0, KEYS(0)) \
@@ -156,30 +156,30 @@ enum key_group {
 	  CTX_LIST, KEYS('T'), 0, KEYS(0)) \
 	X(SORT_MODULE, "sort-module", ORDER, "", "sort by module; processes: by name", \
 	  CTX_LIST, KEYS('M'), 0, KEYS(0)) \
-	X(INVERT, "invert", ORDER, "", "the other way round: rows, call tree, flame graph", \
+	X(INVERT, "invert", ORDER, "", "reverse the order; call tree, flame graph: invert", \
 	  CTX_LIST, KEYS('I', 'R'), 0, KEYS(0)) \
-	X(LIMIT, "limit", ORDER, "", "hide rows under so many percent", \
+	X(LIMIT, "limit", ORDER, "", "hide rows below a percentage", \
 	  CTX_LIST, KEYS('L'), 0, KEYS(0)) \
 	X(TREE, "tree-or-list", ORDER, "Tree", "call tree and back; processes: as a tree", \
 	  CTX_LIST, KEYS(K_F(5), 't'), 0, KEYS(0)) \
-	X(UNFOLD, "unfold", ORDER, "", "unfold the row of the call tree; flame graph: closer", \
+	X(UNFOLD, "unfold", ORDER, "", "unfold the row; flame graph: zoom in", \
 	  CTX_LIST, KEYS('+'), 0, KEYS(0)) \
-	X(FOLD, "fold", ORDER, "", "fold it, or go to its parent; flame graph: farther", \
+	X(FOLD, "fold", ORDER, "", "fold it or go to the parent; flame graph: zoom out", \
 	  CTX_LIST, KEYS('-'), 0, KEYS(0)) \
 	X(UNFOLD_ALL, "unfold-all", ORDER, "", "unfold all below it; again: fold", \
 	  CTX_LIST, KEYS('*'), 0, KEYS(0)) \
-	X(HOT_PATH, "hot-path", ORDER, "", "down the hottest path of the call tree", \
+	X(HOT_PATH, "hot-path", ORDER, "", "follow the hottest path of the call tree", \
 	  CTX_LIST, KEYS('J'), 0, KEYS(0)) \
 	X(FOLD_RECURSION, "fold-recursion", ORDER, "", \
 	  "fold recursion in call tree and flame graph", \
 	  CTX_LIST, KEYS('X'), 0, KEYS(0)) \
-	X(FULL_NAMES, "full-names", ORDER, "", "names over the whole width", \
+	X(FULL_NAMES, "full-names", ORDER, "", "show full names", \
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
-	X(INTERVALS, "intervals", ORDER, "", "the 95 % interval of SELF% as a column", \
+	X(INTERVALS, "intervals", ORDER, "", "show the 95 % confidence interval of SELF%", \
 	  CTX_LIST, KEYS('~'), 0, KEYS(0)) \
 	X(BY_THREAD, "threads", ORDER, "", "split processes, call tree and flame graph by thread", \
 	  CTX_LIST, KEYS('H'), 0, KEYS(0)) \
-	X(FOLD_THREADS, "fold-threads", ORDER, "", "threads with names alike as one: worker-*", \
+	X(FOLD_THREADS, "fold-threads", ORDER, "", "merge threads with similar names: worker-*", \
 	  CTX_LIST, KEYS(','), 0, KEYS(0)) \
 	X(PICK_EVENT, "event", SAMPLED, "Event", "pick the event", \
 	  CTX_LIST, KEYS(K_F(7), 'e'), 0, KEYS(0)) \
@@ -190,58 +190,59 @@ enum key_group {
 	X(SLOWER, "slower", SAMPLED, "", "lower frequency", CTX_LIST, KEYS('['), 0, KEYS(0)) \
 	X(FASTER, "faster", SAMPLED, "", "higher frequency", CTX_LIST, KEYS(']'), 0, KEYS(0)) \
 	X(CALL_GRAPH, "call-graphs", SAMPLED, "", \
-	  "stacks by dumps (dwarf), by frame pointers (fp), none (off)", \
+	  "unwinding: dwarf, fp (frame pointers) or off", \
 	  CTX_LIST, KEYS('C'), 0, KEYS(0)) \
-	X(SMALLER_DUMPS, "smaller-dumps", SAMPLED, "", "half the stack dumps", \
+	X(SMALLER_STACKS, "smaller-stacks", SAMPLED, "", "copy half as much stack per sample", \
 	  CTX_LIST, KEYS('{'), 0, KEYS(0)) \
-	X(LARGER_DUMPS, "larger-dumps", SAMPLED, "", "double the stack dumps: deeper stacks", \
+	X(LARGER_STACKS, "larger-stacks", SAMPLED, "", "copy twice as much stack: deeper stacks", \
 	  CTX_LIST, KEYS('}'), 0, KEYS(0)) \
-	X(SMALLER_RINGS, "smaller-rings", SAMPLED, "", "half the rings", \
+	X(SMALLER_RINGS, "smaller-rings", SAMPLED, "", "halve the ring buffers", \
 	  CTX_LIST, KEYS('('), 0, KEYS(0)) \
-	X(LARGER_RINGS, "larger-rings", SAMPLED, "", "double the rings: fewer samples are lost", \
+	X(LARGER_RINGS, "larger-rings", SAMPLED, "", \
+	  "double the ring buffers: fewer lost samples", \
 	  CTX_LIST, KEYS(')'), 0, KEYS(0)) \
 	X(FIX, "fix", SAMPLED, "", "apply the fix for the warning at the bottom", \
 	  CTX_LIST, KEYS('A'), 0, KEYS(0)) \
-	X(SAMPLING, "sampling", SAMPLED, "", "stop and start sampling", \
+	X(SAMPLING, "sampling", SAMPLED, "", "pause or resume sampling", \
 	  CTX_LIST, KEYS('S'), 0, KEYS(0)) \
-	X(FOCUS, "focus", SAMPLED, "", "sample this process alone, more closely; Esc: as before", \
+	X(FOCUS, "focus", SAMPLED, "", "sample only this process, at a higher rate; Esc: undo", \
 	  CTX_LIST, KEYS('x'), 0, KEYS(0)) \
 	X(PICK_PROCESS, "process", SAMPLED, "", "pick a process", CTX_LIST, KEYS('p'), 0, KEYS(0)) \
 	X(HIDE_KERNEL, "hide-kernel", SAMPLED, "", "hide kernel functions", \
 	  CTX_LIST, KEYS('K'), 0, KEYS(0)) \
 	X(HIDE_USER, "hide-user", SAMPLED, "", "hide user functions", \
 	  CTX_LIST, KEYS('U'), 0, KEYS(0)) \
-	X(FREEZE, "freeze", TIME, "Freeze", "freeze the rows; sampling goes on", \
+	X(FREEZE, "freeze", TIME, "Freeze", "freeze the rows; sampling continues", \
 	  CTX_LIST, KEYS(' ', 'Z'), 0, KEYS(0)) \
-	X(RESET, "reset", TIME, "", "count from zero", CTX_LIST, KEYS('r'), 0, KEYS(0)) \
-	X(WINDOW, "window", TIME, "", "last seconds, fading, since reset", \
+	X(RESET, "reset", TIME, "", "reset all counts", CTX_LIST, KEYS('r'), 0, KEYS(0)) \
+	X(WINDOW, "window", TIME, "", "window: last seconds, decaying, since reset", \
 	  CTX_LIST, KEYS('z'), 0, KEYS(0)) \
-	X(BASELINE, "baseline", TIME, "", "compare with now from here on; again: no longer", \
+	X(BASELINE, "baseline", TIME, "", "compare with the current profile; again: stop", \
 	  CTX_LIST, KEYS('B'), 0, KEYS(0)) \
-	X(DELAY, "delay", TIME, "", "seconds between refreshes; in annotate: source or assembly", \
+	X(DELAY, "delay", TIME, "", "set the delay; in annotate: source or assembly", \
 	  CTX_LIST, KEYS('s'), 0, KEYS(0)) \
 	X(COMMAND, "command", PROGRAM, "", "command line: any action by name", \
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \
 	X(SAVE_SCREEN, "save-screen", PROGRAM, "Save", "save the screen as text", \
 	  CTX_PAGES, KEYS(K_F(9), 'w'), 0, KEYS(0)) \
-	X(WRITE_CONFIG, "write-config", PROGRAM, "", "keep the settings: the only key that does", \
+	X(WRITE_CONFIG, "write-config", PROGRAM, "", "save settings", \
 	  CTX_PAGES, KEYS('W'), 0, KEYS(0)) \
 	X(HEADER, "header", PROGRAM, "", "hide the header", CTX_LIST, KEYS('#'), 0, KEYS(0)) \
-	X(REDRAW, "redraw", PROGRAM, "", "draw the screen anew", \
+	X(REDRAW, "redraw", PROGRAM, "", "redraw the screen", \
 	  CTX_PAGES, KEYS(K_CTRL('l')), CTX_TYPING, KEYS(K_CTRL('l'))) \
 	X(SUSPEND, "suspend", PROGRAM, "", "back to the shell; fg returns", \
 	  CTX_PAGES, KEYS(K_CTRL('z')), CTX_TYPING, KEYS(K_CTRL('z'))) \
 	X(QUIT, "quit", PROGRAM, "Quit", "quit", \
 	  CTX_PAGES, KEYS(K_F(10), 'Q', K_CTRL('c')), CTX_TYPING, KEYS(K_F(10), K_CTRL('c'))) \
-	X(ACCEPT, "accept", PROGRAM, "Use", "use what is typed or selected", \
+	X(ACCEPT, "accept", PROGRAM, "Use", "accept the input or selection", \
 	  0, KEYS(0), CTX_TYPING, KEYS(K_ENTER)) \
-	X(ADD, "add", PROGRAM, "Add", "sample this event, too (or no longer)", \
+	X(ADD, "add", PROGRAM, "Add", "add or remove this event", \
 	  0, KEYS(0), CTX_PICKER, KEYS(K_TAB)) \
-	X(EVENT_USER, "event-user", SAMPLED, "", "user code of the event: in or out", \
+	X(EVENT_USER, "event-user", SAMPLED, "", "include or exclude user code", \
 	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('u'))) \
-	X(EVENT_KERNEL, "event-kernel", SAMPLED, "", "kernel code of the event: in or out", \
+	X(EVENT_KERNEL, "event-kernel", SAMPLED, "", "include or exclude kernel code", \
 	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('k'))) \
-	X(EVENT_PRECISE, "event-precise", SAMPLED, "", "how precise the event is, 0 to 3", \
+	X(EVENT_PRECISE, "event-precise", SAMPLED, "", "precision of the event, 0 to 3", \
 	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('t'))) \
 	X(COMPLETE, "complete", PROGRAM, "", "complete the command", \
 	  0, KEYS(0), CTX_PROMPT, KEYS(K_TAB)) \
