@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sampler/session.h"
 #include "symbols/object/image.h"
 #include "symbols/process/maps.h"
 #include "symbols/base/reclaim.h"
@@ -194,23 +193,24 @@ void annotate_inside(struct profile_annotate *a, const struct assemble_input *in
 }
 
 /* The code as far as it is read; asks for it. */
-static struct listing *take_listing(struct sampler *s, uint32_t function)
+static struct listing *take_listing(struct annotate *an, struct symbols *symbols, uint32_t function)
 {
-	symbols_want_code(s->symbols, function);
+	symbols_want_code(symbols, function);
 	/* A replay has no loader thread: it works when it is told to. */
-	if (s->replay)
-		symbols_run(s->symbols);
-	return symbols_code(s->symbols, function);
+	if (an->replay)
+		symbols_run(symbols);
+	return symbols_code(symbols, function);
 }
 
-void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_input *in)
+void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile *p,
+		   const struct assemble_input *in)
 {
 	/* Relaxed: a function more or less late. */
-	uint32_t id = atomic_load_explicit(&s->annotate, memory_order_relaxed);
-	const struct symbol *symbol = id & ASSEMBLE_PLACE ? NULL : symbols_at(s->symbols, id);
+	uint32_t id = atomic_load_explicit(&an->function, memory_order_relaxed);
+	const struct symbol *symbol = id & ASSEMBLE_PLACE ? NULL : symbols_at(symbols, id);
 	struct profile_annotate *a;
 
-	s->annotate_waits = false;
+	an->waits = false;
 	if (id == SYMBOL_NONE)
 		return;
 	a = calloc(1, sizeof(*a));
@@ -223,20 +223,20 @@ void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_i
 		return;
 	}
 	if (symbol->inlined) {
-		annotate_inside(a, in, s->annotate_in[0] == id ? s->annotate_in[1] : SYMBOL_NONE);
-		symbol = symbols_at(s->symbols, a->code_of);
+		annotate_inside(a, in, an->in[0] == id ? an->in[1] : SYMBOL_NONE);
+		symbol = symbols_at(symbols, a->code_of);
 	}
-	s->annotate_in[0] = id;
-	s->annotate_in[1] = a->code_of;
-	a->listing = take_listing(s, a->code_of);
-	s->annotate_waits = !a->listing;
+	an->in[0] = id;
+	an->in[1] = a->code_of;
+	a->listing = take_listing(an, symbols, a->code_of);
+	an->waits = !a->listing;
 	if (a->listing && annotate_points(a, in, symbol->object))
 		a->why = "out of memory";
 }
 
-bool annotate_is_due(struct sampler *s)
+bool annotate_is_due(struct annotate *an, struct symbols *symbols)
 {
-	struct listing *l = s->annotate_waits ? symbols_code(s->symbols, s->annotate_in[1]) : NULL;
+	struct listing *l = an->waits ? symbols_code(symbols, an->in[1]) : NULL;
 
 	listing_put(l);
 	return l;

@@ -5,15 +5,24 @@
 #ifndef SAMPLER_ANNOTATE_H
 #define SAMPLER_ANNOTATE_H
 
-#include "sampler/profile/assemble.h"
+#include <stdatomic.h>
 
-struct sampler;
+#include "sampler/profile/assemble_input.h"
+#include "sampler/profile/profile.h"
 
-/* Into p->annotate, if the UI asked for a function; without memory it stays NULL. */
-void annotate_fill(struct sampler *s, struct profile *p, const struct assemble_input *in);
+struct annotate {
+	atomic_uint function; /* to show, or SYMBOL_NONE: set by the UI, relaxed */
+	uint32_t in[2];	      /* an inlined function, and the function it is shown in */
+	bool waits;	      /* its code was not there at the last tick */
+	bool replay;	      /* no loader thread runs beside us */
+};
 
-/* Between ticks: is the code there that the last profile had to do without? */
-bool annotate_is_due(struct sampler *s);
+/* Fill p->annotate, if the UI asked for a function; without memory it stays NULL. */
+void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile *p,
+		   const struct assemble_input *in);
+
+/* Between ticks: is the code there that was missing in the last profile? */
+bool annotate_is_due(struct annotate *an, struct symbols *symbols);
 
 /*
  * The points of @in that are in the listing of @a, of @object, added up; of an

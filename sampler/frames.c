@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/session.h"
 #include "symbols/object/image.h"
 
 #define FRAME_UNKNOWN 0
@@ -81,11 +80,11 @@ static struct frames_of_place *place_slot(struct frames *f, uint32_t place)
 	return &f->places[place];
 }
 
-static uint32_t make(struct frames *f, const struct sampler *s, const struct place *place,
+static uint32_t make(struct frames *f, const struct store *st, const struct place *place,
 		     uint32_t symbol_id, uint64_t ip)
 {
-	const struct object *object = objects_at(s->objects, place->object);
-	const struct symbol *symbol = symbols_at(s->symbols, symbol_id);
+	const struct object *object = objects_at(st->objects, place->object);
+	const struct symbol *symbol = symbols_at(st->symbols, symbol_id);
 	struct sampler_frame frame = unknown;
 
 	if (!object || object->identity.kind == OBJECT_UNKNOWN)
@@ -101,9 +100,9 @@ static uint32_t make(struct frames *f, const struct sampler *s, const struct pla
 	return add(f, &frame);
 }
 
-uint32_t frames_meet(struct frames *f, const struct sampler *s, uint32_t id, uint64_t ip)
+uint32_t frames_meet(struct frames *f, const struct store *st, uint32_t id, uint64_t ip)
 {
-	const struct place *place = id == PLACE_NONE ? NULL : places_at(s->places, id);
+	const struct place *place = id == PLACE_NONE ? NULL : places_at(st->places, id);
 	struct frames_of_place *slot;
 	uint32_t symbol, way;
 
@@ -116,7 +115,7 @@ uint32_t frames_meet(struct frames *f, const struct sampler *s, uint32_t id, uin
 	symbol = atomic_load_explicit(&place->symbol, memory_order_acquire);
 	if (!slot->way[way].frame || slot->way[way].symbol != symbol) {
 		slot->way[way].symbol = symbol;
-		slot->way[way].frame = make(f, s, place, symbol, ip);
+		slot->way[way].frame = make(f, st, place, symbol, ip);
 	}
 	return slot->way[way].frame;
 }

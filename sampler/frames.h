@@ -9,7 +9,8 @@
 #ifndef SAMPLER_FRAMES_H
 #define SAMPLER_FRAMES_H
 
-#include "sampler/sampler.h"
+#include "sampler/sample.h"
+#include "sampler/store.h"
 #include "symbols/name/places.h"
 
 /* A place is met at its own address, at the one behind it (of a caller), or elsewhere. */
@@ -43,10 +44,10 @@ static inline uint32_t frames_way(const struct place *place, uint64_t ip)
 }
 
 /* A frame that is met for the first time, or by another name. */
-uint32_t frames_meet(struct frames *f, const struct sampler *s, uint32_t place, uint64_t ip);
+uint32_t frames_meet(struct frames *f, const struct store *st, uint32_t place, uint64_t ip);
 
 /* The id of the frame at @ip, which lies in @place. */
-static inline uint32_t frames_of(struct frames *f, const struct sampler *s, uint32_t place,
+static inline uint32_t frames_of(struct frames *f, const struct store *st, uint32_t place,
 				 uint64_t ip)
 {
 	const struct frames_of_place *slot = place < f->room_places ? &f->places[place] : NULL;
@@ -60,7 +61,7 @@ static inline uint32_t frames_of(struct frames *f, const struct sampler *s, uint
 			    atomic_load_explicit(&slot->place->symbol, memory_order_relaxed))
 			return slot->way[way].frame;
 	}
-	return frames_meet(f, s, place, ip);
+	return frames_meet(f, st, place, ip);
 }
 
 #endif

@@ -1,97 +1,100 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A session that is recorded: the recorder's place in it.
+ * The recorder's place in a session.
  *
- * Runs on: set-up and end by the face, changes by the builder.
+ * Runs on: set-up and end by the owner, changes by the builder.
  */
+#include "sampler/recording.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/session.h"
-#include "symbols/object/image.h"
+#include "sampler/event/counters.h"
+#include "sampler/file/recorder.h"
+#include "sampler/pipeline/sideband.h"
 #include "symbols/kernel/recorded_kernel.h"
+#include "symbols/object/image.h"
 
-int recording_open(struct sampler *s, struct err *e)
+int recording_open(struct recording *r, const char *path, struct counters *counters,
+		   struct sideband *sideband, struct err *e)
 {
-	struct recorder_config config = { .path = s->config.record };
+	struct recorder_config config = { .path = path };
 	int code;
 
-	if (!s->config.record)
+	r->path = path;
+	if (!path)
 		return 0;
-	if (!s->counters)
+	if (!counters)
 		return err_set(e, -EINVAL,
 			       "a recording cannot be recorded again\n"
 			       "  --record writes what is sampled live\n"
 			       "  copy the file, or leave out --replay");
-	config.nr_cpus = counters_nr_cpus(s->counters);
-	code = recorder_open(&s->recorder, &config, e);
+	config.nr_cpus = counters_nr_cpus(counters);
+	code = recorder_open(&r->recorder, &config, e);
 	if (code)
 		return code;
-	sideband_record(s->sideband, recorder_lane(s->recorder, config.nr_cpus));
-	recording_note(s);
+	sideband_record(sideband, recorder_lane(r->recorder, config.nr_cpus));
+	recording_note(r, counters);
 	return 0;
 }
 
-int recording_start(struct sampler *s, struct err *e)
+int recording_start(struct recording *r, struct err *e)
 {
-	int code = s->recorder ? recorder_start(s->recorder, e) : 0;
+	return r->recorder ? recorder_start(r->recorder, e) : 0;
+}
 
-	if (s->recorder && !code)
-		tick_message(s, "recording to %s", s->config.record);
+void recording_note(struct recording *r, struct counters *counters)
+{
+	if (r->recorder)
+		counters_each_attr(counters, recorder_note, r->recorder);
+}
+
+void recording_add(struct recording *r, struct counters *counters, const pid_t *tids, uint32_t nr,
+		   uint64_t since_ns)
+{
+	if (!r->recorder || !nr)
+		return;
+	recording_note(r, counters);
+	for (uint32_t i = 0; i < nr; i++)
+		recorder_add_task(r->recorder, tids[i], since_ns);
+}
+
+int recording_check(struct recording *r)
+{
+	int code = r->recorder ? recorder_error(r->recorder) : 0;
+
+	if (!code || r->failed)
+		return 0;
+	r->failed = true;
 	return code;
 }
 
-void recording_note(struct sampler *s)
-{
-	if (s->recorder)
-		counters_each_attr(s->counters, recorder_note, s->recorder);
-}
-
-void recording_add(struct sampler *s, const pid_t *tids, uint32_t nr, uint64_t since_ns)
-{
-	if (!s->recorder || !nr)
-		return;
-	recording_note(s);
-	for (uint32_t i = 0; i < nr; i++)
-		recorder_add_task(s->recorder, tids[i], since_ns);
-}
-
-void recording_check(struct sampler *s)
-{
-	int code = s->recorder ? recorder_error(s->recorder) : 0;
-
-	if (!code || s->record_failed)
-		return;
-	s->record_failed = true;
-	tick_message(s, "recording stopped: %s", strerror(-code));
-}
-
-/* Samples that the kernel lost, all events and CPUs; 0 where it does not count them. */
-static uint64_t lost_in_all(struct sampler *s)
+/* Count the samples that the kernel lost; 0 where it does not count them. */
+static uint64_t lost_in_all(struct counters *counters, uint32_t nr_events)
 {
 	struct counters_value v;
 	uint64_t lost = 0;
 
-	for (uint32_t i = 0; i < counters_nr_cpus(s->counters); i++)
-		for (uint32_t k = 0; k < s->config.nr_events; k++)
-			if (!counters_read(s->counters, i, k, &v))
+	for (uint32_t i = 0; i < counters_nr_cpus(counters); i++)
+		for (uint32_t k = 0; k < nr_events; k++)
+			if (!counters_read(counters, i, k, &v))
 				lost += v.lost;
 	return lost;
 }
 
-/* Who the sampled objects are: --replay and perf then know a file that was replaced. */
-static void note_build_ids(struct sampler *s)
+/* Write the build-ids of the sampled objects: --replay and perf then detect a replaced file. */
+static void note_build_ids(struct recorder *recorder, struct objects *objects)
 {
 	uint8_t id[sizeof(((struct kernel_identity *)0)->build_id)];
 	size_t size = kernel_build_id("/sys/kernel/notes", id, sizeof(id));
 
 	rcu_register_thread();
 	if (size)
-		recorder_build_id(s->recorder, true, "[kernel.kallsyms]", id, (uint8_t)size);
-	for (uint32_t i = OBJECT_ID_FIRST; i < objects_nr(s->objects); i++) {
-		const struct object *object = objects_at(s->objects, i);
+		recorder_build_id(recorder, true, "[kernel.kallsyms]", id, (uint8_t)size);
+	for (uint32_t i = OBJECT_ID_FIRST; i < objects_nr(objects); i++) {
+		const struct object *object = objects_at(objects, i);
 		/* Acquire: pairs with the release of a finished image in objects.c. */
 		const struct image *image =
 			atomic_load_explicit(&object->image, memory_order_acquire);
@@ -99,32 +102,34 @@ static void note_build_ids(struct sampler *s)
 
 		if (!image || !image->build_id_size)
 			continue;
-		objects_sighting(s->objects, object, &seen);
+		objects_sighting(objects, object, &seen);
 		if (seen.path && *seen.path)
-			recorder_build_id(s->recorder, false, seen.path, image->build_id,
+			recorder_build_id(recorder, false, seen.path, image->build_id,
 					  image->build_id_size);
 		free(seen.path);
 	}
 	rcu_unregister_thread();
 }
 
-int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e)
+int recording_finish(struct recording *r, struct counters *counters, uint32_t nr_events,
+		     struct objects *objects, struct sampler_recorded *out, struct err *e)
 {
 	struct recorder_stats stats;
 	int code;
 
-	*out = (struct sampler_recorded){ 0 };
-	if (!s->recorder)
-		return 0;
-	counters_enable(s->counters, false);
-	session_stop(s);
-	note_build_ids(s);
-	code = recorder_finish(s->recorder, lost_in_all(s), &stats);
+	note_build_ids(r->recorder, objects);
+	code = recorder_finish(r->recorder, lost_in_all(counters, nr_events), &stats);
 	*out = (struct sampler_recorded){ stats.nr_samples, stats.nr_dropped, stats.bytes };
 	return !code ? 0
 		     : err_set(e, code,
 			       "the recording %s is not complete: %s\n"
 			       "  %llu bytes of records were written before that\n"
 			       "  proftop --replay reads what is there",
-			       s->config.record, strerror(-code), (unsigned long long)stats.bytes);
+			       r->path, strerror(-code), (unsigned long long)stats.bytes);
+}
+
+void recording_close(struct recording *r)
+{
+	recorder_close(r->recorder);
+	r->recorder = NULL;
 }

@@ -15,8 +15,8 @@
 
 #include "sampler/pipeline/deltas.h"
 #include "sampler/frames.h"
+#include "sampler/pipeline/sideband.h"
 #include "sampler/file/perfdata.h"
-#include "sampler/session.h"
 
 #define REPLAY_CPUS_MAX 4096
 /* Objects and processes asked for one after the other: a stack needs each of its objects. */
@@ -41,6 +41,7 @@ struct replay {
 	struct frames frames;  /* for replay_each */
 	uint32_t *frame_ids;   /* of the sample in hand; STACKS_PLACES_MAX */
 	uint32_t nr_objects;   /* objects that the loader was shown */
+	bool out_of_memory;    /* new stacks were not counted */
 	uint32_t nr_named;     /* places up to here have been named, for replay_each */
 };
 
@@ -172,14 +173,14 @@ static int read_record(struct replay *r, uint64_t index, const struct record_lay
 }
 
 /* Find the sample's stack; what it lacks is loaded, until it lacks nothing more. */
-static void resolve(struct sampler *s, struct pipeline *p, const struct record_sample *sample,
+static void resolve(struct store *st, struct pipeline *p, const struct record_sample *sample,
 		    uint64_t regs_mask)
 {
 	for (int i = 0; i < REPLAY_TRIES_MAX; i++) {
 		pipeline_resolve(p, sample, regs_mask);
 		if (!pipeline_take_asked(p))
 			return;
-		symbols_run_objects(s->symbols);
+		symbols_run_objects(st->symbols);
 	}
 }
 
@@ -203,14 +204,14 @@ static bool is_side_band(const struct replay *r, const struct record *rec)
 }
 
 /* Everything but samples. True: the maps changed. */
-static bool on_other(struct replay *r, struct sampler *s, struct record *rec)
+static bool on_other(struct replay *r, struct store *st, struct record *rec)
 {
 	struct replay_cpu *cpu = cpu_of(r, rec->cpu == UINT32_MAX ? 0 : rec->cpu);
 
 	switch (rec->type) {
 	case PERF_RECORD_LOST:
 		if (is_side_band(r, rec)) {
-			sideband_apply(s->maps, s->symbols, rec);
+			sideband_apply(st->maps, st->symbols, rec);
 			return true;
 		}
 		cpu->lost += rec->lost;
@@ -230,7 +231,7 @@ static bool on_other(struct replay *r, struct sampler *s, struct record *rec)
 	default:
 		break;
 	}
-	sideband_apply(s->maps, s->symbols, rec);
+	sideband_apply(st->maps, st->symbols, rec);
 	return true;
 }
 
@@ -241,49 +242,49 @@ typedef int (*resolved_fn)(void *ctx, struct pipeline *p, const struct record_sa
  * Before a sample: show what was told since. New objects are looked at: a
  * jitdump has things to tell that happen later, and maybe some that are due.
  */
-static void keep_up(struct replay *r, struct sampler *s, uint64_t time_ns, bool changed)
+static void keep_up(struct replay *r, struct store *st, uint64_t time_ns, bool changed)
 {
-	if (changed || maps_due(s->maps, time_ns))
-		maps_publish(s->maps, time_ns, UINT64_MAX);
-	if (objects_nr(s->objects) == r->nr_objects)
+	if (changed || maps_due(st->maps, time_ns))
+		maps_publish(st->maps, time_ns, UINT64_MAX);
+	if (objects_nr(st->objects) == r->nr_objects)
 		return;
-	r->nr_objects = objects_nr(s->objects);
-	symbols_run_objects(s->symbols);
-	if (maps_due(s->maps, time_ns))
-		maps_publish(s->maps, time_ns, UINT64_MAX);
+	r->nr_objects = objects_nr(st->objects);
+	symbols_run_objects(st->symbols);
+	if (maps_due(st->maps, time_ns))
+		maps_publish(st->maps, time_ns, UINT64_MAX);
 }
 
 /*
  * A replay is one tick, whose cells may be as many as its samples; like places
  * and stacks they get room as they need it.
  */
-static int make_cells(struct replay *r, struct sampler *s)
+static int make_cells(struct replay *r, struct store *st)
 {
 	struct counts *counts;
 	int code = r->has_cells ? 0 : counts_new(&counts, REPLAY_CELLS_MIN, REPLAY_CELLS_MAX);
 
 	if (code || r->has_cells)
 		return code;
-	counts_free(s->counts);
-	s->counts = s->tables->counts = counts;
+	counts_free(st->counts);
+	st->counts = st->tables->counts = counts;
 	r->has_cells = true;
 	return 0;
 }
 
 /* Before a sample: room for it in the tables, where none is made by others. */
-static void make_room(struct replay *r, struct sampler *s, struct pipeline *p)
+static void make_room(struct replay *r, struct store *st, struct pipeline *p)
 {
-	if (counts_crowded(s->counts))
-		counts_grow(s->counts);
-	if (++r->nr_samples % REPLAY_ROOM_EVERY && !places_crowded(s->places) &&
-	    !stacks_crowded(s->stacks))
+	if (counts_crowded(st->counts))
+		counts_grow(st->counts);
+	if (++r->nr_samples % REPLAY_ROOM_EVERY && !places_crowded(st->places) &&
+	    !stacks_crowded(st->stacks))
 		return;
-	tick_keep_room(s);
-	pipeline_use(p, sampler_thread_tables(s->shared));
+	r->out_of_memory |= store_keep_room(st) != 0;
+	pipeline_use(p, sampler_thread_tables(st->shared));
 }
 
 /* Walk the records in order. */
-static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool side_band,
+static int walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
 		resolved_fn fn, void *ctx)
 {
 	bool changed = false;
@@ -291,7 +292,7 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 
 	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
 		if (perfdata_event(r->data, i)->event.kernel)
-			symbols_expect_kernel(s->symbols);
+			symbols_expect_kernel(st->symbols);
 	for (uint64_t i = 0; i < perfdata_nr_records(r->data) && !code; i++) {
 		const struct record_layout *layout;
 		struct record rec;
@@ -303,13 +304,13 @@ static int walk(struct replay *r, struct sampler *s, struct pipeline *p, bool si
 			continue;
 		if (rec.type != PERF_RECORD_SAMPLE) {
 			if (side_band)
-				changed |= on_other(r, s, &rec);
+				changed |= on_other(r, st, &rec);
 			continue;
 		}
-		keep_up(r, s, rec.time_ns, changed);
+		keep_up(r, st, rec.time_ns, changed);
 		changed = false;
-		make_room(r, s, p);
-		resolve(s, p, &rec.sample, layout->regs_mask);
+		make_room(r, st, p);
+		resolve(st, p, &rec.sample, layout->regs_mask);
 		code = fn(ctx, p, &rec.sample);
 	}
 	return code;
@@ -342,24 +343,24 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 	return 0;
 }
 
-int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
+int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 {
 	struct unwind_stats unwind;
 	struct pipeline *p;
 	uint64_t first, last;
-	int code = make_cells(r, s);
+	int code = make_cells(r, st);
 
 	if (!code)
-		code = pipeline_new(&p, sampler_thread_tables(s->shared), NULL);
+		code = pipeline_new(&p, sampler_thread_tables(st->shared), NULL);
 	if (code)
 		return code;
 	memset(r->cpus, 0, r->nr_cpus * sizeof(*r->cpus));
 	r->nr_cpus = 1;
 	r->lost_records = r->lost_samples = 0;
-	code = walk(r, s, p, true, count_sample, r);
+	code = walk(r, st, p, true, count_sample, r);
 	pipeline_unwind_stats(p, &unwind);
 	pipeline_free(p);
-	symbols_run(s->symbols);
+	symbols_run(st->symbols);
 	for (uint32_t i = 0; i < r->nr_cpus; i++)
 		r->cpus[i].cpu = (int)i;
 	/* The sum has what LOST records tell, and what they do not. */
@@ -372,13 +373,15 @@ int replay_run(struct replay *r, struct sampler *s, struct replay_result *out)
 		.nr_records = perfdata_nr_records(r->data),
 		.nr_bad = perfdata_nr_bad(r->data),
 		.unwind = unwind,
+		.out_of_memory = r->out_of_memory,
 	};
 	return code;
 }
 
 struct each {
 	struct replay *replay;
-	struct sampler *sampler;
+	struct store *store;
+	const struct event *events; /* by slot */
 	sampler_sample_fn fn;
 	void *ctx;
 };
@@ -393,13 +396,13 @@ static int show_events(const struct each *each, struct sampler_sample *out,
 	uint32_t nr = take_members(each->replay, &s, slot, members);
 
 	out->period = s.period;
-	out->event = slot < 0 ? "?" : each->sampler->config.events[slot].name;
+	out->event = slot < 0 ? "?" : each->events[slot].name;
 	code = each->fn(each->ctx, out);
 	for (uint32_t i = 0; i < nr && !code; i++) {
 		if (members[i].event == slot)
 			continue;
 		out->period = members[i].count;
-		out->event = each->sampler->config.events[members[i].event].name;
+		out->event = each->events[members[i].event].name;
 		code = each->fn(each->ctx, out);
 	}
 	return code;
@@ -408,20 +411,20 @@ static int show_events(const struct each *each, struct sampler_sample *out,
 static int show_sample(void *arg, struct pipeline *p, const struct record_sample *sample)
 {
 	const struct each *each = arg;
-	const struct sampler *s = each->sampler;
+	struct store *st = each->store;
 	struct replay *r = each->replay;
 	struct pipeline_stack stack;
 	const struct task *task;
 	struct sampler_sample out;
 
 	pipeline_stack(p, sample, &stack);
-	if (places_nr(s->places) != r->nr_named) { /* some are met for the first time */
-		symbols_run(s->symbols);
-		r->nr_named = places_nr(s->places);
+	if (places_nr(st->places) != r->nr_named) { /* some are met for the first time */
+		symbols_run(st->symbols);
+		r->nr_named = places_nr(st->places);
 	}
 	for (uint32_t i = 0; i < stack.nr; i++)
-		r->frame_ids[i] = frames_of(&r->frames, s, stack.places[i], stack.ips[i]);
-	task = maps_task(s->maps, stack.task);
+		r->frame_ids[i] = frames_of(&r->frames, st, stack.places[i], stack.ips[i]);
+	task = maps_task(st->maps, stack.task);
 	out = (struct sampler_sample){
 		.comm = task ? task->comm : TEXT("?"),
 		.pid = (pid_t)sample->pid,
@@ -438,16 +441,17 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 	return show_events(each, &out, sample);
 }
 
-int replay_each(struct replay *r, struct sampler *s, sampler_sample_fn fn, void *ctx)
+int replay_each(struct replay *r, struct store *st, const struct event *events,
+		sampler_sample_fn fn, void *ctx)
 {
-	struct each each = { .replay = r, .sampler = s, .fn = fn, .ctx = ctx };
+	struct each each = { .replay = r, .store = st, .events = events, .fn = fn, .ctx = ctx };
 	struct pipeline *p;
-	int code = pipeline_new(&p, sampler_thread_tables(s->shared), NULL);
+	int code = pipeline_new(&p, sampler_thread_tables(st->shared), NULL);
 
 	if (code)
 		return code;
 	r->frame_ids = xrealloc_array(r->frame_ids, STACKS_PLACES_MAX, sizeof(*r->frame_ids));
-	code = walk(r, s, p, true, show_sample, &each);
+	code = walk(r, st, p, true, show_sample, &each);
 	pipeline_free(p);
 	return code;
 }

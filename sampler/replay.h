@@ -13,7 +13,8 @@
 #define SAMPLER_REPLAY_H
 
 #include "sampler/pipeline/pipeline.h"
-#include "sampler/sampler.h"
+#include "sampler/sample.h"
+#include "sampler/store.h"
 #include "symbols/base/base.h"
 
 struct replay;
@@ -42,12 +43,15 @@ struct replay_result {
 	uint64_t span_ns; /* first to last sample */
 	uint64_t nr_records, nr_bad;
 	struct unwind_stats unwind;
+	bool out_of_memory; /* new stacks were not counted */
 };
 
-/* All records, in time order, into the tables of @s. May be called again (tables are not cleared).
+/* All records, in time order, into the tables of @st. May be called again (tables are not cleared).
  */
-int replay_run(struct replay *r, struct sampler *s, struct replay_result *out);
-/* The samples one by one with their stacks, after replay_run(). Stops when @fn returns non-zero. */
-int replay_each(struct replay *r, struct sampler *s, sampler_sample_fn fn, void *ctx);
+int replay_run(struct replay *r, struct store *st, struct replay_result *out);
+/* The samples one by one with their stacks, after replay_run(). @events: of the config, by slot.
+ * Stops when @fn returns non-zero. */
+int replay_each(struct replay *r, struct store *st, const struct event *events,
+		sampler_sample_fn fn, void *ctx);
 
 #endif

@@ -6,7 +6,7 @@
  *
  * Runs on: set-up, then the builder.
  */
-#include "sampler/session.h"
+#include "sampler/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +18,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <urcu-qsbr.h>
 
+#include "sampler/event/counters.h"
 #include "sampler/event/target_cgroup.h"
-
-/* How often TARGET_USER and TARGET_NAME look for new tasks. */
-#define TARGET_LOOK_NS 1000000000ULL
 
 /* The child's side: wait for the word, then become the command. */
 static void __attribute__((noreturn))
@@ -164,7 +161,7 @@ static bool name_matches(const struct target *t, pid_t pid)
 }
 
 /* All threads of the processes whose name matches, ours left out. */
-static int list_named(const struct target *t, pid_t **tids, struct err *e)
+static int list_named(const struct target *t, pid_t **tids)
 {
 	DIR *dir = opendir("/proc");
 	uint32_t nr = 0, max = 0;
@@ -209,27 +206,25 @@ static int find_tasks(struct target *t, const struct sampler_config *config, str
 	case TARGET_USER:
 		return counters_list_user(config->uid, &t->tids, e);
 	case TARGET_NAME:
-		return compile_name(t, config->name, e) ? -EINVAL : list_named(t, &t->tids, e);
+		return compile_name(t, config->name, e) ? -EINVAL : list_named(t, &t->tids);
 	default:
 		return 0;
 	}
 }
 
-static void target_init(struct target *t, enum sampler_target kind)
+void target_init(struct target *t)
 {
-	*t = (struct target){ .kind = kind,
-			      .cgroup_fd = -1,
-			      .release_fd = -1,
-			      .failed_fd = -1,
-			      .command_fd = -1,
-			      .status = -1 };
+	*t = (struct target){
+		.cgroup_fd = -1, .release_fd = -1, .failed_fd = -1, .command_fd = -1
+	};
 }
 
 int target_open(struct target *t, const struct sampler_config *config, struct err *e)
 {
 	int nr;
 
-	target_init(t, config->target);
+	target_init(t);
+	t->kind = config->target;
 	if (config->target == TARGET_SYSTEM)
 		return 0;
 	if (config->target == TARGET_COMMAND)
@@ -269,7 +264,8 @@ int target_find(struct target *t, const struct target *old, const struct sampler
 					    "  'ps -e' lists what runs now",
 					    (int)t->pids[0]);
 	}
-	target_init(t, TARGET_COMMAND);
+	target_init(t);
+	t->kind = TARGET_COMMAND;
 	nr = old->leader > 0 ? counters_list_tree(&old->leader, 1, &t->tids) : 0;
 	t->nr_tids = (uint32_t)MAX(nr, 0);
 	return t->nr_tids ? 0
@@ -279,8 +275,8 @@ int target_find(struct target *t, const struct target *old, const struct sampler
 				    "  choose another target");
 }
 
-/* What tells who is sampled; the command is none of it. */
-static void free_who(struct target *t)
+/* Free everything but the command. */
+static void free_tasks(struct target *t)
 {
 	free(t->tids);
 	free(t->pids);
@@ -293,15 +289,13 @@ static void free_who(struct target *t)
 
 void target_drop(struct target *t)
 {
-	free_who(t);
-	*t = (struct target){
-		.cgroup_fd = -1, .release_fd = -1, .failed_fd = -1, .command_fd = -1
-	};
+	free_tasks(t);
+	target_init(t);
 }
 
 void target_replace(struct target *old, struct target *t)
 {
-	free_who(old);
+	free_tasks(old);
 	old->kind = t->kind;
 	old->tids = t->tids;
 	old->nr_tids = t->nr_tids;
@@ -311,6 +305,59 @@ void target_replace(struct target *old, struct target *t)
 	old->name = t->name;
 	old->gone = false;
 	old->looked_ns = 0;
+}
+
+void target_describe(struct target *t, const struct sampler_config *c)
+{
+	char text[sizeof(t->text)] = "system";
+	size_t size;
+
+	if (c->replay) {
+		text_format(t->text, sizeof(t->text), "recording %s", c->replay);
+		return;
+	}
+	switch (c->target) {
+	case TARGET_SYSTEM:
+		break;
+	case TARGET_PIDS:
+		snprintf(text, sizeof(text), c->nr_pids > 1 ? "pid %d and %u more" : "pid %d",
+			 (int)c->pids[0], c->nr_pids - 1);
+		break;
+	case TARGET_TIDS:
+		snprintf(text, sizeof(text), c->nr_pids > 1 ? "thread %d and %u more" : "thread %d",
+			 (int)c->pids[0], c->nr_pids - 1);
+		break;
+	case TARGET_CGROUP:
+		snprintf(text, sizeof(text), "cgroup %s", c->cgroup);
+		break;
+	case TARGET_NAME:
+		snprintf(text, sizeof(text), "name %s", c->name);
+		break;
+	case TARGET_USER:
+		snprintf(text, sizeof(text), "user %u", (unsigned int)c->uid);
+		break;
+	case TARGET_COMMAND:
+		snprintf(text, sizeof(text), "command %s", c->command[0]);
+		break;
+	}
+	size = strlen(text);
+	if (c->cpus)
+		snprintf(text + size, sizeof(text) - size,
+			 c->nr_cpus > 1 ? " on CPU %d and %u more" : " on CPU %d", c->cpus[0],
+			 c->nr_cpus - 1);
+	text_sanitise(t->text, sizeof(t->text), text, strlen(text));
+}
+
+bool target_is_part(const struct target *t)
+{
+	return t->tids || t->cgroup_fd >= 0;
+}
+
+int target_list(const struct target *t, uid_t uid, pid_t **tids)
+{
+	int nr = t->kind == TARGET_NAME ? list_named(t, tids) : counters_list_user(uid, tids, NULL);
+
+	return nr < 0 ? nr : (int)without_self(*tids, (uint32_t)nr);
 }
 
 int target_release(struct target *t, char *const *command, struct err *e)
@@ -339,101 +386,10 @@ int target_release(struct target *t, char *const *command, struct err *e)
 		       command[0], strerror(code));
 }
 
-static bool is_listed(const pid_t *tids, uint32_t nr, pid_t tid)
-{
-	for (uint32_t i = 0; i < nr; i++)
-		if (tids[i] == tid)
-			return true;
-	return false;
-}
-
-/* The process of a thread; 0 when it is gone. */
-static pid_t process_of(pid_t tid)
-{
-	char path[64], text[1024], *line;
-	int pid = 0, fd;
-	ssize_t nr;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	nr = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[MAX(nr, 0)] = '\0';
-	line = strstr(text, "\nTgid:");
-	return line && sscanf(line, "\nTgid: %d", &pid) == 1 ? pid : 0;
-}
-
-/* Has @pid its events from its parent? Then these events told of its fork, or of an exec since. */
-static bool has_inherited(struct sampler *s, pid_t pid)
-{
-	uint64_t birth_ns;
-	pid_t parent;
-
-	if (!maps_birth(s->maps, pid, time_now_ns(), &birth_ns, &parent))
-		return false;
-	/* While there were others they told of everybody, too. */
-	return birth_ns >= s->alone_ns ||
-	       (birth_ns >= s->opened_ns && counters_has_task(s->counters, parent));
-}
-
-/*
- * Threads and children of tasks we hold are followed by inheritance already:
- * opening them again would count them twice. Only those whose parent we never
- * held are new, and those who were known by other events before these.
- */
-static bool is_followed(struct sampler *s, pid_t tid)
-{
-	pid_t pid = process_of(tid);
-
-	return is_listed(s->target.tids, s->target.nr_tids, tid) ||
-	       is_listed(s->target.tids, s->target.nr_tids, pid) ||
-	       counters_has_task(s->counters, tid) || counters_has_task(s->counters, pid) ||
-	       has_inherited(s, pid);
-}
-
-/* Tasks of the user, or of that name, that were not there before. */
-static void look_for_tasks(struct sampler *s, uint64_t since_ns)
-{
-	struct target *t = &s->target;
-	pid_t *tids = NULL, *fresh;
-	uint32_t nr_fresh = 0;
-	struct err e;
-	int nr = t->kind == TARGET_NAME ? list_named(t, &tids, NULL)
-					: counters_list_user(s->config.uid, &tids, NULL);
-
-	if (nr < 0) {
-		free(tids);
-		return;
-	}
-	/* Who was forked by one we hold: nobody asks for the side-band while nothing is sampled. */
-	rcu_thread_offline();
-	sideband_drain(s->sideband);
-	rcu_thread_online();
-	nr = (int)without_self(tids, (uint32_t)nr);
-	fresh = xcalloc((size_t)nr, sizeof(*fresh));
-	for (int i = 0; i < nr; i++)
-		if (!is_followed(s, tids[i]))
-			fresh[nr_fresh++] = tids[i];
-	if (nr_fresh) {
-		if (counters_add_tasks(s->counters, fresh, nr_fresh, &e))
-			tick_message(s, "%s", e.text);
-		recording_add(s, fresh, nr_fresh, since_ns);
-	}
-	free(fresh);
-	free(t->tids);
-	t->tids = tids;
-	t->nr_tids = (uint32_t)nr;
-}
-
 bool target_reap(struct target *t)
 {
-	int status;
-
-	if (!t->command || waitpid(t->command, &status, WNOHANG) != t->command)
+	if (!t->command || waitpid(t->command, NULL, WNOHANG) != t->command)
 		return false;
-	atomic_store_explicit(&t->status, status, memory_order_relaxed);
 	t->command = 0;
 	if (t->command_fd >= 0)
 		close(t->command_fd);
@@ -442,31 +398,16 @@ bool target_reap(struct target *t)
 	return t->gone;
 }
 
-void target_update(struct sampler *s, uint64_t now_ns)
+void target_check(struct target *t)
 {
-	struct target *t = &s->target;
 	bool alive = false;
 
-	switch (t->kind) {
-	case TARGET_SYSTEM:
-	case TARGET_CGROUP:
-	case TARGET_COMMAND:
-		break;
-	case TARGET_PIDS:
-	case TARGET_TIDS:
+	if (t->kind == TARGET_PIDS || t->kind == TARGET_TIDS) {
 		for (uint32_t i = 0; i < t->nr_pids; i++)
 			alive |= kill(t->pids[i], 0) == 0 || errno == EPERM;
 		t->gone = !alive;
-		break;
-	case TARGET_USER:
-	case TARGET_NAME:
-		if (now_ns - t->looked_ns >= TARGET_LOOK_NS) {
-			t->looked_ns = now_ns;
-			look_for_tasks(s, now_ns);
-		}
-		break;
 	}
-	/* Whoever is sampled now: it is our child, and main returns how it ended. */
+	/* Also for other targets: the command is our child. */
 	target_reap(t);
 }
 
@@ -482,5 +423,5 @@ void target_close(struct target *t)
 		close(t->failed_fd);
 	if (t->command_fd >= 0)
 		close(t->command_fd);
-	free_who(t);
+	free_tasks(t);
 }

@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampler/profile/profile.h"
 #include "sampler/count/tables.h"
+#include "sampler/count/window.h"
 
 #define HISTORY_TICKS_MAX 1024
 

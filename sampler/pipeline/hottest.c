@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "sampler/profile/assemble.h"
+#include "sampler/profile/assemble_input.h"
 
 /* A function, by the id that it has in profiles. */
 struct candidate {

@@ -20,28 +20,8 @@
 #ifndef SAMPLER_PROFILE_ASSEMBLE_H
 #define SAMPLER_PROFILE_ASSEMBLE_H
 
-#include "sampler/count/history.h"
+#include "sampler/profile/assemble_input.h"
 #include "sampler/profile/profile.h"
-#include "sampler/count/tables.h"
-#include "symbols/process/details.h"
-#include "symbols/object/object.h"
-#include "symbols/process/maps.h"
-#include "symbols/name/places.h"
-#include "symbols/symbols.h"
-
-/* Set in the id of a function that is a place; the rest is the place's id. */
-#define ASSEMBLE_PLACE (1u << 31)
-
-struct assemble_input { /* all borrowed */
-	const struct history_cell *counts;
-	uint32_t nr_counts;
-	const struct stacks *stacks;
-	const struct places *places;
-	const struct symbols *symbols;
-	const struct maps *maps;
-	const struct objects *objects;
-	struct details *details; /* NULL: a recording */
-};
 
 /*
  * Fill the part of @p named above; @p has nothing in it yet. 0, or -ENOMEM:

@@ -8,7 +8,8 @@
 #ifndef SAMPLER_PROFILE_MODULES_H
 #define SAMPLER_PROFILE_MODULES_H
 
-#include "sampler/profile/assemble.h"
+#include "sampler/profile/assemble_input.h"
+#include "sampler/profile/profile.h"
 
 /*
  * Fill p->modules and each function's module_index; functions are there, the

@@ -8,7 +8,8 @@
 #ifndef SAMPLER_PROFILE_NAMES_H
 #define SAMPLER_PROFILE_NAMES_H
 
-#include "sampler/profile/assemble.h"
+#include "sampler/profile/assemble_input.h"
+#include "sampler/profile/profile.h"
 
 /* Copy all texts but those of modules, so that @p outlives the tables. 0 or -ENOMEM. */
 int names_copy(struct profile *p, const struct assemble_input *in);

@@ -11,7 +11,9 @@
 
 #include "sampler/profile/profile.h"
 
-#define NOTICES_MAX 64
+/* With fewer samples a share says nothing. */
+#define NOTICES_TAKEN_MIN 50
+#define NOTICES_MAX	  64
 /* A larger share of stacks cut short in the window is told, and cured by --stack-size=auto. */
 #define NOTICES_TRUNCATED_MAX 0.02
 #define NOTICES_PARTS	      8
@@ -34,9 +36,19 @@ struct notices {
 	char banner[256];	       /* the last one noted */
 };
 
-/* Note all that @p tells of, and give it a copy of all notices. @now_ns: since the session's start.
- */
-void notices_update(struct notices *n, struct profile *p, uint64_t now_ns, uint64_t window_ns);
+/* Begin the profile @p: nothing is active. @now_ns: since the session's start. */
+void notices_begin(struct notices *n, const struct profile *p, uint64_t now_ns, uint64_t window_ns);
+/* Note @key now, @count more times. Never NULL; a full table gives a spare that is thrown away. */
+struct profile_notice *notices_note(struct notices *n, const char *key,
+				    enum notice_severity severity, uint64_t count, const char *fmt,
+				    ...) __attribute__((format(printf, 5, 6)));
+/* Return 1 if the state @key begins with this profile, 0 if it goes on: its count. */
+uint64_t notices_begins(const struct notices *n, const char *key);
+/* Set the fix of @e: its text, and what its key does. */
+void notices_fix(struct notices *n, struct profile_notice *e, enum notice_control control,
+		 double value, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* Give @p a copy of all notices. */
+void notices_copy(const struct notices *n, struct profile *p);
 /* The window begins anew: what was before was sampled in another way. */
 void notices_restart(struct notices *n);
 /* Share of the window's stacks that were cut short; -1: too few to tell. */

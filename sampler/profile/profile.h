@@ -12,17 +12,11 @@
 
 #include <sys/types.h>
 
+#include "sampler/count/window.h"
 #include "sampler/event/event.h"
 #include "symbols/base/base.h"
 #include "symbols/source/listing.h"
 #include "symbols/base/text.h"
-
-enum profile_window {
-	PROFILE_WINDOW, /* the last few seconds */
-	PROFILE_DECAY,	/* all, older ones fading */
-	PROFILE_TOTAL,	/* since reset */
-	PROFILE_NR_WINDOWS,
-};
 
 /* How user stacks are found. */
 enum call_graph {

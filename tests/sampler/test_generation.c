@@ -3,7 +3,7 @@
  * New tables for full ones: what the history shows is the same before and
  * after, sums and stacks and names, and what nothing shows is gone.
  */
-#include "sampler/generation.h"
+#include "sampler/store.h"
 
 #include "tests/prelude.h"
 
@@ -13,14 +13,12 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/session.h"
-
 #define SMALL 4096u
 
-static void open_session(struct sampler *s, uint32_t max_cells)
+static void open_session(struct store *s, uint32_t max_cells)
 {
 	memset(s, 0, sizeof(*s));
-	s->caps = (struct generation_caps){ 8 * SMALL, 8 << 20, 256 };
+	s->caps = (struct store_caps){ 8 * SMALL, 8 << 20, 256 };
 	assert_int_equal(objects_new(&s->objects), 0);
 	assert_int_equal(maps_new(&s->maps, s->objects, 4096), 0);
 	maps_no_proc(s->maps);
@@ -39,7 +37,7 @@ static void open_session(struct sampler *s, uint32_t max_cells)
 	atomic_init(&s->shared->tables, s->tables);
 }
 
-static void close_session(struct sampler *s)
+static void close_session(struct store *s)
 {
 	history_free(s->history);
 	stacks_free(s->stacks);
@@ -58,7 +56,7 @@ static uint32_t intern(struct stacks *stacks, uint32_t i)
 	return stacks_intern(stacks, places, 3);
 }
 
-static uint32_t task_of(const struct sampler *s, pid_t pid, uint64_t time_ns)
+static uint32_t task_of(const struct store *s, pid_t pid, uint64_t time_ns)
 {
 	struct maps_hit hit;
 
@@ -67,7 +65,7 @@ static uint32_t task_of(const struct sampler *s, pid_t pid, uint64_t time_ns)
 }
 
 /* Fill the stacks until they are full; returns how many went in, each counted (i % 5 + 1) times. */
-static uint32_t fill(struct sampler *s)
+static uint32_t fill(struct store *s)
 {
 	uint32_t i = 0, id, task = task_of(s, 3, 5);
 
@@ -79,7 +77,7 @@ static uint32_t fill(struct sampler *s)
 	return i;
 }
 
-static void check(const struct sampler *s, enum profile_window window, uint32_t nr_stacks)
+static void check(const struct store *s, enum profile_window window, uint32_t nr_stacks)
 {
 	struct history_cell *counts;
 	uint64_t covers;
@@ -112,7 +110,7 @@ static void test_history_moves_along(void **state)
 {
 	struct stacks *old;
 	struct count *counts;
-	struct sampler s;
+	struct store s;
 	uint32_t nr, nr_stacks;
 
 	open_session(&s, 1 << 16);
@@ -123,7 +121,7 @@ static void test_history_moves_along(void **state)
 	assert_int_equal(nr, nr_stacks);
 	assert_int_equal(history_add(s.history, counts, nr, 1000000000), 0);
 	old = s.stacks;
-	assert_int_equal(generation_next(&s), 0);
+	assert_int_equal(store_renew(&s), 0);
 	assert_ptr_not_equal(s.stacks, old);
 	assert_ptr_equal(sampler_thread_tables(s.shared)->stacks, s.stacks);
 	check(&s, PROFILE_WINDOW, nr_stacks);
@@ -136,12 +134,12 @@ static void test_history_moves_along(void **state)
 
 static void test_cells_in_flight_move(void **state)
 {
-	struct sampler s;
+	struct store s;
 	uint32_t nr_stacks;
 
 	open_session(&s, 1 << 16);
 	nr_stacks = fill(&s);
-	assert_int_equal(generation_next(&s), 0);
+	assert_int_equal(store_renew(&s), 0);
 	check(&s, PROFILE_TOTAL, nr_stacks);
 	close_session(&s);
 }
@@ -149,19 +147,19 @@ static void test_cells_in_flight_move(void **state)
 /* What only reset history knew is not carried along. */
 static void test_forgotten_stacks_are_gone(void **state)
 {
-	struct sampler s;
+	struct store s;
 
 	open_session(&s, 1 << 16);
 	fill(&s);
-	assert_int_equal(generation_next(&s), 0);
+	assert_int_equal(store_renew(&s), 0);
 	history_reset(s.history);
-	assert_int_equal(generation_next(&s), 0);
+	assert_int_equal(store_renew(&s), 0);
 	assert_int_equal(stacks_nr(s.stacks), 0);
 	close_session(&s);
 }
 
 /* One second of a storm: processes begin, are sampled under their own names, and end. */
-static void storm_tick(struct sampler *s, pid_t first, uint32_t nr, uint64_t now_ns)
+static void storm_tick(struct store *s, pid_t first, uint32_t nr, uint64_t now_ns)
 {
 	struct count *counts;
 	uint32_t nr_counts;
@@ -188,7 +186,7 @@ static void storm_tick(struct sampler *s, pid_t first, uint32_t nr, uint64_t now
 }
 
 /* Every process of the window is there under its name: its weight is its pid. */
-static void check_names(const struct sampler *s, uint32_t nr)
+static void check_names(const struct store *s, uint32_t nr)
 {
 	struct history_cell *counts;
 	uint64_t covers;
@@ -221,14 +219,14 @@ static void test_storm_beyond_the_caps(void **state)
 	struct history_cell *counts;
 	double all = 0, found = 0;
 	uint64_t covers;
-	struct sampler s;
+	struct store s;
 
 	open_session(&s, 1 << 10);
 	number = maps_task(s.maps, task_of(&s, 3, 5))->number;
 	for (int tick = 0; tick < 100; tick++) {
 		storm_tick(&s, 1000 + tick * TICK_FORKS, TICK_FORKS, (uint64_t)(tick + 1) * 1000);
-		if (generation_is_due(&s)) {
-			assert_int_equal(generation_next(&s), 0);
+		if (store_has_old_tasks(&s)) {
+			assert_int_equal(store_renew(&s), 0);
 			generations++;
 		}
 		most = MAX(most, maps_nr_tasks(s.maps));
@@ -250,7 +248,7 @@ static void test_storm_beyond_the_caps(void **state)
 /* In a process of so little memory; returns false when it all went in. */
 static bool fails_within(rlim_t more)
 {
-	const struct generation_caps caps = generation_caps(2, 0);
+	const struct store_caps caps = store_choose_caps(2, 0);
 	pid_t pid = fork();
 	int status;
 
@@ -263,7 +261,7 @@ static bool fails_within(rlim_t more)
 		signal(SIGSEGV, SIG_DFL);
 		signal(SIGABRT, SIG_DFL);
 		setrlimit(RLIMIT_AS, &limit);
-		code = generation_new(&caps, &stacks, &counts);
+		code = store_new_tables(&caps, &stacks, &counts);
 		/* As the owner does, whatever came of it. */
 		stacks_free(stacks);
 		counts_free(counts);

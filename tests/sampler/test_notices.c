@@ -3,7 +3,7 @@
  * notices: each item of the ledger on its own line, once, with a cure that
  * does what it says; and lag, the histogram of how late samples are met.
  */
-#include "sampler/profile/notices.h"
+#include "sampler/profile/rules.h"
 
 #include "tests/prelude.h"
 
@@ -61,7 +61,7 @@ static void tick(struct fixture *f)
 {
 	f->now_ns += f->p.interval_ns;
 	free(f->p.notices);
-	notices_update(&f->n, &f->p, f->now_ns, WINDOW_NS);
+	rules_apply(&f->n, &f->p, f->now_ns, WINDOW_NS);
 }
 
 static const struct profile_notice *find(const struct fixture *f, const char *key)

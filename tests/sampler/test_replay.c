@@ -18,6 +18,7 @@
 #include "sampler/profile/fold.h"
 #include "sampler/pipeline/hottest.h"
 #include "sampler/count/interval.h"
+#include "sampler/sampler.h"
 #include "sampler/session.h"
 #include "sampler/file/synth.h"
 
@@ -246,7 +247,7 @@ static struct sampler *replay(const struct fixture *f, struct replay_result *res
 
 	if (sampler_new(&s, &config, &e))
 		fail_msg("%s", e.text);
-	assert_int_equal(replay_run(s->replay, s, result), 0);
+	assert_int_equal(replay_run(s->replay, &s->store, result), 0);
 	memset(stats, 0, sizeof(*stats));
 	*lost = 0;
 	for (uint32_t i = 0; i < result->nr_cpus; i++) {
@@ -284,7 +285,7 @@ static void test_each_its_own_stack(void **state)
 	assert_int_equal(result.cpus[0].samples.taken, nr / 2 + 10);
 	assert_int_equal(result.cpus[1].samples.taken, nr / 2);
 	assert_int_equal(result.span_ns, nr + 10 - 1);
-	assert_int_equal(counts_swap(s->counts, &counts, &nr_counts), 0);
+	assert_int_equal(counts_swap(s->store.counts, &counts, &nr_counts), 0);
 	assert_int_equal(nr_counts, nr + 1);
 	for (uint32_t i = 0; i < nr_counts; i++)
 		counted += counts[i].count;
@@ -310,17 +311,17 @@ static void test_hottest(void **state)
 	end(f, 0);
 	s = replay(f, &result, &stats, &lost);
 	assert_int_equal(stats.kernel, 4000);
-	hottest_fill(&cpu, &result.cpus[1].samples, s->places);
+	hottest_fill(&cpu, &result.cpus[1].samples, s->store.places);
 	assert_int_equal(cpu.kernel, 4000);
 	/* What fell into its slot by chance is taken off; others of its function may be added. */
 	assert_in_range(cpu.hot_samples, 1900, 4000);
-	place = places_intern(s->places, OBJECT_ID_KERNEL, KERNEL + 0x2000);
+	place = places_intern(s->store.places, OBJECT_ID_KERNEL, KERNEL + 0x2000);
 	/* No symbol covers it where kallsyms tells nothing: then it is known by its place. */
 	if (cpu.hot & ASSEMBLE_PLACE)
 		assert_int_equal(cpu.hot, ASSEMBLE_PLACE | place);
 	else
-		assert_int_equal(cpu.hot, atomic_load(&places_at(s->places, place)->symbol));
-	hottest_fill(&cpu, &result.cpus[0].samples, s->places);
+		assert_int_equal(cpu.hot, atomic_load(&places_at(s->store.places, place)->symbol));
+	hottest_fill(&cpu, &result.cpus[0].samples, s->store.places);
 	assert_int_equal(cpu.hot_samples, 0);
 	sampler_free(s);
 }

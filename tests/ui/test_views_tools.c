@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "sampler/profile/notices.h"
+#include "sampler/profile/rules.h"
 #include "ui/text/users.h"
 
 static const struct {
@@ -25,7 +25,7 @@ static struct profile *with_notices(struct profile *p)
 	static struct notices n;
 
 	n = (struct notices){ .nr = 0 };
-	notices_update(&n, p, p->running_ns, p->window_ns);
+	rules_apply(&n, p, p->running_ns, p->window_ns);
 	return p;
 }
 

@@ -5,7 +5,7 @@
  *
  * Runs on: the builder.
  */
-#include "sampler/profile/notices_private.h"
+#include "sampler/profile/rules_stacks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -207,7 +207,7 @@ static void note_replaced(struct notices *n, const struct profile *p)
 		    "give the files as they were, with --symfs; see which (6)");
 }
 
-void notices_stacks(struct notices *n, const struct profile *p)
+void rules_stacks(struct notices *n, const struct profile *p)
 {
 	note_truncated(n, p);
 	note_broken(n, p);

@@ -5,7 +5,7 @@
  *
  * Runs on: the builder.
  */
-#include "sampler/profile/notices_private.h"
+#include "sampler/profile/rules_kernel.h"
 
 #include <linux/perf_event.h>
 #include <math.h>
@@ -35,8 +35,8 @@ static double within_limit(const struct profile *p)
 	return MAX(floor((double)p->max_hz / 2), 1.0);
 }
 
-void notices_fix_rate(struct notices *n, const struct profile *p, struct profile_notice *e,
-		      const char *also)
+void rules_kernel_fix_rate(struct notices *n, const struct profile *p, struct profile_notice *e,
+			   const char *also)
 {
 	uint32_t event = fastest(p);
 	double hz;
@@ -59,9 +59,10 @@ static void fix_ring(struct notices *n, const struct profile *p, struct profile_
 	uint64_t size = 2 * p->ring_size;
 
 	if (!p->ring_size || size > RING_MAX || (n->ring_refused && size >= n->ring_refused)) {
-		notices_fix_rate(n, p, e,
-				 "; the ring cannot grow; smaller stack dumps ({) need less of "
-				 "it");
+		rules_kernel_fix_rate(n, p, e,
+				      "; the ring cannot grow; smaller stack dumps ({) need less "
+				      "of "
+				      "it");
 		return;
 	}
 	notices_fix(n, e, NOTICE_RING_SIZE, (double)size,
@@ -136,13 +137,13 @@ static void note_throttled(struct notices *n, const struct profile *p)
 		ns += p->cpus[i].throttled_ns;
 	}
 	if (times || ns)
-		notices_fix_rate(n, p,
-				 notices_note(n, "throttled", NOTICE_GRAVE, times,
-					      "throttled on %s, %.0f ms in the tick: what ran "
-					      "then is missing",
-					      name_cpus(cpus, sizeof(cpus), p, throttled_of),
-					      (double)ns / 1e6),
-				 ": the kernel pauses events that interrupt too often");
+		rules_kernel_fix_rate(n, p,
+				      notices_note(n, "throttled", NOTICE_GRAVE, times,
+						   "throttled on %s, %.0f ms in the tick: what ran "
+						   "then is missing",
+						   name_cpus(cpus, sizeof(cpus), p, throttled_of),
+						   (double)ns / 1e6),
+				      ": the kernel pauses events that interrupt too often");
 }
 
 /* Near to losing samples, or near to it by what the limits allow. */
@@ -181,13 +182,14 @@ static void note_lag(struct notices *n, const struct profile *p)
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		lag = MAX(lag, p->cpus[i].lag_max_ns);
 	if (lag > LAG_LOUD_NS)
-		notices_fix_rate(n, p,
-				 notices_note(n, "lag", NOTICE_WARN, 1,
-					      "samples of %s waited up to %.1f s for proftop: it "
-					      "gets too little CPU",
-					      name_cpus(cpus, sizeof(cpus), p, late_of),
-					      (double)lag / 1e9),
-				 "; CAP_SYS_NICE lets it go first");
+		rules_kernel_fix_rate(n, p,
+				      notices_note(n, "lag", NOTICE_WARN, 1,
+						   "samples of %s waited up to %.1f s for proftop: "
+						   "it "
+						   "gets too little CPU",
+						   name_cpus(cpus, sizeof(cpus), p, late_of),
+						   (double)lag / 1e9),
+				      "; CAP_SYS_NICE lets it go first");
 }
 
 static void note_offline(struct notices *n, const struct profile *p)
@@ -276,7 +278,7 @@ static void note_event(struct notices *n, const struct profile *p, uint32_t inde
 	e->event = index;
 }
 
-void notices_kernel(struct notices *n, const struct profile *p)
+void rules_kernel(struct notices *n, const struct profile *p)
 {
 	/* First: whether rings can grow decides what helps against loss. */
 	note_rings(n, p);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Copies of targets, and rates of events.
+ *
+ * Runs on: any thread.
+ */
+#include "sampler/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *copy_array(const void *p, size_t nr, size_t size)
+{
+	void *copy = p && nr ? xcalloc(nr, size) : NULL;
+
+	if (copy)
+		memcpy(copy, p, nr * size);
+	return copy;
+}
+
+static char *copy_text(const char *text)
+{
+	return text ? xstrndup(text, strlen(text)) : NULL;
+}
+
+struct sampler_target_spec *config_copy_spec(const struct sampler_target_spec *spec)
+{
+	struct sampler_target_spec *copy = xcalloc(1, sizeof(*copy));
+
+	*copy = *spec;
+	copy->pids = copy_array(spec->pids, spec->nr_pids, sizeof(*spec->pids));
+	copy->cpus = copy_array(spec->cpus, spec->nr_cpus, sizeof(*spec->cpus));
+	copy->cgroup = copy_text(spec->cgroup);
+	copy->name = copy_text(spec->name);
+	return copy;
+}
+
+void config_free_spec(struct sampler_target_spec *spec)
+{
+	if (!spec)
+		return;
+	free((void *)(uintptr_t)spec->pids);
+	free((void *)(uintptr_t)spec->cpus);
+	free((void *)(uintptr_t)spec->cgroup);
+	free((void *)(uintptr_t)spec->name);
+	free(spec);
+}
+
+struct sampler_target_spec *config_get_spec(const struct sampler_config *c)
+{
+	return config_copy_spec(&(struct sampler_target_spec){
+		.target = c->target,
+		.pids = c->pids,
+		.nr_pids = c->nr_pids,
+		.uid = c->uid,
+		.cgroup = c->cgroup,
+		.name = c->name,
+		.cpus = c->cpus,
+		.nr_cpus = c->nr_cpus,
+	});
+}
+
+void config_set_spec(struct sampler_config *c, const struct sampler_target_spec *spec)
+{
+	c->target = spec->target;
+	c->pids = spec->pids;
+	c->nr_pids = spec->nr_pids;
+	c->uid = spec->uid;
+	c->cgroup = spec->cgroup;
+	c->name = spec->name;
+	c->cpus = spec->cpus;
+	c->nr_cpus = spec->nr_cpus;
+}
+
+void config_set_spec_cpus(struct sampler_target_spec *spec, const int *cpus, uint32_t nr)
+{
+	free((void *)(uintptr_t)spec->cpus);
+	spec->cpus = copy_array(cpus, nr, sizeof(*cpus));
+	spec->nr_cpus = nr;
+}
+
+double config_hz(const struct sampler_config *c, const struct event *ev)
+{
+	if (ev->period || ev->counted)
+		return 0;
+	if (ev->hz > 0)
+		return ev->hz;
+	return c->period ? 0 : c->hz;
+}

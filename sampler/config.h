@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a session samples, and how.
+ */
+#ifndef SAMPLER_CONFIG_H
+#define SAMPLER_CONFIG_H
+
+#include <sys/types.h>
+
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+
+enum sampler_target {
+	TARGET_SYSTEM,
+	TARGET_PIDS,	/* and their threads and children */
+	TARGET_USER,	/* every task of one uid; new ones are looked for each second */
+	TARGET_COMMAND, /* started by us, sampled from its exec, children included */
+	TARGET_TIDS,	/* these threads alone */
+	TARGET_CGROUP,	/* every task of a cgroup, whenever it comes */
+	TARGET_NAME,	/* processes by name, as they come and go; children included */
+};
+
+#define SAMPLER_STACK_SIZE_DEFAULT (16u << 10)
+#define SAMPLER_STACK_SIZE_MAX	   65528u
+#define SAMPLER_STACK_SIZE_AUTO	   (8u << 10) /* what --stack-size=auto begins with */
+#define SAMPLER_HZ_DEFAULT	   999.0
+
+struct counters_sys;
+
+struct sampler_config {
+	enum sampler_target target;
+	const pid_t *pids; /* TARGET_PIDS, TARGET_TIDS */
+	uint32_t nr_pids;
+	uid_t uid;
+	const char *cgroup;   /* a path below the cgroup mount, or the folder itself */
+	const char *name;     /* extended regular expression, for comm and program */
+	char *const *command; /* NULL-terminated argv */
+	bool command_quiet;   /* its fds 0-2 are /dev/null; else stdout goes to stderr */
+	const int *cpus;      /* NULL: all online ones */
+	uint32_t nr_cpus;
+	struct event events[EVENTS_MAX];
+	uint32_t nr_events;	 /* 0: cycles, else cpu-clock, and the banner says why */
+	double hz;		 /* samples per second, CPU and event */
+	double max_overhead_pct; /* of one CPU: the rate is lowered to stay below; 0: off */
+	uint64_t period;	 /* not 0: every so many events instead */
+	enum call_graph call_graph;
+	uint32_t stack_size;   /* of a dump, CALL_GRAPH_DWARF; multiple of 8; 0: CALL_GRAPH_OFF */
+	bool stack_auto;       /* double the dumps while more than 2 % of stacks are cut short */
+	bool step_only;	       /* --unwinder=step: libunwind for each frame */
+	uint32_t verify_every; /* one sample in so many by libunwind alone, too; 0: none */
+	size_t ring_size;      /* bytes of data ring per CPU; 0: chosen within the mlock limit */
+	uint64_t tick_ns;      /* one profile a tick; first ones sooner unless exact_ticks */
+	bool exact_ticks;      /* batch: no early profiles */
+	uint64_t window_ns;    /* of PROFILE_WINDOW */
+	bool include_self;     /* sample proftop, too */
+	bool no_inline;	       /* no inlined functions, no source lines */
+	size_t symbol_memory;  /* bytes that images of objects may take; 0: the default */
+	const char *replay;    /* perf.data file, "-": stdin; NULL: live */
+	const char *symfs;     /* replay: objects are sought below this folder; NULL: here */
+	const char *remark;    /* told with the messages; NULL: nothing */
+	const char *record;    /* live: write a perf.data file, too; NULL: none */
+	const struct counters_sys *sys; /* the system calls, for tests; NULL: the kernel's */
+};
+
+/* What a session is changed to while it runs. */
+struct sampler_target_spec {
+	enum sampler_target target;
+	const pid_t *pids;
+	uint32_t nr_pids;
+	uid_t uid;
+	const char *cgroup, *name;
+	const int *cpus; /* NULL: all online ones */
+	uint32_t nr_cpus;
+	bool same_cpus; /* those that are sampled now, whatever @cpus says */
+};
+
+/* Return a copy of @spec that owns all it points to; config_free_spec() frees it. */
+struct sampler_target_spec *config_copy_spec(const struct sampler_target_spec *spec);
+/* Return the target and CPUs of @config as a spec. As config_copy_spec(). */
+struct sampler_target_spec *config_get_spec(const struct sampler_config *config);
+/* Set the target and CPUs of @config; it points into @spec afterwards. */
+void config_set_spec(struct sampler_config *config, const struct sampler_target_spec *spec);
+/* Replace the CPUs of @spec by a copy of @cpus. */
+void config_set_spec_cpus(struct sampler_target_spec *spec, const int *cpus, uint32_t nr);
+/* Free a copy. NULL is fine. */
+void config_free_spec(struct sampler_target_spec *spec);
+/* Return the rate that @ev is opened with, in Hz; 0: a fixed period. */
+double config_hz(const struct sampler_config *config, const struct event *ev);
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The request queue between the UI and the builder.
+ *
+ * Runs on: both.
+ */
+#include "sampler/controls.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+int controls_open(struct controls *q, struct err *e)
+{
+	pthread_mutex_init(&q->lock, NULL);
+	q->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return q->fd < 0 ? err_set(e, -errno, "eventfd: %s", strerror(errno)) : 0;
+}
+
+void controls_close(struct controls *q)
+{
+	for (uint32_t i = 0; i < q->nr; i++)
+		controls_free(&q->items[i]);
+	q->nr = 0;
+	if (q->fd >= 0)
+		close(q->fd);
+	q->fd = -1;
+	pthread_mutex_destroy(&q->lock);
+}
+
+void controls_free(const struct control *c)
+{
+	if (c->kind == CONTROL_TARGET || c->kind == CONTROL_CPUS)
+		config_free_spec(c->spec);
+}
+
+void controls_wake(struct controls *q)
+{
+	const uint64_t one = 1;
+
+	if (write(q->fd, &one, sizeof(one)) != sizeof(one))
+		return; /* the counter is full, so the fd is readable */
+}
+
+void controls_send(struct controls *q, const struct control *c)
+{
+	uint32_t i = 0;
+
+	assert(c->kind < CONTROL_NR);
+	pthread_mutex_lock(&q->lock);
+	while (i < q->nr && (q->items[i].kind != c->kind || q->items[i].event != c->event))
+		i++;
+	if (i < CONTROLS_MAX) {
+		if (i < q->nr)
+			controls_free(&q->items[i]);
+		q->items[i] = *c;
+		q->nr = MAX(q->nr, i + 1);
+	} else {
+		controls_free(c);
+	}
+	pthread_mutex_unlock(&q->lock);
+	controls_wake(q);
+}
+
+uint32_t controls_take(struct controls *q, struct control items[static CONTROLS_MAX])
+{
+	uint64_t sink;
+	uint32_t nr;
+
+	if (read(q->fd, &sink, sizeof(sink)) < 0 && errno != EAGAIN)
+		return 0;
+	pthread_mutex_lock(&q->lock);
+	nr = q->nr;
+	memcpy(items, q->items, nr * sizeof(items[0]));
+	q->nr = 0;
+	pthread_mutex_unlock(&q->lock);
+	return nr;
+}

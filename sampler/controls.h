@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Requests of the UI on their way to the builder.
+ *
+ * Threads: controls_send() by the UI, controls_take() by the builder.
+ */
+#ifndef SAMPLER_CONTROLS_H
+#define SAMPLER_CONTROLS_H
+
+#include <pthread.h>
+
+#include "sampler/config.h"
+
+#define CONTROLS_MAX 32
+
+enum control_kind {
+	CONTROL_RATE,
+	CONTROL_ENABLE,
+	CONTROL_EVENTS,
+	CONTROL_WINDOW,
+	CONTROL_TICK,
+	CONTROL_RESET,
+	CONTROL_ANNOTATE,
+	CONTROL_FETCH,
+	CONTROL_PROBE,
+	CONTROL_EVENT_ENABLE,
+	CONTROL_STACK,
+	CONTROL_RING,
+	CONTROL_TARGET,
+	CONTROL_FOCUS,
+	CONTROL_CALL_GRAPH,
+	CONTROL_CPUS,
+	CONTROL_NR,
+};
+
+/* One request. */
+struct control {
+	enum control_kind kind;
+	uint32_t event; /* RATE, EVENT_ENABLE; else 0 */
+	union {
+		double hz;			  /* RATE */
+		bool on;			  /* ENABLE, EVENT_ENABLE */
+		size_t size;			  /* STACK, RING: bytes */
+		enum call_graph call_graph;	  /* CALL_GRAPH */
+		pid_t pid;			  /* FOCUS; 0: back */
+		struct sampler_target_spec *spec; /* TARGET, CPUS: owned */
+		enum profile_window window;	  /* WINDOW */
+		uint64_t tick_ns;		  /* TICK */
+		struct {			  /* EVENTS */
+			struct event list[EVENTS_MAX];
+			uint32_t nr;
+		} events;
+	};
+};
+
+/* The lock is held for a copy only. */
+struct controls {
+	pthread_mutex_t lock;
+	struct control items[CONTROLS_MAX];
+	uint32_t nr;
+	int fd; /* eventfd: requests are queued, the tables fill up, or stop */
+};
+
+/* Prepare an empty queue. 0 or -errno with a sentence. */
+int controls_open(struct controls *q, struct err *e);
+void controls_close(struct controls *q);
+/* Queue a request, taken over; one of the same kind and event that is still queued is replaced. */
+void controls_send(struct controls *q, const struct control *c);
+/* Move all requests into @items, oldest first. Returns how many there were. */
+uint32_t controls_take(struct controls *q, struct control items[static CONTROLS_MAX]);
+/* Wake the builder. */
+void controls_wake(struct controls *q);
+/* Free what a request owns. */
+void controls_free(const struct control *c);
+
+#endif

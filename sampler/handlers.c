@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The table of controls, and the two changes that the builder makes itself: the governor's and
+ * --stack-size=auto's.
+ *
+ * Runs on: the builder.
+ */
+#include "sampler/handlers.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sampler/reopen.h"
+#include "sampler/session.h"
+#include "sampler/tick.h"
+
+/* All rates at the governor's share of what was asked for. */
+static void apply_governor(struct sampler *s)
+{
+	struct err e;
+
+	rates_mix(&s->rates);
+	for (uint32_t i = 0; i < s->config.nr_events; i++) {
+		double hz = MAX(s->rates.asked_hz[i] * s->rates.governor.factor, 1.0);
+
+		if (!(s->rates.asked_hz[i] > 0) || counters_set_rate(s->live.counters, i, hz, &e))
+			continue;
+		s->rates.hz[i] = hz;
+		s->config.events[i].hz = 0;
+	}
+	recording_note(&s->recording, s->live.counters);
+}
+
+/* So many interrupts that not even we get to run, and no key gets through. */
+static void govern_stall(struct sampler *s)
+{
+	double fastest = 0, was;
+
+	for (uint32_t i = 0; i < s->config.nr_events; i++)
+		fastest = MAX(fastest, s->rates.asked_hz[i]);
+	was = fastest * s->rates.governor.factor;
+	if (!governor_stall(&s->rates.governor, s->ticks.span_ns, s->config.tick_ns, fastest))
+		return;
+	apply_governor(s);
+	mailbox_say(&s->mailbox,
+		    "%.0f Hz stalled this machine (a tick took %.1f s): lowered to %.0f Hz", was,
+		    (double)s->ticks.span_ns / 1e9, fastest * s->rates.governor.factor);
+}
+
+/* After each tick: is it too much, or calm again? */
+void handlers_govern(struct sampler *s)
+{
+	const struct profile_account *a = &s->ticks.account;
+	double was;
+
+	govern_stall(s);
+	was = s->rates.governor.factor;
+
+	if (!governor_tick(&s->rates.governor, s->ticks.span_ns, s->ticks.own_pct, a->taken,
+			   a->lost))
+		return;
+	apply_governor(s);
+	if (s->rates.governor.factor < was)
+		mailbox_say(&s->mailbox,
+			    "own cost %.1f%% of a CPU, limit %.1f%%: rate lowered to %.0f Hz, "
+			    "%.0f%% of "
+			    "what was asked for",
+			    s->ticks.own_pct, s->rates.governor.max_pct, s->rates.hz[0],
+			    100 * s->rates.governor.factor);
+	else
+		mailbox_say(&s->mailbox,
+			    "calm again: rate raised to %.0f Hz, %.0f%% of what was asked for",
+			    s->rates.hz[0], 100 * s->rates.governor.factor);
+}
+
+/* What the user wants now counts in full, until it costs too much. */
+static void reset_governor(struct sampler *s)
+{
+	bool lowered = s->rates.governor.factor < 1;
+
+	governor_init(&s->rates.governor, s->config.max_overhead_pct);
+	if (lowered)
+		apply_governor(s);
+}
+
+/*
+ * --stack-size=auto: larger dumps, while too many stacks are cut short. Never smaller ones again:
+ * what was needed once will be needed again, and each change costs some ms of samples.
+ */
+void handlers_adapt_stacks(struct sampler *s)
+{
+	double share = notices_truncated(&s->notices);
+	char why[64];
+
+	if (!s->config.stack_auto || s->recording.recorder ||
+	    s->config.call_graph != CALL_GRAPH_DWARF ||
+	    s->config.stack_size >= SAMPLER_STACK_SIZE_MAX || !(share > NOTICES_TRUNCATED_MAX))
+		return;
+	snprintf(why, sizeof(why), "%.0f%% of the stacks were cut short: ", 100 * share);
+	reopen_stack(s, MIN(2 * s->config.stack_size, SAMPLER_STACK_SIZE_MAX), why);
+}
+
+static void set_rate(struct sampler *s, const struct control *c)
+{
+	struct err e;
+
+	if (c->event >= s->config.nr_events)
+		return;
+	if (counters_set_rate(s->live.counters, c->event, c->hz, &e)) {
+		mailbox_say(&s->mailbox, "%s", e.text);
+		return;
+	}
+	recording_note(&s->recording, s->live.counters);
+	rates_mix(&s->rates);
+	s->rates.hz[c->event] = s->rates.asked_hz[c->event] = c->hz;
+	reset_governor(s);
+	s->config.events[c->event].period = 0;
+	s->config.events[c->event].hz = 0;
+	mailbox_say(&s->mailbox, "%s: %.0f Hz%s", s->config.events[c->event].name, c->hz,
+		    c->hz > GOVERNOR_STALL_HZ ? "; lowered by itself if it stalls the machine"
+					      : "");
+}
+
+static void set_enabled(struct sampler *s, const struct control *c)
+{
+	const bool on = c->on;
+	int code = counters_enable(s->live.counters, on);
+
+	if (code) {
+		mailbox_say(&s->mailbox, "cannot %s sampling: %s", on ? "start" : "stop",
+			    strerror(-code));
+		return;
+	}
+	s->rates.enabled = on;
+	rates_mix(&s->rates);
+	mailbox_say(&s->mailbox,
+		    on ? "sampling" : "sampling stopped: it costs nothing now; S starts it again");
+}
+
+/* Events that stay and were turned off stay off. */
+static void carry_off(struct sampler *s, const struct control *c, uint32_t nr)
+{
+	bool off[EVENTS_MAX] = { false };
+
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint32_t k = 0; k < s->config.nr_events; k++)
+			if (event_same(&s->config.events[k], &c->events.list[i]))
+				off[i] = s->rates.off[k];
+	memcpy(s->rates.off, off, sizeof(off));
+}
+
+/* Their names, as far as there is room. */
+static void tell_events(struct sampler *s)
+{
+	const struct sampler_config *c = &s->config;
+	char text[200];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < c->nr_events && n < sizeof(text); i++) {
+		if (i && n + strlen(c->events[i].name) + 16 > sizeof(text)) {
+			snprintf(text + n, sizeof(text) - n, " and %u more", c->nr_events - i);
+			break;
+		}
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "",
+				      c->events[i].name);
+	}
+	mailbox_say(&s->mailbox, "sampled now: %s%s", text,
+		    c->nr_events > 1 ? " (E shows the next one)" : "");
+}
+
+/* A new set of events: slots change their meaning, so the tick ends and the counts start anew. */
+static void set_events(struct sampler *s, const struct control *c)
+{
+	struct err e;
+	uint32_t nr = MIN(c->events.nr, (uint32_t)EVENTS_MAX);
+
+	if (nr == 0)
+		return;
+	tick_end(s, time_now_ns());
+	if (counters_set_events(s->live.counters, c->events.list, nr, s->config.hz, &e)) {
+		mailbox_say(&s->mailbox, "%s", e.text);
+		return;
+	}
+	recording_note(&s->recording, s->live.counters);
+	for (uint32_t i = 0; i < nr; i++) {
+		double hz = config_hz(&s->config, &c->events.list[i]);
+
+		for (uint32_t k = 0; k < s->config.nr_events; k++)
+			if (!strcmp(s->config.events[k].name, c->events.list[i].name))
+				hz = s->rates.asked_hz[k];
+		s->rates.hz[i] = hz;
+	}
+	carry_off(s, c, nr);
+	memcpy(s->config.events, c->events.list, nr * sizeof(c->events.list[0]));
+	s->config.nr_events = nr;
+	/* One that is opened anew for its group is on at first. */
+	for (uint32_t i = 0; i < nr; i++)
+		if (s->rates.off[i])
+			counters_enable_event(s->live.counters, i, false);
+	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
+	reset_governor(s);
+	tick_discard(s);
+	tell_events(s);
+}
+
+static void enable_event(struct sampler *s, const struct control *c)
+{
+	int code;
+
+	if (c->event >= s->config.nr_events)
+		return;
+	code = counters_enable_event(s->live.counters, c->event, c->on);
+	if (code) {
+		mailbox_say(&s->mailbox, "cannot turn %s %s: %s", s->config.events[c->event].name,
+			    c->on ? "on" : "off", strerror(-code));
+		return;
+	}
+	s->rates.off[c->event] = !c->on;
+	rates_mix(&s->rates);
+	mailbox_say(&s->mailbox, "%s %s", s->config.events[c->event].name,
+		    c->on ? "is sampled" : "is off: it costs nothing now");
+}
+
+static void set_window(struct sampler *s, const struct control *c)
+{
+	s->ticks.window = c->window;
+}
+
+static void set_tick(struct sampler *s, const struct control *c)
+{
+	s->ticks.period_ns = c->tick_ns;
+}
+
+static void reset(struct sampler *s, const struct control *c)
+{
+	(void)c;
+	tick_discard(s);
+}
+
+static void probe_events(struct sampler *s, const struct control *c)
+{
+	bool system = s->target.kind == TARGET_SYSTEM;
+
+	(void)c;
+	event_states_probe(&s->events, system ? -1 : 0, counters_cpu(s->live.counters, 0)->cpu,
+			   s->config.events[0].kernel);
+}
+
+/* The UI stored the value already, or the loader has the request: a tick shows the result. */
+static void only_tick(struct sampler *s, const struct control *c)
+{
+	(void)s;
+	(void)c;
+}
+
+static void set_stack(struct sampler *s, const struct control *c)
+{
+	s->config.stack_auto = false;
+	reopen_stack(s, c->size, "");
+}
+
+static void set_call_graph(struct sampler *s, const struct control *c)
+{
+	reopen_call_graph(s, c->call_graph);
+}
+
+static void set_ring(struct sampler *s, const struct control *c)
+{
+	reopen_ring(s, c->size);
+}
+
+static void set_target(struct sampler *s, const struct control *c)
+{
+	reopen_target(s, c->spec);
+}
+
+static void set_cpus(struct sampler *s, const struct control *c)
+{
+	reopen_cpus(s, c->spec);
+}
+
+static void set_focus(struct sampler *s, const struct control *c)
+{
+	reopen_focus(s, c->pid);
+}
+
+void handlers_apply(struct sampler *s, const struct control *c)
+{
+	static void (*const handlers[CONTROL_NR])(struct sampler * s, const struct control *c) = {
+		[CONTROL_RATE] = set_rate,
+		[CONTROL_ENABLE] = set_enabled,
+		[CONTROL_EVENTS] = set_events,
+		[CONTROL_WINDOW] = set_window,
+		[CONTROL_TICK] = set_tick,
+		[CONTROL_RESET] = reset,
+		[CONTROL_ANNOTATE] = only_tick,
+		[CONTROL_FETCH] = only_tick,
+		[CONTROL_PROBE] = probe_events,
+		[CONTROL_EVENT_ENABLE] = enable_event,
+		[CONTROL_STACK] = set_stack,
+		[CONTROL_RING] = set_ring,
+		[CONTROL_TARGET] = set_target,
+		[CONTROL_FOCUS] = set_focus,
+		[CONTROL_CALL_GRAPH] = set_call_graph,
+		[CONTROL_CPUS] = set_cpus,
+	};
+
+	assert(c->kind < CONTROL_NR && handlers[c->kind]);
+	handlers[c->kind](s, c);
+}
+
+void handlers_apply_replay(struct sampler *s, const struct control *c)
+{
+	controls_free(c);
+	switch (c->kind) {
+	case CONTROL_WINDOW:
+		s->ticks.window = c->window;
+		break;
+	case CONTROL_FETCH:
+		symbols_run(s->store.symbols); /* to its end: no loader thread runs beside us */
+		break;
+	case CONTROL_TICK:
+	case CONTROL_PROBE:
+	case CONTROL_ANNOTATE:
+		break;
+	default:
+		mailbox_say(&s->mailbox, "not available when replaying a recording");
+		break;
+	}
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Opening of events by a configuration; the life of the sampler threads.
+ *
+ * Runs on: set-up, then the builder.
+ */
+#include "sampler/live.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "unwind/unwind.h"
+
+int live_open_counters(const struct sampler_config *c, const struct target *t, const int *cpus,
+		       uint32_t nr_cpus, struct counters **out, struct err *e)
+{
+	const bool dwarf = c->call_graph == CALL_GRAPH_DWARF;
+	const struct counters_config config = {
+		.cpus = cpus,
+		.nr_cpus = nr_cpus,
+		.tids = t->tids,
+		.nr_tids = t->nr_tids,
+		.no_inherit = t->kind == TARGET_TIDS,
+		.may_be_empty = t->kind == TARGET_NAME,
+		.cgroup = t->cgroup_fd >= 0,
+		.cgroup_fd = t->cgroup_fd,
+		/* Held back until its exec; later on it is processes like others. */
+		.enable_on_exec = t->kind == TARGET_COMMAND && t->release_fd >= 0,
+		.events = c->events,
+		.nr_events = c->nr_events,
+		.hz = c->hz,
+		.period = c->period,
+		.stack_size = dwarf ? c->stack_size : 0,
+		.regs_mask = dwarf ? unwind_regs_mask() : 0,
+		.no_chain = c->call_graph == CALL_GRAPH_OFF,
+		.ring_size = c->ring_size,
+		.exclude_idle = true,
+		.data_maps = c->record,
+	};
+
+	return counters_open(out, &config, c->sys ? c->sys : &counters_kernel, e);
+}
+
+int live_choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
+{
+	int nr = counters_online_cpus(cpus, e), kept = 0;
+
+	if (nr < 0 || !c->cpus)
+		return nr;
+	for (uint32_t i = 0; i < c->nr_cpus; i++) {
+		bool online = false;
+
+		for (int k = 0; k < nr && !online; k++)
+			online = (*cpus)[k] == c->cpus[i];
+		if (!online)
+			return err_set(e, -ENODEV,
+				       "CPU %d is not online\n"
+				       "  /sys/devices/system/cpu/online lists those that are\n"
+				       "  leave it out of -C",
+				       c->cpus[i]);
+	}
+	free(*cpus);
+	*cpus = xcalloc(c->nr_cpus, sizeof(**cpus));
+	for (uint32_t i = 0; i < c->nr_cpus; i++) {
+		bool twice = false;
+
+		for (int k = 0; k < kept && !twice; k++)
+			twice = (*cpus)[k] == c->cpus[i];
+		if (!twice)
+			(*cpus)[kept++] = c->cpus[i];
+	}
+	return kept;
+}
+
+/* Add the statistics of one thread. */
+static void add_unwind_stats(struct unwind_stats *sum, const struct sampler_thread *t)
+{
+	struct unwind_stats st;
+
+	sampler_thread_unwind_stats(t, &st);
+	sum->nr_frames += st.nr_frames;
+	sum->nr_row_hits += st.nr_row_hits;
+	sum->nr_steps += st.nr_steps;
+	sum->nr_guessed += st.nr_guessed;
+	sum->nr_rows += st.nr_rows;
+	sum->nr_rows_differ += st.nr_rows_differ;
+	sum->nr_verified += st.nr_verified;
+	sum->nr_verify_differ += st.nr_verify_differ;
+}
+
+int live_start_threads(struct live *l, struct err *e)
+{
+	uint32_t nr = counters_nr_cpus(l->counters);
+	int code = 0;
+
+	l->shared->counters = l->counters;
+	l->shared->sideband = l->sideband;
+	free(l->threads);
+	l->threads = xcalloc(nr, sizeof(struct sampler_thread *));
+	for (uint32_t i = 0; i < nr && !code; i++) {
+		code = sampler_thread_start(&l->threads[i], l->shared, i, e);
+		l->nr_threads += !code;
+	}
+	return code;
+}
+
+void live_finish_threads(struct live *l)
+{
+	for (uint32_t i = 0; i < l->nr_threads; i++)
+		sampler_thread_finish(l->threads[i]);
+}
+
+void live_stop_threads(struct live *l)
+{
+	for (uint32_t i = 0; i < l->nr_threads; i++) {
+		sampler_thread_finish(l->threads[i]);
+		l->ended_ns += sampler_thread_cpu_ns(l->threads[i]);
+		add_unwind_stats(&l->ended_unwind, l->threads[i]);
+		sampler_thread_stop(l->threads[i]);
+	}
+	l->nr_threads = 0;
+}
+
+void live_unwind_stats(const struct live *l, struct unwind_stats *out)
+{
+	*out = l->ended_unwind;
+	for (uint32_t i = 0; i < l->nr_threads; i++)
+		add_unwind_stats(out, l->threads[i]);
+}
+
+uint64_t live_cpu_ns(const struct live *l)
+{
+	uint64_t ns = l->ended_ns;
+
+	for (uint32_t i = 0; i < l->nr_threads; i++)
+		ns += sampler_thread_cpu_ns(l->threads[i]);
+	return ns;
+}
+
+void live_close(struct live *l)
+{
+	sideband_free(l->sideband);
+	if (l->counters)
+		counters_close(l->counters);
+	free(l->online);
+	free(l->threads);
+	free(l->shared);
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One slot for a profile, an eventfd that announces it, and one message.
+ *
+ * Runs on: the builder and the UI.
+ */
+#include "sampler/mailbox.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "sampler/profile/profile.h"
+
+int mailbox_open(struct mailbox *m, struct err *e)
+{
+	m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return m->fd < 0 ? err_set(e, -errno, "eventfd: %s", strerror(errno)) : 0;
+}
+
+void mailbox_close(struct mailbox *m)
+{
+	profile_free(atomic_exchange_explicit(&m->profile, NULL, memory_order_acquire));
+	if (m->fd >= 0)
+		close(m->fd);
+	m->fd = -1;
+}
+
+void mailbox_post(struct mailbox *m, struct profile *p)
+{
+	const uint64_t one = 1;
+
+	/* Release: the profile is complete. Pairs with mailbox_take(). */
+	profile_free(atomic_exchange_explicit(&m->profile, p, memory_order_acq_rel));
+	if (write(m->fd, &one, sizeof(one)) != sizeof(one))
+		return; /* the counter is full, so the fd is readable */
+}
+
+struct profile *mailbox_take(struct mailbox *m)
+{
+	uint64_t sink;
+
+	if (read(m->fd, &sink, sizeof(sink)) != sizeof(sink))
+		return NULL;
+	/* Acquire: pairs with mailbox_post(), the profile is complete. */
+	return atomic_exchange_explicit(&m->profile, NULL, memory_order_acquire);
+}
+
+void mailbox_say(struct mailbox *m, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	text[strcspn(text, "\n")] = '\0';
+	text_sanitise(m->message, sizeof(m->message), text, strlen(text));
+	m->message_seq++;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the builder hands to the UI: the newest profile, and one line of text.
+ *
+ * Threads: mailbox_take() by the UI, everything else by the builder.
+ */
+#ifndef SAMPLER_MAILBOX_H
+#define SAMPLER_MAILBOX_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct err;
+struct profile;
+
+struct mailbox {
+	_Atomic(struct profile *) profile; /* exchanged whole: release by builder, acquire by UI */
+	int fd;				   /* eventfd: readable while a profile is in it */
+	char message[256];		   /* clean text; "": none yet */
+	uint32_t message_seq;		   /* counts up with each message */
+};
+
+/* Open the eventfd. 0 or -errno with a sentence. */
+int mailbox_open(struct mailbox *m, struct err *e);
+/* Close it, and free a profile that was not taken. */
+void mailbox_close(struct mailbox *m);
+/* Put @p in; one that was not taken is freed. */
+void mailbox_post(struct mailbox *m, struct profile *p);
+/* Take the profile out; NULL: there is none. */
+struct profile *mailbox_take(struct mailbox *m);
+/* Set the message of the next profile: the first line of the text, made clean. */
+void mailbox_say(struct mailbox *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

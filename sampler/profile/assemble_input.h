@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Counts and tables that a profile is made from.
+ */
+#ifndef SAMPLER_PROFILE_ASSEMBLE_INPUT_H
+#define SAMPLER_PROFILE_ASSEMBLE_INPUT_H
+
+#include "sampler/count/history.h"
+#include "sampler/count/tables.h"
+#include "symbols/name/places.h"
+#include "symbols/object/object.h"
+#include "symbols/process/details.h"
+#include "symbols/process/maps.h"
+#include "symbols/symbols.h"
+
+/* Set in the id of a function that is a place; the rest is the place's id. */
+#define ASSEMBLE_PLACE (1u << 31)
+
+struct assemble_input { /* all borrowed */
+	const struct history_cell *counts;
+	uint32_t nr_counts;
+	const struct stacks *stacks;
+	const struct places *places;
+	const struct symbols *symbols;
+	const struct maps *maps;
+	const struct objects *objects;
+	struct details *details; /* NULL: a recording */
+};
+
+#endif

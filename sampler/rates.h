@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rates: wanted, as opened, and measured from the counters of each tick.
+ *
+ * Threads: the builder; rates_max_hz() any.
+ */
+#ifndef SAMPLER_RATES_H
+#define SAMPLER_RATES_H
+
+#include <stdatomic.h>
+
+#include "sampler/config.h"
+#include "sampler/event/counters.h"
+#include "sampler/event/governor.h"
+#include "sampler/event/procstat.h"
+#include "sampler/pipeline/sampler_thread.h"
+#include "sampler/profile/profile.h"
+
+/* One CPU, between two ticks. */
+struct rates_cpu {
+	uint64_t lost_total, throttled_total;
+	uint64_t lost_seen[EVENTS_MAX]; /* counters' value at the last tick */
+	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX];
+	struct counters_value now[EVENTS_MAX]; /* at the end of this tick */
+	bool known[EVENTS_MAX];		       /* they could be read */
+	uint64_t written;		       /* bytes of the ring, at the same time */
+	uint64_t handled;		       /* bytes of it that were handled */
+	double bytes_a_sample;		       /* 0: not known yet */
+	double queued[EVENTS_MAX]; /* samples taken when these were read, not handled yet */
+	double got[EVENTS_MAX];	   /* as in struct rates */
+	double seconds[EVENTS_MAX], got_hz[EVENTS_MAX];
+};
+
+struct rates {
+	double hz[EVENTS_MAX];	     /* wanted; 0: a fixed period */
+	double asked_hz[EVENTS_MAX]; /* before the governor lowered it */
+	double got_hz[EVENTS_MAX];   /* NAN: not known */
+	bool enabled, off[EVENTS_MAX];
+	struct governor governor;
+	struct procstat *procstat;
+	uint64_t procstat_ns;					 /* when it was last read */
+	struct rates_cpu *cpus;					 /* in the order of the counters' */
+	uint64_t enabled_ns[EVENTS_MAX], running_ns[EVENTS_MAX]; /* all CPUs, now */
+	/* The got rate in the making, since @since_ns. */
+	uint64_t since_ns;
+	bool mixed;		    /* the sampling was changed since then */
+	double got[EVENTS_MAX];	    /* samples the kernel took, lost ones included */
+	double seconds[EVENTS_MAX]; /* of busy CPU time that they were taken in */
+	atomic_ullong max_hz;	    /* kernel.perf_event_max_sample_rate */
+	uint64_t max_hz_top;	    /* the highest seen */
+};
+
+/* What is sampled in this tick. */
+struct rates_tick {
+	uint32_t nr_events;
+	size_t ring_size; /* of each CPU, bytes */
+	bool is_part;	  /* target_is_part() */
+	bool is_tasks;	  /* single tasks are sampled */
+	bool lost_known;  /* the kernel counts lost samples */
+};
+
+/* Set the wanted rates of @config; nothing is measured. */
+void rates_init(struct rates *r, const struct sampler_config *config);
+/* 0 or -errno with a sentence. */
+int rates_open(struct rates *r, struct err *e);
+void rates_close(struct rates *r);
+/* Return @nr CPUs of which nothing is known yet; malloc'ed. */
+struct rates_cpu *rates_new_cpus(uint32_t nr);
+/* The sampling changes now: the rates of this stretch say nothing. */
+void rates_mix(struct rates *r);
+/* Begin to measure again, at @now_ns. */
+void rates_restart(struct rates *r, uint64_t now_ns);
+/* Forget the counters of the last tick. */
+void rates_begin_tick(struct rates *r);
+/* Read the counters of CPU @index, and how much of its ring is written. */
+void rates_read(struct rates *r, struct counters *counters, uint32_t index, uint32_t nr_events);
+/* Read /proc/stat where that says something by now. */
+void rates_read_busy(struct rates *r, uint64_t now_ns);
+/* Add what was read of CPU @index: into @cpu, and its @events. */
+void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
+		   const struct sampler_thread_stats *stats, struct profile_cpu *cpu,
+		   struct profile_cpu_event *events);
+/* Compute the got rates, if the stretch is long enough. */
+void rates_update(struct rates *r, uint64_t now_ns, uint32_t nr_events, uint32_t nr_cpus);
+/*
+ * Fill @ev with the state of event @index. @nr_fds: the event of a task has one fd a CPU; each is
+ * enabled all the time that the task is, and runs on one CPU only. Else 1.
+ */
+void rates_fill_event(const struct rates *r, uint32_t index, uint32_t nr_fds,
+		      struct profile_event *ev);
+/* Read the kernel's limit again. Returns the one before if it fell; else 0. */
+uint64_t rates_read_limit(struct rates *r);
+/* Take the counters as they are now as the start of the next tick. */
+void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, uint32_t nr_events);
+
+#endif

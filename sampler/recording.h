@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * --record: a perf.data file written beside the live counts.
+ *
+ * Threads: set-up and end by the owner, changes by the builder.
+ */
+#ifndef SAMPLER_RECORDING_H
+#define SAMPLER_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct counters;
+struct err;
+struct objects;
+struct recorder;
+struct sideband;
+
+struct recording {
+	struct recorder *recorder; /* NULL: nothing is recorded */
+	const char *path;	   /* borrowed */
+	bool failed;		   /* its failure was reported already */
+};
+
+/* What a recording holds. */
+struct sampler_recorded {
+	uint64_t nr_samples;
+	uint64_t nr_dropped; /* records that came faster than they could be written */
+	uint64_t bytes;
+};
+
+/* Create the file @path, if there is one; the events are open. 0 or -errno with a sentence. */
+int recording_open(struct recording *r, const char *path, struct counters *counters,
+		   struct sideband *sideband, struct err *e);
+/* Write what runs already: before the events are enabled. 0 or -errno with a sentence. */
+int recording_start(struct recording *r, struct err *e);
+/* Note the attributes of all events: after each change of these. Builder. */
+void recording_note(struct recording *r, struct counters *counters);
+/* Add tasks that are followed since @since_ns only. Builder. */
+void recording_add(struct recording *r, struct counters *counters, const pid_t *tids, uint32_t nr,
+		   uint64_t since_ns);
+/* Return the -errno that ended the recording, once; else 0. Builder. */
+int recording_check(struct recording *r);
+/*
+ * Complete the file; all threads have ended. 0, or -errno with a sentence: what was written stays.
+ * @nr_events: of the session now.
+ */
+int recording_finish(struct recording *r, struct counters *counters, uint32_t nr_events,
+		     struct objects *objects, struct sampler_recorded *out, struct err *e);
+void recording_close(struct recording *r);
+
+#endif

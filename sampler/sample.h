@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The samples of a recording, one by one.
+ */
+#ifndef SAMPLER_SAMPLE_H
+#define SAMPLER_SAMPLE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "symbols/base/text.h"
+
+/* A frame of a replay's samples; the frame of one id never changes. */
+struct sampler_frame {
+	uint64_t file_offset;	 /* of its address; UINT64_MAX: kernel, anonymous, not known */
+	struct safe_text name;	 /* "[unknown]" when there is none */
+	uint64_t offset;	 /* into the function; UINT64_MAX: not known */
+	struct safe_text module; /* path or [kernel.kallsyms] as perf script prints it */
+};
+
+/* One sample of a replay; borrowed for the call. */
+struct sampler_sample {
+	struct safe_text comm;
+	pid_t pid, tid;
+	uint32_t cpu;
+	uint64_t time_ns, period;
+	const char *event;
+	const struct sampler_frame *known; /* frames by id */
+	const uint32_t *frames;		   /* ids, innermost first, kernel before user */
+	const uint64_t *ips;		   /* their raw addresses; 0: not known */
+	uint32_t nr_frames;
+	uint32_t nr_kernel;
+	const char *stop; /* why the user stack ends: unwind_stop_name() */
+};
+
+typedef int (*sampler_sample_fn)(void *ctx, const struct sampler_sample *sample);
+
+#endif

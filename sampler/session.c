@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A session from its configuration to its end.
+ *
+ * Runs on: the owner's thread.
+ */
+#include "sampler/session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unwind/unwind.h"
+
+/* cycles where there is a PMU, else the timer, and say so. */
+static void choose_event(struct sampler *s)
+{
+	struct sampler_config *c = &s->config;
+	int code;
+
+	event_parse(&c->events[0], "cycles", NULL);
+	c->nr_events = 1;
+	code = event_probe(&c->events[0], 0, -1);
+	if (code == -EACCES || code == -EPERM) {
+		struct event user = c->events[0];
+
+		user.kernel = user.hv = false;
+		code = event_probe(&user, 0, -1);
+	}
+	if (code != -ENOENT && code != -ENODEV && code != -EOPNOTSUPP && code != -ENXIO)
+		return;
+	event_parse(&c->events[0], "cpu-clock", NULL);
+	snprintf(s->banner, sizeof(s->banner), "cpu-clock instead of cycles: %s",
+		 code == -ENOENT ? "this machine has no PMU" : event_errno(code));
+}
+
+static int open_counters(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)
+{
+	return live_open_counters(&s->config, &s->target, cpus, nr_cpus, &s->live.counters, e);
+}
+
+static bool any_kernel(const struct sampler_config *c)
+{
+	for (uint32_t i = 0; i < c->nr_events; i++)
+		if (c->events[i].kernel && !c->events[i].user)
+			return false; /* kernel only was asked for: there is no less */
+	return c->events[0].kernel;
+}
+
+static void user_only(struct sampler_config *c)
+{
+	for (uint32_t i = 0; i < c->nr_events; i++)
+		c->events[i].kernel = c->events[i].hv = false;
+}
+
+static bool refused(int code)
+{
+	return code == -EACCES || code == -EPERM;
+}
+
+/* Into the one line that says what is degraded, before what is there: what is not seen matters
+ * most. */
+static void add_banner(struct sampler *s, const char *text)
+{
+	char before[sizeof(s->banner)];
+
+	memcpy(before, s->banner, sizeof(before));
+	snprintf(s->banner, sizeof(s->banner), "%s%s%.150s", text, before[0] ? "; " : "", before);
+}
+
+/*
+ * Open what was asked for; without the right to it, what is permitted, with a
+ * banner: first without the kernel, then one's own processes instead of all.
+ * If nothing is, the sentence is that of the first refusal.
+ */
+static int open_permitted(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)
+{
+	struct sampler_config *c = &s->config;
+	struct err later;
+	int code = open_counters(s, cpus, nr_cpus, e), second;
+
+	if (!refused(code))
+		return code;
+	if (c->target != TARGET_SYSTEM && any_kernel(c)) {
+		user_only(c);
+		second = open_counters(s, cpus, nr_cpus, &later);
+		if (!second)
+			add_banner(s, "not permitted to see the kernel: user code only");
+		return second ? code : 0;
+	}
+	if (c->target != TARGET_SYSTEM)
+		return code;
+	c->target = TARGET_USER;
+	c->uid = getuid();
+	second = target_open(&s->target, c, &later);
+	if (!second)
+		second = open_counters(s, cpus, nr_cpus, &later);
+	if (refused(second) && any_kernel(c)) {
+		user_only(c);
+		second = open_counters(s, cpus, nr_cpus, &later);
+	}
+	if (second)
+		return code;
+	add_banner(s, c->events[0].kernel ? "not permitted to see other users' processes: your own "
+					    "only"
+					  : "not permitted to see other users' processes or the "
+					    "kernel: your own user code only");
+	return 0;
+}
+
+/* How many frames the kernel follows. */
+static uint32_t chain_max(void)
+{
+	long max;
+
+	if (procstat_sysctl("", "perf_event_max_stack", &max) || max < 1 || max > UINT16_MAX)
+		return PIPELINE_CHAIN_MAX;
+	return (uint32_t)max;
+}
+
+static int share(struct sampler *s, struct err *e)
+{
+	const bool all = s->config.include_self || s->replay;
+	struct sampler_thread_shared *shared = aligned_alloc(CACHELINE, sizeof(*shared));
+
+	if (!shared)
+		return err_set(e, -ENOMEM, "out of memory");
+	memset(shared, 0, sizeof(*shared));
+	shared->counters = s->live.counters;
+	shared->sideband = s->live.sideband;
+	shared->recorder = s->recording.recorder;
+	shared->builder_fd = s->controls.fd;
+	s->live.shared = shared;
+	store_publish(&s->store, shared, &s->config, s->replay ? replay_machine(s->replay) : 0,
+		      all ? -1 : getpid(), s->replay ? 0 : chain_max());
+	return 0;
+}
+
+static void init_config(struct sampler *s, const struct sampler_config *config)
+{
+	s->config = *config;
+	s->notices.remark = config->remark;
+	if (!config->stack_size && config->call_graph == CALL_GRAPH_DWARF)
+		s->config.call_graph = CALL_GRAPH_OFF;
+	s->ticks.window = PROFILE_WINDOW;
+	s->ticks.period_ns = config->tick_ns;
+	atomic_init(&s->annotate.function, SYMBOL_NONE);
+	s->annotate.in[0] = SYMBOL_NONE;
+	s->annotate.replay = config->replay != NULL;
+	s->rates.enabled = true;
+	target_init(&s->target);
+	if (s->config.nr_events == 0 && !config->replay)
+		choose_event(s);
+	rates_init(&s->rates, &s->config);
+}
+
+/* Target, CPUs, events, side-band. */
+static int open_live(struct sampler *s, struct err *e)
+{
+	int *cpus = NULL, nr_cpus, code = target_open(&s->target, &s->config, e);
+
+	if (code)
+		return code;
+	nr_cpus = live_choose_cpus(&s->config, &cpus, e);
+	code = nr_cpus < 0 ? nr_cpus : open_permitted(s, cpus, (uint32_t)nr_cpus, e);
+	if (!code)
+		code = sideband_new(&s->live.sideband, s->live.counters, s->store.maps,
+				    s->store.symbols);
+	free(cpus);
+	return code;
+}
+
+static int check_symfs(const char *symfs, struct err *e)
+{
+	struct stat st;
+
+	if (!symfs || (!stat(symfs, &st) && S_ISDIR(st.st_mode)))
+		return 0;
+	return err_set(e, -ENOTDIR,
+		       "--symfs %.400s: no such folder\n"
+		       "  give one that holds copies of the recorded machine's files, as in "
+		       "DIR/usr/bin/app",
+		       symfs);
+}
+
+static int open_recording(struct sampler *s, struct err *e)
+{
+	int code = check_symfs(s->config.symfs, e);
+
+	if (!code)
+		code = replay_open(&s->replay, &s->config, e);
+	if (code)
+		return code;
+	rates_init(&s->rates, &s->config);
+	maps_no_proc(s->store.maps);
+	symbols_recorded(s->store.symbols, s->config.symfs);
+	symbols_recorded_kernel(s->store.symbols, replay_kernel(s->replay));
+	if (!replay_monotonic(s->replay))
+		symbols_other_clock(s->store.symbols);
+	return 0;
+}
+
+static int open_parts(struct sampler *s, const struct sampler_config *config, struct err *e)
+{
+	int code = controls_open(&s->controls, e), mailbox = mailbox_open(&s->mailbox, e);
+
+	code = code ? code : mailbox;
+	init_config(s, config);
+	if (!code)
+		code = store_open(&s->store, &s->config, e);
+	if (!code)
+		code = rates_open(&s->rates, e);
+	if (!code)
+		code = config->replay ? open_recording(s, e) : open_live(s, e);
+	if (!code)
+		code = recording_open(&s->recording, config->record, s->live.counters,
+				      s->live.sideband, e);
+	return code ? code : share(s, e);
+}
+
+int session_new(struct sampler **out, const struct sampler_config *config, struct err *e)
+{
+	struct sampler *s = xcalloc(1, sizeof(*s));
+	int code = open_parts(s, config, e);
+
+	if (code) {
+		session_free(s);
+		return code;
+	}
+	target_describe(&s->target, &s->config);
+	*out = s;
+	return 0;
+}
+
+int session_start(struct sampler *s, struct err *e)
+{
+	int code = recording_start(&s->recording, e);
+
+	if (!code && s->recording.recorder)
+		mailbox_say(&s->mailbox, "recording to %s", s->config.record);
+	if (!code)
+		code = symbols_start(s->store.symbols, e);
+	if (code)
+		return code;
+	/* Every profile has kernel code: its names are needed first. */
+	if (object_want(objects_at(s->store.objects, OBJECT_ID_KERNEL)))
+		symbols_wake(s->store.symbols);
+	s->rates.cpus = rates_new_cpus(counters_nr_cpus(s->live.counters));
+	code = live_start_threads(&s->live, e);
+	if (!code && s->config.target != TARGET_COMMAND)
+		code = counters_enable(s->live.counters, true);
+	return code ? code : target_release(&s->target, s->config.command, e);
+}
+
+void session_free(struct sampler *s)
+{
+	assert(!s->builder.runs && !s->live.nr_threads);
+	if (s->store.symbols)
+		symbols_stop(s->store.symbols);
+	target_close(&s->target);
+	recording_close(&s->recording);
+	live_close(&s->live);
+	replay_close(s->replay);
+	mailbox_close(&s->mailbox);
+	store_close(&s->store);
+	rates_close(&s->rates);
+	event_states_free(&s->events);
+	controls_close(&s->controls);
+	config_free_spec(s->spec);
+	config_free_spec(s->focus.spec);
+	free(s);
+}

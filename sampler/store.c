@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The tables of a session, and their generations.
+ *
+ * A batch uses the tables it found at its start; after a grace period the old ones have no user.
+ * Their last counts go into the history, whose stacks are then interned again, and whose tasks get
+ * other ids.
+ */
+#include "sampler/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "symbols/base/intern.h"
+#include "unwind/unwind.h"
+
+#define MAX_PLACES     (1u << 22)
+#define MAX_TASKS      (1u << 18)
+#define LONG_CELLS_MAX (1u << 17)
+#define HALF_LIFE_NS   10000000000ULL
+#define STACKS_MAX     (1u << 20)
+#define MEMORY_MAX     ((size_t)128 << 20)
+#define MEMORY_LIVE    ((size_t)32 << 20)
+#define MEMORY_PER_CPU ((size_t)1 << 20)
+/* Four stacks of 30 frames: a quarter of the room is the window's when new tables take over. */
+#define MEMORY_PER_SAMPLE 640
+#define TASKS_RENEWED	  (1u << 15)
+#define CELLS_START	  (1u << 16)
+#define CELLS_MAX	  (1u << 19) /* of one tick */
+
+struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
+{
+	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED };
+	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU),
+			    MEMORY_PER_SAMPLE * nr_samples);
+
+	if (nr_cpus)
+		caps.memory = (size_t)MIN(memory, (double)MEMORY_MAX);
+	return caps;
+}
+
+int store_new_tables(const struct store_caps *caps, struct stacks **stacks, struct counts **counts)
+{
+	int code = stacks_new(stacks, caps->stacks, caps->memory);
+
+	if (code)
+		return code;
+	code = counts_new(counts, CELLS_START, CELLS_MAX);
+	if (code) {
+		stacks_free(*stacks);
+		*stacks = NULL; /* the caller frees its members on any failure */
+	}
+	return code;
+}
+
+int store_open(struct store *st, const struct sampler_config *config, struct err *e)
+{
+	uint32_t nr_cpus = config->replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	int code = objects_new(&st->objects);
+
+	st->caps = store_choose_caps(nr_cpus, config->hz * nr_cpus * config->nr_events *
+						      (double)config->window_ns / 1e9);
+	if (!code)
+		code = maps_new(&st->maps, st->objects, MAX_TASKS);
+	if (!code)
+		code = places_new(&st->places, MAX_PLACES);
+	if (!code)
+		code = unwind_rows_new(&st->rows, MAX_PLACES);
+	if (!code)
+		code = store_new_tables(&st->caps, &st->stacks, &st->counts);
+	if (!code && config->replay)
+		code = places_begin_small(st->places);
+	if (!code && config->replay)
+		code = stacks_begin_small(st->stacks);
+	if (!code)
+		code = history_new(&st->history, config->window_ns, HALF_LIFE_NS, LONG_CELLS_MAX);
+	if (code)
+		return err_set(e, code, "no memory for the tables: %s", strerror(-code));
+	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
+	if (!code && config->no_inline)
+		symbols_no_inline(st->symbols);
+	if (!code && config->symbol_memory)
+		symbols_limit_memory(st->symbols, config->symbol_memory);
+	return code;
+}
+
+void store_publish(struct store *st, struct sampler_thread_shared *shared,
+		   const struct sampler_config *config, uint16_t machine, pid_t own_pid,
+		   uint32_t chain_max)
+{
+	st->shared = shared;
+	st->tables = xcalloc(1, sizeof(*st->tables));
+	*st->tables = (struct pipeline_tables){
+		.objects = st->objects,
+		.maps = st->maps,
+		.tasks = maps_tasks(st->maps),
+		.places = st->places,
+		.stacks = st->stacks,
+		.counts = st->counts,
+		.unwind = {
+			.step_only = config->step_only,
+			.verify_every = config->verify_every,
+			.rows = st->rows,
+			.machine = machine,
+		},
+		.own_pid = own_pid,
+		.chain_max = chain_max,
+	};
+	shared->symbols = st->symbols;
+	atomic_init(&shared->tables, st->tables);
+}
+
+void store_close(struct store *st)
+{
+	history_free(st->history);
+	counts_free(st->counts);
+	stacks_free(st->stacks);
+	if (symbols_free(st->symbols)) {
+		maps_free(st->maps);
+		places_free(st->places);
+		unwind_rows_free(st->rows);
+		objects_free(st->objects);
+	}
+	free(st->tables);
+}
+
+int store_keep_room(struct store *st)
+{
+	bool room = stacks_grow(st->stacks);
+
+	places_grow(st->places);
+	return !room || store_has_old_tasks(st) ? store_renew(st) : 0;
+}
+
+bool store_has_old_tasks(const struct store *st)
+{
+	return maps_nr_tasks(st->maps) >=
+	       MIN(MAX(st->caps.tasks, 2 * st->tasks_kept), maps_max_tasks(st->maps) / 8 * 7);
+}
+
+struct move {
+	const struct pipeline_tables *from;
+	struct pipeline_tables *to;
+	uint32_t *tasks; /* by old id the new one; 0: not moved yet */
+	uint32_t nr_tasks;
+};
+
+/* The same stack in the new table. */
+static uint32_t move_stack(void *ctx, uint32_t stack)
+{
+	const struct move *move = ctx;
+	uint32_t nr, id;
+	const uint32_t *places = stacks_at(move->from->stacks, stack, &nr);
+
+	if (!places || !nr)
+		return STACK_NONE;
+	id = stacks_intern(move->to->stacks, places, nr);
+	if (id != STACK_NONE)
+		return id;
+	/* Its room is made a chunk at a time. */
+	stacks_grow(move->to->stacks);
+	return stacks_intern(move->to->stacks, places, nr);
+}
+
+static uint32_t move_task(void *ctx, uint32_t task)
+{
+	const struct move *move = ctx;
+
+	if (task >= move->nr_tasks)
+		return TASK_UNKNOWN;
+	if (!move->tasks[task])
+		move->tasks[task] = maps_move_task(move->to->maps, move->from->tasks, task);
+	return move->tasks[task];
+}
+
+/* How many cells may move: their stacks, if they are like the old ones, fill half of the new table.
+ */
+static uint32_t cells_kept(const struct store *st, const struct stacks *old)
+{
+	size_t each = stacks_used(old) / MAX(stacks_nr(old), 1u) + 1;
+	uint32_t keep = (uint32_t)MIN(st->caps.memory / 2 / each, st->caps.stacks / 2);
+
+	/* All of them fit: many cells have few stacks. */
+	return stacks_nr(old) <= keep ? UINT32_MAX : keep;
+}
+
+/* The history moves to the new tables; half of what there is room for is the window's. */
+static int move_history(struct store *st, const struct pipeline_tables *old)
+{
+	struct move move = { .from = old, .to = st->tables, .nr_tasks = tasks_nr(old->tasks) };
+	const struct history_ids ids = { move_stack, move_task, &move };
+	uint32_t keep = cells_kept(st, old->stacks);
+	int code;
+
+	move.tasks = calloc(move.nr_tasks, sizeof(*move.tasks));
+	if (!move.tasks) {
+		history_reset(st->history);
+		return -ENOMEM;
+	}
+	history_shrink(st->history, keep / 2);
+	code = history_remap(st->history, keep / 4, &ids);
+	st->tasks_kept = 0;
+	for (uint32_t i = 0; i < move.nr_tasks; i++)
+		st->tasks_kept += move.tasks[i] != TASK_UNKNOWN;
+	free(move.tasks);
+	return code;
+}
+
+/* New tables, beside those in use; NULL when memory is out. */
+static struct pipeline_tables *next_tables(const struct store *st)
+{
+	struct pipeline_tables *tables = malloc(sizeof(*tables));
+
+	if (!tables)
+		return NULL;
+	*tables = *st->tables;
+	if (store_new_tables(&st->caps, &tables->stacks, &tables->counts)) {
+		free(tables);
+		return NULL;
+	}
+	if (!maps_renew_tasks(st->maps)) {
+		stacks_free(tables->stacks);
+		counts_free(tables->counts);
+		free(tables);
+		return NULL;
+	}
+	tables->tasks = maps_tasks(st->maps);
+	return tables;
+}
+
+int store_renew(struct store *st)
+{
+	struct pipeline_tables *old = st->tables, *tables = next_tables(st);
+	struct count *counts = NULL;
+	uint32_t nr = 0;
+	int code = 0;
+
+	if (!tables)
+		return -ENOMEM;
+	/* Release: the new tables are there; pairs with sampler_thread_tables(). */
+	atomic_store_explicit(&st->shared->tables, tables, memory_order_release);
+	synchronize_rcu();
+	grace_waited(st->shared);
+	st->tables = tables;
+	st->stacks = tables->stacks;
+	st->counts = tables->counts;
+	if (!counts_swap(old->counts, &counts, &nr))
+		code = history_add(st->history, counts, nr, 0);
+	if (!code)
+		code = move_history(st, old);
+	else
+		history_reset(st->history);
+	stacks_free(old->stacks);
+	counts_free(old->counts);
+	maps_drop_tasks(old->tasks);
+	free(old);
+	return code;
+}

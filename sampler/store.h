@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * All that samples are resolved with and counted in.
+ *
+ * Tables that only grow are replaced whole by a new generation: when the stacks have no room left,
+ * or thousands of tasks have ended, new tables take over, and what the history still shows moves
+ * with it. So the memory of a session of days, in a storm of forks, has a fixed cap, and no stack
+ * is refused for long.
+ *
+ * Threads: the builder, a registered and online urcu-qsbr thread; sampler threads see the tables
+ * through @shared.
+ */
+#ifndef SAMPLER_STORE_H
+#define SAMPLER_STORE_H
+
+#include "sampler/config.h"
+#include "sampler/count/history.h"
+#include "sampler/count/tables.h"
+#include "sampler/pipeline/sampler_thread.h"
+#include "symbols/process/maps.h"
+#include "symbols/symbols.h"
+
+/* The size at which tables are replaced. */
+struct store_caps {
+	uint32_t stacks;
+	size_t memory;	/* of the stacks */
+	uint32_t tasks; /* ids; replaced at this number, or at twice those kept */
+};
+
+struct store {
+	struct objects *objects;
+	struct maps *maps;
+	struct places *places;
+	struct unwind_rows *rows;
+	struct symbols *symbols;
+	struct history *history;
+	/* The generation in use, published in @shared; the next two are its stacks and counts. */
+	struct pipeline_tables *tables;
+	struct stacks *stacks;
+	struct counts *counts;
+	struct sampler_thread_shared *shared; /* borrowed */
+	struct store_caps caps;
+	uint32_t tasks_kept; /* by the last change of generation */
+};
+
+/*
+ * Return the usual caps for @nr_cpus, enough for a window of @nr_samples, each with another stack;
+ * 0 CPUs: a recording, which has all its samples in one tick.
+ */
+struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples);
+/* Make empty tables. 0 or -errno with a sentence; store_close() in both cases. */
+int store_open(struct store *st, const struct sampler_config *config, struct err *e);
+/*
+ * Publish the first generation to the sampler threads. @machine: e_machine of a recording, 0: this
+ * one's. Samples of @own_pid are not counted; -1: all are. @chain_max: frames that the kernel
+ * follows; 0: its default.
+ */
+void store_publish(struct store *st, struct sampler_thread_shared *shared,
+		   const struct sampler_config *config, uint16_t machine, pid_t own_pid,
+		   uint32_t chain_max);
+void store_close(struct store *st);
+
+/*
+ * Keep room in the tables ahead of their writers: each tick, every few thousand samples of a
+ * replay, and when the threads report that the stacks fill up. 0, or -ENOMEM: new stacks are not
+ * counted.
+ */
+int store_keep_room(struct store *st);
+/* Each tick: have enough tasks ended for a new generation? */
+bool store_has_old_tasks(const struct store *st);
+/*
+ * Replace stacks, counts and tasks. Waits for a grace period. 0, or -ENOMEM: the old ones stay, or
+ * the history had to be emptied.
+ */
+int store_renew(struct store *st);
+/* Make empty tables for one generation. 0, or -ENOMEM: *stacks and *counts are NULL or as before.
+ */
+int store_new_tables(const struct store_caps *caps, struct stacks **stacks, struct counts **counts);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The end of a tick: counts become a profile.
+ *
+ * Runs on: the builder, online for urcu-qsbr.
+ */
+#ifndef SAMPLER_TICK_H
+#define SAMPLER_TICK_H
+
+#include <stdint.h>
+
+struct replay_result;
+struct sampler;
+
+/* End a tick: take the counts, make the profile, hand it over. */
+void tick_end(struct sampler *s, uint64_t now_ns);
+/* Make the one profile of a replay, again for each window that the UI wants. */
+void tick_replay(struct sampler *s, const struct replay_result *result);
+/* Between two ticks: make room, when the threads report that the tables fill up. */
+void tick_make_room(struct sampler *s);
+/* Forget everything counted so far. */
+void tick_discard(struct sampler *s);
+
+#endif
