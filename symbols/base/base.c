@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The small shared base: errors, time, allocation at set-up.
- */
+/* Errors, time, allocation at set-up. */
 #include "symbols/base/base.h"
 
 #include <stdarg.h>
@@ -46,7 +44,7 @@ uint64_t time_thread_ns(void)
 	return time_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Memory at set-up is small and bounded: without it nothing useful can follow. */
+/* Allocations at set-up are small and bounded; without them there is nothing to show. */
 static void *check_memory(void *p)
 {
 	if (!p) {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The small shared base: errors, time, hashing, macros.
- * Every room may include it.
- */
+/* The shared base: errors, time, hashing, macros. Every room may include it. */
 #ifndef SYMBOLS_BASE_BASE_H
 #define SYMBOLS_BASE_BASE_H
 
@@ -15,34 +12,36 @@
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))
 
-/* Fields written by different threads stand at least this far apart. */
+/* Keep fields that different threads write at least this far apart. */
 #define CACHELINE 64
 
 /*
- * One failure told to a person: what failed, why, what to do; three lines at
- * most. Filled by set-up code only, never on the hot path.
+ * One error message: what failed, why, what to do; three lines at most. Written by
+ * set-up code, never on the hot path.
  */
 struct err {
 	char text[768];
 };
 
 /*
- * Write the sentence and return @code (a negative errno) for "return
- * err_set(...)". Control bytes other than newline are replaced, so foreign
- * text may be an argument. @e may be NULL.
+ * Format the message and return @code (a negative errno), as in "return
+ * err_set(...)". Replaces control bytes other than newline, so foreign text may be
+ * an argument. @e may be NULL.
  */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* CLOCK_MONOTONIC in nanoseconds: the clock of every perf record, too. */
+/* Return CLOCK_MONOTONIC in nanoseconds, the clock of every perf record. */
 uint64_t time_now_ns(void);
-/* CPU time of the calling thread, in nanoseconds. */
+/* Return the CPU time of the calling thread in nanoseconds. */
 uint64_t time_thread_ns(void);
 
-/* A mutex whose holder is as urgent as whoever waits for it: sampler threads go before all others.
+/*
+ * Make a mutex with priority inheritance: sampler threads, which go before all
+ * others, wait for its holder.
  */
 void mutex_init_urgent(pthread_mutex_t *lock);
 
-/* Allocate zeroed memory at set-up; ends the program with a message if there is none. */
+/* Allocate zeroed memory at set-up, or end the program with a message. */
 void *xcalloc(size_t nr, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc_array(void *p, size_t nr, size_t size) __attribute__((returns_nonnull));
 char *xstrndup(const char *s, size_t size) __attribute__((malloc, returns_nonnull));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Numbers in lines of text.
- */
+/* Numbers in lines of text. Pure. */
 #include "symbols/base/fields.h"
 
 const uint8_t fields_digits[256] = {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fields of a line of text: blanks, words, hex numbers. The texts are the
- * kernel's and those of whoever writes a perf map.
+ * Fields of a line of text (kallsyms, maps, perf maps): blanks, words, hex numbers.
  *
- * Pure; nothing at or behind @end is read.
+ * Pure; reads nothing at or after @end.
  */
 #ifndef SYMBOLS_BASE_FIELDS_H
 #define SYMBOLS_BASE_FIELDS_H
 
 #include "symbols/base/base.h"
 
-/* The value of a hex digit, plus one; 0: it is none. */
+/* Value of a hex digit plus one; 0: not a digit. */
 extern const uint8_t fields_digits[256];
 
 static inline int fields_digit(char c)
@@ -30,7 +29,7 @@ static inline const char *fields_skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-/* Where the word at @p ends. */
+/* Return the end of the word at @p. */
 static inline const char *fields_skip_word(const char *p, const char *end)
 {
 	while (p < end && !fields_is_blank(*p))
@@ -38,7 +37,7 @@ static inline const char *fields_skip_word(const char *p, const char *end)
 	return p;
 }
 
-/* Read hex digits; returns what follows them, or NULL: no digit, or more than 64 bits. */
+/* Read a hex number into *@out and return its end. NULL: no digit, or more than 64 bits. */
 const char *fields_hex(const char *p, const char *end, uint64_t *out);
 
 #endif

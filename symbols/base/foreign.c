@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The only opener of other people's files.
+ * The only opener of files that others chose.
  *
- * Each way to a file is a candidate: taken as O_PATH (which neither blocks nor
- * has side effects), looked at, and only then opened for reading. The first
- * candidate that is certainly wrong in kind or size ends the search: another
- * way would lead to another file.
+ * Each path to a file is a candidate: opened O_PATH (which neither blocks nor
+ * has side effects), checked, and only then opened for reading. The first
+ * candidate of a wrong kind or size ends the search: another path would lead to
+ * another file.
  *
  * Runs on: helpers and loaders.
  */
@@ -27,7 +27,10 @@
 #define DELETED	     " (deleted)"
 #define DELETED_SIZE (sizeof(DELETED) - 1)
 
-/* Reads of these run code of the kernel, and their sizes say nothing. */
+/*
+ * Test for a file system whose reads run kernel code and whose sizes are not those
+ * of files.
+ */
 static bool is_pseudo(int fd)
 {
 	static const unsigned long magic[] = {
@@ -44,7 +47,10 @@ static bool is_pseudo(int fd)
 	return false;
 }
 
-/* File systems whose stat(2) shows another device (or inode) than the kernel's records do. */
+/*
+ * Test for a file system whose stat(2) has another device (or inode) than the
+ * records of the kernel.
+ */
 static bool is_translated(int fd, bool inode_too)
 {
 	struct statfs fs;
@@ -57,8 +63,8 @@ static bool is_translated(int fd, bool inode_too)
 }
 
 /*
- * Is what @fd names the file that is wanted? @mapped: it came from map_files,
- * so that it is the mapping's own file even where numbers are translated.
+ * Check that @fd is the wanted file. @mapped: it was opened by map_files, so it is
+ * the file of the mapping even where numbers are translated.
  */
 static int check_identity(int fd, const struct stat *st, const struct foreign_want *want,
 			  bool mapped, bool *same)
@@ -67,7 +73,7 @@ static int check_identity(int fd, const struct stat *st, const struct foreign_wa
 	bool any_dev = !want->maj && !want->min;
 
 	*same = want->ino && st->st_ino == want->ino && (same_dev || any_dev);
-	/* A copy has other numbers: what it is only its build-id can tell. */
+	/* A copy has another device and inode: only the build-id can identify it. */
 	if (!want->ino || *same || (want->pid <= 0 && want->root))
 		return 0;
 	if (st->st_ino == want->ino && is_translated(fd, false))
@@ -75,7 +81,7 @@ static int check_identity(int fd, const struct stat *st, const struct foreign_wa
 	return mapped && is_translated(fd, true) ? 0 : -ESTALE;
 }
 
-/* May the file behind the O_PATH descriptor @fd be read? */
+/* Check that the file at the O_PATH descriptor @fd may be read. */
 static int check_file(int fd, const struct foreign_want *want, bool mapped,
 		      struct foreign_file *out)
 {
@@ -85,7 +91,7 @@ static int check_file(int fd, const struct foreign_want *want, bool mapped,
 
 	if (fstat(fd, &st))
 		return -errno;
-	/* The identity first: of a file that merely took the place nothing else matters. */
+	/* Identity first: size and kind of another file at this path do not matter. */
 	code = check_identity(fd, &st, want, mapped, &out->same);
 	if (code)
 		return code;
@@ -105,7 +111,7 @@ static int check_file(int fd, const struct foreign_want *want, bool mapped,
 	return 0;
 }
 
-/* Turn a checked O_PATH descriptor into one that reads; takes @path_fd. */
+/* Reopen a checked O_PATH descriptor for reading; closes @path_fd. */
 static int reopen(int path_fd, const struct foreign_want *want, bool mapped,
 		  struct foreign_file *out)
 {
@@ -133,7 +139,7 @@ static int open_mapped(const struct foreign_want *want, struct foreign_file *out
 	return fd < 0 ? -errno : reopen(fd, want, true, out);
 }
 
-/* @path below @root_fd, with no way out of it; O_PATH. @flags: O_NOFOLLOW or 0. */
+/* Open @path below @root_fd, never outside it, as O_PATH. @flags: O_NOFOLLOW or 0. */
 static int open_below(int root_fd, const char *path, int flags)
 {
 	struct open_how how = {
@@ -157,7 +163,10 @@ static int open_path(int root_fd, const char *path, const struct foreign_want *w
 	return fd < 0 ? fd : reopen(fd, want, false, out);
 }
 
-/* The path as it is, else without the kernel's " (deleted)", which only the inode can prove. */
+/*
+ * Open the path as it is, else without the " (deleted)" of the kernel, which only
+ * the inode can prove.
+ */
 static int open_named(int root_fd, const struct foreign_want *want, struct foreign_file *out)
 {
 	size_t size = strlen(want->path);
@@ -173,7 +182,7 @@ static int open_named(int root_fd, const struct foreign_want *want, struct forei
 		return -ENOMEM;
 	bare = open_path(root_fd, path, want, out);
 	free(path);
-	/* A file that is there and is another one says more than one that is not there. */
+	/* Report that another file is there rather than that none is. */
 	return bare == -ENOENT ? code : bare;
 }
 
@@ -189,7 +198,7 @@ static int open_in_root(const char *root, const struct foreign_want *want, struc
 	return code;
 }
 
-/* Errors that say nothing of the file itself: another way to it may work. */
+/* Test for errors that say nothing of the file: another path to it may work. */
 static bool is_soft(int code)
 {
 	switch (code) {
@@ -205,7 +214,7 @@ static bool is_soft(int code)
 	}
 }
 
-/* Try the ways in order; the error of the last one tried, but -ESTALE is kept. */
+/* Try all paths in order; return the error of the last one, but keep -ESTALE. */
 static int open_any(const struct foreign_want *want, struct foreign_file *out)
 {
 	int code = -ENOENT, next;
@@ -216,14 +225,17 @@ static int open_any(const struct foreign_want *want, struct foreign_file *out)
 		if (!is_soft(code))
 			return code;
 	}
-	/* Relative names ("(unreachable)/x") mean nothing outside their mount. */
+	/* Relative names ("(unreachable)/x") have no meaning outside their mount. */
 	if (!want->path || want->path[0] != '/')
 		return code;
 	if (want->pid > 0) {
 		snprintf(root, sizeof(root), "/proc/%d/root", want->pid);
 		next = open_in_root(root, want, out);
 		code = code == -ESTALE && next ? code : next;
-		/* Its root cannot be seen: ours will do, but only for the proven file. */
+		/*
+		 * The root of the process cannot be opened: use ours, but only with
+		 * the inode as proof.
+		 */
 		if (!is_soft(code) || !want->ino)
 			return code;
 	}

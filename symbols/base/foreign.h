@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The only opener of other people's files.
+ * The only opener of files that others chose.
  *
  * Every file that another user or container can choose (mapped objects, debug
  * files, perf maps) is opened here and read, never mapped: O_PATH first, fstat
@@ -8,9 +8,9 @@
  * is known), only then reopened O_RDONLY|O_NONBLOCK|O_NOCTTY|O_CLOEXEC. A path
  * inside a process is resolved with openat2(RESOLVE_IN_ROOT |
  * RESOLVE_NO_MAGICLINKS) below /proc/PID/root, so that no symlink of a
- * container reaches the host's files. See openat2(2), proc(5).
+ * container reaches the files of the host. See openat2(2), proc(5).
  *
- * Runs on: helpers and loaders. A file system may hang here; never call it elsewhere.
+ * Threads: helpers and loaders only. A read from a file system may hang.
  */
 #ifndef SYMBOLS_BASE_FOREIGN_H
 #define SYMBOLS_BASE_FOREIGN_H
@@ -22,16 +22,16 @@
 #define FOREIGN_SIZE_MAX (2ULL << 30)
 
 struct foreign_want {
-	pid_t pid;	     /* whose mapping or root; 0: our own root */
+	pid_t pid;	     /* process with the mapping or the root; 0: our root */
 	uint64_t start, end; /* the mapping, for map_files; 0: unknown */
 	const char *path;    /* as the process sees it; NULL: map_files only */
-	const char *root;    /* with pid 0: a copy of another machine's files; NULL: ours */
+	const char *root;    /* with pid 0: a copy of the files of another machine; NULL: ours */
 	uint64_t size_max;   /* 0: FOREIGN_SIZE_MAX */
 	uint32_t maj, min;   /* expected device; 0:0: unknown */
 	uint64_t ino;	     /* expected inode; 0: unknown */
 	/*
-	 * Trust only what @uid or root alone could have put there: no symbolic
-	 * link, one name only, theirs; else -EINVAL, -EMLINK, -EPERM.
+	 * Accept only a file that nobody but @uid or root could have put there:
+	 * owned by them, one link, no symbolic link. Else -EINVAL, -EMLINK, -EPERM.
 	 */
 	bool owned;
 	uid_t uid;
@@ -43,25 +43,30 @@ struct foreign_file {
 	uint32_t maj, min;
 	uint64_t ino;
 	int64_t mtime_ns;
-	bool same; /* device and inode are the expected ones */
+	bool same; /* device and inode are as expected */
 };
 
 /*
- * Open what the process has mapped: map_files (the exact inode, survives
- * deletion), else the path inside the process's root, else the path here. A
- * file whose inode differs from the expected one is refused with -ESTALE.
- * Returns 0 or -errno with a sentence; the caller closes out->fd.
+ * Open the file that a process has mapped: by map_files (the exact inode, also when
+ * deleted), else the path inside the root of the process, else the path in ours. A
+ * file with another inode than expected is refused with -ESTALE. Returns 0, or
+ * -errno with a message. The caller closes out->fd.
  */
 int foreign_open(const struct foreign_want *want, struct foreign_file *out, struct err *e);
 
-/* Read @fd to its end or to @max bytes into new memory, NUL added. 0 or -errno. */
+/*
+ * Read @fd to its end, at most @max bytes, into malloc'ed memory, and append a NUL.
+ * 0 or -errno.
+ */
 int foreign_read(int fd, size_t max, char **out, size_t *size);
-/* Read a whole small file of /proc into memory (at most @max bytes, NUL added). Caller frees. */
+/* Read a small file of /proc/PID, as foreign_read(). */
 int foreign_read_proc(pid_t pid, const char *name, size_t max, char **out, size_t *size);
-/* /proc/PID as a directory: stays that of one process, even if its pid is used anew. fd or -errno.
+/*
+ * Open the directory /proc/PID, which stays that of one process when the pid is
+ * reused. fd or -errno.
  */
 int foreign_open_proc(pid_t pid);
-/* The same as foreign_read_proc(), below such a directory. -ESRCH: the process is gone. */
+/* Read a file below such a directory, as foreign_read(). -ESRCH: the process has ended. */
 int foreign_read_at(int dir_fd, const char *name, size_t max, char **out, size_t *size);
 
 #endif

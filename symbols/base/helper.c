@@ -2,8 +2,8 @@
 /*
  * Threads for work that may hang.
  *
- * The pool is freed by whoever leaves it last: its owner, or a helper that
- * came back after all. Threads are made when they are needed, and stay.
+ * The last user of the pool frees it: its owner, or a helper that returns after
+ * the owner left. Threads are started when needed, and stay.
  */
 #include "symbols/base/helper.h"
 
@@ -18,15 +18,15 @@
 #define STACK_SIZE (1UL << 20)
 
 struct helpers {
-	pthread_mutex_t lock; /* held for moments; never while a job runs */
+	pthread_mutex_t lock; /* never held while a job runs */
 	pthread_cond_t work, ends;
 	struct job *queue, **tail;
 	struct job *running[HELPERS_MAX];
 	pthread_t threads[HELPERS_MAX];
 	unsigned int nr_threads, nr_idle, nr_queued;
-	unsigned int nr_gone; /* threads that are at their end */
+	unsigned int nr_gone; /* threads that have ended */
 	bool stop;
-	bool orphan; /* the owner is gone: the last thread frees */
+	bool orphan; /* the owner has left: the last thread frees the pool */
 	int event;
 };
 
@@ -57,7 +57,7 @@ static void destroy(struct helpers *h)
 	free(h);
 }
 
-/* Under the lock: the next job, or NULL when there is no more to do. */
+/* Wait for a job; NULL: stop. Under the lock. */
 static struct job *next_job(struct helpers *h)
 {
 	struct job *job;
@@ -76,10 +76,10 @@ static struct job *next_job(struct helpers *h)
 	return job;
 }
 
-/* Give @job back to its owner; if that left it, it is ours to free. */
+/* Give @job back to its owner; free it when the owner has left it. */
 static void finish(struct job *job)
 {
-	/* Release: what it brought; pairs with job_done() and job_leave(). */
+	/* Release: the results of the job; pairs with job_done() and job_leave(). */
 	if (atomic_exchange_explicit(&job->state, JOB_DONE, memory_order_acq_rel) == JOB_LEFT)
 		job->drop(job);
 }
@@ -107,7 +107,7 @@ static void *helper_main(void *arg)
 	bool last;
 
 	pthread_setname_np(pthread_self(), "proftop/read");
-	setpriority(PRIO_PROCESS, 0, HELPERS_NICE); /* refused to most users */
+	setpriority(PRIO_PROCESS, 0, HELPERS_NICE); /* needs CAP_SYS_NICE */
 	pthread_mutex_lock(&h->lock);
 	while (!pthread_equal(h->threads[slot], pthread_self()))
 		slot++;
@@ -120,7 +120,7 @@ static void *helper_main(void *arg)
 	return NULL;
 }
 
-/* Under the lock: one thread more. */
+/* Start one more thread. Under the lock. */
 static int add_thread(struct helpers *h)
 {
 	int rc;
@@ -139,7 +139,7 @@ int helpers_start(struct helpers *h, struct job *job)
 
 	job->next = NULL;
 	atomic_store_explicit(&job->state, JOB_RUNS,
-			      memory_order_relaxed); /* the lock publishes it */
+			      memory_order_relaxed); /* published by the lock */
 	pthread_mutex_lock(&h->lock);
 	if (h->nr_idle <= h->nr_queued)
 		rc = add_thread(h);
@@ -174,7 +174,7 @@ bool helpers_wait(struct helpers *h, const struct job *job, uint64_t deadline_ns
 void job_leave(struct job *job)
 {
 	atomic_store_explicit(&job->watch.cancel, true, memory_order_relaxed);
-	/* Pairs with finish(): the second of the two drops it. */
+	/* Pairs with finish(): the second of the two frees it. */
 	if (atomic_exchange_explicit(&job->state, JOB_LEFT, memory_order_acq_rel) == JOB_DONE)
 		job->drop(job);
 }
@@ -199,7 +199,7 @@ int helpers_call(struct helpers *h, struct job *job, uint64_t deadline_ns)
 	return -ETIME;
 }
 
-/* Join the threads that end in time; return how many are left to themselves. */
+/* Join the threads that end in time; return the number of those still running. */
 static unsigned int join(struct helpers *h, unsigned int nr, uint64_t deadline_ns)
 {
 	unsigned int nr_left = 0;

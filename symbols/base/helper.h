@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads for work that may hang: reading other people's files.
+ * Threads for work that may hang: reading files of others.
  *
- * A job is lent to a helper thread and touches nothing but itself, so that a
- * helper that hangs in the kernel can be left alone: others take over, and
- * nobody waits. Their number is bounded.
+ * A job is lent to a helper thread and uses nothing but its own struct, so a
+ * helper that hangs in the kernel can be abandoned: other helpers go on. Their
+ * number is bounded.
  *
  * Threads: helpers_*() from one owner; job->run() on a helper.
  */
@@ -16,40 +16,49 @@
 #include "symbols/base/watch.h"
 
 #define HELPERS_MAX 24U
-/* Of the loader and its helpers: on a full machine first names come in seconds otherwise. */
+/*
+ * Nice value of the loader and its helpers: on a busy machine the first names take
+ * seconds otherwise.
+ */
 #define HELPERS_NICE (-5)
 
 struct job {
-	/* On a helper, or by job_run_here(). */
+	/* Do the work; on a helper, or on the caller of helpers_call(). */
 	void (*run)(struct job *job);
-	/* Free it and what it holds: the owner, or the helper of a job that was left. */
+	/* Free the job: by its owner, or by the helper when the owner has left it. */
 	void (*drop)(struct job *job);
 	struct watch watch;
 	atomic_int state; /* enum job_state */
-	struct job *next; /* the queue's */
+	struct job *next; /* in the queue */
 };
 
 enum job_state { JOB_RUNS, JOB_DONE, JOB_LEFT };
 
 struct helpers;
 
-/* @event: an eventfd that each end of a job writes to; stays the caller's. */
+/*
+ * Make an empty pool. Each end of a job sends a wake-up to @event, which the caller
+ * closes.
+ */
 int helpers_new(struct helpers **out, int event);
 /*
- * End: jobs are told to cancel; helpers that do not come back until @deadline_ns are left
- * behind, with their jobs. Returns how many were.
+ * Stop: cancel all jobs and join the helpers. Helpers still running at @deadline_ns
+ * are abandoned with their jobs; returns their number.
  */
 unsigned int helpers_free(struct helpers *h, uint64_t deadline_ns);
 
-/* Lend @job out. 0, or -EAGAIN: all helpers are at work, or there can be no more. */
+/* Queue @job. 0, or -EAGAIN: all helpers are busy and no more can be started. */
 int helpers_start(struct helpers *h, struct job *job);
-/* Acquire: what the helper wrote into it is there. */
+/* Test whether @job has ended. Acquire: its results can be read then. */
 bool job_done(const struct job *job);
-/* Wait for @job until @deadline_ns. */
+/* Wait for the end of @job until @deadline_ns; false: still running. */
 bool helpers_wait(struct helpers *h, const struct job *job, uint64_t deadline_ns);
-/* Want no more of a started @job: it is dropped now, or when it ends. */
+/* Abandon a started @job: it is freed now, or when it ends. */
 void job_leave(struct job *job);
-/* Without helpers (@h NULL) on this thread, else as helpers_start() and _wait(). -ETIME: left. */
+/*
+ * Run @job and wait until @deadline_ns: on a helper, without a pool (@h NULL) on
+ * this thread. -ETIME: abandoned.
+ */
 int helpers_call(struct helpers *h, struct job *job, uint64_t deadline_ns);
 
 #endif

@@ -6,11 +6,10 @@
  * from 0 to its value once and never changes, so a probe may stop at the first
  * empty slot; an id in a slot names an entry that is complete.
  *
- * Growing: the builder names the larger array in the old one, then goes over
- * the old slots and copies the full ones and closes the empty ones. A key that
- * is in the old array lies before the first closed slot of its probe; whoever
- * comes to a closed slot goes on in the larger array. So a key has one id,
- * however long the copying takes.
+ * Growing: the builder links the larger array to the old one, then copies the
+ * full slots and closes the empty ones. A key in the old array is before the
+ * first closed slot of its probe; a probe that meets a closed slot continues in
+ * the larger array. So a key has one id, however long copying takes.
  */
 #include "symbols/base/intern.h"
 
@@ -20,19 +19,22 @@
 
 #include "symbols/base/base.h"
 
-/* Far beyond any run of a half full table; what bounds the hot path when it is not. */
+/* Longest probe: far beyond any run of a half full table, and a bound for the hot path. */
 #define PROBES_MAX 256u
 #define SLOTS_MIN  8u
 #define SLOTS_MAX  (1u << 31)
 
-/* A slot that stays empty: look in the larger array. No id: the low half of one is never 0. */
+/*
+ * A slot that stays empty: continue in the larger array. Not an id: the low half of
+ * one is never 0.
+ */
 #define CLOSED (1ULL << 32)
-/* Not in this array, and it takes nothing more. */
+/* Result: not in this array, which takes no more keys. */
 #define MOVED (INTERN_FULL - 1)
 
 struct intern_slots {
 	uint32_t mask;			       /* number of slots - 1 */
-	_Atomic(struct intern_slots *) larger; /* set once growing has begun */
+	_Atomic(struct intern_slots *) larger; /* set when growing begins */
 	_Atomic uint64_t slot[];	       /* tag << 32 | id + 1 */
 };
 
@@ -69,7 +71,7 @@ static bool slot_has_tag(uint64_t slot, uint64_t hash)
 	return slot >> 32 == hash >> 32;
 }
 
-/* Where a key belongs, by its hash or by a slot that holds it: at its tag. */
+/* Return the first slot to probe, for a hash or for the slot value of a key. */
 static uint32_t home(uint64_t hash)
 {
 	return (uint32_t)(hash >> 32);
@@ -98,17 +100,17 @@ void intern_fini(struct intern *t)
 	atomic_store_explicit(&t->slots, NULL, memory_order_relaxed);
 }
 
-/* A question on its way through the slots. */
+/* The state of one look-up. */
 struct probe {
 	struct intern *t;
 	const struct intern_ops *ops;
 	void *store;
 	const void *key;
 	uint64_t hash;
-	uint32_t new_id; /* our complete entry, INTERN_FULL: none */
+	uint32_t new_id; /* our complete entry; INTERN_FULL: none */
 };
 
-/* Hand out the next id, never beyond max_ids: a counter that ran on while full would wrap. */
+/* Take the next id, never beyond max_ids: a counter that went on would wrap. */
 static uint32_t id_take(struct probe *p)
 {
 	struct intern *t = p->t;
@@ -123,7 +125,10 @@ static uint32_t id_take(struct probe *p)
 	return id;
 }
 
-/* Give back an id nothing was written to, unless a later one is out already (then it is wasted). */
+/*
+ * Return an id whose entry was not written, unless a later one is taken (then it is
+ * wasted).
+ */
 static void id_put_back(struct intern *t, uint32_t id)
 {
 	unsigned int next = id + 1;
@@ -132,7 +137,7 @@ static void id_put_back(struct intern *t, uint32_t id)
 						memory_order_relaxed);
 }
 
-/* Make an entry for the key, once. */
+/* Make an entry for the key, once per look-up. */
 static bool make_entry(struct probe *p)
 {
 	if (p->new_id != INTERN_FULL)
@@ -150,13 +155,16 @@ static uint32_t slots_get(struct intern_slots *s, struct probe *p)
 {
 	for (uint32_t i = 0, at = home(p->hash); i < PROBES_MAX && i <= s->mask; i++, at++) {
 		_Atomic uint64_t *slot = &s->slot[at & s->mask];
-		/* Acquire: the entry behind the id (pairs with the release below). */
+		/* Acquire: the entry of the id; pairs with the release below. */
 		uint64_t v = atomic_load_explicit(slot, memory_order_acquire);
 
 		if (!v) {
 			if (!make_entry(p))
 				return INTERN_FULL;
-			/* Release: publishes the entry; a loser acquires the winner's. */
+			/*
+			 * Release: publishes the entry; a loser acquires the entry
+			 * of the winner.
+			 */
 			if (atomic_compare_exchange_strong_explicit(slot, &v,
 								    slot_value(p->hash, p->new_id),
 								    memory_order_release,
@@ -168,7 +176,7 @@ static uint32_t slots_get(struct intern_slots *s, struct probe *p)
 		if (slot_has_tag(v, p->hash) && p->ops->same(p->store, slot_id(v), p->key))
 			return slot_id(v);
 	}
-	/* Relaxed: whoever sees it acquires it in intern_get(). */
+	/* Relaxed: acquired in intern_get(). */
 	return atomic_load_explicit(&s->larger, memory_order_relaxed) ? MOVED : INTERN_FULL;
 }
 
@@ -176,7 +184,7 @@ uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store,
 		    const void *key)
 {
 	struct probe p = { t, ops, store, key, hash, INTERN_FULL };
-	/* Acquire: the slots as intern_grow() filled them (its release). */
+	/* Acquire: the slots that intern_grow() filled; pairs with its release. */
 	struct intern_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
 	uint32_t id = slots_get(s, &p);
 
@@ -194,13 +202,13 @@ uint32_t intern_nr(const struct intern *t)
 	return atomic_load_explicit(&t->next, memory_order_relaxed);
 }
 
-/* Put what a slot holds into the larger array, where others insert new ones meanwhile. */
+/* Copy a slot into the larger array, while other threads insert new keys there. */
 static void slots_put(struct intern_slots *s, uint64_t v)
 {
 	for (uint32_t i = 0, at = home(v); i < PROBES_MAX; i++, at++) {
 		uint64_t empty = 0;
 
-		/* Release: hands on the entry that slots_move() acquired. */
+		/* Release: passes on the entry that slots_move() acquired. */
 		if (atomic_compare_exchange_strong_explicit(&s->slot[at & s->mask], &empty, v,
 							    memory_order_release,
 							    memory_order_relaxed))
@@ -215,8 +223,9 @@ static void slots_move(struct intern_slots *to, struct intern_slots *from)
 		uint64_t v = 0;
 
 		/*
-		 * Acquire: the entry, which is handed on. Release: who meets the
-		 * closed slot finds the larger array. Pairs with slots_get().
+		 * Acquire: the entry, which is passed on. Release: a thread that
+		 * meets the closed slot finds the larger array. Pairs with
+		 * slots_get().
 		 */
 		if (!atomic_compare_exchange_strong_explicit(&from->slot[i], &v, CLOSED,
 							     memory_order_acq_rel,
@@ -225,7 +234,7 @@ static void slots_move(struct intern_slots *to, struct intern_slots *from)
 	}
 }
 
-/* How many slots there should be: twice the ids. */
+/* Return the number of slots to have: at least twice the ids. */
 static uint64_t slots_wanted(const struct intern *t, const struct intern_slots *s)
 {
 	uint64_t used = intern_nr(t);

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Insert-only lock-free interning: a key gets a dense u32 id, once.
+ * Insert-only lock-free interning: each key gets one dense u32 id.
  *
  * The table holds slots only; the caller stores the entries (in chunks, so
- * that ids stay where they are) and compares keys. Open addressing; a slot is
+ * that they never move) and compares keys. Open addressing; a slot is
  * (tag << 32 | id + 1), 0 when empty, and is published with release after the
- * entry is complete, so whoever finds an id (acquire) can read its entry. The
- * tag is the upper half of the key's hash and says where it belongs, too: to
- * grow, no entry is looked at.
+ * entry is complete: a thread that finds an id (acquire) can read its entry. The
+ * tag is the upper half of the hash and decides the home slot, so growing reads
+ * no entry.
  *
  * Threads: find and insert from any thread, lock-free. intern_grow() from one
- * thread (the builder), beside them: a key has one id all the same. Old slot
- * arrays are freed after a grace period of urcu-qsbr: callers of intern_get()
- * that run beside intern_grow() are registered readers.
+ * thread (the builder) at the same time. Old slot arrays are freed after a grace
+ * period of urcu-qsbr, so callers of intern_get() are registered readers.
  *
- * Of two threads that insert one key at once, the loser's id is wasted: its
- * entry is complete, but nobody ever finds it.
+ * When two threads insert one key at the same time, one id is wasted: its entry
+ * is complete, but never found.
  *
- * Full is a normal state: INTERN_FULL, counted by the caller.
+ * A full table is a normal state: INTERN_FULL, counted by the caller.
  */
 #ifndef SYMBOLS_BASE_INTERN_H
 #define SYMBOLS_BASE_INTERN_H
@@ -33,21 +32,21 @@ struct intern_slots;
 
 struct intern {
 	_Atomic(struct intern_slots *) slots;
-	_Alignas(64) atomic_uint next; /* ids handed out (may pass max_ids while full) */
+	_Alignas(64) atomic_uint next; /* ids handed out */
 	uint32_t max_ids;
 };
 
 struct intern_ops {
-	/* Does entry @id hold @key? Called only for published ids. */
+	/* Compare entry @id with @key. Called only for published ids. */
 	bool (*same)(const void *store, uint32_t id, const void *key);
 	/*
-	 * Is there storage for @key as entry @id? Asked before an id is taken, so
-	 * that threads that meet a full table do not burn ids on it.
+	 * Test whether entry @id has storage. Called before an id is taken, so that
+	 * a full table costs no ids.
 	 */
 	bool (*room)(const void *store, uint32_t id, const void *key);
 	/*
-	 * Write @key into entry @id; false when its storage is out after all
-	 * (then: full), with nothing written: the id may be handed out again.
+	 * Write @key into entry @id. False: no storage, and nothing was written: the
+	 * id may be used again.
 	 */
 	bool (*write)(void *store, uint32_t id, const void *key);
 };
@@ -55,24 +54,24 @@ struct intern_ops {
 int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids);
 void intern_fini(struct intern *t);
 
-/* The id of @key, inserted if new. @hash: its upper 32 bits are used, well mixed. */
+/* Return the id of @key, inserted if new. @hash: its upper 32 bits are used, well mixed. */
 uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store, uint64_t hash,
 		    const void *key);
-/* Ids handed out; entries below may still be under construction. */
+/* Return the number of ids handed out; the last entries may be incomplete. */
 uint32_t intern_nr(const struct intern *t);
-/* Double the slots when over half full. Builder only; 0 or -ENOMEM (stay as is). */
+/* Double the slots when over half full. Builder only. 0 or -ENOMEM: unchanged. */
 int intern_grow(struct intern *t);
-/* Slots now; it grows when more ids are out than half of them. Builder only. */
+/* Return the number of slots. Builder only. */
 uint64_t intern_slots_nr(const struct intern *t);
-/* Bytes of slots. Builder only. */
+/* Return the bytes of the slots. Builder only. */
 size_t intern_memory(const struct intern *t);
-/* Bytes that the next intern_grow() will add, 0 if it has nothing to do. Builder only. */
+/* Return the bytes that the next intern_grow() will add. Builder only. */
 size_t intern_growth(const struct intern *t);
 
 /*
- * liburcu's grace periods are invisible to ThreadSanitizer. A lock-free reader
- * ends with grace_reader_done(table), the writer that waited says
- * grace_waited(table) before it frees: nothing outside SAN=thread.
+ * ThreadSanitizer does not see the grace periods of liburcu. A lock-free reader ends
+ * with grace_reader_done(table), and the writer calls grace_waited(table) after
+ * waiting, before it frees. No code without SAN=thread.
  */
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)

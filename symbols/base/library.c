@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * dlopen(3), and never dlclose(3): threads of a library may run in it.
- */
+/* dlopen(3) without dlclose(3): threads of a library may still run. */
 #include "symbols/base/library.h"
 
 #include <dlfcn.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Libraries that few runs need: loaded when one does. What a program is linked
- * with is mapped and relocated at each of its starts, used or not, and the
- * tables of some are larger than the program.
+ * Load libraries that few runs need: linking them would map and relocate them at
+ * every
+ * start.
  *
- * Any thread. Once loaded a library stays.
+ * Any thread. A loaded library stays.
  */
 #ifndef SYMBOLS_BASE_LIBRARY_H
 #define SYMBOLS_BASE_LIBRARY_H
@@ -12,13 +12,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A function, and where in the caller's struct its pointer goes. */
+/* A function, and the offset of its pointer in the struct of the caller. */
 struct library_function {
 	const char *name;
 	size_t at;
 };
 
-/* Find all @nr functions in the library of that soname. False: it is not there, or lacks one. */
+/*
+ * Load the library @soname and store pointers to all @nr functions. False: not
+ * installed, or a function is missing.
+ */
 bool library_find(const char *soname, void *functions, const struct library_function *list,
 		  size_t nr);
 

@@ -2,9 +2,9 @@
 /*
  * The one sanitiser between foreign bytes and every sink.
  *
- * Decides by Unicode data alone (utf8proc), never by locale. What passes has
- * the same width in every terminal we know of: code points on which width
- * tables differ (jamo, regional indicators, emoji modifiers) are refused.
+ * Decides by Unicode data alone (utf8proc), never by locale. Accepted text has
+ * the same width in every known terminal: code points on which width tables
+ * differ (jamo, regional indicators, emoji modifiers) are refused.
  * Invariant: cleaning clean text changes nothing.
  *
  * Runs on: any thread; the arena has one writer.
@@ -27,11 +27,11 @@
 #define ELLIPSIS     "\xe2\x80\xa6" /* U+2026 */
 #define ELLIPSIS_LEN (sizeof(ELLIPSIS) - 1)
 
-/* One code point as it will be shown. */
+/* One code point as drawn. */
 struct glyph {
 	const char *str;
 	uint8_t size; /* bytes to write */
-	uint8_t used; /* bytes of the source behind it */
+	uint8_t used; /* bytes of the source it was made of */
 	uint8_t width;
 	bool mark;
 };
@@ -48,7 +48,7 @@ static bool is_mark(utf8proc_int32_t cp)
 	}
 }
 
-/* Code points whose width depends on who draws them. */
+/* Test for code points whose width depends on the terminal. */
 static bool is_ambiguous(utf8proc_int32_t cp, const utf8proc_property_t *property)
 {
 	switch (property->boundclass) {
@@ -62,7 +62,10 @@ static bool is_ambiguous(utf8proc_int32_t cp, const utf8proc_property_t *propert
 	}
 }
 
-/* May @cp be shown? *@width gets its cells: 0 only for marks that take none. */
+/*
+ * Test whether @cp may be drawn. *@width gets its cells: 0 only for marks that take
+ * none.
+ */
 static bool accept(utf8proc_int32_t cp, uint8_t *width)
 {
 	const utf8proc_property_t *property = utf8proc_get_property(cp);
@@ -82,13 +85,13 @@ static bool accept(utf8proc_int32_t cp, uint8_t *width)
 	if (property->ignorable || is_ambiguous(cp, property))
 		return false;
 	*width = (uint8_t)utf8proc_charwidth(cp);
-	/* Spacing marks take a cell, whatever utf8proc says. */
+	/* Spacing marks take a cell; utf8proc reports 0. */
 	if (!*width && utf8proc_category(cp) == UTF8PROC_CATEGORY_MC)
 		*width = 1;
 	return *width || is_mark(cp);
 }
 
-/* Read one glyph; @marks already sit on the base before it, -1: there is no base. */
+/* Read one glyph. @marks: the number on the base before it; -1: no base. */
 static struct glyph next_glyph(const char *src, size_t size, int marks)
 {
 	struct glyph g = { .str = src, .size = 1, .used = 1, .width = 1 };
@@ -108,7 +111,7 @@ static struct glyph next_glyph(const char *src, size_t size, int marks)
 	return (struct glyph){ REFUSED, sizeof(REFUSED) - 1, g.used, 1, false };
 }
 
-/* How many of the bytes are printable ASCII, up to the first that is not. */
+/* Count the printable ASCII bytes at the start. */
 static size_t plain_size(const char *src, size_t size)
 {
 	const uint64_t ones = 0x0101010101010101ULL;
@@ -117,8 +120,10 @@ static size_t plain_size(const char *src, size_t size)
 
 	for (; size - at >= sizeof(bytes); at += sizeof(bytes)) {
 		memcpy(&bytes, src + at, sizeof(bytes));
-		/* The highest bit of a byte below ' ', above '~', or no ASCII; of the next ones,
-		 * maybe. */
+		/*
+		 * Sets the highest bit of a byte below ' ', above '~' or not ASCII,
+		 * and perhaps of the bytes after it.
+		 */
 		if ((bytes | (bytes - ' ' * ones) | (bytes + ones)) & 0x80 * ones)
 			break;
 	}
@@ -146,7 +151,7 @@ struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size
 		struct glyph g = next_glyph(from, (size_t)(end - from), marks);
 
 		marks = g.mark ? marks + 1 : 0;
-		/* The last start of a grapheme that leaves room for the ellipsis. */
+		/* The last grapheme start that leaves room for the ellipsis. */
 		if (!g.mark && size + ELLIPSIS_LEN <= limit) {
 			cut = size;
 			cut_width = width;
@@ -173,7 +178,7 @@ struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size
 
 struct safe_text text_format(char *dst, size_t dst_size, const char *fmt, ...)
 {
-	/* Cleaning at most halves (4 bytes -> 2), so what is cut here is cut there, too. */
+	/* Cleaning halves at most (4 bytes -> 2), so a cut here is also a cut there. */
 	char buf[2 * TEXT_MAX + 16];
 	va_list ap;
 	int n;
@@ -223,8 +228,8 @@ struct chunk {
 };
 
 struct text_arena {
-	struct chunk *head; /* the one being filled */
-	atomic_size_t size; /* all bytes held; relaxed: only a figure */
+	struct chunk *head; /* the one in use */
+	atomic_size_t size; /* all bytes held; relaxed: a figure only */
 };
 
 struct text_arena *text_arena_new(void)
@@ -243,7 +248,7 @@ void text_arena_free(struct text_arena *arena)
 	free(arena);
 }
 
-/* @size (<= CHUNK_SIZE) bytes that never move, or NULL. */
+/* Take @size (<= CHUNK_SIZE) bytes that never move; NULL: out of memory. */
 static char *arena_take(struct text_arena *arena, size_t size)
 {
 	struct chunk *c = arena->head;
@@ -280,7 +285,7 @@ size_t text_arena_size(const struct text_arena *arena)
 	return arena ? atomic_load_explicit(&arena->size, memory_order_relaxed) : 0;
 }
 
-/* How many letters to change, insert or drop (Levenshtein). */
+/* Return the Levenshtein distance: letters to change, insert or drop. */
 static unsigned int distance(const char *a, const char *b)
 {
 	unsigned int row[TEXT_LIKE_MAX + 1];

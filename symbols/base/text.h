@@ -3,7 +3,7 @@
  * Text that every sink (screen, batch, log, JSON) may print as it is.
  *
  * Process names, paths, symbols and command lines are hostile bytes. They
- * become struct safe_text at the model's edge, and nothing else is ever drawn
+ * become struct safe_text where they enter, and nothing else is ever drawn
  * or printed. Safe text is valid UTF-8 without C0, C1, DEL, bidi controls
  * (U+202A-E, U+2066-9), zero-width and private or unassigned code points,
  * line separators, or more than two combining marks on a base; each byte or
@@ -24,51 +24,54 @@ struct safe_text {
 	uint16_t width;
 };
 
-/* A string literal of printable ASCII. */
+/* Make safe text of a string literal of printable ASCII. */
 #define TEXT(literal) ((struct safe_text){ "" literal, sizeof(literal) - 1, sizeof(literal) - 1 })
 
 /* The longest text kept; longer input ends in "…". */
 #define TEXT_MAX 1024
 
 /*
- * Clean @src into @dst (NUL-terminated, at most @dst_size bytes with the NUL,
- * never cut inside a code point). @dst must live as long as the result.
+ * Clean @src into @dst (NUL-terminated, at most @dst_size bytes with the NUL, never
+ * cut inside a code point). @dst must live as long as the result.
  */
 struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size_t src_size);
 
-/* Format, then clean. For text that mixes our words with foreign ones. */
+/* Format, then clean: for our words mixed with foreign ones. */
 struct safe_text text_format(char *dst, size_t dst_size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Bytes of @t that fit into @cols cells, cut only between grapheme starts;
+ * Return the bytes of @t that fit into @cols cells, cut only between graphemes;
  * *@width gets the cells they take.
  */
 size_t text_clip(struct safe_text t, unsigned int cols, unsigned int *width);
 
-/* Names that live as long as the arena. One writer; readers of the texts: any thread. */
+/* Texts that live as long as the arena. One writer; any thread reads the texts. */
 struct text_arena;
 
 struct text_arena *text_arena_new(void);
 void text_arena_free(struct text_arena *arena);
-/* Cleaned copy of @src in the arena; TEXT("?") when memory is out. */
+/* Add a cleaned copy of @src; TEXT("?") when memory is out. */
 struct safe_text text_arena_add(struct text_arena *arena, const void *src, size_t src_size);
 size_t text_arena_size(const struct text_arena *arena);
 
 /*
- * What somebody meant who typed @text: offer all names, one by one. @found:
- * the one with the fewest letters to change, insert or drop; @begins: the
- * first that begins with the text, or the text with it. NULL: none is near.
+ * Find the name that was meant by the mistyped @text: offer all names, one by one.
+ * @found: the name with the smallest distance; @begins: the first name that is a
+ * prefix of the text or the reverse. NULL: none.
  */
 struct text_like {
 	const char *text;
 	const char *found, *begins;
-	unsigned int best; /* letters off, of @found */
+	unsigned int best; /* distance of @found */
 };
-#define TEXT_LIKE_MAX 160 /* longer names are like none */
+#define TEXT_LIKE_MAX 160 /* longer names are not compared */
 void text_like(struct text_like *like, const char *name);
 
-/* Write @value as "%*x" does, without a NUL; returns its end. At most 16 digits or @width. */
+/*
+ * Write @value like "%*x", without a NUL, and return the end. At most 16 digits or
+ * @width.
+ */
 static inline char *text_put_hex(char *at, uint64_t value, int width)
 {
 	int digits = value ? (67 - __builtin_clzll(value)) / 4 : 1;

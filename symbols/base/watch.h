@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One thread reads files, another looks on: how long it has waited for the
- * present read, how far it came, and the wish that it gives up.
+ * Progress and cancellation of blocking reads: one thread reads files, another
+ * watches.
  *
- * A read that hangs in the kernel cannot be interrupted; this tells that it
- * does. Figures are relaxed: each stands alone.
+ * A read that hangs in the kernel cannot be interrupted, but it can be seen. All
+ * figures are relaxed and independent.
  */
 #ifndef SYMBOLS_BASE_WATCH_H
 #define SYMBOLS_BASE_WATCH_H
@@ -15,14 +15,14 @@
 #include "symbols/base/base.h"
 
 struct watch {
-	atomic_ullong since_ns;	   /* the read that goes on began then; 0: none does */
-	atomic_ullong waited_ns;   /* by reads that are over */
+	atomic_ullong since_ns;	   /* begin of the present read; 0: none */
+	atomic_ullong waited_ns;   /* by finished reads */
 	atomic_ullong done, total; /* bytes; the total may grow */
-	atomic_bool aside;	   /* it reads a file beside its object: a debug file */
-	atomic_bool cancel;	   /* give up at the next read */
+	atomic_bool aside;	   /* reads a file beside its object: a debug file */
+	atomic_bool cancel;	   /* end with the next read */
 };
 
-/* The reader: a read begins. 0, or -ECANCELED. @w may be NULL, as below. */
+/* Reader: begin a read. 0, or -ECANCELED. @w may be NULL, as below. */
 static inline int watch_begin(struct watch *w)
 {
 	if (!w)
@@ -33,7 +33,7 @@ static inline int watch_begin(struct watch *w)
 	return 0;
 }
 
-/* The reader: it is over, and brought @size bytes. */
+/* Reader: end a read of @size bytes. */
 static inline void watch_end(struct watch *w, uint64_t size)
 {
 	uint64_t since;
@@ -45,7 +45,7 @@ static inline void watch_end(struct watch *w, uint64_t size)
 	atomic_fetch_add_explicit(&w->done, size, memory_order_relaxed);
 }
 
-/* The reader: so many bytes more are to come. */
+/* Reader: add @size bytes to the total expected. */
 static inline void watch_expect(struct watch *w, uint64_t size)
 {
 	if (w)
@@ -58,7 +58,7 @@ static inline void watch_aside(struct watch *w, bool aside)
 		atomic_store_explicit(&w->aside, aside, memory_order_relaxed);
 }
 
-/* The other: how long the present read has taken so far. */
+/* Watcher: return how long the present read has taken. */
 static inline uint64_t watch_blocked_ns(const struct watch *w, uint64_t now_ns)
 {
 	uint64_t since = atomic_load_explicit(&w->since_ns, memory_order_relaxed);
@@ -66,7 +66,7 @@ static inline uint64_t watch_blocked_ns(const struct watch *w, uint64_t now_ns)
 	return since && now_ns > since ? now_ns - since : 0;
 }
 
-/* The other: how much of it is done, in thousandths. */
+/* Watcher: return the part done in thousandths. */
 static inline unsigned int watch_permille(const struct watch *w)
 {
 	uint64_t done = atomic_load_explicit(&w->done, memory_order_relaxed);

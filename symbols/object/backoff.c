@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * File systems that do not answer. Runs on: the loader.
- */
+/* File systems that do not answer. Runs on: the loader. */
 #include "symbols/object/backoff.h"
 
 #include <stddef.h>
 
-/* The device, or NULL: 0:0, or there are too many. */
+/* Find the device, or add it; NULL for 0:0, or when the table is full. */
 static struct device *find(struct backoff *d, uint32_t maj, uint32_t min, bool add)
 {
 	struct device *free_one = NULL;
@@ -31,9 +29,9 @@ static struct device *find(struct backoff *d, uint32_t maj, uint32_t min, bool a
 }
 
 /*
- * Real disks have a major number. The last half of the places is for them and
- * for what has answered before: whoever mounts many file systems that hang
- * takes them away from others of his kind only.
+ * Test for a device whose entry cannot be taken by others. Real disks have a major
+ * number; half of the entries are for them and for devices that answered before, so
+ * a user who mounts many hanging file systems takes entries only from such mounts.
  */
 static bool is_trusted(const struct device *dev, uint32_t maj)
 {

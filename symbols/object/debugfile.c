@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Find and open the separate debug file that belongs to an object.
+ * Find and open the separate debug file of an object.
  *
- * Runs on: a helper. A file with the right name but another build-id is none.
+ * Runs on: a helper. A file of the right name with another build-id is ignored.
  */
 #include "symbols/object/debugfile.h"
 
@@ -53,7 +53,7 @@ static bool same_build_id(const struct elffile *object, const struct elffile *de
 	       !memcmp(debug->build_id, object->build_id, object->build_id_size);
 }
 
-/* What corrects the addresses that prelinking moved. */
+/* Return the difference of addresses that prelinking made. */
 static uint64_t bias_of(const struct elffile *object, const struct elffile *debug)
 {
 	const Elf64_Phdr *a = first_load(object), *b = first_load(debug);
@@ -62,8 +62,8 @@ static uint64_t bias_of(const struct elffile *object, const struct elffile *debu
 }
 
 /*
- * Open @path in our own root as an ELF file; @ours: only if nobody but us or
- * root made it. @watch: of the object that it is for.
+ * Open @path in our root as an ELF file. @ours: only if it belongs to us or to root.
+ * @watch: that of the object.
  */
 static int open_elf(const char *path, uint64_t size_max, bool ours, struct watch *watch,
 		    struct elffile *out)
@@ -89,7 +89,7 @@ static int open_elf(const char *path, uint64_t size_max, bool ours, struct watch
 	return rc;
 }
 
-/* 0 if @debug belongs to @object; else it is closed. */
+/* Check that @debug belongs to @object; else close it. */
 static int belongs(const struct elffile *object, struct elffile *debug, uint64_t *bias)
 {
 	if (!same_build_id(object, debug) || debug->machine != object->machine) {
@@ -100,7 +100,7 @@ static int belongs(const struct elffile *object, struct elffile *debug, uint64_t
 	return 0;
 }
 
-/* What debuginfod fetched once, for whatever program. */
+/* Open the file in the cache of debuginfod, whoever fetched it. */
 static int open_cached(const struct elffile *object, struct elffile *debug, uint64_t *bias)
 {
 	char path[PATH_SIZE_MAX];
@@ -126,7 +126,10 @@ int debugfile_open(const struct elffile *object, struct elffile *debug, uint64_t
 	return rc ? open_cached(object, debug, bias) : belongs(object, debug, bias);
 }
 
-/* The CRC-32 that .gnu_debuglink means (reversed polynomial 0xedb88320), eight bits at a time. */
+/*
+ * Compute the CRC-32 of .gnu_debuglink (reversed polynomial 0xedb88320), eight bits
+ * at a time.
+ */
 static int file_crc(const struct elffile *f, uint32_t *out)
 {
 	static const size_t room = 1U << 20;
@@ -151,7 +154,7 @@ static int file_crc(const struct elffile *f, uint32_t *out)
 	return rc;
 }
 
-/* Read .gnu_debuglink: a basename, and the CRC of the file that it means. */
+/* Read .gnu_debuglink: a basename and the CRC of that file. */
 static bool read_link(const struct elffile *f, char name[LINK_SIZE_MAX], uint32_t *crc)
 {
 	const Elf64_Shdr *s = elffile_section(f, ".gnu_debuglink");
@@ -167,7 +170,7 @@ static bool read_link(const struct elffile *f, char name[LINK_SIZE_MAX], uint32_
 	return true;
 }
 
-/* Open @path if it is what @object's link means. */
+/* Open @path if it is the file of the link of @object. */
 static int open_linked(const struct elffile *object, const char *path, uint32_t crc,
 		       struct elffile *debug)
 {
@@ -197,7 +200,7 @@ int debugfile_open_link(const struct elffile *object, const char *root, struct e
 
 	if (!read_link(object, name, &crc))
 		return -ENOENT;
-	/* The folder that the object has below @root; none that climbs out of it. */
+	/* The directory of the object below @root, unless it has ".." in it. */
 	if (slash && object->path[0] == '/' && !strstr(object->path, "/../")) {
 		size = snprintf(path, sizeof(path), "%s%.*s/%s", root, (int)(slash - object->path),
 				object->path, name);

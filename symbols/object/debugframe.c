@@ -3,7 +3,7 @@
  * .debug_frame -> .eh_frame, record by record.
  *
  * Runs on: the loader. Invariant: the walk takes one step per record and each
- * has at least four bytes, so it ends; the output never outgrows its room.
+ * has at least four bytes, so it ends; the output never outgrows its buffer.
  */
 #include "symbols/object/debugframe.h"
 
@@ -19,7 +19,7 @@ struct translation {
 	size_t in_size;
 	uint8_t *out;
 	size_t size, room;
-	uint32_t cie_in, cie_out; /* the CIE translated last: where it was, where it is */
+	uint32_t cie_in, cie_out; /* the CIE translated last: offset in the input, in the output */
 	bool cie_ok, full;
 };
 
@@ -33,7 +33,7 @@ static void emit(struct translation *t, uint64_t v, unsigned int size)
 		t->out[t->size++] = (uint8_t)(v >> (8 * i));
 }
 
-/* The rest of @r, and the record's length at @start: it is complete. */
+/* Copy the rest of @r and complete the record at @start with its length. */
 static void emit_rest(struct translation *t, struct eh_reader *r, size_t start)
 {
 	size_t size = (size_t)(r->end - r->pos);
@@ -50,7 +50,7 @@ static void emit_rest(struct translation *t, struct eh_reader *r, size_t start)
 	memcpy(t->out + start, &length, 4);
 }
 
-/* A CIE without augmentation, as one of version 1. */
+/* Write a CIE without augmentation, as version 1. */
 static void translate_cie(struct translation *t, struct eh_reader *r, uint32_t offset)
 {
 	size_t start = t->size;
@@ -81,7 +81,7 @@ static void translate_cie(struct translation *t, struct eh_reader *r, uint32_t o
 	emit_rest(t, r, start);
 }
 
-/* Its CIE was translated last if it is the same; else it is translated again here. */
+/* Translate an FDE; its CIE again, unless it is the one translated last. */
 static void translate_fde(struct translation *t, struct eh_reader *r, uint32_t cie)
 {
 	struct eh_reader c;
@@ -121,7 +121,7 @@ static void translate_all(struct translation *t)
 	}
 }
 
-/* Where the records of an .eh_frame end. */
+/* Return the end of the records of an .eh_frame. */
 static size_t end_of_records(const uint8_t *bytes, size_t size)
 {
 	struct eh_reader r;
@@ -139,7 +139,9 @@ int debugframe_join(const uint8_t *eh, size_t eh_size, const uint8_t *debug, siz
 	struct translation t = { .in = debug, .in_size = debug_size };
 	size_t kept = end_of_records(eh, eh_size);
 
-	/* A CIE is at most repeated once for each FDE; a section of many small FDEs shares theirs.
+	/*
+	 * A CIE is repeated at most once per FDE; a section of many small FDEs
+	 * shares CIEs.
 	 */
 	t.room = kept + 2 * debug_size + 4;
 	t.out = malloc(t.room);

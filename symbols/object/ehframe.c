@@ -33,7 +33,7 @@ enum {
 #define LETTERS_MAX 8
 #define NR_CIES	    64 /* a power of two */
 
-/* A value in the format half of @encoding, sign-extended where that says so. */
+/* Read a value in the format half of @encoding, sign-extended for signed formats. */
 static uint64_t read_format(struct eh_reader *r, uint8_t encoding)
 {
 	switch (encoding & PE_FORMAT) {
@@ -70,7 +70,7 @@ static uint64_t return_column(uint16_t machine)
 	return machine == EM_X86_64 ? 16 : 30;
 }
 
-/* Step over the personality pointer: only its size matters to us, but libunwind follows it. */
+/* Skip the personality pointer; its size must be valid, since libunwind follows it. */
 static void skip_personality(struct eh_reader *r)
 {
 	uint8_t encoding = (uint8_t)eh_read_fixed(r, 1);
@@ -95,7 +95,10 @@ static void check_lsda_encoding(struct eh_reader *r)
 		r->bad = true;
 }
 
-/* Read augmentation data as the letters after 'z' say; an unknown or repeated letter is bad. */
+/*
+ * Read the augmentation data as the letters after 'z' say; an unknown or repeated
+ * letter is bad.
+ */
 static void read_augmentation(struct eh_reader *r, const char *letters, struct ehframe_cie *cie)
 {
 	const char *end = letters + cie->nr_letters;
@@ -125,7 +128,7 @@ static void read_augmentation(struct eh_reader *r, const char *letters, struct e
 	}
 }
 
-/* Read augmentation string and what it announces; leaves @r at the first instruction. */
+/* Read the augmentation string and data; leaves @r at the first instruction. */
 static void read_cie_body(const struct ehframe *eh, struct eh_reader *r, struct ehframe_cie *cie)
 {
 	uint8_t version = (uint8_t)eh_read_fixed(r, 1);
@@ -167,7 +170,7 @@ static int read_cie(const struct ehframe *eh, uint64_t offset, struct ehframe_ci
 	if (eh_read_fixed(&r, 4) != 0)
 		return -EBADMSG;
 	read_cie_body(eh, &r, cie);
-	/* An encoding that cannot be read makes every FDE useless: find out here. */
+	/* An encoding that cannot be read makes every FDE useless: check it here. */
 	if (!r.bad) {
 		struct eh_reader probe = { eh->bytes, eh->bytes + MIN(eh->size, 8), false };
 
@@ -181,7 +184,7 @@ static int read_cie(const struct ehframe *eh, uint64_t offset, struct ehframe_ci
 	return 0;
 }
 
-/* The offset of the CIE that the FDE payload at @r names; leaves @r behind the field. */
+/* Find the offset of the CIE of the FDE payload at @r; leaves @r after the field. */
 static int cie_of(const struct ehframe *eh, struct eh_reader *r, uint64_t *offset)
 {
 	uint64_t field = (uint64_t)(r->pos - eh->bytes);
@@ -193,7 +196,9 @@ static int cie_of(const struct ehframe *eh, struct eh_reader *r, uint64_t *offse
 	return 0;
 }
 
-/* What an FDE covers; nearly all tell it by two numbers of 4 bytes, the first relative to itself.
+/*
+ * Read the range of an FDE; nearly all have two numbers of 4 bytes, the first
+ * relative to itself.
  */
 static uint64_t read_range(const struct ehframe *eh, struct eh_reader *r, uint8_t encoding,
 			   uint64_t *start)
@@ -213,7 +218,7 @@ static uint64_t read_range(const struct ehframe *eh, struct eh_reader *r, uint8_
 	return (uint64_t)(int64_t)range[1];
 }
 
-/* Read the rest of an FDE, whose CIE is in @out. */
+/* Read the rest of an FDE whose CIE is in @out. */
 static int read_fde_body(const struct ehframe *eh, struct eh_reader *r, struct ehframe_record *out)
 {
 	uint64_t size = read_range(eh, r, out->cie.encoding, &out->start);
@@ -228,7 +233,9 @@ static int read_fde_body(const struct ehframe *eh, struct eh_reader *r, struct e
 	return 0;
 }
 
-/* CIEs met while the index was made, direct-mapped: nearly all FDEs share a few. Constant after it.
+/*
+ * CIEs read while indexing, direct-mapped: nearly all FDEs share a few. Constant
+ * after that.
  */
 struct ehframe_cies {
 	struct ehframe_cie cie[NR_CIES];
@@ -240,7 +247,7 @@ static uint32_t cie_slot(uint64_t offset)
 	return (uint32_t)hash_u64(offset) & (NR_CIES - 1);
 }
 
-/* The CIE at @offset, if the table has it. */
+/* Return the CIE at @offset if the table has it. */
 static const struct ehframe_cie *cie_met(const struct ehframe *eh, uint64_t offset)
 {
 	const struct ehframe_cies *t = eh->cies;
@@ -249,7 +256,10 @@ static const struct ehframe_cie *cie_met(const struct ehframe *eh, uint64_t offs
 	return t && t->known[slot] && t->cie[slot].offset == offset ? &t->cie[slot] : NULL;
 }
 
-/* The same, read and kept if it is not there yet; NULL if it is not acceptable. */
+/*
+ * Return the CIE at @offset, read into the table if it is new; NULL if it is not
+ * acceptable.
+ */
 static const struct ehframe_cie *cie_meet(struct ehframe *eh, uint64_t offset)
 {
 	const struct ehframe_cie *cie = cie_met(eh, offset);
@@ -311,7 +321,7 @@ static int walk_record(struct ehframe *eh, uint32_t *room, struct eh_reader *r, 
 	return walk_add(eh, room, rec.start, offset);
 }
 
-/* Step over all records up to the terminator, the end, or one that leaves the section. */
+/* Walk all records up to the terminator, the end, or a record that leaves the section. */
 static int walk_all(struct ehframe *eh)
 {
 	uint32_t room = 0; /* of eh->fdes */
@@ -343,7 +353,7 @@ static int by_start(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Sort, and drop all but the first of those that start at one place. */
+/* Sort, and drop all but the first FDE of each start. */
 static void sort_fdes(struct ehframe *eh)
 {
 	uint32_t nr = 0;
@@ -360,7 +370,7 @@ static void sort_fdes(struct ehframe *eh)
 	eh->nr_fdes = nr + 1;
 }
 
-/* Before there is an index: 0, -EINVAL or -ENOMEM. */
+/* Initialise @eh without an index: 0, -EINVAL or -ENOMEM. */
 static int begin(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
 		 uint16_t machine)
 {
@@ -387,7 +397,9 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 	return rc;
 }
 
-/* Count FDEs by the lengths of all records, meeting the CIEs on the way. 0: a record is not usual.
+/*
+ * Count FDEs by the lengths of all records, reading the CIEs on the way. 0: a record
+ * is unusual.
  */
 static uint32_t count_fdes(struct ehframe *eh)
 {
@@ -456,7 +468,7 @@ bool ehframe_at(const struct ehframe *eh, uint32_t i, struct ehframe_fde *out)
 bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *out)
 {
 	uint64_t above = vaddr - ehhdr_base(eh->vaddr);
-	uint64_t last = above << 32 | UINT32_MAX; /* that could start there */
+	uint64_t last = above << 32 | UINT32_MAX; /* the last entry with this start */
 	uint32_t lo = 0, hi = eh->nr_fdes;
 
 	if (above > UINT32_MAX)

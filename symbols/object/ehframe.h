@@ -3,12 +3,12 @@
  * The structure of .eh_frame: a copy of its bytes and a sorted index of its
  * FDEs (LSB Core 5.0, 10.6 "Exception Frames"; DWARF 5, 6.4).
  *
- * The index is the table of .eh_frame_hdr where that ascends and has as many
- * entries as there are FDEs; else it is built by one bounded walk over the
- * records. Either way only what an FDE says itself is believed, when it is
- * looked up: one that is not acceptable (lengths, CIE pointers, versions,
- * unknown augmentation, return column, address encodings) is as if it were
- * not there. What the instructions *do* is checked later, by unwind/cfi.
+ * The index is the table of .eh_frame_hdr when that ascends and has as many
+ * entries as there are FDEs; else one bounded walk over the records builds it.
+ * Either way only the FDE itself is trusted, when it is looked up: an FDE that
+ * is not acceptable (lengths, CIE pointers, versions, unknown augmentation,
+ * return column, address encodings) is ignored. The effect of the instructions
+ * is checked later, by unwind/cfi.
  *
  * Pure: bytes in, index out. Runs on: the loader.
  */
@@ -28,7 +28,7 @@ struct ehframe_cies;
 
 struct ehframe_fde {
 	uint64_t start;	 /* vaddr of the first instruction covered */
-	uint32_t size;	 /* bytes covered; no further than the next one's start */
+	uint32_t size;	 /* bytes covered; at most up to the start of the next FDE */
 	uint32_t offset; /* of the FDE record in the section */
 };
 
@@ -38,27 +38,30 @@ struct ehframe {
 	size_t size;
 	uint64_t *fdes; /* ascending, as ehhdr_index() makes them; owned by this struct */
 	uint32_t nr_fdes;
-	struct ehframe_cies *cies; /* some of its CIEs as read; owned by this struct */
+	struct ehframe_cies *cies; /* some of its CIEs; owned by this struct */
 	uint32_t nr_refused;	   /* records that the walk left out */
 	uint16_t machine;	   /* e_machine */
 };
 
 /*
- * By a walk. @machine: e_machine; @bytes is borrowed. 0, -ENOMEM, or -EINVAL when nothing could be
- * read; then there is nothing to free.
+ * Index by a walk. @machine: e_machine; @bytes is borrowed. 0, -ENOMEM, or -EINVAL:
+ * nothing could be read. After an error there is nothing to free.
  */
 int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t vaddr,
 		 uint16_t machine);
 /*
- * By the table of .eh_frame_hdr: its @entries as read, owned by @eh if this is 0 and changed
- * anyway. -EBADMSG: the table is not one to go by.
+ * Index by the @entries of the table of .eh_frame_hdr: changed, and owned by @eh
+ * after 0. -EBADMSG: the table cannot be used.
  */
 int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint16_t machine,
 		     const struct ehhdr *h, uint64_t *entries);
 void ehframe_fini(struct ehframe *eh);
-/* The FDE that covers @vaddr; false: none. Any thread. */
+/* Find the FDE that covers @vaddr; false: none. Any thread. */
 bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *out);
-/* The one with number @i < nr_fdes, by start; false: it is not what the index says. Any thread. */
+/*
+ * Read FDE number @i < nr_fdes, by start; false: the index is wrong about it. Any
+ * thread.
+ */
 bool ehframe_at(const struct ehframe *eh, uint32_t i, struct ehframe_fde *out);
 
 struct ehframe_cie {
@@ -68,7 +71,7 @@ struct ehframe_cie {
 	int32_t data_align;
 	uint8_t encoding;   /* of addresses in its FDEs: DW_EH_PE_* */
 	uint8_t nr_letters; /* of the augmentation string */
-	bool sized;	    /* 'z': FDEs have augmentation data, too */
+	bool sized;	    /* 'z': FDEs also have augmentation data */
 	bool signal;	    /* 'S' */
 };
 
@@ -80,11 +83,11 @@ struct ehframe_record {
 };
 
 /*
- * Read the FDE at @offset with its CIE, checked as the walk checks them. 0 or
- * -EBADMSG. Any thread; no allocation.
+ * Read the FDE at @offset with its CIE, checked as in the walk. 0 or -EBADMSG. Any
+ * thread; no allocation.
  */
 int ehframe_read(const struct ehframe *eh, uint32_t offset, struct ehframe_record *out);
-/* An address in @encoding as CFI holds it; bad for encodings that the walk refuses. */
+/* Read an address in @encoding; bad for encodings that the walk refuses. */
 uint64_t ehframe_read_address(const struct ehframe *eh, struct eh_reader *r, uint8_t encoding);
 
 #endif

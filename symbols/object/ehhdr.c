@@ -2,8 +2,8 @@
 /*
  * Read .eh_frame_hdr.
  *
- * Runs on: a helper. Every number is hostile; sums wrap, and what they yield
- * is compared with the section before it is used.
+ * Runs on: a helper. Every number is hostile; sums wrap, and results are
+ * compared with the section before they are used.
  */
 #include "symbols/object/ehhdr.h"
 
@@ -25,7 +25,7 @@ enum {
 	PE_DATAREL = 0x30,
 };
 
-/* Decode the pointer of encoding @enc at @bytes, the address of which is @field. */
+/* Decode a pointer of encoding @enc at @bytes, whose address is @field. */
 static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint64_t field,
 			   uint64_t data, uint64_t *out)
 {
@@ -38,7 +38,7 @@ static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint6
 
 	if (!width || width > size)
 		return false;
-	for (unsigned int i = 0; i < width; i++) /* the machines we know are little-endian */
+	for (unsigned int i = 0; i < width; i++) /* all supported machines are little-endian */
 		value |= (uint64_t)bytes[i] << (8 * i);
 	if (format >= PE_SDATA2 && width < 8 && value >> (8 * width - 1))
 		value |= ~0ULL << (8 * width);
@@ -53,11 +53,14 @@ static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint6
 		*out = data + value;
 		return true;
 	default:
-		return false; /* indirect, textrel, aligned: no linker writes them here */
+		return false; /* indirect, textrel, aligned: no linker uses them here */
 	}
 }
 
-/* The number of entries, in the one layout that linkers write; 0: another, or they do not fit. */
+/*
+ * Return the number of entries in the one layout that linkers write; 0: another
+ * layout, or they do not fit.
+ */
 static uint32_t count_entries(const uint8_t *bytes, size_t size, uint64_t all)
 {
 	static const uint8_t usual[] = { 1, PE_PCREL | PE_SDATA4, PE_UDATA4,
@@ -90,7 +93,7 @@ bool ehhdr_index(const struct ehhdr *h, uint64_t *entries, size_t size)
 		uint64_t start = base + (uint64_t)(int64_t)(int32_t)entries[i];
 		uint64_t offset = eh_frame + (uint64_t)((int64_t)entries[i] >> 32);
 
-		/* What should not be below 0 has high bits if it is. */
+		/* A number below 0 has high bits. */
 		all |= (start - next) | offset | (size - 1 - offset);
 		entries[i] = start << 32 | (uint32_t)offset;
 		next = start + 1;

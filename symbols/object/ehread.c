@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The slow ends of reading CFI: numbers of more than one byte, records.
+ * The slow paths of reading CFI: numbers of more than one byte, records.
  *
  * Any thread, pure. Invariant: nothing outside [pos, end) is read.
  */
@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* Read the groups of a LEB128; *@shift gets the bits they hold, *@last the last byte. */
+/* Read the groups of a LEB128; *@shift gets their bits, *@last the last byte. */
 static uint64_t read_leb(struct eh_reader *r, unsigned int *shift, uint8_t *last)
 {
 	uint64_t v = 0;

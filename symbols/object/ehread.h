@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading the bytes of .eh_frame and .debug_frame: numbers, blocks, records.
+ * Read the bytes of .eh_frame and .debug_frame: numbers, blocks, records.
  *
- * Every read is checked, and the first that fails makes all later ones 0.
- * Pure; any thread. What sampler threads do at the first sight of each place
- * is inline.
+ * Every read is checked; after the first failure all later reads return 0.
+ * Pure; any thread. Functions that sampler threads call at each new place are
+ * inline.
  */
 #ifndef SYMBOLS_OBJECT_EHREAD_H
 #define SYMBOLS_OBJECT_EHREAD_H
@@ -14,13 +14,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes still to read. */
+/* The bytes still to read. */
 struct eh_reader {
 	const uint8_t *pos, *end;
 	bool bad;
 };
 
-/* @size bytes, or NULL (bad). */
+/* Read @size bytes; NULL (bad): too few. */
 static inline const uint8_t *eh_read_block(struct eh_reader *r, uint64_t size)
 {
 	const uint8_t *p = r->pos;
@@ -33,27 +33,27 @@ static inline const uint8_t *eh_read_block(struct eh_reader *r, uint64_t size)
 	return p;
 }
 
-/* @size: 1, 2, 4 or 8; zero-extended. */
+/* Read @size (1, 2, 4 or 8) bytes, zero-extended. */
 static inline uint64_t eh_read_fixed(struct eh_reader *r, unsigned int size)
 {
 	const uint8_t *p = eh_read_block(r, size);
 	uint64_t v = 0;
 
 	if (p)
-		memcpy(&v, p, size); /* the machines we know are little-endian */
+		memcpy(&v, p, size); /* all supported machines are little-endian */
 	return v;
 }
 
 uint64_t eh_read_long_uleb(struct eh_reader *r);
 int64_t eh_read_long_sleb(struct eh_reader *r);
 
-/* Of one byte, as nearly all are? */
+/* Test for a LEB128 of one byte, as nearly all are. */
 static inline bool eh_is_short(const struct eh_reader *r)
 {
 	return !r->bad && r->pos < r->end && !(*r->pos & 0x80);
 }
 
-/* More than 64 bits is bad. */
+/* Read a ULEB128; more than 64 bits is bad. */
 static inline uint64_t eh_read_uleb(struct eh_reader *r)
 {
 	return eh_is_short(r) ? *r->pos++ : eh_read_long_uleb(r);
@@ -65,10 +65,10 @@ static inline int64_t eh_read_sleb(struct eh_reader *r)
 }
 
 /*
- * Open the record at @offset of a section of @all bytes: its payload, without
- * the length. -ENODATA at the terminator or the end; -EBADMSG when it leaves
- * the section; -ENOTSUP for 64-bit lengths (readers do not agree on the width
- * of their CIE pointer).
+ * Open the record at @offset of a section of @all bytes: its payload, without the
+ * length. -ENODATA at the terminator or the end; -EBADMSG when it leaves the
+ * section; -ENOTSUP for 64-bit lengths (readers do not agree on the width of the CIE
+ * pointer).
  */
 int eh_open_record(const uint8_t *bytes, uint64_t all, uint64_t offset, struct eh_reader *out);
 

@@ -14,7 +14,7 @@
 #define SHSTR_SIZE_MAX	 (4U << 20)
 #define DYNAMIC_SIZE_MAX (64ULL << 10)
 #define NOTES_SIZE_MAX	 (64U << 10)
-#define PIECE		 (4UL << 20) /* read at once: so often it is told how far we are */
+#define PIECE		 (4UL << 20) /* bytes per read: the step of the progress */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NATIVE_DATA ELFDATA2LSB
@@ -22,7 +22,7 @@
 #define NATIVE_DATA ELFDATA2MSB
 #endif
 
-/* One read of at most PIECE bytes; whoever looks on is told. */
+/* Read at most PIECE bytes, watched. */
 static ssize_t read_some(const struct elffile *f, uint64_t offset, void *buf, size_t size)
 {
 	ssize_t nr = watch_begin(f->watch);
@@ -133,7 +133,7 @@ static Elf64_Phdr widen_phdr(const Elf32_Phdr *p)
 	};
 }
 
-/* Read @nr section headers, widened, into new memory. */
+/* Read @nr section headers, widened, into malloc'ed memory. */
 static int read_shdrs(const struct elffile *f, uint64_t offset, uint32_t nr, Elf64_Shdr **out)
 {
 	Elf64_Shdr *shdrs;
@@ -157,7 +157,7 @@ static int read_shdrs(const struct elffile *f, uint64_t offset, uint32_t nr, Elf
 	return shdrs ? 0 : -ENOMEM;
 }
 
-/* Read the section headers; a file without usable ones is an honest file. */
+/* Read the section headers; a file without usable ones is valid. */
 static void read_sections(struct elffile *f, const Elf64_Ehdr *eh, Elf64_Shdr *first)
 {
 	size_t entry = f->elf_class == ELFCLASS64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
@@ -269,7 +269,7 @@ static void read_build_id(struct elffile *f)
 	}
 }
 
-/* Read the headers of @f, whose bytes are known. */
+/* Read the headers of @f. */
 static int open_headers(struct elffile *f, struct err *e)
 {
 	Elf64_Shdr first = { 0 };

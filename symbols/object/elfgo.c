@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Walk Go's function table: sorted pairs of (offset of code, offset of its
- * description), the second word of which says where the name is.
+ * Walk the function table of Go: sorted pairs of (offset of code, offset of the
+ * description); the second word of a description is the offset of the name.
  *
  * Runs on: a helper.
  */
@@ -27,11 +27,14 @@ static uint64_t word_at(const struct table *g, uint64_t offset, unsigned int siz
 
 	if (offset > g->size || size > g->size - offset)
 		return 0;
-	memcpy(&word, g->bytes + offset, size); /* the machines we know are little-endian */
+	memcpy(&word, g->bytes + offset, size); /* all supported machines are little-endian */
 	return word;
 }
 
-/* Read the header; false if we do not know it. @text: where code begins if it does not say. */
+/*
+ * Read the header; false: unknown version. @text: the start of code if the header
+ * has none.
+ */
 static bool read_header(struct table *g, uint64_t text)
 {
 	uint32_t magic = (uint32_t)word_at(g, 0, 4);
@@ -43,13 +46,13 @@ static bool read_header(struct table *g, uint64_t text)
 	g->text = word_at(g, 8 + 2 * 8, 8);
 	g->names = word_at(g, 8 + 3 * 8, 8);
 	g->functions = word_at(g, 8 + 7 * 8, 8);
-	if (!g->text) /* a relocation would fill it in */
+	if (!g->text) /* filled in by a relocation */
 		g->text = text;
 	return g->names < g->size && g->functions < g->size && g->nr < ELFSYM_SYMBOLS_MAX &&
 	       (g->nr + 1) * 8 <= g->size - g->functions;
 }
 
-/* Add function @i; it ends where the next one begins. */
+/* Add function @i, which ends where the next one begins. */
 static int add_function(struct elfsym *t, const struct table *g, uint64_t i)
 {
 	uint64_t entry = g->functions + i * 8;

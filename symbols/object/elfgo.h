@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The function table that Go programs keep for their own tracebacks,
- * .gopclntab: it is there even when everything else was stripped. The layout
- * is that of Go 1.18 and later (go/src/internal/abi, debug/gosym).
+ * The function table that Go programs keep for their tracebacks, .gopclntab:
+ * present even in stripped programs. The layout is that of Go 1.18 and later
+ * (go/src/internal/abi, debug/gosym).
  *
  * Any thread; slow. Every byte is hostile.
  */
@@ -13,7 +13,7 @@
 
 #define ELFGO_SIZE_MAX (512UL << 20)
 
-/* Add the functions of @f to @t. 0, -ENOENT (no table that is known), or -errno. */
+/* Add the functions of @f to @t. 0, -ENOENT (no known table), or -errno. */
 int elfgo_add(struct elfsym *t, const struct elffile *f);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Find the stubs of an object and the functions they lead to.
+ * Find the stubs of an object and the functions they call.
  *
  * Runs on: a helper.
  */
@@ -16,28 +16,28 @@
 #define RELOCATIONS_MAX (2U << 20)
 #define SLOTS_MAX	(256U << 10)
 #define PLT_SIZE_MAX	(8U << 20)
-#define SEARCHES_MAX	(32ULL << 20) /* symbols looked at for indirect functions */
+#define SEARCHES_MAX	(32ULL << 20) /* symbols searched for indirect functions */
 #define BATCH		1024U
 
-/* A slot of the GOT, and the function whose address it gets. */
+/* A slot of the GOT, and the function whose address it holds. */
 struct slot {
 	uint64_t vaddr;
 	uint64_t target; /* of an indirect function: its resolver; else 0 */
-	uint32_t name;	 /* in the names of the dynamic symbols */
+	uint32_t name;	 /* offset in the names of the dynamic symbols */
 };
 
 struct plt {
 	const struct elffile *f;
 	struct slot *slots;
 	uint32_t nr_slots, max_slots;
-	uint32_t next; /* the slot behind the one found last */
+	uint32_t next; /* the slot after the one found last */
 	struct elffile_dynamic dynamic;
 	Elf64_Sym *dynsym;
 	uint64_t nr_dynsym;
 	uint64_t nr_searched;
 };
 
-/* What each machine calls its relocations of GOT slots. */
+/* Relocation types of GOT slots, per machine. */
 static const struct machine {
 	uint16_t machine;
 	uint32_t jump_slot, glob_dat, irelative;
@@ -66,8 +66,10 @@ static int add_slot(struct plt *p, const struct machine *m, const Elf64_Rela *r)
 	return 0;
 }
 
-/* Collect the slots that the relocations of section @s fill. Those that only add come first, if
- * any. */
+/*
+ * Collect the slots that the relocations of section @s fill. Relative relocations
+ * are skipped.
+ */
 static int read_relocations(struct plt *p, const struct machine *m, const Elf64_Shdr *s)
 {
 	uint64_t nr = s->sh_size / sizeof(Elf64_Rela);
@@ -92,7 +94,6 @@ static int read_relocations(struct plt *p, const struct machine *m, const Elf64_
 	return rc;
 }
 
-/* Read the dynamic symbols. */
 static int read_dynsym(struct plt *p)
 {
 	const Elf64_Shdr *s = elffile_section_of_type(p->f, SHT_DYNSYM);
@@ -111,7 +112,7 @@ static int read_dynsym(struct plt *p)
 	return 0;
 }
 
-/* The slot at @vaddr. Stubs mostly come in the order of their slots. */
+/* Find the slot at @vaddr. Stubs are mostly in the order of their slots. */
 static const struct slot *find_slot(struct plt *p, uint64_t vaddr)
 {
 	uint32_t lo = 0, hi = p->nr_slots;
@@ -130,7 +131,7 @@ static const struct slot *find_slot(struct plt *p, uint64_t vaddr)
 	return lo < p->nr_slots && p->slots[lo].vaddr == vaddr ? &p->slots[lo] : NULL;
 }
 
-/* The name of the indirect function whose resolver is at @target, among the symbols of @t. */
+/* Write the name of the indirect function with the resolver @target, found in @t. */
 static size_t name_of_resolver(struct plt *p, const struct elfsym *t, uint64_t target, char *buf,
 			       size_t max)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Search for {load the number of rt_sigreturn, system call}: where a symbol
- * says so, and in all code of a small object.
+ * Search for {load the number of rt_sigreturn, system call}: at symbols that
+ * name it, and in all code of a small object.
  *
- * Runs on the loader. Invariant: at most CODE_SIZE_MAX bytes are read.
+ * Runs on: the loader. Invariant: at most CODE_SIZE_MAX bytes are read.
  */
 #include "symbols/object/elfsig.h"
 
@@ -35,8 +35,8 @@ static bool found(struct image *image, uint64_t vaddr, const struct trampoline *
 }
 
 /*
- * Code is small where it is nothing but a libc or a vdso: look at all of it.
- * What is linked with others leaves signals to its libc.
+ * Search all code of a libc or a vdso, which are small. Objects linked with others
+ * use the handler return of their libc.
  */
 static bool find_by_code(struct image *image, const struct elffile *f, const struct trampoline *t)
 {
@@ -80,7 +80,10 @@ static bool names_it(const char *name)
 	return false;
 }
 
-/* A symbol is a hint, the instructions decide: they and what pads them are all of the function. */
+/*
+ * Check the functions that a symbol names: the instructions and their padding must
+ * be all of the function.
+ */
 static bool find_by_name(struct image *image, const struct elffile *f, const struct trampoline *t)
 {
 	for (uint32_t i = 0; i < image->nr_symbols; i++) {

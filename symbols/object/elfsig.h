@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where an object returns from signal handlers: the kernel's frame lies at sp
- * there. glibc's code for it has unwind tables on x86-64; that of the arm64
- * vdso, of musl and of Go has none, and is known by its instructions alone.
+ * The code of an object that returns from signal handlers: the signal frame of the
+ * kernel is at sp there. In glibc this code has unwind tables on x86-64; in the
+ * arm64 vdso, in musl and in Go it has none, and is recognised by its instructions.
  *
  * Any thread; slow. Every byte is hostile.
  */
@@ -12,7 +12,7 @@
 #include "symbols/object/elffile.h"
 #include "symbols/object/image.h"
 
-/* Find it in @f, whose segments and symbols @image has already; false: there is none. */
+/* Find the code in @f, whose segments and symbols are in @image; false: none. */
 bool elfsig_find(struct image *image, const struct elffile *f);
 
 #endif

@@ -2,9 +2,8 @@
 /*
  * Symbol tables -> functions sorted by address.
  *
- * Tables have a hundred thousand symbols, of which few are ever asked for: what
- * a name tells (its size, its underscores) is looked at where two symbols are at
- * one address, and nowhere else.
+ * Tables have a hundred thousand symbols, few of which are ever shown: names
+ * are read only where two symbols have one address.
  *
  * Runs on: a helper. Every number of the file is hostile.
  */
@@ -19,7 +18,7 @@
 /* The lowest four bits are those of rank_by_name(). */
 #define RANK_TABLE    (1U << 4) /* in a symbol table, where names vary */
 #define RANK_SIZE     (1U << 10)
-#define RANK_FUNC     (1U << 11) /* above: whatever the table says of a mere label */
+#define RANK_FUNC     (1U << 11) /* above all ranks of mere labels */
 #define NAME_RANK_MAX 15U
 #define BATCH	      2048U
 #define TIE_BYTES     64
@@ -62,7 +61,7 @@ static int reserve_names(struct elfsym *t, size_t size)
 	return 0;
 }
 
-/* Append the string table of @symtab to the names; *base is where it starts there. */
+/* Append the string table of @symtab to the names; *base is its offset there. */
 static int add_names(struct elfsym *t, const struct elffile *f, const Elf64_Shdr *symtab,
 		     size_t *base)
 {
@@ -88,7 +87,10 @@ static int add_names(struct elfsym *t, const struct elffile *f, const Elf64_Shdr
 	return 0;
 }
 
-/* Marks between code and data ($x, $a, $d, $t) and the assembler's own labels are no functions. */
+/*
+ * Test for marks between code and data ($x, $a, $d, $t) and local labels of the
+ * assembler.
+ */
 static bool is_mark(const char *name)
 {
 	if (name[0] == '$')
@@ -96,7 +98,10 @@ static bool is_mark(const char *name)
 	return name[0] == '.' && name[1] == 'L';
 }
 
-/* Could this be code? Sections decide where the table names one we know. */
+/*
+ * Test whether the symbol may be code; sections decide where the table names a known
+ * one.
+ */
 static bool is_code(const struct elffile *f, const Elf64_Sym *sym)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
@@ -111,8 +116,8 @@ static bool is_code(const struct elffile *f, const Elf64_Sym *sym)
 }
 
 /*
- * Of names for one address the one with the highest rank is shown; the order is
- * perf's. What the name itself adds is left for rank_by_name().
+ * Rank names of one address, in the order of perf: the highest rank is shown.
+ * rank_by_name() adds the rank of the name itself.
  */
 static uint16_t rank_of(const Elf64_Sym *sym)
 {
@@ -127,7 +132,7 @@ static uint16_t rank_of(const Elf64_Sym *sym)
 	       (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE ? RANK_FUNC : 0);
 }
 
-/* Keep @sym if it is a function with a name; there is room. */
+/* Add @sym if it is a function with a name; memory is reserved. */
 static void add_symbol(struct elfsym *t, const struct elffile *f, const Elf64_Sym *sym, size_t base,
 		       uint64_t bias)
 {
@@ -247,7 +252,7 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Where code may be: the executable sections, else the executable segments; sorted. */
+/* Collect the executable sections, else the executable segments; sorted. */
 static int code_ranges(const struct elffile *f, struct range **out, uint32_t *nr)
 {
 	struct range *r = calloc((size_t)f->nr_shdrs + f->nr_phdrs + 1, sizeof(*r));
@@ -277,8 +282,8 @@ static int code_ranges(const struct elffile *f, struct range **out, uint32_t *nr
 }
 
 /*
- * The end of the code range that holds @vaddr; 0 when none does. *@at is the
- * last range that began so far: addresses come in their order.
+ * Return the end of the code range with @vaddr; 0: none. *@at is the last range
+ * reached: addresses are passed in order.
  */
 static uint64_t range_end(const struct range *r, uint32_t nr, uint32_t *at, uint64_t vaddr)
 {
@@ -287,7 +292,7 @@ static uint64_t range_end(const struct range *r, uint32_t nr, uint32_t *at, uint
 	return nr && r[*at].start <= vaddr && vaddr < r[*at].end ? r[*at].end : 0;
 }
 
-/* What the name of @s adds to its rank: the fewer underscores first, the better. */
+/* Return the rank of the name of @s: fewer leading underscores are better. */
 static uint32_t rank_by_name(const struct elfsym *t, const struct image_symbol *s)
 {
 	const char *name = t->names + s->name;
@@ -300,7 +305,9 @@ static uint32_t rank_by_name(const struct elfsym *t, const struct image_symbol *
 	return s->rank | (NAME_RANK_MAX - underscores);
 }
 
-/* The size of its name; none is told when too many bytes were looked at: tables' names may overlap.
+/*
+ * Return the size of a name; 0 after too many bytes, since the names of a table may
+ * overlap.
  */
 static size_t size_of_name(struct elfsym *t, const struct image_symbol *s)
 {
@@ -313,7 +320,7 @@ static size_t size_of_name(struct elfsym *t, const struct image_symbol *s)
 	return size;
 }
 
-/* Is @s, at the address of @best, the better one? */
+/* Test whether @s is a better name than @best at the same address. */
 static bool is_better(struct elfsym *t, const struct image_symbol *s,
 		      const struct image_symbol *best)
 {
@@ -331,7 +338,10 @@ static bool is_better(struct elfsym *t, const struct image_symbol *s,
 	return order ? order < 0 : s->name < best->name;
 }
 
-/* The best of the symbols at the address of the one at @i, which becomes the next one's. */
+/*
+ * Return the best of the symbols at the address of symbol @i, and set @i to the next
+ * address.
+ */
 static struct image_symbol take_best(struct elfsym *t, uint32_t *i)
 {
 	const struct image_symbol *s = t->symbols + *i, *best = s, *end = t->symbols + t->nr;
@@ -344,9 +354,9 @@ static struct image_symbol take_best(struct elfsym *t, uint32_t *i)
 }
 
 /*
- * Of the sorted symbols keep the best of each address, but none outside code and
- * no labels inside functions; those without a size end at the next one, or where
- * their code does.
+ * Keep the best symbol of each address, but none outside code and no labels inside
+ * functions. Symbols without a size end at the next one, or at the end of their
+ * code.
  */
 static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_ranges)
 {
@@ -376,7 +386,7 @@ static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_
 	t->nr = kept;
 }
 
-/* Give back what collecting took too much of. */
+/* Free unused memory. */
 static void shrink(struct elfsym *t)
 {
 	struct image_symbol *fit = reallocarray(t->symbols, MAX(t->nr, 1U), sizeof(*fit));

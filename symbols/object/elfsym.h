@@ -2,7 +2,7 @@
 /*
  * The symbol tables of an ELF file -> one sorted array of functions.
  *
- * Collect any number of tables, then finish once. Any thread; slow. Pure but
+ * Collect any number of tables, then finish once. Any thread; slow. Pure except
  * for reading the file.
  */
 #ifndef SYMBOLS_OBJECT_ELFSYM_H
@@ -19,27 +19,29 @@ struct elfsym {
 	uint32_t nr, max;
 	char *names;
 	size_t names_size, names_max;
-	uint32_t dynstr; /* where the names of the dynamic symbols begin */
+	uint32_t dynstr; /* offset of the names of the dynamic symbols */
 	size_t dynstr_size;
-	uint64_t nr_bytes_scanned; /* of names: tables whose names overlap cost no more */
+	uint64_t nr_bytes_scanned; /* of names: a limit for tables whose names overlap */
 };
 
 void elfsym_fini(struct elfsym *t);
 /*
- * Add the functions of the table of @type (SHT_SYMTAB or SHT_DYNSYM), @bias
- * added to each address. 0, -ENOENT without such a table, -E2BIG, -ERANGE,
- * -EIO, -ENOMEM; what was collected before stays.
+ * Add the functions of the table of @type (SHT_SYMTAB or SHT_DYNSYM), @bias added to
+ * each address. 0, -ENOENT without such a table, -E2BIG, -ERANGE, -EIO, -ENOMEM;
+ * symbols collected before stay.
  */
 int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_t bias);
-/* Add one function that no table has; the name is copied. 0, -E2BIG, -ENOMEM. */
+/* Add one function that is in no table; copies the name. 0, -E2BIG, -ENOMEM. */
 int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char *name,
 		     size_t name_size);
-/* Add the stub that leads to @function, in the names of the dynamic symbols; one without a name is
- * none. */
+/*
+ * Add a stub that calls @function, an offset in the names of the dynamic symbols;
+ * ignored without a name.
+ */
 int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint32_t function);
 /*
- * Sort, keep the best symbol of each address, give sizes to those without.
- * @f: the file whose executable sections (or segments) bound them.
+ * Sort, keep the best symbol of each address, set missing sizes. @f: the file whose
+ * executable sections (or segments) bound them.
  */
 int elfsym_finish(struct elfsym *t, const struct elffile *f);
 

@@ -303,9 +303,10 @@ static void free_thread(struct rcu_head *head)
 {
 	struct process_thread *th =
 		(struct process_thread *)((char *)head - offsetof(struct process_thread, rcu));
-	struct thread_name *name = atomic_load_explicit(&th->names, memory_order_relaxed);
+	struct thread_name *name;
 
 	reclaim_grace_over();
+	name = atomic_load_explicit(&th->names, memory_order_relaxed);
 	while (name) {
 		struct thread_name *older = older_of(name);
 
