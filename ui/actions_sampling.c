@@ -123,7 +123,7 @@ static void focus_process(struct ui_state *st, uint32_t code)
 		return;
 	if (!st->scope.drilled && st->view == VIEW_PROCESSES && !st->by_thread && row)
 		navigate_into_process(st, (uint32_t)row->id);
-	at = ui_state_process(st);
+	at = ui_state_process(st, st->shown);
 	if (!st->scope.drilled || at == UINT32_MAX)
 		ui_state_say(st, false, "pick a process first (p), then x samples it alone");
 	else if (st->latest->focus == p->processes[at].pid)

@@ -118,7 +118,7 @@ void model_take(struct ui_state *st, struct profile *p)
 	if (!p)
 		return;
 	st->latest = p;
-	folds_arrived(st, p);
+	folds_arrived(st);
 	if (!st->frozen) {
 		st->shown = p;
 		folds_note(st);

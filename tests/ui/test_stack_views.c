@@ -125,7 +125,7 @@ static void test_tree_keys(void **state)
 	press(&b, '*');
 	look(&b);
 	assert_int_equal(b.st.lists[VIEW_TREE].nr,
-			 folds_of(&b.st)->trees[FOLDS_TREE].fold.nr_nodes);
+			 folds_tree_shown(&b.st, FOLDS_TREE)->fold.nr_nodes);
 	press(&b, '*');
 	assert_int_equal(b.st.lists[VIEW_TREE].nr, 1);
 	press(&b, 't');
@@ -341,9 +341,8 @@ static int col_of_box(struct bench *b, const char *name)
 
 	for (uint32_t i = 0; i < s->nr_boxes; i++)
 		if (!strcmp(folds_text(&b->st,
-				       &folds_of(&b->st)
-						->trees[FOLDS_FLAME]
-						.fold.nodes[s->boxes[i].node],
+				       &folds_tree_shown(&b->st, FOLDS_FLAME)
+						->fold.nodes[s->boxes[i].node],
 				       buf, sizeof(buf))
 				    .str,
 			    name))
@@ -521,15 +520,15 @@ static void test_folds_are_kept(void **state)
 	bench_init(&b, 100, 40, false);
 	model_take(&b.st, folded_profile(server));
 	press(&b, '3');
-	nodes = folds_of(&b.st)->trees[FOLDS_TREE].fold.nodes;
+	nodes = folds_tree_shown(&b.st, FOLDS_TREE)->fold.nodes;
 	assert_non_null(nodes);
 	for (const char *k = "jjk+-*GgJ142356 3"; *k; k++) {
 		press(&b, (uint32_t)*k);
 		look(&b);
 	}
-	assert_ptr_equal(folds_of(&b.st)->trees[FOLDS_TREE].fold.nodes, nodes);
+	assert_ptr_equal(folds_tree_shown(&b.st, FOLDS_TREE)->fold.nodes, nodes);
 	press(&b, 'K');
-	assert_true(folds_of(&b.st)->trees[FOLDS_TREE].config.filter.hide_kernel);
+	assert_true(folds_tree_shown(&b.st, FOLDS_TREE)->config.filter.hide_kernel);
 	bench_fini(&b);
 }
 

@@ -55,19 +55,20 @@ double ui_state_want_hz(const struct ui_state *st)
 	return st->latest->events[ui_state_event(st, st->latest)].want_hz;
 }
 
-uint32_t ui_state_process(const struct ui_state *st)
+uint32_t ui_state_process(const struct ui_state *st, const struct profile *p)
 {
-	for (uint32_t i = 0; st->shown && i < st->shown->nr_processes; i++)
-		if (st->shown->processes[i].id == st->scope.process)
+	for (uint32_t i = 0; p && i < p->nr_processes; i++)
+		if (p->processes[i].id == st->scope.process)
 			return i;
 	return UINT32_MAX;
 }
 
-uint32_t ui_state_thread(const struct ui_state *st)
+uint32_t ui_state_thread(const struct ui_state *st, const struct profile *p)
 {
-	for (uint32_t i = 0;
-	     st->scope.drilled && st->scope.in_thread && st->shown && i < st->shown->nr_tasks; i++)
-		if (st->shown->tasks[i].id == st->scope.thread)
+	bool one = st->scope.drilled && st->scope.in_thread;
+
+	for (uint32_t i = 0; one && p && i < p->nr_tasks; i++)
+		if (p->tasks[i].id == st->scope.thread)
 			return i;
 	return UINT32_MAX;
 }

@@ -92,7 +92,7 @@ struct ui_state {
 	bool by_thread;		   /* processes split by thread (H) */
 	bool process_tree;	   /* processes below their parents (t) */
 	bool fold_threads;	   /* "worker-1", "worker-2" are one: "worker-*" */
-	struct folds *folds;	   /* folds, and what is unfolded; NULL: no memory */
+	struct folds *folds;	   /* a cache that const readers fill; NULL: no memory */
 	struct file_worker *files; /* borrowed: writes files; NULL: the main thread does */
 	struct folding *folding;   /* borrowed: the thread that folds; NULL: this one does */
 
@@ -114,10 +114,10 @@ void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 uint32_t ui_state_event(const struct ui_state *st, const struct profile *p);
 /* The rate wanted now, as far as it is known here. */
 double ui_state_want_hz(const struct ui_state *st);
-/* Index of the process drilled into in the shown profile; UINT32_MAX if it is not there. */
-uint32_t ui_state_process(const struct ui_state *st);
-/* Index of the thread drilled into; UINT32_MAX: all threads, or it is not there. */
-uint32_t ui_state_thread(const struct ui_state *st);
+/* Index in @p of the process drilled into; UINT32_MAX: none, or it has no samples. */
+uint32_t ui_state_process(const struct ui_state *st, const struct profile *p);
+/* Index in @p of the thread drilled into; UINT32_MAX: all threads, or it has no samples. */
+uint32_t ui_state_thread(const struct ui_state *st, const struct profile *p);
 void ui_state_zone(struct ui_state *st, const struct zone *zone);
 
 static inline struct list *ui_state_list(struct ui_state *st)

@@ -54,16 +54,30 @@ bool baseline_is_on(const struct ui_state *st)
 	return !b->nr_events && !st->shown->nr_events;
 }
 
-bool baseline_state(const struct ui_state *st, struct ui_state *then)
+/* What differs while the state shows the baseline. */
+struct baseline_swap {
+	struct profile *shown;
+	char event_name[EVENT_NAME_MAX];
+	double percent_limit;
+};
+
+/* Show the baseline in the place of the shown profile, until show_again(). */
+static void show_baseline(struct ui_state *st, struct baseline_swap *swap)
 {
-	if (!baseline_is_on(st))
-		return false;
-	*then = *st;
-	snprintf(then->scope.event_name, sizeof(then->scope.event_name), "%s", event_of(st));
-	then->shown = st->baseline;
-	/* What was lighter than the limit then was there all the same. */
-	then->percent_limit = 0;
-	return true;
+	*swap = (struct baseline_swap){ .shown = st->shown, .percent_limit = st->percent_limit };
+	memcpy(swap->event_name, st->scope.event_name, sizeof(swap->event_name));
+	/* "" would be the baseline's first event: perhaps another one. */
+	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", event_of(st));
+	st->shown = st->baseline;
+	/* Rows that were lighter than the limit then existed all the same. */
+	st->percent_limit = 0;
+}
+
+static void show_again(struct ui_state *st, const struct baseline_swap *swap)
+{
+	st->shown = swap->shown;
+	st->percent_limit = swap->percent_limit;
+	memcpy(st->scope.event_name, swap->event_name, sizeof(swap->event_name));
 }
 
 /* What is gone: rows with names alike are one. */
@@ -137,7 +151,7 @@ static void merge_gone(struct gone *gone)
 }
 
 /* "parse 3.1%, cc* (14) 1.2%, and 3 more" */
-static void tell_gone(struct gone *gone, struct list *list)
+static void report_gone(struct gone *gone, struct list *list)
 {
 	char share[FORMAT_MAX], times[16], text[sizeof(list->gone)];
 	size_t n = 0;
@@ -173,14 +187,14 @@ static int by_row_id(const void *pa, const void *pb)
 }
 
 /* Rows against rows, which the view makes of both profiles. */
-static void compare_rows(const struct ui_state *then, const struct view *v, struct list *list,
+static void compare_rows(const struct ui_state *st, const struct view *v, struct list *list,
 			 struct gone *gone)
 {
 	struct list old = { 0 };
 	char buf[TEXT_MAX];
 	bool *met;
 
-	v->build(then, &old);
+	v->build(st, &old);
 	if (old.nr)
 		qsort(old.rows, old.nr, sizeof(*old.rows), by_row_id);
 	met = calloc(old.nr + 1ULL, sizeof(*met));
@@ -196,7 +210,7 @@ static void compare_rows(const struct ui_state *then, const struct view *v, stru
 	for (uint32_t i = 0; i < old.nr && met; i++)
 		if (!met[i] && baseline_differs(old.rows[i].count, old.count, 0, list->count))
 			add_gone(gone, share_of(v, &old.rows[i], old.count),
-				 v->name(then, &old.rows[i], buf, sizeof(buf)));
+				 v->name(st, &old.rows[i], buf, sizeof(buf)));
 	free(met);
 	free(old.rows);
 }
@@ -218,12 +232,12 @@ static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds
 }
 
 /* The node, with the process or thread that it is in: there may be more of that name. */
-static struct safe_text gone_name(const struct ui_state *then, const struct folds_tree *old,
+static struct safe_text gone_name(const struct ui_state *st, const struct folds_tree *old,
 				  uint32_t n, char *buf, size_t size)
 {
 	const struct fold_tree_node *nodes = old->fold.nodes;
 	char text[TEXT_MAX], first[TEXT_MAX];
-	struct safe_text name = folds_text(then, &nodes[n], text, sizeof(text));
+	struct safe_text name = folds_text(st, &nodes[n], text, sizeof(text));
 	uint32_t top = n;
 
 	while (nodes[top].depth > 1)
@@ -231,14 +245,14 @@ static struct safe_text gone_name(const struct ui_state *then, const struct fold
 	if (top == n || nodes[top].function != FOLD_NONE)
 		return text_format(buf, size, "%s", name.str);
 	return text_format(buf, size, "%s %s",
-			   folds_text(then, &nodes[top], first, sizeof(first)).str, name.str);
+			   folds_text(st, &nodes[top], first, sizeof(first)).str, name.str);
 }
 
 /* Rows that are nodes: more of them than are in sight are known of both profiles. */
-static void compare_nodes(const struct ui_state *st, const struct ui_state *then,
-			  const struct view *v, struct list *list, struct gone *gone)
+static void compare_nodes(const struct ui_state *st, const struct view *v,
+			  const struct folds_tree *now, struct list *list, struct gone *gone)
 {
-	const struct folds_tree *old = v->tree(then), *now = v->tree(st);
+	const struct folds_tree *old = v->tree(st);
 	char buf[TEXT_MAX];
 
 	if (!old || !now)
@@ -255,21 +269,25 @@ static void compare_nodes(const struct ui_state *st, const struct ui_state *then
 	for (uint32_t n = 1; n < old->fold.nr_nodes; n++)
 		if (is_gone(old, n, now))
 			add_gone(gone, old->fold.nodes[n].total / old->fold.weight,
-				 gone_name(then, old, n, buf, sizeof(buf)));
+				 gone_name(st, old, n, buf, sizeof(buf)));
 }
 
-void baseline_compare(const struct ui_state *st, const struct view *v, struct list *list)
+void baseline_compare(struct ui_state *st, const struct view *v, struct list *list)
 {
+	const struct folds_tree *now;
+	struct baseline_swap swap;
 	struct gone gone = { .nr = 0 };
-	struct ui_state then;
 
 	list->gone[0] = '\0';
-	if (!v->compared || !baseline_state(st, &then))
+	if (!v->compared || !baseline_is_on(st))
 		return;
+	now = v->tree ? v->tree(st) : NULL;
+	show_baseline(st, &swap);
 	if (v->tree)
-		compare_nodes(st, &then, v, list, &gone);
+		compare_nodes(st, v, now, list, &gone);
 	else
-		compare_rows(&then, v, list, &gone);
-	tell_gone(&gone, list);
+		compare_rows(st, v, list, &gone);
+	show_again(st, &swap);
+	report_gone(&gone, list);
 	free(gone.rows);
 }

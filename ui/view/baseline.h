@@ -9,16 +9,14 @@
 
 #include "ui/view/view.h"
 
-/* Is there one, and does it have the shown event? */
+/* Is there a baseline, and does it have the shown event? */
 bool baseline_is_on(const struct ui_state *st);
-/* The state with the baseline in the place of the shown profile; false: there is none. */
-bool baseline_state(const struct ui_state *st, struct ui_state *then);
-/* The rows of @list, as they came from the view, against those of then; and what is gone. */
-void baseline_compare(const struct ui_state *st, const struct view *v, struct list *list);
+/* Compare the rows of @list, as the view built them, with those of the baseline. */
+void baseline_compare(struct ui_state *st, const struct view *v, struct list *list);
 
-/* Can @k0 of @n0 and @k1 of @n1 be of one rate? True: hardly (|z| of two proportions > 2.576). */
+/* Do @k0 of @n0 and @k1 of @n1 samples differ surely (|z| of two proportions > 2.576)? */
 bool baseline_differs(double k0, double n0, double k1, double n1);
-/* What @k1 samples of @n1 are to @k0 of @n0 then. */
+/* Classify the change from @k0 of @n0 samples to @k1 of @n1. */
 enum row_change baseline_change(double k0, double n0, double k1, double n1);
 
 #endif

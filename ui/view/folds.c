@@ -1,125 +1,466 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Folds of the shown profile, kept until it or the filter changes; and which
- * of them the next profile should come with. The main thread, but for
+ * Folds of profiles: made, kept, dropped. The main thread, but for
  * folds_make().
  *
- * Invariant: a fold that is made is of the shown profile, or of the baseline.
+ * Invariants: a fold that is made is of the profile that its folds_of belongs
+ * to. Outside of folds_plan() and folds_make() nothing is wanted of @next and
+ * of the baseline.
  */
 #include "ui/view/folds.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "symbols/base/base.h"
 
-/* Nobody looks at less than this share; and a tree of everything costs memory. */
+/* Lighter nodes are not shown; and a tree of everything takes much memory. */
 #define LEAST_SHARE 0.00002
 
-/* A profile of more than this is folded by the thread, whoever asks. */
-#define LATE_CELLS 20000
+/* A profile of more counts is folded by the thread even for a key. */
+#define LATE_COUNTS 20000
 
-/* What was asked for of the shown profile, a bit each. */
-enum asked {
-	ASKED_ROWS, /* FOLDS_NR_CODE of them */
-	ASKED_LINES = ASKED_ROWS + FOLDS_NR_CODE,
-	ASKED_TREES, /* FOLDS_NR of them */
-	ASKED_CALLERS = ASKED_TREES + FOLDS_NR,
-	ASKED_PROCESSES,
-	ASKED_TASKS,
-	ASKED_EVENTS, /* ROW_EVENTS of them */
+/* ---- phases ---- */
+
+enum step {
+	STEP_PLAN,   /* the next profile is to be folded */
+	STEP_ARRIVE, /* a profile is shown, folded ahead or not */
+	STEP_LEND,   /* the shown profile is to be folded for a key */
+	STEP_RETURN, /* that is done */
+	STEP_FORGET, /* other tasks count */
+	NR_STEPS,
 };
+
+/* 0: impossible. One job at a time: nothing is lent while the next profile is folded. */
+static const uint8_t transitions[FOLDS_NR_PHASES][NR_STEPS] = {
+	[FOLDS_IDLE] = { [STEP_PLAN] = FOLDS_AHEAD,
+			 [STEP_ARRIVE] = FOLDS_IDLE,
+			 [STEP_LEND] = FOLDS_LENT,
+			 [STEP_FORGET] = FOLDS_IDLE },
+	[FOLDS_AHEAD] = { [STEP_ARRIVE] = FOLDS_IDLE, [STEP_FORGET] = FOLDS_AHEAD_STALE },
+	[FOLDS_AHEAD_STALE] = { [STEP_ARRIVE] = FOLDS_IDLE, [STEP_FORGET] = FOLDS_AHEAD_STALE },
+	[FOLDS_LENT] = { [STEP_RETURN] = FOLDS_IDLE, [STEP_FORGET] = FOLDS_LENT_STALE },
+	[FOLDS_LENT_STALE] = { [STEP_RETURN] = FOLDS_IDLE, [STEP_FORGET] = FOLDS_LENT_STALE },
+};
+
+/* Take a step. Return the phase that it ends. */
+static enum folds_phase take_step(struct folds *s, enum step step)
+{
+	enum folds_phase before = s->phase;
+
+	assert(transitions[before][step]);
+	s->phase = transitions[before][step];
+	return before;
+}
+
+static bool is_lent(const struct folds *s)
+{
+	return s->phase == FOLDS_LENT || s->phase == FOLDS_LENT_STALE;
+}
+
+/* ---- kinds ---- */
+
+/* What folds are to be made of, and for which state of the screen. */
+struct subject {
+	const struct ui_state *st;
+	const struct profile *p;
+	struct folds_of *of;
+};
+
+static bool by_scope(const struct subject *s, struct folds_input *in, unsigned int n)
+{
+	return folds_filter_of(s->st, s->p, s->of, &in->config.filter);
+}
+
+static bool by_all_code(const struct subject *s, struct folds_input *in, unsigned int n)
+{
+	bool any = by_scope(s, in, n);
+
+	in->config.filter.hide_kernel = in->config.filter.hide_user = false;
+	return any;
+}
+
+static bool by_lines(const struct subject *s, struct folds_input *in, unsigned int n)
+{
+	return s->p->frame_lines && by_scope(s, in, n);
+}
+
+static bool by_system(const struct subject *s, struct folds_input *in, unsigned int n)
+{
+	folds_filter_all_of(s->st, s->p, s->of, &in->config.filter);
+	return true;
+}
+
+static bool by_event(const struct subject *s, struct folds_input *in, unsigned int n)
+{
+	in->config.filter.event = ui_state_event(s->st, s->p);
+	return true;
+}
+
+/* The @n-th event beside the shown one; UINT32_MAX: none. */
+static uint32_t other_event(const struct ui_state *st, const struct profile *p, uint32_t n)
+{
+	n += n >= ui_state_event(st, p);
+	return n < p->nr_events ? n : UINT32_MAX;
+}
+
+static bool by_other_event(const struct subject *s, struct folds_input *in, unsigned int n)
+{
+	bool any = by_scope(s, in, n);
+
+	in->config.filter.event = other_event(s->st, s->p, n);
+	return any && in->config.filter.event != UINT32_MAX;
+}
+
+static bool by_centre(const struct subject *s, struct folds_input *in, unsigned int n)
+{
+	const struct folds *f = s->st->folds;
+
+	if (!f->nr_centres || !by_scope(s, in, n))
+		return false;
+	in->function = folds_function(s->p, f->centres[f->nr_centres - 1]);
+	return in->function != FOLD_NONE;
+}
+
+static bool by_tree(const struct subject *s, struct folds_input *in, unsigned int n)
+{
+	const struct ui_state *st = s->st;
+
+	in->config = (struct fold_tree_config){
+		.first = st->by_thread	     ? FOLD_TASKS
+			 : st->scope.drilled ? FOLD_FUNCTIONS
+					     : FOLD_PROCESSES,
+		.order = n ? FOLD_BY_ID : FOLD_BY_WEIGHT,
+		.bottom_up = !n && st->folds->bottom_up,
+		.fold_recursion = st->folds->fold_recursion,
+		.limit = MAX(st->percent_limit / 100, LEAST_SHARE),
+	};
+	in->config.leaders = st->by_thread ? folds_leaders(st, s->p, s->of) : NULL;
+	return by_scope(s, in, n);
+}
+
+static bool make_functions(const struct profile *p, struct folds_entry *e)
+{
+	return !fold_functions(p, &e->input.config.filter, &e->functions);
+}
+
+static void free_functions(struct folds_entry *e)
+{
+	fold_functions_fini(&e->functions);
+}
+
+static bool make_lines(const struct profile *p, struct folds_entry *e)
+{
+	e->lines = malloc((p->nr_functions + 1ULL) * sizeof(*e->lines));
+	if (e->lines && !fold_lines(p, &e->input.config.filter, e->lines))
+		return true;
+	free(e->lines);
+	return false;
+}
+
+static void free_lines(struct folds_entry *e)
+{
+	free(e->lines);
+}
+
+static void free_tree(struct folds_entry *e)
+{
+	fold_tree_fini(&e->tree.fold);
+	folds_forget_numbers(&e->tree);
+}
+
+static bool make_tree(const struct profile *p, struct folds_entry *e)
+{
+	e->tree = (struct folds_tree){ .config = e->input.config };
+	if (fold_tree(p, &e->tree.config, &e->tree.fold))
+		return false;
+	if (folds_number(p, &e->tree))
+		return true;
+	free_tree(e);
+	return false;
+}
+
+static bool make_callers(const struct profile *p, struct folds_entry *e)
+{
+	return !fold_callers(p, &e->input.config.filter, e->input.function, &e->callers);
+}
+
+static void free_callers(struct folds_entry *e)
+{
+	fold_callers_fini(&e->callers);
+}
+
+static bool make_processes(const struct profile *p, struct folds_entry *e)
+{
+	return !fold_processes(p, &e->input.config.filter, &e->processes);
+}
+
+static void free_processes(struct folds_entry *e)
+{
+	fold_processes_fini(&e->processes);
+}
+
+static bool make_tasks(const struct profile *p, struct folds_entry *e)
+{
+	e->tasks = malloc((p->nr_tasks + 1ULL) * sizeof(*e->tasks));
+	if (e->tasks)
+		fold_tasks(p, e->input.config.filter.event, e->tasks);
+	return e->tasks;
+}
+
+static void free_tasks(struct folds_entry *e)
+{
+	free(e->tasks);
+}
+
+static bool make_shares(const struct profile *p, struct folds_entry *e)
+{
+	struct fold_functions fold;
+
+	if (fold_functions(p, &e->input.config.filter, &fold))
+		return false;
+	e->shares = calloc(p->nr_functions + 1ULL, sizeof(*e->shares));
+	for (uint32_t i = 0; e->shares && fold.weight > 0 && i < fold.nr_rows; i++)
+		e->shares[fold.rows[i].function] = fold.rows[i].self_weight / fold.weight;
+	fold_functions_fini(&fold);
+	return e->shares;
+}
+
+static void free_shares(struct folds_entry *e)
+{
+	free(e->shares);
+}
+
+static const struct kind {
+	/* Write the input as things are. Return false if there is nothing to fold. */
+	bool (*input)(const struct subject *s, struct folds_input *in, unsigned int n);
+	unsigned int n; /* its last argument */
+	/* Make it by its input, on any thread. Return false if there is no memory. */
+	bool (*make)(const struct profile *p, struct folds_entry *e);
+	void (*free)(struct folds_entry *e);
+} kinds[FOLDS_NR] = {
+	[FOLDS_SEEN] = { by_scope, 0, make_functions, free_functions },
+	[FOLDS_ALL_CODE] = { by_all_code, 0, make_functions, free_functions },
+	[FOLDS_LINES] = { by_lines, 0, make_lines, free_lines },
+	[FOLDS_TREE] = { by_tree, 0, make_tree, free_tree },
+	[FOLDS_FLAME] = { by_tree, 1, make_tree, free_tree },
+	[FOLDS_CALLERS] = { by_centre, 0, make_callers, free_callers },
+	[FOLDS_PROCESSES] = { by_system, 0, make_processes, free_processes },
+	[FOLDS_TASKS] = { by_event, 0, make_tasks, free_tasks },
+	[FOLDS_EVENTS] = { by_other_event, 0, make_shares, free_shares },
+	[FOLDS_EVENTS + 1] = { by_other_event, 1, make_shares, free_shares },
+	[FOLDS_EVENTS + 2] = { by_other_event, 2, make_shares, free_shares },
+};
+_Static_assert(ROW_EVENTS == 3, "one kind for each");
+_Static_assert(FOLDS_NR <= 32, "one bit for each");
+
+/* ---- entries ---- */
+
+static void forget_entry(struct folds_of *of, enum folds_kind kind)
+{
+	struct folds_entry *e = &of->entries[kind];
+
+	if (e->state == FOLDS_MADE)
+		kinds[kind].free(e);
+	e->state = FOLDS_NONE;
+}
+
+static void forget(struct folds_of *of)
+{
+	for (unsigned int i = 0; i < FOLDS_NR; i++)
+		forget_entry(of, (enum folds_kind)i);
+	folds_forget_masks(of);
+}
+
+static void make_entry(const struct profile *p, struct folds_of *of, enum folds_kind kind)
+{
+	struct folds_entry *e = &of->entries[kind];
+
+	assert(e->state == FOLDS_WANTED);
+	e->state = kinds[kind].make(p, e) ? FOLDS_MADE : FOLDS_NONE;
+}
+
+void folds_make(const struct profile *p, struct folds_of *of)
+{
+	for (unsigned int i = 0; i < FOLDS_NR; i++)
+		if (of->entries[i].state == FOLDS_WANTED)
+			make_entry(p, of, (enum folds_kind)i);
+}
+
+static bool is_wanted(const struct folds_of *of)
+{
+	for (unsigned int i = 0; i < FOLDS_NR; i++)
+		if (of->entries[i].state == FOLDS_WANTED)
+			return true;
+	return false;
+}
+
+/* Drop what no thread made: it is requested again if it is needed. */
+static void unwant(struct folds_of *of)
+{
+	for (unsigned int i = 0; i < FOLDS_NR; i++)
+		if (of->entries[i].state == FOLDS_WANTED)
+			of->entries[i].state = FOLDS_NONE;
+}
+
+static bool same_input(const struct folds_input *a, const struct folds_input *b)
+{
+	const struct fold_tree_config *x = &a->config, *y = &b->config;
+
+	return folds_same_filter(&x->filter, &y->filter) && x->order == y->order &&
+	       x->bottom_up == y->bottom_up && x->first == y->first && x->leaders == y->leaders &&
+	       x->fold_recursion == y->fold_recursion && x->limit == y->limit &&
+	       a->function == b->function;
+}
+
+/* Find the entry of @kind, made of the input as things are, or wanted. NULL: nothing to fold. */
+static struct folds_entry *want(const struct subject *s, enum folds_kind kind)
+{
+	struct folds_entry *e = &s->of->entries[kind];
+	struct folds_input in = { .function = 0 };
+
+	if (!kinds[kind].input(s, &in, kinds[kind].n))
+		return NULL;
+	if (e->state == FOLDS_NONE || !same_input(&in, &e->input)) {
+		forget_entry(s->of, kind);
+		e->input = in;
+		e->state = FOLDS_WANTED;
+	}
+	return e;
+}
+
+/* ---- requests ---- */
+
+struct folds_of *folds_of_shown(const struct ui_state *st)
+{
+	struct folds *s = st->folds;
+
+	return st->baseline && st->shown == st->baseline ? &s->baseline : &s->shown;
+}
+
+/* Find or make a fold of the shown profile. NULL: nothing to fold, or it is late and not @now. */
+static const struct folds_entry *find(const struct ui_state *st, enum folds_kind kind, bool now)
+{
+	struct folds *s = st->folds;
+	struct subject subject = { st, st->shown, s ? folds_of_shown(st) : NULL };
+	struct folds_entry *e;
+	bool late;
+
+	if (!s || !st->shown || (subject.of == &s->shown && is_lent(s)))
+		return NULL;
+	e = want(&subject, kind);
+	/* Too much to make while a person waits: the thread will. */
+	late = st->folding && st->shown->nr_counts > LATE_COUNTS && subject.of == &s->shown;
+	if (e && e->state == FOLDS_WANTED && (now || !late))
+		make_entry(st->shown, subject.of, kind);
+	return e && e->state == FOLDS_MADE ? e : NULL;
+}
+
+/* The same, and request it of the next profile. */
+static const struct folds_entry *request(const struct ui_state *st, enum folds_kind kind, bool now)
+{
+	if (st->folds)
+		st->folds->requested |= 1u << kind;
+	return find(st, kind, now);
+}
+
+const struct fold_functions *folds_functions(const struct ui_state *st)
+{
+	const struct folds_entry *e = request(st, FOLDS_SEEN, false);
+
+	return e ? &e->functions : NULL;
+}
+
+const struct fold_functions *folds_all_code(const struct ui_state *st)
+{
+	bool hidden = st->scope.hide_kernel || st->scope.hide_user;
+	const struct folds_entry *e = request(st, hidden ? FOLDS_ALL_CODE : FOLDS_SEEN, false);
+
+	return e ? &e->functions : NULL;
+}
+
+uint32_t folds_other(const struct ui_state *st, uint32_t n)
+{
+	return st->shown && n < ROW_EVENTS ? other_event(st, st->shown, n) : UINT32_MAX;
+}
+
+const double *folds_other_shares(const struct ui_state *st, uint32_t n)
+{
+	const struct folds_entry *e;
+
+	assert(n < ROW_EVENTS);
+	e = request(st, (enum folds_kind)(FOLDS_EVENTS + n), false);
+	return e ? e->shares : NULL;
+}
+
+const struct profile_line *folds_line(const struct ui_state *st, uint32_t function)
+{
+	const struct profile *p = st->shown;
+	const struct folds_entry *e = request(st, FOLDS_LINES, false);
+	uint32_t line;
+
+	if (!e || function >= p->nr_functions)
+		return NULL;
+	line = e->lines[function];
+	return line < p->nr_lines ? &p->lines[line] : NULL;
+}
+
+const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_kind kind)
+{
+	const struct folds_entry *e = request(st, kind, false);
+
+	return e ? &e->tree : NULL;
+}
+
+const struct folds_tree *folds_tree_now(const struct ui_state *st, enum folds_kind kind)
+{
+	const struct folds_entry *e = request(st, kind, true);
+
+	return e ? &e->tree : NULL;
+}
+
+const struct folds_tree *folds_tree_shown(const struct ui_state *st, enum folds_kind kind)
+{
+	const struct folds_entry *e = &folds_of_shown(st)->entries[kind];
+
+	assert(e->state == FOLDS_MADE);
+	return &e->tree;
+}
+
+const struct fold_callers *folds_callers(const struct ui_state *st)
+{
+	const struct folds_entry *e = request(st, FOLDS_CALLERS, false);
+
+	return e ? &e->callers : NULL;
+}
+
+const struct fold_processes *folds_processes(const struct ui_state *st)
+{
+	const struct folds_entry *e = request(st, FOLDS_PROCESSES, false);
+
+	return e ? &e->processes : NULL;
+}
+
+const struct fold_task *folds_tasks(const struct ui_state *st)
+{
+	const struct folds_entry *e = request(st, FOLDS_TASKS, false);
+
+	return e ? e->tasks : NULL;
+}
+
+/* ---- from profile to profile ---- */
 
 struct folds *folds_new(void)
 {
 	struct folds *s = calloc(1, sizeof(*s));
 
-	for (size_t i = 0; s && i < ARRAY_SIZE(s->trends); i++)
+	if (!s)
+		return NULL;
+	s->phase = FOLDS_IDLE;
+	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
 		s->trends[i].first = 1;
 	return s;
-}
-
-/* ---- forgotten ---- */
-
-static void forget_rows(struct folds_rows *r)
-{
-	if (r->state == FOLDS_MADE)
-		fold_functions_fini(&r->fold);
-	free(r->lines);
-	*r = (struct folds_rows){ .state = FOLDS_NOT };
-}
-
-static void forget_tree(struct folds_tree *t)
-{
-	if (t->state == FOLDS_MADE)
-		fold_tree_fini(&t->fold);
-	folds_forget_numbers(t);
-	t->state = FOLDS_NOT;
-}
-
-static void forget_event(struct folds_event *e)
-{
-	free(e->shares);
-	*e = (struct folds_event){ .state = FOLDS_NOT };
-}
-
-static void forget_callers(struct folds_callers *c)
-{
-	if (c->state == FOLDS_MADE)
-		fold_callers_fini(&c->fold);
-	c->state = FOLDS_NOT;
-}
-
-static void forget_processes(struct folds_processes *f)
-{
-	if (f->state == FOLDS_MADE)
-		fold_processes_fini(&f->fold);
-	f->state = FOLDS_NOT;
-}
-
-static void forget_sums(struct folds_tasks *t)
-{
-	free(t->sums);
-	*t = (struct folds_tasks){ .state = FOLDS_NOT };
-}
-
-static void forget(struct folds_of *of)
-{
-	for (int i = 0; i < FOLDS_NR_CODE; i++)
-		forget_rows(&of->rows[i]);
-	for (int i = 0; i < ROW_EVENTS; i++)
-		forget_event(&of->events[i]);
-	for (int i = 0; i < FOLDS_NR; i++)
-		forget_tree(&of->trees[i]);
-	forget_callers(&of->callers);
-	forget_processes(&of->processes);
-	forget_sums(&of->sums);
-	folds_forget_masks(of);
-}
-
-void folds_forget(struct folds *s)
-{
-	if (!s)
-		return;
-	s->outdated = true;
-	s->spoiled = s->lent;
-	if (!s->lent)
-		forget(&s->shown);
-}
-
-void folds_forget_baseline(struct folds *s)
-{
-	if (s)
-		forget(&s->baseline);
-}
-
-struct folds_of *folds_of(const struct ui_state *st)
-{
-	struct folds *s = st->folds;
-
-	if (st->baseline && st->shown == st->baseline)
-		return &s->baseline;
-	return s->coming && st->shown == s->coming ? &s->next : &s->shown;
 }
 
 void folds_free(struct folds *s)
@@ -135,463 +476,85 @@ void folds_free(struct folds *s)
 	free(s);
 }
 
-/* ---- made ---- */
-
-static void make_lines(const struct profile *p, struct folds_rows *r)
+void folds_forget(struct folds *s)
 {
-	r->lines = malloc((p->nr_functions + 1ULL) * sizeof(*r->lines));
-	if (r->lines && fold_lines(p, &r->filter, r->lines)) {
-		free(r->lines);
-		r->lines = NULL;
-	}
-}
-
-static void make_rows(const struct profile *p, struct folds_rows *r)
-{
-	r->state = fold_functions(p, &r->filter, &r->fold) ? FOLDS_NOT : FOLDS_MADE;
-	if (r->state == FOLDS_MADE && r->with_lines)
-		make_lines(p, r);
-}
-
-static void make_event(const struct profile *p, struct folds_event *e)
-{
-	struct fold_functions fold;
-
-	e->state = FOLDS_NOT;
-	if (fold_functions(p, &e->filter, &fold))
+	if (!s)
 		return;
-	e->shares = calloc(p->nr_functions + 1ULL, sizeof(*e->shares));
-	for (uint32_t i = 0; e->shares && fold.weight > 0 && i < fold.nr_rows; i++)
-		e->shares[fold.rows[i].function] = fold.rows[i].self_weight / fold.weight;
-	if (e->shares)
-		e->state = FOLDS_MADE;
-	fold_functions_fini(&fold);
+	take_step(s, STEP_FORGET);
+	if (!is_lent(s))
+		forget(&s->shown);
 }
 
-static void make_tree(const struct profile *p, struct folds_tree *t)
+void folds_forget_baseline(struct folds *s)
 {
-	t->state = fold_tree(p, &t->config, &t->fold) ? FOLDS_NOT : FOLDS_MADE;
-	if (t->state == FOLDS_MADE && !folds_number(p, t))
-		forget_tree(t);
+	if (s)
+		forget(&s->baseline);
 }
 
-static void make_callers(const struct profile *p, struct folds_callers *c)
-{
-	c->state = fold_callers(p, &c->filter, c->function, &c->fold) ? FOLDS_NOT : FOLDS_MADE;
-}
-
-static void make_processes(const struct profile *p, struct folds_processes *f)
-{
-	f->state = fold_processes(p, &f->filter, &f->fold) ? FOLDS_NOT : FOLDS_MADE;
-}
-
-static void make_sums(const struct profile *p, struct folds_tasks *t)
-{
-	t->sums = malloc((p->nr_tasks + 1ULL) * sizeof(*t->sums));
-	t->state = t->sums ? FOLDS_MADE : FOLDS_NOT;
-	if (t->sums)
-		fold_tasks(p, t->event, t->sums);
-}
-
-void folds_make(const struct profile *p, struct folds_of *of)
-{
-	for (int i = 0; i < FOLDS_NR_CODE; i++)
-		if (of->rows[i].state == FOLDS_WANTED)
-			make_rows(p, &of->rows[i]);
-	for (int i = 0; i < ROW_EVENTS; i++)
-		if (of->events[i].state == FOLDS_WANTED)
-			make_event(p, &of->events[i]);
-	for (int i = 0; i < FOLDS_NR; i++)
-		if (of->trees[i].state == FOLDS_WANTED)
-			make_tree(p, &of->trees[i]);
-	if (of->callers.state == FOLDS_WANTED)
-		make_callers(p, &of->callers);
-	if (of->processes.state == FOLDS_WANTED)
-		make_processes(p, &of->processes);
-	if (of->sums.state == FOLDS_WANTED)
-		make_sums(p, &of->sums);
-}
-
-/* Those of the profile that @st shows, to be asked for; NULL: none, or they are lent. */
-static struct folds_of *asked_of(const struct ui_state *st)
-{
-	struct folds_of *of = st->folds ? folds_of(st) : NULL;
-
-	if (!of || of != &st->folds->shown || !st->folds->lent)
-		return of;
-	st->folds->late = true;
-	return NULL;
-}
-
-/* May it be made while a person waits? Else it is lent to the thread. */
-static bool make_now(const struct ui_state *st)
-{
-	if (!st->folding || st->shown->nr_counts <= LATE_CELLS || folds_of(st) != &st->folds->shown)
-		return true;
-	st->folds->late = true;
-	return false;
-}
-
-/* ---- wanted: what is to be folded as things are; NULL: nothing can be ---- */
-
-static struct folds_rows *want_rows(const struct ui_state *st, enum folds_code code)
-{
-	struct folds_of *of = asked_of(st);
-	struct fold_filter f;
-	struct folds_rows *r;
-
-	if (!of || !folds_filter(st, &f))
-		return NULL;
-	if (code == FOLDS_ALL_CODE && (f.hide_kernel || f.hide_user))
-		f.hide_kernel = f.hide_user = false;
-	else
-		code = FOLDS_SEEN;
-	r = &of->rows[code];
-	if (r->state == FOLDS_NOT || !folds_same_filter(&f, &r->filter)) {
-		forget_rows(r);
-		*r = (struct folds_rows){ .state = FOLDS_WANTED, .filter = f };
-	}
-	return r;
-}
-
-static struct folds_event *want_event(const struct ui_state *st, uint32_t n)
-{
-	struct folds_of *of = asked_of(st);
-	struct folds_event *e;
-	struct fold_filter f;
-
-	if (!of || !folds_filter(st, &f))
-		return NULL;
-	f.event = folds_other(st, n);
-	if (f.event == UINT32_MAX)
-		return NULL;
-	e = &of->events[n];
-	if (e->state == FOLDS_NOT || !folds_same_filter(&f, &e->filter)) {
-		forget_event(e);
-		*e = (struct folds_event){ .state = FOLDS_WANTED, .filter = f };
-	}
-	return e;
-}
-
-static bool same_config(const struct fold_tree_config *a, const struct fold_tree_config *b)
-{
-	return folds_same_filter(&a->filter, &b->filter) && a->order == b->order &&
-	       a->bottom_up == b->bottom_up && a->first == b->first && a->leaders == b->leaders &&
-	       a->fold_recursion == b->fold_recursion && a->limit == b->limit;
-}
-
-/* What the tree of @kind is made by, as things are. */
-static bool tree_config(const struct ui_state *st, enum folds_which kind,
-			struct fold_tree_config *config)
-{
-	const struct folds *s = st->folds;
-
-	*config = (struct fold_tree_config){
-		.first = st->by_thread	     ? FOLD_TASKS
-			 : st->scope.drilled ? FOLD_FUNCTIONS
-					     : FOLD_PROCESSES,
-		.order = kind == FOLDS_FLAME ? FOLD_BY_ID : FOLD_BY_WEIGHT,
-		.bottom_up = kind == FOLDS_TREE && s->bottom_up,
-		.fold_recursion = s->fold_recursion,
-		.limit = MAX(st->percent_limit / 100, LEAST_SHARE),
-	};
-	if (!folds_filter(st, &config->filter))
-		return false;
-	config->leaders = st->by_thread ? folds_leaders(st) : NULL;
-	return true;
-}
-
-static struct folds_tree *want_tree(const struct ui_state *st, enum folds_which kind)
-{
-	struct folds_of *of = asked_of(st);
-	struct fold_tree_config config;
-	struct folds_tree *t;
-
-	if (!of || !tree_config(st, kind, &config))
-		return NULL;
-	t = &of->trees[kind];
-	if (t->state == FOLDS_NOT || !same_config(&config, &t->config)) {
-		forget_tree(t);
-		t->config = config;
-		t->state = FOLDS_WANTED;
-	}
-	return t;
-}
-
-static struct folds_callers *want_callers(const struct ui_state *st, uint32_t function)
-{
-	struct folds_of *of = asked_of(st);
-	struct folds_callers *c;
-	struct fold_filter f;
-
-	if (!of || !folds_filter(st, &f) || function >= st->shown->nr_functions)
-		return NULL;
-	c = &of->callers;
-	if (c->state == FOLDS_NOT || c->function != function ||
-	    !folds_same_filter(&f, &c->filter)) {
-		forget_callers(c);
-		*c = (struct folds_callers){ .state = FOLDS_WANTED,
-					     .function = function,
-					     .filter = f };
-	}
-	return c;
-}
-
-static struct folds_processes *want_processes(const struct ui_state *st)
-{
-	struct folds_of *of = asked_of(st);
-	struct folds_processes *p;
-	struct fold_filter f;
-
-	if (!of || !st->shown)
-		return NULL;
-	folds_filter_all(st, &f);
-	p = &of->processes;
-	if (p->state == FOLDS_NOT || !folds_same_filter(&f, &p->filter)) {
-		forget_processes(p);
-		*p = (struct folds_processes){ .state = FOLDS_WANTED, .filter = f };
-	}
-	return p;
-}
-
-static struct folds_tasks *want_sums(const struct ui_state *st)
-{
-	struct folds_of *of = asked_of(st);
-	struct folds_tasks *t;
-	uint32_t event;
-
-	if (!of || !st->shown)
-		return NULL;
-	event = ui_state_event(st, st->shown);
-	t = &of->sums;
-	if (t->state == FOLDS_NOT || t->event != event) {
-		forget_sums(t);
-		*t = (struct folds_tasks){ .state = FOLDS_WANTED, .event = event };
-	}
-	return t;
-}
-
-/* ---- asked for ---- */
-
-static void ask(const struct ui_state *st, unsigned int what)
-{
-	if (st->folds)
-		st->folds->asked |= 1u << what;
-}
-
-static struct folds_rows *rows_of(const struct ui_state *st, enum folds_code code)
-{
-	struct folds_rows *r = want_rows(st, code);
-
-	if (r && r->state == FOLDS_WANTED && make_now(st))
-		make_rows(st->shown, r);
-	return r && r->state == FOLDS_MADE ? r : NULL;
-}
-
-const struct fold_functions *folds_functions(const struct ui_state *st, enum folds_code code)
-{
-	const struct folds_rows *r = rows_of(st, code);
-
-	ask(st, ASKED_ROWS + code);
-	return r ? &r->fold : NULL;
-}
-
-uint32_t folds_other(const struct ui_state *st, uint32_t n)
-{
-	uint32_t shown;
-
-	if (!st->shown || n >= ROW_EVENTS)
-		return UINT32_MAX;
-	shown = ui_state_event(st, st->shown);
-	n += n >= shown;
-	return n < st->shown->nr_events ? n : UINT32_MAX;
-}
-
-const double *folds_other_shares(const struct ui_state *st, uint32_t n)
-{
-	struct folds_event *e = want_event(st, n);
-
-	if (e && e->state == FOLDS_WANTED && make_now(st))
-		make_event(st->shown, e);
-	ask(st, ASKED_EVENTS + n);
-	return e && e->state == FOLDS_MADE ? e->shares : NULL;
-}
-
-const struct profile_line *folds_line(const struct ui_state *st, uint32_t function)
-{
-	const struct profile *p = st->shown;
-	struct folds_rows *r = rows_of(st, FOLDS_SEEN);
-	uint32_t line;
-
-	if (!r || !p->frame_lines || function >= p->nr_functions)
-		return NULL;
-	ask(st, ASKED_LINES);
-	if (!r->lines)
-		make_lines(p, r);
-	line = r->lines ? r->lines[function] : PROFILE_NO_LINE;
-	return line < p->nr_lines ? &p->lines[line] : NULL;
-}
-
-const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind)
-{
-	struct folds_tree *t = want_tree(st, kind);
-
-	if (t && t->state == FOLDS_WANTED && make_now(st))
-		make_tree(st->shown, t);
-	ask(st, ASKED_TREES + kind);
-	return t && t->state == FOLDS_MADE ? t : NULL;
-}
-
-const struct folds_tree *folds_tree_now(const struct ui_state *st, enum folds_which kind)
-{
-	struct ui_state now = *st;
-
-	now.folding = NULL;
-	return folds_tree(&now, kind);
-}
-
-const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t function)
-{
-	struct folds_callers *c = want_callers(st, function);
-
-	if (c && c->state == FOLDS_WANTED && make_now(st))
-		make_callers(st->shown, c);
-	ask(st, ASKED_CALLERS);
-	return c && c->state == FOLDS_MADE ? &c->fold : NULL;
-}
-
-const struct fold_processes *folds_processes(const struct ui_state *st)
-{
-	struct folds_processes *p = want_processes(st);
-
-	if (p && p->state == FOLDS_WANTED && make_now(st))
-		make_processes(st->shown, p);
-	ask(st, ASKED_PROCESSES);
-	return p && p->state == FOLDS_MADE ? &p->fold : NULL;
-}
-
-const struct fold_task *folds_tasks(const struct ui_state *st)
-{
-	struct folds_tasks *t = want_sums(st);
-
-	if (t && t->state == FOLDS_WANTED && make_now(st))
-		make_sums(st->shown, t);
-	ask(st, ASKED_TASKS);
-	return t && t->state == FOLDS_MADE ? t->sums : NULL;
-}
-
-/* ---- before it is shown ---- */
-
-static bool is_wanted(const struct folds_of *of)
-{
-	bool wanted = of->callers.state == FOLDS_WANTED || of->processes.state == FOLDS_WANTED ||
-		      of->sums.state == FOLDS_WANTED;
-
-	for (int i = 0; i < FOLDS_NR_CODE; i++)
-		wanted |= of->rows[i].state == FOLDS_WANTED;
-	for (int i = 0; i < ROW_EVENTS; i++)
-		wanted |= of->events[i].state == FOLDS_WANTED;
-	for (int i = 0; i < FOLDS_NR; i++)
-		wanted |= of->trees[i].state == FOLDS_WANTED;
-	return wanted;
-}
-
-/* What was asked for of the shown profile will be asked for of the next one. */
-static void want_asked(const struct ui_state *then, uint32_t asked)
-{
-	const struct folds *s = then->folds;
-
-	for (unsigned int i = 0; i < FOLDS_NR_CODE; i++)
-		if (asked & 1u << (ASKED_ROWS + i))
-			want_rows(then, (enum folds_code)i);
-	if (asked & 1u << ASKED_LINES && then->shown->frame_lines) {
-		struct folds_rows *r = want_rows(then, FOLDS_SEEN);
-
-		if (r)
-			r->with_lines = true;
-	}
-	for (unsigned int i = 0; i < FOLDS_NR; i++)
-		if (asked & 1u << (ASKED_TREES + i))
-			want_tree(then, (enum folds_which)i);
-	if (asked & 1u << ASKED_CALLERS && s->nr_centres)
-		want_callers(then, folds_function(then, s->centres[s->nr_centres - 1]));
-	if (asked & 1u << ASKED_PROCESSES)
-		want_processes(then);
-	if (asked & 1u << ASKED_TASKS)
-		want_sums(then);
-	for (unsigned int i = 0; i < ROW_EVENTS; i++)
-		if (asked & 1u << (ASKED_EVENTS + i))
-			want_event(then, i);
-}
-
-struct folds_of *folds_plan(const struct ui_state *st, struct profile *p)
+struct folds_of *folds_plan(struct ui_state *st, const struct profile *p)
 {
 	struct folds *s = st->folds;
-	struct ui_state then;
-	uint32_t asked;
+	struct subject next = { st, p, s ? &s->next : NULL };
+	uint32_t requested;
 
 	if (!s || st->frozen)
 		return NULL;
-	then = *st;
-	then.shown = p;
-	asked = s->asked;
-	if (trend_wants(folds_trend(&then), folds_key(&then), p->running_ns))
-		asked |= 1u << ASKED_ROWS;
-	s->coming = p;
-	s->outdated = false;
-	want_asked(&then, asked);
+	take_step(s, STEP_PLAN);
+	requested = s->requested;
+	if (trend_wants(folds_trend(st), folds_key(st, p), p->running_ns))
+		requested |= 1u << FOLDS_SEEN;
+	for (unsigned int i = 0; i < FOLDS_NR; i++)
+		if (requested & 1u << i)
+			want(&next, (enum folds_kind)i);
 	return is_wanted(&s->next) ? &s->next : NULL;
 }
 
-void folds_arrived(struct ui_state *st, struct profile *p)
+void folds_arrived(struct ui_state *st)
 {
 	struct folds *s = st->folds;
-	bool ready;
+	enum folds_phase before;
 
 	if (!s)
 		return;
-	ready = s->coming == p && !s->outdated && !st->frozen;
-	s->coming = NULL;
+	before = take_step(s, STEP_ARRIVE);
 	if (!st->frozen) {
 		forget(&s->shown);
-		s->asked = 0;
-		s->late = false;
+		s->requested = 0;
 	}
-	if (ready)
+	if (before == FOLDS_AHEAD && !st->frozen) {
 		s->shown = s->next;
-	else
-		forget(&s->next);
-	if (ready)
 		memset(&s->next, 0, sizeof(s->next));
+		unwant(&s->shown);
+	} else {
+		forget(&s->next);
+	}
 }
 
-/* ---- while it is shown ---- */
-
-struct folds_of *folds_lend(const struct ui_state *st)
+struct folds_of *folds_lend(struct ui_state *st)
 {
 	struct folds *s = st->folds;
 
-	if (!s || !s->late || s->lent)
+	if (!s || s->phase != FOLDS_IDLE || !is_wanted(&s->shown))
 		return NULL;
-	s->late = false;
-	s->lent = is_wanted(&s->shown);
-	return s->lent ? &s->shown : NULL;
+	take_step(s, STEP_LEND);
+	return &s->shown;
 }
 
 void folds_returned(struct ui_state *st)
 {
 	struct folds *s = st->folds;
 
-	s->lent = s->late = false;
-	if (s->spoiled)
+	if (take_step(s, STEP_RETURN) == FOLDS_LENT_STALE)
 		forget(&s->shown);
-	s->spoiled = false;
+	unwant(&s->shown);
 	folds_note(st);
 }
 
 bool folds_is_late(const struct ui_state *st)
 {
-	return st->folds && (st->folds->late || st->folds->lent);
+	const struct folds *s = st->folds;
+
+	return s && (is_lent(s) || is_wanted(&s->shown));
 }
 
 /* ---- shares over time ---- */
@@ -601,19 +564,20 @@ struct trend *folds_trend(const struct ui_state *st)
 	return &st->folds->trends[st->scope.drilled];
 }
 
-void folds_note(const struct ui_state *st)
+void folds_note(struct ui_state *st)
 {
-	const struct folds_rows *r;
+	const struct profile *p = st->shown;
+	const struct folds_entry *e;
 	struct trend *t;
 
-	if (!st->folds || !st->shown)
+	if (!st->folds || !p)
 		return;
 	t = folds_trend(st);
-	if (!trend_wants(t, folds_key(st), st->shown->running_ns))
+	if (!trend_wants(t, folds_key(st, p), p->running_ns))
 		return;
-	r = rows_of(st, FOLDS_SEEN);
-	if (r)
-		trend_note(t, folds_key(st), st->shown->running_ns, st->shown, &r->fold);
+	e = find(st, FOLDS_SEEN, false);
+	if (e)
+		trend_note(t, folds_key(st, p), p->running_ns, p, &e->functions);
 }
 
 void folds_compare(const struct ui_state *st, struct row *row)
@@ -624,7 +588,7 @@ void folds_compare(const struct ui_state *st, struct row *row)
 				: -1;
 
 	/* Before two windows have passed there is no whole one to compare with. */
-	if (before < 0 || folds_trend(st)->key != folds_key(st) ||
+	if (before < 0 || folds_trend(st)->key != folds_key(st, st->shown) ||
 	    st->shown->running_ns < 2 * window * 1000000000u)
 		return;
 	row->change = CHANGE_WINDOW;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the views of stacks share: folds of the shown profile and of the one it
- * is compared with, made once for a profile and a filter, and what a person
- * unfolded, zoomed into and came from. The main thread.
+ * Folds of the shown profile and of the baseline, each made once for a profile
+ * and its input, and kept; with them what a person unfolded, zoomed into and
+ * came from. The main thread, but for folds_make().
  *
- * What was asked for of the shown profile is made of the next one before that
- * is shown, on a thread of its own where there is one (ui/folding), so that a
- * key does not wait for it.
+ * What was requested of the shown profile is made of the next one before that
+ * is shown, on a thread of its own (ui/view/folding), so that no key waits.
  *
- * Nodes are told apart by the hash of their path, which is the same from
+ * Nodes are identified by the hash of their path, which is the same from
  * profile to profile.
  */
 #ifndef UI_VIEW_FOLDS_H
@@ -22,83 +21,75 @@
 #define FOLDS_MARKS  4096 /* a power of two */
 #define FOLDS_LEVELS 64
 
-enum folds_which { FOLDS_TREE, FOLDS_FLAME, FOLDS_NR };
-/* Functions as the rows show them; all of them, though the kernel's or others are hidden. */
-enum folds_code { FOLDS_SEEN, FOLDS_ALL_CODE, FOLDS_NR_CODE };
-
 /* What a person did to a node of the tree. */
 enum folds_mark { MARK_NONE, MARK_OPEN, MARK_CLOSED, MARK_DEEP /* open with all below */ };
 
-/* Of each fold: what it is made by is set from wanted on. */
-enum folds_state { FOLDS_NOT, FOLDS_WANTED, FOLDS_MADE };
-
-struct folds_rows {
-	enum folds_state state;
-	bool with_lines; /* they are wanted, too */
-	struct fold_filter filter;
-	struct fold_functions fold;
-	uint32_t *lines; /* by function: its hottest; NULL: not made */
+enum folds_kind {
+	FOLDS_SEEN,	/* functions as the rows show them */
+	FOLDS_ALL_CODE, /* functions of all code, while the kernel's or others are hidden */
+	FOLDS_LINES,	/* the hottest line of each function */
+	FOLDS_TREE,
+	FOLDS_FLAME,
+	FOLDS_CALLERS, /* of one function */
+	FOLDS_PROCESSES,
+	FOLDS_TASKS,
+	FOLDS_EVENTS, /* ROW_EVENTS of them: shares of the events beside the shown one */
+	FOLDS_NR = FOLDS_EVENTS + ROW_EVENTS,
 };
 
-/* Of an event beside the shown one. */
-struct folds_event {
-	enum folds_state state;
-	struct fold_filter filter;
-	double *shares; /* by function: of the event's weight, in itself */
+/* What a fold is made from, beside the profile: equal inputs give equal folds. */
+struct folds_input {
+	struct fold_tree_config config; /* of other kinds than trees: its filter alone */
+	uint32_t function;		/* FOLDS_CALLERS: index in functions */
 };
 
 struct folds_tree {
-	enum folds_state state;
 	struct fold_tree_config config;
 	struct fold_tree fold;
 	uint32_t *ids;		   /* of each node */
 	struct folds_index *index; /* id -> node */
 };
 
-struct folds_callers {
-	enum folds_state state;
-	uint32_t function; /* index in functions */
-	struct fold_filter filter;
-	struct fold_callers fold;
+/* One fold. WANTED: its input is set; MADE: so is its result. */
+struct folds_entry {
+	enum { FOLDS_NONE, FOLDS_WANTED, FOLDS_MADE } state;
+	struct folds_input input;
+	union {
+		struct fold_functions functions;
+		uint32_t *lines; /* by function; PROFILE_NO_LINE: unknown */
+		struct folds_tree tree;
+		struct fold_callers callers;
+		struct fold_processes processes;
+		struct fold_task *tasks; /* by task */
+		double *shares;		 /* by function: of the event's weight, in itself */
+	};
 };
 
-struct folds_processes {
-	enum folds_state state;
-	struct fold_filter filter;
-	struct fold_processes fold;
-};
-
-struct folds_tasks {
-	enum folds_state state;
-	uint32_t event;
-	struct fold_task *sums; /* by task */
-};
-
-/* What is made of one profile. */
+/* All that is made of one profile. */
 struct folds_of {
-	struct folds_rows rows[FOLDS_NR_CODE];
-	struct folds_event events[ROW_EVENTS];
-	struct folds_tree trees[FOLDS_NR];
-	struct folds_callers callers;
-	struct folds_processes processes;
-	struct folds_tasks sums;
-
-	/* By task, which samples count: of the cgroup; and of the group of threads. NULL: not made.
+	struct folds_entry entries[FOLDS_NR];
+	/*
+	 * By task, whether its samples count: by cgroup, and by cgroup and group of threads.
+	 * Inputs borrow them. NULL: not made.
 	 */
 	uint8_t *tasks[2];
-	uint32_t *leaders; /* by task: which one stands for those with names alike */
+	uint32_t *leaders; /* by task: the one that stands for all of that name */
+};
+
+/* Who may use which folds. The transitions are in folds.c. */
+enum folds_phase {
+	FOLDS_IDLE = 1,	   /* the main thread has all */
+	FOLDS_AHEAD,	   /* @next is being made, of the profile that comes next */
+	FOLDS_AHEAD_STALE, /* the same, but the choice of tasks has changed: it will be dropped */
+	FOLDS_LENT,	   /* @shown is the folding thread's, which makes what is wanted of it */
+	FOLDS_LENT_STALE,  /* the same, but it will be dropped */
+	FOLDS_NR_PHASES,
 };
 
 struct folds {
-	struct folds_of shown, baseline;
-	/* Of a profile that is folded before it is shown, on another thread meanwhile. */
-	struct folds_of next;
-	const struct profile *coming; /* NULL: there is none */
-	bool outdated;		      /* what it is folded by has changed since then */
-	uint32_t asked;		      /* bits: what was asked for since the shown one came */
-	bool late;    /* something of it is not made, and too much to be made here */
-	bool lent;    /* @shown is the thread's, which makes it: nothing of it is here */
-	bool spoiled; /* it was forgotten meanwhile */
+	struct folds_of shown, baseline, next;
+	enum folds_phase phase;
+	uint32_t requested; /* bits: kinds that were requested since the shown profile came */
 
 	/* Of functions: everything, and the process drilled into. */
 	struct trend trends[2];
@@ -132,77 +123,96 @@ struct folds {
 	enum view_id callers_from;
 };
 
-/* NULL when memory is out: the views are empty then. */
+/* Return NULL if there is no memory: the views are empty then. */
 struct folds *folds_new(void);
 void folds_free(struct folds *s);
-/* Another profile is shown, or tasks are chosen otherwise; the baseline is another one. */
+/* Forget all folds of the shown profile: it is another one, or other tasks count. */
 void folds_forget(struct folds *s);
 void folds_forget_baseline(struct folds *s);
-/* Those of the profile that @st shows. */
-struct folds_of *folds_of(const struct ui_state *st);
+
 /*
- * What @p, which comes next, should be folded into before it is shown: what was asked for of the
- * shown one. To be given to folds_make() on any thread, one at a time. NULL: nothing.
+ * Plan what to make of @p, which comes next, before it is shown: what was requested of the shown
+ * profile. The result is for folds_make() on any thread, one at a time; NULL: nothing.
+ * folds_arrived() ends it.
  */
-struct folds_of *folds_plan(const struct ui_state *st, struct profile *p);
+struct folds_of *folds_plan(struct ui_state *st, const struct profile *p);
 void folds_make(const struct profile *p, struct folds_of *of);
-/* It is shown from now on, or (frozen) it is not. */
-void folds_arrived(struct ui_state *st, struct profile *p);
+/* A profile is shown from now on, or (frozen) it is not. */
+void folds_arrived(struct ui_state *st);
 /*
- * What a key asked for of a large profile that is shown: to be given to folds_make(), with the
- * shown profile; folds are not there until folds_returned(), which makes the rows. NULL: nothing.
+ * Lend the folds of the shown profile, of which a large one was requested: for folds_make(), with
+ * the shown profile. Until folds_returned() no fold of it is there. NULL: nothing to make.
  */
-struct folds_of *folds_lend(const struct ui_state *st);
+struct folds_of *folds_lend(struct ui_state *st);
 void folds_returned(struct ui_state *st);
-/* Is it waited for? */
+/* Does the screen wait for a fold of the shown profile? */
 bool folds_is_late(const struct ui_state *st);
 
-/* Parts of the above: made by the same tasks; the group of names alike that a task is in. */
+/*
+ * The folds: made when they are first requested, or NULL if that takes too long, and the thread
+ * will make them (folds_lend()), or if there is nothing to show. Borrowed until the profile, the
+ * scope or an option changes. struct folds is a cache: filling it does not change the state.
+ */
+const struct fold_functions *folds_functions(const struct ui_state *st);
+/* The same with all code, though the kernel's or others are hidden. */
+const struct fold_functions *folds_all_code(const struct ui_state *st);
+/* By function, the share of an event's samples in itself: of the @n-th beside the shown one. */
+const double *folds_other_shares(const struct ui_state *st, uint32_t n);
+/* That event, as index in the shown profile's; UINT32_MAX: none. */
+uint32_t folds_other(const struct ui_state *st, uint32_t n);
+/* The hottest source line of a function; NULL: unknown. */
+const struct profile_line *folds_line(const struct ui_state *st, uint32_t function);
+/* @kind: FOLDS_TREE or FOLDS_FLAME. */
+const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_kind kind);
+/* The same, made now however long that takes. */
+const struct folds_tree *folds_tree_now(const struct ui_state *st, enum folds_kind kind);
+/* The tree that the rows in sight were made of. */
+const struct folds_tree *folds_tree_shown(const struct ui_state *st, enum folds_kind kind);
+/* The callers and callees of the function in the centre. */
+const struct fold_callers *folds_callers(const struct ui_state *st);
+/* All processes, drilled or not. */
+const struct fold_processes *folds_processes(const struct ui_state *st);
+/* By task, all samples of the shown event. */
+const struct fold_task *folds_tasks(const struct ui_state *st);
+
+/* Record the shares of the shown profile in the history. */
+void folds_note(struct ui_state *st);
+/* The history of the shown scope, and the key of that scope. */
+struct trend *folds_trend(const struct ui_state *st);
+uint64_t folds_key(const struct ui_state *st, const struct profile *p);
+/* Set the row's change of share against the window before. */
+void folds_compare(const struct ui_state *st, struct row *row);
+
+/* Which samples are shown, as a filter. Return false if none are. */
+bool folds_filter(const struct ui_state *st, struct fold_filter *f);
+/* The same without process and thread: event, cgroup and code alone. */
+void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
+
+/* For folds.c alone: filters of another profile than the shown one, and what they borrow. */
+bool folds_filter_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
+		     struct fold_filter *f);
+void folds_filter_all_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
+			 struct fold_filter *f);
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b);
+struct folds_of *folds_of_shown(const struct ui_state *st);
+/* By task, the first of those of one name. Return NULL if each stands for itself. */
+const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p,
+			      struct folds_of *of);
+void folds_forget_masks(struct folds_of *of);
+/* Make ids and index of a tree. Return false if there is no memory for them. */
+bool folds_number(const struct profile *p, struct folds_tree *t);
+void folds_forget_numbers(struct folds_tree *t);
+
+/* The group of threads of one name that a task is in, as a hash. */
 uint64_t folds_group(const struct profile *p, const struct profile_task *task);
-/* A thread among others; for qsort(), groups side by side, each in order of its tasks. */
+/* A thread of a group; for qsort(): groups side by side, each in order of its tasks. */
 struct folds_member {
 	uint64_t group;
 	uint32_t task;
 };
 int folds_by_group(const void *a, const void *b);
-/* By task, the first of those named alike; NULL: each for itself. */
-const uint32_t *folds_leaders(const struct ui_state *st);
-void folds_forget_masks(struct folds_of *of);
-/* Ids for the nodes of a tree that was made, and their index; false: no memory for them. */
-bool folds_number(const struct profile *p, struct folds_tree *t);
-void folds_forget_numbers(struct folds_tree *t);
 
-/* Remember the shares of the profile that is shown from now on. */
-void folds_note(const struct ui_state *st);
-/* The history that belongs to what is shown, and what tells it from others. */
-struct trend *folds_trend(const struct ui_state *st);
-uint64_t folds_key(const struct ui_state *st);
-/* How a function's share changed against the window before, into the row. */
-void folds_compare(const struct ui_state *st, struct row *row);
-/* Which samples are shown; false: none. */
-bool folds_filter(const struct ui_state *st, struct fold_filter *f);
-/* The same without process and thread: all that the choice of a cgroup leaves. */
-void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
-/* Borrowed until the profile, the filter or an option changes; NULL: nothing to show, or not yet.
- */
-const struct fold_functions *folds_functions(const struct ui_state *st, enum folds_code code);
-/* The @n-th event beside the shown one, as index in the profile's; UINT32_MAX: there is none. */
-uint32_t folds_other(const struct ui_state *st, uint32_t n);
-/* By function, the share of its samples that are in the function itself; NULL: there is none, or
- * not yet. */
-const double *folds_other_shares(const struct ui_state *st, uint32_t n);
-/* The source line that a function was in most; NULL: not known. */
-const struct profile_line *folds_line(const struct ui_state *st, uint32_t function);
-const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_which kind);
-/* Whoever cannot wait: made here, however much it is. */
-const struct folds_tree *folds_tree_now(const struct ui_state *st, enum folds_which kind);
-const struct fold_callers *folds_callers(const struct ui_state *st, uint32_t function);
-/* Of all processes, drilled or not; and, by task, of all samples of the event. */
-const struct fold_processes *folds_processes(const struct ui_state *st);
-const struct fold_task *folds_tasks(const struct ui_state *st);
-
-/* What a person did to the node, and doing it; false: no room to remember it. */
+/* What a person did to a node; and do it. Return false if too many nodes are marked. */
 enum folds_mark folds_mark_of(const struct folds *s, uint32_t id);
 bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark);
 
@@ -211,8 +221,8 @@ bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark);
 struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node, char *buf,
 			    size_t size);
 char folds_kind(const struct ui_state *st, const struct fold_tree_node *node);
-/* Index in functions of the shown profile; FOLD_NONE: it is not there. */
-uint32_t folds_function(const struct ui_state *st, uint32_t id);
+/* Index in functions of @p by id; FOLD_NONE: unknown. */
+uint32_t folds_function(const struct profile *p, uint32_t id);
 /* Node by id; FOLD_NONE: it is not there. */
 uint32_t folds_node(const struct folds_tree *t, uint32_t id);
 /* A row's share of a node, for views whose rows are nodes. */

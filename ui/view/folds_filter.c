@@ -20,10 +20,10 @@ static bool in_cgroup(const struct ui_state *st, const struct profile_process *p
 }
 
 /* Which tasks count; NULL: all (or there is no memory to leave some out). */
-static const uint8_t *tasks_that_count(const struct ui_state *st, bool group)
+static const uint8_t *tasks_that_count(const struct ui_state *st, const struct profile *p,
+				       struct folds_of *of, bool group)
 {
-	const struct profile *p = st->shown;
-	uint8_t **mask = &folds_of(st)->tasks[group];
+	uint8_t **mask = &of->tasks[group];
 	char buf[FORMAT_MAX * 2];
 
 	if (*mask)
@@ -40,32 +40,46 @@ static const uint8_t *tasks_that_count(const struct ui_state *st, bool group)
 	return *mask;
 }
 
-void folds_filter_all(const struct ui_state *st, struct fold_filter *f)
+void folds_filter_all_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
+			 struct fold_filter *f)
 {
 	*f = (struct fold_filter){ .process = UINT32_MAX,
 				   .task = UINT32_MAX,
 				   .hide_kernel = st->scope.hide_kernel,
 				   .hide_user = st->scope.hide_user };
-	if (!st->shown)
+	if (!p)
 		return;
-	f->event = ui_state_event(st, st->shown);
-	if (match_active(&st->scope.cgroup) && st->folds)
-		f->tasks = tasks_that_count(st, false);
+	f->event = ui_state_event(st, p);
+	if (match_active(&st->scope.cgroup) && of)
+		f->tasks = tasks_that_count(st, p, of, false);
+}
+
+bool folds_filter_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
+		     struct fold_filter *f)
+{
+	const struct scope *scope = &st->scope;
+
+	folds_filter_all_of(st, p, of, f);
+	if (!p)
+		return false;
+	if (scope->drilled)
+		f->process = ui_state_process(st, p);
+	f->task = ui_state_thread(st, p);
+	if (scope->drilled && scope->thread_group[0] && of)
+		f->tasks = tasks_that_count(st, p, of, true);
+	/* The process has no samples in this window: not the same as all processes. */
+	return !(scope->drilled &&
+		 (f->process == UINT32_MAX || (scope->in_thread && f->task == UINT32_MAX)));
+}
+
+void folds_filter_all(const struct ui_state *st, struct fold_filter *f)
+{
+	folds_filter_all_of(st, st->shown, st->folds ? folds_of_shown(st) : NULL, f);
 }
 
 bool folds_filter(const struct ui_state *st, struct fold_filter *f)
 {
-	folds_filter_all(st, f);
-	if (!st->shown)
-		return false;
-	if (st->scope.drilled)
-		f->process = ui_state_process(st);
-	f->task = ui_state_thread(st);
-	if (st->scope.drilled && st->scope.thread_group[0] && st->folds)
-		f->tasks = tasks_that_count(st, true);
-	/* It has no samples in this window: not the same as all of them. */
-	return !(st->scope.drilled &&
-		 (f->process == UINT32_MAX || (st->scope.in_thread && f->task == UINT32_MAX)));
+	return folds_filter_of(st, st->shown, st->folds ? folds_of_shown(st) : NULL, f);
 }
 
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
@@ -82,9 +96,9 @@ static uint64_t hash_text(uint64_t h, const char *text)
 	return h;
 }
 
-uint64_t folds_key(const struct ui_state *st)
+uint64_t folds_key(const struct ui_state *st, const struct profile *p)
 {
-	uint64_t key = hash_u64(ui_state_event(st, st->shown) + 1ull);
+	uint64_t key = hash_u64(ui_state_event(st, p) + 1ull);
 
 	if (st->scope.drilled)
 		key = hash_u64(key + st->scope.process + 1ull);
@@ -114,10 +128,10 @@ int folds_by_group(const void *pa, const void *pb)
 }
 
 /* By task, the first of those named alike; NULL: each for itself. */
-const uint32_t *folds_leaders(const struct ui_state *st)
+const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p,
+			      struct folds_of *of)
 {
-	const struct profile *p = st->shown;
-	uint32_t **leaders = &folds_of(st)->leaders;
+	uint32_t **leaders = &of->leaders;
 	struct folds_member *members;
 
 	if (!st->fold_threads || *leaders)

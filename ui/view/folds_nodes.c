@@ -166,10 +166,10 @@ char folds_kind(const struct ui_state *st, const struct fold_tree_node *node)
 	return node->function == FOLD_NONE ? 'p' : st->shown->functions[node->function].kind;
 }
 
-uint32_t folds_function(const struct ui_state *st, uint32_t id)
+uint32_t folds_function(const struct profile *p, uint32_t id)
 {
-	for (uint32_t i = 0; st->shown && i < st->shown->nr_functions; i++)
-		if (st->shown->functions[i].id == id)
+	for (uint32_t i = 0; p && i < p->nr_functions; i++)
+		if (p->functions[i].id == id)
 			return i;
 	return FOLD_NONE;
 }

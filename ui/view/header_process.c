@@ -98,7 +98,7 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 
 unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
-	uint32_t i = st->scope.drilled && st->shown ? ui_state_process(st) : UINT32_MAX;
+	uint32_t i = st->scope.drilled && st->shown ? ui_state_process(st, st->shown) : UINT32_MAX;
 
 	if (i == UINT32_MAX)
 		return 0;

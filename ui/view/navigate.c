@@ -30,7 +30,7 @@ void navigate_into_process(struct ui_state *st, uint32_t id)
 	char name[sizeof(st->scope.process_name)];
 
 	st->scope.process = id;
-	index = ui_state_process(st);
+	index = ui_state_process(st, st->shown);
 	if (index == UINT32_MAX)
 		return;
 	snprintf(name, sizeof(name), "%.100s[%d]", st->shown->processes[index].comm.str,

@@ -165,7 +165,7 @@ int process_rows_build(const struct ui_state *st, struct list *list)
 	if (!st->by_thread)
 		return build_processes(st, list);
 	if (st->scope.drilled)
-		filter.process = ui_state_process(st);
+		filter.process = ui_state_process(st, st->shown);
 	return st->scope.drilled && filter.process == UINT32_MAX ? 0
 								 : build_threads(st, &filter, list);
 }

@@ -25,7 +25,8 @@ static uint32_t centre_of(const struct ui_state *st)
 {
 	const struct folds *s = st->folds;
 
-	return s && s->nr_centres ? folds_function(st, s->centres[s->nr_centres - 1]) : FOLD_NONE;
+	return s && s->nr_centres ? folds_function(st->shown, s->centres[s->nr_centres - 1])
+				  : FOLD_NONE;
 }
 
 static int add(const struct ui_state *st, struct list *list, enum part part,
@@ -55,12 +56,12 @@ static int build(const struct ui_state *st, struct list *list)
 
 	if (centre == FOLD_NONE) {
 		/* Nobody calls what is not there: that much is known of the samples. */
-		const struct fold_functions *all = folds_functions(st, FOLDS_SEEN);
+		const struct fold_functions *all = folds_functions(st);
 
 		list->count = all ? all->count : 0;
 		return 0;
 	}
-	c = folds_callers(st, centre);
+	c = folds_callers(st);
 	if (!c)
 		return 0;
 	list->count = c->all_count;
@@ -108,7 +109,7 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 		     struct view_field at)
 {
 	uint32_t centre = centre_of(st);
-	const struct fold_callers *all = centre == FOLD_NONE ? NULL : folds_callers(st, centre);
+	const struct fold_callers *all = centre == FOLD_NONE ? NULL : folds_callers(st);
 	double total = all && all->all_weight > 0 ? all->total / all->all_weight : 0;
 
 	/* Of the function's total: how its samples are shared out. */
@@ -154,7 +155,7 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	uint32_t centre = centre_of(st);
-	const struct fold_callers *c = centre == FOLD_NONE ? NULL : folds_callers(st, centre);
+	const struct fold_callers *c = centre == FOLD_NONE ? NULL : folds_callers(st);
 	char buf[160], share[FORMAT_MAX];
 
 	if (!c || !(c->recursive > 0))

@@ -351,7 +351,7 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 {
 	const struct profile_cpu *cpu = cpu_of(st, row);
 
-	return cpu->hot_samples ? folds_function(st, cpu->hot) : UINT32_MAX;
+	return cpu->hot_samples ? folds_function(st->shown, cpu->hot) : UINT32_MAX;
 }
 
 /* ---- the ledger ---- */

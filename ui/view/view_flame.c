@@ -24,7 +24,7 @@
 
 const struct folds_tree *view_flame_tree(const struct ui_state *st)
 {
-	return &folds_of(st)->trees[FOLDS_FLAME];
+	return folds_tree_shown(st, FOLDS_FLAME);
 }
 
 static const struct flame_box *box_of(const struct ui_state *st, const struct row *row)

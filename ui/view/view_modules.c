@@ -201,7 +201,7 @@ static int build(const struct ui_state *st, struct list *list)
 	struct sums *sums;
 	int rc;
 
-	fold = p && p->nr_modules ? folds_functions(st, FOLDS_ALL_CODE) : NULL;
+	fold = p && p->nr_modules ? folds_all_code(st) : NULL;
 	if (!fold)
 		return 0;
 	sums = calloc(p->nr_modules, sizeof(*sums));

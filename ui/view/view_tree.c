@@ -27,7 +27,7 @@
 /* The tree that the rows were made of. */
 static const struct folds_tree *rows_tree(const struct ui_state *st)
 {
-	return &folds_of(st)->trees[FOLDS_TREE];
+	return folds_tree_shown(st, FOLDS_TREE);
 }
 
 static const struct fold_tree_node *node_of(const struct ui_state *st, const struct row *row)
