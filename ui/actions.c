@@ -242,7 +242,7 @@ static void sort_step(struct ui_state *st, int step)
 
 	if (!is_sortable(st))
 		return;
-	/* Only what is in sight: an order whose column is not there looks like none. */
+	/* Columns in sight only: rows sorted by another one look unsorted. */
 	for (int i = 0; i < v->nr_columns; i++) {
 		column = (column + step + v->nr_columns) % v->nr_columns;
 		if (columns_sortable(st, v, column) &&

@@ -81,7 +81,7 @@ static void by_thread(struct ui_state *st, uint32_t code)
 
 	st->by_thread = !st->by_thread;
 	st->lists[VIEW_PROCESSES].pinned = false;
-	/* Who looks at stacks stays there. */
+	/* A view of stacks stays shown. */
 	navigate_to(st, stacks ? st->view : VIEW_PROCESSES);
 	ui_state_say(st, false,
 		     !st->by_thread ? "the processes (H: their threads)"

@@ -55,7 +55,7 @@ static void fill_frequencies(struct ui_state *st)
 	bool listed = want <= 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		/* A custom one stands where it belongs. */
+		/* A custom frequency is listed in order. */
 		if (!listed && want < ladder[i]) {
 			add_frequency(st, want, "");
 			listed = true;

@@ -44,7 +44,7 @@ void navigate_into_process(struct ui_state *st, uint32_t id)
 	folds_forget(st->folds);
 	folds_forget_baseline(st->folds);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
-	/* Who looks at stacks stays there. */
+	/* A view of stacks stays shown. */
 	navigate_to(st, view_shown(st)->stacks ? st->view : VIEW_FUNCTIONS);
 }
 

@@ -89,7 +89,7 @@ struct view {
 	/* The text to copy of a row, into @buf if need be; NULL: its function's name. */
 	const char *(*copied)(const struct ui_state *st, const struct row *row,
 			      char buf[static TEXT_MAX]);
-	/* The notice of a row, whose fix Enter applies. NULL: none. */
+	/* The notice of a row, with a fix that Enter applies. NULL: none. */
 	const struct profile_notice *(*notice)(const struct ui_state *st, const struct row *row);
 	/* The function that a row is about: index in functions, UINT32_MAX: none. NULL: never. */
 	uint32_t (*function)(const struct ui_state *st, const struct row *row);
