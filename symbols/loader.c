@@ -83,7 +83,7 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 	l->symtab = symtab;
 	image_cache_init(&l->images, objects, NULL);
 	naming_init(&l->naming, objects, symtab, &l->stop);
-	l->naming.jitdumps.maps = maps;
+	l->naming.jitdumps.maps = l->naming.hotspots.maps = maps;
 	code_init(&l->code, &l->images, symtab, &l->naming, &l->lines);
 	fetch_init(&l->fetch, objects);
 	l->details = maps ? details_new(maps) : NULL;
@@ -100,7 +100,7 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	l->images.helpers = l->fetch.helpers = l->helpers;
+	l->images.helpers = l->fetch.helpers = l->naming.hotspots.helpers = l->helpers;
 	lines_init(&l->lines, &l->images, places, symtab, l->chains);
 	*out = l;
 	return 0;
@@ -125,6 +125,7 @@ void loader_recorded(struct loader *l, const char *root)
 {
 	l->images.no_proc = l->naming.perfmaps.no_proc = true;
 	l->naming.jitdumps.no_proc = true;
+	l->naming.hotspots.maps = NULL; /* there is no process to read */
 	l->images.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
 	details_free(l->details);
 	l->details = NULL;
@@ -191,6 +192,7 @@ bool loader_free(struct loader *l)
 	fetch_fini(&l->fetch);
 	lines_fini(&l->lines);
 	code_fini(&l->code);
+	hotspots_fini(&l->naming.hotspots);
 	helpers_free(l->helpers, time_now_ns() + HELPERS_WAIT_NS);
 	if (l->asker.event >= 0)
 		close(l->asker.event);
@@ -443,10 +445,13 @@ static bool work(struct loader *l, enum effort effort)
 {
 	uint64_t now_ns = time_now_ns();
 	bool more = image_cache_work(&l->images, now_ns);
-	uint32_t late, dumped, fetched, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
+	uint32_t late, dumped, fetched, java, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
 
 	if (is_stopping(l))
 		return false;
+	java = hotspots_refresh(&l->naming.hotspots, now_ns);
+	if (java != OBJECT_ID_UNKNOWN)
+		rename_places(l, java);
 	dumped = jitdumps_refresh(&l->naming.jitdumps, now_ns);
 	if (is_stopping(l))
 		return false;

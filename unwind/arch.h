@@ -36,6 +36,9 @@ struct arch_ops {
 	uint8_t nr_eh_data;
 	/* What the kernel leaves at sp + sig_offset where a signal handler returns: words in this
 	 * order. */
+	/* HotSpot's interpreter keeps its bytecode pointer there; ARCH_NO_REG: its frames are not
+	 * known. */
+	uint8_t java_bcp;
 	const uint8_t *sig_regs; /* DWARF numbers */
 	uint8_t nr_sig_regs;
 	uint16_t sig_offset;

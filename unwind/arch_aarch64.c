@@ -31,6 +31,7 @@ const struct arch_ops arch_aarch64 = {
 	.nr_eh_data = 4,
 	/* struct sigcontext: x0-x30, sp, pc, behind siginfo (128), ucontext (176), fault_address
 	   (8). */
+	.java_bcp = ARCH_NO_REG,
 	.sig_regs = dwarf_of_perf,
 	.nr_sig_regs = sizeof(dwarf_of_perf),
 	.sig_offset = 312,

@@ -37,6 +37,7 @@ const struct arch_ops arch_x86_64 = {
 	/* rbx r12-r15: a sample taken by NMI inside the kernel does not have them. */
 	.unavailable = 1ULL << 3 | 0xfULL << 12,
 	.record_tells_sp = true,
+	.java_bcp = 13, /* r13 */
 	.sig_regs = sig_regs,
 	.nr_sig_regs = sizeof(sig_regs),
 	.sig_offset = 40, /* a ucontext: flags, link, stack_t */

@@ -14,6 +14,7 @@
 #include "unwind/apply.h"
 #include "unwind/arch.h"
 #include "unwind/fp.h"
+#include "unwind/jit.h"
 #include "unwind/rewrite.h"
 
 struct walk {
@@ -402,6 +403,38 @@ static bool is_sigreturn(const struct image *image, uint64_t pc)
 	return image->sigreturn_size && pc - image->sigreturn < image->sigreturn_size;
 }
 
+/* Step in memory of a JIT: by the frame layout, if its runtime describes that. */
+static int by_codemap(struct walk *w)
+{
+	struct object *object = w->mapping->object;
+	const struct arch_ops *arch = w->u->arch;
+	/* Acquire: pairs with codemap_publish(). */
+	const struct codemap *map = atomic_load_explicit(&object->codemap, memory_order_acquire);
+	const struct codemap_code *code = map ? codemap_find(map, w->pc) : NULL;
+	uint64_t sp = w->f.reg[arch->sp];
+	struct fp_input in;
+	struct jit_caller c;
+
+	if (!code || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
+		return by_guess(w);
+	in = guess_input(w);
+	c = jit_step(&in, map, code, w->pc, &w->f);
+	if (!c.found)
+		return by_guess(w);
+	if (c.method && map->methods_object)
+		w->out->place[w->out->nr - 1] =
+			places_intern(w->u->places, map->methods_object, c.method);
+	w->f.valid = 0;
+	frame_set(&w->f, arch->pc, c.pc);
+	frame_set(&w->f, arch->sp, c.sp);
+	frame_set(&w->f, arch->fp, c.fp);
+	if (c.sp <= sp)
+		return UNWIND_BAD_FRAME;
+	w->exact = false;
+	w->guessed = c.guessed;
+	return WALK_ON;
+}
+
 /* No row: look at the object itself. */
 static int by_object(struct walk *w)
 {
@@ -411,6 +444,8 @@ static int by_object(struct walk *w)
 	uint64_t vaddr;
 	bool found = false;
 
+	if (object->identity.kind == OBJECT_ANON)
+		return by_codemap(w);
 	if (w->word == 4 ||
 	    (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
 		return by_guess(w);

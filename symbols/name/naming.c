@@ -39,6 +39,7 @@ void naming_init(struct naming *n, struct objects *objects, struct symtab *symta
 	n->symtab = symtab;
 	n->kallsyms_path = "/proc/kallsyms";
 	n->kallsyms_interval_ns = KALLSYMS_INTERVAL_NS;
+	hotspots_init(&n->hotspots, objects);
 	jitdumps_init(&n->jitdumps, objects, NULL, stop);
 	perfmaps_init(&n->perfmaps, objects, stop);
 }
@@ -51,6 +52,7 @@ void naming_fini(struct naming *n)
 	n->kallsyms = NULL;
 	ksyms_free(n->ksyms);
 	n->ksyms = NULL;
+	hotspots_fini(&n->hotspots);
 	jitdumps_fini(&n->jitdumps);
 	perfmaps_fini(&n->perfmaps);
 }
@@ -280,8 +282,17 @@ static void set_jit(struct found *f, const char *source, uint64_t start, const c
 }
 
 /*
- * JIT, heap, stack: what the process's jitdump or perf map says, else one
- * symbol a page. All layers of its code are one object to people.
+ * Name a Java method. Compiled twice, interpreted: it is one function, whose
+ * code has no one start.
+ */
+static void set_java(struct found *f, const struct hotspots_symbol *s)
+{
+	set_jit(f, "[java]", 0, s->name, s->name_size);
+}
+
+/*
+ * JIT, heap, stack: by the code cache of a JVM, the process's jitdump or perf
+ * map, else one symbol a page. All layers of its code are one object to people.
  */
 static int find_in_anon(struct naming *n, struct object *object, const struct naming_question *q,
 			struct found *f)
@@ -289,16 +300,30 @@ static int find_in_anon(struct naming *n, struct object *object, const struct na
 	struct object *base = jitdumps_base(&n->jitdumps, object);
 	struct jitdumps_symbol dumped;
 	struct perfmap_symbol mapped;
-	bool in_dump = jitdumps_find(&n->jitdumps, object, q->offset, &dumped), in_map;
+	struct hotspots_symbol java;
+	bool in_dump, in_map;
+	int rc = hotspots_find(&n->hotspots, object, q->offset, &java);
 
+	f->key.object = base->id;
+	f->text.kind = 'j';
+	if (!rc) {
+		set_java(f, &java);
+		return 0;
+	}
+	if (rc == -EAGAIN && !q->now)
+		return rc;
+	if (object->identity.layer == HOTSPOTS_METHODS) {
+		set_module(f, "[java]", sizeof("[java]") - 1);
+		set_made_up(f, TEXT("[interpreter]"), NULL, 0);
+		return 0;
+	}
+	in_dump = jitdumps_find(&n->jitdumps, object, q->offset, &dumped);
 	/* A file may have hung: the tables may be gone. Pairs with the release in loader_stop(). */
 	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
 		return -ECANCELED;
 	in_map = !in_dump && perfmaps_find(&n->perfmaps, base, q->offset, &mapped);
 	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
 		return -ECANCELED;
-	f->key.object = base->id;
-	f->text.kind = 'j';
 	if (in_dump) {
 		set_jit(f, "[jitdump]", dumped.start, dumped.name, dumped.name_size);
 	} else if (in_map) {

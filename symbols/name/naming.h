@@ -9,6 +9,7 @@
 
 #include "symbols/object/object.h"
 #include "symbols/object/image.h"
+#include "symbols/jit/hotspots.h"
 #include "symbols/jit/jitdumps.h"
 #include "symbols/kernel/kallsyms.h"
 #include "symbols/kernel/recorded_kernel.h"
@@ -32,6 +33,7 @@ struct naming {
 	uint64_t kallsyms_cost_ns;     /* of reading it */
 	uint64_t kallsyms_interval_ns; /* not read again before; doubles while it brings nothing */
 	atomic_ulong kallsyms_memory;
+	struct hotspots hotspots;
 	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
 	struct ksyms_symbol ksym;

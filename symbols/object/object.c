@@ -199,6 +199,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 	entry->object.path = file ? text_arena_add(d->texts, entry->path, strlen(entry->path))
 				  : entry->object.name;
 	atomic_init(&entry->object.image, NULL);
+	atomic_init(&entry->object.codemap, NULL);
 	/* Nothing to wait for where there is no file: unwinders guess at once. */
 	atomic_init(&entry->object.state, imageless ? OBJECT_FAILED : OBJECT_NEW);
 	atomic_init(&entry->object.reason, imageless ? "no file behind this memory" : NULL);

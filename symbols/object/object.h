@@ -51,6 +51,7 @@ struct object_identity {
 };
 
 struct image;
+struct codemap;
 
 struct object {
 	uint32_t id;
@@ -61,7 +62,9 @@ struct object {
 	struct safe_text path; /* as first seen */
 	struct safe_text name; /* what lists show: basename, [kernel], [vdso], [anon] */
 	_Atomic(const struct image *) image; /* NULL until READY, then for ever one, or a stub */
-	atomic_int state;		     /* enum object_state */
+	/* OBJECT_ANON: layout of the frames of its code (codemap.h); release by the loader. */
+	_Atomic(const struct codemap *) codemap;
+	atomic_int state; /* enum object_state */
 	/* For people; static texts, may be NULL; the loader's, relaxed. */
 	_Atomic(const char *) reason; /* why there is no image or no names */
 	_Atomic(const char *) fix;    /* what would give it names */

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Frame layouts of JIT code. Runs on: the loader; look-ups on sampler threads.
+ */
+#include "symbols/jit/codemap.h"
+
+#include <stdlib.h>
+
+struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods)
+{
+	size_t codes = nr_codes * sizeof(struct codemap_code);
+	struct codemap *m =
+		calloc(1, sizeof(*m) + codes + nr_methods * sizeof(struct codemap_method));
+
+	if (!m)
+		return NULL;
+	m->nr_codes = nr_codes;
+	m->nr_methods = nr_methods;
+	m->methods = (const void *)((char *)m->codes + codes);
+	return m;
+}
+
+const struct codemap *codemap_publish(struct object *object, const struct codemap *map)
+{
+	/* Release: the table is complete. Pairs with the acquire in the unwinder's walk. */
+	return atomic_exchange_explicit(&object->codemap, map, memory_order_acq_rel);
+}
+
+static void free_map(struct rcu_head *head)
+{
+	reclaim_grace_over();
+	free(caa_container_of(head, struct codemap, rcu));
+}
+
+void codemap_reclaim(const struct codemap *map)
+{
+	if (map)
+		reclaim_later(&((struct codemap *)(uintptr_t)map)->rcu, free_map);
+}
+
+const struct codemap_code *codemap_find(const struct codemap *map, uint64_t pc)
+{
+	uint32_t low = 0, high = map->nr_codes;
+
+	/* The last one that starts at or before @pc. */
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (map->codes[mid].start <= pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && pc - map->codes[low - 1].start < map->codes[low - 1].size
+		       ? &map->codes[low - 1]
+		       : NULL;
+}
+
+const struct codemap_method *codemap_method(const struct codemap *map, uint64_t method)
+{
+	uint32_t low = 0, high = map->nr_methods;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (map->methods[mid].method < method)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < map->nr_methods && map->methods[low].method == method ? &map->methods[low]
+									   : NULL;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How the frames of a JIT's code are laid out, for the unwinder: an immutable
+ * table, published on the object of the process's memory (object->codemap) by
+ * the loader, freed after a grace period of urcu-qsbr.
+ *
+ * Threads: codemap_find() and codemap_method() from any urcu-qsbr reader; the
+ * rest from the loader.
+ */
+#ifndef SYMBOLS_JIT_CODEMAP_H
+#define SYMBOLS_JIT_CODEMAP_H
+
+#include "symbols/base/reclaim.h"
+#include "symbols/object/object.h"
+
+enum codemap_kind {
+	CODEMAP_FIXED,	     /* a frame of frame_words once it is complete */
+	CODEMAP_INTERPRETER, /* frame pointer, method and bytecode pointer in slots */
+	CODEMAP_OTHER,	     /* adapters and stubs: nothing is known of their frames */
+};
+
+struct codemap_code {
+	uint64_t start;
+	uint32_t size;
+	uint32_t complete; /* offset where the frame is complete */
+	uint32_t frame_words;
+	enum codemap_kind kind;
+};
+
+/* A method with interpreted frames. */
+struct codemap_method {
+	uint64_t method; /* its address in the process */
+	uint64_t start;	 /* of its bytecodes */
+	uint32_t size;
+};
+
+struct codemap {
+	struct rcu_head rcu;
+	uint32_t nr_codes, nr_methods;
+	uint32_t methods_object;	      /* its offsets are addresses of methods */
+	const struct codemap_method *methods; /* behind codes; sorted by method */
+	struct codemap_code codes[];	      /* sorted by start, no overlap */
+};
+
+/* Allocate a map of @nr_codes and @nr_methods, to be filled in; NULL: no memory. */
+struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods);
+/* Publish @map (NULL: none) on @object; *old, if not shared with others, is to be freed. */
+const struct codemap *codemap_publish(struct object *object, const struct codemap *map);
+/* Free @map, which was published, once no reader can hold it. */
+void codemap_reclaim(const struct codemap *map);
+
+/* The code at @pc; NULL: none. */
+const struct codemap_code *codemap_find(const struct codemap *map, uint64_t pc);
+/* The method at @method; NULL: not known (yet). */
+const struct codemap_method *codemap_method(const struct codemap *map, uint64_t method);
+
+#endif

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Read the code cache of a JVM. Runs on: a helper.
+ */
+#include "symbols/jit/hotspot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/base/foreign.h"
+#include "symbols/object/elfvar.h"
+#include "symbols/process/procfs.h"
+
+#define HEAPS_MAX	8U
+#define SEGMENTS_MAX	(32U << 20)
+#define SEGMENT_FREE	0xff
+#define BLOB_BYTES	512U /* of the head of a blob; no member is behind */
+#define CODE_SIZE_MAX	(256U << 20)
+#define FRAME_WORDS_MAX (1U << 16)
+#define SYMBOL_MAX	(HOTSPOT_NAME_MAX / 2 - 2)
+#define LIBJVM		"/libjvm.so"
+
+static bool is_libjvm(const struct procfs_map *map)
+{
+	size_t size = sizeof(LIBJVM) - 1;
+
+	return map->path_size > size && !memcmp(map->path + map->path_size - size, LIBJVM, size);
+}
+
+/* Open the libjvm.so that @map is of and read the tables of this process. */
+static int open_libjvm(struct hotspot *h, struct remote *r, const struct procfs_map *map,
+		       const char **missing)
+{
+	char path[4096];
+	size_t size = procfs_unescape(path, sizeof(path) - 1, map->path, map->path_size);
+	struct foreign_want want = {
+		.pid = r->pid,
+		.start = map->start,
+		.end = map->end,
+		.path = path,
+		.maj = map->maj,
+		.min = map->min,
+		.ino = map->ino,
+	};
+	struct foreign_file file;
+	struct elffile elf;
+	uint64_t vaddr;
+	int rc;
+
+	path[size] = '\0';
+	rc = foreign_open(&want, &file, NULL);
+	if (rc)
+		return rc;
+	rc = elffile_open(&elf, file.fd, NULL, file.size, NULL);
+	if (!rc) {
+		rc = -ENOEXEC;
+		if (elfvar_vaddr(&elf, map->offset, &vaddr))
+			rc = vmstructs_read(&h->vm, r, &elf, map->start - vaddr, missing);
+		elffile_close(&elf);
+	}
+	close(file.fd);
+	return rc;
+}
+
+int hotspot_open(struct hotspot *h, struct remote *r, const char **missing)
+{
+	struct procfs_text text;
+	struct procfs_map map;
+	size_t size;
+	char *maps;
+	int rc = foreign_read_proc(r->pid, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size);
+
+	memset(h, 0, sizeof(*h));
+	if (rc)
+		return rc;
+	text = (struct procfs_text){ .at = maps, .end = maps + size };
+	rc = -ENOENT;
+	while (procfs_next_map(&text, &map)) {
+		if (map.offset || !is_libjvm(&map))
+			continue;
+		rc = open_libjvm(h, r, &map, missing);
+		break;
+	}
+	free(maps);
+	return rc;
+}
+
+static void free_blobs(struct hotspot_blob *blobs, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		free(blobs[i].name);
+	free(blobs);
+}
+
+void hotspot_close(struct hotspot *h)
+{
+	free_blobs(h->blobs, h->nr_blobs);
+	memset(h, 0, sizeof(*h));
+}
+
+static uint64_t take_u64(const uint8_t *bytes, uint64_t at)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes + at, sizeof(value));
+	return value;
+}
+
+static uint32_t take_u32(const uint8_t *bytes, uint64_t at)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + at, sizeof(value));
+	return value;
+}
+
+/* ---- names ---- */
+
+/* Read a Symbol: its text with '/' as '.', NUL added. The length or -errno. */
+static int read_symbol(const struct vmstructs *v, struct remote *r, uint64_t symbol, char *text)
+{
+	uint16_t length;
+	int rc = remote_read_u16(r, symbol + v->symbol_length, &length);
+
+	if (rc)
+		return rc;
+	length = (uint16_t)MIN(length, SYMBOL_MAX);
+	rc = remote_read(r, symbol + v->symbol_body, text, length);
+	if (rc)
+		return rc;
+	for (uint16_t i = 0; i < length; i++)
+		text[i] = (char)(text[i] == '/' ? '.' : text[i]);
+	text[length] = '\0';
+	return length ? length : -EBADMSG;
+}
+
+int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
+		   char name[static HOTSPOT_NAME_MAX], uint64_t *code, uint32_t *code_size)
+{
+	const struct vmstructs *v = &h->vm;
+	char klass_text[SYMBOL_MAX + 1], method_text[SYMBOL_MAX + 1];
+	uint64_t constant, pool, holder, symbol;
+	uint16_t index, size;
+	int rc;
+
+	if (!method || method % 8)
+		return -EBADMSG;
+	rc = remote_read_u64(r, method + v->method_const, &constant);
+	if (!rc)
+		rc = remote_read_u64(r, constant + v->const_pool, &pool);
+	if (!rc)
+		rc = remote_read_u16(r, constant + v->const_name, &index);
+	if (!rc)
+		rc = remote_read_u16(r, constant + v->const_code_size, &size);
+	if (!rc)
+		rc = remote_read_u64(r, pool + v->pool_holder, &holder);
+	if (!rc)
+		rc = remote_read_u64(r, holder + v->klass_name, &symbol);
+	if (!rc)
+		rc = read_symbol(v, r, symbol, klass_text);
+	if (rc < 0)
+		return rc;
+	rc = remote_read_u64(r, pool + v->pool_size + 8ULL * index, &symbol);
+	if (!rc)
+		rc = read_symbol(v, r, symbol & ~1ULL, method_text);
+	if (rc < 0)
+		return rc;
+	snprintf(name, HOTSPOT_NAME_MAX, "%s.%s", klass_text, method_text);
+	*code = constant + v->const_method_size;
+	*code_size = size;
+	return 0;
+}
+
+/* ---- the code cache ---- */
+
+struct heap {
+	uint64_t low, segments; /* addresses: of the code, of its map */
+	uint64_t nr_segments;
+	uint32_t log2;
+};
+
+static int read_heap(const struct vmstructs *v, struct remote *r, uint64_t heap, struct heap *out)
+{
+	uint64_t high;
+	int rc = remote_read_u64(r, heap + v->heap_memory + v->space_low, &out->low);
+
+	if (!rc)
+		rc = remote_read_u64(r, heap + v->heap_memory + v->space_high, &high);
+	if (!rc)
+		rc = remote_read_u64(r, heap + v->heap_segmap + v->space_low, &out->segments);
+	if (!rc)
+		rc = remote_read_u32(r, heap + v->heap_log2, &out->log2);
+	if (rc)
+		return rc;
+	if (out->log2 < 4 || out->log2 > 16 || high < out->low)
+		return -EBADMSG;
+	out->nr_segments = (high - out->low) >> out->log2;
+	return out->nr_segments <= SEGMENTS_MAX ? 0 : -EBADMSG;
+}
+
+/* A scan in the making. */
+struct scan {
+	const struct hotspot *h;
+	struct remote *r;
+	struct hotspot_blob *blobs;
+	uint32_t nr, max;
+	uint32_t nr_new;
+	/* The last name read: most blobs have the same one. */
+	uint64_t name_at;
+	char name[64];
+};
+
+/* The blob of the last scan at the same address; NULL: none. */
+static struct hotspot_blob *known_blob(const struct hotspot *h, uint64_t start)
+{
+	uint32_t low = 0, high = h->nr_blobs;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (h->blobs[mid].start < start)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < h->nr_blobs && h->blobs[low].start == start ? &h->blobs[low] : NULL;
+}
+
+static bool same_blob(const struct hotspot_blob *a, const struct hotspot_blob *b)
+{
+	return a->end == b->end && a->blob == b->blob && a->method == b->method &&
+	       a->compile_id == b->compile_id && a->kind == b->kind;
+}
+
+/* Read the blob's name, which gives its kind. */
+static int read_kind(struct scan *s, uint64_t at)
+{
+	ssize_t size;
+
+	if (at == s->name_at)
+		return 0;
+	s->name_at = 0;
+	size = remote_read_string(s->r, at, s->name, sizeof(s->name));
+	if (size < 0)
+		return (int)size;
+	s->name_at = at;
+	return 0;
+}
+
+/* Decode the head of the blob in @bytes; false: not a blob with code. */
+static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blob *b)
+{
+	const struct vmstructs *v = &s->h->vm;
+	uint32_t words;
+	bool compiled;
+
+	b->start = take_u64(bytes, v->blob_begin);
+	b->end = take_u64(bytes, v->blob_end);
+	if (b->start <= b->blob || b->end <= b->start || b->end - b->start > CODE_SIZE_MAX ||
+	    read_kind(s, take_u64(bytes, v->blob_name)))
+		return false;
+	words = take_u32(bytes, v->blob_frame_size);
+	b->frame_words = words < FRAME_WORDS_MAX ? words : 0;
+	b->complete = take_u32(bytes, v->blob_complete);
+	compiled = !strcmp(s->name, "nmethod") || !strcmp(s->name, "native nmethod");
+	if (compiled) {
+		b->kind = HOTSPOT_COMPILED;
+		b->method = take_u64(bytes, v->nmethod_method);
+		b->compile_id = take_u32(bytes, v->nmethod_compile_id);
+	} else {
+		b->kind = !strcmp(s->name, "Interpreter") ? HOTSPOT_INTERPRETER : HOTSPOT_STUB;
+	}
+	return true;
+}
+
+static char *name_blob(struct scan *s, const struct hotspot_blob *b)
+{
+	char name[HOTSPOT_NAME_MAX];
+	uint64_t code;
+	uint32_t code_size;
+
+	if (b->kind != HOTSPOT_COMPILED)
+		return strdup(s->name);
+	if (hotspot_method(s->h, s->r, b->method, name, &code, &code_size))
+		return NULL;
+	return strdup(name);
+}
+
+static int add_blob(struct scan *s, const struct hotspot_blob *b)
+{
+	struct hotspot_blob *blobs, *known = known_blob(s->h, b->start);
+
+	if (s->nr == s->max) {
+		s->max = s->max ? s->max * 2 : 1024;
+		blobs = s->max <= HOTSPOT_BLOBS_MAX ? reallocarray(s->blobs, s->max, sizeof(*blobs))
+						    : NULL;
+		if (!blobs)
+			return s->max <= HOTSPOT_BLOBS_MAX ? -ENOMEM : -E2BIG;
+		s->blobs = blobs;
+	}
+	s->blobs[s->nr] = *b;
+	if (known && known->name && same_blob(known, b)) {
+		s->blobs[s->nr].name = strdup(known->name);
+	} else {
+		s->blobs[s->nr].name = name_blob(s, b);
+		s->blobs[s->nr].fresh = true;
+		s->nr_new++;
+	}
+	s->nr++;
+	return 0;
+}
+
+/* Read the head of the block in segment @i; code that is being made is passed over. */
+static int scan_block(struct scan *s, const struct heap *heap, uint64_t i)
+{
+	struct hotspot_blob b = { .blob = heap->low + (i << heap->log2) + s->h->vm.block_size };
+	uint8_t bytes[BLOB_BYTES];
+	int rc = remote_read(s->r, b.blob, bytes, sizeof(bytes));
+
+	if (rc)
+		return rc == -EFAULT ? 0 : rc;
+	return decode_blob(s, bytes, &b) ? add_blob(s, &b) : 0;
+}
+
+static int scan_heap(struct scan *s, uint64_t address)
+{
+	struct heap heap;
+	uint8_t *segments;
+	int rc = read_heap(&s->h->vm, s->r, address, &heap);
+
+	if (rc)
+		return rc;
+	segments = malloc(MAX(heap.nr_segments, 1U));
+	if (!segments)
+		return -ENOMEM;
+	rc = remote_read(s->r, heap.segments, segments, heap.nr_segments);
+	/* 0 begins a block, other numbers lead back to it. */
+	for (uint64_t i = 0; i < heap.nr_segments && !rc; i++) {
+		if (!segments[i])
+			rc = scan_block(s, &heap, i);
+	}
+	free(segments);
+	return rc;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct hotspot_blob *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Sort, and drop what overlaps the one before: a table that changed while it was read. */
+static void settle(struct scan *s)
+{
+	uint32_t kept = 0;
+
+	if (s->nr)
+		qsort(s->blobs, s->nr, sizeof(*s->blobs), by_start);
+	for (uint32_t i = 0; i < s->nr; i++) {
+		if (kept && s->blobs[i].start < s->blobs[kept - 1].end)
+			free(s->blobs[i].name);
+		else
+			s->blobs[kept++] = s->blobs[i];
+	}
+	s->nr = kept;
+}
+
+static int scan_heaps(struct scan *s)
+{
+	const struct vmstructs *v = &s->h->vm;
+	uint64_t array, data, heap;
+	uint32_t nr = 0;
+	int rc = remote_read_u64(s->r, v->heaps, &array);
+
+	if (!rc)
+		rc = remote_read_u32(s->r, array + v->array_len, &nr);
+	if (!rc)
+		rc = remote_read_u64(s->r, array + v->array_data, &data);
+	if (!rc && nr > HEAPS_MAX)
+		rc = -EBADMSG;
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		rc = remote_read_u64(s->r, data + 8ULL * i, &heap);
+		if (!rc)
+			rc = scan_heap(s, heap);
+	}
+	return rc;
+}
+
+int hotspot_scan(struct hotspot *h, struct remote *r)
+{
+	struct scan s = { .h = h, .r = r };
+	int rc = scan_heaps(&s);
+
+	if (rc) {
+		free_blobs(s.blobs, s.nr);
+		return rc;
+	}
+	settle(&s);
+	free_blobs(h->blobs, h->nr_blobs);
+	h->blobs = s.blobs;
+	h->nr_blobs = s.nr;
+	h->nr_new = s.nr_new;
+	return 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The code cache of a HotSpot JVM (OpenJDK 11 and newer), read from outside:
+ * which blob of code is where, how large its frame is, and which method it
+ * was compiled from. JDK source: codeCache.hpp, heap.hpp, codeBlob.hpp.
+ *
+ * Compile ids never come again, so a blob with the same address, method and
+ * compile id is the same code. Bytes are foreign: every number is bounded,
+ * names are cut at HOTSPOT_NAME_MAX.
+ *
+ * Runs on: a helper, one at a time. May hang.
+ */
+#ifndef SYMBOLS_JIT_HOTSPOT_H
+#define SYMBOLS_JIT_HOTSPOT_H
+
+#include "symbols/jit/vmstructs.h"
+
+#define HOTSPOT_BLOBS_MAX (1U << 18)
+#define HOTSPOT_NAME_MAX  512U
+
+enum hotspot_kind {
+	HOTSPOT_STUB,	  /* runtime stubs, adapters */
+	HOTSPOT_COMPILED, /* a method, or the wrapper of a native one */
+	HOTSPOT_INTERPRETER,
+};
+
+struct hotspot_blob {
+	uint64_t start, end; /* of its code */
+	uint64_t blob;	     /* address of the CodeBlob */
+	uint64_t method;     /* Method*; 0: none */
+	uint32_t compile_id;
+	uint32_t frame_words; /* 0: not fixed */
+	uint32_t complete;    /* the frame is built from this offset on */
+	enum hotspot_kind kind;
+	bool fresh; /* not known before the last scan */
+	char *name; /* owned; "java.util.HashMap.get", or of a stub; foreign bytes */
+};
+
+struct hotspot {
+	struct vmstructs vm;
+	struct hotspot_blob *blobs; /* sorted by start, no overlap */
+	uint32_t nr_blobs;
+	uint32_t nr_new; /* in the last scan */
+};
+
+/*
+ * Find libjvm.so in process @r->pid and read its tables. 0; -ENOENT: no JVM;
+ * -ENODATA: a field is missing (*missing); other -errno.
+ */
+int hotspot_open(struct hotspot *h, struct remote *r, const char **missing);
+void hotspot_close(struct hotspot *h);
+
+/* Read the code cache again; names of blobs already known are kept. 0 or -errno. */
+int hotspot_scan(struct hotspot *h, struct remote *r);
+
+/*
+ * The name of the Method at @method as "Class.name" in @name, and where its
+ * bytecodes are. 0, -EBADMSG (makes no sense), -errno.
+ */
+int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
+		   char name[static HOTSPOT_NAME_MAX], uint64_t *code, uint32_t *code_size);
+
+#endif

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Follow the code caches of JVMs.
+ *
+ * Runs on: the loader; read_cache() on a helper. Invariant: a job in progress
+ * owns its struct reading, the entry has no pointer into it but the job.
+ */
+#include "symbols/jit/hotspots.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/base/foreign.h"
+#include "symbols/jit/codemap.h"
+#include "symbols/jit/hotspot.h"
+
+#define INTERVAL_NS 100000000ULL
+#define COST_FACTOR 100U	  /* reading takes at most a hundredth of a CPU */
+#define HANG_NS	    2000000000ULL /* a read that takes longer is left */
+#define RETRY_NS    1000000000ULL
+#define TRIES_MAX   5U /* for libjvm.so, which the launcher loads late */
+#define METHODS_MAX 65536U
+#define WANTED_MAX  1024U /* methods read by one job */
+#define READS_MAX   4000000U
+
+struct method_name {
+	uint64_t method, code;
+	uint32_t code_size;
+	int rc;
+	char *name; /* owned; NULL: makes no sense */
+};
+
+/* A job for a helper: read one JVM. */
+struct reading {
+	struct job job;
+	struct remote remote;
+	int dir_fd; /* of /proc/PID: the process that was opened */
+	bool open;
+	struct hotspot vm;
+	struct method_name *methods; /* wanted, then read */
+	uint32_t nr_methods;
+	/* Out: */
+	int rc;
+	const char *missing;
+	uint64_t cost_ns;
+};
+
+struct hotspots_entry {
+	uint32_t object;	 /* the memory, layer 0 */
+	uint32_t methods_object; /* OBJECT_ID_UNKNOWN: not made yet */
+	struct reading *reading; /* NULL: barred, or not Java */
+	bool runs;		 /* it is a helper's */
+	bool news, wanted;	 /* new names; some places have none */
+	unsigned int tries;
+	uint64_t due_ns, began_ns;
+	struct jitcode *code;	       /* compiled code */
+	struct jitcode *methods;       /* by address of the method, one byte each */
+	struct codemap_method *ranges; /* sorted by method */
+	uint32_t nr_ranges;
+	uint64_t *queue; /* methods to be read */
+	uint32_t nr_queue;
+	const struct codemap *map;
+	struct object *layers[JITCODE_LAYERS]; /* also with that map; NULL: not used */
+};
+
+void hotspots_init(struct hotspots *h, struct objects *objects)
+{
+	memset(h, 0, sizeof(*h));
+	h->objects = objects;
+}
+
+static void free_methods(struct reading *r)
+{
+	for (uint32_t i = 0; i < r->nr_methods; i++)
+		free(r->methods[i].name);
+	free(r->methods);
+	r->methods = NULL;
+	r->nr_methods = 0;
+}
+
+static void drop_reading(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+
+	free_methods(r);
+	hotspot_close(&r->vm);
+	if (r->dir_fd >= 0)
+		close(r->dir_fd);
+	free(r);
+}
+
+static void end_reading(struct hotspots_entry *e)
+{
+	if (!e->reading)
+		return;
+	if (e->runs)
+		job_leave(&e->reading->job);
+	else
+		drop_reading(&e->reading->job);
+	e->reading = NULL;
+	e->runs = false;
+}
+
+static void publish(struct hotspots *h, struct hotspots_entry *e, const struct codemap *map)
+{
+	codemap_publish(objects_at(h->objects, e->object), map);
+	for (uint32_t i = 1; i < JITCODE_LAYERS; i++)
+		if (e->layers[i])
+			codemap_publish(e->layers[i], map);
+	codemap_reclaim(e->map);
+	e->map = map;
+}
+
+void hotspots_fini(struct hotspots *h)
+{
+	for (uint32_t i = 0; i < h->nr_entries; i++) {
+		struct hotspots_entry *e = h->entries[i];
+
+		end_reading(e);
+		publish(h, e, NULL);
+		jitcode_free(e->code);
+		jitcode_free(e->methods);
+		free(e->ranges);
+		free(e->queue);
+		free(e);
+	}
+	free(h->entries);
+	memset(h, 0, sizeof(*h));
+}
+
+/* ---- on a helper ---- */
+
+static int open_process(struct reading *r)
+{
+	int rc;
+
+	if (r->open)
+		return 0;
+	if (r->dir_fd < 0)
+		r->dir_fd = foreign_open_proc(r->remote.pid);
+	if (r->dir_fd < 0)
+		return r->dir_fd;
+	rc = hotspot_open(&r->vm, &r->remote, &r->missing);
+	r->open = !rc;
+	return rc;
+}
+
+/* Is the process that was opened still the one with this pid? */
+static int check_alive(const struct reading *r)
+{
+	char *text;
+	size_t size;
+	int rc = foreign_read_at(r->dir_fd, "stat", 4096, &text, &size);
+
+	if (!rc)
+		free(text);
+	return rc;
+}
+
+static void read_cache(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+	uint64_t cpu_ns = time_thread_ns();
+	char name[HOTSPOT_NAME_MAX];
+
+	r->remote.nr_reads = 0;
+	r->rc = open_process(r);
+	if (!r->rc)
+		r->rc = hotspot_scan(&r->vm, &r->remote);
+	for (uint32_t i = 0; i < r->nr_methods && !r->rc; i++) {
+		struct method_name *m = &r->methods[i];
+
+		m->rc = hotspot_method(&r->vm, &r->remote, m->method, name, &m->code,
+				       &m->code_size);
+		m->name = m->rc ? NULL : strdup(name);
+	}
+	if (!r->rc)
+		r->rc = check_alive(r);
+	r->cost_ns = time_thread_ns() - cpu_ns;
+}
+
+/* ---- on the loader ---- */
+
+static struct hotspots_entry *find_entry(const struct hotspots *h, const struct object *object)
+{
+	for (uint32_t i = 0; i < h->nr_entries; i++) {
+		const struct object *base = objects_at(h->objects, h->entries[i]->object);
+
+		if (base->identity.owner == object->identity.owner)
+			return h->entries[i];
+	}
+	return NULL;
+}
+
+/* The object of the same process's memory in @layer. */
+static struct object *layer_object(struct hotspots *h, const struct object *object, uint32_t layer)
+{
+	struct object_identity identity = object->identity;
+	struct object_sighting seen;
+	struct object *found;
+
+	identity.layer = layer;
+	objects_sighting(h->objects, object, &seen);
+	found = objects_intern(h->objects, &identity, "//anon", 6, seen.pid, seen.start, seen.end);
+	free(seen.path);
+	return found->identity.kind == OBJECT_ANON ? found : NULL;
+}
+
+static struct reading *new_reading(pid_t pid)
+{
+	struct reading *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->job = (struct job){ .run = read_cache, .drop = drop_reading };
+	r->remote =
+		(struct remote){ .pid = pid, .nr_reads_max = READS_MAX, .watch = &r->job.watch };
+	r->dir_fd = -1;
+	return r;
+}
+
+static struct hotspots_entry *add_entry(struct hotspots *h, const struct object *object)
+{
+	const struct object *base = layer_object(h, object, 0);
+	struct hotspots_entry **entries, *e;
+	struct object_sighting seen;
+
+	if (!base || h->nr_entries == HOTSPOTS_MAX)
+		return NULL;
+	entries = reallocarray(h->entries, h->nr_entries + 1, sizeof(*entries));
+	if (!entries)
+		return NULL;
+	h->entries = entries;
+	e = calloc(1, sizeof(*e));
+	if (!e || jitcode_new(&e->code) || jitcode_new(&e->methods)) {
+		if (e)
+			jitcode_free(e->code);
+		free(e);
+		return NULL;
+	}
+	objects_sighting(h->objects, base, &seen);
+	free(seen.path);
+	e->object = base->id;
+	e->methods_object = OBJECT_ID_UNKNOWN;
+	e->reading = new_reading(seen.pid);
+	h->entries[h->nr_entries++] = e;
+	return e;
+}
+
+static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
+{
+	struct reading *r = e->reading;
+	uint32_t nr = MIN(e->nr_queue, WANTED_MAX);
+
+	if (!r || e->runs || e->due_ns > now_ns)
+		return;
+	r->methods = nr ? calloc(nr, sizeof(*r->methods)) : NULL;
+	r->nr_methods = r->methods ? nr : 0;
+	for (uint32_t i = 0; i < r->nr_methods; i++)
+		r->methods[i].method = e->queue[i];
+	if (helpers_start(h->helpers, &r->job)) {
+		free_methods(r);
+		e->due_ns = now_ns + INTERVAL_NS;
+		return;
+	}
+	e->nr_queue -= r->nr_methods;
+	memmove(e->queue, e->queue + r->nr_methods, e->nr_queue * sizeof(*e->queue));
+	e->runs = true;
+	e->began_ns = now_ns;
+}
+
+/* Set the reason for missing names and its fix, for Modules. */
+static void explain(struct object *object, int rc)
+{
+	static const struct {
+		int rc;
+		const char *reason, *fix;
+	} words[] = {
+		{ -EPERM, "no permission to read the JVM's code cache",
+		  "run proftop as root or with cap_sys_ptrace" },
+		{ -EACCES, "no permission to read the JVM's code cache",
+		  "run proftop as root or with cap_sys_ptrace" },
+		{ -ENODATA, "this version of the JVM is not known", "use a perf map or jitdump" },
+		{ -EBADMSG, "the JVM's code cache makes no sense", "use a perf map or jitdump" },
+		{ -ETIME, "reading the JVM's memory hangs", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (words[i].rc == rc)
+			object_explain(object, words[i].reason, words[i].fix);
+	}
+}
+
+/* Take the compiled code that is new. */
+static void take_blobs(struct hotspots_entry *e, const struct hotspot *vm, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < vm->nr_blobs; i++) {
+		const struct hotspot_blob *b = &vm->blobs[i];
+		struct jitcode_load load = {
+			.start = b->start,
+			.size = b->end - b->start,
+			.time_ns = time_ns,
+			.name = b->name,
+			.name_size = b->name ? strlen(b->name) : 0,
+		};
+
+		if (b->fresh && b->name && !jitcode_add(e->code, &load))
+			e->news = true;
+	}
+}
+
+/* Report code that took the place of other code to the maps. */
+static void report_layers(struct hotspots *h, struct hotspots_entry *e)
+{
+	const struct object *base = objects_at(h->objects, e->object);
+	const struct jitcode_function *f;
+	bool any = false;
+
+	while ((f = jitcode_next_over(e->code))) {
+		if (!e->layers[f->layer]) {
+			e->layers[f->layer] = layer_object(h, base, f->layer);
+			if (e->layers[f->layer])
+				codemap_publish(e->layers[f->layer], e->map);
+		}
+		maps_on_code(h->maps, base, f->layer, f->start, f->start + f->size, f->time_ns);
+		any = true;
+	}
+	if (any)
+		maps_settle(h->maps);
+}
+
+static int by_method(const void *a, const void *b)
+{
+	const struct codemap_method *x = a, *y = b;
+
+	return (x->method > y->method) - (x->method < y->method);
+}
+
+/* Take the names of interpreted methods. True: there are new ones. */
+static bool take_methods(struct hotspots_entry *e, const struct reading *r, uint64_t time_ns)
+{
+	struct codemap_method *ranges;
+	uint32_t before = e->nr_ranges;
+
+	ranges = reallocarray(e->ranges, e->nr_ranges + r->nr_methods + 1, sizeof(*ranges));
+	if (!ranges)
+		return false;
+	e->ranges = ranges;
+	for (uint32_t i = 0; i < r->nr_methods; i++) {
+		const struct method_name *m = &r->methods[i];
+		struct jitcode_load load = {
+			.start = m->method,
+			.size = 1,
+			.time_ns = time_ns,
+			.name = m->name ? m->name : "[interpreter]",
+		};
+
+		load.name_size = strlen(load.name);
+		if (jitcode_add(e->methods, &load) || !m->name)
+			continue;
+		ranges[e->nr_ranges++] =
+			(struct codemap_method){ m->method, m->code, m->code_size };
+		e->news = true;
+	}
+	qsort(ranges, e->nr_ranges, sizeof(*ranges), by_method);
+	return e->nr_ranges != before;
+}
+
+static enum codemap_kind kind_of(const struct hotspot_blob *b)
+{
+	if (b->kind == HOTSPOT_INTERPRETER)
+		return CODEMAP_INTERPRETER;
+	return b->frame_words ? CODEMAP_FIXED : CODEMAP_OTHER;
+}
+
+/* Build the unwinder's table again. */
+static void publish_map(struct hotspots *h, struct hotspots_entry *e, const struct hotspot *vm)
+{
+	struct codemap *map = codemap_new(vm->nr_blobs, e->nr_ranges);
+	const struct object *methods;
+
+	if (!map)
+		return;
+	if (e->methods_object == OBJECT_ID_UNKNOWN) {
+		methods = layer_object(h, objects_at(h->objects, e->object), HOTSPOTS_METHODS);
+		e->methods_object = methods ? methods->id : OBJECT_ID_UNKNOWN;
+	}
+	map->methods_object = e->methods_object;
+	for (uint32_t i = 0; i < vm->nr_blobs; i++) {
+		const struct hotspot_blob *b = &vm->blobs[i];
+
+		map->codes[i] = (struct codemap_code){
+			.start = b->start,
+			.size = (uint32_t)(b->end - b->start),
+			.complete = b->complete,
+			.frame_words = b->frame_words,
+			.kind = kind_of(b),
+		};
+	}
+	if (e->nr_ranges)
+		memcpy((void *)(uintptr_t)map->methods, e->ranges,
+		       e->nr_ranges * sizeof(*e->ranges));
+	publish(h, e, map);
+}
+
+/* Take over the result of a finished reading. */
+static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
+{
+	struct object *base = objects_at(h->objects, e->object);
+	struct reading *r = e->reading;
+	uint32_t before = e->map ? e->map->nr_codes : 0;
+	bool methods;
+
+	e->runs = false;
+	e->due_ns = now_ns + MAX(INTERVAL_NS, r->cost_ns * COST_FACTOR);
+	if (r->rc) {
+		free_methods(r);
+		explain(base, r->rc);
+		e->due_ns = now_ns + RETRY_NS;
+		/* A JVM may still be starting: try again a few times. */
+		if (++e->tries >= TRIES_MAX)
+			end_reading(e);
+		return;
+	}
+	e->tries = 0;
+	take_blobs(e, &r->vm, now_ns);
+	methods = take_methods(e, r, now_ns);
+	free_methods(r);
+	report_layers(h, e);
+	if (methods || r->vm.nr_new || r->vm.nr_blobs != before)
+		publish_map(h, e, &r->vm);
+	object_credit(base, "JVM", jitcode_nr(e->code));
+	object_explain(base, NULL, NULL);
+}
+
+/* Put @method into the queue of those to be read, once. */
+static void want_method(struct hotspots_entry *e, uint64_t method)
+{
+	uint64_t *queue;
+
+	for (uint32_t i = 0; i < e->nr_queue; i++)
+		if (e->queue[i] == method)
+			return;
+	if (e->nr_queue == WANTED_MAX || jitcode_nr(e->methods) >= METHODS_MAX)
+		return;
+	queue = reallocarray(e->queue, e->nr_queue + 1, sizeof(*queue));
+	if (!queue)
+		return;
+	e->queue = queue;
+	queue[e->nr_queue++] = method;
+	e->due_ns = 0;
+}
+
+int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
+		  struct hotspots_symbol *out)
+{
+	bool methods = object->identity.layer == HOTSPOTS_METHODS;
+	const struct jitcode_function *f;
+	struct hotspots_entry *e;
+	struct jitcode *code;
+
+	if (h->off || !h->maps || !h->helpers)
+		return -ENOENT;
+	e = find_entry(h, object);
+	if (!e)
+		e = add_entry(h, object);
+	if (!e)
+		return -ENOENT;
+	code = methods ? e->methods : e->code;
+	f = jitcode_find(code, methods ? 0 : object->identity.layer, addr);
+	if (f) {
+		out->start = f->start;
+		out->name = jitcode_text(code, f->name);
+		out->name_size = f->name_size;
+		return 0;
+	}
+	if (!e->reading)
+		return -ENOENT;
+	e->wanted = true;
+	if (methods)
+		want_method(e, addr);
+	/* Not known yet: the first reading decides whether it is Java. */
+	return methods || (!e->map && !e->tries) ? -EAGAIN : -ENOENT;
+}
+
+/* Is code of the process still being sampled? Else its cache is left alone. */
+static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, uint64_t now_ns)
+{
+	const struct object *base = objects_at(h->objects, e->object);
+	uint32_t used = atomic_load_explicit(&base->used, memory_order_relaxed);
+
+	return e->nr_queue || e->wanted || used + 2 >= object_clock(now_ns);
+}
+
+uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)
+{
+	uint32_t object = OBJECT_ID_UNKNOWN;
+
+	for (uint32_t i = 0; i < h->nr_entries; i++) {
+		struct hotspots_entry *e = h->entries[i];
+
+		if (e->runs && job_done(&e->reading->job)) {
+			take_reading(h, e, now_ns);
+		} else if (e->runs && now_ns - e->began_ns > HANG_NS) {
+			explain(objects_at(h->objects, e->object), -ETIME);
+			end_reading(e);
+		} else if (!e->runs && is_active(h, e, now_ns)) {
+			start_reading(h, e, now_ns);
+		}
+		if (object == OBJECT_ID_UNKNOWN && e->news && e->wanted) {
+			e->news = e->wanted = false;
+			object = e->object;
+		}
+	}
+	return object;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Follow the sampled Java processes: names of compiled and interpreted
+ * methods, and frame layouts for the unwinder (codemap.h).
+ *
+ * A process is a JVM if it maps libjvm.so; its code cache is read by a helper
+ * at the first sample in its memory and again while samples come. Code that
+ * replaces other code gets another layer, as for jitdumps.
+ *
+ * One thread: the loader.
+ */
+#ifndef SYMBOLS_JIT_HOTSPOTS_H
+#define SYMBOLS_JIT_HOTSPOTS_H
+
+#include "symbols/base/helper.h"
+#include "symbols/jit/jitcode.h"
+#include "symbols/process/maps.h"
+
+#define HOTSPOTS_MAX 512U /* processes */
+/* The layer of an object with addresses of interpreted methods as offsets. */
+#define HOTSPOTS_METHODS (JITCODE_LAYERS + 1)
+
+struct hotspots_entry;
+
+struct hotspots {
+	struct objects *objects;
+	struct maps *maps;	 /* NULL: a replay, no process is read */
+	struct helpers *helpers; /* NULL: no process is read */
+	bool off;
+	struct hotspots_entry **entries;
+	uint32_t nr_entries;
+	atomic_ulong memory; /* written here, relaxed */
+};
+
+struct hotspots_symbol {
+	uint64_t start;
+	const char *name; /* foreign bytes, NUL-terminated; borrowed until the next call */
+	uint32_t name_size;
+};
+
+void hotspots_init(struct hotspots *h, struct objects *objects);
+/* Jobs in progress are left. */
+void hotspots_fini(struct hotspots *h);
+
+/*
+ * Find the method at @addr of @object (OBJECT_ANON, memory or methods of a
+ * process). 0, -EAGAIN: it is being read; -ENOENT: not Java, or not known.
+ */
+int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
+		  struct hotspots_symbol *out);
+/* Take finished readings, start due ones. The object with new names, or OBJECT_ID_UNKNOWN. */
+uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Read gHotSpotVMStructs and gHotSpotVMTypes. Runs on: a helper.
+ */
+#include "symbols/jit/vmstructs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/object/elfvar.h"
+
+#define ENTRIES_MAX 8192U
+#define STRIDE_MAX  256U
+#define OFFSET_MAX  400U /* of a member, and sizes: within the bytes that are read of a blob */
+#define NAME_MAX_   80U	 /* no name that is wanted is longer */
+
+enum variable {
+	STRUCTS,
+	STRUCTS_TYPE,
+	STRUCTS_FIELD,
+	STRUCTS_STATIC,
+	STRUCTS_OFFSET,
+	STRUCTS_ADDRESS,
+	STRUCTS_STRIDE,
+	TYPES,
+	TYPES_NAME,
+	TYPES_SIZE,
+	TYPES_STRIDE,
+	NR_VARIABLES,
+};
+
+static const char *const variable_names[NR_VARIABLES] = {
+	[STRUCTS] = "gHotSpotVMStructs",
+	[STRUCTS_TYPE] = "gHotSpotVMStructEntryTypeNameOffset",
+	[STRUCTS_FIELD] = "gHotSpotVMStructEntryFieldNameOffset",
+	[STRUCTS_STATIC] = "gHotSpotVMStructEntryIsStaticOffset",
+	[STRUCTS_OFFSET] = "gHotSpotVMStructEntryOffsetOffset",
+	[STRUCTS_ADDRESS] = "gHotSpotVMStructEntryAddressOffset",
+	[STRUCTS_STRIDE] = "gHotSpotVMStructEntryArrayStride",
+	[TYPES] = "gHotSpotVMTypes",
+	[TYPES_NAME] = "gHotSpotVMTypeEntryTypeNameOffset",
+	[TYPES_SIZE] = "gHotSpotVMTypeEntrySizeOffset",
+	[TYPES_STRIDE] = "gHotSpotVMTypeEntryArrayStride",
+};
+
+/* A field by the names it has had; a type without a field name is wanted for its size. */
+struct wanted {
+	const char *type, *field;
+	size_t at; /* in struct vmstructs */
+};
+
+#define FIELD(t, f, m)                                                                             \
+	{                                                                                          \
+		t, f, offsetof(struct vmstructs, m)                                                \
+	}
+static const struct wanted wanted[] = {
+	FIELD("CodeCache", "_heaps", heaps),
+	FIELD("GrowableArrayBase", "_len", array_len),
+	FIELD("GenericGrowableArray", "_len", array_len), /* JDK 11 */
+	FIELD("GrowableArray<int>", "_data", array_data),
+	FIELD("CodeHeap", "_memory", heap_memory),
+	FIELD("CodeHeap", "_segmap", heap_segmap),
+	FIELD("CodeHeap", "_log2_segment_size", heap_log2),
+	FIELD("VirtualSpace", "_low", space_low),
+	FIELD("VirtualSpace", "_high", space_high),
+	FIELD("CodeBlob", "_name", blob_name),
+	FIELD("CodeBlob", "_size", blob_size),
+	FIELD("CodeBlob", "_frame_complete_offset", blob_complete),
+	FIELD("CodeBlob", "_frame_size", blob_frame_size),
+	FIELD("CodeBlob", "_code_begin", blob_begin),
+	FIELD("CodeBlob", "_code_end", blob_end),
+	FIELD("CompiledMethod", "_method", nmethod_method),
+	FIELD("nmethod", "_method", nmethod_method), /* JDK 23 */
+	FIELD("nmethod", "_compile_id", nmethod_compile_id),
+	FIELD("Method", "_constMethod", method_const),
+	FIELD("ConstMethod", "_constants", const_pool),
+	FIELD("ConstMethod", "_code_size", const_code_size),
+	FIELD("ConstMethod", "_name_index", const_name),
+	FIELD("ConstantPool", "_pool_holder", pool_holder),
+	FIELD("Klass", "_name", klass_name),
+	FIELD("Symbol", "_length", symbol_length),
+	FIELD("Symbol", "_body", symbol_body),
+	FIELD("HeapBlock", NULL, block_size),
+	FIELD("ConstMethod", NULL, const_method_size),
+	FIELD("ConstantPool", NULL, pool_size),
+};
+
+static uint64_t *member(struct vmstructs *v, const struct wanted *w)
+{
+	return (uint64_t *)((char *)v + w->at);
+}
+
+static int read_name(struct remote *r, const uint8_t *entry, uint64_t at, char *name)
+{
+	uint64_t pointer;
+	ssize_t size;
+
+	memcpy(&pointer, entry + at, sizeof(pointer));
+	name[0] = '\0';
+	if (!pointer)
+		return 0;
+	size = remote_read_string(r, pointer, name, NAME_MAX_);
+	return size < 0 ? (int)size : 0;
+}
+
+/* Take one entry of gHotSpotVMStructs. */
+static int take_field(struct vmstructs *v, struct remote *r, const uint64_t *at,
+		      const uint8_t *entry, const char *type)
+{
+	char field[NAME_MAX_];
+	uint64_t value;
+	uint32_t is_static;
+	int rc = 0;
+
+	field[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(wanted) && !rc; i++) {
+		if (!wanted[i].field || strcmp(wanted[i].type, type))
+			continue;
+		if (!field[0])
+			rc = read_name(r, entry, at[STRUCTS_FIELD], field);
+		if (rc || strcmp(wanted[i].field, field))
+			continue;
+		memcpy(&is_static, entry + at[STRUCTS_STATIC], sizeof(is_static));
+		memcpy(&value, entry + (is_static ? at[STRUCTS_ADDRESS] : at[STRUCTS_OFFSET]),
+		       sizeof(value));
+		*member(v, &wanted[i]) = value;
+	}
+	return rc;
+}
+
+/* Take one entry of gHotSpotVMTypes. */
+static void take_size(struct vmstructs *v, const uint64_t *at, const uint8_t *entry,
+		      const char *type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (!wanted[i].field && !strcmp(wanted[i].type, type))
+			memcpy(member(v, &wanted[i]), entry + at[TYPES_SIZE], sizeof(uint64_t));
+	}
+}
+
+/* Walk one of the two tables up to the entry without a type name. */
+static int walk(struct vmstructs *v, struct remote *r, const uint64_t *at, bool types)
+{
+	uint64_t table = at[types ? TYPES : STRUCTS];
+	uint64_t stride = at[types ? TYPES_STRIDE : STRUCTS_STRIDE];
+	uint8_t entry[STRIDE_MAX];
+	char type[NAME_MAX_];
+	int rc;
+
+	for (uint32_t i = 0; i < ENTRIES_MAX; i++, table += stride) {
+		rc = remote_read(r, table, entry, stride);
+		if (!rc)
+			rc = read_name(r, entry, at[types ? TYPES_NAME : STRUCTS_TYPE], type);
+		if (rc)
+			return rc;
+		if (!type[0])
+			return 0;
+		if (types)
+			take_size(v, at, entry, type);
+		else
+			rc = take_field(v, r, at, entry, type);
+		if (rc)
+			return rc;
+	}
+	return -EBADMSG;
+}
+
+/* Read the variables that describe the tables; all members must be inside of an entry. */
+static int read_variables(struct remote *r, const struct elffile *f, uint64_t bias, uint64_t *at)
+{
+	struct elfvar vars[NR_VARIABLES];
+	int rc;
+
+	for (uint32_t i = 0; i < NR_VARIABLES; i++)
+		vars[i].name = variable_names[i];
+	rc = elfvar_find(f, vars, NR_VARIABLES);
+	if (rc < NR_VARIABLES)
+		return rc < 0 ? rc : -ENOENT;
+	for (uint32_t i = 0; i < NR_VARIABLES; i++) {
+		rc = remote_read_u64(r, bias + vars[i].vaddr, &at[i]);
+		if (rc)
+			return rc;
+	}
+	for (uint32_t i = 0; i < NR_VARIABLES; i++) {
+		bool types = i > TYPES;
+		uint64_t stride = at[types ? TYPES_STRIDE : STRUCTS_STRIDE];
+
+		if (i == STRUCTS || i == TYPES)
+			continue;
+		if (stride < 8 || stride > STRIDE_MAX || (at[i] != stride && at[i] > stride - 8))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+int vmstructs_read(struct vmstructs *v, struct remote *r, const struct elffile *f, uint64_t bias,
+		   const char **missing)
+{
+	uint64_t at[NR_VARIABLES];
+	int rc;
+
+	memset(v, 0xff, sizeof(*v));
+	rc = read_variables(r, f, bias, at);
+	if (!rc)
+		rc = walk(v, r, at, false);
+	if (!rc)
+		rc = walk(v, r, at, true);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted) && !rc; i++) {
+		if (*member(v, &wanted[i]) == UINT64_MAX) {
+			*missing = wanted[i].field ? wanted[i].field : wanted[i].type;
+			rc = -ENODATA;
+		} else if (*member(v, &wanted[i]) > OFFSET_MAX &&
+			   member(v, &wanted[i]) != &v->heaps) {
+			rc = -EBADMSG;
+		}
+	}
+	return rc;
+}

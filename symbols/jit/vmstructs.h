@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What HotSpot exports about internal structures for the serviceability agent:
+ * gHotSpotVMStructs, gHotSpotVMTypes (JDK source: vmStructs.hpp). Offsets are
+ * taken from these tables, never assumed; a field that is missing makes the
+ * JVM one that is not read.
+ *
+ * Pure but for reading the process. Runs on: a helper.
+ */
+#ifndef SYMBOLS_JIT_VMSTRUCTS_H
+#define SYMBOLS_JIT_VMSTRUCTS_H
+
+#include "symbols/object/elffile.h"
+#include "symbols/process/remote.h"
+
+/* Static fields are addresses, others offsets in bytes. UINT64_MAX: not there (optional ones). */
+struct vmstructs {
+	uint64_t heaps;				      /* CodeCache::_heaps */
+	uint64_t array_len, array_data;		      /* GrowableArray */
+	uint64_t heap_memory, heap_segmap, heap_log2; /* CodeHeap */
+	uint64_t space_low, space_high;		      /* VirtualSpace */
+	uint64_t blob_name, blob_size, blob_complete, blob_frame_size, blob_begin, blob_end;
+	uint64_t nmethod_method, nmethod_compile_id;
+	uint64_t method_const;				  /* Method::_constMethod */
+	uint64_t const_pool, const_code_size, const_name; /* ConstMethod */
+	uint64_t pool_holder;				  /* ConstantPool::_pool_holder */
+	uint64_t klass_name;
+	uint64_t symbol_length, symbol_body;
+	uint64_t block_size;		       /* sizeof(HeapBlock) */
+	uint64_t const_method_size, pool_size; /* sizeof */
+};
+
+/*
+ * Read the tables of a JVM with its libjvm.so @f mapped with @bias (address -
+ * vaddr). 0, -ENOENT (no such tables), -ENODATA (a field is missing:
+ * *missing is its name), -EBADMSG (tables make no sense), -errno of reading.
+ */
+int vmstructs_read(struct vmstructs *v, struct remote *r, const struct elffile *f, uint64_t bias,
+		   const char **missing);
+
+#endif

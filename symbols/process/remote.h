@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Read the memory of another process (process_vm_readv(2)), bounded.
+ *
+ * Bytes are foreign: they may change between two reads and every pointer in
+ * them may be wild. A read may hang (userfaultfd, FUSE): helpers only.
+ */
+#ifndef SYMBOLS_PROCESS_REMOTE_H
+#define SYMBOLS_PROCESS_REMOTE_H
+
+#include <sys/types.h>
+
+#include "symbols/base/base.h"
+
+struct watch;
+
+struct remote {
+	pid_t pid;
+	/* NULL: the process @pid; else a test's image. 0 or -errno, all of @size or nothing. */
+	int (*read)(const struct remote *r, uint64_t addr, void *buf, size_t size);
+	struct watch *watch;   /* of the job that reads; may be NULL */
+	uint64_t nr_reads;     /* so far */
+	uint64_t nr_reads_max; /* -E2BIG beyond; 0: no limit */
+};
+
+/* Read @size bytes at @addr: 0, -EFAULT, -ESRCH, -EPERM, -ECANCELED, -E2BIG. */
+int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size);
+/* Read a pointer, a 32-bit or a 16-bit number. */
+int remote_read_u64(struct remote *r, uint64_t addr, uint64_t *value);
+int remote_read_u32(struct remote *r, uint64_t addr, uint32_t *value);
+int remote_read_u16(struct remote *r, uint64_t addr, uint16_t *value);
+/* Read a NUL-terminated string, cut at @size - 1 bytes. Its length or -errno. */
+ssize_t remote_read_string(struct remote *r, uint64_t addr, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sample Chain.java compiled by C1 and C2 and interpreted, and look for its whole chain of calls."""
+import json
+import os
+import subprocess
+import sys
+
+PROFTOP = os.path.join(os.path.abspath(os.environ["B"]), "proftop")
+MODES = {
+    "interpreted": ["-Xint"],
+    "C1": ["-XX:TieredStopAtLevel=1", "-XX:CompileCommand=quiet",
+           "-XX:CompileCommand=dontinline,Chain.*"],
+    "C2": ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Chain.*"],
+}
+CHAIN = ["Chain.main", "Chain.outer", "Chain.middle", "Chain.leaf"]
+LEAST = 95  # percent of the samples of its thread
+TICKS = 3
+
+
+def sample(pid):
+    """The rows of the last tick: by then names and layouts are read."""
+    out = subprocess.run([PROFTOP, "-b", "-n", str(TICKS), "-d", "1", "-F", "499", "-p", str(pid),
+                          "--format=ndjson"], stdout=subprocess.PIPE, check=True, timeout=60)
+    return json.loads(out.stdout.splitlines()[-1])
+
+
+def check(mode, options):
+    with subprocess.Popen(["java", *options, "-cp", os.environ["TMP"], "Chain", "60"],
+                          stdout=subprocess.PIPE) as java:
+        try:
+            java.stdout.readline()
+            profile = sample(java.pid)
+        finally:
+            java.kill()
+    rows = {row["symbol"]: row for row in profile["rows"]}
+    # Threads of the JVM itself (compiler, collector) work, too.
+    java = sum(row["self"] for row in profile["rows"] if row["comm"] == "java")
+    bad = []
+    for name in CHAIN:
+        got = rows.get(name, {"total": 0})["total"]
+        if 100 * got < LEAST * java:
+            bad.append(f"{mode}: {name} is in {got} of {java} samples")
+    leaf = rows.get("Chain.leaf", {"self": 0, "module": ""})
+    if 100 * leaf["self"] < 80 * java or leaf["module"] != "[java]":
+        bad.append(f"{mode}: Chain.leaf itself has {leaf['self']} of {java} samples")
+    if java < 30:
+        bad.append(f"{mode}: {java} samples only")
+    return bad
+
+
+def main():
+    bad = [line for mode, options in MODES.items() for line in check(mode, options)]
+    for line in bad:
+        print("wrong:", line)
+    sys.exit(bool(bad))
+
+
+main()

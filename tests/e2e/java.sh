@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Java: methods by name, whole chains, compiled and interpreted.
+. "$(dirname "$0")/lib"
+need_perf
+need java javac
+[ "$(uname -m)" = x86_64 ] || skip "frames of Java are known on x86-64 only"
+
+javac -d "$TMP" "$HERE/../programs/Chain.java" || skip "javac does not work here"
+export B TMP
+python3 "$HERE/java.py" || bad=1
+finish

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * vmstructs, hotspot, remote, elfvar: a JVM made of C structs in this very
+ * process, read with process_vm_readv(2) as a real one is.
+ */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/jit/hotspot.h"
+#include "symbols/object/elfvar.h"
+
+struct space {
+	char *low, *high;
+};
+
+struct heap {
+	struct space memory, segmap;
+	int log2;
+};
+
+struct array {
+	int len;
+	struct heap **data;
+};
+
+struct blob {
+	const char *name;
+	int size, complete, frame_size;
+	char *begin, *end;
+	struct method *method;
+	int compile_id;
+};
+
+struct symbol {
+	uint16_t length;
+	char body[30];
+};
+
+struct klass {
+	uint64_t first;
+	struct symbol *name;
+};
+
+struct pool {
+	uint64_t tags;
+	struct klass *holder;
+	struct symbol *entries[4]; /* behind the struct, as HotSpot has them */
+};
+
+struct const_method {
+	struct pool *pool;
+	uint16_t code_size, name;
+	uint8_t codes[12];
+};
+
+struct method {
+	struct const_method *constant;
+};
+
+#define SEGMENT	    128
+#define NR_SEGMENTS 64
+
+static char memory[NR_SEGMENTS * SEGMENT] __attribute__((aligned(SEGMENT)));
+static uint8_t segmap[NR_SEGMENTS];
+static struct heap code_heap = {
+	.memory = { memory, memory + sizeof(memory) },
+	.segmap = { (char *)segmap, (char *)segmap + sizeof(segmap) },
+	.log2 = 7,
+};
+static struct heap *heaps[] = { &code_heap };
+static struct array heap_array = { 1, heaps };
+static struct array *code_cache_heaps = &heap_array;
+static struct symbol class_name = { 9, "pkg/Class" }, get = { 3, "get" }, put = { 3, "put" };
+static struct klass klass = { .name = &class_name };
+static struct pool pool = { 0, &klass, { NULL, &get, &put, NULL } };
+static struct const_method const_get = { &pool, 12, 1, { 0 } }, const_put = { &pool, 5, 2, { 0 } };
+static struct method method_get = { &const_get }, method_put = { &const_put };
+
+/* The tables that HotSpot exports, under their names. */
+struct VMStructEntry {
+	const char *type, *field, *type_string;
+	int32_t is_static;
+	uint64_t offset;
+	void *address;
+};
+struct VMTypeEntry {
+	const char *type;
+	uint64_t size;
+};
+
+#define MEMBER(t, f, s, m)                                                                         \
+	{                                                                                          \
+		t, f, "", 0, offsetof(struct s, m), NULL                                           \
+	}
+static struct VMStructEntry structs[] = {
+	{ "CodeCache", "_heaps", "", 1, 0, &code_cache_heaps },
+	{ "Unwanted", "_heaps", "", 0, 999999, NULL },
+	MEMBER("GrowableArrayBase", "_len", array, len),
+	MEMBER("GrowableArray<int>", "_data", array, data),
+	MEMBER("CodeHeap", "_memory", heap, memory),
+	MEMBER("CodeHeap", "_segmap", heap, segmap),
+	MEMBER("CodeHeap", "_log2_segment_size", heap, log2),
+	MEMBER("VirtualSpace", "_low", space, low),
+	MEMBER("VirtualSpace", "_high", space, high),
+	MEMBER("CodeBlob", "_name", blob, name),
+	MEMBER("CodeBlob", "_size", blob, size),
+	MEMBER("CodeBlob", "_frame_complete_offset", blob, complete),
+	MEMBER("CodeBlob", "_frame_size", blob, frame_size),
+	MEMBER("CodeBlob", "_code_begin", blob, begin),
+	MEMBER("CodeBlob", "_code_end", blob, end),
+	MEMBER("CompiledMethod", "_method", blob, method),
+	MEMBER("nmethod", "_compile_id", blob, compile_id),
+	MEMBER("Method", "_constMethod", method, constant),
+	MEMBER("ConstMethod", "_constants", const_method, pool),
+	MEMBER("ConstMethod", "_code_size", const_method, code_size),
+	MEMBER("ConstMethod", "_name_index", const_method, name),
+	MEMBER("ConstantPool", "_pool_holder", pool, holder),
+	MEMBER("Klass", "_name", klass, name),
+	MEMBER("Symbol", "_length", symbol, length),
+	MEMBER("Symbol", "_body", symbol, body),
+	{ NULL, NULL, NULL, 0, 0, NULL },
+};
+static struct VMTypeEntry types[] = {
+	{ "HeapBlock", 16 },
+	{ "ConstMethod", offsetof(struct const_method, codes) },
+	{ "ConstantPool", offsetof(struct pool, entries) },
+	{ NULL, 0 },
+};
+
+struct VMStructEntry *gHotSpotVMStructs = structs;
+struct VMTypeEntry *gHotSpotVMTypes = types;
+uint64_t gHotSpotVMStructEntryTypeNameOffset = offsetof(struct VMStructEntry, type);
+uint64_t gHotSpotVMStructEntryFieldNameOffset = offsetof(struct VMStructEntry, field);
+uint64_t gHotSpotVMStructEntryIsStaticOffset = offsetof(struct VMStructEntry, is_static);
+uint64_t gHotSpotVMStructEntryOffsetOffset = offsetof(struct VMStructEntry, offset);
+uint64_t gHotSpotVMStructEntryAddressOffset = offsetof(struct VMStructEntry, address);
+uint64_t gHotSpotVMStructEntryArrayStride = sizeof(struct VMStructEntry);
+uint64_t gHotSpotVMTypeEntryTypeNameOffset = offsetof(struct VMTypeEntry, type);
+uint64_t gHotSpotVMTypeEntrySizeOffset = offsetof(struct VMTypeEntry, size);
+uint64_t gHotSpotVMTypeEntryArrayStride = sizeof(struct VMTypeEntry);
+
+/* Put a blob at segment @i of @nr; its code is the last 64 bytes. */
+static struct blob *put_blob(uint32_t i, uint32_t nr, const char *name, struct method *method,
+			     int id)
+{
+	char *block = memory + i * SEGMENT;
+	struct blob *b = (struct blob *)(block + 16);
+
+	*b = (struct blob){ .name = name,
+			    .size = (int)nr * SEGMENT - 16,
+			    .complete = 8,
+			    .frame_size = 4,
+			    .begin = block + nr * SEGMENT - 64,
+			    .end = block + nr * SEGMENT,
+			    .method = method,
+			    .compile_id = id };
+	for (uint32_t k = 0; k < nr; k++)
+		segmap[i + k] = (uint8_t)k;
+	return b;
+}
+
+struct jvm {
+	struct elffile elf;
+	int fd;
+	uint64_t bias;
+	struct remote remote;
+	struct hotspot vm;
+};
+
+static int read_tables(struct jvm *j, const char **missing)
+{
+	return vmstructs_read(&j->vm.vm, &j->remote, &j->elf, j->bias, missing);
+}
+
+static void jvm_init(struct jvm *j)
+{
+	struct elfvar var = { .name = "gHotSpotVMStructs" };
+	struct stat st;
+
+	memset(j, 0, sizeof(*j));
+	j->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_true(j->fd >= 0);
+	assert_int_equal(fstat(j->fd, &st), 0);
+	assert_int_equal(elffile_open(&j->elf, j->fd, NULL, (uint64_t)st.st_size, NULL), 0);
+	assert_int_equal(elfvar_find(&j->elf, &var, 1), 1);
+	assert_int_equal(var.size, 8);
+	j->bias = (uint64_t)(uintptr_t)&gHotSpotVMStructs - var.vaddr;
+	j->remote.pid = getpid();
+	memset(segmap, 0xff, sizeof(segmap));
+	memset(memory, 0, sizeof(memory));
+	code_heap.log2 = 7;
+	code_heap.memory.high = memory + sizeof(memory);
+	heap_array.len = 1;
+	class_name.length = 9;
+}
+
+static void jvm_fini(struct jvm *j)
+{
+	hotspot_close(&j->vm);
+	elffile_close(&j->elf);
+	close(j->fd);
+}
+
+static void test_tables(void **state)
+{
+	const char *missing = NULL;
+	struct jvm j;
+
+	jvm_init(&j);
+	assert_int_equal(read_tables(&j, &missing), 0);
+	assert_int_equal(j.vm.vm.heaps, (uintptr_t)&code_cache_heaps);
+	assert_int_equal(j.vm.vm.blob_begin, offsetof(struct blob, begin));
+	assert_int_equal(j.vm.vm.block_size, 16);
+	/* A field of another version: named, not guessed. */
+	structs[7].field = "_lowest";
+	assert_int_equal(read_tables(&j, &missing), -ENODATA);
+	assert_string_equal(missing, "_low");
+	structs[7].field = "_low";
+	/* Offsets beyond any structure, strides that make no sense. */
+	structs[9].offset = 100000;
+	assert_int_equal(read_tables(&j, &missing), -EBADMSG);
+	structs[9].offset = offsetof(struct blob, name);
+	gHotSpotVMStructEntryArrayStride = 1 << 20;
+	assert_int_equal(read_tables(&j, &missing), -EBADMSG);
+	gHotSpotVMStructEntryArrayStride = sizeof(struct VMStructEntry);
+	gHotSpotVMTypeEntrySizeOffset = 12;
+	assert_int_equal(read_tables(&j, &missing), -EBADMSG);
+	gHotSpotVMTypeEntrySizeOffset = offsetof(struct VMTypeEntry, size);
+	/* A table without end. */
+	gHotSpotVMStructs = (void *)16;
+	assert_int_equal(read_tables(&j, &missing), -EFAULT);
+	gHotSpotVMStructs = structs;
+	jvm_fini(&j);
+}
+
+static void test_scan(void **state)
+{
+	const char *missing;
+	struct blob *b;
+	struct jvm j;
+
+	jvm_init(&j);
+	assert_int_equal(read_tables(&j, &missing), 0);
+	put_blob(8, 2, "Interpreter", NULL, 0);
+	put_blob(2, 3, "nmethod", &method_get, 7);
+	b = put_blob(20, 1, "StubRoutines (1)", NULL, 0);
+	b->frame_size = 0;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_blobs, 3);
+	assert_int_equal(j.vm.nr_new, 3);
+	assert_string_equal(j.vm.blobs[0].name, "pkg.Class.get");
+	assert_int_equal(j.vm.blobs[0].kind, HOTSPOT_COMPILED);
+	assert_int_equal(j.vm.blobs[0].start, (uintptr_t)memory + 5 * SEGMENT - 64);
+	assert_int_equal(j.vm.blobs[0].frame_words, 4);
+	assert_int_equal(j.vm.blobs[1].kind, HOTSPOT_INTERPRETER);
+	assert_string_equal(j.vm.blobs[2].name, "StubRoutines (1)");
+	/* Nothing changed: nothing is new. */
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_new, 0);
+	assert_false(j.vm.blobs[0].fresh);
+	/* Other code at the same place has another method or compile id. */
+	put_blob(2, 3, "nmethod", &method_put, 8);
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_new, 1);
+	assert_true(j.vm.blobs[0].fresh);
+	assert_string_equal(j.vm.blobs[0].name, "pkg.Class.put");
+	put_blob(2, 3, "nmethod", &method_put, 9);
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_new, 1);
+	/* Freed. */
+	memset(segmap + 2, 0xff, 3);
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_blobs, 2);
+	jvm_fini(&j);
+}
+
+static void test_method(void **state)
+{
+	char name[HOTSPOT_NAME_MAX];
+	const char *missing;
+	uint32_t size;
+	uint64_t code;
+	struct jvm j;
+
+	jvm_init(&j);
+	assert_int_equal(read_tables(&j, &missing), 0);
+	assert_int_equal(hotspot_method(&j.vm, &j.remote, (uintptr_t)&method_get, name, &code,
+					&size),
+			 0);
+	assert_string_equal(name, "pkg.Class.get");
+	assert_int_equal(code, (uintptr_t)const_get.codes);
+	assert_int_equal(size, 12);
+	assert_int_equal(hotspot_method(&j.vm, &j.remote, 0, name, &code, &size), -EBADMSG);
+	assert_int_equal(hotspot_method(&j.vm, &j.remote, (uintptr_t)&method_get + 1, name, &code,
+					&size),
+			 -EBADMSG);
+	assert_int_equal(hotspot_method(&j.vm, &j.remote, 4096, name, &code, &size), -EFAULT);
+	class_name.length = 0;
+	assert_int_equal(hotspot_method(&j.vm, &j.remote, (uintptr_t)&method_get, name, &code,
+					&size),
+			 -EBADMSG);
+	/* A symbol longer than any name is cut. */
+	class_name.length = 65535;
+	hotspot_method(&j.vm, &j.remote, (uintptr_t)&method_get, name, &code, &size);
+	assert_true(strlen(name) < sizeof(name));
+	jvm_fini(&j);
+}
+
+/* Numbers of a hostile process cost an error, never memory or time without bound. */
+static void test_hostile(void **state)
+{
+	const char *missing;
+	struct jvm j;
+
+	jvm_init(&j);
+	assert_int_equal(read_tables(&j, &missing), 0);
+	heap_array.len = 1 << 30;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -EBADMSG);
+	heap_array.len = 1;
+	code_heap.log2 = 63;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -EBADMSG);
+	code_heap.log2 = 7;
+	code_heap.memory.high = (char *)((uintptr_t)memory - 1);
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -EBADMSG);
+	code_heap.memory.high = (char *)((uintptr_t)memory + (1ULL << 46));
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -EBADMSG);
+	code_heap.memory.high = memory + sizeof(memory);
+	/* Blocks everywhere, without blobs in them; one with code before it, one that overlaps.
+	 */
+	memset(segmap, 0, sizeof(segmap));
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_blobs, 0);
+	put_blob(4, 1, "nmethod", NULL, 1)->begin = memory;
+	put_blob(6, 1, "nmethod", (void *)3, 1);
+	put_blob(7, 1, "Interpreter", NULL, 0)->begin -= SEGMENT - 8;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_blobs, 1);
+	assert_null(j.vm.blobs[0].name);
+	/* The number of reads is bounded. */
+	j.remote.nr_reads_max = j.remote.nr_reads + 3;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -E2BIG);
+	assert_int_equal(j.vm.nr_blobs, 1);
+	jvm_fini(&j);
+}
+
+static void test_no_jvm(void **state)
+{
+	struct remote remote = { .pid = getpid() };
+	const char *missing;
+	struct hotspot vm;
+
+	assert_int_equal(hotspot_open(&vm, &remote, &missing), -ENOENT);
+}
+
+/* A string that ends at the last byte before memory that is not there. */
+static void test_strings(void **state)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct remote remote = { .pid = getpid() };
+	char text[64];
+
+	assert_true(page != MAP_FAILED);
+	assert_int_equal(munmap(page + 4096, 4096), 0);
+	memcpy(page + 4096 - 5, "last", 5);
+	assert_int_equal(remote_read_string(&remote, (uintptr_t)page + 4096 - 5, text,
+					    sizeof(text)),
+			 4);
+	assert_string_equal(text, "last");
+	page[4095] = 'x';
+	assert_int_equal(remote_read_string(&remote, (uintptr_t)page + 4096 - 5, text,
+					    sizeof(text)),
+			 -EFAULT);
+	assert_int_equal(remote_read_string(&remote, (uintptr_t)page + 4096 - 5, text, 4), 3);
+	assert_string_equal(text, "las");
+	munmap(page, 4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tables), cmocka_unit_test(test_scan),
+		cmocka_unit_test(test_method), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_no_jvm), cmocka_unit_test(test_strings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Frames of HotSpot: bodies, prologues, the interpreter, stubs; the bytes that prove
+ * or refutes them; no read outside of the stack copy.
+ */
+#include "unwind/jit.h"
+
+#include "tests/prelude.h"
+#include "symbols/base/base.h"
+
+#define SP     0x7ffe0000ULL
+#define CODE   0x400000ULL
+#define BODY   (CODE + 0x100)
+#define INTERP (CODE + 0x400)
+#define STUB   (CODE + 0x800)
+#define METHOD 0x700010ULL
+#define BCODE  0x700100ULL
+
+struct space {
+	struct mapping map;
+};
+
+static struct space space = { .map = { .start = CODE, .end = CODE + 0x1000, .exec = true } };
+
+/* Replaces the one of symbols/process/maps. */
+const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns)
+{
+	return addr >= s->map.start && addr < s->map.end ? &s->map : NULL;
+}
+
+static uint64_t words[32];
+static struct stack_copy copy = { .sp = SP,
+				  .bytes = (const uint8_t *)words,
+				  .size = sizeof(words) };
+static struct codemap *map;
+
+static int set_up(void **state)
+{
+	static const struct codemap_code codes[] = {
+		{ BODY, 0x100, 12, 4, CODEMAP_FIXED },
+		{ INTERP, 0x100, 0, 0, CODEMAP_INTERPRETER },
+		{ STUB, 0x100, UINT32_MAX, 0, CODEMAP_OTHER },
+	};
+
+	map = codemap_new(ARRAY_SIZE(codes), 1);
+	assert_non_null(map);
+	memcpy(map->codes, codes, sizeof(codes));
+	*(struct codemap_method *)(uintptr_t)map->methods =
+		(struct codemap_method){ METHOD, BCODE, 16 };
+	memset(words, 0xee, sizeof(words));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	free(map);
+	return 0;
+}
+
+static struct arch_frame frame(uint64_t sp, uint64_t fp, uint64_t bcp)
+{
+	struct arch_frame f = { .valid = 0 };
+
+	frame_set(&f, arch_x86_64.sp, sp);
+	frame_set(&f, arch_x86_64.fp, fp);
+	frame_set(&f, arch_x86_64.java_bcp, bcp);
+	return f;
+}
+
+static struct jit_caller step(uint64_t pc, const struct arch_frame *f, bool first)
+{
+	const struct fp_input in = {
+		.arch = &arch_x86_64,
+		.dump = &copy,
+		.space = &space,
+		.word = 8,
+		.first = first,
+	};
+	const struct codemap_code *code = codemap_find(map, pc);
+
+	assert_non_null(code);
+	return jit_step(&in, map, code, pc, f);
+}
+
+static void assert_caller(const struct jit_caller *c, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	assert_true(c->found);
+	assert_int_equal(c->pc, pc);
+	assert_int_equal(c->sp, sp);
+	assert_int_equal(c->fp, fp);
+}
+
+static void test_find(void **state)
+{
+	assert_null(codemap_find(map, BODY - 1));
+	assert_non_null(codemap_find(map, BODY));
+	assert_non_null(codemap_find(map, BODY + 0xff));
+	assert_null(codemap_find(map, BODY + 0x100));
+	assert_null(codemap_find(map, 0));
+	assert_null(codemap_find(map, UINT64_MAX));
+	assert_non_null(codemap_method(map, METHOD));
+	assert_null(codemap_method(map, METHOD + 8));
+}
+
+static void test_body(void **state)
+{
+	struct arch_frame f = frame(SP, 0, 0);
+	struct jit_caller c;
+
+	words[2] = SP + 160;
+	words[3] = BODY + 0x41;
+	c = step(BODY + 0x20, &f, true);
+	assert_caller(&c, BODY + 0x41, SP + 32, SP + 160);
+	assert_false(c.guessed);
+	assert_int_equal(c.method, 0);
+	c = step(BODY + 0x20, &f, false);
+	assert_caller(&c, BODY + 0x41, SP + 32, SP + 160);
+	assert_false(c.guessed);
+	/* Code, but not Java's: the innermost frame may have been at its end. */
+	words[3] = CODE + 0x10;
+	c = step(BODY + 0x20, &f, true);
+	assert_true(c.found && c.guessed);
+	/* No code at all. */
+	words[3] = 0x1234;
+	c = step(BODY + 0x20, &f, false);
+	assert_false(c.found);
+}
+
+static void test_prologue(void **state)
+{
+	struct arch_frame f = frame(SP, SP + 160, 0);
+	struct jit_caller c;
+
+	/* At the first instruction: the return address is on top. */
+	words[0] = BODY + 0x61;
+	words[2] = SP + 160;
+	words[3] = BODY + 0x41;
+	c = step(BODY + 4, &f, true);
+	assert_caller(&c, BODY + 0x61, SP + 8, SP + 160);
+	assert_true(c.guessed);
+	/* Behind the push of the frame pointer. */
+	words[0] = SP + 200;
+	words[1] = BODY + 0x61;
+	c = step(BODY + 4, &f, true);
+	assert_caller(&c, BODY + 0x61, SP + 16, SP + 200);
+	/* A caller is never in its prologue. */
+	c = step(BODY + 4, &f, false);
+	assert_caller(&c, BODY + 0x41, SP + 32, SP + 160);
+}
+
+/* An interpreter frame at words[@at], called from @pc. */
+static void put_interpreted(unsigned int at, uint64_t pc, uint64_t bcp)
+{
+	words[at] = SP + 240;
+	words[at + 1] = pc;
+	words[at - 1] = SP + 8 * (at + 4); /* the caller's sp: arguments are between */
+	words[at - 3] = METHOD;
+	words[at - 8] = bcp;
+}
+
+static void test_interpreter(void **state)
+{
+	struct arch_frame f = frame(SP, SP + 80, BCODE + 3);
+	struct jit_caller c;
+
+	put_interpreted(10, INTERP + 0x33, 0);
+	c = step(INTERP + 0x20, &f, true);
+	assert_caller(&c, INTERP + 0x33, SP + 112, SP + 240);
+	assert_int_equal(c.method, METHOD);
+	assert_false(c.guessed);
+	/* At entry and exit the register holds other things: the method is not certain. */
+	f = frame(SP, SP + 80, 77);
+	c = step(INTERP + 0x20, &f, true);
+	assert_true(c.found && c.guessed);
+	assert_int_equal(c.method, 0);
+	/* A caller has it in its slot. */
+	c = step(INTERP + 0x20, &f, false);
+	assert_true(c.guessed);
+	assert_int_equal(c.method, METHOD);
+	put_interpreted(10, INTERP + 0x33, BCODE + 15);
+	c = step(INTERP + 0x20, &f, false);
+	assert_false(c.guessed);
+	/* Methods not read yet are guesses. */
+	words[7] = METHOD + 64;
+	c = step(INTERP + 0x20, &f, false);
+	assert_true(c.found && c.guessed);
+	assert_int_equal(c.method, METHOD + 64);
+}
+
+static void test_interpreter_refuses(void **state)
+{
+	static const uint64_t bad_fp[] = { SP - 8, 0, SP + sizeof(words), UINT64_MAX - 7 };
+	struct arch_frame f;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad_fp); i++) {
+		f = frame(SP, bad_fp[i], BCODE);
+		assert_false(step(INTERP + 8, &f, true).found);
+	}
+	f = frame(SP, SP + 80, BCODE);
+	put_interpreted(10, INTERP + 0x33, BCODE);
+	words[9] = SP + 80; /* the stack does not grow */
+	assert_false(step(INTERP + 8, &f, true).found);
+	put_interpreted(10, 0x10, BCODE);
+	assert_false(step(INTERP + 8, &f, true).found);
+	put_interpreted(10, INTERP + 0x33, BCODE);
+	words[7] = METHOD + 1;
+	assert_false(step(INTERP + 8, &f, true).found);
+	f = frame(SP, SP + 80, BCODE);
+	f.valid &= ~(1ULL << arch_x86_64.fp);
+	assert_false(step(INTERP + 8, &f, false).found);
+}
+
+static void test_stub(void **state)
+{
+	struct arch_frame f = frame(SP, SP + 48, 0);
+	struct jit_caller c;
+
+	words[6] = SP + 200;
+	words[7] = CODE + 0x10;
+	c = step(STUB + 8, &f, false);
+	assert_caller(&c, CODE + 0x10, SP + 64, SP + 200);
+	assert_false(c.guessed);
+	/* The innermost one may have no frame: not decided here. */
+	assert_false(step(STUB + 8, &f, true).found);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_find, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_body, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_prologue, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_interpreter, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_interpreter_refuses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stub, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
