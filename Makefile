@@ -6,6 +6,10 @@ PREFIX  ?= /usr/local
 VERSION := 0.1.0
 
 comma := ,
+# All CPUs, unless a -j was given.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
 # For another CPU: CROSS=aarch64-linux-gnu [SYSROOT=DIR] (doc/UNWINDING.md); tests then run under EMU.
 ifneq ($(CROSS),)
 CC  := $(CROSS)-gcc $(SYSROOT:%=--sysroot=%)
@@ -25,7 +29,7 @@ PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr libutf8proc ja
 TEST_PKGS := cmocka
 # Used where they are found (libpfm4 has no .pc file); build/config.mk says which (made once the packages are there, by "deps").
 WANTED_PKGS := libzstd liblzma capstone
-ifneq ($(filter-out clean help layering style figures uninstall deps,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out clean help layering style figures uninstall deps check,$(or $(MAKECMDGOALS),all)),)
 include build/$(FLAVOUR)config.mk
 endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
@@ -157,13 +161,25 @@ $(B)/tests/programs/%: tests/programs/%.cc | deps
 	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -pthread -o $@ $<
 programs: $(PROGRAMS)
 
-check: all unit layering style e2e ## everything: unit tests, layering, style, end-to-end (real perf events)
+E2E        := $(sort $(wildcard tests/e2e/*.sh))
+RUN        := B=$(B) EMU="$(EMU)" tests/run
+# As words of RUN: a step is a test.
+LAYERING    = "tests/layering '$(PUBLIC)' $(ROOMS)"
+STYLE       = "tests/style $(ROOMS)"
+
+# What does not build has failed as a test; the others run.
+check: ## all tests (unit, fuzz corpora, layering, style, end-to-end); STRICT=1: missing rights are failures
+	$(Q)$(MAKE) --no-print-directory -k checked || true
+	$(Q)$(RUN) $(TESTS) $(REPLAYS) $(LAYERING) $(STYLE) $(E2E)
+
+.PHONY: checked
+checked: all $(TESTS) $(REPLAYS) $(TOOLS) programs
 
 unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuzz corpora
-	$(Q)B=$(B) EMU="$(EMU)" tests/run $(TESTS) $(REPLAYS)
+	$(Q)$(RUN) $(TESTS) $(REPLAYS)
 
-e2e: $(B)/proftop programs $(TOOLS)
-	$(Q)B=$(B) tests/run $(sort $(wildcard tests/e2e/*.sh))
+e2e: $(B)/proftop programs $(TOOLS) ## tests/e2e: the program itself, with real perf events
+	$(Q)$(RUN) $(E2E)
 
 PUBLIC := sampler/event/doctor.h sampler/count/interval.h sampler/sampler.h sampler/event/event.h sampler/profile/profile.h sampler/profile/fold.h sampler/profile/fold_tree.h unwind/unwind.h \
 	symbols/base/base.h symbols/base/text.h symbols/base/intern.h symbols/name/places.h symbols/object/object.h symbols/object/image.h symbols/process/maps.h \
@@ -171,10 +187,10 @@ PUBLIC := sampler/event/doctor.h sampler/count/interval.h sampler/sampler.h samp
 	symbols/process/details.h symbols/jit/codemap.h symbols/jit/jitcheck.h symbols/kernel/recorded_kernel.h symbols/base/library.h
 
 layering: ## rooms and their folders include to the right only, public headers only; curses only in term.c
-	$(Q)tests/layering '$(PUBLIC)' $(ROOMS)
+	$(Q)eval $(LAYERING)
 
 style: ## SPDX, sizes, prefixes, the words of doc/STYLE.md, doc/ARCHITECTURE.md complete, clang-format
-	$(Q)tests/style $(ROOMS)
+	$(Q)eval $(STYLE)
 
 figures: ## lines, functions, include knots, comments and words, by room
 	$(Q)tests/figures.py $(ROOMS)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A file system that hangs (FUSE): in open, in read, in statfs; slowly. Samples, screens and the names of others go on;
 # its own objects are set aside, and get their names once it answers.
+# Runs alone: a file system hangs.
 . "$(dirname "$0")/lib"
 need_perf
 need objcopy

@@ -164,7 +164,7 @@ def children(pid):
 
 
 def judge(session, what, comm, want, wrong_name, reason):
-    rows = session.rows(comm)
+    rows = [r for r in session.rows(comm) if r["kind"] != "k"]
     perf = session.perf_says(comm)
     if not rows:
         return names.wrong(f"{what}: no samples of {comm}")
@@ -193,7 +193,8 @@ def main():
             pids += children(process.pid) if getattr(process, "below", False) else [process.pid]
         else:
             names.wrong(f"{comm} has ended with {process.returncode}")
-    session = names.Session(pids, seconds=3)
+    comms = [getattr(process, "comm", comm) for comm, process in running.items()]
+    session = names.Session(pids, comms, seconds=3)
     for comm, what, want, wrong_name, reason, _ in cases:
         if comm in running:
             judge(session, what, getattr(running[comm], "comm", comm), want, wrong_name, reason)

@@ -8,8 +8,10 @@ import atexit
 import collections
 import json
 import os
+import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,7 @@ def cleanup():
         if process.poll() is None:
             process.kill()
             process.wait()
+        pathlib.Path(f"/tmp/perf-{process.pid}.map").unlink(missing_ok=True)
     shutil.rmtree(TMP, ignore_errors=True)
 
 
@@ -88,18 +91,29 @@ def build_id(file):
 
 
 class Session:
-    """What proftop says of running processes, and perf of the same samples."""
+    """The names that proftop has for running processes, and perf for the same samples.
 
-    def __init__(self, pids, seconds=3, args=()):
+    It ends with the first tick after @seconds in which each of @comms has SAMPLES; on a loaded
+    machine that may take four times as long."""
+    SAMPLES = 10
+
+    def __init__(self, pids, comms, seconds=3, args=()):
         data = path("perf.data")
         self.data = data
-        done = subprocess.run(
-            [PROFTOP, "-b", "-d", "1", "-n", str(seconds), "--rows=0", "--format=ndjson", "-F", "997",
-             "--record", data, "-p", ",".join(map(str, pids)), *args],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"proftop: exit {done.returncode}: {done.stderr}")
-        self.tick = json.loads(done.stdout.splitlines()[-1])
+        with subprocess.Popen(
+                [PROFTOP, "-b", "-d", "1", "-n", str(4 * seconds), "--rows=0", "--format=ndjson", "-F", "997",
+                 "--record", data, "-p", ",".join(map(str, pids)), *args],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            for nr, line in enumerate(process.stdout, 1):
+                self.tick = json.loads(line)
+                if nr >= seconds and all(self.nr_samples(comm) >= self.SAMPLES for comm in comms):
+                    process.send_signal(signal.SIGINT)
+                    break
+            for _ in process.stdout:
+                pass
+            code, errors = process.wait(), process.stderr.read()
+        if code not in (0, 128 + signal.SIGINT):
+            sys.exit(f"proftop: exit {code}: {errors}")
         self.modules = {m["name"]: m for m in self.tick["modules"]}
         self.perf = collections.defaultdict(collections.Counter)
         if shutil.which("perf"):
@@ -116,7 +130,11 @@ class Session:
             if m:
                 self.perf[m.group(1)][m.group(3)] += 1
 
+    def nr_samples(self, comm):
+        return sum(r["self"] for r in self.rows(comm))
+
     def rows(self, comm):
+        """Return the rows of @comm with samples, the hottest first."""
         rows = [r for r in self.tick["rows"] if r["comm"] == comm and r["self"]]
         return sorted(rows, key=lambda r: -r["self"])
 

@@ -100,6 +100,8 @@ threads "$last" Eff
 child=$(pgrep -P "$last" -x sleep)
 [ -n "$child" ] && [ "$(held "$child" Eff)" = "$(held self Eff)" ] || wrong "the command '$child' has less than root"
 
+[ -z "$child" ] || kill "$child"
+
 # make install SETCAP=1 GROUP=: for the members of a group, and nobody else.
 if command -v setcap >/dev/null && getent group games >/dev/null; then
 	cp "$PROFTOP" "$TMP/games" && chgrp games "$TMP/games" && chmod 750 "$TMP/games"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Lost and throttled samples are on the screen at once, on their CPU.
+# Runs alone: it changes the limit of the rate.
 . "$(dirname "$0")/lib"
 need_perf
 need tmux stty

@@ -310,7 +310,7 @@ def main():
             names.wrong(f"{comm} has ended with {process.returncode}")
         else:
             pids += pids_of(process)
-    session = names.Session(pids, seconds=12 if ALL else 3)
+    session = names.Session(pids, running, seconds=12 if ALL else 3)
     for comm, what, want, source, slow, among, _ in cases:
         if comm not in running:
             continue

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Measure the share of due samples that the kernel takes on this machine, with a clock event per
+ * CPU that has no reader. A test compares a rate with this share instead of the clock: when a
+ * hypervisor or an interrupt holds a CPU up, the kernel takes fewer samples of every event.
+ */
+#ifndef TESTS_REFERENCE_H
+#define TESTS_REFERENCE_H
+
+#include "tests/prelude.h"
+
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REFERENCE_CPUS 512
+/* Faster than the rates that are compared: the share of a slower event is no smaller. */
+#define REFERENCE_HZ 3999
+
+struct reference {
+	int fds[REFERENCE_CPUS];
+	const struct perf_event_mmap_page *rings[REFERENCE_CPUS];
+	long nr_cpus;
+	uint64_t seen, since_ns;
+};
+
+static inline uint64_t reference_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Count the records of a header each: the map is read-only, so the kernel overwrites the oldest. */
+static inline uint64_t reference_count(const struct reference *r)
+{
+	uint64_t bytes = 0;
+
+	for (long i = 0; i < r->nr_cpus; i++)
+		if (r->rings[i])
+			bytes += __atomic_load_n(&r->rings[i]->data_head, __ATOMIC_ACQUIRE);
+	return bytes / sizeof(struct perf_event_header);
+}
+
+static inline unsigned int reference_nr_rings(const struct reference *r)
+{
+	unsigned int nr = 0;
+
+	for (long i = 0; i < r->nr_cpus; i++)
+		nr += r->rings[i] != NULL;
+	return nr;
+}
+
+/* Return the share of samples taken since the last call, at most 1; 1 where nothing can be
+ * measured. */
+static inline double reference_share(struct reference *r)
+{
+	uint64_t now_ns = reference_now_ns(), nr = reference_count(r);
+	double due = reference_nr_rings(r) * REFERENCE_HZ * (double)(now_ns - r->since_ns) / 1e9;
+	double share = due > 0 ? (double)(nr - r->seen) / due : 1;
+
+	r->seen = nr;
+	r->since_ns = now_ns;
+	return share < 1 ? share : 1;
+}
+
+static inline void reference_open(struct reference *r)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.freq = 1,
+		.sample_freq = REFERENCE_HZ,
+	};
+
+	r->nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
+	r->nr_cpus = r->nr_cpus < REFERENCE_CPUS ? r->nr_cpus : REFERENCE_CPUS;
+	for (int i = 0; i < r->nr_cpus; i++) {
+		void *ring = MAP_FAILED;
+
+		r->fds[i] = (int)syscall(SYS_perf_event_open, &attr, -1, i, -1, 0);
+		if (r->fds[i] >= 0)
+			ring = mmap(NULL, 2 * (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
+				    r->fds[i], 0);
+		r->rings[i] = ring == MAP_FAILED ? NULL : ring;
+	}
+	r->seen = reference_count(r);
+	r->since_ns = reference_now_ns();
+}
+
+static inline void reference_close(struct reference *r)
+{
+	for (long i = 0; i < r->nr_cpus; i++) {
+		if (r->rings[i])
+			munmap((void *)r->rings[i], 2 * (size_t)sysconf(_SC_PAGESIZE));
+		if (r->fds[i] >= 0)
+			close(r->fds[i]);
+	}
+	r->nr_cpus = 0;
+}
+
+#endif
