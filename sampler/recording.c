@@ -88,7 +88,7 @@ static uint64_t lost_in_all(struct counters *counters, uint32_t nr_events)
 static void note_build_ids(struct recorder *recorder, struct objects *objects)
 {
 	uint8_t id[sizeof(((struct kernel_identity *)0)->build_id)];
-	size_t size = kernel_build_id("/sys/kernel/notes", id, sizeof(id));
+	size_t size = recorded_kernel_build_id("/sys/kernel/notes", id, sizeof(id));
 
 	rcu_register_thread();
 	if (size)

@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "symbols/object/image_evict.h"
 #include "symbols/source/code.h"
 #include "symbols/name/demangle.h"
 #include "symbols/process/details.h"
@@ -149,7 +150,7 @@ static bool take_list_of(struct loader *l, const char *root)
 
 void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was)
 {
-	bool other = kernel_is_other(was, "/sys/kernel/notes");
+	bool other = recorded_kernel_is_other(was, "/sys/kernel/notes");
 
 	l->images.no_vdso = other;
 	l->naming.kernel.other = other && !take_list_of(l, l->images.root);
@@ -395,7 +396,7 @@ static void take_fetched(struct loader *l, uint32_t object, uint64_t now_ns)
 {
 	uint32_t nr;
 
-	image_cache_reload(&l->images, object, now_ns);
+	image_evict_reload(&l->images, object, now_ns);
 	lines_again(&l->lines, object);
 	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
 		const struct place *place = places_at(l->places, id);

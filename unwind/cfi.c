@@ -80,7 +80,7 @@ struct run {
 	const struct arch_ops *arch;
 	const struct ehframe *eh;
 	const struct ehframe_cie *cie;
-	struct eh_reader r;
+	struct ehread r;
 	struct state now, initial, remembered[CFI_DEPTH_MAX];
 	unsigned int depth;
 	bool in_cie;
@@ -109,7 +109,7 @@ static void refuse(struct run *run, enum cfi_reason reason)
 
 static uint64_t read_register(struct run *run)
 {
-	uint64_t reg = eh_read_uleb(&run->r);
+	uint64_t reg = ehread_uleb(&run->r);
 
 	if (reg > run->arch->dwarf_max)
 		refuse(run, CFI_BAD_REGISTER);
@@ -119,7 +119,7 @@ static uint64_t read_register(struct run *run)
 /* An unsigned or signed number, times @factor. */
 static inline int64_t read_offset(struct run *run, bool is_signed, int64_t factor)
 {
-	int64_t v = is_signed ? eh_read_sleb(&run->r) : (int64_t)eh_read_uleb(&run->r);
+	int64_t v = is_signed ? ehread_sleb(&run->r) : (int64_t)ehread_uleb(&run->r);
 
 	if (v < -OFFSET_MAX || v > OFFSET_MAX) {
 		refuse(run, CFI_BAD_OPERAND);
@@ -408,8 +408,8 @@ static const uint8_t *step_over_expression(struct run *run, uint64_t *size)
 {
 	const uint8_t *bytes;
 
-	*size = eh_read_uleb(&run->r);
-	bytes = eh_read_block(&run->r, *size);
+	*size = ehread_uleb(&run->r);
+	bytes = ehread_block(&run->r, *size);
 	if (bytes && *size <= CFI_EXPRESSION_MAX && cfi_expr_ok(run->arch, bytes, *size))
 		return bytes;
 	refuse(run, CFI_BAD_EXPRESSION);
@@ -481,13 +481,13 @@ static bool run_location_op(struct run *run, uint8_t op)
 		set_location(run);
 		return true;
 	case OP_ADVANCE1:
-		advance(run, eh_read_fixed(&run->r, 1));
+		advance(run, ehread_fixed(&run->r, 1));
 		return true;
 	case OP_ADVANCE2:
-		advance(run, eh_read_fixed(&run->r, 2));
+		advance(run, ehread_fixed(&run->r, 2));
 		return true;
 	case OP_ADVANCE4:
-		advance(run, eh_read_fixed(&run->r, 4));
+		advance(run, ehread_fixed(&run->r, 4));
 		return true;
 	case OP_REMEMBER:
 		remember(run);
@@ -504,7 +504,7 @@ static void run_register(struct run *run)
 	uint64_t reg = read_register(run);
 
 	/* libunwind takes the second number as an index without looking at it. */
-	if (eh_read_uleb(&run->r) >= run->arch->nr_regs)
+	if (ehread_uleb(&run->r) >= run->arch->nr_regs)
 		refuse(run, CFI_BAD_REGISTER);
 	set_rule(run, reg, RULE_OTHER, 0);
 }
@@ -541,7 +541,7 @@ static void run_rule_op(struct run *run, uint8_t op)
 		run_offset(run, false, -run->cie->data_align);
 		break;
 	case OP_RESTORE_EXTENDED:
-		restore_rule(run, eh_read_uleb(&run->r));
+		restore_rule(run, ehread_uleb(&run->r));
 		break;
 	case OP_UNDEFINED:
 		set_rule(run, read_register(run), RULE_UNDEFINED, 0);
@@ -608,7 +608,7 @@ static inline void run_op(struct run *run, uint8_t op)
 /* Run all instructions in [from, to) of the section. */
 static void run_program(struct run *run, uint32_t from, uint32_t to)
 {
-	run->r = (struct eh_reader){ run->eh->bytes + from, run->eh->bytes + to, false };
+	run->r = (struct ehread){ run->eh->bytes + from, run->eh->bytes + to, false };
 	if (to - from > CFI_INSNS_MAX)
 		refuse(run, CFI_TOO_LONG);
 	while (run->reason == CFI_OK && !run->done && run->r.pos < run->r.end) {

@@ -52,7 +52,7 @@ static const uint8_t forms[256] = {
 };
 
 /* Step over the operand; false if it says what libunwind must not see. */
-static bool operand_ok(const struct arch_ops *arch, struct eh_reader *r, uint8_t op)
+static bool operand_ok(const struct arch_ops *arch, struct ehread *r, uint8_t op)
 {
 	static const uint8_t sizes[] = { [FIXED1] = 1, [FIXED2] = 2, [FIXED4] = 4, [FIXED8] = 8 };
 	uint64_t reg = (uint64_t)op - OP_BREG0, size;
@@ -64,22 +64,22 @@ static bool operand_ok(const struct arch_ops *arch, struct eh_reader *r, uint8_t
 	case FIXED2:
 	case FIXED4:
 	case FIXED8:
-		eh_read_block(r, sizes[forms[op]]);
+		ehread_block(r, sizes[forms[op]]);
 		return true;
 	case ULEB:
-		eh_read_uleb(r);
+		ehread_uleb(r);
 		return true;
 	case SLEB:
-		eh_read_sleb(r);
+		ehread_sleb(r);
 		return true;
 	case SIZE:
-		size = eh_read_fixed(r, 1);
+		size = ehread_fixed(r, 1);
 		return size == 1 || size == 2 || size == 4 || size == 8;
 	case BREGX:
-		reg = eh_read_uleb(r);
+		reg = ehread_uleb(r);
 		/* fall through */
 	case BREG:
-		eh_read_sleb(r);
+		ehread_sleb(r);
 		return reg < arch->nr_regs;
 	}
 	return false;
@@ -87,7 +87,7 @@ static bool operand_ok(const struct arch_ops *arch, struct eh_reader *r, uint8_t
 
 bool cfi_expr_ok(const struct arch_ops *arch, const uint8_t *bytes, size_t size)
 {
-	struct eh_reader r = { bytes, bytes + size, false };
+	struct ehread r = { bytes, bytes + size, false };
 
 	if (!size)
 		return false;
@@ -103,12 +103,12 @@ bool cfi_expr_ok(const struct arch_ops *arch, const uint8_t *bytes, size_t size)
 bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, size_t size, uint64_t *reg,
 		      int64_t *off)
 {
-	struct eh_reader r = { bytes, bytes + size, false };
-	uint64_t breg = eh_read_fixed(&r, 1);
+	struct ehread r = { bytes, bytes + size, false };
+	uint64_t breg = ehread_fixed(&r, 1);
 
 	*reg = breg - OP_BREG0;
-	*off = eh_read_sleb(&r);
-	return breg >= OP_BREG0 && breg <= OP_BREG31 && eh_read_fixed(&r, 1) == OP_DEREF &&
-	       eh_read_fixed(&r, 1) == OP_PLUS_UCONST && eh_read_uleb(&r) == arch->word && !r.bad &&
+	*off = ehread_sleb(&r);
+	return breg >= OP_BREG0 && breg <= OP_BREG31 && ehread_fixed(&r, 1) == OP_DEREF &&
+	       ehread_fixed(&r, 1) == OP_PLUS_UCONST && ehread_uleb(&r) == arch->word && !r.bad &&
 	       r.pos == r.end;
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "symbols/base/thread.h"
+#include "symbols/base/wake.h"
 
 #define STACK_SIZE (1UL << 20)
 
@@ -79,7 +80,7 @@ static struct job *next_job(struct helpers *h)
 /* Give @job back to its owner; free it when the owner has left it. */
 static void finish(struct job *job)
 {
-	/* Release: the results of the job; pairs with job_done() and job_leave(). */
+	/* Release: the results of the job; pairs with helper_job_done() and helper_job_leave(). */
 	if (atomic_exchange_explicit(&job->state, JOB_DONE, memory_order_acq_rel) == JOB_LEFT)
 		job->drop(job);
 }
@@ -153,7 +154,7 @@ int helpers_start(struct helpers *h, struct job *job)
 	return rc;
 }
 
-bool job_done(const struct job *job)
+bool helper_job_done(const struct job *job)
 {
 	/* Pairs with finish(). */
 	return atomic_load_explicit(&job->state, memory_order_acquire) == JOB_DONE;
@@ -165,13 +166,14 @@ bool helpers_wait(struct helpers *h, const struct job *job, uint64_t deadline_ns
 					.tv_nsec = (long)(deadline_ns % 1000000000) };
 
 	pthread_mutex_lock(&h->lock);
-	while (!job_done(job) && pthread_cond_timedwait(&h->ends, &h->lock, &until) != ETIMEDOUT)
+	while (!helper_job_done(job) &&
+	       pthread_cond_timedwait(&h->ends, &h->lock, &until) != ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&h->lock);
-	return job_done(job);
+	return helper_job_done(job);
 }
 
-void job_leave(struct job *job)
+void helper_job_leave(struct job *job)
 {
 	atomic_store_explicit(&job->watch.cancel, true, memory_order_relaxed);
 	/* Pairs with finish(): the second of the two frees it. */
@@ -195,7 +197,7 @@ int helpers_call(struct helpers *h, struct job *job, uint64_t deadline_ns)
 	}
 	if (helpers_wait(h, job, deadline_ns))
 		return 0;
-	job_leave(job);
+	helper_job_leave(job);
 	return -ETIME;
 }
 

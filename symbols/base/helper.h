@@ -50,11 +50,11 @@ unsigned int helpers_free(struct helpers *h, uint64_t deadline_ns);
 /* Queue @job. 0, or -EAGAIN: all helpers are busy and no more can be started. */
 int helpers_start(struct helpers *h, struct job *job);
 /* Test whether @job has ended. Acquire: its results can be read then. */
-bool job_done(const struct job *job);
+bool helper_job_done(const struct job *job);
 /* Wait for the end of @job until @deadline_ns; false: still running. */
 bool helpers_wait(struct helpers *h, const struct job *job, uint64_t deadline_ns);
 /* Abandon a started @job: it is freed now, or when it ends. */
-void job_leave(struct job *job);
+void helper_job_leave(struct job *job);
 /*
  * Run @job and wait until @deadline_ns: on a helper, without a pool (@h NULL) on
  * this thread. -ETIME: abandoned.

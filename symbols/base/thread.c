@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Starting, joining and waking threads.
+ * Starting and joining threads.
  */
 #include "symbols/base/thread.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "symbols/base/base.h"
 
@@ -42,27 +39,4 @@ bool thread_join_until(pthread_t thread, uint64_t deadline_ns)
 		nanosleep(&nap, NULL);
 	}
 	return true;
-}
-
-int wake_new(void)
-{
-	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
-	return fd < 0 ? -errno : fd;
-}
-
-void wake_send(int fd)
-{
-	int saved = errno;
-
-	/* Fails only when the counter is full: then a wake-up is pending already. */
-	if (eventfd_write(fd, 1))
-		errno = saved;
-}
-
-bool wake_clear(int fd)
-{
-	eventfd_t nr;
-
-	return !eventfd_read(fd, &nr);
 }

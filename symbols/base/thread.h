@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Starting and joining threads, and waking a thread that polls.
+ * Starting and joining threads.
  */
 #ifndef SYMBOLS_BASE_THREAD_H
 #define SYMBOLS_BASE_THREAD_H
@@ -18,15 +18,5 @@ int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *
 
 /* Join @thread, at the latest at @deadline_ns (time_now_ns()). False: detached, still running. */
 bool thread_join_until(pthread_t thread, uint64_t deadline_ns);
-
-/*
- * A wake-up is an eventfd that is readable (POLLIN) from wake_send() until
- * wake_clear(), however often it was sent. What is stored before wake_send()
- * is seen after wake_clear(): the kernel orders both. Neither blocks.
- */
-int wake_new(void); /* the descriptor, closed by close(), or -errno */
-void wake_send(int fd);
-/* Return whether there was one. */
-bool wake_clear(int fd);
 
 #endif

@@ -96,7 +96,7 @@ static void end_reading(struct hotspots_entry *e)
 	if (!e->reading)
 		return;
 	if (e->runs)
-		job_leave(&e->reading->job);
+		helper_job_leave(&e->reading->job);
 	else
 		drop_reading(&e->reading->job);
 	e->reading = NULL;
@@ -501,7 +501,7 @@ uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
 		struct hotspots_entry *e = h->entries[i];
 
-		if (e->runs && job_done(&e->reading->job)) {
+		if (e->runs && helper_job_done(&e->reading->job)) {
 			take_reading(h, e, now_ns);
 		} else if (e->runs && now_ns - e->began_ns > HANG_NS) {
 			explain(objects_at(h->objects, e->object), -ETIME);

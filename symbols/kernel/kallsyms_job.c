@@ -69,12 +69,12 @@ void kallsyms_job_take(struct kallsyms_job *j, const char *path, struct kallsyms
 		j->result.list = NULL;
 		drop(&j->job);
 	} else {
-		job_leave(&j->job);
+		helper_job_leave(&j->job);
 	}
 }
 
 void kallsyms_job_leave(struct kallsyms_job *j)
 {
 	if (j)
-		job_leave(&j->job);
+		helper_job_leave(&j->job);
 }

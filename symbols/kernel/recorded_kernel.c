@@ -11,7 +11,7 @@
 
 #include "symbols/object/elffile.h"
 
-size_t kernel_build_id(const char *path, uint8_t *id, size_t max)
+size_t recorded_kernel_build_id(const char *path, uint8_t *id, size_t max)
 {
 	uint8_t notes[4096];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -22,10 +22,10 @@ size_t kernel_build_id(const char *path, uint8_t *id, size_t max)
 	return size > 0 ? elffile_notes_build_id(notes, (size_t)size, id, max) : 0;
 }
 
-bool kernel_is_other(const struct kernel_identity *was, const char *notes)
+bool recorded_kernel_is_other(const struct kernel_identity *was, const char *notes)
 {
 	uint8_t id[sizeof(was->build_id)];
-	size_t size = was->build_id_size ? kernel_build_id(notes, id, sizeof(id)) : 0;
+	size_t size = was->build_id_size ? recorded_kernel_build_id(notes, id, sizeof(id)) : 0;
 	struct utsname host;
 
 	if (size)

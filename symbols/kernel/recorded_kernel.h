@@ -30,9 +30,9 @@ struct recorded_kernel {
 
 /* The build-id of the kernel that runs, by @notes ("/sys/kernel/notes"); its size, 0 when it has
  * none. */
-size_t kernel_build_id(const char *notes, uint8_t *id, size_t max);
+size_t recorded_kernel_build_id(const char *notes, uint8_t *id, size_t max);
 /* Is it another kernel than that of @notes ("/sys/kernel/notes") and uname(2)? */
-bool kernel_is_other(const struct kernel_identity *was, const char *notes);
+bool recorded_kernel_is_other(const struct kernel_identity *was, const char *notes);
 /* Where the code recorded at @addr is now. */
 uint64_t recorded_kernel_now(const struct recorded_kernel *k, uint64_t addr);
 /* And where what is at @addr now was then. */

@@ -34,7 +34,7 @@ static void emit(struct translation *t, uint64_t v, unsigned int size)
 }
 
 /* Copy the rest of @r and complete the record at @start with its length. */
-static void emit_rest(struct translation *t, struct eh_reader *r, size_t start)
+static void emit_rest(struct translation *t, struct ehread *r, size_t start)
 {
 	size_t size = (size_t)(r->end - r->pos);
 	uint32_t length;
@@ -51,22 +51,22 @@ static void emit_rest(struct translation *t, struct eh_reader *r, size_t start)
 }
 
 /* Write a CIE without augmentation, as version 1. */
-static void translate_cie(struct translation *t, struct eh_reader *r, uint32_t offset)
+static void translate_cie(struct translation *t, struct ehread *r, uint32_t offset)
 {
 	size_t start = t->size;
-	uint8_t version = (uint8_t)eh_read_fixed(r, 1), augmentation = (uint8_t)eh_read_fixed(r, 1);
+	uint8_t version = (uint8_t)ehread_fixed(r, 1), augmentation = (uint8_t)ehread_fixed(r, 1);
 	bool bad = augmentation != 0 || (version != 1 && version != 3 && version != 4);
 	uint64_t code_align, column;
 	const uint8_t *data_align;
 	size_t data_size;
 
 	if (version == 4)
-		bad |= eh_read_fixed(r, 2) != 8; /* addresses of 8 bytes, no segments */
-	code_align = eh_read_uleb(r);
+		bad |= ehread_fixed(r, 2) != 8; /* addresses of 8 bytes, no segments */
+	code_align = ehread_uleb(r);
 	data_align = r->pos;
-	eh_read_sleb(r);
+	ehread_sleb(r);
 	data_size = (size_t)(r->pos - data_align);
-	column = version == 1 ? eh_read_fixed(r, 1) : eh_read_uleb(r);
+	column = version == 1 ? ehread_fixed(r, 1) : ehread_uleb(r);
 	t->cie_in = offset;
 	t->cie_out = (uint32_t)start;
 	t->cie_ok = !bad && !r->bad && code_align < 128 && column < 128 && data_size <= 10;
@@ -82,14 +82,14 @@ static void translate_cie(struct translation *t, struct eh_reader *r, uint32_t o
 }
 
 /* Translate an FDE; its CIE again, unless it is the one translated last. */
-static void translate_fde(struct translation *t, struct eh_reader *r, uint32_t cie)
+static void translate_fde(struct translation *t, struct ehread *r, uint32_t cie)
 {
-	struct eh_reader c;
+	struct ehread c;
 	size_t start;
 
 	if (!t->cie_ok || t->cie_in != cie) {
-		if (cie >= t->in_size || eh_open_record(t->in, t->in_size, cie, &c) ||
-		    eh_read_fixed(&c, 4) != UINT32_MAX)
+		if (cie >= t->in_size || ehread_open_record(t->in, t->in_size, cie, &c) ||
+		    ehread_fixed(&c, 4) != UINT32_MAX)
 			return;
 		translate_cie(t, &c, cie);
 		if (!t->cie_ok)
@@ -104,17 +104,17 @@ static void translate_fde(struct translation *t, struct eh_reader *r, uint32_t c
 static void translate_all(struct translation *t)
 {
 	uint64_t offset = 0;
-	struct eh_reader r;
+	struct ehread r;
 
 	while (!t->full) {
-		int rc = eh_open_record(t->in, t->in_size, offset, &r);
+		int rc = ehread_open_record(t->in, t->in_size, offset, &r);
 		uint64_t next;
 		uint32_t id;
 
 		if (rc == -ENODATA || rc == -EBADMSG)
 			return;
 		next = (uint64_t)(r.end - t->in);
-		id = rc ? UINT32_MAX : (uint32_t)eh_read_fixed(&r, 4);
+		id = rc ? UINT32_MAX : (uint32_t)ehread_fixed(&r, 4);
 		if (!rc && !r.bad && id != UINT32_MAX)
 			translate_fde(t, &r, id);
 		offset = next;
@@ -124,11 +124,12 @@ static void translate_all(struct translation *t)
 /* Return the end of the records of an .eh_frame. */
 static size_t end_of_records(const uint8_t *bytes, size_t size)
 {
-	struct eh_reader r;
+	struct ehread r;
 	uint64_t offset = 0;
 	int rc;
 
-	while (size && (rc = eh_open_record(bytes, size, offset, &r)) != -ENODATA && rc != -EBADMSG)
+	while (size && (rc = ehread_open_record(bytes, size, offset, &r)) != -ENODATA &&
+	       rc != -EBADMSG)
 		offset = (uint64_t)(r.end - bytes);
 	return offset;
 }

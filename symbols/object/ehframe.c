@@ -34,23 +34,23 @@ enum {
 #define NR_CIES	    64 /* a power of two */
 
 /* Read a value in the format half of @encoding, sign-extended for signed formats. */
-static uint64_t read_format(struct eh_reader *r, uint8_t encoding)
+static uint64_t read_format(struct ehread *r, uint8_t encoding)
 {
 	switch (encoding & PE_FORMAT) {
 	case PE_ABSPTR:
 	case PE_UDATA8:
 	case PE_SDATA8:
-		return eh_read_fixed(r, 8);
+		return ehread_fixed(r, 8);
 	case PE_UDATA4:
-		return eh_read_fixed(r, 4);
+		return ehread_fixed(r, 4);
 	case PE_SDATA4:
-		return (uint64_t)(int64_t)(int32_t)eh_read_fixed(r, 4);
+		return (uint64_t)(int64_t)(int32_t)ehread_fixed(r, 4);
 	}
 	r->bad = true;
 	return 0;
 }
 
-uint64_t ehframe_read_address(const struct ehframe *eh, struct eh_reader *r, uint8_t encoding)
+uint64_t ehframe_read_address(const struct ehframe *eh, struct ehread *r, uint8_t encoding)
 {
 	uint64_t field = eh->vaddr + (uint64_t)(r->pos - eh->bytes);
 	uint64_t v = read_format(r, encoding);
@@ -71,9 +71,9 @@ static uint64_t return_column(uint16_t machine)
 }
 
 /* Skip the personality pointer; its size must be valid, since libunwind follows it. */
-static void skip_personality(struct eh_reader *r)
+static void skip_personality(struct ehread *r)
 {
-	uint8_t encoding = (uint8_t)eh_read_fixed(r, 1);
+	uint8_t encoding = (uint8_t)ehread_fixed(r, 1);
 
 	if (encoding == PE_OMIT)
 		return;
@@ -82,10 +82,10 @@ static void skip_personality(struct eh_reader *r)
 	read_format(r, encoding);
 }
 
-static void check_lsda_encoding(struct eh_reader *r)
+static void check_lsda_encoding(struct ehread *r)
 {
-	uint8_t encoding = (uint8_t)eh_read_fixed(r, 1);
-	struct eh_reader any = { (const uint8_t[8]){ 0 }, NULL, false };
+	uint8_t encoding = (uint8_t)ehread_fixed(r, 1);
+	struct ehread any = { (const uint8_t[8]){ 0 }, NULL, false };
 
 	if (encoding == PE_OMIT)
 		return;
@@ -99,7 +99,7 @@ static void check_lsda_encoding(struct eh_reader *r)
  * Read the augmentation data as the letters after 'z' say; an unknown or repeated
  * letter is bad.
  */
-static void read_augmentation(struct eh_reader *r, const char *letters, struct ehframe_cie *cie)
+static void read_augmentation(struct ehread *r, const char *letters, struct ehframe_cie *cie)
 {
 	const char *end = letters + cie->nr_letters;
 
@@ -108,7 +108,7 @@ static void read_augmentation(struct eh_reader *r, const char *letters, struct e
 			r->bad = true;
 		switch (*c) {
 		case 'R':
-			cie->encoding = (uint8_t)eh_read_fixed(r, 1);
+			cie->encoding = (uint8_t)ehread_fixed(r, 1);
 			break;
 		case 'P':
 			skip_personality(r);
@@ -129,20 +129,20 @@ static void read_augmentation(struct eh_reader *r, const char *letters, struct e
 }
 
 /* Read the augmentation string and data; leaves @r at the first instruction. */
-static void read_cie_body(const struct ehframe *eh, struct eh_reader *r, struct ehframe_cie *cie)
+static void read_cie_body(const struct ehframe *eh, struct ehread *r, struct ehframe_cie *cie)
 {
-	uint8_t version = (uint8_t)eh_read_fixed(r, 1);
+	uint8_t version = (uint8_t)ehread_fixed(r, 1);
 	const char *letters = (const char *)r->pos;
 	size_t nr = r->bad ? 0 : strnlen(letters, MIN((size_t)(r->end - r->pos), LETTERS_MAX + 1));
 	uint64_t code_align, column;
 	int64_t data_align;
-	struct eh_reader data;
+	struct ehread data;
 	uint64_t size;
 
-	eh_read_block(r, nr + 1);
-	code_align = eh_read_uleb(r);
-	data_align = eh_read_sleb(r);
-	column = version == 1 ? eh_read_fixed(r, 1) : eh_read_uleb(r);
+	ehread_block(r, nr + 1);
+	code_align = ehread_uleb(r);
+	data_align = ehread_sleb(r);
+	column = version == 1 ? ehread_fixed(r, 1) : ehread_uleb(r);
 	cie->nr_letters = (uint8_t)nr;
 	cie->code_align = (uint32_t)code_align;
 	cie->data_align = (int32_t)data_align;
@@ -153,8 +153,8 @@ static void read_cie_body(const struct ehframe *eh, struct eh_reader *r, struct 
 	if (r->bad || !nr)
 		return;
 	cie->sized = letters[0] == 'z';
-	size = cie->sized ? eh_read_uleb(r) : 0;
-	data = (struct eh_reader){ eh_read_block(r, size), r->pos, r->bad };
+	size = cie->sized ? ehread_uleb(r) : 0;
+	data = (struct ehread){ ehread_block(r, size), r->pos, r->bad };
 	read_augmentation(&data, letters, cie);
 	if (!cie->sized || data.bad)
 		r->bad = true;
@@ -162,17 +162,17 @@ static void read_cie_body(const struct ehframe *eh, struct eh_reader *r, struct 
 
 static int read_cie(const struct ehframe *eh, uint64_t offset, struct ehframe_cie *cie)
 {
-	struct eh_reader r;
+	struct ehread r;
 
 	*cie = (struct ehframe_cie){ .offset = (uint32_t)offset, .encoding = PE_ABSPTR };
-	if (eh_open_record(eh->bytes, eh->size, offset, &r))
+	if (ehread_open_record(eh->bytes, eh->size, offset, &r))
 		return -EBADMSG;
-	if (eh_read_fixed(&r, 4) != 0)
+	if (ehread_fixed(&r, 4) != 0)
 		return -EBADMSG;
 	read_cie_body(eh, &r, cie);
 	/* An encoding that cannot be read makes every FDE useless: check it here. */
 	if (!r.bad) {
-		struct eh_reader probe = { eh->bytes, eh->bytes + MIN(eh->size, 8), false };
+		struct ehread probe = { eh->bytes, eh->bytes + MIN(eh->size, 8), false };
 
 		ehframe_read_address(eh, &probe, cie->encoding);
 		r.bad = probe.bad;
@@ -185,10 +185,10 @@ static int read_cie(const struct ehframe *eh, uint64_t offset, struct ehframe_ci
 }
 
 /* Find the offset of the CIE of the FDE payload at @r; leaves @r after the field. */
-static int cie_of(const struct ehframe *eh, struct eh_reader *r, uint64_t *offset)
+static int cie_of(const struct ehframe *eh, struct ehread *r, uint64_t *offset)
 {
 	uint64_t field = (uint64_t)(r->pos - eh->bytes);
-	uint64_t back = eh_read_fixed(r, 4);
+	uint64_t back = ehread_fixed(r, 4);
 
 	if (r->bad || !back || back > field)
 		return -EBADMSG;
@@ -200,7 +200,7 @@ static int cie_of(const struct ehframe *eh, struct eh_reader *r, uint64_t *offse
  * Read the range of an FDE; nearly all have two numbers of 4 bytes, the first
  * relative to itself.
  */
-static uint64_t read_range(const struct ehframe *eh, struct eh_reader *r, uint8_t encoding,
+static uint64_t read_range(const struct ehframe *eh, struct ehread *r, uint8_t encoding,
 			   uint64_t *start)
 {
 	const uint8_t *p;
@@ -210,7 +210,7 @@ static uint64_t read_range(const struct ehframe *eh, struct eh_reader *r, uint8_
 		*start = ehframe_read_address(eh, r, encoding);
 		return read_format(r, encoding);
 	}
-	p = eh_read_block(r, sizeof(range));
+	p = ehread_block(r, sizeof(range));
 	if (!p)
 		return 0;
 	memcpy(range, p, sizeof(range));
@@ -219,12 +219,12 @@ static uint64_t read_range(const struct ehframe *eh, struct eh_reader *r, uint8_
 }
 
 /* Read the rest of an FDE whose CIE is in @out. */
-static int read_fde_body(const struct ehframe *eh, struct eh_reader *r, struct ehframe_record *out)
+static int read_fde_body(const struct ehframe *eh, struct ehread *r, struct ehframe_record *out)
 {
 	uint64_t size = read_range(eh, r, out->cie.encoding, &out->start);
 
 	if (out->cie.sized)
-		eh_read_block(r, eh_read_uleb(r));
+		ehread_block(r, ehread_uleb(r));
 	if (r->bad || !out->start || !size || size > INT32_MAX || out->start > UINT64_MAX - size)
 		return -EBADMSG;
 	out->size = (uint32_t)size;
@@ -274,10 +274,10 @@ static const struct ehframe_cie *cie_meet(struct ehframe *eh, uint64_t offset)
 int ehframe_read(const struct ehframe *eh, uint32_t offset, struct ehframe_record *out)
 {
 	const struct ehframe_cie *met;
-	struct eh_reader r;
+	struct ehread r;
 	uint64_t cie;
 
-	if (offset >= eh->size || eh_open_record(eh->bytes, eh->size, offset, &r) ||
+	if (offset >= eh->size || ehread_open_record(eh->bytes, eh->size, offset, &r) ||
 	    cie_of(eh, &r, &cie))
 		return -EBADMSG;
 	met = cie_met(eh, cie);
@@ -301,14 +301,14 @@ static int walk_add(struct ehframe *eh, uint32_t *room_fdes, uint64_t start, uin
 }
 
 /* Index the record whose payload is @r if it is an FDE. 0, -EBADMSG (left out) or -ENOMEM. */
-static int walk_record(struct ehframe *eh, uint32_t *room, struct eh_reader *r, uint64_t offset)
+static int walk_record(struct ehframe *eh, uint32_t *room, struct ehread *r, uint64_t offset)
 {
-	struct eh_reader id = *r;
+	struct ehread id = *r;
 	const struct ehframe_cie *cie;
 	struct ehframe_record rec;
 	uint64_t cie_offset;
 
-	if (eh_read_fixed(&id, 4) == 0)
+	if (ehread_fixed(&id, 4) == 0)
 		return id.bad ? -EBADMSG : 0;
 	if (cie_of(eh, r, &cie_offset))
 		return -EBADMSG;
@@ -326,10 +326,10 @@ static int walk_all(struct ehframe *eh)
 {
 	uint32_t room = 0; /* of eh->fdes */
 	uint64_t offset = 0;
-	struct eh_reader r = { eh->bytes, eh->bytes, false };
+	struct ehread r = { eh->bytes, eh->bytes, false };
 
 	while (eh->nr_fdes < EHFRAME_FDES_MAX) {
-		int rc = eh_open_record(eh->bytes, eh->size, offset, &r);
+		int rc = ehread_open_record(eh->bytes, eh->size, offset, &r);
 		uint64_t next = (uint64_t)(r.end - eh->bytes);
 
 		if (rc == -ENODATA)

@@ -88,6 +88,6 @@ struct ehframe_record {
  */
 int ehframe_read(const struct ehframe *eh, uint32_t offset, struct ehframe_record *out);
 /* Read an address in @encoding; bad for encodings that the walk refuses. */
-uint64_t ehframe_read_address(const struct ehframe *eh, struct eh_reader *r, uint8_t encoding);
+uint64_t ehframe_read_address(const struct ehframe *eh, struct ehread *r, uint8_t encoding);
 
 #endif

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 /* Read the groups of a LEB128; *@shift gets their bits, *@last the last byte. */
-static uint64_t read_leb(struct eh_reader *r, unsigned int *shift, uint8_t *last)
+static uint64_t read_leb(struct ehread *r, unsigned int *shift, uint8_t *last)
 {
 	uint64_t v = 0;
 
@@ -26,7 +26,7 @@ static uint64_t read_leb(struct eh_reader *r, unsigned int *shift, uint8_t *last
 	return v;
 }
 
-uint64_t eh_read_long_uleb(struct eh_reader *r)
+uint64_t ehread_long_uleb(struct ehread *r)
 {
 	unsigned int shift;
 	uint8_t last = 0;
@@ -37,7 +37,7 @@ uint64_t eh_read_long_uleb(struct eh_reader *r)
 	return r->bad ? 0 : v;
 }
 
-int64_t eh_read_long_sleb(struct eh_reader *r)
+int64_t ehread_long_sleb(struct ehread *r)
 {
 	unsigned int shift;
 	uint8_t last = 0;
@@ -50,22 +50,22 @@ int64_t eh_read_long_sleb(struct eh_reader *r)
 	return r->bad ? 0 : (int64_t)v;
 }
 
-int eh_open_record(const uint8_t *bytes, uint64_t all, uint64_t offset, struct eh_reader *out)
+int ehread_open_record(const uint8_t *bytes, uint64_t all, uint64_t offset, struct ehread *out)
 {
-	struct eh_reader r = { bytes + offset, bytes + all, false };
+	struct ehread r = { bytes + offset, bytes + all, false };
 	uint64_t size;
 	bool wide;
 
 	if (all - offset < 4)
 		return -ENODATA;
-	size = eh_read_fixed(&r, 4);
+	size = ehread_fixed(&r, 4);
 	if (!size)
 		return -ENODATA;
 	wide = size == 0xffffffff;
 	if (wide)
-		size = eh_read_fixed(&r, 8);
+		size = ehread_fixed(&r, 8);
 	out->bad = false;
-	out->pos = eh_read_block(&r, size);
+	out->pos = ehread_block(&r, size);
 	if (!out->pos)
 		return -EBADMSG;
 	out->end = r.pos;

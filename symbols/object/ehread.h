@@ -15,13 +15,13 @@
 #include <string.h>
 
 /* The bytes still to read. */
-struct eh_reader {
+struct ehread {
 	const uint8_t *pos, *end;
 	bool bad;
 };
 
 /* Read @size bytes; NULL (bad): too few. */
-static inline const uint8_t *eh_read_block(struct eh_reader *r, uint64_t size)
+static inline const uint8_t *ehread_block(struct ehread *r, uint64_t size)
 {
 	const uint8_t *p = r->pos;
 
@@ -34,9 +34,9 @@ static inline const uint8_t *eh_read_block(struct eh_reader *r, uint64_t size)
 }
 
 /* Read @size (1, 2, 4 or 8) bytes, zero-extended. */
-static inline uint64_t eh_read_fixed(struct eh_reader *r, unsigned int size)
+static inline uint64_t ehread_fixed(struct ehread *r, unsigned int size)
 {
-	const uint8_t *p = eh_read_block(r, size);
+	const uint8_t *p = ehread_block(r, size);
 	uint64_t v = 0;
 
 	if (p)
@@ -44,24 +44,25 @@ static inline uint64_t eh_read_fixed(struct eh_reader *r, unsigned int size)
 	return v;
 }
 
-uint64_t eh_read_long_uleb(struct eh_reader *r);
-int64_t eh_read_long_sleb(struct eh_reader *r);
+uint64_t ehread_long_uleb(struct ehread *r);
+int64_t ehread_long_sleb(struct ehread *r);
 
 /* Test for a LEB128 of one byte, as nearly all are. */
-static inline bool eh_is_short(const struct eh_reader *r)
+static inline bool ehread_is_short(const struct ehread *r)
 {
 	return !r->bad && r->pos < r->end && !(*r->pos & 0x80);
 }
 
 /* Read a ULEB128; more than 64 bits is bad. */
-static inline uint64_t eh_read_uleb(struct eh_reader *r)
+static inline uint64_t ehread_uleb(struct ehread *r)
 {
-	return eh_is_short(r) ? *r->pos++ : eh_read_long_uleb(r);
+	return ehread_is_short(r) ? *r->pos++ : ehread_long_uleb(r);
 }
 
-static inline int64_t eh_read_sleb(struct eh_reader *r)
+static inline int64_t ehread_sleb(struct ehread *r)
 {
-	return eh_is_short(r) ? (int64_t)((uint64_t)*r->pos++ << 57) >> 57 : eh_read_long_sleb(r);
+	return ehread_is_short(r) ? (int64_t)((uint64_t)*r->pos++ << 57) >> 57
+				  : ehread_long_sleb(r);
 }
 
 /*
@@ -70,6 +71,6 @@ static inline int64_t eh_read_sleb(struct eh_reader *r)
  * section; -ENOTSUP for 64-bit lengths (readers do not agree on the width of the CIE
  * pointer).
  */
-int eh_open_record(const uint8_t *bytes, uint64_t all, uint64_t offset, struct eh_reader *out);
+int ehread_open_record(const uint8_t *bytes, uint64_t all, uint64_t offset, struct ehread *out);
 
 #endif

@@ -158,7 +158,7 @@ void fetch_fini(struct fetch_desk *d)
 {
 	if (d->job) {
 		atomic_store_explicit(&d->job->job.watch.cancel, true, memory_order_relaxed);
-		job_leave(&d->job->job);
+		helper_job_leave(&d->job->job);
 	}
 	d->job = NULL;
 	pthread_mutex_destroy(&d->lock);
@@ -310,7 +310,7 @@ uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns)
 	f = d->job;
 	if (!f)
 		return OBJECT_ID_UNKNOWN;
-	if (!job_done(&f->job)) {
+	if (!helper_job_done(&f->job)) {
 		tell_progress(d, f, now_ns);
 		return OBJECT_ID_UNKNOWN;
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/object/image_evict.h"
 
 /* Loads at once: more than CPUs, since on a full machine each waits for its turn on one. */
 #define ACTIVE_MAX	  8U
@@ -24,7 +25,7 @@
 #define GONE	      "file is gone, or in another mount namespace"
 #define NOT_ANSWERING "its file system does not answer: set aside, tried again later"
 
-bool ids_add(struct ids *ids, uint32_t id)
+bool image_cache_ids_add(struct image_cache_ids *ids, uint32_t id)
 {
 	if (!array_reserve(&ids->list, &ids->max, ids->nr + 1ull))
 		return false;
@@ -32,10 +33,10 @@ bool ids_add(struct ids *ids, uint32_t id)
 	return true;
 }
 
-static void ids_fini(struct ids *ids)
+static void fini_ids(struct image_cache_ids *ids)
 {
 	free(ids->list);
-	*ids = (struct ids){ 0 };
+	*ids = (struct image_cache_ids){ 0 };
 }
 
 void image_cache_init(struct image_cache *o, struct objects *objects, struct helpers *helpers)
@@ -49,11 +50,11 @@ void image_cache_init(struct image_cache *o, struct objects *objects, struct hel
 void image_cache_fini(struct image_cache *o)
 {
 	for (unsigned int i = 0; i < o->nr_loads; i++)
-		job_leave(&o->loads[i]->job);
+		helper_job_leave(&o->loads[i]->job);
 	o->nr_loads = 0;
-	ids_fini(&o->open);
-	ids_fini(&o->ready);
-	ids_fini(&o->late);
+	fini_ids(&o->open);
+	fini_ids(&o->ready);
+	fini_ids(&o->late);
 	free(o->retries);
 	o->retries = NULL;
 }
@@ -173,9 +174,9 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 	/* And the state after it: READY (acquire) means that there is an image. */
 	atomic_store_explicit(&object->state, OBJECT_READY, memory_order_release);
 	if (stub)
-		image_reclaim(stub);
+		image_evict_reclaim(stub);
 	if (object->identity.kind == OBJECT_FILE)
-		ids_add(&o->ready, object->id);
+		image_cache_ids_add(&o->ready, object->id);
 }
 
 static void set_aside(struct image_cache *o, struct object *object, unsigned int tries,
@@ -227,7 +228,7 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 		backoff_failed(&o->devices, maj, min);
 	else if (backoff_came(&o->devices, maj, min, l->slow))
 		end_rest(o, maj, min);
-	if (!rc && !image_cache_fits(o, l->image))
+	if (!rc && !image_evict_fits(o, l->image))
 		rc = -ENOSPC;
 	if (l->stale && !cancelled)
 		o->debug_rest_ns = o->debug_until_ns = 0;
@@ -237,7 +238,7 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 		if (has_failed((unsigned int)atomic_load_explicit(&object->state,
 								  memory_order_relaxed))) {
 			count(&o->nr_failed, -1);
-			ids_add(&o->late, object->id);
+			image_cache_ids_add(&o->late, object->id);
 		}
 		publish(o, object, l->image);
 		l->image = NULL;
@@ -253,7 +254,7 @@ static bool finish_all(struct image_cache *o, uint64_t now_ns)
 	for (unsigned int i = 0; i < o->nr_loads;) {
 		struct load *l = o->loads[i];
 
-		if (!job_done(&l->job)) {
+		if (!helper_job_done(&l->job)) {
 			atomic_store_explicit(&objects_at(o->objects, l->where.object)->permille,
 					      watch_permille(&l->job.watch), memory_order_relaxed);
 			i++;
@@ -313,7 +314,7 @@ static void collect(struct image_cache *o)
 		struct object *object = objects_at(o->objects, o->seen);
 
 		if (atomic_load_explicit(&object->state, memory_order_relaxed) <= OBJECT_WANTED &&
-		    !ids_add(&o->open, o->seen))
+		    !image_cache_ids_add(&o->open, o->seen))
 			return; /* it is tried again at the next call */
 	}
 }
@@ -434,7 +435,7 @@ bool image_cache_work(struct image_cache *o, uint64_t now_ns)
 	bool any = finish_all(o, now_ns);
 
 	check_slow(o, now_ns);
-	image_cache_make_room(o, now_ns);
+	image_evict_make_room(o, now_ns);
 	collect(o);
 	any |= start_wanted(o, now_ns);
 	start_retries(o, now_ns);

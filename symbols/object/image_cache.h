@@ -29,7 +29,7 @@ struct image_cache_retry {
 	uint64_t due_ns; /* also tried again then; 0: no */
 };
 
-struct ids {
+struct image_cache_ids {
 	uint32_t *list;
 	uint32_t nr, max;
 };
@@ -37,13 +37,13 @@ struct ids {
 struct image_cache {
 	struct objects *objects;
 	struct helpers *helpers;
-	bool no_proc;	  /* a recording: no process is asked, only files here */
-	bool no_vdso;	  /* of another kernel than ours */
-	const char *root; /* or below this folder (NULL: here); borrowed */
-	uint32_t seen;	  /* objects looked at */
-	struct ids open;  /* those without image that may yet be wanted */
-	struct ids ready; /* those with one that may leave */
-	struct ids late;  /* came after places in them had made-up names */
+	bool no_proc;		      /* a recording: no process is asked, only files here */
+	bool no_vdso;		      /* of another kernel than ours */
+	const char *root;	      /* or below this folder (NULL: here); borrowed */
+	uint32_t seen;		      /* objects looked at */
+	struct image_cache_ids open;  /* those without image that may yet be wanted */
+	struct image_cache_ids ready; /* those with one that may leave */
+	struct image_cache_ids late;  /* came after places in them had made-up names */
 	struct load *loads[IMAGE_CACHE_LOADS_MAX];
 	unsigned int nr_loads, nr_slow;
 	struct image_cache_retry *retries;
@@ -69,19 +69,11 @@ bool image_cache_busy(const struct image_cache *o);
 /* The id of one that came late: its places can be named anew. OBJECT_ID_UNKNOWN: none. */
 uint32_t image_cache_take_late(struct image_cache *o);
 
-/* room.c: count @image of @object in; true if it fits, or may when others leave. */
-bool image_cache_fits(const struct image_cache *o, const struct image *image);
-/* room.c: let images leave until the rest fits. */
-void image_cache_make_room(struct image_cache *o, uint64_t now_ns);
 /* Try @id again at @due_ns (0: only if it is seen elsewhere than in @pid). */
 void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries,
 			  uint64_t due_ns);
 
-/* room.c: load @id anew, for there is more to read of it than before. */
-void image_cache_reload(struct image_cache *o, uint32_t id, uint64_t now_ns);
-/* room.c: free @image, which was published, once no reader can hold it. */
-void image_reclaim(struct image *image);
 /* Append @id; without memory it is left out. */
-bool ids_add(struct ids *ids, uint32_t id);
+bool image_cache_ids_add(struct image_cache_ids *ids, uint32_t id);
 
 #endif

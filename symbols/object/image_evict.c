@@ -6,9 +6,10 @@
  * Runs on: the loader. Readers keep what they found until their next
  * quiescent state.
  */
+#include "symbols/object/image_evict.h"
+
 #include <stdlib.h>
 
-#include "symbols/object/image_cache.h"
 #include "symbols/base/reclaim.h"
 
 /* One with a sample so lately, compared with the others (units of object_clock), is in use. */
@@ -31,7 +32,7 @@ static void free_leaving(struct rcu_head *head)
 	free(l);
 }
 
-void image_reclaim(struct image *image)
+void image_evict_reclaim(struct image *image)
 {
 	struct leaving *l = malloc(sizeof(*l));
 
@@ -41,7 +42,7 @@ void image_reclaim(struct image *image)
 	reclaim_later(&l->rcu, free_leaving);
 }
 
-bool image_cache_fits(const struct image_cache *o, const struct image *image)
+bool image_evict_fits(const struct image_cache *o, const struct image *image)
 {
 	return image_memory(image) <= o->memory_max;
 }
@@ -81,7 +82,7 @@ static bool evict(struct image_cache *o, struct object *object)
 	atomic_fetch_add_explicit(&o->nr_evicted, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&object->nr_evicted, 1, memory_order_relaxed);
 	atomic_store_explicit(&object->memory, 0, memory_order_relaxed);
-	image_reclaim(image);
+	image_evict_reclaim(image);
 	return true;
 }
 
@@ -99,7 +100,7 @@ static void rest(struct image_cache *o, struct object *object, uint64_t now_ns)
 	image_cache_retry_at(o, object->id, 0, 0, now_ns + rest_ns);
 }
 
-void image_cache_make_room(struct image_cache *o, uint64_t now_ns)
+void image_evict_make_room(struct image_cache *o, uint64_t now_ns)
 {
 	uint32_t i;
 
@@ -117,11 +118,11 @@ void image_cache_make_room(struct image_cache *o, uint64_t now_ns)
 		}
 		/* As if it were new: whoever meets it asks for it. Release: the stub first. */
 		atomic_store_explicit(&object->state, OBJECT_NEW, memory_order_release);
-		ids_add(&o->open, object->id);
+		image_cache_ids_add(&o->open, object->id);
 	}
 }
 
-void image_cache_reload(struct image_cache *o, uint32_t id, uint64_t now_ns)
+void image_evict_reload(struct image_cache *o, uint32_t id, uint64_t now_ns)
 {
 	struct object *object = objects_at(o->objects, id);
 

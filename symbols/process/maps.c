@@ -42,7 +42,7 @@ int maps_new(struct maps **out, struct objects *objects, uint32_t max_tasks)
 	memset(m, 0, sizeof(*m));
 	m->objects = objects;
 	atomic_init(&m->due_ns, UINT64_MAX);
-	procs_init(&m->procs);
+	processes_init(&m->procs);
 	atomic_init(&m->tasks, tasks_new(max_tasks, 1));
 	if (!maps_tasks(m)) {
 		free(m);
@@ -98,7 +98,7 @@ void maps_free(struct maps *m)
 	if (!m)
 		return;
 	maps_free_log(m);
-	procs_fini(&m->procs);
+	processes_fini(&m->procs);
 	space_put(m->empty);
 	wait_reclaimed();
 	tasks_free(maps_tasks(m));
@@ -325,7 +325,7 @@ void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
 		/* Last, so that what this drain told of is doubted, too. */
 		atomic_fetch_add_explicit(&m->epoch, 1, memory_order_release);
 	}
-	procs_reap(&m->procs, m->keep_from_ns);
+	processes_reap(&m->procs, m->keep_from_ns);
 	tasks_grow(maps_tasks(m));
 	pthread_mutex_unlock(&m->lock);
 }

@@ -21,7 +21,7 @@ struct maps_event;
 struct maps {
 	_Atomic(struct tasks *) tasks; /* the table in use; written by the builder, release */
 	struct requests requests;
-	struct procs procs;
+	struct processes procs;
 	struct space_stats spaces;
 	struct objects *objects;
 	bool no_proc;			       /* set before the first record, then constant */

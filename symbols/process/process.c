@@ -3,7 +3,7 @@
  * Incarnations of processes and threads.
  *
  * Invariant: of the nodes with the same key exactly the one with the latest
- * birth may be undoomed; doomed nodes leave their chain in procs_reap() and
+ * birth may be undoomed; doomed nodes leave their chain in processes_reap() and
  * are freed after a grace period.
  *
  * Runs on: the writer, under the lock of the maps; *_find() anywhere.
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void procs_init(struct procs *t)
+void processes_init(struct processes *t)
 {
 	memset(t, 0, sizeof(*t));
 	t->doomed_tail = &t->doomed;
@@ -32,7 +32,7 @@ static bool is_better(uint64_t birth_ns, uint64_t best_ns, uint64_t time_ns)
 	return best_ns > time_ns && birth_ns < best_ns;
 }
 
-struct process *process_find(const struct procs *t, pid_t pid, uint64_t time_ns)
+struct process *process_find(const struct processes *t, pid_t pid, uint64_t time_ns)
 {
 	struct process *best = NULL;
 
@@ -45,7 +45,7 @@ struct process *process_find(const struct procs *t, pid_t pid, uint64_t time_ns)
 	return best;
 }
 
-struct process_thread *process_thread_find(const struct procs *t, pid_t pid, pid_t tid,
+struct process_thread *process_thread_find(const struct processes *t, pid_t pid, pid_t tid,
 					   uint64_t time_ns)
 {
 	struct process_thread *best = NULL;
@@ -72,7 +72,7 @@ struct thread_name *process_thread_name(const struct process_thread *th, uint64_
 	return name;
 }
 
-static void doom(struct procs *t, struct doomed *d, uint64_t time_ns)
+static void doom(struct processes *t, struct doomed *d, uint64_t time_ns)
 {
 	d->is_doomed = true;
 	d->since_ns = time_ns;
@@ -80,7 +80,7 @@ static void doom(struct procs *t, struct doomed *d, uint64_t time_ns)
 	t->doomed_tail = &d->next;
 }
 
-static void doom_thread(struct procs *t, struct process_thread *th, uint64_t time_ns)
+static void doom_thread(struct processes *t, struct process_thread *th, uint64_t time_ns)
 {
 	if (th->doomed.is_doomed)
 		return;
@@ -91,7 +91,7 @@ static void doom_thread(struct procs *t, struct process_thread *th, uint64_t tim
 	doom(t, &th->doomed, time_ns);
 }
 
-void process_end(struct procs *t, struct process *p, uint64_t time_ns)
+void process_end(struct processes *t, struct process *p, uint64_t time_ns)
 {
 	if (p->doomed.is_doomed)
 		return;
@@ -102,7 +102,7 @@ void process_end(struct procs *t, struct process *p, uint64_t time_ns)
 	doom(t, &p->doomed, time_ns);
 }
 
-struct process *process_new(struct procs *t, pid_t pid, uint64_t birth_ns)
+struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns)
 {
 	struct process *p = calloc(1, sizeof(*p));
 
@@ -116,7 +116,7 @@ struct process *process_new(struct procs *t, pid_t pid, uint64_t birth_ns)
 	return p;
 }
 
-void process_insert(struct procs *t, struct process *p)
+void process_insert(struct processes *t, struct process *p)
 {
 	_Atomic(struct process *) *head = &t->processes[bucket(p->pid)];
 	struct process *first = atomic_load_explicit(head, memory_order_relaxed);
@@ -139,7 +139,7 @@ void process_insert(struct procs *t, struct process *p)
 	atomic_store_explicit(head, p, memory_order_release);
 }
 
-struct process_thread *process_thread_present(const struct procs *t, pid_t pid, pid_t tid)
+struct process_thread *process_thread_present(const struct processes *t, pid_t pid, pid_t tid)
 {
 	struct process_thread *th =
 		atomic_load_explicit(&t->threads[bucket(tid)], memory_order_relaxed);
@@ -160,7 +160,7 @@ static void add_sibling(struct process_thread *th, struct process *p)
 	p->threads = th;
 }
 
-static void name_init(struct procs *t, struct thread_name *name, uint64_t birth_ns,
+static void name_init(struct processes *t, struct thread_name *name, uint64_t birth_ns,
 		      struct safe_text comm)
 {
 	name->birth_ns = birth_ns;
@@ -168,7 +168,7 @@ static void name_init(struct procs *t, struct thread_name *name, uint64_t birth_
 	name->comm = text_sanitise(name->bytes, sizeof(name->bytes), comm.str, comm.size);
 }
 
-struct process_thread *process_thread_add(struct procs *t, struct process *p, pid_t tid,
+struct process_thread *process_thread_add(struct processes *t, struct process *p, pid_t tid,
 					  uint64_t birth_ns, struct safe_text comm)
 {
 	_Atomic(struct process_thread *) *head = &t->threads[bucket(tid)];
@@ -214,7 +214,7 @@ static struct thread_name *older_of(const struct thread_name *name)
 }
 
 /* Take the name at @link out of the list of @th; readers at it find the older ones. */
-static void names_drop(struct procs *t, struct process_thread *th,
+static void names_drop(struct processes *t, struct process_thread *th,
 		       _Atomic(struct thread_name *) *link, bool needed)
 {
 	struct thread_name *name = atomic_load_explicit(link, memory_order_relaxed);
@@ -229,7 +229,7 @@ static void names_drop(struct procs *t, struct process_thread *th,
 }
 
 /* Leave room for a name that begins at @birth_ns, and at least one name. */
-static void names_make_room(struct procs *t, struct process_thread *th, uint64_t birth_ns,
+static void names_make_room(struct processes *t, struct process_thread *th, uint64_t birth_ns,
 			    uint64_t keep_ns)
 {
 	struct thread_name *newest = atomic_load_explicit(&th->names, memory_order_relaxed);
@@ -263,7 +263,7 @@ static void names_insert(struct process_thread *th, struct thread_name *name)
 	th->nr_names++;
 }
 
-void process_thread_rename(struct procs *t, struct process_thread *th, uint64_t birth_ns,
+void process_thread_rename(struct processes *t, struct process_thread *th, uint64_t birth_ns,
 			   struct safe_text comm, uint64_t keep_ns)
 {
 	struct thread_name *name = calloc(1, sizeof(*name));
@@ -284,7 +284,7 @@ void process_thread_forget_tasks(struct process_thread *th)
 			atomic_store_explicit(&name->task[i], 0, memory_order_relaxed);
 }
 
-void process_thread_end(struct procs *t, struct process_thread *th, uint64_t time_ns)
+void process_thread_end(struct processes *t, struct process_thread *th, uint64_t time_ns)
 {
 	struct process *p = th->process;
 
@@ -318,7 +318,7 @@ static void free_thread(struct rcu_head *head)
 }
 
 /* Take @p out of its chain; readers on it find their way on. */
-static void drop_process(struct procs *t, struct process *p)
+static void drop_process(struct processes *t, struct process *p)
 {
 	_Atomic(struct process *) *link = &t->processes[bucket(p->pid)];
 	struct process *q;
@@ -332,7 +332,7 @@ static void drop_process(struct procs *t, struct process *p)
 	reclaim_later(&p->rcu, free_process);
 }
 
-static void drop_thread(struct procs *t, struct process_thread *th)
+static void drop_thread(struct processes *t, struct process_thread *th)
 {
 	_Atomic(struct process_thread *) *link = &t->threads[bucket(th->tid)];
 	struct process_thread *q;
@@ -344,7 +344,7 @@ static void drop_thread(struct procs *t, struct process_thread *th)
 	reclaim_later(&th->rcu, free_thread);
 }
 
-void procs_reap(struct procs *t, uint64_t before_ns)
+void processes_reap(struct processes *t, uint64_t before_ns)
 {
 	while (t->doomed && t->doomed->since_ns < before_ns) {
 		struct doomed *d = t->doomed;
@@ -362,7 +362,7 @@ void procs_reap(struct procs *t, uint64_t before_ns)
 	}
 }
 
-void procs_fini(struct procs *t)
+void processes_fini(struct processes *t)
 {
 	for (uint32_t i = 0; i < PROCS_BUCKETS; i++) {
 		struct process *p;
@@ -373,5 +373,5 @@ void procs_fini(struct procs *t)
 	}
 	for (struct doomed *d = t->doomed; d; d = d->next)
 		d->since_ns = 0;
-	procs_reap(t, 1);
+	processes_reap(t, 1);
 }

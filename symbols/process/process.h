@@ -6,7 +6,7 @@
  * first time we hear of it. A struct process_thread is one thread of it, with
  * its latest names. Processes and threads are in hash chains, names in a list
  * per thread; readers walk these without a lock. An incarnation that has been
- * replaced or has ended stays findable until procs_reap().
+ * replaced or has ended stays findable until processes_reap().
  *
  * A rename costs the same however many there were: a thread keeps NAMES_MAX
  * names. Beyond that, names less than NAME_SPACING_NS apart replace each
@@ -88,7 +88,7 @@ struct process_thread {
 
 #define PROCS_BUCKETS 16384u
 
-struct procs {
+struct processes {
 	_Atomic(struct process *) processes[PROCS_BUCKETS];
 	_Atomic(struct process_thread *) threads[PROCS_BUCKETS];
 	struct doomed *doomed, **doomed_tail;
@@ -97,40 +97,40 @@ struct procs {
 	atomic_ulong nr_names_dropped; /* relaxed: a figure only */
 };
 
-void procs_init(struct procs *t);
+void processes_init(struct processes *t);
 /* Free all at once; no readers may be left. Spaces go through space_put(). */
-void procs_fini(struct procs *t);
+void processes_fini(struct processes *t);
 /* Free what has been doomed before @before_ns. */
-void procs_reap(struct procs *t, uint64_t before_ns);
+void processes_reap(struct processes *t, uint64_t before_ns);
 
 /* The incarnation of @pid at @time_ns: the last that began before, else the oldest; NULL: none. */
-struct process *process_find(const struct procs *t, pid_t pid, uint64_t time_ns);
-struct process_thread *process_thread_find(const struct procs *t, pid_t pid, pid_t tid,
+struct process *process_find(const struct processes *t, pid_t pid, uint64_t time_ns);
+struct process_thread *process_thread_find(const struct processes *t, pid_t pid, pid_t tid,
 					   uint64_t time_ns);
 
 /* A new incarnation, to be filled in; NULL when memory is out. */
-struct process *process_new(struct procs *t, pid_t pid, uint64_t birth_ns);
+struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns);
 /* Show it to readers; it replaces the incarnation of its time. */
-void process_insert(struct procs *t, struct process *p);
+void process_insert(struct processes *t, struct process *p);
 /* It ended (all its threads with it). */
-void process_end(struct procs *t, struct process *p, uint64_t time_ns);
+void process_end(struct processes *t, struct process *p, uint64_t time_ns);
 /* The name of @th at @time_ns: the last that began before, else the oldest kept. */
 struct thread_name *process_thread_name(const struct process_thread *th, uint64_t time_ns);
 
 /* Add an incarnation of a thread; it replaces the one of that time. NULL when memory is out. */
-struct process_thread *process_thread_add(struct procs *t, struct process *p, pid_t tid,
+struct process_thread *process_thread_add(struct processes *t, struct process *p, pid_t tid,
 					  uint64_t birth_ns, struct safe_text comm);
 /* The present incarnation of a live thread, or NULL. */
-struct process_thread *process_thread_present(const struct procs *t, pid_t pid, pid_t tid);
+struct process_thread *process_thread_present(const struct processes *t, pid_t pid, pid_t tid);
 /*
  * Give @th another name from @birth_ns on, in constant time. Names that ended
  * before @keep_ns leave without being counted. No effect when memory is out.
  */
-void process_thread_rename(struct procs *t, struct process_thread *th, uint64_t birth_ns,
+void process_thread_rename(struct processes *t, struct process_thread *th, uint64_t birth_ns,
 			   struct safe_text comm, uint64_t keep_ns);
 /* Make samples of @th get new task ids: what a task says of its process has changed. */
 void process_thread_forget_tasks(struct process_thread *th);
 /* End a thread; its process also ends with the last one. */
-void process_thread_end(struct procs *t, struct process_thread *th, uint64_t time_ns);
+void process_thread_end(struct processes *t, struct process_thread *th, uint64_t time_ns);
 
 #endif

@@ -29,7 +29,7 @@ static void free_space(struct rcu_head *head)
 	free((char *)head - offsetof(struct space, rcu));
 }
 
-void leaf_put(struct leaf *leaf)
+void space_leaf_put(struct leaf *leaf)
 {
 	if (--leaf->refs)
 		return;
@@ -39,7 +39,7 @@ void leaf_put(struct leaf *leaf)
 		free(leaf);
 }
 
-struct leaf *leaf_new(const struct leaf *from, uint32_t nr)
+struct leaf *space_leaf_new(const struct leaf *from, uint32_t nr)
 {
 	uint32_t room = LEAF_MIN;
 	struct leaf *leaf;
@@ -69,13 +69,13 @@ void space_put(struct space *s)
 	if (!s || --s->refs)
 		return;
 	for (uint32_t i = 0; i < s->nr_leaves; i++)
-		leaf_put(s->leaves[i]);
+		space_leaf_put(s->leaves[i]);
 	atomic_fetch_sub_explicit(&s->stats->nr_spaces, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&s->stats->nr_mappings, s->nr_mappings, memory_order_relaxed);
 	reclaim_later(&s->rcu, free_space);
 }
 
-uint32_t leaf_search(const struct leaf *leaf, uint64_t addr)
+uint32_t space_leaf_search(const struct leaf *leaf, uint64_t addr)
 {
 	uint32_t low = 0, high = leaf->nr;
 
@@ -105,7 +105,7 @@ static const struct mapping *find_live(const struct space *s, uint64_t addr)
 	}
 	if (low == s->nr_leaves)
 		return NULL;
-	m = &s->leaves[low]->m[leaf_search(s->leaves[low], addr)];
+	m = &s->leaves[low]->m[space_leaf_search(s->leaves[low], addr)];
 	return addr >= m->start ? m : NULL;
 }
 
@@ -159,7 +159,7 @@ uint32_t space_nr_mappings(const struct space *s)
 	return s ? s->nr_mappings : 0;
 }
 
-struct space *leaf_new_space(uint32_t nr_leaves, uint32_t nr_old)
+struct space *space_leaf_new_space(uint32_t nr_leaves, uint32_t nr_old)
 {
 	size_t size = sizeof(struct space) +
 		      nr_leaves * (sizeof(struct leaf *) + sizeof(uint64_t)) +

@@ -62,7 +62,7 @@ void space_edit_free(struct space_edit *d)
 	if (!d)
 		return;
 	for (uint32_t i = 0; i < d->nr_leaves; i++)
-		leaf_put(d->leaves[i]);
+		space_leaf_put(d->leaves[i]);
 	free(d->leaves);
 	free(d->old);
 	free(d);
@@ -82,7 +82,8 @@ static struct spot spot_at(const struct space_edit *d, uint64_t addr)
 		else
 			low = mid + 1;
 	}
-	return (struct spot){ low, low < d->nr_leaves ? leaf_search(d->leaves[low], addr) : 0 };
+	return (struct spot){ low,
+			      low < d->nr_leaves ? space_leaf_search(d->leaves[low], addr) : 0 };
 }
 
 /* The first live mapping that overlaps [start, end), or NULL. */
@@ -105,9 +106,9 @@ static struct leaf *own_leaf(struct space_edit *d, uint32_t i, uint32_t nr)
 
 	if (!leaf->frozen && nr <= leaf->room)
 		return leaf;
-	mine = leaf_new(leaf, MAX(nr, leaf->nr));
+	mine = space_leaf_new(leaf, MAX(nr, leaf->nr));
 	if (mine) {
-		leaf_put(leaf);
+		space_leaf_put(leaf);
 		d->leaves[i] = mine;
 	}
 	return mine;
@@ -132,7 +133,7 @@ static bool split_leaf(struct space_edit *d, struct spot *spot)
 	bool last = spot->leaf + 1 == d->nr_leaves && left && spot->index == left->nr;
 	uint32_t half = LEAF_MAX / 2;
 
-	right = left ? leaf_new(NULL, LEAF_MAX) : NULL;
+	right = left ? space_leaf_new(NULL, LEAF_MAX) : NULL;
 	if (!right || !insert_leaf(d, spot->leaf + 1, right)) {
 		free(right);
 		return false;
@@ -158,7 +159,7 @@ static bool insert(struct space_edit *d, const struct mapping *m)
 	if (d->nr_mappings >= SPACE_MAPPINGS_MAX)
 		return false;
 	if (!d->nr_leaves) {
-		leaf = leaf_new(NULL, 1);
+		leaf = space_leaf_new(NULL, 1);
 		if (!leaf || !insert_leaf(d, 0, leaf)) {
 			free(leaf);
 			return false;
@@ -191,7 +192,7 @@ static bool remove_at(struct space_edit *d, struct spot spot)
 		(leaf->nr - spot.index) * sizeof(leaf->m[0]));
 	d->nr_mappings--;
 	if (!leaf->nr) {
-		leaf_put(leaf);
+		space_leaf_put(leaf);
 		d->nr_leaves--;
 		memmove(&d->leaves[spot.leaf], &d->leaves[spot.leaf + 1],
 			(d->nr_leaves - spot.leaf) * sizeof(*d->leaves));
@@ -326,7 +327,7 @@ struct space *space_edit_freeze(struct space_edit *d, uint64_t keep_from_ns)
 	for (uint32_t i = 0; i < d->nr_old; i++)
 		if (d->old[i].death_ns >= keep_from_ns)
 			d->old[nr_old++] = d->old[i];
-	s = leaf_new_space(d->nr_leaves, nr_old);
+	s = space_leaf_new_space(d->nr_leaves, nr_old);
 	if (s) {
 		for (uint32_t i = 0; i < d->nr_leaves; i++) {
 			struct leaf *leaf = d->leaves[i];

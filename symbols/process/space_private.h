@@ -39,11 +39,11 @@ struct space {
 };
 
 /* A leaf of one's own with room for @nr mappings, holding those of @from; NULL: no memory. */
-struct leaf *leaf_new(const struct leaf *from, uint32_t nr);
-void leaf_put(struct leaf *leaf);
+struct leaf *space_leaf_new(const struct leaf *from, uint32_t nr);
+void space_leaf_put(struct leaf *leaf);
 /* Index of the first mapping of @leaf that ends beyond @addr; nr if none. */
-uint32_t leaf_search(const struct leaf *leaf, uint64_t addr);
+uint32_t space_leaf_search(const struct leaf *leaf, uint64_t addr);
 /* One block for a space and its three arrays, to be filled; NULL: no memory. */
-struct space *leaf_new_space(uint32_t nr_leaves, uint32_t nr_old);
+struct space *space_leaf_new_space(uint32_t nr_leaves, uint32_t nr_old);
 
 #endif

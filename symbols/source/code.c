@@ -34,7 +34,7 @@ void code_init(struct code_desk *d, const struct image_cache *images, const stru
 void code_fini(struct code_desk *d)
 {
 	if (d->reading)
-		job_leave(&d->reading->job);
+		helper_job_leave(&d->reading->job);
 	listing_put(d->done);
 	pthread_mutex_destroy(&d->lock);
 }
@@ -357,13 +357,13 @@ static bool end_reading(struct code_desk *d, uint32_t wanted)
 {
 	struct reading *r = d->reading;
 
-	if (job_done(&r->job)) {
+	if (helper_job_done(&r->job)) {
 		finish(d, r);
 	} else if (wanted != r->l->symbol) {
-		job_leave(&r->job);
+		helper_job_leave(&r->job);
 	} else if (time_now_ns() - d->began_ns > READ_MAX_NS) {
 		give_up(d, wanted);
-		job_leave(&r->job);
+		helper_job_leave(&r->job);
 	} else {
 		return false;
 	}

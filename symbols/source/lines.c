@@ -122,13 +122,13 @@ static void close_object(struct lines *l, struct lines_object *o)
 	if (helpers_start(l->images->helpers, &j->job))
 		j->job.drop(&j->job);
 	else
-		job_leave(&j->job);
+		helper_job_leave(&j->job);
 }
 
 void lines_fini(struct lines *l)
 {
 	if (l->job)
-		job_leave(&l->job->job);
+		helper_job_leave(&l->job->job);
 	l->job = NULL;
 	for (uint32_t i = 0; i < l->nr_list; i++) {
 		close_object(l, l->list[i]);
@@ -501,11 +501,11 @@ static bool end_job(struct lines *l, uint64_t now_ns)
 {
 	struct lines_job *j = l->job;
 
-	if (job_done(&j->job)) {
+	if (helper_job_done(&j->job)) {
 		take(l, j, now_ns);
 	} else if (now_ns - j->began_ns > JOB_MAX_NS) {
 		refuse(l, j->of);
-		job_leave(&j->job);
+		helper_job_leave(&j->job);
 	} else {
 		return false;
 	}

@@ -295,21 +295,21 @@ static void test_leb(void **state)
 		0xff, 0xff, 0x01, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f,
 		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01,
 	};
-	struct eh_reader r = { bytes, bytes + sizeof(bytes), false };
+	struct ehread r = { bytes, bytes + sizeof(bytes), false };
 
-	assert_int_equal(eh_read_uleb(&r), 127);
-	assert_int_equal(eh_read_uleb(&r), 128);
-	assert_int_equal(eh_read_sleb(&r), -1);
-	assert_int_equal(eh_read_sleb(&r), -128);
-	assert_true(eh_read_uleb(&r) == UINT64_MAX);
-	assert_true(eh_read_sleb(&r) == INT64_MIN);
+	assert_int_equal(ehread_uleb(&r), 127);
+	assert_int_equal(ehread_uleb(&r), 128);
+	assert_int_equal(ehread_sleb(&r), -1);
+	assert_int_equal(ehread_sleb(&r), -128);
+	assert_true(ehread_uleb(&r) == UINT64_MAX);
+	assert_true(ehread_sleb(&r) == INT64_MIN);
 	assert_false(r.bad);
-	eh_read_uleb(&r);
+	ehread_uleb(&r);
 	assert_true(r.bad);
-	r = (struct eh_reader){ bytes + 1, bytes + 2, false };
-	eh_read_uleb(&r);
+	r = (struct ehread){ bytes + 1, bytes + 2, false };
+	ehread_uleb(&r);
 	assert_true(r.bad);
-	assert_int_equal(eh_read_fixed(&r, 1), 0);
+	assert_int_equal(ehread_fixed(&r, 1), 0);
 }
 
 /* Count what elfutils sees in the section, and look each FDE up in our index. */

@@ -98,7 +98,7 @@ static void test_comes_back(void **state)
 
 		assert_int_equal(helpers_start(f->helpers, &j->job), 0);
 		assert_true(helpers_wait(f->helpers, &j->job, time_now_ns() + 5000 * MS));
-		assert_true(job_done(&j->job));
+		assert_true(helper_job_done(&j->job));
 		assert_int_equal(j->sum, 7);
 		assert_int_equal(atomic_load(&j->job.watch.done), 100);
 		assert_int_equal(watch_blocked_ns(&j->job.watch, time_now_ns()), 0);
@@ -128,8 +128,8 @@ static void test_hangs(void **state)
 	assert_int_equal(helpers_call(f->helpers, &j->job, time_now_ns() + 5000 * MS), 0);
 	assert_int_equal(j->sum, 7);
 	j->job.drop(&j->job);
-	job_leave(&hang[0]->job);
-	job_leave(&hang[1]->job);
+	helper_job_leave(&hang[0]->job);
+	helper_job_leave(&hang[1]->job);
 	assert_int_equal(write(f->pipe[1], "xxx", 3), 3);
 	assert_true(helpers_wait(f->helpers, &hang[2]->job, time_now_ns() + 5000 * MS));
 	assert_true(dropped(f, 3));
@@ -156,7 +156,7 @@ static void test_all_hang(void **state)
 	j->job.drop(&j->job);
 	assert_int_equal(write(f->pipe[1], bytes, sizeof(bytes)), sizeof(bytes));
 	for (unsigned int i = 0; i < HELPERS_MAX; i++)
-		job_leave(&hang[i]->job);
+		helper_job_leave(&hang[i]->job);
 	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 5000 * MS), 0);
 	assert_true(dropped(f, HELPERS_MAX + 1));
 }
@@ -169,7 +169,7 @@ static void test_cancel(void **state)
 
 	assert_int_equal(helpers_start(f->helpers, &j->job), 0);
 	usleep(1000);
-	job_leave(&j->job);
+	helper_job_leave(&j->job);
 	assert_int_equal(watch_begin(NULL), 0);
 	assert_int_equal(write(f->pipe[1], "x", 1), 1);
 	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 5000 * MS), 0);

@@ -162,7 +162,7 @@ static void test_no_helper(void **state)
 	assert_null(kallsyms_job_start(f->list, f->helpers));
 	take_list(f, NULL);
 	for (size_t i = 0; i < HELPERS_MAX; i++)
-		job_leave(&hangs[i]->job);
+		helper_job_leave(&hangs[i]->job);
 }
 
 int main(void)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/wake.h"
 
 static void *read_mask(void *arg)
 {

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Eviction: images take no more memory than image_cache.memory_max. Those
+ * without a sample for longest leave; stubs with the load segments replace them.
+ *
+ * One thread: the loader.
+ */
+#ifndef SYMBOLS_OBJECT_IMAGE_EVICT_H
+#define SYMBOLS_OBJECT_IMAGE_EVICT_H
+
+#include "symbols/object/image_cache.h"
+
+/* Test whether @image fits into the memory, perhaps after others have left. */
+bool image_evict_fits(const struct image_cache *o, const struct image *image);
+/* Evict images until the rest fits. */
+void image_evict_make_room(struct image_cache *o, uint64_t now_ns);
+/* Load object @id again: its file has more to read than before. */
+void image_evict_reload(struct image_cache *o, uint32_t id, uint64_t now_ns);
+/* Free @image, which was published, when no reader can hold it. */
+void image_evict_reclaim(struct image *image);
+
+#endif
