@@ -27,6 +27,7 @@
 #include "symbols/name/demangle.h"
 #include "symbols/process/details.h"
 #include "symbols/object/fetch.h"
+#include "symbols/symbols.h"
 
 #define ASKER_NICE	-10
 #define WAIT_MS		50

@@ -18,35 +18,11 @@
 #include "symbols/object/object.h"
 #include "symbols/process/maps.h"
 #include "symbols/name/places.h"
-#include "symbols/base/text.h"
+#include "symbols/name/symbol.h"
 
 struct symbols;
 struct details;
 struct listing;
-
-/* kind: u user, k kernel, j JIT, v vdso, ? no name. */
-struct symbol {
-	struct safe_text name;	 /* demangled, as lists show it */
-	struct safe_text module; /* basename, [kernel], [nf_tables], [vdso], [anon] */
-	uint32_t object;
-	uint64_t start;	  /* vaddr (files), address (kernel, anon) */
-	uint64_t variant; /* tells functions of one start apart; mostly 0 */
-	char kind;
-	bool made_up; /* the name is but an address: see why in its dso */
-	bool inlined; /* has no code of its own; start is 0 */
-};
-
-/*
- * One function of those that the source has at a place: the compiler made one
- * piece of code of all of them.
- */
-struct symbol_frame {
-	uint32_t symbol; /* SYMBOL_NONE: that of the place itself, always the last */
-	uint32_t file;	 /* id of a file, or SYMBOL_NO_FILE */
-	uint32_t line;	 /* 0: not known */
-};
-
-#define SYMBOL_NO_FILE UINT32_MAX
 
 struct symbols_stats {
 	uint64_t nr_images, nr_failed;	       /* objects loaded, not loadable */

@@ -34,11 +34,10 @@ struct arch_ops {
 	/* __builtin_eh_return saves registers 0 to here, and no other that a call may change; 0: it
 	 * is recognised otherwise. */
 	uint8_t nr_eh_data;
-	/* What the kernel leaves at sp + sig_offset where a signal handler returns: words in this
-	 * order. */
-	/* HotSpot's interpreter keeps its bytecode pointer there; ARCH_NO_REG: its frames are not
-	 * known. */
+	/* The register with the bytecode pointer of HotSpot's interpreter; ARCH_NO_REG: unknown. */
 	uint8_t java_bcp;
+	/* Words that the kernel saves at sp + sig_offset for the return of a signal handler, in
+	 * this order. */
 	const uint8_t *sig_regs; /* DWARF numbers */
 	uint8_t nr_sig_regs;
 	uint16_t sig_offset;

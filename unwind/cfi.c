@@ -67,7 +67,7 @@ struct rule {
 	uint64_t made; /* hash of the instruction that made it */
 };
 
-/* What a row is made of: other registers do not matter to it. */
+/* State of the registers that make a row. */
 struct state {
 	uint8_t cfa_where, cfa_reg;
 	bool restored; /* something was restored on the way here */

@@ -327,8 +327,6 @@ static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
 }
 
-static int next_frame(struct walk *w);
-
 /* By libunwind, on the FDE that covers the look-up pc; or by a row, if it has seen all that makes
  * it. */
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
@@ -357,7 +355,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX &&
 	    rows_proven(u->rows, rule->program)) {
 		admit(w, row_pack(&rule->row));
-		return next_frame(w);
+		return WALK_AGAIN;
 	}
 	result = step_gate(u->step, &in, &signal);
 	if (result == STEP_REFUSED)
@@ -568,6 +566,8 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);
 		if (stop == WALK_ON)
+			stop = next_frame(&w);
+		if (stop == WALK_AGAIN) /* there is a row now */
 			stop = next_frame(&w);
 	}
 	space_read(in->space);

@@ -17,8 +17,11 @@
 
 #define WALK_TRIED 1024 /* a power of two */
 
-/* Where a frame led to, besides the reasons to stop; of a whole walk: WALK_REDO. */
-enum { WALK_ON = UNWIND_NR_STOPS, WALK_REDO };
+/*
+ * What a frame led to, other than the reasons to stop: the next frame; its row, which was unknown;
+ * or the stack has to be walked again without rows (the only one that walk_stack() returns).
+ */
+enum { WALK_ON = UNWIND_NR_STOPS, WALK_AGAIN, WALK_REDO };
 
 /* Written by the owning thread, read by any (relaxed; each is a figure of its own). */
 struct walk_counters {

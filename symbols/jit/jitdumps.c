@@ -15,7 +15,6 @@
 
 #include "symbols/base/foreign.h"
 #include "symbols/process/code_owner.h"
-#include "symbols/name/symtab.h"
 
 #define FILES_MAX   4096U
 #define POLL_NS	    25000000ULL
@@ -448,7 +447,7 @@ static const struct jitcode_function *function_named(const struct jitdumps_entry
 		const struct jitcode_function *f = jitcode_find(e->dump.code, layer, start);
 
 		if (f && f->start == start &&
-		    symtab_variant(jitcode_text(e->dump.code, f->name), f->name_size) == variant)
+		    hash_name(jitcode_text(e->dump.code, f->name), f->name_size) == variant)
 			return f;
 	}
 	return NULL;

@@ -229,7 +229,7 @@ static int find_in_kallsyms(struct naming *n, struct object *kernel,
 static void set_made_at_run_time(struct found *f, const struct ksyms_symbol *s)
 {
 	f->key.start = s->start;
-	f->key.variant = symtab_variant(s->name, s->name_size);
+	f->key.variant = hash_name(s->name, s->name_size);
 	if (s->type == KSYMS_BPF)
 		set_module(f, "[bpf]", sizeof("[bpf]") - 1);
 	set_name(f, s->name, s->name_size);
@@ -276,7 +276,7 @@ static void set_jit(struct found *f, const char *source, uint64_t start, const c
 		    size_t size)
 {
 	f->key.start = start;
-	f->key.variant = symtab_variant(name, size);
+	f->key.variant = hash_name(name, size);
 	set_module(f, source, strlen(source));
 	set_name(f, name, size);
 }

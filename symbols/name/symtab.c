@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/base.h"
+
 #define CHUNK_BITS  10
 #define CHUNK_SIZE  (1U << CHUNK_BITS)
 #define NR_CHUNKS   8192U
@@ -41,18 +43,6 @@ static uint64_t key_hash(const struct symtab_key *key)
 static struct symtab_key key_of(const struct symbol *s)
 {
 	return (struct symtab_key){ s->object, s->start, s->variant, s->made_up };
-}
-
-uint64_t symtab_variant(const char *name, size_t size)
-{
-	uint64_t hash = hash_u64(size + 1), word;
-
-	for (size_t at = 0; at < size; at += 8) {
-		word = 0;
-		memcpy(&word, name + at, MIN(size - at, 8UL));
-		hash = hash_u64(hash ^ word);
-	}
-	return hash ? hash : 1;
 }
 
 int symtab_new(struct symtab **out)

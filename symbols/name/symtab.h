@@ -7,7 +7,7 @@
 #ifndef SYMBOLS_NAME_SYMTAB_H
 #define SYMBOLS_NAME_SYMTAB_H
 
-#include "symbols/symbols.h"
+#include "symbols/name/symbol.h"
 
 struct symtab;
 
@@ -21,11 +21,9 @@ void symtab_free(struct symtab *t);
 struct symtab_key {
 	uint32_t object;
 	uint64_t start;
-	uint64_t variant; /* symtab_variant() of the name; 0: the start says all */
+	uint64_t variant; /* hash_name() of the name; 0: the start is enough */
 	bool made_up;
 };
-
-uint64_t symtab_variant(const char *name, size_t size);
 
 /* Writer. The id of @key, or SYMBOL_NONE. */
 uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key);

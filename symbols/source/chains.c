@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/base.h"
+
 #define CHUNK_BITS     12
 #define CHUNK_SIZE     (1U << CHUNK_BITS)
 #define NR_CHUNKS      (1U << 14)

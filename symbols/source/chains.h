@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_SOURCE_CHAINS_H
 #define SYMBOLS_SOURCE_CHAINS_H
 
-#include "symbols/symbols.h"
+#include "symbols/name/symbol.h"
 
 #define CHAINS_MEMORY_MAX (128UL << 20)
 

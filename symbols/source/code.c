@@ -179,7 +179,7 @@ static uint64_t extent_made_at_run_time(const struct ksyms_symbol *told,
 {
 	if (told->gone)
 		l->why = "the kernel has removed it: its code is gone";
-	else if (symtab_variant(told->name, told->name_size) != symbol->variant)
+	else if (hash_name(told->name, told->name_size) != symbol->variant)
 		l->why = "other code is at its address now";
 	return told->start + told->size - symbol->start;
 }

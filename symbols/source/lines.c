@@ -354,7 +354,7 @@ static uint32_t inlined_symbol(struct lines *l, const struct object *object, con
 	size_t size = strnlen(name, DEMANGLE_NAME_MAX), clean;
 	const struct symtab_key key = {
 		.object = object->id,
-		.variant = symtab_variant(name, size),
+		.variant = hash_name(name, size),
 	};
 	struct symtab_text text = {
 		.name = name,

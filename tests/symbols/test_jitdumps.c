@@ -231,15 +231,15 @@ static void test_lines_and_code(void **state)
 	assert_int_equal(line, 4);
 	assert_false(jitdumps_line(&f->dumps, f->memory, CODE + 3, &file, &line));
 	/* By name, not by what is there now. */
-	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, symtab_variant("one", 3), &bytes,
-				       16, &size, &machine),
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("one", 3), &bytes, 16,
+				       &size, &machine),
 			 16);
 	assert_int_equal(size, 64);
 	assert_int_equal(machine, EM_X86_64);
 	assert_int_equal(bytes[1], 'o' + 1);
 	free(bytes);
-	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, symtab_variant("two", 3), &bytes,
-				       64, &size, &machine),
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("two", 3), &bytes, 64,
+				       &size, &machine),
 			 64);
 	assert_int_equal(bytes[0], 't');
 	free(bytes);
