@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ask debuginfod servers for a debug file, by libdebuginfod.
+ * Get debug files from debuginfod servers, by libdebuginfod.
  *
- * Runs on: the loader; a helper for the transfer, with a copy of the build-id
- * and nothing of ours.
+ * Runs on: the loader; the transfer on a helper, with a copy of the build-id.
  */
 #include "symbols/object/fetch.h"
 
@@ -23,7 +22,7 @@
 #define TELL_NS	     1000000000ULL
 #define BUILD_ID_MAX 20U
 
-/* The part of libdebuginfod's interface that is used (its header need not be installed). */
+/* The functions of libdebuginfod that are used (its header need not be installed). */
 struct library {
 	void *(*begin)(void);
 	int (*find)(void *client, const unsigned char *build_id, int size, char **path);
@@ -38,10 +37,10 @@ struct fetch {
 	uint8_t build_id[BUILD_ID_MAX];
 	uint8_t build_id_size;
 	char name[64]; /* the loader's */
-	int rc;	       /* once it is done; 0: the file is in the cache */
+	int rc;	       /* result; 0: the file is in the cache */
 };
 
-/* Progress functions get nothing but the client; a helper has one at a time. */
+/* Progress functions get only the client; a helper has one transfer at a time. */
 static _Thread_local struct fetch *fetching;
 
 bool fetch_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, char *buf,
@@ -87,7 +86,7 @@ static bool find_functions(struct library *lib)
 	return library_find(LIBRARY, lib, list, ARRAY_SIZE(list));
 }
 
-/* libdebuginfod tells how far it is, @b of zero: not known. Not zero: give up. */
+/* Store the progress: @a of @b, 0: unknown. Nonzero cancels the transfer. */
 static int on_progress(void *client, long a, long b)
 {
 	struct watch *w = &fetching->job.watch;
@@ -98,8 +97,8 @@ static int on_progress(void *client, long a, long b)
 }
 
 /*
- * An empty file in the cache says that no server has it, and keeps the next
- * question from being asked: libdebuginfod leaves one whatever went wrong.
+ * Remove the empty file that libdebuginfod leaves in the cache after any failure: it
+ * would prevent the next request.
  */
 static void forget_failure(const struct fetch *f)
 {
@@ -114,7 +113,7 @@ static void forget_failure(const struct fetch *f)
 	}
 }
 
-/* On a helper. */
+/* Runs on: a helper. */
 static void run(struct job *job)
 {
 	struct fetch *f = (struct fetch *)job;
@@ -196,10 +195,13 @@ __attribute__((format(printf, 2, 3))) static void tell(struct fetch_desk *d, con
 	va_end(ap);
 }
 
-/* The build-id of @object: told with its mapping, or read with its image. */
+/* Copy the build-id of @object, from its mapping or from its image; return its size. */
 static uint8_t build_id_of(const struct object *object, uint8_t out[BUILD_ID_MAX])
 {
-	/* Pairs with the release of objects.c; images leave on this thread only. */
+	/*
+	 * Acquire: pairs with publish() of image_cache.c; images leave on this
+	 * thread only.
+	 */
 	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
 	const uint8_t *id = object->identity.build_id;
 	uint8_t size = object->identity.build_id_size;
@@ -249,7 +251,7 @@ static void start(struct fetch_desk *d, uint32_t id)
 	free(f);
 }
 
-/* Say how it ended. */
+/* Report the result. */
 static void tell_end(struct fetch_desk *d, const struct fetch *f)
 {
 	bool cancelled = atomic_load_explicit(&f->job.watch.cancel, memory_order_relaxed);
@@ -274,13 +276,13 @@ static void tell_progress(struct fetch_desk *d, const struct fetch *f, uint64_t 
 	if (now_ns < d->tell_ns)
 		return;
 	d->tell_ns = now_ns + TELL_NS;
-	/* Servers are tried first: then the figures count those. */
+	/* Servers are tried first, and the figures count those. */
 	if (atomic_load_explicit(&w->total, memory_order_relaxed) > 65536)
 		tell(d, "debug symbols of %s: %.1f MiB, %u %%; D again cancels", f->name, mib,
 		     watch_permille(w) / 10);
 }
 
-/* What is asked for now; the object under way once more: cancel it. */
+/* Take the requested object; the object in transfer requested again: cancel. */
 static uint32_t take_wanted(struct fetch_desk *d)
 {
 	uint32_t wanted;

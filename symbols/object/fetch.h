@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Debug files from debuginfod servers (debuginfod(8)): the only use of the
- * network, and only when a person asked for one object's file.
+ * network, and only when the user requests the file of one object.
  *
- * libdebuginfod does it, loaded when it is first needed, on a helper thread;
- * it puts the file into its cache, where debugfile.c looks always.
+ * libdebuginfod is loaded at the first request and runs on a helper thread; it
+ * puts the file into its cache, where debugfile.c always looks.
  *
  * Threads: fetch_ask() and fetch_news() any; fetch_serve() the loader.
  */
@@ -22,28 +22,31 @@ struct fetch_desk {
 	pthread_mutex_t lock; /* held for copies only */
 	uint32_t wanted;      /* object; OBJECT_ID_UNKNOWN: none */
 	bool news;
-	char text[256]; /* what is to be told */
+	char text[256]; /* the message to show */
 	struct objects *objects;
 	struct helpers *helpers;
-	struct fetch *job; /* loader: under way; NULL: none */
-	uint64_t tell_ns;  /* loader: not told how far it is before */
+	struct fetch *job; /* loader: in transfer; NULL: none */
+	uint64_t tell_ns;  /* loader: time of the next progress message */
 };
 
 void fetch_init(struct fetch_desk *d, struct objects *objects);
 void fetch_fini(struct fetch_desk *d);
 
-/* Have the debug file of object @object fetched; the same once more, while it is: cancel. */
+/* Request the debug file of @object; requested again during the transfer: cancel. */
 void fetch_ask(struct fetch_desk *d, uint32_t object);
-/* A new sentence about it; false: nothing new. */
+/* Copy a new message; false: none. */
 bool fetch_news(struct fetch_desk *d, char *buf, size_t size);
-/* Loader: begin, look how far it is. The object whose file came, or OBJECT_ID_UNKNOWN. */
+/*
+ * Loader: start transfers and check progress. Returns the object whose file arrived,
+ * or OBJECT_ID_UNKNOWN.
+ */
 uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns);
-/* Loader: something is under way. */
+/* Loader: test for a transfer in progress. */
 bool fetch_busy(const struct fetch_desk *d);
 
 /*
- * Where libdebuginfod keeps the debug file of a build-id: candidate @nr of
- * its cache folders, from the environment. False: there is no such candidate.
+ * Write the path of candidate @nr where libdebuginfod caches the debug file of a
+ * build-id, from the environment. False: no such candidate.
  */
 bool fetch_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, char *buf,
 		      size_t buf_size);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Build an object's image: segments, the bytes of .eh_frame, symbols.
+ * Build the image of an object: segments, the bytes of .eh_frame, symbols.
  *
- * Runs on: a helper. What is missing or damaged beyond the headers leaves a
- * smaller image, not an error: segments alone still give names by address.
+ * Runs on: a helper. Missing or damaged parts beyond the headers give a smaller
+ * image, not an error: segments alone still give names by address.
  */
 #include "symbols/object/image.h"
 
@@ -23,15 +23,15 @@
 #define EH_FRAME_SIZE_MAX  (64ULL << 20)
 #define DEBUGDATA_SIZE_MAX (64ULL << 20)
 
-/* Where .eh_frame lies in the file. */
+/* The position of .eh_frame in the file. */
 struct eh_place {
 	uint64_t vaddr, offset, size;
-	bool to_segment_end; /* nobody told its end */
-	struct ehhdr hdr;    /* its table; none if that is not used */
-	uint64_t table;	     /* where that lies in the file */
+	bool to_segment_end; /* its end is unknown */
+	struct ehhdr hdr;    /* its table; nr 0: not used */
+	uint64_t table;	     /* file offset of the table */
 };
 
-/* Copy the load segments that make sense. */
+/* Copy the valid load segments. */
 static int read_segments(struct image *image, const struct elffile *f)
 {
 	image->segments = calloc(MAX(f->nr_phdrs, 1U), sizeof(*image->segments));
@@ -54,7 +54,7 @@ static int read_segments(struct image *image, const struct elffile *f)
 	return image->nr_segments ? 0 : -ENOEXEC;
 }
 
-/* The segment whose file-backed part holds @vaddr, executable ones first. */
+/* Find the segment whose file-backed part has @vaddr, executable ones first. */
 static const struct image_segment *segment_at(const struct image *image, uint64_t vaddr)
 {
 	const struct image_segment *found = NULL;
@@ -91,7 +91,10 @@ static bool header_says(const struct image *image, const struct elffile *f, stru
 	return false;
 }
 
-/* Find .eh_frame: by program header, its end by the section if that agrees; else by section. */
+/*
+ * Find .eh_frame: by program header, with the end of the section if that agrees;
+ * else by section.
+ */
 static bool find_eh_frame(const struct image *image, const struct elffile *f, struct eh_place *eh)
 {
 	const Elf64_Shdr *section = elffile_section(f, ".eh_frame");
@@ -119,7 +122,7 @@ static bool find_eh_frame(const struct image *image, const struct elffile *f, st
 	return eh->size > 0;
 }
 
-/* Where the records end: at the terminator, or at the first length that cannot be. */
+/* Return the end of the records: the terminator, or the first impossible length. */
 static size_t records_end(const uint8_t *bytes, size_t size)
 {
 	size_t pos = 0;
@@ -145,7 +148,7 @@ static size_t records_end(const uint8_t *bytes, size_t size)
 	return pos;
 }
 
-/* Where nothing of the object lies: the place of tables that are not in memory. */
+/* Return an address outside the object, for tables that are not in memory. */
 static uint64_t free_vaddr(const struct image *image)
 {
 	uint64_t end = 0;
@@ -155,7 +158,7 @@ static uint64_t free_vaddr(const struct image *image)
 	return (end + 4095) & ~4095ULL;
 }
 
-/* Code built without .eh_frame may have the same for debuggers: add it to what was read. */
+/* Append .debug_frame, which code built without .eh_frame may have for debuggers. */
 static int add_debug_frame(const struct image *image, const struct elffile *f, struct eh_place *eh,
 			   void **bytes)
 {
@@ -178,11 +181,11 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	free(*bytes);
 	*bytes = both;
 	eh->size = size;
-	eh->hdr.nr = 0; /* it knows nothing of what was added */
+	eh->hdr.nr = 0; /* the table does not have the records added */
 	return 0;
 }
 
-/* The bytes of .eh_frame; NULL when there are none. */
+/* Copy the bytes of .eh_frame; NULL: none. */
 static int copy_eh_frame(const struct image *image, const struct elffile *f, struct eh_place *eh,
 			 void **bytes)
 {
@@ -206,7 +209,7 @@ static int copy_eh_frame(const struct image *image, const struct elffile *f, str
 	return 0;
 }
 
-/* Index @bytes by the table that the file has for them. */
+/* Index @bytes by the table in the file. */
 static int index_by_table(struct image *image, const struct elffile *f, const struct eh_place *eh,
 			  const void *bytes)
 {
@@ -224,7 +227,7 @@ static int index_by_table(struct image *image, const struct elffile *f, const st
 	return rc;
 }
 
-/* Copy the unwind tables; without them the image has none, which is no error. */
+/* Copy the unwind tables; an object without them is valid. */
 static int read_eh_frame(struct image *image, const struct elffile *f)
 {
 	struct eh_place eh = { 0 };
@@ -247,7 +250,7 @@ static int read_eh_frame(struct image *image, const struct elffile *f)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* Bytes that the tables of @type will be read of. */
+/* Return the bytes to read for the tables of @type. */
 static uint64_t table_size(const struct elffile *f, uint32_t type)
 {
 	const Elf64_Shdr *s = elffile_section_of_type(f, type);
@@ -256,7 +259,7 @@ static uint64_t table_size(const struct elffile *f, uint32_t type)
 	return s ? MIN(s->sh_size, f->size) + MIN(names, f->size) : 0;
 }
 
-/* The functions of a debug file opened with @rc. */
+/* Add the functions of a debug file opened with result @rc. */
 static void add_debug_file(struct elfsym *t, int rc, struct elffile *debug, uint64_t bias)
 {
 	if (rc)
@@ -266,7 +269,7 @@ static void add_debug_file(struct elfsym *t, int rc, struct elffile *debug, uint
 	debugfile_close(debug);
 }
 
-/* The functions in .gnu_debugdata: a whole ELF file of nothing but them, compressed. */
+/* Add the functions of .gnu_debugdata, a compressed ELF file of symbols only. */
 static void add_debugdata(struct image *image, struct elfsym *t, const struct elffile *f)
 {
 	const Elf64_Shdr *s = elffile_section(f, ".gnu_debugdata");
@@ -292,9 +295,9 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
 }
 
 /*
- * The table that names all functions: the object's own, else that of its
- * debug file (by build-id, then by link), else the compressed one, else Go's
- * own. A damaged table gives what was read before the damage.
+ * Add all functions from the first source that has them: .symtab, the debug file (by
+ * build-id, then by link), .gnu_debugdata, .gopclntab. A damaged table gives the
+ * symbols before the damage.
  */
 static const char *add_all_functions(struct image *image, struct elfsym *t, const struct elffile *f,
 				     bool debug_files)
@@ -327,7 +330,7 @@ static const char *add_all_functions(struct image *image, struct elfsym *t, cons
 	return t->nr ? ".gopclntab" : NULL;
 }
 
-/* A symbol whose table tells no size ends where its FDE does, not only at the next symbol. */
+/* End symbols without a size at the end of their FDE. */
 static void bound_by_fdes(struct elfsym *t, const struct image *image)
 {
 	for (uint32_t i = 0; i < t->nr; i++) {
@@ -339,7 +342,7 @@ static void bound_by_fdes(struct elfsym *t, const struct image *image)
 	}
 }
 
-/* Collect symbols: all functions, if any source has them; the exported ones; stubs. */
+/* Collect symbols: all functions if a source has them, exported functions, stubs. */
 static int read_symbols(struct image *image, const struct elffile *f, bool debug_files)
 {
 	struct elfsym t = { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lend wanted objects to helpers, publish what they bring.
+ * Give requested objects to helpers, publish the images they build.
  *
- * Runs on: the loader. It reads no file: helpers do.
+ * Runs on: the loader, which reads no file.
  */
 #include "symbols/object/image_cache.h"
 
@@ -13,14 +13,14 @@
 #include "symbols/base/array.h"
 #include "symbols/object/image_evict.h"
 
-/* Loads at once: more than CPUs, since on a full machine each waits for its turn on one. */
+/* Loads at the same time: more than CPUs, since on a busy machine each waits for a CPU. */
 #define ACTIVE_MAX	  8U
 #define RETRY_TRIES_MAX	  8U
 #define RETRY_INTERVAL_NS 1000000000ULL
 #define RETRY_SOON_NS	  2000000000ULL
-#define BLOCKED_NS	  500000000ULL	 /* one read that takes longer hangs */
-#define WAITED_NS	  5000000000ULL	 /* reads that take longer in all trickle */
-#define GIVE_UP_NS	  60000000000ULL /* a slow load that still goes on ends then */
+#define BLOCKED_NS	  500000000ULL	 /* a longer read hangs */
+#define WAITED_NS	  5000000000ULL	 /* longer reads in sum are too slow */
+#define GIVE_UP_NS	  60000000000ULL /* a slow load is cancelled */
 
 #define GONE	      "file is gone, or in another mount namespace"
 #define NOT_ANSWERING "its file system does not answer: set aside, tried again later"
@@ -59,7 +59,7 @@ void image_cache_fini(struct image_cache *o)
 	o->retries = NULL;
 }
 
-/* Say what an errno of opening or reading means for @object. */
+/* Explain an errno of opening or reading @object. */
 static void explain(const struct image_cache *o, struct object *object, int code)
 {
 	static const struct {
@@ -100,14 +100,14 @@ static void explain(const struct image_cache *o, struct object *object, int code
 	object_explain(object, "cannot be opened", NULL);
 }
 
-/* Say what names an image has, or what is missing. */
+/* Explain the names of an image, or what is missing. */
 static void explain_image(struct object *object, const struct image *image)
 {
 	static const char *const package = "install its debug symbols (-dbgsym), or build with -g";
 
 	object_credit(object, image->source, image->nr_symbols);
 	if (object->identity.kind == OBJECT_KERNEL)
-		object_explain(object, NULL, NULL); /* naming.c knows */
+		object_explain(object, NULL, NULL); /* naming.c explains it */
 	else if (!image->complete && image->trouble)
 		object_explain(object, image->trouble, package);
 	else if (!image->nr_symbols)
@@ -118,7 +118,7 @@ static void explain_image(struct object *object, const struct image *image)
 		object_explain(object, NULL, NULL);
 }
 
-/* Would another process's sight of the file help? */
+/* Test whether another process that maps the file would help. */
 static bool may_come(int code)
 {
 	return code == -ESRCH || code == -ENOENT || code == -ENOTDIR || code == -EACCES ||
@@ -135,7 +135,10 @@ static bool has_failed(unsigned int state)
 	return state >= OBJECT_FAILED;
 }
 
-/* @object gets no image, for now. After the reason: the state (acquire) means that it stands. */
+/*
+ * Leave @object without an image for now. The reason is stored before the state
+ * (release).
+ */
 static void fail(struct image_cache *o, struct object *object, enum object_state state)
 {
 	unsigned int before =
@@ -154,14 +157,14 @@ void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigne
 	o->retries[o->nr_retries++] = (struct image_cache_retry){ id, pid, tries, due_ns };
 }
 
-/* Show @image, which is ours no more, as that of @object. */
+/* Publish @image, which belongs to @object now. */
 static void publish(struct image_cache *o, struct object *object, struct image *image)
 {
 	struct image *stub = (struct image *)(uintptr_t)atomic_load_explicit(&object->image,
 									     memory_order_relaxed);
 
 	image->serial = ++o->serial;
-	/* To have come counts as a use, else it would be the first to leave. */
+	/* Loading counts as a use, else the image would be the first to leave. */
 	object_touch(object,
 		     MAX(atomic_load_explicit(&object->used, memory_order_relaxed), o->newest));
 	count(&o->nr_images, 1);
@@ -169,9 +172,9 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 	atomic_store_explicit(&object->memory, image_memory(image), memory_order_relaxed);
 	atomic_store_explicit(&object->nr_waiting, 0, memory_order_relaxed);
 	explain_image(object, image);
-	/* Publishes the image's memory; pairs with the acquire of whoever uses object->image. */
+	/* Release: the image; pairs with the acquire of readers of object->image. */
 	atomic_store_explicit(&object->image, image, memory_order_release);
-	/* And the state after it: READY (acquire) means that there is an image. */
+	/* Release: the image is there when the state is READY. */
 	atomic_store_explicit(&object->state, OBJECT_READY, memory_order_release);
 	if (stub)
 		image_evict_reclaim(stub);
@@ -187,7 +190,7 @@ static void set_aside(struct image_cache *o, struct object *object, unsigned int
 	image_cache_retry_at(o, object->id, 0, tries, due_ns);
 }
 
-/* The load brought nothing: tell why, try again if that may help. */
+/* Explain why a load failed, and retry if that may help. */
 static void give_up(struct image_cache *o, const struct load *l, struct object *object, int rc,
 		    uint64_t now_ns)
 {
@@ -200,7 +203,7 @@ static void give_up(struct image_cache *o, const struct load *l, struct object *
 				     soon ? now_ns + (RETRY_SOON_NS << l->tries) : 0);
 }
 
-/* All that rests because of this device may be tried now. */
+/* End the pause of all objects on this device. */
 static void end_rest(struct image_cache *o, uint32_t maj, uint32_t min)
 {
 	for (uint32_t i = 0; i < o->nr_retries; i++) {
@@ -213,12 +216,12 @@ static void end_rest(struct image_cache *o, uint32_t maj, uint32_t min)
 	o->retried_ns = 0;
 }
 
-/* A load is done: publish it or give it up. */
+/* Publish the result of a load, or its failure. */
 static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 {
 	struct object *object = objects_at(o->objects, l->where.object);
 	bool cancelled = atomic_load_explicit(&l->job.watch.cancel, memory_order_relaxed);
-	/* Of a debug file that hung nobody knows the device. */
+	/* The device of a debug file that hung is unknown. */
 	uint32_t maj = l->stale ? 0 : l->where.identity.maj,
 		 min = l->stale ? 0 : l->where.identity.min;
 	int rc = cancelled ? -ECANCELED : l->rc;
@@ -246,7 +249,7 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 	l->job.drop(&l->job);
 }
 
-/* Take up the loads that are done. True: there was one. */
+/* Finish the loads that ended. True: there was one. */
 static bool finish_all(struct image_cache *o, uint64_t now_ns)
 {
 	bool any = false;
@@ -267,7 +270,7 @@ static bool finish_all(struct image_cache *o, uint64_t now_ns)
 	return any;
 }
 
-/* A debug file hangs, which says nothing of the object: once more, without such files. */
+/* A debug file hangs: load the object again without debug files. */
 static void without_debug_file(struct image_cache *o, struct load *l, uint64_t now_ns)
 {
 	o->debug_rest_ns = MIN(MAX(o->debug_rest_ns * 2, BACKOFF_REST_MIN_NS), BACKOFF_REST_MAX_NS);
@@ -277,7 +280,7 @@ static void without_debug_file(struct image_cache *o, struct load *l, uint64_t n
 	o->retried_ns = 0;
 }
 
-/* Look at what hangs: nobody shall wait for it. */
+/* Find loads that hang, so that other objects do not wait for them. */
 static void check_slow(struct image_cache *o, uint64_t now_ns)
 {
 	for (unsigned int i = 0; i < o->nr_loads; i++) {
@@ -305,7 +308,7 @@ static void check_slow(struct image_cache *o, uint64_t now_ns)
 	}
 }
 
-/* Take up the objects that came since. */
+/* Add the new objects to the open ones. */
 static void collect(struct image_cache *o)
 {
 	uint32_t nr = objects_nr(o->objects);
@@ -315,11 +318,11 @@ static void collect(struct image_cache *o)
 
 		if (atomic_load_explicit(&object->state, memory_order_relaxed) <= OBJECT_WANTED &&
 		    !image_cache_ids_add(&o->open, o->seen))
-			return; /* it is tried again at the next call */
+			return; /* retried at the next call */
 	}
 }
 
-/* Lend @object out. False: nobody is free. */
+/* Give @object to a helper. False: none is free. */
 static bool start(struct image_cache *o, struct object *object, unsigned int tries, uint64_t now_ns)
 {
 	struct load *l;
@@ -343,7 +346,10 @@ static bool start(struct image_cache *o, struct object *object, unsigned int tri
 	return true;
 }
 
-/* The wanted object that most samples wait for: its index in @o->open, or its end. */
+/*
+ * Return the index in @o->open of the requested object that most samples wait for,
+ * or the end.
+ */
 static uint32_t choose(const struct image_cache *o)
 {
 	uint32_t best = o->open.nr, most = 0;
@@ -366,7 +372,10 @@ static bool has_room(const struct image_cache *o)
 	return o->nr_loads - o->nr_slow < ACTIVE_MAX && o->nr_loads < IMAGE_CACHE_LOADS_MAX;
 }
 
-/* Lend out what is wanted, as far as helpers are free; what would hang is set aside. */
+/*
+ * Start requested loads while helpers are free; set aside objects whose device does
+ * not answer.
+ */
 static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 {
 	bool any = false;
@@ -387,7 +396,10 @@ static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 	return any;
 }
 
-/* Is it time to try @r again? *due_ns: when to ask again, if it would hang. */
+/*
+ * Test whether to retry @r now. *due_ns: the time to try instead, if its device does
+ * not answer.
+ */
 static bool is_due(struct image_cache *o, const struct image_cache_retry *r, uint64_t now_ns,
 		   uint64_t *due_ns)
 {
@@ -407,7 +419,7 @@ static bool is_due(struct image_cache *o, const struct image_cache_retry *r, uin
 	return !*due_ns;
 }
 
-/* Once a second: lend out again what may come now. */
+/* Once a second: start the retries that are due. */
 static void start_retries(struct image_cache *o, uint64_t now_ns)
 {
 	if (now_ns - o->retried_ns < RETRY_INTERVAL_NS)
@@ -427,7 +439,7 @@ static void start_retries(struct image_cache *o, uint64_t now_ns)
 		*r = o->retries[--o->nr_retries];
 	}
 	if (!has_room(o))
-		o->retried_ns = 0; /* go on as soon as there is */
+		o->retried_ns = 0; /* continue as soon as there is one */
 }
 
 bool image_cache_work(struct image_cache *o, uint64_t now_ns)

@@ -2,13 +2,12 @@
 /*
  * Which objects are loaded, when, and for how long they stay.
  *
- * What samples asked for is lent to helpers, the object that most samples wait
- * for first, and published with its image (release) or with the reason why
- * there is none. A read that hangs is set aside with its device (devices.h);
- * its object comes late or is tried again. What failed because a process or
- * file was gone is tried again when it is seen elsewhere. When images take
- * more memory than they may, those leave that had no sample for longest
- * (room.c), and come again when they are asked for.
+ * Objects that samples requested are given to helpers, the object that most
+ * samples wait for first, and published with an image (release) or with the
+ * reason why there is none. A read that hangs is set aside with its device
+ * (backoff.h); its object is late or retried. A failure because the process or
+ * the file is gone is retried when the object is seen elsewhere. When images take
+ * too much memory, those without a sample for longest leave (image_evict.h).
  *
  * One thread: the loader. The figures: any thread.
  */
@@ -18,15 +17,15 @@
 #include "symbols/object/backoff.h"
 #include "symbols/object/load.h"
 
-#define IMAGE_CACHE_LOADS_MAX	   20U /* at once, with those that hang */
+#define IMAGE_CACHE_LOADS_MAX	   20U /* at the same time, with those that hang */
 #define IMAGE_CACHE_MEMORY_DEFAULT (512UL << 20)
 
-/* An object without image that may still get one. */
+/* An object without an image that may still get one. */
 struct image_cache_retry {
 	uint32_t id;
-	pid_t pid; /* where it was tried last: another sighting is another try */
+	pid_t pid; /* the process tried last: another one is another try */
 	unsigned int tries;
-	uint64_t due_ns; /* also tried again then; 0: no */
+	uint64_t due_ns; /* time of another try; 0: none */
 };
 
 struct image_cache_ids {
@@ -37,43 +36,45 @@ struct image_cache_ids {
 struct image_cache {
 	struct objects *objects;
 	struct helpers *helpers;
-	bool no_proc;		      /* a recording: no process is asked, only files here */
-	bool no_vdso;		      /* of another kernel than ours */
-	const char *root;	      /* or below this folder (NULL: here); borrowed */
-	uint32_t seen;		      /* objects looked at */
-	struct image_cache_ids open;  /* those without image that may yet be wanted */
-	struct image_cache_ids ready; /* those with one that may leave */
-	struct image_cache_ids late;  /* came after places in them had made-up names */
+	bool no_proc;		      /* a recording: files here only, no process */
+	bool no_vdso;		      /* a recording of another kernel */
+	const char *root;	      /* files are below this directory (NULL: here); borrowed */
+	uint32_t seen;		      /* objects collected */
+	struct image_cache_ids open;  /* without image; may be requested */
+	struct image_cache_ids ready; /* with an image that may leave */
+	struct image_cache_ids late;  /* loaded after places in them got names by address */
 	struct load *loads[IMAGE_CACHE_LOADS_MAX];
 	unsigned int nr_loads, nr_slow;
 	struct image_cache_retry *retries;
 	uint32_t nr_retries, max_retries;
 	uint64_t retried_ns;
 	struct backoff devices;
-	uint64_t debug_rest_ns,
-		debug_until_ns; /* separate debug files hang: do without until then */
+	uint64_t debug_rest_ns, debug_until_ns; /* separate debug files hang: not read until then */
 	uint32_t serial;
 	size_t memory_max;
-	uint32_t newest; /* object->used of the latest use, in the time of the samples */
-	atomic_ulong nr_images, nr_failed, memory, nr_evicted; /* written here, relaxed */
+	uint32_t newest; /* object->used of the latest use, in the time of samples */
+	atomic_ulong nr_images, nr_failed, memory, nr_evicted; /* written by the loader, relaxed */
 };
 
 void image_cache_init(struct image_cache *o, struct objects *objects, struct helpers *helpers);
-/* Loads that still run are left to themselves. */
+/* Loads that still run are abandoned. */
 void image_cache_fini(struct image_cache *o);
 
-/* Take up what was loaded, see what hangs, lend out what is wanted. True: something came. */
+/* Finish loads, find those that hang, start requested ones. True: one has finished. */
 bool image_cache_work(struct image_cache *o, uint64_t now_ns);
-/* Loads are under way that are no slower than they should be. */
+/* Test for loads in progress that are not late. */
 bool image_cache_busy(const struct image_cache *o);
-/* The id of one that came late: its places can be named anew. OBJECT_ID_UNKNOWN: none. */
+/*
+ * Return an object that was loaded late, whose places can be named again.
+ * OBJECT_ID_UNKNOWN: none.
+ */
 uint32_t image_cache_take_late(struct image_cache *o);
 
-/* Try @id again at @due_ns (0: only if it is seen elsewhere than in @pid). */
+/* Retry @id at @due_ns (0: only when seen in another process than @pid). */
 void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries,
 			  uint64_t due_ns);
 
-/* Append @id; without memory it is left out. */
+/* Append @id; false when memory is out. */
 bool image_cache_ids_add(struct image_cache_ids *ids, uint32_t id);
 
 #endif

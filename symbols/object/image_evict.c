@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Images take no more memory than they may: those leave that had no sample
- * for longest, a stub with the load segments in their place.
+ * Eviction of images.
  *
- * Runs on: the loader. Readers keep what they found until their next
- * quiescent state.
+ * Runs on: the loader. Readers keep an image until their next quiescent state.
  */
 #include "symbols/object/image_evict.h"
 
@@ -12,9 +10,12 @@
 
 #include "symbols/base/reclaim.h"
 
-/* One with a sample so lately, compared with the others (units of object_clock), is in use. */
+/* An image with a sample this recently (units of object_clock) is in use. */
 #define IN_USE 3U
-/* It is not asked for again before, doubled each time: else all would come and go for ever. */
+/*
+ * Shortest and longest pause after an eviction in use, doubled each time: else
+ * images would be loaded and evicted without end.
+ */
 #define REST_MIN_NS 10000000000ULL
 #define REST_MAX_NS 300000000000ULL
 
@@ -37,7 +38,7 @@ void image_evict_reclaim(struct image *image)
 	struct leaving *l = malloc(sizeof(*l));
 
 	if (!l)
-		return; /* lost: better than pulled away from a reader */
+		return; /* leaked: better than freed under a reader */
 	l->image = image;
 	reclaim_later(&l->rcu, free_leaving);
 }
@@ -47,7 +48,7 @@ bool image_evict_fits(const struct image_cache *o, const struct image *image)
 	return image_memory(image) <= o->memory_max;
 }
 
-/* The one of those with an image that had no sample for longest: its index, or the end. */
+/* Return the index of the image without a sample for longest, or the end. */
 static uint32_t choose(struct image_cache *o)
 {
 	uint32_t best = o->ready.nr, oldest = 0;
@@ -65,7 +66,7 @@ static uint32_t choose(struct image_cache *o)
 	return best;
 }
 
-/* Put a stub in the place of its image. False: memory is out. */
+/* Replace the image by a stub. False: memory is out. */
 static bool evict(struct image_cache *o, struct object *object)
 {
 	struct image *image = (struct image *)(uintptr_t)atomic_load_explicit(&object->image,
@@ -75,7 +76,7 @@ static bool evict(struct image_cache *o, struct object *object)
 
 	if (!stub)
 		return false;
-	/* Release: the stub; pairs with the acquire of whoever uses object->image. */
+	/* Release: the stub; pairs with the acquire of readers of object->image. */
 	atomic_store_explicit(&object->image, stub, memory_order_release);
 	atomic_fetch_sub_explicit(&o->memory, memory, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&o->nr_images, 1, memory_order_relaxed);
@@ -86,7 +87,7 @@ static bool evict(struct image_cache *o, struct object *object)
 	return true;
 }
 
-/* An image that is in use had to leave: it rests, and its stacks are guessed meanwhile. */
+/* An image in use was evicted: pause it; its stacks are guessed meanwhile. */
 static void rest(struct image_cache *o, struct object *object, uint64_t now_ns)
 {
 	uint32_t nr = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);
@@ -95,7 +96,7 @@ static void rest(struct image_cache *o, struct object *object, uint64_t now_ns)
 	object_explain(object, "no room: --symbol-memory is full",
 		       "give more, as in --symbol-memory=2G");
 	atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
-	/* Pairs with the acquire of readers: the reason stands. */
+	/* Release: the reason; pairs with the acquire of readers. */
 	atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);
 	image_cache_retry_at(o, object->id, 0, 0, now_ns + rest_ns);
 }
@@ -116,7 +117,7 @@ void image_evict_make_room(struct image_cache *o, uint64_t now_ns)
 			rest(o, object, now_ns);
 			continue;
 		}
-		/* As if it were new: whoever meets it asks for it. Release: the stub first. */
+		/* As a new object: the next sample requests it. Release: the stub. */
 		atomic_store_explicit(&object->state, OBJECT_NEW, memory_order_release);
 		image_cache_ids_add(&o->open, object->id);
 	}
@@ -136,7 +137,7 @@ void image_evict_reload(struct image_cache *o, uint32_t id, uint64_t now_ns)
 		atomic_fetch_sub_explicit(&object->nr_evicted, 1, memory_order_relaxed);
 		object_explain(object, "its debug symbols have come: loaded anew", NULL);
 		atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
-		/* As what was set aside: places that have made-up names are named anew. */
+		/* As an object set aside: places with names by address are named again. */
 		atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);
 		image_cache_retry_at(o, id, 0, 0, now_ns);
 		o->retried_ns = 0;

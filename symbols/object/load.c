@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Open one object's file and build its image.
+ * Open the file of one object and build its image.
  *
  * Runs on: a helper; load_new() and the life of the job on the loader.
  */
@@ -50,7 +50,7 @@ int load_open(const struct load_where *w, struct watch *watch, struct foreign_fi
 	if (rc)
 		return rc;
 	rc = foreign_open(&want, out, NULL);
-	/* Another file, but maybe the same again: its build-id will tell. */
+	/* Another file, perhaps with the same contents: compare the build-id. */
 	if (rc == -ESTALE && id->build_id_size && w->seen.pid <= 0) {
 		want.ino = 0;
 		rc = foreign_open(&want, out, NULL);
@@ -59,7 +59,7 @@ int load_open(const struct load_where *w, struct watch *watch, struct foreign_fi
 	return rc;
 }
 
-/* Our own vdso serves all processes: copy it from our memory. */
+/* Copy the vdso from our memory: all processes have the same. */
 static int load_vdso(struct image **out)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -79,7 +79,7 @@ static int load_vdso(struct image **out)
 	return rc;
 }
 
-/* The kernel's names are kept apart (kallsyms); its image is an empty one. */
+/* Make an empty image: kallsyms has the names of the kernel. */
 static int load_kernel(struct image **out)
 {
 	*out = calloc(1, sizeof(**out));
@@ -90,8 +90,8 @@ static int load_kernel(struct image **out)
 }
 
 /*
- * Has the file another build-id than the object was seen with, or none? What is
- * behind the bytes of one is zeros; its size old recordings do not tell.
+ * Test for another build-id than that of the mapping, or none. After the bytes of a
+ * build-id are zeros; old recordings have no size of it.
  */
 static bool is_other(const struct object_identity *id, const struct image *image)
 {
@@ -99,7 +99,10 @@ static bool is_other(const struct object_identity *id, const struct image *image
 	       memcmp(id->build_id, image->build_id, sizeof(id->build_id)) != 0;
 }
 
-/* Is the file still as it was opened? Else one half of the image may not fit the other. */
+/*
+ * Test whether the file has changed since it was opened: parts of the image may not
+ * match then.
+ */
 static bool has_changed(const struct foreign_file *file)
 {
 	struct stat st;

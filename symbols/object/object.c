@@ -2,9 +2,9 @@
 /*
  * The table of objects: append-only, in chunks that never move.
  *
- * Writers hold the mutex; readers go lock-free by id. What lists show of an
- * object (path, name) is fixed when it is added; where the loader can find it
- * (the sighting) changes under the mutex.
+ * Writers hold the mutex; readers look up by id without a lock. The path and the
+ * name shown are fixed when an object is added; the sighting (where the loader
+ * finds the file) changes under the mutex.
  */
 #include "symbols/object/object.h"
 
@@ -22,8 +22,8 @@
 #define PATH_SIZE_MAX 4096U
 
 struct entry {
-	struct object object; /* first: a struct object of ours is a struct entry */
-	uint64_t generation;  /* of the inode; learnt later when first seen without */
+	struct object object; /* first: struct object is the head of struct entry */
+	uint64_t generation;  /* of the inode; set later when first seen without */
 	uint64_t start, end;
 	char *path; /* raw bytes, NUL-terminated; never NULL */
 	pid_t pid;
@@ -162,7 +162,7 @@ static void entry_known(struct objects *d, const struct key *key, uint32_t id)
 		hashset_add(&d->set, key->exact_hash, id);
 }
 
-/* What lists show of an object of this kind and path. */
+/* Return the name to show for an object of this kind and path. */
 static struct safe_text entry_name(struct objects *d, enum object_kind kind, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -200,7 +200,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 				  : entry->object.name;
 	atomic_init(&entry->object.image, NULL);
 	atomic_init(&entry->object.codemap, NULL);
-	/* Nothing to wait for where there is no file: unwinders guess at once. */
+	/* Without a file there is no image to wait for: unwinders guess. */
 	atomic_init(&entry->object.state, imageless ? OBJECT_FAILED : OBJECT_NEW);
 	atomic_init(&entry->object.reason, imageless ? "no file behind this memory" : NULL);
 	atomic_init(&entry->object.fix, NULL);
@@ -260,7 +260,7 @@ void objects_free(struct objects *d)
 	for (uint32_t id = 0; id < objects_nr(d); id++) {
 		struct entry *entry = entry_at(d, id);
 
-		/* All threads are gone; an image's life is that of its object. */
+		/* All threads have ended; an image lives as long as its object. */
 		image_free((struct image *)(uintptr_t)atomic_load_explicit(&entry->object.image,
 									   memory_order_relaxed));
 		free(entry->path);
@@ -272,7 +272,7 @@ void objects_free(struct objects *d)
 	free(d);
 }
 
-/* Remember where @entry was seen last; a copy of its path only when that changed. */
+/* Store the latest sighting of @entry; copy the path only when it changed. */
 static void entry_seen(struct entry *entry, const struct key *key, pid_t pid, uint64_t start,
 		       uint64_t end)
 {

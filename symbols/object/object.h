@@ -2,13 +2,13 @@
 /*
  * One object that holds code: its identity, and its image once loaded.
  *
- * An object is known by device, inode and generation (or build-id), never by
+ * An object is identified by device, inode and generation (or build-id), never by
  * path. Ids are dense and append-only; a struct object lives as long as the
- * table. An image is built by a helper of the loader from a file descriptor,
- * published (release), and immutable after that. It may leave again when
- * memory is short: an urcu-qsbr reader keeps what it found until its next
- * quiescent state, and a stub with the load segments alone (image->away) takes
- * its place until the object is wanted again.
+ * table. A helper of the loader builds the image from a file descriptor; it is
+ * published (release), and immutable. It may leave when memory is short: an
+ * urcu-qsbr reader keeps the image until its next quiescent state, and a stub
+ * with the load segments (image->away) replaces it until the object is requested
+ * again.
  */
 #ifndef SYMBOLS_OBJECT_OBJECT_H
 #define SYMBOLS_OBJECT_OBJECT_H
@@ -24,28 +24,28 @@ enum object_kind {
 	OBJECT_KERNEL,	/* id 1: kernel and modules; offset = address */
 	OBJECT_VDSO,	/* id 2: the vdso, one for all processes */
 	OBJECT_FILE,
-	OBJECT_ANON, /* JIT, heap, stack of one process; offset = address */
+	OBJECT_ANON, /* code made at run time, heap, stack of one process; offset = address */
 };
 
 enum { OBJECT_ID_UNKNOWN, OBJECT_ID_KERNEL, OBJECT_ID_VDSO, OBJECT_ID_FIRST };
 
 enum object_state {
 	OBJECT_NEW,
-	OBJECT_WANTED, /* a sample asked for it */
-	OBJECT_READY,  /* image stands */
+	OBJECT_WANTED, /* requested by a sample */
+	OBJECT_READY,  /* has an image */
 	OBJECT_FAILED, /* no image; reason in object->reason */
-	OBJECT_ASIDE,  /* as FAILED, but tried again: it hangs, or there is no room */
+	OBJECT_ASIDE,  /* as FAILED, but tried again: the file hangs, or memory is short */
 };
 
-/* A reason: the file is not what a recording says it was. */
+/* A reason: the file is not the one of the recording. */
 #define OBJECT_REPLACED "replaced since the recording"
 
 struct object_identity {
 	enum object_kind kind;
 	uint32_t maj, min;
 	uint64_t ino, ino_generation;
-	uint64_t owner; /* OBJECT_ANON: the process incarnation it belongs to */
-	uint32_t layer; /* OBJECT_ANON: code that took the place of other code (jitcode.h) */
+	uint64_t owner; /* OBJECT_ANON: id of the process incarnation */
+	uint32_t layer; /* OBJECT_ANON: number of the code at a reused address (jitcode.h) */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 };
@@ -55,47 +55,57 @@ struct codemap;
 
 struct object {
 	uint32_t id;
-	/* By the sampler threads, read by the loader; relaxed: the order of leaving, no more. */
-	atomic_uint used;	/* the unit of time (object_clock) of its last sample */
-	atomic_uint nr_waiting; /* samples that met it without an image */
+	/*
+	 * Written by sampler threads, read by the loader; relaxed: for the order of
+	 * eviction only.
+	 */
+	atomic_uint used;	/* object_clock() of the latest sample */
+	atomic_uint nr_waiting; /* samples that waited for the image */
 	struct object_identity identity;
 	struct safe_text path; /* as first seen */
-	struct safe_text name; /* what lists show: basename, [kernel], [vdso], [anon] */
-	_Atomic(const struct image *) image; /* NULL until READY, then for ever one, or a stub */
+	struct safe_text name; /* shown in lists: basename, [kernel], [vdso], [anon] */
+	_Atomic(const struct image *) image; /* NULL until READY, then always an image or a stub */
 	/* OBJECT_ANON: layout of the frames of its code (codemap.h); release by the loader. */
 	_Atomic(const struct codemap *) codemap;
-	atomic_int state; /* enum object_state */
+	atomic_int state; /* Shown to the user; static texts, may be NULL; written by the loader,
+			     relaxed. */
 	/* For people; static texts, may be NULL; the loader's, relaxed. */
-	_Atomic(const char *) reason; /* why there is no image or no names */
-	_Atomic(const char *) fix;    /* what would give it names */
-	_Atomic(const char *) source; /* where its names come from */
-	atomic_uint nr_symbols;	      /* names it has to give */
-	atomic_uint permille;	      /* so much of it is loaded, while it is WANTED */
-	atomic_uint nr_evicted;	      /* times that its image left */
-	atomic_ulong memory;	      /* bytes of its image */
+	_Atomic(const char *) reason; /* fix: what would give it names */
+	_Atomic(const char *) fix;    /* source of the names */
+	_Atomic(const char *) source; /* functions with a name */
+	atomic_uint nr_symbols;	      /* part loaded in thousandths, while WANTED */
+	atomic_uint permille;	      /* number of evictions */
+	atomic_uint nr_evicted;	      /* bytes of the image */
+	atomic_ulong
+		memory; /* Return the time in units of about a second, for object->used; never 0. */
 };
 
-/* Coarse time, about a second, for object->used; never 0. */
+/* Any thread: record a sample in the object; at most one write a second. */
 static inline uint32_t object_clock(uint64_t time_ns)
 {
 	return (uint32_t)(time_ns >> 30) + 1;
 }
 
-/* Any thread: a sample was in it. A write a second at most. */
+/* Loader: set the reason why @object has no names, and the fix. */
 static inline void object_touch(struct object *object, uint32_t clock)
 {
 	if (atomic_load_explicit(&object->used, memory_order_relaxed) != clock)
 		atomic_store_explicit(&object->used, clock, memory_order_relaxed);
 }
 
-/* Loader: say why @object has no names, and what would help. */
+/* Loader: set the source of the names of @object, and their number. */
 static inline void object_explain(struct object *object, const char *reason, const char *fix)
 {
 	atomic_store_explicit(&object->reason, reason, memory_order_relaxed);
 	atomic_store_explicit(&object->fix, fix, memory_order_relaxed);
 }
 
-/* Loader: say where the names of @object come from, and how many there are. */
+/*
+ * Find or add an object. Takes a mutex: side-band drain and loader only. @path is
+ * foreign bytes; @pid, @start, @end are where it was last seen mapped (how the
+ * loader opens it; a newer sighting replaces an older one). Never NULL: when memory
+ * is out, the unknown object.
+ */
 static inline void object_credit(struct object *object, const char *source, uint32_t nr_symbols)
 {
 	atomic_store_explicit(&object->source, source, memory_order_relaxed);
@@ -107,20 +117,18 @@ struct objects;
 int objects_new(struct objects **out);
 void objects_free(struct objects *d);
 
-/*
- * Find or add. Takes a mutex: side-band drain and loader only. @path is
- * foreign bytes; @pid, @start, @end say where it was last seen mapped (how the
- * loader will open it; a newer sighting replaces an older one). Never NULL:
- * with memory out it is the unknown object.
- */
+/* Return object @id; NULL: not given out. Any thread, lock-free. */
 struct object *objects_intern(struct objects *d, const struct object_identity *identity,
 			      const char *path, size_t path_size, pid_t pid, uint64_t start,
 			      uint64_t end);
-/* Any thread, lock-free; NULL for an id never given out. */
+/* Hot thread: request the image. True for the first request: wake the loader. */
 struct object *objects_at(const struct objects *d, uint32_t id);
 uint32_t objects_nr(const struct objects *d);
 
-/* Hot thread: ask for the image. True if this call was the first to ask (then wake the loader). */
+/*
+ * Hot thread: count a stack that ends here because the image is not loaded. Objects
+ * with many come first.
+ */
 static inline bool object_want(struct object *object)
 {
 	int state = OBJECT_NEW;
@@ -131,7 +139,7 @@ static inline bool object_want(struct object *object)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Hot thread: a stack ends here for want of its image. Those with many come first. */
+/* Where the loader finds the file: a copy of the last sighting (the caller frees path). */
 static inline void object_wait(struct object *object)
 {
 	atomic_fetch_add_explicit(&object->nr_waiting, 1, memory_order_relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * liblzma behind limits of output and of memory.
+ * liblzma with limits of output and of memory.
  *
  * Runs on: a helper.
  */
@@ -14,7 +14,7 @@
 
 #define FIRST_ROOM (256UL << 10)
 
-/* Give the decoder more room to write; false at the limit (*code says which). */
+/* Enlarge the output buffer; false at the limit (*code: the error). */
 static bool grow(lzma_stream *s, uint8_t **buf, size_t *room, int *code)
 {
 	size_t used = *room - s->avail_out, more = MIN(*room * 2, XZ_OUTPUT_MAX);
