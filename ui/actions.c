@@ -168,7 +168,7 @@ static void back(struct ui_state *st, uint32_t code)
 		st->quit = true;
 	} else {
 		if (!list->pinned)
-			ui_state_say(st, false, "no level further out (q quits)");
+			ui_state_say(st, false, "already at the outermost level (q quits)");
 		/* Let go of the row: the cursor stays at the top again. */
 		list->pinned = false;
 		table_rebuild(st, st->view);
@@ -192,7 +192,7 @@ static void search_again(struct ui_state *st, bool backwards)
 	struct list *list = ui_state_list(st);
 
 	if (!match_active(&list->search))
-		ui_state_say(st, false, "nothing to search for yet (/ searches)");
+		ui_state_say(st, false, "no search text yet (/ searches)");
 	else if (!table_search(st, backwards ? list->cursor + list->nr - 1 : list->cursor + 1,
 			       backwards))
 		ui_state_say(st, true, "%s: not found", list->search.text);
@@ -223,7 +223,7 @@ static bool is_sortable(struct ui_state *st)
 	for (int i = 0; i < v->nr_columns; i++)
 		if (columns_sortable(st, v, i))
 			return true;
-	ui_state_say(st, false, "this view has an order of its own");
+	ui_state_say(st, false, "this view cannot be sorted");
 	return false;
 }
 
@@ -282,7 +282,7 @@ static void sort_fixed(struct ui_state *st, uint8_t column)
 	struct list *list = ui_state_list(st);
 
 	if (column == UINT8_MAX) {
-		ui_state_say(st, false, "this view has no column for that (F6 lists what it has)");
+		ui_state_say(st, false, "no such column in this view (F6 lists them)");
 		return;
 	}
 	list->sort = in_sight(st, column);
@@ -311,7 +311,7 @@ static void invert(struct ui_state *st, uint32_t code)
 	struct list *list = ui_state_list(st);
 
 	if (list->sort < v->nr_columns && v->columns[list->sort].one_way) {
-		ui_state_say(st, false, "this order goes one way only (F6 has others)");
+		ui_state_say(st, false, "this column cannot be reversed (F6 lists others)");
 		return;
 	}
 	list->inverted = !list->inverted;
@@ -332,15 +332,15 @@ static void intervals(struct ui_state *st, uint32_t code)
 {
 	st->intervals = !st->intervals;
 	ui_state_say(st, false, "%s",
-		     st->intervals ? "SELF% is between these, 95 times of 100" : "no intervals");
+		     st->intervals ? "showing the 95 % interval of SELF%" : "intervals hidden");
 }
 
 static void follow(struct ui_state *st, uint32_t code)
 {
 	st->follow = !st->follow;
 	ui_state_say(st, false,
-		     st->follow ? "the screen scrolls with the selected row"
-				: "the screen stays where it is");
+		     st->follow ? "the screen follows the selected row"
+				: "the screen does not follow the selected row");
 }
 
 /* ---- what is sampled ---- */
@@ -356,7 +356,7 @@ static void next_event(struct ui_state *st, uint32_t code)
 	uint32_t next;
 
 	if (!p || p->nr_events < 2) {
-		ui_state_say(st, false, "one event is sampled (e, then Tab, adds another)");
+		ui_state_say(st, false, "only one event is sampled (e, then Tab, adds one)");
 		return;
 	}
 	next = (ui_state_event(st, p) + 1) % p->nr_events;
@@ -420,15 +420,15 @@ static void freeze(struct ui_state *st, uint32_t code)
 static void reset(struct ui_state *st, uint32_t code)
 {
 	sampler_reset(st->sampler);
-	ui_state_say(st, false, "counting from zero");
+	ui_state_say(st, false, "counts reset");
 }
 
 static void window(struct ui_state *st, uint32_t code)
 {
 	static const char *const names[PROFILE_NR_WINDOWS] = {
 		[PROFILE_WINDOW] = "the last seconds",
-		[PROFILE_DECAY] = "all, older samples fading",
-		[PROFILE_TOTAL] = "everything since reset",
+		[PROFILE_DECAY] = "all samples, older ones decaying",
+		[PROFILE_TOTAL] = "all samples since the reset",
 	};
 	enum profile_window next;
 

@@ -99,7 +99,7 @@ static void edit(struct ui_state *st, uint32_t code)
 			     editor_refusal(st->edit.path));
 		st->edit.path[0] = '\0';
 	} else if (!editor_program()) {
-		ui_state_say(st, true, "no editor is chosen: set VISUAL or EDITOR; it is %s:%u",
+		ui_state_say(st, true, "no editor: set VISUAL or EDITOR (source: %s:%u)",
 			     st->edit.path, st->edit.line);
 		st->edit.path[0] = '\0';
 	}
@@ -113,12 +113,12 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action)
 
 	switch (action) {
 	case ACT_ANNOTATE:
-		return st->view == VIEW_ANNOTATE ? "this is it"
-		       : none			 ? "this row is no function"
+		return st->view == VIEW_ANNOTATE ? "already shown"
+		       : none			 ? "this row is not a function"
 						 : NULL;
 	case ACT_CALLERS:
 	case ACT_FLAME_HERE:
-		return view_function(st) == FOLD_NONE ? "this row is no function" : NULL;
+		return view_function(st) == FOLD_NONE ? "this row is not a function" : NULL;
 	case ACT_MODULE_ONLY:
 		return !st->only.on && view_module(st) == UINT32_MAX ? "this row has no module"
 								     : NULL;
@@ -128,8 +128,8 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action)
 		return *view_row_name(st, name) ? NULL : "this row has no name";
 	case ACT_EDITOR:
 		return actions_source(st, path, sizeof(path), &line) ? NULL
-		       : none					     ? "this row is no function"
-			      : "no source is known here: it takes debug information (-g, -dbgsym)";
+		       : none					     ? "this row is not a function"
+			      : "unknown source: needs debug information (-g, -dbgsym)";
 	default:
 		return NULL;
 	}
@@ -138,7 +138,7 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action)
 static void menu(struct ui_state *st, uint32_t code)
 {
 	if (st->lists[st->view].cursor >= st->lists[st->view].nr)
-		ui_state_say(st, false, "there is no row here");
+		ui_state_say(st, false, "no row selected");
 	else
 		dialog_open(st, &dialog_menu);
 }

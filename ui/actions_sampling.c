@@ -25,12 +25,12 @@ static void dumps(struct ui_state *st, bool larger)
 	uint32_t size = st->latest ? st->latest->stack_size : 0;
 
 	if (!size)
-		ui_state_say(st, false, "there are no stack dumps (C takes some)");
+		ui_state_say(st, false, "no stack copies are taken (C changes the call graph)");
 	else if (larger && size >= SAMPLER_STACK_SIZE_MAX)
 		ui_state_say(st, false,
-			     "the kernel makes no larger dumps (C: fp follows any depth)");
+			     "stack copies are at their maximum (C: fp has no limit of depth)");
 	else if (!larger && size <= STACK_MIN)
-		ui_state_say(st, false, "smaller dumps would hold no stacks (C: off)");
+		ui_state_say(st, false, "stack copies are at their minimum (C: off)");
 	else
 		sampler_set_stack_size(st->sampler, larger ? MIN(2 * size, SAMPLER_STACK_SIZE_MAX)
 							   : MAX(size / 2, STACK_MIN));
@@ -53,7 +53,7 @@ static void rings(struct ui_state *st, bool larger)
 	if (size)
 		sampler_set_ring_size(st->sampler, larger ? 2 * size : size / 2);
 	else
-		ui_state_say(st, false, "a recording has no rings");
+		ui_state_say(st, false, "not available when replaying a recording");
 }
 
 static void larger_rings(struct ui_state *st, uint32_t code)
@@ -70,7 +70,7 @@ void actions_take_fix(struct ui_state *st, const struct profile_notice *notice)
 {
 	switch (notice->control) {
 	case NOTICE_NONE:
-		ui_state_say(st, false, "not from here: %s", notice->fix);
+		ui_state_say(st, false, "not possible from here: %s", notice->fix);
 		break;
 	case NOTICE_RATE:
 		sampler_set_rate(st->sampler, notice->event, notice->value);
@@ -108,7 +108,7 @@ static void fix(struct ui_state *st, uint32_t code)
 	if (worst)
 		actions_take_fix(st, worst);
 	else
-		ui_state_say(st, false, "no warning in the last tick (7 lists all there were)");
+		ui_state_say(st, false, "no warning in the last tick (7 lists all messages)");
 }
 
 /* The process drilled into, or that of the row; drilled into, so that Esc has the way back. */
@@ -125,7 +125,7 @@ static void focus_process(struct ui_state *st, uint32_t code)
 		navigate_into_process(st, (uint32_t)row->id);
 	at = ui_state_process(st, st->shown);
 	if (!st->scope.drilled || at == UINT32_MAX)
-		ui_state_say(st, false, "pick a process first (p), then x samples it alone");
+		ui_state_say(st, false, "select a process first (p), then x samples only it");
 	else if (st->latest->focus == p->processes[at].pid)
 		sampler_unfocus(st->sampler);
 	else

@@ -31,7 +31,7 @@ static void callers(struct ui_state *st, uint32_t code)
 	uint32_t fn = view_function(st);
 
 	if (fn == FOLD_NONE)
-		ui_state_say(st, false, "this row is no function");
+		ui_state_say(st, false, "this row is not a function");
 	else
 		navigate_to_callers(st, st->shown->functions[fn].id);
 }
@@ -90,15 +90,15 @@ static void baseline(struct ui_state *st, uint32_t code)
 	st->folds->by_change = !before;
 	model_release(st, before);
 	ui_state_say(st, false,
-		     before ? "compared with the window before, as ever"
-			    : "all views compare with this from now on (B: no longer)");
+		     before ? "comparing with the previous window"
+			    : "all views compare with this profile (B: stop)");
 	table_rebuild(st, st->view);
 }
 
 /* What only some views know how to do: they take it before it comes here. */
 static void elsewhere(struct ui_state *st, uint32_t code)
 {
-	ui_state_say(st, false, "only in the call tree (3); + - X in the flame graph (4), too");
+	ui_state_say(st, false, "only in the call tree (3); + - X also in the flame graph (4)");
 }
 
 void (*actions_stack(enum action action))(struct ui_state *st, uint32_t code)

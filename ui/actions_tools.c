@@ -59,7 +59,7 @@ static void annotate(struct ui_state *st, uint32_t code)
 	uint32_t function = view_function(st);
 
 	if (function == FOLD_NONE)
-		ui_state_say(st, false, "no function is selected (1 lists them)");
+		ui_state_say(st, false, "no function selected (1 lists them)");
 	else
 		view_annotate_open(st, st->shown->functions[function].id,
 				   st->shown->functions[function].name.str);
@@ -84,9 +84,9 @@ static void by_thread(struct ui_state *st, uint32_t code)
 	/* A view of stacks stays shown. */
 	navigate_to(st, stacks ? st->view : VIEW_PROCESSES);
 	ui_state_say(st, false,
-		     !st->by_thread ? "the processes (H: their threads)"
-		     : stacks	    ? "split by thread (H: no longer)"
-			      : "the threads, each with its samples (H: processes, 1: functions)");
+		     !st->by_thread ? "showing processes (H: threads)"
+		     : stacks	    ? "split by thread (H: merge)"
+				    : "showing threads (H: processes, 1: functions)");
 }
 
 static void fold_threads(struct ui_state *st, uint32_t code)
@@ -95,8 +95,9 @@ static void fold_threads(struct ui_state *st, uint32_t code)
 	st->lists[VIEW_PROCESSES].pinned = false;
 	table_rebuild(st, st->view);
 	ui_state_say(st, false,
-		     st->fold_threads ? "threads with names alike are one: worker-* (H lists them)"
-				      : "each thread has its own name");
+		     st->fold_threads ? "threads merged by name: worker-* (H lists "
+					"them)"
+				      : "thread names are not merged");
 }
 
 static void copy(struct ui_state *st, uint32_t code)
@@ -108,7 +109,7 @@ static void copy(struct ui_state *st, uint32_t code)
 	if (*name)
 		ui_state_say(st, false, "copied: %s", name);
 	else
-		ui_state_say(st, false, "nothing here to copy");
+		ui_state_say(st, false, "nothing to copy");
 }
 
 static void pick_columns(struct ui_state *st, uint32_t code)

@@ -83,9 +83,9 @@ void command_run(struct ui_state *st, const char *text)
 	if (command && (arg[0] || command->alone))
 		command->run(st, arg);
 	else if (command && !action)
-		ui_state_say(st, true, "%s needs a word after it: %s", name, command->argument);
+		ui_state_say(st, true, "%s needs an argument: %s", name, command->argument);
 	else if (action && arg[0])
-		ui_state_say(st, true, "%s takes nothing after it", name);
+		ui_state_say(st, true, "%s takes no argument", name);
 	else if (action)
 		actions_do(st, action, K_ENTER);
 	else

@@ -67,7 +67,7 @@ static void run_sort(struct ui_state *st, const char *arg)
 		table_rebuild(st, st->view);
 		return;
 	}
-	ui_state_say(st, true, "this view has no column %s (F6 lists what it has)", arg);
+	ui_state_say(st, true, "unknown column '%s' (F6 lists them)", arg);
 }
 
 static void run_hz(struct ui_state *st, const char *arg)
@@ -76,7 +76,7 @@ static void run_hz(struct ui_state *st, const char *arg)
 	double hz = strtod(arg, &end);
 
 	if (end == arg || *end || !(hz >= 1) || !isfinite(hz)) {
-		ui_state_say(st, true, "hz %s: not a frequency", arg);
+		ui_state_say(st, true, "invalid frequency '%s'", arg);
 		return;
 	}
 	if (!st->latest)
@@ -97,7 +97,7 @@ static void run_pid(struct ui_state *st, const char *arg)
 		navigate_into_process(st, st->shown->processes[i].id);
 		return;
 	}
-	ui_state_say(st, true, "pid %s: no samples of such a process here", arg);
+	ui_state_say(st, true, "no samples of pid %s", arg);
 }
 
 static const char *pid_word(const struct ui_state *st, const char *before, unsigned int i,
@@ -117,7 +117,7 @@ static void run_cgroup(struct ui_state *st, const char *arg)
 	folds_forget_baseline(st->folds);
 	table_rebuild(st, st->view);
 	if (!*arg)
-		ui_state_say(st, false, "all cgroups");
+		ui_state_say(st, false, "showing all cgroups");
 }
 
 static const char *cgroup_word(const struct ui_state *st, const char *before, unsigned int i,
@@ -152,7 +152,7 @@ static void run_limit(struct ui_state *st, const char *arg)
 	double pct;
 
 	if (typed_number(arg, 0, 100, &pct)) {
-		ui_state_say(st, true, "the limit is 0 to 100 percent of all samples");
+		ui_state_say(st, true, "invalid limit: must be 0 to 100 percent");
 		return;
 	}
 	st->percent_limit = pct;
@@ -164,7 +164,7 @@ static void run_delay(struct ui_state *st, const char *arg)
 	double seconds;
 
 	if (typed_number(arg, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX, &seconds)) {
-		ui_state_say(st, true, "the delay is %g to %g seconds", NUMBER_DELAY_MIN,
+		ui_state_say(st, true, "invalid delay: must be %g to %g seconds", NUMBER_DELAY_MIN,
 			     NUMBER_DELAY_MAX);
 		return;
 	}
@@ -185,11 +185,11 @@ static void run_theme(struct ui_state *st, const char *arg)
 
 	if (theme < 0) {
 		ui_state_say(st, true,
-			     "theme %s: there are default, 256, light, color-blind and mono", arg);
+			     "unknown theme '%s': default, 256, light, color-blind or mono", arg);
 		return;
 	}
 	st->theme = theme;
-	ui_state_say(st, false, "theme %s (W keeps it)", theme_name((enum theme)theme));
+	ui_state_say(st, false, "theme %s (W saves it)", theme_name((enum theme)theme));
 }
 
 static const char *switch_word(const struct ui_state *st, const char *before, unsigned int i,
@@ -202,13 +202,13 @@ static const char *switch_word(const struct ui_state *st, const char *before, un
 static void run_mouse(struct ui_state *st, const char *arg)
 {
 	if (*arg && strcmp(arg, "on") && strcmp(arg, "off")) {
-		ui_state_say(st, true, "mouse %s: on or off", arg);
+		ui_state_say(st, true, "invalid value '%s': on or off", arg);
 		return;
 	}
 	st->mouse = *arg ? !strcmp(arg, "on") : !st->mouse;
 	ui_state_say(st, false,
-		     st->mouse ? "the mouse clicks here; Shift-drag selects text"
-			       : "the mouse is the terminal's, to select text with");
+		     st->mouse ? "mouse on; Shift-drag selects text"
+			       : "mouse off: terminal selects text");
 }
 
 /* Columns by their names, in any order; without a word as the width permits. */
@@ -218,8 +218,7 @@ static void run_columns(struct ui_state *st, const char *arg)
 	uint32_t columns = columns_parse(v, arg);
 
 	if (!columns && strcmp(arg, "automatic"))
-		ui_state_say(st, true, "columns %s: this view has none of these (c lists them)",
-			     arg);
+		ui_state_say(st, true, "unknown columns '%s' (c lists them)", arg);
 	else
 		ui_state_list(st)->columns = columns;
 }
@@ -257,7 +256,7 @@ static void run_call_graph(struct ui_state *st, const char *arg)
 			sampler_set_call_graph(st->sampler, (enum call_graph)i);
 			return;
 		}
-	ui_state_say(st, true, "call-graph %s: not one of dwarf, fp, off", arg);
+	ui_state_say(st, true, "unknown call graph '%s': dwarf, fp or off", arg);
 }
 
 static void run_stack_size(struct ui_state *st, const char *arg)
@@ -265,7 +264,7 @@ static void run_stack_size(struct ui_state *st, const char *arg)
 	uint64_t size;
 
 	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size))
-		ui_state_say(st, true, "stack-size %s: not a size up to %u", arg,
+		ui_state_say(st, true, "invalid stack size '%s': must be at most %u", arg,
 			     SAMPLER_STACK_SIZE_MAX);
 	else
 		sampler_set_stack_size(st->sampler, (uint32_t)size);
@@ -276,7 +275,7 @@ static void run_ring(struct ui_state *st, const char *arg)
 	uint64_t size;
 
 	if (number_size(arg, 256u << 20, &size) || size < 4096)
-		ui_state_say(st, true, "ring %s: not a size from 4K to 256M", arg);
+		ui_state_say(st, true, "invalid ring size '%s': must be 4K to 256M", arg);
 	else
 		sampler_set_ring_size(st->sampler, size);
 }

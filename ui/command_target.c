@@ -18,9 +18,9 @@ static const struct kind {
 	{ "system", NULL, TARGET_SYSTEM },
 	{ "pid", "processes, as in: pid 1234,5678", TARGET_PIDS },
 	{ "tid", "threads, as in: tid 1234,5678", TARGET_TIDS },
-	{ "user", "a user's name or number", TARGET_USER },
+	{ "user", "a user name or number", TARGET_USER },
 	{ "cgroup", "a path below the cgroup mount", TARGET_CGROUP },
-	{ "name", "an expression, as in: name ^nginx$", TARGET_NAME },
+	{ "name", "a regex, as in: name ^nginx$", TARGET_NAME },
 	{ "command", NULL, TARGET_COMMAND },
 };
 
@@ -115,13 +115,14 @@ void command_target(struct ui_state *st, const char *arg)
 	pid_t *pids = NULL;
 
 	if (!kind) {
-		ui_state_say(st, true, "target %s: system, pid, tid, user, cgroup, name or command",
+		ui_state_say(st, true,
+			     "unknown target '%s': system, pid, tid, user, cgroup, name or command",
 			     arg);
 		return;
 	}
 	spec.target = kind->target;
 	if (!kind->value && *value)
-		ui_state_say(st, true, "target %s takes nothing after it", kind->name);
+		ui_state_say(st, true, "target %s takes no argument", kind->name);
 	else if (kind->value && (!*value || !take_value(st, &spec, &pids, value)))
 		ui_state_say(st, true, "target %s needs %s", kind->name, kind->value);
 	else
@@ -137,7 +138,7 @@ void command_cpus(struct ui_state *st, const char *arg)
 	if (!strcmp(arg, "all"))
 		sampler_set_cpus(st->sampler, NULL, 0);
 	else if (number_cpus(arg, &cpus, &nr))
-		ui_state_say(st, true, "cpus %s: not a list as 0-3,5, nor all", arg);
+		ui_state_say(st, true, "invalid CPU list '%s': as in 0-3,5, or all", arg);
 	else
 		sampler_set_cpus(st->sampler, cpus, nr);
 	free(cpus);

@@ -358,6 +358,6 @@ void dialog_draw(struct ui_state *st, struct canvas *c)
 			   width, d->top + i == d->cursor);
 	if (!d->nr_shown)
 		canvas_elide(c, row + 2, col + 6, inner - 4,
-			     TEXT("nothing matches; Enter tries it as typed"),
+			     TEXT("no match; Enter tries the text as typed"),
 			     (struct style){ ROLE_WARN, 0 });
 }

@@ -32,7 +32,7 @@ static void fill(struct ui_state *st)
 	entry->value = AUTOMATIC;
 	entry->used = !st->lists[st->view].columns;
 	snprintf(entry->name, sizeof(entry->name), "automatic");
-	snprintf(entry->detail, sizeof(entry->detail), "as many as the screen is wide for");
+	snprintf(entry->detail, sizeof(entry->detail), "as many as fit the screen");
 	for (int i = 0; i < v->nr_columns; i++) {
 		char name[COLUMNS_NAME_MAX];
 
@@ -70,7 +70,7 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 const struct dialog_ops dialog_columns = {
 	.title = "Columns",
 	.hint = "type to filter",
-	.foot = "Enter shows or hides one; W keeps them; Esc closes",
+	.foot = "Enter show or hide   W save   Esc close",
 	.fill = fill,
 	.use = use,
 };

@@ -56,7 +56,7 @@ static void add_state(struct ui_state *st, const struct sampler_event_state *sta
 	else
 		snprintf(entry->detail, sizeof(entry->detail), "%s%s",
 			 state->info->description ? state->info->description : "",
-			 state->code == UNKNOWN && !entry->used ? " (being looked at)" : "");
+			 state->code == UNKNOWN && !entry->used ? " (probing)" : "");
 }
 
 /* What is sampled now, by the keys that turn it on and off; their names have their modifiers. */
@@ -143,7 +143,7 @@ static void toggle(struct ui_state *st, const struct event *more, uint32_t nr_mo
 	}
 	nr = others(st, UINT32_MAX, events);
 	if (nr + nr_more > EVENTS_MAX) {
-		ui_state_say(st, true, "no more than %d events at a time", EVENTS_MAX);
+		ui_state_say(st, true, "too many events: at most %d", EVENTS_MAX);
 		return;
 	}
 	for (uint32_t i = 0; i < nr_more; i++) {
@@ -152,7 +152,7 @@ static void toggle(struct ui_state *st, const struct event *more, uint32_t nr_mo
 		events[nr + i].group += more[i].group ? EVENTS_MAX : 0;
 	}
 	sampler_set_events(st->sampler, events, nr + nr_more);
-	ui_state_say(st, false, "%s is sampled, too (E shows it)", more->name);
+	ui_state_say(st, false, "also sampling %s (E shows it)", more->name);
 }
 
 /* The levels that were chosen, as modifiers of @size bytes of a name. */
@@ -293,7 +293,7 @@ static bool key(struct ui_state *st, uint32_t code)
 const struct dialog_ops dialog_events = {
 	.title = "F7 Event",
 	.hint = "type to filter, or a name such as cycles:u or {cycles,instructions}",
-	.foot = "Enter use   Tab add or take out   1-9 on, off   Esc close",
+	.foot = "Enter use   Tab add or remove   1-9 on, off   Esc close",
 	.status = status,
 	.key = key,
 	.can_add = true,

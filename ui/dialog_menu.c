@@ -40,7 +40,7 @@ static void add_reason(struct ui_state *st)
 	snprintf(entry->detail, sizeof(entry->detail), "%s", f->reason);
 	if (!f->fix || !*f->fix || !(entry = dialog_add(&st->dialog)))
 		return;
-	snprintf(entry->name, sizeof(entry->name), "what would help");
+	snprintf(entry->name, sizeof(entry->name), "how to fix it");
 	snprintf(entry->detail, sizeof(entry->detail), "%s", f->fix);
 }
 
@@ -58,7 +58,7 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 	enum action action = entry ? (enum action)entry->value : ACT_NONE;
 
 	if (!entry) {
-		ui_state_say(st, true, "nothing that can be done is called that");
+		ui_state_say(st, true, "no matching action");
 		return false;
 	}
 	if (action == ACT_NONE) {
@@ -96,9 +96,9 @@ static bool key(struct ui_state *st, uint32_t code)
 }
 
 const struct dialog_ops dialog_menu = {
-	.title = "m What to do with this row",
-	.hint = "a key on the left does it; / filters",
-	.foot = "Enter does what the cursor is on   Esc closes",
+	.title = "m Actions of this row",
+	.hint = "press a key on the left; / filters",
+	.foot = "Enter run the selected action   Esc close",
 	.key = key,
 	.fill = fill,
 	.use = use,

@@ -47,8 +47,8 @@ static void add_frequency(struct ui_state *st, double hz, const char *note)
 
 static void fill_frequencies(struct ui_state *st)
 {
-	static const char *const notes[] = { "always on",   "", "", "",
-					     "the default", "", "", "for short use" };
+	static const char *const notes[] = { "always on", "", "", "",
+					     "default",	  "", "", "short runs only" };
 	double want = ui_state_want_hz(st);
 	const double *ladder;
 	size_t nr = rate_ladder(&ladder);
@@ -79,7 +79,7 @@ static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry,
 	if (st->dialog.line.size && end != text) {
 		end += strspn(end, " Hhz");
 		if (*end || !(hz >= 1) || !(hz <= 1e6)) {
-			ui_state_say(st, true, "a frequency is 1 to %.0f Hz",
+			ui_state_say(st, true, "invalid frequency: must be 1 to %.0f Hz",
 				     limit > 0 ? limit : 1e6);
 			return false;
 		}
@@ -101,8 +101,8 @@ static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry,
 
 const struct dialog_ops dialog_frequency = {
 	.title = "F8 Frequency",
-	.hint = "type your own, in Hz",
-	.foot = "Primes stay out of step with timers.   [ lower  ] higher, without this list",
+	.hint = "or type a frequency in Hz",
+	.foot = "Primes stay out of step with timers   [ lower   ] higher, without this list",
 	.fill = fill_frequencies,
 	.use = use_frequency,
 };
@@ -153,7 +153,7 @@ static void fill_processes(struct ui_state *st)
 static bool use_process(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
 	if (!entry) {
-		ui_state_say(st, true, "no process with samples is called that");
+		ui_state_say(st, true, "no matching process");
 		return false;
 	}
 	if (entry->value == UINT64_MAX)

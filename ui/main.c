@@ -187,7 +187,7 @@ static int end_recording(const struct options *o, struct sampler *s, int code, s
 	}
 	err_set(&note, 0, "%s: %llu samples, %.1f MiB%s", o->config.record,
 		(unsigned long long)r.nr_samples, (double)r.bytes / (1 << 20),
-		r.nr_dropped ? "; the disk was too slow for all: proftop --replay tells how many"
+		r.nr_dropped ? "; samples were lost, the disk was too slow: see proftop --replay"
 			     : "");
 	complain(&note);
 	return code;
@@ -269,7 +269,7 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 	/* Not to be read: said, and left out. */
 	if (code) {
 		complain(e);
-		snprintf(o->remark, sizeof(o->remark), "settings left out: %.200s", e->text);
+		snprintf(o->remark, sizeof(o->remark), "settings ignored: %.200s", e->text);
 		o->config.remark = o->remark;
 		e->text[0] = '\0';
 	}
@@ -393,9 +393,8 @@ static int run(struct options *o, unsigned int closed, struct err *e)
 
 	if (closed & 1U << STDOUT_FILENO) {
 		err_set(e, -EBADF,
-			"standard output is closed: nowhere to print to\n"
-			"  run it in a terminal, or send the output somewhere, as in "
-			"'proftop -b -n 1 >file'");
+			"standard output is closed\n  run it in a terminal, or redirect the "
+			"output, as in 'proftop -b -n 1 >file'");
 		return EXIT_FAILED;
 	}
 	if (o->action == OPTIONS_PRINT_CONFIG)

@@ -44,8 +44,8 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 static struct safe_text hint_of(const struct prompt *p)
 {
 	if (p->kind == PROMPT_FILTER)
-		return TEXT("text or regex; ! first hides what matches");
-	return p->before[0] ? TEXT("text or regex; Enter: the same once more")
+		return TEXT("text or regex; a leading ! hides matches");
+	return p->before[0] ? TEXT("text or regex; Enter repeats the last search")
 			    : TEXT("text or regex; then n next, N previous");
 }
 
@@ -90,11 +90,11 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	if (p->kind == PROMPT_COMMAND)
 		draw_candidates(p, c, row, col + 2);
 	else if (text && m->bad && p->line.size)
-		canvas_text(c, row, col + 2, c->cols, TEXT("not a regex: taken literally"),
+		canvas_text(c, row, col + 2, c->cols, TEXT("invalid regex: used as plain text"),
 			    (struct style){ ROLE_WARN, 0 });
 	else if (missing)
 		canvas_text(c, row, col + 2, c->cols,
-			    p->missed ? TEXT("not found") : TEXT("nothing matches"),
+			    p->missed ? TEXT("not found") : TEXT("no match"),
 			    (struct style){ ROLE_WARN, 0 });
 	else if (text && !p->line.size)
 		canvas_text(c, row, col + 2, c->cols, hint_of(p), (struct style){ ROLE_DIM, 0 });

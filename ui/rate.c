@@ -33,7 +33,7 @@ static void slower(struct ui_state *st)
 			return;
 		}
 	}
-	ui_state_say(st, false, "%.0f Hz is the lowest here (f takes any)", want);
+	ui_state_say(st, false, "%.0f Hz is the lowest step (f takes any)", want);
 }
 
 static void faster(struct ui_state *st)
@@ -45,13 +45,13 @@ static void faster(struct ui_state *st)
 			continue;
 		if (max > 0 && ladder[i] > max) {
 			ui_state_say(st, true,
-				     "kernel.perf_event_max_sample_rate is %.0f: no higher", max);
+				     "already at kernel.perf_event_max_sample_rate (%.0f Hz)", max);
 			return;
 		}
 		rate_set(st, want > 0 ? ladder[i] : 997);
 		return;
 	}
-	ui_state_say(st, false, "%.0f Hz is the highest here (f takes any)", want);
+	ui_state_say(st, false, "%.0f Hz is the highest step (f takes any)", want);
 }
 
 void rate_step(struct ui_state *st, bool up)

@@ -61,7 +61,7 @@ static void notice_text(const struct ui_state *st, char *buf, size_t size)
 
 	*buf = '\0';
 	if (n && n->control == NOTICE_NONE)
-		text_format(buf, size, "! %.*s (7 tells more)", clause(n->text), n->text);
+		text_format(buf, size, "! %.*s (see 7)", clause(n->text), n->text);
 	else if (n)
 		text_format(buf, size, "! %.*s (A: %.*s)", clause(n->text), n->text, clause(n->fix),
 			    n->fix);

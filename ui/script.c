@@ -131,7 +131,7 @@ static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, st
 
 	while (!st->quit && (step = script_next(&keys)).kind != SCRIPT_END) {
 		if (step.kind == SCRIPT_TICK && !wait_profile(st, TICK_MS))
-			return err_set(e, -ETIMEDOUT, "--script: no profile came for <tick>");
+			return err_set(e, -ETIMEDOUT, "--script: timeout: no profile for <tick>");
 		if (step.kind == SCRIPT_SIZE && canvas_resize(c, step.rows, step.cols))
 			return err_set(e, -ENOMEM, "out of memory for the screen");
 		if (step.kind == SCRIPT_KEY)
@@ -175,7 +175,7 @@ int script_run(struct sampler *s, const struct ui_config *app, const struct scri
 	if (code)
 		err_set(e, code, "out of memory for the screen");
 	else if (!wait_profile(&st, FIRST_MS))
-		code = err_set(e, -ETIMEDOUT, "--script: no profile came");
+		code = err_set(e, -ETIMEDOUT, "--script: timeout: no profile");
 	if (!code) {
 		screen_draw(&st, &c);
 		code = run_steps(&st, &c, config->keys, e);

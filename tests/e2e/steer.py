@@ -119,7 +119,7 @@ def test_drill():
     if not ROW.search(t.screen()):
         wrong("the table was lost with the focus", t.screen())
     t.press("5")
-    t.expect("dumps of 32768 bytes", "larger dumps")
+    t.expect("stack copies of 32768 bytes", "larger copies")
     t.press("1")
     t.press("Esc")
     t.expect(f"sampling system{GAP}", "as before", 6)

@@ -27,7 +27,7 @@ def expect(what, process, why, fix, user=(), first=""):
     for ticks in 3, 10, 30:
         menu = screen(process, first + "<tick>" * ticks + "m", user)
         said = re.search(r"why it has no name +(\S.*?) *│", menu)
-        helps = re.search(r"what would help +(\S.*?) *│", menu)
+        helps = re.search(r"how to fix it +(\S.*?) *│", menu)
         if said and helps and said.group(1).startswith(why) and fix in helps.group(1):
             print(f"{what:<28} {said.group(1):<42} {helps.group(1)}")
             return

@@ -53,7 +53,7 @@ static void test_source(void **state)
 	setenv("EDITOR", " vi", 1);
 	press(&b, 'O');
 	assert_string_equal(b.st.edit.path, "");
-	assert_non_null(strstr(look(&b), "no source is known"));
+	assert_non_null(strstr(look(&b), "unknown source"));
 	model_take(&b.st, profile_with_lines());
 	press(&b, 'j');
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].selected, 12);
@@ -99,7 +99,7 @@ static void test_menu(void **state)
 	press(&b, 'x');
 	assert_non_null(strstr(look(&b), "no such key in this menu"));
 	press(&b, 'O');
-	assert_non_null(strstr(look(&b), "no source is known"));
+	assert_non_null(strstr(look(&b), "unknown source"));
 	press(&b, 'b');
 	assert_null(b.st.dialog.ops);
 	assert_int_equal(b.st.view, VIEW_CALLERS);
@@ -109,13 +109,13 @@ static void test_menu(void **state)
 	type(&b, "/editor");
 	press(&b, K_ENTER);
 	assert_non_null(b.st.dialog.ops);
-	assert_non_null(strstr(look(&b), "no source is known"));
+	assert_non_null(strstr(look(&b), "unknown source"));
 	press(&b, K_ESC);
 	assert_null(b.st.dialog.ops);
 	bench_fini(&b);
 }
 
-/* Of a row without a name the menu says why, and what would help. */
+/* Of a row without a name the menu says why, and how to fix it. */
 static void test_reason(void **state)
 {
 	struct profile *p = fake_profile(2, NULL);
@@ -134,11 +134,11 @@ static void test_reason(void **state)
 		press(&b, 'j');
 	press(&b, 'm');
 	assert_non_null(strstr(look(&b), "stripped: no symbols"));
-	type(&b, "/help");
+	type(&b, "/fix");
 	assert_non_null(strstr(look(&b), "install its debug symbols"));
 	press(&b, K_ENTER);
 	assert_null(b.st.dialog.ops);
-	assert_non_null(strstr(look(&b), "what would help: install"));
+	assert_non_null(strstr(look(&b), "how to fix it: install"));
 	bench_fini(&b);
 }
 

@@ -221,7 +221,7 @@ static void test_commands(void **state)
 	assert_true(b.st.scope.drilled);
 	assert_non_null(strstr(look(&b), "nginx[812]"));
 	run(&b, "pid 4");
-	assert_non_null(strstr(look(&b), "no samples of such a process"));
+	assert_non_null(strstr(look(&b), "no samples of pid 4"));
 	run(&b, "order module");
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].sort,
 			 view_functions_column(CONFIG_SORT_MODULE));
@@ -238,7 +238,7 @@ static void test_commands(void **state)
 	type(&b, ":event cyclesss\r");
 	assert_non_null(strstr(look(&b), "did you mean 'cycles'?"));
 	run(&b, "screen");
-	assert_non_null(strstr(look(&b), "needs a word"));
+	assert_non_null(strstr(look(&b), "needs an argument"));
 	assert_false(b.st.quit);
 	run(&b, "q");
 	assert_true(b.st.quit);

@@ -14,7 +14,7 @@ static const struct {
 	[CONFIG_SORT_TOTAL] = { "total", "share of samples with the function on the stack" },
 	[CONFIG_SORT_SYMBOL] = { "symbol", "name of the function" },
 	[CONFIG_SORT_MODULE] = { "module", "program, library or kernel module" },
-	[CONFIG_SORT_COMM] = { "comm", "process it ran in most" },
+	[CONFIG_SORT_COMM] = { "comm", "process with most of its samples" },
 };
 
 void ui_config_init(struct ui_config *config)

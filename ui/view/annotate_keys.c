@@ -118,7 +118,7 @@ static void open_line(struct ui_state *st, const struct row *row)
 	if (best != UINT32_MAX)
 		table_move_to(st, best);
 	else
-		ui_state_say(st, false, "no instruction is of this line");
+		ui_state_say(st, false, "no instructions for this line");
 }
 
 void view_annotate_follow(struct ui_state *st)
@@ -138,15 +138,15 @@ void view_annotate_follow(struct ui_state *st)
 	insn = &l->insns[row->index];
 	if (insn->target != LISTING_NONE) {
 		if (!go_to(st, insn->target))
-			ui_state_say(st, false, "where it jumps to is hidden by the filter");
+			ui_state_say(st, false, "the target of the jump is hidden by the filter");
 	} else if (insn->callee != LISTING_NONE) {
 		name = strchr(listing_text(l, insn->text), ' ');
 		enter(st, insn->callee, name ? name + strspn(name, " ") : "?");
 	} else if (insn->call || insn->jump) {
 		ui_state_say(st, false,
-			     "where it goes is only known when it runs (b shows callees)");
+			     "indirect: target known at run time only (b shows callees)");
 	} else {
-		ui_state_say(st, false, "no jump and no call: nothing to follow");
+		ui_state_say(st, false, "not a jump or call: nothing to follow");
 	}
 }
 
@@ -186,8 +186,8 @@ void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
 {
 	static const char *const said[ANNOTATE_NR_MODES] = {
 		[ANNOTATE_BOTH] = "source and assembly",
-		[ANNOTATE_SOURCE] = "source alone: what each line has of the samples",
-		[ANNOTATE_ASSEMBLY] = "assembly alone",
+		[ANNOTATE_SOURCE] = "source only: samples by line",
+		[ANNOTATE_ASSEMBLY] = "assembly only",
 	};
 	const struct listing *l = annotate_listing(st);
 	struct list *list = &st->lists[VIEW_ANNOTATE];
@@ -196,10 +196,10 @@ void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
 	bool known = row && annotate_source(st, row, &file, &line);
 
 	if (l && !l->nr_files) {
-		ui_state_say(st, false, "assembly is all there is: %s",
+		ui_state_say(st, false, "only assembly: %s",
 			     l->no_source ? l->no_source
 			     : l->why	  ? l->why
-					  : "no lines are known");
+					  : "no line information");
 		return;
 	}
 	/* The cursor stays with what it is about. */

@@ -165,9 +165,9 @@ static void next_colours(struct ui_state *st)
 	s->by_module = !view_flame_shows_change(st) && !s->by_module;
 	s->by_change = change;
 	ui_state_say(st, false,
-		     change	    ? "colours tell what rose and what fell"
-		     : s->by_module ? "one colour for each module (few are alike)"
-				    : "one colour for each kind of code");
+		     change	    ? "coloured by change"
+		     : s->by_module ? "coloured by module"
+				    : "coloured by kind of code");
 }
 
 bool view_flame_act(struct ui_state *st, enum action action, uint32_t code)

@@ -124,7 +124,8 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 		value = text_format(buf, sizeof(buf), brief ? "got %s" : "fixed period, got %s Hz",
 				    got);
 	else if (hz != ev->want_hz)
-		value = text_format(buf, sizeof(buf), "%s Hz asked", format_count(want, hz).str);
+		value = text_format(buf, sizeof(buf), "%s Hz requested",
+				    format_count(want, hz).str);
 	else
 		value = text_format(buf, sizeof(buf), "%s Hz, got %s%s", format_count(want, hz).str,
 				    got, behind ? "!" : "");

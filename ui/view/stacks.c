@@ -18,13 +18,13 @@ void stacks_turn(struct ui_state *st, enum action action)
 	if (action == ACT_INVERT) {
 		s->bottom_up = !s->bottom_up;
 		ui_state_say(st, false,
-			     s->bottom_up ? "bottom-up: below each function those that called it"
-					  : "top-down: below each function those that it called");
+			     s->bottom_up ? "bottom-up: callers below each function"
+					  : "top-down: callees below each function");
 	} else {
 		s->fold_recursion = !s->fold_recursion;
 		ui_state_say(st, false,
-			     s->fold_recursion ? "recursion is folded: back to where it began"
-					       : "every recursive call is shown");
+			     s->fold_recursion ? "recursive calls folded"
+					       : "recursive calls shown");
 	}
 	st->lists[st->view].pinned = false;
 	table_rebuild(st, st->view);

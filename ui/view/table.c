@@ -283,11 +283,10 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static 64
 	if (!st->shown)
 		return TEXT("waiting for the first samples");
 	if (folds_is_late(st))
-		return text_format(buf, 64, "counting %s different stacks",
+		return text_format(buf, 64, "folding %s stacks",
 				   format_count(n, st->shown->nr_stacks).str);
 	if (st->lists[st->view].nr_hidden)
-		return TEXT("nothing passes filter and limit (Esc clears the filter, L sets the "
-			    "limit)");
+		return TEXT("no row matches (Esc clears the filter, L sets the limit)");
 	if (view_of(st->view)->empty.size)
 		return view_of(st->view)->empty;
 	if (!st->shown->sampling)
@@ -311,7 +310,7 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
 	    st->lists[st->view].nr_hidden || view_of(st->view)->empty.size)
 		return;
 	foot_text(&f, TEXT("Why"), ui_clean(buf, sizeof(buf), n->text).str);
-	foot_text(&f, TEXT("Cure"),
+	foot_text(&f, TEXT("Fix"),
 		  n->fix[0] ? ui_clean(buf, sizeof(buf), n->fix).str : "none needed");
 }
 

@@ -320,7 +320,7 @@ static const struct view_column columns[] = {
 		      .compare = by_address,
 		      .draw = draw_address },
 	[OFFSET] = { .title = TEXT("OFFSET"),
-		     .help = "in the function; of source, the number of the line",
+		     .help = "offset in the function; of source, the line number",
 		     .width = 8,
 		     .right = true,
 		     .ascending = true,
@@ -363,7 +363,7 @@ static void foot_code(const struct listing *l, struct foot *f)
 	if (l->why)
 		foot_text(f, TEXT("Code"), l->why);
 	if (l->why && l->fix)
-		foot_text(f, TEXT("Cure"), l->fix);
+		foot_text(f, TEXT("Fix"), l->fix);
 	if (!l->why && l->origin)
 		foot_text(f, TEXT("Code"), l->origin);
 }

@@ -87,7 +87,7 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 static struct safe_text name_of(const struct ui_state *st, const struct row *row)
 {
-	return row->index == FOLD_NONE ? TEXT("(nothing: the stack begins here)")
+	return row->index == FOLD_NONE ? TEXT("(none: the stack starts here)")
 				       : st->shown->functions[row->index].name;
 }
 
@@ -161,8 +161,8 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	if (!c || !(c->recursive > 0))
 		return 0;
 	text_format(buf, sizeof(buf),
-		    "%s%% of all samples have it more than once, up to %u times; each counts for "
-		    "its outermost caller and its innermost callee",
+		    "in %s%% of all samples, up to %u times; counted with the outermost caller and "
+		    "the innermost callee",
 		    format_percent(share, c->recursive / c->all_weight).str, c->depth_max);
 	foot_text(f, TEXT("recursive"), buf);
 	return f->used;

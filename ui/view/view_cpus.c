@@ -255,33 +255,33 @@ static const struct view_column columns[] = {
 		  .from = 110,
 		  .draw = draw_bar },
 	[BUSY] = { .title = TEXT("BUSY"),
-		   .help = "share of the tick that it was not idle",
+		   .help = "share of the tick that was not idle",
 		   .width = 5,
 		   .right = true,
 		   .compare = by_busy,
 		   .draw = draw_busy },
 	[KERNEL] = { .title = TEXT("SYS"),
-		     .help = "share of its samples that were in the kernel",
+		     .help = "share of samples in the kernel",
 		     .width = 5,
 		     .from = 84,
 		     .right = true,
 		     .compare = by_kernel,
 		     .draw = draw_kernel },
 	[RATE] = { .title = TEXT("GOT/s"),
-		   .help = "samples a second, all events",
+		   .help = "samples per second, all events",
 		   .width = 8,
 		   .right = true,
 		   .compare = by_samples,
 		   .draw = draw_rate },
 	[LOST] = { .title = TEXT("LOST"),
-		   .help = "samples lost by the kernel: in the tick, and of how many ever",
+		   .help = "samples lost by the kernel: in the tick, and in total",
 		   .width = 8,
 		   .wide = 16,
 		   .right = true,
 		   .compare = by_lost,
 		   .draw = draw_lost },
 	[THROTTLED] = { .title = TEXT("THROTTLED"),
-			.help = "times that an event was paused",
+			.help = "times an event was paused",
 			.width = 10,
 			.wide = 12,
 			.from = 50,
@@ -289,27 +289,27 @@ static const struct view_column columns[] = {
 			.compare = by_throttled,
 			.draw = draw_throttled },
 	[PAUSED] = { .title = TEXT("PAUSED"),
-		     .help = "time that events were paused in the tick",
+		     .help = "time events were paused in the tick",
 		     .width = 8,
 		     .from = 120,
 		     .right = true,
 		     .compare = by_paused,
 		     .draw = draw_paused },
 	[RING] = { .title = TEXT("RING"),
-		   .help = "the fullest that the ring was",
+		   .help = "highest fill of the ring",
 		   .width = 6,
 		   .right = true,
 		   .compare = by_ring,
 		   .draw = draw_ring },
 	[LAG] = { .title = TEXT("LAG"),
-		  .help = "the longest that a sample waited for its thread",
+		  .help = "longest wait of a sample for its thread",
 		  .width = 7,
 		  .from = 76,
 		  .right = true,
 		  .compare = by_lag,
 		  .draw = draw_lag },
 	[HOTTEST] = { .title = TEXT("HOTTEST NOW"),
-		      .help = "the function it was in most in the tick, and at least how much",
+		      .help = "hottest function of the tick, and at least how hot",
 		      .from = 62,
 		      .ascending = true,
 		      .compare = by_hottest,
@@ -449,7 +449,7 @@ static void foot_images(struct words *w, const struct profile_images *i)
 	say(w, "; %s objects in %s of %s", format_count(n, (double)i->nr).str,
 	    format_memory(is, i->memory >> 10).str, format_memory(may, i->memory_max >> 10).str);
 	if (i->nr_evicted)
-		say(w, ", %s left for want of room", format_count(n, (double)i->nr_evicted).str);
+		say(w, ", %s evicted", format_count(n, (double)i->nr_evicted).str);
 }
 
 /* Each event on the selected CPU, in the tick. */
@@ -489,7 +489,7 @@ static void foot_sampling(struct foot *f, const struct ui_state *st, const struc
 
 	say(&w, "stacks %s", profile_call_graph_name(p->call_graph));
 	if (p->stack_size)
-		say(&w, ", dumps of %u bytes", p->stack_size);
+		say(&w, ", stack copies of %u bytes", p->stack_size);
 	if (p->ring_size)
 		say(&w, "; rings of %s KiB", format_count(n, (double)(p->ring_size >> 10)).str);
 	if (p->ring_wanted > p->ring_size)

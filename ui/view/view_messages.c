@@ -110,7 +110,7 @@ enum { COUNT, FIRST, LAST, KEY, WHAT };
 
 static const struct view_column columns[] = {
 	[COUNT] = { .title = TEXT("COUNT"),
-		    .help = "times, or samples; grave ones (!) first",
+		    .help = "times, or samples; most severe (!) first",
 		    .width = 9,
 		    .right = true,
 		    .compare = by_count,
@@ -130,9 +130,9 @@ static const struct view_column columns[] = {
 		   .right = true,
 		   .compare = by_last,
 		   .draw = draw_last },
-	[KEY] = { .title = TEXT("CURE"), .help = "Enter takes it", .width = 5, .draw = draw_fix },
+	[KEY] = { .title = TEXT("CURE"), .help = "Enter applies it", .width = 5, .draw = draw_fix },
 	[WHAT] = { .title = TEXT("MESSAGE"),
-		   .help = "what happened, the worst first",
+		   .help = "message, most severe first",
 		   .compare = by_severity,
 		   .draw = draw_text },
 };
@@ -167,9 +167,9 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	if (!m)
 		return 0;
 	foot_text(f, TEXT("What"), m->text);
-	foot_text(f, TEXT("Cure"), m->fix[0] ? m->fix : "none needed");
+	foot_text(f, TEXT("Fix"), m->fix[0] ? m->fix : "none needed");
 	if (m->control != NOTICE_NONE)
-		foot_line(f, TEXT("Enter"), TEXT("applies the fix: what it says first"));
+		foot_line(f, TEXT("Enter"), TEXT("apply the suggested fix"));
 	return f->used;
 }
 
@@ -179,7 +179,7 @@ static const char *copied(const struct ui_state *st, const struct row *row,
 	return message_of(st, row)->text;
 }
 
-static const struct view_label labels[] = { { ACT_OPEN, "Cure" }, { ACT_NONE, NULL } };
+static const struct view_label labels[] = { { ACT_OPEN, "Fix" }, { ACT_NONE, NULL } };
 
 const struct view view_messages = {
 	.title = TEXT("Messages"),
@@ -187,7 +187,7 @@ const struct view view_messages = {
 	.newest = true,
 	.unit = "message",
 	.labels = labels,
-	.empty = TEXT("nothing went wrong so far"),
+	.empty = TEXT("no problems so far"),
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
 	.sort_self = COUNT,

@@ -119,7 +119,7 @@ enum { SHARE, CHANGE, BAR, SAMPLES, NAMED, SYMBOLS, STATE, NAME, SOURCE };
 
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SELF%"),
-		    .help = "share of all samples that were in its code",
+		    .help = "share of all samples in its code",
 		    .width = 7,
 		    .right = true,
 		    .compare = common_by_total,
@@ -133,34 +133,34 @@ static const struct view_column columns[] = {
 		  .draw = draw_bar },
 	[SAMPLES] = COMMON_SAMPLES(9, 90),
 	[NAMED] = { .title = TEXT("NAMED"),
-		    .help = "share of its samples that have a name",
+		    .help = "share of its samples with a symbol",
 		    .width = 6,
 		    .right = true,
 		    .compare = by_named,
 		    .draw = draw_named },
 	[SYMBOLS] = { .title = TEXT("SYMBOLS"),
-		      .help = "names it has to give",
+		      .help = "symbols in it",
 		      .width = 9,
 		      .from = 110,
 		      .right = true,
 		      .compare = by_symbols,
 		      .draw = draw_symbols },
 	[STATE] = { .title = TEXT("STATE"),
-		    .help = "is it read?",
+		    .help = "state of loading",
 		    .width = 8,
 		    .from = 60,
 		    .ascending = true,
 		    .compare = by_state,
 		    .draw = draw_state },
 	[NAME] = { .title = TEXT("MODULE"),
-		   .help = "name of the file",
+		   .help = "file name",
 		   .width = 16,
 		   .wide = 24,
 		   .ascending = true,
 		   .compare = by_name,
 		   .draw = draw_name },
 	[SOURCE] = { .title = TEXT("NAMES FROM"),
-		     .help = "where names come from, or why there are none",
+		     .help = "source of the names, or why there are none",
 		     .from = 50,
 		     .ascending = true,
 		     .compare = by_source,
@@ -243,8 +243,8 @@ static void foot_memory(struct foot *f, const struct profile_module *m)
 		foot_line(f, TEXT("Memory"), size);
 	else
 		foot_line(f, TEXT("Memory"),
-			  text_format(buf, sizeof(buf), "%s; left %s times for want of room",
-				      size.str, format_count(times, m->nr_evicted).str));
+			  text_format(buf, sizeof(buf), "%s; evicted %s times", size.str,
+				      format_count(times, m->nr_evicted).str));
 }
 
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
@@ -260,14 +260,14 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 			      m->source[0] ? " from " : "", m->source, state_of(m).str));
 	if (m->state == PROFILE_MODULE_LOADING && m->permille)
 		foot_line(f, TEXT("Loading"),
-			  text_format(buf, sizeof(buf), "%s of it is read",
+			  text_format(buf, sizeof(buf), "%s loaded",
 				      format_share(n, m->permille / 1000.0).str));
 	if (m->memory >= 1024 || m->nr_evicted)
 		foot_memory(f, m);
 	if (m->reason[0])
 		foot_text(f, TEXT("Reason"), m->reason);
 	if (m->fix[0])
-		foot_text(f, TEXT("Cure"), m->fix);
+		foot_text(f, TEXT("Fix"), m->fix);
 	return f->used;
 }
 

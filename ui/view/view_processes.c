@@ -319,7 +319,7 @@ enum {
 /* Columns without a width share what is left. */
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SHARE%"),
-		    .help = "share of all samples; in the tree with what is below",
+		    .help = "share of all samples; in the tree with its children",
 		    .width = 7,
 		    .right = true,
 		    .compare = common_by_total,
@@ -459,7 +459,7 @@ static void fold(struct ui_state *st, const struct row *row, bool closed)
 {
 	if (row->parent && st->folds &&
 	    !folds_mark(st->folds, process_tree_mark(row->id), closed ? MARK_CLOSED : MARK_OPEN))
-		ui_state_say(st, true, "too much is folded by hand to remember more");
+		ui_state_say(st, true, "too many rows are folded by hand");
 	table_rebuild(st, VIEW_PROCESSES);
 }
 

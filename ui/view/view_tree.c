@@ -291,7 +291,7 @@ static void set_mark(struct ui_state *st, uint32_t n, enum folds_mark mark)
 	const struct folds_tree *t = rows_tree(st);
 
 	if (!folds_mark(st->folds, t->ids[n], mark))
-		ui_state_say(st, true, "too much is unfolded by hand to remember more");
+		ui_state_say(st, true, "too many rows are unfolded by hand");
 	if (mark == MARK_DEEP)
 		for (uint32_t i = n + 1; i < t->fold.nr_nodes; i++) {
 			uint32_t a = i;
