@@ -29,7 +29,7 @@
 
 struct replay {
 	struct perfdata *data;
-	int slots[256]; /* event of the file -> slot, -1: not counted */
+	int slots[256]; /* event of the file -> slot, or PIPELINE_EVENT_UNKNOWN, _LIMIT */
 	uint32_t nr_slots;
 	struct replay_cpu *cpus;
 	uint32_t nr_cpus;
@@ -45,7 +45,36 @@ struct replay {
 	uint32_t nr_named;     /* places up to here have been named, for replay_each */
 };
 
-/* The events of the file that have samples, in its order. */
+/* Return whether event @index is one of the EVENTS_MAX that have most samples. */
+static bool is_shown(const struct replay *r, uint32_t index)
+{
+	const struct perfdata_event *ev = perfdata_event(r->data, index);
+	uint32_t nr_before = 0;
+
+	for (uint32_t i = 0; i < r->nr_slots; i++) {
+		const struct perfdata_event *other = perfdata_event(r->data, i);
+
+		nr_before += !other->dummy && (other->nr_samples > ev->nr_samples ||
+					       (other->nr_samples == ev->nr_samples && i < index));
+	}
+	return nr_before < EVENTS_MAX;
+}
+
+/* Take the rate of the whole recording from an event that has one. */
+static void take_rate(struct sampler_config *config, const struct perfdata_event *ev)
+{
+	if (ev->event.read && !(ev->hz > 0) && !ev->period)
+		return;
+	config->hz = ev->hz;
+	config->period = ev->period;
+	/* The period of a clock is a rate. */
+	if (ev->event.clock && ev->period) {
+		config->hz = 1e9 / (double)ev->period;
+		config->period = 0;
+	}
+}
+
+/* Take the events of the file that have samples, in its order. */
 static void take_events(struct replay *r, struct sampler_config *config)
 {
 	config->nr_events = 0;
@@ -53,25 +82,17 @@ static void take_events(struct replay *r, struct sampler_config *config)
 	for (uint32_t i = 0; i < r->nr_slots; i++) {
 		const struct perfdata_event *ev = perfdata_event(r->data, i);
 
-		r->slots[i] = -1;
-		if (ev->dummy || config->nr_events == EVENTS_MAX)
+		r->slots[i] = ev->dummy ? PIPELINE_EVENT_UNKNOWN : PIPELINE_EVENT_LIMIT;
+		if (ev->dummy || !is_shown(r, i))
 			continue;
 		r->slots[i] = (int)config->nr_events;
 		config->events[config->nr_events++] = ev->event;
-		if (ev->event.read && !(ev->hz > 0) && !ev->period)
-			continue;
-		config->hz = ev->hz;
-		config->period = ev->period;
-		/* The period of a clock is a rate. */
-		if (ev->event.clock && ev->period) {
-			config->hz = 1e9 / (double)ev->period;
-			config->period = 0;
-		}
+		take_rate(config, ev);
 	}
 	event_groups_tidy(config->events, config->nr_events);
 }
 
-/* A recording without user stacks may be of any CPU. */
+/* A recording without copies of user stacks may be of any CPU. */
 static int check_machine(const struct replay *r, const char *path, struct err *e)
 {
 	const char *machine = perfdata_machine(r->data);
@@ -79,7 +100,7 @@ static int check_machine(const struct replay *r, const char *path, struct err *e
 	bool stacks = false;
 
 	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
-		stacks |= perfdata_event(r->data, i)->layout.regs_mask != 0;
+		stacks |= perfdata_event(r->data, i)->layout.sample_type & PERF_SAMPLE_STACK_USER;
 	if (!stacks || !*machine || replay_machine(r))
 		return 0;
 	text_sanitise(clean, sizeof(clean), machine, strlen(machine));
@@ -120,6 +141,11 @@ const struct kernel_identity *replay_kernel(const struct replay *r)
 	return perfdata_kernel(r->data);
 }
 
+const char *replay_note(const struct replay *r)
+{
+	return perfdata_note(r->data);
+}
+
 uint16_t replay_machine(const struct replay *r)
 {
 	return unwind_machine(perfdata_machine(r->data));
@@ -158,8 +184,8 @@ static int slot_of(void *ctx, uint64_t id)
 {
 	const struct replay *r = ctx;
 	int event = perfdata_event_of(r->data, id);
-
-	return event < 0 || (uint32_t)event >= r->nr_slots ? -1 : r->slots[event];
+	return event < 0 || (uint32_t)event >= r->nr_slots ? PIPELINE_EVENT_UNKNOWN
+							   : r->slots[event];
 }
 
 /* Read record @index. As record_decode(), or -EIO. */
@@ -168,8 +194,16 @@ static int read_record(struct replay *r, uint64_t index, const struct record_lay
 {
 	size_t size;
 	const uint8_t *bytes = perfdata_record(r->data, index, &size, layout);
+	int code = bytes ? record_decode(rec, *layout, bytes, size) : -EIO, event;
 
-	return bytes ? record_decode(rec, *layout, bytes, size) : -EIO;
+	/* A fixed period is not in each sample. */
+	if (!code && rec->type == PERF_RECORD_SAMPLE &&
+	    !((*layout)->sample_type & PERF_SAMPLE_PERIOD)) {
+		event = perfdata_event_of(r->data, rec->id);
+		if (event >= 0)
+			rec->sample.period = perfdata_event(r->data, (uint32_t)event)->period;
+	}
+	return code;
 }
 
 /* Find the sample's stack; what it lacks is loaded, until it lacks nothing more. */
@@ -297,8 +331,7 @@ static int walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 		const struct record_layout *layout;
 		struct record rec;
 		int bad = read_record(r, i, &layout, &rec);
-
-		if (bad == -EIO || (bad && bad != -ENOTSUP && rec.type == PERF_RECORD_SAMPLE))
+		if (bad == -EIO || (bad && rec.type == PERF_RECORD_SAMPLE))
 			pipeline_bad_record(&r->cpus[0].samples);
 		if (bad)
 			continue;
@@ -371,7 +404,6 @@ int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 		.nr_cpus = r->nr_cpus,
 		.span_ns = MAX(last - first, 1),
 		.nr_records = perfdata_nr_records(r->data),
-		.nr_bad = perfdata_nr_bad(r->data),
 		.unwind = unwind,
 		.out_of_memory = r->out_of_memory,
 	};

@@ -25,6 +25,8 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 bool replay_monotonic(const struct replay *r);
 /* The e_machine of the CPU that it was recorded on; 0: this one's, or the file does not tell. */
 uint16_t replay_machine(const struct replay *r);
+/* One line on what the recording lacks: cut short, damaged; "" if it is whole. Borrowed. */
+const char *replay_note(const struct replay *r);
 /* The kernel that it was recorded on. Borrowed. */
 const struct kernel_identity *replay_kernel(const struct replay *r);
 void replay_close(struct replay *r);
@@ -41,7 +43,7 @@ struct replay_result {
 	struct replay_cpu *cpus; /* borrowed until replay_close() */
 	uint32_t nr_cpus;
 	uint64_t span_ns; /* first to last sample */
-	uint64_t nr_records, nr_bad;
+	uint64_t nr_records;
 	struct unwind_stats unwind;
 	bool out_of_memory; /* new stacks were not counted */
 };

@@ -201,6 +201,8 @@ static int open_recording(struct sampler *s, struct err *e)
 	symbols_recorded_kernel(s->store.symbols, replay_kernel(s->replay));
 	if (!replay_monotonic(s->replay))
 		symbols_other_clock(s->store.symbols);
+	if (replay_note(s->replay)[0])
+		add_banner(s, replay_note(s->replay));
 	return 0;
 }
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * perf.data: header, events, records sorted by time.
- *
- * One bounded walk finds the records that count and their times; merging what
- * is in order already replaces perf's rounds. Offsets and sizes of the file are checked once, in
- * perfdata_bytes_at(); everything goes through it.
+ * * One bounded walk finds the records that count and their times; merging runs
+ * that are in order replaces perf's rounds. Offsets and sizes of the file are checked once, in
+ * perfdata_bytes_at(), which all reads use.
  */
 #include "sampler/file/perfdata.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,13 +21,13 @@
 #include "sampler/file/perfdata_bytes.h"
 #include "sampler/file/perfdata_events.h"
 #include "sampler/file/perfdata_header.h"
+#include "sampler/file/perfdata_refuse.h"
 #include "sampler/file/perfdata_zstd.h"
 
-/* Of a sample, so much is looked at to put it in its place: the header, its event, its time. */
+/* The bytes of a sample that are read to sort it: the header, its event, its time. */
 #define SAMPLE_HEAD (sizeof(struct perf_event_header) + 7 * 8)
 
-/* Where MMAP2 tells the protection: behind the header, ids, range, and what the file is known by.
- */
+/* Offset of the protection in MMAP2: behind the header, ids, range, and the file's identity. */
 #define MMAP2_PROT_AT 64
 
 struct record_ref {
@@ -42,12 +44,14 @@ struct perfdata {
 	struct record_ref *refs;
 	uint64_t nr_refs, room_refs;
 	uint64_t nr_bad;
+	char note[PERFDATA_NOTE_MAX]; /* "": the file is whole */
+	bool stop;		      /* damage was met: nothing behind it is read */
 	uint64_t last_time_ns;
 	uint64_t first_sample_ns, last_sample_ns;
 	struct perfdata_zstd *zstd; /* NULL until a compressed record was met */
 };
 
-/* Where records are being looked for. */
+/* The bytes that records are read from. */
 struct source {
 	struct perfdata_bytes *bytes;
 	bool inflated;
@@ -69,7 +73,7 @@ static uint32_t load_u32(const uint8_t *p)
 	return v;
 }
 
-/* Where the time stands in a sample, in bytes from the header's end; 0: nowhere. */
+/* Return the offset of the time in a sample, from the header's end; SIZE_MAX: it has none. */
 static size_t sample_time_offset(uint64_t type)
 {
 	if (!(type & PERF_SAMPLE_TIME))
@@ -78,7 +82,7 @@ static size_t sample_time_offset(uint64_t type)
 			    !!(type & PERF_SAMPLE_TID));
 }
 
-/* Where it stands in the id block of other records, in bytes from the record's end. */
+/* Return the offset of the time in the id block of other records, back from the record's end. */
 static size_t other_time_offset(uint64_t type)
 {
 	if (!(type & PERF_SAMPLE_TIME))
@@ -115,7 +119,7 @@ int perfdata_event_of(const struct perfdata *pd, uint64_t id)
 	return perfdata_events_of(&pd->events, id);
 }
 
-/* Which event a record belongs to: by its identifier where there is one. */
+/* Return the event of a record: by its identifier where there is one. */
 static uint32_t event_of_record(const struct perfdata *pd, const uint8_t *at, uint32_t type,
 				size_t size)
 {
@@ -133,8 +137,9 @@ static uint32_t event_of_record(const struct perfdata *pd, const uint8_t *at, ui
 }
 
 /*
- * A mapping of data: nothing is ever looked up in it, so it is not even put in order. Those of the
- * kernel's own image may say so, too, and are kept: their address tells where it was.
+ * Return whether the record is a mapping of data: no address is ever looked up in it, so it is not
+ * sorted. Mappings of the kernel's own image may be marked as data also, and are kept: their
+ * address says where the kernel was.
  */
 static bool is_data(const uint8_t *at, const struct perf_event_header *h)
 {
@@ -146,7 +151,7 @@ static bool is_data(const uint8_t *at, const struct perf_event_header *h)
 	       !(load_u32(at + MMAP2_PROT_AT) & PROT_EXEC);
 }
 
-/* The record's time; records without one keep their place behind the one before. */
+/* Return the record's time; records without one stay behind the one before. */
 static uint64_t time_of(const struct perfdata *pd, const struct record_layout *layout,
 			const uint8_t *at, uint32_t type, size_t size)
 {
@@ -164,6 +169,22 @@ static uint64_t time_of(const struct perfdata *pd, const struct record_layout *l
 	return pd->last_time_ns;
 }
 
+/* Count the sample for its event: by the id, which old recordings have behind other fields. */
+static void count_sample(struct perfdata *pd, const uint8_t *at, size_t size)
+{
+	uint64_t type = pd->events.events[0].layout.sample_type;
+	size_t offset = sizeof(struct perf_event_header);
+	int event = 0;
+
+	if (!(type & PERF_SAMPLE_IDENTIFIER))
+		offset += 8 * (size_t)(!!(type & PERF_SAMPLE_IP) + !!(type & PERF_SAMPLE_TID) +
+				       !!(type & PERF_SAMPLE_TIME) + !!(type & PERF_SAMPLE_ADDR));
+	if (type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID) && size >= offset + 8)
+		event = perfdata_event_of(pd, load_u64(at + offset));
+	if (event >= 0)
+		pd->events.events[event].nr_samples++;
+}
+
 /* @at: all of the record, or SAMPLE_HEAD of a sample. */
 static void add_record(struct perfdata *pd, const struct source *src, uint64_t offset,
 		       const uint8_t *at, const struct perf_event_header *h)
@@ -177,6 +198,7 @@ static void add_record(struct perfdata *pd, const struct source *src, uint64_t o
 	ref.time_ns = time_of(pd, &pd->events.events[event].layout, at, h->type, h->size);
 	pd->last_time_ns = ref.time_ns;
 	if (h->type == PERF_RECORD_SAMPLE) {
+		count_sample(pd, at, h->size);
 		if (!pd->first_sample_ns || ref.time_ns < pd->first_sample_ns)
 			pd->first_sample_ns = ref.time_ns;
 		pd->last_sample_ns = MAX(pd->last_sample_ns, ref.time_ns);
@@ -188,6 +210,20 @@ static void add_record(struct perfdata *pd, const struct source *src, uint64_t o
 	pd->refs[pd->nr_refs++] = ref;
 }
 
+/* Note the first damage, for the user, and read no further. */
+static void __attribute__((format(printf, 2, 3)))
+set_damage(struct perfdata *pd, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!pd->stop) {
+		va_start(ap, fmt);
+		vsnprintf(pd->note, sizeof(pd->note), fmt, ap);
+		va_end(ap);
+	}
+	pd->stop = true;
+}
+
 static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t offset, uint64_t size,
 		     struct err *e, int *code);
 
@@ -196,14 +232,16 @@ static int header_attr(struct perfdata *pd, const uint8_t *at, size_t size)
 {
 	const size_t body = sizeof(struct perf_event_header);
 	uint32_t attr_size, event;
+	int code;
 
 	if (size < body + PERF_ATTR_SIZE_VER0)
 		return -EINVAL;
 	attr_size = load_u32(at + body + 4);
 	if (attr_size < PERF_ATTR_SIZE_VER0 || attr_size > size - body)
 		return -EINVAL;
-	if (perfdata_events_add(&pd->events, at + body, attr_size, &event))
-		return -EINVAL;
+	code = perfdata_events_add(&pd->events, at + body, attr_size, &event);
+	if (code)
+		return code;
 	size -= body + attr_size;
 	if (!perfdata_events_room(&pd->events, size))
 		return -EINVAL;
@@ -212,7 +250,7 @@ static int header_attr(struct perfdata *pd, const uint8_t *at, size_t size)
 	return 0;
 }
 
-/* The records in a compressed one. */
+/* Note the records of a compressed block; a record may go on in the next block. */
 static int inflate(struct perfdata *pd, const uint8_t *block, size_t size, struct err *e)
 {
 	struct perfdata_bytes inner;
@@ -221,6 +259,10 @@ static int inflate(struct perfdata *pd, const uint8_t *block, size_t size, struc
 	size_t out_size;
 	int code = perfdata_zstd_add(&pd->zstd, block, size, &out, &out_size, e);
 
+	if (code == -EBADMSG) {
+		set_damage(pd, "recording damaged: a compressed block cannot be read");
+		return 0;
+	}
 	if (code)
 		return code;
 	perfdata_bytes_borrow(&inner, out, out_size);
@@ -228,12 +270,54 @@ static int inflate(struct perfdata *pd, const uint8_t *block, size_t size, struc
 	return code;
 }
 
-/* One of perf's own records. *@extra: bytes behind it that belong to it. */
-static int user_record(struct perfdata *pd, const uint8_t *at, const struct perf_event_header *h,
-		       uint64_t *extra, struct err *e)
+/* Pipe mode: a feature of the header. */
+static void header_feature(struct perfdata *pd, const uint8_t *at, size_t size)
+{
+	const size_t body = sizeof(struct perf_event_header) + 8;
+	const struct perfdata_section s = { 0, size - MIN(size, body) };
+	struct perfdata_bytes bytes;
+
+	if (size < body)
+		return;
+	perfdata_bytes_borrow(&bytes, at + body, s.size);
+	perfdata_header_feature(&bytes, &pd->events,
+				load_u64(at + sizeof(struct perf_event_header)), &s);
+}
+
+/* Pipe mode: a later addition to an event. */
+static void event_update(struct perfdata *pd, const uint8_t *at, size_t size)
+{
+	const size_t body = sizeof(struct perf_event_header), name = body + 16;
+
+	if (size > name && load_u64(at + body) == PERFDATA_UPDATE_NAME)
+		perfdata_events_rename(&pd->events, load_u64(at + body + 8),
+				       (const char *)at + name, size - name);
+}
+
+/* A block that gives its size, since the record is padded. */
+static int inflate_sized(struct perfdata *pd, const uint8_t *body, size_t size, struct err *e)
+{
+	if (size < 8 || load_u64(body) > size - 8) {
+		set_damage(pd, "recording damaged: a compressed block cannot be read");
+		return 0;
+	}
+	return inflate(pd, body + 8, load_u64(body), e);
+}
+
+/*
+ * Handle one of perf's own records. *@extra: bytes behind it that belong to it. In a compressed
+ * block there is none of those that have such bytes, or are compressed themselves.
+ */
+static int user_record(struct perfdata *pd, const struct source *src, const uint8_t *at,
+		       const struct perf_event_header *h, uint64_t *extra, struct err *e)
 {
 	const size_t body = sizeof(*h);
 
+	if (src->inflated && (h->type == PERFDATA_COMPRESSED || h->type == PERFDATA_COMPRESSED2 ||
+			      h->type == PERFDATA_TRACING_DATA || h->type == PERFDATA_AUXTRACE)) {
+		set_damage(pd, "recording damaged: record %u in a compressed block", h->type);
+		return 0;
+	}
 	switch (h->type) {
 	case PERFDATA_HEADER_ATTR:
 		return header_attr(pd, at, h->size);
@@ -246,11 +330,34 @@ static int user_record(struct perfdata *pd, const uint8_t *at, const struct perf
 	case PERFDATA_AUXTRACE:
 		*extra = h->size >= body + 8 ? load_u64(at + body) : 0;
 		return 0;
+	case PERFDATA_HEADER_FEATURE:
+		header_feature(pd, at, h->size);
+		return 0;
+	case PERFDATA_EVENT_UPDATE:
+		event_update(pd, at, h->size);
+		return 0;
 	case PERFDATA_COMPRESSED:
 		return inflate(pd, at + body, h->size - body, e);
+	case PERFDATA_COMPRESSED2:
+		return inflate_sized(pd, at + body, h->size - body, e);
 	default:
 		return 0;
 	}
+}
+
+/* The header of the record at @at; false: it does not fit into @left bytes. */
+static bool read_header(struct perfdata *pd, const struct source *src, uint64_t at, uint64_t left,
+			struct perf_event_header *h)
+{
+	const uint8_t *p = left < sizeof(*h) ? NULL : perfdata_bytes_at(src->bytes, at, sizeof(*h));
+
+	if (!p)
+		return false;
+	memcpy(h, p, sizeof(*h));
+	if (h->size < sizeof(*h))
+		set_damage(pd, "recording damaged: record of %u bytes at %s %" PRIu64, h->size,
+			   src->inflated ? "decompressed byte" : "byte", at);
+	return h->size >= sizeof(*h) && h->size <= left;
 }
 
 /*
@@ -261,25 +368,20 @@ static int user_record(struct perfdata *pd, const uint8_t *at, const struct perf
 static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t offset, uint64_t size,
 		     struct err *e, int *code)
 {
-	uint64_t done = 0;
+	uint64_t done = 0, extra;
+	struct perf_event_header h;
 
-	while (!*code && size - done >= sizeof(struct perf_event_header)) {
+	while (!*code && !pd->stop && read_header(pd, src, offset + done, size - done, &h)) {
 		const uint8_t *at = perfdata_bytes_at(src->bytes, offset + done,
-						      sizeof(struct perf_event_header));
-		struct perf_event_header h = { .size = 0 };
-		uint64_t extra = 0;
+						      h.type == PERF_RECORD_SAMPLE
+							      ? MIN(h.size, SAMPLE_HEAD)
+							      : h.size);
 
-		if (at)
-			memcpy(&h, at, sizeof(h));
-		if (h.size < sizeof(h) || h.size > size - done)
-			break;
-		at = perfdata_bytes_at(src->bytes, offset + done,
-				       h.type == PERF_RECORD_SAMPLE ? MIN(h.size, SAMPLE_HEAD)
-								    : h.size);
 		if (!at)
 			break;
+		extra = 0;
 		if (h.type >= PERFDATA_USER_FIRST)
-			*code = user_record(pd, at, &h, &extra, e);
+			*code = user_record(pd, src, at, &h, &extra, e);
 		else if (pd->events.nr && !is_data(at, &h))
 			add_record(pd, src, offset + done, at, &h);
 		done += h.size;
@@ -290,7 +392,7 @@ static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t off
 	return done;
 }
 
-/* The first of refs[from..to) that is later than @time_ns; they are in order. */
+/* Return the first of refs[from..to) that is later than @time_ns; they are in order. */
 static uint64_t first_later(const struct record_ref *refs, uint64_t from, uint64_t to,
 			    uint64_t time_ns)
 {
@@ -305,8 +407,7 @@ static uint64_t first_later(const struct record_ref *refs, uint64_t from, uint64
 	return from;
 }
 
-/* Merge refs[from..mid) and refs[mid..to), each in order: only where they overlap is anything
- * moved. */
+/* Merge refs[from..mid) and refs[mid..to), each in order: only the overlap is moved. */
 static void merge(struct record_ref *refs, uint64_t from, uint64_t mid, uint64_t to,
 		  struct record_ref *spare)
 {
@@ -321,8 +422,8 @@ static void merge(struct record_ref *refs, uint64_t from, uint64_t mid, uint64_t
 }
 
 /*
- * Put the records in order: by time, and as they were found. They come in runs,
- * one for each CPU in each of perf's rounds; neighbours are merged until one is left.
+ * Sort the records by time, and as they were found. They are in runs, one for
+ * each CPU in each of perf's rounds; neighbours are merged until one run is left.
  */
 static int sort_refs(struct perfdata *pd)
 {
@@ -345,39 +446,52 @@ static int sort_refs(struct perfdata *pd)
 	return nr_runs == 1 ? 0 : -ENOMEM;
 }
 
-static int not_perf_data(struct err *e)
+/* Note missing data, unless damage was met. */
+static void check_whole(struct perfdata *pd, const struct perfdata_extent *extent)
 {
-	return err_set(e, -EINVAL,
-		       "not a perf.data file, or one that is cut short\n"
-		       "  its header, events or records do not fit together\n"
-		       "  record anew with perf record or proftop --record");
+	uint64_t left = pd->nr_bad + perfdata_zstd_left(pd->zstd);
+
+	if (pd->stop)
+		return;
+	if (extent->missing)
+		set_damage(pd, "recording cut short: %" PRIu64 " of %" PRIu64 " bytes are missing",
+			   extent->missing, extent->missing + extent->data.size);
+	else if (left)
+		set_damage(pd, "recording cut short: it ends in the middle of a record");
+	else if (extent->unfinished)
+		set_damage(pd, "recording not finished: its writer was killed");
 }
 
-/* pd->bytes are there: find events and records. */
-static int parse(struct perfdata *pd, struct err *e)
+/* Find events and records; pd->bytes are there. */
+static int parse(struct perfdata *pd, const char *path, struct err *e)
 {
 	const struct source src = { &pd->bytes, false };
-	struct perfdata_section data;
-	int code = 0;
+	struct perfdata_extent extent;
+	int code = perfdata_header_read(&pd->bytes, &pd->events, &extent);
 
-	if (perfdata_header_read(&pd->bytes, &pd->events, &data))
-		return not_perf_data(e);
-	pd->nr_bad = data.size - walk(pd, &src, data.offset, data.size, e, &code);
-	if (code)
-		return e && e->text[0] ? code : not_perf_data(e);
-	if (!pd->events.nr)
-		return not_perf_data(e);
-	/* In order of time, and as they were found. */
+	if (!code)
+		pd->nr_bad = extent.data.size -
+			     walk(pd, &src, extent.data.offset, extent.data.size, e, &code);
+	if (code == -ENOTSUP || code == -ENOMEM)
+		return code;
+	if (code || !pd->events.nr) {
+		uint64_t size = MIN(pd->bytes.size, 8U);
+		const uint8_t *head = perfdata_bytes_at(&pd->bytes, 0, size);
+
+		return perfdata_refuse(e, code ? code : -EINVAL, path, head, head ? size : 0);
+	}
+	check_whole(pd, &extent);
 	if (pd->nr_refs && sort_refs(pd))
 		return err_set(e, -ENOMEM, "no memory for the records of the file");
 	return 0;
 }
 
 /* Finish @pd, whose bytes could be opened if @code is 0. */
-static int finish(struct perfdata **out, struct perfdata *pd, int code, struct err *e)
+static int finish(struct perfdata **out, struct perfdata *pd, const char *path, int code,
+		  struct err *e)
 {
 	if (!code)
-		code = parse(pd, e);
+		code = parse(pd, path, e);
 	if (code) {
 		perfdata_close(pd);
 		return code;
@@ -396,7 +510,7 @@ int perfdata_open(struct perfdata **out, const char *path, struct err *e)
 	if (fd < 0)
 		return err_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
 	pd = xcalloc(1, sizeof(*pd));
-	return finish(out, pd, perfdata_bytes_open(&pd->bytes, fd, e), e);
+	return finish(out, pd, path, perfdata_bytes_open(&pd->bytes, fd, path, e), e);
 }
 
 int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e)
@@ -408,7 +522,7 @@ int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, 
 	pd->copy = xcalloc(1, size);
 	memcpy(pd->copy, bytes, size);
 	perfdata_bytes_borrow(&pd->bytes, pd->copy, size);
-	return finish(out, pd, 0, e);
+	return finish(out, pd, "recording", 0, e);
 }
 
 void perfdata_close(struct perfdata *pd)
@@ -441,6 +555,11 @@ uint64_t perfdata_nr_records(const struct perfdata *pd)
 uint64_t perfdata_nr_bad(const struct perfdata *pd)
 {
 	return pd->nr_bad;
+}
+
+const char *perfdata_note(const struct perfdata *pd)
+{
+	return pd->note;
 }
 
 const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,

@@ -17,6 +17,7 @@
 #include "symbols/kernel/recorded_kernel.h"
 
 #define PERFDATA_MACHINE_MAX 32
+#define PERFDATA_NOTE_MAX    120
 
 struct perfdata;
 
@@ -25,8 +26,9 @@ struct perfdata_event {
 	struct record_layout layout;
 	double hz; /* 0: a fixed period */
 	uint64_t period;
-	bool dummy;	/* side-band only */
-	bool monotonic; /* times are of CLOCK_MONOTONIC, as live */
+	uint64_t nr_samples; /* in the file */
+	bool dummy;	     /* side-band only */
+	bool monotonic;	     /* times are of CLOCK_MONOTONIC, as live */
 };
 
 /* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
@@ -49,7 +51,9 @@ uint32_t perfdata_nr_ids(const struct perfdata *pd);
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);
 /* Mappings of data left out: nothing is ever looked up in them. */
 uint64_t perfdata_nr_records(const struct perfdata *pd);
-uint64_t perfdata_nr_bad(const struct perfdata *pd); /* bytes or records that made no sense */
+uint64_t perfdata_nr_bad(const struct perfdata *pd); /* bytes at the end that are not read */
+/* One line on what the file lacks: cut short, damaged, not finished; "" if it is whole. */
+const char *perfdata_note(const struct perfdata *pd);
 
 /*
  * Record @index in time order (bytes, perhaps unaligned; *@size), with the

@@ -23,7 +23,7 @@
 #define AHEAD (16ULL << 20)
 
 /* Read a whole pipe into new memory. */
-static int read_all(int fd, uint8_t **bytes, uint64_t *size, struct err *e)
+static int read_all(int fd, const char *path, uint8_t **bytes, uint64_t *size, struct err *e)
 {
 	size_t room = 1 << 20, used = 0;
 	uint8_t *buf = xcalloc(1, room);
@@ -34,23 +34,28 @@ static int read_all(int fd, uint8_t **bytes, uint64_t *size, struct err *e)
 		if (used > PERFDATA_MEMORY_MAX) {
 			free(buf);
 			return err_set(e, -EFBIG,
-				       "more than %llu GiB come through the pipe\n"
-				       "  write them into a file and read that",
-				       PERFDATA_MEMORY_MAX >> 30);
+				       "cannot replay %.300s: the pipe has more than %llu GiB\n"
+				       "  write it to a file and replay the file",
+				       path, PERFDATA_MEMORY_MAX >> 30);
 		}
 		if (used == room)
 			buf = xrealloc_array(buf, room *= 2, 1);
 	}
 	if (got < 0) {
 		free(buf);
-		return err_set(e, -errno, "cannot read: %s", strerror(errno));
+		if (errno == EISDIR)
+			return err_set(e, -EISDIR,
+				       "cannot replay %.300s: a directory\n"
+				       "  perf record --threads writes one; record without it",
+				       path);
+		return err_set(e, -errno, "cannot read %.300s: %s", path, strerror(errno));
 	}
 	*bytes = buf;
 	*size = used;
 	return 0;
 }
 
-int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e)
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, struct err *e)
 {
 	struct stat st;
 	uint8_t *all = NULL;
@@ -62,7 +67,7 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e)
 		b->size = (uint64_t)st.st_size;
 		return 0;
 	}
-	code = read_all(fd, &all, &b->size, e);
+	code = read_all(fd, path, &all, &b->size, e);
 	close(fd);
 	if (!code) {
 		perfdata_bytes_borrow(b, all, b->size);

@@ -24,8 +24,8 @@ struct perfdata_bytes {
 	uint64_t ahead; /* the kernel was told that it will be read up to here */
 };
 
-/* Take over @fd. 0 or -errno with a sentence; then @fd is closed. */
-int perfdata_bytes_open(struct perfdata_bytes *b, int fd, struct err *e);
+/* Take over @fd, which is @path. 0 or -errno with a message; then @fd is closed. */
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, struct err *e);
 /* Borrow @memory. */
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
 void perfdata_bytes_close(struct perfdata_bytes *b);

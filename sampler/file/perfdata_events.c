@@ -13,7 +13,7 @@
 
 #define IDS_MAX (1u << 20)
 
-/* A name for an event whose name the file does not tell. */
+/* Name an event that has no name in the file. */
 static void name_event(struct perfdata_event *ev, const struct perf_event_attr *attr)
 {
 	const struct event_info *info = event_catalogue();
@@ -35,15 +35,17 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 {
 	struct perf_event_attr attr = { 0 };
 	struct perfdata_event *ev;
-
-	if (t->nr == PERFDATA_EVENTS_MAX || size < PERF_ATTR_SIZE_VER0)
+	if (size < PERF_ATTR_SIZE_VER0)
 		return -EINVAL;
+	if (t->nr == PERFDATA_EVENTS_MAX)
+		return -E2BIG;
 	memcpy(&attr, bytes, MIN(size, sizeof(attr)));
 	*index = t->nr++;
 	ev = &t->events[*index];
 	ev->layout = (struct record_layout){
 		.sample_type = attr.sample_type,
 		.regs_mask = attr.sample_type & PERF_SAMPLE_REGS_USER ? attr.sample_regs_user : 0,
+		.branch_type = attr.branch_sample_type,
 		.read_format = attr.read_format,
 		.id_all = attr.sample_id_all,
 	};
@@ -104,6 +106,15 @@ int perfdata_events_of(const struct perfdata_events *t, uint64_t id)
 		return 0;
 	found = bsearch(&key, t->ids, t->nr_ids, sizeof(key), compare_ids);
 	return found ? (int)found->event : -1;
+}
+
+void perfdata_events_rename(struct perfdata_events *t, uint64_t id, const char *name, size_t size)
+{
+	int event = perfdata_events_of(t, id);
+
+	if (event >= 0 && (uint32_t)event < t->nr)
+		snprintf(t->events[event].event.name, EVENT_NAME_MAX, "%.*s",
+			 (int)strnlen(name, MIN(size, EVENT_NAME_MAX - 1u)), name);
 }
 
 void perfdata_events_fini(struct perfdata_events *t)

@@ -25,16 +25,18 @@ struct perfdata_events {
 	uint32_t nr_ids;
 	struct kernel_identity kernel;
 	struct perfdata_build_ids build_ids;
-	char machine[PERFDATA_MACHINE_MAX]; /* as uname(2) has it; "": not told */
+	char machine[PERFDATA_MACHINE_MAX]; /* as uname(2) has it; "": not known */
 };
 
-/* Add the event of an attribute as the file has it, of @size bytes. 0 or -EINVAL. */
+/* Add the event of an attribute of the file, of @size bytes. 0, -E2BIG: too many, or -EINVAL. */
 int perfdata_events_add(struct perfdata_events *t, const uint8_t *attr, size_t size,
 			uint32_t *index);
 /* Room for the @size bytes of @event's ids? */
 bool perfdata_events_room(const struct perfdata_events *t, uint64_t size);
 void perfdata_events_add_ids(struct perfdata_events *t, const uint8_t *bytes, uint64_t size,
 			     uint32_t event);
+/* Set the name of the event with that id. */
+void perfdata_events_rename(struct perfdata_events *t, uint64_t id, const char *name, size_t size);
 void perfdata_events_sort(struct perfdata_events *t);
 /* Index of the event with that id, or -1. Without ids: 0. */
 int perfdata_events_of(const struct perfdata_events *t, uint64_t id);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What a perf.data file is made of, for its reader and its writer: after
+/* * The layout of a perf.data file, for its reader and its writer: after
  * tools/perf/Documentation/perf.data-file-format.txt of the kernel.
  */
 #ifndef SAMPLER_FILE_PERFDATA_FORMAT_H
@@ -25,7 +24,7 @@ struct perfdata_header {
 	uint64_t features[PERFDATA_FEATURE_WORDS];
 };
 
-/* Bits of perfdata_header.features; their sections lie behind the data, in this order. */
+/* Bits of perfdata_header.features; their sections are behind the data, in this order. */
 enum perfdata_feature {
 	PERFDATA_BUILD_ID = 2,
 	PERFDATA_HOSTNAME = 3,
@@ -38,7 +37,7 @@ enum perfdata_feature {
 	PERFDATA_GROUP_DESC = 17,
 };
 
-/* In the header of an entry of BUILD_ID: its size is told (tools/lib/perf/include/perf/event.h). */
+/* In the header of a BUILD_ID entry: it has a size (tools/lib/perf/include/perf/event.h). */
 #define PERFDATA_MISC_BUILD_ID_SIZE (1U << 15)
 
 /* An entry of BUILD_ID, and a record of pipe mode. The object's name follows, padded with NULs. */
@@ -57,7 +56,13 @@ enum perfdata_record_type {
 	PERFDATA_HEADER_BUILD_ID = 67,
 	PERFDATA_FINISHED_ROUND = 68,
 	PERFDATA_AUXTRACE = 71,
+	PERFDATA_EVENT_UPDATE = 78,
+	PERFDATA_HEADER_FEATURE = 80, /* pipe mode: u64 bit, then the section's bytes */
 	PERFDATA_COMPRESSED = 81,
+	PERFDATA_COMPRESSED2 = 83, /* u64 size, then as many compressed bytes and padding */
 };
+
+/* The type of an EVENT_UPDATE: u64 type, u64 id, name[]. */
+#define PERFDATA_UPDATE_NAME 2
 
 #endif

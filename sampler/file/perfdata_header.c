@@ -27,9 +27,10 @@ static int read_attr(struct perfdata_bytes *b, struct perfdata_events *events, u
 	const uint8_t *entry = perfdata_bytes_at(b, at, size), *ids;
 	struct perfdata_section s;
 	uint32_t event;
+	int code = entry ? perfdata_events_add(events, entry, size - sizeof(s), &event) : -EINVAL;
 
-	if (!entry || perfdata_events_add(events, entry, size - sizeof(s), &event))
-		return -EINVAL;
+	if (code)
+		return code;
 	memcpy(&s, entry + size - sizeof(s), sizeof(s));
 	if (!perfdata_events_room(events, s.size))
 		return -EINVAL;
@@ -47,9 +48,12 @@ static int read_attrs(struct perfdata_bytes *b, struct perfdata_events *events,
 
 	if (size < PERF_ATTR_SIZE_VER0 + sizeof(struct perfdata_section) || size > ATTR_SIZE_MAX)
 		return -EINVAL;
-	for (uint64_t at = 0; at + size <= h->attrs.size; at += size)
-		if (read_attr(b, events, h->attrs.offset + at, size))
-			return -EINVAL;
+	for (uint64_t at = 0; at + size <= h->attrs.size; at += size) {
+		int code = read_attr(b, events, h->attrs.offset + at, size);
+
+		if (code)
+			return code;
+	}
 	return events->nr ? 0 : -EINVAL;
 }
 
@@ -137,7 +141,29 @@ static void read_build_ids(struct perfdata_bytes *b, struct perfdata_events *eve
 	}
 }
 
-/* The sections of the features lie behind the data, one for each bit set, in order. */
+void perfdata_header_feature(struct perfdata_bytes *b, struct perfdata_events *events,
+			     uint64_t feature, const struct perfdata_section *s)
+{
+	switch (feature) {
+	case PERFDATA_EVENT_DESC:
+		read_event_desc(b, events, s);
+		break;
+	case PERFDATA_ARCH:
+		read_text(b, s, events->machine, sizeof(events->machine));
+		break;
+	case PERFDATA_OSRELEASE:
+		read_text(b, s, events->kernel.release, sizeof(events->kernel.release));
+		break;
+	case PERFDATA_BUILD_ID:
+		read_build_ids(b, events, s);
+		break;
+	case PERFDATA_GROUP_DESC:
+		read_group_desc(b, events, s);
+		break;
+	}
+}
+
+/* The sections of the features are behind the data, one for each bit set, in order. */
 static void read_features(struct perfdata_bytes *b, struct perfdata_events *events,
 			  const struct perfdata_header *h)
 {
@@ -153,54 +179,51 @@ static void read_features(struct perfdata_bytes *b, struct perfdata_events *even
 		if (!p)
 			return;
 		memcpy(&s, p, sizeof(s));
-		if (bit == PERFDATA_EVENT_DESC)
-			read_event_desc(b, events, &s);
-		if (bit == PERFDATA_ARCH)
-			read_text(b, &s, events->machine, sizeof(events->machine));
-		if (bit == PERFDATA_OSRELEASE)
-			read_text(b, &s, events->kernel.release, sizeof(events->kernel.release));
-		if (bit == PERFDATA_BUILD_ID)
-			read_build_ids(b, events, &s);
-		if (bit == PERFDATA_GROUP_DESC)
-			read_group_desc(b, events, &s);
+		perfdata_header_feature(b, events, bit, &s);
 		at += sizeof(s);
 	}
 }
 
 static int read_file(struct perfdata_bytes *b, struct perfdata_events *events,
-		     struct perfdata_section *data)
+		     struct perfdata_extent *extent)
 {
 	const uint8_t *p = perfdata_bytes_at(b, 0, sizeof(struct perfdata_header));
+	struct perfdata_section *data = &extent->data;
 	struct perfdata_header h;
+	int code;
 
 	if (!p)
 		return -EINVAL;
 	memcpy(&h, p, sizeof(h));
-	if (h.size < sizeof(h) || read_attrs(b, events, &h))
-		return -EINVAL;
+	code = h.size < sizeof(h) ? -EINVAL : read_attrs(b, events, &h);
+	if (code)
+		return code;
 	perfdata_events_sort(events);
 	*data = h.data;
-	if (data->offset > b->size || data->size > b->size - data->offset)
+	if (data->offset > b->size)
 		return -EINVAL;
-	/* A recording that was killed has size 0: then the data go to the end. */
-	if (!data->size)
+	extent->unfinished = !data->size;
+	if (extent->unfinished || data->size > b->size - data->offset)
 		data->size = b->size - data->offset;
 	else
 		read_features(b, events, &h);
+	extent->missing = extent->unfinished ? 0 : h.data.size - data->size;
 	return 0;
 }
 
 int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *events,
-			 struct perfdata_section *data)
+			 struct perfdata_extent *extent)
 {
 	const uint8_t *p = perfdata_bytes_at(b, 0, PERFDATA_PIPE_HEADER);
 	uint64_t size;
 
+	*extent = (struct perfdata_extent){ .missing = 0 };
 	if (!p || memcmp(p, PERFDATA_MAGIC, 8))
 		return -EINVAL;
 	memcpy(&size, p + 8, sizeof(size));
 	if (size != PERFDATA_PIPE_HEADER)
-		return read_file(b, events, data);
-	*data = (struct perfdata_section){ PERFDATA_PIPE_HEADER, b->size - PERFDATA_PIPE_HEADER };
+		return read_file(b, events, extent);
+	extent->data =
+		(struct perfdata_section){ PERFDATA_PIPE_HEADER, b->size - PERFDATA_PIPE_HEADER };
 	return 0;
 }

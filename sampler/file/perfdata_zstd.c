@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Compressed blocks of perf.data, through libzstd where it was found.
- *
- * Each block gets a buffer of its own, since records are borrowed from it;
- * what was left of the one before is copied to its front.
+ * * Each block gets its own buffer, since records are borrowed from it;
+ * the bytes left over from the block before are copied to its front.
  */
 #include "sampler/file/perfdata_zstd.h"
 
@@ -23,18 +22,24 @@ struct buffer {
 struct perfdata_zstd {
 	ZSTD_DStream *stream;
 	struct buffer *last; /* newest first */
-	uint64_t total;
+	uint64_t in, out;    /* bytes of all blocks */
 };
 
-static int damaged(struct err *e)
+/* Far more than recordings compress; without it a small file could take all memory. */
+static bool too_large(const struct perfdata_zstd *z)
 {
-	return err_set(e, -EBADMSG, "a compressed block of the file is damaged or too large");
+	return z->out > PERFDATA_ZSTD_MAX || z->out > (64ULL << 20) + 1000 * z->in;
 }
 
-/* A buffer that begins with what the last one left over. */
+size_t perfdata_zstd_left(const struct perfdata_zstd *z)
+{
+	return z && z->last ? z->last->size - z->last->used : 0;
+}
+
+/* Make a buffer that begins with the bytes the last one left over. */
 static struct buffer *next_buffer(struct perfdata_zstd *z, size_t room)
 {
-	size_t left = z->last ? z->last->size - z->last->used : 0;
+	size_t left = perfdata_zstd_left(z);
 	struct buffer *b = xcalloc(1, sizeof(*b) + left + room);
 
 	if (left)
@@ -52,30 +57,30 @@ int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t si
 	struct perfdata_zstd *z = *zp;
 	size_t room = MAX(8 * size, (size_t)1 << 16);
 	struct buffer *b;
-
+	bool full;
 	if (!z) {
 		z = *zp = xcalloc(1, sizeof(*z));
 		z->stream = ZSTD_createDStream();
 		if (!z->stream)
 			return err_set(e, -ENOMEM, "no memory to decompress the file");
 	}
+	z->in += size;
 	b = next_buffer(z, room);
-	while (in.pos < in.size || room == 0) {
+	do { /* a full buffer: the stream may hold more even if all input was taken */
 		ZSTD_outBuffer o = { .dst = b->bytes + b->size, .size = room };
 		size_t code = ZSTD_decompressStream(z->stream, &o, &in);
 
-		z->total += o.pos;
-		if (ZSTD_isError(code) || z->total > PERFDATA_ZSTD_MAX)
-			return damaged(e);
+		z->out += o.pos;
 		b->size += o.pos;
+		full = o.pos == o.size;
+		if (ZSTD_isError(code) || too_large(z) || (!o.pos && in.pos < in.size))
+			return -EBADMSG;
 		room -= o.pos;
-		if (room == 0) { /* full: there may be more even if all input was taken */
+		if (full) {
 			room = MAX(b->size, (size_t)1 << 16);
 			b = z->last = xrealloc_array(b, 1, sizeof(*b) + b->size + room);
-		} else if (o.pos == 0 && in.pos < in.size) {
-			return damaged(e);
 		}
-	}
+	} while (in.pos < in.size || full);
 	*out = b->bytes;
 	*out_size = b->size;
 	return 0;
@@ -115,6 +120,10 @@ void perfdata_zstd_keep(struct perfdata_zstd *z, size_t used)
 {
 }
 
+size_t perfdata_zstd_left(const struct perfdata_zstd *z)
+{
+	return 0;
+}
 void perfdata_zstd_free(struct perfdata_zstd *z)
 {
 }

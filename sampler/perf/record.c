@@ -12,21 +12,23 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* In the trailer of records that are not samples (sample_id_all). */
+/* Fields of the trailer of records that are not samples (sample_id_all). */
 #define ID_BLOCK                                                                                   \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
-/* Of a sample, those that have a size; they come first. */
+/* Fields of a sample that have a fixed size; they come first. */
 #define FIXED                                                                                      \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
 	 PERF_SAMPLE_PERIOD)
-/* A field whose length we cannot tell stands before others that we need. */
-#define NOT_READABLE PERF_SAMPLE_BRANCH_STACK
-/* All fields that we walk over; later ones follow STACK_USER and are left alone. */
+/* One taken branch: from, to, flags. */
+#define BRANCH_SIZE 24
+/* Since Linux 6.8, a bit of branch_sample_type: a word of counters for each branch. */
+#define BRANCH_COUNTERS (1ULL << 19)
+/* All fields that are decoded or skipped; later ones follow STACK_USER and are ignored. */
 #define WALKED ((uint64_t)PERF_SAMPLE_STACK_USER * 2 - 1)
 
-/* What is left of a record. @bad sticks: check it once, after a run of steps. */
+/* The bytes of a record not read yet. @bad sticks: check it once, after a run of steps. */
 struct cursor {
 	const uint8_t *p, *end;
 	bool bad;
@@ -44,7 +46,7 @@ static const uint8_t *take(struct cursor *c, uint64_t size)
 	return p;
 }
 
-/* Bytes that are known to be there. */
+/* Read a word whose bytes were taken before. */
 static uint64_t next_u64(const uint8_t **p)
 {
 	uint64_t v;
@@ -77,7 +79,7 @@ static uint32_t take_u32(struct cursor *c)
 	return p ? next_u32(&p) : 0;
 }
 
-/* An array of @nr u64s; NULL, too, when it is empty. */
+/* Take an array of @nr u64s; NULL also when it is empty. */
 static const uint8_t *take_array(struct cursor *c, uint64_t nr)
 {
 	if (nr > (uint64_t)(c->end - c->p) / sizeof(uint64_t)) {
@@ -87,7 +89,7 @@ static const uint8_t *take_array(struct cursor *c, uint64_t nr)
 	return nr ? take(c, nr * sizeof(uint64_t)) : NULL;
 }
 
-/* The NUL-terminated, padded string that ends a record. */
+/* Take the NUL-terminated, padded string that ends a record. */
 static const char *take_string(struct cursor *c, size_t *size)
 {
 	size_t left = (size_t)(c->end - c->p);
@@ -110,7 +112,21 @@ static void skip_raw(struct cursor *c)
 		take(c, 8 - (sizeof(uint32_t) + size) % 8);
 }
 
-/* The user stack's dump; what lies past the valid bytes is old ring content. */
+/* Skip PERF_SAMPLE_BRANCH_STACK: a count, an index on request, the branches, their counters. */
+static void skip_branches(struct cursor *c, uint64_t branch_type)
+{
+	uint64_t nr = take_u64(c), size = BRANCH_SIZE;
+
+	if (branch_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+		take_u64(c);
+	if (branch_type & BRANCH_COUNTERS)
+		size += sizeof(uint64_t);
+	if (nr > UINT16_MAX / size)
+		c->bad = true;
+	take(c, nr * size);
+}
+
+/* Take the copy of the user stack; the bytes past @stack_dyn are old ring content. */
 static void take_stack(struct cursor *c, struct record_sample *s)
 {
 	uint64_t dyn;
@@ -123,7 +139,7 @@ static void take_stack(struct cursor *c, struct record_sample *s)
 	s->stack_dyn = MIN(dyn, s->stack_size);
 }
 
-/* The fields of fixed size, up to the period: there are all of them, or none is taken. */
+/* Take the fields of fixed size, up to the period: all of them, or none. */
 static void take_fixed(struct cursor *c, uint64_t type, struct record_sample *s)
 {
 	const uint8_t *p = take(c, 8 * (uint64_t)__builtin_popcountll(type & FIXED));
@@ -155,7 +171,7 @@ static void take_fixed(struct cursor *c, uint64_t type, struct record_sample *s)
 		s->period = next_u64(&p);
 }
 
-/* Counts of the event or its group: kept where there are ids to tell whose they are. */
+/* Take the counts of the event or its group: kept where ids say which event each belongs to. */
 static void take_reads(struct cursor *c, uint64_t format, struct record_sample *s)
 {
 	uint64_t nr = format & PERF_FORMAT_GROUP ? take_u64(c) : 1;
@@ -181,14 +197,12 @@ static void take_reads(struct cursor *c, uint64_t format, struct record_sample *
 	s->read_size = (uint32_t)(8 * words);
 }
 
-/* A PERF_RECORD_SAMPLE of the fields in sample_type. */
+/* Decode a PERF_RECORD_SAMPLE, whose fields are those of sample_type. */
 static int decode_sample(struct record *r, const struct record_layout *layout, struct cursor *c)
 {
 	uint64_t type = layout->sample_type;
 	struct record_sample *s = &r->sample;
-
-	if (type & NOT_READABLE)
-		return -ENOTSUP;
+	s->cpumode = r->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	take_fixed(c, type, s);
 	if (type & PERF_SAMPLE_READ)
 		take_reads(c, layout->read_format, s);
@@ -198,6 +212,8 @@ static int decode_sample(struct record *r, const struct record_layout *layout, s
 	}
 	if (type & PERF_SAMPLE_RAW)
 		skip_raw(c);
+	if (type & PERF_SAMPLE_BRANCH_STACK)
+		skip_branches(c, layout->branch_type);
 	if (type & PERF_SAMPLE_REGS_USER) {
 		s->regs_abi = take_u64(c);
 		if (s->regs_abi > PERF_SAMPLE_REGS_ABI_64)
@@ -251,7 +267,7 @@ static void decode_range(struct record_mmap *m, struct cursor *c)
 	m->pgoff = take_u64(c);
 }
 
-/* MMAP does not tell the protection; the kernel marks what is not executable as data. */
+/* MMAP has no protection; the kernel marks mappings that are not executable as data. */
 static void decode_mmap(struct record *r, struct cursor *c)
 {
 	decode_range(&r->mmap, c);
@@ -259,7 +275,7 @@ static void decode_mmap(struct record *r, struct cursor *c)
 	r->mmap.filename = take_string(c, &r->mmap.filename_size);
 }
 
-/* MMAP2 tells the file by device and inode, or (per record) by its build-id. */
+/* MMAP2 identifies the file by device and inode, or (per record) by its build-id. */
 static void decode_mmap2(struct record *r, struct cursor *c)
 {
 	struct object_identity *id = &r->mmap.identity;

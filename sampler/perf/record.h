@@ -15,16 +15,18 @@
 
 #include "symbols/object/object.h"
 
-/* What our sample events ask for, and so the layout of their records. */
+/* The fields of our own samples. */
 #define RECORD_SAMPLE_TYPE                                                                         \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN)
-/* Added when user stacks are wanted. */
+/* Added for user stacks. */
 #define RECORD_STACK_TYPE (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
 struct record_layout {
 	uint64_t sample_type; /* PERF_SAMPLE_* of the attr; IDENTIFIER must be in it */
 	uint64_t regs_mask;   /* sample_regs_user */
+	uint64_t branch_type; /* branch_sample_type, where PERF_SAMPLE_BRANCH_STACK is in
+				 sample_type */
 	uint64_t read_format; /* PERF_FORMAT_*, where PERF_SAMPLE_READ is in sample_type */
 	bool id_all;	      /* sample_id_all: other records end in the id block */
 };
@@ -32,6 +34,7 @@ struct record_layout {
 struct record_sample {
 	uint64_t id, ip, time_ns, period;
 	uint32_t pid, tid, cpu;
+	uint16_t cpumode;     /* PERF_RECORD_MISC_KERNEL, _USER ...: where @ip is */
 	const uint8_t *reads; /* a group's counts since its start, each {value, id[, lost]} */
 	uint32_t nr_reads, read_size; /* bytes of one */
 	const uint8_t *chain;	      /* nr_chain u64s, PERF_CONTEXT_* markers included */
@@ -39,7 +42,7 @@ struct record_sample {
 	uint64_t regs_abi;    /* PERF_SAMPLE_REGS_ABI_* */
 	const uint8_t *regs;  /* popcount(regs_mask) u64s, NULL when abi is NONE */
 	const uint8_t *stack; /* stack_size bytes; NULL when there is none */
-	uint64_t stack_size;  /* of the dump as reserved by the kernel */
+	uint64_t stack_size;  /* of the stack copy as reserved by the kernel */
 	uint64_t stack_dyn;   /* valid bytes, clamped to stack_size */
 };
 
@@ -48,7 +51,7 @@ struct record_mmap {
 	uint64_t start, size, pgoff;
 	struct object_identity identity; /* device, inode, generation or build-id */
 	uint32_t prot;
-	bool is_private; /* false: shared, or not told */
+	bool is_private; /* false: shared, or not known */
 	const char *filename;
 	size_t filename_size;
 };
@@ -76,7 +79,7 @@ struct record_ksymbol {
 
 struct record_bpf {
 	uint16_t type; /* PERF_BPF_EVENT_PROG_* */
-	uint32_t id;   /* of the program; its name comes with KSYMBOL */
+	uint32_t id;   /* of the program; its name is in KSYMBOL */
 };
 
 struct record {
@@ -99,8 +102,8 @@ struct record {
 
 /*
  * Decode the record in @bytes (header included, @size = header.size). 0;
- * -EBADMSG when fields do not fit into it; -ENOTSUP for a type not known here
- * (type and misc are set then).
+ * -EBADMSG when fields do not fit into it; -ENOTSUP for a type that is not decoded here, never of a
+ * sample (type and misc are set then).
  */
 int record_decode(struct record *r, const struct record_layout *layout, const void *bytes,
 		  size_t size);

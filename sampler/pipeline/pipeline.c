@@ -311,7 +311,8 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 
 	stats->taken++;
 	if (event < 0 || event >= EVENTS_MAX) {
-		stats->dropped[DROP_UNKNOWN_EVENT]++;
+		stats->dropped[event == PIPELINE_EVENT_LIMIT ? DROP_EVENT_LIMIT
+							     : DROP_UNKNOWN_EVENT]++;
 		return;
 	}
 	stats->by_event[event]++;

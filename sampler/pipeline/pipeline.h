@@ -67,7 +67,11 @@ void pipeline_free(struct pipeline *p);
  */
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 
-/* Count @s; @event is its slot, -1 if its id is unknown. @regs_mask as in the record's layout. */
+/* Instead of the slot of an event: its id is unknown; the recording has more than EVENTS_MAX. */
+#define PIPELINE_EVENT_UNKNOWN (-1)
+#define PIPELINE_EVENT_LIMIT   (-2)
+
+/* Count @s; @event is its slot, or one of the above. @regs_mask as in the record's layout. */
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask);
 /* The two halves of it, for replay: find task and stack; count what was found. */

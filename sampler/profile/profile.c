@@ -23,6 +23,7 @@ const char *profile_drop_name(enum profile_drop reason)
 		[DROP_PLACES_FULL] = "place table full",
 		[DROP_BAD_RECORD] = "record that makes no sense",
 		[DROP_UNKNOWN_EVENT] = "sample of an unknown event",
+		[DROP_EVENT_LIMIT] = "event beyond the limit of 8",
 	};
 
 	return (unsigned int)reason < DROP_NR ? names[reason] : "?";

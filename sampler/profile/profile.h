@@ -147,6 +147,7 @@ enum profile_drop {
 	DROP_PLACES_FULL,
 	DROP_BAD_RECORD,
 	DROP_UNKNOWN_EVENT,
+	DROP_EVENT_LIMIT,
 	DROP_NR,
 };
 const char *profile_drop_name(enum profile_drop reason);

@@ -146,6 +146,10 @@ static void note_dropped(struct notices *n, const struct profile *p)
 		else if (i == DROP_PLACES_FULL)
 			notices_fix(n, e, NOTICE_NONE, 0,
 				    "start proftop anew: code addresses are kept for a session");
+		else if (i == DROP_EVENT_LIMIT)
+			notices_fix(n, e, NOTICE_NONE, 0,
+				    "the 8 events with most samples are shown; perf report shows "
+				    "all");
 		else if (i == DROP_UNKNOWN_EVENT)
 			notices_fix(n, e, NOTICE_NONE, 0,
 				    "end the other profiler: the kernel mixes up "

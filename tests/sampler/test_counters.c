@@ -362,7 +362,7 @@ static void in_child(const char *file)
 	_exit(0);
 }
 
-/* Setting paranoid to 0 is no advice where it is 0. */
+/* There is no advice to set paranoid to 0 when it is 0. */
 static void test_followed_advice(void **state)
 {
 	char file[] = "/tmp/proftop-paranoid-XXXXXX";

@@ -286,9 +286,61 @@ static void test_foreign_layout(void **state)
 	add_u64(&b, 1);
 	add_u64(&b, 2);
 	assert_int_equal(decode(&r, &l, &b), 0);
-	l.sample_type |= PERF_SAMPLE_BRANCH_STACK;
-	assert_int_equal(decode(&r, &l, &b), -ENOTSUP);
-	assert_int_equal(r.type, PERF_RECORD_SAMPLE);
+}
+
+/* Branches are behind the raw data and before the registers: @nr of them, as @branch_type has it.
+ */
+static void put_branches(struct bytes *b, uint64_t nr, uint64_t branch_type)
+{
+	add_u64(b, nr);
+	if (branch_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+		add_u64(b, UINT64_MAX);
+	for (uint64_t i = 0; i < 3 * nr; i++)
+		add_u64(b, 0xb0b0 + i);
+	for (uint64_t i = 0; branch_type & 1 << 19 && i < nr; i++)
+		add_u64(b, 3);
+}
+
+static void test_branches(void **state)
+{
+	static const uint64_t types[] = { 0, PERF_SAMPLE_BRANCH_HW_INDEX, 1 << 19,
+					  PERF_SAMPLE_BRANCH_HW_INDEX | 1 << 19 };
+	struct record_layout l = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK |
+			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+		.regs_mask = 3,
+	};
+	struct bytes b;
+	struct record r;
+
+	for (size_t i = 0; i < 16; i++) {
+		l.branch_type = types[i / 4];
+		begin(&b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+		add_u64(&b, 0x1234);
+		add_u64(&b, 1);
+		add_u64(&b, 0x1234);
+		put_branches(&b, i % 4, l.branch_type);
+		add_u64(&b, PERF_SAMPLE_REGS_ABI_64);
+		add_u64(&b, 11);
+		add_u64(&b, 22);
+		add_u64(&b, 8);
+		add_u64(&b, 0xabcd);
+		add_u64(&b, 8);
+		assert_int_equal(decode(&r, &l, &b), 0);
+		assert_int_equal(r.sample.ip, 0x1234);
+		assert_int_equal(r.sample.nr_chain, 1);
+		assert_int_equal(r.sample.stack_size, 8);
+		assert_int_equal(r.sample.cpumode, PERF_RECORD_MISC_USER);
+		assert_memory_equal(r.sample.regs + 8, "\x16\0\0\0\0\0\0\0", 8);
+	}
+	/* More branches than the record has bytes; their size overflows. */
+	for (uint64_t nr = 1; nr; nr <<= 1) {
+		begin(&b, PERF_RECORD_SAMPLE, 0);
+		add_u64(&b, 0x1234);
+		add_u64(&b, 0);
+		add_u64(&b, nr);
+		assert_int_equal(decode(&r, &l, &b), -EBADMSG);
+	}
 }
 
 /* Counts of a group stand between period and call chain; how long they are is told by the read
@@ -615,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_foreign_layout),
 		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_branches),
 		cmocka_unit_test(test_mmap2),
 		cmocka_unit_test(test_mmap2_build_id),
 		cmocka_unit_test(test_mmap),

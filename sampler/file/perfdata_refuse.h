@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Messages about files that cannot be replayed. */
+#ifndef SAMPLER_FILE_PERFDATA_REFUSE_H
+#define SAMPLER_FILE_PERFDATA_REFUSE_H
+
+#include "symbols/base/base.h"
+
+/*
+ * Set @e by the first @size bytes of the file, and return @code: -EINVAL, not a perf.data file or
+ * one with a damaged header; -E2BIG, too many events. @path: as the user gave it.
+ */
+int perfdata_refuse(struct err *e, int code, const char *path, const uint8_t *head, size_t size);
+
+#endif

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Recordings of other writers: compressed, from pipes, damaged, cut short, and
+ * files that are none.
+ */
+#include "sampler/file/perfdata.h"
+
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#define FILE_SIZE (1 << 20)
+#include "tests/sampler/perfdata_file.h"
+
+#define HEADER_FEATURE 80
+#define EVENT_UPDATE   78
+#define COMPRESSED     81
+#define COMPRESSED2    83
+
+static struct file file;
+
+static struct perfdata *open_file(const struct file *f)
+{
+	struct perfdata *pd;
+	struct err e = { "" };
+
+	if (perfdata_from_memory(&pd, f->bytes, f->size, &e))
+		fail_msg("%s", e.text);
+	return pd;
+}
+
+/* Expect @nr records and a note that has @note; "": none. */
+static void expect(const struct file *f, uint64_t nr, const char *note)
+{
+	struct perfdata *pd = open_file(f);
+	const char *got = perfdata_note(pd);
+
+	assert_int_equal(perfdata_nr_records(pd), nr);
+	if (!strstr(got, note) || (!*note && *got))
+		fail_msg("no '%s' in: %s", note, got);
+	perfdata_close(pd);
+}
+
+static void begin_pipe(struct file *f)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+
+	put_pipe(f, &attr);
+}
+
+#ifdef HAVE_ZSTD
+/* Compressed blocks, one zstd stream over all of them. */
+struct packer {
+	ZSTD_CStream *stream;
+	uint32_t type;
+};
+
+static void pack(struct packer *p, struct file *f, const void *bytes, size_t size)
+{
+	static uint8_t out[60000];
+	ZSTD_inBuffer in = { bytes, size, 0 };
+	ZSTD_outBuffer to = { out, sizeof(out), 0 };
+	size_t padded;
+
+	if (!p->stream)
+		p->stream = ZSTD_createCStream();
+	assert_false(ZSTD_isError(ZSTD_compressStream2(p->stream, &to, &in, ZSTD_e_flush)));
+	assert_int_equal(in.pos, size);
+	padded = p->type == COMPRESSED2 ? (to.pos + 7) / 8 * 8 + 8 : to.pos;
+	put_header(f, p->type, (uint16_t)(8 + padded));
+	if (p->type == COMPRESSED2)
+		put_u64(f, to.pos);
+	put(f, out, to.pos);
+	if (p->type == COMPRESSED2)
+		put(f, "\xff\xff\xff\xff\xff\xff\xff", padded - 8 - to.pos);
+}
+
+/*
+ * Records fill the decompression buffer several times: the bytes in the decoder
+ * when all input was taken are read also. Records go on in the next block.
+ */
+static void test_compressed(void **state)
+{
+	static const uint32_t types[] = { COMPRESSED, COMPRESSED2 };
+	static struct file plain;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		for (size_t nr = 1; nr <= 16384; nr *= 2) {
+			struct packer p = { .type = types[i] };
+			size_t half;
+
+			plain.size = 0;
+			for (uint64_t k = 0; k < nr; k++)
+				put_sample(&plain, 7, 0x1000, 100, k);
+			half = plain.size / 2 + 13;
+			begin_pipe(&file);
+			pack(&p, &file, plain.bytes, half);
+			pack(&p, &file, plain.bytes + half, plain.size - half);
+			expect(&file, nr, "");
+			ZSTD_freeCStream(p.stream);
+		}
+	}
+}
+
+/* A compressed block in a compressed block would be unpacked again and again. */
+static void test_nested(void **state)
+{
+	static const uint32_t types[] = { COMPRESSED, COMPRESSED2, 66, 71 };
+	static struct file inner;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		struct packer p = { .type = COMPRESSED };
+
+		inner.size = 0;
+		put_sample(&inner, 7, 0x1000, 100, 1);
+		put_header(&inner, types[i], 32);
+		for (int k = 0; k < 3; k++)
+			put_u64(&inner, 16);
+		begin_pipe(&file);
+		pack(&p, &file, inner.bytes, inner.size);
+		expect(&file, 1, "damaged: record");
+		ZSTD_freeCStream(p.stream);
+	}
+}
+
+static void test_damaged_blocks(void **state)
+{
+	static uint8_t zeros[1 << 20];
+	struct packer p = { .type = COMPRESSED2 };
+	static struct file plain;
+
+	/* no records in it */
+	begin_pipe(&file);
+	pack(&p, &file, zeros, 1000);
+	expect(&file, 0, "damaged: record of 0 bytes");
+	/* no zstd */
+	plain.size = 0;
+	put_sample(&plain, 7, 0x1000, 100, 1);
+	begin_pipe(&file);
+	put_sample(&file, 7, 0x1000, 100, 1);
+	put_header(&file, COMPRESSED, 16);
+	put_u64(&file, 0x1234567890);
+	put_sample(&file, 7, 0x1000, 100, 1);
+	expect(&file, 1, "damaged: a compressed block");
+	/* larger than its record */
+	begin_pipe(&file);
+	put_header(&file, COMPRESSED2, 24);
+	put_u64(&file, 9);
+	put_u64(&file, 0);
+	expect(&file, 0, "damaged: a compressed block");
+	/* the last record is not all there */
+	begin_pipe(&file);
+	ZSTD_freeCStream(p.stream);
+	p.stream = NULL;
+	pack(&p, &file, plain.bytes, plain.size - 1);
+	expect(&file, 0, "cut short");
+	ZSTD_freeCStream(p.stream);
+}
+#endif
+
+static void put_feature(struct file *f, uint64_t feature, const char *text)
+{
+	uint32_t size = (uint32_t)strlen(text) + 1, padded = (size + 3) / 8 * 8 + 8;
+	char body[64] = "";
+
+	memcpy(body, &size, 4);
+	strcpy(body + 4, text);
+	put_header(f, HEADER_FEATURE, (uint16_t)(16 + padded));
+	put_u64(f, feature);
+	put(f, body, padded);
+}
+
+static void put_name(struct file *f, uint64_t id, const char *name)
+{
+	char text[32] = "";
+
+	snprintf(text, sizeof(text), "%s", name);
+	put_header(f, EVENT_UPDATE, 8 + 16 + sizeof(text));
+	put_u64(f, 2);
+	put_u64(f, id);
+	put(f, text, sizeof(text));
+}
+
+/* A pipe has its header's features as records. */
+static void test_pipe_features(void **state)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	const uint32_t desc[4] = { 1, sizeof(attr), 0, 16 };
+	struct perfdata *pd;
+
+	begin_pipe(&file);
+	put_feature(&file, 4, "4.19.0-other");
+	put_feature(&file, 6, "riscv64");
+	put_header(&file, HEADER_FEATURE, 8 + 8 + 8 + sizeof(attr) + 8 + 16);
+	put_u64(&file, 12);
+	put(&file, desc, 8);
+	put(&file, &attr, sizeof(attr));
+	put(&file, desc + 2, 8);
+	put(&file, "my-clock:u\0\0\0\0\0", 16);
+	put_header(&file, HEADER_FEATURE, 8); /* nothing in it */
+	put_header(&file, HEADER_FEATURE, 16);
+	put_u64(&file, 12);
+	pd = open_file(&file);
+	assert_string_equal(perfdata_kernel(pd)->release, "4.19.0-other");
+	assert_string_equal(perfdata_machine(pd), "riscv64");
+	assert_string_equal(perfdata_event(pd, 0)->event.name, "my-clock:u");
+	perfdata_close(pd);
+	put_name(&file, 8, "sched:sched_switch");
+	put_header(&file, EVENT_UPDATE, 24);
+	put_u64(&file, 2);
+	put_u64(&file, 8);
+	pd = open_file(&file);
+	assert_string_equal(perfdata_event(pd, 0)->event.name, "sched:sched_switch");
+	perfdata_close(pd);
+}
+
+/* A file of one event and @nr samples. */
+static void make_file(struct file *f, uint64_t nr)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	const uint64_t attrs_at = 104 + 8, entry = sizeof(attr) + 16, data_at = attrs_at + entry;
+
+	f->size = 0;
+	put(f, "PERFILE2", 8);
+	put_u64(f, 104);
+	put_u64(f, entry);
+	put_u64(f, attrs_at);
+	put_u64(f, entry);
+	put_u64(f, data_at);
+	put_u64(f, nr * 48);
+	for (int i = 0; i < 6; i++)
+		put_u64(f, 0);
+	put_u64(f, 7);
+	put(f, &attr, sizeof(attr));
+	put_u64(f, 104);
+	put_u64(f, 8);
+	for (uint64_t i = 0; i < nr; i++)
+		put_sample(f, 7, 0x1000, 100, i);
+}
+
+/* The file is read as far as it goes, and the note says so. */
+static void test_cut_short(void **state)
+{
+	const uint64_t nr = 20, data_at = 104 + 8 + sizeof(struct perf_event_attr) + 16;
+	struct perfdata *pd;
+	struct err e;
+
+	make_file(&file, nr);
+	expect(&file, nr, "");
+	for (uint64_t i = 1; i < nr; i++) {
+		file.size = data_at + 48 * i;
+		expect(&file, i, "bytes are missing");
+		file.size -= 1 + i;
+		expect(&file, i - 1, "bytes are missing");
+	}
+	file.size = data_at - 1;
+	assert_int_equal(perfdata_from_memory(&pd, file.bytes, file.size, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "header is damaged or cut short"));
+	make_file(&file, nr);
+	memset(file.bytes + 48, 0, 8);
+	expect(&file, nr, "not finished");
+	begin_pipe(&file);
+	put_sample(&file, 7, 0x1000, 100, 1);
+	expect(&file, 1, "");
+	put_sample(&file, 7, 0x1000, 100, 2);
+	for (int i = 0; i < 47; i++) {
+		file.size--;
+		expect(&file, 1, "ends in the middle of a record");
+	}
+	begin_pipe(&file);
+	put_sample(&file, 7, 0x1000, 100, 1);
+	put_u64(&file, 0);
+	put_sample(&file, 7, 0x1000, 100, 1);
+	expect(&file, 1, "damaged: record of 0 bytes at byte");
+}
+
+static void refuse(const char *bytes, size_t size, const char *says)
+{
+	struct perfdata *pd;
+	struct err e = { "" };
+
+	assert_int_equal(perfdata_from_memory(&pd, bytes, size, &e), -EINVAL);
+	if (!strstr(e.text, says))
+		fail_msg("no '%s' in: %s", says, e.text);
+}
+
+static void test_other_files(void **state)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	struct perfdata *pd;
+	struct err e = { "" };
+
+	refuse("", 0, "empty file");
+	refuse("{\"a\":1}", 7, "not a perf.data file");
+	refuse("PERFFILE\x20", 9, "before Linux 3.0");
+	refuse("2ELIFREP\x20", 9, "other byte order");
+	refuse("\x1f\x8b\x08\0\0\0\0\0", 8, "gzip -dc");
+	refuse("\x28\xb5\x2f\xfd\0\0\0\0", 8, "zstd -dc");
+	refuse("PERFILE2\x10\0\0\0\0\0\0\0", 16, "header is damaged or cut short");
+	assert_int_equal(perfdata_open(&pd, "/tmp", &e), -EISDIR);
+	assert_non_null(strstr(e.text, "/tmp: a directory"));
+	begin_pipe(&file);
+	for (int i = 0; i < 256; i++) {
+		put_header(&file, 64, 8 + sizeof(attr));
+		put(&file, &attr, sizeof(attr));
+	}
+	assert_int_equal(perfdata_from_memory(&pd, file.bytes, file.size, &e), -E2BIG);
+	assert_non_null(strstr(e.text, "more than 256 events"));
+}
+
+/* How many samples each event has: by an id at the front, or behind other fields. */
+static void test_samples_by_event(void **state)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	struct perfdata *pd;
+
+	begin_pipe(&file);
+	put_header(&file, 64, 8 + sizeof(attr) + 8);
+	put(&file, &attr, sizeof(attr));
+	put_u64(&file, 9);
+	for (int i = 0; i < 5; i++)
+		put_sample(&file, i < 2 ? 7 : 9, 0x1000, 100, 1);
+	pd = open_file(&file);
+	assert_int_equal(perfdata_event(pd, 0)->nr_samples, 2);
+	assert_int_equal(perfdata_event(pd, 1)->nr_samples, 3);
+	perfdata_close(pd);
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID;
+	put_pipe(&file, &attr);
+	put_header(&file, 64, 8 + sizeof(attr) + 8);
+	put(&file, &attr, sizeof(attr));
+	put_u64(&file, 9);
+	for (int i = 0; i < 5; i++) {
+		put_header(&file, PERF_RECORD_SAMPLE, 8 + 4 * 8);
+		for (int k = 0; k < 3; k++)
+			put_u64(&file, 1);
+		put_u64(&file, i < 1 ? 8 : 9);
+	}
+	pd = open_file(&file);
+	assert_int_equal(perfdata_event(pd, 0)->nr_samples, 1);
+	assert_int_equal(perfdata_event(pd, 1)->nr_samples, 4);
+	perfdata_close(pd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#ifdef HAVE_ZSTD
+		cmocka_unit_test(test_compressed),     cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_damaged_blocks),
+#endif
+		cmocka_unit_test(test_pipe_features),  cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_other_files),    cmocka_unit_test(test_samples_by_event),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
