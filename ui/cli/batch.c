@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From a profile to the rows of a tick: folded per event, filtered, sorted
- * with a total order (so that equal profiles print equally), cut.
+ * Make the rows of a tick from a profile: folded per event, filtered, sorted
+ * in a total order (equal profiles print equally), cut.
  *
  * Runs on: the main thread.
  */
@@ -24,7 +24,7 @@ const char *batch_broken_key(uint32_t stop)
 	return stop < PROFILE_NR_BROKEN ? broken_keys[stop] : NULL;
 }
 
-/* As on the screen: a name or a module that matches, or with "!" neither. */
+/* Test the filter as on the screen: name or module matches; with '!' neither. */
 static bool passes(const struct match *m, const struct profile_function *fn)
 {
 	if (!match_active(m))
@@ -32,13 +32,13 @@ static bool passes(const struct match *m, const struct profile_function *fn)
 	return m->negate != (match_finds(m, fn->name) || match_finds(m, fn->module));
 }
 
-/* Largest first. */
+/* Order numbers, largest first. */
 static int compare_numbers(double a, double b)
 {
 	return (a < b) - (a > b);
 }
 
-/* What decides between rows that are equal in the column asked for. */
+/* Order rows that are equal in the sort column. */
 static int compare_rest(const struct batch_row *a, const struct batch_row *b)
 {
 	int c = compare_numbers(a->self_pct, b->self_pct);
@@ -84,7 +84,7 @@ static void swap_rows(struct batch_row *a, struct batch_row *b)
 	*b = c;
 }
 
-/* Let the row at @at of a heap sink: each is worse than those below it. */
+/* Sift the row at @at down in a heap with the worst row on top. */
 static void sink(struct batch_row *rows, uint32_t nr, uint32_t at, enum ui_config_sort *sort)
 {
 	for (uint32_t below; (below = 2 * at + 1) < nr; at = below) {
@@ -96,7 +96,7 @@ static void sink(struct batch_row *rows, uint32_t nr, uint32_t at, enum ui_confi
 	}
 }
 
-/* The best @nr of @all rows in front, in order: mostly few of many are shown. */
+/* Sort the best @nr of @all rows to the front: usually few rows of many are shown. */
 static void sort_rows(struct batch_row *rows, uint32_t all, uint32_t nr, enum ui_config_sort sort)
 {
 	if (nr && nr < all)
@@ -195,7 +195,7 @@ int batch_print(FILE *out, const struct profile *p, const struct batch_config *c
 	if (code)
 		return code;
 	code = config->sink(out, &tick);
-	/* Whole ticks or nothing: who reads along sees each at once. */
+	/* Flush whole ticks, so that a reader of a pipe gets each without delay. */
 	if (fflush(out) && !code)
 		code = -errno;
 	batch_tick_fini(&tick);

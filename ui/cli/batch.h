@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Profiles without a screen: one block of text or one JSON object a tick.
+ * Print profiles without a screen: one block of text or one JSON object per
+ * tick.
  *
- * A sink gets a tick: the profile and, for each event, its rows sorted,
- * filtered and cut. Pure but for the stream and batch_run(). Runs on: the
+ * A sink gets a tick: the profile and, for each event, its rows, sorted,
+ * filtered and cut. Pure except for the stream and batch_run(). Runs on: the
  * main thread.
  */
 #ifndef UI_CLI_BATCH_H
@@ -19,7 +20,7 @@
 /* One function of one event. Borrows from the profile. */
 struct batch_row {
 	const struct profile_function *function;
-	struct safe_text comm;	    /* of the task with most of it */
+	struct safe_text comm;	    /* of the task with most of its samples */
 	double self, total;	    /* samples */
 	double self_pct, total_pct; /* of the event's samples, by weight */
 };
@@ -28,8 +29,8 @@ struct batch_table {
 	uint32_t event; /* index in the profile's events */
 	double count;	/* all samples of the event, shown or not */
 	struct batch_row *rows;
-	uint32_t nr_rows;     /* that are shown */
-	uint32_t nr_matching; /* that pass the filter */
+	uint32_t nr_rows;     /* shown rows */
+	uint32_t nr_matching; /* rows that pass the filter */
 };
 
 struct batch_tick {
@@ -38,7 +39,7 @@ struct batch_tick {
 	uint32_t nr_tables;
 };
 
-/* Writes a tick; 0, -ENOMEM or -errno of the stream. */
+/* Write a tick. Return 0, -ENOMEM or -errno of the stream. */
 typedef int (*batch_sink_fn)(FILE *out, const struct batch_tick *tick);
 
 int batch_text(FILE *out, const struct batch_tick *tick);
@@ -52,15 +53,15 @@ struct batch_config {
 	uint64_t nr_ticks;  /* 0: until the target or a signal ends it */
 };
 
-/* The rows of a profile. 0, -ENOMEM. Free with batch_tick_fini(). */
+/* Make the rows of a profile. Return 0 or -ENOMEM. Free with batch_tick_fini(). */
 int batch_tick_init(struct batch_tick *tick, const struct profile *p,
 		    const struct batch_config *config);
 void batch_tick_fini(struct batch_tick *tick);
 
-/* Print one profile and flush. 0 or -errno (-EPIPE: the reader has left). */
+/* Print one profile and flush. Return 0 or -errno (-EPIPE: the reader has exited). */
 int batch_print(FILE *out, const struct profile *p, const struct batch_config *config);
 
-/* "no_map", …: the key of a reason a stack broke for (index in broken_by); NULL: none. */
+/* Return the key ("no_map", …) of a reason for broken stacks (index in broken_by), or NULL. */
 const char *batch_broken_key(uint32_t stop);
 
 /*
@@ -70,13 +71,16 @@ const char *batch_broken_key(uint32_t stop);
 void batch_block_signals(void);
 
 /*
- * Print every profile until the ticks are done, the target is gone or the
- * reader has left (0), a signal comes (its number, all printed so far
- * flushed), or something fails (-errno with a sentence).
+ * Print every profile until all ticks are printed, the target is gone or the reader has
+ * exited (return 0), on a signal (return its number, everything flushed), or on an error
+ * (return -errno with a message).
  */
 int batch_run(struct sampler *s, FILE *out, const struct batch_config *config, struct err *e);
 
-/* The samples of a recording in perf script's layout. 0 or -errno with a sentence. */
+/*
+ * Print the samples of a recording in the layout of perf script. Return 0 or -errno with a
+ * message.
+ */
 int batch_script(struct sampler *s, FILE *out, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A tick for programs: one JSON object a line. The fields and their meaning
- * are a contract ("schema": 1): new ones may come, none changes.
+ * Print a tick as one JSON object per line. The fields and their meaning are a
+ * contract ("schema": 1): fields may be added, none changes.
  *
  * Runs on: the main thread.
  */
@@ -15,7 +15,7 @@
 
 #define SCHEMA 1
 
-/* Integers as such, the rest to a thousandth; what is no number is 0. */
+/* Make a JSON number: integers as such, others rounded to 1/1000; 0 for NaN. */
 static json_t *number(double value)
 {
 	if (!isfinite(value))
@@ -31,7 +31,7 @@ static json_t *count(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
-/* Strings of the profile that may mix our words with foreign ones: cleaned once more. */
+/* Sanitise a string of the profile that contains foreign text. */
 static json_t *clean(const char *text)
 {
 	char buf[512];
@@ -64,7 +64,7 @@ static json_t *events(const struct profile *p)
 	return list;
 }
 
-/* Each event on one CPU, in the order of "events". */
+/* Make the events on one CPU, in the order of "events". */
 static json_t *cpu_events(const struct profile *p, uint32_t cpu)
 {
 	json_t *list = json_array();
@@ -126,7 +126,7 @@ static json_t *account(const struct profile_account *a)
 	return o;
 }
 
-/* The account of the tick, with the reasons that happened. */
+/* Make the account of the tick, with non-zero reasons. */
 static json_t *tick_account(const struct profile *p)
 {
 	json_t *o = account(&p->account), *broken = json_object(), *dropped = json_object();
@@ -148,7 +148,7 @@ static json_t *tick_account(const struct profile *p)
 	return o;
 }
 
-/* The 95 % interval of a share, in percent. */
+/* Make the 95 % confidence interval of a share, in percent. */
 static json_t *interval(double n, double all)
 {
 	struct interval i = interval_of(n, all);
@@ -207,7 +207,7 @@ static json_t *self(const struct profile *p)
 	return o;
 }
 
-/* How frames were found, since the start. */
+/* Make the statistics of unwinding since the start. */
 static json_t *unwind(const struct profile_unwind *u)
 {
 	json_t *o = json_object();
@@ -234,7 +234,7 @@ static json_t *names(const struct profile *p)
 	return o;
 }
 
-/* Where names come from; why an object has none, or only some, and what helps. */
+/* Make the modules: source of symbols, reason and fix if symbols are missing. */
 static json_t *modules(const struct profile *p)
 {
 	json_t *list = json_array();
@@ -255,7 +255,7 @@ static json_t *modules(const struct profile *p)
 	return list;
 }
 
-/* What went wrong since the start, with what helps. */
+/* Make the notices since the start, with fixes. */
 static json_t *notices(const struct profile *p)
 {
 	static const char *const severities[] = { "info", "warn", "grave" };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The loop of batch: wait for a profile, a signal, or the reader's end of the
- * pipe; print; count.
+ * Run the batch loop: wait for a profile, a signal, or a closed pipe; print;
+ * count.
  *
  * Runs on: the main thread.
  */
@@ -34,10 +34,10 @@ void batch_block_signals(void)
 
 struct progress {
 	uint64_t nr_printed;
-	uint32_t message_seq; /* of the last message: each is told once */
+	uint32_t message_seq; /* of the last printed message */
 };
 
-/* Print what waits. 1: this was the last tick; 0; -errno. */
+/* Print the next profile. Return 1: it was the last tick; 0; -errno. */
 static int print_waiting(struct sampler *s, FILE *out, const struct batch_config *config,
 			 struct progress *done)
 {
@@ -61,7 +61,7 @@ static int print_waiting(struct sampler *s, FILE *out, const struct batch_config
 
 static int loop(struct sampler *s, FILE *out, const struct batch_config *config, int signal_fd)
 {
-	/* Of the output only errors are polled for: the reader may leave between two ticks. */
+	/* Poll the output for errors only: the reader may exit between two ticks. */
 	struct pollfd fds[] = {
 		{ .fd = sampler_fd(s), .events = POLLIN },
 		{ .fd = signal_fd, .events = POLLIN },

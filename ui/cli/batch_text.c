@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A tick for people: a header block, then one table per event. Whole names,
- * no escapes, numbers in the C locale, an empty line between ticks.
+ * Print a tick as text: a header, then one table per event. Full names, no
+ * escape sequences, numbers in the C locale, an empty line between ticks.
  *
  * Runs on: the main thread.
  */
@@ -15,7 +15,7 @@
 #define SYMBOL_COLS_MAX 60
 #define MODULE_COLS_MAX 24
 
-/* Strings of the profile that mix our words with foreign ones: cleaned once more. */
+/* Print a string of the profile that contains foreign text, sanitised. */
 static void print_clean(FILE *out, const char *before, const char *text)
 {
 	char clean[512];
@@ -53,7 +53,7 @@ static void print_event(FILE *out, const struct profile_event *ev)
 	fputc('\n', out);
 }
 
-/* Reasons, only those that happened. */
+/* Print the non-zero reasons. */
 static void print_reasons(FILE *out, const struct profile *p)
 {
 	for (uint32_t i = 0; i < PROFILE_NR_BROKEN; i++) {
@@ -84,7 +84,7 @@ static void print_account(FILE *out, const struct profile *p)
 	print_reasons(out, p);
 }
 
-/* One line for all CPUs, and one for each that lost or was throttled. */
+/* Print one line for all CPUs, and one for each with lost samples or throttling. */
 static void print_cpus(FILE *out, const struct profile *p)
 {
 	double busy = 0;
@@ -146,13 +146,13 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 	}
 	if (t->nr_rows < t->nr_matching)
 		fprintf(out, " %" PRIu32 " more rows (--rows)\n", t->nr_matching - t->nr_rows);
-	/* perf's --filter is another one: who means that sees nothing here, and should see why. */
+	/* perf's --filter is for tracepoint fields: hint at ours. */
 	if (!t->nr_matching && t->count > 0)
 		fputs(" no row matches --filter (for fields of a tracepoint: --event-filter)\n",
 		      out);
 }
 
-/* The warnings of this tick, with what helps. */
+/* Print the warnings of this tick, with fixes. */
 static void print_notices(FILE *out, const struct profile *p)
 {
 	for (uint32_t i = 0; i < p->nr_notices; i++) {

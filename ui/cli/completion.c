@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What shells need to complete the command line, made from the table of
- * options: nothing here has to be kept in step with it.
+ * Print completion for shells, made from the table of options.
  *
  * Runs on: the UI thread, before any other.
  */
@@ -11,7 +10,7 @@
 
 #include "ui/cli/options.h"
 
-/* Words that the value of an option can be; what is asked of proftop itself stays up to date. */
+/* Values of options; lists from proftop are computed when completing. */
 static const struct {
 	const char *option, *words;
 } values[] = {
@@ -73,7 +72,7 @@ static void print_bash(FILE *out)
 	fputs("\" -- \"$cur\"))\n}\ncomplete -F _proftop proftop\n", out);
 }
 
-/* Text between single quotes; zsh's own marks in it are taken away. */
+/* Print text for single quotes, without zsh's special characters. */
 static void print_quoted(FILE *out, const char *text)
 {
 	for (; *text; text++)

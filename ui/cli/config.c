@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Defaults of the screen, and the columns of --sort.
+ * Set defaults of the screen, and parse --sort.
  */
 #include "ui/cli/config.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How the screen starts: the options and settings that concern it.
+ * Configuration of the screen: its options and settings.
  */
 #ifndef UI_CLI_CONFIG_H
 #define UI_CLI_CONFIG_H
@@ -11,7 +11,7 @@
 struct users;
 struct bindings;
 
-/* The views whose columns can be picked: their names in the settings. */
+/* Views with a choice of columns: their names in the settings. */
 #define CONFIG_COLUMN_VIEWS 6
 #define CONFIG_COLUMNS_MAX  160
 
@@ -22,7 +22,7 @@ enum ui_config_color {
 	CONFIG_COLOR_NEVER,
 };
 
-/* --sort: what rows can be ordered by. */
+/* --sort: the order of rows. */
 enum ui_config_sort {
 	CONFIG_SORT_SELF,
 	CONFIG_SORT_TOTAL,
@@ -46,23 +46,26 @@ struct ui_config {
 	double percent_limit; /* hide rows below; 0: none */
 	bool intervals;	      /* --intervals */
 	bool hide_kernel, hide_user;
-	bool flame_modules;		 /* colours of the flame graph tell modules, not kinds */
+	bool flame_modules;		 /* flame graph colours: by module, not by kind */
 	bool fold_threads;		 /* names of threads with '*' for digits */
 	const char *filter;		 /* --filter, as typed after \; NULL: none */
 	const char *host;		 /* for the title; NULL: gethostname(2) */
-	bool replayed;			 /* a recording: nothing of this machine is shown */
+	bool replayed;			 /* a recording: no information about this system */
 	const struct users *users;	 /* borrowed; NULL: numbers */
 	const struct bindings *bindings; /* borrowed; NULL: none */
 	const char *columns[CONFIG_COLUMN_VIEWS]; /* "self,total": borrowed; NULL or "": by width */
 	bool saves;				  /* F9 may make a file in the working directory */
 };
 
-/* Sensible values for everything. */
+/* Set defaults. */
 void ui_config_init(struct ui_config *config);
 
-/* "self", "total", "symbol", "module", "comm" -> enum ui_config_sort; -EINVAL with a sentence. */
+/*
+ * Parse "self", "total", "symbol", "module" or "comm". Return enum ui_config_sort, or
+ * -EINVAL with a message.
+ */
 int ui_config_sort_parse(const char *text, struct err *e);
-/* The column's name and what it is, for --list-columns. */
+/* Return a column's name, and its description for --list-columns. */
 const char *ui_config_sort_name(enum ui_config_sort sort);
 const char *ui_config_sort_help(enum ui_config_sort sort);
 

@@ -34,7 +34,7 @@ struct shared {
 
 struct file_worker {
 	struct shared *running; /* NULL: none */
-	int fd;			/* of our own; the threads have duplicates */
+	int fd;			/* ours; the threads have duplicates */
 };
 
 struct file_worker *file_worker_new(void)
@@ -193,7 +193,7 @@ static int write_all(int fd, const char *text, size_t size)
 	return 0;
 }
 
-/* Refuse to replace anything but a regular file. 0, -EEXIST, other -errno. */
+/* Check that @path may be replaced: a regular file only. Return 0, -EEXIST or other -errno. */
 static int check_target(const char *path, bool replace, struct err *e)
 {
 	struct stat st;

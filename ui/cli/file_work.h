@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Write one file on a thread of its own, so that the screen never blocks on a
- * file system. Save the screen, the settings.
+ * Write one file on a separate thread, so that the screen never blocks on a
+ * file system: saved screens, settings.
  *
- * The work owns a copy of all it needs. A thread that hangs is left behind
- * with its work; the process may end meanwhile.
+ * The work has copies of all its data. A thread that hangs is abandoned with
+ * its work; the process may exit before it ends.
  *
  * Threads: file_work_*() on the main thread; run() on the worker.
  */
@@ -14,7 +14,7 @@
 #include "symbols/base/base.h"
 
 struct file_work {
-	/* Return 0, or -errno with a sentence in @e. */
+	/* Return 0, or -errno with a message in @e. */
 	int (*run)(struct file_work *w, struct err *e);
 	void (*free)(struct file_work *w);
 	char done[256]; /* message when it succeeded */
@@ -22,29 +22,33 @@ struct file_work {
 
 struct file_worker;
 
-/* NULL without memory or descriptors: file_worker_start() then runs the work itself. */
+/* Return NULL without memory or descriptors: file_worker_start() then runs the work directly. */
 struct file_worker *file_worker_new(void);
-/* Wait at most @wait_ns for a work in progress, then leave it behind. */
+/* Wait at most @wait_ns for running work, then abandon it. */
 void file_worker_free(struct file_worker *f, uint64_t wait_ns);
-/* Readable when a result can be taken; -1: never. */
+/* Return a descriptor that is readable when a result is available; -1: none. */
 int file_worker_fd(const struct file_worker *f);
 /*
- * Take over @w and start it. @f may be NULL (run here). 0: started, the result
- * comes by file_worker_take(); 1: done, message in @e; -errno with a sentence:
- * failed, or -EBUSY: the last one is still running.
+ * Take over @w and start it; @f NULL: run it here. Return 0: started, result from
+ * file_worker_take(); 1: done, message in @e; -errno with a message: failed, or -EBUSY:
+ * previous work still running.
  */
 int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e);
-/* The result of the finished work: false: none yet; else *code and the message in @e. */
+/*
+ * Take the result of the finished work: return false if there is none, else set *code and
+ * the message in @e.
+ */
 bool file_worker_take(struct file_worker *f, int *code, struct err *e);
 
 /*
- * Create @path with @text, whole or not at all. A new file appears under a
- * temporary name and is renamed; @replace: over a regular file only, else an
- * existing path is refused with -EEXIST. Symbolic links are never followed.
- * 0 or -errno with a sentence.
+ * Create @path with @text, atomically: a temporary file is renamed. @replace: replace a
+ * regular file, else an existing path is refused with -EEXIST. Symbolic links are not
+ * followed. Return 0 or -errno with a message.
  */
 int file_write_text(const char *path, const char *text, size_t size, bool replace, struct err *e);
-/* Work that does that: copies @path, takes over @text (malloc'ed). NULL: no memory, @text is freed.
+/*
+ * Make work for file_write_text(): copies @path, takes over @text (malloc). Return NULL:
+ * no memory, @text is freed.
  */
 struct file_work *file_work_text(const char *path, char *text, size_t size, bool replace,
 				 const char *done);

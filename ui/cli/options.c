@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The command line, by argp: the table of options, what belongs together, the
- * defaults. The last of repeated options stands; -p and -e add up.
+ * Parse the command line with argp: the table of options, checks across
+ * options, defaults. The last of repeated options counts; -p, -t and -e add
+ * up.
  *
  * Runs on: the UI thread, before any other.
  */
@@ -17,10 +18,10 @@
 #define NS_PER_S     1000000000ULL
 #define WINDOW_NS    (5 * NS_PER_S)
 #define ROWS_DEFAULT 100
-/* Two records with full dumps must fit, or every sample is lost. */
+/* Two records with full stack copies must fit, or every sample is lost. */
 #define RECORD_ROOM 4096ULL
 
-/* Everything after "--" is the command. */
+/* Take everything after "--" as the command. */
 static int parse_command(struct options_parse *p, struct argp_state *state)
 {
 	if (!state->quoted || state->next <= state->quoted)
@@ -33,7 +34,7 @@ static int parse_command(struct options_parse *p, struct argp_state *state)
 	return 0;
 }
 
-/* What only shows once all options are known. */
+/* Check combinations of options. */
 static int check_together(struct options_parse *p, const struct argp_state *state)
 {
 	struct sampler_config *c = &p->o->config;
@@ -183,7 +184,7 @@ static const struct argp_option *option_of(int letter)
 	return NULL;
 }
 
-/* "--name": what is wrong with it. */
+/* Explain why "--name" is refused. */
 static int explain_long(struct options_parse *p, const char *name)
 {
 	size_t size = strcspn(name, "=");
@@ -206,14 +207,14 @@ static int explain_long(struct options_parse *p, const char *name)
 		      meant ? "did you mean --" : "", meant ? meant : "", meant ? "? " : "");
 }
 
-/* What getopt(3) refused: it does not tell what, but how far it came. */
+/* Explain why getopt(3) refused an option: it reports only its position. */
 static int explain_unknown(struct options_parse *p, const struct argp_state *state)
 {
 	const char *last = state->next > 0 ? state->argv[state->next - 1] : "", *letters;
 
 	if (!strncmp(last, "--", 2))
 		return explain_long(p, last + 2);
-	/* In the midst of letters it has not gone on to the next word yet. */
+	/* Between letters of one word, next is not advanced yet. */
 	letters = state->next < state->argc && *last != '-' ? state->argv[state->next] : last;
 	for (const char *at = letters + (*letters == '-'); *at; at++) {
 		const struct argp_option *o = option_of(*at);
@@ -319,8 +320,7 @@ static void set_defaults(struct options *o, const struct options_limits *limits)
 	memset(o, 0, sizeof(*o));
 	o->rows = ROWS_DEFAULT;
 	o->config.hz = SAMPLER_HZ_DEFAULT;
-	/* The kernel lowers its limit by itself when interrupts are slow: the default must work
-	 * still. */
+	/* The kernel lowers its limit when interrupts are slow: the default must stay valid. */
 	if (limits->max_hz >= 1)
 		o->config.hz = MIN(o->config.hz, limits->max_hz);
 	o->config.stack_size = SAMPLER_STACK_SIZE_DEFAULT;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command line: argv -> what to sample and how to show it.
+ * Parse the command line into target, sampling parameters and screen
+ * configuration.
  *
- * Never exits; what is wrong with an argument comes back as a sentence and an
- * exit code for main. Runs on: the UI thread, before any other.
+ * Never exits: errors are a message and an exit code for main. Runs on: the UI
+ * thread, before any other.
  */
 #ifndef UI_CLI_OPTIONS_H
 #define UI_CLI_OPTIONS_H
@@ -14,7 +15,7 @@
 #include "symbols/base/base.h"
 #include "ui/cli/config.h"
 
-/* What proftop ends with: proftop(1), EXIT STATUS. */
+/* Exit codes: proftop(1), EXIT STATUS. */
 enum options_exit {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
@@ -48,9 +49,9 @@ struct options {
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
 	int theme;	    /* enum theme */
 	bool theme_given, delay_given;
-	char remark[256];   /* what could not be done with the settings; "": nothing */
-	const char *shell;  /* --completion */
-	const char *script; /* NULL: none; borrowed from argv */
+	char remark[256];		   /* problem with the settings; "": none */
+	const char *shell;		   /* --completion */
+	const char *script;		   /* NULL: none; borrowed from argv */
 	unsigned int cols, rows_of_screen; /* --size; 0: not given */
 	bool no_mouse;
 	bool fold_threads;
@@ -58,48 +59,49 @@ struct options {
 	bool ascii;
 	enum ui_config_color color;
 
-	pid_t *pids; /* what config.pids points to */
-	int *cpus;   /* what config.cpus points to */
+	pid_t *pids; /* storage of config.pids */
+	int *cpus;   /* storage of config.cpus */
 	bool user_given, tids_given, hz_given, window_given;
 };
 
-/* What of the machine the arguments are checked against. */
+/* Limits of the system for checks of arguments. */
 struct options_limits {
-	double max_hz; /* kernel.perf_event_max_sample_rate; 0: not known */
+	double max_hz; /* kernel.perf_event_max_sample_rate; 0: unknown */
 };
 
-/* Read the limits of this machine. */
+/* Read the limits of this system. */
 void options_limits(struct options_limits *limits);
 
 /*
- * Parse. EXIT_DONE, or the exit code with a sentence in @e; an unknown option
- * has been told to stderr by getopt already, then e->text is "". @argv must
- * live as long as @o. Call options_fini() in either case.
+ * Parse. Return EXIT_DONE, or the exit code with a message in @e. @argv must live as long
+ * as @o. Call options_fini() in either case.
  */
 int options_parse(struct options *o, int argc, char **argv, const struct options_limits *limits,
 		  struct err *e);
 void options_fini(struct options *o);
 
-/* Turn to batch: whole ticks only, and rows of the tick alone. EXIT_DONE or EXIT_USAGE. */
+/* Switch to batch mode: whole ticks, rows of one tick. Return EXIT_DONE or EXIT_USAGE. */
 int options_set_batch(struct options *o, struct err *e);
 
 /*
- * What works here, what does not, and the cure: EXIT_DONE, EXIT_FAILED (part of it does not),
- * EXIT_NOT_PERMITTED (nothing can be sampled).
+ * Print the report of --check. Return EXIT_DONE, EXIT_FAILED (a part does not work) or
+ * EXIT_NOT_PERMITTED (no sampling possible).
  */
 int options_print_check(FILE *out);
 void options_print_help(FILE *out);
 void options_print_columns(FILE *out);
 void options_print_keys(FILE *out);
-/* For "bash", "zsh" or "fish", made from the table of options. */
+/* Print completion for "bash", "zsh" or "fish". */
 void options_print_completion(FILE *out, const char *shell);
-/* The table, as argp has it (<argp.h>). */
+/* Return the table of argp (<argp.h>). */
 struct argp_option;
 const struct argp_option *options_table(void);
-/* All events of this machine, and which can be used here: tries to open them, of the tracepoints
- * one. */
+/*
+ * Print all events of this system, and which are available: each is opened once, of
+ * tracepoints one.
+ */
 void options_print_events(FILE *out);
-/* The same for programs, an object a line. */
+/* Print the events as JSON, one object per line. */
 void options_print_events_ndjson(FILE *out);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the --list options print, and the limits of the machine.
+ * Print the lists of --list options and --check; read the limits of the
+ * system.
  *
  * Runs on: the UI thread, before any other.
  */
@@ -36,7 +37,7 @@ void options_print_keys(FILE *out)
 		print_key_group(out, (enum key_group)i);
 }
 
-/* Everywhere first; without the rights for that, in this process alone. */
+/* Open an event on a CPU; without permission, for this process. */
 static int probe(const struct event *ev)
 {
 	int code = event_probe(ev, -1, 0);
@@ -57,7 +58,7 @@ static bool is_tracepoint(const struct event_info *info)
 	return !strcmp(info->group, EVENT_GROUP_TRACEPOINTS);
 }
 
-/* What is written by hand, with where there is no list of them. */
+/* Print the forms of event names that have no list. */
 static void print_spelled(FILE *out)
 {
 	static const char *const lines[] = {
@@ -88,7 +89,7 @@ void options_print_events(FILE *out)
 	for (const struct event_info *info = list.infos; info->name; info++) {
 		bool first = strcmp(group, info->group);
 
-		/* Opening a tracepoint waits for all CPUs: what one says, all say. */
+		/* Opening a tracepoint waits for all CPUs: one result serves all. */
 		if (first || !is_tracepoint(info))
 			code = probe_name(info->name);
 		if (first) {
@@ -125,9 +126,9 @@ void options_print_events_ndjson(FILE *out)
 			code = bad;
 		else if (!tried)
 			code = probe(&ev);
-		/* As above: one says it for all. */
+		/* As above: one result serves all. */
 		tried = !bad && is_tracepoint(info);
-		/* Names are words of ours or of the kernel's: nothing to be quoted. */
+		/* Names need no quoting: they are ours or the kernel's. */
 		fprintf(out,
 			"{\"name\":\"%s\",\"group\":\"%s\",\"type\":%u,\"config\":%llu,"
 			"\"config1\":%llu,\"config2\":%llu,\"usable\":%s,\"errno\":%d,"
@@ -152,7 +153,7 @@ int options_print_check(FILE *out)
 	for (uint32_t i = 0; i < nr; i++) {
 		char clean[sizeof(findings[i].says)];
 
-		/* Words of ours but for what /proc tells. */
+		/* Only parts from /proc are foreign text. */
 		fprintf(out, "%-12s  %-20s %s\n", words[findings[i].level], findings[i].topic,
 			text_format(clean, sizeof(clean), "%s", findings[i].says).str);
 		if (findings[i].fix[0])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Values of the options about the screen itself: its size, its keys.
+ * Parse the values of options for the screen: size, keys, theme.
  *
  * Runs on: the UI thread, before any other.
  */

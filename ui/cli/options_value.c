@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The values of single options. Strict: the whole word must be what is asked
- * for and within its range, else a sentence says what to give.
+ * Parse the values of single options. Strict: the whole word must be valid and
+ * in range, else a message says which values are.
  *
  * Runs on: the UI thread, before any other.
  */
@@ -21,9 +21,9 @@
 #define RING_MAX	  (256ULL << 20)
 #define SYMBOL_MEMORY_MIN (1ULL << 20)
 #define SYMBOL_MEMORY_MAX (1ULL << 40)
-#define HZ_MAX		  1e6 /* where the kernel tells no limit */
+#define HZ_MAX		  1e6 /* if the kernel has no limit */
 
-/* -p and -t: what they list adds up, but not the one to the other. */
+/* Parse -p and -t: repeated options add up; the two exclude each other. */
 static int parse_ids(struct options_parse *p, const char *arg, char letter)
 {
 	struct options *o = p->o;
@@ -84,7 +84,7 @@ static int parse_name(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-/* A name or a number; a number is never looked up, so that it works without an entry. */
+/* Parse a name or number; a number works without an entry in the user database. */
 static int parse_user(struct options_parse *p, const char *arg)
 {
 	const struct passwd *pw;
@@ -110,7 +110,7 @@ static int parse_user(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-/* "0-3,5": the CPUs of the last -C. */
+/* Parse "0-3,5"; the last -C counts. */
 static int parse_cpus(struct options_parse *p, const char *arg)
 {
 	struct options *o = p->o;
@@ -124,7 +124,7 @@ static int parse_cpus(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-/* For the event before it. */
+/* Set the filter of the preceding event. */
 static int parse_event_filter(struct options_parse *p, const char *arg)
 {
 	struct sampler_config *c = &p->o->config;
@@ -243,7 +243,7 @@ static int parse_rows(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-/* The index of @arg in @words, or -1. */
+/* Return the index of @arg in @words, or -1. */
 static int find_word(const char *arg, const char *const *words, int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -290,7 +290,7 @@ static int parse_sort(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-/* On the screen a bad expression is taken literally, and shown so; here it is refused. */
+/* Refuse an invalid expression; the screen matches it literally instead. */
 static int parse_filter(struct options_parse *p, const char *arg)
 {
 	struct match m;
@@ -357,7 +357,7 @@ static int parse_symbol_memory(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-/* "dwarf,32K" as in perf: with the size of the dumps. */
+/* Parse "dwarf,32K" as perf does: with the size of stack copies. */
 static int parse_call_graph(struct options_parse *p, const char *arg)
 {
 	char word[8];

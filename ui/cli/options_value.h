@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The values of single options: text -> fields of struct options. Private to
+ * Parse the values of single options into struct options. Private to
  * options*.c. Runs on: the UI thread, before any other.
  */
 #ifndef UI_CLI_OPTIONS_VALUE_H
@@ -10,7 +10,7 @@
 
 #include "ui/cli/options.h"
 
-/* Options without a letter have keys beyond all letters. */
+/* Keys of options without a letter, above all letters. */
 enum {
 	KEY_FORMAT = 256,
 	KEY_ROWS,
@@ -44,23 +44,26 @@ enum {
 	KEY_LIST_KEYS,
 	KEY_PRINT_CONFIG,
 	KEY_CHECK,
-	KEY_END, /* none of them */
+	KEY_END, /* end */
 };
 
 struct options_parse {
 	struct options *o;
 	const struct options_limits *limits;
 	struct err *e;
-	int code; /* what to exit with */
+	int code; /* exit code */
 };
 
-/* Note why the arguments are refused; the value is what makes argp stop. */
+/* Set message and exit code; the value makes argp stop. */
 #define REFUSE(p, exit_code, ...)                                                                  \
 	((p)->code = (exit_code), err_set((p)->e, -EINVAL, __VA_ARGS__), EINVAL)
 
-/* Parse the value of option @key: 0, EINVAL with sentence and code, or -1: @key takes no value. */
+/*
+ * Parse the value of option @key. Return 0, EINVAL with message and code, or -1: @key
+ * takes no value.
+ */
 int options_value(struct options_parse *p, int key, const char *arg);
-/* The same for those about the screen. */
+/* Parse the value of an option for the screen, in the same way. */
 int options_screen_value(struct options_parse *p, int key, const char *arg);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is kept between sessions. The main thread.
+ * Read and write the settings. The main thread.
  *
- * One table of keys serves reading and writing, so that what is written can be
- * read again.
+ * One table of keys serves reading and writing, so that all written settings
+ * can be read.
  */
 #include "ui/cli/settings.h"
 
@@ -171,7 +171,7 @@ int settings_system_path(char *path, size_t size)
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* "name = value # comment" in its parts, without blanks; false: no such line. */
+/* Split "name = value # comment", without blanks. Return false if the line has another form. */
 static bool split(const char *line, char name[static NAME_SIZE], char value[static VALUE_MAX])
 {
 	size_t begin = strspn(line, " \t"), size = strcspn(line + begin, " \t=#");
@@ -182,7 +182,7 @@ static bool split(const char *line, char name[static NAME_SIZE], char value[stat
 	if (*p++ != '=' || size >= NAME_SIZE)
 		return false;
 	p += strspn(p, " \t");
-	/* The key # is no comment. */
+	/* "#" as a value is no comment. */
 	for (n = 0; p[n] && !strchr("\r\n", p[n]) && !(p[n] == '#' && n && p[n + 1] == ' '); n++)
 		;
 	while (n && (p[n - 1] == ' ' || p[n - 1] == '\t'))
@@ -192,7 +192,7 @@ static bool split(const char *line, char name[static NAME_SIZE], char value[stat
 	return true;
 }
 
-/* The index of the key that @line sets, and its value; -1: none that we know. */
+/* Return the index of the key in @line, and its value; -1: unknown key. */
 static int key_of(const char *line, char value[static VALUE_MAX])
 {
 	char name[NAME_SIZE];
@@ -205,7 +205,7 @@ static int key_of(const char *line, char value[static VALUE_MAX])
 	return -1;
 }
 
-/* "[name]": which part of the file begins; false: the line is something else. */
+/* Return whether @line is a section header, and whether of [keys]. */
 static bool is_section(const char *line, bool *of_keys)
 {
 	line += strspn(line, " \t");
@@ -215,7 +215,7 @@ static bool is_section(const char *line, bool *of_keys)
 	return true;
 }
 
-/* One line of a file; @section: 0 settings, 1 keys, 2 something unknown. */
+/* Apply one line of a file; @section: 0 settings, 1 keys, 2 unknown. */
 static int take_line(struct settings *s, const char *line, int section, struct err *e)
 {
 	char name[NAME_SIZE], value[VALUE_MAX];
@@ -272,7 +272,7 @@ int settings_load(struct settings *s, struct err *e)
 	return bound ? bound : code;
 }
 
-/* The keys that were not written yet, each with what it is. */
+/* Write the keys that are not in the file yet, with their help. */
 static void write_missing(FILE *out, const struct settings *s, bool *done)
 {
 	char value[VALUE_MAX];
@@ -285,7 +285,7 @@ static void write_missing(FILE *out, const struct settings *s, bool *done)
 	}
 }
 
-/* The old lines, those of our keys with new values; then the keys that had none. */
+/* Write the old lines, with new values of known keys; then the missing keys. */
 static void write_lines(FILE *out, FILE *old, const struct settings *s)
 {
 	bool done[ARRAY_SIZE(keys)] = { false };
@@ -295,7 +295,7 @@ static void write_lines(FILE *out, FILE *old, const struct settings *s)
 	while (old && ftell(old) < (long)FILE_MAX && fgets(line, sizeof(line), old)) {
 		int key = begin && !sections ? key_of(line, value) : -1;
 
-		/* Ours come before the first section: behind it they would be part of it. */
+		/* Our keys must be before the first section. */
 		if (begin && !sections && is_section(line, &of_keys)) {
 			write_missing(out, s, done);
 			sections = true;
@@ -337,7 +337,7 @@ void settings_print(FILE *out, const struct settings *s)
 	}
 }
 
-/* The directories above @path. */
+/* Create the directories above @path. */
 static void make_directories(const char *path)
 {
 	char part[SETTINGS_PATH_MAX];
@@ -345,7 +345,7 @@ static void make_directories(const char *path)
 	snprintf(part, sizeof(part), "%s", path);
 	for (char *p = part + 1; (p = strchr(p, '/')); *p++ = '/') {
 		*p = '\0';
-		/* What cannot be made shows when the file is. */
+		/* Errors show when the file is created. */
 		if (mkdir(part, 0700) && errno != EEXIST)
 			return;
 	}
@@ -362,7 +362,7 @@ int settings_write(const char *path, const struct settings *s, struct err *e)
 	make_directories(path);
 	snprintf(temporary, sizeof(temporary), "%s.XXXXXX", target);
 	fd = mkostemp(temporary, O_CLOEXEC);
-	/* The new file has the mode of the old one. */
+	/* Keep the mode of the old file. */
 	if (fd >= 0 && !stat(target, &st))
 		fchmod(fd, st.st_mode & 0777);
 	if (fd >= 0)
@@ -373,7 +373,7 @@ int settings_write(const char *path, const struct settings *s, struct err *e)
 		return code;
 	}
 	old = fopen(target, "re");
-	/* What cannot be read would be lost. */
+	/* Do not overwrite an unreadable file. */
 	if (!old && errno != ENOENT) {
 		code = err_set(e, -errno, "cannot read '%s': %s: not overwritten", target,
 			       strerror(errno));

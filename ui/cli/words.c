@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Words that have to be looked for. The main thread; files are its business
- * here as they are when the screen is saved: a person asked for one.
+ * Find words for completion. The main thread; it may read directories here,
+ * because the user pressed Tab.
  */
 #include "ui/cli/words.h"
 
@@ -14,7 +14,7 @@
 #include "symbols/base/text.h"
 #include "ui/text/match.h"
 
-#define ENTRIES_MAX 4096 /* of a folder; events */
+#define ENTRIES_MAX 4096 /* in a directory; events */
 
 void words_fini(struct words_list *w)
 {
@@ -24,7 +24,7 @@ void words_fini(struct words_list *w)
 	*w = (struct words_list){ NULL, 0, 0, NULL };
 }
 
-/* A word that is not what it looks like could not be typed either: it is left out. */
+/* Add @text, unless sanitising changes it: such a word cannot be typed. */
 static void add(struct words_list *w, const char *text)
 {
 	char clean[TEXT_MAX];
@@ -69,7 +69,7 @@ void words_files(struct words_list *w, const char *word)
 	snprintf(folder, sizeof(folder), "%.*s", (int)(name - word), word);
 	dir = opendir(*folder ? folder : ".");
 	while (dir && nr++ < ENTRIES_MAX && (d = readdir(dir))) {
-		/* Hidden ones when they are asked for. */
+		/* Hidden files only after a typed dot. */
 		if (strncmp(d->d_name, name, strlen(name)) || (*d->d_name == '.' && *name != '.'))
 			continue;
 		snprintf(path, sizeof(path), "%s%s%s", folder, d->d_name,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Words that have to be looked for before they can be completed: files and
- * events. Only when Tab is pressed. The main thread.
+ * Find words for completion: files and events. Only when Tab is pressed. The
+ * main thread.
  */
 #ifndef UI_CLI_WORDS_H
 #define UI_CLI_WORDS_H
@@ -13,13 +13,13 @@ struct sampler;
 struct words_list {
 	char **list; /* clean texts, in order */
 	uint32_t nr, capacity;
-	const void *of; /* the command that they were looked for; NULL: none */
+	const void *of; /* the command of the last search; NULL: none */
 };
 
 void words_fini(struct words_list *w);
-/* Find the files whose path begins with @word; folders end with a slash. */
+/* Find the files whose path begins with @word; directories end with a slash. */
 void words_files(struct words_list *w, const char *word);
-/* Find the names of all usable events. */
+/* Find the names of all available events. */
 void words_events(struct words_list *w, struct sampler *s);
 
 #endif

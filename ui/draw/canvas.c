@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The screen in memory. Pure; the UI thread.
+ * Draw into the screen in memory. Pure; the UI thread.
  *
- * Invariant: a cell of width 2 is followed by one of width 0 in the same row,
- * and no cell of width 0 stands anywhere else.
+ * Invariant: a cell of width 2 is followed by one of width 0 in the same row;
+ * no other cell has width 0.
  */
 #include "ui/draw/canvas.h"
 
@@ -54,7 +54,7 @@ void canvas_clear(struct canvas *c)
 	c->cursor_col = 0;
 }
 
-/* Make @col free to be written: half a wide cell becomes a blank. */
+/* Prepare @col for writing: the other half of a wide cell becomes a blank. */
 static void split_wide(struct cell *row, unsigned int cols, unsigned int col)
 {
 	if (col < cols && row[col].width == 0 && col > 0) {
@@ -79,8 +79,8 @@ static void put(struct cell *row, unsigned int cols, unsigned int col, const str
 }
 
 /*
- * Take one grapheme from @s: a base and the marks that follow. Returns the
- * bytes used, 0 at the end. Safe text is valid UTF-8; anything else is one '?'.
+ * Split one grapheme off @s: a base and its marks. Return the bytes used, 0 at the end.
+ * Safe text is valid UTF-8; other bytes become '?'.
  */
 static size_t next_grapheme(const char *s, size_t size, bool ascii, struct cell *cell)
 {
@@ -134,7 +134,7 @@ unsigned int canvas_text(struct canvas *c, unsigned int row, unsigned int col, u
 			break;
 		at += n;
 		if (c->ascii && width == 2) {
-			/* '?' twice keeps every column where it is with wide glyphs. */
+			/* '?' twice: columns keep their position. */
 			cell.width = 1;
 			put(line, c->cols, col + used + 1, &cell);
 		}
@@ -209,7 +209,7 @@ bool canvas_diff(const struct canvas *old, const struct canvas *c, struct canvas
 		if (col >= c->cols)
 			continue;
 		run->row = row;
-		/* A run begins at a cell that can be printed. */
+		/* A run begins at a cell with a glyph. */
 		run->col = col - (canvas_at(c, row, col)->width == 0 && col > 0);
 		do
 			col++;

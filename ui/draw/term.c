@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The terminal, by ncursesw. The main thread.
+ * Drive the terminal with ncursesw. The main thread.
  *
- * Invariant: @shown holds what curses was told last, so that a draw tells it
- * the changed cells only.
+ * Invariant: @shown is the canvas that curses has, so that only changed cells
+ * are drawn.
  */
 #include "ui/draw/term.h"
 
@@ -39,7 +39,7 @@ struct terminal {
 	attr_t attrs[ROLE_NR];
 };
 
-/* With file capabilities nobody's terminfo but the system's is read. */
+/* With file capabilities, only the system's terminfo is read. */
 static void drop_hostile_environment(void)
 {
 	static const char *const names[] = {
@@ -92,7 +92,7 @@ bool term_utf8(void)
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* The keyboard: standard input, else the controlling terminal. */
+/* Open the keyboard: standard input, else the controlling terminal. */
 static FILE *open_input(void)
 {
 	int fd = isatty(STDIN_FILENO) ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
@@ -114,7 +114,7 @@ static FILE *open_output(void)
 	return f;
 }
 
-/* Work out each role's attribute once. */
+/* Compute the attribute of each role once. */
 static void init_looks(struct terminal *t, bool color, enum theme theme)
 {
 	color &= theme != THEME_MONO;
@@ -160,7 +160,7 @@ void term_set(struct terminal *t, enum theme theme, bool mouse)
 
 static void init_input(struct terminal *t)
 {
-	/* Raw: control keys are keys; whoever sends real signals means it. */
+	/* Raw mode: control keys are keys; signals come from other processes. */
 	raw();
 	noecho();
 	nonl();
@@ -191,8 +191,10 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 		rc = refuse(e, "there is no keyboard: standard input is no terminal");
 		goto fail;
 	}
-	/* Not by LINES and COLUMNS, which a shell may have left stale: by the terminal. Terminfo
-	 * alone has no size for some, the text console among them. */
+	/*
+	 * Ask the terminal: LINES and COLUMNS of the shell may be stale, and terminfo has no size
+	 * for some terminals (the text console).
+	 */
 	use_env(FALSE);
 	use_tioctl(TRUE);
 	t->screen = newterm(NULL, t->out, t->in);
@@ -264,7 +266,7 @@ void term_size(const struct terminal *t, unsigned int *rows, unsigned int *cols)
 	struct winsize size = { 0 };
 
 	if (ioctl(fileno(t->out), TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col) {
-		/* A serial line says 0 x 0. */
+		/* A serial line reports 0 x 0. */
 		size.ws_row = size.ws_row ? size.ws_row : 24;
 		size.ws_col = size.ws_col ? size.ws_col : 80;
 	}
@@ -292,7 +294,7 @@ void term_redraw(struct terminal *t, bool clear)
 	}
 }
 
-/* Tell curses the cells of one run. */
+/* Give curses the cells of one run. */
 static void draw_run(struct terminal *t, const struct canvas *c, const struct canvas_run *run)
 {
 	for (unsigned int i = 0; i < run->cols; i++) {
@@ -304,14 +306,13 @@ static void draw_run(struct terminal *t, const struct canvas *c, const struct ca
 			continue;
 		if (cell->style.flags & CELL_BOLD)
 			attr |= A_BOLD;
-		/* Reversing what is reversed must still be seen. */
+		/* A reversed role must stay visible when reversed again. */
 		if (cell->style.flags & CELL_REVERSE)
 			attr ^= A_REVERSE;
 		if (cell->style.flags & CELL_UNDERLINE)
 			attr |= A_UNDERLINE;
 		attrset((int)attr);
-		/* Each at its own place: a terminal that disagrees on a width spoils one cell only.
-		 */
+		/* Position each cell: a terminal that disagrees on a width spoils one cell only. */
 		mvaddstr((int)run->row, (int)(run->col + i), cell->text);
 	}
 }
@@ -334,7 +335,7 @@ void term_draw(struct terminal *t, const struct canvas *c)
 	refresh();
 }
 
-/* Curses' names of keys and ours. */
+/* Keys of curses and of ours. */
 static const struct {
 	wint_t curses;
 	uint32_t code;
@@ -396,7 +397,7 @@ bool term_key(struct terminal *t, struct key *key)
 	wint_t wide;
 	int rc;
 
-	/* Keys that mean nothing here are passed over. */
+	/* Skip unknown keys. */
 	while ((rc = get_wch(&wide)) != ERR) {
 		*key = (struct key){ 0 };
 		if (rc == KEY_CODE_YES) {
@@ -415,7 +416,7 @@ bool term_foreground(const struct terminal *t)
 {
 	pid_t group = tcgetpgrp(fileno(t->out));
 
-	/* A terminal without jobs has no foreground: it is all ours. */
+	/* A terminal without job control has no foreground job. */
 	return group < 0 || group == getpgrp();
 }
 
@@ -426,7 +427,7 @@ void term_leave(struct terminal *t)
 	endwin();
 }
 
-/* Has somebody else made the terminal his while we stood still? */
+/* Return whether another job changed the terminal while we were stopped. */
 static bool taken_away(const struct terminal *t)
 {
 	struct termios now;
@@ -436,7 +437,7 @@ static bool taken_away(const struct terminal *t)
 
 void term_enter(struct terminal *t)
 {
-	/* Entering the alternate screen twice would lose where the cursor stood before. */
+	/* Entering the alternate screen twice would lose the saved cursor position. */
 	if (!isendwin() && taken_away(t)) {
 		const char *smcup = tigetstr("smcup"), *smkx = tigetstr("smkx");
 

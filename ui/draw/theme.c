@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Colours by role, and glyphs. Constant tables; any thread.
+ * Define colours by role, and glyphs. Constant tables; any thread.
  */
 #include "ui/draw/theme.h"
 
@@ -15,7 +15,7 @@ enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE };
 		.fg = (f), .bg = (b), __VA_ARGS__                                                  \
 	}
 
-/* No dark blue: on many terminals it cannot be read. */
+/* No dark blue: unreadable on many terminals. */
 static const struct theme_look looks[ROLE_NR] = {
 	[ROLE_NORMAL] = LOOK(-1, -1),
 	[ROLE_DIM] = LOOK(-1, -1, .dim = true, .mono_dim = true),
@@ -42,7 +42,7 @@ static const struct theme_look looks[ROLE_NR] = {
 	[ROLE_DISABLED] = LOOK(-1, -1, .dim = true, .mono_dim = true),
 };
 
-/* Where a theme differs from the default: colours alone, so that weight says the same in all. */
+/* Differences to the default theme: colours only, so that bold means the same in all. */
 struct recolor {
 	enum theme_role role;
 	short fg, bg;
@@ -57,7 +57,7 @@ static const struct recolor soft[] = {
 	{ ROLE_FRAME, 80, -1 },
 };
 
-/* Yellow and cyan cannot be read on white. */
+/* No yellow and cyan: unreadable on white. */
 static const struct recolor light[] = {
 	{ ROLE_TITLE, BLUE, -1 },	{ ROLE_HEAD, WHITE, BLUE },
 	{ ROLE_SORTED, WHITE, BLACK },	{ ROLE_KEY_LABEL, WHITE, BLUE },
@@ -66,7 +66,7 @@ static const struct recolor light[] = {
 	{ ROLE_FRAME, BLUE, -1 },
 };
 
-/* Okabe and Ito's palette, as near as 256 colours come. */
+/* Okabe and Ito's palette, approximated with 256 colours. */
 static const struct recolor color_blind[] = {
 	{ ROLE_TITLE, 74, -1 },	    { ROLE_HEAD, 16, 74 },  { ROLE_SORTED, 16, 255 },
 	{ ROLE_KEY_LABEL, 16, 74 }, { ROLE_BAR, 32, -1 },   { ROLE_BAR_WARM, 214, -1 },
@@ -76,7 +76,7 @@ static const struct recolor color_blind[] = {
 	{ ROLE_FRAME, 74, -1 },
 };
 
-/* The same with 8: blue alone is too dark, so cyan and yellow. */
+/* The same with 8 colours: blue is too dark, so cyan and yellow. */
 static const struct recolor color_blind_8[] = {
 	{ ROLE_BAR, CYAN, -1 },	       { ROLE_BAR_HOT, WHITE, -1 }, { ROLE_USER, CYAN, -1 },
 	{ ROLE_KERNEL, YELLOW, -1 },   { ROLE_JIT, WHITE, -1 },	    { ROLE_OK, CYAN, -1 },
@@ -85,7 +85,7 @@ static const struct recolor color_blind_8[] = {
 
 static const struct {
 	const char *name;
-	const struct recolor *colors, *colors_8; /* from 256 on; with fewer */
+	const struct recolor *colors, *colors_8; /* 256 colours or more; fewer */
 	size_t nr, nr_8;
 } themes[THEME_NR] = {
 	[THEME_DEFAULT] = { .name = "default" },
@@ -125,7 +125,7 @@ struct theme_look theme_look(enum theme theme, enum theme_role role, int colors)
 	return look;
 }
 
-/* All our glyphs are one cell wide. */
+/* All glyphs are one cell wide. */
 #define GLYPH(s)                                                                                   \
 	{                                                                                          \
 		s, sizeof(s) - 1, 1                                                                \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Colours by role, and the glyphs the screen is made of. Constant tables.
+ * Colours by role, and the glyphs of the screen. Constant tables.
  *
- * A colour never says something alone: beside it there is always a letter,
- * a '!' or a word, so that the mono theme loses nothing.
+ * No information is in the colour alone: there is always a letter, a '!' or a
+ * word, so that the mono theme loses nothing.
  */
 #ifndef UI_DRAW_THEME_H
 #define UI_DRAW_THEME_H
@@ -14,11 +14,11 @@
 
 enum theme_role {
 	ROLE_NORMAL,
-	ROLE_DIM,   /* labels, rulers, what is calm */
+	ROLE_DIM,   /* labels, rulers */
 	ROLE_VALUE, /* figures in the header */
 	ROLE_TITLE,
 	ROLE_HEAD,   /* column headers */
-	ROLE_SORTED, /* the column sorted by */
+	ROLE_SORTED, /* the sort column */
 	ROLE_SELECTED,
 	ROLE_KEY,
 	ROLE_KEY_LABEL, /* the key bar */
@@ -41,7 +41,7 @@ enum theme_role {
 
 enum theme {
 	THEME_DEFAULT,	   /* 8 colours on the terminal's background */
-	THEME_256,	   /* softer ones, where the terminal has them */
+	THEME_256,	   /* softer colours, if the terminal has 256 */
 	THEME_LIGHT,	   /* for a light background */
 	THEME_COLOR_BLIND, /* blue and orange, no pair of red and green */
 	THEME_MONO,
@@ -49,16 +49,16 @@ enum theme {
 };
 /* "default", "256" ...; for --theme and the configuration. */
 const char *theme_name(enum theme theme);
-/* The theme of that name, or -1. */
+/* Return the theme with this name, or -1. */
 int theme_parse(const char *name);
 
-/* What a role looks like. */
+/* The look of a role. */
 struct theme_look {
-	short fg, bg; /* 0..255; -1: the terminal's own */
+	short fg, bg; /* 0..255; -1: the terminal's default */
 	bool bold, dim, reverse;
 	bool mono_bold, mono_dim, mono_reverse, mono_underline; /* without colours */
 };
-/* @colors: how many the terminal has; a theme that needs more looks like the default. */
+/* Get the look of a role with @colors colours; a theme that needs more looks like the default. */
 struct theme_look theme_look(enum theme theme, enum theme_role role, int colors);
 
 struct glyphs {
@@ -72,10 +72,10 @@ struct glyphs {
 	struct safe_text edge;				   /* left of a box */
 	struct safe_text up, down, left, right;
 };
-/* Blocks and boxes of UTF-8, or ASCII. */
+/* Get the glyphs: UTF-8 blocks and boxes, or ASCII. */
 const struct glyphs *theme_glyphs(bool ascii);
 
-/* The role that a function's kind (u k j v ?) is drawn in. */
+/* Get the role of a function's kind (u k j v ?). */
 enum theme_role theme_kind(char kind);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keys that a person bound to actions. Pure; any thread.
+ * Bind keys to actions by the settings. Pure; any thread.
  *
- * Invariant: a key code stands in the items once.
+ * Invariant: a key code is in the items once.
  */
 #include "ui/key/bindings.h"
 
@@ -26,7 +26,7 @@ static const struct binding *find(const struct bindings *b, uint32_t code)
 	return NULL;
 }
 
-/* The way out must be where everybody looks for it. */
+/* Keys that cannot be bound: the way out. */
 static bool is_fixed(uint32_t code)
 {
 	return code == K_ESC || code == K_ENTER || code == K_CTRL('c') || code == K_F(10);
@@ -99,7 +99,7 @@ enum action bindings_find(const struct bindings *b, enum key_context context, ui
 					    : keys_find(context, code);
 }
 
-/* Key @i of the action where keys are no text: a person's first; 0: no more. */
+/* Return key @i of the action outside of text input: bound keys first; 0: no more. */
 static uint32_t key_at(const struct bindings *b, const struct key_binding *k, unsigned int i)
 {
 	for (uint32_t n = 0; b && n < b->nr; n++)
@@ -133,7 +133,7 @@ const char *bindings_names(const struct bindings *b, char *buf, size_t size,
 	for (unsigned int i = 0; (code = key_at(b, binding, i)) && at < size; i++)
 		at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? " " : "",
 				       keys_name(name, code));
-	/* By its name alone. */
+	/* Find an action by name. */
 	if (!at)
 		snprintf(buf, size, ":%s", binding->name);
 	return buf;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The one table of keys. Constant; any thread.
+ * Look up keys and actions in the table. Constant; any thread.
  */
 #include "ui/key/keys.h"
 

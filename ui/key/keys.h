@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The one table of keys: it drives dispatch, the key bar, the help page and
- * the manual. An action that is not in it cannot be reached.
+ * The table of keys for input, key bar, help page and manual. An action that
+ * is not in the table cannot be reached.
  *
  * Constant; any thread.
  */
@@ -43,11 +43,11 @@ struct key {
 	uint8_t button;	   /* K_MOUSE: enum key_button */
 };
 
-/* Where a key is pressed. */
+/* Contexts of keys. */
 enum key_context {
 	CTX_LIST = 1, /* functions, processes */
 	CTX_HELP = 2,
-	CTX_PICKER = 4, /* keys that are text go into its input line */
+	CTX_PICKER = 4, /* text keys go into the input line */
 	CTX_PROMPT = 8, /* the same */
 };
 #define CTX_PAGES  (CTX_LIST | CTX_HELP)
@@ -268,20 +268,20 @@ struct key_binding {
 	uint32_t typing_codes[KEYS_MAX];
 };
 
-/* One per action, in the order of the help page; ends with ACT_NONE. */
+/* Return the table: one entry per action, in the order of the help page; ends with ACT_NONE. */
 const struct key_binding *keys_table(void);
 const char *keys_group(enum key_group group);
-/* " (in a picker or prompt)" where the binding has no key elsewhere; else "". */
+/* Return " (in a picker or prompt)" if the binding has no key elsewhere, else "". */
 const char *keys_where(const struct key_binding *binding);
 
 enum action keys_find(enum key_context context, uint32_t code);
-/* The key that the bar shows for this action: 0 if it has none in @context. */
+/* Return the key to show for an action: 0 if it has none in @context. */
 uint32_t keys_first(enum key_context context, enum action action);
-/* A key by that name; K_NONE: there is none. */
+/* Return the key with this name, or K_NONE. */
 uint32_t keys_code(const char *name, size_t size);
-/* "F1", "^L", "Esc", "PgUp", "j", "Up": ASCII. */
+/* Return the name of a key: "F1", "^L", "Esc", "PgUp", "j", "Up". ASCII. */
 const char *keys_name(char buf[static 8], uint32_t code);
-/* All keys of a binding, pages first: "Up k". Returns @buf. */
+/* Write all keys of a binding, "Up k". Return @buf. */
 const char *keys_names(char *buf, size_t size, const struct key_binding *binding);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Figures as text. Pure; any thread.
+ * Format figures as text. Pure; any thread.
  */
 #include "ui/text/format.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What printf wrote is ASCII: it is safe as it stands. */
+/* Return the ASCII output of printf as safe text. */
 static struct safe_text ascii(char *buf, int n)
 {
 	n = n < 0 ? 0 : n >= FORMAT_MAX ? FORMAT_MAX - 1 : n;
@@ -39,7 +39,7 @@ struct safe_text format_percent(char buf[static FORMAT_MAX], double share)
 {
 	double pct = share > 0 ? fmin(share * 100, 9999) : 0;
 
-	/* 99.995 would print as 100.00 and be a cell too long. */
+	/* 99.995 would print as 100.00, one cell too many. */
 	return ascii(buf, snprintf(buf, FORMAT_MAX, pct < 99.995 ? "%.2f" : "%.1f", pct));
 }
 
@@ -47,7 +47,7 @@ struct safe_text format_share(char buf[static FORMAT_MAX], double share)
 {
 	double pct = share > 0 ? fmin(share * 100, 9999) : 0;
 
-	/* 99.7 % is not all of it. */
+	/* Round down: 99.7 % is not 100 %. */
 	if (pct > 99 && pct < 100)
 		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f%%", floor(pct * 10) / 10));
 	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0f%%", pct));
@@ -91,7 +91,7 @@ static bool begins(const char *at, const char *word)
 	return !strncmp(at, word, strlen(word));
 }
 
-/* Behind the arguments that begin at @at, a '<'; NULL when they do not end. */
+/* Return the end of the arguments that begin at @at, a '<'; NULL if they do not end. */
 static const char *skip_arguments(const char *at)
 {
 	unsigned int depth = 0;
@@ -105,8 +105,10 @@ static const char *skip_arguments(const char *at)
 	return NULL;
 }
 
-/* Do template arguments begin at @at, a '<' of @name? Not with an operator, nor "<impl X>",
- * "<lambda()>". */
+/*
+ * Return whether template arguments begin at @at, a '<' of @name: not for operators,
+ * "<impl X>" and "<lambda()>".
+ */
 static bool is_template(const char *name, const char *at)
 {
 	static const char operator[] = "operator";

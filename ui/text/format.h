@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Figures as text: the same everywhere, in no locale. Results live in the
+ * Format figures as text, independent of the locale. Results are in the
  * caller's buffer. Pure; any thread.
  */
 #ifndef UI_TEXT_FORMAT_H
@@ -14,24 +14,24 @@
 
 /* "0", "3 441", "1 234 567". */
 struct safe_text format_count(char buf[static FORMAT_MAX], double n);
-/* "18.42", "100.0": five cells or fewer for 0..1; more precise when small. */
+/* "18.42", "100.0": at most five cells for 0..1; more digits if small. */
 struct safe_text format_percent(char buf[static FORMAT_MAX], double share);
 /* "63%". */
 struct safe_text format_share(char buf[static FORMAT_MAX], double share);
-/* "00:03:12", beyond 99 hours "4d 03:12". */
+/* "00:03:12"; above 99 hours "4d 03:12". */
 struct safe_text format_clock(char buf[static FORMAT_MAX], uint64_t ns);
 /* "5s", "250ms", "2m", "1.5s". */
 struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns);
-/* "41 MB" of kilobytes. */
+/* "41 MB"; @kb in KiB. */
 struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb);
 
 /*
- * The name of a function with its template arguments left out: "Engine<>::crank<>".
- * @name: clean. It itself where there are none, or where they make no sense.
+ * Return @name without template arguments: "Engine<>::crank<>", or @name if there are none
+ * or they are malformed. @name: clean.
  */
 struct safe_text format_name(char buf[static TEXT_MAX], struct safe_text name);
 
-/* Each run of digits as one '*': threads of one pool have one name then. @t: clean. */
+/* Replace each run of digits by '*', so that threads of one pool have the same name. @t: clean. */
 struct safe_text format_folded(char buf[static FORMAT_MAX * 2], struct safe_text t);
 
 #endif

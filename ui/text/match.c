@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Searching and filtering. The UI thread.
+ * Search and filter. The UI thread.
  */
 #include "ui/text/match.h"
 
@@ -21,8 +21,8 @@ void match_fini(struct match *m)
 }
 
 /*
- * Nested repeats ("a{9}{9}{9}") make regcomp(3) ask for gigabytes, and back
- * references make regexec(3) exponential: such text is taken literally.
+ * Nested repeats ("a{9}{9}{9}") make regcomp(3) allocate gigabytes, and back references
+ * make regexec(3) exponential: match such text literally.
  */
 static bool affordable(const char *s)
 {

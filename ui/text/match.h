@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a person typed to search or filter by: a substring (case counts once
- * it has a capital), or a POSIX extended regex once it has metacharacters and
- * compiles. A leading '!' turns it round.
+ * Search and filter by a typed text: a substring (case-sensitive if it has a
+ * capital letter), or a POSIX extended regex if it has metacharacters and
+ * compiles. A leading '!' inverts the match.
  */
 #ifndef UI_TEXT_MATCH_H
 #define UI_TEXT_MATCH_H
@@ -19,19 +19,19 @@ struct match {
 	bool negate;
 	bool ignore_case;
 	bool is_regex;
-	bool bad;      /* has metacharacters but is taken literally */
+	bool bad;      /* has metacharacters but is matched literally */
 	regex_t regex; /* if is_regex */
 };
 
 void match_init(struct match *m);
 void match_fini(struct match *m);
-/* Take new text; what it was before is gone. */
+/* Set the text. */
 void match_set(struct match *m, const char *text);
 static inline bool match_active(const struct match *m)
 {
 	return m->text[m->negate] != '\0';
 }
-/* Is it found in @t? Does not look at negate. */
+/* Return whether @t matches; ignores negate. */
 bool match_finds(const struct match *m, struct safe_text t);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Strict numbers: strtod() and strtoull() take signs, spaces, "0x1p3", "nan"
- * and "inf", and wrap around; none of that is wanted on a command line.
+ * Parse numbers strictly: strtod() and strtoull() accept signs, spaces,
+ * "0x1p3", "nan" and "inf", and wrap around.
  */
 #include "ui/text/number.h"
 
@@ -83,7 +83,7 @@ int number_pids(const char *text, pid_t **out, uint32_t *nr)
 	}
 }
 
-/* One "5" or "0-3" of @size bytes, into @seen; how many were new, or -EINVAL. */
+/* Parse one "5" or "0-3" of @size bytes into @seen; return the number of new CPUs, or -EINVAL. */
 static int mark_cpus(const char *text, size_t size, bool *seen)
 {
 	const char *dash = memchr(text, '-', size);
