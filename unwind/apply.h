@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a frame to its caller by a row: what most frames are found by.
+ * Find the caller of a frame by its row: most frames are found so.
  *
- * Inline, on the sampler thread. A row knows three registers, so a frame is
- * these and no more as long as row follows upon row.
+ * Inline, on the sampler thread. A row uses three registers, so a frame is only
+ * these as long as row follows row.
  */
 #ifndef UNWIND_APPLY_H
 #define UNWIND_APPLY_H
@@ -15,7 +15,7 @@
 
 struct row_frame {
 	uint64_t pc, sp, fp;
-	uint64_t ra; /* where a call leaves it in a register */
+	uint64_t ra; /* return address, if calls leave it in a register */
 	bool has_sp, has_fp, has_ra;
 };
 
@@ -32,7 +32,7 @@ static inline struct row_frame row_frame_of(const struct arch_ops *arch, const s
 	};
 }
 
-/* A caller that a row found; all other registers are unknown. */
+/* Set @f to a caller found by rows; all other registers are unknown. */
 static inline void row_frame_to(const struct row_frame *from, const struct arch_ops *arch,
 				struct arch_frame *f)
 {
@@ -44,12 +44,12 @@ static inline void row_frame_to(const struct row_frame *from, const struct arch_
 }
 
 /*
- * Replace @f by its caller as @row, a simple one, says; anything but STEP_FOUND
- * and STEP_ROOT leaves it as it is. @first: the innermost frame, below whose sp
- * lies what has been popped.
+ * Replace @f by its caller according to @row (ROW_SIMPLE). Results other than
+ * STEP_FOUND and STEP_ROOT leave @f unchanged. @first: the innermost frame, which
+ * may have popped slots below sp.
  */
 static inline __attribute__((always_inline)) enum step_result
-apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *dump, bool first,
+apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *copy, bool first,
 	  struct row_frame *f)
 {
 	uint64_t cfa = (row_cfa_is_fp(row) ? f->fp : f->sp) + (uint64_t)row_cfa_off(row);
@@ -60,17 +60,17 @@ apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *du
 	if (row_cfa_is_word(row)) {
 		uint64_t at = cfa;
 
-		if (!stack_copy_read(dump, at, &cfa))
-			return at < dump->sp ? STEP_BELOW : STEP_BEYOND;
+		if (!stack_copy_read(copy, at, &cfa))
+			return at < copy->sp ? STEP_BELOW : STEP_BEYOND;
 		cfa += arch->word;
 	}
-	if (row_ra_at_cfa(row) && !stack_copy_read(dump, cfa + (uint64_t)row_ra_off(row), &pc))
-		return cfa + (uint64_t)row_ra_off(row) < dump->sp ? STEP_BELOW : STEP_BEYOND;
+	if (row_ra_at_cfa(row) && !stack_copy_read(copy, cfa + (uint64_t)row_ra_off(row), &pc))
+		return cfa + (uint64_t)row_ra_off(row) < copy->sp ? STEP_BELOW : STEP_BEYOND;
 	if (row_fp_at_cfa(row)) {
 		uint64_t slot = cfa + (uint64_t)row_fp_off(row);
 
-		/* In frame 0 a slot below sp has been popped: its value is back in the register. */
-		if (!stack_copy_read(dump, slot, &f->fp) && (!first || slot >= dump->sp))
+		/* In frame 0 a slot below sp has been popped: the register has the value again. */
+		if (!stack_copy_read(copy, slot, &f->fp) && (!first || slot >= copy->sp))
 			f->has_fp = false;
 	}
 	f->pc = pc & ~arch->ra_clear;

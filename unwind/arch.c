@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Registers from perf's order to DWARF's; which CPU this is.
+ * Convert registers from perf's order to DWARF's; know the CPU of this machine.
  *
- * Any thread; no state. The only place of the project that asks for the CPU.
+ * Any thread; no state. The only file of the project with conditional code for
+ * CPUs.
  */
 #include "unwind/arch.h"
 
+#include <assert.h>
 #include <string.h>
 
 const struct arch_ops *arch_native(void)
@@ -46,6 +48,7 @@ static void make_order(struct arch_order *o, uint64_t mask)
 
 		if (reg == ARCH_NO_REG)
 			continue;
+		assert(o->nr < o->arch->nr_regs);
 		o->kept[o->nr].from = from;
 		o->kept[o->nr++].reg = reg;
 		o->valid |= 1ULL << reg;

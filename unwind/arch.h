@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What differs between CPUs: register numbers and rules, as constants.
+ * The differences between CPUs: register numbers and rules, as constants.
  *
- * Registers are kept in DWARF order (the psABI of each CPU); perf delivers
- * them packed in the order of asm/perf_regs.h. Every description compiles on
- * every host; arch_native() names the one of this machine.
+ * Registers are kept in DWARF order (the psABI of each CPU); perf delivers them
+ * packed in the order of asm/perf_regs.h. Every description compiles on every
+ * host; arch_native() returns the one of this machine.
  */
 #ifndef UNWIND_ARCH_H
 #define UNWIND_ARCH_H
@@ -13,26 +13,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARCH_REGS_MAX 33 /* the most registers that are kept, the pc included */
+#define ARCH_REGS_MAX 33 /* most registers that are kept, with the pc */
 #define ARCH_NO_REG   0xff
 
 struct arch_ops {
-	const char *name;	      /* as uname(2) has it */
+	const char *name;	      /* as in uname(2) */
 	uint16_t machine;	      /* e_machine */
 	uint8_t word;		      /* bytes */
-	uint8_t nr_regs;	      /* kept ones: DWARF numbers 0..nr_regs-1 */
+	uint8_t nr_regs;	      /* kept registers: DWARF numbers 0..nr_regs-1 */
 	uint8_t pc, sp, fp;	      /* DWARF numbers */
-	uint8_t ra;		      /* the column of the return address */
-	uint8_t dwarf_max;	      /* the highest register number that CFI may name */
+	uint8_t ra;		      /* column of the return address */
+	uint8_t dwarf_max;	      /* highest register number in CFI */
 	bool ra_in_register;	      /* a call leaves the return address in ra, not in memory */
 	uint64_t regs_mask;	      /* PERF_SAMPLE_REGS_USER */
 	const uint8_t *dwarf_of_perf; /* by perf number; ARCH_NO_REG: not kept */
 	uint8_t nr_perf;
 	uint64_t unavailable; /* DWARF registers: -1 means the kernel did not save it */
-	uint64_t ra_clear;    /* bits of a return address that sign it (PAC) */
-	bool record_tells_sp; /* a frame record lies just below the frame of the caller */
-	/* __builtin_eh_return saves registers 0 to here, and no other that a call may change; 0: it
-	 * is recognised otherwise. */
+	uint64_t ra_clear;    /* bits of a return address that hold its signature (PAC) */
+	bool record_tells_sp; /* a frame record is just below the caller's frame */
+	/*
+	 * __builtin_eh_return saves the registers 0 to nr_eh_data - 1 and no other register that a
+	 * call may change; 0: unused.
+	 */
 	uint8_t nr_eh_data;
 	/* The register with the bytecode pointer of HotSpot's interpreter; ARCH_NO_REG: unknown. */
 	uint8_t java_bcp;
@@ -45,10 +47,10 @@ struct arch_ops {
 
 extern const struct arch_ops arch_x86_64, arch_aarch64;
 
-/* The CPU we run on; NULL if it is not known here. */
+/* Return the CPU of this machine; NULL if unknown. */
 const struct arch_ops *arch_native(void);
 
-/* A CPU by its e_machine, or by its name in uname(2); NULL if it is not known here. */
+/* Find a CPU by its e_machine or by its name in uname(2); NULL if unknown. */
 const struct arch_ops *arch_of(uint16_t machine);
 const struct arch_ops *arch_named(const char *name);
 
@@ -69,19 +71,18 @@ static inline void frame_set(struct arch_frame *f, unsigned int reg, uint64_t va
 	f->valid |= 1ULL << reg;
 }
 
-/* Where the registers lie in a sample, made once for all samples with that mask; zero but for arch.
- */
+/* Positions of the registers in samples of one mask; all zero but arch at first. */
 struct arch_order {
 	const struct arch_ops *arch;
 	uint64_t mask;
-	uint64_t valid; /* those that are kept */
+	uint64_t valid; /* kept registers */
 	uint32_t nr;
 	struct {
 		uint8_t from, reg;
 	} kept[ARCH_REGS_MAX]; /* word of the sample, DWARF number */
 };
 
-/* Unpack the registers of a sample: @regs are popcount(@mask) words, maybe unaligned. */
+/* Unpack the registers of a sample: @regs are popcount(@mask) words, may be unaligned. */
 void arch_load(struct arch_order *o, struct arch_frame *f, uint64_t mask, const void *regs);
 
 #endif

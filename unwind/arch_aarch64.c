@@ -26,11 +26,13 @@ const struct arch_ops arch_aarch64 = {
 	.regs_mask = 0x1ffffffffULL,
 	.dwarf_of_perf = dwarf_of_perf,
 	.nr_perf = sizeof(dwarf_of_perf),
-	/* User addresses have 48 bits here; the signature lies above them. */
+	/* User addresses have 48 bits here; the signature is above them. */
 	.ra_clear = 0xffff000000000000ULL,
 	.nr_eh_data = 4,
-	/* struct sigcontext: x0-x30, sp, pc, behind siginfo (128), ucontext (176), fault_address
-	   (8). */
+	/*
+	 * struct sigcontext: x0-x30, sp, pc, after siginfo (128), ucontext (176), fault_address
+	 * (8).
+	 */
 	.java_bcp = ARCH_NO_REG,
 	.sig_regs = dwarf_of_perf,
 	.nr_sig_regs = sizeof(dwarf_of_perf),

@@ -8,6 +8,7 @@
  */
 #include "unwind/cfi.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "symbols/base/base.h"
@@ -40,7 +41,7 @@ enum {
 	OP_OFFSET_EXTENDED_SF,
 	OP_DEF_CFA_SF,
 	OP_DEF_CFA_OFFSET_SF,
-	/* 0x14, 0x15 (val_offset) are not known to libunwind 1.6, which reads on behind them. */
+	/* libunwind 1.6 does not know 0x14 and 0x15 (val_offset) and continues after them. */
 	OP_VAL_EXPRESSION = 0x16,
 	OP_AARCH64_NEGATE_RA_STATE = 0x2d,
 	OP_GNU_ARGS_SIZE = 0x2e,
@@ -50,8 +51,9 @@ enum {
 #define RAISED_MAX	(1 << 30)
 #define EH_RETURN_BYTES 8 /* mov %rcx,%rsp; pop %rcx */
 /*
- * AArch64: where the call of uw_install_context_1() precedes the epilogue, it returns 72 bytes
- * before the end of that in libgcc 12, 88 in libgcc 14, 120 in libgcc 16.
+ * AArch64: where the call of uw_install_context_1() precedes the epilogue, it
+ * returns 72 bytes before the epilogue's end in libgcc 12, 88 in libgcc 14, 120
+ * in libgcc 16.
  */
 #define EH_CALL_BEFORE 128
 #define EH_LEAVE_BYTES 4	   /* the last instruction of __builtin_eh_return: sp is set */
@@ -64,15 +66,15 @@ enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
 struct rule {
 	uint8_t where;
 	int64_t off;
-	uint64_t made; /* hash of the instruction that made it */
+	uint64_t made; /* hash of the instruction that made the rule */
 };
 
-/* State of the registers that make a row. */
+/* State of the registers that make a row; other registers are ignored. */
 struct state {
 	uint8_t cfa_where, cfa_reg;
-	bool restored; /* something was restored on the way here */
+	bool restored; /* a rule was restored before */
 	int64_t cfa_off;
-	uint64_t reg_made, off_made; /* as in struct rule, of both halves of the CFA */
+	uint64_t reg_made, off_made; /* as in struct rule, for both halves of the CFA */
 	struct rule ra, fp, sp;
 };
 
@@ -84,19 +86,19 @@ struct run {
 	struct state now, initial, remembered[CFI_DEPTH_MAX];
 	unsigned int depth;
 	bool in_cie;
-	bool bounded, done; /* only up to @until; it was reached */
+	bool bounded, done; /* read up to @until only; @until was reached */
 	uint64_t loc, end, until;
 	const struct cfi_sink *sink;
-	uint64_t wanted; /* what lies there is the only row the sink wants; 0: all */
+	uint64_t wanted; /* the sink wants only the row at this vaddr; 0: all */
 	uint32_t nr_remembers;
 	uint32_t *negates, nr_negates, room_negates;
 	struct cfi_rewrite rewrite;
-	uint32_t saved;	      /* caller-saved registers with a slot: of __builtin_eh_return only */
-	struct cfi_rule held; /* the first row, until the next one shows where its CFA is */
+	uint32_t saved;	      /* caller-saved registers with a slot */
+	struct cfi_rule held; /* the first row, until the next one shows the position of the CFA */
 	bool holding;
-	uint64_t begin;	   /* of the FDE */
-	uint64_t moves_sp; /* the last row whose CFA is in neither sp nor fp */
-	uint64_t *made[2]; /* what the instruction in hand is to be noted as the maker of */
+	uint64_t begin;	   /* start of the FDE */
+	uint64_t moves_sp; /* start of the last row with the CFA in neither sp nor fp */
+	uint64_t *made[2]; /* rules that the current instruction made */
 	uint32_t cost;	   /* bytes run */
 	enum cfi_reason reason;
 };
@@ -116,7 +118,7 @@ static uint64_t read_register(struct run *run)
 	return reg;
 }
 
-/* An unsigned or signed number, times @factor. */
+/* Read an unsigned or signed number, times @factor. */
 static inline int64_t read_offset(struct run *run, bool is_signed, int64_t factor)
 {
 	int64_t v = is_signed ? ehread_sleb(&run->r) : (int64_t)ehread_uleb(&run->r);
@@ -157,7 +159,7 @@ static void restore_rule(struct run *run, uint64_t reg)
 
 	if (reg > run->arch->dwarf_max)
 		refuse(run, CFI_BAD_REGISTER);
-	/* Readers do not agree on what there is to restore before the CIE's end. */
+	/* Readers differ in the rule that is restored before the CIE's end. */
 	if (run->in_cie)
 		refuse(run, CFI_BAD_STATE);
 	if (rule)
@@ -171,8 +173,8 @@ static bool fits(int64_t off)
 }
 
 /*
- * AArch64's lazy resolver begins with the return address pushed by the PLT, and
- * glibc's CFI takes sp for the CFA there, all the same: the return address lies above it.
+ * AArch64's lazy resolver begins with the return address pushed by the PLT, but
+ * glibc's CFI takes sp for the CFA: the return address is above the CFA.
  */
 static void raise_cfa(struct cfi_row *row, const struct arch_ops *arch)
 {
@@ -185,7 +187,7 @@ static void raise_cfa(struct cfi_row *row, const struct arch_ops *arch)
 	row->fp_off -= row->above;
 }
 
-/* What the state says, in the three numbers of a row if they suffice. */
+/* Make the row of the current state, if three numbers are enough for it. */
 static void make_row(const struct run *run, struct cfi_row *row)
 {
 	const struct arch_ops *arch = run->arch;
@@ -219,8 +221,9 @@ static void make_row(const struct run *run, struct cfi_row *row)
 }
 
 /*
- * AArch64: __builtin_eh_return saves x0 to x3 and no other caller-saved register; its epilogue has
- * at least one instruction between "add sp" and the jump, both for the CFA sp + 0.
+ * AArch64: note the FDE of a function with __builtin_eh_return. It saves x0 to x3
+ * and no other caller-saved register; its epilogue has at least one instruction
+ * between "add sp" and the jump, both with the CFA sp + 0.
  */
 static void note_eh_data(struct run *run, uint64_t end)
 {
@@ -241,7 +244,10 @@ static void note_eh_data(struct run *run, uint64_t end)
 	}
 }
 
-/* x86-64: __builtin_eh_return moves sp by way of a register, then pops the return address into it.
+/*
+ * x86-64: note an FDE whose return address is in a register at the end:
+ * __builtin_eh_return moves sp by way of a register, then pops the return address
+ * into it.
  */
 static void note_eh_return(struct run *run, uint64_t end)
 {
@@ -277,7 +283,7 @@ enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr)
 	return r->by_callee && vaddr < r->late ? CFI_EARLY : CFI_REWRITING;
 }
 
-/* The instructions whose effect stands. */
+/* Hash the instructions that determine the current row. */
 static uint64_t program_of(const struct run *run)
 {
 	const struct state *s = &run->now;
@@ -291,8 +297,9 @@ static uint64_t program_of(const struct run *run)
 }
 
 /*
- * AArch64: is this the row of a lazy resolver's "bti c"? Its CFI takes sp for the CFA and the link
- * register for the return address; only the next row shows that both were pushed before.
+ * AArch64: return true if this may be the row of a lazy resolver's "bti c". Its
+ * CFI takes sp for the CFA and the link register for the return address; only the
+ * next row shows that both were pushed before.
  */
 static bool may_be_raised(const struct run *run, const struct cfi_rule *rule)
 {
@@ -302,7 +309,7 @@ static bool may_be_raised(const struct run *run, const struct cfi_rule *rule)
 	       row->ra_where == CFI_SAME && !row->cfa_is_fp && !row->cfa_off;
 }
 
-/* Hand out the row that was held back. */
+/* Pass on the row that was held back. */
 static void settle(struct run *run)
 {
 	const struct state *s = &run->now;
@@ -310,6 +317,7 @@ static void settle(struct run *run)
 
 	if (!run->holding)
 		return;
+	assert(run->sink && run->begin <= held->start && held->end <= run->end);
 	run->holding = false;
 	if (run->loc >= held->end && s->cfa_where == CFA_REGISTER && s->cfa_reg == run->arch->sp &&
 	    !s->cfa_off && s->ra.where == RULE_AT_CFA && s->ra.off >= 0 && fits(s->ra.off)) {
@@ -321,7 +329,7 @@ static void settle(struct run *run)
 	run->sink->rule(run->sink->ctx, held);
 }
 
-/* The row that holds up to @to is complete: check it, and hand it out. */
+/* The row up to @to is complete: check it and pass it on. */
 static void finish_row(struct run *run, uint64_t to)
 {
 	uint64_t end = MIN(to, run->end);
@@ -349,8 +357,10 @@ static void finish_row(struct run *run, uint64_t to)
 	run->sink->rule(run->sink->ctx, &rule);
 }
 
-/* Nothing to be seen in the row up to @to, as in nearly all: nobody asked for it, and it is a usual
- * one. */
+/*
+ * Return true if the row up to @to, as nearly all, needs no look: the sink does
+ * not want it, and it has the usual form.
+ */
 static inline bool row_is_dull(const struct run *run, uint64_t to)
 {
 	const struct state *s = &run->now;
@@ -389,7 +399,7 @@ static void define_cfa(struct run *run, bool is_signed)
 	run->now.cfa_off = read_offset(run, is_signed, is_signed ? run->cie->data_align : 1);
 }
 
-/* Change half of the CFA rule; there has to be one of that form. */
+/* Change half of the CFA rule; the CFA must be a register + number. */
 static inline void change_cfa(struct run *run, uint8_t op)
 {
 	if (run->now.cfa_where != CFA_REGISTER)
@@ -403,7 +413,7 @@ static inline void change_cfa(struct run *run, uint8_t op)
 		run->now.cfa_off = read_offset(run, true, run->cie->data_align);
 }
 
-/* Its bytes, *@size; NULL: refused. */
+/* Return the expression's bytes and *@size; NULL: refused. */
 static const uint8_t *step_over_expression(struct run *run, uint64_t *size)
 {
 	const uint8_t *bytes;
@@ -450,7 +460,10 @@ static void restore_state(struct run *run)
 	run->now.restored = true;
 }
 
-/* Signatures are always stripped, so the state need not be known; but where it is told. */
+/*
+ * Signatures are always removed, so the state does not matter; but
+ * blank_negates() needs the positions.
+ */
 static void negate(struct run *run)
 {
 	if (!run->arch->ra_clear)
@@ -462,15 +475,15 @@ static void negate(struct run *run)
 
 static void set_location(struct run *run)
 {
-	/* Where we show code to libunwind, absolute addresses mean nothing. */
+	/* Absolute addresses are meaningless in the addresses shown to libunwind. */
 	if ((run->cie->encoding & 0x70) == 0)
 		refuse(run, CFI_BAD_LOCATION);
 	advance_to(run, ehframe_read_address(run->eh, &run->r, run->cie->encoding));
 }
 
 /*
- * Those that say where, and what is done and undone again: the rules are the
- * same with and without them. True if @op was one.
+ * Run instructions that change the location, or save and restore the state: they
+ * make no rules. Return true if @op was one.
  */
 static bool run_location_op(struct run *run, uint8_t op)
 {
@@ -503,7 +516,7 @@ static void run_register(struct run *run)
 {
 	uint64_t reg = read_register(run);
 
-	/* libunwind takes the second number as an index without looking at it. */
+	/* libunwind uses the second number as an index without a check. */
 	if (ehread_uleb(&run->r) >= run->arch->nr_regs)
 		refuse(run, CFI_BAD_REGISTER);
 	set_rule(run, reg, RULE_OTHER, 0);
@@ -516,7 +529,7 @@ static void run_offset(struct run *run, bool is_signed, int64_t factor)
 	set_rule(run, reg, RULE_AT_CFA, read_offset(run, is_signed, factor));
 }
 
-/* Those that make rules. */
+/* Run instructions that make rules. */
 static void run_rule_op(struct run *run, uint8_t op)
 {
 	uint64_t size;
@@ -568,7 +581,7 @@ static void run_rule_op(struct run *run, uint8_t op)
 	}
 }
 
-/* The instruction that was run, [from, to), made rules: which, they know from now on. */
+/* Note the instruction [from, to) in the rules that it made. */
 static inline void note_maker(struct run *run, const uint8_t *from, const uint8_t *to)
 {
 	uint64_t hash = 1;
@@ -599,7 +612,7 @@ static inline void run_op(struct run *run, uint8_t op)
 		restore_rule(run, low);
 		return;
 	}
-	if (op == OP_DEF_CFA_OFFSET) /* most of the others */
+	if (op == OP_DEF_CFA_OFFSET) /* the most frequent one */
 		change_cfa(run, op);
 	else if (!run_location_op(run, op))
 		run_rule_op(run, op);
@@ -623,7 +636,7 @@ static void run_program(struct run *run, uint32_t from, uint32_t to)
 	run->cost += (uint32_t)(run->r.pos - (run->eh->bytes + from));
 }
 
-/* Run the CIE and the FDE at @offset; the rest of @run says how. */
+/* Run the CIE and the FDE at @offset, as set in @run. */
 static void run_record(struct run *run, uint32_t offset, struct ehframe_record *rec)
 {
 	if (run->eh->machine != run->arch->machine || ehframe_read(run->eh, offset, rec)) {
@@ -677,7 +690,7 @@ static void take_rule(void *ctx, const struct cfi_rule *rule)
 
 	*want->out = *rule;
 	want->found = true;
-	/* It is enough to know so much more. */
+	/* A frame rewritten at this distance does not concern the row. */
 	want->run->until = rule->end - 1 + CFI_REWRITE_BEFORE;
 }
 

@@ -3,13 +3,13 @@
  * A strict, bounded reader of call frame instructions (DWARF 5, 6.4.2).
  *
  * It is the gate: an FDE that cfi_check() has not accepted is never shown to
- * libunwind. And it is where rows come from: the rule of a pc in three
- * numbers, or COMPLEX for what only libunwind's interpreter can do.
+ * libunwind. It also makes the rows: the rule of a pc in three numbers, or
+ * COMPLEX where only libunwind's interpreter can do it.
  *
- * Accepted is what libunwind reads just as we do: known opcodes, register
- * numbers that are registers, states that nest, locations that only grow,
- * expressions without branches, calls or division. All instructions of an FDE
- * are checked, not only those up to a pc. Pure; any thread; no allocation.
+ * Accepted are instructions that libunwind reads in the same way: known opcodes,
+ * valid register numbers, states that nest, locations that only grow, expressions
+ * without branches, calls or division. All instructions of an FDE are checked.
+ * Pure; any thread; no allocation.
  */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
@@ -25,28 +25,29 @@
 #define CFI_EXPRESSION_MAX 256u	       /* bytes */
 #define CFI_DEPTH_MAX	   8	       /* remembered states */
 /*
- * A function that ends with the return address in a register replaces its own frame
- * (__builtin_eh_return, as in _Unwind_RaiseException): so many bytes of code before, libgcc begins
- * to write other registers' values into its slots, and its CFI says nothing of that.
+ * x86-64: a function that ends with the return address in a register replaces the
+ * frame it has (__builtin_eh_return, as in _Unwind_RaiseException). From this
+ * number of code bytes before, libgcc overwrites the saved registers, which the
+ * CFI does not describe.
  */
 #define CFI_REWRITE_BEFORE 136u
 
 enum cfi_reason {
 	CFI_OK,
-	CFI_BAD_RECORD,	 /* FDE or CIE cannot be read */
-	CFI_TOO_LONG,	 /* more instructions than any compiler makes */
-	CFI_BAD_OPCODE,	 /* unknown, or not known to libunwind */
+	CFI_BAD_RECORD,	 /* unreadable FDE or CIE */
+	CFI_TOO_LONG,	 /* more instructions than compilers make */
+	CFI_BAD_OPCODE,	 /* unknown, here or to libunwind */
 	CFI_BAD_OPERAND, /* runs off the end, or a number out of range */
 	CFI_BAD_REGISTER,
 	CFI_BAD_STATE,	  /* remember and restore do not nest */
 	CFI_BAD_LOCATION, /* goes backwards */
 	CFI_BAD_EXPRESSION,
-	CFI_NO_CFA, /* a row without a rule for the CFA */
+	CFI_NO_CFA, /* row without a rule for the CFA */
 	CFI_NR_REASONS,
 };
 
 enum cfi_kind {
-	CFI_ROW,     /* CFA = sp or fp + number, or by the word there; slots below it */
+	CFI_ROW,     /* CFA = sp or fp + number, or from the word there; slots below the CFA */
 	CFI_END,     /* the return address is undefined: the root */
 	CFI_COMPLEX, /* expressions, other registers, signal frames */
 };
@@ -59,21 +60,22 @@ enum cfi_where {
 struct cfi_row {
 	uint8_t kind;	  /* enum cfi_kind; the rest is for CFI_ROW */
 	bool cfa_is_fp;	  /* else sp */
-	bool cfa_is_word; /* the CFA is not there, but a word above what the word there says */
-	uint8_t ra_where, fp_where; /* enum cfi_where */
-	uint8_t above;		    /* how far the caller's sp is above the CFA, as CFI has it */
-	int32_t cfa_off, ra_off, fp_off; /* of the caller's sp, from there */
+	bool cfa_is_word; /* the CFA is one word above the value of the word at that address */
+	uint8_t ra_where, fp_where;	 /* enum cfi_where */
+	uint8_t above;			 /* distance of the caller's sp from the CFA of the CFI */
+	int32_t cfa_off, ra_off, fp_off; /* from the caller's sp */
 };
 
 /*
- * Where a function rewrites its own frame on the way to a landing pad: vaddrs. AArch64's ends in
- * the middle: the call that rewrites may be behind the epilogue.
+ * Code that rewrites its frame on the way to a landing pad: vaddrs. On AArch64
+ * the landing is in the middle: the call that rewrites the frame may follow the
+ * epilogue.
  */
 struct cfi_rewrite {
 	uint64_t from;	      /* the frame may be rewritten from here on; 0: never */
-	uint64_t late;	      /* from here on even if libgcc's context is not found in the frame */
+	uint64_t late;	      /* from here on even if libgcc's context is missing in the frame */
 	uint64_t lands, left; /* [lands, left): leaves for the landing pad; 0: it does not */
-	bool by_callee;	      /* a function that it calls writes */
+	bool by_callee;	      /* written by a function that it calls */
 };
 
 enum cfi_doubt {
@@ -93,22 +95,21 @@ struct cfi_fde {	/* result of cfi_check() */
 	bool libunwind; /* may be shown to libunwind */
 	uint32_t cost;	/* bytes read */
 	struct cfi_rewrite rewrite;
-	uint32_t nr_remembers; /* states remembered: dear to libunwind */
+	uint32_t nr_remembers; /* remembered states: expensive in libunwind */
 	uint32_t nr_negates;   /* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
 };
 
-/* A row where it stands. */
+/* A row and the code that it is for. */
 struct cfi_rule {
-	uint64_t start, end; /* vaddrs that it holds for, to before @end */
+	uint64_t start, end; /* vaddrs, up to before @end */
 	/*
-	 * Hash of the instructions that made it, of CIE and FDE: those whose effect
-	 * on the registers of a row stands; not what was overwritten, or undone by
-	 * restoring, but for that something was. What else is made by these has the
-	 * same row, wherever it lies.
+	 * Hash of the instructions of CIE and FDE that made the row: those that determine the rules
+	 * of its registers, and whether any rule was restored. Overwritten instructions are left
+	 * out. Places with equal programs have equal rows.
 	 */
 	uint64_t program;
 	struct cfi_row row;
-	bool sure; /* by cfi_rule_at(): no frame is being rewritten here */
+	bool sure; /* set by cfi_rule_at(): no frame is rewritten here */
 };
 
 static inline bool cfi_covers(const struct cfi_rule *rule, uint64_t pc)
@@ -116,35 +117,35 @@ static inline bool cfi_covers(const struct cfi_rule *rule, uint64_t pc)
 	return pc - rule->start < rule->end - rule->start;
 }
 
-/* Gets the rules of an FDE in order; the rows of neighbours may be equal. */
+/* Receives the rules of an FDE in order; neighbours may have equal rows. */
 struct cfi_sink {
 	void (*rule)(void *ctx, const struct cfi_rule *rule);
 	void *ctx;
 };
 
-/* Check the FDE at @offset, all of it; @sink and @out may be NULL. CFI_OK or why it is refused. */
+/* Check the FDE at @offset, all of it; @sink and @out may be NULL. CFI_OK or the reason. */
 enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			  const struct cfi_sink *sink, struct cfi_fde *out);
 /*
- * The row that covers @pc (a vaddr inside the FDE); what comes farther behind it
- * than CFI_REWRITE_BEFORE is not looked at.
+ * Get the row at @pc (a vaddr inside the FDE). Instructions more than
+ * CFI_REWRITE_BEFORE bytes of code after that row are not read.
  */
 enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			   uint64_t pc, struct cfi_row *out);
 
-/* The same, and where it holds and why; @cost: bytes read. */
+/* Get the row at @pc with its range and program; @cost: bytes read. */
 enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			    uint64_t pc, struct cfi_rule *out, uint32_t *cost);
 
-/* How many states an accepted FDE remembers up to @pc. */
+/* Count the states that an accepted FDE remembers up to @pc. */
 uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 		       uint64_t pc);
 
-/* Where in the section an accepted FDE tells of signed return addresses: at most @room offsets. */
+/* Find DW_CFA_AARCH64_negate_ra_state in an accepted FDE: at most @room section offsets. */
 uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 		     uint32_t *at, uint32_t room);
 
-/* "unknown opcode", …: static text. */
+/* Return the reason as static text: "unknown opcode". */
 const char *cfi_reason_name(enum cfi_reason reason);
 
 #endif

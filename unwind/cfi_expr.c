@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The gate for DWARF expressions (DWARF 5, 7.7.1): a table of what may pass.
+ * The gate for DWARF expressions (DWARF 5, 7.7.1): a table of accepted opcodes.
  *
  * Any thread; no state. Invariant: one step per opcode byte, so it ends.
  */
@@ -51,7 +51,7 @@ static const uint8_t forms[256] = {
 	[0x96] = PLAIN, /* nop */
 };
 
-/* Step over the operand; false if it says what libunwind must not see. */
+/* Step over the operand; false if libunwind must not see it. */
 static bool operand_ok(const struct arch_ops *arch, struct ehread *r, uint8_t op)
 {
 	static const uint8_t sizes[] = { [FIXED1] = 1, [FIXED2] = 2, [FIXED4] = 4, [FIXED8] = 8 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The frame-pointer chain, and the return address on top of the stack.
+ * Guess by the frame-pointer chain, or the return address on top of the stack.
  *
- * Runs on sampler threads. Invariant: a frame that is found has a higher sp
- * than the one before, so a walk ends.
+ * Runs on sampler threads. Invariant: a frame that is found has a higher sp than
+ * the one before, so a walk ends.
  */
 #include "unwind/fp.h"
+
+#include <assert.h>
 
 struct guess {
 	enum fp_result result;
@@ -15,8 +17,8 @@ struct guess {
 static bool read_word(const struct fp_input *in, uint64_t addr, uint64_t *value)
 {
 	if (in->word == 4)
-		return stack_copy_read32(in->dump, addr, value);
-	return stack_copy_read(in->dump, addr, value);
+		return stack_copy_read32(in->copy, addr, value);
+	return stack_copy_read(in->copy, addr, value);
 }
 
 bool fp_is_code(const struct fp_input *in, uint64_t pc)
@@ -26,7 +28,7 @@ bool fp_is_code(const struct fp_input *in, uint64_t pc)
 	return m && m->exec;
 }
 
-/* Caller through the frame record {saved fp, return address} at fp. */
+/* Guess the caller by the frame record {saved fp, return address} at fp. */
 static struct guess guess_chain(const struct fp_input *in, const struct arch_frame *f)
 {
 	const struct arch_ops *arch = in->arch;
@@ -42,8 +44,8 @@ static struct guess guess_chain(const struct fp_input *in, const struct arch_fra
 	if (fp < sp || fp % in->word)
 		return g;
 	if (!read_word(in, fp, &g.fp) || !read_word(in, fp + in->word, &g.pc)) {
-		/* Far above the dump it is not a frame pointer but a number. */
-		if (in->dump->full && fp - in->dump->sp < in->dump->size * 2)
+		/* Far above the stack copy it is not a frame pointer but a number. */
+		if (in->copy->full && fp - in->copy->sp < in->copy->size * 2)
 			g.result = FP_BEYOND;
 		return g;
 	}
@@ -56,7 +58,7 @@ static struct guess guess_chain(const struct fp_input *in, const struct arch_fra
 	return g;
 }
 
-/* Caller through what a call alone leaves: on the stack, or in its register. */
+/* Guess the caller of a leaf: the return address is on top of the stack, or in its register. */
 static struct guess guess_leaf(const struct fp_input *in, const struct arch_frame *f)
 {
 	const struct arch_ops *arch = in->arch;
@@ -78,7 +80,9 @@ static struct guess guess_leaf(const struct fp_input *in, const struct arch_fram
 	return g;
 }
 
-/* Between the two instructions of a prologue: fp stands on top of the stack, and in its register.
+/*
+ * Guess the caller between the two instructions of a prologue: fp is on top of
+ * the stack and in its register.
  */
 static struct guess guess_prologue(const struct fp_input *in, const struct arch_frame *f)
 {
@@ -101,9 +105,9 @@ enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f)
 	uint64_t sp = f->reg[arch->sp];
 
 	/*
-	 * A leaf without CFI mostly has no frame of its own, and the record at
-	 * fp is its caller's; if fp is sp or just above, the record is its own,
-	 * and if the return address is in a register and in the record, too.
+	 * A leaf without CFI mostly has no frame, and the record at fp is its caller's. The record
+	 * is the leaf's if fp is sp or just above, or if the return address is in both the register
+	 * and the record.
 	 */
 	if (g.result != FP_FOUND)
 		g = chain;
@@ -113,11 +117,12 @@ enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f)
 		g = leaf;
 	if (g.result != FP_FOUND)
 		return g.result;
+	assert(g.sp >= sp);
 	f->valid = 0;
 	frame_set(f, arch->pc, g.pc);
 	frame_set(f, arch->sp, g.sp);
 	frame_set(f, arch->fp, g.fp);
-	/* Where the record is the low end of its frame, sp is known to be higher and no more. */
+	/* Where the record is the low end of its frame, sp is only known to be higher. */
 	if (!arch->record_tells_sp && g.sp != sp)
 		f->valid &= ~(1ULL << arch->sp);
 	return FP_FOUND;

@@ -18,7 +18,7 @@ static bool returns_to(const struct fp_input *in, uint64_t pc)
 /* Read {frame pointer, return address} at @at; false: no such frame. */
 static bool read_record(const struct fp_input *in, uint64_t at, struct jit_caller *c)
 {
-	return stack_copy_read(in->dump, at, &c->fp) && stack_copy_read(in->dump, at + 8, &c->pc) &&
+	return stack_copy_read(in->copy, at, &c->fp) && stack_copy_read(in->copy, at + 8, &c->pc) &&
 	       returns_to(in, c->pc);
 }
 
@@ -29,7 +29,7 @@ static bool find_on_top(const struct fp_input *in, const struct arch_frame *f, s
 
 	c->fp = f->reg[in->arch->fp];
 	c->sp = sp + 8;
-	if (stack_copy_read(in->dump, sp, &c->pc) && returns_to(in, c->pc))
+	if (stack_copy_read(in->copy, sp, &c->pc) && returns_to(in, c->pc))
 		return true;
 	c->sp = sp + 16;
 	return read_record(in, sp, c);
@@ -65,14 +65,14 @@ static struct jit_caller interpreter_frame(const struct fp_input *in, const stru
 	struct jit_caller c = { .guessed = true };
 
 	if (!frame_has(f, arch->fp) || fp < f->reg[arch->sp] || !read_record(in, fp, &c) ||
-	    !stack_copy_read(in->dump, fp + (uint64_t)SLOT_SENDER_SP, &c.sp) || c.sp <= fp ||
-	    !stack_copy_read(in->dump, fp + (uint64_t)SLOT_METHOD, &method) || method % 8)
+	    !stack_copy_read(in->copy, fp + (uint64_t)SLOT_SENDER_SP, &c.sp) || c.sp <= fp ||
+	    !stack_copy_read(in->copy, fp + (uint64_t)SLOT_METHOD, &method) || method % 8)
 		return c;
 	c.found = true;
 	if (in->first)
 		bcp = f->reg[arch->java_bcp];
 	else
-		stack_copy_read(in->dump, fp + (uint64_t)SLOT_BCP, &bcp);
+		stack_copy_read(in->copy, fp + (uint64_t)SLOT_BCP, &bcp);
 	m = codemap_method(map, method);
 	/* At entry and exit of a method the frame pointer is the caller's. */
 	c.guessed = !m || bcp - m->start >= m->size;

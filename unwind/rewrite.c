@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libgcc copies the registers of the frame that catches over its own saved ones: the return address
- * by which that frame was left, too. So the word stands twice on the stack, and the second time
- * where a call out of that frame has put it, just below its sp. At last the address of the landing
- * pad is written there.
+ * libgcc overwrites its saved registers with those of the frame that catches, the
+ * return address included. So that word is twice on the stack: the second one was
+ * pushed by a call in the frame that catches, just below its sp. Last, libgcc
+ * writes the address of the landing pad there.
  *
- * Runs on sampler threads. Invariant: sp only grows, and one pass over the dump is all it takes.
+ * Runs on sampler threads. Invariant: sp only grows, and one pass over the stack
+ * copy is enough.
  */
 #include "unwind/rewrite.h"
 
 #define FRAME_MAX 8192 /* bytes; _Unwind_RaiseException() of libgcc 12 has 3776 */
 
-/* Is @word, which may be where an exception is caught, in a register? */
+/* Return true if @word, maybe the landing pad, is in a register. */
 static bool is_landing_pad(const struct fp_input *in, const struct arch_frame *from, uint64_t word)
 {
 	for (unsigned int i = 0; i < in->arch->nr_regs; i++)
@@ -24,21 +25,21 @@ static bool is_record(const struct fp_input *in, uint64_t at, uint64_t fp)
 {
 	uint64_t word, ra;
 
-	return stack_copy_read(in->dump, at, &word) && word == fp &&
-	       stack_copy_read(in->dump, at + in->word, &ra) &&
+	return stack_copy_read(in->copy, at, &word) && word == fp &&
+	       stack_copy_read(in->copy, at + in->word, &ra) &&
 	       fp_is_code(in, ra & ~in->arch->ra_clear);
 }
 
 /*
- * The frame pointer is written over before the return address. It was copied from where the
- * function that was called by who catches has saved it, beside its return address; libgcc's own
- * frame has that place's address.
+ * Find the original of an overwritten frame pointer, which is written before the
+ * return address. It was copied from the frame record of a function called by the
+ * frame that catches; libgcc's frame has the address of that record.
  */
 static uint64_t undo_fp(const struct fp_input *in, uint64_t start, uint64_t end, uint64_t fp)
 {
 	uint64_t found = fp, word;
 
-	for (uint64_t at = start; at < end && stack_copy_read(in->dump, at, &word); at += in->word)
+	for (uint64_t at = start; at < end && stack_copy_read(in->copy, at, &word); at += in->word)
 		if (word >= end && (found == fp || word < found) && is_record(in, word, fp))
 			found = word;
 	return found;
@@ -48,11 +49,11 @@ void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, stru
 {
 	const struct arch_ops *arch = in->arch;
 	uint64_t sp = to->reg[arch->sp], word;
-	bool innermost = from->reg[arch->sp] == in->dump->sp;
+	bool innermost = from->reg[arch->sp] == in->copy->sp;
 
 	if (arch->ra_in_register)
 		return;
-	for (uint64_t at = sp; stack_copy_read(in->dump, at, &word); at += in->word)
+	for (uint64_t at = sp; stack_copy_read(in->copy, at, &word); at += in->word)
 		if (word == to->reg[arch->pc] || (innermost && is_landing_pad(in, from, word))) {
 			frame_set(to, arch->sp, at + in->word);
 			return;
@@ -69,9 +70,9 @@ static uint64_t find_context(const struct fp_input *in, uint64_t start, uint64_t
 	if (cfa - start > FRAME_MAX)
 		return 0;
 	for (uint64_t at = start; at + in->word < cfa; at += in->word) {
-		if (!stack_copy_read(in->dump, at, &word))
+		if (!stack_copy_read(in->copy, at, &word))
 			break;
-		if (word != cfa || !stack_copy_read(in->dump, at + in->word, &ra))
+		if (word != cfa || !stack_copy_read(in->copy, at + in->word, &ra))
 			continue;
 		ra &= ~in->arch->ra_clear;
 		if (fp_is_code(in, ra))

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows in one word each, and the memory they stand in.
+ * Rows in one word each, and their memory.
  *
  * Any thread. Invariant: a word is either 0 or complete.
  */
 #include "unwind/rows.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -30,6 +31,7 @@ uint64_t row_pack(const struct cfi_row *row)
 	word |= (uint64_t)((uint32_t)row->cfa_off << 8);
 	word |= (uint64_t)(uint16_t)(row->ra_off / 8) << 32;
 	word |= (uint64_t)(uint16_t)(row->fp_off / 8) << 48;
+	assert(row_kind(word) == ROW_SIMPLE && row_cfa_off(word) == row->cfa_off);
 	return word;
 }
 

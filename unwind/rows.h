@@ -2,18 +2,18 @@
 /*
  * The rule of each place, in one word, shared by all sampler threads.
  *
- * Indexed by place id: the look-up of the place is the look-up of its row. A
- * place is (object, offset), so a row serves every process. A rule gets in
- * only after libunwind came to the same pc, sp and fp: at that pc, or at one
- * whose rule is made by the same instructions (cfi_rule.program). What
- * libunwind makes of a pc is made by these alone, and functions begin and end
- * much alike: of many thousand places it is asked for some hundred.
+ * Indexed by place id: finding the place finds its row. A place is (object,
+ * offset), so a row serves every process. A rule is admitted only after libunwind
+ * computed the same pc, sp and fp, at that pc or at another one whose rule is
+ * made by the same instructions (cfi_rule.program). libunwind's result depends on
+ * nothing else, and functions begin and end in similar ways: of many thousand
+ * places it unwinds some hundred.
  *
- * Lock-free: a row is one atomic word that says everything; relaxed order is
- * enough, since nothing else is published by it. Two threads that fill the
- * same row write the same word. Memory: 8 bytes a place, reserved at set-up,
- * taken from the kernel page by page as places appear; places beyond the end
- * have no row (they are stepped by libunwind each time).
+ * Lock-free: a row is one atomic word; relaxed order is enough, since no other
+ * data is published by it. Two threads that fill the same row write the same
+ * word. Memory: 8 bytes a place, reserved at set-up, allocated by the kernel page
+ * by page; places beyond the end have no row and are unwound by libunwind each
+ * time.
  */
 #ifndef UNWIND_ROWS_H
 #define UNWIND_ROWS_H
@@ -24,14 +24,14 @@
 #include "unwind/cfi.h"
 
 enum row_kind {
-	ROW_UNKNOWN, /* not looked at yet */
+	ROW_UNKNOWN, /* not read yet */
 	ROW_SIMPLE,  /* apply */
 	ROW_END,     /* the root */
 	ROW_STEP,    /* libunwind each time */
 	ROW_NO_CFI,  /* guess */
-	ROW_REFUSED, /* by the gate */
-	ROW_ENTRY,   /* no code, but a function begins behind it: no call was here */
-	ROW_SIGNAL,  /* a signal handler returns here: by the kernel's frame */
+	ROW_REFUSED, /* refused by the gate */
+	ROW_ENTRY,   /* no code, but a function begins after it: not a return from a call */
+	ROW_SIGNAL,  /* a signal handler returns here: use the kernel's frame */
 };
 
 #define ROWS_PROGRAMS 16384 /* a power of two */
@@ -39,12 +39,14 @@ enum row_kind {
 struct unwind_rows {
 	_Atomic uint64_t *rows;
 	uint32_t nr;
-	_Atomic uint64_t programs[ROWS_PROGRAMS]; /* that libunwind agreed to; some are forgotten */
+	_Atomic uint64_t
+		programs[ROWS_PROGRAMS]; /* accepted by libunwind; old ones are overwritten */
 };
 
 /*
- * The word: kind 0-2, CFA is fp 3, return address at CFA 4, fp at CFA 5, CFA by
- * the word there 6, offsets of CFA (bytes) 8-31, return address (words) 32-47, fp (words) 48-63.
+ * The word: bits 0-2 kind, 3 CFA is fp, 4 return address at CFA, 5 fp at CFA, 6
+ * CFA by the word there, 8-31 offset of the CFA (bytes), 32-47 of the return
+ * address (words), 48-63 of fp (words).
  */
 static inline enum row_kind row_kind(uint64_t row)
 {
@@ -86,10 +88,10 @@ static inline int64_t row_fp_off(uint64_t row)
 	return (int64_t)(int16_t)(row >> 48) * 8;
 }
 
-/* The word of a row; ROW_STEP when its numbers do not fit. */
+/* Pack a row; ROW_STEP when its numbers do not fit. */
 uint64_t row_pack(const struct cfi_row *row);
 
-/* Is there room for the row of @place? */
+/* Return true if @place has a row in the table. */
 static inline bool rows_hold(const struct unwind_rows *t, uint32_t place)
 {
 	return place < t->nr;
@@ -106,7 +108,7 @@ static inline void rows_put(struct unwind_rows *t, uint32_t place, uint64_t row)
 		atomic_store_explicit(&t->rows[place], row, memory_order_relaxed);
 }
 
-/* Did libunwind agree to what this program makes? */
+/* Return true if libunwind accepted a row of this program. */
 static inline bool rows_proven(const struct unwind_rows *t, uint64_t program)
 {
 	return program && atomic_load_explicit(&t->programs[program & (ROWS_PROGRAMS - 1)],

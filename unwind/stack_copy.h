@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The bytes of a user stack as the kernel dumped them: from sp upwards.
- */
+/* The bytes of a user stack that the kernel copied into a sample, from sp upwards. */
 #ifndef UNWIND_STACK_COPY_H
 #define UNWIND_STACK_COPY_H
 
@@ -13,11 +11,11 @@
 struct stack_copy {
 	uint64_t sp; /* address of the first byte */
 	const uint8_t *bytes;
-	uint64_t size; /* valid ones */
-	bool full;     /* the stack may go on beyond them */
+	uint64_t size; /* valid bytes */
+	bool full;     /* the stack may continue beyond them */
 };
 
-/* The word at @addr; false outside the dump. */
+/* Read the word at @addr; false outside the copy. */
 static inline bool stack_copy_read(const struct stack_copy *d, uint64_t addr, uint64_t *value)
 {
 	uint64_t at = addr - d->sp;

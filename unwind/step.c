@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libunwind's accessors, and the gate in front of it.
+ * libunwind's accessors, and the gate in front of them.
  *
  * Runs on the sampler thread that owns the struct step. Invariant: libunwind
- * reads nothing but the dump of this sample and the .eh_frame of the object
+ * reads nothing but the stack copy of this sample and the .eh_frame of the object
  * of this frame, whose FDE the gate has accepted.
  */
 #include "unwind/step.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <libunwind.h>
 #include <stdlib.h>
@@ -21,19 +22,19 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 #define VADDR_BITS 38
 #define VADDR_MAX  (1ULL << VADDR_BITS)
 #define OBJECT_MAX (1ULL << (61 - VADDR_BITS))
-#define TABLE_ADDR (CANONICAL | 1ULL << 61) /* where the one-entry search table stands */
+#define TABLE_ADDR (CANONICAL | 1ULL << 61) /* address of the one-entry search table */
 
 #define GATE_SLOTS	   4096 /* a power of two */
 #define NR_REMEMBERS_CHEAP 16	/* in an FDE: not worth counting up to the pc */
 #define NEGATES_MAX	   64	/* in an FDE; compilers make two for each return */
-#define CACHE_SIZE	   1024 /* more does not help: libunwind hashes into 256 */
+#define CACHE_SIZE	   1024 /* a larger cache does not help: libunwind hashes into 256 */
 
 enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
 
 struct gate_slot {
 	uint64_t key; /* image_key() << 32 | offset of the FDE */
 	struct cfi_rewrite rewrite;
-	struct cfi_rule rule; /* the last one that was asked for */
+	struct cfi_rule rule; /* most recent one */
 	uint16_t nr_remembers;
 	uint8_t nr_negates;
 	uint8_t verdict;
@@ -41,31 +42,31 @@ struct gate_slot {
 
 struct step {
 	const struct arch_ops *arch;
-	unw_addr_space_t as;	     /* remembers rules */
-	unw_addr_space_t as_once;    /* does not: for what becomes a row */
-	const struct step_input *in; /* of the frame under way */
+	unw_addr_space_t as;	     /* caches rules */
+	unw_addr_space_t as_once;    /* does not: for places that get a row */
+	const struct step_input *in; /* of the current frame */
 	const struct arch_frame *frame;
-	uint64_t ip;   /* what the ip register reads as */
-	uint64_t base; /* canonical address of the object's vaddr 0 */
-	uint64_t eh_at,
-		eh_words;	/* of its .eh_frame, and at how many addresses a word lies in it */
-	uint64_t table;		/* the entry at TABLE_ADDR */
-	uint64_t oob;		/* the last address outside the dump */
-	bool oob_seen, missing; /* why a read failed */
-	bool finding;		/* libunwind is looking for the FDE */
-	bool parsed;		/* it has read the object's bytes: no cached rule */
-	uint32_t nr_remembers;	/* of the FDE of the frame under way */
+	uint64_t ip;		  /* value of the ip register */
+	uint64_t base;		  /* canonical address of the object's vaddr 0 */
+	uint64_t eh_at, eh_words; /* of its .eh_frame, and the number of addresses with a whole word
+				     in it */
+	uint64_t table;		  /* the word at TABLE_ADDR */
+	uint64_t oob;		  /* the last address read outside the stack copy */
+	bool oob_seen, missing;	  /* why a read failed */
+	bool finding;		  /* libunwind is searching the FDE */
+	bool parsed;		  /* it has read the object's bytes: the rule was not cached */
+	uint32_t nr_remembers;	  /* of the current FDE */
 	enum cfi_doubt doubt;
-	uint8_t nr_negates;	       /* in the FDE of the frame under way: */
-	bool negates_found;	       /* their places are known */
+	uint8_t nr_negates;	       /* in the current FDE: */
+	bool negates_found;	       /* their offsets are known */
 	uint32_t negates[NEGATES_MAX]; /* offsets in the section */
 	uint32_t budget;
 	struct gate_slot gate[GATE_SLOTS];
 };
 
 /*
- * What verdicts and rules are remembered by: of an object that left and came
- * back the bytes may be others, unseen by the gate. An image that was never
+ * Key for verdicts and rules: an object that was evicted and loaded again may
+ * have other bytes, which the gate has not seen. An image that was never
  * published has no serial, but stays.
  */
 static uint32_t image_key(const struct step_input *in)
@@ -78,7 +79,7 @@ static uint64_t canonical_base(const struct step_input *in)
 	return CANONICAL | (uint64_t)image_key(in) << VADDR_BITS;
 }
 
-/* A word that is not wholly inside the section: zeros for what lies outside. */
+/* Read a word that is partly outside the section: zeros for the bytes outside. */
 static uint64_t read_eh(const struct ehframe *eh, uint64_t vaddr)
 {
 	uint64_t value = 0;
@@ -93,8 +94,9 @@ static uint64_t read_eh(const struct ehframe *eh, uint64_t vaddr)
 }
 
 /*
- * libunwind 1.6 gives up at DW_CFA_AARCH64_negate_ra_state. All that it tells
- * is that return addresses are signed, and we strip them: let it read no-ops.
+ * libunwind 1.6 fails at DW_CFA_AARCH64_negate_ra_state. It only says that return
+ * addresses are signed, and signatures are removed anyway: let libunwind read
+ * no-ops.
  */
 static void blank_negates(struct step *s, uint64_t at, uint64_t *word)
 {
@@ -108,9 +110,9 @@ static void blank_negates(struct step *s, uint64_t at, uint64_t *word)
 }
 
 /*
- * A word of an object's .eh_frame or of the search table. While it looks for
+ * Read a word of an object's .eh_frame or of the search table. While it searches
  * the FDE, libunwind also follows pointers out of the section (personality,
- * LSDA), and gives up if it cannot; nobody uses what it reads there: zeros.
+ * LSDA), and fails if it cannot; the values are not used: zeros.
  */
 static bool read_canonical(struct step *s, uint64_t addr, uint64_t *value)
 {
@@ -122,7 +124,7 @@ static bool read_canonical(struct step *s, uint64_t addr, uint64_t *value)
 		*value = s->table;
 		return s->finding;
 	}
-	/* On AArch64 it looks whether this is a signal trampoline; we know: it is not. */
+	/* On AArch64 it checks whether this is a signal trampoline: it never is. */
 	if (vaddr == s->in->vaddr && !s->finding)
 		return true;
 	if (at < s->eh_words)
@@ -136,7 +138,7 @@ static bool read_canonical(struct step *s, uint64_t addr, uint64_t *value)
 	return true;
 }
 
-/* What is no word of the object's .eh_frame, or is not read as it stands. */
+/* Read a word that is not in the object's .eh_frame, or differs from the file. */
 static __attribute__((noinline)) int access_other(struct step *s, uint64_t addr, unw_word_t *value)
 {
 	uint64_t word;
@@ -146,7 +148,7 @@ static __attribute__((noinline)) int access_other(struct step *s, uint64_t addr,
 		*value = word;
 		return 0;
 	}
-	if (!stack_copy_read(s->in->dump, addr, &word)) {
+	if (!stack_copy_read(s->in->copy, addr, &word)) {
 		s->oob = addr;
 		s->oob_seen = true;
 		return -UNW_EINVAL;
@@ -196,7 +198,7 @@ static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *valu
 	return -UNW_EBADREG;
 }
 
-/* Nothing but the FDE that was found and let through: a table of one entry leads to it. */
+/* Return the FDE that was found and accepted: a table of one entry leads to it. */
 static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need,
 			  void *arg)
 {
@@ -217,7 +219,7 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 	di.u.rti.segbase = s->base + record;
 	di.u.rti.table_data = TABLE_ADDR;
 	di.u.rti.table_len = 1;
-	/* Addresses that are not relative are vaddrs: libunwind adds this to them. */
+	/* Addresses that are not relative are vaddrs: libunwind adds load_offset. */
 	if (!(rec.cie.encoding & 0x70))
 		di.load_offset = s->base;
 	/* start relative to the record, and the record itself */
@@ -268,9 +270,9 @@ int step_new(struct step **out, const struct arch_ops *arch, struct err *e)
 	s->as_once = unw_create_addr_space(&copy, 0);
 	if (!s->as || !s->as_once) {
 		step_free(s);
-		return err_set(e, -ENOMEM, "libunwind gives no address space: out of memory?");
+		return err_set(e, -ENOMEM, "cannot create libunwind address space: out of memory");
 	}
-	/* GLOBAL means per address space, and ours belongs to one thread. */
+	/* GLOBAL means per address space, and this one belongs to one thread. */
 	unw_set_caching_policy(s->as, UNW_CACHE_GLOBAL);
 	unw_set_cache_size(s->as, CACHE_SIZE, 0);
 	unw_set_caching_policy(s->as_once, UNW_CACHE_NONE);
@@ -324,7 +326,7 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
 }
 
-/* Of the FDE of @in; that of another one gives way. */
+/* Get the slot of the FDE of @in; an FDE with the same hash is evicted. */
 static struct gate_slot *slot_of(struct step *s, const struct step_input *in)
 {
 	uint64_t key = (uint64_t)image_key(in) << 32 | in->fde->offset;
@@ -377,7 +379,7 @@ static enum step_result why_failed(const struct step *s)
 	if (!s->budget)
 		return STEP_BUDGET;
 	if (s->oob_seen)
-		return s->oob < s->in->dump->sp ? STEP_BELOW : STEP_BEYOND;
+		return s->oob < s->in->copy->sp ? STEP_BELOW : STEP_BEYOND;
 	return s->missing ? STEP_NEED_REGS : STEP_FAILED;
 }
 
@@ -390,23 +392,27 @@ static void read_back(struct step *s, unw_cursor_t *cursor, const struct arch_fr
 		bool is_pc = reg == s->arch->pc;
 		unw_word_t value;
 
-		/* The call that made this frame overwrote the caller's link register. */
+		/* The call that made this frame has overwritten the caller's link register. */
 		if (reg == s->arch->ra && s->arch->ra_in_register)
 			continue;
 		s->oob_seen = false;
-		/* libunwind 1.6 calls the column of the return address its pc, on AArch64. */
+		/* libunwind 1.6 takes the return address column for the pc on AArch64. */
 		if (unw_get_reg(cursor, is_pc ? UNW_REG_IP : (unw_regnum_t)reg, &value) == 0)
 			frame_set(to, reg, value);
-		else if (s->oob_seen && s->oob < s->in->dump->sp && s->in->first &&
+		else if (s->oob_seen && s->oob < s->in->copy->sp && s->in->first &&
 			 frame_has(from, reg))
-			/* An epilogue has popped it: its slot is below sp, its value here. */
+			/*
+			 * An epilogue has popped it: its slot is below sp, its value is in the
+			 * register.
+			 */
 			frame_set(to, reg, from->reg[reg]);
 	}
 }
 
 /*
- * libunwind also says "end" when a slot has the address 0: believe only the CFI,
- * and (on AArch64, where this is an end to it, too) a return address of 0.
+ * libunwind also reports the end when a slot has the address 0: accept only the
+ * CFI's end, and a return address of 0 (on AArch64, where libunwind also stops at
+ * it).
  */
 static bool is_root(const struct step *s, const struct step_input *in, unw_cursor_t *cursor)
 {
@@ -420,11 +426,11 @@ static bool is_root(const struct step *s, const struct step_input *in, unw_curso
 		return true;
 	return row.kind == CFI_ROW && row.ra_where == CFI_AT_CFA &&
 	       unw_get_reg(cursor, (unw_regnum_t)s->arch->sp, &cfa) == 0 &&
-	       stack_copy_read(in->dump, cfa + row.above + (uint64_t)(int64_t)row.ra_off, &pc) &&
+	       stack_copy_read(in->copy, cfa + row.above + (uint64_t)(int64_t)row.ra_off, &pc) &&
 	       !(pc & ~s->arch->ra_clear);
 }
 
-/* What libunwind will spend beside its reads, should it have to read the FDE up to the pc. */
+/* Estimate libunwind's cost besides its reads, if it has to read the FDE up to the pc. */
 static uint32_t cost_of(const struct step *s, const struct step_input *in)
 {
 	uint32_t nr = s->nr_remembers;
@@ -434,7 +440,7 @@ static uint32_t cost_of(const struct step *s, const struct step_input *in)
 	return nr * STEP_COST_REMEMBER + STEP_COST_NEW;
 }
 
-/* libunwind takes the CFA for the caller's sp, even where it cannot be. */
+/* libunwind takes the CFA for the caller's sp, also where the CFA is below it. */
 static void raise_sp(const struct step *s, const struct step_input *in, struct arch_frame *f)
 {
 	struct cfi_row row;
@@ -452,6 +458,7 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	uint32_t cost = cost_of(s, in);
 	int rc;
 
+	assert(in->vaddr - in->fde->start < in->fde->size);
 	if (cost > s->budget)
 		return STEP_BUDGET;
 	s->in = in;
@@ -467,7 +474,7 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	rc = unw_step(&cursor);
 	if (s->parsed)
 		charge(s, cost);
-	/* On AArch64 it goes on with the link register where a read of its failed. */
+	/* On AArch64 it goes on with the link register where one of its reads failed. */
 	if (rc < 0 || s->oob_seen || s->missing)
 		return why_failed(s);
 	if (rc == 0)

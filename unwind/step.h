@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One frame by libunwind, over a remote address space made of a frame's
- * registers, the stack dump, and one object's .eh_frame.
+ * Unwind one frame by libunwind, over a remote address space made of a frame's
+ * registers, the stack copy, and one object's .eh_frame.
  *
- * Code addresses shown to libunwind are canonical: 1 << 62 | serial of the
- * image << 38 | vaddr. They are the same in every process, so one address space (and its
- * cache of rules) serves all processes of the machine. The look-up pc is given
- * as the current one (the instruction itself, or the call before a return
- * address), so that each step stands alone and the cache has one meaning.
+ * Code addresses shown to libunwind are canonical: 1 << 62 | serial of the image
+ * << 38 | vaddr. They are the same in every process, so one address space (and
+ * its cache of rules) serves all processes of the machine. The look-up pc is
+ * given as the current one (the instruction, or the call before a return
+ * address), so that steps do not depend on each other and cached rules have one
+ * meaning.
  *
  * Threads: one struct step per thread. libunwind takes a lock of its address
  * space and changes the signal mask in each step.
@@ -22,34 +23,35 @@
 #include "unwind/stack_copy.h"
 
 /*
- * What a sample may cost, in memory reads of libunwind (some 6 ns each): the longest FDEs that
- * compilers make (20 KiB of instructions; 450 remembered states) fit in, and the worst sample stays
- * below 1 ms. Rows that were learned before it ran out stay: the next sample gets further.
+ * The budget of a sample, in memory reads of libunwind (about 6 ns each): enough
+ * for the longest FDEs of compilers (20 KiB of instructions; 450 remembered
+ * states), and the worst sample stays below 1 ms. Rows learned before the budget
+ * was used up stay, so the next sample gets further.
  */
 #define STEP_BUDGET_READS  65536u
-#define STEP_COST_NEW	   128u /* a rule that it has not cached */
+#define STEP_COST_NEW	   128u /* a rule that is not in libunwind's cache */
 #define STEP_COST_REMEMBER 120u /* libunwind changes the signal mask four times */
 
 enum step_result {
 	STEP_FOUND,	/* @f is the caller */
 	STEP_ROOT,	/* the return address is undefined, or 0 */
-	STEP_REFUSED,	/* by the gate */
-	STEP_BEYOND,	/* a word it needs lies above the dump */
-	STEP_BELOW,	/* a word it needs lies below the dump */
-	STEP_NEED_REGS, /* a register it needs is unknown */
+	STEP_REFUSED,	/* refused by the gate */
+	STEP_BEYOND,	/* needs a word above the stack copy */
+	STEP_BELOW,	/* needs a word below the stack copy */
+	STEP_NEED_REGS, /* needs a register that is unknown */
 	STEP_BUDGET,
 	STEP_FAILED,
 };
 
 struct step_input {
-	const struct stack_copy *dump;
+	const struct stack_copy *copy;
 	const struct object *object;
 	const struct image *image;
-	const struct ehframe_fde *fde; /* the one that covers vaddr */
-	uint64_t vaddr;		       /* of the look-up pc */
-	uint64_t pc_vaddr;	       /* of the pc itself */
-	bool once;		       /* this vaddr will hardly be asked for again */
-	bool first;		       /* the innermost frame: below sp lies what has been popped */
+	const struct ehframe_fde *fde; /* covers vaddr */
+	uint64_t vaddr;		       /* look-up pc */
+	uint64_t pc_vaddr;	       /* pc */
+	bool once;		       /* this vaddr is probably not looked up again */
+	bool first;		       /* the innermost frame: slots below sp have been popped */
 };
 
 struct step;
@@ -57,18 +59,17 @@ struct step;
 int step_new(struct step **out, const struct arch_ops *arch, struct err *e);
 void step_free(struct step *s);
 
-/* A new sample: the budget is full again. (Unwound anew, it goes on with what is left.) */
+/* Begin a sample: fill the budget. A second walk of the sample uses the rest. */
 void step_begin(struct step *s);
-/* Can libunwind be shown this FDE? Not where vaddrs are too high for our addresses, or far apart.
- */
+/* Return true if libunwind can be shown this FDE: its addresses fit into canonical ones. */
 bool step_reaches(const struct step_input *in);
-/* Has the gate let the FDE of @in through? Remembered; costs budget at first sight. */
+/* Check the FDE of @in by the gate. Results are cached; the first check costs budget. */
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
-/* After the gate: does the CFI say what is so? What is found where there is a doubt is a guess. */
+/* After step_gate(): return how far the CFI can be believed; callers found in doubt are guesses. */
 enum cfi_doubt step_doubt(const struct step *s);
-/* Our own reading of the CFI, until the next call here. NULL: unreadable, or no budget for it. */
+/* Read the rule without libunwind; valid until the next call. NULL: unreadable, or over budget. */
 const struct cfi_rule *step_rule(struct step *s, const struct step_input *in);
-/* Replace @f by its caller; its pc is as it stands on the stack. Only behind step_gate(). */
+/* Replace @f by its caller; pc as found on the stack. Only after step_gate(). */
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f);
 
 #endif

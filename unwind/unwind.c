@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An unwinder: its life, its samples one by one, verification, figures.
+ * An unwinder: create, free, unwind samples, verify, statistics.
  *
- * Runs on the sampler thread that owns it; figures are read by any. Invariant:
- * each sample is counted under exactly one reason to stop.
+ * Runs on the sampler thread that owns it; statistics are read by any thread.
+ * Invariant: each sample is counted under exactly one reason to stop.
  */
 #include "unwind/unwind.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 	return stop;
 }
 
-/* The same sample by libunwind alone has to give the same frames. */
+/* Unwind the sample by libunwind alone: the frames have to be the same. */
 static void verify(struct unwinder *u, const struct unwind_input *in,
 		   const struct unwind_result *out)
 {
@@ -56,6 +57,7 @@ void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unw
 	struct walk_counters *c = &u->count;
 
 	out->stop = (enum unwind_stop)walk_or_redo(u, in, out, !u->step_only);
+	assert((unsigned int)out->stop < UNWIND_NR_STOPS && out->nr_guessed <= out->nr);
 	count_add(&c->samples, 1);
 	count_add(&c->frames, out->nr);
 	count_add(&c->guessed, out->nr_guessed);

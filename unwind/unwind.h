@@ -2,17 +2,17 @@
 /*
  * Registers + stack bytes + address space -> places.
  *
- * libunwind unwinds, over a remote address space made of the sample's
- * registers, its stack dump, and the object's own .eh_frame bytes; code
- * addresses shown to it are process-independent ("canonical": object id and
- * vaddr), so that one address space per thread serves all processes. Each FDE
- * passes the gate (cfi.h) before libunwind sees it, and each sample has a
- * budget of memory reads. Where there is no CFI, a return-address or
- * frame-pointer guess goes on, and the frame is marked as guessed.
+ * libunwind unwinds, over a remote address space made of the sample's registers,
+ * its stack copy, and the object's .eh_frame bytes; code addresses shown to it
+ * are the same in all processes ("canonical": object id and vaddr), so that one
+ * address space per thread serves all processes. Each FDE passes the gate (cfi.h)
+ * before libunwind reads it, and each sample has a budget of memory reads. Where
+ * there is no CFI, the caller is guessed by return address or frame pointer, and
+ * the frame is marked as guessed.
  *
- * Threads: one struct unwinder per thread; the thread is a registered
- * urcu-qsbr reader and passes no quiescent state inside unwind_sample(). No
- * lock, file or system call of ours in it.
+ * Threads: one struct unwinder per thread; the thread is a registered urcu-qsbr
+ * reader and passes no quiescent state inside unwind_sample(), which takes no
+ * lock, opens no file and makes no system call.
  */
 #ifndef UNWIND_UNWIND_H
 #define UNWIND_UNWIND_H
@@ -24,22 +24,22 @@
 #include "symbols/process/maps.h"
 #include "symbols/name/places.h"
 
-/* The deepest user stack kept, in frames (perf's kernel.perf_event_max_stack is 127). */
+/* Most frames of a user stack (perf's kernel.perf_event_max_stack is 127). */
 #define UNWIND_FRAMES_MAX 512
 
-/* Why a stack ended where it did. Each sample has exactly one. */
+/* Why a stack ended. Each sample has exactly one reason. */
 enum unwind_stop {
 	UNWIND_COMPLETE,    /* the root: undefined return address, pc 0, or a known entry */
-	UNWIND_NO_USER,	    /* there is no user stack: kernel thread */
-	UNWIND_TRUNCATED,   /* the next frame lies beyond the dump */
+	UNWIND_NO_USER,	    /* no user stack: kernel thread */
+	UNWIND_TRUNCATED,   /* the next frame is beyond the stack copy */
 	UNWIND_DEPTH,	    /* UNWIND_FRAMES_MAX reached */
 	UNWIND_PENDING,	    /* process or object not loaded yet */
-	UNWIND_NO_MAP,	    /* pc outside all maps */
-	UNWIND_NO_CFI,	    /* no CFI and no guess that holds */
+	UNWIND_NO_MAP,	    /* pc outside all mappings */
+	UNWIND_NO_CFI,	    /* no CFI and no acceptable guess */
 	UNWIND_CFI_REFUSED, /* the gate refused the FDE */
 	UNWIND_BAD_FRAME,   /* libunwind failed, or the stack did not grow */
 	UNWIND_BUDGET,	    /* too many memory reads */
-	UNWIND_BAD_REGS,    /* registers absent or unusable */
+	UNWIND_BAD_REGS,    /* registers missing or unusable */
 	UNWIND_NR_STOPS,
 };
 
@@ -50,17 +50,17 @@ struct unwind_input {
 	uint64_t regs_abi;    /* PERF_SAMPLE_REGS_ABI_{NONE,32,64} */
 	const uint8_t *stack; /* from sp upwards */
 	size_t stack_size;    /* valid bytes: min(dyn_size, size) */
-	bool stack_full;      /* dyn_size == size: the stack may go on beyond the dump */
+	bool stack_full;      /* dyn_size == size: the stack may continue beyond the copy */
 	const struct space *space;
 	uint64_t time_ns;
 };
 
 struct unwind_result {
 	uint32_t nr;	     /* frames, innermost first */
-	uint32_t nr_guessed; /* of these, found by a guess */
+	uint32_t nr_guessed; /* of these, guessed */
 	enum unwind_stop stop;
-	bool asked;	 /* a new object was wanted: wake the loader after the batch */
-	bool maps_stale; /* pc outside all maps: worth maps_ask() */
+	bool asked;	 /* a new object was requested: wake the loader after the batch */
+	bool maps_stale; /* pc outside all mappings: call maps_ask() */
 	uint32_t place[UNWIND_FRAMES_MAX];
 	/* Look-up pcs, as perf script prints them: the pc, then return addresses minus one. */
 	uint64_t ip[UNWIND_FRAMES_MAX];
@@ -73,8 +73,8 @@ struct unwind_stats {
 	uint64_t nr_row_hits;	   /* frames by a cached row */
 	uint64_t nr_steps;	   /* frames by libunwind */
 	uint64_t nr_rows;	   /* rows admitted */
-	uint64_t nr_rows_differ;   /* rows not admitted: libunwind came to something else */
-	uint64_t nr_redone;	   /* samples begun anew: a row had dropped a register */
+	uint64_t nr_rows_differ;   /* rows not admitted: libunwind had another result */
+	uint64_t nr_redone;	   /* samples walked again: a row had dropped a register */
 	uint64_t nr_verified;	   /* samples also unwound by libunwind alone */
 	uint64_t nr_verify_differ; /* of these, with another result */
 };
@@ -82,20 +82,23 @@ struct unwind_stats {
 /* Cached rules, shared by the unwinders of all threads. Must outlive them. */
 struct unwind_rows;
 
-/* Room for places 0..@max_places-1; memory is taken as it is used. 0 or -ENOMEM. */
+/* Create rows for the places 0..@max_places-1; memory is allocated as it is used. 0 or -ENOMEM. */
 int unwind_rows_new(struct unwind_rows **out, uint32_t max_places);
 void unwind_rows_free(struct unwind_rows *rows);
 
 struct unwind_config {
-	bool step_only;		  /* libunwind for every frame: no rows */
-	uint32_t verify_every;	  /* one sample in so many by libunwind alone, too; 0: none */
-	struct unwind_rows *rows; /* NULL: its own */
-	uint16_t machine;	  /* e_machine of what was sampled; 0: this machine's */
+	bool step_only;		  /* use libunwind for every frame: no rows */
+	uint32_t verify_every;	  /* verify one sample in N by libunwind alone; 0: none */
+	struct unwind_rows *rows; /* NULL: private ones */
+	uint16_t machine;	  /* e_machine of the recording; 0: this machine */
 };
 
 struct unwinder;
 
-/* Both tables are borrowed; @config may be NULL (all zero). 0 or -errno with a sentence. */
+/*
+ * Create an unwinder; both tables are borrowed; @config may be NULL (all zero). 0
+ * or -errno with a sentence.
+ */
 int unwind_new_with(struct unwinder **out, struct places *places, struct objects *objects,
 		    const struct unwind_config *config, struct err *e);
 int unwind_new(struct unwinder **out, struct places *places, struct objects *objects,
@@ -104,16 +107,16 @@ void unwind_free(struct unwinder *u);
 void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out);
 void unwind_stats(const struct unwinder *u, struct unwind_stats *out);
 
-/* "truncated", "no unwind tables", …: what the ledger shows. */
+/* Return the reason as the ledger shows it: "truncated", "no unwind tables". */
 const char *unwind_stop_name(enum unwind_stop stop);
 
 /*
- * The e_machine of a CPU by its name in uname(2), 0 if its stacks cannot be
- * unwound. Those of another CPU than this one are unwound by CFI alone.
+ * Return the e_machine of a CPU by its name in uname(2); 0 if its stacks cannot
+ * be unwound. Stacks of another CPU than this one are unwound by CFI alone.
  */
 uint16_t unwind_machine(const char *name);
 
-/* The registers to ask the kernel for on this machine (PERF_SAMPLE_REGS_USER mask). */
+/* Return the registers to sample on this machine (PERF_SAMPLE_REGS_USER mask). */
 uint64_t unwind_regs_mask(void);
 
 #endif

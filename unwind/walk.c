@@ -8,6 +8,7 @@
  */
 #include "unwind/walk.h"
 
+#include <assert.h>
 #include <linux/perf_event.h>
 
 #include "symbols/object/image.h"
@@ -21,30 +22,30 @@ struct walk {
 	struct unwinder *u;
 	const struct unwind_input *in;
 	struct unwind_result *out;
-	struct stack_copy dump;
+	struct stack_copy copy;
 	const struct mapping *mapping; /* of the current frame */
 	uint64_t serial;	       /* of the space */
 	uint64_t pc;		       /* look-up pc of the current frame */
 	uint64_t offset;	       /* of pc in its object */
 	uint32_t place;
 	uint32_t row_hits, steps;
-	uint32_t clock;	     /* of object_touch() */
+	uint32_t clock;	     /* time stamp for object_touch() */
 	uint8_t rewrites;    /* frames that may have been rewritten */
 	uint8_t word;	     /* of the process: 8 or 4 */
-	bool exact;	     /* pc is the instruction itself, not behind a call */
+	bool exact;	     /* pc is the instruction itself, not a return address */
 	bool guessed;	     /* the current frame was found by a guess */
 	bool crossed;	     /* a signal frame was passed: this may be another stack */
-	bool dropped;	     /* rows have left registers behind that a step may want */
+	bool dropped;	     /* rows have dropped registers that a step may need */
 	bool rows;	     /* use them */
-	struct arch_frame f; /* the current frame; last, for it is not cleared but loaded */
+	struct arch_frame f; /* the current frame; last, since it is loaded, not cleared */
 };
 
 static int stop_beyond(const struct walk *w)
 {
-	return w->dump.full || w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+	return w->copy.full || w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
 }
 
-/* What a failed step means for the sample. */
+/* Return the reason to stop after a failed step. */
 static int stop_of(const struct walk *w, enum step_result result)
 {
 	switch (result) {
@@ -68,7 +69,7 @@ static int stop_of(const struct walk *w, enum step_result result)
 	return UNWIND_BAD_FRAME;
 }
 
-/* The stack has to grow; only a signal frame may lead to another one. */
+/* Check that the stack grows; only a signal frame may lead to another stack. */
 static bool has_grown(const struct walk *w, uint64_t old_pc, uint64_t old, bool signal)
 {
 	const struct arch_ops *arch = w->u->arch;
@@ -76,12 +77,13 @@ static bool has_grown(const struct walk *w, uint64_t old_pc, uint64_t old, bool 
 
 	if (signal)
 		return new != old || w->f.reg[arch->pc] != old_pc;
-	/* A leaf, innermost or interrupted, may have no frame: its return address is in a register.
+	/*
+	 * An innermost or interrupted leaf may have no frame: its return address is in a register.
 	 */
 	return new > old || (new == old && (w->out->nr == 1 || (w->exact && arch->ra_in_register)));
 }
 
-/* A frame whose pc and sp were @old_pc and @old_sp led to the one in hand. */
+/* Accept the current frame as the caller of the one with @old_pc and @old_sp. */
 static int go_on(struct walk *w, enum step_result result, uint64_t old_pc, uint64_t old_sp,
 		 bool signal)
 {
@@ -99,7 +101,7 @@ static struct fp_input guess_input(const struct walk *w)
 {
 	return (struct fp_input){
 		.arch = w->u->arch,
-		.dump = &w->dump,
+		.copy = &w->copy,
 		.space = w->in->space,
 		.time_ns = w->in->time_ns,
 		.word = w->word,
@@ -109,7 +111,7 @@ static struct fp_input guess_input(const struct walk *w)
 	};
 }
 
-/* No CFI: the frame-pointer chain, or the return address on top of the stack. */
+/* Guess: the frame-pointer chain, or the return address on top of the stack. */
 static int by_guess(struct walk *w)
 {
 	const struct fp_input in = guess_input(w);
@@ -129,7 +131,7 @@ static int by_guess(struct walk *w)
 	return UNWIND_NO_CFI;
 }
 
-/* After a guess that did not find sp, CFI may ask for it. */
+/* Return true if CFI needs the sp that a guess before did not find. */
 static bool lacks_sp(const struct walk *w, enum step_result result)
 {
 	return result == STEP_NEED_REGS && !frame_has(&w->f, w->u->arch->sp);
@@ -140,13 +142,14 @@ static inline void add_frame(struct walk *w, uint64_t pc, uint32_t place,
 {
 	struct unwind_result *out = w->out;
 
+	assert(out->nr < UNWIND_FRAMES_MAX);
 	if (mapping)
 		object_touch(mapping->object, w->clock);
 	out->ip[out->nr] = pc;
 	out->place[out->nr++] = place;
 }
 
-/* What is known of the look-up pc @pc, if it was met before in this space. */
+/* Return the recent look-up of @pc in this space, or NULL. */
 static inline const struct recent_entry *met_before(const struct walk *w, uint64_t pc)
 {
 	const struct recent_entry *r = recent_slot(&w->u->recent, w->serial, pc);
@@ -155,8 +158,8 @@ static inline const struct recent_entry *met_before(const struct walk *w, uint64
 }
 
 /*
- * Row upon row, as long as callers were met before and have rows, too: here is
- * where a warm unwinder spends its time. What it comes to is not entered yet.
+ * Apply row after row, as long as callers are recent and have rows: a warm
+ * unwinder spends its time here. The last caller is not entered yet.
  */
 static int by_rows(struct walk *w, uint64_t row)
 {
@@ -164,14 +167,15 @@ static int by_rows(struct walk *w, uint64_t row)
 	struct row_frame f = row_frame_of(arch, &w->f);
 	uint64_t pc, sp;
 
+	assert(row_kind(row) == ROW_SIMPLE);
 	for (;;) {
 		const struct recent_entry *met;
 		enum step_result result;
 
 		pc = f.pc;
 		sp = f.sp;
-		result = apply_row(row, arch, &w->dump, w->out->nr == 1, &f);
-		if (result == STEP_NEED_REGS && !f.has_sp) /* of a guess that did not find it */
+		result = apply_row(row, arch, &w->copy, w->out->nr == 1, &f);
+		if (result == STEP_NEED_REGS && !f.has_sp) /* not found by a guess before */
 			return by_guess(w);
 		w->dropped = true;
 		w->row_hits++;
@@ -189,7 +193,7 @@ static int by_rows(struct walk *w, uint64_t row)
 	return go_on(w, STEP_FOUND, pc, sp, false);
 }
 
-/* Where a signal handler returns to: the kernel saved all registers of what it interrupted. */
+/* Return from a signal handler: the kernel saved all registers of the interrupted frame. */
 static int by_signal(struct walk *w)
 {
 	const struct arch_ops *arch = w->u->arch;
@@ -200,7 +204,7 @@ static int by_signal(struct walk *w)
 		return UNWIND_BAD_REGS;
 	w->f.valid = 0;
 	for (unsigned int i = 0; i < arch->nr_sig_regs; i++) {
-		if (!stack_copy_read(&w->dump, at + 8 * i, &value))
+		if (!stack_copy_read(&w->copy, at + 8 * i, &value))
 			return stop_beyond(w);
 		frame_set(&w->f, arch->sig_regs[i], value);
 	}
@@ -214,14 +218,17 @@ static bool same_frame(const struct arch_ops *arch, const struct row_frame *a,
 	       a->has_fp == frame_has(b, arch->fp) && (!a->has_fp || a->fp == b->reg[arch->fp]);
 }
 
-/* Is the rule of this place still unknown, and is there room for it? */
+/* Return true if the rule of this place is unknown and the table has an entry for it. */
 static bool wants_row(const struct walk *w)
 {
 	return w->rows && rows_hold(w->u->rows, w->place) &&
 	       row_kind(rows_get(w->u->rows, w->place)) == ROW_UNKNOWN;
 }
 
-/* Will libunwind be asked for this place this one time? Not where it was, and no row came of it. */
+/*
+ * Return true if libunwind will unwind this place only once: a row will follow.
+ * False if it was unwound before without a row as the result.
+ */
 static bool requests_once(const struct walk *w)
 {
 	uint32_t *tried = &w->u->tried[w->place & (WALK_TRIED - 1)];
@@ -237,7 +244,7 @@ static void admit(struct walk *w, uint64_t row)
 	count_add(&w->u->count.rows, 1);
 }
 
-/* libunwind made @result of @from: admit the row if it makes the same of it. */
+/* libunwind unwound @from with @result: admit the row if its result is the same. */
 static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch_frame *from,
 		  enum step_result result)
 {
@@ -249,7 +256,7 @@ static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch
 	if (result != STEP_FOUND && result != STEP_ROOT)
 		return;
 	if (row_kind(word) == ROW_SIMPLE)
-		same = apply_row(word, u->arch, &w->dump, w->out->nr == 1, &by_row) == result &&
+		same = apply_row(word, u->arch, &w->copy, w->out->nr == 1, &by_row) == result &&
 		       (result == STEP_ROOT || same_frame(u->arch, &by_row, &w->f));
 	else
 		same = row_kind(word) == ROW_STEP || result == STEP_ROOT;
@@ -259,12 +266,15 @@ static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch
 		return;
 	}
 	admit(w, word);
-	/* At a return address of 0 nothing but that is compared. */
+	/* At a return address of 0 only that is compared. */
 	if (row_kind(word) == ROW_SIMPLE ? result == STEP_FOUND : row_kind(word) == ROW_END)
 		rows_prove(u->rows, rule->program);
 }
 
-/* @from may have been replacing its own frame, or leaving for where an exception is caught. */
+/*
+ * Correct the caller of @from, which may have been replacing its frame or leaving
+ * for a landing pad.
+ */
 static void after_rewrite(struct walk *w, enum cfi_doubt doubt, const struct arch_frame *from)
 {
 	const struct fp_input in = guess_input(w);
@@ -280,13 +290,13 @@ static void after_rewrite(struct walk *w, enum cfi_doubt doubt, const struct arc
 		rewrite_undo(&in, from, &w->f);
 }
 
-/* Apply a row that is not to be remembered: the frame may have been rewritten. */
+/* Apply a row that is not kept: the frame may have been rewritten. */
 static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
 {
 	const struct arch_ops *arch = w->u->arch;
 	const struct arch_frame from = w->f;
 	struct row_frame f = row_frame_of(arch, &from);
-	enum step_result result = apply_row(row, arch, &w->dump, w->out->nr == 1, &f);
+	enum step_result result = apply_row(row, arch, &w->copy, w->out->nr == 1, &f);
 	int next;
 
 	if (lacks_sp(w, result))
@@ -301,8 +311,7 @@ static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
 	return next;
 }
 
-/* What libunwind cannot be asked: by the gate's own reading of the CFI; what is no row is guessed.
- */
+/* Unwind by the gate's reading of the CFI where libunwind cannot; guess where there is no row. */
 static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
 		  const struct ehframe_fde *fde)
 {
@@ -327,15 +336,17 @@ static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
 }
 
-/* By libunwind, on the FDE that covers the look-up pc; or by a row, if it has seen all that makes
- * it. */
+/*
+ * Unwind by libunwind with the FDE that covers the look-up pc; or admit a row of
+ * a proven program.
+ */
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		   const struct ehframe_fde *fde)
 {
 	struct unwinder *u = w->u;
 	const struct arch_frame from = w->f;
 	const struct step_input in = {
-		.dump = &w->dump,
+		.copy = &w->copy,
 		.object = w->mapping->object,
 		.image = image,
 		.fde = fde,
@@ -375,9 +386,9 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 }
 
 /*
- * The return address is where a function begins, and before it is nothing: it was never called from
- * there, but put on the stack to be returned to (makecontext() and the like). Its pc is the
- * instruction itself.
+ * The return address is the start of a function, with no code before it: it was
+ * not pushed by a call, but put on the stack to be returned to (makecontext() and
+ * others). Take it for the instruction itself.
  */
 static int by_entry(struct walk *w)
 {
@@ -395,13 +406,13 @@ static bool begins_behind(const struct image *image, uint64_t vaddr)
 	return ehframe_find(&image->eh, vaddr + 1, &next) && next.start == vaddr + 1;
 }
 
-/* Does a signal handler return to @pc, or is it being left there? */
+/* Return true if a signal handler returns to @pc, or @pc is in the return itself. */
 static bool is_sigreturn(const struct image *image, uint64_t pc)
 {
 	return image->sigreturn_size && pc - image->sigreturn < image->sigreturn_size;
 }
 
-/* Step in memory of a JIT: by the frame layout, if its runtime describes that. */
+/* Unwind in memory of a JIT: by the frame layout, if its runtime describes one. */
 static int by_codemap(struct walk *w)
 {
 	struct object *object = w->mapping->object;
@@ -433,7 +444,7 @@ static int by_codemap(struct walk *w)
 	return WALK_ON;
 }
 
-/* No row: look at the object itself. */
+/* No row: unwind by the object's tables. */
 static int by_object(struct walk *w)
 {
 	struct object *object = w->mapping->object;
@@ -447,7 +458,7 @@ static int by_object(struct walk *w)
 	if (w->word == 4 ||
 	    (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
 		return by_guess(w);
-	/* acquire: pairs with the loader's release of a finished image */
+	/* Acquire: pairs with the loader's release of a finished image. */
 	image = atomic_load_explicit(&object->image, memory_order_acquire);
 	if (!image || image->away) {
 		if (atomic_load_explicit(&object->state, memory_order_relaxed) >= OBJECT_FAILED)
@@ -499,14 +510,14 @@ static int next_frame(struct walk *w)
 	return by_object(w);
 }
 
-/* Look the current pc up. False: no code is there. */
+/* Look up the current pc. False: not in code. */
 static bool find_place(struct walk *w)
 {
 	const struct mapping *m = space_find(w->in->space, w->pc, w->in->time_ns);
 	bool code = m && m->exec;
 
 	w->mapping = m;
-	/* All that is outside the maps is one place: junk must not fill the table. */
+	/* All addresses outside the mappings are one place: junk must not fill the table. */
 	w->offset = m ? m->offset + (w->pc - m->start) : 0;
 	if (code || !w->out->nr)
 		w->place = places_intern(w->u->places, m ? m->object->id : OBJECT_ID_UNKNOWN,
@@ -514,7 +525,7 @@ static bool find_place(struct walk *w)
 	return code;
 }
 
-/* Find where the current pc lies, and add it to the result. */
+/* Find the place of the current pc and add it to the result. */
 static int enter_frame(struct walk *w)
 {
 	struct unwind_result *out = w->out;
@@ -561,15 +572,16 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.serial = space_serial(in->space);
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
 	w.rows = rows && w.word == 8;
-	w.dump = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size,
+	w.copy = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size,
 				      in->stack_full };
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);
 		if (stop == WALK_ON)
 			stop = next_frame(&w);
-		if (stop == WALK_AGAIN) /* there is a row now */
+		if (stop == WALK_AGAIN) /* the place has a row now */
 			stop = next_frame(&w);
 	}
+	assert(stop < UNWIND_NR_STOPS || stop == WALK_REDO);
 	space_read(in->space);
 	if (out != &u->scratch) {
 		count_add(&u->count.row_hits, w.row_hits);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The walk over one stack, and what an unwinder is made of; inside the room.
+ * The walk over one stack, and the parts of an unwinder; private to the room.
  *
  * Runs on the sampler thread that owns the unwinder.
  */
@@ -18,12 +18,13 @@
 #define WALK_TRIED 1024 /* a power of two */
 
 /*
- * What a frame led to, other than the reasons to stop: the next frame; its row, which was unknown;
- * or the stack has to be walked again without rows (the only one that walk_stack() returns).
+ * Results of a frame other than the reasons to stop: go on; apply the row, which
+ * is known now; walk the stack again without rows (the only one that walk_stack()
+ * returns).
  */
 enum { WALK_ON = UNWIND_NR_STOPS, WALK_AGAIN, WALK_REDO };
 
-/* Written by the owning thread, read by any (relaxed; each is a figure of its own). */
+/* Written by the owning thread, read by any (relaxed; each is independent). */
 struct walk_counters {
 	atomic_ullong samples, frames, guessed, stop[UNWIND_NR_STOPS];
 	atomic_ullong row_hits, steps, rows, rows_differ, redone, verified, verify_differ;
@@ -32,27 +33,28 @@ struct walk_counters {
 struct unwinder {
 	const struct arch_ops *arch;
 	struct places *places;
-	struct step *step; /* NULL: another CPU's stacks, of which libunwind knows nothing */
+	struct step *step; /* NULL: stacks of another CPU, which libunwind cannot unwind */
 	struct unwind_rows *rows;
-	struct arch_order order; /* of the registers of the samples at hand */
+	struct arch_order order; /* order of the registers in recent samples */
 	bool own_rows, step_only;
 	uint32_t verify_every, verify_in;
-	uint32_t tried[WALK_TRIED];   /* places of late that libunwind was asked for, by id */
-	struct unwind_result scratch; /* of a verification */
+	uint32_t tried[WALK_TRIED];   /* ids of recent places that libunwind unwound */
+	struct unwind_result scratch; /* result of a verification */
 	_Alignas(CACHELINE) struct recent recent;
 	_Alignas(CACHELINE) struct walk_counters count;
 };
 
 static inline void count_add(atomic_ullong *c, uint64_t n)
 {
-	/* One writer: a plain add, without the price of a locked one. */
+	/* One writer: a plain add, without the cost of a locked one. */
 	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
 			      memory_order_relaxed);
 }
 
 /*
- * From frame to frame until there is a reason to stop: which, or WALK_REDO
- * (a row dropped a register that libunwind wants: walk again without @rows).
+ * Walk from frame to frame until there is a reason to stop. Return the reason, or
+ * WALK_REDO (a row dropped a register that libunwind needs: walk again without
+ * @rows).
  */
 int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
 	       bool rows);

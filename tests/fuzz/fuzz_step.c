@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Any .eh_frame through the gate and then libunwind, on any stack: no crash,
- * nothing read outside dump and section, a budget that holds.
+ * nothing read outside copy and section, a budget that holds.
  * The first 256 bytes are the stack.
  * FUZZ: unwind
  */
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define SP   0x7ffe00000000ULL
-#define DUMP 256u
+#define COPY 256u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,18 +41,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint32_t next_id = OBJECT_ID_FIRST;
 	static struct step *s;
 	struct image image = { .machine = EM_X86_64 };
-	struct stack_copy dump = { SP, data, DUMP, true };
+	struct stack_copy copy = { SP, data, COPY, true };
 	struct object object = { .id = 0 };
-	struct step_input in = { .dump = &dump, .object = &object, .image = &image };
+	struct step_input in = { .copy = &copy, .object = &object, .image = &image };
 	struct ehframe_fde fde;
 
-	if (size < DUMP || (!s && step_new(&s, &arch_x86_64, NULL)))
+	if (size < COPY || (!s && step_new(&s, &arch_x86_64, NULL)))
 		return 0;
 	/* A new object each time: libunwind remembers rules by address. */
 	if (++next_id >= 1u << 23)
 		next_id = OBJECT_ID_FIRST;
 	object.id = next_id;
-	ehframe_init(&image.eh, data + DUMP, size - DUMP, 0x10000, EM_X86_64);
+	ehframe_init(&image.eh, data + COPY, size - COPY, 0x10000, EM_X86_64);
 	step_begin(s);
 	for (uint32_t i = 0; i < image.eh.nr_fdes && i < 16; i++) {
 		if (!ehframe_at(&image.eh, i, &fde))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Guesses: what holds, what does not, and that nothing is read outside the dump.
+ * Guesses: what holds, what does not, and that nothing is read outside the copy.
  */
 #include "unwind/fp.h"
 
@@ -33,7 +33,7 @@ const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t 
 }
 
 static uint64_t words[16];
-static struct stack_copy dump = { SP, (const uint8_t *)words, sizeof(words), false };
+static struct stack_copy copy = { SP, (const uint8_t *)words, sizeof(words), false };
 
 static struct arch_frame frame(uint64_t fp)
 {
@@ -50,7 +50,7 @@ static enum fp_result step(struct arch_frame *f, bool first, bool frames_kept)
 {
 	const struct fp_input in = {
 		.arch = &arch_x86_64,
-		.dump = &dump,
+		.copy = &copy,
 		.space = &space,
 		.word = 8,
 		.first = first,
@@ -72,7 +72,7 @@ static int set_up(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = DATA;
-	dump.full = false;
+	copy.full = false;
 	return 0;
 }
 
@@ -130,7 +130,7 @@ static void test_beyond_the_dump(void **state)
 	struct arch_frame f = frame(SP + sizeof(words) - 8);
 
 	assert_int_equal(step(&f, false, false), FP_NONE);
-	dump.full = true;
+	copy.full = true;
 	assert_int_equal(step(&f, false, false), FP_BEYOND);
 	f = frame(SP + 0x100000000);
 	assert_int_equal(step(&f, false, false), FP_NONE);
@@ -181,7 +181,7 @@ static void test_called_from_any(void **state)
 	struct arch_frame f = frame(SP + 8);
 	struct fp_input in = {
 		.arch = &arch_x86_64,
-		.dump = &dump,
+		.copy = &copy,
 		.space = &space,
 		.word = 8,
 		.first = true,
@@ -211,7 +211,7 @@ static void test_32_bit(void **state)
 	struct arch_frame f = frame(SP + 8);
 	const struct fp_input in = {
 		.arch = &arch_x86_64,
-		.dump = &dump,
+		.copy = &copy,
 		.space = &space,
 		.word = 4,
 		.frames_kept = true,
@@ -231,7 +231,7 @@ static void test_link_register(void **state)
 	struct arch_frame f = { .valid = 0 };
 	const struct fp_input in = {
 		.arch = &arch_aarch64,
-		.dump = &dump,
+		.copy = &copy,
 		.space = &space,
 		.word = 8,
 		.first = true,
@@ -249,7 +249,7 @@ static void test_link_register(void **state)
 static void undo(const struct arch_frame *from, struct arch_frame *to)
 {
 	const struct fp_input in = {
-		.arch = &arch_x86_64, .dump = &dump, .space = &space, .word = 8
+		.arch = &arch_x86_64, .copy = &copy, .space = &space, .word = 8
 	};
 
 	rewrite_undo(&in, from, to);
@@ -295,7 +295,7 @@ static void test_no_dump(void **state)
 	struct stack_copy none = { SP, NULL, 0, true };
 	const struct fp_input in = {
 		.arch = &arch_x86_64,
-		.dump = &none,
+		.copy = &none,
 		.space = &space,
 		.word = 8,
 		.first = true,

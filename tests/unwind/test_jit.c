@@ -71,7 +71,7 @@ static struct jit_caller step(uint64_t pc, const struct arch_frame *f, bool firs
 {
 	const struct fp_input in = {
 		.arch = &arch_x86_64,
-		.dump = &copy,
+		.copy = &copy,
 		.space = &space,
 		.word = 8,
 		.first = first,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libunwind behind the gate, on made objects: plain frames, expressions,
- * the root, what lies outside the dump, unknown registers, budgets, and
+ * the root, what lies outside the copy, unknown registers, budgets, and
  * generated CFI that must neither crash nor take long.
  */
 #include "unwind/step.h"
@@ -28,7 +28,7 @@ static struct image image;
 static struct object object;
 static uint32_t next_object = OBJECT_ID_FIRST;
 static uint64_t words[64];
-static struct stack_copy dump;
+static struct stack_copy copy;
 static struct step *step;
 static struct arch_frame frame;
 static bool signal_seen;
@@ -38,7 +38,7 @@ static int set_up(void **state)
 	assert_int_equal(step_new(&step, &arch_x86_64, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = 0x1000 + i;
-	dump = (struct stack_copy){ SP, (const uint8_t *)words, sizeof(words), true };
+	copy = (struct stack_copy){ SP, (const uint8_t *)words, sizeof(words), true };
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 		frame_set(&frame, reg, reg == 7 ? SP : 100 + reg);
 	frame_set(&frame, 16, 0x555500002010);
 	in = (struct step_input){
-		.dump = &dump,
+		.copy = &copy,
 		.object = &object,
 		.image = &image,
 		.vaddr = START + 0x10,
@@ -115,7 +115,7 @@ static void test_root(void **state)
 
 static void test_expressions(void **state)
 {
-	/* CFA = *(rsp + 8); the word there points back into the dump. */
+	/* CFA = *(rsp + 8); the word there points back into the copy. */
 	words[1] = SP + 64;
 	assert_int_equal(RUN(0x0f, 3, 0x77, 8, 0x06), STEP_FOUND);
 	assert_int_equal(frame.reg[7], SP + 64);
@@ -156,7 +156,7 @@ static void test_outside_the_dump(void **state)
 
 static void test_unknown_register(void **state)
 {
-	struct step_input in = { .dump = &dump,
+	struct step_input in = { .copy = &copy,
 				 .object = &object,
 				 .image = &image,
 				 .vaddr = START + 0x10,
@@ -188,7 +188,7 @@ static void test_gate_refuses(void **state)
 
 static void test_absolute_addresses(void **state)
 {
-	struct step_input in = { .dump = &dump,
+	struct step_input in = { .copy = &copy,
 				 .object = &object,
 				 .image = &image,
 				 .vaddr = START + 0x10,
