@@ -19,28 +19,28 @@ struct row_frame {
 	bool has_sp, has_fp, has_ra;
 };
 
-static inline struct row_frame row_frame_of(const struct arch_ops *arch, const struct arch_frame *f)
+static inline struct row_frame apply_begin(const struct arch_ops *arch, const struct arch_frame *f)
 {
 	return (struct row_frame){
 		.pc = f->reg[arch->pc],
 		.sp = f->reg[arch->sp],
 		.fp = f->reg[arch->fp],
 		.ra = f->reg[arch->ra],
-		.has_sp = frame_has(f, arch->sp),
-		.has_fp = frame_has(f, arch->fp),
-		.has_ra = frame_has(f, arch->ra),
+		.has_sp = arch_has(f, arch->sp),
+		.has_fp = arch_has(f, arch->fp),
+		.has_ra = arch_has(f, arch->ra),
 	};
 }
 
 /* Set @f to a caller found by rows; all other registers are unknown. */
-static inline void row_frame_to(const struct row_frame *from, const struct arch_ops *arch,
-				struct arch_frame *f)
+static inline void apply_end(const struct row_frame *from, const struct arch_ops *arch,
+			     struct arch_frame *f)
 {
 	f->valid = 0;
-	frame_set(f, arch->pc, from->pc);
-	frame_set(f, arch->sp, from->sp);
+	arch_set(f, arch->pc, from->pc);
+	arch_set(f, arch->sp, from->sp);
 	if (from->has_fp)
-		frame_set(f, arch->fp, from->fp);
+		arch_set(f, arch->fp, from->fp);
 }
 
 /*

@@ -54,18 +54,18 @@ const struct arch_ops *arch_native(void);
 const struct arch_ops *arch_of(uint16_t machine);
 const struct arch_ops *arch_named(const char *name);
 
-/* Registers of one frame. A register whose bit in @valid is 0 has an unknown value. */
+/* Registers of one frame. Where the bit in @valid is 0 the value is unknown. */
 struct arch_frame {
 	uint64_t reg[ARCH_REGS_MAX];
 	uint64_t valid;
 };
 
-static inline bool frame_has(const struct arch_frame *f, unsigned int reg)
+static inline bool arch_has(const struct arch_frame *f, unsigned int reg)
 {
 	return f->valid >> reg & 1;
 }
 
-static inline void frame_set(struct arch_frame *f, unsigned int reg, uint64_t value)
+static inline void arch_set(struct arch_frame *f, unsigned int reg, uint64_t value)
 {
 	f->reg[reg] = value;
 	f->valid |= 1ULL << reg;

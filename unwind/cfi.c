@@ -51,14 +51,13 @@ enum {
 #define RAISED_MAX	(1 << 30)
 #define EH_RETURN_BYTES 8 /* mov %rcx,%rsp; pop %rcx */
 /*
- * AArch64: where the call of uw_install_context_1() precedes the epilogue, it
- * returns 72 bytes before the epilogue's end in libgcc 12, 88 in libgcc 14, 120
- * in libgcc 16.
+ * AArch64: a call of uw_install_context_1() before the epilogue returns 72 bytes
+ * before the epilogue's end in libgcc 12, 88 in libgcc 14, 120 in libgcc 16.
  */
 #define EH_CALL_BEFORE 128
 #define EH_LEAVE_BYTES 4	   /* the last instruction of __builtin_eh_return: sp is set */
 #define CALLER_SAVED   0xffffu	   /* x0 to x15 */
-#define OFFSET_MAX     (1LL << 40) /* no frame is larger; products stay far from overflow */
+#define OFFSET_MAX     (1LL << 40) /* no frame is larger; products cannot overflow */
 
 enum rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
 enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
@@ -245,7 +244,7 @@ static void note_eh_data(struct run *run, uint64_t end)
 }
 
 /*
- * x86-64: note an FDE whose return address is in a register at the end:
+ * x86-64: note an FDE with the return address in a register at the end:
  * __builtin_eh_return moves sp by way of a register, then pops the return address
  * into it.
  */

@@ -103,9 +103,9 @@ struct cfi_fde {	/* result of cfi_check() */
 struct cfi_rule {
 	uint64_t start, end; /* vaddrs, up to before @end */
 	/*
-	 * Hash of the instructions of CIE and FDE that made the row: those that determine the rules
-	 * of its registers, and whether any rule was restored. Overwritten instructions are left
-	 * out. Places with equal programs have equal rows.
+	 * Hash of the instructions of CIE and FDE that made the row: the last ones for each of its
+	 * registers, and whether any rule was restored. Overwritten instructions are left out.
+	 * Places with equal programs have equal rows.
 	 */
 	uint64_t program;
 	struct cfi_row row;
@@ -123,7 +123,7 @@ struct cfi_sink {
 	void *ctx;
 };
 
-/* Check the FDE at @offset, all of it; @sink and @out may be NULL. CFI_OK or the reason. */
+/* Check a whole FDE, at @offset; @sink and @out may be NULL. CFI_OK or the reason. */
 enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			  const struct cfi_sink *sink, struct cfi_fde *out);
 /*

@@ -35,7 +35,7 @@ static struct guess guess_chain(const struct fp_input *in, const struct arch_fra
 	struct guess g = { .result = FP_NONE };
 	uint64_t fp = f->reg[arch->fp], sp = f->reg[arch->sp];
 
-	if (!frame_has(f, arch->fp))
+	if (!arch_has(f, arch->fp))
 		return g;
 	if (!fp && !in->first) {
 		g.result = FP_ROOT;
@@ -64,10 +64,10 @@ static struct guess guess_leaf(const struct fp_input *in, const struct arch_fram
 	const struct arch_ops *arch = in->arch;
 	struct guess g = { .result = FP_NONE, .fp = f->reg[arch->fp], .sp = f->reg[arch->sp] };
 
-	if (!in->first || !frame_has(f, arch->fp))
+	if (!in->first || !arch_has(f, arch->fp))
 		return g;
 	if (arch->ra_in_register) {
-		if (!frame_has(f, arch->ra))
+		if (!arch_has(f, arch->ra))
 			return g;
 		g.pc = f->reg[arch->ra] & ~arch->ra_clear;
 	} else {
@@ -89,7 +89,7 @@ static struct guess guess_prologue(const struct fp_input *in, const struct arch_
 	const struct arch_ops *arch = in->arch;
 	struct guess g = { .result = FP_NONE, .sp = f->reg[arch->sp] + 2u * in->word };
 
-	if (!in->first || arch->ra_in_register || !frame_has(f, arch->fp) ||
+	if (!in->first || arch->ra_in_register || !arch_has(f, arch->fp) ||
 	    !read_word(in, f->reg[arch->sp], &g.fp) || g.fp != f->reg[arch->fp] ||
 	    !read_word(in, f->reg[arch->sp] + in->word, &g.pc) || !fp_is_code(in, g.pc))
 		return g;
@@ -119,10 +119,10 @@ enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f)
 		return g.result;
 	assert(g.sp >= sp);
 	f->valid = 0;
-	frame_set(f, arch->pc, g.pc);
-	frame_set(f, arch->sp, g.sp);
-	frame_set(f, arch->fp, g.fp);
-	/* Where the record is the low end of its frame, sp is only known to be higher. */
+	arch_set(f, arch->pc, g.pc);
+	arch_set(f, arch->sp, g.sp);
+	arch_set(f, arch->fp, g.fp);
+	/* If the record is the low end of its frame, sp is only known to be higher. */
 	if (!arch->record_tells_sp && g.sp != sp)
 		f->valid &= ~(1ULL << arch->sp);
 	return FP_FOUND;

@@ -43,7 +43,7 @@ static struct jit_caller fixed_frame(const struct fp_input *in, const struct cod
 	bool early = in->first && code->complete < code->size && offset < code->complete;
 	struct jit_caller c = { .guessed = in->first };
 
-	if (!frame_has(f, in->arch->sp))
+	if (!arch_has(f, in->arch->sp))
 		return c;
 	if (!early) {
 		c.sp = sp + 8ULL * code->frame_words;
@@ -64,7 +64,7 @@ static struct jit_caller interpreter_frame(const struct fp_input *in, const stru
 	const struct codemap_method *m;
 	struct jit_caller c = { .guessed = true };
 
-	if (!frame_has(f, arch->fp) || fp < f->reg[arch->sp] || !read_record(in, fp, &c) ||
+	if (!arch_has(f, arch->fp) || fp < f->reg[arch->sp] || !read_record(in, fp, &c) ||
 	    !stack_copy_read(in->copy, fp + (uint64_t)SLOT_SENDER_SP, &c.sp) || c.sp <= fp ||
 	    !stack_copy_read(in->copy, fp + (uint64_t)SLOT_METHOD, &method) || method % 8)
 		return c;
@@ -86,7 +86,7 @@ static struct jit_caller stub_frame(const struct fp_input *in, const struct arch
 	uint64_t fp = f->reg[in->arch->fp];
 	struct jit_caller c = { .sp = fp + 16 };
 
-	c.found = !in->first && frame_has(f, in->arch->fp) && fp >= f->reg[in->arch->sp] &&
+	c.found = !in->first && arch_has(f, in->arch->fp) && fp >= f->reg[in->arch->sp] &&
 		  read_record(in, fp, &c);
 	return c;
 }

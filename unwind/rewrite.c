@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * libgcc overwrites its saved registers with those of the frame that catches, the
- * return address included. So that word is twice on the stack: the second one was
- * pushed by a call in the frame that catches, just below its sp. Last, libgcc
- * writes the address of the landing pad there.
+ * libgcc overwrites its saved registers with the registers of the frame that
+ * catches, the return address included. So that word is twice on the stack: the
+ * second one was pushed by a call in the frame that catches, just below its sp.
+ * Last, libgcc writes the address of the landing pad there.
  *
  * Runs on sampler threads. Invariant: sp only grows, and one pass over the stack
  * copy is enough.
@@ -16,7 +16,7 @@
 static bool is_landing_pad(const struct fp_input *in, const struct arch_frame *from, uint64_t word)
 {
 	for (unsigned int i = 0; i < in->arch->nr_regs; i++)
-		if (frame_has(from, i) && from->reg[i] == word)
+		if (arch_has(from, i) && from->reg[i] == word)
 			return fp_is_code(in, word);
 	return false;
 }
@@ -55,10 +55,10 @@ void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, stru
 		return;
 	for (uint64_t at = sp; stack_copy_read(in->copy, at, &word); at += in->word)
 		if (word == to->reg[arch->pc] || (innermost && is_landing_pad(in, from, word))) {
-			frame_set(to, arch->sp, at + in->word);
+			arch_set(to, arch->sp, at + in->word);
 			return;
 		}
-	if (frame_has(to, arch->fp))
+	if (arch_has(to, arch->fp))
 		to->reg[arch->fp] = undo_fp(in, from->reg[arch->sp], sp, to->reg[arch->fp]);
 }
 
@@ -87,7 +87,7 @@ bool rewrite_check(const struct fp_input *in, enum cfi_doubt doubt, const struct
 	const struct arch_ops *arch = in->arch;
 	uint64_t sp = from->reg[arch->sp], cfa = to->reg[arch->sp], ra;
 
-	if (doubt == CFI_LANDING || doubt == CFI_LEAVING || !frame_has(from, arch->sp)) {
+	if (doubt == CFI_LANDING || doubt == CFI_LEAVING || !arch_has(from, arch->sp)) {
 		if (doubt == CFI_LEAVING)
 			to->valid &= ~(1ULL << arch->sp);
 		return false;
@@ -99,7 +99,7 @@ bool rewrite_check(const struct fp_input *in, enum cfi_doubt doubt, const struct
 		return true;
 	/* The link register is written right after the frame pointer. */
 	if (doubt != CFI_EARLY) {
-		frame_set(to, arch->pc, ra);
+		arch_set(to, arch->pc, ra);
 		to->valid &= ~(1ULL << arch->fp);
 	}
 	return false;

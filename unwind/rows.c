@@ -34,27 +34,3 @@ uint64_t row_pack(const struct cfi_row *row)
 	assert(row_kind(word) == ROW_SIMPLE && row_cfa_off(word) == row->cfa_off);
 	return word;
 }
-
-int unwind_rows_new(struct unwind_rows **out, uint32_t max_places)
-{
-	struct unwind_rows *t = xcalloc(1, sizeof(*t));
-	void *mem = mmap(NULL, (size_t)max_places * sizeof(*t->rows), PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (mem == MAP_FAILED) {
-		free(t);
-		return -ENOMEM;
-	}
-	t->rows = mem;
-	t->nr = max_places;
-	*out = t;
-	return 0;
-}
-
-void unwind_rows_free(struct unwind_rows *t)
-{
-	if (!t)
-		return;
-	munmap(t->rows, t->nr * sizeof(*t->rows));
-	free(t);
-}

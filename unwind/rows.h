@@ -4,8 +4,8 @@
  *
  * Indexed by place id: finding the place finds its row. A place is (object,
  * offset), so a row serves every process. A rule is admitted only after libunwind
- * computed the same pc, sp and fp, at that pc or at another one whose rule is
- * made by the same instructions (cfi_rule.program). libunwind's result depends on
+ * computed the same pc, sp and fp, at that pc or at another one with a rule made
+ * by the same instructions (cfi_rule.program). libunwind's result depends on
  * nothing else, and functions begin and end in similar ways: of many thousand
  * places it unwinds some hundred.
  *

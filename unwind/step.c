@@ -4,7 +4,7 @@
  *
  * Runs on the sampler thread that owns the struct step. Invariant: libunwind
  * reads nothing but the stack copy of this sample and the .eh_frame of the object
- * of this frame, whose FDE the gate has accepted.
+ * of this frame, after the gate has accepted the FDE.
  */
 #include "unwind/step.h"
 
@@ -67,7 +67,7 @@ struct step {
 /*
  * Key for verdicts and rules: an object that was evicted and loaded again may
  * have other bytes, which the gate has not seen. An image that was never
- * published has no serial, but stays.
+ * published has no serial, but is never evicted.
  */
 static uint32_t image_key(const struct step_input *in)
 {
@@ -184,7 +184,7 @@ static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, 
 		*value = s->ip;
 		return 0;
 	}
-	if (reg < 0 || reg >= s->arch->nr_regs || !frame_has(s->frame, (unsigned int)reg)) {
+	if (reg < 0 || reg >= s->arch->nr_regs || !arch_has(s->frame, (unsigned int)reg)) {
 		s->missing = true;
 		return -UNW_EBADREG;
 	}
@@ -398,14 +398,14 @@ static void read_back(struct step *s, unw_cursor_t *cursor, const struct arch_fr
 		s->oob_seen = false;
 		/* libunwind 1.6 takes the return address column for the pc on AArch64. */
 		if (unw_get_reg(cursor, is_pc ? UNW_REG_IP : (unw_regnum_t)reg, &value) == 0)
-			frame_set(to, reg, value);
+			arch_set(to, reg, value);
 		else if (s->oob_seen && s->oob < s->in->copy->sp && s->in->first &&
-			 frame_has(from, reg))
+			 arch_has(from, reg))
 			/*
 			 * An epilogue has popped it: its slot is below sp, its value is in the
 			 * register.
 			 */
-			frame_set(to, reg, from->reg[reg]);
+			arch_set(to, reg, from->reg[reg]);
 	}
 }
 
@@ -440,7 +440,7 @@ static uint32_t cost_of(const struct step *s, const struct step_input *in)
 	return nr * STEP_COST_REMEMBER + STEP_COST_NEW;
 }
 
-/* libunwind takes the CFA for the caller's sp, also where the CFA is below it. */
+/* libunwind takes the CFA for the caller's sp, even if the CFA is below it. */
 static void raise_sp(const struct step *s, const struct step_input *in, struct arch_frame *f)
 {
 	struct cfi_row row;
@@ -480,7 +480,7 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	if (rc == 0)
 		return is_root(s, in, &cursor) ? STEP_ROOT : STEP_FAILED;
 	read_back(s, &cursor, f, &caller);
-	if (!frame_has(&caller, s->arch->pc) || !frame_has(&caller, s->arch->sp))
+	if (!arch_has(&caller, s->arch->pc) || !arch_has(&caller, s->arch->sp))
 		return STEP_FAILED;
 	*f = caller;
 	if (s->arch->ra_in_register)

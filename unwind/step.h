@@ -25,8 +25,8 @@
 /*
  * The budget of a sample, in memory reads of libunwind (about 6 ns each): enough
  * for the longest FDEs of compilers (20 KiB of instructions; 450 remembered
- * states), and the worst sample stays below 1 ms. Rows learned before the budget
- * was used up stay, so the next sample gets further.
+ * states), and the worst sample takes less than 1 ms. Rows learned before the
+ * budget was used up are kept, so the next sample gets further.
  */
 #define STEP_BUDGET_READS  65536u
 #define STEP_COST_NEW	   128u /* a rule that is not in libunwind's cache */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "symbols/base/reclaim.h"
 #include "unwind/arch.h"
@@ -33,7 +34,7 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 		step_begin(u->step);
 	stop = walk_stack(u, in, out, rows);
 	if (stop == WALK_REDO) {
-		count_add(&u->count.redone, 1);
+		walk_count(&u->count.redone, 1);
 		stop = walk_stack(u, in, out, false);
 	}
 	return stop;
@@ -46,10 +47,10 @@ static void verify(struct unwinder *u, const struct unwind_input *in,
 	struct unwind_result *check = &u->scratch;
 
 	check->stop = (enum unwind_stop)walk_or_redo(u, in, check, false);
-	count_add(&u->count.verified, 1);
+	walk_count(&u->count.verified, 1);
 	if (check->stop != out->stop || check->nr != out->nr ||
 	    memcmp(check->ip, out->ip, out->nr * sizeof(out->ip[0])) != 0)
-		count_add(&u->count.verify_differ, 1);
+		walk_count(&u->count.verify_differ, 1);
 }
 
 void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out)
@@ -58,10 +59,10 @@ void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unw
 
 	out->stop = (enum unwind_stop)walk_or_redo(u, in, out, !u->step_only);
 	assert((unsigned int)out->stop < UNWIND_NR_STOPS && out->nr_guessed <= out->nr);
-	count_add(&c->samples, 1);
-	count_add(&c->frames, out->nr);
-	count_add(&c->guessed, out->nr_guessed);
-	count_add(&c->stop[out->stop], 1);
+	walk_count(&c->samples, 1);
+	walk_count(&c->frames, out->nr);
+	walk_count(&c->guessed, out->nr_guessed);
+	walk_count(&c->stop[out->stop], 1);
 	if (u->verify_every && u->verify_in-- == 0) {
 		u->verify_in = u->verify_every - 1;
 		verify(u, in, out);
@@ -140,6 +141,30 @@ void unwind_stats(const struct unwinder *u, struct unwind_stats *out)
 	for (int i = 0; i < UNWIND_NR_STOPS; i++)
 		out->nr_stop[i] = READ(stop[i]);
 #undef READ
+}
+
+int unwind_rows_new(struct unwind_rows **out, uint32_t max_places)
+{
+	struct unwind_rows *t = xcalloc(1, sizeof(*t));
+	void *mem = mmap(NULL, (size_t)max_places * sizeof(*t->rows), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (mem == MAP_FAILED) {
+		free(t);
+		return -ENOMEM;
+	}
+	t->rows = mem;
+	t->nr = max_places;
+	*out = t;
+	return 0;
+}
+
+void unwind_rows_free(struct unwind_rows *t)
+{
+	if (!t)
+		return;
+	munmap(t->rows, t->nr * sizeof(*t->rows));
+	free(t);
 }
 
 const char *unwind_stop_name(enum unwind_stop stop)

@@ -134,7 +134,7 @@ static int by_guess(struct walk *w)
 /* Return true if CFI needs the sp that a guess before did not find. */
 static bool lacks_sp(const struct walk *w, enum step_result result)
 {
-	return result == STEP_NEED_REGS && !frame_has(&w->f, w->u->arch->sp);
+	return result == STEP_NEED_REGS && !arch_has(&w->f, w->u->arch->sp);
 }
 
 static inline void add_frame(struct walk *w, uint64_t pc, uint32_t place,
@@ -164,7 +164,7 @@ static inline const struct recent_entry *met_before(const struct walk *w, uint64
 static int by_rows(struct walk *w, uint64_t row)
 {
 	const struct arch_ops *arch = w->u->arch;
-	struct row_frame f = row_frame_of(arch, &w->f);
+	struct row_frame f = apply_begin(arch, &w->f);
 	uint64_t pc, sp;
 
 	assert(row_kind(row) == ROW_SIMPLE);
@@ -189,7 +189,7 @@ static int by_rows(struct walk *w, uint64_t row)
 		add_frame(w, f.pc - 1, met->place, met->mapping);
 		w->exact = false;
 	}
-	row_frame_to(&f, arch, &w->f);
+	apply_end(&f, arch, &w->f);
 	return go_on(w, STEP_FOUND, pc, sp, false);
 }
 
@@ -200,13 +200,13 @@ static int by_signal(struct walk *w)
 	const struct arch_frame from = w->f;
 	uint64_t at = from.reg[arch->sp] + arch->sig_offset, value;
 
-	if (!frame_has(&from, arch->sp))
+	if (!arch_has(&from, arch->sp))
 		return UNWIND_BAD_REGS;
 	w->f.valid = 0;
 	for (unsigned int i = 0; i < arch->nr_sig_regs; i++) {
 		if (!stack_copy_read(&w->copy, at + 8 * i, &value))
 			return stop_beyond(w);
-		frame_set(&w->f, arch->sig_regs[i], value);
+		arch_set(&w->f, arch->sig_regs[i], value);
 	}
 	return go_on(w, STEP_FOUND, from.reg[arch->pc], from.reg[arch->sp], true);
 }
@@ -215,7 +215,7 @@ static bool same_frame(const struct arch_ops *arch, const struct row_frame *a,
 		       const struct arch_frame *b)
 {
 	return a->pc == b->reg[arch->pc] && a->sp == b->reg[arch->sp] &&
-	       a->has_fp == frame_has(b, arch->fp) && (!a->has_fp || a->fp == b->reg[arch->fp]);
+	       a->has_fp == arch_has(b, arch->fp) && (!a->has_fp || a->fp == b->reg[arch->fp]);
 }
 
 /* Return true if the rule of this place is unknown and the table has an entry for it. */
@@ -241,7 +241,7 @@ static bool requests_once(const struct walk *w)
 static void admit(struct walk *w, uint64_t row)
 {
 	rows_put(w->u->rows, w->place, row);
-	count_add(&w->u->count.rows, 1);
+	walk_count(&w->u->count.rows, 1);
 }
 
 /* libunwind unwound @from with @result: admit the row if its result is the same. */
@@ -249,7 +249,7 @@ static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch
 		  enum step_result result)
 {
 	struct unwinder *u = w->u;
-	struct row_frame by_row = row_frame_of(u->arch, from);
+	struct row_frame by_row = apply_begin(u->arch, from);
 	uint64_t word = row_pack(&rule->row);
 	bool same;
 
@@ -261,7 +261,7 @@ static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch
 	else
 		same = row_kind(word) == ROW_STEP || result == STEP_ROOT;
 	if (!same) {
-		count_add(&u->count.rows_differ, 1);
+		walk_count(&u->count.rows_differ, 1);
 		rows_put(u->rows, w->place, ROW_STEP);
 		return;
 	}
@@ -295,7 +295,7 @@ static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
 {
 	const struct arch_ops *arch = w->u->arch;
 	const struct arch_frame from = w->f;
-	struct row_frame f = row_frame_of(arch, &from);
+	struct row_frame f = apply_begin(arch, &from);
 	enum step_result result = apply_row(row, arch, &w->copy, w->out->nr == 1, &f);
 	int next;
 
@@ -304,7 +304,7 @@ static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
 	if (result != STEP_FOUND)
 		return stop_of(w, result);
 	w->dropped = true;
-	row_frame_to(&f, arch, &w->f);
+	apply_end(&f, arch, &w->f);
 	next = go_on(w, result, from.reg[arch->pc], from.reg[arch->sp], false);
 	if (next == WALK_ON)
 		after_rewrite(w, doubt, &from);
@@ -434,9 +434,9 @@ static int by_codemap(struct walk *w)
 		w->out->place[w->out->nr - 1] =
 			places_intern(w->u->places, map->methods_object, c.method);
 	w->f.valid = 0;
-	frame_set(&w->f, arch->pc, c.pc);
-	frame_set(&w->f, arch->sp, c.sp);
-	frame_set(&w->f, arch->fp, c.fp);
+	arch_set(&w->f, arch->pc, c.pc);
+	arch_set(&w->f, arch->sp, c.sp);
+	arch_set(&w->f, arch->fp, c.fp);
 	if (c.sp <= sp)
 		return UNWIND_BAD_FRAME;
 	w->exact = false;
@@ -567,7 +567,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.clock = object_clock(in->time_ns);
 	out->nr = out->nr_guessed = 0;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
-	if (!frame_has(&w.f, u->arch->pc) || !frame_has(&w.f, u->arch->sp))
+	if (!arch_has(&w.f, u->arch->pc) || !arch_has(&w.f, u->arch->sp))
 		return UNWIND_BAD_REGS;
 	w.serial = space_serial(in->space);
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
@@ -584,8 +584,8 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	assert(stop < UNWIND_NR_STOPS || stop == WALK_REDO);
 	space_read(in->space);
 	if (out != &u->scratch) {
-		count_add(&u->count.row_hits, w.row_hits);
-		count_add(&u->count.steps, w.steps);
+		walk_count(&u->count.row_hits, w.row_hits);
+		walk_count(&u->count.steps, w.steps);
 	}
 	return stop;
 }

@@ -44,7 +44,7 @@ struct unwinder {
 	_Alignas(CACHELINE) struct walk_counters count;
 };
 
-static inline void count_add(atomic_ullong *c, uint64_t n)
+static inline void walk_count(atomic_ullong *c, uint64_t n)
 {
 	/* One writer: a plain add, without the cost of a locked one. */
 	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,

@@ -22,7 +22,7 @@ static void steps(struct step *s, struct step_input *in, uint64_t vaddr)
 	bool signal;
 
 	for (unsigned int reg = 0; reg < 17; reg++)
-		frame_set(&f, reg, reg == 7 ? SP : SP + 16 * reg);
+		arch_set(&f, reg, reg == 7 ? SP : SP + 16 * reg);
 	in->vaddr = in->pc_vaddr = vaddr;
 	in->first = true;
 	if (step_gate(s, in, &signal) != STEP_FOUND)
@@ -30,7 +30,7 @@ static void steps(struct step *s, struct step_input *in, uint64_t vaddr)
 	for (int i = 0; i < 4; i++) {
 		if (step_frame(s, in, &f) != STEP_FOUND)
 			return;
-		if (!frame_has(&f, 16) || !frame_has(&f, 7))
+		if (!arch_has(&f, 16) || !arch_has(&f, 7))
 			abort();
 		in->first = false;
 	}

@@ -102,13 +102,13 @@ static void test_unsaved_registers_are_unavailable(void **state)
 
 	memset(words, 0xff, sizeof(words));
 	arch_load(&order, &f, arch_x86_64.regs_mask, words);
-	assert_false(frame_has(&f, RBX));
-	assert_false(frame_has(&f, R12));
-	assert_false(frame_has(&f, R15));
-	assert_true(frame_has(&f, RAX));
-	assert_true(frame_has(&f, R11));
+	assert_false(arch_has(&f, RBX));
+	assert_false(arch_has(&f, R12));
+	assert_false(arch_has(&f, R15));
+	assert_true(arch_has(&f, RAX));
+	assert_true(arch_has(&f, R11));
 	arch_load(&order, &f, 0xffffff, words);
-	assert_true(frame_has(&f, RIP));
+	assert_true(arch_has(&f, RIP));
 }
 
 int main(void)

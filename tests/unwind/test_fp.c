@@ -39,10 +39,10 @@ static struct arch_frame frame(uint64_t fp)
 {
 	struct arch_frame f = { .valid = 0 };
 
-	frame_set(&f, arch_x86_64.pc, CODE + 0x10);
-	frame_set(&f, arch_x86_64.sp, SP);
-	frame_set(&f, arch_x86_64.fp, fp);
-	frame_set(&f, 3, 33);
+	arch_set(&f, arch_x86_64.pc, CODE + 0x10);
+	arch_set(&f, arch_x86_64.sp, SP);
+	arch_set(&f, arch_x86_64.fp, fp);
+	arch_set(&f, 3, 33);
 	return f;
 }
 
@@ -65,7 +65,7 @@ static void assert_caller(const struct arch_frame *f, uint64_t pc, uint64_t sp, 
 	assert_int_equal(f->reg[arch_x86_64.pc], pc);
 	assert_int_equal(f->reg[arch_x86_64.sp], sp);
 	assert_int_equal(f->reg[arch_x86_64.fp], fp);
-	assert_false(frame_has(f, 3));
+	assert_false(arch_has(f, 3));
 }
 
 static int set_up(void **state)
@@ -237,10 +237,10 @@ static void test_link_register(void **state)
 		.first = true,
 	};
 
-	frame_set(&f, 32, CODE + 0x10);
-	frame_set(&f, 31, SP);
-	frame_set(&f, 29, SP + 16);
-	frame_set(&f, 30, 0x00ab000000000000ULL | (CODE + 0x70)); /* signed */
+	arch_set(&f, 32, CODE + 0x10);
+	arch_set(&f, 31, SP);
+	arch_set(&f, 29, SP + 16);
+	arch_set(&f, 30, 0x00ab000000000000ULL | (CODE + 0x70)); /* signed */
 	assert_int_equal(fp_step(&in, &f), FP_FOUND);
 	assert_int_equal(f.reg[32], CODE + 0x70);
 	assert_int_equal(f.reg[31], SP);
@@ -260,13 +260,12 @@ static void test_rewritten_frame(void **state)
 {
 	struct arch_frame from = frame(0), to = frame(SP + 112);
 
-	frame_set(&to, arch_x86_64.pc, CODE + 0x20);
+	arch_set(&to, arch_x86_64.pc, CODE + 0x20);
 	undo(&from, &to); /* none yet */
 	assert_int_equal(to.reg[arch_x86_64.sp], SP);
 	assert_int_equal(to.reg[arch_x86_64.fp], SP + 112);
-	frame_set(&to, arch_x86_64.fp,
-		  77); /* who catches has a number in it; somebody saved that */
-	frame_set(&to, arch_x86_64.sp, SP + 24);
+	arch_set(&to, arch_x86_64.fp, 77); /* who catches has a number in it; somebody saved that */
+	arch_set(&to, arch_x86_64.sp, SP + 24);
 	words[3] = words[5] = words[9] = 77;
 	words[4] = words[6] = CODE + 0x30;
 	undo(&from, &to);
@@ -280,11 +279,11 @@ static void test_rewritten_frame(void **state)
 	words[8] = CODE + 0x20; /* the return address is copied; this was its home */
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
-	frame_set(&to, arch_x86_64.sp, SP);
+	arch_set(&to, arch_x86_64.sp, SP);
 	words[8] = CODE + 0x80; /* the landing pad is written there, and still in a register */
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.sp], SP);
-	frame_set(&from, 4, CODE + 0x80);
+	arch_set(&from, 4, CODE + 0x80);
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
 }

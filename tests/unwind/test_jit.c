@@ -61,9 +61,9 @@ static struct arch_frame frame(uint64_t sp, uint64_t fp, uint64_t bcp)
 {
 	struct arch_frame f = { .valid = 0 };
 
-	frame_set(&f, arch_x86_64.sp, sp);
-	frame_set(&f, arch_x86_64.fp, fp);
-	frame_set(&f, arch_x86_64.java_bcp, bcp);
+	arch_set(&f, arch_x86_64.sp, sp);
+	arch_set(&f, arch_x86_64.fp, fp);
+	arch_set(&f, arch_x86_64.java_bcp, bcp);
 	return f;
 }
 

@@ -72,8 +72,8 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 	object.id = next_object++; /* a new object: nothing is remembered of it */
 	frame.valid = 0;
 	for (unsigned int reg = 0; reg < 16; reg++)
-		frame_set(&frame, reg, reg == 7 ? SP : 100 + reg);
-	frame_set(&frame, 16, 0x555500002010);
+		arch_set(&frame, reg, reg == 7 ? SP : 100 + reg);
+	arch_set(&frame, 16, 0x555500002010);
 	in = (struct step_input){
 		.copy = &copy,
 		.object = &object,
@@ -151,7 +151,7 @@ static void test_outside_the_dump(void **state)
 	assert_int_equal(run_with(false, true, popped, sizeof(popped)), STEP_FOUND);
 	assert_int_equal(frame.reg[6], 106);
 	assert_int_equal(run_with(false, false, popped, sizeof(popped)), STEP_FOUND);
-	assert_false(frame_has(&frame, 6));
+	assert_false(arch_has(&frame, 6));
 }
 
 static void test_unknown_register(void **state)
@@ -216,9 +216,9 @@ static void test_absolute_addresses(void **state)
 	object.id = next_object++;
 	in.fde = only_fde();
 	frame.valid = 0;
-	frame_set(&frame, 16, 1);
-	frame_set(&frame, 7, SP);
-	frame_set(&frame, 6, 0);
+	arch_set(&frame, 16, 1);
+	arch_set(&frame, 7, SP);
+	arch_set(&frame, 6, 0);
 	step_begin(step);
 	assert_int_equal(step_gate(step, &in, &signal_seen), STEP_FOUND);
 	assert_int_equal(step_frame(step, &in, &frame), STEP_FOUND);
