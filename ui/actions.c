@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What keys do: one small function an action. The main thread.
+ * Actions: one small function each. The main thread.
  *
- * They change the state or ask the sampler; drawing is left to the loop.
+ * They change the state or send the sampler a request; the loop draws.
  */
 #include "ui/actions.h"
 
@@ -28,7 +28,7 @@
 
 static void rebuild(struct ui_state *st)
 {
-	/* The others are made anew when they are shown. */
+	/* Other views are rebuilt when they are shown. */
 	table_rebuild(st, st->view);
 }
 
@@ -96,7 +96,7 @@ static void view_processes_(struct ui_state *st, uint32_t code)
 	navigate_to(st, VIEW_PROCESSES);
 }
 
-/* The views in a ring; help and callers are none of them. */
+/* Step through the views with tabs. */
 static void step_view(struct ui_state *st, unsigned int by)
 {
 	enum view_id from = st->view == VIEW_HELP ? st->help_from : st->view;
@@ -127,7 +127,7 @@ static void help(struct ui_state *st, uint32_t code)
 	navigate_to(st, VIEW_HELP);
 }
 
-/* Enter, where the view has no other use for it: the callers and callees of a function. */
+/* Enter, unless the view handles it: show the callers and callees of the function. */
 static void open_row(struct ui_state *st, uint32_t code)
 {
 	const struct view *v = view_shown(st);
@@ -144,7 +144,7 @@ static void open_row(struct ui_state *st, uint32_t code)
 		ui_state_say(st, false, "nothing to open in this row (m lists its actions)");
 }
 
-/* One level out: help, filter (Esc only), process, and at the root q quits. */
+/* Go one level out: of help, filter and search (Esc only), module, process; then q quits. */
 static void back(struct ui_state *st, uint32_t code)
 {
 	struct list *list = ui_state_list(st);
@@ -157,7 +157,7 @@ static void back(struct ui_state *st, uint32_t code)
 	} else if (code == K_ESC && match_active(&list->search)) {
 		match_set(&list->search, "");
 	} else if (st->scope.drilled && st->latest && st->latest->focus) {
-		/* First the sampling, as it was; the next one leaves the process. */
+		/* End the focus first; the next key leaves the process. */
 		sampler_unfocus(st->sampler);
 	} else if (st->only.on && view_shown(st)->by_module) {
 		st->only.on = false;
@@ -169,7 +169,7 @@ static void back(struct ui_state *st, uint32_t code)
 	} else {
 		if (!list->pinned)
 			ui_state_say(st, false, "already at the outermost level (q quits)");
-		/* Let go of the row: the cursor stays at the top again. */
+		/* Unpin the row: the cursor returns to the top. */
 		list->pinned = false;
 		table_rebuild(st, st->view);
 	}
@@ -215,7 +215,7 @@ static void filter(struct ui_state *st, uint32_t code)
 
 /* ---- order ---- */
 
-/* Can the rows be in another order? */
+/* Can the rows be sorted? Report it if not. */
 static bool is_sortable(struct ui_state *st)
 {
 	const struct view *v = view_of(st->view);
@@ -264,7 +264,7 @@ static void sort_right(struct ui_state *st, uint32_t code)
 	sort_step(st, 1);
 }
 
-/* @column, or where it is not in sight another one of the same order that is. */
+/* Return @column or, if it is hidden, a visible column of the same order. */
 static uint8_t in_sight(const struct ui_state *st, uint8_t column)
 {
 	const struct view *v = view_of(st->view);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What can be done with the selected row. The main thread.
+ * Actions of the selected row. The main thread.
  */
 #include "ui/actions_row.h"
 
@@ -16,7 +16,7 @@
 
 /* ---- where the source is ---- */
 
-/* Weight of each line of @function: where it was itself, else (@any) where it called from. */
+/* Sum the weight of each line of @function: of self samples or (@any) also of calls. */
 static bool weigh_lines(const struct profile *p, uint32_t event, uint32_t function, bool any,
 			double *weights)
 {
@@ -41,7 +41,7 @@ static bool weigh_lines(const struct profile *p, uint32_t event, uint32_t functi
 	return found;
 }
 
-/* The hottest line of a function; NULL: its source is not known. */
+/* Find the hottest line of a function; NULL: unknown source. */
 static const struct profile_line *hottest_line(const struct ui_state *st, uint32_t function)
 {
 	const struct profile *p = st->shown;
@@ -57,7 +57,7 @@ static const struct profile_line *hottest_line(const struct ui_state *st, uint32
 	return found ? &p->lines[best] : NULL;
 }
 
-/* The line that the cursor is on in the view of one function. */
+/* Find the source line of the selected row in the annotate view. */
 static bool annotated_source(const struct ui_state *st, char *path, size_t size, uint32_t *line)
 {
 	const struct list *list = &st->lists[VIEW_ANNOTATE];

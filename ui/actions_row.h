@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What can be done with the selected row: the menu of it all, and its source
- * in an editor. The main thread.
+ * Actions of the selected row: its menu, and its source in an editor. The
+ * main thread.
  */
 #ifndef UI_ACTIONS_ROW_H
 #define UI_ACTIONS_ROW_H
 
 #include "ui/state/state.h"
 
-/* What does @action; NULL: nothing here. */
+/* Return the handler of @action; NULL: none here. */
 void (*actions_row(enum action action))(struct ui_state *st, uint32_t code);
-/* Why @action can do nothing with the selected row; NULL: it can. */
+/* Return why @action is impossible for the selected row; NULL: it is possible. */
 const char *actions_row_refusal(const struct ui_state *st, enum action action);
-/* The source of the selected row, its hottest line; false: none is known. */
+/* Find the source of the selected row and its hottest line. Return false if it is unknown. */
 bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t *line);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What keys do to the sampling itself. The main thread.
+ * Actions that change the sampling. The main thread.
  *
- * Nothing is waited for: the sampler answers with a message in a later profile.
+ * They do not wait: the sampler answers with a message in a later profile.
  */
 #include "ui/actions_sampling.h"
 
@@ -111,7 +111,8 @@ static void fix(struct ui_state *st, uint32_t code)
 		ui_state_say(st, false, "no warning in the last tick (7 lists all messages)");
 }
 
-/* The process drilled into, or that of the row; drilled into, so that Esc has the way back. */
+/* Sample only the process drilled into, or that of the row, which is drilled into first so that Esc
+ * leads back. */
 static void focus_process(struct ui_state *st, uint32_t code)
 {
 	const struct list *list = ui_state_list(st);

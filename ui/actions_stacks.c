@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What keys do that concern stacks. The main thread.
+ * Actions on stacks. The main thread.
  */
 #include "ui/actions_stacks.h"
 
@@ -15,7 +15,7 @@ static void tree(struct ui_state *st, uint32_t code)
 	navigate_to(st, VIEW_TREE);
 }
 
-/* The tree and the list are two forms of one thing: the same key goes back. */
+/* Toggle between call tree and functions. */
 static void tree_or_list(struct ui_state *st, uint32_t code)
 {
 	navigate_to(st, st->view == VIEW_TREE ? VIEW_FUNCTIONS : VIEW_TREE);
@@ -36,13 +36,13 @@ static void callers(struct ui_state *st, uint32_t code)
 		navigate_to_callers(st, st->shown->functions[fn].id);
 }
 
-/* The heaviest node of the function, or the node itself where the row is one. */
+/* Find the selected node, or the heaviest node of the function. */
 static uint32_t node_for_flame(const struct ui_state *st, const struct folds_tree *t, uint32_t fn)
 {
 	const struct list *list = &st->lists[st->view];
 	uint32_t best = FOLD_NONE;
 
-	/* Top-down, both trees name a path alike. */
+	/* Top-down, a path has the same id in both trees. */
 	if (st->view == VIEW_TREE && !st->folds->bottom_up)
 		best = folds_node(t, (uint32_t)list->rows[list->cursor].id);
 	for (uint32_t n = 0; best == FOLD_NONE && n < t->fold.nr_nodes; n++)
@@ -78,7 +78,7 @@ static void flame_here(struct ui_state *st, uint32_t code)
 	navigate_to(st, VIEW_FLAME);
 }
 
-/* From now on everything is compared with what is shown now. */
+/* Keep the shown profile as the baseline, or drop the baseline. */
 static void baseline(struct ui_state *st, uint32_t code)
 {
 	struct profile *before = st->baseline;
@@ -95,7 +95,7 @@ static void baseline(struct ui_state *st, uint32_t code)
 	table_rebuild(st, st->view);
 }
 
-/* What only some views know how to do: they take it before it comes here. */
+/* Report that the shown view has no such action: views that have it handle it first. */
 static void elsewhere(struct ui_state *st, uint32_t code)
 {
 	ui_state_say(st, false, "only in the call tree (3); + - X also in the flame graph (4)");

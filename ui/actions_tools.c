@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What keys do in the views around the functions, and to the program. The
- * main thread.
+ * Actions on views, threads, names, columns, settings and files. The main
+ * thread.
  */
 #include "ui/actions_tools.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Handlers of the views around the functions, and of the program. The main
+ * Actions on views, threads, names, columns, settings and files. The main
  * thread.
  */
 #ifndef UI_ACTIONS_TOOLS_H
@@ -8,7 +8,7 @@
 
 #include "ui/state/state.h"
 
-/* One of ours; false: it is not. */
+/* Do @action. Return false if it has no handler here. */
 bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code);
 bool actions_tool_handles(enum action action);
 

@@ -2,9 +2,9 @@
 /*
  * The event loop of the live screen. The main thread.
  *
- * It waits in poll(2) for keys, signals and profiles, and for nothing else:
- * it draws only when the terminal takes bytes, so that a stalled one delays
- * the screen, never the sampling, and never a signal.
+ * It waits in poll(2) for keys, signals and profiles only. It draws when the
+ * terminal accepts bytes: a stalled terminal delays the screen, never the
+ * sampling or a signal.
  */
 #include "ui/app.h"
 
@@ -30,11 +30,11 @@
 #include "ui/view/folds.h"
 
 #define APP_NICE     (-5)
-#define REPAINT_NS   (10 * 1000000000ull) /* whoever else wrote to the terminal is painted over */
-#define NOTE_MS	     500		  /* how late a message may leave */
+#define REPAINT_NS   (10 * 1000000000ull) /* repairs output of other programs */
+#define NOTE_MS	     500		  /* how late a message may disappear */
 #define KEYS_A_TURN  256
 #define FILE_WAIT_NS 1000000000ull /* for a file that is being written, at the end */
-#define EDITOR_MS    50		   /* how late its end is noticed */
+#define EDITOR_MS    50		   /* poll interval */
 
 static const int signals[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE
@@ -47,8 +47,8 @@ struct app {
 	int signal_fd;
 	int ended_by; /* signal; 0: none */
 	bool dirty, gone;
-	struct key held; /* for rows that are being counted; code K_NONE: none */
-	bool background; /* the terminal is another job's: hands off */
+	struct key held; /* kept until rows are folded; code K_NONE: none */
+	bool background; /* another job has the terminal: do not draw */
 	uint64_t repaint_ns;
 };
 
@@ -66,8 +66,8 @@ static void signal_set(sigset_t *set)
 
 /*
  * Pass a signal on to the main thread, where it is blocked and read by
- * signalfd. Some threads of libraries block nothing: without this they would
- * swallow SIGWINCH and die of SIGTERM for all of us.
+ * signalfd. Threads of libraries do not block it: they would swallow
+ * SIGWINCH, or SIGTERM would kill the process.
  */
 static void hand_over(int sig)
 {
@@ -108,7 +108,7 @@ static void resize(struct app *a)
 	a->dirty = true;
 }
 
-/* The terminal is ours again, or not yet: then a later draw finds out. */
+/* Enter the screen if this job has the terminal; else a later draw does. */
 static void come_back(struct app *a)
 {
 	a->background = !term_foreground(a->term);
@@ -119,8 +119,8 @@ static void come_back(struct app *a)
 }
 
 /*
- * Back to the shell. By SIGTSTP, as the kernel ignores that one where there is
- * no shell that could ever continue us.
+ * Stop, back to the shell. By SIGTSTP: the kernel ignores it if no shell
+ * could continue us.
  */
 static void suspend(struct app *a)
 {
@@ -134,7 +134,7 @@ static void suspend(struct app *a)
 	sigaction(SIGTSTP, &stop, &before);
 	raise(SIGTSTP);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	/* Here we stand still. */
+	/* Stopped here until SIGCONT. */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	sigaction(SIGTSTP, &before, NULL);
 	come_back(a);
@@ -148,7 +148,7 @@ static void show(struct app *a, struct profile *p)
 	a->dirty = true;
 }
 
-/* Show what is ready; the next one is folded first where that takes time. */
+/* Show the profile that is ready; give the next one to the folding thread. */
 static void take_profile(struct app *a)
 {
 	struct folding *folding = a->st.folding;
@@ -171,7 +171,7 @@ static void take_profile(struct app *a)
 		show(a, p);
 }
 
-/* What a key asked for of a large profile: the rows come when it is folded. */
+/* Give folds of a large profile that a key requested to the folding thread. */
 static void lend(struct app *a)
 {
 	struct folds_of *of;
@@ -183,7 +183,8 @@ static void lend(struct app *a)
 		model_folded(&a->st);
 }
 
-/* Where the next profile comes from: the thread that has it, else the sampler. */
+/* Return the descriptor of the next profile: of the folding thread if it has one, else of the
+ * sampler. */
 static int profile_fd(const struct app *a)
 {
 	bool busy = folding_is_busy(a->st.folding);
@@ -191,7 +192,7 @@ static int profile_fd(const struct app *a)
 	return busy ? folding_fd(a->st.folding) : sampler_fd(a->st.sampler);
 }
 
-/* While the editor has the screen: only what would end us counts. */
+/* Handle signals while the editor has the screen: only those that end proftop. */
 static void take_ends(struct app *a)
 {
 	struct signalfd_siginfo info;
@@ -201,7 +202,7 @@ static void take_ends(struct app *a)
 			a->ended_by = (int)info.ssi_signo;
 }
 
-/* Until the editor ends. Profiles are taken, so that history and messages go on. */
+/* Wait for the editor. Profiles are still taken, for history and messages. */
 static int wait_for_editor(struct app *a, struct editor *ed)
 {
 	int status = 0;
@@ -222,7 +223,7 @@ static int wait_for_editor(struct app *a, struct editor *ed)
 	return status;
 }
 
-/* Hand the screen over to the editor, and take it again. */
+/* Give the screen to the editor, and take it back. */
 static void edit(struct app *a)
 {
 	const char *program = editor_program(), *path = a->st.edit.path;
@@ -268,7 +269,7 @@ static void take_signals(struct app *a)
 	}
 }
 
-/* The next key that was typed, unless it has to wait. */
+/* Get the next key. Return false if there is none, or if it waits for rows. */
 static bool next_key(struct app *a, struct key *key)
 {
 	*key = a->held;
@@ -281,7 +282,7 @@ static bool next_key(struct app *a, struct key *key)
 	return false;
 }
 
-/* Obey what was typed. A terminal that is gone reads as ready, with nothing in it. */
+/* Handle the typed keys. A closed terminal is readable, with 0 bytes. */
 static void take_keys(struct app *a, short events)
 {
 	struct key key;
@@ -328,7 +329,7 @@ static void draw(struct app *a)
 	a->dirty = false;
 }
 
-/* Until something on the screen goes by itself. */
+/* Return the ms until the screen changes without an event. */
 static int next_wake(const struct app *a)
 {
 	const struct ui_state *st = &a->st;
@@ -338,7 +339,7 @@ static int next_wake(const struct app *a)
 		return 0;
 	for (uint32_t i = 0; i < st->nr_alarms; i++)
 		note |= st->now_ns < st->alarms[i].until_ns;
-	/* What could not be drawn waits for the terminal, not for the clock. */
+	/* Pending output waits for the terminal, not for a timeout. */
 	if (note || a->dirty || a->background)
 		return NOTE_MS;
 	return a->repaint_ns > st->now_ns ? (int)((a->repaint_ns - st->now_ns) / 1000000) + 1 : 0;
@@ -352,7 +353,7 @@ static void loop(struct app *a)
 			{ .fd = term_input_fd(a->term),
 			  .events = a->background || a->held.code ? 0 : POLLIN },
 			{ .fd = profile_fd(a), .events = POLLIN },
-			/* Only while something waits to be drawn. */
+			/* Only while output is pending. */
 			{ .fd = a->dirty && !a->background ? term_output_fd(a->term) : -1,
 			  .events = POLLOUT },
 			{ .fd = file_worker_fd(a->st.files), .events = POLLIN },
@@ -378,8 +379,7 @@ static void loop(struct app *a)
 	}
 }
 
-/* So little CPU, but at once: on a full machine a key would wait for its turn. Refused to most
- * users. */
+/* Raise the priority: little CPU, but without delay on a busy machine. Most users may not. */
 static void go_first(void)
 {
 	if (!getpriority(PRIO_PROCESS, 0))

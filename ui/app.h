@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The live screen: takes the sampler's profiles, shows them, obeys the keys.
+ * The live screen: shows the sampler's profiles and handles keys.
  *
  * Runs on the main thread. main() calls, in this order: app_check() (before
  * anything costs time), guard_start(), sampler_new(), app_block_signals(),
@@ -14,22 +14,23 @@
 #include "ui/cli/config.h"
 
 /*
- * Can a screen be shown here? 0; -ENOTSUP with the three-line sentence (TERM
- * unset, unknown or without cursor addressing; no terminal), which names -b.
+ * Check that a screen can be shown. Return 0, or -ENOTSUP with a sentence of
+ * three lines that names -b (TERM unset, unknown or without cursor
+ * addressing; no terminal).
  */
 int app_check(struct err *e);
 
 /*
- * Block what app_run() reads by signalfd (INT, TERM, HUP, WINCH, TSTP, CONT,
- * PIPE). Call after a command was forked and before the first thread starts,
- * so that all threads have it and the command does not.
+ * Block the signals that app_run() reads by signalfd (INT, TERM, HUP, WINCH,
+ * TSTP, CONT, PIPE). Call it after a command was forked and before the first
+ * thread starts: all threads inherit it, the command does not.
  */
 void app_block_signals(void);
 
 /*
- * Show the screen until the user or a signal ends it. 0 (left by key, or the
- * terminal went away); the number of the signal that ended it (SIGTERM,
- * SIGINT, SIGHUP); -errno with a sentence. The terminal is as before when it returns.
+ * Show the screen until a key or a signal ends it, and restore the terminal.
+ * Return 0 (a key, or the terminal was closed), the number of the signal
+ * (SIGTERM, SIGINT, SIGHUP), or -errno with a sentence.
  */
 int app_run(struct sampler *s, const struct ui_config *config, struct err *e);
 

@@ -2,9 +2,9 @@
 /*
  * The command line. The main thread.
  *
- * Commands with an argument stand in a table of their own; all others are the
- * actions of the key table, so that what has a key has a name, too. Where both
- * have a name, the action is what it means alone.
+ * Commands with an argument have a table (command_table.c); all others are
+ * the actions of the key table: every key has a name. A name in both is the
+ * action if it has no argument.
  */
 #include "ui/command.h"
 
@@ -14,7 +14,7 @@
 #include "ui/actions.h"
 #include "ui/command_table.h"
 
-/* The @i-th name of all that can be typed; NULL: no more. */
+/* Return the @i-th command name; NULL: no more. */
 static const char *name_at(unsigned int i)
 {
 	const struct key_binding *b = keys_table();
@@ -34,11 +34,11 @@ static enum action action_of(const char *name)
 	for (const struct key_binding *b = keys_table(); b->action; b++)
 		if (b->contexts && !strcmp(b->name, name))
 			return b->action;
-	/* As every editor and pager has it. */
+	/* As in editors and pagers. */
 	return !strcmp(name, "q") ? ACT_QUIT : ACT_NONE;
 }
 
-/* The first word into @name; returns where the rest begins. */
+/* Copy the first word into @name. Return the rest. */
 static const char *split(const char *text, char *name, size_t size)
 {
 	size_t n;
@@ -50,7 +50,7 @@ static const char *split(const char *text, char *name, size_t size)
 	return text + strspn(text, " ");
 }
 
-/* No command is called that: say which one is meant. */
+/* Report an unknown command, and the one probably meant. */
 static void say_unknown(struct ui_state *st, const char *name)
 {
 	struct text_like like = { .text = name };
@@ -58,7 +58,7 @@ static void say_unknown(struct ui_state *st, const char *name)
 
 	for (unsigned int i = 0; (other = name_at(i)); i++)
 		text_like(&like, other);
-	/* Commands are long and typed in part. */
+	/* Long names are often typed in part. */
 	meant = like.begins ? like.begins : like.found;
 	if (meant)
 		ui_state_say(st, true, "%s: no such command; did you mean %s?", name, meant);
@@ -94,15 +94,14 @@ void command_run(struct ui_state *st, const char *text)
 
 /* ---- completion ---- */
 
-/* Is the name of the command still being typed? */
+/* Is the command's name incomplete? */
 static bool in_name(const char *text)
 {
 	text += strspn(text, " ");
 	return !text[strcspn(text, " ")];
 }
 
-/* The command that @text begins with, and where the word at its end begins; NULL: none, or no word
- * yet. */
+/* Find the command in @text, and the start of its last word. NULL: none, or no word yet. */
 static const struct command *command_at(const char *text, const char **word)
 {
 	char name[MATCH_MAX];
@@ -119,7 +118,7 @@ static const struct command *command_at(const char *text, const char **word)
 	return command;
 }
 
-/* The @i-th candidate for the word at the end of @text, and where that word begins. */
+/* Return the @i-th candidate for the last word of @text, and the start of that word. */
 static const char *candidate(const struct ui_state *st, const char *text, unsigned int i,
 			     const char **word, char buf[static COMMAND_WORD_MAX])
 {
@@ -190,7 +189,7 @@ bool command_complete(const struct ui_state *st, const char *text, char *out, si
 	return true;
 }
 
-/* Is @name among the words of @list already? Several processes have one cgroup. */
+/* Is @name in @list? Several processes have one cgroup. */
 static bool is_listed(const char *list, const char *name)
 {
 	size_t size = strlen(name);

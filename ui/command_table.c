@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The commands that take a word, and what they do. The main thread.
+ * The commands with an argument. The main thread.
  */
 #include "ui/command_table.h"
 
@@ -40,7 +40,7 @@ static void run_search(struct ui_state *st, const char *arg)
 		ui_state_say(st, true, "%s: not found", arg);
 }
 
-/* Columns of this view that can be sorted by. */
+/* List the sortable columns of the shown view. */
 static const char *sort_word(const struct ui_state *st, const char *before, unsigned int i,
 			     char buf[static COMMAND_WORD_MAX])
 {
@@ -109,7 +109,7 @@ static const char *pid_word(const struct ui_state *st, const char *before, unsig
 	return buf;
 }
 
-/* Only processes of the cgroups or containers that match; nothing: all again. */
+/* Show processes of matching cgroups or containers only; "": all. */
 static void run_cgroup(struct ui_state *st, const char *arg)
 {
 	match_set(&st->scope.cgroup, arg);
@@ -135,7 +135,7 @@ static const char *cgroup_word(const struct ui_state *st, const char *before, un
 	return slash ? slash + 1 : "";
 }
 
-/* A number as it is typed: many a keyboard has a comma where the point is. */
+/* Parse a number; a comma is a decimal point, as on many keyboards. */
 static int typed_number(const char *arg, double min, double max, double *out)
 {
 	char text[32], *comma;
@@ -178,7 +178,7 @@ static const char *theme_word(const struct ui_state *st, const char *before, uns
 	return i < THEME_NR ? theme_name((enum theme)i) : NULL;
 }
 
-/* That theme; without a word the next one. */
+/* Set a theme; without an argument the next one. */
 static void run_theme(struct ui_state *st, const char *arg)
 {
 	int theme = *arg ? theme_parse(arg) : (st->theme + 1) % THEME_NR;
@@ -198,7 +198,7 @@ static const char *switch_word(const struct ui_state *st, const char *before, un
 	return i == 0 ? "on" : i == 1 ? "off" : NULL;
 }
 
-/* On, off, or without a word the other way. */
+/* Set the mouse on or off; without an argument toggle it. */
 static void run_mouse(struct ui_state *st, const char *arg)
 {
 	if (*arg && strcmp(arg, "on") && strcmp(arg, "off")) {
@@ -211,7 +211,7 @@ static void run_mouse(struct ui_state *st, const char *arg)
 			       : "mouse off: terminal selects text");
 }
 
-/* Columns by their names, in any order; without a word as the width permits. */
+/* Set the columns by name, in any order; "automatic": by width. */
 static void run_columns(struct ui_state *st, const char *arg)
 {
 	const struct view *v = view_of(st->view);
@@ -237,7 +237,7 @@ static const char *cpus_word(const struct ui_state *st, const char *before, unsi
 	return i ? NULL : "all";
 }
 
-/* To the row of a line number, 1 the first: as in any pager. */
+/* Go to a row by number, from 1. */
 static void run_row(struct ui_state *st, const char *arg)
 {
 	table_move_to(st, (uint32_t)MAX(strtol(arg, NULL, 10), 1L) - 1);
@@ -280,7 +280,7 @@ static void run_ring(struct ui_state *st, const char *arg)
 		sampler_set_ring_size(st->sampler, size);
 }
 
-/* These events from now on, in place of those there are. */
+/* Replace the sampled events. */
 static void run_event(struct ui_state *st, const char *arg)
 {
 	struct event events[EVENTS_MAX];
@@ -305,7 +305,7 @@ static void gather_events(struct ui_state *st, const char *word)
 	words_events(&st->words, st->sampler);
 }
 
-/* The @i-th of the words that were gathered. */
+/* Return the @i-th gathered word. */
 static const char *gathered_word(const struct ui_state *st, const char *before, unsigned int i,
 				 char buf[static COMMAND_WORD_MAX])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The commands of the command line that take a word. Constant.
+ * The commands with an argument. Constant.
  */
 #ifndef UI_COMMAND_TABLE_H
 #define UI_COMMAND_TABLE_H
@@ -12,14 +12,14 @@ struct command {
 	const char *name, *argument;
 	void (*run)(struct ui_state *st, const char *arg);
 	/*
-	 * The @i-th word that can follow, where @before (up to the word, "": nothing) is typed;
-	 * NULL: no more. NULL: anything.
+	 * Return the @i-th candidate for the next word; @before: the argument up to
+	 * that word; NULL: no more. A NULL pointer: no candidates.
 	 */
 	const char *(*word)(const struct ui_state *st, const char *before, unsigned int i,
 			    char buf[static COMMAND_WORD_MAX]);
-	bool alone;	    /* it may stand without a word: run with "" */
-	const char *breaks; /* after these the next word begins; NULL: there is one */
-	/* Tab: find the words that begin with @word, into st->words. NULL: they are known. */
+	bool alone;	    /* the argument is optional: run with "" */
+	const char *breaks; /* characters that separate words; NULL: one word */
+	/* Gather the words that begin with @word into st->words (Tab). NULL: not needed. */
 	void (*gather)(struct ui_state *st, const char *word);
 };
 

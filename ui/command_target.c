@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Words of the command line that change who is sampled. The main thread.
+ * Commands that change the target. The main thread.
  */
 #include "ui/command_target.h"
 
@@ -12,7 +12,7 @@
 #include "ui/text/users.h"
 
 static const struct kind {
-	const char *name, *value; /* NULL: it takes none */
+	const char *name, *value; /* NULL: no argument */
 	enum sampler_target target;
 } kinds[] = {
 	{ "system", NULL, TARGET_SYSTEM },
@@ -32,7 +32,7 @@ static const struct kind *kind_of(const char *word, size_t size)
 	return NULL;
 }
 
-/* The @i-th thing of that kind that has samples here; "": one that is no word. NULL: no more. */
+/* Return the @i-th value of that kind with samples; "": it is not a word; NULL: no more. */
 static const char *value_word(const struct ui_state *st, enum sampler_target target, unsigned int i,
 			      char *buf)
 {
@@ -73,8 +73,7 @@ const char *command_target_word(const struct ui_state *st, const char *before, u
 	return buf;
 }
 
-/* What is typed after the kind, into @spec; its pids are the caller's to free. False: it is none.
- */
+/* Parse the argument into @spec; the caller frees its pids. Return false if it is invalid. */
 static bool take_value(struct ui_state *st, struct sampler_target_spec *spec, pid_t **pids,
 		       const char *value)
 {
@@ -105,7 +104,7 @@ static bool take_value(struct ui_state *st, struct sampler_target_spec *spec, pi
 	}
 }
 
-/* On the CPUs that are sampled now. */
+/* Keep the sampled CPUs. */
 void command_target(struct ui_state *st, const char *arg)
 {
 	size_t size = strcspn(arg, " ");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who is sampled, as it is typed in the command line: ":target pid 1234",
- * ":cpus 0-3". The main thread; the sampler answers in a later profile.
+ * Commands that change the target: ":target pid 1234", ":cpus 0-3". The main
+ * thread; the sampler answers in a later profile.
  */
 #ifndef UI_COMMAND_TARGET_H
 #define UI_COMMAND_TARGET_H

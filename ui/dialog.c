@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pickers: what is the same for all of them. The main thread.
+ * Pickers: the part that is common to all. The main thread.
  *
  * Invariant: the cursor is on an entry that can be selected, if there is any.
  */
@@ -38,7 +38,7 @@ static bool selectable(const struct dialog *d, uint32_t at)
 	return at < d->nr_shown && !d->entries[d->shown[at]].heading;
 }
 
-/* Move until an entry can be selected; if none follows, the other way. */
+/* Move on to an entry that can be selected; if none follows, back. */
 static void settle(struct dialog *d, int direction)
 {
 	uint32_t from = d->cursor;
@@ -71,7 +71,7 @@ static void scroll(struct dialog *d)
 		d->top = d->nr_shown > page ? d->nr_shown - page : 0;
 }
 
-/* Narrow to what is typed. */
+/* Filter the entries by the typed text. */
 static void narrow(struct dialog *d)
 {
 	struct match m;
@@ -106,7 +106,7 @@ void dialog_open(struct ui_state *st, const struct dialog_ops *ops)
 	d->levels = (struct dialog_levels){ true, true, 0 };
 	ops->fill(st);
 	narrow(d);
-	/* Begin at what is in use, unless there is something better. */
+	/* Start at the entry in use, unless another one is marked as first. */
 	for (uint32_t i = d->nr_shown; i-- > 0;)
 		if (d->entries[d->shown[i]].used && selectable(d, i))
 			d->cursor = i;
@@ -264,7 +264,7 @@ static void draw_frame(const struct ui_state *st, struct canvas *c, unsigned int
 		     (struct style){ ROLE_TITLE, 0 });
 }
 
-/* Cells for names: as many as they need, so that what is said of them has the rest. */
+/* Return the width of the names; details get the rest. */
 static unsigned int names_width(const struct dialog *d, unsigned int cols)
 {
 	unsigned int most = 0;
@@ -329,7 +329,7 @@ static void draw_line(const struct ui_state *st, struct canvas *c, unsigned int 
 void dialog_draw(struct ui_state *st, struct canvas *c)
 {
 	struct dialog *d = &st->dialog;
-	/* One line of the screen below stays: the key bar. */
+	/* Leave the key bar visible. */
 	unsigned int lines = d->nr + 3 + !!d->ops->foot + !!d->ops->status;
 	unsigned int rows = MIN(MAX(lines, 12u), c->rows - 2);
 	unsigned int cols = MIN(WIDTH_MAX, c->cols - (c->cols > 80 ? 4 : 2)), inner = cols - 4;

@@ -50,7 +50,7 @@ static void fill(struct ui_state *st)
 	}
 }
 
-/* One on or off; the picker stays for more. */
+/* Toggle a column; the picker stays open. */
 static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
 	uint32_t now = shown_now(st);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The event picker: what the kernel offers here, and why not the rest. The
- * main thread; probing is done by the sampler, in the background.
+ * The event picker: the events of this machine, and why some are not
+ * available. The main thread; the sampler probes them in the background.
  */
 #include "ui/dialog.h"
 
@@ -15,7 +15,7 @@
 #define STATES_MAX 8192
 #define UNKNOWN	   1 /* sampler_event_state.code: not probed yet */
 
-/* Is it among the events sampled now, whatever its modifiers? */
+/* Is it sampled now, with any modifiers? */
 static bool sampled(const struct ui_state *st, const char *name)
 {
 	size_t size = strlen(name);
@@ -59,7 +59,7 @@ static void add_state(struct ui_state *st, const struct sampler_event_state *sta
 			 state->code == UNKNOWN && !entry->used ? " (probing)" : "");
 }
 
-/* What is sampled now, by the keys that turn it on and off; their names have their modifiers. */
+/* List the sampled events with the keys that turn them on and off. */
 static void add_sampled(struct ui_state *st)
 {
 	const struct profile *p = st->latest;
@@ -104,7 +104,7 @@ static void fill(struct ui_state *st)
 	free(states);
 }
 
-/* The events that are sampled now, but for number @but. */
+/* Copy the sampled events except number @but. */
 static uint32_t others(const struct ui_state *st, uint32_t but, struct event *events)
 {
 	uint32_t nr = 0;
@@ -115,7 +115,7 @@ static uint32_t others(const struct ui_state *st, uint32_t but, struct event *ev
 	return nr;
 }
 
-/* Number @at of those sampled is no longer. */
+/* Stop sampling event number @at. */
 static void take_out(struct ui_state *st, uint32_t at)
 {
 	struct event events[EVENTS_MAX];
@@ -129,7 +129,7 @@ static void take_out(struct ui_state *st, uint32_t at)
 	ui_state_say(st, false, "%s is no longer sampled", st->latest->events[at].event.name);
 }
 
-/* Add to the events sampled now, or take out of them. */
+/* Add an event to the sampled ones, or remove it. */
 static void toggle(struct ui_state *st, const struct event *more, uint32_t nr_more)
 {
 	struct event events[EVENTS_MAX];
@@ -148,14 +148,14 @@ static void toggle(struct ui_state *st, const struct event *more, uint32_t nr_mo
 	}
 	for (uint32_t i = 0; i < nr_more; i++) {
 		events[nr + i] = more[i];
-		/* Another group than those there are, whatever it was parsed as. */
+		/* Give it a group number that is not in use. */
 		events[nr + i].group += more[i].group ? EVENTS_MAX : 0;
 	}
 	sampler_set_events(st->sampler, events, nr + nr_more);
 	ui_state_say(st, false, "also sampling %s (E shows it)", more->name);
 }
 
-/* The levels that were chosen, as modifiers of @size bytes of a name. */
+/* Append the chosen levels as modifiers to @size bytes of a name. */
 static void add_levels(const struct dialog_levels *l, const char *name, size_t size, char *out,
 		       size_t max)
 {
@@ -168,7 +168,7 @@ static void add_levels(const struct dialog_levels *l, const char *name, size_t s
 		 modifiers[0] && size && name[size - 1] != '/' ? ":" : "", modifiers);
 }
 
-/* What was picked, with the levels chosen for it; what was typed, as it is. */
+/* Use a picked event with the chosen levels, or the typed text as it is. */
 static int parse(struct ui_state *st, const struct dialog_entry *entry, struct event *events,
 		 uint32_t *nr, struct err *e)
 {
@@ -181,7 +181,7 @@ static int parse(struct ui_state *st, const struct dialog_entry *entry, struct e
 	return event_parse_list(events, nr, EVENTS_MAX, text, e);
 }
 
-/* How much of a name is not modifiers. */
+/* Return the length of a name without its modifiers. */
 static size_t without_modifiers(const char *name)
 {
 	const char *mark = strrchr(name, '/');
@@ -192,7 +192,7 @@ static size_t without_modifiers(const char *name)
 	return (size_t)(mark - name);
 }
 
-/* Number @at of those sampled with the levels chosen now; its rate stays. */
+/* Apply the chosen levels to sampled event number @at; its rate stays. */
 static void change_levels(struct ui_state *st, uint32_t at)
 {
 	const struct profile_event *was = &st->latest->events[at];

@@ -26,7 +26,7 @@ static void add_entry(struct ui_state *st, const struct key_binding *b)
 	snprintf(entry->detail, sizeof(entry->detail), "%s", refusal ? refusal : b->help);
 }
 
-/* Why the row has but an address for a name, and what would help. */
+/* Add why the row's function has no name, and how to fix it. */
 static void add_reason(struct ui_state *st)
 {
 	uint32_t function = view_function(st);
@@ -44,7 +44,7 @@ static void add_reason(struct ui_state *st)
 	snprintf(entry->detail, sizeof(entry->detail), "%s", f->fix);
 }
 
-/* All that concerns a row: the table of keys says what does. */
+/* Add all actions on rows of the key table. */
 static void fill(struct ui_state *st)
 {
 	for (const struct key_binding *b = keys_table(); b->action; b++)
@@ -65,13 +65,13 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 		ui_state_say(st, false, "%s: %s", entry->name, entry->detail);
 		return true;
 	}
-	/* First, as it may open another dialog. */
+	/* Close it first: the action may open another one. */
 	dialog_close(st);
 	actions_do(st, action, keys_first(CTX_LIST, action));
 	return false;
 }
 
-/* The keys on the left do what they do without the menu; text is what comes after a slash. */
+/* Handle keys as without the menu; after a slash they are text. */
 static bool key(struct ui_state *st, uint32_t code)
 {
 	enum action action = bindings_find(st->bindings, CTX_LIST, code);

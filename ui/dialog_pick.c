@@ -75,7 +75,7 @@ static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry,
 	char *end;
 	double hz = strtod(text, &end);
 
-	/* What is typed counts, even where an entry happens to contain it. */
+	/* Typed text takes precedence over a matching entry. */
 	if (st->dialog.line.size && end != text) {
 		end += strspn(end, " Hhz");
 		if (*end || !(hz >= 1) || !(hz <= 1e6)) {
@@ -114,7 +114,7 @@ static int compare_weight(const void *pa, const void *pb)
 	return (a->weight < b->weight) - (a->weight > b->weight);
 }
 
-/* The processes with samples, hottest first, after "all of them". */
+/* List the processes with samples, hottest first, after "all processes". */
 static void fill_processes(struct ui_state *st)
 {
 	struct fold_filter filter;
@@ -138,7 +138,7 @@ static void fill_processes(struct ui_state *st)
 
 		entry->value = p->id;
 		entry->used = st->scope.drilled && st->scope.process == p->id;
-		/* Who asks for one wants most often the hottest. */
+		/* The hottest one is wanted most often. */
 		entry->first = !st->scope.drilled && !i;
 		snprintf(entry->name, sizeof(entry->name), "%.40s[%d]", p->comm.str, (int)p->pid);
 		snprintf(entry->detail, sizeof(entry->detail), "%6s%%  uid %u",

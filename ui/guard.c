@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guard: waits for proftop and puts the terminal right after it.
+ * The guard: waits for proftop and restores the terminal after it.
  *
- * A process of its own with one thread. All its signals are blocked and read
- * by sigtimedwait(2), so that nothing ever interrupts it half-way.
- * The only file but main.c that exits: it is a main of its own.
+ * A separate process with one thread. All its signals are blocked and read by
+ * sigtimedwait(2): nothing interrupts it. The only file but main.c that
+ * exits, as it is the end of a process.
  */
 #include "ui/guard.h"
 
@@ -20,9 +20,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* How long proftop may take to leave before it is killed. */
+/* Time for proftop to end before it is killed. */
 #define LEAVE_SECONDS 2
-/* How long it may take to end once it has said its last words. */
+/* Time for it to end after guard_end(). */
 #define END_MS 500
 
 /* Attributes off, mouse off, bracketed paste off, cursor keys normal, alternate screen off, cursor
@@ -34,8 +34,8 @@ struct guard {
 	int tty; /* -1: none */
 	struct termios before;
 	pid_t child;
-	bool leaving; /* told to; SIGKILL follows */
-	bool ending;  /* it has said that it ends, with this: */
+	bool leaving; /* SIGTERM was sent; SIGKILL follows */
+	bool ending;  /* guard_end() was called, with this code: */
 	int code;
 };
 
@@ -53,7 +53,7 @@ static bool same_termios(const struct termios *a, const struct termios *b)
 	       a->c_lflag == b->c_lflag && !memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc));
 }
 
-/* As it was at start. What proftop has restored itself, or what is another job's, is left alone. */
+/* Restore the terminal as it was at start, unless proftop did, or another job has it. */
 static void restore_tty(const struct guard *g)
 {
 	struct pollfd out = { .fd = g->tty, .events = POLLOUT };
@@ -64,8 +64,8 @@ static void restore_tty(const struct guard *g)
 		return;
 	if (tcgetpgrp(g->tty) != getpgrp())
 		return;
-	/* What a stalled terminal has not taken yet nobody will miss; waiting for it could be for
-	 * ever. */
+	/* Discard the output that a stalled terminal did not accept: waiting for it may never end.
+	 */
 	if (poll(&out, 1, 0) != 1)
 		tcflush(g->tty, TCOFLUSH);
 	if (poll(&out, 1, 100) == 1) {
@@ -75,7 +75,7 @@ static void restore_tty(const struct guard *g)
 	tcsetattr(g->tty, TCSANOW, &g->before);
 }
 
-/* Proftop is no more: restore, tell, leave as it did. */
+/* Proftop has ended: restore the terminal, report a signal, and exit as it did. */
 static void __attribute__((noreturn)) finish(const struct guard *g, int status)
 {
 	char line[160];
@@ -100,8 +100,8 @@ static void __attribute__((noreturn)) finish(const struct guard *g, int status)
 }
 
 /*
- * Stop as proftop has. By SIGTSTP: without a shell that could continue us the
- * kernel ignores it. The SIGCONT that ends this is passed on by the loop.
+ * Stop as proftop did. By SIGTSTP: the kernel ignores it if no shell could
+ * continue us. The loop passes on the SIGCONT that ends this.
  */
 static void stop_too(void)
 {
@@ -114,7 +114,7 @@ static void stop_too(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Follow proftop when it stops or dies. */
+/* Stop or end as proftop does. */
 static void look_at_child(struct guard *g)
 {
 	int status;
@@ -122,13 +122,13 @@ static void look_at_child(struct guard *g)
 	while (waitpid(g->child, &status, WNOHANG | WUNTRACED) == g->child) {
 		if (!WIFSTOPPED(status))
 			finish(g, status);
-		/* The shell waits for us, not for it: only when both stand still the job does. */
+		/* The shell waits for this process: the job is stopped when both are. */
 		restore_tty(g);
 		stop_too();
 	}
 }
 
-/* The next signal; -1 (EAGAIN) when patience ends. */
+/* Wait for a signal; -1 (EAGAIN) on timeout. */
 static int next_signal(const struct guard *g, const sigset_t *all, siginfo_t *info)
 {
 	const struct timespec leave = { .tv_sec = LEAVE_SECONDS },
@@ -158,7 +158,7 @@ static void __attribute__((noreturn)) wait_for_child(struct guard *g, const sigs
 		case SIGTERM:
 		case SIGHUP:
 			kill(g->child, sig);
-			/* One that is stopped cannot leave. */
+			/* A stopped process cannot end: continue it. */
 			kill(g->child, SIGCONT);
 			g->leaving = true;
 			break;
@@ -172,7 +172,7 @@ static void __attribute__((noreturn)) wait_for_child(struct guard *g, const sigs
 		case SIGCONT:
 			kill(g->child, sig);
 			break;
-		default: /* the terminal's INT, QUIT, WINCH reach proftop without us */
+		default: /* proftop gets the terminal's INT, QUIT and WINCH itself */
 			break;
 		}
 	}
@@ -205,7 +205,7 @@ int guard_start(void)
 		close(g.tty);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	/* It may have died before it could be noticed. */
+	/* It may have ended before SIGCHLD was blocked. */
 	if (getppid() != guard)
 		raise(SIGTERM);
 	return 0;
@@ -216,7 +216,7 @@ void guard_end(int code)
 	const union sigval value = { .sival_int = code };
 	int sig = 0;
 
-	/* Only guard_start() asks for that. */
+	/* Sent by guard_start() only. */
 	if (!prctl(PR_GET_PDEATHSIG, &sig) && sig == SIGTERM)
 		sigqueue(getppid(), SIGUSR1, value);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The guard: a small parent that puts the terminal right whatever kills
+ * The guard: a small parent that restores the terminal after any death of
  * proftop, SIGKILL included. It has no thread, no curses and no profile.
  */
 #ifndef UI_GUARD_H
@@ -8,16 +8,17 @@
 
 /*
  * Fork. The child returns 0 and goes on as proftop; it gets SIGTERM when the
- * guard dies. The parent never returns: it passes signals and job control
- * on, waits, and exits as the child did (128 + n after signal n, told on
- * stderr, with the terminal restored). -errno when there is no fork: go on
- * unguarded. Call before any thread exists and before anything is printed.
+ * guard dies. The parent does not return: it passes on signals and job
+ * control, waits, and exits as the child did (128 + n after signal n,
+ * reported on stderr, with the terminal restored). Return -errno if fork
+ * fails: proftop then runs unguarded. Call it before any thread exists and
+ * before anything is printed.
  */
 int guard_start(void);
 /*
- * The child's last words: it ends with @code. A thread of it that hangs in
- * the kernel (a file system that does not answer) keeps even a killed process
- * from ending: then the guard waits no longer than half a second.
+ * Report to the guard that proftop ends with @code. A thread that hangs in
+ * the kernel (a dead file system) keeps even a killed process from ending:
+ * the guard then waits for half a second at most.
  */
 void guard_end(int code);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keys and the mouse: where they go. The main thread.
+ * Keys and the mouse: which part of the screen gets them. The main thread.
  */
 #include "ui/input.h"
 
@@ -12,10 +12,10 @@
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 
-#define CLICK_NS   400000000ull /* two presses within: a double click */
+#define CLICK_NS   400000000ull /* between two presses of a double click */
 #define WHEEL_ROWS 3
 
-/* The topmost thing that was drawn there. */
+/* Find the topmost zone at a cell. */
 static const struct zone *zone_at(const struct ui_state *st, const struct key *key)
 {
 	for (uint32_t i = st->nr_zones; i-- > 0;) {
@@ -66,7 +66,7 @@ static void wheel(struct ui_state *st, const struct key *key, const struct zone 
 		input_key(st, &arrow);
 }
 
-/* Let go elsewhere than pressed: what is below was dragged. */
+/* Handle a release: at another cell than the press, the view was dragged. */
 static void release(struct ui_state *st, const struct key *key, bool over)
 {
 	const struct view *v = view_of(st->view);
@@ -108,7 +108,7 @@ static void mouse(struct ui_state *st, const struct key *key)
 		click_row(st, key, z);
 }
 
-/* Another view, the way back and the way out are not about rows. */
+/* Does the action concern rows? Changing the view, going back and quitting do not. */
 static bool is_about_rows(enum action action)
 {
 	return action != ACT_QUIT && action != ACT_BACK && action != ACT_HELP &&
@@ -133,9 +133,9 @@ void input_key(struct ui_state *st, const struct key *key)
 		mouse(st, key);
 		return;
 	}
-	/* What was said of the key before. */
+	/* Clear the message of the key before. */
 	st->message[0] = '\0';
-	/* These mean the same everywhere. */
+	/* Actions that are the same in all contexts. */
 	if (action == ACT_QUIT || action == ACT_REDRAW || action == ACT_SUSPEND)
 		actions_do(st, action, key->code);
 	else if (context == CTX_PICKER)

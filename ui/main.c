@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * proftop: arguments in, screen or batch out. The only file that exits or
- * prints errors; everything else tells main what is wrong in a sentence.
+ * proftop: from arguments to screen or batch. The only file that exits or
+ * prints errors; other functions return errors as sentences.
  *
- * Order matters: the descriptors 0-2 before anything can be opened, the guard
- * before any thread, and the signals blocked before sampler_new(), for
- * libraries start threads of their own in it that must never take one.
+ * Order matters: descriptors 0-2 before any file is opened, the guard before
+ * any thread, and signals blocked before sampler_new(), as libraries start
+ * threads in it that must not receive one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #define HEAPS	   2
 #define HEAP_PIECE (128 << 10)
 
-/* Say it, line by line: the sentence may hold foreign text, which must not reach the terminal. */
+/* Print an error line by line, cleaned: it may contain foreign text. */
 static void complain(const struct err *e)
 {
 	const char *line = e->text, *before = "proftop: ";
@@ -49,8 +49,8 @@ static void complain(const struct err *e)
 }
 
 /*
- * Without 0-2 open, the next file opened would become "standard output" and
- * be written to. Returns which were closed, as bits.
+ * Open 0-2 if they are closed, or the next file opened would become "standard
+ * output". Return the closed ones as bits.
  */
 static unsigned int open_standard_fds(void)
 {
@@ -67,9 +67,9 @@ static unsigned int open_standard_fds(void)
 }
 
 /*
- * A heap for every few of our threads instead of one each, in which all that was
- * freed would stay; what is large is fresh from the kernel, and goes back to it.
- * Nothing is allocated per sample, so nobody waits for a heap.
+ * Use few heaps instead of one per thread, each of which would keep freed
+ * memory; large blocks are mapped separately and returned. No sample
+ * allocates memory, so no thread waits for a heap.
  */
 static void set_up_heap(void)
 {
@@ -80,7 +80,7 @@ static void set_up_heap(void)
 #endif
 }
 
-/* Lists and help: on standard output, and told if they cannot be written. */
+/* Finish output on standard output. Return an error if it could not be written. */
 static int print_list(const struct options *o, struct err *e)
 {
 	int code = EXIT_DONE;
@@ -132,7 +132,7 @@ static int exit_of(int code)
 	}
 }
 
-/* A command that cannot be run is a target that is not there. */
+/* A command that cannot be run counts as a missing target. */
 static int exit_of_start(const struct options *o, int code)
 {
 	if (o->config.command && (code == -ENOENT || code == -EACCES || code == -ENOEXEC))
@@ -140,13 +140,13 @@ static int exit_of_start(const struct options *o, int code)
 	return exit_of(code);
 }
 
-/* What both runs return: 0, a signal, -errno. */
+/* Convert the result of a run (0, a signal, -errno) to an exit code. */
 static int exit_of_run(int code)
 {
 	return code > 0 ? EXIT_SIGNAL + code : code < 0 ? exit_of(code) : EXIT_DONE;
 }
 
-/* In the child that becomes a command: what we block is no business of its. */
+/* In the child that becomes the command: unblock our signals. */
 static void unblock_signals(void)
 {
 	sigset_t none;
@@ -155,7 +155,7 @@ static void unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The samples of a recording, one by one: ended by ^C as any filter is. */
+/* Print the samples of a recording; ^C ends it as any filter. */
 static int run_script(const struct options *o, struct err *e)
 {
 	struct sampler *s;
@@ -170,8 +170,7 @@ static int run_script(const struct options *o, struct err *e)
 	return code;
 }
 
-/* Complete the recording, if there is one, and tell what is in it. @code: what the run ended with.
- */
+/* Complete the recording, if any, and report its size. @code: the result of the run. */
 static int end_recording(const struct options *o, struct sampler *s, int code, struct err *e)
 {
 	struct sampler_recorded r;
@@ -219,8 +218,8 @@ static int run_batch(const struct options *o, struct err *e)
 }
 
 /*
- * When the guard is killed the shell takes the terminal back before we have
- * put it right; then the kernel lets only those do so who block this signal.
+ * If the guard is killed, the shell takes the terminal back before it is
+ * restored; the kernel then requires SIGTTOU to be blocked.
  */
 static void block_background_stop(void)
 {
@@ -251,7 +250,7 @@ static void configure(struct ui_config *config, const struct options *o)
 		config->host = "";
 }
 
-/* What was kept, where the command line says nothing; for the live screen alone. */
+/* Apply the saved settings where no option is given; for the live screen only. */
 static int take_settings(struct ui_config *config, struct settings *set, struct options *o,
 			 struct err *e)
 {
@@ -266,7 +265,7 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 	code = settings_load(set, e);
 	if (code == -EINVAL)
 		return code;
-	/* Not to be read: said, and left out. */
+	/* Unreadable: report and ignore it. */
 	if (code) {
 		complain(e);
 		snprintf(o->remark, sizeof(o->remark), "settings ignored: %.200s", e->text);
@@ -290,7 +289,7 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 	return 0;
 }
 
-/* What the screen would begin with: the options over the user's settings over the system's. */
+/* Print the settings in effect: options over the user's settings over the system's. */
 static int print_config(struct options *o, struct err *e)
 {
 	struct ui_config config;
@@ -318,7 +317,7 @@ static unsigned int size_of(unsigned int given, const char *variable, unsigned i
 	return text && !number_u64(text, strlen(text), 1, CANVAS_MAX, &n) ? (unsigned int)n : usual;
 }
 
-/* Keys from the command line, the screen on standard output. */
+/* Run --script. */
 static int run_keys(const struct options *o, struct err *e)
 {
 	const struct script_config script = {
@@ -367,7 +366,7 @@ static int run_screen(struct options *o, struct err *e)
 		return EXIT_FAILED;
 	sampled = o->config;
 	config.users = users = users_load(NULL);
-	/* Its output would be drawn over the screen. */
+	/* The command's output would be drawn over the screen. */
 	sampled.command_quiet = true;
 	guard_start();
 	app_block_signals();
@@ -386,7 +385,7 @@ static int run_screen(struct options *o, struct err *e)
 	return code;
 }
 
-/* Decide between screen and batch; what a screen needs is told here. */
+/* Decide between screen and batch; report if the screen is impossible. */
 static int run(struct options *o, unsigned int closed, struct err *e)
 {
 	int code;
@@ -429,7 +428,7 @@ int main(int argc, char **argv)
 	int code;
 
 	set_up_heap();
-	/* Only what characters are: numbers stay those of the C locale. */
+	/* LC_CTYPE only: numbers stay in the C locale. */
 	setlocale(LC_CTYPE, "");
 	options_limits(&limits);
 	code = options_parse(&o, argc, argv, &limits, &e);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The state from its start to its end, and the profiles that come in between.
- * The main thread.
+ * Start and end of the state, and the profiles it takes in. The main thread.
  */
 
 #include "ui/model.h"
@@ -20,7 +19,7 @@
 #include "ui/view/view_annotate.h"
 
 #define ALARM_NS (5 * 1000000000ull)
-/* A request without an answer for so long was refused. */
+/* A request without an answer after this time was refused. */
 #define ASKED_NS (2 * 1000000000ull)
 
 void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config, bool ascii)
@@ -81,7 +80,7 @@ void model_fini(struct ui_state *st)
 	free(st->annotate.arrows);
 }
 
-/* Remember the trouble of each CPU for a while. */
+/* Record lost and throttled samples of each CPU; they are shown for some seconds. */
 static void note_alarms(struct ui_state *st, const struct profile *p)
 {
 	if (st->nr_alarms != p->nr_cpus) {
@@ -134,7 +133,7 @@ void model_take(struct ui_state *st, struct profile *p)
 		if (want == st->asked_hz || st->now_ns - st->asked_ns > ASKED_NS)
 			st->asked_hz = 0;
 	}
-	/* The others are made anew when they are shown. */
+	/* Other views are rebuilt when they are shown. */
 	if (!st->frozen || view_shown(st)->newest)
 		table_rebuild(st, st->view);
 	view_annotate_arrived(st);

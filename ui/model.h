@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state of the screen from its start to its end, and the profiles that it
- * takes in. The main thread.
+ * Start and end of the state, and the profiles it takes in. The main thread.
  */
 #ifndef UI_MODEL_H
 #define UI_MODEL_H

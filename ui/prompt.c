@@ -40,7 +40,7 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 	}
 }
 
-/* What can be typed into an empty line. */
+/* Return a hint for an empty line. */
 static struct safe_text hint_of(const struct prompt *p)
 {
 	if (p->kind == PROMPT_FILTER)

@@ -11,7 +11,7 @@
 #include "ui/command_table.h"
 #include "ui/view/table.h"
 
-/* Search and filter follow what is typed. */
+/* Apply the typed search or filter. */
 static void follow_typing(struct ui_state *st, const char *text)
 {
 	struct prompt *p = &st->prompt;
@@ -27,7 +27,7 @@ static void follow_typing(struct ui_state *st, const char *text)
 	}
 }
 
-/* Closed first: a command may draw the screen, or open another prompt. */
+/* Close the prompt first: a command may draw the screen, or open another prompt. */
 static void accept_command(struct ui_state *st)
 {
 	char text[MATCH_MAX];
@@ -59,7 +59,7 @@ static void accept(struct ui_state *st)
 		command_find("limit")->run(st, st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size &&
 		 st->prompt.before[0]) {
-		/* Enter on nothing: once more, as in less. */
+		/* Enter on an empty line repeats the search, as in less. */
 		match_set(&list->search, st->prompt.before);
 		st->prompt.missed = !table_search(st, list->cursor + 1, false);
 	}

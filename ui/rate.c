@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The sampling frequency: asked for here, told by later profiles. The main
+ * The sampling rate: requested here, reported by later profiles. The main
  * thread.
  */
 #include "ui/rate.h"
 
-/* Primes, out of step with the timers of 100, 250 and 1000 Hz. */
+/* Primes: not in step with timers of 100, 250 and 1000 Hz. */
 static const double ladder[] = { 49, 97, 199, 397, 997, 1997, 3997, 9973 };
 
 size_t rate_ladder(const double **out)

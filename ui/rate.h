@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sampling frequency of the shown event: steps and wishes. The main thread.
+ * The sampling rate of the shown event. The main thread.
  */
 #ifndef UI_RATE_H
 #define UI_RATE_H
 
 #include "ui/state/state.h"
 
-/* The frequencies that [ and ] step through; returns how many. */
+/* Return the rates that [ and ] step through, and their number. */
 size_t rate_ladder(const double **ladder);
-/* Ask for another one. */
+/* Request another rate. */
 void rate_set(struct ui_state *st, double hz);
-/* One step up or down, within what the kernel allows. */
+/* Request the next rate up or down, within the limit of the kernel. */
 void rate_step(struct ui_state *st, bool up);
 
 #endif

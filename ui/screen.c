@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The whole screen: header, list, status, key bar, and what lies over them.
+ * The whole screen: header, rows, status line, key bar, prompt and picker.
  * The main thread.
  */
 #include "ui/screen.h"
@@ -22,7 +22,8 @@ static bool has_message(const struct ui_state *st)
 	return st->message[0] && st->now_ns < st->message_until_ns;
 }
 
-/* "row 2 of 1 231, 17 205 samples" at the right, shorter if @brief; returns where it begins. */
+/* Draw "row 2 of 1 231, 17 205 samples" at the right, shorter if @brief. Return its first column.
+ */
 static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigned int row,
 				  bool brief)
 {
@@ -45,7 +46,7 @@ static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigne
 	return c->cols - 1 - text.width;
 }
 
-/* The first clause. */
+/* Return the length of the first clause. */
 static int clause(const char *text)
 {
 	const char *colon = strstr(text, ": "), *semi = strstr(text, "; ");
@@ -54,7 +55,7 @@ static int clause(const char *text)
 	return (int)(end ? (size_t)(end - text) : strlen(text));
 }
 
-/* What is wrong now, and the key that helps; "": nothing is. */
+/* Write the worst notice and the key that fixes it; "": none. */
 static void notice_text(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct profile_notice *n = ui_state_worst(st);
@@ -67,7 +68,7 @@ static void notice_text(const struct ui_state *st, char *buf, size_t size)
 			    n->fix);
 }
 
-/* What lies below the last line of the list. */
+/* Draw how many rows are below the last line, and how many are hidden. */
 static void draw_more(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int cols)
 {
 	const struct list *list = ui_state_list(st);
@@ -96,8 +97,8 @@ static void draw_message(const struct ui_state *st, struct canvas *c, unsigned i
 	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, text, (struct style){ role, 0 });
 }
 
-/* What was said, else what is wrong, else what lies below; where it is long, beside a short
- * position. */
+/* Draw the status line: the message, else the worst notice, else the rows below; the position is
+ * short beside a long text. */
 static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	char said[512], buf[sizeof(said)];
@@ -130,7 +131,7 @@ static uint32_t bar_order(uint32_t code)
 	return code == K_F(10) ? 100 : code > K_F0 ? code - K_F0 : 50;
 }
 
-/* What the bar calls it; "": nothing. A view may have its own word. */
+/* Return the label of a key; "": none. The view's label takes precedence. */
 static const char *bar_label(const struct ui_state *st, const struct key_binding *b)
 {
 	const struct view_label *own = view_of(st->view)->labels;
@@ -143,7 +144,7 @@ static const char *bar_label(const struct ui_state *st, const struct key_binding
 	return b->label;
 }
 
-/* Keys of the bar, in the order of their F numbers; the first and the last stay longest. */
+/* List the keys of the bar by F number. */
 static unsigned int bar_items(const struct ui_state *st, struct bar_item *items, unsigned int max)
 {
 	enum key_context context = view_context(st);
@@ -173,7 +174,7 @@ static unsigned int bar_width(const struct bar_item *item)
 	return (unsigned int)(strlen(keys_name(name, item->code)) + strlen(item->label)) + 1;
 }
 
-/* Which key of the bar to do without next: what is used least; UINT_MAX: all of those are gone. */
+/* Find the key of the bar to drop next, the least used first; UINT_MAX: none. */
 static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
 {
 	static const enum action leave[] = {
@@ -189,7 +190,7 @@ static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
 	return UINT_MAX;
 }
 
-/* Help and Quit always; of the others as many as fit. */
+/* Drop keys until the bar fits; Help and Quit stay. */
 static unsigned int bar_fit(struct bar_item *items, unsigned int nr, unsigned int cols)
 {
 	unsigned int width = 0;
@@ -264,7 +265,7 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 	if (c->rows >= 10)
 		bottom--;
 	table_draw(st, c, top, bottom > top ? bottom - top : 0);
-	/* After the list: only then is it known what is below. */
+	/* After the table, which sets the number of rows below. */
 	if (c->rows >= 10)
 		draw_status(st, c, bottom);
 	if (st->dialog.ops)

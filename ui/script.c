@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keys in, screen out, no terminal between. The main thread.
+ * --script: keys in, screen out, without a terminal. The main thread.
  *
- * The screen is drawn after each key, as the loop does it: what a page is,
- * and where the mouse means what, is only known once it was drawn.
+ * The screen is drawn after each key, as in the loop: page size and mouse
+ * zones are set by drawing.
  */
 #include "ui/script.h"
 
@@ -20,7 +20,7 @@
 #include "ui/screen.h"
 #include "ui/text/number.h"
 
-/* The first profile of a long recording takes its time; a tick is at most a minute. */
+/* A long recording takes minutes to its first profile; a tick is at most a minute. */
 #define FIRST_MS       600000
 #define TICK_MS	       65000
 #define NAME_MAX_BYTES 24
@@ -38,7 +38,7 @@ static bool cell_of(const char *text, size_t size, struct key *key)
 	return true;
 }
 
-/* "click 3,10"; false: no mouse, or not there. */
+/* Parse "click 3,10". Return false if it is not a mouse step. */
 static bool mouse_of(const char *text, size_t size, struct key *key)
 {
 	static const struct {
@@ -64,7 +64,7 @@ static bool mouse_of(const char *text, size_t size, struct key *key)
 	return false;
 }
 
-/* What stands between < and >; false: nothing that we know. */
+/* Parse the text between < and >. Return false if it is unknown. */
 static bool step_of(const char *text, size_t size, struct script_step *step)
 {
 	if (size == 4 && !strncmp(text, "tick", 4)) {
@@ -108,7 +108,7 @@ struct script_step script_next(const char **at)
 	return step;
 }
 
-/* Take the profile that comes within @ms; false: none did. */
+/* Take the next profile. Return false if none arrived within @ms. */
 static bool wait_profile(struct ui_state *st, int ms)
 {
 	struct pollfd fd = { .fd = sampler_fd(st->sampler), .events = POLLIN };

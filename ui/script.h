@@ -26,7 +26,7 @@ struct script_step {
 	unsigned int rows, cols; /* SCRIPT_SIZE */
 };
 
-/* The next step; *@at moves on. Any bytes: what is not UTF-8 is skipped. Pure. */
+/* Return the next step and advance *@at. Bytes that are not UTF-8 are skipped. Pure. */
 struct script_step script_next(const char **at);
 
 struct script_config {
@@ -35,8 +35,8 @@ struct script_config {
 };
 
 /*
- * Wait for the first profile, press the keys, print the screen unless they
- * quit. 0, or -errno with a sentence. The main thread.
+ * Wait for the first profile, press the keys, and print the screen unless
+ * they quit. Return 0, or -errno with a sentence. The main thread.
  */
 int script_run(struct sampler *s, const struct ui_config *app, const struct script_config *config,
 	       FILE *out, struct err *e);

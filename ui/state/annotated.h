@@ -10,10 +10,10 @@
 
 #include "ui/state/view_id.h"
 
-/* What the view of one function shows of it. */
+/* The mode of the annotate view. */
 enum annotate_mode { ANNOTATE_BOTH, ANNOTATE_SOURCE, ANNOTATE_ASSEMBLY, ANNOTATE_NR_MODES };
 
-/* A function that was left by following a call. */
+/* A caller to go back to. */
 struct annotate_level {
 	uint32_t function;
 	uint64_t selected;

@@ -21,7 +21,7 @@ void line_set(struct line *l, const char *text)
 	l->size = l->at = t.size;
 }
 
-/* Bytes of the code point before or after @at. */
+/* Return the bytes of the code point before or after the cursor. */
 static size_t before(const struct line *l)
 {
 	size_t n = 0;
@@ -57,7 +57,7 @@ static bool insert(struct line *l, uint32_t code)
 	if (n <= 0 || l->size + (size_t)n >= sizeof(l->text))
 		return false;
 	t = text_sanitise(clean, sizeof(clean), bytes, (size_t)n);
-	/* What text.c refuses, a terminal should not be shown either. */
+	/* Refuse bytes that are not clean text. */
 	if (t.size != (size_t)n || memcmp(t.str, bytes, (size_t)n))
 		return false;
 	memmove(l->text + l->at + n, l->text + l->at, l->size - l->at + 1);

@@ -13,7 +13,7 @@
 
 #include "ui/text/match.h"
 
-/* What is known of a row's @delta. */
+/* The meaning of a row's @delta. */
 enum row_change {
 	CHANGE_UNKNOWN,
 	CHANGE_WINDOW, /* against the window before */
@@ -30,7 +30,7 @@ struct row {
 	double self, total;	 /* shares of all weight, 0..1 */
 	double count;		 /* samples */
 	uint32_t task;		 /* index in tasks; UINT32_MAX: none */
-	uint32_t nr;		 /* processes of a function, tasks of a process */
+	uint32_t nr;		 /* number of processes of a function, of tasks of a process */
 	uint32_t top_function;	 /* of a process; UINT32_MAX: none */
 	float delta;		 /* change of self */
 	float other[ROW_EVENTS]; /* self of other events (folds_other()); < 0: not known */
@@ -48,14 +48,14 @@ struct list {
 	double count;	      /* samples that 100 % stands for */
 	double most;	      /* the largest self share */
 	uint32_t cursor, top; /* rows; @cursor is row @selected while it is there */
-	uint32_t page;	      /* rows that the last draw had room for */
+	uint32_t page;	      /* rows that fit the last drawn screen */
 	uint64_t selected;
 	bool pinned;	  /* moved by hand: stay with @selected */
 	uint8_t sort;	  /* column */
-	uint32_t columns; /* bit n: column n is shown; 0: as the width permits */
+	uint32_t columns; /* bit n: column n is shown; 0: automatic */
 	bool inverted;
 	struct match search, filter;
-	char gone[480]; /* what the baseline has and the rows have not; clean */
+	char gone[480]; /* rows of the baseline that disappeared; clean text */
 };
 
 /* Append a row, zeroed. Return NULL if there is no memory for it. */

@@ -26,18 +26,17 @@ struct dialog_ops {
 	const char *title;
 	const char *hint; /* beside the empty input line */
 	const char *foot; /* NULL: none */
-	/* A line above it that changes; NULL: none. */
+	/* Write a line above @foot that changes; NULL: none. */
 	void (*status)(const struct ui_state *st, char *buf, size_t size);
-	/* Keys of its own, while nothing is typed; true: taken. */
+	/* Handle a key while nothing is typed. Return false if it is not for the picker. */
 	bool (*key)(struct ui_state *st, uint32_t code);
 	bool can_add; /* Tab */
-	/* Fill st->dialog.entries anew; called at opening and with each profile. */
+	/* Fill st->dialog.entries; called at opening and with each profile. */
 	void (*fill)(struct ui_state *st);
-	/* Enter on an entry, or on what was typed when nothing matches (entry NULL); true: close.
-	 */
+	/* Use an entry, or (NULL) the typed text if none matches. Return true to close. */
 	bool (*use)(struct ui_state *st, const struct dialog_entry *entry, bool add);
 };
-/* What events that are picked by name count: the event picker's. */
+/* The levels of the next picked event, in the event picker. */
 struct dialog_levels {
 	bool user, kernel;
 	uint8_t precise;
@@ -45,7 +44,7 @@ struct dialog_levels {
 
 struct dialog {
 	const struct dialog_ops *ops; /* NULL: closed */
-	bool typing;		      /* where keys act: from / on they are text */
+	bool typing;		      /* in the menu: keys are text after / */
 	struct dialog_levels levels;
 	struct line line;
 	struct dialog_entry *entries;

@@ -11,7 +11,7 @@
 #include "ui/text/format.h"
 
 #define MESSAGE_NS (6 * 1000000000ull)
-/* A request without an answer for so long was refused. */
+/* A request without an answer after this time was refused. */
 #define ASKED_NS (2 * 1000000000ull)
 
 struct safe_text ui_clean(char *buf, size_t size, const char *text)

@@ -46,20 +46,20 @@ struct ui_state {
 	struct sampler *sampler;
 	const struct ui_config *config;
 	const struct glyphs *glyphs;
-	const struct bindings *bindings; /* keys over those of the table; NULL: none */
+	const struct bindings *bindings; /* keys of the settings; NULL: none */
 	char host[65];
 	uint64_t now_ns;
 
 	struct profile *latest;	  /* the newest; owned */
-	struct profile *shown;	  /* what rows are made of: latest, or kept when frozen; owned */
-	struct profile *baseline; /* what rows are compared with (B); owned; NULL: none */
+	struct profile *shown;	  /* rows are made of it: the latest, or kept while frozen; owned */
+	struct profile *baseline; /* compared with (B); owned; NULL: none */
 	bool frozen;
 
 	enum view_id view;
 	enum view_id help_from, drill_from;
 	struct list lists[VIEW_NR];
 	struct scope scope; /* which samples are shown */
-	double asked_hz;    /* wanted since asked_ns, until a profile tells */
+	double asked_hz;    /* requested at asked_ns, until a profile confirms it */
 	uint64_t asked_ns;
 	uint64_t tick_ns;
 	bool full_names, follow, hide_header;
@@ -82,7 +82,7 @@ struct ui_state {
 	uint64_t click_ns; /* of the last press on a row, and where */
 	uint16_t click_row;
 	struct {
-		bool on; /* the button is held, and was pressed on a row */
+		bool on; /* the button was pressed on a row, and is held */
 		uint16_t row, col;
 	} press;
 
@@ -93,13 +93,13 @@ struct ui_state {
 	bool process_tree;	   /* processes below their parents (t) */
 	bool fold_threads;	   /* "worker-1", "worker-2" are one: "worker-*" */
 	struct folds *folds;	   /* a cache that const readers fill; NULL: no memory */
-	struct file_worker *files; /* borrowed: writes files; NULL: the main thread does */
-	struct folding *folding;   /* borrowed: the thread that folds; NULL: this one does */
+	struct file_worker *files; /* borrowed; NULL: the main thread writes files */
+	struct folding *folding;   /* borrowed; NULL: the main thread folds */
 
 	char copy[TEXT_MAX + 4]; /* for the clipboard; "": nothing */
-	int theme;		 /* enum theme: the terminal follows */
+	int theme;		 /* enum theme, for the terminal */
 	bool mouse;		 /* the same */
-	/* To the loop. */
+	/* Requests to the loop. */
 	struct {
 		char path[TEXT_MAX]; /* for the editor; "": nothing */
 		uint32_t line;
@@ -107,12 +107,12 @@ struct ui_state {
 	bool quit, suspend, redraw;
 };
 
-/* One line at the bottom for some seconds; cleaned. */
+/* Show a message at the bottom for some seconds; it is cleaned. */
 void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Index of the shown event in @p. */
+/* Return the index of the shown event in @p. */
 uint32_t ui_state_event(const struct ui_state *st, const struct profile *p);
-/* The rate wanted now, as far as it is known here. */
+/* Return the rate wanted now: requested, or of the newest profile. */
 double ui_state_want_hz(const struct ui_state *st);
 /* Index in @p of the process drilled into; UINT32_MAX: none, or it has no samples. */
 uint32_t ui_state_process(const struct ui_state *st, const struct profile *p);
@@ -132,9 +132,9 @@ const struct profile_notice *ui_state_notice(const struct ui_state *st, const ch
 /* Show an error of several lines as one: what failed; why; what to do. */
 void ui_state_say_error(struct ui_state *st, const struct err *e);
 
-/* Text that is clean already (the sampler's, or cleaned by us), with its width. */
+/* Clean a text into @buf. Return it with its width. */
 struct safe_text ui_clean(char *buf, size_t size, const char *text);
-/* A function's name as rows show it: short, unless names are wanted in full (V). */
+/* Return a function's name for rows: short, unless full names are on (V). */
 struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX],
 			 struct safe_text name);
 

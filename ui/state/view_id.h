@@ -13,7 +13,7 @@ enum view_id {
 	VIEW_CPUS,
 	VIEW_MODULES,
 	VIEW_MESSAGES,
-	VIEW_HELP, /* the views up to here have tabs */
+	VIEW_HELP, /* views before this one have tabs */
 	VIEW_CALLERS,
 	VIEW_ANNOTATE,
 	VIEW_NR,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What keys do in the view of one function. The main thread.
+ * Keys in the annotate view. The main thread.
  */
 #include "ui/view/view_annotate.h"
 
@@ -13,7 +13,7 @@
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 
-/* Show another function in the same place; the cursor goes to its hottest row. */
+/* Show another function; the cursor goes to its hottest row. */
 static void show(struct ui_state *st, uint32_t function, const char *name)
 {
 	struct list *list = &st->lists[VIEW_ANNOTATE];
@@ -41,7 +41,7 @@ void view_annotate_open(struct ui_state *st, uint32_t function, const char *name
 	show(st, function, name);
 }
 
-/* Into the function that is called; this one is where Esc leads back to. */
+/* Enter the called function; Esc leads back. */
 static void enter(struct ui_state *st, uint32_t function, const char *name)
 {
 	const struct list *list = &st->lists[VIEW_ANNOTATE];
@@ -82,7 +82,7 @@ void view_annotate_left(struct ui_state *st)
 	st->annotate.function = UINT32_MAX;
 }
 
-/* Put the cursor on the instruction @index, if it is among the rows. */
+/* Move the cursor to instruction @index. Return false if it is hidden. */
 static bool go_to(struct ui_state *st, uint32_t index)
 {
 	struct list *list = &st->lists[VIEW_ANNOTATE];
@@ -96,7 +96,7 @@ static bool go_to(struct ui_state *st, uint32_t index)
 	return false;
 }
 
-/* From a line of source to the hottest of its instructions. */
+/* Move from a source line to its hottest instruction. */
 static void open_line(struct ui_state *st, const struct row *row)
 {
 	const struct listing *l = annotate_listing(st);
@@ -150,13 +150,13 @@ void view_annotate_follow(struct ui_state *st)
 	}
 }
 
-/* Is @a to be met before @b when going from hot to cold? */
+/* Is @a hotter than @b? Ties are ordered by id. */
 static bool hotter(const struct row *a, const struct row *b)
 {
 	return a->self > b->self || (a->self == b->self && a->id < b->id);
 }
 
-/* From hot to cold, from where the cursor is; at the end, the hottest again. */
+/* Start at the cursor; after the coldest row, the hottest again. */
 void view_annotate_hottest(struct ui_state *st, bool back)
 {
 	struct list *list = &st->lists[VIEW_ANNOTATE];
@@ -202,7 +202,7 @@ void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
 					  : "no line information");
 		return;
 	}
-	/* The cursor stays with what it is about. */
+	/* Keep the cursor on its line or instruction. */
 	if (known && mode == ANNOTATE_SOURCE)
 		list->selected = (uint64_t)ANNOTATE_LINE << ANNOTATE_SHIFT | (uint64_t)file << 32 |
 				 line;

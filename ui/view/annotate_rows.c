@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The rows of an annotated function: instructions, lines of its source among
- * them, what is in between. The main thread; reads the state.
+ * The rows of an annotated function: instructions and source lines. The main
+ * thread; reads the state.
  */
 #include "ui/view/view_annotate.h"
 
@@ -22,12 +22,12 @@ static struct row *add_row(struct list *list, enum annotate_kind kind, uint64_t 
 		return NULL;
 	row->id = (uint64_t)kind << ANNOTATE_SHIFT | low;
 	row->index = index;
-	/* The limit is of all samples: it has nothing to say in here. */
+	/* The limit concerns shares of all samples, not those of one function. */
 	row->total = 1;
 	return row;
 }
 
-/* Whose samples count: those of the process or thread that is looked at, as in the other views. */
+/* Count samples of the process or thread drilled into, as in other views. */
 struct seen {
 	bool all;
 	uint32_t *tasks; /* ids, in order; owned */
@@ -68,7 +68,7 @@ static bool counts(const struct seen *seen, const struct profile_point *pt, uint
 						  sizeof(*seen->tasks), by_task)));
 }
 
-/* The samples of the shown event, as if instructions were rows; @nr of them. */
+/* Sum the samples of the shown event by instruction; @nr of them. */
 static double add_points(const struct profile_annotate *a, const struct seen *seen, uint32_t event,
 			 struct row *insns, struct list *list)
 {
@@ -93,7 +93,7 @@ static double add_points(const struct profile_annotate *a, const struct seen *se
 	return all;
 }
 
-/* Instructions, and above them their source where it is another line than before. */
+/* Add the instructions, each below its source line if that changes. */
 static int add_insns(const struct ui_state *st, const struct listing *l, const struct row *insns,
 		     struct list *list)
 {
@@ -127,7 +127,7 @@ static int by_id(const void *pa, const void *pb)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* A line of source, with the lines without code between it and the one before. */
+/* Add a source line, and the lines without code before it. */
 static int add_line(const struct ui_state *st, const struct listing *l, const struct row *line,
 		    struct list *list)
 {
@@ -158,7 +158,7 @@ static int add_line(const struct ui_state *st, const struct listing *l, const st
 	return 0;
 }
 
-/* Source alone: file by file, what each line has of the samples. */
+/* Add the source lines, file by file. */
 static int add_lines(const struct ui_state *st, const struct listing *l, struct row *insns,
 		     struct list *list)
 {
@@ -181,7 +181,7 @@ static int add_lines(const struct ui_state *st, const struct listing *l, struct 
 	return rc;
 }
 
-/* No code is there, but its samples are: by address. */
+/* Add rows by address: the code is unknown. */
 static int add_bare_points(const struct profile_annotate *a, const struct seen *seen,
 			   uint32_t event, struct list *list)
 {
@@ -193,7 +193,7 @@ static int add_bare_points(const struct profile_annotate *a, const struct seen *
 
 		if (!counts(seen, pt, event))
 			continue;
-		/* Those of several threads at one address lie side by side. */
+		/* Samples of several threads at one address are adjacent. */
 		if (!row || a->points[row->index].vaddr != pt->vaddr)
 			row = add_row(list, ANNOTATE_POINT, pt->vaddr - a->listing->vaddr, i);
 		if (!row)
@@ -208,7 +208,7 @@ static int add_bare_points(const struct profile_annotate *a, const struct seen *
 	return 0;
 }
 
-/* Where the code is known: by instruction or line. */
+/* Add rows by instruction or line: the code is known. */
 static int add_code(const struct ui_state *st, const struct profile_annotate *a,
 		    const struct seen *seen, uint32_t event, struct list *list)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the arrows of jumps lie. The main thread.
+ * Layout of the arrows of jumps. The main thread.
  *
- * The shortest take the lanes next to the instructions. Those longer than any
- * screen, and those without a free lane, have none: a sign at the jump must do.
+ * Short jumps take the lanes next to the instructions. Jumps longer than any
+ * screen, or without a free lane, get a sign instead.
  */
 #include "ui/view/arrows.h"
 
@@ -26,7 +26,7 @@ static int by_length(const void *pa, const void *pb)
 	return (a->from > b->from) - (a->from < b->from);
 }
 
-/* All jumps that can be seen whole; malloc'ed. */
+/* Collect all jumps short enough to be seen whole; malloc'ed. */
 static struct jump *collect(const struct listing *l, uint32_t *nr)
 {
 	struct jump *jumps = calloc(l->nr_insns + 1ULL, sizeof(*jumps));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the arrows of jumps lie beside the instructions of a listing: short
- * ones inside of long ones, none across another. Pure; the main thread.
+ * Layout of the arrows of jumps beside the instructions of a listing: short
+ * ones inside long ones, none crossing another. Pure; the main thread.
  */
 #ifndef UI_VIEW_ARROWS_H
 #define UI_VIEW_ARROWS_H
@@ -25,7 +25,7 @@ struct arrows {
 	uint8_t *lane;		       /* of the jump in an instruction; ARROW_NONE */
 };
 
-/* Lay them out for @l, unless they are those of @l. 0 or -ENOMEM (then there are none). */
+/* Lay out the arrows of @l, unless that is done. Return 0 or -ENOMEM (then there are none). */
 int arrows_update(struct arrows *a, const struct listing *l);
 void arrows_fini(struct arrows *a);
 

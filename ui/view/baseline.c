@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows compared with those of a profile that was kept. The main thread.
+ * Rows compared with those of a kept profile. The main thread.
  */
 #include "ui/view/baseline.h"
 
@@ -12,7 +12,7 @@
 #include "ui/view/folds.h"
 
 #define Z_99	 2.576
-#define GONE_MAX 5 /* more are not told by name */
+#define GONE_MAX 5 /* more are only counted */
 
 bool baseline_differs(double k0, double n0, double k1, double n1)
 {
@@ -80,7 +80,7 @@ static void show_again(struct ui_state *st, const struct baseline_swap *swap)
 	memcpy(st->scope.event_name, swap->event_name, sizeof(swap->event_name));
 }
 
-/* What is gone: rows with names alike are one. */
+/* Rows of the baseline that disappeared, merged by name. */
 struct gone_row {
 	double share;
 	uint32_t nr; /* rows of that name */
@@ -92,7 +92,7 @@ struct gone {
 	uint32_t nr, capacity;
 };
 
-/* The compared share of a row; @all: what its count is of. */
+/* Return the compared share of a row; @all: all samples. */
 static double share_of(const struct view *v, const struct row *row, double all)
 {
 	if (v->compared == COMPARED_COUNT)
@@ -123,7 +123,7 @@ static int by_name(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-/* The heaviest first; equal ones in one order. */
+/* Compare by weight, then by name. */
 static int by_share(const void *pa, const void *pb)
 {
 	const struct gone_row *a = pa, *b = pb;
@@ -165,7 +165,7 @@ static void report_gone(struct gone *gone, struct list *list)
 	}
 	if (gone->nr > GONE_MAX)
 		snprintf(text + n, sizeof(text) - n, ", and %u more", gone->nr - GONE_MAX);
-	/* A name that was cut may have lost half a character. */
+	/* A cut name may end within a character: clean it. */
 	if (gone->nr)
 		ui_clean(list->gone, sizeof(list->gone), text);
 }
@@ -186,7 +186,7 @@ static int by_row_id(const void *pa, const void *pb)
 	return (a > b) - (a < b);
 }
 
-/* Rows against rows, which the view makes of both profiles. */
+/* Compare rows with rows: the view builds those of the baseline too. */
 static void compare_rows(const struct ui_state *st, const struct view *v, struct list *list,
 			 struct gone *gone)
 {
@@ -215,7 +215,8 @@ static void compare_rows(const struct ui_state *st, const struct view *v, struct
 	free(old.rows);
 }
 
-/* Is node @n of then gone, its parent not? What is too light for the tree of now may be there. */
+/* Did node @n of the old tree disappear, but not its parent? Nodes lighter than the limit may
+ * exist. */
 static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds_tree *now)
 {
 	const struct fold_tree_node *node = &old->fold.nodes[n];
@@ -231,7 +232,7 @@ static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds
 				now->fold.count);
 }
 
-/* The node, with the process or thread that it is in: there may be more of that name. */
+/* Name a node, with its process or thread if it is in one. */
 static struct safe_text gone_name(const struct ui_state *st, const struct folds_tree *old,
 				  uint32_t n, char *buf, size_t size)
 {
@@ -248,7 +249,7 @@ static struct safe_text gone_name(const struct ui_state *st, const struct folds_
 			   folds_text(st, &nodes[top], first, sizeof(first)).str, name.str);
 }
 
-/* Rows that are nodes: more of them than are in sight are known of both profiles. */
+/* Compare rows that are nodes: by the whole trees of both profiles. */
 static void compare_nodes(const struct ui_state *st, const struct view *v,
 			  const struct folds_tree *now, struct list *list, struct gone *gone)
 {

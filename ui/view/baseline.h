@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What rows are compared with: the profile that was shown when B was pressed,
- * kept whole, so that each view makes its rows of then as it makes those of
- * now, whatever was drilled into or filtered since. The main thread.
+ * The baseline: the profile shown when B was pressed, kept whole. Each view
+ * builds its rows of then as those of now, with the scope of now. The main
+ * thread.
  */
 #ifndef UI_VIEW_BASELINE_H
 #define UI_VIEW_BASELINE_H

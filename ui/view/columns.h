@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which columns a view shows: as many as the width permits, or those that a
- * person picked. The main thread.
+ * The columns a view shows: as many as fit, or those picked. The main thread.
  */
 #ifndef UI_VIEW_COLUMNS_H
 #define UI_VIEW_COLUMNS_H
@@ -10,11 +9,11 @@
 
 #define COLUMNS_NAME_MAX 24
 
-/* The view of column setting @i (0 to CONFIG_COLUMN_VIEWS - 1). */
+/* Return the view of column setting @i (0 to CONFIG_COLUMN_VIEWS - 1). */
 enum view_id columns_view(unsigned int i);
-/* The name of a column in the settings and the picker: "self", "cpu", "command-line". */
+/* Return the name of a column in settings and picker: "self", "cpu", "command-line". */
 const char *columns_name(const struct view_column *column, char buf[static COLUMNS_NAME_MAX]);
-/* "self,total" -> bits, and back; names that are not known are left out. */
+/* Convert "self,total" to bits, and back; unknown names are ignored. */
 uint32_t columns_parse(const struct view *v, const char *text);
 void columns_format(const struct view *v, uint32_t columns, char *out, size_t size);
 /* Return the title above a column, written into @buf if it changes. */

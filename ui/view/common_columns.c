@@ -15,7 +15,7 @@ static int by_double(double a, double b)
 	return (a > b) - (a < b);
 }
 
-/* Equal self: the larger total is the hotter one. */
+/* Of equal self shares, the larger total is the hotter. */
 int common_by_self(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	int d = by_double(a->self, b->self);
@@ -87,7 +87,6 @@ struct safe_text common_change_text(const struct row *row, char buf[static FORMA
 {
 	double pct = (double)row->delta * 100;
 
-	/* Calm where nothing happens. */
 	if (row->change == CHANGE_UNKNOWN || (row->change != CHANGE_NEW && fabs(pct) < 0.05))
 		return TEXT("");
 	if (row->change == CHANGE_NEW)
@@ -115,7 +114,7 @@ void common_change(const struct ui_state *st, const struct row *row, struct canv
 		     common_change_style(row));
 }
 
-/* NULL: the row is about no function. */
+/* Return the row's function; NULL: none. */
 static const struct profile_function *function_of(const struct ui_state *st, const struct row *row)
 {
 	uint32_t fn = view_of(st->view)->function(st, row);

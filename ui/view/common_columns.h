@@ -11,10 +11,10 @@
 int common_by_self(const struct ui_state *st, const struct row *a, const struct row *b);
 int common_by_total(const struct ui_state *st, const struct row *a, const struct row *b);
 int common_by_samples(const struct ui_state *st, const struct row *a, const struct row *b);
-/* What rose most first; what is not known stands between rise and fall. */
+/* Compare by rise; unknown changes are between rise and fall. */
 int common_by_change(const struct ui_state *st, const struct row *a, const struct row *b);
 
-/* The row's total as "12.3%", or plain as "12.3"; the same of any share. */
+/* Draw the row's total as "12.3%", or as "12.3"; or any share. */
 void common_total(const struct ui_state *st, const struct row *row, struct canvas *c,
 		  struct view_field at);
 void common_plain(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -24,23 +24,23 @@ void common_samples(const struct ui_state *st, const struct row *row, struct can
 		    struct view_field at);
 void common_change(const struct ui_state *st, const struct row *row, struct canvas *c,
 		   struct view_field at);
-/* Of the function that the row is about, where there is one. */
+/* Draw a property of the row's function, if it has one. */
 void common_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
 		 struct view_field at);
 void common_module(const struct ui_state *st, const struct row *row, struct canvas *c,
 		   struct view_field at);
 
 /*
- * Weight over the window as percent of one CPU; "-" where that is not known:
- * only events that count time can tell, their weight is nanoseconds of running.
+ * Draw the weight over the window as percent of one CPU; "-" unless the event
+ * counts time, as its weight is nanoseconds.
  */
 struct safe_text common_cpu(const struct ui_state *st, double weight, char buf[static FORMAT_MAX]);
 
-/* A row's change in words, "+1.2!", "new!", "" where nothing happens; and its colour. */
+/* Format a row's change, "+1.2!", "new!", "" if none; and return its colour. */
 struct safe_text common_change_text(const struct row *row, char buf[static FORMAT_MAX]);
 struct style common_change_style(const struct row *row);
 
-/* "Δ", against the baseline: there is no such column without one. */
+/* The column of changes against a baseline; hidden without one. */
 #define COMMON_CHANGE(what)                                                                        \
 	{                                                                                          \
 		.title = { "\u0394", 2, 1 }, .name = "change", .ascii = TEXT("+/-"),               \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the boxes of a flame graph lie. Pure; any thread.
+ * Layout of a flame graph. Pure; any thread.
  *
- * Children start where their parent does; its own weight is the gap that they
- * leave at its right end.
+ * Children start at the left end of their parent; its self weight is the gap
+ * at the right.
  */
 #include "ui/view/flame.h"
 
@@ -15,7 +15,7 @@ struct layout {
 	const struct fold_tree *t;
 	uint32_t zoom;
 	double scale; /* cells for each weight */
-	double left;  /* weight that is out of sight on the left */
+	double left;  /* weight left of the part in sight */
 	unsigned int cols;
 	struct flame_box *boxes;
 	uint32_t nr, capacity;
@@ -43,7 +43,7 @@ static unsigned int col_of(const struct layout *l, double at)
 	return col <= 0 ? 0 : (unsigned int)MIN(col, (double)l->cols);
 }
 
-/* The box of a node that starts at weight @from; cols 0: too narrow, or out of sight. */
+/* Return the box of a node that starts at weight @from; cols 0: too narrow, or out of sight. */
 static struct flame_box box_of(const struct layout *l, uint32_t n, double from)
 {
 	const struct fold_tree_node *node = &l->t->nodes[n];
@@ -53,7 +53,7 @@ static struct flame_box box_of(const struct layout *l, uint32_t n, double from)
 				   (uint16_t)(end - col) };
 }
 
-/* The node after @n and all below it; FOLD_NONE: the zoomed one is done. */
+/* Return the node after the subtree of @n; FOLD_NONE: end of the zoomed node. */
 static uint32_t after(const struct layout *l, uint32_t n)
 {
 	while (n != l->zoom && l->t->nodes[n].next == FOLD_NONE)
@@ -82,7 +82,7 @@ uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part,
 {
 	uint32_t zoom = part->zoom;
 	struct layout l = { .t = t, .zoom = zoom, .cols = cols };
-	double *starts = NULL; /* of each level: where its next node begins */
+	double *starts = NULL; /* by level: start of the next node */
 	uint32_t deepest = 0, n = zoom;
 
 	*boxes = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the boxes of a flame graph lie. Pure; any thread.
+ * Layout of a flame graph. Pure; any thread.
  *
  * Both ends of a box are rounded from the exact sums: no width is off by more
- * than one cell, no two boxes of a level overlap, none leaves its parent.
+ * than one cell, no boxes of a level overlap, no box exceeds its parent.
  */
 #ifndef UI_VIEW_FLAME_H
 #define UI_VIEW_FLAME_H
@@ -16,23 +16,24 @@ struct flame_box {
 	uint16_t col, cols;
 };
 
-/* What is in sight: a part of the node @zoom and of all below it. */
+/* The part in sight: of the node @zoom and all below it. */
 struct flame_part {
 	uint32_t zoom;
 	double left, width; /* of the node's width: 0 and 1 are all of it */
 };
 
 /*
- * The boxes of a part in @cols cells, a parent before its children, from left
- * to right; those under a cell's half are left out, those at the edges cut.
- * Returns their number and an array to free; *@boxes is NULL when memory is out.
+ * Lay out a part in @cols cells: parents before children, left to right;
+ * boxes under half a cell are left out, those at the edges cut. Return their
+ * number and an array to free; *@boxes is NULL if there is no memory.
  */
 uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
 		       struct flame_box **boxes);
-/* Where node @n lies in the node @zoom, above it: 0..1. False: it is not in there. */
+/* Find the extent of node @n within its ancestor @zoom, 0..1. Return false if it is not below it.
+ */
 bool flame_extent(const struct fold_tree *t, uint32_t zoom, uint32_t n, double *from, double *to);
 
-/* What lies at @col of @level; FOLD_NONE: nothing. */
+/* Find the box at @col of @level; FOLD_NONE: none. */
 uint32_t flame_at(const struct flame_box *boxes, uint32_t nr, uint32_t level, unsigned int col);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What keys and the mouse do in the flame graph. The main thread.
+ * Keys and mouse in the flame graph. The main thread.
  */
 #include "ui/view/view_flame.h"
 
@@ -26,7 +26,7 @@ static uint32_t box_with(const struct folds *s, uint32_t node)
 	return FOLD_NONE;
 }
 
-/* The nearest box of the same level to the left or to the right. */
+/* Find the nearest box of the same level at the left or right. */
 static uint32_t beside(const struct folds *s, uint32_t from, bool left)
 {
 	const struct flame_box *at = &s->boxes[from];
@@ -43,7 +43,7 @@ static uint32_t beside(const struct folds *s, uint32_t from, bool left)
 	return best;
 }
 
-/* The widest of the boxes on this one. */
+/* Find the widest child of a box. */
 static uint32_t child_of(const struct ui_state *st, uint32_t from)
 {
 	const struct folds *s = st->folds;
@@ -74,7 +74,7 @@ static void zoom_in(struct ui_state *st, uint32_t i)
 	table_rebuild(st, VIEW_FLAME);
 }
 
-/* Twice as close, or as far, around @at (0..1 of the screen). */
+/* Zoom by two around @at (0..1 of the screen). */
 static void magnify(struct ui_state *st, bool closer, double at)
 {
 	struct folds *s = st->folds;
@@ -90,7 +90,7 @@ static double middle_of(const struct folds *s, uint32_t i)
 	return (s->boxes[i].col + s->boxes[i].cols / 2.0) / MAX(s->cols, 1u);
 }
 
-/* What was below the mouse goes where it went. */
+/* Move the graph with the mouse. */
 void view_flame_drag(struct ui_state *st, int rows, int cols)
 {
 	struct folds *s = st->folds;
@@ -107,7 +107,7 @@ void view_flame_drag(struct ui_state *st, int rows, int cols)
 	table_rebuild(st, VIEW_FLAME);
 }
 
-/* The first or last box of the level, or of the deepest one above it that has any. */
+/* Find the first or last box of the level, or of the deepest level above it. */
 static uint32_t at_edge(const struct folds *s, uint32_t level, bool last)
 {
 	uint32_t best = 0;
@@ -123,7 +123,7 @@ static uint32_t at_edge(const struct folds *s, uint32_t level, bool last)
 	return best;
 }
 
-/* Beside the box; where none is in sight, half a screen on. */
+/* Select the box beside; if none is in sight, scroll by half a screen first. */
 static void go_beside(struct ui_state *st, uint32_t at, bool left)
 {
 	struct folds *s = st->folds;
@@ -156,7 +156,7 @@ static bool zoom_out(struct ui_state *st, uint32_t code)
 	return true;
 }
 
-/* Of the kind of code, of the module, and with a baseline of the change. */
+/* Colour by kind of code, by module or, with a baseline, by change. */
 static void next_colours(struct ui_state *st)
 {
 	struct folds *s = st->folds;
@@ -206,7 +206,7 @@ bool view_flame_act(struct ui_state *st, enum action action, uint32_t code)
 		return true;
 	case ACT_LINE_UP:
 	case ACT_LINE_DOWN:
-		/* Up is where it looks up: to the root, or away from it. */
+		/* Up is up on the screen: towards the root, or away from it. */
 		select_box(st, (action == ACT_LINE_UP) == s->root_below
 				       ? child_of(st, at)
 				       : box_with(s, view_flame_tree(st)
@@ -221,7 +221,7 @@ bool view_flame_act(struct ui_state *st, enum action action, uint32_t code)
 	}
 }
 
-/* A press at a cell of the graph: the box there. */
+/* Select the box at a cell. Return false if there is none. */
 bool view_flame_click(struct ui_state *st, unsigned int row, unsigned int col)
 {
 	struct folds *s = st->folds;
@@ -236,7 +236,7 @@ bool view_flame_click(struct ui_state *st, unsigned int row, unsigned int col)
 	return true;
 }
 
-/* Closer to what is below the pointer, or away from it. */
+/* Zoom around the pointer. */
 void view_flame_wheel(struct ui_state *st, bool up, unsigned int row, unsigned int col)
 {
 	if (st->folds && view_flame_click(st, row, col))

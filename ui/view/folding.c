@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The thread that folds. It runs folding_main(); all else here is called on
- * the main thread.
+ * The folding thread. It runs folding_main(); all other functions run on the
+ * main thread.
  *
- * Invariant: from folding_give() to the end of the job profile and folds are
- * the thread's; the lock hands them over, both ways.
+ * Invariant: from begin() until the job is done, profile and folds belong to
+ * the thread; the lock orders both handovers.
  */
 #include "ui/view/folding.h"
 
@@ -18,19 +18,20 @@
 
 #include "ui/view/folds.h"
 
-#define DISCARDS_MAX 4 /* more are freed by whoever brings them */
+#define DISCARDS_MAX 4 /* more are freed by the caller */
 
 struct folding {
 	pthread_t thread;
 	int fd;		 /* eventfd: a job is done */
-	bool busy, lent; /* main thread: a job is given and not taken; its profile is ours */
+	bool busy, lent; /* main thread: a job is given and not taken; its profile is lent */
 
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* of the members below */
 	pthread_cond_t changed;
 	struct profile *profile;
 	struct folds_of *of;
-	bool waits, done, stop;			    /* the job is not begun; it is done */
-	struct profile *discards[DISCARDS_MAX + 1]; /* the last one is for the job's own */
+	bool waits, done, stop; /* the job is queued; it is done; the thread is to end */
+	struct profile
+		*discards[DISCARDS_MAX + 1]; /* the last one is for the profile being folded */
 	unsigned int nr_discards;
 };
 
@@ -43,7 +44,7 @@ static void fold(struct folding *f)
 	pthread_mutex_unlock(&f->lock);
 	folds_make(p, f->of);
 	pthread_mutex_lock(&f->lock);
-	/* Cannot fail: it was empty. */
+	/* Cannot fail: the counter was 0. */
 	f->done = write(f->fd, &one, sizeof(one)) == sizeof(one);
 }
 
@@ -61,7 +62,7 @@ static void *folding_main(void *arg)
 	struct folding *f = arg;
 
 	prctl(PR_SET_NAME, "folding");
-	/* The screen's thread goes first (ui/app): this one is what it should not wait for. */
+	/* Lower than the main thread (app.c), which must not wait for this one. */
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
 	pthread_mutex_lock(&f->lock);
@@ -183,7 +184,7 @@ void folding_discard(struct folding *f, struct profile *p)
 
 	if (f && p) {
 		pthread_mutex_lock(&f->lock);
-		/* One that is being folded waits for that: the thread frees it then. */
+		/* A profile that is being folded is freed by the thread, after that. */
 		taken = f->nr_discards < DISCARDS_MAX || p == f->profile;
 		if (taken)
 			f->discards[f->nr_discards++] = p;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The thread that folds a profile before it is shown, so that keys do not wait
- * for hundreds of thousands of stacks; and frees those that were shown.
+ * The folding thread: folds a profile before it is shown, so that keys do not
+ * wait for hundreds of thousands of stacks; and frees shown profiles.
  *
- * All calls come from the main thread. One profile is folded at a time: the
+ * All calls are from the main thread. One profile is folded at a time: the
  * next one stays with the sampler meanwhile.
  */
 #ifndef UI_VIEW_FOLDING_H
@@ -14,21 +14,22 @@
 struct folds_of;
 struct folding;
 
-/* Starts the thread. NULL, which all below take: profiles are folded when they are shown. */
+/* Start the thread. Return NULL, valid for all functions below, if it cannot start: profiles are
+ * then folded when they are shown. */
 struct folding *folding_new(void);
-/* Ends it; a profile that it has is freed, @of is left to its owner. */
+/* End the thread, and free the profile that it has unless that is lent; @of stays its owner's. */
 void folding_free(struct folding *f);
-/* Readable when folding_take() has something: for poll(2). -1: never. */
+/* Return a descriptor that is readable when folding_take() has a result; -1: never. */
 int folding_fd(const struct folding *f);
 bool folding_is_busy(const struct folding *f);
-/* Make what is wanted in @of, of @p: both are the thread's until folding_take(). False: no thread.
- */
+/* Make the wanted folds in @of, of @p: both belong to the thread until folding_take(). Return false
+ * if there is no thread, or it is busy. */
 bool folding_give(struct folding *f, struct profile *p, struct folds_of *of);
-/* The same of a profile that is shown meanwhile: it stays the caller's, until it is discarded. */
+/* The same of a profile that is shown meanwhile: @p stays the caller's. */
 bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of);
-/* The profile, with its folds made (@lent: it was lent); NULL: none is ready. */
+/* Take the profile with its folds made (*@lent: it was lent); NULL: none is ready. */
 struct profile *folding_take(struct folding *f, bool *lent);
-/* profile_free(): some ms for a large one. */
+/* Free a profile on the thread: a large one takes some ms. */
 void folding_discard(struct folding *f, struct profile *p);
 
 #endif

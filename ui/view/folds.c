@@ -587,7 +587,7 @@ void folds_compare(const struct ui_state *st, struct row *row)
 				? trend_share(folds_trend(st), (uint32_t)row->id, (uint32_t)window)
 				: -1;
 
-	/* Before two windows have passed there is no whole one to compare with. */
+	/* Two windows must have passed: one to compare with the other. */
 	if (before < 0 || folds_trend(st)->key != folds_key(st, st->shown) ||
 	    st->shown->running_ns < 2 * window * 1000000000u)
 		return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which samples are shown: of which event, process, thread, group of threads
- * and cgroup. The main thread; cheap: tasks are looked at, stacks never.
+ * Filters for the scope that is shown: event, process, thread, group of
+ * threads and cgroup. The main thread; cheap: they depend on tasks, not on
+ * stacks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static bool in_cgroup(const struct ui_state *st, const struct profile_process *p
 		match_finds(m, process->container.str ? process->container : none)) != m->negate;
 }
 
-/* Which tasks count; NULL: all (or there is no memory to leave some out). */
+/* Return by task whether it counts; NULL: all do, or there is no memory. */
 static const uint8_t *tasks_that_count(const struct ui_state *st, const struct profile *p,
 				       struct folds_of *of, bool group)
 {
@@ -109,7 +110,6 @@ uint64_t folds_key(const struct ui_state *st, const struct profile *p)
 	return hash_text(key, st->scope.cgroup.text);
 }
 
-/* The name that a thread shares with others of its process: equal for equal ones. */
 uint64_t folds_group(const struct profile *p, const struct profile_task *task)
 {
 	char buf[FORMAT_MAX * 2];
@@ -127,7 +127,6 @@ int folds_by_group(const void *pa, const void *pb)
 	return (a->task > b->task) - (a->task < b->task);
 }
 
-/* By task, the first of those named alike; NULL: each for itself. */
 const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p,
 			      struct folds_of *of)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The nodes of folded trees: what they are called, where one is, what a
- * person did to it. The main thread, but for what makes ids.
+ * Nodes of folded trees: names, ids, marks. The main thread; folds_number()
+ * on any thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@ struct folds_index {
 	uint32_t mask;
 };
 
-/* What a thread, or the group that it stands for, is known by. */
+/* Return the id of a thread, or of the group that it stands for. */
 static uint32_t task_id(const struct profile *p, const struct folds_tree *t, uint32_t task)
 {
 	return t->config.leaders ? (uint32_t)folds_group(p, &p->tasks[task]) : p->tasks[task].id;
 }
 
-/* Hash of a node's path: of its parent's and its own name. */
+/* Hash a node's path: its parent's hash and the node's identity. */
 static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uint32_t n)
 {
 	const struct fold_tree_node *node = &t->fold.nodes[n];
@@ -97,7 +97,7 @@ void folds_row(const struct folds_tree *t, uint32_t n, struct row *row)
 	row->count = node->count;
 }
 
-/* Where the mark of a node is, or would be. */
+/* Find the slot of a node's mark. */
 static uint32_t mark_at(const struct folds *s, uint32_t id)
 {
 	uint32_t at = id & (FOLDS_MARKS - 1);
@@ -117,7 +117,7 @@ bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark)
 	uint32_t at = mark_at(s, id);
 
 	if (s->marks[at].mark == MARK_NONE) {
-		/* A table that is never full is searched in a few steps. */
+		/* Keep it at most three quarters full: every search ends, after few steps. */
 		if (s->nr_marks >= FOLDS_MARKS / 4 * 3)
 			return false;
 		s->nr_marks++;
@@ -127,7 +127,7 @@ bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark)
 	return true;
 }
 
-/* A thread, with its process where that is not plain: "api/worker-1[815]", "worker-*". */
+/* Name a thread, with its process unless that is evident: "api/worker-1[815]", "worker-*". */
 static struct safe_text task_text(const struct ui_state *st, const struct fold_tree_node *node,
 				  char *buf, size_t size)
 {
@@ -135,7 +135,7 @@ static struct safe_text task_text(const struct ui_state *st, const struct fold_t
 	const struct profile_task *task = &p->tasks[node->task];
 	struct safe_text process = p->processes[node->process].comm;
 	char comm[FORMAT_MAX * 2], number[16] = "";
-	/* Many a thread is called by its process's name, or begins with it: "nginx/worker". */
+	/* Names of threads often begin with that of the process: "nginx/worker". */
 	bool plain = st->scope.drilled || !strncmp(process.str, task->comm.str, process.size);
 
 	if (st->fold_threads)

@@ -31,8 +31,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Bytes of @text that one line of @cols takes: up to a blank, if there is one; not that in "4 999".
- */
+/* Return the bytes of @text that fit on a line of @cols: up to a blank, but not that in "4 999". */
 static size_t line_bytes(const char *text, unsigned int cols)
 {
 	size_t size = strlen(text), cut = MIN(size, (size_t)cols);
@@ -42,7 +41,7 @@ static size_t line_bytes(const char *text, unsigned int cols)
 	for (size_t i = cut; i > cut / 2; i--)
 		if (text[i] == ' ' && !(is_digit(text[i - 1]) && is_digit(text[i + 1])))
 			return i;
-	/* Never inside a code point. */
+	/* Not within a code point. */
 	while (cut > 1 && ((unsigned char)text[cut] & 0xc0) == 0x80)
 		cut--;
 	return MAX(cut, (size_t)1);

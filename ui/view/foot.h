@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Lines below the rows of a view: what there is to say of the selected row,
- * or of all. Long text is broken at blanks.
+ * Lines below the rows of a view, about the selected row or all rows. Long
+ * text is broken at blanks.
  */
 #ifndef UI_VIEW_FOOT_H
 #define UI_VIEW_FOOT_H
@@ -15,9 +15,9 @@ struct foot {
 	unsigned int used;
 };
 
-/* One line "Label  value", cut where the screen ends. */
+/* Draw one line "Label  value", cut at the right. */
 void foot_line(struct foot *f, struct safe_text label, struct safe_text value);
-/* The same, on as many lines as it takes. @text: clean, or ours. */
+/* The same, broken into lines. @text: clean. */
 void foot_text(struct foot *f, struct safe_text label, const char *text);
 
 #endif

@@ -29,7 +29,8 @@ static struct safe_text window_text(const struct ui_state *st, char *buf, size_t
 	return text_format(buf, size, "win %s", format_span(span, st->config->window_ns).str);
 }
 
-/* The right end: state, running time, window, tick; as much as fits. Returns where it begins. */
+/* Draw the right end: state, running time, window, tick; as much as fits. Return its first column.
+ */
 static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct profile *p = st->latest;
@@ -51,7 +52,7 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 	unsigned int width = 2 + word.width, nr = 0;
 	struct pen pen = { c, row, 0, c->cols };
 
-	/* Half of the line is for the crumbs. */
+	/* Half of the line is reserved for the breadcrumbs. */
 	while (nr < ARRAY_SIZE(parts) && width + parts[nr].width + 2 < c->cols / 2)
 		width += parts[nr++].width + 2;
 	pen.col = c->cols > width + 1 ? c->cols - width - 1 : 0;
@@ -93,7 +94,7 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 		char clean[sizeof(st->scope.process_name)];
 
 		crumbs[1] = ui_clean(clean, sizeof(clean), st->scope.process_name);
-		/* The last crumb is where one is: on a narrow screen it stands alone. */
+		/* A narrow screen shows the last crumb only. */
 		if (c->cols >= 60 && col < end) {
 			col += canvas_elide(c, 0, col, end - col, crumbs[0], name) + 1;
 			canvas_text(c, 0, col, end > col ? end - col : 0, st->glyphs->crumb, crumb);
@@ -107,7 +108,7 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 		canvas_elide(c, 0, col, end - col, crumbs[0], name);
 }
 
-/* Wanted and got rate of the shown event. */
+/* Draw the wanted and the actual rate of the shown event. */
 static void draw_rate(const struct ui_state *st, struct pen *pen, const struct profile_event *ev,
 		      bool brief)
 {
@@ -162,7 +163,7 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 	pen_value(&pen, 3, TEXT("Samples"),
 		  text_format(buf, sizeof(buf), "%s/s", format_count(number, p->samples_per_s).str),
 		  ROLE_VALUE);
-	/* What it costs to read a recording is not what sampling costs. */
+	/* Reading a recording costs other than sampling: not shown. */
 	if (st->config->replayed)
 		return;
 	pen_value(&pen, 3, TEXT("Own"),
@@ -171,7 +172,7 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 		  ROLE_VALUE);
 }
 
-/* One trouble, lost or throttled, as the header tells it. */
+/* Lost or throttled samples, as the header shows them. */
 struct trouble {
 	struct safe_text label;
 	uint64_t now, recent, ever;
@@ -196,7 +197,7 @@ static void add_up(const struct ui_state *st, struct trouble *t)
 			t->recent += t->throttled ? st->alarms[i].throttled : st->alarms[i].lost;
 }
 
-/* Which CPUs have it: "cpu1 37", "cpu1 2x 41ms". */
+/* Draw the CPUs concerned: "cpu1 37", "cpu1 2x 41ms". */
 static void draw_details(const struct ui_state *st, struct pen *pen, const struct trouble *t)
 {
 	const struct profile *p = st->latest;
@@ -223,7 +224,7 @@ static void draw_details(const struct ui_state *st, struct pen *pen, const struc
 	}
 }
 
-/* Loud while it happens, remembered for some seconds, never forgotten. */
+/* Draw it as a warning while it happens and for some seconds; the total always. */
 static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned int gap,
 			 struct trouble *t, bool brief)
 {
@@ -249,7 +250,7 @@ static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned in
 	}
 }
 
-/* What became of the user stacks: shares of all samples of the tick. */
+/* Outcomes of the user stacks, as shares of all samples of the tick. */
 static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
 	const struct profile_account *a = &st->latest->account;
@@ -276,10 +277,10 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double share = (double)parts[i].n / taken;
 
-		/* Where there is no room, the least are left to the list of CPUs. */
+		/* On narrow screens the smallest are left to the CPU view. */
 		if (!parts[i].n || (narrow && share < 0.005 && share <= parts[i].loud))
 			continue;
-		/* "0%" of something that is there would be a lie. */
+		/* Not "0%" if there is any. */
 		pen_value(pen, 1, parts[i].name,
 			  share < 0.005 ? TEXT("<1%") : format_share(buf, share),
 			  share > parts[i].loud ? ROLE_WARN : ROLE_VALUE);

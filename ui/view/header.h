@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The top of the screen: what is sampled, how well, and what was lost. The
- * figures are always the newest ones, even when the rows are frozen.
+ * The top of the screen: target, event, rate, losses. The figures are of the
+ * newest profile, even when the rows are frozen.
  */
 #ifndef UI_VIEW_HEADER_H
 #define UI_VIEW_HEADER_H
@@ -9,7 +9,7 @@
 #include "ui/draw/canvas.h"
 #include "ui/state/state.h"
 
-/* Draw it; returns the rows used, at least 1. */
+/* Draw it. Return the rows used, at least 1. */
 unsigned int header_draw(struct ui_state *st, struct canvas *c);
 
 #endif

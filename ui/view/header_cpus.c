@@ -8,7 +8,7 @@
 #include "ui/view/view.h"
 
 #define CELL_MIN  16 /* cells of screen for one bar with its figures */
-#define CELL_GOOD 38 /* wider bars say no more */
+#define CELL_GOOD 38 /* wider bars add nothing */
 #define FIGURES	  10 /* of it: number, edges, percent */
 
 static enum theme_role busy_role(double busy)
@@ -49,7 +49,7 @@ static void draw_bar(const struct ui_state *st, struct canvas *c, struct view_fi
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
-/* One cell a CPU, and the mean. */
+/* Draw one cell per CPU, and the mean. */
 static unsigned int draw_compact(const struct ui_state *st, struct canvas *c, unsigned int row,
 				 unsigned int max_rows)
 {

@@ -9,7 +9,7 @@
 #include "ui/draw/canvas.h"
 #include "ui/state/state.h"
 
-/* Returns the rows used. */
+/* Draw the bars. Return the rows used. */
 unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned int row);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The process that is looked at alone, in two lines. The main thread; reads
- * the state.
+ * The process drilled into, in two lines. The main thread; reads the state.
  */
 #include "ui/view/header_process.h"
 
@@ -13,7 +12,7 @@
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
 
-/* What its samples of the window add up to. */
+/* Sum its samples of the window. */
 struct sums {
 	double count, weight, kernel;
 	uint32_t nr_tasks;
@@ -38,7 +37,7 @@ static struct sums sums_of(const struct ui_state *st)
 	return sums;
 }
 
-/* The command line, as far as there is room beside user, cgroup and age. */
+/* Draw the command line, cut to leave space for user, cgroup and age. */
 static void draw_who(const struct ui_state *st, struct canvas *c, unsigned int row,
 		     const struct profile_process *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process that is looked at alone: who it is, what it took. The main
- * thread; reads the state.
+ * The process drilled into: its identity and cost. The main thread; reads the
+ * state.
  */
 #ifndef UI_VIEW_HEADER_PROCESS_H
 #define UI_VIEW_HEADER_PROCESS_H
@@ -9,7 +9,7 @@
 #include "ui/draw/canvas.h"
 #include "ui/state/state.h"
 
-/* Draws from @row on; returns the lines used, 0 where no process is drilled into. */
+/* Draw it from @row on. Return the lines used, 0 if no process is drilled into. */
 unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The line of views. The main thread; reads the state, adds mouse zones.
+ * The tabs. The main thread; reads the state, adds mouse zones.
  *
- * What is left out of the rows must never be unknown: where the line is too
- * short for all, the names of the other views give way to it.
+ * Everything that hides rows must be visible: if the line is too short, the
+ * names of other views are shortened first.
  */
 #include "ui/view/header_tabs.h"
 
@@ -23,7 +23,7 @@ static const enum action actions[VIEW_HELP] = {
 	[VIEW_MESSAGES] = ACT_VIEW_MESSAGES,
 };
 
-/* What is left out, as one text; "" if nothing is. */
+/* Write all that hides rows; "": nothing. */
 static struct safe_text left_out(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct list *list = &st->lists[st->view];
@@ -53,8 +53,7 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	return (struct safe_text){ buf, 0, 0 };
 }
 
-/* How the tabs are written: apart from each other where there is room, the first @named with names.
- */
+/* The form of the tabs: spaced, and the first @named with names. */
 struct tabs_form {
 	bool apart;
 	int named;
@@ -86,7 +85,7 @@ static unsigned int tabs_width(const struct ui_state *st, struct tabs_form form)
 	return width;
 }
 
-/* As many names as fit into @cols, the last ones leave first. */
+/* Choose the form that fits into @cols; the last names are dropped first. */
 static struct tabs_form tabs_fit(const struct ui_state *st, unsigned int cols)
 {
 	struct tabs_form form = { true, VIEW_HELP };

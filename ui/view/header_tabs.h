@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The line of views: which there are, which one this is, and what is left out
- * of it.
+ * The tabs: all views, the shown one, and everything that hides rows.
  */
 #ifndef UI_VIEW_HEADER_TABS_H
 #define UI_VIEW_HEADER_TABS_H

@@ -16,7 +16,7 @@
 
 void navigate_to(struct ui_state *st, enum view_id view)
 {
-	/* Help is only looked up. */
+	/* Help is temporary: the annotated function stays. */
 	if (view != VIEW_ANNOTATE && view != VIEW_HELP)
 		view_annotate_left(st);
 	st->view = view;
@@ -100,7 +100,7 @@ void navigate_to_callers(struct ui_state *st, uint32_t id)
 	}
 	if (s->nr_centres && s->centres[s->nr_centres - 1] == id)
 		return;
-	/* The way back is as long as there is room; then the oldest step is forgotten. */
+	/* Drop the oldest step if the way back is full. */
 	if (s->nr_centres == FOLDS_LEVELS) {
 		memmove(s->centres, s->centres + 1, (FOLDS_LEVELS - 1) * sizeof(*s->centres));
 		s->nr_centres--;

@@ -40,7 +40,7 @@ static int add_process(const struct ui_state *st, struct list *list,
 	return 0;
 }
 
-/* Rows for the ancestors, and what is below each row into its total. */
+/* Add rows of the ancestors, and the weight below each row to its total. */
 static int add_tree(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = st->shown;
@@ -87,8 +87,7 @@ static int build_processes(const struct ui_state *st, struct list *list)
 
 /* ---- threads ---- */
 
-/* All threads with samples, groups (of names alike, or each alone) side by side; NULL without
- * memory. */
+/* List all threads with samples, sorted by group (of one name, or each alone); NULL: no memory. */
 static struct folds_member *members_of(const struct ui_state *st, const struct fold_filter *filter,
 				       const struct fold_task *sums, uint32_t *nr)
 {
@@ -112,7 +111,7 @@ static struct folds_member *members_of(const struct ui_state *st, const struct f
 	return members;
 }
 
-/* A thread into the row of its group, which shows as the busiest of its threads. */
+/* Add a thread to the row of its group, which shows its busiest thread. */
 static void add_thread(struct list *list, struct row *row, uint32_t task,
 		       const struct fold_task *sums)
 {
@@ -126,7 +125,7 @@ static void add_thread(struct list *list, struct row *row, uint32_t task,
 	row->top_function = sums[task].top_function;
 }
 
-/* One row for each group. */
+/* Add one row per group. */
 static int build_threads(const struct ui_state *st, const struct fold_filter *filter,
 			 struct list *list)
 {
@@ -160,7 +159,7 @@ int process_rows_build(const struct ui_state *st, struct list *list)
 
 	if (!st->shown)
 		return 0;
-	/* Where one thread is looked at, the others stay in sight. */
+	/* Other threads stay visible when one is drilled into. */
 	folds_filter_all(st, &filter);
 	if (!st->by_thread)
 		return build_processes(st, list);

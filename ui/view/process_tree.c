@@ -11,7 +11,7 @@
 #include "ui/view/folds.h"
 
 #define NONE	   UINT32_MAX
-#define LEVELS_MAX 64 /* deeper ones are roots of their own */
+#define LEVELS_MAX 64 /* deeper processes are roots */
 #define RAILS_MAX  31
 
 const struct profile_process *process_tree_at(const struct profile *p, uint32_t i)
@@ -45,14 +45,14 @@ static int by_pid_make(struct by_pid *t, const struct profile *p, uint32_t nr)
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t *slot = slot_of(t, p, process_tree_at(p, i)->pid);
 
-		/* After an exec the new image is the parent of what comes. */
+		/* After an exec, later children belong to the new process. */
 		if (*slot == NONE || process_tree_at(p, *slot)->id < process_tree_at(p, i)->id)
 			*slot = i;
 	}
 	return 0;
 }
 
-/* Is @i on the way up from @from, or that way too long? */
+/* Is @i an ancestor of @from, or the chain too long? */
 static bool is_above(const struct process_tree *t, uint32_t from, uint32_t i)
 {
 	int level = 0;
@@ -95,12 +95,12 @@ uint32_t process_tree_mark(uint64_t id)
 	return (uint32_t)hash_u64(1ull << 40 | id);
 }
 
-/* Rows by their places in the tree. */
+/* Rows as a tree. */
 struct arrangement {
 	const struct ui_state *st;
 	const struct list *list;
 	uint32_t *child, *next; /* of each row; child[nr]: the first root */
-	struct row *rows;	/* as they come out */
+	struct row *rows;	/* rows in their new order */
 	uint32_t nr;
 };
 
@@ -123,7 +123,7 @@ static void put(struct arrangement *a, uint32_t first, unsigned int depth, uint3
 	}
 }
 
-/* Hang each row under the nearest one above it; the last first, so that siblings keep their order.
+/* Link each row to its nearest ancestor with a row; the last first, to keep the order of siblings.
  */
 static void hang(struct arrangement *a, const struct process_tree *t, uint32_t *row_of)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What all views share: rows in order, the cursor, the drawn table. The main
- * thread.
+ * Rows of the views: built, sorted, selected, drawn. The main thread.
  *
- * Invariant: when the selected identity is among the rows, the cursor is on it.
+ * Invariant: if the selected id is among the rows, the cursor is on it.
  */
 #include "ui/view/table.h"
 
@@ -16,10 +15,10 @@
 #include "ui/view/folds.h"
 
 #define COLUMNS_MAX 16
-/* A name is not squeezed further by columns that were picked: these leave at the right. */
+/* least width of names beside picked columns, which are cut at the right instead */
 #define OPEN_LEAST 12u
 
-/* Leave out what the filter or the limit hides. */
+/* Remove the rows that filter or limit hide. */
 static void keep_matching(const struct ui_state *st, const struct view *v, struct list *list)
 {
 	uint32_t kept = 0;
@@ -51,7 +50,7 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
 	const struct row *a = pa, *b = pb;
 	int d = order->column->compare(order->st, a, b) * order->sign;
 
-	/* Equal rows keep one order, or they would dance at each tick. */
+	/* Keep the order of equal rows, or they would change places at each tick. */
 	return d ? d : (a->id > b->id) - (a->id < b->id);
 }
 
@@ -66,7 +65,7 @@ static void sort_rows(const struct ui_state *st, const struct view *v, struct li
 	qsort_r(list->rows, list->nr, sizeof(*list->rows), compare_rows, &order);
 }
 
-/* Keep @top so that it shows something, and the cursor if @cursor. */
+/* Scroll so that rows are in sight, and (@cursor) the cursor. */
 static void scroll_to(struct list *list, bool cursor)
 {
 	uint32_t page = list->page ? list->page : 1;
@@ -87,7 +86,7 @@ static void place_cursor(const struct ui_state *st, struct list *list)
 	bool visible = list->cursor >= list->top && list->cursor < list->top + list->page;
 	uint32_t i = 0;
 
-	/* There will be rows in a moment. */
+	/* The rows are being folded. */
 	if (!list->nr && folds_is_late(st))
 		return;
 	if (!list->pinned) {
@@ -111,7 +110,7 @@ void table_rebuild(struct ui_state *st, enum view_id id)
 	list->nr = 0;
 	list->nr_hidden = 0;
 	list->count = 0;
-	/* Without memory the rows that there are must do. */
+	/* Without memory, show the rows built so far. */
 	if (!v->when_shown || st->view == id)
 		v->build(st, list);
 	baseline_compare(st, v, list);
@@ -186,13 +185,13 @@ void table_sort_by(struct ui_state *st, uint8_t column)
 
 static unsigned int column_width(const struct view_column *column, unsigned int cols)
 {
-	/* Room beyond what numbers need goes to names. */
+	/* Wide screens give more width to names. */
 	if (cols >= 160 && column->wide && column->ascending)
 		return column->wide + column->wide / 2u;
 	return cols >= 100 && column->wide ? column->wide : column->width;
 }
 
-/* Where each column stands; cols 0: not shown, or no room is left for it. */
+/* Lay out the columns; cols 0: not shown. */
 static void lay_out(const struct ui_state *st, const struct view *v, uint32_t picked,
 		    unsigned int cols, struct view_field *places)
 {
@@ -275,7 +274,7 @@ static void draw_row(const struct ui_state *st, struct canvas *c, const struct v
 	}
 }
 
-/* Why there are no rows; @buf has room for what is made. */
+/* Return why there are no rows, in @buf if need be. */
 static struct safe_text empty_text(const struct ui_state *st, char buf[static 64])
 {
 	char n[FORMAT_MAX];
@@ -297,7 +296,7 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static 64
 void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
 		      unsigned int rows)
 {
-	/* What is not permitted, else what is wrong now. */
+	/* The banner (missing permissions), else the worst notice. */
 	const struct profile_notice *banner = ui_state_notice(st, "banner");
 	const struct profile_notice *n = banner ? banner : ui_state_worst(st);
 	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
@@ -314,7 +313,8 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
 		  n->fix[0] ? ui_clean(buf, sizeof(buf), n->fix).str : "none needed");
 }
 
-/* What is gone since the baseline, and what the view tells of the row; lines used. */
+/* Draw what disappeared since the baseline, and the view's lines about the row. Return the lines
+ * used. */
 static unsigned int fill_foot(const struct ui_state *st, const struct view *v,
 			      const struct list *list, struct foot *f)
 {
@@ -327,7 +327,7 @@ static unsigned int fill_foot(const struct ui_state *st, const struct view *v,
 	return f->used;
 }
 
-/* These lines at the lower end, where there is room; returns the rows that are left. */
+/* Draw these lines at the bottom if they fit. Return the rows left. */
 static unsigned int draw_foot(struct ui_state *st, struct canvas *c, const struct view *v,
 			      unsigned int row, unsigned int rows)
 {
@@ -365,7 +365,7 @@ void table_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigne
 		draw_head(st, c, v, list, places, row++);
 		rows--;
 	}
-	/* A screen that shrinks keeps the cursor in sight. */
+	/* Keep the cursor in sight if the screen shrinks. */
 	if (list->page != rows) {
 		bool visible = list->cursor >= list->top && list->cursor < list->top + list->page;
 

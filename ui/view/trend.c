@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shares of functions, second by second. The main thread.
+ * Shares of functions by second. The main thread.
  *
  * Invariant: at most three quarters of the table are used, so that every
- * search ends; seconds between two notes have the later one's shares.
+ * search ends; seconds between two notes have the shares of the later one.
  */
 #include "ui/view/trend.h"
 
@@ -48,7 +48,7 @@ static bool is_empty(const struct trend_entry *e)
 	return true;
 }
 
-/* Make room: those that had nothing in the last minute leave. */
+/* Remove functions without samples in the last minute. */
 static void purge(struct trend *t)
 {
 	struct trend_entry *before = t->entries;
@@ -112,7 +112,7 @@ void trend_note(struct trend *t, uint64_t key, uint64_t time_ns, const struct pr
 		t->entries = calloc(TREND_FUNCTIONS, sizeof(*t->entries));
 	if (!t->entries)
 		return;
-	/* A minute without a note is a new beginning, too. */
+	/* After a minute without a note the history starts again. */
 	if (t->key != key || t->first > t->last || second < t->last ||
 	    second - t->last > TREND_SECONDS) {
 		begin(t, key, second);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What share each function had in each of the last 60 seconds, by function
- * id. Bounded: light functions are left out when it is full. The main thread.
+ * Shares of each function in each of the last 60 seconds, by function id.
+ * Bounded: light functions are left out when it is full. The main thread.
  *
- * A history is of one event and one process or thread; another one begins
- * anew.
+ * A history belongs to one event and one process or thread; for another one
+ * it starts again.
  */
 #ifndef UI_VIEW_TREND_H
 #define UI_VIEW_TREND_H
@@ -23,17 +23,17 @@ struct trend_entry {
 struct trend {
 	struct trend_entry *entries; /* TREND_FUNCTIONS of them, by hash; NULL: none yet */
 	uint32_t nr;
-	uint64_t key;	      /* what it is a history of */
-	uint64_t first, last; /* seconds that it knows; first > last: none */
+	uint64_t key;	      /* of event and scope: folds_key() */
+	uint64_t first, last; /* known seconds; first > last: none */
 };
 
 void trend_fini(struct trend *t);
-/* Does it need what was at @time_ns? Once a second it does. */
+/* Is a note due at @time_ns? Once a second. */
 bool trend_wants(const struct trend *t, uint64_t key, uint64_t time_ns);
-/* Note the self shares of all functions at @time_ns, which goes up; else it begins anew. */
+/* Note the self shares of all functions at @time_ns; an earlier time than before starts again. */
 void trend_note(struct trend *t, uint64_t key, uint64_t time_ns, const struct profile *p,
 		const struct fold_functions *fold);
-/* Share of a function @ago seconds before the last; negative: not known. */
+/* Return the share of a function @ago seconds before the last; negative: unknown. */
 double trend_share(const struct trend *t, uint32_t id, uint32_t ago);
 
 #endif

@@ -19,7 +19,7 @@ const struct profile *annotate_profile(const struct ui_state *st)
 {
 	const struct profile *p = st->shown;
 
-	/* Asked for after the rows were frozen: the newest has it. */
+	/* Requested after the rows were frozen: in the newest profile. */
 	if (!p || !p->annotate || p->annotate->function != st->annotate.function)
 		p = st->latest;
 	return p && p->annotate && p->annotate->function == st->annotate.function ? p : NULL;
@@ -60,7 +60,7 @@ bool annotate_source(const struct ui_state *st, const struct row *row, uint32_t 
 	return *file < l->nr_files && (*line || annotate_kind(row->id) == ANNOTATE_FILE);
 }
 
-/* The text of a line of source; "" where it is not here. */
+/* Return the text of a source line; "": unknown. */
 static const char *source_text(const struct listing *l, uint32_t file, uint32_t line)
 {
 	const struct listing_file *f = file < l->nr_files ? &l->files[file] : NULL;
@@ -168,7 +168,7 @@ static unsigned int nr_lanes(const struct ui_state *st, const struct canvas *c)
 	return c->cols >= 100 ? ARROW_LANES : c->cols >= 60 ? 2 : 0;
 }
 
-/* Is the cell part of the arrow of the jump that the cursor is on? */
+/* Is the cell part of the selected jump's arrow? */
 static bool is_chosen(const struct ui_state *st, uint32_t i, unsigned int lane)
 {
 	const struct list *list = &st->lists[VIEW_ANNOTATE];
@@ -192,7 +192,7 @@ static struct safe_text lane_glyph(const struct glyphs *g, uint8_t cell, bool ab
 	return cell & ARROW_ABOVE ? cell & ARROW_BELOW ? g->tee : g->bottom_left : g->top_left;
 }
 
-/* The lanes beside instruction @i, the outermost first; then what points at it. */
+/* Draw the lanes beside instruction @i, the outermost first; then the arrow head. */
 static unsigned int draw_lanes(const struct ui_state *st, struct canvas *c, struct view_field at,
 			       uint32_t i, bool above_only)
 {
@@ -234,7 +234,7 @@ static void draw_sign(const struct ui_state *st, const struct listing_insn *insn
 			    (struct style){ ROLE_FRAME, 0 });
 }
 
-/* What a row says; @buf has room for it. */
+/* Return the text of a row, in @buf if need be. */
 static struct safe_text row_text(const struct ui_state *st, const struct row *row, char *buf,
 				 size_t size)
 {
@@ -286,7 +286,7 @@ static void draw_text(const struct ui_state *st, const struct row *row, struct c
 		lanes = draw_lanes(st, c, at, row->index, kind == ANNOTATE_ABOVE);
 		if (kind == ANNOTATE_INSN)
 			draw_sign(st, insn, c, at, row, lanes);
-		/* Source stands where people expect it: to the left of its instructions. */
+		/* Source starts left of its instructions, as in objdump. */
 		used = lanes + (kind == ANNOTATE_INSN || lanes ? 2 : 0);
 	}
 	if (at.cols > used)

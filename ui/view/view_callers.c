@@ -18,7 +18,7 @@
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
 
-/* What a row is; kept in its @nr. */
+/* The kind of a row, in its @nr. */
 enum part { CALLER, CENTRE, CALLEE };
 
 static uint32_t centre_of(const struct ui_state *st)
@@ -46,7 +46,8 @@ static int add(const struct ui_state *st, struct list *list, enum part part,
 	return 0;
 }
 
-/* The lightest caller first, so that the hottest ones touch the function on both sides. */
+/* Add the rows, the lightest caller first: the hottest callers and callees are next to the
+ * function. */
 static int build(const struct ui_state *st, struct list *list)
 {
 	uint32_t centre = centre_of(st);
@@ -55,7 +56,7 @@ static int build(const struct ui_state *st, struct list *list)
 	struct row *row;
 
 	if (centre == FOLD_NONE) {
-		/* Nobody calls what is not there: that much is known of the samples. */
+		/* The function has no samples in this profile. */
 		const struct fold_functions *all = folds_functions(st);
 
 		list->count = all ? all->count : 0;
@@ -99,7 +100,7 @@ static struct safe_text name(const struct ui_state *st, const struct row *row, c
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
-	/* A filter never hides what all this is about. */
+	/* A filter never hides the function. */
 	if (row->nr == CENTRE && m == &st->lists[VIEW_CALLERS].filter)
 		return !m->negate;
 	return match_finds(m, name_of(st, row));
@@ -112,7 +113,7 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 	const struct fold_callers *all = centre == FOLD_NONE ? NULL : folds_callers(st);
 	double total = all && all->all_weight > 0 ? all->total / all->all_weight : 0;
 
-	/* Of the function's total: how its samples are shared out. */
+	/* Draw the share of the function's total. */
 	view_draw_bar(st, c, at, total > 0 ? row->total / total : 0,
 		      row->nr == CENTRE ? ROLE_BAR_HOT : ROLE_BAR);
 }
@@ -151,7 +152,7 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 	canvas_elide(c, at.row, at.col, at.cols, ui_name(st, buf, name_of(st, row)), style);
 }
 
-/* What the shares do not tell. */
+/* Explain recursion. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	uint32_t centre = centre_of(st);
@@ -168,7 +169,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	return f->used;
 }
 
-/* One step back: the function before, or the view that all began in. */
+/* Go back to the previous function, or to the view before. */
 static void back(struct ui_state *st)
 {
 	struct folds *s = st->folds;

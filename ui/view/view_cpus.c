@@ -200,7 +200,7 @@ static void draw_kernel(const struct ui_state *st, const struct row *row, struct
 		   ROLE_NORMAL);
 }
 
-/* The function that the CPU was in most; NULL: none stands out, or it has no row yet. */
+/* Return the hottest function of the CPU; NULL: none clearly, or it has no row yet. */
 static const struct profile_function *hottest_of(const struct ui_state *st, const struct row *row)
 {
 	const struct profile *p = st->latest;
@@ -346,7 +346,7 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	       (f && match_finds(m, f->name));
 }
 
-/* Of the newest profile; what acts on functions takes that of the shown one. */
+/* Convert it from the newest profile to the shown one, for actions. */
 static uint32_t function(const struct ui_state *st, const struct row *row)
 {
 	const struct profile_cpu *cpu = cpu_of(st, row);
@@ -356,7 +356,7 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 /* ---- the ledger ---- */
 
-/* Text that grows piece by piece, and is cut where the buffer ends. */
+/* Text that is appended to, cut at the end of its buffer. */
 struct words {
 	char text[512];
 	size_t size;
@@ -441,7 +441,7 @@ static void foot_unwinder(struct foot *f, const struct profile_unwind *u)
 	foot_text(f, TEXT("Unwinder"), w.text);
 }
 
-/* What objects take in memory; and whether that is enough. */
+/* Append the memory of images, and evictions. */
 static void foot_images(struct words *w, const struct profile_images *i)
 {
 	char n[FORMAT_MAX], is[FORMAT_MAX], may[FORMAT_MAX];
@@ -481,7 +481,7 @@ static void foot_events(struct foot *f, const struct profile *p, uint32_t index)
 	foot_text(f, ui_clean((char[24]){ 0 }, 24, label), w.text);
 }
 
-/* How it is sampled now, within which limits. */
+/* Show how samples are taken, and the limits. */
 static void foot_sampling(struct foot *f, const struct ui_state *st, const struct profile *p)
 {
 	struct words w = { .size = 0 };
@@ -502,7 +502,7 @@ static void foot_sampling(struct foot *f, const struct ui_state *st, const struc
 	foot_text(f, TEXT("Sampling"), w.text);
 }
 
-/* Where every sample went, and what that cost. */
+/* Show the outcome of all samples, and our cost. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	const struct profile *p = st->latest;

@@ -37,7 +37,7 @@ static const struct fold_tree_node *node_of(const struct ui_state *st, const str
 	return &view_flame_tree(st)->fold.nodes[box_of(st, row)->node];
 }
 
-/* The node zoomed into, if it is there; else the nearest one above it, at last the root. */
+/* Return the node zoomed into, or its nearest ancestor that exists. */
 static uint32_t zoomed(const struct folds *s, const struct folds_tree *t)
 {
 	for (uint32_t i = s->nr_zoom; i-- > 0;) {
@@ -49,7 +49,7 @@ static uint32_t zoomed(const struct folds *s, const struct folds_tree *t)
 	return 0;
 }
 
-/* Remember the way from the selected box up to the root, for when it is gone. */
+/* Record the path of the selected box, to find an ancestor when it disappears. */
 static void note_path(struct folds *s, const struct folds_tree *t, const struct list *list)
 {
 	uint32_t n = list->cursor < list->nr ? s->boxes[list->cursor].node : FOLD_NONE;
@@ -59,7 +59,7 @@ static void note_path(struct folds *s, const struct folds_tree *t, const struct 
 		s->path[s->nr_path++] = t->ids[n];
 }
 
-/* Where the selected box is gone, select the nearest ancestor that is there. */
+/* If the selected box disappeared, select its nearest ancestor. */
 static void keep_selection(struct folds *s, const struct folds_tree *t, struct list *list)
 {
 	if (!s->nr_path || s->path[0] != list->selected)
@@ -72,20 +72,20 @@ static void keep_selection(struct folds *s, const struct folds_tree *t, struct l
 			}
 }
 
-/* The part of the width that is in sight. */
+/* Return the visible part of the width, 0..1. */
 double view_flame_width(const struct folds *s)
 {
 	return s->width > 0 ? s->width : 1;
 }
 
-/* Show the part around @left, as far as there is one. */
+/* Set the visible part, clamped. */
 void view_flame_show_part(struct folds *s, double left, double width)
 {
 	s->width = MIN(width, 1);
 	s->left = MIN(MAX(left, 0), 1 - s->width);
 }
 
-/* Shares change from tick to tick: what is selected stays in sight. */
+/* Keep the selected box in sight, as shares change. */
 static void follow_selection(struct folds *s, const struct folds_tree *t, const struct list *list)
 {
 	uint32_t n = list->pinned ? folds_node(t, (uint32_t)list->selected) : FOLD_NONE;
@@ -148,7 +148,8 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 /* ---- drawing ---- */
 
-/* Share of all samples that have a match on their stack: the topmost match of a path counts. */
+/* Return the share of samples with a match on their stack: the topmost match of each path counts.
+ */
 static double found_share(const struct ui_state *st, const struct match *m)
 {
 	const struct fold_tree *t = &view_flame_tree(st)->fold;
@@ -232,7 +233,7 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 			 ROLE_WARN);
 }
 
-/* What there is to say of the selected box. */
+/* Describe the selected box. */
 static void draw_details(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct list *list = &st->lists[VIEW_FLAME];
@@ -268,7 +269,7 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 	pen_text(&pen, 2, rise, (enum theme_role)common_change_style(at).role);
 }
 
-/* The colour of a box: of its change, of its kind, or one of a few by its module's name. */
+/* Return the colour of a box: by change, by kind, or by its module's name. */
 static uint8_t colour_of(const struct ui_state *st, const struct row *row)
 {
 	const struct fold_tree_node *node = node_of(st, row);
@@ -284,7 +285,7 @@ static uint8_t colour_of(const struct ui_state *st, const struct row *row)
 		return ROLE_NORMAL;
 	if (!st->folds->by_module)
 		return theme_kind(folds_kind(st, node));
-	/* By name, so that it is the same one each time. */
+	/* By name: stable between runs. */
 	for (const char *p = st->shown->functions[node->function].module.str; *p; p++)
 		h = hash_u64(h + (unsigned char)*p);
 	return colours[h % ARRAY_SIZE(colours)];
@@ -308,7 +309,7 @@ static void draw_box(const struct ui_state *st, const struct row *row, struct ca
 		style.flags |= CELL_BOLD | CELL_UNDERLINE;
 	if (found && node->function != FOLD_NONE)
 		text = text_format(marked, sizeof(marked), "[%s]", text.str);
-	/* In front: the end of a name is what a narrow box cuts. */
+	/* In front, as narrow boxes cut the end. */
 	if (view_flame_shows_change(st) &&
 	    (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
 		text = text_format(changed, sizeof(changed), "%s %s",
@@ -317,14 +318,14 @@ static void draw_box(const struct ui_state *st, const struct row *row, struct ca
 	canvas_text(c, at, box->col, 1, selected ? st->glyphs->marker : st->glyphs->edge, style);
 	if (box->cols < 3)
 		return;
-	/* Three letters tell more than two and an ellipsis. */
+	/* Three letters are clearer than two and an ellipsis. */
 	if (box->cols < 7)
 		canvas_text(c, at, box->col + 1u, box->cols - 1u, text, style);
 	else
 		canvas_elide(c, at, box->col + 1u, box->cols - 1u, text, style);
 }
 
-/* Which level is drawn in which row, so that the selected one is among them. */
+/* Scroll so that the selected level is in sight. */
 static void scroll_levels(struct folds *s, uint32_t level, unsigned int rows)
 {
 	if (level < s->top)
@@ -347,7 +348,7 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 		table_draw_empty(st, c, row, rows);
 		return;
 	}
-	/* All of it is on the screen: nothing is below. */
+	/* The whole graph is in sight. */
 	list->page = list->nr;
 	list->top = 0;
 	s->rows = graph;

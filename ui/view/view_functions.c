@@ -26,7 +26,7 @@ static const struct profile_task *task_of(const struct ui_state *st, const struc
 	return row->task < st->shown->nr_tasks ? &st->shown->tasks[row->task] : NULL;
 }
 
-/* The process's name; with threads that have their own names, the thread's. */
+/* Return the name of the process, or of its thread if that differs. */
 static struct safe_text comm_of(const struct ui_state *st, const struct row *row,
 				char buf[static FORMAT_MAX * 2])
 {
@@ -55,7 +55,7 @@ static int by_module(const struct ui_state *st, const struct row *a, const struc
 {
 	int d = by_text(function_of(st, a)->module, function_of(st, b)->module);
 
-	/* Within a module the hottest comes first, whichever way modules go. */
+	/* Within a module the hottest is first, in both orders. */
 	if (!d)
 		d = common_by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
 	return d;
@@ -71,7 +71,7 @@ static int by_comm(const struct ui_state *st, const struct row *a, const struct 
 	return d;
 }
 
-/* Could noise alone put the row before the one above it? */
+/* Is the row's difference from the one above within noise? */
 static bool is_tie(const struct ui_state *st, const struct row *row)
 {
 	const struct list *list = &st->lists[VIEW_FUNCTIONS];
@@ -93,7 +93,7 @@ static void draw_self(const struct ui_state *st, const struct row *row, struct c
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at)
 {
-	/* Of the hottest row: bars compare rows, the figure beside says how much. */
+	/* Relative to the hottest row. */
 	double top = st->lists[VIEW_FUNCTIONS].most;
 
 	view_draw_bar(st, c, at, top > 0 ? row->self / top : 0,
@@ -102,7 +102,7 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 					 : ROLE_BAR);
 }
 
-/* A minute in a few cells; steady is half high, so that rise and fall both show. */
+/* Draw a minute in a few cells; a steady share is half high. */
 static void draw_trend(const struct ui_state *st, const struct row *row, struct canvas *c,
 		       struct view_field at)
 {
@@ -136,7 +136,7 @@ static void draw_trend(const struct ui_state *st, const struct row *row, struct 
 				    (struct style){ theme_kind(function_of(st, row)->kind), 0 });
 }
 
-/* The text from its @skip-th cell on. */
+/* Skip @skip cells of a text. */
 static struct safe_text skip_cells(struct safe_text t, unsigned int skip)
 {
 	unsigned int width;
@@ -176,12 +176,12 @@ static void draw_comm(const struct ui_state *st, const struct row *row, struct c
 	canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_NORMAL, 0 });
 }
 
-/* Where the true share is, in 95 of 100 windows. */
+/* Return the 95 % interval of a share. */
 static void draw_interval(const struct ui_state *st, const struct row *row, struct canvas *c,
 			  struct view_field at)
 {
 	double all = st->lists[VIEW_FUNCTIONS].count;
-	/* Around the share that is shown, by weight; as sure as the number of samples makes it. */
+	/* Around the share by weight; its width is by the number of samples. */
 	struct interval i = interval_of(row->self * all, all);
 	char buf[32];
 
@@ -195,7 +195,7 @@ static bool has_intervals(const struct ui_state *st)
 	return st->intervals;
 }
 
-/* "parser.cc:411": the line that most of its samples are at. */
+/* Format the hottest line: "parser.cc:411". */
 static struct safe_text line_of(const struct ui_state *st, const struct row *row, char *buf,
 				size_t size)
 {
@@ -218,7 +218,7 @@ static void draw_line(const struct ui_state *st, const struct row *row, struct c
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
-/* By file, then by number; the functions without a line last. */
+/* Compare by file, then by line; functions without a line are last. */
 static int by_line(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	const struct profile_line *x = folds_line(st, a->index), *y = folds_line(st, b->index);
@@ -240,7 +240,7 @@ static int by_kind(const struct ui_state *st, const struct row *a, const struct 
 	return function_of(st, a)->kind - function_of(st, b)->kind;
 }
 
-/* How much more it has now than at the first second that is known of the last minute. */
+/* Return the rise since the first known second of the last minute. */
 static double rise_of(const struct ui_state *st, const struct row *row)
 {
 	const struct trend *t = folds_trend(st);
@@ -440,7 +440,7 @@ uint8_t view_functions_column(enum ui_config_sort sort)
 	return map[(unsigned int)sort < CONFIG_SORT_NR ? sort : CONFIG_SORT_SELF];
 }
 
-/* Is it code of another module than the one asked for? */
+/* Is the function of another module than the selected one? */
 static bool left_out(const struct ui_state *st, uint32_t function)
 {
 	uint32_t module = st->shown->functions[function].module_index;

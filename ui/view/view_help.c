@@ -41,7 +41,7 @@ static const struct safe_text notes[] = {
 	TEXT("  Shift-drag selects text"),
 };
 
-/* What stands in line @n: a binding, a heading, a note, or (last) nothing. */
+/* Find the content of line @n: a binding, a heading, a note, or (last) nothing. */
 struct content {
 	const struct key_binding *binding;
 	struct safe_text text;
@@ -99,7 +99,7 @@ static int build(const struct ui_state *st, struct list *list)
 	return 0;
 }
 
-/* The line as text; @buf has room for any of them. */
+/* Return the line as text, in @buf if need be. */
 static struct safe_text line_text(const struct ui_state *st, uint32_t n, char *buf, size_t size)
 {
 	struct content content;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * View 7: what went wrong, each kind once, and what helps. The main thread;
- * reads the state, changes none of it.
+ * View 7: the notices, each kind once, with its fix. The main thread; reads
+ * the state.
  */
 #include "ui/view/view.h"
 
@@ -15,7 +15,7 @@ static const struct profile_notice *message_of(const struct ui_state *st, const 
 	return &st->latest->notices[row->index];
 }
 
-/* Grave ones first, of these what is so now. */
+/* Compare by severity, then active ones first. */
 static int by_severity(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	const struct profile_notice *x = message_of(st, a), *y = message_of(st, b);
@@ -25,7 +25,7 @@ static int by_severity(const struct ui_state *st, const struct row *a, const str
 	return x->active - y->active;
 }
 
-/* Grave ones first here, too: two lost samples matter more than a thousand guessed callers. */
+/* By severity first: two lost samples matter more than a thousand guessed callers. */
 static int by_count(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	bool x = message_of(st, a)->severity == NOTICE_GRAVE,
@@ -159,7 +159,7 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	return match_finds(m, ui_clean(buf, sizeof(buf), message_of(st, row)->text));
 }
 
-/* What helps against the selected one. */
+/* Show the fix of the selected notice. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	const struct profile_notice *m = row ? message_of(st, row) : NULL;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * View 6: the objects that functions are code of, where their names come
- * from, and what would give the missing ones. The main thread; reads the
- * state, changes none of it.
+ * View 6: the modules, the source of their symbols, and how to get missing
+ * ones. The main thread; reads the state.
  */
 #include "ui/view/view.h"
 
@@ -61,7 +60,7 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 	view_draw_bar(st, c, at, row->total, row->total > 0.5 ? ROLE_BAR_HOT : ROLE_BAR);
 }
 
-/* The share of its samples that have a name. */
+/* Draw the share of samples with a symbol. */
 static void draw_named(const struct ui_state *st, const struct row *row, struct canvas *c,
 		       struct view_field at)
 {
@@ -100,7 +99,7 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 		     (struct style){ ROLE_VALUE, 0 });
 }
 
-/* Where the names come from, or why there are none. */
+/* Draw the source of the names, or why there are none. */
 static void draw_source(const struct ui_state *st, const struct row *row, struct canvas *c,
 			struct view_field at)
 {
@@ -167,7 +166,7 @@ static const struct view_column columns[] = {
 		     .draw = draw_source },
 };
 
-/* Self weight of each module, and the part of it that has a name. */
+/* Sum the self weight of each module, and its part with a symbol. */
 struct sums {
 	double count, weight, named;
 };
@@ -185,7 +184,7 @@ static int add_rows(const struct ui_state *st, struct list *list, const struct s
 			return -ENOMEM;
 		row->id = st->shown->modules[i].id;
 		row->index = i;
-		/* The limit hides by total: that is the share. */
+		/* The limit applies to the total: set it to the share. */
 		row->total = all > 0 ? sums[i].weight / all : 0;
 		row->self = sums[i].weight > 0 ? sums[i].named / sums[i].weight : 0;
 		row->count = sums[i].count;
@@ -193,7 +192,7 @@ static int add_rows(const struct ui_state *st, struct list *list, const struct s
 	return 0;
 }
 
-/* One row per module that has samples of its own. */
+/* Add one row per module with self samples. */
 static int build(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = st->shown;

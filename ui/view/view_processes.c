@@ -24,7 +24,7 @@ static const struct profile_process *process_of(const struct ui_state *st, const
 	return process_tree_at(st->shown, row->index);
 }
 
-/* What the row is called by: the thread's own name and number, where rows are threads. */
+/* Return the name of the row: of the thread if rows are threads. */
 static struct safe_text comm_of(const struct ui_state *st, const struct row *row,
 				char buf[static FORMAT_MAX * 2])
 {
@@ -72,7 +72,7 @@ static bool in_list(const struct ui_state *st)
 	return !in_tree(st);
 }
 
-/* A recording tells nothing of cgroups and command lines. */
+/* Recordings have no cgroups and command lines. */
 static bool has_details(const struct ui_state *st)
 {
 	for (uint32_t i = 0; st->shown && i < st->shown->nr_processes; i++)
@@ -86,7 +86,7 @@ static bool has_command(const struct ui_state *st)
 	return in_list(st) && has_details(st);
 }
 
-/* Beside a tree, names of functions need a wide screen. */
+/* In the tree, function names need a wide screen. */
 static bool has_room(const struct ui_state *st)
 {
 	return in_list(st) || st->cols >= 110;
@@ -137,7 +137,7 @@ static int by_command(const struct ui_state *st, const struct row *a, const stru
 	return strcasecmp(command_of(st, a).str, command_of(st, b).str);
 }
 
-/* Its own share: in a tree the other one has what is below it, too. */
+/* The self share: the total of a tree row includes its children. */
 static double own_of(const struct ui_state *st, const struct row *row)
 {
 	const struct list *list = &st->lists[VIEW_PROCESSES];
@@ -219,7 +219,7 @@ static void draw_samples(const struct ui_state *st, const struct row *row, struc
 			     (struct style){ ROLE_NORMAL, 0 });
 }
 
-/* A name: underlined where the search finds it. */
+/* Draw a name, underlined if the search matches it. */
 static unsigned int draw_name(const struct ui_state *st, struct safe_text name, struct canvas *c,
 			      struct view_field at)
 {
@@ -257,7 +257,7 @@ static void draw_command(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
-/* Lines from the parent, the name, and where there is room the command line. */
+/* Draw lines from the parent, the name and, on wide screens, the command line. */
 static void draw_tree(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
@@ -316,7 +316,7 @@ enum {
 	TREE
 };
 
-/* Columns without a width share what is left. */
+/* Columns without a width share the rest. */
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SHARE%"),
 		    .help = "share of all samples; in the tree with its children",
@@ -435,7 +435,7 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	       match_finds(m, users_name(st->config->users, p->uid, buf, sizeof(buf)));
 }
 
-/* What the columns have no room for. */
+/* Show command and cgroup in full. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	const struct profile_process *p = row ? process_of(st, row) : NULL;
@@ -463,7 +463,7 @@ static void fold(struct ui_state *st, const struct row *row, bool closed)
 	table_rebuild(st, VIEW_PROCESSES);
 }
 
-/* To the row that this one is below. */
+/* Select the parent row. */
 static void go_up(struct ui_state *st)
 {
 	const struct list *list = &st->lists[VIEW_PROCESSES];
@@ -475,7 +475,7 @@ static void go_up(struct ui_state *st)
 		table_move_to(st, at);
 }
 
-/* Open or close all that are in sight and closed or open; false: there are none. */
+/* Open or close all rows in sight. Return false if there was none to change. */
 static bool fold_these(struct ui_state *st, bool closed)
 {
 	const struct list *list = &st->lists[VIEW_PROCESSES];

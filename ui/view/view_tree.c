@@ -24,7 +24,7 @@
 #define HOT_PART   0.5
 #define LEVELS_MAX 256
 
-/* The tree that the rows were made of. */
+/* Return the tree of the rows in sight. */
 static const struct folds_tree *rows_tree(const struct ui_state *st)
 {
 	return folds_tree_shown(st, FOLDS_TREE);
@@ -61,7 +61,7 @@ static bool is_open(const struct folds *s, const struct folds_tree *t, uint32_t 
 	return deep || is_hot(&t->fold, n);
 }
 
-/* Which nodes a filter leaves: those it finds, and the way to them. NULL: all. */
+/* Mark the nodes that pass the filter: matches and their ancestors. NULL: all. */
 static bool *keep_found(const struct ui_state *st, const struct list *list,
 			const struct folds_tree *t)
 {
@@ -77,7 +77,7 @@ static bool *keep_found(const struct ui_state *st, const struct list *list,
 		free(found);
 		return NULL;
 	}
-	/* Once a function, not once a node: there may be thousands of these. */
+	/* Match once per function: there may be thousands of nodes. */
 	for (uint32_t i = 0; i < st->shown->nr_functions; i++)
 		found[i] = (match_finds(m, st->shown->functions[i].name) ||
 			    match_finds(m, st->shown->functions[i].module)) != m->negate;
@@ -108,7 +108,7 @@ static int add_row(struct list *list, const struct folds_tree *t, uint32_t n)
 	return 0;
 }
 
-/* The nodes in sight, depth first. */
+/* Add the open nodes, depth first. */
 static int build(const struct ui_state *st, struct list *list)
 {
 	const struct folds_tree *t;
@@ -182,7 +182,7 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 					 : ROLE_BAR);
 }
 
-/* An only child stands right below its parent: long chains would leave the screen. */
+/* An only child is not indented: long chains would leave the screen. */
 static bool indents(const struct fold_tree *t, uint32_t n)
 {
 	const struct fold_tree_node *parent;
@@ -193,7 +193,7 @@ static bool indents(const struct fold_tree *t, uint32_t n)
 	return parent->nr_children > 1 || parent->parent == FOLD_NONE;
 }
 
-/* The lines that lead to the node. */
+/* Draw the lines that lead to the node. */
 static void draw_branches(const struct ui_state *st, const struct fold_tree *t, uint32_t n,
 			  struct pen *pen)
 {
@@ -221,7 +221,7 @@ static void draw_branches(const struct ui_state *st, const struct fold_tree *t, 
 	}
 }
 
-/* After the name: what is not in sight below it. */
+/* Draw the weight hidden below the node, after its name. */
 static void draw_rest(const struct ui_state *st, const struct fold_tree *t, uint32_t n, bool open,
 		      struct pen *pen)
 {
@@ -252,7 +252,7 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 	const struct row *below = row + 1;
 	bool found = match_active(&list->search) && !list->search.negate &&
 		     finds(st, row, &list->search);
-	/* The row below is the first child: so it was open when the rows were made. */
+	/* Open if the row below is its first child. */
 	bool open = below < list->rows + list->nr &&
 		    t->fold.nodes[below->index].parent == row->index;
 	struct pen pen = { c, at.row, at.col, at.col + at.cols };
@@ -285,7 +285,7 @@ static void move_to(struct ui_state *st, uint32_t n)
 			table_move_to(st, i);
 }
 
-/* Fold or unfold the node; what was done below it is forgotten if @deep. */
+/* Fold or unfold the node; @deep: with all below it. */
 static void set_mark(struct ui_state *st, uint32_t n, enum folds_mark mark)
 {
 	const struct folds_tree *t = rows_tree(st);
@@ -306,7 +306,7 @@ static void set_mark(struct ui_state *st, uint32_t n, enum folds_mark mark)
 	table_rebuild(st, VIEW_TREE);
 }
 
-/* Open the hottest path below the row, and go to its end. */
+/* Open the hottest path below the row, and select its end. */
 static void go_hot(struct ui_state *st, uint32_t n)
 {
 	const struct folds_tree *t = rows_tree(st);
