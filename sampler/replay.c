@@ -449,7 +449,7 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 	const struct task *task;
 	struct sampler_sample out;
 
-	pipeline_stack(p, sample, &stack);
+	pipeline_stack(p, &stack);
 	if (places_nr(st->places) != r->nr_named) { /* some are met for the first time */
 		symbols_run(st->symbols);
 		r->nr_named = places_nr(st->places);

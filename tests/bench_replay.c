@@ -159,7 +159,7 @@ static void count_frames(struct bench *b)
 		if (record_decode(&r, job->layout, job->bytes, job->size))
 			continue;
 		pipeline_resolve(b->pipeline, &r.sample, job->layout->regs_mask);
-		pipeline_stack(b->pipeline, &r.sample, &stack);
+		pipeline_stack(b->pipeline, &stack);
 		b->nr_frames += stack.nr;
 		b->nr_kernel += stack.nr_kernel;
 	}

@@ -46,6 +46,7 @@ struct perfdata {
 	uint64_t nr_bad;
 	char note[PERFDATA_NOTE_MAX]; /* "": the file is whole */
 	bool stop;		      /* damage was met: nothing behind it is read */
+	bool aux;		      /* it has traces of hardware, which are not decoded */
 	uint64_t last_time_ns;
 	uint64_t first_sample_ns, last_sample_ns;
 	struct perfdata_zstd *zstd; /* NULL until a compressed record was met */
@@ -328,6 +329,7 @@ static int user_record(struct perfdata *pd, const struct source *src, const uint
 		*extra = h->size >= body + 4 ? (load_u32(at + body) + 7ULL) & ~7ULL : 0;
 		return 0;
 	case PERFDATA_AUXTRACE:
+		pd->aux = true;
 		*extra = h->size >= body + 8 ? load_u64(at + body) : 0;
 		return 0;
 	case PERFDATA_HEADER_FEATURE:
@@ -460,6 +462,9 @@ static void check_whole(struct perfdata *pd, const struct perfdata_extent *exten
 		set_damage(pd, "recording cut short: it ends in the middle of a record");
 	else if (extent->unfinished)
 		set_damage(pd, "recording not finished: its writer was killed");
+	else if (pd->aux)
+		set_damage(pd, "AUX traces (Intel PT, SPE, CoreSight) are not decoded: see perf "
+			       "script");
 }
 
 /* Find events and records; pd->bytes are there. */

@@ -36,7 +36,7 @@ struct pipeline {
 	bool nameless; /* there was no room for it */
 	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
-	uint64_t ips[FRAMES_MAX]; /* filled by pipeline_stack() only */
+	uint64_t ips[FRAMES_MAX]; /* raw addresses; of unwound frames by pipeline_stack() only */
 
 	struct kernel_recent kernel[KERNEL_RECENT];
 };
@@ -93,27 +93,64 @@ static uint32_t kernel_place(struct pipeline *p, uint64_t ip)
 	return r->place;
 }
 
-/* Kernel frames of the call chain as places; returns how many. */
-static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s)
+/*
+ * The context that the sample's own address is in: PERF_CONTEXT_KERNEL or _USER; 0: a guest or a
+ * hypervisor, whose code is not known here.
+ */
+static uint64_t own_context(const struct record_sample *s)
+{
+	uint64_t first;
+
+	switch (s->cpumode) {
+	case PERF_RECORD_MISC_KERNEL:
+		return (uint64_t)PERF_CONTEXT_KERNEL;
+	case PERF_RECORD_MISC_USER:
+		return (uint64_t)PERF_CONTEXT_USER;
+	case PERF_RECORD_MISC_CPUMODE_UNKNOWN:
+		break;
+	default:
+		return 0;
+	}
+	memcpy(&first, s->nr_chain ? s->chain : (const uint8_t *)&s->ip, sizeof(first));
+	if (!is_context(first))
+		return (uint64_t)(s->ip >> 63 ? PERF_CONTEXT_KERNEL : PERF_CONTEXT_USER);
+	return first;
+}
+
+/* Copy the addresses of one context of the call chain to @ips; returns how many. */
+static uint32_t chain_part(const struct record_sample *s, uint64_t part, uint64_t *ips,
+			   uint32_t max)
 {
 	uint64_t context = 0, ip;
 	uint32_t nr = 0;
 
-	for (uint64_t i = 0; i < s->nr_chain && nr < KERNEL_FRAMES_MAX; i++) {
+	for (uint64_t i = 0; i < s->nr_chain && nr < max; i++) {
 		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
-		if (is_context(ip)) {
+		if (is_context(ip))
 			context = ip;
-			continue;
-		}
-		if (context != (uint64_t)PERF_CONTEXT_KERNEL)
-			continue;
-		/* All but the innermost are return addresses: look inside the call. */
-		p->frames[nr] = kernel_place(p, ip - (nr > 0));
-		nr++;
+		else if (context == part)
+			ips[nr++] = ip;
 	}
-	/* Recorded without call chains: the address alone, of the upper half. */
-	if (!s->nr_chain && s->ip >> 63)
-		p->frames[nr++] = kernel_place(p, s->ip);
+	return nr;
+}
+
+/* Find the places of the kernel frames; returns how many. */
+static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s, uint64_t own)
+{
+	uint32_t nr;
+
+	/* An event of user code, interrupted in the kernel: the chain is of other code. */
+	if (own == (uint64_t)PERF_CONTEXT_USER)
+		return 0;
+	nr = chain_part(s, (uint64_t)PERF_CONTEXT_KERNEL, p->ips, KERNEL_FRAMES_MAX);
+	/* The chain of a precise event begins elsewhere; it may also lack the kernel part. */
+	if (own == (uint64_t)PERF_CONTEXT_KERNEL) {
+		p->ips[0] = s->ip;
+		nr = MAX(nr, 1u);
+	}
+	/* All but the innermost are return addresses: look inside the call. */
+	for (uint32_t i = 0; i < nr; i++)
+		p->frames[i] = kernel_place(p, p->ips[i] - (i > 0));
 	return nr;
 }
 
@@ -147,7 +184,7 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 	return p->user.stop;
 }
 
-/* The place of a user address in the process's maps at that time. */
+/* Return the place of a user address in the process's maps at that time. */
 static uint32_t user_place(struct pipeline *p, const struct maps_hit *hit, uint64_t address,
 			   uint64_t time_ns)
 {
@@ -160,41 +197,36 @@ static uint32_t user_place(struct pipeline *p, const struct maps_hit *hit, uint6
 }
 
 /*
- * No registers were asked for: the kernel's own chain of frame pointers, or the
- * address alone. Nothing in a chain tells a caller from what merely looks like
- * one, nor a root from where the frame pointers end: it counts as a guess.
+ * Without a copy of the stack: the chain of frame pointers, or the address alone. A chain does not
+ * distinguish a caller from a value that looks like one, nor a root from the end of the frame
+ * pointers: it counts as a guess.
  */
 static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sample *s,
-				     const struct maps_hit *hit, uint32_t *nr)
+				     const struct maps_hit *hit, uint64_t own, uint32_t *nr)
 {
-	uint32_t first = *nr,
-		 max = p->tables->chain_max ? p->tables->chain_max : PIPELINE_CHAIN_MAX;
-	uint64_t context = 0, ip, nr_ips = 0;
+	uint32_t max = p->tables->chain_max ? p->tables->chain_max : PIPELINE_CHAIN_MAX;
+	uint32_t first = *nr, nr_user;
+	uint64_t *ips = p->ips + first;
 
-	for (uint64_t i = 0; i < s->nr_chain && *nr < FRAMES_MAX; i++) {
-		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
-		if (is_context(ip)) {
-			context = ip;
-			continue;
-		}
-		nr_ips++;
-		if (context != (uint64_t)PERF_CONTEXT_USER)
-			continue;
-		p->frames[*nr] = user_place(p, hit, ip - (*nr > first), s->time_ns);
-		(*nr)++;
+	nr_user = chain_part(s, (uint64_t)PERF_CONTEXT_USER, ips, FRAMES_MAX - first);
+	/* The sample's own address alone is no guess. */
+	p->user.nr_guessed = nr_user;
+	if (own == (uint64_t)PERF_CONTEXT_USER) {
+		ips[0] = s->ip;
+		nr_user = MAX(nr_user, 1u);
 	}
-	p->user.nr_guessed = *nr - first;
-	if (*nr == 0)
-		p->frames[(*nr)++] = user_place(p, hit, s->ip, s->time_ns);
-	return nr_ips >= max ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
+	for (uint32_t i = 0; i < nr_user; i++)
+		p->frames[(*nr)++] = user_place(p, hit, ips[i] - (i > 0), s->time_ns);
+	return first + nr_user >= max ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
 }
 
-/* The user part of the sample, if there is one: frames appended at @nr, and why they end. */
+/* Append the user frames at @nr; returns why they end. */
 static enum unwind_stop user_frames(struct pipeline *p, const struct record_sample *s,
-				    const struct maps_hit *hit, uint64_t regs_mask, uint32_t *nr)
+				    const struct maps_hit *hit, uint64_t regs_mask, uint64_t own,
+				    uint32_t *nr)
 {
+	uint32_t first = *nr;
 	enum unwind_stop stop;
-
 	p->user.nr = 0;
 	p->user.nr_guessed = 0;
 	if ((pid_t)s->pid < 0) /* ended and unhashed: nobody can say any more whose it was */
@@ -203,12 +235,15 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 		return UNWIND_PENDING;
 	}
-	if (hit->kernel_thread || !hit->space)
-		return UNWIND_NO_USER;
+	if (hit->kernel_thread || !hit->space || !own)
+		return UNWIND_NO_USER; /* perf record -g has registers without a copy of the stack
+					  on some architectures. */
 	if (!regs_mask)
-		return chain_frames(p, s, hit, nr);
-	if (!s->regs)
-		return UNWIND_NO_USER;
+		return chain_frames(p, s, hit, own, nr);
+	if (!s->regs || !s->stack_size) {
+		stop = chain_frames(p, s, hit, own, nr);
+		return *nr > first ? stop : UNWIND_NO_USER;
+	}
 	stop = unwind_user(p, s, hit, regs_mask);
 	memcpy(p->frames + *nr, p->user.place, p->user.nr * sizeof(p->frames[0]));
 	*nr += p->user.nr;
@@ -273,6 +308,7 @@ static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p
 
 void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask)
 {
+	uint64_t own = own_context(s);
 	struct maps_hit hit;
 
 	maps_find(p->tables->maps, p->tables->tasks, (pid_t)s->pid, (pid_t)s->tid, s->time_ns,
@@ -281,10 +317,13 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 	p->task = hit.task;
 	p->nameless = hit.full;
-	p->nr = p->nr_kernel = kernel_frames(p, s);
-	p->stop = user_frames(p, s, &hit, regs_mask, &p->nr);
-	if (p->nr == 0) /* not loaded yet, or hidden from us: only the task is known */
+	p->nr = p->nr_kernel = kernel_frames(p, s, own);
+	p->stop = user_frames(p, s, &hit, regs_mask, own, &p->nr);
+	if (p->nr ==
+	    0) { /* not loaded yet, hidden from us, or of a guest: only the task is known */
+		p->ips[0] = s->ip;
 		p->frames[p->nr++] = places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
+	}
 	cut_full_places(p);
 }
 
@@ -352,27 +391,9 @@ void pipeline_members(struct pipeline *p, const struct pipeline_member *members,
 			store(p, (uint32_t)members[i].event, members[i].count);
 }
 
-/* Raw addresses of the first @end frames, which were not unwound: those of the chain, or the
- * sample's own. */
-static void chain_ips(struct pipeline *p, const struct record_sample *s, uint32_t end)
-{
-	uint32_t nr = 0;
-	uint64_t ip;
-
-	for (uint64_t i = 0; i < s->nr_chain && nr < end; i++) {
-		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
-		if (!is_context(ip))
-			p->ips[nr++] = ip;
-	}
-	while (nr < end)
-		p->ips[nr++] = s->ip;
-}
-
-void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pipeline_stack *out)
+void pipeline_stack(struct pipeline *p, struct pipeline_stack *out)
 {
 	uint32_t nr_user = MIN(p->user.nr, p->nr - p->nr_kernel);
-
-	chain_ips(p, s, p->nr - nr_user);
 	memcpy(p->ips + p->nr_kernel, p->user.ip, nr_user * sizeof(p->ips[0]));
 	*out = (struct pipeline_stack){
 		.places = p->frames,

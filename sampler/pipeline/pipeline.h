@@ -96,7 +96,7 @@ struct pipeline_stack {
 	enum unwind_stop stop;
 	uint32_t nr_guessed; /* of the user frames */
 };
-void pipeline_stack(struct pipeline *p, const struct record_sample *s, struct pipeline_stack *out);
+void pipeline_stack(struct pipeline *p, struct pipeline_stack *out);
 /* A record that could not be decoded. */
 void pipeline_bad_record(struct pipeline_stats *stats);
 /* Since the last call: did a sample ask the loader for something? */

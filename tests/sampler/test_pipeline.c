@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * pipeline: a sample whose code has no room in the place table is never counted as its caller's.
+/* * pipeline: a sample without room for its place is never counted as its caller's;
+ * the innermost frame is the sample's own address, in the mode of its record.
  */
 #include "sampler/pipeline/pipeline.h"
 
 #include "tests/prelude.h"
 
 #include <linux/perf_event.h>
+#include <sys/mman.h>
 #include <urcu-qsbr.h>
 
 #define PLACES_MAX 8
@@ -136,6 +137,138 @@ static void test_room_for_all(void **state)
 	assert_int_equal(only_stack(f, &places), 3);
 }
 
+#define USER_LEAF   0x401000ULL
+#define USER_CALLER 0x402001ULL
+#define IN_KERNEL   ((uint64_t)PERF_CONTEXT_KERNEL)
+#define IN_USER	    ((uint64_t)PERF_CONTEXT_USER)
+
+/* A program for process 3. */
+static void map_program(struct fixture *f)
+{
+	const struct maps_mmap ev = {
+		.pid = 3,
+		.tid = 3,
+		.start = 0x400000,
+		.size = 0x10000,
+		.time_ns = 2,
+		.prot = PROT_READ | PROT_EXEC,
+		.is_private = true,
+		.filename = "/usr/bin/three",
+		.filename_size = 15,
+	};
+
+	maps_on_mmap(f->tables.maps, &ev);
+	maps_publish(f->tables.maps, 20, 1);
+}
+
+/* Expect the raw addresses @ips of @s, the first @nr_kernel of them in the kernel. */
+static void expect(struct fixture *f, const struct record_sample *s, uint64_t regs_mask,
+		   const uint64_t *ips, uint32_t nr, uint32_t nr_kernel)
+{
+	struct pipeline_stack stack;
+
+	pipeline_resolve(f->pipeline, s, regs_mask);
+	pipeline_stack(f->pipeline, &stack);
+	assert_int_equal(stack.nr, nr);
+	assert_int_equal(stack.nr_kernel, nr_kernel);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct place *place = places_at(f->tables.places, stack.places[i]);
+		bool first = i == 0 || i == nr_kernel;
+		uint64_t at = ips[i] - !first - (i < nr_kernel ? 0 : 0x400000);
+
+		assert_int_equal(stack.ips[i], ips[i]);
+		assert_int_equal(place->offset, at);
+		assert_int_equal(place->object == OBJECT_ID_KERNEL, i < nr_kernel);
+	}
+}
+
+static struct record_sample sample_in(uint16_t cpumode, uint64_t ip, const uint64_t *chain,
+				      uint64_t nr_chain)
+{
+	return (struct record_sample){ .cpumode = cpumode,
+				       .ip = ip,
+				       .time_ns = TIME_NS,
+				       .pid = 3,
+				       .tid = 3,
+				       .chain = (const uint8_t *)chain,
+				       .nr_chain = nr_chain };
+}
+
+/* perf record --user-callchains: the chain has no kernel part, the sample is of the kernel. */
+static void test_kernel_sample_with_user_chain(void **state)
+{
+	static const uint64_t chain[] = { IN_USER, USER_LEAF, USER_CALLER };
+	static const uint64_t ips[] = { LEAF, USER_LEAF, USER_CALLER };
+	struct record_sample s = sample_in(PERF_RECORD_MISC_KERNEL, LEAF, chain, 3);
+
+	map_program(*state);
+	expect(*state, &s, 0, ips, 3, 1);
+}
+
+/* A precise event: its address is exact, its chain begins at the interrupt. */
+static void test_precise_address(void **state)
+{
+	static const uint64_t kernel[] = { IN_KERNEL, LEAF + 64, OUTER };
+	static const uint64_t kernel_ips[] = { LEAF, OUTER };
+	static const uint64_t user[] = { IN_USER, USER_LEAF + 64, USER_CALLER };
+	static const uint64_t both[] = { IN_KERNEL, LEAF, IN_USER, USER_LEAF + 64, USER_CALLER };
+	static const uint64_t user_ips[] = { USER_LEAF, USER_CALLER };
+	struct record_sample s = sample_in(PERF_RECORD_MISC_KERNEL, LEAF, kernel, 3);
+
+	map_program(*state);
+	expect(*state, &s, 0, kernel_ips, 2, 2);
+	s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, user, 3);
+	expect(*state, &s, 0, user_ips, 2, 0);
+	s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, both, 5);
+	expect(*state, &s, 0, user_ips, 2, 0);
+}
+
+/* No chain: the record's mode distinguishes kernel and user, also in a kernel of 32 bits. */
+static void test_mode_without_chain(void **state)
+{
+	static const uint64_t low = 0xc0101000, leaf = LEAF, user = USER_LEAF;
+	struct fixture *f = *state;
+	struct record_sample s = sample_in(PERF_RECORD_MISC_KERNEL, low, NULL, 0);
+	struct pipeline_stack stack;
+
+	map_program(f);
+	expect(f, &s, 0, &low, 1, 1);
+	s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, NULL, 0);
+	expect(f, &s, 0, &user, 1, 0);
+	s = sample_in(PERF_RECORD_MISC_CPUMODE_UNKNOWN, LEAF, NULL, 0);
+	expect(f, &s, 0, &leaf, 1, 1);
+	s = sample_in(PERF_RECORD_MISC_GUEST_KERNEL, LEAF, NULL, 0);
+	pipeline_resolve(f->pipeline, &s, 0);
+	pipeline_stack(f->pipeline, &stack);
+	assert_int_equal(stack.nr, 1);
+	assert_int_equal(stack.nr_kernel, 0);
+	assert_int_equal(places_at(f->tables.places, stack.places[0])->object, OBJECT_ID_UNKNOWN);
+}
+
+/* Registers without a copy of the stack: the chain has the callers. */
+static void test_registers_alone(void **state)
+{
+	static const uint64_t chain[] = { IN_USER, USER_LEAF, USER_CALLER };
+	static const uint64_t kernel[] = { IN_KERNEL, LEAF, OUTER };
+	static const uint64_t kernel_ips[] = { LEAF, OUTER };
+	static const uint8_t regs[8];
+	struct fixture *f = *state;
+	struct record_sample s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, chain, 3);
+	struct pipeline_stack stack;
+
+	map_program(f);
+	s.regs = regs;
+	s.regs_abi = PERF_SAMPLE_REGS_ABI_64;
+	expect(f, &s, 1, chain + 1, 2, 0);
+	s.nr_chain = 0;
+	expect(f, &s, 1, chain + 1, 1, 0);
+	/* none at all, in the kernel */
+	s = sample_in(PERF_RECORD_MISC_KERNEL, LEAF, kernel, 3);
+	expect(f, &s, 1, kernel_ips, 2, 2);
+	pipeline_stack(f->pipeline, &stack);
+	assert_int_equal(stack.stop, UNWIND_NO_USER);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -144,6 +277,10 @@ int main(void)
 		TEST(test_innermost_without_room_is_dropped),
 		TEST(test_caller_without_room_cuts_the_stack),
 		TEST(test_room_for_all),
+		TEST(test_kernel_sample_with_user_chain),
+		TEST(test_precise_address),
+		TEST(test_mode_without_chain),
+		TEST(test_registers_alone),
 	};
 	int failed;
 

@@ -279,6 +279,18 @@ static void test_cut_short(void **state)
 	expect(&file, 1, "damaged: record of 0 bytes at byte");
 }
 
+/* Traces of hardware are skipped, and the note says so. */
+static void test_aux(void **state)
+{
+	begin_pipe(&file);
+	put_header(&file, 71, 48);
+	put_u64(&file, 16); /* bytes behind the record */
+	for (int i = 0; i < 6; i++)
+		put_u64(&file, 0);
+	put_sample(&file, 7, 0x1000, 100, 1);
+	expect(&file, 1, "AUX traces");
+}
+
 static void refuse(const char *bytes, size_t size, const char *says)
 {
 	struct perfdata *pd;
@@ -350,11 +362,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #ifdef HAVE_ZSTD
-		cmocka_unit_test(test_compressed),     cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_compressed),	 cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_damaged_blocks),
 #endif
-		cmocka_unit_test(test_pipe_features),  cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_other_files),    cmocka_unit_test(test_samples_by_event),
+		cmocka_unit_test(test_pipe_features),	 cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_other_files),	 cmocka_unit_test(test_aux),
+		cmocka_unit_test(test_samples_by_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
