@@ -108,12 +108,12 @@ static void test_keys(void **state)
 	static const struct {
 		const char *text, *why;
 	} bad[] = {
-		{ "[keys]\nthreads = x\nfreeze = x\n", ":3: x: bound twice: to threads" },
-		{ "[keys]\nfly = x\n", "no such action" },
-		{ "[keys]\nfreeze = F13\n", "no such key" },
+		{ "[keys]\nthreads = x\nfreeze = x\n", ":3: key 'x' is already bound to threads" },
+		{ "[keys]\nfly = x\n", "unknown action" },
+		{ "[keys]\nfreeze = F13\n", "unknown key" },
 		{ "[keys]\nfreeze = Esc\n", "cannot be bound" },
 		{ "[keys]\nfreeze = ^C\n", "cannot be bound" },
-		{ "[keys]\nfreeze = F1 ? h\n", "no key is left for help" },
+		{ "[keys]\nfreeze = F1 ? h\n", "no key left for help" },
 	};
 	char path[] = "/tmp/proftop-settings-XXXXXX", names[64];
 	struct settings s = plain;

@@ -7,6 +7,7 @@
  */
 #include "ui/cli/batch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,7 @@ static void sink(struct batch_row *rows, uint32_t nr, uint32_t at, enum ui_confi
 /* Sort the best @nr of @all rows to the front: usually few rows of many are shown. */
 static void sort_rows(struct batch_row *rows, uint32_t all, uint32_t nr, enum ui_config_sort sort)
 {
+	assert(nr <= all);
 	if (nr && nr < all)
 		for (uint32_t at = nr / 2; at-- > 0;)
 			sink(rows, nr, at, &sort);
@@ -149,6 +151,7 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 	for (uint32_t i = 0; i < all.nr_rows; i++)
 		if (passes(filter, &p->functions[all.rows[i].function]))
 			row_init(&table->rows[nr++], p, &all.rows[i], &all);
+	assert(nr <= all.nr_rows);
 	table->event = event;
 	table->count = all.count;
 	table->nr_matching = nr;

@@ -34,9 +34,7 @@ int ui_config_sort_parse(const char *text, struct err *e)
 	for (int i = 0; i < CONFIG_SORT_NR; i++)
 		if (!strcasecmp(text, sorts[i].name))
 			return i;
-	return err_set(e, -EINVAL,
-		       "no column is called '%.40s'\n  --list-columns prints those that there are.",
-		       text);
+	return err_set(e, -EINVAL, "unknown column '%.40s'\n  see proftop --list-columns", text);
 }
 
 const char *ui_config_sort_name(enum ui_config_sort sort)

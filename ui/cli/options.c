@@ -150,8 +150,8 @@ static const struct argp_option argp_options[] = {
 	{ "stack-size", KEY_STACK, "SIZE", 0,
 	  "user stack bytes copied per sample (default: 16K); auto: grow as needed", 4 },
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
-	{ "check", KEY_CHECK, NULL, 0, "report what works on this system, with fixes for the rest",
-	  5 },
+	{ "check", KEY_CHECK, NULL, 0,
+	  "report features that work on this system, with fixes for the rest", 5 },
 	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "list events, and which are available", 5 },
 	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "list columns for --sort", 5 },
 	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "list keys", 5 },
@@ -296,6 +296,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	if (key <= 0 || key >= KEY_END)
 		return ARGP_ERR_UNKNOWN;
 	code = options_value(p, key, arg);
+	/* Without a value: a flag. */
 	if (code < 0)
 		set_flag(p->o, key);
 	return MAX(code, 0);
@@ -305,7 +306,7 @@ static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse_key,
 	.args_doc = "[-- COMMAND...]",
-	.doc = "Show live where the CPUs spend their time: the hottest functions with exact "
+	.doc = "Show live how the CPUs spend their time: the hottest functions with exact "
 	       "call stacks, and all lost and throttled samples.\v"
 	       "Examples:\n"
 	       "  proftop                          the whole system\n"

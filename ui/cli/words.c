@@ -5,6 +5,7 @@
  */
 #include "ui/cli/words.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static void add(struct words_list *w, const char *text)
 	char clean[TEXT_MAX];
 	size_t size = strlen(text);
 
+	assert(w->nr <= w->capacity);
 	if (w->nr == w->capacity) {
 		uint32_t capacity = w->capacity ? 2 * w->capacity : 64;
 		void *list = reallocarray(w->list, capacity, sizeof(*w->list));

@@ -7,6 +7,7 @@
  */
 #include "ui/draw/canvas.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,7 @@ void canvas_clear(struct canvas *c)
 static void split_wide(struct cell *row, unsigned int cols, unsigned int col)
 {
 	if (col < cols && row[col].width == 0 && col > 0) {
+		assert(row[col - 1].width == 2);
 		struct style style = row[col].style;
 
 		row[col - 1] = row[col] = blank;
@@ -70,6 +72,7 @@ static void split_wide(struct cell *row, unsigned int cols, unsigned int col)
 
 static void put(struct cell *row, unsigned int cols, unsigned int col, const struct cell *cell)
 {
+	assert(cell->width >= 1 && cell->width <= 2 && col + cell->width <= cols);
 	split_wide(row, cols, col);
 	if (cell->width == 2)
 		split_wide(row, cols, col + 1);
@@ -203,6 +206,7 @@ bool canvas_diff(const struct canvas *old, const struct canvas *c, struct canvas
 {
 	unsigned int col = run->col + run->cols;
 
+	assert(old->rows == c->rows && old->cols == c->cols);
 	for (unsigned int row = run->row; row < c->rows; row++, col = 0) {
 		while (col < c->cols && same_cell(old, c, row, col))
 			col++;
@@ -223,6 +227,7 @@ bool canvas_diff(const struct canvas *old, const struct canvas *c, struct canvas
 
 void canvas_copy(struct canvas *to, const struct canvas *from)
 {
+	assert(to->rows == from->rows && to->cols == from->cols);
 	memcpy(to->cells, from->cells, (size_t)from->rows * from->cols * sizeof(*from->cells));
 	to->cursor_row = from->cursor_row;
 	to->cursor_col = from->cursor_col;

@@ -59,10 +59,9 @@ static int refuse(struct err *e, const char *what)
 
 	return err_set(e, -ENOTSUP,
 		       "cannot show a screen: %s (TERM=%.40s)\n"
-		       "  the screen needs a terminal that can move its cursor.\n"
-		       "  'proftop -b' prints the same as text; or set TERM to what your terminal "
-		       "is, "
-		       "such as TERM=xterm-256color.",
+		       "  the terminal needs cursor addressing: set TERM to its type, as in "
+		       "TERM=xterm-256color\n"
+		       "  or use 'proftop -b' for text output",
 		       what, term ? term : "");
 }
 
@@ -78,11 +77,11 @@ int term_check(struct err *e)
 	if (!getenv("TERM") || !*getenv("TERM"))
 		return refuse(e, "TERM is not set");
 	if (setupterm(NULL, STDOUT_FILENO, &rc) != OK)
-		return refuse(e, rc == 1   ? "this is a hard-copy terminal"
-				 : rc == 0 ? "this terminal is not known here"
-					   : "there is no terminfo database");
+		return refuse(e, rc == 1   ? "hard-copy terminal"
+				 : rc == 0 ? "unknown terminal type"
+					   : "no terminfo database");
 	cup = tigetstr("cup");
-	rc = cup && cup != (const char *)-1 ? 0 : refuse(e, "this terminal cannot move its cursor");
+	rc = cup && cup != (const char *)-1 ? 0 : refuse(e, "no cursor addressing");
 	del_curterm(cur_term);
 	return rc;
 }
@@ -188,7 +187,7 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 	t->in = open_input();
 	t->out = open_output();
 	if (!t->in || !t->out) {
-		rc = refuse(e, "there is no keyboard: standard input is no terminal");
+		rc = refuse(e, "no keyboard: standard input is not a terminal");
 		goto fail;
 	}
 	/*
@@ -199,7 +198,7 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 	use_tioctl(TRUE);
 	t->screen = newterm(NULL, t->out, t->in);
 	if (!t->screen) {
-		rc = refuse(e, "curses does not start");
+		rc = refuse(e, "cannot start curses");
 		goto fail;
 	}
 	set_term(t->screen);

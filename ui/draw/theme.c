@@ -4,6 +4,7 @@
  */
 #include "ui/draw/theme.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "symbols/base/base.h"
@@ -111,10 +112,12 @@ int theme_parse(const char *name)
 
 struct theme_look theme_look(enum theme theme, enum theme_role role, int colors)
 {
-	struct theme_look look = looks[(unsigned int)role < ROLE_NR ? role : ROLE_NORMAL];
+	struct theme_look look = looks[role];
 	bool many = colors >= 256;
 	const struct recolor *list = many ? themes[theme].colors : themes[theme].colors_8;
 	size_t nr = many ? themes[theme].nr : themes[theme].nr_8;
+
+	assert((unsigned int)theme < THEME_NR && (unsigned int)role < ROLE_NR);
 
 	for (size_t i = 0; i < nr; i++) {
 		if (list[i].role != role)

@@ -6,6 +6,7 @@
  */
 #include "ui/key/bindings.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,15 @@ static bool is_fixed(uint32_t code)
 	return code == K_ESC || code == K_ENTER || code == K_CTRL('c') || code == K_F(10);
 }
 
+/* Return the table's entry of an action: the table is in the order of enum action. */
+static const struct key_binding *binding_of(enum action action)
+{
+	const struct key_binding *k = &keys_table()[action - 1];
+
+	assert(k->action == action);
+	return k;
+}
+
 static int add_key(struct bindings *b, const struct key_binding *action, const char *name,
 		   uint32_t file, struct err *e)
 {
@@ -40,16 +50,16 @@ static int add_key(struct bindings *b, const struct key_binding *action, const c
 
 	if (!code)
 		return err_set(e, -EINVAL,
-			       "%s: there is no such key\n  keys are called as in "
-			       "proftop --list-keys: x, F12, ^T, Space, PgUp",
+			       "unknown key '%s'\n  see proftop --list-keys: x, F12, ^T, Space, "
+			       "PgUp",
 			       name);
 	if (is_fixed(code))
-		return err_set(e, -EINVAL, "%s: this key cannot be bound: it is the way out", name);
+		return err_set(e, -EINVAL, "key '%s' cannot be bound", name);
 	if (there && there->file == file && there->action != action->action)
-		return err_set(e, -EINVAL, "%s: bound twice: to %s, too", name,
-			       keys_table()[there->action - 1].name);
+		return err_set(e, -EINVAL, "key '%s' is already bound to %s", name,
+			       binding_of(there->action)->name);
 	if (!there && b->nr == BINDINGS_MAX)
-		return err_set(e, -EINVAL, "more than %d keys are bound", BINDINGS_MAX);
+		return err_set(e, -EINVAL, "too many bound keys: at most %d", BINDINGS_MAX);
 	if (!there)
 		there = &b->items[b->nr++];
 	*there = (struct binding){ code, action->action, file };
@@ -64,8 +74,8 @@ int bindings_add(struct bindings *b, const char *action, const char *keys, uint3
 
 	if (!k)
 		return err_set(e, -EINVAL,
-			       "%s: there is no such action\n"
-			       "  proftop --list-keys names them",
+			       "unknown action '%s'\n"
+			       "  see proftop --list-keys",
 			       action);
 	for (keys += strspn(keys, " \t"); *keys && !code; keys += strspn(keys, " \t")) {
 		size_t size = strcspn(keys, " \t");
@@ -84,15 +94,15 @@ int bindings_check(const struct bindings *b, struct err *e)
 
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
 		if (!bindings_first(b, CTX_LIST, needed[i]))
-			return err_set(e, -EINVAL, "[keys]: no key is left for %s",
-				       keys_table()[needed[i] - 1].name);
+			return err_set(e, -EINVAL, "[keys]: no key left for %s",
+				       binding_of(needed[i])->name);
 	return 0;
 }
 
 enum action bindings_find(const struct bindings *b, enum key_context context, uint32_t code)
 {
 	const struct binding *mine = context & CTX_PAGES ? find(b, code) : NULL;
-	const struct key_binding *k = mine ? &keys_table()[mine->action - 1] : NULL;
+	const struct key_binding *k = mine ? binding_of(mine->action) : NULL;
 
 	return k && (k->contexts & context) ? mine->action
 	       : mine			    ? ACT_NONE

@@ -4,6 +4,7 @@
  */
 #include "ui/key/keys.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ const struct key_binding *keys_table(void)
 
 const char *keys_group(enum key_group group)
 {
+	assert((unsigned int)group < GROUP_NR);
 	return groups[group];
 }
 
