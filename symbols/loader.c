@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Serve questions, load images, name places.
+ * Serve requests, load images, name places.
  *
- * Runs on: the asker and the loader thread, or the caller of loader_run().
- * Both threads are registered with urcu-qsbr (they may free through it), but
- * offline: a hanging read never holds up a grace period. They need no read
- * side: what they look at is never freed (places, objects), or theirs.
+ * Runs on: the asker and the loader thread, or the caller of loader_run(). Both
+ * threads are registered with urcu-qsbr (they may free through it), but offline:
+ * a hanging read never delays a grace period. They need no read side: places and
+ * objects are never freed, the rest is private to them.
  */
 #include "symbols/loader.h"
 
@@ -37,7 +37,7 @@
 #define PLACES_A_PASS	4096U
 #define STACK_SIZE	(2UL * DEMANGLE_STACK)
 
-/* A place that could not be named yet. */
+/* A place that has no name yet. */
 struct waiting {
 	uint32_t place;
 	uint64_t since_ns;
@@ -45,7 +45,7 @@ struct waiting {
 
 struct worker {
 	pthread_t thread;
-	int event; /* eventfd: there is something to do */
+	int event; /* eventfd: work is available */
 	bool started;
 };
 
@@ -60,15 +60,15 @@ struct loader {
 	struct lines lines;
 	struct symtab *symtab;
 	struct code_desk code;
-	char *kallsyms_path, *kcore_path; /* of a recording's machine; NULL: ours */
+	char *kallsyms_path, *kcore_path; /* of the recorded machine; NULL: this one */
 	struct fetch_desk fetch;
 	struct worker asker, worker;
 	struct waiting *waiting; /* loader's */
 	uint32_t nr_waiting, max_waiting;
-	uint32_t next_place; /* places below were looked at */
+	uint32_t next_place; /* places below this id are done */
 	atomic_bool stop;    /* release by loader_stop, acquire by the threads */
 	bool left_behind;
-	/* Written by the loader, read by any thread, relaxed: figures for people. */
+	/* Written by the loader, read by any thread, relaxed: statistics. */
 	_Alignas(CACHELINE) atomic_ulong nr_named, nr_unnamed, nr_left, memory;
 };
 
@@ -127,13 +127,13 @@ void loader_recorded(struct loader *l, const char *root)
 {
 	l->images.no_proc = l->naming.perfmaps.no_proc = true;
 	l->naming.jitdumps.no_proc = true;
-	l->naming.hotspots.maps = NULL; /* there is no process to read */
+	l->naming.hotspots.maps = NULL; /* there are no processes to read */
 	l->images.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
 	details_free(l->details);
 	l->details = NULL;
 }
 
-/* The list of symbols of the machine that was recorded, if its files have one. */
+/* Read the symbols of the recorded machine's kernel from its files, if present. */
 static bool take_list_of(struct loader *l, const char *root)
 {
 	char *list = NULL, *core = NULL;
@@ -189,7 +189,7 @@ bool loader_free(struct loader *l)
 		return true;
 	if (l->left_behind)
 		return false;
-	/* What they are at they keep, and nothing else of ours. */
+	/* An abandoned helper keeps its job and uses nothing else of the loader. */
 	image_cache_fini(&l->images);
 	fetch_fini(&l->fetch);
 	lines_fini(&l->lines);
@@ -215,7 +215,7 @@ static void poke(int event)
 	const uint64_t one = 1;
 	int saved = errno;
 
-	/* Full means that a wake-up is on its way already. */
+	/* Full: a wake-up is already pending. */
 	if (write(event, &one, sizeof(one)) < 0)
 		errno = saved;
 }
@@ -250,7 +250,7 @@ static void wait_event(int event)
 		return;
 }
 
-/* Keep @place for a later pass; without memory it stays without a name. */
+/* Keep @place for a later pass; without memory it never gets a name. */
 static void keep_waiting(struct loader *l, const struct waiting *w)
 {
 	if (l->nr_waiting == l->max_waiting) {
@@ -270,7 +270,7 @@ static void count_name(struct loader *l, bool by_name)
 	atomic_fetch_add_explicit(by_name ? &l->nr_named : &l->nr_unnamed, 1, memory_order_relaxed);
 }
 
-/* The source of JIT code, if a jitdump tells. */
+/* Get the source of JIT code from a jitdump. */
 static void add_jit_line(struct loader *l, uint32_t id, const struct place *place)
 {
 	struct object *object = objects_at(l->images.objects, place->object);
@@ -282,7 +282,7 @@ static void add_jit_line(struct loader *l, uint32_t id, const struct place *plac
 		lines_told(&l->lines, id, file, line);
 }
 
-/* Name one place; false if it has to wait. */
+/* Name one place; false if it has to be tried again. */
 static bool name_place(struct loader *l, const struct waiting *w, bool now)
 {
 	const struct place *place = places_at(l->places, w->place);
@@ -307,7 +307,7 @@ static bool name_place(struct loader *l, const struct waiting *w, bool now)
 	return true;
 }
 
-/* Ask again for the places that wait. Returns how many got their name. */
+/* Try the unnamed places again. Return the number of named ones. */
 static uint32_t name_waiting(struct loader *l, bool now)
 {
 	uint32_t nr = l->nr_waiting, kept = 0;
@@ -320,7 +320,7 @@ static uint32_t name_waiting(struct loader *l, bool now)
 	return nr - kept;
 }
 
-/* Ids that were given back may make the table shorter than what we looked at. */
+/* Ids that were returned may make the table shorter than next. */
 static uint32_t nr_unseen(const struct loader *l)
 {
 	uint32_t nr = places_nr(l->places);
@@ -328,7 +328,7 @@ static uint32_t nr_unseen(const struct loader *l)
 	return nr > l->next_place ? nr - l->next_place : 0;
 }
 
-/* Look at new places, some at a time. Returns how many were looked at. */
+/* Name new places, a batch at a time. Return the number of places tried. */
 static uint32_t name_new(struct loader *l, bool now)
 {
 	uint32_t nr = MIN(nr_unseen(l), PLACES_A_PASS);
@@ -342,7 +342,7 @@ static uint32_t name_new(struct loader *l, bool now)
 	return nr;
 }
 
-/* Ask again for the name of @place, which has one. */
+/* Name @place again, which has a name. */
 static void rename_place(struct loader *l, uint32_t id, const struct place *place)
 {
 	struct naming_question q = { .object = place->object,
@@ -364,8 +364,7 @@ static void rename_place(struct loader *l, uint32_t id, const struct place *plac
 	count_name(l, true);
 }
 
-/* More is known of @object: what was named by address gets its symbols, code that changed its new
- * ones. */
+/* @object has more symbols: name the places again that have only an address, or changed code. */
 static void rename_places(struct loader *l, uint32_t object)
 {
 	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
@@ -376,7 +375,7 @@ static void rename_places(struct loader *l, uint32_t object)
 	}
 }
 
-/* Kernel code came where other code may have been. */
+/* Kernel code was made where other code may have been. */
 static void rename_kernel(struct loader *l)
 {
 	uint64_t start, end;
@@ -392,7 +391,7 @@ static void rename_kernel(struct loader *l)
 	}
 }
 
-/* The debug file of @object came: its image is read anew, and what the source has at its places. */
+/* The debug file of @object arrived: read its image and the source of its places again. */
 static void take_fetched(struct loader *l, uint32_t object, uint64_t now_ns)
 {
 	uint32_t nr;
@@ -409,7 +408,7 @@ static void take_fetched(struct loader *l, uint32_t object, uint64_t now_ns)
 									  memory_order_relaxed))
 				: NULL;
 
-		/* The others when they are named. */
+		/* The others get it when they are named. */
 		if (s && !s->made_up && !chains_at(l->chains, id, &nr))
 			lines_add(&l->lines, id);
 	}
@@ -423,16 +422,18 @@ static void update_figures(struct loader *l)
 }
 
 enum effort {
-	AS_IT_COMES, /* a better answer may come: names wait for it */
+	AS_IT_COMES, /* a better name may follow: places wait for it */
 	TO_THE_END,
-	NO_NAMES, /* objects alone */
+	NO_NAMES, /* objects only */
 };
 
-/* The names that waited for images, then new ones; what the source has comes after them. True: go
- * on. */
+/*
+ * Name the places that waited for images, then new ones, then look up source
+ * lines. True: more work.
+ */
 static bool name_places(struct loader *l, bool more, bool now)
 {
-	/* Not after the last image only: the first rows shall have names soon. */
+	/* Not only after the last image: the first rows need names soon. */
 	more |= name_waiting(l, now) > 0;
 	more |= name_new(l, now) > 0;
 	if (is_stopping(l))
@@ -442,7 +443,7 @@ static bool name_places(struct loader *l, bool more, bool now)
 	return more;
 }
 
-/* One round: images, then names. True: go on. */
+/* One round: images, then names. True: more work. */
 static bool work(struct loader *l, enum effort effort)
 {
 	uint64_t now_ns = time_now_ns();
@@ -483,16 +484,16 @@ static void *asker_main(void *arg)
 	struct loader *l = arg;
 
 	pthread_setname_np(pthread_self(), "proftop/proc");
-	/* Small work that all samples of a new process wait for. Refused to most users. */
+	/* Small work that all samples of a new process wait for. Most users have no permission. */
 	setpriority(PRIO_PROCESS, 0, ASKER_NICE);
 	rcu_register_thread();
-	/* Offline for good: /proc may hang, and the maps are read under their own mutex here. */
+	/* Offline forever: /proc may hang, and the maps are read under their mutex here. */
 	rcu_thread_offline();
 	while (!is_stopping(l)) {
 		wait_event(l->asker.event);
 		if (is_stopping(l))
 			break;
-		/* Stacks wait for the maps; the rest comes between. */
+		/* Stacks wait for the maps: first. */
 		do
 			maps_load_asked(l->maps);
 		while (!is_stopping(l) && l->details && details_serve(l->details, DETAILS_A_TURN));
@@ -553,7 +554,7 @@ int loader_start(struct loader *l, struct err *e)
 	return 0;
 }
 
-/* Join @w, at the latest at @deadline_ns; else leave it behind. */
+/* Join @w, until @deadline_ns; else abandon it. */
 static void stop_one(struct loader *l, struct worker *w, uint64_t deadline_ns)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
@@ -562,7 +563,7 @@ static void stop_one(struct loader *l, struct worker *w, uint64_t deadline_ns)
 		return;
 	w->started = false;
 	poke(w->event);
-	/* Not a timed join: the only one by a clock that cannot be set is hidden from TSan. */
+	/* Not a timed join: TSan does not see the only one with a clock that cannot be set. */
 	while (pthread_tryjoin_np(w->thread, NULL)) {
 		if (time_now_ns() > deadline_ns) {
 			pthread_detach(w->thread);
@@ -583,7 +584,7 @@ void loader_stop(struct loader *l)
 	stop_one(l, &l->worker, deadline_ns);
 }
 
-/* Is a helper at something that will go on here? */
+/* Return true if a helper has a job whose result is processed here. */
 static bool is_busy(struct loader *l, enum effort effort)
 {
 	return image_cache_busy(&l->images) ||

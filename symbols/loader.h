@@ -2,9 +2,9 @@
 /*
  * The background of symbols: two threads, one loop each.
  *
- * "asker" answers questions about /proc/PID, because stacks wait for them;
- * "loader" names places, and has helpers (helper.h) read the files of objects:
- * a large object, or a file system that hangs, holds up no stack and no name.
+ * "asker" reads /proc/PID, because stacks wait for it; "loader" names places, and
+ * has helpers (helper.h) read the files of objects: a large object, or a file
+ * system that hangs, delays no stack and no name.
  */
 #ifndef SYMBOLS_LOADER_H
 #define SYMBOLS_LOADER_H
@@ -22,45 +22,45 @@ struct loader;
 /* All borrowed; @maps may be NULL (replay). */
 int loader_new(struct loader **out, struct places *places, struct objects *objects,
 	       struct maps *maps, struct symtab *symtab, struct err *e);
-/* False: a thread still hangs in a file; then nothing of it or of @symtab may be freed. */
+/* Free. False: a thread hangs in a file; then neither the loader nor @symtab may be freed. */
 bool loader_free(struct loader *l);
 
 /* Before the start: no lines, no inlined functions. */
 void loader_no_inline(struct loader *l);
-/* Before the start: bytes that images may take. */
+/* Before the start: limit the bytes of images. */
 void loader_limit_memory(struct loader *l, size_t max);
-/* What is known of the source of places; any thread. */
+/* Return the source lines of places; any thread. */
 const struct chains *loader_chains(const struct loader *l);
-/* Before the start: open nothing through /proc/PID, only files here or below @root. */
+/* Before the start: a recording. Open nothing through /proc/PID, only files here or below @root. */
 void loader_recorded(struct loader *l, const char *root);
-/* After that, before the start: which kernel it was; the code of the kernel was at these places. */
+/* After loader_recorded(), before the start: the recorded kernel; the addresses of its code. */
 void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was);
 void loader_kernel_was(struct loader *l, const struct recorded_kernel *told);
-/* Names of the kernel will be asked for: read its list beside. */
+/* Names of the kernel will be requested: read its symbols in the background. */
 void loader_expect_kernel(struct loader *l);
-/* Before the start: the samples' times are not of CLOCK_MONOTONIC. */
+/* Before the start: sample times are not of CLOCK_MONOTONIC. */
 void loader_other_clock(struct loader *l);
 struct fetch_desk;
-/* Where debug files are asked for. */
+/* Return the queue of fetches. */
 struct fetch_desk *loader_fetch(struct loader *l);
 struct ksyms;
-/* What the side-band tells of kernel code. */
+/* Side-band about kernel code. */
 struct ksyms *loader_ksyms(struct loader *l);
 int loader_start(struct loader *l, struct err *e);
-/* At most two seconds; a thread that hangs is left behind. */
+/* Stop within two seconds; a thread that hangs is abandoned. */
 void loader_stop(struct loader *l);
 /* Async-signal-safe. */
 void loader_wake(struct loader *l);
-/* All that is asked, now, on this thread; not between start and stop. */
+/* Do all requested work on this thread; not between start and stop. */
 void loader_run(struct loader *l);
-/* Of that the objects and processes alone: names can wait. */
+/* Load only objects and processes, not names. */
 void loader_run_objects(struct loader *l);
 
-/* What /proc tells of processes; NULL: nothing (replay, or before the start). */
+/* Return the source of process details; NULL: none (replay, or before the start). */
 struct details *loader_details(struct loader *l);
 
 struct code_desk;
-/* Where the instructions of functions are asked for. */
+/* Return the queue of requests for instructions. */
 struct code_desk *loader_code(struct loader *l);
 
 struct symbols_stats;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The face of naming: the table of functions, and the loader that fills it.
+ * The interface of naming: the table of functions, and the loader that fills it.
  *
- * Readers see the table only, lock-free.
+ * Readers use the table only, lock-free.
  */
 #include "symbols/symbols.h"
 
@@ -118,7 +118,7 @@ bool symbols_free(struct symbols *s)
 
 	if (!s)
 		return true;
-	/* A thread left behind still holds the tables: better to leak than to pull them away. */
+	/* An abandoned thread still uses the tables: leak them. */
 	alone = loader_free(s->loader);
 	if (alone)
 		symtab_free(s->symtab);

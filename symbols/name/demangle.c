@@ -3,8 +3,8 @@
  * libiberty's demanglers behind limits.
  *
  * Output is limited by leaving the demangler with longjmp from its output
- * callback: the callback variants keep everything on the stack, so nothing
- * leaks. Runs on: the loader.
+ * callback: the callback variants allocate only on the stack, so nothing leaks.
+ * Runs on: the loader.
  */
 #include "symbols/name/demangle.h"
 
@@ -37,14 +37,14 @@ static void take(const char *bytes, size_t size, void *opaque)
 	struct sink *sink = opaque;
 	size_t here = MIN(size, sink->max - sink->size);
 
-	if (here) /* the demanglers pass NULL for nothing */
+	if (here) /* the demanglers pass NULL for no text */
 		memcpy(sink->buf + sink->size, bytes, here);
 	sink->size += here;
 	if (here < size)
 		longjmp(sink->full, 1);
 }
 
-/* Run @fn with the output bounded; bytes written, 0 when it did not understand. */
+/* Run @fn with the output bounded; return the bytes written, 0 when @fn failed. */
 static size_t run(demangler_fn fn, int options, const char *name, char *buf, size_t buf_size)
 {
 	struct sink sink = { .buf = buf, .max = buf_size - 1 };
@@ -55,7 +55,7 @@ static size_t run(demangler_fn fn, int options, const char *name, char *buf, siz
 	return sink.size;
 }
 
-/* Occurrences of @what in @name. */
+/* Count @what in @name. */
 static size_t count(const char *name, const char *what)
 {
 	size_t nr = 0;
@@ -76,16 +76,19 @@ static size_t count_packs(const char *name)
 }
 
 /*
- * Could a C++ name cost much before it prints much? Two ways are known: the
- * printer's stack grows by (references to template parameters) x (templates),
- * and nested pack expansions over packs of nothing multiply without output.
+ * Return true if a C++ name may cost much before it prints much. Two ways are
+ * known: the printer's stack grows by (references to template parameters) x
+ * (templates), and nested pack expansions over empty packs multiply without
+ * output.
  */
 static bool may_explode(const char *name, size_t size)
 {
 	size_t packs = count_packs(name), params;
 	uint64_t steps = 1, width;
 
-	/* As counted below, there are no more parameters than letters, and no more templates. */
+	/*
+	 * As counted below, there are at most as many parameters as letters, and as many templates.
+	 */
 	if (packs < 2 && size * (size + 1) <= TEMPLATE_COPIES_MAX)
 		return false;
 	params = count(name, "T_") + count(name, "RT") + count(name, "OT");
@@ -112,7 +115,7 @@ static bool is_rust_legacy(const char *name, size_t size)
 	       strspn(name + end - 17, "0123456789abcdef") >= 16;
 }
 
-/* Keep what compilers add to clones (".cold", ".part.0"): they are functions of their own. */
+/* Keep the suffixes of clones (".cold", ".part.0"): they are separate functions. */
 static size_t add_suffix(const char *name, char *buf, size_t size, size_t buf_size)
 {
 	const char *dot = strchr(name, '.');
@@ -146,7 +149,7 @@ size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 	}
 	if (copy[1] != 'Z' || may_explode(copy, size))
 		return 0;
-	/* Its recursion limit refuses all names over 1 KiB; ours is DEMANGLE_NAME_MAX. */
+	/* Its recursion limit refuses all names over 1 KiB; DEMANGLE_NAME_MAX is the limit here. */
 	out = run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, copy, buf,
 		  buf_size);
 	return add_suffix(copy, buf, out, buf_size);

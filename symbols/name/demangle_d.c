@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * D: the dotted name only, template arguments as "!()" (dlang.org,
- * "Application Binary Interface", name mangling). Not libiberty's: its D
- * demangler ends the program when memory is out, and has no bound on what back
- * references print.
+ * D: the dotted name only, template arguments as "!()" (dlang.org, "Application
+ * Binary Interface", name mangling). Not libiberty's: its D demangler ends the
+ * program when out of memory, and does not limit the output of back references.
  *
  * Any thread. The name is hostile: steps go forward only, nesting is limited.
  */
@@ -25,7 +24,7 @@ struct d_name {
 
 static const char *skip_type(const char *p, unsigned int depth);
 
-/* A decimal length, then so many bytes of name; NULL when there is none. */
+/* Read a decimal length and return the name of that length; NULL when there is none. */
 static const char *identifier(const char *p, size_t *size)
 {
 	unsigned long nr = 0;
@@ -45,7 +44,7 @@ static const char *skip_digits(const char *p)
 	return end > p ? end : NULL;
 }
 
-/* "Q" and a distance in letters, the last one small. */
+/* Read "Q" and a distance in letters, the last one small. */
 static const char *skip_reference(const char *p)
 {
 	for (p++; *p >= 'A' && *p <= 'Z'; p++)
@@ -58,7 +57,7 @@ static bool is_template(const char *p)
 	return !strncmp(p, "__T", 3) || !strncmp(p, "__U", 3);
 }
 
-/* A value of a template: null, a number, a string. */
+/* Skip a value of a template: null, a number, a string. */
 static const char *skip_value(const char *p)
 {
 	if (*p == 'n')
@@ -73,7 +72,7 @@ static const char *skip_value(const char *p)
 
 static const char *skip_arguments(const char *p, unsigned int depth);
 
-/* Names with dots between them; at least one. */
+/* Skip names with dots between them; at least one. */
 static const char *skip_names(const char *p, unsigned int depth)
 {
 	bool any = false;
@@ -87,7 +86,7 @@ static const char *skip_names(const char *p, unsigned int depth)
 		if (is_template(at))
 			at = skip_arguments(at, depth - 1);
 		else if (*at == 'Q' && any)
-			return p; /* of the next argument, for all that can be told */
+			return p; /* of the next argument, as far as known */
 		else if (*at == 'Q')
 			at = skip_reference(at);
 		else if ((at = identifier(at, &size)))
@@ -98,7 +97,7 @@ static const char *skip_names(const char *p, unsigned int depth)
 	}
 }
 
-/* "__T", a name, arguments up to the "Z". */
+/* Skip "__T", a name, arguments up to the "Z". */
 static const char *skip_arguments(const char *p, unsigned int depth)
 {
 	size_t size;
@@ -134,7 +133,7 @@ static const char *skip_arguments(const char *p, unsigned int depth)
 	return p && *p == 'Z' ? p + 1 : NULL;
 }
 
-/* A function's attributes, parameters and result. */
+/* Skip a function's attributes, parameters and result. */
 static const char *skip_function(const char *p, unsigned int depth)
 {
 	for (; *p == 'N' && p[1] && strchr("abcdefijlm", p[1]); p += 2)
@@ -149,7 +148,7 @@ static const char *skip_function(const char *p, unsigned int depth)
 
 static const char *skip_type(const char *p, unsigned int depth)
 {
-	/* const, immutable, shared, inout, vectors; arrays and pointers to what follows. */
+	/* const, immutable, shared, inout, vectors; arrays and pointers to the next type. */
 	while (*p &&
 	       (strchr("xyOAP", *p) || !strncmp(p, "Ng", 2) || !strncmp(p, "Nh", 2) || *p == 'G')) {
 		p += *p == 'N' ? 2 : 1;
@@ -173,7 +172,7 @@ static const char *skip_type(const char *p, unsigned int depth)
 	return strchr("vghstiklmfdeopjqrcbauwn", *p) ? p + 1 : NULL;
 }
 
-/* The identifier that a back reference at d->pos means. */
+/* Read the identifier of a back reference at d->pos. */
 static const char *reference(struct d_name *d, size_t *size)
 {
 	const char *q = d->pos++;
@@ -194,7 +193,7 @@ static void put(struct d_name *d, const char *bytes, size_t size)
 	d->size += size;
 }
 
-/* Write one part of the name; false at the end of what is understood. */
+/* Write one part of the name; false at the end of the known syntax. */
 static bool part(struct d_name *d)
 {
 	bool template = is_template(d->pos);
@@ -209,7 +208,7 @@ static bool part(struct d_name *d)
 		d->pos = name + size;
 	if (d->size)
 		put(d, ".", 1);
-	if (size > 3 && !strncmp(name, "__T", 3)) { /* older: with a length around it */
+	if (size > 3 && !strncmp(name, "__T", 3)) { /* older form: with a length before it */
 		const char *inner = identifier(name + 3, &size);
 
 		if (!inner)

@@ -18,16 +18,16 @@
 #define KALLSYMS_TRANSIENT_NS 2000000000ULL
 
 /*
- * A symbol as found, before it has an id. Most places are in functions that have
- * one: what its name is made of is put together for the others alone.
+ * A symbol as found, before it has an id. Most places are in functions with an
+ * id: the text of the name is made for the others only.
  */
 struct found {
 	struct symtab_key key;
-	struct symtab_text text; /* complete but for a name that the following say */
+	struct symtab_text text; /* complete, or with a name from the fields below */
 	const struct image *image;
-	const struct image_symbol *symbol; /* one of the image's; NULL: see below */
-	struct safe_text head;		   /* a made-up name: this; .str NULL: it is none */
-	const char *join;		   /* and this, and the start; or NULL */
+	const struct image_symbol *symbol; /* one of the image's symbols; NULL: see below */
+	struct safe_text head; /* a made-up name begins with this; .str NULL: not made up */
+	const char *join;      /* and continues with this and the start; or NULL */
 	bool by_name;
 };
 
@@ -70,7 +70,7 @@ static void set_name(struct found *f, const char *name, size_t size)
 	f->by_name = true;
 }
 
-/* A name of a word, or with @join of a word and an address: "libfoo.so+0x1230". */
+/* Make a name of a word, or with @join of a word and an address: "libfoo.so+0x1230". */
 static void set_made_up(struct found *f, struct safe_text head, const char *join, uint64_t start)
 {
 	f->key.start = start;
@@ -79,7 +79,7 @@ static void set_made_up(struct found *f, struct safe_text head, const char *join
 	f->join = join;
 }
 
-/* Code of a file or the vdso: its symbol, else its FDE, else its address. */
+/* Name code of a file or the vdso: by its symbol, else its FDE, else its address. */
 static int find_in_image(const struct object *object, const struct naming_question *q,
 			 struct found *f)
 {
@@ -106,7 +106,7 @@ static int find_in_image(const struct object *object, const struct naming_questi
 	return 0;
 }
 
-/* Where is the kernel's code now, where was it then? */
+/* Find the offset between the kernel's code now and in the recording. */
 static void place_kernel(struct naming *n)
 {
 	struct recorded_kernel *k = &n->kernel;
@@ -130,20 +130,20 @@ void naming_expect_kernel(struct naming *n, struct helpers *helpers)
 		n->ahead = kallsyms_job_start(n->kallsyms_path, helpers);
 }
 
-/* The list as it is now, or as it was when it was read ahead. */
+/* Return the list as it is now, or as it was when it was read ahead. */
 static int take_kallsyms(struct naming *n, struct kallsyms **out)
 {
 	struct kallsyms_job_result result;
 
 	kallsyms_job_take(n->ahead, n->kallsyms_path, &result);
 	n->ahead = NULL;
-	n->kallsyms_ns = result.start_ns; /* what came meanwhile may not be in it */
+	n->kallsyms_ns = result.start_ns; /* symbols added in between may be missing */
 	n->kallsyms_cost_ns = result.cost_ns;
 	*out = result.list;
 	return result.rc;
 }
 
-/* Read /proc/kallsyms anew; the old list stays when the new one cannot be had. */
+/* Read /proc/kallsyms again; the old list stays if the new one is unreadable. */
 static void read_kallsyms(struct naming *n, struct object *kernel)
 {
 	uint32_t nr_before = n->kallsyms ? kallsyms_nr(n->kallsyms) : 0;
@@ -173,7 +173,7 @@ static void read_kallsyms(struct naming *n, struct object *kernel)
 	object_credit(kernel, "kallsyms", kallsyms_nr(k));
 }
 
-/* Code that comes and goes, and whose memory is used again: BPF programs and trampolines. */
+/* Kernel code that is added and removed in reused memory: BPF programs and trampolines. */
 static bool is_transient(const struct kallsyms_symbol *s)
 {
 	static const char *const makers[] = {
@@ -190,7 +190,7 @@ static bool is_transient(const struct kallsyms_symbol *s)
 	return false;
 }
 
-/* What the list has for @addr, an address as it was sampled. */
+/* Find the symbol of @addr, a sampled address, in the list. */
 static bool find_in_list(const struct naming *n, uint64_t addr, struct kallsyms_symbol *out)
 {
 	if (!kallsyms_find(n->kallsyms, recorded_kernel_now(&n->kernel, addr), out))
@@ -199,7 +199,7 @@ static bool find_in_list(const struct naming *n, uint64_t addr, struct kallsyms_
 	return true;
 }
 
-/* Look @addr up; a module may be new, then the list is read again, now or later. */
+/* Find @addr; if it is missing a module may be new: read the list again, now or later. */
 static int find_in_kallsyms(struct naming *n, struct object *kernel,
 			    const struct naming_question *q, struct kallsyms_symbol *out)
 {
@@ -213,19 +213,19 @@ static int find_in_kallsyms(struct naming *n, struct object *kernel,
 	if (find_in_list(n, q->offset, out)) {
 		if (!is_transient(out))
 			return 0;
-		/* Older than the question, the list may tell of a program that is gone. */
+		/* Older than the request, the list may have a program that was removed. */
 		interval_ns = MAX(KALLSYMS_TRANSIENT_NS, n->kallsyms_cost_ns * 20);
 		rc = 0;
 	}
 	if (n->kallsyms_ns >= q->since_ns)
-		return rc; /* the list is newer than the question */
+		return rc; /* the list is newer than the request */
 	if (time_now_ns() - n->kallsyms_ns < interval_ns)
 		return q->now ? rc : -EAGAIN;
 	read_kallsyms(n, kernel);
 	return find_in_list(n, q->offset, out) ? 0 : -ENOENT;
 }
 
-/* The kernel told of it: fresher than the list, and it stays when the code has gone. */
+/* Reported by the kernel: newer than the list, and kept after the code was removed. */
 static void set_made_at_run_time(struct found *f, const struct ksyms_symbol *s)
 {
 	f->key.start = s->start;
@@ -235,7 +235,7 @@ static void set_made_at_run_time(struct found *f, const struct ksyms_symbol *s)
 	set_name(f, s->name, s->name_size);
 }
 
-/* Kernel code. Without any list all of it is one row: its addresses tell nobody anything. */
+/* Name kernel code. Without any list all of it is one row: addresses would be useless. */
 static int find_in_kernel(struct naming *n, const struct naming_question *q, struct found *f)
 {
 	struct object *kernel = objects_at(n->objects, OBJECT_ID_KERNEL);
@@ -271,7 +271,7 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 	return 0;
 }
 
-/* Code of a name that its process told, and which @source says. */
+/* Name code by a name that its process reported through @source. */
 static void set_jit(struct found *f, const char *source, uint64_t start, const char *name,
 		    size_t size)
 {
@@ -281,18 +281,16 @@ static void set_jit(struct found *f, const char *source, uint64_t start, const c
 	set_name(f, name, size);
 }
 
-/*
- * Name a Java method. Compiled twice, interpreted: it is one function, whose
- * code has no one start.
- */
+/* Name a Java method. Compiled twice, interpreted: it is one function without a single start. */
 static void set_java(struct found *f, const struct hotspots_symbol *s)
 {
 	set_jit(f, "[java]", 0, s->name, s->name_size);
 }
 
 /*
- * JIT, heap, stack: by the code cache of a JVM, the process's jitdump or perf
- * map, else one symbol a page. All layers of its code are one object to people.
+ * Name JIT code, heap, stack: by the code cache of a JVM, the process's jitdump
+ * or perf map, else one symbol a page. All layers of its code are shown as one
+ * object.
  */
 static int find_in_anon(struct naming *n, struct object *object, const struct naming_question *q,
 			struct found *f)
@@ -318,7 +316,9 @@ static int find_in_anon(struct naming *n, struct object *object, const struct na
 		return 0;
 	}
 	in_dump = jitdumps_find(&n->jitdumps, object, q->offset, &dumped);
-	/* A file may have hung: the tables may be gone. Pairs with the release in loader_stop(). */
+	/*
+	 * A file may have hung: the tables may be freed. Pairs with the release in loader_stop().
+	 */
 	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
 		return -ECANCELED;
 	in_map = !in_dump && perfmaps_find(&n->perfmaps, base, q->offset, &mapped);
@@ -343,7 +343,10 @@ static int find_unknown(const struct object *object, struct found *f)
 	return 0;
 }
 
-/* Is the object's fate known? If nobody did, ask for it: every sampled place deserves a name. */
+/*
+ * Return true if the object is loaded or failed; else request it: every sampled
+ * place needs a name.
+ */
 static bool is_settled(struct object *object)
 {
 	/* Pairs with the releases in objects.c. */
@@ -371,7 +374,7 @@ static int find(struct naming *n, struct object *object, const struct naming_que
 	}
 }
 
-/* Put its name together, if that was left for later. */
+/* Put the name together, if that was postponed. */
 static void complete(struct naming *n, struct found *f)
 {
 	char *at;
@@ -387,7 +390,7 @@ static void complete(struct naming *n, struct found *f)
 	}
 }
 
-/* Give @f an id; a mangled name is undone only here, once for each symbol. */
+/* Give @f an id; a mangled name is demangled only here, once for each symbol. */
 static uint32_t add(struct naming *n, struct found *f)
 {
 	size_t size;

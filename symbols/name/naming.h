@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The name of one place: from its object's symbols, unwind tables, or address.
+ * Name one place: from its object's symbols, unwind tables, or address.
  *
  * One thread: the loader; only kallsyms_memory is read by any.
  */
@@ -25,47 +25,50 @@ struct naming {
 	struct objects *objects;
 	struct symtab *symtab;
 	const char *kallsyms_path;
-	struct kallsyms *kallsyms;     /* NULL: not read yet, or not readable */
-	struct recorded_kernel kernel; /* whose addresses these are */
-	struct ksyms *ksyms;	       /* NULL: nobody tells */
-	struct kallsyms_job *ahead;    /* reading it for the first time; NULL: nobody is at it */
-	uint64_t kallsyms_ns;	       /* when it was read last; 0: never */
-	uint64_t kallsyms_cost_ns;     /* of reading it */
-	uint64_t kallsyms_interval_ns; /* not read again before; doubles while it brings nothing */
+	struct kallsyms *kallsyms;     /* NULL: not read yet, or unreadable */
+	struct recorded_kernel kernel; /* the kernel of these addresses */
+	struct ksyms *ksyms;	       /* NULL: no source */
+	struct kallsyms_job *ahead;    /* reading it for the first time; NULL: not reading */
+	uint64_t kallsyms_ns;	       /* time of the last read; 0: never */
+	uint64_t kallsyms_cost_ns;     /* duration of the last read */
+	uint64_t kallsyms_interval_ns; /* not read again before; the interval doubles while a read
+					  finds nothing new */
 	atomic_ulong kallsyms_memory;
 	struct hotspots hotspots;
 	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
 	struct ksyms_symbol ksym;
 	char stub[IMAGE_STUB_MAX]; /* a name under construction */
-	char raw[TEXT_MAX + 64];   /* under construction; longer: so the arena marks a cut */
+	char raw[TEXT_MAX + 64];   /* under construction; longer, so that the arena marks a cut */
 };
 
-/* @stop: set while the tables may be going. */
+/* @stop: set while the tables may be freed. */
 void naming_init(struct naming *n, struct objects *objects, struct symtab *symtab,
 		 const atomic_bool *stop);
 void naming_fini(struct naming *n);
 
-/* Have the kernel's list read by a helper, for when it is asked for. The helpers must outlive it.
+/*
+ * Start to read the kernel's symbols by a helper, ahead of the first request. The
+ * helpers must outlive it.
  */
 void naming_expect_kernel(struct naming *n, struct helpers *helpers);
 
-/* A recording: where its kernel's code was, and one mark in it. */
+/* A recording: the addresses of its kernel's code, and one known symbol. */
 void naming_kernel_was(struct naming *n, const struct recorded_kernel *told);
 
-/* One place to name. */
+/* A place to name. */
 struct naming_question {
 	uint32_t object;
 	uint64_t offset;
-	uint64_t since_ns; /* when it was first looked at */
-	bool now;	   /* do not wait for a better answer */
+	uint64_t since_ns; /* time of the first try */
+	bool now;	   /* do not wait for a better name */
 };
 
 /*
- * The symbol of @q: 0; -EAGAIN while its object is not loaded (it is asked
- * for) or a better answer may come; -ECANCELED when stopping: then touch
- * nothing borrowed; -ENOMEM when the table is full. *by_name: false when the
- * answer is but an address.
+ * Find the symbol of @q: 0; -EAGAIN while its object is not loaded (it is
+ * requested) or a better name may follow; -ECANCELED when stopping: then touch
+ * nothing borrowed; -ENOMEM when the table is full. *by_name: false when the name
+ * is only an address.
  */
 int naming_find(struct naming *n, const struct naming_question *q, uint32_t *symbol, bool *by_name);
 

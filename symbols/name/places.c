@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Places in chunks, so that an id stays where it is.
+ * Places in chunks, so that entries never move.
  *
- * Runs on: any thread; places_grow() on the builder, places_name() on the
- * loader. Invariant: there are always chunks ahead of the ids handed out, made
- * by the builder; a hot thread that outruns them gets PLACE_NONE.
+ * Runs on: any thread; places_grow() on the builder, places_name() on the loader.
+ * Invariant: the builder keeps chunks ahead of the used ids; a hot thread that
+ * outruns them gets PLACE_NONE.
  */
 #include "symbols/name/places.h"
 
@@ -18,15 +18,14 @@
 #define CHUNK_BITS  14
 #define CHUNK_SIZE  (1u << CHUNK_BITS)
 #define SLOTS_FIRST (4 * CHUNK_SIZE)
-#define SLOTS_SMALL                                                                                \
-	(1u << 12) /* half of them taken, there is room for a sample with all its frames new */
+#define SLOTS_SMALL (1u << 12) /* half of them used, a sample with all frames new still fits */
 
 /* In symbol of an entry that was never written. */
 #define SYMBOL_UNBUILT (SYMBOL_NONE - 1)
 
 struct places {
 	struct intern intern;
-	uint32_t nr_chunks; /* that stand; builder only */
+	uint32_t nr_chunks; /* existing ones; builder only */
 	uint32_t max_chunks;
 	uint32_t nr_before; /* places at the last places_grow() */
 	_Atomic(struct place *) chunk[];
@@ -162,15 +161,15 @@ void places_name(struct places *p, uint32_t id, uint32_t symbol)
 {
 	if (!places_at(p, id))
 		return;
-	/* Release: what the loader wrote of the symbol; pairs with the acquire in places_at(). */
+	/* Release: the loader's symbol; pairs with the acquire in places_at(). */
 	atomic_store_explicit(&entry(p, id)->symbol, symbol, memory_order_release);
 }
 
-/* Keep a whole chunk ahead of the writers, or twice what they took since the last call. */
+/* Keep a whole chunk ahead of the writers, or twice their use since the last call. */
 int places_grow(struct places *p)
 {
 	uint32_t nr = places_nr(p);
-	/* An id given back may make it fewer than before. */
+	/* A returned id may make it fewer than before. */
 	uint64_t used = nr > p->nr_before ? nr - p->nr_before : 0;
 	uint64_t ahead = MAX((uint64_t)CHUNK_SIZE, 2 * used);
 

@@ -2,14 +2,14 @@
 /*
  * Places: (object, offset) -> dense u32, the unit in which code is counted.
  *
- * The offset is the *file* offset of the instruction for a file (so a place
- * needs no ELF reading and is the same in every process), the address for the
- * kernel, for anonymous (JIT) memory, and the offset from its start for the
- * vdso. For frames other than the innermost it is that of the return address
- * minus one: the look-up pc, inside the call.
+ * The offset is the *file* offset of the instruction for a file (so a place needs
+ * no ELF reading and is the same in every process), the address for the kernel
+ * and for anonymous (JIT) memory, and the offset from its start for the vdso. For
+ * frames other than the innermost it is the offset of the return address minus
+ * one: the look-up pc, inside the call.
  *
- * A place carries its symbol, SYMBOL_NONE until the loader has named it: late
- * names improve old counts. Insert-only, lock-free; see intern.h for threads.
+ * A place has a symbol, SYMBOL_NONE until the loader has named it: late names
+ * improve old counts. Insert-only, lock-free; see intern.h for threads.
  */
 #ifndef SYMBOLS_NAME_PLACES_H
 #define SYMBOLS_NAME_PLACES_H
@@ -34,8 +34,8 @@ int places_new(struct places **out, uint32_t max_places);
 void places_free(struct places *p);
 
 /*
- * Before the first place, where places_crowded() is asked before each sample: a table that grows as
- * it fills stays in the CPU's cache.
+ * Before the first place, if places_crowded() is called before each sample: a
+ * table that grows as it fills stays in the CPU's cache.
  */
 int places_begin_small(struct places *p);
 
@@ -46,9 +46,9 @@ const struct place *places_at(const struct places *p, uint32_t id);
 uint32_t places_nr(const struct places *p);
 /* Loader only. */
 void places_name(struct places *p, uint32_t id, uint32_t symbol);
-/* Builder, once a tick: keep room ahead of the writers. */
+/* Builder, once a tick: add chunks ahead of the writers. */
 int places_grow(struct places *p);
-/* Builder: is it time for that, before a sample of the deepest stack even? */
+/* Builder: return true if places_grow() is needed before a sample with the deepest stack. */
 bool places_crowded(const struct places *p);
 size_t places_memory(const struct places *p);
 

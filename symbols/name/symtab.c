@@ -2,8 +2,8 @@
 /*
  * Functions by id, in chunks that never move, and by (object, start).
  *
- * The hash slots belong to the loader alone; readers see only chunks, made
- * visible by the release of nr.
+ * The hash slots are private to the loader; readers see only chunks, made visible
+ * by the release of nr.
  */
 #include "symbols/name/symtab.h"
 

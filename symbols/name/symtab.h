@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The functions that were named: dense ids, append-only, never moved.
+ * The named functions: dense ids, append-only, never moved.
  *
  * One writer (the loader); readers by id from any thread, lock-free.
  */
@@ -15,8 +15,8 @@ int symtab_new(struct symtab **out);
 void symtab_free(struct symtab *t);
 
 /*
- * What makes a function: its object and start, and where code changes in place
- * or has no start of its own, its name. Made-up ones are apart.
+ * Identity of a function: its object and start, and its name if code changes in
+ * place or has no start. Made-up names are separate.
  */
 struct symtab_key {
 	uint32_t object;
@@ -25,11 +25,11 @@ struct symtab_key {
 	bool made_up;
 };
 
-/* Writer. The id of @key, or SYMBOL_NONE. */
+/* Writer. Return the id of @key, or SYMBOL_NONE. */
 uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key);
 /*
- * Writer. Add @key, not there before; texts are foreign bytes and are copied,
- * cleaned. SYMBOL_NONE when there is no room or no memory.
+ * Writer. Add @key, which must be new; texts are foreign bytes and are copied,
+ * sanitised. SYMBOL_NONE when the table is full or out of memory.
  */
 struct symtab_text {
 	const char *name, *module;

@@ -43,7 +43,7 @@ struct chains {
 	size_t memory;
 	struct text_arena *texts;
 	uint32_t *slots;  /* files by hash: id + 1, 0 empty; a power of two */
-	uint64_t *hashes; /* of each file's raw path */
+	uint64_t *hashes; /* of the raw path of each file */
 	uint32_t nr_slots, max_files;
 	/* Release by the writer, acquire by readers. */
 	_Alignas(CACHELINE) atomic_uint nr_files;
@@ -89,7 +89,7 @@ void chains_free(struct chains *c)
 	free(c);
 }
 
-/* @size bytes that live as long as the table; NULL at the limit. */
+/* Allocate @size bytes that live as long as the table; NULL at the limit. */
 static void *take(struct chains *c, size_t size)
 {
 	struct block *b = c->blocks;
@@ -168,7 +168,7 @@ static uint64_t hash_path(const char *path)
 	return hash_u64(hash);
 }
 
-/* Keep the slots at most half full, and room for one more file. */
+/* Keep the slots at most half full, with space for one more file. */
 static int reserve_file(struct chains *c, uint32_t id)
 {
 	uint32_t nr_slots = c->nr_slots * 2, *slots;
@@ -200,7 +200,10 @@ static int reserve_file(struct chains *c, uint32_t id)
 	return 0;
 }
 
-/* A path is known by its hash alone: 64 bits, and a collision shows but another file's name. */
+/*
+ * A path is identified by its hash alone: 64 bits, and a collision only shows
+ * another file's name.
+ */
 uint32_t chains_intern_file(struct chains *c, const char *path)
 {
 	uint32_t id = atomic_load_explicit(&c->nr_files, memory_order_relaxed), at;

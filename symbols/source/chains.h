@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the source has at places: chains of functions by place id, and the
- * source files' paths by id. Both append-only.
+ * Functions and lines that the source has at places: chains of functions by place
+ * id, and the source files' paths by id. Both append-only.
  *
  * One writer (the loader); readers from any thread, lock-free.
  */
@@ -17,9 +17,9 @@ struct chains;
 int chains_new(struct chains **out);
 void chains_free(struct chains *c);
 
-/* Writer. The chain of @place, put once. 0, -ENOSPC, -ENOMEM. */
+/* Writer. Set the chain of @place, once. 0, -ENOSPC, -ENOMEM. */
 int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr);
-/* Writer. The id of a path (foreign bytes); SYMBOL_NO_FILE when there is no room. */
+/* Writer. Return the id of a path (foreign bytes); SYMBOL_NO_FILE when the table is full. */
 uint32_t chains_intern_file(struct chains *c, const char *path);
 
 /* Any thread. */

@@ -2,7 +2,7 @@
 /*
  * The instructions and lines of one function.
  *
- * Runs on: the loader, but for want and take.
+ * Runs on: the loader, except for want and take.
  */
 #include "symbols/source/code.h"
 
@@ -16,7 +16,7 @@
 #include "symbols/source/disasm.h"
 #include "symbols/object/image.h"
 
-#define READ_MAX_NS 15000000000ULL /* what takes longer hangs */
+#define READ_MAX_NS 15000000000ULL /* a job that takes longer hangs */
 
 void code_init(struct code_desk *d, const struct image_cache *images, const struct symtab *symtab,
 	       struct naming *naming, const struct lines *lines)
@@ -57,7 +57,7 @@ struct listing *code_take(struct code_desk *d, uint32_t symbol)
 	return l;
 }
 
-/* Hand it over; what was there before goes. */
+/* Publish the result; the previous one is released. */
 static void publish(struct code_desk *d, struct listing *l)
 {
 	struct listing *old;
@@ -69,9 +69,9 @@ static void publish(struct code_desk *d, struct listing *l)
 	listing_put(old);
 }
 
-/* ---- names and lines for what was read ---- */
+/* ---- names and lines for the code ---- */
 
-/* What the names are asked with. */
+/* Context of the look-ups of names. */
 struct answer {
 	struct code_desk *d;
 	const struct object *object;
@@ -103,7 +103,7 @@ static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
 	return id;
 }
 
-/* The machine of code without a file: ours, as the kernel's own object says. */
+/* Return the machine of code without a file: this one, as in the kernel's object. */
 static uint16_t our_machine(void)
 {
 	const Elf64_Ehdr *vdso = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
@@ -131,7 +131,7 @@ static void disassemble(struct code_desk *d, struct reading *r)
 		r->l->why = "out of memory";
 }
 
-/* Say of each instruction which line it is of. */
+/* Set the line of each instruction. */
 static void put_lines(struct reading *r)
 {
 	uint32_t row = 0;
@@ -148,7 +148,7 @@ static void put_lines(struct reading *r)
 	}
 }
 
-/* It was read: the rest is done here, where the names are. */
+/* The code was read: the rest is done here, with the names. */
 static void finish(struct code_desk *d, struct reading *r)
 {
 	struct listing *l = r->l;
@@ -161,7 +161,7 @@ static void finish(struct code_desk *d, struct reading *r)
 	r->job.drop(&r->job);
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static uint64_t extent_in_image(const struct image *image, uint64_t vaddr)
 {
@@ -173,7 +173,7 @@ static uint64_t extent_in_image(const struct image *image, uint64_t vaddr)
 	return ehframe_find(&image->eh, vaddr, &fde) ? fde.start + fde.size - vaddr : 0;
 }
 
-/* Kernel code made at run time: its extent, if it is still the code that was sampled. */
+/* Find kernel code made at run time: its extent, if it is still the sampled code. */
 static uint64_t extent_made_at_run_time(const struct ksyms_symbol *told,
 					const struct symbol *symbol, struct listing *l)
 {
@@ -200,7 +200,7 @@ static uint64_t extent_in_kernel(struct naming *n, const struct symbol *symbol, 
 		       : 0;
 }
 
-/* How long @symbol is; 0: not known. Its code may be gone: then @l says why. */
+/* Return the size of @symbol; 0: unknown. Its code may be gone: then @l has the reason. */
 static uint64_t extent_of(struct code_desk *d, struct object *object, const struct image *image,
 			  const struct symbol *symbol, struct listing *l)
 {
@@ -219,7 +219,7 @@ static uint64_t extent_of(struct code_desk *d, struct object *object, const stru
 	}
 }
 
-/* Why the code of @l cannot be read at all; NULL: it may. */
+/* Return the reason why the code of @l is unreadable; NULL: it is readable. */
 static const char *why_not(const struct listing *l, const struct symbol *symbol,
 			   const struct object *object, const struct image *image, uint64_t *offset)
 {
@@ -240,7 +240,7 @@ static const char *why_not(const struct listing *l, const struct symbol *symbol,
 	return NULL;
 }
 
-/* Has the object's fate to be waited for? It is asked for: it may be new, or have left. */
+/* Return true while the object is being loaded, which is requested: it may be new, or evicted. */
 static bool is_away(struct object *object, const struct image *image)
 {
 	/* Acquire: pairs with the releases of the loader. */
@@ -252,7 +252,7 @@ static bool is_away(struct object *object, const struct image *image)
 	return true;
 }
 
-/* The lines of JIT code, one instruction after the other, as its dump tells them. */
+/* Add the lines of JIT code, one instruction after the other, from the jitdump. */
 static void take_dumped_lines(struct code_desk *d, struct reading *r, struct object *object,
 			      const struct symbol *symbol)
 {
@@ -278,7 +278,7 @@ static void take_dumped_lines(struct code_desk *d, struct reading *r, struct obj
 	listing_put(l);
 }
 
-/* A jitdump has the code as it was sampled, even of a process that is gone. */
+/* A jitdump has the code as it was sampled, even if the process has ended. */
 static void take_dumped(struct code_desk *d, struct reading *r, struct object *object,
 			const struct symbol *symbol)
 {
@@ -298,7 +298,7 @@ static void take_dumped(struct code_desk *d, struct reading *r, struct object *o
 		take_dumped_lines(d, r, object, symbol);
 }
 
-/* Have @symbol read, or say why not. */
+/* Start to read @symbol, or set the reason why not. */
 static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 {
 	struct object *object = objects_at(d->images->objects, symbol->object);
@@ -335,7 +335,7 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 		r->wide = !r->machine || image->elf_class == ELFCLASS64;
 	}
 	if (helpers_start(d->images->helpers, &r->job)) {
-		r->job.drop(&r->job); /* all are at work: at the next round */
+		r->job.drop(&r->job); /* all helpers are busy: at the next round */
 		return;
 	}
 	d->reading = r;
@@ -352,7 +352,7 @@ static void give_up(struct code_desk *d, uint32_t symbol)
 	publish(d, l);
 }
 
-/* The reading under way: true once it is over, or no longer waited for. */
+/* Check the running job: true once it is over, or abandoned. */
 static bool end_reading(struct code_desk *d, uint32_t wanted)
 {
 	struct reading *r = d->reading;
@@ -371,7 +371,7 @@ static bool end_reading(struct code_desk *d, uint32_t wanted)
 	return true;
 }
 
-/* What is wanted and not there; SYMBOL_NONE: nothing. */
+/* Return the wanted symbol that is not read yet; SYMBOL_NONE: none. */
 static uint32_t open_question(struct code_desk *d)
 {
 	uint32_t id;

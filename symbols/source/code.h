@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The instructions and lines of one function, for people: read when they are
- * asked for, never kept with the image.
+ * The instructions and lines of one function, read on request, never kept with
+ * the image.
  *
- * One question at a time; the newest replaces those before it. A helper reads
- * (code_read.h), the loader puts names to it.
+ * One request at a time; a new one replaces the older ones. A helper reads
+ * (code_read.h), the loader adds names.
  */
 #ifndef SYMBOLS_SOURCE_CODE_H
 #define SYMBOLS_SOURCE_CODE_H
@@ -21,9 +21,9 @@ struct reading;
 struct code_desk {
 	pthread_mutex_t lock; /* asker and loader; held for a few words only */
 	uint32_t wanted;
-	struct listing *done; /* a reference; NULL: nothing yet */
-	/* The loader's. */
-	struct reading *reading; /* under way; or NULL */
+	struct listing *done; /* a reference; NULL: none yet */
+	/* Used by the loader. */
+	struct reading *reading; /* running; or NULL */
 	uint64_t began_ns;
 	const struct image_cache *images;
 	const struct symtab *symtab;
@@ -35,15 +35,15 @@ struct code_desk {
 /* All borrowed. */
 void code_init(struct code_desk *d, const struct image_cache *images, const struct symtab *symtab,
 	       struct naming *naming, const struct lines *lines);
-/* What is being read is left to its helper. */
+/* Free. A running job is left to its helper. */
 void code_fini(struct code_desk *d);
-/* Any thread: have it read. */
+/* Any thread: request the code of @symbol. */
 void code_want(struct code_desk *d, uint32_t symbol);
-/* Any thread: what was read of it, the caller's reference; NULL: not yet. */
+/* Any thread: return the code, the caller's reference; NULL: not yet. */
 struct listing *code_take(struct code_desk *d, uint32_t symbol);
-/* Loader: take up what was read, have read what is wanted. Never waits. */
+/* Loader: take the result, start a wanted job. Never waits. */
 void code_serve(struct code_desk *d);
-/* Something is wanted, and may come. */
+/* Return true if code is wanted and not read yet. */
 bool code_busy(struct code_desk *d);
 
 #endif

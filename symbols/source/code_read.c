@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reading one function.
+ * Read one function.
  *
- * Runs on: a helper; reading_new() on the loader. The file is opened anew by
- * its identity, so what is read is what was sampled, or nothing.
+ * Runs on: a helper; reading_new() on the loader. The file is opened again by its
+ * identity, so the code read is the code sampled, or nothing.
  */
 #include "symbols/source/code_read.h"
 
@@ -32,7 +32,7 @@ static void refuse(struct reading *r, const char *why, const char *fix)
 	r->l->fix = fix;
 }
 
-/* Room for the code as far as it is shown; false without memory. */
+/* Allocate the code as far as it is shown; false without memory. */
 static bool make_room(struct reading *r)
 {
 	r->nr_bytes = (uint32_t)MIN(r->l->size, (uint64_t)CODE_SIZE_MAX);
@@ -42,7 +42,7 @@ static bool make_room(struct reading *r)
 	return r->bytes;
 }
 
-/* Only what was read counts; nothing: say so. */
+/* Keep only the bytes read; none: set the reason. */
 static void cut(struct reading *r, ssize_t got, const char *why, const char *fix)
 {
 	r->nr_bytes = got > 0 ? (uint32_t)got : 0;
@@ -63,7 +63,7 @@ static void refuse_file(struct reading *r, int code)
 		refuse(r, "the file cannot be read", NULL);
 }
 
-/* Does the path still lead to the file that is mapped? */
+/* Return true if the path still leads to the mapped file. */
 static bool is_replaced(const struct load_where *where)
 {
 	struct load_where named = *where;
@@ -79,7 +79,7 @@ static bool is_replaced(const struct load_where *where)
 	return code == -ESTALE || code == -ENOENT || code == -ENOTDIR;
 }
 
-/* A recording may tell no inode: then the build-id says whether it is the file. */
+/* A recording may have no inode: then the build-id identifies the file. */
 static bool is_of_build(const struct reading *r, const struct foreign_file *file)
 {
 	const struct object_identity *id = &r->where.identity;
@@ -117,7 +117,7 @@ static void read_file(struct reading *r)
 			       "the code that runs, from /proc/PID/map_files";
 }
 
-/* Ours serves for all: it is the same code. */
+/* This process's vdso is the same for all. */
 static void read_vdso(struct reading *r)
 {
 	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
@@ -143,7 +143,7 @@ static void refuse_kernel(struct reading *r, int code)
 		refuse(r, "/proc/kcore cannot be read", NULL);
 }
 
-/* What runs now, with everything that the kernel has patched in itself. */
+/* Read running kernel code, with everything that the kernel has patched. */
 static void read_kernel(struct reading *r)
 {
 	int got;
@@ -157,7 +157,7 @@ static void read_kernel(struct reading *r)
 	r->l->origin = "/proc/kcore: as the kernel has it in memory now";
 }
 
-/* Code that a program has made itself: in its memory alone. */
+/* Read code made at run time: only in the memory of its process. */
 static void read_process(struct reading *r)
 {
 	struct iovec ours, theirs = { (void *)(uintptr_t)r->l->vaddr, 0 };
@@ -182,7 +182,7 @@ static void read_process(struct reading *r)
 	r->l->origin = "the memory of the process, as it is now";
 }
 
-/* The file that is told of, made when it is new. */
+/* Return the index of a reported file, added if new. */
 static uint32_t file_of(struct reading *r, const char *dir, const char *file)
 {
 	struct listing *l = r->l;
@@ -232,7 +232,7 @@ static void tell_line(void *ctx, uint64_t vaddr, const struct dwarf_frame *told)
 	reading_tell(ctx, vaddr, told->dir, told->file, told->line);
 }
 
-/* The text of the lines of file @i that are told of. */
+/* Read the reported lines of file @i. */
 static void read_source(struct reading *r, uint32_t i)
 {
 	struct source_want want = {
@@ -273,7 +273,7 @@ static const char *why_no_lines(int code)
 	}
 }
 
-/* Which line each part of the code is of. */
+/* Find the line of each part of the code. */
 static void read_rows(struct reading *r)
 {
 	struct lines_file *file = NULL;
@@ -312,7 +312,7 @@ static void run(struct job *job)
 	struct reading *r = (struct reading *)job;
 
 	switch (r->bytes ? OBJECT_UNKNOWN : r->where.identity.kind) {
-	case OBJECT_UNKNOWN: /* they are there */
+	case OBJECT_UNKNOWN: /* present already */
 		break;
 	case OBJECT_FILE:
 		read_file(r);

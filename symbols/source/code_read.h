@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading one function: its bytes, which line each part of it is of, and the
- * text of these lines. A job for a helper: it holds copies of all it needs.
+ * Read one function: its bytes, the line of each part, and the text of these
+ * lines. A job for a helper: it holds copies of all its input.
  */
 #ifndef SYMBOLS_SOURCE_CODE_READ_H
 #define SYMBOLS_SOURCE_CODE_READ_H
@@ -16,33 +16,33 @@
 /* From here on the code is of this line. */
 struct reading_row {
 	uint64_t vaddr;
-	uint32_t file, line; /* LISTING_NONE and 0: of none */
+	uint32_t file, line; /* LISTING_NONE and 0: no line */
 };
 
 struct reading {
 	struct job job;
-	/* What to read. */
-	struct load_where where; /* where.identity.kind says where the code is */
-	uint64_t offset;	 /* in its file or the vdso; the kernel: where it is now */
+	/* Input. */
+	struct load_where where; /* where.identity.kind is the kind of the code's home */
+	uint64_t offset;	 /* in its file or the vdso; the kernel: its address now */
 	bool no_lines;
 	char *kcore_path; /* owned */
 	uint16_t machine; /* e_machine; EM_NONE: this machine's */
 	bool wide;
-	/* What was read, some of it maybe before; the listing has no instructions yet. */
+	/* Result, part of it maybe set before; the listing has no instructions yet. */
 	struct listing *l;
 	uint8_t *bytes;
 	uint32_t nr_bytes;
 	struct reading_row *rows; /* in order of address */
 	uint32_t nr_rows, max_rows;
-	int64_t built_ns;	     /* when the file changed last */
-	char *raw[CODE_FILES_MAX];   /* of l->files, as they were told */
+	int64_t built_ns;	     /* last change of the file */
+	char *raw[CODE_FILES_MAX];   /* of l->files, raw */
 	char *paths[CODE_FILES_MAX]; /* with their folder */
 };
 
 /* While reading: from @vaddr on the code is of @line of @file, below @dir (may be NULL). */
 void reading_tell(struct reading *r, uint64_t vaddr, const char *dir, const char *file,
 		  uint32_t line);
-/* For the function of @l, whose reference is taken over. NULL when memory is out. */
+/* Create a job for the function of @l, taking over the reference. NULL when out of memory. */
 struct reading *reading_new(struct listing *l);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Bytes → instructions as text.
  *
- * Runs on: the loader. Nothing is kept between calls; the disassembler is
- * loaded by the first that needs it.
+ * Runs on: the loader. No state between calls; the disassembler is loaded by the
+ * first one.
  */
 #include "symbols/source/disasm.h"
 
@@ -40,7 +40,7 @@ set_text(struct listing *l, struct listing_insn *insn, const char *fmt, ...)
 	return insn->text ? 0 : -ENOMEM;
 }
 
-/* Bytes as they are. */
+/* Show the bytes themselves. */
 static int add_bytes(struct listing *l, const struct disasm_code *c, uint32_t at, uint8_t size)
 {
 	struct listing_insn *insn = listing_add_insn(l, c->vaddr + at, size);
@@ -92,7 +92,7 @@ struct work {
 	uint32_t nr_names;
 };
 
-/* Where a direct jump or call goes; 0: nowhere that is known. */
+/* Return the target of a direct jump or call; 0: unknown. */
 static uint64_t target_of(const cs_insn *insn)
 {
 	const char *hex = insn->op_str[0] == '#' ? insn->op_str + 1 : insn->op_str;
@@ -100,7 +100,7 @@ static uint64_t target_of(const cs_insn *insn)
 	char *end;
 	uint64_t target;
 
-	/* "0x401136", "#0x401136"; the last operand of cbz and its like. */
+	/* "0x401136", "#0x401136"; the last operand, for cbz and similar. */
 	if (comma)
 		hex = comma + 1 + (comma[1] == '#');
 	if (strncmp(hex, "0x", 2))
@@ -109,7 +109,7 @@ static uint64_t target_of(const cs_insn *insn)
 	return *end ? 0 : target;
 }
 
-/* The text of one that goes to @target, outside of here. */
+/* Write the text of a jump to @target, outside of this function. */
 static int set_callee(struct work *w, struct listing_insn *out, const cs_insn *insn,
 		      uint64_t target)
 {
@@ -136,7 +136,10 @@ static int add_insn(struct work *w, const cs_insn *insn)
 	if (target && target - c->vaddr >= c->nr_bytes)
 		return set_callee(w, out, insn, target);
 	if (target) {
-		/* For now the offset from the start; made an instruction when all are there. */
+		/*
+		 * For now the offset from the start; becomes an instruction index when all are
+		 * known.
+		 */
 		out->target = (uint32_t)(target - c->vaddr);
 		return set_text(w->l, out, "%-7s +0x%x", insn->mnemonic, out->target);
 	}
@@ -158,13 +161,13 @@ static int open_machine(struct work *w)
 	if (rc)
 		return -ENOTSUP;
 	w->cs.option(w->handle, CS_OPT_DETAIL, CS_OPT_ON);
-	/* As perf annotate and objdump print it. */
+	/* The form of perf annotate and objdump. */
 	if (c->machine == EM_X86_64)
 		w->cs.option(w->handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	return 0;
 }
 
-/* All instructions; -ENOTSUP where there is no disassembler for them. */
+/* Disassemble everything; -ENOTSUP if there is no disassembler for the CPU. */
 static int decode(struct listing *l, const struct disasm_code *c)
 {
 	struct work w = { .l = l, .c = c };
@@ -203,7 +206,7 @@ static int decode(struct listing *l, const struct disasm_code *c)
 }
 #endif
 
-/* Without a disassembler. */
+/* Show bytes, without a disassembler. */
 static int dump(struct listing *l, const struct disasm_code *c)
 {
 	int rc = 0;
@@ -213,7 +216,7 @@ static int dump(struct listing *l, const struct disasm_code *c)
 	return rc;
 }
 
-/* Offsets of jumps → instructions; into the middle of one: none. */
+/* Convert offsets of jumps to instructions; a target in the middle of one: none. */
 static void find_targets(struct listing *l, uint64_t vaddr)
 {
 	for (uint32_t i = 0; i < l->nr_insns; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bytes → instructions as text: the only file that knows the disassembler.
- * Without one (HAVE_CAPSTONE), lines of bytes.
+ * Bytes → instructions as text: the only file that uses the disassembler. Without
+ * one (HAVE_CAPSTONE), lines of bytes.
  *
- * The bytes are hostile: the disassembler gets them with their length, what it
- * says is cut to printable ASCII, and what it cannot read is shown as bytes,
- * so that instructions have no gaps.
+ * The bytes are hostile: the disassembler gets them with their length, its output
+ * is cut to printable ASCII, and unknown bytes are shown as bytes, so that
+ * instructions have no gaps.
  *
  * Pure; any thread, slow.
  */
@@ -21,7 +21,9 @@ struct disasm_code {
 	uint64_t vaddr;
 	uint16_t machine; /* e_machine */
 	bool wide;	  /* 64 bits */
-	/* What @vaddr, outside of these bytes, is called; its symbol, or LISTING_NONE. May be NULL.
+	/*
+	 * Return the name of @vaddr, outside of these bytes, and its symbol, or LISTING_NONE. May
+	 * be NULL.
 	 */
 	uint32_t (*name)(void *ctx, uint64_t vaddr, char *buf, size_t size);
 	void *ctx;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An index of units by address, of functions in the units that were asked
- * about, and the walk down to the innermost inlined function.
+ * An index of units by address, of functions in the units that were used, and the
+ * walk down to the innermost inlined function.
  *
  * Runs on: a helper.
  */
@@ -40,7 +40,7 @@ struct unit {
 	Dwarf_Off die;
 	struct ranges functions;
 	bool indexed;
-	bool lines; /* its line program may be read */
+	bool lines; /* its line program is small enough to read */
 };
 
 struct dwarf {
@@ -52,7 +52,7 @@ struct dwarf {
 	struct ranges ranges;
 	struct dwarf_scopes *scopes;
 	uint64_t deadline_ns; /* of this thread's CPU time */
-	uint32_t nr_dies;     /* looked at; the clock is read now and then */
+	uint32_t nr_dies;     /* used; the clock is read now and then */
 };
 
 static bool is_late(struct dwarf *d)
@@ -80,7 +80,7 @@ static int ranges_add(struct ranges *r, uint64_t start, uint64_t end, uint64_t w
 	return 0;
 }
 
-/* Where there is more than one range, the later start, then the smaller one comes later. */
+/* Of ranges, the later start is last, then the smaller one. */
 static int compare_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
@@ -90,7 +90,7 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->end < y->end) - (x->end > y->end);
 }
 
-/* The innermost range that holds @addr, or NULL. */
+/* Return the innermost range with @addr, or NULL. */
 static const struct range *ranges_find(const struct ranges *r, uint64_t addr)
 {
 	uint32_t lo = 0, hi = r->nr;
@@ -128,13 +128,13 @@ static int add_die_ranges(struct dwarf *d, struct ranges *r, Dwarf_Die *die, uin
 	return 0;
 }
 
-/* One whose functions are in a file of its choice (split DWARF) has its lines here all the same. */
+/* A unit with its functions in a separate file (split DWARF) still has its lines here. */
 static bool is_unit(Dwarf_Die *die)
 {
 	return dwarf_tag(die) == DW_TAG_compile_unit || dwarf_tag(die) == DW_TAG_skeleton_unit;
 }
 
-/* Is the line program of @die small enough? @lines: the section. */
+/* Return true if the line program of @die is small enough. @lines: the section. */
 static bool has_lines(Dwarf_Die *die, const Elf_Data *lines)
 {
 	Dwarf_Attribute attr;
@@ -184,7 +184,7 @@ static int index_units(struct dwarf *d)
 	int rc = 0;
 
 	d->deadline_ns = time_thread_ns() + DWARF_OPEN_NS;
-	/* No subdie is asked for: that is what opens split files. */
+	/* The subdie is not read: that would open split files. */
 	while (!rc && !dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &die, NULL)) {
 		rc = add_unit(d, &die, lines);
 		if (!rc && is_late(d))
@@ -241,7 +241,7 @@ uint64_t dwarf_size(const struct dwarf *d)
 	return d->size;
 }
 
-/* May functions be inside of such a thing? */
+/* Return true if functions may be inside of such a DIE. */
 static bool may_hold_functions(int tag)
 {
 	switch (tag) {
@@ -258,7 +258,7 @@ static bool may_hold_functions(int tag)
 	}
 }
 
-/* Index the functions below @root; a stack of our own, so that depth is a limit. */
+/* Index the functions below @root, with an explicit stack of limited depth. */
 static int index_functions(struct dwarf *d, struct unit *u, Dwarf_Die *root)
 {
 	Dwarf_Die stack[DEPTH_MAX];
@@ -288,7 +288,7 @@ static int index_functions(struct dwarf *d, struct unit *u, Dwarf_Die *root)
 			more = dwarf_siblingof(die, die);
 	}
 	qsort(u->functions.list, u->functions.nr, sizeof(*u->functions.list), compare_ranges);
-	/* What could not be walked in time is not walked again. */
+	/* A walk that ran out of time is not tried again. */
 	u->indexed = true;
 	return rc;
 }
@@ -313,7 +313,7 @@ static bool descend(struct dwarf *d, Dwarf_Die *die, uint64_t addr)
 	return false;
 }
 
-/* The inlined functions at @addr of the function @die, outermost first. */
+/* Find the inlined functions at @addr of the function @die, outermost first. */
 static uint32_t find_inlined(struct dwarf *d, Dwarf_Die *die, uint64_t addr,
 			     Dwarf_Die out[DWARF_FRAMES_MAX])
 {
@@ -335,7 +335,7 @@ static const char *name_of(struct dwarf *d, Dwarf_Die *die)
 	const char *name;
 
 	for (size_t i = 0; i < ARRAY_SIZE(linkage); i++) {
-		/* Follows abstract origins, sixteen at most. */
+		/* Follows abstract origins, at most sixteen. */
 		if (dwarf_attr_integrate(die, linkage[i], &attr) &&
 		    (name = dwarf_formstring(&attr)) && *name)
 			return name;
@@ -354,7 +354,7 @@ static uint64_t number_of(Dwarf_Die *die, unsigned int attribute)
 	return value;
 }
 
-/* The folder that @unit was compiled in; NULL: not known. */
+/* Return the folder that @unit was compiled in; NULL: unknown. */
 static const char *dir_of(Dwarf_Die *unit)
 {
 	Dwarf_Attribute attr;
@@ -369,7 +369,7 @@ void dwarf_path(char *buf, size_t size, const char *dir, const char *file)
 	snprintf(buf, size, "%s%s%s", below ? dir : "", below ? "/" : "", file);
 }
 
-/* Where @inlined was called. */
+/* Get the file and line of the call of @inlined. */
 static void put_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct dwarf_frame *out)
 {
 	uint64_t file = number_of(inlined, DW_AT_call_file);
@@ -423,7 +423,7 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 	return (int)nr + 1;
 }
 
-/* The last row at or before @addr. */
+/* Return the last row at or before @addr. */
 static size_t first_row(Dwarf_Lines *rows, size_t nr, uint64_t addr)
 {
 	size_t low = 0, high = nr;

@@ -20,7 +20,7 @@
 #define ALTLINK_MAX 1024U
 #define DWZ_FOLDER  "/.dwz/"
 
-/* The bytes of section @s once decompressed; false if nobody can tell. */
+/* Get the size of section @s after decompression; false if unknown. */
 static bool true_size(const struct elffile *f, const Elf64_Shdr *s, uint64_t *size)
 {
 	Elf64_Chdr wide;
@@ -55,7 +55,7 @@ int dwarf_open_check(const struct elffile *f, uint64_t *size)
 		uint64_t here;
 
 		if (!strncmp(name, ".zdebug_", 8))
-			return -EFBIG; /* old; its sizes are anybody's guess */
+			return -EFBIG; /* old format; its sizes are unknown */
 		if (strncmp(name, ".debug_", 7) || s->sh_type == SHT_NOBITS)
 			continue;
 		if (!true_size(f, s, &here) || here > DWARF_SIZE_MAX - *size)
@@ -68,7 +68,7 @@ int dwarf_open_check(const struct elffile *f, uint64_t *size)
 	return !st.st_uid || st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
-/* Open @path, if it has this build-id. A descriptor or -errno. */
+/* Open @path, if it has this build-id. Return a descriptor or -errno. */
 static int open_dwz(const char *path, const uint8_t *build_id, size_t size)
 {
 	struct foreign_want want = { .path = path, .size_max = DWARF_SIZE_MAX };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The way from a unit down to a function, for the names along it.
+ * The path from a unit down to a function, for the names along it.
  *
- * A DIE does not know its parent. As the DIEs below one lie between it and its
- * next sibling, the way down is found by offsets, without walking all of the
- * unit. What was found is kept by DIE: functions are asked for many times.
+ * A DIE does not know its parent. All DIEs below one are between it and its next
+ * sibling, so the path is found by offsets, without walking all of the unit.
+ * Results are kept by DIE: functions are looked up many times.
  *
  * Runs on: a helper of the loader.
  */
@@ -26,7 +26,7 @@
 
 struct known {
 	struct known *next;
-	const void *die; /* where its bytes are: no other has that */
+	const void *die; /* address of its bytes: unique */
 	char name[];
 };
 
@@ -59,7 +59,7 @@ static bool is_late(struct dwarf_scopes *s)
 	return s->nr_steps++ % CLOCK_EVERY == 0 && time_thread_ns() > s->deadline_ns;
 }
 
-/* Do names of this unit have scopes that are written with "::"? */
+/* Return true if scopes of this unit are written with "::". */
 static bool has_scopes(Dwarf_Die *unit)
 {
 	switch (dwarf_srclang(unit)) {
@@ -72,12 +72,12 @@ static bool has_scopes(Dwarf_Die *unit)
 	case 0x2e:
 		return true;
 	default:
-		/* What dwz took out of the units says nothing of its language. */
+		/* The units that dwz made have no language. */
 		return dwarf_tag(unit) == DW_TAG_partial_unit;
 	}
 }
 
-/* From an inlined function to the declaration that stands where the source has it. */
+/* Go from an inlined function to its declaration in the source. */
 static void to_declaration(Dwarf_Die *die)
 {
 	static const unsigned int links[] = { DW_AT_abstract_origin, DW_AT_specification };
@@ -96,7 +96,7 @@ static void to_declaration(Dwarf_Die *die)
 	}
 }
 
-/* Of the children of @die the one that holds offset @to; false when there is none. */
+/* Find the child of @die with offset @to; false when there is none. */
 static bool step_down(struct dwarf_scopes *s, Dwarf_Die *die, Dwarf_Off to)
 {
 	Dwarf_Die child, next;
@@ -114,7 +114,7 @@ static bool step_down(struct dwarf_scopes *s, Dwarf_Die *die, Dwarf_Off to)
 	return false;
 }
 
-/* The name of a scope around @own; NULL: it is none that names show. */
+/* Return the name of a scope around @own; NULL: not shown in names. */
 static const char *scope_name(Dwarf_Die *die, const char *own)
 {
 	const char *name = dwarf_diename(die);
@@ -133,7 +133,7 @@ static const char *scope_name(Dwarf_Die *die, const char *own)
 	}
 }
 
-/* Write the names on the way to @die, then its own. */
+/* Write the names on the path to @die, then its name. */
 static void compose(struct dwarf_scopes *s, Dwarf_Die *die, const char *own, char *buf, size_t size)
 {
 	const Dwarf_Off to = dwarf_dieoffset(die);
@@ -167,7 +167,7 @@ const char *dwarf_scopes_name(struct dwarf_scopes *s, Dwarf_Die *die, uint64_t d
 		if (k->die == declaration.addr)
 			return k->name;
 	}
-	/* That of the inlined one has its template arguments; a declaration may lack them. */
+	/* The inlined one's name has its template arguments; a declaration may lack them. */
 	own = dwarf_diename(die);
 	if (!own || !*own || s->nr == NAMES_MAX)
 		return own;

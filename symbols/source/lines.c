@@ -20,15 +20,15 @@
 #include "symbols/object/image.h"
 
 #define SLICE_NS	5000000ULL
-#define IDLE_NS		10000000000ULL /* a file of no use is closed after that */
+#define IDLE_NS		10000000000ULL /* an unused file is closed after that */
 #define JOB_MAX_NS	10000000000ULL /* a job that takes longer hangs */
 #define JOB_PLACES	64U
 #define OPEN_MAX	16U
 #define OPEN_SIZE_MAX	(256ULL << 20)
-#define LATE_MAX	3U /* questions that took too long: no more of that file */
+#define LATE_MAX	3U /* look-ups that took too long: no more in that file */
 #define IMAGE_CACHE_MAX 65536U
 
-/* An open file with debug information; of one thread at a time. */
+/* An open file with debug information; used by one thread at a time. */
 struct lines_file {
 	struct dwarf *dwarf;
 	struct elffile file;
@@ -41,15 +41,15 @@ struct lines_object {
 	struct lines_file *file; /* NULL: closed, or lent to a job */
 	uint64_t used_ns;
 	uint32_t nr_late;
-	bool refused; /* for good */
+	bool refused; /* permanently */
 };
 
-/* Open a file, look some places up, close it. What it has lent goes with it when it hangs. */
+/* A job: open a file, look some places up, or close it. A job that hangs keeps its file. */
 struct lines_job {
 	struct job job;
 	struct load_where where; /* to open */
-	struct lines_file *file; /* to look up in, or that was opened */
-	struct lines_object *of; /* the loader's, not looked at by the job */
+	struct lines_file *file; /* to look up in, or just opened */
+	struct lines_object *of; /* the loader's, not used by the job */
 	uint64_t began_ns;
 	int rc; /* of opening */
 	uint32_t nr, done;
@@ -111,7 +111,7 @@ static void run_close(struct job *job)
 	j->file = NULL;
 }
 
-/* Have the file of @o closed, by a helper: even that may hang. */
+/* Have the file of @o closed, by a helper: even closing may hang. */
 static void close_object(struct lines *l, struct lines_object *o)
 {
 	struct lines_job *j = o->file ? new_job(run_close, o->file, 0) : NULL;
@@ -220,7 +220,7 @@ void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line)
 		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
 }
 
-/* Nothing more of @o. */
+/* Give up the look-ups of @o. */
 static void refuse(struct lines *l, struct lines_object *o)
 {
 	close_object(l, o);
@@ -242,7 +242,7 @@ void lines_again(struct lines *l, uint32_t object)
 	o->nr_late = 0;
 }
 
-/* Turn @f, the object, into the file that has its debug information. */
+/* Turn @f, the object, into the file with its debug information. */
 static int to_debug_file(struct elffile *f, uint64_t *bias)
 {
 	struct elffile debug;
@@ -262,7 +262,7 @@ static int to_debug_file(struct elffile *f, uint64_t *bias)
 	return 0;
 }
 
-/* Open the debug information of what @where tells, into @f. */
+/* Open the debug information of @where into @f. */
 static int open_file(const struct load_where *where, struct lines_file *f)
 {
 	struct foreign_file file;
@@ -323,7 +323,7 @@ static void run_look_up(struct job *job)
 	}
 }
 
-/* Close what has been of no use for longest, until another file may be open. */
+/* Close the file unused for longest, until another one may be open. */
 static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 {
 	for (;;) {
@@ -348,7 +348,7 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 	}
 }
 
-/* The symbol of an inlined function, made when it is new. */
+/* Return the symbol of an inlined function, added if new. */
 static uint32_t inlined_symbol(struct lines *l, const struct object *object, const char *name)
 {
 	size_t size = strnlen(name, DEMANGLE_NAME_MAX), clean;
@@ -386,7 +386,7 @@ static uint32_t file_id(struct lines *l, const struct dwarf_frame *frame)
 	return chains_intern_file(l->chains, path);
 }
 
-/* Keep what @frames tell of place @id. */
+/* Keep @frames of place @id. */
 static void keep(struct lines *l, const struct object *object, uint32_t id,
 		 const struct dwarf_frame *frames, uint32_t nr)
 {
@@ -408,7 +408,7 @@ static void keep(struct lines *l, const struct object *object, uint32_t id,
 		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
 }
 
-/* The object with the longest queue. */
+/* Return the object with the longest queue. */
 static struct lines_object *choose(const struct lines *l)
 {
 	struct lines_object *best = NULL;
@@ -420,7 +420,7 @@ static struct lines_object *choose(const struct lines *l)
 	return best;
 }
 
-/* Lend @j out for @o. */
+/* Lend the file to @j for @o. */
 static bool lend(struct lines *l, struct lines_object *o, struct lines_job *j, uint64_t now_ns)
 {
 	j->of = o;
@@ -448,11 +448,14 @@ static bool begin_open(struct lines *l, struct lines_object *o, uint64_t now_ns)
 	return lend(l, o, j, now_ns);
 }
 
-/* Some places of @o. Its image stands or has left its segments, for the places have names. */
+/*
+ * Take some places of @o. Its image is loaded or has left its segments, for the
+ * places have names.
+ */
 static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_ns)
 {
 	const struct object *object = objects_at(l->images->objects, o->object);
-	/* Acquire: pairs with the release of publish(); only this thread takes it away. */
+	/* Acquire: pairs with the release of publish(); only this thread removes it. */
 	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
 	struct lines_job *j = new_job(run_look_up, o->file, MIN(o->nr, JOB_PLACES));
 	uint32_t taken = 0;
@@ -473,7 +476,7 @@ static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_
 	return lend(l, o, j, now_ns);
 }
 
-/* A job is done: keep what it found, and the file. */
+/* A job is done: keep its results, and the file. */
 static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 {
 	struct lines_object *o = j->of;
@@ -496,7 +499,7 @@ static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 	j->job.drop(&j->job);
 }
 
-/* The job under way: taken up if it is done, left alone if it hangs. False: it goes on. */
+/* Check the running job: done or abandoned. False: it continues. */
 static bool end_job(struct lines *l, uint64_t now_ns)
 {
 	struct lines_job *j = l->job;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Look up what the source has at sampled places: inlined functions, lines.
+ * Look up inlined functions and lines of sampled places.
  *
- * Named places are put into the queue of their object; the object with the
- * longest queue comes first. Debug files stay open while they are of use, few
- * at a time. A file that costs too much time is not asked again.
+ * Named places are added to the queue of their object; the object with the
+ * longest queue is first. Debug files stay open while they are used, few at a
+ * time. A file that costs too much time is not used again.
  *
- * One thread: the loader. Helpers read; what hangs is left alone.
+ * One thread: the loader. Helpers read; a helper that hangs is abandoned.
  */
 #ifndef SYMBOLS_SOURCE_LINES_H
 #define SYMBOLS_SOURCE_LINES_H
@@ -24,7 +24,7 @@ struct lines {
 	struct places *places;
 	struct symtab *symtab;
 	struct chains *chains;
-	struct lines_job *job; /* that is under way; or NULL */
+	struct lines_job *job; /* running; or NULL */
 	bool off;
 	struct lines_object **list;
 	uint32_t nr_list;
@@ -38,20 +38,20 @@ void lines_init(struct lines *l, const struct image_cache *images, struct places
 		struct symtab *symtab, struct chains *chains);
 void lines_fini(struct lines *l);
 
-/* Place @id got its name. */
+/* Place @id got its name: queue it. */
 void lines_add(struct lines *l, uint32_t id);
-/* Somebody else knows the line of place @id: a jitdump. */
+/* The line of place @id is known from another source: a jitdump. */
 void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line);
-/* There is more to read of object @object than before: what was refused is tried again. */
+/* Object @object has more to read than before: try refused look-ups again. */
 void lines_again(struct lines *l, uint32_t object);
-/* Take up what was found, have more looked up. False: nothing to do, or a helper is at it. */
+/* Take results, start the next look-up. False: no work, or a helper is busy. */
 bool lines_work(struct lines *l);
-/* A helper is at it. */
+/* Return true while a helper is busy. */
 bool lines_busy(const struct lines *l);
 
 /*
- * The debug information of an object, for one who asks many things of it: 0 or
- * -errno as dwarf_open(). Any thread that may hang.
+ * Open the debug information of an object for many look-ups: 0 or -errno as
+ * dwarf_open(). Any thread that may hang.
  */
 struct lines_file;
 struct dwarf;

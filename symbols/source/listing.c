@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * One function for people to read. Built on the loader, then read anywhere.
- */
+/* One function to show. Built on the loader, then read anywhere. */
 #include "symbols/source/listing.h"
 
 #include <stdlib.h>
@@ -23,7 +21,7 @@ struct listing *listing_new(uint32_t symbol)
 
 struct listing *listing_get(struct listing *l)
 {
-	/* Relaxed: whoever hands it on has a reference. */
+	/* Relaxed: the caller has a reference. */
 	if (l)
 		atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
 	return l;

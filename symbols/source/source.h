@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Lines of a source file, for people to read beside the code.
+ * Lines of a source file, to show beside the code.
  *
- * Its path is what debug information says, and so anybody's choice. It is
- * opened as the process sees it, else as we do, with the rights of whoever
- * runs us and no more: a proftop with capabilities of its own reads none.
+ * Its path is from debug information, and so chosen by others. It is opened as
+ * the process sees it, else as proftop does, with the rights of the user only: a
+ * proftop with extra capabilities reads none.
  *
- * Runs on: a helper. A file may hang; look at the stop afterwards.
+ * Runs on: a helper. A file may hang; check the stop afterwards.
  */
 #ifndef SYMBOLS_SOURCE_SOURCE_H
 #define SYMBOLS_SOURCE_SOURCE_H
@@ -20,15 +20,15 @@
 
 struct source_want {
 	const char *path;
-	pid_t pid;	      /* in whose root first; 0: ours only */
-	const char *root;     /* a folder to look below first; NULL */
-	uint32_t first, last; /* lines, 1 the first */
-	int64_t built_ns;     /* when the program was made; 0: not known */
+	pid_t pid;	      /* use this process's root first; 0: only ours */
+	const char *root;     /* a folder to search first; NULL */
+	uint32_t first, last; /* lines, from 1 */
+	int64_t built_ns;     /* when the program was built; 0: unknown */
 };
 
-/* The lines into @file of @l, or why there are none. */
+/* Read the lines into @file of @l, or set the reason. */
 void source_read(struct listing *l, struct listing_file *file, const struct source_want *want);
-/* The same from bytes that are here. */
+/* Read the lines from bytes in memory. */
 void source_parse(struct listing *l, struct listing_file *file, const struct source_want *want,
 		  const char *text, size_t size);
 
