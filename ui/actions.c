@@ -6,6 +6,7 @@
  */
 #include "ui/actions.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -530,6 +531,7 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code)
 {
 	const struct view *v = view_of(st->view);
 
+	assert(action > ACT_NONE && action < ACT_NR);
 	if (v->act && v->act(st, action, code))
 		return;
 	if (action < ACT_NR && handlers[action])

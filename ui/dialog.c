@@ -6,6 +6,7 @@
  */
 #include "ui/dialog.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ static void settle(struct dialog *d, int direction)
 		d->cursor -= (uint32_t)direction;
 	if (d->cursor >= d->nr_shown)
 		d->cursor = 0;
+	assert(d->cursor < d->nr_shown || !d->nr_shown);
 }
 
 static void scroll(struct dialog *d)
@@ -91,6 +93,7 @@ static void narrow(struct dialog *d)
 			d->shown[d->nr_shown++] = i;
 	}
 	match_fini(&m);
+	assert(d->nr_shown <= d->nr && d->nr <= d->capacity);
 	if (d->cursor >= d->nr_shown)
 		d->cursor = 0;
 	settle(d, 1);
@@ -129,6 +132,7 @@ void dialog_refresh(struct ui_state *st)
 	char name[EVENT_NAME_MAX] = "";
 	uint64_t value = 0;
 
+	assert(d->ops);
 	if (selectable(d, d->cursor)) {
 		memcpy(name, d->entries[d->shown[d->cursor]].name, sizeof(name));
 		value = d->entries[d->shown[d->cursor]].value;

@@ -4,6 +4,8 @@
  */
 #include "ui/input.h"
 
+#include <assert.h>
+
 #include "ui/actions.h"
 #include "ui/dialog.h"
 #include "ui/prompt_keys.h"
@@ -82,6 +84,7 @@ static void mouse(struct ui_state *st, const struct key *key)
 	const struct zone *z = zone_at(st, key);
 	bool over = st->dialog.ops || st->prompt.kind;
 
+	assert(key->code == K_MOUSE);
 	if (key->button == BUTTON_RELEASED) {
 		release(st, key, over);
 		return;

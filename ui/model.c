@@ -5,6 +5,7 @@
 
 #include "ui/model.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,6 +117,7 @@ void model_take(struct ui_state *st, struct profile *p)
 
 	if (!p)
 		return;
+	assert(p != before && p != st->shown && p != st->baseline);
 	st->latest = p;
 	folds_arrived(st);
 	if (!st->frozen) {

@@ -4,6 +4,7 @@
  */
 #include "ui/prompt.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 	struct list *list = ui_state_list(st);
 	char text[32] = "";
 
+	assert(kind != PROMPT_NONE);
 	memset(p, 0, sizeof(*p));
 	p->kind = kind;
 	p->cursor_before = list->cursor;
@@ -77,6 +79,7 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	char buf[MATCH_MAX], head[MATCH_MAX];
 	unsigned int col, width;
 
+	assert(p->kind != PROMPT_NONE && p->kind < ARRAY_SIZE(labels));
 	col = canvas_text(c, row, 0, c->cols, labels[p->kind], (struct style){ ROLE_KEY, 0 });
 	memcpy(head, p->line.text, p->line.at);
 	head[p->line.at] = '\0';

@@ -5,6 +5,8 @@
  */
 #include "ui/rate.h"
 
+#include <assert.h>
+
 /* Primes: not in step with timers of 100, 250 and 1000 Hz. */
 static const double ladder[] = { 49, 97, 199, 397, 997, 1997, 3997, 9973 };
 
@@ -16,6 +18,7 @@ size_t rate_ladder(const double **out)
 
 void rate_set(struct ui_state *st, double hz)
 {
+	assert(hz >= 1);
 	if (!st->latest || !st->latest->nr_events)
 		return;
 	sampler_set_rate(st->sampler, ui_state_event(st, st->latest), hz);

@@ -5,6 +5,7 @@
  */
 #include "ui/screen.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,6 +165,7 @@ static unsigned int bar_items(const struct ui_state *st, struct bar_item *items,
 		items[at] = item;
 		nr++;
 	}
+	assert(nr <= max);
 	return nr;
 }
 

@@ -46,6 +46,7 @@ void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pi
 	for (uint32_t i = 0; pinned && i < list->nr; i++)
 		if (list->rows[i].id == selected)
 			list->cursor = i;
+	assert(list->cursor < list->nr || !list->nr);
 }
 
 const struct row *list_current(const struct list *list)

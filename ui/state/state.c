@@ -4,6 +4,7 @@
  */
 #include "ui/state/state.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +76,7 @@ uint32_t ui_state_thread(const struct ui_state *st, const struct profile *p)
 
 void ui_state_zone(struct ui_state *st, const struct zone *zone)
 {
+	assert(st->nr_zones <= ZONES_MAX);
 	if (st->nr_zones < ZONES_MAX)
 		st->zones[st->nr_zones++] = *zone;
 }

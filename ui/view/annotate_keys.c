@@ -4,6 +4,7 @@
  */
 #include "ui/view/view_annotate.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,7 @@ static void enter(struct ui_state *st, uint32_t function, const char *name)
 			(ANNOTATE_LEVELS - 1) * sizeof(*st->annotate.back));
 		st->annotate.nr_back--;
 	}
+	assert(st->annotate.nr_back < ANNOTATE_LEVELS);
 	level = &st->annotate.back[st->annotate.nr_back++];
 	level->function = st->annotate.function;
 	level->selected = list->selected;

@@ -4,6 +4,7 @@
  */
 #include "ui/view/baseline.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,7 @@ static void merge_gone(struct gone *gone)
 			gone->rows[++nr] = gone->rows[i];
 		}
 	}
+	assert(nr < gone->nr);
 	gone->nr = nr + 1;
 	qsort(gone->rows, gone->nr, sizeof(*gone->rows), by_share);
 }
@@ -282,6 +284,7 @@ void baseline_compare(struct ui_state *st, const struct view *v, struct list *li
 	list->gone[0] = '\0';
 	if (!v->compared || !baseline_is_on(st))
 		return;
+	assert(v->name || v->tree);
 	now = v->tree ? v->tree(st) : NULL;
 	show_baseline(st, &swap);
 	if (v->tree)

@@ -4,6 +4,7 @@
  */
 #include "ui/view/columns.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +71,7 @@ bool columns_sortable(const struct ui_state *st, const struct view *v, int i)
 {
 	const struct view_column *column = &v->columns[i];
 
+	assert(i >= 0 && i < v->nr_columns);
 	return column->compare && !v->own_order && (!column->when || column->when(st));
 }
 
@@ -78,6 +80,7 @@ bool columns_shown(const struct ui_state *st, const struct view *v, uint32_t pic
 {
 	const struct view_column *column = &v->columns[i];
 
+	assert(i >= 0 && i < v->nr_columns);
 	if (column->when && !column->when(st))
 		return false;
 	if (picked)

@@ -7,6 +7,7 @@
  */
 #include "ui/view/flame.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "symbols/base/base.h"
@@ -106,6 +107,7 @@ uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part,
 		n = box.cols && t->nodes[n].child != FOLD_NONE ? t->nodes[n].child : after(&l, n);
 	}
 	free(starts);
+	assert(!l.nr || l.boxes[0].node == zoom);
 	*boxes = l.boxes;
 	return l.nr;
 }

@@ -4,6 +4,8 @@
  */
 #include "ui/view/view_flame.h"
 
+#include <assert.h>
+
 #include "ui/view/baseline.h"
 #include "ui/view/flame.h"
 #include "ui/view/folds.h"
@@ -67,6 +69,7 @@ static void zoom_in(struct ui_state *st, uint32_t i)
 		return;
 	if (s->nr_zoom == FOLDS_LEVELS)
 		s->nr_zoom--;
+	assert(s->nr_zoom < FOLDS_LEVELS);
 	s->zoom[s->nr_zoom++] = id;
 	s->top = 0;
 	s->width = 0;

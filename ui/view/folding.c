@@ -8,6 +8,7 @@
  */
 #include "ui/view/folding.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -50,7 +51,10 @@ static void fold(struct folding *f)
 
 static void discard(struct folding *f)
 {
-	struct profile *p = f->discards[--f->nr_discards];
+	struct profile *p;
+
+	assert(f->nr_discards);
+	p = f->discards[--f->nr_discards];
 
 	pthread_mutex_unlock(&f->lock);
 	profile_free(p);
@@ -141,6 +145,7 @@ static bool begin(struct folding *f, struct profile *p, struct folds_of *of, boo
 	f->busy = true;
 	f->lent = lent;
 	pthread_mutex_lock(&f->lock);
+	assert(!f->profile && !f->waits && !f->done);
 	f->profile = p;
 	f->of = of;
 	f->waits = true;
@@ -169,6 +174,7 @@ struct profile *folding_take(struct folding *f, bool *lent)
 	pthread_mutex_lock(&f->lock);
 	if (f->done) {
 		p = f->profile;
+		assert(p && !f->waits);
 		f->profile = NULL;
 		f->done = read(f->fd, &times, sizeof(times)) < 0;
 		f->busy = false;
@@ -188,6 +194,7 @@ void folding_discard(struct folding *f, struct profile *p)
 		taken = f->nr_discards < DISCARDS_MAX || p == f->profile;
 		if (taken)
 			f->discards[f->nr_discards++] = p;
+		assert(f->nr_discards <= ARRAY_SIZE(f->discards));
 		pthread_cond_signal(&f->changed);
 		pthread_mutex_unlock(&f->lock);
 	}

@@ -3,6 +3,7 @@
  * Nodes of folded trees: names, ids, marks. The main thread; folds_number()
  * on any thread.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ static bool make_index(struct folds_index *index, const struct folds_tree *t)
 		return false;
 	memset(index->slots, 0xff, capacity * sizeof(*index->slots));
 	index->mask = capacity - 1;
+	assert(!(capacity & index->mask) && t->fold.nr_nodes < capacity);
 	for (uint32_t n = 0; n < t->fold.nr_nodes; n++) {
 		uint32_t at = t->ids[n] & index->mask;
 
@@ -91,6 +93,7 @@ void folds_row(const struct folds_tree *t, uint32_t n, struct row *row)
 	const struct fold_tree_node *node = &t->fold.nodes[n];
 	double all = t->fold.weight;
 
+	assert(n < t->fold.nr_nodes);
 	row->id = t->ids[n];
 	row->self = all > 0 ? node->self / all : 0;
 	row->total = all > 0 ? node->total / all : 0;
@@ -121,6 +124,7 @@ bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark)
 		if (s->nr_marks >= FOLDS_MARKS / 4 * 3)
 			return false;
 		s->nr_marks++;
+		assert(s->nr_marks < FOLDS_MARKS);
 	}
 	s->marks[at].id = id;
 	s->marks[at].mark = (uint8_t)mark;

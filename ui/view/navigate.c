@@ -16,6 +16,7 @@
 
 void navigate_to(struct ui_state *st, enum view_id view)
 {
+	assert((unsigned int)view < VIEW_NR);
 	/* Help is temporary: the annotated function stays. */
 	if (view != VIEW_ANNOTATE && view != VIEW_HELP)
 		view_annotate_left(st);
@@ -105,6 +106,7 @@ void navigate_to_callers(struct ui_state *st, uint32_t id)
 		memmove(s->centres, s->centres + 1, (FOLDS_LEVELS - 1) * sizeof(*s->centres));
 		s->nr_centres--;
 	}
+	assert(s->nr_centres < FOLDS_LEVELS);
 	s->centres[s->nr_centres++] = id;
 	st->lists[VIEW_CALLERS].pinned = true;
 	st->lists[VIEW_CALLERS].selected = 0;

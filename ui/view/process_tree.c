@@ -4,6 +4,7 @@
  */
 #include "ui/view/process_tree.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,7 @@ void process_tree_arrange(const struct ui_state *st, struct list *list)
 		put(&a, a.child[list->nr], 0, 0);
 		free(list->rows);
 		list->rows = a.rows;
+		assert(a.nr <= list->nr);
 		list->nr = a.nr;
 		a.rows = NULL;
 	}

@@ -122,6 +122,7 @@ void table_rebuild(struct ui_state *st, enum view_id id)
 	if (v->arrange)
 		v->arrange(st, list);
 	place_cursor(st, list);
+	assert(list->cursor < list->nr || !list->nr);
 }
 
 void table_reorder(struct ui_state *st)
@@ -177,6 +178,7 @@ void table_sort_by(struct ui_state *st, uint8_t column)
 {
 	struct list *list = ui_state_list(st);
 
+	assert(column < view_of(st->view)->nr_columns);
 	list->inverted = list->sort == column && !list->inverted &&
 			 !view_of(st->view)->columns[column].one_way;
 	list->sort = column;
