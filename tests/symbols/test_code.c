@@ -117,8 +117,8 @@ __attribute__((noinline)) static int counted_function(int n)
 {
 	int sum = 0;
 
-	for (int i = 0; i < n; i++)
-		__asm__ volatile("incl %0" : "+r"(sum)); /* the line we look for */
+	for (int i = 0; i < n; i++, sum++)
+		__asm__ volatile("nop" : "+r"(sum)); /* the line we look for */
 	return sum + (int)strtol("7", NULL, 10);
 }
 enum { ASM_LINE = FIRST_LINE + 3, LAST_LINE = FIRST_LINE + 4 };
@@ -143,7 +143,6 @@ static void test_own_function(void **state)
 	assert_true(l->nr_files >= 1);
 	file = &l->files[l->insns[0].file];
 	assert_non_null(strstr(listing_text(l, file->path), "test_code.c"));
-	assert_null(file->why);
 	for (uint32_t i = 0; i < l->nr_insns; i++) {
 		const struct listing_insn *insn = &l->insns[i];
 
@@ -151,10 +150,15 @@ static void test_own_function(void **state)
 			continue;
 		assert_in_range(insn->line, FIRST_LINE - 2, LAST_LINE + 1);
 		asm_seen |= insn->line == ASM_LINE;
-		assert_in_range(insn->line, file->first, file->first + file->nr_lines - 1);
+		if (!file->why)
+			assert_in_range(insn->line, file->first, file->first + file->nr_lines - 1);
 	}
 	assert_true(asm_seen);
-	assert_non_null(strstr(listing_text(l, l->lines[file->lines + ASM_LINE - file->first]),
+	/* Built in another place, the program has no source here, and the listing says so. */
+	assert_int_equal(file->why == NULL, access(listing_text(l, file->path), R_OK) == 0);
+	if (!file->why)
+		assert_non_null(
+			strstr(listing_text(l, l->lines[file->lines + ASM_LINE - file->first]),
 			       "the line we look for"));
 #ifdef HAVE_CAPSTONE
 	bool called = false, jumped = false;
