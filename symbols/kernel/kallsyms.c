@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parse /proc/kallsyms: "address type name [module]", one symbol a line.
+ * Parse /proc/kallsyms: "address type name [module]", one symbol per line.
  *
  * Runs on: a helper. Symbols of every type are kept, so that data ends the
- * function before it, but of each address only the best. Lines of another form
- * are skipped.
+ * function before it, but only the best of each address. Other lines are skipped.
  */
 #include "symbols/kernel/kallsyms.h"
 
@@ -20,9 +19,9 @@
 #define NO_MODULE    UINT32_MAX
 #define PAGE	     4096ULL
 #define FUNCTION_MAX (4ULL << 20)
-/* Lines are read in pieces of this size; longer ones are none. */
+/* Lines are read in pieces of this size; a longer line is an error. */
 #define PIECE_SIZE (64U << 10)
-#define LINE_MIN   6U /* "0 t x" and its end */
+#define LINE_MIN   6U /* "0 t x" and a newline */
 #define TEXT_FIRST (1U << 20)
 
 struct symbol_entry {
@@ -37,15 +36,15 @@ struct symbol_entry {
 struct kallsyms {
 	struct symbol_entry *symbols;
 	uint32_t nr, max;
-	uint32_t nr_functions; /* of them text */
-	bool unordered;	       /* while it is read */
-	char *text;	       /* a copy of the names and modules kept */
+	uint32_t nr_functions; /* symbols of type text */
+	bool unordered;	       /* while reading: not sorted */
+	char *text;	       /* the names and modules kept */
 	size_t text_size, text_max;
 	uint64_t begin[2];  /* _text, _stext */
-	uint32_t nr_hidden; /* lines whose address is 0 */
+	uint32_t nr_hidden; /* lines with address 0 */
 };
 
-/* One line, cut into its fields. */
+/* The fields of a line. */
 struct line {
 	uint64_t start;
 	const char *name, *module;
@@ -53,17 +52,17 @@ struct line {
 	uint8_t type;
 };
 
-/* Where the text comes from: a file or memory. */
+/* The source of the text: a file or memory. */
 struct source {
 	int fd; /* -1: memory */
 	const char *text;
 	size_t size;
 };
 
-/* What the letter of a symbol says of it. */
+/* Rank of a symbol by its type letter. */
 static const uint8_t binds[256] = { ['T'] = 3, ['W'] = 2, ['w'] = 2, ['t'] = 1, ['i'] = 1 };
 
-/* The last word, in brackets, is the module. */
+/* Take off the last word if it is a module in brackets. */
 static void cut_module(struct line *out, const char *end)
 {
 	const char *p = end;
@@ -79,7 +78,7 @@ static void cut_module(struct line *out, const char *end)
 	out->name_size = (size_t)(p - out->name);
 }
 
-/* Cut [p, end) into fields; false if it is not a symbol's line. */
+/* Split [p, end) into fields; false: not a line of a symbol. */
 static bool parse_line(const char *p, const char *end, struct line *out)
 {
 	p = fields_hex(p, end, &out->start);
@@ -95,8 +94,8 @@ static bool parse_line(const char *p, const char *end, struct line *out)
 }
 
 /*
- * Of names for one address: global over weak over local, fewer underscores
- * first; that of a 32-bit system call only if there is no other.
+ * Rank names of one address: global over weak over local, fewer underscores first;
+ * the name of a 32-bit system call last.
  */
 static unsigned int rank_of(const struct kallsyms *k, const struct symbol_entry *s)
 {
@@ -112,7 +111,7 @@ static unsigned int rank_of(const struct kallsyms *k, const struct symbol_entry 
 	return s->bind * 16U + 15 - underscores;
 }
 
-/* The module's text, shared with the symbol before when that is of the same module. */
+/* Store the name of the module, shared with the symbol before if equal. */
 static uint32_t add_module(struct kallsyms *k, const struct line *line)
 {
 	const struct symbol_entry *last = k->nr ? &k->symbols[k->nr - 1] : NULL;
@@ -157,7 +156,7 @@ static void note_begin(struct kallsyms *k, const struct line *line)
 		k->begin[1] = line->start;
 }
 
-/* Append @s; of two at one address the better one stays, of equals the first. */
+/* Append @s; of two symbols at one address keep the better one, of equal ones the first. */
 static void keep(struct kallsyms *k, const struct symbol_entry *s)
 {
 	const struct symbol_entry *last = k->nr ? &k->symbols[k->nr - 1] : NULL;
@@ -203,7 +202,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /*
- * Sort by address. The kernel's own symbols are in order, those of modules and
+ * Sort by address. Symbols of the kernel itself are in order, those of modules and
  * BPF programs are not, and symbols of one address may be apart.
  */
 static void sort_symbols(struct kallsyms *k)
@@ -222,9 +221,9 @@ static void sort_symbols(struct kallsyms *k)
 }
 
 /*
- * Where the function @s ends: at @next, the symbol at the next address (NULL:
- * none). The last one before another module's may be far from it; it gets its
- * own page and one more.
+ * Return the size of @s up to @next, the symbol at the next address (NULL: none).
+ * The last symbol before another module ends with the page after its start at the
+ * latest.
  */
 static uint32_t size_of(const struct symbol_entry *s, const struct symbol_entry *next)
 {
@@ -236,7 +235,7 @@ static uint32_t size_of(const struct symbol_entry *s, const struct symbol_entry 
 	return (uint32_t)MIN(size, FUNCTION_MAX);
 }
 
-/* Give back what parsing took too much of. */
+/* Free unused memory. */
 static void shrink(struct kallsyms *k)
 {
 	void *symbols = reallocarray(k->symbols, MAX(k->nr, 1U), sizeof(*k->symbols));
@@ -267,7 +266,7 @@ static int take_lines(struct kallsyms *k, const char *text, size_t size)
 	return rc;
 }
 
-/* All lines are taken, or it failed with @rc: sort and publish, or say why not. */
+/* Sort and publish the table, or return why not (@rc: the result so far). */
 static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, struct err *e)
 {
 	if (!rc && !k->nr)
@@ -284,7 +283,7 @@ static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, str
 	return 0;
 }
 
-/* Read on; 0 at the end, or -errno. */
+/* Read more; 0 at the end, or -errno. */
 static ssize_t read_source(struct source *from, char *to, size_t size)
 {
 	ssize_t nr;

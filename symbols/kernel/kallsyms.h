@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's own symbol list, /proc/kallsyms: text symbols of the kernel,
+ * The symbol list of the kernel, /proc/kallsyms: text symbols of the kernel,
  * its modules and BPF programs, sorted by address (proc(5)).
  *
- * A snapshot: modules come and go, so it is read anew when an address is
- * outside what it knows. Any thread; immutable once made.
+ * A snapshot: modules are loaded and unloaded, so the list is read again when an
+ * address is not covered. Any thread; immutable.
  */
 #ifndef SYMBOLS_KERNEL_KALLSYMS_H
 #define SYMBOLS_KERNEL_KALLSYMS_H
@@ -26,15 +26,18 @@ struct kallsyms_symbol {
 	uint32_t module_size;
 };
 
-/* 0, -EACCES (all addresses hidden by kptr_restrict), -ENODATA (no symbols), -ENOMEM, -E2BIG. */
+/*
+ * Parse a list. 0, -EACCES (all addresses hidden by kptr_restrict), -ENODATA (no
+ * symbols), -ENOMEM, -E2BIG.
+ */
 int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct err *e);
-/* Read and parse @path ("/proc/kallsyms"). The above or the errno of reading. */
+/* Read and parse @path ("/proc/kallsyms"). Also the errors of reading. */
 int kallsyms_read(struct kallsyms **out, const char *path, struct err *e);
 void kallsyms_free(struct kallsyms *k);
 
-/* The symbol that covers @addr; false when there is none (then a module may be new). */
+/* Find the symbol that covers @addr; false: none (a module may be new). */
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out);
-/* Where the kernel's code begins: _stext or _text; 0: the list does not tell. */
+/* Return the start of the kernel code, _stext or _text; 0: not in the list. */
 uint64_t kallsyms_begin(const struct kallsyms *k, bool stext);
 uint32_t kallsyms_nr(const struct kallsyms *k);
 size_t kallsyms_memory(const struct kallsyms *k);

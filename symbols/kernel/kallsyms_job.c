@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A job for a helper: read the kernel's list of symbols.
+ * A job for a helper: read the symbol list of the kernel.
  *
- * Runs on: the loader; run() on a helper. Invariant: what a helper is lent
- * holds nothing of the loader's.
+ * Runs on: the loader; run() on a helper. Invariant: the job shares no memory with
+ * the loader.
  */
 #include "symbols/kernel/kallsyms_job.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's list of symbols, read by a helper while others work: the kernel
- * takes longer to write it than a short recording takes to be replayed.
+ * Read the symbol list of the kernel on a helper, ahead of its first use: the
+ * kernel takes longer to write it than the replay of a short recording takes.
  *
  * Runs on: the loader; the reading on a helper.
  */
@@ -14,16 +14,16 @@
 struct kallsyms_job;
 
 struct kallsyms_job_result {
-	struct kallsyms *list;	    /* the caller's, if rc is 0 */
-	int rc;			    /* as of kallsyms_read(); -ETIME: it hangs */
-	uint64_t start_ns, cost_ns; /* when it was begun; CPU time */
+	struct kallsyms *list;	    /* owned by the caller if rc is 0 */
+	int rc;			    /* result of kallsyms_read(); -ETIME: it hangs */
+	uint64_t start_ns, cost_ns; /* begin; CPU time */
 };
 
-/* Have @path read. NULL: no helper is free. */
+/* Start to read @path. NULL: no helper is free. */
 struct kallsyms_job *kallsyms_job_start(const char *path, struct helpers *helpers);
-/* Wait for the end of @job; without one (NULL) read @path here. */
+/* Wait for the end of @job; without a job (NULL) read @path on this thread. */
 void kallsyms_job_take(struct kallsyms_job *job, const char *path, struct kallsyms_job_result *out);
-/* It is not wanted any more. NULL is none. */
+/* Abandon @job, which may be NULL. */
 void kallsyms_job_leave(struct kallsyms_job *job);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Bytes of the running kernel. Runs on: a helper.
  *
- * Not by elffile.c: this file claims a size of all address space, and has no
- * sections.
+ * elffile.c cannot read this file: its size is that of the address space, and it
+ * has no sections.
  */
 #include "symbols/kernel/kcore.h"
 
@@ -17,7 +17,7 @@
 
 #define PHDRS_MAX 4096u
 
-/* All of @size bytes, or what there is; -errno. */
+/* Read @size bytes, or fewer at the end; -errno. */
 static int read_at(int fd, uint64_t offset, void *buf, uint32_t size)
 {
 	uint32_t got = 0;

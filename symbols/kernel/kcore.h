@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The running kernel's memory, /proc/kcore: an ELF core file whose segments
- * are at the addresses that the kernel has now, wherever it was moved to at
- * boot (proc(5), "/proc/kcore"). Modules, BPF programs and what was patched
- * at run time are in it, too.
+ * The memory of the running kernel, /proc/kcore: an ELF core file whose segments
+ * are at the addresses of the kernel since boot (proc(5), "/proc/kcore"). It
+ * includes modules, BPF programs and code patched at run time.
  *
  * Runs on: a helper.
  */
@@ -14,9 +13,9 @@
 #include <stdint.h>
 
 /*
- * Up to @size bytes at @addr, of the file @path. How many, or -ENOENT (this
- * kernel has none), -EACCES or -EPERM, -ENOEXEC (not such a file), -EFAULT
- * (nothing is at @addr), -EIO.
+ * Read up to @size bytes at @addr from the file @path. Returns the number, or
+ * -ENOENT (not in this kernel), -EACCES or -EPERM, -ENOEXEC (not such a file),
+ * -EFAULT (nothing at @addr), -EIO.
  */
 int kcore_read(const char *path, uint64_t addr, void *buf, uint32_t size);
 

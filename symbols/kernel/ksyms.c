@@ -2,7 +2,7 @@
 /*
  * Sorted, disjoint ranges of kernel code made at run time.
  *
- * Runs on: the drain of the side-band; the loader.
+ * Runs on: the side-band drain; the loader.
  */
 #include "symbols/kernel/ksyms.h"
 
@@ -23,9 +23,9 @@ struct entry {
 
 struct ksyms {
 	pthread_mutex_t lock;
-	struct entry *entries; /* sorted by start; they do not overlap */
+	struct entry *entries; /* sorted by start; disjoint */
 	uint32_t nr, max;
-	uint64_t news_start, news_end; /* empty: no news */
+	uint64_t news_start, news_end; /* range that changed; empty: none */
 };
 
 int ksyms_new(struct ksyms **out)
@@ -50,7 +50,7 @@ void ksyms_free(struct ksyms *k)
 	free(k);
 }
 
-/* The first entry that ends behind @addr. */
+/* Return the index of the first entry that ends after @addr. */
 static uint32_t index_of(const struct ksyms *k, uint64_t addr)
 {
 	uint32_t lo = 0, hi = k->nr;
@@ -66,7 +66,7 @@ static uint32_t index_of(const struct ksyms *k, uint64_t addr)
 	return lo;
 }
 
-/* Take out all that overlaps [start, end); where the next one would be. */
+/* Remove all entries that overlap [start, end); return the index for a new one. */
 static uint32_t make_free(struct ksyms *k, uint64_t start, uint64_t end)
 {
 	uint32_t first = index_of(k, start), last = first;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The kernel of a recording against the one that runs. Runs on: the loader.
- */
+/* Compare the kernel of a recording with the running one. Runs on: the loader. */
 #include "symbols/kernel/recorded_kernel.h"
 
 #include <fcntl.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which kernel a recording's addresses are of: the one that runs here, the
- * same one moved elsewhere at a later boot (KASLR), or another one, of which
- * nothing here tells anything.
+ * The kernel of a recording: the running one, the same one at other addresses
+ * (KASLR), or another one, of which nothing is known here.
  *
  * One thread: the loader.
  */
@@ -13,29 +12,34 @@
 
 #define KERNEL_RELEASE_MAX 65U
 
-/* What a recording says of its kernel. */
+/* The kernel as recorded. */
 struct kernel_identity {
-	char release[KERNEL_RELEASE_MAX]; /* as uname -r; "": not told */
+	char release[KERNEL_RELEASE_MAX]; /* as uname -r; "": unknown */
 	uint8_t build_id[20];
-	uint8_t build_id_size; /* 0: not told */
+	uint8_t build_id_size; /* 0: unknown */
 };
 
 struct recorded_kernel {
-	bool other;	     /* none of ours */
-	bool stext;	     /* @mark is where _stext was, else _text */
-	uint64_t mark;	     /* 0: not told */
+	bool other;	     /* another kernel */
+	bool stext;	     /* @mark is the address of _stext, else of _text */
+	uint64_t mark;	     /* 0: unknown */
 	uint64_t start, end; /* its code, as recorded */
-	uint64_t shift;	     /* recorded address - address now, between them */
+	uint64_t shift;	     /* recorded address - address now, in that range */
 };
 
-/* The build-id of the kernel that runs, by @notes ("/sys/kernel/notes"); its size, 0 when it has
- * none. */
+/*
+ * Copy the build-id of the running kernel from @notes ("/sys/kernel/notes"); return
+ * its size, 0: none.
+ */
 size_t recorded_kernel_build_id(const char *notes, uint8_t *id, size_t max);
-/* Is it another kernel than that of @notes ("/sys/kernel/notes") and uname(2)? */
+/*
+ * Test whether the kernel differs from that of @notes ("/sys/kernel/notes") and
+ * uname(2).
+ */
 bool recorded_kernel_is_other(const struct kernel_identity *was, const char *notes);
-/* Where the code recorded at @addr is now. */
+/* Return the present address of code recorded at @addr. */
 uint64_t recorded_kernel_now(const struct recorded_kernel *k, uint64_t addr);
-/* And where what is at @addr now was then. */
+/* Return the recorded address of code now at @addr. */
 uint64_t recorded_kernel_then(const struct recorded_kernel *k, uint64_t addr);
 
 #endif

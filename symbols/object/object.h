@@ -65,47 +65,43 @@ struct object {
 	struct safe_text path; /* as first seen */
 	struct safe_text name; /* shown in lists: basename, [kernel], [vdso], [anon] */
 	_Atomic(const struct image *) image; /* NULL until READY, then always an image or a stub */
-	/* OBJECT_ANON: layout of the frames of its code (codemap.h); release by the loader. */
+	/*
+	 * OBJECT_ANON: layout of the frames of its code (codemap.h); release by the
+	 * loader.
+	 */
 	_Atomic(const struct codemap *) codemap;
-	atomic_int state; /* Shown to the user; static texts, may be NULL; written by the loader,
-			     relaxed. */
-	/* For people; static texts, may be NULL; the loader's, relaxed. */
-	_Atomic(const char *) reason; /* fix: what would give it names */
-	_Atomic(const char *) fix;    /* source of the names */
-	_Atomic(const char *) source; /* functions with a name */
-	atomic_uint nr_symbols;	      /* part loaded in thousandths, while WANTED */
-	atomic_uint permille;	      /* number of evictions */
-	atomic_uint nr_evicted;	      /* bytes of the image */
-	atomic_ulong
-		memory; /* Return the time in units of about a second, for object->used; never 0. */
+	atomic_int state; /* enum object_state */
+	/* Shown to the user; static texts, may be NULL; written by the loader, relaxed. */
+	_Atomic(const char *) reason; /* why there is no image or no names */
+	_Atomic(const char *) fix;    /* what would give it names */
+	_Atomic(const char *) source; /* source of the names */
+	atomic_uint nr_symbols;	      /* functions with a name */
+	atomic_uint permille;	      /* part loaded in thousandths, while WANTED */
+	atomic_uint nr_evicted;	      /* number of evictions */
+	atomic_ulong memory;	      /* bytes of the image */
 };
 
-/* Any thread: record a sample in the object; at most one write a second. */
+/* Return the time in units of about a second, for object->used; never 0. */
 static inline uint32_t object_clock(uint64_t time_ns)
 {
 	return (uint32_t)(time_ns >> 30) + 1;
 }
 
-/* Loader: set the reason why @object has no names, and the fix. */
+/* Any thread: record a sample in the object; at most one write a second. */
 static inline void object_touch(struct object *object, uint32_t clock)
 {
 	if (atomic_load_explicit(&object->used, memory_order_relaxed) != clock)
 		atomic_store_explicit(&object->used, clock, memory_order_relaxed);
 }
 
-/* Loader: set the source of the names of @object, and their number. */
+/* Loader: set the reason why @object has no names, and the fix. */
 static inline void object_explain(struct object *object, const char *reason, const char *fix)
 {
 	atomic_store_explicit(&object->reason, reason, memory_order_relaxed);
 	atomic_store_explicit(&object->fix, fix, memory_order_relaxed);
 }
 
-/*
- * Find or add an object. Takes a mutex: side-band drain and loader only. @path is
- * foreign bytes; @pid, @start, @end are where it was last seen mapped (how the
- * loader opens it; a newer sighting replaces an older one). Never NULL: when memory
- * is out, the unknown object.
- */
+/* Loader: set the source of the names of @object, and their number. */
 static inline void object_credit(struct object *object, const char *source, uint32_t nr_symbols)
 {
 	atomic_store_explicit(&object->source, source, memory_order_relaxed);
@@ -117,18 +113,20 @@ struct objects;
 int objects_new(struct objects **out);
 void objects_free(struct objects *d);
 
-/* Return object @id; NULL: not given out. Any thread, lock-free. */
+/*
+ * Find or add an object. Takes a mutex: side-band drain and loader only. @path is
+ * foreign bytes; @pid, @start, @end are where it was last seen mapped (how the
+ * loader opens it; a newer sighting replaces an older one). Never NULL: when memory
+ * is out, the unknown object.
+ */
 struct object *objects_intern(struct objects *d, const struct object_identity *identity,
 			      const char *path, size_t path_size, pid_t pid, uint64_t start,
 			      uint64_t end);
-/* Hot thread: request the image. True for the first request: wake the loader. */
+/* Return object @id; NULL: not given out. Any thread, lock-free. */
 struct object *objects_at(const struct objects *d, uint32_t id);
 uint32_t objects_nr(const struct objects *d);
 
-/*
- * Hot thread: count a stack that ends here because the image is not loaded. Objects
- * with many come first.
- */
+/* Hot thread: request the image. True for the first request: wake the loader. */
 static inline bool object_want(struct object *object)
 {
 	int state = OBJECT_NEW;
@@ -139,14 +137,16 @@ static inline bool object_want(struct object *object)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Where the loader finds the file: a copy of the last sighting (the caller frees path). */
+/*
+ * Hot thread: count a stack that ends here because the image is not loaded. Objects
+ * with many come first.
+ */
 static inline void object_wait(struct object *object)
 {
 	atomic_fetch_add_explicit(&object->nr_waiting, 1, memory_order_relaxed);
 }
 
-/* Where the loader can find the file: a copy of the last sighting (path is malloc'ed, caller
- * frees). */
+/* Where the loader finds the file: a copy of the last sighting (the caller frees path). */
 struct object_sighting {
 	pid_t pid;
 	uint64_t start, end;

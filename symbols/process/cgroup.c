@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which container a cgroup is of, by the names that the tools give.
+ * Recognise the container of a cgroup by the names that container tools use.
  *
- * Runs on: any thread (the asker, in fact).
+ * Runs on: any thread (the asker).
  */
 #include "symbols/process/cgroup.h"
 
@@ -11,7 +11,7 @@
 
 #include "symbols/base/base.h"
 
-#define ID_SHOWN 12 /* digits of a container's id */
+#define ID_SHOWN 12 /* digits of a container id */
 #define ID_LEAST 12
 #define ID_WHOLE 64
 
@@ -20,7 +20,7 @@ struct part {
 	size_t size;
 };
 
-/* What comes before and after a container's id or name, and what kind that makes it. */
+/* Text before and after the id or name of a container, and its kind. */
 static const struct {
 	const char *before, *after, *kind;
 	bool is_id; /* hexadecimal digits; else a name */
@@ -58,7 +58,7 @@ static bool equals(struct part p, const char *text)
 	return p.size == strlen(text) && begins(p, text);
 }
 
-/* The line of one hierarchy: "ID:CONTROLLERS:PATH". False: it is none. */
+/* Parse the line of one hierarchy: "ID:CONTROLLERS:PATH". */
 static bool parse_line(const char *at, const char *end, struct part *name, struct part *path)
 {
 	const char *a = memchr(at, ':', (size_t)(end - at));
@@ -92,7 +92,7 @@ bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_
 	return best.str;
 }
 
-/* Take the last part off @path; false: there is none. */
+/* Take the last part off @path; false: none left. */
 static bool last_part(struct part *path, struct part *out)
 {
 	size_t from;
@@ -106,7 +106,7 @@ static bool last_part(struct part *path, struct part *out)
 	return out->size;
 }
 
-/* systemd writes '-' as \x2d in names. */
+/* Copy an id; systemd writes '-' as \x2d in names. */
 static size_t put(char *out, const char *kind, struct part id)
 {
 	size_t n = (size_t)snprintf(out, CGROUP_CONTAINER_MAX, "%s:", kind);
@@ -121,7 +121,7 @@ static size_t put(char *out, const char *kind, struct part id)
 	return n;
 }
 
-/* Does the name of @p alone tell? */
+/* Recognise a container by the last part of the path alone. */
 static size_t by_form(struct part p, char *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The text of /proc/PID/cgroup, and which container a cgroup is of; see
- * cgroups(7).
+ * The text of /proc/PID/cgroup, and the container of a cgroup; see cgroups(7).
  *
- * Hostile: whoever may make cgroups chooses their names. Bytes in, fields out.
+ * Hostile: users who may make cgroups choose their names. Bytes in, fields out.
  * Pure; any thread.
  */
 #ifndef SYMBOLS_PROCESS_CGROUP_H
@@ -15,15 +14,15 @@
 #define CGROUP_CONTAINER_MAX 96
 
 /*
- * The path that tells most: of the unified hierarchy, or where that is empty
- * of systemd's. In the text; false: there is none.
+ * Find the most useful path in the text: that of the unified hierarchy, or if empty
+ * that of systemd. False: none.
  */
 bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_size);
 
 /*
- * "docker:3fa1c2d4e5f6", "podman:…", "k8s:…", "lxc:NAME", "nspawn:NAME" into
- * @out; ids are shortened to 12 digits, as those tools show them. Returns its
- * size, 0: no container that we know. Not clean yet.
+ * Write "docker:3fa1c2d4e5f6", "podman:…", "k8s:…", "lxc:NAME" or "nspawn:NAME" to
+ * @out; ids have 12 digits, as in those tools. Returns the size, 0: no known
+ * container. Not sanitised.
  */
 size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CONTAINER_MAX]);
 

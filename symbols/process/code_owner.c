@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Who a process is, for the files that it writes.
+ * The user and pid of a process, for the files that it writes.
  *
  * Runs on: the loader.
  */
@@ -15,7 +15,7 @@
 
 #define PROC_TEXT_MAX (64U << 10)
 
-/* Field 22 of /proc/PID/stat, when the process began; 0 when the text makes no sense. */
+/* Return field 22 of /proc/PID/stat, the start of the process; 0: not readable. */
 static uint64_t start_of(const char *text, size_t size)
 {
 	const char *at = size ? memrchr(text, ')', size) : NULL;
@@ -37,7 +37,10 @@ uint64_t code_owner_inner_pid(const char *text, uint64_t pid)
 	return strtoull(end, NULL, 10);
 }
 
-/* The effective user in /proc/PID/status; the directory itself is root's after a setuid(2). */
+/*
+ * Return the effective user in /proc/PID/status; the directory belongs to root after
+ * a setuid(2).
+ */
 static uid_t uid_of(const char *text)
 {
 	const char *line = strstr(text, "\nUid:\t");

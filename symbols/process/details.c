@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What /proc tells of processes beyond their mappings, kept by incarnation.
+ * Details of processes from /proc beyond their mappings, by incarnation.
  *
- * Invariant: a key that is in the queue has an entry that says so.
+ * Invariant: a key in the queue has an entry with queued set.
  *
  * Runs on: the builder (get, wanted) and the asker (serve).
  */
@@ -20,14 +20,14 @@
 #include "symbols/process/procfs.h"
 
 #define OLD_NS	      10000000000ULL /* programs change their command lines */
-#define SWEEP_NS      5000000000ULL  /* a full table is swept at most so often */
+#define SWEEP_NS      5000000000ULL  /* shortest time between sweeps of a full table */
 #define ENTRIES_MIN   256u
-#define ENTRIES_SWEPT 16384u /* a table of so many, or more, is swept when it is full */
+#define ENTRIES_SWEPT 16384u /* smallest table that is swept when full */
 #define ENTRIES_MAX   65536u /* a power of two */
 #define QUEUE_MAX     1024u
 #define TEXT_SIZE_MAX 4096u
 #define STATUS_MAX    (16u << 10)
-/* Set in the key of an ancestor: the rest is its pid. */
+/* Flag in the key of an ancestor; the rest is its pid. */
 #define BY_PID (1u << 31)
 
 struct entry {
@@ -36,13 +36,13 @@ struct entry {
 	uint64_t read_ns; /* 0: never */
 	bool queued;
 	bool used;		       /* since the last sweep */
-	bool gone;		       /* the process ended: what is known stays */
-	struct process_details *known; /* with its texts behind it; NULL: nothing */
+	bool gone;		       /* the process has ended; its details stay */
+	struct process_details *known; /* with its texts after it; NULL: none */
 };
 
 struct details {
 	struct maps *maps;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* of all fields below */
 	struct entry *entries;
 	uint32_t nr, capacity;
 	uint64_t swept_ns;
@@ -78,9 +78,7 @@ void details_free(struct details *d)
 	free(d);
 }
 
-/* ---- the table ---- */
-
-/* The entry of @key, or the free one where it would be. */
+/* Return the entry of @key, or the free one for it. */
 static struct entry *entry_at(struct entry *entries, uint32_t capacity, uint32_t key)
 {
 	uint32_t i = (uint32_t)hash_u64(key) & (capacity - 1);
@@ -90,7 +88,7 @@ static struct entry *entry_at(struct entry *entries, uint32_t capacity, uint32_t
 	return &entries[i];
 }
 
-/* Move all that is wanted into a table of @capacity; without memory all stays as it is. */
+/* Move the wanted entries to a table of @capacity; unchanged when memory is out. */
 static void rebuild(struct details *d, uint32_t capacity, bool used_only)
 {
 	struct entry *entries = calloc(capacity, sizeof(*entries));
@@ -117,7 +115,7 @@ static void rebuild(struct details *d, uint32_t capacity, bool used_only)
 	d->nr = nr;
 }
 
-/* Of several thousand those go that are shown no more, before there are more. */
+/* Sweep a large table of entries that are no longer shown; then enlarge it. */
 static void make_room(struct details *d, uint64_t now_ns)
 {
 	if (d->capacity >= ENTRIES_SWEPT && now_ns >= d->swept_ns + SWEEP_NS) {
@@ -128,7 +126,7 @@ static void make_room(struct details *d, uint64_t now_ns)
 		rebuild(d, d->capacity * 2, false);
 }
 
-/* The entry of @key, made if there is room; NULL: there is none. */
+/* Return the entry of @key, made if there is room; NULL: none. */
 static struct entry *entry_of(struct details *d, uint32_t key, pid_t pid, uint64_t now_ns)
 {
 	struct entry *e = entry_at(d->entries, d->capacity, key);
@@ -197,9 +195,7 @@ bool details_wanted(struct details *d)
 	return wanted;
 }
 
-/* ---- reading ---- */
-
-/* One process as it is read: details whose texts point behind them. */
+/* Details of a process while they are read, with buffers for the texts. */
 struct reading {
 	struct process_details d;
 	char comm[TASK_COMM_SIZE * 3];
@@ -245,7 +241,7 @@ static int read_status(struct reading *r, int dir_fd)
 	return 0;
 }
 
-/* Arguments with blanks between. */
+/* Read the arguments, separated by blanks. */
 static void read_command(struct reading *r, int dir_fd)
 {
 	char *text;
@@ -308,7 +304,7 @@ static void put(char **pool, struct safe_text *text)
 	*pool += text->size + 1;
 }
 
-/* One block of what was read; NULL when memory is out. */
+/* Copy the details and texts to one block; NULL when memory is out. */
 static struct process_details *keep(const struct process_details *read)
 {
 	size_t size = read->comm.size + read->command.size + (size_t)read->cgroup.size +
@@ -326,7 +322,7 @@ static struct process_details *keep(const struct process_details *read)
 	return kept;
 }
 
-/* Does the pid still belong to the incarnation that was asked for? */
+/* Test whether the pid still belongs to the requested incarnation. */
 static bool is_present(struct details *d, uint32_t key, pid_t pid)
 {
 	const struct process *p;
@@ -341,7 +337,7 @@ static bool is_present(struct details *d, uint32_t key, pid_t pid)
 	return same;
 }
 
-/* Put the reading (NULL: it is over with that process) where it belongs, and ask for the parent. */
+/* Store the details (NULL: the process has ended) and request those of the parent. */
 static void store(struct details *d, uint32_t key, const struct process_details *read, bool gone)
 {
 	struct process_details *kept = read ? keep(read) : NULL;
@@ -369,7 +365,7 @@ static void store(struct details *d, uint32_t key, const struct process_details 
 	free(kept);
 }
 
-/* Take the oldest question; 0: there is none. */
+/* Take the oldest request; 0: none. */
 static uint32_t take(struct details *d, pid_t *pid)
 {
 	uint32_t key = 0;
@@ -394,11 +390,13 @@ unsigned int details_serve(struct details *d, unsigned int max)
 	for (; nr < max && (key = take(d, &pid)); nr++) {
 		struct reading r;
 		int code = read_process(&r, pid);
-		/* Asked after reading: what was read is of the process that was there all the time.
+		/*
+		 * Checked after reading: the details are of the process that was
+		 * there all the time.
 		 */
 		bool present = is_present(d, key, pid);
 
-		/* An ancestor's pid may be another process's one day. */
+		/* The pid of an ancestor may be reused. */
 		store(d, key, !code && present ? &r.d : NULL,
 		      !(key & BY_PID) && (!present || code == -ESRCH));
 	}

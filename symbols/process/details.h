@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What /proc tells of a process beyond its mappings: command line, parent,
- * cgroup, when it began; the same of its ancestors, sampled or not.
+ * Details of a process from /proc beyond its mappings: command line, parent,
+ * cgroup, start; also of its ancestors, sampled or not.
  *
- * The builder asks for the processes of a profile, and gets what is known by
- * then; the asker reads. What was not asked for lately is forgotten when
- * there are too many.
+ * The builder requests the processes of a profile and gets the details read so
+ * far; the asker reads. Entries not requested for a while are dropped when there
+ * are too many.
  *
- * Threads: everything takes one mutex, never held while /proc is read.
+ * Threads: all functions take one mutex, never held while /proc is read.
  */
 #ifndef SYMBOLS_PROCESS_DETAILS_H
 #define SYMBOLS_PROCESS_DETAILS_H
@@ -17,33 +17,36 @@
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 
-#define DETAILS_COMMAND_MAX 512 /* bytes of a command line that are kept */
+#define DETAILS_COMMAND_MAX 512 /* bytes kept of a command line */
 
 struct maps;
 struct details;
 
 struct process_details {
-	pid_t parent;					   /* 0: none, or not known */
-	uid_t uid;					   /* (uid_t)-1: not known */
-	uint64_t start_ns;				   /* CLOCK_BOOTTIME; 0: not known */
-	struct safe_text comm, command, cgroup, container; /* "": not known, or none */
+	pid_t parent;					   /* 0: none or unknown */
+	uid_t uid;					   /* (uid_t)-1: unknown */
+	uint64_t start_ns;				   /* CLOCK_BOOTTIME; 0: unknown */
+	struct safe_text comm, command, cgroup, container; /* "": unknown or none */
 };
 
-/* NULL when memory is out. @maps is borrowed: it says which incarnation a pid is now. */
+/*
+ * Make an empty table; NULL when memory is out. @maps is borrowed: it knows the
+ * incarnation of each pid.
+ */
 struct details *details_new(struct maps *maps);
 void details_free(struct details *d);
 
 /*
- * Builder: what is known of an incarnation (@process 0: of whoever has this
- * pid, an ancestor); texts are copied into @arena. False: nothing yet. Asks
- * for it if that, or if it is old.
+ * Builder: copy the details of an incarnation (@process 0: of the present process
+ * with this pid, an ancestor), with texts in @arena. False: not read yet. Requests
+ * missing and old details.
  */
 bool details_get(struct details *d, uint32_t process, pid_t pid, uint64_t now_ns,
 		 struct text_arena *arena, struct process_details *out);
-/* Builder: is there something to be read? Then wake the asker. */
+/* Builder: test for requests; then wake the asker. */
 bool details_wanted(struct details *d);
 
-/* Asker: read what was asked for, at most @max; returns how many were read. */
+/* Asker: read at most @max requested processes; returns their number. */
 unsigned int details_serve(struct details *d, unsigned int max);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes, threads and mappings over time: the face.
+ * Processes, threads and mappings over time: the public functions.
  *
- * Readers walk chains and immutable spaces without a lock. Writers tell events
+ * Readers walk chains and immutable spaces without a lock. Writers add events
  * (maps_events.c) or read /proc (maps_load.c) under one mutex.
  *
  * Runs on: sampler threads (find, ask), the side-band drain (publish).
@@ -17,7 +17,7 @@
 #include "symbols/process/maps_state.h"
 #include "symbols/base/reclaim.h"
 
-/* The idle task is a process like any other, but /proc does not know it. */
+/* Add the idle task, which is not in /proc. */
 static int add_swapper(struct maps *m)
 {
 	struct process *p = process_new(&m->procs, 0, 0);
@@ -56,7 +56,7 @@ int maps_new(struct maps **out, struct objects *objects, uint32_t max_tasks)
 		maps_free(m);
 		return code;
 	}
-	/* Its thread begins here rather than under the first hot thread. */
+	/* Start the call_rcu thread here rather than at the first use on a hot thread. */
 	get_default_call_rcu_data();
 	*out = m;
 	return 0;
@@ -73,9 +73,9 @@ static void pass_barrier(struct rcu_head *head)
 }
 
 /*
- * Wait until all that was given to reclaim_later() is free: the queue of the
- * default call_rcu thread is a queue. Like rcu_barrier(), but its wait can be
- * seen by ThreadSanitizer.
+ * Wait until all memory passed to reclaim_later() is free: the default call_rcu
+ * thread works in order. rcu_barrier() does the same, but ThreadSanitizer does not
+ * see its wait.
  */
 static void wait_reclaimed(void)
 {
@@ -163,17 +163,17 @@ static uint32_t task_id(struct tasks *tasks, const struct process_thread *th,
 	return new_id(tasks, name, &task, word);
 }
 
-/* The thread, if it belongs to this incarnation of its process. */
+/* Find the thread if it belongs to this incarnation of its process. */
 static struct process_thread *find_thread(const struct maps *m, const struct process *p, pid_t tid,
 					  uint64_t time_ns)
 {
 	struct process_thread *th = process_thread_find(&m->procs, p->pid, tid, time_ns);
 
-	/* An older one is what had the ids before. */
+	/* An older one belongs to the previous owner of the pid. */
 	return th && th->birth_ns >= p->birth_ns ? th : NULL;
 }
 
-/* Fill @hit for a process that there is. */
+/* Fill @hit for a known process. */
 static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid_t tid,
 		     uint64_t time_ns, struct maps_hit *hit)
 {
@@ -259,7 +259,7 @@ struct process *maps_process_at(struct maps *m, pid_t pid, uint64_t time_ns)
 {
 	struct process *p = process_find(&m->procs, pid, time_ns);
 
-	/* Behind its end there must be another one, whose fork we did not see. */
+	/* After its end there must be another incarnation, whose fork was not seen. */
 	if (p && time_ns < p->death_ns)
 		return p;
 	p = maps_begin_process(m, pid, p ? p->death_ns : 0, space_get(m->empty), NULL);
@@ -289,7 +289,7 @@ void maps_freeze(struct maps *m, struct process *p)
 	p->edit = NULL;
 	if (!next)
 		return;
-	/* Publishes the space and its leaves; pairs with maps_find(). */
+	/* Release: the space and its leaves; pairs with maps_find(). */
 	atomic_store_explicit(&p->space, next, memory_order_release);
 	space_put(old);
 }
@@ -322,7 +322,7 @@ void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
 	if (m->lost) {
 		m->lost = false;
 		m->sweep = true;
-		/* Last, so that what this drain told of is doubted, too. */
+		/* Last: processes of this drain are also read again. */
 		atomic_fetch_add_explicit(&m->epoch, 1, memory_order_release);
 	}
 	processes_reap(&m->procs, m->keep_from_ns);
@@ -362,7 +362,7 @@ struct tasks *maps_renew_tasks(struct maps *m)
 
 	if (!next)
 		return NULL;
-	/* Under the lock, because that is where it grows. */
+	/* Under the lock, since tasks_grow() runs there. */
 	pthread_mutex_lock(&m->lock);
 	atomic_store_explicit(&m->tasks, next, memory_order_release);
 	pthread_mutex_unlock(&m->lock);
@@ -379,7 +379,7 @@ static struct thread_name *name_of(const struct maps *m, const struct task *task
 	return name && name->number == task->number ? name : NULL;
 }
 
-/* One that samples were put to meanwhile has its id already: it stays one task. */
+/* Move a task. If samples gave its name an id meanwhile, it keeps that. */
 static uint32_t move_task(struct maps *m, const struct task *task)
 {
 	struct tasks *to = maps_tasks(m);

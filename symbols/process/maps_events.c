@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the side-band tells: kept in a log, applied in the order of time.
+ * Side-band events: kept in a log, applied in the order of time.
  *
- * The rings of several CPUs are drained one after the other, so a child's exec
- * may be told before its fork. Within a drain sorting cures that; across
- * drains the rules do: an incarnation and a mapping are placed by their birth.
+ * The rings of the CPUs are drained one after the other, so the exec of a child
+ * may be read before its fork. Within a drain sorting solves this; across drains
+ * an incarnation and a mapping are placed by their birth.
  *
- * Runs on: whoever drains the side-band.
+ * Runs on: the side-band drain.
  */
 #include "symbols/process/maps.h"
 
@@ -18,7 +18,7 @@
 #include "symbols/process/maps_state.h"
 #include "symbols/process/procfs.h"
 
-#define LOG_MAX 65536u /* applied early when there is more in one drain */
+#define LOG_MAX 65536u /* events in one drain; more are applied early */
 
 enum event_type { EVENT_MMAP, EVENT_CODE, EVENT_COMM, EVENT_EXEC, EVENT_FORK, EVENT_EXIT };
 
@@ -28,7 +28,7 @@ struct maps_event {
 	enum event_type type;
 	pid_t pid, tid, ppid, ptid;
 	union {
-		struct mapping mapping; /* dso NULL: anonymous */
+		struct mapping mapping; /* object NULL: anonymous */
 		struct {
 			size_t size;
 			char bytes[TASK_COMM_SIZE];
@@ -36,7 +36,7 @@ struct maps_event {
 	};
 };
 
-/* A new entry at the end of the log; NULL when memory is out. */
+/* Append an entry to the log; NULL when memory is out. */
 static struct maps_event *log_add(struct maps *m, enum event_type type, uint64_t time_ns)
 {
 	struct maps_event *ev;
@@ -63,7 +63,7 @@ void maps_free_log(struct maps *m)
 	m->nr_log = m->room_log = 0;
 }
 
-/* Turn a record into a mapping; false: nothing that holds code. */
+/* Turn a record into a mapping; false: no code. */
 static bool make_mapping(struct maps *m, const struct maps_mmap *ev, struct mapping *out)
 {
 	size_t size = strnlen(ev->filename, ev->filename_size);
@@ -206,14 +206,14 @@ static void apply_mmap(struct maps *m, const struct maps_event *ev)
 
 	if (!edit)
 		return;
-	/* Taken for a kernel thread because its parent is (pid 1 of a recording): it maps code. */
+	/* Not a kernel thread like its parent (pid 1 of a recording): it maps code. */
 	atomic_fetch_and_explicit(&p->flags, ~(unsigned int)PROCESS_KERNEL, memory_order_relaxed);
 	if (!mapping.object)
 		mapping.object = maps_anon(m, p, mapping.start, mapping.end);
 	space_edit_add(edit, &mapping);
 }
 
-/* Code over code: only of the process that the memory belongs to. */
+/* Add replaced code, only to the process that owns the memory. */
 static void apply_code(struct maps *m, const struct maps_event *ev)
 {
 	struct process *p = process_find(&m->procs, ev->pid, ev->time_ns);
@@ -249,7 +249,7 @@ static void apply_comm(struct maps *m, const struct maps_event *ev)
 		process_thread_rename(&m->procs, th, time_ns, comm, m->keep_from_ns);
 }
 
-/* A new image: empty, but whatever it maps we are told. */
+/* Begin a new image: empty, and all its mappings will be events. */
 static void apply_exec(struct maps *m, const struct maps_event *ev)
 {
 	struct process *before = process_find(&m->procs, ev->pid, ev->time_ns);
@@ -270,7 +270,7 @@ static void apply_exec(struct maps *m, const struct maps_event *ev)
 	process_thread_add(&m->procs, p, ev->tid, ev->time_ns, comm);
 }
 
-/* Find the name that a forked task begins with; NULL: not known. */
+/* Find the name that a forked task begins with; NULL: unknown. */
 static const struct thread_name *parent_name(const struct maps *m, const struct maps_event *ev)
 {
 	const struct process_thread *th =
@@ -286,13 +286,13 @@ static void apply_thread_fork(struct maps *m, const struct maps_event *ev)
 	struct process *p = process_find(&m->procs, ev->pid, ev->time_ns);
 	const struct thread_name *parent = parent_name(m, ev);
 
-	/* Of an unknown process the loader will find the threads. */
+	/* The loader reads the threads of an unknown process. */
 	if (p && parent)
 		process_thread_add(&m->procs, p, ev->tid, MAX(ev->time_ns, p->birth_ns),
 				   parent->comm);
 }
 
-/* A child that exec'ed before we were told of its fork does not know its user yet. */
+/* Give the user to a child whose exec was read before its fork. */
 static void pass_on_uid(struct maps *m, const struct process *p)
 {
 	struct process *child = process_find(&m->procs, p->pid, UINT64_MAX);
@@ -304,7 +304,7 @@ static void pass_on_uid(struct maps *m, const struct process *p)
 				      memory_order_relaxed);
 }
 
-/* The child shares what its parent has at this time. */
+/* Begin a child with the space that its parent has at this time. */
 static void apply_process_fork(struct maps *m, const struct maps_event *ev)
 {
 	struct process *parent = process_find(&m->procs, ev->ppid, ev->time_ns);
@@ -352,7 +352,7 @@ static void apply_exit(struct maps *m, const struct maps_event *ev)
 			process_thread_end(&m->procs, th, ev->time_ns);
 		return;
 	}
-	/* The leader of a process whose threads were never looked at. */
+	/* The leader of a process whose threads were never read. */
 	p = ev->pid == ev->tid ? process_find(&m->procs, ev->pid, ev->time_ns) : NULL;
 	if (p && !p->threads && p->birth_ns <= ev->time_ns)
 		process_end(&m->procs, p, ev->time_ns);
@@ -367,7 +367,7 @@ static int by_time(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* A jitdump is read before the samples of a recording: what it tells has its time. */
+/* Test for an event of the future: a jitdump is read before the samples of a recording. */
 static bool waits(const struct maps *m, const struct maps_event *ev)
 {
 	return m->no_proc && ev->type == EVENT_CODE && ev->time_ns > m->now_ns;
@@ -390,7 +390,7 @@ void maps_apply_log(struct maps *m)
 			apply[m->log[i].type](m, &m->log[i]);
 	}
 	m->nr_log = kept;
-	/* Sorted: the first is due first. */
+	/* Sorted: the first entry is due first. */
 	atomic_store_explicit(&m->due_ns, kept ? m->log[0].time_ns : UINT64_MAX,
 			      memory_order_relaxed);
 }

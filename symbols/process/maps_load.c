@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What /proc/PID tells: read without the lock, merged under it.
+ * Read /proc/PID: without the lock, merged under it.
  *
- * A reading belongs to the incarnation of the time it began at. What the
- * side-band told of later wins; what it told of before and /proc contradicts
- * has been lost or unmapped, and yields.
+ * A reading belongs to the incarnation of its begin. Later side-band events win;
+ * mappings of earlier events that /proc contradicts were lost or unmapped, and
+ * are replaced.
  *
  * Runs on: the loader (or set-up).
  */
@@ -26,7 +26,7 @@
 #define THREADS_MAX	65536u
 #define PATH_SIZE_MAX	4096u
 #define STATUS_SIZE_MAX (64u << 10)
-#define OTHERS_MAX	8u /* threads asked for maps when the leader is gone */
+#define OTHERS_MAX	8u /* threads to try for maps when the leader has ended */
 
 struct found_thread {
 	pid_t tid;
@@ -36,15 +36,15 @@ struct found_thread {
 
 struct reading {
 	pid_t pid;
-	int dir_fd; /* of /proc/PID: stays that of this process */
+	int dir_fd; /* of /proc/PID: stays that of one process */
 	uint64_t began_ns;
 	unsigned int epoch;
 	uint32_t uid;
 	bool kernel;
-	int maps_code;	      /* why maps could not be read; 0 */
-	struct mapping *maps; /* executable ones; dso NULL: anonymous */
+	int maps_code;	      /* errno of reading maps; 0 */
+	struct mapping *maps; /* executable ones; object NULL: anonymous */
 	uint32_t nr_maps, room_maps;
-	struct found_thread *threads; /* those that have no record yet */
+	struct found_thread *threads; /* those without a record */
 	uint32_t nr_threads, room_threads;
 };
 
@@ -92,7 +92,7 @@ static void add_map(struct maps *m, struct reading *r, const struct procfs_map *
 	r->maps[r->nr_maps++] = mapping;
 }
 
-/* Take the executable mappings of one maps file; *@lines counts all of them. */
+/* Read the executable mappings of one maps file; *@lines counts all lines. */
 static int read_maps(struct maps *m, struct reading *r, const char *name, uint32_t *lines)
 {
 	struct procfs_text text;
@@ -113,7 +113,7 @@ static int read_maps(struct maps *m, struct reading *r, const char *name, uint32
 	return 0;
 }
 
-/* The leader may have ended before its threads: then only theirs show the maps. */
+/* Read the maps of other threads: those of a leader that has ended are empty. */
 static void read_maps_of_threads(struct maps *m, struct reading *r, const pid_t *tids, uint32_t nr)
 {
 	uint32_t lines = 0;
@@ -125,7 +125,7 @@ static void read_maps_of_threads(struct maps *m, struct reading *r, const pid_t 
 	}
 }
 
-/* The ids of all threads. Returns how many; *@tids is malloc'ed. */
+/* List the ids of all threads in *@tids, malloc'ed; return their number. */
 static uint32_t list_threads(struct reading *r, pid_t **tids)
 {
 	int fd = openat(r->dir_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -149,7 +149,7 @@ static uint32_t list_threads(struct reading *r, pid_t **tids)
 	return nr;
 }
 
-/* The name of a thread that we have no record of. */
+/* Read the name of a thread without a record. */
 static void read_thread(struct reading *r, pid_t tid)
 {
 	struct found_thread *t;
@@ -169,7 +169,7 @@ static void read_thread(struct reading *r, pid_t tid)
 	free(text);
 }
 
-/* Of @tids keep those without a record. Returns how many. */
+/* Keep the @tids without a record; return their number. */
 static uint32_t keep_unknown(struct maps *m, pid_t pid, pid_t *tids, uint32_t nr)
 {
 	uint32_t kept = 0;
@@ -182,7 +182,7 @@ static uint32_t keep_unknown(struct maps *m, pid_t pid, pid_t *tids, uint32_t nr
 	return kept;
 }
 
-/* Everything of /proc/PID that we want. 0, or why the process cannot be seen at all. */
+/* Read all that is used of /proc/PID. 0, or why the process cannot be read. */
 static int read_process(struct maps *m, struct reading *r)
 {
 	uint32_t nr, lines = 0;
@@ -203,7 +203,7 @@ static int read_process(struct maps *m, struct reading *r)
 	return r->maps_code == -ESRCH ? -ESRCH : 0;
 }
 
-/* Tasks that were named before their user was known begin anew. */
+/* Set the user; tasks named before it was known get new ids. */
 static void set_uid(struct maps *m, struct process *p, uint32_t uid)
 {
 	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == uid)
@@ -227,15 +227,15 @@ static void merge_maps(struct maps *m, struct process *p, struct reading *r)
 	maps_freeze(m, p);
 }
 
-/* Under the lock: put the reading where it belongs. */
+/* Merge the reading into its process. Under the lock. */
 static int merge(struct maps *m, struct reading *r)
 {
 	struct process *p = process_find(&m->procs, r->pid, r->began_ns);
 
-	/* Begun anew while we read: the events know it better. */
+	/* A new image began meanwhile: its events know more. */
 	if (p && p->birth_ns > r->began_ns)
 		return maps_process_known(m, p) ? 0 : -EAGAIN;
-	/* Ended, and what is left of it in /proc is a zombie. */
+	/* Ended: /proc has a zombie. */
 	if (p && p->doomed.is_doomed && !r->kernel && !r->nr_maps && !r->maps_code)
 		return -ESRCH;
 	p = maps_process_at(m, r->pid, r->began_ns);
@@ -251,13 +251,13 @@ static int merge(struct maps *m, struct reading *r)
 	}
 	set_uid(m, p, r->uid);
 	atomic_store_explicit(&p->epoch, r->epoch, memory_order_relaxed);
-	/* Release: the space and its threads are there; pairs with maps_process_known(). */
+	/* Release: the space and its threads; pairs with maps_process_known(). */
 	atomic_store_explicit(&p->flags, PROCESS_KNOWN | (r->kernel ? PROCESS_KERNEL : 0),
 			      memory_order_release);
 	return r->maps_code;
 }
 
-/* It is gone, so its samples will never be better known than now: stop waiting. */
+/* End a process that is gone: its samples need not wait. */
 static void merge_gone(struct maps *m, const struct reading *r)
 {
 	struct process *p = process_find(&m->procs, r->pid, r->began_ns);
@@ -299,7 +299,7 @@ int maps_load(struct maps *m, pid_t pid)
 	return code;
 }
 
-/* Ends were lost: find those who are not there any more. */
+/* Exits were lost: end the processes that are gone. */
 static void sweep(struct maps *m)
 {
 	uint32_t nr = 0, room = 0;

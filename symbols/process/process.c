@@ -2,9 +2,9 @@
 /*
  * Incarnations of processes and threads.
  *
- * Invariant: of the nodes with the same key exactly the one with the latest
- * birth may be undoomed; doomed nodes leave their chain in processes_reap() and
- * are freed after a grace period.
+ * Invariant: of the nodes with one key only the one with the latest birth may be
+ * undoomed; doomed nodes leave their chain in processes_reap() and are freed
+ * after a grace period.
  *
  * Runs on: the writer, under the lock of the maps; *_find() anywhere.
  */
@@ -24,7 +24,10 @@ static uint32_t bucket(pid_t pid)
 	return (uint32_t)hash_u64((uint64_t)pid) & (PROCS_BUCKETS - 1);
 }
 
-/* Is incarnation @a (born @birth_ns) a better answer than the best so far? See process_find(). */
+/*
+ * Test whether an incarnation born at @birth_ns is a better result than the best so
+ * far. See process_find().
+ */
 static bool is_better(uint64_t birth_ns, uint64_t best_ns, uint64_t time_ns)
 {
 	if (birth_ns <= time_ns)
@@ -36,7 +39,7 @@ struct process *process_find(const struct processes *t, pid_t pid, uint64_t time
 {
 	struct process *best = NULL;
 
-	/* Acquire: pairs with the release in process_add(). */
+	/* Acquire: pairs with the release in process_insert(). */
 	for (struct process *p =
 		     atomic_load_explicit(&t->processes[bucket(pid)], memory_order_acquire);
 	     p; p = atomic_load_explicit(&p->next, memory_order_acquire))
@@ -129,7 +132,7 @@ void process_insert(struct processes *t, struct process *p)
 			continue;
 		if (q->birth_ns <= p->birth_ns)
 			process_end(t, q, p->birth_ns);
-		else /* told late: a successor is here, or has been */
+		else /* arrived late: it has a successor */
 			next_ns = MIN(next_ns, q->birth_ns);
 	}
 	if (next_ns != UINT64_MAX)
@@ -149,7 +152,7 @@ struct process_thread *process_thread_present(const struct processes *t, pid_t p
 	return th;
 }
 
-/* Hang @th among the live threads of its process. */
+/* Add @th to the live threads of its process. */
 static void add_sibling(struct process_thread *th, struct process *p)
 {
 	th->process = p;
@@ -317,7 +320,7 @@ static void free_thread(struct rcu_head *head)
 	free(th);
 }
 
-/* Take @p out of its chain; readers on it find their way on. */
+/* Take @p out of its chain; readers at it find the rest. */
 static void drop_process(struct processes *t, struct process *p)
 {
 	_Atomic(struct process *) *link = &t->processes[bucket(p->pid)];

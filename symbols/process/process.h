@@ -3,15 +3,15 @@
  * Incarnations of processes and threads, found by id and time.
  *
  * A struct process is one image of one pid: it begins with fork, exec, or the
- * first time we hear of it. A struct process_thread is one thread of it, with
+ * first record of the pid. A struct process_thread is one thread of it, with
  * its latest names. Processes and threads are in hash chains, names in a list
- * per thread; readers walk these without a lock. An incarnation that has been
+ * per thread; readers walk these without a lock. An incarnation that was
  * replaced or has ended stays findable until processes_reap().
  *
  * A rename costs the same however many there were: a thread keeps NAMES_MAX
  * names. Beyond that, names less than NAME_SPACING_NS apart replace each
  * other, else the oldest leaves; the latest name is always kept. Names that
- * left while samples of their time may still come are counted.
+ * left while samples of their time may still arrive are counted.
  *
  * Threads: *_find() anywhere (urcu-qsbr readers); all else under the lock of
  * the maps. Fields marked W belong to the writer.
@@ -28,7 +28,7 @@
 #define PROCESS_KNOWN  1u /* its maps are complete */
 #define PROCESS_KERNEL 2u
 
-/* A node that is no longer the present one; waits in order for its end. */
+/* In the queue of nodes to free: replaced, or ended. */
 struct doomed {
 	struct doomed *next;
 	uint64_t since_ns;
@@ -61,16 +61,16 @@ struct process {
 	uint64_t birth_ns;
 	_Atomic(struct space *) space; /* release by the writer, acquire by readers */
 	atomic_uint flags;	       /* release after space */
-	atomic_uint epoch;	       /* losses seen when its maps were read (maps_on_lost) */
+	atomic_uint epoch;	       /* value of maps.epoch when its maps were read */
 	atomic_uint uid;
-	atomic_int parent;		/* pid of who forked it; 0: not told */
+	atomic_int parent;		/* pid of its parent; 0: unknown */
 	_Atomic uint64_t asked_ns;	/* requests_due() */
 	struct doomed doomed;		/* W */
 	uint64_t death_ns;		/* W; UINT64_MAX: alive */
 	struct space_edit *edit;	/* W: the next space, NULL: unchanged */
 	struct process *next_dirty;	/* W */
-	bool dirty;			/* W: in the list of those */
-	struct process_thread *threads; /* W: the present incarnation of each live thread */
+	bool dirty;			/* W: in the list of dirty processes */
+	struct process_thread *threads; /* W: its live threads */
 };
 
 struct process_thread {
@@ -98,29 +98,35 @@ struct processes {
 };
 
 void processes_init(struct processes *t);
-/* Free all at once; no readers may be left. Spaces go through space_put(). */
+/* Free all immediately; no readers may be left. Spaces go through space_put(). */
 void processes_fini(struct processes *t);
-/* Free what has been doomed before @before_ns. */
+/* Free nodes doomed before @before_ns. */
 void processes_reap(struct processes *t, uint64_t before_ns);
 
-/* The incarnation of @pid at @time_ns: the last that began before, else the oldest; NULL: none. */
+/*
+ * Find the incarnation of @pid at @time_ns: the last that began before, else the
+ * oldest; NULL: none.
+ */
 struct process *process_find(const struct processes *t, pid_t pid, uint64_t time_ns);
 struct process_thread *process_thread_find(const struct processes *t, pid_t pid, pid_t tid,
 					   uint64_t time_ns);
 
-/* A new incarnation, to be filled in; NULL when memory is out. */
+/* Make an incarnation, not visible yet; NULL when memory is out. */
 struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns);
-/* Show it to readers; it replaces the incarnation of its time. */
+/* Publish @p, which replaces the incarnation of its time. */
 void process_insert(struct processes *t, struct process *p);
-/* It ended (all its threads with it). */
+/* End a process and all its threads. */
 void process_end(struct processes *t, struct process *p, uint64_t time_ns);
-/* The name of @th at @time_ns: the last that began before, else the oldest kept. */
+/* Return the name of @th at @time_ns: the last that began before, else the oldest kept. */
 struct thread_name *process_thread_name(const struct process_thread *th, uint64_t time_ns);
 
-/* Add an incarnation of a thread; it replaces the one of that time. NULL when memory is out. */
+/*
+ * Add an incarnation of a thread, which replaces that of its time. NULL when memory
+ * is out.
+ */
 struct process_thread *process_thread_add(struct processes *t, struct process *p, pid_t tid,
 					  uint64_t birth_ns, struct safe_text comm);
-/* The present incarnation of a live thread, or NULL. */
+/* Find the present incarnation of a live thread; NULL: none. */
 struct process_thread *process_thread_present(const struct processes *t, pid_t pid, pid_t tid);
 /*
  * Give @th another name from @birth_ns on, in constant time. Names that ended
@@ -128,7 +134,7 @@ struct process_thread *process_thread_present(const struct processes *t, pid_t p
  */
 void process_thread_rename(struct processes *t, struct process_thread *th, uint64_t birth_ns,
 			   struct safe_text comm, uint64_t keep_ns);
-/* Make samples of @th get new task ids: what a task says of its process has changed. */
+/* Give @th new task ids: what a task says of its process has changed. */
 void process_thread_forget_tasks(struct process_thread *th);
 /* End a thread; its process also ends with the last one. */
 void process_thread_end(struct processes *t, struct process_thread *th, uint64_t time_ns);

@@ -2,10 +2,10 @@
 /*
  * Parsers of the texts of /proc/PID.
  *
- * By hand and forward only: every number is bounded by its line, every line by
- * the text, so that no input takes more than one pass.
+ * Forward only: every number is bounded by its line, every line by the text, so
+ * no input takes more than one pass.
  *
- * Runs on: any thread (the loader, in fact).
+ * Runs on: any thread (the loader).
  */
 #include "symbols/process/procfs.h"
 
@@ -13,7 +13,7 @@
 
 #include "symbols/base/fields.h"
 
-/* A number of @base (10 or 16) that ends in @stop; moves *@at behind it. False: it is none. */
+/* Parse a number of @base (10 or 16) that ends in @stop; moves *@at after it. */
 static bool number(const char **at, const char *end, int base, char stop, uint64_t *value)
 {
 	const char *p = *at;
@@ -31,7 +31,7 @@ static bool number(const char **at, const char *end, int base, char stop, uint64
 	return true;
 }
 
-/* "start-end rwxp offset maj:min ino    path", see proc(5); @end is the newline. */
+/* Parse "start-end rwxp offset maj:min ino    path", see proc(5); @end is the newline. */
 static bool parse_map(const char *at, const char *end, struct procfs_map *m)
 {
 	uint64_t maj, min;
@@ -46,7 +46,7 @@ static bool parse_map(const char *at, const char *end, struct procfs_map *m)
 	if (!number(&at, end, 16, ' ', &m->offset) || !number(&at, end, 16, ':', &maj) ||
 	    !number(&at, end, 16, ' ', &min))
 		return false;
-	/* Without a path the line ends in a space after the inode, or right there. */
+	/* Without a path the line ends after the inode, or after a space. */
 	if (!number(&at, end, 10, ' ', &m->ino) && !number(&at, end + 1, 10, '\n', &m->ino))
 		return false;
 	if (m->start >= m->end || maj > UINT32_MAX || min > UINT32_MAX)
@@ -66,7 +66,7 @@ bool procfs_next_map(struct procfs_text *text, struct procfs_map *out)
 		const char *line = text->at;
 		const char *newline = memchr(line, '\n', (size_t)(text->end - line));
 
-		if (!newline) { /* read up to a limit, inside a line */
+		if (!newline) { /* the text ends inside a line */
 			text->at = text->end;
 			return false;
 		}
@@ -114,7 +114,7 @@ static bool equals(const char *path, size_t size, const char *name)
 
 enum object_kind procfs_kind(const char *path, size_t size, bool is_private)
 {
-	/* Memory without a file that an ELF reader could open: JITs live here. */
+	/* Memory without a file that could be ELF; used for JIT code. */
 	static const char *const anon[] = {
 		"//anon", "anon_inode:", "/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage",
 	};
@@ -140,7 +140,7 @@ bool procfs_status_number(const char *text, size_t size, const char *name, uint6
 	const char *end = text + size;
 	size_t name_size = strlen(name);
 
-	/* "Name:" comes first and is escaped by the kernel, so no line can be forged. */
+	/* "Name:" is first and escaped by the kernel, so it cannot forge another line. */
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *line_end = newline ? newline : end;
@@ -159,7 +159,10 @@ bool procfs_status_number(const char *text, size_t size, const char *name, uint6
 
 bool procfs_stat_field(const char *text, size_t size, int nr, uint64_t *value)
 {
-	/* The name in brackets may hold brackets, spaces and newlines: the last one closes it. */
+	/*
+	 * The name in brackets may have brackets, spaces and newlines: the last
+	 * bracket closes it.
+	 */
 	const char *at = size ? memrchr(text, ')', size) : NULL;
 	const char *end = text + size;
 	int spaces = 0;

@@ -2,8 +2,8 @@
 /*
  * The texts of /proc/PID: maps, status, stat, comm; see proc(5).
  *
- * Hostile: paths and names are what a process wants them to be. Bytes in,
- * fields out, nothing copied. Pure; any thread.
+ * Hostile: a process chooses its paths and names. Bytes in, fields out, nothing
+ * is copied. Pure; any thread.
  */
 #ifndef SYMBOLS_PROCESS_PROCFS_H
 #define SYMBOLS_PROCESS_PROCFS_H
@@ -13,7 +13,7 @@
 #include "symbols/base/base.h"
 #include "symbols/object/object.h"
 
-#define PROCFS_MAPS_SIZE_MAX (16u << 20) /* bytes of /proc/PID/maps that are read */
+#define PROCFS_MAPS_SIZE_MAX (16u << 20) /* bytes read of /proc/PID/maps */
 
 struct procfs_map {
 	uint64_t start, end, offset;
@@ -27,29 +27,34 @@ struct procfs_map {
 struct procfs_text {
 	const char *at;
 	const char *end;
-	uint64_t nr_bad; /* lines that made no sense, and were passed over */
+	uint64_t nr_bad; /* invalid lines, skipped */
 };
 
-/* The next whole line of /proc/PID/maps; false at the end. A last line without newline is cut off.
+/*
+ * Parse the next whole line of /proc/PID/maps; false at the end. A last line without
+ * newline is ignored.
  */
 bool procfs_next_map(struct procfs_text *text, struct procfs_map *out);
 
-/* Undo the kernel's \ooo escapes of @src in place of copy: at most @dst_size bytes, no NUL. */
+/* Copy @src without the \ooo escapes of the kernel: at most @dst_size bytes, no NUL. */
 size_t procfs_unescape(char *dst, size_t dst_size, const char *src, size_t size);
 
 /*
- * What kind of object a mapping's name tells of, in /proc/PID/maps and in MMAP2
- * records. A memfd is a file where it is mapped privately, as programs and
- * libraries are; JITs share it with the mapping that they write through.
+ * Return the kind of object for the name of a mapping, in /proc/PID/maps and in
+ * MMAP2 records. A memfd is a file when mapped privately, as programs and libraries
+ * are; JITs share it with the mapping that they write through.
  */
 enum object_kind procfs_kind(const char *path, size_t size, bool is_private);
 
-/* The value of "Name:\tvalue" in /proc/PID/status as a number; false when absent. */
+/* Return the value of "Name:\tvalue" in /proc/PID/status as a number; false: absent. */
 bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value);
 
-/* Field @nr (4 on) of /proc/PID/stat as a number, but not the last; false when it is none. */
+/*
+ * Return field @nr (from 4 on, not the last) of /proc/PID/stat as a number; false:
+ * not one.
+ */
 bool procfs_stat_field(const char *text, size_t size, int nr, uint64_t *value);
-/* Field 9, PF_* flags. */
+/* Return field 9 of /proc/PID/stat, PF_* flags. */
 bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags);
 #define PROCFS_PF_KTHREAD 0x00200000u
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The set of questions. Runs on: any thread, lock-free.
+ * The set of requests. Runs on: any thread, lock-free.
  *
- * A question carries no data but the pid, so relaxed order is enough: the
- * loader is woken by other means (an eventfd), which order it.
+ * A request is only a pid, so relaxed order is enough: the loader is woken by an
+ * eventfd, which orders memory.
  */
 #include "symbols/process/requests.h"
 
@@ -16,7 +16,10 @@ bool requests_due(_Atomic uint64_t *last, uint64_t now_ns)
 {
 	uint64_t then = atomic_load_explicit(last, memory_order_relaxed);
 
-	/* Samples of two CPUs are not in order: a little back in time is no second. */
+	/*
+	 * Samples of two CPUs are not in order: a small step back in time is not a
+	 * second.
+	 */
 	if (then && now_ns < then + REQUESTS_EVERY_NS && now_ns + REQUESTS_EVERY_NS > then)
 		return false;
 	return atomic_compare_exchange_strong_explicit(last, &then, now_ns ? now_ns : 1,
@@ -44,7 +47,7 @@ bool requests_due_unknown(struct requests *a, pid_t pid, uint64_t now_ns)
 			old = f;
 		}
 	}
-	/* Whoever loses the race leaves the question to the winner, or asks again. */
+	/* The loser of the race leaves the request to the winner, or tries again later. */
 	return atomic_compare_exchange_strong_explicit(oldest, &old, (uint64_t)pid << 32 | now,
 						       memory_order_relaxed, memory_order_relaxed);
 }
@@ -62,7 +65,7 @@ bool requests_put(struct requests *a, pid_t pid)
 		if (!there &&
 		    atomic_compare_exchange_strong_explicit(slot, &there, pid, memory_order_relaxed,
 							    memory_order_relaxed)) {
-			/* Relaxed: the loader is woken after this, and then sees it. */
+			/* Relaxed: the loader is woken after this. */
 			atomic_fetch_add_explicit(&a->nr, 1, memory_order_relaxed);
 			return true;
 		}
@@ -74,7 +77,7 @@ bool requests_put(struct requests *a, pid_t pid)
 
 pid_t requests_take(struct requests *a, uint32_t *pos)
 {
-	/* Mostly nobody asks. */
+	/* Mostly empty. */
 	if (!atomic_load_explicit(&a->nr, memory_order_relaxed))
 		return 0;
 	for (; *pos < REQUESTS_SLOTS; (*pos)++) {

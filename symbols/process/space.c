@@ -2,8 +2,8 @@
 /*
  * Address spaces as sorted leaves: references, and the look-up.
  *
- * Reference counts belong to the writer; a reader needs none, because what
- * goes away waits for a grace period.
+ * Reference counts belong to the writer; readers need none, since memory is freed
+ * after a grace period.
  *
  * Runs on: the writer, under the lock of the maps; space_find() anywhere.
  */
@@ -109,7 +109,7 @@ static const struct mapping *find_live(const struct space *s, uint64_t addr)
 	return addr >= m->start ? m : NULL;
 }
 
-/* Live memory is younger than the sample: what was there before it? */
+/* Find the mapping replaced after @time_ns. */
 static const struct mapping *find_ended(const struct space *s, uint64_t addr, uint64_t time_ns)
 {
 	for (uint32_t i = s->nr_old; i--;) {
@@ -146,7 +146,10 @@ bool space_want(const struct space *s)
 {
 	bool asked = false;
 
-	/* Called with a sample in hand: what lies behind the first leaves asks for itself. */
+	/*
+	 * Called with a sample in hand: objects after the first leaves are requested
+	 * by their own samples.
+	 */
 	for (uint32_t i = 0; s && i < MIN(s->nr_leaves, WANT_LEAVES_MAX); i++)
 		for (uint32_t k = 0; k < s->leaves[i]->nr; k++)
 			asked |= object_want(s->leaves[i]->m[k].object);

@@ -4,11 +4,11 @@
  *
  * A space is an array of leaves, each a sorted run of mappings; spaces share
  * leaves (copy on write), so a change in a large process copies one leaf, and
- * fork shares all. Beside the live mappings a space keeps a short list of
- * replaced ones, each with the time of its end, for look-ups in the past.
+ * fork shares all. A space also keeps a short list of replaced mappings, each
+ * with the time of its end, for look-ups in the past.
  *
  * Threads: everything but space_find() (maps.h) under the lock of the maps.
- * What readers may still see is freed through urcu-qsbr.
+ * Memory that readers may use is freed through urcu-qsbr.
  */
 #ifndef SYMBOLS_PROCESS_SPACE_H
 #define SYMBOLS_PROCESS_SPACE_H
@@ -27,26 +27,29 @@ struct space_stats {
 
 struct space_edit;
 
-/* References: one for each process that shows it. NULL is fine for both. */
+/* Take and drop a reference: one for each process with this space. @s may be NULL. */
 struct space *space_get(struct space *s);
 void space_put(struct space *s);
 
-/* What becomes the next space after @from (NULL: an empty one). NULL when memory is out. */
+/* Begin a draft of the next space after @from (NULL: empty). NULL when memory is out. */
 struct space_edit *space_edit_new(struct space *from, struct space_stats *stats);
 void space_edit_free(struct space_edit *d);
 /*
- * Put a mapping in. Where it overlaps others, the later birth wins; the loser
- * is trimmed, and what it lost is remembered with its end. False: nothing
- * changed (known already, no room).
+ * Add a mapping. Where it overlaps others, the later birth wins; the loser is
+ * trimmed, and the part lost is kept with its end. False: unchanged (known already,
+ * or no room).
  */
 bool space_edit_add(struct space_edit *d, const struct mapping *m);
 /*
- * Put in what /proc/PID/maps showed at @read_ns: an unknown range is taken as
- * always there, one that contradicts an older mapping as there since @read_ns;
- * what was born after @read_ns stays.
+ * Add a mapping of /proc/PID/maps read at @read_ns: in an unknown range it has
+ * always been there, over an older mapping since @read_ns; mappings born after
+ * @read_ns stay.
  */
 bool space_edit_merge(struct space_edit *d, const struct mapping *m, uint64_t read_ns);
-/* Publishable result, one reference; ends the draft. Forgets what ended before @keep_from_ns. */
+/*
+ * End the draft: return the space to publish, with one reference. Drops mappings
+ * that ended before @keep_from_ns.
+ */
 struct space *space_edit_freeze(struct space_edit *d, uint64_t keep_from_ns);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The next version of an address space, while it is being changed.
+ * A draft: the next version of an address space.
  *
- * Begins with the leaves of the published space and copies those it touches.
- * Between two mappings that overlap, birth decides, not the order of arrival:
- * the rings of several CPUs are not ordered among themselves.
+ * Begins with the leaves of the published space and copies those it changes. Of
+ * two mappings that overlap, the later birth wins, not the order of arrival: the
+ * rings of several CPUs are not ordered among each other.
  *
  * Runs on: the writer, under the lock of the maps.
  */
@@ -27,7 +27,7 @@ struct space_edit {
 	uint32_t nr_old, room_old;
 };
 
-/* A place among the mappings of a draft. */
+/* A position among the mappings of a draft. */
 struct spot {
 	uint32_t leaf, index;
 };
@@ -68,7 +68,7 @@ void space_edit_free(struct space_edit *d)
 	free(d);
 }
 
-/* The first mapping that ends beyond @addr; leaf == nr_leaves: there is none. */
+/* Find the first mapping that ends after @addr; leaf == nr_leaves: none. */
 static struct spot spot_at(const struct space_edit *d, uint64_t addr)
 {
 	uint32_t low = 0, high = d->nr_leaves;
@@ -86,7 +86,7 @@ static struct spot spot_at(const struct space_edit *d, uint64_t addr)
 			      low < d->nr_leaves ? space_leaf_search(d->leaves[low], addr) : 0 };
 }
 
-/* The first live mapping that overlaps [start, end), or NULL. */
+/* Find the first live mapping that overlaps [start, end); NULL: none. */
 static const struct mapping *first_overlap(const struct space_edit *d, uint64_t start, uint64_t end,
 					   struct spot *spot)
 {
@@ -99,7 +99,7 @@ static const struct mapping *first_overlap(const struct space_edit *d, uint64_t 
 	return m->start < end ? m : NULL;
 }
 
-/* Leaf @i as one that may be changed and has room for @nr mappings; NULL when memory is out. */
+/* Make leaf @i writable with room for @nr mappings; NULL when memory is out. */
 static struct leaf *own_leaf(struct space_edit *d, uint32_t i, uint32_t nr)
 {
 	struct leaf *leaf = d->leaves[i], *mine;
@@ -114,7 +114,7 @@ static struct leaf *own_leaf(struct space_edit *d, uint32_t i, uint32_t nr)
 	return mine;
 }
 
-/* Make @leaf leaf number @i. */
+/* Insert @leaf as leaf @i. */
 static bool insert_leaf(struct space_edit *d, uint32_t i, struct leaf *leaf)
 {
 	if (!array_reserve(&d->leaves, &d->room_leaves, d->nr_leaves + 1))
@@ -125,11 +125,11 @@ static bool insert_leaf(struct space_edit *d, uint32_t i, struct leaf *leaf)
 	return true;
 }
 
-/* Divide the full leaf at @spot, which then points to the same place in one of the halves. */
+/* Split the full leaf at @spot, and move @spot to its half. */
 static bool split_leaf(struct space_edit *d, struct spot *spot)
 {
 	struct leaf *left = own_leaf(d, spot->leaf, LEAF_MAX), *right;
-	/* Ascending inserts leave full leaves behind. */
+	/* Ascending inserts leave full leaves. */
 	bool last = spot->leaf + 1 == d->nr_leaves && left && spot->index == left->nr;
 	uint32_t half = LEAF_MAX / 2;
 
@@ -200,7 +200,7 @@ static bool remove_at(struct space_edit *d, struct spot spot)
 	return true;
 }
 
-/* The part of @m within [start, end). */
+/* Return the part of @m within [start, end). */
 static struct mapping part(const struct mapping *m, uint64_t start, uint64_t end)
 {
 	struct mapping p = *m;
@@ -211,7 +211,7 @@ static struct mapping part(const struct mapping *m, uint64_t start, uint64_t end
 	return p;
 }
 
-/* Remember that @m ended at @death_ns. Of too many, the older half is forgotten. */
+/* Keep @m with its end at @death_ns; of too many, drop the older half. */
 static void remember(struct space_edit *d, struct mapping m, uint64_t death_ns)
 {
 	if (m.birth_ns >= death_ns)
@@ -224,14 +224,13 @@ static void remember(struct space_edit *d, struct mapping m, uint64_t death_ns)
 		d->old[d->nr_old++] = (struct ended){ m, death_ns };
 }
 
-/* Same bytes of the same object at the same addresses? */
+/* Test for the same bytes of the same object at the same addresses. */
 static bool congruent(const struct mapping *a, const struct mapping *b)
 {
 	return a->object == b->object && a->start - a->offset == b->start - b->offset;
 }
 
-/* Code that took the place of other code in memory that is mapped anew, or changes its protection.
- */
+/* Test for replaced code in memory that is mapped again or changes its protection. */
 static bool is_layer_of(const struct mapping *layer, const struct mapping *m)
 {
 	const struct object_identity *a = &layer->object->identity, *b = &m->object->identity;
@@ -240,7 +239,7 @@ static bool is_layer_of(const struct mapping *layer, const struct mapping *m)
 	       a->layer > b->layer;
 }
 
-/* Cut the mapping at @spot down to what lies outside @by, which replaces the rest. */
+/* Cut the mapping at @spot down to its part outside @by, which replaces the rest. */
 static bool yield(struct space_edit *d, struct spot spot, const struct mapping *by)
 {
 	struct mapping loser = d->leaves[spot.leaf]->m[spot.index];
@@ -264,7 +263,7 @@ bool space_edit_add(struct space_edit *d, const struct mapping *m)
 	bool changed = false;
 
 	other = first_overlap(d, m->start, m->end, &spot);
-	/* Told again (mprotect, a part made executable once more): nothing new. */
+	/* Repeated (mprotect, a part made executable again): no change. */
 	if (other && other->start <= m->start && other->end >= m->end && congruent(other, m) &&
 	    other->birth_ns <= m->birth_ns)
 		return false;
@@ -278,8 +277,10 @@ bool space_edit_add(struct space_edit *d, const struct mapping *m)
 			changed = true;
 			continue;
 		}
-		/* Records come out of order: the one here is younger (or code of this memory), and
-		 * stays. */
+		/*
+		 * Records arrive out of order: the mapping here is younger (or code
+		 * of this memory), and stays.
+		 */
 		struct mapping winner = *other;
 		struct mapping free_part = part(&rest, 0, winner.start);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a space is made of, for space.c (readers, references) and draft.c (the
+ * The parts of a space, for space.c (readers, references) and space_edit.c (the
  * writer). See space.h.
  *
  * Invariants: mappings of a space are sorted and do not overlap, no leaf is
- * empty, and a leaf that any published space holds (frozen) never changes.
+ * empty, and a leaf of a published space (frozen) never changes.
  */
 #ifndef SYMBOLS_PROCESS_SPACE_PRIVATE_H
 #define SYMBOLS_PROCESS_SPACE_PRIVATE_H
@@ -16,7 +16,7 @@
 
 struct leaf {
 	struct rcu_head rcu;
-	uint32_t refs; /* of spaces and drafts */
+	uint32_t refs; /* by spaces and drafts */
 	uint32_t nr, room;
 	bool frozen;
 	struct mapping m[];
@@ -30,20 +30,20 @@ struct ended {
 struct space {
 	struct rcu_head rcu;
 	struct space_stats *stats;
-	uint64_t serial; /* of no other space of these maps, ever; not 0 */
+	uint64_t serial; /* unique among all spaces; not 0 */
 	uint32_t refs;
 	uint32_t nr_leaves, nr_mappings, nr_old;
-	struct leaf **leaves; /* these three lie behind the struct */
+	struct leaf **leaves; /* these three arrays follow the struct */
 	uint64_t *ends;	      /* of the last mapping of each leaf */
 	struct ended *old;    /* in the order in which they ended */
 };
 
-/* A leaf of one's own with room for @nr mappings, holding those of @from; NULL: no memory. */
+/* Make a leaf with room for @nr mappings, filled with those of @from; NULL: no memory. */
 struct leaf *space_leaf_new(const struct leaf *from, uint32_t nr);
 void space_leaf_put(struct leaf *leaf);
-/* Index of the first mapping of @leaf that ends beyond @addr; nr if none. */
+/* Return the index of the first mapping of @leaf that ends after @addr; nr: none. */
 uint32_t space_leaf_search(const struct leaf *leaf, uint64_t addr);
-/* One block for a space and its three arrays, to be filled; NULL: no memory. */
+/* Allocate a space and its three arrays in one block; NULL: no memory. */
 struct space *space_leaf_new_space(uint32_t nr_leaves, uint32_t nr_old);
 
 #endif

@@ -86,7 +86,7 @@ const struct task *tasks_at(const struct tasks *t, uint32_t id)
 {
 	struct task_slot *slot;
 
-	/* Pairs with tasks_add(): the chunk is there. */
+	/* Acquire: the chunk is there; pairs with tasks_add(). */
 	if (id >= atomic_load_explicit(&t->next, memory_order_acquire))
 		return NULL;
 	slot = chunked_at(&t->slots, id);

@@ -2,13 +2,13 @@
 /*
  * Dense ids for tasks, given at their first sample.
  *
- * Entries live in chunks that never move. The hot thread that meets a task
- * first writes its entry, without malloc: tasks_grow() keeps room ahead.
+ * Entries live in chunks that never move. The hot thread that finds a new task
+ * writes its entry, without malloc: tasks_grow() keeps empty entries ahead.
  *
- * Ids are given back all at once: another table takes over (maps_renew_tasks()),
- * what is still shown moves, the rest goes with the old one. Ids of two tables
- * are in use only while it is waited for a grace period, so a thread has two
- * words for its id, by turns of the tables' serial numbers.
+ * Ids are freed all together: another table takes over (maps_renew_tasks()),
+ * tasks still shown move, the rest goes with the old table. Ids of two tables
+ * are in use only during a grace period, so a thread name has two words for its
+ * id, used alternately by the serial numbers of the tables.
  *
  * Threads: tasks_add() and the look-ups anywhere, lock-free; tasks_grow()
  * under the lock of the maps.
@@ -27,17 +27,17 @@ struct task_slot;
 
 struct tasks {
 	uint32_t max;
-	uint32_t serial;      /* of the table; one more than that of the one before */
+	uint32_t serial;      /* of the table; one more than that of the table before */
 	struct chunked slots; /* struct task_slot, empty ones ahead of the ids */
 	_Alignas(CACHELINE) atomic_uint next; /* ids given out */
 };
 
-/* An empty table, but for TASK_UNKNOWN; NULL when memory is out. */
+/* Make an empty table with TASK_UNKNOWN; NULL when memory is out. */
 struct tasks *tasks_new(uint32_t max, uint32_t serial);
 void tasks_free(struct tasks *t);
-/* Room for a good number of ids beyond those given out; 0 or -ENOMEM. */
+/* Keep empty entries ahead of the ids given out; 0 or -ENOMEM. */
 int tasks_grow(struct tasks *t);
-/* A copy of @task (and its comm) under a new id; TASK_UNKNOWN when there is no room. */
+/* Copy @task and its comm to a new id; TASK_UNKNOWN when the table is full. */
 uint32_t tasks_add(struct tasks *t, const struct task *task);
 const struct task *tasks_at(const struct tasks *t, uint32_t id);
 
