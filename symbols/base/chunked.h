@@ -5,7 +5,7 @@
  *
  * Memory order, for all users: the writer makes a chunk, writes entries, then
  * publishes their number with release. A reader that got the number with
- * acquire, or an id from somebody who did (over any release and acquire), sees
+ * acquire, or an id passed on from there (by any release and acquire), sees
  * the chunk and what was written to the entries below that number. The pointers
  * to chunks are not atomic: each is written once, before any number that needs
  * it. What is written to an entry after it was published needs its own atomics.

@@ -247,7 +247,7 @@ static const char *reason(int code)
 {
 	switch (code) {
 	case -ESTALE:
-		return "the file there now is not the one that is mapped";
+		return "replaced since it was mapped";
 	case -EINVAL:
 		return "not a regular file";
 	case -EFBIG:

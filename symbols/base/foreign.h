@@ -30,7 +30,7 @@ struct foreign_want {
 	uint32_t maj, min;   /* expected device; 0:0: unknown */
 	uint64_t ino;	     /* expected inode; 0: unknown */
 	/*
-	 * Accept only a file that nobody but @uid or root could have put there:
+	 * Accept only a file that @uid or root made:
 	 * owned by them, one link, no symbolic link. Else -EINVAL, -EMLINK, -EPERM.
 	 */
 	bool owned;

@@ -275,7 +275,7 @@ static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, str
 		kallsyms_free(k);
 		return err_set(e, rc,
 			       rc == -EACCES ? "kptr_restrict hides kernel addresses"
-					     : "the kernel's symbol list cannot be used");
+					     : "cannot use the kernel symbol list");
 	}
 	sort_symbols(k);
 	shrink(k);
@@ -354,7 +354,7 @@ int kallsyms_read(struct kallsyms **out, const char *path, struct err *e)
 	int rc;
 
 	if (from.fd < 0)
-		return err_set(e, -errno, "the kernel's symbol list cannot be opened");
+		return err_set(e, -errno, "cannot open the kernel symbol list");
 	rc = make(out, &from, e);
 	close(from.fd);
 	return rc;

@@ -100,7 +100,7 @@ static int belongs(const struct elffile *object, struct elffile *debug, uint64_t
 	return 0;
 }
 
-/* Open the file in the cache of debuginfod, whoever fetched it. */
+/* Open the file in the cache of debuginfod. */
 static int open_cached(const struct elffile *object, struct elffile *debug, uint64_t *bias)
 {
 	char path[PATH_SIZE_MAX];

@@ -199,10 +199,10 @@ static int read_segments(struct elffile *f, const Elf64_Ehdr *eh, const Elf64_Sh
 	if (nr > ELFFILE_PHDRS_MAX)
 		return err_set(e, -E2BIG, "more than %u program headers", ELFFILE_PHDRS_MAX);
 	if (eh->e_phentsize != entry)
-		return err_set(e, -ENOEXEC, "program headers of an unknown size");
+		return err_set(e, -ENOEXEC, "program headers of unknown size");
 	rc = elffile_read_alloc(f, eh->e_phoff, nr * entry, &raw);
 	if (rc)
-		return err_set(e, rc, "the program headers cannot be read");
+		return err_set(e, rc, "cannot read the program headers");
 	f->nr_phdrs = nr;
 	if (f->elf_class == ELFCLASS64) {
 		f->phdrs = raw;

@@ -227,8 +227,8 @@ static void start(struct fetch_desk *d, uint32_t id)
 		return;
 	}
 	if (!urls || !*urls) {
-		tell(d, "fetching debug symbols needs a server: set DEBUGINFOD_URLS, as in "
-			"DEBUGINFOD_URLS=https://debuginfod.debian.net, and start again");
+		tell(d, "no debuginfod server: set DEBUGINFOD_URLS, as in "
+			"DEBUGINFOD_URLS=https://debuginfod.debian.net, and restart");
 		return;
 	}
 	f = calloc(1, sizeof(*f));
@@ -242,11 +242,11 @@ static void start(struct fetch_desk *d, uint32_t id)
 	if (!f->build_id_size) {
 		tell(d, "%s has no build-id, by which servers know it", f->name);
 	} else if (!helpers_start(d->helpers, &f->job)) {
-		tell(d, "asking debuginfod for %s; D again cancels", f->name);
+		tell(d, "fetching debug symbols for %s; D cancels", f->name);
 		d->job = f;
 		return;
 	} else {
-		tell(d, "too much is under way; try again in a moment");
+		tell(d, "too many files are being read: try again in a moment");
 	}
 	free(f);
 }
@@ -257,15 +257,15 @@ static void tell_end(struct fetch_desk *d, const struct fetch *f)
 	bool cancelled = atomic_load_explicit(&f->job.watch.cancel, memory_order_relaxed);
 
 	if (!f->rc)
-		tell(d, "debug symbols of %s have come", f->name);
+		tell(d, "fetched debug symbols for %s", f->name);
 	else if (cancelled)
-		tell(d, "fetching debug symbols of %s was cancelled", f->name);
+		tell(d, "cancelled fetching debug symbols for %s", f->name);
 	else if (f->rc == -ELIBACC)
-		tell(d, "fetching needs libdebuginfod (on Debian: apt-get install libdebuginfod1)");
+		tell(d, "libdebuginfod is not installed (Debian: apt-get install libdebuginfod1)");
 	else if (f->rc == -ENOENT)
-		tell(d, "no server has debug symbols of %s", f->name);
+		tell(d, "no server has debug symbols for %s", f->name);
 	else
-		tell(d, "debug symbols of %s were not fetched: %s", f->name, strerror(-f->rc));
+		tell(d, "cannot fetch debug symbols for %s: %s", f->name, strerror(-f->rc));
 }
 
 static void tell_progress(struct fetch_desk *d, const struct fetch *f, uint64_t now_ns)
@@ -278,7 +278,7 @@ static void tell_progress(struct fetch_desk *d, const struct fetch *f, uint64_t 
 	d->tell_ns = now_ns + TELL_NS;
 	/* Servers are tried first, and the figures count those. */
 	if (atomic_load_explicit(&w->total, memory_order_relaxed) > 65536)
-		tell(d, "debug symbols of %s: %.1f MiB, %u %%; D again cancels", f->name, mib,
+		tell(d, "fetching debug symbols for %s: %.1f MiB, %u %%; D cancels", f->name, mib,
 		     watch_permille(w) / 10);
 }
 
@@ -296,7 +296,7 @@ static uint32_t take_wanted(struct fetch_desk *d)
 	if (wanted == d->job->object)
 		atomic_store_explicit(&d->job->job.watch.cancel, true, memory_order_relaxed);
 	else
-		tell(d, "one after the other: debug symbols of %s are still to come", d->job->name);
+		tell(d, "still fetching debug symbols for %s: try again later", d->job->name);
 	return OBJECT_ID_UNKNOWN;
 }
 

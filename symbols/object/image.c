@@ -284,7 +284,7 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
 	rc = xz_decode(packed, s->sh_size, &bytes, &size);
 	free(packed);
 	if (rc == -EFBIG)
-		image->trouble = "its .gnu_debugdata is too large";
+		image->trouble = ".gnu_debugdata is too large";
 	if (rc)
 		return;
 	if (!elffile_open(&inner, -1, bytes, size, NULL)) {
@@ -392,8 +392,8 @@ static int build(struct image **out, const struct elffile *f, bool debug_files, 
 fail:
 	image_free(image);
 	return err_set(e, rc,
-		       rc == -ENOEXEC ? "the ELF file has nothing to load"
-				      : "the ELF file cannot be read");
+		       rc == -ENOEXEC ? "ELF file without loadable segments"
+				      : "cannot read the ELF file");
 }
 
 int image_read(struct image **out, const struct image_input *in, struct err *e)

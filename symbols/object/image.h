@@ -3,7 +3,7 @@
  * The parts of an object file in memory: load segments, unwind tables, symbols.
  *
  * Built by a helper of the loader from a file descriptor (pread, never a
- * mapping: the file can be truncated meanwhile), then immutable. Everything in an
+ * mapping: the file can be truncated at any time), then immutable. Everything in an
  * image is bounded and checked; the bytes of eh_frame are still hostile (see
  * unwind/cfi).
  */

@@ -23,7 +23,7 @@
 #define GIVE_UP_NS	  60000000000ULL /* a slow load is cancelled */
 
 #define GONE	      "file is gone, or in another mount namespace"
-#define NOT_ANSWERING "its file system does not answer: set aside, tried again later"
+#define NOT_ANSWERING "its file system does not respond: will retry"
 
 bool image_cache_ids_add(struct image_cache_ids *ids, uint32_t id)
 {
@@ -68,27 +68,26 @@ static void explain(const struct image_cache *o, struct object *object, int code
 	} words[] = {
 		{ -EPERM, "no permission", "run proftop as root or with cap_sys_ptrace" },
 		{ -EACCES, "no permission", "run proftop as root or with cap_sys_ptrace" },
-		{ -ENOENT, GONE, "root (by map_files) reads it while it is mapped" },
-		{ -ENOTDIR, GONE, "root (by map_files) reads it while it is mapped" },
-		{ -ESRCH, "process is gone", "start proftop before it, or let it run longer" },
+		{ -ENOENT, GONE, "run proftop as root while it is mapped" },
+		{ -ENOTDIR, GONE, "run proftop as root while it is mapped" },
+		{ -ESRCH, "process has ended", "start proftop before it, or run it longer" },
 		{ -ESTALE, "replaced on disk", "restart the program, or run proftop as root" },
 		{ -EBUSY, "changed while it was read", NULL },
 		{ -EINVAL, "not a regular file", NULL },
-		{ -EXDEV, "of another kernel than the one that runs here",
-		  "replay it on that machine" },
+		{ -EXDEV, "belongs to another kernel", "replay on the recorded machine" },
 		{ -ENOEXEC, "not an ELF file", NULL },
 		{ -E2BIG, "too large", NULL },
 		{ -EFBIG, "too large", NULL },
-		{ -ENOSPC, "larger than --symbol-memory", "give more, as in --symbol-memory=2G" },
+		{ -ENOSPC, "larger than --symbol-memory",
+		  "raise the limit, as in --symbol-memory=2G" },
 		{ -ENOMEM, "out of memory", NULL },
-		{ -ECANCELED, "too slow: reading it was given up", "copy it to a local disk" },
+		{ -ECANCELED, "too slow to read: gave up", "copy it to a local disk" },
 		{ -EIO, "cannot be read", NULL },
 		{ -ERANGE, "cannot be read", NULL },
 	};
 
 	if (code == -ESTALE && o->no_proc) {
-		object_explain(object, OBJECT_REPLACED,
-			       "give the files as they were, with --symfs");
+		object_explain(object, OBJECT_REPLACED, "pass the recorded files with --symfs");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {

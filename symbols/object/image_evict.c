@@ -87,14 +87,14 @@ static bool evict(struct image_cache *o, struct object *object)
 	return true;
 }
 
-/* An image in use was evicted: pause it; its stacks are guessed meanwhile. */
+/* An image in use was evicted: pause it; its stacks are guessed until then. */
 static void rest(struct image_cache *o, struct object *object, uint64_t now_ns)
 {
 	uint32_t nr = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);
 	uint64_t rest_ns = MIN(REST_MIN_NS << MIN(nr - 1, 5U), REST_MAX_NS);
 
-	object_explain(object, "no room: --symbol-memory is full",
-		       "give more, as in --symbol-memory=2G");
+	object_explain(object, "evicted: --symbol-memory is full",
+		       "raise the limit, as in --symbol-memory=2G");
 	atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
 	/* Release: the reason; pairs with the acquire of readers. */
 	atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);
@@ -135,7 +135,7 @@ void image_evict_reload(struct image_cache *o, uint32_t id, uint64_t now_ns)
 		o->ready.list[i] = o->ready.list[--o->ready.nr];
 		atomic_fetch_sub_explicit(&o->nr_evicted, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&object->nr_evicted, 1, memory_order_relaxed);
-		object_explain(object, "its debug symbols have come: loaded anew", NULL);
+		object_explain(object, "loading its debug symbols", NULL);
 		atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
 		/* As an object set aside: places with names by address are named again. */
 		atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);

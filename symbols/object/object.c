@@ -202,7 +202,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 	atomic_init(&entry->object.codemap, NULL);
 	/* Without a file there is no image to wait for: unwinders guess. */
 	atomic_init(&entry->object.state, imageless ? OBJECT_FAILED : OBJECT_NEW);
-	atomic_init(&entry->object.reason, imageless ? "no file behind this memory" : NULL);
+	atomic_init(&entry->object.reason, imageless ? "memory without a file" : NULL);
 	atomic_init(&entry->object.fix, NULL);
 	atomic_init(&entry->object.source, NULL);
 	atomic_init(&entry->object.nr_symbols, 0);

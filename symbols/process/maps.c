@@ -121,7 +121,7 @@ bool maps_process_known(const struct maps *m, const struct process *p)
 /* Find the id of @name in @tasks, else TASK_UNKNOWN; store the word it is in to @word. */
 static uint32_t known_id(const struct tasks *tasks, const struct thread_name *name, uint64_t *word)
 {
-	/* Acquire: with the id comes its entry; pairs with new_id(). */
+	/* Acquire: the entry of the id; pairs with new_id(). */
 	*word = atomic_load_explicit(&name->task[tasks->serial & 1], memory_order_acquire);
 	return *word >> 32 == tasks->serial ? (uint32_t)*word : TASK_UNKNOWN;
 }
@@ -379,7 +379,7 @@ static struct thread_name *name_of(const struct maps *m, const struct task *task
 	return name && name->number == task->number ? name : NULL;
 }
 
-/* Move a task. If samples gave its name an id meanwhile, it keeps that. */
+/* Move a task. An id that samples gave its name before is kept. */
 static uint32_t move_task(struct maps *m, const struct task *task)
 {
 	struct tasks *to = maps_tasks(m);

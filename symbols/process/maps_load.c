@@ -232,7 +232,7 @@ static int merge(struct maps *m, struct reading *r)
 {
 	struct process *p = process_find(&m->procs, r->pid, r->began_ns);
 
-	/* A new image began meanwhile: its events know more. */
+	/* A newer image has begun: its events know more. */
 	if (p && p->birth_ns > r->began_ns)
 		return maps_process_known(m, p) ? 0 : -EAGAIN;
 	/* Ended: /proc has a zombie. */

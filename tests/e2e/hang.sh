@@ -57,7 +57,7 @@ set_aside() {
 	echo ok >&9
 	wait "$p" || wrong "$mode: exit $?"
 	kill -KILL "$last" 2>/dev/null
-	grep -qE " aside +$file .*does not answer" "$TMP/screen" && grep -qE ' ready +honest .*symtab' "$TMP/screen"
+	grep -qE " aside +$file .*does not respond" "$TMP/screen" && grep -qE ' ready +honest .*symtab' "$TMP/screen"
 }
 
 for mode in open read statfs; do

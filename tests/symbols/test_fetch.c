@@ -162,7 +162,7 @@ static void test_comes(void **state)
 	need_library();
 	start_server(f, false);
 	fetch_ask(&f->desk, f->object->id);
-	assert_int_equal(until(f, "debug symbols of libx.so have come"), f->object->id);
+	assert_int_equal(until(f, "fetched debug symbols for libx.so"), f->object->id);
 	/* Where debugfile.c looks first. */
 	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
 	file = fopen(path, "r");
@@ -183,7 +183,7 @@ static void test_none(void **state)
 	memset(id.build_id, 7, 20);
 	other = objects_intern(f->objects, &id, "/lib/liby.so", 12, 1, 0, 1);
 	fetch_ask(&f->desk, other->id);
-	assert_int_equal(until(f, "no server has debug symbols of liby.so"), OBJECT_ID_UNKNOWN);
+	assert_int_equal(until(f, "no server has debug symbols for liby.so"), OBJECT_ID_UNKNOWN);
 	id = (struct object_identity){ .kind = OBJECT_FILE, .ino = 3 };
 	other = objects_intern(f->objects, &id, "/lib/libz.so", 12, 1, 0, 1);
 	fetch_ask(&f->desk, other->id);
@@ -198,12 +198,12 @@ static void test_cancel(void **state)
 	need_library();
 	start_server(f, true);
 	fetch_ask(&f->desk, f->object->id);
-	until(f, "D again cancels");
+	until(f, "D cancels");
 	assert_true(fetch_busy(&f->desk));
 	fetch_ask(&f->desk, OBJECT_ID_VDSO);
-	until(f, "one after the other");
+	until(f, "still fetching");
 	fetch_ask(&f->desk, f->object->id);
-	assert_int_equal(until(f, "was cancelled"), OBJECT_ID_UNKNOWN);
+	assert_int_equal(until(f, "cancelled fetching"), OBJECT_ID_UNKNOWN);
 	assert_false(fetch_busy(&f->desk));
 	/* That is no answer: the next one asks again. */
 	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
