@@ -21,6 +21,7 @@
 #include "symbols/base/text.h"
 #include "ui/app.h"
 #include "ui/cli/batch.h"
+#include "ui/cli/completion.h"
 #include "ui/cli/options.h"
 #include "ui/cli/settings.h"
 #include "ui/draw/term.h"
@@ -105,7 +106,7 @@ static int print_list(const struct options *o, struct err *e)
 		options_print_keys(stdout);
 		break;
 	case OPTIONS_COMPLETION:
-		options_print_completion(stdout, o->shell);
+		completion_print(stdout, o->shell);
 		break;
 	default:
 		options_print_columns(stdout);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ui/cli/completion.h"
 #include "ui/cli/options.h"
 #include "ui/cli/settings.h"
 
@@ -244,7 +245,7 @@ static void test_completion(void **state)
 		size_t size;
 		FILE *f = open_memstream(&text, &size);
 
-		options_print_completion(f, shells[i]);
+		completion_print(f, shells[i]);
 		fclose(f);
 		for (const struct argp_option *o = options_table(); o->name || o->doc; o++) {
 			if (!o->name)

@@ -4,6 +4,8 @@
  *
  * Runs on: the UI thread, before any other.
  */
+#include "ui/cli/completion.h"
+
 #include <argp.h>
 #include <ctype.h>
 #include <string.h>
@@ -124,7 +126,7 @@ static void print_fish(FILE *out)
 	}
 }
 
-void options_print_completion(FILE *out, const char *shell)
+void completion_print(FILE *out, const char *shell)
 {
 	if (!strcmp(shell, "bash"))
 		print_bash(out);

@@ -91,8 +91,6 @@ int options_print_check(FILE *out);
 void options_print_help(FILE *out);
 void options_print_columns(FILE *out);
 void options_print_keys(FILE *out);
-/* Print completion for "bash", "zsh" or "fish". */
-void options_print_completion(FILE *out, const char *shell);
 /* Return the table of argp (<argp.h>). */
 struct argp_option;
 const struct argp_option *options_table(void);
