@@ -277,6 +277,8 @@ static void add_jit_line(struct loader *l, uint32_t id, const struct place *plac
 	const char *file;
 	uint32_t line;
 
+	if (object && object->identity.kind == OBJECT_ANON)
+		hotspots_want_chain(&l->naming.hotspots, object, place->offset, id);
 	if (object && object->identity.kind == OBJECT_ANON &&
 	    jitdumps_line(&l->naming.jitdumps, object, place->offset, &file, &line))
 		lines_told(&l->lines, id, file, line);
@@ -447,6 +449,7 @@ static bool name_places(struct loader *l, bool more, bool now)
 static bool work(struct loader *l, enum effort effort)
 {
 	uint64_t now_ns = time_now_ns();
+	struct hotspots_chain chain;
 	bool more = image_cache_work(&l->images, now_ns);
 	uint32_t late, dumped, fetched, java, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
 
@@ -455,6 +458,8 @@ static bool work(struct loader *l, enum effort effort)
 	java = hotspots_refresh(&l->naming.hotspots, now_ns);
 	if (java != OBJECT_ID_UNKNOWN)
 		rename_places(l, java);
+	while (hotspots_take_chain(&l->naming.hotspots, &chain))
+		lines_java(&l->lines, &chain);
 	dumped = jitdumps_refresh(&l->naming.jitdumps, now_ns);
 	if (is_stopping(l))
 		return false;

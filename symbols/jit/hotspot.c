@@ -137,6 +137,20 @@ static int read_symbol(const struct vmstructs *v, struct remote *r, uint64_t sym
 	return length ? length : -EBADMSG;
 }
 
+int hotspot_constant(const struct hotspot *h, struct remote *r, uint64_t pool, uint16_t index,
+		     char *text, size_t size)
+{
+	char whole[SYMBOL_MAX + 1];
+	uint64_t symbol;
+	int rc = remote_read_u64(r, pool + h->vm.pool_size + 8ULL * index, &symbol);
+
+	if (!rc)
+		rc = read_symbol(&h->vm, r, symbol & ~1ULL, whole);
+	if (rc < 0)
+		return rc;
+	return snprintf(text, size, "%s", whole);
+}
+
 int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
 		   char name[static HOTSPOT_NAME_MAX], uint64_t *code, uint32_t *code_size)
 {
@@ -163,9 +177,7 @@ int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
 		rc = read_symbol(v, r, symbol, klass_text);
 	if (rc < 0)
 		return rc;
-	rc = remote_read_u64(r, pool + v->pool_size + 8ULL * index, &symbol);
-	if (!rc)
-		rc = read_symbol(v, r, symbol & ~1ULL, method_text);
+	rc = hotspot_constant(h, r, pool, index, method_text, sizeof(method_text));
 	if (rc < 0)
 		return rc;
 	snprintf(name, HOTSPOT_NAME_MAX, "%s.%s", klass_text, method_text);

@@ -53,6 +53,28 @@ void hotspot_close(struct hotspot *h);
 /* Read the code cache again; names of blobs already known are kept. 0 or -errno. */
 int hotspot_scan(struct hotspot *h, struct remote *r);
 
+/* Copy the text of the Symbol that constant @index of @pool is. Its length or -errno. */
+int hotspot_constant(const struct hotspot *h, struct remote *r, uint64_t pool, uint16_t index,
+		     char *text, size_t size);
+
+#define HOTSPOT_FRAMES_MAX 64U
+
+/* One method that the compiler made a piece of code of. */
+struct hotspot_frame {
+	uint64_t method;
+	int32_t bci;
+	uint32_t line;		     /* 0: not known */
+	char name[HOTSPOT_NAME_MAX]; /* foreign bytes */
+	char file[64];		     /* "HashMap.java"; "": not known; foreign bytes */
+};
+
+/*
+ * Find the methods inlined at @pc, an address in compiled code, innermost
+ * first, the compiled method last. How many; 0: not known; -errno of reading.
+ */
+int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
+		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX]);
+
 /*
  * The name of the Method at @method as "Class.name" in @name, and where its
  * bytecodes are. 0, -EBADMSG (makes no sense), -errno.

@@ -23,6 +23,7 @@
 #define TRIES_MAX   5U /* for libjvm.so, which the launcher loads late */
 #define METHODS_MAX 65536U
 #define WANTED_MAX  1024U /* methods read by one job */
+#define CHAINS_MAX  4096U
 #define READS_MAX   4000000U
 
 struct method_name {
@@ -30,6 +31,14 @@ struct method_name {
 	uint32_t code_size;
 	int rc;
 	char *name; /* owned; NULL: makes no sense */
+};
+
+/* A place whose source is wanted, then found. */
+struct hotspots_result {
+	uint64_t addr;
+	uint32_t place;
+	uint32_t nr;		       /* 0: not known */
+	struct hotspots_frame *frames; /* owned, with the texts behind them */
 };
 
 /* A job for a helper: read one JVM. */
@@ -41,6 +50,9 @@ struct reading {
 	struct hotspot vm;
 	struct method_name *methods; /* wanted, then read */
 	uint32_t nr_methods;
+	struct hotspots_result *chains; /* the same */
+	uint32_t nr_chains;
+	struct hotspot_frame *frames; /* room for one chain */
 	/* Out: */
 	int rc;
 	const char *missing;
@@ -61,6 +73,10 @@ struct hotspots_entry {
 	uint32_t nr_ranges;
 	uint64_t *queue; /* methods to be read */
 	uint32_t nr_queue;
+	struct hotspots_result *chains; /* to be read */
+	uint32_t nr_chains, max_chains;
+	struct hotspots_result *found; /* to be handed out, from the end */
+	uint32_t nr_found;
 	const struct codemap *map;
 	struct object *layers[JITCODE_LAYERS]; /* also with that map; NULL: not used */
 };
@@ -80,11 +96,20 @@ static void free_methods(struct reading *r)
 	r->nr_methods = 0;
 }
 
+static void free_chains(struct hotspots_result *chains, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		free(chains[i].frames);
+	free(chains);
+}
+
 static void drop_reading(struct job *job)
 {
 	struct reading *r = (struct reading *)job;
 
 	free_methods(r);
+	free_chains(r->chains, r->nr_chains);
+	free(r->frames);
 	hotspot_close(&r->vm);
 	if (r->dir_fd >= 0)
 		close(r->dir_fd);
@@ -124,9 +149,12 @@ void hotspots_fini(struct hotspots *h)
 		jitcode_free(e->methods);
 		free(e->ranges);
 		free(e->queue);
+		free(e->chains);
+		free_chains(e->found, e->nr_found);
 		free(e);
 	}
 	free(h->entries);
+	free_chains(h->result, h->result ? 1 : 0);
 	memset(h, 0, sizeof(*h));
 }
 
@@ -159,6 +187,40 @@ static int check_alive(const struct reading *r)
 	return rc;
 }
 
+/* Copy @nr frames with their texts into one block; NULL: no memory. */
+static struct hotspots_frame *copy_frames(const struct hotspot_frame *frames, int nr)
+{
+	size_t size = (size_t)nr * sizeof(struct hotspots_frame);
+	struct hotspots_frame *out;
+	char *text;
+
+	for (int i = 0; i < nr; i++)
+		size += strlen(frames[i].name) + strlen(frames[i].file) + 2;
+	out = malloc(MAX(size, 1U));
+	text = (char *)(out + nr);
+	for (int i = 0; out && i < nr; i++) {
+		out[i].line = frames[i].line;
+		out[i].name = text;
+		text = stpcpy(text, frames[i].name) + 1;
+		out[i].file = text;
+		text = stpcpy(text, frames[i].file) + 1;
+	}
+	return out;
+}
+
+static void read_chains(struct reading *r)
+{
+	if (!r->frames && r->nr_chains)
+		r->frames = calloc(HOTSPOT_FRAMES_MAX, sizeof(*r->frames));
+	for (uint32_t i = 0; r->frames && i < r->nr_chains; i++) {
+		struct hotspots_result *c = &r->chains[i];
+		int nr = hotspot_chain(&r->vm, &r->remote, c->addr, r->frames);
+
+		c->frames = nr > 0 ? copy_frames(r->frames, nr) : NULL;
+		c->nr = c->frames ? (uint32_t)nr : 0;
+	}
+}
+
 static void read_cache(struct job *job)
 {
 	struct reading *r = (struct reading *)job;
@@ -176,6 +238,8 @@ static void read_cache(struct job *job)
 				       &m->code_size);
 		m->name = m->rc ? NULL : strdup(name);
 	}
+	if (!r->rc)
+		read_chains(r);
 	if (!r->rc)
 		r->rc = check_alive(r);
 	r->cost_ns = time_thread_ns() - cpu_ns;
@@ -260,8 +324,16 @@ static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t
 	r->nr_methods = r->methods ? nr : 0;
 	for (uint32_t i = 0; i < r->nr_methods; i++)
 		r->methods[i].method = e->queue[i];
+	r->chains = e->chains;
+	r->nr_chains = e->nr_chains;
+	e->chains = NULL;
+	e->nr_chains = e->max_chains = 0;
 	if (helpers_start(h->helpers, &r->job)) {
 		free_methods(r);
+		e->chains = r->chains;
+		e->nr_chains = e->max_chains = r->nr_chains;
+		r->chains = NULL;
+		r->nr_chains = 0;
 		e->due_ns = now_ns + INTERVAL_NS;
 		return;
 	}
@@ -405,6 +477,67 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 	publish(h, e, map);
 }
 
+/* Keep the chains that were read, to be handed out. */
+static void take_chains(struct hotspots_entry *e, struct reading *r)
+{
+	if (e->nr_found) { /* the loader is late: it asks again when its places are named again */
+		free_chains(r->chains, r->nr_chains);
+	} else {
+		free(e->found);
+		e->found = r->chains;
+		e->nr_found = r->nr_chains;
+	}
+	r->chains = NULL;
+	r->nr_chains = 0;
+}
+
+void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64_t addr,
+			 uint32_t place)
+{
+	struct hotspots_entry *e = h->maps && h->helpers ? find_entry(h, object) : NULL;
+	struct hotspots_result *chains;
+
+	if (!e || !e->reading || object->identity.layer == HOTSPOTS_METHODS ||
+	    e->nr_chains >= CHAINS_MAX)
+		return;
+	if (e->nr_chains == e->max_chains) {
+		uint32_t max = e->max_chains ? e->max_chains * 2 : 64;
+
+		chains = reallocarray(e->chains, max, sizeof(*chains));
+		if (!chains)
+			return;
+		e->chains = chains;
+		e->max_chains = max;
+	}
+	e->chains[e->nr_chains++] = (struct hotspots_result){ .addr = addr, .place = place };
+}
+
+bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
+{
+	for (uint32_t i = 0; i < h->nr_entries; i++) {
+		struct hotspots_entry *e = h->entries[i];
+
+		while (e->nr_found) {
+			struct hotspots_result *r = &e->found[--e->nr_found];
+
+			if (!r->nr)
+				continue;
+			if (h->result)
+				free(h->result->frames);
+			else
+				h->result = calloc(1, sizeof(*h->result));
+			if (!h->result) {
+				free(r->frames);
+				continue;
+			}
+			*h->result = *r;
+			*out = (struct hotspots_chain){ r->place, e->object, r->frames, r->nr };
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Take over the result of a finished reading. */
 static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
 {
@@ -415,6 +548,7 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 
 	e->runs = false;
 	e->due_ns = now_ns + MAX(INTERVAL_NS, r->cost_ns * COST_FACTOR);
+	take_chains(e, r);
 	if (r->rc) {
 		free_methods(r);
 		explain(base, r->rc);
@@ -491,7 +625,7 @@ static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, 
 	const struct object *base = objects_at(h->objects, e->object);
 	uint32_t used = atomic_load_explicit(&base->used, memory_order_relaxed);
 
-	return e->nr_queue || e->wanted || used + 2 >= object_clock(now_ns);
+	return e->nr_queue || e->nr_chains || e->wanted || used + 2 >= object_clock(now_ns);
 }
 
 uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)

@@ -21,6 +21,7 @@
 #define HOTSPOTS_METHODS (JITCODE_LAYERS + 1)
 
 struct hotspots_entry;
+struct hotspots_result;
 
 struct hotspots {
 	struct objects *objects;
@@ -29,7 +30,8 @@ struct hotspots {
 	bool off;
 	struct hotspots_entry **entries;
 	uint32_t nr_entries;
-	atomic_ulong memory; /* written here, relaxed */
+	atomic_ulong memory;		/* written here, relaxed */
+	struct hotspots_result *result; /* the chain that was handed out last */
 };
 
 struct hotspots_symbol {
@@ -48,6 +50,24 @@ void hotspots_fini(struct hotspots *h);
  */
 int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
 		  struct hotspots_symbol *out);
+/* The source of a place in compiled code: methods inlined there, innermost first. */
+struct hotspots_frame {
+	const char *name, *file; /* foreign bytes; file "": not known */
+	uint32_t line;
+};
+struct hotspots_chain {
+	uint32_t place;
+	uint32_t object;		     /* the memory, layer 0 */
+	const struct hotspots_frame *frames; /* the last one: the compiled method */
+	uint32_t nr;
+};
+
+/* Have the source of @place looked up, which is at @addr of @object. */
+void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64_t addr,
+			 uint32_t place);
+/* The next one that was found; false: none. Borrowed until the next call. */
+bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out);
+
 /* Take finished readings, start due ones. The object with new names, or OBJECT_ID_UNKNOWN. */
 uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns);
 

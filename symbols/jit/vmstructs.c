@@ -48,11 +48,16 @@ static const char *const variable_names[NR_VARIABLES] = {
 struct wanted {
 	const char *type, *field;
 	size_t at; /* in struct vmstructs */
+	bool optional;
 };
 
 #define FIELD(t, f, m)                                                                             \
 	{                                                                                          \
-		t, f, offsetof(struct vmstructs, m)                                                \
+		t, f, offsetof(struct vmstructs, m), false                                         \
+	}
+#define OPTIONAL(t, f, m)                                                                          \
+	{                                                                                          \
+		t, f, offsetof(struct vmstructs, m), true                                          \
 	}
 static const struct wanted wanted[] = {
 	FIELD("CodeCache", "_heaps", heaps),
@@ -81,6 +86,13 @@ static const struct wanted wanted[] = {
 	FIELD("Klass", "_name", klass_name),
 	FIELD("Symbol", "_length", symbol_length),
 	FIELD("Symbol", "_body", symbol_body),
+	OPTIONAL("Abstract_VM_Version", "_vm_major_version", vm_major),
+	OPTIONAL("CompiledMethod", "_scopes_data_begin", scopes_data),
+	OPTIONAL("nmethod", "_scopes_pcs_offset", scopes_pcs),
+	OPTIONAL("nmethod", "_dependencies_offset", dependencies),
+	OPTIONAL("nmethod", "_metadata_offset", metadata),
+	OPTIONAL("ConstMethod", "_flags", const_flags),
+	OPTIONAL("ConstantPool", "_source_file_name_index", source_file),
 	FIELD("HeapBlock", NULL, block_size),
 	FIELD("ConstMethod", NULL, const_method_size),
 	FIELD("ConstantPool", NULL, pool_size),
@@ -194,6 +206,19 @@ static int read_variables(struct remote *r, const struct elffile *f, uint64_t bi
 	return 0;
 }
 
+/* Refuse a member that is missing, or beyond any structure. */
+static int check(struct vmstructs *v, const struct wanted *w, const char **missing)
+{
+	uint64_t value = *member(v, w);
+	bool address = member(v, w) == &v->heaps || member(v, w) == &v->vm_major;
+
+	if (value == UINT64_MAX) {
+		*missing = w->field ? w->field : w->type;
+		return w->optional ? 0 : -ENODATA;
+	}
+	return value <= OFFSET_MAX || address ? 0 : -EBADMSG;
+}
+
 int vmstructs_read(struct vmstructs *v, struct remote *r, const struct elffile *f, uint64_t bias,
 		   const char **missing)
 {
@@ -206,14 +231,7 @@ int vmstructs_read(struct vmstructs *v, struct remote *r, const struct elffile *
 		rc = walk(v, r, at, false);
 	if (!rc)
 		rc = walk(v, r, at, true);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted) && !rc; i++) {
-		if (*member(v, &wanted[i]) == UINT64_MAX) {
-			*missing = wanted[i].field ? wanted[i].field : wanted[i].type;
-			rc = -ENODATA;
-		} else if (*member(v, &wanted[i]) > OFFSET_MAX &&
-			   member(v, &wanted[i]) != &v->heaps) {
-			rc = -EBADMSG;
-		}
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(wanted) && !rc; i++)
+		rc = check(v, &wanted[i], missing);
 	return rc;
 }

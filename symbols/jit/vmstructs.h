@@ -26,8 +26,12 @@ struct vmstructs {
 	uint64_t pool_holder;				  /* ConstantPool::_pool_holder */
 	uint64_t klass_name;
 	uint64_t symbol_length, symbol_body;
-	uint64_t block_size;		       /* sizeof(HeapBlock) */
-	uint64_t const_method_size, pool_size; /* sizeof */
+	/* Optional: lines and inlined methods. */
+	uint64_t vm_major;					  /* static */
+	uint64_t scopes_data, scopes_pcs, dependencies, metadata; /* nmethod */
+	uint64_t const_flags, source_file;			  /* ConstMethod, ConstantPool */
+	uint64_t block_size;					  /* sizeof(HeapBlock) */
+	uint64_t const_method_size, pool_size;			  /* sizeof */
 };
 
 /*

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "symbols/object/debugfile.h"
+#include "symbols/jit/hotspots.h"
 #include "symbols/name/demangle.h"
 #include "symbols/source/dwarf.h"
 #include "symbols/source/dwarf_open.h"
@@ -217,6 +218,45 @@ void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line)
 		return;
 	frame.file = chains_intern_file(l->chains, file);
 	if (!chains_put(l->chains, id, &frame, 1))
+		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
+}
+
+/* The function of a Java method: of any code compiled from it (naming's set_java()). */
+static uint32_t java_symbol(struct lines *l, uint32_t object, const char *name)
+{
+	struct symtab_key key = { .object = object, .variant = hash_name(name, strlen(name)) };
+	struct symtab_text text = {
+		.name = name,
+		.name_size = strlen(name),
+		.module = "[java]",
+		.module_size = sizeof("[java]") - 1,
+		.kind = 'j',
+	};
+	uint32_t id = symtab_find(l->symtab, &key);
+
+	return id == SYMBOL_NONE ? symtab_add(l->symtab, &key, &text) : id;
+}
+
+void lines_java(struct lines *l, const struct hotspots_chain *chain)
+{
+	struct symbol_frame out[DWARF_FRAMES_MAX];
+	uint32_t nr = MIN(chain->nr, DWARF_FRAMES_MAX), skip = chain->nr - nr, was;
+
+	if (l->off || !nr || chains_at(l->chains, chain->place, &was))
+		return;
+	/* Of a chain that is too long the outermost ones: the last is the place's symbol. */
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct hotspots_frame *f = &chain->frames[skip + i];
+
+		out[i].symbol = i + 1 < nr ? java_symbol(l, chain->object, f->name) : SYMBOL_NONE;
+		if (i + 1 < nr && out[i].symbol == SYMBOL_NONE)
+			return;
+		out[i].line = f->line;
+		out[i].file = *f->file ? chains_intern_file(l->chains, f->file) : SYMBOL_NO_FILE;
+	}
+	if (nr == 1 && !out[0].line)
+		return;
+	if (!chains_put(l->chains, chain->place, out, nr))
 		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
 }
 

@@ -42,6 +42,9 @@ void lines_fini(struct lines *l);
 void lines_add(struct lines *l, uint32_t id);
 /* The line of place @id is known from another source: a jitdump. */
 void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line);
+struct hotspots_chain;
+/* Keep the source of a place in compiled Java code. */
+void lines_java(struct lines *l, const struct hotspots_chain *chain);
 /* Object @object has more to read than before: try refused look-ups again. */
 void lines_again(struct lines *l, uint32_t object);
 /* Take results, start the next look-up. False: no work, or a helper is busy. */

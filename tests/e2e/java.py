@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sample Chain.java compiled by C1 and C2 and interpreted, and look for its whole chain of calls."""
+"""Sample Chain.java compiled by C1 and C2, inlined and interpreted, and look for its whole chain of calls."""
 import json
 import os
 import subprocess
@@ -10,6 +10,7 @@ MODES = {
     "interpreted": ["-Xint"],
     "C1": ["-XX:TieredStopAtLevel=1", "-XX:CompileCommand=quiet",
            "-XX:CompileCommand=dontinline,Chain.*"],
+    "inlined": [],
     "C2": ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Chain.*"],
 }
 CHAIN = ["Chain.main", "Chain.outer", "Chain.middle", "Chain.leaf"]

@@ -34,6 +34,8 @@ struct blob {
 	char *begin, *end;
 	struct method *method;
 	int compile_id;
+	uint8_t *scopes;
+	int pcs, dependencies, metadata; /* offsets from the blob */
 };
 
 struct symbol {
@@ -47,15 +49,16 @@ struct klass {
 };
 
 struct pool {
-	uint64_t tags;
+	uint32_t tags;
+	uint16_t source_file;
 	struct klass *holder;
 	struct symbol *entries[4]; /* behind the struct, as HotSpot has them */
 };
 
 struct const_method {
 	struct pool *pool;
-	uint16_t code_size, name;
-	uint8_t codes[12];
+	uint16_t code_size, name, flags;
+	uint8_t codes[400]; /* bytecodes, then the line table */
 };
 
 struct method {
@@ -77,8 +80,11 @@ static struct array heap_array = { 1, heaps };
 static struct array *code_cache_heaps = &heap_array;
 static struct symbol class_name = { 9, "pkg/Class" }, get = { 3, "get" }, put = { 3, "put" };
 static struct klass klass = { .name = &class_name };
-static struct pool pool = { 0, &klass, { NULL, &get, &put, NULL } };
-static struct const_method const_get = { &pool, 12, 1, { 0 } }, const_put = { &pool, 5, 2, { 0 } };
+static struct symbol file_name = { 10, "Class.java" };
+static struct pool pool = { 0, 3, &klass, { NULL, &get, &put, &file_name } };
+static int vm_major = 17;
+static struct const_method const_get = { &pool, 12, 1, 0, { 0 } },
+			   const_put = { &pool, 5, 2, 1, { 0 } };
 static struct method method_get = { &const_get }, method_put = { &const_put };
 
 /* The tables that HotSpot exports, under their names. */
@@ -115,6 +121,13 @@ static struct VMStructEntry structs[] = {
 	MEMBER("CodeBlob", "_code_end", blob, end),
 	MEMBER("CompiledMethod", "_method", blob, method),
 	MEMBER("nmethod", "_compile_id", blob, compile_id),
+	MEMBER("CompiledMethod", "_scopes_data_begin", blob, scopes),
+	MEMBER("nmethod", "_scopes_pcs_offset", blob, pcs),
+	MEMBER("nmethod", "_dependencies_offset", blob, dependencies),
+	MEMBER("nmethod", "_metadata_offset", blob, metadata),
+	{ "Abstract_VM_Version", "_vm_major_version", "", 1, 0, &vm_major },
+	MEMBER("ConstMethod", "_flags", const_method, flags),
+	MEMBER("ConstantPool", "_source_file_name_index", pool, source_file),
 	MEMBER("Method", "_constMethod", method, constant),
 	MEMBER("ConstMethod", "_constants", const_method, pool),
 	MEMBER("ConstMethod", "_code_size", const_method, code_size),
@@ -348,6 +361,79 @@ static void test_hostile(void **state)
 	jvm_fini(&j);
 }
 
+/* An nmethod of get(), with put() inlined at one place. */
+static struct blob *put_inlined(uint8_t *scopes, size_t size)
+{
+	static const uint8_t get_alone[] = { 0, 1, 1 + 7 }, put_in_get[] = { 1, 2, 1 + 4 };
+	static const int32_t pcs[][4] = {
+		{ -1, 0, 0, 0 }, { 16, 1, 0, 0 }, { 32, 8, 0, 0 }, { 1 << 20, 0, 0, 0 }
+	};
+	static uint64_t methods[2];
+	struct blob *b = put_blob(2, 6, "nmethod", &method_get, 3);
+	char *data = (char *)(b + 1);
+
+	methods[0] = (uintptr_t)&method_get;
+	methods[1] = (uintptr_t)&method_put;
+	memset(scopes, 0, size);
+	memcpy(scopes + 1, get_alone, sizeof(get_alone));
+	memcpy(scopes + 8, put_in_get, sizeof(put_in_get));
+	memcpy(data, pcs, sizeof(pcs));
+	memcpy(data + sizeof(pcs), methods, sizeof(methods));
+	b->scopes = scopes;
+	b->pcs = (int)(data - (char *)b);
+	b->dependencies = b->metadata = b->pcs + (int)sizeof(pcs);
+	return b;
+}
+
+static void test_chain(void **state)
+{
+	/* Lines of put(): bci 0 is line 40, bci 3 is line 42, bci 4 (escaped) is line 1042. */
+	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	uint8_t scopes[64], *table = const_put.codes + const_put.code_size;
+	const char *missing;
+	struct blob *b;
+	struct jvm j;
+
+	memcpy(table, (uint8_t[]){ 0xff, 0, 80, 3 << 3 | 2, 0xff, 2, 0xc0 + 16, 28, 0 }, 9);
+	jvm_init(&j);
+	assert_int_equal(read_tables(&j, &missing), 0);
+	b = put_inlined(scopes, sizeof(scopes));
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	/* An instruction, or a call that returns there, belongs to the next PcDesc. */
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames), 1);
+	assert_string_equal(frames[0].name, "pkg.Class.get");
+	assert_string_equal(frames[0].file, "Class.java");
+	assert_int_equal(frames[0].bci, 7);
+	assert_int_equal(frames[0].line, 0); /* without a table */
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames), 2);
+	assert_string_equal(frames[0].name, "pkg.Class.put");
+	assert_int_equal(frames[0].bci, 4);
+	assert_int_equal(frames[0].line, 1042);
+	assert_string_equal(frames[1].name, "pkg.Class.get");
+	/* Behind all calls: the sentinel. */
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 40, frames), 0);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, 4096, frames), 0);
+	/* A cycle of scopes ends; a chain of another method is refused. */
+	scopes[8] = 8;
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames), 0);
+	scopes[8] = 1;
+	scopes[9] = 0;
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames),
+			 -EBADMSG);
+	b->dependencies = -5;
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames),
+			 -EBADMSG);
+	/* Numbers of newer JVMs leave out 0. */
+	vm_major = 21;
+	b = put_inlined(scopes, sizeof(scopes));
+	for (size_t i = 0; i < sizeof(scopes); i++)
+		scopes[i]++;
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames), 1);
+	assert_int_equal(frames[0].bci, 7);
+	vm_major = 17;
+	jvm_fini(&j);
+}
+
 static void test_no_jvm(void **state)
 {
 	struct remote remote = { .pid = getpid() };
@@ -383,9 +469,10 @@ static void test_strings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tables), cmocka_unit_test(test_scan),
-		cmocka_unit_test(test_method), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_no_jvm), cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_tables),	cmocka_unit_test(test_scan),
+		cmocka_unit_test(test_method),	cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_chain),	cmocka_unit_test(test_no_jvm),
+		cmocka_unit_test(test_strings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
