@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes with anonymous code and neither a perf map nor a jitdump.
+ * Find processes with anonymous code and neither a perf map nor a jitdump.
  *
- * Any one thread that may wait. Whether a map can be trusted is for the loader
- * to say: here it is enough that there is one.
+ * Any one thread that may wait. Here it is enough that a map exists; the loader
+ * checks its owner.
  */
 #include "symbols/jit/jitcheck.h"
 
@@ -24,7 +24,7 @@
 
 #define PROC_TEXT_MAX (64U << 10)
 
-/* Has it code without a file, and no jitdump mapped to say what it is? */
+/* Return true if there is code without a file, and no jitdump is mapped. */
 static bool has_untold_code(const char *maps, size_t size)
 {
 	struct procfs_text text = { .at = maps, .end = maps + size };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which running processes have code made at run time, and tell nobody its
- * names: for proftop --check.
+ * Find running processes with code made at run time and without names for it: for
+ * proftop --check.
  *
  * Reads /proc of all processes. Any one thread that may wait.
  */
@@ -14,11 +14,11 @@
 
 struct jitcheck {
 	pid_t pid;
-	char program[32]; /* as the process is called: foreign bytes */
-	const char *fix;  /* static words: the switch of its runtime */
+	char program[32]; /* name of the process: foreign bytes */
+	const char *fix;  /* static words: the option of its runtime */
 };
 
-/* Returns how many there are, the first @max of them in @out. @root: "" but in tests. */
+/* Return the number of processes, the first @max of them in @out. @root: "" except in tests. */
 uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max);
 
 #endif

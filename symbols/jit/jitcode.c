@@ -3,7 +3,7 @@
  * Functions by (layer, address): a list of sorted leaves.
  *
  * A JIT may write a million functions in any order of address, one batch after
- * the other: inserting one must not move all.
+ * the other: an insertion must not move all.
  *
  * Runs on: the loader.
  */
@@ -35,12 +35,12 @@ struct jitcode {
 	uint32_t last_file; /* most lines follow one of the same file; UINT32_MAX: none */
 };
 
-/* A place in the leaves. */
+/* A position in the leaves. */
 struct spot {
 	uint32_t leaf, index;
 };
 
-/* Make room for @nr elements of @size in a growing array. */
+/* Reserve @nr elements of @size in a growing array. */
 static int reserve(void *array, uint32_t *max, uint64_t nr, size_t size)
 {
 	uint64_t more = MAX(nr, MAX((uint64_t)*max * 2, 64UL));
@@ -121,7 +121,7 @@ uint32_t jitcode_add_file(struct jitcode *c, const char *name, size_t size)
 	return c->last_file;
 }
 
-/* Is function @id at or before (layer, addr)? */
+/* Return true if function @id is at or before (layer, addr). */
 static bool is_before(const struct jitcode *c, uint32_t id, uint32_t layer, uint64_t addr)
 {
 	const struct jitcode_function *f = &c->functions[id];
@@ -129,7 +129,7 @@ static bool is_before(const struct jitcode *c, uint32_t id, uint32_t layer, uint
 	return f->layer != layer ? f->layer < layer : f->start <= addr;
 }
 
-/* The spot behind the last function that begins at or before (layer, addr). */
+/* Return the position after the last function that begins at or before (layer, addr). */
 static struct spot spot_after(const struct jitcode *c, uint32_t layer, uint64_t addr)
 {
 	uint32_t lo = 0, hi = c->nr_leaves;
@@ -160,7 +160,10 @@ static struct spot spot_after(const struct jitcode *c, uint32_t layer, uint64_t 
 	return spot;
 }
 
-/* The last function of @layer that begins before @end and ends behind @start; UINT32_MAX: none. */
+/*
+ * Find the last function of @layer that begins before @end and ends after @start;
+ * UINT32_MAX: none.
+ */
 static uint32_t overlap(const struct jitcode *c, uint32_t layer, uint64_t start, uint64_t end)
 {
 	struct spot spot = spot_after(c, layer, end - 1);
@@ -174,7 +177,7 @@ static uint32_t overlap(const struct jitcode *c, uint32_t layer, uint64_t start,
 	return f->layer == layer && f->start + f->size > start ? id : UINT32_MAX;
 }
 
-/* Make room for a leaf behind leaf @i, and move the upper half of that into it. */
+/* Insert a leaf after leaf @i, and move the upper half of leaf @i into it. */
 static int split(struct jitcode *c, uint32_t i)
 {
 	struct leaf *left = c->leaves[i], *right;
@@ -194,7 +197,7 @@ static int split(struct jitcode *c, uint32_t i)
 	return 0;
 }
 
-/* Put function @id where it belongs. */
+/* Insert function @id at its position. */
 static int insert(struct jitcode *c, uint32_t id)
 {
 	const struct jitcode_function *f = &c->functions[id];
@@ -243,7 +246,9 @@ static void take_out(struct jitcode *c, uint32_t id)
 		(c->nr_leaves - spot.leaf) * sizeof(*c->leaves));
 }
 
-/* The layer above all that [start, end) overlaps; *below: what is on top now, UINT32_MAX: nothing.
+/*
+ * Return the layer above all that [start, end) overlaps; *below: the function on
+ * top now, UINT32_MAX: none.
  */
 static uint32_t layer_above(const struct jitcode *c, uint64_t start, uint64_t end, uint32_t *below)
 {
@@ -271,7 +276,7 @@ static int add_lines(struct jitcode *c, struct jitcode_function *f, const struct
 
 	if (!load->nr_lines)
 		return 0;
-	/* What has no room has no lines; its name is worth more. */
+	/* A function without space for its lines is kept: the name is worth more. */
 	if (load->nr_lines > JITCODE_LINES_MAX - c->nr_lines)
 		return 0;
 	rc = reserve(&c->lines, &c->max_lines, (uint64_t)c->nr_lines + load->nr_lines,
@@ -294,7 +299,7 @@ static int add_over(struct jitcode *c, uint32_t id)
 	return rc;
 }
 
-/* A new function at the end of the list, not yet in the leaves. */
+/* Append a function to the list, not yet to the leaves. */
 static int append(struct jitcode *c, const struct jitcode_load *load, uint32_t layer)
 {
 	struct jitcode_function f = {
@@ -332,7 +337,7 @@ int jitcode_add(struct jitcode *c, const struct jitcode_load *given)
 	layer = layer_above(c, load.start, end, &below);
 	if (below != UINT32_MAX && is_same(c, below, &load)) {
 		c->functions[below].bytes_at = load.bytes_at;
-		/* Its memory may have been given back in between. */
+		/* The memory may have been freed and reused in between. */
 		return c->functions[below].layer ? add_over(c, below) : 0;
 	}
 	if (layer == JITCODE_LAYERS) {

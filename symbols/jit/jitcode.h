@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Code in the memory of one process over time: which function is where, and
- * what took the place of what.
+ * Code in the memory of one process over time: the function at each address, and
+ * replaced functions.
  *
- * A load that overlaps older code lies one layer above it, so that the code of
- * one layer never overlaps and (layer, address) names the same function for
- * good. Layer 0 is the first code at its address. When all layers are used up,
- * the top one forgets what is replaced.
+ * Code that overlaps older code is one layer above it, so that the code of one
+ * layer never overlaps and (layer, address) always means the same function. Layer
+ * 0 is the first code at its address. When all layers are used up, the top one
+ * forgets replaced code.
  *
  * Pure; one thread. Numbers and texts are foreign, all is bounded.
  */
@@ -24,7 +24,7 @@
 
 struct jitcode;
 
-/* The code from @offset bytes behind the function's start on comes from @line of @file. */
+/* The code from @offset bytes after the function's start is of @line of @file. */
 struct jitcode_line {
 	uint32_t offset;
 	uint32_t line;
@@ -35,8 +35,8 @@ struct jitcode_function {
 	uint64_t start;
 	uint32_t size;
 	uint32_t layer;
-	uint64_t time_ns;	  /* when it was loaded */
-	uint64_t bytes_at;	  /* where its instructions are kept: an offset in the file */
+	uint64_t time_ns;	  /* time of loading */
+	uint64_t bytes_at;	  /* position of the instructions: an offset in the file */
 	uint32_t name, name_size; /* jitcode_text() */
 	uint32_t first_line, nr_lines;
 };
@@ -44,7 +44,7 @@ struct jitcode_function {
 int jitcode_new(struct jitcode **out);
 void jitcode_free(struct jitcode *c);
 
-/* Remember a file's name for lines. UINT32_MAX when there is no room. */
+/* Add a file's name for lines. UINT32_MAX when the table is full. */
 uint32_t jitcode_add_file(struct jitcode *c, const char *name, size_t size);
 
 struct jitcode_load {
@@ -56,22 +56,25 @@ struct jitcode_load {
 };
 
 /*
- * Take one function. Told again (same place, same name) it stays the same one.
- * 0, -EINVAL (no code is like that), -ENOSPC, -ENOMEM.
+ * Add one function. The same function again (same range, same name) changes
+ * nothing. 0, -EINVAL (impossible code), -ENOSPC, -ENOMEM.
  */
 int jitcode_add(struct jitcode *c, const struct jitcode_load *load);
 
-/* What covers @addr in @layer; NULL when nothing does. Borrowed until the next call that adds. */
+/*
+ * Find the function with @addr in @layer; NULL when none. Borrowed until the next
+ * call that adds.
+ */
 const struct jitcode_function *jitcode_find(const struct jitcode *c, uint32_t layer, uint64_t addr);
-/* What was at @addr last, whatever its layer. */
+/* Find the newest function at @addr, of any layer. */
 const struct jitcode_function *jitcode_latest(const struct jitcode *c, uint64_t addr);
-/* The source of @addr, inside @f; NULL when nobody told. */
+/* Find the source of @addr, inside @f; NULL when unknown. */
 const struct jitcode_line *jitcode_line(const struct jitcode *c, const struct jitcode_function *f,
 					uint64_t addr);
-/* A name or the name of a file: NUL-terminated, foreign bytes. */
+/* Return the name of a function or file: NUL-terminated, foreign bytes. */
 const char *jitcode_text(const struct jitcode *c, uint32_t at);
 
-/* Once for each that took the place of other code: the next one, or NULL. */
+/* Return the next function that replaced other code, each once, or NULL. */
 const struct jitcode_function *jitcode_next_over(struct jitcode *c);
 
 uint32_t jitcode_nr(const struct jitcode *c);

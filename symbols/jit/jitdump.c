@@ -40,7 +40,7 @@ struct record {
 	uint64_t time_ns;
 	uint64_t at;	/* of its first byte behind the prefix */
 	uint32_t rest;	/* bytes behind the prefix */
-	uint32_t there; /* of these in the file */
+	uint32_t there; /* of @nr_lines entries in the file */
 };
 
 int jitdump_init(struct jitdump *d)
@@ -57,7 +57,7 @@ void jitdump_fini(struct jitdump *d)
 	memset(d, 0, sizeof(*d));
 }
 
-/* Fill the window from @at on; as much as there is. */
+/* Fill the window from @at on, as far as the file goes. */
 static int fill(struct jitdump *d, const struct jitdump_file *file, uint64_t at)
 {
 	size_t want = (size_t)MIN(file->size - at, (uint64_t)WINDOW_SIZE);
@@ -84,7 +84,7 @@ static int fill(struct jitdump *d, const struct jitdump_file *file, uint64_t at)
 	return 0;
 }
 
-/* @size bytes at @at, at most a window; NULL with *rc 0: the file ends before. */
+/* Return @size bytes at @at, at most a window; NULL with *rc 0: the file ends before. */
 static const uint8_t *look(struct jitdump *d, const struct jitdump_file *file, uint64_t at,
 			   size_t size, int *rc)
 {
@@ -116,7 +116,7 @@ static uint64_t u64_at(const uint8_t *p)
 	return v;
 }
 
-/* Take the file's header. */
+/* Read the file's header. */
 static int read_header(struct jitdump *d, const struct jitdump_file *file)
 {
 	int rc;
@@ -126,7 +126,7 @@ static int read_header(struct jitdump *d, const struct jitdump_file *file)
 		return rc ? rc : -EAGAIN;
 	if (u32_at(p) == MAGIC_SWAPPED || (u32_at(p) == MAGIC && u32_at(p + 4) != 1))
 		return -ENOTSUP;
-	/* A file that was made longer before it was written begins with zeros. */
+	/* A file extended before it was written begins with zeros. */
 	if (!u32_at(p))
 		return -EAGAIN;
 	if (u32_at(p) != MAGIC || u32_at(p + 8) < HEADER_SIZE || u32_at(p + 8) > HEADER_MAX)
@@ -167,7 +167,7 @@ static int compare_lines(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Take one entry of lines at p; how long it is, 0 when it makes no sense. */
+/* Read one entry of lines at p; return its size, 0 when it is invalid. */
 static size_t take_line(struct jitdump *d, const uint8_t *p, size_t left, uint64_t code, int *rc)
 {
 	static const char again[] = "\xff"; /* the name of the entry before */
@@ -194,7 +194,10 @@ static size_t take_line(struct jitdump *d, const uint8_t *p, size_t left, uint64
 	return 16 + size + 1;
 }
 
-/* Lines of the function that is loaded next. V8 writes names of freed memory: doubt each entry. */
+/*
+ * Read the lines of the function that is loaded next. V8 writes names of freed
+ * memory: check each entry.
+ */
 static int read_lines(struct jitdump *d, const struct jitdump_file *file, const struct record *r)
 {
 	int rc;
@@ -212,7 +215,7 @@ static int read_lines(struct jitdump *d, const struct jitdump_file *file, const 
 		if (!size)
 			break;
 	}
-	if (rc || nr) { /* not as it says: believe nothing of it */
+	if (rc || nr) { /* contradictory: use none of the lines */
 		d->nr_bad += !rc;
 		forget_lines(d);
 		return rc;
@@ -225,7 +228,7 @@ static int read_lines(struct jitdump *d, const struct jitdump_file *file, const 
 	return 0;
 }
 
-/* The fields and name of a record: what of it lies before the code. NULL: it is damaged. */
+/* Get the fields and the name of a record, up to the code. NULL: damaged. */
 static const uint8_t *take_named(struct jitdump *d, const struct jitdump_file *file,
 				 const struct record *r, size_t fields, size_t *name_size)
 {
@@ -264,7 +267,7 @@ static int read_load(struct jitdump *d, const struct jitdump_file *file, const s
 	return rc;
 }
 
-/* Code is somewhere else now; it keeps its name, its instructions are where they were kept. */
+/* Code was moved; it keeps its name, the instructions in the file do not move. */
 static int read_move(struct jitdump *d, const struct jitdump_file *file, const struct record *r)
 {
 	struct jitcode_load load = { .time_ns = d->has_times ? r->time_ns : 0 };
@@ -307,14 +310,14 @@ static int read_record(struct jitdump *d, const struct jitdump_file *file, const
 	case CODE_CLOSE:
 		d->ended = true;
 		break;
-	default: /* CODE_UNWINDING_INFO, and what is not known yet */
+	default: /* CODE_UNWINDING_INFO, and unknown types */
 		break;
 	}
 	d->nr_bad += rc == -EINVAL;
 	return rc == -EINVAL ? 0 : rc;
 }
 
-/* The record at d->at; false: it is not there yet, or *rc says why not. */
+/* Read the record at d->at; false: it is incomplete, or *rc is the error. */
 static bool next_record(struct jitdump *d, const struct jitdump_file *file, struct record *r,
 			int *rc)
 {
@@ -323,7 +326,7 @@ static bool next_record(struct jitdump *d, const struct jitdump_file *file, stru
 	if (!p)
 		return false;
 	*r = (struct record){ u32_at(p), u32_at(p + 4), u64_at(p + 8), d->at + PREFIX_SIZE, 0, 0 };
-	/* All zero: room that the writer made and has not filled yet. */
+	/* All zeros: reserved by the writer and not written yet. */
 	if (!r->size && !r->id)
 		return false;
 	if (r->size < PREFIX_SIZE || r->size > JITDUMP_RECORD_MAX) {
@@ -336,8 +339,8 @@ static bool next_record(struct jitdump *d, const struct jitdump_file *file, stru
 }
 
 /*
- * Of the last record the end may be missing for long: V8 writes a page at a
- * time. Its code runs already, so it is taken once there is its name.
+ * The end of the last record may be missing for long: V8 writes a page at a time.
+ * Its code already runs, so it is used as soon as its name is there.
  */
 static int take_early(struct jitdump *d, const struct jitdump_file *file, const struct record *r)
 {
@@ -351,7 +354,7 @@ static int take_early(struct jitdump *d, const struct jitdump_file *file, const 
 	return rc == -EINVAL ? 0 : rc;
 }
 
-/* Take the records that are whole. */
+/* Read the complete records. */
 static int read_records(struct jitdump *d, const struct jitdump_file *file, uint64_t max_ns,
 			bool *more)
 {
@@ -373,7 +376,9 @@ static int read_records(struct jitdump *d, const struct jitdump_file *file, uint
 	}
 	if (!rc && !*more && !d->ended)
 		rc = take_early(d, file, &r);
-	/* Behind damage nobody knows where the next record begins; without room none can be kept.
+	/*
+	 * After damage the start of the next record is unknown; in a full table no record can be
+	 * kept.
 	 */
 	if (rc == -EBADMSG || rc == -ENOSPC)
 		d->ended = true;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jit-PID.dump: what a JIT compiler writes of its code, record after record
+ * jit-PID.dump: written by a JIT compiler about its code, record after record
  * (Linux, tools/perf/Documentation/jitdump-specification.txt).
  *
- * Hostile: whoever runs the process writes it, while we read. Reading goes on
- * where it ended; a record that is not whole yet waits. The instructions stay
- * in the file, only where they are is kept.
+ * Hostile: the user of the process writes it during reading. Reading continues at
+ * the last position; an incomplete record waits. The instructions stay in the
+ * file, only their positions are kept.
  *
  * One thread.
  */
@@ -14,10 +14,10 @@
 
 #include "symbols/jit/jitcode.h"
 
-#define JITDUMP_RECORD_MAX (64U << 20) /* bytes of one record; code is most of it */
+#define JITDUMP_RECORD_MAX (64U << 20) /* bytes of one record; most are code */
 #define JITDUMP_FILE_MAX   (16ULL << 30)
 
-/* Where the bytes are: a descriptor, or memory. */
+/* Source of the bytes: a descriptor, or memory. */
 struct jitdump_file {
 	int fd; /* -1: memory */
 	const uint8_t *bytes;
@@ -26,17 +26,17 @@ struct jitdump_file {
 
 struct jitdump {
 	struct jitcode *code;
-	uint64_t at;	       /* read so far; 0: not even the header */
-	uint64_t early_at;     /* the record there is taken already, though not whole; 0: none */
+	uint64_t at;	       /* position; 0: not even the header was read */
+	uint64_t early_at;     /* position of an incomplete record that is used already; 0: none */
 	uint16_t machine;      /* e_machine */
-	bool has_times;	       /* of CLOCK_MONOTONIC; else of who knows what */
-	bool ended;	       /* nothing more is taken: closed, damaged, or full */
-	uint32_t nr_bad;       /* records that made no sense */
+	bool has_times;	       /* of CLOCK_MONOTONIC; else of an unknown clock */
+	bool ended;	       /* reading has ended: closed, damaged, or full */
+	uint32_t nr_bad;       /* invalid records */
 	uint32_t least_offset; /* see jitdump_line() */
-	uint64_t lines_of;     /* lines told of the code at this address, loaded next */
+	uint64_t lines_of;     /* lines of the code at this address, loaded next */
 	struct jitcode_line *lines;
 	uint32_t nr_lines, max_lines;
-	uint8_t *window; /* the part of the file in hand */
+	uint8_t *window; /* the window of the file */
 	uint64_t window_at;
 	size_t window_size;
 };
@@ -45,13 +45,16 @@ int jitdump_init(struct jitdump *d);
 void jitdump_fini(struct jitdump *d);
 
 /*
- * Take what is new in @file, at most @max_ns of it (0: all); *more: there is
- * some left. 0, -EAGAIN (the header is not written yet), -EBADMSG (no
- * jitdump), -ENOTSUP (of another byte order or version), -EIO, -ENOMEM.
+ * Read new records of @file, for at most @max_ns (0: all); *more: some are left.
+ * 0, -EAGAIN (the header is not written yet), -EBADMSG (no jitdump), -ENOTSUP (of
+ * another byte order or version), -EIO, -ENOMEM.
  */
 int jitdump_read(struct jitdump *d, const struct jitdump_file *file, uint64_t max_ns, bool *more);
 
-/* The source line of @addr in @f. V8 tells addresses behind the ELF header that perf would add. */
+/*
+ * Find the source line of @addr in @f. V8's addresses include the ELF header that
+ * perf would add.
+ */
 const struct jitcode_line *jitdump_line(const struct jitdump *d, const struct jitcode_function *f,
 					uint64_t addr);
 

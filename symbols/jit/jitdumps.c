@@ -19,28 +19,28 @@
 #define FILES_MAX   4096U
 #define POLL_NS	    25000000ULL
 #define COST_FACTOR 10ULL	  /* reading takes at most a tenth of the time */
-#define SLICE_NS    50000000ULL	  /* of reading one dump before others have their turn */
-#define TELL_NS	    1000000000ULL /* names made better at most so often */
+#define SLICE_NS    50000000ULL	  /* of reading one jitdump before the next one */
+#define TELL_NS	    1000000000ULL /* at least between two reports of better names */
 
-/* An object that is called like a dump. */
+/* An object with the name of a jitdump. */
 struct jitdumps_file {
 	uint32_t object;
-	pid_t first_pid;    /* who mapped it first: sightings by others do not take it away */
+	pid_t first_pid;    /* first process that mapped it: later ones do not change it */
 	uint64_t inner_pid; /* the one in its name */
 };
 
 struct jitdumps_entry {
 	struct jitdump dump;
-	int fd;		   /* -1: no dump yet */
+	int fd;		   /* -1: no jitdump yet */
 	uint32_t object;   /* the memory, layer 0 */
-	uint32_t file;	   /* object of the dump */
-	uint32_t nr_files; /* as many were tried in vain */
-	uint64_t size;	   /* of the dump when it was last looked at */
-	uint64_t due_ns;   /* not looked at before */
-	uint64_t tell_ns;  /* the same of telling of news */
+	uint32_t file;	   /* object of the jitdump */
+	uint32_t nr_files; /* number of jitdumps at the last search without a result */
+	uint64_t size;	   /* of the jitdump when it was last checked */
+	uint64_t due_ns;   /* not checked before */
+	uint64_t tell_ns;  /* not reported before */
 	size_t memory;
 	bool wanted; /* addresses are missing */
-	bool news;   /* there is code that was not told of */
+	bool news;   /* sampled code is not in the jitdump */
 };
 
 void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *maps,
@@ -81,7 +81,7 @@ static bool is_stopping(const struct jitdumps *j)
 	return atomic_load_explicit(j->stop, memory_order_acquire);
 }
 
-/* Is @path called jit-PID.dump? */
+/* Return true if @path is named jit-PID.dump. */
 static bool is_dump(const char *path, uint64_t *pid)
 {
 	const char *slash = strrchr(path, '/');
@@ -158,7 +158,7 @@ static struct jitdumps_entry *add_entry(struct jitdumps *j, const struct object 
 	return e;
 }
 
-/* Take up the objects that came since: dumps, and in a recording all memory. */
+/* Look at the new objects: jitdumps, and in a recording all memory. */
 static void collect(struct jitdumps *j)
 {
 	uint32_t nr = objects_nr(j->objects);
@@ -190,7 +190,7 @@ struct object *jitdumps_base(struct jitdumps *j, struct object *object)
 	return base;
 }
 
-/* Open @file as the dump of process @pid, if it is that. */
+/* Open @file as the jitdump of process @pid, if it belongs to it. */
 static int open_file(const struct jitdumps *j, const struct jitdumps_file *file, pid_t pid,
 		     const struct code_owner *o, int *fd)
 {
@@ -215,7 +215,7 @@ static int open_file(const struct jitdumps *j, const struct jitdumps_file *file,
 		want.end = seen.end;
 	}
 	want.path = seen.path && *seen.path ? seen.path : NULL;
-	/* A recording of a container has pids that nobody here can translate. */
+	/* A recording of a container has pids that cannot be translated here. */
 	if ((seen.pid == pid || file->first_pid == pid) &&
 	    (j->no_proc || file->inner_pid == o->inner_pid))
 		rc = foreign_open(&want, &opened, NULL);
@@ -225,7 +225,7 @@ static int open_file(const struct jitdumps *j, const struct jitdumps_file *file,
 	return rc;
 }
 
-/* Look for the dump of the process whose memory @e is. 0, -ENOENT, -errno. */
+/* Search the jitdump of the process with the memory @e. 0, -ENOENT, -errno. */
 static int open_dump(struct jitdumps *j, struct jitdumps_entry *e)
 {
 	struct object_sighting seen;
@@ -239,7 +239,7 @@ static int open_dump(struct jitdumps *j, struct jitdumps_entry *e)
 		rc = code_owner_ask(seen.pid, &o);
 	if (rc)
 		return rc;
-	/* The newest first: a name of an earlier process with this pid comes after. */
+	/* The newest first: older ones may be of an earlier process with this pid. */
 	for (uint32_t i = j->nr_files; i-- > 0 && found == -ENOENT;) {
 		found = open_file(j, &j->files[i], seen.pid, &o, &e->fd);
 		e->file = j->files[i].object;
@@ -254,7 +254,7 @@ static int open_dump(struct jitdumps *j, struct jitdumps_entry *e)
 	return rc;
 }
 
-/* Tell the maps of code that took the place of other code. */
+/* Report to the maps the code that replaced other code. */
 static void tell_layers(struct jitdumps *j, struct jitdumps_entry *e)
 {
 	const struct object *base = objects_at(j->objects, e->object);
@@ -264,7 +264,7 @@ static void tell_layers(struct jitdumps *j, struct jitdumps_entry *e)
 	bool any = false;
 
 	while ((f = jitcode_next_over(e->dump.code))) {
-		/* Without times in a recording nobody knows what was when: the first name stays. */
+		/* A recording without times has no order: the first name stays. */
 		if (!j->maps || (!timed && j->no_proc))
 			continue;
 		maps_on_code(j->maps, base, f->layer, f->start, f->start + f->size,
@@ -275,7 +275,7 @@ static void tell_layers(struct jitdumps *j, struct jitdumps_entry *e)
 		maps_settle(j->maps);
 }
 
-/* Read what is new of the open dump of @e. */
+/* Read the new records of the open jitdump of @e. */
 static int read_on(struct jitdumps *j, struct jitdumps_entry *e)
 {
 	struct jitdump_file file = { .fd = e->fd };
@@ -287,7 +287,7 @@ static int read_on(struct jitdumps *j, struct jitdumps_entry *e)
 	if (fstat(e->fd, &st))
 		return -errno;
 	file.size = (uint64_t)MAX(st.st_size, 0);
-	if (file.size < e->dump.at) { /* begun anew */
+	if (file.size < e->dump.at) { /* started again */
 		jitdump_fini(&e->dump);
 		if (jitdump_init(&e->dump))
 			return -ENOMEM;
@@ -306,7 +306,7 @@ static int read_on(struct jitdumps *j, struct jitdumps_entry *e)
 	return rc;
 }
 
-/* Say what is known of the names of @object. */
+/* Set the state of the names of @object. */
 static void explain(struct object *object, const struct jitdumps_entry *e, int code)
 {
 	static const struct {
@@ -341,7 +341,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 			       NULL);
 }
 
-/* Look for the dump of @e, or read on in it. */
+/* Search the jitdump of @e, or continue reading it. */
 static void look(struct jitdumps *j, struct jitdumps_entry *e)
 {
 	uint64_t start_ns = time_now_ns(), end_ns;
@@ -368,7 +368,7 @@ static void look(struct jitdumps *j, struct jitdumps_entry *e)
 		explain(objects_at(j->objects, e->object), e, rc);
 }
 
-/* The entry of the memory that @object is a layer of, made and looked at when it is new. */
+/* Return the entry of the memory that @object is a layer of, added and searched if new. */
 static struct jitdumps_entry *entry_of(struct jitdumps *j, struct object *object)
 {
 	struct object *base = jitdumps_base(j, object);
@@ -404,7 +404,7 @@ bool jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
 
 	if (!f) {
 		if (e && !e->wanted)
-			e->news = false; /* they were asked in vain just now */
+			e->news = false; /* a look-up has just failed */
 		if (e)
 			e->wanted = true;
 		return false;
@@ -439,7 +439,7 @@ bool jitdumps_line(struct jitdumps *j, struct object *object, uint64_t addr, con
 	return true;
 }
 
-/* The function called so: of those at @start, of any layer. */
+/* Find the function with @variant at @start, of any layer. */
 static const struct jitcode_function *function_named(const struct jitdumps_entry *e, uint64_t start,
 						     uint64_t variant)
 {
@@ -496,12 +496,12 @@ int jitdumps_code(struct jitdumps *j, struct object *object, uint64_t start, uin
 	return (int)got;
 }
 
-/* Is it time to say that @e has new names? */
+/* Return true if it is time to report new names of @e. */
 static bool has_told(struct jitdumps_entry *e, uint64_t now_ns, bool at_once)
 {
 	if (!e->news || !e->wanted || (e->tell_ns > now_ns && !at_once))
 		return false;
-	e->news = e->wanted = false; /* until somebody asks again in vain */
+	e->news = e->wanted = false; /* until the next look-up fails */
 	e->tell_ns = now_ns + TELL_NS;
 	return true;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parse a perf map and lay its entries over each other.
+ * Parse a perf map and resolve overlapping entries.
  *
- * Runs on: the loader. Entries may overlap; a sweep over their starts, with a
- * heap of those that are open, cuts them into spans of one owner each.
+ * Runs on: the loader. A sweep over the starts of the entries, with a heap of the
+ * open ones, cuts them into spans of one entry each.
  */
 #include "symbols/jit/perfmap.h"
 
@@ -34,7 +34,10 @@ struct perfmap {
 	uint32_t nr_bad;
 };
 
-/* A hex number, with or without 0x, and the blanks after it; NULL: none, or more than 64 bits. */
+/*
+ * Read a hex number, with or without 0x, and the blanks after it; NULL: none, or
+ * more than 64 bits.
+ */
 static const char *read_hex(const char *p, const char *end, uint64_t *out)
 {
 	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
@@ -62,7 +65,7 @@ static int reserve(struct perfmap *map)
 	return 0;
 }
 
-/* Take the line [p, end). map->names has room: it is as large as all input. */
+/* Parse the line [p, end). map->names has space: it is as large as all input. */
 static int add_line(struct perfmap *map, const char *p, const char *end)
 {
 	struct entry e;
@@ -88,7 +91,7 @@ static int add_line(struct perfmap *map, const char *p, const char *end)
 	return 0;
 }
 
-/* Take all whole lines of @text. */
+/* Parse all complete lines of @text. */
 static int parse_lines(struct perfmap *map, const char *text, size_t size)
 {
 	const char *end = text + size;
@@ -102,13 +105,13 @@ static int parse_lines(struct perfmap *map, const char *text, size_t size)
 		if (eol > p)
 			rc = add_line(map, p, eol);
 	}
-	/* A map that is too long still names what came first. */
+	/* A map that is too long still names the first part. */
 	if (rc && rc != -E2BIG)
 		return rc;
 	return map->nr_entries ? 0 : -ENODATA;
 }
 
-/* The sweep at work. */
+/* State of the sweep. */
 struct sweep {
 	const struct entry *entries;
 	uint32_t *order; /* entries by start */
@@ -150,7 +153,7 @@ static void heap_pop(struct sweep *s)
 	s->heap[i] = last;
 }
 
-/* Add [start, end) of @entry, to the last span if that is of the same one. */
+/* Add [start, end) of @entry; extend the last span if it has the same entry. */
 static void add_span(struct perfmap *map, uint64_t start, uint64_t end, uint32_t entry)
 {
 	struct span *last = map->nr_spans ? &map->spans[map->nr_spans - 1] : NULL;
@@ -161,7 +164,7 @@ static void add_span(struct perfmap *map, uint64_t start, uint64_t end, uint32_t
 		map->spans[map->nr_spans++] = (struct span){ start, end, entry };
 }
 
-/* Each start and each end begins at most one span, so twice the entries are room enough. */
+/* Each start and each end begins at most one span, so twice the entries are enough. */
 static void run_sweep(struct perfmap *map, struct sweep *s)
 {
 	const struct entry *entries = map->entries;
@@ -211,7 +214,7 @@ static int make_spans(struct perfmap *map)
 	return rc;
 }
 
-/* Give back what parsing took too much of. */
+/* Free the memory that parsing did not use. */
 static void shrink(struct perfmap *map)
 {
 	void *entries = reallocarray(map->entries, map->nr_entries, sizeof(*map->entries));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The text in which JIT compilers tell the names of their code,
+ * The text in which JIT compilers write the names of their code,
  * /tmp/perf-PID.map: "START SIZE name" a line, numbers in hex (Linux,
  * tools/perf/Documentation/jit-interface.txt).
  *
- * Hostile: whoever runs the process writes it. Of entries that overlap the
- * later one wins: code was compiled again, or its memory used again. A last
- * line without a newline is still being written and is left out.
+ * Hostile: the user of the process writes it. Of overlapping entries the later
+ * one wins: code was compiled again, or its memory reused. A last line without a
+ * newline is still being written and is ignored.
  *
  * Pure: bytes in, table out; immutable once made. Any thread.
  */
@@ -28,14 +28,14 @@ struct perfmap_symbol {
 	uint32_t name_size;
 };
 
-/* 0, -ENODATA (not one entry), -E2BIG, -ENOMEM. */
+/* Parse a map. 0, -ENODATA (no entry), -E2BIG, -ENOMEM. */
 int perfmap_parse(struct perfmap **out, const char *text, size_t size);
 void perfmap_free(struct perfmap *map);
 
-/* What covers @addr; false when nothing does. */
+/* Find the entry with @addr; false when there is none. */
 bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbol *out);
 uint32_t perfmap_nr(const struct perfmap *map);
-uint32_t perfmap_nr_bad(const struct perfmap *map); /* lines that made no sense */
+uint32_t perfmap_nr_bad(const struct perfmap *map); /* Return the number of invalid lines. */
 size_t perfmap_memory(const struct perfmap *map);
 
 #endif

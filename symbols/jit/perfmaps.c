@@ -19,10 +19,10 @@
 #define INTERVAL_MIN_NS 1000000000ULL
 #define INTERVAL_MAX_NS (8 * INTERVAL_MIN_NS)
 #define COST_FACTOR	20ULL	     /* reading takes at most 1/20 of the time */
-#define STALE_NS	2000000000LL /* what clocks of files and processes may differ by */
+#define STALE_NS	2000000000LL /* possible difference of the clocks of files and processes */
 #define NOT_IN_MAP	"code that its perf map does not tell of"
 
-/* Which version of which file was read. */
+/* Version of a file that was read. */
 struct stamp {
 	uint64_t ino, size;
 	int64_t mtime_ns;
@@ -33,10 +33,10 @@ struct perfmaps_entry {
 	struct perfmap *map; /* NULL: none yet */
 	struct stamp stamp;
 	uint32_t object;
-	uint64_t process_start; /* of /proc/PID/stat: another one is another process */
+	uint64_t process_start; /* of /proc/PID/stat: identifies the process */
 	uint64_t due_ns;	/* not looked at before */
-	uint64_t rest_ns;	/* the same, however urgent */
-	uint64_t interval_ns;	/* grows while looking brings nothing */
+	uint64_t rest_ns;	/* not read before, however urgent */
+	uint64_t interval_ns;	/* grows while searches find nothing */
 	bool wanted;		/* addresses are missing */
 };
 
@@ -64,7 +64,7 @@ static bool is_stopping(const struct perfmaps *p)
 	return atomic_load_explicit(p->stop, memory_order_acquire);
 }
 
-/* Is the process of @e still the one that was asked about? */
+/* Return true if the process of @e is still the same. */
 static bool is_same_process(const struct perfmaps_entry *e, const struct code_owner *o)
 {
 	return code_owner_lives(o) && (!e->process_start || e->process_start == o->start);
@@ -87,7 +87,7 @@ static int open_map(const struct perfmaps *p, pid_t pid, const struct code_owner
 	return foreign_open(&want, out, NULL);
 }
 
-/* Read the file as far as it goes and parse it. */
+/* Read the whole file and parse it. */
 static int read_map(const struct foreign_file *file, struct perfmap **out)
 {
 	char *text = malloc(file->size + 1);
@@ -111,7 +111,7 @@ static int read_map(const struct foreign_file *file, struct perfmap **out)
 	return rc;
 }
 
-/* Put @map into @e, as far as there is room. */
+/* Put @map into @e, within the memory limit. */
 static int replace(struct perfmaps *p, struct perfmaps_entry *e, struct perfmap *map,
 		   const struct stamp *stamp)
 {
@@ -129,7 +129,7 @@ static int replace(struct perfmaps *p, struct perfmaps_entry *e, struct perfmap 
 	return 0;
 }
 
-/* Read the map of @e if it is not the one read before (-EALREADY). */
+/* Read the map of @e if it is a new version (else -EALREADY). */
 static int load_from(struct perfmaps *p, struct perfmaps_entry *e, pid_t pid,
 		     const struct code_owner *o)
 {
@@ -163,7 +163,7 @@ static int load_from(struct perfmaps *p, struct perfmaps_entry *e, pid_t pid,
 	return replace(p, e, map, &stamp);
 }
 
-/* Look for the map of the process that @e is for; *cure: how to get one. */
+/* Search the map of the process of @e; *fix: how to get one. */
 static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **fix)
 {
 	struct code_owner o;
@@ -188,13 +188,13 @@ static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **fix)
 	return rc;
 }
 
-/* Does it have names of another source? */
+/* Return true if the object has names of another source. */
 static bool has_source(const struct object *object)
 {
 	return atomic_load_explicit(&object->source, memory_order_relaxed);
 }
 
-/* Say what is known of the names of @object. @fix: for a process without a map. */
+/* Set the state of the names of @object. @fix: for a process without a map. */
 static void explain(struct object *object, const struct perfmaps_entry *e, int code,
 		    const char *fix)
 {
@@ -217,7 +217,7 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 	};
 
 	if (!e->map && code == -ENOENT && has_source(object))
-		return; /* a jitdump: nobody misses a perf map */
+		return; /* a jitdump: a perf map is not needed */
 	if (e->map)
 		object_credit(object, "perf map", perfmap_nr(e->map));
 	if (!code || code == -EALREADY) {
@@ -236,7 +236,7 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 		       fix);
 }
 
-/* Look for the map of @e and decide when to look again. True: there is a new one. */
+/* Search the map of @e and set the time of the next search. True: there is a new one. */
 static bool look(struct perfmaps *p, struct perfmaps_entry *e)
 {
 	uint64_t start_ns = time_now_ns(), end_ns;
@@ -250,7 +250,7 @@ static bool look(struct perfmaps *p, struct perfmaps_entry *e)
 	e->rest_ns = end_ns + MAX(INTERVAL_MIN_NS, (end_ns - start_ns) * COST_FACTOR);
 	e->due_ns = MAX(e->rest_ns, end_ns + e->interval_ns);
 	if (!rc)
-		e->wanted = false; /* until somebody asks again in vain */
+		e->wanted = false; /* until the next look-up fails */
 	if (rc == -ESRCH)
 		e->due_ns = UINT64_MAX;
 	explain(objects_at(p->objects, e->object), e, rc, fix);
@@ -274,7 +274,10 @@ static int reserve(struct perfmaps *p, uint32_t id)
 	return 0;
 }
 
-/* The entry of @object, made and looked for at the first question; NULL when there are too many. */
+/*
+ * Return the entry of @object, added and searched at the first look-up; NULL when
+ * there are too many.
+ */
 static struct perfmaps_entry *entry_of(struct perfmaps *p, struct object *object)
 {
 	struct perfmaps_entry **entries, *e;
@@ -309,7 +312,7 @@ bool perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr,
 		return true;
 	if (!e->wanted && e->map)
 		object_explain(object, NOT_IN_MAP, NULL);
-	/* Somebody new is waiting: do not let a long silence make him wait as long. */
+	/* A new address is missing: shorten a long wait. */
 	if (e->due_ns != UINT64_MAX)
 		e->due_ns = e->rest_ns;
 	e->wanted = true;
@@ -324,7 +327,7 @@ uint32_t perfmaps_refresh(struct perfmaps *p, uint64_t now_ns)
 		if (!e->wanted || e->due_ns > now_ns)
 			continue;
 		p->next = (p->next + i + 1) % p->nr_entries;
-		/* One a call: names of other objects come in between. */
+		/* One a call: names of other objects are looked up in between. */
 		return look(p, e) ? e->object : OBJECT_ID_UNKNOWN;
 	}
 	return OBJECT_ID_UNKNOWN;

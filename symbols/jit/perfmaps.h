@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The perf maps of the processes whose JIT code was sampled.
+ * The perf maps of the processes with sampled JIT code.
  *
- * A map is looked for in the process's own root, by its innermost pid
- * (pid_namespaces(7)), and trusted only if it is a regular file of one name
- * that belongs to the process's user or to root. It is read when the first
- * address of a process is asked for, and again when it changed, at most once
- * a second and only while addresses are missing.
+ * A map is searched in the process's root, by its innermost pid
+ * (pid_namespaces(7)), and trusted only if it is a regular file with one name,
+ * owned by the process's user or by root. It is read when the first address of a
+ * process is looked up, and again when it changed, at most once a second and only
+ * while addresses are missing.
  *
- * One thread: the loader. Any file here may hang; afterwards nothing borrowed
- * is touched before @stop was looked at.
+ * One thread: the loader. Any file here may hang; afterwards check @stop before
+ * touching anything borrowed.
  */
 #ifndef SYMBOLS_JIT_PERFMAPS_H
 #define SYMBOLS_JIT_PERFMAPS_H
@@ -25,13 +25,13 @@ struct perfmaps_entry;
 struct perfmaps {
 	struct objects *objects;
 	const atomic_bool *stop;
-	bool no_proc;	  /* a recording: /tmp/perf-PID.map here, ours or root's */
+	bool no_proc;	  /* a recording: /tmp/perf-PID.map here, owned by this user or root */
 	const char *root; /* below this folder, as in struct images */
 	struct perfmaps_entry **entries;
 	uint32_t nr_entries;
 	uint32_t *by_object; /* index in entries + 1; 0: none */
 	uint32_t nr_by_object;
-	uint32_t next;	     /* which entry is looked at next */
+	uint32_t next;	     /* next entry to check */
 	atomic_ulong memory; /* written here, relaxed */
 };
 
@@ -39,12 +39,12 @@ void perfmaps_init(struct perfmaps *p, struct objects *objects, const atomic_boo
 void perfmaps_fini(struct perfmaps *p);
 
 /*
- * What covers @addr in the memory of @object (OBJECT_ANON), borrowed until the next
- * call; false when nothing does: then why stands in the dso.
+ * Find the entry with @addr in the memory of @object (OBJECT_ANON), borrowed
+ * until the next call; false when there is none: then the object has the reason.
  */
 bool perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr,
 		   struct perfmap_symbol *out);
-/* Read one map that came or changed. Its object's id, or OBJECT_ID_UNKNOWN. */
+/* Read one new or changed map. Return its object's id, or OBJECT_ID_UNKNOWN. */
 uint32_t perfmaps_refresh(struct perfmaps *p, uint64_t now_ns);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Language runtimes and the switches for their perf maps.
+ * Language runtimes and their options for perf maps.
  *
  * Runs on: the loader.
  */
@@ -15,8 +15,8 @@
 #include "symbols/process/procfs.h"
 
 static const struct {
-	const char *program; /* how its program's name begins */
-	const char *library; /* or what it has mapped; NULL: nothing typical */
+	const char *program; /* prefix of the program's name */
+	const char *library; /* or part of a mapped path; NULL: nothing typical */
 	const char *fix;
 } runtimes[] = {
 	{ "node", "/libnode.so",
@@ -39,7 +39,7 @@ static const struct {
 	{ "wasmtime", "/libwasmtime", "start it with: wasmtime --profile=perfmap" },
 };
 
-#define CURE_OF_NOBODY "have its JIT write a perf map (/tmp/perf-PID.map)"
+#define FIX_OTHERS "have its JIT write a perf map (/tmp/perf-PID.map)"
 
 const char *runtime_fix(const char *exe, const char *maps, size_t maps_size)
 {
@@ -56,7 +56,7 @@ const char *runtime_fix(const char *exe, const char *maps, size_t maps_size)
 		if (library && memmem(maps, maps_size, library, strlen(library)))
 			return runtimes[i].fix;
 	}
-	return CURE_OF_NOBODY;
+	return FIX_OTHERS;
 }
 
 const char *runtime_fix_of(int dir_fd)
