@@ -202,24 +202,24 @@ static struct listing *take_listing(struct annotate *an, struct symbols *symbols
 	return symbols_code(symbols, function);
 }
 
-void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile *p,
-		   const struct assemble_input *in)
+/* Return the function of place @place, SYMBOL_NONE: it has no name yet. */
+static uint32_t function_of(const struct assemble_input *in, uint32_t place)
 {
-	/* Relaxed: a function more or less late. */
-	uint32_t id = atomic_load_explicit(&an->function, memory_order_relaxed);
-	const struct symbol *symbol = id & ASSEMBLE_PLACE ? NULL : symbols_at(symbols, id);
-	struct profile_annotate *a;
+	const struct place *p = places_at(in->places, place);
 
-	an->waits = false;
-	if (id == SYMBOL_NONE)
-		return;
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return;
-	p->annotate = a;
+	/* Acquire: pairs with the release in places_name(). */
+	return p ? atomic_load_explicit(&p->symbol, memory_order_acquire) : SYMBOL_NONE;
+}
+
+/* Fill @a for the function @id. */
+static void fill_function(struct annotate *an, struct symbols *symbols, struct profile_annotate *a,
+			  const struct assemble_input *in, uint32_t id)
+{
+	const struct symbol *symbol = symbols_at(symbols, id);
+
 	a->function = a->code_of = id;
 	if (!symbol) {
-		a->why = "this is a place without a name: its extent is not known";
+		a->why = "no name yet: the extent of the function is unknown";
 		return;
 	}
 	if (symbol->inlined) {
@@ -232,6 +232,28 @@ void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile 
 	an->waits = !a->listing;
 	if (a->listing && annotate_points(a, in, symbol->object))
 		a->why = "out of memory";
+}
+
+void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile *p,
+		   const struct assemble_input *in)
+{
+	/* Relaxed: a function more or less late. */
+	uint32_t wanted = atomic_load_explicit(&an->function, memory_order_relaxed), id = wanted;
+	const struct symbol *symbol;
+
+	an->waits = false;
+	if (wanted == SYMBOL_NONE)
+		return;
+	p->annotate = calloc(1, sizeof(*p->annotate));
+	if (!p->annotate)
+		return;
+	if (wanted & ASSEMBLE_PLACE)
+		id = function_of(in, wanted & ~ASSEMBLE_PLACE);
+	fill_function(an, symbols, p->annotate, in, id);
+	symbol = wanted == id ? NULL : symbols_at(symbols, id);
+	if (symbol)
+		text_format(p->annotate->name, sizeof(p->annotate->name), "%s", symbol->name.str);
+	p->annotate->function = wanted;
 }
 
 bool annotate_is_due(struct annotate *an, struct symbols *symbols)

@@ -151,7 +151,9 @@ int builder_start(struct sampler *s, struct err *e)
 	governor_init(&s->rates.governor, s->config.max_overhead_pct);
 	s->ticks.start_ns = time_now_ns();
 	s->ticks.last_ns = s->ticks.reset_ns = s->ticks.start_ns;
-	s->rates.since_ns = s->rates.procstat_ns = s->ticks.start_ns;
+	s->rates.procstat_ns = s->ticks.start_ns;
+	rates_restart(&s->rates, s->ticks.start_ns);
+	s->rates.mixed = false;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	code = pthread_create(&s->builder.id, NULL, s->replay ? replay_main : builder_main, s);

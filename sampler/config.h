@@ -42,12 +42,12 @@ struct sampler_config {
 	uint32_t nr_events;	 /* 0: cycles, else cpu-clock, and the banner says why */
 	double hz;		 /* samples per second, CPU and event */
 	double max_overhead_pct; /* of one CPU: the rate is lowered to stay below; 0: off */
-	uint64_t period;	 /* not 0: every so many events instead */
+	uint64_t period;	 /* not 0: one sample every N events */
 	enum call_graph call_graph;
 	uint32_t stack_size;   /* of a dump, CALL_GRAPH_DWARF; multiple of 8; 0: CALL_GRAPH_OFF */
 	bool stack_auto;       /* double the dumps while more than 2 % of stacks are cut short */
 	bool step_only;	       /* --unwinder=step: libunwind for each frame */
-	uint32_t verify_every; /* one sample in so many by libunwind alone, too; 0: none */
+	uint32_t verify_every; /* verify one sample in N with libunwind; 0: none */
 	size_t ring_size;      /* bytes of data ring per CPU; 0: chosen within the mlock limit */
 	uint64_t tick_ns;      /* one profile a tick; first ones sooner unless exact_ticks */
 	bool exact_ticks;      /* batch: no early profiles */

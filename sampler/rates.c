@@ -15,6 +15,12 @@
 #define BUSY_MIN 0.05
 /* Shorter stretches say nothing: /proc/stat counts in 10 ms. */
 #define RATE_MIN_NS 200000000ULL
+/* Samples, taken or expected, and busy time behind a rate: exact to 10 or 20 %. */
+#define SAMPLES_MIN 20
+#define SECONDS_MIN 0.1
+/* Without these a rate is shown for so long after it was measured, and looked for so long. */
+#define SHOWN_MAX_NS   2000000000ULL
+#define STRETCH_MAX_NS 30000000000ULL
 
 void rates_init(struct rates *r, const struct sampler_config *config)
 {
@@ -80,16 +86,20 @@ static double samples_queued(const struct rates_tick *t, struct rates_cpu *rc,
 	return (double)MIN(rc->written - rc->handled, t->ring_size) / rc->bytes_a_sample;
 }
 
-/* Samples of @event that the kernel took from one reading of the counters to the next. */
+/* Samples of @event that the kernel took in busy time, from one reading of the counters to the
+ * next. */
 static double samples_taken(const struct rates_tick *t, struct rates_cpu *rc,
 			    const struct sampler_thread_stats *stats, uint32_t event, double queued,
 			    uint64_t lost)
 {
 	uint64_t nr = stats->samples.by_event[event], all = samples_of_all(t, stats);
+	/* Events that count in the idle task: its samples belong to no busy time. */
+	uint64_t idle = t->is_part ? 0 : stats->samples.idle[event];
 	double was = rc->queued[event];
 
+	assert(idle <= nr && nr <= all);
 	rc->queued[event] = queued * (all ? (double)nr / (double)all : 1.0 / t->nr_events);
-	return (double)(nr + lost) + rc->queued[event] - was;
+	return (double)(nr - idle + lost) + rc->queued[event] - was;
 }
 
 /* Seconds of @cpu in which @event could take samples, since the last tick. */
@@ -126,6 +136,12 @@ static uint64_t add_counter(struct rates *r, const struct rates_tick *t, struct 
 	return lost;
 }
 
+static void add_sum(struct rates_sum *sum, double got, double seconds)
+{
+	sum->got += got;
+	sum->seconds += seconds;
+}
+
 void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
 		   const struct sampler_thread_stats *stats, struct profile_cpu *cpu,
 		   struct profile_cpu_event *events)
@@ -148,42 +164,64 @@ void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
 		busy = busy_seconds(t, cpu, ev->running_ns);
 		if (busy <= 0)
 			continue;
-		r->seconds[i] += busy;
-		r->got[i] += taken;
-		rc->seconds[i] += busy;
-		rc->got[i] += taken;
+		add_sum(&r->sums[i], taken, busy);
+		add_sum(&rc->sums[i], taken, busy);
 	}
 	rc->lost_total += cpu->lost;
 	cpu->lost_total = rc->lost_total;
 }
 
-/* Compute the rates of one CPU alone. */
-static void update_cpu(struct rates_cpu *rc)
+/* Return the rate of @sum, else @was or NAN; begins the next stretch when this one is used up. */
+static double measure(struct rates_sum *sum, double was, double want_hz, uint64_t now_ns)
 {
-	for (int i = 0; i < EVENTS_MAX; i++)
-		rc->got_hz[i] = rc->seconds[i] > 0 ? rc->got[i] / rc->seconds[i] : NAN;
-	memset(rc->got, 0, sizeof(rc->got));
-	memset(rc->seconds, 0, sizeof(rc->seconds));
+	uint64_t age_ns = now_ns - MIN(sum->since_ns, now_ns);
+	bool enough = sum->seconds >= SECONDS_MIN &&
+		      MAX(sum->got, want_hz * sum->seconds) >= SAMPLES_MIN;
+	double hz;
+
+	if (age_ns < RATE_MIN_NS)
+		return was;
+	if (!enough && age_ns < STRETCH_MAX_NS)
+		return age_ns < SHOWN_MAX_NS ? was : NAN;
+	hz = enough ? sum->got / sum->seconds : NAN;
+	*sum = (struct rates_sum){ .since_ns = now_ns };
+	return hz;
 }
 
 void rates_restart(struct rates *r, uint64_t now_ns)
 {
-	memset(r->got, 0, sizeof(r->got));
-	memset(r->seconds, 0, sizeof(r->seconds));
-	r->since_ns = now_ns;
+	for (int i = 0; i < EVENTS_MAX; i++)
+		r->sums[i] = (struct rates_sum){ .since_ns = now_ns };
 	r->mixed = true;
+}
+
+static void restart_cpu(struct rates_cpu *rc, uint64_t now_ns)
+{
+	for (int i = 0; i < EVENTS_MAX; i++) {
+		rc->sums[i] = (struct rates_sum){ .since_ns = now_ns };
+		rc->got_hz[i] = NAN;
+	}
 }
 
 void rates_update(struct rates *r, uint64_t now_ns, uint32_t nr_events, uint32_t nr_cpus)
 {
-	if (!r->mixed && now_ns - r->since_ns < RATE_MIN_NS)
+	if (r->mixed) {
+		rates_restart(r, now_ns);
+		r->mixed = false;
+		for (uint32_t i = 0; i < nr_events; i++)
+			r->got_hz[i] = NAN;
+		for (uint32_t i = 0; i < nr_cpus; i++)
+			restart_cpu(&r->cpus[i], now_ns);
 		return;
-	for (uint32_t i = 0; i < nr_events; i++)
-		r->got_hz[i] = r->seconds[i] > 0 && !r->mixed ? r->got[i] / r->seconds[i] : NAN;
-	rates_restart(r, now_ns);
-	r->mixed = false;
-	for (uint32_t i = 0; i < nr_cpus; i++)
-		update_cpu(&r->cpus[i]);
+	}
+	for (uint32_t i = 0; i < nr_events; i++) {
+		r->got_hz[i] = measure(&r->sums[i], r->got_hz[i], r->hz[i], now_ns);
+		for (uint32_t k = 0; k < nr_cpus; k++) {
+			struct rates_cpu *rc = &r->cpus[k];
+
+			rc->got_hz[i] = measure(&rc->sums[i], rc->got_hz[i], r->hz[i], now_ns);
+		}
+	}
 }
 
 void rates_mix(struct rates *r)

@@ -16,6 +16,13 @@
 #include "sampler/pipeline/sampler_thread.h"
 #include "sampler/profile/profile.h"
 
+/* A got rate in the making. */
+struct rates_sum {
+	double got;	   /* samples the kernel took, lost ones included */
+	double seconds;	   /* of busy CPU time that they were taken in */
+	uint64_t since_ns; /* begin of the stretch */
+};
+
 /* One CPU, between two ticks. */
 struct rates_cpu {
 	uint64_t lost_total, throttled_total;
@@ -27,8 +34,8 @@ struct rates_cpu {
 	uint64_t handled;		       /* bytes of it that were handled */
 	double bytes_a_sample;		       /* 0: not known yet */
 	double queued[EVENTS_MAX]; /* samples taken when these were read, not handled yet */
-	double got[EVENTS_MAX];	   /* as in struct rates */
-	double seconds[EVENTS_MAX], got_hz[EVENTS_MAX];
+	struct rates_sum sums[EVENTS_MAX];
+	double got_hz[EVENTS_MAX]; /* NAN: not known */
 };
 
 struct rates {
@@ -41,13 +48,10 @@ struct rates {
 	uint64_t procstat_ns;					 /* when it was last read */
 	struct rates_cpu *cpus;					 /* in the order of the counters' */
 	uint64_t enabled_ns[EVENTS_MAX], running_ns[EVENTS_MAX]; /* all CPUs, now */
-	/* The got rate in the making, since @since_ns. */
-	uint64_t since_ns;
-	bool mixed;		    /* the sampling was changed since then */
-	double got[EVENTS_MAX];	    /* samples the kernel took, lost ones included */
-	double seconds[EVENTS_MAX]; /* of busy CPU time that they were taken in */
-	atomic_ullong max_hz;	    /* kernel.perf_event_max_sample_rate */
-	uint64_t max_hz_top;	    /* the highest seen */
+	struct rates_sum sums[EVENTS_MAX];
+	bool mixed;	      /* the sampling was changed in the current stretch */
+	atomic_ullong max_hz; /* kernel.perf_event_max_sample_rate */
+	uint64_t max_hz_top;  /* the highest seen */
 };
 
 /* What is sampled in this tick. */
@@ -80,7 +84,10 @@ void rates_read_busy(struct rates *r, uint64_t now_ns);
 void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
 		   const struct sampler_thread_stats *stats, struct profile_cpu *cpu,
 		   struct profile_cpu_event *events);
-/* Compute the got rates, if the stretch is long enough. */
+/*
+ * Compute the got rates that have enough samples and busy time behind them; others stay as they are
+ * for a while, then NAN.
+ */
 void rates_update(struct rates *r, uint64_t now_ns, uint32_t nr_events, uint32_t nr_cpus);
 /*
  * Fill @ev with the state of event @index. @nr_fds: the event of a task has one fd a CPU; each is

@@ -108,6 +108,7 @@ void store_publish(struct store *st, struct sampler_thread_shared *shared,
 			.machine = machine,
 		},
 		.own_pid = own_pid,
+		.recorded = config->replay != NULL,
 		.chain_max = chain_max,
 	};
 	shared->symbols = st->symbols;

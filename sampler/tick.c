@@ -337,6 +337,8 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	s->ticks.account = p->account;
 	if (fill_counts(s, p))
 		mailbox_say(&s->mailbox, "out of memory: this tick has no rows");
+	s->notices.goes_first =
+		atomic_load_explicit(&s->live.shared->goes_first, memory_order_relaxed);
 	rules_apply(&s->notices, p, now_ns - s->ticks.start_ns, s->config.window_ns);
 	mailbox_post(&s->mailbox, p);
 }

@@ -47,15 +47,6 @@ static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigne
 	return c->cols - 1 - text.width;
 }
 
-/* Return the length of the first clause. */
-static int clause(const char *text)
-{
-	const char *colon = strstr(text, ": "), *semi = strstr(text, "; ");
-	const char *end = colon && (!semi || colon < semi) ? colon : semi;
-
-	return (int)(end ? (size_t)(end - text) : strlen(text));
-}
-
 /* Write the worst notice and the key that fixes it; "": none. */
 static void notice_text(const struct ui_state *st, char *buf, size_t size)
 {
@@ -63,10 +54,9 @@ static void notice_text(const struct ui_state *st, char *buf, size_t size)
 
 	*buf = '\0';
 	if (n && n->control == NOTICE_NONE)
-		text_format(buf, size, "! %.*s (see 7)", clause(n->text), n->text);
+		text_format(buf, size, "! %s (see 7)", n->brief);
 	else if (n)
-		text_format(buf, size, "! %.*s (A: %.*s)", clause(n->text), n->text, clause(n->fix),
-			    n->fix);
+		text_format(buf, size, "! %s (A: %s)", n->brief, profile_notice_action(n));
 }
 
 /* Draw how many rows are below the last line, and how many are hidden. */

@@ -319,8 +319,9 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	p->nameless = hit.full;
 	p->nr = p->nr_kernel = kernel_frames(p, s, own);
 	p->stop = user_frames(p, s, &hit, regs_mask, own, &p->nr);
-	if (p->nr ==
-	    0) { /* not loaded yet, hidden from us, or of a guest: only the task is known */
+	if (p->nr == 0 && p->stop == UNWIND_PENDING && !p->tables->recorded)
+		return;	  /* no row: where it was will be known for later samples */
+	if (p->nr == 0) { /* hidden from us, of a guest, or never known: only the task is known */
 		p->ips[0] = s->ip;
 		p->frames[p->nr++] = places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
 	}
@@ -355,7 +356,12 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 		return;
 	}
 	stats->by_event[event]++;
+	stats->idle[event] += !s->pid && !s->tid;
 	stats->kernel += p->nr_kernel > 0;
+	if (!p->nr) {
+		stats->pending++;
+		return;
+	}
 	if (p->frames[0] != PLACE_NONE)
 		note_hot(stats, p->frames[0]);
 	drop = store(p, (uint32_t)event, s->period ? s->period : 1);
@@ -386,7 +392,7 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr,
 		      int event)
 {
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr && p->nr; i++)
 		if (members[i].event != event && members[i].event < EVENTS_MAX)
 			store(p, (uint32_t)members[i].event, members[i].count);
 }
@@ -438,7 +444,9 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 		sum->broken[i] += add->broken[i];
 	for (int i = 0; i < DROP_NR; i++)
 		sum->dropped[i] += add->dropped[i];
-	for (int i = 0; i < EVENTS_MAX; i++)
+	for (int i = 0; i < EVENTS_MAX; i++) {
 		sum->by_event[i] += add->by_event[i];
+		sum->idle[i] += add->idle[i];
+	}
 	sum->kernel += add->kernel;
 }

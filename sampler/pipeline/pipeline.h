@@ -32,6 +32,7 @@ struct pipeline_tables {
 	struct counts *counts;
 	struct unwind_config unwind; /* its rows are shared by all threads */
 	pid_t own_pid;		     /* whose samples are not counted; -1: none */
+	bool recorded;		     /* no process is read later: unknown ones are [unknown] */
 	uint32_t chain_max;	     /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 };
 
@@ -54,6 +55,7 @@ struct pipeline_stats {
 	uint64_t own;	   /* of own_pid: outside "taken" */
 	uint64_t nameless; /* of those counted: no room for their task, put to the unknown one */
 	uint64_t by_event[EVENTS_MAX]; /* own ones included */
+	uint64_t idle[EVENTS_MAX];     /* of by_event: in the idle task */
 	uint64_t kernel;	       /* of those taken: in the kernel */
 	/* Where a CPU is most: of one set of stats alone, sums have none. */
 	struct pipeline_hot hot[PIPELINE_HOT];

@@ -240,12 +240,14 @@ static uint64_t cpu_clock(clockid_t clock)
  * So little CPU, but at once: on a full machine the ring would overflow. A nice
  * value counts among the tasks of one's own session alone. Refused to most users.
  */
-static void go_first(void)
+static void go_first(struct sampler_thread_shared *shared)
 {
 	const struct sched_param lowest = { .sched_priority = 1 };
 
 	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest))
 		setpriority(PRIO_PROCESS, 0, THREAD_NICE);
+	else
+		atomic_store_explicit(&shared->goes_first, true, memory_order_relaxed);
 }
 
 static void *thread_main(void *arg)
@@ -268,7 +270,7 @@ static void *thread_main(void *arg)
 	     d; d /= 10)
 		name[i++] = (char)('0' + v / d % 10);
 	prctl(PR_SET_NAME, name);
-	go_first();
+	go_first(t->shared);
 	rcu_register_thread();
 	rcu_thread_offline();
 	t->quick = THREAD_QUICK_ROUNDS;

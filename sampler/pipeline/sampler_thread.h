@@ -34,6 +34,7 @@ struct sampler_thread_shared {
 	 */
 	int builder_fd;
 	_Alignas(CACHELINE) atomic_bool room_wanted;
+	atomic_bool goes_first; /* the threads have a real-time priority; relaxed */
 	/*
 	 * Which of the two sets of stats a batch counts into (lowest bit). The
 	 * builder flips it (release), waits for a grace period, and then owns the

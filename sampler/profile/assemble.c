@@ -485,15 +485,17 @@ static void clear(struct profile *p)
 	p->nr_frames = p->nr_functions = p->nr_modules = p->nr_lines = p->nr_files = 0;
 }
 
-/* How many samples there are, and how many are in functions that are but an address. */
+/* Count all samples, and those in code whose name was searched and not found. */
 static void count_unnamed(struct profile *p)
 {
 	p->window_samples = p->window_unnamed = 0;
 	for (uint32_t i = 0; i < p->nr_counts; i++) {
 		const struct profile_stack *s = &p->stacks[p->counts[i].stack];
+		const struct profile_function *f;
 
 		p->window_samples += p->counts[i].count;
-		if (s->nr && p->functions[p->frames[s->first]].unnamed)
+		f = s->nr ? &p->functions[p->frames[s->first]] : NULL;
+		if (f && f->unnamed && !(f->id & ASSEMBLE_PLACE))
 			p->window_unnamed += p->counts[i].count;
 	}
 }

@@ -35,7 +35,6 @@ static void clean(char *dst, size_t size, const char *fmt, va_list ap)
 	text_sanitise(dst, size, text, strlen(text));
 }
 
-/* Where the table is full, in an entry that is thrown away. */
 struct profile_notice *notices_note(struct notices *n, const char *key,
 				    enum notice_severity severity, uint64_t count, const char *fmt,
 				    ...)
@@ -43,10 +42,13 @@ struct profile_notice *notices_note(struct notices *n, const char *key,
 	struct profile_notice *e = entry_of(n, key);
 	va_list ap;
 
+	assert(strlen(key) < sizeof(e->key));
 	e = e ? e : &n->spare;
 	va_start(ap, fmt);
-	clean(e->text, sizeof(e->text), fmt, ap);
+	clean(e->brief, sizeof(e->brief), fmt, ap);
 	va_end(ap);
+	memset(e->detail, 0, sizeof(e->detail));
+	memcpy(e->detail, e->brief, sizeof(e->brief));
 	e->severity = severity;
 	e->count += count;
 	e->last_ns = n->now_ns;
@@ -54,6 +56,15 @@ struct profile_notice *notices_note(struct notices *n, const char *key,
 	e->control = NOTICE_NONE;
 	e->fix[0] = '\0';
 	return e;
+}
+
+void notices_detail(struct profile_notice *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	clean(e->detail, sizeof(e->detail), fmt, ap);
+	va_end(ap);
 }
 
 uint64_t notices_begins(const struct notices *n, const char *key)

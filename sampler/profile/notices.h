@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Everything that went wrong since the start, each kind of it once, with its
- * cure: made from the ledger of each profile. The builder's.
+ * Everything that went wrong since the start, each kind once, with its fix.
+ * Runs on: the builder.
  *
  * Invariant: a kind has one entry; entries are never removed, so that ids
  * stay; a full table drops what is new.
@@ -14,16 +14,17 @@
 /* With fewer samples a share says nothing. */
 #define NOTICES_TAKEN_MIN 50
 #define NOTICES_MAX	  64
-/* A larger share of stacks cut short in the window is told, and cured by --stack-size=auto. */
+/* A larger share of stacks cut short in the window is a warning, and fixed by --stack-size=auto. */
 #define NOTICES_TRUNCATED_MAX 0.02
 #define NOTICES_PARTS	      8
 
 struct notices {
 	struct profile_notice items[NOTICES_MAX];
 	uint32_t nr;
-	bool recorded;		     /* of a recording: nothing can be steered */
-	const char *remark;	     /* borrowed: what the caller has to say; NULL: nothing */
-	struct profile_notice spare; /* what a full table has no room for */
+	bool recorded;		     /* of a recording: nothing can be changed */
+	bool goes_first;	     /* the sampler threads have a real-time priority */
+	const char *remark;	     /* borrowed: a note of the caller; NULL: none */
+	struct profile_notice spare; /* used when the table is full */
 	uint64_t now_ns, before_ns; /* session time of the profile in hand, and of the one before */
 	/* The accounts of the last window, in parts; @part is the one being filled. */
 	struct notices_part {
@@ -32,16 +33,22 @@ struct notices {
 	} parts[NOTICES_PARTS];
 	unsigned int part;
 	struct profile_account window; /* their sum */
-	uint64_t ring_refused;	       /* a size that was not to be had; 0: none */
+	uint64_t ring_refused;	       /* a size that the kernel refused; 0: none */
 	char banner[256];	       /* the last one noted */
 };
 
 /* Begin the profile @p: nothing is active. @now_ns: since the session's start. */
 void notices_begin(struct notices *n, const struct profile *p, uint64_t now_ns, uint64_t window_ns);
-/* Note @key now, @count more times. Never NULL; a full table gives a spare that is thrown away. */
+/*
+ * Note @key now, @count more times; @fmt: the brief, and the detail until notices_detail(). Never
+ * NULL; a full table gives a spare that is thrown away.
+ */
 struct profile_notice *notices_note(struct notices *n, const char *key,
 				    enum notice_severity severity, uint64_t count, const char *fmt,
 				    ...) __attribute__((format(printf, 5, 6)));
+/* Set the whole sentence of @e. */
+void notices_detail(struct profile_notice *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Return 1 if the state @key begins with this profile, 0 if it goes on: its count. */
 uint64_t notices_begins(const struct notices *n, const char *key);
 /* Set the fix of @e: its text, and what its key does. */
@@ -49,9 +56,9 @@ void notices_fix(struct notices *n, struct profile_notice *e, enum notice_contro
 		 double value, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Give @p a copy of all notices. */
 void notices_copy(const struct notices *n, struct profile *p);
-/* The window begins anew: what was before was sampled in another way. */
+/* Begin the window again: older samples were taken in another way. */
 void notices_restart(struct notices *n);
-/* Share of the window's stacks that were cut short; -1: too few to tell. */
+/* Return the share of the window's stacks that were cut short; -1: too few samples. */
 double notices_truncated(const struct notices *n);
 
 #endif

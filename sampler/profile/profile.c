@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What belongs to a profile as such: letting go of it, and its words.
+ * What belongs to a profile as such: freeing it, and its words.
  *
  * Runs on: any thread, that of the profile's owner.
  */
@@ -49,6 +49,25 @@ const char *profile_module_state_name(enum profile_module_state state)
 	};
 
 	return (unsigned int)state < ARRAY_SIZE(names) ? names[state] : "?";
+}
+
+const char *profile_notice_action(const struct profile_notice *n)
+{
+	static const char *const words[] = {
+		[NOTICE_NONE] = "",
+		[NOTICE_RATE] = "lower the rate",
+		[NOTICE_STACK_SIZE] = "larger stack copies",
+		[NOTICE_RING_SIZE] = "larger rings",
+		[NOTICE_CALL_GRAPH] = "use frame pointers",
+		[NOTICE_RESET] = "count from zero",
+		[NOTICE_EVENTS] = "choose events",
+		[NOTICE_MODULES] = "show by module",
+		[NOTICE_CPUS] = "show by CPU",
+	};
+
+	if (n->control == NOTICE_CALL_GRAPH && n->value == CALL_GRAPH_DWARF)
+		return "use DWARF unwinding";
+	return (unsigned int)n->control < ARRAY_SIZE(words) ? words[n->control] : "";
 }
 
 void profile_free(struct profile *p)

@@ -202,9 +202,9 @@ enum notice_severity {
 	NOTICE_GRAVE, /* samples are missing or wrong because of it */
 };
 
-/* What takes the cure of a notice: a call of sampler.h, or a view that tells more. */
+/* The call of sampler.h or the view that the fix of a notice needs. */
 enum notice_control {
-	NOTICE_NONE,	   /* nothing that could be done from here */
+	NOTICE_NONE,	   /* nothing here helps */
 	NOTICE_RATE,	   /* sampler_set_rate(event, value) */
 	NOTICE_STACK_SIZE, /* sampler_set_stack_size(value) */
 	NOTICE_RING_SIZE,
@@ -215,7 +215,7 @@ enum notice_control {
 	NOTICE_CPUS,
 };
 
-/* One kind of trouble, once: what it is, how often, and what helps. */
+/* One kind of trouble, once. */
 struct profile_notice {
 	uint32_t id;  /* the same from profile to profile */
 	char key[24]; /* a word for programs: "lost" */
@@ -223,12 +223,16 @@ struct profile_notice {
 	bool active;		    /* in this tick, or still so */
 	uint64_t count;		    /* samples, or times */
 	uint64_t first_ns, last_ns; /* running time of the session */
-	char text[224],
-		fix[224]; /* clean text; a cure that has a control says what that does first */
+	char brief[64];	  /* a few words, for the bottom line; clean text, as the next two */
+	char detail[224]; /* the whole sentence */
+	char fix[224];	  /* what helps; if there is a control, its effect comes first */
 	enum notice_control control;
 	uint32_t event; /* NOTICE_RATE */
 	double value;	/* what is to be set */
 };
+
+/* Return the fix of @n in two or three words: "larger rings"; "" without a control. */
+const char *profile_notice_action(const struct profile_notice *n);
 
 /* How the frames were found, since the start. */
 struct profile_unwind {
@@ -254,7 +258,8 @@ struct profile_point {
 struct profile_annotate {
 	uint32_t function;   /* id */
 	uint32_t code_of;    /* whose code it is: the same, or that which it is inlined into */
-	char inside[160];    /* then: its name, clean */
+	char name[160];	     /* of @function, where it was an address when it was requested; "" */
+	char inside[160];    /* of @code_of, where it is another one; clean */
 	double inside_share; /* and how much of the inlined one's samples is in there */
 	struct profile_point *points; /* in order of event, vaddr, task; of @function alone */
 	uint32_t nr_points;

@@ -15,59 +15,68 @@
 #define SELF_LOUD_PCT 10.0
 #define SELF_LOUD_KB  (1u << 20)
 
-static void note_self(struct notices *n, const struct profile *p)
+static void note_cost(struct notices *n, const struct profile *p)
 {
 	struct profile_notice *e;
 
-	if (n->recorded)
-		return;
 	if (p->self.cpu_pct > SELF_LOUD_PCT)
 		rules_kernel_fix_rate(n, p,
 				      notices_note(n, "own-cpu", NOTICE_INFO, 1,
-						   "proftop itself takes %.0f%% of a CPU",
-						   p->self.cpu_pct),
-				      "; -g fp is cheaper; --max-overhead=3 keeps it down by "
-				      "itself");
+						   "proftop uses %.0f%% of a CPU", p->self.cpu_pct),
+				      "; or -g fp, or --max-overhead=3");
 	if (p->self.rss_kb > SELF_LOUD_KB) {
 		e = notices_note(n, "own-memory", NOTICE_INFO, notices_begins(n, "own-memory"),
-				 "proftop itself takes %llu MiB of memory",
+				 "proftop uses %llu MiB of memory",
 				 (unsigned long long)p->self.rss_kb >> 10);
 		notices_fix(n, e, NOTICE_RESET, 0, "count from zero with empty tables");
 	}
-	if (p->rate_factor > 0 && p->rate_factor < 1) {
-		e = notices_note(n, "governor", NOTICE_INFO, notices_begins(n, "governor"),
-				 "the rate is held at %.0f%% of what was asked for",
-				 100 * p->rate_factor);
-		notices_fix(n, e, NOTICE_NONE, 0,
-			    p->rate_ceiling < 1 ? "none needed: more stalled this machine; F8 "
-						  "tries it again"
-						: "none needed: it rises again when it is calm "
-						  "(--max-overhead); -g fp costs less");
-	}
-	if (p->nr_refused) {
-		e = notices_note(n, "refused", NOTICE_WARN, 0,
-				 "%u tasks of the target are not sampled: gone, forbidden, or too "
-				 "many open files",
-				 p->nr_refused);
-		e->count = p->nr_refused;
-		notices_fix(n, e, NOTICE_EVENTS, 0,
-			    "pick fewer events: they need fewer files; "
-			    "or raise 'ulimit -n'; or more rights: proftop --check");
-	}
 }
 
-/* The unwinder found itself wrong: the one fault that must never be quiet. */
+static void note_governor(struct notices *n, const struct profile *p)
+{
+	struct profile_notice *e;
+
+	if (!(p->rate_factor > 0 && p->rate_factor < 1))
+		return;
+	e = notices_note(n, "governor", NOTICE_INFO, notices_begins(n, "governor"),
+			 "rate lowered to %.0f%%", 100 * p->rate_factor);
+	notices_detail(e, "rate lowered to %.0f%% of the requested one", 100 * p->rate_factor);
+	notices_fix(n, e, NOTICE_NONE, 0,
+		    p->rate_ceiling < 1 ? "none needed: a higher rate stalled this machine; F8 "
+					  "tries it again"
+					: "none needed: the rate rises again when the load falls "
+					  "(--max-overhead); -g fp costs less");
+}
+
+static void note_refused(struct notices *n, const struct profile *p)
+{
+	struct profile_notice *e;
+
+	if (!p->nr_refused)
+		return;
+	e = notices_note(n, "refused", NOTICE_WARN, 0, "%u tasks are not sampled", p->nr_refused);
+	notices_detail(e,
+		       "%u tasks of the target are not sampled: ended, not permitted, or too many "
+		       "open files",
+		       p->nr_refused);
+	e->count = p->nr_refused;
+	notices_fix(n, e, NOTICE_EVENTS, 0,
+		    "choose fewer events: they need fewer files; or raise 'ulimit -n'; "
+		    "'proftop --check' shows missing rights");
+}
+
+/* The unwinder was wrong: this must never be silent. */
 static void note_unwinder(struct notices *n, const struct profile *p)
 {
 	struct profile_notice *e;
 
 	if (!p->unwind.verify_differ)
 		return;
-	e = notices_note(n, "verify", NOTICE_GRAVE, 0,
-			 "stacks that libunwind alone unwinds differently");
+	e = notices_note(n, "verify", NOTICE_GRAVE, 0, "stacks differ from libunwind's");
+	notices_detail(e, "stacks differ from the stacks that libunwind alone finds");
 	e->count = p->unwind.verify_differ;
 	notices_fix(n, e, NOTICE_NONE, 0,
-		    "a fault of proftop: please report it (--unwinder=step avoids it)");
+		    "a bug in proftop: please report it (--unwinder=step avoids it)");
 }
 
 static void note_session(struct notices *n, const struct profile *p)
@@ -75,23 +84,26 @@ static void note_session(struct notices *n, const struct profile *p)
 	struct profile_notice *e;
 
 	if (p->banner[0]) {
-		e = notices_note(n, "banner", NOTICE_INFO, 0, "%s", p->banner);
-		/* It stays in every profile: counted when it changes. */
+		e = notices_note(n, "banner", NOTICE_INFO, 0, "sampling is limited");
+		notices_detail(e, "%s", p->banner);
+		/* It is in every profile: counted when it changes. */
 		e->count += strcmp(n->banner, p->banner) != 0;
 		memcpy(n->banner, p->banner, sizeof(n->banner));
 		notices_fix(n, e, NOTICE_NONE, 0,
-			    "'proftop --check' tells what would help; proftop(1), ACCESS");
+			    "'proftop --check' shows what would help; see proftop(1), ACCESS");
 	}
 	if (n->remark) {
-		e = notices_note(n, "remark", NOTICE_INFO, notices_begins(n, "remark"), "%s",
-				 n->remark);
+		e = notices_note(n, "remark", NOTICE_INFO, notices_begins(n, "remark"),
+				 "a setting was not used");
+		notices_detail(e, "%s", n->remark);
 		notices_fix(n, e, NOTICE_NONE, 0,
-			    "start again once it is put right; until then all is as by default");
+			    "correct it and start again; until then defaults are used");
 	}
 	if (p->target_gone) {
 		e = notices_note(n, "gone", NOTICE_INFO, notices_begins(n, "gone"),
-				 "the target has ended: %s", p->target);
-		notices_fix(n, e, NOTICE_NONE, 0, "none needed: the last data stays");
+				 "the target has ended");
+		notices_detail(e, "the target has ended: %s", p->target);
+		notices_fix(n, e, NOTICE_NONE, 0, "none needed: the last data is kept");
 	}
 }
 
@@ -101,7 +113,11 @@ void rules_apply(struct notices *n, struct profile *p, uint64_t now_ns, uint64_t
 	note_session(n, p);
 	rules_kernel(n, p);
 	rules_stacks(n, p);
-	note_self(n, p);
+	if (!n->recorded) {
+		note_cost(n, p);
+		note_governor(n, p);
+		note_refused(n, p);
+	}
 	note_unwinder(n, p);
 	notices_copy(n, p);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the kernel did with the events, as notices: samples lost and
- * throttled, rings, limits, rates, CPUs that are gone.
+ * Notices about the kernel's side: samples lost and throttled, rings, limits, rates, CPUs offline.
  *
  * Runs on: the builder.
  */
@@ -14,9 +13,12 @@
 #define RING_LOUD   0.75
 #define RING_MAX    (256u << 20)
 #define LAG_LOUD_NS 500000000ULL
-#define CPUS_NAMED  4 /* in a sentence */
+/* Below, an event is multiplexed; alone it may still be read at different times. */
+#define MULTIPLEXED_MAX	      0.99
+#define MULTIPLEXED_MAX_ALONE 0.9
+#define CPUS_NAMED	      4 /* in a sentence */
 
-/* The event with the highest rate; nr_events: all have fixed periods. */
+/* Return the event with the highest rate; nr_events: all have fixed periods. */
 static uint32_t fastest(const struct profile *p)
 {
 	uint32_t best = p->nr_events;
@@ -28,8 +30,7 @@ static uint32_t fastest(const struct profile *p)
 	return best;
 }
 
-/* More than its limit the kernel refuses; at the limit it throttles what comes but a little too
- * soon. */
+/* A rate that the kernel accepts, and does not throttle for an interrupt that is a little early. */
 static double within_limit(const struct profile *p)
 {
 	return MAX(floor((double)p->max_hz / 2), 1.0);
@@ -42,7 +43,7 @@ void rules_kernel_fix_rate(struct notices *n, const struct profile *p, struct pr
 	double hz;
 
 	if (event == p->nr_events) {
-		notices_fix(n, e, NOTICE_NONE, 0, "a longer period (-c)%s", also);
+		notices_fix(n, e, NOTICE_NONE, 0, "use a longer period (-c)%s", also);
 		return;
 	}
 	hz = MAX(round(p->events[event].want_hz / 2), 1.0);
@@ -66,7 +67,7 @@ static void fix_ring(struct notices *n, const struct profile *p, struct profile_
 		return;
 	}
 	notices_fix(n, e, NOTICE_RING_SIZE, (double)size,
-		    "double the rings to %llu KiB; or a lower rate ([), smaller stack dumps ({)",
+		    "double the rings to %llu KiB; or lower the rate ([), or copy less stack ({)",
 		    (unsigned long long)size >> 10);
 }
 
@@ -118,35 +119,37 @@ static uint64_t late_of(const struct profile_cpu *cpu)
 
 static void note_lost(struct notices *n, const struct profile *p)
 {
+	struct profile_notice *e;
 	char cpus[64];
 
-	if (p->account.lost)
-		fix_ring(n, p,
-			 notices_note(n, "lost", NOTICE_GRAVE, p->account.lost,
-				      "samples lost on %s: the kernel had no room in the ring",
-				      name_cpus(cpus, sizeof(cpus), p, lost_of)));
+	if (!p->account.lost)
+		return;
+	name_cpus(cpus, sizeof(cpus), p, lost_of);
+	e = notices_note(n, "lost", NOTICE_GRAVE, p->account.lost, "samples lost on %s", cpus);
+	notices_detail(e, "samples lost on %s: the ring was full", cpus);
+	fix_ring(n, p, e);
 }
 
 static void note_throttled(struct notices *n, const struct profile *p)
 {
 	uint64_t ns = 0, times = 0;
+	struct profile_notice *e;
 	char cpus[64];
 
 	for (uint32_t i = 0; i < p->nr_cpus; i++) {
 		times += p->cpus[i].throttled;
 		ns += p->cpus[i].throttled_ns;
 	}
-	if (times || ns)
-		rules_kernel_fix_rate(n, p,
-				      notices_note(n, "throttled", NOTICE_GRAVE, times,
-						   "throttled on %s, %.0f ms in the tick: what ran "
-						   "then is missing",
-						   name_cpus(cpus, sizeof(cpus), p, throttled_of),
-						   (double)ns / 1e6),
-				      ": the kernel pauses events that interrupt too often");
+	if (!times && !ns)
+		return;
+	name_cpus(cpus, sizeof(cpus), p, throttled_of);
+	e = notices_note(n, "throttled", NOTICE_GRAVE, times, "throttled on %s", cpus);
+	notices_detail(e, "throttled on %s, %.0f ms in the tick: samples of that time are missing",
+		       cpus, (double)ns / 1e6);
+	rules_kernel_fix_rate(n, p, e, ": the kernel pauses events that interrupt too often");
 }
 
-/* Near to losing samples, or near to it by what the limits allow. */
+/* Samples are nearly lost, or the limits allow only small rings. */
 static void note_rings(struct notices *n, const struct profile *p)
 {
 	struct profile_notice *e;
@@ -157,39 +160,44 @@ static void note_rings(struct notices *n, const struct profile *p)
 		high = MAX(high, p->cpus[i].ring_high);
 	if (high > RING_LOUD && !p->account.lost)
 		fix_ring(n, p,
-			 notices_note(n, "ring-full", NOTICE_WARN, 1,
-				      "the ring of %s was %.0f%% full",
+			 notices_note(n, "ring-full", NOTICE_WARN, 1, "ring of %s was %.0f%% full",
 				      name_cpus(cpus, sizeof(cpus), p, full_of), 100 * high));
 	n->ring_refused = p->ring_size < p->ring_wanted ? 2 * p->ring_size : 0;
 	if (!n->ring_refused)
 		return;
 	e = notices_note(n, "ring-small", NOTICE_INFO, notices_begins(n, "ring-small"),
-			 "rings of %llu KiB a CPU, not %llu: locked memory is limited, and other "
-			 "profilers of "
-			 "this user take of it",
+			 "rings of %llu KiB per CPU instead of %llu",
 			 (unsigned long long)p->ring_size >> 10,
 			 (unsigned long long)p->ring_wanted >> 10);
+	notices_detail(e,
+		       "rings of %llu KiB per CPU instead of %llu: locked memory is limited, and "
+		       "shared by all profilers of this user",
+		       (unsigned long long)p->ring_size >> 10,
+		       (unsigned long long)p->ring_wanted >> 10);
 	notices_fix(n, e, NOTICE_RING_SIZE, (double)p->ring_wanted,
-		    "try it once more, when the other has ended; or raise 'ulimit -l', "
-		    "or kernel.perf_event_mlock_kb");
+		    "try again after other profilers have ended; or raise 'ulimit -l' or "
+		    "kernel.perf_event_mlock_kb");
 }
 
 static void note_lag(struct notices *n, const struct profile *p)
 {
+	struct profile_notice *e;
 	uint64_t lag = 0;
 	char cpus[64];
 
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		lag = MAX(lag, p->cpus[i].lag_max_ns);
-	if (lag > LAG_LOUD_NS)
-		rules_kernel_fix_rate(n, p,
-				      notices_note(n, "lag", NOTICE_WARN, 1,
-						   "samples of %s waited up to %.1f s for proftop: "
-						   "it "
-						   "gets too little CPU",
-						   name_cpus(cpus, sizeof(cpus), p, late_of),
-						   (double)lag / 1e9),
-				      "; CAP_SYS_NICE lets it go first");
+	if (lag <= LAG_LOUD_NS)
+		return;
+	name_cpus(cpus, sizeof(cpus), p, late_of);
+	e = notices_note(n, "lag", NOTICE_WARN, 1, "samples of %s handled %.1f s late", cpus,
+			 (double)lag / 1e9);
+	notices_detail(e, "samples of %s handled %.1f s late: proftop gets too little CPU time",
+		       cpus, (double)lag / 1e9);
+	rules_kernel_fix_rate(n, p, e,
+			      n->goes_first ? ""
+					    : "; or give proftop CAP_SYS_NICE, to run before "
+					      "others");
 }
 
 static void note_offline(struct notices *n, const struct profile *p)
@@ -203,11 +211,12 @@ static void note_offline(struct notices *n, const struct profile *p)
 	if (n->recorded || first[0] == 'N')
 		return;
 	name_cpus(cpus, sizeof(cpus), p, offline_of);
-	e = notices_note(n, "offline", NOTICE_INFO, notices_begins(n, "offline"),
-			 "offline: %s, nothing is sampled there", cpus);
+	e = notices_note(n, "offline", NOTICE_INFO, notices_begins(n, "offline"), "offline: %s",
+			 cpus);
+	notices_detail(e, "offline: %s; nothing is sampled there", cpus);
 	notices_fix(n, e, NOTICE_NONE, 0,
-		    "'echo 1 >/sys/devices/system/cpu/cpu%s/online': it is sampled again "
-		    "within a second",
+		    "'echo 1 >/sys/devices/system/cpu/cpu%s/online'; sampling resumes within "
+		    "a second",
 		    first);
 }
 
@@ -219,29 +228,62 @@ static void note_limit(struct notices *n, const struct profile *p)
 	if (!p->max_hz || p->max_hz >= p->max_hz_top)
 		return;
 	e = notices_note(n, "max-rate", NOTICE_WARN, notices_begins(n, "max-rate"),
-			 "kernel.perf_event_max_sample_rate fell from %llu to %llu: samples took "
-			 "the kernel too long",
-			 (unsigned long long)p->max_hz_top, (unsigned long long)p->max_hz);
+			 "sample rate limit fell to %llu Hz", (unsigned long long)p->max_hz);
+	notices_detail(e,
+		       "kernel.perf_event_max_sample_rate fell from %llu to %llu: sampling took "
+		       "the kernel too long",
+		       (unsigned long long)p->max_hz_top, (unsigned long long)p->max_hz);
 	if (event < p->nr_events && p->events[event].want_hz > (double)p->max_hz) {
 		notices_fix(n, e, NOTICE_RATE, within_limit(p),
-			    "go down to %.0f Hz; or "
+			    "lower the rate to %.0f Hz; or "
 			    "'sudo sysctl kernel.perf_event_max_sample_rate=%llu'",
 			    within_limit(p), (unsigned long long)p->max_hz_top);
 		e->event = event;
 		return;
 	}
 	notices_fix(n, e, NOTICE_NONE, 0,
-		    "when the machine is calm: "
+		    "when the load has fallen: "
 		    "'sudo sysctl kernel.perf_event_max_sample_rate=%llu'",
 		    (unsigned long long)p->max_hz_top);
 }
 
-/* Others come as they come: fewer than wanted is no fault. */
+/* Only events of time have a rate that must be reached: others occur as often as they occur. */
 static bool is_time(const struct event *ev)
 {
 	return ev->clock ||
 	       (ev->type == PERF_TYPE_HARDWARE && (ev->config == PERF_COUNT_HW_CPU_CYCLES ||
 						   ev->config == PERF_COUNT_HW_REF_CPU_CYCLES));
+}
+
+/* Only hardware events share counters. */
+static void note_multiplexed(struct notices *n, const struct profile *p,
+			     const struct profile_event *ev)
+{
+	const char *name = ev->event.name;
+	double share = 100 * ev->running_share;
+	struct profile_notice *e;
+	uint32_t nr = 0;
+	char key[24];
+
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		nr += p->events[i].event.hardware && p->events[i].enabled;
+	/* Times of one event alone may differ by how late they are read. */
+	if (!ev->event.hardware || !(ev->running_share > 0) ||
+	    ev->running_share >= (nr > 1 ? MULTIPLEXED_MAX : MULTIPLEXED_MAX_ALONE))
+		return;
+	snprintf(key, sizeof(key), "multiplexed-%.11s", name);
+	e = notices_note(n, key, NOTICE_WARN, notices_begins(n, key),
+			 "%.24s: counted %.0f%% of the time", name, share);
+	if (nr > 1) {
+		notices_detail(e, "%s: counted %.0f%% of the time: more events than counters", name,
+			       share);
+		notices_fix(n, e, NOTICE_EVENTS, 0, "choose fewer events");
+		return;
+	}
+	notices_detail(e, "%s: counted %.0f%% of the time: the counters are used elsewhere", name,
+		       share);
+	notices_fix(n, e, NOTICE_NONE, 0,
+		    "end other profilers; or 'sudo sysctl kernel.nmi_watchdog=0'");
 }
 
 static void note_event(struct notices *n, const struct profile *p, uint32_t index)
@@ -250,31 +292,18 @@ static void note_event(struct notices *n, const struct profile *p, uint32_t inde
 	struct profile_notice *e;
 	char key[24];
 
-	if (ev->error[0]) {
-		snprintf(key, sizeof(key), "event-%.16s", ev->event.name);
-		e = notices_note(n, key, NOTICE_GRAVE, notices_begins(n, key),
-				 "%s does not sample: %s", ev->event.name, ev->error);
-		notices_fix(n, e, NOTICE_EVENTS, 0, "pick an event that can be used here");
-		return;
-	}
 	if (!p->sampling || !ev->enabled)
 		return;
-	if (ev->running_share < 0.99 && ev->running_share > 0) {
-		snprintf(key, sizeof(key), "multiplexed-%.11s", ev->event.name);
-		e = notices_note(n, key, NOTICE_WARN, notices_begins(n, key),
-				 "%s ran %.0f%% of the time only: more events than the CPU has "
-				 "counters",
-				 ev->event.name, 100 * ev->running_share);
-		notices_fix(n, e, NOTICE_EVENTS, 0, "pick fewer events");
-	}
+	note_multiplexed(n, p, ev);
 	if (!is_time(&ev->event) || !(ev->want_hz > 0) || !(ev->got_hz < ev->want_hz * 0.8) ||
 	    p->account.taken < NOTICES_TAKEN_MIN)
 		return;
 	snprintf(key, sizeof(key), "rate-%.16s", ev->event.name);
-	e = notices_note(n, key, NOTICE_WARN, 1, "%.0f Hz wanted, %.0f got: %s", ev->want_hz,
-			 ev->got_hz, ev->event.name);
+	e = notices_note(n, key, NOTICE_WARN, 1, "%.24s: %.0f Hz wanted, %.0f Hz got",
+			 ev->event.name, ev->want_hz, ev->got_hz);
 	notices_fix(n, e, NOTICE_RATE, MAX(floor(ev->got_hz), 1.0),
-		    "go down to %.0f Hz, which can be kept", MAX(floor(ev->got_hz), 1.0));
+		    "lower the rate to %.0f Hz, which the kernel delivers",
+		    MAX(floor(ev->got_hz), 1.0));
 	e->event = index;
 }
 

@@ -61,7 +61,7 @@ kill "$recurse"
 wait "$recurse" 2>/dev/null
 cp "$PROGRAMS/spin" "$TMP/recurse"
 "$PROFTOP" --replay "$data" -b >"$TMP/out"
-grep -q 'recurse was replaced since the recording' "$TMP/out" || wrong "replaced: $(head "$TMP/out")"
+grep -q 'recurse differs from the recorded file' "$TMP/out" || wrong "replaced: $(head "$TMP/out")"
 grep -q 'recurse+0x' "$TMP/out" || wrong "replaced: no addresses: $(head "$TMP/out")"
 cp "$PROGRAMS/recurse" "$TMP/again" && mv "$TMP/again" "$TMP/recurse"
 "$PROFTOP" --replay "$data" -b >"$TMP/out"

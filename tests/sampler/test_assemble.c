@@ -5,6 +5,8 @@
  */
 #include "tests/prelude.h"
 
+#include "sampler/annotate.h"
+
 #include <inttypes.h>
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
@@ -157,6 +159,9 @@ static void test_places_without_symbols(void **state)
 	assert_int_equal(function_at(p, 0, 2)->module_index, 0);
 	assert_true(function_at(p, 0, 1)->unnamed);
 	assert_string_equal(function_at(p, 0, 1)->reason, "still loading");
+	/* Names that were not searched yet are not missing. */
+	assert_true(p->window_samples == 2);
+	assert_true(p->window_unnamed == 0);
 	profile_free(p);
 }
 
@@ -333,6 +338,49 @@ static uint32_t place_of_code(struct tables *t, const void *code)
 	return places_intern(t->places, m->object->id, address - m->start + m->offset);
 }
 
+/* The view was opened on an address; by now it is known to be code of sample_me(). */
+static void test_annotate_follows_the_name(void **state)
+{
+	struct annotate an = { .in = { SYMBOL_NONE, SYMBOL_NONE }, .replay = true };
+	struct tables t;
+	struct profile *p = xcalloc(1, sizeof(*p));
+	struct history_cell cell = { .count = 3, .weight = 3 };
+	struct assemble_input in;
+	uint32_t place;
+
+	tables_init(&t);
+	assert_int_equal(maps_load(t.maps, getpid()), 0);
+	maps_publish(t.maps, time_now_ns(), UINT64_MAX);
+	place = place_of_code(&t, (const char *)(uintptr_t)sample_me);
+	cell.stack = stack_of(&t, 1, &place);
+	in = (struct assemble_input){
+		.counts = &cell,
+		.nr_counts = 1,
+		.stacks = t.stacks,
+		.places = t.places,
+		.symbols = t.symbols,
+		.maps = t.maps,
+		.objects = t.objects,
+	};
+	atomic_init(&an.function, ASSEMBLE_PLACE | place);
+	annotate_fill(&an, t.symbols, p, &in);
+	assert_non_null(p->annotate->why);
+	assert_string_equal(p->annotate->name, "");
+	profile_free(p);
+
+	symbols_run(t.symbols);
+	p = xcalloc(1, sizeof(*p));
+	annotate_fill(&an, t.symbols, p, &in);
+	assert_null(p->annotate->why);
+	assert_int_equal(p->annotate->function, ASSEMBLE_PLACE | place);
+	assert_string_equal(p->annotate->name, "sample_me");
+	assert_non_null(p->annotate->listing);
+	assert_int_equal(p->annotate->nr_points, 1);
+	assert_true(p->annotate->points[0].count == 3);
+	profile_free(p);
+	tables_fini(&t);
+}
+
 static void test_names_from_the_loader(void **state)
 {
 	const char *code = (const char *)(uintptr_t)sample_me;
@@ -441,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_no_stack),
 		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_annotate_follows_the_name),
 		cmocka_unit_test(test_names_from_the_loader),
 		cmocka_unit_test(test_inlined),
 	};

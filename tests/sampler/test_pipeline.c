@@ -21,6 +21,7 @@ struct fixture {
 	struct unwind_rows *rows;
 	struct pipeline *pipeline;
 	struct pipeline_stats stats;
+	uint32_t pid; /* of the next sample */
 };
 
 static int setup(void **state)
@@ -29,6 +30,7 @@ static int setup(void **state)
 	struct pipeline_tables *t = &f.tables;
 
 	memset(&f, 0, sizeof(f));
+	f.pid = 3;
 	assert_int_equal(objects_new(&t->objects), 0);
 	assert_int_equal(maps_new(&t->maps, t->objects, 64), 0);
 	maps_no_proc(t->maps);
@@ -71,7 +73,7 @@ static void fill_places(struct fixture *f)
 static void sample(struct fixture *f, const uint64_t *ips, uint32_t nr)
 {
 	uint64_t chain[8] = { (uint64_t)PERF_CONTEXT_KERNEL };
-	struct record_sample s = { .ip = ips[0], .time_ns = TIME_NS, .pid = 3, .tid = 3 };
+	struct record_sample s = { .ip = ips[0], .time_ns = TIME_NS, .pid = f->pid, .tid = f->pid };
 
 	memcpy(chain + 1, ips, nr * sizeof(*ips));
 	s.chain = (const uint8_t *)chain;
@@ -269,6 +271,55 @@ static void test_registers_alone(void **state)
 	assert_int_equal(stack.stop, UNWIND_NO_USER);
 }
 
+/* Handle a sample in user code of a process that nothing is known of. */
+static void sample_unknown(struct fixture *f)
+{
+	const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x401000 };
+	struct record_sample s = { .ip = 0x401000, .time_ns = TIME_NS, .pid = 77, .tid = 77 };
+
+	s.chain = (const uint8_t *)chain;
+	s.nr_chain = 2;
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0);
+}
+
+/* It is in the account, but no row: its process is unknown yet. */
+static void test_pending_is_no_row(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t *places;
+
+	sample_unknown(f);
+	assert_int_equal(f->stats.taken, 1);
+	assert_int_equal(f->stats.pending, 1);
+	assert_int_equal(f->stats.by_event[0], 1);
+	assert_int_equal(only_stack(f, &places), 0);
+}
+
+/* In a recording nothing will be known later: [unknown]. */
+static void test_unknown_of_a_recording_is_a_row(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t *places;
+
+	f->tables.recorded = true;
+	sample_unknown(f);
+	assert_int_equal(f->stats.pending, 1);
+	assert_int_equal(only_stack(f, &places), 1);
+}
+
+static void test_idle_is_counted(void **state)
+{
+	static const uint64_t ips[] = { LEAF, CALLER };
+	struct fixture *f = *state;
+
+	sample(f, ips, 2);
+	assert_int_equal(f->stats.idle[0], 0);
+	f->pid = 0;
+	sample(f, ips, 2);
+	assert_int_equal(f->stats.idle[0], 1);
+	assert_int_equal(f->stats.by_event[0], 2);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -281,6 +332,9 @@ int main(void)
 		TEST(test_precise_address),
 		TEST(test_mode_without_chain),
 		TEST(test_registers_alone),
+		TEST(test_pending_is_no_row),
+		TEST(test_unknown_of_a_recording_is_a_row),
+		TEST(test_idle_is_counted),
 	};
 	int failed;
 

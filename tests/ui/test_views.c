@@ -456,8 +456,9 @@ static void test_empty(void **state)
 	p->notices = n;
 	p->nr_notices = 1;
 	strcpy(n->key, "banner");
-	strcpy(n->text, why);
-	strcpy(n->fix, "'proftop --check' tells what would help; proftop(1), ACCESS");
+	strcpy(n->detail, why);
+	strcpy(n->brief, "sampling is limited");
+	strcpy(n->fix, "'proftop --check' shows what would help; see proftop(1), ACCESS");
 	n->severity = NOTICE_INFO;
 	n->active = true;
 	strcpy(p->banner, why);

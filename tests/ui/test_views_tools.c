@@ -215,8 +215,7 @@ static void test_fixes(void **state)
 	bench_init(&b, 120, 30, false);
 	model_take(&b.st, rich_profile(true));
 	b.st.message[0] = '\0';
-	assert_non_null(strstr(look(&b), "! samples lost on CPU 1 (A: double the rings to 4096 "
-					 "KiB)"));
+	assert_non_null(strstr(look(&b), "! samples lost on CPU 1 (A: larger rings)"));
 	press(&b, 'A');
 	assert_int_equal(b.sampler.ring_size, 4 << 20);
 	press(&b, '7');

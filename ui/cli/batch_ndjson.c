@@ -271,7 +271,7 @@ static json_t *notices(const struct profile *p)
 		json_object_set_new(o, "count", count(n->count));
 		json_object_set_new(o, "first_ns", count(n->first_ns));
 		json_object_set_new(o, "last_ns", count(n->last_ns));
-		json_object_set_new(o, "text", clean(n->text));
+		json_object_set_new(o, "text", clean(n->detail));
 		json_object_set_new(o, "fix", clean(n->fix));
 		json_array_append_new(list, o);
 	}

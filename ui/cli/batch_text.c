@@ -160,7 +160,7 @@ static void print_notices(FILE *out, const struct profile *p)
 
 		if (!n->active || n->severity < NOTICE_WARN)
 			continue;
-		print_clean(out, "! ", n->text);
+		print_clean(out, "! ", n->detail);
 		print_clean(out, "\n  ", n->fix);
 		fputc('\n', out);
 	}

@@ -302,7 +302,7 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
 	const struct profile_notice *banner = ui_state_notice(st, "banner");
 	const struct profile_notice *n = banner ? banner : ui_state_worst(st);
 	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
-	char buf[sizeof(n->text)];
+	char buf[sizeof(n->detail)];
 
 	if (c->cols > 2)
 		canvas_elide(c, row, 2, c->cols - 2, empty_text(st, buf),
@@ -310,7 +310,7 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
 	if (!n || !st->shown || !st->shown->sampling || folds_is_late(st) ||
 	    st->lists[st->view].nr_hidden || view_of(st->view)->empty.size)
 		return;
-	foot_text(&f, TEXT("Why"), ui_clean(buf, sizeof(buf), n->text).str);
+	foot_text(&f, TEXT("Why"), ui_clean(buf, sizeof(buf), n->detail).str);
 	foot_text(&f, TEXT("Fix"),
 		  n->fix[0] ? ui_clean(buf, sizeof(buf), n->fix).str : "none needed");
 }

@@ -90,11 +90,11 @@ static void draw_text(const struct ui_state *st, const struct row *row, struct c
 		      struct view_field at)
 {
 	const struct profile_notice *m = message_of(st, row);
-	char buf[sizeof(m->text) + 2];
+	char buf[sizeof(m->detail) + 2];
 
 	canvas_elide(c, at.row, at.col, at.cols,
 		     text_format(buf, sizeof(buf), "%s%s", m->severity == NOTICE_GRAVE ? "! " : "",
-				 m->text),
+				 m->detail),
 		     style_of(st, row));
 }
 
@@ -154,9 +154,9 @@ static int build(const struct ui_state *st, struct list *list)
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
-	char buf[sizeof(message_of(st, row)->text)];
+	char buf[sizeof(message_of(st, row)->detail)];
 
-	return match_finds(m, ui_clean(buf, sizeof(buf), message_of(st, row)->text));
+	return match_finds(m, ui_clean(buf, sizeof(buf), message_of(st, row)->detail));
 }
 
 /* Show the fix of the selected notice. */
@@ -166,7 +166,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 
 	if (!m)
 		return 0;
-	foot_text(f, TEXT("What"), m->text);
+	foot_text(f, TEXT("What"), m->detail);
 	foot_text(f, TEXT("Fix"), m->fix[0] ? m->fix : "none needed");
 	if (m->control != NOTICE_NONE)
 		foot_line(f, TEXT("Enter"), TEXT("apply the suggested fix"));
@@ -176,7 +176,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 static const char *copied(const struct ui_state *st, const struct row *row,
 			  char buf[static TEXT_MAX])
 {
-	return message_of(st, row)->text;
+	return message_of(st, row)->detail;
 }
 
 static const struct view_label labels[] = { { ACT_OPEN, "Fix" }, { ACT_NONE, NULL } };
