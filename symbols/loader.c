@@ -95,7 +95,7 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 		int rc = -errno;
 
 		loader_free(l);
-		return err_set(e, rc, "no file descriptor is left: raise the limit (ulimit -n)");
+		return err_set(e, rc, "out of file descriptors: raise the limit (ulimit -n)");
 	}
 	if (ksyms_new(&l->naming.ksyms) || chains_new(&l->chains) ||
 	    helpers_new(&l->helpers, l->worker.event)) {
@@ -554,7 +554,7 @@ int loader_start(struct loader *l, struct err *e)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc) {
 		loader_stop(l);
-		return err_set(e, rc, "no more threads: raise the limit (ulimit -u)");
+		return err_set(e, rc, "cannot create a thread: raise the limit (ulimit -u)");
 	}
 	return 0;
 }

@@ -318,7 +318,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 		{ -EMLINK, "its jitdump has no name, or more than one", NULL },
 		{ -EINVAL, "its jitdump is not a regular file", NULL },
 		{ -EFBIG, "its jitdump is too large", NULL },
-		{ -ENOTSUP, "its jitdump is of another byte order or version", NULL },
+		{ -ENOTSUP, "its jitdump has another byte order or version", NULL },
 		{ -EBADMSG, "its jitdump is damaged", NULL },
 		{ -ESTALE, "its jitdump was replaced", "restart the program" },
 		{ -EACCES, "no permission to read its jitdump",
@@ -337,8 +337,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 		object_explain(object, "the end of its jitdump is not written yet",
 			       "wait; or a perf map, written at once (node: --perf-basic-prof)");
 	else
-		object_explain(object, e->wanted ? "code that its jitdump does not tell of" : NULL,
-			       NULL);
+		object_explain(object, e->wanted ? "code missing in its jitdump" : NULL, NULL);
 }
 
 /* Search the jitdump of @e, or continue reading it. */

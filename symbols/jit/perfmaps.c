@@ -20,7 +20,7 @@
 #define INTERVAL_MAX_NS (8 * INTERVAL_MIN_NS)
 #define COST_FACTOR	20ULL	     /* reading takes at most 1/20 of the time */
 #define STALE_NS	2000000000LL /* possible difference of the clocks of files and processes */
-#define NOT_IN_MAP	"code that its perf map does not tell of"
+#define NOT_IN_MAP	"code missing in its perf map"
 
 /* Version of a file that was read. */
 struct stamp {
@@ -207,11 +207,11 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 		  "the process's user or root must own /tmp/perf-PID.map" },
 		{ -ESTALE, "its perf map is older than the process",
 		  "an earlier process left /tmp/perf-PID.map: remove it" },
-		{ -EMLINK, "its perf map is a hard link", "remove the other name of it" },
+		{ -EMLINK, "its perf map is a hard link", "remove the other name" },
 		{ -EINVAL, "its perf map is not a regular file", NULL },
 		{ -EFBIG, "its perf map is too large", "at most 64 MiB of it would be read" },
 		{ -ENODATA, "its perf map has no entry yet", NULL },
-		{ -ENOSPC, "perf maps take too much memory", "look at fewer processes" },
+		{ -ENOSPC, "perf maps take too much memory", "profile fewer processes" },
 		{ -EACCES, "no permission to read its perf map",
 		  "run proftop as root or with cap_sys_ptrace" },
 	};
@@ -231,8 +231,7 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 		}
 	}
 	object_explain(object,
-		       code == -ENOENT ? "JIT code without a perf map"
-				       : "its perf map cannot be read",
+		       code == -ENOENT ? "JIT code without a perf map" : "cannot read its perf map",
 		       fix);
 }
 

@@ -157,8 +157,8 @@ static void read_kallsyms(struct naming *n, struct object *kernel)
 				       "sysctl kernel.kptr_restrict=0 "
 				       "kernel.perf_event_paranoid=1");
 		else if (!n->kallsyms)
-			object_explain(kernel, "kernel symbols cannot be read",
-				       "mount /proc, and a kernel with CONFIG_KALLSYMS");
+			object_explain(kernel, "cannot read kernel symbols",
+				       "mount /proc; needs a kernel with CONFIG_KALLSYMS");
 		return;
 	}
 	if (nr_before == kallsyms_nr(k))
@@ -249,7 +249,7 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 		return 0;
 	}
 	if (n->kernel.other) {
-		object_explain(kernel, "recorded on another kernel than the one that runs here",
+		object_explain(kernel, "recorded on another kernel",
 			       "replay it there, or give a copy of its /proc/kallsyms below "
 			       "--symfs");
 		set_made_up(f, TEXT("[kernel]"), NULL, 0);

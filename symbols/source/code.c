@@ -178,9 +178,9 @@ static uint64_t extent_made_at_run_time(const struct ksyms_symbol *told,
 					const struct symbol *symbol, struct listing *l)
 {
 	if (told->gone)
-		l->why = "the kernel has removed it: its code is gone";
+		l->why = "its code was removed by the kernel";
 	else if (hash_name(told->name, told->name_size) != symbol->variant)
-		l->why = "other code is at its address now";
+		l->why = "another function is at its address now";
 	return told->start + told->size - symbol->start;
 }
 
@@ -191,7 +191,7 @@ static uint64_t extent_in_kernel(struct naming *n, const struct symbol *symbol, 
 	if (n->ksyms && ksyms_find(n->ksyms, symbol->start, &n->ksym))
 		return extent_made_at_run_time(&n->ksym, symbol, l);
 	if (n->kernel.other) {
-		l->why = "it was recorded on another kernel than the one that runs here";
+		l->why = "recorded on another kernel";
 		l->fix = "replay it on that machine";
 	}
 	return n->kallsyms && kallsyms_find(n->kallsyms,
@@ -228,13 +228,13 @@ static const char *why_not(const struct listing *l, const struct symbol *symbol,
 	if (l->why)
 		return l->why;
 	if (symbol->inlined)
-		return "it has no code of its own: it is part of those that call it";
+		return "inlined: its code is part of its callers";
 	if (in_file && !image)
-		return "its object could not be loaded";
+		return "cannot load its object";
 	if (object->identity.kind == OBJECT_UNKNOWN)
-		return "it is not known where this code is";
+		return "the address of its code is unknown";
 	if (!l->size)
-		return "it is not known where this code ends";
+		return "the end of its code is unknown";
 	if (in_file && !image_offset(image, l->vaddr, offset))
 		return "its code is not in the file";
 	return NULL;
@@ -348,7 +348,7 @@ static void give_up(struct code_desk *d, uint32_t symbol)
 
 	if (!l)
 		return;
-	l->why = "reading its code or source hangs: a file system does not answer";
+	l->why = "reading its code or source hangs: file system does not respond";
 	publish(d, l);
 }
 

@@ -53,14 +53,14 @@ static void cut(struct reading *r, ssize_t got, const char *why, const char *fix
 static void refuse_file(struct reading *r, int code)
 {
 	if (code == -ESTALE)
-		refuse(r, "the file on disk is not the one that runs",
+		refuse(r, "the file on disk is not the running one",
 		       "restart the program, or run proftop as root: it reads the mapped file");
 	else if (code == -ENOENT || code == -ENOTDIR || code == -ESRCH)
-		refuse(r, "the file is gone", "root reads a deleted file while it is mapped");
+		refuse(r, "the file is gone", "run proftop as root: it reads the mapped file");
 	else if (code == -EACCES || code == -EPERM)
-		refuse(r, "the file may not be read", "run proftop as root or as its owner");
+		refuse(r, "no permission to read the file", "run proftop as root or as its owner");
 	else
-		refuse(r, "the file cannot be read", NULL);
+		refuse(r, "cannot read the file", NULL);
 }
 
 /* Return true if the path still leads to the mapped file. */
@@ -109,12 +109,12 @@ static void read_file(struct reading *r)
 		refuse_file(r, -ESTALE);
 	else if (make_room(r))
 		cut(r, pread(file.fd, r->bytes, r->nr_bytes, (off_t)r->offset),
-		    "the file cannot be read", NULL);
+		    "cannot read the file", NULL);
 	close(file.fd);
 	r->built_ns = file.mtime_ns;
 	if (is_replaced(&r->where))
-		r->l->origin = "the file on disk was replaced or removed after the start: this is "
-			       "the code that runs, from /proc/PID/map_files";
+		r->l->origin = "running code from /proc/PID/map_files: the file on disk was "
+			       "replaced or removed";
 }
 
 /* This process's vdso is the same for all. */
@@ -123,7 +123,7 @@ static void read_vdso(struct reading *r)
 	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 
 	if (!base)
-		refuse(r, "there is no vdso here", NULL);
+		refuse(r, "no vdso on this machine", NULL);
 	else if (make_room(r))
 		memcpy(r->bytes, base + r->offset, r->nr_bytes);
 	r->l->origin = "proftop's own vdso: the same code in all processes";
@@ -132,15 +132,15 @@ static void read_vdso(struct reading *r)
 static void refuse_kernel(struct reading *r, int code)
 {
 	if (code == -ENOENT)
-		refuse(r, "this kernel does not show its code: there is no /proc/kcore",
-		       "a kernel with CONFIG_PROC_KCORE");
+		refuse(r, "cannot read kernel code: no /proc/kcore",
+		       "needs a kernel with CONFIG_PROC_KCORE");
 	else if (code == -EACCES || code == -EPERM)
-		refuse(r, "kernel code may not be read",
-		       "run proftop as root; where the kernel is locked down, nobody may");
+		refuse(r, "no permission to read kernel code",
+		       "run proftop as root; not available while the kernel is locked down");
 	else if (code == -EFAULT)
-		refuse(r, "the kernel has nothing at its address any more", NULL);
+		refuse(r, "no kernel code at its address now", NULL);
 	else
-		refuse(r, "/proc/kcore cannot be read", NULL);
+		refuse(r, "cannot read /proc/kcore", NULL);
 }
 
 /* Read running kernel code, with everything that the kernel has patched. */
@@ -154,7 +154,7 @@ static void read_kernel(struct reading *r)
 	cut(r, got, NULL, NULL);
 	if (got <= 0)
 		refuse_kernel(r, got);
-	r->l->origin = "/proc/kcore: as the kernel has it in memory now";
+	r->l->origin = "/proc/kcore: current kernel memory";
 }
 
 /* Read code made at run time: only in the memory of its process. */
@@ -164,7 +164,7 @@ static void read_process(struct reading *r)
 	ssize_t got;
 
 	if (!r->where.seen.pid) {
-		refuse(r, "code made at run time is not in a recording", NULL);
+		refuse(r, "a recording does not contain JIT code", NULL);
 		return;
 	}
 	if (!make_room(r))
@@ -173,13 +173,13 @@ static void read_process(struct reading *r)
 	theirs.iov_len = r->nr_bytes;
 	got = process_vm_readv(r->where.seen.pid, &ours, 1, &theirs, 1, 0);
 	if (got < 0 && errno == EPERM)
-		cut(r, got, "the memory of the process may not be read",
+		cut(r, got, "no permission to read the memory of the process",
 		    "run proftop as root or with cap_sys_ptrace");
 	else if (got < 0 && errno == ESRCH)
-		cut(r, got, "the process is gone, and its code with it", NULL);
+		cut(r, got, "the process has ended", NULL);
 	else
-		cut(r, got, "nothing is at its address any more", NULL);
-	r->l->origin = "the memory of the process, as it is now";
+		cut(r, got, "no code at its address now", NULL);
+	r->l->origin = "current memory of the process";
 }
 
 /* Return the index of a reported file, added if new. */
@@ -263,13 +263,13 @@ static const char *why_no_lines(int code)
 	case -ENOENT:
 		return "no debug information: install its -dbgsym package, or build with -g";
 	case -EPERM:
-		return "debug information is read from files of root and your own only";
+		return "debug information is read only from files of root and yourself";
 	case -EFBIG:
-		return "its debug information is too large";
+		return "debug information is too large";
 	case -ETIME:
-		return "its debug information takes too long to read";
+		return "debug information takes too long to read";
 	default:
-		return "its debug information cannot be read";
+		return "cannot read debug information";
 	}
 }
 
@@ -285,7 +285,7 @@ static void read_rows(struct reading *r)
 	if (rc)
 		r->l->no_source = why_no_lines(rc);
 	else if (!r->l->nr_files)
-		r->l->no_source = "it has no lines in the debug information";
+		r->l->no_source = "no lines in the debug information";
 }
 
 static void read_lines(struct reading *r)
@@ -294,9 +294,9 @@ static void read_lines(struct reading *r)
 	enum object_kind kind = r->where.identity.kind;
 
 	if (kind == OBJECT_KERNEL || kind == OBJECT_VDSO)
-		l->no_source = "lines of kernel code are not read";
+		l->no_source = "lines of kernel code are not supported";
 	else if (kind != OBJECT_FILE && !r->nr_rows)
-		l->no_source = "code made at run time has no lines, unless a jitdump tells";
+		l->no_source = "JIT code has lines only with a jitdump";
 	else if (r->no_lines)
 		l->no_source = "debug information is not read (--no-inline)";
 	else if (kind == OBJECT_FILE)

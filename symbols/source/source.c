@@ -64,7 +64,7 @@ void source_parse(struct listing *l, struct listing_file *file, const struct sou
 		at = stop + 1;
 	}
 	if (!file->nr_lines)
-		file->why = room ? "has fewer lines: another version of it" : "too many lines";
+		file->why = room ? "has fewer lines: another version" : "too many lines";
 }
 
 static int open_source(const struct source_want *want, struct foreign_file *out)
@@ -96,7 +96,7 @@ static const char *reason(int code)
 	case -EFBIG:
 		return "too large";
 	default:
-		return "cannot be read";
+		return "unreadable";
 	}
 }
 
@@ -108,11 +108,11 @@ void source_read(struct listing *l, struct listing_file *file, const struct sour
 	int rc;
 
 	if (getauxval(AT_SECURE)) {
-		file->why = "not read while proftop has capabilities of its own";
+		file->why = "not read while proftop has extra capabilities";
 		return;
 	}
 	if (want->path[0] != '/') {
-		file->why = "its folder is not known";
+		file->why = "its folder is unknown";
 		return;
 	}
 	rc = open_source(want, &f);

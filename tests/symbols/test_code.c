@@ -217,7 +217,7 @@ static void test_replaced(void **state)
 	assert_int_equal(rename(other, path), 0);
 	l = listing_of(f, symbol);
 	if (l->why)
-		assert_non_null(strstr(l->why, "not the one that runs"));
+		assert_non_null(strstr(l->why, "not the running one"));
 	else
 		assert_non_null(strstr(l->origin, "replaced"));
 	assert_true(!l->why || l->fix);
@@ -436,7 +436,7 @@ static void test_kernel_moved(void **state)
 	l = listing_of(f, id);
 	assert_int_equal(l->size, 6);
 	assert_int_equal(l->nr_insns, 0);
-	assert_non_null(strstr(l->why, "nothing at its address"));
+	assert_non_null(strstr(l->why, "no kernel code at its address"));
 	listing_put(l);
 	remove_recorded_root();
 }
@@ -477,7 +477,7 @@ static void test_kernel_code_at_run_time(void **state)
 	id = kernel_symbol(f, 0xffffffffc0200010ULL);
 	symbols_on_kernel_gone(f->symbols, 0xffffffffc0200000ULL, 96);
 	l = listing_of(f, id);
-	assert_non_null(strstr(l->why, "gone"));
+	assert_non_null(strstr(l->why, "removed by the kernel"));
 	listing_put(l);
 }
 

@@ -171,7 +171,7 @@ static void test_grows(void **state)
 	assert_string_equal(atomic_load(&f->memory->source), "jitdump");
 	/* It has nothing new, then it has. */
 	assert_int_equal(jitdumps_refresh(&f->dumps, now + SECOND), OBJECT_ID_UNKNOWN);
-	assert_why(f->memory, "code that its jitdump does not tell of");
+	assert_why(f->memory, "code missing in its jitdump");
 	jit_load(&made, "two", CODE + 64, 64, 200);
 	write_file(f, O_APPEND);
 	assert_int_equal(jitdumps_refresh(&f->dumps, now + 2 * SECOND), f->memory->id);

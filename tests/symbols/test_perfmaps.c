@@ -130,7 +130,7 @@ static void test_found(void **state)
 	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND),
 			 OBJECT_ID_UNKNOWN);
 	assert_at(f, 0x3000, NULL);
-	assert_why(f->object, "code that its perf map does not tell of");
+	assert_why(f->object, "code missing in its perf map");
 	/* Not within the second, then once. */
 	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns()), OBJECT_ID_UNKNOWN);
 	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 2 * SECOND), f->object->id);
