@@ -2,8 +2,8 @@
 /*
  * A recording through the real decode → unwind → table path.
  *
- * Records come in time order, so a mapping is applied before the samples
- * that need it, and published with the first of them.
+ * Records are in time order, so a mapping is applied before the samples that need it, and published
+ * with the first of them.
  */
 #include "sampler/replay.h"
 
@@ -19,7 +19,7 @@
 #include "sampler/file/perfdata.h"
 
 #define REPLAY_CPUS_MAX 4096
-/* Objects and processes asked for one after the other: a stack needs each of its objects. */
+/* Objects and processes are requested one after the other: a stack needs each of its objects. */
 #define REPLAY_TRIES_MAX 64
 
 /* The tables get more room after so many samples, or when they need it. */
@@ -35,8 +35,8 @@ struct replay {
 	uint32_t nr_cpus;
 	bool has_cells;	       /* that may be as many as samples */
 	uint64_t nr_samples;   /* for room in the tables */
-	uint64_t lost_records; /* samples, as LOST records tell it */
-	uint64_t lost_samples; /* as LOST_SAMPLES does: the sum, or what hardware dropped */
+	uint64_t lost_records; /* samples, from LOST records */
+	uint64_t lost_samples; /* from LOST_SAMPLES: the sum, or samples that hardware dropped */
 	struct deltas *deltas; /* of groups that are read with their leader's samples */
 	struct frames frames;  /* for replay_each */
 	uint32_t *frame_ids;   /* of the sample in hand; STACKS_PLACES_MAX */
@@ -105,8 +105,8 @@ static int check_machine(const struct replay *r, const char *path, struct err *e
 		return 0;
 	text_sanitise(clean, sizeof(clean), machine, strlen(machine));
 	return err_set(e, -ENOTSUP,
-		       "%.300s: recorded on %s, whose stacks cannot be unwound here\n"
-		       "  those of x86_64 and aarch64 can; see perf report for others",
+		       "%.300s: recorded on %s: its stacks cannot be unwound\n  stacks of x86_64 "
+		       "and aarch64 can; use perf report for others",
 		       path, clean);
 }
 
@@ -206,7 +206,7 @@ static int read_record(struct replay *r, uint64_t index, const struct record_lay
 	return code;
 }
 
-/* Find the sample's stack; what it lacks is loaded, until it lacks nothing more. */
+/* Find the sample's stack; load missing objects until there are none. */
 static void resolve(struct store *st, struct pipeline *p, const struct record_sample *sample,
 		    uint64_t regs_mask)
 {
@@ -229,7 +229,7 @@ static void on_throttle(struct replay_cpu *cpu, const struct record *rec)
 	}
 }
 
-/* Does the record belong to an event that only tells of processes? */
+/* Return whether the record belongs to a side-band event. */
 static bool is_side_band(const struct replay *r, const struct record *rec)
 {
 	int event = rec->id ? perfdata_event_of(r->data, rec->id) : -1;
@@ -269,12 +269,12 @@ static bool on_other(struct replay *r, struct store *st, struct record *rec)
 	return true;
 }
 
-/* What to do with each sample once its stack is found. Non-zero stops. */
+/* Called for each sample with its stack. Non-zero stops. */
 typedef int (*resolved_fn)(void *ctx, struct pipeline *p, const struct record_sample *sample);
 
 /*
- * Before a sample: show what was told since. New objects are looked at: a
- * jitdump has things to tell that happen later, and maybe some that are due.
+ * Before a sample: publish the changes since the last one. New objects are read: a jitdump has
+ * events of later times, and maybe some that are due.
  */
 static void keep_up(struct replay *r, struct store *st, uint64_t time_ns, bool changed)
 {
@@ -396,7 +396,7 @@ int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 	symbols_run(st->symbols);
 	for (uint32_t i = 0; i < r->nr_cpus; i++)
 		r->cpus[i].cpu = (int)i;
-	/* The sum has what LOST records tell, and what they do not. */
+	/* The sum includes the samples of LOST records. */
 	r->cpus[0].lost += r->lost_samples - MIN(r->lost_samples, r->lost_records);
 	perfdata_span(r->data, &first, &last);
 	*out = (struct replay_result){

@@ -3,9 +3,9 @@
  * A recording instead of the kernel: perf.data through the same decoding,
  * unwinding and tables as live samples.
  *
- * What live sampling asks of the loader and counts as pending is done at once
- * here (symbols_run), so that a replay is complete and the same every time.
- * /proc is never asked: processes are what the recording tells.
+ * Objects that live sampling requests from the loader, and counts as pending, are read immediately
+ * (symbols_run), so that a replay is complete and the same every time. /proc is never read:
+ * processes are from the recording.
  *
  * Runs on: the builder thread, a registered urcu-qsbr reader.
  */
@@ -21,11 +21,11 @@ struct replay;
 
 /* Read the file; its events go into @config. 0 or -errno with a sentence. */
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e);
-/* Are all times of it of the clock that JITs use in their jitdumps? */
+/* Return whether all times are of the clock that JITs use in their jitdumps. */
 bool replay_monotonic(const struct replay *r);
-/* The e_machine of the CPU that it was recorded on; 0: this one's, or the file does not tell. */
+/* Return the e_machine of the recorded CPU; 0: this one's, or not known. */
 uint16_t replay_machine(const struct replay *r);
-/* One line on what the recording lacks: cut short, damaged; "" if it is whole. Borrowed. */
+/* Return one line on a recording that is cut short or damaged; "" if it is whole. Borrowed. */
 const char *replay_note(const struct replay *r);
 /* The kernel that it was recorded on. Borrowed. */
 const struct kernel_identity *replay_kernel(const struct replay *r);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What we ask of the kernel, in one place.
+ * The attributes of our events, in one place.
  *
  * Pure. Invariant: all events that share a ring have the same clock and the
- * same id block, or their records could not be told apart.
+ * same id block, or a reader could not distinguish their records.
  */
 #include "sampler/event/attr.h"
 
@@ -30,7 +30,7 @@ uint64_t attr_rate(const struct event *ev, double hz)
 	return rate < 1 ? 1 : (uint64_t)llround(rate);
 }
 
-/* Clocks get their period in ns at once: the kernel would turn a rate into one, rounded. */
+/* Clocks get their period in ns: the kernel would convert a rate into one, rounded. */
 static void set_rate(struct perf_event_attr *attr, const struct attr_config *config,
 		     const struct event *ev, double hz)
 {
@@ -61,8 +61,8 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 	if (!ev->counted)
 		set_rate(attr, config, ev, hz);
 	attr->disabled = 1;
-	/* In a sample the counts of a task and of those that inherit are not told apart: as perf
-	 * record. */
+	/* A sample does not distinguish the counts of a task and of its children: as perf record.
+	 */
 	attr->inherit = config->tasks && !config->no_inherit && !ev->read;
 	attr->enable_on_exec = config->enable_on_exec;
 	attr->exclude_idle = config->exclude_idle && ev->clock;
@@ -71,7 +71,7 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 	if (config->stack_size) {
 		attr->sample_regs_user = config->regs_mask;
 		attr->sample_stack_user = config->stack_size;
-		/* the dump has it all: the kernel's own walk would only cost */
+		/* the stack copy has it all: the kernel's walk would only cost */
 		attr->exclude_callchain_user = 1;
 	}
 	/* Refused otherwise. */
@@ -95,7 +95,7 @@ void attr_leader(struct perf_event_attr *attr, size_t watermark)
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = ATTR_SIDE_TYPE,
 		.disabled = 1,
-		/* without these nobody but root may have it */
+		/* without these only root may open it */
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.watermark = 1,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The perf_event_attr of our three kinds of events: what samples, what tells
- * of processes, what only owns a ring. Pure.
+ * The perf_event_attr of our three kinds of events: sampling, side-band, and owner of a ring. Pure.
  */
 #ifndef SAMPLER_EVENT_ATTR_H
 #define SAMPLER_EVENT_ATTR_H
@@ -11,7 +10,7 @@
 #include "sampler/event/event.h"
 #include "symbols/base/base.h"
 
-/* What the side-band records carry, in their id block. */
+/* The fields in the id block of side-band records. */
 #define ATTR_SIDE_TYPE                                                                             \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
@@ -20,10 +19,10 @@ struct attr_config {
 	bool no_inherit;
 	bool enable_on_exec;
 	bool exclude_idle; /* clocks only */
-	bool data_maps;	   /* side-band: mappings without code, too */
+	bool data_maps;	   /* side-band: also mappings without code */
 	uint32_t stack_size;
 	uint64_t regs_mask;
-	bool no_chain;	 /* no call chains: without a dump the address is all there is */
+	bool no_chain;	 /* no call chains: without a stack copy a sample has only its address */
 	uint64_t period; /* 0: by rate */
 };
 
@@ -32,12 +31,12 @@ uint64_t attr_sample_type(const struct attr_config *config);
 /* A sampling event. PERF_FORMAT_LOST is in; EINVAL on kernels before 6.0. */
 void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 		 const struct event *ev, double hz);
-/* The dummy that tells of mmap, comm, fork and exit, from the moment it is opened. */
+/* Set up the dummy that records mmap, comm, fork and exit from the moment it is opened. */
 void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size);
 /* The dummy that never counts and owns a ring; it wakes at @watermark bytes. */
 void attr_leader(struct perf_event_attr *attr, size_t watermark);
 
-/* What PERF_EVENT_IOC_PERIOD takes for @hz: ns for clocks, Hz for the rest. */
+/* Return the value of PERF_EVENT_IOC_PERIOD for @hz: ns for clocks, Hz for the rest. */
 uint64_t attr_rate(const struct event *ev, double hz);
 
 /* The largest record a sampling event can write, in bytes. */

@@ -2,9 +2,8 @@
 /*
  * All events of a session, from open to close.
  *
- * Thread: set-up, then the builder; look-ups by id from any. Invariant: what
- * counters_open() could not finish is undone whole. Changes while it runs are
- * in counters_live.c.
+ * Thread: set-up, then the builder; look-ups by id from any. Invariant: a counters_open() that
+ * fails undoes everything. Changes while it runs are in counters_live.c.
  */
 #include "sampler/event/counters.h"
 
@@ -35,9 +34,8 @@ static void close_rings(struct counters *c)
 }
 
 /*
- * The two owners of rings on one CPU. They are events of this very process:
- * nobody else needs to permit them, and they do not hang up. Side-band events
- * of a whole CPU own their ring themselves.
+ * The two owners of rings on one CPU. They are events of this process: they need no permission, and
+ * they do not hang up. Side-band events of a whole CPU own their ring themselves.
  */
 static int open_leaders(struct counters *c, struct counters_cpu *cpu)
 {
@@ -56,7 +54,7 @@ static int open_leaders(struct counters *c, struct counters_cpu *cpu)
 	return cpu->data_fd < 0 ? cpu->data_fd : 0;
 }
 
-/* All rings of one size, or none. *@mapping tells which call failed. */
+/* Open all rings with one size, or none. *@mapping: it was mmap that failed. */
 static int open_rings(struct counters *c, bool *mapping)
 {
 	const struct counters_sys *sys = &c->env.sys;
@@ -90,7 +88,7 @@ static size_t power_of_two(size_t size)
 }
 
 /*
- * One size for all CPUs: what one would get more, another would lose. The
+ * One size for all CPUs: more for one would be less for another. The
  * leaders are opened again for each size, as it sets their watermark.
  */
 static int size_rings(struct counters *c, size_t min, struct err *e)
@@ -163,10 +161,9 @@ static size_t put_ids(const struct slot *s, uint32_t nr_cpus, uint64_t *ids, int
 }
 
 /*
- * The software event that other sessions may have, too, if there is just one
- * in this. The kernel (seen on 6.18) fills in a sample once for all events
- * that the same fault or switch hits, so ours may carry the id of another's.
- * Timers are not shared, and hardware events have an interrupt each.
+ * Return the software event that other sessions may also have, if this one has just one. The kernel
+ * (seen on 6.18) fills in a sample once for all events that the same fault or switch hits, so ours
+ * may carry the id of another's. Timers are not shared, and hardware events have an interrupt each.
  */
 static int find_shared_slot(const struct counters *c)
 {
@@ -222,8 +219,8 @@ static int check_config(const struct counters_config *config, struct err *e)
 {
 	if (!config->nr_events || config->nr_events > EVENTS_MAX)
 		return err_set(e, -EINVAL,
-			       "%u events at once cannot be sampled\n"
-			       "  from 1 to %d can\n  choose fewer with -e",
+			       "invalid number of events: %u, must be 1 to %d\n  they are sampled "
+			       "at the same time\n  choose fewer with -e",
 			       config->nr_events, EVENTS_MAX);
 	if (config->stack_size % 8 || config->stack_size > 65528)
 		return err_set(e, -EINVAL,
@@ -295,7 +292,7 @@ const struct slot *counters_leader(const struct event *events, const struct slot
 	return first == at ? NULL : &slots[first];
 }
 
-/* Side-band first: no sample may be taken in a process that we were not told of. */
+/* Side-band first: no sample may precede the records of its process. */
 static int open_events(struct counters *c, const struct counters_config *config, struct err *e)
 {
 	uint32_t refused;
@@ -410,7 +407,7 @@ static int value_of(const struct counters *c, uint64_t id)
 {
 	int value = idmap_find(&c->ids, id);
 
-	/* Nobody but our events writes to our rings. */
+	/* Only our events write to our rings. */
 	return value != IDMAP_UNKNOWN ? value
 				      : atomic_load_explicit(&c->shared_slot, memory_order_relaxed);
 }

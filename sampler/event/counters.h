@@ -35,7 +35,7 @@ struct counters_sys {
 	int (*ring_open)(void *ctx, struct ring *ring, int fd, size_t size);
 	int (*close)(void *ctx, int fd);
 	int (*poll)(void *ctx, struct pollfd *fds, nfds_t nr); /* never waits */
-	/* counters_list_tree(), or the like: who is followed by now. */
+	/* counters_list_tree(), or the like: the tasks followed now. */
 	int (*list_tasks)(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out);
 	void *ctx;
 };
@@ -47,7 +47,7 @@ struct counters_config {
 	const pid_t *tids; /* tasks, their future threads and children; NULL: every task */
 	uint32_t nr_tids;
 	bool no_inherit;   /* these tasks alone */
-	bool may_be_empty; /* no task is no error: they come by counters_add_tasks() */
+	bool may_be_empty; /* no task is no error: see counters_add_tasks() */
 	int cgroup_fd;	   /* with cgroup: only its tasks; tids is NULL */
 	bool cgroup;
 	bool enable_on_exec; /* the one tid is a command about to exec */
@@ -55,12 +55,12 @@ struct counters_config {
 	uint32_t nr_events;
 	double hz; /* ignored if period */
 	uint64_t period;
-	uint32_t stack_size; /* 0: no dumps, but the kernel's own chains of user frames */
-	bool no_chain;	     /* without dumps: not even those */
+	uint32_t stack_size; /* 0: no stack copies, but the kernel's chains of user frames */
+	bool no_chain;	     /* without stack copies: no chains either */
 	uint64_t regs_mask;
 	size_t ring_size; /* 0: choose; the same on all CPUs, halved together on EPERM */
 	bool exclude_idle;
-	bool data_maps; /* mappings without code, too: perf's unwinder wants them */
+	bool data_maps; /* also mappings without code: perf's unwinder needs them */
 };
 
 struct counters_cpu {
@@ -92,15 +92,15 @@ struct counters;
 int counters_open(struct counters **out, const struct counters_config *config,
 		  const struct counters_sys *sys, struct err *e);
 void counters_close(struct counters *c);
-/* Give the memory of the data rings back, whose readers have ended: what is sampled from here on is
- * lost. */
+/* Unmap the data rings, after their readers have ended: later samples are lost. */
 void counters_unmap(struct counters *c);
 
 uint32_t counters_nr_cpus(const struct counters *c);
 struct counters_cpu *counters_cpu(struct counters *c, uint32_t index);
 /* The layouts of the records in the data rings and in the side-band rings. */
 const struct record_layout *counters_layout(const struct counters *c);
-/* That of this very sample: those of groups that are read carry their counts, too. Any thread. */
+/* Return the layout of this sample: samples of groups that are read also have counts. Any thread.
+ */
 const struct record_layout *counters_layout_of(const struct counters *c,
 					       const struct perf_event_header *h);
 const struct record_layout *counters_side_layout(const struct counters *c);
@@ -108,7 +108,7 @@ size_t counters_ring_size(const struct counters *c);
 size_t counters_ring_wanted(const struct counters *c); /* without limits of locked memory */
 bool counters_has_lost(const struct counters *c);      /* PERF_FORMAT_LOST works here */
 uint32_t counters_nr_fds(const struct counters *c);
-uint32_t counters_nr_refused(const struct counters *c); /* tasks asked for that are not sampled */
+uint32_t counters_nr_refused(const struct counters *c); /* requested tasks that are not sampled */
 
 /*
  * Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, or -1. Any thread.
@@ -118,20 +118,19 @@ uint32_t counters_nr_refused(const struct counters *c); /* tasks asked for that 
  */
 int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id);
 
-/* Events that were turned off one by one stay off. */
+/* Events that were disabled one by one are left disabled. */
 int counters_enable(struct counters *c, bool on);
 int counters_enable_event(struct counters *c, uint32_t event, bool on);
 /*
  * Change the rate in the running event (PERF_EVENT_IOC_PERIOD: ns for clocks, Hz for the rest).
- * That does not reach events that children have inherited: for tasks the event is opened anew
- * on all who are followed by now, and the old one closed; sums and ids go on. -EINVAL with a
- * sentence above kernel.perf_event_max_sample_rate.
+ * That does not reach events that children have inherited: for tasks the event is opened again on
+ * all tasks followed now, and the old one closed; sums and ids go on. -EINVAL with a sentence above
+ * kernel.perf_event_max_sample_rate.
  */
 int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err *e);
 /*
- * Replace the events; those that stay keep their fds and counts. On failure
- * the old set goes on. Slots are positions in @events: the caller starts its
- * counts anew.
+ * Replace the events; events in both sets keep their fds and counts. On failure
+ * the old set goes on. Slots are positions in @events: the caller resets its counts.
  */
 int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
 			struct err *e);
@@ -141,12 +140,13 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
  * moment at which fds of tasks that are gone are closed; @nr may be 0.
  */
 int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e);
-/* Was it opened on this very task, which may have ended since? Those who inherit do not count. */
+/* Return whether it was opened on this task itself, which may have ended; inherited events do not
+ * count. */
 bool counters_has_task(const struct counters *c, pid_t tid);
 /* Called for each event. @ids are of all its fds open now; borrowed. */
 typedef void (*counters_attr_fn)(void *ctx, const char *name, const struct perf_event_attr *attr,
 				 const uint64_t *ids, size_t nr_ids);
-/* The events whose records are in the rings now, side-band events last: what a file header tells.
+/* Return the events with records in the rings now, side-band events last: for a file header.
  */
 void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx);
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);

@@ -2,8 +2,8 @@
 /*
  * Which events the records in the rings belong to, for a recording's header.
  *
- * Thread: set-up, then the builder. Events come and go: who wants to know all
- * there ever were asks after each change.
+ * Thread: set-up, then the builder. Events are added and closed: a recorder calls this after each
+ * change.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static void each_slot(const struct counters *c, const struct slot *s, counters_a
 	free(ids);
 }
 
-/* Of the whole system the owners of the side-band rings tell; their ids are asked for now. */
+/* For the whole system the owners of the side-band rings are the side-band events; read their ids.
+ */
 static void side_leaders(const struct counters *c, counters_attr_fn fn, void *ctx)
 {
 	const struct counters_sys *sys = &c->env.sys;

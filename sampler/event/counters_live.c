@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What changes while events run: their rate, their set, the tasks followed.
+ * Changes while events run: their rate, their set, the tasks followed.
  *
  * Thread: the builder. Invariant: the old events go on until the new ones are
  * all open; after a failure everything is as it was.
@@ -35,7 +35,7 @@ int counters_enable_event(struct counters *c, uint32_t event, bool on)
 	return slot_enable(&c->slots[event], &c->env, 0, on && is_running(c));
 }
 
-/* Who is followed by now: the side-band's tasks and all that came of them. NULL: the CPUs. */
+/* List the tasks followed now: the side-band's tasks and their children. NULL: the CPUs. */
 static pid_t *followed(struct counters *c, uint32_t *nr)
 {
 	const struct counters_sys *sys = &c->env.sys;
@@ -59,7 +59,7 @@ static pid_t *followed(struct counters *c, uint32_t *nr)
 	return tids;
 }
 
-/* One more event beside those that run, not enabled yet. */
+/* Open one more event, not enabled yet. */
 static int open_slot(struct counters *c, struct slot *s, const struct slot *leader,
 		     const struct event *ev, double hz, const pid_t *tids, uint32_t nr_tids,
 		     struct err *e)
@@ -75,8 +75,7 @@ static int open_slot(struct counters *c, struct slot *s, const struct slot *lead
 	return code ? limits_explain_open(e, code, &c->env.refusal) : 0;
 }
 
-/* In the place of @old: its sums go on; its ids stay known, as its last samples may still be in the
- * rings. */
+/* Replace @old: its sums go on; its ids are kept, as its last samples may still be in the rings. */
 static void take_place(struct counters *c, uint32_t event, struct slot *fresh, bool running)
 {
 	struct slot *old = &c->slots[event];
@@ -105,7 +104,7 @@ static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err
 		events[i] = c->slots[i].event;
 	first = event_group_first(events, event);
 	nr = event_group_nr(events, c->nr_slots, first);
-	/* What it was asked for with is over. */
+	/* Its rate or period is no longer the requested one. */
 	events[event].period = 0;
 	events[event].hz = 0;
 	for (i = first; i < first + nr && !code; i++)
@@ -135,8 +134,8 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 	if (c->slots[event].event.counted)
 		return err_set(e, -EINVAL,
 			       "%.100s is counted whenever its group is sampled\n"
-			       "  it has no rate of its own\n"
-			       "  change that of the first event of the group",
+			       "  its rate is that of the group\n  change the rate of the group's "
+			       "first event",
 			       c->slots[event].event.name);
 	code = limits_check_rate(hz, e);
 	if (code)
@@ -144,7 +143,7 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 	/* From a fixed period there is no way back to a rate but a new event. */
 	c->env.attr.period = 0;
 	/*
-	 * A clock's samples go on telling the period that it was opened with: the kernel sets
+	 * A clock's samples keep the period that it was opened with: the kernel sets
 	 * hw.last_period of cpu-clock and task-clock at their start only, not in
 	 * PERF_EVENT_IOC_PERIOD.
 	 */
@@ -209,7 +208,7 @@ static int open_group(struct counters *c, struct slot *slots, const struct event
 	return 0;
 }
 
-/* Open what is new; then, with nothing left that can fail, let go what is not wanted any more. */
+/* Open the new events; then, when nothing can fail any more, close the old ones. */
 int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
 			struct err *e)
 {
@@ -220,7 +219,7 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
 	int code = 0;
 
 	if (!nr || nr > EVENTS_MAX)
-		return err_set(e, -EINVAL, "%u events at once cannot be sampled", nr);
+		return err_set(e, -EINVAL, "invalid number of events: %u", nr);
 	tids = followed(c, &nr_tids);
 	for (i = 0; i < nr && !code; i += size) {
 		int was;

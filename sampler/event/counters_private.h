@@ -25,9 +25,9 @@ struct counters {
 	size_t ring_size, ring_wanted, side_size;
 	struct record_layout layout, side_layout;
 	struct record_layout read_layout; /* of samples with the counts of a group */
-	atomic_bool any_read; /* such samples were asked for; relaxed: set before they are on */
+	atomic_bool any_read; /* such samples are requested; relaxed: set before they are enabled */
 	struct idmap ids;
-	atomic_int shared_slot; /* whose samples may come with foreign ids, or -1; relaxed */
+	atomic_int shared_slot; /* the slot with samples under foreign ids, or -1; relaxed */
 	enum run_state run;
 };
 
@@ -36,14 +36,13 @@ struct counters {
 #define ID_GONE	     (-1)
 #define ID_GONE_READ (-3)
 
-/* What the ids of @slot stand for, as number @at of the events. */
+/* Return the meaning of the ids of @slot, as number @at of the events. */
 int counters_id_value(struct counters *c, const struct slot *slot, uint32_t at);
-/* The leader of the group of event @at of @events, whose slots these are; NULL: it leads, or is
- * alone. */
+/* Return the leader of the group of event @at of @events; NULL: it leads, or is alone. */
 const struct slot *counters_leader(const struct event *events, const struct slot *slots,
 				   uint32_t at);
 
-/* The ids of all slots as they are now, those of slots that are @gone, and no others. */
+/* Fill in the ids of all slots and of the slots that are @gone, and no others. */
 void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_gone);
 
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * proftop --check: from facts to findings, each with the way out.
+ * proftop --check: from facts to findings, each with its fix.
  *
- * Pure. A finding that has a cure tells the ways from least to most power;
- * sentences say what is so, with the value that was read.
+ * Pure. A fix lists the ways from least to most power; a finding gives the value that was read.
  */
 #include "sampler/event/doctor.h"
 
@@ -19,7 +18,7 @@
 #define CAP_PERFMON 38
 #endif
 
-/* Rings of 512 KiB and the side-band's 64 KiB for each CPU: what a usual rate needs. */
+/* Rings of 512 KiB and the side-band's 64 KiB for each CPU: enough for a usual rate. */
 #define MLOCK_KB_WANTED 578
 #define RATE_WANTED	999
 #define FILES_WANTED	1024
@@ -63,7 +62,7 @@ say(struct doctor_finding *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Why the kernel refuses: by its own level, or something before it. */
+/* Return the fix for a refusal: by perf_event_paranoid, or by something before it. */
 static const char *refusal_fix(const struct doctor_facts *f, const char *usual)
 {
 	if (may_perf(f) && f->seccomp == 2)
@@ -71,7 +70,7 @@ static const char *refusal_fix(const struct doctor_facts *f, const char *usual)
 		       "call in its "
 		       "seccomp profile";
 	if (may_perf(f))
-		return "a security module or a container forbids it: run outside of it";
+		return "a security module or a container forbids it: run outside the container";
 	return usual;
 }
 
@@ -128,7 +127,7 @@ static void judge_paranoid(struct findings *l, const struct doctor_facts *f)
 	if (f->paranoid == -1 && f->own_user_code == -ENOSYS)
 		say(d, "not there: this kernel has no perf events");
 	else if (level > 2)
-		say(d, "%ld: without CAP_PERFMON nobody may sample", level);
+		say(d, "%ld: sampling needs CAP_PERFMON", level);
 	else
 		say(d, "%ld: without CAP_PERFMON %s%s", level, means[level + 1],
 		    may_perf(f) ? "; this user has it" : "");
@@ -144,7 +143,7 @@ static void judge_caps(struct findings *l, const struct doctor_facts *f)
 		{ CAP_SYS_PTRACE, "SYS_PTRACE", "other users' stacks and names" },
 		{ CAP_SYSLOG, "SYSLOG", "kernel names where kptr_restrict is 1" },
 		{ CAP_IPC_LOCK, "IPC_LOCK", "large rings" },
-		{ CAP_SYS_NICE, "SYS_NICE", "samplers that run at once on a full machine" },
+		{ CAP_SYS_NICE, "SYS_NICE", "priority for sampler threads on a busy machine" },
 	};
 	char have[96] = "", lack[160] = "";
 	bool all = true;
@@ -161,7 +160,7 @@ static void judge_caps(struct findings *l, const struct doctor_facts *f)
 				 got ? caps[i].name : caps[i].without);
 	}
 	d = add(l, all ? DOCTOR_OK : DOCTOR_NOTE, "capabilities",
-		all ? "" : "make install SETCAP=1 gives the binary what it can use; sudo proftop");
+		all ? "" : "make install SETCAP=1 sets them on the binary; sudo proftop");
 	say(d, "%s%s%s", have[0] ? have : "none", lack[0] ? "; without the rest no " : "", lack);
 }
 
@@ -182,7 +181,7 @@ static void judge_pmu(struct findings *l, const struct doctor_facts *f)
 		"in a virtual machine let its host pass the counters on (a virtual PMU); cpu-clock "
 		"works "
 		"without");
-	say(d, "none: cpu-clock stands in for cycles; no cache or branch events");
+	say(d, "none: cpu-clock is used instead of cycles; no cache or branch events");
 }
 
 static void judge_limits(struct findings *l, const struct doctor_facts *f)
@@ -217,7 +216,7 @@ static void judge_limits(struct findings *l, const struct doctor_facts *f)
 
 static void judge_names(struct findings *l, const struct doctor_facts *f)
 {
-	/* With kptr_restrict 0 those see them who may profile the kernel. */
+	/* With kptr_restrict 0 the right to profile the kernel shows them. */
 	bool by_paranoid = f->kptr_restrict == 0 && f->paranoid > 1;
 	struct doctor_finding *d;
 
@@ -237,8 +236,8 @@ static void judge_names(struct findings *l, const struct doctor_facts *f)
 	    by_paranoid && !f->kernel_symbols ? f->paranoid : f->kptr_restrict);
 	d = add(l, f->debug_files || f->debuginfod ? DOCTOR_OK : DOCTOR_NOTE, "debug files",
 		f->debug_files || f->debuginfod ? ""
-						: "install the debug packages of what you look at; "
-						  "or set DEBUGINFOD_URLS");
+						: "install the debug packages of your programs; or "
+						  "set DEBUGINFOD_URLS");
 	say(d, "%s",
 	    f->debug_files  ? "some below /usr/lib/debug"
 	    : f->debuginfod ? "DEBUGINFOD_URLS is set"
@@ -286,7 +285,7 @@ static void judge_lockdown(struct findings *l, const struct doctor_facts *f)
 		say(d, "%s", f->lockdown[0] ? f->lockdown : "none, or not shown");
 }
 
-/* Code made at run time has the names that its runtime tells, and most must be asked to. */
+/* The names of JIT code are written by its runtime, most only on request. */
 static void judge_jits(struct findings *l, const struct doctor_facts *f)
 {
 	uint32_t shown = MIN(f->nr_jits, (uint32_t)ARRAY_SIZE(f->jits));
@@ -310,7 +309,7 @@ static void judge_jits(struct findings *l, const struct doctor_facts *f)
 		say(d, "%s", "no process that can be read has JIT code without names");
 }
 
-/* What a container, or a service, may take: proftop is bound by it, too. */
+/* Limits of the container or service that proftop runs in. */
 static void judge_container(struct findings *l, const struct doctor_facts *f)
 {
 	bool filter = f->seccomp == 2, small = f->memory_mb && f->memory_mb < MEMORY_MB_WANTED;
@@ -320,7 +319,7 @@ static void judge_container(struct findings *l, const struct doctor_facts *f)
 	if (f->system_code && filter)
 		fix = "allow perf_event_open in its seccomp profile; or run proftop outside";
 	else if (f->system_code && f->user_namespace)
-		fix = "run proftop outside of it";
+		fix = "run proftop outside the namespace";
 	d = add(l, filter || f->user_namespace ? DOCTOR_NOTE : DOCTOR_OK, "container", fix);
 	say(d, "%s%s%s",
 	    filter ? "a filter of system calls is in force" : "no filter of system calls",
@@ -359,7 +358,7 @@ static void judge_kernel(struct findings *l, const struct doctor_facts *f)
 	say(d, "%s%s", f->release,
 	    old	   ? ": older than 5.10, not tested"
 	    : lost ? ""
-		   : ": lost samples are told by their records, not exactly");
+		   : ": lost samples are counted by LOST records, not exactly");
 }
 
 uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What works here, what does not, and what to do about it: proftop --check.
+ * proftop --check: the rights and limits on this machine, and how to fix them.
  *
  * Facts are read once, findings are made of them alone. Any one thread.
  */
@@ -15,11 +15,11 @@
 enum doctor_level {
 	DOCTOR_OK,
 	DOCTOR_NOTE,	 /* would be nice to have */
-	DOCTOR_DEGRADED, /* part of what proftop shows is missing */
+	DOCTOR_DEGRADED, /* part of the data is missing */
 	DOCTOR_NOTHING,	 /* nothing can be sampled at all */
 };
 
-/* What is so on this machine, for this user. Values that cannot be read are -1. */
+/* Facts of this machine, for this user. Values that cannot be read are -1. */
 struct doctor_facts {
 	uint64_t caps; /* effective */
 	long paranoid, kptr_restrict, mlock_kb, max_rate;
@@ -36,8 +36,8 @@ struct doctor_facts {
 	bool debug_files, debuginfod;
 	bool other_processes; /* /proc shows other users' processes */
 	char release[64];     /* of the kernel */
-	bool user_namespace;  /* the powers of its root end where it ends */
-	long memory_mb;	      /* what its cgroup may take; 0: no limit */
+	bool user_namespace;  /* its root has no rights outside */
+	long memory_mb;	      /* limit of its cgroup; 0: none */
 	long cpu_pct;	      /* 100: as much as one CPU gives; 0: no limit */
 	uint32_t nr_jits;     /* processes with JIT code without names, the first of them */
 	struct jitcheck jits[3];
@@ -51,7 +51,7 @@ struct doctor_finding {
 };
 #define DOCTOR_FINDINGS_MAX 20
 
-/* Read what can be read below @root ("" but in tests) and try to open events. */
+/* Read the facts below @root ("" but in tests) and try to open events. */
 void doctor_read(struct doctor_facts *f, const char *root);
 /* Returns how many findings there are, in a fixed order. Pure. */
 uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out);

@@ -74,7 +74,7 @@ static bool is_there(const char *root, const char *name)
 	return !access(path, R_OK);
 }
 
-/* A line of a file of the cgroup at @path and of those above it, until @fn has had all. */
+/* Call @fn with the first line of @file of the cgroup at @path and of each of its parents. */
 static void each_cgroup(const char *root, const char *path, const char *file,
 			void (*fn)(struct doctor_facts *f, const char *line),
 			struct doctor_facts *f)

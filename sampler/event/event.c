@@ -3,8 +3,7 @@
  * Event names -> perf_event_attr: one table of names, the kinds of names that
  * there are, a probe.
  *
- * Any thread; no state. Invariant: an event that was parsed can be told to
- * the kernel without further checks.
+ * Any thread; no state. Invariant: an event that was parsed can be opened without further checks.
  */
 #include "sampler/event/event.h"
 
@@ -64,7 +63,7 @@
 	X("emulation-faults", NULL, "software", "instructions emulated by the kernel",             \
 	  SW(EMULATION_FAULTS))                                                                    \
 	X("dummy", NULL, "software", "counts nothing", SW(DUMMY))                                  \
-	X("bpf-output", NULL, "software", "what BPF programs put out", SW(BPF_OUTPUT))             \
+	X("bpf-output", NULL, "software", "output of BPF programs", SW(BPF_OUTPUT))                \
 	X("cgroup-switches", NULL, "software", "switches to a task of another cgroup",             \
 	  SW(CGROUP_SWITCHES))                                                                     \
 	CACHE_PAIR(X, "L1-dcache", L1D, "load", "loads", READ, "level 1 data cache, loads")        \
@@ -263,7 +262,7 @@ static int parse_name(const char *root, struct event *ev, char *text, const char
 	return code == -ENOENT ? unknown_event(text, e) : code;
 }
 
-/* What follows from the type. */
+/* Set the members that follow from the type. */
 static void set_kind(struct event *ev)
 {
 	ev->hardware = ev->type != PERF_TYPE_SOFTWARE && ev->type != PERF_TYPE_TRACEPOINT &&
@@ -325,13 +324,13 @@ bool event_same(const struct event *a, const struct event *b)
 {
 	struct event x = *a, y = *b;
 
-	/* Zeroed by the parser, padding included; names and labels are for people. */
+	/* Zeroed by the parser, padding included; names and labels are for display. */
 	memset(x.name, 0, sizeof(x.name));
 	memset(y.name, 0, sizeof(y.name));
 	memset(x.label, 0, sizeof(x.label));
 	memset(y.label, 0, sizeof(y.label));
 	x.group = y.group = 0;
-	/* Asked for in the same words, it may have been given another rate since. */
+	/* Of the same name it may have another rate by now. */
 	if (!strcmp(a->name, b->name)) {
 		x.period = y.period = 0;
 		x.hz = y.hz = 0;
@@ -351,13 +350,13 @@ void event_attr(const struct event *ev, struct perf_event_attr *attr)
 	attr->exclude_user = !ev->user;
 	attr->exclude_kernel = !ev->kernel;
 	attr->exclude_hv = !ev->hv;
-	/* A guest's addresses are no places of ours; PEBS cannot be asked for guests at all. */
+	/* Addresses of a guest cannot be resolved here; PEBS does not support guests. */
 	attr->exclude_guest = !ev->guest;
 	attr->exclude_host = !ev->host;
 	attr->precise_ip = ev->precise & 3;
 }
 
-/* Ask for samples, not only for a count: a PMU without interrupts can count, too. */
+/* Request samples, not only a count: a PMU without interrupts can only count. */
 int event_probe(const struct event *ev, pid_t pid, int cpu)
 {
 	struct perf_event_attr attr;

@@ -2,8 +2,8 @@
 /*
  * Event names -> perf_event_attr, in perf's syntax (perf-list(1)).
  *
- * Parsing reads what the kernel tells of its events (/sys/bus/event_source,
- * tracefs) and, for probes by symbol, the file named. Any thread.
+ * Parsing reads the kernel's description of its events (/sys/bus/event_source, tracefs) and, for
+ * probes by symbol, the file named. Any thread.
  */
 #ifndef SAMPLER_EVENT_EVENT_H
 #define SAMPLER_EVENT_EVENT_H
@@ -19,10 +19,10 @@ struct perf_event_attr;
 #define EVENTS_MAX     8 /* sampled at the same time */
 
 struct event {
-	char name[EVENT_NAME_MAX]; /* as asked for, modifiers included */
+	char name[EVENT_NAME_MAX]; /* as requested, modifiers included */
 	uint32_t type;		   /* PERF_TYPE_* */
 	uint64_t config, config1, config2;
-	bool user, kernel, hv; /* what is counted */
+	bool user, kernel, hv; /* levels that are counted */
 	bool host, guest;      /* modifiers H, G; the host alone by default */
 	uint8_t precise;       /* precise_ip, 0-3 */
 	bool precise_max;      /* modifier P: as precise as this machine can, precise at most */
@@ -32,8 +32,8 @@ struct event {
 	uint32_t group;	       /* 0: none; members stand side by side, their leader first */
 	bool read;	       /* "{a,b}:S": the leader's samples carry the counts of all members */
 	bool counted;	       /* such a member, not the leader: it takes no samples itself */
-	uint64_t period;       /* its own ("name/period=1000/"); 0: by rate */
-	double hz;	       /* its own ("name/freq=99/"); 0: that of the session */
+	uint64_t period;       /* of "name/period=1000/"; 0: by rate */
+	double hz;	       /* of "name/freq=99/"; 0: the session's rate */
 	char label[32];	       /* "cpu/event=0x3c,name=mine/"; "": none */
 	char target[EVENT_TEXT_MAX]; /* of a probe: the file or kernel function; config1 points here
 				      */
@@ -66,9 +66,8 @@ void event_groups_tidy(struct event *events, uint32_t nr);
  * one. */
 int event_set_filter(struct event *ev, const char *filter, struct err *e);
 /*
- * The same event, whatever it was called when it was asked for, and whatever group it is in. Of the
- * same name it may have another rate by now; of another name, its own rate is part of what was
- * asked for.
+ * Return whether both are the same event, under any name and in any group. Of the same name the
+ * rate may differ; of different names a rate in the name must be the same.
  */
 bool event_same(const struct event *a, const struct event *b);
 
@@ -80,7 +79,7 @@ struct event_info {
 	const char *description;
 };
 const struct event_info *event_catalogue(void);
-/* The catalogue's entry for @ev, whatever name and modifiers it was asked by; NULL for raw events.
+/* Return the catalogue's entry for @ev, under any name and modifiers; NULL for raw events.
  */
 const struct event_info *event_info(const struct event *ev);
 
@@ -110,7 +109,7 @@ void event_attr(const struct event *ev, struct perf_event_attr *attr);
  */
 int event_probe(const struct event *ev, pid_t pid, int cpu);
 
-/* What an errno of perf_event_open means for a person, in a few words. */
+/* Return the meaning of an errno of perf_event_open in a few words. */
 const char *event_errno(int code);
 
 #endif

@@ -67,7 +67,7 @@ static int refuse_group(const char *text, const char *why, struct err *e)
 		       text, why);
 }
 
-/* Told apart from the same event without them. */
+/* Add the modifiers to the name: the event without them is another. */
 static void name_modifiers(struct event *ev, const char *modifiers)
 {
 	const char *colon = strrchr(ev->name, ':');
@@ -77,7 +77,7 @@ static void name_modifiers(struct event *ev, const char *modifiers)
 	snprintf(ev->name + size, sizeof(ev->name) - size, "%s%s", has ? "" : ":", modifiers);
 }
 
-/* What follows the closing brace, for all members: modifiers, and S. */
+/* Parse the modifiers behind the closing brace, for all members, and S. */
 static int parse_tail(struct event *events, uint32_t nr, const char *text, size_t size, bool *read,
 		      struct err *e)
 {
@@ -88,7 +88,7 @@ static int parse_tail(struct event *events, uint32_t nr, const char *text, size_
 	if (!size)
 		return 0;
 	if (text[0] != ':' || size >= sizeof(modifiers))
-		return refuse_group(text, "after the brace come modifiers, with a colon", e);
+		return refuse_group(text, "only modifiers may follow the brace, after a colon", e);
 	for (size_t i = 1; i < size; i++) {
 		if (text[i] == 'S')
 			*read = true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * All events of this machine: the catalogue, then what the kernel tells of
- * and what libpfm4 knows of its CPU.
+ * All events of this machine: the catalogue, then the kernel's, then libpfm4's for this CPU.
  *
  * Any thread but the UI's (thousands of names are read); no state.
  */
@@ -12,7 +11,7 @@
 
 static void add(struct event_list *l, const struct event_info *info)
 {
-	/* One more than there are: the last one stays empty. */
+	/* One more than there are: the last one is empty. */
 	if ((l->nr & (l->nr + 1)) == 0)
 		l->infos = xrealloc_array(l->infos, 2 * ((size_t)l->nr + 1), sizeof(*l->infos));
 	l->infos[l->nr++] = *info;
@@ -51,9 +50,8 @@ static void add_tracepoint(void *ctx, const char *name)
 	add(l, &(struct event_info){ keep(l, name), NULL, EVENT_GROUP_TRACEPOINTS,
 				     strcmp(name, EVENT_FUNCTION) != 0 ? ""
 								       : "calls of kernel "
-									 "functions; not with "
-									 "dumps of stacks: -g fp, "
-									 "-g off" });
+									 "functions; needs -g fp "
+									 "or -g off" });
 }
 
 static int by_name(const void *a, const void *b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parsers of the kinds of events, for event.c only: each takes a part of
- * the text and fills what it names. @root stands before /sys ("" but in tests).
+ * The parsers of the kinds of events, for event.c only: each parses a part of the text and fills in
+ * the event. @root is put before /sys ("" but in tests).
  */
 #ifndef SAMPLER_EVENT_EVENT_PARSE_H
 #define SAMPLER_EVENT_EVENT_PARSE_H
@@ -10,7 +10,7 @@
 
 /* event.c */
 
-/* "uk", "ppp": to those that the event has already. -EINVAL with a sentence. */
+/* Add "uk", "ppp" to the modifiers of the event. 0, or -EINVAL with a message. */
 int event_add_modifiers(struct event *ev, const char *text, struct err *e);
 
 /* pmu.c */
@@ -46,7 +46,7 @@ void tracepoint_each(const char *root, void (*fn)(void *ctx, const char *name), 
  * where modifiers begin that the library does not know.
  */
 bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *code, struct err *e);
-/* Call @fn with each event of this CPU that the library knows, and what it counts. */
+/* Call @fn with each event of this CPU that the library knows, and its description. */
 typedef void libpfm_fn(void *ctx, const char *name, const char *description);
 void libpfm_each(const char *root, libpfm_fn *fn, void *ctx);
 

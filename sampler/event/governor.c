@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The governor: down at once and as far as the cost says, up slowly and only
- * after a while of calm, so that it does not swing.
+ * The governor: down immediately, as far as the cost requires, up slowly and only after some calm
+ * ticks, so that it does not swing.
  *
  * Pure; one caller at a time.
  */
@@ -9,7 +9,7 @@
 
 /* Shorter stretches say little about the cost. */
 #define SPAN_NS	   500000000ULL
-#define AIM	   0.8 /* of the limit: the cost swings, too */
+#define AIM	   0.8 /* of the limit: the cost swings */
 #define CALM_BELOW 0.6
 #define CALM_STEPS 6
 #define RAISE	   1.25
@@ -33,10 +33,10 @@ static bool set_factor(struct governor *g, double factor)
 	return g->factor < was || g->factor > was;
 }
 
-/* The cost is almost that of the samples: so many fewer of them, so much less of it. */
+/* The cost is almost proportional to the number of samples. */
 static bool step(struct governor *g, double pct, double loss)
 {
-	/* One that stands alone is the loader at work, not the samples: not so at the start. */
+	/* A single costly tick is the loader at work, not the samples: except at the start. */
 	if (pct > g->max_pct && !g->over++)
 		return false;
 	if (pct > g->max_pct)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which share of the wanted rate to sample with: with --max-overhead so that
- * our own cost and the samples lost stay below their limits, and always so
- * that the machine still gets to run anything else. Pure; the builder's.
+ * Which share of the wanted rate to sample with: with --max-overhead to keep our cost and the
+ * samples lost below their limits, and always so that the machine can run other work. Pure; the
+ * builder's.
  */
 #ifndef SAMPLER_EVENT_GOVERNOR_H
 #define SAMPLER_EVENT_GOVERNOR_H
@@ -12,14 +12,14 @@
 /* More samples lost than this, and the rate is too high whatever it costs. */
 #define GOVERNOR_LOSS_MAX 0.01
 
-/* No rate up to this one can be what keeps ticks from coming. */
+/* No rate up to this one delays ticks. */
 #define GOVERNOR_STALL_HZ 10000
 
 struct governor {
 	double max_pct;	   /* of one CPU; 0: off */
 	double factor;	   /* of the wanted rate, the ceiling at most */
-	double ceiling;	   /* 1, or what did not stall the machine */
-	unsigned int late; /* ticks in a row that came much too late */
+	double ceiling;	   /* 1, or the highest that did not stall the machine */
+	unsigned int late; /* ticks in a row that were much too late */
 	unsigned int over; /* steps in a row above the limit */
 	unsigned int calm; /* steps in a row well below the limits */
 	double cost_ns;	   /* CPU time since the last step */
@@ -27,12 +27,12 @@ struct governor {
 };
 
 void governor_init(struct governor *g, double max_pct);
-/* What one tick has cost. True: the factor has changed. */
+/* Add the cost of one tick. True: the factor has changed. */
 bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uint64_t taken,
 		   uint64_t lost);
 /*
- * A tick came after @interval_ns instead of @tick_ns, with @hz wanted of the
- * fastest event. True: not the first in a row that came much too late; the
+ * A tick took @interval_ns instead of @tick_ns, with @hz wanted of the
+ * fastest event. True: not the first in a row that was much too late; the
  * factor is lower, down to GOVERNOR_STALL_HZ, and will not rise again.
  */
 bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, double hz);

@@ -33,7 +33,7 @@ static struct idmap_table *table_new(size_t nr, struct idmap_table *older)
 	return t;
 }
 
-/* The entry that holds @id, or the empty one where it would be. */
+/* Return the entry of @id, or the empty one for it. */
 static struct entry *table_at(struct idmap_table *t, uint64_t id)
 {
 	for (size_t i = hash_u64(id) & t->mask;; i = (i + 1) & t->mask) {

@@ -28,7 +28,7 @@ void idmap_fini(struct idmap *m);
 
 /* Writer: one more id; 0 is not one. An id that is there gets the new slot. */
 void idmap_add(struct idmap *m, uint64_t id, int slot);
-/* Writer: replace all ids at once. */
+/* Writer: replace all ids. */
 void idmap_replace(struct idmap *m, const uint64_t *ids, const int *slots, size_t nr);
 
 /* The slot of @id, as given (-1 for an event that is gone), or IDMAP_UNKNOWN. Any thread. */

@@ -3,9 +3,8 @@
  * Names of the CPU's makers, by libpfm4: "pfm:RETIRED_INSTRUCTIONS:u:c=1", the
  * events that perf takes by --pfm-events.
  *
- * Any thread: the library is loaded and set up once, when it is first asked,
- * then only read. Invariant: its encoding is taken over as it is, so what perf
- * opens by a name, we open.
+ * Any thread: the library is loaded and set up once, on first use, then only read. Invariant: its
+ * encoding is taken over as it is, so what perf opens by a name, we open.
  */
 #include "sampler/event/event_parse.h"
 
@@ -22,7 +21,7 @@ static const char *own_name(const char *text)
 	return strncmp(text, PREFIX, strlen(PREFIX)) ? NULL : text + strlen(PREFIX);
 }
 
-/* The one sentence where there is no such library; @why and @how: what to do about it. */
+/* Set the message for a missing library; @why and @how: reason and fix. */
 static int no_library(const struct event *ev, const char *why, const char *how, struct err *e)
 {
 	return err_set(e, -EINVAL,
@@ -120,7 +119,7 @@ static int refuse(const struct functions *pfm, const struct event *ev, int code,
 	return err_set(e, -EINVAL,
 		       "event '%.120s': libpfm4 says: %s\n"
 		       "  as in pfm:RETIRED_INSTRUCTIONS, pfm:skl::INST_RETIRED:ANY_P:u:c=1\n"
-		       "  'proftop --list-events' shows those of this CPU",
+		       "  'proftop --list-events' shows the events of this CPU",
 		       ev->name, pfm->strerror(code));
 }
 
@@ -148,7 +147,7 @@ bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *cod
 		return true;
 	}
 	*code = encode(&pfm, ev, name);
-	/* A letter alone is a word of the library's, too: it goes first. */
+	/* A letter alone may also be an attribute of the library: try it first. */
 	own = *code == PFM_ERR_ATTR ? own_modifiers(text + strlen(PREFIX)) : NULL;
 	if (own) {
 		*own = '\0';
@@ -181,7 +180,7 @@ static void tell(const struct row *r, libpfm_fn *fn, void *ctx)
 		fn(ctx, name, text);
 }
 
-/* An event by each of its unit masks; by its name where it has none. */
+/* Call @fn for each unit mask of an event; once if it has none. */
 static void each_umask(struct row *r, libpfm_fn *fn, void *ctx)
 {
 	bool any = false;
@@ -202,7 +201,7 @@ static void each_umask(struct row *r, libpfm_fn *fn, void *ctx)
 		tell(r, fn, ctx);
 }
 
-/* False: not in this machine, or what the catalogue has already. */
+/* False: not in this machine, or already in the catalogue. */
 static bool present(const struct functions *pfm, int pmu, pfm_pmu_info_t *info)
 {
 	*info = (pfm_pmu_info_t){ .size = sizeof(*info) };
@@ -243,7 +242,7 @@ bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *cod
 {
 	if (!own_name(text))
 		return false;
-	*code = no_library(ev, "was built without libpfm4", "install libpfm4-dev and build anew",
+	*code = no_library(ev, "was built without libpfm4", "install libpfm4-dev and build again",
 			   e);
 	return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* * Limits of the kernel for this user, read when needed, and the messages about them.
  *
- * Set-up and builder; no state. Each message: what failed; why, with the
- * value just read; what to do, least power first.
+ * Set-up and builder; no state. Each message: the failure; its reason, with the value just read;
+ * the fix, least power first.
  */
 #include "sampler/event/limits.h"
 

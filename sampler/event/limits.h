@@ -27,9 +27,9 @@ struct limits_refusal {
 /* Raise the soft limit of open files to the hard one: events x CPUs are needed. */
 void limits_raise_files(void);
 
-/* * Give up the capabilities that proftop does not use, in this thread and those it starts. For
- * good, unless there is a @command to start: the kernel ends the sampling of a process that has
- * more after its exec.
+/* * Give up the capabilities that proftop does not use, in this thread and its children. For good,
+ * unless there is a @command to start: the kernel ends the sampling of a process that has more
+ * after its exec.
  */
 void limits_drop_caps(bool command);
 
@@ -43,7 +43,7 @@ size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want);
 /* Return 0, or -EINVAL with a message for a rate not valid or above the kernel's limit. */
 int limits_check_rate(double hz, struct err *e);
 
-/* Set @e to why perf_event_open failed with @code, and what to do. Return @code. */
+/* Set @e to the reason why perf_event_open failed with @code, and a fix. Return @code. */
 int limits_explain_open(struct err *e, int code, const struct limits_refusal *r);
 /* The same for the mmap of a ring. */
 int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus);

@@ -21,9 +21,9 @@
 #define TERM_MAX  96
 #define TERMS_MAX 512
 #define ALIAS_MAX 4 /* named events that lead to named events */
-#define LIST_HINT "  'proftop --list-events' shows what there is"
+#define LIST_HINT "  'proftop --list-events' shows all events"
 
-/* Where the terms of one event are put together. */
+/* The terms of one event while they are parsed. */
 struct terms {
 	const char *root, *pmu; /* pmu NULL: terms of any event only */
 	struct event *ev;
@@ -232,7 +232,7 @@ static int add_term(struct terms *t, char *term)
 		       : refuse_term(t, term, "does not take so large a value");
 }
 
-/* One by one; the value of a later term stands, as "event=0x3c,umask=?" of a name needs. */
+/* One by one; the value of a later term wins, as "event=0x3c,umask=?" of a name needs. */
 static int add_terms(struct terms *t, const char *text)
 {
 	while (*text) {
@@ -259,7 +259,7 @@ int pmu_parse(const char *root, struct event *ev, const char *pmu, const char *t
 	if (!pmu_type(root, pmu, &ev->type))
 		return err_set(e, -EINVAL,
 			       "event '%.100s': this machine has no PMU '%.60s'\n"
-			       "  those it has are in " PMU_DIR "\n" LIST_HINT,
+			       "  its PMUs are in " PMU_DIR "\n" LIST_HINT,
 			       ev->name, pmu);
 	return add_terms(&t, terms);
 }
@@ -280,7 +280,7 @@ static int plain_entry(const struct dirent *d)
 {
 	const char *dot = strrchr(d->d_name, '.');
 
-	/* tsc.scale and tsc.unit say what a count means: they are no events. */
+	/* tsc.scale and tsc.unit describe the unit of a count: they are no events. */
 	return d->d_name[0] != '.' &&
 	       !(dot && (!strcmp(dot, ".scale") || !strcmp(dot, ".unit") ||
 			 !strcmp(dot, ".per-pkg") || !strcmp(dot, ".snapshot")));

@@ -2,8 +2,8 @@
 /*
  * Events at an address: hardware breakpoints, user and kernel probes.
  *
- * Any thread, slow for a probe by symbol: the file is read. A uprobe is told
- * to the kernel as a file and an offset in it, so the symbol is looked up here.
+ * Any thread, slow for a probe by symbol: the file is read. A uprobe is opened by a file and an
+ * offset in it, so the symbol is looked up here.
  */
 #include "sampler/event/event_parse.h"
 
@@ -44,7 +44,7 @@ static int refuse_mem(const struct event *ev, struct err *e)
 		       ev->name);
 }
 
-/* "rw" of mem:…:rw; false if a letter is none or comes twice. */
+/* "rw" of mem:…:rw; false for a letter that is invalid or repeated. */
 static bool take_access(const char *text, size_t size, uint32_t *type)
 {
 	static const struct {
@@ -68,7 +68,7 @@ static bool take_access(const char *text, size_t size, uint32_t *type)
 	return *type;
 }
 
-/* mem:ADDRESS[/LENGTH][:rwx][:modifiers]; what is left out is as with perf. */
+/* mem:ADDRESS[/LENGTH][:rwx][:modifiers]; defaults are perf's. */
 static int parse_mem(struct event *ev, const char *text, const char **modifiers, struct err *e)
 {
 	uint64_t address, len = 0;
@@ -133,12 +133,12 @@ static int symbol_offset(const struct event *ev, const char *path, const char *s
 		     : err_set(e, -EINVAL,
 			       "event '%.100s': no function '%.60s' in '%.100s'\n"
 			       "  the file has no such symbol, or is stripped\n"
-			       "  'nm -D FILE' shows them; an offset in the file works, too: "
+			       "  'nm -D FILE' shows them; or give an offset in the file: "
 			       "uprobe:/path:0x1234 (--list-events)",
 			       ev->name, symbol, path);
 }
 
-/* The PMU that makes them, and the bit that asks for the return. */
+/* Set the PMU of probes, and the bit for the return. */
 static int probe_pmu(const char *root, struct event *ev, const char *pmu, bool ret, struct err *e)
 {
 	if (pmu_parse(root, ev, pmu, ret ? "retprobe" : "", NULL))
@@ -207,8 +207,8 @@ static int parse_uprobe(const char *root, struct event *ev, const char *text, bo
 		return err_set(e, -EINVAL,
 			       "event '%.100s': not a probe of a program\n"
 			       "  give the full path and a function: uprobe:/bin/sh:main+4\n"
-			       "  an offset in the file works, too: uprobe:/bin/sh:0x1234; "
-			       "see proftop --list-events",
+			       "  or an offset in the file: uprobe:/bin/sh:0x1234; see proftop "
+			       "--list-events",
 			       ev->name);
 	*colon = '\0';
 	number = colon + 1;

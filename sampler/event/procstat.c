@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * /proc/stat, /proc/self/statm and /proc/sys/kernel, read anew each time.
+ * /proc/stat, /proc/self/statm and /proc/sys/kernel, read again each time.
  *
  * Thread: the builder. Invariant: shares are made of differences, and
- * differences are never negative (iowait may go back, CPUs come and go).
+ * differences are never negative (iowait may go back, CPUs go offline and return).
  */
 #include "sampler/event/procstat.h"
 
@@ -145,7 +145,7 @@ static void parse_cpu(struct procstat *p, const char *line)
 	set_cpu(p, id, v[0] + v[1] + v[2] + v[5] + v[6] + v[7], v[3] + v[4]);
 }
 
-/* The cpu lines come first; grow until what follows them is seen. */
+/* The cpu lines are first; grow until the line behind them is seen. */
 static int read_stat(struct procstat *p)
 {
 	for (;;) {
@@ -161,7 +161,7 @@ static int read_stat(struct procstat *p)
 	}
 }
 
-/* Each line at a time: sscanf() on the whole text would walk all of it. */
+/* Each line at a time: sscanf() on the whole text would walk it to the end. */
 int procstat_update(struct procstat *p)
 {
 	int code = read_stat(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What /proc says about the machine and about us: how busy each CPU is, what
- * proftop itself costs, the kernel's limits for perf events.
+ * Figures of /proc: how busy each CPU is, the cost of proftop itself, the kernel's limits for perf
+ * events.
  *
  * One thread at a time (the builder). Missing or odd files give zeros.
  */
@@ -12,11 +12,11 @@
 
 struct procstat;
 
-/* @root stands before /proc ("" but in tests). 0, or -errno with a sentence: no /proc. */
+/* @root is put before /proc ("" but in tests). 0, or -errno with a sentence: no /proc. */
 int procstat_new(struct procstat **out, const char *root, struct err *e);
 void procstat_free(struct procstat *p);
 
-/* Once a tick: read /proc/stat. 0 or -errno (the old values stay). */
+/* Once a tick: read /proc/stat. 0 or -errno (the old values are kept). */
 int procstat_update(struct procstat *p);
 /*
  * Busy share 0..1 between the last two updates, from the time not spent idle
@@ -31,8 +31,8 @@ void procstat_self(struct procstat *p, double *cpu_pct, uint64_t *rss_kb);
 uint64_t procstat_max_sample_rate(const struct procstat *p);
 /* One number of /proc/sys/kernel. 0, -errno, or -EINVAL if it is none. Any thread. */
 int procstat_sysctl(const char *root, const char *name, long *value);
-/* The level of kernel lockdown: "none", "integrity", "confidentiality"; "" where it is not shown.
- * Any thread. */
+/* The level of kernel lockdown: "none", "integrity", "confidentiality"; "" if unknown. Any thread.
+ */
 void procstat_lockdown(const char *root, char *dst, size_t size);
 
 #endif

@@ -106,7 +106,7 @@ static struct perf_event_attr attr_of(const struct slot *s)
 	return attr;
 }
 
-/* One try, with less asked for: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
+/* Try to open with less requested: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
 static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, unsigned int less)
 {
 	struct perf_event_attr attr = attr_of(s);
@@ -123,8 +123,8 @@ static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, un
 }
 
 /*
- * The first fd of an event: find out what this kernel takes. EINVAL does not
- * tell what it is about, so ask for less and less.
+ * Open the first fd of an event and find out which attributes this kernel supports. EINVAL has no
+ * reason, so request less and less.
  */
 static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
 {
@@ -309,7 +309,7 @@ static void add_value(struct counters_value *v, const struct counters_value *mor
 	v->lost += more->lost;
 }
 
-/* The fd's own count out of those of its group. */
+/* Find the count of this fd among the counts of its group. */
 static int read_group(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
 		      struct counters_value *v)
 {
@@ -331,7 +331,7 @@ static int read_group(const struct slot *s, const struct slot_env *env, const st
 	return -EIO;
 }
 
-/* Add what one fd has counted, its inherited events included. */
+/* Add the count of one fd, its inherited events included. */
 static int read_fd(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
 		   struct counters_value *v)
 {
@@ -381,14 +381,14 @@ static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
 	s->tids[task] = s->tids[s->nr_tasks];
 }
 
-/* The kernel hangs up when the task and all its inherited events are gone; all CPUs at once. */
+/* The kernel hangs up when the task and all its inherited events are gone; on all CPUs. */
 void slot_reap(struct slot *s, struct slot_env *env)
 {
 	struct pollfd *poll = xcalloc(s->nr_tasks, sizeof(*poll));
 
 	for (uint32_t i = 0; i < s->nr_tasks; i++)
 		poll[i].fd = slot_fds(s, env, i)[0].fd;
-	/* From the end: what takes a dropped one's place has been looked at. */
+	/* From the end: the task that takes the place of a removed one was checked before. */
 	if (env->sys.poll(env->sys.ctx, poll, s->nr_tasks) > 0)
 		for (uint32_t i = s->nr_tasks; i-- > 0;)
 			if (poll[i].revents & POLLHUP)
@@ -414,7 +414,7 @@ void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot
 	}
 }
 
-/* The same ioctl on all fds; the first error is told, the others still get theirs. */
+/* Call the ioctl on all fds; return the first error, after all calls. */
 static int ioctl_all(struct slot *s, struct slot_env *env, uint32_t first_task,
 		     unsigned long request, uint64_t arg)
 {
@@ -435,7 +435,7 @@ int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool 
 			 0);
 }
 
-/* Tasks that come later open at the new rate, too. */
+/* Later tasks open at the new rate also. */
 int slot_set_rate(struct slot *s, struct slot_env *env, double hz)
 {
 	uint64_t value = attr_rate(&s->event, hz);

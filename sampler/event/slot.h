@@ -3,8 +3,8 @@
  * One event of a session: a file descriptor for each task (or the whole
  * machine) and CPU, all writing to that CPU's data ring.
  *
- * Internal to counters. One thread. An event knows what its closed fds have
- * counted, so that its sums never go back when tasks end.
+ * Internal to counters. One thread. An event keeps the counts of its closed fds, so that its sums
+ * never go back when tasks end.
  */
 #ifndef SAMPLER_EVENT_SLOT_H
 #define SAMPLER_EVENT_SLOT_H
@@ -15,17 +15,17 @@
 #include "sampler/event/counters.h"
 #include "sampler/event/limits.h"
 
-/* What all slots of a session share. */
+/* Shared by all slots of a session. */
 struct slot_env {
 	struct counters_sys sys;
-	struct counters_cpu *cpus; /* data_fd: where the samples go */
+	struct counters_cpu *cpus; /* data_fd: the ring of samples */
 	uint32_t nr_cpus;
 	struct attr_config attr;
 	bool no_lost;	 /* the kernel has no PERF_FORMAT_LOST */
 	uint32_t nr_fds; /* open now */
 	bool may_be_empty;
 	int cgroup_fd;		       /* -1: no cgroup */
-	int group_fd;		       /* of the leader of what is being opened; -1: it is alone */
+	int group_fd;		       /* the leader of the event being opened; -1: none */
 	struct limits_refusal refusal; /* of the last failure */
 };
 
@@ -39,12 +39,12 @@ struct slot {
 	double hz;
 	bool side;		     /* writes to the side-band rings, not to the data rings */
 	struct perf_event_attr attr; /* as the kernel took it */
-	bool off;		     /* by itself, whatever the others do */
+	bool off;		     /* disabled, independent of the others */
 	bool settled;		     /* attr is known to open */
 	struct slot_fd *fds;	     /* nr_tasks x nr_cpus, all open */
 	pid_t *tids;		     /* nr_tasks; -1: the whole CPU */
 	uint32_t nr_tasks, max_tasks;
-	struct counters_value *base; /* per CPU, of what was closed */
+	struct counters_value *base; /* per CPU, counts of closed fds */
 };
 
 /* A sampling event, a side-band event: nothing opened yet. */
@@ -60,9 +60,9 @@ int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, c
 	      uint32_t nr_tids, uint32_t *nr_out);
 void slot_close(struct slot *s, struct slot_env *env);
 
-/* One more task; it becomes the last one. 0, or -errno and nothing is left of it. */
+/* Add a task; it becomes the last one. 0, or -errno and nothing is left open. */
 int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid);
-/* Where a task and all who inherited from it are gone: keep the sums, close the fds. */
+/* Close the fds of tasks that are gone with all their children; keep the sums. */
 void slot_reap(struct slot *s, struct slot_env *env);
 bool slot_has_task(const struct slot *s, pid_t tid);
 
@@ -72,7 +72,7 @@ int slot_set_rate(struct slot *s, struct slot_env *env, double hz);
 /* Sum over all tasks, closed ones included. */
 int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
 	      struct counters_value *v);
-/* Take over what @old has counted. */
+/* Take over the counts of @old. */
 void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot_env *env);
 
 /* The leader and side-band fds go through the same doors. */

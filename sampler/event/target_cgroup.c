@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the cgroup that is sampled lies.
+ * The folder of the sampled cgroup.
  *
- * Runs on: set-up, then the builder. Each controller is in one hierarchy: perf
- * events in one of version 1 where that has them, else in that of version 2.
- * A folder of another one is no cgroup that events can be bound to.
+ * Runs on: set-up, then the builder. Each controller is in one hierarchy: perf events in one of
+ * version 1 if it has them, else in version 2. Events cannot be bound to a cgroup of another
+ * hierarchy.
  */
 #include "sampler/event/target_cgroup.h"
 
@@ -64,7 +64,7 @@ static int open_in(const struct mount *m, const char *name)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* In the mounts of @own's hierarchy, or in those of all others; which one is in @m. */
+/* Open it in the mounts of @own's hierarchy, or of all others; @m is the mount. */
 static int open_any(const char *mounts, const struct mount *own, bool others, const char *name,
 		    struct mount *m)
 {

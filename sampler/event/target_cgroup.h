@@ -12,9 +12,8 @@
 #define TARGET_CGROUP_MOUNTS "/proc/self/mounts"
 
 /*
- * Open the folder of @name: a path as it is written, or one below the mount of
- * that hierarchy, which @mounts tells. An fd, or -ESRCH with a sentence.
- * @whole: it is the root, of which every task is.
+ * Open the folder of @name: a path as it is written, or one below the mount of that hierarchy, by
+ * @mounts. An fd, or -ESRCH with a message. @whole: it is the root, with every task.
  */
 int target_cgroup_open(const char *mounts, const char *name, bool *whole, struct err *e);
 

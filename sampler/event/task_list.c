@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which tasks and CPUs there are: the lists that counters are opened on.
+ * Lists of tasks and CPUs that counters are opened on.
  *
- * Set-up and builder. /proc changes while it is read: what is gone is left
- * out, what is new is found by reading again until nothing is.
+ * Set-up and builder. /proc changes while it is read: tasks that are gone are left out, new ones
+ * are found by reading until there are none.
  */
 #include "sampler/event/counters.h"
 
@@ -100,7 +100,7 @@ static int add_threads(struct task_list *l, pid_t pid)
 	return added;
 }
 
-/* Threads may start threads while we read: again until nobody is new. */
+/* Threads may start threads while we read: repeat until there are no new ones. */
 static int add_process(struct task_list *l, pid_t pid)
 {
 	int added, first = 1;
@@ -130,8 +130,8 @@ int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct e
 		if (code == -ENOENT || code == -ESRCH)
 			return err_set(e, -ESRCH,
 				       "no process with pid %d\n"
-				       "  it has exited, or was never there\n"
-				       "  'ps -e' lists what runs now",
+				       "  it has exited, or never existed\n  'ps -e' lists the "
+				       "running processes",
 				       pids[i]);
 		return err_set(e, code,
 			       "cannot read /proc/%d/task: %s\n"
@@ -191,7 +191,7 @@ static bool real_uid(pid_t pid, uid_t *uid)
 	if (nr <= 0)
 		return false;
 	text[nr] = '\0';
-	/* Name: comes first and has its newlines escaped: this is the line of the kernel. */
+	/* Name: is the first line and has its newlines escaped: this line is the kernel's. */
 	line = strstr(text, "\nUid:");
 	return line && sscanf(line, "\nUid: %u", uid) == 1;
 }

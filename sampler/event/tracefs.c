@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the kernel's tracepoints are read: the mounted tracefs, else a mount
- * of our own that is in no mount namespace and ends with its descriptor.
+ * The kernel's tracepoints: the mounted tracefs, else a private mount that is in no mount namespace
+ * and ends with its descriptor.
  *
  * Any thread; no state.
  */

@@ -106,7 +106,7 @@ static void each_of_system(int events, const char *system, void (*fn)(void *ctx,
 		free(list);
 }
 
-/* By folders: available_events leaves out those of ftrace itself. */
+/* By folders: available_events has no ftrace events. */
 void tracepoint_each(const char *root, void (*fn)(void *ctx, const char *name), void *ctx)
 {
 	struct dirent **list;

@@ -139,8 +139,8 @@ static uint32_t event_of_record(const struct perfdata *pd, const uint8_t *at, ui
 
 /*
  * Return whether the record is a mapping of data: no address is ever looked up in it, so it is not
- * sorted. Mappings of the kernel's own image may be marked as data also, and are kept: their
- * address says where the kernel was.
+ * sorted. Mappings of the kernel's image may be marked as data also, and are kept: they have its
+ * address.
  */
 static bool is_data(const uint8_t *at, const struct perf_event_header *h)
 {
@@ -152,7 +152,7 @@ static bool is_data(const uint8_t *at, const struct perf_event_header *h)
 	       !(load_u32(at + MMAP2_PROT_AT) & PROT_EXEC);
 }
 
-/* Return the record's time; records without one stay behind the one before. */
+/* Return the record's time; a record without one follows the one before. */
 static uint64_t time_of(const struct perfdata *pd, const struct record_layout *layout,
 			const uint8_t *at, uint32_t type, size_t size)
 {
@@ -306,8 +306,8 @@ static int inflate_sized(struct perfdata *pd, const uint8_t *body, size_t size, 
 }
 
 /*
- * Handle one of perf's own records. *@extra: bytes behind it that belong to it. In a compressed
- * block there is none of those that have such bytes, or are compressed themselves.
+ * Handle one of perf's own records. *@extra: bytes behind it that belong to it. A compressed block
+ * has no record with such bytes, and no compressed one.
  */
 static int user_record(struct perfdata *pd, const struct source *src, const uint8_t *at,
 		       const struct perf_event_header *h, uint64_t *extra, struct err *e)
@@ -491,7 +491,7 @@ static int parse(struct perfdata *pd, const char *path, struct err *e)
 	return 0;
 }
 
-/* Finish @pd, whose bytes could be opened if @code is 0. */
+/* Finish @pd; @code: of opening its bytes. */
 static int finish(struct perfdata **out, struct perfdata *pd, const char *path, int code,
 		  struct err *e)
 {

@@ -39,20 +39,20 @@ void perfdata_close(struct perfdata *pd);
 
 uint32_t perfdata_nr_events(const struct perfdata *pd);
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index);
-/* The CPU that it was recorded on, as uname(2) has it ("x86_64"); "": the file does not tell. */
+/* Return the CPU of the recorded machine, as in uname(2) ("x86_64"); "": not in the file. */
 const char *perfdata_machine(const struct perfdata *pd);
-/* The kernel that it was recorded on, as far as the file tells. */
+/* Return the kernel of the recorded machine, as far as it is in the file. */
 const struct kernel_identity *perfdata_kernel(const struct perfdata *pd);
-/* What the file tells of the mapped object beside the record: its build-id. */
+/* Add the build-id of the mapped object, if the file has it. */
 void perfdata_identify(struct perfdata *pd, struct record_mmap *m);
-/* Ids of all events, as the file tells them. */
+/* Return the number of ids of all events in the file. */
 uint32_t perfdata_nr_ids(const struct perfdata *pd);
 /* Index of the event with that id, or -1. Without ids in the file: 0. */
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);
 /* Mappings of data left out: nothing is ever looked up in them. */
 uint64_t perfdata_nr_records(const struct perfdata *pd);
 uint64_t perfdata_nr_bad(const struct perfdata *pd); /* bytes at the end that are not read */
-/* One line on what the file lacks: cut short, damaged, not finished; "" if it is whole. */
+/* Return one line on a file that is cut short, damaged, or not finished; "" if it is whole. */
 const char *perfdata_note(const struct perfdata *pd);
 
 /*

@@ -97,7 +97,7 @@ static int compare(const void *a, const void *b, void *names)
 	return compare_names(text + x->name, x->name_size, text + y->name, y->name_size);
 }
 
-/* Of a name told twice only that stays which all agree on. */
+/* Of a name with several build-ids none is kept, unless all are the same. */
 static void sort(struct perfdata_build_ids *t)
 {
 	uint32_t kept = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The build-ids of a recording's objects, by their names, as its header (or,
- * in pipe mode, its records) tells them: mappings themselves mostly do not.
+ * The build-ids of a recording's objects, by their names, from its header (or, in pipe mode, its
+ * records): most mappings have none.
  *
  * One thread. Every byte of the file is hostile.
  */
@@ -26,13 +26,13 @@ struct perfdata_build_ids {
 	bool sorted;
 };
 
-/* Add what the record of @size bytes tells: of a file, or of the kernel. False: it makes no sense.
+/* Add the build-id of a record of @size bytes: of a file, or of the kernel. False: not valid.
  */
 bool perfdata_build_ids_add(struct perfdata_build_ids *t, struct kernel_identity *kernel,
 			    const uint8_t *record, size_t size);
 /*
- * The build-id of the object of that name into @id. False, and @id as it was:
- * it is not told, or two are (the file was replaced while it was recorded).
+ * Set @id to the build-id of the object of that name. False, @id unchanged: it has none, or two
+ * (the file was replaced while it was recorded).
  */
 bool perfdata_build_ids_find(struct perfdata_build_ids *t, const char *name, size_t size,
 			     struct object_identity *id);

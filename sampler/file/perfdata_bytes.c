@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A window over a file: what is asked for next mostly lies in it.
+ * A window over a file: most reads are in it.
  *
  * Records are read twice, a small part of the file at a time: their heads in
- * the order of the file, then each record in the order of time. Both go through
- * one small buffer that stays in the CPU's cache.
+ * the order of the file, then each record in the order of time. Both use one small buffer that fits
+ * into the CPU's cache.
  */
 #include "sampler/file/perfdata_bytes.h"
 
@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Read so much at least: small records come many in a read, but of what is jumped to, its head may
- * be all. */
+/* Least bytes of a read: a read in order has many small records, after a jump often only a head is
+ * used. */
 #define WINDOW_NEXT 4096u
 #define WINDOW_JUMP 512u
 /* The heads of records lie too far apart for the kernel to see that the file is read through. */
@@ -91,7 +91,7 @@ void perfdata_bytes_close(struct perfdata_bytes *b)
 	*b = (struct perfdata_bytes){ .fd = -1 };
 }
 
-/* Let the kernel read what comes next, while this is worked on. */
+/* Let the kernel read ahead. */
 static void read_ahead(struct perfdata_bytes *b, uint64_t offset)
 {
 	if (offset + AHEAD / 2 < b->ahead || b->ahead >= b->size)
@@ -110,7 +110,8 @@ static void make_room(struct perfdata_bytes *b, uint64_t size)
 	b->own = xcalloc(1, b->room);
 }
 
-/* Read from @offset to @to until there are @least bytes; at most @most. How many; 0: not so many.
+/* Read from @offset to @to until there are @least bytes; at most @most. Returns their number; 0:
+ * fewer.
  */
 static uint64_t read_at(const struct perfdata_bytes *b, uint8_t *to, uint64_t offset,
 			uint64_t least, uint64_t most)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The bytes of a recording: in memory, or read from its file piece by piece
- * where they are asked for. Never mapped: who cuts the file short while it is
- * read must not end the reader.
+ * The bytes of a recording: in memory, or read from its file piece by piece on demand. Never
+ * mapped: a file that is cut short while it is read must not end the reader.
  *
  * One thread. Every offset and size may be hostile.
  */
@@ -11,7 +10,7 @@
 
 #include "symbols/base/base.h"
 
-/* What does not come from a regular file is kept in memory, up to so much. */
+/* Limit of the bytes kept in memory, when they are not of a regular file. */
 #define PERFDATA_MEMORY_MAX (8ULL << 30)
 
 struct perfdata_bytes {
@@ -19,9 +18,9 @@ struct perfdata_bytes {
 	int fd;		       /* -1: all of them are in memory */
 	const uint8_t *window; /* window_size bytes from window_at */
 	uint64_t window_at, window_size;
-	uint8_t *own; /* what is to be freed; a file's window, of room bytes */
+	uint8_t *own; /* to be freed; a file's window, of room bytes */
 	size_t room;
-	uint64_t ahead; /* the kernel was told that it will be read up to here */
+	uint64_t ahead; /* read ahead was requested up to here */
 };
 
 /* Take over @fd, which is @path. 0 or -errno with a message; then @fd is closed. */

@@ -31,7 +31,7 @@ struct perfdata_events {
 /* Add the event of an attribute of the file, of @size bytes. 0, -E2BIG: too many, or -EINVAL. */
 int perfdata_events_add(struct perfdata_events *t, const uint8_t *attr, size_t size,
 			uint32_t *index);
-/* Room for the @size bytes of @event's ids? */
+/* Return whether the @size bytes of an event's ids fit. */
 bool perfdata_events_room(const struct perfdata_events *t, uint64_t size);
 void perfdata_events_add_ids(struct perfdata_events *t, const uint8_t *bytes, uint64_t size,
 			     uint32_t event);

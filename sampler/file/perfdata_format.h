@@ -10,7 +10,7 @@
 
 #define PERFDATA_MAGIC	       "PERFILE2" /* and no NUL */
 #define PERFDATA_FEATURE_WORDS 4
-/* The header of pipe mode: magic and its own size. */
+/* Size of the header of pipe mode: magic and this size. */
 #define PERFDATA_PIPE_HEADER 16
 
 struct perfdata_section {
@@ -59,7 +59,7 @@ enum perfdata_record_type {
 	PERFDATA_EVENT_UPDATE = 78,
 	PERFDATA_HEADER_FEATURE = 80, /* pipe mode: u64 bit, then the section's bytes */
 	PERFDATA_COMPRESSED = 81,
-	PERFDATA_COMPRESSED2 = 83, /* u64 size, then as many compressed bytes and padding */
+	PERFDATA_COMPRESSED2 = 83, /* u64 size, then the compressed bytes and padding */
 };
 
 /* The type of an EVENT_UPDATE: u64 type, u64 id, name[]. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The header of a perf.data file: events, features, where the records are.
+ * The header of a perf.data file: events, features, the range of the records.
  *
  * One thread. Every byte is hostile.
  */
@@ -11,18 +11,18 @@
 #include "sampler/file/perfdata_events.h"
 #include "sampler/file/perfdata_format.h"
 
-/* Where the records are. */
+/* The range of the records. */
 struct perfdata_extent {
 	struct perfdata_section data; /* as much of them as the file has */
 	uint64_t missing;	      /* bytes of records that the file should have */
 	bool unfinished;	      /* the header was never completed: the writer was killed */
 };
 
-/* Read the header. Events are added where it has them (not in pipe mode). 0,
+/* Read the header. Events are added, except in pipe mode. 0,
  * -E2BIG or -EINVAL. */
 int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *events,
 			 struct perfdata_extent *extent);
-/* Read one feature, whose bytes are at @s: a section of a file, or the body of a pipe's record. */
+/* Read one feature at @s: a section of a file, or the body of a pipe's record. */
 void perfdata_header_feature(struct perfdata_bytes *b, struct perfdata_events *events,
 			     uint64_t feature, const struct perfdata_section *s);
 

@@ -2,8 +2,8 @@
 /*
  * perf.data: from records to a file.
  *
- * Thread: the recorder's writer (creation: set-up). Invariant: up to w->end
- * the file holds whole records; what a failed write left behind it is cut off.
+ * Thread: the recorder's writer (creation: set-up). Invariant: up to w->end the file holds whole
+ * records; the rest of a failed write is cut off.
  */
 #include "sampler/file/perfdata_write.h"
 
@@ -27,7 +27,7 @@ struct perfdata_writer {
 	int fd;
 	int code;      /* the first failure */
 	uint64_t data; /* where records begin */
-	uint64_t end;  /* where they end */
+	uint64_t end;  /* their end */
 	struct perfdata_header header;
 	struct bytes { /* a piece of the file in the making */
 		uint8_t *p;
@@ -148,7 +148,7 @@ void perfdata_attrs_fini(struct perfdata_attrs *attrs)
 	*attrs = (struct perfdata_attrs){ 0 };
 }
 
-/* Make room for a new file: only what is a recording by all looks is moved. */
+/* Rename an old file: only a regular one. */
 static int move_old(const char *path, struct err *e)
 {
 	char old[PATH_MAX];
@@ -293,7 +293,7 @@ static void put_event_desc(struct bytes *b, const struct perfdata_attrs *attrs)
 	}
 }
 
-/* What one feature's section holds. */
+/* Append the section of one feature. */
 static void put_feature(const struct perfdata_writer *w, struct bytes *b, unsigned int bit,
 			const struct utsname *host, const struct perfdata_attrs *attrs)
 {
@@ -366,8 +366,7 @@ int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attr
 	if (!code)
 		code = write_at(w->fd, b.p, b.size, w->end);
 	free(b.p);
-	/* No room for them: the events as they were at the start, and all records, still make a
-	 * file. */
+	/* The disk is full: the events of the start, and all records, still make a file. */
 	if (code)
 		w->header = first;
 	w->header.data.size = w->end - w->data;

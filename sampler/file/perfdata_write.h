@@ -29,15 +29,14 @@ struct perfdata_attrs {
 	uint32_t nr;
 };
 
-/* Add what is not there yet. Events that differ in their rate alone are one. */
+/* Add the event and its ids if they are new. Events that differ only in their rate are one. */
 void perfdata_attrs_add(struct perfdata_attrs *attrs, const char *name,
 			const struct perf_event_attr *attr, const uint64_t *ids, size_t nr_ids);
 void perfdata_attrs_fini(struct perfdata_attrs *attrs);
 
 struct perfdata_writer;
 
-/* The build-id of an object whose code was sampled; goes into the header. @name: as its mappings
- * have it. */
+/* Add the build-id of a sampled object, for the header. @name: as in its mappings. */
 void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name,
 			   const uint8_t *id, uint8_t id_size);
 
@@ -46,7 +45,7 @@ void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *n
  * perf does it; anything else of that name is refused. 0 or -errno with a sentence.
  */
 int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e);
-/* Header and events, so that even a recording cut off says what it holds. 0 or -errno. */
+/* Write header and events, so that a recording that is cut off can be read. 0 or -errno. */
 int perfdata_begin(struct perfdata_writer *w, const struct perfdata_attrs *attrs);
 /* Append whole records. After the first -errno nothing is written any more. */
 int perfdata_append(struct perfdata_writer *w, const struct iovec *pieces, int nr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Compressed blocks of perf.data, through libzstd where it was found.
- * * Each block gets its own buffer, since records are borrowed from it;
+ * Compressed blocks of perf.data, through libzstd, if it was found at build time.
+ * * Each block gets a buffer, since records are borrowed from it;
  * the bytes left over from the block before are copied to its front.
  */
 #include "sampler/file/perfdata_zstd.h"

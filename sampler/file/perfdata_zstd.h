@@ -4,7 +4,7 @@
  * PERF_RECORD_COMPRESSED and _COMPRESSED2 records of a file. Without libzstd at build time every
  * call fails with a message.
  *
- * One thread. The decompressed bytes stay where they are until _free().
+ * One thread. The decompressed bytes are valid until _free().
  */
 #ifndef SAMPLER_FILE_PERFDATA_ZSTD_H
 #define SAMPLER_FILE_PERFDATA_ZSTD_H
@@ -20,7 +20,7 @@
 struct perfdata_zstd;
 
 /* * Decompress the next block. *@out: the bytes the last block left over (see
- * perfdata_zstd_keep), then those of this one. *@z is made at the first call.
+ * perfdata_zstd_keep), then the bytes of this one. *@z is made at the first call.
  * -EBADMSG: damaged, or larger than any recording; -ENOTSUP with a message: built without libzstd.
  */
 int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size,

@@ -51,7 +51,7 @@ struct recorder_lane {
 	struct lost_record lost; /* lost.lost: refused since the last record that went in */
 	uint64_t nr_samples, nr_kernel_lost, nr_dropped;
 	bool side;		     /* no samples here: each record counts */
-	_Atomic uint64_t drained_ns; /* release: what came before is in; acquire by the writer */
+	_Atomic uint64_t drained_ns; /* release: earlier records are in; acquire by the writer */
 };
 
 struct recorder {
@@ -61,14 +61,14 @@ struct recorder {
 	struct recorder_lane *lanes;
 	uint32_t nr_lanes; /* CPUs; the last one is the side-band's */
 	const char *root;
-	uint64_t lost;	   /* set before the writer is told to stop */
+	uint64_t lost;	   /* set before the writer is stopped */
 	uint64_t every_ns; /* the shortest round */
 	uint64_t round_ns; /* the writer's: the last round ended then */
 
 	pthread_t writer;
 	bool runs;
 	int stop_fd;
-	sem_t ready;	  /* posted once: what exists is in the file */
+	sem_t ready;	  /* posted once: existing processes are in the file */
 	atomic_int error; /* relaxed: a flag for the builder */
 };
 
@@ -131,7 +131,7 @@ struct recorder_lane *recorder_lane(struct recorder *r, uint32_t index)
 	return &r->lanes[index];
 }
 
-/* One record more that found no room. */
+/* Count a record that did not fit. */
 static void refuse(struct recorder_lane *lane, const struct record *decoded)
 {
 	struct lost_record *lost = &lane->lost;
@@ -159,7 +159,7 @@ void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
 
 	if (decoded->type == PERF_RECORD_LOST)
 		lane->nr_kernel_lost += decoded->lost;
-	/* As the kernel has it: told when there is room again, for rounds have ended since. */
+	/* As the kernel does: recorded when records fit again, for rounds have ended since. */
 	lane->lost.trailer.time_ns = decoded->time_ns;
 	if (!spool_put(&lane->spool, &lane->lost, first, h, h->size)) {
 		refuse(lane, decoded);
@@ -208,7 +208,7 @@ void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns)
 	synth_task(&s, tid);
 }
 
-/* What waits in a lane goes to the file; after a failure it is thrown away. */
+/* Write the records of a lane to the file; after a failure discard them. */
 static void write_lane(struct recorder *r, struct recorder_lane *lane)
 {
 	struct iovec pieces[2];
@@ -235,9 +235,8 @@ static uint64_t all_drained(const struct recorder *r)
 }
 
 /*
- * Write what waits in all lanes. A FINISHED_ROUND tells readers that nothing
- * comes any more that is older than the round before: they need not keep the
- * whole file to bring it into order.
+ * Write the records of all lanes. A FINISHED_ROUND marks that no later record is older than the
+ * round before: readers need not keep the whole file to sort it.
  */
 static void write_lanes(struct recorder *r)
 {
@@ -299,7 +298,7 @@ static void *writer_main(void *arg)
 	do
 		write_lanes(r);
 	while (poll(&stop, 1, WRITE_EVERY_MS) <= 0);
-	/* What the producers left behind is seen from here on. */
+	/* The records of the producers are visible from here on. */
 	if (read(r->stop_fd, &one, sizeof(one)) != sizeof(one))
 		return NULL;
 	for (uint32_t i = 0; i < r->nr_lanes; i++)

@@ -34,8 +34,8 @@ struct recorder_config {
 
 struct recorder_stats {
 	uint64_t nr_samples;	 /* in the file */
-	uint64_t nr_kernel_lost; /* by the kernel, as LOST records of data rings tell it */
-	uint64_t nr_dropped;	 /* samples (and side-band records) that found no room in a lane */
+	uint64_t nr_kernel_lost; /* by the kernel, from LOST records of data rings */
+	uint64_t nr_dropped;	 /* samples (and side-band records) that did not fit into a lane */
 	uint64_t bytes;		 /* of records in the file */
 };
 
@@ -45,8 +45,8 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 void recorder_note(void *recorder, const char *name, const struct perf_event_attr *attr,
 		   const uint64_t *ids, size_t nr_ids);
 /*
- * Start the writer. When this returns, what exists now is in the file: the
- * kernel and all processes. The events that tell of new ones must be open by then.
+ * Start the writer. When this returns, the kernel and all processes are in the file. The side-band
+ * events, for new ones, must be open by then.
  */
 int recorder_start(struct recorder *r, struct err *e);
 
@@ -68,12 +68,12 @@ void recorder_build_id(struct recorder *r, bool kernel, const char *name, const 
 int recorder_error(const struct recorder *r);
 
 /*
- * Write what waits, complete the file. @lost: samples that the kernel lost in
- * all (0: not known), which its LOST records do not tell to the last. As perf
- * does it, LOST_SAMPLES at the end has the sum of what was lost. 0 or -errno.
+ * Write the remaining records, complete the file. @lost: samples that the kernel lost in all (0:
+ * not known); its LOST records may miss the last ones. As perf does it, LOST_SAMPLES at the end has
+ * the sum. 0 or -errno.
  */
 int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *stats);
-/* Free; what was not finished is left as it is (readable by --replay). */
+/* Free; a file that was not finished is left as it is (readable by --replay). */
 void recorder_close(struct recorder *r);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * A byte ring between two threads.
  *
- * Positions only grow; head - tail is what waits, at most size. The head moves
- * by whole records, so what the consumer peeks is whole records, too.
+ * Positions only grow; head - tail is the number of bytes in it, at most size. The head moves by
+ * whole records, so the consumer peeks whole records.
  */
 #include "sampler/file/spool.h"
 
@@ -47,7 +47,8 @@ bool spool_put(struct spool *s, const void *first, size_t first_size, const void
 	uint64_t need = first_size + second_size;
 
 	if (need > s->size - (head - s->seen_tail)) {
-		/* Acquire: pairs with spool_drop(); the consumer has read what we write over. */
+		/* Acquire: pairs with spool_drop(); the consumer has read the bytes we overwrite.
+		 */
 		s->seen_tail = atomic_load_explicit(&s->tail, memory_order_acquire);
 		if (need > s->size - (head - s->seen_tail))
 			return false;

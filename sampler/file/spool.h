@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bytes on their way from one thread to another: a ring for whole records,
- * one producer, one consumer, no lock. What finds no room is refused, and the
- * producer counts it.
+ * one producer, one consumer, no lock. A record that does not fit is refused, and the producer
+ * counts it.
  */
 #ifndef SAMPLER_FILE_SPOOL_H
 #define SAMPLER_FILE_SPOOL_H
@@ -28,7 +28,7 @@ void spool_fini(struct spool *s);
 bool spool_put(struct spool *s, const void *first, size_t first_size, const void *second,
 	       size_t second_size);
 
-/* Consumer: what waits, in up to two pieces; returns their number. */
+/* Consumer: get the bytes in it, in up to two pieces; returns their number. */
 int spool_peek(struct spool *s, struct iovec pieces[2]);
 /* Consumer: these have been used. */
 void spool_drop(struct spool *s, const struct iovec *pieces, int nr);

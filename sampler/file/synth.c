@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What /proc tells, as records: COMM for each thread, MMAP2 for each mapping
+ * Records made from /proc: COMM for each thread, MMAP2 for each mapping
  * of an object or of code, MMAP for the kernel.
  *
  * Thread: the recorder's writer, or the builder. Invariant: a record is as
@@ -25,7 +25,7 @@
 #define NAME_MAX_BYTES 4096
 #define PATH_ROOM      512
 
-/* If this fails, struct synth_id is not what the attributes promise. */
+/* If this fails, struct synth_id does not match the attributes. */
 _Static_assert(ATTR_SIDE_TYPE == (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 				  PERF_SAMPLE_CPU) &&
 		       sizeof(struct synth_id) == 32,
@@ -54,7 +54,7 @@ struct mmap2_head {
 	uint32_t prot, flags;
 };
 
-/* Head, name, id block in one piece. @head begins with the header, whose size is set here. */
+/* Append head, name, and id block. @head begins with the header; its size is set here. */
 static void emit(const struct synth *s, void *head, size_t head_size, const char *name,
 		 size_t name_size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records of what is there already: the kernel's code, the names and mappings
- * of running processes, from /proc, as perf record puts them in front.
+ * Records of the existing state: the kernel's code, the names and mappings of running processes,
+ * from /proc, as perf record puts them in front.
  *
  * Reads files, allocates: never on a sampler thread. Everything in /proc/PID is
  * what a process wants it to be: names are cut, padded and copied, no more.
@@ -25,7 +25,7 @@ struct synth_id {
 typedef void (*synth_fn)(void *ctx, const void *record, size_t size);
 
 struct synth {
-	const char *root; /* "": of /proc; tests have their own */
+	const char *root; /* "": /proc; else a folder of a test */
 	uint64_t time_ns; /* in the id block; 0: before everything, as perf has it */
 	synth_fn fn;
 	void *ctx;

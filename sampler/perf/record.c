@@ -16,7 +16,7 @@
 #define ID_BLOCK                                                                                   \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
-/* Fields of a sample that have a fixed size; they come first. */
+/* The fields of a sample with a fixed size; they are first. */
 #define FIXED                                                                                      \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
@@ -46,7 +46,7 @@ static const uint8_t *take(struct cursor *c, uint64_t size)
 	return p;
 }
 
-/* Read a word whose bytes were taken before. */
+/* Read a word of bytes that were taken before. */
 static uint64_t next_u64(const uint8_t **p)
 {
 	uint64_t v;
@@ -197,7 +197,7 @@ static void take_reads(struct cursor *c, uint64_t format, struct record_sample *
 	s->read_size = (uint32_t)(8 * words);
 }
 
-/* Decode a PERF_RECORD_SAMPLE, whose fields are those of sample_type. */
+/* Decode a PERF_RECORD_SAMPLE of the fields in sample_type. */
 static int decode_sample(struct record *r, const struct record_layout *layout, struct cursor *c)
 {
 	uint64_t type = layout->sample_type;

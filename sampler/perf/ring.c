@@ -2,9 +2,9 @@
 /*
  * The consumer's side of one perf ring, read in place.
  *
- * Thread: the ring's consumer (its CPU's sampler thread, or whoever holds the
- * drain lock); ring_waiting(), ring_written() any. Invariant: tail <= head <= tail + size, and
- * the kernel's data_tail is never past a record that is still being read.
+ * Thread: the ring's consumer (its CPU's sampler thread, or the holder of the drain lock);
+ * ring_waiting(), ring_written() any. Invariant: tail <= head <= tail + size, and the kernel's
+ * data_tail is never past a record that is still being read.
  */
 #include "sampler/perf/ring.h"
 
@@ -24,7 +24,7 @@ static uint64_t head_load(const struct ring *r)
 	return atomic_load_explicit((_Atomic __u64 *)&r->page->data_head, memory_order_acquire);
 }
 
-/* Release: our reads come before the kernel reuses the space; pairs with its load of data_tail. */
+/* Release: our reads precede the kernel's reuse of the space; pairs with its load of data_tail. */
 static void tail_store(struct ring *r, uint64_t tail)
 {
 	atomic_store_explicit((_Atomic __u64 *)&r->page->data_tail, tail, memory_order_release);
@@ -98,7 +98,7 @@ static void ring_copy(const struct ring *r, uint64_t pos, void *dst, size_t size
 	memcpy((uint8_t *)dst + first, r->data, size - first);
 }
 
-/* The next whole record: in place, or in scratch if it wraps or lies askew. */
+/* Return the next whole record: in place, or in scratch if it wraps or is not aligned. */
 const struct perf_event_header *ring_next(struct ring *r)
 {
 	struct perf_event_header header;

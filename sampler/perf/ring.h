@@ -3,8 +3,8 @@
  * The kernel's ring of one event: perf_event_open(2), "MMAP layout".
  *
  * One consumer. data_head is read with acquire (pairs with the kernel's
- * store after the record's bytes), data_tail written with release (the kernel
- * may overwrite what lies before it).
+ * store after the record's bytes), data_tail written with release (the kernel may overwrite the
+ * bytes before it).
  */
 #ifndef SAMPLER_PERF_RING_H
 #define SAMPLER_PERF_RING_H
@@ -24,7 +24,7 @@ struct ring {
 	uint64_t head;	  /* up to here this batch reads */
 	uint64_t tail;	  /* next record */
 	uint8_t *scratch; /* 64 KiB: a record that wraps is copied here */
-	uint64_t nr_bad;  /* headers that made no sense: the ring was skipped to head */
+	uint64_t nr_bad;  /* invalid headers: the ring was skipped to head */
 	uint64_t high;	  /* most bytes seen waiting since ring_take_high() */
 	uint64_t last;	  /* start of the record last returned */
 	size_t map_size;  /* to unmap; 0: the memory is the caller's */
@@ -43,14 +43,14 @@ void ring_close(struct ring *r);
 bool ring_begin(struct ring *r);
 /*
  * The next record of the batch, whole and contiguous, NULL at its end. In
- * place unless it wraps; valid until the next call or ring_end(). On a header
- * that cannot be (size 0, beyond head) the rest is skipped and counted.
- * The header returned is always aligned for reading its fields.
+ * place unless it wraps; valid until the next call or ring_end(). On an invalid header (size 0,
+ * beyond head) the rest is skipped and counted. The header returned is always aligned for reading
+ * its fields.
  */
 const struct perf_event_header *ring_next(struct ring *r);
 /* Give the space of all records but the last one returned back to the kernel (mid-batch). */
 void ring_release(struct ring *r);
-/* End of the batch: give back everything returned; what was not read waits for the next batch. */
+/* End of the batch: give back everything returned; unread records are in the next batch. */
 void ring_end(struct ring *r);
 /* The fullest the ring was, 0..1, since the last call. */
 double ring_take_high(struct ring *r);

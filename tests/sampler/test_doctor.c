@@ -84,7 +84,7 @@ static void test_access(void **state)
 	f.own_user_code = -EACCES;
 	f.paranoid = 4;
 	expect(&f, "sampling", DOCTOR_NOTHING, "nothing", "perf_event_paranoid=2");
-	expect(&f, "perf_event_paranoid", DOCTOR_OK, "nobody may", "");
+	expect(&f, "perf_event_paranoid", DOCTOR_OK, "sampling needs CAP_PERFMON", "");
 	f.caps = PERFMON;
 	f.seccomp = 2;
 	expect(&f, "sampling", DOCTOR_NOTHING, "nothing", "seccomp");

@@ -63,7 +63,7 @@ static void test_refused(void **state)
 		{ "{cycles", "closing brace" },
 		{ "{cycles,cs", "closing brace" },
 		{ "cycles}", "none that opens" },
-		{ "{cycles,cs}x", "with a colon" },
+		{ "{cycles,cs}x", "after a colon" },
 		{ "{cycles,cs}:z", "modifier" },
 		{ "{cycles,}", "unknown event" },
 		{ "{}", "unknown event" },
