@@ -746,6 +746,58 @@ static void test_baseline(void **state)
 	}
 }
 
+/* Give all functions and processes other ids, as after a new build and a restart. */
+static struct profile *rebuilt(struct profile *p)
+{
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		p->functions[i].id += 1000003;
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		p->processes[i].id += 100;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		p->tasks[i].id += 100;
+	return p;
+}
+
+/* After a rebuild and a restart, rows compare by module and name: nothing is new or gone. */
+static void test_baseline_rebuilt(void **state)
+{
+	static const uint32_t views[] = { '1', '2', '3', '4', '6' };
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		struct bench b;
+
+		bench_init(&b, 100, 24, true);
+		model_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 500\n"));
+		press(&b, 'B');
+		model_take(&b.st, rebuilt(folded_profile("api;main;steady 300\n"
+							 "api;main;falls 100\n")));
+		press(&b, views[i]);
+		press(&b, '*');
+		b.st.now_ns += 60000000000ull;
+		assert_null(strstr(look(&b), "new!"));
+		assert_null(strstr(look(&b), "gone"));
+		if (views[i] == '1')
+			assert_non_null(strstr(look(&b), "-37.5!"));
+		bench_fini(&b);
+	}
+	/* New and gone functions are still reported. */
+	{
+		struct bench b;
+
+		bench_init(&b, 100, 24, true);
+		model_take(&b.st, folded_profile("api;main;steady 300\napi;main;goes 500\n"));
+		press(&b, 'B');
+		model_take(&b.st, rebuilt(folded_profile("api;main;steady 300\n"
+							 "api;main;comes 100\n")));
+		b.st.now_ns += 60000000000ull;
+		assert_non_null(strstr(look(&b), "new!"));
+		assert_non_null(strstr(look(&b), "goes 62.50%"));
+		press(&b, '3');
+		assert_non_null(strstr(look(&b), "api[4242] goes 62.50%"));
+		bench_fini(&b);
+	}
+}
+
 /* Any keys at any size with profiles that come and go: no fault (ASan looks on). */
 static void test_random_keys(void **state)
 {
@@ -793,8 +845,9 @@ int main(void)
 		cmocka_unit_test(test_flame_gone),     cmocka_unit_test(test_flame_here),
 		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_first_windows),
 		cmocka_unit_test(test_trend),	       cmocka_unit_test(test_flame_closer),
-		cmocka_unit_test(test_baseline),       cmocka_unit_test(test_recursion),
-		cmocka_unit_test(test_large),	       cmocka_unit_test(test_random_keys),
+		cmocka_unit_test(test_baseline),       cmocka_unit_test(test_baseline_rebuilt),
+		cmocka_unit_test(test_recursion),      cmocka_unit_test(test_large),
+		cmocka_unit_test(test_random_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ui/text/format.h"
+#include "ui/view/baseline_match.h"
 #include "ui/view/folds.h"
 
 #define Z_99	 2.576
@@ -181,52 +182,58 @@ static void compare_row(const struct view *v, struct row *row, double all, const
 							     (old ? share_of(v, old, old_all) : 0));
 }
 
-static int by_row_id(const void *pa, const void *pb)
+/* Return the keys of rows; NULL: no memory. */
+static struct baseline_key *keys_of(const struct ui_state *st, const struct view *v,
+				    const struct list *list)
 {
-	uint64_t a = ((const struct row *)pa)->id, b = ((const struct row *)pb)->id;
+	struct baseline_key *keys = calloc(list->nr + 1ULL, sizeof(*keys));
 
-	return (a > b) - (a < b);
+	for (uint32_t i = 0; keys && i < list->nr; i++)
+		keys[i] = (struct baseline_key){ .id = list->rows[i].id,
+						 .name = v->identity(st, &list->rows[i]),
+						 .index = i };
+	return keys;
 }
 
-/* Compare rows with rows: the view builds those of the baseline too. */
+/* Compare rows with rows: the view builds those of the baseline too. @now: keys of @list. */
 static void compare_rows(const struct ui_state *st, const struct view *v, struct list *list,
-			 struct gone *gone)
+			 struct baseline_key *now, struct gone *gone)
 {
 	struct list old = { 0 };
+	struct baseline_key *keys;
 	char buf[TEXT_MAX];
-	bool *met;
 
 	v->build(st, &old);
-	if (old.nr)
-		qsort(old.rows, old.nr, sizeof(*old.rows), by_row_id);
-	met = calloc(old.nr + 1ULL, sizeof(*met));
-	for (uint32_t i = 0; i < list->nr && met; i++) {
-		const struct row *found = !old.nr ? NULL
-						  : bsearch(&list->rows[i], old.rows, old.nr,
-							    sizeof(*old.rows), by_row_id);
+	keys = keys_of(st, v, &old);
+	if (!keys || !now)
+		goto out;
+	baseline_match_rows(keys, old.nr, now, list->nr);
+	for (uint32_t i = 0; i < list->nr; i++)
+		compare_row(v, &list->rows[now[i].index], list->count,
+			    now[i].other == BASELINE_NONE ? NULL : &old.rows[now[i].other],
+			    old.count);
+	for (uint32_t i = 0; i < old.nr; i++) {
+		const struct row *row = &old.rows[keys[i].index];
 
-		compare_row(v, &list->rows[i], list->count, found, old.count);
-		if (found)
-			met[found - old.rows] = true;
+		if (keys[i].other == BASELINE_NONE &&
+		    baseline_differs(row->count, old.count, 0, list->count))
+			add_gone(gone, share_of(v, row, old.count),
+				 v->name(st, row, buf, sizeof(buf)));
 	}
-	for (uint32_t i = 0; i < old.nr && met; i++)
-		if (!met[i] && baseline_differs(old.rows[i].count, old.count, 0, list->count))
-			add_gone(gone, share_of(v, &old.rows[i], old.count),
-				 v->name(st, &old.rows[i], buf, sizeof(buf)));
-	free(met);
+out:
+	free(keys);
 	free(old.rows);
 }
 
-/* Did node @n of the old tree disappear, but not its parent? Nodes lighter than the limit may
- * exist. */
-static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds_tree *now)
+/* Did node @n of the old tree disappear, but not its parent? Lighter ones may exist unseen. */
+static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds_tree *now,
+		    const uint32_t *to_now)
 {
 	const struct fold_tree_node *node = &old->fold.nodes[n];
-	uint32_t parent = node->parent == FOLD_NONE ? FOLD_NONE
-						    : folds_node(now, old->ids[node->parent]);
+	uint32_t parent = to_now[node->parent];
 	double light;
 
-	if (parent == FOLD_NONE || folds_node(now, old->ids[n]) != FOLD_NONE)
+	if (parent == BASELINE_NONE || to_now[n] != BASELINE_NONE)
 		return false;
 	light = now->fold.nodes[parent].nr_hidden ? now->config.limit : 0;
 	return node->count > light * old->fold.count &&
@@ -251,47 +258,60 @@ static struct safe_text gone_name(const struct ui_state *st, const struct folds_
 			   folds_text(st, &nodes[top], first, sizeof(first)).str, name.str);
 }
 
-/* Compare rows that are nodes: by the whole trees of both profiles. */
+/* Compare rows that are nodes of @now: by the whole trees of both profiles. */
 static void compare_nodes(const struct ui_state *st, const struct view *v,
-			  const struct folds_tree *now, struct list *list, struct gone *gone)
+			  const struct profile *shown, const struct folds_tree *now,
+			  struct list *list, struct gone *gone)
 {
 	const struct folds_tree *old = v->tree(st);
+	uint32_t *to_now = NULL, *to_old = NULL;
 	char buf[TEXT_MAX];
 
 	if (!old || !now)
 		return;
+	to_now = malloc(old->fold.nr_nodes * sizeof(*to_now));
+	to_old = malloc(now->fold.nr_nodes * sizeof(*to_old));
+	if (!to_now || !to_old)
+		goto out;
+	baseline_match_nodes(st->shown, old, shown, now, to_now, to_old);
 	for (uint32_t i = 0; i < list->nr; i++) {
-		uint32_t n = folds_node(old, (uint32_t)list->rows[i].id);
+		uint32_t n = to_old[folds_node(now, (uint32_t)list->rows[i].id)];
 		struct row row = { 0 };
 
-		if (n != FOLD_NONE)
+		if (n != BASELINE_NONE)
 			folds_row(old, n, &row);
-		compare_row(v, &list->rows[i], now->fold.count, n == FOLD_NONE ? NULL : &row,
+		compare_row(v, &list->rows[i], now->fold.count, n == BASELINE_NONE ? NULL : &row,
 			    old->fold.count);
 	}
 	for (uint32_t n = 1; n < old->fold.nr_nodes; n++)
-		if (is_gone(old, n, now))
+		if (is_gone(old, n, now, to_now))
 			add_gone(gone, old->fold.nodes[n].total / old->fold.weight,
 				 gone_name(st, old, n, buf, sizeof(buf)));
+out:
+	free(to_now);
+	free(to_old);
 }
 
 void baseline_compare(struct ui_state *st, const struct view *v, struct list *list)
 {
 	const struct folds_tree *now;
+	struct baseline_key *keys;
 	struct baseline_swap swap;
 	struct gone gone = { .nr = 0 };
 
 	list->gone[0] = '\0';
 	if (!v->compared || !baseline_is_on(st))
 		return;
-	assert(v->name || v->tree);
+	assert(v->tree || (v->name && v->identity));
 	now = v->tree ? v->tree(st) : NULL;
+	keys = v->tree ? NULL : keys_of(st, v, list);
 	show_baseline(st, &swap);
 	if (v->tree)
-		compare_nodes(st, v, now, list, &gone);
+		compare_nodes(st, v, swap.shown, now, list, &gone);
 	else
-		compare_rows(st, v, list, &gone);
+		compare_rows(st, v, list, keys, &gone);
 	show_again(st, &swap);
 	report_gone(&gone, list);
 	free(gone.rows);
+	free(keys);
 }

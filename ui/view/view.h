@@ -63,6 +63,8 @@ struct view {
 	/* Return the name of the row. */
 	struct safe_text (*name)(const struct ui_state *st, const struct row *row, char *buf,
 				 size_t size);
+	/* Hash all of a row that stays the same over a rebuild or restart. NULL: not compared. */
+	uint64_t (*identity)(const struct ui_state *st, const struct row *row);
 	/* Return the tree that rows are nodes of; NULL (also the result): none. */
 	const struct folds_tree *(*tree)(const struct ui_state *st);
 	/* Put the sorted rows in the order of a tree. NULL: not needed. */

@@ -13,6 +13,7 @@
 
 #include "ui/text/format.h"
 #include "ui/view/baseline.h"
+#include "ui/view/baseline_match.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
@@ -229,6 +230,13 @@ static const struct view_column columns[] = {
 		     .draw = common_module },
 };
 
+static uint64_t identity(const struct ui_state *st, const struct row *row)
+{
+	uint32_t fn = function(st, row);
+
+	return hash_u64(row->nr) + (fn == FOLD_NONE ? 0 : baseline_match_name(st->shown, fn));
+}
+
 static const struct view_label labels[] = { { ACT_OPEN, "Centre" }, { ACT_NONE, NULL } };
 
 const struct view view_callers = {
@@ -246,6 +254,7 @@ const struct view view_callers = {
 	.own_order = true,
 	.compared = COMPARED_TOTAL,
 	.name = name,
+	.identity = identity,
 	.finds = finds,
 	.foot = foot,
 	.function = function,

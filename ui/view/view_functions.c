@@ -12,6 +12,7 @@
 #include "sampler/count/interval.h"
 #include "ui/text/format.h"
 #include "ui/view/baseline.h"
+#include "ui/view/baseline_match.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/process_rows.h"
@@ -513,6 +514,11 @@ static size_t options(const struct ui_state *st, char *buf, size_t size)
 	return st->only.on ? (size_t)snprintf(buf, size, "  only %s (d)", st->only.name) : 0;
 }
 
+static uint64_t identity(const struct ui_state *st, const struct row *row)
+{
+	return baseline_match_name(st->shown, row->index);
+}
+
 static const struct view_label labels[] = { { ACT_OPEN, "Callers" }, { ACT_NONE, NULL } };
 
 const struct view view_functions = {
@@ -530,6 +536,7 @@ const struct view view_functions = {
 	.finds = finds,
 	.compared = COMPARED_SELF,
 	.name = name,
+	.identity = identity,
 	.function = function,
 	.module = module,
 	.options = options,

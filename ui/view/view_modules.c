@@ -11,6 +11,7 @@
 
 #include "ui/text/format.h"
 #include "ui/view/baseline.h"
+#include "ui/view/baseline_match.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
@@ -292,6 +293,11 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	return true;
 }
 
+static uint64_t identity(const struct ui_state *st, const struct row *row)
+{
+	return baseline_match_text(module_of(st, row)->name);
+}
+
 static const struct view_label labels[] = { { ACT_OPEN, "Functions" }, { ACT_NONE, NULL } };
 
 const struct view view_modules = {
@@ -306,6 +312,7 @@ const struct view view_modules = {
 	.build = build,
 	.compared = COMPARED_TOTAL,
 	.name = name,
+	.identity = identity,
 	.finds = finds,
 	.foot = foot,
 	.module = module,

@@ -12,6 +12,7 @@
 #include "ui/text/format.h"
 #include "ui/text/users.h"
 #include "ui/view/baseline.h"
+#include "ui/view/baseline_match.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
@@ -564,6 +565,13 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 	return row->top_function < st->shown->nr_functions ? row->top_function : UINT32_MAX;
 }
 
+static uint64_t identity(const struct ui_state *st, const struct row *row)
+{
+	char comm[FORMAT_MAX * 2];
+
+	return baseline_match_text(comm_of(st, row, comm));
+}
+
 const struct view view_processes = {
 	.title = TEXT("Processes"),
 	.context = CTX_LIST,
@@ -576,6 +584,7 @@ const struct view view_processes = {
 	.arrange = arrange,
 	.compared = COMPARED_COUNT,
 	.name = name,
+	.identity = identity,
 	.finds = finds,
 	.foot = foot,
 	.act = act,

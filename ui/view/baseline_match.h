@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which rows or nodes of two profiles are the same: by id; else by name, so
+ * that a rebuilt file and a restarted process compare with what they replace.
+ * Pure; any thread.
+ */
+#ifndef UI_VIEW_BASELINE_MATCH_H
+#define UI_VIEW_BASELINE_MATCH_H
+
+#include "ui/view/folds.h"
+
+#define BASELINE_NONE UINT32_MAX
+
+/* A row of either profile. */
+struct baseline_key {
+	uint64_t id, name; /* @name: hash of all that stays the same over a rebuild */
+	uint32_t index;	   /* of the row */
+	uint32_t other;	   /* index of its row in the other profile; BASELINE_NONE: none */
+};
+
+/* Set @other of all keys; sorts both arrays. Rows of one name are matched in order. */
+void baseline_match_rows(struct baseline_key *old, uint32_t nr_old, struct baseline_key *now,
+			 uint32_t nr_now);
+
+/* Hash a name. */
+uint64_t baseline_match_text(struct safe_text text);
+/* Hash a function's name with that of its module. */
+uint64_t baseline_match_name(const struct profile *p, uint32_t function);
+
+/*
+ * Match the nodes of two trees: nodes match whose parents do. Set by node the node of the other
+ * tree in @to_now and @to_old; BASELINE_NONE: none.
+ */
+void baseline_match_nodes(const struct profile *old_profile, const struct folds_tree *old,
+			  const struct profile *now_profile, const struct folds_tree *now,
+			  uint32_t *to_now, uint32_t *to_old);
+
+#endif
