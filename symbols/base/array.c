@@ -20,12 +20,12 @@ bool array_reserve_size(void *array, uint32_t *room, uint64_t nr, size_t size)
 	assert(size);
 	if (nr <= *room)
 		return true;
-	if (nr > UINT32_MAX)
-		return false;
 	larger = MIN(larger, UINT32_MAX);
+	if (nr > UINT32_MAX || larger > SIZE_MAX / size)
+		return false;
 	/* A pointer of any type is read and written by its bytes. */
 	memcpy(&p, array, sizeof(p));
-	p = reallocarray(p, larger, size);
+	p = realloc(p, larger * size);
 	if (!p)
 		return false;
 	memcpy(array, &p, sizeof(p));

@@ -7,6 +7,7 @@
  */
 #include "symbols/base/helper.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,7 @@ static struct job *next_job(struct helpers *h)
 	h->queue = job->next;
 	if (!h->queue)
 		h->tail = &h->queue;
+	assert(h->nr_queued);
 	h->nr_queued--;
 	return job;
 }
@@ -87,6 +89,7 @@ static void finish(struct job *job)
 
 static void run_one(struct helpers *h, struct job *job, unsigned int slot)
 {
+	assert(!h->running[slot]);
 	h->running[slot] = job;
 	if (h->stop)
 		atomic_store_explicit(&job->watch.cancel, true, memory_order_relaxed);

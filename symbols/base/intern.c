@@ -13,6 +13,7 @@
  */
 #include "symbols/base/intern.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <urcu/urcu-qsbr.h>
@@ -256,6 +257,7 @@ int intern_grow(struct intern *t)
 		return -ENOMEM;
 	/* Release: the empty slots; pairs with the acquire in intern_get(). */
 	atomic_store_explicit(&old->larger, new, memory_order_release);
+	assert(slots_nr(new) > slots_nr(old));
 	slots_move(new, old);
 	/* Release: the filled slots; pairs with the acquire in intern_get(). */
 	atomic_store_explicit(&t->slots, new, memory_order_release);

@@ -11,6 +11,7 @@
  */
 #include "symbols/base/text.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -172,6 +173,7 @@ struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size
 			width++;
 		}
 	}
+	assert(size < dst_size && width <= size);
 	dst[size] = '\0';
 	return (struct safe_text){ dst, (uint16_t)size, width };
 }
@@ -253,6 +255,7 @@ static char *arena_take(struct text_arena *arena, size_t size)
 {
 	struct chunk *c = arena->head;
 
+	assert(size <= CHUNK_SIZE);
 	if (!c || CHUNK_SIZE - c->used < size) {
 		c = malloc(sizeof(*c) + CHUNK_SIZE);
 		if (!c)

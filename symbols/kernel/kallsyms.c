@@ -7,6 +7,7 @@
  */
 #include "symbols/kernel/kallsyms.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -122,6 +123,7 @@ static uint32_t add_module(struct kallsyms *k, const struct line *line)
 	if (last && last->module != NO_MODULE && last->module_size == line->module_size &&
 	    !memcmp(k->text + last->module, line->module, line->module_size))
 		return last->module;
+	assert(line->module_size <= k->text_max - k->text_size);
 	memcpy(k->text + offset, line->module, line->module_size);
 	k->text_size += line->module_size;
 	return offset;
@@ -169,6 +171,7 @@ static void keep(struct kallsyms *k, const struct symbol_entry *s)
 	}
 	k->unordered |= last && s->start < last->start;
 	k->nr_functions += s->bind != 0;
+	assert(k->nr < k->max);
 	k->symbols[k->nr++] = *s;
 }
 
@@ -185,6 +188,7 @@ static void add_symbol(struct kallsyms *k, const struct line *line)
 	if (s.bind) {
 		s.name = (uint32_t)k->text_size;
 		s.name_size = (uint16_t)line->name_size;
+		assert(line->name_size <= k->text_max - k->text_size);
 		memcpy(k->text + k->text_size, line->name, line->name_size);
 		k->text_size += line->name_size;
 	}

@@ -6,6 +6,7 @@
  */
 #include "symbols/kernel/ksyms.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -109,6 +110,8 @@ void ksyms_add(struct ksyms *k, uint64_t start, uint32_t size, enum ksyms_type t
 		memmove(&k->entries[at + 1], &k->entries[at], (k->nr - at) * sizeof(*k->entries));
 		k->entries[at] = e;
 		k->nr++;
+		assert(!at || e.start - k->entries[at - 1].start >= k->entries[at - 1].size);
+		assert(at + 1 == k->nr || k->entries[at + 1].start >= start + size);
 		add_news(k, start, start + size);
 		e.name = NULL;
 	}

@@ -7,6 +7,7 @@
  */
 #include "symbols/object/debugframe.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct translation {
 
 static void emit(struct translation *t, uint64_t v, unsigned int size)
 {
+	assert(t->size <= t->room);
 	if (size > t->room - t->size) {
 		t->full = true;
 		return;

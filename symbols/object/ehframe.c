@@ -8,6 +8,7 @@
  */
 #include "symbols/object/ehframe.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -296,6 +297,7 @@ static int walk_add(struct ehframe *eh, uint32_t *room_fdes, uint64_t start, uin
 		return -EBADMSG;
 	if (!array_reserve(&eh->fdes, room_fdes, eh->nr_fdes + 1u))
 		return -ENOMEM;
+	assert(offset < eh->size);
 	eh->fdes[eh->nr_fdes++] = above << 32 | offset;
 	return 0;
 }
@@ -456,6 +458,7 @@ bool ehframe_at(const struct ehframe *eh, uint32_t i, struct ehframe_fde *out)
 	uint64_t start = start_of(eh, i), room;
 	struct ehframe_record rec;
 
+	assert(i < eh->nr_fdes);
 	out->offset = (uint32_t)eh->fdes[i];
 	if (ehframe_read(eh, out->offset, &rec) || rec.start != start)
 		return false;

@@ -9,6 +9,7 @@
  */
 #include "symbols/object/elfsym.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,7 @@ static void add_symbol(struct elfsym *t, const struct elffile *f, const Elf64_Sy
 	name = t->names + base + sym->st_name;
 	if (!name[0] || is_mark(name))
 		return;
+	assert(t->nr < t->max);
 	t->symbols[t->nr++] = (struct image_symbol){
 		.vaddr = sym->st_value + bias,
 		.size = sym->st_size,
@@ -378,6 +380,7 @@ static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_
 		nested = s.vaddr < reach ? nested + 1 : 0;
 		s.back = (uint8_t)MIN(nested, IMAGE_NESTED_MAX);
 		reach = MAX(reach, s.vaddr + s.size);
+		assert(kept < i);
 		t->symbols[kept++] = s;
 		last_end = end;
 	}

@@ -7,6 +7,7 @@
  */
 #include "symbols/object/image.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -509,6 +510,7 @@ const struct image_symbol *image_find(const struct image *image, uint64_t vaddr)
 	}
 	if (!lo)
 		return NULL;
+	assert(image->symbols[lo - 1].back < lo);
 	for (uint32_t i = lo - 1, end = i - image->symbols[i].back; i + 1 > end; i--) {
 		const struct image_symbol *s = &image->symbols[i];
 

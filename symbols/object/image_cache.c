@@ -6,6 +6,7 @@
  */
 #include "symbols/object/image_cache.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,6 +342,7 @@ static bool start(struct image_cache *o, struct object *object, unsigned int tri
 		return false;
 	}
 	atomic_store_explicit(&object->permille, 0, memory_order_relaxed);
+	assert(o->nr_loads < IMAGE_CACHE_LOADS_MAX);
 	o->loads[o->nr_loads++] = l;
 	return true;
 }
@@ -455,6 +457,7 @@ bool image_cache_work(struct image_cache *o, uint64_t now_ns)
 
 bool image_cache_busy(const struct image_cache *o)
 {
+	assert(o->nr_slow <= o->nr_loads);
 	return o->nr_loads > o->nr_slow;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "symbols/object/image_evict.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "symbols/base/reclaim.h"
@@ -74,6 +75,7 @@ static bool evict(struct image_cache *o, struct object *object)
 	size_t memory = image_memory(image);
 	struct image *stub = image_stub(image);
 
+	assert(!image->away);
 	if (!stub)
 		return false;
 	/* Release: the stub; pairs with the acquire of readers of object->image. */

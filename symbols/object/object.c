@@ -8,6 +8,7 @@
  */
 #include "symbols/object/object.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -224,6 +225,7 @@ static struct entry *entry_add(struct objects *d, const struct key *key)
 		return NULL;
 	if (id >= OBJECT_ID_FIRST)
 		entry_known(d, key, id);
+	assert(entry_at(d, id) == entry && entry->object.id == id);
 	chunked_publish(&d->entries, id + 1);
 	return entry;
 }
@@ -311,6 +313,7 @@ struct object *objects_intern(struct objects *d, const struct object_identity *i
 		if (!entry)
 			entry = entry_add(d, &key);
 	}
+	assert(!entry || entry->object.identity.kind == clean.kind);
 	if (entry)
 		entry_seen(entry, &key, pid, start, end);
 	pthread_mutex_unlock(&d->lock);

@@ -9,6 +9,7 @@
  */
 #include "symbols/process/maps.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -299,6 +300,7 @@ void maps_freeze_all(struct maps *m)
 	while (m->dirty) {
 		struct process *p = m->dirty;
 
+		assert(p->dirty);
 		m->dirty = p->next_dirty;
 		p->dirty = false;
 		maps_freeze(m, p);

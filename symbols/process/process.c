@@ -10,6 +10,7 @@
  */
 #include "symbols/process/process.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ struct thread_name *process_thread_name(const struct process_thread *th, uint64_
 
 static void doom(struct processes *t, struct doomed *d, uint64_t time_ns)
 {
+	assert(!d->is_doomed && !d->next);
 	d->is_doomed = true;
 	d->since_ns = time_ns;
 	*t->doomed_tail = d;
@@ -87,6 +89,7 @@ static void doom_thread(struct processes *t, struct process_thread *th, uint64_t
 {
 	if (th->doomed.is_doomed)
 		return;
+	assert(th->process && *th->prev_sibling == th);
 	*th->prev_sibling = th->next_sibling;
 	if (th->next_sibling)
 		th->next_sibling->prev_sibling = th->prev_sibling;
@@ -224,6 +227,7 @@ static void names_drop(struct processes *t, struct process_thread *th,
 
 	/* Release: the older names are complete. */
 	atomic_store_explicit(link, older_of(name), memory_order_release);
+	assert(th->nr_names > 1);
 	th->nr_names--;
 	if (needed)
 		atomic_fetch_add_explicit(&t->nr_names_dropped, 1, memory_order_relaxed);
@@ -264,6 +268,7 @@ static void names_insert(struct process_thread *th, struct thread_name *name)
 	/* Publishes the name; pairs with process_thread_name(). */
 	atomic_store_explicit(link, name, memory_order_release);
 	th->nr_names++;
+	assert(th->nr_names <= NAMES_MAX);
 }
 
 void process_thread_rename(struct processes *t, struct process_thread *th, uint64_t birth_ns,
@@ -271,6 +276,7 @@ void process_thread_rename(struct processes *t, struct process_thread *th, uint6
 {
 	struct thread_name *name = calloc(1, sizeof(*name));
 
+	assert(!th->doomed.is_doomed && birth_ns >= th->birth_ns);
 	if (!name)
 		return;
 	name_init(t, name, birth_ns, comm);
@@ -326,6 +332,7 @@ static void drop_process(struct processes *t, struct process *p)
 	_Atomic(struct process *) *link = &t->processes[bucket(p->pid)];
 	struct process *q;
 
+	assert(p->doomed.is_doomed && !p->threads);
 	while ((q = atomic_load_explicit(link, memory_order_relaxed)) != p)
 		link = &q->next;
 	atomic_store_explicit(link, atomic_load_explicit(&p->next, memory_order_relaxed),
@@ -340,6 +347,7 @@ static void drop_thread(struct processes *t, struct process_thread *th)
 	_Atomic(struct process_thread *) *link = &t->threads[bucket(th->tid)];
 	struct process_thread *q;
 
+	assert(th->doomed.is_doomed && !th->process);
 	while ((q = atomic_load_explicit(link, memory_order_relaxed)) != th)
 		link = &q->next;
 	atomic_store_explicit(link, atomic_load_explicit(&th->next, memory_order_relaxed),
@@ -377,4 +385,5 @@ void processes_fini(struct processes *t)
 	for (struct doomed *d = t->doomed; d; d = d->next)
 		d->since_ns = 0;
 	processes_reap(t, 1);
+	assert(!t->doomed && t->doomed_tail == &t->doomed);
 }

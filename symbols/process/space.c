@@ -9,6 +9,7 @@
  */
 #include "symbols/process/space.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ static void free_space(struct rcu_head *head)
 
 void space_leaf_put(struct leaf *leaf)
 {
+	assert(leaf->refs);
 	if (--leaf->refs)
 		return;
 	if (leaf->frozen)
@@ -66,6 +68,7 @@ struct space *space_get(struct space *s)
 
 void space_put(struct space *s)
 {
+	assert(!s || s->refs);
 	if (!s || --s->refs)
 		return;
 	for (uint32_t i = 0; i < s->nr_leaves; i++)
@@ -105,6 +108,7 @@ static const struct mapping *find_live(const struct space *s, uint64_t addr)
 	}
 	if (low == s->nr_leaves)
 		return NULL;
+	assert(s->ends[low] == s->leaves[low]->m[s->leaves[low]->nr - 1].end);
 	m = &s->leaves[low]->m[space_leaf_search(s->leaves[low], addr)];
 	return addr >= m->start ? m : NULL;
 }

@@ -10,6 +10,7 @@
  */
 #include "symbols/process/space.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,7 @@ static struct leaf *own_leaf(struct space_edit *d, uint32_t i, uint32_t nr)
 {
 	struct leaf *leaf = d->leaves[i], *mine;
 
+	assert(leaf->frozen || leaf->refs == 1);
 	if (!leaf->frozen && nr <= leaf->room)
 		return leaf;
 	mine = space_leaf_new(leaf, MAX(nr, leaf->nr));
@@ -119,6 +121,7 @@ static bool insert_leaf(struct space_edit *d, uint32_t i, struct leaf *leaf)
 {
 	if (!array_reserve(&d->leaves, &d->room_leaves, d->nr_leaves + 1))
 		return false;
+	assert(i <= d->nr_leaves);
 	memmove(&d->leaves[i + 1], &d->leaves[i], (d->nr_leaves - i) * sizeof(*d->leaves));
 	d->leaves[i] = leaf;
 	d->nr_leaves++;
@@ -177,6 +180,8 @@ static bool insert(struct space_edit *d, const struct mapping *m)
 		(leaf->nr - spot.index) * sizeof(leaf->m[0]));
 	leaf->m[spot.index] = *m;
 	leaf->nr++;
+	assert(m->start < m->end && (!spot.index || m->start >= leaf->m[spot.index - 1].end));
+	assert(spot.index + 1 == leaf->nr || m->end <= leaf->m[spot.index + 1].start);
 	d->nr_mappings++;
 	return true;
 }
@@ -187,6 +192,7 @@ static bool remove_at(struct space_edit *d, struct spot spot)
 
 	if (!leaf)
 		return false;
+	assert(spot.index < leaf->nr && d->nr_mappings);
 	leaf->nr--;
 	memmove(&leaf->m[spot.index], &leaf->m[spot.index + 1],
 		(leaf->nr - spot.index) * sizeof(leaf->m[0]));
@@ -333,6 +339,7 @@ struct space *space_edit_freeze(struct space_edit *d, uint64_t keep_from_ns)
 		for (uint32_t i = 0; i < d->nr_leaves; i++) {
 			struct leaf *leaf = d->leaves[i];
 
+			assert(leaf->nr);
 			leaf->frozen = true;
 			leaf->refs++;
 			s->leaves[i] = leaf;

@@ -6,6 +6,7 @@
  */
 #include "symbols/process/tasks.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ int tasks_grow(struct tasks *t)
 	uint32_t nr = chunked_nr(&t->slots);
 	uint32_t next = atomic_load_explicit(&t->next, memory_order_relaxed);
 
+	assert(next <= nr && nr <= t->max);
 	while (nr < t->max && nr - next < AHEAD) {
 		if (!chunked_reserve(&t->slots, nr))
 			return -ENOMEM;
@@ -74,6 +76,7 @@ uint32_t tasks_add(struct tasks *t, const struct task *task)
 	} while (!atomic_compare_exchange_weak_explicit(&t->next, &id, id + 1, memory_order_acq_rel,
 							memory_order_relaxed));
 	slot = chunked_at(&t->slots, id);
+	assert(!atomic_load_explicit(&slot->ready, memory_order_relaxed));
 	slot->task = *task;
 	slot->task.comm.size = MIN(task->comm.size, TASK_COMM_SIZE - 1);
 	memcpy(slot->comm, task->comm.str, slot->task.comm.size);
