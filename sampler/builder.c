@@ -114,13 +114,17 @@ static void *builder_main(void *arg)
 	rcu_register_thread();
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
 		int wait_ms = due > now ? (int)((due - now + 999999) / 1000000) : 0;
-		bool ended = wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : 1000));
+		int look_ms = s->live.readers.nr ? READERS_LOOK_MS : 1000;
+		bool ended =
+			wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : look_ms));
 
 		now = time_now_ns();
 		/* Relaxed: how full the tables are is looked at anew. */
 		if (atomic_exchange_explicit(&s->live.shared->room_wanted, false,
 					     memory_order_relaxed))
 			tick_make_room(s);
+		readers_look(&s->live.readers, s->live.counters, s->live.threads,
+			     s->live.nr_threads, &s->mailbox);
 		if (apply_controls(s, handlers_apply))
 			due = MIN(due, s->ticks.last_ns + ANSWER_NS);
 		if (ended)

@@ -53,6 +53,7 @@ struct sampler_config {
 	bool exact_ticks;      /* batch: no early profiles */
 	uint64_t window_ns;    /* of PROFILE_WINDOW */
 	bool include_self;     /* sample proftop, too */
+	bool languages;	       /* frames of interpreted languages as well */
 	bool no_inline;	       /* no inlined functions, no source lines */
 	size_t symbol_memory;  /* bytes that images of objects may take; 0: the default */
 	const char *replay;    /* perf.data file, "-": stdin; NULL: live */

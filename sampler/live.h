@@ -11,6 +11,7 @@
 #include "sampler/event/counters.h"
 #include "sampler/pipeline/sampler_thread.h"
 #include "sampler/pipeline/sideband.h"
+#include "sampler/readers.h"
 #include "sampler/target.h"
 
 struct live {
@@ -19,6 +20,7 @@ struct live {
 	struct sampler_thread_shared *shared; /* what the threads see */
 	struct sampler_thread **threads;
 	uint32_t nr_threads;
+	struct readers readers;
 	/* When the events were opened, and when those before them were closed; 0: none before. */
 	uint64_t opened_ns, alone_ns;
 	uint64_t ended_ns;		  /* CPU time of threads that ended */

@@ -252,6 +252,9 @@ int session_start(struct sampler *s, struct err *e)
 	if (object_want(objects_at(s->store.objects, OBJECT_ID_KERNEL)))
 		symbols_wake(s->store.symbols);
 	s->rates.cpus = rates_new_cpus(counters_nr_cpus(s->live.counters));
+	if (s->config.languages)
+		readers_open(&s->live.readers, s->store.maps, symbols_codes(s->store.symbols),
+			     s->config.include_self ? -1 : getpid());
 	code = live_start_threads(&s->live, e);
 	if (!code && s->config.target != TARGET_COMMAND)
 		code = counters_enable(s->live.counters, true);
@@ -260,6 +263,8 @@ int session_start(struct sampler *s, struct err *e)
 
 void session_free(struct sampler *s)
 {
+	const bool left_behind = s->live.readers.left_behind;
+
 	assert(!s->builder.runs && !s->live.nr_threads);
 	if (s->store.symbols)
 		symbols_stop(s->store.symbols);
@@ -268,7 +273,9 @@ void session_free(struct sampler *s)
 	live_close(&s->live);
 	replay_close(s->replay);
 	mailbox_close(&s->mailbox);
-	store_close(&s->store);
+	/* A reader that was left behind may still look at them. */
+	if (!left_behind)
+		store_close(&s->store);
 	rates_close(&s->rates);
 	event_states_free(&s->events);
 	controls_close(&s->controls);

@@ -110,6 +110,8 @@ void store_publish(struct store *st, struct sampler_thread_shared *shared,
 		.own_pid = own_pid,
 		.recorded = config->replay != NULL,
 		.chain_max = chain_max,
+		.script = symbols_script(st->symbols),
+		.languages = !config->replay && config->languages,
 	};
 	shared->symbols = st->symbols;
 	atomic_init(&shared->tables, st->tables);

@@ -45,6 +45,16 @@ static void fill_throttle(struct sampler_thread *t, const struct sampler_thread_
 	cpu->throttled_total = tc->throttled_total;
 }
 
+/* The samples of interpreters. */
+static uint64_t lang_samples(const struct pipeline_stats *st)
+{
+	uint64_t nr = st->lang_certain + st->lang_guessed;
+
+	for (int i = 0; i < LANG_NONE_NR; i++)
+		nr += st->lang_none[i];
+	return nr;
+}
+
 static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 		      struct tick_sums *sums, uint64_t now_ns)
 {
@@ -77,6 +87,8 @@ static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 		rates_add_cpu(&s->rates, &tick, i, &stats, cpu, &p->cpu_events[i * tick.nr_events]);
 		sums->lost += cpu->lost;
 		pipeline_add_stats(&sums->all, &stats.samples);
+		readers_note(&s->live.readers, s->live.counters, thread, i, stats.samples.taken,
+			     lang_samples(&stats.samples));
 	}
 }
 
@@ -114,6 +126,13 @@ static void fill_account(struct sampler *s, struct profile *p, const struct tick
 		a->dropped += all->dropped[i];
 	}
 	p->nr_nameless = all->nameless;
+	_Static_assert(LANG_NONE_NR <= PROFILE_NR_LANG_NONE, "a reason has no place in the "
+							     "profile");
+	p->lang = (struct profile_lang){
+		all->lang_certain, all->lang_guessed, lang_samples(all), { 0 }
+	};
+	for (int i = 0; i < LANG_NONE_NR; i++)
+		p->lang.none_by[i] = all->lang_none[i];
 	/* Counted on its own when a sample is met: the parts must sum up to it. */
 	a->taken = all->taken + a->lost;
 	add_account(&s->ticks.total, a);

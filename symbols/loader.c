@@ -26,6 +26,8 @@
 #include "symbols/source/code.h"
 #include "symbols/name/demangle.h"
 #include "symbols/process/details.h"
+#include "symbols/interpreters.h"
+#include "symbols/lang/pylines.h"
 #include "symbols/object/fetch.h"
 #include "symbols/symbols.h"
 
@@ -58,6 +60,9 @@ struct loader {
 	struct naming naming;
 	struct chains *chains;
 	struct lines lines;
+	struct interpreters interpreters;
+	struct codes *codes;
+	uint32_t script; /* object of all code of interpreters */
 	struct symtab *symtab;
 	struct code_desk code;
 	char *kallsyms_path, *kcore_path; /* of the recorded machine; NULL: this one */
@@ -97,12 +102,17 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 		loader_free(l);
 		return err_set(e, rc, "out of file descriptors: raise the limit (ulimit -n)");
 	}
-	if (ksyms_new(&l->naming.ksyms) || chains_new(&l->chains) ||
+	l->codes = l->naming.codes = codes_new();
+	if (!l->codes || ksyms_new(&l->naming.ksyms) || chains_new(&l->chains) ||
 	    helpers_new(&l->helpers, l->worker.event)) {
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
 	l->images.helpers = l->fetch.helpers = l->naming.hotspots.helpers = l->helpers;
+	l->interpreters = (struct interpreters){ maps, objects, l->helpers, { { 0 } } };
+	l->script = objects_intern(objects, &(struct object_identity){ .kind = OBJECT_SCRIPT },
+				   "[script]", 8, 0, 0, 0)
+			    ->id;
 	lines_init(&l->lines, &l->images, places, symtab, l->chains);
 	*out = l;
 	return 0;
@@ -131,6 +141,7 @@ void loader_recorded(struct loader *l, const char *root)
 	l->images.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
 	details_free(l->details);
 	l->details = NULL;
+	l->interpreters.maps = NULL;
 }
 
 /* Read the symbols of the recorded machine's kernel from its files, if present. */
@@ -173,6 +184,16 @@ struct fetch_desk *loader_fetch(struct loader *l)
 	return &l->fetch;
 }
 
+struct codes *loader_codes(struct loader *l)
+{
+	return l->codes;
+}
+
+uint32_t loader_script(const struct loader *l)
+{
+	return l->script;
+}
+
 struct ksyms *loader_ksyms(struct loader *l)
 {
 	return l->naming.ksyms;
@@ -195,12 +216,14 @@ bool loader_free(struct loader *l)
 	lines_fini(&l->lines);
 	code_fini(&l->code);
 	hotspots_fini(&l->naming.hotspots);
+	interpreters_fini(&l->interpreters);
 	helpers_free(l->helpers, time_now_ns() + HELPERS_WAIT_NS);
 	if (l->asker.event >= 0)
 		close(l->asker.event);
 	if (l->worker.event >= 0)
 		close(l->worker.event);
 	chains_free(l->chains);
+	codes_free(l->codes);
 	naming_fini(&l->naming);
 	details_free(l->details);
 	free(l->waiting);
@@ -284,6 +307,21 @@ static void add_jit_line(struct loader *l, uint32_t id, const struct place *plac
 		lines_told(&l->lines, id, file, line);
 }
 
+/* The source of code of an interpreter. */
+static void add_script_line(struct loader *l, uint32_t id, const struct place *place)
+{
+	const struct code_text *t = codes_at(l->codes, lang_place_code(place->offset));
+	uint32_t instr = lang_place_instr(place->offset), line = 0;
+	char file[CODES_TEXT_MAX + 1];
+
+	if (!t)
+		return;
+	if (instr != LANG_NO_INSTR)
+		line = py_line(t->version, t->table, t->table_size, t->first_line, instr);
+	*(char *)mempcpy(file, t->file, t->file_size) = '\0';
+	lines_told(&l->lines, id, file, line ? line : t->first_line);
+}
+
 /* Name one place; false if it has to be tried again. */
 static bool name_place(struct loader *l, const struct waiting *w, bool now)
 {
@@ -302,8 +340,12 @@ static bool name_place(struct loader *l, const struct waiting *w, bool now)
 		return false;
 	if (!rc) {
 		places_name(l->places, w->place, symbol);
-		lines_add(&l->lines, w->place);
-		add_jit_line(l, w->place, place);
+		if (place->object == l->script) {
+			add_script_line(l, w->place, place);
+		} else {
+			lines_add(&l->lines, w->place);
+			add_jit_line(l, w->place, place);
+		}
 	}
 	count_name(l, !rc && by_name);
 	return true;
@@ -463,6 +505,7 @@ static bool work(struct loader *l, enum effort effort)
 	dumped = jitdumps_refresh(&l->naming.jitdumps, now_ns);
 	if (is_stopping(l))
 		return false;
+	more |= interpreters_work(&l->interpreters, now_ns);
 	if (dumped != OBJECT_ID_UNKNOWN)
 		rename_places(l, dumped);
 	rename_kernel(l);
@@ -592,7 +635,7 @@ void loader_stop(struct loader *l)
 /* Return true if a helper has a job whose result is processed here. */
 static bool is_busy(struct loader *l, enum effort effort)
 {
-	return image_cache_busy(&l->images) ||
+	return image_cache_busy(&l->images) || interpreters_busy(&l->interpreters) ||
 	       (effort != NO_NAMES &&
 		(lines_busy(&l->lines) || code_busy(&l->code) || fetch_busy(&l->fetch)));
 }
@@ -638,5 +681,6 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 		      atomic_load_explicit(&l->naming.kallsyms_memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.perfmaps.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.jitdumps.memory, memory_order_relaxed) +
+		      codes_memory(l->codes) +
 		      atomic_load_explicit(&l->memory, memory_order_relaxed);
 }

@@ -46,6 +46,9 @@ struct fetch_desk *loader_fetch(struct loader *l);
 struct ksyms;
 /* Side-band about kernel code. */
 struct ksyms *loader_ksyms(struct loader *l);
+/* Code of interpreters, and the object that all its places are in. */
+struct codes *loader_codes(struct loader *l);
+uint32_t loader_script(const struct loader *l);
 int loader_start(struct loader *l, struct err *e);
 /* Stop within two seconds; a thread that hangs is abandoned. */
 void loader_stop(struct loader *l);

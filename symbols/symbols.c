@@ -92,6 +92,16 @@ struct safe_text symbols_file(const struct symbols *s, uint32_t id)
 	return chains_file(loader_chains(s->loader), id);
 }
 
+struct codes *symbols_codes(struct symbols *s)
+{
+	return loader_codes(s->loader);
+}
+
+uint32_t symbols_script(const struct symbols *s)
+{
+	return loader_script(s->loader);
+}
+
 struct details *symbols_details(struct symbols *s)
 {
 	return loader_details(s->loader);

@@ -91,6 +91,11 @@ void symbols_no_inline(struct symbols *s);
 void symbols_limit_memory(struct symbols *s, size_t max);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);
 
+struct codes;
+/* Code of interpreters, and the object of its places. */
+struct codes *symbols_codes(struct symbols *s);
+uint32_t symbols_script(const struct symbols *s);
+
 /* Return the source of process details (details.h); NULL in a recording. */
 struct details *symbols_details(struct symbols *s);
 

@@ -193,6 +193,21 @@ uint16_t unwind_machine(const char *name)
 	return arch ? arch->machine : 0;
 }
 
+bool unwind_stack_pointer(const void *regs, uint64_t regs_mask, uint64_t *sp)
+{
+	const struct arch_ops *arch = arch_native();
+	struct arch_order order = { .arch = arch };
+	struct arch_frame f;
+
+	if (!arch || !regs)
+		return false;
+	arch_load(&order, &f, regs_mask, regs);
+	if (!arch_has(&f, arch->sp))
+		return false;
+	*sp = f.reg[arch->sp];
+	return true;
+}
+
 uint64_t unwind_regs_mask(void)
 {
 	const struct arch_ops *arch = arch_native();

@@ -64,6 +64,8 @@ struct unwind_result {
 	uint32_t place[UNWIND_FRAMES_MAX];
 	/* Look-up pcs, as perf script prints them: the pc, then return addresses minus one. */
 	uint64_t ip[UNWIND_FRAMES_MAX];
+	/* The stack pointer in each frame; the next one's is this one's CFA. 0: not known. */
+	uint64_t sp[UNWIND_FRAMES_MAX];
 };
 
 /* Counted over the life of the unwinder; read by any thread (relaxed). */
@@ -115,6 +117,9 @@ const char *unwind_stop_name(enum unwind_stop stop);
  * be unwound. Stacks of another CPU than this one are unwound by CFI alone.
  */
 uint16_t unwind_machine(const char *name);
+
+/* Get the stack pointer from packed registers, which may be unaligned; false: it is not there. */
+bool unwind_stack_pointer(const void *regs, uint64_t regs_mask, uint64_t *sp);
 
 /* Return the registers to sample on this machine (PERF_SAMPLE_REGS_USER mask). */
 uint64_t unwind_regs_mask(void);

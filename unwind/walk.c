@@ -137,7 +137,7 @@ static bool lacks_sp(const struct walk *w, enum step_result result)
 	return result == STEP_NEED_REGS && !arch_has(&w->f, w->u->arch->sp);
 }
 
-static inline void add_frame(struct walk *w, uint64_t pc, uint32_t place,
+static inline void add_frame(struct walk *w, uint64_t pc, uint64_t sp, uint32_t place,
 			     const struct mapping *mapping)
 {
 	struct unwind_result *out = w->out;
@@ -146,6 +146,7 @@ static inline void add_frame(struct walk *w, uint64_t pc, uint32_t place,
 	if (mapping)
 		object_touch(mapping->object, w->clock);
 	out->ip[out->nr] = pc;
+	out->sp[out->nr] = sp;
 	out->place[out->nr++] = place;
 }
 
@@ -186,7 +187,7 @@ static int by_rows(struct walk *w, uint64_t row)
 		row = met ? rows_get(w->u->rows, met->place) : 0;
 		if (row_kind(row) != ROW_SIMPLE)
 			break;
-		add_frame(w, f.pc - 1, met->place, met->mapping);
+		add_frame(w, f.pc - 1, f.sp, met->place, met->mapping);
 		w->exact = false;
 	}
 	apply_end(&f, arch, &w->f);
@@ -546,7 +547,8 @@ static int enter_frame(struct walk *w)
 		if (out->nr)
 			return UNWIND_NO_MAP;
 	}
-	add_frame(w, w->pc, w->place, w->mapping);
+	add_frame(w, w->pc, arch_has(&w->f, w->u->arch->sp) ? w->f.reg[w->u->arch->sp] : 0,
+		  w->place, w->mapping);
 	out->nr_guessed += w->guessed;
 	if (out->maps_stale)
 		return UNWIND_NO_MAP;

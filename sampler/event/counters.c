@@ -156,6 +156,10 @@ static size_t put_ids(const struct slot *s, uint32_t nr_cpus, uint64_t *ids, int
 	for (size_t i = 0; i < (size_t)s->nr_tasks * nr_cpus; i++) {
 		ids[at] = s->fds[i].id;
 		values[at++] = value;
+		if (s->fds[i].wake_fd < 0)
+			continue;
+		ids[at] = s->fds[i].wake_id;
+		values[at++] = value;
 	}
 	return at;
 }
@@ -190,9 +194,9 @@ void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_
 	int *slots;
 
 	for (uint32_t i = 0; i < c->nr_slots; i++)
-		nr += (size_t)c->slots[i].nr_tasks * c->env.nr_cpus;
+		nr += 2 * (size_t)c->slots[i].nr_tasks * c->env.nr_cpus;
 	for (uint32_t i = 0; i < nr_gone; i++)
-		nr += (size_t)gone[i].nr_tasks * c->env.nr_cpus;
+		nr += 2 * (size_t)gone[i].nr_tasks * c->env.nr_cpus;
 	ids = xcalloc(nr, sizeof(*ids));
 	slots = xcalloc(nr, sizeof(*slots));
 	for (uint32_t i = 0; i < nr_gone; i++)
@@ -201,7 +205,7 @@ void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_
 	for (uint32_t i = 0; i < c->nr_slots; i++)
 		at = put_ids(&c->slots[i], c->env.nr_cpus, ids, slots, at,
 			     counters_id_value(c, &c->slots[i], i));
-	idmap_replace(&c->ids, ids, slots, nr);
+	idmap_replace(&c->ids, ids, slots, at);
 	atomic_store_explicit(&c->shared_slot, find_shared_slot(c), memory_order_relaxed);
 	free(ids);
 	free(slots);
@@ -348,6 +352,7 @@ void counters_close(struct counters *c)
 	close_rings(c);
 	idmap_fini(&c->ids);
 	free(c->cpus);
+	free(c->wake);
 	free(c);
 }
 

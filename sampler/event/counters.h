@@ -149,6 +149,12 @@ typedef void (*counters_attr_fn)(void *ctx, const char *name, const struct perf_
 /* Return the events with records in the rings now, side-band events last: for a file header.
  */
 void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx);
+/*
+ * Wake the thread that polls the ring of a CPU at each sample, instead of at the watermark: each
+ * event there gives way to a twin that does. Sums, ids and whatever changes later go on for both.
+ * -ENOTSUP: groups of events, which stay as they are.
+ */
+int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample);
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);
 
 /* All threads of the processes that exist now. Returns nr, *tids malloc'ed; -ESRCH with a sentence.

@@ -13,12 +13,15 @@
 static void each_slot(const struct counters *c, const struct slot *s, counters_attr_fn fn,
 		      void *ctx)
 {
-	size_t nr = (size_t)s->nr_tasks * c->env.nr_cpus;
-	uint64_t *ids = xcalloc(MAX(nr, 1u), sizeof(*ids));
+	size_t nr = (size_t)s->nr_tasks * c->env.nr_cpus, nr_ids = 0;
+	uint64_t *ids = xcalloc(MAX(2 * nr, 1u), sizeof(*ids));
 
-	for (size_t i = 0; i < nr; i++)
-		ids[i] = s->fds[i].id;
-	fn(ctx, s->event.name, &s->attr, ids, nr);
+	for (size_t i = 0; i < nr; i++) {
+		ids[nr_ids++] = s->fds[i].id;
+		if (s->fds[i].wake_fd >= 0)
+			ids[nr_ids++] = s->fds[i].wake_id;
+	}
+	fn(ctx, s->event.name, &s->attr, ids, nr_ids);
 	free(ids);
 }
 

@@ -35,6 +35,39 @@ int counters_enable_event(struct counters *c, uint32_t event, bool on)
 	return slot_enable(&c->slots[event], &c->env, 0, on && is_running(c));
 }
 
+int counters_apply_wake(struct counters *c)
+{
+	int first = 0;
+
+	for (uint32_t i = 0; c->wake && i < c->nr_slots; i++) {
+		struct slot *s = &c->slots[i];
+		int code = slot_open_twins(s, &c->env);
+
+		first = first ? first : code;
+		/* Known before it can send a sample. */
+		for (size_t k = 0; k < (size_t)s->nr_tasks * c->env.nr_cpus; k++)
+			if (s->fds[k].wake_fd >= 0)
+				idmap_add(&c->ids, s->fds[k].wake_id, counters_id_value(c, s, i));
+		slot_wake(s, &c->env, is_running(c) && !s->off);
+	}
+	return first;
+}
+
+int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample)
+{
+	for (uint32_t i = 0; i < c->nr_slots; i++)
+		if (c->slots[i].event.group || c->slots[i].event.counted)
+			return -ENOTSUP;
+	/* One that is enabled by the exec of a command has no twin that is. */
+	if (each_sample && !is_running(c))
+		return -EAGAIN;
+	if (!c->wake)
+		c->wake = xcalloc(c->env.nr_cpus, sizeof(*c->wake));
+	c->env.wake = c->wake;
+	c->wake[cpu_index] = each_sample;
+	return counters_apply_wake(c);
+}
+
 /* List the tasks followed now: the side-band's tasks and their children. NULL: the CPUs. */
 static pid_t *followed(struct counters *c, uint32_t *nr)
 {
@@ -122,6 +155,7 @@ static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err
 		slot_close(&c->slots[i], &c->env);
 		c->slots[i] = fresh[i];
 	}
+	counters_apply_wake(c);
 	return 0;
 }
 
@@ -251,6 +285,7 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
 	for (i = 0; i < nr && running; i++)
 		if (fresh & 1u << i)
 			slot_enable(&c->slots[i], &c->env, 0, true);
+	counters_apply_wake(c);
 	return 0;
 }
 
@@ -289,6 +324,8 @@ bool counters_has_task(const struct counters *c, pid_t tid)
 
 int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e)
 {
+	bool added = false;
+
 	if (!c->env.attr.tasks)
 		return nr ? err_set(e, -EINVAL, "the whole system is sampled already") : 0;
 	slot_reap(&c->side, &c->env);
@@ -299,6 +336,8 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 
 		if (!slot_has_task(&c->side, tids[i]))
 			code = add_task(c, tids[i]);
+		if (!code)
+			added = true;
 		if (!code || code == -ESRCH)
 			continue;
 		c->nr_refused++;
@@ -310,5 +349,7 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 			c->env.nr_fds + (nr - i) * (c->nr_slots + 1) * c->env.nr_cpus;
 		return limits_explain_open(e, code, &c->env.refusal);
 	}
+	if (added)
+		counters_apply_wake(c);
 	return 0;
 }

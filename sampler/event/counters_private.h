@@ -29,6 +29,7 @@ struct counters {
 	struct idmap ids;
 	atomic_int shared_slot; /* the slot with samples under foreign ids, or -1; relaxed */
 	enum run_state run;
+	bool *wake; /* by CPU: see counters_wake() */
 };
 
 /* Beside the slot, in the table of ids: the event's samples have the read layout. */
@@ -42,6 +43,8 @@ int counters_id_value(struct counters *c, const struct slot *slot, uint32_t at);
 const struct slot *counters_leader(const struct event *events, const struct slot *slots,
 				   uint32_t at);
 
+/* Bring the twins of all events in line with c->wake, after any change. 0 or the first -errno. */
+int counters_apply_wake(struct counters *c);
 /* Fill in the ids of all slots and of the slots that are @gone, and no others. */
 void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_gone);
 

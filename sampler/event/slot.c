@@ -200,7 +200,7 @@ static void reserve_task(struct slot *s, const struct slot_env *env, pid_t tid)
 	s->tids[s->nr_tasks] = tid;
 	fds = slot_fds(s, env, s->nr_tasks++);
 	for (uint32_t i = 0; i < env->nr_cpus; i++)
-		fds[i] = (struct slot_fd){ .fd = -1 };
+		fds[i] = (struct slot_fd){ .fd = -1, .wake_fd = -1 };
 }
 
 /* The leader's events of @tid, one a CPU; NULL: it has none of that task. @at: where to look first.
@@ -293,8 +293,10 @@ int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, c
 
 void slot_close(struct slot *s, struct slot_env *env)
 {
-	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++)
+	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++) {
 		slot_close_fd(env, &s->fds[i].fd);
+		slot_close_fd(env, &s->fds[i].wake_fd);
+	}
 	free(s->fds);
 	free(s->tids);
 	free(s->base);
@@ -332,8 +334,8 @@ static int read_group(const struct slot *s, const struct slot_env *env, const st
 }
 
 /* Add the count of one fd, its inherited events included. */
-static int read_fd(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
-		   struct counters_value *v)
+static int read_one(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
+		    struct counters_value *v)
 {
 	bool has_lost = s->attr.read_format & PERF_FORMAT_LOST;
 	size_t size = has_lost ? sizeof(struct reading) : offsetof(struct reading, lost);
@@ -350,6 +352,16 @@ static int read_fd(const struct slot *s, const struct slot_env *env, const struc
 	add_value(v, &(struct counters_value){ r.count, r.enabled_ns, r.running_ns,
 					       has_lost ? r.lost : 0 });
 	return 0;
+}
+
+/* The same of its twin as well. */
+static int read_fd(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
+		   struct counters_value *v)
+{
+	const struct slot_fd twin = { .fd = fd->wake_fd, .id = fd->wake_id };
+	int code = read_one(s, env, fd, v);
+
+	return code || twin.fd < 0 ? code : read_one(s, env, &twin, v);
 }
 
 int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
@@ -375,6 +387,7 @@ static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
 		if (!s->side)
 			read_fd(s, env, &fds[i], &s->base[i]);
 		slot_close_fd(env, &fds[i].fd);
+		slot_close_fd(env, &fds[i].wake_fd);
 	}
 	s->nr_tasks--;
 	memmove(fds, slot_fds(s, env, s->nr_tasks), env->nr_cpus * sizeof(*fds));
@@ -414,6 +427,76 @@ void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot
 	}
 }
 
+/* Open the twin of @fd on CPU @i: it wakes the thread that polls the ring at each sample. */
+static int open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, pid_t tid,
+		     uint32_t i)
+{
+	const struct counters_sys *sys = &env->sys;
+	const struct counters_cpu *cpu = &env->cpus[i];
+	struct perf_event_attr attr = attr_of(s);
+	int code;
+
+	attr.watermark = 0;
+	attr.wakeup_events = 1;
+	attr.disabled = 1;
+	attr.enable_on_exec = 0;
+	env->group_fd = -1;
+	fd->wake_fd = slot_sample_open(env, &attr, tid, cpu->cpu);
+	if (fd->wake_fd < 0)
+		return fd->wake_fd;
+	code = sys->ioctl(sys->ctx, fd->wake_fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)cpu->data_fd);
+	if (!code)
+		code = sys->ioctl(sys->ctx, fd->wake_fd, PERF_EVENT_IOC_ID,
+				  (uint64_t)(uintptr_t)&fd->wake_id);
+	if (!code && s->event.filter[0])
+		code = sys->ioctl(sys->ctx, fd->wake_fd, PERF_EVENT_IOC_SET_FILTER,
+				  (uint64_t)(uintptr_t)s->event.filter);
+	if (code)
+		slot_close_fd(env, &fd->wake_fd);
+	return code;
+}
+
+/* Get the fd of the pair that is to be on. */
+static int wanted_fd(const struct slot_env *env, const struct slot_fd *fd, uint32_t cpu)
+{
+	return env->wake && env->wake[cpu] && fd->wake_fd >= 0 ? fd->wake_fd : fd->fd;
+}
+
+int slot_open_twins(struct slot *s, struct slot_env *env)
+{
+	int first = 0;
+
+	if (s->event.group || s->event.counted)
+		return 0;
+	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++) {
+		uint32_t cpu = (uint32_t)(i % env->nr_cpus);
+		int code = 0;
+
+		if (env->wake && env->wake[cpu] && s->fds[i].wake_fd < 0)
+			code = open_twin(s, env, &s->fds[i], s->tids[i / env->nr_cpus], cpu);
+		first = first ? first : code;
+	}
+	return first;
+}
+
+void slot_wake(struct slot *s, struct slot_env *env, bool on)
+{
+	const struct counters_sys *sys = &env->sys;
+
+	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++) {
+		const struct slot_fd *fd = &s->fds[i];
+		int wanted = wanted_fd(env, fd, (uint32_t)(i % env->nr_cpus));
+
+		if (fd->wake_fd < 0)
+			continue;
+		/* First the other off: of two hardware events only one may find a counter. */
+		sys->ioctl(sys->ctx, wanted == fd->fd ? fd->wake_fd : fd->fd,
+			   PERF_EVENT_IOC_DISABLE, 0);
+		sys->ioctl(sys->ctx, wanted, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
+			   0);
+	}
+}
+
 /* Call the ioctl on all fds; return the first error, after all calls. */
 static int ioctl_all(struct slot *s, struct slot_env *env, uint32_t first_task,
 		     unsigned long request, uint64_t arg)
@@ -425,14 +508,27 @@ static int ioctl_all(struct slot *s, struct slot_env *env, uint32_t first_task,
 		int rc = env->sys.ioctl(env->sys.ctx, s->fds[i].fd, request, arg);
 
 		code = code ? code : rc;
+		if (s->fds[i].wake_fd < 0)
+			continue;
+		rc = env->sys.ioctl(env->sys.ctx, s->fds[i].wake_fd, request, arg);
+		code = code ? code : rc;
 	}
 	return code;
 }
 
 int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool on)
 {
-	return ioctl_all(s, env, first_task, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
-			 0);
+	int code = 0;
+
+	for (size_t i = (size_t)first_task * env->nr_cpus; i < (size_t)s->nr_tasks * env->nr_cpus;
+	     i++) {
+		int fd = wanted_fd(env, &s->fds[i], (uint32_t)(i % env->nr_cpus));
+		int rc = env->sys.ioctl(env->sys.ctx, fd,
+					on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+
+		code = code ? code : rc;
+	}
+	return code;
 }
 
 /* Later tasks open at the new rate also. */

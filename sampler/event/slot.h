@@ -27,11 +27,15 @@ struct slot_env {
 	int cgroup_fd;		       /* -1: no cgroup */
 	int group_fd;		       /* the leader of the event being opened; -1: none */
 	struct limits_refusal refusal; /* of the last failure */
+	const bool *wake;	       /* by CPU: wake at each sample; NULL: nowhere */
 };
 
 struct slot_fd {
 	int fd; /* -1: closed */
 	uint64_t id;
+	/* Its twin, which wakes at each sample: one of both is on. -1: not open. */
+	int wake_fd;
+	uint64_t wake_id;
 };
 
 struct slot {
@@ -67,6 +71,11 @@ void slot_reap(struct slot *s, struct slot_env *env);
 bool slot_has_task(const struct slot *s, pid_t tid);
 
 int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool on);
+/* Open the twins that env->wake wants. 0 or the first -errno: these events wake at the watermark.
+ */
+int slot_open_twins(struct slot *s, struct slot_env *env);
+/* Turn that one of each pair on that env->wake wants, if the slot runs (@on), and the other off. */
+void slot_wake(struct slot *s, struct slot_env *env, bool on);
 /* PERF_EVENT_IOC_PERIOD on every fd. It does not reach events inherited already. */
 int slot_set_rate(struct slot *s, struct slot_env *env, double hz);
 /* Sum over all tasks, closed ones included. */

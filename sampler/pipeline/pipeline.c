@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "unwind/merge.h"
+
 /* Kernel frames kept; the kernel's own limit is 127 by default. */
 #define KERNEL_FRAMES_MAX 256
-#define FRAMES_MAX	  (KERNEL_FRAMES_MAX + UNWIND_FRAMES_MAX)
+#define FRAMES_MAX	  (KERNEL_FRAMES_MAX + MERGE_FRAMES_MAX)
 _Static_assert(FRAMES_MAX <= STACKS_PLACES_MAX, "a stack is interned whole");
 
 /* Where in the kernel samples were of late: its addresses are the same in all processes. */
@@ -27,10 +29,14 @@ struct kernel_recent {
 struct pipeline {
 	const struct pipeline_tables *tables;
 	struct unwinder *unwinder;
-	bool asked; /* the loader has something to do */
+	bool asked;	   /* the loader has something to do */
+	struct feed *feed; /* NULL: this CPU has no reader */
 
 	/* Of the sample in hand. */
 	struct unwind_result user;
+	struct merge_result merged;
+	enum pipeline_lang lang;
+	enum lang_none lang_none;
 	enum unwind_stop stop;
 	uint32_t task;
 	bool nameless; /* there was no room for it */
@@ -61,6 +67,11 @@ int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, st
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables)
 {
 	p->tables = tables;
+}
+
+void pipeline_set_feed(struct pipeline *p, struct feed *feed)
+{
+	p->feed = feed;
 }
 
 void pipeline_free(struct pipeline *p)
@@ -250,6 +261,47 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	return stop;
 }
 
+/* The merged frames as places; user frames begin at @first. */
+static void put_merged(struct pipeline *p, const struct lang_slot *slot, uint32_t first)
+{
+	const struct merge_result *m = &p->merged;
+
+	for (uint32_t i = 0; i < m->nr; i++) {
+		uint32_t frame = m->frame[i];
+
+		p->frames[first + i] =
+			frame & MERGE_LANG
+				? places_intern(p->tables->places, p->tables->script,
+						lang_place(&slot->frames[frame & ~MERGE_LANG]))
+				: p->user.place[frame];
+	}
+	p->nr = first + m->nr;
+}
+
+/* An interpreter: put the frames of its language between the native ones, which begin at @first. */
+static void add_language(struct pipeline *p, const struct record_sample *s,
+			 const struct maps_hit *hit, uint32_t first)
+{
+	const struct lang_slot *slot = p->feed ? feed_find(p->feed, s->time_ns, s->pid, s->tid)
+					       : NULL;
+
+	p->lang = PIPELINE_LANG_NONE;
+	p->lang_none = hit->lang->reason ? LANG_NONE_VERSION : LANG_NONE_NO_READER;
+	if (!slot || slot->process != hit->process)
+		return;
+	p->lang_none = (enum lang_none)slot->none;
+	if (slot->none != LANG_NONE_NR)
+		return;
+	p->lang_none = LANG_NONE_MISMATCH;
+	p->user.stop = p->stop;
+	merge_stacks(hit->lang, &p->user, slot, &p->merged);
+	if (p->merged.verdict == MERGE_NONE)
+		return;
+	put_merged(p, slot, first);
+	p->lang = p->merged.verdict == MERGE_CERTAIN ? PIPELINE_LANG_CERTAIN
+						     : PIPELINE_LANG_GUESSED;
+}
+
 /*
  * End the stack before the first frame that has no room in the place table: with that frame left
  * out, its callee would be shown below the wrong caller. The innermost one stays, for store().
@@ -317,8 +369,11 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 	p->task = hit.task;
 	p->nameless = hit.full;
+	p->lang = PIPELINE_LANG_NO;
 	p->nr = p->nr_kernel = kernel_frames(p, s, own);
 	p->stop = user_frames(p, s, &hit, regs_mask, own, &p->nr);
+	if (hit.lang && p->tables->languages)
+		add_language(p, s, &hit, p->nr_kernel);
 	if (p->nr == 0 && p->stop == UNWIND_PENDING && !p->tables->recorded)
 		return;	  /* no row: where it was will be known for later samples */
 	if (p->nr == 0) { /* hidden from us, of a guest, or never known: only the task is known */
@@ -344,6 +399,23 @@ static void note_hot(struct pipeline_stats *stats, uint32_t place)
 		*hot = (struct pipeline_hot){ place, 1 };
 }
 
+static void count_language(struct pipeline_stats *stats, const struct pipeline *p)
+{
+	switch (p->lang) {
+	case PIPELINE_LANG_NO:
+		break;
+	case PIPELINE_LANG_CERTAIN:
+		stats->lang_certain++;
+		break;
+	case PIPELINE_LANG_GUESSED:
+		stats->lang_guessed++;
+		break;
+	case PIPELINE_LANG_NONE:
+		stats->lang_none[MIN(p->lang_none, LANG_NONE_NR - 1)]++;
+		break;
+	}
+}
+
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
 		    int event)
 {
@@ -358,6 +430,7 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 	stats->by_event[event]++;
 	stats->idle[event] += !s->pid && !s->tid;
 	stats->kernel += p->nr_kernel > 0;
+	count_language(stats, p);
 	if (!p->nr) {
 		stats->pending++;
 		return;
@@ -409,6 +482,8 @@ void pipeline_stack(struct pipeline *p, struct pipeline_stack *out)
 		.task = p->task,
 		.stop = p->stop,
 		.nr_guessed = p->user.nr_guessed,
+		.lang = p->lang,
+		.lang_none = p->lang_none,
 	};
 }
 
@@ -449,4 +524,8 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 		sum->idle[i] += add->idle[i];
 	}
 	sum->kernel += add->kernel;
+	sum->lang_certain += add->lang_certain;
+	sum->lang_guessed += add->lang_guessed;
+	for (int i = 0; i < LANG_NONE_NR; i++)
+		sum->lang_none[i] += add->lang_none[i];
 }

@@ -14,6 +14,7 @@
 
 #include "sampler/profile/profile.h"
 #include "sampler/perf/record.h"
+#include "sampler/pipeline/feed.h"
 #include "sampler/count/tables.h"
 #include "symbols/name/places.h"
 #include "symbols/symbols.h"
@@ -34,6 +35,8 @@ struct pipeline_tables {
 	pid_t own_pid;		     /* whose samples are not counted; -1: none */
 	bool recorded;		     /* no process is read later: unknown ones are [unknown] */
 	uint32_t chain_max;	     /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
+	uint32_t script;	     /* the object of all code of interpreters (symbols_script()) */
+	bool languages;		     /* frames of interpreters are looked for */
 };
 
 /* Slots for the innermost places of a tick; a power of two. */
@@ -57,6 +60,8 @@ struct pipeline_stats {
 	uint64_t by_event[EVENTS_MAX]; /* own ones included */
 	uint64_t idle[EVENTS_MAX];     /* of by_event: in the idle task */
 	uint64_t kernel;	       /* of those taken: in the kernel */
+	/* Of those taken, the samples of interpreters: each under exactly one. */
+	uint64_t lang_certain, lang_guessed, lang_none[LANG_NONE_NR];
 	/* Where a CPU is most: of one set of stats alone, sums have none. */
 	struct pipeline_hot hot[PIPELINE_HOT];
 };
@@ -68,6 +73,9 @@ void pipeline_free(struct pipeline *p);
 /* From now on into these tables: another generation of stacks, cells and tasks, the rest as before.
  */
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
+
+/* Until the next call: the frames that the reader of this CPU finds; NULL: there is none. */
+void pipeline_set_feed(struct pipeline *p, struct feed *feed);
 
 /* Instead of the slot of an event: its id is unknown; the recording has more than EVENTS_MAX. */
 #define PIPELINE_EVENT_UNKNOWN (-1)
@@ -97,6 +105,14 @@ struct pipeline_stack {
 	uint32_t task;
 	enum unwind_stop stop;
 	uint32_t nr_guessed; /* of the user frames */
+	enum pipeline_lang {
+		PIPELINE_LANG_NO, /* no interpreter */
+		PIPELINE_LANG_CERTAIN,
+		PIPELINE_LANG_GUESSED,
+		PIPELINE_LANG_NONE, /* an interpreter, but no frames of its language: see lang_none
+				     */
+	} lang;
+	enum lang_none lang_none;
 };
 void pipeline_stack(struct pipeline *p, struct pipeline_stack *out);
 /* A record that could not be decoded. */

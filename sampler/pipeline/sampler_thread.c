@@ -25,6 +25,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/pipeline/deltas.h"
+#include "sampler/pipeline/reader.h"
 #include "symbols/base/intern.h"
 
 /* Samples wait at most this long for a watermark that is not reached. */
@@ -41,6 +42,8 @@
 /* Events of groups whose counts come with samples: not touched, and so not resident, without such
  * groups. */
 #define THREAD_DELTAS 12288
+/* Samples of interpreters in a tick before a reader is wished for. */
+#define READER_SAMPLES 3
 
 struct sampler_thread {
 	struct sampler_thread_shared *shared;
@@ -52,6 +55,9 @@ struct sampler_thread {
 	struct recorder_lane *lane; /* NULL: nothing is recorded */
 	pid_t own_pid;
 	int stop_fd;
+	int kick_fd;			 /* eventfd: the reader says that the ring fills */
+	atomic_bool wish;		 /* relaxed: a reader is wanted here */
+	_Atomic(struct reader *) reader; /* release by the builder, acquire at a batch's begin */
 	pthread_t id;
 	bool finished;
 	uint64_t now_ns; /* the clock, as last looked at in this batch */
@@ -164,6 +170,19 @@ static void ask_room(struct sampler_thread *t)
 		return; /* the counter is full: it is awake */
 }
 
+/* Report to the builder, once, that interpreters run here without a reader. */
+static void ask_reader(struct sampler_thread *t, const struct sampler_thread_stats *stats)
+{
+	const uint64_t one = 1;
+
+	if (stats->samples.lang_none[LANG_NONE_NO_READER] < READER_SAMPLES ||
+	    atomic_load_explicit(&t->reader, memory_order_relaxed) ||
+	    atomic_exchange_explicit(&t->wish, true, memory_order_relaxed))
+		return;
+	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
+		return; /* the counter is full: it is awake */
+}
+
 /* The set of stats of a batch that begins now. */
 static struct sampler_thread_stats *begin_stats(struct sampler_thread *t)
 {
@@ -180,6 +199,7 @@ static void run_batch(struct sampler_thread *t)
 	struct ring *ring = &t->cpu->data;
 	const struct perf_event_header *h;
 	struct sampler_thread_stats *stats;
+	struct reader *reader;
 	unsigned int nr = 0;
 
 	if (!ring_begin(ring))
@@ -188,6 +208,9 @@ static void run_batch(struct sampler_thread *t)
 	sideband_drain(t->shared->sideband);
 	rcu_thread_online();
 	pipeline_use(t->pipeline, sampler_thread_tables(t->shared));
+	/* Pairs with sampler_thread_set_reader(). */
+	reader = atomic_load_explicit(&t->reader, memory_order_acquire);
+	pipeline_set_feed(t->pipeline, reader ? reader_feed(reader) : NULL);
 	stats = begin_stats(t);
 	t->now_ns = time_now_ns();
 	while ((h = ring_next(ring))) {
@@ -200,6 +223,7 @@ static void run_batch(struct sampler_thread *t)
 	}
 	ring_end(ring);
 	ask_room(t);
+	ask_reader(t, stats);
 	note_ring_high(t);
 	grace_reader_done(t->shared);
 	rcu_thread_offline();
@@ -250,6 +274,18 @@ static void go_first(struct sampler_thread_shared *shared)
 		atomic_store_explicit(&shared->goes_first, true, memory_order_relaxed);
 }
 
+/* With a reader the ring is not looked at, or each sample would wake us as well. */
+static void choose_ring(struct sampler_thread *t, bool hung_up, struct pollfd fds[4])
+{
+	uint64_t sink;
+
+	if (fds[3].revents & POLLIN && read(t->kick_fd, &sink, sizeof(sink)) < 0)
+		fds[3].revents = 0;
+	fds[1].fd = hung_up || atomic_load_explicit(&t->reader, memory_order_relaxed)
+			    ? -1
+			    : t->cpu->data_fd;
+}
+
 static void *thread_main(void *arg)
 {
 	struct sampler_thread *t = arg;
@@ -257,7 +293,9 @@ static void *thread_main(void *arg)
 		{ .fd = t->stop_fd, .events = POLLIN },
 		{ .fd = t->cpu->data_fd, .events = POLLIN },
 		{ .fd = t->cpu->side_fd, .events = POLLIN },
+		{ .fd = t->kick_fd, .events = POLLIN },
 	};
+	bool hung_up = false;
 
 	char name[16] = "cpu";
 
@@ -279,9 +317,10 @@ static void *thread_main(void *arg)
 			break;
 		/* A task's event hangs up when the task is gone: the ring stays readable by time.
 		 */
-		for (size_t i = 1; i < ARRAY_SIZE(fds); i++)
-			if (fds[i].revents & (POLLHUP | POLLERR | POLLNVAL))
-				fds[i].fd = -1;
+		hung_up |= fds[1].revents & (POLLHUP | POLLERR | POLLNVAL);
+		if (fds[2].revents & (POLLHUP | POLLERR | POLLNVAL))
+			fds[2].fd = -1;
+		choose_ring(t, hung_up, fds);
 		if (fds[2].revents & POLLIN)
 			sideband_drain(t->shared->sideband);
 		run_round(t);
@@ -323,7 +362,8 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 	if (shared->recorder)
 		t->lane = recorder_lane(shared->recorder, cpu_index);
 	t->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (t->stop_fd < 0) {
+	t->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (t->stop_fd < 0 || t->kick_fd < 0) {
 		code = err_set(e, -errno, "eventfd: %s", strerror(errno));
 		goto out;
 	}
@@ -346,6 +386,8 @@ out:
 	deltas_free(t->deltas);
 	if (t->stop_fd >= 0)
 		close(t->stop_fd);
+	if (t->kick_fd >= 0)
+		close(t->kick_fd);
 	free(t);
 	return code;
 }
@@ -367,7 +409,30 @@ void sampler_thread_stop(struct sampler_thread *t)
 	pipeline_free(t->pipeline);
 	deltas_free(t->deltas);
 	close(t->stop_fd);
+	close(t->kick_fd);
 	free(t);
+}
+
+void sampler_thread_set_reader(struct sampler_thread *t, struct reader *reader)
+{
+	/* Release: the reader is whole; pairs with run_batch(). */
+	atomic_store_explicit(&t->reader, reader, memory_order_release);
+}
+
+struct reader *sampler_thread_reader(const struct sampler_thread *t)
+{
+	return atomic_load_explicit(&t->reader, memory_order_relaxed);
+}
+
+bool sampler_thread_take_wish(struct sampler_thread *t)
+{
+	return atomic_load_explicit(&t->wish, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&t->wish, false, memory_order_relaxed);
+}
+
+int sampler_thread_kick_fd(const struct sampler_thread *t)
+{
+	return t->kick_fd;
 }
 
 void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,

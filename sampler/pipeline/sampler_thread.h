@@ -70,6 +70,17 @@ void sampler_thread_stop(struct sampler_thread *t);
 /* After the epoch was flipped and a grace period has passed: take the set of @epoch, zeroed. */
 void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,
 			       struct sampler_thread_stats *out);
+struct reader;
+/*
+ * Builder: from the next batch on use the frames of @reader (NULL: none); with one, the thread
+ * checks the ring periodically and when its eventfd is written to. The previous reader is in use
+ * for a grace period.
+ */
+void sampler_thread_set_reader(struct sampler_thread *t, struct reader *reader);
+struct reader *sampler_thread_reader(const struct sampler_thread *t);
+/* Builder: test and clear the wish for a reader. */
+bool sampler_thread_take_wish(struct sampler_thread *t);
+int sampler_thread_kick_fd(const struct sampler_thread *t);
 /* What its unwinder counted since the start. */
 void sampler_thread_unwind_stats(const struct sampler_thread *t, struct unwind_stats *out);
 /* When the CPU's event was throttled and is not yet running again: since when; else 0. */

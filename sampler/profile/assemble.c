@@ -29,6 +29,8 @@ struct index {
 /* What the source has at a place: one function, and those inlined into it. */
 struct spot {
 	uint32_t first, nr; /* in frames; first + 1, 0: not met yet */
+	bool script;	    /* code of a language */
+	bool interpreter;   /* code of an interpreter */
 };
 
 struct spot_frame {
@@ -351,6 +353,17 @@ static int add_frames(struct work *w, uint32_t id, uint32_t function)
 	return nr ? 0 : add_frame(w, function, PROFILE_NO_LINE);
 }
 
+/* Note whether it is code of a language or of an interpreter. */
+static void classify(const struct work *w, struct spot *spot, const struct place *place)
+{
+	const struct object *object = place ? objects_at(w->in->objects, place->object) : NULL;
+
+	if (!object)
+		return;
+	spot->script = object->identity.kind == OBJECT_SCRIPT;
+	spot->interpreter = atomic_load_explicit(&object->interpreter, memory_order_relaxed);
+}
+
 /* Find out what the source has at place @id. */
 static int make_spot(struct work *w, struct spot *spot, uint32_t id)
 {
@@ -363,7 +376,8 @@ static int make_spot(struct work *w, struct spot *spot, uint32_t id)
 		ret = add_frames(w, id, symbol_function(w, symbol_id, symbol));
 	else
 		ret = add_frame(w, place_function(w, id, place), PROFILE_NO_LINE);
-	*spot = (struct spot){ first + 1, w->nr_frames - first };
+	*spot = (struct spot){ .first = first + 1, .nr = w->nr_frames - first };
+	classify(w, spot, place);
 	return ret;
 }
 
@@ -376,6 +390,34 @@ static struct spot *spot_at(const struct work *w, uint32_t id)
 static const uint32_t *places_of(const struct work *w, uint64_t id, uint32_t *nr)
 {
 	return stacks_at(w->in->stacks, id < w->stacks.nr ? (uint32_t)id : STACK_NONE, nr);
+}
+
+/*
+ * Test for stacks with frames of a language: frames of interpreters are left out of them, so that
+ * the work of an interpreter for a function counts for the function.
+ */
+static bool is_folded(const struct work *w, const uint32_t *places, uint32_t nr)
+{
+	if (w->in->interpreters)
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		if (spot_at(w, places[i])->script)
+			return true;
+	return false;
+}
+
+/* How many frames a stack has to show. */
+static uint32_t stack_frames(const struct work *w, const uint32_t *places, uint32_t nr)
+{
+	bool folded = is_folded(w, places, nr);
+	uint32_t frames = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct spot *spot = spot_at(w, places[i]);
+
+		frames += folded && spot->interpreter ? 0 : spot->nr;
+	}
+	return frames;
 }
 
 /* Say where each stack lies in the frames, and how many frames that makes. */
@@ -397,8 +439,9 @@ static int lay_out_stacks(struct work *w, uint64_t *nr_frames)
 
 			if (!spot->first && make_spot(w, spot, places[i]))
 				return -ENOMEM;
-			stack->nr += spot->nr;
 		}
+		if (places)
+			stack->nr = stack_frames(w, places, nr);
 		*nr_frames += stack->nr;
 	}
 	return *nr_frames > UINT32_MAX ? -ENOMEM : 0;
@@ -409,10 +452,13 @@ static void put_stack(const struct work *w, uint32_t at, const uint32_t *places,
 {
 	uint32_t *functions = w->p->frames, *lines = w->p->frame_lines;
 	const struct spot_frame *frames = w->frames;
+	bool folded = is_folded(w, places, nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct spot spot = *spot_at(w, places[i]);
 
+		if (folded && spot.interpreter)
+			continue;
 		for (uint32_t k = 0; k < spot.nr; k++, at++) {
 			functions[at] = frames[spot.first - 1 + k].function;
 			if (lines)

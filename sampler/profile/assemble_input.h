@@ -24,6 +24,7 @@ struct assemble_input { /* all borrowed */
 	const struct symbols *symbols;
 	const struct maps *maps;
 	const struct objects *objects;
+	bool interpreters; /* show frames of interpreters beside the frames of their languages */
 	struct details *details; /* NULL: a recording */
 };
 

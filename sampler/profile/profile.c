@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "symbols/lang/lang.h"
 #include "unwind/unwind.h"
 
 const char *profile_broken_name(unsigned int reason)
@@ -27,6 +28,19 @@ const char *profile_drop_name(enum profile_drop reason)
 	};
 
 	return (unsigned int)reason < DROP_NR ? names[reason] : "?";
+}
+
+const char *profile_lang_none_name(unsigned int reason)
+{
+	return lang_none_name((enum lang_none)reason);
+}
+
+const char *profile_language_name(char kind)
+{
+	for (int i = LANG_NONE + 1; i < LANG_NR; i++)
+		if (lang_letter((enum lang_kind)i) == kind)
+			return lang_name((enum lang_kind)i);
+	return NULL;
 }
 
 const char *profile_call_graph_name(enum call_graph mode)

@@ -141,6 +141,21 @@ struct profile_account {
 	uint64_t own;	    /* of proftop itself; outside "taken" */
 };
 
+#define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_none */
+/* The key of a reason: "not_read". */
+const char *profile_lang_none_name(unsigned int reason);
+
+/* The language of a function by its kind letter, "python"; NULL: it is native. */
+const char *profile_language_name(char kind);
+
+/* The samples of interpreters in the tick: samples = certain + guessed + all of none_by. */
+struct profile_lang {
+	uint64_t certain; /* with the frames of their language as they were at the sample */
+	uint64_t guessed; /* the same, but a check failed */
+	uint64_t samples;
+	uint64_t none_by[PROFILE_NR_LANG_NONE];
+};
+
 enum profile_drop {
 	DROP_STACKS_FULL,
 	DROP_CELLS_FULL,
@@ -299,6 +314,7 @@ struct profile {
 	struct profile_account account_total;  /* since start */
 	uint64_t broken_by[PROFILE_NR_BROKEN]; /* of the tick */
 	uint64_t dropped_by[DROP_NR];
+	struct profile_lang lang;
 	uint64_t nr_nameless; /* of those counted: no room for their task, so [unknown] */
 	struct profile_self self;
 	struct profile_unwind unwind;

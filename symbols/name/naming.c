@@ -11,6 +11,7 @@
 
 #include "symbols/name/demangle.h"
 #include "symbols/kernel/kallsyms_job.h"
+#include "symbols/lang/lang.h"
 
 #define ANON_PAGE	      4096ULL
 #define KALLSYMS_INTERVAL_NS  10000000000ULL
@@ -29,6 +30,7 @@ struct found {
 	struct safe_text head; /* a made-up name begins with this; .str NULL: not made up */
 	const char *join;      /* and continues with this and the start; or NULL */
 	bool by_name;
+	bool plain; /* the name is as its author wrote it: not mangled */
 };
 
 void naming_init(struct naming *n, struct objects *objects, struct symtab *symtab,
@@ -335,6 +337,34 @@ static int find_in_anon(struct naming *n, struct object *object, const struct na
 	return 0;
 }
 
+/*
+ * A function of a script: the same in all processes that have the same file, line and name. Its
+ * module is the script.
+ */
+static int find_in_script(struct naming *n, const struct naming_question *q, struct found *f)
+{
+	const struct code_text *t = n->codes ? codes_at(n->codes, lang_place_code(q->offset))
+					     : NULL;
+	const struct object_identity identity = { .kind = OBJECT_SCRIPT };
+	const struct object *script;
+
+	if (!t) {
+		f->text.kind = '?';
+		set_made_up(f, TEXT("[script]"), NULL, 0);
+		set_module(f, "[script]", 8);
+		return 0;
+	}
+	script = objects_intern(n->objects, &identity, t->file, t->file_size, 0, 0, 0);
+	f->key.object = script->id;
+	f->key.start = t->first_line;
+	f->key.variant = hash_name(t->name, t->name_size);
+	f->text.kind = lang_letter((enum lang_kind)t->language);
+	f->plain = true;
+	set_module(f, script->name.str, script->name.size);
+	set_name(f, t->name, t->name_size);
+	return 0;
+}
+
 static int find_unknown(const struct object *object, struct found *f)
 {
 	f->text.kind = '?';
@@ -369,6 +399,8 @@ static int find(struct naming *n, struct object *object, const struct naming_que
 		return find_in_image(object, q, f);
 	case OBJECT_ANON:
 		return find_in_anon(n, object, q, f);
+	case OBJECT_SCRIPT:
+		return find_in_script(n, q, f);
 	default:
 		return find_unknown(object, f);
 	}
@@ -396,7 +428,9 @@ static uint32_t add(struct naming *n, struct found *f)
 	size_t size;
 
 	complete(n, f);
-	size = f->by_name ? demangle(f->text.name, f->text.name_size, n->raw, sizeof(n->raw)) : 0;
+	size = f->by_name && !f->plain
+		       ? demangle(f->text.name, f->text.name_size, n->raw, sizeof(n->raw))
+		       : 0;
 	if (size) {
 		f->text.name = n->raw;
 		f->text.name_size = size;

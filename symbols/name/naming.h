@@ -14,6 +14,7 @@
 #include "symbols/kernel/kallsyms.h"
 #include "symbols/kernel/recorded_kernel.h"
 #include "symbols/kernel/ksyms.h"
+#include "symbols/lang/codes.h"
 #include "symbols/jit/perfmaps.h"
 #include "symbols/name/places.h"
 #include "symbols/name/symtab.h"
@@ -27,6 +28,7 @@ struct naming {
 	const char *kallsyms_path;
 	struct kallsyms *kallsyms;     /* NULL: not read yet, or unreadable */
 	struct recorded_kernel kernel; /* the kernel of these addresses */
+	struct codes *codes;	       /* borrowed; NULL: none */
 	struct ksyms *ksyms;	       /* NULL: no source */
 	struct kallsyms_job *ahead;    /* reading it for the first time; NULL: not reading */
 	uint64_t kallsyms_ns;	       /* time of the last read; 0: never */

@@ -189,6 +189,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 	enum object_kind kind = key->identity->kind;
 	bool file = kind == OBJECT_FILE;
 	bool imageless = kind == OBJECT_UNKNOWN || kind == OBJECT_ANON;
+	bool script = kind == OBJECT_SCRIPT;
 
 	entry->path = strndup(key->path, key->path_size);
 	if (!entry->path)
@@ -197,12 +198,15 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 	entry->object.id = id;
 	entry->object.identity = *key->identity;
 	entry->object.name = entry_name(d, kind, entry->path);
-	entry->object.path = file ? text_arena_add(d->texts, entry->path, strlen(entry->path))
-				  : entry->object.name;
+	entry->object.path = file || script
+				     ? text_arena_add(d->texts, entry->path, strlen(entry->path))
+				     : entry->object.name;
 	atomic_init(&entry->object.image, NULL);
 	atomic_init(&entry->object.codemap, NULL);
 	/* Without a file there is no image to wait for: unwinders guess. */
-	atomic_init(&entry->object.state, imageless ? OBJECT_FAILED : OBJECT_NEW);
+	atomic_init(&entry->object.state, imageless ? OBJECT_FAILED
+					  : script  ? OBJECT_READY
+						    : OBJECT_NEW);
 	atomic_init(&entry->object.reason, imageless ? "memory without a file" : NULL);
 	atomic_init(&entry->object.fix, NULL);
 	atomic_init(&entry->object.source, NULL);
@@ -210,6 +214,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 	atomic_init(&entry->object.permille, 0);
 	atomic_init(&entry->object.nr_evicted, 0);
 	atomic_init(&entry->object.memory, 0);
+	atomic_init(&entry->object.interpreter, false);
 	atomic_init(&entry->object.used, 0);
 	atomic_init(&entry->object.nr_waiting, 0);
 	return 0;

@@ -24,7 +24,8 @@ enum object_kind {
 	OBJECT_KERNEL,	/* id 1: kernel and modules; offset = address */
 	OBJECT_VDSO,	/* id 2: the vdso, one for all processes */
 	OBJECT_FILE,
-	OBJECT_ANON, /* code made at run time, heap, stack of one process; offset = address */
+	OBJECT_ANON,   /* code made at run time, heap, stack of one process; offset = address */
+	OBJECT_SCRIPT, /* code of interpreters: all of it (lang_place()), or one file's */
 };
 
 enum { OBJECT_ID_UNKNOWN, OBJECT_ID_KERNEL, OBJECT_ID_VDSO, OBJECT_ID_FIRST };
@@ -79,6 +80,7 @@ struct object {
 	atomic_uint permille;	      /* part loaded in thousandths, while WANTED */
 	atomic_uint nr_evicted;	      /* number of evictions */
 	atomic_ulong memory;	      /* bytes of the image */
+	atomic_bool interpreter; /* written by the loader, relaxed: it runs code of a language */
 };
 
 /* Return the time in units of about a second, for object->used; never 0. */

@@ -99,6 +99,7 @@ void maps_free(struct maps *m)
 	if (!m)
 		return;
 	maps_free_log(m);
+	free(m->interpreters);
 	processes_fini(&m->procs);
 	space_put(m->empty);
 	wait_reclaimed();
@@ -180,6 +181,12 @@ static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid
 {
 	struct process_thread *th;
 
+	const struct lang_desc *lang;
+
+	/* Acquire: pairs with the release in maps_describe(). */
+	lang = atomic_load_explicit(&p->lang, memory_order_acquire);
+	hit->lang = lang ? &lang->info : NULL;
+	hit->process = p->id;
 	hit->known = maps_process_known(m, p);
 	hit->kernel_thread = atomic_load_explicit(&p->flags, memory_order_relaxed) & PROCESS_KERNEL;
 	if (!hit->kernel_thread)

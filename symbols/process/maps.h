@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
+#include "symbols/lang/lang.h"
 #include "symbols/object/object.h"
 #include "symbols/base/text.h"
 
@@ -61,7 +62,9 @@ struct maps_hit {
 	bool full;		   /* the table is full: TASK_UNKNOWN instead */
 	bool known;		   /* false: request with maps_ask() and count as pending */
 	bool kernel_thread;
-	bool ask; /* shown as its main thread, or without uid: maps_ask() corrects it */
+	bool ask;	  /* shown as its main thread, or without uid: maps_ask() corrects it */
+	uint32_t process; /* id of its incarnation; 0: unknown */
+	const struct lang_process *lang; /* its interpreter; NULL: none is known */
 };
 
 /* Make empty maps. @objects is borrowed for the life of the maps. */
@@ -147,6 +150,21 @@ unsigned int maps_load_asked(struct maps *m);
  * are normal).
  */
 int maps_load(struct maps *m, pid_t pid);
+
+/* The file of an interpreter that a process has mapped, not looked at yet. */
+struct maps_interpreter {
+	pid_t pid;
+	uint32_t process; /* incarnation */
+	struct mapping mapping;
+};
+/* Loader: the next one; false: there is none. */
+bool maps_next_interpreter(struct maps *m, struct maps_interpreter *out);
+/* Loader: the interpreter of incarnation @process of @pid is @desc, whose reference is taken over.
+ */
+void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc *desc);
+/* Readers, lock-free: a copy of the interpreter of @pid at @time_ns. False: none is known. */
+bool maps_interpreter(struct maps *m, pid_t pid, uint64_t time_ns, struct lang_process *out,
+		      uint32_t *process);
 
 /*
  * Return the present table of tasks; only its owner, the builder, may keep it beyond

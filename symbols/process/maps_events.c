@@ -211,6 +211,7 @@ static void apply_mmap(struct maps *m, const struct maps_event *ev)
 	if (!mapping.object)
 		mapping.object = maps_anon(m, p, mapping.start, mapping.end);
 	space_edit_add(edit, &mapping);
+	maps_note_interpreter(m, p, &mapping);
 }
 
 /* Add replaced code, only to the process that owns the memory. */
@@ -328,6 +329,8 @@ static void apply_process_fork(struct maps *m, const struct maps_event *ev)
 				      atomic_load_explicit(&parent->flags, memory_order_relaxed),
 				      memory_order_relaxed);
 	}
+	if (parent)
+		maps_inherit_interpreter(m, p, parent);
 	process_insert(&m->procs, p);
 	pass_on_uid(m, p);
 	if (name)

@@ -223,6 +223,7 @@ static void merge_maps(struct maps *m, struct process *p, struct reading *r)
 		if (!mapping->object)
 			mapping->object = maps_anon(m, p, mapping->start, mapping->end);
 		space_edit_merge(edit, mapping, r->began_ns);
+		maps_note_interpreter(m, p, mapping);
 	}
 	maps_freeze(m, p);
 }

@@ -32,6 +32,8 @@ struct maps {
 	_Alignas(CACHELINE) pthread_mutex_t lock; /* of all fields below, and of all marked W */
 	struct maps_event *log;			  /* events not yet applied */
 	uint32_t nr_log, room_log, seq;
+	struct maps_interpreter *interpreters; /* not looked at yet */
+	uint32_t nr_interpreters, room_interpreters;
 	struct space *empty;
 	struct process *dirty; /* those with a draft */
 	uint64_t keep_from_ns; /* mappings that ended before may be dropped */
@@ -61,6 +63,11 @@ void maps_freeze(struct maps *m, struct process *p);
 void maps_freeze_all(struct maps *m);
 /* Return the object of anonymous memory of @p. */
 struct object *maps_anon(struct maps *m, const struct process *p, uint64_t start, uint64_t end);
+
+/* @p has mapped @mapping: if that is an interpreter, it is to be looked at. */
+void maps_note_interpreter(struct maps *m, struct process *p, const struct mapping *mapping);
+/* @child was forked by @parent: it has the same interpreter, at the same addresses. */
+void maps_inherit_interpreter(struct maps *m, struct process *child, struct process *parent);
 
 /* Apply the log in the order of time. */
 void maps_apply_log(struct maps *m);

@@ -304,8 +304,11 @@ void process_thread_end(struct processes *t, struct process_thread *th, uint64_t
 
 static void free_process(struct rcu_head *head)
 {
+	struct process *p = (struct process *)((char *)head - offsetof(struct process, rcu));
+
 	reclaim_grace_over();
-	free((char *)head - offsetof(struct process, rcu));
+	lang_desc_put(atomic_load_explicit(&p->lang, memory_order_relaxed));
+	free(p);
 }
 
 static void free_thread(struct rcu_head *head)

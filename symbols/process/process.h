@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 
 #include "symbols/base/reclaim.h"
+#include "symbols/lang/lang.h"
 #include "symbols/process/space.h"
 #include "symbols/process/tasks.h"
 
@@ -63,8 +64,11 @@ struct process {
 	atomic_uint flags;	       /* release after space */
 	atomic_uint epoch;	       /* value of maps.epoch when its maps were read */
 	atomic_uint uid;
-	atomic_int parent;		/* pid of its parent; 0: unknown */
-	_Atomic uint64_t asked_ns;	/* requests_due() */
+	atomic_int parent;		  /* pid of its parent; 0: unknown */
+	_Atomic uint64_t asked_ns;	  /* requests_due() */
+	_Atomic(struct lang_desc *) lang; /* its interpreter; NULL: none is known. As space */
+	/* W: where it has files of interpreters; .object NULL: none. A program and its library. */
+	struct mapping interpreters[2];
 	struct doomed doomed;		/* W */
 	uint64_t death_ns;		/* W; UINT64_MAX: alive */
 	struct space_edit *edit;	/* W: the next space, NULL: unchanged */

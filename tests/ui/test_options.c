@@ -350,6 +350,7 @@ static const struct bad {
 	{ "--record y --replay x", EXIT_USAGE, { "--record", "--replay" } },
 	{ "--format=perf-script", EXIT_USAGE, { "--replay" } },
 	{ "--unwinder=magic", EXIT_USAGE, { "magic", "step" } },
+	{ "--languages=python,cobol", EXIT_USAGE, { "cobol", "python" } },
 	{ "--verify 0", EXIT_USAGE, { "--verify 0" } },
 	{ "-p 1 -- true", EXIT_USAGE, { "more than one target" } },
 	{ "-u 0 -- true", EXIT_USAGE, { "more than one target" } },

@@ -148,6 +148,24 @@ static json_t *tick_account(const struct profile *p)
 	return o;
 }
 
+/* The samples of interpreters: with frames of their language, or why without. */
+static json_t *languages(const struct profile_lang *l)
+{
+	json_t *o = json_object(), *by = json_object();
+	uint64_t none = 0;
+
+	for (uint32_t i = 0; i < PROFILE_NR_LANG_NONE; i++) {
+		none += l->none_by[i];
+		if (l->none_by[i])
+			json_object_set_new(by, profile_lang_none_name(i), count(l->none_by[i]));
+	}
+	json_object_set_new(o, "certain", count(l->certain));
+	json_object_set_new(o, "guessed", count(l->guessed));
+	json_object_set_new(o, "none", count(none));
+	json_object_set_new(o, "none_by", by);
+	return o;
+}
+
 /* Make the 95 % confidence interval of a share, in percent. */
 static json_t *interval(double n, double all)
 {
@@ -177,6 +195,10 @@ static void append_rows(json_t *list, const struct profile *p, const struct batc
 		json_object_set_new(o, "self_interval",
 				    interval(row->self_pct / 100 * t->count, t->count));
 		json_object_set_new(o, "event", clean(p->events[t->event].event.name));
+		if (profile_language_name(row->function->kind))
+			json_object_set_new(o, "lang",
+					    json_string(
+						    profile_language_name(row->function->kind)));
 		if (row->function->reason)
 			json_object_set_new(o, "reason", clean(row->function->reason));
 		if (row->function->fix)
@@ -312,6 +334,7 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "names", names(p));
 	json_object_set_new(o, "modules", modules(p));
 	json_object_set_new(o, "notices", notices(p));
+	json_object_set_new(o, "lang", languages(&p->lang));
 	return o;
 }
 

@@ -418,6 +418,32 @@ static int parse_verify(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+/* Languages by name, separated by commas. */
+static int parse_languages(struct options_parse *p, const char *arg)
+{
+	static const char *const words[] = { "none", "python", "all" };
+
+	p->o->config.languages = false;
+	for (const char *at = arg;; at++) {
+		char word[16] = "";
+		size_t size = strcspn(at, ",");
+		int i;
+
+		memcpy(word, at, MIN(size, sizeof(word) - 1));
+		i = find_word(word, words, ARRAY_SIZE(words));
+		if (i < 0)
+			return REFUSE(p, EXIT_USAGE,
+				      "--languages=%.40s: unknown language '%s'\n"
+				      "  must be python, all or none",
+				      arg, word);
+		if (i > 0)
+			p->o->config.languages = true;
+		at += size;
+		if (!*at)
+			return 0;
+	}
+}
+
 static const struct {
 	int key;
 	int (*parse)(struct options_parse *p, const char *arg);
@@ -450,6 +476,7 @@ static const struct {
 	{ 'g', parse_call_graph },
 	{ KEY_UNWINDER, parse_unwinder },
 	{ KEY_VERIFY, parse_verify },
+	{ KEY_LANGUAGES, parse_languages },
 };
 
 int options_value(struct options_parse *p, int key, const char *arg)

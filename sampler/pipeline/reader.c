@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The loop of a reader: wait for a sample, copy it, read its thread, pass on.
+ *
+ * Runs on: reader thread n. Invariant: data_tail is the sampler thread's; a
+ * copy is used only if the kernel has not overwritten the record.
+ */
+#include "sampler/pipeline/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "unwind/unwind.h"
+
+#define RECORD_MAX  (64U << 10)
+#define NAP_NS	    1000000
+#define READER_NICE -15
+/* Above that of sampler threads, which have the lowest. */
+#define READER_PRIORITY 2
+/* Later than this after the sample another thread may have run. */
+#define LATE_NS	     150000ULL
+#define STOP_WAIT_NS 100000000ULL
+/* Shortest time between two searches for unknown threads. */
+#define FIND_NS 10000000ULL
+#define NESTED	256U /* a power of two */
+
+/* The id of a thread in the pid namespace of its process. */
+struct nested {
+	uint32_t process; /* 0: empty */
+	pid_t tid, inner;
+};
+
+struct reader {
+	struct reader_shared *shared;
+	struct counters_cpu *cpu; /* not to be looked at when it was left behind */
+	int cpu_nr;
+	struct record_layout layout;
+	uint64_t at; /* position in the ring, all before it was looked at */
+	int stop_fd, kick_fd;
+	pthread_t thread;
+	atomic_bool slow, ended;
+	atomic_bool left;	   /* behind: release by reader_stop() */
+	_Atomic uint64_t since_ns; /* the read that goes on; 0: none */
+	atomic_int pid;
+	atomic_uint process;
+	pid_t read_pid;	  /* the process that lang.memory reads */
+	uint64_t find_ns; /* when a thread was last looked for */
+	struct feed *feed;
+	struct lang_process about;
+	struct lang_chain chain;
+	struct nested nested[NESTED];
+	struct iovec ours[LANG_PIECES_MAX], theirs[LANG_PIECES_MAX];
+	_Alignas(16) uint8_t record[RECORD_MAX];
+	struct lang_reader lang;
+};
+
+/* One call for all pieces. */
+static int read_pieces(void *ctx, const struct lang_piece *pieces, uint32_t nr, uint8_t *bytes)
+{
+	struct reader *r = ctx;
+	ssize_t got;
+	uint32_t whole = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		r->ours[i] = (struct iovec){ bytes + pieces[i].at, pieces[i].size };
+		r->theirs[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].addr, pieces[i].size };
+	}
+	got = process_vm_readv(r->read_pid, r->ours, nr, r->theirs, nr, 0);
+	if (got < 0)
+		return errno == EFAULT ? 0 : -errno;
+	while (whole < nr && (size_t)got >= pieces[whole].size)
+		got -= (ssize_t)pieces[whole++].size;
+	return (int)whole;
+}
+
+static void copy_out(const struct ring *ring, uint64_t pos, void *out, size_t size)
+{
+	uint64_t at = pos & (ring->size - 1);
+	size_t first = MIN(size, ring->size - at);
+
+	memcpy(out, ring->data + at, first);
+	memcpy((uint8_t *)out + first, ring->data, size - first);
+}
+
+/* Copy the newest sample of the ring. False: there is no new one. */
+static bool take_sample(struct reader *r)
+{
+	const struct ring *ring = &r->cpu->data;
+	struct perf_event_header h;
+	uint64_t head = ring_written(ring), last = 0, last_size = 0;
+
+	/* Behind by a round: begin with the first record not taken by the sampler thread. */
+	if (head - r->at > ring->size / 2 || r->at > head)
+		r->at = head - ring_waiting(ring);
+	while (head - r->at >= sizeof(h)) {
+		copy_out(ring, r->at, &h, sizeof(h));
+		if (h.size < sizeof(h) || h.size > head - r->at) {
+			r->at = head;
+			return false;
+		}
+		if (h.type == PERF_RECORD_SAMPLE) {
+			last = r->at;
+			last_size = h.size;
+		}
+		r->at += h.size;
+	}
+	if (!last_size || last_size > sizeof(r->record))
+		return false;
+	copy_out(ring, last, r->record, last_size);
+	return ring_written(ring) - last <= ring->size;
+}
+
+static bool is_barred(const struct reader_shared *s, uint32_t process)
+{
+	/* Acquire: the entries below it; pairs with reader_bar(). */
+	uint32_t nr = atomic_load_explicit(&s->nr_barred, memory_order_acquire);
+
+	for (uint32_t i = 0; i < MIN(nr, READER_BARRED); i++)
+		if (atomic_load_explicit(&s->barred[i], memory_order_relaxed) == process)
+			return true;
+	return false;
+}
+
+void reader_bar(struct reader_shared *s, uint32_t process)
+{
+	uint32_t nr = atomic_load_explicit(&s->nr_barred, memory_order_relaxed);
+
+	/* When all are taken, the oldest gives way: it would be found out again. */
+	atomic_store_explicit(&s->barred[nr % READER_BARRED], process, memory_order_relaxed);
+	atomic_store_explicit(&s->nr_barred, nr + 1, memory_order_release);
+}
+
+/* Get the thread's id in the namespace of its process: the last of NSpid. */
+static pid_t inner_tid(struct reader *r, uint32_t process, pid_t pid, pid_t tid)
+{
+	struct nested *n =
+		&r->nested[hash_u64((uint64_t)process << 32 ^ (uint32_t)tid) & (NESTED - 1)];
+	char path[64] = "", text[4096];
+	const char *line;
+	ssize_t size;
+	int fd;
+
+	if (n->process == process && n->tid == tid)
+		return n->inner;
+	*n = (struct nested){ process, tid, tid };
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[MAX(size, 0)] = '\0';
+	line = strstr(text, "\nNSpid:");
+	for (char *at = line ? (char *)(uintptr_t)line + 7 : NULL; at && *at == '\t';)
+		n->inner = (pid_t)strtol(at, &at, 10);
+	return n->inner;
+}
+
+static void put_slot(struct reader *r, const struct record_sample *s, uint32_t process, bool timely)
+{
+	const struct lang_chain *c = &r->chain;
+	const struct lang_slot slot = {
+		.time_ns = s->time_ns,
+		.pid = s->pid,
+		.tid = s->tid,
+		.same = c->same,
+		.none = (uint8_t)c->none,
+		.checked = timely && !c->moving,
+		.nr = (uint16_t)c->nr,
+		.process = process,
+	};
+
+	feed_put(r->feed, &slot, c->frames);
+}
+
+/* Read the frames of the sampled thread, which this thread has preempted if all is well. */
+static void read_thread(struct reader *r, const struct record_sample *s, uint32_t process)
+{
+	struct lang_sample in = {
+		.process = process,
+		.tid = (pid_t)s->tid,
+		.stack = s->stack,
+		.stack_size = s->stack_dyn,
+		.time_ns = s->time_ns,
+	};
+	bool known, timely;
+
+	if (!unwind_stack_pointer(s->regs, r->layout.regs_mask, &in.sp))
+		return;
+	if (r->about.nested)
+		in.tid = inner_tid(r, process, (pid_t)s->pid, (pid_t)s->tid);
+	known = lang_chain(&r->lang, &r->about, &in, &r->chain);
+	timely = sched_getcpu() == r->cpu_nr && (int)s->cpu == r->cpu_nr &&
+		 time_now_ns() - s->time_ns < LATE_NS;
+	put_slot(r, s, process, timely);
+	if (known || s->time_ns - r->find_ns < FIND_NS)
+		return;
+	r->find_ns = s->time_ns;
+	lang_find_thread(&r->lang, &r->about, process, in.tid);
+}
+
+static void on_sample(struct reader *r, const struct record_sample *s)
+{
+	uint32_t process;
+	bool known;
+
+	if ((pid_t)s->pid <= 0 || (pid_t)s->pid == r->shared->own_pid || !s->regs || !s->stack)
+		return;
+	rcu_thread_online();
+	known = maps_interpreter(r->shared->maps, (pid_t)s->pid, s->time_ns, &r->about, &process);
+	rcu_thread_offline();
+	if (!known || r->about.reason || is_barred(r->shared, process))
+		return;
+	r->read_pid = (pid_t)s->pid;
+	atomic_store_explicit(&r->pid, (int)s->pid, memory_order_relaxed);
+	atomic_store_explicit(&r->process, process, memory_order_relaxed);
+	/* Release: which process it is; pairs with reader_hangs(). */
+	atomic_store_explicit(&r->since_ns, time_now_ns(), memory_order_release);
+	read_thread(r, s, process);
+	atomic_store_explicit(&r->since_ns, 0, memory_order_relaxed);
+}
+
+static void kick(const struct reader *r)
+{
+	const uint64_t one = 1;
+
+	if (write(r->kick_fd, &one, sizeof(one)) != sizeof(one))
+		return; /* the counter is full: it is awake */
+}
+
+/* Run on the CPU of the sampled thread, before it continues. */
+static void go_first(struct reader *r)
+{
+	const struct sched_param param = { .sched_priority = READER_PRIORITY };
+	cpu_set_t cpus;
+	char name[16];
+
+	snprintf(name, sizeof(name), "read%d", r->cpu->cpu);
+	prctl(PR_SET_NAME, name);
+	CPU_ZERO(&cpus);
+	CPU_SET(r->cpu->cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	if (!sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
+		return;
+	setpriority(PRIO_PROCESS, 0, READER_NICE);
+	atomic_store_explicit(&r->slow, true, memory_order_relaxed);
+}
+
+static void *reader_main(void *arg)
+{
+	struct reader *r = arg;
+	struct pollfd fds[] = {
+		{ .fd = r->stop_fd, .events = POLLIN },
+		{ .fd = r->cpu->data_fd, .events = POLLIN },
+	};
+	struct record rec;
+
+	go_first(r);
+	rcu_register_thread();
+	rcu_thread_offline();
+	while (poll(fds, ARRAY_SIZE(fds), -1) >= 0 || errno == EINTR) {
+		if (fds[0].revents)
+			break;
+		if (fds[1].revents & (POLLHUP | POLLERR | POLLNVAL))
+			fds[1].fd = -1;
+		if (ring_waiting(&r->cpu->data) > r->cpu->data.size / 8)
+			kick(r);
+		if (!take_sample(r))
+			continue;
+		if (!record_decode(&rec, &r->layout, r->record,
+				   ((struct perf_event_header *)(void *)r->record)->size) &&
+		    rec.type == PERF_RECORD_SAMPLE)
+			on_sample(r, &rec.sample);
+		/* The ring may be gone; pairs with the release in reader_stop(). */
+		if (atomic_load_explicit(&r->left, memory_order_acquire))
+			break;
+	}
+	rcu_thread_online();
+	rcu_unregister_thread();
+	/* Release: it touches nothing any more; pairs with reader_stop(). */
+	atomic_store_explicit(&r->ended, true, memory_order_release);
+	return NULL;
+}
+
+static int create_blocked(struct reader *r)
+{
+	sigset_t all, old;
+	int code;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	code = pthread_create(&r->thread, NULL, reader_main, r);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -code;
+}
+
+static void reader_free(struct reader *r)
+{
+	if (r->feed)
+		feed_fini(r->feed);
+	free(r->feed);
+	if (r->stop_fd >= 0)
+		close(r->stop_fd);
+	free(r);
+}
+
+int reader_start(struct reader **out, struct reader_shared *shared, struct counters *counters,
+		 uint32_t index, int kick_fd, struct err *e)
+{
+	/* Fresh memory: unused pages are not resident. */
+	struct reader *r = calloc(1, sizeof(*r));
+	int code;
+
+	if (!r)
+		return err_set(e, -ENOMEM, "no memory for a reader thread");
+	r->shared = shared;
+	r->cpu = counters_cpu(counters, index);
+	r->cpu_nr = r->cpu->cpu;
+	r->layout = *counters_layout(counters);
+	r->at = ring_written(&r->cpu->data);
+	r->kick_fd = kick_fd;
+	r->lang.memory.read = read_pieces;
+	r->lang.memory.ctx = r;
+	r->lang.codes = shared->codes;
+	r->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->feed = aligned_alloc(CACHELINE, sizeof(*r->feed));
+	code = r->feed ? feed_init(r->feed) : -ENOMEM;
+	if (!code)
+		code = r->stop_fd < 0 ? -errno : create_blocked(r);
+	if (code) {
+		reader_free(r);
+		return err_set(e, code, "cannot start a reader thread: %s", strerror(-code));
+	}
+	*out = r;
+	return 0;
+}
+
+void reader_leave(struct reader *r)
+{
+	/* Release: the ring may be unmapped after this. */
+	atomic_store_explicit(&r->left, true, memory_order_release);
+	pthread_detach(r->thread);
+}
+
+bool reader_stop(struct reader *r)
+{
+	const uint64_t one = 1, deadline_ns = time_now_ns() + STOP_WAIT_NS;
+	const struct timespec nap = { .tv_nsec = NAP_NS };
+
+	if (!r)
+		return true;
+	if (write(r->stop_fd, &one, sizeof(one)) != sizeof(one))
+		return false;
+	while (!atomic_load_explicit(&r->ended, memory_order_acquire)) {
+		if (time_now_ns() > deadline_ns) {
+			reader_leave(r);
+			return false;
+		}
+		nanosleep(&nap, NULL);
+	}
+	pthread_join(r->thread, NULL);
+	reader_free(r);
+	return true;
+}
+
+struct feed *reader_feed(struct reader *r)
+{
+	return r->feed;
+}
+
+bool reader_hangs(const struct reader *r, uint64_t now_ns, pid_t *pid, uint32_t *process)
+{
+	uint64_t since = atomic_load_explicit(&r->since_ns, memory_order_acquire);
+
+	if (!since || now_ns < since + READER_HANG_NS)
+		return false;
+	*pid = atomic_load_explicit(&r->pid, memory_order_relaxed);
+	*process = atomic_load_explicit(&r->process, memory_order_relaxed);
+	return true;
+}
+
+bool reader_is_slow(const struct reader *r)
+{
+	return atomic_load_explicit(&r->slow, memory_order_relaxed);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A reader: reads the frames of interpreters at each sample of one CPU.
+ *
+ * It is pinned to the CPU, has a real-time priority where that is allowed, and
+ * is woken by each sample: so it runs in the return from the sampling
+ * interrupt, before the sampled thread has gone on by one instruction. Reading
+ * another process may hang for good (userfaultfd, FUSE), so it is never done on
+ * a sampler thread: a hanging reader is left behind with its memory, and its
+ * process is barred.
+ *
+ * Threads: reader_start(), reader_stop(), reader_hangs() by the builder; the
+ * feed by the sampler thread of the CPU.
+ */
+#ifndef SAMPLER_PIPELINE_READER_H
+#define SAMPLER_PIPELINE_READER_H
+
+#include "sampler/event/counters.h"
+#include "sampler/pipeline/feed.h"
+#include "symbols/lang/chain.h"
+#include "symbols/process/maps.h"
+
+/* A read that takes longer hangs. */
+#define READER_HANG_NS 50000000ULL
+#define READER_BARRED  64U
+
+/* Shared by all readers; not freed after one is left behind. */
+struct reader_shared {
+	struct maps *maps;
+	struct codes *codes;
+	pid_t own_pid;
+	atomic_uint nr_barred;
+	atomic_uint barred[READER_BARRED]; /* incarnations that are not read; published by nr */
+};
+
+struct reader;
+
+/*
+ * For the CPU with @index. @kick_fd: an eventfd of its sampler thread, which
+ * does not look at the ring meanwhile: written to when that fills.
+ */
+int reader_start(struct reader **out, struct reader_shared *shared, struct counters *counters,
+		 uint32_t index, int kick_fd, struct err *e);
+/* End it, join it, free it; one that hangs is left behind (then false), and its feed with it. */
+bool reader_stop(struct reader *r);
+/* Leave a hanging reader behind, with all its memory. */
+void reader_leave(struct reader *r);
+struct feed *reader_feed(struct reader *r);
+/* Since when has it been reading, if that is longer ago than READER_HANG_NS? Which process? */
+bool reader_hangs(const struct reader *r, uint64_t now_ns, pid_t *pid, uint32_t *process);
+/* Was a real-time priority refused? Then samples may be read late, and are guesses. */
+bool reader_is_slow(const struct reader *r);
+/* Read no process of this incarnation again. */
+void reader_bar(struct reader_shared *shared, uint32_t process);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Readers of interpreters: one for each CPU that runs some, and only as long.
+ *
+ * Where a CPU has one, its events wake at each sample. A reader that hangs is left behind, its
+ * process barred, and another takes its place.
+ *
+ * Threads: the builder, online for urcu-qsbr.
+ */
+#ifndef SAMPLER_READERS_H
+#define SAMPLER_READERS_H
+
+#include "sampler/event/counters.h"
+#include "sampler/mailbox.h"
+#include "sampler/pipeline/reader.h"
+#include "sampler/pipeline/sampler_thread.h"
+
+/* How often it is looked for readers that hang, while there are any. */
+#define READERS_LOOK_MS 50
+
+struct readers {
+	struct reader_shared *shared; /* NULL: frames of interpreters are not wanted */
+	uint32_t nr;		      /* that run */
+	uint8_t *quiet;		      /* by CPU: ticks in a row with hardly an interpreter */
+	uint32_t nr_quiet;
+	bool left_behind; /* a left reader may still use the tables of the session */
+	bool said_slow;	  /* that message was shown */
+	struct err error; /* why the last one could not be started */
+};
+
+/* 0 or -ENOMEM. All borrowed. */
+int readers_open(struct readers *r, struct maps *maps, struct codes *codes, pid_t own_pid);
+/* After readers_stop(). What one that was left behind may use is not freed. */
+void readers_close(struct readers *r);
+
+/* The samples of CPU @index in the tick: @taken, and of these @lang of interpreters. */
+void readers_note(struct readers *r, struct counters *c, struct sampler_thread *t, uint32_t index,
+		  uint64_t taken, uint64_t lang);
+/* Start the readers that sampler threads wish for; replace hanging ones. */
+void readers_look(struct readers *r, struct counters *c, struct sampler_thread **threads,
+		  uint32_t nr_threads, struct mailbox *mailbox);
+/* End all of them; the events wake at the watermark again. */
+void readers_stop(struct readers *r, struct counters *c, struct sampler_thread **threads,
+		  uint32_t nr_threads);
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Jobs that describe interpreters, some at a time.
+ *
+ * Runs on: the loader.
+ */
+#include "symbols/interpreters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "symbols/lang/describe.h"
+
+/* One that takes longer hangs: it is left behind. */
+#define DESCRIBE_NS 2000000000ULL
+
+/* Lend the description of @want out. False: no helper is free. */
+static bool start(struct interpreters *in, struct interpreters_job *job,
+		  const struct maps_interpreter *want, uint64_t now_ns)
+{
+	const struct object *object = want->mapping.object;
+	struct describe_where where = {
+		.pid = want->pid,
+		.process = want->process,
+		.start = want->mapping.start,
+		.end = want->mapping.end,
+		.offset = want->mapping.offset,
+		.maj = object->identity.maj,
+		.min = object->identity.min,
+		.ino = object->identity.ino,
+	};
+	struct object_sighting seen;
+
+	objects_sighting(in->objects, object, &seen);
+	where.path = seen.path;
+	job->describe = seen.path ? describe_new(&where) : NULL;
+	if (!job->describe) {
+		free(seen.path);
+		return true;
+	}
+	job->since_ns = now_ns;
+	job->object = want->mapping.object;
+	if (!in->helpers)
+		job->describe->job.run(&job->describe->job);
+	else if (helpers_start(in->helpers, &job->describe->job)) {
+		job->describe->job.drop(&job->describe->job);
+		job->describe = NULL;
+		return false;
+	}
+	return true;
+}
+
+/* Publish a finished description. */
+static void take(struct interpreters *in, struct interpreters_job *job)
+{
+	struct describe *d = job->describe;
+
+	if (!d->rc && d->desc) {
+		atomic_store_explicit(&job->object->interpreter, true, memory_order_relaxed);
+		maps_describe(in->maps, d->where.pid, d->where.process, d->desc);
+		d->desc = NULL;
+	}
+	d->job.drop(&d->job);
+	job->describe = NULL;
+}
+
+bool interpreters_work(struct interpreters *in, uint64_t now_ns)
+{
+	struct maps_interpreter want;
+	bool more = false;
+
+	if (!in->maps)
+		return false;
+	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++) {
+		struct interpreters_job *job = &in->jobs[i];
+
+		if (job->describe && (!in->helpers || helper_job_done(&job->describe->job))) {
+			take(in, job);
+			more = true;
+		} else if (job->describe && now_ns - job->since_ns > DESCRIBE_NS) {
+			helper_job_leave(&job->describe->job);
+			job->describe = NULL;
+		}
+		if (!job->describe && maps_next_interpreter(in->maps, &want))
+			more |= start(in, job, &want, now_ns);
+	}
+	return more;
+}
+
+bool interpreters_busy(const struct interpreters *in)
+{
+	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++)
+		if (in->jobs[i].describe)
+			return true;
+	return false;
+}
+
+void interpreters_fini(struct interpreters *in)
+{
+	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++)
+		if (in->jobs[i].describe)
+			helper_job_leave(&in->jobs[i].describe->job);
+}

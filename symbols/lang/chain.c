@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From a sample to its chain, for all languages.
+ *
+ * Runs on: a reader thread. The order matters: the frames, their code, and the
+ * live stack last. While it equals the kernel's copy of the sample, the thread
+ * has not run on, and all earlier reads are of the moment of the sample.
+ */
+#include "symbols/lang/chain.h"
+
+#include <errno.h>
+
+/* Bytes of the live stack that are compared. */
+#define SAME_MAX LANG_PIECE_MAX
+
+static struct lang_thread *thread_slot(struct lang_reader *r, uint32_t process, pid_t tid)
+{
+	uint64_t hash = hash_u64((uint64_t)process << 32 ^ (uint32_t)tid);
+
+	return &r->threads[hash & (LANG_THREADS - 1)];
+}
+
+void lang_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
+		      uint64_t id)
+{
+	struct lang_thread *t = thread_slot(r, process, tid);
+
+	if (t->process == process && t->tid == tid && t->state == state && t->id == id)
+		return;
+	t->process = process;
+	t->tid = tid;
+	t->state = state;
+	t->id = id;
+	t->nr_ahead = 0;
+}
+
+/* How far the live stack equals the copy: the address behind the last equal word. */
+static uint64_t same_up_to(struct lang_memory *m, const struct lang_sample *s)
+{
+	uint32_t size = (uint32_t)MIN(s->stack_size, (uint64_t)SAME_MAX) & ~7U, at = 0;
+	const uint8_t *live = size ? lang_read(m, s->sp, size) : NULL;
+
+	while (live && at < size && lang_u64(live + at) == lang_u64(s->stack + at))
+		at += 8;
+	return s->sp + at;
+}
+
+static void put_frames(const struct lang_reader *r, const struct lang_process *p,
+		       struct lang_chain *out)
+{
+	const struct lang_work *w = &r->work;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		const struct lang_code_at *c = &w->codes_of[w->code[i]];
+		uint64_t instr = w->instr[i];
+
+		if (p->py.instr_unit)
+			instr *= p->py.instr_unit;
+		else
+			instr -= c->address + p->py.code_instructions;
+		out->frames[i] = (struct lang_frame){
+			.code = c->id,
+			.instr = instr < LANG_NO_INSTR ? (uint32_t)instr : LANG_NO_INSTR,
+			.boundary = w->boundary[i],
+		};
+	}
+	out->nr = w->nr;
+}
+
+bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
+		struct lang_chain *out)
+{
+	struct lang_thread *t = thread_slot(r, s->process, s->tid);
+
+	out->nr = 0;
+	out->same = 0;
+	out->moving = false;
+	lang_memory_begin(&r->memory);
+	r->work.nr = r->work.nr_codes = 0;
+	if (t->process != s->process || t->tid != s->tid) {
+		out->none = LANG_NONE_NO_THREAD;
+		return false;
+	}
+	out->none = py_chain(r, p, s, t);
+	if (out->none == LANG_NONE_NR)
+		out->none = py_codes(r, p, s->process);
+	if (out->none != LANG_NONE_NR && (r->memory.error == -EPERM || r->memory.error == -ENOSYS))
+		out->none = LANG_NONE_REFUSED;
+	if (out->none == LANG_NONE_NO_THREAD)
+		t->process = 0;
+	if (out->none != LANG_NONE_NR)
+		return out->none != LANG_NONE_NO_THREAD;
+	out->moving = r->work.moving;
+	out->same = same_up_to(&r->memory, s);
+	put_frames(r, p, out);
+	return true;
+}
+
+void lang_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		      pid_t tid)
+{
+	lang_memory_begin(&r->memory);
+	py_find_thread(r, p, process, tid);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The frames of a thread in its interpreter's language, from the memory of the
+ * process, while the thread is preempted.
+ *
+ * Runs on: a reader thread. Everything kept from sample to sample (states of
+ * threads, addresses of the last reads, known code) is a cache: each use is
+ * checked against fresh reads.
+ */
+#ifndef SYMBOLS_LANG_CHAIN_H
+#define SYMBOLS_LANG_CHAIN_H
+
+#include <sys/types.h>
+
+#include "symbols/lang/codes.h"
+#include "symbols/lang/lang.h"
+#include "symbols/lang/memory.h"
+
+/* Pieces of the last chain of a thread, read ahead at its next sample. */
+#define LANG_AHEAD 48
+
+struct lang_thread {
+	uint32_t process; /* incarnation; 0: empty */
+	pid_t tid;
+	uint64_t state; /* address of its PyThreadState */
+	uint64_t id;	/* expected in the state: native id, or pthread_self() */
+	uint32_t nr_ahead;
+	struct lang_ahead {
+		uint64_t addr;
+		uint32_t size;
+	} ahead[LANG_AHEAD];
+};
+
+/* Code met before. */
+struct lang_known {
+	uint64_t address, stamp, name;
+	uint32_t process; /* 0: empty */
+	uint32_t id;
+};
+
+#define LANG_THREADS 512U /* powers of two */
+#define LANG_KNOWN   4096U
+
+/* The state of one reader. */
+struct lang_reader {
+	struct lang_memory memory;
+	struct codes *codes; /* borrowed, shared */
+	struct lang_thread threads[LANG_THREADS];
+	struct lang_known known[LANG_KNOWN];
+	struct lang_work { /* of the chain in hand */
+		uint32_t nr, nr_codes, nr_boundaries;
+		uint64_t innermost; /* address of the first frame on the stack of frames; 0: it is
+				       not */
+		uint64_t top;	    /* where that stack ends; 0: not known */
+		bool moving; /* it does not end with the innermost frame: in the middle of a call */
+		uint64_t address[LANG_FRAMES_MAX]; /* of each frame's code */
+		uint64_t instr[LANG_FRAMES_MAX];   /* pointer, or offset */
+		uint64_t boundary[LANG_FRAMES_MAX];
+		uint16_t code[LANG_FRAMES_MAX]; /* of each frame, in codes_of */
+		struct lang_code_at {
+			uint64_t address, stamp, name;
+			int header, hash; /* pieces */
+			uint32_t id;
+			struct lang_known *known;
+		} codes_of[LANG_FRAMES_MAX];
+		uint16_t slots[2 * LANG_FRAMES_MAX]; /* of codes_of by address: index + 1 */
+	} work;
+};
+
+/* The sample, before memory is read. */
+struct lang_sample {
+	uint32_t process; /* incarnation */
+	pid_t tid;	  /* as the process knows it */
+	uint64_t sp;
+	const uint8_t *stack; /* the kernel's copy of the stack, from sp on */
+	uint64_t stack_size;
+	uint64_t time_ns;
+};
+
+/* A chain in the making: at most LANG_FRAMES_MAX frames. */
+struct lang_chain {
+	enum lang_none none; /* LANG_NONE_NR: there are frames */
+	uint32_t nr;
+	uint64_t same; /* as in struct lang_slot */
+	bool moving;   /* the thread was in the middle of a call or a return */
+	struct lang_frame frames[LANG_FRAMES_MAX];
+};
+
+/*
+ * Read the chain of @s. False: the thread is not known yet, see
+ * lang_find_thread(); the chain says LANG_NONE_NO_THREAD.
+ */
+bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
+		struct lang_chain *out);
+/* Find the state of a thread in its interpreter's lists, bounded; keeps all states on the way. */
+void lang_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		      pid_t tid);
+
+/* CPython's (pychain.c, pythread.c, pycode.c). */
+enum lang_none py_chain(struct lang_reader *r, const struct lang_process *p,
+			const struct lang_sample *s, struct lang_thread *t);
+void py_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		    pid_t tid);
+enum lang_none py_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+/* Keep which state thread @tid has. */
+void lang_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
+		      uint64_t id);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Code of interpreters: functions of scripts, by dense ids that are for good.
+ *
+ * One is (process incarnation, address, stamp): the stamp is a hash of the code
+ * object, so that other code at a reused address is another function. Its texts
+ * were read while the thread that ran it was preempted; equal texts are stored
+ * once for all processes.
+ *
+ * Threads: codes_find(), codes_add() any, under a mutex; codes_at() any,
+ * lock-free. Append-only.
+ */
+#ifndef SYMBOLS_LANG_CODES_H
+#define SYMBOLS_LANG_CODES_H
+
+#include "symbols/base/base.h"
+
+#define CODES_MAX	  (1U << 20)
+#define CODES_MEMORY_MAX  (64UL << 20)
+#define CODES_PROCESS_MAX (1U << 16)
+#define CODES_TEXT_MAX	  512U	      /* bytes of a name or path; the rest is cut */
+#define CODES_TABLE_MAX	  (16U << 10) /* bytes of a line table; a larger one is left out */
+
+#define CODE_NONE UINT32_MAX
+
+struct codes;
+
+/* Name, file and line table of a function. Foreign bytes. */
+struct code_text {
+	uint8_t language; /* enum lang_kind */
+	uint8_t version;  /* how the table is to be read: the minor version */
+	uint16_t name_size, file_size;
+	uint32_t first_line, table_size;
+	const char *name, *file; /* not NUL-terminated */
+	const uint8_t *table;
+};
+
+struct code_key {
+	uint32_t process;
+	uint64_t address, stamp;
+};
+
+/* NULL when memory is out. */
+struct codes *codes_new(void);
+void codes_free(struct codes *c);
+
+/* The id, or CODE_NONE. */
+uint32_t codes_find(struct codes *c, const struct code_key *key);
+/* Add a function; everything is copied. CODE_NONE: the table is full. */
+uint32_t codes_add(struct codes *c, const struct code_key *key, const struct code_text *text);
+/* NULL for an id never given out. Lives as long as the table. */
+const struct code_text *codes_at(const struct codes *c, uint32_t id);
+uint32_t codes_nr(const struct codes *c);
+size_t codes_memory(const struct codes *c);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Interpreters: the description of one, and frames of its language.
+ *
+ * A description is made once by the loader (describe.h), published with its
+ * process, and never changes. A reader thread copies it, reads the memory of a
+ * preempted thread, and makes a chain (chain.h). All numbers of the
+ * process are hostile.
+ *
+ * Another language is another enum lang_kind, its rules in describe.c, and one
+ * decoder with the signature of py_chain().
+ */
+#ifndef SYMBOLS_LANG_LANG_H
+#define SYMBOLS_LANG_LANG_H
+
+#include <stdatomic.h>
+
+#include "symbols/base/base.h"
+#include "symbols/lang/pylayout.h"
+
+enum lang_kind { LANG_NONE, LANG_PYTHON, LANG_NR };
+
+/* "python": as --languages takes it, and NDJSON writes it. */
+const char *lang_name(enum lang_kind kind);
+/* The kind letter of its functions. */
+char lang_letter(enum lang_kind kind);
+
+/* Functions of the interpreter loop in one process: a hot part, and cold ones. */
+#define LANG_EVAL_MAX 4
+
+struct lang_range {
+	uint64_t start, end; /* addresses, end exclusive */
+};
+
+/* The interpreter of one process. A value: readers copy it. */
+struct lang_process {
+	enum lang_kind kind;
+	uint32_t version;   /* 0x030b02f0 */
+	const char *reason; /* static: why there are no frames of it; NULL: there are */
+	bool untried; /* a version that was never compared with the truth: frames are guesses */
+	bool nested;  /* it knows its threads by the ids of another pid namespace */
+	struct lang_range eval[LANG_EVAL_MAX];
+	uint32_t nr_eval;
+	uint64_t runtime;   /* address of _PyRuntime */
+	uint64_t code_type; /* address of PyCode_Type */
+	struct py_layout py;
+};
+
+/* As it is published: counted by the processes that share it (a fork has its parent's). */
+struct lang_desc {
+	atomic_uint refs;
+	struct lang_process info;
+};
+
+struct lang_desc *lang_desc_get(struct lang_desc *d);
+void lang_desc_put(struct lang_desc *d);
+
+/* Is @ip in the loop of the interpreter? */
+static inline bool lang_is_eval(const struct lang_process *p, uint64_t ip)
+{
+	for (uint32_t i = 0; i < p->nr_eval; i++)
+		if (ip - p->eval[i].start < p->eval[i].end - p->eval[i].start)
+			return true;
+	return false;
+}
+
+/* Why a sample of such a process has no frames of the language. */
+enum lang_none {
+	LANG_NONE_NO_READER, /* not read: no reader yet, or it was late */
+	LANG_NONE_VERSION,   /* a version or build with an unknown layout */
+	LANG_NONE_REFUSED,   /* its memory may not, or could not, be read */
+	LANG_NONE_NO_THREAD, /* a thread that the interpreter does not know */
+	LANG_NONE_NO_FRAMES, /* the thread ran no code of the language */
+	LANG_NONE_BAD_CHAIN, /* no valid chain of frames */
+	LANG_NONE_MISMATCH,  /* its frames do not fit the native stack */
+	LANG_NONE_NO_ROOM,   /* too many frames or functions */
+	LANG_NONE_NR,
+};
+/* "no reader", ...: words for people; with '_' for programs. */
+const char *lang_none_name(enum lang_none why);
+
+/* A frame of the language, as it was read. */
+struct lang_frame {
+	uint32_t code;	   /* id in the table of codes */
+	uint32_t instr;	   /* bytes from the first instruction on; LANG_NO_INSTR: not known */
+	uint64_t boundary; /* 0: the next frame is run by the same C frame of the loop; else this
+			      is the last one, and an address in that C frame, or 1: not known */
+};
+
+#define LANG_NO_INSTR	UINT32_MAX
+#define LANG_FRAMES_MAX 512U
+
+/* What a reader found of one thread at one sample. */
+struct lang_slot {
+	uint64_t time_ns; /* of the sample */
+	uint32_t pid, tid;
+	uint64_t same;	  /* the stack was as in the sample when it was read, up to this address */
+	uint8_t none;	  /* enum lang_none; LANG_NONE_NR: there are frames */
+	uint8_t checked;  /* each check but that of the stack held */
+	uint16_t nr;	  /* frames, innermost first */
+	uint32_t process; /* incarnation */
+	struct lang_frame frames[];
+};
+
+/*
+ * The place of a frame, in the object of all code of interpreters: id in the
+ * table of codes, and instruction.
+ */
+#define LANG_PLACE_BITS 24
+
+static inline uint64_t lang_place(const struct lang_frame *f)
+{
+	uint64_t instr = f->instr == LANG_NO_INSTR ? (1U << LANG_PLACE_BITS) - 1 : f->instr;
+
+	return (uint64_t)f->code << LANG_PLACE_BITS | MIN(instr, (1ULL << LANG_PLACE_BITS) - 1);
+}
+
+static inline uint32_t lang_place_code(uint64_t place)
+{
+	return (uint32_t)(place >> LANG_PLACE_BITS);
+}
+
+static inline uint32_t lang_place_instr(uint64_t place)
+{
+	uint32_t instr = (uint32_t)place & ((1U << LANG_PLACE_BITS) - 1);
+
+	return instr == (1U << LANG_PLACE_BITS) - 1 ? LANG_NO_INSTR : instr;
+}
+
+#endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * CPython: from a thread's state along its frames.
+ *
+ * Runs on: a reader thread. Invariant: each step costs a frame of the bound,
+ * so a chain that bites its tail ends.
+ */
+#include <string.h>
+
+#include "symbols/lang/chain.h"
+
+#define PAGE 4096ULL
+/* Most steps of a walk: frames, and ends of C frames. */
+#define PASSED_MAX (2 * LANG_FRAMES_MAX)
+
+struct walk {
+	struct lang_reader *r;
+	const struct py_layout *l;
+	const struct lang_sample *s;
+	struct lang_thread *t;
+	uint32_t first;	  /* piece from which on there are frames */
+	uint64_t cframe;  /* of the C frame of the loop in hand; 0: not known */
+	uint64_t current; /* address of the innermost frame */
+};
+
+static const uint8_t *in_copy(const struct lang_sample *s, uint64_t addr, uint32_t size)
+{
+	uint64_t at = addr - s->sp;
+
+	return size <= s->stack_size && at <= s->stack_size - size ? s->stack + at : NULL;
+}
+
+/* Queue the thread's state and the pieces of its last chain. Returns the piece of the state. */
+static int want_ahead(struct walk *w)
+{
+	struct lang_memory *m = &w->r->memory;
+	uint32_t size = MAX(MAX(w->l->ts_top, w->l->ts_native_id),
+			    MAX(w->l->ts_thread_id, w->l->ts_current)) +
+			8U;
+	int state = lang_want(m, w->t->state, size);
+
+	w->first = m->nr;
+	for (uint32_t i = 0; i < w->t->nr_ahead; i++)
+		lang_want(m, w->t->ahead[i].addr, w->t->ahead[i].size);
+	return state;
+}
+
+/* Read this piece ahead at the next sample. */
+static void keep_ahead(struct walk *w, uint32_t piece)
+{
+	const struct lang_piece *p = &w->r->memory.pieces[piece];
+	struct lang_thread *t = w->t;
+
+	for (uint32_t i = 0; i < t->nr_ahead; i++)
+		if (t->ahead[i].addr == p->addr && t->ahead[i].size >= p->size)
+			return;
+	if (t->nr_ahead < LANG_AHEAD)
+		t->ahead[t->nr_ahead++] = (struct lang_ahead){ p->addr, p->size };
+}
+
+/* The bytes of the frame at @addr; NULL: they cannot be read, or not any more. */
+static const uint8_t *frame_at(struct walk *w, uint64_t addr)
+{
+	struct lang_memory *m = &w->r->memory;
+	uint32_t size = w->l->frame_size, page;
+	const uint8_t *bytes;
+	int piece;
+
+	for (uint32_t i = w->first; i < m->fetched; i++) {
+		bytes = lang_bytes(m, i, i + 1, addr, size);
+		if (bytes) {
+			keep_ahead(w, i);
+			return bytes;
+		}
+	}
+	if (w->l->one_frame_each) {
+		piece = lang_want(m, addr, size);
+	} else {
+		/* Its callers are below it, mostly. */
+		page = (uint32_t)(addr & (PAGE - 1));
+		piece = lang_want(m, addr - page, page + size);
+		if (page < PAGE / 2)
+			lang_want(m, addr - page - PAGE, PAGE);
+	}
+	if (piece < 0 || !lang_fetch(m))
+		return NULL;
+	bytes = lang_piece(m, piece);
+	if (!bytes)
+		return NULL;
+	keep_ahead(w, (uint32_t)piece);
+	return lang_bytes(m, (uint32_t)piece, (uint32_t)piece + 1, addr, size);
+}
+
+/* Find the innermost frame. LANG_NONE_NR: go on. */
+static enum lang_none begin(struct walk *w)
+{
+	const struct py_layout *l = w->l;
+	struct lang_memory *m = &w->r->memory;
+	int state = want_ahead(w);
+	const uint8_t *ts, *c;
+
+	if (!lang_fetch(m) || !(ts = lang_piece(m, state)))
+		return LANG_NONE_NO_THREAD;
+	w->t->nr_ahead = 0; /* noted again as it is used */
+	if (lang_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
+		return LANG_NONE_NO_THREAD;
+	w->current = lang_u64(ts + l->ts_current);
+	w->r->work.top = l->ts_top ? lang_u64(ts + l->ts_top) : 0;
+	if (l->cframe_size) {
+		w->cframe = w->current;
+		/* That of a thread that runs no frames is in its state. */
+		if (w->cframe - w->t->state < PAGE)
+			return LANG_NONE_NO_FRAMES;
+		c = in_copy(w->s, w->cframe, l->cframe_size);
+		if (!c)
+			c = lang_read(m, w->cframe, l->cframe_size);
+		if (!c)
+			return LANG_NONE_BAD_CHAIN;
+		w->current = lang_u64(c + l->cframe_current);
+	}
+	return w->current ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+}
+
+/* End the C frame of the latest frame, at @at, or at its cframe; 0: not known. */
+static void end_c_frame(struct walk *w, uint64_t at)
+{
+	struct lang_work *k = &w->r->work;
+	const uint8_t *c;
+
+	if (!k->nr || k->boundary[k->nr - 1])
+		return;
+	if (!at && w->cframe) {
+		at = w->cframe;
+		c = in_copy(w->s, w->cframe, w->l->cframe_size);
+		w->cframe = c ? lang_u64(c + w->l->cframe_previous) : 0;
+	}
+	k->boundary[k->nr - 1] = at ? at : 1;
+	k->nr_boundaries++;
+}
+
+static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
+{
+	struct lang_work *k = &w->r->work;
+	const struct py_layout *l = w->l;
+	uint64_t code = lang_u64(f + l->frame_code);
+
+	if (l->tagged)
+		code &= ~7ULL;
+	if (!lang_is_pointer(code))
+		return false;
+	/* The owner: a thread, which has it on its stack of frames, or a generator. */
+	if (!k->nr && l->ts_top && !f[l->frame_owner])
+		k->innermost = addr;
+	k->address[k->nr] = code;
+	k->instr[k->nr] = l->instr_unit ? lang_u32(f + l->frame_instr)
+					: lang_u64(f + l->frame_instr);
+	k->boundary[k->nr] = 0;
+	k->nr++;
+	if (l->one_frame_each || (l->frame_is_entry && f[l->frame_is_entry]))
+		end_c_frame(w, 0);
+	return true;
+}
+
+enum lang_none py_chain(struct lang_reader *r, const struct lang_process *p,
+			const struct lang_sample *s, struct lang_thread *t)
+{
+	struct walk w = { .r = r, .l = &p->py, .s = s, .t = t };
+	struct lang_work *k = &r->work;
+	enum lang_none none;
+	uint64_t addr;
+
+	k->nr = k->nr_boundaries = 0;
+	k->innermost = k->top = 0;
+	none = begin(&w);
+	addr = w.current;
+	for (uint32_t passed = 0; none == LANG_NONE_NR && addr; passed++) {
+		const uint8_t *f;
+
+		if (k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX)
+			return LANG_NONE_NO_ROOM;
+		f = lang_is_pointer(addr) ? frame_at(&w, addr) : NULL;
+		if (!f)
+			return LANG_NONE_BAD_CHAIN;
+		if (p->py.frame_owner && !p->py.frame_is_entry && f[p->py.frame_owner] >= 3)
+			end_c_frame(&w, addr);
+		else if (!add_frame(&w, addr, f))
+			return LANG_NONE_BAD_CHAIN;
+		addr = lang_u64(f + p->py.frame_previous);
+	}
+	if (none == LANG_NONE_NR && !k->nr)
+		none = LANG_NONE_NO_FRAMES;
+	return none;
+}

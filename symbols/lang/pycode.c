@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * CPython: the code objects of a chain, their names and line tables.
+ *
+ * Runs on: a reader thread. The header of each is read at each sample: freed
+ * memory may be another function by now. Strings are read once.
+ */
+#include <string.h>
+
+#include "symbols/lang/chain.h"
+
+#define TYPE_AT	   8  /* of each object */
+#define SIZE_AT	   16 /* of a string or of bytes */
+#define HASH_AT	   24 /* of a string */
+#define STATE_AT   32 /* of a string */
+#define STR_HEAD   40
+#define BYTES_HEAD 32
+/* New functions per sample; the rest is read at the next sample. */
+#define NEW_MAX 64
+#define RAW_MAX (4 * CODES_TEXT_MAX)
+
+/* One string, from its head to its bytes. */
+struct string {
+	uint64_t addr;
+	int head, bytes; /* pieces */
+	uint32_t length, unit;
+};
+
+/* A function that is met for the first time. */
+struct fresh {
+	struct lang_code_at *code;
+	struct string name, file, table;
+	uint32_t first_line;
+};
+
+static uint32_t header_size(const struct py_layout *l)
+{
+	return l->code_table + 8U;
+}
+
+static uint64_t name_of(const struct py_layout *l, const uint8_t *header)
+{
+	return lang_u64(header + (l->code_qualname ? l->code_qualname : l->code_name));
+}
+
+/* Number the code of each frame, each address once. */
+static void number_codes(struct lang_reader *r, uint32_t process)
+{
+	struct lang_work *w = &r->work;
+
+	memset(w->slots, 0, sizeof(w->slots));
+	for (uint32_t i = 0; i < w->nr; i++) {
+		uint64_t address = w->address[i];
+		uint32_t at = (uint32_t)hash_u64(address) & (ARRAY_SIZE(w->slots) - 1);
+		struct lang_code_at *c;
+
+		while (w->slots[at] && w->codes_of[w->slots[at] - 1].address != address)
+			at = (at + 1) & (ARRAY_SIZE(w->slots) - 1);
+		if (!w->slots[at]) {
+			c = &w->codes_of[w->nr_codes++];
+			*c = (struct lang_code_at){ .address = address,
+						    .id = CODE_NONE,
+						    .hash = -1 };
+			c->known = &r->known[hash_u64(address ^ (uint64_t)process << 48) &
+					     (LANG_KNOWN - 1)];
+			w->slots[at] = (uint16_t)w->nr_codes;
+		}
+		w->code[i] = w->slots[at] - 1;
+	}
+}
+
+/* Read the headers, and the hashes of the names of known code. */
+static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint32_t process)
+{
+	struct lang_work *w = &r->work;
+
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_code_at *c = &w->codes_of[i];
+
+		c->header = lang_want(&r->memory, c->address, header_size(l));
+		if (c->known->process == process && c->known->address == c->address) {
+			c->name = c->known->name;
+			c->hash = lang_want(&r->memory, c->name + SIZE_AT, 16);
+		}
+	}
+	if (!lang_fetch(&r->memory))
+		return false;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_code_at *c = &w->codes_of[i];
+		const uint8_t *header = lang_piece(&r->memory, c->header);
+
+		if (!header)
+			return false;
+		if (c->hash >= 0 && c->name == name_of(l, header))
+			continue;
+		c->name = name_of(l, header);
+		c->hash = lang_is_pointer(c->name) ? lang_want(&r->memory, c->name + SIZE_AT, 16)
+						   : -1;
+	}
+	return lang_fetch(&r->memory);
+}
+
+/* Compute the stamp of a code object; false: it is none. */
+static bool stamp(const struct lang_memory *m, const struct lang_process *p, struct lang_code_at *c)
+{
+	const uint8_t *header = lang_piece(m, c->header), *hash = lang_piece(m, c->hash);
+	const struct py_layout *l = &p->py;
+	uint64_t s;
+
+	if (!header || !hash || lang_u64(header + TYPE_AT) != p->code_type)
+		return false;
+	s = hash_u64(lang_u64(hash) ^ hash_u64(lang_u64(hash + HASH_AT - SIZE_AT)));
+	s = hash_u64(s ^ lang_u64(header + l->code_consts));
+	s = hash_u64(s ^ lang_u64(header + l->code_filename));
+	s = hash_u64(s ^ lang_u64(header + l->code_table));
+	s = hash_u64(s ^ c->name);
+	s = hash_u64(s ^ lang_u32(header + l->code_first_line));
+	if (l->code_version)
+		s = hash_u64(s ^ lang_u32(header + l->code_version));
+	c->stamp = s;
+	return true;
+}
+
+/* Does the stack of frames end with the innermost one? */
+static void check_top(struct lang_reader *r, const struct py_layout *l)
+{
+	struct lang_work *w = &r->work;
+	const uint8_t *header = lang_piece(&r->memory, w->codes_of[w->code[0]].header);
+	uint64_t words;
+
+	w->moving = false;
+	if (!w->innermost || !w->top || !header)
+		return;
+	words = (uint64_t)lang_u32(header + l->code_nlocals) + lang_u32(header + l->code_stacksize);
+	w->moving = w->innermost + 72 + 8 * words != w->top;
+}
+
+static void want_head(struct lang_memory *m, struct string *s, uint64_t addr, uint32_t size)
+{
+	*s = (struct string){ .addr = addr, .bytes = -1 };
+	s->head = lang_is_pointer(addr) ? lang_want(m, addr, size) : -1;
+}
+
+/* Queue the bytes of a string or bytes object after its head. */
+static void want_bytes(struct lang_memory *m, const struct py_layout *l, struct string *s,
+		       bool text)
+{
+	const uint8_t *head = lang_piece(m, s->head);
+	uint64_t length = head ? lang_u64(head + SIZE_AT) : 0;
+	uint32_t state, kind, at = BYTES_HEAD;
+
+	s->unit = 1;
+	if (!head || !length)
+		return;
+	if (!text) {
+		if (length > CODES_TABLE_MAX)
+			return;
+	} else {
+		state = lang_u32(head + STATE_AT);
+		kind = state >> 2 & 7;
+		if (!(state & 1U << 5) || (kind != 1 && kind != 2 && kind != 4))
+			return;
+		s->unit = kind;
+		at = state & 1U << 6 ? l->str_ascii : l->str_other;
+		length = MIN(length, (uint64_t)CODES_TEXT_MAX);
+	}
+	s->length = (uint32_t)length;
+	s->bytes = lang_want(m, s->addr + at, s->length * s->unit);
+}
+
+/* Write code point @c; returns its bytes, 0: it does not fit. */
+static uint32_t put_utf8(char *out, uint32_t max, uint32_t c)
+{
+	uint32_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	if (size > max)
+		return 0;
+	if (size == 1) {
+		out[0] = (char)c;
+		return 1;
+	}
+	for (uint32_t i = size - 1; i; i--, c >>= 6)
+		out[i] = (char)(0x80 | (c & 0x3f));
+	out[0] = (char)(0xf00U >> size | c);
+	return size;
+}
+
+/* The text of a string as UTF-8, cut at CODES_TEXT_MAX. False: it was not read. */
+static bool to_text(const struct lang_memory *m, const struct string *s, char *out, uint16_t *size)
+{
+	const uint8_t *bytes = lang_piece(m, s->bytes);
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; bytes && i < s->length; i++) {
+		uint32_t c = 0, n;
+
+		memcpy(&c, bytes + (size_t)i * s->unit, s->unit);
+		n = put_utf8(out + used, CODES_TEXT_MAX - used, MIN(c, 0x10ffffU));
+		if (!n)
+			break;
+		used += n;
+	}
+	*size = (uint16_t)used;
+	return bytes && used;
+}
+
+static void add_fresh(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		      const struct fresh *f)
+{
+	const struct lang_memory *m = &r->memory;
+	const struct code_key key = { process, f->code->address, f->code->stamp };
+	char name[CODES_TEXT_MAX], file[CODES_TEXT_MAX];
+	struct code_text text = {
+		.language = LANG_PYTHON,
+		.version = p->py.minor,
+		.first_line = f->first_line,
+		.name = name,
+		.file = file,
+		.table = lang_piece(m, f->table.bytes),
+	};
+
+	if (!to_text(m, &f->name, name, &text.name_size) ||
+	    !to_text(m, &f->file, file, &text.file_size))
+		return;
+	text.table_size = text.table ? f->table.length : 0;
+	f->code->id = codes_add(r->codes, &key, &text);
+}
+
+/* Read the strings of functions that are new, and put them into the table. */
+static bool read_fresh(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		       struct fresh *fresh, uint32_t nr)
+{
+	struct lang_memory *m = &r->memory;
+	const struct py_layout *l = &p->py;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const uint8_t *header = lang_piece(m, fresh[i].code->header);
+
+		want_head(m, &fresh[i].name, fresh[i].code->name, STR_HEAD);
+		want_head(m, &fresh[i].file, lang_u64(header + l->code_filename), STR_HEAD);
+		want_head(m, &fresh[i].table, lang_u64(header + l->code_table), BYTES_HEAD);
+		fresh[i].first_line = lang_u32(header + l->code_first_line);
+	}
+	if (!lang_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		want_bytes(m, l, &fresh[i].name, true);
+		want_bytes(m, l, &fresh[i].file, true);
+		want_bytes(m, l, &fresh[i].table, false);
+	}
+	if (!lang_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		add_fresh(r, p, process, &fresh[i]);
+	return true;
+}
+
+/* The id of the function, if it was met before. */
+static bool is_known(struct lang_reader *r, uint32_t process, struct lang_code_at *c)
+{
+	const struct code_key key = { process, c->address, c->stamp };
+	const struct lang_known *k = c->known;
+
+	if (k->process == process && k->address == c->address && k->stamp == c->stamp)
+		c->id = k->id;
+	else
+		c->id = codes_find(r->codes, &key);
+	return c->id != CODE_NONE;
+}
+
+enum lang_none py_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+{
+	struct lang_work *w = &r->work;
+	struct fresh fresh[NEW_MAX];
+	uint32_t nr = 0;
+
+	number_codes(r, process);
+	if (!read_headers(r, &p->py, process))
+		return LANG_NONE_BAD_CHAIN;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		if (!stamp(&r->memory, p, &w->codes_of[i]))
+			return LANG_NONE_BAD_CHAIN;
+		if (!is_known(r, process, &w->codes_of[i]) && nr < NEW_MAX)
+			fresh[nr++].code = &w->codes_of[i];
+	}
+	check_top(r, &p->py);
+	if (nr && !read_fresh(r, p, process, fresh, nr))
+		return LANG_NONE_BAD_CHAIN;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_code_at *c = &w->codes_of[i];
+
+		if (c->id == CODE_NONE)
+			return LANG_NONE_NO_ROOM;
+		*c->known = (struct lang_known){ c->address, c->stamp, c->name, process, c->id };
+	}
+	return LANG_NONE_NR;
+}

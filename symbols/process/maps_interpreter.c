@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Processes that are interpreters: queued when their files are mapped, described
+ * by the loader, published with the process.
+ *
+ * Runs on: whoever holds the lock of the maps; maps_interpreter() on readers.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/lang/describe.h"
+#include "symbols/process/maps_state.h"
+
+#define INTERPRETERS_MAX 65536u
+
+/* Queue it for the loader. Without memory its code has no names. */
+static void want(struct maps *m, const struct process *p, const struct mapping *mapping)
+{
+	if (m->nr_interpreters == m->room_interpreters) {
+		uint32_t room = MAX(m->room_interpreters * 2, 16u);
+		struct maps_interpreter *more;
+
+		if (room > INTERPRETERS_MAX)
+			return;
+		more = reallocarray(m->interpreters, room, sizeof(*more));
+		if (!more)
+			return;
+		m->interpreters = more;
+		m->room_interpreters = room;
+	}
+	m->interpreters[m->nr_interpreters++] =
+		(struct maps_interpreter){ p->pid, p->id, *mapping };
+}
+
+void maps_note_interpreter(struct maps *m, struct process *p, const struct mapping *mapping)
+{
+	if (m->no_proc || !mapping->object || mapping->object->identity.kind != OBJECT_FILE ||
+	    lang_of_name(mapping->object->name.str) == LANG_NONE)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(p->interpreters); i++) {
+		if (p->interpreters[i].object == mapping->object)
+			return;
+		if (p->interpreters[i].object)
+			continue;
+		p->interpreters[i] = *mapping;
+		want(m, p, mapping);
+		return;
+	}
+}
+
+void maps_inherit_interpreter(struct maps *m, struct process *child, struct process *parent)
+{
+	struct lang_desc *desc = atomic_load_explicit(&parent->lang, memory_order_relaxed);
+
+	memcpy(child->interpreters, parent->interpreters, sizeof(child->interpreters));
+	atomic_store_explicit(&child->lang, lang_desc_get(desc), memory_order_relaxed);
+	for (size_t i = 0; i < ARRAY_SIZE(child->interpreters) && !desc; i++)
+		if (child->interpreters[i].object)
+			want(m, child, &child->interpreters[i]);
+}
+
+bool maps_next_interpreter(struct maps *m, struct maps_interpreter *out)
+{
+	bool any;
+
+	pthread_mutex_lock(&m->lock);
+	any = m->nr_interpreters;
+	if (any)
+		*out = m->interpreters[--m->nr_interpreters];
+	pthread_mutex_unlock(&m->lock);
+	return any;
+}
+
+void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc *desc)
+{
+	struct process *p;
+
+	pthread_mutex_lock(&m->lock);
+	p = process_find(&m->procs, pid, UINT64_MAX);
+	/* Ended, replaced, or described by its other file. */
+	if (p && p->id == process && !atomic_load_explicit(&p->lang, memory_order_relaxed)) {
+		/* Publishes the description; pairs with maps_find(), maps_interpreter(). */
+		atomic_store_explicit(&p->lang, desc, memory_order_release);
+		desc = NULL;
+	}
+	pthread_mutex_unlock(&m->lock);
+	lang_desc_put(desc);
+}
+
+bool maps_interpreter(struct maps *m, pid_t pid, uint64_t time_ns, struct lang_process *out,
+		      uint32_t *process)
+{
+	const struct process *p = process_find(&m->procs, pid, time_ns);
+	const struct lang_desc *lang = p ? atomic_load_explicit(&p->lang, memory_order_acquire)
+					 : NULL;
+
+	if (lang) {
+		*out = lang->info;
+		*process = p->id;
+	}
+	reclaim_reader_done();
+	return lang;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Align groups of language frames with C frames of the interpreter's loop.
+ *
+ * Runs on: sampler threads. Invariant: the output has the frames of either side
+ * in order, each at most once.
+ */
+#include "unwind/merge.h"
+
+/*
+ * The loop stores its frames within the first bytes of its code (108 in Debian's
+ * 3.11): in this range the frames may be of another call.
+ */
+#define PROLOGUE 256U
+
+struct merge {
+	const struct unwind_result *native;
+	const struct lang_slot *slot;
+	struct merge_result *out;
+	uint32_t nr_evals, nr_groups;
+	bool entering; /* the innermost C frame of the loop has only begun, and is left out */
+	bool exact;    /* no frame was left out on either side */
+	uint32_t eval[LANG_FRAMES_MAX];	 /* indices of native frames */
+	uint32_t begin[LANG_FRAMES_MAX]; /* of each group; its end is the next one's begin */
+	uint32_t group[LANG_FRAMES_MAX]; /* of each eval; UINT32_MAX: none */
+};
+
+static bool is_entering(const struct lang_process *p, const struct unwind_result *native)
+{
+	return native->ip[0] - p->eval[0].start < PROLOGUE;
+}
+
+/* Find the C frames of the loop. */
+static void find_evals(struct merge *m, const struct lang_process *p)
+{
+	for (uint32_t i = 0; i < m->native->nr && m->nr_evals < LANG_FRAMES_MAX; i++) {
+		if (!lang_is_eval(p, m->native->ip[i]))
+			continue;
+		if (!i && is_entering(p, m->native)) {
+			m->entering = true;
+			continue;
+		}
+		m->eval[m->nr_evals++] = i;
+	}
+}
+
+static void find_groups(struct merge *m)
+{
+	bool begins = true;
+
+	for (uint32_t i = 0; i < m->slot->nr; i++) {
+		if (begins)
+			m->begin[m->nr_groups++] = i;
+		begins = m->slot->frames[i].boundary;
+	}
+}
+
+static uint32_t group_end(const struct merge *m, uint32_t group)
+{
+	return group + 1 < m->nr_groups ? m->begin[group + 1] : m->slot->nr;
+}
+
+static uint64_t boundary_of(const struct merge *m, uint32_t group)
+{
+	return m->slot->frames[group_end(m, group) - 1].boundary;
+}
+
+/* Test if the end of @group is in C frame number @eval; *known: false if that cannot be decided. */
+static bool lies_in(const struct merge *m, uint32_t group, uint32_t eval, bool *known)
+{
+	uint64_t at = boundary_of(m, group);
+	uint32_t i = m->eval[eval];
+	uint64_t low = m->native->sp[i], high = i + 1 < m->native->nr ? m->native->sp[i + 1] : 0;
+
+	*known = at > 1 && low && high > low;
+	return !*known || (at >= low && at < high);
+}
+
+/* Align by the address of each group; groups outside all C frames are left out. */
+static bool align_by_place(struct merge *m)
+{
+	uint32_t group = 0;
+	bool any = false, known;
+
+	for (uint32_t e = 0; e < m->nr_evals; e++) {
+		m->group[e] = UINT32_MAX;
+		for (uint32_t g = group; g < m->nr_groups; g++) {
+			if (!lies_in(m, g, e, &known) || !known)
+				continue;
+			m->group[e] = g;
+			group = g + 1;
+			any = true;
+			break;
+		}
+	}
+	return any;
+}
+
+/* Align by number: from the root if both have it, else from the innermost. */
+static void align_by_number(struct merge *m, bool whole)
+{
+	uint32_t skip_groups = whole && m->nr_groups > m->nr_evals ? m->nr_groups - m->nr_evals : 0;
+	uint32_t skip_evals = whole && m->nr_evals > m->nr_groups ? m->nr_evals - m->nr_groups : 0;
+
+	for (uint32_t e = 0; e < m->nr_evals; e++) {
+		uint32_t g = e - skip_evals + skip_groups;
+
+		m->group[e] = e >= skip_evals && g < m->nr_groups ? g : UINT32_MAX;
+	}
+}
+
+/* One group for each C frame, in it as far as that is known. */
+static bool align_exactly(struct merge *m)
+{
+	bool known;
+
+	if (m->nr_evals != m->nr_groups)
+		return false;
+	for (uint32_t e = 0; e < m->nr_evals; e++) {
+		m->group[e] = e;
+		if (!lies_in(m, e, e, &known))
+			return false;
+	}
+	return true;
+}
+
+static void put(struct merge *m, uint32_t frame)
+{
+	if (m->out->nr < MERGE_FRAMES_MAX)
+		m->out->frame[m->out->nr++] = frame;
+	else
+		m->exact = false;
+}
+
+static void put_group(struct merge *m, uint32_t group)
+{
+	for (uint32_t i = m->begin[group]; i < group_end(m, group); i++)
+		put(m, MERGE_LANG | i);
+}
+
+/* Write both in order. @cut: the native stack ends early, the rest of the language goes last.
+ */
+static void put_all(struct merge *m, bool cut)
+{
+	uint32_t e = 0, next = 0;
+
+	for (uint32_t i = 0; i < m->native->nr; i++) {
+		put(m, i);
+		if (e == m->nr_evals || m->eval[e] != i)
+			continue;
+		if (m->group[e] != UINT32_MAX) {
+			put_group(m, m->group[e]);
+			next = m->group[e] + 1;
+		}
+		e++;
+	}
+	for (; cut && next && next < m->nr_groups; next++)
+		put_group(m, next);
+}
+
+/* Is the stack that of the sample beyond the innermost C frame of the loop? */
+static bool is_same(const struct merge *m)
+{
+	uint32_t i = m->nr_evals ? m->eval[0] : 0;
+
+	return m->nr_evals && i + 1 < m->native->nr && m->native->sp[i + 1] &&
+	       m->slot->same >= m->native->sp[i + 1];
+}
+
+void merge_stacks(const struct lang_process *p, const struct unwind_result *native,
+		  const struct lang_slot *slot, struct merge_result *out)
+{
+	bool whole = native->stop == UNWIND_COMPLETE && !native->nr_guessed;
+	struct merge m;
+
+	m.native = native;
+	m.slot = slot;
+	m.out = out;
+	m.nr_evals = m.nr_groups = 0;
+	m.entering = false;
+	out->nr = 0;
+	out->verdict = MERGE_NONE;
+	if (!p->nr_eval || !native->nr || !slot->nr || slot->nr > LANG_FRAMES_MAX)
+		return;
+	find_evals(&m, p);
+	find_groups(&m);
+	if (!m.nr_evals)
+		return;
+	m.exact = align_exactly(&m);
+	if (!m.exact && !align_by_place(&m)) {
+		if (boundary_of(&m, 0) > 1)
+			return;
+		align_by_number(&m, native->stop == UNWIND_COMPLETE);
+	}
+	put_all(&m, native->stop != UNWIND_COMPLETE);
+	out->verdict = m.exact && whole && !m.entering && slot->checked && is_same(&m) &&
+				       !p->untried
+			       ? MERGE_CERTAIN
+			       : MERGE_GUESSED;
+}

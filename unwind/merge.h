@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Native frames and frames of an interpreter's language -> one stack.
+ *
+ * Each C frame of the interpreter's loop runs a group of frames of the
+ * language, innermost first; the k-th group belongs to the k-th C frame. The
+ * group is put behind (outside of) its C frame. Pure; hostile numbers.
+ */
+#ifndef UNWIND_MERGE_H
+#define UNWIND_MERGE_H
+
+#include "symbols/lang/lang.h"
+#include "unwind/unwind.h"
+
+#define MERGE_FRAMES_MAX (UNWIND_FRAMES_MAX + 256U)
+/* In a merged frame: the rest is the index of a language frame, else of a native one. */
+#define MERGE_LANG (1U << 31)
+
+enum merge_verdict {
+	MERGE_CERTAIN,
+	MERGE_GUESSED,
+	MERGE_NONE, /* they do not fit: the native frames alone */
+};
+
+struct merge_result {
+	enum merge_verdict verdict;
+	uint32_t nr;
+	uint32_t frame[MERGE_FRAMES_MAX];
+};
+
+/*
+ * @native as it was unwound. Certain: both stacks are whole, each group is in its C frame, all
+ * checks of the slot held, and the stack was that of the sample beyond the innermost C frame of
+ * the loop.
+ */
+void merge_stacks(const struct lang_process *p, const struct unwind_result *native,
+		  const struct lang_slot *slot, struct merge_result *out);
+
+#endif
