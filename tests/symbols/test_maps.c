@@ -903,7 +903,7 @@ struct stress {
 static void *stress_reader(void *arg)
 {
 	struct stress *s = arg;
-	uint64_t seed = (uint64_t)(uintptr_t)&seed;
+	uint64_t seed = 1;
 	unsigned long found = 0, wrong = 0;
 
 	rcu_register_thread();
