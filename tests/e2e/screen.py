@@ -60,6 +60,10 @@ def limited(path, value):
                 f.write(before)
 
 
+# Seconds to wait for a screen: it is far sooner, but for a loaded machine.
+PATIENCE = 20
+
+
 class Terminal:
     """One tmux server with one window; what was started in it ends with it."""
     number = 0
@@ -99,7 +103,7 @@ class Terminal:
         else:
             self.tmux("send-keys", "-l", "--", key)
 
-    def wait_for(self, pattern, seconds=3.0, step=0.03):
+    def wait_for(self, pattern, seconds=PATIENCE, step=0.03):
         """The screen once it matches, or None."""
         end = time.monotonic() + seconds
         while True:
@@ -110,7 +114,7 @@ class Terminal:
                 return None
             time.sleep(step)
 
-    def expect(self, pattern, what, seconds=3.0):
+    def expect(self, pattern, what, seconds=PATIENCE):
         screen = self.wait_for(pattern, seconds)
         if screen is None:
             wrong(f"{what}: no /{getattr(pattern, 'pattern', pattern)}/ on the screen", self.screen())
@@ -118,7 +122,7 @@ class Terminal:
 
     def need_rows(self):
         """Without these nothing that follows means anything."""
-        if self.expect(ROW, "rows", 5) is None:
+        if self.expect(ROW, "rows") is None:
             self.close()
             sys.exit(1)
 
@@ -131,7 +135,7 @@ def children(pid):
         return [int(p) for p in f.read().split()]
 
 
-def worker_of(pid, seconds=3.0):
+def worker_of(pid, seconds=PATIENCE):
     """The process behind the guard: the last of the line of children."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -178,7 +182,7 @@ TYPING = {"accept the input or selection", "add or remove this event", "close wi
 
 def press_all(cols, rows):
     t = Terminal(f"{PROFTOP} -d 0.5", cols, rows)
-    if t.wait_for(ROW, 5) is None:
+    if t.wait_for(ROW) is None:
         wrong(f"{cols}x{rows}: no rows", t.screen())
     for keys, what in list_keys():
         for key in keys:
