@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# proftop: `make run` installs what is missing, builds and starts; `make check` tests. `make help` lists all.
+# proftop: `make run` installs missing packages, builds and starts; `make check` tests. `make help` lists all.
 
 ROOMS   := symbols unwind sampler ui
 PREFIX  ?= /usr/local
@@ -80,7 +80,7 @@ REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
 all: deps $(B)/proftop ## build proftop (default)
 
-run: all ## install what is missing, build, start proftop
+run: all ## install missing packages, build, start proftop
 	$(Q)$(B)/proftop $(ARGS)
 
 build/$(FLAVOUR)config.mk: Makefile
@@ -90,7 +90,7 @@ build/$(FLAVOUR)config.mk: Makefile
 	$(Q)echo 'int main(void) { return pfm_initialize(); }' | $(CC) -include perfmon/pfmlib.h -x c -o /dev/null - -lpfm \
 		2>/dev/null && echo 'HAVE_PFM := 1' >>$@; true
 
-deps: ## find what is missing; install it (root) or print the one command
+deps: ## find missing packages; install them (root) or print the command
 	$(Q)if ! $(PKG_CONFIG) --exists $(PKGS) $(TEST_PKGS) 2>/dev/null || \
 	      ! echo '#include <libiberty/demangle.h>' | $(CC) -E -x c - >/dev/null 2>&1 || \
 	      ! command -v tmux >/dev/null || ! command -v g++ >/dev/null || ! command -v python3 >/dev/null || \
@@ -204,10 +204,10 @@ $(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 .PHONY: screens
-screens: $(B)/proftop ## draw the screens of README.md, doc/proftop.1 and doc/screens anew
+screens: $(B)/proftop ## draw the screens of README.md, doc/proftop.1 and doc/screens
 	$(Q)B=$(B) tests/screens
 
-bench: $(B)/proftop $(B)/tests/bench_replay programs ## what it costs, against perf
+bench: $(B)/proftop $(B)/tests/bench_replay programs ## measure costs, compared with perf
 	$(Q)B=$(B) tests/bench
 
 # What proftop can use, and no more; with GROUP only its members may run it (proftop(1), ACCESS).

@@ -16,63 +16,100 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BUFFER_SIZE (64u << 10)
 #define COMM_MAX    128
 
-static void put(FILE *out, const char *start, const char *end)
-{
-	fwrite_unlocked(start, 1, (size_t)(end - start), out);
-}
+/* A frame as text: a recording has millions of frames, but few different ones. */
+struct line {
+	char *text;	  /* NULL: not made yet */
+	bool has_address; /* else the address differs from sample to sample, and goes in front */
+	size_t size;
+};
 
-static void put_text(FILE *out, struct safe_text text)
-{
-	fwrite_unlocked(text.str, 1, text.size, out);
-}
+struct script {
+	FILE *out;
+	struct line *lines; /* by frame id */
+	uint32_t nr_lines;
+};
 
-/* Print the line of a frame. There are millions of them: no fprintf() here. */
-static void put_frame(FILE *out, const struct sampler_frame *f, uint64_t ip)
+static int make_line(struct line *line, const struct sampler_frame *f)
 {
-	char piece[32], *at = piece;
+	char address[24] = "", offset[24] = "";
+	int size;
 
-	*at++ = '\t';
-	at = text_put_hex(at, f->file_offset != UINT64_MAX ? f->file_offset : ip, 16);
-	*at++ = ' ';
-	put(out, piece, at);
-	put_text(out, f->name);
-	at = piece;
+	line->has_address = f->file_offset != UINT64_MAX;
+	if (line->has_address)
+		snprintf(address, sizeof(address), "\t%16" PRIx64, f->file_offset);
 	if (f->offset != UINT64_MAX)
-		at = text_put_hex(mempcpy(at, "+0x", 3), f->offset, 0);
-	at = mempcpy(at, " (", 2);
-	put(out, piece, at);
-	put_text(out, f->module);
-	putc_unlocked(')', out);
-	putc_unlocked('\n', out);
+		snprintf(offset, sizeof(offset), "+0x%" PRIx64, f->offset);
+	size = asprintf(&line->text, "%s %.*s%s (%.*s)\n", address, (int)f->name.size, f->name.str,
+			offset, (int)f->module.size, f->module.str);
+	if (size < 0) {
+		line->text = NULL;
+		return -ENOMEM;
+	}
+	line->size = (size_t)size;
+	return 0;
+}
+
+static void grow_lines(struct script *s, uint32_t id)
+{
+	uint32_t nr = MAX(2 * s->nr_lines, id + 1024);
+
+	s->lines = xrealloc_array(s->lines, nr, sizeof(*s->lines));
+	memset(s->lines + s->nr_lines, 0, (nr - s->nr_lines) * sizeof(*s->lines));
+	s->nr_lines = nr;
+}
+
+static int put_frame(struct script *s, const struct sampler_sample *sample, uint32_t i)
+{
+	uint32_t id = sample->frames[i];
+	char address[17] = "\t";
+	struct line *line;
+
+	if (id >= s->nr_lines)
+		grow_lines(s, id);
+	line = &s->lines[id];
+	if (!line->text && make_line(line, &sample->known[id]))
+		return -ENOMEM;
+	if (!line->has_address) {
+		text_put_hex(address + 1, sample->ips[i], 16);
+		fwrite_unlocked(address, 1, sizeof(address), s->out);
+	}
+	fwrite_unlocked(line->text, 1, line->size, s->out);
+	return 0;
 }
 
 static int print_sample(void *arg, const struct sampler_sample *s)
 {
-	FILE *out = arg;
+	struct script *script = arg;
+	FILE *out = script->out;
 
 	fprintf(out, "%-16.*s %d/%d [%03u] %5" PRIu64 ".%06u: %10" PRIu64 " %s: \n",
 		(int)MIN(s->comm.size, COMM_MAX), s->comm.str, s->pid, s->tid, s->cpu,
 		s->time_ns / 1000000000, (unsigned int)(s->time_ns / 1000 % 1000000), s->period,
 		s->event);
 	for (uint32_t i = 0; i < s->nr_frames; i++)
-		put_frame(out, &s->known[s->frames[i]], s->ips[i]);
+		if (put_frame(script, s, i))
+			return -ENOMEM;
 	putc_unlocked('\n', out);
 	return ferror_unlocked(out) ? -errno : 0;
 }
 
 int batch_script(struct sampler *sampler, FILE *out, struct err *e)
 {
+	struct script script = { .out = out };
 	int code;
 
 	setvbuf(out, NULL, _IOFBF, BUFFER_SIZE);
-	code = sampler_each(sampler, print_sample, out, e);
-
+	code = sampler_each(sampler, print_sample, &script, e);
 	if (fflush(out) && !code)
 		code = -errno;
+	for (uint32_t i = 0; i < script.nr_lines; i++)
+		free(script.lines[i].text);
+	free(script.lines);
 	return code == -EPIPE ? 0 : code;
 }
