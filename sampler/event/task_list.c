@@ -16,55 +16,44 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
+#include "symbols/base/hashset.h"
+
 #define CPU_MAX 65536
 
 /* A growing set of tasks, in the order they were found. */
 struct task_list {
 	pid_t *tids;
-	uint32_t nr, max;
-	uint32_t *slots; /* hash: index + 1 */
-	uint32_t mask;
+	uint32_t nr, room;
+	struct hashset index;
 };
 
-static uint32_t *list_slot(const struct task_list *l, pid_t tid)
+static bool list_has(const struct task_list *l, pid_t tid)
 {
-	uint32_t i = (uint32_t)hash_u64((uint64_t)tid) & l->mask;
+	uint32_t at = 0, i;
 
-	while (l->slots[i] && l->tids[l->slots[i] - 1] != tid)
-		i = (i + 1) & l->mask;
-	return &l->slots[i];
+	while ((i = hashset_next(&l->index, hash_u64((uint64_t)tid), &at)) != HASHSET_NONE)
+		if (l->tids[i] == tid)
+			return true;
+	return false;
 }
 
-static void list_grow(struct task_list *l)
-{
-	l->max = MAX(2 * l->max, 64);
-	l->tids = xrealloc_array(l->tids, l->max, sizeof(*l->tids));
-	free(l->slots);
-	l->mask = 2 * l->max - 1;
-	l->slots = xcalloc(2 * (size_t)l->max, sizeof(*l->slots));
-	for (uint32_t i = 0; i < l->nr; i++)
-		*list_slot(l, l->tids[i]) = i + 1;
-}
-
-/* True if it is new. */
+/* Add the task; returns false if it is in the list. */
 static bool list_add(struct task_list *l, pid_t tid)
 {
-	uint32_t *slot;
-
-	if (l->nr == l->max)
-		list_grow(l);
-	slot = list_slot(l, tid);
-	if (*slot)
+	if (list_has(l, tid))
 		return false;
+	if (!array_reserve(&l->tids, &l->room, l->nr + 1ULL) || hashset_reserve(&l->index, 1))
+		abort();
+	hashset_add(&l->index, hash_u64((uint64_t)tid), l->nr);
 	l->tids[l->nr++] = tid;
-	*slot = l->nr;
 	return true;
 }
 
 /* Give the array away. */
 static int list_take(struct task_list *l, pid_t **out)
 {
-	free(l->slots);
+	hashset_fini(&l->index);
 	*out = l->tids;
 	return (int)l->nr;
 }
@@ -167,7 +156,7 @@ int counters_list_tree(const pid_t *tids, uint32_t nr, pid_t **out)
 
 	/* One look into each process is enough: it finds all the threads. */
 	for (uint32_t i = 0; i < nr; i++)
-		if (!l.nr || !*list_slot(&l, tids[i]))
+		if (!list_has(&l, tids[i]))
 			add_process(&l, tids[i]);
 	/* The list grows under us: children are appended, and their threads. */
 	for (uint32_t i = 0; i < l.nr; i++)

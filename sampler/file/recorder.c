@@ -13,10 +13,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -24,6 +22,8 @@
 #include "sampler/file/perfdata_write.h"
 #include "sampler/file/spool.h"
 #include "sampler/file/synth.h"
+#include "symbols/base/thread.h"
+#include "symbols/base/wake.h"
 
 #define LANE_SIZE     ((size_t)8 << 20)
 #define LANE_SIZE_MIN ((size_t)1 << 20)
@@ -92,7 +92,7 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 	sem_init(&r->ready, 0, 0);
 	r->root = config->root ? config->root : "";
 	r->every_ns = config->round_ns ? config->round_ns : ROUND_EVERY_NS;
-	r->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->stop_fd = wake_new();
 	r->lanes = aligned_alloc(CACHELINE, (config->nr_cpus + 1) * sizeof(*r->lanes));
 	if (r->stop_fd < 0 || !r->lanes)
 		code = err_set(e, -ENOMEM,
@@ -286,8 +286,6 @@ static void *writer_main(void *arg)
 	const struct synth s = { r->root, 0, append_record, r };
 	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
 	int code = perfdata_begin(r->file, &r->attrs);
-	uint64_t one;
-
 	prctl(PR_SET_NAME, "record");
 	if (code)
 		atomic_store_explicit(&r->error, code, memory_order_relaxed);
@@ -298,9 +296,7 @@ static void *writer_main(void *arg)
 	do
 		write_lanes(r);
 	while (poll(&stop, 1, WRITE_EVERY_MS) <= 0);
-	/* The records of the producers are visible from here on. */
-	if (read(r->stop_fd, &one, sizeof(one)) != sizeof(one))
-		return NULL;
+	/* The records of the producers are visible from here on. */ wake_clear(r->stop_fd);
 	for (uint32_t i = 0; i < r->nr_lanes; i++)
 		write_lane(r, &r->lanes[i]);
 	write_lost(r);
@@ -312,15 +308,10 @@ static void *writer_main(void *arg)
 
 int recorder_start(struct recorder *r, struct err *e)
 {
-	sigset_t all, old;
-	int code;
+	int code = thread_start(&r->writer, 0, writer_main, r);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	code = pthread_create(&r->writer, NULL, writer_main, r);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (code)
-		return err_set(e, -code, "cannot start the recorder's thread: %s", strerror(code));
+		return err_set(e, code, "cannot start the recorder's thread: %s", strerror(-code));
 	r->runs = true;
 	while (sem_wait(&r->ready) && errno == EINTR)
 		;
@@ -335,10 +326,10 @@ int recorder_error(const struct recorder *r)
 
 static void stop_writer(struct recorder *r)
 {
-	const uint64_t one = 1;
-
-	if (r->runs && write(r->stop_fd, &one, sizeof(one)) == sizeof(one))
-		pthread_join(r->writer, NULL);
+	if (!r->runs)
+		return;
+	wake_send(r->stop_fd);
+	pthread_join(r->writer, NULL);
 	r->runs = false;
 }
 

@@ -34,6 +34,31 @@ static int parse_command(struct options_parse *p, struct argp_state *state)
 	return 0;
 }
 
+/* Check the options of a recording. */
+static int check_recording(struct options_parse *p)
+{
+	const struct sampler_config *c = &p->o->config;
+
+	if (c->record && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--record and --replay exclude each other\n"
+			      "  give one of them");
+	if (p->o->sampling && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "%s and --replay exclude each other\n"
+			      "  a recording has its events, rate, CPUs and stacks",
+			      p->o->sampling);
+	if (p->o->format == OPTIONS_PERF_SCRIPT && !c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--format=perf-script needs a recording\n"
+			      "  add --replay FILE");
+	if (c->symfs && !c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--symfs needs a recording\n"
+			      "  add --replay FILE");
+	return 0;
+}
+
 /* Check combinations of options. */
 static int check_together(struct options_parse *p, const struct argp_state *state)
 {
@@ -42,6 +67,7 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 			 (c->replay != NULL) + (c->cgroup != NULL) + (c->name != NULL);
 	uint32_t stack = c->call_graph == CALL_GRAPH_DWARF ? c->stack_size : 0;
 	uint64_t need = 2 * (stack + RECORD_ROOM);
+	int code;
 
 	if (p->o->action != OPTIONS_RUN)
 		return 0;
@@ -59,18 +85,9 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 			      "--record and --stack-size=auto exclude each other\n"
 			      "  give a size, as in --stack-size "
 			      "32K");
-	if (c->record && c->replay)
-		return REFUSE(p, EXIT_USAGE,
-			      "--record and --replay exclude each other\n"
-			      "  give one of them");
-	if (p->o->format == OPTIONS_PERF_SCRIPT && !c->replay)
-		return REFUSE(p, EXIT_USAGE,
-			      "--format=perf-script needs a recording\n"
-			      "  add --replay FILE");
-	if (c->symfs && !c->replay)
-		return REFUSE(p, EXIT_USAGE,
-			      "--symfs needs a recording\n"
-			      "  add --replay FILE");
+	code = check_recording(p);
+	if (code)
+		return code;
 	if (c->period && p->o->hz_given)
 		return REFUSE(p, EXIT_USAGE,
 			      "-F and -c exclude each other\n"

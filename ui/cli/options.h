@@ -62,6 +62,7 @@ struct options {
 	pid_t *pids; /* storage of config.pids */
 	int *cpus;   /* storage of config.cpus */
 	bool user_given, tids_given, hz_given, window_given;
+	const char *sampling; /* an option for live sampling alone that was given; NULL: none */
 };
 
 /* Limits of the system for checks of arguments. */

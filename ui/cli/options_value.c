@@ -479,8 +479,29 @@ static const struct {
 	{ KEY_LANGUAGES, parse_languages },
 };
 
+/* The option's name if it has no meaning for a recording. */
+static const char *sampling_option(int key)
+{
+	static const struct {
+		int key;
+		const char *name;
+	} all[] = {
+		{ 'C', "-C" },		{ 'e', "-e" },
+		{ 'F', "-F" },		{ 'c', "-c" },
+		{ 'g', "-g" },		{ KEY_STACK, "--stack-size" },
+		{ KEY_RING, "--ring" }, { KEY_OVERHEAD, "--max-overhead" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].key == key)
+			return all[i].name;
+	return NULL;
+}
+
 int options_value(struct options_parse *p, int key, const char *arg)
 {
+	if (sampling_option(key))
+		p->o->sampling = sampling_option(key);
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		if (values[i].key == key)
 			return values[i].parse(p, arg);
