@@ -18,9 +18,16 @@
 #include "symbols/base/hashset.h"
 #include "symbols/object/image.h"
 
-#define CHUNK_BITS    9
-#define OBJECTS_MAX   (1U << 20)
-#define PATH_SIZE_MAX 4096U
+#define CHUNK_BITS  9
+#define OBJECTS_MAX (1U << 20)
+/*
+ * When all paths take this many bytes, new files keep the last part of theirs, cut to
+ * NAME_SIZE_MAX: any user can map files with long paths. The loader then opens them by
+ * map_files only.
+ */
+#define PATHS_SIZE_MAX (64UL << 20)
+#define NAME_SIZE_MAX  64U
+#define PATH_SIZE_MAX  4096U
 
 struct entry {
 	struct object object; /* first: struct object is the head of struct entry */
@@ -28,6 +35,7 @@ struct entry {
 	uint64_t start, end;
 	char *path; /* raw bytes, NUL-terminated; never NULL */
 	pid_t pid;
+	bool is_cut; /* path is the last part only */
 };
 
 /*
@@ -40,6 +48,7 @@ struct objects {
 	struct text_arena *texts;
 	struct hashset set;
 	struct chunked entries; /* struct entry, complete when published */
+	size_t paths_size;	/* bytes of all entry.path */
 };
 
 struct key {
@@ -183,6 +192,28 @@ static struct safe_text entry_name(struct objects *d, enum object_kind kind, con
 	}
 }
 
+/* Copy the path of @key to @entry, in place of the one before. False when memory is out. */
+static bool entry_path(struct objects *d, struct entry *entry, const struct key *key)
+{
+	size_t size = key->path_size, before = entry->path ? strlen(entry->path) : 0;
+	bool is_cut = key->identity->ino && d->paths_size - before + size > PATHS_SIZE_MAX;
+	const char *from = key->path, *slash = is_cut ? memrchr(from, '/', size) : NULL;
+	char *path;
+
+	if (slash) {
+		size -= (size_t)(slash + 1 - from);
+		from = slash + 1;
+	}
+	path = strndup(from, is_cut ? MIN(size, NAME_SIZE_MAX) : size);
+	if (!path)
+		return false;
+	free(entry->path);
+	entry->path = path;
+	entry->is_cut = is_cut;
+	d->paths_size += strlen(path) - before;
+	return true;
+}
+
 /* Fill in @entry, which is not published yet. */
 static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const struct key *key)
 {
@@ -191,8 +222,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 	bool imageless = kind == OBJECT_UNKNOWN || kind == OBJECT_ANON;
 	bool script = kind == OBJECT_SCRIPT;
 
-	entry->path = strndup(key->path, key->path_size);
-	if (!entry->path)
+	if (!entry_path(d, entry, key))
 		return -ENOMEM;
 	entry->generation = key->identity->ino_generation;
 	entry->object.id = id;
@@ -280,18 +310,12 @@ void objects_free(struct objects *d)
 }
 
 /* Store the latest sighting of @entry; copy the path only when it changed. */
-static void entry_seen(struct entry *entry, const struct key *key, pid_t pid, uint64_t start,
-		       uint64_t end)
+static void entry_seen(struct objects *d, struct entry *entry, const struct key *key, pid_t pid,
+		       uint64_t start, uint64_t end)
 {
-	if (strlen(entry->path) != key->path_size ||
-	    memcmp(entry->path, key->path, key->path_size)) {
-		char *path = strndup(key->path, key->path_size);
-
-		if (path) {
-			free(entry->path);
-			entry->path = path;
-		}
-	}
+	if (!entry->is_cut && (strlen(entry->path) != key->path_size ||
+			       memcmp(entry->path, key->path, key->path_size)))
+		entry_path(d, entry, key);
 	entry->pid = pid;
 	entry->start = start;
 	entry->end = end;
@@ -320,7 +344,7 @@ struct object *objects_intern(struct objects *d, const struct object_identity *i
 	}
 	assert(!entry || entry->object.identity.kind == clean.kind);
 	if (entry)
-		entry_seen(entry, &key, pid, start, end);
+		entry_seen(d, entry, &key, pid, start, end);
 	pthread_mutex_unlock(&d->lock);
 	return entry ? &entry->object : objects_at(d, OBJECT_ID_UNKNOWN);
 }

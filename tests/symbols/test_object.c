@@ -122,6 +122,32 @@ static void test_many_generations(void **state)
 	objects_free(d);
 }
 
+/* Files with paths of 4,000 bytes: the paths take no more than 64 MiB, the rest keep a name. */
+static void test_long_paths(void **state)
+{
+	static char path[4001];
+	struct object_sighting seen;
+	struct objects *d;
+	size_t sum = 0;
+
+	assert_int_equal(objects_new(&d), 0);
+	memset(path, 'x', 4000);
+	path[0] = path[3900] = '/';
+	for (uint64_t i = 1; i <= 20000; i++) {
+		struct object_identity id = file(i, 1);
+		struct object *object = see(d, &id, path, 1);
+
+		assert_ptr_equal(see(d, &id, path, 2), object);
+		assert_int_equal(object->name.size, i * 4000 < 64 << 20 ? 99 : 64);
+		objects_sighting(d, object, &seen);
+		assert_int_equal(seen.pid, 2);
+		sum += strlen(seen.path);
+		free(seen.path);
+	}
+	assert_in_range(sum, 60 << 20, 66 << 20);
+	objects_free(d);
+}
+
 static void test_build_id_and_path(void **state)
 {
 	struct object_identity a = { .kind = OBJECT_FILE,
@@ -261,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_inode_not_path),
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_many_generations),
+		cmocka_unit_test(test_long_paths),
 		cmocka_unit_test(test_build_id_and_path),
 		cmocka_unit_test(test_anonymous_by_owner),
 		cmocka_unit_test(test_sightings_and_names),
