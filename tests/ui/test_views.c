@@ -470,6 +470,42 @@ static void test_empty(void **state)
 	bench_fini(&b);
 }
 
+/* Without rows the screen names the reason: of the target or of the scope. */
+static void test_empty_reasons(void **state)
+{
+	static const struct {
+		const char *target, *says;
+		bool gone;
+	} cases[] = {
+		{ "pid 787", "pid 787 did not run in the last 5 s: asleep, stopped or waiting",
+		  false },
+		{ "pid 787", "pid 787: all processes have exited", true },
+		{ "name nosuch", "no process that matches 'nosuch' ran in the last 5 s", false },
+		{ "user 33", "no process of user 33 ran in the last 5 s", false },
+		{ "system", "no samples in this window", false },
+	};
+	struct bench b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct profile *p = fake_profile(2, NULL);
+
+		p->nr_counts = 0;
+		p->target_gone = cases[i].gone;
+		p->ring_size = 1 << 20;
+		strcpy(p->target, cases[i].target);
+		bench_init(&b, 100, 24, true);
+		model_take(&b.st, p);
+		assert_non_null(strstr(look(&b), cases[i].says));
+		assert_null(strstr(look(&b), " Why "));
+		bench_fini(&b);
+	}
+	bench_init(&b, 100, 24, true);
+	model_take(&b.st, fake_profile(2, NULL));
+	type(&b, ":cgroup none\r");
+	assert_non_null(strstr(look(&b), "no samples of cgroup 'none' (:cgroup shows all)"));
+	bench_fini(&b);
+}
+
 /* Loud while it happens, remembered, then calm but not forgotten. */
 static void test_trouble(void **state)
 {
@@ -530,8 +566,8 @@ int main(void)
 		cmocka_unit_test(test_columns),	     cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_bound_keys),   cmocka_unit_test(test_help),
 		cmocka_unit_test(test_pickers),	     cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_trouble),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_empty_reasons),
+		cmocka_unit_test(test_trouble),	     cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

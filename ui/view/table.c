@@ -7,7 +7,9 @@
 #include "ui/view/table.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ui/text/format.h"
 #include "ui/view/baseline.h"
@@ -276,22 +278,56 @@ static void draw_row(const struct ui_state *st, struct canvas *c, const struct v
 	}
 }
 
-/* Return why there are no rows, in @buf if need be. */
-static struct safe_text empty_text(const struct ui_state *st, char buf[static 64])
+#define EMPTY_MAX 320
+
+/* Return why a profile without samples has none, by the kind of its target. */
+static struct safe_text idle_text(const struct profile *p, char buf[static EMPTY_MAX])
 {
+	double seconds = (double)p->window_ns / 1e9;
+	char when[48];
+
+	if (p->window == PROFILE_WINDOW)
+		snprintf(when, sizeof(when), "in the last %.*f s", seconds < 2, seconds);
+	else
+		snprintf(when, sizeof(when), "yet");
+	if (p->target_gone)
+		return text_format(buf, EMPTY_MAX, "%s: all processes have exited", p->target);
+	if (!strncmp(p->target, "pid ", 4) || !strncmp(p->target, "thread ", 7))
+		return text_format(buf, EMPTY_MAX, "%s did not run %s: asleep, stopped or waiting",
+				   p->target, when);
+	if (!strncmp(p->target, "name ", 5))
+		return text_format(buf, EMPTY_MAX, "no process that matches '%s' ran %s",
+				   p->target + 5, when);
+	if (!strcmp(p->target, "system") || p->ring_size == 0)
+		return TEXT("no samples in this window");
+	return text_format(buf, EMPTY_MAX, "no process of %s ran %s", p->target, when);
+}
+
+/* Return why there are no rows, in @buf if need be. */
+static struct safe_text empty_text(const struct ui_state *st, char buf[static EMPTY_MAX])
+{
+	const struct profile *p = st->shown;
 	char n[FORMAT_MAX];
 
-	if (!st->shown)
+	if (!p)
 		return TEXT("waiting for the first samples");
 	if (folds_is_late(st))
-		return text_format(buf, 64, "folding %s stacks",
-				   format_count(n, st->shown->nr_stacks).str);
+		return text_format(buf, EMPTY_MAX, "folding %s stacks",
+				   format_count(n, p->nr_stacks).str);
 	if (st->lists[st->view].nr_hidden)
 		return TEXT("no row matches (Esc clears the filter, L sets the limit)");
 	if (view_of(st->view)->empty.size)
 		return view_of(st->view)->empty;
-	if (!st->shown->sampling)
+	if (!p->sampling)
 		return TEXT("sampling is stopped (S starts it)");
+	if (!p->nr_counts)
+		return idle_text(p, buf);
+	if (st->scope.drilled)
+		return text_format(buf, EMPTY_MAX, "no samples of %s in this window (Esc: back)",
+				   st->scope.process_name);
+	if (match_active(&st->scope.cgroup))
+		return text_format(buf, EMPTY_MAX, "no samples of cgroup '%s' (:cgroup shows all)",
+				   st->scope.cgroup.text);
 	return TEXT("no samples in this window");
 }
 
@@ -302,15 +338,16 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
 	const struct profile_notice *banner = ui_state_notice(st, "banner");
 	const struct profile_notice *n = banner ? banner : ui_state_worst(st);
 	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
-	char buf[sizeof(n->detail)];
+	char text[EMPTY_MAX], buf[sizeof(n->detail)];
 
 	if (c->cols > 2)
-		canvas_elide(c, row, 2, c->cols - 2, empty_text(st, buf),
+		canvas_elide(c, row, 2, c->cols - 2, empty_text(st, text),
 			     (struct style){ ROLE_DIM, 0 });
 	if (!n || !st->shown || !st->shown->sampling || folds_is_late(st) ||
 	    st->lists[st->view].nr_hidden || view_of(st->view)->empty.size)
 		return;
-	foot_text(&f, TEXT("Why"), ui_clean(buf, sizeof(buf), n->detail).str);
+	/* Not "why": it may have nothing to do with the absence of samples. */
+	foot_text(&f, TEXT("Note"), ui_clean(buf, sizeof(buf), n->detail).str);
 	foot_text(&f, TEXT("Fix"),
 		  n->fix[0] ? ui_clean(buf, sizeof(buf), n->fix).str : "none needed");
 }
