@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where in one function its samples are: the innermost places of the stacks
- * that the cells name, by address.
- *
- * Runs on: the builder. By range, not by symbol: code inlined into the
- * function has names of its own, and is code of the function all the same.
+ * The samples of one function by address: the innermost places of the counted stacks. Runs on: the
+ * builder. By range, not by symbol: inlined code has other names, but is code of the function.
  */
 #define _LGPL_SOURCE
 #include "sampler/annotate.h"
@@ -27,7 +24,7 @@ static int by_place(const void *pa, const void *pb)
 	return (a->task > b->task) - (a->task < b->task);
 }
 
-/* The number that profiles know the task by. */
+/* Return the number of a task in profiles. */
 static uint32_t task_number(const struct assemble_input *in, uint32_t id)
 {
 	const struct task *t = maps_task(in->maps, id);
@@ -45,7 +42,7 @@ static uint32_t innermost_place(const struct assemble_input *in, uint32_t stack)
 	return places && nr ? places[0] : PLACE_NONE;
 }
 
-/* Has the code at place @id a part of the inlined @function? */
+/* Report whether the code at place @id has a part of the inlined @function. */
 static bool has_part(const struct assemble_input *in, uint32_t id, uint32_t function)
 {
 	uint32_t nr = 0;
@@ -57,7 +54,7 @@ static bool has_part(const struct assemble_input *in, uint32_t id, uint32_t func
 	return false;
 }
 
-/* Is @place in the function? In memory that is used anew, addresses alone do not tell. */
+/* Report whether @place is in the function. In reused memory the address alone does not decide. */
 static bool is_in(const struct assemble_input *in, const struct place *place, uint32_t object_id,
 		  uint32_t function)
 {
@@ -68,7 +65,7 @@ static bool is_in(const struct assemble_input *in, const struct place *place, ui
 	return place->object == object_id;
 }
 
-/* The address in its object of the place @id; false: not in @function. */
+/* Get the address of place @id in its object; false: not in @function. */
 static bool vaddr_of(const struct assemble_input *in, uint32_t id, uint32_t object_id,
 		     uint32_t function, const struct image *image, uint64_t *vaddr)
 {
@@ -78,8 +75,8 @@ static bool vaddr_of(const struct assemble_input *in, uint32_t id, uint32_t obje
 		return false;
 	*vaddr = place->offset;
 	/*
-	 * Addresses where there is no file, else offsets in it: places.h. Of an
-	 * image that left the segments stay.
+	 * An address where there is no file, else an offset in it (places.h). An evicted image
+	 * keeps its segments.
 	 */
 	return !image || !image->nr_segments || image_vaddr(image, place->offset, vaddr);
 }
@@ -120,7 +117,7 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 {
 	const struct object *object = objects_at(in->objects, object_id);
 	const struct listing *l = a->listing;
-	/* Acquire: pairs with the release of whoever published the image. */
+	/* Acquire: pairs with the release of the image. */
 	const struct image *image =
 		object ? atomic_load_explicit(&object->image, memory_order_acquire) : NULL;
 	uint32_t max = 0;
@@ -143,7 +140,7 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 	return 0;
 }
 
-/* What each function has of the samples of the inlined one, as points at its id. */
+/* Sum the samples of the inlined function by outer function, as points at its id. */
 static void sum_by_owner(struct profile_annotate *sums, const struct assemble_input *in,
 			 uint32_t function)
 {
@@ -178,7 +175,7 @@ void annotate_inside(struct profile_annotate *a, const struct assemble_input *in
 		const struct profile_point *pt = &sums.points[i];
 
 		all += pt->weight;
-		/* The code that is shown does not change while it has samples. */
+		/* The shown function does not change while it has samples. */
 		if (!best ||
 		    (best->vaddr != last && (pt->vaddr == last || pt->weight > best->weight)))
 			best = pt;
@@ -192,11 +189,11 @@ void annotate_inside(struct profile_annotate *a, const struct assemble_input *in
 	free(sums.points);
 }
 
-/* The code as far as it is read; asks for it. */
+/* Request the code; returns it as far as it is read. */
 static struct listing *take_listing(struct annotate *an, struct symbols *symbols, uint32_t function)
 {
 	symbols_want_code(symbols, function);
-	/* A replay has no loader thread: it works when it is told to. */
+	/* A replay has no loader thread. */
 	if (an->replay)
 		symbols_run(symbols);
 	return symbols_code(symbols, function);

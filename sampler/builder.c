@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The builder thread: ends ticks, applies what the UI asks for.
- *
- * It is an urcu-qsbr reader, offline while it waits. The first ticks come
- * soon after the start, so that the screen has rows within a quarter of a
- * second; then one a tick_ns, on a fixed grid.
+ * The builder thread: ends ticks, applies controls. It is an urcu-qsbr reader, offline while it
+ * waits. The first ticks follow the start quickly, so that the screen has rows within a quarter of
+ * a second; then one per period, on a fixed grid.
  */
 #include "sampler/builder.h"
 
@@ -21,18 +19,18 @@
 #include "sampler/session.h"
 #include "sampler/tick.h"
 
-/* A control is answered by a short tick, this long after the last one at the earliest. */
+/* A control is followed by a short tick, at least this long after the last one. */
 #define ANSWER_NS 20000000ULL
-/* The tick after the end of a command: its last samples get their stacks and names meanwhile. */
+/* From the end of a command to its last tick: the last samples get their stacks and names. */
 #define ENDED_NS     300000000ULL
 #define BUILDER_NICE (-5)
-/* How often it is looked for code that is being read. */
+/* How often to check for code that is being read. */
 #define CODE_MS 10
 
-/* When the first profiles come, after the start. */
+/* Times of the first profiles after the start. */
 static const uint64_t early_ns[] = { 120000000, 250000000, 500000000 };
 
-/* Apply all queued requests with @fn. True if there were any: the screen should show the result. */
+/* Apply all queued controls with @fn. True if there were any. */
 static bool apply_controls(struct sampler *s,
 			   void (*fn)(struct sampler *s, const struct control *c))
 {
@@ -44,7 +42,7 @@ static bool apply_controls(struct sampler *s,
 	return nr > 0;
 }
 
-/* When the tick after @now ends. */
+/* Return when the tick after @now ends. */
 static uint64_t next_tick(const struct sampler *s, uint64_t now)
 {
 	uint64_t age = now - s->ticks.start_ns;
@@ -53,12 +51,12 @@ static uint64_t next_tick(const struct sampler *s, uint64_t now)
 		for (size_t i = 0; i < ARRAY_SIZE(early_ns); i++)
 			if (age < early_ns[i] && early_ns[i] < s->ticks.period_ns)
 				return s->ticks.start_ns + early_ns[i];
-	/* After a stop (SIGSTOP) the grid may be just ahead: no tick of a few ms then. */
+	/* After SIGSTOP the next point of the grid may be near: avoid a tick of a few ms. */
 	return s->ticks.start_ns +
 	       ((age + s->ticks.period_ns / 4) / s->ticks.period_ns + 1) * s->ticks.period_ns;
 }
 
-/* A recording: all of it at once, then the same profile for whatever the UI asks. */
+/* Read the whole recording, then make its profile again for each control. */
 static void *replay_main(void *arg)
 {
 	struct sampler *s = arg;
@@ -68,7 +66,7 @@ static void *replay_main(void *arg)
 	prctl(PR_SET_NAME, "replay");
 	rcu_register_thread();
 	if (replay_run(s->replay, &s->store, &result) || result.out_of_memory)
-		mailbox_say(&s->mailbox, "out of memory: the recording was not read to its end");
+		mailbox_say(&s->mailbox, "out of memory: the recording was not read completely");
 	tick_replay(s, &result);
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
 		rcu_thread_offline();
@@ -109,7 +107,7 @@ static void *builder_main(void *arg)
 	uint64_t now = time_now_ns(), due = next_tick(s, now);
 
 	prctl(PR_SET_NAME, "builder");
-	/* Ticks in time where hundreds wait for a CPU. Refused to most users. */
+	/* Keeps ticks in time where hundreds of tasks are runnable. Refused to most users. */
 	setpriority(PRIO_PROCESS, 0, BUILDER_NICE);
 	rcu_register_thread();
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
@@ -119,7 +117,7 @@ static void *builder_main(void *arg)
 			wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : look_ms));
 
 		now = time_now_ns();
-		/* Relaxed: how full the tables are is looked at anew. */
+		/* Relaxed: the tables themselves are checked. */
 		if (atomic_exchange_explicit(&s->live.shared->room_wanted, false,
 					     memory_order_relaxed))
 			tick_make_room(s);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * New tasks of a user, or with a name, get their events.
- *
- * Runs on: the builder.
- */
+/* Open events on new tasks of a user or with a name. Runs on: the builder. */
 #include "sampler/follow.h"
 
 #include <fcntl.h>
@@ -15,7 +11,7 @@
 
 #include "sampler/session.h"
 
-/* How often new tasks are searched. */
+/* How often to search for new tasks. */
 #define FOLLOW_NS 1000000000ULL
 
 static bool is_listed(const pid_t *tids, uint32_t nr, pid_t tid)
@@ -26,7 +22,7 @@ static bool is_listed(const pid_t *tids, uint32_t nr, pid_t tid)
 	return false;
 }
 
-/* The process of a thread; 0 when it is gone. */
+/* Return the process of a thread; 0: it has ended. */
 static pid_t process_of(pid_t tid)
 {
 	char path[64], text[1024], *line;
@@ -44,7 +40,8 @@ static pid_t process_of(pid_t tid)
 	return line && sscanf(line, "\nTgid: %d", &pid) == 1 ? pid : 0;
 }
 
-/* Has @pid its events from its parent? Then these events told of its fork, or of an exec since. */
+/* Report whether @pid inherited events from its parent: then its fork or exec was in our records.
+ */
 static bool has_inherited(struct sampler *s, pid_t pid)
 {
 	uint64_t birth_ns;
@@ -52,15 +49,15 @@ static bool has_inherited(struct sampler *s, pid_t pid)
 
 	if (!maps_birth(s->store.maps, pid, time_now_ns(), &birth_ns, &parent))
 		return false;
-	/* While there were others they told of everybody, too. */
+	/* While events of another target were open, their records covered all processes. */
 	return birth_ns >= s->live.alone_ns ||
 	       (birth_ns >= s->live.opened_ns && counters_has_task(s->live.counters, parent));
 }
 
 /*
- * Threads and children of tasks we hold are followed by inheritance already:
- * opening them again would count them twice. Only those whose parent we never
- * held are new, and those who were known by other events before these.
+ * Report whether @tid has events already. Threads and children of our tasks inherit them, and
+ * opening them again would count twice. New are tasks whose parent never had events, and tasks
+ * known from events before these.
  */
 static bool is_followed(struct sampler *s, pid_t tid)
 {
@@ -72,7 +69,7 @@ static bool is_followed(struct sampler *s, pid_t tid)
 	       counters_has_task(s->live.counters, pid) || has_inherited(s, pid);
 }
 
-/* Tasks of the user, or of that name, that were not there before. */
+/* Open events on tasks of the user or name that are new. */
 static void add_tasks(struct sampler *s, uint64_t since_ns)
 {
 	struct target *t = &s->target;
@@ -85,7 +82,8 @@ static void add_tasks(struct sampler *s, uint64_t since_ns)
 		free(tids);
 		return;
 	}
-	/* Who was forked by one we hold: nobody asks for the side-band while nothing is sampled. */
+	/* Read forks of our tasks first: no thread drains the side-band while nothing is sampled.
+	 */
 	rcu_thread_offline();
 	sideband_drain(s->live.sideband);
 	rcu_thread_online();

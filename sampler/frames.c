@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Place and raw address -> frame id.
- */
+/* Place and raw address -> frame id. Runs on: the thread of the replay. */
 #include "sampler/frames.h"
 
 #include <stdlib.h>
@@ -28,7 +26,7 @@ static uint64_t file_offset(const struct object *object, const struct place *pla
 	return place->offset + gap;
 }
 
-/* How far into its function the raw address lies. */
+/* Return the offset of the raw address in its function. */
 static uint64_t offset_in(const struct object *object, const struct place *place,
 			  const struct symbol *symbol, uint64_t ip)
 {

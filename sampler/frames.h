@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The frames of a replay as perf script prints them: each made once, for most
- * are met again and again.
- *
- * One thread, that of the replay. Invariant: a frame never changes; a place
- * that gets another name is another frame.
+ * The frames of a replay as perf script prints them, each made once. Runs on: the thread of the
+ * replay. Invariant: a frame never changes; a place that gets another name is another frame.
  */
 #ifndef SAMPLER_FRAMES_H
 #define SAMPLER_FRAMES_H
@@ -13,17 +10,17 @@
 #include "sampler/store.h"
 #include "symbols/name/places.h"
 
-/* A place is met at its own address, at the one behind it (of a caller), or elsewhere. */
+/* A place occurs at its address, at the next one (of a caller), or elsewhere. */
 #define FRAMES_WAYS 3
 
 struct frames {
 	struct sampler_frame *known; /* by frame id; 0 is the unknown one */
 	uint32_t nr, room;
 	struct frames_of_place {
-		const struct place *place; /* NULL: not met yet */
+		const struct place *place; /* NULL: did not occur yet */
 		struct {
 			uint32_t symbol, frame;
-		} way[FRAMES_WAYS]; /* frame 0: nor here */
+		} way[FRAMES_WAYS]; /* frame 0: not here */
 	} * places;		    /* by place id */
 	uint32_t room_places;
 };
@@ -43,10 +40,10 @@ static inline uint32_t frames_way(const struct place *place, uint64_t ip)
 	return gap < FRAMES_WAYS - 1 ? (uint32_t)gap : FRAMES_WAYS - 1;
 }
 
-/* A frame that is met for the first time, or by another name. */
+/* Return the id of a frame that is new, or has another name by now. */
 uint32_t frames_meet(struct frames *f, const struct store *st, uint32_t place, uint64_t ip);
 
-/* The id of the frame at @ip, which lies in @place. */
+/* Return the id of the frame at @ip, in @place. */
 static inline uint32_t frames_of(struct frames *f, const struct store *st, uint32_t place,
 				 uint64_t ip)
 {
@@ -55,7 +52,7 @@ static inline uint32_t frames_of(struct frames *f, const struct store *st, uint3
 	if (slot && slot->place) {
 		uint32_t way = frames_way(slot->place, ip);
 
-		/* Relaxed: the same name as before tells nothing new. */
+		/* Relaxed: only a change matters. */
 		if (slot->way[way].frame &&
 		    slot->way[way].symbol ==
 			    atomic_load_explicit(&slot->place->symbol, memory_order_relaxed))

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The table of controls, and the two changes that the builder makes itself: the governor's and
- * --stack-size=auto's.
- *
- * Runs on: the builder.
- */
+/* The table of controls, the governor and --stack-size=auto. Runs on: the builder. */
 #include "sampler/handlers.h"
 
 #include <assert.h>
@@ -15,7 +10,7 @@
 #include "sampler/session.h"
 #include "sampler/tick.h"
 
-/* All rates at the governor's share of what was asked for. */
+/* Set all rates to the governor's share of the requested ones. */
 static void apply_governor(struct sampler *s)
 {
 	struct err e;
@@ -32,7 +27,7 @@ static void apply_governor(struct sampler *s)
 	recording_note(&s->recording, s->live.counters);
 }
 
-/* So many interrupts that not even we get to run, and no key gets through. */
+/* Lower the rate if interrupts stall the machine, proftop included. */
 static void govern_stall(struct sampler *s)
 {
 	double fastest = 0, was;
@@ -48,7 +43,6 @@ static void govern_stall(struct sampler *s)
 		    (double)s->ticks.span_ns / 1e9, fastest * s->rates.governor.factor);
 }
 
-/* After each tick: is it too much, or calm again? */
 void handlers_govern(struct sampler *s)
 {
 	const struct profile_account *a = &s->ticks.account;
@@ -63,18 +57,17 @@ void handlers_govern(struct sampler *s)
 	apply_governor(s);
 	if (s->rates.governor.factor < was)
 		mailbox_say(&s->mailbox,
-			    "own cost %.1f%% of a CPU, limit %.1f%%: rate lowered to %.0f Hz, "
+			    "proftop uses %.1f%% of a CPU, limit %.1f%%: rate lowered to %.0f Hz, "
 			    "%.0f%% of "
-			    "what was asked for",
+			    "the requested one",
 			    s->ticks.own_pct, s->rates.governor.max_pct, s->rates.hz[0],
 			    100 * s->rates.governor.factor);
 	else
-		mailbox_say(&s->mailbox,
-			    "calm again: rate raised to %.0f Hz, %.0f%% of what was asked for",
+		mailbox_say(&s->mailbox, "rate raised to %.0f Hz, %.0f%% of the requested one",
 			    s->rates.hz[0], 100 * s->rates.governor.factor);
 }
 
-/* What the user wants now counts in full, until it costs too much. */
+/* Start again with the requested rates, until they cost too much. */
 static void reset_governor(struct sampler *s)
 {
 	bool lowered = s->rates.governor.factor < 1;
@@ -85,8 +78,8 @@ static void reset_governor(struct sampler *s)
 }
 
 /*
- * --stack-size=auto: larger dumps, while too many stacks are cut short. Never smaller ones again:
- * what was needed once will be needed again, and each change costs some ms of samples.
+ * Stack copies never shrink again: the size will be needed again, and each change loses some ms of
+ * samples.
  */
 void handlers_adapt_stacks(struct sampler *s)
 {
@@ -138,7 +131,7 @@ static void set_enabled(struct sampler *s, const struct control *c)
 		    on ? "sampling" : "sampling stopped: it costs nothing now; S starts it again");
 }
 
-/* Events that stay and were turned off stay off. */
+/* Keep events off that were off and are in the new list. */
 static void carry_off(struct sampler *s, const struct control *c, uint32_t nr)
 {
 	bool off[EVENTS_MAX] = { false };
@@ -150,8 +143,8 @@ static void carry_off(struct sampler *s, const struct control *c, uint32_t nr)
 	memcpy(s->rates.off, off, sizeof(off));
 }
 
-/* Their names, as far as there is room. */
-static void tell_events(struct sampler *s)
+/* List the events in a message, as many as fit. */
+static void say_events(struct sampler *s)
 {
 	const struct sampler_config *c = &s->config;
 	char text[200];
@@ -165,11 +158,11 @@ static void tell_events(struct sampler *s)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "",
 				      c->events[i].name);
 	}
-	mailbox_say(&s->mailbox, "sampled now: %s%s", text,
+	mailbox_say(&s->mailbox, "sampling %s%s", text,
 		    c->nr_events > 1 ? " (E shows the next one)" : "");
 }
 
-/* A new set of events: slots change their meaning, so the tick ends and the counts start anew. */
+/* Sample other events. Slots change their meaning, so the tick ends and counts start from zero. */
 static void set_events(struct sampler *s, const struct control *c)
 {
 	struct err e;
@@ -194,14 +187,14 @@ static void set_events(struct sampler *s, const struct control *c)
 	carry_off(s, c, nr);
 	memcpy(s->config.events, c->events.list, nr * sizeof(c->events.list[0]));
 	s->config.nr_events = nr;
-	/* One that is opened anew for its group is on at first. */
+	/* An event that is opened again for its group is on at first. */
 	for (uint32_t i = 0; i < nr; i++)
 		if (s->rates.off[i])
 			counters_enable_event(s->live.counters, i, false);
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
 	reset_governor(s);
 	tick_discard(s);
-	tell_events(s);
+	say_events(s);
 }
 
 static void enable_event(struct sampler *s, const struct control *c)
@@ -219,7 +212,7 @@ static void enable_event(struct sampler *s, const struct control *c)
 	s->rates.off[c->event] = !c->on;
 	rates_mix(&s->rates);
 	mailbox_say(&s->mailbox, "%s %s", s->config.events[c->event].name,
-		    c->on ? "is sampled" : "is off: it costs nothing now");
+		    c->on ? "is sampled" : "is off: no overhead");
 }
 
 static void set_window(struct sampler *s, const struct control *c)
@@ -247,7 +240,7 @@ static void probe_events(struct sampler *s, const struct control *c)
 			   s->config.events[0].kernel);
 }
 
-/* The UI stored the value already, or the loader has the request: a tick shows the result. */
+/* Do nothing: the UI stored the value, or the loader has the request; a tick shows the result. */
 static void only_tick(struct sampler *s, const struct control *c)
 {
 	(void)s;
@@ -318,7 +311,7 @@ void handlers_apply_replay(struct sampler *s, const struct control *c)
 		s->ticks.window = c->window;
 		break;
 	case CONTROL_FETCH:
-		symbols_run(s->store.symbols); /* to its end: no loader thread runs beside us */
+		symbols_run(s->store.symbols); /* a replay has no loader thread */
 		break;
 	case CONTROL_TICK:
 	case CONTROL_PROBE:

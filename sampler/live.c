@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Opening of events by a configuration; the life of the sampler threads.
- *
- * Runs on: set-up, then the builder.
+ * Open events by a configuration; start and end sampler threads. Runs on: set-up, then the builder.
  */
 #include "sampler/live.h"
 
@@ -24,7 +22,7 @@ int live_open_counters(const struct sampler_config *c, const struct target *t, c
 		.may_be_empty = t->kind == TARGET_NAME,
 		.cgroup = t->cgroup_fd >= 0,
 		.cgroup_fd = t->cgroup_fd,
-		/* Held back until its exec; later on it is processes like others. */
+		/* Until its exec; afterwards a command is like other processes. */
 		.enable_on_exec = t->kind == TARGET_COMMAND && t->release_fd >= 0,
 		.events = c->events,
 		.nr_events = c->nr_events,
@@ -55,7 +53,7 @@ int live_choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
 		if (!online)
 			return err_set(e, -ENODEV,
 				       "CPU %d is not online\n"
-				       "  /sys/devices/system/cpu/online lists those that are\n"
+				       "  /sys/devices/system/cpu/online lists the online CPUs\n"
 				       "  leave it out of -C",
 				       c->cpus[i]);
 	}

@@ -19,25 +19,25 @@
 #include "sampler/session.h"
 #include "sampler/tick.h"
 
-/* How often CPUs that come and go are looked for. */
+/* How often the online CPUs are read. */
 #define CPUS_LOOK_NS 1000000000ULL
 #define CPU_NUMBERS  65536
-/* One process alone is sampled so many times as often. */
+/* The factor on the rate of one process alone. */
 #define FOCUS_RATE 4
 #define RING_MAX   ((size_t)256 << 20)
 
-/* What is to be used from now on, all open but nothing at work yet. */
+/* The next events and target: open, not enabled yet. */
 struct fresh {
 	struct sampler_config config;
 	struct target target;
 	struct counters *counters;
 	struct sideband *sideband;
 	uint64_t opened_ns;
-	uint64_t ended_ns; /* when the old events had to go; 0: they go on */
-	uint64_t gap_ns;   /* for so long nothing was sampled, and all is as before */
+	uint64_t ended_ns; /* when the old events were closed; 0: they are still open */
+	uint64_t gap_ns;   /* how long nothing was sampled, if the change failed after all */
 };
 
-/* The rates are what they are now, not what they were at the start. */
+/* Open the events with their current rates, not those of the start. */
 static void keep_rates(const struct sampler *s, struct sampler_config *c)
 {
 	for (uint32_t i = 0; i < c->nr_events; i++)
@@ -45,7 +45,7 @@ static void keep_rates(const struct sampler *s, struct sampler_config *c)
 			c->events[i].hz = s->rates.hz[i];
 }
 
-/* Open what @f->config says; @f->target is found already, or is the old one. */
+/* Open the events of @f->config on @t. 0 or -errno with a sentence. */
 static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t, struct err *e)
 {
 	int *cpus = NULL, nr, code;
@@ -63,7 +63,7 @@ static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t
 	return code ? err_set(e, code, "out of memory") : 0;
 }
 
-/* The old events give all they have, the tick ends, and they are gone. */
+/* Handle all samples of the old events, end the tick, free the threads and the side-band. */
 static void end_old(struct sampler *s)
 {
 	counters_enable(s->live.counters, false);
@@ -76,7 +76,7 @@ static void end_old(struct sampler *s)
 	s->live.sideband = NULL;
 }
 
-/* Per CPU: the sums go on, what was seen of the old counters is void. */
+/* Carry the sums of each CPU over to the new counters. */
 static void carry_cpus(struct sampler *s, struct counters *old)
 {
 	uint32_t nr = counters_nr_cpus(s->live.counters);
@@ -104,7 +104,7 @@ static int begin_new(struct sampler *s, struct err *e)
 	return code;
 }
 
-/* From the old events to the new ones. Returns how long nothing was sampled. */
+/* Switch from the old events to the new ones. Returns how long nothing was sampled. */
 static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 {
 	uint64_t since = f->ended_ns ? f->ended_ns : time_now_ns();
@@ -127,11 +127,13 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 	return since;
 }
 
-/* A recording's header tells of one set of rings and one target. */
+/* Report whether events may be opened again: the header of a recording has one target and one set
+ * of sizes. */
 static bool may_reopen(struct sampler *s)
 {
 	if (s->recording.recorder)
-		mailbox_say(&s->mailbox, "not while it is recorded: the recording is of one target "
+		mailbox_say(&s->mailbox, "not available while recording: a recording has one "
+					 "target "
 					 "and one "
 					 "size");
 	return !s->recording.recorder;
@@ -140,8 +142,9 @@ static bool may_reopen(struct sampler *s)
 static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, uint64_t *gap_ns,
 			struct err *e);
 
-/* Nothing came of it: the old events, in their own place. If even these are refused, none are
- * sampled. */
+/*
+ * Open the old events again after a failed change. If these are refused, nothing is sampled.
+ */
 static void come_back(struct sampler *s, struct fresh *f)
 {
 	struct fresh old = { .config = s->config, .ended_ns = f->ended_ns };
@@ -151,18 +154,18 @@ static void come_back(struct sampler *s, struct fresh *f)
 		return;
 	if (sideband_new(&s->live.sideband, s->live.counters, s->store.maps, s->store.symbols) ||
 	    begin_new(s, &e))
-		mailbox_say(&s->mailbox, "nothing is sampled any more: out of memory");
+		mailbox_say(&s->mailbox, "sampling stopped: out of memory");
 }
 
 /*
- * open_fresh(), also where locked memory has its limit at one set of rings: then the old events end
- * first, and their data rings go. Those of the side-band stay, so that no mapping is missed.
+ * Like open_fresh(). Where locked memory allows one set of rings only, end the old events and unmap
+ * their data rings first. The side-band's rings are kept, so that no mapping is missed.
  */
 static int make_room(struct sampler *s, struct fresh *f, const struct target *t, struct err *e)
 {
 	int code = open_fresh(s, f, t, e);
 
-	/* No threads: that was done. */
+	/* No threads: the old events have ended already. */
 	if (code != -ENOLCK || !s->live.nr_threads)
 		return code;
 	f->ended_ns = time_now_ns();
@@ -185,8 +188,10 @@ static void refuse(struct sampler *s, const struct fresh *f, const struct err *e
 		mailbox_say(&s->mailbox, "%.*s", size, e->text);
 }
 
-/* As @f->config says, unless the rings would be no larger than @more_than. False: @e tells, or is
- * empty. */
+/*
+ * Change to @f->config, unless the rings would be no larger than @more_than. False: the reason is
+ * in @e, or @e is empty.
+ */
 static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, uint64_t *gap_ns,
 			struct err *e)
 {
@@ -194,10 +199,10 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 	bool tasks = s->target.tids;
 
 	e->text[0] = '\0';
-	/* Who is followed by now: children and threads since the start belong to it. */
+	/* The target includes the children and threads that were followed since the start. */
 	if (tasks && target_find(&t, &s->target, &f->config, e))
 		return false;
-	/* For larger rings alone nothing is given up. */
+	/* For larger rings alone nothing is closed first. */
 	if (more_than ? open_fresh(s, f, tasks ? &t : &s->target, e)
 		      : make_room(s, f, tasks ? &t : &s->target, e)) {
 		if (tasks)
@@ -218,8 +223,8 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 }
 
 /*
- * While the old rings were held, locked memory may have been too little for the new ones: once
- * more, now that it is free, if they are smaller than @before or than what was asked for.
+ * Try larger rings again. While the old rings were mapped, locked memory may have been too little
+ * for the new ones; now it is free. Only if they are smaller than @before or than requested.
  */
 static void regrow(struct sampler *s, size_t before, uint64_t *gap_ns, struct err *e)
 {
@@ -252,7 +257,7 @@ static void reopen_config(struct sampler *s, struct fresh *f, const char *what)
 			    (double)gap_ns / 1e6);
 }
 
-/* The power of two that is to the larger dumps what @ring was to the smaller ones. */
+/* Return a ring size that holds as many samples with @larger stack copies as @ring with @stack. */
 static size_t ring_for(size_t ring, size_t stack, size_t larger)
 {
 	size_t size = ring;
@@ -265,8 +270,8 @@ static size_t ring_for(size_t ring, size_t stack, size_t larger)
 void reopen_call_graph(struct sampler *s, enum call_graph mode)
 {
 	static const char *const words[CALL_GRAPH_NR] = {
-		[CALL_GRAPH_FP] = "stacks by frame pointers (fp): callers are guessed",
-		[CALL_GRAPH_OFF] = "no stacks (off): the innermost function alone",
+		[CALL_GRAPH_FP] = "frame pointers (fp): callers are guessed",
+		[CALL_GRAPH_OFF] = "no stacks (off): innermost function only",
 	};
 	struct fresh f = { .config = s->config };
 	char what[64];
@@ -274,10 +279,10 @@ void reopen_call_graph(struct sampler *s, enum call_graph mode)
 	if (!may_reopen(s) || (unsigned int)mode >= CALL_GRAPH_NR || mode == s->config.call_graph)
 		return;
 	f.config.call_graph = mode;
-	/* It was off from the start: no size was ever asked for. */
+	/* It was off from the start, without a size. */
 	if (!f.config.stack_size)
 		f.config.stack_size = SAMPLER_STACK_SIZE_DEFAULT;
-	snprintf(what, sizeof(what), "stacks from dumps of %u bytes (dwarf)", f.config.stack_size);
+	snprintf(what, sizeof(what), "DWARF unwinding of %u bytes per stack", f.config.stack_size);
 	reopen_config(s, &f, mode == CALL_GRAPH_DWARF ? what : words[mode]);
 }
 
@@ -294,7 +299,7 @@ void reopen_stack(struct sampler *s, size_t size, const char *why)
 	if ((size == f.config.stack_size && f.config.call_graph == CALL_GRAPH_DWARF) ||
 	    !may_reopen(s))
 		return;
-	/* What was asked for holds as many samples as before. */
+	/* A requested ring size grows with the stack copies. */
 	if (f.config.ring_size && f.config.stack_size && size > f.config.stack_size)
 		f.config.ring_size = ring_for(f.config.ring_size, f.config.stack_size, size);
 	f.config.stack_size = (uint32_t)size;
@@ -311,7 +316,7 @@ void reopen_ring(struct sampler *s, size_t size)
 	if (!may_reopen(s))
 		return;
 	f.config.ring_size = MIN(size, RING_MAX);
-	snprintf(what, sizeof(what), "rings of %zu KiB a CPU", f.config.ring_size >> 10);
+	snprintf(what, sizeof(what), "rings of %zu KiB per CPU", f.config.ring_size >> 10);
 	reopen_config(s, &f, what);
 }
 
@@ -323,8 +328,9 @@ static bool is_complete(const struct sampler_target_spec *spec)
 	       !(spec->target == TARGET_NAME && !spec->name);
 }
 
-/* From the target in use to @spec, which is taken over, with the rest of @f->config. False:
- * refused. */
+/*
+ * Change to the target @spec, which is taken over, and the rest of @f->config. False: refused.
+ */
 static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_spec *spec)
 {
 	size_t before = counters_ring_size(s->live.counters);
@@ -348,7 +354,7 @@ static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_s
 	target_replace(&s->target, &f->target);
 	config_free_spec(s->spec);
 	s->spec = spec;
-	/* Who was not followed meanwhile may have become another program. */
+	/* Processes that were not followed may have called exec. */
 	maps_on_lost(s->store.maps);
 	target_describe(&s->target, &s->config);
 	regrow(s, before, &gap_ns, &e);
@@ -358,7 +364,7 @@ static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_s
 	return true;
 }
 
-/* What was before the focus is of no use any more. */
+/* Free the settings from before the focus. */
 static void forget_focus(struct sampler *s)
 {
 	config_free_spec(s->focus.spec);
@@ -375,7 +381,7 @@ void reopen_target(struct sampler *s, struct sampler_target_spec *spec)
 		forget_focus(s);
 }
 
-/* Of one process alone, too: its way back has the CPUs of before. */
+/* Also for one process alone; leaving it restores the former CPUs. */
 void reopen_cpus(struct sampler *s, struct sampler_target_spec *cpus)
 {
 	struct fresh f = { .config = s->config };
@@ -386,7 +392,7 @@ void reopen_cpus(struct sampler *s, struct sampler_target_spec *cpus)
 	retarget(s, &f, spec);
 }
 
-/* The rates that @hz says, 0: as it is; the governor begins anew. */
+/* Set the rates of @hz, 0: unchanged; the governor starts again. */
 static void take_rates(struct sampler *s, const double hz[static EVENTS_MAX])
 {
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
@@ -448,7 +454,7 @@ void reopen_focus(struct sampler *s, pid_t pid)
 		focus(s, pid);
 }
 
-/* Which CPUs are online, by number. */
+/* Return a map of the online CPUs, by number; malloc'ed. */
 static uint8_t *online_now(void)
 {
 	uint8_t *set = xcalloc(CPU_NUMBERS, 1);
@@ -485,10 +491,9 @@ void reopen_check_cpus(struct sampler *s, uint64_t now_ns)
 	for (int i = 0; was && i < CPU_NUMBERS; i++)
 		if (was[i] && !s->live.online[i] && is_wanted(&s->config, i))
 			mailbox_say(&s->mailbox,
-				    "CPU %d went offline: it is sampled again when it comes back",
-				    i);
+				    "CPU %d is offline: sampling resumes when it is back", i);
 	free(was);
-	/* Its events did not survive; a recording cannot follow. */
+	/* The events of a CPU end when it goes offline; a recording has them once only. */
 	if (back >= 0 && may_reopen(s)) {
 		char what[48];
 

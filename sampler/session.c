@@ -16,7 +16,7 @@
 
 #include "unwind/unwind.h"
 
-/* cycles where there is a PMU, else the timer, and say so. */
+/* Choose cycles where there is a PMU, else cpu-clock with a banner. */
 static void choose_event(struct sampler *s)
 {
 	struct sampler_config *c = &s->config;
@@ -47,7 +47,7 @@ static bool any_kernel(const struct sampler_config *c)
 {
 	for (uint32_t i = 0; i < c->nr_events; i++)
 		if (c->events[i].kernel && !c->events[i].user)
-			return false; /* kernel only was asked for: there is no less */
+			return false; /* kernel only was requested: there is no less */
 	return c->events[0].kernel;
 }
 
@@ -62,8 +62,7 @@ static bool refused(int code)
 	return code == -EACCES || code == -EPERM;
 }
 
-/* Into the one line that says what is degraded, before what is there: what is not seen matters
- * most. */
+/* Put @text before the banner: missing samples matter most. */
 static void add_banner(struct sampler *s, const char *text)
 {
 	char before[sizeof(s->banner)];
@@ -73,9 +72,9 @@ static void add_banner(struct sampler *s, const char *text)
 }
 
 /*
- * Open what was asked for; without the right to it, what is permitted, with a
- * banner: first without the kernel, then one's own processes instead of all.
- * If nothing is, the sentence is that of the first refusal.
+ * Open the requested events; without the right to them, those permitted, with a banner: first
+ * without the kernel, then one's own processes instead of all. If nothing is permitted, the
+ * sentence is that of the first refusal.
  */
 static int open_permitted(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)
 {
@@ -112,7 +111,7 @@ static int open_permitted(struct sampler *s, const int *cpus, uint32_t nr_cpus, 
 	return 0;
 }
 
-/* How many frames the kernel follows. */
+/* Return how many frames the kernel follows. */
 static uint32_t chain_max(void)
 {
 	long max;
@@ -158,7 +157,7 @@ static void init_config(struct sampler *s, const struct sampler_config *config)
 	rates_init(&s->rates, &s->config);
 }
 
-/* Target, CPUs, events, side-band. */
+/* Open target, CPUs, events and side-band. */
 static int open_live(struct sampler *s, struct err *e)
 {
 	int *cpus = NULL, nr_cpus, code = target_open(&s->target, &s->config, e);
@@ -182,7 +181,7 @@ static int check_symfs(const char *symfs, struct err *e)
 		return 0;
 	return err_set(e, -ENOTDIR,
 		       "--symfs %.400s: no such folder\n"
-		       "  give one that holds copies of the recorded machine's files, as in "
+		       "  it has copies of the recorded machine's files, for example "
 		       "DIR/usr/bin/app",
 		       symfs);
 }

@@ -26,7 +26,7 @@
 #define MEMORY_MAX     ((size_t)128 << 20)
 #define MEMORY_LIVE    ((size_t)32 << 20)
 #define MEMORY_PER_CPU ((size_t)1 << 20)
-/* Four stacks of 30 frames: a quarter of the room is the window's when new tables take over. */
+/* Four stacks of 30 frames: the window takes a quarter of the memory in new tables. */
 #define MEMORY_PER_SAMPLE 640
 #define TASKS_RENEWED	  (1u << 15)
 #define CELLS_START	  (1u << 16)
@@ -152,7 +152,7 @@ struct move {
 	uint32_t nr_tasks;
 };
 
-/* The same stack in the new table. */
+/* Intern a stack in the new table. */
 static uint32_t move_stack(void *ctx, uint32_t stack)
 {
 	const struct move *move = ctx;
@@ -164,7 +164,7 @@ static uint32_t move_stack(void *ctx, uint32_t stack)
 	id = stacks_intern(move->to->stacks, places, nr);
 	if (id != STACK_NONE)
 		return id;
-	/* Its room is made a chunk at a time. */
+	/* The table grows by a chunk at a time. */
 	stacks_grow(move->to->stacks);
 	return stacks_intern(move->to->stacks, places, nr);
 }
@@ -180,18 +180,19 @@ static uint32_t move_task(void *ctx, uint32_t task)
 	return move->tasks[task];
 }
 
-/* How many cells may move: their stacks, if they are like the old ones, fill half of the new table.
+/*
+ * Return how many counts may move: their stacks, if like the old ones, fill half of the new table.
  */
 static uint32_t cells_kept(const struct store *st, const struct stacks *old)
 {
 	size_t each = stacks_used(old) / MAX(stacks_nr(old), 1u) + 1;
 	uint32_t keep = (uint32_t)MIN(st->caps.memory / 2 / each, st->caps.stacks / 2);
 
-	/* All of them fit: many cells have few stacks. */
+	/* All fit: many counts may share few stacks. */
 	return stacks_nr(old) <= keep ? UINT32_MAX : keep;
 }
 
-/* The history moves to the new tables; half of what there is room for is the window's. */
+/* Move the history to the new tables; the window gets half of it. */
 static int move_history(struct store *st, const struct pipeline_tables *old)
 {
 	struct move move = { .from = old, .to = st->tables, .nr_tasks = tasks_nr(old->tasks) };
@@ -213,7 +214,7 @@ static int move_history(struct store *st, const struct pipeline_tables *old)
 	return code;
 }
 
-/* New tables, beside those in use; NULL when memory is out. */
+/* Make tables beside those in use; NULL: out of memory. */
 static struct pipeline_tables *next_tables(const struct store *st)
 {
 	struct pipeline_tables *tables = malloc(sizeof(*tables));

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Who is sampled: the whole system, processes, threads, a user's tasks, a
- * cgroup, processes by name, or a command that we start ourselves and sample
- * from its exec on.
- *
- * Runs on: set-up, then the builder.
+ * Targets: the whole system, processes, threads, a user's tasks, a cgroup, processes by name, or a
+ * command that is started and sampled from its exec on. Runs on: set-up, then the builder.
  */
 #include "sampler/target.h"
 
@@ -22,7 +19,7 @@
 #include "sampler/event/counters.h"
 #include "sampler/event/target_cgroup.h"
 
-/* The child's side: wait for the word, then become the command. */
+/* In the child: wait for the release, then exec the command. */
 static void __attribute__((noreturn))
 run_command(char *const *command, int release_fd, int failed_fd, bool quiet)
 {
@@ -30,7 +27,7 @@ run_command(char *const *command, int release_fd, int failed_fd, bool quiet)
 	int fd;
 
 	if (read(release_fd, &byte, 1) != 1)
-		_exit(127); /* the parent is gone: never start */
+		_exit(127); /* the parent has ended */
 	if (quiet) {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 		for (int i = 0; i < 3 && fd >= 0; i++)
@@ -45,7 +42,7 @@ run_command(char *const *command, int release_fd, int failed_fd, bool quiet)
 	_exit(127);
 }
 
-/* Fork the command, held back until target_release(). */
+/* Fork the command; it waits for target_release(). */
 static int start_command(struct target *t, const struct sampler_config *config, struct err *e)
 {
 	int release[2], failed[2];
@@ -71,7 +68,7 @@ static int start_command(struct target *t, const struct sampler_config *config, 
 	if (t->command < 0)
 		return err_set(e, -errno, "fork: %s", strerror(errno));
 	t->leader = t->command;
-	/* Linux 5.3; before that the end of the command is found by the next tick. */
+	/* Linux 5.3; before that the next tick finds the end of the command. */
 	t->command_fd = (int)syscall(SYS_pidfd_open, t->command, 0);
 	t->tids = xcalloc(1, sizeof(pid_t));
 	t->tids[0] = t->command;
@@ -79,7 +76,7 @@ static int start_command(struct target *t, const struct sampler_config *config, 
 	return 0;
 }
 
-/* Leave our own threads out of a list of tasks; returns how many stay. */
+/* Remove our own processes from a list of tasks. Returns how many are left. */
 static uint32_t without_self(pid_t *tids, uint32_t nr)
 {
 	pid_t self = getpid(), guard = getppid();
@@ -99,7 +96,7 @@ static pid_t *copy_pids(const pid_t *pids, uint32_t nr)
 	return copy;
 }
 
-/* The root has every task: it is sampled as the system is. */
+/* The root has every task: sampled like the system. */
 static int open_cgroup(struct target *t, const char *name, struct err *e)
 {
 	bool whole;
@@ -126,12 +123,12 @@ static int compile_name(struct target *t, const char *name, struct err *e)
 	t->name = NULL;
 	return err_set(e, -EINVAL,
 		       "'%.100s' is not a regular expression\n"
-		       "  it is matched with the name of the process and that of its program\n"
-		       "  as in --name '^nginx$'",
+		       "  process and program names are matched\n"
+		       "  example: --name '^nginx$'",
 		       name);
 }
 
-/* What /proc calls a process, and the name of the program it was started as. */
+/* Match the comm of a process and the name of its program. */
 static bool name_matches(const struct target *t, pid_t pid)
 {
 	static const char *const files[] = { "comm", "cmdline" };
@@ -152,7 +149,7 @@ static bool name_matches(const struct target *t, pid_t pid)
 			continue;
 		text[nr] = '\0';
 		text[strcspn(text, "\n")] = '\0';
-		/* A comm may hold a slash: it is no path. */
+		/* A comm is no path, and may have a slash. */
 		base = i ? strrchr(text, '/') : NULL;
 		if (!regexec(t->name, base ? base + 1 : text, 0, NULL, 0))
 			return true;
@@ -160,7 +157,7 @@ static bool name_matches(const struct target *t, pid_t pid)
 	return false;
 }
 
-/* All threads of the processes whose name matches, ours left out. */
+/* List all threads of processes whose name matches, without our own. */
 static int list_named(const struct target *t, pid_t **tids)
 {
 	DIR *dir = opendir("/proc");
@@ -237,7 +234,7 @@ int target_open(struct target *t, const struct sampler_config *config, struct er
 	t->nr_tids = config->include_self ? (uint32_t)nr : without_self(t->tids, (uint32_t)nr);
 	if (t->nr_tids == 0 && config->target != TARGET_NAME)
 		return err_set(e, -ESRCH,
-			       "no task of that user runs now\n"
+			       "no task of this user is running\n"
 			       "  there is nothing to sample\n"
 			       "  start a program first, or run without -u");
 	return 0;
@@ -251,7 +248,7 @@ int target_find(struct target *t, const struct target *old, const struct sampler
 	if (config->target != TARGET_COMMAND) {
 		int code = target_open(t, config, e);
 
-		/* With its children, as they have been followed until now. */
+		/* With its children, as before. */
 		if (code || config->target != TARGET_PIDS)
 			return code;
 		free(t->tids);
@@ -261,7 +258,7 @@ int target_find(struct target *t, const struct target *old, const struct sampler
 				  : err_set(e, -ESRCH,
 					    "no process with pid %d\n"
 					    "  it has exited\n"
-					    "  'ps -e' lists what runs now",
+					    "  'ps -e' lists running processes",
 					    (int)t->pids[0]);
 	}
 	target_init(t);
@@ -270,8 +267,8 @@ int target_find(struct target *t, const struct target *old, const struct sampler
 	t->nr_tids = (uint32_t)MAX(nr, 0);
 	return t->nr_tids ? 0
 			  : err_set(e, -ESRCH,
-				    "the command does not run any more\n"
-				    "  it has ended, or there was none\n"
+				    "the command has ended\n"
+				    "  or none was started\n"
 				    "  choose another target");
 }
 
@@ -370,7 +367,7 @@ int target_release(struct target *t, char *const *command, struct err *e)
 		code = EIO;
 	close(t->release_fd);
 	t->release_fd = -1;
-	/* Closed by a successful exec (close-on-exec): then this reads nothing. */
+	/* A successful exec closes the other end: then nothing is read. */
 	if (!code && read(t->failed_fd, &code, sizeof(code)) != sizeof(code))
 		code = 0;
 	close(t->failed_fd);
@@ -407,14 +404,14 @@ void target_check(struct target *t)
 			alive |= kill(t->pids[i], 0) == 0 || errno == EPERM;
 		t->gone = !alive;
 	}
-	/* Also for other targets: the command is our child. */
+	/* For all targets: the command is our child. */
 	target_reap(t);
 }
 
 void target_close(struct target *t)
 {
 	if (t->release_fd >= 0) {
-		/* Never released: the child reads the end of the pipe and exits. */
+		/* Not released: the child reads the end of the pipe and exits. */
 		close(t->release_fd);
 		if (t->command > 0)
 			waitpid(t->command, NULL, 0);

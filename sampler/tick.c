@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The end of a tick: what the threads counted becomes a profile.
- *
- * Runs on: the builder, online for urcu-qsbr. The order matters: flip the set
- * of stats, swap the cells (that waits for a grace period: every batch begun
- * before the flip is over), then read both. So the account of a tick is exact,
- * and its rows are off by a batch at most.
+ * The end of a tick: counts become a profile. Runs on: the builder, online for urcu-qsbr. The order
+ * matters: flip the set of stats, swap the counts (this waits for a grace period: every batch begun
+ * before the flip is over), then read both. So the account of a tick is exact, and its rows are off
+ * by a batch at most.
  */
 #include "sampler/tick.h"
 
@@ -23,13 +21,13 @@
 #include "symbols/base/intern.h"
 
 #define NSEC 1000000000ULL
-/* The sums of one tick over all CPUs, on the way into the profile. */
+/* Sums of one tick over all CPUs. */
 struct tick_sums {
 	struct pipeline_stats all;
 	uint64_t lost;
 };
 
-/* Throttled time of the tick, the part still going on included. */
+/* Fill the throttled time of the tick, including a pause that still lasts. */
 static void fill_throttle(struct sampler_thread *t, const struct sampler_thread_stats *stats,
 			  struct rates_cpu *tc, struct profile_cpu *cpu, uint64_t now_ns,
 			  uint64_t interval_ns)
@@ -133,7 +131,7 @@ static void fill_account(struct sampler *s, struct profile *p, const struct tick
 	};
 	for (int i = 0; i < LANG_NONE_NR; i++)
 		p->lang.none_by[i] = all->lang_none[i];
-	/* Counted on its own when a sample is met: the parts must sum up to it. */
+	/* Counted separately when a sample is read: the parts must add up to it. */
 	a->taken = all->taken + a->lost;
 	add_account(&s->ticks.total, a);
 	p->account_total = s->ticks.total;
@@ -151,7 +149,7 @@ static void fill_events(struct sampler *s, struct profile *p)
 	}
 }
 
-/* What does not depend on the tick's counts. */
+/* Fill the fields that do not depend on the counts. */
 static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 {
 	struct symbols_stats names;
@@ -219,7 +217,7 @@ static double pct_of(uint64_t now, uint64_t before, uint64_t span_ns)
 	return now > before && span_ns ? (double)(now - before) * 100 / (double)span_ns : 0;
 }
 
-/* What we cost, and which of our threads. */
+/* Fill the CPU time and memory of proftop, by kind of thread. */
 static void fill_self(struct sampler *s, struct profile *p)
 {
 	struct session_cost t = { time_now_ns(), clock_ns(CLOCK_PROCESS_CPUTIME_ID),
@@ -242,7 +240,7 @@ static void fill_self(struct sampler *s, struct profile *p)
 	s->ticks.self = t;
 }
 
-/* The counts over the window, as stacks, functions and tasks. */
+/* Fill stacks, functions and tasks from the counts of the window. */
 static int fill_counts(struct sampler *s, struct profile *p)
 {
 	struct history_cell *counts = NULL;
@@ -271,7 +269,9 @@ static int fill_counts(struct sampler *s, struct profile *p)
 	return code;
 }
 
-/* Before the grace period, which is long on a full machine: they go with the samples of the tick.
+/*
+ * Read all counters. Before the grace period, which is long on a busy machine, so that they match
+ * the samples of the tick.
  */
 static void read_all(struct sampler *s)
 {
@@ -279,7 +279,7 @@ static void read_all(struct sampler *s)
 		rates_read(&s->rates, s->live.counters, i, s->config.nr_events);
 }
 
-/* Flip the stats, swap the cells; every batch begun before is over then. */
+/* Flip the stats and swap the counts; every batch begun before is over afterwards. */
 static int take_tick(struct sampler *s, unsigned int *epoch, struct count **counts, uint32_t *nr)
 {
 	int code;
@@ -287,7 +287,7 @@ static int take_tick(struct sampler *s, unsigned int *epoch, struct count **coun
 	*epoch = atomic_fetch_add_explicit(&s->live.shared->epoch, 1, memory_order_acq_rel);
 	read_all(s);
 	code = counts_swap(s->store.counts, counts, nr);
-	if (code) /* nothing was waited for */
+	if (code) /* no grace period yet */
 		synchronize_rcu();
 	grace_waited(s->live.shared);
 	return code;
@@ -312,7 +312,7 @@ void tick_make_room(struct sampler *s)
 				 "dropped; lower the rate, or sample fewer events");
 }
 
-/* The kernel lowers its limit by itself when interrupts are slow. */
+/* Report that the kernel lowered its limit, which it does when interrupts are slow. */
 static void note_max_rate(struct sampler *s)
 {
 	uint64_t was = rates_read_limit(&s->rates);
@@ -337,7 +337,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	keep_room(s);
 	rates_read_busy(&s->rates, now_ns);
 	note_max_rate(s);
-	/* -ENOMEM: nothing was swapped; the next tick has the cells of both. */
+	/* -ENOMEM: nothing was swapped; the next tick has the counts of both. */
 	if (!take_tick(s, &epoch, &counts, &nr) &&
 	    history_add(s->store.history, counts, nr, now_ns - s->ticks.last_ns))
 		mailbox_say(&s->mailbox, "out of memory: the counts of this tick are not shown");
@@ -386,7 +386,7 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 	}
 }
 
-/* The cells of a replay go into the history once; later profiles show them again. */
+/* Add the counts of a replay to the history, once; later profiles show them again. */
 static void keep_replay(struct sampler *s, uint64_t span_ns)
 {
 	struct count *counts = NULL;

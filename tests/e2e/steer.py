@@ -55,7 +55,7 @@ def walk_targets(t, pid):
 
 def walk_events(t):
     command(t, "event cpu-clock,page-faults")
-    t.expect("sampled now: cpu-clock, page-faults", ":event")
+    t.expect("sampling cpu-clock, page-faults", ":event")
     picker(t, "task-clock", "Tab")
     t.expect("1 of 3", "added")
     t.press("e")
@@ -84,7 +84,7 @@ def walk_sizes(t):
                           ("}", r"32768 bytes of user stack a sample" + GAP),
                           ("{", r"16384 bytes of user stack a sample" + GAP),
                           (":stack-size 24K", r"24576 bytes of user stack a sample" + GAP),
-                          (")", r"rings of [0-9]+ KiB a CPU" + GAP), (":ring 256K", "rings of 256 KiB a CPU"),
+                          (")", r"rings of [0-9]+ KiB per CPU" + GAP), (":ring 256K", "rings of 256 KiB per CPU"),
                           ("C", r"frame pointers \(fp\)"), ("C", r"no stacks \(off\)"), ("C", r"\(dwarf\)"),
                           (":call-graph fp", r"frame pointers \(fp\)"), ("S", "STOPPED"), ("S", "LIVE")):
         if keys[0] == ":":
@@ -152,7 +152,7 @@ def cure_lost():
     t = Terminal(f"{PROFTOP} -d 0.4 -F 4999 -e cpu-clock --ring 64K", 140, 40)
     t.need_rows()
     stall(t, 0.7)
-    take_cure(t, "samples lost on CPU", "rings of 128 KiB a CPU" + GAP, "lost")
+    take_cure(t, "samples lost on CPU", "rings of 128 KiB per CPU" + GAP, "lost")
     t.close()
 
 
@@ -195,18 +195,18 @@ def test_mlock():
                                        "-e", "cpu-clock")), 160, 40)
         t.need_rows()
         t.press("7")
-        t.expect(r"rings of [0-9]+ KiB a CPU, not [0-9]+", "another takes the memory", 4)
+        t.expect(r"rings of [0-9]+ KiB per CPU instead of [0-9]+", "another takes the memory", 4)
         end(beside)
-        take_cure(t, "other profilers", r"rings of [0-9]+ KiB a CPU.*" + GAP, "the other has ended")
+        take_cure(t, "locked memory", r"rings of [0-9]+ KiB per CPU.*" + GAP, "the other has ended")
         command(t, "ring 4M")
-        held = t.expect(r"rings of 4096 KiB a CPU: locked memory allows ([0-9]+) KiB" + GAP, "all there is", 6)
+        held = t.expect(r"rings of 4096 KiB per CPU: locked memory allows ([0-9]+) KiB" + GAP, "all there is", 6)
         kib = re.search(r"locked memory allows ([0-9]+) KiB", held or "")
         t.press("}")
         t.expect("32768 bytes of user stack a sample: locked memory allows "
                  f"{kib.group(1) if kib else None} KiB" + GAP, "larger dumps while the rings are all there is", 6)
         with limited("/proc/sys/kernel/perf_event_mlock_kb", 16384) as is_limited:
             if is_limited:
-                take_cure(t, "locked memory", "rings of [0-9]+ KiB a CPU" + GAP, "the limit was raised")
+                take_cure(t, "locked memory", "rings of [0-9]+ KiB per CPU" + GAP, "the limit was raised")
         t.close()
 
 
@@ -232,7 +232,7 @@ def test_hotplug():
         t = Terminal(f"{PROFTOP} -d 0.4 -e cpu-clock", 140, 40)
         t.need_rows()
         set_online(path, "0")
-        t.expect(f"CPU {last} went offline", "offline", 4)
+        t.expect(f"CPU {last} is offline", "offline", 4)
         t.press("5")
         t.expect("offline", "offline in the list of CPUs", 4)
         t.press("7")

@@ -390,10 +390,10 @@ static void test_sizes(void **state)
 	expect_message(s, "cannot hold one sample");
 	expect_rate(s, 499);
 	sampler_set_call_graph(s, CALL_GRAPH_FP);
-	expect_message(s, "by frame pointers");
+	expect_message(s, "frame pointers (fp)");
 	expect_rate(s, 499);
 	sampler_set_call_graph(s, CALL_GRAPH_DWARF);
-	expect_message(s, "dumps of 32000 bytes");
+	expect_message(s, "DWARF unwinding of 32000 bytes");
 	sampler_set_stack_size(s, 0);
 	expect_message(s, "no stacks (off)");
 	sampler_set_event_enabled(s, 0, false);

@@ -394,7 +394,7 @@ static void test_banner(void **state)
 	assert_int_equal(find(f, "gone")->count, 1);
 }
 
-/* A recording cannot be steered: what helps is still told. */
+/* A recording cannot be changed: its notices keep their fixes. */
 static void test_recorded(void **state)
 {
 	struct fixture *f = *state;
