@@ -12,16 +12,17 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "symbols/base/array.h"
+#include "symbols/base/thread.h"
+#include "symbols/base/wake.h"
 #include "symbols/object/image_evict.h"
 #include "symbols/source/code.h"
 #include "symbols/name/demangle.h"
@@ -94,10 +95,10 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 	code_init(&l->code, &l->images, symtab, &l->naming, &l->lines);
 	fetch_init(&l->fetch, objects);
 	l->details = maps ? details_new(maps) : NULL;
-	l->asker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	l->worker.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->asker.event = wake_new();
+	l->worker.event = wake_new();
 	if (l->asker.event < 0 || l->worker.event < 0) {
-		int rc = -errno;
+		int rc = MIN(l->asker.event, l->worker.event);
 
 		loader_free(l);
 		return err_set(e, rc, "out of file descriptors: raise the limit (ulimit -n)");
@@ -233,16 +234,6 @@ bool loader_free(struct loader *l)
 	return true;
 }
 
-static void poke(int event)
-{
-	const uint64_t one = 1;
-	int saved = errno;
-
-	/* Full: a wake-up is already pending. */
-	if (write(event, &one, sizeof(one)) < 0)
-		errno = saved;
-}
-
 struct details *loader_details(struct loader *l)
 {
 	return l->details;
@@ -255,7 +246,7 @@ struct code_desk *loader_code(struct loader *l)
 
 void loader_wake(struct loader *l)
 {
-	poke(l->maps ? l->asker.event : l->worker.event);
+	wake_send(l->maps ? l->asker.event : l->worker.event);
 }
 
 static bool is_stopping(const struct loader *l)
@@ -267,24 +258,16 @@ static bool is_stopping(const struct loader *l)
 static void wait_event(int event)
 {
 	struct pollfd pfd = { .fd = event, .events = POLLIN };
-	uint64_t nr;
 
-	if (poll(&pfd, 1, WAIT_MS) > 0 && read(event, &nr, sizeof(nr)) < 0)
-		return;
+	if (poll(&pfd, 1, WAIT_MS) > 0)
+		wake_clear(event);
 }
 
 /* Keep @place for a later pass; without memory it never gets a name. */
 static void keep_waiting(struct loader *l, const struct waiting *w)
 {
-	if (l->nr_waiting == l->max_waiting) {
-		uint32_t max = l->max_waiting ? l->max_waiting * 2 : 1024;
-		struct waiting *more = reallocarray(l->waiting, max, sizeof(*more));
-
-		if (!more)
-			return;
-		l->waiting = more;
-		l->max_waiting = max;
-	}
+	if (!array_reserve(&l->waiting, &l->max_waiting, l->nr_waiting + 1ull))
+		return;
 	l->waiting[l->nr_waiting++] = *w;
 }
 
@@ -546,7 +529,7 @@ static void *asker_main(void *arg)
 			maps_load_asked(l->maps);
 		while (!is_stopping(l) && l->details && details_serve(l->details, DETAILS_A_TURN));
 		/* A wake is for both threads. */
-		poke(l->worker.event);
+		wake_send(l->worker.event);
 	}
 	rcu_unregister_thread();
 	return NULL;
@@ -571,30 +554,20 @@ static void *loader_main(void *arg)
 
 static int start_one(struct loader *l, struct worker *w, void *(*run)(void *))
 {
-	pthread_attr_t attr;
-	int rc;
+	int rc = thread_start(&w->thread, STACK_SIZE, run, l);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	rc = pthread_create(&w->thread, &attr, run, l);
-	pthread_attr_destroy(&attr);
 	w->started = !rc;
-	return -rc;
+	return rc;
 }
 
 int loader_start(struct loader *l, struct err *e)
 {
-	sigset_t all, old;
 	int rc;
 
 	atomic_store_explicit(&l->stop, false, memory_order_relaxed); /* no thread yet */
-	/* Signals are for the main thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = start_one(l, &l->worker, loader_main);
 	if (!rc && l->maps)
 		rc = start_one(l, &l->asker, asker_main);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc) {
 		loader_stop(l);
 		return err_set(e, rc, "cannot create a thread: raise the limit (ulimit -u)");
@@ -605,21 +578,11 @@ int loader_start(struct loader *l, struct err *e)
 /* Join @w, until @deadline_ns; else abandon it. */
 static void stop_one(struct loader *l, struct worker *w, uint64_t deadline_ns)
 {
-	const struct timespec nap = { .tv_nsec = 1000000 };
-
 	if (!w->started)
 		return;
 	w->started = false;
-	poke(w->event);
-	/* Not a timed join: TSan does not see the only one with a clock that cannot be set. */
-	while (pthread_tryjoin_np(w->thread, NULL)) {
-		if (time_now_ns() > deadline_ns) {
-			pthread_detach(w->thread);
-			l->left_behind = true;
-			return;
-		}
-		nanosleep(&nap, NULL);
-	}
+	wake_send(w->event);
+	l->left_behind |= !thread_join_until(w->thread, deadline_ns);
 }
 
 void loader_stop(struct loader *l)
