@@ -27,7 +27,7 @@ alone=$(start_ms)
 start setsid "$PROGRAMS/crowd" "$SLEEPERS" 0 >"$TMP/sleepers"
 i=0
 until grep -q ready "$TMP/sleepers"; do
-	kill -0 "$last" 2>/dev/null && [ $((i = i + 1)) -lt 300 ] || skip "not so many processes here"
+	kill -0 "$last" 2>/dev/null && [ $((i = i + 1)) -lt 300 ] || skip "not on this machine: $SLEEPERS processes"
 	sleep 0.1
 done
 crowded=$(start_ms)
@@ -38,7 +38,7 @@ echo "from start to the end of the first tick: alone $alone ms, beside $SLEEPERS
 start setsid "$PROGRAMS/crowd" 0 "$ACTIVE" "$THREADS" >"$TMP/active"
 i=0
 until grep -q ready "$TMP/active"; do
-	kill -0 "$last" 2>/dev/null && [ $((i = i + 1)) -lt 300 ] || skip "not so many threads here"
+	kill -0 "$last" 2>/dev/null && [ $((i = i + 1)) -lt 300 ] || skip "not on this machine: $((ACTIVE * THREADS)) threads"
 	sleep 0.1
 done
 start setsid "$PROGRAMS/storm" 60 >/dev/null

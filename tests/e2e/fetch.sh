@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib"
 need_perf
 need tmux cc objcopy strip readelf
-python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null || skip "libdebuginfod is not installed"
+python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null || skip "not installed: libdebuginfod"
 
 export B
 python3 "$HERE/fetch.py" || bad=1

@@ -4,7 +4,7 @@
 # `tests/e2e/golden.sh update` writes them anew.
 . "$(dirname "$0")/lib"
 need python3 tmux
-[ "$(uname -m)" = x86_64 ] || skip "the recording was made on x86-64"
+[ "$(uname -m)" = x86_64 ] || skip "not on this machine: x86-64, as the recording"
 
 export B
 python3 "$HERE/golden.py" "$@" || bad=1

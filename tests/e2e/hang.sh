@@ -7,11 +7,11 @@
 need_perf
 need objcopy tmux setsid
 export B
-[ -c /dev/fuse ] || skip "no /dev/fuse"
+[ -c /dev/fuse ] || skip "not on this machine: /dev/fuse"
 
 # The symbols shall lie where nobody has read when the program runs.
 head -c 16000000 /dev/zero >"$TMP/pad"
-objcopy --add-section .pad="$TMP/pad" "$PROGRAMS/spin" "$TMP/padded" || skip "objcopy cannot add a section"
+objcopy --add-section .pad="$TMP/pad" "$PROGRAMS/spin" "$TMP/padded" || skip "not installed: an objcopy that can add a section"
 cp "$PROGRAMS/spin" "$TMP/honest"
 mkdir "$TMP/fs"
 mkfifo "$TMP/words"
@@ -21,7 +21,7 @@ hangfs=$!
 pids="$pids $hangfs"
 i=0
 until grep -q ready "$TMP/ready" 2>/dev/null; do
-	kill -0 "$hangfs" 2>/dev/null && [ $((i = i + 1)) -lt 50 ] || skip "FUSE cannot be mounted here"
+	kill -0 "$hangfs" 2>/dev/null && [ $((i = i + 1)) -lt 50 ] || skip "not permitted: mount of FUSE"
 	sleep 0.1
 done
 start "$TMP/honest"

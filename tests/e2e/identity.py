@@ -179,7 +179,7 @@ def judge(session, what, comm, want, wrong_name, reason):
 def main():
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(0x20000) or libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None):
-        print("no mount namespace:", os.strerror(ctypes.get_errno()))
+        print("not permitted: a mount namespace:", os.strerror(ctypes.get_errno()))
         sys.exit(77)
     running, pids = {}, []
     for comm, what, _, _, _, fn in cases:

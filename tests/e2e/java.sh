@@ -4,9 +4,9 @@
 . "$(dirname "$0")/lib"
 need_perf
 need java javac
-[ "$(uname -m)" = x86_64 ] || skip "frames of Java are known on x86-64 only"
+[ "$(uname -m)" = x86_64 ] || skip "not on this machine: x86-64"
 
-javac -d "$TMP" "$HERE/../programs/Chain.java" || skip "javac does not work here"
+javac -d "$TMP" "$HERE/../programs/Chain.java" || skip "not installed: a javac that works"
 export B TMP
 python3 "$HERE/java.py" || bad=1
 finish

@@ -211,7 +211,7 @@ def libraries():
 
 def main():
     if subprocess.run(["sh", "-c", "command -v eu-addr2line nm readelf"], stdout=subprocess.DEVNULL, check=False).returncode:
-        print("no eu-addr2line, nm or readelf")
+        print("not installed: eu-addr2line, nm or readelf")
         sys.exit(77)
     seed = int(os.environ.get("SEED", random.randrange(1 << 30)))
     random.seed(seed)

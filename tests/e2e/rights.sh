@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib"
 need_perf
 need setpriv
-[ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ] || skip "kernel.perf_event_paranoid is not 2"
+[ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ] || skip "not on this machine: kernel.perf_event_paranoid 2"
 
 # The program where anybody can read it.
 chmod 755 "$TMP"

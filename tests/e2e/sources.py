@@ -264,7 +264,7 @@ def private_folder():
     os.makedirs(DEBUG, exist_ok=True)
     if libc.unshare(0x20000) or libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None) or \
             libc.mount(b"tmpfs", DEBUG.encode(), b"tmpfs", 0, None):
-        print("no mount namespace:", os.strerror(ctypes.get_errno()))
+        print("not permitted: a mount namespace:", os.strerror(ctypes.get_errno()))
         sys.exit(77)
 
 

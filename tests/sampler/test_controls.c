@@ -142,7 +142,7 @@ static struct sampler *start(struct sampler_config *c)
 	int code = sampler_new(&s, c, &e);
 
 	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	if (code || sampler_start(s, &e))
 		fail_msg("%s", e.text);
 	return s;
@@ -361,7 +361,7 @@ static void test_cgroup(void **state)
 	struct sampler *s;
 
 	if (!busy_cgroup[0])
-		skip();
+		skip_test("not on this machine: a writable cgroup of version 2");
 	c.target = TARGET_CGROUP;
 	c.cgroup = busy_cgroup;
 	s = start(&c);

@@ -164,7 +164,7 @@ static void test_live_clock(void **state)
 	double share;
 
 	if (!c)
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	reference_open(&reference);
 	assert_int_equal(counters_enable(c, true), 0);
 	/* pieces, so that no ring can fill up */
@@ -247,7 +247,7 @@ static void test_live_rate_of_children(void **state)
 	pthread_t thread;
 
 	if (!c)
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	counters_enable(c, true);
 	pthread_barrier_init(&b.ready, NULL, 2);
 	pthread_create(&thread, NULL, burn_on, &b);
@@ -275,7 +275,7 @@ static void test_live_side_band(void **state)
 	struct tally data = { 0 }, side = { 0 };
 
 	if (!c)
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	child = fork();
 	if (!child) {
 		execl("/bin/true", "true", (char *)NULL);
@@ -310,11 +310,11 @@ static void test_live_lost_is_exact(void **state)
 	config.ring_size = 16384;
 	c = open_live(&config);
 	if (!c)
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	assert_int_equal(counters_ring_size(c), 16384);
 	if (!counters_has_lost(c)) {
 		counters_close(c);
-		skip();
+		skip_test("not on this machine: PERF_FORMAT_LOST (Linux 6.0)");
 	}
 	memory = mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(memory != MAP_FAILED);
@@ -373,7 +373,7 @@ static void account(bool system, size_t ring_size, size_t every)
 	c = open_live(&config);
 	if (!c || !counters_has_lost(c)) {
 		counters_close(c);
-		skip();
+		skip_test("not on this machine: PERF_FORMAT_LOST (Linux 6.0)");
 	}
 	memory = mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(memory != MAP_FAILED);
@@ -418,7 +418,7 @@ static void test_live_system_events(void **state)
 	config.nr_tids = 0;
 	c = open_live(&config);
 	if (!c)
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	counters_enable(c, true);
 	/* Far more samples than that are due. */
 	for (int i = 0; i < 100 && data.samples <= 20; i++) {
@@ -455,7 +455,7 @@ static void test_live_two_sessions(void **state)
 	config.ring_size = 262144;
 	first = open_live(&config);
 	if (!first)
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	second = open_live(&config);
 	memory = mmap(NULL, 100 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(second && memory != MAP_FAILED);
@@ -494,7 +494,7 @@ static void test_live_gone(void **state)
 	if (!c) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	}
 	counters_enable(c, true);
 	usleep(100000);

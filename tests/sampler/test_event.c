@@ -262,7 +262,7 @@ static void test_probe(void **state)
 	int rc = event_probe(&ev, 0, -1);
 
 	if (rc == -EACCES || rc == -EPERM || rc == -ENOSYS)
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	assert_int_equal(rc, 0);
 	ev = parse("cycles");
 	ev.type = 9999;

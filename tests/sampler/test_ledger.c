@@ -148,7 +148,7 @@ static struct sampler *start(const char *events, size_t ring_size)
 		c.events[i].hardware = with_counters;
 	code = sampler_new(&s, &c, &e);
 	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
-		skip();
+		skip_test("not permitted: perf_event_open(2)");
 	if (code || sampler_start(s, &e))
 		fail_msg("%s", e.text);
 	return s;

@@ -125,7 +125,7 @@ static void test_manuals(void **state)
 	struct event ev;
 
 	if (!knows("skl") || !knows("amd64_fam19h_zen4"))
-		skip();
+		skip_test("not on this machine: Intel and AMD tables in libpfm4");
 	parse(&ev, "pfm:INST_RETIRED:ANY_P");
 	assert_int_equal(ev.type, PERF_TYPE_RAW);
 	assert_int_equal(ev.config, 0xc0);
@@ -147,7 +147,7 @@ static void test_modifiers(void **state)
 	uint32_t nr = 0;
 
 	if (!knows("skl"))
-		skip();
+		skip_test("not on this machine: Intel and AMD tables in libpfm4");
 	parse(&ev, "pfm:INST_RETIRED:ANY_P:k:period=1000:precise=2");
 	assert_true(ev.kernel && !ev.user && ev.precise == 2 && ev.period == 1000 && ev.hz == 0);
 	parse(&ev, "pfm:INST_RETIRED:ANY_P:freq=99");
@@ -186,7 +186,7 @@ static void test_refused(void **state)
 	refused("pfm:u", "libpfm4 says");
 	refused("pfm:::::u", "libpfm4 says");
 	if (!knows("skl"))
-		skip();
+		skip_test("not on this machine: Intel and AMD tables in libpfm4");
 	refused("pfm:INST_RETIRED:ANY_P:nosuch", "attribute");
 	refused("pfm:INST_RETIRED:ANY_P:c=99999", "attribute");
 }
@@ -212,7 +212,7 @@ static void test_list(void **state)
 	struct found f = { 0 };
 
 	if (!knows("skl"))
-		skip();
+		skip_test("not on this machine: Intel and AMD tables in libpfm4");
 	libpfm_each("", count, &f);
 	assert_true(f.nr > 100 && f.inst);
 	assert_int_equal(f.bad, 0);

@@ -291,7 +291,7 @@ static void test_not_mounted(void **state)
 	pid_t pid;
 
 	if (geteuid())
-		skip();
+		skip_test("not permitted: root only");
 	pid = fork();
 	if (!pid)
 		without_mount();
@@ -335,7 +335,7 @@ static void test_uprobe(void **state)
 
 	assert_true(size > 0);
 	if (size > EVENT_NAME_MAX - 64)
-		skip();
+		skip_test("not on this machine: a short path of libc");
 	snprintf(text, sizeof(text), "uprobe:%.190s:main+4", self);
 	ev = parse(text);
 	assert_int_equal(ev.type, 8);

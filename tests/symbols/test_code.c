@@ -236,7 +236,7 @@ static void test_vdso(void **state)
 	Elf64_Phdr p = { 0 };
 
 	if (!vdso)
-		skip();
+		skip_test("not on this machine: a vDSO");
 	memcpy(&h, vdso, sizeof(h));
 	for (unsigned int i = 0; i < h.e_phnum && !(p.p_type == PT_LOAD); i++)
 		memcpy(&p, vdso + h.e_phoff + i * sizeof(p), sizeof(p));

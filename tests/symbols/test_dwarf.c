@@ -168,7 +168,7 @@ static void test_against_addr2line(void **state)
 	FILE *file = fdopen(fd, "w"), *oracle;
 
 	if (system("command -v addr2line >/dev/null 2>&1"))
-		skip();
+		skip_test("not installed: addr2line");
 	for (unsigned int i = 0; i < NR; i++) {
 		const struct image_symbol *s =
 			&f->image->symbols[(unsigned int)rand_r(&seed) % f->image->nr_symbols];

@@ -137,8 +137,7 @@ static uint32_t until(struct fixture *f, const char *words)
 static void need_library(void)
 {
 	if (!dlopen("libdebuginfod.so.1", RTLD_NOW)) {
-		print_message("libdebuginfod is not installed\n");
-		skip();
+		skip_test("not installed: libdebuginfod");
 	}
 }
 

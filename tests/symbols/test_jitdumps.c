@@ -276,7 +276,7 @@ static void test_refused(void **state)
 	char second[80];
 
 	if (geteuid())
-		skip();
+		skip_test("not permitted: root only");
 	jit_header(&made, 0);
 	jit_load(&made, "one", CODE, 64, 100);
 	write_file(f, O_APPEND);

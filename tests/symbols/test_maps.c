@@ -691,10 +691,10 @@ static void test_kernel_thread(void **state)
 	/* In a container pid 2 may be anything, or nothing. */
 	if (access("/proc/2/exe", F_OK) == 0 || readlink("/proc/2/exe", link, sizeof(link)) > 0 ||
 	    maps_load(maps, 2))
-		skip();
+		skip_test("not on this machine: a kernel thread with pid 2");
 	hit = find(2, 2, now);
 	if (!hit.kernel_thread)
-		skip();
+		skip_test("not on this machine: a kernel thread with pid 2");
 	assert_true(hit.known && !hit.space);
 	assert_string_equal(maps_task(maps, hit.task)->comm.str, "kthreadd");
 	/* Its children are kernel threads without being read, until they exec. */

@@ -220,7 +220,7 @@ static void test_owner(void **state)
 	pid_t pid;
 
 	if (geteuid())
-		skip();
+		skip_test("not permitted: root only");
 	append(f->path, "1000 10 evil\n");
 	assert_int_equal(chown(f->path, 12345, 12345), 0);
 	assert_at(f, 0x1000, NULL);
@@ -278,7 +278,7 @@ static void test_pid_namespace(void **state)
 	pid_t outer;
 
 	if (geteuid() || access("/tmp/perf-1.map", F_OK) == 0)
-		skip();
+		skip_test("not permitted: root only");
 	outer = fork();
 	if (!outer) {
 		pid_t inner;
@@ -298,7 +298,7 @@ static void test_pid_namespace(void **state)
 
 		usleep(1000);
 		if (waitpid(outer, &status, WNOHANG) == outer)
-			skip();
+			skip_test("not permitted: a PID namespace");
 	}
 	usleep(20000);
 	{

@@ -244,7 +244,7 @@ static void test_libc_and_vdso(void **state)
 	assert_non_null(strstr(symbol_of(f, libc)->name.str, "gnu_get_libc_version"));
 	assert_memory_equal(symbol_of(f, libc)->module.str, "libc", 4);
 	if (!vdso)
-		skip();
+		skip_test("not on this machine: a vDSO");
 	/* The offset of a function is not known beforehand: try them all. */
 	assert_int_equal(place_of(f, vdso) != PLACE_NONE, 1);
 	symbols_run(f->symbols);

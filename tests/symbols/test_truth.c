@@ -227,7 +227,7 @@ static void test_libraries(void **state)
 			free(list);
 	}
 	if (!nr_libraries)
-		skip();
+		skip_test("not on this machine: libraries with symbols, and nm");
 	print_message("%u libraries, %u addresses, %u with a name\n", nr_libraries,
 		      nr_libraries * nr, nr_named);
 	assert_true(nr_named > nr_libraries * nr / 20);

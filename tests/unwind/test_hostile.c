@@ -346,7 +346,7 @@ int main(void)
 	int rc;
 
 	if (arch_native() != &arch_x86_64) {
-		puts("the tables of this test are for x86-64");
+		puts("not on this machine: x86-64");
 		return 77;
 	}
 	urcu_qsbr_register_thread();

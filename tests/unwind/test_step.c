@@ -371,7 +371,7 @@ int main(void)
 	};
 
 	if (arch_native() != &arch_x86_64) {
-		puts("the tables of this test are for x86-64");
+		puts("not on this machine: x86-64");
 		return 77;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);

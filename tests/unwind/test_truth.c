@@ -11,7 +11,7 @@
 
 int main(void)
 {
-	puts("single-stepping is written for x86-64");
+	puts("not on this machine: x86-64");
 	return 77;
 }
 #else

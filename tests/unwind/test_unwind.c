@@ -579,7 +579,7 @@ static void find_libgcc(void)
 	*(void **)&gcc.backtrace = lib ? dlsym(lib, "_Unwind_Backtrace") : NULL;
 	*(void **)&gcc.ip = lib ? dlsym(lib, "_Unwind_GetIPInfo") : NULL;
 	if (!gcc.backtrace || !gcc.ip) {
-		fprintf(stderr, "no libgcc_s.so.1 to compare with\n");
+		fprintf(stderr, "not installed: libgcc_s.so.1\n");
 		exit(77);
 	}
 }
