@@ -39,7 +39,7 @@ PHRASES = {
     "asks, asked": (0.4, r"asked|asks?"),
 }
 PATTERNS = {
-    name: (budget, re.compile(p if p[0] == "," else rf"(?<![\w-])(?:{p})(?![\w-])", re.I))
+    name: (budget, re.compile(p if p[0] == "," else rf"(?<![\w.-])(?:{p})(?![\w-])", re.I))
     for name, (budget, p) in PHRASES.items()}
 
 

@@ -32,7 +32,7 @@ static void fill(struct ui_state *st)
 	entry->value = AUTOMATIC;
 	entry->used = !st->lists[st->view].columns;
 	snprintf(entry->name, sizeof(entry->name), "automatic");
-	snprintf(entry->detail, sizeof(entry->detail), "as many as fit the screen");
+	snprintf(entry->detail, sizeof(entry->detail), "all that fit the screen");
 	for (int i = 0; i < v->nr_columns; i++) {
 		char name[COLUMNS_NAME_MAX];
 

@@ -102,7 +102,7 @@ static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry,
 const struct dialog_ops dialog_frequency = {
 	.title = "F8 Frequency",
 	.hint = "or type a frequency in Hz",
-	.foot = "Primes stay out of step with timers   [ lower   ] higher, without this list",
+	.foot = "Primes avoid lockstep with timers   [ lower   ] higher, without this list",
 	.fill = fill_frequencies,
 	.use = use_frequency,
 };

@@ -335,7 +335,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 		return;
 	if (e->wanted && !e->dump.ended && e->dump.at < e->size)
 		object_explain(object, "the end of its jitdump is not written yet",
-			       "wait; or a perf map, written at once (node: --perf-basic-prof)");
+			       "wait, or use a perf map (node: --perf-basic-prof)");
 	else
 		object_explain(object, e->wanted ? "code missing in its jitdump" : NULL, NULL);
 }

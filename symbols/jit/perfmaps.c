@@ -209,7 +209,7 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 		  "an earlier process left /tmp/perf-PID.map: remove it" },
 		{ -EMLINK, "its perf map is a hard link", "remove the other name" },
 		{ -EINVAL, "its perf map is not a regular file", NULL },
-		{ -EFBIG, "its perf map is too large", "at most 64 MiB of it would be read" },
+		{ -EFBIG, "its perf map is too large", "the limit is 64 MiB" },
 		{ -ENODATA, "its perf map has no entry yet", NULL },
 		{ -ENOSPC, "perf maps take too much memory", "profile fewer processes" },
 		{ -EACCES, "no permission to read its perf map",

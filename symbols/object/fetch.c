@@ -222,8 +222,8 @@ static void start(struct fetch_desk *d, uint32_t id)
 	struct fetch *f;
 
 	if (!object || object->identity.kind != OBJECT_FILE) {
-		tell(d, "%s is no file: there are no debug symbols of it to fetch",
-		     object ? object->name.str : "that");
+		tell(d, "cannot fetch debug symbols: not a file: %s",
+		     object ? object->name.str : "unknown object");
 		return;
 	}
 	if (!urls || !*urls) {

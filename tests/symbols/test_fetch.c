@@ -149,7 +149,7 @@ static void test_no_server(void **state)
 	until(f, "set DEBUGINFOD_URLS");
 	assert_false(fetch_busy(&f->desk));
 	fetch_ask(&f->desk, OBJECT_ID_KERNEL);
-	until(f, "[kernel] is no file");
+	until(f, "not a file: [kernel]");
 }
 
 static void test_comes(void **state)

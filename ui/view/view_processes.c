@@ -341,7 +341,7 @@ static const struct view_column columns[] = {
 		  .when = has_room,
 		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
-		  .help = "of one CPU, where the event counts time",
+		  .help = "percent of one CPU, for events that count time",
 		  .width = 6,
 		  .from = 72,
 		  .right = true,
