@@ -13,16 +13,16 @@
 enum sampler_target {
 	TARGET_SYSTEM,
 	TARGET_PIDS,	/* and their threads and children */
-	TARGET_USER,	/* every task of one uid; new ones are looked for each second */
-	TARGET_COMMAND, /* started by us, sampled from its exec, children included */
-	TARGET_TIDS,	/* these threads alone */
-	TARGET_CGROUP,	/* every task of a cgroup, whenever it comes */
-	TARGET_NAME,	/* processes by name, as they come and go; children included */
+	TARGET_USER,	/* every task of one uid; new ones are searched each second */
+	TARGET_COMMAND, /* started and sampled from its exec, children included */
+	TARGET_TIDS,	/* these threads only */
+	TARGET_CGROUP,	/* all tasks in a cgroup, including new ones */
+	TARGET_NAME,	/* processes by name, including new ones; children included */
 };
 
 #define SAMPLER_STACK_SIZE_DEFAULT (16u << 10)
 #define SAMPLER_STACK_SIZE_MAX	   65528u
-#define SAMPLER_STACK_SIZE_AUTO	   (8u << 10) /* what --stack-size=auto begins with */
+#define SAMPLER_STACK_SIZE_AUTO	   (8u << 10) /* the first size of --stack-size=auto */
 #define SAMPLER_HZ_DEFAULT	   999.0
 
 struct counters_sys;
@@ -44,26 +44,27 @@ struct sampler_config {
 	double max_overhead_pct; /* of one CPU: the rate is lowered to stay below; 0: off */
 	uint64_t period;	 /* not 0: one sample every N events */
 	enum call_graph call_graph;
-	uint32_t stack_size;   /* of a dump, CALL_GRAPH_DWARF; multiple of 8; 0: CALL_GRAPH_OFF */
-	bool stack_auto;       /* double the dumps while more than 2 % of stacks are cut short */
+	uint32_t stack_size;   /* bytes per stack copy, CALL_GRAPH_DWARF; multiple of 8; 0:
+				  CALL_GRAPH_OFF */
+	bool stack_auto;       /* double stack_size while more than 2 % of stacks are cut short */
 	bool step_only;	       /* --unwinder=step: libunwind for each frame */
 	uint32_t verify_every; /* verify one sample in N with libunwind; 0: none */
 	size_t ring_size;      /* bytes of data ring per CPU; 0: chosen within the mlock limit */
 	uint64_t tick_ns;      /* one profile a tick; first ones sooner unless exact_ticks */
 	bool exact_ticks;      /* batch: no early profiles */
 	uint64_t window_ns;    /* of PROFILE_WINDOW */
-	bool include_self;     /* sample proftop, too */
+	bool include_self;     /* sample proftop itself */
 	bool languages;	       /* frames of interpreted languages as well */
 	bool no_inline;	       /* no inlined functions, no source lines */
 	size_t symbol_memory;  /* bytes that images of objects may take; 0: the default */
 	const char *replay;    /* perf.data file, "-": stdin; NULL: live */
-	const char *symfs;     /* replay: objects are sought below this folder; NULL: here */
-	const char *remark;    /* told with the messages; NULL: nothing */
-	const char *record;    /* live: write a perf.data file, too; NULL: none */
+	const char *symfs;     /* replay: folder with the recorded machine's files; NULL: / */
+	const char *remark;    /* added to the messages; NULL: none */
+	const char *record;    /* live: also write this perf.data file; NULL: none */
 	const struct counters_sys *sys; /* the system calls, for tests; NULL: the kernel's */
 };
 
-/* What a session is changed to while it runs. */
+/* Another target for a running session. */
 struct sampler_target_spec {
 	enum sampler_target target;
 	const pid_t *pids;
@@ -72,7 +73,7 @@ struct sampler_target_spec {
 	const char *cgroup, *name;
 	const int *cpus; /* NULL: all online ones */
 	uint32_t nr_cpus;
-	bool same_cpus; /* those that are sampled now, whatever @cpus says */
+	bool same_cpus; /* the current CPUs instead of @cpus */
 };
 
 /* Return a copy of @spec that owns all it points to; config_free_spec() frees it. */

@@ -28,7 +28,7 @@ struct slot {
 struct cell_table {
 	uint32_t mask; /* number of slots - 1 */
 	char apart_from_mask[CACHELINE];
-	atomic_uint used; /* slots taken: exact once nobody writes */
+	atomic_uint used; /* slots used: exact without writers */
 	char apart_from_used[CACHELINE];
 	struct slot slot[];
 };
@@ -36,10 +36,10 @@ struct cell_table {
 struct counts {
 	_Atomic(struct cell_table *) table;
 	struct cell_table *spare; /* empty; may be NULL */
-	struct count *aside;	  /* of this tick, out of tables that were too small */
+	struct count *aside;	  /* of this tick, from tables that were too small */
 	uint32_t nr_aside;
 	uint32_t min_slots, max_slots;
-	atomic_uint crowded_at; /* used slots at which the builder is wanted; relaxed */
+	atomic_uint crowded_at; /* used slots at which to wake the builder; relaxed */
 };
 
 static uint32_t slots_round(uint32_t nr)
@@ -51,7 +51,7 @@ static uint32_t slots_round(uint32_t nr)
 	return size;
 }
 
-/* Half full there is time to make a larger one; UINT32_MAX: there is none. */
+/* Set the limit to half full, early enough for a larger table; UINT32_MAX: no larger one. */
 static void set_crowded(struct counts *c, const struct cell_table *t)
 {
 	uint32_t size = t->mask + 1;
@@ -61,7 +61,7 @@ static void set_crowded(struct counts *c, const struct cell_table *t)
 			      memory_order_relaxed);
 }
 
-/* calloc: large fresh memory is zero already, and not resident until counted into. */
+/* calloc: large memory is zero already, and not resident until used. */
 static struct cell_table *table_new(uint32_t nr_slots)
 {
 	struct cell_table *t = calloc(1, sizeof(*t) + nr_slots * sizeof(t->slot[0]));
@@ -108,7 +108,7 @@ static struct slot *slot_get(struct cell_table *t, uint64_t key)
 
 	for (uint32_t i = 0; i < PROBES_MAX && i <= t->mask; i++, at++) {
 		struct slot *slot = &t->slot[at & t->mask];
-		/* All relaxed: a key is all there is to see, counts start from zero anyway. */
+		/* All relaxed: only the key is published, counts start from zero. */
 		uint64_t found = atomic_load_explicit(&slot->key, memory_order_relaxed);
 
 		if (!found && atomic_compare_exchange_strong_explicit(&slot->key, &found, key,
@@ -150,8 +150,9 @@ bool counts_crowded(const struct counts *c)
 	       atomic_load_explicit(&c->crowded_at, memory_order_relaxed);
 }
 
-/* How large the next table is: with room for four times what this tick has, smaller only step by
- * step. */
+/*
+ * Return the size of the next table: four times the counts of this tick; it shrinks step by step.
+ */
 static uint32_t next_size(const struct counts *c, const struct cell_table *t)
 {
 	uint32_t used = c->nr_aside + atomic_load_explicit(&t->used, memory_order_relaxed);
@@ -164,7 +165,7 @@ static uint32_t next_size(const struct counts *c, const struct cell_table *t)
 	return size;
 }
 
-/* An empty table of @size slots, or of another size when there is no memory for that. */
+/* Get an empty table of @size slots, or of another size without memory for that. */
 static struct cell_table *table_take(struct counts *c, uint32_t size)
 {
 	struct cell_table *t = c->spare;
@@ -179,7 +180,7 @@ static struct cell_table *table_take(struct counts *c, uint32_t size)
 	return t;
 }
 
-/* Copy the cells out and leave the table empty. Nobody else sees it. */
+/* Copy the counts and clear the table, which no other thread sees. */
 static uint32_t table_drain(struct cell_table *t, struct count *out)
 {
 	uint32_t nr = 0;
@@ -202,7 +203,7 @@ static uint32_t table_drain(struct cell_table *t, struct count *out)
 	return nr;
 }
 
-/* The list of what was set aside, with room for @more. NULL: no memory, nothing changed. */
+/* Get the list of counts set aside, with room for @more. NULL: out of memory, nothing changed. */
 static struct count *aside_reserve(struct counts *c, uint32_t more)
 {
 	struct count *list = realloc(c->aside, ((size_t)c->nr_aside + more) * sizeof(*list));
@@ -212,13 +213,12 @@ static struct count *aside_reserve(struct counts *c, uint32_t more)
 	return list;
 }
 
-/* An empty table of @size in place; the cells of the old one are set aside. 0 or -ENOMEM. */
+/* Swap in an empty table of @size; set aside the counts of the old one. 0 or -ENOMEM. */
 static int replace(struct counts *c, uint32_t size)
 {
 	/* Relaxed: only this thread writes it. */
 	struct cell_table *old = atomic_load_explicit(&c->table, memory_order_relaxed);
-	/* For a full table, because it may still fill up; what is not used is given back by the
-	 * caller. */
+	/* For a full table: it may still fill up. The caller returns unused memory. */
 	struct count *list = aside_reserve(c, old->mask + 1);
 	struct cell_table *new = list ? table_take(c, size) : NULL;
 
@@ -235,7 +235,7 @@ static int replace(struct counts *c, uint32_t size)
 
 static struct cell_table *table_of(const struct counts *c)
 {
-	/* Relaxed: only the builder, which asks, writes it. */
+	/* Relaxed: only the builder writes it. */
 	return atomic_load_explicit(&c->table, memory_order_relaxed);
 }
 
@@ -244,7 +244,7 @@ bool counts_grow(struct counts *c)
 	struct cell_table *t = table_of(c);
 	bool more = c->nr_aside + t->mask + 1 < c->max_slots && !replace(c, next_size(c, t));
 
-	/* Without memory there is no use in being asked again before the next tick. */
+	/* Without memory another try before the next tick is useless. */
 	if (more)
 		set_crowded(c, table_of(c));
 	else

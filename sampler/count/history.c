@@ -17,10 +17,10 @@
 
 /* In half-lives: scale when the factor passes 2^AGE_MAX. */
 #define AGE_MAX 32.0
-/* Samples: what has faded below this is folded away when the cells are scaled. */
+/* Samples: smaller decayed counts are folded when the sums are scaled. */
 #define FADED	  (1.0 / 1024)
 #define CELLS_MIN 16u
-/* Of the window's ticks together; what covers_ns tells is then shorter than the window. */
+/* Of all ticks of the window; covers_ns may then be shorter than the window. */
 #define WINDOW_CELLS_MAX (1u << 21)
 
 struct tick {
@@ -93,7 +93,7 @@ static void drop_oldest(struct history *h)
 	h->nr_ticks--;
 }
 
-/* Add a tick to the ring and let go of those that the window needs no more. */
+/* Add a tick to the ring and free those before the window. */
 static void window_add(struct history *h, struct count *counts, uint32_t nr, uint64_t interval_ns)
 {
 	if (h->nr_ticks == HISTORY_TICKS_MAX)
@@ -102,7 +102,7 @@ static void window_add(struct history *h, struct count *counts, uint32_t nr, uin
 		(struct tick){ counts, nr, interval_ns };
 	h->nr_ticks++;
 	h->covers_ns += interval_ns;
-	/* Ticks are not equally long to the nanosecond: half of one may be missing. */
+	/* Ticks differ by nanoseconds: half of one may be missing. */
 	while (h->nr_ticks > 1 &&
 	       h->covers_ns - tick_at(h, 0)->interval_ns + interval_ns / 2 >= h->window_ns)
 		drop_oldest(h);
@@ -123,7 +123,7 @@ static double decay_factor(const struct history *h)
 	return exp2(h->decay_age);
 }
 
-/* Let time pass for the decaying sum. */
+/* Advance the time of the decaying sum. */
 static void decay_advance(struct history *h, uint64_t interval_ns)
 {
 	h->decay_age += (double)interval_ns / (double)h->half_life_ns;
@@ -132,7 +132,7 @@ static void decay_advance(struct history *h, uint64_t interval_ns)
 	sums_scale(&h->decay, exp2(-h->decay_age));
 	h->decay_ns *= exp2(-h->decay_age);
 	h->decay_age = 0;
-	/* Without memory for it the faded cells stay until the next time. */
+	/* Without memory faded counts are kept until the next time. */
 	sums_prune(&h->decay, h->max_cells, FADED);
 }
 
@@ -143,7 +143,7 @@ static void sums_add_tick(struct sums *s, const struct count *counts, uint32_t n
 			 (double)counts[i].count * factor, (double)counts[i].weight * factor);
 }
 
-/* Not at each new cell: make room for a while. */
+/* Make room for several counts at a time. */
 static void keep_bounded(const struct history *h, struct sums *s)
 {
 	if (s->nr > h->max_cells)
@@ -180,7 +180,7 @@ static int list_sums(const struct sums *s, double factor, struct history_cell **
 	for (uint64_t i = 0; s->slots && i <= s->mask; i++) {
 		const struct sum *sum = &s->slots[i];
 
-		/* What has faded to nothing (or was folded from that) is no cell. */
+		/* Leave out counts that faded to nothing. */
 		if (!sum->key || sum->count * factor <= 0)
 			continue;
 		list[*nr] = (struct history_cell){

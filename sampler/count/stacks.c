@@ -20,7 +20,7 @@
 #define ENTRY_CHUNK (1u << ENTRY_BITS)
 #define SLOTS_FIRST (1u << 17)
 #define SLOTS_SMALL (1u << 11)
-/* Room kept for the next tick, at least: memory that is not written to is not resident. */
+/* Minimum room for the next tick: unwritten memory is not resident. */
 #define AHEAD_STACKS (1u << 16)
 #define AHEAD_WORDS  (1u << 22)
 #define MEMORY_MAX   (16ULL << 30)
@@ -42,8 +42,8 @@ struct stacks {
 	uint32_t nr_entry_chunks; /* builder only */
 	uint32_t nr_before;	  /* stacks and words at the last stacks_grow() */
 	uint64_t words_before;
-	atomic_uint crowded_at;		/* stacks and words at which the builder is wanted: */
-	_Atomic uint64_t crowded_words; /* relaxed, never more than hints */
+	atomic_uint crowded_at;		/* stacks and words at which to wake the builder: */
+	_Atomic uint64_t crowded_words; /* relaxed: hints */
 	_Atomic(struct entry *) *entries;
 	struct word_chunk *chunks;
 	atomic_uint nr_word_chunks;		 /* release by the builder */
@@ -89,10 +89,10 @@ static bool same(const void *store, uint32_t id, const void *key)
 	return words[0] == k->nr && !memcmp(words + 1, k->places, k->nr * sizeof(*words));
 }
 
-/* Claim @nr words of the current arena chunk, or of the next one if it stands. */
+/* Claim @nr words of the current arena chunk, or of the next one if it exists. */
 static uint32_t *words_claim(struct stacks *s, uint32_t nr)
 {
-	/* Acquire: the chunk's pointer, by way of whoever moved on to it. */
+	/* Acquire: the chunk's pointer, through the thread that moved on to it. */
 	unsigned int at = atomic_load_explicit(&s->current, memory_order_acquire);
 
 	for (;;) {
@@ -226,7 +226,7 @@ int stacks_begin_small(struct stacks *s)
 	intern_fini(&s->intern);
 	ret = intern_init(&s->intern, nr_slots, s->intern.max_ids);
 	if (!ret)
-		stacks_grow(s); /* it says when they are crowded */
+		stacks_grow(s); /* sets the crowded limits */
 	return ret;
 }
 
@@ -249,7 +249,7 @@ uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr)
 	struct key key = { .places = places, .nr = MIN(nr, (uint32_t)STACKS_PLACES_MAX) };
 
 	if (!key.nr)
-		key.places = &key.nr; /* memcpy(3) takes no NULL, not even for nothing */
+		key.places = &key.nr; /* memcpy(3) takes no NULL, even for 0 bytes */
 	return intern_get(&s->intern, &ops, s, stack_hash(key.places, key.nr), &key);
 }
 
@@ -280,7 +280,7 @@ static bool fits(const struct stacks *s, size_t size)
 	return stacks_memory(s) + size <= s->max_memory;
 }
 
-/* Words gone so far, the ends that no stack fitted in included. */
+/* Return the used words, including unusable ends of chunks. */
 static uint64_t words_used(const struct stacks *s)
 {
 	unsigned int at = atomic_load_explicit(&s->current, memory_order_relaxed);
@@ -295,7 +295,7 @@ size_t stacks_used(const struct stacks *s)
 	       stacks_nr(s) * (sizeof(struct entry) + 2 * sizeof(uint64_t));
 }
 
-/* Make chunks until @nr stacks and @words words have a place, or memory is out. */
+/* Make chunks for @nr stacks and @words words, as far as there is memory. */
 static void chunks_add(struct stacks *s, uint64_t nr, uint64_t words)
 {
 	bool more = true;
@@ -311,21 +311,20 @@ static void chunks_add(struct stacks *s, uint64_t nr, uint64_t words)
 	}
 }
 
-/* So little room that it is time for new tables. */
+/* Report whether so little room is left that new tables are needed. */
 static bool is_full(const struct stacks *s, uint64_t room_stacks, uint64_t room_words)
 {
 	return room_stacks <= MIN(AHEAD_STACKS / 4, s->intern.max_ids / 16) ||
 	       room_words <= MIN(AHEAD_WORDS / 4, s->max_memory / sizeof(uint32_t) / 16);
 }
 
-/* The builder is wanted with half of the room gone, or when the slots fill up. */
+/* Set the crowded limits: half of the room, or full slots. */
 static void set_crowded(struct stacks *s, uint32_t nr, uint64_t words, uint64_t room_stacks,
 			uint64_t room_words)
 {
 	bool full = is_full(s, room_stacks, room_words);
 	uint64_t half = intern_slots_nr(&s->intern) / 2 + 1;
-	/* Over half full all the same: they could not be made, which is not asked for at each
-	 * stack. */
+	/* Still over half full: out of memory, which is not retried at each stack. */
 	uint64_t at = MIN(nr + room_stacks / 2, half > nr ? half : nr + AHEAD_STACKS / 16);
 
 	atomic_store_explicit(&s->crowded_at, full ? UINT32_MAX : (unsigned int)at,
@@ -344,14 +343,14 @@ bool stacks_grow(struct stacks *s)
 {
 	uint32_t nr = stacks_nr(s);
 	uint64_t words = words_used(s);
-	/* An id given back may make them fewer than before. */
+	/* Returned ids may make the number smaller than before. */
 	uint64_t stacks_tick = nr > s->nr_before ? nr - s->nr_before : 0;
 	uint64_t words_tick = words - s->words_before;
 	uint64_t room_stacks, room_words;
 
 	s->nr_before = nr;
 	s->words_before = words;
-	/* Slots first: without them the rest is of no use. */
+	/* Slots first: the rest needs them. */
 	if (fits(s, intern_growth(&s->intern)))
 		intern_grow(&s->intern);
 	chunks_add(s, nr + MAX((uint64_t)AHEAD_STACKS, 2 * stacks_tick),

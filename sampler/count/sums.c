@@ -115,13 +115,13 @@ static void select_heaviest(struct sum *list, uint32_t nr, uint32_t keep)
 	}
 }
 
-/* Where a cell goes that is folded away. */
+/* Return the key that a pruned count is added to. */
 static uint64_t folded_key(uint64_t key, bool by_task)
 {
 	return count_key(STACK_NONE, by_task ? count_key_task(key) : 0, count_key_event(key));
 }
 
-/* A cell that stands for others already and has nowhere further to go. */
+/* Report whether a count is folded already, at the last level. */
 static bool is_last(uint64_t key)
 {
 	return key == folded_key(key, false);
@@ -137,7 +137,7 @@ static uint32_t list_cells(const struct sums *s, struct sum *list)
 	return nr;
 }
 
-/* One round of pruning: into cells by task, or into one per event. */
+/* Prune once: into counts by task, or into one per event. */
 static int fold_away(struct sums *s, uint32_t keep, double min_count, bool by_task)
 {
 	struct sum *list = malloc(MAX(s->nr, 1u) * sizeof(*list));
@@ -145,7 +145,7 @@ static int fold_away(struct sums *s, uint32_t keep, double min_count, bool by_ta
 	uint32_t nr;
 
 	sums_init(&pruned);
-	/* Folding makes fewer cells, never more: the list's length is room enough. */
+	/* Folding never makes more counts: the list is long enough. */
 	if (!list || sums_reserve(&pruned, s->nr)) {
 		free(list);
 		return -ENOMEM;

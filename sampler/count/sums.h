@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Long sums by cell: a plain hash map from count_key() to count and weight.
- *
- * One thread at a time. Bounded by sums_prune(): what it takes out is kept
- * counted in cells without a stack (STACK_NONE) of the same task, or, where
- * those are too many, of task 0. So the sum over all cells never changes.
+ * Long sums: a hash map from count_key() to count and weight. One thread at a time. Bounded by
+ * sums_prune(): pruned counts are kept without a stack (STACK_NONE), by task, or, where there are
+ * too many, as task 0. So the total never changes.
  */
 #ifndef SAMPLER_COUNT_SUMS_H
 #define SAMPLER_COUNT_SUMS_H
@@ -26,7 +24,7 @@ struct sums {
 
 void sums_init(struct sums *s);
 void sums_fini(struct sums *s);
-/* Room for @more new keys, so that as many sums_add() cannot fail. 0 or -ENOMEM (unchanged). */
+/* Make room for @more new keys: that number of sums_add() cannot fail. 0 or -ENOMEM (unchanged). */
 int sums_reserve(struct sums *s, uint32_t more);
 void sums_add(struct sums *s, uint64_t key, double count, double weight);
 void sums_scale(struct sums *s, double factor);
@@ -35,7 +33,7 @@ void sums_scale(struct sums *s, double factor);
  * (at most COUNTS_EVENTS_MAX cells more may stay). 0 or -ENOMEM (unchanged).
  */
 int sums_prune(struct sums *s, uint32_t keep, double min_count);
-/* What was folded away: the sum over the cells without a stack. */
+/* Get the sum over the counts without a stack. */
 void sums_folded(const struct sums *s, double *count, double *weight);
 size_t sums_memory(const struct sums *s);
 

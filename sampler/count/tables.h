@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the sampler threads count into: stacks and cells, shared by all of
- * them, insert-only and lock-free.
- *
- * stack = sequence of places, innermost first -> dense u32 (intern.h).
- * cell = (stack, task, event) -> count and weight. Cells are swapped for an
- * empty table each tick by the builder: what it gets is that tick's
- * increments, and nobody writes to it any more (a grace period of urcu-qsbr
- * lies between).
- *
- * Threads: *_add and stacks_intern from registered urcu-qsbr threads;
- * everything else from the builder.
+ * The tables that sampler threads count into: stacks and counts, shared by all threads, insert-only
+ * and lock-free. stack = sequence of places, innermost first -> dense u32 (intern.h). count =
+ * (stack, task, event) -> samples and weight. Each tick the builder swaps the counts for an empty
+ * table; after a grace period of urcu-qsbr the old table has no writer, and has the increments of
+ * that tick. Threads: *_add and stacks_intern from registered urcu-qsbr threads; everything else
+ * from the builder.
  */
 #ifndef SAMPLER_COUNT_TABLES_H
 #define SAMPLER_COUNT_TABLES_H
@@ -20,29 +15,30 @@
 #include <stdint.h>
 
 #define STACK_NONE	  UINT32_MAX
-#define STACKS_PLACES_MAX 1024 /* of one stack; what lies further out is cut off */
+#define STACKS_PLACES_MAX 1024 /* of one stack; outer ones are cut off */
 
 struct stacks;
 
-/* @max_memory is kept to, but for what an empty table needs (under 1 MiB). */
+/* Make a table that takes @max_memory at most, or what an empty one needs (under 1 MiB). */
 int stacks_new(struct stacks **out, uint32_t max_stacks, size_t max_memory);
 void stacks_free(struct stacks *s);
-/* Before the first stack, where stacks_crowded() is asked before each: as places_begin_small(). */
+/* Start with a small table, before the first stack, if stacks_crowded() is checked before each: as
+ * places_begin_small(). */
 int stacks_begin_small(struct stacks *s);
-/* The id of the stack, inserted if new; STACK_NONE when the table or its memory is full. */
+/* Return the id of the stack, inserted if new; STACK_NONE: table or memory is full. */
 uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr);
-/* Borrowed for the life of the table; NULL while under construction. */
+/* Return the places of a stack, borrowed for the life of the table; NULL while it is inserted. */
 const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr);
 uint32_t stacks_nr(const struct stacks *s);
 size_t stacks_memory(const struct stacks *s);
-/* Bytes that its stacks fill. */
+/* Return the bytes filled by stacks. */
 size_t stacks_used(const struct stacks *s);
 /*
- * Builder, once a tick and when they are crowded: room ahead of the writers. True while there is
- * room for as much again as came since the last call.
+ * Keep room ahead of the writers: each tick, and when crowded. Builder. True while there is as much
+ * room left as was used since the last call.
  */
 bool stacks_grow(struct stacks *s);
-/* Any thread that may add: is it time for stacks_grow(), before the next tick even? */
+/* Report whether stacks_grow() is needed before the next tick. Any thread that may add. */
 bool stacks_crowded(const struct stacks *s);
 
 struct counts; /* the shared, swapped table */
@@ -55,10 +51,10 @@ struct count {
 	uint64_t weight;
 };
 
-#define COUNTS_TASKS_MAX  (1u << 24) /* task ids that a cell can name */
+#define COUNTS_TASKS_MAX  (1u << 24) /* task ids in a count */
 #define COUNTS_EVENTS_MAX (1u << 8)
 
-/* A cell's identity in one word; never 0, so that 0 is an empty slot. */
+/* Return the key of a count in one word; never 0, which is an empty slot. */
 static inline uint64_t count_key(uint32_t stack, uint32_t task, uint32_t event)
 {
 	return ((uint64_t)stack | (uint64_t)task << 32 | (uint64_t)event << 56) + 1;
@@ -82,23 +78,21 @@ static inline uint32_t count_key_event(uint64_t key)
 int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots);
 void counts_free(struct counts *c);
 /*
- * False when the table is full (count the sample as dropped), and for what a
- * cell cannot name: STACK_NONE, a task or event beyond the limits above.
+ * Add a sample. False: the table is full (the sample is dropped), or the stack is STACK_NONE, or
+ * task or event exceed the limits above.
  */
 bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight);
 /*
- * Put an empty table in place, wait until no writer is in the old one, and
- * give the content of the tick: malloc'ed array of *nr cells (never NULL). The
- * new table has room for four times as many, and is smaller again when that is
- * over. 0 or -ENOMEM (nothing swapped). Caller is a registered urcu-qsbr thread.
+ * Swap in an empty table, wait until the old one has no writer, and return its content: malloc'ed
+ * array of *nr counts (never NULL). The new table has room for four times the counts of this tick,
+ * and shrinks again later. 0 or -ENOMEM (nothing swapped). Caller is a registered urcu-qsbr thread.
  */
 int counts_swap(struct counts *c, struct count **out, uint32_t *nr);
-/* Any thread that may add: over half full, and a larger table can be had. */
+/* Report whether the table is over half full and may grow. Any thread that may add. */
 bool counts_crowded(const struct counts *c);
 /*
- * In the middle of a tick: a larger table in place. What was counted so far stays with the tick (a
- * cell may then be in its list more than once). False: at the limit, or no memory. As
- * counts_swap().
+ * Swap in a larger table during a tick. Earlier counts are kept for the tick (a key may then be in
+ * its list more than once). False: at the limit, or out of memory. As counts_swap().
  */
 bool counts_grow(struct counts *c);
 

@@ -52,7 +52,7 @@ uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value)
 	last->id = id;
 	was = last->value;
 	last->value = value;
-	/* Never less: hostile files may say so. */
+	/* A hostile file may have a smaller value. */
 	return value > was ? value - was : 0;
 }
 

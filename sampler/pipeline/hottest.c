@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The function that a CPU was in most: places summed by symbol.
- *
- * Runs on: the builder.
- */
+/* The hottest function of a CPU: places summed by symbol. Runs on: the builder. */
 #include "sampler/pipeline/hottest.h"
 
 #include <stdlib.h>

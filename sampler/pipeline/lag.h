@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How late samples are met: from their time stamp to the batch that handles
- * them. The longest, and a histogram by powers of two for the middle.
- *
- * One writer; taken as a value. In the hot path: no call, no division.
+ * How late samples are handled: from their time stamp to their batch. The maximum, and a histogram
+ * by powers of two for the median. One writer; copied as a value. In the hot path: no call, no
+ * division.
  */
 #ifndef SAMPLER_PIPELINE_LAG_H
 #define SAMPLER_PIPELINE_LAG_H
@@ -17,10 +16,10 @@ struct lag {
 	uint32_t buckets[LAG_BUCKETS]; /* by the number of bits of the ns */
 };
 
-/* A sample of @time_ns is met at @now_ns. */
+/* Note a sample of @time_ns that is handled at @now_ns. */
 static inline void lag_note(struct lag *l, uint64_t now_ns, uint64_t time_ns)
 {
-	/* Written after the clock was looked at: it did not wait. */
+	/* Written after the clock was read: no delay. */
 	uint64_t ns = now_ns > time_ns ? now_ns - time_ns : 0;
 	unsigned int bits = ns ? 64 - (unsigned int)__builtin_clzll(ns) : 0;
 
@@ -29,7 +28,7 @@ static inline void lag_note(struct lag *l, uint64_t now_ns, uint64_t time_ns)
 	l->buckets[bits < LAG_BUCKETS ? bits : LAG_BUCKETS - 1]++;
 }
 
-/* The middle of the bucket that the median is in: right to a factor of 1.5. 0: no samples. */
+/* Return the middle of the bucket of the median: exact to a factor of 1.5. 0: no samples. */
 static inline uint64_t lag_median(const struct lag *l)
 {
 	uint64_t nr = 0, seen = 0;

@@ -18,7 +18,7 @@
 #define FRAMES_MAX	  (KERNEL_FRAMES_MAX + MERGE_FRAMES_MAX)
 _Static_assert(FRAMES_MAX <= STACKS_PLACES_MAX, "a stack is interned whole");
 
-/* Where in the kernel samples were of late: its addresses are the same in all processes. */
+/* Recent kernel places: kernel addresses are the same in all processes. */
 #define KERNEL_RECENT 2048 /* a power of two */
 
 struct kernel_recent {
@@ -29,17 +29,17 @@ struct kernel_recent {
 struct pipeline {
 	const struct pipeline_tables *tables;
 	struct unwinder *unwinder;
-	bool asked;	   /* the loader has something to do */
+	bool asked;	   /* the loader has a request */
 	struct feed *feed; /* NULL: this CPU has no reader */
 
-	/* Of the sample in hand. */
+	/* The current sample. */
 	struct unwind_result user;
 	struct merge_result merged;
 	enum pipeline_lang lang;
 	enum lang_none lang_none;
 	enum unwind_stop stop;
 	uint32_t task;
-	bool nameless; /* there was no room for it */
+	bool nameless; /* the task table is full */
 	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
 	uint64_t ips[FRAMES_MAX]; /* raw addresses; of unwound frames by pipeline_stack() only */
@@ -82,13 +82,13 @@ void pipeline_free(struct pipeline *p)
 	free(p);
 }
 
-/* Is @ip one of the markers that part a call chain (PERF_CONTEXT_*)? */
+/* Report whether @ip is a marker in a call chain (PERF_CONTEXT_*). */
 static bool is_context(uint64_t ip)
 {
 	return ip >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
-/* The place of a kernel address; a place never changes, so what was found once holds. */
+/* Return the place of a kernel address. Cached: a place never changes. */
 static uint32_t kernel_place(struct pipeline *p, uint64_t ip)
 {
 	struct kernel_recent *r =
@@ -181,7 +181,7 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 	};
 
 	unwind_sample(p->unwinder, &in, &p->user);
-	/* In the middle of an exec: the old program counter, nothing behind it in the new space. */
+	/* During an exec: the old program counter with the new address space. */
 	if (p->user.stop == UNWIND_NO_MAP && !s->stack_dyn) {
 		p->user.nr = 0;
 		return UNWIND_NO_USER;
@@ -240,7 +240,7 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	enum unwind_stop stop;
 	p->user.nr = 0;
 	p->user.nr_guessed = 0;
-	if ((pid_t)s->pid < 0) /* ended and unhashed: nobody can say any more whose it was */
+	if ((pid_t)s->pid < 0) /* ended and unhashed: its process is unknown */
 		return UNWIND_NO_USER;
 	if (!hit->known) {
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
@@ -319,7 +319,7 @@ static void cut_full_places(struct pipeline *p)
 	p->stop = UNWIND_TRUNCATED;
 }
 
-/* Put the stack in hand into the tables. DROP_NR: it is in. */
+/* Count the current stack. DROP_NR: done, else the reason why not. */
 static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weight)
 {
 	uint32_t stack;
@@ -334,7 +334,7 @@ static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weig
 	return DROP_NR;
 }
 
-/* Each sample is counted under exactly one outcome. */
+/* Count the outcome of a sample, exactly one. */
 static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p,
 			  enum unwind_stop stop)
 {
@@ -384,8 +384,8 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 }
 
 /*
- * Note where the CPU is, at a fixed cost: in each slot the place that comes
- * most outlasts the others (Boyer and Moore's vote).
+ * Note the place of the CPU, at a fixed cost: in each slot the most frequent place outlasts the
+ * others (Boyer and Moore's majority vote).
  */
 static void note_hot(struct pipeline_stats *stats, uint32_t place)
 {
@@ -451,7 +451,7 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 {
 	if ((pid_t)s->pid == p->tables->own_pid) {
 		stats->own++;
-		/* Not shown, but taken: the got rate is the kernel's. */
+		/* Not shown, but the kernel took it: it counts for the got rate. */
 		if (event >= 0 && event < EVENTS_MAX)
 			stats->by_event[event]++;
 		return;
@@ -460,8 +460,7 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 	pipeline_count(p, stats, s, event);
 }
 
-/* No samples of their own: the account is of the leader's, and where there is no room, that tells.
- */
+/* Members have no samples: the account has the leader's, also when a table is full. */
 void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr,
 		      int event)
 {

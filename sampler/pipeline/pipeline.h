@@ -20,14 +20,14 @@
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"
 
-/* kernel.perf_event_max_stack where nobody changed it. */
+/* Default of kernel.perf_event_max_stack. */
 #define PIPELINE_CHAIN_MAX 127
 
 /* The tables that samples go into. Everything is borrowed and shared by all threads. */
 struct pipeline_tables {
 	struct objects *objects;
 	struct maps *maps;
-	struct tasks *tasks; /* whose ids the cells have */
+	struct tasks *tasks; /* the ids of counts are of this table */
 	struct places *places;
 	struct stacks *stacks;
 	struct counts *counts;
@@ -42,27 +42,28 @@ struct pipeline_tables {
 /* Slots for the innermost places of a tick; a power of two. */
 #define PIPELINE_HOT 256
 
-/* One of them: the place that has most of the samples that fell here, and by how many at least. */
+/* One slot: the place with most of its samples, and by how many at least. */
 struct pipeline_hot {
 	uint32_t place;
 	uint32_t lead; /* 0: none */
 };
 
-/* What became of samples. taken = complete + guessed + truncated + pending + broken[] + dropped[].
+/*
+ * Outcomes of samples. taken = complete + guessed + truncated + pending + broken[] + dropped[].
  */
 struct pipeline_stats {
-	uint64_t taken; /* counted when a sample is met, the rest when it ends */
+	uint64_t taken; /* counted when a sample is read, the rest when it is done */
 	uint64_t complete, guessed, truncated, pending;
 	uint64_t broken[UNWIND_NR_STOPS];
 	uint64_t dropped[DROP_NR];
 	uint64_t own;	   /* of own_pid: outside "taken" */
-	uint64_t nameless; /* of those counted: no room for their task, put to the unknown one */
+	uint64_t nameless; /* of those counted: in the unknown task, the table is full */
 	uint64_t by_event[EVENTS_MAX]; /* own ones included */
 	uint64_t idle[EVENTS_MAX];     /* of by_event: in the idle task */
 	uint64_t kernel;	       /* of those taken: in the kernel */
 	/* Of those taken, the samples of interpreters: each under exactly one. */
 	uint64_t lang_certain, lang_guessed, lang_none[LANG_NONE_NR];
-	/* Where a CPU is most: of one set of stats alone, sums have none. */
+	/* The hottest places of a CPU; not in sums of stats. */
 	struct pipeline_hot hot[PIPELINE_HOT];
 };
 
@@ -70,8 +71,7 @@ struct pipeline;
 
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e);
 void pipeline_free(struct pipeline *p);
-/* From now on into these tables: another generation of stacks, cells and tasks, the rest as before.
- */
+/* Switch to another generation of stacks, counts and tasks; the rest is as before. */
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 
 /* Until the next call: the frames that the reader of this CPU finds; NULL: there is none. */
@@ -84,12 +84,13 @@ void pipeline_set_feed(struct pipeline *p, struct feed *feed);
 /* Count @s; @event is its slot, or one of the above. @regs_mask as in the record's layout. */
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask);
-/* The two halves of it, for replay: find task and stack; count what was found. */
+/* Its two halves, for replay: find task and stack; count the result. */
 void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask);
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
 		    int event);
-/* What happened to one event of a group since the sample before, counted where this sample was
- * taken. */
+/*
+ * The count of one event of a group since the previous sample, added where this sample was taken.
+ */
 struct pipeline_member {
 	int event; /* slot */
 	uint64_t count;
@@ -97,7 +98,7 @@ struct pipeline_member {
 /* After pipeline_sample() or pipeline_count() of the leader's sample, which has @event. */
 void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr,
 		      int event);
-/* What pipeline_resolve() found; borrowed until the next sample. */
+/* The result of pipeline_resolve(); borrowed until the next sample. */
 struct pipeline_stack {
 	const uint32_t *places; /* innermost first, kernel before user */
 	const uint64_t *ips;	/* raw addresses, one for each place */
@@ -115,12 +116,12 @@ struct pipeline_stack {
 	enum lang_none lang_none;
 };
 void pipeline_stack(struct pipeline *p, struct pipeline_stack *out);
-/* A record that could not be decoded. */
+/* Count a record that could not be decoded. */
 void pipeline_bad_record(struct pipeline_stats *stats);
-/* Since the last call: did a sample ask the loader for something? */
+/* Report whether a sample since the last call requested something from the loader. */
 bool pipeline_take_asked(struct pipeline *p);
 
-/* What the unwinder counted since the start; any thread. */
+/* Get the unwinder's statistics since the start; any thread. */
 void pipeline_unwind_stats(const struct pipeline *p, struct unwind_stats *out);
 
 void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats *add);

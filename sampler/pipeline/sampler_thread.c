@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The hot loop: what is in the ring goes down the pipeline.
- *
- * Runs on: sampler thread n. Records are read in place; their space goes back
- * to the kernel in the middle of a batch, so that a long batch loses nothing.
- * A thread is an urcu-qsbr reader that is online only while it handles
- * samples; each batch counts into one set of stats, chosen at its start.
+ * The hot loop: from the ring into the pipeline. Runs on: sampler thread n. Records are read in
+ * place; their space is released to the kernel during a batch, so that a long batch loses nothing.
+ * A thread is an urcu-qsbr reader that is online only while it handles samples; each batch counts
+ * into one set of stats, chosen at its start.
  */
 #include "sampler/pipeline/sampler_thread.h"
 
@@ -28,16 +26,16 @@
 #include "sampler/pipeline/reader.h"
 #include "symbols/base/intern.h"
 
-/* Samples wait at most this long for a watermark that is not reached. */
+/* Samples are queued at most this long when the watermark is not reached. */
 #define THREAD_POLL_MS 50
 /*
- * After a question to the loader, and at the start, look again sooner: what
- * comes before the answer is looked at is pending, and a stack may take two.
+ * After a request to the loader, and at the start, poll sooner: samples are pending until the
+ * answer is seen, and a stack may need two.
  */
 #define THREAD_QUICK_MS	    4
 #define THREAD_QUICK_ROUNDS 16
 #define THREAD_NICE	    -10
-/* Ring space is given back, and a quiescent state told, after so many records. */
+/* Records after which ring space is released and the clock is read. */
 #define THREAD_RELEASE_EVERY 16
 /* Events of groups whose counts come with samples: not touched, and so not resident, without such
  * groups. */
@@ -51,7 +49,7 @@ struct sampler_thread {
 	uint32_t cpu_index;
 	struct pipeline *pipeline;
 	struct deltas *deltas;
-	unsigned int quick;	    /* so many short waits are left */
+	unsigned int quick;	    /* short waits left */
 	struct recorder_lane *lane; /* NULL: nothing is recorded */
 	pid_t own_pid;
 	int stop_fd;
@@ -60,11 +58,13 @@ struct sampler_thread {
 	_Atomic(struct reader *) reader; /* release by the builder, acquire at a batch's begin */
 	pthread_t id;
 	bool finished;
-	uint64_t now_ns; /* the clock, as last looked at in this batch */
+	uint64_t now_ns; /* the clock, as last read in this batch */
 	uint64_t cpu_ns; /* written by the thread at its end, read when it is joined */
 
 	_Alignas(CACHELINE) struct sampler_thread_stats stats[2];
-	/* By set: up to where the ring was handled. Relaxed: in a batch the grace period orders it.
+	/*
+	 * By set: the position up to which the ring was handled. Relaxed: the grace period orders
+	 * it.
 	 */
 	atomic_ullong handled[2];
 	atomic_ullong throttled_since; /* relaxed: a gauge for the builder */
@@ -86,7 +86,7 @@ static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *s
 		stats->throttled_ns += r->time_ns - since;
 }
 
-/* Our own samples are left out, as they are of the counts. */
+/* Report whether to record @r: our own samples are left out. */
 static bool is_recorded(const struct sampler_thread *t, const struct record *r)
 {
 	return r->type != PERF_RECORD_SAMPLE || (pid_t)r->sample.pid != t->own_pid;
@@ -104,7 +104,7 @@ static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 {
 	struct pipeline_member members[EVENTS_MAX];
 	int event = slot_of(t, s->id);
-	/* Of our own samples, too: what they count is not the next one's. */
+	/* Consume deltas of our own samples too, or they leak into the next one. */
 	uint32_t nr = s->nr_reads ? deltas_of_sample(t->deltas, s, slot_of, t, members) : 0;
 
 	for (uint32_t i = 0; i < nr; i++)
@@ -156,7 +156,7 @@ static void note_ring_high(struct sampler_thread *t)
 		atomic_store_explicit(&t->ring_high_ppm, ppm, memory_order_relaxed);
 }
 
-/* Wake the builder when the tables get full, once: it makes room for all. */
+/* Wake the builder when the tables fill up, once for all threads. */
 static void ask_room(struct sampler_thread *t)
 {
 	const struct pipeline_tables *tables = sampler_thread_tables(t->shared);
@@ -183,7 +183,7 @@ static void ask_reader(struct sampler_thread *t, const struct sampler_thread_sta
 		return; /* the counter is full: it is awake */
 }
 
-/* The set of stats of a batch that begins now. */
+/* Return the set of stats for a new batch. */
 static struct sampler_thread_stats *begin_stats(struct sampler_thread *t)
 {
 	/* Pairs with the builder's flip: a batch begun before it counts into the old set. */
@@ -193,7 +193,7 @@ static struct sampler_thread_stats *begin_stats(struct sampler_thread *t)
 	return &t->stats[set];
 }
 
-/* Everything that is in the ring now. */
+/* Handle all records that are in the ring now. */
 static void run_batch(struct sampler_thread *t)
 {
 	struct ring *ring = &t->cpu->data;
@@ -204,7 +204,7 @@ static void run_batch(struct sampler_thread *t)
 
 	if (!ring_begin(ring))
 		return;
-	/* The head is read: now every mapping older than these samples. */
+	/* After the head: every mapping older than these samples. */
 	sideband_drain(t->shared->sideband);
 	rcu_thread_online();
 	pipeline_use(t->pipeline, sampler_thread_tables(t->shared));
@@ -233,7 +233,7 @@ static void run_batch(struct sampler_thread *t)
 	}
 }
 
-/* The same; a recorder is told up to when it has everything. */
+/* Run a batch; report to a recorder up to which time its lane is complete. */
 static void run_round(struct sampler_thread *t)
 {
 	uint64_t now_ns = t->lane ? time_now_ns() : 0;
@@ -261,8 +261,8 @@ static uint64_t cpu_clock(clockid_t clock)
 }
 
 /*
- * So little CPU, but at once: on a full machine the ring would overflow. A nice
- * value counts among the tasks of one's own session alone. Refused to most users.
+ * Set a real-time priority: a thread needs little CPU time, but soon, or the ring overflows on a
+ * busy machine. A nice value counts within one session only. Refused to most users.
  */
 static void go_first(struct sampler_thread_shared *shared)
 {
@@ -315,7 +315,7 @@ static void *thread_main(void *arg)
 	while (poll(fds, ARRAY_SIZE(fds), wait_ms(t)) >= 0 || errno == EINTR) {
 		if (fds[0].revents)
 			break;
-		/* A task's event hangs up when the task is gone: the ring stays readable by time.
+		/* The event of a task hangs up when the task ends: then the ring is read by time.
 		 */
 		hung_up |= fds[1].revents & (POLLHUP | POLLERR | POLLNVAL);
 		if (fds[2].revents & (POLLHUP | POLLERR | POLLNVAL))
@@ -325,7 +325,7 @@ static void *thread_main(void *arg)
 			sideband_drain(t->shared->sideband);
 		run_round(t);
 	}
-	/* Events may be off for good, but what was taken up to here counts. */
+	/* Samples taken before the end count. */
 	run_batch(t);
 	rcu_thread_online();
 	rcu_unregister_thread();
@@ -333,7 +333,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* All signals stay with the main thread. */
+/* Start a thread with all signals blocked: the main thread handles them. */
 static int create_blocked(pthread_t *id, void *(*fn)(void *), void *arg)
 {
 	sigset_t all, old;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The hot loop: one thread per CPU takes that CPU's samples from the ring to
- * the tables. No lock, no malloc, no file, no string per sample.
- *
- * Threads: start and stop by the owner (the face); stats by the builder.
+ * The hot loop: one thread per CPU moves that CPU's samples from the ring to the tables. No lock,
+ * malloc, file or string per sample. Threads: start and stop by the owner; stats by the builder.
  */
 #ifndef SAMPLER_PIPELINE_SAMPLER_THREAD_H
 #define SAMPLER_PIPELINE_SAMPLER_THREAD_H
@@ -17,7 +15,7 @@
 #include "sampler/pipeline/sideband.h"
 #include "symbols/symbols.h"
 
-/* What all sampler threads share. Everything is borrowed. */
+/* Shared by all sampler threads. Everything is borrowed. */
 struct sampler_thread_shared {
 	struct counters *counters;
 	struct sideband *sideband;
@@ -29,8 +27,8 @@ struct sampler_thread_shared {
 	 */
 	_Atomic(const struct pipeline_tables *) tables;
 	/*
-	 * The tables fill up faster than ticks come: set by a thread (relaxed), which then writes
-	 * to the builder's eventfd; reset by the builder.
+	 * The tables fill up before the next tick: set by a thread (relaxed), which then writes to
+	 * the builder's eventfd; reset by the builder.
 	 */
 	int builder_fd;
 	_Alignas(CACHELINE) atomic_bool room_wanted;
@@ -49,10 +47,10 @@ sampler_thread_tables(struct sampler_thread_shared *shared)
 	return atomic_load_explicit(&shared->tables, memory_order_acquire);
 }
 
-/* What became of the samples of one tick on one CPU. Written by its thread only. */
+/* Outcomes of the samples of one tick on one CPU. Written by its thread only. */
 struct sampler_thread_stats {
 	struct pipeline_stats samples;
-	uint64_t lost_records; /* as LOST records tell it */
+	uint64_t lost_records; /* by LOST records */
 	uint64_t throttled, throttled_ns;
 	uint64_t handled; /* bytes of the ring, since it was opened; sampler_thread_take_stats() */
 	struct lag lag;
@@ -62,12 +60,12 @@ struct sampler_thread;
 
 int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shared *shared,
 			 uint32_t cpu_index, struct err *e);
-/* Take what is in the ring, end and join; the stats stay. Not from a thread that is online. */
+/* Handle the rest of the ring, end and join; the stats are kept. Caller: offline for urcu-qsbr. */
 void sampler_thread_finish(struct sampler_thread *t);
-/* The same, and free. */
+/* Finish and free. */
 void sampler_thread_stop(struct sampler_thread *t);
 
-/* After the epoch was flipped and a grace period has passed: take the set of @epoch, zeroed. */
+/* Take and clear the set of @epoch, after the epoch was flipped and a grace period. */
 void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,
 			       struct sampler_thread_stats *out);
 struct reader;
@@ -81,13 +79,13 @@ struct reader *sampler_thread_reader(const struct sampler_thread *t);
 /* Builder: test and clear the wish for a reader. */
 bool sampler_thread_take_wish(struct sampler_thread *t);
 int sampler_thread_kick_fd(const struct sampler_thread *t);
-/* What its unwinder counted since the start. */
+/* Get the statistics of its unwinder since the start. */
 void sampler_thread_unwind_stats(const struct sampler_thread *t, struct unwind_stats *out);
-/* When the CPU's event was throttled and is not yet running again: since when; else 0. */
+/* Return the time since which the CPU's event is throttled; 0: it is not. */
 uint64_t sampler_thread_throttled_since(const struct sampler_thread *t);
-/* CPU time of the thread, since its start; also when it has finished. */
+/* Return the CPU time of the thread, also after its end. */
 uint64_t sampler_thread_cpu_ns(const struct sampler_thread *t);
-/* The fullest the data ring was when read, 0..1, since the last call. */
+/* Return how full the data ring was at most, 0..1, since the last call. */
 double sampler_thread_take_ring_high(struct sampler_thread *t);
 
 #endif

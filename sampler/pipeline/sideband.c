@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The side-band: from the dummy events' rings into the maps.
- *
- * Runs on: whichever sampler thread (or the builder) comes first; the mutex
- * makes it one at a time. The maps are told in ring order, CPU after CPU;
- * records carry their time, and the maps sort by it.
+ * From the dummy events' rings into the maps. Runs on: the first sampler thread (or the builder) to
+ * call; the mutex serialises them. Records are applied in ring order, CPU after CPU; the maps sort
+ * by time.
  */
 #include "sampler/pipeline/sideband.h"
 
@@ -25,7 +23,7 @@ struct sideband {
 	struct counters *counters;
 	struct maps *maps;
 	struct symbols *symbols;
-	struct recorder_lane *lane; /* NULL: nothing is recorded; put into under the lock */
+	struct recorder_lane *lane; /* NULL: nothing is recorded; written under the lock */
 	pthread_mutex_t lock;
 	/*
 	 * Drains begun and, of the last one finished, its number. A caller that
@@ -89,8 +87,8 @@ static void on_mmap(struct maps *maps, const struct record *r)
 }
 
 /*
- * A recorder's word on where the kernel was: "[kernel.kallsyms]_text", or
- * _stext, is the symbol that pgoff is the address of (perf, since 2010).
+ * Apply the recorded address of the kernel: "[kernel.kallsyms]_text", or _stext, is the symbol at
+ * pgoff (perf, since 2010).
  */
 static void on_kernel(struct symbols *symbols, const struct record_mmap *m)
 {
@@ -156,7 +154,7 @@ static void on_record(struct sideband *sb, const struct record *r)
 	sideband_apply(sb->maps, sb->symbols, r);
 }
 
-/* One CPU's ring. True if there was anything. */
+/* Drain the ring of one CPU. True if it had records. */
 static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
 {
 	const struct record_layout *layout = counters_side_layout(sb->counters);
@@ -190,7 +188,7 @@ void sideband_drain(struct sideband *sb)
 	bool any = false;
 
 	pthread_mutex_lock(&sb->lock);
-	/* A drain that began after we were called has taken all that we need. */
+	/* A drain that began after our call has applied all that we need. */
 	if (atomic_load_explicit(&sb->last_done, memory_order_acquire) > before)
 		goto out;
 	mine = atomic_fetch_add_explicit(&sb->nr_begun, 1, memory_order_acq_rel) + 1;
