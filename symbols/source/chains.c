@@ -3,7 +3,7 @@
  * Chains in a pool of blocks, found through chunks of pointers by place.
  *
  * A chain is written before its pointer is published (release), and never
- * touched again; so is a file before the release of nr_files.
+ * changed after that. Files are in a chunked store, found by a hash set.
  */
 #include "symbols/source/chains.h"
 
@@ -12,15 +12,15 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/chunked.h"
+#include "symbols/base/hashset.h"
 
-#define CHUNK_BITS     12
-#define CHUNK_SIZE     (1U << CHUNK_BITS)
-#define NR_CHUNKS      (1U << 14)
-#define BLOCK_SIZE     (64UL << 10)
-#define FILE_BITS      10
-#define FILE_SIZE      (1U << FILE_BITS)
-#define NR_FILE_CHUNKS 1024U
-#define FIRST_SLOTS    1024U
+#define CHUNK_BITS 12
+#define CHUNK_SIZE (1U << CHUNK_BITS)
+#define NR_CHUNKS  (1U << 14)
+#define BLOCK_SIZE (64UL << 10)
+#define FILE_BITS  10
+#define FILES_MAX  (1U << 20)
 
 struct chain {
 	uint32_t nr;
@@ -38,30 +38,28 @@ struct block {
 	_Alignas(8) char bytes[BLOCK_SIZE];
 };
 
+struct file {
+	struct safe_text path;
+	uint64_t hash; /* of the raw path */
+};
+
 struct chains {
 	struct block *blocks;
 	size_t memory;
 	struct text_arena *texts;
-	uint32_t *slots;  /* files by hash: id + 1, 0 empty; a power of two */
-	uint64_t *hashes; /* of the raw path of each file */
-	uint32_t nr_slots, max_files;
-	/* Release by the writer, acquire by readers. */
-	_Alignas(CACHELINE) atomic_uint nr_files;
-	_Atomic(struct safe_text *) files[NR_FILE_CHUNKS]; /* published by nr_files */
-	_Atomic(struct chunk *) chunks[NR_CHUNKS];	   /* release, acquire in chains_at() */
+	struct hashset set;
+	struct chunked files;			   /* struct file, complete when published */
+	_Atomic(struct chunk *) chunks[NR_CHUNKS]; /* release, acquire in chains_at() */
 };
 
 int chains_new(struct chains **out)
 {
-	struct chains *c = aligned_alloc(CACHELINE, sizeof(*c));
+	struct chains *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
-	memset(c, 0, sizeof(*c));
 	c->texts = text_arena_new();
-	c->nr_slots = FIRST_SLOTS;
-	c->slots = calloc(c->nr_slots, sizeof(*c->slots));
-	if (!c->texts || !c->slots) {
+	if (chunked_init(&c->files, sizeof(struct file), FILE_BITS, FILES_MAX) || !c->texts) {
 		chains_free(c);
 		return -ENOMEM;
 	}
@@ -81,10 +79,8 @@ void chains_free(struct chains *c)
 	}
 	for (size_t i = 0; i < NR_CHUNKS; i++)
 		free(atomic_load_explicit(&c->chunks[i], memory_order_relaxed));
-	for (size_t i = 0; i < NR_FILE_CHUNKS; i++)
-		free(atomic_load_explicit(&c->files[i], memory_order_relaxed));
-	free(c->slots);
-	free(c->hashes);
+	chunked_fini(&c->files);
+	hashset_fini(&c->set);
 	text_arena_free(c->texts);
 	free(c);
 }
@@ -168,87 +164,48 @@ static uint64_t hash_path(const char *path)
 	return hash_u64(hash);
 }
 
-/* Keep the slots at most half full, with space for one more file. */
-static int reserve_file(struct chains *c, uint32_t id)
-{
-	uint32_t nr_slots = c->nr_slots * 2, *slots;
-
-	if (id == c->max_files) {
-		uint32_t max = c->max_files ? c->max_files * 2 : FIRST_SLOTS;
-		uint64_t *hashes = reallocarray(c->hashes, max, sizeof(*hashes));
-
-		if (!hashes)
-			return -ENOMEM;
-		c->hashes = hashes;
-		c->max_files = max;
-	}
-	if ((id + 1) * 2 <= c->nr_slots)
-		return 0;
-	slots = calloc(nr_slots, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < id; i++) {
-		uint32_t at = (uint32_t)c->hashes[i] & (nr_slots - 1);
-
-		while (slots[at])
-			at = (at + 1) & (nr_slots - 1);
-		slots[at] = i + 1;
-	}
-	free(c->slots);
-	c->slots = slots;
-	c->nr_slots = nr_slots;
-	return 0;
-}
-
 /*
  * A path is identified by its hash alone: 64 bits, and a collision only shows
  * another file's name.
  */
 uint32_t chains_intern_file(struct chains *c, const char *path)
 {
-	uint32_t id = atomic_load_explicit(&c->nr_files, memory_order_relaxed), at;
+	uint32_t id, at = 0;
 	uint64_t hash = hash_path(path);
-	struct safe_text *files;
+	struct file *file;
 
-	at = (uint32_t)hash & (c->nr_slots - 1);
-	for (; c->slots[at]; at = (at + 1) & (c->nr_slots - 1))
-		if (c->hashes[c->slots[at] - 1] == hash)
-			return c->slots[at] - 1;
-	if (id >= NR_FILE_CHUNKS * FILE_SIZE || reserve_file(c, id))
-		return SYMBOL_NO_FILE;
-	files = atomic_load_explicit(&c->files[id >> FILE_BITS], memory_order_relaxed);
-	if (!files) {
-		files = calloc(FILE_SIZE, sizeof(*files));
-		if (!files)
-			return SYMBOL_NO_FILE;
-		atomic_store_explicit(&c->files[id >> FILE_BITS], files, memory_order_relaxed);
+	while ((id = hashset_next(&c->set, hash, &at)) != HASHSET_NONE) {
+		file = chunked_at(&c->files, id);
+		if (file->hash == hash)
+			return id;
 	}
-	files[id & (FILE_SIZE - 1)] = text_arena_add(c->texts, path, strlen(path));
-	c->hashes[id] = hash;
-	for (at = (uint32_t)hash & (c->nr_slots - 1); c->slots[at];)
-		at = (at + 1) & (c->nr_slots - 1);
-	c->slots[at] = id + 1;
-	/* Publishes the text and its chunk; pairs with chains_file(). */
-	atomic_store_explicit(&c->nr_files, id + 1, memory_order_release);
+	id = chunked_nr(&c->files);
+	file = chunked_reserve(&c->files, id);
+	if (!file || hashset_reserve(&c->set, 1))
+		return SYMBOL_NO_FILE;
+	*file = (struct file){ text_arena_add(c->texts, path, strlen(path)), hash };
+	hashset_add(&c->set, hash, id);
+	chunked_publish(&c->files, id + 1);
 	return id;
 }
 
 struct safe_text chains_file(const struct chains *c, uint32_t id)
 {
-	/* Pairs with the release in chains_intern_file(). */
-	if (id >= atomic_load_explicit(&c->nr_files, memory_order_acquire))
+	const struct file *file;
+
+	if (id >= chunked_nr(&c->files))
 		return TEXT("");
-	return atomic_load_explicit(&c->files[id >> FILE_BITS],
-				    memory_order_relaxed)[id & (FILE_SIZE - 1)];
+	file = chunked_at(&c->files, id);
+	return file->path;
 }
 
 uint32_t chains_nr_files(const struct chains *c)
 {
-	return atomic_load_explicit(&c->nr_files, memory_order_acquire);
+	return chunked_nr(&c->files);
 }
 
 size_t chains_memory(const struct chains *c)
 {
-	return c->memory + text_arena_size(c->texts) + c->nr_slots * sizeof(*c->slots) +
-	       c->max_files * sizeof(*c->hashes);
+	return c->memory + text_arena_size(c->texts) + hashset_memory(&c->set) +
+	       chunked_memory(&c->files);
 }
