@@ -26,6 +26,7 @@ struct perfdata_header {
 
 /* Bits of perfdata_header.features; their sections are behind the data, in this order. */
 enum perfdata_feature {
+	PERFDATA_FEATURE_TRACING_DATA = 1,
 	PERFDATA_BUILD_ID = 2,
 	PERFDATA_HOSTNAME = 3,
 	PERFDATA_OSRELEASE = 4,

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sampler/file/perfdata_format.h"
+#include "sampler/file/tracing_data.h"
 
 /* perf pads its strings so. */
 #define STRING_ALIGN 64
@@ -293,6 +294,21 @@ static void put_event_desc(struct bytes *b, const struct perfdata_attrs *attrs)
 	}
 }
 
+/* Append the formats of the tracepoints. */
+static void put_tracing_data(struct bytes *b, const struct perfdata_attrs *attrs)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	if (tracing_data_write(out, attrs) && !fflush(out))
+		put(b, text, size);
+	fclose(out);
+	free(text);
+}
+
 /* Append the section of one feature. */
 static void put_feature(const struct perfdata_writer *w, struct bytes *b, unsigned int bit,
 			const struct utsname *host, const struct perfdata_attrs *attrs)
@@ -332,22 +348,37 @@ static void put_features(struct perfdata_writer *w, struct bytes *b,
 			 const struct perfdata_attrs *attrs)
 {
 	static const unsigned int bits[] = {
-		PERFDATA_BUILD_ID, PERFDATA_HOSTNAME, PERFDATA_OSRELEASE, PERFDATA_VERSION,
-		PERFDATA_ARCH,	   PERFDATA_NRCPUS,   PERFDATA_CMDLINE,	  PERFDATA_EVENT_DESC,
+		PERFDATA_FEATURE_TRACING_DATA,
+		PERFDATA_BUILD_ID,
+		PERFDATA_HOSTNAME,
+		PERFDATA_OSRELEASE,
+		PERFDATA_VERSION,
+		PERFDATA_ARCH,
+		PERFDATA_NRCPUS,
+		PERFDATA_CMDLINE,
+		PERFDATA_EVENT_DESC,
 	};
 	struct perfdata_section table[ARRAY_SIZE(bits)] = { { 0 } };
+	struct bytes tracing = { 0 };
 	struct utsname host;
+	size_t first;
 
 	if (uname(&host))
 		memset(&host, 0, sizeof(host));
-	put(b, table, sizeof(table));
-	for (size_t i = 0; i < ARRAY_SIZE(bits); i++) {
+	put_tracing_data(&tracing, attrs);
+	first = tracing.size ? 0 : 1; /* without tracepoints there is no such section */
+	put(b, table + first, sizeof(table) - first * sizeof(table[0]));
+	for (size_t i = first; i < ARRAY_SIZE(bits); i++) {
 		table[i].offset = w->end + b->size;
-		put_feature(w, b, bits[i], &host, attrs);
+		if (i)
+			put_feature(w, b, bits[i], &host, attrs);
+		else
+			put(b, tracing.p, tracing.size);
 		table[i].size = w->end + b->size - table[i].offset;
 		w->header.features[0] |= 1ULL << bits[i];
 	}
-	memcpy(b->p, table, sizeof(table));
+	memcpy(b->p, table + first, sizeof(table) - first * sizeof(table[0]));
+	free(tracing.p);
 }
 
 int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attrs)

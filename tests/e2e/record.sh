@@ -93,6 +93,17 @@ lost=$(field lost <"$TMP/lost")
 [ "$(replayed lost)" -ge "$lost" ] || wrong "the replay lost $(replayed lost), proftop $lost"
 perf report --stats -i "$data" 2>/dev/null | grep -q 'LOST events: *[1-9]' || wrong "perf finds no LOST record"
 
+# Tracepoints: perf reads no file that has one without its format.
+if [ "$(id -u)" = 0 ]; then
+	run -b -n 1 -d 0.5 -F 99 -e cpu-clock -e sched:sched_process_fork -e sched:sched_process_fork:k --record "$data" $rows
+	[ "$rc" = 0 ] || wrong "tracepoints: exit $rc: $(cat "$TMP/err")"
+	quietly perf script --no-inline -i "$data" -F event,ip
+	theirs=$(grep -c '^[^[:space:]].*:\|^ *cpu-clock' "$TMP/out")
+	[ "$theirs" -ge 1 ] || wrong "tracepoints: perf script has no samples"
+	quietly perf evlist -i "$data"
+	grep -q '^sched:sched_process_fork$' "$TMP/out" || wrong "tracepoints: $(cat "$TMP/out")"
+fi
+
 # Killed: what there is can be read.
 "$PROFTOP" -b -F 999 -e cpu-clock --record "$data" $rows >/dev/null 2>&1 &
 p=$!
