@@ -15,6 +15,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/file/perfdata.h"
+#include "sampler/sampler.h"
 #include "sampler/session.h"
 
 #define ROUNDS_MAX 1000
@@ -92,8 +93,8 @@ static void warm_up(struct bench *b, const char *path, bool step_only)
 		fail(&e);
 	free(b->bytes);
 	rcu_register_thread();
-	if (replay_run(b->sampler->replay, b->sampler, &result) ||
-	    pipeline_new(&b->pipeline, sampler_thread_tables(b->sampler->shared), &e))
+	if (replay_run(b->sampler->replay, &b->sampler->store, &result) ||
+	    pipeline_new(&b->pipeline, sampler_thread_tables(b->sampler->store.shared), &e))
 		fail(&e);
 }
 
