@@ -111,7 +111,7 @@ static void set_rate(struct sampler *s, const struct control *c)
 	s->config.events[c->event].period = 0;
 	s->config.events[c->event].hz = 0;
 	mailbox_say(&s->mailbox, "%s: %.0f Hz%s", s->config.events[c->event].name, c->hz,
-		    c->hz > GOVERNOR_STALL_HZ ? "; lowered by itself if it stalls the machine"
+		    c->hz > GOVERNOR_STALL_HZ ? "; lowered automatically if it stalls the machine"
 					      : "");
 }
 

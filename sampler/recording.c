@@ -29,7 +29,7 @@ int recording_open(struct recording *r, const char *path, struct counters *count
 	if (!counters)
 		return err_set(e, -EINVAL,
 			       "a recording cannot be recorded again\n"
-			       "  --record writes what is sampled live\n"
+			       "  --record writes live samples\n"
 			       "  copy the file, or leave out --replay");
 	config.nr_cpus = counters_nr_cpus(counters);
 	code = recorder_open(&r->recorder, &config, e);
@@ -124,7 +124,7 @@ int recording_finish(struct recording *r, struct counters *counters, uint32_t nr
 		     : err_set(e, code,
 			       "the recording %s is not complete: %s\n"
 			       "  %llu bytes of records were written before that\n"
-			       "  proftop --replay reads what is there",
+			       "  proftop --replay reads the written part",
 			       r->path, strerror(-code), (unsigned long long)stats.bytes);
 }
 

@@ -89,8 +89,7 @@ static void note_session(struct notices *n, const struct profile *p)
 		/* It is in every profile: counted when it changes. */
 		e->count += strcmp(n->banner, p->banner) != 0;
 		memcpy(n->banner, p->banner, sizeof(n->banner));
-		notices_fix(n, e, NOTICE_NONE, 0,
-			    "'proftop --check' shows what would help; see proftop(1), ACCESS");
+		notices_fix(n, e, NOTICE_NONE, 0, "see 'proftop --check' and proftop(1), ACCESS");
 	}
 	if (n->remark) {
 		e = notices_note(n, "remark", NOTICE_INFO, notices_begins(n, "remark"),

@@ -61,9 +61,7 @@ static void fix_ring(struct notices *n, const struct profile *p, struct profile_
 
 	if (!p->ring_size || size > RING_MAX || (n->ring_refused && size >= n->ring_refused)) {
 		rules_kernel_fix_rate(n, p, e,
-				      "; the ring cannot grow; smaller stack dumps ({) need less "
-				      "of "
-				      "it");
+				      "; the ring cannot grow; smaller stack copies ({) need less");
 		return;
 	}
 	notices_fix(n, e, NOTICE_RING_SIZE, (double)size,

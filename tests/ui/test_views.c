@@ -458,7 +458,7 @@ static void test_empty(void **state)
 	strcpy(n->key, "banner");
 	strcpy(n->detail, why);
 	strcpy(n->brief, "sampling is limited");
-	strcpy(n->fix, "'proftop --check' shows what would help; see proftop(1), ACCESS");
+	strcpy(n->fix, "see 'proftop --check' and proftop(1), ACCESS");
 	n->severity = NOTICE_INFO;
 	n->active = true;
 	strcpy(p->banner, why);
@@ -466,7 +466,7 @@ static void test_empty(void **state)
 	model_take(&b.st, p);
 	golden(&b, "not-permitted-80x24");
 	press(&b, 'A');
-	assert_non_null(strstr(look(&b), "not possible from here: 'proftop --check'"));
+	assert_non_null(strstr(look(&b), "not possible from here: see 'proftop --check'"));
 	bench_fini(&b);
 }
 
