@@ -7,6 +7,7 @@
  */
 #include "sampler/event/idmap.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct entry {
@@ -48,6 +49,7 @@ static void table_put(struct idmap_table *t, uint64_t id, int slot)
 {
 	struct entry *entry = table_at(t, id);
 
+	assert(id && t->used <= t->mask);
 	t->used += !atomic_load_explicit(&entry->id, memory_order_relaxed);
 	atomic_store_explicit(&entry->slot, slot, memory_order_relaxed);
 	atomic_store_explicit(&entry->id, id, memory_order_release);
@@ -79,6 +81,7 @@ void idmap_add(struct idmap *m, uint64_t id, int slot)
 {
 	struct idmap_table *t = current(m), *larger;
 
+	assert(!(t->mask & (t->mask + 1)));
 	if (!id)
 		return;
 	if (2 * (t->used + 1) > t->mask + 1) {

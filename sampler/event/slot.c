@@ -7,6 +7,7 @@
  */
 #include "sampler/event/slot.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,7 @@ void slot_close_fd(struct slot_env *env, int *fd)
 {
 	if (*fd < 0)
 		return;
+	assert(env->nr_fds);
 	env->sys.close(env->sys.ctx, *fd);
 	env->nr_fds--;
 	*fd = -1;
@@ -93,6 +95,7 @@ void slot_close_fd(struct slot_env *env, int *fd)
 
 static struct slot_fd *slot_fds(const struct slot *s, const struct slot_env *env, uint32_t task)
 {
+	assert(task < s->max_tasks);
 	return &s->fds[(size_t)task * env->nr_cpus];
 }
 

@@ -7,6 +7,7 @@
  */
 #include "sampler/event/counters.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -45,6 +46,7 @@ static bool list_add(struct task_list *l, pid_t tid)
 		return false;
 	if (!array_reserve(&l->tids, &l->room, l->nr + 1ULL) || hashset_reserve(&l->index, 1))
 		abort();
+	assert(l->nr < l->room);
 	hashset_add(&l->index, hash_u64((uint64_t)tid), l->nr);
 	l->tids[l->nr++] = tid;
 	return true;

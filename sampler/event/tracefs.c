@@ -7,6 +7,7 @@
  */
 #include "sampler/event/tracefs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
@@ -65,6 +66,7 @@ enum tracefs_state tracefs_open(const char *root, int *fd)
 		if (errno == EACCES)
 			return TRACEFS_CLOSED;
 	}
+	assert(*fd < 0);
 	mount = root[0] ? -1 : mount_detached();
 	if (mount >= 0) {
 		*fd = open_events(mount, "events");

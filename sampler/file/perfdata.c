@@ -7,6 +7,7 @@
  */
 #include "sampler/file/perfdata.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -182,6 +183,7 @@ static void count_sample(struct perfdata *pd, const uint8_t *at, size_t size)
 				       !!(type & PERF_SAMPLE_TIME) + !!(type & PERF_SAMPLE_ADDR));
 	if (type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID) && size >= offset + 8)
 		event = perfdata_event_of(pd, load_u64(at + offset));
+	assert(event < (int)pd->events.nr);
 	if (event >= 0)
 		pd->events.events[event].nr_samples++;
 }
@@ -208,6 +210,7 @@ static void add_record(struct perfdata *pd, const struct source *src, uint64_t o
 		pd->room_refs = pd->room_refs ? 2 * pd->room_refs : 1024;
 		pd->refs = xrealloc_array(pd->refs, pd->room_refs, sizeof(*pd->refs));
 	}
+	assert(pd->nr_refs < pd->room_refs);
 	pd->refs[pd->nr_refs++] = ref;
 }
 
@@ -415,6 +418,7 @@ static void merge(struct record_ref *refs, uint64_t from, uint64_t mid, uint64_t
 {
 	const struct record_ref *left = spare, *end;
 
+	assert(from < mid && mid < to);
 	from = first_later(refs, from, mid, refs[mid].time_ns);
 	end = spare + (mid - from);
 	memcpy(spare, refs + from, (mid - from) * sizeof(*refs));

@@ -8,6 +8,7 @@
  */
 #include "sampler/file/perfdata_bytes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -139,6 +140,7 @@ bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t siz
 		return false;
 	make_room(b, want);
 	read_ahead(b, offset);
+	assert(b->room >= size);
 	b->window = b->own;
 	b->window_at = offset;
 	b->window_size = read_at(b, b->own, offset, size, MIN(want, b->size - offset));

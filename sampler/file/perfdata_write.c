@@ -7,6 +7,7 @@
  */
 #include "sampler/file/perfdata_write.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -387,6 +388,7 @@ int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attr
 	struct perfdata_header first = w->header;
 	int code;
 
+	assert(w->end >= w->data);
 	if (!w->data)
 		return w->code;
 	put_features(w, &b, attrs);

@@ -6,6 +6,7 @@
  */
 #include "sampler/file/perfdata_zstd.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,7 @@ int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t si
 
 void perfdata_zstd_keep(struct perfdata_zstd *z, size_t used)
 {
+	assert(used <= z->last->size);
 	z->last->used = used;
 }
 

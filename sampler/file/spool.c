@@ -7,6 +7,7 @@
  */
 #include "sampler/file/spool.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,6 +47,7 @@ bool spool_put(struct spool *s, const void *first, size_t first_size, const void
 	uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
 	uint64_t need = first_size + second_size;
 
+	assert(head - s->seen_tail <= s->size);
 	if (need > s->size - (head - s->seen_tail)) {
 		/* Acquire: pairs with spool_drop(); the consumer has read the bytes we overwrite.
 		 */
@@ -67,6 +69,7 @@ int spool_peek(struct spool *s, struct iovec pieces[2])
 	uint64_t nr = atomic_load_explicit(&s->head, memory_order_acquire) - tail;
 	uint64_t at = tail & (s->size - 1), first = MIN(nr, s->size - at);
 
+	assert(nr <= s->size);
 	pieces[0] = (struct iovec){ s->data + at, first };
 	pieces[1] = (struct iovec){ s->data, nr - first };
 	return !nr ? 0 : nr > first ? 2 : 1;
@@ -78,5 +81,6 @@ void spool_drop(struct spool *s, const struct iovec *pieces, int nr)
 
 	for (int i = 0; i < nr; i++)
 		tail += pieces[i].iov_len;
+	assert(atomic_load_explicit(&s->head, memory_order_relaxed) - tail <= s->size);
 	atomic_store_explicit(&s->tail, tail, memory_order_release);
 }

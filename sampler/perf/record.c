@@ -7,6 +7,7 @@
  */
 #include "sampler/perf/record.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static const uint8_t *take(struct cursor *c, uint64_t size)
 {
 	const uint8_t *p = c->p;
 
+	assert(c->p <= c->end);
 	if (c->bad || size > (uint64_t)(c->end - c->p)) {
 		c->bad = true;
 		return NULL;

@@ -8,6 +8,7 @@
  */
 #include "sampler/perf/ring.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdatomic.h>
@@ -122,6 +123,7 @@ const struct perf_event_header *ring_next(struct ring *r)
 	if (in_place + header.size <= r->data + r->size &&
 	    !((uintptr_t)in_place % _Alignof(struct perf_event_header)))
 		return (const struct perf_event_header *)in_place;
+	assert(header.size <= SCRATCH_SIZE && r->tail - r->last == header.size);
 	ring_copy(r, r->last, r->scratch, header.size);
 	/* Whatever the ring says by now: the size that was checked goes with the copy. */
 	memcpy(r->scratch, &header, sizeof(header));
@@ -130,6 +132,7 @@ const struct perf_event_header *ring_next(struct ring *r)
 
 void ring_release(struct ring *r)
 {
+	assert(r->tail - r->last <= r->size);
 	if (r->page)
 		tail_store(r, r->last);
 }
