@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
+
 #define LEAF_MAX 128U
 
 struct leaf { /* ids, sorted by layer, then start; never empty */
@@ -39,24 +41,6 @@ struct jitcode {
 struct spot {
 	uint32_t leaf, index;
 };
-
-/* Reserve @nr elements of @size in a growing array. */
-static int reserve(void *array, uint32_t *max, uint64_t nr, size_t size)
-{
-	uint64_t more = MAX(nr, MAX((uint64_t)*max * 2, 64UL));
-	void **p = array, *grown;
-
-	if (nr <= *max)
-		return 0;
-	if (more > UINT32_MAX)
-		return -ENOSPC;
-	grown = reallocarray(*p, more, size);
-	if (!grown)
-		return -ENOMEM;
-	*p = grown;
-	*max = (uint32_t)more;
-	return 0;
-}
 
 int jitcode_new(struct jitcode **out)
 {
@@ -181,7 +165,7 @@ static uint32_t overlap(const struct jitcode *c, uint32_t layer, uint64_t start,
 static int split(struct jitcode *c, uint32_t i)
 {
 	struct leaf *left = c->leaves[i], *right;
-	int rc = reserve(&c->leaves, &c->max_leaves, c->nr_leaves + 1ULL, sizeof(*c->leaves));
+	int rc = array_reserve(&c->leaves, &c->max_leaves, c->nr_leaves + 1ULL) ? 0 : -ENOMEM;
 
 	if (rc)
 		return rc;
@@ -206,7 +190,7 @@ static int insert(struct jitcode *c, uint32_t id)
 	int rc;
 
 	if (!c->nr_leaves) {
-		rc = reserve(&c->leaves, &c->max_leaves, 1, sizeof(*c->leaves));
+		rc = array_reserve(&c->leaves, &c->max_leaves, 1) ? 0 : -ENOMEM;
 		if (rc)
 			return rc;
 		c->leaves[0] = calloc(1, sizeof(**c->leaves));
@@ -279,8 +263,9 @@ static int add_lines(struct jitcode *c, struct jitcode_function *f, const struct
 	/* A function without space for its lines is kept: the name is worth more. */
 	if (load->nr_lines > JITCODE_LINES_MAX - c->nr_lines)
 		return 0;
-	rc = reserve(&c->lines, &c->max_lines, (uint64_t)c->nr_lines + load->nr_lines,
-		     sizeof(*c->lines));
+	rc = array_reserve(&c->lines, &c->max_lines, (uint64_t)c->nr_lines + load->nr_lines)
+		     ? 0
+		     : -ENOMEM;
 	if (rc)
 		return rc;
 	memcpy(c->lines + c->nr_lines, load->lines, load->nr_lines * sizeof(*c->lines));
@@ -292,7 +277,7 @@ static int add_lines(struct jitcode *c, struct jitcode_function *f, const struct
 
 static int add_over(struct jitcode *c, uint32_t id)
 {
-	int rc = reserve(&c->over, &c->max_over, c->nr_over + 1ULL, sizeof(*c->over));
+	int rc = array_reserve(&c->over, &c->max_over, c->nr_over + 1ULL) ? 0 : -ENOMEM;
 
 	if (!rc)
 		c->over[c->nr_over++] = id;
@@ -313,7 +298,7 @@ static int append(struct jitcode *c, const struct jitcode_load *load, uint32_t l
 	int rc = c->nr < JITCODE_FUNCTIONS_MAX ? 0 : -ENOSPC;
 
 	if (!rc)
-		rc = reserve(&c->functions, &c->max, c->nr + 1ULL, sizeof(*c->functions));
+		rc = array_reserve(&c->functions, &c->max, c->nr + 1ULL) ? 0 : -ENOMEM;
 	if (!rc)
 		rc = add_text(c, load->name, load->name_size, &f.name);
 	if (!rc)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/fields.h"
 
 struct entry { /* in order of the text: a later one has a higher index */
@@ -50,19 +51,10 @@ static const char *read_hex(const char *p, const char *end, uint64_t *out)
 
 static int reserve(struct perfmap *map)
 {
-	uint32_t max = map->max_entries ? map->max_entries * 2 : 1024;
-	struct entry *entries;
-
-	if (map->nr_entries < map->max_entries)
-		return 0;
 	if (map->nr_entries >= PERFMAP_ENTRIES_MAX)
 		return -E2BIG;
-	entries = reallocarray(map->entries, max, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	map->entries = entries;
-	map->max_entries = max;
-	return 0;
+	return array_reserve(&map->entries, &map->max_entries, map->nr_entries + 1ULL) ? 0
+										       : -ENOMEM;
 }
 
 /* Parse the line [p, end). map->names has space: it is as large as all input. */

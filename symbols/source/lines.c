@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
 #include "symbols/object/debugfile.h"
 #include "symbols/jit/hotspots.h"
 #include "symbols/name/demangle.h"
@@ -190,21 +191,14 @@ void lines_add(struct lines *l, uint32_t id)
 	const struct place *place = l->off ? NULL : places_at(l->places, id);
 	const struct object *object = place ? objects_at(l->images->objects, place->object) : NULL;
 	struct lines_object *o;
-	uint32_t *queue, max;
 
 	if (!object || object->identity.kind != OBJECT_FILE)
 		return;
 	o = object_of(l, place->object);
 	if (!o || o->refused)
 		return;
-	if (o->nr == o->max) {
-		max = o->max ? o->max * 2 : 64;
-		queue = reallocarray(o->queue, max, sizeof(*queue));
-		if (!queue)
-			return;
-		o->queue = queue;
-		o->max = max;
-	}
+	if (!array_reserve(&o->queue, &o->max, o->nr + 1ULL))
+		return;
 	o->queue[o->nr++] = id;
 	count_waiting(l, 1);
 }
