@@ -74,7 +74,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: man all run check unit e2e bench fuzz layering style figures install uninstall clean help deps programs
+.PHONY: man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -198,6 +198,9 @@ figures: ## lines, functions, include knots, comments and words, by room
 
 fuzz: ## CC=clang: build tests/fuzz/* with libFuzzer into build/fuzz; FUZZ_SECONDS=60 each
 	$(Q)CC='$(CC)' tests/fuzz/run $(FUZZERS)
+
+fuzz-all: ## all fuzz targets, as many at a time as there are CPUs; TIME=60 seconds each
+	$(Q)CC='$(CC)' FUZZ_SECONDS='$(or $(TIME),60)' JOBS="$$(nproc)" tests/fuzz/run $(FUZZERS)
 
 $(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
 	$(call say,LD,$@)

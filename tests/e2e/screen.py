@@ -375,7 +375,7 @@ def test_dumps():
     t = Terminal(f"{PROFTOP} -d 0.3 -F 999 -e cpu-clock --stack-size 1024 --verify=1 -p {sys.argv[2]}", 160, 40)
     t.need_rows()
     t.expect(r"stacks are cut short", "a warning")
-    key = next(keys[0] for keys, text in list_keys() if "suggested fix" in text)
+    key = next(keys[0] for keys, text in list_keys() if text.startswith("apply the fix"))
     t.press(key)
     t.expect(r"2048 bytes of user stack", "dumps of twice the size")
     t.press("5")
