@@ -6,6 +6,7 @@
 #define _LGPL_SOURCE
 #include "sampler/annotate.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -122,6 +123,7 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 		object ? atomic_load_explicit(&object->image, memory_order_acquire) : NULL;
 	uint32_t max = 0;
 
+	assert(l);
 	for (uint32_t i = 0; i < in->nr_counts; i++) {
 		const struct history_cell *c = &in->counts[i];
 		uint32_t place = innermost_place(in, c->stack);

@@ -6,6 +6,7 @@
  */
 #include "sampler/builder.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -123,8 +124,10 @@ static void *builder_main(void *arg)
 			tick_make_room(s);
 		readers_look(&s->live.readers, s->live.counters, s->live.threads,
 			     s->live.nr_threads, &s->mailbox);
-		if (apply_controls(s, handlers_apply))
+		if (apply_controls(s, handlers_apply)) {
+			now = time_now_ns(); /* a control may have ended a tick */
 			due = MIN(due, s->ticks.last_ns + ANSWER_NS);
+		}
 		if (ended)
 			due = MIN(due, now + ENDED_NS);
 		if (annotate_is_due(&s->annotate, s->store.symbols))
@@ -149,6 +152,7 @@ int builder_start(struct sampler *s, struct err *e)
 	sigset_t all, old;
 	int code;
 
+	assert(!s->builder.runs);
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
 	governor_init(&s->rates.governor, s->config.max_overhead_pct);
 	s->ticks.start_ns = time_now_ns();

@@ -2,6 +2,7 @@
 /* Place and raw address -> frame id. Runs on: the thread of the replay. */
 #include "sampler/frames.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,7 @@ static uint32_t add(struct frames *f, const struct sampler_frame *frame)
 		f->room = MAX(2 * f->room, 1024u);
 		f->known = xrealloc_array(f->known, f->room, sizeof(*f->known));
 	}
+	assert(f->nr < f->room);
 	f->known[f->nr] = *frame;
 	return f->nr++;
 }

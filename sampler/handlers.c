@@ -209,6 +209,7 @@ static void enable_event(struct sampler *s, const struct control *c)
 			    c->on ? "on" : "off", strerror(-code));
 		return;
 	}
+	assert(c->kind == CONTROL_EVENT_ENABLE);
 	s->rates.off[c->event] = !c->on;
 	rates_mix(&s->rates);
 	mailbox_say(&s->mailbox, "%s %s", s->config.events[c->event].name,

@@ -4,6 +4,7 @@
  */
 #include "sampler/live.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -91,6 +92,7 @@ int live_start_threads(struct live *l, struct err *e)
 	uint32_t nr = counters_nr_cpus(l->counters);
 	int code = 0;
 
+	assert(!l->nr_threads);
 	l->shared->counters = l->counters;
 	l->shared->sideband = l->sideband;
 	free(l->threads);
@@ -139,6 +141,7 @@ uint64_t live_cpu_ns(const struct live *l)
 
 void live_close(struct live *l)
 {
+	assert(!l->nr_threads);
 	sideband_free(l->sideband);
 	if (l->counters)
 		counters_close(l->counters);

@@ -6,6 +6,7 @@
  */
 #include "sampler/mailbox.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ void mailbox_post(struct mailbox *m, struct profile *p)
 {
 	const uint64_t one = 1;
 
+	assert(p);
 	/* Release: the profile is complete. Pairs with mailbox_take(). */
 	profile_free(atomic_exchange_explicit(&m->profile, p, memory_order_acq_rel));
 	if (write(m->fd, &one, sizeof(one)) != sizeof(one))

@@ -6,6 +6,7 @@
  */
 #include "sampler/recording.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,7 @@ int recording_finish(struct recording *r, struct counters *counters, uint32_t nr
 	struct recorder_stats stats;
 	int code;
 
+	assert(r->recorder);
 	note_build_ids(r->recorder, objects);
 	code = recorder_finish(r->recorder, lost_in_all(counters, nr_events), &stats);
 	*out = (struct sampler_recorded){ stats.nr_samples, stats.nr_dropped, stats.bytes };

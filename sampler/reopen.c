@@ -10,6 +10,7 @@
  */
 #include "sampler/reopen.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +111,7 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 	uint64_t since = f->ended_ns ? f->ended_ns : time_now_ns();
 	struct counters *old = s->live.counters;
 
+	assert(f->counters && f->sideband);
 	if (s->live.nr_threads)
 		end_old(s);
 	s->live.opened_ns = f->opened_ns;

@@ -173,6 +173,7 @@ static uint32_t move_task(void *ctx, uint32_t task)
 {
 	const struct move *move = ctx;
 
+	assert(move->from != move->to);
 	if (task >= move->nr_tasks)
 		return TASK_UNKNOWN;
 	if (!move->tasks[task])
@@ -245,6 +246,8 @@ int store_renew(struct store *st)
 
 	if (!tables)
 		return -ENOMEM;
+	assert(old == sampler_thread_tables(st->shared));
+	assert(old->stacks == st->stacks && old->counts == st->counts);
 	/* Release: the new tables are there; pairs with sampler_thread_tables(). */
 	atomic_store_explicit(&st->shared->tables, tables, memory_order_release);
 	synchronize_rcu();

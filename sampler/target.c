@@ -5,6 +5,7 @@
  */
 #include "sampler/target.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -292,6 +293,7 @@ void target_drop(struct target *t)
 
 void target_replace(struct target *old, struct target *t)
 {
+	assert(old != t);
 	free_tasks(old);
 	old->kind = t->kind;
 	old->tids = t->tids;

@@ -133,6 +133,8 @@ static void fill_account(struct sampler *s, struct profile *p, const struct tick
 		p->lang.none_by[i] = all->lang_none[i];
 	/* Counted separately when a sample is read: the parts must add up to it. */
 	a->taken = all->taken + a->lost;
+	assert(all->taken ==
+	       a->complete + a->guessed + a->truncated + a->pending + a->broken + a->dropped);
 	add_account(&s->ticks.total, a);
 	p->account_total = s->ticks.total;
 	p->samples_per_s = (double)all->taken * 1e9 / (double)p->interval_ns;
@@ -341,6 +343,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	if (!take_tick(s, &epoch, &counts, &nr) &&
 	    history_add(s->store.history, counts, nr, now_ns - s->ticks.last_ns))
 		mailbox_say(&s->mailbox, "out of memory: the counts of this tick are not shown");
+	assert(now_ns >= s->ticks.last_ns);
 	p->interval_ns = MAX(now_ns - s->ticks.last_ns, 1);
 	s->ticks.last_ns = now_ns;
 	fill_state(s, p, now_ns);

@@ -9,6 +9,7 @@
  */
 #include "sampler/count/tables.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -66,6 +67,7 @@ static struct cell_table *table_new(uint32_t nr_slots)
 {
 	struct cell_table *t = calloc(1, sizeof(*t) + nr_slots * sizeof(t->slot[0]));
 
+	assert(nr_slots && !(nr_slots & (nr_slots - 1)));
 	if (t)
 		t->mask = nr_slots - 1;
 	return t;

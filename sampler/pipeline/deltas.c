@@ -7,6 +7,7 @@
  */
 #include "sampler/pipeline/deltas.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ struct deltas *deltas_new(uint32_t nr)
 	while (size / 4 * 3 < nr && size < 1u << 24)
 		size *= 2;
 	d = calloc(1, sizeof(*d) + size * sizeof(d->last[0]));
+	assert(!(size & (size - 1)));
 	if (d)
 		d->mask = size - 1;
 	return d;
@@ -49,6 +51,7 @@ uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value)
 	if (!id || (!last->id && d->used >= d->mask / 4 * 3))
 		return 0;
 	d->used += !last->id;
+	assert(d->used <= d->mask / 4 * 3);
 	last->id = id;
 	was = last->value;
 	last->value = value;

@@ -2,6 +2,7 @@
 /* The hottest function of a CPU: places summed by symbol. Runs on: the builder. */
 #include "sampler/pipeline/hottest.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "sampler/profile/assemble_input.h"
@@ -40,6 +41,7 @@ void hottest_fill(struct profile_cpu *cpu, const struct pipeline_stats *stats,
 		if (stats->hot[i].lead)
 			all[nr++] = (struct candidate){ id_of(places, stats->hot[i].place),
 							stats->hot[i].lead };
+	assert(nr <= PIPELINE_HOT);
 	qsort(all, nr, sizeof(*all), by_id);
 	for (uint32_t i = 0; i < nr; i++) {
 		sum = i && all[i].id == all[i - 1].id ? sum + all[i].lead : all[i].lead;

@@ -6,6 +6,7 @@
  */
 #include "sampler/pipeline/pipeline.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -353,6 +354,7 @@ static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p
 		stats->pending++;
 		break;
 	default:
+		assert(stop < UNWIND_NR_STOPS);
 		stats->broken[stop]++;
 		break;
 	}
@@ -421,6 +423,7 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 {
 	enum profile_drop drop;
 
+	assert(p->nr <= FRAMES_MAX && p->nr_kernel <= p->nr);
 	stats->taken++;
 	if (event < 0 || event >= EVENTS_MAX) {
 		stats->dropped[event == PIPELINE_EVENT_LIMIT ? DROP_EVENT_LIMIT
@@ -472,6 +475,8 @@ void pipeline_members(struct pipeline *p, const struct pipeline_member *members,
 void pipeline_stack(struct pipeline *p, struct pipeline_stack *out)
 {
 	uint32_t nr_user = MIN(p->user.nr, p->nr - p->nr_kernel);
+
+	assert(p->nr && p->nr_kernel <= p->nr);
 	memcpy(p->ips + p->nr_kernel, p->user.ip, nr_user * sizeof(p->ips[0]));
 	*out = (struct pipeline_stack){
 		.places = p->frames,

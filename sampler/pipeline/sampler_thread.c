@@ -7,6 +7,7 @@
  */
 #include "sampler/pipeline/sampler_thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <poll.h>

@@ -6,6 +6,7 @@
  */
 #include "sampler/pipeline/sideband.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -192,6 +193,7 @@ void sideband_drain(struct sideband *sb)
 	if (atomic_load_explicit(&sb->last_done, memory_order_acquire) > before)
 		goto out;
 	mine = atomic_fetch_add_explicit(&sb->nr_begun, 1, memory_order_acq_rel) + 1;
+	assert(mine > before);
 	now_ns = sb->lane ? time_now_ns() : 0;
 	for (uint32_t i = 0; i < counters_nr_cpus(sb->counters); i++)
 		any |= drain_cpu(sb, counters_cpu(sb->counters, i));

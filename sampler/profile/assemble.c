@@ -10,6 +10,7 @@
  */
 #include "sampler/profile/assemble.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,15 +21,15 @@
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 
-/* By id, index + 1; 0: not met yet. The last entry is for all ids that are out of range. */
+/* By id, index + 1; 0: none yet. The last entry is for all ids out of range. */
 struct index {
 	uint32_t *of;
 	uint32_t nr;
 };
 
-/* What the source has at a place: one function, and those inlined into it. */
+/* The frames of a place: one function, and those inlined into it. */
 struct spot {
-	uint32_t first, nr; /* in frames; first + 1, 0: not met yet */
+	uint32_t first, nr; /* in frames; first + 1, 0: none yet */
 	bool script;	    /* code of a language */
 	bool interpreter;   /* code of an interpreter */
 };
@@ -98,7 +99,7 @@ static uint32_t index_number(struct index *index)
 	return nr;
 }
 
-/* Where the cells of each stack begin among all cells, by index of the stack. */
+/* Compute the position of the first count of each stack, by index of the stack. */
 static uint32_t *cell_starts(const struct work *w)
 {
 	const struct assemble_input *in = w->in;
@@ -118,7 +119,7 @@ static uint32_t *cell_starts(const struct work *w)
 	return start;
 }
 
-/* Copy the cells, in order of stack: whoever walks them walks the frames from front to end. */
+/* Copy the counts in order of stack, so that readers walk the frames from front to end. */
 static int add_cells(struct work *w)
 {
 	const struct assemble_input *in = w->in;
@@ -154,7 +155,7 @@ static int add_cells(struct work *w)
 	return 0;
 }
 
-/* What is known of a task; of one that the table does not hold, that it is unknown. */
+/* Return a task, the unknown one for an id that is not in the table. */
 static struct task task_of(const struct work *w, uint32_t id)
 {
 	const struct task *t = maps_task(w->in->maps, id);
@@ -220,7 +221,7 @@ static int add_tasks(struct work *w)
 	return 0;
 }
 
-/* Room for one more element at the end of a list that grows; 0 or -ENOMEM. */
+/* Make room for one more element of a list; 0 or -ENOMEM. */
 static int make_room(void *list, uint32_t nr, uint32_t *max, size_t size)
 {
 	uint32_t more = MAX(1024u, 2 * *max);
@@ -236,7 +237,7 @@ static int make_room(void *list, uint32_t nr, uint32_t *max, size_t size)
 	return 0;
 }
 
-/* A new function, zeroed, at the end of the list; NULL without memory. */
+/* Append a zeroed function; NULL: out of memory. */
 static struct profile_function *function_new(struct work *w)
 {
 	struct profile *p = w->p;
@@ -247,7 +248,7 @@ static struct profile_function *function_new(struct work *w)
 	return &p->functions[p->nr_functions++];
 }
 
-/* The function of symbol @id, index + 1 (places share it), 0 without memory. */
+/* Return the function of symbol @id, index + 1 (places share it); 0: out of memory. */
 static uint32_t symbol_function(struct work *w, uint32_t id, const struct symbol *symbol)
 {
 	uint32_t *index = index_at(&w->symbols, id);
@@ -267,7 +268,7 @@ static uint32_t symbol_function(struct work *w, uint32_t id, const struct symbol
 	return *index;
 }
 
-/* The function that a place without a symbol is for itself; it is named in the pool. */
+/* Make a function for a place without a symbol; names_copy() names it. */
 static uint32_t place_function(struct work *w, uint32_t id, const struct place *place)
 {
 	const struct object *object =
@@ -285,7 +286,7 @@ static uint32_t place_function(struct work *w, uint32_t id, const struct place *
 	return w->p->nr_functions;
 }
 
-/* The symbol of @place; NULL when it has none, or one made since the index was: next time. */
+/* Return the symbol of @place; NULL: none, or newer than the index. */
 static const struct symbol *symbol_of(const struct work *w, const struct place *place, uint32_t *id)
 {
 	if (!place)
@@ -304,7 +305,7 @@ static int add_frame(struct work *w, uint32_t function, uint32_t line)
 	return 0;
 }
 
-/* The index of a line of a source file, PROFILE_NO_LINE when nothing is known of it. */
+/* Return the index of a source line; PROFILE_NO_LINE: unknown. */
 static int add_line(struct work *w, const struct symbol_frame *f, uint32_t *out)
 {
 	struct profile *p = w->p;
@@ -328,7 +329,7 @@ static int add_line(struct work *w, const struct symbol_frame *f, uint32_t *out)
 	return 0;
 }
 
-/* The frames of place @id, whose own function is @function: what is inlined there comes first. */
+/* Make the frames of place @id in @function: inlined functions first. */
 static int add_frames(struct work *w, uint32_t id, uint32_t function)
 {
 	uint32_t nr, line;
@@ -364,7 +365,7 @@ static void classify(const struct work *w, struct spot *spot, const struct place
 	spot->interpreter = atomic_load_explicit(&object->interpreter, memory_order_relaxed);
 }
 
-/* Find out what the source has at place @id. */
+/* Get the frames of place @id. */
 static int make_spot(struct work *w, struct spot *spot, uint32_t id)
 {
 	const struct place *place = places_at(w->in->places, id);
@@ -386,7 +387,7 @@ static struct spot *spot_at(const struct work *w, uint32_t id)
 	return &w->spots[MIN(id, w->nr_places)];
 }
 
-/* The places of stack @id; none for ids out of range, though there may be such a stack by now. */
+/* Return the places of stack @id; none for newer ids. */
 static const uint32_t *places_of(const struct work *w, uint64_t id, uint32_t *nr)
 {
 	return stacks_at(w->in->stacks, id < w->stacks.nr ? (uint32_t)id : STACK_NONE, nr);
@@ -420,7 +421,7 @@ static uint32_t stack_frames(const struct work *w, const uint32_t *places, uint3
 	return frames;
 }
 
-/* Say where each stack lies in the frames, and how many frames that makes. */
+/* Set the first frame of each stack, and the number of all frames. */
 static int lay_out_stacks(struct work *w, uint64_t *nr_frames)
 {
 	*nr_frames = 0;
@@ -490,7 +491,7 @@ static int add_stacks(struct work *w)
 			continue;
 		stack = &p->stacks[w->stacks.of[id] - 1];
 		places = places_of(w, id, &nr);
-		/* One that is complete only now had no frames when they were counted. */
+		/* A stack completed after the frames were counted has none. */
 		if (places && stack->nr)
 			put_stack(w, stack->first, places, nr);
 	}
@@ -498,7 +499,7 @@ static int add_stacks(struct work *w)
 	return 0;
 }
 
-/* Take out everything again: half a profile borrows texts. */
+/* Clear everything: a partial profile borrows texts. */
 static void clear(struct profile *p)
 {
 	free(p->counts);
@@ -539,7 +540,9 @@ static void count_unnamed(struct profile *p)
 		const struct profile_stack *s = &p->stacks[p->counts[i].stack];
 		const struct profile_function *f;
 
+		assert(p->counts[i].stack < p->nr_stacks && p->counts[i].task < p->nr_tasks);
 		p->window_samples += p->counts[i].count;
+		assert(s->first + s->nr <= p->nr_frames);
 		f = s->nr ? &p->functions[p->frames[s->first]] : NULL;
 		if (f && f->unnamed && !(f->id & ASSEMBLE_PLACE))
 			p->window_unnamed += p->counts[i].count;

@@ -42,7 +42,7 @@ static bool is_hidden(const struct profile_function *fn, const struct fold_filte
 	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
 }
 
-/* Turn counts per bucket into where each bucket starts. */
+/* Turn counts per bucket into start positions. */
 static void starts_of(uint32_t *count, uint32_t nr)
 {
 	uint32_t at = 0;
@@ -99,7 +99,7 @@ static int order_cells(const struct profile *p, const struct fold_filter *f, str
 	return 0;
 }
 
-/* The task met last is over: is it the one with most? */
+/* End the current task; keep it if it has most. */
 static void close_task(struct tally *t)
 {
 	if (t->task && t->task_weight > t->best_weight) {
@@ -144,7 +144,7 @@ static void tally_cell(const struct profile *p, const struct profile_count *c, u
 	}
 }
 
-/* A row for each function that was met and is not hidden. */
+/* Make a row for each function with samples that is not hidden. */
 static int make_rows(const struct profile *p, const struct fold_filter *f, struct tally *tallies,
 		     const struct self *selfs, struct fold_functions *out)
 {
@@ -185,7 +185,7 @@ int fold_functions(const struct profile *p, const struct fold_filter *f, struct 
 	if (!tallies || !selfs || order_cells(p, f, &o))
 		goto out;
 	for (uint32_t i = 0; i < p->nr_functions; i++)
-		tallies[i].best_weight = -1; /* a weight of 0 is more than none */
+		tallies[i].best_weight = -1; /* so that a weight of 0 counts */
 	for (uint32_t i = 0; i < o.nr; i++) {
 		const struct profile_count *c = &p->counts[o.counts[i]];
 

@@ -7,7 +7,7 @@
 
 #include "sampler/profile/profile.h"
 
-/* Which samples count. */
+/* The samples that count. */
 struct fold_filter {
 	uint32_t event;	      /* index in events */
 	uint32_t process;     /* index in processes, or UINT32_MAX: all */
@@ -58,12 +58,12 @@ struct fold_processes {
 	double count, weight;
 };
 
-/* What the samples of one task add up to. */
+/* Sums of one task. */
 struct fold_task {
 	double count, weight;
 	double kernel;	       /* weight of those in the kernel */
 	double most;	       /* weight of the heaviest cell, */
-	uint32_t top_function; /* and what it was in: near enough for a label; UINT32_MAX: none */
+	uint32_t top_function; /* and its function, for a label; UINT32_MAX: none */
 };
 
 /* 0 or -ENOMEM. Free with the matching fini. */
@@ -73,11 +73,11 @@ void fold_functions_fini(struct fold_functions *out);
 int fold_processes(const struct profile *p, const struct fold_filter *f,
 		   struct fold_processes *out);
 void fold_processes_fini(struct fold_processes *out);
-/* Into @tasks, which has room for all of them, by index: samples of one event. */
+/* Sum the samples of one event by task, into @tasks with room for all. */
 void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks);
 /*
- * Into @lines, which has room for all functions: the line (index in lines)
- * that most of its own samples are at, or PROFILE_NO_LINE. 0 or -ENOMEM.
+ * Find the hottest source line of each function (index in lines, or PROFILE_NO_LINE), into @lines
+ * with room for all functions. 0 or -ENOMEM.
  */
 int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines);
 

@@ -17,7 +17,7 @@ struct sums {
 	double *count, *weight;
 };
 
-/* What one stack says of the function. */
+/* The function in one stack. */
 struct sighting {
 	uint32_t times;
 	uint32_t caller, callee; /* functions; NONE: none */
@@ -29,7 +29,7 @@ static bool is_hidden(const struct profile_function *fn, const struct fold_filte
 	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
 }
 
-/* Look for the function, leaf first. Hidden frames are no neighbours. */
+/* Find the function, leaf first. Hidden frames are no neighbours. */
 static struct sighting look_at(const struct profile *p, const struct fold_filter *f,
 			       const struct profile_stack *stack, uint32_t function)
 {
@@ -86,7 +86,7 @@ static int compare(const void *pa, const void *pb, void *arg)
 	return (x > y) - (x < y);
 }
 
-/* Those that have any, hottest first. */
+/* List functions with a weight, hottest first. */
 static int make_rows(const struct profile *p, const struct sums *s, struct fold_neighbour **rows,
 		     uint32_t *nr)
 {

@@ -32,7 +32,7 @@ static struct entry *entry_of(const struct table *t, uint32_t function, uint32_t
 	return &t->entries[at];
 }
 
-/* Where the sample was itself; PROFILE_NO_LINE: not known. */
+/* Return the line of the innermost frame; PROFILE_NO_LINE: unknown. */
 static uint32_t line_of(const struct profile *p, const struct profile_stack *s)
 {
 	uint32_t line = s->nr ? p->frame_lines[s->first] : PROFILE_NO_LINE;
@@ -46,7 +46,7 @@ static int make_table(struct table *t, const struct profile *p)
 {
 	uint64_t capacity = 64;
 
-	/* A cell brings one entry at most. */
+	/* At most one entry per count. */
 	while (capacity < 2ULL * p->nr_counts)
 		capacity *= 2;
 	if (capacity > UINT32_MAX)
@@ -81,7 +81,7 @@ int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *l
 		fn = p->frames[s->first];
 		e = entry_of(&t, fn, line);
 		*e = (struct entry){ fn, line, (e->line == line ? e->weight : 0) + c->weight };
-		/* Weights only grow: the last to lead is the heaviest. */
+		/* Weights only grow: the last leader is the heaviest. */
 		if (e->weight > best[fn]) {
 			best[fn] = e->weight;
 			lines[fn] = line;

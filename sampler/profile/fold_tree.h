@@ -19,7 +19,7 @@ enum fold_order {
 	FOLD_BY_ID,	/* by function id: the same from profile to profile */
 };
 
-/* What the first level below the root is. */
+/* The first level below the root. */
 enum fold_first {
 	FOLD_FUNCTIONS,
 	FOLD_PROCESSES, /* not bottom-up: functions, then */
@@ -29,10 +29,9 @@ enum fold_first {
 struct fold_tree_config {
 	struct fold_filter filter;
 	enum fold_order order;
-	bool bottom_up; /* below a function those that called it, not those it called */
+	bool bottom_up; /* below a function its callers, not its callees */
 	enum fold_first first;
-	/* FOLD_TASKS: by index in tasks, the one that stands for its group. NULL: each for itself.
-	 */
+	/* FOLD_TASKS: by index in tasks, the task that represents its group. NULL: no groups. */
 	const uint32_t *leaders;
 	bool fold_recursion; /* back to a function that is on the path: back to its node */
 	double limit;	     /* share, 0..1: lighter nodes are only summed in @hidden */
@@ -82,7 +81,7 @@ struct fold_callers {
 	double all_count, all_weight; /* of all samples that passed the event and process filter */
 };
 
-/* Of functions[@function]. 0 or -ENOMEM. Free with the fini. */
+/* Find callers and callees of functions[@function]. 0 or -ENOMEM. Free with the fini. */
 int fold_callers(const struct profile *p, const struct fold_filter *f, uint32_t function,
 		 struct fold_callers *out);
 void fold_callers_fini(struct fold_callers *out);

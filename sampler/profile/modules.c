@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The object that @f is code of, and whether it has a name. */
+/* Return the object of @f, and set f->unnamed. */
 static uint32_t object_of(const struct assemble_input *in, struct profile_function *f)
 {
 	const struct symbol *symbol;
@@ -29,7 +29,7 @@ static uint32_t object_of(const struct assemble_input *in, struct profile_functi
 
 static enum profile_module_state state_of(const struct object *object)
 {
-	/* Pairs with the releases of the loader: FAILED means that the reason stands. */
+	/* Pairs with the releases of the loader: with FAILED the reason is set. */
 	int state = atomic_load_explicit(&object->state, memory_order_acquire);
 
 	/* Memory has no image, but may have a perf map. */
@@ -88,7 +88,7 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 		m->reason = "still loading";
 }
 
-/* Put @f into its module, and say why it has no name. */
+/* Set the module of @f, and the reason if it has no name. */
 static void fill_function(const struct profile *p, struct profile_function *f, uint32_t module)
 {
 	const struct profile_module *m = &p->modules[module];

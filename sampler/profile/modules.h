@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The objects that a profile's functions are code of, and what is known of
- * their names: source, state, reason, cure.
- *
+ * The objects of a profile's functions, and the state of their names: source, state, reason, fix.
  * Runs on: the builder. Texts are copied into the profile's arena.
  */
 #ifndef SAMPLER_PROFILE_MODULES_H

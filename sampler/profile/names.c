@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * All texts of a profile, copied into one pool.
- *
- * Runs on: the builder. What is copied is clean already.
+ * All texts of a profile, copied into one pool. Runs on: the builder. The texts are clean already.
  */
 #include "sampler/profile/names.h"
 
@@ -52,7 +50,7 @@ static void pool_take(char **pool, struct safe_text *text)
 	*pool += text->size + 1;
 }
 
-/* Name a place: where in which file, or the address where the object says nothing. */
+/* Name a place: object and offset, or the address alone. */
 static void pool_name_place(const struct assemble_input *in, char **pool,
 			    struct profile_function *f)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The last step of a profile: functions that are places get their names, and
- * every text that is borrowed from the tables becomes the profile's own.
- *
- * Runs on: the builder.
+ * The last step of a profile: name functions that are places, and copy every text that is borrowed
+ * from the tables. Runs on: the builder.
  */
 #ifndef SAMPLER_PROFILE_NAMES_H
 #define SAMPLER_PROFILE_NAMES_H

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From processes to what /proc told of them, and to their ancestors.
- *
- * Runs on: the builder. It takes what the asker has read so far, and asks for
- * the rest: that comes with a later profile.
+ * Details of processes from /proc, and their ancestors. Runs on: the builder. It takes the details
+ * read so far, and requests the others for a later profile.
  */
 #include "sampler/profile/processes.h"
 
@@ -11,16 +9,16 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LEVELS_MAX    64 /* a tree of processes is not deeper; hostile pids may be */
+#define LEVELS_MAX    64 /* enough for a tree of processes, not for hostile pids */
 #define ANCESTORS_MAX 4096u
 
-/* The pids that have an entry; open addressing, 0 free. */
+/* Pids with an entry; open addressing, 0 is free. */
 struct pids {
 	pid_t *slots;
-	uint32_t capacity; /* a power of two, more than there will be */
+	uint32_t capacity; /* a power of two, never full */
 };
 
-/* Note @pid; false: it was there. */
+/* Add @pid; false: it was there already. */
 static bool pids_add(struct pids *t, pid_t pid)
 {
 	uint32_t i = (uint32_t)hash_u64((uint64_t)pid) & (t->capacity - 1);
@@ -53,7 +51,7 @@ static void fill(struct profile_process *process, const struct process_details *
 	process->container = d->container;
 }
 
-/* The next of the ancestors, which grow as a whole power of two; NULL: no room. */
+/* Append an ancestor; NULL: out of memory. */
 static struct profile_process *ancestor_new(struct profile *p)
 {
 	struct profile_process *more;
@@ -69,7 +67,7 @@ static struct profile_process *ancestor_new(struct profile *p)
 	return &p->ancestors[p->nr_ancestors];
 }
 
-/* The way up from @pid, until it meets what is there. */
+/* Add the ancestors of @pid, up to the first known one. */
 static void add_ancestors(struct profile *p, const struct assemble_input *in, struct pids *there,
 			  pid_t pid, uint64_t now_ns)
 {

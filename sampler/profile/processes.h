@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What is known of the processes of a profile beyond their samples: command
- * lines, cgroups, and the processes that they come from.
- */
+/* More about the processes of a profile: command lines, cgroups, and ancestors. */
 #ifndef SAMPLER_PROFILE_PROCESSES_H
 #define SAMPLER_PROFILE_PROCESSES_H
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What belongs to a profile as such: freeing it, and its words.
- *
- * Runs on: any thread, that of the profile's owner.
+ * Names of states and reasons; freeing a profile. Runs on: any thread, that of the profile's owner.
  */
 #include "sampler/profile/profile.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the UI gets: one immutable profile a tick. Self-contained: it holds
- * copies of every name it shows and outlives everything it was made from.
- *
- * Made by the builder, handed over whole (one-slot mailbox), freed by the
- * UI with profile_free(). Nothing in it is shared with another thread, but for
- * the listing of a function: immutable, and counted.
+ * One immutable profile per tick, for the UI. Self-contained: it has copies of all names and
+ * outlives the tables it was made from. Made by the builder, handed over whole (one-slot mailbox),
+ * freed by the UI with profile_free(). No other thread shares anything in it, except the listing of
+ * a function: immutable and counted.
  */
 #ifndef SAMPLER_PROFILE_PROFILE_H
 #define SAMPLER_PROFILE_PROFILE_H
@@ -18,11 +16,11 @@
 #include "symbols/source/listing.h"
 #include "symbols/base/text.h"
 
-/* How user stacks are found. */
+/* The way user stacks are found. */
 enum call_graph {
-	CALL_GRAPH_DWARF, /* from registers and a dump of the stack, unwound here */
+	CALL_GRAPH_DWARF, /* from registers and a copy of the stack, unwound here */
 	CALL_GRAPH_FP,	  /* by the kernel, along frame pointers: cheap, callers guessed */
-	CALL_GRAPH_OFF,	  /* not at all: the innermost frame stands alone */
+	CALL_GRAPH_OFF,	  /* not at all: the innermost frame only */
 	CALL_GRAPH_NR,
 };
 /* "dwarf", "fp", "off". */
@@ -37,7 +35,7 @@ struct profile_function {
 	bool kernel;	       /* code of the kernel, named or not */
 	bool inlined;	       /* without code of its own: part of its callers */
 	uint32_t module_index; /* in modules: the object it is code of */
-	bool unnamed;	       /* the name is but an address */
+	bool unnamed;	       /* the name is an address */
 	/* Static words; of an unnamed one why, and what would help ("": nothing known); else NULL.
 	 */
 	const char *reason, *fix;
