@@ -156,9 +156,9 @@ def stall(t, seconds):
 
 
 def list_keys():
-    """(keys, help) of each line of --list-keys."""
+    """Return (keys, help) of each line of --list-keys: keys, action, help."""
     text = subprocess.run([PROFTOP, "--list-keys"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    lines = [re.match(r"  (\S+(?: \S+)*) {2,}(.*)", line) for line in text.splitlines()]
+    lines = [re.match(r"  (\S+(?: \S+)*) {2,}[\w-]+ {2,}(.*)", line) for line in text.splitlines()]
     return [(m.group(1).split(), m.group(2)) for m in lines if m]
 
 
