@@ -18,8 +18,8 @@ struct merge {
 	const struct lang_slot *slot;
 	struct merge_result *out;
 	uint32_t nr_evals, nr_groups;
-	bool entering; /* the innermost C frame of the loop has only begun, and is left out */
-	bool exact;    /* no frame was left out on either side */
+	bool entering;			 /* the innermost C frame of the loop has only begun */
+	bool exact;			 /* no frame was left out on either side */
 	uint32_t eval[LANG_FRAMES_MAX];	 /* indices of native frames */
 	uint32_t begin[LANG_FRAMES_MAX]; /* of each group; its end is the next one's begin */
 	uint32_t group[LANG_FRAMES_MAX]; /* of each eval; UINT32_MAX: none */
@@ -34,13 +34,8 @@ static bool is_entering(const struct lang_process *p, const struct unwind_result
 static void find_evals(struct merge *m, const struct lang_process *p)
 {
 	for (uint32_t i = 0; i < m->native->nr && m->nr_evals < LANG_FRAMES_MAX; i++) {
-		if (!lang_is_eval(p, m->native->ip[i]))
-			continue;
-		if (!i && is_entering(p, m->native)) {
-			m->entering = true;
-			continue;
-		}
-		m->eval[m->nr_evals++] = i;
+		if (lang_is_eval(p, m->native->ip[i]))
+			m->eval[m->nr_evals++] = i;
 	}
 }
 
@@ -177,7 +172,7 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
 	m.slot = slot;
 	m.out = out;
 	m.nr_evals = m.nr_groups = 0;
-	m.entering = false;
+	m.entering = native->nr && p->nr_eval && is_entering(p, native);
 	out->nr = 0;
 	out->verdict = MERGE_NONE;
 	if (!p->nr_eval || !native->nr || !slot->nr || slot->nr > LANG_FRAMES_MAX)
@@ -193,8 +188,8 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
 		align_by_number(&m, native->stop == UNWIND_COMPLETE);
 	}
 	put_all(&m, native->stop != UNWIND_COMPLETE);
-	out->verdict = m.exact && whole && !m.entering && slot->checked && is_same(&m) &&
-				       !p->untried
+	out->verdict = m.exact && whole && (!m.entering || slot->settled) && slot->checked &&
+				       is_same(&m) && !p->untried
 			       ? MERGE_CERTAIN
 			       : MERGE_GUESSED;
 }

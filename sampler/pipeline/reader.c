@@ -32,8 +32,10 @@
 /* Above that of sampler threads, which have the lowest. */
 #define READER_PRIORITY 2
 /* Later than this after the sample another thread may have run. */
-#define LATE_NS	     150000ULL
-#define STOP_WAIT_NS 100000000ULL
+#define LATE_NS 150000ULL
+/* The same with real-time priority: only interrupts and real-time threads run in between. */
+#define LATE_URGENT_NS 2000000ULL
+#define STOP_WAIT_NS   100000000ULL
 /* Shortest time between two searches for unknown threads. */
 #define FIND_NS 10000000ULL
 #define NESTED	256U /* a power of two */
@@ -178,7 +180,8 @@ static void put_slot(struct reader *r, const struct record_sample *s, uint32_t p
 		.tid = s->tid,
 		.same = c->same,
 		.none = (uint8_t)c->none,
-		.checked = timely && !c->moving,
+		.checked = timely && !c->broken,
+		.settled = c->settled,
 		.nr = (uint16_t)c->nr,
 		.process = process,
 	};
@@ -204,7 +207,7 @@ static void read_thread(struct reader *r, const struct record_sample *s, uint32_
 		in.tid = inner_tid(r, process, (pid_t)s->pid, (pid_t)s->tid);
 	known = lang_chain(&r->lang, &r->about, &in, &r->chain);
 	timely = sched_getcpu() == r->cpu_nr && (int)s->cpu == r->cpu_nr &&
-		 time_now_ns() - s->time_ns < LATE_NS;
+		 time_now_ns() - s->time_ns < (reader_is_slow(r) ? LATE_NS : LATE_URGENT_NS);
 	put_slot(r, s, process, timely);
 	if (known || s->time_ns - r->find_ns < FIND_NS)
 		return;

@@ -9,24 +9,39 @@
 #include "symbols/lang/chain.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Bytes of the live stack that are compared. */
 #define SAME_MAX LANG_PIECE_MAX
 
-static struct lang_thread *thread_slot(struct lang_reader *r, uint32_t process, pid_t tid)
+/* The ways in which a thread may be kept. */
+static struct lang_thread *thread_ways(struct lang_reader *r, uint32_t process, pid_t tid)
 {
 	uint64_t hash = hash_u64((uint64_t)process << 32 ^ (uint32_t)tid);
 
-	return &r->threads[hash & (LANG_THREADS - 1)];
+	return &r->threads[hash & (LANG_THREADS - LANG_WAYS)];
+}
+
+static struct lang_thread *find_thread(struct lang_reader *r, uint32_t process, pid_t tid)
+{
+	struct lang_thread *ways = thread_ways(r, process, tid);
+
+	for (uint32_t i = 0; i < LANG_WAYS; i++)
+		if (ways[i].process == process && ways[i].tid == tid)
+			return &ways[i];
+	return NULL;
 }
 
 void lang_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
 		      uint64_t id)
 {
-	struct lang_thread *t = thread_slot(r, process, tid);
+	struct lang_thread *t = find_thread(r, process, tid);
 
-	if (t->process == process && t->tid == tid && t->state == state && t->id == id)
+	if (t && t->state == state && t->id == id)
 		return;
+	/* No way is free: one of them gives way, each time another one. */
+	if (!t)
+		t = &thread_ways(r, process, tid)[r->next_way++ & (LANG_WAYS - 1)];
 	t->process = process;
 	t->tid = tid;
 	t->state = state;
@@ -34,12 +49,29 @@ void lang_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64
 	t->nr_ahead = 0;
 }
 
-/* How far the live stack equals the copy: the address behind the last equal word. */
-static uint64_t same_up_to(struct lang_memory *m, const struct lang_sample *s)
+/*
+ * How far the live stack equals the copy: the address behind the last equal word. 0 when the state
+ * of the thread has changed since it was read.
+ */
+static uint64_t same_up_to(struct lang_reader *r, const struct lang_sample *s)
 {
+	struct lang_memory *m = &r->memory;
+	const struct lang_work *w = &r->work;
 	uint32_t size = (uint32_t)MIN(s->stack_size, (uint64_t)SAME_MAX) & ~7U, at = 0;
-	const uint8_t *live = size ? lang_read(m, s->sp, size) : NULL;
+	int again[ARRAY_SIZE(w->again)] = { -1, -1 }, stack;
+	const uint8_t *live;
 
+	for (size_t i = 0; i < ARRAY_SIZE(again); i++)
+		if (w->first_read[i])
+			again[i] = lang_want(m, w->again[i].addr, w->again[i].size);
+	stack = size ? lang_want(m, s->sp, size) : -1;
+	live = lang_fetch(m) ? lang_piece(m, stack) : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(again); i++) {
+		const uint8_t *now = lang_piece(m, again[i]);
+
+		if (w->first_read[i] && (!now || memcmp(now, w->first_read[i], w->again[i].size)))
+			return 0;
+	}
 	while (live && at < size && lang_u64(live + at) == lang_u64(s->stack + at))
 		at += 8;
 	return s->sp + at;
@@ -70,14 +102,15 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
 		struct lang_chain *out)
 {
-	struct lang_thread *t = thread_slot(r, s->process, s->tid);
+	struct lang_thread *t = find_thread(r, s->process, s->tid);
 
 	out->nr = 0;
 	out->same = 0;
-	out->moving = false;
+	out->broken = out->settled = false;
 	lang_memory_begin(&r->memory);
 	r->work.nr = r->work.nr_codes = 0;
-	if (t->process != s->process || t->tid != s->tid) {
+	r->work.first_read[0] = r->work.first_read[1] = NULL;
+	if (!t) {
 		out->none = LANG_NONE_NO_THREAD;
 		return false;
 	}
@@ -90,8 +123,9 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 		t->process = 0;
 	if (out->none != LANG_NONE_NR)
 		return out->none != LANG_NONE_NO_THREAD;
-	out->moving = r->work.moving;
-	out->same = same_up_to(&r->memory, s);
+	out->broken = r->work.broken;
+	out->settled = r->work.settled;
+	out->same = same_up_to(r, s);
 	put_frames(r, p, out);
 	return true;
 }

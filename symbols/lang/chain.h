@@ -39,20 +39,25 @@ struct lang_known {
 };
 
 #define LANG_THREADS 512U /* powers of two */
+#define LANG_WAYS    4U
 #define LANG_KNOWN   4096U
 
 /* The state of one reader. */
 struct lang_reader {
 	struct lang_memory memory;
 	struct codes *codes; /* borrowed, shared */
+	uint32_t next_way;
 	struct lang_thread threads[LANG_THREADS];
 	struct lang_known known[LANG_KNOWN];
 	struct lang_work { /* of the chain in hand */
 		uint32_t nr, nr_codes, nr_boundaries;
-		uint64_t innermost; /* address of the first frame on the stack of frames; 0: it is
-				       not */
-		uint64_t top;	    /* where that stack ends; 0: not known */
-		bool moving; /* it does not end with the innermost frame: in the middle of a call */
+		/* Read again at the end: they show whether the thread has run on. */
+		struct lang_ahead again[2];
+		const uint8_t *first_read[2]; /* NULL: none */
+		uint64_t top;		      /* end of the stack of frames; 0: unknown */
+		bool broken;  /* frames that follow each other in the chain do not on that stack */
+		bool settled; /* that stack ends with the innermost frame */
+		uint64_t base[LANG_FRAMES_MAX];	   /* of frames on that stack; 0: in a generator */
 		uint64_t address[LANG_FRAMES_MAX]; /* of each frame's code */
 		uint64_t instr[LANG_FRAMES_MAX];   /* pointer, or offset */
 		uint64_t boundary[LANG_FRAMES_MAX];
@@ -81,8 +86,8 @@ struct lang_sample {
 struct lang_chain {
 	enum lang_none none; /* LANG_NONE_NR: there are frames */
 	uint32_t nr;
-	uint64_t same; /* as in struct lang_slot */
-	bool moving;   /* the thread was in the middle of a call or a return */
+	uint64_t same;	      /* as in struct lang_slot */
+	bool broken, settled; /* as in struct lang_work */
 	struct lang_frame frames[LANG_FRAMES_MAX];
 };
 

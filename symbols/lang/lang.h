@@ -94,10 +94,12 @@ struct lang_frame {
 struct lang_slot {
 	uint64_t time_ns; /* of the sample */
 	uint32_t pid, tid;
-	uint64_t same;	  /* the stack was as in the sample when it was read, up to this address */
-	uint8_t none;	  /* enum lang_none; LANG_NONE_NR: there are frames */
-	uint8_t checked;  /* each check but that of the stack held */
-	uint16_t nr;	  /* frames, innermost first */
+	uint64_t same;	 /* the stack was as in the sample when it was read, up to this address */
+	uint8_t none;	 /* enum lang_none; LANG_NONE_NR: there are frames */
+	uint8_t checked; /* each check but that of the stack held */
+	uint16_t nr;	 /* frames, innermost first */
+	uint8_t settled; /* the innermost frame is the last one on the stack of frames */
+	uint8_t unused[3];
 	uint32_t process; /* incarnation */
 	struct lang_frame frames[];
 };

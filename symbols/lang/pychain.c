@@ -105,6 +105,8 @@ static enum lang_none begin(struct walk *w)
 	if (lang_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
 		return LANG_NONE_NO_THREAD;
 	w->current = lang_u64(ts + l->ts_current);
+	w->r->work.again[0] = (struct lang_ahead){ w->t->state + l->ts_current, 8 };
+	w->r->work.first_read[0] = ts + l->ts_current;
 	w->r->work.top = l->ts_top ? lang_u64(ts + l->ts_top) : 0;
 	if (l->cframe_size) {
 		w->cframe = w->current;
@@ -149,8 +151,11 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 	if (!lang_is_pointer(code))
 		return false;
 	/* The owner: a thread, which has it on its stack of frames, or a generator. */
-	if (!k->nr && l->ts_top && !f[l->frame_owner])
-		k->innermost = addr;
+	k->base[k->nr] = l->ts_top && !f[l->frame_owner] ? addr : 0;
+	if (!k->nr) {
+		k->again[1] = (struct lang_ahead){ addr, l->frame_size };
+		k->first_read[1] = f;
+	}
 	k->address[k->nr] = code;
 	k->instr[k->nr] = l->instr_unit ? lang_u32(f + l->frame_instr)
 					: lang_u64(f + l->frame_instr);
@@ -170,7 +175,7 @@ enum lang_none py_chain(struct lang_reader *r, const struct lang_process *p,
 	uint64_t addr;
 
 	k->nr = k->nr_boundaries = 0;
-	k->innermost = k->top = 0;
+	k->top = 0;
 	none = begin(&w);
 	addr = w.current;
 	for (uint32_t passed = 0; none == LANG_NONE_NR && addr; passed++) {

@@ -9,12 +9,15 @@
 
 #include "symbols/lang/chain.h"
 
-#define TYPE_AT	   8  /* of each object */
-#define SIZE_AT	   16 /* of a string or of bytes */
-#define HASH_AT	   24 /* of a string */
-#define STATE_AT   32 /* of a string */
-#define STR_HEAD   40
-#define BYTES_HEAD 32
+#define TYPE_AT	 8  /* of each object */
+#define SIZE_AT	 16 /* of a string or of bytes */
+#define HASH_AT	 24 /* of a string */
+#define STATE_AT 32 /* of a string */
+/* Of the chunks of a stack of frames: their alignment, and the bytes before the first frame. */
+#define CHUNK_ALIGN 4096U
+#define CHUNK_HEAD  32U
+#define STR_HEAD    40
+#define BYTES_HEAD  32
 /* New functions per sample; the rest is read at the next sample. */
 #define NEW_MAX 64
 #define RAW_MAX (4 * CODES_TEXT_MAX)
@@ -121,18 +124,46 @@ static bool stamp(const struct lang_memory *m, const struct lang_process *p, str
 	return true;
 }
 
-/* Does the stack of frames end with the innermost one? */
-static void check_top(struct lang_reader *r, const struct py_layout *l)
+/* The end of frame @i on the stack of frames; 0: unknown. */
+static uint64_t frame_end(const struct lang_reader *r, const struct py_layout *l, uint32_t i)
 {
-	struct lang_work *w = &r->work;
-	const uint8_t *header = lang_piece(&r->memory, w->codes_of[w->code[0]].header);
+	const struct lang_work *w = &r->work;
+	const uint8_t *header = lang_piece(&r->memory, w->codes_of[w->code[i]].header);
 	uint64_t words;
 
-	w->moving = false;
-	if (!w->innermost || !w->top || !header)
-		return;
+	if (!header)
+		return 0;
 	words = (uint64_t)lang_u32(header + l->code_nlocals) + lang_u32(header + l->code_stacksize);
-	w->moving = w->innermost + 72 + 8 * words != w->top;
+	return w->base[i] + l->frame_size + 8 * words;
+}
+
+/* Is this the first frame in a chunk of the stack of frames? */
+static bool begins_chunk(uint64_t base)
+{
+	return (base & (CHUNK_ALIGN - 1)) <= CHUNK_HEAD;
+}
+
+/*
+ * Frames of a thread follow each other without a gap. A chain with a gap goes through frames that
+ * have ended: the thread is in the middle of a call.
+ */
+static void check_stack(struct lang_reader *r, const struct py_layout *l)
+{
+	struct lang_work *w = &r->work;
+	uint64_t above = 0;
+
+	w->broken = false;
+	w->settled = l->one_frame_each;
+	if (!l->ts_top)
+		return;
+	w->settled = w->base[0] && frame_end(r, l, 0) == w->top;
+	for (uint32_t i = 0; i < w->nr; i++) {
+		if (!w->base[i])
+			continue;
+		if (above && !begins_chunk(above) && frame_end(r, l, i) != above)
+			w->broken = true;
+		above = w->base[i];
+	}
 }
 
 static void want_head(struct lang_memory *m, struct string *s, uint64_t addr, uint32_t size)
@@ -283,7 +314,7 @@ enum lang_none py_codes(struct lang_reader *r, const struct lang_process *p, uin
 		if (!is_known(r, process, &w->codes_of[i]) && nr < NEW_MAX)
 			fresh[nr++].code = &w->codes_of[i];
 	}
-	check_top(r, &p->py);
+	check_stack(r, &p->py);
 	if (nr && !read_fresh(r, p, process, fresh, nr))
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {

@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Python: functions by name between native frames; each chain that is called certain is the one that the program itself
+# had at that very sample. PYTHONS="/path/python3.8 ..." tries others than the one of PATH; SECONDS_EACH=4.
+# Runs alone: nothing else may take a CPU with real-time priority.
+. "$(dirname "$0")/lib"
+need_perf
+[ "$(uname -m)" = x86_64 ] || skip "not on this machine: the layout of Python is known for x86-64 only"
+WORK=$HERE/../programs/python_work.py
+SECONDS_EACH=${SECONDS_EACH:-4}
+certain_all=0
+
+# names PYTHON: a session as users have it.
+names() {
+	start "$1" "$WORK" all 30 >/dev/null
+	sleep 0.5
+	run -b -n 3 -d 1 -p "$last" --languages=python --format=ndjson
+	kill "$last"
+	tail -n 1 "$TMP/out" | python3 -c '
+import json, sys
+tick = json.loads(sys.stdin.read())
+lang, rows = tick["lang"], {r["symbol"]: r for r in tick["rows"]}
+bad = []
+if lang["none"] != sum(lang["none_by"].values()):
+    bad.append(f"the reasons do not add up: {lang}")
+if lang["certain"] + lang["guessed"] < 0.9 * (lang["certain"] + lang["guessed"] + lang["none"]):
+    bad.append(f"too few samples with frames: {lang}")
+for name in "fib", "leaf", "main":
+    row = rows.get(name)
+    if not row or row["module"] != "python_work.py" or row.get("lang") != "python":
+        bad.append(f"no row of {name}: {row}")
+if rows.get("main", {}).get("total_pct", 0) < 80:
+    bad.append(f"main has too few: {rows.get(chr(109) + chr(97) + chr(105) + chr(110))}")
+print("\n".join(bad))
+sys.exit(bool(bad))' || bad=1
+}
+
+# truth PYTHON KIND: adds the certain samples up.
+truth() {
+	include=$("$1" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+	[ -f "$include/internal/pycore_interp.h" ] || { echo "skipped: not installed: headers of $1"; return; }
+	cc -w -O2 -fPIC -shared -I"$HERE/../.." -I"$include" -I"$include/internal" -o "$TMP/truth.so" \
+		"$HERE/python_truth.c" || { wrong "the truth for $1 does not build"; return; }
+	truncate -s 100M "$TMP/truth"
+	start "$1" "$WORK" "$2" $((SECONDS_EACH + 4)) "$TMP/truth.so" "$TMP/truth" >"$TMP/ready"
+	i=0
+	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 50 ]; do sleep 0.1; done
+	timeout 60 "$B/tests/tools/langtruth" "$last" "$TMP/truth" "$SECONDS_EACH" 1999 >"$TMP/judged" 2>"$TMP/differ" ||
+		wrong "$1 $2: $(cat "$TMP/judged") $(head -n 14 "$TMP/differ")"
+	kill "$last" 2>/dev/null
+	rm -f "$TMP/truth"
+	echo "$1 $2: $(cat "$TMP/judged")"
+	certain_all=$((certain_all + $(sed -n 's/.* certain \([0-9]*\) .*/\1/p' "$TMP/judged")))
+}
+
+for python in ${PYTHONS:-$(command -v python3)}; do
+	names "$python"
+	for kind in all threads gen; do
+		truth "$python" $kind
+	done
+done
+[ $bad = 1 ] || [ $certain_all = 0 ] || [ $certain_all -ge 5000 ] || wrong "only $certain_all certain samples: too few to judge"
+finish

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A Python program's own answer, loaded into it by ctypes: at each SIGTRAP of a
+ * sample (perf_event_attr.sigtrap) a handler walks the chain of frames with
+ * CPython's own headers, and puts it into shared memory.
+ *
+ * Built by tests/e2e/python.sh for the Python at hand: it is no part of
+ * proftop and shares no offset with it.
+ */
+#define Py_BUILD_CORE 1
+#include <Python.h>
+#include <frameobject.h>
+#if PY_VERSION_HEX >= 0x03090000
+#include <internal/pycore_interp.h>
+#endif
+#if PY_VERSION_HEX >= 0x030b0000
+#include <internal/pycore_frame.h>
+#endif
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "tests/lang_truth.h"
+
+static struct truth *truth;
+static uintptr_t loop; /* _PyEval_EvalFrameDefault */
+
+PyObject *_PyEval_EvalFrameDefault();
+
+static uint64_t hash_text(uint64_t hash, PyObject *text)
+{
+	Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+	int kind = PyUnicode_KIND(text);
+	const void *data = PyUnicode_DATA(text);
+
+	for (Py_ssize_t i = 0; i < size && i < 400; i++)
+		hash = (hash ^ PyUnicode_READ(kind, data, i)) * TRUTH_PRIME;
+	return hash;
+}
+
+static void put(struct truth_entry *e, PyCodeObject *code, int instr)
+{
+	uint64_t hash = TRUTH_SEED ^ (uint64_t)code->co_firstlineno;
+
+	if (e->nr == TRUTH_FRAMES) {
+		e->cut = 1;
+		return;
+	}
+#if PY_VERSION_HEX >= 0x030b0000
+	hash = hash_text(hash, code->co_qualname);
+#else
+	hash = hash_text(hash, code->co_name);
+#endif
+	hash = hash_text(hash, code->co_filename);
+	e->hash[e->nr] = hash;
+	e->instr[e->nr++] = instr;
+}
+
+#if PY_VERSION_HEX >= 0x030b0000
+static void walk(struct truth_entry *e, PyThreadState *ts)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	_PyInterpreterFrame *f = ts->current_frame;
+#else
+	_PyInterpreterFrame *f = ts->cframe->current_frame;
+#endif
+
+	for (; f; f = f->previous) {
+#if PY_VERSION_HEX >= 0x030c0000
+		if (f->owner == FRAME_OWNED_BY_CSTACK)
+			continue;
+#endif
+#if PY_VERSION_HEX >= 0x030d0000
+		PyCodeObject *code = (PyCodeObject *)f->f_executable;
+		put(e, code, (int)((char *)f->instr_ptr - (char *)_PyCode_CODE(code)));
+#else
+		put(e, f->f_code, (int)((char *)f->prev_instr - (char *)_PyCode_CODE(f->f_code)));
+#endif
+	}
+}
+#else
+static void walk(struct truth_entry *e, PyThreadState *ts)
+{
+	for (PyFrameObject *f = ts->frame; f; f = f->f_back)
+#if PY_VERSION_HEX >= 0x030a0000
+		put(e, f->f_code, f->f_lasti * 2);
+#else
+		put(e, f->f_code, f->f_lasti);
+#endif
+}
+#endif
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	struct timespec ts;
+	struct truth_entry *e;
+	uintptr_t pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	PyThreadState *state = PyGILState_GetThisThreadState();
+	uint32_t at = atomic_fetch_add(&truth->nr, 1);
+
+	if (at >= TRUTH_ENTRIES)
+		return;
+	e = &truth->entries[at];
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	e->tid = (int)syscall(SYS_gettid);
+	e->nr = 0;
+	e->entering = pc - loop < TRUTH_PROLOGUE;
+	if (state)
+		walk(e, state);
+	atomic_store(&e->time_ns, (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec);
+}
+
+int truth_start(const char *path)
+{
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_RESTART };
+	int fd = open(path, O_RDWR);
+
+	if (fd < 0)
+		return -1;
+	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	loop = (uintptr_t)_PyEval_EvalFrameDefault;
+	return truth == MAP_FAILED ? -1 : sigaction(SIGTRAP, &sa, NULL);
+}

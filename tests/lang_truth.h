@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the program under test and the tool that judges share: chains by time. */
+#ifndef TESTS_LANG_TRUTH_H
+#define TESTS_LANG_TRUTH_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define TRUTH_FRAMES   128
+#define TRUTH_ENTRIES  40000
+#define TRUTH_SEED     0xcbf29ce484222325ULL
+#define TRUTH_PRIME    0x100000001b3ULL
+#define TRUTH_PROLOGUE 192 /* bytes of the loop's code before its frame is in the chain */
+
+struct truth_entry {
+	_Atomic uint64_t time_ns; /* 0: not written yet */
+	int tid;
+	uint32_t nr;
+	int entering; /* the loop may not have stored its frame yet */
+	int cut;
+	uint64_t hash[TRUTH_FRAMES]; /* of line, name and file */
+	int instr[TRUTH_FRAMES];
+};
+
+struct truth {
+	atomic_uint nr;
+	struct truth_entry entries[TRUTH_ENTRIES];
+};
+
+#endif

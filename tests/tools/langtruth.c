@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * langtruth PID FILE SECONDS HZ: sample PID by events that also send it a
+ * SIGTRAP at each sample, let readers and the pipeline find the frames of its
+ * language, and compare each with the chain that the program itself put into
+ * FILE at that very signal (tests/lang_truth.h). Prints one line of figures;
+ * exit status 1 if a certain sample is wrong.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "sampler/event/counters.h"
+#include "sampler/pipeline/pipeline.h"
+#include "sampler/pipeline/reader.h"
+#include "sampler/pipeline/sideband.h"
+#include "symbols/lang/codes.h"
+#include "tests/lang_truth.h"
+
+#define CPUS	    64
+#define SAMPLES	    80000
+#define PLACES	    (1u << 20)
+#define STACK_BYTES (16u << 10)
+
+struct sample {
+	uint64_t time_ns;
+	int tid;
+	enum pipeline_lang lang;
+	enum lang_none none;
+	uint32_t nr, first; /* in chains */
+	bool used;
+};
+
+struct tool {
+	struct objects *objects;
+	struct maps *maps;
+	struct places *places;
+	struct symbols *symbols;
+	struct counters *counters;
+	struct sideband *sideband;
+	struct pipeline_tables tables;
+	struct pipeline *pipeline;
+	struct reader_shared shared;
+	struct reader *readers[CPUS];
+	struct sample *samples;
+	uint32_t nr_samples;
+	uint64_t *chains; /* places */
+	size_t nr_chains, max_chains;
+	struct truth *truth;
+};
+
+static int trap_open(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu, int group,
+		     unsigned long flags)
+{
+	if (attr->config == PERF_COUNT_SW_CPU_CLOCK && attr->type == PERF_TYPE_SOFTWARE) {
+		attr->sigtrap = 1;
+		attr->remove_on_exec = 1;
+		attr->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+	}
+	return counters_kernel.perf_open(ctx, attr, pid, cpu, group, flags);
+}
+
+static void die(const char *what, int code)
+{
+	fprintf(stderr, "langtruth: %s: %s\n", what, strerror(-code));
+	exit(2);
+}
+
+static void open_all(struct tool *t, pid_t pid, double hz)
+{
+	static struct counters_sys sys;
+	struct counters_config c = {
+		.hz = hz, .stack_size = STACK_BYTES, .regs_mask = unwind_regs_mask(), .nr_events = 1
+	};
+	struct event event;
+	struct err e = { .text = "" };
+	pid_t *tids = NULL;
+	int *cpus = NULL, nr;
+
+	sys = counters_kernel;
+	sys.perf_open = trap_open;
+	if (objects_new(&t->objects) || maps_new(&t->maps, t->objects, 4096) ||
+	    places_new(&t->places, PLACES) ||
+	    symbols_new(&t->symbols, t->places, t->objects, t->maps, &e))
+		die("tables", -ENOMEM);
+	event_parse(&event, "cpu-clock", &e);
+	c.events = &event;
+	nr = counters_list_threads(&pid, 1, &tids, &e);
+	if (nr <= 0)
+		die(e.text, nr);
+	c.tids = tids;
+	c.nr_tids = (uint32_t)nr;
+	c.nr_cpus = (uint32_t)counters_online_cpus(&cpus, &e);
+	c.cpus = cpus;
+	if (counters_open(&t->counters, &c, &sys, &e))
+		die(e.text, -EINVAL);
+	if (sideband_new(&t->sideband, t->counters, t->maps, t->symbols))
+		die("side-band", -ENOMEM);
+	free(tids);
+	free(cpus);
+}
+
+static void start_all(struct tool *t, pid_t pid)
+{
+	struct err e = { .text = "" };
+
+	t->tables = (struct pipeline_tables){
+		.objects = t->objects,
+		.maps = t->maps,
+		.tasks = maps_tasks(t->maps),
+		.places = t->places,
+		.own_pid = -1,
+		.script = symbols_script(t->symbols),
+		.languages = true,
+	};
+	if (pipeline_new(&t->pipeline, &t->tables, &e) || symbols_start(t->symbols, &e))
+		die(e.text, -ENOMEM);
+	maps_load(t->maps, pid);
+	symbols_wake(t->symbols);
+	usleep(400000);
+	t->shared = (struct reader_shared){ .maps = t->maps,
+					    .codes = symbols_codes(t->symbols),
+					    .own_pid = getpid() };
+	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
+		if (reader_start(&t->readers[i], &t->shared, t->counters, i,
+				 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), &e))
+			die(e.text, -EINVAL);
+	counters_enable(t->counters, true);
+	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
+		if (counters_wake(t->counters, i, true))
+			die("events that wake", -EINVAL);
+}
+
+static void keep(struct tool *t, const struct record_sample *s)
+{
+	struct pipeline_stack stack;
+	struct sample *out;
+
+	if (t->nr_samples == SAMPLES)
+		return;
+	pipeline_resolve(t->pipeline, s, counters_layout(t->counters)->regs_mask);
+	pipeline_stack(t->pipeline, &stack);
+	out = &t->samples[t->nr_samples++];
+	*out = (struct sample){ .time_ns = s->time_ns,
+				.tid = (int)s->tid,
+				.lang = stack.lang,
+				.none = stack.lang_none,
+				.first = (uint32_t)t->nr_chains };
+	for (uint32_t i = 0; i < stack.nr; i++) {
+		const struct place *p = places_at(t->places, stack.places[i]);
+
+		if (!p || p->object != t->tables.script)
+			continue;
+		if (t->nr_chains == t->max_chains) {
+			t->max_chains = 2 * t->max_chains + 65536;
+			t->chains = xrealloc_array(t->chains, t->max_chains, sizeof(*t->chains));
+		}
+		t->chains[t->nr_chains++] = p->offset;
+		out->nr++;
+	}
+}
+
+static void take(struct tool *t, uint32_t cpu)
+{
+	struct ring *ring = &counters_cpu(t->counters, cpu)->data;
+	const struct perf_event_header *h;
+	struct record r;
+
+	if (!ring_begin(ring))
+		return;
+	rcu_thread_offline();
+	sideband_drain(t->sideband);
+	rcu_thread_online();
+	pipeline_set_feed(t->pipeline, reader_feed(t->readers[cpu]));
+	while ((h = ring_next(ring)))
+		if (!record_decode(&r, counters_layout(t->counters), h, h->size) &&
+		    r.type == PERF_RECORD_SAMPLE)
+			keep(t, &r.sample);
+	ring_end(ring);
+	if (pipeline_take_asked(t->pipeline))
+		symbols_wake(t->symbols);
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (uint8_t)text[i]) * TRUTH_PRIME;
+	return hash;
+}
+
+static uint64_t hash_of(const struct tool *t, uint64_t place)
+{
+	const struct code_text *c = codes_at(symbols_codes(t->symbols), lang_place_code(place));
+	uint64_t hash;
+
+	if (!c)
+		return 0;
+	hash = hash_text(TRUTH_SEED ^ c->first_line, c->name, c->name_size);
+	return hash_text(hash, c->file, c->file_size);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+/* The sample whose signal it was: the last one of the thread before. */
+static struct sample *sample_of(struct tool *t, const struct truth_entry *e)
+{
+	uint32_t lo = 0, hi = t->nr_samples;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (t->samples[mid].time_ns <= e->time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	while (lo-- > 0)
+		if (t->samples[lo].tid == e->tid)
+			return t->samples[lo].used ? NULL : &t->samples[lo];
+	return NULL;
+}
+
+/* 0: equal; 1: another function; 2: the same functions, another instruction. */
+static int compare(const struct tool *t, const struct sample *s, const struct truth_entry *e)
+{
+	int differ = 0;
+
+	if (s->nr != e->nr)
+		return 1;
+	for (uint32_t i = 0; i < s->nr; i++) {
+		uint64_t place = t->chains[s->first + i];
+		uint32_t instr = lang_place_instr(place);
+
+		if (hash_of(t, place) != e->hash[i])
+			return 1;
+		if (instr != LANG_NO_INSTR ? (int)instr != e->instr[i] : e->instr[i] >= 0)
+			differ = 2;
+	}
+	return differ;
+}
+
+static void show(const struct tool *t, const struct sample *s, const struct truth_entry *e)
+{
+	fprintf(stderr, "wrong: %u frames, truth %u%s\n", s->nr, e->nr,
+		e->entering ? " (entering)" : "");
+	for (uint32_t i = 0; i < MAX(s->nr, e->nr) && i < 12; i++) {
+		uint64_t place = i < s->nr ? t->chains[s->first + i] : 0;
+		const struct code_text *c =
+			i < s->nr ? codes_at(symbols_codes(t->symbols), lang_place_code(place))
+				  : NULL;
+
+		fprintf(stderr, "  %.*s:%u +%d  %s +%d\n", c ? c->name_size : 1, c ? c->name : "-",
+			c ? c->first_line : 0, (int)lang_place_instr(place),
+			i < e->nr && c && hash_of(t, place) == e->hash[i] ? "=" : "differs",
+			i < e->nr ? e->instr[i] : 0);
+	}
+}
+
+static int judge(struct tool *t)
+{
+	uint32_t nr = MIN(atomic_load(&t->truth->nr), (uint32_t)TRUTH_ENTRIES), matched = 0,
+		 entering = 0;
+	uint32_t certain[3] = { 0 }, guessed[3] = { 0 }, none[LANG_NONE_NR] = { 0 }, nones = 0;
+
+	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_time);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct truth_entry *e = &t->truth->entries[i];
+		struct sample *s = e->time_ns && !e->cut ? sample_of(t, e) : NULL;
+		int result;
+
+		if (!s)
+			continue;
+		s->used = true;
+		matched++;
+		entering += e->entering;
+		result = compare(t, s, e);
+		if (s->lang == PIPELINE_LANG_CERTAIN) {
+			certain[result]++;
+			if (result && certain[1] + certain[2] < 4)
+				show(t, s, e);
+		} else if (s->lang == PIPELINE_LANG_GUESSED) {
+			guessed[result]++;
+		} else {
+			none[MIN(s->none, LANG_NONE_NR - 1)]++;
+			nones++;
+		}
+	}
+	printf("samples %u signals %u matched %u certain %u wrong %u wrong_line %u guessed %u "
+	       "guessed_right %u entering %u none %u",
+	       t->nr_samples, nr, matched, certain[0] + certain[1] + certain[2], certain[1],
+	       certain[2], guessed[0] + guessed[1] + guessed[2], guessed[0] + guessed[2], entering,
+	       nones);
+	for (int i = 0; i < LANG_NONE_NR; i++)
+		if (none[i])
+			printf(" %s %u", lang_none_name((enum lang_none)i), none[i]);
+	putchar('\n');
+	return certain[1] || certain[2];
+}
+
+int main(int argc, char **argv)
+{
+	static struct tool t;
+	uint64_t end_ns;
+	pid_t pid;
+	int fd;
+
+	if (argc < 5)
+		return 2;
+	pid = (pid_t)atoi(argv[1]);
+	fd = open(argv[2], O_RDWR);
+	t.truth = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*t.truth), PROT_READ, MAP_SHARED, fd, 0);
+	if (t.truth == MAP_FAILED)
+		die(argv[2], -errno);
+	t.samples = xcalloc(SAMPLES, sizeof(*t.samples));
+	rcu_register_thread();
+	open_all(&t, pid, atof(argv[4]));
+	start_all(&t, pid);
+	end_ns = time_now_ns() + (uint64_t)(atof(argv[3]) * 1e9);
+	while (time_now_ns() < end_ns) {
+		rcu_thread_offline();
+		usleep(20000);
+		rcu_thread_online();
+		for (uint32_t i = 0; i < counters_nr_cpus(t.counters); i++)
+			take(&t, i);
+	}
+	counters_enable(t.counters, false);
+	_exit(judge(&t) | fflush(stdout));
+}
