@@ -7,11 +7,6 @@
 #include "unwind/rows.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-
-#include "unwind/unwind.h"
 
 uint64_t row_pack(const struct cfi_row *row)
 {

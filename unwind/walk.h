@@ -9,11 +9,12 @@
 
 #include <stdatomic.h>
 
+#include "symbols/name/places.h"
 #include "unwind/arch.h"
 #include "unwind/recent.h"
+#include "unwind/result.h"
 #include "unwind/rows.h"
 #include "unwind/step.h"
-#include "unwind/unwind.h"
 
 #define WALK_TRIED 1024 /* a power of two */
 
