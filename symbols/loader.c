@@ -30,7 +30,6 @@
 #include "symbols/interpreters.h"
 #include "symbols/lang/pylines.h"
 #include "symbols/object/fetch.h"
-#include "symbols/symbols.h"
 
 #define ASKER_NICE	-10
 #define WAIT_MS		50

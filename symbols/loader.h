@@ -16,6 +16,7 @@
 #include "symbols/object/image_cache.h"
 #include "symbols/name/places.h"
 #include "symbols/name/symtab.h"
+#include "symbols/stats.h"
 
 struct loader;
 
@@ -66,7 +67,6 @@ struct code_desk;
 /* Return the queue of requests for instructions. */
 struct code_desk *loader_code(struct loader *l);
 
-struct symbols_stats;
 /* Any thread. */
 void loader_stats(const struct loader *l, struct symbols_stats *out);
 

@@ -19,20 +19,11 @@
 #include "symbols/process/maps.h"
 #include "symbols/name/places.h"
 #include "symbols/name/symbol.h"
+#include "symbols/stats.h"
 
 struct symbols;
 struct details;
 struct listing;
-
-struct symbols_stats {
-	uint64_t nr_images, nr_failed;	       /* objects loaded, not loadable */
-	uint64_t nr_evicted;		       /* evictions of images */
-	size_t image_memory, image_memory_max; /* bytes used by images, and their limit */
-	uint64_t nr_named, nr_unnamed;	       /* places with a name, with only an address */
-	uint64_t nr_waiting;		       /* places without a symbol yet */
-	uint64_t nr_lines, nr_lines_waiting;   /* places with source lines; without a look-up yet */
-	size_t memory;			       /* bytes of images and names */
-};
 
 /* Create the tables and the loader. All three tables are borrowed and must outlive the result. */
 int symbols_new(struct symbols **out, struct places *places, struct objects *objects,

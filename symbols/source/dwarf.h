@@ -15,7 +15,6 @@
 
 #include "symbols/object/elffile.h"
 
-#define DWARF_SIZE_MAX	 (512ULL << 20) /* of all debug sections, decompressed */
 #define DWARF_FRAMES_MAX 32U
 #define DWARF_QUERY_NS	 200000000ULL  /* CPU time of one request */
 #define DWARF_OPEN_NS	 2000000000ULL /* CPU time of the index of units */

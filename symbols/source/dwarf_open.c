@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "symbols/object/debugfile.h"
-#include "symbols/source/dwarf.h"
 #include "symbols/base/foreign.h"
 
 #define ALTLINK_MAX 1024U

@@ -12,6 +12,8 @@
 
 #include "symbols/object/elffile.h"
 
+#define DWARF_SIZE_MAX (512ULL << 20) /* of all debug sections, decompressed */
+
 /*
  * Check whether the DWARF of @f may be read. 0 and its *size, -ENODATA, -EPERM,
  * -EFBIG, or -errno.
