@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base/array.h"
 #include "symbols/object/image_evict.h"
 
 /* Loads at the same time: more than CPUs, since on a busy machine each waits for a CPU. */
@@ -25,14 +24,6 @@
 
 #define GONE	      "file is gone, or in another mount namespace"
 #define NOT_ANSWERING "its file system does not respond: will retry"
-
-bool image_cache_ids_add(struct image_cache_ids *ids, uint32_t id)
-{
-	if (!array_reserve(&ids->list, &ids->max, ids->nr + 1ull))
-		return false;
-	ids->list[ids->nr++] = id;
-	return true;
-}
 
 static void fini_ids(struct image_cache_ids *ids)
 {
@@ -147,14 +138,6 @@ static void fail(struct image_cache *o, struct object *object, enum object_state
 	if (!has_failed(before))
 		count(&o->nr_failed, 1);
 	atomic_store_explicit(&object->state, (int)state, memory_order_release);
-}
-
-void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries,
-			  uint64_t due_ns)
-{
-	if (!array_reserve(&o->retries, &o->max_retries, o->nr_retries + 1ull))
-		return;
-	o->retries[o->nr_retries++] = (struct image_cache_retry){ id, pid, tries, due_ns };
 }
 
 /* Publish @image, which belongs to @object now. */

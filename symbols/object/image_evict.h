@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_OBJECT_IMAGE_EVICT_H
 #define SYMBOLS_OBJECT_IMAGE_EVICT_H
 
-#include "symbols/object/image_cache.h"
+#include "symbols/object/image_cache_state.h"
 
 /* Test whether @image fits into the memory, perhaps after others have left. */
 bool image_evict_fits(const struct image_cache *o, const struct image *image);
