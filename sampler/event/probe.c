@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/object/image.h"
+#include "symbols/object/image_read.h"
 
 #define MODIFIERS "ukhHGpP"
 
@@ -118,7 +118,7 @@ static int symbol_offset(const struct event *ev, const char *path, const char *s
 			       "  uprobe:/path:symbol[+offset]; see proftop --list-events",
 			       ev->name, path, strerror(-code));
 	}
-	if (!image_from_fd(&image, fd, (uint64_t)st.st_size, NULL)) {
+	if (!image_read_fd(&image, fd, (uint64_t)st.st_size, NULL)) {
 		for (uint32_t i = 0; i < image->nr_symbols && code; i++) {
 			const struct image_symbol *s = &image->symbols[i];
 

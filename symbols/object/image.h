@@ -2,10 +2,8 @@
 /*
  * The parts of an object file in memory: load segments, unwind tables, symbols.
  *
- * Built by a helper of the loader from a file descriptor (pread, never a
- * mapping: the file can be truncated at any time), then immutable. Everything in an
- * image is bounded and checked; the bytes of eh_frame are still hostile (see
- * unwind/cfi).
+ * Built by image_read.c, then immutable. Everything in an image is bounded and
+ * checked; the bytes of eh_frame are still hostile (see unwind/cfi).
  */
 #ifndef SYMBOLS_OBJECT_IMAGE_H
 #define SYMBOLS_OBJECT_IMAGE_H
@@ -57,32 +55,14 @@ struct image {
 	uint8_t build_id_size;
 };
 
-struct watch;
-
-/* An ELF file to read. */
-struct image_input {
-	int fd;
-	uint64_t size;
-	const char *path; /* a hint for debug files; may be NULL */
-	bool no_debug_files;
-	struct watch *watch; /* progress; may be NULL */
-};
-
-/*
- * Build an image from an ELF file. 0, or -errno with a message. Any thread; slow;
- * may hang.
- */
-int image_read(struct image **out, const struct image_input *in, struct err *e);
-/* Build an image from a descriptor alone. */
-int image_from_fd(struct image **out, int fd, uint64_t file_size, struct err *e);
 /* Make the stub of @image, with its load segments. NULL when memory is out. */
 struct image *image_stub(const struct image *image);
 /* Return the bytes of an image. */
 size_t image_memory(const struct image *image);
-/* Build an image from ELF bytes in memory (the vdso). */
-int image_from_memory(struct image **out, const void *bytes, size_t size, struct err *e);
 void image_free(struct image *image);
 
+/* Find the segment whose file-backed part has @vaddr, executable ones first; NULL: none. */
+const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr);
 /* Convert a file offset to a vaddr by its segment; false: in none. */
 bool image_vaddr(const struct image *image, uint64_t offset, uint64_t *vaddr);
 /* Convert a vaddr to a file offset; false: in no file-backed part of a segment. */

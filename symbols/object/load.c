@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/object/image_read.h"
+
 void load_where(struct load_where *w, struct objects *objects, const struct object *object,
 		bool no_proc, const char *root)
 {
@@ -72,7 +74,7 @@ static int load_vdso(struct image **out)
 	while (rc == -ENOENT && fgets(line, sizeof(line), maps)) {
 		if (strstr(line, "[vdso]") &&
 		    sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2)
-			rc = image_from_memory(out, (const void *)(uintptr_t)start, end - start,
+			rc = image_read_memory(out, (const void *)(uintptr_t)start, end - start,
 					       NULL);
 	}
 	fclose(maps);

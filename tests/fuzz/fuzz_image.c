@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/object/image.h"
+#include "symbols/object/image_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct image *image;
 
-	if (image_from_memory(&image, data, size, NULL))
+	if (image_read_memory(&image, data, size, NULL))
 		return 0;
 	for (uint32_t i = 0; i < image->nr_symbols; i++) {
 		const struct image_symbol *s = &image->symbols[i];

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/source/dwarf.h"
-#include "symbols/object/image.h"
+#include "symbols/object/image_read.h"
 #include "tests/symbols/elfmake.h"
 
 #define OVERLAP_MAX 64
@@ -58,7 +58,7 @@ static int setup(void **state)
 
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(elffile_open(&f->f, fd, NULL, (uint64_t)st.st_size, NULL), 0);
-	assert_int_equal(image_from_fd(&f->image, fd, (uint64_t)st.st_size, NULL), 0);
+	assert_int_equal(image_read_fd(&f->image, fd, (uint64_t)st.st_size, NULL), 0);
 	assert_int_equal(dwarf_open(&f->d, &f->f, 0), 0);
 	dl_iterate_phdr(find_base, &f->base);
 	*state = f;

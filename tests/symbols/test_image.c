@@ -18,7 +18,7 @@
 
 #include "symbols/object/debugfile.h"
 #include "symbols/object/elfsym.h"
-#include "symbols/object/image.h"
+#include "symbols/object/image_read.h"
 #include "tests/yardstick.h"
 
 #define TEXT_VADDR 0x201000ULL
@@ -86,7 +86,7 @@ static void test_own_program(void **state)
 	struct err e;
 
 	whole_open(&w, "/proc/self/exe");
-	assert_int_equal(image_from_fd(&image, w.fd, w.size, &e), 0);
+	assert_int_equal(image_read_fd(&image, w.fd, w.size, &e), 0);
 	dl_iterate_phdr(find_base, &base);
 	vaddr = (uint64_t)(uintptr_t)&function_of_the_test - base;
 	s = image_find(image, vaddr);
@@ -137,7 +137,7 @@ static void test_libc_against_libelf(void **state)
 	size_t nr;
 
 	whole_open(&w, libc_path());
-	assert_int_equal(image_from_fd(&image, w.fd, w.size, NULL), 0);
+	assert_int_equal(image_read_fd(&image, w.fd, w.size, NULL), 0);
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(w.fd, ELF_C_READ, NULL);
 	Elf_Data *data = oracle_section(elf, SHT_DYNSYM, &shdr);
@@ -175,7 +175,7 @@ static void test_libc_unwind_tables(void **state)
 	size_t names;
 
 	whole_open(&w, libc_path());
-	assert_int_equal(image_from_fd(&image, w.fd, w.size, NULL), 0);
+	assert_int_equal(image_read_fd(&image, w.fd, w.size, NULL), 0);
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(w.fd, ELF_C_READ, NULL);
 
@@ -202,12 +202,12 @@ static void test_sectionless(void **state)
 	struct whole w;
 
 	whole_open(&w, libc_path());
-	assert_int_equal(image_from_memory(&with, w.bytes, w.size, NULL), 0);
+	assert_int_equal(image_read_memory(&with, w.bytes, w.size, NULL), 0);
 	eh = (Elf64_Ehdr *)w.bytes;
 	eh->e_shoff = 0;
 	eh->e_shnum = 0;
 	eh->e_shstrndx = 0;
-	assert_int_equal(image_from_memory(&without, w.bytes, w.size, NULL), 0);
+	assert_int_equal(image_read_memory(&without, w.bytes, w.size, NULL), 0);
 	assert_int_equal(without->nr_segments, with->nr_segments);
 	assert_int_equal(without->eh.nr_fdes, with->eh.nr_fdes);
 	assert_true(without->eh.vaddr == with->eh.vaddr);
@@ -316,7 +316,7 @@ static struct image *made_image(const struct made *m)
 	struct image *image;
 	struct err e = { "" };
 
-	if (image_from_memory(&image, m->bytes, sizeof(m->bytes), &e))
+	if (image_read_memory(&image, m->bytes, sizeof(m->bytes), &e))
 		fail_msg("%s", e.text);
 	return image;
 }
@@ -631,7 +631,7 @@ static void test_elf32_has_symbols(void **state)
 			    .st_shndx = 1,
 			    .st_info = ELF32_ST_INFO(STB_GLOBAL, STT_FUNC) };
 	memcpy(bytes + 0x501, "four", 5);
-	assert_int_equal(image_from_memory(&image, bytes, sizeof(bytes), NULL), 0);
+	assert_int_equal(image_read_memory(&image, bytes, sizeof(bytes), NULL), 0);
 	assert_int_equal(image->elf_class, ELFCLASS32);
 	assert_true(name_is(image, image_find(image, 0x8048013), "four"));
 	assert_null(image_find(image, 0x8048014));
@@ -646,19 +646,19 @@ static void test_refused(void **state)
 	struct err e;
 	Elf64_Ehdr *eh = (Elf64_Ehdr *)m.bytes;
 
-	assert_int_equal(image_from_memory(&image, "", 0, &e), -ENOEXEC);
-	assert_int_equal(image_from_memory(&image, "#!/bin/sh\n", 10, &e), -ENOEXEC);
+	assert_int_equal(image_read_memory(&image, "", 0, &e), -ENOEXEC);
+	assert_int_equal(image_read_memory(&image, "#!/bin/sh\n", 10, &e), -ENOEXEC);
 	assert_true(strlen(e.text) > 0);
 	made_init(&m);
 	eh->e_ident[EI_DATA] = ELFDATA2MSB;
-	assert_int_equal(image_from_memory(&image, m.bytes, sizeof(m.bytes), &e), -ENOEXEC);
+	assert_int_equal(image_read_memory(&image, m.bytes, sizeof(m.bytes), &e), -ENOEXEC);
 	made_init(&m);
 	eh->e_phnum = 0;
-	assert_int_equal(image_from_memory(&image, m.bytes, sizeof(m.bytes), &e), -ENOEXEC);
+	assert_int_equal(image_read_memory(&image, m.bytes, sizeof(m.bytes), &e), -ENOEXEC);
 	made_init(&m);
 	eh->e_phnum = PN_XNUM; /* "see section 0": a million program headers */
 	made_section(&m, 0)->sh_info = 1000000;
-	assert_int_equal(image_from_memory(&image, m.bytes, sizeof(m.bytes), &e), -E2BIG);
+	assert_int_equal(image_read_memory(&image, m.bytes, sizeof(m.bytes), &e), -E2BIG);
 	assert_null(image);
 }
 
@@ -686,20 +686,20 @@ static void test_sparse_overflow(void **state)
 	made_section(&m, 0)->sh_size = (size - AT_SECTIONS) / sizeof(Elf64_Shdr);
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
 	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
-	assert_int_equal(image_from_fd(&image, fd, size, NULL), 0);
+	assert_int_equal(image_read_fd(&image, fd, size, NULL), 0);
 	assert_int_equal(image->nr_symbols, 0);
 	image_free(image);
 	eh->e_shnum = 4;
 	made_section(&m, 2)->sh_size = size - AT_SYMTAB;
 	made_section(&m, 3)->sh_size = size - AT_NAMES;
 	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
-	assert_int_equal(image_from_fd(&image, fd, size, NULL), 0);
+	assert_int_equal(image_read_fd(&image, fd, size, NULL), 0);
 	assert_int_equal(image->nr_symbols, 0);
 	image_free(image);
 	made_section(&m, 2)->sh_size = UINT64_MAX;
 	made_section(&m, 3)->sh_offset = UINT64_MAX - 2;
 	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
-	assert_int_equal(image_from_fd(&image, fd, size, NULL), 0);
+	assert_int_equal(image_read_fd(&image, fd, size, NULL), 0);
 	image_free(image);
 	close(fd);
 	assert_true(yardstick_within(start, 1000));
@@ -815,11 +815,11 @@ static void test_file_shrinks(void **state)
 	made_symbol(&m, "gone", 0x10, 8, STB_GLOBAL, STT_FUNC);
 	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
 	assert_int_equal(ftruncate(fd, AT_NAMES), 0);
-	assert_int_equal(image_from_fd(&image, fd, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(image_read_fd(&image, fd, sizeof(m.bytes), NULL), 0);
 	assert_int_equal(image->nr_symbols, 0);
 	image_free(image);
 	assert_int_equal(ftruncate(fd, 10), 0);
-	assert_int_equal(image_from_fd(&image, fd, sizeof(m.bytes), NULL), -ENOEXEC);
+	assert_int_equal(image_read_fd(&image, fd, sizeof(m.bytes), NULL), -ENOEXEC);
 	close(fd);
 }
 
@@ -847,7 +847,7 @@ static void test_mutations(void **state)
 					 : (unsigned int)rand_r(&seed) % w.size;
 			copy[at] = (uint8_t)rand_r(&seed);
 		}
-		if (!image_from_memory(&image, copy, w.size - (round & 1 ? 0 : (uint64_t)round * 8),
+		if (!image_read_memory(&image, copy, w.size - (round & 1 ? 0 : (uint64_t)round * 8),
 				       NULL)) {
 			sum += touch(image);
 			image_free(image);
@@ -873,7 +873,7 @@ static void test_truncations(void **state)
 		struct image *image;
 
 		memcpy(exact, m.bytes, size);
-		if (!image_from_memory(&image, exact, size, NULL)) {
+		if (!image_read_memory(&image, exact, size, NULL)) {
 			touch(image);
 			image_free(image);
 		}

@@ -18,7 +18,7 @@
 
 #include "symbols/object/debugfile.h"
 #include "symbols/object/elfplt.h"
-#include "symbols/object/image.h"
+#include "symbols/object/image_read.h"
 #include "symbols/object/xz.h"
 #include "tests/symbols/elfmake.h"
 
@@ -72,7 +72,7 @@ static struct image *image_of(struct elfmake *m)
 	struct err e = { "" };
 
 	elfmake_finish(m);
-	if (image_from_memory(&image, m->bytes, m->size, &e))
+	if (image_read_memory(&image, m->bytes, m->size, &e))
 		fail_msg("%s", e.text);
 	return image;
 }
@@ -207,7 +207,7 @@ static void test_own_stubs(void **state)
 	bool sec = false;
 
 	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(image_from_fd(&image, fd, (uint64_t)st.st_size, NULL), 0);
+	assert_int_equal(image_read_fd(&image, fd, (uint64_t)st.st_size, NULL), 0);
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 

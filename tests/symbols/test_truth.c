@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "symbols/object/debugfile.h"
-#include "symbols/object/image.h"
+#include "symbols/object/image_read.h"
 
 #define LIBRARIES 50
 #define ADDRESSES 300
@@ -175,7 +175,7 @@ static bool check_library(const char *path, unsigned int nr, unsigned int *seed,
 
 	if (fd < 0)
 		return false;
-	rc = fstat(fd, &st) ? -1 : image_from_fd(&image, fd, (uint64_t)st.st_size, NULL);
+	rc = fstat(fd, &st) ? -1 : image_read_fd(&image, fd, (uint64_t)st.st_size, NULL);
 	close(fd);
 	if (rc)
 		return false;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "symbols/source/dwarf.h"
-#include "symbols/object/image.h"
+#include "symbols/object/image_read.h"
 #include "symbols/source/lines.h"
 
 static void print_place(const struct dwarf_frame *f)
