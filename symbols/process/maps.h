@@ -22,39 +22,10 @@
 #include "symbols/base/base.h"
 #include "symbols/lang/lang.h"
 #include "symbols/object/object.h"
-#include "symbols/base/text.h"
+#include "symbols/process/space.h"
+#include "symbols/process/task.h"
 
 struct maps;
-
-struct mapping {
-	uint64_t start, end; /* addresses, end exclusive */
-	uint64_t offset;     /* file offset of start; for anonymous memory: start itself */
-	uint64_t birth_ns;   /* 0: before the start of proftop */
-	struct object *object;
-	bool exec;
-};
-
-/* One address space of a process. Immutable once published. */
-struct space;
-
-/*
- * A task as shown: one thread under one name (comm). Ids are dense, given at the
- * first sample of a task, in a table that may be replaced (tasks.h). Task 0 is the
- * unknown task (pid -1).
- */
-struct task {
-	pid_t pid, tid;
-	uint32_t number;   /* of this name, in all tables: the later the higher */
-	uint32_t process;  /* dense id of the process incarnation (by exec and pid reuse) */
-	uid_t uid;	   /* real uid, (uid_t)-1: unknown */
-	pid_t parent;	   /* pid of the parent process; 0: unknown */
-	uint64_t start_ns; /* begin of this name; 0: before the start of proftop */
-	struct safe_text comm;
-};
-
-#define TASK_UNKNOWN 0
-
-struct tasks;
 
 struct maps_hit {
 	const struct space *space; /* NULL: kernel thread, or unknown */
@@ -121,22 +92,6 @@ void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64
  * Readers, lock-free.
  */
 bool maps_birth(struct maps *m, pid_t pid, uint64_t time_ns, uint64_t *birth_ns, pid_t *parent);
-/* Find the mapping of @addr at @time_ns; NULL: none. Any reader. */
-const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns);
-/*
- * Return the number of a space: unique, also after its end. A cache of mappings by
- * number is valid only with that space in hand; space_read() after each
- * access is for ThreadSanitizer only.
- */
-uint64_t space_serial(const struct space *s);
-void space_read(const struct space *s);
-uint32_t space_nr_mappings(const struct space *s);
-/*
- * Request the images of all objects mapped there, so that a stack does not request
- * them one by one. True: wake the loader.
- */
-bool space_want(const struct space *s);
-
 /*
  * Request that the loader reads /proc/PID (once a second at most). True: wake the
  * loader. Readers, lock-free.
@@ -175,8 +130,6 @@ struct tasks *maps_tasks(const struct maps *m);
 const struct task *maps_task(const struct maps *m, uint32_t id);
 uint32_t maps_nr_tasks(const struct maps *m);
 uint32_t maps_max_tasks(const struct maps *m);
-/* Return the number of ids given out, wasted ones and TASK_UNKNOWN included. */
-uint32_t tasks_nr(const struct tasks *t);
 /*
  * Builder: put an empty table in place; returns the old one, NULL when memory is
  * out. The old table may be used for a grace period; then maps_move_task() moves the

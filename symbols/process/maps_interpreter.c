@@ -5,6 +5,8 @@
  *
  * Runs on: whoever holds the lock of the maps; maps_interpreter() on readers.
  */
+#include "symbols/process/maps.h"
+
 #include <stdlib.h>
 #include <string.h>
 

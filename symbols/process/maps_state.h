@@ -11,12 +11,12 @@
 #include <stdatomic.h>
 
 #include "symbols/process/requests.h"
-#include "symbols/process/maps.h"
 #include "symbols/process/process.h"
 #include "symbols/process/space.h"
 #include "symbols/process/tasks.h"
 
 struct maps_event;
+struct maps_interpreter;
 
 struct maps {
 	_Atomic(struct tasks *) tasks; /* the present table; written by the builder, release */

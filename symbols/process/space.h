@@ -7,15 +7,15 @@
  * fork shares all. A space also keeps a short list of replaced mappings, each
  * with the time of its end, for look-ups in the past.
  *
- * Threads: everything but space_find() (maps.h) under the lock of the maps.
- * Memory that readers may use is freed through urcu-qsbr.
+ * Threads: look-ups (space_find() to space_want()) on any urcu-qsbr reader; all else
+ * under the lock of the maps. Memory that readers may use is freed through urcu-qsbr.
  */
 #ifndef SYMBOLS_PROCESS_SPACE_H
 #define SYMBOLS_PROCESS_SPACE_H
 
 #include <stdatomic.h>
 
-#include "symbols/process/maps.h"
+#include "symbols/process/mapping.h"
 
 #define SPACE_MAPPINGS_MAX 100000u
 
@@ -25,7 +25,25 @@ struct space_stats {
 	atomic_ulong nr_mappings; /* of all spaces */
 };
 
+/* One address space of a process. Immutable once published. */
+struct space;
 struct space_edit;
+
+/* Find the mapping of @addr at @time_ns; NULL: none. Any reader. */
+const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns);
+/*
+ * Return the number of a space: unique, also after its end. A cache of mappings by
+ * number is valid only with that space in hand; space_read() after each
+ * access is for ThreadSanitizer only.
+ */
+uint64_t space_serial(const struct space *s);
+void space_read(const struct space *s);
+uint32_t space_nr_mappings(const struct space *s);
+/*
+ * Request the images of all objects mapped there, so that a stack does not request
+ * them one by one. True: wake the loader.
+ */
+bool space_want(const struct space *s);
 
 /* Take and drop a reference: one for each process with this space. @s may be NULL. */
 struct space *space_get(struct space *s);

@@ -10,9 +10,11 @@
 #define SYMBOLS_PROCESS_SPACE_PRIVATE_H
 
 #include "symbols/base/reclaim.h"
-#include "symbols/process/space.h"
+#include "symbols/process/mapping.h"
 
 #define LEAF_MAX 64u
+
+struct space_stats;
 
 struct leaf {
 	struct rcu_head rcu;

@@ -18,8 +18,9 @@
 
 #include <stdatomic.h>
 
+#include "symbols/base/base.h"
 #include "symbols/base/chunked.h"
-#include "symbols/process/maps.h"
+#include "symbols/process/task.h"
 
 #define TASK_COMM_SIZE 64
 
