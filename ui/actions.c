@@ -344,7 +344,7 @@ static void follow(struct ui_state *st, uint32_t code)
 				: "the screen does not follow the selected row");
 }
 
-/* ---- what is sampled ---- */
+/* ---- sampled events ---- */
 
 static void pick_event(struct ui_state *st, uint32_t code)
 {

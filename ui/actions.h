@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Actions: what keys, clicks, commands and scripts do. The main thread.
+ * The actions of keys, clicks, commands and scripts. The main thread.
  */
 #ifndef UI_ACTIONS_H
 #define UI_ACTIONS_H

@@ -14,7 +14,7 @@
 #include "ui/view/view.h"
 #include "ui/view/view_annotate.h"
 
-/* ---- where the source is ---- */
+/* ---- the path of the source ---- */
 
 /* Sum the weight of each line of @function: of self samples or (@any) also of calls. */
 static bool weigh_lines(const struct profile *p, uint32_t event, uint32_t function, bool any,

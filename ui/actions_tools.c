@@ -81,7 +81,7 @@ static void by_thread(struct ui_state *st, uint32_t code)
 
 	st->by_thread = !st->by_thread;
 	st->lists[VIEW_PROCESSES].pinned = false;
-	/* A view of stacks stays shown. */
+	/* Keep showing a view of stacks. */
 	navigate_to(st, stacks ? st->view : VIEW_PROCESSES);
 	ui_state_say(st, false,
 		     !st->by_thread ? "showing processes (H: threads)"
@@ -120,7 +120,7 @@ static void pick_columns(struct ui_state *st, uint32_t code)
 		ui_state_say(st, false, "this view has no columns");
 }
 
-/* Start @w; report now what is known now, the rest by actions_file_result(). */
+/* Start @w. Report errors of the start now, the result by actions_file_result(). */
 static int start_work(struct ui_state *st, struct file_work *w)
 {
 	struct err e;

@@ -192,7 +192,7 @@ static int profile_fd(const struct app *a)
 	return busy ? folding_fd(a->st.folding) : sampler_fd(a->st.sampler);
 }
 
-/* Handle signals while the editor has the screen: only those that end proftop. */
+/* Handle signals while the editor has the screen: only the signals that end proftop. */
 static void take_ends(struct app *a)
 {
 	struct signalfd_siginfo info;

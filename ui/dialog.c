@@ -87,9 +87,9 @@ static void narrow(struct dialog *d)
 		char name[sizeof(entry->name)], detail[sizeof(entry->detail)];
 
 		if (all || (!entry->heading &&
-			    (match_finds(&m, ui_clean(name, sizeof(name), entry->name)) ||
-			     match_finds(&m, ui_clean(detail, sizeof(detail), entry->detail))) !=
-				    m.negate))
+			    (match_finds(&m, ui_state_clean(name, sizeof(name), entry->name)) ||
+			     match_finds(&m, ui_state_clean(detail, sizeof(detail),
+							    entry->detail))) != m.negate))
 			d->shown[d->nr_shown++] = i;
 	}
 	match_fini(&m);
@@ -284,8 +284,8 @@ static void draw_entry(const struct ui_state *st, struct canvas *c, unsigned int
 		       unsigned int width, bool here)
 {
 	char name[sizeof(entry->name)], detail[sizeof(entry->detail)];
-	struct safe_text n = ui_clean(name, sizeof(name), entry->name);
-	struct safe_text d = ui_clean(detail, sizeof(detail), entry->detail);
+	struct safe_text n = ui_state_clean(name, sizeof(name), entry->name);
+	struct safe_text d = ui_state_clean(detail, sizeof(detail), entry->detail);
 	enum theme_role role = entry->refused ? ROLE_DISABLED : entry->used ? ROLE_OK : ROLE_NORMAL;
 
 	if (entry->heading) {
@@ -319,14 +319,16 @@ static void draw_line(const struct ui_state *st, struct canvas *c, unsigned int 
 	memcpy(head, d->line.text, d->line.at);
 	head[d->line.at] = '\0';
 	c->cursor_row = (int)row;
-	c->cursor_col = (int)MIN(pen.col + ui_clean(buf, sizeof(buf), head).width, col + cols - 1);
+	c->cursor_col =
+		(int)MIN(pen.col + ui_state_clean(buf, sizeof(buf), head).width, col + cols - 1);
 	if (d->line.size)
-		canvas_text(c, row, pen.col, cols - 2, ui_clean(buf, sizeof(buf), d->line.text),
+		canvas_text(c, row, pen.col, cols - 2,
+			    ui_state_clean(buf, sizeof(buf), d->line.text),
 			    (struct style){ ROLE_VALUE, 0 });
 	else
 		canvas_elide(c, row, pen.col, cols - 2,
-			     ui_clean(buf, sizeof(buf),
-				      d->typing ? "type to filter" : d->ops->hint),
+			     ui_state_clean(buf, sizeof(buf),
+					    d->typing ? "type to filter" : d->ops->hint),
 			     (struct style){ ROLE_DIM, 0 });
 }
 
@@ -347,11 +349,12 @@ void dialog_draw(struct ui_state *st, struct canvas *c)
 	if (foot && d->ops->status) {
 		d->ops->status(st, status, sizeof(status));
 		canvas_elide(c, row + rows - 1 - foot, col + 2, inner,
-			     ui_clean(buf, sizeof(buf), status), (struct style){ ROLE_NORMAL, 0 });
+			     ui_state_clean(buf, sizeof(buf), status),
+			     (struct style){ ROLE_NORMAL, 0 });
 	}
 	if (foot && d->ops->foot)
 		canvas_elide(c, row + rows - 2, col + 2, inner,
-			     ui_clean(buf, sizeof(buf), d->ops->foot),
+			     ui_state_clean(buf, sizeof(buf), d->ops->foot),
 			     (struct style){ ROLE_DIM, 0 });
 	d->page = rows - 3 - foot;
 	scroll(d);

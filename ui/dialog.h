@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pickers: a list over the screen that narrows while one types. An entry that
- * cannot be used stays visible, with the reason. The main thread.
+ * Pickers: a list over the screen that narrows while one types. An entry that cannot be used is
+ * shown with the reason. The main thread.
  */
 #ifndef UI_DIALOG_H
 #define UI_DIALOG_H
@@ -15,10 +15,10 @@ extern const struct dialog_ops dialog_events, dialog_frequency, dialog_processes
 
 void dialog_open(struct ui_state *st, const struct dialog_ops *ops);
 void dialog_close(struct ui_state *st);
-/* Fill the entries again; the cursor stays on its entry. */
+/* Fill the entries again; keep the cursor on its entry. */
 void dialog_refresh(struct ui_state *st);
 void dialog_key(struct ui_state *st, const struct key *key);
-/* Select the entry in line @at of those shown; use it if it is selected already. */
+/* Select the entry in shown line @at; use it if it is selected already. */
 void dialog_click(struct ui_state *st, uint32_t at);
 void dialog_draw(struct ui_state *st, struct canvas *c);
 /* For fill(): append an entry, zeroed. Return NULL if there is no memory for it. */

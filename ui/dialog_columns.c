@@ -50,7 +50,7 @@ static void fill(struct ui_state *st)
 	}
 }
 
-/* Toggle a column; the picker stays open. */
+/* Toggle a column; keep the picker open. */
 static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
 	uint32_t now = shown_now(st);

@@ -192,7 +192,7 @@ static size_t without_modifiers(const char *name)
 	return (size_t)(mark - name);
 }
 
-/* Apply the chosen levels to sampled event number @at; its rate stays. */
+/* Apply the chosen levels to sampled event number @at; keep its rate. */
 static void change_levels(struct ui_state *st, uint32_t at)
 {
 	const struct profile_event *was = &st->latest->events[at];
@@ -262,7 +262,7 @@ static void status(const struct ui_state *st, char *buf, size_t size)
 		 l->user ? 'x' : ' ', l->kernel ? 'x' : ' ', l->precise);
 }
 
-/* 1 to 9 turn what is sampled on and off; ^U, ^K, ^T choose what the next one counts. */
+/* 1 to 9 toggle the sampled events; ^U, ^K, ^T choose the levels of the next event. */
 static bool key(struct ui_state *st, uint32_t code)
 {
 	struct dialog_levels *l = &st->dialog.levels;

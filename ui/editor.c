@@ -2,8 +2,8 @@
 /*
  * The user's editor. The main thread.
  *
- * A shell splits $EDITOR, as everywhere, and looks whether the file is there;
- * its path and the line are arguments, never part of what the shell reads.
+ * A shell splits $EDITOR, as everywhere, and looks whether the file exists; its path and the line
+ * are arguments, never part of the script.
  */
 #include "ui/editor.h"
 
@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOT_FOUND  125 /* what our line of shell says of a file */
-#define CANNOT_RUN 126 /* what shells say of a program: this or 127 */
+#define NOT_FOUND  125 /* our script: the file is missing */
+#define CANNOT_RUN 126 /* shells: cannot run a program; or 127 */
 
-/* Editors that take "FILE:LINE" behind an option, and do not wait by themselves. */
+/* Editors that take "FILE:LINE" after an option, and need an option to wait. */
 static const char *const with_goto[] = { "code", "codium", "code-insiders" };
 
 /* Editors that end their options at "--". */
@@ -127,7 +127,7 @@ int editor_start(struct editor *ed, const struct editor_command *c, int in, int 
 	code = -errno;
 	if (!ed->pid)
 		become(c, in, out);
-	/* Here, too: whoever comes first. */
+	/* Set by parent and child: the order of the two is not known. */
 	if (ed->pid > 0)
 		setpgid(ed->pid, ed->pid);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

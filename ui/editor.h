@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The user's editor, at a line of a file. It gets the terminal, as a job of
- * its own, until it ends; sampling goes on meanwhile. The main thread.
+ * The user's editor, at a line of a file. It owns the terminal, as a separate job, until it ends;
+ * sampling goes on. The main thread.
  */
 #ifndef UI_EDITOR_H
 #define UI_EDITOR_H
@@ -19,9 +19,8 @@ struct editor {
 };
 
 /*
- * What to run: arguments for execv(3) that end with NULL, borrowed from @buf,
- * @program ("vi -n" as in $EDITOR; a shell splits it) and @path. @where:
- * room for the line.
+ * The command: arguments for execv(3) that end with NULL, borrowed from @buf,
+ * @program ("vi -n" as in $EDITOR; a shell splits it) and @path. @where: buffer for the line.
  */
 struct editor_command {
 	char script[2 * EDITOR_PATH_MAX], where[EDITOR_PATH_MAX + 32];
@@ -40,15 +39,15 @@ const char *editor_refusal(const char *path);
 const char *editor_program(void);
 
 /*
- * Run it on the terminal @in, @out, which nobody else uses from now on. 0 or
- * -errno with a sentence.
+ * Run the editor on the terminal @in, @out, which no other code may use until it has ended. Return
+ * 0 or -errno with a message.
  */
 int editor_start(struct editor *ed, const struct editor_command *c, int in, int out, struct err *e);
 /* Has it ended? Then the terminal is ours again. One that stops itself is continued. */
 bool editor_ended(struct editor *ed, int *status);
-/* Ask it to end. */
+/* Send SIGTERM to the editor. */
 void editor_stop(const struct editor *ed);
-/* What @status means for a person: a sentence in @e, or 0: all is well. */
+/* Return 0 if the exit status @status is a success, else -errno with a message. */
 int editor_result(int status, const char *program, const char *path, struct err *e);
 
 #endif

@@ -429,7 +429,7 @@ int main(int argc, char **argv)
 	int code;
 
 	set_up_heap();
-	/* LC_CTYPE only: numbers stay in the C locale. */
+	/* LC_CTYPE only: numbers are formatted in the C locale. */
 	setlocale(LC_CTYPE, "");
 	options_limits(&limits);
 	code = options_parse(&o, argc, argv, &limits, &e);

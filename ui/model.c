@@ -34,7 +34,7 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	st->glyphs = theme_glyphs(ascii);
 	if (!config->host && gethostname(host, sizeof(host) - 1))
 		host[0] = '\0';
-	ui_clean(st->host, sizeof(st->host), config->host ? config->host : host);
+	ui_state_clean(st->host, sizeof(st->host), config->host ? config->host : host);
 	st->tick_ns = config->tick_ns;
 	st->scope.hide_kernel = config->hide_kernel;
 	st->scope.hide_user = config->hide_user;

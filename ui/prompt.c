@@ -58,7 +58,7 @@ static void draw_candidates(const struct prompt *p, struct canvas *c, unsigned i
 
 	if (col + 1 < c->cols)
 		canvas_elide(c, row, col, c->cols - col - 1,
-			     ui_clean(clean, sizeof(clean), p->candidates),
+			     ui_state_clean(clean, sizeof(clean), p->candidates),
 			     (struct style){ ROLE_DIM, 0 });
 }
 
@@ -83,11 +83,11 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	col = canvas_text(c, row, 0, c->cols, labels[p->kind], (struct style){ ROLE_KEY, 0 });
 	memcpy(head, p->line.text, p->line.at);
 	head[p->line.at] = '\0';
-	width = ui_clean(buf, sizeof(buf), head).width;
+	width = ui_state_clean(buf, sizeof(buf), head).width;
 	c->cursor_row = (int)row;
 	c->cursor_col = (int)MIN(col + width, c->cols - 1);
 	col += canvas_text(c, row, col, c->cols - MIN(col, c->cols),
-			   ui_clean(buf, sizeof(buf), p->line.text),
+			   ui_state_clean(buf, sizeof(buf), p->line.text),
 			   (struct style){ text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL,
 					   0 });
 	if (p->kind == PROMPT_COMMAND)

@@ -100,7 +100,7 @@ static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 		snprintf(said, sizeof(said), "%s", st->message);
 	else
 		notice_text(st, said, sizeof(said));
-	text = ui_clean(buf, sizeof(buf), said);
+	text = ui_state_clean(buf, sizeof(buf), said);
 	end = draw_position(st, c, row, text.width + 40u > c->cols);
 	end = end > 2 ? end - 2 : 0;
 	if (text.size)
@@ -182,7 +182,7 @@ static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
 	return UINT_MAX;
 }
 
-/* Drop keys until the bar fits; Help and Quit stay. */
+/* Drop keys until the bar fits, except Help and Quit. */
 static unsigned int bar_fit(struct bar_item *items, unsigned int nr, unsigned int cols)
 {
 	unsigned int width = 0;
@@ -211,7 +211,8 @@ static void draw_bar(struct ui_state *st, struct canvas *c, unsigned int row)
 		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1, (uint16_t)width,
 						  ZONE_ACTION, items[i].action });
 		col += canvas_text(c, row, col, c->cols - col,
-				   ui_clean(label, sizeof(label), keys_name(name, items[i].code)),
+				   ui_state_clean(label, sizeof(label),
+						  keys_name(name, items[i].code)),
 				   (struct style){ ROLE_KEY, 0 });
 		if (col < c->cols)
 			col += canvas_text(c, row, col, c->cols - col,
@@ -250,7 +251,7 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 		prompt_draw(st, c, --bottom);
 	else if (has_message(st) && c->rows < 10)
 		draw_message(st, c, --bottom, c->cols,
-			     ui_clean(message, sizeof(message), st->message));
+			     ui_state_clean(message, sizeof(message), st->message));
 	else if (st->config->key_bar)
 		draw_bar(st, c, --bottom);
 	top = header_draw(st, c);

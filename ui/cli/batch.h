@@ -66,7 +66,7 @@ const char *batch_broken_key(uint32_t stop);
 
 /*
  * Block the signals that batch_run() reads. Call before the first thread
- * starts, and before sampler_new(): libraries start threads of their own.
+ * starts, and before sampler_new(): libraries start threads.
  */
 void batch_block_signals(void);
 

@@ -53,7 +53,7 @@ struct file_worker *file_worker_new(void)
 
 static void shared_put(struct shared *s)
 {
-	/* Acquire and release: all writes of the other owner come before the free. */
+	/* Acquire and release: all writes of the other owner happen before the free. */
 	if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	s->work->free(s->work);

@@ -340,7 +340,7 @@ static void set_defaults(struct options *o, const struct options_limits *limits)
 	memset(o, 0, sizeof(*o));
 	o->rows = ROWS_DEFAULT;
 	o->config.hz = SAMPLER_HZ_DEFAULT;
-	/* The kernel lowers its limit when interrupts are slow: the default must stay valid. */
+	/* The kernel lowers its limit when interrupts are slow: respect it. */
 	if (limits->max_hz >= 1)
 		o->config.hz = MIN(o->config.hz, limits->max_hz);
 	o->config.stack_size = SAMPLER_STACK_SIZE_DEFAULT;

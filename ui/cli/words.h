@@ -17,7 +17,7 @@ struct words_list {
 };
 
 void words_fini(struct words_list *w);
-/* Find the files whose path begins with @word; directories end with a slash. */
+/* Find the files with paths that begin with @word; directories end with a slash. */
 void words_files(struct words_list *w, const char *word);
 /* Find the names of all available events. */
 void words_events(struct words_list *w, struct sampler *s);

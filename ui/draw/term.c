@@ -191,7 +191,7 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 		goto fail;
 	}
 	/*
-	 * Ask the terminal: LINES and COLUMNS of the shell may be stale, and terminfo has no size
+	 * Query the terminal: LINES and COLUMNS of the shell may be stale, and terminfo has no size
 	 * for some terminals (the text console).
 	 */
 	use_env(FALSE);
@@ -305,7 +305,7 @@ static void draw_run(struct terminal *t, const struct canvas *c, const struct ca
 			continue;
 		if (cell->style.flags & CELL_BOLD)
 			attr |= A_BOLD;
-		/* A reversed role must stay visible when reversed again. */
+		/* A reversed role must be visible also when reversed again. */
 		if (cell->style.flags & CELL_REVERSE)
 			attr ^= A_REVERSE;
 		if (cell->style.flags & CELL_UNDERLINE)

@@ -68,7 +68,7 @@ enum key_group {
 
 /*
  * X(ID, name, group, label in the key bar, help,
- *   contexts, keys in them, typing contexts, keys in those)
+ *   contexts, keys in them, typing contexts, keys while typing)
  */
 /* clang-format off */
 #define KEYS(...) { __VA_ARGS__ }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The function that is annotated, and the way back out of it. The main thread.
+ * The annotated function, and the view to go back to. The main thread.
  */
 #ifndef UI_STATE_ANNOTATED_H
 #define UI_STATE_ANNOTATED_H

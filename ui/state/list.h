@@ -2,8 +2,8 @@
 /*
  * Rows of a view, and the list that holds them. The main thread.
  *
- * A row is identified by its id (function id, process id), never by its index: the
- * cursor stays with its function when rows change order.
+ * A row is identified by its id (function id, process id), never by its index: the cursor keeps its
+ * function when rows change order.
  */
 #ifndef UI_STATE_LIST_H
 #define UI_STATE_LIST_H
@@ -45,12 +45,12 @@ struct list {
 	struct row *rows;
 	uint32_t nr, capacity;
 	uint32_t nr_hidden;   /* by filter or limit */
-	double count;	      /* samples that 100 % stands for */
+	double count;	      /* samples of 100 % */
 	double most;	      /* the largest self share */
 	uint32_t cursor, top; /* rows; @cursor is row @selected while it is there */
 	uint32_t page;	      /* rows that fit the last drawn screen */
 	uint64_t selected;
-	bool pinned;	  /* moved by hand: stay with @selected */
+	bool pinned;	  /* moved by hand: follow @selected */
 	uint8_t sort;	  /* column */
 	uint32_t columns; /* bit n: column n is shown; 0: automatic */
 	bool inverted;
@@ -62,7 +62,7 @@ struct list {
 struct row *list_add(struct list *list);
 /* Return the row under the cursor; NULL if there are no rows. */
 const struct row *list_current(const struct list *list);
-/* Put the cursor back to a saved position; the rows may differ from those of then. */
+/* Restore a saved position of the cursor; the rows may have changed. */
 void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned);
 void list_fini(struct list *list);
 

@@ -15,13 +15,13 @@
 /* A request without an answer after this time was refused. */
 #define ASKED_NS (2 * 1000000000ull)
 
-struct safe_text ui_clean(char *buf, size_t size, const char *text)
+struct safe_text ui_state_clean(char *buf, size_t size, const char *text)
 {
 	return text_sanitise(buf, size, text, strlen(text));
 }
 
-struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX],
-			 struct safe_text name)
+struct safe_text ui_state_name(const struct ui_state *st, char buf[static TEXT_MAX],
+			       struct safe_text name)
 {
 	return st->full_names ? name : format_name(buf, name);
 }
@@ -34,7 +34,7 @@ void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	ui_clean(st->message, sizeof(st->message), text);
+	ui_state_clean(st->message, sizeof(st->message), text);
 	st->message_bad = bad;
 	st->message_until_ns = st->now_ns + MESSAGE_NS;
 }

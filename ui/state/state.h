@@ -33,7 +33,7 @@ struct module_only {
 	char name[64];	   /* clean text */
 };
 
-/* A part of the screen, and what a press of the mouse means there. */
+/* A part of the screen, and the action of a mouse press in it. */
 enum zone_kind { ZONE_ACTION, ZONE_COLUMN, ZONE_VIEW, ZONE_ROWS, ZONE_ENTRIES };
 struct zone {
 	uint16_t row, col, rows, cols;
@@ -51,7 +51,7 @@ struct ui_state {
 	uint64_t now_ns;
 
 	struct profile *latest;	  /* the newest; owned */
-	struct profile *shown;	  /* rows are made of it: the latest, or kept while frozen; owned */
+	struct profile *shown;	  /* source of the rows: the latest, or kept while frozen; owned */
 	struct profile *baseline; /* compared with (B); owned; NULL: none */
 	bool frozen;
 
@@ -129,13 +129,13 @@ static inline struct list *ui_state_list(struct ui_state *st)
 const struct profile_notice *ui_state_worst(const struct ui_state *st);
 /* The active notice with that @key (profile_notice.key); NULL: none. */
 const struct profile_notice *ui_state_notice(const struct ui_state *st, const char *key);
-/* Show an error of several lines as one: what failed; why; what to do. */
+/* Show an error of several lines as one. */
 void ui_state_say_error(struct ui_state *st, const struct err *e);
 
 /* Clean a text into @buf. Return it with its width. */
-struct safe_text ui_clean(char *buf, size_t size, const char *text);
+struct safe_text ui_state_clean(char *buf, size_t size, const char *text);
 /* Return a function's name for rows: short, unless full names are on (V). */
-struct safe_text ui_name(const struct ui_state *st, char buf[static TEXT_MAX],
-			 struct safe_text name);
+struct safe_text ui_state_name(const struct ui_state *st, char buf[static TEXT_MAX],
+			       struct safe_text name);
 
 #endif

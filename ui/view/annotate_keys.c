@@ -22,7 +22,7 @@ static void show(struct ui_state *st, uint32_t function, const char *name)
 	if (!st->annotate.arrows)
 		st->annotate.arrows = xcalloc(1, sizeof(*st->annotate.arrows));
 	st->annotate.function = function;
-	ui_clean(st->annotate.name, sizeof(st->annotate.name), name);
+	ui_state_clean(st->annotate.name, sizeof(st->annotate.name), name);
 	list->pinned = false;
 	list->top = 0;
 	st->annotate.hottest = true;

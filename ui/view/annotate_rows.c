@@ -22,7 +22,7 @@ static struct row *add_row(struct list *list, enum annotate_kind kind, uint64_t 
 		return NULL;
 	row->id = (uint64_t)kind << ANNOTATE_SHIFT | low;
 	row->index = index;
-	/* The limit concerns shares of all samples, not those of one function. */
+	/* The limit concerns shares of all samples, not of one function. */
 	row->total = 1;
 	return row;
 }

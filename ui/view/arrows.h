@@ -15,7 +15,7 @@ enum arrow_cell {
 	ARROW_ABOVE = 1, /* goes on to the instruction above */
 	ARROW_BELOW = 2,
 	ARROW_FROM = 4, /* the jump is here */
-	ARROW_TO = 8,	/* this is where it goes */
+	ARROW_TO = 8,	/* the target of the jump */
 };
 
 struct arrows {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows compared with those of a kept profile. The main thread.
+ * Compare the rows with the rows of a kept profile. The main thread.
  */
 #include "ui/view/baseline.h"
 
@@ -56,7 +56,7 @@ bool baseline_is_on(const struct ui_state *st)
 	return !b->nr_events && !st->shown->nr_events;
 }
 
-/* What differs while the state shows the baseline. */
+/* The fields of the state that differ while the baseline is shown. */
 struct baseline_swap {
 	struct profile *shown;
 	char event_name[EVENT_NAME_MAX];
@@ -71,7 +71,7 @@ static void show_baseline(struct ui_state *st, struct baseline_swap *swap)
 	/* "" would be the baseline's first event: perhaps another one. */
 	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", event_of(st));
 	st->shown = st->baseline;
-	/* Rows that were lighter than the limit then existed all the same. */
+	/* Rows below the limit did exist: they have not risen from zero. */
 	st->percent_limit = 0;
 }
 
@@ -170,7 +170,7 @@ static void report_gone(struct gone *gone, struct list *list)
 		snprintf(text + n, sizeof(text) - n, ", and %u more", gone->nr - GONE_MAX);
 	/* A cut name may end within a character: clean it. */
 	if (gone->nr)
-		ui_clean(list->gone, sizeof(list->gone), text);
+		ui_state_clean(list->gone, sizeof(list->gone), text);
 }
 
 static void compare_row(const struct view *v, struct row *row, double all, const struct row *old,
@@ -195,7 +195,7 @@ static struct baseline_key *keys_of(const struct ui_state *st, const struct view
 	return keys;
 }
 
-/* Compare rows with rows: the view builds those of the baseline too. @now: keys of @list. */
+/* Compare rows with rows: the view also builds the rows of the baseline. @now: keys of @list. */
 static void compare_rows(const struct ui_state *st, const struct view *v, struct list *list,
 			 struct baseline_key *now, struct gone *gone)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The baseline: the profile shown when B was pressed, kept whole. Each view
- * builds its rows of then as those of now, with the scope of now. The main
- * thread.
+ * The baseline: the profile shown when B was pressed, kept whole. Each view builds the rows of the
+ * baseline like its shown rows, with the same scope. The main thread.
  */
 #ifndef UI_VIEW_BASELINE_H
 #define UI_VIEW_BASELINE_H
@@ -11,7 +10,7 @@
 
 /* Is there a baseline, and does it have the shown event? */
 bool baseline_is_on(const struct ui_state *st);
-/* Compare the rows of @list, as the view built them, with those of the baseline. */
+/* Compare the rows of @list, as the view built them, with the baseline. */
 void baseline_compare(struct ui_state *st, const struct view *v, struct list *list);
 
 /* Do @k0 of @n0 and @k1 of @n1 samples differ surely (|z| of two proportions > 2.576)? */

@@ -38,7 +38,7 @@ static int by_id(const void *pa, const void *pb)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Matched ones last; those of one name in order of their ids. */
+/* Matched ones last; equal names in order of their ids. */
 static int by_name(const void *pa, const void *pb)
 {
 	const struct baseline_key *a = pa, *b = pb;
@@ -121,7 +121,7 @@ void baseline_match_nodes(const struct profile *old_profile, const struct folds_
 	}
 	for (uint32_t n = 0; n < now->fold.nr_nodes; n++)
 		to_old[n] = folds_node(old, now->ids[n]);
-	/* Parents come before their children. */
+	/* Parents are before their children. */
 	for (uint32_t n = 1; n < now->fold.nr_nodes; n++) {
 		const struct fold_tree_node *node = &now->fold.nodes[n];
 		uint32_t parent = to_old[node->parent], match;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which rows or nodes of two profiles are the same: by id; else by name, so
- * that a rebuilt file and a restarted process compare with what they replace.
- * Pure; any thread.
+ * Match rows or nodes of two profiles: by id; else by name, so that a rebuilt file and a restarted
+ * process compare with their predecessors. Pure; any thread.
  */
 #ifndef UI_VIEW_BASELINE_MATCH_H
 #define UI_VIEW_BASELINE_MATCH_H
@@ -13,7 +12,7 @@
 
 /* A row of either profile. */
 struct baseline_key {
-	uint64_t id, name; /* @name: hash of all that stays the same over a rebuild */
+	uint64_t id, name; /* @name: hash of all that survives a rebuild */
 	uint32_t index;	   /* of the row */
 	uint32_t other;	   /* index of its row in the other profile; BASELINE_NONE: none */
 };
@@ -28,8 +27,8 @@ uint64_t baseline_match_text(struct safe_text text);
 uint64_t baseline_match_name(const struct profile *p, uint32_t function);
 
 /*
- * Match the nodes of two trees: nodes match whose parents do. Set by node the node of the other
- * tree in @to_now and @to_old; BASELINE_NONE: none.
+ * Match the nodes of two trees: nodes match if their parents match. Set by node the node of the
+ * other tree in @to_now and @to_old; BASELINE_NONE: none.
  */
 void baseline_match_nodes(const struct profile *old_profile, const struct folds_tree *old,
 			  const struct profile *now_profile, const struct folds_tree *now,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The columns a view shows: as many as fit, or those picked. The main thread.
+ * The columns a view shows: all that fit, or the picked ones. The main thread.
  */
 #ifndef UI_VIEW_COLUMNS_H
 #define UI_VIEW_COLUMNS_H

@@ -19,13 +19,13 @@ struct flame_box {
 /* The part in sight: of the node @zoom and all below it. */
 struct flame_part {
 	uint32_t zoom;
-	double left, width; /* of the node's width: 0 and 1 are all of it */
+	double left, width; /* of the node's width: 0 and 1 are the whole node */
 };
 
 /*
  * Lay out a part in @cols cells: parents before children, left to right;
- * boxes under half a cell are left out, those at the edges cut. Return their
- * number and an array to free; *@boxes is NULL if there is no memory.
+ * boxes under half a cell are left out, boxes at the edges cut. Return their number and an array to
+ * free; *@boxes is NULL if there is no memory.
  */
 uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
 		       struct flame_box **boxes);

@@ -61,7 +61,7 @@ static bool is_lent(const struct folds *s)
 
 /* ---- kinds ---- */
 
-/* What folds are to be made of, and for which state of the screen. */
+/* The input of folds, and the state of the screen. */
 struct subject {
 	const struct ui_state *st;
 	const struct profile *p;
@@ -296,7 +296,7 @@ static bool is_wanted(const struct folds_of *of)
 	return false;
 }
 
-/* Drop what no thread made: it is requested again if it is needed. */
+/* Drop unmade requests: a view that needs the fold requests it again. */
 static void unwant(struct folds_of *of)
 {
 	for (unsigned int i = 0; i < FOLDS_NR; i++)
@@ -350,7 +350,7 @@ static const struct folds_entry *find(const struct ui_state *st, enum folds_kind
 	if (!s || !st->shown || (subject.of == &s->shown && is_lent(s)))
 		return NULL;
 	e = want(&subject, kind);
-	/* Too much to make while a person waits: the thread will. */
+	/* A large fold is left to the folding thread: keys must not wait. */
 	late = st->folding && st->shown->nr_counts > LATE_COUNTS && subject.of == &s->shown;
 	if (e && e->state == FOLDS_WANTED && (now || !late))
 		make_entry(st->shown, subject.of, kind);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Folds of the shown profile and of the baseline, each made once for a profile
- * and its input, and kept; with them what a person unfolded, zoomed into and
- * came from. The main thread, but for folds_make().
+ * Folds of the shown profile and of the baseline, each made once for a profile and its input, and
+ * kept; and the user's position: unfolded nodes, zoom, the previous view. The main thread, but for
+ * folds_make().
  *
- * What was requested of the shown profile is made of the next one before that
- * is shown, on a thread of its own (ui/view/folding), so that no key waits.
+ * The folds requested of the shown profile are made of the next profile before it is shown, on the
+ * folding thread (ui/view/folding), so that no key waits.
  *
  * Nodes are identified by the hash of their path, which is the same from
  * profile to profile.
@@ -21,7 +21,7 @@
 #define FOLDS_MARKS  4096 /* a power of two */
 #define FOLDS_LEVELS 64
 
-/* What a person did to a node of the tree. */
+/* The user's choice for a node of the tree. */
 enum folds_mark { MARK_NONE, MARK_OPEN, MARK_CLOSED, MARK_DEEP /* open with all below */ };
 
 enum folds_kind {
@@ -37,7 +37,7 @@ enum folds_kind {
 	FOLDS_NR = FOLDS_EVENTS + ROW_EVENTS,
 };
 
-/* What a fold is made from, beside the profile: equal inputs give equal folds. */
+/* The input of a fold beside the profile: equal inputs make equal folds. */
 struct folds_input {
 	struct fold_tree_config config; /* of other kinds than trees: its filter alone */
 	uint32_t function;		/* FOLDS_CALLERS: index in functions */
@@ -73,15 +73,15 @@ struct folds_of {
 	 * Inputs borrow them. NULL: not made.
 	 */
 	uint8_t *tasks[2];
-	uint32_t *leaders; /* by task: the one that stands for all of that name */
+	uint32_t *leaders; /* by task: the first task of the same name */
 };
 
-/* Who may use which folds. The transitions are in folds.c. */
+/* Which thread may use which folds. The transitions are in folds.c. */
 enum folds_phase {
 	FOLDS_IDLE = 1,	   /* the main thread has all */
-	FOLDS_AHEAD,	   /* @next is being made, of the profile that comes next */
+	FOLDS_AHEAD,	   /* @next is being made, of the next profile */
 	FOLDS_AHEAD_STALE, /* the same, but the choice of tasks has changed: it will be dropped */
-	FOLDS_LENT,	   /* @shown is the folding thread's, which makes what is wanted of it */
+	FOLDS_LENT,	   /* @shown is the folding thread's, which makes the wanted folds */
 	FOLDS_LENT_STALE,  /* the same, but it will be dropped */
 	FOLDS_NR_PHASES,
 };
@@ -89,7 +89,7 @@ enum folds_phase {
 struct folds {
 	struct folds_of shown, baseline, next;
 	enum folds_phase phase;
-	uint32_t requested; /* bits: kinds that were requested since the shown profile came */
+	uint32_t requested; /* bits: kinds that were requested since the profile is shown */
 
 	/* Of functions: everything, and the process drilled into. */
 	struct trend trends[2];
@@ -105,11 +105,11 @@ struct folds {
 
 	/* The flame graph. */
 	bool root_below;
-	bool by_module;		     /* colours tell modules apart; else kinds */
-	bool by_change;		     /* or, with a baseline, what rose and what fell */
+	bool by_module;		     /* colour by module; else by kind */
+	bool by_change;		     /* or, with a baseline, by change */
 	uint32_t zoom[FOLDS_LEVELS]; /* ids, each below the one before */
 	uint32_t nr_zoom;
-	double left, width; /* the part in sight of what is zoomed into, 0..1; width 0: all */
+	double left, width; /* the visible part of the zoomed node, 0..1; width 0: all */
 	struct flame_box *boxes;
 	uint32_t nr_boxes;
 	unsigned int cols, rows;     /* of the graph, when it was drawn */
@@ -131,9 +131,9 @@ void folds_forget(struct folds *s);
 void folds_forget_baseline(struct folds *s);
 
 /*
- * Plan what to make of @p, which comes next, before it is shown: what was requested of the shown
- * profile. The result is for folds_make() on any thread, one at a time; NULL: nothing.
- * folds_arrived() ends it.
+ * Plan the folds to make of @p, the next profile: the kinds that were requested of the shown one.
+ * The result is for folds_make() on any thread, one at a time; NULL: nothing. folds_arrived() ends
+ * it.
  */
 struct folds_of *folds_plan(struct ui_state *st, const struct profile *p);
 void folds_make(const struct profile *p, struct folds_of *of);
@@ -141,7 +141,8 @@ void folds_make(const struct profile *p, struct folds_of *of);
 void folds_arrived(struct ui_state *st);
 /*
  * Lend the folds of the shown profile, of which a large one was requested: for folds_make(), with
- * the shown profile. Until folds_returned() no fold of it is there. NULL: nothing to make.
+ * the shown profile. Until folds_returned() the main thread has none of its folds. NULL: nothing to
+ * make.
  */
 struct folds_of *folds_lend(struct ui_state *st);
 void folds_returned(struct ui_state *st);
@@ -188,14 +189,14 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 /* The same without process and thread: event, cgroup and code alone. */
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
 
-/* For folds.c alone: filters of another profile than the shown one, and what they borrow. */
+/* For folds.c alone: filters, and the masks they borrow, of a profile that is not shown. */
 bool folds_filter_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
 		     struct fold_filter *f);
 void folds_filter_all_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
 			 struct fold_filter *f);
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b);
 struct folds_of *folds_of_shown(const struct ui_state *st);
-/* By task, the first of those of one name. Return NULL if each stands for itself. */
+/* By task, the first task of the same name. Return NULL if tasks are not merged. */
 const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p,
 			      struct folds_of *of);
 void folds_forget_masks(struct folds_of *of);
@@ -212,7 +213,7 @@ struct folds_member {
 };
 int folds_by_group(const void *a, const void *b);
 
-/* What a person did to a node; and do it. Return false if too many nodes are marked. */
+/* Get and set the user's choice for a node. Return false if too many nodes are marked. */
 enum folds_mark folds_mark_of(const struct folds *s, uint32_t id);
 bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark);
 
@@ -225,7 +226,7 @@ char folds_kind(const struct ui_state *st, const struct fold_tree_node *node);
 uint32_t folds_function(const struct profile *p, uint32_t id);
 /* Node by id; FOLD_NONE: it is not there. */
 uint32_t folds_node(const struct folds_tree *t, uint32_t id);
-/* A row's share of a node, for views whose rows are nodes. */
+/* Set a row's shares from a node, in views of nodes. */
 void folds_row(const struct folds_tree *t, uint32_t n, struct row *row);
 
 #endif

@@ -16,7 +16,7 @@ struct folds_index {
 	uint32_t mask;
 };
 
-/* Return the id of a thread, or of the group that it stands for. */
+/* Return the id of a thread, or of its group. */
 static uint32_t task_id(const struct profile *p, const struct folds_tree *t, uint32_t task)
 {
 	return t->config.leaders ? (uint32_t)folds_group(p, &p->tasks[task]) : p->tasks[task].id;
@@ -162,7 +162,7 @@ struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_no
 	if (node->process != FOLD_NONE && node->process < p->nr_processes)
 		return text_format(buf, size, "%s[%d]", p->processes[node->process].comm.str,
 				   (int)p->processes[node->process].pid);
-	return ui_clean(buf, size, st->scope.drilled ? st->scope.process_name : p->target);
+	return ui_state_clean(buf, size, st->scope.drilled ? st->scope.process_name : p->target);
 }
 
 char folds_kind(const struct ui_state *st, const struct fold_tree_node *node)

@@ -70,10 +70,10 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 	const struct style name = { ROLE_TITLE, 0 }, crumb = { ROLE_DIM, 0 };
 	char buf[192];
 	struct safe_text crumbs[] = {
-		ui_clean(buf, sizeof(buf),
-			 view_shown(st)->context == CTX_HELP ? "help"
-			 : st->latest			     ? st->latest->target
-							     : "starting"),
+		ui_state_clean(buf, sizeof(buf),
+			       view_shown(st)->context == CTX_HELP ? "help"
+			       : st->latest			   ? st->latest->target
+								   : "starting"),
 		{ st->scope.process_name, (uint16_t)strlen(st->scope.process_name), 0 },
 	};
 
@@ -93,7 +93,7 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 	if (st->scope.drilled && view_shown(st)->functions) {
 		char clean[sizeof(st->scope.process_name)];
 
-		crumbs[1] = ui_clean(clean, sizeof(clean), st->scope.process_name);
+		crumbs[1] = ui_state_clean(clean, sizeof(clean), st->scope.process_name);
 		/* A narrow screen shows the last crumb only. */
 		if (c->cols >= 60 && col < end) {
 			col += canvas_elide(c, 0, col, end - col, crumbs[0], name) + 1;
@@ -148,7 +148,8 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 		return;
 	index = ui_state_event(st, p);
 	ev = &p->events[index];
-	pen_value(&pen, 0, TEXT("Event"), ui_clean(name, sizeof(name), ev->event.name), ROLE_VALUE);
+	pen_value(&pen, 0, TEXT("Event"), ui_state_clean(name, sizeof(name), ev->event.name),
+		  ROLE_VALUE);
 	if (p->nr_events > 1)
 		pen_text(&pen, 1,
 			 text_format(buf, sizeof(buf), "%u of %u (E)", index + 1, p->nr_events),
@@ -156,7 +157,8 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 	if (ev->error[0]) {
 		pen_text(&pen, 2, TEXT("!"), ROLE_WARN);
 		canvas_elide(c, row, pen.col + 1, c->cols - MIN(pen.col + 1, c->cols),
-			     ui_clean(buf, sizeof(buf), ev->error), (struct style){ ROLE_WARN, 0 });
+			     ui_state_clean(buf, sizeof(buf), ev->error),
+			     (struct style){ ROLE_WARN, 0 });
 		return;
 	}
 	draw_rate(st, &pen, ev, false);
@@ -220,7 +222,7 @@ static void draw_details(const struct ui_state *st, struct pen *pen, const struc
 				    format_span(span, cpu->throttled_ns).str);
 		else
 			text_format(buf, sizeof(buf), "cpu%d %s", cpu->cpu, count);
-		pen_text(pen, 1, ui_clean((char[96]){ 0 }, 96, buf), ROLE_WARN);
+		pen_text(pen, 1, ui_state_clean((char[96]){ 0 }, 96, buf), ROLE_WARN);
 	}
 }
 
@@ -330,7 +332,7 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 	draw_health_line(st, c, row++, false);
 	if (p->banner[0] && c->rows >= 14) {
 		canvas_text(c, row, 1, 1, TEXT("!"), (struct style){ ROLE_WARN, 0 });
-		canvas_elide(c, row++, 3, c->cols - 3, ui_clean(buf, sizeof(buf), p->banner),
+		canvas_elide(c, row++, 3, c->cols - 3, ui_state_clean(buf, sizeof(buf), p->banner),
 			     (struct style){ ROLE_WARN, 0 });
 	}
 	if (c->rows >= 12)

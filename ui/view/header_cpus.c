@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How busy each CPU is. The main thread; reads the state, changes none of it.
+ * How busy each CPU is. The main thread; reads the state only.
  */
 #include "ui/view/header_cpus.h"
 
@@ -9,7 +9,7 @@
 
 #define CELL_MIN  16 /* cells of screen for one bar with its figures */
 #define CELL_GOOD 38 /* wider bars add nothing */
-#define FIGURES	  10 /* of it: number, edges, percent */
+#define FIGURES	  10 /* of a bar: number, edges, percent */
 
 static enum theme_role busy_role(double busy)
 {

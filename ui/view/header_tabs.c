@@ -101,7 +101,8 @@ static struct tabs_form tabs_fit(const struct ui_state *st, unsigned int cols)
 void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	char text[MATCH_MAX * 2 + 128], clean[sizeof(text)], buf[64];
-	struct safe_text out = ui_clean(clean, sizeof(clean), left_out(st, text, sizeof(text)).str);
+	struct safe_text out =
+		ui_state_clean(clean, sizeof(clean), left_out(st, text, sizeof(text)).str);
 	struct tabs_form form = tabs_fit(st, c->cols - MIN(out.width + 2u, c->cols));
 	struct pen pen = { c, row, 1, c->cols };
 

@@ -17,7 +17,7 @@
 void navigate_to(struct ui_state *st, enum view_id view)
 {
 	assert((unsigned int)view < VIEW_NR);
-	/* Help is temporary: the annotated function stays. */
+	/* Help is temporary: keep the annotated function. */
 	if (view != VIEW_ANNOTATE && view != VIEW_HELP)
 		view_annotate_left(st);
 	st->view = view;
@@ -36,7 +36,7 @@ void navigate_into_process(struct ui_state *st, uint32_t id)
 		return;
 	snprintf(name, sizeof(name), "%.100s[%d]", st->shown->processes[index].comm.str,
 		 (int)st->shown->processes[index].pid);
-	ui_clean(st->scope.process_name, sizeof(st->scope.process_name), name);
+	ui_state_clean(st->scope.process_name, sizeof(st->scope.process_name), name);
 	if (!st->scope.drilled)
 		st->drill_from = st->view;
 	st->scope.drilled = true;
@@ -45,7 +45,7 @@ void navigate_into_process(struct ui_state *st, uint32_t id)
 	folds_forget(st->folds);
 	folds_forget_baseline(st->folds);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
-	/* A view of stacks stays shown. */
+	/* Keep showing a view of stacks. */
 	navigate_to(st, view_shown(st)->stacks ? st->view : VIEW_FUNCTIONS);
 }
 
@@ -85,7 +85,7 @@ void navigate_into_thread(struct ui_state *st, const struct row *row)
 	else
 		snprintf(name, sizeof(name), "%.80s thread %d", st->scope.process_name,
 			 (int)task.tid);
-	ui_clean(st->scope.process_name, sizeof(st->scope.process_name), name);
+	ui_state_clean(st->scope.process_name, sizeof(st->scope.process_name), name);
 	table_rebuild(st, VIEW_FUNCTIONS);
 }
 
@@ -119,7 +119,7 @@ void navigate_into_module(struct ui_state *st, uint32_t module)
 	st->only.on = true;
 	st->only.from = st->view;
 	st->only.id = st->shown->modules[module].id;
-	ui_clean(st->only.name, sizeof(st->only.name), st->shown->modules[module].name.str);
+	ui_state_clean(st->only.name, sizeof(st->only.name), st->shown->modules[module].name.str);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
 	navigate_to(st, VIEW_FUNCTIONS);
 }

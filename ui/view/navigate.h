@@ -9,7 +9,7 @@
 
 /* Change the view. */
 void navigate_to(struct ui_state *st, enum view_id view);
-/* Drill into the process with that id, and out of it. */
+/* Drill into the process with that id; leave it. */
 void navigate_into_process(struct ui_state *st, uint32_t id);
 void navigate_out_of_process(struct ui_state *st);
 /* Drill into a thread, or group of threads: a row of the view of threads. */

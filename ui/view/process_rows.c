@@ -159,7 +159,7 @@ int process_rows_build(const struct ui_state *st, struct list *list)
 
 	if (!st->shown)
 		return 0;
-	/* Other threads stay visible when one is drilled into. */
+	/* Show the other threads also when one is drilled into. */
 	folds_filter_all(st, &filter);
 	if (!st->by_thread)
 		return build_processes(st, list);

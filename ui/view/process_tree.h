@@ -23,9 +23,8 @@ const struct profile_process *process_tree_at(const struct profile *p, uint32_t 
 int process_tree_make(struct process_tree *t, const struct profile *p);
 void process_tree_fini(struct process_tree *t);
 /*
- * Move rows, sorted as siblings, below their parents; drop those below a
- * folded row. A parent without a row is replaced by its nearest ancestor with
- * one. Without memory nothing changes.
+ * Move rows, sorted as siblings, below their parents; drop rows below a folded row. A parent
+ * without a row is replaced by its nearest ancestor with one. Without memory nothing changes.
  */
 void process_tree_arrange(const struct ui_state *st, struct list *list);
 /* Return the id of a process's row for folds_mark(). */

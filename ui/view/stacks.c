@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the call tree and the flame graph have in common. The main thread.
+ * Code shared by the call tree and the flame graph. The main thread.
  */
 #include "ui/view/stacks.h"
 

@@ -347,13 +347,13 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
 	    st->lists[st->view].nr_hidden || view_of(st->view)->empty.size)
 		return;
 	/* Not "why": it may have nothing to do with the absence of samples. */
-	foot_text(&f, TEXT("Note"), ui_clean(buf, sizeof(buf), n->detail).str);
+	foot_text(&f, TEXT("Note"), ui_state_clean(buf, sizeof(buf), n->detail).str);
 	foot_text(&f, TEXT("Fix"),
-		  n->fix[0] ? ui_clean(buf, sizeof(buf), n->fix).str : "none needed");
+		  n->fix[0] ? ui_state_clean(buf, sizeof(buf), n->fix).str : "none needed");
 }
 
-/* Draw what disappeared since the baseline, and the view's lines about the row. Return the lines
- * used. */
+/* Draw the rows that disappeared since the baseline, and the view's lines about the row. Return the
+ * lines used. */
 static unsigned int fill_foot(const struct ui_state *st, const struct view *v,
 			      const struct list *list, struct foot *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rows of a view: made, put in order, moved through and drawn. What is the
- * same for all views. The main thread.
+ * The rows of a view: made, put in order, moved through and drawn. Code shared by all views. The
+ * main thread.
  */
 #ifndef UI_VIEW_TABLE_H
 #define UI_VIEW_TABLE_H
@@ -9,9 +9,9 @@
 #include "ui/draw/canvas.h"
 #include "ui/state/state.h"
 
-/* Make the rows of a view again; the cursor stays on its row. */
+/* Make the rows of a view again; keep the cursor on its row. */
 void table_rebuild(struct ui_state *st, enum view_id id);
-/* Rebuild after a change of order or filter: the selected row stays in sight, else to the top. */
+/* Rebuild after a change of order or filter: keep the selected row visible, else go to the top. */
 void table_reorder(struct ui_state *st);
 /* Sort by a column; the same column again reverses the order. */
 void table_sort_by(struct ui_state *st, uint8_t column);
@@ -21,7 +21,7 @@ void table_move_to(struct ui_state *st, uint32_t row);
 bool table_search(struct ui_state *st, uint32_t from, bool backwards);
 /* Draw titles and rows into @rows lines, starting at line @row. */
 void table_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
-/* Draw in at most @rows lines why there are no rows, and what to do. */
+/* Draw in at most @rows lines why there are no rows, and the fix. */
 void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
 		      unsigned int rows);
 

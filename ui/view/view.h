@@ -17,7 +17,7 @@ struct view_field {
 
 struct folds_tree;
 struct view_column {
-	struct safe_text title, ascii; /* @ascii: where the title cannot be shown */
+	struct safe_text title, ascii; /* @ascii: for terminals that cannot show the title */
 	/* Return a title that changes, into @buf if need be. NULL: @title. */
 	struct safe_text (*heading)(const struct ui_state *st, char buf[static TEXT_MAX]);
 	const char *name; /* in the settings; NULL: the title */
@@ -43,13 +43,13 @@ struct view_label {
 
 struct view {
 	struct safe_text title;
-	enum key_context context; /* CTX_LIST or CTX_HELP: what keys mean */
-	bool stacks;		  /* rows or boxes are stacks: drilling and splitting stay here */
-	bool functions;		  /* about the functions of the process drilled into */
-	bool by_module;		  /* shows one module's functions while st->only is on */
-	bool newest;		  /* made of the newest profile, though another one is kept */
-	bool when_shown;	  /* too expensive to build while another view is shown */
-	const char *unit; /* what the position at the right counts; NULL: rows and samples */
+	enum key_context context; /* CTX_LIST or CTX_HELP: the meaning of keys */
+	bool stacks;	  /* rows or boxes are stacks: drilling and splitting keep this view */
+	bool functions;	  /* about the functions of the process drilled into */
+	bool by_module;	  /* shows one module's functions while st->only is on */
+	bool newest;	  /* made of the newest profile, though another one is kept */
+	bool when_shown;  /* too expensive to build while another view is shown */
+	const char *unit; /* text of the position at the right; NULL: rows and samples */
 	const struct view_label *labels; /* ends with ACT_NONE; NULL: none */
 	const struct view_column *columns;
 	uint8_t nr_columns;
@@ -63,7 +63,7 @@ struct view {
 	/* Return the name of the row. */
 	struct safe_text (*name)(const struct ui_state *st, const struct row *row, char *buf,
 				 size_t size);
-	/* Hash all of a row that stays the same over a rebuild or restart. NULL: not compared. */
+	/* Hash the parts of a row that survive a rebuild or restart. NULL: not compared. */
 	uint64_t (*identity)(const struct ui_state *st, const struct row *row);
 	/* Return the tree that rows are nodes of; NULL (also the result): none. */
 	const struct folds_tree *(*tree)(const struct ui_state *st);

@@ -3,8 +3,8 @@
  * One function: its instructions, its source, or both. The main thread; reads
  * the state, and keeps the arrows of the code in st->annotate.
  *
- * A row's identity is its offset in the function, or its file and line: the
- * cursor stays on its instruction whatever the order.
+ * A row's identity is its offset in the function, or its file and line: the cursor keeps its
+ * instruction in every order.
  */
 #include "ui/view/view_annotate.h"
 
@@ -243,11 +243,11 @@ static struct safe_text row_text(const struct ui_state *st, const struct row *ro
 	uint32_t file, line;
 
 	if (l && insn && annotate_kind(row->id) == ANNOTATE_INSN)
-		return ui_clean(buf, size, listing_text(l, insn->text));
+		return ui_state_clean(buf, size, listing_text(l, insn->text));
 	if (!l || !annotate_source(st, row, &file, &line))
 		return TEXT("");
 	if (line && l->files[file].nr_lines)
-		return ui_clean(buf, size, source_text(l, file, line));
+		return ui_state_clean(buf, size, source_text(l, file, line));
 	if (line)
 		return text_format(buf, size, "(%s:%u)", base_name(l, file), line);
 	return text_format(buf, size, "%s%s%s", listing_text(l, l->files[file].path),
@@ -337,7 +337,7 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	return match_finds(m, row_text(st, row, buf, sizeof(buf)));
 }
 
-/* ---- what is said below ---- */
+/* ---- the lines below the rows ---- */
 
 static void foot_source(const struct ui_state *st, const struct listing *l, const struct row *row,
 			struct foot *f)
@@ -347,7 +347,8 @@ static void foot_source(const struct ui_state *st, const struct listing *l, cons
 
 	if (!row || !annotate_source(st, row, &file, &line)) {
 		if (l->no_source && st->annotate.mode != ANNOTATE_ASSEMBLY)
-			foot_line(f, TEXT("Source"), ui_clean(buf, sizeof(buf), l->no_source));
+			foot_line(f, TEXT("Source"),
+				  ui_state_clean(buf, sizeof(buf), l->no_source));
 		return;
 	}
 	foot_line(f, TEXT("Source"),

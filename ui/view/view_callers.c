@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Callers and callees of one function: those that call it above, itself in
- * the middle, those that it calls below. The main thread.
+ * Callers and callees of one function: its callers above, itself in the middle, its callees below.
+ * The main thread.
  *
  * The callers' shares sum to the function's total; so do its self share and
  * the callees'. Identities: 0 the function, odd a caller, even a callee.
@@ -150,7 +150,7 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 
 	if (row->nr == CENTRE)
 		style.flags |= CELL_BOLD;
-	canvas_elide(c, at.row, at.col, at.cols, ui_name(st, buf, name_of(st, row)), style);
+	canvas_elide(c, at.row, at.col, at.cols, ui_state_name(st, buf, name_of(st, row)), style);
 }
 
 /* Explain recursion. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * View 5: the CPUs, and the ledger of every sample below them. The main
- * thread; reads the state, changes none of it.
+ * View 5: the CPUs, and the ledger of every sample below them. The main thread; reads the state
+ * only.
  *
  * Always of the newest tick, also when the rows of other views are frozen.
  */
@@ -464,7 +464,7 @@ static void foot_events(struct foot *f, const struct profile *p, uint32_t index)
 		const struct profile_cpu_event *ev = &p->cpu_events[index * p->nr_events + i];
 
 		say(&w, "%s%s", w.size ? "; " : "",
-		    ui_clean(name, sizeof(name), p->events[i].event.name).str);
+		    ui_state_clean(name, sizeof(name), p->events[i].event.name).str);
 		if (p->events[i].want_hz > 0)
 			say(&w, " wanted %s Hz", format_count(n, p->events[i].want_hz).str);
 		if (!isnan(ev->got_hz))
@@ -478,7 +478,7 @@ static void foot_events(struct foot *f, const struct profile *p, uint32_t index)
 	if (p->cpus[index].lag_median_ns)
 		say(&w, "; samples waited %s", format_span(n, p->cpus[index].lag_median_ns).str);
 	text_format(label, sizeof(label), "CPU %d", p->cpus[index].cpu);
-	foot_text(f, ui_clean((char[24]){ 0 }, 24, label), w.text);
+	foot_text(f, ui_state_clean((char[24]){ 0 }, 24, label), w.text);
 }
 
 /* Show how samples are taken, and the limits. */

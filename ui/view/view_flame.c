@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * View 4: the flame graph. A box is a function on a path, as wide as its
- * share, beside those called by the same caller. The main thread.
+ * View 4: the flame graph. A box is a function on a path, as wide as its share, beside its siblings
+ * of the same caller. The main thread.
  *
- * Boxes stand in the order of function ids, not of weights, so that they do
- * not change places from tick to tick. A row of the list is a box.
+ * Boxes are in the order of function ids, not of weights, so that they do not move from tick to
+ * tick. A row of the list is a box.
  */
 #include "ui/view/view_flame.h"
 
@@ -217,7 +217,7 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 		pen_text(&pen, 2, TEXT("gone"), ROLE_DIM);
 		pen.col += 1 + canvas_elide(c, row, pen.col + 1,
 					    MIN(pen.end - pen.col - 1, c->cols / 3),
-					    ui_clean(name, sizeof(name), list->gone),
+					    ui_state_clean(name, sizeof(name), list->gone),
 					    (struct style){ ROLE_WARN, 0 });
 	}
 	if (view_flame_width(s) < 1)
@@ -301,7 +301,7 @@ static void draw_box(const struct ui_state *st, const struct row *row, struct ca
 	bool found = match_active(search) && finds(st, row, search) != search->negate;
 	char buf[TEXT_MAX], brief[TEXT_MAX], marked[TEXT_MAX], changed[TEXT_MAX];
 	char change[FORMAT_MAX];
-	struct safe_text text = ui_name(st, brief, folds_text(st, node, buf, sizeof(buf)));
+	struct safe_text text = ui_state_name(st, brief, folds_text(st, node, buf, sizeof(buf)));
 	struct style style = { colour_of(st, row),
 			       selected ? CELL_BOLD | CELL_UNDERLINE : CELL_REVERSE };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * View 1: the hottest functions, of everything or of one process. The main
- * thread; reads the state, changes none of it.
+ * View 1: the hottest functions, of everything or of one process. The main thread; reads the state
+ * only.
  */
 #include "ui/view/view.h"
 
@@ -159,8 +159,8 @@ static void draw_symbol(const struct ui_state *st, const struct row *row, struct
 	struct style style = { theme_kind(f->kind), found ? CELL_UNDERLINE | CELL_BOLD : 0 };
 	char buf[TEXT_MAX];
 
-	canvas_elide(c, at.row, at.col, at.cols, skip_cells(ui_name(st, buf, f->name), st->scroll),
-		     style);
+	canvas_elide(c, at.row, at.col, at.cols,
+		     skip_cells(ui_state_name(st, buf, f->name), st->scroll), style);
 }
 
 static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -272,8 +272,9 @@ static struct safe_text head_other(const struct ui_state *st, uint32_t n, char b
 {
 	uint32_t event = folds_other(st, n);
 
-	return event == UINT32_MAX ? TEXT("")
-				   : ui_clean(buf, TEXT_MAX, st->shown->events[event].event.name);
+	return event == UINT32_MAX
+		       ? TEXT("")
+		       : ui_state_clean(buf, TEXT_MAX, st->shown->events[event].event.name);
 }
 
 static int by_other(uint32_t n, const struct row *a, const struct row *b)

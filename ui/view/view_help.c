@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The help page, made from the key table. The main thread; reads the state,
- * changes none of it.
+ * The help page, made from the key table. The main thread; reads the state only.
  *
  * A row is one line; line numbers are identities.
  */

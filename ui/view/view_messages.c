@@ -156,7 +156,7 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 {
 	char buf[sizeof(message_of(st, row)->detail)];
 
-	return match_finds(m, ui_clean(buf, sizeof(buf), message_of(st, row)->detail));
+	return match_finds(m, ui_state_clean(buf, sizeof(buf), message_of(st, row)->detail));
 }
 
 /* Show the fix of the selected notice. */

@@ -111,7 +111,7 @@ static void draw_source(const struct ui_state *st, const struct row *row, struct
 	canvas_elide(c, at.row, at.col, at.cols,
 		     reason && m->source[0]
 			     ? text_format(buf, sizeof(buf), "%s; %s", m->source, m->reason)
-			     : ui_clean(buf, sizeof(buf), reason ? m->reason : m->source),
+			     : ui_state_clean(buf, sizeof(buf), reason ? m->reason : m->source),
 		     (struct style){ reason ? ROLE_WARN : ROLE_NORMAL, 0 });
 }
 

@@ -60,7 +60,8 @@ static struct safe_text group_of(const struct ui_state *st, const struct row *ro
 	if (text_or_none(p->container).size)
 		return p->container;
 	slash = p->cgroup.str ? strrchr(p->cgroup.str, '/') : NULL;
-	return slash && slash[1] ? ui_clean(buf, TEXT_MAX, slash + 1) : text_or_none(p->cgroup);
+	return slash && slash[1] ? ui_state_clean(buf, TEXT_MAX, slash + 1)
+				 : text_or_none(p->cgroup);
 }
 
 static bool in_tree(const struct ui_state *st)

@@ -3,8 +3,8 @@
  * View 3: the call tree, from the root down or from the hottest functions up
  * to their callers. The main thread.
  *
- * A row is a node that is in sight: all its ancestors are open. The hottest
- * path is open by itself, everything else by hand.
+ * A row is a node that is in sight: all its ancestors are open. The hottest path is opened
+ * automatically, all other nodes by hand.
  */
 #include "ui/view/view.h"
 
@@ -270,7 +270,7 @@ static void draw_name(const struct ui_state *st, const struct row *row, struct c
 	pen.col++;
 	if (pen.col < pen.end)
 		pen.col += canvas_elide(c, at.row, pen.col, pen.end - pen.col,
-					kind == 'p' ? name : ui_name(st, brief, name), style);
+					kind == 'p' ? name : ui_state_name(st, brief, name), style);
 	draw_rest(st, &t->fold, row->index, open, &pen);
 }
 
