@@ -48,7 +48,7 @@ def walk_targets(t, pid):
                           ("target system", f"sampling system on CPU 0{GAP}"),
                           ("cpus all", f"sampling system{GAP}"),
                           ("target pid 4194303", "no process with pid 4194303"),
-                          ("target moon", "target moon: system, pid")):
+                          ("target moon", "unknown target .moon.: system, pid")):
         command(t, text)
         t.expect(pattern, f":{text}", 6)
 
