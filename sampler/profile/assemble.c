@@ -162,12 +162,17 @@ static struct task task_of(const struct work *w, uint32_t id)
 
 	if (!t)
 		t = maps_task(w->in->maps, TASK_UNKNOWN);
-	return t ? *t : (struct task){ .pid = -1, .tid = -1, .uid = (uid_t)-1, .comm = TEXT("?") };
+	return t ? *t
+		 : (struct task){ .pid = -1,
+				  .tid = -1,
+				  .uid = (uid_t)-1,
+				  .comm = TEXT("?"),
+				  .process_comm = TEXT("") };
 }
 
 /*
- * The process of @t; it shows as its main thread, of these the latest, if there is one: @shown has
- * its number.
+ * Return the index of the process of @t. It has the name of its main thread: the latest sampled
+ * one, its number in @shown, else the one at the first sample of another thread.
  */
 static uint32_t process_index(struct work *w, const struct task *t, uint32_t *shown)
 {
@@ -184,7 +189,8 @@ static uint32_t process_index(struct work *w, const struct task *t, uint32_t *sh
 	process->pid = t->pid;
 	process->uid = t->uid;
 	process->parent = t->parent;
-	process->comm = t->comm;
+	process->comm_is_old = t->tid != t->pid;
+	process->comm = t->tid != t->pid && t->process_comm.size ? t->process_comm : t->comm;
 	return *index - 1;
 }
 

@@ -45,6 +45,8 @@ static void fill(struct profile_process *process, const struct process_details *
 
 	if (d->parent)
 		process->parent = d->parent;
+	if (process->comm_is_old && d->comm.size)
+		process->comm = d->comm;
 	process->up_ns = d->start_ns && now_ns > d->start_ns ? now_ns - d->start_ns : 0;
 	process->command = d->command;
 	process->cgroup = d->cgroup;

@@ -82,6 +82,7 @@ struct profile_process {
 	uint32_t id; /* process incarnation: the same from profile to profile */
 	pid_t pid;
 	uid_t uid;
+	bool comm_is_old; /* the main thread was not sampled: /proc may have a newer name */
 	struct safe_text comm;
 	/* As /proc tells, some ticks later; a recording tells of the parent alone. */
 	pid_t parent;		    /* 0: none, or not known */

@@ -142,10 +142,33 @@ static uint32_t new_id(struct tasks *tasks, struct thread_name *name, const stru
 	return (uint32_t)word;
 }
 
-/* Return the id of a thread under one of its names, given now if this is its first sample. */
-static uint32_t task_id(struct tasks *tasks, const struct process_thread *th,
-			struct thread_name *name, const struct process *p)
+/* Find the thread if it belongs to this incarnation of its process. */
+static struct process_thread *find_thread(const struct maps *m, const struct process *p, pid_t tid,
+					  uint64_t time_ns)
 {
+	struct process_thread *th = process_thread_find(&m->procs, p->pid, tid, time_ns);
+
+	/* An older one belongs to the previous owner of the pid. */
+	return th && th->birth_ns >= p->birth_ns ? th : NULL;
+}
+
+/* Return the name of the main thread of @p at @time_ns; "": unknown. */
+static struct safe_text process_comm(const struct maps *m, const struct process *p,
+				     uint64_t time_ns)
+{
+	const struct process_thread *th = find_thread(m, p, p->pid, time_ns);
+
+	return th ? process_thread_name(th, time_ns)->comm : TEXT("");
+}
+
+/*
+ * Return the id of a thread under its name at @time_ns, given now if this is the first sample of
+ * that name.
+ */
+static uint32_t task_id(const struct maps *m, struct tasks *tasks, const struct process_thread *th,
+			const struct process *p, uint64_t time_ns)
+{
+	struct thread_name *name = process_thread_name(th, time_ns);
 	struct task task;
 	uint64_t word;
 	uint32_t id = known_id(tasks, name, &word);
@@ -161,18 +184,9 @@ static uint32_t task_id(struct tasks *tasks, const struct process_thread *th,
 		.parent = atomic_load_explicit(&p->parent, memory_order_relaxed),
 		.start_ns = name->birth_ns,
 		.comm = name->comm,
+		.process_comm = process_comm(m, p, time_ns),
 	};
 	return new_id(tasks, name, &task, word);
-}
-
-/* Find the thread if it belongs to this incarnation of its process. */
-static struct process_thread *find_thread(const struct maps *m, const struct process *p, pid_t tid,
-					  uint64_t time_ns)
-{
-	struct process_thread *th = process_thread_find(&m->procs, p->pid, tid, time_ns);
-
-	/* An older one belongs to the previous owner of the pid. */
-	return th && th->birth_ns >= p->birth_ns ? th : NULL;
 }
 
 /* Fill @hit for a known process. */
@@ -197,7 +211,7 @@ static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid
 		th = find_thread(m, p, p->pid, time_ns);
 	}
 	if (th) {
-		hit->task = task_id(tasks, th, process_thread_name(th, time_ns), p);
+		hit->task = task_id(m, tasks, th, p, time_ns);
 		hit->full = hit->task == TASK_UNKNOWN;
 	}
 	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX)

@@ -23,6 +23,7 @@ struct task {
 	pid_t parent;	   /* pid of the parent process; 0: unknown */
 	uint64_t start_ns; /* begin of this name; 0: before the start of proftop */
 	struct safe_text comm;
+	struct safe_text process_comm; /* the main thread's, at the first sample; "": unknown */
 };
 
 #define TASK_UNKNOWN 0

@@ -16,14 +16,18 @@
 
 struct task_slot {
 	struct task task;
-	atomic_bool ready; /* release after task and comm; pairs with tasks_at() */
-	char comm[TASK_COMM_SIZE];
+	atomic_bool ready; /* release after task and names; pairs with tasks_at() */
+	char comm[TASK_COMM_SIZE], process_comm[TASK_COMM_SIZE];
 };
 
 struct tasks *tasks_new(uint32_t max, uint32_t serial)
 {
 	const struct task unknown = {
-		.pid = -1, .tid = -1, .uid = (uid_t)-1, .comm = TEXT("[unknown]")
+		.pid = -1,
+		.tid = -1,
+		.uid = (uid_t)-1,
+		.comm = TEXT("[unknown]"),
+		.process_comm = TEXT(""),
 	};
 	struct tasks *t = aligned_alloc(CACHELINE, sizeof(*t));
 
@@ -64,6 +68,14 @@ int tasks_grow(struct tasks *t)
 	return 0;
 }
 
+/* Copy @name to @buf, of zeroes, and have it there. */
+static void keep_name(char buf[static TASK_COMM_SIZE], struct safe_text *name)
+{
+	name->size = MIN(name->size, TASK_COMM_SIZE - 1);
+	memcpy(buf, name->str, name->size);
+	name->str = buf;
+}
+
 uint32_t tasks_add(struct tasks *t, const struct task *task)
 {
 	uint32_t id = atomic_load_explicit(&t->next, memory_order_relaxed);
@@ -78,9 +90,8 @@ uint32_t tasks_add(struct tasks *t, const struct task *task)
 	slot = chunked_at(&t->slots, id);
 	assert(!atomic_load_explicit(&slot->ready, memory_order_relaxed));
 	slot->task = *task;
-	slot->task.comm.size = MIN(task->comm.size, TASK_COMM_SIZE - 1);
-	memcpy(slot->comm, task->comm.str, slot->task.comm.size);
-	slot->task.comm.str = slot->comm;
+	keep_name(slot->comm, &slot->task.comm);
+	keep_name(slot->process_comm, &slot->task.process_comm);
 	atomic_store_explicit(&slot->ready, true, memory_order_release);
 	return id;
 }

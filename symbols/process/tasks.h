@@ -38,7 +38,7 @@ struct tasks *tasks_new(uint32_t max, uint32_t serial);
 void tasks_free(struct tasks *t);
 /* Keep empty entries ahead of the ids given out; 0 or -ENOMEM. */
 int tasks_grow(struct tasks *t);
-/* Copy @task and its comm to a new id; TASK_UNKNOWN when the table is full. */
+/* Copy @task and its names to a new id; TASK_UNKNOWN when the table is full. */
 uint32_t tasks_add(struct tasks *t, const struct task *task);
 const struct task *tasks_at(const struct tasks *t, uint32_t id);
 

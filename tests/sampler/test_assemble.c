@@ -309,12 +309,31 @@ static void test_processes(void **state)
 				 maps_task(t.maps, counts[i].task)->number);
 	profile_free(p);
 
-	/* Without the main thread any other will do. */
+	/* The main thread of a pool of workers has no samples, and names the process. */
 	p = assembled(&t, counts, 1);
 	tables_fini(&t);
 	assert_int_equal(p->nr_processes, 1);
 	assert_int_equal(p->processes[0].pid, PID_A);
-	assert_string_equal(p->processes[0].comm.str, p->tasks[0].comm.str);
+	assert_string_equal(p->processes[0].comm.str, "alpha");
+	assert_string_not_equal(p->tasks[0].comm.str, "alpha");
+	assert_true(p->processes[0].comm_is_old);
+	profile_free(p);
+}
+
+/* A main thread that was never seen: the name of a worker is all there is. */
+static void test_process_without_main_thread(void **state)
+{
+	struct tables t;
+	struct history_cell count = { .count = 1, .stack = STACK_NONE };
+	struct profile *p;
+
+	tables_init(&t);
+	maps_on_comm(t.maps, PID_A, THREAD_A, "worker", 6, false, 1200);
+	maps_publish(t.maps, 2000, 1000000);
+	count.task = task_of(&t, PID_A, THREAD_A);
+	p = assembled(&t, &count, 1);
+	tables_fini(&t);
+	assert_string_equal(p->processes[0].comm.str, "worker");
 	profile_free(p);
 }
 
@@ -489,6 +508,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_no_stack),
 		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_process_without_main_thread),
 		cmocka_unit_test(test_annotate_follows_the_name),
 		cmocka_unit_test(test_names_from_the_loader),
 		cmocka_unit_test(test_inlined),

@@ -18,7 +18,7 @@ enum { MAIN, WALK, LEAF, KERNEL, NR_FUNCTIONS };
 struct fixture {
 	struct profile p;
 	struct profile_function functions[NR_FUNCTIONS];
-	struct profile_process processes[1];
+	struct profile_process processes[2];
 	struct profile_task tasks[2];
 	struct profile_stack stacks[4];
 	uint32_t frames[16];
@@ -279,9 +279,9 @@ static void expect_rows(const json_t *o, const struct want *want, size_t nr)
 static void test_ndjson_rows(void **state)
 {
 	static const struct want want[] = {
-		{ LEAF_NAME, "libq.so.1", "u", "worker 1", "cpu-clock", 120, 120, 60, 60 },
-		{ "walk", "deep", "u", "worker 1", "cpu-clock", 50, 170, 25, 85 },
-		{ "main", "deep", "u", "worker 1", "cpu-clock", 20, 200, 10, 100 },
+		{ LEAF_NAME, "libq.so.1", "u", "deep", "cpu-clock", 120, 120, 60, 60 },
+		{ "walk", "deep", "u", "deep", "cpu-clock", 50, 170, 25, 85 },
+		{ "main", "deep", "u", "deep", "cpu-clock", 20, 200, 10, 100 },
 		{ "clear_page", "[kernel]", "k", "deep", "cpu-clock", 10, 10, 5, 5 },
 		{ "clear_page", "[kernel]", "k", "deep", "page-faults", 10, 10, 100, 100 },
 		{ "main", "deep", "u", "deep", "page-faults", 0, 10, 0, 100 },
@@ -338,6 +338,10 @@ static void expect_order(const struct batch_config *config, const char *first, s
 	fixture_init(&f);
 	f.p.nr_events = 1;
 	f.p.nr_counts = 4;
+	/* Other samples than the worker's are of a process that sorts first. */
+	f.processes[1] = (struct profile_process){ .id = 2, .pid = 44, .comm = TEXT("alpha") };
+	f.p.nr_processes = 2;
+	f.tasks[0].process = 1;
 	o = print_json(&f.p, config);
 	rows = json_object_get(o, "rows");
 	assert_int_equal(json_array_size(rows), nr);
@@ -442,7 +446,7 @@ static void test_text(void **state)
 		"! broken  2 no_map\n",
 		"! cpu 3  samples 110  lost 10  throttled 2 times, 41.0 ms\n",
 		"   60.00   60.00      120 u " LEAF_NAME,
-		"   10.00  100.00       20 u main            deep       worker 1\n",
+		"   10.00  100.00       20 u main            deep       deep\n",
 	};
 	struct fixture f;
 	char *printed;

@@ -122,9 +122,11 @@ static void row_init(struct batch_row *row, const struct profile *p, const struc
 		     const struct fold_functions *all)
 {
 	bool weighted = all->weight > 0;
+	uint32_t process = from->task < p->nr_tasks ? p->tasks[from->task].process
+						    : p->nr_processes;
 
 	row->function = &p->functions[from->function];
-	row->comm = from->task < p->nr_tasks ? p->tasks[from->task].comm : TEXT("?");
+	row->comm = process < p->nr_processes ? p->processes[process].comm : TEXT("?");
 	row->self = from->self;
 	row->total = from->total;
 	row->self_pct = weighted ? percent(from->self_weight, all->weight)
