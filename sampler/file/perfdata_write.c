@@ -150,24 +150,67 @@ void perfdata_attrs_fini(struct perfdata_attrs *attrs)
 	*attrs = (struct perfdata_attrs){ 0 };
 }
 
-/* Rename an old file: only a regular one. */
-static int move_old(const char *path, struct err *e)
+/* Kinds of files that a recording may replace, or not. */
+enum old_kind { OLD_NONE, OLD_EMPTY, OLD_RECORDING, OLD_OTHER };
+
+/* Return the kind of the file @path, or -errno; links are not followed. */
+static int old_kind(const char *path)
 {
-	char old[PATH_MAX];
+	char magic[sizeof(((struct perfdata_header *)0)->magic)];
 	struct stat st;
+	ssize_t size;
+	int fd, kind = OLD_OTHER;
 
 	if (lstat(path, &st))
-		return errno == ENOENT ? 0
-				       : err_set(e, -errno, "cannot record to %s: %s", path,
-						 strerror(errno));
+		return errno == ENOENT ? OLD_NONE : -errno;
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EEXIST,
+		return -EEXIST;
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	size = read(fd, magic, sizeof(magic));
+	if (!size)
+		kind = OLD_EMPTY;
+	else if (size == sizeof(magic) && !memcmp(magic, PERFDATA_MAGIC, sizeof(magic)))
+		kind = OLD_RECORDING;
+	close(fd);
+	return kind;
+}
+
+/* Refuse to replace @path, which is of @kind. */
+static int refuse_old(const char *path, int kind, struct err *e)
+{
+	if (kind == -EEXIST)
+		return err_set(e, kind,
 			       "cannot record to %s: it is not a regular file\n"
 			       "  a recording is written to a new file only\n"
 			       "  give another name",
 			       path);
+	if (kind < 0)
+		return err_set(e, kind, "cannot record to %s: %s", path, strerror(-kind));
+	return err_set(e, -EEXIST,
+		       "cannot record: %s exists and is not a recording\n"
+		       "  only a perf.data file is replaced: give another name",
+		       path);
+}
+
+/* Rename an old recording, as perf does; no other file is moved or replaced. */
+static int move_old(const char *path, struct err *e)
+{
+	char old[PATH_MAX];
+	int kind = old_kind(path), older;
+
+	if (kind == OLD_NONE)
+		return 0;
+	if (kind < 0 || kind == OLD_OTHER)
+		return refuse_old(path, kind, e);
+	if (kind == OLD_EMPTY)
+		return unlink(path) ? refuse_old(path, -errno, e) : 0;
 	if (snprintf(old, sizeof(old), "%s.old", path) >= (int)sizeof(old))
 		return err_set(e, -ENAMETOOLONG, "cannot record to %s: the name is too long", path);
+	older = old_kind(old);
+	if (older < 0 || older == OLD_OTHER)
+		return refuse_old(old, older, e);
 	if (rename(path, old))
 		return err_set(e, -errno, "cannot rename %s to %s: %s", path, old, strerror(errno));
 	return 0;

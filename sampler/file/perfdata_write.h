@@ -41,8 +41,8 @@ void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *n
 			   const uint8_t *id, uint8_t id_size);
 
 /*
- * Create @path, mode 0600. A regular file of that name becomes @path.old, as
- * perf does it; anything else of that name is refused. 0 or -errno with a sentence.
+ * Create @path, mode 0600. A recording of that name becomes @path.old, as perf
+ * does it; an empty file is replaced, any other refused. 0 or -errno with a sentence.
  */
 int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e);
 /* Write header and events, so that a recording that is cut off can be read. 0 or -errno. */

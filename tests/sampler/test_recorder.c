@@ -591,22 +591,54 @@ static void test_names_refused(void **state)
 	assert_int_equal(recorder_open(&f->r, &config, &e), -EEXIST);
 }
 
+/* Expect the file @name of the fixture to begin with @text. */
+static void expect_text(const struct fixture *f, const char *name, const char *text)
+{
+	char path[128], got[16] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(got, sizeof(got), file));
+	fclose(file);
+	assert_string_equal(got, text);
+}
+
 static void test_old_is_kept(void **state)
 {
 	struct fixture *f = *state;
 	struct recorder_stats stats;
-	char old[128], text[8] = "";
-	FILE *file;
 
-	write_text(f->dir, "out.data", "older");
+	write_text(f->dir, "out.data", "PERFILE2older");
 	start(f, 1, LANE_SIZE);
 	finish(f, 0, &stats);
-	snprintf(old, sizeof(old), "%s.old", f->path);
-	file = fopen(old, "r");
-	assert_non_null(file);
-	assert_non_null(fgets(text, sizeof(text), file));
-	fclose(file);
-	assert_string_equal(text, "older");
+	expect_text(f, "out.data.old", "PERFILE2older");
+	perfdata_close(read_back(f));
+}
+
+/* A file that is no recording is neither moved nor replaced by an older recording. */
+static void test_others_are_kept(void **state)
+{
+	struct fixture *f = *state;
+	const struct recorder_config config = { .path = f->path, .nr_cpus = 1, .root = f->root };
+	struct recorder_stats stats;
+	struct err e = { "" };
+
+	write_text(f->dir, "out.data", "thesis");
+	assert_int_equal(recorder_open(&f->r, &config, &e), -EEXIST);
+	assert_non_null(strstr(e.text, "out.data exists and is not a recording"));
+	expect_text(f, "out.data", "thesis");
+	write_text(f->dir, "out.data", "PERFILE2older");
+	write_text(f->dir, "out.data.old", "thesis");
+	assert_int_equal(recorder_open(&f->r, &config, &e), -EEXIST);
+	assert_non_null(strstr(e.text, "out.data.old exists and is not a recording"));
+	expect_text(f, "out.data", "PERFILE2older");
+	expect_text(f, "out.data.old", "thesis");
+	write_text(f->dir, "out.data", "");
+	start(f, 1, LANE_SIZE);
+	finish(f, 0, &stats);
+	expect_text(f, "out.data.old", "thesis");
 	perfdata_close(read_back(f));
 }
 
@@ -703,10 +735,11 @@ static void test_build_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_round_trip),	TEST(test_what_was_there), TEST(test_task_added),
-		TEST(test_full_lane),	TEST(test_lost_by_kernel), TEST(test_producers),
-		TEST(test_cut_off),	TEST(test_disk_full),	   TEST(test_names_refused),
-		TEST(test_old_is_kept), TEST(test_rounds),	   TEST(test_build_ids),
+		TEST(test_round_trip),	TEST(test_what_was_there),  TEST(test_task_added),
+		TEST(test_full_lane),	TEST(test_lost_by_kernel),  TEST(test_producers),
+		TEST(test_cut_off),	TEST(test_disk_full),	    TEST(test_names_refused),
+		TEST(test_old_is_kept), TEST(test_others_are_kept), TEST(test_rounds),
+		TEST(test_build_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
