@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/lang/lang.h"
+
 static void *copy_array(const void *p, size_t nr, size_t size)
 {
 	void *copy = p && nr ? xcalloc(nr, size) : NULL;
@@ -86,4 +88,12 @@ double config_hz(const struct sampler_config *c, const struct event *ev)
 	if (ev->hz > 0)
 		return ev->hz;
 	return c->period ? 0 : c->hz;
+}
+
+uint32_t config_language(const char *name)
+{
+	for (int i = LANG_NONE + 1; i < LANG_NR; i++)
+		if (!strcmp(lang_name((enum lang_kind)i), name))
+			return lang_bit((enum lang_kind)i);
+	return 0;
 }

@@ -54,7 +54,7 @@ struct sampler_config {
 	bool exact_ticks;      /* batch: no early profiles */
 	uint64_t window_ns;    /* of PROFILE_WINDOW */
 	bool include_self;     /* sample proftop itself */
-	bool languages;	       /* frames of interpreted languages as well */
+	uint32_t languages;    /* frames of these are shown: bits of config_language() */
 	bool no_inline;	       /* no inlined functions, no source lines */
 	size_t symbol_memory;  /* bytes that images of objects may take; 0: the default */
 	const char *replay;    /* perf.data file, "-": stdin; NULL: live */
@@ -86,6 +86,8 @@ void config_set_spec(struct sampler_config *config, const struct sampler_target_
 void config_set_spec_cpus(struct sampler_target_spec *spec, const int *cpus, uint32_t nr);
 /* Free a copy. NULL is fine. */
 void config_free_spec(struct sampler_target_spec *spec);
+/* Return the bit of the interpreted language @name; 0: unknown. */
+uint32_t config_language(const char *name);
 /* Return the rate that @ev is opened with, in Hz; 0: a fixed period. */
 double config_hz(const struct sampler_config *config, const struct event *ev);
 

@@ -18,7 +18,8 @@
 #define SHARE_OFF 0.5
 #define QUIET_MAX 5
 
-int readers_open(struct readers *r, struct maps *maps, struct codes *codes, pid_t own_pid)
+int readers_open(struct readers *r, struct maps *maps, struct codes *codes, pid_t own_pid,
+		 uint32_t languages)
 {
 	r->shared = calloc(1, sizeof(*r->shared));
 	if (!r->shared)
@@ -26,6 +27,7 @@ int readers_open(struct readers *r, struct maps *maps, struct codes *codes, pid_
 	r->shared->maps = maps;
 	r->shared->codes = codes;
 	r->shared->own_pid = own_pid;
+	r->shared->languages = languages;
 	return 0;
 }
 

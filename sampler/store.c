@@ -111,7 +111,7 @@ void store_publish(struct store *st, struct sampler_thread_shared *shared,
 		.recorded = config->replay != NULL,
 		.chain_max = chain_max,
 		.script = symbols_script(st->symbols),
-		.languages = !config->replay && config->languages,
+		.languages = config->replay ? 0 : config->languages,
 	};
 	shared->symbols = st->symbols;
 	atomic_init(&shared->tables, st->tables);

@@ -374,7 +374,7 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	p->lang = PIPELINE_LANG_NO;
 	p->nr = p->nr_kernel = kernel_frames(p, s, own);
 	p->stop = user_frames(p, s, &hit, regs_mask, own, &p->nr);
-	if (hit.lang && p->tables->languages)
+	if (hit.lang && p->tables->languages & lang_bit(hit.lang->kind))
 		add_language(p, s, &hit, p->nr_kernel);
 	if (p->nr == 0 && p->stop == UNWIND_PENDING && !p->tables->recorded)
 		return;	  /* no row: where it was will be known for later samples */

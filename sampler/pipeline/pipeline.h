@@ -36,7 +36,7 @@ struct pipeline_tables {
 	bool recorded;		     /* no process is read later: unknown ones are [unknown] */
 	uint32_t chain_max;	     /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 	uint32_t script;	     /* the object of all code of interpreters (symbols_script()) */
-	bool languages;		     /* frames of interpreters are looked for */
+	uint32_t languages;	     /* interpreted languages to show: lang_bit() */
 };
 
 /* Slots for the innermost places of a tick; a power of two. */

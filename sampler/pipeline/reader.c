@@ -225,7 +225,8 @@ static void on_sample(struct reader *r, const struct record_sample *s)
 	rcu_thread_online();
 	known = maps_interpreter(r->shared->maps, (pid_t)s->pid, s->time_ns, &r->about, &process);
 	rcu_thread_offline();
-	if (!known || r->about.reason || is_barred(r->shared, process))
+	if (!known || r->about.reason || !(r->shared->languages & lang_bit(r->about.kind)) ||
+	    is_barred(r->shared, process))
 		return;
 	r->read_pid = (pid_t)s->pid;
 	atomic_store_explicit(&r->pid, (int)s->pid, memory_order_relaxed);

@@ -29,6 +29,7 @@ struct reader_shared {
 	struct maps *maps;
 	struct codes *codes;
 	pid_t own_pid;
+	uint32_t languages; /* to be read: lang_bit() */
 	atomic_uint nr_barred;
 	atomic_uint barred[READER_BARRED]; /* incarnations that are not read; published by nr */
 };

@@ -14,6 +14,18 @@
 /* Bytes of the live stack that are compared. */
 #define SAME_MAX LANG_PIECE_MAX
 
+static const struct decoder {
+	enum lang_none (*chain)(struct lang_reader *r, const struct lang_process *p,
+				const struct lang_sample *s, struct lang_thread *t);
+	/* Give each code an id, and each frame its instruction. */
+	enum lang_none (*codes)(struct lang_reader *r, const struct lang_process *p,
+				uint32_t process);
+	void (*find_thread)(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			    pid_t tid);
+} decoders[LANG_NR] = {
+	[LANG_PYTHON] = { py_chain, py_codes, py_find_thread },
+};
+
 /* The ways in which a thread may be kept. */
 static struct lang_thread *thread_ways(struct lang_reader *r, uint32_t process, pid_t tid)
 {
@@ -77,8 +89,7 @@ static uint64_t same_up_to(struct lang_reader *r, const struct lang_sample *s)
 	return s->sp + at;
 }
 
-static void put_frames(const struct lang_reader *r, const struct lang_process *p,
-		       struct lang_chain *out)
+static void put_frames(const struct lang_reader *r, struct lang_chain *out)
 {
 	const struct lang_work *w = &r->work;
 
@@ -86,10 +97,6 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 		const struct lang_code_at *c = &w->codes_of[w->code[i]];
 		uint64_t instr = w->instr[i];
 
-		if (p->py.instr_unit)
-			instr *= p->py.instr_unit;
-		else
-			instr -= c->address + p->py.code_instructions;
 		out->frames[i] = (struct lang_frame){
 			.code = c->id,
 			.instr = instr < LANG_NO_INSTR ? (uint32_t)instr : LANG_NO_INSTR,
@@ -114,9 +121,9 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 		out->none = LANG_NONE_NO_THREAD;
 		return false;
 	}
-	out->none = py_chain(r, p, s, t);
+	out->none = decoders[p->kind].chain(r, p, s, t);
 	if (out->none == LANG_NONE_NR)
-		out->none = py_codes(r, p, s->process);
+		out->none = decoders[p->kind].codes(r, p, s->process);
 	if (out->none != LANG_NONE_NR && (r->memory.error == -EPERM || r->memory.error == -ENOSYS))
 		out->none = LANG_NONE_REFUSED;
 	if (out->none == LANG_NONE_NO_THREAD)
@@ -126,7 +133,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->broken = r->work.broken;
 	out->settled = r->work.settled;
 	out->same = same_up_to(r, s);
-	put_frames(r, p, out);
+	put_frames(r, out);
 	return true;
 }
 
@@ -134,5 +141,5 @@ void lang_find_thread(struct lang_reader *r, const struct lang_process *p, uint3
 		      pid_t tid)
 {
 	lang_memory_begin(&r->memory);
-	py_find_thread(r, p, process, tid);
+	decoders[p->kind].find_thread(r, p, process, tid);
 }

@@ -59,7 +59,7 @@ struct lang_reader {
 		bool settled; /* that stack ends with the innermost frame */
 		uint64_t base[LANG_FRAMES_MAX];	   /* of frames on that stack; 0: in a generator */
 		uint64_t address[LANG_FRAMES_MAX]; /* of each frame's code */
-		uint64_t instr[LANG_FRAMES_MAX];   /* pointer, or offset */
+		uint64_t instr[LANG_FRAMES_MAX]; /* as in struct lang_frame, once codes have ids */
 		uint64_t boundary[LANG_FRAMES_MAX];
 		uint16_t code[LANG_FRAMES_MAX]; /* of each frame, in codes_of */
 		struct lang_code_at {

@@ -20,6 +20,12 @@
 
 enum lang_kind { LANG_NONE, LANG_PYTHON, LANG_NR };
 
+/* The bit of @kind in a set of languages. */
+static inline uint32_t lang_bit(enum lang_kind kind)
+{
+	return 1U << kind;
+}
+
 /* "python": as --languages takes it, and NDJSON writes it. */
 const char *lang_name(enum lang_kind kind);
 /* The kind letter of its functions. */

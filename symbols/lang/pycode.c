@@ -166,6 +166,17 @@ static void check_stack(struct lang_reader *r, const struct py_layout *l)
 	}
 }
 
+/* From a pointer or an index to bytes. */
+static void set_instructions(struct lang_work *w, const struct py_layout *l)
+{
+	for (uint32_t i = 0; i < w->nr; i++) {
+		if (l->instr_unit)
+			w->instr[i] *= l->instr_unit;
+		else
+			w->instr[i] -= w->address[i] + l->code_instructions;
+	}
+}
+
 static void want_head(struct lang_memory *m, struct string *s, uint64_t addr, uint32_t size)
 {
 	*s = (struct string){ .addr = addr, .bytes = -1 };
@@ -315,6 +326,7 @@ enum lang_none py_codes(struct lang_reader *r, const struct lang_process *p, uin
 			fresh[nr++].code = &w->codes_of[i];
 	}
 	check_stack(r, &p->py);
+	set_instructions(w, &p->py);
 	if (nr && !read_fresh(r, p, process, fresh, nr))
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {

@@ -117,7 +117,7 @@ static void start_all(struct tool *t, pid_t pid)
 		.places = t->places,
 		.own_pid = -1,
 		.script = symbols_script(t->symbols),
-		.languages = true,
+		.languages = UINT32_MAX,
 	};
 	if (pipeline_new(&t->pipeline, &t->tables, &e) || symbols_start(t->symbols, &e))
 		die(e.text, -ENOMEM);

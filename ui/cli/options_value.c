@@ -425,23 +425,20 @@ static int parse_verify(struct options_parse *p, const char *arg)
 /* Languages by name, separated by commas. */
 static int parse_languages(struct options_parse *p, const char *arg)
 {
-	static const char *const words[] = { "none", "python", "all" };
-
-	p->o->config.languages = false;
+	p->o->config.languages = 0;
 	for (const char *at = arg;; at++) {
 		char word[16] = "";
 		size_t size = strcspn(at, ",");
-		int i;
+		uint32_t bits;
 
 		memcpy(word, at, MIN(size, sizeof(word) - 1));
-		i = find_word(word, words, ARRAY_SIZE(words));
-		if (i < 0)
+		bits = strcmp(word, "all") ? config_language(word) : UINT32_MAX;
+		if (!bits && strcmp(word, "none"))
 			return REFUSE(p, EXIT_USAGE,
 				      "--languages=%.40s: unknown language '%s'\n"
 				      "  must be python, all or none",
 				      arg, word);
-		if (i > 0)
-			p->o->config.languages = true;
+		p->o->config.languages |= bits;
 		at += size;
 		if (!*at)
 			return 0;
