@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Bytes laid over the memory of a made-up CPython: threads, chains, code and
+ * line tables must stay within their bounds, and what is merged with any
+ * native stack has each frame once, in order.
+ * FUZZ: unwind
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/lang/pylines.h"
+#include "tests/symbols/pymake.h"
+#include "unwind/merge.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct pymake memory;
+static struct lang_reader reader;
+static struct lang_chain chain;
+static struct unwind_result native;
+static struct merge_result merged;
+
+/* A true program of 3.11, or the same bytes seen as another version. */
+static void make(uint8_t version)
+{
+	uint64_t code[3];
+
+	pymake_init(&memory, 42);
+	code[0] = pymake_code(&memory, "<module>", "/srv/a.py", 1);
+	code[1] = pymake_code(&memory, "total", "/srv/a.py", 20);
+	code[2] = pymake_code(&memory, "leaf", "/srv/b.py", 7);
+	pymake_loop(&memory, PYMAKE_BASE + PYMAKE_STACK + 0x800);
+	pymake_call(&memory, code[0], true);
+	pymake_call(&memory, code[1], false);
+	pymake_loop(&memory, PYMAKE_BASE + PYMAKE_STACK + 0x200);
+	pymake_call(&memory, code[2], true);
+	if (version)
+		memory.process.py = *py_layout_of(0x03000000 | (8U + version % 7) << 16);
+}
+
+/* Each 11 bytes: 3 of an offset, 8 to write there. */
+static void spoil(const uint8_t *data, size_t size)
+{
+	for (; size >= 11; data += 11, size -= 11) {
+		uint32_t at = (data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16) %
+			      (PYMAKE_SIZE - 8);
+
+		memcpy(memory.bytes + at, data + 3, 8);
+	}
+}
+
+static void check_merge(const uint8_t *data, size_t size)
+{
+	static union {
+		struct lang_slot slot;
+		uint8_t bytes[sizeof(struct lang_slot) + sizeof(chain.frames)];
+	} u;
+	uint32_t next[2] = { 0, 0 };
+
+	u.slot = (struct lang_slot){ .same = chain.same, .checked = 1, .settled = 1 };
+	u.slot.nr = (uint16_t)chain.nr;
+	memcpy(u.slot.frames, chain.frames, chain.nr * sizeof(chain.frames[0]));
+	native.nr = 0;
+	native.stop = size & 1 ? UNWIND_COMPLETE : UNWIND_TRUNCATED;
+	for (size_t i = 0; i < size && native.nr < 64; i++, native.nr++) {
+		native.ip[native.nr] = data[i] & 3 ? 0x500000 + data[i] * 64U : 0x700000;
+		native.sp[native.nr] = PYMAKE_BASE + PYMAKE_STACK + native.nr * 0x100ULL;
+	}
+	merge_stacks(&memory.process, &native, &u.slot, &merged);
+	if (merged.nr > MERGE_FRAMES_MAX || merged.verdict > MERGE_NONE)
+		abort();
+	for (uint32_t i = 0; i < merged.nr; i++) {
+		bool lang = merged.frame[i] & MERGE_LANG;
+		uint32_t index = merged.frame[i] & ~MERGE_LANG;
+
+		if (index >= (lang ? chain.nr : native.nr) || index < next[lang])
+			abort();
+		next[lang] = index + 1;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct lang_sample s = {
+		.process = 1, .tid = 42, .sp = PYMAKE_BASE + PYMAKE_STACK, .stack_size = 8192
+	};
+
+	if (size < 2)
+		return 0;
+	reader.codes = codes_new();
+	if (!reader.codes)
+		return 0;
+	memset(reader.threads, 0, sizeof(reader.threads));
+	memset(reader.known, 0, sizeof(reader.known));
+	reader.memory.read = pymake_read;
+	reader.memory.ctx = &memory;
+	s.stack = memory.bytes + PYMAKE_STACK;
+	make(data[0]);
+	for (int round = 0; round < 2; round++) {
+		lang_find_thread(&reader, &memory.process, 1, 42);
+		lang_chain(&reader, &memory.process, &s, &chain);
+		if (chain.nr > LANG_FRAMES_MAX || reader.memory.calls > LANG_CALLS_MAX)
+			abort();
+		for (uint32_t i = 0; i < chain.nr; i++) {
+			const struct code_text *t = codes_at(reader.codes, chain.frames[i].code);
+
+			if (!t || t->name_size > CODES_TEXT_MAX || t->file_size > CODES_TEXT_MAX)
+				abort();
+			py_line(t->version, t->table, t->table_size, t->first_line,
+				chain.frames[i].instr);
+		}
+		check_merge(data, size);
+		spoil(data + 1, size - 1);
+	}
+	py_line(8 + data[0] % 7, data + 1, size - 1, data[1], size > 2 ? data[2] : 0);
+	codes_free(reader.codes);
+	return 0;
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * lang: chains of a made-up CPython 3.11, true and hostile ones; line tables
+ * as CPython wrote them; offsets as a process describes itself.
+ */
+#include "tests/prelude.h"
+
+#include <stdlib.h>
+
+#include "symbols/lang/pylines.h"
+#include "tests/symbols/pymake.h"
+
+#define TID 4711
+
+struct fixture {
+	struct pymake m;
+	struct lang_reader *reader;
+	struct lang_sample sample;
+	struct lang_chain chain;
+	uint64_t code[3];
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->reader = calloc(1, sizeof(*f->reader));
+	f->reader->memory.read = pymake_read;
+	f->reader->memory.ctx = &f->m;
+	f->reader->codes = codes_new();
+	pymake_init(&f->m, TID);
+	f->code[0] = pymake_code(&f->m, "<module>", "/srv/a.py", 1);
+	f->code[1] = pymake_code(&f->m, "Cart.total", "/srv/a.py", 20);
+	f->code[2] = pymake_code(&f->m, "leaf", "/srv/b.py", 7);
+	f->sample = (struct lang_sample){ .process = 9, .tid = TID };
+	f->sample.sp = PYMAKE_BASE + PYMAKE_STACK;
+	f->sample.stack = f->m.bytes + PYMAKE_STACK;
+	f->sample.stack_size = 8192;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	codes_free(f->reader->codes);
+	free(f->reader);
+	free(f);
+	return 0;
+}
+
+/* <module> and Cart.total in one C frame of the loop, leaf in another one. */
+static void call_all(struct fixture *f)
+{
+	pymake_loop(&f->m, f->sample.sp + 0x800);
+	pymake_call(&f->m, f->code[0], true);
+	pymake_call(&f->m, f->code[1], false);
+	pymake_loop(&f->m, f->sample.sp + 0x200);
+	pymake_call(&f->m, f->code[2], true);
+}
+
+static enum lang_none chain(struct fixture *f)
+{
+	if (!lang_chain(f->reader, &f->m.process, &f->sample, &f->chain)) {
+		lang_find_thread(f->reader, &f->m.process, f->sample.process, f->sample.tid);
+		lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
+	}
+	return f->chain.none;
+}
+
+static const struct code_text *text(const struct fixture *f, uint32_t frame)
+{
+	return codes_at(f->reader->codes, f->chain.frames[frame].code);
+}
+
+static void expect_name(const struct fixture *f, uint32_t frame, const char *name, uint32_t line)
+{
+	const struct code_text *t = text(f, frame);
+
+	assert_non_null(t);
+	assert_int_equal(t->name_size, strlen(name));
+	assert_memory_equal(t->name, name, t->name_size);
+	assert_int_equal(t->first_line, line);
+}
+
+static void test_chain(void **state)
+{
+	struct fixture *f = *state;
+
+	call_all(f);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.nr, 3);
+	expect_name(f, 0, "leaf", 7);
+	expect_name(f, 1, "Cart.total", 20);
+	expect_name(f, 2, "<module>", 1);
+	assert_int_equal(f->chain.frames[0].boundary, f->sample.sp + 0x200);
+	assert_int_equal(f->chain.frames[1].boundary, 0);
+	assert_int_equal(f->chain.frames[2].boundary, f->sample.sp + 0x800);
+	assert_int_equal(f->chain.frames[0].instr, 4);
+	assert_true(f->chain.settled);
+	assert_false(f->chain.broken);
+	assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
+	assert_int_equal(py_line(text(f, 0)->version, text(f, 0)->table, text(f, 0)->table_size, 7,
+				 4),
+			 8);
+}
+
+/* What is known is read ahead: two calls, frames with the state, code with its names. */
+static void test_few_calls(void **state)
+{
+	struct fixture *f = *state;
+
+	call_all(f);
+	chain(f);
+	f->m.nr_calls = 0;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_in_range(f->m.nr_calls, 1, 3);
+}
+
+static void test_no_frames(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
+}
+
+static void test_unknown_thread(void **state)
+{
+	struct fixture *f = *state;
+
+	call_all(f);
+	f->sample.tid = TID + 1;
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+}
+
+/* The state is that of another thread by now. */
+static void test_state_reused(void **state)
+{
+	struct fixture *f = *state;
+
+	call_all(f);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	pymake_u64(&f->m, f->m.state + f->m.process.py.ts_native_id, TID + 7);
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+}
+
+/* Other code at a used address is another function. */
+static void test_code_reused(void **state)
+{
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+	uint32_t before;
+
+	call_all(f);
+	chain(f);
+	before = f->chain.frames[0].code;
+	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "another"));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_not_equal(f->chain.frames[0].code, before);
+	expect_name(f, 0, "another", 7);
+	expect_name(f, 1, "Cart.total", 20);
+}
+
+static void test_freed_code(void **state)
+{
+	struct fixture *f = *state;
+
+	call_all(f);
+	pymake_u64(&f->m, f->code[1] + 8, 0x1234560);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+}
+
+static void test_cycle(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first;
+
+	pymake_loop(&f->m, f->sample.sp + 0x200);
+	first = pymake_call(&f->m, f->code[0], false);
+	pymake_call(&f->m, f->code[1], false);
+	pymake_u64(&f->m, first + f->m.process.py.frame_previous, first);
+	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+}
+
+static void test_wild_numbers(void **state)
+{
+	static const uint64_t wild[] = { 0,
+					 1,
+					 7,
+					 4095,
+					 4096,
+					 UINT64_MAX,
+					 UINT64_MAX - 7,
+					 1ULL << 55,
+					 1ULL << 63,
+					 PYMAKE_BASE + PYMAKE_SIZE - 8,
+					 PYMAKE_BASE };
+	struct fixture *f = *state;
+	struct pymake keep;
+
+	call_all(f);
+	chain(f);
+	keep = f->m;
+	for (uint64_t at = PYMAKE_BASE + 4096; at < f->m.end; at += 8)
+		for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
+			pymake_u64(&f->m, at, wild[i]);
+			f->m.nr_calls = 0;
+			lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
+			assert_in_range(f->m.nr_calls, 0, LANG_CALLS_MAX);
+			assert_in_range(f->chain.nr, 0, LANG_FRAMES_MAX);
+			lang_find_thread(f->reader, &f->m.process, 9, TID);
+			f->m = keep;
+		}
+	lang_find_thread(f->reader, &f->m.process, 9, TID);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_name(f, 0, "leaf", 7);
+}
+
+/* In the middle of a call the chain may go through frames that have ended. */
+static void test_gap(void **state)
+{
+	struct fixture *f = *state;
+
+	pymake_loop(&f->m, f->sample.sp + 0x200);
+	pymake_call(&f->m, f->code[0], true);
+	f->m.frames += 64;
+	pymake_call(&f->m, f->code[1], false);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_true(f->chain.broken);
+}
+
+/* The thread has run on: its stack is another. */
+static void test_ran_on(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t copy[8192];
+
+	call_all(f);
+	memcpy(copy, f->sample.stack, sizeof(copy));
+	f->sample.stack = copy;
+	copy[0x100] ^= 1;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.same, f->sample.sp + 0x100);
+}
+
+/* def f(): of three lines, from compile() of each version. */
+static void test_lines(void **state)
+{
+	static const uint8_t lnotab[] = { 0, 1, 4, 1, 8, 0xff };
+	static const uint8_t ranges[] = { 4, 1, 4, 0x80, 8, 1 };
+	static const uint8_t locations[] = { 0x80, 0x00,	   0xd8 | 1,	       0x05,
+					     0x05, 0x80 | 15 << 3, 0x80 | 13 << 3 | 3, 0x03 };
+
+	assert_int_equal(py_line(8, lnotab, sizeof(lnotab), 10, 0), 11);
+	assert_int_equal(py_line(9, lnotab, sizeof(lnotab), 10, 5), 12);
+	assert_int_equal(py_line(8, lnotab, sizeof(lnotab), 10, 100), 11);
+	assert_int_equal(py_line(10, ranges, sizeof(ranges), 10, 2), 11);
+	assert_int_equal(py_line(10, ranges, sizeof(ranges), 10, 4), 0);
+	assert_int_equal(py_line(10, ranges, sizeof(ranges), 10, 12), 12);
+	assert_int_equal(py_line(10, ranges, sizeof(ranges), 10, 99), 0);
+	assert_int_equal(py_line(11, locations, sizeof(locations), 10, 0), 10);
+	assert_int_equal(py_line(11, locations, sizeof(locations), 10, 2), 11);
+	assert_int_equal(py_line(11, locations, sizeof(locations), 10, 6), 0);
+	assert_int_equal(py_line(11, locations, sizeof(locations), 10, 8), 10);
+	assert_int_equal(py_line(11, locations, 0, 10, 0), 0);
+	assert_int_equal(py_line(11, locations, 1, 1, 100), 0);
+}
+
+static void test_debug_offsets(void **state)
+{
+	uint64_t words[PY_DEBUG_OFFSETS_WORDS] = { 0 };
+	struct py_layout layout = *py_layout_of(0x030d00f0);
+
+	assert_non_null(py_layout_debug(&layout, words));
+	memcpy(words, "xdebugpy", 8);
+	words[1] = 0x030d01f0;
+	words[5] = 640;
+	words[23] = 80;
+	words[29] = 8;
+	words[31] = 56;
+	words[33] = 70;
+	assert_null(py_layout_debug(&layout, words));
+	assert_int_equal(layout.interpreters, 640);
+	assert_int_equal(layout.ts_current, 80);
+	words[23] = 1 << 16;
+	assert_non_null(py_layout_debug(&layout, words));
+	words[23] = 80;
+	words[33] = 200;
+	assert_non_null(py_layout_debug(&layout, words));
+	words[33] = 70;
+	words[2] = 1;
+	assert_non_null(py_layout_debug(&layout, words));
+	assert_null(py_layout_of(0x03070000));
+	assert_null(py_layout_of(0x030f0000));
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_chain),
+		TEST(test_few_calls),
+		TEST(test_no_frames),
+		TEST(test_unknown_thread),
+		TEST(test_state_reused),
+		TEST(test_code_reused),
+		TEST(test_freed_code),
+		TEST(test_cycle),
+		TEST(test_wild_numbers),
+		TEST(test_gap),
+		TEST(test_ran_on),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_debug_offsets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

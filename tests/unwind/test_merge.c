@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * merge: groups of language frames at their C frames, certain only if all fits.
+ */
+#include "tests/prelude.h"
+
+#include <stdlib.h>
+
+#include "unwind/merge.h"
+
+#define LOOP 0x500000ULL
+#define SP   0x7ff000ULL
+
+static const struct lang_process python = { .eval = { { LOOP, LOOP + 0x10000 } }, .nr_eval = 1 };
+
+static union {
+	struct lang_slot slot;
+	uint8_t bytes[sizeof(struct lang_slot) + 32 * sizeof(struct lang_frame)];
+} u;
+static struct unwind_result native;
+static struct merge_result out;
+
+/* "n": a native frame, "l": one of the loop; each of 0x100 bytes. */
+static void make_native(const char *frames)
+{
+	memset(&native, 0, sizeof(native));
+	for (; frames[native.nr]; native.nr++) {
+		native.ip[native.nr] = frames[native.nr] == 'l' ? LOOP + 0x800 : 0x700000;
+		native.sp[native.nr] = SP + 0x100ULL * native.nr;
+	}
+}
+
+/* Frames, innermost first; a number is the native frame in which the group ends, '.': none yet. */
+static void make_slot(const char *frames)
+{
+	memset(&u, 0, sizeof(u));
+	u.slot.checked = u.slot.settled = 1;
+	u.slot.same = SP + 0x1000;
+	for (; frames[u.slot.nr]; u.slot.nr++)
+		u.slot.frames[u.slot.nr].boundary =
+			frames[u.slot.nr] == '.' ? 0
+			: frames[u.slot.nr] == '?'
+				? 1
+				: SP + 0x100ULL * (uint64_t)(frames[u.slot.nr] - '0') + 8;
+}
+
+/* What comes out: digits are native frames, letters frames of the language. */
+static void expect(const char *frames, enum merge_verdict verdict)
+{
+	char text[64] = "";
+
+	merge_stacks(&python, &native, &u.slot, &out);
+	for (uint32_t i = 0; i < out.nr; i++)
+		text[i] = (char)((out.frame[i] & MERGE_LANG ? 'a' : '0') +
+				 (out.frame[i] & ~MERGE_LANG));
+	assert_string_equal(text, frames);
+	assert_int_equal(out.verdict, verdict);
+}
+
+static void test_exact(void **state)
+{
+	make_native("nlnln");
+	make_slot(".1.3");
+	expect("01ab23cd4", MERGE_CERTAIN);
+	make_slot(".?.?");
+	expect("01ab23cd4", MERGE_CERTAIN);
+}
+
+static void test_checks(void **state)
+{
+	make_native("nlnln");
+	make_slot("13");
+	u.slot.checked = 0;
+	expect("01a23b4", MERGE_GUESSED);
+	make_slot("13");
+	u.slot.same = SP + 0x1ff;
+	expect("01a23b4", MERGE_GUESSED);
+	make_slot("13");
+	native.nr_guessed = 1;
+	expect("01a23b4", MERGE_GUESSED);
+	native.nr_guessed = 0;
+	native.stop = UNWIND_TRUNCATED;
+	expect("01a23b4", MERGE_GUESSED);
+}
+
+/* The innermost C frame of the loop has only begun: certain if the stack of frames says so. */
+static void test_entering(void **state)
+{
+	make_native("ln");
+	native.ip[0] = LOOP + 8;
+	make_slot("0");
+	expect("0a1", MERGE_CERTAIN);
+	u.slot.settled = 0;
+	expect("0a1", MERGE_GUESSED);
+}
+
+/* One group is missing, or one is too many: the others find their place. */
+static void test_mismatch(void **state)
+{
+	make_native("lnlnln");
+	make_slot("24");
+	expect("012a34b5", MERGE_GUESSED);
+	make_slot("??");
+	expect("012a34b5", MERGE_GUESSED);
+	make_native("nln");
+	make_slot("91");
+	expect("01b2", MERGE_GUESSED);
+	make_slot("99");
+	expect("", MERGE_NONE);
+	make_native("nnn");
+	make_slot("1");
+	expect("", MERGE_NONE);
+}
+
+/* The native stack is cut: the rest of the language is known all the same. */
+static void test_cut(void **state)
+{
+	make_native("nln");
+	native.stop = UNWIND_TRUNCATED;
+	make_slot("1.8");
+	expect("01a2bc", MERGE_GUESSED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact),	 cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_entering), cmocka_unit_test(test_mismatch),
+		cmocka_unit_test(test_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
