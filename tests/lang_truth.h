@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the program under test and the tool that judges share: chains by time. */
+/* Shared by the program under test and the judging tool: chains by time. */
 #ifndef TESTS_LANG_TRUTH_H
 #define TESTS_LANG_TRUTH_H
 

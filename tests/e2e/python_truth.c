@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A Python program's own answer, loaded into it by ctypes: at each SIGTRAP of a
- * sample (perf_event_attr.sigtrap) a handler walks the chain of frames with
- * CPython's own headers, and puts it into shared memory.
+ * Loaded into a Python program by ctypes: at each SIGTRAP of a sample
+ * (perf_event_attr.sigtrap) a handler walks the chain of frames with the headers
+ * of CPython, and writes it to shared memory.
  *
- * Built by tests/e2e/python.sh for the Python at hand: it is no part of
- * proftop and shares no offset with it.
+ * Built by tests/e2e/python.sh; shares no offset with proftop.
  */
 #define Py_BUILD_CORE 1
 #include <Python.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Bytes laid over the memory of a made-up CPython: threads, chains, code and
- * line tables must stay within their bounds, and what is merged with any
- * native stack has each frame once, in order.
+ * line tables keep their bounds, and the merge with any native stack has each
+ * frame once, in order.
  * FUZZ: unwind
  */
 #include <stdint.h>

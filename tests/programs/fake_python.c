@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* BUILD: -rdynamic */
 /*
- * Looks like Python 3.11 to a profiler that is told its file is called so, and
- * hangs whoever reads its interpreters: they are memory whose faults nobody
- * serves (userfaultfd(2)). Its own code goes on.
+ * A fake Python 3.11, under that file name: reads of its interpreter list hang,
+ * because the list is in memory with unserved faults (userfaultfd(2)).
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

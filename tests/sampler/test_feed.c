@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * feed: slots come out in order and whole, also around the end of the ring;
+ * feed: slots are found in order and whole, also around the end of the ring;
  * earlier ones are dropped; a full ring refuses.
  */
 #include "tests/prelude.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The memory of a made-up CPython 3.11: an interpreter with one thread, whose
+ * The memory of a made-up CPython 3.11: an interpreter with one thread, and
  * frames run code objects of given names. For tests of the decoder.
  */
 #ifndef TESTS_SYMBOLS_PYMAKE_H
@@ -16,7 +16,7 @@
 
 struct pymake {
 	uint8_t bytes[PYMAKE_SIZE];
-	uint64_t end;	 /* of what is used */
+	uint64_t end;	 /* of the used part */
 	uint64_t frames; /* of the stack of frames */
 	uint64_t state, cframe;
 	uint32_t nr_calls;
@@ -113,7 +113,7 @@ static inline uint64_t pymake_call(struct pymake *m, uint64_t code, bool entry)
 	return frame;
 }
 
-/* A C frame of the loop begins; its frames come with pymake_call(). */
+/* Begin a C frame of the loop; pymake_call() adds its frames. */
 static inline void pymake_loop(struct pymake *m, uint64_t cframe)
 {
 	const struct py_layout *l = &m->process.py;

@@ -106,7 +106,7 @@ static void test_chain(void **state)
 			 8);
 }
 
-/* What is known is read ahead: two calls, frames with the state, code with its names. */
+/* Known pieces are read ahead: few calls. */
 static void test_few_calls(void **state)
 {
 	struct fixture *f = *state;

@@ -2,8 +2,8 @@
 /*
  * langtruth PID FILE SECONDS HZ: sample PID by events that also send it a
  * SIGTRAP at each sample, let readers and the pipeline find the frames of its
- * language, and compare each with the chain that the program itself put into
- * FILE at that very signal (tests/lang_truth.h). Prints one line of figures;
+ * language, and compare each with the chain that the program wrote to
+ * FILE at the signal (tests/lang_truth.h). Prints one line of figures;
  * exit status 1 if a certain sample is wrong.
  */
 #include <errno.h>

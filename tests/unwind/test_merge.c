@@ -44,7 +44,7 @@ static void make_slot(const char *frames)
 				: SP + 0x100ULL * (uint64_t)(frames[u.slot.nr] - '0') + 8;
 }
 
-/* What comes out: digits are native frames, letters frames of the language. */
+/* Compare the merged frames: digits are native ones, letters frames of the language. */
 static void expect(const char *frames, enum merge_verdict verdict)
 {
 	char text[64] = "";
@@ -94,7 +94,7 @@ static void test_entering(void **state)
 	expect("0a1", MERGE_GUESSED);
 }
 
-/* One group is missing, or one is too many: the others find their place. */
+/* One group is missing, or one is too many: the other groups are aligned. */
 static void test_mismatch(void **state)
 {
 	make_native("lnlnln");
@@ -112,7 +112,7 @@ static void test_mismatch(void **state)
 	expect("", MERGE_NONE);
 }
 
-/* The native stack is cut: the rest of the language is known all the same. */
+/* The native stack is cut: the other frames of the language are kept. */
 static void test_cut(void **state)
 {
 	make_native("nln");
