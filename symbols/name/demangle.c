@@ -104,36 +104,49 @@ static bool may_explode(const char *name, size_t size)
 	return steps > SILENT_STEPS_MAX;
 }
 
-/* Rust's old scheme looks like C++ but ends in a hash: "17h", 16 hex digits, "E". */
-static bool is_rust_legacy(const char *name, size_t size)
+/*
+ * Return the size of a name of Rust's old scheme without its suffix, else 0. Such a name looks like
+ * C++ but ends in a hash: "17h", 16 hex digits, "E". It may have dots before the hash.
+ */
+static size_t rust_legacy_size(const char *name, size_t size)
 {
-	const char *dot = strchr(name, '.');
-	size_t end = dot ? (size_t)(dot - name) : size;
-
-	return end > 23 && !strncmp(name, "_ZN", 3) && name[end - 1] == 'E' &&
-	       !strncmp(name + end - 20, "17h", 3) &&
-	       strspn(name + end - 17, "0123456789abcdef") >= 16;
+	if (strncmp(name, "_ZN", 3))
+		return 0;
+	for (size_t end = size; end > 23; end--)
+		if (name[end - 1] == 'E' && (end == size || name[end] == '.') &&
+		    !strncmp(name + end - 20, "17h", 3) &&
+		    strspn(name + end - 17, "0123456789abcdef") >= 16)
+			return end;
+	return 0;
 }
 
-/* Keep the suffixes of clones (".cold", ".part.0"): they are separate functions. */
-static size_t add_suffix(const char *name, char *buf, size_t size, size_t buf_size)
+/* Append @suffix of a clone (".cold", ".part.0"), which is a separate function; none of LLVM's. */
+static size_t add_suffix(const char *suffix, char *buf, size_t size, size_t buf_size)
 {
-	const char *dot = strchr(name, '.');
-	size_t more;
+	size_t more = strlen(suffix);
 
-	if (!dot || !size || !strncmp(dot, ".llvm.", 6))
+	if (!size || !strncmp(suffix, ".llvm.", 6) || size + more >= buf_size)
 		return size;
-	more = strlen(dot);
-	if (size + more >= buf_size)
-		return size;
-	memcpy(buf + size, dot, more + 1);
+	memcpy(buf + size, suffix, more + 1);
 	return size + more;
+}
+
+/* Demangle a name of Rust: its first @size bytes are all but the suffix. */
+static size_t demangle_rust(char *name, size_t size, char *buf, size_t buf_size)
+{
+	char dot = name[size];
+	size_t out;
+
+	name[size] = '\0';
+	out = run(rust_demangle_callback, DMGL_ANSI, name, buf, buf_size);
+	name[size] = dot;
+	return add_suffix(name + size, buf, out, buf_size);
 }
 
 size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 {
 	char copy[DEMANGLE_NAME_MAX + 1];
-	size_t out;
+	size_t out, rust;
 
 	if (size < 3 || size > DEMANGLE_NAME_MAX || name[0] != '_' || buf_size < 2 ||
 	    memchr(name, '\0', size))
@@ -142,15 +155,16 @@ size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 	copy[size] = '\0';
 	if (copy[1] == 'D' && isdigit((unsigned char)copy[2]))
 		return demangle_d(copy, buf, buf_size);
-	if (copy[1] == 'R' || is_rust_legacy(copy, size)) {
-		out = run(rust_demangle_callback, DMGL_ANSI, copy, buf, buf_size);
-		if (out || copy[1] == 'R')
-			return out;
-	}
+	if (copy[1] == 'R')
+		return demangle_rust(copy, strcspn(copy, "."), buf, buf_size);
+	rust = rust_legacy_size(copy, size);
+	out = rust ? demangle_rust(copy, rust, buf, buf_size) : 0;
+	if (out)
+		return out;
 	if (copy[1] != 'Z' || may_explode(copy, size))
 		return 0;
 	/* Its recursion limit refuses all names over 1 KiB; DEMANGLE_NAME_MAX is the limit here. */
 	out = run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, copy, buf,
 		  buf_size);
-	return add_suffix(copy, buf, out, buf_size);
+	return add_suffix(copy + strcspn(copy, "."), buf, out, buf_size);
 }

@@ -36,7 +36,20 @@ static void test_names(void **state)
 		{ "_ZN3foo3barEv.llvm.123456", "foo::bar" },
 		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_"
 								      "fmt" },
+		/* Dots before the hash, and a suffix behind it. */
+		{ "_ZN47_$LT$scr2..My$u20$as$u20$core..hash..Hasher$GT$5write17hf6deb5acd592ffd4E",
+		  "<scr2::My as core::hash::Hasher>::write" },
+		{ "_ZN47_$LT$scr2..My$u20$as$u20$core..hash..Hasher$GT$5write17hf6deb5acd592ffd4E."
+		  "cold",
+		  "<scr2::My as core::hash::Hasher>::write.cold" },
+		{ "_ZN47_$LT$scr2..My$u20$as$u20$core..hash..Hasher$GT$5write17hf6deb5acd592ffd4E"
+		  ".llvm.14786954344971462818",
+		  "<scr2::My as core::hash::Hasher>::write" },
 		{ "_RNvCskwGfYPst2Cb_3foo16example_function", "foo::example_function" },
+		{ "_RNvNtNtCsjrHSEGnQ3l9_3std2io5stdio19OUTPUT_CAPTURE_USED.0", "std::io::stdio::"
+										"OUTPUT_CAPTURE_"
+										"USED.0" },
+		{ "_RNvCskwGfYPst2Cb_3foo16example_function.llvm.99", "foo::example_function" },
 		{ "_D3std5stdio4File5writeMFZv", "std.stdio.File.write" },
 		{ "_D3foo3barQeFZv", "foo.bar.bar" },
 		{ "_D3std9algorithm__T3mapTiZ3mapFZv", "std.algorithm.map!().map" },
