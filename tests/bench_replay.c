@@ -3,9 +3,9 @@
  * Throughput of decode -> unwind -> tables: bench_replay FILE [row|step] [ROUNDS]
  *
  * Reads a perf.data into memory, replays it once (mappings, objects, names,
- * rows: everything is warm then), and runs all samples through the pipeline
- * ROUNDS times on this one thread. Times are CPU times of the thread; a round's
- * three passes do decoding only, decoding and unwinding, and all of it.
+ * rows: all caches are warm then), and runs all samples through the pipeline ROUNDS times on this
+ * one thread. Times are CPU times of the thread; a round's three passes do decoding only, decoding
+ * and unwinding, and all three.
  */
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static double thread_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* All of it in memory: reading it is not what is measured. */
+/* Keep all of the recording in memory: reading is not measured. */
 static void read_file(struct bench *b, const char *path)
 {
 	FILE *file = fopen(path, "re");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A tree of files that stands for /proc, /sys or the like: made file by file,
- * and removed at the end.
+ * A tree of files in place of /proc, /sys or the like: made file by file, and removed at the end.
  */
 #ifndef TESTS_FAKE_ROOT_H
 #define TESTS_FAKE_ROOT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What every unit test includes: cmocka and the headers that have to come before it. */
+/* The includes of every unit test: cmocka, and the headers that cmocka needs before it. */
 #ifndef TESTS_PRELUDE_H
 #define TESTS_PRELUDE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Limits of time that hold on any machine: stretched by as much as this one (and this build of the
- * test) is slower at a fixed piece of work than the machine that the limits were measured on. Times
- * are those of the calling thread, so that what runs beside it does not count.
+ * Limits of time that hold on any machine: stretched by the factor by which this one (and this
+ * build of the test) is slower at a fixed piece of work than the machine that the limits were
+ * measured on. Times are CPU times of the calling thread, so that other programs do not count.
  */
 #ifndef TESTS_YARDSTICK_H
 #define TESTS_YARDSTICK_H
@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define YARDSTICK_NR 65536
-/* What yardstick_work() takes there, at -O2. */
+/* Time of yardstick_work() there, at -O2. */
 #define YARDSTICK_REF_NS 5600000.0
 
 static inline uint64_t yardstick_cpu_ns(void)

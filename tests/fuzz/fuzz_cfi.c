@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any bytes as .eh_frame through the gate: rows come in order, inside their
- * FDE, and agree with the look-up of a single pc.
+ * Any bytes as .eh_frame through the gate: rows are in order, inside their FDE, and agree with the
+ * look-up of a single pc.
  * FUZZ: unwind
  */
 #include "unwind/cfi.h"

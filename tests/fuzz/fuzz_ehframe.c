@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any bytes as .eh_frame: the index ascends, lies inside the section, and
+ * Any bytes as .eh_frame: the index ascends, is inside the section, and
  * every indexed FDE can be read again with the same result. Any bytes as
- * .eh_frame_hdr before it: what is found is what the FDE itself says.
+ * .eh_frame_hdr before it: a result equals the FDE.
  * FUZZ: symbols
  */
 #include "symbols/object/debugframe.h"
@@ -50,7 +50,7 @@ static void by_walk(const uint8_t *data, size_t size, uint16_t machine)
 	ehframe_fini(&eh);
 }
 
-/* The bytes as .eh_frame_hdr with as many entries as it says, then .eh_frame. */
+/* The bytes as .eh_frame_hdr with the number of entries in its header, then .eh_frame. */
 static void by_table(const uint8_t *data, size_t size, uint16_t machine)
 {
 	struct ehframe eh;

@@ -24,7 +24,7 @@ static void check_sentence(const struct err *e)
 		if ((unsigned char)*p < 0x20 && *p != '\n')
 			abort();
 	}
-	/* a newline of the text itself stays, everything else is ours */
+	/* a newline of the text itself is kept, everything else is ours */
 	if (lines < 3)
 		abort();
 }

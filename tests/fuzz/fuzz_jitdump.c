@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Bytes as a jitdump, read in two steps; code of one layer must not overlap,
- * and what is found must cover the address asked for.
+ * and a result must cover the requested address.
  * FUZZ: symbols
  */
 #include <stdint.h>

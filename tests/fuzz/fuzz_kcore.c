@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (i < 3)
 			addr = fixed[i];
 		else if (size > 88)
-			memcpy(&addr, data + 80, 8); /* where the first segment says it is */
+			memcpy(&addr, data + 80, 8); /* address in the first program header */
 		if (kcore_read(path, addr, buf, sizeof(buf)) > (int)sizeof(buf))
 			abort();
 	}

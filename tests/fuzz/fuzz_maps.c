@@ -3,9 +3,8 @@
  * The parsers of /proc, and the maps under any sequence of events.
  * FUZZ: symbols
  * First byte even: the rest is text. Odd: the rest is a program of events.
- * Oracle: parsed mappings lie in order inside the text; a look-up finds what
- * covers the address at that time; counts of processes and spaces end at what
- * they were.
+ * Oracle: parsed mappings are in order inside the text; a look-up finds the mapping that covers the
+ * address at that time; counts of processes and spaces return to their first values.
  */
 #include "symbols/process/maps.h"
 
@@ -77,7 +76,7 @@ static void look(struct maps *maps, pid_t pid, pid_t tid, uint64_t time)
 	}
 }
 
-/* Six bytes an event: what and who, when, and three arguments. */
+/* Six bytes an event: kind and task, time, and three arguments. */
 static void fuzz_events(struct maps *maps, const uint8_t *op, size_t size)
 {
 	for (; size >= 6; size -= 6, op += 6) {
@@ -115,7 +114,7 @@ static void fuzz_events(struct maps *maps, const uint8_t *op, size_t size)
 	}
 }
 
-/* One table for all inputs: each ends with everyone's exit, and must leave nothing behind. */
+/* One table for all inputs: each ends with the exit of all tasks, and must leave nothing behind. */
 static struct maps *table(void)
 {
 	static struct maps *maps;

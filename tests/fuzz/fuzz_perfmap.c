@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes as a perf map; what is found must cover the address asked for.
+ * Bytes as a perf map; a result must cover the requested address.
  * FUZZ: symbols
  */
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /*
  * FUZZ: sampler
  *
- * A ring whose content and positions are hostile: 8 bytes of tail, then steps
- * of 3 bytes (what to do, how far the head moves), the rest fills the ring.
+ * A ring with hostile content and positions: 8 bytes of tail, then steps of 3 bytes (the call, how
+ * far the head moves), the rest fills the ring.
  * Each record must be whole and readable; each batch must end; the tail given
  * back must never pass the head.
  */

@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Step the frame at @vaddr of the object, and its callers as if they lay there, too. */
+/* Step the frame at @vaddr of the object, and its callers as if they were also there. */
 static void steps(struct step *s, struct step_input *in, uint64_t vaddr)
 {
 	struct arch_frame f = { .valid = 0 };

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void run_bytes(const uint8_t *bytes, size_t size)
 {
-	/* A block of its own size, so that ASan sees the first byte too far. */
+	/* A separate block of this size, so that ASan sees the first byte too far. */
 	uint8_t *exact = malloc(size ? size : 1);
 
 	if (!exact)
@@ -38,7 +38,7 @@ static int run_file(const char *path)
 	size = fread(bytes, 1, sizeof(bytes), f);
 	fclose(f);
 	run_bytes(bytes, size);
-	/* Cut and flipped, too: the cheapest neighbours of a good input. */
+	/* Also cut and flipped: the cheapest neighbours of a good input. */
 	for (size_t cut = 1; cut < size && cut < 64; cut++)
 		run_bytes(bytes, size - cut);
 	for (size_t i = 0; i < size && i < 256; i++) {

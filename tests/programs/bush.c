@@ -1,4 +1,4 @@
-/* What is called is never made a loop or a jump. BUILD: -fno-optimize-sibling-calls */
+/* Calls are never made loops or jumps. BUILD: -fno-optimize-sibling-calls */
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * bush [SECONDS]: a thread per CPU that is nearly never twice on the same

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * crowd SLEEPERS ACTIVE [THREADS]: so many processes that only sleep, so many that work and nap by
- * turns, and one more process with so many threads that do, each under a name of its own. Says
- * "ready" when all are there; they end with it.
+ * crowd SLEEPERS ACTIVE [THREADS]: SLEEPERS processes that only sleep, ACTIVE ones that work and
+ * nap by turns, and one more process with THREADS threads that do the same, each under a separate
+ * name. Prints "ready" when all are there; they end with it.
  */
 #include <pthread.h>
 #include <signal.h>

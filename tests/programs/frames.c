@@ -14,7 +14,7 @@ static volatile uint64_t sink;
 
 static ALONE void inner(int rounds)
 {
-	/* A leaf sets up a frame only if something asks for it. */
+	/* A leaf sets up a frame only if its code needs one. */
 	sink += (uintptr_t)__builtin_frame_address(0);
 	for (int i = 0; i < rounds; i++)
 		sink = sink * 6364136223846793005U + 1442695040888963407U;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * hangfs FOLDER FILE NR: a file system (FUSE, by its protocol alone: linux/fuse.h) on FOLDER whose
- * files f0 to f<NR-1> are copies of FILE, and which hangs when it is told to, a word a line:
- * "open", "read", "statfs": such requests are not answered from now on; "trickle": reads are, after
- * 200 ms each; "ok": all are again, those that wait, too. Prints "ready". Ends with its input;
- * then the kernel fails what still waits. Needs root.
+ * hangfs FOLDER FILE NR: a file system (FUSE, by its protocol alone: linux/fuse.h) on FOLDER with
+ * files f0 to f<NR-1>, copies of FILE, which hangs on command, a word a line: "open", "read",
+ * "statfs": such requests are not answered from now on; "trickle": reads are answered after 200 ms
+ * each; "ok": all are answered again, also the queued ones. Prints "ready". Ends with its input;
+ * then the kernel fails the queued requests. Needs root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static void reply(struct hangfs *fs, const struct fuse_in_header *in, int error,
 				       .unique = in->unique };
 	struct iovec v[] = { { &out, sizeof(out) }, { (void *)(uintptr_t)data, size } };
 
-	/* ENOENT: whoever asked was killed. */
+	/* ENOENT: the requesting process was killed. */
 	if (writev(fs->fuse, v, 2) < 0 && errno != ENOENT)
 		perror("hangfs: reply");
 }
@@ -106,7 +106,7 @@ static void on_init(struct hangfs *fs, const struct fuse_in_header *in,
 static void answer(struct hangfs *fs, const struct fuse_in_header *in)
 {
 	const void *arg = in + 1;
-	/* What somebody has read before, and is cached, would not hang. */
+	/* Cached content would not hang. */
 	const struct fuse_open_out opened = {
 		.open_flags = fs->mode == HANG_READ || fs->mode == TRICKLE ? FOPEN_DIRECT_IO
 									   : FOPEN_KEEP_CACHE,
@@ -215,7 +215,7 @@ static int serve(struct hangfs *fs, const char *folder)
 		if (fds[1].revents && !on_word(fs))
 			break;
 	}
-	/* What waits fails with the connection. */
+	/* Queued requests fail with the connection. */
 	close(fs->fuse);
 	umount2(folder, MNT_DETACH);
 	return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * hostile_name: burn CPU under names meant to hurt whoever prints them: an
- * escape sequence, a newline and the ')' that /proc/PID/stat ends a name with;
- * argv[0] and a thread's name, too. Runs until killed.
+ * hostile_name: burn CPU under names meant to hurt programs that print them: an escape sequence, a
+ * newline and the ')' that /proc/PID/stat ends a name with; also in argv[0] and a thread's name.
+ * Runs until killed.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One hot function between two of its size that are not: what it is called, and
- * where its name can be found, is a matter of how it is built
- * (tests/e2e/sources.py). -DNAME=..., -DSTUBS: it calls through the PLT;
+ * One hot function between two idle ones of its size: its name, and the source of the name, depend
+ * on the build (tests/e2e/sources.py). -DNAME=..., -DSTUBS: it calls through the PLT;
  * -DVDSO, -DKERNEL: the time goes there; -DINLINED: into an inlined function.
  */
 #include <stdint.h>

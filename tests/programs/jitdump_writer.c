@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A JIT compiler as profilers see it: three functions made at run time and told
- * of in a jitdump only, one after the other at the same address, then moved.
- * jitdump_writer FOLDER MILLISECONDS [ROUNDS]: that long in each function.
+ * A JIT compiler as profilers see it: three functions made at run time and named in a jitdump only,
+ * one after the other at the same address, then moved. jitdump_writer FOLDER MILLISECONDS [ROUNDS]:
+ * that long in each function.
  */
 #include <elf.h>
 #include <fcntl.h>

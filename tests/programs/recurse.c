@@ -1,9 +1,8 @@
-/* A program whose profile is known: main, 20 frames of recursion, three leaf functions. */
+/* A program with a known profile: main, 20 frames of recursion, three leaf functions. */
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * recurse [SECONDS]: run for so long (default: until killed), then say what
- * was spent where, as "leaf_a NS leaf_b NS leaf_c NS" of thread CPU time, and
- * how much was done, as "turns N".
+ * recurse [SECONDS]: run for SECONDS (default: until killed), then print the CPU time per leaf, as
+ * "leaf_a NS leaf_b NS leaf_c NS" of the thread, and the number of rounds, as "turns N".
  *
  * leaf_a and leaf_b burn CPU 5 : 3; leaf_c is the comparator of a qsort() in
  * libc, so that its stack goes through an object without frame pointers and
@@ -53,7 +52,7 @@ static NOINLINE void leaf_b(struct run *r)
 	r->sink = x;
 }
 
-/* Slow on purpose, so that the comparator and not the sorting is what is seen. */
+/* Slow on purpose, so that the samples are in the comparator and not in the sorting. */
 static NOINLINE int leaf_c(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

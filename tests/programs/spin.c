@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * spin [THREADS]: keep so many CPUs busy until killed.
+ * spin [THREADS]: keep THREADS CPUs busy until killed.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * storm [SECONDS]: fork and exec as fast as one CPU can, each child a short
- * piece of work under a name of its own; says how many there were.
+ * storm [SECONDS]: fork and exec as fast as one CPU can, each child a short piece of work under a
+ * separate name; print how many there were.
  */
 #include <stdint.h>
 #include <stdio.h>

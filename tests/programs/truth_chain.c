@@ -1,11 +1,12 @@
-/* Programs that know their own true call chain. BUILD: -ldl -fno-builtin */
+/* Programs with a known call chain. BUILD: -ldl -fno-builtin */
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * truth_chain MODE SECONDS [LIB_A LIB_B]: run one of the modes below, under the name "t_MODE".
  *
  * The chain of functions of each mode is known from the innermost one alone: each function is
- * called from one place only. tests/e2e/stacks.py knows them, too, and compares. Built by stacks.sh
- * with several compilers and at all levels of optimization; none of them may inline or clone.
+ * called from one place only. tests/e2e/stacks.py has the same list, and compares. Built by
+ * stacks.sh with several compilers and at all levels of optimization; none of them may inline or
+ * clone.
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -237,7 +238,7 @@ static void on_signal(int sig)
 	KEEP();
 }
 
-/* Interrupted at any instruction, since the timer does not ask. */
+/* Interrupted at any instruction, by the timer. */
 ALONE static void interrupted(void)
 {
 	while (time_left())
@@ -268,14 +269,14 @@ ALONE static void run_signal(void)
 	KEEP();
 }
 
-/* The alternate stack lies elsewhere: what was interrupted is not in the dump. */
+/* The alternate stack is elsewhere: the interrupted frames are not in the stack copy. */
 ALONE static void run_altstack(void)
 {
 	run_signal_on(malloc(1 << 16), 1 << 16);
 	KEEP();
 }
 
-/* The alternate stack lies just below the frames that are interrupted: the dump holds both. */
+/* The alternate stack is just below the interrupted frames: the stack copy holds both. */
 ALONE static void run_altinside(void)
 {
 	char *below = (char *)((uintptr_t)&below & ~15UL) - (12 << 10);
@@ -311,7 +312,7 @@ ALONE static void run_plt(void)
 	KEEP();
 }
 
-/* A stack of its own, entered and left all the time. (musl has none of it.) */
+/* A separate stack, entered and left all the time. (Not with musl.) */
 #ifdef __GLIBC__
 static struct {
 	ucontext_t outside, inside;
@@ -358,18 +359,18 @@ static void run_switch(void)
 }
 #endif
 
-/* Below a frame larger than any usual dump. */
+/* Below a frame larger than any usual stack copy. */
 ALONE static void run_buried(void)
 {
 	volatile char big[40 << 10];
 
 	memset((void *)big, 1,
-	       sizeof(big)); /* what was never touched is not dumped, nor what is above */
+	       sizeof(big)); /* untouched pages are not copied, nor the frames above them */
 	run_deep();
 	sink += (uint64_t)big[sink & 1023];
 }
 
-/* Two objects, loaded one after the other where the other one was. */
+/* Two objects, loaded one after the other at the same address. */
 void callback_a(void);
 void callback_b(void);
 ALONE void callback_a(void)

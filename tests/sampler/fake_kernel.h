@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A kernel made of arrays, behind the seam of counters: what was asked for is
- * kept, and any call can be made to fail.
+ * A kernel made of arrays, behind the seam of counters: requests are recorded, and any call can be
+ * made to fail.
  */
 #ifndef TESTS_SAMPLER_FAKE_KERNEL_H
 #define TESTS_SAMPLER_FAKE_KERNEL_H
@@ -124,7 +124,7 @@ static inline int fake_ioctl(void *ctx, int fd, unsigned long request, uint64_t 
 	return 0;
 }
 
-/* The counts of a group, whichever of it is asked: how many, times, then count, id, lost of each.
+/* The counts of a group, from any of its fds: how many, times, then count, id, lost of each.
  */
 static inline ssize_t fake_read_group(struct fake *f, int fd, void *buf, size_t size)
 {

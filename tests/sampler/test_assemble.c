@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * assemble: ids of the real tables into a profile that outlives them. Names
- * come from this very program, read as the loader reads it.
+ * assemble: ids of the real tables into a profile that outlives them. Names are from this very
+ * program, read as the loader reads it.
  */
 #include "tests/prelude.h"
 
@@ -14,7 +14,7 @@
 #include "sampler/profile/assemble.h"
 #include "symbols/base/base.h"
 
-/* Beyond PID_MAX_LIMIT of Linux: nobody has these. */
+/* Beyond PID_MAX_LIMIT of Linux: no process has these. */
 #define PID_A	       5000001
 #define PID_B	       5000002
 #define THREAD_A       5000003
@@ -203,7 +203,7 @@ static void test_shared_ids(void **state)
 	tables_fini(&t);
 }
 
-/* Cells come in order of stack, in whatever order they were given; equal ones stay in theirs. */
+/* Cells are in order of stack, in whatever order they were given; equal ones keep their order. */
 static void test_order(void **state)
 {
 	struct history_cell counts[100];
@@ -289,7 +289,7 @@ static void test_processes(void **state)
 	maps_publish(t.maps, 2000, 1000000);
 	for (uint32_t i = 0; i < 3; i++)
 		counts[i].stack = STACK_NONE;
-	/* The thread's task comes first: its process shows as the main thread nevertheless. */
+	/* The thread's task is first: its process shows as the main thread nevertheless. */
 	counts[0].task = task_of(&t, PID_A, THREAD_A);
 	counts[1].task = task_of(&t, PID_B, PID_B);
 	counts[2].task = task_of(&t, PID_A, PID_A);
@@ -337,7 +337,7 @@ static void test_process_without_main_thread(void **state)
 	profile_free(p);
 }
 
-/* What the loader is to find, by name, in this program. */
+/* Names in this program for the loader to find. */
 __attribute__((noinline, noclone)) static int sample_me(int n)
 {
 	__asm__ volatile("" : "+r"(n));
@@ -416,7 +416,7 @@ static void test_names_from_the_loader(void **state)
 	places[0] = place_of_code(&t, code);
 	places[1] = place_of_code(&t, code + 1);
 	symbols_run(t.symbols);
-	/* Nobody has looked at this one yet. */
+	/* Not looked at yet. */
 	places[2] = place_of_code(&t, code + 2);
 	cell.stack = stack_of(&t, 3, places);
 	p = assembled(&t, &cell, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * attr: what is asked of the kernel, bit by bit.
+ * attr: the request to the kernel, bit by bit.
  */
 #include "sampler/event/attr.h"
 
@@ -12,7 +12,7 @@
 #include "sampler/perf/record.h"
 #include "tests/sampler/fake_kernel.h"
 
-/* What is asked of the kernel for a sampling event, bit by bit. */
+/* Check the attributes of a sampling event, bit by bit. */
 static void test_attr_sample(void **state)
 {
 	struct event cycles = parse("cycles"), clock = parse("cpu-clock:u");
@@ -65,7 +65,7 @@ static void test_attr_sample(void **state)
 	assert_int_equal(attr.sample_period, 12345);
 }
 
-/* dwarf, fp, off: what the kernel writes of a user stack, and how large that can be. */
+/* dwarf, fp, off: the parts of a user stack that the kernel writes, and their largest size. */
 static void test_attr_call_graphs(void **state)
 {
 	struct event clock = parse("cpu-clock");

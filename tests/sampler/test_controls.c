@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Everything that can be steered, steered at random at full load: in each
- * tick the account sums up, nothing leaks, the rates are what was asked for.
- * CONTROLS=200 SECONDS=300 for the long run. Needs the right to sample.
+ * All controls, used at random at full load: in each tick the account sums up, nothing leaks, the
+ * rates are the requested ones. CONTROLS=200 SECONDS=300 for the long run. Needs the right to
+ * sample.
  */
 #include "sampler/sampler.h"
 
@@ -26,12 +26,12 @@
 #define BUSY	  3
 /* Objects that are read at a time: four, with debug files. */
 #define FILES_MAX 12
-/* By what others on the machine run meanwhile, beside its objects: names, places, stacks. */
+/* Growth from other programs on the machine, beside their objects: names, places, stacks. */
 #define GROWTH_OTHERS_KB (24 << 10)
 /* Of programs that were seen all the time. */
 #define GROWTH_KB 1024
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEMORY_IS_OURS false /* sanitizers keep what was freed */
+#define MEMORY_IS_OURS false /* sanitizers keep freed memory */
 #else
 #define MEMORY_IS_OURS true
 #endif
@@ -52,7 +52,7 @@ static void *spin(void *arg)
 	return NULL;
 }
 
-/* Put @pid into the cgroup whose folder is @path. */
+/* Put @pid into the cgroup at @path. */
 static bool move_to(const char *path, pid_t pid)
 {
 	char procs[96];
@@ -186,8 +186,8 @@ static bool is_near(double got, double want, double share)
 }
 
 /*
- * Check the rate in the first tick that is whole or the second; the answer to the control comes
- * before them in a short one, which has no rate.
+ * Check the rate in the first tick that is whole or the second; the answer to the control is in a
+ * short tick before them, which has no rate.
  */
 static void expect_rate(struct sampler *s, double hz)
 {
@@ -218,8 +218,8 @@ static void expect_rate(struct sampler *s, double hz)
 }
 
 /*
- * What is open. Ours (events, eventfds, pipes) is to be the same after any number of controls;
- * @files: those of objects, too, which come and go while others on the machine start programs.
+ * Open descriptors. Ours (events, eventfds, pipes) must be the same after any number of controls;
+ * @files: also count the files of objects, which vary while other programs start.
  */
 static unsigned int nr_open(bool files)
 {
@@ -249,7 +249,7 @@ static void print_open(void)
 		print_message("no ls\n");
 }
 
-/* No more than @before, once the loader has read what it reads (it may have been reading then). */
+/* No more than @before, after the loader has finished its reads. */
 static void expect_open(unsigned int before, bool files)
 {
 	for (int i = 0; i < 100 && nr_open(files) > before; i++)
@@ -264,7 +264,7 @@ static long resident_kb(void)
 	long total, resident = 0;
 	FILE *f;
 
-	/* What is free already is no growth. */
+	/* Memory that is free already is no growth. */
 	malloc_trim(0);
 	f = fopen("/proc/self/statm", "r");
 
@@ -293,7 +293,7 @@ static void expect_message(struct sampler *s, const char *text)
 	fail_msg("no '%s', but: %s", text, last);
 }
 
-/* Only tasks of @pid, or of anyone if it is 0, in a profile of new samples. */
+/* Only tasks of @pid, or of all processes if it is 0, in a profile of new samples. */
 static void expect_only(struct sampler *s, pid_t pid, bool only)
 {
 	bool others = false, seen = false;
@@ -346,7 +346,10 @@ static void test_targets(void **state)
 	expect_only(s, busy[2], false);
 	expect_rate(s, 999);
 	expect_open(fds, false);
-	/* The root is everybody; the kernel's times of its events are beyond all measure. */
+	/*
+	 * The root includes all processes; the kernel's times of its events are beyond all
+	 * measure.
+	 */
 	sampler_set_target(s,
 			   &(struct sampler_target_spec){ .target = TARGET_CGROUP, .cgroup = "/" });
 	expect_message(s, "sampling cgroup /");
@@ -415,7 +418,7 @@ static void test_sizes(void **state)
 			assert_int_equal(p->nr_counts, 0);
 		profile_free(p);
 	}
-	/* off is off, whatever is opened anew */
+	/* off is off, for newly opened events also */
 	sampler_set_stack_size(s, 8192);
 	expect_message(s, "8192 bytes");
 	sampler_set_event_enabled(s, 0, true);
@@ -423,7 +426,7 @@ static void test_sizes(void **state)
 	sampler_free(s);
 }
 
-/* A process that comes later is found, and one that was there at the start is not needed. */
+/* A process that starts later is found, and one that was there at the start is not needed. */
 static void test_name_waits(void **state)
 {
 	struct sampler_config c = config_of("cpu-clock");
@@ -458,7 +461,7 @@ static void test_name_waits(void **state)
 	sampler_free(s);
 }
 
-/* Samples of @pid since the reset, once there are any; 0: none came. */
+/* Samples of @pid since the reset, once there are any; 0: none. */
 static double samples_of(struct sampler *s, pid_t pid, unsigned int ticks)
 {
 	double nr = 0;
@@ -580,7 +583,7 @@ static void test_own_rates(void **state)
 	sampler_free(s);
 }
 
-/* The list gets the PMUs' events and the tracepoints; nobody waits for it. */
+/* The list gets the PMUs' events and the tracepoints; the sampler does not wait for it. */
 static void test_event_states(void **state)
 {
 	static struct sampler_event_state states[8192];
@@ -607,14 +610,14 @@ static void test_event_states(void **state)
 	sampler_free(s);
 }
 
-/* What the controls at random have come to. */
+/* The state after the random controls. */
 struct steered {
 	struct sampler *s;
-	pid_t only[BUSY]; /* who may be in a profile; none: anyone */
+	pid_t only[BUSY]; /* processes allowed in a profile; none: all */
 	uint32_t nr_only;
-	char target[32];       /* what profiles call them; it may be refused */
+	char target[32];       /* name in profiles; may be refused */
 	uint64_t target_ns;    /* since when they do; 0: not yet */
-	double hz;	       /* just asked for, of the first event; 0: not */
+	double hz;	       /* just requested, of the first event; 0: not */
 	unsigned int nr_rates; /* looked at */
 	uint64_t nr_places;
 };
@@ -639,7 +642,7 @@ static void any_target(struct steered *st)
 	static const int cpu = 0;
 	const struct {
 		struct sampler_target_spec spec;
-		uint32_t first, nr; /* of busy[]: nobody else */
+		uint32_t first, nr; /* of busy[]: no others */
 		const char *target;
 	} all[] = {
 		{ { .target = TARGET_SYSTEM }, 0, 0, "" },
@@ -657,7 +660,7 @@ static void any_target(struct steered *st)
 	sampler_set_target(st->s, &all[i].spec);
 	memcpy(st->only, &busy[all[i].first], all[i].nr * sizeof(pid_t));
 	st->nr_only = all[i].nr;
-	/* "name" stands for itself: there is one. */
+	/* "name" is used: there is one. */
 	if (all[i].spec.nr_pids)
 		snprintf(st->target, sizeof(st->target), "%s %d", all[i].target,
 			 (int)all[i].spec.pids[0]);
@@ -731,7 +734,7 @@ static void any_control(struct steered *st)
 	}
 }
 
-/* Past the window nobody is left who is not sampled any more. */
+/* Past the window no process remains that is not sampled any more. */
 static void check_rows(struct steered *st, const struct profile *p)
 {
 	bool sampled = st->nr_only && !strncmp(p->target, st->target, strlen(st->target));
@@ -750,8 +753,8 @@ static void check_rows(struct steered *st, const struct profile *p)
 	}
 }
 
-/* Is the rate of this event to be judged? What others count comes as it comes; limits are others'
- * to set. */
+/* Return whether the rate of this event can be judged: counts of other programs vary, and limits
+ * belong to other users. */
 static bool is_clock(const struct profile *p, uint32_t event)
 {
 	const struct profile_event *ev = &p->events[event];
@@ -763,7 +766,7 @@ static bool is_clock(const struct profile *p, uint32_t event)
 	       (!strcmp(ev->event.name, "cpu-clock") || !strcmp(ev->event.name, "task-clock"));
 }
 
-/* What the rates of @p come from, for whoever looks into a failure. */
+/* Print the parts of the rates of @p, for the analysis of a failure. */
 static void print_rates(const struct profile *p)
 {
 	for (uint32_t i = 0; i < p->nr_cpus * p->nr_events; i++) {
@@ -779,8 +782,8 @@ static void print_rates(const struct profile *p)
 }
 
 /*
- * Profiles for @ns; of those of a whole tick the first or the second has the rates that are wanted,
- * and that is what was asked for.
+ * Profiles for @ns: of the whole ticks the first or the second has the expected rates, which are
+ * the requested ones.
  */
 static void follow(struct steered *st, uint64_t ns, bool rates)
 {
@@ -845,7 +848,7 @@ static void back_to_start(struct sampler *s, const struct sampler_config *c)
 		profile_free(wait_profile(s));
 }
 
-/* What is kept of objects: those of others come and go. */
+/* Memory of objects: other programs start and end. */
 static long images_kb(struct sampler *s)
 {
 	struct profile *p = wait_profile(s);
@@ -879,7 +882,7 @@ static void test_random(void **state)
 	fds = nr_open(false);
 	kb = resident_kb() - images_kb(st.s);
 	for (unsigned int i = 0; i < nr; i++) {
-		/* What waits is of before. */
+		/* The queued profile is from before. */
 		profile_free(sampler_take(st.s));
 		any_control(&st);
 		if (i % 20 == 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * counters, opened on a made-up kernel: what is asked for, failures at the n-th
- * call for every n, no fd left open; what is refused, and the sentences.
+ * counters, opened on a fake kernel: the requests, failures at the n-th call for every n, no fd
+ * left open; refusals, and their messages.
  */
 #include "sampler/event/counters.h"
 
@@ -66,7 +66,7 @@ static void test_system(void **state)
 	free(f);
 }
 
-/* Each call in turn fails, with each errno that may come: a sentence, and nothing stays open. */
+/* Fail each call with each possible errno: a message, and no descriptor is left open. */
 static void test_fail_everywhere(void **state)
 {
 	static const int codes[] = { -EMFILE, -EPERM, -EINVAL, -EACCES, -ENOENT, -ENODEV, -ENOMEM };
@@ -139,7 +139,7 @@ static void test_old_kernel(void **state)
 	}
 }
 
-/* What is dropped is what was refused, no more. */
+/* Only refused events are dropped, no others. */
 static void test_no_exclude_idle(void **state)
 {
 	struct event event = parse("cpu-clock");
@@ -181,7 +181,7 @@ static void test_precise(void **state)
 	}
 }
 
-/* Halved together until all fit; the watermark is of the size that came out. */
+/* Halved together until all fit; the watermark is of the final size. */
 static void test_ring_sizes(void **state)
 {
 	static const struct {
@@ -281,7 +281,7 @@ static void test_permission_sentence(void **state)
 	free(f);
 }
 
-/* The sentence for one event that the kernel refuses; @f tells how. */
+/* The message for one event that the kernel refuses; @f is the failure. */
 static void refuse_event(struct fake *f, const char *name, struct counters_config config,
 			 const char *says)
 {
@@ -297,7 +297,7 @@ static void refuse_event(struct fake *f, const char *name, struct counters_confi
 	assert_int_equal(f->nr_open, 0);
 }
 
-/* ENOENT has a reason of its own for each kind of event. */
+/* ENOENT has a separate reason for each kind of event. */
 static void test_missing_sentences(void **state)
 {
 	struct event event = parse("cpu-clock");

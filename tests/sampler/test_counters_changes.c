@@ -38,7 +38,7 @@ static void test_rate_of_system(void **state)
 	free(f);
 }
 
-/* For tasks the event is opened anew: on all who are followed now, and no sum goes back. */
+/* For tasks the event is opened again, on all followed tasks, and no sum decreases. */
 static void test_rate_of_tasks(void **state)
 {
 	struct event event = parse("cpu-clock");
@@ -175,7 +175,7 @@ static void test_add_and_reap(void **state)
 	assert_int_equal(find_open(f, &event, fds), 4);
 	counters_read(c, 0, 0, &after);
 	assert_memory_equal(&before, &after, sizeof(before));
-	/* the pid comes back as another task */
+	/* the pid is reused by another task */
 	assert_int_equal(counters_add_tasks(c, (pid_t[]){ 501 }, 1, NULL), 0);
 	assert_int_equal(find_open(f, &event, fds), 6);
 	counters_close(c);
@@ -219,7 +219,7 @@ static void test_no_files_for_more(void **state)
 	}
 }
 
-/* A command: nothing is enabled by us before its exec, everything at once after it. */
+/* A command: nothing is enabled by us before its exec, everything immediately after it. */
 static void test_enable_on_exec(void **state)
 {
 	struct event event = parse("cpu-clock"), other = parse("page-faults");

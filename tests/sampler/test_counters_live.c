@@ -265,7 +265,7 @@ static void test_live_rate_of_children(void **state)
 	counters_close(c);
 }
 
-/* The side-band tells of fork, exec and exit of a child that was never named to us. */
+/* The side-band reports fork, exec and exit of a child that was never named to us. */
 static void test_live_side_band(void **state)
 {
 	struct event event = parse("cpu-clock:u");
@@ -282,7 +282,7 @@ static void test_live_side_band(void **state)
 		_exit(1);
 	}
 	waitpid(child, NULL, 0);
-	side.pid = (uint32_t)child; /* a sanitiser's threads come and go, too */
+	side.pid = (uint32_t)child; /* a sanitiser's threads also start and end */
 	drain_all(c, &data, &side);
 	assert_int_equal(data.samples, 0);
 	assert_int_equal(side.forks, 1);
@@ -293,7 +293,7 @@ static void test_live_side_band(void **state)
 	counters_close(c);
 }
 
-/* A stopped reader and the smallest ring: what was counted is what was delivered and what was lost.
+/* A stopped reader and the smallest ring: counted = delivered + lost.
  */
 static void test_live_lost_is_exact(void **state)
 {
@@ -333,7 +333,7 @@ static void test_live_lost_is_exact(void **state)
 	assert_true(data.samples >= 2 && lost > nr / 2);
 	if (count != data.samples + lost)
 		fail_msg("%lu counted, %lu delivered, %lu lost", count, data.samples, lost);
-	/* LOST records alone tell less */
+	/* LOST records alone report less */
 	assert_true(data.lost <= lost);
 	counters_close(c);
 }
@@ -352,9 +352,9 @@ static void touch(uint8_t *memory, size_t nr, size_t page, size_t every, struct 
 
 /*
  * Ring by ring and drain by drain, of one process and of all: count = delivered
- * + lost. For the whole machine it is only nearly so: the kernel counts faults
- * of some tasks that it shows to nobody (1 in 10^4 or so, of others' up to a quarter on a full
- * machine; never seen on our own).
+ * + lost. For the whole machine it is only nearly so: the kernel counts faults of some tasks that
+ * are in no ring (1 in 10^4 or so, of others' up to a quarter on a full machine; never seen on our
+ * own).
  */
 static void account(bool system, size_t ring_size, size_t every)
 {
@@ -405,7 +405,7 @@ static void test_live_account(void **state)
 		}
 }
 
-/* Another set of events under the same rings; what stays keeps counting. */
+/* Another set of events under the same rings; kept events continue to count. */
 static void test_live_system_events(void **state)
 {
 	struct event first = parse("cpu-clock"), next[] = { parse("page-faults"), parse("cpu-"
@@ -474,7 +474,7 @@ static void test_live_two_sessions(void **state)
 	counters_close(second);
 }
 
-/* A target that is gone: its figures stay, its fds go. */
+/* A target that is gone: its figures are kept, its fds closed. */
 static void test_live_gone(void **state)
 {
 	struct event event = parse("cpu-clock:u");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * doctor: a fake /proc is read, and each set of facts has its finding, its
- * level and a cure.
+ * doctor: a fake /proc is read, and each set of facts has its finding, its level and a fix.
  */
 #include "sampler/event/doctor.h"
 
@@ -54,7 +53,7 @@ static void expect(const struct doctor_facts *f, const char *topic, enum doctor_
 	assert_int_equal(doctor_worst(list, nr) >= level, true);
 	for (uint32_t i = 0; i < nr; i++) {
 		assert_true(list[i].says[0]);
-		/* what is missing has a way out */
+		/* each missing item has a fix */
 		assert_true(list[i].level < DOCTOR_DEGRADED || list[i].fix[0]);
 	}
 }
@@ -107,7 +106,7 @@ static void test_one_by_one(void **state)
 	expect(&f, "kernel names", DOCTOR_DEGRADED, "hidden", "kptr_restrict=1");
 	f.kptr_restrict = 1;
 	expect(&f, "kernel names", DOCTOR_DEGRADED, "hidden", "CAP_SYSLOG");
-	/* What is 0 already is neither the reason nor a cure. */
+	/* A value that is 0 already is neither the reason nor a fix. */
 	f.kptr_restrict = 0;
 	expect(&f, "kernel names", DOCTOR_DEGRADED, "perf_event_paranoid is 2",
 	       "perf_event_paranoid=1");

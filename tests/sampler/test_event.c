@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * event: every name of the catalogue, aliases, modifiers, raw codes, and the
- * sentence for what is none of them.
+ * event: every name of the catalogue, aliases, modifiers, raw codes, and the message for unknown
+ * names.
  */
 #include "sampler/event/event.h"
 
@@ -80,7 +80,7 @@ static void test_cache(void **state)
 	expect("node-prefetch-misses", PERF_TYPE_HW_CACHE, 0x10206);
 }
 
-/* Each name is its own, is parsed to itself, and has a description. */
+/* Each name is unique, is parsed to itself, and has a description. */
 static void test_catalogue(void **state)
 {
 	const struct event_info *list = event_catalogue();
@@ -126,7 +126,7 @@ static void test_raw(void **state)
 	assert_int_equal(parse("r1a8:u").config, 0x1a8);
 }
 
-/* What perf makes of the letters: u, k, h name what remains. */
+/* Modifiers as in perf: u, k, h name the levels that remain. */
 static void test_modifiers(void **state)
 {
 	static const struct {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Groups of events: lists and braces as perf takes them, what is asked of the
- * kernel for them (a made-up one), changes while they run, and the counts that
- * come with a leader's samples.
+ * Groups of events: lists and braces as in perf, the requests to a fake kernel, changes while the
+ * groups run, and the counts in a leader's samples.
  */
 #include "sampler/event/event.h"
 
@@ -34,7 +33,7 @@ static void test_lists(void **state)
 		    !ev[2].user);
 	assert_int_equal(parse_list(ev, "{cycles,instructions}"), 2);
 	assert_true(ev[0].group && ev[0].group == ev[1].group && !ev[0].read && !ev[1].counted);
-	/* modifiers of the group are added to those of its members */
+	/* modifiers of the group are added to the members' modifiers */
 	assert_int_equal(parse_list(ev, "cs,{cycles:k,instructions/freq=9/,r1a8}:uS,faults"), 5);
 	assert_true(!ev[0].group && !ev[4].group && ev[1].group == ev[3].group);
 	assert_true(ev[1].kernel && ev[1].user && !ev[1].hv);
@@ -134,7 +133,7 @@ static void test_counted(void **state)
 	assert_true(!member[0]->attr.freq && !member[0]->attr.sample_period);
 	assert_true(member[0]->attr.sample_type & lead[0]->attr.sample_type & PERF_SAMPLE_READ);
 	assert_true(member[0]->attr.read_format & lead[0]->attr.read_format & PERF_FORMAT_GROUP);
-	/* each its own count */
+	/* a separate count each */
 	assert_int_equal(counters_read(c, 1, 3, &v), 0);
 	assert_int_equal(v.count, 1000 + member[1] - f->fds + FIRST_FD);
 	assert_int_equal(v.lost, 3);
@@ -146,7 +145,7 @@ static void test_counted(void **state)
 	sample.id = (uint64_t)(lead[0] - f->fds + FIRST_FD) * 10;
 	assert_ptr_equal(counters_layout_of(c, &sample.header), counters_layout(c));
 	assert_int_equal(counters_event_of(c, 0, sample.id), 0);
-	/* no rate of its own; that of its leader is set in place */
+	/* no separate rate; the rate of its leader is set in place */
 	assert_int_equal(counters_set_rate(c, 2, 99, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "whenever its group is sampled"));
 	assert_int_equal(counters_set_rate(c, 1, 99, &e), 0);
@@ -155,7 +154,7 @@ static void test_counted(void **state)
 	free(f);
 }
 
-/* Groups that stay whole keep their fds; of one that changed nothing is kept. */
+/* Unchanged groups keep their fds; of a changed group nothing is kept. */
 static void test_changed(void **state)
 {
 	struct event ev[EVENTS_MAX], next[EVENTS_MAX];
@@ -187,7 +186,7 @@ static void test_changed(void **state)
 	free(f);
 }
 
-/* Of tasks a new rate opens the whole group anew, and a failure at any call leaves the old one. */
+/* Of tasks a new rate opens the whole group again, and a failure at any call leaves the old one. */
 static void test_rate_of_tasks(void **state)
 {
 	struct event ev[EVENTS_MAX];
@@ -268,7 +267,7 @@ static void test_deltas(void **state)
 	/* a count that falls (a hostile file) is no huge one */
 	assert_int_equal(deltas_of_sample(d, &s, slot_by_id, NULL, m), 2);
 	assert_true(m[0].count == 50 && m[1].event == 1 && m[1].count == 2);
-	/* more ids than there is room for count nothing, and no search is endless */
+	/* more ids than fit count nothing, and no search is endless */
 	for (uint64_t id = 100; id < 200; id++)
 		deltas_take(d, id, 7);
 	assert_int_equal(deltas_take(d, 1000, 7), 0);

@@ -79,7 +79,7 @@ static void test_lines(void **state)
 	assert_int_equal(out[2], 0);
 	assert_int_equal(out[3], PROFILE_NO_LINE); /* of no file */
 	assert_int_equal(out[4], 0);
-	/* Two lines of one function, in turns: the sum decides. */
+	/* Two lines of one function, alternating: the sum decides. */
 	at[0] = 0;
 	at[3] = 0;
 	frames[3] = 2;
@@ -199,7 +199,7 @@ static void test_hide(void **state)
 	assert_int_equal(fold_functions(&p, &filter, &f), 0);
 	assert_true(f.count == 8);
 	assert_int_equal(f.nr_rows, 3);
-	/* What the kernel did for leaf is in leaf's total, and nobody's self. */
+	/* Kernel time for leaf is in leaf's total, and in no user function's self. */
 	assert_row(&f, 2, 3, 7);
 	assert_row(&f, 0, 0, 7);
 	fold_functions_fini(&f);

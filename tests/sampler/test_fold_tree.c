@@ -247,7 +247,7 @@ static void test_callers(void **state)
 	assert_neighbours(c.callers, c.nr_callers, "-1:150 ");
 	assert_neighbours(c.callees, c.nr_callees, "1:120 2:20 4:10 ");
 	fold_callers_fini(&c);
-	/* What a hidden callee holds is the function's own. */
+	/* The samples of a hidden callee belong to the function's self. */
 	f.hide_kernel = true;
 	assert_int_equal(fold_callers(&p, &f, 2, &c), 0);
 	assert_true(c.total == 90 && c.self == 70);
@@ -356,7 +356,7 @@ static uint32_t walk(const struct profile *p, const struct fold_tree *t, uint32_
 	return n;
 }
 
-/* Every sample is found at the end of its own path, and nothing else is there. */
+/* Every sample is found at the end of its path, and nothing else is there. */
 static void check_against_walk(const struct profile *p, const struct fold_tree *t, bool bottom_up)
 {
 	double *self = calloc(t->nr_nodes, sizeof(*self));

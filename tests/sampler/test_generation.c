@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * New tables for full ones: what the history shows is the same before and
- * after, sums and stacks and names, and what nothing shows is gone.
+ * New tables for full ones: the shown history is the same before and after, sums and stacks and
+ * names, and unused entries are gone.
  */
 #include "sampler/store.h"
 
@@ -116,7 +116,7 @@ static void test_history_moves_along(void **state)
 	open_session(&s, 1 << 16);
 	nr_stacks = fill(&s);
 	assert_true(nr_stacks > SMALL / 2);
-	/* Half of it is a tick already, the rest is in the cells still: both must move. */
+	/* Half is in a tick already, the rest is in the cells still: both must move. */
 	assert_int_equal(counts_swap(s.counts, &counts, &nr), 0);
 	assert_int_equal(nr, nr_stacks);
 	assert_int_equal(history_add(s.history, counts, nr, 1000000000), 0);
@@ -144,7 +144,7 @@ static void test_cells_in_flight_move(void **state)
 	close_session(&s);
 }
 
-/* What only reset history knew is not carried along. */
+/* Entries that only reset history used are not copied. */
 static void test_forgotten_stacks_are_gone(void **state)
 {
 	struct store s;
@@ -158,7 +158,7 @@ static void test_forgotten_stacks_are_gone(void **state)
 	close_session(&s);
 }
 
-/* One second of a storm: processes begin, are sampled under their own names, and end. */
+/* One second of a storm: processes begin, are sampled under different names, and end. */
 static void storm_tick(struct store *s, pid_t first, uint32_t nr, uint64_t now_ns)
 {
 	struct count *counts;
@@ -211,7 +211,7 @@ static void check_names(const struct store *s, uint32_t nr)
 
 #define TICK_FORKS 300
 
-/* Many times more processes than the table of tasks has room for: names stay right, memory bounded.
+/* Many times more processes than the table of tasks holds: names are right, memory bounded.
  */
 static void test_storm_beyond_the_caps(void **state)
 {
@@ -236,7 +236,7 @@ static void test_storm_beyond_the_caps(void **state)
 	assert_true(generations > 3);
 	assert_true(most < 4096);
 	assert_int_equal(maps_task(s.maps, task_of(&s, 3, 5))->number, number);
-	/* Nothing that was counted is lost, though most of it is folded away. */
+	/* No counted sample is lost, though most are folded away. */
 	assert_int_equal(history_get(s.history, PROFILE_TOTAL, &counts, &nr, &covers), 0);
 	for (uint32_t i = 0; i < nr; i++)
 		found += counts[i].count;
@@ -262,7 +262,7 @@ static bool fails_within(rlim_t more)
 		signal(SIGABRT, SIG_DFL);
 		setrlimit(RLIMIT_AS, &limit);
 		code = store_new_tables(&caps, &stacks, &counts);
-		/* As the owner does, whatever came of it. */
+		/* As the owner does, for every result. */
 		stacks_free(stacks);
 		counts_free(counts);
 		_exit(code ? 1 : 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * governor: a simulated sampler whose cost follows its rate comes below the
- * limit within ten ticks, stays there, and goes up again when it is calm.
+ * governor: the cost of a simulated sampler follows its rate, falls below the limit within ten
+ * ticks, does not rise above the limit, and goes up again when it is calm.
  */
 #include "sampler/event/governor.h"
 
@@ -9,7 +9,7 @@
 
 #define S 1000000000ULL
 
-/* Cost of a full rate, and what is there without any sample. */
+/* Cost of a full rate, and cost without any sample. */
 static double cost(const struct governor *g, double full, double fixed)
 {
 	return fixed + full * g->factor;
@@ -90,7 +90,8 @@ static void test_spans(void **state)
 	assert_true(g.factor > 0.999);
 }
 
-/* Ticks that hardly come: down to what no machine stalls at, for good. One that is late is chance.
+/* Ticks that are hardly made: down to a rate that stalls no machine, for good. One late tick is
+ * chance.
  */
 static void test_stall(void **state)
 {
@@ -104,7 +105,7 @@ static void test_stall(void **state)
 	assert_float_equal(g.factor * 100000, GOVERNOR_STALL_HZ, 0.001);
 	for (int i = 0; i < 10; i++)
 		assert_false(governor_stall(&g, 8 * S, S, 100000));
-	/* A short tick is late at once, if it is late at all. */
+	/* A short tick is late immediately, if it is late at all. */
 	governor_init(&g, 0);
 	for (int i = 0; i < 10; i++)
 		assert_false(governor_stall(&g, S, S / 10, 100000));

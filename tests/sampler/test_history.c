@@ -135,7 +135,7 @@ static void test_window_of_uneven_ticks(void **state)
 	history_free(h);
 }
 
-/* Cells that differ in any part of their key stay apart; equal ones are summed over ticks. */
+/* Cells that differ in any part of their key are separate; equal ones are summed over ticks. */
 static void test_keys(void **state)
 {
 	const struct count counts[] = {
@@ -188,7 +188,7 @@ static void test_decay_halves(void **state)
 	history_free(h);
 }
 
-/* A steady rate stays a steady rate: count / covers_ns, over hundreds of half-lives. */
+/* A steady rate remains a steady rate: count / covers_ns, over hundreds of half-lives. */
 static void test_decay_keeps_the_rate(void **state)
 {
 	struct history *h;
@@ -226,7 +226,7 @@ static void test_decay_extremes(void **state)
 	history_free(h);
 }
 
-/* More cells than allowed: memory is bounded, the heaviest stay, not a sample is lost. */
+/* More cells than allowed: memory is bounded, the heaviest are kept, not a sample is lost. */
 static void test_bounded(void **state)
 {
 	struct count counts[1000];
@@ -260,7 +260,7 @@ static void test_bounded(void **state)
 	history_free(h);
 }
 
-/* A session of short ticks: the ring has an end, and covers_ns tells it. */
+/* A session of short ticks: the ring has an end, and covers_ns reports it. */
 static void test_many_ticks(void **state)
 {
 	struct history *h;
@@ -332,7 +332,7 @@ static void test_prune_folds_by_task_then_by_event(void **state)
 	assert_true(s.nr <= 3);
 	sums_folded(&s, &count, &weight);
 	assert_true(count == 100);
-	/* Pruned again, what has been folded stays; equal weights do not hinder. */
+	/* Prune again: folded counts remain; equal weights do not hinder. */
 	assert_int_equal(sums_prune(&s, 0, 0), 0);
 	assert_int_equal(s.nr, 1);
 	assert_true(at(&s, STACK_NONE, 0, 0) == 100);

@@ -39,7 +39,7 @@ struct finder {
 	atomic_ulong wrong, found;
 };
 
-/* What was there before we began is found at every moment, with its slot. */
+/* Ids from before the start are found at every moment, with their slots. */
 static void *find_always(void *arg)
 {
 	struct finder *f = arg;

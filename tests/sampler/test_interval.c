@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * interval: the 95 % interval covers the true share in 93 to 97 % of a thousand
- * simulated windows; ties are told as often as they should be.
+ * simulated windows; ties are reported as often as they should be.
  */
 #include "sampler/count/interval.h"
 

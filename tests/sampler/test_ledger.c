@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A live session whose system calls lie: what goes wrong is told on the right
- * line, on the right CPU, and is over once its cure is taken. Needs the right
- * to sample.
+ * A live session with failing system calls: each problem is reported on the right line, on the
+ * right CPU, and ends after its fix. Needs the right to sample.
  */
 #include "sampler/sampler.h"
 
@@ -23,7 +22,7 @@
 #define TICK_NS 250000000ULL
 #define MAX_FDS 4096
 
-/* What the calls make of the truth. The builder calls, the test sets: relaxed. */
+/* The faked results of the calls. The builder calls, the test sets: relaxed. */
 struct liar {
 	atomic_int cpu_of[MAX_FDS]; /* + 1 */
 	atomic_bool sampling[MAX_FDS];
@@ -192,7 +191,7 @@ static struct profile *expect(struct sampler *s, const char *key, bool active)
 	return NULL;
 }
 
-/* What the screen does with Enter. */
+/* The action of Enter on the screen. */
 static void take_fix(struct sampler *s, const struct profile_notice *n)
 {
 	if (n->control == NOTICE_RATE)
@@ -287,7 +286,7 @@ static void test_lost(void **state)
 	sampler_free(s);
 }
 
-/* Another profiler has most of the locked memory; when it has ended, the cure gets the rest. */
+/* Another profiler has most of the locked memory; when it has ended, the fix gets the rest. */
 static void test_locked_memory(void **state)
 {
 	struct sampler *s;
@@ -312,7 +311,7 @@ static void test_locked_memory(void **state)
 	sampler_free(s);
 }
 
-/* Whatever open is the one too many: told with numbers, and all goes on as before. */
+/* Each open at the limit of descriptors: reported with numbers, and sampling goes on as before. */
 static void test_no_files(void **state)
 {
 	struct sampler *s = start("cpu-clock", 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of libpfm4: the same attributes as the library's own encoder makes, for
- * all CPUs that it knows; codes out of the makers' manuals; what is refused.
+ * Names of libpfm4: the same attributes as from the library's encoder, for all its CPUs; codes out
+ * of the vendors' manuals; refusals.
  */
 #include "sampler/event/event_parse.h"
 
@@ -15,7 +15,7 @@
 #include <perfmon/pfmlib.h>
 #include <perfmon/pfmlib_perf_event.h>
 
-/* Before the library is used: a CPU that it shall believe in, and all others to be encoded, too. */
+/* Set before the library is used: a fake CPU; and encode all others also. */
 static int set_up(void **state)
 {
 	setenv("LIBPFM_FORCE_PMU", "skl", 1);
@@ -34,7 +34,7 @@ static bool knows(const char *pmu)
 	return false;
 }
 
-/* As perf's --pfm-events asks the library. */
+/* As perf's --pfm-events calls the library. */
 static bool encode(const char *name, struct perf_event_attr *attr)
 {
 	pfm_perf_encode_arg_t arg = { .attr = attr, .size = sizeof(arg) };
@@ -206,7 +206,7 @@ static void count(void *ctx, const char *name, const char *description)
 	f->inst |= !strcmp(name, "pfm:INST_RETIRED:ANY_P") && strstr(description, "retired");
 }
 
-/* What is listed can be given with -e as it stands; those of the CPU at hand alone. */
+/* Listed names can be given with -e unchanged; only names of the CPU at hand are listed. */
 static void test_list(void **state)
 {
 	struct found f = { 0 };
@@ -234,7 +234,7 @@ int main(void)
 
 #else
 
-/* Without the library a person is told what is missing. */
+/* Without the library the message names the missing package. */
 static void test_missing(void **state)
 {
 	struct event ev;

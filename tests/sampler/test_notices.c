@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * notices: each item of the ledger on its own line, once, with a cure that
- * does what it says; and lag, the histogram of how late samples are met.
+ * notices: each item of the ledger on a separate line, once, with a fix that works; and lag, the
+ * histogram of how late samples are read.
  */
 #include "sampler/profile/rules.h"
 
@@ -72,7 +72,7 @@ static const struct profile_notice *find(const struct fixture *f, const char *ke
 	return NULL;
 }
 
-/* The only active one: @key, with @words in its text, and a cure that is applied so. */
+/* The only active one: @key, with @words in its text, and a fix that is applied so. */
 static void expect(struct fixture *f, const char *key, const char *words,
 		   enum notice_control control, double value)
 {
@@ -106,7 +106,7 @@ static void test_quiet(void **state)
 	assert_true(notices_truncated(&f->n) == 0);
 }
 
-/* Counted; first and last time; told of this tick only; the id stays. */
+/* Counted; first and last time; reported in this tick only; the id is kept. */
 static void test_once(void **state)
 {
 	struct fixture *f = *state;
@@ -129,7 +129,7 @@ static void test_once(void **state)
 	assert_int_equal(f->p.nr_notices, 1);
 }
 
-/* Where the ring cannot grow the rate falls; of which event, and of which CPUs. */
+/* If the ring cannot grow the rate falls; of which event, and of which CPUs. */
 static void test_lost(void **state)
 {
 	struct fixture *f = *state;
@@ -163,7 +163,7 @@ static void test_throttled(void **state)
 							  "Hz"));
 	f->p.events[0].want_hz = f->p.events[0].got_hz = 997;
 	f->p.max_hz = f->p.max_hz_top = 100000;
-	/* still paused, no new record of it */
+	/* still paused, without a new record */
 	f->cpus[2].throttled = 0;
 	expect(f, "throttled", "on CPU 2", NOTICE_RATE, 499);
 	assert_int_equal(find(f, "throttled")->count, 6);
@@ -239,7 +239,7 @@ static void test_events(void **state)
 	assert_false(find(f, "rate-cpu-clock")->active);
 }
 
-/* Events that share counters; what is read of one event alone may be off by a little. */
+/* Events that share counters; the count of a single event may be off by a little. */
 static void test_multiplexed(void **state)
 {
 	struct fixture *f = *state;
@@ -273,7 +273,7 @@ static void test_lag_advice(void **state)
 	assert_null(strstr(find(f, "lag")->fix, "CAP_SYS_NICE"));
 }
 
-/* More than 2 % of the window: a warning. Larger dumps as long as there are, then frame pointers.
+/* More than 2 % of the window: a warning. Larger stack copies while possible, then frame pointers.
  */
 static void test_truncated(void **state)
 {

@@ -171,7 +171,7 @@ static void test_pipe_mode(void **state)
 	perfdata_close(pd);
 }
 
-/* A mapping at @time whose file is called "f". */
+/* A mapping of the file "f" at @time. */
 static void put_mmap(struct file *f, uint32_t type, uint16_t misc, uint32_t prot, uint64_t time)
 {
 	struct perf_event_header h = { type, misc, 8 + 8 + 3 * 8 + 8 + 3 * 8 };
@@ -193,7 +193,7 @@ static void put_mmap(struct file *f, uint32_t type, uint16_t misc, uint32_t prot
 	put_u64(f, 7);
 }
 
-/* What is mapped as data is left out, but for what the kernel's image is told with. */
+/* Data mappings are left out, except the one that describes the kernel's image. */
 static void test_data_mappings(void **state)
 {
 	struct file f;
@@ -324,7 +324,7 @@ static void check_same_records(struct perfdata *a, struct perfdata *b)
 	}
 }
 
-/* Whole, cut and mutated: a file gives what the same bytes in memory give. */
+/* Whole, cut and mutated: a file gives the same records as its bytes in memory. */
 static void test_on_disk(void **state)
 {
 	struct perfdata *in_memory, *in_file;
@@ -354,7 +354,7 @@ static void test_on_disk(void **state)
 	}
 }
 
-/* Whatever runs they come in: by time, and those of one time as they were found. */
+/* In every order of runs: sorted by time, records of equal time in their order in the file. */
 static void test_order(void **state)
 {
 	const struct record_layout *layout;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* * pipeline: a sample without room for its place is never counted as its caller's;
- * the innermost frame is the sample's own address, in the mode of its record.
+/* * pipeline: a sample without a slot for its place is never counted as its caller's; the innermost
+ * frame is the sample's own address, in the mode of its record.
  */
 #include "sampler/pipeline/pipeline.h"
 
@@ -62,7 +62,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Fill what is left of the place table. */
+/* Fill the rest of the place table. */
 static void fill_places(struct fixture *f)
 {
 	for (uint64_t i = 0; i < 64; i++)

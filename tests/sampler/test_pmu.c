@@ -100,7 +100,7 @@ static void test_pmu_terms(void **state)
 	assert_int_equal(parse("cpu/offcore=0xffffffffffffffff/").config2, UINT64_MAX);
 	assert_int_equal(parse("cpu/config=0x1a8,config1=2,config2=3/").config2, 3);
 	assert_int_equal(parse("cpu/config=0x1a8/").config, 0x1a8);
-	/* the later one stands */
+	/* the later one counts */
 	assert_int_equal(parse("cpu/event=0xff,event=1/").config, 1);
 	ev = parse("cpu/event=1,period=5000,name=mine/upp");
 	assert_int_equal(ev.period, 5000);
@@ -248,7 +248,7 @@ static uint32_t nr_fds(void)
 	return nr;
 }
 
-/* In a child with mounts of its own. */
+/* In a child with private mounts. */
 #define CHECK(x)                                                                                   \
 	do {                                                                                       \
 		if (!(x)) {                                                                        \
@@ -284,7 +284,7 @@ static void without_mount(void)
 	_exit(0);
 }
 
-/* Where tracefs is not mounted root reads it all the same, and no mount appears. */
+/* Without a mounted tracefs root can still read it, and no mount appears. */
 static void test_not_mounted(void **state)
 {
 	int status;
@@ -389,7 +389,7 @@ static void test_list(void **state)
 	while (l.infos[nr].name)
 		nr++;
 	assert_int_equal(nr, l.nr);
-	/* what has a scale is no event of its own */
+	/* files with a scale are no events */
 	assert_int_equal(nr, fixed + 5 + 2);
 	assert_string_equal(l.infos[fixed].name, "cpu/ask/");
 	assert_string_equal(l.infos[fixed + 4].name, "msr/tsc/");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * procstat: shares from made-up /proc files, CPUs that come and go, odd
- * content; and that our own cost is seen.
+ * procstat: shares from made-up /proc files, CPUs that go offline and online, odd content; and that
+ * our own cost is seen.
  */
 #include "sampler/event/procstat.h"
 
@@ -93,7 +93,7 @@ static void test_busy(void **state)
 		  "cpu1 0 0 0 600 0 0 0 0 0 0\nintr 1 2 3\n");
 	check(p, 0, true, 0.8);
 	check(p, 1, true, 0);
-	/* no time has passed: what was known stays */
+	/* no time has passed: the last values are kept */
 	assert_int_equal(procstat_update(p), 0);
 	check(p, 0, true, 0.8);
 	check(p, 2, false, 0);

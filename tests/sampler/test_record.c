@@ -48,7 +48,7 @@ static void set_size(struct bytes *b, size_t size)
 	memcpy(b->data + offsetof(struct perf_event_header, size), &s, sizeof(s));
 }
 
-/* The copy decoded last: what the record's pointers point into. */
+/* The copy decoded last: the target of the record's pointers. */
 static uint8_t *copy;
 
 /* Decode the first @size bytes from a heap block of just that size, at an odd address. */
@@ -151,7 +151,7 @@ static void test_sample(void **state)
 	refuse_all_but(&ours, &b);
 }
 
-/* A kernel thread: no registers, a dump of size 0, and then no dyn_size either. */
+/* A kernel thread: no registers, a stack copy of size 0, and then no dyn_size either. */
 static void test_sample_without_user(void **state)
 {
 	struct bytes b;
@@ -190,7 +190,7 @@ static void test_dyn_size_is_clamped(void **state)
 	}
 }
 
-/* Counts and sizes whose product or sum overflows. */
+/* Counts and sizes with a product or sum that overflows. */
 static void test_hostile_counts(void **state)
 {
 	static const uint64_t evil[] = {
@@ -343,8 +343,7 @@ static void test_branches(void **state)
 	}
 }
 
-/* Counts of a group stand between period and call chain; how long they are is told by the read
- * format. */
+/* Counts of a group are between period and call chain; the read format gives their size. */
 static void test_reads(void **state)
 {
 	struct record_layout l = {
@@ -583,7 +582,7 @@ static void test_task(void **state)
 		for (uint32_t v = 1; v <= 4; v++)
 			add_u32(&b, v);
 		add_u64(&b, 666);
-		/* no trailer: its own time stands in */
+		/* no trailer: the record's time is used */
 		assert_int_equal(decode(&r, &plain, &b), 0);
 		assert_int_equal(r.time_ns, 666);
 		refuse_all_but(&plain, &b);

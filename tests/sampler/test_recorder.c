@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The recorder: what goes in through lanes and from a made-up /proc comes out
- * of perfdata, every record once or counted as lost; also when lanes are full,
- * the disk is, or the recording is cut off.
+ * The recorder: all input of lanes and of a fake /proc is in perfdata, every record once or counted
+ * as lost; also when lanes are full, the disk is, or the recording is cut off.
  */
 #include "sampler/file/recorder.h"
 
@@ -200,7 +199,7 @@ static void finish(struct fixture *f, uint64_t lost, struct recorder_stats *stat
 	recorder_close(f->r);
 }
 
-/* What a file holds, counted. */
+/* The content of a file, counted. */
 struct counted {
 	uint64_t samples, lost, lost_samples, throttles, comms, mmaps;
 };
@@ -295,7 +294,7 @@ static void find(struct perfdata *pd, uint32_t type, uint32_t nth, struct record
 	fail_msg("no record of type %u", type);
 }
 
-/* Mappings of data, which nobody reads back: other tools may. */
+/* Mappings of data, which only other tools read back. */
 static uint32_t nr_data_mappings(const struct fixture *f)
 {
 	struct {
@@ -367,7 +366,7 @@ static void test_what_was_there(void **state)
 	perfdata_close(pd);
 }
 
-/* A task that is followed later: what it had then, at that time. */
+/* A task that is followed later: its mappings at that time. */
 static void test_task_added(void **state)
 {
 	struct fixture *f = *state;
@@ -420,7 +419,7 @@ static void test_full_lane(void **state)
 	perfdata_close(pd);
 }
 
-/* The kernel tells in all of more than its records do: the sum is told at the end. */
+/* The kernel's total is more than the sum of its records: the total is reported at the end. */
 static void test_lost_by_kernel(void **state)
 {
 	struct fixture *f = *state;
@@ -454,7 +453,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* Two producers as fast as they can, against the writer: order and bytes stay. */
+/* Two producers as fast as they can, against the writer: order and bytes are kept. */
 static void test_producers(void **state)
 {
 	struct fixture *f = *state;
@@ -496,7 +495,7 @@ static void test_producers(void **state)
 	perfdata_close(pd);
 }
 
-/* Killed while it ran: no end was written, and what was taken is there. */
+/* Killed while it ran: no end was written, and the samples up to then are in the file. */
 static void test_cut_off(void **state)
 {
 	struct fixture *f = *state;
@@ -517,7 +516,7 @@ static void test_cut_off(void **state)
 	assert_int_equal(count(pd).samples, 100);
 	assert_int_equal(perfdata_nr_events(pd), 3);
 	perfdata_close(pd);
-	/* In the middle of a record, too. */
+	/* Also in the middle of a record. */
 	assert_int_equal(truncate(cut.path, 4000), 0);
 	assert_int_equal(perfdata_open(&pd, cut.path, NULL), 0);
 	assert_true(perfdata_nr_records(pd) > 10);
@@ -525,7 +524,7 @@ static void test_cut_off(void **state)
 	perfdata_close(pd);
 }
 
-/* The file may not grow: told, and what fitted is a whole file. */
+/* The file may not grow: reported, and the part before is a whole file. */
 static void test_disk_full(void **state)
 {
 	struct fixture *f = *state;
@@ -557,7 +556,7 @@ static void test_disk_full(void **state)
 	perfdata_close(pd);
 }
 
-/* Never through a link, into a device, over what is no recording's file. */
+/* Never write through a link, into a device, or over a file that is no recording. */
 static void test_names_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -642,7 +641,7 @@ static void test_others_are_kept(void **state)
 	perfdata_close(read_back(f));
 }
 
-/* FINISHED_ROUND records among those that are in the file by now. */
+/* FINISHED_ROUND records in the file so far. */
 static unsigned int count_rounds(const struct fixture *f)
 {
 	struct perfdata_header file;
@@ -672,7 +671,7 @@ static uint64_t wait_written(const struct fixture *f, unsigned int rounds)
 	return time_now_ns();
 }
 
-/* A round ends when each lane has told that it has all up to the end of the one before. */
+/* A round ends when each lane has all records up to the end of the one before. */
 static void test_rounds(void **state)
 {
 	struct fixture *f = *state;
@@ -689,7 +688,7 @@ static void test_rounds(void **state)
 	assert_int_equal(count_rounds(f), 0);
 	recorder_drained(recorder_lane(f->r, 1), time_now_ns());
 	now_ns = wait_written(f, 1);
-	/* Lane 1 has told of nothing since. */
+	/* Lane 1 has reported nothing since. */
 	nanosleep(&nap, NULL);
 	assert_int_equal(count_rounds(f), 1);
 	recorder_drained(recorder_lane(f->r, 1), now_ns);
@@ -700,8 +699,7 @@ static void test_rounds(void **state)
 	perfdata_close(read_back(f));
 }
 
-/* What the header says of objects is known of their mappings; a name that stands for two files is
- * not. */
+/* Objects in the header are found for their mappings; a name of two files is not. */
 static void test_build_ids(void **state)
 {
 	static const uint8_t one[20] = "one id of 20 bytes..", two[8] = "another";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A recording written by the recorder, through the tables: every sample is
- * counted, also when each is a stack of its own, and lost ones once. The error
- * bars of rows cover what is true; WINDOWS=1000 SAMPLES=1000 for the long run.
+ * counted, also when each has a separate stack, and lost ones once. The error bars of rows cover
+ * the true share; WINDOWS=1000 SAMPLES=1000 for the long run.
  */
 #include "sampler/replay.h"
 
@@ -142,7 +142,7 @@ static void put_sample(struct fixture *f, uint32_t cpu, uint64_t id, uint64_t ip
 #define CHAIN 600u
 
 /*
- * A chain so long that a part of the record ends in it, and a dump behind it.
+ * A chain so long that a part of the record ends in it, and a stack copy behind it.
  * At the end of the chain are @nr frames of the kernel.
  */
 static void put_long(struct fixture *f, uint32_t nr)
@@ -294,7 +294,7 @@ static void test_each_its_own_stack(void **state)
 	sampler_free(s);
 }
 
-/* One place among many others, on one CPU of two: it stands out there, and there alone. */
+/* One place among many others, on one CPU of two: it is distinct there, and there alone. */
 static void test_hottest(void **state)
 {
 	struct fixture *f = *state;
@@ -313,10 +313,10 @@ static void test_hottest(void **state)
 	assert_int_equal(stats.kernel, 4000);
 	hottest_fill(&cpu, &result.cpus[1].samples, s->store.places);
 	assert_int_equal(cpu.kernel, 4000);
-	/* What fell into its slot by chance is taken off; others of its function may be added. */
+	/* Chance hits in its slot are subtracted; hits of its function may be added. */
 	assert_in_range(cpu.hot_samples, 1900, 4000);
 	place = places_intern(s->store.places, OBJECT_ID_KERNEL, KERNEL + 0x2000);
-	/* No symbol covers it where kallsyms tells nothing: then it is known by its place. */
+	/* No symbol covers it if kallsyms is empty: then it is named by its place. */
 	if (cpu.hot & ASSEMBLE_PLACE)
 		assert_int_equal(cpu.hot, ASSEMBLE_PLACE | place);
 	else
@@ -326,7 +326,7 @@ static void test_hottest(void **state)
 	sampler_free(s);
 }
 
-/* LOST records tell 7, the sum at the end 10; of the side-band's losses none is a sample. */
+/* LOST records count 7, the sum at the end 10; of the side-band's losses none is a sample. */
 static void test_lost_once(void **state)
 {
 	struct fixture *f = *state;
@@ -371,7 +371,7 @@ static void test_throttled(void **state)
 	sampler_free(s);
 }
 
-/* What no event of the file has as its id is told, not guessed. */
+/* Ids of no event in the file are reported, not guessed. */
 static void test_unknown_event(void **state)
 {
 	struct fixture *f = *state;
@@ -428,7 +428,7 @@ static struct profile *replayed(const struct fixture *f, struct sampler **s)
 	return p;
 }
 
-/* What programs of a known mix are in, and for which share of their time. */
+/* The functions of programs of a known mix, and their shares of time. */
 static const double mix[] = { 0.46, 0.25, 0.16, 0.1, 0.03 };
 
 static uint64_t draw_ip(uint64_t *seed)
@@ -467,7 +467,7 @@ static void sort_functions(const struct profile *p, uint32_t order[static ARRAY_
 	fold_functions_fini(&fold);
 }
 
-/* Count whose interval, as a row of one window shows it, has the true share in it. */
+/* Count the functions with the true share in their interval, as a row of one window shows it. */
 static void count_covered(const struct profile *p, uint32_t process,
 			  const uint32_t order[static ARRAY_SIZE(mix)], unsigned int *covered)
 {
@@ -538,7 +538,7 @@ static int check_long(void *ctx, const struct sampler_sample *sample)
 	return 0;
 }
 
-/* What is left out of a record at first is the end of a dump, or it is read after all. */
+/* Bytes first left out of a record are the end of a stack copy, or they are read later. */
 static void test_long_chain(void **state)
 {
 	struct fixture *f = *state;

@@ -44,7 +44,7 @@ static void put_bytes(struct fixture *f, uint64_t pos, const void *src, size_t s
 		f->data[(pos + i) & (SIZE - 1)] = ((const uint8_t *)src)[i];
 }
 
-/* A record whose body bytes are @seed, @seed + 1, … */
+/* A record with the body bytes @seed, @seed + 1, … */
 static void put(struct fixture *f, uint16_t size, uint8_t seed)
 {
 	struct perf_event_header header = { .type = 9, .misc = seed, .size = size };
@@ -143,7 +143,7 @@ static void test_full_ring(void **state)
 	stop(f);
 }
 
-/* ring_release() keeps the record last returned; the batch ends where it began to look. */
+/* ring_release() keeps the record last returned; the batch ends at its first position. */
 static void test_release(void **state)
 {
 	struct fixture *f = start_at(0);

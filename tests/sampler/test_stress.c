@@ -5,7 +5,7 @@
  * exactly one drop counter, to the last one, in each of its keys.
  *
  * Key k is the stack of depth(k) places with offsets k, k+1, ..., and weighs
- * k + 1: so a cell can be checked against what its stack says.
+ * k + 1: so a cell can be checked against its stack.
  */
 #include "tests/prelude.h"
 
@@ -55,7 +55,7 @@ static uint32_t random_key(struct sampler *s)
 	return s->random & 1 ? (s->random >> 8) % 16 : (s->random >> 8) % NR_KEYS;
 }
 
-/* One sample's way; each end of it is counted once. */
+/* One sample's way; each end is counted once. */
 static void sample(struct sampler *s, uint32_t key)
 {
 	struct stress *st = s->stress;
@@ -138,7 +138,7 @@ static void take_cells(struct stress *st, struct sums *sums)
 			sums->nr_wrong++;
 			continue;
 		}
-		/* However the tables grew meanwhile, a stack has one id. */
+		/* However the tables grew, a stack has one id. */
 		sums->nr_wrong += sums->stack[key] && sums->stack[key] != counts[i].stack + 1;
 		sums->stack[key] = counts[i].stack + 1;
 		sums->by_key[key] += counts[i].count;
@@ -155,7 +155,7 @@ static void start(struct stress *st, struct sampler *samplers, pthread_t *thread
 	}
 }
 
-/* Be the builder for the ticks asked for, then stop and join the samplers and take the rest. */
+/* Be the builder for the given ticks, then stop and join the samplers and take the rest. */
 static void build(struct stress *st, struct sums *sums, pthread_t *threads)
 {
 	/* Grace periods are slow under sanitizers: fewer ticks then, but enough to grow in. */
@@ -252,7 +252,7 @@ static void test_growing(void **state)
 	assert_true(all.nr_added > 0);
 }
 
-/* Every table too small for what comes: all three kinds of drop, and still exact. */
+/* Every table too small for the load: all three kinds of drop, and still exact. */
 static void test_full(void **state)
 {
 	struct stress st = { .nr_ticks = 60 };

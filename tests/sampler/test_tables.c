@@ -93,7 +93,7 @@ static void test_stacks_full_by_number(void **state)
 	stacks_free(s);
 }
 
-/* Memory runs out; what fitted stays, the cap is kept, a short stack still finds room. */
+/* Memory runs out: entries remain, the cap is kept, a short stack still fits. */
 static void test_stacks_full_by_memory(void **state)
 {
 	const size_t cap = 2 << 20;
@@ -262,7 +262,7 @@ static void test_cells_grow_and_shrink(void **state)
 	counts_free(c);
 }
 
-/* Whoever is asked when it is crowded loses nothing in a tick that has many more than the one
+/* A caller that reads crowded and grows loses nothing in a tick that has many more than the one
  * before. */
 static void test_cells_grow_in_a_tick(void **state)
 {
@@ -290,7 +290,7 @@ static void test_cells_grow_in_a_tick(void **state)
 	counts_free(c);
 }
 
-/* At the limit nobody is asked for what cannot be had. */
+/* At the limit no growth is requested. */
 static void test_cells_limit(void **state)
 {
 	struct counts *c;
@@ -310,7 +310,7 @@ static void test_cells_limit(void **state)
 	counts_free(c);
 }
 
-/* Who grows the table when it is crowded is never refused, small as it may begin. */
+/* A caller that grows the crowded table is never refused, small as it may begin. */
 static void check_crowded(bool small)
 {
 	uint32_t places[40], nr = 300000, asked = 0;

@@ -29,7 +29,7 @@ static void test_append(void **state)
 	free(list);
 }
 
-/* Room for many at a time, and nothing done when there is room. */
+/* Reserve many at a time, and nothing when enough are free. */
 static void test_room(void **state)
 {
 	struct item {
@@ -49,7 +49,7 @@ static void test_room(void **state)
 	free(list);
 }
 
-/* What cannot be had leaves the array as it is. */
+/* A failed allocation leaves the array unchanged. */
 static void test_refused(void **state)
 {
 	uint32_t room = 0;

@@ -23,7 +23,7 @@ static const char *path_of(const char *text)
 static void test_path(void **state)
 {
 	assert_string_equal(path_of("0::/system.slice/api.service\n"), "/system.slice/api.service");
-	/* Hybrid: the unified hierarchy is empty, systemd's tells. */
+	/* Hybrid: the unified hierarchy is empty, systemd's has the path. */
 	assert_string_equal(path_of("5:memory:/elsewhere\n1:name=systemd:/docker/abc\n0::/\n"),
 			    "/docker/abc");
 	assert_string_equal(path_of("0::/\n"), "/");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * chains: what is put is found, from other threads, too; files by path.
+ * chains: stored chains are found, also from other threads; files by path.
  */
 #include "tests/prelude.h"
 
@@ -59,7 +59,7 @@ static void test_files(void **state)
 	chains_free(c);
 }
 
-/* The memory for chains is limited; what was put stays. */
+/* The memory for chains is limited; stored chains remain. */
 static void test_limit(void **state)
 {
 	struct symbol_frame frames[32] = { { 1, 2, 3 } };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Chunked store: entries stay where they are, and readers see complete ones.
+ * Chunked store: entries never move, and readers see complete ones.
  */
 #include "symbols/base/chunked.h"
 

@@ -191,8 +191,8 @@ static void copy_program(const char *path)
 }
 
 /*
- * A program whose file is replaced while it runs: who may read what is mapped
- * sees that, and is told so; the others are told why they see nothing.
+ * A program's file is replaced while it runs: with the right to read its memory the mapped code is
+ * shown, with a note; otherwise a reason.
  */
 static void test_replaced(void **state)
 {
@@ -248,7 +248,7 @@ static void test_vdso(void **state)
 	listing_put(l);
 }
 
-/* Code that nobody knows the end of is refused in words, not by a fault. */
+/* Code without a known end is refused with a message, not by a fault. */
 static void test_memory(void **state)
 {
 	struct fixture *f = *state;
@@ -329,8 +329,8 @@ static void make_core(uint64_t vaddr, uint64_t offset, uint64_t size, uint16_t t
 
 /* ---- the kernel of a recording: files of another machine, below a folder ---- */
 
-#define WAS_TEXT 0xffffffff9a000000ULL /* where it was when it was recorded */
-#define NOW_TEXT 0xffffffff81000000ULL /* where the list and the core have it */
+#define WAS_TEXT 0xffffffff9a000000ULL /* address in the recording */
+#define NOW_TEXT 0xffffffff81000000ULL /* address in the list and the core */
 
 static char recorded_root[64];
 
@@ -369,7 +369,7 @@ static void make_recorded_root(void)
 	assert_true(fread(core, 1, 4096, f) > 0);
 	fclose(f);
 	unlink(core_path);
-	/* do_work: 8 bytes; what lies before it and behind it must not be taken for it. */
+	/* do_work: 8 bytes; neighbours before and after it must not be included. */
 	memset(core + 4096, 0xcc, 4096);
 	memcpy(core + 4096 + 0x10, "\x31\xc0\xff\xc0\x75\xfc\x90\xc3", 8);
 	snprintf(path, sizeof(path), "%s/proc/kcore", recorded_root);
@@ -430,7 +430,7 @@ static void test_kernel_moved(void **state)
 	assert_non_null(strstr(listing_text(l, l->insns[4].text), "ret"));
 #endif
 	listing_put(l);
-	/* A module: it is where it is; its code is not in this core. */
+	/* A module: its address is known; its code is not in this core. */
 	id = kernel_symbol(f, 0xffffffffc0000002ULL);
 	assert_string_equal(symbols_at(f->symbols, id)->module.str, "[nf_tables]");
 	l = listing_of(f, id);
@@ -441,7 +441,7 @@ static void test_kernel_moved(void **state)
 	remove_recorded_root();
 }
 
-/* Nothing here tells of another kernel: neither names nor code. */
+/* Nothing here describes another kernel: neither names nor code. */
 static void test_kernel_of_others(void **state)
 {
 	const struct kernel_identity was = { .release = "1.2.3-of-the-recording" };
@@ -460,7 +460,7 @@ static void test_kernel_of_others(void **state)
 	listing_put(l);
 }
 
-/* A BPF program: its extent is what the kernel told; one that is gone has no code. */
+/* A BPF program: its extent is the recorded one; an unloaded one has no code. */
 static void test_kernel_code_at_run_time(void **state)
 {
 	struct fixture *f = *state;
@@ -494,7 +494,7 @@ static void test_kcore(void **state)
 	assert_int_equal(kcore_read(core_path, base + 10, buf, 4), -EFAULT);
 	assert_int_equal(kcore_read(core_path, base - 1, buf, 4), -EFAULT);
 	unlink(core_path);
-	/* A segment that lies about where it is; what is no core file; what is not there. */
+	/* A segment with a false address; a file that is no core; a missing file. */
 	make_core(base, INT64_MAX - 2, 10, ET_CORE);
 	assert_true(kcore_read(core_path, base + 5, buf, 4) < 0);
 	unlink(core_path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * demangle: the names people expect, and names made to explode.
+ * demangle: the expected names, and names made to explode.
  */
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
@@ -87,7 +87,7 @@ static void test_names(void **state)
 	}
 }
 
-/* The name is as long as told, without a NUL behind it; NULs inside are refused. */
+/* The name has the given size, without a NUL behind it; NULs inside are refused. */
 static void test_bounds(void **state)
 {
 	char out[OUT_SIZE], small[8], big[DEMANGLE_NAME_MAX + 16];
@@ -107,7 +107,7 @@ static void test_bounds(void **state)
 	free(exact);
 }
 
-/* One name, in so many milliseconds at most; and what came out. */
+/* Demangle one name within a number of milliseconds; return the result. */
 static bool costs_at_most(double ms, const char *name, size_t *size)
 {
 	char out[OUT_SIZE];
@@ -158,7 +158,7 @@ static void test_packs_of_nothing(void **state)
 	}
 }
 
-/* References x templates is what the printer takes of the stack. */
+/* References x templates bound the printer's stack. */
 static void test_stack_of_copies(void **state)
 {
 	static const char *const parts[][2] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What /proc tells of processes: of this one and of a child.
+ * The details in /proc: of this process and of a child.
  */
 #include "symbols/process/details.h"
 
@@ -59,7 +59,7 @@ static pid_t sleeper(char *const argv[])
 		execv("/bin/sleep", argv);
 		_exit(1);
 	}
-	/* Until it is what it will be. */
+	/* Until the value is final. */
 	for (int i = 0; i < 1000; i++) {
 		char path[64], text[64] = "";
 		FILE *f;
@@ -89,7 +89,7 @@ static void test_child(void **state)
 	uint32_t id = incarnation(pid);
 	uint64_t now = time_now_ns();
 
-	/* Not known yet; asked once, not twice. */
+	/* Not known yet; requested once, not twice. */
 	assert_false(details_get(details, id, pid, now, arena, &d));
 	assert_false(details_get(details, id, pid, now, arena, &d));
 	assert_true(details_wanted(details));
@@ -100,15 +100,15 @@ static void test_child(void **state)
 	assert_int_equal(d.parent, getpid());
 	assert_int_equal(d.uid, getuid());
 	assert_true(d.start_ns > 0);
-	/* Its ancestors were asked for with it. */
+	/* Its ancestors were requested with it. */
 	assert_true(details_serve(details, 100) >= 1);
 	assert_true(details_get(details, 0, getpid(), now, arena, &d));
 	assert_int_equal(d.parent, getppid());
 	assert_false(details_wanted(details));
-	/* What is old is asked for again, and shown until then. */
+	/* Old details are requested again, and shown until then. */
 	assert_true(details_get(details, id, pid, now + 60000000000, arena, &d));
 	assert_true(details_wanted(details));
-	/* Ended: what was known stays. */
+	/* Ended: the known details remain. */
 	end(pid);
 	assert_int_equal(details_serve(details, 1), 1);
 	assert_true(details_get(details, id, pid, now + 120000000000, arena, &d));
@@ -116,7 +116,7 @@ static void test_child(void **state)
 	assert_false(details_wanted(details));
 }
 
-/* A pid that belongs to another incarnation by now tells nothing of the one asked for. */
+/* A pid that now belongs to another incarnation has no details for the requested one. */
 static void test_other(void **state)
 {
 	char *const argv[] = { "sleep", "1000", NULL };
@@ -132,7 +132,7 @@ static void test_other(void **state)
 	end(pid);
 }
 
-/* Many more than there is room for: the latest are kept, and nothing breaks. */
+/* Many more than the limit: the latest are kept, and nothing breaks. */
 static void test_many(void **state)
 {
 	struct process_details d;
@@ -144,7 +144,7 @@ static void test_many(void **state)
 	assert_true(details_wanted(details));
 	while (details_serve(details, 1000))
 		;
-	/* Two sweeps, and what nobody asked for between them is gone. */
+	/* Two sweeps: details not requested between them are gone. */
 	now += 60000000000;
 	for (int i = 0; i < 3; i++, now += 2000000000)
 		assert_false(details_get(details, 0, getpid(), now, arena, &d) && !i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * disasm and listing: instructions without gaps from any bytes, jumps that
- * stay inside, names of what is called; references.
+ * disasm and listing: instructions without gaps from any bytes, jumps inside the function, names of
+ * called functions; references.
  */
 #include "tests/prelude.h"
 
@@ -56,7 +56,7 @@ static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
 	*(uint64_t *)ctx = vaddr;
 	if (vaddr != 0x2000)
 		return LISTING_NONE;
-	/* A name is what a file says: it must come out clean. */
+	/* A name is foreign text: the output must be clean. */
 	snprintf(buf, size, "evil\033[31m");
 	return 5;
 }

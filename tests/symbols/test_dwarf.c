@@ -119,7 +119,7 @@ static void test_bias(void **state)
 	dwarf_close(moved);
 }
 
-/* What addr2line -i -f -e prints for one address: a name line and a place line for each frame. */
+/* The output of addr2line -i -f -e for one address: a name line and a place line for each frame. */
 struct oracle_frame {
 	char name[1024], place[1024];
 };
@@ -174,7 +174,7 @@ static void test_against_addr2line(void **state)
 			&f->image->symbols[(unsigned int)rand_r(&seed) % f->image->nr_symbols];
 
 		vaddrs[i] = s->vaddr + (unsigned int)rand_r(&seed) % MAX(s->size, 1UL);
-		/* A marker line ends what belongs to one address. */
+		/* A marker line ends the lines of one address. */
 		fprintf(file, "0x%" PRIx64 "\n0xfffffffffffffff0\n", vaddrs[i]);
 	}
 	fclose(file);

@@ -136,8 +136,8 @@ static void test_sorts_and_finds(void **state)
 	ehframe_fini(&eh);
 }
 
-/* Each ends where the next one begins; of two that begin at one place the first in the section
- * stays. */
+/* Each ends at the begin of the next one; of two that begin at one place the first in the section
+ * is kept. */
 static void test_overlaps(void **state)
 {
 	struct section s = { .size = 0 };
@@ -312,7 +312,7 @@ static void test_leb(void **state)
 	assert_int_equal(ehread_fixed(&r, 1), 0);
 }
 
-/* Count what elfutils sees in the section, and look each FDE up in our index. */
+/* Count the records that elfutils finds in the section, and look each FDE up in our index. */
 static uint32_t compare(const struct ehframe *eh, const GElf_Ehdr *ehdr, Elf_Data *data)
 {
 	uint32_t nr = 0;

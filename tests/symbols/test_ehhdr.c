@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * .eh_frame_hdr: made tables with every kind of damage, and those of what is
- * installed here, whose answers are those of our own walk.
+ * .eh_frame_hdr: made tables with every kind of damage, and the installed ones, with the same
+ * answers as our walk.
  */
 #include "tests/prelude.h"
 
@@ -106,7 +106,7 @@ static void test_sound(void **state)
 	ehframe_fini(&eh);
 }
 
-/* What is no table that we read leaves the pointer to .eh_frame good. */
+/* A table of an unknown form leaves the pointer to .eh_frame valid. */
 static void test_other_layouts(void **state)
 {
 	static const uint8_t other[][4] = {
@@ -140,12 +140,12 @@ static void test_counts(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		make(&m);
-		for (uint32_t n = 0; n < 8; n++) /* what there is behind it is in order, too */
+		for (uint32_t n = 0; n < 8; n++) /* the entries behind it are in order also */
 			m.entries[NR + n] = made_entry(TEXT + 0x10 * (NR + n), m.offset[0]);
 		memcpy(m.head + 8, &counts[i], 4);
 		assert_int_equal(init_of(&eh, &m, EHHDR_SIZE + sizeof(m.entries)), -EBADMSG);
 	}
-	make(&m); /* as many as there are, but the section ends before */
+	make(&m); /* the right number, but the section ends before */
 	assert_int_equal(init_of(&eh, &m, EHHDR_SIZE + NR * 8 - 1), -EBADMSG);
 	/* An FDE that is left out: its function would have none. */
 	eh_fde(&m.section, 0, TEXT + 0x10 * NR, 0x10, NULL, 0);
@@ -206,7 +206,7 @@ static void test_starts_and_sizes(void **state)
 	assert_int_equal(init(&eh, &m), 0);
 	assert_false(finds(&eh, TEXT + 0x75) || ehframe_at(&eh, 7, &fde));
 	ehframe_fini(&eh);
-	make(&m); /* an FDE ends where the next one begins */
+	make(&m); /* an FDE ends at the begin of the next one */
 	memcpy(m.section.bytes + m.offset[7] + 12, &size, 4);
 	assert_int_equal(init(&eh, &m), 0);
 	assert_true(ehframe_find(&eh, TEXT + 0x7f, &fde) && fde.size == 0x10);
@@ -214,7 +214,7 @@ static void test_starts_and_sizes(void **state)
 	ehframe_fini(&eh);
 }
 
-/* The wrong .eh_frame: each FDE lies elsewhere. */
+/* The wrong .eh_frame: each FDE is elsewhere. */
 static void test_wrong_pointer(void **state)
 {
 	uint32_t pointer = (uint32_t)(EH_VADDR + 0x40000 - HDR_VADDR - 4);
@@ -248,7 +248,7 @@ static void test_far(void **state)
 	ehframe_fini(&eh);
 }
 
-/* Records whose number the lengths do not tell. */
+/* Records in a number that the lengths do not determine. */
 static void test_records(void **state)
 {
 	static const uint32_t lengths[] = { 1, 3, 0x7fffffff, 0xffffffff };
@@ -375,7 +375,7 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 	return system_wide.fdes > FDES_A_RUN && !getenv("CFI_ALL");
 }
 
-/* What is installed here: tables are used, and say what the walk says. */
+/* Installed files: tables are used, and agree with the walk. */
 static void test_system(void **state)
 {
 	struct tally *t = &system_wide;

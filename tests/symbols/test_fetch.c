@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * fetch: a debug file from a server on this machine, one that has none, one
- * that never answers (cancel), and none named; where the cache is.
+ * that never answers (cancel), and none named; the path of the cache.
  */
 #include "tests/prelude.h"
 
@@ -113,7 +113,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Serve until a sentence with @words came; the object whose file came. */
+/* Serve until a message with @words is there; return the object of the file. */
 static uint32_t until(struct fixture *f, const char *words)
 {
 	uint64_t end = time_now_ns() + 20 * SECOND;
@@ -204,7 +204,7 @@ static void test_cancel(void **state)
 	fetch_ask(&f->desk, f->object->id);
 	assert_int_equal(until(f, "cancelled fetching"), OBJECT_ID_UNKNOWN);
 	assert_false(fetch_busy(&f->desk));
-	/* That is no answer: the next one asks again. */
+	/* That is no answer: the next one sends a request again. */
 	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
 	assert_int_not_equal(access(path, F_OK), 0);
 }
@@ -223,7 +223,7 @@ static void test_cache_path(void **state)
 	assert_true(fetch_cache_path(build_id, 2, 2, path, sizeof(path)));
 	assert_string_equal(path, "/home/x/.cache/debuginfod_client/abcd/debuginfo");
 	assert_true(fetch_cache_path(build_id, 20, 2, path, sizeof(path)));
-	assert_string_equal(path, ""); /* no room for it */
+	assert_string_equal(path, ""); /* does not fit */
 	assert_false(fetch_cache_path(build_id, 20, 4, path, sizeof(path)));
 	assert_false(fetch_cache_path(build_id, 0, 0, path, sizeof(path)));
 }

@@ -64,7 +64,7 @@ static int teardown(void **state)
 	return system(cmd);
 }
 
-/* Expect refusal with @code, and that nothing stays open. */
+/* Expect refusal with @code, and no open descriptor. */
 static void refuse(const struct foreign_want *want, int code)
 {
 	struct foreign_file f;
@@ -112,7 +112,7 @@ static void test_plain(void **state)
 	want.size_max = 4;
 	refuse(&want, -EFBIG);
 	want.size_max = 0;
-	want.ino += 1 << 30; /* nobody has it */
+	want.ino += 1 << 30; /* free */
 	refuse(&want, -ESTALE);
 	want = (struct foreign_want){ .path = "plain" }; /* relative */
 	refuse(&want, -ENOENT);
@@ -165,7 +165,7 @@ static void test_deleted_suffix(void **state)
 	snprintf(lie, sizeof(lie), "%s (deleted)", at("lib.so"));
 	want = want_ino(0, lie, at("lib.so"));
 	expect(&want, "code", true); /* renamed away and back: the inode proves it */
-	want.ino += 1 << 30;	     /* nobody has it */
+	want.ino += 1 << 30;	     /* free */
 	refuse(&want, -ESTALE);	     /* the bare name leads to another file */
 	want.ino = 0;
 	refuse(&want, -ENOENT); /* nothing proves it */
@@ -250,7 +250,7 @@ static void test_replaced(void **state)
 		refuse(&want, -ESTALE);
 		/* Remapped since: the link leads to another inode. */
 		want.end -= 4096;
-		want.ino += 1 << 30; /* nobody has it */
+		want.ino += 1 << 30; /* free */
 		refuse(&want, -ESTALE);
 	}
 	end_child(pid);
@@ -302,7 +302,7 @@ static void test_root(void **state)
 	refuse(&want, -ENOENT);
 	want.path = "/round/own";
 	refuse(&want, -ELOOP);
-	/* Even asked for the host's inode by name, only the host's own path may give it. */
+	/* Even when the host's inode is requested by name, only the host's path may give it. */
 	want = want_ino(want.pid, "/lib/x.so", at("secret"));
 	refuse(&want, -ENOENT);
 	end_child(want.pid);

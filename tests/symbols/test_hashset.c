@@ -49,7 +49,7 @@ static void test_many(void **state)
 		assert_int_equal(times(&s, hash_u64(id), id), 1);
 	for (uint32_t id = 0; id < nr; id++)
 		assert_int_equal(times(&s, hash_u64(id + nr), id), 0);
-	/* The same id under another hash stays. */
+	/* The same id under another hash is kept. */
 	assert_int_equal(hashset_reserve(&s, 1), 0);
 	hashset_add(&s, hash_u64(77) + s.nr_slots, 77);
 	hashset_replace(&s, hash_u64(77) + s.nr_slots, 77, 5);

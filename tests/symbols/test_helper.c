@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * helper: jobs that come back, that hang (in a read of a pipe, as in the
- * kernel), that are left and end late; devices: who is left alone, and when
- * again.
+ * helper: jobs that return, that hang (in a read of a pipe, as in the kernel), that are abandoned
+ * and end late; devices: which are set aside, and until when.
  */
 #include "tests/prelude.h"
 
@@ -109,7 +108,7 @@ static void test_comes_back(void **state)
 	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 5000 * MS), 0);
 }
 
-/* Others go on beside those that hang; what was left ends late and is dropped once. */
+/* Other jobs continue beside hanging ones; an abandoned job ends late and is dropped once. */
 static void test_hangs(void **state)
 {
 	struct fixture *f = *state;
@@ -134,7 +133,7 @@ static void test_hangs(void **state)
 	assert_true(helpers_wait(f->helpers, &hang[2]->job, time_now_ns() + 5000 * MS));
 	assert_true(dropped(f, 3));
 	hang[2]->job.drop(&hang[2]->job);
-	/* One that does not come back in time is left, and so is its thread. */
+	/* A job that does not return in time is abandoned, and so is its thread. */
 	j = job_new(f, true);
 	assert_int_equal(helpers_call(f->helpers, &j->job, time_now_ns() + 20 * MS), -ETIME);
 	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 50 * MS), 1);
@@ -161,7 +160,7 @@ static void test_all_hang(void **state)
 	assert_true(dropped(f, HELPERS_MAX + 1));
 }
 
-/* The end tells those who read to give up. */
+/* The end cancels the reads. */
 static void test_cancel(void **state)
 {
 	struct fixture *f = *state;
@@ -186,21 +185,21 @@ static void test_devices(void **state)
 	assert_int_equal(backoff_rest(&d, 0, 51, now), 0);
 	due = backoff_rest(&d, 0, 50, now);
 	assert_int_equal(due, now + BACKOFF_REST_MIN_NS);
-	/* Once more, then it rests twice as long; and no third of it while two hang. */
+	/* Once more, then it rests twice as long; and no third job while two hang. */
 	now = due;
 	assert_int_equal(backoff_rest(&d, 0, 50, now), 0);
 	backoff_hang(&d, 0, 50, now);
 	due = backoff_rest(&d, 0, 50, now);
 	assert_int_equal(due, now + 2 * BACKOFF_REST_MIN_NS);
 	assert_true(backoff_rest(&d, 0, 50, due) > due);
-	/* It answers: at once all of it may come. */
+	/* The device answers: all its jobs may start immediately. */
 	assert_true(backoff_came(&d, 0, 50, true));
 	assert_int_equal(backoff_rest(&d, 0, 50, now), 0);
 	assert_false(backoff_came(&d, 0, 50, true));
 	assert_int_equal(d.nr_slow, 0);
 }
 
-/* Many file systems that hang take nothing from disks and from what has answered. */
+/* Many hanging file systems take nothing from disks and from devices that have answered. */
 static void test_many_devices(void **state)
 {
 	struct backoff d = { 0 };
@@ -218,7 +217,7 @@ static void test_many_devices(void **state)
 	for (uint32_t i = 0; i < BACKOFF_SLOW_MAX / 2; i++)
 		backoff_hang(&d, 0, 0, now);
 	assert_true(backoff_rest(&d, 8, 1, now) > now);
-	/* More devices than it can remember: nothing breaks, those at rest are kept. */
+	/* More devices than it can remember: nothing breaks, resting ones are kept. */
 	for (uint32_t i = 0; i < 3 * BACKOFF_MAX; i++)
 		backoff_came(&d, 3, i, false);
 	assert_true(backoff_rest(&d, 0, 100, now) > now);

@@ -230,7 +230,7 @@ struct made {
 	uint32_t names; /* bytes of names so far */
 };
 
-/* Offsets in a made file; .text lies at 0x1000 and is loaded at TEXT_VADDR. */
+/* Offsets in a made file; .text is at 0x1000 and is loaded at TEXT_VADDR. */
 enum {
 	AT_SECTIONS = 0x400,
 	AT_SYMTAB = 0x800,
@@ -433,7 +433,7 @@ static void made_eh_frame(struct made *m)
 	memcpy(fde, words, sizeof(words)); /* then: no augmentation data, nops, a terminator */
 }
 
-/* PT_GNU_EH_FRAME whose pointer has encoding @enc and @size bytes of value @value. */
+/* PT_GNU_EH_FRAME with a pointer of encoding @enc and @size bytes of value @value. */
 static void made_header(struct made *m, uint8_t enc, uint64_t value, size_t size)
 {
 	*made_segment(m, 1) = (Elf64_Phdr){
@@ -457,7 +457,7 @@ static void test_eh_frame_pointer_encodings(void **state)
 		size_t size;
 		bool good;
 	} cases[] = {
-		{ 0x1b, eh - (hdr + 4), 4, true }, /* pcrel sdata4: what linkers write */
+		{ 0x1b, eh - (hdr + 4), 4, true }, /* pcrel sdata4: the usual encoding of linkers */
 		{ 0x1c, eh - (hdr + 4), 8, true }, /* pcrel sdata8 */
 		{ 0x1a, eh - (hdr + 4), 2, true }, /* pcrel sdata2 */
 		{ 0x3b, eh - hdr, 4, true },	   /* datarel sdata4 */
@@ -487,7 +487,7 @@ static void test_eh_frame_pointer_encodings(void **state)
 			assert_true(image->eh.vaddr == eh);
 			assert_true(ehframe_find(&image->eh, TEXT_VADDR + 0x17f, &fde));
 			assert_false(ehframe_find(&image->eh, TEXT_VADDR + 0x180, &fde));
-			/* Nobody told the end: it stops at the terminator. */
+			/* Without a known end: it stops at the terminator. */
 			assert_int_equal(image->eh.size, 24 + 20 + 4);
 		}
 		image_free(image);
@@ -506,7 +506,7 @@ static void made_table(struct made *m, uint32_t nr, uint64_t start)
 	memcpy(m->bytes + AT_HDR + 8, words, sizeof(words));
 }
 
-/* The file's own table is what we go by, so far as its FDEs agree; else all records are looked at.
+/* The file's table is used as far as its FDEs agree; else all records are read.
  */
 static void test_eh_frame_table(void **state)
 {
@@ -516,7 +516,7 @@ static void test_eh_frame_table(void **state)
 		bool found;
 	} cases[] = {
 		{ 1, TEXT_VADDR + 0x100, 20, true },
-		{ 1, TEXT_VADDR + 0x101, 20, false }, /* used, but not what the FDE says */
+		{ 1, TEXT_VADDR + 0x101, 20, false }, /* used, but different from the FDE */
 		{ 1, TEXT_VADDR + 0x101, 19, true }, /* not used: the segment ends before it does */
 		{ 2, TEXT_VADDR + 0x101, 20, true },
 		{ UINT32_MAX, TEXT_VADDR + 0x101, UINT64_MAX, true },
@@ -571,7 +571,7 @@ static void test_eh_frame_by_section(void **state)
 	}
 }
 
-/* Offsets and addresses that differ, and what lies in no segment. */
+/* Offsets and addresses that differ, and addresses in no segment. */
 static void test_segments(void **state)
 {
 	struct made m;
@@ -670,7 +670,7 @@ static long rss_kib(void)
 	return usage.ru_maxrss;
 }
 
-/* A sparse file of 2 GiB that claims as many sections and symbols as fit. */
+/* A sparse file of 2 GiB with the largest numbers of sections and symbols. */
 static void test_sparse_overflow(void **state)
 {
 	const uint64_t size = 2ULL << 30;
@@ -731,7 +731,7 @@ static uint64_t touch(const struct image *image)
 	return sum;
 }
 
-/* More sections than the header has room for: their number, and where their names are, stand in
+/* More sections than the header can count: their number, and the index of their names, are in
  * section 0. */
 static void test_extended_numbers(void **state)
 {

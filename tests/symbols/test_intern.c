@@ -6,11 +6,11 @@
 #include "symbols/base/base.h"
 #include "symbols/base/intern.h"
 
-/* A store of u64 keys whose hash is chosen by the test. */
+/* A store of u64 keys with hashes chosen by the test. */
 struct store {
 	uint64_t key[4096];
 	uint32_t capacity;
-	bool room_lies; /* as it may, when others took the room meanwhile */
+	bool room_lies; /* as it may, when other keys took the slot */
 	uint32_t nr_writes, nr_compares;
 	uint64_t (*hash)(uint64_t key);
 };
@@ -76,7 +76,7 @@ static void test_dense_ids(void **state)
 		assert_int_equal(get(&t, &s, i * 3), i);
 	assert_int_equal(s.nr_writes, 1000);
 	assert_int_equal(intern_nr(&t), 1000);
-	/* Beyond max_ids: full, for ever the same number, what is there is found. */
+	/* Beyond max_ids: full, for ever the same number, known keys are found. */
 	for (uint64_t i = 0; i < 1000; i++)
 		assert_int_equal(get(&t, &s, 1000000 + i), INTERN_FULL);
 	assert_int_equal(intern_nr(&t), 1000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * jitcheck: a fake /proc whose processes have code of their own making, with
- * and without a perf map or a jitdump.
+ * jitcheck: a fake /proc of processes with generated code, with and without a perf map or a
+ * jitdump.
  */
 #include "symbols/jit/jitcheck.h"
 
@@ -48,7 +48,7 @@ static void test_find(void **state)
 	assert_int_equal(found[0].pid, 5);
 	assert_string_equal(found[0].program, "node");
 	assert_non_null(strstr(found[0].fix, "--perf-basic-prof"));
-	/* Only by its pid in its own namespace, below its own root. */
+	/* Only by its pid in its namespace, below its root. */
 	put(5, "root/tmp/perf-5.map", "");
 	assert_int_equal(jitcheck_find(root, found, 2), 1);
 	put(5, "root/tmp/perf-12.map", "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * jitcode: layers against a model that paints each address, the last layer,
- * what is told twice, limits.
+ * jitcode: layers against a model that paints each address, the last layer, repeated records,
+ * limits.
  */
 #include "tests/prelude.h"
 
@@ -113,7 +113,7 @@ static void test_same(void **state)
 	assert_null(jitcode_next_over(c));
 	assert_int_equal(add(c, 100, 10, "two", 3), 0);
 	assert_int_equal(jitcode_next_over(c)->time_ns, 3);
-	/* Told again, it may be in memory that was given back since: said again. */
+	/* Reported again, it may be in memory that was freed since: added again. */
 	assert_int_equal(add(c, 100, 10, "two", 4), 0);
 	assert_int_equal(jitcode_next_over(c)->layer, 1);
 	assert_null(jitcode_next_over(c));
@@ -121,7 +121,7 @@ static void test_same(void **state)
 	jitcode_free(c);
 }
 
-/* The last layer forgets what is replaced, the others do not. */
+/* The last layer forgets replaced code, the others do not. */
 static void test_last_layer(void **state)
 {
 	struct jitcode *c;

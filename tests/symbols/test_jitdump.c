@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * jitdump: each kind of record, a file that grows byte by byte, lines as V8
- * writes them, what is damaged.
+ * jitdump: each kind of record, a file that grows byte by byte, lines as V8 writes them, damaged
+ * records.
  */
 #include "tests/prelude.h"
 
@@ -77,7 +77,7 @@ static void test_records(void **state)
 	jitdump_fini(&d);
 }
 
-/* Of each record's beginning the name is enough; the rest comes later, and is no second function.
+/* Of each record's beginning the name is enough; the rest arrives later, and is no second function.
  */
 static void test_grows(void **state)
 {
@@ -215,7 +215,7 @@ static void test_headers(void **state)
 	jitdump_fini(&d);
 }
 
-/* After a size that cannot be, nothing is believed; before it, all. */
+/* After an impossible size all records are ignored; before it, none. */
 static void test_damaged(void **state)
 {
 	static const uint32_t sizes[] = { 1, 8, 15, JITDUMP_RECORD_MAX + 1, UINT32_MAX };
@@ -236,7 +236,7 @@ static void test_damaged(void **state)
 	}
 }
 
-/* Records whose inside does not fit: left out, one by one. */
+/* Records with invalid content: left out, one by one. */
 static void test_bad_records(void **state)
 {
 	const uint64_t huge = 1ULL << 60;
@@ -288,7 +288,7 @@ static void test_file(void **state)
 	assert_true(nr > 1 && nr < 100); /* a little at a time, and the end is found */
 	assert_int_equal(jitcode_nr(d.code), 3000);
 	assert_at(&d, 0, 0x1000 + 2999 * 1000, "f2999");
-	/* The file ends before what was promised. */
+	/* The file ends before the promised size. */
 	file.size += 1000;
 	assert_int_equal(jitdump_read(&d, &file, 0, &more), 0);
 	jitdump_fini(&d);

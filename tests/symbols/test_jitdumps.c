@@ -50,7 +50,7 @@ static pid_t sleeper(void)
 		pause();
 }
 
-/* The maps are told that @pid maps the file @path, or anonymous memory. */
+/* Report to the maps that @pid maps the file @path, or anonymous memory. */
 static void tell_mmap(struct fixture *f, pid_t pid, const char *path, uint64_t start,
 		      uint64_t time_ns)
 {
@@ -111,7 +111,7 @@ static int setup(void **state)
 	made.size = 0;
 	write_file(f, 0);
 	stat(f->path, &f->st);
-	/* Of a process whose beginning we saw. */
+	/* Of a process with a recorded begin. */
 	maps_on_comm(f->maps, f->child, f->child, "jit", 4, true, 1);
 	tell_mmap(f, f->child, "//anon", CODE, 2);
 	tell_mmap(f, f->child, f->path, 0x10000, 3);
@@ -179,7 +179,7 @@ static void test_grows(void **state)
 	assert_true(atomic_load(&f->dumps.memory) > 0);
 }
 
-/* The address is used anew at 300: what was sampled before keeps its name. */
+/* The address is used again at 300: earlier samples keep their name. */
 static void test_layers(void **state)
 {
 	struct fixture *f = *state;
@@ -198,7 +198,9 @@ static void test_layers(void **state)
 	assert_ptr_equal(object_at(f, CODE + 96, 1000), f->memory);
 	assert_at(f, f->memory, CODE + 40, "one");
 	assert_at(f, later, CODE + 40, "two");
-	/* Protection changed (mprotect tells it as a mapping), and the memory read from /proc. */
+	/*
+	 * Protection changed (mprotect is reported as a mapping), and the memory read from /proc.
+	 */
 	tell_mmap(f, f->child, "//anon", CODE, 400);
 	maps_publish(f->maps, 400, UINT64_MAX);
 	assert_ptr_equal(object_at(f, CODE + 32, 500), later);
@@ -230,7 +232,7 @@ static void test_lines_and_code(void **state)
 	assert_string_equal(file, "/src/a.js");
 	assert_int_equal(line, 4);
 	assert_false(jitdumps_line(&f->dumps, f->memory, CODE + 3, &file, &line));
-	/* By name, not by what is there now. */
+	/* By name, not by the code now at the address. */
 	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("one", 3), &bytes, 16,
 				       &size, &machine),
 			 16);
@@ -257,7 +259,7 @@ static void test_not_mine(void **state)
 	jit_header(&made, 0);
 	jit_load(&made, "one", CODE, 64, 100);
 	write_file(f, O_APPEND);
-	/* Another process maps it, too: that takes nothing away, and gives it nothing. */
+	/* A mapping by another process takes nothing away, and gives it nothing. */
 	maps_on_comm(f->maps, other, other, "other", 6, true, 1);
 	tell_mmap(f, other, "//anon", CODE, 2);
 	assert_at(f, f->memory, CODE, "one");
@@ -304,7 +306,7 @@ static void test_damaged(void **state)
 	assert_why(f->memory, "its jitdump is damaged");
 }
 
-/* Begun anew by a process that got the same pid, or by the same one. */
+/* Begun again by a process that got the same pid, or by the same one. */
 static void test_begun_anew(void **state)
 {
 	struct fixture *f = *state;
@@ -323,7 +325,7 @@ static void test_begun_anew(void **state)
 	assert_at(f, f->memory, CODE, NULL);
 }
 
-/* A recording: the dump is read at once, what it tells of waits for its time. */
+/* A recording: the jitdump is read immediately, each of its records applies from its time. */
 static void test_recording(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * kallsyms: text made here for every rule, hostile text, and the list of the
- * running kernel where it can be read.
+ * kallsyms: text made here for every rule, hostile text, and the list of the running kernel if it
+ * is readable.
  */
 #include "tests/prelude.h"
 
@@ -22,7 +22,7 @@ static struct kallsyms *parse(const char *text)
 	return k;
 }
 
-/* Assert what covers @addr; @name NULL: nothing. */
+/* Assert the symbol that covers @addr; @name NULL: none. */
 static void assert_at(const struct kallsyms *k, uint64_t addr, const char *name, const char *module)
 {
 	struct kallsyms_symbol s;
@@ -138,8 +138,7 @@ static void test_hostile_text(void **state)
 }
 
 /*
- * The same list with tabs for its first blanks. Lines of
- * other forms stay as they are.
+ * The same list with tabs for its first blanks. Lines of other forms are unchanged.
  */
 static void make_unusual(char *text, size_t size)
 {
@@ -231,7 +230,7 @@ static void test_forms_of_lines(void **state)
 	free(text);
 }
 
-/* A name longer than the limit is no name; many symbols at one address stay quick. */
+/* A name longer than the limit is no name; many symbols at one address are quick. */
 static void test_limits(void **state)
 {
 	size_t nr = 200000, size = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * kallsyms_job: a list that a helper reads, one that cannot be read, one that
- * nobody wants any more while it is read, and a time when no helper is free.
+ * kallsyms_job: a list that a helper reads, one that cannot be read, one that is not needed any
+ * more while it is read, and a time when no helper is free.
  */
 #include "tests/prelude.h"
 
@@ -46,7 +46,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Whatever was left is dropped by then: none of it is leaked. */
+/* All left jobs are dropped by then: none is leaked. */
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
@@ -86,7 +86,7 @@ static void test_take(void **state)
 	take_list(f, NULL);
 }
 
-/* What a helper could not read: its reason comes, and no list. */
+/* An unreadable list: its reason is reported, and no list. */
 static void test_unreadable(void **state)
 {
 	const struct fixture *f = *state;
@@ -145,7 +145,7 @@ static void hang_drop(struct job *job)
 	free(job);
 }
 
-/* All helpers hang: the list is read by whom it is asked from. */
+/* All helpers hang: the requesting thread reads the list. */
 static void test_no_helper(void **state)
 {
 	const struct fixture *f = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * ksyms: code that comes, goes and is replaced, against a model of addresses;
- * what makes no sense; the names that naming makes of it.
+ * ksyms: code that is loaded, unloaded and replaced, against a model of addresses; invalid records;
+ * the names that naming makes.
  */
 #include "tests/prelude.h"
 
@@ -12,7 +12,7 @@
 #define SPACE 2000U
 #define CODE  0xffffffffc0000000ULL
 
-/* Of each address the last that was told counts. */
+/* Of each address the last record counts. */
 static void test_model(void **state)
 {
 	static int painted[SPACE];
@@ -28,7 +28,7 @@ static void test_model(void **state)
 			 start = (uint32_t)rand() % (SPACE - size);
 
 		snprintf(name, sizeof(name), "p%d", i);
-		/* What is replaced in part is gone as a whole. */
+		/* Partly replaced code is gone as a whole. */
 		for (uint32_t at = start; at < start + size; at++)
 			for (uint32_t j = 0; painted[at] && j < SPACE; j++)
 				if (painted[j] == painted[at] && j != at)
@@ -62,7 +62,7 @@ static void test_news(void **state)
 	assert_int_equal(start, CODE + 64);
 	assert_int_equal(end, CODE + 1088);
 	assert_false(ksyms_take_news(k, &start, &end));
-	/* Gone, it keeps its name: samples of it are still shown. */
+	/* Unloaded code keeps its name: its samples are still shown. */
 	ksyms_remove(k, CODE + 64, 64);
 	assert_true(ksyms_find(k, CODE + 64, &s));
 	assert_true(s.gone);
@@ -106,7 +106,7 @@ static const struct symbol *name_of(struct naming *n, struct symtab *t, uint64_t
 	return symtab_at(t, symbol);
 }
 
-/* Told names are better than listed ones, and two programs of one address are two rows. */
+/* Recorded names are better than listed ones, and two programs of one address are two rows. */
 static void test_naming(void **state)
 {
 	const char list[] = "ffffffffc0000000 t listed [bpf]\n";

@@ -157,7 +157,7 @@ static void test_replaced_while_read(void **state)
 	run_beside(*state, replace, loaded, &refused);
 	print_message("a %u, b %u, refused %u\n", loaded['a'], loaded['b'], refused);
 	assert_true(loaded['a'] && loaded['b']);
-	/* What was opened is whole, whatever has its name by now. */
+	/* The opened file is read whole, also if its name now belongs to another. */
 	assert_int_equal(loaded[0], 0);
 	assert_int_equal(refused, 0);
 }
@@ -194,7 +194,7 @@ static void test_truncated_while_read(void **state)
 	assert_int_equal(loaded['b'], 0);
 }
 
-/* What changed between open and the last read is said to have. */
+/* A change between open and the last read is reported. */
 static void test_changed(void **state)
 {
 	struct changing *c = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes, threads and mappings over time: told by events, read from /proc,
- * and found while both go on.
+ * Processes, threads and mappings over time: from events, read from /proc, and found while both go
+ * on.
  */
 #include "symbols/process/maps.h"
 
@@ -92,7 +92,7 @@ static const struct task *task_of(pid_t pid, pid_t tid, uint64_t time)
 	return maps_task(maps, find(pid, tid, time).task);
 }
 
-/* The name of what is at @addr; "" if nothing is. */
+/* The name of the mapping at @addr; "" for none. */
 static const char *name_at(pid_t pid, uint64_t addr, uint64_t time)
 {
 	const struct mapping *m = space_find(find(pid, pid, time).space, addr, time);
@@ -161,7 +161,7 @@ static void test_exec_by_time(void **state)
 	assert_string_equal(name_at(10, 0x400123, 150), "aaa");
 	publish(201 + KEEP);
 	assert_string_equal(task_of(10, 10, 150)->comm.str, "bbb");
-	assert_string_equal(a->comm.str, "aaa"); /* tasks stay */
+	assert_string_equal(a->comm.str, "aaa"); /* tasks are kept */
 }
 
 static void test_comm_change(void **state)
@@ -181,7 +181,7 @@ static void test_comm_change(void **state)
 	assert_int_equal(find(11, 12, 126).task, after.task); /* the same name is no news */
 	assert_int_equal(maps_task(maps, before.task)->process,
 			 maps_task(maps, after.task)->process);
-	/* A thread nobody told of is shown as the main one until it is read. */
+	/* A thread without a record is shown as the main one until it is read. */
 	after = find(11, 13, 126);
 	assert_true(after.known && after.ask);
 	assert_int_equal(maps_task(maps, after.task)->tid, 11);
@@ -207,7 +207,7 @@ static uint64_t rename_ns(uint64_t *at, uint64_t nr)
 
 #define RENAMES 2000u
 
-/* A thread that renames itself in a loop: the 200,000th rename costs what the first ones did. */
+/* A thread that renames itself in a loop: the 200,000th rename costs the same as the first ones. */
 static void test_rename_storm(void **state)
 {
 	uint64_t at = 200, first_ns, ns;
@@ -267,7 +267,7 @@ static void test_names_kept(void **state)
 	}
 	maps_stats(maps, &stats);
 	assert_int_equal(stats.nr_names_dropped, 1001);
-	/* What ended long before is not missed. */
+	/* Mappings that ended long before are not missed. */
 	maps_publish(maps, 5000 * ms, 3000 * ms);
 	for (uint64_t i = 0; i < 20; i++) {
 		snprintf(name, sizeof(name), "slow%u", (unsigned int)i);
@@ -297,13 +297,13 @@ static void test_fork(void **state)
 	assert_string_equal(name_at(21, 0x400000, 121), "sh");
 	assert_string_equal(task_of(21, 21, 121)->comm.str, "sh");
 	assert_int_not_equal(task_of(21, 21, 121)->process, task_of(20, 20, 121)->process);
-	/* Then they go their own ways. */
+	/* Then they differ. */
 	tell_mmap(21, 0x7000000, 1, "/lib/child.so", 5, 130);
 	tell_mmap(20, 0x7000000, 1, "/lib/parent.so", 6, 131);
 	publish(140);
 	assert_string_equal(name_at(21, 0x7000000, 135), "child.so");
 	assert_string_equal(name_at(20, 0x7000000, 135), "parent.so");
-	/* What the parent maps in the same drain, but before the fork, is the child's, too. */
+	/* A mapping of the parent in the same drain, but before the fork, is also the child's. */
 	tell_mmap(20, 0x8000000, 1, "/lib/early.so", 7, 150);
 	maps_on_fork(maps, 22, 20, 22, 20, 151);
 	tell_mmap(20, 0x9000000, 1, "/lib/late.so", 8, 152);
@@ -317,7 +317,7 @@ static void test_fork(void **state)
 	assert_false(find(24, 24, 175).known);
 }
 
-/* Two CPUs' rings: the child's exec is told before its fork. */
+/* Two CPUs' rings: the child's exec is read before its fork. */
 static void test_out_of_order(void **state)
 {
 	struct maps_stats before, stats;
@@ -339,7 +339,7 @@ static void test_out_of_order(void **state)
 	assert_string_equal(task_of(32, 32, 155)->comm.str, "make");
 	assert_string_equal(task_of(32, 32, 162)->comm.str, "as");
 	assert_string_equal(name_at(32, 0x400000, 162), "as");
-	/* A fork told after the end of what came of it: of the past only. */
+	/* A fork reported after the end of the child: of the past only. */
 	tell_exec(33, "ld", 180);
 	maps_on_exit(maps, 33, 33, 190);
 	publish(191);
@@ -350,7 +350,7 @@ static void test_out_of_order(void **state)
 	assert_int_equal(stats.nr_processes, before.nr_processes);
 	assert_string_equal(task_of(33, 33, 176)->comm.str, "make");
 	assert_string_equal(task_of(33, 33, 200)->comm.str, "ld");
-	/* A mapping told late does not cover a younger one. */
+	/* A mapping reported late does not cover a younger one. */
 	tell_mmap(32, 0x7000000, 2, "/young.so", 5, 200);
 	publish(205);
 	tell_mmap(32, 0x7000000, 4, "/older.so", 6, 190);
@@ -402,7 +402,7 @@ static void test_exit_and_reuse(void **state)
 	assert_false(find(40, 40, 2005).known);
 }
 
-/* Reuse without an exit (lost), and an exit told twice. */
+/* Reuse without an exit (lost), and an exit reported twice. */
 static void test_reuse_without_exit(void **state)
 {
 	tell_exec(50, "first", 100);
@@ -512,7 +512,7 @@ static void test_ask(void **state)
 	struct maps_stats before, stats;
 
 	maps_stats(maps, &before);
-	/* Nobody has this pid: above the largest there can be. */
+	/* No process has this pid: above the largest possible. */
 	assert_true(maps_ask(maps, 0x3ffffff0, 10 * s));
 	assert_false(maps_ask(maps, 0x3ffffff0, 10 * s + 1));
 	assert_false(maps_ask(maps, 0x3ffffff0, 10 * s - 1000)); /* another CPU's sample */
@@ -611,7 +611,7 @@ static void test_real_process(void **state)
 	assert_true(find(pid, pid, now).known);
 }
 
-/* What /proc shows against what we were told. */
+/* Compare /proc with the recorded events. */
 static void test_merge(void **state)
 {
 	pid_t pid = start_child();
@@ -619,7 +619,7 @@ static void test_merge(void **state)
 	const struct mapping *m;
 	uint64_t now;
 
-	/* An MMAP2 younger than the reading stays, one older and contradicted yields. */
+	/* An MMAP2 younger than the reading is kept, one older and contradicted yields. */
 	tell_mmap(pid, libc, 1, "/plugin.so", 77, LATE - 5);
 	tell_mmap(pid, libc + PAGE, 1, "/unmapped.so", 78, 50);
 	tell_mmap(pid, 0x1000, 1, "/elsewhere.so", 79, 60);
@@ -658,7 +658,7 @@ static void test_real_threads(void **state)
 	pthread_t thread;
 	int worker;
 
-	/* Complete by an exec, told of no thread (its fork was lost). */
+	/* Complete by an exec, with no thread reported (its fork was lost). */
 	tell_comm(getpid(), getpid(), "main", true, now);
 	publish(now + 1);
 	assert_int_equal(pthread_create(&thread, NULL, thread_main, &tid), 0);
@@ -709,7 +709,7 @@ static void test_kernel_thread(void **state)
 	assert_true(hit.known && !hit.kernel_thread && hit.space);
 }
 
-/* After lost side-band records nothing is known until it has been read anew. */
+/* After lost side-band records nothing is known until /proc has been read again. */
 static void test_lost(void **state)
 {
 	pid_t pid = start_child();
@@ -729,7 +729,7 @@ static void test_lost(void **state)
 	publish(now + 6);
 	assert_true(find(3000003, 3000003, now + 7).known);
 	assert_true(maps_ask(maps, pid, now + 7));
-	assert_int_equal(maps_load_asked(maps), 1); /* and looks who is still there */
+	assert_int_equal(maps_load_asked(maps), 1); /* and checks which are alive */
 	assert_true(find(pid, pid, time_now_ns()).known);
 	publish(time_now_ns() + 2 * KEEP);
 	assert_false(find(3000001, 3000001, LATE).known);
@@ -759,7 +759,7 @@ static void test_tasks_full(void **state)
 	maps_free(small);
 }
 
-/* Another table: who is alive has one id in it, however it is asked for; who is gone keeps its
+/* Another table: a live task has one id in it, for every kind of look-up; a dead one keeps its
  * name. */
 static void test_tasks_renewed(void **state)
 {
@@ -780,7 +780,7 @@ static void test_tasks_renewed(void **state)
 	old = maps_renew_tasks(maps);
 	assert_ptr_equal(old, before);
 	assert_int_equal(maps_nr_tasks(maps), 1);
-	/* A batch that began before may still ask the old one, another the new one: by turns. */
+	/* A batch that began before may still use the old one, another the new one: by turns. */
 	maps_find(maps, maps_tasks(maps), 70, 70, 15, &hit);
 	moved = hit.task;
 	maps_find(maps, old, 70, 70, 15, &hit);
@@ -803,7 +803,7 @@ static void test_tasks_renewed(void **state)
 
 #define MANY 60000
 
-/* faults.md R5, and against a simple model: @order gives the place of the n-th mapping told. */
+/* faults.md R5, and against a simple model: @order gives the place of the n-th mapping reported. */
 static void many_mappings(pid_t pid, uint64_t (*order)(uint64_t i))
 {
 	uint64_t start_ns = yardstick_cpu_ns();
@@ -891,7 +891,7 @@ static void test_random_overlaps(void **state)
 	}
 }
 
-/* Beyond any pid_max: the loader asks /proc for these, and must not find them. */
+/* Beyond any pid_max: the loader reads /proc for these, and must not find them. */
 #define STRESS_PID 4200500
 
 struct stress {
@@ -899,7 +899,7 @@ struct stress {
 	atomic_ulong nr_found, nr_wrong;
 };
 
-/* Every task and every mapping found must be one that was told for that moment. */
+/* Every task and every mapping found must be one that was reported for that moment. */
 static void *stress_reader(void *arg)
 {
 	struct stress *s = arg;

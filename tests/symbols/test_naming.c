@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * naming: kernel addresses while the kernel's list changes: modules that come,
- * BPF programs that make room for others.
+ * naming: kernel addresses while the kernel's list changes: modules that are loaded, BPF programs
+ * that replace others.
  */
 #include "tests/prelude.h"
 
@@ -59,7 +59,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Ask for @addr as of @since_ns; the name, or NULL while it has to wait. */
+/* Request the name of @addr as of @since_ns; return it, or NULL while it has to wait. */
 static const char *ask(struct fixture *f, uint64_t addr, uint64_t since_ns, bool now)
 {
 	const struct naming_question q = {
@@ -90,7 +90,7 @@ static void test_new_module(void **state)
 
 	write_list(f, "ffffffff81000000 T schedule\nffffffff81000100 T _etext\n");
 	assert_string_equal(ask(f, 0xffffffff81000010, time_now_ns(), false), "schedule");
-	/* Asked for after the list was read: it may be new, but not each address reads the list. */
+	/* Requested after the list was read: it may be new, but not each address reads the list. */
 	assert_null(ask(f, CODE + 0x10, time_now_ns(), false));
 	assert_string_equal(ask(f, CODE + 0x10, time_now_ns(), true), "[kernel] "
 								      "0xffffffffc0000000");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * dso: what makes two sightings one object, stable addresses, and readers
- * beside a writer.
+ * object: when two sightings are one object, stable addresses, and readers beside a writer.
  */
 #include "tests/prelude.h"
 
@@ -80,7 +79,7 @@ static void test_generations(void **state)
 	y = see(d, &second, "/a", 1);
 	assert_ptr_not_equal(y, x);
 	assert_ptr_equal(see(d, &first, "/a", 1), x);
-	assert_ptr_equal(see(d, &any, "/a", 1), y); /* the newest is what /proc shows now */
+	assert_ptr_equal(see(d, &any, "/a", 1), y); /* the newest is the one in /proc now */
 	objects_free(d);
 }
 
@@ -231,7 +230,7 @@ static void test_want_once(void **state)
 
 #define NR_OBJECTS 20000U
 
-/* A reader: every object that it may know of is whole and stays where it is. */
+/* A reader: every object that it may know of is whole and does not move. */
 static void *read_all(void *arg)
 {
 	struct objects *d = arg;

@@ -17,7 +17,7 @@ static struct perfmap *parse(const char *text)
 	return map;
 }
 
-/* Assert what covers @addr; @name NULL: nothing. */
+/* Assert the symbol that covers @addr; @name NULL: none. */
 static void assert_at(const struct perfmap *map, uint64_t addr, const char *name, uint64_t start)
 {
 	struct perfmap_symbol s;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * perfmaps: maps of real child processes, trusted or refused, that grow, come
- * late, or whose process ends; a process in another PID namespace (root only);
- * the cure for each runtime.
+ * perfmaps: maps of real child processes, trusted or refused, that grow, are late, or of an ended
+ * process; a process in another PID namespace (root only); the fix for each runtime.
  */
 #include "tests/prelude.h"
 
@@ -93,7 +92,7 @@ static void append(const char *path, const char *text)
 	close(fd);
 }
 
-/* Assert what covers @addr; @name NULL: nothing. */
+/* Assert the symbol that covers @addr; @name NULL: none. */
 static void assert_at(struct fixture *f, uint64_t addr, const char *name)
 {
 	struct perfmap_symbol s;
@@ -155,7 +154,7 @@ static void test_comes_late(void **state)
 	assert_null(atomic_load(&f->object->fix));
 }
 
-/* Whoever can write to /tmp could name another's code, or have any file read. */
+/* A user who can write to /tmp could name another's code, or have any file read. */
 static void test_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -183,7 +182,7 @@ static void test_refused(void **state)
 	assert_at(f, 0x1000, NULL);
 }
 
-/* Pids are used again, files in /tmp stay: an older map is another process's. */
+/* Pids are used again, files in /tmp remain: an older map is another process's. */
 static void test_older_than_process(void **state)
 {
 	struct timespec times[2] = { { .tv_sec = time(NULL) - 60 }, { .tv_sec = time(NULL) - 60 } };
@@ -257,7 +256,7 @@ static void test_process_ends(void **state)
 	kill(f->child, SIGKILL);
 	waitpid(f->child, NULL, 0);
 	append(f->path, "2000 10 two\n");
-	/* Its pid may be anybody's: what was read stays, nothing new comes. */
+	/* Its pid may be reused: known symbols remain, no new ones are read. */
 	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND),
 			 OBJECT_ID_UNKNOWN);
 	assert_at(f, 0x1000, "one");

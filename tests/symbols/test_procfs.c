@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Texts of /proc, as the kernel writes them and as nobody should.
+ * Texts of /proc, as written by the kernel, and invalid ones.
  */
 #include "symbols/process/procfs.h"
 
@@ -15,7 +15,7 @@ static uint64_t nr_bad;
 /* Parse all lines of @text; the last good one is in @m. Returns how many were good. */
 static int parse(const char *text, struct procfs_map *m)
 {
-	/* Its own block, so that a sanitizer sees every byte read too far. */
+	/* A separate block, so that a sanitizer sees every byte read too far. */
 	size_t size = strlen(text);
 	char *copy = malloc(size + 1);
 	struct procfs_text t = { .at = copy, .end = copy + size };
@@ -64,7 +64,7 @@ static void test_lines(void **state)
 			 1);
 	assert_int_equal(m.end, 0xffffffffff601000);
 	assert_memory_equal(m.path, "[vsyscall]", 10);
-	/* Spaces belong to the path, escapes stay as they are. */
+	/* Spaces belong to the path, escapes are unchanged. */
 	assert_int_equal(parse("1-2 --xs 0 0:0 7 /a b (deleted)\\012x \n", &m), 1);
 	assert_int_equal(m.path_size, 20);
 	assert_memory_equal(m.path, "/a b (deleted)\\012x ", 20);

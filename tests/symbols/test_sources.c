@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sources: where an image's names come from beyond its own tables: debug
- * files by link, compressed tables (and bombs), stubs of a PLT.
+ * sources: names of an image from beyond its tables: debug files by link, compressed tables (and
+ * bombs), stubs of a PLT.
  */
 #include "tests/prelude.h"
 
@@ -25,7 +25,7 @@
 #define VADDR 0x10000ULL
 #define FUNC  ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
 
-/* Assert what covers @vaddr; @name NULL: nothing. */
+/* Assert the symbol that covers @vaddr; @name NULL: none. */
 static void assert_name(const struct image *image, uint64_t vaddr, const char *name)
 {
 	const struct image_symbol *s = image_find(image, vaddr);
@@ -108,7 +108,7 @@ static void test_stubs_x86_64(void **state)
 	put_jump(b, 0x14, sec, got + 0x18);
 	put_jump(b, 0x20, sec, got + 0x48); /* a symbol out of range */
 	put_jump(c, 0x00, got_plt, got + 0x40);
-	put_jump(c, 0x08, got_plt, got + 0x50); /* nobody's slot */
+	put_jump(c, 0x08, got_plt, got + 0x50); /* an unused slot */
 	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
 	elfmake_code(&m, ".text", VADDR, VADDR + 0x800, 0x800, 0, NULL);
 	elfmake_code(&m, ".plt", VADDR, plt, sizeof(a), 16, a);
@@ -232,8 +232,8 @@ static void test_own_stubs(void **state)
 		}
 	}
 	if (image->machine != EM_X86_64 || !rela || !dynsym || !plt_size)
-		skip_test("not on this machine: a PLT that is bound lazily"); /* linked to bind at
-										 once */
+		skip_test(
+			"not on this machine: a PLT that is bound lazily"); /* linked with -z now */
 	for (size_t i = 0; i < nr_rela; i++) {
 		char expected[512];
 		GElf_Rela r;
@@ -303,7 +303,7 @@ static void test_go(void **state)
 	assert_name(image, VADDR + 0x130, "main.leaf");
 	assert_name(image, VADDR + 0x150, NULL);
 	image_free(image);
-	make_go(table, 0); /* position-independent: a relocation tells */
+	make_go(table, 0); /* position-independent: shown by a relocation */
 	image = go_image(table, sizeof(table));
 	assert_name(image, VADDR + 0x130, "main.leaf");
 	image_free(image);

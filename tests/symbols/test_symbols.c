@@ -130,8 +130,8 @@ static void test_own_function(void **state)
 	assert_null(symbols_at(f->symbols, SYMBOL_NONE));
 }
 
-/* Objects by turns, while there is room for one of them only: they leave and come back, names stay
- * right. */
+/* Objects by turns, while memory holds one of them only: they are evicted and loaded again, names
+ * are right. */
 static void test_names_while_images_leave(void **state)
 {
 	struct fixture *f = *state;
@@ -184,7 +184,7 @@ __attribute__((noinline, noclone)) static int caller_of_inlined(int x)
 	return inlined_function(x) * 5;
 }
 
-/* Place by place what the source has there; one symbol for an inlined function wherever it is. */
+/* Place by place the names of the source; one symbol for an inlined function wherever it is. */
 static void test_source(void **state)
 {
 	struct fixture *f = *state;
@@ -279,7 +279,7 @@ static void test_kernel(void **state)
 	inside = places_intern(f->places, OBJECT_ID_KERNEL, addr ? addr + 1 : 0x1000);
 	outside = places_intern(f->places, OBJECT_ID_KERNEL, 0xfffffffffffff123);
 	symbols_run(f->symbols);
-	if (!addr || strcmp(name, "schedule")) { /* hidden: all of it is one row */
+	if (!addr || strcmp(name, "schedule")) { /* hidden: one row for all */
 		assert_string_equal(symbol_of(f, inside)->name.str, "[kernel]");
 		assert_ptr_equal(symbol_of(f, inside), symbol_of(f, outside));
 		assert_non_null(atomic_load(&objects_at(f->objects, OBJECT_ID_KERNEL)->reason));
@@ -386,7 +386,7 @@ static void temporary(char *path)
 	assert_non_null(mkdtemp(path));
 }
 
-/* A copy of this program without section headers: names come from its FDEs. */
+/* A copy of this program without section headers: names are from its FDEs. */
 static void test_stripped_program(void **state)
 {
 	struct fixture *f = *state;
@@ -466,7 +466,7 @@ static void test_objects_that_cannot_be_had(void **state)
 	rmdir(dir);
 }
 
-/* Seen in a process that is gone, then in ours: it comes, and old places get their names. */
+/* Seen in a process that is gone, then in ours: it is loaded, and old places get their names. */
 static void test_failed_object_seen_again(void **state)
 {
 	struct fixture *f = *state;
@@ -489,7 +489,7 @@ static void test_failed_object_seen_again(void **state)
 	assert_int_equal(atomic_load(&object->state), OBJECT_FAILED);
 	assert_int_equal(symbol_of(f, place)->kind, '?');
 	usleep(1100000);
-	symbols_run(f->symbols); /* nothing new: stays */
+	symbols_run(f->symbols); /* nothing new: unchanged */
 	assert_int_equal(atomic_load(&object->state), OBJECT_FAILED);
 	objects_intern(f->objects, &id, seen.path, strlen(seen.path), getpid(), seen.start,
 		       seen.end);

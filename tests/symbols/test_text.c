@@ -189,7 +189,7 @@ static void test_format(void **state)
 	struct safe_text t = text_format(buf, sizeof(buf), "%s (%d)", "\033[2J%s%n", 42);
 
 	assert_string_equal(t.str, DOT "[2J%s%n (42)");
-	/* Zero-width bytes shrink when refused: the cut must be seen all the same. */
+	/* Zero-width bytes shrink when refused: the cut must be seen nevertheless. */
 	for (size_t i = 0; i < sizeof(big) - 3; i += 3)
 		memcpy(big + i, "\xe2\x80\x8b", 4);
 	t = text_format(buf, sizeof(buf), "%s", big);
@@ -244,7 +244,7 @@ static void test_arena(void **state)
 	assert_string_equal(text_arena_add(NULL, "x", 1).str, "?");
 }
 
-/* Random texts: what comes out stays the same and takes the cells it says. */
+/* Random texts: the result is stable and takes the promised cells. */
 static void test_random(void **state)
 {
 	uint64_t seed = 1;
@@ -270,7 +270,7 @@ static void test_random(void **state)
 	}
 }
 
-/* What was meant: few letters off, or the beginning of it. */
+/* Suggestions: few letters off, or the beginning of a word. */
 static void test_like(void **state)
 {
 	static const char *const names[] = { "cycles", "cpu-clock", "cache-misses", "save-screen",

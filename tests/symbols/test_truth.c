@@ -20,10 +20,10 @@
 #define LIBRARIES 50
 #define ADDRESSES 300
 
-/* A function as libelf tells it. */
+/* A function according to libelf. */
 struct truth {
 	uint64_t start, size;
-	const char *name; /* in the Elf, which stays open */
+	const char *name; /* in the Elf, which is kept open */
 };
 
 struct library {

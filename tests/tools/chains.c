@@ -2,7 +2,7 @@
 /*
  * chains FILE: the user stacks of a recording, a sample a line:
  *   COMM TID STOP function;function;...        innermost first
- * STOP is why the stack ends, with '_' for blanks; "guessed" where a frame of it is a guess.
+ * STOP is why the stack ends, with '_' for blanks; "guessed" if a frame is a guess.
  */
 #include <stdio.h>
 #include <string.h>

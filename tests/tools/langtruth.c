@@ -212,7 +212,7 @@ static int by_time(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* The sample whose signal it was: the last one of the thread before. */
+/* The sample of that signal: the last one of the thread before. */
 static struct sample *sample_of(struct tool *t, const struct truth_entry *e)
 {
 	uint32_t lo = 0, hi = t->nr_samples;

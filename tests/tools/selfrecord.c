@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * selfrecord FILE MODE SECONDS: a mode of tests/programs/truth_chain.c, sampled without perf
- * events: the handler of a timer, on a stack of its own, takes the registers and the bytes of the
+ * events: the handler of a timer, on a separate stack, takes the registers and the bytes of the
  * interrupted stack. So a recording can be made where nothing but signals work, as under qemu-user.
  *
  * The child runs the mode and writes samples into shared memory; the parent makes a perf.data of
@@ -119,7 +119,7 @@ static void take_maps(void)
 		}
 }
 
-/* What was mapped on the way is known at the end. */
+/* Objects mapped on the way are known at the end. */
 void truth_exit(int status)
 {
 	signal(SIGPROF, SIG_IGN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A sampler that only remembers what it was asked, and profiles made by hand.
- * For one test program each: everything here is static or defined once.
+ * A sampler that only records its requests, and profiles made by hand. For one test program each:
+ * everything here is static or defined once.
  */
 #ifndef TESTS_UI_FAKE_H
 #define TESTS_UI_FAKE_H
@@ -30,7 +30,7 @@ struct sampler {
 	uint64_t tick_ns;
 	uint32_t annotate, fetched;
 	double max_hz;
-	int call_graph; /* -1: not asked */
+	int call_graph; /* -1: no request */
 	uint32_t stack_size;
 	size_t ring_size;
 	uint32_t switched; /* event turned on or off last */
@@ -322,7 +322,7 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 	return p;
 }
 
-/* What /proc told of the processes, and whom they come from. */
+/* Details of the processes from /proc, and their parents. */
 static inline void fake_details(struct profile *p)
 {
 	static const struct {

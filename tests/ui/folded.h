@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Profiles from folded lines: "process;root;…;leaf samples", a name's kind
- * behind a '|' where it is not u. For one test program each.
+ * Profiles from folded lines: "process;root;…;leaf samples", a name's kind, unless it is u, behind
+ * a '|'. For one test program each.
  */
 #ifndef TESTS_UI_FOLDED_H
 #define TESTS_UI_FOLDED_H

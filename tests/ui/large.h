@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A profile of 200 000 distinct stacks, or as many as LARGE_STACKS says. For one test program each.
+ * A profile of 200 000 distinct stacks, or of LARGE_STACKS. For one test program each.
  */
 #ifndef TESTS_UI_LARGE_H
 #define TESTS_UI_LARGE_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * One function, instruction by instruction: lines without gaps from any
- * bytes, samples where they belong, and the keys of the view.
+ * bytes, samples at their instructions, and the keys of the view.
  */
 #include "golden.h"
 
@@ -16,7 +16,7 @@
 static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x83, 0xc0, 0x01, 0x83, 0xf8, 0x09,
 				0x75, 0xf8, 0xe8, 0x00, 0x10, 0x00, 0x00, 0x5d, 0xc3 };
 
-/* The call goes to where this stands. */
+/* The call goes to this address. */
 static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
 {
 	if (vaddr != 0x2011)
@@ -28,7 +28,7 @@ static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
 static const char source[] = "1\n2\n3\nvoid parse(int n)\n{\n\twhile (n++ != 9)\n\t\t;\n"
 			     "\t/* the rest */\n\tnext_token();\n}\n";
 
-/* The lines of the instructions, as a compiler might tell them. */
+/* The lines of the instructions, as a compiler might write them. */
 static void add_lines(struct listing *l)
 {
 	static const uint32_t lines[] = { 5, 5, 6, 6, 6, 9, 10, 10 };
@@ -145,7 +145,7 @@ static void test_view(void **state)
 	press(&b, K_TAB);
 	press(&b, K_TAB);
 	assert_int_equal(list->selected, 7);
-	/* It stays there when a tick comes. */
+	/* It does not move with a tick. */
 	model_take(&b.st, profile_with(true));
 	assert_int_equal(list->selected, 7);
 	press(&b, K_ESC);
@@ -173,7 +173,7 @@ static void test_jump(void **state)
 	assert_int_equal(b.st.lists[VIEW_ANNOTATE].selected, 4);
 	press(&b, K_ENTER);
 	assert_non_null(strstr(look(&b), "not a jump"));
-	/* Instructions go one way; by share the hottest is what one sees first. */
+	/* Instructions have one order; by share the hottest is at the top. */
 	press(&b, 'I');
 	assert_false(b.st.lists[VIEW_ANNOTATE].inverted);
 	assert_non_null(strstr(look(&b), "cannot be reversed"));
@@ -191,7 +191,7 @@ static void test_jump(void **state)
 }
 #endif
 
-/* An inlined function: whose code this is, and how much of its samples. */
+/* An inlined function: the function it is part of, and its share of the samples. */
 static void test_inlined(void **state)
 {
 	struct bench b;
@@ -238,7 +238,7 @@ static void test_drilled(void **state)
 	}
 }
 
-/* Without code the reason stands there, and nothing breaks. */
+/* Without code the reason is shown, and nothing breaks. */
 static void test_no_code(void **state)
 {
 	static const uint32_t keys[] = { K_TAB, K_BACKTAB, K_ENTER, 'P', 'n', 'G', 'a', 'd' };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What keys do to the screen and to the sampler; then a monkey.
+ * The effect of keys on the screen and on the sampler; then a monkey.
  */
 #include "fake.h"
 
@@ -31,7 +31,7 @@ static void test_identity(void **state)
 	static const double without[NR_SPECS] = { 1, 0, 1, 1, 1, 1, 1, 1, 1 };
 	struct bench *b = start(80, 24);
 
-	/* Untouched, it stays at the top. */
+	/* Untouched, the cursor remains at the top. */
 	assert_int_equal(cursor_row(b)->id, 11);
 	model_take(&b->st, fake_profile(2, other_order));
 	assert_int_equal(cursor_row(b)->id, 15);
@@ -90,7 +90,7 @@ static void test_filter(void **state)
 	press(b, K_CTRL('u'));
 	type(b, "!kernel");
 	assert_int_equal(list->nr, 8);
-	press(b, K_ESC); /* back to what it was */
+	press(b, K_ESC); /* back to the first state */
 	assert_int_equal(list->nr, 2);
 	press(b, K_ESC); /* clears */
 	assert_int_equal(list->nr, 10);
@@ -194,7 +194,8 @@ static void test_drill(void **state)
 	bench_fini(b);
 }
 
-/* x: the kernel samples this process alone; Esc: first the sampling as it was, then out of it. */
+/* x: the kernel samples this process alone; Esc: first the sampling as before, then leave the
+ * process. */
 static void test_focus(void **state)
 {
 	struct bench *b = start(80, 24);
@@ -222,8 +223,8 @@ static void test_focus(void **state)
 	bench_fini(b);
 }
 
-/* What is sampled stands on top: keys turn it on and off, Tab takes it out; levels of what is
- * picked. */
+/* Sampled events are on top: keys turn them on and off, Tab removes one; levels of the selected
+ * event. */
 static void test_event_keys(void **state)
 {
 	struct bench *b = start(80, 24);
@@ -399,7 +400,7 @@ static void test_controls(void **state)
 	bench_fini(b);
 }
 
-/* How stacks are taken, dumps and rings: asked of the sampler, within what can be. */
+/* How stacks are taken, copies and rings: requested of the sampler, within the limits. */
 static void test_sizes(void **state)
 {
 	struct profile *p = fake_profile(4, NULL);
@@ -438,7 +439,7 @@ static void test_sizes(void **state)
 	bench_fini(&b);
 }
 
-/* Who is sampled, by the command line: what it means, and what is refused. */
+/* The target by the command line: its meaning, and the refusals. */
 static void test_target_commands(void **state)
 {
 	struct bench *b = start(100, 24);
@@ -482,7 +483,7 @@ static void test_target_commands(void **state)
 	bench_fini(b);
 }
 
-/* Another order: the row that was selected stays in sight; without one the top does. */
+/* Another order: the selected row remains visible; without one the top does. */
 static void test_reorder(void **state)
 {
 	struct bench *b = start(80, 14);
@@ -513,7 +514,7 @@ static void test_reorder(void **state)
 	bench_fini(b);
 }
 
-/* A key that is none says so, and what was said before goes. */
+/* An unknown key is reported, and replaces the message before. */
 static void test_unknown_keys(void **state)
 {
 	static const uint32_t none[] = { 'u', 'i', 'o', 'l', K_F(2), K_F(11), K_F(12), 0x20ac };
@@ -525,11 +526,11 @@ static void test_unknown_keys(void **state)
 		press(b, K_HOME);
 		assert_null(strstr(look(b), "no such key"));
 	}
-	press(b, K_ESC); /* lets go of the row */
+	press(b, K_ESC); /* releases the row */
 	press(b, K_ESC);
 	assert_non_null(strstr(look(b), "q quits"));
 	assert_false(b->st.quit);
-	/* A search that finds nothing says so at once, and when it is done. */
+	/* A search that finds nothing reports so while typing, and at the end. */
 	press(b, '/');
 	assert_non_null(strstr(look(b), "n next"));
 	type(b, "zzz");

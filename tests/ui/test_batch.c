@@ -14,7 +14,7 @@
 
 enum { MAIN, WALK, LEAF, KERNEL, NR_FUNCTIONS };
 
-/* A profile over arrays of its own: 200 samples of cpu-clock, 10 of page-faults. */
+/* A profile over private arrays: 200 samples of cpu-clock, 10 of page-faults. */
 struct fixture {
 	struct profile p;
 	struct profile_function functions[NR_FUNCTIONS];
@@ -50,7 +50,7 @@ static void fill_names(struct fixture *f)
 	static const struct profile_function functions[NR_FUNCTIONS] = {
 		{ 10, { "main", 4, 4 }, { "deep", 4, 4 }, .kind = 'u' },
 		{ 11, { "walk", 4, 4 }, { "deep", 4, 4 }, .kind = 'u' },
-		/* What a name with an escape in it has become at the model's edge. */
+		/* A name with an escape, as sanitised at the model's edge. */
 		{ 12, { "Leaf\302\267[31m(\"x\")", 15, 14 }, { "libq.so.1", 9, 9 }, .kind = 'u' },
 		{ 13, { "clear_page", 10, 10 }, { "[kernel]", 8, 8 }, .kind = 'k' },
 	};
@@ -178,7 +178,7 @@ static const char *string(const json_t *o, const char *key)
 static const struct batch_config ndjson = { .sink = batch_ndjson };
 static const struct batch_config text = { .sink = batch_text };
 
-/* The keys of the contract come first and in its order. */
+/* The keys of the contract are first and in its order. */
 static void expect_keys(const json_t *o, const char *keys)
 {
 	json_t *object = (json_t *)o;
@@ -247,7 +247,7 @@ static void test_ndjson_values(void **state)
 	json_decref(o);
 }
 
-/* What expect_row() wants of a row. */
+/* The row that expect_row() requires. */
 struct want {
 	const char *symbol, *module, *kind, *comm, *event;
 	int self, total;
@@ -296,7 +296,7 @@ static void test_ndjson_rows(void **state)
 	json_decref(o);
 }
 
-/* Where names come from, and why there are none. */
+/* The sources of names, and the reasons for none. */
 static void test_ndjson_modules(void **state)
 {
 	struct profile_module m = {
@@ -373,7 +373,7 @@ static void test_sort_filter_limit(void **state)
 	expect_order(&c, "", 0);
 	c.filter = "^(walk|main)$";
 	expect_order(&c, "walk", 2);
-	c.filter = "!deep"; /* by module, too */
+	c.filter = "!deep"; /* also by module */
 	expect_order(&c, LEAF_NAME, 2);
 }
 
@@ -403,7 +403,7 @@ static void test_total_order(void **state)
 	free(b);
 }
 
-/* Our own sentences may carry foreign text: nothing of it drives a terminal or breaks a line. */
+/* Our messages may carry foreign text: no byte drives a terminal or breaks a line. */
 static void spoil(struct fixture *f)
 {
 	strcpy(f->p.target, "command \033]0;x\007\nevil\302\233");

@@ -26,7 +26,7 @@ static void expect(const struct canvas *c, const char *want)
 	free(got);
 }
 
-/* Half of a wide character stands nowhere, whatever is drawn over it. */
+/* Half of a wide character is never left over, whatever is drawn over it. */
 static void check_wide(const struct canvas *c)
 {
 	for (unsigned int row = 0; row < c->rows; row++) {
@@ -86,7 +86,7 @@ static void test_wide(void **state)
 	canvas_clear(&c);
 	assert_int_equal(canvas_text(&c, 0, 4, 5, clean("語"), plain), 0);
 	expect(&c, "\n");
-	/* Marks stay with their base. */
+	/* Marks are drawn with their base. */
 	assert_int_equal(canvas_text(&c, 0, 0, 5, clean("e\xcc\x81x"), plain), 2);
 	assert_string_equal(canvas_at(&c, 0, 0)->text, "e\xcc\x81");
 	canvas_fini(&c);
@@ -121,7 +121,7 @@ static void test_diff(void **state)
 		check_wide(&b);
 		while (canvas_diff(&a, &b, &run)) {
 			assert_true(run.cols > 0 && run.col + run.cols <= b.cols);
-			/* A run can be printed by itself. */
+			/* A run can be printed alone. */
 			assert_true(canvas_at(&b, run.row, run.col)->width > 0);
 			for (unsigned int i = 0; i < run.cols; i++)
 				a.cells[run.row * a.cols + run.col + i] =

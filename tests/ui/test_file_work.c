@@ -179,7 +179,7 @@ static void test_hang(void **state)
 	assert_false(file_worker_take(f, &code, &e));
 	assert_int_equal(file_worker_start(f, file_work_text("/x", strdup(""), 0, true, ""), &e),
 			 -EBUSY);
-	/* The end does not wait for it; what it holds is freed when it returns. */
+	/* The end does not wait for the work; its memory is freed when it returns. */
 	file_worker_free(f, 20000000);
 	sem_post(&go);
 	sem_wait(&freed);

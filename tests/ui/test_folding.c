@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A profile that was folded on another thread before it is shown makes the same screens as one that
- * is folded when it is shown; what changes meanwhile is not shown with old folds.
+ * is folded when it is shown; changes during the folding are not shown with old folds.
  */
 #define LARGE_STACKS 21000u
 #include "large.h"
@@ -19,7 +19,7 @@ static void wait_for(struct folding *f)
 	assert_int_equal(poll(&fd, 1, 60000), 1);
 }
 
-/* What a key asked for is folded, until nothing is waited for: as the loop does it. */
+/* Fold the requests of keys until none is pending, as the main loop does. */
 static void settle(struct bench *b)
 {
 	struct folds_of *of;
@@ -53,7 +53,7 @@ static const char *keys_in(struct bench *b, const char *keys)
 	return "";
 }
 
-/* Is anything made of it, and all that was wanted? */
+/* Is any fold made, and all that were wanted? */
 static bool is_made(const struct folds_of *of)
 {
 	bool made = false;
@@ -66,9 +66,9 @@ static bool is_made(const struct folds_of *of)
 	return made;
 }
 
-/* The next profile through the thread, with @meanwhile typed while it is folded; returns what
- * waits. */
-static const char *take_folded(struct bench *b, struct profile *p, const char *meanwhile)
+/* Fold the next profile on the thread, with @keys typed during the folding; return the pending
+ * kinds. */
+static const char *take_folded(struct bench *b, struct profile *p, const char *keys)
 {
 	struct folding *f = b->st.folding;
 	struct folds_of *of = folds_plan(&b->st, p);
@@ -77,14 +77,14 @@ static const char *take_folded(struct bench *b, struct profile *p, const char *m
 	assert_non_null(of);
 	assert_true(folding_give(f, p, of));
 	assert_true(folding_is_busy(f));
-	meanwhile = keys_in(b, meanwhile);
+	keys = keys_in(b, keys);
 	wait_for(f);
 	assert_ptr_equal(folding_take(f, &lent), p);
 	assert_false(lent || folding_is_busy(f));
 	assert_null(folding_take(f, &lent));
 	assert_true(is_made(of));
 	model_take(&b->st, p);
-	return meanwhile;
+	return keys;
 }
 
 /* The same keys and profiles with the thread and without: the same screen. */
@@ -136,7 +136,7 @@ static void test_views(void **state)
 		compare(keys[i], "", "");
 }
 
-/* What is asked for meanwhile is folded when it is shown. */
+/* A request during the folding is folded when the profile is shown. */
 static void test_changes(void **state)
 {
 	compare("3", "4", "");
@@ -150,8 +150,9 @@ static void test_changes(void **state)
 	compare("4", "B", "");
 }
 
-/* While a large profile is folded for a key the screen says so; the cursor is where it was after
- * it. */
+/*
+ * While a large profile is folded for a key the screen says so; the cursor has not moved after it.
+ */
 static void test_late(void **state)
 {
 	struct bench b;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guard on a real pseudo-terminal: whatever kills proftop, the terminal
- * is as it was, and the exit code tells.
+ * The guard on a real pseudo-terminal: after every kind of end the terminal is as before, and the
+ * exit code is right.
  */
 #include "tests/prelude.h"
 
@@ -62,7 +62,7 @@ static void start(struct run *r, void (*body)(int), int arg)
 	assert_true(r->pid > 0);
 }
 
-/* Read what it writes until @text is there, or two seconds of silence. */
+/* Read the output until @text is there, or two seconds of silence. */
 static bool read_until(struct run *r, const char *text)
 {
 	struct pollfd p = { .fd = r->master, .events = POLLIN };
@@ -305,7 +305,7 @@ static void test_job_control(void **state)
 	}
 }
 
-/* Says that it ends and does not, as one whose thread hangs in the kernel. */
+/* Announces its end and does not end, like a process with a thread that hangs in the kernel. */
 static void hangs_at_its_end(int code)
 {
 	guard_start();

@@ -57,7 +57,7 @@ static void test_complete(void **state)
 	assert_int_equal(nr, ACT_NR - 1);
 }
 
-/* What can be typed must reach the line, not an action. */
+/* Printable characters must reach the line, not an action. */
 static void test_typing(void **state)
 {
 	for (uint32_t code = 32; code < 127; code++) {
@@ -125,7 +125,7 @@ static void test_line(void **state)
 	line_key(&l, K_DELETE, &changed);
 	line_key(&l, K_BACKSPACE, &changed);
 	assert_string_equal(l.text, "one ");
-	/* Neither controls nor bidi marks get in; a full line stays full. */
+	/* Neither controls nor bidi marks get in; a full line does not grow. */
 	line_key(&l, 0x202e, &changed);
 	assert_false(changed);
 	assert_false(line_key(&l, 7, &changed));
@@ -165,7 +165,7 @@ static void test_match(void **state)
 	match_init(&m);
 	match_set(&m, "[");
 	assert_true(m.bad && !m.is_regex);
-	/* What would take gigabytes or forever is text. */
+	/* Counts that would take gigabytes or forever are text. */
 	match_set(&m, "((a{200}){200}){200}");
 	assert_true(m.bad);
 	match_set(&m, "(.*)\\1\\1");

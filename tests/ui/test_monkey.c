@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Random keys, presses of the mouse, commands, sizes and profiles: no fault
- * (made for the sanitizers), and no tick and no resize ever moves the
- * selection to another row by itself. MONKEY_SEED (1); MONKEY_SECONDS (3000 steps).
+ * (made for the sanitizers), and no tick and no resize ever moves the selection to another row.
+ * MONKEY_SEED (1); MONKEY_SECONDS (3000 steps).
  */
 #include "folded.h"
 
@@ -58,7 +58,7 @@ static struct profile *random_profile(struct monkey *m)
 	return folded_profile(text);
 }
 
-/* What is selected in the view that is shown; false: nothing that was chosen by hand. */
+/* The selection in the shown view; false: none was made by hand. */
 static bool selection(struct monkey *m, uint64_t *id)
 {
 	struct list *list = ui_state_list(&m->bench.st);
@@ -79,7 +79,7 @@ static void check_selection(struct monkey *m, uint64_t id)
 		m->nr_kept++;
 		return;
 	}
-	/* It is gone, and waited for; the flame graph goes to what it was part of. */
+	/* The function is gone, and kept selected; the flame graph selects its parent. */
 	if (m->bench.st.view != VIEW_FLAME)
 		assert_int_equal(list->selected, id);
 }

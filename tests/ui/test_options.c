@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The command line: what is accepted, and for each bad value the exit code and
- * what the sentence must name.
+ * The command line: accepted values, and for each bad value the exit code and the words of the
+ * message.
  */
 #include "ui/cli/options.h"
 
@@ -22,7 +22,7 @@ struct line {
 	char *argv[ARGS_MAX];
 };
 
-/* Parse "words separated by spaces"; "_" stands for an empty word. */
+/* Parse "words separated by spaces"; "_" is an empty word. */
 static void parse_with(struct line *l, const char *words, double max_hz)
 {
 	const struct options_limits limits = { .max_hz = max_hz };
@@ -70,7 +70,7 @@ static void test_defaults(void **state)
 	done(&l);
 }
 
-/* The kernel may have lowered its limit below our default by itself. */
+/* The kernel may have lowered its limit below our default. */
 static void test_default_rate_below_limit(void **state)
 {
 	struct line l;
@@ -288,7 +288,7 @@ static void test_flags(void **state)
 static const struct bad {
 	const char *words;
 	int code;
-	const char *names[3]; /* what the sentence must hold */
+	const char *names[3]; /* the words of the message */
 } bad[] = {
 	{ "-F 0", EXIT_USAGE, { "-F 0", "1 to 25000" } },
 	{ "-F 10000000", EXIT_USAGE, { "perf_event_max_sample_rate is 25000", "sysctl" } },
@@ -364,7 +364,7 @@ static const struct bad {
 	{ "--", EXIT_USAGE, { "after '--'" } },
 };
 
-/* Each is refused with its code, in at most three lines that name what and what to do. */
+/* Each is refused with its code, in at most three lines that name the problem and the fix. */
 static void test_bad_values(void **state)
 {
 	(void)state;
@@ -388,7 +388,7 @@ static void test_bad_values(void **state)
 	}
 }
 
-/* What is no option, and what is meant, in our words: nothing is printed here. */
+/* Unknown options, and suggestions, in our words: nothing is printed here. */
 static void test_unknown_options(void **state)
 {
 	static const struct {
@@ -457,7 +457,7 @@ static void test_help(void **state)
 	assert_non_null(strstr(text, "proftop -b -n 5"));
 }
 
-/* Each name, letter and key stands in the table once. */
+/* Each name, letter and key is in the table once. */
 static void test_listed_once(void **state)
 {
 	const struct argp_option *a = options_table();

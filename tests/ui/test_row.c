@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What can be done with a row: the menu says all of it and does it; the
- * source of a row, and the editor that is run for it.
+ * The actions of a row: the menu lists and does each; the source of a row, and the editor that is
+ * run for it.
  */
 #include "golden.h"
 
@@ -11,7 +11,7 @@
 #include "ui/actions_row.h"
 #include "ui/editor.h"
 
-/* A profile whose function 12 was at line 30 of b.cc twice as often as at line 7 of a.cc. */
+/* A profile with function 12 at line 30 of b.cc twice as often as at line 7 of a.cc. */
 static struct profile *profile_with_lines(void)
 {
 	struct profile *p = fake_profile(2, NULL);
@@ -68,7 +68,7 @@ static void test_source(void **state)
 	press(&b, 'O');
 	assert_string_equal(b.st.edit.path, "");
 	assert_non_null(strstr(look(&b), "set VISUAL or EDITOR"));
-	/* Main was never itself on top: where it calls from counts. */
+	/* Main was never itself on top: the lines of its calls count. */
 	press(&b, 'G');
 	while (b.st.lists[VIEW_FUNCTIONS].selected != 20 && b.st.lists[VIEW_FUNCTIONS].cursor)
 		press(&b, 'k');
@@ -88,7 +88,7 @@ static void test_menu(void **state)
 	press(&b, 'j');
 	press(&b, 'm');
 	golden(&b, "menu-80x24");
-	/* After / typing narrows it, Enter does what is left. */
+	/* After / typing narrows the list, Enter runs the action that is left. */
 	type(&b, "/callers");
 	press(&b, K_ENTER);
 	assert_null(b.st.dialog.ops);
@@ -104,7 +104,7 @@ static void test_menu(void **state)
 	assert_null(b.st.dialog.ops);
 	assert_int_equal(b.st.view, VIEW_CALLERS);
 	press(&b, K_ESC);
-	/* What cannot be done stays, and says why. */
+	/* Unavailable actions are listed with the reason. */
 	press(&b, 'm');
 	type(&b, "/editor");
 	press(&b, K_ENTER);
@@ -142,7 +142,7 @@ static void test_reason(void **state)
 	bench_fini(&b);
 }
 
-/* Run the command as it is, without a terminal; its output is what "editor" says. */
+/* Run the command as it is, without a terminal; return the output of "editor". */
 static int run(const char *program, const char *path, uint32_t line, char *out, size_t size)
 {
 	struct editor_command c;
@@ -183,7 +183,7 @@ static void test_command(void **state)
 	assert_int_equal(editor_result(status, "printf", path, &e), 0);
 	snprintf(want, sizeof(want), "+12|%s|", path);
 	assert_string_equal(out, want);
-	/* Its own arguments come first, split as a shell does. */
+	/* The editor's arguments are first, split as a shell does. */
 	run("printf '%s|' -w 'a b'", path, 3, out, sizeof(out));
 	snprintf(want, sizeof(want), "-w|a b|+3|%s|", path);
 	assert_string_equal(out, want);
@@ -237,7 +237,7 @@ static void test_hostile_paths(void **state)
 	assert_null(c.argv[8]);
 }
 
-/* O on a row whose source has such a name starts no editor. */
+/* O on a row with a source of such a name starts no editor. */
 static void test_hostile_row(void **state)
 {
 	struct profile *p;

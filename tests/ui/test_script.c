@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Scripts, the command line, and what both can reach.
+ * Scripts, the command line, and the commands in reach of both.
  */
 #include "fake.h"
 
@@ -112,7 +112,7 @@ static void test_complete(void **state)
 	bench_fini(&b);
 }
 
-/* As a person does it: type, Tab; the line as it is then. */
+/* As by hand: type, Tab; the line as it is then. */
 static const char *tab(struct bench *b, const char *text)
 {
 	press(b, K_ESC);
@@ -153,7 +153,7 @@ static void test_complete_words(void **state)
 	assert_non_null(strstr(tab(&b, typed), "/alphabet.txt"));
 	snprintf(typed, sizeof(typed), "screen %s/s", folder);
 	assert_non_null(strstr(tab(&b, typed), "/sub/"));
-	/* Hidden ones when asked for; what cannot be typed never. */
+	/* Hidden ones on request; untypable ones never. */
 	snprintf(typed, sizeof(typed), "screen %s/", folder);
 	assert_string_equal(tab(&b, typed), typed);
 	assert_int_equal(b.st.words.nr, 3);
@@ -245,7 +245,7 @@ static void test_commands(void **state)
 	bench_fini(&b);
 }
 
-/* The file has what the screen has, without the line that asked for it. */
+/* The file has the content of the screen, without the line of the command. */
 static void test_screen_file(void **state)
 {
 	char path[] = "/tmp/proftop-test-XXXXXX", text[64], *want;

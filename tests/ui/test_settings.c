@@ -54,7 +54,7 @@ static void test_round(void **state)
 	assert_memory_equal(&back, &s, sizeof(s));
 	snprintf(path, sizeof(path), "%s/link", dir);
 	assert_int_equal(symlink(deep, path), 0);
-	/* What is not ours stays, and so does the link. */
+	/* Foreign content of the file is kept, and so is the link. */
 	put(deep, "# mine\nfuture = 7\n theme=mono # dark room\nlast");
 	assert_int_equal(settings_write(path, &s, &e), 0);
 	assert_non_null(strstr(get(deep), "# mine\nfuture = 7\ntheme = light\nlast\n"));
@@ -95,7 +95,7 @@ static void test_refused(void **state)
 	unlink(path);
 	assert_int_equal(settings_read(path, &s, &e), 0);
 	assert_int_not_equal(settings_write("/proc/nowhere/config", &s, &e), 0);
-	/* Not to be read: told, the rest stays as it is, and it is not written over. */
+	/* An unreadable file: reported, the other settings are kept, and it is not written over. */
 	assert_int_equal(symlink(path, path), 0);
 	assert_int_equal(settings_read(path, &s, &e), -ELOOP);
 	assert_false(s.mouse);
@@ -103,7 +103,7 @@ static void test_refused(void **state)
 	unlink(path);
 }
 
-/* Keys of the table, those over them, and what may not be. */
+/* Keys of the table, overrides, and forbidden ones. */
 static void test_keys(void **state)
 {
 	static const struct {
@@ -155,7 +155,7 @@ static void test_keys(void **state)
 	unlink(path);
 }
 
-/* The user's file over the system's; what is printed can be read; W keeps the sections. */
+/* The user's file over the system's; the printed settings can be read; W keeps the sections. */
 static void test_files(void **state)
 {
 	char dir[] = "/tmp/proftop-settings-XXXXXX", path[128], user[96], sys[96];
@@ -210,7 +210,7 @@ static void test_files(void **state)
 	unsetenv("XDG_CONFIG_DIRS");
 }
 
-/* Names come back; every look is of colours that the terminal has. */
+/* Names are read back; every look has colours that the terminal has. */
 static void test_themes(void **state)
 {
 	static const int colors[] = { 8, 16, 256 };
@@ -230,7 +230,7 @@ static void test_themes(void **state)
 			}
 		}
 	}
-	/* Kernel and user differ in each, but for mono, where the letter says it. */
+	/* Kernel and user differ in each, except in mono, which shows a letter. */
 	for (int t = 0; t < THEME_MONO; t++)
 		assert_int_not_equal(theme_look((enum theme)t, ROLE_USER, 256).fg,
 				     theme_look((enum theme)t, ROLE_KERNEL, 256).fg);

@@ -3,9 +3,9 @@
  * From key to screen with 200 000 distinct stacks in the window: at most
  * 100 ms for 99 of 100 keys, and nothing drawn that did not change.
  *
- * Times are those of this thread, so that a busy machine does not fail it, and the limits stretch
- * on a slower one.
- * Sanitizers make code many times slower: there the limit is not told.
+ * Times are CPU times of this thread, so that a busy machine does not fail it, and the limits
+ * stretch on a slower one.
+ * Sanitizers make code many times slower: there the limit is not checked.
  */
 #include "large.h"
 
@@ -51,7 +51,7 @@ static void measure(struct bench *b, const char *view, const char *keys)
 		assert_true((double)times[nr * 99 / 100] <= LIMIT_NS * yardstick_slowness());
 }
 
-/* Keys after which all stacks are folded anew: as slow as it gets. */
+/* Keys after which all stacks are folded again: the slowest ones. */
 static void fold_anew(struct profile *p)
 {
 	static const char *const keys[] = {
@@ -107,7 +107,7 @@ static void test_keys(void **state)
 	bench_fini(&b);
 }
 
-/* What a key changes is what is written: a move of the cursor is two rows and a counter. */
+/* Only changed cells are written: a move of the cursor is two rows and a counter. */
 static void test_changes(void **state)
 {
 	struct canvas_run run = { 0, 0, 0 };

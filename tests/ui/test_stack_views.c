@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Call tree, flame graph, callers and callees: whole screens, what keys do,
- * and that the selection stays with its function.
+ * Call tree, flame graph, callers and callees: whole screens, the effect of keys, and that the
+ * selection keeps its function.
  */
 #include "folded.h"
 #include "golden.h"
@@ -102,7 +102,7 @@ static void test_tree_keys(void **state)
 	press(&b, K_F(5));
 	assert_int_equal(b.st.view, VIEW_TREE);
 	assert_string_equal(selected(&b), "-");
-	/* The end of the hottest path is the function with most of its own there. */
+	/* The end of the hottest path is the function with most self samples there. */
 	press(&b, 'J');
 	assert_string_equal(selected(&b), "json::Parser::parseObject");
 	before = b.st.lists[VIEW_TREE].nr;
@@ -133,7 +133,7 @@ static void test_tree_keys(void **state)
 	bench_fini(&b);
 }
 
-/* A filter leaves what it finds and the way to it. */
+/* A filter leaves the matches and the way to them. */
 static void test_tree_filter(void **state)
 {
 	struct bench b;
@@ -153,7 +153,7 @@ static void test_tree_filter(void **state)
 	bench_fini(&b);
 }
 
-/* Rows that only grow lighter or heavier keep the cursor on what it was on. */
+/* Rows that only change their weight keep the cursor on its row. */
 static void test_selection_stays(void **state)
 {
 	static const uint32_t views[] = { '3', '4' };
@@ -259,7 +259,7 @@ static void test_flame_keys(void **state)
 	bench_fini(&b);
 }
 
-/* What a row of the list shows is found at its place on the screen, and clicked there. */
+/* The box of a row is found at its place on the screen, and clicked there. */
 static void test_flame_mouse(void **state)
 {
 	struct bench b;
@@ -350,7 +350,7 @@ static int col_of_box(struct bench *b, const char *name)
 	return -1;
 }
 
-/* The wheel goes closer to what it is over, a drag moves it, a tick and Esc keep the selection. */
+/* The wheel zooms at the pointer, a drag moves the graph, a tick and Esc keep the selection. */
 static void test_flame_closer(void **state)
 {
 	static const char *const text = "a;main;x 40\na;main;y 30\na;main;z 30\n";
@@ -373,7 +373,7 @@ static void test_flame_closer(void **state)
 	assert_string_equal(selected(&b), "y");
 	assert_true(abs(col_of_box(&b, "y") - col) <= 4);
 	assert_non_null(strstr(look(&b), "x4 from"));
-	/* Where the other ones are is where they are dragged from. */
+	/* Drag the graph from the position of the other boxes. */
 	col = col_of_box(&b, "y");
 	b.st.now_ns += 1000000000;
 	mouse(&b, BUTTON_LEFT, row, (unsigned int)col + 5);
@@ -383,7 +383,7 @@ static void test_flame_closer(void **state)
 	model_take(&b.st, folded_profile("a;main;x 90\na;main;y 30\na;main;z 30\n"));
 	look(&b);
 	assert_string_equal(selected(&b), "y");
-	/* Beyond the edge the next one comes. */
+	/* Beyond the edge the next one is selected. */
 	for (int i = 0; i < 20; i++)
 		press(&b, K_RIGHT);
 	assert_string_not_equal(selected(&b), "y");
@@ -394,7 +394,7 @@ static void test_flame_closer(void **state)
 	bench_fini(&b);
 }
 
-/* What is exact of the node's box in the part that is in sight: cells, of @cols. */
+/* The exact position and width of the node's box in the visible part: cells, of @cols. */
 static double exact_cols(const struct fold_tree *t, const struct flame_part *part, uint32_t n,
 			 unsigned int cols)
 {
@@ -456,7 +456,7 @@ static void test_flame_parts(void **state)
 	profile_free(p);
 }
 
-/* What is gone and has one name is told once: how many, and how much together. */
+/* Vanished rows of one name are reported once: how many, and how much together. */
 static void test_gone_names(void **state)
 {
 	struct bench b;
@@ -511,7 +511,7 @@ static void test_flame_here(void **state)
 	bench_fini(&b);
 }
 
-/* Keys without a fold of the profile: those that only move must not fold again. */
+/* Keys without a fold of the profile: keys that only move must not fold again. */
 static void test_folds_are_kept(void **state)
 {
 	struct bench b;
@@ -548,7 +548,7 @@ static void test_recursion(void **state)
 	press(&b, 'g');
 	press(&b, '*');
 	assert_int_equal(b.st.lists[VIEW_TREE].nr, 5);
-	/* What was unfolded stays so. */
+	/* Unfolded nodes remain unfolded. */
 	press(&b, 'X');
 	assert_int_equal(b.st.lists[VIEW_TREE].nr, 8);
 	bench_fini(&b);
@@ -610,7 +610,7 @@ static double cpu_ms(void)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* From a key to the screen: what is folded once is not folded for a key. */
+/* From a key to the screen: a key never folds again. */
 static void test_large(void **state)
 {
 	static const char keys[] = "1jjjGgVnjk3jj+J-jjGg*Gg4jjjjhhj1b jj3J4";
@@ -642,7 +642,7 @@ static void test_large(void **state)
 	bench_fini(&b);
 }
 
-/* Ticks a second apart: a function that rises, one that falls, one that comes. */
+/* Ticks a second apart: a function that rises, one that falls, one that begins. */
 static void take_seconds(struct bench *b, int from, int to)
 {
 	for (int s = from; s < to; s++) {
@@ -798,7 +798,7 @@ static void test_baseline_rebuilt(void **state)
 	}
 }
 
-/* Any keys at any size with profiles that come and go: no fault (ASan looks on). */
+/* Any keys at any size with changing profiles: no fault (ASan looks on). */
 static void test_random_keys(void **state)
 {
 	static const uint32_t keys[] = {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * trend, baseline: what is known of which second, bounds, and how often chance
- * is taken for a change.
+ * trend, baseline: the values of each second, bounds, and how often chance is taken for a change.
  */
 #include "tests/prelude.h"
 
@@ -48,7 +47,10 @@ static void test_seconds(void **state)
 	assert_true(fabs(trend_share(&t, 1, 0) - 0.5) < 1e-6);
 	assert_true(trend_share(&t, 2, 0) == 0);
 	assert_true(trend_share(&t, 1, 1) < 0);
-	/* The second note of a second replaces the first; what is skipped has the later one's. */
+	/*
+	 * The second note of a second replaces the first; a skipped second has the value of the
+	 * next.
+	 */
 	note(&t, 7, 10 * S + S / 2, 60, 0);
 	note(&t, 7, 13 * S, 20, 30);
 	assert_true(fabs(trend_share(&t, 1, 0) - 0.2) < 1e-6);
@@ -56,7 +58,7 @@ static void test_seconds(void **state)
 	assert_true(fabs(trend_share(&t, 1, 3) - 0.6) < 1e-6);
 	assert_true(trend_share(&t, 1, 4) < 0);
 	assert_true(trend_share(&t, 2, 3) == 0);
-	/* A function that is gone has nothing, not what it had. */
+	/* A function that is gone has no value, not its last one. */
 	note(&t, 7, 14 * S, 10, 0);
 	assert_true(trend_share(&t, 2, 0) == 0);
 	assert_true(fabs(trend_share(&t, 2, 1) - 0.3) < 1e-6);
@@ -83,7 +85,7 @@ static void test_ring(void **state)
 	trend_fini(&t);
 }
 
-/* More functions than there is room for: no fault, and the heavy ones stay. */
+/* More functions than the limit: no fault, and the heavy ones are kept. */
 static void test_full(void **state)
 {
 	enum { NR = 20000 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Whole screens from profiles made by hand, compared with files.
- * GOLDEN=update writes them anew; look at the difference before committing.
+ * GOLDEN=update writes them; look at the difference before committing.
  */
 #include "golden.h"
 
@@ -70,7 +70,7 @@ static void test_processes(void **state)
 	bench_fini(&b);
 }
 
-/* Off by default; a column between SELF% and the bar, also where it is narrow. */
+/* Off by default; a column between SELF% and the bar, also on a narrow screen. */
 static void test_intervals(void **state)
 {
 	struct bench b;
@@ -86,7 +86,7 @@ static void test_intervals(void **state)
 	bench_fini(&b);
 }
 
-/* Two events at once: a column for the one that is not shown, whichever that is. */
+/* Two events together: a column for the one that is not shown, whichever that is. */
 static void test_other_event(void **state)
 {
 	struct profile *p = fake_profile(2, NULL);
@@ -94,7 +94,7 @@ static void test_other_event(void **state)
 	struct bench b;
 
 	fake_event(p, 1, "page-faults", 997, 10);
-	/* Of the other event there is one stack alone, and so one function that has all of it. */
+	/* Of the other event there is one stack alone, and so one function with all samples. */
 	while (i + 1 < p->nr_counts && p->counts[i].stack != p->counts[i + 1].stack)
 		i++;
 	assert_true(i + 1 < p->nr_counts);
@@ -123,7 +123,7 @@ static struct profile *with_details(void)
 	return p;
 }
 
-/* Command lines and cgroups; as a tree, in which a parent stands for what is below it. */
+/* Command lines and cgroups; as a tree, in which a parent includes its descendants. */
 static void test_process_tree(void **state)
 {
 	static const struct {
@@ -170,13 +170,13 @@ static void test_process_tree_keys(void **state)
 	model_take(&b.st, with_details());
 	press(&b, '2');
 	press(&b, K_F(5));
-	/* All is below the first process, whose share is all there is. */
+	/* All is below the first process, which has the share of all. */
 	assert_int_equal(list->nr, 6);
 	assert_int_equal(list->rows[0].id, PROFILE_ANCESTOR | 1);
 	assert_true(list->rows[0].total > 0.999 && list->rows[0].total < 1.001);
 	assert_int_equal(row_of(&b, 503)->depth, 3);
 	assert_int_equal(row_of(&b, 500)->depth, 2);
-	/* Fold one: what is below it goes, its share stays. */
+	/* Fold one: its descendants disappear, its share does not change. */
 	press(&b, K_HOME);
 	while (list->rows[list->cursor].id != 500)
 		press(&b, 'j');
@@ -194,14 +194,14 @@ static void test_process_tree_keys(void **state)
 	assert_false(b.st.scope.drilled);
 	assert_int_equal(list->nr, 4);
 	press(&b, '*');
-	/* A filter keeps what matches, below the nearest that is kept, too. */
+	/* A filter keeps the matches, also below the nearest kept ancestor. */
 	press(&b, '\\');
 	type(&b, "^node");
 	press(&b, K_ENTER);
 	assert_int_equal(list->nr, 1);
 	assert_int_equal(list->rows[0].depth, 0);
 	press(&b, K_ESC);
-	/* Whatever pids tell, nothing goes round in a circle. */
+	/* With any pids, no parents form a circle. */
 	p = with_details();
 	p->processes[0].parent = 30121;
 	p->ancestors[1].parent = 4242;
@@ -213,7 +213,7 @@ static void test_process_tree_keys(void **state)
 	bench_fini(&b);
 }
 
-/* The filter finds what the columns tell; :cgroup leaves out samples in every view. */
+/* The filter finds the text of the columns; :cgroup leaves out samples in every view. */
 static void test_cgroup(void **state)
 {
 	static const char *const words[] = { "nightly", "backup.service", "^977$" };
@@ -301,7 +301,7 @@ static void command(struct bench *b, const char *text)
 	press(b, K_ENTER);
 }
 
-/* Columns are picked by name, in any view; what is shown is what is ticked. */
+/* Columns are picked by name, in any view; the shown columns are the ticked ones. */
 static void test_columns(void **state)
 {
 	struct bench b;
@@ -329,7 +329,7 @@ static void test_columns(void **state)
 	golden(&b, "processes-columns-80x24");
 	command(&b, "columns nothing");
 	assert_non_null(strstr(look(&b), "unknown columns"));
-	/* More than there is room for: the last ones leave. */
+	/* More than fit: the last ones leave. */
 	command(&b, "columns share,cpu,samples,pid,user,tasks,command,cgroup,hottest-function");
 	look(&b);
 	canvas_resize(&b.canvas, 8, 40);
@@ -441,7 +441,7 @@ static void test_waiting(void **state)
 	bench_fini(&b);
 }
 
-/* Nothing to show: why, and what helps, where one looks for the rows. */
+/* Nothing to show: the reason and the fix, in the place of the rows. */
 static void test_empty(void **state)
 {
 	static const char why[] = "not permitted to see other users' processes or the kernel: your "
@@ -529,7 +529,7 @@ static void test_trouble(void **state)
 	assert_non_null(strstr(look(&b), "Lost 0 (37!)"));
 	b.st.now_ns += 6000000000ull;
 	assert_non_null(strstr(look(&b), "Lost 0 (37 in all)"));
-	/* The smallest screen and the hidden header tell it, too. */
+	/* The smallest screen and the hidden header also report it. */
 	p = fake_profile(4, NULL);
 	p->cpus[1].lost = 12345;
 	model_take(&b.st, p);
@@ -540,7 +540,7 @@ static void test_trouble(void **state)
 	bench_fini(&b);
 }
 
-/* What a hostile name holds never reaches a cell. */
+/* Control bytes of a hostile name never reach a cell. */
 static void test_hostile(void **state)
 {
 	struct bench b;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The views around the functions: CPUs, modules, messages, threads; whole
- * screens and what they are made of. GOLDEN=update writes the screens anew.
+ * The views around the functions: CPUs, modules, messages, threads; whole screens and their data.
+ * GOLDEN=update writes the screens.
  */
 #include "golden.h"
 
@@ -185,7 +185,7 @@ static void test_only(void **state)
 	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, 6);
 	assert_non_null(strstr(look(&b), "only api-server (d)"));
-	/* It holds over ticks, and for what is 100 %. */
+	/* It holds over ticks, and for a share of 100 %. */
 	model_take(&b.st, rich_profile(false));
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, 6);
 	press(&b, 'd');
@@ -207,7 +207,9 @@ static void cursor_on(struct bench *b, const char *text)
 	press(b, K_ENTER);
 }
 
-/* Enter in Messages asks the sampler for what the cure says; A for the worst one, in any view. */
+/*
+ * Enter in Messages requests the fix of the sampler; A the one of the worst message, in any view.
+ */
 static void test_fixes(void **state)
 {
 	struct bench b;
@@ -250,7 +252,7 @@ static void test_threads(void **state)
 	struct bench b;
 	double sum = 0;
 
-	/* The cells of nginx are those of a thread of api-server now. */
+	/* The cells of nginx now belong to a thread of api-server. */
 	p->tasks[1].process = 0;
 	p->tasks[1].tid = 4250;
 	bench_init(&b, 100, 30, false);
@@ -265,7 +267,7 @@ static void test_threads(void **state)
 		press(&b, 'j');
 	press(&b, K_ENTER);
 	assert_non_null(strstr(look(&b), "api-server[4242] thread 4250"));
-	/* Only what that thread ran. */
+	/* Only the functions that the thread ran. */
 	for (uint32_t i = 0; i < b.st.lists[VIEW_FUNCTIONS].nr; i++)
 		assert_int_not_equal(b.st.lists[VIEW_FUNCTIONS].rows[i].id, 12);
 	press(&b, K_ESC);

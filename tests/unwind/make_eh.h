@@ -73,7 +73,7 @@ static inline uint32_t eh_fde(struct eh_section *s, uint32_t cie, uint64_t start
 	return (uint32_t)at;
 }
 
-/* What gcc starts with: CFA = rsp + 8, return address at CFA - 8. */
+/* The initial rules of gcc: CFA = rsp + 8, return address at CFA - 8. */
 static const uint8_t eh_usual[] = { 0x0c, 7, 8, 0x90, 1 };
 
 /* An ELF file with its .eh_frame; elf is NULL if there is none. */

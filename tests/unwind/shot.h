@@ -58,7 +58,7 @@ struct shot {
 			 : "rax", "memory")
 #endif
 
-/* Copy the stack from sp up; word by word, since sanitizers guard parts of it. */
+/* Copy the stack from sp up; word by word, since sanitizers guard some words. */
 __attribute__((no_sanitize("address"), noinline, unused)) static void shot_stack(struct shot *s)
 {
 	uint64_t sp = s->regs[SHOT_SP], size = s->stack_end - sp;

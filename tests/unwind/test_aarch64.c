@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * AArch64 frames whose CFI does not tell the truth: glibc's lazy resolver, and libgcc while it
- * installs the context of the frame that catches. The FDEs are those of Debian's libraries, with
- * the instructions as they are there; stacks are made by hand.
+ * AArch64 frames with false CFI: glibc's lazy resolver, and libgcc while it installs the context of
+ * the frame that catches. The FDEs and instructions are from Debian's libraries; stacks are made by
+ * hand.
  */
 #include <elf.h>
 #include <linux/perf_event.h>
@@ -200,7 +200,7 @@ static void check(uint64_t sp, uint64_t pc, bool guessed, const uint64_t *ips)
 	assert_int_equal(result.nr_guessed > 0, guessed);
 }
 
-/* Twice: by what is read, and by what is remembered of it. */
+/* Twice: read, then cached. */
 #define CHECK(sp, pc, guessed, ...)                                                                \
 	do {                                                                                       \
 		const uint64_t ips[] = { __VA_ARGS__, 0 };                                         \

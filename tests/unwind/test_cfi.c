@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The CFI reader: rows by hand, every row of real files against elfutils'
- * interpreter, and what the gate has to refuse. CFI_ALL=1: every ELF file under
- * /usr/lib and /usr/bin, else as many as take a few seconds. With file names as
- * arguments: report the shares of COMPLEX and refused FDEs in them.
+ * interpreter, and the refusals of the gate. CFI_ALL=1: every ELF file under /usr/lib and /usr/bin,
+ * else those of a few seconds. With file names as arguments: report the shares of COMPLEX and
+ * refused FDEs in them.
  */
 #include "unwind/cfi.h"
 
@@ -154,7 +154,7 @@ static void test_refuses(void **state)
 	assert_int_equal(CHECK(0x01, 0, 0x08, 0xf0, 0xff), CFI_BAD_LOCATION);
 	assert_int_equal(CHECK(0x0f, 1, 0x06, 0x0e, 8), CFI_NO_CFA);
 	assert_int_equal(CHECK(0x0f, 1, 0x06, 0x0d, 6), CFI_NO_CFA);
-	/* What comes after the pc of a sample counts, too. */
+	/* Instructions behind the pc of a sample also count. */
 	assert_int_equal(CHECK(0x02, 0xff, 0x09, 3, 99), CFI_BAD_REGISTER);
 }
 
@@ -251,7 +251,7 @@ static void test_programs(void **state)
 		0x02, 0x20, 0x0e, 16, 0, 0x86, 2, 0x03, 0x30, 0x00, 0x0d, 6
 	};
 	static const uint8_t larger[] = { 0x41, 0x0e, 24, 0x86, 2, 0x44, 0x0d, 6 };
-	/* rbx is saved, too, and restored: it is in no row. */
+	/* rbx is also saved and restored: it is in no row. */
 	static const uint8_t other[] = { 0x41, 0x0e, 16, 0x86, 2, 0x83, 3, 0xc3, 0x44, 0x0d, 6 };
 	/* Two other frame sizes, before. */
 	static const uint8_t overwritten[] = {
@@ -271,7 +271,7 @@ static void test_programs(void **state)
 	assert_int_not_equal(program_at(larger, sizeof(larger), START + 1), pushed);
 }
 
-/* What was undone does not count, however often; that something was restored does. */
+/* Undone rules do not count, however often; a restore does. */
 static void test_programs_undone(void **state)
 {
 	static const uint8_t epilogues[] = {
@@ -326,7 +326,7 @@ static void test_cfa_by_word(void **state)
 	}
 }
 
-/* A rule is sure if the frame is not rewritten where it holds, nor shortly behind. */
+/* A rule is sure if the frame is not rewritten in its range, nor shortly behind. */
 static void test_sure(void **state)
 {
 	/* From START + 0xc0 on the return address is in a register, as __builtin_eh_return leaves
@@ -341,7 +341,7 @@ static void test_sure(void **state)
 		{ START, true },
 		{ START + 1, true },
 		{ START + 0x20, true },
-		/* The rule holds up to where it is rewritten: it is one for all of it. */
+		/* The rule holds up to the rewrite: it is the same for the whole range. */
 		{ START + 0x21, false },
 		{ START + 0xbf, false },
 		{ START + 0xc0, false },
@@ -378,7 +378,7 @@ static void test_signal_is_complex(void **state)
 	ehframe_fini(&eh);
 }
 
-/* The row that each program was seen to make; with room for some of them. */
+/* The row that each program was seen to make; space for some of them. */
 static struct {
 	uint64_t program, word;
 } made[1 << 16];
@@ -392,7 +392,7 @@ struct tally {
 	uint32_t fde;
 };
 
-/* What is run by the same instructions has the same row, in all files. */
+/* Equal instructions make equal rows, in all files. */
 static void same_by_program(struct tally *t, const struct cfi_rule *rule)
 {
 	size_t slot = rule->program % ARRAY_SIZE(made);
@@ -408,8 +408,7 @@ static void same_by_program(struct tally *t, const struct cfi_rule *rule)
 	made[slot].word = word;
 }
 
-/* The same rule when it alone is asked for; or none where the FDE is refused for what comes soon
- * behind. */
+/* The same rule by a single look-up; or none if the FDE is refused for a later rule. */
 static void same_alone(const struct tally *t, const struct cfi_rule *rule)
 {
 	struct cfi_rule alone;
@@ -564,7 +563,7 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 	return system_wide.rows > ROWS_A_RUN && !getenv("CFI_ALL");
 }
 
-/* What is installed here: no row differs, and next to nothing is refused. */
+/* Installed files: no row differs, and next to nothing is refused. */
 static void test_system(void **state)
 {
 	uint64_t all = 0;

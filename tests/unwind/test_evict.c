@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Images leave and come back while threads unwind through them: a complete
- * stack is always the right one, none is waited for in vain, and nobody reads
- * what is freed (SAN=address, SAN=thread).
+ * Images are evicted and loaded again while threads unwind through them: a complete stack is always
+ * the right one, each request is answered, and freed memory is never read (SAN=address,
+ * SAN=thread).
  */
 #include "tests/prelude.h"
 
@@ -161,7 +161,7 @@ static void test_evict_while_unwinding(void **state)
 	struct world w;
 	void *end;
 
-	/* Deep enough for any stack here; what lies above is cut. */
+	/* Deep enough for any stack here; the frames above are cut. */
 	pthread_attr_t attr;
 	size_t size;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Guesses: what holds, what does not, and that nothing is read outside the copy.
+ * Guesses: accepted ones, refused ones, and no read outside the copy.
  */
 #include "unwind/fp.h"
 
@@ -23,7 +23,7 @@ static struct space space = {
 	},
 };
 
-/* Stands in for symbols/maps. */
+/* A fake symbols/maps. */
 const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(s->maps); i++)
@@ -152,7 +152,7 @@ static void test_leaf(void **state)
 	assert_int_equal(step(&f, true, false), FP_FOUND);
 	assert_caller(&f, CODE + 0x40, SP + 8, 12345);
 
-	f = frame(SP + 16); /* frame pointers everywhere: its own frame first */
+	f = frame(SP + 16); /* frame pointers everywhere: the caller's frame first */
 	assert_int_equal(step(&f, true, true), FP_FOUND);
 	assert_caller(&f, CODE + 0x20, SP + 32, SP + 64);
 
@@ -160,7 +160,7 @@ static void test_leaf(void **state)
 	assert_int_equal(step(&f, false, false), FP_NONE);
 }
 
-/* push %rbp, and mov %rsp,%rbp is still to come. */
+/* push %rbp is done, mov %rsp,%rbp is not. */
 static void test_inside_prologue(void **state)
 {
 	struct arch_frame f = frame(DATA + 8);
@@ -255,7 +255,7 @@ static void undo(const struct arch_frame *from, struct arch_frame *to)
 	rewrite_undo(&in, from, to);
 }
 
-/* Who catches an exception, by the copies that libgcc has made so far. */
+/* The function that catches an exception, by the copies that libgcc has made so far. */
 static void test_rewritten_frame(void **state)
 {
 	struct arch_frame from = frame(0), to = frame(SP + 112);
@@ -264,7 +264,8 @@ static void test_rewritten_frame(void **state)
 	undo(&from, &to); /* none yet */
 	assert_int_equal(to.reg[arch_x86_64.sp], SP);
 	assert_int_equal(to.reg[arch_x86_64.fp], SP + 112);
-	arch_set(&to, arch_x86_64.fp, 77); /* who catches has a number in it; somebody saved that */
+	arch_set(&to, arch_x86_64.fp,
+		 77); /* rbp of the catching function is a number; a callee saved it */
 	arch_set(&to, arch_x86_64.sp, SP + 24);
 	words[3] = words[5] = words[9] = 77;
 	words[4] = words[6] = CODE + 0x30;
@@ -273,7 +274,7 @@ static void test_rewritten_frame(void **state)
 	words[0] = SP + 72; /* no record */
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.fp], 77);
-	words[1] = SP + 40; /* not the one that lies there by chance */
+	words[1] = SP + 40; /* not the one that is there by chance */
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.fp], SP + 40);
 	words[8] = CODE + 0x20; /* the return address is copied; this was its home */

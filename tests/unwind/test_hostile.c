@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An object whose unwind tables are made to cost time or to mislead, beside an
- * honest process in the same unwinder: no sample takes more CPU time than the
- * budget allows, and the honest stacks stay complete. The bytes are generated
- * here. HOSTILE_US=1000 asserts the promise of 1 ms, on a machine that is calm.
+ * An object with unwind tables that cost time or mislead, beside an honest process in the same
+ * unwinder: no sample takes more CPU time than the budget allows, and the honest stacks are
+ * complete. The bytes are generated here. HOSTILE_US=1000 asserts the promise of 1 ms, on a machine
+ * that is calm.
  */
 #include "unwind/unwind.h"
 
@@ -25,7 +25,7 @@
 
 /*
  * Without a budget the worst takes tens of ms; with it, less than one on the machines there are.
- * What is asserted anywhere is between the two: other machines are slower, and sanitizers several
+ * The limit for any machine is between the two: other machines are slower, and sanitizers several
  * times.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -35,7 +35,7 @@
 #endif
 
 #define HOSTILE_PID 0x3ffffff0
-#define HOSTILE	    0x7e0000000000ULL /* where the object is mapped */
+#define HOSTILE	    0x7e0000000000ULL /* address of the mapping */
 #define NR_FDES	    512u
 #define FDE_RANGE   0x100u
 #define SIZE_MAX_EH (8u << 20)
@@ -115,11 +115,11 @@ static void put_program(struct bytes *b, unsigned int kind, uint64_t *seed)
 				put(b, 0x9612, 2); /* dup, nop */
 		}
 		break;
-	case 3: /* a few states each: below what is counted */
+	case 3: /* a few states each: below the counted cost */
 		for (size_t i = 0; i < 16; i++)
 			put(b, 0x0b0a, 2);
 		break;
-	case 4: /* nothing: as many frames as there may be */
+	case 4: /* nothing: frames up to the limit */
 		break;
 	default:
 		for (nr = random_next(seed) % 300; b->size - start < nr;) {
@@ -130,7 +130,7 @@ static void put_program(struct bytes *b, unsigned int kind, uint64_t *seed)
 	}
 }
 
-/* One object of many such functions, in an image of its own. */
+/* One object of many such functions, in a separate image. */
 static struct image *make_image(uint64_t *seed)
 {
 	struct image *image = xcalloc(1, sizeof(*image));
@@ -214,7 +214,7 @@ static uint64_t stack_end(void)
 	return (uint64_t)start + size;
 }
 
-/* A stack full of return addresses into the object: as many frames as there may be. */
+/* A stack full of return addresses into the object: frames up to the limit. */
 static void hostile_sample(struct unwinder *u, const struct space *space, uint64_t *seed)
 {
 	static uint64_t words[2048], regs[SHOT_NR];
@@ -228,7 +228,7 @@ static void hostile_sample(struct unwinder *u, const struct space *space, uint64
 		.space = space,
 		.time_ns = time_now_ns(),
 	};
-	/* All sorts of functions, or only those of one kind. */
+	/* Functions of all kinds, or of one kind only. */
 	unsigned int kind = (unsigned int)(random_next(seed) % 16);
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
@@ -269,7 +269,7 @@ struct outcome {
 	int honest, honest_complete;
 };
 
-/* One round is the same as the other, in a world of its own. */
+/* All rounds are the same, each in a separate world. */
 static void round_of(struct outcome *o, bool step_only)
 {
 	uint64_t seed = 11;

@@ -77,7 +77,7 @@ static void test_table(void **state)
 	unwind_rows_free(NULL);
 }
 
-/* What was proven is known; what comes to the same slot takes its room. */
+/* A proven row is known; another row of the same slot replaces it. */
 static void test_proven(void **state)
 {
 	const uint64_t program = 0x123456789abcdef0, other = program + (1ULL << 40);

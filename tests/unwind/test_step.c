@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * libunwind behind the gate, on made objects: plain frames, expressions,
- * the root, what lies outside the copy, unknown registers, budgets, and
+ * the root, addresses outside the copy, unknown registers, budgets, and
  * generated CFI that must neither crash nor take long.
  */
 #include "unwind/step.h"
@@ -57,7 +57,7 @@ static const struct ehframe_fde *only_fde(void)
 	return &fde;
 }
 
-/* Let libunwind do the frame at START + 0x10 of an object whose FDE has @insns. */
+/* Let libunwind do the frame at START + 0x10 of an object with @insns in its FDE. */
 static enum step_result run_with(bool signal, bool first, const void *insns, size_t size)
 {
 	enum step_result result;
@@ -69,7 +69,7 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 	eh_fde(&section, cie, START, 0x100, insns, size);
 	assert_int_equal(ehframe_init(&image.eh, section.bytes, section.size, EH_VADDR, EM_X86_64),
 			 0);
-	object.id = next_object++; /* a new object: nothing is remembered of it */
+	object.id = next_object++; /* a new object: nothing is cached */
 	frame.valid = 0;
 	for (unsigned int reg = 0; reg < 16; reg++)
 		arch_set(&frame, reg, reg == 7 ? SP : 100 + reg);
@@ -285,7 +285,9 @@ static void test_dear_instructions(void **state)
 	}
 }
 
-/* What ends with the return address in a register may already have rewritten its frame. */
+/*
+ * A function that ends with the return address in a register may already have rewritten its frame.
+ */
 static void test_rewritten_frame(void **state)
 {
 	static const uint8_t far[] = {
@@ -310,7 +312,7 @@ static void test_rewritten_frame(void **state)
 	assert_int_equal(step_doubt(step), CFI_LANDING);
 	assert_int_equal(RUN(0x02, 0x20, 0x0c, 2, 8, 0x43, 0x0c, 7, 0, 0x09, 16, 2), STEP_FOUND);
 	assert_int_equal(step_doubt(step), CFI_REWRITING);
-	/* longjmp(): both at once. */
+	/* longjmp(): both together. */
 	assert_int_equal(RUN(0x02, 0x20, 0x0c, 5, 8, 0x09, 16, 2), STEP_FOUND);
 	assert_int_equal(step_doubt(step), CFI_DOUBTFUL);
 }

@@ -103,7 +103,7 @@ NOINLINE static void workload(void)
 	sink += strcoll("abc", "abd") + (int)strspn(text, "0123") + (int)strlen(text);
 	free(malloc(100));
 	sink += (int)getppid() + (int)time_now_ns();
-	/* Nobody before has called it: the lazy resolver. */
+	/* The first call: through the lazy resolver. */
 	sink += (int)strverscmp("a9", "a10") + ffsl(12);
 }
 
@@ -259,7 +259,7 @@ static void start(struct watch *w)
 	free(r);
 }
 
-/* calls[0] is what workload() calls; the frame below it is base[0]. */
+/* calls[0] is called by workload(); the frame below it is base[0]. */
 static void test_every_instruction(void **state)
 {
 	struct watch *w = xcalloc(1, sizeof(*w));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The whole unwinder on this process's own stacks, against libgcc's unwinder:
- * by libunwind alone, while rows are learnt, and by rows. With an argument:
- * what a sample costs.
+ * by libunwind alone, while rows are learnt, and by rows. With an argument: measure the cost of a
+ * sample.
  */
 #include "unwind/unwind.h"
 
@@ -33,7 +33,7 @@ static int nr_truth;
 static struct unwind_result result;
 static struct world world;
 
-/* libunwind has these, too; it is libgcc's that are meant. */
+/* libunwind has the same names; libgcc's are meant. */
 static struct {
 	_Unwind_Reason_Code (*backtrace)(_Unwind_Trace_Fn, void *);
 	_Unwind_Ptr (*ip)(struct _Unwind_Context *, int *);
@@ -50,7 +50,7 @@ static _Unwind_Reason_Code on_frame(struct _Unwind_Context *c, void *arg)
 	return _URC_NO_REASON;
 }
 
-/* The innermost function of all chains: take the sample and libgcc's view of it. */
+/* The innermost function of all chains: take the sample and libgcc's stack. */
 NOINLINE static void take(void)
 {
 	shot_regs(&shot);
@@ -197,7 +197,7 @@ __attribute__((noreturn, noinline)) static void never_returns(void)
 	longjmp(after_noreturn, 1);
 }
 
-/* The call is the last instruction: its return address lies behind the function. */
+/* The call is the last instruction: its return address is behind the function. */
 NOINLINE static void ends_in_a_call(void)
 {
 	never_returns();
@@ -250,7 +250,7 @@ static void test_fault_handler(void **state)
 	assert_true_chain(5);
 }
 
-/* Below all frames, in the same memory: the dump holds both stacks, and sp jumps up. */
+/* Below all frames, in the same memory: the copy holds both stacks, and sp jumps up. */
 static void test_alternate_stack_inside(void **state)
 {
 	char *below = (char *)__builtin_frame_address(0) - (48 << 10);
@@ -263,7 +263,7 @@ static void test_alternate_stack_inside(void **state)
 	assert_true_chain(8);
 }
 
-/* On a stack of its own, the dump ends with it: what was interrupted cannot be read. */
+/* On a separate stack, the copy ends with it: the interrupted frames cannot be read. */
 static void test_alternate_stack_elsewhere(void **state)
 {
 	size_t size = 1 << 16;
@@ -418,7 +418,7 @@ static void test_bad_input(void **state)
 	assert_int_equal(after.nr_stop[UNWIND_NO_MAP] - before.nr_stop[UNWIND_NO_MAP], 2);
 }
 
-/* Junk on the stack: any stop will do, but frames stay within bounds and sums fit. */
+/* Junk on the stack: any stop will do, but frames are within bounds and sums fit. */
 static void test_junk_stacks(void **state)
 {
 	uint64_t seed = 3;
@@ -474,7 +474,7 @@ static void *race(void *arg)
 	return NULL;
 }
 
-/* Threads that learn the same rows at once: all see the true chain, and one set of rows is enough.
+/* Threads that learn the same rows together: all see the true chain, and one set of rows is enough.
  */
 static void test_shared_rows(void **state)
 {

@@ -72,7 +72,7 @@ static inline void world_find(struct world *w, pid_t pid)
 		abort();
 }
 
-/* An emulator shows the maps of the emulated program under this name only: tell of them by events.
+/* An emulator shows the maps of the emulated program under this name only: report them by events.
  */
 static inline void world_load_emulated(struct world *w)
 {
