@@ -488,6 +488,29 @@ static void test_rows_left_out_are_told(void **state)
 	free(printed);
 }
 
+/* Without samples the table says of which target, and that it did not run. */
+static void test_nothing_ran(void **state)
+{
+	struct fixture f;
+	char *printed;
+
+	fixture_init(&f);
+	f.p.nr_counts = 0;
+	f.p.nr_events = 1;
+	f.p.ring_size = 1 << 20;
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "\n pid 42 did not run in the last 1.0 s: asleep, stopped "
+					"or "
+					"waiting\n"));
+	assert_null(strstr(printed, "--filter"));
+	free(printed);
+	strcpy(f.p.target, "name nosuch");
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "\n no process that matches 'nosuch' ran in the last 1.0 "
+					"s\n"));
+	free(printed);
+}
+
 static void test_nothing_sampled(void **state)
 {
 	static const struct profile empty;
@@ -549,6 +572,7 @@ int main(void)
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_rows_left_out_are_told),
+		cmocka_unit_test(test_nothing_ran),
 		cmocka_unit_test(test_nothing_sampled),
 		cmocka_unit_test(test_not_a_number),
 		cmocka_unit_test(test_write_errors),

@@ -12,6 +12,8 @@
 #include <math.h>
 #include <time.h>
 
+#include "ui/text/idle.h"
+
 #define SYMBOL_COLS_MAX 60
 #define MODULE_COLS_MAX 24
 
@@ -121,7 +123,9 @@ static void print_padded(FILE *out, struct safe_text t, unsigned int cols)
 
 static void print_table(FILE *out, const struct batch_tick *tick, const struct batch_table *t)
 {
+	const struct profile *p = tick->profile;
 	unsigned int symbol = 6, module = 6;
+	char idle[IDLE_MAX];
 
 	for (uint32_t i = 0; i < t->nr_rows; i++) {
 		symbol = MAX(symbol, t->rows[i].function->name.width);
@@ -130,7 +134,7 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 	symbol = MIN(symbol, SYMBOL_COLS_MAX);
 	module = MIN(module, MODULE_COLS_MAX);
 	if (tick->nr_tables > 1)
-		print_clean(out, "\n", tick->profile->events[t->event].event.name);
+		print_clean(out, "\n", p->events[t->event].event.name);
 	fprintf(out, "\n %7s %7s %8s K ", "SELF%", "TOTAL%", "SAMPLES");
 	print_padded(out, TEXT("SYMBOL"), symbol);
 	fprintf(out, "  %-*s  COMM\n", (int)module, "MODULE");
@@ -146,6 +150,8 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 	}
 	if (t->nr_rows < t->nr_matching)
 		fprintf(out, " %" PRIu32 " more rows (--rows)\n", t->nr_matching - t->nr_rows);
+	if (!p->nr_counts)
+		fprintf(out, " %s\n", idle_text(p, idle).str);
 	/* perf's --filter is for tracepoint fields: hint at ours. */
 	if (!t->nr_matching && t->count > 0)
 		fputs(" no row matches --filter (for fields of a tracepoint: --event-filter)\n",

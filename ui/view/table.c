@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ui/text/format.h"
+#include "ui/text/idle.h"
 #include "ui/view/baseline.h"
 #include "ui/view/columns.h"
 #include "ui/view/folds.h"
@@ -278,33 +279,8 @@ static void draw_row(const struct ui_state *st, struct canvas *c, const struct v
 	}
 }
 
-#define EMPTY_MAX 320
-
-/* Return why a profile without samples has none, by the kind of its target. */
-static struct safe_text idle_text(const struct profile *p, char buf[static EMPTY_MAX])
-{
-	double seconds = (double)p->window_ns / 1e9;
-	char when[48];
-
-	if (p->window == PROFILE_WINDOW)
-		snprintf(when, sizeof(when), "in the last %.*f s", seconds < 2, seconds);
-	else
-		snprintf(when, sizeof(when), "yet");
-	if (p->target_gone)
-		return text_format(buf, EMPTY_MAX, "%s: all processes have exited", p->target);
-	if (!strncmp(p->target, "pid ", 4) || !strncmp(p->target, "thread ", 7))
-		return text_format(buf, EMPTY_MAX, "%s did not run %s: asleep, stopped or waiting",
-				   p->target, when);
-	if (!strncmp(p->target, "name ", 5))
-		return text_format(buf, EMPTY_MAX, "no process that matches '%s' ran %s",
-				   p->target + 5, when);
-	if (!strcmp(p->target, "system") || p->ring_size == 0)
-		return TEXT("no samples in this window");
-	return text_format(buf, EMPTY_MAX, "no process of %s ran %s", p->target, when);
-}
-
 /* Return why there are no rows, in @buf if need be. */
-static struct safe_text empty_text(const struct ui_state *st, char buf[static EMPTY_MAX])
+static struct safe_text empty_text(const struct ui_state *st, char buf[static IDLE_MAX])
 {
 	const struct profile *p = st->shown;
 	char n[FORMAT_MAX];
@@ -312,7 +288,7 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static EM
 	if (!p)
 		return TEXT("waiting for the first samples");
 	if (folds_is_late(st))
-		return text_format(buf, EMPTY_MAX, "folding %s stacks",
+		return text_format(buf, IDLE_MAX, "folding %s stacks",
 				   format_count(n, p->nr_stacks).str);
 	if (st->lists[st->view].nr_hidden)
 		return TEXT("no row matches (Esc clears the filter, L sets the limit)");
@@ -323,10 +299,10 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static EM
 	if (!p->nr_counts)
 		return idle_text(p, buf);
 	if (st->scope.drilled)
-		return text_format(buf, EMPTY_MAX, "no samples of %s in this window (Esc: back)",
+		return text_format(buf, IDLE_MAX, "no samples of %s in this window (Esc: back)",
 				   st->scope.process_name);
 	if (match_active(&st->scope.cgroup))
-		return text_format(buf, EMPTY_MAX, "no samples of cgroup '%s' (:cgroup shows all)",
+		return text_format(buf, IDLE_MAX, "no samples of cgroup '%s' (:cgroup shows all)",
 				   st->scope.cgroup.text);
 	return TEXT("no samples in this window");
 }
@@ -338,7 +314,7 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
 	const struct profile_notice *banner = ui_state_notice(st, "banner");
 	const struct profile_notice *n = banner ? banner : ui_state_worst(st);
 	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
-	char text[EMPTY_MAX], buf[sizeof(n->detail)];
+	char text[IDLE_MAX], buf[sizeof(n->detail)];
 
 	if (c->cols > 2)
 		canvas_elide(c, row, 2, c->cols - 2, empty_text(st, text),
