@@ -130,7 +130,7 @@ static const struct view_column columns[] = {
 		   .right = true,
 		   .compare = by_last,
 		   .draw = draw_last },
-	[KEY] = { .title = TEXT("CURE"), .help = "Enter applies it", .width = 5, .draw = draw_fix },
+	[KEY] = { .title = TEXT("FIX"), .help = "Enter applies it", .width = 5, .draw = draw_fix },
 	[WHAT] = { .title = TEXT("MESSAGE"),
 		   .help = "message, most severe first",
 		   .compare = by_severity,
