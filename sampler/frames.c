@@ -80,6 +80,17 @@ static struct frames_of_place *place_slot(struct frames *f, uint32_t place)
 	return &f->places[place];
 }
 
+/* Return the module of kernel code, as perf prints it. */
+static struct safe_text kernel_module(const struct symbol *symbol)
+{
+	static const char *const inside[] = { "[kernel]", "[bpf]", "[__builtin__" };
+
+	for (size_t i = 0; symbol && i < ARRAY_SIZE(inside); i++)
+		if (!strncmp(symbol->module.str, inside[i], strlen(inside[i])))
+			symbol = NULL;
+	return symbol ? symbol->module : TEXT("[kernel.kallsyms]");
+}
+
 static uint32_t make(struct frames *f, const struct store *st, const struct place *place,
 		     uint32_t symbol_id, uint64_t ip)
 {
@@ -92,7 +103,7 @@ static uint32_t make(struct frames *f, const struct store *st, const struct plac
 	frame.file_offset = file_offset(object, place, ip);
 	frame.module = object->path.size ? object->path : object->name;
 	if (object->identity.kind == OBJECT_KERNEL)
-		frame.module = TEXT("[kernel.kallsyms]");
+		frame.module = kernel_module(symbol);
 	if (symbol && symbol->kind != '?') {
 		frame.name = symbol->name;
 		frame.offset = offset_in(object, place, symbol, ip);

@@ -141,6 +141,11 @@ const struct kernel_identity *replay_kernel(const struct replay *r)
 	return perfdata_kernel(r->data);
 }
 
+bool replay_has_kernel(const struct replay *r)
+{
+	return perfdata_has_kernel(r->data);
+}
+
 const char *replay_note(const struct replay *r)
 {
 	return perfdata_note(r->data);

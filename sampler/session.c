@@ -186,6 +186,21 @@ static int check_symfs(const char *symfs, struct err *e)
 		       symfs);
 }
 
+/* Report kernel samples without symbols: the kernel is not the running one. */
+static void note_kernel(struct sampler *s)
+{
+	const struct kernel_identity *was = replay_kernel(s->replay);
+	enum kernel_match match = symbols_recorded_kernel(s->store.symbols, was);
+	char text[160], release[2 * KERNEL_RELEASE_MAX];
+
+	if (match == KERNEL_SAME || !replay_has_kernel(s->replay))
+		return;
+	text_sanitise(release, sizeof(release), was->release, strlen(was->release));
+	snprintf(text, sizeof(text), "%s%s%s: no kernel symbols", recorded_kernel_reason(match),
+		 release[0] ? ", " : "", release);
+	add_banner(s, text);
+}
+
 static int open_recording(struct sampler *s, struct err *e)
 {
 	int code = check_symfs(s->config.symfs, e);
@@ -197,7 +212,7 @@ static int open_recording(struct sampler *s, struct err *e)
 	rates_init(&s->rates, &s->config);
 	maps_no_proc(s->store.maps);
 	symbols_recorded(s->store.symbols, s->config.symfs);
-	symbols_recorded_kernel(s->store.symbols, replay_kernel(s->replay));
+	note_kernel(s);
 	if (!replay_monotonic(s->replay))
 		symbols_other_clock(s->store.symbols);
 	if (replay_note(s->replay)[0])

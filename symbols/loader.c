@@ -160,12 +160,22 @@ static bool take_list_of(struct loader *l, const char *root)
 	return true;
 }
 
-void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was)
+enum kernel_match loader_recorded_kernel(struct loader *l, const struct kernel_identity *was)
 {
-	bool other = recorded_kernel_is_other(was, "/sys/kernel/notes");
+	enum kernel_match match = recorded_kernel_match(was, "/sys/kernel/notes");
 
-	l->images.no_vdso = other;
-	l->naming.kernel.other = other && !take_list_of(l, l->images.root);
+	l->images.no_vdso = match != KERNEL_SAME;
+	if (match != KERNEL_SAME && take_list_of(l, l->images.root))
+		match = KERNEL_SAME;
+	l->naming.kernel.match = match;
+	return match;
+}
+
+void loader_kernel_module(struct loader *l, const char *file, size_t size, uint64_t start,
+			  uint64_t end)
+{
+	if (l->images.no_proc)
+		recorded_modules_add(&l->naming.modules, file, size, start, end);
 }
 
 void loader_expect_kernel(struct loader *l)

@@ -35,7 +35,9 @@ const struct chains *loader_chains(const struct loader *l);
 /* Before the start: a recording. Open nothing through /proc/PID, only files here or below @root. */
 void loader_recorded(struct loader *l, const char *root);
 /* After loader_recorded(), before the start: the recorded kernel; the addresses of its code. */
-void loader_recorded_kernel(struct loader *l, const struct kernel_identity *was);
+enum kernel_match loader_recorded_kernel(struct loader *l, const struct kernel_identity *was);
+void loader_kernel_module(struct loader *l, const char *file, size_t size, uint64_t start,
+			  uint64_t end);
 void loader_kernel_was(struct loader *l, const struct recorded_kernel *told);
 /* Names of the kernel will be requested: read its symbols in the background. */
 void loader_expect_kernel(struct loader *l);

@@ -45,14 +45,20 @@ void symbols_recorded(struct symbols *s, const char *root)
 	loader_recorded(s->loader, root);
 }
 
-void symbols_recorded_kernel(struct symbols *s, const struct kernel_identity *was)
+enum kernel_match symbols_recorded_kernel(struct symbols *s, const struct kernel_identity *was)
 {
-	loader_recorded_kernel(s->loader, was);
+	return loader_recorded_kernel(s->loader, was);
 }
 
 void symbols_kernel_was(struct symbols *s, const struct recorded_kernel *told)
 {
 	loader_kernel_was(s->loader, told);
+}
+
+void symbols_kernel_module(struct symbols *s, const char *file, size_t size, uint64_t start,
+			   uint64_t end)
+{
+	loader_kernel_module(s->loader, file, size, start, end);
 }
 
 void symbols_other_clock(struct symbols *s)

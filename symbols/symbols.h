@@ -15,6 +15,7 @@
 #define SYMBOLS_SYMBOLS_H
 
 #include "symbols/base/base.h"
+#include "symbols/kernel/recorded_kernel.h"
 #include "symbols/object/object.h"
 #include "symbols/process/maps.h"
 #include "symbols/name/places.h"
@@ -34,12 +35,16 @@ int symbols_new(struct symbols **out, struct places *places, struct objects *obj
  * files of the recorded machine.
  */
 void symbols_recorded(struct symbols *s, const char *root);
-struct recorded_kernel;
-struct kernel_identity;
-/* After symbols_recorded(), before the start: the recorded kernel (kernel.h). */
-void symbols_recorded_kernel(struct symbols *s, const struct kernel_identity *was);
+/*
+ * After symbols_recorded(), before the start: the recorded kernel. Returns KERNEL_SAME if its
+ * symbols are known: from the running kernel, or from a list below the root.
+ */
+enum kernel_match symbols_recorded_kernel(struct symbols *s, const struct kernel_identity *was);
 /* Side-band of a recording: the addresses of that kernel's code. */
 void symbols_kernel_was(struct symbols *s, const struct recorded_kernel *told);
+/* Side-band of a recording: a module of that kernel, of @file, foreign bytes. */
+void symbols_kernel_module(struct symbols *s, const char *file, size_t size, uint64_t start,
+			   uint64_t end);
 /* Before the start: a recording with another clock than CLOCK_MONOTONIC. */
 void symbols_other_clock(struct symbols *s);
 /*

@@ -47,6 +47,7 @@ struct perfdata {
 	uint64_t nr_bad;
 	char note[PERFDATA_NOTE_MAX]; /* "": the file is whole */
 	bool stop;		      /* damage was met: nothing behind it is read */
+	bool has_kernel;	      /* samples in the kernel */
 	bool aux;		      /* it has traces of hardware, which are not decoded */
 	uint64_t last_time_ns;
 	uint64_t first_sample_ns, last_sample_ns;
@@ -101,6 +102,11 @@ const char *perfdata_machine(const struct perfdata *pd)
 const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
 {
 	return &pd->events.kernel;
+}
+
+bool perfdata_has_kernel(const struct perfdata *pd)
+{
+	return pd->has_kernel;
 }
 
 void perfdata_identify(struct perfdata *pd, struct record_mmap *m)
@@ -202,6 +208,8 @@ static void add_record(struct perfdata *pd, const struct source *src, uint64_t o
 	pd->last_time_ns = ref.time_ns;
 	if (h->type == PERF_RECORD_SAMPLE) {
 		count_sample(pd, at, h->size);
+		pd->has_kernel |= (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+				  PERF_RECORD_MISC_KERNEL;
 		if (!pd->first_sample_ns || ref.time_ns < pd->first_sample_ns)
 			pd->first_sample_ns = ref.time_ns;
 		pd->last_sample_ns = MAX(pd->last_sample_ns, ref.time_ns);

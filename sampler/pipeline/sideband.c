@@ -88,8 +88,8 @@ static void on_mmap(struct maps *maps, const struct record *r)
 }
 
 /*
- * Apply the recorded address of the kernel: "[kernel.kallsyms]_text", or _stext, is the symbol at
- * pgoff (perf, since 2010).
+ * Apply the recorded address of a module, or of the kernel: "[kernel.kallsyms]_text", or _stext, is
+ * the symbol at pgoff (perf, since 2010).
  */
 static void on_kernel(struct symbols *symbols, const struct record_mmap *m)
 {
@@ -99,8 +99,12 @@ static void on_kernel(struct symbols *symbols, const struct record_mmap *m)
 					.start = m->start,
 					.end = m->start + m->size };
 
-	if (size < cut || memcmp(m->filename, prefix, cut) || told.end < told.start)
+	if (told.end < told.start)
 		return;
+	if (size < cut || memcmp(m->filename, prefix, cut)) {
+		symbols_kernel_module(symbols, m->filename, size, told.start, told.end);
+		return;
+	}
 	told.stext = size - cut == 6 && !memcmp(m->filename + cut, "_stext", 6);
 	if (!told.stext && (size - cut != 5 || memcmp(m->filename + cut, "_text", 5)))
 		return;

@@ -20,15 +20,28 @@ size_t recorded_kernel_build_id(const char *path, uint8_t *id, size_t max)
 	return size > 0 ? elffile_notes_build_id(notes, (size_t)size, id, max) : 0;
 }
 
-bool recorded_kernel_is_other(const struct kernel_identity *was, const char *notes)
+enum kernel_match recorded_kernel_match(const struct kernel_identity *was, const char *notes)
 {
 	uint8_t id[sizeof(was->build_id)];
 	size_t size = was->build_id_size ? recorded_kernel_build_id(notes, id, sizeof(id)) : 0;
 	struct utsname host;
 
 	if (size)
-		return size != was->build_id_size || memcmp(id, was->build_id, size);
-	return *was->release && !uname(&host) && strcmp(was->release, host.release);
+		return size != was->build_id_size || memcmp(id, was->build_id, size) ? KERNEL_OTHER
+										     : KERNEL_SAME;
+	if (!*was->release || uname(&host))
+		return KERNEL_UNKNOWN;
+	return strcmp(was->release, host.release) ? KERNEL_OTHER : KERNEL_SAME;
+}
+
+const char *recorded_kernel_reason(enum kernel_match match)
+{
+	static const char *const reasons[] = {
+		[KERNEL_OTHER] = "recorded on another kernel",
+		[KERNEL_UNKNOWN] = "not known which kernel it was recorded on",
+	};
+
+	return reasons[match];
 }
 
 uint64_t recorded_kernel_now(const struct recorded_kernel *k, uint64_t addr)

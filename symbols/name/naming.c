@@ -54,6 +54,7 @@ void naming_fini(struct naming *n)
 	n->kallsyms = NULL;
 	ksyms_free(n->ksyms);
 	n->ksyms = NULL;
+	recorded_modules_fini(&n->modules);
 	hotspots_fini(&n->hotspots);
 	jitdumps_fini(&n->jitdumps);
 	perfmaps_fini(&n->perfmaps);
@@ -119,16 +120,16 @@ static void place_kernel(struct naming *n)
 
 void naming_kernel_was(struct naming *n, const struct recorded_kernel *told)
 {
-	bool other = n->kernel.other;
+	enum kernel_match match = n->kernel.match;
 
 	n->kernel = *told;
-	n->kernel.other = other;
+	n->kernel.match = match;
 	place_kernel(n);
 }
 
 void naming_expect_kernel(struct naming *n, struct helpers *helpers)
 {
-	if (!n->ahead && !n->kallsyms_ns && !n->kernel.other)
+	if (!n->ahead && !n->kallsyms_ns && n->kernel.match == KERNEL_SAME)
 		n->ahead = kallsyms_job_start(n->kallsyms_path, helpers);
 }
 
@@ -237,10 +238,34 @@ static void set_made_at_run_time(struct found *f, const struct ksyms_symbol *s)
 	set_name(f, s->name, s->name_size);
 }
 
+/* Name recorded kernel code without symbols: by its module. */
+static void set_by_module(const struct recorded_module *module, struct found *f)
+{
+	if (!module) {
+		set_made_up(f, TEXT("[kernel]"), NULL, 0);
+		return;
+	}
+	set_made_up(f, recorded_module_text(module), NULL, module->start);
+	set_module(f, f->head.str, f->head.size);
+}
+
+/* Explain that the symbols of the recorded kernel are unknown. */
+static void explain_recorded(const struct naming *n, struct object *kernel)
+{
+	object_explain(kernel, recorded_kernel_reason(n->kernel.match),
+		       n->kernel.match == KERNEL_UNKNOWN ? "if on this one: --symfs=/; else give a "
+							   "copy of its /proc/kallsyms "
+							   "below --symfs"
+							 : "replay it there, or give a copy of its "
+							   "/proc/kallsyms below "
+							   "--symfs");
+}
+
 /* Name kernel code. Without any list all of it is one row: addresses would be useless. */
 static int find_in_kernel(struct naming *n, const struct naming_question *q, struct found *f)
 {
 	struct object *kernel = objects_at(n->objects, OBJECT_ID_KERNEL);
+	const struct recorded_module *module = recorded_modules_find(&n->modules, q->offset);
 	struct kallsyms_symbol s;
 	int rc;
 
@@ -250,17 +275,17 @@ static int find_in_kernel(struct naming *n, const struct naming_question *q, str
 		set_made_at_run_time(f, &n->ksym);
 		return 0;
 	}
-	if (n->kernel.other) {
-		object_explain(kernel, "recorded on another kernel",
-			       "replay it there, or give a copy of its /proc/kallsyms below "
-			       "--symfs");
-		set_made_up(f, TEXT("[kernel]"), NULL, 0);
+	if (n->kernel.match != KERNEL_SAME) {
+		explain_recorded(n, kernel);
+		set_by_module(module, f);
 		return 0;
 	}
 	rc = find_in_kallsyms(n, kernel, q, &s);
 	if (rc == -EAGAIN)
 		return rc;
-	if (!rc) {
+	if (module && n->kernel.shift) { /* after a restart the modules are at other addresses */
+		set_by_module(module, f);
+	} else if (!rc) {
 		f->key.start = s.start;
 		if (s.module)
 			set_module(f, s.module, s.module_size);

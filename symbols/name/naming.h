@@ -13,6 +13,7 @@
 #include "symbols/jit/jitdumps.h"
 #include "symbols/kernel/kallsyms.h"
 #include "symbols/kernel/recorded_kernel.h"
+#include "symbols/kernel/recorded_modules.h"
 #include "symbols/kernel/ksyms.h"
 #include "symbols/lang/codes.h"
 #include "symbols/jit/perfmaps.h"
@@ -28,6 +29,7 @@ struct naming {
 	const char *kallsyms_path;
 	struct kallsyms *kallsyms;     /* NULL: not read yet, or unreadable */
 	struct recorded_kernel kernel; /* the kernel of these addresses */
+	struct recorded_modules modules;
 	struct codes *codes;	       /* borrowed; NULL: none */
 	struct ksyms *ksyms;	       /* NULL: no source */
 	struct kallsyms_job *ahead;    /* reading it for the first time; NULL: not reading */

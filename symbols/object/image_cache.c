@@ -66,7 +66,7 @@ static void explain(const struct image_cache *o, struct object *object, int code
 		{ -ESTALE, "replaced on disk", "restart the program, or run proftop as root" },
 		{ -EBUSY, "changed while it was read", NULL },
 		{ -EINVAL, "not a regular file", NULL },
-		{ -EXDEV, "belongs to another kernel", "replay on the recorded machine" },
+		{ -EXDEV, "not of the running kernel", "replay on the recorded machine" },
 		{ -ENOEXEC, "not an ELF file", NULL },
 		{ -E2BIG, "too large", NULL },
 		{ -EFBIG, "too large", NULL },

@@ -190,8 +190,8 @@ static uint64_t extent_in_kernel(struct naming *n, const struct symbol *symbol, 
 
 	if (n->ksyms && ksyms_find(n->ksyms, symbol->start, &n->ksym))
 		return extent_made_at_run_time(&n->ksym, symbol, l);
-	if (n->kernel.other) {
-		l->why = "recorded on another kernel";
+	if (n->kernel.match != KERNEL_SAME) {
+		l->why = recorded_kernel_reason(n->kernel.match);
 		l->fix = "replay it on that machine";
 	}
 	return n->kallsyms && kallsyms_find(n->kallsyms,

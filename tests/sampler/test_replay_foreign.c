@@ -127,12 +127,130 @@ static void test_many_events(void **state)
 		assert_int_equal(stats.by_event[i], i < 4 && i % 2 ? 2 : 10);
 }
 
+#define MODULE_AT 0xffffffffc0000000ULL
+
+/* A sample at @ip, in the kernel. */
+static void put_kernel_sample(uint64_t ip, uint64_t time)
+{
+	const size_t at = file.size;
+	struct perf_event_header h;
+
+	put_sample(&file, 7, ip, 100, time);
+	memcpy(&h, file.bytes + at, sizeof(h));
+	h.misc = PERF_RECORD_MISC_KERNEL;
+	memcpy(file.bytes + at, &h, sizeof(h));
+}
+
+/* The module of @filename, of 4096 bytes. */
+static void put_module(const char *filename, uint64_t start)
+{
+	const struct perf_event_header h = { PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
+					     8 + 4 * 8 + 64 + 3 * 8 };
+	const uint32_t ids[2] = { UINT32_MAX, 0 };
+	char name[64] = "";
+
+	snprintf(name, sizeof(name), "%s", filename);
+	put(&file, &h, sizeof(h));
+	put(&file, ids, sizeof(ids));
+	put_u64(&file, start);
+	put_u64(&file, 4096);
+	put_u64(&file, 0);
+	put(&file, name, sizeof(name));
+	put(&file, ids, sizeof(ids));
+	put_u64(&file, 0);
+	put_u64(&file, 7);
+}
+
+/* The release of the recorded kernel, as a pipe has it. */
+static void put_release(const char *release)
+{
+	const uint32_t size = 64;
+	char text[64] = "";
+
+	snprintf(text, sizeof(text), "%s", release);
+	put_header(&file, 80, 8 + 8 + 4 + sizeof(text));
+	put_u64(&file, 4);
+	put(&file, &size, sizeof(size));
+	put(&file, text, sizeof(text));
+}
+
+/* Collect the name and module of the innermost frame of each sample. */
+static int add_frame(void *ctx, const struct sampler_sample *s)
+{
+	const struct sampler_frame *f = &s->known[s->frames[0]];
+	char *out = ctx;
+	size_t used = strlen(out);
+
+	snprintf(out + used, 512 - used, "%.*s(%.*s) ", (int)f->name.size, f->name.str,
+		 (int)f->module.size, f->module.str);
+	return 0;
+}
+
+static void frames_of_file(char *banner, char names[static 512])
+{
+	struct sampler_config config = { .tick_ns = 1000000000, .window_ns = 5000000000 };
+	int fd = memfd_create("perf.data", MFD_CLOEXEC);
+	struct sampler *s;
+	struct err e = { "" };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(write(fd, file.bytes, file.size), file.size);
+	config.replay = path;
+	if (sampler_new(&s, &config, &e))
+		fail_msg("%s", e.text);
+	close(fd);
+	names[0] = '\0';
+	assert_int_equal(sampler_each(s, add_frame, names, &e), 0);
+	snprintf(banner, 256, "%s", s->banner);
+	sampler_free(s);
+}
+
+/* Kernel code of another machine: the names of its modules, none of this kernel, and a banner. */
+static void test_other_kernels(void **state)
+{
+	static const struct {
+		const char *release, *banner;
+	} cases[] = {
+		{ "1.2.3-other", "recorded on another kernel, 1.2.3-other: no kernel symbols" },
+		{ NULL, "not known which kernel it was recorded on: no kernel symbols" },
+	};
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	char banner[256], names[512];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		put_pipe(&file, &attr);
+		if (cases[i].release)
+			put_release(cases[i].release);
+		put_module("/lib/modules/1.2.3-other/kernel/drivers/net/ena-x.ko.xz", MODULE_AT);
+		put_module("[rtl8192ce]", MODULE_AT + 4096);
+		put_module("[bad\033name]", MODULE_AT + 3 * 4096);
+		put_kernel_sample(MODULE_AT + 4095, 1);
+		put_kernel_sample(MODULE_AT + 4096, 2);
+		put_kernel_sample(MODULE_AT + 2 * 4096, 3);
+		put_kernel_sample(MODULE_AT + 3 * 4096, 4);
+		put_kernel_sample(0xffffffff81000010ULL, 5);
+		frames_of_file(banner, names);
+		assert_string_equal(banner, cases[i].banner);
+		assert_string_equal(names, "[ena_x]([ena_x]) [rtl8192ce]([rtl8192ce]) "
+					   "[kernel]([kernel.kallsyms]) "
+					   "[kernel]([kernel.kallsyms]) "
+					   "[kernel]([kernel.kallsyms]) ");
+	}
+	/* no sample in the kernel: its names are not missing */
+	put_pipe(&file, &attr);
+	put_sample(&file, 7, 0x1000, 100, 1);
+	frames_of_file(banner, names);
+	assert_string_equal(banner, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_branch_stacks),
 		cmocka_unit_test(test_bad_samples),
 		cmocka_unit_test(test_many_events),
+		cmocka_unit_test(test_other_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
