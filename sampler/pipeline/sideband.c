@@ -190,7 +190,7 @@ void sideband_drain(struct sideband *sb)
 	unsigned long before = atomic_load_explicit(&sb->nr_begun, memory_order_acquire);
 	unsigned long mine;
 	uint64_t now_ns;
-	bool any = false;
+	bool any;
 
 	pthread_mutex_lock(&sb->lock);
 	/* A drain that began after our call has applied all that we need. */
@@ -198,7 +198,8 @@ void sideband_drain(struct sideband *sb)
 		goto out;
 	mine = atomic_fetch_add_explicit(&sb->nr_begun, 1, memory_order_acq_rel) + 1;
 	assert(mine > before);
-	now_ns = sb->lane ? time_now_ns() : 0;
+	now_ns = time_now_ns();
+	any = maps_due(sb->maps, now_ns);
 	for (uint32_t i = 0; i < counters_nr_cpus(sb->counters); i++)
 		any |= drain_cpu(sb, counters_cpu(sb->counters, i));
 	if (sb->lane)

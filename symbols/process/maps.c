@@ -18,6 +18,10 @@
 #include "symbols/process/maps_state.h"
 #include "symbols/base/reclaim.h"
 
+/* Shortest and longest pause between readings of all processes because of lost records. */
+#define REREAD_MIN_NS 1000000000ull
+#define REREAD_MAX_NS 8000000000ull
+
 /* Add the idle task, which is not in /proc. */
 static int add_swapper(struct maps *m)
 {
@@ -43,6 +47,7 @@ int maps_new(struct maps **out, struct objects *objects, uint32_t max_tasks)
 	memset(m, 0, sizeof(*m));
 	m->objects = objects;
 	atomic_init(&m->due_ns, UINT64_MAX);
+	atomic_init(&m->reread_ns, UINT64_MAX);
 	processes_init(&m->procs);
 	atomic_init(&m->tasks, tasks_new(max_tasks, 1));
 	if (!maps_tasks(m)) {
@@ -335,6 +340,27 @@ struct object *maps_anon(struct maps *m, const struct process *p, uint64_t start
 	return objects_intern(m->objects, &identity, "//anon", 6, p->pid, start, end);
 }
 
+/* Have all processes read again if records were lost, with growing pauses in a storm. */
+static void handle_losses(struct maps *m, uint64_t now_ns)
+{
+	uint64_t due_ns = m->lost_ns ? m->lost_ns + m->rest_ns : 0;
+
+	if (!m->lost)
+		return;
+	if (now_ns < due_ns) {
+		atomic_store_explicit(&m->reread_ns, due_ns, memory_order_relaxed);
+		return;
+	}
+	m->rest_ns = now_ns < due_ns + m->rest_ns ? MIN(2 * m->rest_ns, REREAD_MAX_NS)
+						  : REREAD_MIN_NS;
+	m->lost_ns = now_ns;
+	m->lost = false;
+	m->sweep = true;
+	atomic_store_explicit(&m->reread_ns, UINT64_MAX, memory_order_relaxed);
+	/* Last: processes of this drain are also read again. */
+	atomic_fetch_add_explicit(&m->epoch, 1, memory_order_release);
+}
+
 void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
 {
 	pthread_mutex_lock(&m->lock);
@@ -342,12 +368,7 @@ void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
 	m->now_ns = now_ns;
 	maps_apply_log(m);
 	maps_freeze_all(m);
-	if (m->lost) {
-		m->lost = false;
-		m->sweep = true;
-		/* Last: processes of this drain are also read again. */
-		atomic_fetch_add_explicit(&m->epoch, 1, memory_order_release);
-	}
+	handle_losses(m, now_ns);
 	processes_reap(&m->procs, m->keep_from_ns);
 	tasks_grow(maps_tasks(m));
 	pthread_mutex_unlock(&m->lock);
@@ -355,7 +376,8 @@ void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
 
 bool maps_due(const struct maps *m, uint64_t now_ns)
 {
-	return maps_due_ns(m) <= now_ns;
+	return maps_due_ns(m) <= now_ns ||
+	       atomic_load_explicit(&m->reread_ns, memory_order_relaxed) <= now_ns;
 }
 
 struct tasks *maps_tasks(const struct maps *m)

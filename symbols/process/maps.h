@@ -72,12 +72,16 @@ void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, u
 void maps_settle(struct maps *m);
 void maps_on_fork(struct maps *m, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid, uint64_t time_ns);
 void maps_on_exit(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns);
-/* Side-band records were lost: read every process again at its next request. */
+/*
+ * Side-band records were lost: read every process again at its next request. In a storm
+ * of losses a second after the last time, then 2, 4 and 8: until then known mappings
+ * are used, and a pc outside them requests its process.
+ */
 void maps_on_lost(struct maps *m);
 /* End a drain: publish all events to readers, drop history older than @keep_ns. */
 void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns);
 
-/* Test for events that are due at @now_ns: then publish before look-ups of that time. */
+/* Test for events or losses that are due at @now_ns: then publish before look-ups of that time. */
 bool maps_due(const struct maps *m, uint64_t now_ns);
 
 /*

@@ -6,6 +6,10 @@
  * may be read before its fork. Within a drain sorting solves this; across drains
  * an incarnation and a mapping are placed by their birth.
  *
+ * A storm of renames fills no log: a thread with NAMES_MAX names in the log replaces
+ * its last one there if they are less than NAME_SPACING_NS apart, as in its list of
+ * names.
+ *
  * Runs on: the side-band drain.
  */
 #include "symbols/process/maps.h"
@@ -136,6 +140,31 @@ void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, u
 	pthread_mutex_unlock(&m->lock);
 }
 
+/* Append a rename, or replace the last one of a thread that renames itself in a loop. */
+static struct maps_event *log_rename(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	struct maps_rename *r = &m->renames[(uint32_t)tid % MAPS_RENAMES];
+	struct maps_event *ev = r->nr ? &m->log[r->last] : NULL, *added;
+	uint64_t last_ns = ev ? ev->time_ns : 0;
+
+	if (ev && (ev->tid != tid || ev->pid != pid))
+		*r = (struct maps_rename){ 0 };
+	if (r->nr >= NAMES_MAX && time_ns >= last_ns && time_ns - r->before_ns < NAME_SPACING_NS) {
+		atomic_fetch_add_explicit(&m->procs.nr_names_dropped, 1, memory_order_relaxed);
+		ev->time_ns = time_ns;
+		ev->seq = m->seq++;
+		return ev;
+	}
+	added = log_add(m, EVENT_COMM, time_ns);
+	if (!added)
+		return NULL;
+	/* log_add() may have applied the log, and with it forgotten the renames. */
+	r->before_ns = r->nr ? last_ns : 0;
+	r->nr++;
+	r->last = m->nr_log - 1;
+	return added;
+}
+
 void maps_settle(struct maps *m)
 {
 	if (m->no_proc)
@@ -154,7 +183,7 @@ void maps_on_comm(struct maps *m, pid_t pid, pid_t tid, const char *comm, size_t
 	if (pid <= 0 || tid <= 0)
 		return;
 	pthread_mutex_lock(&m->lock);
-	ev = log_add(m, exec ? EVENT_EXEC : EVENT_COMM, time_ns);
+	ev = exec ? log_add(m, EVENT_EXEC, time_ns) : log_rename(m, pid, tid, time_ns);
 	if (ev) {
 		ev->pid = pid;
 		ev->tid = tid;
@@ -393,6 +422,7 @@ void maps_apply_log(struct maps *m)
 			apply[m->log[i].type](m, &m->log[i]);
 	}
 	m->nr_log = kept;
+	memset(m->renames, 0, sizeof(m->renames));
 	/* Sorted: the first entry is due first. */
 	atomic_store_explicit(&m->due_ns, kept ? m->log[0].time_ns : UINT64_MAX,
 			      memory_order_relaxed);

@@ -18,6 +18,14 @@
 struct maps_event;
 struct maps_interpreter;
 
+/* Renames of one thread in the log. */
+struct maps_rename {
+	uint32_t nr, last;  /* their number; index of the last one */
+	uint64_t before_ns; /* time of the one before the last */
+};
+
+#define MAPS_RENAMES 64u /* threads by tid; others are logged without being replaced */
+
 struct maps {
 	_Atomic(struct tasks *) tasks; /* the present table; written by the builder, release */
 	struct requests requests;
@@ -27,18 +35,22 @@ struct maps {
 	bool no_proc;			       /* set before the first record, then constant */
 	_Alignas(CACHELINE) atomic_uint epoch; /* losses of side-band records; release by publish */
 	atomic_ulong nr_reads, nr_read_failed;
-	_Atomic uint64_t due_ns; /* of the first entry kept in the log; UINT64_MAX: none */
+	_Atomic uint64_t due_ns;    /* of the first entry kept in the log; UINT64_MAX: none */
+	_Atomic uint64_t reread_ns; /* processes are read again then; UINT64_MAX: not lost */
 
 	_Alignas(CACHELINE) pthread_mutex_t lock; /* of all fields below, and of all marked W */
 	struct maps_event *log;			  /* events not yet applied */
 	uint32_t nr_log, room_log, seq;
+	struct maps_rename renames[MAPS_RENAMES];
 	struct maps_interpreter *interpreters; /* not looked at yet */
 	uint32_t nr_interpreters, room_interpreters;
 	struct space *empty;
 	struct process *dirty; /* those with a draft */
 	uint64_t keep_from_ns; /* mappings that ended before may be dropped */
 	uint64_t now_ns;       /* of the last publish: later events stay in the log */
-	bool lost;	       /* records, since the last publish */
+	bool lost;	       /* records, since processes were last to be read again */
+	uint64_t lost_ns;      /* time of that; 0: never */
+	uint64_t rest_ns;      /* pause after it */
 	bool sweep;	       /* exits may be lost: check which processes are alive */
 };
 

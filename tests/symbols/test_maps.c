@@ -259,7 +259,7 @@ static void test_names_kept(void **state)
 	maps_publish(maps, 1000 * ms, LATE);
 	assert_string_equal(task_of(17, 17, 2000 * ms)->comm.str, "n1000");
 	assert_string_equal(task_of(17, 17, 1000 * ms - 1)->comm.str, "late");
-	for (uint64_t t = 950; t < 1000; t += 5) {
+	for (uint64_t t = 955; t < 1000; t += 5) {
 		unsigned int n = 0;
 
 		assert_int_equal(sscanf(task_of(17, 17, t * ms)->comm.str, "n%u", &n), 1);
@@ -737,6 +737,64 @@ static void test_lost(void **state)
 	end_child(pid);
 }
 
+/* Lose records, then exec; return true if even the new image is to be read again. */
+static bool lose(uint64_t at_ns)
+{
+	maps_on_lost(maps);
+	tell_exec(3000010, "storm", at_ns);
+	publish(at_ns + 1);
+	return !find(3000010, 3000010, at_ns + 1).known;
+}
+
+/* In a storm of losses processes are read again after 1, 2, 4 and 8 seconds, not each time. */
+static void test_lost_often(void **state)
+{
+	const uint64_t s = 1000000000, begin = time_now_ns() + 100 * s;
+	unsigned int nr = 0;
+
+	for (uint64_t i = 0; i < 600; i++)
+		nr += lose(begin + i * s / 10);
+	assert_int_equal(nr, 10); /* at 0, 1, 3, 7, 15, 23 ... 55 s */
+	/* The last losses are not forgotten. */
+	assert_false(maps_due(maps, begin + 62 * s));
+	assert_true(maps_due(maps, begin + 64 * s));
+	publish(begin + 64 * s);
+	assert_false(find(3000010, 3000010, begin + 64 * s).known);
+	assert_false(maps_due(maps, begin + 100 * s));
+	/* After some calm a loss is handled immediately again. */
+	assert_true(lose(begin + 100 * s));
+	assert_false(lose(begin + 100 * s + s / 2));
+	assert_true(lose(begin + 102 * s));
+}
+
+/* Renames of two threads in one drain: each keeps its names, all others are counted. */
+static void test_renames_interleaved(void **state)
+{
+	const uint64_t ms = 1000000;
+	struct maps_stats before, after;
+	char name[16];
+
+	tell_exec(18, "one", 100);
+	tell_exec(18 + 64, "two", 100); /* in the same slot as 18 */
+	tell_exec(19, "three", 100);
+	maps_publish(maps, 200, LATE);
+	maps_stats(maps, &before);
+	for (uint64_t i = 1; i <= 3000; i++) {
+		pid_t pid = i % 3 == 0 ? 18 : i % 3 == 1 ? 19 : 18 + 64;
+
+		snprintf(name, sizeof(name), "n%u", (unsigned int)i);
+		tell_comm(pid, pid, name, false, ms + i);
+	}
+	maps_publish(maps, 2 * ms, LATE);
+	maps_stats(maps, &after);
+	assert_string_equal(task_of(18, 18, 2 * ms)->comm.str, "n3000");
+	assert_string_equal(task_of(18 + 64, 18 + 64, 2 * ms)->comm.str, "n2999");
+	assert_string_equal(task_of(19, 19, 2 * ms)->comm.str, "n2998");
+	assert_string_equal(task_of(18, 18, 150)->comm.str, "one");
+	/* Of 3,003 names each thread has 8. */
+	assert_int_equal(after.nr_names_dropped - before.nr_names_dropped, 3003 - 24);
+}
+
 static void test_tasks_full(void **state)
 {
 	struct maps *small;
@@ -1003,13 +1061,29 @@ static void test_stress(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_unknown),	  TEST(test_exec_by_time),   TEST(test_comm_change),
-		TEST(test_rename_storm),  TEST(test_names_kept),     TEST(test_fork),
-		TEST(test_out_of_order),  TEST(test_exit_and_reuse), TEST(test_reuse_without_exit),
-		TEST(test_overlap),	  TEST(test_kinds),	     TEST(test_ask),
-		TEST(test_real_process),  TEST(test_merge),	     TEST(test_real_threads),
-		TEST(test_kernel_thread), TEST(test_lost),	     TEST(test_tasks_full),
-		TEST(test_tasks_renewed), TEST(test_many),	     TEST(test_random_overlaps),
+		TEST(test_unknown),
+		TEST(test_exec_by_time),
+		TEST(test_comm_change),
+		TEST(test_rename_storm),
+		TEST(test_names_kept),
+		TEST(test_fork),
+		TEST(test_out_of_order),
+		TEST(test_exit_and_reuse),
+		TEST(test_reuse_without_exit),
+		TEST(test_overlap),
+		TEST(test_kinds),
+		TEST(test_ask),
+		TEST(test_real_process),
+		TEST(test_merge),
+		TEST(test_real_threads),
+		TEST(test_kernel_thread),
+		TEST(test_lost),
+		TEST(test_lost_often),
+		TEST(test_renames_interleaved),
+		TEST(test_tasks_full),
+		TEST(test_tasks_renewed),
+		TEST(test_many),
+		TEST(test_random_overlaps),
 		TEST(test_stress),
 	};
 
