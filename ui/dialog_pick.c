@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ui/rate.h"
+#include "ui/text/event_rate.h"
 #include "ui/text/format.h"
 #include "ui/view/columns.h"
 #include "ui/view/folds.h"
@@ -38,7 +39,7 @@ static void add_frequency(struct ui_state *st, double hz, const char *note)
 	if (entry->refused)
 		snprintf(entry->detail, sizeof(entry->detail),
 			 "above perf_event_max_sample_rate, %.0f", limit);
-	else if (entry->used && ev && ev->got_hz > 0)
+	else if (entry->used && ev && event_rate_is_frequency(ev) && ev->got_hz > 0)
 		snprintf(entry->detail, sizeof(entry->detail), "got %.0f Hz  %s", ev->got_hz, note);
 	else
 		snprintf(entry->detail, sizeof(entry->detail), "at most %s samples/s  %s",

@@ -6,6 +6,7 @@
 
 #include "tests/prelude.h"
 
+#include <linux/perf_event.h>
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -203,7 +204,8 @@ static void test_ndjson_keys(void **state)
 	o = print_json(&f.p, &ndjson);
 	expect_keys(o, "schema tool version time_ns interval_ns target events cpus account self "
 		       "rows");
-	expect_keys(json_array_get(json_object_get(o, "events"), 0), "name enabled want_hz got_hz");
+	expect_keys(json_array_get(json_object_get(o, "events"), 0), "name enabled want_hz got_hz "
+								     "samples_per_s");
 	expect_keys(json_array_get(json_object_get(o, "cpus"), 0), "cpu samples lost throttled "
 								   "throttled_ns");
 	expect_keys(json_object_get(o, "account"), "taken complete guessed truncated broken "
@@ -488,6 +490,31 @@ static void test_rows_left_out_are_told(void **state)
 	free(printed);
 }
 
+/* Events that do not count time have samples a second of the tick, not a rate while a CPU is busy.
+ */
+static void test_rate_of_events(void **state)
+{
+	static struct profile_cpu_event events[2 * 2];
+	struct fixture f;
+	char *printed;
+
+	fixture_init(&f);
+	f.p.cpu_events = events;
+	f.p.interval_ns = 500000000;
+	events[1].samples = 20; /* CPU 0 */
+	events[3].samples = 3;	/* CPU 3 */
+	f.p.events[1].got_hz = 4970.5;
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "page-faults  fixed period  46.0 samples/s\n"));
+	free(printed);
+	f.p.events[1].want_hz = 999;
+	f.p.events[1].event.type = PERF_TYPE_SOFTWARE;
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "page-faults  wanted 999 Hz  46.0 samples/s\n"));
+	assert_non_null(strstr(printed, "cpu-clock  wanted 999 Hz  got 998.4 Hz\n"));
+	free(printed);
+}
+
 /* Without samples the table says of which target, and that it did not run. */
 static void test_nothing_ran(void **state)
 {
@@ -572,6 +599,7 @@ int main(void)
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_rows_left_out_are_told),
+		cmocka_unit_test(test_rate_of_events),
 		cmocka_unit_test(test_nothing_ran),
 		cmocka_unit_test(test_nothing_sampled),
 		cmocka_unit_test(test_not_a_number),

@@ -11,6 +11,8 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "ui/text/event_rate.h"
+
 #include "sampler/count/interval.h"
 
 #define SCHEMA 1
@@ -56,6 +58,7 @@ static json_t *events(const struct profile *p)
 		json_object_set_new(o, "enabled", json_boolean(ev->enabled));
 		json_object_set_new(o, "want_hz", number(ev->want_hz));
 		json_object_set_new(o, "got_hz", number(ev->got_hz));
+		json_object_set_new(o, "samples_per_s", number(event_rate_per_s(p, i)));
 		json_object_set_new(o, "running_share", number(ev->running_share));
 		if (ev->error[0])
 			json_object_set_new(o, "error", clean(ev->error));

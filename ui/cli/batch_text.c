@@ -12,6 +12,7 @@
 #include <math.h>
 #include <time.h>
 
+#include "ui/text/event_rate.h"
 #include "ui/text/idle.h"
 
 #define SYMBOL_COLS_MAX 60
@@ -39,8 +40,11 @@ static void print_title(FILE *out, const struct profile *p)
 		p->sampling ? "" : "  sampling stopped", p->target_gone ? "  target gone" : "");
 }
 
-static void print_event(FILE *out, const struct profile_event *ev)
+static void print_event(FILE *out, const struct profile *p, uint32_t index)
 {
+	const struct profile_event *ev = &p->events[index];
+	double per_s = event_rate_per_s(p, index);
+
 	print_clean(out, "event   ", ev->event.name);
 	if (ev->event.counted)
 		fputs("  counted with the samples of its group", out);
@@ -48,8 +52,10 @@ static void print_event(FILE *out, const struct profile_event *ev)
 		fprintf(out, "  wanted %.0f Hz", ev->want_hz);
 	else
 		fputs("  fixed period", out);
-	if (!isnan(ev->got_hz) && !ev->event.counted)
+	if (event_rate_is_frequency(ev) && !isnan(ev->got_hz) && !ev->event.counted)
 		fprintf(out, "  got %.1f Hz", ev->got_hz);
+	else if (!event_rate_is_frequency(ev) && !isnan(per_s) && !ev->event.counted)
+		fprintf(out, "  %.1f samples/s", per_s);
 	if (ev->error[0])
 		print_clean(out, "  ! ", ev->error);
 	fputc('\n', out);
@@ -179,7 +185,7 @@ int batch_text(FILE *out, const struct batch_tick *tick)
 	errno = 0;
 	print_title(out, p);
 	for (uint32_t i = 0; i < p->nr_events; i++)
-		print_event(out, &p->events[i]);
+		print_event(out, p, i);
 	print_account(out, p);
 	print_cpus(out, p);
 	if (p->banner[0]) {

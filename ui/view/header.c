@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ui/draw/pen.h"
+#include "ui/text/event_rate.h"
 #include "ui/text/format.h"
 #include "ui/view/header_cpus.h"
 #include "ui/view/header_process.h"
@@ -114,7 +115,8 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 {
 	char want[FORMAT_MAX], got[FORMAT_MAX], buf[96];
 	double hz = ui_state_want_hz(st);
-	bool behind = ev->enabled && ev->want_hz > 0 && ev->got_hz < ev->want_hz * 0.95;
+	bool rated = event_rate_is_frequency(ev);
+	bool behind = ev->enabled && rated && ev->got_hz < ev->want_hz * 0.95;
 	struct safe_text value;
 
 	if (isnan(ev->got_hz))
@@ -122,11 +124,12 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 	else
 		format_count(got, ev->got_hz);
 	if (!ev->want_hz)
-		value = text_format(buf, sizeof(buf), brief ? "got %s" : "fixed period, got %s Hz",
-				    got);
+		value = TEXT("fixed period");
 	else if (hz != ev->want_hz)
 		value = text_format(buf, sizeof(buf), "%s Hz requested",
 				    format_count(want, hz).str);
+	else if (!rated)
+		value = text_format(buf, sizeof(buf), "%s Hz", format_count(want, hz).str);
 	else
 		value = text_format(buf, sizeof(buf), "%s Hz, got %s%s", format_count(want, hz).str,
 				    got, behind ? "!" : "");

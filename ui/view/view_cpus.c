@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "ui/draw/pen.h"
+#include "ui/text/event_rate.h"
 #include "ui/text/format.h"
 #include "ui/view/folds.h"
 
@@ -467,7 +468,7 @@ static void foot_events(struct foot *f, const struct profile *p, uint32_t index)
 		    ui_state_clean(name, sizeof(name), p->events[i].event.name).str);
 		if (p->events[i].want_hz > 0)
 			say(&w, " wanted %s Hz", format_count(n, p->events[i].want_hz).str);
-		if (!isnan(ev->got_hz))
+		if (event_rate_is_frequency(&p->events[i]) && !isnan(ev->got_hz))
 			say(&w, " got %s Hz", format_count(n, ev->got_hz).str);
 		say_part(&w, " samples", ev->samples, 0);
 		say_part(&w, "lost", ev->lost, 0);
