@@ -604,7 +604,7 @@ void loader_stop(struct loader *l)
 	stop_one(l, &l->worker, deadline_ns);
 }
 
-/* Return true if a helper has a job whose result is processed here. */
+/* Return true if a helper has a job of the loader. */
 static bool is_busy(struct loader *l, enum effort effort)
 {
 	return image_cache_busy(&l->images) || interpreters_busy(&l->interpreters) ||

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /*
- * Make room for @nr elements in *@array, at least doubling it: so appending
+ * Reserve @nr elements in *@array, at least doubling it: so appending
  * one by one is linear. False when memory is out or 2^32 elements are passed;
  * the array is then as before. New elements are not initialised.
  *

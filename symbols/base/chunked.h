@@ -5,14 +5,13 @@
  *
  * Memory order, for all users: the writer makes a chunk, writes entries, then
  * publishes their number with release. A reader that got the number with
- * acquire, or an id passed on from there (by any release and acquire), sees
- * the chunk and what was written to the entries below that number. The pointers
- * to chunks are not atomic: each is written once, before any number that needs
- * it. What is written to an entry after it was published needs its own atomics.
+ * acquire, or an id passed on from there (by any release and acquire), sees the chunk and all
+ * writes to the entries below that number. The pointers to chunks are not atomic: each is written
+ * once, before any number that needs it. Later writes to a published entry need separate atomics.
  *
  * Two ways to use it. Publish complete entries: each id below chunked_nr() is
  * then readable. Or publish empty (zeroed) entries ahead and give out their ids
- * by another counter: then an entry says by itself when it is complete.
+ * by another counter: then an entry has a mark when it is complete.
  *
  * Threads: chunked_reserve() and chunked_publish() from one thread at a time;
  * chunked_nr() and chunked_at() from any.

@@ -28,8 +28,7 @@
 #define DELETED_SIZE (sizeof(DELETED) - 1)
 
 /*
- * Test for a file system whose reads run kernel code and whose sizes are not those
- * of files.
+ * Test for a file system with reads that run kernel code and sizes that are no file sizes.
  */
 static bool is_pseudo(int fd)
 {
@@ -48,8 +47,7 @@ static bool is_pseudo(int fd)
 }
 
 /*
- * Test for a file system whose stat(2) has another device (or inode) than the
- * records of the kernel.
+ * Test for a file system where stat(2) has another device (or inode) than the kernel's records.
  */
 static bool is_translated(int fd, bool inode_too)
 {

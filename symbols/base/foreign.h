@@ -62,8 +62,8 @@ int foreign_read(int fd, size_t max, char **out, size_t *size);
 /* Read a small file of /proc/PID, as foreign_read(). */
 int foreign_read_proc(pid_t pid, const char *name, size_t max, char **out, size_t *size);
 /*
- * Open the directory /proc/PID, which stays that of one process when the pid is
- * reused. fd or -errno.
+ * Open the directory /proc/PID, which never shows another process when the pid is reused. fd or
+ * -errno.
  */
 int foreign_open_proc(pid_t pid);
 /* Read a file below such a directory, as foreign_read(). -ESRCH: the process has ended. */

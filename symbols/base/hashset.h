@@ -34,7 +34,7 @@ struct hashset {
 };
 
 void hashset_fini(struct hashset *s);
-/* Make room for @nr ids more. 0 or -ENOMEM: as before. */
+/* Reserve @nr more ids. 0 or -ENOMEM: as before. */
 int hashset_reserve(struct hashset *s, uint32_t nr);
 /* Add @id, for which there is room; the same hash may have several ids. */
 void hashset_add(struct hashset *s, uint64_t hash, uint32_t id);
@@ -46,7 +46,7 @@ size_t hashset_memory(const struct hashset *s);
 
 /*
  * Return the next id under the lower 32 bits of @hash, HASHSET_NONE at the end.
- * @at is where the search is, 0 at its begin; no id is added during a search.
+ * @at is the position of the search, 0 at its begin; no id is added during a search.
  */
 static inline uint32_t hashset_next(const struct hashset *s, uint64_t hash, uint32_t *at)
 {

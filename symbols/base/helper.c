@@ -3,7 +3,7 @@
  * Threads for work that may hang.
  *
  * The last user of the pool frees it: its owner, or a helper that returns after
- * the owner left. Threads are started when needed, and stay.
+ * the owner left. Threads are started when needed, and end with the pool.
  */
 #include "symbols/base/helper.h"
 
@@ -204,7 +204,7 @@ int helpers_call(struct helpers *h, struct job *job, uint64_t deadline_ns)
 	return -ETIME;
 }
 
-/* Join the threads that end in time; return the number of those still running. */
+/* Join the threads that end in time; return the number of running ones. */
 static unsigned int join(struct helpers *h, unsigned int nr, uint64_t deadline_ns)
 {
 	unsigned int nr_left = 0;

@@ -26,8 +26,8 @@
 #define SLOTS_MAX  (1u << 31)
 
 /*
- * A slot that stays empty: continue in the larger array. Not an id: the low half of
- * one is never 0.
+ * A slot that must be empty: continue in the larger array. Not an id: the low half of one is never
+ * 0.
  */
 #define CLOSED (1ULL << 32)
 /* Result: not in this array, which takes no more keys. */
@@ -127,8 +127,7 @@ static uint32_t id_take(struct probe *p)
 }
 
 /*
- * Return an id whose entry was not written, unless a later one is taken (then it is
- * wasted).
+ * Return an id with an unwritten entry, unless a later one is taken (then it is wasted).
  */
 static void id_put_back(struct intern *t, uint32_t id)
 {

@@ -4,7 +4,7 @@
  * every
  * start.
  *
- * Any thread. A loaded library stays.
+ * Any thread. A loaded library is never unloaded.
  */
 #ifndef SYMBOLS_BASE_LIBRARY_H
 #define SYMBOLS_BASE_LIBRARY_H

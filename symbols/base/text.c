@@ -49,7 +49,7 @@ static bool is_mark(utf8proc_int32_t cp)
 	}
 }
 
-/* Test for code points whose width depends on the terminal. */
+/* Test for code points with a width that depends on the terminal. */
 static bool is_ambiguous(utf8proc_int32_t cp, const utf8proc_property_t *property)
 {
 	switch (property->boundclass) {
@@ -152,7 +152,7 @@ struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size
 		struct glyph g = next_glyph(from, (size_t)(end - from), marks);
 
 		marks = g.mark ? marks + 1 : 0;
-		/* The last grapheme start that leaves room for the ellipsis. */
+		/* The last grapheme start before the columns of the ellipsis. */
 		if (!g.mark && size + ELLIPSIS_LEN <= limit) {
 			cut = size;
 			cut_width = width;

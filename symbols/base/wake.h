@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Wake a thread that polls: an eventfd that is readable (POLLIN) from
- * wake_send() until wake_clear(), however often it was sent. What is stored
- * before wake_send() is seen after wake_clear(): the kernel orders both.
+ * wake_send() until wake_clear(), however often it was sent. Stores before wake_send() are seen
+ * after wake_clear(): the kernel orders both.
  *
  * Any thread; nothing blocks.
  */

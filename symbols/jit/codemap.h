@@ -22,7 +22,7 @@ enum codemap_kind {
 struct codemap_code {
 	uint64_t start;
 	uint32_t size;
-	uint32_t complete; /* offset where the frame is complete */
+	uint32_t complete; /* offset from which the frame is complete */
 	uint32_t frame_words;
 	enum codemap_kind kind;
 };

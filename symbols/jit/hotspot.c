@@ -365,7 +365,7 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Sort, and drop what overlaps the one before: a table that changed while it was read. */
+/* Sort, and drop blobs that overlap the one before: the table changed while it was read. */
 static void settle(struct scan *s)
 {
 	uint32_t kept = 0;

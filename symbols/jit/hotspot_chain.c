@@ -95,7 +95,7 @@ static uint32_t find_line(const struct hotspot *h, struct remote *r, uint64_t co
 
 	if (bytes && h->vm.const_flags != UINT64_MAX &&
 	    !remote_read_u16(r, constant + h->vm.const_flags, &flags) && flags & HAS_LINES) {
-		/* Its length is not stored: up to the end of what can be read. */
+		/* Its length is not stored: up to the end of the readable memory. */
 		while (s.size < LINES_BYTES_MAX && !memchr(bytes, 0, s.size) &&
 		       !remote_read(r, code + size + s.size, bytes + s.size, LINES_STEP))
 			s.size += LINES_STEP;
@@ -162,8 +162,8 @@ static int find_part(const struct hotspot_blob *b, struct remote *r, uint64_t fr
 }
 
 /*
- * The scope of @pc: where its description begins. A return address has a
- * PcDesc of its own; other instructions belong to the next one. 0: none.
+ * The scope of @pc: where its description begins. A return address has a PcDesc; other instructions
+ * belong to the next one. 0: none.
  */
 static int find_scope(const struct hotspot *h, const struct hotspot_blob *b, struct remote *r,
 		      uint64_t pc, uint32_t *scope)

@@ -33,7 +33,7 @@ struct method_name {
 	char *name; /* owned; NULL: makes no sense */
 };
 
-/* A place whose source is wanted, then found. */
+/* A place with its source: requested, then found. */
 struct hotspots_result {
 	uint64_t addr;
 	uint32_t place;
@@ -52,7 +52,7 @@ struct reading {
 	uint32_t nr_methods;
 	struct hotspots_result *chains; /* the same */
 	uint32_t nr_chains;
-	struct hotspot_frame *frames; /* room for one chain */
+	struct hotspot_frame *frames; /* buffer for one chain */
 	/* Out: */
 	int rc;
 	const char *missing;
@@ -480,7 +480,8 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 /* Keep the chains that were read, to be handed out. */
 static void take_chains(struct hotspots_entry *e, struct reading *r)
 {
-	if (e->nr_found) { /* the loader is late: it asks again when its places are named again */
+	if (e->nr_found) { /* the loader is late: a new request follows when its places are named
+			      again */
 		free_chains(r->chains, r->nr_chains);
 	} else {
 		free(e->found);
@@ -569,7 +570,7 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	object_explain(base, NULL, NULL);
 }
 
-/* Put @method into the queue of those to be read, once. */
+/* Put @method into the queue of methods to read, once. */
 static void want_method(struct hotspots_entry *e, uint64_t method)
 {
 	uint64_t *queue;

@@ -4,8 +4,8 @@
  * (Linux, tools/perf/Documentation/jitdump-specification.txt).
  *
  * Hostile: the user of the process writes it during reading. Reading continues at
- * the last position; an incomplete record waits. The instructions stay in the
- * file, only their positions are kept.
+ * the last position; an incomplete record waits. Only the positions of the instructions in the file
+ * are kept.
  *
  * One thread.
  */

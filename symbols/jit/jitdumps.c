@@ -264,7 +264,7 @@ static void tell_layers(struct jitdumps *j, struct jitdumps_entry *e)
 	bool any = false;
 
 	while ((f = jitcode_next_over(e->dump.code))) {
-		/* A recording without times has no order: the first name stays. */
+		/* A recording without times has no order: the first name is kept. */
 		if (!j->maps || (!timed && j->no_proc))
 			continue;
 		maps_on_code(j->maps, base, f->layer, f->start, f->start + f->size,

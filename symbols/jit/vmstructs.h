@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What HotSpot exports about internal structures for the serviceability agent:
- * gHotSpotVMStructs, gHotSpotVMTypes (JDK source: vmStructs.hpp). Offsets are
- * taken from these tables, never assumed; a field that is missing makes the
+ * The internal structures that HotSpot exports for the serviceability agent: gHotSpotVMStructs,
+ * gHotSpotVMTypes (JDK source: vmStructs.hpp). Offsets are taken from these tables, never assumed;
+ * a field that is missing makes the
  * JVM one that is not read.
  *
  * Pure but for reading the process. Runs on: a helper.

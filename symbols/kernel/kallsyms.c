@@ -129,7 +129,7 @@ static uint32_t add_module(struct kallsyms *k, const struct line *line)
 	return offset;
 }
 
-/* Make room for the symbols and texts of a piece of @size bytes. */
+/* Reserve the symbols and texts of a piece of @size bytes. */
 static int reserve(struct kallsyms *k, size_t size)
 {
 	uint32_t nr = (uint32_t)size / LINE_MIN + 1;
@@ -206,8 +206,8 @@ static int by_address(const void *a, const void *b)
 }
 
 /*
- * Sort by address. Symbols of the kernel itself are in order, those of modules and
- * BPF programs are not, and symbols of one address may be apart.
+ * Sort by address. Symbols of the kernel itself are in order, symbols of modules and BPF programs
+ * are not, and symbols of one address may be apart.
  */
 static void sort_symbols(struct kallsyms *k)
 {

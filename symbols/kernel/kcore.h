@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The memory of the running kernel, /proc/kcore: an ELF core file whose segments
- * are at the addresses of the kernel since boot (proc(5), "/proc/kcore"). It
- * includes modules, BPF programs and code patched at run time.
+ * The memory of the running kernel, /proc/kcore: an ELF core file with segments at the addresses of
+ * the kernel since boot (proc(5), "/proc/kcore"). It includes modules, BPF programs and code
+ * patched at run time.
  *
  * Runs on: a helper.
  */

@@ -32,7 +32,7 @@ struct ksyms_symbol {
 int ksyms_new(struct ksyms **out);
 void ksyms_free(struct ksyms *k);
 
-/* Side-band: add code. Invalid records, and those beyond the limits, are ignored. */
+/* Side-band: add code. Invalid records, and records beyond the limits, are ignored. */
 void ksyms_add(struct ksyms *k, uint64_t start, uint32_t size, enum ksyms_type type,
 	       const char *name, size_t name_size);
 void ksyms_remove(struct ksyms *k, uint64_t start, uint32_t size);

@@ -217,7 +217,7 @@ static bool grow(struct codes *c, uint32_t nr)
 	return true;
 }
 
-/* Room for entry @id; false: none. */
+/* Reserve entry @id; false: table full. */
 static bool reserve(struct codes *c, uint32_t id)
 {
 	struct entry *chunk;

@@ -118,7 +118,7 @@ int describe_read_file(struct describe_file *out, const struct elffile *f, const
 	return out->runtime && out->code_type && out->nr_eval ? 0 : -ENOENT;
 }
 
-/* What is added to the addresses in the file; false: the mapping is not of this file. */
+/* Get the bias of the addresses in the file; false: the mapping is not of this file. */
 static bool bias_of(const struct elffile *f, const struct describe_where *w, uint64_t *bias)
 {
 	for (uint32_t i = 0; i < f->nr_phdrs; i++) {

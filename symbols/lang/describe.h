@@ -42,7 +42,7 @@ struct describe *describe_new(const struct describe_where *where);
 /* The symbols of an interpreter's file. */
 struct describe_file {
 	enum lang_kind kind;
-	uint32_t version; /* as the file's name tells: 0x030b0000 */
+	uint32_t version; /* from the name of the file: 0x030b0000 */
 	uint64_t runtime, code_type, version_at;
 	struct lang_range eval[LANG_EVAL_MAX];
 	uint32_t nr_eval;

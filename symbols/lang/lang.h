@@ -42,7 +42,7 @@ struct lang_range {
 struct lang_process {
 	enum lang_kind kind;
 	uint32_t version;   /* 0x030b02f0 */
-	const char *reason; /* static: why there are no frames of it; NULL: there are */
+	const char *reason; /* static: why there are no frames; NULL: there are */
 	bool untried; /* a version that was never compared with the truth: frames are guesses */
 	bool nested;  /* it knows its threads by the ids of another pid namespace */
 	struct lang_range eval[LANG_EVAL_MAX];
@@ -82,7 +82,7 @@ enum lang_none {
 	LANG_NONE_NO_ROOM,   /* too many frames or functions */
 	LANG_NONE_NR,
 };
-/* "no reader", ...: words for people; with '_' for programs. */
+/* "no reader", ...: words for the screen; with '_' for programs. */
 const char *lang_none_name(enum lang_none why);
 
 /* A frame of the language, as it was read. */
@@ -96,7 +96,7 @@ struct lang_frame {
 #define LANG_NO_INSTR	UINT32_MAX
 #define LANG_FRAMES_MAX 512U
 
-/* What a reader found of one thread at one sample. */
+/* The chain of one thread at one sample, or the reason for none. */
 struct lang_slot {
 	uint64_t time_ns; /* of the sample */
 	uint32_t pid, tid;

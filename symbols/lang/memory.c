@@ -2,7 +2,7 @@
 /*
  * Gather and fetch pieces of memory.
  *
- * Runs on: a reader thread. Invariant: pieces below m->fetched were asked for.
+ * Runs on: a reader thread. Invariant: pieces below m->fetched were requested.
  */
 #include "symbols/lang/memory.h"
 

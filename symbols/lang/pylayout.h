@@ -27,7 +27,7 @@ struct py_layout {
 	uint8_t frame_code, frame_previous, frame_instr;
 	uint8_t frame_owner;	/* 3 or more: no frame of the language, but the end of a C frame */
 	uint8_t frame_is_entry; /* not 0: the last of its C frame */
-	bool one_frame_each;	/* each frame has a C frame of its own */
+	bool one_frame_each;	/* each frame has a separate C frame */
 	bool tagged;		/* the lowest bits of frame_code are marks */
 	uint8_t instr_unit;	/* bytes of one; 0: frame_instr is a pointer into the code */
 	uint8_t code_first_line, code_filename, code_name, code_qualname, code_table;

@@ -87,7 +87,7 @@ static bool may_explode(const char *name, size_t size)
 	uint64_t steps = 1, width;
 
 	/*
-	 * As counted below, there are at most as many parameters as letters, and as many templates.
+	 * At most one parameter and one template per letter, as counted below.
 	 */
 	if (packs < 2 && size * (size + 1) <= TEMPLATE_COPIES_MAX)
 		return false;

@@ -146,7 +146,7 @@ static int take_kallsyms(struct naming *n, struct kallsyms **out)
 	return result.rc;
 }
 
-/* Read /proc/kallsyms again; the old list stays if the new one is unreadable. */
+/* Read /proc/kallsyms again; keep the old list if the new one is unreadable. */
 static void read_kallsyms(struct naming *n, struct object *kernel)
 {
 	uint32_t nr_before = n->kallsyms ? kallsyms_nr(n->kallsyms) : 0;
@@ -261,7 +261,7 @@ static void explain_recorded(const struct naming *n, struct object *kernel)
 							   "--symfs");
 }
 
-/* Name kernel code. Without any list all of it is one row: addresses would be useless. */
+/* Name kernel code. Without any list all kernel code is one row: addresses would be useless. */
 static int find_in_kernel(struct naming *n, const struct naming_question *q, struct found *f)
 {
 	struct object *kernel = objects_at(n->objects, OBJECT_ID_KERNEL);

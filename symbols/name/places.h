@@ -34,8 +34,8 @@ int places_new(struct places **out, uint32_t max_places);
 void places_free(struct places *p);
 
 /*
- * Before the first place, if places_crowded() is called before each sample: a
- * table that grows as it fills stays in the CPU's cache.
+ * Before the first place, if places_crowded() is called before each sample: a table that grows as
+ * it fills remains in the CPU's cache.
  */
 int places_begin_small(struct places *p);
 

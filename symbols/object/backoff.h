@@ -33,8 +33,8 @@ struct backoff {
 };
 
 /*
- * Return 0 if a file of the device may be read now, else when to ask again. 0:0 is
- * the unknown device.
+ * Return 0 if a file of the device may be read now, else the time of the next try. 0:0 is the
+ * unknown device.
  */
 uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns);
 /* Count a read that hangs; backoff_came() or backoff_failed() with @slow report its end. */
@@ -44,7 +44,7 @@ void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns
  * True: the pause is over.
  */
 bool backoff_came(struct backoff *d, uint32_t maj, uint32_t min, bool slow);
-/* Count a hanging read that was cancelled: the pause stays. */
+/* Count a hanging read that was cancelled: the pause is unchanged. */
 void backoff_failed(struct backoff *d, uint32_t maj, uint32_t min);
 
 #endif

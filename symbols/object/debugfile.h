@@ -13,12 +13,11 @@
 
 #include "symbols/object/elffile.h"
 
-#define DEBUGFILE_CRC_MAX (1ULL << 30) /* largest file whose CRC is computed */
+#define DEBUGFILE_CRC_MAX (1ULL << 30) /* largest file with a CRC check */
 
 /*
- * Open the debug file of @object into @debug; add *bias to its addresses to get
- * those of @object. 0, -ENOENT: there is none, or -errno. After 0 the caller calls
- * debugfile_close().
+ * Open the debug file of @object into @debug; add *bias to its addresses to get addresses of
+ * @object. 0, -ENOENT: there is none, or -errno. After 0 the caller calls debugfile_close().
  */
 int debugfile_open(const struct elffile *object, struct elffile *debug, uint64_t *bias);
 /* Open the debug file by .gnu_debuglink, below the directory @root. */

@@ -60,7 +60,7 @@ uint64_t ehframe_read_address(const struct ehframe *eh, struct ehread *r, uint8_
 	case 0:
 		return v;
 	case PE_PCREL:
-		return v ? v + field : 0; /* 0 stays 0: a discarded function */
+		return v ? v + field : 0; /* 0 is kept: a discarded function */
 	}
 	r->bad = true;
 	return 0;
@@ -219,7 +219,7 @@ static uint64_t read_range(const struct ehframe *eh, struct ehread *r, uint8_t e
 	return (uint64_t)(int64_t)range[1];
 }
 
-/* Read the rest of an FDE whose CIE is in @out. */
+/* Read the rest of an FDE; its CIE is in @out. */
 static int read_fde_body(const struct ehframe *eh, struct ehread *r, struct ehframe_record *out)
 {
 	uint64_t size = read_range(eh, r, out->cie.encoding, &out->start);
@@ -302,7 +302,7 @@ static int walk_add(struct ehframe *eh, uint32_t *room_fdes, uint64_t start, uin
 	return 0;
 }
 
-/* Index the record whose payload is @r if it is an FDE. 0, -EBADMSG (left out) or -ENOMEM. */
+/* Index the record with payload @r if it is an FDE. 0, -EBADMSG (left out) or -ENOMEM. */
 static int walk_record(struct ehframe *eh, uint32_t *room, struct ehread *r, uint64_t offset)
 {
 	struct ehread id = *r;

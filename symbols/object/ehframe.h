@@ -3,9 +3,9 @@
  * The structure of .eh_frame: a copy of its bytes and a sorted index of its
  * FDEs (LSB Core 5.0, 10.6 "Exception Frames"; DWARF 5, 6.4).
  *
- * The index is the table of .eh_frame_hdr when that ascends and has as many
- * entries as there are FDEs; else one bounded walk over the records builds it.
- * Either way only the FDE itself is trusted, when it is looked up: an FDE that
+ * The index is the table of .eh_frame_hdr when that ascends and has one entry per FDE; else one
+ * bounded walk over the records builds it. Either way only the FDE itself is trusted, when it is
+ * looked up: an FDE that
  * is not acceptable (lengths, CIE pointers, versions, unknown augmentation,
  * return column, address encodings) is ignored. The effect of the instructions
  * is checked later, by unwind/cfi.

@@ -25,7 +25,7 @@ enum {
 	PE_DATAREL = 0x30,
 };
 
-/* Decode a pointer of encoding @enc at @bytes, whose address is @field. */
+/* Decode a pointer of encoding @enc at @bytes, which is at address @field. */
 static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint64_t field,
 			   uint64_t data, uint64_t *out)
 {

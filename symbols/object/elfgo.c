@@ -52,7 +52,7 @@ static bool read_header(struct table *g, uint64_t text)
 	       (g->nr + 1) * 8 <= g->size - g->functions;
 }
 
-/* Add function @i, which ends where the next one begins. */
+/* Add function @i, which ends at the begin of the next one. */
 static int add_function(struct elfsym *t, const struct table *g, uint64_t i)
 {
 	uint64_t entry = g->functions + i * 8;

@@ -19,7 +19,7 @@
 #define SEARCHES_MAX	(32ULL << 20) /* symbols searched for indirect functions */
 #define BATCH		1024U
 
-/* A slot of the GOT, and the function whose address it holds. */
+/* A slot of the GOT, and the function it points to. */
 struct slot {
 	uint64_t vaddr;
 	uint64_t target; /* of an indirect function: its resolver; else 0 */

@@ -12,7 +12,7 @@
 #include "symbols/object/elffile.h"
 #include "symbols/object/image.h"
 
-/* Find the code in @f, whose segments and symbols are in @image; false: none. */
+/* Find the code in @f (segments and symbols: @image); false: none. */
 bool elfsig_find(struct image *image, const struct elffile *f);
 
 #endif

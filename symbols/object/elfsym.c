@@ -16,7 +16,7 @@
 
 #include "symbols/base/array.h"
 
-/* The lowest four bits are those of rank_by_name(). */
+/* The lowest four bits are from rank_by_name(). */
 #define RANK_TABLE    (1U << 4) /* in a symbol table, where names vary */
 #define RANK_SIZE     (1U << 10)
 #define RANK_FUNC     (1U << 11) /* above all ranks of mere labels */
@@ -36,7 +36,7 @@ void elfsym_fini(struct elfsym *t)
 	*t = (struct elfsym){ 0 };
 }
 
-/* Make room for @nr more symbols. */
+/* Reserve @nr more symbols. */
 static int reserve(struct elfsym *t, uint64_t nr)
 {
 	if (t->nr + nr > ELFSYM_SYMBOLS_MAX)
@@ -44,7 +44,7 @@ static int reserve(struct elfsym *t, uint64_t nr)
 	return array_reserve(&t->symbols, &t->max, t->nr + nr) ? 0 : -ENOMEM;
 }
 
-/* Make room for @size more bytes of names. */
+/* Reserve @size more bytes of names. */
 static int reserve_names(struct elfsym *t, size_t size)
 {
 	size_t max = MAX(t->names_size + size, t->names_max + t->names_max / 4);
@@ -100,8 +100,7 @@ static bool is_mark(const char *name)
 }
 
 /*
- * Test whether the symbol may be code; sections decide where the table names a known
- * one.
+ * Test whether the symbol may be code: by its section, if that is known.
  */
 static bool is_code(const struct elffile *f, const Elf64_Sym *sym)
 {

@@ -21,14 +21,14 @@ struct elfsym {
 	size_t names_size, names_max;
 	uint32_t dynstr; /* offset of the names of the dynamic symbols */
 	size_t dynstr_size;
-	uint64_t nr_bytes_scanned; /* of names: a limit for tables whose names overlap */
+	uint64_t nr_bytes_scanned; /* of names: a limit for tables with overlapping names */
 };
 
 void elfsym_fini(struct elfsym *t);
 /*
  * Add the functions of the table of @type (SHT_SYMTAB or SHT_DYNSYM), @bias added to
  * each address. 0, -ENOENT without such a table, -E2BIG, -ERANGE, -EIO, -ENOMEM;
- * symbols collected before stay.
+ * symbols collected before are kept.
  */
 int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_t bias);
 /* Add one function that is in no table; copies the name. 0, -E2BIG, -ENOMEM. */
@@ -40,8 +40,8 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
  */
 int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint32_t function);
 /*
- * Sort, keep the best symbol of each address, set missing sizes. @f: the file whose
- * executable sections (or segments) bound them.
+ * Sort, keep the best symbol of each address, set missing sizes. The executable sections (or
+ * segments) of @f bound them.
  */
 int elfsym_finish(struct elfsym *t, const struct elffile *f);
 

@@ -276,7 +276,7 @@ static void tell_progress(struct fetch_desk *d, const struct fetch *f, uint64_t 
 	if (now_ns < d->tell_ns)
 		return;
 	d->tell_ns = now_ns + TELL_NS;
-	/* Servers are tried first, and the figures count those. */
+	/* The figures count the servers, which are tried first. */
 	if (atomic_load_explicit(&w->total, memory_order_relaxed) > 65536)
 		tell(d, "fetching debug symbols for %s: %.1f MiB, %u %%; D cancels", f->name, mib,
 		     watch_permille(w) / 10);

@@ -37,8 +37,8 @@ void fetch_ask(struct fetch_desk *d, uint32_t object);
 /* Copy a new message; false: none. */
 bool fetch_news(struct fetch_desk *d, char *buf, size_t size);
 /*
- * Loader: start transfers and check progress. Returns the object whose file arrived,
- * or OBJECT_ID_UNKNOWN.
+ * Loader: start transfers and check progress. Returns the object of an arrived file, or
+ * OBJECT_ID_UNKNOWN.
  */
 uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns);
 /* Loader: test for a transfer in progress. */

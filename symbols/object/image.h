@@ -61,7 +61,7 @@ struct image *image_stub(const struct image *image);
 size_t image_memory(const struct image *image);
 void image_free(struct image *image);
 
-/* Find the segment whose file-backed part has @vaddr, executable ones first; NULL: none. */
+/* Find the segment with @vaddr in its file-backed part, executable ones first; NULL: none. */
 const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr);
 /* Convert a file offset to a vaddr by its segment; false: in none. */
 bool image_vaddr(const struct image *image, uint64_t offset, uint64_t *vaddr);

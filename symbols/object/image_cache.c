@@ -91,7 +91,7 @@ static void explain(const struct image_cache *o, struct object *object, int code
 	object_explain(object, "cannot be opened", NULL);
 }
 
-/* Explain the names of an image, or what is missing. */
+/* Explain the names of an image, or their absence. */
 static void explain_image(struct object *object, const struct image *image)
 {
 	static const char *const package = "install its debug symbols (-dbgsym), or build with -g";
@@ -357,8 +357,7 @@ static bool has_room(const struct image_cache *o)
 }
 
 /*
- * Start requested loads while helpers are free; set aside objects whose device does
- * not answer.
+ * Start requested loads while helpers are free; set aside objects on a device that does not answer.
  */
 static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 {

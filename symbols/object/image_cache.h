@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which objects are loaded, when, and for how long they stay.
+ * Load the images of requested objects, and keep them in memory up to a limit.
  *
  * Objects that samples requested are given to helpers, the object that most
  * samples wait for first, and published with an image (release) or with the
@@ -22,13 +22,12 @@ void image_cache_init(struct image_cache *o, struct objects *objects, struct hel
 /* Loads that still run are abandoned. */
 void image_cache_fini(struct image_cache *o);
 
-/* Finish loads, find those that hang, start requested ones. True: one has finished. */
+/* Finish loads, find hanging ones, start requested ones. True: one has finished. */
 bool image_cache_work(struct image_cache *o, uint64_t now_ns);
 /* Test for loads in progress that are not late. */
 bool image_cache_busy(const struct image_cache *o);
 /*
- * Return an object that was loaded late, whose places can be named again.
- * OBJECT_ID_UNKNOWN: none.
+ * Return an object that was loaded late: its places can be named again. OBJECT_ID_UNKNOWN: none.
  */
 uint32_t image_cache_take_late(struct image_cache *o);
 

@@ -11,7 +11,7 @@
 #include "symbols/object/backoff.h"
 #include "symbols/object/load.h"
 
-#define IMAGE_CACHE_LOADS_MAX 20U /* at the same time, with those that hang */
+#define IMAGE_CACHE_LOADS_MAX 20U /* at the same time, including hanging ones */
 
 /* An object without an image that may still get one. */
 struct image_cache_retry {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Eviction: images take no more memory than image_cache.memory_max. Those
- * without a sample for longest leave; stubs with the load segments replace them.
+ * Eviction: images take no more memory than image_cache.memory_max. Images without a sample for
+ * longest are freed; stubs with the load segments replace them.
  *
  * One thread: the loader.
  */

@@ -92,8 +92,8 @@ static int load_kernel(struct image **out)
 }
 
 /*
- * Test for another build-id than that of the mapping, or none. After the bytes of a
- * build-id are zeros; old recordings have no size of it.
+ * Test for another build-id than that of the mapping, or none. After the bytes of a build-id are
+ * zeros; old recordings do not have its size.
  */
 static bool is_other(const struct object_identity *id, const struct image *image)
 {

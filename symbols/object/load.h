@@ -12,7 +12,7 @@
 #include "symbols/base/helper.h"
 #include "symbols/object/image.h"
 
-/* Where the file of an object is, and how to recognise it. */
+/* The path of an object's file, and how to recognise the file. */
 struct load_where {
 	struct object_identity identity;
 	struct object_sighting seen; /* seen.path is owned */

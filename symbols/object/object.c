@@ -78,7 +78,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 	return hash;
 }
 
-/* Hash what every sighting of the same object agrees on: never the generation. */
+/* Hash the fields that are equal in every sighting of the same object: never the generation. */
 static uint64_t key_hash(const struct key *key)
 {
 	const struct object_identity *id = key->identity;

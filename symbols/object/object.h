@@ -25,7 +25,7 @@ enum object_kind {
 	OBJECT_VDSO,	/* id 2: the vdso, one for all processes */
 	OBJECT_FILE,
 	OBJECT_ANON,   /* code made at run time, heap, stack of one process; offset = address */
-	OBJECT_SCRIPT, /* code of interpreters: all of it (lang_place()), or one file's */
+	OBJECT_SCRIPT, /* code of interpreters: all (lang_place()), or one file's */
 };
 
 enum { OBJECT_ID_UNKNOWN, OBJECT_ID_KERNEL, OBJECT_ID_VDSO, OBJECT_ID_FIRST };
@@ -74,7 +74,7 @@ struct object {
 	atomic_int state; /* enum object_state */
 	/* Shown to the user; static texts, may be NULL; written by the loader, relaxed. */
 	_Atomic(const char *) reason; /* why there is no image or no names */
-	_Atomic(const char *) fix;    /* what would give it names */
+	_Atomic(const char *) fix;    /* how to get names */
 	_Atomic(const char *) source; /* source of the names */
 	atomic_uint nr_symbols;	      /* functions with a name */
 	atomic_uint permille;	      /* part loaded in thousandths, while WANTED */
@@ -117,9 +117,8 @@ void objects_free(struct objects *d);
 
 /*
  * Find or add an object. Takes a mutex: side-band drain and loader only. @path is
- * foreign bytes; @pid, @start, @end are where it was last seen mapped (how the
- * loader opens it; a newer sighting replaces an older one). Never NULL: when memory
- * is out, the unknown object.
+ * foreign bytes; @pid, @start, @end are its last mapping (how the loader opens it; a newer sighting
+ * replaces an older one). Never NULL: when memory is out, the unknown object.
  */
 struct object *objects_intern(struct objects *d, const struct object_identity *identity,
 			      const char *path, size_t path_size, pid_t pid, uint64_t start,
@@ -148,7 +147,7 @@ static inline void object_wait(struct object *object)
 	atomic_fetch_add_explicit(&object->nr_waiting, 1, memory_order_relaxed);
 }
 
-/* Where the loader finds the file: a copy of the last sighting (the caller frees path). */
+/* Return a copy of the last sighting, for the loader to find the file (the caller frees path). */
 struct object_sighting {
 	pid_t pid;
 	uint64_t start, end;

@@ -21,8 +21,8 @@ bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_
 
 /*
  * Write "docker:3fa1c2d4e5f6", "podman:…", "k8s:…", "lxc:NAME" or "nspawn:NAME" to
- * @out; ids have 12 digits, as in those tools. Returns the size, 0: no known
- * container. Not sanitised.
+ * @out; ids have 12 digits, as in these tools. Returns the size, 0: no known container. Not
+ * sanitised.
  */
 size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CONTAINER_MAX]);
 

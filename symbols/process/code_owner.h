@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whose files may name the code of a process: those of its user and of root, with
- * its pid in its pid namespace (pid_namespaces(7)).
+ * Check the owner of files that name the code of a process: its user or root, with its pid in its
+ * pid namespace (pid_namespaces(7)).
  *
  * Runs on: the loader. /proc may hang.
  */
@@ -22,8 +22,7 @@ struct code_owner {
 /* Read the owner of @pid from /proc. 0 or -errno; code_owner_done() closes dir_fd. */
 int code_owner_ask(pid_t pid, struct code_owner *o);
 /*
- * Owner for a recording, whose pids may be reused: files of this user and root, with
- * that pid.
+ * Owner for a recording (pids may be reused): files of this user and root, with that pid.
  */
 void code_owner_ours(pid_t pid, struct code_owner *o);
 /*

@@ -36,7 +36,7 @@ struct entry {
 	uint64_t read_ns; /* 0: never */
 	bool queued;
 	bool used;		       /* since the last sweep */
-	bool gone;		       /* the process has ended; its details stay */
+	bool gone;		       /* the process has ended; its details are kept */
 	struct process_details *known; /* with its texts after it; NULL: none */
 };
 
@@ -337,7 +337,7 @@ static bool is_present(struct details *d, uint32_t key, pid_t pid)
 	return same;
 }
 
-/* Store the details (NULL: the process has ended) and request those of the parent. */
+/* Store the details (NULL: the process has ended) and request its parent's. */
 static void store(struct details *d, uint32_t key, const struct process_details *read, bool gone)
 {
 	struct process_details *kept = read ? keep(read) : NULL;

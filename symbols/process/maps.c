@@ -5,7 +5,7 @@
  * Readers walk chains and immutable spaces without a lock. Writers add events
  * (maps_events.c) or read /proc (maps_load.c) under one mutex.
  *
- * Runs on: sampler threads (find, ask), the side-band drain (publish).
+ * Runs on: sampler threads (find, request), the side-band drain (publish).
  */
 #include "symbols/process/maps.h"
 
@@ -133,7 +133,7 @@ static uint32_t known_id(const struct tasks *tasks, const struct thread_name *na
 	return *word >> 32 == tasks->serial ? (uint32_t)*word : TASK_UNKNOWN;
 }
 
-/* Give @name an id in place of @word. When another thread is first, our entry stays unused. */
+/* Give @name an id in place of @word. When another thread is first, our entry is unused. */
 static uint32_t new_id(struct tasks *tasks, struct thread_name *name, const struct task *task,
 		       uint64_t word)
 {
@@ -286,7 +286,7 @@ struct process *maps_process_at(struct maps *m, pid_t pid, uint64_t time_ns)
 {
 	struct process *p = process_find(&m->procs, pid, time_ns);
 
-	/* After its end there must be another incarnation, whose fork was not seen. */
+	/* After its end there must be another incarnation; its fork was not seen. */
 	if (p && time_ns < p->death_ns)
 		return p;
 	p = maps_begin_process(m, pid, p ? p->death_ns : 0, space_get(m->empty), NULL);

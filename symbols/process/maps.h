@@ -43,8 +43,8 @@ int maps_new(struct maps **out, struct objects *objects, uint32_t max_tasks);
 void maps_free(struct maps *m);
 
 /*
- * Replay a recording: processes are those of its records, and /proc is never read
- * (its pids may be reused). Before the first record.
+ * Replay a recording: processes are from its records, and /proc is never read (its pids may be
+ * reused). Before the first record.
  */
 void maps_no_proc(struct maps *m);
 
@@ -118,7 +118,7 @@ struct maps_interpreter {
 };
 /* Loader: the next one; false: there is none. */
 bool maps_next_interpreter(struct maps *m, struct maps_interpreter *out);
-/* Loader: the interpreter of incarnation @process of @pid is @desc, whose reference is taken over.
+/* Loader: the interpreter of incarnation @process of @pid is @desc; its reference is taken over.
  */
 void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc *desc);
 /* Readers, lock-free: a copy of the interpreter of @pid at @time_ns. False: none is known. */
@@ -130,7 +130,7 @@ bool maps_interpreter(struct maps *m, pid_t pid, uint64_t time_ns, struct lang_p
  * a batch.
  */
 struct tasks *maps_tasks(const struct maps *m);
-/* Return a task of it; NULL for ids never given out. */
+/* Return a task by id; NULL for ids never given out. */
 const struct task *maps_task(const struct maps *m, uint32_t id);
 uint32_t maps_nr_tasks(const struct maps *m);
 uint32_t maps_max_tasks(const struct maps *m);

@@ -322,7 +322,7 @@ static void apply_thread_fork(struct maps *m, const struct maps_event *ev)
 				   parent->comm);
 }
 
-/* Give the user to a child whose exec was read before its fork. */
+/* Give the user to a child with an exec that was read before its fork. */
 static void pass_on_uid(struct maps *m, const struct process *p)
 {
 	struct process *child = process_find(&m->procs, p->pid, UINT64_MAX);
@@ -384,7 +384,7 @@ static void apply_exit(struct maps *m, const struct maps_event *ev)
 			process_thread_end(&m->procs, th, ev->time_ns);
 		return;
 	}
-	/* The leader of a process whose threads were never read. */
+	/* The leader of a process with threads that were never read. */
 	p = ev->pid == ev->tid ? process_find(&m->procs, ev->pid, ev->time_ns) : NULL;
 	if (p && !p->threads && p->birth_ns <= ev->time_ns)
 		process_end(&m->procs, p, ev->time_ns);

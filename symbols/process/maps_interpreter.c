@@ -3,7 +3,7 @@
  * Processes that are interpreters: queued when their files are mapped, described
  * by the loader, published with the process.
  *
- * Runs on: whoever holds the lock of the maps; maps_interpreter() on readers.
+ * Runs on: the holder of the lock of the maps; maps_interpreter() on readers.
  */
 #include "symbols/process/maps.h"
 

@@ -36,7 +36,7 @@ struct found_thread {
 
 struct reading {
 	pid_t pid;
-	int dir_fd; /* of /proc/PID: stays that of one process */
+	int dir_fd; /* of /proc/PID: refers to one process also if the pid is reused */
 	uint64_t began_ns;
 	unsigned int epoch;
 	uint32_t uid;
@@ -44,7 +44,7 @@ struct reading {
 	int maps_code;	      /* errno of reading maps; 0 */
 	struct mapping *maps; /* executable ones; object NULL: anonymous */
 	uint32_t nr_maps, room_maps;
-	struct found_thread *threads; /* those without a record */
+	struct found_thread *threads; /* without a record */
 	uint32_t nr_threads, room_threads;
 };
 
@@ -113,7 +113,7 @@ static int read_maps(struct maps *m, struct reading *r, const char *name, uint32
 	return 0;
 }
 
-/* Read the maps of other threads: those of a leader that has ended are empty. */
+/* Read the maps of other threads: the maps of a leader that has ended are empty. */
 static void read_maps_of_threads(struct maps *m, struct reading *r, const pid_t *tids, uint32_t nr)
 {
 	uint32_t lines = 0;

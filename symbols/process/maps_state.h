@@ -45,9 +45,9 @@ struct maps {
 	struct maps_interpreter *interpreters; /* not looked at yet */
 	uint32_t nr_interpreters, room_interpreters;
 	struct space *empty;
-	struct process *dirty; /* those with a draft */
+	struct process *dirty; /* spaces with a draft */
 	uint64_t keep_from_ns; /* mappings that ended before may be dropped */
-	uint64_t now_ns;       /* of the last publish: later events stay in the log */
+	uint64_t now_ns;       /* of the last publish: later events are kept in the log */
 	bool lost;	       /* records, since processes were last to be read again */
 	uint64_t lost_ns;      /* time of that; 0: never */
 	uint64_t rest_ns;      /* pause after it */

@@ -3,10 +3,10 @@
  * Incarnations of processes and threads, found by id and time.
  *
  * A struct process is one image of one pid: it begins with fork, exec, or the
- * first record of the pid. A struct process_thread is one thread of it, with
+ * first record of the pid. A struct process_thread is one of its threads, with
  * its latest names. Processes and threads are in hash chains, names in a list
- * per thread; readers walk these without a lock. An incarnation that was
- * replaced or has ended stays findable until processes_reap().
+ * per thread; readers walk these without a lock. An incarnation that was replaced or has ended can
+ * be found until processes_reap().
  *
  * A rename costs the same however many there were: a thread keeps NAMES_MAX
  * names. Beyond that, names less than NAME_SPACING_NS apart replace each
@@ -67,7 +67,7 @@ struct process {
 	atomic_int parent;		  /* pid of its parent; 0: unknown */
 	_Atomic uint64_t asked_ns;	  /* requests_due() */
 	_Atomic(struct lang_desc *) lang; /* its interpreter; NULL: none is known. As space */
-	/* W: where it has files of interpreters; .object NULL: none. A program and its library. */
+	/* W: files of interpreters; .object NULL: none. A program and its library. */
 	struct mapping interpreters[2];
 	struct doomed doomed;		/* W */
 	uint64_t death_ns;		/* W; UINT64_MAX: alive */
@@ -138,7 +138,7 @@ struct process_thread *process_thread_present(const struct processes *t, pid_t p
  */
 void process_thread_rename(struct processes *t, struct process_thread *th, uint64_t birth_ns,
 			   struct safe_text comm, uint64_t keep_ns);
-/* Give @th new task ids: what a task says of its process has changed. */
+/* Give @th new task ids: a field of its process has changed. */
 void process_thread_forget_tasks(struct process_thread *th);
 /* End a thread; its process also ends with the last one. */
 void process_thread_end(struct processes *t, struct process_thread *th, uint64_t time_ns);

@@ -53,15 +53,13 @@ void space_put(struct space *s);
 struct space_edit *space_edit_new(struct space *from, struct space_stats *stats);
 void space_edit_free(struct space_edit *d);
 /*
- * Add a mapping. Where it overlaps others, the later birth wins; the loser is
- * trimmed, and the part lost is kept with its end. False: unchanged (known already,
- * or no room).
+ * Add a mapping. In overlaps the later birth wins; the loser is trimmed, and the part lost is kept
+ * with its end. False: unchanged (known already, or no room).
  */
 bool space_edit_add(struct space_edit *d, const struct mapping *m);
 /*
  * Add a mapping of /proc/PID/maps read at @read_ns: in an unknown range it has
- * always been there, over an older mapping since @read_ns; mappings born after
- * @read_ns stay.
+ * always been there, over an older mapping since @read_ns; mappings born after @read_ns are kept.
  */
 bool space_edit_merge(struct space_edit *d, const struct mapping *m, uint64_t read_ns);
 /*

@@ -2,9 +2,9 @@
 /*
  * A draft: the next version of an address space.
  *
- * Begins with the leaves of the published space and copies those it changes. Of
- * two mappings that overlap, the later birth wins, not the order of arrival: the
- * rings of several CPUs are not ordered among each other.
+ * Begins with the leaves of the published space and copies changed ones. Of two mappings that
+ * overlap, the later birth wins, not the order of arrival: the rings of several CPUs are not
+ * ordered among each other.
  *
  * Runs on: the writer, under the lock of the maps.
  */
@@ -100,7 +100,7 @@ static const struct mapping *first_overlap(const struct space_edit *d, uint64_t 
 	return m->start < end ? m : NULL;
 }
 
-/* Make leaf @i writable with room for @nr mappings; NULL when memory is out. */
+/* Make leaf @i writable for up to @nr mappings; NULL when memory is out. */
 static struct leaf *own_leaf(struct space_edit *d, uint32_t i, uint32_t nr)
 {
 	struct leaf *leaf = d->leaves[i], *mine;
@@ -284,8 +284,8 @@ bool space_edit_add(struct space_edit *d, const struct mapping *m)
 			continue;
 		}
 		/*
-		 * Records arrive out of order: the mapping here is younger (or code
-		 * of this memory), and stays.
+		 * Records arrive out of order: the mapping here is younger (or code of this
+		 * memory), and is kept.
 		 */
 		struct mapping winner = *other;
 		struct mapping free_part = part(&rest, 0, winner.start);

@@ -40,7 +40,7 @@ struct space {
 	struct ended *old;    /* in the order in which they ended */
 };
 
-/* Make a leaf with room for @nr mappings, filled with those of @from; NULL: no memory. */
+/* Make a leaf for up to @nr mappings, filled with the mappings of @from; NULL: no memory. */
 struct leaf *space_leaf_new(const struct leaf *from, uint32_t nr);
 void space_leaf_put(struct leaf *leaf);
 /* Return the index of the first mapping of @leaf that ends after @addr; nr: none. */

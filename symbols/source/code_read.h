@@ -28,7 +28,7 @@ struct reading {
 	char *kcore_path; /* owned */
 	uint16_t machine; /* e_machine; EM_NONE: this machine's */
 	bool wide;
-	/* Result, part of it maybe set before; the listing has no instructions yet. */
+	/* Result, partly set before; the listing has no instructions yet. */
 	struct listing *l;
 	uint8_t *bytes;
 	uint32_t nr_bytes;

@@ -30,9 +30,9 @@ struct dwarf_frame {
 };
 
 /*
- * Open the DWARF of @f, whose descriptor stays open and with the caller; @bias is
- * added to its addresses to get the object's. 0, -ENODATA (no DWARF), -EPERM
- * (owned by another user), -EFBIG, -ETIME, -ENOENT (its dwz file is missing),
+ * Open the DWARF of @f; the caller keeps its descriptor, open; @bias is added to its addresses to
+ * get the object's. 0, -ENODATA (no DWARF), -EPERM (owned by another user), -EFBIG, -ETIME, -ENOENT
+ * (its dwz file is missing),
  * -EBADMSG, -ENOMEM.
  */
 int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias);

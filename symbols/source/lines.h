@@ -3,8 +3,8 @@
  * Look up inlined functions and lines of sampled places.
  *
  * Named places are added to the queue of their object; the object with the
- * longest queue is first. Debug files stay open while they are used, few at a
- * time. A file that costs too much time is not used again.
+ * longest queue is first. Debug files are kept open while they are used, few at a time. A file that
+ * costs too much time is not used again.
  *
  * One thread: the loader. Helpers read; a helper that hangs is abandoned.
  */
