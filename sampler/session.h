@@ -45,6 +45,7 @@ struct session_ticks {
 	double own_pct;			/* CPU, of one */
 	struct profile_account account; /* of it, and since the start */
 	struct profile_account total;
+	uint64_t names_dropped;	  /* maps_stats.nr_names_dropped at the last tick */
 	struct session_cost self; /* at its end */
 	pthread_t ui;		  /* the caller of sampler_start() */
 	bool crowded;		  /* the full table of counts was reported already */

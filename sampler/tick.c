@@ -107,6 +107,7 @@ static void fill_account(struct sampler *s, struct profile *p, const struct tick
 {
 	const struct pipeline_stats *all = &sums->all;
 	struct profile_account *a = &p->account;
+	struct maps_stats maps;
 
 	_Static_assert(UNWIND_NR_STOPS <= PROFILE_NR_BROKEN, "a stop has no place in the profile");
 	a->complete = all->complete;
@@ -124,6 +125,9 @@ static void fill_account(struct sampler *s, struct profile *p, const struct tick
 		a->dropped += all->dropped[i];
 	}
 	p->nr_nameless = all->nameless;
+	maps_stats(s->store.maps, &maps);
+	p->nr_names_dropped = maps.nr_names_dropped - s->ticks.names_dropped;
+	s->ticks.names_dropped = maps.nr_names_dropped;
 	_Static_assert(LANG_NONE_NR <= PROFILE_NR_LANG_NONE, "a reason has no place in the "
 							     "profile");
 	p->lang = (struct profile_lang){

@@ -315,6 +315,8 @@ struct profile {
 	uint64_t dropped_by[DROP_NR];
 	struct profile_lang lang;
 	uint64_t nr_nameless; /* of those counted: no room for their task, so [unknown] */
+	/* Of the tick: names of threads renamed too often; their samples show another name. */
+	uint64_t nr_names_dropped;
 	struct profile_self self;
 	struct profile_unwind unwind;
 	double samples_per_s;

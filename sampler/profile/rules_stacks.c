@@ -6,6 +6,7 @@
  */
 #include "sampler/profile/rules_stacks.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -175,6 +176,22 @@ static void note_nameless(struct notices *n, const struct profile *p)
 		    "count from zero with empty tables; or sample fewer processes (p)");
 }
 
+static void note_renames(struct notices *n, const struct profile *p)
+{
+	struct profile_notice *e;
+
+	if (!p->nr_names_dropped)
+		return;
+	e = notices_note(n, "renames", NOTICE_INFO, p->nr_names_dropped,
+			 "%" PRIu64 " thread names dropped: renamed too often",
+			 p->nr_names_dropped);
+	notices_detail(e,
+		       "%" PRIu64 " thread names dropped: renamed too often; samples show the "
+		       "name before or after",
+		       p->nr_names_dropped);
+	notices_fix(n, e, NOTICE_NONE, 0, "press 2 for the process; its PID is certain");
+}
+
 /* Note code without names, once most places were looked up. */
 static void note_names(struct notices *n, const struct profile *p)
 {
@@ -221,6 +238,7 @@ void rules_stacks(struct notices *n, const struct profile *p)
 	note_pending(n, p);
 	note_dropped(n, p);
 	note_nameless(n, p);
+	note_renames(n, p);
 	note_names(n, p);
 	note_replaced(n, p);
 }

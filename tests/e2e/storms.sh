@@ -25,5 +25,6 @@ END
 }
 
 survives renames "$PROGRAMS/renames" 30 10000
+grep -q '"names_dropped": *[1-9]' "$TMP/out" || wrong "renames: no names_dropped in the account"
 survives inodes "$PROGRAMS/inodes" "$TMP" 30
 finish

@@ -356,6 +356,10 @@ static void test_dropped(void **state)
 	expect(f, "nameless", "task table full", NOTICE_RESET, 0);
 	assert_int_equal(find(f, "nameless")->severity, NOTICE_WARN);
 	f->p.nr_nameless = 0;
+	f->p.nr_names_dropped = 1234;
+	expect(f, "renames", "1234 thread names dropped", NOTICE_NONE, 0);
+	assert_int_equal(find(f, "renames")->severity, NOTICE_INFO);
+	f->p.nr_names_dropped = 0;
 }
 
 /* A quarter of the samples is in a function that is but an address. */

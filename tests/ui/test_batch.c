@@ -43,6 +43,7 @@ static void fill_counts(struct profile *p)
 	p->broken_by[5] = 2;  /* no_map */
 	p->broken_by[15] = 1; /* a reason that has no key */
 	p->dropped_by[DROP_CELLS_FULL] = 6;
+	p->nr_names_dropped = 77;
 	p->self = (struct profile_self){ .cpu_pct = 0.71239, .rss_kb = 41000 };
 }
 
@@ -244,6 +245,7 @@ static void test_ndjson_values(void **state)
 	assert_int_equal(integer(json_object_get(account, "broken_by"), "no_map"), 2);
 	assert_int_equal(integer(json_object_get(account, "broken_by"), "other"), 1);
 	assert_int_equal(json_object_size(json_object_get(account, "dropped_by")), 1);
+	assert_int_equal(json_integer_value(json_object_get(account, "names_dropped")), 77);
 	assert_true(integer(json_object_get(o, "account_total"), "taken") == 1234567890123);
 	assert_true(fabs(real(json_object_get(o, "self"), "cpu_pct") - 0.712) < 1e-9);
 	json_decref(o);

@@ -95,6 +95,7 @@ static struct profile *rich_profile(bool trouble)
 	p->account_total.lost = 120;
 	p->account_total.taken += 120;
 	p->dropped_by[DROP_CELLS_FULL] = 4;
+	p->nr_names_dropped = 5200;
 	p->account.dropped = 4;
 	p->account.taken += 4;
 	return with_notices(p);

@@ -148,6 +148,8 @@ static json_t *tick_account(const struct profile *p)
 	json_object_set_new(o, "dropped_by", dropped);
 	if (p->nr_nameless)
 		json_object_set_new(o, "task_table_full", count(p->nr_nameless));
+	if (p->nr_names_dropped)
+		json_object_set_new(o, "names_dropped", count(p->nr_names_dropped));
 	return o;
 }
 

@@ -415,6 +415,9 @@ static void foot_reasons(struct foot *f, const struct profile *p)
 	if (p->nr_nameless)
 		say_part(&nameless, "without a name, task table full", p->nr_nameless,
 			 p->account.taken);
+	if (p->nr_names_dropped)
+		say_part(&nameless, "thread names dropped, renamed too often", p->nr_names_dropped,
+			 0);
 	if (broken.size)
 		foot_text(f, TEXT("Broken by"), broken.text);
 	if (dropped.size)
