@@ -25,6 +25,9 @@
 /* From the end of a command to its last tick: the last samples get their stacks and names. */
 #define ENDED_NS     300000000ULL
 #define BUILDER_NICE (-5)
+/* A single tick begins after at most so long, checked so often. */
+#define WARM_MAX_NS 3000000000ULL
+#define WARM_MS	    100
 /* How often to check for code that is being read. */
 #define CODE_MS 10
 
@@ -102,15 +105,40 @@ static bool wait_for_control(struct sampler *s, int wait_ms)
 	return fds[1].revents && target_reap(&s->target);
 }
 
+/*
+ * Sample for nothing until the code that runs is read: a single tick would lack the stacks of its
+ * first samples, which are pending.
+ */
+static void warm_up(struct sampler *s)
+{
+	uint64_t end_ns = s->ticks.start_ns + WARM_MAX_NS;
+	bool warm = false;
+
+	/* Acquire: as in builder_main(). */
+	while (!warm && time_now_ns() < end_ns &&
+	       !atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
+		rcu_thread_offline();
+		poll(NULL, 0, WARM_MS);
+		rcu_thread_online();
+		warm = tick_skip(s);
+	}
+	tick_discard(s);
+	s->ticks.start_ns = s->ticks.last_ns = time_now_ns();
+}
+
 static void *builder_main(void *arg)
 {
 	struct sampler *s = arg;
-	uint64_t now = time_now_ns(), due = next_tick(s, now);
+	uint64_t now, due;
 
 	prctl(PR_SET_NAME, "builder");
 	/* Keeps ticks in time where hundreds of tasks are runnable. Refused to most users. */
 	setpriority(PRIO_PROCESS, 0, BUILDER_NICE);
 	rcu_register_thread();
+	if (s->config.warm_up)
+		warm_up(s);
+	now = time_now_ns();
+	due = next_tick(s, now);
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
 		int wait_ms = due > now ? (int)((due - now + 999999) / 1000000) : 0;
 		int look_ms = s->live.readers.nr ? READERS_LOOK_MS : 1000;

@@ -52,6 +52,7 @@ struct sampler_config {
 	size_t ring_size;      /* bytes of data ring per CPU; 0: chosen within the mlock limit */
 	uint64_t tick_ns;      /* one profile a tick; first ones sooner unless exact_ticks */
 	bool exact_ticks;      /* batch: no early profiles */
+	bool warm_up;	       /* one tick only: begin it when the code that runs is read */
 	uint64_t window_ns;    /* of PROFILE_WINDOW */
 	bool include_self;     /* sample proftop itself */
 	uint32_t languages;    /* frames of these are shown: bits of config_language() */

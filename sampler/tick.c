@@ -369,6 +369,24 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	mailbox_post(&s->mailbox, p);
 }
 
+bool tick_skip(struct sampler *s)
+{
+	struct pipeline_stats all = { 0 };
+	struct count *counts = NULL;
+	unsigned int epoch;
+	uint32_t nr = 0;
+
+	if (!take_tick(s, &epoch, &counts, &nr))
+		free(counts);
+	for (uint32_t i = 0; i < s->live.nr_threads; i++) {
+		struct sampler_thread_stats stats;
+
+		sampler_thread_take_stats(s->live.threads[i], epoch, &stats);
+		pipeline_add_stats(&all, &stats.samples);
+	}
+	return all.pending * 100 <= all.taken;
+}
+
 static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 			     const struct replay_result *r, struct tick_sums *sums)
 {

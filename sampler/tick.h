@@ -7,6 +7,7 @@
 #ifndef SAMPLER_TICK_H
 #define SAMPLER_TICK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct replay_result;
@@ -18,6 +19,8 @@ void tick_end(struct sampler *s, uint64_t now_ns);
 void tick_replay(struct sampler *s, const struct replay_result *result);
 /* Between two ticks: make room, when the threads report that the tables fill up. */
 void tick_make_room(struct sampler *s);
+/* Forget the samples since the last tick. False: more than 1 % of them were pending. */
+bool tick_skip(struct sampler *s);
 /* Forget everything counted so far. */
 void tick_discard(struct sampler *s);
 

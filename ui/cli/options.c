@@ -371,6 +371,9 @@ int options_set_batch(struct options *o, struct err *e)
 	}
 	o->batch = true;
 	o->config.exact_ticks = true;
+	/* A command is sampled from its first instruction, a recording has everything. */
+	o->config.warm_up = o->nr_ticks == 1 && o->config.target != TARGET_COMMAND &&
+			    !o->config.record && !o->config.replay;
 	o->config.window_ns = o->config.tick_ns;
 	return EXIT_DONE;
 }
