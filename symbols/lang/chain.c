@@ -13,6 +13,9 @@
 
 /* Bytes of the live stack that are compared. */
 #define SAME_MAX LANG_PIECE_MAX
+/* The same where the end of the innermost group is unknown, and beyond its end. */
+#define SAME_UNKNOWN 4096U
+#define SAME_BEYOND  1024U
 
 static const struct decoder {
 	enum lang_none (*chain)(struct lang_reader *r, const struct lang_process *p,
@@ -61,6 +64,22 @@ void lang_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64
 	t->nr_ahead = 0;
 }
 
+/* Bytes of the stack to compare: the innermost C frame of the loop has to be in them. */
+static uint32_t compared(const struct lang_reader *r, const struct lang_sample *s)
+{
+	const struct lang_work *w = &r->work;
+	uint64_t size = SAME_UNKNOWN;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		if (!w->boundary[i])
+			continue;
+		if (w->boundary[i] > s->sp)
+			size = w->boundary[i] - s->sp + SAME_BEYOND;
+		break;
+	}
+	return (uint32_t)MIN(MIN(size, s->stack_size), (uint64_t)SAME_MAX) & ~7U;
+}
+
 /*
  * How far the live stack equals the copy: the address behind the last equal word. 0 when the state
  * of the thread has changed since it was read.
@@ -69,7 +88,7 @@ static uint64_t same_up_to(struct lang_reader *r, const struct lang_sample *s)
 {
 	struct lang_memory *m = &r->memory;
 	const struct lang_work *w = &r->work;
-	uint32_t size = (uint32_t)MIN(s->stack_size, (uint64_t)SAME_MAX) & ~7U, at = 0;
+	uint32_t size = compared(r, s), at = 0;
 	int again[ARRAY_SIZE(w->again)] = { -1, -1 }, stack;
 	const uint8_t *live;
 
@@ -116,6 +135,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->broken = out->settled = false;
 	lang_memory_begin(&r->memory);
 	r->work.nr = r->work.nr_codes = 0;
+	r->work.time_ns = s->time_ns;
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
 	if (!t) {
 		out->none = LANG_NONE_NO_THREAD;

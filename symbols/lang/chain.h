@@ -31,26 +31,37 @@ struct lang_thread {
 	} ahead[LANG_AHEAD];
 };
 
-/* Code met before. */
+/*
+ * Known code. Its header is read again at each sample while it is young or its process replaces
+ * code, later every 10 ms.
+ */
+#define LANG_YOUNG_NS 2000000000ULL
+#define LANG_CHECK_NS 10000000ULL
+
 struct lang_known {
+	uint64_t born_ns, checked_ns;
+	uint32_t words; /* of its frames: locals and value stack */
 	uint64_t address, stamp, name;
 	uint32_t process; /* 0: empty */
 	uint32_t id;
 };
 
-#define LANG_THREADS 512U /* powers of two */
-#define LANG_WAYS    4U
-#define LANG_KNOWN   4096U
+#define LANG_THREADS  512U /* powers of two */
+#define LANG_WAYS     4U
+#define LANG_REPLACES 64U
+#define LANG_KNOWN    4096U
 
 /* The state of one reader. */
 struct lang_reader {
 	struct lang_memory memory;
 	struct codes *codes; /* borrowed, shared */
 	uint32_t next_way;
+	uint32_t replaces[LANG_REPLACES]; /* processes that have replaced code, by hash */
 	struct lang_thread threads[LANG_THREADS];
 	struct lang_known known[LANG_KNOWN];
 	struct lang_work { /* of the chain in hand */
 		uint32_t nr, nr_codes, nr_boundaries;
+		uint64_t time_ns; /* of the sample */
 		/* Read again at the end: they show whether the thread has run on. */
 		struct lang_ahead again[2];
 		const uint8_t *first_read[2]; /* NULL: none */
@@ -65,8 +76,9 @@ struct lang_reader {
 		struct lang_code_at {
 			uint64_t address, stamp, name;
 			int header, hash; /* pieces */
-			uint32_t id;
+			uint32_t id, words;
 			struct lang_known *known;
+			bool fresh; /* checked lately: its header is not read */
 		} codes_of[LANG_FRAMES_MAX];
 		uint16_t slots[2 * LANG_FRAMES_MAX]; /* of codes_of by address: index + 1 */
 	} work;

@@ -46,6 +46,22 @@ static uint64_t name_of(const struct py_layout *l, const uint8_t *header)
 	return lang_u64(header + (l->code_qualname ? l->code_qualname : l->code_name));
 }
 
+static uint32_t *replaces_of(struct lang_reader *r, uint32_t process)
+{
+	return &r->replaces[hash_u64(process) & (LANG_REPLACES - 1)];
+}
+
+/* Can the known code at @c be used without its header? */
+static bool is_fresh(struct lang_reader *r, uint32_t process, const struct lang_code_at *c)
+{
+	const struct lang_known *k = c->known;
+	uint64_t now_ns = r->work.time_ns;
+
+	return k->process == process && k->address == c->address &&
+	       now_ns > k->born_ns + LANG_YOUNG_NS && now_ns < k->checked_ns + LANG_CHECK_NS &&
+	       *replaces_of(r, process) != process;
+}
+
 /* Number the code of each frame, each address once. */
 static void number_codes(struct lang_reader *r, uint32_t process)
 {
@@ -66,6 +82,8 @@ static void number_codes(struct lang_reader *r, uint32_t process)
 						    .hash = -1 };
 			c->known = &r->known[hash_u64(address ^ (uint64_t)process << 48) &
 					     (LANG_KNOWN - 1)];
+			c->fresh = is_fresh(r, process, c);
+			c->words = c->known->words;
 			w->slots[at] = (uint16_t)w->nr_codes;
 		}
 		w->code[i] = w->slots[at] - 1;
@@ -80,6 +98,9 @@ static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint3
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_code_at *c = &w->codes_of[i];
 
+		c->header = -1;
+		if (c->fresh)
+			continue;
 		c->header = lang_want(&r->memory, c->address, header_size(l));
 		if (c->known->process == process && c->known->address == c->address) {
 			c->name = c->known->name;
@@ -92,8 +113,13 @@ static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint3
 		struct lang_code_at *c = &w->codes_of[i];
 		const uint8_t *header = lang_piece(&r->memory, c->header);
 
+		if (c->fresh)
+			continue;
 		if (!header)
 			return false;
+		if (l->code_stacksize)
+			c->words = lang_u32(header + l->code_nlocals) +
+				   lang_u32(header + l->code_stacksize);
 		if (c->hash >= 0 && c->name == name_of(l, header))
 			continue;
 		c->name = name_of(l, header);
@@ -124,17 +150,12 @@ static bool stamp(const struct lang_memory *m, const struct lang_process *p, str
 	return true;
 }
 
-/* The end of frame @i on the stack of frames; 0: unknown. */
+/* The end of frame @i on the stack of frames. */
 static uint64_t frame_end(const struct lang_reader *r, const struct py_layout *l, uint32_t i)
 {
 	const struct lang_work *w = &r->work;
-	const uint8_t *header = lang_piece(&r->memory, w->codes_of[w->code[i]].header);
-	uint64_t words;
 
-	if (!header)
-		return 0;
-	words = (uint64_t)lang_u32(header + l->code_nlocals) + lang_u32(header + l->code_stacksize);
-	return w->base[i] + l->frame_size + 8 * words;
+	return w->base[i] + l->frame_size + 8ULL * w->codes_of[w->code[i]].words;
 }
 
 /* Is this the first frame in a chunk of the stack of frames? */
@@ -302,12 +323,32 @@ static bool is_known(struct lang_reader *r, uint32_t process, struct lang_code_a
 {
 	const struct code_key key = { process, c->address, c->stamp };
 	const struct lang_known *k = c->known;
+	bool same = k->process == process && k->address == c->address;
 
-	if (k->process == process && k->address == c->address && k->stamp == c->stamp)
+	if (same && (c->fresh || k->stamp == c->stamp))
 		c->id = k->id;
 	else
 		c->id = codes_find(r->codes, &key);
+	if (same && !c->fresh && k->stamp != c->stamp)
+		*replaces_of(r, process) = process;
 	return c->id != CODE_NONE;
+}
+
+static void keep_known(const struct lang_code_at *c, uint32_t process, uint64_t now_ns)
+{
+	struct lang_known *k = c->known;
+
+	if (c->fresh)
+		return;
+	if (k->process != process || k->address != c->address || k->stamp != c->stamp)
+		k->born_ns = now_ns;
+	k->checked_ns = now_ns;
+	k->words = c->words;
+	k->address = c->address;
+	k->stamp = c->stamp;
+	k->name = c->name;
+	k->process = process;
+	k->id = c->id;
 }
 
 enum lang_none py_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
@@ -320,7 +361,7 @@ enum lang_none py_codes(struct lang_reader *r, const struct lang_process *p, uin
 	if (!read_headers(r, &p->py, process))
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		if (!stamp(&r->memory, p, &w->codes_of[i]))
+		if (!w->codes_of[i].fresh && !stamp(&r->memory, p, &w->codes_of[i]))
 			return LANG_NONE_BAD_CHAIN;
 		if (!is_known(r, process, &w->codes_of[i]) && nr < NEW_MAX)
 			fresh[nr++].code = &w->codes_of[i];
@@ -334,7 +375,7 @@ enum lang_none py_codes(struct lang_reader *r, const struct lang_process *p, uin
 
 		if (c->id == CODE_NONE)
 			return LANG_NONE_NO_ROOM;
-		*c->known = (struct lang_known){ c->address, c->stamp, c->name, process, c->id };
+		keep_known(c, process, w->time_ns);
 	}
 	return LANG_NONE_NR;
 }

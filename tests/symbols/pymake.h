@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The memory of a made-up CPython 3.11: an interpreter with one thread, and
- * frames run code objects of given names. For tests of the decoder.
+ * frames that run code objects of given names. For tests of the decoder.
  */
 #ifndef TESTS_SYMBOLS_PYMAKE_H
 #define TESTS_SYMBOLS_PYMAKE_H

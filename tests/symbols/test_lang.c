@@ -100,7 +100,8 @@ static void test_chain(void **state)
 	assert_int_equal(f->chain.frames[0].instr, 4);
 	assert_true(f->chain.settled);
 	assert_false(f->chain.broken);
-	assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
+	/* Up to beyond the innermost C frame of the loop. */
+	assert_in_range(f->chain.same, f->sample.sp + 0x400, f->sample.sp + f->sample.stack_size);
 	assert_int_equal(py_line(text(f, 0)->version, text(f, 0)->table, text(f, 0)->table_size, 7,
 				 4),
 			 8);
@@ -160,6 +161,32 @@ static void test_code_reused(void **state)
 	assert_int_not_equal(f->chain.frames[0].code, before);
 	expect_name(f, 0, "another", 7);
 	expect_name(f, 1, "Cart.total", 20);
+}
+
+/* Old code is checked every 10 ms, until the process has replaced some. */
+static void test_old_code(void **state)
+{
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+	uint32_t before;
+
+	call_all(f);
+	chain(f);
+	f->sample.time_ns = LANG_YOUNG_NS + 1000;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	before = f->chain.frames[0].code;
+	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "another"));
+	f->sample.time_ns += LANG_CHECK_NS - 1;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].code, before);
+	f->sample.time_ns += 1;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_name(f, 0, "another", 7);
+	f->sample.time_ns += LANG_YOUNG_NS;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "third"));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_name(f, 0, "third", 7);
 }
 
 static void test_freed_code(void **state)
@@ -306,6 +333,7 @@ int main(void)
 		TEST(test_state_reused),
 		TEST(test_code_reused),
 		TEST(test_freed_code),
+		TEST(test_old_code),
 		TEST(test_cycle),
 		TEST(test_wild_numbers),
 		TEST(test_gap),

@@ -126,7 +126,8 @@ static void start_all(struct tool *t, pid_t pid)
 	usleep(400000);
 	t->shared = (struct reader_shared){ .maps = t->maps,
 					    .codes = symbols_codes(t->symbols),
-					    .own_pid = getpid() };
+					    .own_pid = getpid(),
+					    .languages = lang_bit(LANG_PYTHON) };
 	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
 		if (reader_start(&t->readers[i], &t->shared, t->counters, i,
 				 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), &e))
