@@ -226,6 +226,8 @@ bool loader_free(struct loader *l)
 	lines_fini(&l->lines);
 	code_fini(&l->code);
 	hotspots_fini(&l->naming.hotspots);
+	jitdumps_fini(&l->naming.jitdumps);
+	perfmaps_fini(&l->naming.perfmaps);
 	interpreters_fini(&l->interpreters);
 	helpers_free(l->helpers, time_now_ns() + HELPERS_WAIT_NS);
 	if (l->asker.event >= 0)
@@ -574,6 +576,8 @@ int loader_start(struct loader *l, struct err *e)
 	int rc;
 
 	atomic_store_explicit(&l->stop, false, memory_order_relaxed); /* no thread yet */
+	/* Files that hang delay no other name; a replay reads all of them first. */
+	l->naming.jitreads.helpers = l->images.no_proc ? NULL : l->helpers;
 	rc = start_one(l, &l->worker, loader_main);
 	if (!rc && l->maps)
 		rc = start_one(l, &l->asker, asker_main);

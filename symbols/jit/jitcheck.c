@@ -2,8 +2,8 @@
 /*
  * Find processes with anonymous code and neither a perf map nor a jitdump.
  *
- * Any one thread that may wait. Here it is enough that a map exists; the loader
- * checks its owner.
+ * Any one thread that may wait; a /tmp that hangs holds a helper only. Here it is enough that a map
+ * exists; the loader checks its owner.
  */
 #include "symbols/jit/jitcheck.h"
 
@@ -14,15 +14,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "symbols/base/foreign.h"
+#include "symbols/base/helper.h"
 #include "symbols/process/code_owner.h"
 #include "symbols/process/procfs.h"
 #include "symbols/jit/runtime.h"
 
 #define PROC_TEXT_MAX (64U << 10)
+#define SEARCH_NS     500000000ULL /* a longer search hangs */
+#define HANGING_MAX   4U	   /* then no other one is begun */
+
+struct check {
+	const char *root;
+	struct helpers *helpers;
+	unsigned int nr_hanging;
+};
 
 /* Return true if there is code without a file, and no jitdump is mapped. */
 static bool has_untold_code(const char *maps, size_t size)
@@ -42,18 +50,58 @@ static bool has_untold_code(const char *maps, size_t size)
 	return code;
 }
 
-static bool has_map(int dir_fd, pid_t pid)
-{
-	char *status, path[64];
-	struct stat st;
-	size_t size;
+/* A job: search one perf map. It uses nothing but this. */
+struct search {
+	struct job job;
+	char root[512], path[64];
+	bool found;
+};
 
-	if (foreign_read_at(dir_fd, "status", PROC_TEXT_MAX, &status, &size))
+static void run_search(struct job *job)
+{
+	struct search *s = (struct search *)job;
+	struct foreign_want want = { .root = s->root, .path = s->path };
+	struct foreign_file file;
+
+	s->found = !foreign_open(&want, &file, NULL);
+	if (s->found)
+		close(file.fd);
+}
+
+static void drop_search(struct job *job)
+{
+	free(job);
+}
+
+/* Test for a perf map; one that cannot be seen in time is assumed. */
+static bool has_map(struct check *c, int dir_fd, pid_t pid)
+{
+	struct search *s;
+	char *status;
+	size_t size;
+	bool found;
+
+	if (c->nr_hanging == HANGING_MAX ||
+	    foreign_read_at(dir_fd, "status", PROC_TEXT_MAX, &status, &size))
 		return true;
-	snprintf(path, sizeof(path), "root/tmp/perf-%" PRIu64 ".map",
-		 code_owner_inner_pid(status, (uint64_t)pid));
+	s = calloc(1, sizeof(*s));
+	if (s) {
+		s->job.run = run_search;
+		s->job.drop = drop_search;
+		snprintf(s->root, sizeof(s->root), "%s/proc/%d/root", c->root, pid);
+		snprintf(s->path, sizeof(s->path), "/tmp/perf-%" PRIu64 ".map",
+			 code_owner_inner_pid(status, (uint64_t)pid));
+	}
 	free(status);
-	return !fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW);
+	if (!s)
+		return true;
+	if (helpers_call(c->helpers, &s->job, time_now_ns() + SEARCH_NS)) {
+		c->nr_hanging++;
+		return true;
+	}
+	found = s->found;
+	free(s);
+	return found;
 }
 
 static void name_program(int dir_fd, char *dst, size_t size)
@@ -70,7 +118,7 @@ static void name_program(int dir_fd, char *dst, size_t size)
 	free(text);
 }
 
-static bool is_silent(int dir_fd, pid_t pid)
+static bool is_silent(struct check *c, int dir_fd, pid_t pid)
 {
 	size_t size;
 	char *maps;
@@ -80,16 +128,19 @@ static bool is_silent(int dir_fd, pid_t pid)
 		return false;
 	code = has_untold_code(maps, size);
 	free(maps);
-	return code && !has_map(dir_fd, pid);
+	return code && !has_map(c, dir_fd, pid);
 }
 
 uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
 {
+	struct check c = { .root = root };
 	char path[512];
 	struct dirent *d;
 	uint32_t nr = 0;
 	DIR *proc;
 
+	if (helpers_new(&c.helpers, -1))
+		return 0;
 	snprintf(path, sizeof(path), "%s/proc", root);
 	proc = opendir(path);
 	while (proc && (d = readdir(proc))) {
@@ -101,7 +152,7 @@ uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
 
 		if (fd < 0)
 			continue;
-		if (is_silent(fd, pid)) {
+		if (is_silent(&c, fd, pid)) {
 			if (nr < max) {
 				out[nr] =
 					(struct jitcheck){ .pid = pid, .fix = runtime_fix_of(fd) };
@@ -113,5 +164,6 @@ uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
 	}
 	if (proc)
 		closedir(proc);
+	helpers_free(c.helpers, time_now_ns());
 	return nr;
 }

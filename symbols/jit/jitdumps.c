@@ -2,7 +2,7 @@
 /*
  * Find, trust and follow the jitdumps of processes.
  *
- * Runs on: the loader.
+ * Runs on: the loader; the files are read by helpers.
  */
 #include "symbols/jit/jitdumps.h"
 
@@ -16,11 +16,13 @@
 #include "symbols/base/foreign.h"
 #include "symbols/process/code_owner.h"
 
-#define FILES_MAX   4096U
-#define POLL_NS	    25000000ULL
-#define COST_FACTOR 10ULL	  /* reading takes at most a tenth of the time */
-#define SLICE_NS    50000000ULL	  /* of reading one jitdump before the next one */
-#define TELL_NS	    1000000000ULL /* at least between two reports of better names */
+#define FILES_MAX    4096U
+#define POLL_NS	     25000000ULL
+#define COST_FACTOR  10ULL	   /* reading takes at most a tenth of the time */
+#define SLICE_NS     50000000ULL   /* of reading one jitdump before the next one */
+#define RETRY_NS     1000000000ULL /* while its device does not answer */
+#define CODE_WAIT_NS 300000000ULL  /* for the instructions of one function */
+#define TELL_NS	     1000000000ULL /* at least between two reports of better names */
 
 /* An object with the name of a jitdump. */
 struct jitdumps_file {
@@ -29,45 +31,94 @@ struct jitdumps_file {
 	uint64_t inner_pid; /* the one in its name */
 };
 
-struct jitdumps_entry {
+/* A file that may be the jitdump of a process: what the job needs to open it. */
+struct candidate {
+	struct jitdumps_file file;
+	struct object_identity identity;
+	struct object_sighting seen; /* seen.path is owned */
+};
+
+/* A job: search a jitdump, or continue reading it. It uses nothing but this. */
+struct reading {
+	struct jitread read;
+	pid_t pid;
+	bool no_proc; /* as in struct jitdumps */
+	bool full;    /* no memory for more code */
+	char *root;   /* owned */
+	struct candidate *candidates;
+	uint32_t nr_candidates;
 	struct jitdump dump;
-	int fd;		   /* -1: no jitdump yet */
+	int fd;	       /* -1: no jitdump yet */
+	uint64_t size; /* of the jitdump when it was last checked */
+	/* Results of one run: */
+	int rc;
+	bool news; /* code was added */
+	uint64_t cost_ns;
+};
+
+struct jitdumps_entry {
+	struct reading *r; /* the job's while it runs */
 	uint32_t object;   /* the memory, layer 0 */
-	uint32_t file;	   /* object of the jitdump */
 	uint32_t nr_files; /* number of jitdumps at the last search without a result */
-	uint64_t size;	   /* of the jitdump when it was last checked */
 	uint64_t due_ns;   /* not checked before */
 	uint64_t tell_ns;  /* not reported before */
 	size_t memory;
+	bool runs;   /* the job; it may hang */
+	bool looked; /* the first search has ended, or hangs */
+	bool opened; /* there is a jitdump */
 	bool wanted; /* addresses are missing */
 	bool news;   /* sampled code is not in the jitdump */
 };
 
 void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *maps,
-		   const atomic_bool *stop)
+		   struct jitreads *reads, const atomic_bool *stop)
 {
 	memset(j, 0, sizeof(*j));
 	j->objects = objects;
 	j->maps = maps;
+	j->reads = reads;
 	j->stop = stop;
 }
 
-static void close_dump(struct jitdumps *j, struct jitdumps_entry *e)
+static void free_candidates(struct reading *r)
 {
-	if (e->fd < 0)
+	for (uint32_t i = 0; i < r->nr_candidates; i++)
+		free(r->candidates[i].seen.path);
+	free(r->candidates);
+	r->candidates = NULL;
+	r->nr_candidates = 0;
+}
+
+static void close_dump(struct reading *r)
+{
+	if (r->fd < 0)
 		return;
-	close(e->fd);
-	e->fd = -1;
-	j->nr_open--;
-	jitdump_fini(&e->dump);
-	e->size = 0;
+	close(r->fd);
+	r->fd = -1;
+	jitdump_fini(&r->dump);
+	r->size = 0;
+}
+
+static void drop(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+
+	close_dump(r);
+	free_candidates(r);
+	free(r->root);
+	free(r);
 }
 
 void jitdumps_fini(struct jitdumps *j)
 {
 	for (uint32_t i = 0; i < j->nr_entries; i++) {
-		close_dump(j, j->entries[i]);
-		free(j->entries[i]);
+		struct jitdumps_entry *e = j->entries[i];
+
+		if (e->runs)
+			jitreads_leave(j->reads, &e->r->read);
+		else
+			drop(&e->r->read.job);
+		free(e);
 	}
 	free(j->entries);
 	free(j->files);
@@ -137,6 +188,32 @@ static struct jitdumps_entry *entry_at(const struct jitdumps *j, uint32_t object
 		       : NULL;
 }
 
+static void run(struct job *job);
+
+static struct jitdumps_entry *new_entry(const struct jitdumps *j, const struct object *object)
+{
+	struct jitdumps_entry *e = calloc(1, sizeof(*e));
+	struct reading *r = calloc(1, sizeof(*r));
+	struct object_sighting seen;
+
+	if (!e || !r) {
+		free(e);
+		free(r);
+		return NULL;
+	}
+	objects_sighting(j->objects, object, &seen);
+	free(seen.path);
+	r->read.job.run = run;
+	r->read.job.drop = drop;
+	r->pid = seen.pid;
+	r->no_proc = j->no_proc;
+	r->root = j->root ? strdup(j->root) : NULL;
+	r->fd = -1;
+	e->r = r;
+	e->object = object->id;
+	return e;
+}
+
 /* Make an entry for the memory @object; NULL when there are too many. */
 static struct jitdumps_entry *add_entry(struct jitdumps *j, const struct object *object)
 {
@@ -148,11 +225,9 @@ static struct jitdumps_entry *add_entry(struct jitdumps *j, const struct object 
 	if (!entries)
 		return NULL;
 	j->entries = entries;
-	e = calloc(1, sizeof(*e));
+	e = new_entry(j, object);
 	if (!e)
 		return NULL;
-	e->fd = -1;
-	e->object = object->id;
 	j->entries[j->nr_entries++] = e;
 	j->by_object[object->id] = j->nr_entries;
 	return e;
@@ -190,80 +265,116 @@ struct object *jitdumps_base(struct jitdumps *j, struct object *object)
 	return base;
 }
 
-/* Open @file as the jitdump of process @pid, if it belongs to it. */
-static int open_file(const struct jitdumps *j, const struct jitdumps_file *file, pid_t pid,
-		     const struct code_owner *o, int *fd)
+/* Open @c as the jitdump of the process with owner @o, if it belongs to it. */
+static int open_file(const struct reading *r, const struct candidate *c, const struct code_owner *o,
+		     int *fd)
 {
-	const struct object *object = objects_at(j->objects, file->object);
 	struct foreign_want want = {
-		.pid = j->no_proc ? 0 : pid,
-		.root = j->root,
+		.pid = r->no_proc ? 0 : r->pid,
+		.root = r->root,
 		.size_max = JITDUMP_FILE_MAX,
-		.maj = object->identity.maj,
-		.min = object->identity.min,
-		.ino = object->identity.ino,
+		.maj = c->identity.maj,
+		.min = c->identity.min,
+		.ino = c->identity.ino,
+		.path = c->seen.path && *c->seen.path ? c->seen.path : NULL,
 		.owned = true,
 		.uid = o->uid,
 	};
 	struct foreign_file opened;
-	struct object_sighting seen;
-	int rc = -ENOENT;
+	int rc;
 
-	objects_sighting(j->objects, object, &seen);
-	if (seen.pid == pid && !j->no_proc) {
-		want.start = seen.start;
-		want.end = seen.end;
+	if (c->seen.pid == r->pid && !r->no_proc) {
+		want.start = c->seen.start;
+		want.end = c->seen.end;
 	}
-	want.path = seen.path && *seen.path ? seen.path : NULL;
 	/* A recording of a container has pids that cannot be translated here. */
-	if ((seen.pid == pid || file->first_pid == pid) &&
-	    (j->no_proc || file->inner_pid == o->inner_pid))
-		rc = foreign_open(&want, &opened, NULL);
-	free(seen.path);
+	if (!r->no_proc && c->file.inner_pid != o->inner_pid)
+		return -ENOENT;
+	rc = foreign_open(&want, &opened, NULL);
 	if (!rc)
 		*fd = opened.fd;
 	return rc;
 }
 
-/* Search the jitdump of the process with the memory @e. 0, -ENOENT, -errno. */
-static int open_dump(struct jitdumps *j, struct jitdumps_entry *e)
+/* Search the jitdump of the process. 0, -ENOENT, -errno. */
+static int open_dump(struct reading *r)
 {
-	struct object_sighting seen;
 	struct code_owner o;
 	int rc = 0, found = -ENOENT;
 
-	objects_sighting(j->objects, objects_at(j->objects, e->object), &seen);
-	free(seen.path);
-	code_owner_ours(seen.pid, &o);
-	if (!j->no_proc)
-		rc = code_owner_ask(seen.pid, &o);
+	code_owner_ours(r->pid, &o);
+	if (!r->no_proc)
+		rc = code_owner_ask(r->pid, &o);
 	if (rc)
 		return rc;
-	/* The newest first: older ones may be of an earlier process with this pid. */
-	for (uint32_t i = j->nr_files; i-- > 0 && found == -ENOENT;) {
-		found = open_file(j, &j->files[i], seen.pid, &o, &e->fd);
-		e->file = j->files[i].object;
-	}
+	for (uint32_t i = 0; i < r->nr_candidates && found == -ENOENT; i++)
+		found = open_file(r, &r->candidates[i], &o, &r->fd);
 	code_owner_done(&o);
 	if (found)
 		return found;
-	j->nr_open++;
-	rc = jitdump_init(&e->dump);
+	rc = jitdump_init(&r->dump);
 	if (rc)
-		close_dump(j, e);
+		close_dump(r);
 	return rc;
+}
+
+/* Read the new records of the open jitdump. */
+static int read_on(struct reading *r)
+{
+	struct jitdump_file file = { .fd = r->fd };
+	uint32_t before = jitcode_nr(r->dump.code);
+	struct stat st;
+	bool more = false;
+	int rc = 0;
+
+	if (fstat(r->fd, &st))
+		return -errno;
+	file.size = (uint64_t)MAX(st.st_size, 0);
+	if (file.size < r->dump.at) { /* started again */
+		jitdump_fini(&r->dump);
+		if (jitdump_init(&r->dump)) {
+			close(r->fd);
+			r->fd = -1;
+			return -ENOMEM;
+		}
+		before = 0;
+		r->size = 0;
+	}
+	if (file.size == r->size || r->dump.ended)
+		return 0;
+	if (!r->full)
+		rc = jitdump_read(&r->dump, &file, r->no_proc ? 0 : SLICE_NS, &more);
+	r->size = more ? r->dump.at : file.size;
+	r->news = jitcode_nr(r->dump.code) != before;
+	return rc;
+}
+
+static void run(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+	uint64_t start_ns = time_now_ns();
+
+	r->news = false;
+	r->rc = watch_begin(&job->watch);
+	if (r->rc)
+		return;
+	if (r->fd < 0)
+		r->rc = open_dump(r);
+	if (!r->rc)
+		r->rc = read_on(r);
+	watch_end(&job->watch, 0);
+	r->cost_ns = time_now_ns() - start_ns;
 }
 
 /* Report to the maps the code that replaced other code. */
 static void tell_layers(struct jitdumps *j, struct jitdumps_entry *e)
 {
 	const struct object *base = objects_at(j->objects, e->object);
-	bool timed = e->dump.has_times && !j->other_clock;
+	bool timed = e->r->dump.has_times && !j->other_clock;
 	const struct jitcode_function *f;
-
 	bool any = false;
 
-	while ((f = jitcode_next_over(e->dump.code))) {
+	while ((f = jitcode_next_over(e->r->dump.code))) {
 		/* A recording without times has no order: the first name is kept. */
 		if (!j->maps || (!timed && j->no_proc))
 			continue;
@@ -273,37 +384,6 @@ static void tell_layers(struct jitdumps *j, struct jitdumps_entry *e)
 	}
 	if (any)
 		maps_settle(j->maps);
-}
-
-/* Read the new records of the open jitdump of @e. */
-static int read_on(struct jitdumps *j, struct jitdumps_entry *e)
-{
-	struct jitdump_file file = { .fd = e->fd };
-	uint32_t before = jitcode_nr(e->dump.code);
-	struct stat st;
-	bool more = false;
-	int rc = 0;
-
-	if (fstat(e->fd, &st))
-		return -errno;
-	file.size = (uint64_t)MAX(st.st_size, 0);
-	if (file.size < e->dump.at) { /* started again */
-		jitdump_fini(&e->dump);
-		if (jitdump_init(&e->dump))
-			return -ENOMEM;
-		before = 0;
-		e->size = 0;
-	}
-	if (file.size == e->size || e->dump.ended)
-		return 0;
-	if (atomic_load_explicit(&j->memory, memory_order_relaxed) < JITDUMPS_MEMORY_MAX)
-		rc = jitdump_read(&e->dump, &file, j->no_proc ? 0 : SLICE_NS, &more);
-	e->size = more ? e->dump.at : file.size;
-	if (is_stopping(j))
-		return -ECANCELED;
-	tell_layers(j, e);
-	e->news |= jitcode_nr(e->dump.code) != before;
-	return rc;
 }
 
 /* Set the state of the names of @object. */
@@ -325,46 +405,120 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 		  "run proftop as root or with cap_sys_ptrace" },
 	};
 
-	if (e->fd >= 0 && jitcode_nr(e->dump.code))
-		object_credit(object, "jitdump", jitcode_nr(e->dump.code));
+	if (e->opened && jitcode_nr(e->r->dump.code))
+		object_credit(object, "jitdump", jitcode_nr(e->r->dump.code));
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (words[i].code == code)
 			object_explain(object, words[i].reason, words[i].fix);
 	}
-	if (code || e->fd < 0)
+	if (code || !e->opened)
 		return;
-	if (e->wanted && !e->dump.ended && e->dump.at < e->size)
+	if (e->wanted && !e->r->dump.ended && e->r->dump.at < e->r->size)
 		object_explain(object, "the end of its jitdump is not written yet",
 			       "wait, or use a perf map (node: --perf-basic-prof)");
 	else
 		object_explain(object, e->wanted ? "code missing in its jitdump" : NULL, NULL);
 }
 
-/* Search the jitdump of @e, or continue reading it. */
-static void look(struct jitdumps *j, struct jitdumps_entry *e)
+/* Copy what the job needs to know of file @i into its list, if the process may own it. */
+static void add_candidate(const struct jitdumps *j, struct reading *r, uint32_t i)
 {
-	uint64_t start_ns = time_now_ns(), end_ns;
-	size_t memory = 0;
-	int rc = 0;
+	const struct jitdumps_file *file = &j->files[i];
+	const struct object *object = objects_at(j->objects, file->object);
+	struct candidate *list, c = { .file = *file, .identity = object->identity };
 
-	if (e->fd < 0) {
-		e->nr_files = j->nr_files;
-		rc = j->nr_files && j->nr_open < JITDUMPS_OPEN_MAX ? open_dump(j, e) : -ENOENT;
+	objects_sighting(j->objects, object, &c.seen);
+	list = c.seen.pid == r->pid || file->first_pid == r->pid
+		       ? reallocarray(r->candidates, r->nr_candidates + 1, sizeof(*list))
+		       : NULL;
+	if (!list) {
+		free(c.seen.path);
+		return;
 	}
-	if (is_stopping(j))
-		return;
-	if (e->fd >= 0)
-		rc = read_on(j, e);
-	if (is_stopping(j))
-		return;
-	if (e->fd >= 0)
-		memory = jitcode_memory(e->dump.code);
+	r->candidates = list;
+	list[r->nr_candidates++] = c;
+}
+
+/* List the files that may be the jitdump of @e. False: there are none. */
+static bool find_candidates(const struct jitdumps *j, struct jitdumps_entry *e)
+{
+	struct reading *r = e->r;
+
+	free_candidates(r);
+	e->nr_files = j->nr_files;
+	if (j->nr_open >= JITDUMPS_OPEN_MAX)
+		return false;
+	/* The newest first: older ones may be of an earlier process with this pid. */
+	for (uint32_t i = j->nr_files; i-- > 0;)
+		add_candidate(j, r, i);
+	if (r->nr_candidates)
+		jitreads_device(&r->read, r->candidates[0].identity.maj,
+				r->candidates[0].identity.min);
+	return r->nr_candidates;
+}
+
+/* Report that the file system of @e hangs. */
+static void set_aside(struct jitdumps *j, struct jitdumps_entry *e)
+{
+	if (!e->looked || e->wanted)
+		object_explain(objects_at(j->objects, e->object), JITREADS_NO_REPLY, NULL);
+	e->looked = true;
+}
+
+/* Take the result of the finished job of @e. */
+static void take(struct jitdumps *j, struct jitdumps_entry *e)
+{
+	struct reading *r = e->r;
+	bool opened = r->fd >= 0;
+	size_t memory = opened ? jitcode_memory(r->dump.code) : 0;
+
+	e->runs = false;
+	e->looked = true;
+	j->nr_open += opened;
+	j->nr_open -= e->opened;
+	e->opened = opened;
+	if (opened)
+		tell_layers(j, e);
+	e->news |= r->news;
 	atomic_fetch_add_explicit(&j->memory, memory - e->memory, memory_order_relaxed);
 	e->memory = memory;
-	end_ns = time_now_ns();
-	e->due_ns = end_ns + MAX(POLL_NS, (end_ns - start_ns) * COST_FACTOR);
-	if (rc != -EAGAIN && rc != -ENOENT)
-		explain(objects_at(j->objects, e->object), e, rc);
+	e->due_ns = time_now_ns() + MAX(POLL_NS, r->cost_ns * COST_FACTOR);
+	if (r->rc != -EAGAIN && r->rc != -ENOENT)
+		explain(objects_at(j->objects, e->object), e, r->rc);
+}
+
+/* Start to search the jitdump of @e, or to continue reading it. */
+static void start(struct jitdumps *j, struct jitdumps_entry *e, uint64_t now_ns)
+{
+	int rc;
+
+	if (!jitreads_has_room(j->reads))
+		return;
+	if (!e->opened && !find_candidates(j, e)) {
+		e->looked = true;
+		e->due_ns = now_ns + POLL_NS;
+		return;
+	}
+	e->r->full = atomic_load_explicit(&j->memory, memory_order_relaxed) >= JITDUMPS_MEMORY_MAX;
+	rc = jitreads_start(j->reads, &e->r->read);
+	e->runs = !rc;
+	if (rc == -ETIME) {
+		set_aside(j, e);
+		e->due_ns = now_ns + RETRY_NS;
+	}
+}
+
+/* Go on with the jitdump of @e. */
+static void look(struct jitdumps *j, struct jitdumps_entry *e, uint64_t now_ns)
+{
+	if (!e->runs && (j->no_proc || e->due_ns <= now_ns))
+		start(j, e, now_ns);
+	if (!e->runs || is_stopping(j))
+		return;
+	if (jitreads_ended(j->reads, &e->r->read))
+		take(j, e);
+	else if (jitread_hangs(&e->r->read, now_ns))
+		set_aside(j, e);
 }
 
 /* Return the entry of the memory that @object is a layer of, added and searched if new. */
@@ -380,8 +534,14 @@ static struct jitdumps_entry *entry_of(struct jitdumps *j, struct object *object
 	if (!e)
 		e = add_entry(j, base);
 	if (e)
-		look(j, e);
+		look(j, e, time_now_ns());
 	return e;
+}
+
+/* Test whether the jitdump of @e can be used now. */
+static bool is_readable(const struct jitdumps_entry *e)
+{
+	return e && e->opened && !e->runs;
 }
 
 static const struct jitcode_function *function_at(struct jitdumps *j, struct object *object,
@@ -390,38 +550,47 @@ static const struct jitcode_function *function_at(struct jitdumps *j, struct obj
 	struct jitdumps_entry *e = entry_of(j, object);
 
 	*entry = e;
-	if (!e || is_stopping(j) || e->fd < 0)
+	if (is_stopping(j) || !is_readable(e))
 		return NULL;
-	return jitcode_find(e->dump.code, object->identity.layer, addr);
+	return jitcode_find(e->r->dump.code, object->identity.layer, addr);
 }
 
-bool jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
-		   struct jitdumps_symbol *out)
+/* Test whether a look-up should be repeated: the jitdump is being read, and does not hang. */
+static bool is_being_read(const struct jitdumps_entry *e)
+{
+	return !e->looked || (e->runs && !jitread_hangs(&e->r->read, time_now_ns()));
+}
+
+int jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
+		  struct jitdumps_symbol *out)
 {
 	struct jitdumps_entry *e;
 	const struct jitcode_function *f = function_at(j, object, addr, &e);
 
 	if (!f) {
-		if (e && !e->wanted)
+		if (!e || is_stopping(j))
+			return -ENOENT;
+		if (is_being_read(e))
+			return -EAGAIN;
+		if (!e->wanted)
 			e->news = false; /* a look-up has just failed */
-		if (e)
-			e->wanted = true;
-		return false;
+		e->wanted = true;
+		return -ENOENT;
 	}
 	*out = (struct jitdumps_symbol){
 		.start = f->start,
 		.size = f->size,
 		.name_size = f->name_size,
-		.name = jitcode_text(e->dump.code, f->name),
+		.name = jitcode_text(e->r->dump.code, f->name),
 	};
-	return true;
+	return 0;
 }
 
 bool jitdumps_has(const struct jitdumps *j, const struct object *object)
 {
 	const struct jitdumps_entry *e = entry_at(j, object->id);
 
-	return e && e->fd >= 0;
+	return e && e->opened;
 }
 
 bool jitdumps_line(struct jitdumps *j, struct object *object, uint64_t addr, const char **file,
@@ -429,11 +598,11 @@ bool jitdumps_line(struct jitdumps *j, struct object *object, uint64_t addr, con
 {
 	struct jitdumps_entry *e;
 	const struct jitcode_function *f = function_at(j, object, addr, &e);
-	const struct jitcode_line *found = f ? jitdump_line(&e->dump, f, addr) : NULL;
+	const struct jitcode_line *found = f ? jitdump_line(&e->r->dump, f, addr) : NULL;
 
 	if (!found)
 		return false;
-	*file = jitcode_text(e->dump.code, found->file);
+	*file = jitcode_text(e->r->dump.code, found->file);
 	*line = found->line;
 	return true;
 }
@@ -443,10 +612,10 @@ static const struct jitcode_function *function_named(const struct jitdumps_entry
 						     uint64_t variant)
 {
 	for (uint32_t layer = JITCODE_LAYERS; layer-- > 0;) {
-		const struct jitcode_function *f = jitcode_find(e->dump.code, layer, start);
+		const struct jitcode_function *f = jitcode_find(e->r->dump.code, layer, start);
 
 		if (f && f->start == start &&
-		    hash_name(jitcode_text(e->dump.code, f->name), f->name_size) == variant)
+		    hash_name(jitcode_text(e->r->dump.code, f->name), f->name_size) == variant)
 			return f;
 	}
 	return NULL;
@@ -456,15 +625,82 @@ bool jitdumps_code_line(struct jitdumps *j, struct object *object, uint64_t star
 			uint64_t addr, const char **file, uint32_t *line)
 {
 	struct jitdumps_entry *e = entry_at(j, jitdumps_base(j, object)->id);
-	const struct jitcode_function *f = e && e->fd >= 0 ? function_named(e, start, variant)
-							   : NULL;
-	const struct jitcode_line *found = f ? jitdump_line(&e->dump, f, addr) : NULL;
+	const struct jitcode_function *f = is_readable(e) ? function_named(e, start, variant)
+							  : NULL;
+	const struct jitcode_line *found = f ? jitdump_line(&e->r->dump, f, addr) : NULL;
 
 	if (!found)
 		return false;
-	*file = jitcode_text(e->dump.code, found->file);
+	*file = jitcode_text(e->r->dump.code, found->file);
 	*line = found->line;
 	return true;
+}
+
+/* A job: read instructions of one function. */
+struct code_reading {
+	struct job job;
+	int fd; /* owned */
+	uint64_t at;
+	uint8_t *bytes; /* owned */
+	uint32_t want, got;
+};
+
+static void run_code(struct job *job)
+{
+	struct code_reading *c = (struct code_reading *)job;
+
+	while (c->got < c->want) {
+		ssize_t nr =
+			pread(c->fd, c->bytes + c->got, c->want - c->got, (off_t)(c->at + c->got));
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			break;
+		c->got += (uint32_t)nr;
+	}
+}
+
+static void drop_code(struct job *job)
+{
+	struct code_reading *c = (struct code_reading *)job;
+
+	close(c->fd);
+	free(c->bytes);
+	free(c);
+}
+
+/* Read @want bytes of @f from the jitdump @fd. Return their number, or -errno. */
+static int read_code(struct jitdumps *j, int fd, const struct jitcode_function *f, uint32_t want,
+		     uint8_t **bytes)
+{
+	struct code_reading *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	c->job.run = run_code;
+	c->job.drop = drop_code;
+	c->fd = dup(fd);
+	c->bytes = malloc(MAX(want, 1U));
+	c->at = f->bytes_at;
+	c->want = c->bytes ? want : 0;
+	rc = helpers_call(j->reads->helpers, &c->job, time_now_ns() + CODE_WAIT_NS);
+	if (rc)
+		return rc;
+	rc = c->bytes ? (int)c->got : -ENOMEM;
+	*bytes = c->bytes;
+	c->bytes = NULL;
+	drop_code(&c->job);
+	return rc;
+}
+
+/* Wait a little for the job of @e: a listing needs its result now. */
+static void settle(struct jitdumps *j, struct jitdumps_entry *e)
+{
+	if (e && e->runs && j->reads->helpers &&
+	    helpers_wait(j->reads->helpers, &e->r->read.job, time_now_ns() + CODE_WAIT_NS))
+		look(j, e, time_now_ns());
 }
 
 int jitdumps_code(struct jitdumps *j, struct object *object, uint64_t start, uint64_t variant,
@@ -472,27 +708,14 @@ int jitdumps_code(struct jitdumps *j, struct object *object, uint64_t start, uin
 {
 	struct jitdumps_entry *e = entry_at(j, jitdumps_base(j, object)->id);
 	const struct jitcode_function *f;
-	uint32_t want, got = 0;
 
-	f = e && e->fd >= 0 ? function_named(e, start, variant) : NULL;
+	settle(j, e);
+	f = is_readable(e) ? function_named(e, start, variant) : NULL;
 	if (!f)
 		return -ENOENT;
 	*size = f->size;
-	*machine = e->dump.machine;
-	want = MIN(f->size, max);
-	*bytes = malloc(MAX(want, 1U));
-	if (!*bytes)
-		return -ENOMEM;
-	while (got < want) {
-		ssize_t nr = pread(e->fd, *bytes + got, want - got, (off_t)(f->bytes_at + got));
-
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr <= 0)
-			break;
-		got += (uint32_t)nr;
-	}
-	return (int)got;
+	*machine = e->r->dump.machine;
+	return read_code(j, e->r->fd, f, MIN(f->size, max), bytes);
 }
 
 /* Return true if it is time to report new names of @e. */
@@ -512,10 +735,9 @@ uint32_t jitdumps_refresh(struct jitdumps *j, uint64_t now_ns)
 		uint32_t at = (j->next + i) % j->nr_entries;
 		struct jitdumps_entry *e = j->entries[at];
 
-		if (e->fd < 0 && e->nr_files == j->nr_files)
+		if (!e->opened && !e->runs && e->looked && e->nr_files == j->nr_files)
 			continue;
-		if (j->no_proc || e->due_ns <= now_ns)
-			look(j, e);
+		look(j, e, now_ns);
 		if (is_stopping(j))
 			return OBJECT_ID_UNKNOWN;
 		if (has_told(e, now_ns, j->no_proc)) {

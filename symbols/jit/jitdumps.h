@@ -8,13 +8,14 @@
  * read as it grows, all the time: code that replaces other code must be known
  * before it is sampled, so that counts of both are separate (maps_on_code()).
  *
- * One thread: the loader. Any file here may hang; afterwards check @stop before
- * touching anything borrowed.
+ * One thread: the loader. Files are read by jobs. Without helpers they are read here
+ * and may hang; afterwards check @stop before touching anything borrowed.
  */
 #ifndef SYMBOLS_JIT_JITDUMPS_H
 #define SYMBOLS_JIT_JITDUMPS_H
 
 #include "symbols/jit/jitdump.h"
+#include "symbols/jit/jitreads.h"
 #include "symbols/process/maps.h"
 
 #define JITDUMPS_MAX	    4096U /* processes */
@@ -27,6 +28,7 @@ struct jitdumps_file;
 struct jitdumps {
 	struct objects *objects;
 	struct maps *maps; /* notified of reused memory; NULL: none */
+	struct jitreads *reads;
 	const atomic_bool *stop;
 	bool no_proc;	  /* a recording: read immediately, and only files of this user or root */
 	const char *root; /* below this folder, as in struct images */
@@ -49,14 +51,17 @@ struct jitdumps_symbol {
 };
 
 void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *maps,
-		   const atomic_bool *stop);
+		   struct jitreads *reads, const atomic_bool *stop);
 void jitdumps_fini(struct jitdumps *j);
 
 /* Return the object of the memory that @object is a layer of: the same for all layers. */
 struct object *jitdumps_base(struct jitdumps *j, struct object *object);
-/* Find the code at @addr in @object (OBJECT_ANON); false when no jitdump has it. */
-bool jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
-		   struct jitdumps_symbol *out);
+/*
+ * Find the code at @addr in @object (OBJECT_ANON). 0; -EAGAIN while its jitdump is
+ * being read; -ENOENT: no jitdump has it.
+ */
+int jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
+		  struct jitdumps_symbol *out);
 /* Return true if the process of @object has a readable jitdump. */
 bool jitdumps_has(const struct jitdumps *j, const struct object *object);
 /* Find the source of @addr in the jitdump. */

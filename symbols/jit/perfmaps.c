@@ -2,7 +2,7 @@
 /*
  * Find, trust, read and re-read the perf maps of processes.
  *
- * Runs on: the loader.
+ * Runs on: the loader; the files are read by helpers.
  */
 #include "symbols/jit/perfmaps.h"
 
@@ -18,7 +18,8 @@
 
 #define INTERVAL_MIN_NS 1000000000ULL
 #define INTERVAL_MAX_NS (8 * INTERVAL_MIN_NS)
-#define COST_FACTOR	20ULL	     /* reading takes at most 1/20 of the time */
+#define COST_FACTOR	20ULL /* reading takes at most 1/20 of the time */
+#define READ_SIZE	(1UL << 24)
 #define STALE_NS	2000000000LL /* possible difference of the clocks of files and processes */
 #define NOT_IN_MAP	"code missing in its perf map"
 
@@ -29,8 +30,25 @@ struct stamp {
 	uint32_t maj, min;
 };
 
+/* A job: one look at the map of one process. It uses nothing but this. */
+struct reading {
+	struct jitread read;
+	pid_t pid;		/* of the process */
+	bool no_proc;		/* as in struct perfmaps */
+	char *root;		/* owned */
+	bool has_map;		/* @stamp is of the map that was read last */
+	uint64_t process_start; /* 0: any process with this pid */
+	struct stamp stamp;
+	/* Results: */
+	int rc;		     /* -EALREADY: the version of @stamp */
+	struct perfmap *map; /* NULL when rc is not 0 */
+	const char *fix;     /* how to get a map; static */
+	uint64_t cost_ns;
+};
+
 struct perfmaps_entry {
-	struct perfmap *map; /* NULL: none yet */
+	struct perfmap *map;	 /* NULL: none yet */
+	struct reading *reading; /* NULL: none runs */
 	struct stamp stamp;
 	uint32_t object;
 	uint64_t process_start; /* of /proc/PID/stat: identifies the process */
@@ -38,18 +56,23 @@ struct perfmaps_entry {
 	uint64_t rest_ns;	/* not read before, however urgent */
 	uint64_t interval_ns;	/* grows while searches find nothing */
 	bool wanted;		/* addresses are missing */
+	bool looked;		/* the first search has ended, or hangs */
 };
 
-void perfmaps_init(struct perfmaps *p, struct objects *objects, const atomic_bool *stop)
+void perfmaps_init(struct perfmaps *p, struct objects *objects, struct jitreads *reads,
+		   const atomic_bool *stop)
 {
 	memset(p, 0, sizeof(*p));
 	p->objects = objects;
+	p->reads = reads;
 	p->stop = stop;
 }
 
 void perfmaps_fini(struct perfmaps *p)
 {
 	for (uint32_t i = 0; i < p->nr_entries; i++) {
+		if (p->entries[i]->reading)
+			jitreads_leave(p->reads, &p->entries[i]->reading->read);
 		perfmap_free(p->entries[i]->map);
 		free(p->entries[i]);
 	}
@@ -64,79 +87,60 @@ static bool is_stopping(const struct perfmaps *p)
 	return atomic_load_explicit(p->stop, memory_order_acquire);
 }
 
-/* Return true if the process of @e is still the same. */
-static bool is_same_process(const struct perfmaps_entry *e, const struct code_owner *o)
-{
-	return code_owner_lives(o) && (!e->process_start || e->process_start == o->start);
-}
-
-static int open_map(const struct perfmaps *p, pid_t pid, const struct code_owner *o,
-		    struct foreign_file *out)
+static int open_map(struct reading *r, const struct code_owner *o, struct foreign_file *out)
 {
 	char path[64];
 	struct foreign_want want = {
-		.pid = pid,
+		.pid = r->no_proc ? 0 : r->pid,
 		.path = path,
-		.root = p->root,
+		.root = r->root,
 		.size_max = PERFMAP_SIZE_MAX,
 		.owned = true,
 		.uid = o->uid,
 	};
+	int rc = watch_begin(&r->read.job.watch);
 
+	if (rc)
+		return rc;
 	snprintf(path, sizeof(path), "/tmp/perf-%llu.map", (unsigned long long)o->inner_pid);
-	return foreign_open(&want, out, NULL);
+	rc = foreign_open(&want, out, NULL);
+	watch_end(&r->read.job.watch, 0);
+	return rc;
 }
 
 /* Read the whole file and parse it. */
-static int read_map(const struct foreign_file *file, struct perfmap **out)
+static int read_map(struct reading *r, const struct foreign_file *file)
 {
 	char *text = malloc(file->size + 1);
 	size_t size = 0;
-	int rc;
+	int rc = text ? 0 : -ENOMEM;
 
-	if (!text)
-		return -ENOMEM;
-	while (size < file->size) {
-		ssize_t nr = pread(file->fd, text + size, MIN(file->size - size, 1UL << 24),
-				   (off_t)size);
+	while (!rc && size < file->size) {
+		ssize_t nr;
 
+		rc = watch_begin(&r->read.job.watch);
+		if (rc)
+			break;
+		nr = pread(file->fd, text + size, MIN(file->size - size, READ_SIZE), (off_t)size);
+		watch_end(&r->read.job.watch, (uint64_t)MAX(nr, 0));
 		if (nr < 0 && errno == EINTR)
 			continue;
 		if (nr <= 0)
 			break;
 		size += (size_t)nr;
 	}
-	rc = perfmap_parse(out, text, size);
+	if (!rc)
+		rc = perfmap_parse(&r->map, text, size);
 	free(text);
 	return rc;
 }
 
-/* Put @map into @e, within the memory limit. */
-static int replace(struct perfmaps *p, struct perfmaps_entry *e, struct perfmap *map,
-		   const struct stamp *stamp)
-{
-	size_t before = e->map ? perfmap_memory(e->map) : 0, after = perfmap_memory(map);
-	size_t total = atomic_load_explicit(&p->memory, memory_order_relaxed) - before + after;
-
-	if (total > PERFMAPS_MEMORY_MAX) {
-		perfmap_free(map);
-		return -ENOSPC;
-	}
-	perfmap_free(e->map);
-	e->map = map;
-	e->stamp = *stamp;
-	atomic_store_explicit(&p->memory, total, memory_order_relaxed);
-	return 0;
-}
-
-/* Read the map of @e if it is a new version (else -EALREADY). */
-static int load_from(struct perfmaps *p, struct perfmaps_entry *e, pid_t pid,
-		     const struct code_owner *o)
+/* Read the map of process @o if it is a new version (else -EALREADY). */
+static int load_from(struct reading *r, const struct code_owner *o)
 {
 	struct foreign_file file;
-	struct perfmap *map;
 	struct stamp stamp;
-	int rc = open_map(p, pid, o, &file);
+	int rc = open_map(r, o, &file);
 
 	if (rc)
 		return rc;
@@ -148,44 +152,100 @@ static int load_from(struct perfmaps *p, struct perfmaps_entry *e, pid_t pid,
 	stamp.min = file.min;
 	if (file.mtime_ns + STALE_NS < code_owner_began_ns(o))
 		rc = -ESTALE; /* of an earlier process with that pid */
+	else if (r->has_map && !memcmp(&stamp, &r->stamp, sizeof(stamp)))
+		rc = -EALREADY;
 	else
-		rc = e->map && !memcmp(&stamp, &e->stamp, sizeof(stamp)) ? -EALREADY : 0;
-	if (!rc)
-		rc = read_map(&file, &map);
+		rc = read_map(r, &file);
 	close(file.fd);
+	if (!rc && o->dir_fd >= 0 && !code_owner_lives(o))
+		rc = -ESRCH;
 	if (rc)
 		return rc;
-	if (o->dir_fd >= 0 && !is_same_process(e, o)) {
-		perfmap_free(map);
-		return -ESRCH;
-	}
-	e->process_start = o->start;
-	return replace(p, e, map, &stamp);
+	r->process_start = o->start;
+	r->stamp = stamp;
+	return 0;
 }
 
-/* Search the map of the process of @e; *fix: how to get one. */
-static int load(struct perfmaps *p, struct perfmaps_entry *e, const char **fix)
+/* Search the map of the process. */
+static int load(struct reading *r)
 {
 	struct code_owner o;
-	struct object_sighting seen;
-	pid_t pid;
 	int rc = 0;
 
-	objects_sighting(p->objects, objects_at(p->objects, e->object), &seen);
-	free(seen.path);
-	pid = p->no_proc ? 0 : seen.pid;
-	code_owner_ours(seen.pid, &o);
-	if (pid)
-		rc = code_owner_ask(pid, &o);
+	code_owner_ours(r->pid, &o);
+	if (!r->no_proc && r->pid)
+		rc = code_owner_ask(r->pid, &o);
 	if (rc)
 		return rc;
-	if (e->process_start && o.start != e->process_start)
+	if (r->process_start && o.start != r->process_start)
 		rc = -ESRCH;
 	else
-		rc = load_from(p, e, pid, &o);
-	*fix = rc == -ENOENT && o.dir_fd >= 0 ? runtime_fix_of(o.dir_fd) : runtime_fix("", "", 0);
+		rc = load_from(r, &o);
+	r->fix = rc == -ENOENT && o.dir_fd >= 0 ? runtime_fix_of(o.dir_fd) : runtime_fix("", "", 0);
 	code_owner_done(&o);
 	return rc;
+}
+
+static void run(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+	uint64_t start_ns = time_now_ns();
+
+	r->rc = load(r);
+	if (r->rc) {
+		perfmap_free(r->map);
+		r->map = NULL;
+	}
+	r->cost_ns = time_now_ns() - start_ns;
+}
+
+static void drop(struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+
+	perfmap_free(r->map);
+	free(r->root);
+	free(r);
+}
+
+/* Make the job for @e; NULL: out of memory. */
+static struct reading *new_reading(const struct perfmaps *p, const struct perfmaps_entry *e)
+{
+	struct reading *r = calloc(1, sizeof(*r));
+	struct object_sighting seen;
+
+	if (!r)
+		return NULL;
+	r->read.job.run = run;
+	r->read.job.drop = drop;
+	objects_sighting(p->objects, objects_at(p->objects, e->object), &seen);
+	free(seen.path);
+	r->pid = seen.pid;
+	r->no_proc = p->no_proc;
+	r->root = p->root ? strdup(p->root) : NULL;
+	r->has_map = e->map;
+	r->process_start = e->process_start;
+	r->stamp = e->stamp;
+	if (!r->no_proc)
+		jitreads_namespace(&r->read, r->pid);
+	return r;
+}
+
+/* Put the map of @r into @e, within the memory limit. */
+static int replace(struct perfmaps *p, struct perfmaps_entry *e, struct reading *r)
+{
+	size_t before = e->map ? perfmap_memory(e->map) : 0, after = perfmap_memory(r->map);
+	size_t total = atomic_load_explicit(&p->memory, memory_order_relaxed) - before + after;
+
+	e->process_start = r->process_start;
+	if (total > PERFMAPS_MEMORY_MAX)
+		return -ENOSPC;
+	perfmap_free(e->map);
+	e->map = r->map;
+	r->map = NULL;
+	e->stamp = r->stamp;
+	atomic_store_explicit(&p->memory, total, memory_order_relaxed);
+	return 0;
 }
 
 /* Return true if the object has names of another source. */
@@ -235,25 +295,70 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 		       fix);
 }
 
-/* Search the map of @e and set the time of the next search. True: there is a new one. */
-static bool look(struct perfmaps *p, struct perfmaps_entry *e)
+/* Take the result of the finished job of @e and set the time of the next search. True: a new map.
+ */
+static bool take(struct perfmaps *p, struct perfmaps_entry *e)
 {
-	uint64_t start_ns = time_now_ns(), end_ns;
-	const char *fix = NULL;
-	int rc = load(p, e, &fix);
+	struct reading *r = e->reading;
+	uint64_t now_ns = time_now_ns();
+	int rc = r->rc ? r->rc : replace(p, e, r);
 
-	if (is_stopping(p))
-		return false;
-	end_ns = time_now_ns();
+	e->reading = NULL;
+	e->looked = true;
 	e->interval_ns = rc ? MIN(e->interval_ns * 2, INTERVAL_MAX_NS) : INTERVAL_MIN_NS;
-	e->rest_ns = end_ns + MAX(INTERVAL_MIN_NS, (end_ns - start_ns) * COST_FACTOR);
-	e->due_ns = MAX(e->rest_ns, end_ns + e->interval_ns);
+	e->rest_ns = now_ns + MAX(INTERVAL_MIN_NS, r->cost_ns * COST_FACTOR);
+	e->due_ns = MAX(e->rest_ns, now_ns + e->interval_ns);
 	if (!rc)
 		e->wanted = false; /* until the next look-up fails */
 	if (rc == -ESRCH)
 		e->due_ns = UINT64_MAX;
-	explain(objects_at(p->objects, e->object), e, rc, fix);
+	explain(objects_at(p->objects, e->object), e, rc, r->fix);
+	r->read.job.drop(&r->read.job);
 	return !rc;
+}
+
+/* Report that the file system of @e hangs. */
+static void set_aside(struct perfmaps *p, struct perfmaps_entry *e)
+{
+	struct object *object = objects_at(p->objects, e->object);
+
+	e->looked = true;
+	if (!has_source(object))
+		object_explain(object, JITREADS_NO_REPLY, NULL);
+}
+
+/* Start to search the map of @e. */
+static void start(struct perfmaps *p, struct perfmaps_entry *e, uint64_t now_ns)
+{
+	int rc;
+
+	if (!jitreads_has_room(p->reads))
+		return;
+	e->reading = new_reading(p, e);
+	rc = e->reading ? jitreads_start(p->reads, &e->reading->read) : -ENOMEM;
+	if (!rc)
+		return;
+	if (e->reading)
+		e->reading->read.job.drop(&e->reading->read.job);
+	e->reading = NULL;
+	if (rc == -EAGAIN)
+		return;
+	set_aside(p, e);
+	e->due_ns = now_ns + INTERVAL_MIN_NS;
+}
+
+/* Go on with the search of @e. True: there is a new map. */
+static bool look(struct perfmaps *p, struct perfmaps_entry *e, uint64_t now_ns)
+{
+	if (!e->reading && e->wanted && e->due_ns <= now_ns)
+		start(p, e, now_ns);
+	if (!e->reading || is_stopping(p))
+		return false;
+	if (jitreads_ended(p->reads, &e->reading->read))
+		return take(p, e);
+	if (jitread_hangs(&e->reading->read, now_ns))
+		set_aside(p, e);
+	return false;
 }
 
 /* Make the index reach object @id. */
@@ -273,10 +378,7 @@ static int reserve(struct perfmaps *p, uint32_t id)
 	return 0;
 }
 
-/*
- * Return the entry of @object, added and searched at the first look-up; NULL when
- * there are too many.
- */
+/* Return the entry of @object, added at the first look-up; NULL when there are too many. */
 static struct perfmaps_entry *entry_of(struct perfmaps *p, struct object *object)
 {
 	struct perfmaps_entry **entries, *e;
@@ -296,38 +398,47 @@ static struct perfmaps_entry *entry_of(struct perfmaps *p, struct object *object
 	e->interval_ns = INTERVAL_MIN_NS / 2;
 	p->entries[p->nr_entries++] = e;
 	p->by_object[object->id] = p->nr_entries;
-	look(p, e);
+	e->wanted = true;
+	look(p, e, time_now_ns());
 	return e;
 }
 
-bool perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr,
-		   struct perfmap_symbol *out)
+int perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr,
+		  struct perfmap_symbol *out)
 {
 	struct perfmaps_entry *e = entry_of(p, object);
 
 	if (!e || is_stopping(p))
-		return false;
+		return -ENOENT;
+	if (!e->looked)
+		return -EAGAIN;
 	if (e->map && perfmap_find(e->map, addr, out))
-		return true;
+		return 0;
 	if (!e->wanted && e->map)
 		object_explain(object, NOT_IN_MAP, NULL);
 	/* A new address is missing: shorten a long wait. */
 	if (e->due_ns != UINT64_MAX)
 		e->due_ns = e->rest_ns;
 	e->wanted = true;
-	return false;
+	return -ENOENT;
 }
 
 uint32_t perfmaps_refresh(struct perfmaps *p, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < p->nr_entries; i++) {
-		struct perfmaps_entry *e = p->entries[(p->next + i) % p->nr_entries];
+		uint32_t at = (p->next + i) % p->nr_entries;
+		struct perfmaps_entry *e = p->entries[at];
+		bool busy = e->reading || (e->wanted && e->due_ns <= now_ns);
 
-		if (!e->wanted || e->due_ns > now_ns)
-			continue;
-		p->next = (p->next + i + 1) % p->nr_entries;
-		/* One a call: names of other objects are looked up in between. */
-		return look(p, e) ? e->object : OBJECT_ID_UNKNOWN;
+		if (busy && look(p, e, now_ns)) {
+			p->next = at + 1;
+			return e->object;
+		}
+		/* Without helpers, one a call: names of other objects are looked up in between. */
+		if (busy && !p->reads->helpers) {
+			p->next = at + 1;
+			break;
+		}
 	}
 	return OBJECT_ID_UNKNOWN;
 }

@@ -8,13 +8,14 @@
  * process is looked up, and again when it changed, at most once a second and only
  * while addresses are missing.
  *
- * One thread: the loader. Any file here may hang; afterwards check @stop before
- * touching anything borrowed.
+ * One thread: the loader. Files are read by jobs. Without helpers they are read here
+ * and may hang; afterwards check @stop before touching anything borrowed.
  */
 #ifndef SYMBOLS_JIT_PERFMAPS_H
 #define SYMBOLS_JIT_PERFMAPS_H
 
 #include "symbols/object/object.h"
+#include "symbols/jit/jitreads.h"
 #include "symbols/jit/perfmap.h"
 
 #define PERFMAPS_MAX	    4096U /* processes */
@@ -24,6 +25,7 @@ struct perfmaps_entry;
 
 struct perfmaps {
 	struct objects *objects;
+	struct jitreads *reads;
 	const atomic_bool *stop;
 	bool no_proc;	  /* a recording: /tmp/perf-PID.map here, owned by this user or root */
 	const char *root; /* below this folder, as in struct images */
@@ -35,16 +37,18 @@ struct perfmaps {
 	atomic_ulong memory; /* written here, relaxed */
 };
 
-void perfmaps_init(struct perfmaps *p, struct objects *objects, const atomic_bool *stop);
+void perfmaps_init(struct perfmaps *p, struct objects *objects, struct jitreads *reads,
+		   const atomic_bool *stop);
 void perfmaps_fini(struct perfmaps *p);
 
 /*
- * Find the entry with @addr in the memory of @object (OBJECT_ANON), borrowed
- * until the next call; false when there is none: then the object has the reason.
+ * Find the entry with @addr in the memory of @object (OBJECT_ANON), borrowed until
+ * the next call. 0; -EAGAIN until the process's map was searched once; -ENOENT: then
+ * the object has the reason.
  */
-bool perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr,
-		   struct perfmap_symbol *out);
-/* Read one new or changed map. Return its object's id, or OBJECT_ID_UNKNOWN. */
+int perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr,
+		  struct perfmap_symbol *out);
+/* Take or start reads. Return the object with a new or changed map, or OBJECT_ID_UNKNOWN. */
 uint32_t perfmaps_refresh(struct perfmaps *p, uint64_t now_ns);
 
 #endif

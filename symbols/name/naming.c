@@ -42,8 +42,8 @@ void naming_init(struct naming *n, struct objects *objects, struct symtab *symta
 	n->kallsyms_path = "/proc/kallsyms";
 	n->kallsyms_interval_ns = KALLSYMS_INTERVAL_NS;
 	hotspots_init(&n->hotspots, objects);
-	jitdumps_init(&n->jitdumps, objects, NULL, stop);
-	perfmaps_init(&n->perfmaps, objects, stop);
+	jitdumps_init(&n->jitdumps, objects, NULL, &n->jitreads, stop);
+	perfmaps_init(&n->perfmaps, objects, &n->jitreads, stop);
 }
 
 void naming_fini(struct naming *n)
@@ -315,6 +315,37 @@ static void set_java(struct found *f, const struct hotspots_symbol *s)
 }
 
 /*
+ * Find the name that a process reported in a file. 0, -ENOENT, -EAGAIN while the
+ * files are read, -ECANCELED.
+ */
+static int find_reported(struct naming *n, struct object *object, struct object *base,
+			 const struct naming_question *q, struct found *f)
+{
+	struct jitdumps_symbol dumped;
+	struct perfmap_symbol mapped;
+	int in_dump, in_map = -ENOENT;
+
+	in_dump = jitdumps_find(&n->jitdumps, object, q->offset, &dumped);
+	/* A file may have hung: the tables may be freed. Pairs with the release in loader_stop().
+	 */
+	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
+		return -ECANCELED;
+	if (in_dump)
+		in_map = perfmaps_find(&n->perfmaps, base, q->offset, &mapped);
+	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
+		return -ECANCELED;
+	if (!in_dump)
+		set_jit(f, "[jitdump]", dumped.start, dumped.name, dumped.name_size);
+	else if ((in_dump == -EAGAIN || in_map == -EAGAIN) && !q->now)
+		return -EAGAIN;
+	else if (!in_map)
+		set_jit(f, "[perf map]", mapped.start, mapped.name, mapped.name_size);
+	else
+		return -ENOENT;
+	return 0;
+}
+
+/*
  * Name JIT code, heap, stack: by the code cache of a JVM, the process's jitdump
  * or perf map, else one symbol a page. All layers of its code are shown as one
  * object.
@@ -323,10 +354,7 @@ static int find_in_anon(struct naming *n, struct object *object, const struct na
 			struct found *f)
 {
 	struct object *base = jitdumps_base(&n->jitdumps, object);
-	struct jitdumps_symbol dumped;
-	struct perfmap_symbol mapped;
 	struct hotspots_symbol java;
-	bool in_dump, in_map;
 	int rc = hotspots_find(&n->hotspots, object, q->offset, &java);
 
 	f->key.object = base->id;
@@ -342,24 +370,13 @@ static int find_in_anon(struct naming *n, struct object *object, const struct na
 		set_made_up(f, TEXT("[interpreter]"), NULL, 0);
 		return 0;
 	}
-	in_dump = jitdumps_find(&n->jitdumps, object, q->offset, &dumped);
-	/*
-	 * A file may have hung: the tables may be freed. Pairs with the release in loader_stop().
-	 */
-	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
-		return -ECANCELED;
-	in_map = !in_dump && perfmaps_find(&n->perfmaps, base, q->offset, &mapped);
-	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
-		return -ECANCELED;
-	if (in_dump) {
-		set_jit(f, "[jitdump]", dumped.start, dumped.name, dumped.name_size);
-	} else if (in_map) {
-		set_jit(f, "[perf map]", mapped.start, mapped.name, mapped.name_size);
-	} else {
+	rc = find_reported(n, object, base, q, f);
+	if (rc == -ENOENT) {
 		set_module(f, base->name.str, base->name.size);
 		set_made_up(f, TEXT("[anon]"), " 0x", q->offset & ~(ANON_PAGE - 1));
+		return 0;
 	}
-	return 0;
+	return rc;
 }
 
 /*

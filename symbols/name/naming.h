@@ -39,6 +39,7 @@ struct naming {
 					  finds nothing new */
 	atomic_ulong kallsyms_memory;
 	struct hotspots hotspots;
+	struct jitreads jitreads;
 	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
 	struct ksyms_symbol ksym;

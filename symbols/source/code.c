@@ -212,8 +212,8 @@ static uint64_t extent_of(struct code_desk *d, struct object *object, const stru
 		return extent_in_kernel(d->naming, symbol, l);
 	case OBJECT_ANON:
 		return perfmaps_find(&d->naming->perfmaps, object, vaddr, &p)
-			       ? p.start + p.size - vaddr
-			       : 0;
+			       ? 0
+			       : p.start + p.size - vaddr;
 	default:
 		return image ? extent_in_image(image, vaddr) : 0;
 	}

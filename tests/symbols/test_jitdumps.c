@@ -29,6 +29,7 @@ struct fixture {
 	struct objects *objects;
 	struct maps *maps;
 	struct jitdumps dumps;
+	struct jitreads reads;
 	atomic_bool stop;
 	pid_t child;
 	struct object *memory;
@@ -103,7 +104,7 @@ static int setup(void **state)
 
 	assert_int_equal(objects_new(&f->objects), 0);
 	assert_int_equal(maps_new(&f->maps, f->objects, 1024), 0);
-	jitdumps_init(&f->dumps, f->objects, f->maps, &f->stop);
+	jitdumps_init(&f->dumps, f->objects, f->maps, &f->reads, &f->stop);
 	f->child = sleeper();
 	strcpy(f->folder, "/tmp/test_jitdumps.XXXXXX");
 	assert_non_null(mkdtemp(f->folder));
@@ -141,7 +142,7 @@ static int teardown(void **state)
 static void assert_at(struct fixture *f, struct object *object, uint64_t addr, const char *name)
 {
 	struct jitdumps_symbol s;
-	bool found = jitdumps_find(&f->dumps, object, addr, &s);
+	bool found = !jitdumps_find(&f->dumps, object, addr, &s);
 
 	assert_int_equal(found, name != NULL);
 	if (name)
@@ -289,7 +290,7 @@ static void test_refused(void **state)
 	snprintf(second, sizeof(second), "%s/second", f->folder);
 	assert_int_equal(link(f->path, second), 0);
 	jitdumps_fini(&f->dumps);
-	jitdumps_init(&f->dumps, f->objects, f->maps, &f->stop);
+	jitdumps_init(&f->dumps, f->objects, f->maps, &f->reads, &f->stop);
 	assert_at(f, f->memory, CODE, NULL);
 	assert_why(f->memory, "its jitdump has no name, or more than one");
 	unlink(second);
