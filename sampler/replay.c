@@ -60,17 +60,16 @@ static bool is_shown(const struct replay *r, uint32_t index)
 	return nr_before < EVENTS_MAX;
 }
 
-/* Take the rate of the whole recording from an event that has one. */
-static void take_rate(struct sampler_config *config, const struct perfdata_event *ev)
+/* Take an event with its own rate or period. */
+static void take_event(struct event *out, const struct perfdata_event *ev)
 {
-	if (ev->event.read && !(ev->hz > 0) && !ev->period)
-		return;
-	config->hz = ev->hz;
-	config->period = ev->period;
+	*out = ev->event;
+	out->hz = ev->hz;
+	out->period = ev->period;
 	/* The period of a clock is a rate. */
 	if (ev->event.clock && ev->period) {
-		config->hz = 1e9 / (double)ev->period;
-		config->period = 0;
+		out->hz = 1e9 / (double)ev->period;
+		out->period = 0;
 	}
 }
 
@@ -78,6 +77,8 @@ static void take_rate(struct sampler_config *config, const struct perfdata_event
 static void take_events(struct replay *r, struct sampler_config *config)
 {
 	config->nr_events = 0;
+	config->hz = 0;
+	config->period = 1; /* an event without a rate has none of the session either */
 	r->nr_slots = MIN(perfdata_nr_events(r->data), (uint32_t)ARRAY_SIZE(r->slots));
 	for (uint32_t i = 0; i < r->nr_slots; i++) {
 		const struct perfdata_event *ev = perfdata_event(r->data, i);
@@ -86,8 +87,7 @@ static void take_events(struct replay *r, struct sampler_config *config)
 		if (ev->dummy || !is_shown(r, i))
 			continue;
 		r->slots[i] = (int)config->nr_events;
-		config->events[config->nr_events++] = ev->event;
-		take_rate(config, ev);
+		take_event(&config->events[config->nr_events++], ev);
 	}
 	event_groups_tidy(config->events, config->nr_events);
 }
@@ -139,6 +139,11 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 const struct kernel_identity *replay_kernel(const struct replay *r)
 {
 	return perfdata_kernel(r->data);
+}
+
+uint64_t replay_date_ns(const struct replay *r)
+{
+	return perfdata_date_ns(r->data);
 }
 
 bool replay_has_kernel(const struct replay *r)

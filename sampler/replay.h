@@ -29,6 +29,8 @@ uint16_t replay_machine(const struct replay *r);
 const char *replay_note(const struct replay *r);
 /* The kernel that it was recorded on. Borrowed. */
 const struct kernel_identity *replay_kernel(const struct replay *r);
+/* Return when the file was written, CLOCK_REALTIME; 0: not known, it is a pipe. */
+uint64_t replay_date_ns(const struct replay *r);
 /* Return whether any sample was taken in the kernel. */
 bool replay_has_kernel(const struct replay *r);
 void replay_close(struct replay *r);

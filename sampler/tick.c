@@ -432,6 +432,7 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	p->interval_ns = result->span_ns;
 	s->ticks.total = (struct profile_account){ 0 };
 	fill_state(s, p, time_now_ns());
+	p->time_ns = replay_date_ns(s->replay);
 	p->running_ns = result->span_ns;
 	fill_replay_cpus(s, p, result, &sums);
 	fill_account(s, p, &sums);

@@ -104,6 +104,11 @@ const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
 	return &pd->events.kernel;
 }
 
+uint64_t perfdata_date_ns(const struct perfdata *pd)
+{
+	return pd->bytes.date_ns;
+}
+
 bool perfdata_has_kernel(const struct perfdata *pd)
 {
 	return pd->has_kernel;

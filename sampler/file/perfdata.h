@@ -43,6 +43,8 @@ const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t 
 const char *perfdata_machine(const struct perfdata *pd);
 /* Return the kernel of the recorded machine, as far as it is in the file. */
 const struct kernel_identity *perfdata_kernel(const struct perfdata *pd);
+/* Return when the file was written, CLOCK_REALTIME; 0: not known, it is a pipe. */
+uint64_t perfdata_date_ns(const struct perfdata *pd);
 /* Return whether any sample was taken in the kernel. */
 bool perfdata_has_kernel(const struct perfdata *pd);
 /* Add the build-id of the mapped object, if the file has it. */

@@ -66,6 +66,8 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, stru
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
 		b->fd = fd;
 		b->size = (uint64_t)st.st_size;
+		b->date_ns =
+			(uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 		return 0;
 	}
 	code = read_all(fd, path, &all, &b->size, e);

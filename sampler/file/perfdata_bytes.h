@@ -20,7 +20,8 @@ struct perfdata_bytes {
 	uint64_t window_at, window_size;
 	uint8_t *own; /* to be freed; a file's window, of room bytes */
 	size_t room;
-	uint64_t ahead; /* read ahead was requested up to here */
+	uint64_t date_ns; /* when the file was written; 0: not known */
+	uint64_t ahead;	  /* read ahead was requested up to here */
 };
 
 /* Take over @fd, which is @path. 0 or -errno with a message; then @fd is closed. */

@@ -283,7 +283,8 @@ struct profile_annotate {
 
 struct profile {
 	uint64_t seq;	      /* counts up */
-	uint64_t time_ns;     /* CLOCK_REALTIME at the end of the tick */
+	uint64_t time_ns;     /* CLOCK_REALTIME at the end of the tick, or of the recording; 0: not
+				 known */
 	uint64_t interval_ns; /* length of the tick */
 	uint64_t running_ns;  /* since start or reset */
 	uint64_t window_ns;   /* what the cells cover */

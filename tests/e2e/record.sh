@@ -104,6 +104,14 @@ if [ "$(id -u)" = 0 ]; then
 	grep -q '^sched:sched_process_fork$' "$TMP/out" || wrong "tracepoints: $(cat "$TMP/out")"
 fi
 
+# Neither CPU nor time in it: perf prints none, and the date is the recording's.
+if perf record -q --no-inherit --per-thread -e cpu-clock -o "$TMP/bare.data" -- "$PROGRAMS/spin" 1 2>/dev/null; then
+	touch -d 2020-02-03T04:05:06Z "$TMP/bare.data"
+	"$PROFTOP" --replay "$TMP/bare.data" -b --format=perf-script >"$TMP/out"
+	grep -q '^spin *[0-9]*/[0-9]*  *[0-9]* cpu-clock: $' "$TMP/out" || wrong "no CPU, no time: $(head -n 1 "$TMP/out")"
+	"$PROFTOP" --replay "$TMP/bare.data" -b | grep -q '^proftop [^ ]*  2020-02-03T04:05:06Z' || wrong "date: $("$PROFTOP" --replay "$TMP/bare.data" -b | head -n 1)"
+fi
+
 # Killed: what there is can be read.
 "$PROFTOP" -b -F 999 -e cpu-clock --record "$data" $rows >/dev/null 2>&1 &
 p=$!

@@ -8,7 +8,9 @@
 #include "tests/prelude.h"
 
 #include <linux/perf_event.h>
+#include <math.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sampler/sampler.h"
@@ -244,13 +246,48 @@ static void test_other_kernels(void **state)
 	assert_string_equal(banner, "");
 }
 
+/* Each event has its own rate; the date is that of the file. */
+static void test_rates_and_date(void **state)
+{
+	static const double hz[] = { 999, 0, 1e9 / 2e6, 0 };
+	const struct timespec times[2] = { { 1234567890, 0 }, { 1234567890, 0 } };
+	struct sampler_config config = { .tick_ns = 1000000000, .window_ns = 5000000000 };
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	int fd = memfd_create("perf.data", MFD_CLOEXEC);
+	struct sampler *s;
+	struct err e = { "" };
+	char path[64];
+
+	put_pipe(&file, &attr);
+	for (uint64_t i = 1; i < ARRAY_SIZE(hz); i++) {
+		attr.freq = 0;
+		attr.config = i == 2 ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_PAGE_FAULTS;
+		attr.sample_period = i == 3 ? 1 : 2000000;
+		put_header(&file, 64, 8 + sizeof(attr) + 8);
+		put(&file, &attr, sizeof(attr));
+		put_u64(&file, 20 + i);
+	}
+	put_sample(&file, 7, 0x1000, 100, 1);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(write(fd, file.bytes, file.size), file.size);
+	assert_int_equal(futimens(fd, times), 0);
+	config.replay = path;
+	if (sampler_new(&s, &config, &e))
+		fail_msg("%s", e.text);
+	close(fd);
+	for (size_t i = 0; i < ARRAY_SIZE(hz); i++)
+		if (fabs(s->rates.hz[i] - hz[i]) > 0.01)
+			fail_msg("event %zu: %g Hz, not %g", i, s->rates.hz[i], hz[i]);
+	assert_int_equal(replay_date_ns(s->replay), 1234567890ULL * 1000000000);
+	sampler_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_branch_stacks),
-		cmocka_unit_test(test_bad_samples),
-		cmocka_unit_test(test_many_events),
-		cmocka_unit_test(test_other_kernels),
+		cmocka_unit_test(test_branch_stacks),  cmocka_unit_test(test_bad_samples),
+		cmocka_unit_test(test_many_events),    cmocka_unit_test(test_other_kernels),
+		cmocka_unit_test(test_rates_and_date),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

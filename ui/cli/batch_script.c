@@ -3,7 +3,7 @@
  * Print the samples of a recording one by one, in the layout of
  * perf script(1), so that the two can be compared line by line:
  *
- *   comm pid/tid [cpu] seconds: period event:
+ *   comm pid/tid [cpu] seconds: period event:      cpu, seconds: if recorded
  *   <tab>address function+0xoffset (object)      innermost frame first
  *   <empty line>
  *
@@ -88,10 +88,14 @@ static int print_sample(void *arg, const struct sampler_sample *s)
 	struct script *script = arg;
 	FILE *out = script->out;
 
-	fprintf(out, "%-16.*s %d/%d [%03u] %5" PRIu64 ".%06u: %10" PRIu64 " %s: \n",
-		(int)MIN(s->comm.size, COMM_MAX), s->comm.str, s->pid, s->tid, s->cpu,
-		s->time_ns / 1000000000, (unsigned int)(s->time_ns / 1000 % 1000000), s->period,
-		s->event);
+	fprintf(out, "%-16.*s %d/%d ", (int)MIN(s->comm.size, COMM_MAX), s->comm.str, s->pid,
+		s->tid);
+	if (s->cpu != UINT32_MAX)
+		fprintf(out, "[%03u] ", s->cpu);
+	if (s->time_ns)
+		fprintf(out, "%5" PRIu64 ".%06u: ", s->time_ns / 1000000000,
+			(unsigned int)(s->time_ns / 1000 % 1000000));
+	fprintf(out, "%10" PRIu64 " %s: \n", s->period, s->event);
 	for (uint32_t i = 0; i < s->nr_frames; i++)
 		if (put_frame(script, s, i))
 			return -ENOMEM;

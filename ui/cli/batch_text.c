@@ -30,11 +30,11 @@ static void print_title(FILE *out, const struct profile *p)
 {
 	time_t seconds = (time_t)(p->time_ns / 1000000000U);
 	struct tm tm = { 0 };
-	char when[32] = "?";
+	char when[32] = "";
 
-	if (gmtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	fprintf(out, "proftop %s  %s", PROFTOP_VERSION, when);
+	if (p->time_ns && gmtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), "  %Y-%m-%dT%H:%M:%SZ", &tm);
+	fprintf(out, "proftop %s%s", PROFTOP_VERSION, when);
 	print_clean(out, "  ", p->target);
 	fprintf(out, "  tick %.3f s%s%s\n", (double)p->interval_ns / 1e9,
 		p->sampling ? "" : "  sampling stopped", p->target_gone ? "  target gone" : "");
