@@ -42,7 +42,7 @@ int live_open_counters(const struct sampler_config *c, const struct target *t, c
 
 int live_choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
 {
-	int nr = counters_online_cpus(cpus, e), kept = 0;
+	int nr = task_list_online_cpus(cpus, e), kept = 0;
 
 	if (nr < 0 || !c->cpus)
 		return nr;

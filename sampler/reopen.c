@@ -460,7 +460,7 @@ void reopen_focus(struct sampler *s, pid_t pid)
 static uint8_t *online_now(void)
 {
 	uint8_t *set = xcalloc(CPU_NUMBERS, 1);
-	int *cpus = NULL, nr = counters_online_cpus(&cpus, NULL);
+	int *cpus = NULL, nr = task_list_online_cpus(&cpus, NULL);
 
 	for (int i = 0; i < nr; i++)
 		if (cpus[i] < CPU_NUMBERS)

@@ -182,7 +182,7 @@ static int list_named(const struct target *t, pid_t **tids)
 	if (dir)
 		closedir(dir);
 	if (nr)
-		found = counters_list_tree(pids, nr, tids);
+		found = task_list_tree(pids, nr, tids);
 	free(pids);
 	if (!*tids)
 		*tids = xcalloc(1, sizeof(pid_t));
@@ -195,14 +195,14 @@ static int find_tasks(struct target *t, const struct sampler_config *config, str
 	case TARGET_PIDS:
 		t->pids = copy_pids(config->pids, config->nr_pids);
 		t->nr_pids = config->nr_pids;
-		return counters_list_threads(config->pids, config->nr_pids, &t->tids, e);
+		return task_list_threads(config->pids, config->nr_pids, &t->tids, e);
 	case TARGET_TIDS:
 		t->pids = copy_pids(config->pids, config->nr_pids);
 		t->nr_pids = config->nr_pids;
 		t->tids = copy_pids(config->pids, config->nr_pids);
 		return (int)config->nr_pids;
 	case TARGET_USER:
-		return counters_list_user(config->uid, &t->tids, e);
+		return task_list_user(config->uid, &t->tids, e);
 	case TARGET_NAME:
 		return compile_name(t, config->name, e) ? -EINVAL : list_named(t, &t->tids);
 	default:
@@ -253,7 +253,7 @@ int target_find(struct target *t, const struct target *old, const struct sampler
 		if (code || config->target != TARGET_PIDS)
 			return code;
 		free(t->tids);
-		nr = counters_list_tree(t->pids, t->nr_pids, &t->tids);
+		nr = task_list_tree(t->pids, t->nr_pids, &t->tids);
 		t->nr_tids = without_self(t->tids, (uint32_t)MAX(nr, 0));
 		return t->nr_tids ? 0
 				  : err_set(e, -ESRCH,
@@ -264,7 +264,7 @@ int target_find(struct target *t, const struct target *old, const struct sampler
 	}
 	target_init(t);
 	t->kind = TARGET_COMMAND;
-	nr = old->leader > 0 ? counters_list_tree(&old->leader, 1, &t->tids) : 0;
+	nr = old->leader > 0 ? task_list_tree(&old->leader, 1, &t->tids) : 0;
 	t->nr_tids = (uint32_t)MAX(nr, 0);
 	return t->nr_tids ? 0
 			  : err_set(e, -ESRCH,
@@ -354,7 +354,7 @@ bool target_is_part(const struct target *t)
 
 int target_list(const struct target *t, uid_t uid, pid_t **tids)
 {
-	int nr = t->kind == TARGET_NAME ? list_named(t, tids) : counters_list_user(uid, tids, NULL);
+	int nr = t->kind == TARGET_NAME ? list_named(t, tids) : task_list_user(uid, tids, NULL);
 
 	return nr < 0 ? nr : (int)without_self(*tids, (uint32_t)nr);
 }

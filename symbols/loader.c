@@ -311,7 +311,7 @@ static void add_script_line(struct loader *l, uint32_t id, const struct place *p
 	if (!t)
 		return;
 	if (instr != LANG_NO_INSTR)
-		line = py_line(t->version, t->table, t->table_size, t->first_line, instr);
+		line = pyline_of(t->version, t->table, t->table_size, t->first_line, instr);
 	*(char *)mempcpy(file, t->file, t->file_size) = '\0';
 	lines_told(&l->lines, id, file, line ? line : t->first_line);
 }

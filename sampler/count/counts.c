@@ -133,7 +133,7 @@ bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event,
 		return false;
 	/* Acquire: the zeroed table; pairs with the release in counts_swap(). */
 	slot = slot_get(atomic_load_explicit(&c->table, memory_order_acquire),
-			count_key(stack, task, event));
+			tables_count_key(stack, task, event));
 	if (slot) {
 		/* Relaxed: read after a grace period only. */
 		atomic_fetch_add_explicit(&slot->count, 1, memory_order_relaxed);
@@ -193,9 +193,9 @@ static uint32_t table_drain(struct cell_table *t, struct count *out)
 
 		if (!key)
 			continue;
-		out[nr].stack = count_key_stack(key);
-		out[nr].task = count_key_task(key);
-		out[nr].event = count_key_event(key);
+		out[nr].stack = tables_count_key_stack(key);
+		out[nr].task = tables_count_key_task(key);
+		out[nr].event = tables_count_key_event(key);
 		out[nr].count = atomic_exchange_explicit(&slot->count, 0, memory_order_relaxed);
 		out[nr].weight = atomic_exchange_explicit(&slot->weight, 0, memory_order_relaxed);
 		atomic_store_explicit(&slot->key, 0, memory_order_relaxed);

@@ -139,7 +139,7 @@ static void decay_advance(struct history *h, uint64_t interval_ns)
 static void sums_add_tick(struct sums *s, const struct count *counts, uint32_t nr, double factor)
 {
 	for (uint32_t i = 0; i < nr; i++)
-		sums_add(s, count_key(counts[i].stack, counts[i].task, counts[i].event),
+		sums_add(s, tables_count_key(counts[i].stack, counts[i].task, counts[i].event),
 			 (double)counts[i].count * factor, (double)counts[i].weight * factor);
 }
 
@@ -184,9 +184,9 @@ static int list_sums(const struct sums *s, double factor, struct history_cell **
 		if (!sum->key || sum->count * factor <= 0)
 			continue;
 		list[*nr] = (struct history_cell){
-			.stack = count_key_stack(sum->key),
-			.task = count_key_task(sum->key),
-			.event = count_key_event(sum->key),
+			.stack = tables_count_key_stack(sum->key),
+			.task = tables_count_key_task(sum->key),
+			.event = tables_count_key_event(sum->key),
 			.count = sum->count * factor,
 			.weight = sum->weight * factor,
 		};
@@ -263,8 +263,9 @@ static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *i
 
 		if (!key)
 			continue;
-		key = count_key(new_stack(ids, count_key_stack(key)),
-				ids->task(ids->ctx, count_key_task(key)), count_key_event(key));
+		key = tables_count_key(new_stack(ids, tables_count_key_stack(key)),
+				       ids->task(ids->ctx, tables_count_key_task(key)),
+				       tables_count_key_event(key));
 		sums_add(&next, key, s->slots[i].count, s->slots[i].weight);
 	}
 	sums_fini(s);

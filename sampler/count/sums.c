@@ -118,7 +118,8 @@ static void select_heaviest(struct sum *list, uint32_t nr, uint32_t keep)
 /* Return the key that a pruned count is added to. */
 static uint64_t folded_key(uint64_t key, bool by_task)
 {
-	return count_key(STACK_NONE, by_task ? count_key_task(key) : 0, count_key_event(key));
+	return tables_count_key(STACK_NONE, by_task ? tables_count_key_task(key) : 0,
+				tables_count_key_event(key));
 }
 
 /* Report whether a count is folded already, at the last level. */
@@ -177,7 +178,7 @@ void sums_folded(const struct sums *s, double *count, double *weight)
 {
 	*count = *weight = 0;
 	for (uint64_t i = 0; i < slots_nr(s); i++) {
-		if (!s->slots[i].key || count_key_stack(s->slots[i].key) != STACK_NONE)
+		if (!s->slots[i].key || tables_count_key_stack(s->slots[i].key) != STACK_NONE)
 			continue;
 		*count += s->slots[i].count;
 		*weight += s->slots[i].weight;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Long sums: a hash map from count_key() to count and weight. One thread at a time. Bounded by
- * sums_prune(): pruned counts are kept without a stack (STACK_NONE), by task, or, where there are
- * too many, as task 0. So the total never changes.
+ * Long sums: a hash map from tables_count_key() to count and weight. One thread at a time. Bounded
+ * by sums_prune(): pruned counts are kept without a stack (STACK_NONE), by task, or, where there
+ * are too many, as task 0. So the total never changes.
  */
 #ifndef SAMPLER_COUNT_SUMS_H
 #define SAMPLER_COUNT_SUMS_H

@@ -55,22 +55,22 @@ struct count {
 #define COUNTS_EVENTS_MAX (1u << 8)
 
 /* Return the key of a count in one word; never 0, which is an empty slot. */
-static inline uint64_t count_key(uint32_t stack, uint32_t task, uint32_t event)
+static inline uint64_t tables_count_key(uint32_t stack, uint32_t task, uint32_t event)
 {
 	return ((uint64_t)stack | (uint64_t)task << 32 | (uint64_t)event << 56) + 1;
 }
 
-static inline uint32_t count_key_stack(uint64_t key)
+static inline uint32_t tables_count_key_stack(uint64_t key)
 {
 	return (uint32_t)(key - 1);
 }
 
-static inline uint32_t count_key_task(uint64_t key)
+static inline uint32_t tables_count_key_task(uint64_t key)
 {
 	return (uint32_t)((key - 1) >> 32) & (COUNTS_TASKS_MAX - 1);
 }
 
-static inline uint32_t count_key_event(uint64_t key)
+static inline uint32_t tables_count_key_event(uint64_t key)
 {
 	return (uint32_t)((key - 1) >> 56);
 }

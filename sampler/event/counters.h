@@ -35,7 +35,7 @@ struct counters_sys {
 	int (*ring_open)(void *ctx, struct ring *ring, int fd, size_t size);
 	int (*close)(void *ctx, int fd);
 	int (*poll)(void *ctx, struct pollfd *fds, nfds_t nr); /* never waits */
-	/* counters_list_tree(), or the like: the tasks followed now. */
+	/* task_list_tree(), or the like: the tasks followed now. */
 	int (*list_tasks)(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out);
 	void *ctx;
 };
@@ -159,13 +159,13 @@ int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct
 
 /* All threads of the processes that exist now. Returns nr, *tids malloc'ed; -ESRCH with a sentence.
  */
-int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e);
+int task_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e);
 /* The threads of all these tasks' processes, and of their descendants. Returns nr, as above. */
-int counters_list_tree(const pid_t *tids, uint32_t nr, pid_t **out);
+int task_list_tree(const pid_t *tids, uint32_t nr, pid_t **out);
 /* All tasks of a real uid. */
-int counters_list_user(uid_t uid, pid_t **tids, struct err *e);
+int task_list_user(uid_t uid, pid_t **tids, struct err *e);
 /* "0-3,5" of /sys/devices/system/cpu/online. Returns nr, *cpus malloc'ed. */
-int counters_list_cpus(const char *text, int **cpus);
-int counters_online_cpus(int **cpus, struct err *e);
+int task_list_cpus(const char *text, int **cpus);
+int task_list_online_cpus(int **cpus, struct err *e);
 
 #endif

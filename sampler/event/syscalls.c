@@ -51,7 +51,7 @@ static int kernel_poll(void *ctx, struct pollfd *fds, nfds_t nr)
 
 static int kernel_list_tasks(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out)
 {
-	return counters_list_tree(tids, nr, out);
+	return task_list_tree(tids, nr, out);
 }
 
 const struct counters_sys counters_kernel = {

@@ -105,7 +105,7 @@ static int add_process(struct task_list *l, pid_t pid)
 	return 0;
 }
 
-int counters_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e)
+int task_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e)
 {
 	struct task_list l = { 0 };
 
@@ -152,7 +152,7 @@ static void add_children(struct task_list *l, pid_t tid)
 	fclose(f);
 }
 
-int counters_list_tree(const pid_t *tids, uint32_t nr, pid_t **out)
+int task_list_tree(const pid_t *tids, uint32_t nr, pid_t **out)
 {
 	struct task_list l = { 0 };
 
@@ -187,7 +187,7 @@ static bool real_uid(pid_t pid, uid_t *uid)
 	return line && sscanf(line, "\nUid: %u", uid) == 1;
 }
 
-int counters_list_user(uid_t uid, pid_t **tids, struct err *e)
+int task_list_user(uid_t uid, pid_t **tids, struct err *e)
 {
 	struct task_list l = { 0 };
 	struct dirent *entry;
@@ -234,7 +234,7 @@ static bool parse_range(const char **text, uint8_t *set)
 }
 
 /* Any order, with repetitions: the result is sorted, each once. */
-int counters_list_cpus(const char *text, int **cpus)
+int task_list_cpus(const char *text, int **cpus)
 {
 	uint8_t *set = xcalloc(CPU_MAX, 1);
 	bool ok = parse_range(&text, set);
@@ -257,7 +257,7 @@ int counters_list_cpus(const char *text, int **cpus)
 	return nr;
 }
 
-int counters_online_cpus(int **cpus, struct err *e)
+int task_list_online_cpus(int **cpus, struct err *e)
 {
 	static const char path[] = "/sys/devices/system/cpu/online";
 	char text[4096] = "";
@@ -265,13 +265,13 @@ int counters_online_cpus(int **cpus, struct err *e)
 	int nr = -ENOENT;
 
 	if (f) {
-		nr = fgets(text, sizeof(text), f) ? counters_list_cpus(text, cpus) : -EIO;
+		nr = fgets(text, sizeof(text), f) ? task_list_cpus(text, cpus) : -EIO;
 		fclose(f);
 	}
 	if (nr > 0)
 		return nr;
 	/* No /sys in here: the count is known at least. */
 	snprintf(text, sizeof(text), "0-%ld", sysconf(_SC_NPROCESSORS_ONLN) - 1);
-	nr = counters_list_cpus(text, cpus);
+	nr = task_list_cpus(text, cpus);
 	return nr > 0 ? nr : err_set(e, -ENOENT, "cannot read %s", path);
 }

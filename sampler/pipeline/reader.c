@@ -212,7 +212,7 @@ static void read_thread(struct reader *r, const struct record_sample *s, uint32_
 	if (known || s->time_ns - r->find_ns < FIND_NS)
 		return;
 	r->find_ns = s->time_ns;
-	lang_find_thread(&r->lang, &r->about, process, in.tid);
+	lang_chain_find_thread(&r->lang, &r->about, process, in.tid);
 }
 
 static void on_sample(struct reader *r, const struct record_sample *s)

@@ -26,7 +26,7 @@ static const struct decoder {
 	void (*find_thread)(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 			    pid_t tid);
 } decoders[LANG_NR] = {
-	[LANG_PYTHON] = { py_chain, py_codes, py_find_thread },
+	[LANG_PYTHON] = { pychain_read, pycode_find, pythread_find },
 };
 
 /* The ways in which a thread may be kept. */
@@ -47,8 +47,8 @@ static struct lang_thread *find_thread(struct lang_reader *r, uint32_t process, 
 	return NULL;
 }
 
-void lang_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
-		      uint64_t id)
+void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
+			    uint64_t id)
 {
 	struct lang_thread *t = find_thread(r, process, tid);
 
@@ -94,16 +94,16 @@ static uint64_t same_up_to(struct lang_reader *r, const struct lang_sample *s)
 
 	for (size_t i = 0; i < ARRAY_SIZE(again); i++)
 		if (w->first_read[i])
-			again[i] = lang_want(m, w->again[i].addr, w->again[i].size);
-	stack = size ? lang_want(m, s->sp, size) : -1;
-	live = lang_fetch(m) ? lang_piece(m, stack) : NULL;
+			again[i] = lang_memory_want(m, w->again[i].addr, w->again[i].size);
+	stack = size ? lang_memory_want(m, s->sp, size) : -1;
+	live = lang_memory_fetch(m) ? lang_memory_piece(m, stack) : NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(again); i++) {
-		const uint8_t *now = lang_piece(m, again[i]);
+		const uint8_t *now = lang_memory_piece(m, again[i]);
 
 		if (w->first_read[i] && (!now || memcmp(now, w->first_read[i], w->again[i].size)))
 			return 0;
 	}
-	while (live && at < size && lang_u64(live + at) == lang_u64(s->stack + at))
+	while (live && at < size && lang_memory_u64(live + at) == lang_memory_u64(s->stack + at))
 		at += 8;
 	return s->sp + at;
 }
@@ -157,8 +157,8 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	return true;
 }
 
-void lang_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-		      pid_t tid)
+void lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			    pid_t tid)
 {
 	lang_memory_begin(&r->memory);
 	decoders[p->kind].find_thread(r, p, process, tid);

@@ -105,22 +105,22 @@ struct lang_chain {
 
 /*
  * Read the chain of @s. False: the thread is not known yet, see
- * lang_find_thread(); the chain says LANG_NONE_NO_THREAD.
+ * lang_chain_find_thread(); the chain says LANG_NONE_NO_THREAD.
  */
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
 		struct lang_chain *out);
 /* Find the state of a thread in its interpreter's lists, bounded; keeps all states on the way. */
-void lang_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-		      pid_t tid);
+void lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			    pid_t tid);
 
 /* CPython's (pychain.c, pythread.c, pycode.c). */
-enum lang_none py_chain(struct lang_reader *r, const struct lang_process *p,
-			const struct lang_sample *s, struct lang_thread *t);
-void py_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-		    pid_t tid);
-enum lang_none py_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t);
+void pythread_find(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		   pid_t tid);
+enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 /* Keep which state thread @tid has. */
-void lang_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
-		      uint64_t id);
+void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
+			    uint64_t id);
 
 #endif

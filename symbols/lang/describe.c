@@ -38,7 +38,7 @@ static int python_minor(const char *name)
 	return -1;
 }
 
-enum lang_kind lang_of_name(const char *name)
+enum lang_kind describe_kind_of_name(const char *name)
 {
 	return python_minor(name) >= 0 ? LANG_PYTHON : LANG_NONE;
 }
@@ -185,14 +185,14 @@ static void set_version(struct lang_process *p, const struct describe_file *d, u
 		else
 			p->reason = "it says another version than its file's name";
 	}
-	layout = py_layout_of(p->version);
+	layout = pylayout_of(p->version);
 	if (!layout) {
 		p->reason = "a version of Python that is not supported (3.8 to 3.14 are)";
 		return;
 	}
 	p->py = *layout;
 	if (layout->minor >= 13 && !p->reason)
-		p->reason = py_layout_debug(&p->py, words);
+		p->reason = pylayout_debug(&p->py, words);
 	p->untried = layout->minor > 13;
 }
 

@@ -15,7 +15,7 @@
 #include "symbols/lang/lang.h"
 
 /* Which language a file of this name may interpret; LANG_NONE. */
-enum lang_kind lang_of_name(const char *name);
+enum lang_kind describe_kind_of_name(const char *name);
 
 /* Where a process has it mapped. */
 struct describe_where {

@@ -8,7 +8,7 @@
  * process are hostile.
  *
  * Another language is another enum lang_kind, its rules in describe.c, and one
- * decoder with the signature of py_chain().
+ * decoder with the signature of pychain_read().
  */
 #ifndef SYMBOLS_LANG_LANG_H
 #define SYMBOLS_LANG_LANG_H

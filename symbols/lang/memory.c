@@ -14,7 +14,7 @@ void lang_memory_begin(struct lang_memory *m)
 	m->error = 0;
 }
 
-int lang_want(struct lang_memory *m, uint64_t addr, uint32_t size)
+int lang_memory_want(struct lang_memory *m, uint64_t addr, uint32_t size)
 {
 	if (m->nr == LANG_PIECES_MAX || !size || size > LANG_PIECE_MAX ||
 	    size > LANG_BYTES_MAX - m->used || addr < 4096 || addr >= 1ULL << 56)
@@ -27,7 +27,7 @@ int lang_want(struct lang_memory *m, uint64_t addr, uint32_t size)
 	return (int)m->nr++;
 }
 
-bool lang_fetch(struct lang_memory *m)
+bool lang_memory_fetch(struct lang_memory *m)
 {
 	while (m->fetched < m->nr) {
 		int nr;
@@ -45,15 +45,15 @@ bool lang_fetch(struct lang_memory *m)
 	return true;
 }
 
-const uint8_t *lang_piece(const struct lang_memory *m, int piece)
+const uint8_t *lang_memory_piece(const struct lang_memory *m, int piece)
 {
 	return piece >= 0 && (uint32_t)piece < m->fetched && m->read_whole[piece]
 		       ? m->bytes + m->pieces[piece].at
 		       : NULL;
 }
 
-const uint8_t *lang_bytes(const struct lang_memory *m, uint32_t first, uint32_t end, uint64_t addr,
-			  uint32_t size)
+const uint8_t *lang_memory_bytes(const struct lang_memory *m, uint32_t first, uint32_t end,
+				 uint64_t addr, uint32_t size)
 {
 	for (uint32_t i = first; i < end; i++) {
 		const struct lang_piece *p = &m->pieces[i];
@@ -65,9 +65,9 @@ const uint8_t *lang_bytes(const struct lang_memory *m, uint32_t first, uint32_t 
 	return NULL;
 }
 
-const uint8_t *lang_read(struct lang_memory *m, uint64_t addr, uint32_t size)
+const uint8_t *lang_memory_read(struct lang_memory *m, uint64_t addr, uint32_t size)
 {
-	int piece = lang_want(m, addr, size);
+	int piece = lang_memory_want(m, addr, size);
 
-	return piece >= 0 && lang_fetch(m) ? lang_piece(m, piece) : NULL;
+	return piece >= 0 && lang_memory_fetch(m) ? lang_memory_piece(m, piece) : NULL;
 }

@@ -40,21 +40,21 @@ struct lang_memory {
 /* Forget all pieces, before another thread or process. */
 void lang_memory_begin(struct lang_memory *m);
 /* Queue a piece; returns its number, -1: full, or an impossible address. */
-int lang_want(struct lang_memory *m, uint64_t addr, uint32_t size);
+int lang_memory_want(struct lang_memory *m, uint64_t addr, uint32_t size);
 /*
  * Read the queued pieces in one call; behind a piece that cannot be read, in
  * another. False: no call is left.
  */
-bool lang_fetch(struct lang_memory *m);
+bool lang_memory_fetch(struct lang_memory *m);
 /* The bytes of piece @piece; NULL: not read. */
-const uint8_t *lang_piece(const struct lang_memory *m, int piece);
+const uint8_t *lang_memory_piece(const struct lang_memory *m, int piece);
 /* The bytes at @addr if they are in a piece from number @first to @end; NULL. */
-const uint8_t *lang_bytes(const struct lang_memory *m, uint32_t first, uint32_t end, uint64_t addr,
-			  uint32_t size);
+const uint8_t *lang_memory_bytes(const struct lang_memory *m, uint32_t first, uint32_t end,
+				 uint64_t addr, uint32_t size);
 /* Queue and fetch one piece; NULL: it cannot be read. */
-const uint8_t *lang_read(struct lang_memory *m, uint64_t addr, uint32_t size);
+const uint8_t *lang_memory_read(struct lang_memory *m, uint64_t addr, uint32_t size);
 
-static inline uint64_t lang_u64(const uint8_t *bytes)
+static inline uint64_t lang_memory_u64(const uint8_t *bytes)
 {
 	uint64_t value;
 
@@ -62,7 +62,7 @@ static inline uint64_t lang_u64(const uint8_t *bytes)
 	return value;
 }
 
-static inline uint32_t lang_u32(const uint8_t *bytes)
+static inline uint32_t lang_memory_u32(const uint8_t *bytes)
 {
 	uint32_t value;
 
@@ -71,7 +71,7 @@ static inline uint32_t lang_u32(const uint8_t *bytes)
 }
 
 /* Could a pointer to an object be this? User half, aligned, not the first page. */
-static inline bool lang_is_pointer(uint64_t addr)
+static inline bool lang_memory_is_pointer(uint64_t addr)
 {
 	return addr >= 4096 && addr < 1ULL << 56 && !(addr & 7);
 }

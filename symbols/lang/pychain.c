@@ -37,11 +37,11 @@ static int want_ahead(struct walk *w)
 	uint32_t size = MAX(MAX(w->l->ts_top, w->l->ts_native_id),
 			    MAX(w->l->ts_thread_id, w->l->ts_current)) +
 			8U;
-	int state = lang_want(m, w->t->state, size);
+	int state = lang_memory_want(m, w->t->state, size);
 
 	w->first = m->nr;
 	for (uint32_t i = 0; i < w->t->nr_ahead; i++)
-		lang_want(m, w->t->ahead[i].addr, w->t->ahead[i].size);
+		lang_memory_want(m, w->t->ahead[i].addr, w->t->ahead[i].size);
 	return state;
 }
 
@@ -67,28 +67,28 @@ static const uint8_t *frame_at(struct walk *w, uint64_t addr)
 	int piece;
 
 	for (uint32_t i = w->first; i < m->fetched; i++) {
-		bytes = lang_bytes(m, i, i + 1, addr, size);
+		bytes = lang_memory_bytes(m, i, i + 1, addr, size);
 		if (bytes) {
 			keep_ahead(w, i);
 			return bytes;
 		}
 	}
 	if (w->l->one_frame_each) {
-		piece = lang_want(m, addr, size);
+		piece = lang_memory_want(m, addr, size);
 	} else {
 		/* Its callers are below it, mostly. */
 		page = (uint32_t)(addr & (PAGE - 1));
-		piece = lang_want(m, addr - page, page + size);
+		piece = lang_memory_want(m, addr - page, page + size);
 		if (page < PAGE / 2)
-			lang_want(m, addr - page - PAGE, PAGE);
+			lang_memory_want(m, addr - page - PAGE, PAGE);
 	}
-	if (piece < 0 || !lang_fetch(m))
+	if (piece < 0 || !lang_memory_fetch(m))
 		return NULL;
-	bytes = lang_piece(m, piece);
+	bytes = lang_memory_piece(m, piece);
 	if (!bytes)
 		return NULL;
 	keep_ahead(w, (uint32_t)piece);
-	return lang_bytes(m, (uint32_t)piece, (uint32_t)piece + 1, addr, size);
+	return lang_memory_bytes(m, (uint32_t)piece, (uint32_t)piece + 1, addr, size);
 }
 
 /* Find the innermost frame. LANG_NONE_NR: go on. */
@@ -99,15 +99,15 @@ static enum lang_none begin(struct walk *w)
 	int state = want_ahead(w);
 	const uint8_t *ts, *c;
 
-	if (!lang_fetch(m) || !(ts = lang_piece(m, state)))
+	if (!lang_memory_fetch(m) || !(ts = lang_memory_piece(m, state)))
 		return LANG_NONE_NO_THREAD;
 	w->t->nr_ahead = 0; /* noted again as it is used */
-	if (lang_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
+	if (lang_memory_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
 		return LANG_NONE_NO_THREAD;
-	w->current = lang_u64(ts + l->ts_current);
+	w->current = lang_memory_u64(ts + l->ts_current);
 	w->r->work.again[0] = (struct lang_ahead){ w->t->state + l->ts_current, 8 };
 	w->r->work.first_read[0] = ts + l->ts_current;
-	w->r->work.top = l->ts_top ? lang_u64(ts + l->ts_top) : 0;
+	w->r->work.top = l->ts_top ? lang_memory_u64(ts + l->ts_top) : 0;
 	if (l->cframe_size) {
 		w->cframe = w->current;
 		/* That of a thread that runs no frames is in its state. */
@@ -115,10 +115,10 @@ static enum lang_none begin(struct walk *w)
 			return LANG_NONE_NO_FRAMES;
 		c = in_copy(w->s, w->cframe, l->cframe_size);
 		if (!c)
-			c = lang_read(m, w->cframe, l->cframe_size);
+			c = lang_memory_read(m, w->cframe, l->cframe_size);
 		if (!c)
 			return LANG_NONE_BAD_CHAIN;
-		w->current = lang_u64(c + l->cframe_current);
+		w->current = lang_memory_u64(c + l->cframe_current);
 	}
 	return w->current ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
 }
@@ -134,7 +134,7 @@ static void end_c_frame(struct walk *w, uint64_t at)
 	if (!at && w->cframe) {
 		at = w->cframe;
 		c = in_copy(w->s, w->cframe, w->l->cframe_size);
-		w->cframe = c ? lang_u64(c + w->l->cframe_previous) : 0;
+		w->cframe = c ? lang_memory_u64(c + w->l->cframe_previous) : 0;
 	}
 	k->boundary[k->nr - 1] = at ? at : 1;
 	k->nr_boundaries++;
@@ -144,11 +144,11 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 {
 	struct lang_work *k = &w->r->work;
 	const struct py_layout *l = w->l;
-	uint64_t code = lang_u64(f + l->frame_code);
+	uint64_t code = lang_memory_u64(f + l->frame_code);
 
 	if (l->tagged)
 		code &= ~7ULL;
-	if (!lang_is_pointer(code))
+	if (!lang_memory_is_pointer(code))
 		return false;
 	/* The owner: a thread, which has it on its stack of frames, or a generator. */
 	k->base[k->nr] = l->ts_top && !f[l->frame_owner] ? addr : 0;
@@ -157,8 +157,8 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 		k->first_read[1] = f;
 	}
 	k->address[k->nr] = code;
-	k->instr[k->nr] = l->instr_unit ? lang_u32(f + l->frame_instr)
-					: lang_u64(f + l->frame_instr);
+	k->instr[k->nr] = l->instr_unit ? lang_memory_u32(f + l->frame_instr)
+					: lang_memory_u64(f + l->frame_instr);
 	k->boundary[k->nr] = 0;
 	k->nr++;
 	if (l->one_frame_each || (l->frame_is_entry && f[l->frame_is_entry]))
@@ -166,8 +166,8 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 	return true;
 }
 
-enum lang_none py_chain(struct lang_reader *r, const struct lang_process *p,
-			const struct lang_sample *s, struct lang_thread *t)
+enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t)
 {
 	struct walk w = { .r = r, .l = &p->py, .s = s, .t = t };
 	struct lang_work *k = &r->work;
@@ -183,14 +183,14 @@ enum lang_none py_chain(struct lang_reader *r, const struct lang_process *p,
 
 		if (k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX)
 			return LANG_NONE_NO_ROOM;
-		f = lang_is_pointer(addr) ? frame_at(&w, addr) : NULL;
+		f = lang_memory_is_pointer(addr) ? frame_at(&w, addr) : NULL;
 		if (!f)
 			return LANG_NONE_BAD_CHAIN;
 		if (p->py.frame_owner && !p->py.frame_is_entry && f[p->py.frame_owner] >= 3)
 			end_c_frame(&w, addr);
 		else if (!add_frame(&w, addr, f))
 			return LANG_NONE_BAD_CHAIN;
-		addr = lang_u64(f + p->py.frame_previous);
+		addr = lang_memory_u64(f + p->py.frame_previous);
 	}
 	if (none == LANG_NONE_NR && !k->nr)
 		none = LANG_NONE_NO_FRAMES;

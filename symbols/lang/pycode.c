@@ -43,7 +43,7 @@ static uint32_t header_size(const struct py_layout *l)
 
 static uint64_t name_of(const struct py_layout *l, const uint8_t *header)
 {
-	return lang_u64(header + (l->code_qualname ? l->code_qualname : l->code_name));
+	return lang_memory_u64(header + (l->code_qualname ? l->code_qualname : l->code_name));
 }
 
 static uint32_t *replaces_of(struct lang_reader *r, uint32_t process)
@@ -101,51 +101,53 @@ static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint3
 		c->header = -1;
 		if (c->fresh)
 			continue;
-		c->header = lang_want(&r->memory, c->address, header_size(l));
+		c->header = lang_memory_want(&r->memory, c->address, header_size(l));
 		if (c->known->process == process && c->known->address == c->address) {
 			c->name = c->known->name;
-			c->hash = lang_want(&r->memory, c->name + SIZE_AT, 16);
+			c->hash = lang_memory_want(&r->memory, c->name + SIZE_AT, 16);
 		}
 	}
-	if (!lang_fetch(&r->memory))
+	if (!lang_memory_fetch(&r->memory))
 		return false;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_code_at *c = &w->codes_of[i];
-		const uint8_t *header = lang_piece(&r->memory, c->header);
+		const uint8_t *header = lang_memory_piece(&r->memory, c->header);
 
 		if (c->fresh)
 			continue;
 		if (!header)
 			return false;
 		if (l->code_stacksize)
-			c->words = lang_u32(header + l->code_nlocals) +
-				   lang_u32(header + l->code_stacksize);
+			c->words = lang_memory_u32(header + l->code_nlocals) +
+				   lang_memory_u32(header + l->code_stacksize);
 		if (c->hash >= 0 && c->name == name_of(l, header))
 			continue;
 		c->name = name_of(l, header);
-		c->hash = lang_is_pointer(c->name) ? lang_want(&r->memory, c->name + SIZE_AT, 16)
-						   : -1;
+		c->hash = lang_memory_is_pointer(c->name)
+				  ? lang_memory_want(&r->memory, c->name + SIZE_AT, 16)
+				  : -1;
 	}
-	return lang_fetch(&r->memory);
+	return lang_memory_fetch(&r->memory);
 }
 
 /* Compute the stamp of a code object; false: it is none. */
 static bool stamp(const struct lang_memory *m, const struct lang_process *p, struct lang_code_at *c)
 {
-	const uint8_t *header = lang_piece(m, c->header), *hash = lang_piece(m, c->hash);
+	const uint8_t *header = lang_memory_piece(m, c->header),
+		      *hash = lang_memory_piece(m, c->hash);
 	const struct py_layout *l = &p->py;
 	uint64_t s;
 
-	if (!header || !hash || lang_u64(header + TYPE_AT) != p->code_type)
+	if (!header || !hash || lang_memory_u64(header + TYPE_AT) != p->code_type)
 		return false;
-	s = hash_u64(lang_u64(hash) ^ hash_u64(lang_u64(hash + HASH_AT - SIZE_AT)));
-	s = hash_u64(s ^ lang_u64(header + l->code_consts));
-	s = hash_u64(s ^ lang_u64(header + l->code_filename));
-	s = hash_u64(s ^ lang_u64(header + l->code_table));
+	s = hash_u64(lang_memory_u64(hash) ^ hash_u64(lang_memory_u64(hash + HASH_AT - SIZE_AT)));
+	s = hash_u64(s ^ lang_memory_u64(header + l->code_consts));
+	s = hash_u64(s ^ lang_memory_u64(header + l->code_filename));
+	s = hash_u64(s ^ lang_memory_u64(header + l->code_table));
 	s = hash_u64(s ^ c->name);
-	s = hash_u64(s ^ lang_u32(header + l->code_first_line));
+	s = hash_u64(s ^ lang_memory_u32(header + l->code_first_line));
 	if (l->code_version)
-		s = hash_u64(s ^ lang_u32(header + l->code_version));
+		s = hash_u64(s ^ lang_memory_u32(header + l->code_version));
 	c->stamp = s;
 	return true;
 }
@@ -201,15 +203,15 @@ static void set_instructions(struct lang_work *w, const struct py_layout *l)
 static void want_head(struct lang_memory *m, struct string *s, uint64_t addr, uint32_t size)
 {
 	*s = (struct string){ .addr = addr, .bytes = -1 };
-	s->head = lang_is_pointer(addr) ? lang_want(m, addr, size) : -1;
+	s->head = lang_memory_is_pointer(addr) ? lang_memory_want(m, addr, size) : -1;
 }
 
 /* Queue the bytes of a string or bytes object after its head. */
 static void want_bytes(struct lang_memory *m, const struct py_layout *l, struct string *s,
 		       bool text)
 {
-	const uint8_t *head = lang_piece(m, s->head);
-	uint64_t length = head ? lang_u64(head + SIZE_AT) : 0;
+	const uint8_t *head = lang_memory_piece(m, s->head);
+	uint64_t length = head ? lang_memory_u64(head + SIZE_AT) : 0;
 	uint32_t state, kind, at = BYTES_HEAD;
 
 	s->unit = 1;
@@ -219,7 +221,7 @@ static void want_bytes(struct lang_memory *m, const struct py_layout *l, struct 
 		if (length > CODES_TABLE_MAX)
 			return;
 	} else {
-		state = lang_u32(head + STATE_AT);
+		state = lang_memory_u32(head + STATE_AT);
 		kind = state >> 2 & 7;
 		if (!(state & 1U << 5) || (kind != 1 && kind != 2 && kind != 4))
 			return;
@@ -228,7 +230,7 @@ static void want_bytes(struct lang_memory *m, const struct py_layout *l, struct 
 		length = MIN(length, (uint64_t)CODES_TEXT_MAX);
 	}
 	s->length = (uint32_t)length;
-	s->bytes = lang_want(m, s->addr + at, s->length * s->unit);
+	s->bytes = lang_memory_want(m, s->addr + at, s->length * s->unit);
 }
 
 /* Write code point @c; returns its bytes, 0: it does not fit. */
@@ -251,7 +253,7 @@ static uint32_t put_utf8(char *out, uint32_t max, uint32_t c)
 /* The text of a string as UTF-8, cut at CODES_TEXT_MAX. False: it was not read. */
 static bool to_text(const struct lang_memory *m, const struct string *s, char *out, uint16_t *size)
 {
-	const uint8_t *bytes = lang_piece(m, s->bytes);
+	const uint8_t *bytes = lang_memory_piece(m, s->bytes);
 	uint32_t used = 0;
 
 	for (uint32_t i = 0; bytes && i < s->length; i++) {
@@ -279,7 +281,7 @@ static void add_fresh(struct lang_reader *r, const struct lang_process *p, uint3
 		.first_line = f->first_line,
 		.name = name,
 		.file = file,
-		.table = lang_piece(m, f->table.bytes),
+		.table = lang_memory_piece(m, f->table.bytes),
 	};
 
 	if (!to_text(m, &f->name, name, &text.name_size) ||
@@ -297,21 +299,21 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, uint
 	const struct py_layout *l = &p->py;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		const uint8_t *header = lang_piece(m, fresh[i].code->header);
+		const uint8_t *header = lang_memory_piece(m, fresh[i].code->header);
 
 		want_head(m, &fresh[i].name, fresh[i].code->name, STR_HEAD);
-		want_head(m, &fresh[i].file, lang_u64(header + l->code_filename), STR_HEAD);
-		want_head(m, &fresh[i].table, lang_u64(header + l->code_table), BYTES_HEAD);
-		fresh[i].first_line = lang_u32(header + l->code_first_line);
+		want_head(m, &fresh[i].file, lang_memory_u64(header + l->code_filename), STR_HEAD);
+		want_head(m, &fresh[i].table, lang_memory_u64(header + l->code_table), BYTES_HEAD);
+		fresh[i].first_line = lang_memory_u32(header + l->code_first_line);
 	}
-	if (!lang_fetch(m))
+	if (!lang_memory_fetch(m))
 		return false;
 	for (uint32_t i = 0; i < nr; i++) {
 		want_bytes(m, l, &fresh[i].name, true);
 		want_bytes(m, l, &fresh[i].file, true);
 		want_bytes(m, l, &fresh[i].table, false);
 	}
-	if (!lang_fetch(m))
+	if (!lang_memory_fetch(m))
 		return false;
 	for (uint32_t i = 0; i < nr; i++)
 		add_fresh(r, p, process, &fresh[i]);
@@ -351,7 +353,7 @@ static void keep_known(const struct lang_code_at *c, uint32_t process, uint64_t 
 	k->id = c->id;
 }
 
-enum lang_none py_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_work *w = &r->work;
 	struct fresh fresh[NEW_MAX];

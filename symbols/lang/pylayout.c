@@ -76,7 +76,7 @@ static const struct py_layout layouts[] = {
 	{ NEW(14, 632, 7344, 72, 200), .ts_thread_id = 152, .ts_native_id = 160, .tagged = true },
 };
 
-const struct py_layout *py_layout_of(uint32_t version)
+const struct py_layout *pylayout_of(uint32_t version)
 {
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
 		if (version >> 16 == (0x300U | layouts[i].minor))
@@ -116,7 +116,7 @@ static bool is_sane(const struct py_layout *l)
 	       l->frame_code + 8U <= l->frame_size && l->frame_instr + 8U <= l->frame_size;
 }
 
-const char *py_layout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS])
+const char *pylayout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS])
 {
 	int column = layout->minor == 13 ? W13 : W14;
 

@@ -39,11 +39,11 @@ struct py_layout {
 #define PY_DEBUG_OFFSETS_WORDS 64
 
 /* The layout of @version (as Py_Version), or NULL. */
-const struct py_layout *py_layout_of(uint32_t version);
+const struct py_layout *pylayout_of(uint32_t version);
 /*
  * From 3.13 on: copy the offsets of @words, the first of _PyRuntime, to @layout.
  * NULL, or static words why not.
  */
-const char *py_layout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS]);
+const char *pylayout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS]);
 
 #endif

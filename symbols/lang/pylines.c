@@ -90,8 +90,8 @@ static uint32_t line_of_locations(const uint8_t *t, size_t size, int64_t line, u
 	return 0;
 }
 
-uint32_t py_line(uint8_t minor, const uint8_t *table, size_t size, uint32_t first_line,
-		 uint32_t instr)
+uint32_t pyline_of(uint8_t minor, const uint8_t *table, size_t size, uint32_t first_line,
+		   uint32_t instr)
 {
 	if (!size)
 		return 0;

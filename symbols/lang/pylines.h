@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* The line of the instruction at byte @instr, 0: the table has none. */
-uint32_t py_line(uint8_t minor, const uint8_t *table, size_t size, uint32_t first_line,
-		 uint32_t instr);
+uint32_t pyline_of(uint8_t minor, const uint8_t *table, size_t size, uint32_t first_line,
+		   uint32_t instr);
 
 #endif

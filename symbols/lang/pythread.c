@@ -20,7 +20,7 @@ static const struct {
 static const uint8_t *read_state(struct lang_reader *r, uint64_t addr, uint32_t size)
 {
 	lang_memory_begin(&r->memory);
-	return lang_is_pointer(addr) ? lang_read(&r->memory, addr, size) : NULL;
+	return lang_memory_is_pointer(addr) ? lang_memory_read(&r->memory, addr, size) : NULL;
 }
 
 static pid_t tid_of_pthread(struct lang_reader *r, uint64_t self)
@@ -28,8 +28,8 @@ static pid_t tid_of_pthread(struct lang_reader *r, uint64_t self)
 	for (size_t i = 0; i < ARRAY_SIZE(pthreads); i++) {
 		const uint8_t *bytes = read_state(r, self, pthreads[i].tid + 4U);
 
-		if (bytes && lang_u64(bytes + pthreads[i].self) == self)
-			return (pid_t)lang_u32(bytes + pthreads[i].tid);
+		if (bytes && lang_memory_u64(bytes + pthreads[i].self) == self)
+			return (pid_t)lang_memory_u32(bytes + pthreads[i].tid);
 	}
 	return -1;
 }
@@ -46,27 +46,26 @@ static uint64_t look_at(struct lang_reader *r, const struct lang_process *p, uin
 	*tid = -1;
 	if (!ts)
 		return 0;
-	next = lang_u64(ts + l->ts_next);
-	id = lang_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id));
+	next = lang_memory_u64(ts + l->ts_next);
+	id = lang_memory_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id));
 	*tid = l->ts_native_id ? (pid_t)id : tid_of_pthread(r, id);
 	if (*tid > 0)
-		lang_keep_thread(r, process, *tid, addr, id);
+		lang_chain_keep_thread(r, process, *tid, addr, id);
 	return next;
 }
 
-void py_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-		    pid_t tid)
+void pythread_find(struct lang_reader *r, const struct lang_process *p, uint32_t process, pid_t tid)
 {
 	const struct py_layout *l = &p->py;
 	const uint8_t *bytes = read_state(r, p->runtime + l->interpreters, 8);
-	uint64_t interp = bytes ? lang_u64(bytes) : 0;
+	uint64_t interp = bytes ? lang_memory_u64(bytes) : 0;
 	uint32_t nr = 0;
 
 	for (int i = 0; i < INTERPRETERS_MAX && interp; i++) {
 		uint64_t state;
 
 		bytes = read_state(r, interp + l->interp_threads, 8);
-		state = bytes ? lang_u64(bytes) : 0;
+		state = bytes ? lang_memory_u64(bytes) : 0;
 		while (state && nr++ < STATES_MAX) {
 			pid_t found;
 
@@ -75,6 +74,6 @@ void py_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_
 				return;
 		}
 		bytes = read_state(r, interp + l->interp_next, 8);
-		interp = bytes ? lang_u64(bytes) : 0;
+		interp = bytes ? lang_memory_u64(bytes) : 0;
 	}
 }

@@ -37,7 +37,7 @@ static void want(struct maps *m, const struct process *p, const struct mapping *
 void maps_note_interpreter(struct maps *m, struct process *p, const struct mapping *mapping)
 {
 	if (m->no_proc || !mapping->object || mapping->object->identity.kind != OBJECT_FILE ||
-	    lang_of_name(mapping->object->name.str) == LANG_NONE)
+	    describe_kind_of_name(mapping->object->name.str) == LANG_NONE)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(p->interpreters); i++) {
 		if (p->interpreters[i].object == mapping->object)

@@ -273,7 +273,7 @@ static void take_dumped_lines(struct code_desk *d, struct reading *r, struct obj
 
 		if (jitdumps_code_line(&d->naming->jitdumps, object, symbol->start, symbol->variant,
 				       l->insns[i].vaddr, &file, &line))
-			reading_tell(r, l->insns[i].vaddr, NULL, file, line);
+			code_read_add_row(r, l->insns[i].vaddr, NULL, file, line);
 	}
 	listing_put(l);
 }
@@ -312,7 +312,7 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 		return;
 	l->vaddr = symbol->start;
 	l->size = extent_of(d, object, image, symbol, l);
-	r = reading_new(l);
+	r = code_read_new(l);
 	if (!r) {
 		listing_put(l);
 		return;

@@ -2,7 +2,7 @@
 /*
  * Read one function.
  *
- * Runs on: a helper; reading_new() on the loader. The file is opened again by its
+ * Runs on: a helper; code_read_new() on the loader. The file is opened again by its
  * identity, so the code read is the code sampled, or nothing.
  */
 #include "symbols/source/code_read.h"
@@ -206,8 +206,8 @@ static uint32_t file_of(struct reading *r, const char *dir, const char *file)
 	return l->nr_files++;
 }
 
-void reading_tell(struct reading *r, uint64_t vaddr, const char *dir, const char *file,
-		  uint32_t line)
+void code_read_add_row(struct reading *r, uint64_t vaddr, const char *dir, const char *file,
+		       uint32_t line)
 {
 	struct reading_row row = { .vaddr = vaddr, .file = LISTING_NONE };
 
@@ -229,7 +229,7 @@ void reading_tell(struct reading *r, uint64_t vaddr, const char *dir, const char
 
 static void tell_line(void *ctx, uint64_t vaddr, const struct dwarf_frame *told)
 {
-	reading_tell(ctx, vaddr, told->dir, told->file, told->line);
+	code_read_add_row(ctx, vaddr, told->dir, told->file, told->line);
 }
 
 /* Read the reported lines of file @i. */
@@ -346,7 +346,7 @@ static void drop(struct job *job)
 	free(r);
 }
 
-struct reading *reading_new(struct listing *l)
+struct reading *code_read_new(struct listing *l)
 {
 	struct reading *r = calloc(1, sizeof(*r));
 

@@ -40,9 +40,9 @@ struct reading {
 };
 
 /* While reading: from @vaddr on the code is of @line of @file, below @dir (may be NULL). */
-void reading_tell(struct reading *r, uint64_t vaddr, const char *dir, const char *file,
-		  uint32_t line);
+void code_read_add_row(struct reading *r, uint64_t vaddr, const char *dir, const char *file,
+		       uint32_t line);
 /* Create a job for the function of @l, taking over the reference. NULL when out of memory. */
-struct reading *reading_new(struct listing *l);
+struct reading *code_read_new(struct listing *l);
 
 #endif

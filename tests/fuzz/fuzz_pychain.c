@@ -36,7 +36,7 @@ static void make(uint8_t version)
 	pymake_loop(&memory, PYMAKE_BASE + PYMAKE_STACK + 0x200);
 	pymake_call(&memory, code[2], true);
 	if (version)
-		memory.process.py = *py_layout_of(0x03000000 | (8U + version % 7) << 16);
+		memory.process.py = *pylayout_of(0x03000000 | (8U + version % 7) << 16);
 }
 
 /* Each 11 bytes: 3 of an offset, 8 to write there. */
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s.stack = memory.bytes + PYMAKE_STACK;
 	make(data[0]);
 	for (int round = 0; round < 2; round++) {
-		lang_find_thread(&reader, &memory.process, 1, 42);
+		lang_chain_find_thread(&reader, &memory.process, 1, 42);
 		lang_chain(&reader, &memory.process, &s, &chain);
 		if (chain.nr > LANG_FRAMES_MAX || reader.memory.calls > LANG_CALLS_MAX)
 			abort();
@@ -107,13 +107,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			if (!t || t->name_size > CODES_TEXT_MAX || t->file_size > CODES_TEXT_MAX)
 				abort();
-			py_line(t->version, t->table, t->table_size, t->first_line,
-				chain.frames[i].instr);
+			pyline_of(t->version, t->table, t->table_size, t->first_line,
+				  chain.frames[i].instr);
 		}
 		check_merge(data, size);
 		spoil(data + 1, size - 1);
 	}
-	py_line(8 + data[0] % 7, data + 1, size - 1, data[1], size > 2 ? data[2] : 0);
+	pyline_of(8 + data[0] % 7, data + 1, size - 1, data[1], size > 2 ? data[2] : 0);
 	codes_free(reader.codes);
 	return 0;
 }

@@ -104,7 +104,7 @@ static struct counters_config live_config(const struct event *event, const pid_t
 	static int nr;
 
 	if (!cpus)
-		nr = counters_online_cpus(&cpus, NULL);
+		nr = task_list_online_cpus(&cpus, NULL);
 	return (struct counters_config){
 		.cpus = cpus,
 		.nr_cpus = (uint32_t)nr,

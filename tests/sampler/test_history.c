@@ -302,7 +302,7 @@ static void test_reset(void **state)
 static double at(const struct sums *s, uint32_t stack, uint32_t task, uint32_t event)
 {
 	for (uint32_t i = 0; s->slots && i <= s->mask; i++)
-		if (s->slots[i].key == count_key(stack, task, event))
+		if (s->slots[i].key == tables_count_key(stack, task, event))
 			return s->slots[i].count;
 	return 0;
 }
@@ -317,7 +317,7 @@ static void test_prune_folds_by_task_then_by_event(void **state)
 	assert_int_equal(sums_prune(&s, 10, 0), 0);
 	assert_int_equal(sums_reserve(&s, 100), 0);
 	for (uint32_t i = 0; i < 100; i++)
-		sums_add(&s, count_key(i, i % 3 + 1, 0), 1, i);
+		sums_add(&s, tables_count_key(i, i % 3 + 1, 0), 1, i);
 	assert_int_equal(sums_prune(&s, 50, 0), 0);
 	/* 50 light ones into three tasks' cells; these make three more too many: into task 0. */
 	assert_int_equal(s.nr, 47 + 3 + 1);

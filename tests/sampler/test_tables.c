@@ -368,12 +368,12 @@ static void test_cell_key_round_trip(void **state)
 	const uint32_t events[] = { 0, 1, 254 };
 
 	for (uint32_t i = 0; i < 36; i++) {
-		uint64_t key = count_key(stacks[i % 4], tasks[i / 4 % 3], events[i / 12]);
+		uint64_t key = tables_count_key(stacks[i % 4], tasks[i / 4 % 3], events[i / 12]);
 
 		assert_true(key != 0);
-		assert_int_equal(count_key_stack(key), stacks[i % 4]);
-		assert_int_equal(count_key_task(key), tasks[i / 4 % 3]);
-		assert_int_equal(count_key_event(key), events[i / 12]);
+		assert_int_equal(tables_count_key_stack(key), stacks[i % 4]);
+		assert_int_equal(tables_count_key_task(key), tasks[i / 4 % 3]);
+		assert_int_equal(tables_count_key_event(key), events[i / 12]);
 	}
 }
 

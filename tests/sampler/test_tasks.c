@@ -14,7 +14,7 @@
 
 static void expect_cpus(const char *text, int nr, const int *expected)
 {
-	int *cpus, got = counters_list_cpus(text, &cpus);
+	int *cpus, got = task_list_cpus(text, &cpus);
 
 	if (got != nr)
 		fail_msg("'%s': %d, not %d", text, got, nr);
@@ -40,7 +40,7 @@ static void test_list_cpus(void **state)
 
 static void test_online_cpus(void **state)
 {
-	int *cpus, nr = counters_online_cpus(&cpus, NULL);
+	int *cpus, nr = task_list_online_cpus(&cpus, NULL);
 
 	assert_int_equal(nr, sysconf(_SC_NPROCESSORS_ONLN));
 	free(cpus);
@@ -79,29 +79,28 @@ static void test_list_tasks(void **state)
 		_exit(0);
 	}
 	/* the same process twice is one process */
-	assert_in_range(counters_list_threads((pid_t[]){ self, self }, 2, &list, &e), 6, 8);
+	assert_in_range(task_list_threads((pid_t[]){ self, self }, 2, &list, &e), 6, 8);
 	free(list);
-	nr = counters_list_threads(&self, 1, &list, &e);
+	nr = task_list_threads(&self, 1, &list, &e);
 	assert_in_range(nr, 6, 8); /* a sanitiser may have a thread */
 	assert_true(has(list, nr, self));
 	assert_false(has(list, nr, child));
 	free(list);
-	nr = counters_list_tree(&self, 1, &list);
+	nr = task_list_tree(&self, 1, &list);
 	assert_true(has(list, nr, self) && has(list, nr, child));
 	assert_in_range(nr, 7, 9);
 	free(list);
-	nr = counters_list_user(getuid(), &list, &e);
+	nr = task_list_user(getuid(), &list, &e);
 	assert_true(nr >= 7 && has(list, nr, self) && has(list, nr, child));
 	free(list);
-	assert_int_equal(counters_list_user(4294000001u, &list, &e), 0);
+	assert_int_equal(task_list_user(4294000001u, &list, &e), 0);
 	free(list);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < 5; i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(counters_list_threads((pid_t[]){ self, 2099999999 }, 2, &list, &e),
-			 -ESRCH);
+	assert_int_equal(task_list_threads((pid_t[]){ self, 2099999999 }, 2, &list, &e), -ESRCH);
 	assert_non_null(strstr(e.text, "no process with pid 2099999999"));
 	assert_null(list);
 }

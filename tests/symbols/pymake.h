@@ -128,7 +128,7 @@ static inline void pymake_loop(struct pymake *m, uint64_t cframe)
 
 static inline void pymake_init(struct pymake *m, pid_t tid)
 {
-	const struct py_layout *l = py_layout_of(0x030b0000);
+	const struct py_layout *l = pylayout_of(0x030b0000);
 	uint64_t interp;
 
 	memset(m, 0, sizeof(*m));

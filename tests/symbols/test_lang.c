@@ -63,7 +63,7 @@ static void call_all(struct fixture *f)
 static enum lang_none chain(struct fixture *f)
 {
 	if (!lang_chain(f->reader, &f->m.process, &f->sample, &f->chain)) {
-		lang_find_thread(f->reader, &f->m.process, f->sample.process, f->sample.tid);
+		lang_chain_find_thread(f->reader, &f->m.process, f->sample.process, f->sample.tid);
 		lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
 	}
 	return f->chain.none;
@@ -102,8 +102,8 @@ static void test_chain(void **state)
 	assert_false(f->chain.broken);
 	/* Up to beyond the innermost C frame of the loop. */
 	assert_in_range(f->chain.same, f->sample.sp + 0x400, f->sample.sp + f->sample.stack_size);
-	assert_int_equal(py_line(text(f, 0)->version, text(f, 0)->table, text(f, 0)->table_size, 7,
-				 4),
+	assert_int_equal(pyline_of(text(f, 0)->version, text(f, 0)->table, text(f, 0)->table_size,
+				   7, 4),
 			 8);
 }
 
@@ -236,10 +236,10 @@ static void test_wild_numbers(void **state)
 			lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
 			assert_in_range(f->m.nr_calls, 0, LANG_CALLS_MAX);
 			assert_in_range(f->chain.nr, 0, LANG_FRAMES_MAX);
-			lang_find_thread(f->reader, &f->m.process, 9, TID);
+			lang_chain_find_thread(f->reader, &f->m.process, 9, TID);
 			f->m = keep;
 		}
-	lang_find_thread(f->reader, &f->m.process, 9, TID);
+	lang_chain_find_thread(f->reader, &f->m.process, 9, TID);
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	expect_name(f, 0, "leaf", 7);
 }
@@ -279,27 +279,27 @@ static void test_lines(void **state)
 	static const uint8_t locations[] = { 0x80, 0x00,	   0xd8 | 1,	       0x05,
 					     0x05, 0x80 | 15 << 3, 0x80 | 13 << 3 | 3, 0x03 };
 
-	assert_int_equal(py_line(8, lnotab, sizeof(lnotab), 10, 0), 11);
-	assert_int_equal(py_line(9, lnotab, sizeof(lnotab), 10, 5), 12);
-	assert_int_equal(py_line(8, lnotab, sizeof(lnotab), 10, 100), 11);
-	assert_int_equal(py_line(10, ranges, sizeof(ranges), 10, 2), 11);
-	assert_int_equal(py_line(10, ranges, sizeof(ranges), 10, 4), 0);
-	assert_int_equal(py_line(10, ranges, sizeof(ranges), 10, 12), 12);
-	assert_int_equal(py_line(10, ranges, sizeof(ranges), 10, 99), 0);
-	assert_int_equal(py_line(11, locations, sizeof(locations), 10, 0), 10);
-	assert_int_equal(py_line(11, locations, sizeof(locations), 10, 2), 11);
-	assert_int_equal(py_line(11, locations, sizeof(locations), 10, 6), 0);
-	assert_int_equal(py_line(11, locations, sizeof(locations), 10, 8), 10);
-	assert_int_equal(py_line(11, locations, 0, 10, 0), 0);
-	assert_int_equal(py_line(11, locations, 1, 1, 100), 0);
+	assert_int_equal(pyline_of(8, lnotab, sizeof(lnotab), 10, 0), 11);
+	assert_int_equal(pyline_of(9, lnotab, sizeof(lnotab), 10, 5), 12);
+	assert_int_equal(pyline_of(8, lnotab, sizeof(lnotab), 10, 100), 11);
+	assert_int_equal(pyline_of(10, ranges, sizeof(ranges), 10, 2), 11);
+	assert_int_equal(pyline_of(10, ranges, sizeof(ranges), 10, 4), 0);
+	assert_int_equal(pyline_of(10, ranges, sizeof(ranges), 10, 12), 12);
+	assert_int_equal(pyline_of(10, ranges, sizeof(ranges), 10, 99), 0);
+	assert_int_equal(pyline_of(11, locations, sizeof(locations), 10, 0), 10);
+	assert_int_equal(pyline_of(11, locations, sizeof(locations), 10, 2), 11);
+	assert_int_equal(pyline_of(11, locations, sizeof(locations), 10, 6), 0);
+	assert_int_equal(pyline_of(11, locations, sizeof(locations), 10, 8), 10);
+	assert_int_equal(pyline_of(11, locations, 0, 10, 0), 0);
+	assert_int_equal(pyline_of(11, locations, 1, 1, 100), 0);
 }
 
 static void test_debug_offsets(void **state)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_WORDS] = { 0 };
-	struct py_layout layout = *py_layout_of(0x030d00f0);
+	struct py_layout layout = *pylayout_of(0x030d00f0);
 
-	assert_non_null(py_layout_debug(&layout, words));
+	assert_non_null(pylayout_debug(&layout, words));
 	memcpy(words, "xdebugpy", 8);
 	words[1] = 0x030d01f0;
 	words[5] = 640;
@@ -307,19 +307,19 @@ static void test_debug_offsets(void **state)
 	words[29] = 8;
 	words[31] = 56;
 	words[33] = 70;
-	assert_null(py_layout_debug(&layout, words));
+	assert_null(pylayout_debug(&layout, words));
 	assert_int_equal(layout.interpreters, 640);
 	assert_int_equal(layout.ts_current, 80);
 	words[23] = 1 << 16;
-	assert_non_null(py_layout_debug(&layout, words));
+	assert_non_null(pylayout_debug(&layout, words));
 	words[23] = 80;
 	words[33] = 200;
-	assert_non_null(py_layout_debug(&layout, words));
+	assert_non_null(pylayout_debug(&layout, words));
 	words[33] = 70;
 	words[2] = 1;
-	assert_non_null(py_layout_debug(&layout, words));
-	assert_null(py_layout_of(0x03070000));
-	assert_null(py_layout_of(0x030f0000));
+	assert_non_null(pylayout_debug(&layout, words));
+	assert_null(pylayout_of(0x03070000));
+	assert_null(pylayout_of(0x030f0000));
 }
 
 int main(void)

@@ -91,12 +91,12 @@ static void open_all(struct tool *t, pid_t pid, double hz)
 		die("tables", -ENOMEM);
 	event_parse(&event, "cpu-clock", &e);
 	c.events = &event;
-	nr = counters_list_threads(&pid, 1, &tids, &e);
+	nr = task_list_threads(&pid, 1, &tids, &e);
 	if (nr <= 0)
 		die(e.text, nr);
 	c.tids = tids;
 	c.nr_tids = (uint32_t)nr;
-	c.nr_cpus = (uint32_t)counters_online_cpus(&cpus, &e);
+	c.nr_cpus = (uint32_t)task_list_online_cpus(&cpus, &e);
 	c.cpus = cpus;
 	if (counters_open(&t->counters, &c, &sys, &e))
 		die(e.text, -EINVAL);
