@@ -60,11 +60,11 @@ ticks = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
 comms = {r["comm"] for t in ticks for r in t["rows"]}
 def kind(k):
     return sum(c.startswith(k) for c in comms)
-print(f"comms: active {kind('crowd-a')}, with threads {kind('crowd-m') + kind('crowd-t')}, storm {kind('storm')}, "
+print(f"comms: active {kind('crowd-a')}, with threads {kind('crowd-m')}, storm {kind('storm')}, "
       f"sleepers {kind('crowd-s')}; rss {max(t['self']['rss_kb'] for t in ticks) >> 10} MiB")
 last = [r for t in ticks[-3:] for r in t["rows"] if r["comm"].startswith("crowd-") and r["kind"] == "u"]
 named = sum(r["self"] for r in last if r["symbol"] == "short_work")
-if not kind("crowd-a") or not kind("crowd-t") or not kind("storm") or kind("crowd-s"):
+if not kind("crowd-a") or not kind("crowd-m") or kind("crowd-t") or not kind("storm") or kind("crowd-s"):
     sys.exit("wrong: not the processes that work: " + " ".join(sorted(comms)))
 if 2 * named < sum(r["self"] for r in last) or not named:
     sys.exit(f"wrong: only {named} of {sum(r['self'] for r in last)} samples of the crowd have their name")

@@ -85,7 +85,7 @@ def walk_sizes(t):
                           ("{", r"16384 bytes of user stack a sample" + GAP),
                           (":stack-size 24K", r"24576 bytes of user stack a sample" + GAP),
                           (")", r"rings of [0-9]+ KiB per CPU" + GAP), (":ring 256K", "rings of 256 KiB per CPU"),
-                          ("C", r"frame pointers \(fp\)"), ("C", r"no stacks \(off\)"), ("C", r"\(dwarf\)"),
+                          ("C", r"frame pointers \(fp\)"), ("C", r"no stacks \(off\)"), ("C", r"DWARF unwinding"),
                           (":call-graph fp", r"frame pointers \(fp\)"), ("S", "STOPPED"), ("S", "LIVE")):
         if keys[0] == ":":
             command(t, keys[1:])
@@ -125,7 +125,7 @@ def test_drill():
     t.expect(f"sampling system{GAP}", "as before", 6)
     t.expect("Freq 499 Hz", "the rate of before")
     t.press("5")
-    t.expect("dumps of 16384 bytes", "the dumps of before")
+    t.expect("copies of 16384 bytes", "the stack copies of before")
     t.press("1")
     t.press("Esc")
     t.expect(r"(?m)^ proftop \S+ +system ", "out of the process")
