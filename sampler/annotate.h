@@ -15,7 +15,7 @@ struct annotate {
 	bool replay;	      /* there is no loader thread */
 };
 
-/* Fill p->annotate, if the UI asked for a function; without memory it stays NULL. */
+/* Fill p->annotate, if the UI requested a function; NULL without memory. */
 void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile *p,
 		   const struct assemble_input *in);
 
@@ -24,7 +24,7 @@ bool annotate_is_due(struct annotate *an, struct symbols *symbols);
 
 /*
  * Fill the points of @a: the counts of @in in its listing, of @object, added up; for an inlined
- * function only code that has a part of it. 0 or -ENOMEM.
+ * function only code that contains its parts. 0 or -ENOMEM.
  */
 int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t object);
 

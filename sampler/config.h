@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a session samples, and how.
+ * The configuration of a session: target, events, rates, stacks.
  */
 #ifndef SAMPLER_CONFIG_H
 #define SAMPLER_CONFIG_H
@@ -41,7 +41,7 @@ struct sampler_config {
 	struct event events[EVENTS_MAX];
 	uint32_t nr_events;	 /* 0: cycles, else cpu-clock, and the banner says why */
 	double hz;		 /* samples per second, CPU and event */
-	double max_overhead_pct; /* of one CPU: the rate is lowered to stay below; 0: off */
+	double max_overhead_pct; /* of one CPU: the rate is lowered to remain below; 0: off */
 	uint64_t period;	 /* not 0: one sample every N events */
 	enum call_graph call_graph;
 	uint32_t stack_size;   /* bytes per stack copy, CALL_GRAPH_DWARF; multiple of 8; 0:

@@ -70,7 +70,7 @@ void controls_send(struct controls *q, const struct control *c);
 uint32_t controls_take(struct controls *q, struct control items[static CONTROLS_MAX]);
 /* Wake the builder. */
 void controls_wake(struct controls *q);
-/* Free what a request owns. */
+/* Free the memory of a request. */
 void controls_free(const struct control *c);
 
 #endif

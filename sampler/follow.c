@@ -56,8 +56,8 @@ static bool has_inherited(struct sampler *s, pid_t pid)
 
 /*
  * Report whether @tid has events already. Threads and children of our tasks inherit them, and
- * opening them again would count twice. New are tasks whose parent never had events, and tasks
- * known from events before these.
+ * opening them again would count twice. New are tasks of a parent that never had events, and tasks
+ * known from earlier events.
  */
 static bool is_followed(struct sampler *s, pid_t tid)
 {

@@ -143,7 +143,7 @@ static void carry_off(struct sampler *s, const struct control *c, uint32_t nr)
 	memcpy(s->rates.off, off, sizeof(off));
 }
 
-/* List the events in a message, as many as fit. */
+/* List the events that fit in a message. */
 static void say_events(struct sampler *s)
 {
 	const struct sampler_config *c = &s->config;

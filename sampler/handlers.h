@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What each control does. Runs on: the builder.
+ * The handler of each control. Runs on: the builder.
  */
 #ifndef SAMPLER_HANDLERS_H
 #define SAMPLER_HANDLERS_H

@@ -17,11 +17,11 @@
 struct live {
 	struct counters *counters; /* NULL: a recording is replayed */
 	struct sideband *sideband;
-	struct sampler_thread_shared *shared; /* what the threads see */
+	struct sampler_thread_shared *shared; /* as the threads see it */
 	struct sampler_thread **threads;
 	uint32_t nr_threads;
 	struct readers readers;
-	/* When the events were opened, and when those before them were closed; 0: none before. */
+	/* When the events were opened, and when the previous ones were closed; 0: none before. */
 	uint64_t opened_ns, alone_ns;
 	uint64_t ended_ns;		  /* CPU time of threads that ended */
 	struct unwind_stats ended_unwind; /* their statistics */
@@ -32,7 +32,7 @@ struct live {
 /* Open the events of @config on @t, all of them off. 0 or -errno with a sentence. */
 int live_open_counters(const struct sampler_config *config, const struct target *t, const int *cpus,
 		       uint32_t nr_cpus, struct counters **out, struct err *e);
-/* Get the CPUs to sample: those of @config, or all that are online. nr or -errno with a sentence.
+/* Get the CPUs to sample: the list of @config, or all that are online. nr or -errno with a message.
  */
 int live_choose_cpus(const struct sampler_config *config, int **cpus, struct err *e);
 /* Start a thread for each CPU. 0, or -errno with a sentence: some may run. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the builder hands to the UI: the newest profile, and one line of text.
+ * The data that the builder passes to the UI: the newest profile, and one line of text.
  *
  * Threads: mailbox_take() by the UI, everything else by the builder.
  */

@@ -51,7 +51,7 @@ struct rates_cpu *rates_new_cpus(uint32_t nr)
 	return cpus;
 }
 
-/* Times of a counter that was opened anew begin anew. */
+/* Times of a counter that was opened again restart. */
 static uint64_t grown(uint64_t now, uint64_t seen)
 {
 	return now > seen ? now - seen : 0;
@@ -106,7 +106,7 @@ static double samples_taken(const struct rates_tick *t, struct rates_cpu *rc,
 static double busy_seconds(const struct rates_tick *t, const struct profile_cpu *cpu,
 			   uint64_t ran_ns)
 {
-	/* Events of tasks and cgroups run while these do; those of a CPU always do. */
+	/* Events of tasks and cgroups run while the tasks do; events of a CPU always do. */
 	if (t->is_part)
 		return (double)ran_ns / 1e9;
 	return cpu->online && cpu->busy >= BUSY_MIN ? cpu->busy * (double)ran_ns / 1e9 : 0;

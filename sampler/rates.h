@@ -31,7 +31,7 @@ struct rates_cpu {
 	struct counters_value now[EVENTS_MAX]; /* at the end of this tick */
 	bool known[EVENTS_MAX];		       /* they could be read */
 	uint64_t written;		       /* bytes of the ring, at the same time */
-	uint64_t handled;		       /* bytes of it that were handled */
+	uint64_t handled;		       /* handled bytes */
 	double bytes_a_sample;		       /* 0: not known yet */
 	double queued[EVENTS_MAX]; /* samples taken when these were read, not handled yet */
 	struct rates_sum sums[EVENTS_MAX];
@@ -54,7 +54,7 @@ struct rates {
 	uint64_t max_hz_top;  /* the highest seen */
 };
 
-/* What is sampled in this tick. */
+/* The events sampled in this tick. */
 struct rates_tick {
 	uint32_t nr_events;
 	size_t ring_size; /* of each CPU, bytes */
@@ -80,12 +80,12 @@ void rates_begin_tick(struct rates *r);
 void rates_read(struct rates *r, struct counters *counters, uint32_t index, uint32_t nr_events);
 /* Read /proc/stat where that says something by now. */
 void rates_read_busy(struct rates *r, uint64_t now_ns);
-/* Add what was read of CPU @index: into @cpu, and its @events. */
+/* Add the counts of CPU @index to @cpu, and to its @events. */
 void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
 		   const struct sampler_thread_stats *stats, struct profile_cpu *cpu,
 		   struct profile_cpu_event *events);
 /*
- * Compute the got rates that have enough samples and busy time behind them; others stay as they are
+ * Compute the got rates that have enough samples and busy time behind them; others keep their value
  * for a while, then NAN.
  */
 void rates_update(struct rates *r, uint64_t now_ns, uint32_t nr_events, uint32_t nr_cpus);

@@ -136,7 +136,7 @@ void readers_look(struct readers *r, struct counters *c, struct sampler_thread *
 	if (!r->shared)
 		return;
 	for (uint32_t i = 0; i < nr_threads; i++) {
-		/* Relaxed: only that it was asked for counts. */
+		/* Relaxed: only the request itself counts. */
 		if (sampler_thread_take_wish(threads[i]) && !sampler_thread_reader(threads[i]))
 			start(r, c, threads[i], i);
 		replace_hanging(r, c, threads[i], i, mailbox);

@@ -31,7 +31,7 @@ struct readers {
 /* 0 or -ENOMEM. All borrowed. */
 int readers_open(struct readers *r, struct maps *maps, struct codes *codes, pid_t own_pid,
 		 uint32_t languages);
-/* After readers_stop(). What one that was left behind may use is not freed. */
+/* After readers_stop(). Memory that an abandoned reader may use is not freed. */
 void readers_close(struct readers *r);
 
 /* The samples of CPU @index in the tick: @taken, and of these @lang of interpreters. */

@@ -72,7 +72,7 @@ int recording_check(struct recording *r)
 	return code;
 }
 
-/* Count the samples that the kernel lost; 0 where it does not count them. */
+/* Count the samples that the kernel lost; 0 if it does not count them. */
 static uint64_t lost_in_all(struct counters *counters, uint32_t nr_events)
 {
 	struct counters_value v;

@@ -23,17 +23,17 @@ struct recording {
 	bool failed;		   /* its failure was reported already */
 };
 
-/* What a recording holds. */
+/* The content of a recording. */
 struct sampler_recorded {
 	uint64_t nr_samples;
-	uint64_t nr_dropped; /* records that came faster than they could be written */
+	uint64_t nr_dropped; /* records that arrived faster than they could be written */
 	uint64_t bytes;
 };
 
 /* Create the file @path, if there is one; the events are open. 0 or -errno with a sentence. */
 int recording_open(struct recording *r, const char *path, struct counters *counters,
 		   struct sideband *sideband, struct err *e);
-/* Write what runs already: before the events are enabled. 0 or -errno with a sentence. */
+/* Write the running processes: before the events are enabled. 0 or -errno with a message. */
 int recording_start(struct recording *r, struct err *e);
 /* Note the attributes of all events: after each change of these. Builder. */
 void recording_note(struct recording *r, struct counters *counters);
@@ -43,7 +43,7 @@ void recording_add(struct recording *r, struct counters *counters, const pid_t *
 /* Return the -errno that ended the recording, once; else 0. Builder. */
 int recording_check(struct recording *r);
 /*
- * Complete the file; all threads have ended. 0, or -errno with a sentence: what was written stays.
+ * Complete the file; all threads have ended. 0, or -errno with a message: the written part is kept.
  * @nr_events: of the session now.
  */
 int recording_finish(struct recording *r, struct counters *counters, uint32_t nr_events,

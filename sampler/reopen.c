@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Controls that need the events opened anew: another target, other CPUs,
- * another size of dumps or rings.
+ * Controls that open the events again: another target, other CPUs, another size of stack copies or
+ * rings.
  *
  * Runs on: set-up, then the builder. The new events are open before the old
  * ones go, so that no mapping is missed, and a refusal leaves all as it was.
- * Tables and history stay; the tick of the old events ends before the new
+ * Tables and history are kept; the tick of the old events ends before the new
  * ones begin, so that every account is exact.
  */
 #include "sampler/reopen.h"
@@ -38,7 +38,7 @@ struct fresh {
 	uint64_t gap_ns;   /* how long nothing was sampled, if the change failed after all */
 };
 
-/* Open the events with their current rates, not those of the start. */
+/* Open the events with their current rates, not the rates of the start. */
 static void keep_rates(const struct sampler *s, struct sampler_config *c)
 {
 	for (uint32_t i = 0; i < c->nr_events; i++)
@@ -259,7 +259,8 @@ static void reopen_config(struct sampler *s, struct fresh *f, const char *what)
 			    (double)gap_ns / 1e6);
 }
 
-/* Return a ring size that holds as many samples with @larger stack copies as @ring with @stack. */
+/* Return a ring size that holds the same number of samples with @larger stack copies as @ring with
+ * @stack. */
 static size_t ring_for(size_t ring, size_t stack, size_t larger)
 {
 	size_t size = ring;

@@ -22,7 +22,7 @@
 /* Objects and processes are requested one after the other: a stack needs each of its objects. */
 #define REPLAY_TRIES_MAX 64
 
-/* The tables get more room after so many samples, or when they need it. */
+/* The tables grow after this number of samples, or when they are crowded. */
 #define REPLAY_ROOM_EVERY 4096
 #define REPLAY_CELLS_MIN  (1u << 13)
 #define REPLAY_CELLS_MAX  (1u << 23)
@@ -33,7 +33,7 @@ struct replay {
 	uint32_t nr_slots;
 	struct replay_cpu *cpus;
 	uint32_t nr_cpus;
-	bool has_cells;	       /* that may be as many as samples */
+	bool has_cells;	       /* up to the number of samples */
 	uint64_t nr_samples;   /* for room in the tables */
 	uint64_t lost_records; /* samples, from LOST records */
 	uint64_t lost_samples; /* from LOST_SAMPLES: the sum, or samples that hardware dropped */
@@ -299,8 +299,8 @@ static void keep_up(struct replay *r, struct store *st, uint64_t time_ns, bool c
 }
 
 /*
- * A replay is one tick, whose cells may be as many as its samples; like places
- * and stacks they get room as they need it.
+ * A replay is one tick: its cells may reach the number of its samples; like places and stacks they
+ * grow on demand.
  */
 static int make_cells(struct replay *r, struct store *st)
 {
@@ -315,7 +315,7 @@ static int make_cells(struct replay *r, struct store *st)
 	return 0;
 }
 
-/* Before a sample: room for it in the tables, where none is made by others. */
+/* Grow the tables before a sample, where no other thread does. */
 static void make_room(struct replay *r, struct store *st, struct pipeline *p)
 {
 	if (counts_crowded(st->counts))

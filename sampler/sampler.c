@@ -48,7 +48,7 @@ int sampler_start(struct sampler *s, struct err *e)
 	return code ? code : builder_start(s, e);
 }
 
-/* End the builder and the sampler threads; what they counted stays. */
+/* End the builder and the sampler threads; keep their counts. */
 static void stop(struct sampler *s)
 {
 	builder_stop(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The interface of sampling: configure, start, control, stop, take profiles. All calls come from
- * one thread (the UI). None of them waits for a file or for the kernel's answer to a control: the
+ * The interface of sampling: configure, start, control, stop, take profiles. All calls are from one
+ * thread (the UI). None of them waits for a file or for the kernel's answer to a control: the
  * builder thread does, and the answer is in a later profile (message).
  */
 #ifndef SAMPLER_SAMPLER_H
@@ -33,7 +33,7 @@ int sampler_new(struct sampler **out, const struct sampler_config *config, struc
 int sampler_start(struct sampler *s, struct err *e);
 /*
  * With config.record: end the session and complete the file; nothing but sampler_take() and
- * sampler_free() may follow. 0, or -errno with a sentence (disk full ...): what was written stays.
+ * sampler_free() may follow. 0, or -errno with a message (disk full ...): the written part is kept.
  */
 int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e);
 /* Stop and join all threads, close everything. A command still running is left alone. */
@@ -59,7 +59,7 @@ void sampler_fetch(struct sampler *s, uint32_t module);
 /* Add the instructions of this function (an id) to profiles; UINT32_MAX: of none. */
 void sampler_set_annotate(struct sampler *s, uint32_t function);
 
-/* One event off and on again: its fds stay open, it costs nothing while off. */
+/* Turn one event off and on again: its fds are kept open, it costs nothing while off. */
 void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on);
 /*
  * These open the events again: tables and history are kept, a message reports the gap of some ms or

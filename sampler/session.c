@@ -72,9 +72,9 @@ static void add_banner(struct sampler *s, const char *text)
 }
 
 /*
- * Open the requested events; without the right to them, those permitted, with a banner: first
- * without the kernel, then one's own processes instead of all. If nothing is permitted, the
- * sentence is that of the first refusal.
+ * Open the requested events; without the right to them, the permitted ones, with a banner: first
+ * without the kernel, then one's own processes instead of all. If nothing is permitted, the message
+ * is from the first refusal.
  */
 static int open_permitted(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)
 {

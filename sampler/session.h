@@ -2,8 +2,8 @@
 /*
  * One session: its parts, each declared in another header.
  *
- * Threads: set-up and end by the owner; between, everything is the builder's, but for controls,
- * mailbox and what their headers name.
+ * Threads: set-up and end by the owner; between, everything is the builder's, except controls,
+ * mailbox and exceptions in their headers.
  */
 #ifndef SAMPLER_SESSION_H
 #define SAMPLER_SESSION_H
@@ -43,7 +43,7 @@ struct session_ticks {
 	/* Of the last tick. */
 	uint64_t span_ns;
 	double own_pct;			/* CPU, of one */
-	struct profile_account account; /* of it, and since the start */
+	struct profile_account account; /* of the tick, and since the start */
 	struct profile_account total;
 	uint64_t names_dropped;	  /* maps_stats.nr_names_dropped at the last tick */
 	struct session_cost self; /* at its end */
@@ -60,7 +60,7 @@ struct session_builder {
 struct sampler {
 	struct sampler_config config;	  /* events and sizes as they are now */
 	struct sampler_target_spec *spec; /* @config points into it since sampler_set_target() */
-	char banner[256];		  /* what is degraded; "" if nothing */
+	char banner[256];		  /* the degraded part; "": none */
 	struct target target;
 	struct session_focus focus;
 	struct replay *replay; /* instead of @live; else NULL */

@@ -3,7 +3,7 @@
  * The tables of a session, and their generations.
  *
  * A batch uses the tables it found at its start; after a grace period the old ones have no user.
- * Their last counts go into the history, whose stacks are then interned again, and whose tasks get
+ * Their last counts go into the history; its stacks are then interned again, and its tasks get
  * other ids.
  */
 #include "sampler/store.h"
@@ -193,7 +193,7 @@ static uint32_t cells_kept(const struct store *st, const struct stacks *old)
 	return stacks_nr(old) <= keep ? UINT32_MAX : keep;
 }
 
-/* Move the history to the new tables; the window gets half of it. */
+/* Move the history to the new tables; the window gets half. */
 static int move_history(struct store *st, const struct pipeline_tables *old)
 {
 	struct move move = { .from = old, .to = st->tables, .nr_tasks = tasks_nr(old->tasks) };
@@ -215,7 +215,7 @@ static int move_history(struct store *st, const struct pipeline_tables *old)
 	return code;
 }
 
-/* Make tables beside those in use; NULL: out of memory. */
+/* Make tables beside the current ones; NULL: out of memory. */
 static struct pipeline_tables *next_tables(const struct store *st)
 {
 	struct pipeline_tables *tables = malloc(sizeof(*tables));

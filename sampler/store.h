@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All that samples are resolved with and counted in.
+ * The tables that samples are resolved with and counted in.
  *
- * Tables that only grow are replaced whole by a new generation: when the stacks have no room left,
- * or thousands of tasks have ended, new tables take over, and what the history still shows moves
- * with it. So the memory of a session of days, in a storm of forks, has a fixed cap, and no stack
- * is refused for long.
+ * Tables that only grow are replaced whole by a new generation: when the stacks are full, or
+ * thousands of tasks have ended, new tables take over, and the entries that the history shows move
+ * along. So the memory of a session of days, in a storm of forks, has a fixed cap, and no stack is
+ * refused for long.
  *
  * Threads: the builder, a registered and online urcu-qsbr thread; sampler threads see the tables
  * through @shared.
@@ -24,7 +24,7 @@
 struct store_caps {
 	uint32_t stacks;
 	size_t memory;	/* of the stacks */
-	uint32_t tasks; /* ids; replaced at this number, or at twice those kept */
+	uint32_t tasks; /* ids; replaced at this number, or at twice the kept ones */
 };
 
 struct store {
@@ -69,8 +69,8 @@ int store_keep_room(struct store *st);
 /* Each tick: have enough tasks ended for a new generation? */
 bool store_has_old_tasks(const struct store *st);
 /*
- * Replace stacks, counts and tasks. Waits for a grace period. 0, or -ENOMEM: the old ones stay, or
- * the history had to be emptied.
+ * Replace stacks, counts and tasks. Waits for a grace period. 0, or -ENOMEM: the old ones are kept,
+ * or the history had to be emptied.
  */
 int store_renew(struct store *st);
 /* Make empty tables for one generation. 0, or -ENOMEM: *stacks and *counts are NULL or as before.

@@ -158,7 +158,7 @@ static bool name_matches(const struct target *t, pid_t pid)
 	return false;
 }
 
-/* List all threads of processes whose name matches, without our own. */
+/* List all threads of processes with a matching name, without ours. */
 static int list_named(const struct target *t, pid_t **tids)
 {
 	DIR *dir = opendir("/proc");

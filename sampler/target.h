@@ -15,7 +15,7 @@ struct target {
 	enum sampler_target kind;
 	pid_t *tids; /* of the tasks opened; NULL: every task */
 	uint32_t nr_tids;
-	pid_t *pids; /* whose end is the target's end */
+	pid_t *pids; /* its end is the target's end */
 	uint32_t nr_pids;
 	int cgroup_fd;	    /* its folder; -1: none, or the root, which is every task */
 	regex_t *name;	    /* TARGET_NAME */
@@ -25,7 +25,7 @@ struct target {
 	int failed_fd;	    /* readable: the errno of a failed exec; -1: none */
 	int command_fd;	    /* pidfd of the command, readable once it has ended; -1: none */
 	uint64_t looked_ns; /* TARGET_USER, TARGET_NAME: when new tasks were last searched */
-	bool gone;	    /* all of it has ended */
+	bool gone;	    /* all tasks have ended */
 	char text[160];	    /* for the title: "system", "pid 42"; clean */
 };
 

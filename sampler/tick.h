@@ -17,7 +17,7 @@ struct sampler;
 void tick_end(struct sampler *s, uint64_t now_ns);
 /* Make the one profile of a replay, again for each window that the UI wants. */
 void tick_replay(struct sampler *s, const struct replay_result *result);
-/* Between two ticks: make room, when the threads report that the tables fill up. */
+/* Grow the tables between two ticks, when the threads report that they fill up. */
 void tick_make_room(struct sampler *s);
 /* Forget the samples since the last tick. False: more than 1 % of them were pending. */
 bool tick_skip(struct sampler *s);

@@ -205,7 +205,7 @@ static uint32_t table_drain(struct cell_table *t, struct count *out)
 	return nr;
 }
 
-/* Get the list of counts set aside, with room for @more. NULL: out of memory, nothing changed. */
+/* Get the list of counts set aside, with space for @more. NULL: out of memory, nothing changed. */
 static struct count *aside_reserve(struct counts *c, uint32_t more)
 {
 	struct count *list = realloc(c->aside, ((size_t)c->nr_aside + more) * sizeof(*list));

@@ -93,7 +93,7 @@ static void drop_oldest(struct history *h)
 	h->nr_ticks--;
 }
 
-/* Add a tick to the ring and free those before the window. */
+/* Add a tick to the ring and free ticks before the window. */
 static void window_add(struct history *h, struct count *counts, uint32_t nr, uint64_t interval_ns)
 {
 	if (h->nr_ticks == HISTORY_TICKS_MAX)
@@ -143,7 +143,7 @@ static void sums_add_tick(struct sums *s, const struct count *counts, uint32_t n
 			 (double)counts[i].count * factor, (double)counts[i].weight * factor);
 }
 
-/* Make room for several counts at a time. */
+/* Reserve several counts at a time. */
 static void keep_bounded(const struct history *h, struct sums *s)
 {
 	if (s->nr > h->max_cells)

@@ -3,8 +3,8 @@
  * Stacks: entries in chunks, their places in an arena of words.
  *
  * Runs on: sampler threads; stacks_grow() on the builder, which alone makes
- * chunks. Invariant: a stack lies in one arena chunk as {nr, places...} and
- * never moves; an entry whose words are NULL was never completed.
+ * chunks. Invariant: a stack is in one arena chunk as {nr, places...} and never moves; an entry
+ * with NULL words was never completed.
  */
 #include "sampler/count/tables.h"
 
@@ -20,7 +20,7 @@
 #define ENTRY_CHUNK (1u << ENTRY_BITS)
 #define SLOTS_FIRST (1u << 17)
 #define SLOTS_SMALL (1u << 11)
-/* Minimum room for the next tick: unwritten memory is not resident. */
+/* Minimum reserve for the next tick: unwritten memory is not resident. */
 #define AHEAD_STACKS (1u << 16)
 #define AHEAD_WORDS  (1u << 22)
 #define MEMORY_MAX   (16ULL << 30)
@@ -55,7 +55,7 @@ struct key {
 	uint32_t nr;
 };
 
-/* Two places a step: a multiply and a rotate spread what hash_u64() finishes. */
+/* Two places a step: a multiply and a rotate spread the bits, hash_u64() finishes. */
 static uint64_t stack_hash(const uint32_t *places, uint32_t nr)
 {
 	uint64_t hash = nr;

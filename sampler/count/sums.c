@@ -89,7 +89,7 @@ static void swap(struct sum *a, struct sum *b)
 	*b = was;
 }
 
-/* Order @list so that its @keep heaviest cells come first (Hoare's quickselect). */
+/* Order @list so that its @keep heaviest cells are first (Hoare's quickselect). */
 static void select_heaviest(struct sum *list, uint32_t nr, uint32_t keep)
 {
 	int64_t low = 0, high = (int64_t)nr - 1, target = keep;

@@ -24,13 +24,13 @@ struct sums {
 
 void sums_init(struct sums *s);
 void sums_fini(struct sums *s);
-/* Make room for @more new keys: that number of sums_add() cannot fail. 0 or -ENOMEM (unchanged). */
+/* Reserve @more new keys: that number of sums_add() cannot fail. 0 or -ENOMEM (unchanged). */
 int sums_reserve(struct sums *s, uint32_t more);
 void sums_add(struct sums *s, uint64_t key, double count, double weight);
 void sums_scale(struct sums *s, double factor);
 /*
  * Keep the @keep heaviest cells of at least @min_count, fold the rest away
- * (at most COUNTS_EVENTS_MAX cells more may stay). 0 or -ENOMEM (unchanged).
+ * (at most COUNTS_EVENTS_MAX cells more may remain). 0 or -ENOMEM (unchanged).
  */
 int sums_prune(struct sums *s, uint32_t keep, double min_count);
 /* Get the sum over the counts without a stack. */

@@ -19,7 +19,7 @@
 
 struct stacks;
 
-/* Make a table that takes @max_memory at most, or what an empty one needs (under 1 MiB). */
+/* Make a table that takes @max_memory at most, or the minimum of an empty one (under 1 MiB). */
 int stacks_new(struct stacks **out, uint32_t max_stacks, size_t max_memory);
 void stacks_free(struct stacks *s);
 /* Start with a small table, before the first stack, if stacks_crowded() is checked before each: as
@@ -34,8 +34,8 @@ size_t stacks_memory(const struct stacks *s);
 /* Return the bytes filled by stacks. */
 size_t stacks_used(const struct stacks *s);
 /*
- * Keep room ahead of the writers: each tick, and when crowded. Builder. True while there is as much
- * room left as was used since the last call.
+ * Grow ahead of the writers: each tick, and when crowded. Builder. True while the reserve is at
+ * least the use since the last call.
  */
 bool stacks_grow(struct stacks *s);
 /* Report whether stacks_grow() is needed before the next tick. Any thread that may add. */

@@ -6,13 +6,13 @@
  * (PERF_EVENT_IOC_SET_OUTPUT onto a leader), and one side-band ring fed by
  * dummy events (MMAP2, COMM, FORK, EXIT), opened first, so that a flood of
  * samples never loses a mapping. The data ring belongs to a never-counting
- * dummy leader, so that sampling events can come and go under it.
+ * dummy leader, so that sampling events can be opened and closed under it.
  * For a target of tasks the same is done once per task and CPU, inherited by
  * children. All events use CLOCK_MONOTONIC.
  *
- * Threads: everything is called by one thread (set-up, then the builder), but
- * the rings, which belong to that CPU's sampler thread (side-band rings: to
- * whoever holds the drain lock), and counters_event_of(), lock-free.
+ * Threads: everything is called by one thread (set-up, then the builder), but the rings, which
+ * belong to that CPU's sampler thread (side-band rings: to the holder of the drain lock), and
+ * counters_event_of(), lock-free.
  */
 #ifndef SAMPLER_EVENT_COUNTERS_H
 #define SAMPLER_EVENT_COUNTERS_H
@@ -80,14 +80,13 @@ struct counters_value {
 struct counters;
 
 /*
- * Open everything, disabled; but side-band events are at work from here on, and
- * enable_on_exec enables at the exec without counters_enable(). Raises
- * RLIMIT_NOFILE to the hard limit first. A task that is gone or forbidden is left
- * out if there are others (counters_nr_refused). The first two events of a CPU
- * belong to this process itself, so they never hang up while it lives.
- * 0 or -errno with the three-line sentence (EACCES/EPERM: what is not
- * permitted and the ways to get it, from least to most power; EMFILE with
- * numbers; -ENOLCK, EPERM from mmap, names kernel.perf_event_mlock_kb).
+ * Open everything, disabled; but side-band events count from here on, and enable_on_exec enables at
+ * the exec without counters_enable(). Raises RLIMIT_NOFILE to the hard limit first. A task that is
+ * gone or forbidden is left out if there are others (counters_nr_refused). The first two events of
+ * a CPU belong to this process itself, so they never hang up while it lives.
+ * 0 or -errno with the three-line sentence (EACCES/EPERM: the missing permission and the ways to
+ * get it, from least to most power; EMFILE with numbers; -ENOLCK, EPERM from mmap, names
+ * kernel.perf_event_mlock_kb).
  */
 int counters_open(struct counters **out, const struct counters_config *config,
 		  const struct counters_sys *sys, struct err *e);
@@ -152,7 +151,7 @@ void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx
 /*
  * Wake the thread that polls the ring of a CPU at each sample, instead of at the watermark: each
  * event there gives way to a twin that does. Sums, ids and whatever changes later go on for both.
- * -ENOTSUP: groups of events, which stay as they are.
+ * -ENOTSUP: groups of events, which are not changed.
  */
 int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample);
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);

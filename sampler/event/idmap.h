@@ -2,9 +2,9 @@
 /*
  * Event ids of the kernel -> event slots, looked up for each sample.
  *
- * Open addressing. One writer; idmap_find() from any thread, lock-free. A
- * table is filled in place while there is room and replaced as a whole
- * otherwise; old tables live until idmap_fini(), since look-ups have no way
+ * Open addressing. One writer; idmap_find() from any thread, lock-free. A table is filled in place
+ * until it is crowded and then replaced as a whole; old tables live until idmap_fini(), since
+ * look-ups have no way
  * to say that they are done (tables double, so all old ones together are no
  * larger than the current one; events are replaced at a person's pace).
  */

@@ -4,7 +4,7 @@
  * events that perf takes by --pfm-events.
  *
  * Any thread: the library is loaded and set up once, on first use, then only read. Invariant: its
- * encoding is taken over as it is, so what perf opens by a name, we open.
+ * encoding is not changed, so a name opens the same event as in perf.
  */
 #include "sampler/event/event_parse.h"
 

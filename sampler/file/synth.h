@@ -3,8 +3,8 @@
  * Records of the existing state: the kernel's code, the names and mappings of running processes,
  * from /proc, as perf record puts them in front.
  *
- * Reads files, allocates: never on a sampler thread. Everything in /proc/PID is
- * what a process wants it to be: names are cut, padded and copied, no more.
+ * Reads files, allocates: never on a sampler thread. A process controls the content of /proc/PID:
+ * names are cut, padded and copied, no more.
  */
 #ifndef SAMPLER_FILE_SYNTH_H
 #define SAMPLER_FILE_SYNTH_H

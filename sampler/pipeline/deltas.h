@@ -15,7 +15,7 @@ struct deltas;
 struct deltas *deltas_new(uint32_t nr);
 void deltas_free(struct deltas *d);
 /*
- * Return the increase of @value since the last call with @id; at first all of it. 0: the table is
+ * Return the increase of @value since the last call with @id; at first @value. 0: the table is
  * full.
  */
 uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value);

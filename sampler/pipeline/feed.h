@@ -2,7 +2,7 @@
 /*
  * Frames on their way from a reader to the sampler thread of its CPU: a ring of
  * slots in the order of their samples. One producer, one consumer, no lock;
- * what finds no room is not read for nothing: the sample has its native frames.
+ * when the ring is full the sample keeps its native frames.
  */
 #ifndef SAMPLER_PIPELINE_FEED_H
 #define SAMPLER_PIPELINE_FEED_H

@@ -107,7 +107,7 @@ static uint32_t kernel_place(struct pipeline *p, uint64_t ip)
 
 /*
  * The context that the sample's own address is in: PERF_CONTEXT_KERNEL or _USER; 0: a guest or a
- * hypervisor, whose code is not known here.
+ * hypervisor, with code that is not known here.
  */
 static uint64_t own_context(const struct record_sample *s)
 {
@@ -304,8 +304,8 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 }
 
 /*
- * End the stack before the first frame that has no room in the place table: with that frame left
- * out, its callee would be shown below the wrong caller. The innermost one stays, for store().
+ * End the stack before the first frame that does not fit into the place table: with that frame left
+ * out, its callee would be shown below the wrong caller. The innermost one is kept, for store().
  */
 static void cut_full_places(struct pipeline *p)
 {
@@ -377,7 +377,7 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	if (hit.lang && p->tables->languages & lang_bit(hit.lang->kind))
 		add_language(p, s, &hit, p->nr_kernel);
 	if (p->nr == 0 && p->stop == UNWIND_PENDING && !p->tables->recorded)
-		return;	  /* no row: where it was will be known for later samples */
+		return;	  /* no row: its place will be known for later samples */
 	if (p->nr == 0) { /* hidden from us, of a guest, or never known: only the task is known */
 		p->ips[0] = s->ip;
 		p->frames[p->nr++] = places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);

@@ -32,7 +32,7 @@ struct pipeline_tables {
 	struct stacks *stacks;
 	struct counts *counts;
 	struct unwind_config unwind; /* its rows are shared by all threads */
-	pid_t own_pid;		     /* whose samples are not counted; -1: none */
+	pid_t own_pid;		     /* pid of samples that are not counted; -1: none */
 	bool recorded;		     /* no process is read later: unknown ones are [unknown] */
 	uint32_t chain_max;	     /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 	uint32_t script;	     /* the object of all code of interpreters (symbols_script()) */
@@ -57,11 +57,11 @@ struct pipeline_stats {
 	uint64_t broken[UNWIND_NR_STOPS];
 	uint64_t dropped[DROP_NR];
 	uint64_t own;	   /* of own_pid: outside "taken" */
-	uint64_t nameless; /* of those counted: in the unknown task, the table is full */
+	uint64_t nameless; /* of the counted ones: in the unknown task, the table is full */
 	uint64_t by_event[EVENTS_MAX]; /* own ones included */
 	uint64_t idle[EVENTS_MAX];     /* of by_event: in the idle task */
-	uint64_t kernel;	       /* of those taken: in the kernel */
-	/* Of those taken, the samples of interpreters: each under exactly one. */
+	uint64_t kernel;	       /* of the taken ones: in the kernel */
+	/* Of the taken ones, the samples of interpreters: each under exactly one. */
 	uint64_t lang_certain, lang_guessed, lang_none[LANG_NONE_NR];
 	/* The hottest places of a CPU; not in sums of stats. */
 	struct pipeline_hot hot[PIPELINE_HOT];

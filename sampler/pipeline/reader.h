@@ -37,8 +37,8 @@ struct reader_shared {
 struct reader;
 
 /*
- * For the CPU with @index. @kick_fd: an eventfd of its sampler thread, which
- * does not look at the ring meanwhile: written to when that fills.
+ * For the CPU with @index. @kick_fd: an eventfd of its sampler thread, which does not look at the
+ * ring during the read: written to when that fills.
  */
 int reader_start(struct reader **out, struct reader_shared *shared, struct counters *counters,
 		 uint32_t index, int kick_fd, struct err *e);

@@ -38,7 +38,7 @@
 #define THREAD_NICE	    -10
 /* Records after which ring space is released and the clock is read. */
 #define THREAD_RELEASE_EVERY 16
-/* Events of groups whose counts come with samples: not touched, and so not resident, without such
+/* Events of groups with counts in the samples: not touched, and so not resident, without such
  * groups. */
 #define THREAD_DELTAS 12288
 /* Samples of interpreters in a tick before a reader is wished for. */

@@ -3,7 +3,7 @@
  * The side-band: mappings, names, starts and ends of processes, from the dummy events' rings into
  * the maps. Rings of different CPUs are not ordered among themselves. Before a thread handles
  * samples it reads the head of its sample ring *first* and then drains the side-band of *all* CPUs:
- * then every mapping made before one of those samples is known. Later mappings are distinguished by
+ * then every mapping made before one of its samples is known. Later mappings are distinguished by
  * time. Threads: sideband_drain() from any thread that is offline for urcu-qsbr; one drains, the
  * others wait or find it done.
  */

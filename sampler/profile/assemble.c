@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From ids of the tables to indices of one profile.
+ * Map ids of the tables to indices of one profile.
  *
- * Runs on: the builder. Indices are noted in arrays by id (fresh memory is
- * zero and not resident, so these cost what is touched). Stacks and tasks are
- * numbered in order of id: cells come in no order, and the tables are large,
+ * Runs on: the builder. Indices are in arrays by id (fresh memory is zero and not resident, so only
+ * used pages cost). Stacks and tasks are numbered in order of id: cells have no order, and the
+ * tables are large,
  * so they are read from front to end. Texts are borrowed until the end, then
  * all copied into one pool.
  */
@@ -27,7 +27,7 @@ struct index {
 	uint32_t nr;
 };
 
-/* The frames of a place: one function, and those inlined into it. */
+/* The frames of a place: one function, and the functions inlined there. */
 struct spot {
 	uint32_t first, nr; /* in frames; first + 1, 0: none yet */
 	bool script;	    /* code of a language */
@@ -227,7 +227,7 @@ static int add_tasks(struct work *w)
 	return 0;
 }
 
-/* Make room for one more element of a list; 0 or -ENOMEM. */
+/* Reserve one more element of a list; 0 or -ENOMEM. */
 static int make_room(void *list, uint32_t nr, uint32_t *max, size_t size)
 {
 	uint32_t more = MAX(1024u, 2 * *max);
@@ -538,7 +538,7 @@ static void clear(struct profile *p)
 	p->nr_frames = p->nr_functions = p->nr_modules = p->nr_lines = p->nr_files = 0;
 }
 
-/* Count all samples, and those in code whose name was searched and not found. */
+/* Count all samples, and samples in code with a name that was searched and not found. */
 static void count_unnamed(struct profile *p)
 {
 	p->window_samples = p->window_unnamed = 0;

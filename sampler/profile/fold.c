@@ -3,9 +3,8 @@
  * A profile folded into rows.
  *
  * Pure; any thread. The cells that pass the filter are put in order of
- * process and task first: then "which task has most of it" and "in how many
- * processes" are counts that begin anew when the order steps on, and need no
- * table of (function, task).
+ * process and task first: then "the task with most" and "in how many processes" are counts that
+ * restart when the order steps on, and need no table of (function, task).
  */
 #include "sampler/profile/fold.h"
 
@@ -16,7 +15,7 @@
 
 #define NONE UINT32_MAX
 
-/* What is gathered of one function; hot, so apart from what is gathered once a cell. */
+/* The sums of one function; hot, so apart from the sums made once a cell. */
 struct tally {
 	uint32_t cell; /* stamps, 0 never: the cell, task, process met last */
 	uint32_t task;
@@ -33,7 +32,7 @@ struct self {
 };
 
 struct order {
-	uint32_t *counts; /* indices of those that pass, by process, then task */
+	uint32_t *counts; /* indices of passing cells, by process, then task */
 	uint32_t nr;
 };
 

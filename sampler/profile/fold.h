@@ -13,7 +13,7 @@ struct fold_filter {
 	uint32_t process;     /* index in processes, or UINT32_MAX: all */
 	uint32_t task;	      /* index in tasks, or UINT32_MAX: all */
 	const uint8_t *tasks; /* borrowed; by index in tasks: 0 does not count; NULL: all do */
-	bool hide_kernel;     /* leave kernel functions out (their samples stay in the total) */
+	bool hide_kernel;     /* leave kernel functions out (their samples are in the total) */
 	bool hide_user;
 };
 
@@ -35,7 +35,7 @@ struct fold_row {
 	uint32_t function;  /* index in functions */
 	double self, total; /* samples; recursion counted once */
 	double self_weight, total_weight;
-	uint32_t task;	       /* the task with most of it (index in tasks) */
+	uint32_t task;	       /* the task with the largest share (index in tasks) */
 	uint32_t nr_processes; /* how many processes it ran in */
 };
 
@@ -61,7 +61,7 @@ struct fold_processes {
 /* Sums of one task. */
 struct fold_task {
 	double count, weight;
-	double kernel;	       /* weight of those in the kernel */
+	double kernel;	       /* weight of samples in the kernel */
 	double most;	       /* weight of the heaviest cell, */
 	uint32_t top_function; /* and its function, for a label; UINT32_MAX: none */
 };
@@ -73,11 +73,11 @@ void fold_functions_fini(struct fold_functions *out);
 int fold_processes(const struct profile *p, const struct fold_filter *f,
 		   struct fold_processes *out);
 void fold_processes_fini(struct fold_processes *out);
-/* Sum the samples of one event by task, into @tasks with room for all. */
+/* Sum the samples of one event by task, into @tasks (one entry per task). */
 void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks);
 /*
  * Find the hottest source line of each function (index in lines, or PROFILE_NO_LINE), into @lines
- * with room for all functions. 0 or -ENOMEM.
+ * (one entry per function). 0 or -ENOMEM.
  */
 int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines);
 

@@ -3,12 +3,12 @@
  * A profile folded into a call tree. Pure; any thread.
  *
  * Each cell becomes an item that walks its stack's path, root first (or leaf
- * first). The items of a node are dealt out by the function they come to next,
- * like cards, so that the items of every child lie side by side. What a node
- * weighs is known before its children are: light ones are never expanded.
+ * first). The items of a node are dealt out by their next function, like cards, so that the items
+ * of every child are side by side. The weight of a node is known before its children: light ones
+ * are never expanded.
  *
- * A node is expanded with all below it before the next one is: soon what is
- * read of its items' stacks fits into the cache.
+ * A node is expanded with all below it before the next one is: soon the part of its items' stacks
+ * that is read fits into the cache.
  */
 #include "sampler/profile/fold_tree.h"
 
@@ -26,11 +26,11 @@ struct item {
 	double count, weight;
 };
 
-/* What is gathered of one child while its parent is expanded. */
+/* The sums of one child while its parent is expanded. */
 struct hand {
 	uint32_t key;	    /* function, or nr_functions + process or task */
 	uint32_t nr, first; /* items */
-	uint64_t order;	    /* id, for what weighs the same */
+	uint64_t order;	    /* id, for equal weights */
 	double count, weight;
 };
 
@@ -44,7 +44,7 @@ struct builder {
 	struct fold_tree *out;
 	uint32_t capacity;
 	struct range *ranges; /* of each node: its items */
-	/* What is walked: the profile's frames; or paths, where some frames are left out. */
+	/* The walked frames: the profile's; or paths with some frames left out. */
 	const uint32_t *frames;
 	uint32_t step; /* to the next one: 1, or one back */
 	uint32_t *paths;
@@ -78,7 +78,7 @@ static uint32_t write_path(const struct builder *b, const struct profile_stack *
 		if (hides && is_hidden(&b->p->functions[fn], f))
 			continue;
 		if (config->fold_recursion) {
-			/* What @where says may be of another stack: the path itself decides. */
+			/* The entry at @where may be of another stack: the path itself decides. */
 			if (where[fn] < nr && path[where[fn]] == fn) {
 				nr = where[fn] + 1;
 				continue;
@@ -235,7 +235,7 @@ static void fill_node(struct builder *b, uint32_t n, const struct hand *hand)
 	b->ranges[n] = (struct range){ hand->first, hand->nr };
 }
 
-/* Count the items of a node by where they go next; those at their end are its own weight. */
+/* Count the items of a node by their next function; items at their end are its self weight. */
 static uint32_t count_hands(struct builder *b, struct fold_tree_node *node, struct range range)
 {
 	uint32_t nr = 0;
@@ -263,7 +263,7 @@ static uint32_t count_hands(struct builder *b, struct fold_tree_node *node, stru
 	return nr;
 }
 
-/* Leave out the light ones; give those that stay their order and their room. */
+/* Leave out the light ones; sort the others and reserve their items. */
 static uint32_t keep_hands(struct builder *b, struct fold_tree_node *node, uint32_t nr,
 			   uint32_t first)
 {
@@ -343,7 +343,7 @@ static int expand(struct builder *b, uint32_t n)
 	return add_children(b, n, nr);
 }
 
-/* What a cell is put under on the first level: index in processes or in tasks. */
+/* Return the group of a cell on the first level: index in processes or in tasks. */
 static uint32_t first_of(const struct builder *b, const struct profile_count *c)
 {
 	const struct fold_tree_config *config = b->config;

@@ -4,8 +4,8 @@
  * function. Pure; any thread.
  *
  * In a tree the sums are exact: total = self + hidden + the children's totals.
- * Frames that the filter hides are left out of a stack; its weight stays with
- * the nearest frame that is shown.
+ * Frames that the filter hides are left out of a stack; its weight goes to the nearest frame that
+ * is shown.
  */
 #ifndef SAMPLER_PROFILE_FOLD_TREE_H
 #define SAMPLER_PROFILE_FOLD_TREE_H
@@ -76,7 +76,7 @@ struct fold_callers {
 	uint32_t nr_callers, nr_callees;
 	double self, total;	      /* weight */
 	double count;		      /* samples with the function on the stack */
-	double recursive;	      /* weight of those that have it more than once */
+	double recursive;	      /* weight of the stacks that have it more than once */
 	uint32_t depth_max;	      /* how often a stack has it at most */
 	double all_count, all_weight; /* of all samples that passed the event and process filter */
 };

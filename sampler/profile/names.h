@@ -9,7 +9,7 @@
 #include "sampler/profile/assemble_input.h"
 #include "sampler/profile/profile.h"
 
-/* Copy all texts but those of modules, so that @p outlives the tables. 0 or -ENOMEM. */
+/* Copy all texts except of modules, so that @p outlives the tables. 0 or -ENOMEM. */
 int names_copy(struct profile *p, const struct assemble_input *in);
 
 #endif

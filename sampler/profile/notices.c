@@ -98,7 +98,7 @@ static void add(struct profile_account *sum, const struct profile_account *a)
 	sum->pending += a->pending;
 }
 
-/* Add a tick to the sums of the last window, exact to an eighth of it. */
+/* Add a tick to the sums of the last window, exact to an eighth of the window. */
 static void slide(struct notices *n, const struct profile *p, uint64_t window_ns)
 {
 	uint64_t span_ns = 0;

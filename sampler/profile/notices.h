@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Everything that went wrong since the start, each kind once, with its fix.
+ * The problems since the start, each kind once, with its fix.
  * Runs on: the builder.
  *
- * Invariant: a kind has one entry; entries are never removed, so that ids
- * stay; a full table drops what is new.
+ * Invariant: a kind has one entry; entries are never removed, so that ids are stable; a full table
+ * drops new kinds.
  */
 #ifndef SAMPLER_PROFILE_NOTICES_H
 #define SAMPLER_PROFILE_NOTICES_H
@@ -51,7 +51,7 @@ void notices_detail(struct profile_notice *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Return 1 if the state @key begins with this profile, 0 if it goes on: its count. */
 uint64_t notices_begins(const struct notices *n, const char *key);
-/* Set the fix of @e: its text, and what its key does. */
+/* Set the fix of @e: its text, and the action of its key. */
 void notices_fix(struct notices *n, struct profile_notice *e, enum notice_control control,
 		 double value, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Give @p a copy of all notices. */

@@ -36,24 +36,24 @@ struct profile_function {
 	bool inlined;	       /* without code of its own: part of its callers */
 	uint32_t module_index; /* in modules: the object it is code of */
 	bool unnamed;	       /* the name is an address */
-	/* Static words; of an unnamed one why, and what would help ("": nothing known); else NULL.
+	/* Static words: the reason for a missing name, and the fix ("": not known); NULL: named.
 	 */
 	const char *reason, *fix;
 };
 
-/* What objects take in memory. */
+/* The memory of objects. */
 struct profile_images {
 	uint64_t nr, memory; /* that are loaded; their bytes */
 	uint64_t memory_max; /* --symbol-memory */
-	uint64_t nr_evicted; /* times that one left for want of room */
+	uint64_t nr_evicted; /* evictions */
 };
 
 enum profile_module_state {
-	PROFILE_MODULE_LOADING, /* not read yet: names may still come */
+	PROFILE_MODULE_LOADING, /* not read yet: names may follow */
 	PROFILE_MODULE_READY,
 	PROFILE_MODULE_FAILED, /* could not be read; the reason says why */
 	PROFILE_MODULE_ASIDE,  /* tried again later; the reason says why */
-	PROFILE_MODULE_AWAY,   /* left for want of room; comes again when it is asked for */
+	PROFILE_MODULE_AWAY,   /* evicted; loaded again on request */
 };
 /* "loading", "ready", "failed", "aside", "away". */
 const char *profile_module_state_name(enum profile_module_state state);
@@ -69,12 +69,12 @@ struct profile_module {
 	struct safe_text path; /* as first seen; of memory: the name */
 	enum profile_module_state state;
 	/* Static words, never NULL; "" where there is nothing to say. */
-	const char *source;  /* where its names come from: ".symtab", "debug file" */
-	const char *reason;  /* why code of it has no names: "stripped" */
-	const char *fix;     /* what would give it names: "install its debug package" */
+	const char *source;  /* source of its names: ".symtab", "debug file" */
+	const char *reason;  /* why its code has no names: "stripped" */
+	const char *fix;     /* how to get names: "install its debug package" */
 	uint32_t nr_symbols; /* names it has to give */
-	uint32_t permille;   /* so much of it is read, while it is loading */
-	uint32_t nr_evicted; /* times that it left for want of room */
+	uint32_t permille;   /* share read so far, while it is loading */
+	uint32_t nr_evicted; /* evictions of this object */
 	uint64_t memory;     /* bytes */
 };
 
@@ -84,7 +84,7 @@ struct profile_process {
 	uid_t uid;
 	bool comm_is_old; /* the main thread was not sampled: /proc may have a newer name */
 	struct safe_text comm;
-	/* As /proc tells, some ticks later; a recording tells of the parent alone. */
+	/* From /proc, some ticks later; from a recording the parent alone. */
 	pid_t parent;		    /* 0: none, or not known */
 	uint64_t up_ns;		    /* since it began; 0: not known */
 	struct safe_text command;   /* the command line; str NULL or "": not known, or none */
@@ -121,7 +121,7 @@ struct profile_count {
 	uint32_t task;	/* index in tasks */
 	uint32_t event; /* index in events */
 	double count;	/* samples (fractional in decay) */
-	double weight;	/* sum of periods: what percentages are made of */
+	double weight;	/* sum of periods: the base of percentages */
 };
 
 /*
@@ -132,7 +132,7 @@ struct profile_account {
 	uint64_t taken;
 	uint64_t complete;  /* the user stack reached its root, or there was none */
 	uint64_t guessed;   /* reached it with at least one guessed frame */
-	uint64_t truncated; /* longer than the dump */
+	uint64_t truncated; /* longer than the stack copy */
 	uint64_t broken;    /* ended early; by reason in broken_by[] */
 	uint64_t pending;   /* taken before its process or object was loaded */
 	uint64_t dropped;   /* dropped by us; by reason in dropped_by[] */
@@ -181,7 +181,7 @@ struct profile_cpu {
 	uint64_t throttled_total;
 	uint64_t kernel;      /* of @samples: in the kernel */
 	uint32_t hot;	      /* function id: that which the CPU was in most, in the tick */
-	uint64_t hot_samples; /* in it, at least; 0: none stands out */
+	uint64_t hot_samples; /* in it, at least; 0: none is distinct */
 	double ring_high;     /* 0..1: the fullest the ring was when read in the tick */
 	uint64_t lag_max_ns, lag_median_ns; /* of the tick's samples: how long they waited for us */
 };
@@ -213,7 +213,7 @@ struct profile_self {
 enum notice_severity {
 	NOTICE_INFO,  /* good to know */
 	NOTICE_WARN,  /* the numbers are less sure than they look */
-	NOTICE_GRAVE, /* samples are missing or wrong because of it */
+	NOTICE_GRAVE, /* samples are missing or wrong */
 };
 
 /* The call of sampler.h or the view that the fix of a notice needs. */
@@ -239,10 +239,10 @@ struct profile_notice {
 	uint64_t first_ns, last_ns; /* running time of the session */
 	char brief[64];	  /* a few words, for the bottom line; clean text, as the next two */
 	char detail[224]; /* the whole sentence */
-	char fix[224];	  /* what helps; if there is a control, its effect comes first */
+	char fix[224];	  /* the fix; if there is a control, its effect is first */
 	enum notice_control control;
 	uint32_t event; /* NOTICE_RATE */
-	double value;	/* what is to be set */
+	double value;	/* the setting */
 };
 
 /* Return the fix of @n in two or three words: "larger rings"; "" without a control. */
@@ -254,9 +254,9 @@ struct profile_unwind {
 	uint64_t row_hits; /* by a cached row */
 	uint64_t steps;	   /* by libunwind */
 	uint64_t guessed;
-	uint64_t rows;		/* admitted: libunwind came to the same */
+	uint64_t rows;		/* admitted: libunwind had the same result */
 	uint64_t rows_differ;	/* not admitted */
-	uint64_t verified;	/* samples unwound by libunwind alone, too */
+	uint64_t verified;	/* samples also unwound by libunwind alone */
 	uint64_t verify_differ; /* of these, with another result: a fault of ours */
 };
 
@@ -268,12 +268,12 @@ struct profile_point {
 	uint32_t task; /* id of the thread */
 };
 
-/* One function, instruction by instruction: asked for with sampler_set_annotate(). */
+/* One function, instruction by instruction: requested with sampler_set_annotate(). */
 struct profile_annotate {
 	uint32_t function;   /* id */
-	uint32_t code_of;    /* whose code it is: the same, or that which it is inlined into */
-	char name[160];	     /* of @function, where it was an address when it was requested; "" */
-	char inside[160];    /* of @code_of, where it is another one; clean */
+	uint32_t code_of;    /* the containing function: the same, or the one it is inlined into */
+	char name[160];	     /* of @function, if it was an address when requested; "" */
+	char inside[160];    /* of @code_of, if it is another one; clean */
 	double inside_share; /* and how much of the inlined one's samples is in there */
 	struct profile_point *points; /* in order of event, vaddr, task; of @function alone */
 	uint32_t nr_points;
@@ -287,21 +287,21 @@ struct profile {
 				 known */
 	uint64_t interval_ns; /* length of the tick */
 	uint64_t running_ns;  /* since start or reset */
-	uint64_t window_ns;   /* what the cells cover */
+	uint64_t window_ns;   /* covered by the cells */
 	enum profile_window window;
 	bool sampling;		     /* false: stopped (S) */
 	pid_t focus;		     /* sampled alone, more closely; 0: no process is */
 	bool target_gone;	     /* all target processes have exited */
 	enum call_graph call_graph;  /* the next three: as it is sampled now */
-	uint32_t stack_size;	     /* of a dump, in bytes; 0 without */
+	uint32_t stack_size;	     /* of a stack copy, in bytes; 0: none */
 	uint64_t ring_size;	     /* of each CPU, in bytes; 0: a recording */
-	uint64_t ring_wanted;	     /* what it would be without a limit of locked memory */
+	uint64_t ring_wanted;	     /* size without a limit of locked memory */
 	uint32_t nr_refused;	     /* tasks of the target that are not sampled */
 	uint64_t max_hz, max_hz_top; /* kernel.perf_event_max_sample_rate: now, the highest seen */
 	double rate_factor;   /* of the wanted rates: below 1 the governor holds them down, */
 	double rate_ceiling;  /* and not above this: more stalled the machine */
 	char target[160];     /* "system", "pid 42", "user www-data", "command make" (clean text) */
-	char banner[256];     /* one line: what is degraded and why; "" if nothing */
+	char banner[256];     /* one line: the degraded part and why; "": none */
 	char message[256];    /* the answer to the last control; "" if none */
 	uint32_t message_seq; /* changes when message does */
 
@@ -315,14 +315,14 @@ struct profile {
 	uint64_t broken_by[PROFILE_NR_BROKEN]; /* of the tick */
 	uint64_t dropped_by[DROP_NR];
 	struct profile_lang lang;
-	uint64_t nr_nameless; /* of those counted: no room for their task, so [unknown] */
+	uint64_t nr_nameless; /* of the counted ones: task table full, so [unknown] */
 	/* Of the tick: names of threads renamed too often; their samples show another name. */
 	uint64_t nr_names_dropped;
 	struct profile_self self;
 	struct profile_unwind unwind;
 	double samples_per_s;
 	uint64_t nr_places, nr_places_named;
-	double window_samples, window_unnamed; /* of all cells; those in code without a name */
+	double window_samples, window_unnamed; /* of all cells; samples in code without a name */
 	struct profile_images images;
 	uint64_t nr_places_waiting; /* not looked at yet; the rest has no name */
 
@@ -330,15 +330,16 @@ struct profile {
 	uint32_t nr_functions;
 	struct profile_process *processes;
 	uint32_t nr_processes;
-	/* Those above them that have no samples; in no order. */
+	/* Their ancestors without samples; in no order. */
 	struct profile_process *ancestors;
 	uint32_t nr_ancestors;
 	struct profile_task *tasks;
 	uint32_t nr_tasks;
 	struct profile_stack *stacks;
 	uint32_t nr_stacks;
-	uint32_t *frames;      /* indices in functions; inlined ones before who called them */
-	uint32_t *frame_lines; /* as many: indices in lines, or PROFILE_NO_LINE; NULL: no lines */
+	uint32_t *frames; /* indices in functions; inlined ones before their callers */
+	uint32_t *
+		frame_lines; /* same number: indices in lines, or PROFILE_NO_LINE; NULL: no lines */
 	uint32_t nr_frames;
 	struct profile_line *lines;
 	uint32_t nr_lines;
@@ -350,7 +351,7 @@ struct profile {
 	uint32_t nr_notices;
 	struct profile_module *modules; /* in order of id */
 	uint32_t nr_modules;
-	struct profile_annotate *annotate; /* NULL: not asked for */
+	struct profile_annotate *annotate; /* NULL: not requested */
 	void *names;			   /* owns the texts: a text_arena, may be NULL */
 	char *pool; /* copies of texts that were clean already; may be NULL */
 };

@@ -3,7 +3,7 @@
  * Notices about the session and proftop itself; all rules in order.
  *
  * Runs on: the builder, once a profile. One rule a function, here and in rules_kernel.c and
- * rules_stacks.c; a notice that no rule notes this time is no longer active, but stays in the list.
+ * rules_stacks.c; a notice that no rule notes this time is no longer active, but kept in the list.
  */
 #include "sampler/profile/rules.h"
 

@@ -69,7 +69,7 @@ static void fix_ring(struct notices *n, const struct profile *p, struct profile_
 		    (unsigned long long)size >> 10);
 }
 
-/* "CPU 1", "CPUs 0, 1", "12 CPUs": those that @value is not zero for. */
+/* "CPU 1", "CPUs 0, 1", "12 CPUs": the CPUs with a @value that is not zero. */
 static const char *name_cpus(char *buf, size_t size, const struct profile *p,
 			     uint64_t (*value)(const struct profile_cpu *cpu))
 {
@@ -307,7 +307,7 @@ static void note_event(struct notices *n, const struct profile *p, uint32_t inde
 
 void rules_kernel(struct notices *n, const struct profile *p)
 {
-	/* First: whether rings can grow decides what helps against loss. */
+	/* First: whether rings can grow decides the fix against loss. */
 	note_rings(n, p);
 	note_lost(n, p);
 	note_throttled(n, p);
