@@ -31,7 +31,7 @@ struct profile_function {
 	uint32_t id; /* symbol id: the same from profile to profile */
 	struct safe_text name;
 	struct safe_text module;
-	char kind;	       /* u k j v ? */
+	char kind;	       /* u k j v ?, or of a language: profile_language_name() */
 	bool kernel;	       /* code of the kernel, named or not */
 	bool inlined;	       /* without code of its own: part of its callers */
 	uint32_t module_index; /* in modules: the object it is code of */

@@ -17,7 +17,7 @@ const char *lang_name(enum lang_kind kind)
 
 char lang_letter(enum lang_kind kind)
 {
-	static const char letters[LANG_NR] = { '?', 'p' };
+	static const char letters[LANG_NR] = { '?', 'y' };
 
 	return (unsigned int)kind < LANG_NR ? letters[kind] : '?';
 }

@@ -23,7 +23,7 @@ import time
 
 PROFTOP = os.path.join(os.path.abspath(os.environ["B"]), "proftop")
 PROGRAMS = os.path.join(os.path.abspath(os.environ["B"]), "tests", "programs")
-ROW = re.compile(r"^.? *[0-9]+\.[0-9].* [ukjv?] ?\S", re.M)
+ROW = re.compile(r"^.? *[0-9]+\.[0-9].* [ukjvy?] ?\S", re.M)
 TMUX_KEYS = {"PgUp": "PPage", "PgDn": "NPage", "Esc": "Escape", "Bksp": "BSpace", "S-Tab": "BTab",
              "Up": "Up", "Down": "Down", "Left": "Left", "Right": "Right", "Home": "Home",
              "End": "End", "Enter": "Enter", "Tab": "Tab", "Space": "Space"}

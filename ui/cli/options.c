@@ -163,7 +163,7 @@ static const struct argp_option argp_options[] = {
 	{ "no-inline", KEY_NO_INLINE, NULL, 0, "do not show inlined functions and source lines",
 	  4 },
 	{ "languages", KEY_LANGUAGES, "LIST", 0,
-	  "show frames of interpreted languages: python, all or none (default: none)", 4 },
+	  "show frames of interpreted languages: python, all or none (default: all)", 4 },
 	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
 	  "memory limit for unwind tables and symbols (default: 512M)", 4 },
 	{ "stack-size", KEY_STACK, "SIZE", 0,
@@ -340,6 +340,7 @@ static void set_defaults(struct options *o, const struct options_limits *limits)
 	memset(o, 0, sizeof(*o));
 	o->rows = ROWS_DEFAULT;
 	o->config.hz = SAMPLER_HZ_DEFAULT;
+	o->config.languages = UINT32_MAX;
 	/* The kernel lowers its limit when interrupts are slow: respect it. */
 	if (limits->max_hz >= 1)
 		o->config.hz = MIN(o->config.hz, limits->max_hz);

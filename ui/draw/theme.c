@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 
 enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE };
@@ -221,5 +222,5 @@ enum theme_role theme_kind(char kind)
 	case 'v':
 		return ROLE_VDSO;
 	}
-	return ROLE_UNKNOWN;
+	return profile_language_name(kind) ? ROLE_JIT : ROLE_UNKNOWN;
 }

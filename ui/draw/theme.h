@@ -75,7 +75,7 @@ struct glyphs {
 /* Get the glyphs: UTF-8 blocks and boxes, or ASCII. */
 const struct glyphs *theme_glyphs(bool ascii);
 
-/* Get the role of a function's kind (u k j v ?). */
+/* Get the role of a function's kind (u k j v ?, or of a language). */
 enum theme_role theme_kind(char kind);
 
 #endif

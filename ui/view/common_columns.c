@@ -130,7 +130,7 @@ void common_kind(const struct ui_state *st, const struct row *row, struct canvas
 
 	if (!f)
 		return;
-	if (f->kind && strchr("ukjv", f->kind))
+	if (f->kind && (strchr("ukjv", f->kind) || profile_language_name(f->kind)))
 		kind[0] = f->kind;
 	canvas_text(c, at.row, at.col, at.cols, (struct safe_text){ kind, 1, 1 },
 		    (struct style){ theme_kind(kind[0]), 0 });
