@@ -18,27 +18,13 @@
 #define SAMPLER_EVENT_COUNTERS_H
 
 #include <linux/perf_event.h>
-#include <poll.h>
 #include <sys/types.h>
 
+#include "sampler/event/counters_types.h"
 #include "sampler/event/event.h"
 #include "sampler/perf/record.h"
-#include "sampler/perf/ring.h"
 #include "symbols/base/base.h"
 
-/* System calls behind one seam, so that tests can fail the n-th of them. */
-struct counters_sys {
-	int (*perf_open)(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
-			 unsigned long flags);
-	int (*ioctl)(void *ctx, int fd, unsigned long request, uint64_t arg);
-	ssize_t (*read)(void *ctx, int fd, void *buf, size_t size);
-	int (*ring_open)(void *ctx, struct ring *ring, int fd, size_t size);
-	int (*close)(void *ctx, int fd);
-	int (*poll)(void *ctx, struct pollfd *fds, nfds_t nr); /* never waits */
-	/* task_list_tree(), or the like: the tasks followed now. */
-	int (*list_tasks)(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out);
-	void *ctx;
-};
 extern const struct counters_sys counters_kernel;
 
 struct counters_config {
@@ -61,20 +47,6 @@ struct counters_config {
 	size_t ring_size; /* 0: choose; the same on all CPUs, halved together on EPERM */
 	bool exclude_idle;
 	bool data_maps; /* also mappings without code: perf's unwinder needs them */
-};
-
-struct counters_cpu {
-	int cpu;
-	struct ring data; /* poll(2) on data_fd: wakes at a watermark of a quarter */
-	struct ring side; /* poll(2) on side_fd: wakes at an eighth */
-	int data_fd, side_fd;
-};
-
-/* Since open, for one event on one CPU, over all tasks. */
-struct counters_value {
-	uint64_t count; /* of the event (ns for clocks) */
-	uint64_t enabled_ns, running_ns;
-	uint64_t lost; /* PERF_FORMAT_LOST (kernel 6.0), else 0: count LOST records */
 };
 
 struct counters;

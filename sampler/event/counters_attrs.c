@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sampler/event/counters.h"
+
 #include "sampler/event/counters_private.h"
 
 static void each_slot(const struct counters *c, const struct slot *s, counters_attr_fn fn,

@@ -5,9 +5,9 @@
 #ifndef SAMPLER_EVENT_COUNTERS_PRIVATE_H
 #define SAMPLER_EVENT_COUNTERS_PRIVATE_H
 
-#include "sampler/event/counters.h"
 #include "sampler/event/idmap.h"
 #include "sampler/event/slot.h"
+#include "sampler/perf/record.h"
 
 enum run_state {
 	RUN_OFF,

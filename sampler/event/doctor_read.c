@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sampler/event/event.h"
 #include "sampler/event/event_parse.h"
 #include "sampler/event/procstat.h"
 

@@ -4,10 +4,12 @@
  *
  * Any thread but the UI's (thousands of names are read); no state.
  */
-#include "sampler/event/event_parse.h"
+#include "sampler/event/event.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "sampler/event/event_parse.h"
 
 static void add(struct event_list *l, const struct event_info *info)
 {

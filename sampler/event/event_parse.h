@@ -6,7 +6,7 @@
 #ifndef SAMPLER_EVENT_EVENT_PARSE_H
 #define SAMPLER_EVENT_EVENT_PARSE_H
 
-#include "sampler/event/event.h"
+#include "sampler/event/event_type.h"
 
 /* event.c */
 

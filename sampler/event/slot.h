@@ -12,7 +12,7 @@
 #include <linux/perf_event.h>
 
 #include "sampler/event/attr.h"
-#include "sampler/event/counters.h"
+#include "sampler/event/counters_types.h"
 #include "sampler/event/limits.h"
 
 /* Shared by all slots of a session. */

@@ -11,25 +11,14 @@
 #ifndef SAMPLER_FILE_PERFDATA_H
 #define SAMPLER_FILE_PERFDATA_H
 
-#include "sampler/event/event.h"
+#include "sampler/file/perfdata_event.h"
 #include "sampler/perf/record.h"
 #include "symbols/base/base.h"
 #include "symbols/kernel/recorded_kernel.h"
 
-#define PERFDATA_MACHINE_MAX 32
-#define PERFDATA_NOTE_MAX    120
+#define PERFDATA_NOTE_MAX 120
 
 struct perfdata;
-
-struct perfdata_event {
-	struct event event; /* name from the file's EVENT_DESC, else from type and config */
-	struct record_layout layout;
-	double hz; /* 0: a fixed period */
-	uint64_t period;
-	uint64_t nr_samples; /* in the file */
-	bool dummy;	     /* side-band only */
-	bool monotonic;	     /* times are of CLOCK_MONOTONIC, as live */
-};
 
 /* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
 int perfdata_open(struct perfdata **out, const char *path, struct err *e);

@@ -7,8 +7,8 @@
 #ifndef SAMPLER_FILE_PERFDATA_EVENTS_H
 #define SAMPLER_FILE_PERFDATA_EVENTS_H
 
-#include "sampler/file/perfdata.h"
 #include "sampler/file/perfdata_buildids.h"
+#include "sampler/file/perfdata_event.h"
 
 #define PERFDATA_EVENTS_MAX 256
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "sampler/event/tracefs.h"
-#include "sampler/file/perfdata_write.h"
+#include "sampler/file/perfdata_attrs.h"
 
 /* A file of tracefs; its size is not known before it is read. */
 #define TEXT_MAX (1u << 20)

@@ -3,6 +3,7 @@
  * Names of libpfm4: the same attributes as from the library's encoder, for all its CPUs; codes out
  * of the vendors' manuals; refusals.
  */
+#include "sampler/event/event.h"
 #include "sampler/event/event_parse.h"
 
 #include "tests/prelude.h"

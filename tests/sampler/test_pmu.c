@@ -3,6 +3,7 @@
  * Events that the kernel describes: PMUs of a fake /sys, tracepoints of a fake
  * tracefs, breakpoints, probes; and the lists of them.
  */
+#include "sampler/event/event.h"
 #include "sampler/event/event_parse.h"
 
 #include "tests/prelude.h"

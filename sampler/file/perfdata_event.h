@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One event of a recording that is read.
+ */
+#ifndef SAMPLER_FILE_PERFDATA_EVENT_H
+#define SAMPLER_FILE_PERFDATA_EVENT_H
+
+#include "sampler/event/event.h"
+#include "sampler/perf/record.h"
+#include "symbols/base/base.h"
+
+#define PERFDATA_MACHINE_MAX 32
+
+struct perfdata_event {
+	struct event event; /* name from the file's EVENT_DESC, else from type and config */
+	struct record_layout layout;
+	double hz; /* 0: a fixed period */
+	uint64_t period;
+	uint64_t nr_samples; /* in the file */
+	bool dummy;	     /* side-band only */
+	bool monotonic;	     /* times are of CLOCK_MONOTONIC, as live */
+};
+
+#endif
