@@ -6,7 +6,7 @@
  *
  * Runs on: the UI thread, before any other.
  */
-#include "ui/cli/options_value.h"
+#include "ui/cli/options.h"
 
 #include <argp.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "symbols/base/text.h"
+#include "ui/cli/options_value.h"
 
 #define NS_PER_S     1000000000ULL
 #define WINDOW_NS    (5 * NS_PER_S)

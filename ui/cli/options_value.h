@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "ui/cli/options.h"
+#include "ui/cli/options_parsed.h"
 
 /* Keys of options without a letter, above all letters. */
 enum {
