@@ -34,8 +34,8 @@ static void choose_event(struct sampler *s)
 	if (code != -ENOENT && code != -ENODEV && code != -EOPNOTSUPP && code != -ENXIO)
 		return;
 	event_parse(&c->events[0], "cpu-clock", NULL);
-	snprintf(s->banner, sizeof(s->banner), "cpu-clock instead of cycles: %s",
-		 code == -ENOENT ? "this machine has no PMU" : event_errno(code));
+	snprintf(s->banner, sizeof(s->banner), PROFILE_NO_CYCLES "%s",
+		 code == -ENOENT ? PROFILE_NO_PMU : event_errno(code));
 }
 
 static int open_counters(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)

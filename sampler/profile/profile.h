@@ -281,6 +281,10 @@ struct profile_annotate {
 	const char *why;	 /* static: why there is none; NULL */
 };
 
+/* Begins the part of a banner that says why the event is not cycles. */
+#define PROFILE_NO_CYCLES "cpu-clock instead of cycles: "
+#define PROFILE_NO_PMU	  "this machine has no PMU"
+
 struct profile {
 	uint64_t seq;	      /* counts up */
 	uint64_t time_ns;     /* CLOCK_REALTIME at the end of the tick, or of the recording; 0: not
@@ -301,7 +305,7 @@ struct profile {
 	double rate_factor;   /* of the wanted rates: below 1 the governor holds them down, */
 	double rate_ceiling;  /* and not above this: more stalled the machine */
 	char target[160];     /* "system", "pid 42", "user www-data", "command make" (clean text) */
-	char banner[256];     /* one line: the degraded part and why; "": none */
+	char banner[256];     /* one line: the degraded part and why, PROFILE_NO_CYCLES last; "" */
 	char message[256];    /* the answer to the last control; "" if none */
 	uint32_t message_seq; /* changes when message does */
 

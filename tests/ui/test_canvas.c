@@ -184,7 +184,7 @@ static void test_format(void **state)
 	assert_string_equal(format_count(b, -5).str, "0");
 	assert_string_equal(format_count(b, 0.0 / 0.0).str, "0");
 	assert_string_equal(format_count(b, 999).str, "999");
-	assert_string_equal(format_count(b, 1234567.4).str, "1 234 567");
+	assert_string_equal(format_count(b, 1234567.4).str, "1,234,567");
 	assert_true(format_count(b, 1e300).size < FORMAT_MAX);
 	assert_string_equal(format_percent(b, 0.18424).str, "18.42");
 	assert_string_equal(format_percent(b, 1).str, "100.0");

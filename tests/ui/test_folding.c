@@ -166,7 +166,7 @@ static void test_late(void **state)
 	selected = b.st.lists[VIEW_FUNCTIONS].selected;
 	press(&b, 'K');
 	assert_true(folds_is_late(&b.st));
-	assert_non_null(strstr(look(&b), "folding 21 000 stacks"));
+	assert_non_null(strstr(look(&b), "folding 21,000 stacks"));
 	assert_true(input_waits(&b.st, &(struct key){ .code = 'j' }));
 	assert_false(input_waits(&b.st, &(struct key){ .code = '3' }));
 	press(&b, 'K');

@@ -534,9 +534,9 @@ static void test_trouble(void **state)
 	p->cpus[1].lost = 12345;
 	model_take(&b.st, p);
 	press(&b, '#');
-	assert_non_null(strstr(look(&b), "Lost 12 345!"));
+	assert_non_null(strstr(look(&b), "Lost 12,345!"));
 	canvas_resize(&b.canvas, 8, 40);
-	assert_non_null(strstr(look(&b), "Lost 12 345!"));
+	assert_non_null(strstr(look(&b), "Lost 12,345!"));
 	bench_fini(&b);
 }
 

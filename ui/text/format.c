@@ -29,7 +29,7 @@ struct safe_text format_count(char buf[static FORMAT_MAX], double n)
 	size = snprintf(digits, sizeof(digits), "%.0f", fmin(n, 1e18));
 	for (int i = 0; i < size; i++) {
 		if (i && (size - i) % 3 == 0)
-			buf[at++] = ' ';
+			buf[at++] = ',';
 		buf[at++] = digits[i];
 	}
 	return ascii(buf, at);

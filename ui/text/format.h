@@ -12,7 +12,7 @@
 
 #define FORMAT_MAX 48
 
-/* "0", "3 441", "1 234 567". */
+/* "0", "3,441", "1,234,567". */
 struct safe_text format_count(char buf[static FORMAT_MAX], double n);
 /* "18.42", "100.0": at most five cells for 0..1; more digits if small. */
 struct safe_text format_percent(char buf[static FORMAT_MAX], double share);

@@ -139,24 +139,47 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 		pen_value(pen, 3, TEXT("Freq"), value, behind ? ROLE_WARN : ROLE_VALUE);
 }
 
+/* Test whether the banner says no more than that the event is cpu-clock: a word is enough for that.
+ */
+static bool banner_is_word(const struct profile *p)
+{
+	return !strncmp(p->banner, PROFILE_NO_CYCLES, sizeof(PROFILE_NO_CYCLES) - 1);
+}
+
+/* Draw the name of the event; why it is not cycles, in a word; and its number. */
+static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
+{
+	const struct profile *p = st->latest;
+	uint32_t index = ui_state_event(st, p);
+	char buf[48], name[EVENT_NAME_MAX * 2];
+	struct safe_text text = ui_state_clean(name, sizeof(name), p->events[index].event.name);
+
+	if (brief)
+		pen_text(pen, 0, text, ROLE_VALUE);
+	else
+		pen_value(pen, 0, TEXT("Event"), text, ROLE_VALUE);
+	if (p->nr_events > 1)
+		pen_text(pen, 1,
+			 text_format(buf, sizeof(buf), "%u of %u (E)", index + 1, p->nr_events),
+			 ROLE_DIM);
+	if (banner_is_word(p))
+		pen_text(pen, 1,
+			 strstr(p->banner, PROFILE_NO_PMU) ? TEXT("(no PMU)")
+							   : TEXT("(instead of cycles)"),
+			 ROLE_DIM);
+}
+
 static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct profile *p = st->latest;
 	struct pen pen = { c, row, 1, c->cols };
 	const struct profile_event *ev;
-	char buf[160], number[FORMAT_MAX], name[EVENT_NAME_MAX * 2];
-	uint32_t index;
+	char buf[160], number[FORMAT_MAX];
 
 	if (!p->nr_events)
 		return;
-	index = ui_state_event(st, p);
-	ev = &p->events[index];
-	pen_value(&pen, 0, TEXT("Event"), ui_state_clean(name, sizeof(name), ev->event.name),
-		  ROLE_VALUE);
-	if (p->nr_events > 1)
-		pen_text(&pen, 1,
-			 text_format(buf, sizeof(buf), "%u of %u (E)", index + 1, p->nr_events),
-			 ROLE_DIM);
+	ev = &p->events[ui_state_event(st, p)];
+	draw_event(st, &pen, false);
 	if (ev->error[0]) {
 		pen_text(&pen, 2, TEXT("!"), ROLE_WARN);
 		canvas_elide(c, row, pen.col + 1, c->cols - MIN(pen.col + 1, c->cols),
@@ -276,8 +299,9 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 		pen_value(pen, gap, TEXT("Stacks"), TEXT("-"), ROLE_VALUE);
 		return;
 	}
-	pen_value(pen, gap, TEXT("Stacks"), format_share(buf, (double)a->complete / taken),
-		  ROLE_VALUE);
+	if (!pen_value(pen, gap, TEXT("Stacks"), format_share(buf, (double)a->complete / taken),
+		       ROLE_VALUE))
+		return;
 	pen_text(pen, 1, narrow ? TEXT("ok") : TEXT("complete"), ROLE_DIM);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double share = (double)parts[i].n / taken;
@@ -314,6 +338,43 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 	draw_stacks(st, &pen, gap);
 }
 
+/* Draw event and health in one line, the most important first: the end of it may not fit. */
+static void draw_status_line(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct profile *p = st->latest;
+	struct pen pen = { c, row, 1, c->cols };
+	struct trouble lost = { .label = TEXT("Lost") };
+	struct trouble throttled = { .label = TEXT("Throttled"), .throttled = true };
+	char buf[FORMAT_MAX];
+
+	draw_event(st, &pen, true);
+	draw_rate(st, &pen, &p->events[ui_state_event(st, p)], true);
+	draw_trouble(st, &pen, 2, &lost, true);
+	add_up(st, &throttled);
+	if (throttled.now || throttled.recent || c->cols >= 100) {
+		throttled.now = throttled.recent = throttled.ever = 0;
+		draw_trouble(st, &pen, 2, &throttled, true);
+	}
+	if (p->window_samples > 0)
+		pen_value(&pen, 2, TEXT("Symbols"),
+			  format_share(buf, 1 - p->window_unnamed / p->window_samples), ROLE_VALUE);
+	draw_stacks(st, &pen, 2);
+}
+
+/* Draw two lines on tall screens and where the event fails, else one. Return their number. */
+static unsigned int draw_status(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct profile *p = st->latest;
+
+	if (c->rows < HEADER_TALL && p->nr_events && !p->events[ui_state_event(st, p)].error[0]) {
+		draw_status_line(st, c, row);
+		return 1;
+	}
+	draw_event_line(st, c, row);
+	draw_health_line(st, c, row + 1, false);
+	return 2;
+}
+
 unsigned int header_draw(struct ui_state *st, struct canvas *c)
 {
 	const struct profile *p = st->latest;
@@ -331,9 +392,8 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 	row += alone;
 	if (c->rows >= 14 && !alone && !st->config->replayed)
 		row += header_cpus(st, c, row);
-	draw_event_line(st, c, row++);
-	draw_health_line(st, c, row++, false);
-	if (p->banner[0] && c->rows >= 14) {
+	row += draw_status(st, c, row);
+	if (p->banner[0] && !banner_is_word(p) && c->rows >= 14) {
 		canvas_text(c, row, 1, 1, TEXT("!"), (struct style){ ROLE_WARN, 0 });
 		canvas_elide(c, row++, 3, c->cols - 3, ui_state_clean(buf, sizeof(buf), p->banner),
 			     (struct style){ ROLE_WARN, 0 });

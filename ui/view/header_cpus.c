@@ -82,7 +82,7 @@ static unsigned int draw_compact(const struct ui_state *st, struct canvas *c, un
 unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct profile *p = st->latest;
-	unsigned int max_rows = MAX(c->rows / 4 > 4 ? c->rows / 4 - 4 : 1, 1u);
+	unsigned int max_rows = c->rows < HEADER_TALL ? 1 : c->rows / 4 - 4;
 	unsigned int most = MAX((c->cols - 1) / CELL_MIN, 1u);
 	unsigned int good = MAX((c->cols - 1) / CELL_GOOD, 1u);
 	unsigned int rows, per_row, width;

@@ -9,6 +9,8 @@
 #include "ui/draw/canvas.h"
 #include "ui/state/state.h"
 
+#define HEADER_TALL 30 /* lines of a screen with two lines of event and health */
+
 /* Draw the bars. Return the rows used. */
 unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned int row);
 

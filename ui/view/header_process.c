@@ -11,6 +11,7 @@
 #include "ui/text/users.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
+#include "ui/view/header_cpus.h"
 
 /* Sum its samples of the window. */
 struct sums {
@@ -101,6 +102,11 @@ unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigne
 
 	if (i == UINT32_MAX)
 		return 0;
+	/* The breadcrumb has the name. */
+	if (c->rows < HEADER_TALL) {
+		draw_what(st, c, row);
+		return 1;
+	}
 	draw_who(st, c, row, &st->shown->processes[i]);
 	draw_what(st, c, row + 1);
 	return 2;
