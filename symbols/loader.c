@@ -310,7 +310,9 @@ static void add_script_line(struct loader *l, uint32_t id, const struct place *p
 
 	if (!t)
 		return;
-	if (instr != LANG_NO_INSTR)
+	if (t->language != LANG_PYTHON)
+		line = instr == LANG_NO_INSTR ? 0 : instr;
+	else if (instr != LANG_NO_INSTR)
 		line = pyline_of(t->version, t->table, t->table_size, t->first_line, instr);
 	*(char *)mempcpy(file, t->file, t->file_size) = '\0';
 	lines_told(&l->lines, id, file, line ? line : t->first_line);

@@ -17,6 +17,13 @@
 #define SAME_UNKNOWN 4096U
 #define SAME_BEYOND  1024U
 
+/* An interpreter for the whole process: it is the state of each thread. */
+static void find_process(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			 pid_t tid)
+{
+	lang_chain_keep_thread(r, process, tid, p->runtime, 0);
+}
+
 static const struct decoder {
 	enum lang_none (*chain)(struct lang_reader *r, const struct lang_process *p,
 				const struct lang_sample *s, struct lang_thread *t);
@@ -27,6 +34,7 @@ static const struct decoder {
 			    pid_t tid);
 } decoders[LANG_NR] = {
 	[LANG_PYTHON] = { pychain_read, pycode_find, pythread_find },
+	[LANG_PHP] = { php_chain, php_codes, find_process },
 };
 
 /* The ways in which a thread may be kept. */

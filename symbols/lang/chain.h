@@ -51,6 +51,21 @@ struct lang_known {
 #define LANG_REPLACES 64U
 #define LANG_KNOWN    4096U
 
+/* Text of the process, or of ours. */
+struct lang_text {
+	uint64_t addr;
+	uint32_t size;	   /* bytes; 0: none */
+	int piece;	   /* of its head, or its bytes */
+	const char *fixed; /* this instead; NULL: none */
+};
+
+/* A function as its decoder found it. */
+struct lang_function {
+	struct lang_text scope; /* of its class or package; none: it has no scope */
+	struct lang_text name, file;
+	uint32_t first_line;
+};
+
 /* The state of one reader. */
 struct lang_reader {
 	struct lang_memory memory;
@@ -80,6 +95,7 @@ struct lang_reader {
 			struct lang_known *known;
 			bool fresh; /* checked lately: its header is not read */
 		} codes_of[LANG_FRAMES_MAX];
+		struct lang_function functions[LANG_FRAMES_MAX]; /* as codes_of; not CPython's */
 		uint16_t slots[2 * LANG_FRAMES_MAX]; /* of codes_of by address: index + 1 */
 	} work;
 };
@@ -112,6 +128,24 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 /* Find the state of a thread in its interpreter's lists, bounded; keeps all states on the way. */
 void lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 			    pid_t tid);
+
+/* Queue the pieces of the thread's last chain; returns the number of the first. */
+uint32_t ahead_want(struct lang_memory *m, const struct lang_thread *t);
+/*
+ * The bytes of the frame at @addr, from the pieces from @first on or in another call, with what is
+ * below it unless @alone. NULL: they cannot be read.
+ */
+const uint8_t *ahead_frame(struct lang_memory *m, struct lang_thread *t, uint32_t first,
+			   uint64_t addr, uint32_t size, bool alone);
+/* Number the code of each frame, each address once: sets codes_of. */
+void functions_number(struct lang_reader *r, uint32_t process);
+/* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */
+enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+
+/* PHP's. */
+enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
+			 const struct lang_sample *s, struct lang_thread *t);
+enum lang_none php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 
 /* CPython's (pychain.c, pythread.c, pycode.c). */
 enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,

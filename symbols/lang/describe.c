@@ -18,7 +18,7 @@
 #include "symbols/object/elffile.h"
 
 #define SYMBOLS_MAX (1U << 20)
-#define EVAL	    "_PyEval_EvalFrameDefault"
+#define RODATA_MAX  (32U << 20)
 
 /* "python3.11", "libpython3.11.so.1.0": the minor version, -1: neither. */
 static int python_minor(const char *name)
@@ -38,9 +38,32 @@ static int python_minor(const char *name)
 	return -1;
 }
 
+/* Symbols of interpreters, by the names of their files. */
+static const struct recipe {
+	const char *program, *library;
+	const char *runtime, *code_type, *version, *eval;
+} recipes[LANG_NR] = {
+	[LANG_PYTHON] = { "python", "libpython", "_PyRuntime", "PyCode_Type", "Py_Version",
+			  "_PyEval_EvalFrameDefault" },
+	[LANG_PHP] = { "php", "libphp", "executor_globals", NULL, NULL, "execute_ex" },
+};
+
+/* "php", "php8.2", "php-fpm8.2", "libphp.so"; not "phpize". */
+static bool begins_with(const char *name, const char *word)
+{
+	size_t size = strlen(word);
+
+	return !strncmp(name, word, size) && (!name[size] || strchr(".-0123456789", name[size]));
+}
+
 enum lang_kind describe_kind_of_name(const char *name)
 {
-	return python_minor(name) >= 0 ? LANG_PYTHON : LANG_NONE;
+	if (python_minor(name) >= 0)
+		return LANG_PYTHON;
+	for (int i = LANG_PYTHON + 1; i < LANG_NR; i++)
+		if (begins_with(name, recipes[i].program) || begins_with(name, recipes[i].library))
+			return (enum lang_kind)i;
+	return LANG_NONE;
 }
 
 static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, bool first)
@@ -59,17 +82,19 @@ static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, boo
 
 static void on_symbol(struct describe_file *d, const Elf64_Sym *s, const char *name)
 {
+	const struct recipe *r = &recipes[d->kind];
+	size_t eval = strlen(r->eval);
+
 	if (!s->st_value || s->st_shndx == SHN_UNDEF)
 		return;
-	if (!strcmp(name, "_PyRuntime"))
+	if (!strcmp(name, r->runtime))
 		d->runtime = s->st_value;
-	else if (!strcmp(name, "PyCode_Type"))
+	else if (r->code_type && !strcmp(name, r->code_type))
 		d->code_type = s->st_value;
-	else if (!strcmp(name, "Py_Version"))
+	else if (r->version && !strcmp(name, r->version))
 		d->version_at = s->st_value;
-	else if (!strncmp(name, EVAL, sizeof(EVAL) - 1) &&
-		 (!name[sizeof(EVAL) - 1] || name[sizeof(EVAL) - 1] == '.'))
-		add_eval(d, s->st_value, s->st_size, !name[sizeof(EVAL) - 1]);
+	else if (!strncmp(name, r->eval, eval) && (!name[eval] || name[eval] == '.'))
+		add_eval(d, s->st_value, s->st_size, !name[eval]);
 }
 
 /* Look through the symbols of one table. */
@@ -101,21 +126,43 @@ static void read_symbols(struct describe_file *d, const struct elffile *f, uint3
 	free(names);
 }
 
+/* Find the version that extensions are checked against: "API420220829,NTS". */
+static void set_php_version(struct describe_file *out, const struct elffile *f)
+{
+	static const char api[] = "API420220829,NTS";
+	const Elf64_Shdr *s = elffile_section(f, ".rodata");
+	void *bytes;
+
+	out->reason = "a version of PHP that is not supported (8.2 without threads is)";
+	if (!s || s->sh_size > RODATA_MAX ||
+	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes))
+		return;
+	if (memmem(bytes, s->sh_size, api, sizeof(api))) {
+		out->version = 8U << 24 | 2U << 16;
+		out->reason = NULL;
+	}
+	free(bytes);
+}
+
 int describe_read_file(struct describe_file *out, const struct elffile *f, const char *name)
 {
 	const Elf64_Shdr *runtime;
-	int minor = python_minor(name);
 
-	*out = (struct describe_file){ .kind = LANG_PYTHON };
-	if (minor < 0 || f->elf_class != ELFCLASS64)
+	*out = (struct describe_file){ .kind = describe_kind_of_name(name) };
+	if (out->kind == LANG_NONE || f->elf_class != ELFCLASS64)
 		return -ENOENT;
-	out->version = 3U << 24 | (uint32_t)minor << 16;
+	if (out->kind == LANG_PYTHON)
+		out->version = 3U << 24 | (uint32_t)python_minor(name) << 16;
 	read_symbols(out, f, SHT_DYNSYM);
 	read_symbols(out, f, SHT_SYMTAB);
 	runtime = elffile_section(f, ".PyRuntime");
-	if (!out->runtime && runtime)
+	if (!out->runtime && runtime && out->kind == LANG_PYTHON)
 		out->runtime = runtime->sh_addr;
-	return out->runtime && out->code_type && out->nr_eval ? 0 : -ENOENT;
+	if (!out->runtime || !out->nr_eval || (recipes[out->kind].code_type && !out->code_type))
+		return -ENOENT;
+	if (out->kind == LANG_PHP)
+		set_php_version(out, f);
+	return 0;
 }
 
 /* Get the bias of the addresses in the file; false: the mapping is not of this file. */
@@ -163,15 +210,14 @@ static bool is_nested(pid_t pid)
 	return nested;
 }
 
-/* Set version and layout, checked against the memory of the process. */
-static void set_version(struct lang_process *p, const struct describe_file *d, uint64_t bias,
-			pid_t pid)
+/* Set CPython's version and layout, checked against the memory of the process. */
+static void set_python_version(struct lang_process *p, const struct describe_file *d, uint64_t bias,
+			       pid_t pid)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_WORDS];
 	const struct py_layout *layout;
 	uint32_t version;
 
-	p->version = d->version;
 	if (!read_memory(pid, p->runtime, words, sizeof(words))) {
 		p->reason = errno == EPERM || errno == EACCES ? "no permission to read its memory "
 								"(cap_sys_ptrace)"
@@ -216,7 +262,10 @@ static int describe_process(struct describe *job, const struct describe_file *d,
 	for (uint32_t i = 0; i < d->nr_eval; i++)
 		p->eval[i] = (struct lang_range){ d->eval[i].start + bias, d->eval[i].end + bias };
 	p->nested = is_nested(job->where.pid);
-	set_version(p, d, bias, job->where.pid);
+	p->version = d->version;
+	p->reason = d->reason;
+	if (d->kind == LANG_PYTHON)
+		set_python_version(p, d, bias, job->where.pid);
 	return 0;
 }
 

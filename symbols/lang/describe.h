@@ -42,7 +42,8 @@ struct describe *describe_new(const struct describe_where *where);
 /* The symbols of an interpreter's file. */
 struct describe_file {
 	enum lang_kind kind;
-	uint32_t version; /* from the name of the file: 0x030b0000 */
+	uint32_t version;   /* from the name of the file: 0x030b0000; PHP: from its bytes */
+	const char *reason; /* static: why there are no frames of it; NULL: there are */
 	uint64_t runtime, code_type, version_at;
 	struct lang_range eval[LANG_EVAL_MAX];
 	uint32_t nr_eval;

@@ -39,56 +39,8 @@ static int want_ahead(struct walk *w)
 			8U;
 	int state = lang_memory_want(m, w->t->state, size);
 
-	w->first = m->nr;
-	for (uint32_t i = 0; i < w->t->nr_ahead; i++)
-		lang_memory_want(m, w->t->ahead[i].addr, w->t->ahead[i].size);
+	w->first = ahead_want(m, w->t);
 	return state;
-}
-
-/* Read this piece ahead at the next sample. */
-static void keep_ahead(struct walk *w, uint32_t piece)
-{
-	const struct lang_piece *p = &w->r->memory.pieces[piece];
-	struct lang_thread *t = w->t;
-
-	for (uint32_t i = 0; i < t->nr_ahead; i++)
-		if (t->ahead[i].addr == p->addr && t->ahead[i].size >= p->size)
-			return;
-	if (t->nr_ahead < LANG_AHEAD)
-		t->ahead[t->nr_ahead++] = (struct lang_ahead){ p->addr, p->size };
-}
-
-/* The bytes of the frame at @addr; NULL: they cannot be read, or not any more. */
-static const uint8_t *frame_at(struct walk *w, uint64_t addr)
-{
-	struct lang_memory *m = &w->r->memory;
-	uint32_t size = w->l->frame_size, page;
-	const uint8_t *bytes;
-	int piece;
-
-	for (uint32_t i = w->first; i < m->fetched; i++) {
-		bytes = lang_memory_bytes(m, i, i + 1, addr, size);
-		if (bytes) {
-			keep_ahead(w, i);
-			return bytes;
-		}
-	}
-	if (w->l->one_frame_each) {
-		piece = lang_memory_want(m, addr, size);
-	} else {
-		/* Its callers are below it, mostly. */
-		page = (uint32_t)(addr & (PAGE - 1));
-		piece = lang_memory_want(m, addr - page, page + size);
-		if (page < PAGE / 2)
-			lang_memory_want(m, addr - page - PAGE, PAGE);
-	}
-	if (piece < 0 || !lang_memory_fetch(m))
-		return NULL;
-	bytes = lang_memory_piece(m, piece);
-	if (!bytes)
-		return NULL;
-	keep_ahead(w, (uint32_t)piece);
-	return lang_memory_bytes(m, (uint32_t)piece, (uint32_t)piece + 1, addr, size);
 }
 
 /* Find the innermost frame. LANG_NONE_NR: go on. */
@@ -183,7 +135,10 @@ enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 
 		if (k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX)
 			return LANG_NONE_NO_ROOM;
-		f = lang_memory_is_pointer(addr) ? frame_at(&w, addr) : NULL;
+		f = lang_memory_is_pointer(addr)
+			    ? ahead_frame(&r->memory, t, w.first, addr, p->py.frame_size,
+					  p->py.one_frame_each)
+			    : NULL;
 		if (!f)
 			return LANG_NONE_BAD_CHAIN;
 		if (p->py.frame_owner && !p->py.frame_is_entry && f[p->py.frame_owner] >= 3)

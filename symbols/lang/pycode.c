@@ -62,31 +62,16 @@ static bool is_fresh(struct lang_reader *r, uint32_t process, const struct lang_
 	       *replaces_of(r, process) != process;
 }
 
-/* Number the code of each frame, each address once. */
 static void number_codes(struct lang_reader *r, uint32_t process)
 {
 	struct lang_work *w = &r->work;
 
-	memset(w->slots, 0, sizeof(w->slots));
-	for (uint32_t i = 0; i < w->nr; i++) {
-		uint64_t address = w->address[i];
-		uint32_t at = (uint32_t)hash_u64(address) & (ARRAY_SIZE(w->slots) - 1);
-		struct lang_code_at *c;
+	functions_number(r, process);
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_code_at *c = &w->codes_of[i];
 
-		while (w->slots[at] && w->codes_of[w->slots[at] - 1].address != address)
-			at = (at + 1) & (ARRAY_SIZE(w->slots) - 1);
-		if (!w->slots[at]) {
-			c = &w->codes_of[w->nr_codes++];
-			*c = (struct lang_code_at){ .address = address,
-						    .id = CODE_NONE,
-						    .hash = -1 };
-			c->known = &r->known[hash_u64(address ^ (uint64_t)process << 48) &
-					     (LANG_KNOWN - 1)];
-			c->fresh = is_fresh(r, process, c);
-			c->words = c->known->words;
-			w->slots[at] = (uint16_t)w->nr_codes;
-		}
-		w->code[i] = w->slots[at] - 1;
+		c->fresh = is_fresh(r, process, c);
+		c->words = c->known->words;
 	}
 }
 

@@ -164,7 +164,7 @@ static const struct argp_option argp_options[] = {
 	{ "no-inline", KEY_NO_INLINE, NULL, 0, "do not show inlined functions and source lines",
 	  4 },
 	{ "languages", KEY_LANGUAGES, "LIST", 0,
-	  "show frames of interpreted languages: python, all or none (default: all)", 4 },
+	  "show frames of interpreted languages: python, php, all or none (default: all)", 4 },
 	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
 	  "memory limit for unwind tables and symbols (default: 512M)", 4 },
 	{ "stack-size", KEY_STACK, "SIZE", 0,

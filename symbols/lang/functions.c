@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From the code of a chain to functions in the table of codes.
+ *
+ * Runs on: a reader thread. The decoder of a language reads the stamps at each
+ * sample, since freed memory may be another function by now; texts are read once.
+ */
+#include <string.h>
+
+#include "symbols/lang/chain.h"
+
+/* New functions per sample; the rest is read at the next sample. */
+#define NEW_MAX 64
+
+void functions_number(struct lang_reader *r, uint32_t process)
+{
+	struct lang_work *w = &r->work;
+
+	memset(w->slots, 0, sizeof(w->slots));
+	for (uint32_t i = 0; i < w->nr; i++) {
+		uint64_t address = w->address[i];
+		uint32_t at = (uint32_t)hash_u64(address) & (ARRAY_SIZE(w->slots) - 1);
+		struct lang_code_at *c;
+
+		while (w->slots[at] && w->codes_of[w->slots[at] - 1].address != address)
+			at = (at + 1) & (ARRAY_SIZE(w->slots) - 1);
+		if (!w->slots[at]) {
+			c = &w->codes_of[w->nr_codes++];
+			*c = (struct lang_code_at){ .address = address,
+						    .id = CODE_NONE,
+						    .hash = -1 };
+			c->known = &r->known[hash_u64(address ^ (uint64_t)process << 48) &
+					     (LANG_KNOWN - 1)];
+			w->functions[w->nr_codes - 1] = (struct lang_function){ .first_line = 0 };
+			w->slots[at] = (uint16_t)w->nr_codes;
+		}
+		w->code[i] = w->slots[at] - 1;
+	}
+}
+
+/* Set the id of a function that was met before. */
+static bool find(struct lang_reader *r, uint32_t process, struct lang_code_at *c)
+{
+	const struct code_key key = { process, c->address, c->stamp };
+	const struct lang_known *k = c->known;
+
+	if (k->process == process && k->address == c->address && k->stamp == c->stamp)
+		c->id = k->id;
+	else
+		c->id = codes_find(r->codes, &key);
+	return c->id != CODE_NONE;
+}
+
+/* Queue the bytes of a text; a longer one is cut. */
+static void want_text(struct lang_memory *m, struct lang_text *t)
+{
+	t->size = MIN(t->size, CODES_TEXT_MAX);
+	t->piece = t->size ? lang_memory_want(m, t->addr, t->size) : -1;
+}
+
+static uint16_t add_text(const struct lang_memory *m, const struct lang_text *t, char *out,
+			 uint16_t used)
+{
+	const uint8_t *bytes = t->fixed ? (const uint8_t *)t->fixed
+					: lang_memory_piece(m, t->piece);
+	uint16_t size;
+
+	if (!bytes)
+		return used;
+	size = (uint16_t)MIN(t->fixed ? (uint32_t)strlen(t->fixed) : t->size,
+			     (uint32_t)CODES_TEXT_MAX - used);
+	memcpy(out + used, bytes, size);
+	return used + size;
+}
+
+/* Put a function into the table. */
+static void add_function(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			 struct lang_code_at *c, const struct lang_function *f)
+{
+	static const struct lang_text colons = { .fixed = "::" };
+	const struct lang_memory *m = &r->memory;
+	const struct code_key key = { process, c->address, c->stamp };
+	char name[CODES_TEXT_MAX], file[CODES_TEXT_MAX];
+	struct code_text text = {
+		.language = (uint8_t)p->kind,
+		.first_line = f->first_line,
+		.name = name,
+		.file = file,
+	};
+	uint16_t scope = add_text(m, &f->scope, name, 0);
+
+	if (scope)
+		scope = add_text(m, &colons, name, scope);
+	text.name_size = add_text(m, &f->name, name, scope);
+	text.file_size = add_text(m, &f->file, file, 0);
+	if (text.name_size > scope && text.file_size)
+		c->id = codes_add(r->codes, &key, &text);
+}
+
+enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+{
+	struct lang_work *w = &r->work;
+	uint32_t fresh[NEW_MAX], nr = 0;
+
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_function *f = &w->functions[i];
+
+		if (find(r, process, &w->codes_of[i]) || nr == NEW_MAX)
+			continue;
+		fresh[nr++] = i;
+		want_text(&r->memory, &f->scope);
+		want_text(&r->memory, &f->name);
+		want_text(&r->memory, &f->file);
+	}
+	if (nr && !lang_memory_fetch(&r->memory))
+		return LANG_NONE_BAD_CHAIN;
+	for (uint32_t i = 0; i < nr; i++)
+		add_function(r, p, process, &w->codes_of[fresh[i]], &w->functions[fresh[i]]);
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_code_at *c = &w->codes_of[i];
+
+		if (c->id == CODE_NONE)
+			return LANG_NONE_NO_ROOM;
+		*c->known = (struct lang_known){
+			.address = c->address, .stamp = c->stamp, .process = process, .id = c->id
+		};
+	}
+	return LANG_NONE_NR;
+}

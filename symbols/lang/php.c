@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * PHP 8.2 without threads (NTS): execute_data of the thread, along its callers.
+ *
+ * Runs on: a reader thread. execute_ex() runs frames up to the first one that
+ * was entered from C (CALL_TOP). Functions in C have frames, but no file and no
+ * lines. Offsets are those of the headers, for 64-bit CPUs.
+ */
+#include "symbols/lang/chain.h"
+
+#define PASSED_MAX (2 * LANG_FRAMES_MAX)
+/* Lines of the innermost frames are read; of others that of the function is shown. */
+#define LINES_MAX 256
+
+#define EG_CURRENT	488 /* of executor_globals */
+#define FRAME_SIZE	56  /* what is read of zend_execute_data */
+#define FRAME_OPLINE	0
+#define FRAME_FUNC	24
+#define FRAME_CALL_INFO 40
+#define FRAME_PREVIOUS	48
+#define CALL_TOP	(1U << 17)
+#define FUNC_SIZE	168 /* what is read of zend_function */
+#define FUNC_TYPE	0
+#define FUNC_NAME	8
+#define FUNC_SCOPE	16
+#define FUNC_FILE	152
+#define FUNC_LINE	160
+#define TYPE_INTERNAL	1
+#define TYPE_USER	2
+#define TYPE_EVAL	4
+#define CLASS_NAME	8
+#define OP_LINE		24
+#define STRING_HEAD	24
+#define STRING_HASH	8
+#define STRING_SIZE	16
+
+static bool add_frame(struct lang_work *k, uint64_t addr, const uint8_t *f)
+{
+	uint64_t func = lang_memory_u64(f + FRAME_FUNC);
+
+	if (!func) /* of C code that calls a function */
+		return true;
+	if (!lang_memory_is_pointer(func))
+		return false;
+	if (!k->nr) {
+		k->again[1] = (struct lang_ahead){ addr, FRAME_SIZE };
+		k->first_read[1] = f;
+	}
+	k->address[k->nr] = func;
+	k->instr[k->nr] = lang_memory_u64(f + FRAME_OPLINE);
+	/* Whether the function is in C is known later. */
+	k->boundary[k->nr] = lang_memory_u32(f + FRAME_CALL_INFO) & CALL_TOP ? 1 : 0;
+	k->nr++;
+	return true;
+}
+
+enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
+			 const struct lang_sample *s, struct lang_thread *t)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *k = &r->work;
+	int current = lang_memory_want(m, p->runtime + EG_CURRENT, 8);
+	uint32_t first = ahead_want(m, t);
+	const uint8_t *f;
+	uint64_t addr;
+
+	(void)s;
+	k->broken = false;
+	k->settled = true;
+	if (!lang_memory_fetch(m) || !(f = lang_memory_piece(m, current)))
+		return LANG_NONE_NO_THREAD;
+	t->nr_ahead = 0; /* noted again as it is used */
+	k->again[0] = (struct lang_ahead){ p->runtime + EG_CURRENT, 8 };
+	k->first_read[0] = f;
+	addr = lang_memory_u64(f);
+	for (uint32_t passed = 0; addr; passed++) {
+		if (k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX)
+			return LANG_NONE_NO_ROOM;
+		f = lang_memory_is_pointer(addr) ? ahead_frame(m, t, first, addr, FRAME_SIZE, false)
+						 : NULL;
+		if (!f || !add_frame(k, addr, f))
+			return LANG_NONE_BAD_CHAIN;
+		addr = lang_memory_u64(f + FRAME_PREVIOUS);
+	}
+	return k->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+}
+
+static void want_string(struct lang_memory *m, struct lang_text *t, uint64_t addr)
+{
+	t->addr = addr;
+	t->piece = lang_memory_is_pointer(addr) ? lang_memory_want(m, addr, STRING_HEAD) : -1;
+}
+
+/* Add the identity of a string to the stamp @s: its address, length and hash. */
+static uint64_t stamp_string(const struct lang_memory *m, struct lang_text *t, uint64_t s)
+{
+	const uint8_t *head = lang_memory_piece(m, t->piece);
+
+	t->size = 0;
+	if (!head)
+		return s;
+	s = hash_u64(s ^ t->addr);
+	s = hash_u64(s ^ lang_memory_u64(head + STRING_HASH));
+	s = hash_u64(s ^ lang_memory_u64(head + STRING_SIZE));
+	t->size = (uint32_t)MIN(lang_memory_u64(head + STRING_SIZE), (uint64_t)CODES_TEXT_MAX);
+	t->addr += STRING_HEAD;
+	return s;
+}
+
+/* Read the functions, and the lines of their frames. */
+static bool read_functions(struct lang_memory *m, struct lang_work *w)
+{
+	int lines[LINES_MAX];
+
+	for (uint32_t i = 0; i < w->nr_codes; i++)
+		w->codes_of[i].header = lang_memory_want(m, w->codes_of[i].address, FUNC_SIZE);
+	for (uint32_t i = 0; i < MIN(w->nr, LINES_MAX); i++)
+		lines[i] = lang_memory_is_pointer(w->instr[i])
+				   ? lang_memory_want(m, w->instr[i] + OP_LINE, 4)
+				   : -1;
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < w->nr; i++) {
+		const uint8_t *func = lang_memory_piece(m, w->codes_of[w->code[i]].header);
+		const uint8_t *line = i < LINES_MAX ? lang_memory_piece(m, lines[i]) : NULL;
+
+		if (!func || (func[FUNC_TYPE] != TYPE_INTERNAL && func[FUNC_TYPE] != TYPE_USER &&
+			      func[FUNC_TYPE] != TYPE_EVAL))
+			return false;
+		w->instr[i] = line && func[FUNC_TYPE] != TYPE_INTERNAL ? lang_memory_u32(line)
+								       : LANG_NO_INSTR;
+		/* C code is not run by execute_ex(): it goes with its caller. */
+		if (func[FUNC_TYPE] == TYPE_INTERNAL)
+			w->boundary[i] = 0;
+	}
+	return true;
+}
+
+/* Read the names of classes, then the heads of all strings. */
+static bool read_strings(struct lang_memory *m, struct lang_work *w)
+{
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		uint64_t scope =
+			lang_memory_u64(lang_memory_piece(m, w->codes_of[i].header) + FUNC_SCOPE);
+
+		w->functions[i].scope.piece = lang_memory_is_pointer(scope)
+						      ? lang_memory_want(m, scope + CLASS_NAME, 8)
+						      : -1;
+	}
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_function *f = &w->functions[i];
+		const uint8_t *func = lang_memory_piece(m, w->codes_of[i].header);
+		const uint8_t *scope = lang_memory_piece(m, f->scope.piece);
+
+		want_string(m, &f->scope, scope ? lang_memory_u64(scope) : 0);
+		want_string(m, &f->name, lang_memory_u64(func + FUNC_NAME));
+		f->name.fixed = lang_memory_u64(func + FUNC_NAME) ? NULL : "{main}";
+		f->file.fixed = func[FUNC_TYPE] == TYPE_INTERNAL ? "[internal]" : NULL;
+		want_string(m, &f->file, f->file.fixed ? 0 : lang_memory_u64(func + FUNC_FILE));
+		f->first_line = f->file.fixed ? 0 : lang_memory_u32(func + FUNC_LINE);
+	}
+	return lang_memory_fetch(m);
+}
+
+enum lang_none php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+
+	functions_number(r, process);
+	if (!read_functions(m, w) || !read_strings(m, w))
+		return LANG_NONE_BAD_CHAIN;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_function *f = &w->functions[i];
+		uint64_t s = stamp_string(m, &f->scope, f->first_line);
+
+		s = stamp_string(m, &f->name, s);
+		w->codes_of[i].stamp = stamp_string(m, &f->file, s);
+	}
+	return functions_add(r, p, process);
+}

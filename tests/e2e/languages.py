@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Judge one tick of a program that runs a known chain of calls: LANGUAGE LEAF CALLER..., of a profile on stdin."""
+import json
+import sys
+
+LEAST = 95  # percent of the program's samples
+INTERNAL = "[internal]"
+
+
+def judge(tick, language, names):
+    """Return the faults of the tick."""
+    lang = tick["lang"]
+    rows = {row["symbol"]: row for row in tick["rows"] if row.get("lang") == language}
+    samples = lang["certain"] + lang["guessed"] + lang["none"]
+    bad = []
+    if lang["none"] != sum(lang["none_by"].values()):
+        bad.append(f"the reasons do not add up: {lang}")
+    if samples < 200:
+        bad.append(f"{samples} samples only")
+    if lang["certain"] < LEAST / 100 * samples:
+        bad.append(f"too few are certain: {lang}")
+    for name in names:
+        row = rows.get(name)
+        if not row or row["total"] < LEAST / 100 * samples:
+            bad.append(f"{name} is in {row['total'] if row else 0} of {samples} samples")
+        elif not row["module"].startswith("chain_work.") and row["module"] != INTERNAL:
+            bad.append(f"{name} is of {row['module']}")
+    for name in set(rows) - set(names):
+        if rows[name]["total"] > (100 - LEAST) / 100 * samples:
+            bad.append(f"{name} is no part of the chain: {rows[name]}")
+    if rows.get(names[0], {"self": 0})["self"] < 0.8 * samples:
+        bad.append(f"{names[0]} itself has too few samples: {rows.get(names[0])}")
+    return bad
+
+
+def main():
+    language, names = sys.argv[1], sys.argv[2:]
+    faults = judge(json.load(sys.stdin), language, names)
+    for fault in faults:
+        print(f"wrong: {language}: {fault}")
+    sys.exit(bool(faults))
+
+
+main()

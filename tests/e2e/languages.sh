@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# PHP: the functions of a known chain of calls, by name and line.
+# LANGUAGES="php" tries these only.
+. "$(dirname "$0")/lib"
+need_perf
+[ "$(uname -m)" = x86_64 ] || skip "not on this machine: layouts of interpreters are known for x86-64 only"
+WORK=$HERE/../programs
+tried=0
+missing=
+
+# chain LANGUAGE LEAF NAMES... : of the program that runs, whose innermost function is LEAF.
+chain() {
+	run -b -n 4 -d 1 -F 499 -p "$last" --languages="$1" --format=ndjson
+	kill "$last"
+	tail -n 1 "$TMP/out" | python3 "$HERE/languages.py" "$@" || bad=1
+	tried=$((tried + 1))
+}
+
+for language in ${LANGUAGES:-php}; do
+	command -v "$language" >/dev/null || { missing="$missing $language"; continue; }
+	case $language in
+	php) php -v | grep -q '^PHP 8\.2\..*NTS' || { missing="$missing php8.2"; continue; } ;;
+	esac
+	start "$language" "$WORK/chain_work.$language" 30
+	sleep 0.5
+	case $language in
+	php) chain php Leaf::leaf middle '{closure}' array_map outer main '{main}' ;;
+	esac
+done
+[ -z "$missing" ] || echo "skipped: not installed:$missing"
+[ $tried != 0 ] || skip "not installed:$missing"
+finish

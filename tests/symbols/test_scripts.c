@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * lang: chains of made-up interpreters of PHP, true and hostile ones.
+ */
+#include "tests/prelude.h"
+
+#include "tests/symbols/pymake.h"
+
+#define TID 4711
+
+struct fixture {
+	struct pymake m;
+	struct lang_reader *reader;
+	struct lang_sample sample;
+	struct lang_chain chain;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->reader = calloc(1, sizeof(*f->reader));
+	f->reader->memory.read = pymake_read;
+	f->reader->memory.ctx = &f->m;
+	f->reader->codes = codes_new();
+	f->m.end = PYMAKE_BASE + 4096;
+	f->m.frames = PYMAKE_BASE + 0x10000;
+	f->sample = (struct lang_sample){ .process = 9, .tid = TID };
+	f->sample.sp = PYMAKE_BASE + PYMAKE_STACK;
+	f->sample.stack = f->m.bytes + PYMAKE_STACK;
+	f->sample.stack_size = 4096;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	codes_free(f->reader->codes);
+	free(f->reader);
+	free(f);
+	return 0;
+}
+
+static enum lang_none chain(struct fixture *f)
+{
+	if (!lang_chain(f->reader, &f->m.process, &f->sample, &f->chain)) {
+		lang_chain_find_thread(f->reader, &f->m.process, f->sample.process, f->sample.tid);
+		lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
+	}
+	return f->chain.none;
+}
+
+static void expect_frame(const struct fixture *f, uint32_t frame, const char *name,
+			 const char *file, uint32_t instr, bool boundary)
+{
+	const struct code_text *t = codes_at(f->reader->codes, f->chain.frames[frame].code);
+
+	assert_non_null(t);
+	assert_int_equal(t->language, f->m.process.kind);
+	assert_int_equal(t->name_size, strlen(name));
+	assert_memory_equal(t->name, name, t->name_size);
+	assert_int_equal(t->file_size, strlen(file));
+	assert_memory_equal(t->file, file, t->file_size);
+	assert_int_equal(f->chain.frames[frame].instr, instr);
+	assert_int_equal(f->chain.frames[frame].boundary != 0, boundary);
+}
+
+/* Fill everything behind the interpreter's variables with @step, wild numbers for 0. */
+static void spoil(struct fixture *f, uint64_t from, uint64_t step)
+{
+	for (uint64_t at = from; at + 8 <= PYMAKE_BASE + PYMAKE_SIZE; at += 8)
+		pymake_u64(&f->m, at,
+			   step ? PYMAKE_BASE + 4096 + (at * step & 0x1fff8) : hash_u64(at));
+}
+
+/* Any memory gives an end and a reason, or frames within the bounds. */
+static void expect_bounded(struct fixture *f)
+{
+	static const uint64_t steps[] = { 0, 1, 3, 40, 8 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		spoil(f, f->m.process.runtime, steps[i]);
+		f->m.nr_calls = 0;
+		if (chain(f) == LANG_NONE_NR)
+			assert_in_range(f->chain.nr, 1, LANG_FRAMES_MAX);
+		assert_in_range(f->m.nr_calls, 1, 2 * LANG_CALLS_MAX + 2);
+	}
+}
+
+/* ---- PHP ---- */
+
+#define PHP_CURRENT 488
+
+static uint64_t php_text(struct fixture *f, const char *text)
+{
+	uint64_t addr = pymake_take(&f->m, 24 + (uint32_t)strlen(text) + 1);
+
+	pymake_u64(&f->m, addr + 8, hash_u64(addr));
+	pymake_u64(&f->m, addr + 16, strlen(text));
+	memcpy(pymake_at(&f->m, addr + 24), text, strlen(text));
+	return addr;
+}
+
+/* @file NULL: a function in C. */
+static uint64_t php_function(struct fixture *f, const char *scope, const char *name,
+			     const char *file, uint32_t line)
+{
+	uint64_t func = pymake_take(&f->m, 248), class;
+
+	*pymake_at(&f->m, func) = file ? 2 : 1;
+	if (name)
+		pymake_u64(&f->m, func + 8, php_text(f, name));
+	if (scope) {
+		class = pymake_take(&f->m, 64);
+		pymake_u64(&f->m, class + 8, php_text(f, scope));
+		pymake_u64(&f->m, func + 16, class);
+	}
+	if (file)
+		pymake_u64(&f->m, func + 152, php_text(f, file));
+	pymake_u32(&f->m, func + 160, line);
+	return func;
+}
+
+/* Call @func, at @line; @top: from C. */
+static uint64_t php_call(struct fixture *f, uint64_t func, uint32_t line, bool top)
+{
+	uint64_t frame = f->m.frames, op = pymake_take(&f->m, 32), previous;
+
+	memcpy(&previous, pymake_at(&f->m, f->m.process.runtime + PHP_CURRENT), 8);
+	f->m.frames += 112;
+	pymake_u32(&f->m, op + 24, line);
+	pymake_u64(&f->m, frame, op);
+	pymake_u64(&f->m, frame + 24, func);
+	pymake_u32(&f->m, frame + 40, top ? 1U << 17 : 0);
+	pymake_u64(&f->m, frame + 48, previous);
+	pymake_u64(&f->m, f->m.process.runtime + PHP_CURRENT, frame);
+	return frame;
+}
+
+static void php_begin(struct fixture *f)
+{
+	f->m.process.kind = LANG_PHP;
+	f->m.process.runtime = pymake_take(&f->m, 1024);
+}
+
+static void test_php(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t leaf;
+
+	php_begin(f);
+	php_call(f, php_function(f, NULL, NULL, "/srv/a.php", 1), 41, true);
+	php_call(f, php_function(f, NULL, "main", "/srv/a.php", 30), 33, false);
+	php_call(f, php_function(f, NULL, "array_map", NULL, 0), 0, false);
+	leaf = php_function(f, "Leaf", "leaf", "/srv/b.php", 7);
+	php_call(f, leaf, 9, true);
+	php_call(f, leaf, 10, false);
+	for (int i = 0; i < 2; i++) {
+		f->m.nr_calls = 0;
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(f->chain.nr, 5);
+		expect_frame(f, 0, "Leaf::leaf", "/srv/b.php", 10, false);
+		expect_frame(f, 1, "Leaf::leaf", "/srv/b.php", 9, true);
+		expect_frame(f, 2, "array_map", "[internal]", LANG_NO_INSTR, false);
+		expect_frame(f, 3, "main", "/srv/a.php", 33, false);
+		expect_frame(f, 4, "{main}", "/srv/a.php", 41, true);
+		assert_true(f->chain.settled);
+		assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
+	}
+	/* All is known: frames; functions and lines; classes; strings; the stack again. */
+	assert_in_range(f->m.nr_calls, 1, 5);
+}
+
+/* Another function at the same address is another function. */
+static void test_php_reused(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t func;
+
+	php_begin(f);
+	func = php_function(f, NULL, "old", "/srv/a.php", 3);
+	php_call(f, func, 4, true);
+	chain(f);
+	expect_frame(f, 0, "old", "/srv/a.php", 4, true);
+	pymake_u64(&f->m, func + 8, php_text(f, "new"));
+	chain(f);
+	expect_frame(f, 0, "new", "/srv/a.php", 4, true);
+}
+
+static void test_php_none(void **state)
+{
+	struct fixture *f = *state;
+
+	php_begin(f);
+	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
+}
+
+static void test_php_cycle(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t func, frame;
+
+	php_begin(f);
+	func = php_function(f, NULL, "f", "/srv/a.php", 3);
+	frame = php_call(f, func, 4, true);
+	pymake_u64(&f->m, frame + 48, frame);
+	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	/* Frames without a function count as steps. */
+	pymake_u64(&f->m, frame + 24, 0);
+	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	/* A caller that cannot be read. */
+	pymake_u64(&f->m, frame + 48, PYMAKE_BASE + PYMAKE_SIZE + 4096);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(f->chain.nr, 0);
+}
+
+static void test_php_wild(void **state)
+{
+	struct fixture *f = *state;
+
+	php_begin(f);
+	expect_bounded(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_php, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_php_reused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_php_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_php_cycle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_php_wild, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
