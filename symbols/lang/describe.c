@@ -266,6 +266,7 @@ static int describe_process(struct describe *job, const struct describe_file *d,
 	p->reason = d->reason;
 	if (d->kind == LANG_PYTHON)
 		set_python_version(p, d, bias, job->where.pid);
+	p->untried |= f->machine != EM_X86_64;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  * histogram of how late samples are read.
  */
 #include "sampler/profile/rules.h"
+#include "symbols/lang/lang.h"
 
 #include "tests/prelude.h"
 
@@ -360,6 +361,12 @@ static void test_dropped(void **state)
 	expect(f, "renames", "1234 thread names dropped", NOTICE_NONE, 0);
 	assert_int_equal(find(f, "renames")->severity, NOTICE_INFO);
 	f->p.nr_names_dropped = 0;
+	f->p.lang.none_by[LANG_NONE_NO_FRAMES] = 5;
+	f->p.lang.none_by[LANG_NONE_REFUSED] = 17;
+	expect(f, "lang-refused", "no permission to read interpreters", NOTICE_NONE, 0);
+	assert_int_equal(find(f, "lang-refused")->count, 17);
+	assert_null(find(f, "lang-version"));
+	f->p.lang.none_by[LANG_NONE_REFUSED] = 0;
 }
 
 /* A quarter of the samples is in a function that is but an address. */
