@@ -45,7 +45,7 @@ static bool list_add(struct task_list *l, pid_t tid)
 	if (list_has(l, tid))
 		return false;
 	if (!array_reserve(&l->tids, &l->room, l->nr + 1ULL) || hashset_reserve(&l->index, 1))
-		abort();
+		out_of_memory();
 	assert(l->nr < l->room);
 	hashset_add(&l->index, hash_u64((uint64_t)tid), l->nr);
 	l->tids[l->nr++] = tid;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
@@ -44,13 +45,21 @@ uint64_t time_thread_ns(void)
 	return time_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
+void out_of_memory(void)
+{
+	static const char text[] = "proftop: out of memory\n";
+
+	/* The guard restores the terminal. Nothing is flushed: that may allocate. */
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(1);
+	_exit(1);
+}
+
 /* Allocations at set-up are small and bounded; without them there is nothing to show. */
 static void *check_memory(void *p)
 {
-	if (!p) {
-		fputs("proftop: out of memory\n", stderr);
-		abort();
-	}
+	if (!p)
+		out_of_memory();
 	return p;
 }
 

@@ -41,6 +41,8 @@ uint64_t time_thread_ns(void);
  */
 void mutex_init_urgent(pthread_mutex_t *lock);
 
+/* End the program with a message. */
+void out_of_memory(void) __attribute__((noreturn));
 /* Allocate zeroed memory at set-up, or end the program with a message. */
 void *xcalloc(size_t nr, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc_array(void *p, size_t nr, size_t size) __attribute__((returns_nonnull));

@@ -8,6 +8,7 @@
  */
 #include "ui/cli/options.h"
 
+#include <errno.h>
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,11 +355,17 @@ int options_parse(struct options *o, int argc, char **argv, const struct options
 		  struct err *e)
 {
 	struct options_parse p = { .o = o, .limits = limits, .e = e, .code = EXIT_USAGE };
+	int rc;
 
 	set_defaults(o, limits);
 	e->text[0] = 0;
-	if (argp_parse(&argp, argc, argv,
-		       ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_NO_ERRS | ARGP_IN_ORDER, NULL, &p))
+	rc = argp_parse(&argp, argc, argv,
+			ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_NO_ERRS | ARGP_IN_ORDER, NULL, &p);
+	if (rc == ENOMEM && !e->text[0]) {
+		err_set(e, -ENOMEM, "out of memory");
+		return EXIT_FAILED;
+	}
+	if (rc)
 		return p.code;
 	return o->batch ? options_set_batch(o, e) : EXIT_DONE;
 }
