@@ -190,7 +190,8 @@ static int index_units(struct dwarf *d)
 		if (!rc && is_late(d))
 			rc = -ETIME;
 	}
-	qsort(d->ranges.list, d->ranges.nr, sizeof(*d->ranges.list), compare_ranges);
+	if (d->ranges.nr)
+		qsort(d->ranges.list, d->ranges.nr, sizeof(*d->ranges.list), compare_ranges);
 	return rc ? rc : d->ranges.nr ? 0 : -ENODATA;
 }
 
@@ -287,7 +288,9 @@ static int index_functions(struct dwarf *d, struct unit *u, Dwarf_Die *root)
 		else
 			more = dwarf_siblingof(die, die);
 	}
-	qsort(u->functions.list, u->functions.nr, sizeof(*u->functions.list), compare_ranges);
+	if (u->functions.nr)
+		qsort(u->functions.list, u->functions.nr, sizeof(*u->functions.list),
+		      compare_ranges);
 	/* A walk that ran out of time is not tried again. */
 	u->indexed = true;
 	return rc;
