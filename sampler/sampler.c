@@ -14,9 +14,9 @@
 #include "sampler/event/limits.h"
 #include "sampler/session.h"
 
-void sampler_drop_caps(bool command)
+void sampler_drop_caps(bool command, bool replay)
 {
-	limits_drop_caps(command);
+	limits_drop_caps(command, replay);
 }
 
 int sampler_new(struct sampler **out, const struct sampler_config *config, struct err *e)

@@ -21,9 +21,9 @@ struct sampler;
 
 /*
  * Drop capabilities that proftop does not use, before any other thread starts; a command gets them
- * back.
+ * back. A replay keeps those for files and the kernel's symbols.
  */
-void sampler_drop_caps(bool command);
+void sampler_drop_caps(bool command, bool replay);
 /*
  * Open events and rings. 0; -EACCES/-EPERM (nothing may be sampled: exit 3); -ESRCH (no such
  * target: exit 4); other -errno. With a sentence of three lines.

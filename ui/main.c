@@ -433,7 +433,7 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	options_limits(&limits);
 	code = options_parse(&o, argc, argv, &limits, &e);
-	sampler_drop_caps(o.config.command != NULL);
+	sampler_drop_caps(o.config.command != NULL, o.config.replay != NULL);
 	if (code == EXIT_DONE)
 		code = run(&o, closed, &e);
 	if (e.text[0] && code != EXIT_DONE)

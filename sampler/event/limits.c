@@ -11,6 +11,7 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -54,8 +55,11 @@ static bool have_cap(unsigned int cap)
 	return get_caps(&c) && (c.data[cap / 32].effective & (1u << cap % 32));
 }
 
-void limits_drop_caps(bool command)
+void limits_drop_caps(bool command, bool replay)
 {
+	/* The kernel's symbols and code, and the files of the user. */
+	static const unsigned int replaying[] = { CAP_SYSLOG, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE,
+						  CAP_SYS_RAWIO };
 	static const unsigned int used[] = {
 		CAP_PERFMON,
 		CAP_SYS_PTRACE,
@@ -77,8 +81,11 @@ void limits_drop_caps(bool command)
 
 	if (!get_caps(&c))
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
+	for (size_t i = 0; !replay && i < ARRAY_SIZE(used); i++)
 		keep[used[i] / 32] |= 1u << used[i] % 32;
+	/* With file capabilities the first only: that user has no others. */
+	for (size_t i = 0; replay && i < (getauxval(AT_SECURE) ? 1 : ARRAY_SIZE(replaying)); i++)
+		keep[replaying[i] / 32] |= 1u << replaying[i] % 32;
 	for (size_t i = 0; i < ARRAY_SIZE(keep); i++) {
 		c.data[i].effective &= keep[i];
 		if (command)

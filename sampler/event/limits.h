@@ -31,7 +31,7 @@ void limits_raise_files(void);
  * unless there is a @command to start: the kernel ends the sampling of a process that has more
  * after its exec.
  */
-void limits_drop_caps(bool command);
+void limits_drop_caps(bool command, bool replay);
 
 /* * Return the bytes of a side-band ring, and of a data ring to try first; both powers of
  * two. @want: the bytes it should hold, if permitted.

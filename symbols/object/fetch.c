@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -224,6 +225,11 @@ static void start(struct fetch_desk *d, uint32_t id)
 	if (!object || object->identity.kind != OBJECT_FILE) {
 		tell(d, "cannot fetch debug symbols: not a file: %s",
 		     object ? object->name.str : "unknown object");
+		return;
+	}
+	if (getauxval(AT_SECURE)) {
+		tell(d, "cannot fetch debug symbols: proftop runs with file capabilities: "
+			"run it as root");
 		return;
 	}
 	if (!urls || !*urls) {

@@ -112,6 +112,17 @@ if command -v setcap >/dev/null && getent group games >/dev/null; then
 		$nobody --groups "$(getent group games | cut -d: -f3)" sh -c '"$0" -b -n 1 -d 0.3 -e cpu-clock' "$TMP/games" \
 			>"$TMP/out" 2>"$TMP/err" || wrong "a member: $(cat "$TMP/err")"
 		grep -q ' system ' "$TMP/out" || wrong "a member does not see the system: $(cat "$TMP/out")"
+		# A replay parses the caller's files: without the power over other processes.
+		mkfifo "$TMP/data"
+		chmod 644 "$TMP/data"
+		exec 8<>"$TMP/data"
+		start $nobody --groups "$(getent group games | cut -d: -f3)" \
+			sh -c 'exec "$0" --replay - -b <"$1"' "$TMP/games" "$TMP/data" >/dev/null 2>&1
+		i=0
+		until [ "$(held "$last" Prm)" = 0000000400000000 ]; do
+			[ $((i += 1)) -lt 30 ] || { wrong "a replay holds $(held "$last" Prm)"; break; }
+			sleep 0.1
+		done
 		$nobody --clear-groups sh -c '"$0" --version' "$TMP/games" >/dev/null 2>&1 &&
 			wrong "it runs for those outside of the group"
 	fi
