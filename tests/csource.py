@@ -11,7 +11,7 @@ TOKEN = re.compile(
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 BRACE = re.compile(r"[{};]")
-# What stands before the brace of a function: its name, its arguments, attributes.
+# The text before the brace of a function: its name, its arguments, attributes.
 HEAD = re.compile(r"(\w+)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*$")
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 WORD = re.compile(r"[A-Za-z][A-Za-z']*")

@@ -21,7 +21,7 @@ run -b -n 3 -d 0.5 -F 997 --rows=0 --format=ndjson
 [ "$rc" = 0 ] || wrong "quiet: exit $rc: $(cat "$TMP/err")"
 python3 "$HERE/ndjson.py" check "$TMP/out" || bad=1
 
-# The smallest ring, and nobody who reads it for a second.
+# The smallest ring, without a reader for a second.
 "$PROFTOP" -b -n 7 -d 0.5 -F 4999 --ring 64K --rows=10 --format=ndjson >"$TMP/lost" 2>"$TMP/err" &
 p=$!
 pids="$pids $p"

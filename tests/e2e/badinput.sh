@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What people get wrong, and what is hostile: an exit code and a sentence each time, never an escape.
+# Wrong and hostile input: an exit code and a message each time, never an escape.
 . "$(dirname "$0")/lib"
 need_perf
 need tmux
@@ -31,7 +31,7 @@ grep -q SELF% "$TMP/out" || wrong "stderr closed in batch: no rows"
 "$PROFTOP" -b -n 1 -d 0.2 >/dev/full 2>"$TMP/err"
 [ $? = 1 ] && grep -q 'No space left' "$TMP/err" || wrong "/dev/full: $(cat "$TMP/err")"
 
-# The screen says what it misses. A terminal comes from tmux; what is said goes to a file.
+# The screen reports missing features. tmux is the terminal; the messages go to a file.
 T="tmux -L proftop-badinput-$$ -f /dev/null"
 in_terminal() {
 	rm -f "$TMP/said"
@@ -54,7 +54,7 @@ in_terminal "$PROFTOP <&-"
 in_terminal "$PROFTOP </dev/null"
 [ "$rc" = 1 ] && grep -q 'standard input' "$TMP/err" || wrong "stdin no terminal: exit $rc: $(cat "$TMP/err")"
 
-# Two at once do not disturb each other.
+# Two sessions do not disturb each other.
 "$PROFTOP" -b -n 2 -d 0.5 --format=ndjson >"$TMP/one" 2>"$TMP/err1" &
 one=$!
 "$PROFTOP" -b -n 2 -d 0.5 --format=ndjson >"$TMP/two" 2>"$TMP/err2" &
@@ -63,7 +63,7 @@ wait "$one" || wrong "two at once: $(cat "$TMP/err1")"
 wait "$two" || wrong "two at once: $(cat "$TMP/err2")"
 python3 "$HERE/ndjson.py" check "$TMP/one" "$TMP/two" || bad=1
 
-# Names with escapes, newlines, bidi controls: in every sink, none of it.
+# Names with escapes, newlines, bidi controls: none of them in any sink.
 start "$PROGRAMS/hostile_name" aaaaaaaaaaaaaaaa
 hostile=$last
 for format in text ndjson; do

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# --call-graph: by dumps, by frame pointers, not at all; what each shows, how sure it is, what it costs.
+# --call-graph: by stack copies, by frame pointers, not at all; the stacks, certainty and cost of
+# each.
 . "$(dirname "$0")/lib"
 need_perf
 
@@ -43,7 +44,7 @@ for how in ("dwarf", "fp", "off"):
     if total.get("inner", 0) < 90:
         wrong(f"{how}: inner {total.get('inner')}%")
     sure = a["complete"] / a["taken"] if a["taken"] else 0
-    # Nothing tells a frame pointer's chain from what looks like one.
+    # A frame pointer's chain cannot be distinguished from data of the same form.
     if how == "fp" and sure > 0.1 or how != "fp" and sure < 0.9:
         wrong(f"{how}: {100 * sure:.0f}% complete")
 print("own CPU a sample, dwarf = 1: " + ", ".join(f"{k} {cost[k] / cost['dwarf']:.2f}" for k in cost))

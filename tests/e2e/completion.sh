@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What --completion prints is what each shell takes, and it offers every option, and words where there are some.
+# The output of --completion is valid in each shell, and it offers every option, and words where
+# there are some.
 . "$(dirname "$0")/lib"
 
 "$PROFTOP" --help | grep -oE -e '^ .*' | grep -oE -e '--[a-z][a-z-]*' | sort -u >"$TMP/options"
 [ "$(wc -l <"$TMP/options")" -gt 30 ] || wrong "--help has but $(wc -l <"$TMP/options") options"
 
-# What a shell offers (a line each, perhaps with text behind) is all options.
+# A shell offers all options (a line each, perhaps with text behind).
 offers_all()
 {
 	sed 's/^\(--[a-z-]*\).*/\1/' "$2" | sort -u | comm -23 "$TMP/options" - >"$TMP/missing"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Some hundred processes that sleep, some that work, many threads, and a fork storm beside: those that work are seen
-# under their names, the account holds, and neither the start, nor memory, nor descriptors grow with the crowd.
-# Runs alone: the time of a start is measured.
+# Some hundred processes that sleep, some that work, many threads, and a fork storm beside: the
+# working ones are shown under their names, the account holds, and neither the start, nor memory,
+# nor descriptors grow with the crowd. Runs alone: the time of a start is measured.
 . "$(dirname "$0")/lib"
 need_perf
 need setsid
 
-# Sessions of their own, as a terminal has: the kernel shares the CPUs among sessions first.
+# Separate sessions, as in a terminal: the kernel shares the CPUs among sessions first.
 SLEEPERS=${SLEEPERS:-500} ACTIVE=${ACTIVE:-30} THREADS=${THREADS:-300}
 
 # The best of three, from the start of the program to its end after one tick, in ms.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What perf and proftop ask the kernel for by the same name, compared: both under strace.
+"""Compare the requests of perf and proftop to the kernel for the same name: both under strace.
 
 Names that can be opened go many into one run; when such a run does not show each of them, and for all others, one
 name a run.
@@ -37,7 +37,7 @@ class Call:
 
 
 def whole(log):
-    """The lines of a log of strace -f, with those put together that another process came between."""
+    """The lines of a log of strace -f, with the parts of interrupted lines put together."""
     begun = {}
     for line in log:
         pid, _, text = line.rstrip("\n").partition(" ")
@@ -51,7 +51,7 @@ def whole(log):
 
 
 def run(names, perf):
-    """The calls for samples in their order, and what was said."""
+    """The calls for samples in their order, and the messages."""
     events = [w for n in names for w in ("-e", n)]
     command = (["perf", "record", "-o", "/dev/null", *events, "true"] if perf else
                [PROFTOP, "-b", "-n", "1", "-d", "0.1", "--rows", "1", *events])
@@ -64,7 +64,7 @@ def run(names, perf):
 
 
 def one(name, perf):
-    """The attr first asked for, if it was opened in the end, with less or as it was, and what was said."""
+    """The attr first requested, if it was opened in the end, reduced or not, and the messages."""
     calls, said = run([name], perf)
     if not calls:
         return None, "no call", said
@@ -109,7 +109,7 @@ def compare(name, theirs, ours):
         return f"{name}: " + ", ".join(f"{f}: perf {perf.get(f)} proftop {mine.get(f)}" for f in fields)
     if perf_errno != our_errno:
         return f"{name}: perf {perf_errno or 'opens'}, proftop {our_errno or 'opens'}"
-    # The default finds its own way; all others that fail say which event, and what to do.
+    # The default has fallbacks; the message of every other failure names the event, and the fix.
     if our_errno and (name not in said or len(said.splitlines()) != 3):
         return f"{name}: {our_errno} is told as: {said}"
     return ""

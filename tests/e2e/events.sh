@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every event that perf list has opens with perf's own attr, or fails with the same errno. ALL=1: every tracepoint, too (minutes).
+# Every event that perf list has opens with perf's own attr, or fails with the same errno. ALL=1:
+# also every tracepoint (minutes).
 . "$(dirname "$0")/lib"
 need_perf
 need perf strace

@@ -28,8 +28,8 @@ ok = len(ticks) == 2 and all(abs(t["interval_ns"] - 5e8) < 1e8 and len(t["rows"]
 sys.exit(not ok)
 PY
 
-# Signals: all that was printed is whole, and it exits by itself with a code that says which it was.
-# Whoever runs this test may have some of them ignored, which a shell cannot undo.
+# Signals: the output is whole, and the exit code names the signal. The caller may ignore some of
+# them, which a shell cannot undo.
 fresh='import os, signal, sys
 for s in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE: signal.signal(s, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])'

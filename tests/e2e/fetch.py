@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Debug symbols from debuginfod, on the screen: what to set without a server, progress, cancel,
-an object that no server has, and one that comes: its row gets its name and its inlined functions.
+"""Debug symbols from debuginfod, on the screen: the setting without a server, progress, cancel,
+an object that no server has, and one that is fetched: its row gets its name and its inlined functions.
 """
 import http.server
 import os
@@ -29,7 +29,7 @@ class Server(http.server.BaseHTTPRequestHandler):
             return
         with open(file, "rb") as f:
             data = f.read()
-        # As large as progress is told of.
+        # Large enough for a progress message.
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -71,7 +71,7 @@ def screen_of(process, url=None, before=""):
 
 
 def ask(t, words, what):
-    """Press D until it is said: a full machine may hide what stood there for seconds."""
+    """Press D until the message is there: on a full machine it may have disappeared."""
     for _ in range(3):
         t.press("D")
         if t.wait_for(words, 6):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Every view of one committed recording, drawn by --script and in a real terminal, against what it should be.
+"""Every view of one committed recording, drawn by --script and in a real terminal, against committed screens.
 
 golden.py            compare
-golden.py update     write tests/golden/replay/ anew: look at the difference before it is committed
+golden.py update     write tests/golden/replay/: look at the difference before it is committed
 """
 import concurrent.futures
 import difflib
@@ -46,7 +46,7 @@ def command(charset, extra=()):
 
 
 def trim(text):
-    """What a person sees: no blanks at the ends, no empty lines below."""
+    """The visible text: no blanks at the ends, no empty lines below."""
     return "\n".join(line.rstrip() for line in text.splitlines()).rstrip("\n")
 
 
@@ -59,7 +59,7 @@ def scripted(folder, keys, size, charset):
 
 
 def in_terminal(folder, keys, size, charset, golden):
-    """The same in tmux; waits for the golden screen, returns what stood there last."""
+    """The same in tmux; wait for the golden screen, return the last screen."""
     cols, rows = size.split("x")
     line = " ".join(f"'{word}'" for word in command(charset))
     terminal = Terminal(f"sh -c \"cd {folder} && exec {line}\"", int(cols), int(rows))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A file system that hangs (FUSE): in open, in read, in statfs; slowly. Samples, screens and the names of others go on;
-# its own objects are set aside, and get their names once it answers.
+# its objects are set aside, and get their names once it answers.
 # Runs alone: a file system hangs.
 . "$(dirname "$0")/lib"
 need_perf
@@ -9,7 +9,7 @@ need objcopy tmux setsid
 export B
 [ -c /dev/fuse ] || skip "not on this machine: /dev/fuse"
 
-# The symbols shall lie where nobody has read when the program runs.
+# The symbols must be in pages that are not cached when the program runs.
 head -c 16000000 /dev/zero >"$TMP/pad"
 objcopy --add-section .pad="$TMP/pad" "$PROGRAMS/spin" "$TMP/padded" || skip "not installed: an objcopy that can add a section"
 cp "$PROGRAMS/spin" "$TMP/honest"
@@ -36,7 +36,7 @@ until_words() {
 	done
 }
 
-# Each time another file, of which nothing is in the kernel's cache but what runs.
+# Each time another file, with only its running pages in the kernel's cache.
 n=0
 run_next() {
 	file=f$n
@@ -62,7 +62,7 @@ for mode in open read trickle; do
 	kill -KILL "$last" 2>/dev/null
 	run_next
 	echo "$mode" >&9
-	# That of one process, too: what the start looks at is the process that hangs.
+	# Also of one process: the start reads the process that hangs.
 	ms=$(keys $([ "$mode" = read ] && echo "-p $last"))
 	echo ok >&9
 	echo "keys: $calm ms, while it hangs ($mode) ${ms:-nothing} ms"
@@ -70,7 +70,7 @@ for mode in open read trickle; do
 done
 kill -KILL "$last" 2>/dev/null
 
-# It hangs, then answers: the names come, to the old counts, too.
+# It hangs, then answers: the names appear, also for the old counts.
 mode=late
 run_next
 echo open >&9

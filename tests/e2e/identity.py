@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Objects that are not what their path says: deleted, replaced while they run, in memory only,
+"""Objects that differ from the file at their path: deleted, replaced while they run, in memory only,
 below overlayfs, in another mount namespace; a perf map in another PID namespace, one that an
 earlier process left. The right name or a reason, never a wrong name; beside perf's answer.
 """
@@ -18,7 +18,7 @@ MAPS = []
 
 
 def case(what, want, wrong_name, reason=None):
-    """@want: what the name must match; without it @reason: what must be said. @wrong_name: never."""
+    """@want: pattern of the name; without it @reason: the required reason. @wrong_name: never."""
     def add(fn):
         cases.append((fn.__name__, what, want, wrong_name, reason, fn))
         return fn
@@ -68,7 +68,7 @@ def memory():
     with open(hot("memory"), "rb") as f:
         os.write(fd, f.read())
     process = start(f"/proc/self/fd/{fd}", pass_fds=(fd,))
-    process.comm = str(fd)  # what it was started as
+    process.comm = str(fd)  # its first name
     return process
 
 
@@ -86,7 +86,7 @@ def lower():
     for part in ("up", "work", "merged"):
         os.makedirs(path(part))
     os.rename(hot("lower"), path("low/lower"))
-    # What overlayfs needs of its folders a tmpfs always has.
+    # A tmpfs always has the features that overlayfs needs of its folders.
     return in_namespace("lower", ["-m"], f"cd {names.TMP}; mkdir o; mount -t tmpfs none o; mkdir o/up o/work; "
                         "mount -t overlay -o lowerdir=low,upperdir=o/up,workdir=o/work none merged; exec merged/lower")
 
@@ -124,7 +124,7 @@ def pidns():
     process = in_namespace("pidns", ["-m", "-p", "-f", "--kill-child", "--mount-proc"],
                            f"mkdir {path('tmp')}; cp {path('pidns')} {path('tmp')}; mount --bind {path('tmp')} /tmp; "
                            "exec /tmp/pidns jit_inside")
-    # What the process's number out here would mean, and its own number out here.
+    # The files of the process's number out here, and of its real number out here.
     write_map(1, "jit_outside")
     time.sleep(0.2)
     for pid in children(process.pid):

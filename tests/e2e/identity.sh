@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Objects that are not what their path says, in real namespaces: the right name or a reason, never a wrong name.
+# Objects that differ from the file at their path, in real namespaces: the right name or a reason,
+# never a wrong name.
 . "$(dirname "$0")/lib"
 need_perf
 need cc unshare

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """keytimes.py COMMAND...: how long the screen of proftop takes to answer a key.
 
-Runs it in a terminal of its own, changes the view 20 times, each after the answer to the one before;
-prints the milliseconds below which 19 of 20 answers came.
+Runs it in a separate terminal, changes the view 20 times, each after the answer to the one before; prints the
+milliseconds of 19 of 20 answers.
 """
 import fcntl
 import os
@@ -27,7 +27,7 @@ def answer(fd, seconds):
 
 
 def calm_down(fd):
-    """Read on until nothing comes for a moment: what is drawn next is an answer."""
+    """Read until the output pauses: the next output is an answer."""
     while answer(fd, 0.03) is not None:
         pass
 
@@ -40,7 +40,7 @@ def main():
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
     times = []
     try:
-        # Its start is not what is measured.
+        # Its start is not measured.
         end = time.monotonic() + 0.8
         while time.monotonic() < end:
             answer(fd, 0.1)

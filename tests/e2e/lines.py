@@ -2,7 +2,7 @@
 """Random addresses in libraries of this system and in programs built with -g: each inlined
 function and each file:line against eu-addr2line -i -f, each symbol against nm.
 
-LINES=N: so many addresses of each file of at least 50 (1000 of a few). Prints the figures.
+LINES=N: N addresses of each file of at least 50 (1000 of a few). Prints the figures.
 """
 import bisect
 import collections
@@ -41,7 +41,7 @@ def ours(file, addresses):
 
 def theirs(file, addresses):
     answers = []
-    # -a prints each address before what belongs to it.
+    # -a prints each address before its frames.
     for line in ask(["eu-addr2line", "-a", "-i", "-f", "-e", file], addresses):
         if re.fullmatch("0x[0-9a-f]{6,}", line):
             answers.append([])
@@ -52,7 +52,7 @@ def theirs(file, addresses):
 
 
 def second(file, address):
-    """The same by addr2line of binutils: asked where the first two differ."""
+    """The same by addr2line of binutils: run if the first two differ."""
     lines = ask(["addr2line", "-i", "-f", "-e", file], [address])
     return list(zip(lines[::2], lines[1::2]))
 
@@ -111,7 +111,7 @@ def compare(file, address, is_so, want):
     if is_so is None:
         counts["took too long"] += 1
         return
-    if want[0][0] == "??":    # between functions: what it adds is of the address before
+    if want[0][0] == "??":    # between functions: its frames are of the address before
         want = want[:1]
     if not any(line_of(w) for _, w in want) and len(is_so) == 1 and not line_of(is_so[0][1]):
         return
@@ -199,7 +199,7 @@ def programs():
 def libraries():
     found = glob.glob("/usr/lib/*-linux-gnu/*.so*") + glob.glob("/usr/lib/*-linux-gnu/*/*.so*")
     real = sorted({os.path.realpath(f) for f in found if os.path.isfile(f)})
-    # Those with a debug file first: they have lines.
+    # Files with a debug file first: they have lines.
     def has_debug(file):
         m = re.search("Build ID: ([0-9a-f]+)", "".join(ask(["readelf", "-n", file], [])))
         return bool(m) and os.path.exists(f"/usr/lib/debug/.build-id/{m.group(1)[:2]}/{m.group(1)[2:]}.debug")

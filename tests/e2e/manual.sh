@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # proftop(1) has every option and every key of the program, and mandoc has nothing to say about it;
-# the screens in it and in the README are what the program draws.
+# the screens in it and in the README equal the program's output.
 . "$(dirname "$0")/lib"
 
 page=$HERE/../../doc/proftop.1

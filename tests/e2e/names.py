@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tests of names share: programs with one hot function each, one session of
-proftop over all of them, and what perf says of the samples of the same session.
+"""Code shared by the tests of names: programs with one hot function each, one session of
+proftop over all of them, and perf's names for the samples of the same session.
 
-A program is known by its comm, at most 15 bytes and its own.
+A program is known by its comm, at most 15 bytes and unique.
 """
 import atexit
 import collections
@@ -39,7 +39,7 @@ atexit.register(cleanup)
 
 
 class Missing(Exception):
-    """This machine has not what a case needs."""
+    """A requirement of a case is missing on this machine."""
 
 
 def wrong(message):
@@ -67,7 +67,7 @@ def path(name):
 
 
 def hot(comm, *flags, cc="gcc", source="hot.c"):
-    """Build tests/programs/hot.c with a hot function hot_COMM; nothing but .symtab tells its name."""
+    """Build tests/programs/hot.c with a hot function hot_COMM; its name is in .symtab only."""
     sh(cc, "-O2", "-fomit-frame-pointer", f"-DNAME=hot_{comm}", "-o", path(comm),
        os.path.join(SOURCES, source), *flags)
     return path(comm)
@@ -120,7 +120,7 @@ class Session:
             self.ask_perf(data)
 
     def ask_perf(self, data):
-        # Nothing in the home of who runs the tests; no network.
+        # Nothing in the home of the user; no network.
         env = dict(os.environ, HOME=TMP, DEBUGINFOD_URLS="")
         text = subprocess.run(["perf", "script", "-f", "-i", data, "-G", "-F", "comm,ip,sym,dso"], env=env,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False,
@@ -139,7 +139,7 @@ class Session:
         return sorted(rows, key=lambda r: -r["self"])
 
     def perf_says(self, comm, among=None):
-        """Its most frequent name of samples; @among: of those that match, where there is one."""
+        """Its most frequent name of samples; @among: of the matching ones, if there is one."""
         names = self.perf[comm].most_common()
         for name, _ in names:
             if among and re.search(among, name):

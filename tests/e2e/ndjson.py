@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Read ticks of `proftop -b --format=ndjson` and check what must hold in each of them.
+"""Read ticks of `proftop -b --format=ndjson` and check the contract of each.
 
 ndjson.py check FILE...      the contract: fields, types, sums
 ndjson.py truth FILE         main and the three leaves of tests/programs/recurse

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What --record writes is what perf and --replay read: the same number of samples, the same stacks, the
-# lost ones told; also when it is killed, or the disk is full.
+# perf and --replay read the output of --record: the same number of samples, the same stacks, the
+# lost ones reported; also when it is killed, or the disk is full.
 . "$(dirname "$0")/lib"
 need_perf
 need perf
@@ -78,7 +78,7 @@ theirs=$(grep -c '^[^[:space:]]' "$TMP/out")
 grep -q '^ls .*page-faults' "$TMP/out" || wrong "command: no page faults of ls"
 grep -q 'asm_exc_page_fault\|handle_mm_fault' "$TMP/out" || echo "(no kernel symbols here)"
 
-# The smallest ring, and nobody who reads it for a second: what the kernel lost is in the file.
+# The smallest ring, without a reader for a second: the kernel's losses are in the file.
 start "$PROGRAMS/spin" 2
 "$PROFTOP" -b -n 5 -d 0.5 -F 4999 -e cpu-clock --ring 64K --record "$data" $rows >"$TMP/lost" 2>"$TMP/err" &
 p=$!
@@ -112,7 +112,7 @@ if perf record -q --no-inherit --per-thread -e cpu-clock -o "$TMP/bare.data" -- 
 	"$PROFTOP" --replay "$TMP/bare.data" -b | grep -q '^proftop [^ ]*  2020-02-03T04:05:06Z' || wrong "date: $("$PROFTOP" --replay "$TMP/bare.data" -b | head -n 1)"
 fi
 
-# Killed: what there is can be read.
+# Killed: the written part can be read.
 "$PROFTOP" -b -F 999 -e cpu-clock --record "$data" $rows >/dev/null 2>&1 &
 p=$!
 pids="$pids $p"

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Drive the screen of proftop in a terminal (tmux) and look at what stands there.
+"""Drive the screen of proftop in a terminal (tmux) and check the text.
 
 screen.py keys       every key of --list-keys at three sizes: it lives, and shows something
 screen.py effects    keys that must be seen to work; resizing; job control; ways to quit
 screen.py startup    first rows on an idle and on a busy machine, in at most 500 ms
 screen.py rates      [ and ]: the got rate follows within two ticks
-screen.py trouble    lost and throttled are seen at once, on their CPU
-screen.py dumps PID  stacks larger than the dumps: said, and cured by one key
-screen.py terminal   whatever kills it, the terminal is as it was
-B, the build folder, comes in the environment.
+screen.py trouble    lost and throttled are shown immediately, on their CPU
+screen.py dumps PID  stacks larger than the copies: reported, and fixed by one key
+screen.py terminal   after every kind of end the terminal is as before
+B, the build folder, is in the environment.
 """
 import atexit
 import contextlib
@@ -65,7 +65,7 @@ PATIENCE = 20
 
 
 class Terminal:
-    """One tmux server with one window; what was started in it ends with it."""
+    """One tmux server with one window; its programs end with it."""
     number = 0
 
     def __init__(self, command, cols=100, rows=30):
@@ -174,7 +174,7 @@ def end(process):
         process.wait()
 
 
-# What needs care: these end it, stop it, or are only there while one types.
+# Keys with special effects: they end it, stop it, or exist only while typing.
 QUITS = {"Q", "F10", "^C", "q"}
 TOGGLES = {"S", "K", "U", "#", "V", "F"}
 TYPING = {"accept the input or selection", "add or remove this event", "close without a change"}
@@ -384,7 +384,7 @@ def test_dumps():
 
 
 def terminal_state(t, where):
-    """What a killed program would leave behind."""
+    """The state that a killed program would leave behind."""
     path = os.path.join(tempfile.gettempdir(), f"proftop-e2e-{os.getpid()}-stty")
     t.tmux("send-keys", f"stty -a >{path}; echo written-{where}", "Enter")
     t.wait_for(rf"(?m)^written-{where}", 3)
@@ -418,7 +418,7 @@ def kill_and_compare(name, sig, of_guard):
         time.sleep(0.02)
     if any(os.path.exists(f"/proc/{p}") for p in (guard, worker)):
         wrong(f"{name}: a process is left over")
-    # A shell whose job was killed may have asked before the screen was given back.
+    # A shell may have printed its prompt before the screen was restored, after its job was killed.
     time.sleep(0.1)
     t.press("Enter")
     t.expect(r"ready> *\n*\Z", f"{name}: back in the shell")

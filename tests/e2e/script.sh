@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# --script: the same keys give the same screen of a recording; annotate says what perf annotate says.
+# --script: the same keys give the same screen of a recording; annotate equals perf annotate.
 . "$(dirname "$0")/lib"
 
 data=$TMP/recurse.data
@@ -25,7 +25,7 @@ done
 "$PROFTOP" --replay "$data" --script 1 --size 1x >/dev/null 2>&1
 [ $? = 2 ] || wrong "--size 1x is taken"
 
-# Of a function that is only ever inlined: its part of the one that has most of it.
+# Of a function that is only ever inlined: its part of the function with its largest share.
 "$PROFTOP" --record "$TMP/inlined.data" -F 499 -e cpu-clock:u --stack-size 4K -b -n 1 -d 30 -- \
 	"$PROGRAMS/inlined" 2 >/dev/null 2>"$TMP/err" || skip "cannot record: $(cat "$TMP/err")"
 "$PROFTOP" --replay "$TMP/inlined.data" --size 120x40 --script '/^mix$<Enter>a<tick>' >"$TMP/out"
@@ -36,7 +36,7 @@ grep -q '^▶.*[0-9][0-9]\.[0-9].* +0x' "$TMP/out" || wrong "no hottest instruct
 command -v perf >/dev/null || { echo "no perf: annotate is not compared"; finish; }
 
 # ours FILE FUNCTION: "address share" of each instruction with samples.
-# (A search finds modules, too: no function that is named as its program.)
+# (A search also finds modules: no function that is named as its program.)
 ours() {
 	"$PROFTOP" --replay "$1" --size 140x999 --script "/^$2\$<Enter>a<tick>" |
 		awk '{ sub("▶", " ") } $1 ~ /^[0-9]+\.[0-9]+$/ {
@@ -69,7 +69,7 @@ perf record -q -F 1999 -e cpu-clock:k -o "$data" -- dd if=/dev/zero of=/dev/null
 	>/dev/null 2>&1 || { echo "perf cannot record the kernel here"; finish; }
 perf script -i "$data" -F ip,sym 2>/dev/null | grep -v unknown >"$TMP/ips"
 nr=0
-# Names that stand for one address, which has no other name: of several each has its own favourite.
+# Addresses with a single name: of several names each tool prefers another.
 awk '{ of[$3]++; at[$1]++; where[$3] = $1 } END { for (f in of) if (of[f] == 1 && at[where[f]] == 1) print f }' \
 	/proc/kallsyms >"$TMP/single"
 for f in $(awk '{ print $2 }' "$TMP/ips" | grep -Fx -f "$TMP/single" | sort | uniq -c | sort -rn |

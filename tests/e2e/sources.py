@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each source of names with a program that has only that source: the name proftop gives its
-hot function, where it says it has it from, and what perf says of the same samples.
+"""Each source of names with a program that has only that source: proftop's name of its hot function, the
+reported source, and perf's name in the same samples.
 
-SOURCES=all: with those that take compilers of other languages; else what takes seconds.
-In a mount namespace of its own: the folder of debug files is the test's.
+SOURCES=all: also programs in other languages, which take minutes to build.
+In a private mount namespace: the folder of debug files is the test's.
 """
 import ctypes
 import lzma
@@ -21,8 +21,8 @@ cases = []
 
 
 def case(what, want, source, slow=False, among=None):
-    """A case: @want is what the hot function's name must match, @source what is said of it.
-    The function starts the program, whose comm is its own name."""
+    """A case: @want is the pattern of the hot function's name, @source the reported source.
+    The function starts the program, with the function's name as comm."""
     def add(fn):
         cases.append((fn.__name__, what, want, source, slow, among, fn))
         return fn
@@ -34,7 +34,7 @@ def strip(comm, *flags):
 
 
 def separate(comm, to):
-    """The debug file of @comm at @to, and all of it gone from the program."""
+    """Move the debug information of @comm to a file at @to."""
     os.makedirs(os.path.dirname(to), exist_ok=True)
     sh("objcopy", "--only-keep-debug", path(comm), to)
     strip(comm)
@@ -144,7 +144,7 @@ def trampoline():
 def pidns():
     os.symlink(f"{names.PROGRAMS}/jitmap", path("pidns"))
     need("unshare")
-    # A /tmp of its own: there it is process 1.
+    # A private /tmp: there it is process 1.
     process = start("unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc", "sh", "-c",
                     f"mkdir {names.TMP}/t && cp {names.PROGRAMS}/jitmap {names.TMP}/t/pidns && "
                     f"mount --bind {names.TMP}/t /tmp && exec /tmp/pidns jit_of_namespace")
@@ -183,7 +183,8 @@ def nodemap():
 
 @case("node --perf-prof", r".*hotNode.*", r"\[jitdump\]", slow=True)
 def nodedump():
-    # Node writes its dump a page at a time: what was compiled last comes when more is, and all is compiled at once.
+    # Node writes its jitdump a page at a time: the last functions are written when more are
+    # compiled, and all are compiled together.
     js = JS.replace("x = hotNode(x);", "{ x = hotNode(x); new Function('return ' + Math.random())(); }")
     return start("node", "--perf-prof", "--always-sparkplug", "-e", js, comm="nodedump", cwd=names.TMP)
 
@@ -259,7 +260,7 @@ def module():
 
 
 def private_folder():
-    """What is mounted from here on is seen here alone; an own, empty folder of debug files."""
+    """Make later mounts private, and use an empty folder of debug files."""
     libc = ctypes.CDLL(None, use_errno=True)
     os.makedirs(DEBUG, exist_ok=True)
     if libc.unshare(0x20000) or libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None) or \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Where names come from: each source with a program that has only that one, beside perf's answer.
+# Sources of names: each source with a program that has only that one, beside perf's answer.
 # SOURCES=all: with the compilers and runtimes of other languages.
 . "$(dirname "$0")/lib"
 need_perf

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Stacks of truth_chain and truth_throw against what these programs really do: stacks.py < `chains FILE`
+"""Stacks of truth_chain and truth_throw against the real calls of these programs: stacks.py < `chains FILE`
 
-Each of their own functions has one caller, so the innermost own function tells the whole chain. A
-sample is judged once its program does what it is for (main and the function that runs the mode are
-known), and is one of
-  exact      every own function in its place, the root reached (or, where the rest lies on another
-             stack than the dumped one, all of this one, and said to be truncated)
-  short      true as far as it goes, and said to be truncated or broken
+Each of their functions has one caller, so the innermost one determines the whole chain. A sample is judged once
+its program runs the mode (main and the function of the mode are known), and is one of
+  exact      every function in its place, the root reached (or, if the rest is on another
+             stack than the copied one, all of this one, and reported as truncated)
+  short      true as far as it goes, and reported as truncated or broken
   guessed    not the true one, but marked as guessed
   wrong      not the true one, and shown as certain: never
-TRUTH_ROOT: where stacks end, if not in _start.
+TRUTH_ROOT: the last function of stacks, if not _start.
 Exits 1 unless at least 99.9 % are exact and none is wrong.
 """
 import collections, os, re, sys
@@ -30,7 +29,7 @@ RUN = {
 FOREIGN = ["main", "outer", "middle", "inner"]
 FOREIGN_MODES = ("frames32", "go", "rust", "ruststatic")
 HANDLER = ["on_signal", "handler_leaf", "spin_leaf"]
-# What these programs call in libraries, and what the compiler puts between.
+# Functions of libraries that these programs call, and functions made by the compiler.
 LEAVES = ("clock_now", "time_left", "guard::~guard()")
 SPLIT = re.compile(r"(\.(part|constprop|isra|cold|lto_priv)(\.\d+)?)+$")
 
@@ -44,7 +43,7 @@ def own_names():
     return names
 
 
-# Where stacks end; musl has no unwind tables, so there they end at what calls main.
+# Where stacks end; musl has no unwind tables, so there they end at the caller of main.
 ROOT = os.environ.get("TRUTH_ROOT", "_start")
 ROOT_STOP = "complete" if ROOT == "_start" else "no_unwind_tables"
 OWN = own_names() | set(LEAVES)
@@ -107,7 +106,7 @@ MATCH.update(deep=deep, tail=tail, switch=switch, dlopen=dlopen, signal=signal("
 
 
 def judge_foreign(mode, stop, names):
-    """main, outer, middle, inner in a program of another language or width; what lies below main is its own."""
+    """main, outer, middle, inner in a program of another language or width; the frames below main are free."""
     own = [f for f in (re.sub(r".*(\.|::)", "", n) for n in reversed(names)) if f in FOREIGN]
     if own in ([], ["main"]) or stop == "pending":
         return None
@@ -129,7 +128,7 @@ def judge(mode, stop, frames):
         return None			# loading, or on its way to the mode
     if stop == "pending":
         return None
-    inside = mode == "switch" and own[0] == "coro_main"	# its root is where the stack was begun
+    inside = mode == "switch" and own[0] == "coro_main"	# its root is the begin of the stack
     # (a name that only libc's debug file has)
     rooted = names[-1] == ROOT and "main" in own or inside and names[-1] in ("__start_context", "[unknown]")
     if rooted:
@@ -137,7 +136,7 @@ def judge(mode, stop, frames):
         if own and own[0] == "run":
             own = own[1:]
         if all(f in LEAVES for f in own):
-            return None			# main itself asks for the time
+            return None			# main itself reads the time
         if MATCH[mode](own):
             return "exact" if stop in ("complete", "guessed", ROOT_STOP) else "short"
     elif stop not in ("complete", "guessed"):
@@ -155,7 +154,7 @@ def judge(mode, stop, frames):
 
 
 def tail_of_truth(mode, own):
-    """A stack that ends early: is what there is the inner end of a true one?"""
+    """Return whether a stack that ends early is the inner end of a true one."""
     outer = {"deep": [["run_deep"] + ["deep_rec"] * k for k in range(60)]}.get(mode)
     chains = outer or [[f for f in c] for c in ([RUN[mode]] if mode in RUN else [])]
     for chain in chains:

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Programs that know their own true call chain, sampled live and recorded in the same run: chains are
-# exact, and no wrong caller is shown as certain. TRUTH_MATRIX=levels: with both compilers at all levels
-# of optimization; layouts: by all linkers, static and not, with and without tables; 1: both.
+# Programs with a known call chain, sampled live and recorded in the same run: chains are exact, and
+# no wrong caller is shown as certain. TRUTH_MATRIX=levels: with both compilers at all levels of
+# optimization; layouts: by all linkers, static and not, with and without tables; 1: both.
 . "$(dirname "$0")/lib"
 need_perf
 need cc c++
@@ -44,7 +44,7 @@ watch() {
 	sample_all "$MODES throw" "$*"
 }
 
-# sample_all MODES WHAT: run $TMP/all under one session and judge what was recorded of it
+# sample_all MODES WHAT: run $TMP/all under one session and judge its recording
 sample_all() {
 	chmod +x "$TMP/all"
 	"$PROFTOP" -b -d 1 -F "${TRUTH_HZ:-2000}" -e cpu-clock --rows=1 --record "$TMP/data" -- "$TMP/all" \
@@ -62,7 +62,8 @@ try() {
 	fi
 }
 
-# foreign MODE TOOL COMMAND...: build $TMP/t_MODE, and run it with the others; no complaint where it cannot be built
+# foreign MODE TOOL COMMAND...: build $TMP/t_MODE, and run it with the others; no complaint if it
+# cannot be built
 foreign() {
 	mode=$1 tool=$2
 	shift 2
@@ -74,7 +75,7 @@ foreign() {
 	fi
 }
 
-# main, outer, middle, inner: what other languages and 32 bits make of it.
+# main, outer, middle, inner: in other languages and with 32 bits.
 languages() {
 	cat >"$TMP/t.go" <<'GO'
 package main

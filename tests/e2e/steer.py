@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Steer the sampling while it runs, in a terminal (tmux), and look at what the screen says of it.
+"""Steer the sampling while it runs, in a terminal (tmux), and check the screen.
 
 steer.py walk        every control there is, by its key or its command
-steer.py drill       one process alone, more closely, and back: nothing is lost of the table
-steer.py cures       lost, throttled: told on its line, over when its cure is taken
+steer.py drill       one process alone, at a higher rate, and back: the table loses nothing
+steer.py cures       lost, throttled: reported on its line, over after its fix
 steer.py mlock       little memory to lock, and another profiler that has it
-steer.py hotplug     a CPU that goes offline and comes back (only when HOTPLUG is set: others need it, too)
-B, the build folder, comes in the environment.
+steer.py hotplug     a CPU that goes offline and online again (only when HOTPLUG is set: other programs need it)
+B, the build folder, is in the environment.
 """
 import os
 import re
@@ -136,7 +136,7 @@ def test_drill():
 
 
 def take_cure(t, line, answer, what):
-    """The row of Messages that matches, and Enter; the sampler says what it did."""
+    """Select the row of Messages that matches, and press Enter; the sampler reports its action."""
     t.press("7")
     t.expect(r"MESSAGE", f"{what}: messages")
     t.press("/")
@@ -186,7 +186,8 @@ def second_profiler(program):
 
 
 def test_mlock():
-    """Locked memory: the limit is no obstacle to changes, is told, and is over when it is raised or free again."""
+    """Locked memory: the limit is no obstacle to changes, is reported, and is over when it is raised or free
+    again."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         program = shutil.copy(PROFTOP, folder)

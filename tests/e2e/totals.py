@@ -45,7 +45,7 @@ def compare_rows(perf, tick):
 
 
 def compare_tree(perf, path):
-    """The topmost node of a function that everything of it is below has all of its total."""
+    """The topmost node of a function above all its other nodes has its whole total."""
     bad = 0
     lines = open(path, encoding="utf-8").read().split("\n")
     for name in ("_start", "main", "recurse"):

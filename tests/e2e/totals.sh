@@ -8,7 +8,8 @@ need perf
 
 perf record -q -F 499 -e cpu-clock --call-graph dwarf,16384 -o "$TMP/perf.data" -- "$PROGRAMS/recurse" 2 \
 	>/dev/null 2>"$TMP/err" || skip "perf record: $(cat "$TMP/err")"
-# Symbols alone: functions of one name in two objects are one row there and two here, so modules, too.
+# Symbols alone: functions of one name in two objects are one row there and two here, so compare
+# modules also.
 perf report -i "$TMP/perf.data" --children --no-inline --stdio -g none -t '|' \
 	-F overhead_children,overhead,dso,symbol --percent-limit 0 2>/dev/null >"$TMP/perf"
 run --no-inline --replay "$TMP/perf.data" -b --rows=0 --format=ndjson

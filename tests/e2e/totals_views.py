@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""totals_views.py DIR: the shares on screens against those of perf report, as totals.sh left them."""
+"""totals_views.py DIR: the shares on screens against perf report, as totals.sh left them."""
 import os
 import re
 import sys
@@ -64,7 +64,7 @@ def compare_callers():
 
 
 def compare_flame():
-    """What is said of the selected box, and how wide it is: its share of the columns, to the cell."""
+    """The description and width of the selected box: its share of the columns, to the cell."""
     lines = read("screen.flame")
     said = [re.search(r"total ([0-9.]+)%", l) for l in lines if l.startswith(" ▶ main ")]
     box = [l for l in lines if l.startswith("▏") and "▶[main]" in l or l.startswith("▶[main]")]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Two copies of a program whose profile is known: main is in (nearly) every stack, and the shares of
-# the three leaves are those that perf record finds in the same run.
+# Two copies of a program with a known profile: main is in (nearly) every stack, and the shares of
+# the three leaves equal perf record's in the same run.
 . "$(dirname "$0")/lib"
 need_perf
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What unwinding.sh wants to know of live samples. As many as are asked for, however long that takes.
+"""Checks of live samples for unwinding.sh, on the requested number of samples, however long that takes.
 
-unwinding.py dumps PID      a stack that needs larger dumps than there are at first
-unwinding.py verified       each sample by libunwind, too
+unwinding.py dumps PID      a stack that needs larger copies than the default
+unwinding.py verified       each sample also by libunwind
 unwinding.py hostile FILE   the chains of honest and of spoilt programs
 """
 import collections, json, os, subprocess, sys, time
@@ -20,7 +20,7 @@ def wrong(text):
 
 
 def until(reached, *options):
-    """The ticks of a session, up to the first with which @reached is happy; all of it if none is."""
+    """The ticks of a session, up to the first that @reached accepts; all ticks if none."""
     ticks, end = [], time.monotonic() + PATIENCE
     with subprocess.Popen([PROFTOP, "-b", "-d", "0.2", "-F", "1999", "-e", "cpu-clock", "--format=ndjson", *options],
                           stdout=subprocess.PIPE, text=True) as p:

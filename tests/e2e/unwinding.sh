@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Live: stacks larger than the dumps and the cure of that; every sample verified by libunwind; programs
-# whose unwind tables are spoilt beside an honest one.
+# Live: stacks larger than the copies and the fix; every sample verified by libunwind; programs with
+# spoilt unwind tables beside an honest one.
 . "$(dirname "$0")/lib"
 need_perf
 need tmux

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Rows without a name: what m says why, and what it says would help, of real programs; for root,
-and for a user who may sample but not read what is not his.
+"""Rows without a name: the reason and the fix that m shows, of real programs; for root, and for a user with the
+right to sample but not to read other users' files.
 """
 import os
 import re
@@ -23,7 +23,7 @@ def screen(process, keys, user):
 
 
 def expect(what, process, why, fix, user=(), first=""):
-    """The reason and the cure of the row on top, as its menu begins them; on a full machine after more ticks."""
+    """The reason and the fix of the row on top, as its menu begins them; on a full machine after more ticks."""
     for ticks in 3, 10, 30:
         menu = screen(process, first + "<tick>" * ticks + "m", user)
         said = re.search(r"why it has no name +(\S.*?) *│", menu)

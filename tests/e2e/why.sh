@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Rows without a name say why, and what would help.
+# Rows without a name show the reason and the fix.
 . "$(dirname "$0")/lib"
 need_perf
 need cc strip setpriv unshare
