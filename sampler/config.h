@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "sampler/event/event.h"
+#include "sampler/file/reading.h"
 #include "sampler/profile/profile.h"
 
 enum sampler_target {
@@ -59,9 +60,11 @@ struct sampler_config {
 	bool no_inline;	       /* no inlined functions, no source lines */
 	size_t symbol_memory;  /* bytes that images of objects may take; 0: the default */
 	const char *replay;    /* perf.data file, "-": stdin; NULL: live */
-	const char *symfs;     /* replay: folder with the recorded machine's files; NULL: / */
-	const char *remark;    /* added to the messages; NULL: none */
-	const char *record;    /* live: also write this perf.data file; NULL: none */
+	/* Called 10 times a second while a pipe is replayed; NULL: read to its end. */
+	sampler_reading_fn reading;
+	const char *symfs;  /* replay: folder with the recorded machine's files; NULL: / */
+	const char *remark; /* added to the messages; NULL: none */
+	const char *record; /* live: also write this perf.data file; NULL: none */
 	const struct counters_sys *sys; /* the system calls, for tests; NULL: the kernel's */
 };
 

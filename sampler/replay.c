@@ -113,7 +113,7 @@ static int check_machine(const struct replay *r, const char *path, struct err *e
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
 {
 	struct replay *r = xcalloc(1, sizeof(*r));
-	int code = perfdata_open(&r->data, config->replay, e);
+	int code = perfdata_open_step(&r->data, config->replay, config->reading, e);
 
 	if (code) {
 		free(r);

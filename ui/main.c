@@ -24,6 +24,7 @@
 #include "ui/cli/completion.h"
 #include "ui/cli/options.h"
 #include "ui/cli/settings.h"
+#include "ui/cli/reading.h"
 #include "ui/draw/term.h"
 #include "ui/guard.h"
 #include "ui/script.h"
@@ -193,6 +194,26 @@ static int end_recording(const struct options *o, struct sampler *s, int code, s
 	return code;
 }
 
+/* Start a session; a recording from a pipe can be interrupted. Sets *@ended: exit with the code. */
+static int start_session(struct sampler **s, struct sampler_config *config, bool keys, bool *ended,
+			 struct err *e)
+{
+	int code, end;
+
+	*ended = false;
+	if (!config->replay)
+		return sampler_new(s, config, e);
+	config->reading = reading_step;
+	reading_begin(keys);
+	code = sampler_new(s, config, e);
+	end = reading_end();
+	if (!code || end < 0)
+		return code;
+	*ended = true;
+	e->text[0] = '\0';
+	return end ? EXIT_SIGNAL + end : EXIT_DONE;
+}
+
 static int run_batch(const struct options *o, struct err *e)
 {
 	const struct batch_config config = {
@@ -203,14 +224,16 @@ static int run_batch(const struct options *o, struct err *e)
 		/* A recording is one tick. */
 		.nr_ticks = o->config.replay ? 1 : o->nr_ticks,
 	};
+	struct sampler_config sampled = o->config;
 	struct sampler *s;
+	bool ended;
 	int code;
 
 	batch_block_signals();
 	pthread_atfork(NULL, NULL, unblock_signals);
-	code = sampler_new(&s, &o->config, e);
-	if (code)
-		return exit_of(code);
+	code = start_session(&s, &sampled, false, &ended, e);
+	if (code || ended)
+		return ended ? code : exit_of(code);
 	code = sampler_start(s, e);
 	code = code ? exit_of_start(o, code)
 		    : end_recording(o, s, exit_of_run(batch_run(s, stdout, &config, e)), e);
@@ -358,6 +381,7 @@ static int run_screen(struct options *o, struct err *e)
 	struct settings set;
 	struct users *users;
 	struct sampler *s;
+	bool ended;
 	int code = app_check(e);
 
 	if (code)
@@ -373,10 +397,10 @@ static int run_screen(struct options *o, struct err *e)
 	app_block_signals();
 	block_background_stop();
 	pthread_atfork(NULL, NULL, unblock_signals);
-	code = sampler_new(&s, &sampled, e);
-	if (code) {
+	code = start_session(&s, &sampled, true, &ended, e);
+	if (code || ended) {
 		users_free(users);
-		return exit_of(code);
+		return ended ? code : exit_of(code);
 	}
 	code = sampler_start(s, e);
 	code = code ? exit_of_start(o, code)
@@ -384,6 +408,21 @@ static int run_screen(struct options *o, struct err *e)
 	sampler_free(s);
 	users_free(users);
 	return code;
+}
+
+/* Return whether standard input is a recording: keys are read from the terminal then. */
+static bool is_piped(const struct options *o)
+{
+	return o->config.replay && !strcmp(o->config.replay, "-");
+}
+
+static bool has_tty(void)
+{
+	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 /* Decide between screen and batch; report if the screen is impossible. */
@@ -410,7 +449,7 @@ static int run(struct options *o, unsigned int closed, struct err *e)
 	}
 	if (o->batch)
 		return o->format == OPTIONS_PERF_SCRIPT ? run_script(o, e) : run_batch(o, e);
-	if (!isatty(STDIN_FILENO)) {
+	if (!isatty(STDIN_FILENO) && !(is_piped(o) && has_tty())) {
 		err_set(e, -ENOTTY,
 			"standard input is %s: no keys would reach the screen\n"
 			"  run it from a terminal, or without a screen: 'proftop -b'",

@@ -472,7 +472,10 @@ static void check_whole(struct perfdata *pd, const struct perfdata_extent *exten
 
 	if (pd->stop)
 		return;
-	if (extent->missing)
+	if (pd->bytes.stopped)
+		set_damage(pd, "stopped while it was read: %" PRIu64 " bytes of the pipe",
+			   pd->bytes.size);
+	else if (extent->missing)
 		set_damage(pd, "recording cut short: %" PRIu64 " of %" PRIu64 " bytes are missing",
 			   extent->missing, extent->missing + extent->data.size);
 	else if (left)
@@ -522,9 +525,12 @@ static int finish(struct perfdata **out, struct perfdata *pd, const char *path, 
 	return 0;
 }
 
-int perfdata_open(struct perfdata **out, const char *path, struct err *e)
+int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
+		       struct err *e)
 {
-	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	/* Else a FIFO without a writer hangs here. */
+	int flags = O_RDONLY | O_CLOEXEC | (step ? O_NONBLOCK : 0);
+	int fd = strcmp(path, "-") ? open(path, flags) : dup(STDIN_FILENO);
 	struct perfdata *pd;
 
 	if (e)
@@ -532,7 +538,12 @@ int perfdata_open(struct perfdata **out, const char *path, struct err *e)
 	if (fd < 0)
 		return err_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
 	pd = xcalloc(1, sizeof(*pd));
-	return finish(out, pd, path, perfdata_bytes_open(&pd->bytes, fd, path, e), e);
+	return finish(out, pd, path, perfdata_bytes_open(&pd->bytes, fd, path, step, e), e);
+}
+
+int perfdata_open(struct perfdata **out, const char *path, struct err *e)
+{
+	return perfdata_open_step(out, path, NULL, e);
 }
 
 int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e)

@@ -13,6 +13,7 @@
 
 #include "sampler/file/perfdata_event.h"
 #include "sampler/perf/record.h"
+#include "sampler/file/perfdata_bytes.h"
 #include "symbols/base/base.h"
 #include "symbols/kernel/recorded_kernel.h"
 
@@ -22,6 +23,9 @@ struct perfdata;
 
 /* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
 int perfdata_open(struct perfdata **out, const char *path, struct err *e);
+/* The same, with a call of @step 10 times a second while a pipe is read; see reading.h. */
+int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
+		       struct err *e);
 /* The same from bytes in memory, copied (tests, fuzzing). */
 int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e);
 void perfdata_close(struct perfdata *pd);

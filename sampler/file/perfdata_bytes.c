@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,43 +24,90 @@
 /* The heads of records lie too far apart for the kernel to see that the file is read through. */
 #define AHEAD (16ULL << 20)
 
-/* Read a whole pipe into new memory. */
-static int read_all(int fd, const char *path, uint8_t **bytes, uint64_t *size, struct err *e)
-{
-	size_t room = 1 << 20, used = 0;
-	uint8_t *buf = xcalloc(1, room);
-	ssize_t got;
+/* How long to wait for data between two calls of the step function. */
+#define STEP_MS 100
 
-	while ((got = read(fd, buf + used, room - used)) > 0) {
-		used += (size_t)got;
-		if (used > PERFDATA_MEMORY_MAX) {
-			free(buf);
-			return err_set(e, -EFBIG,
-				       "cannot replay %.300s: the pipe has more than %llu GiB\n"
-				       "  write it to a file and replay the file",
-				       path, PERFDATA_MEMORY_MAX >> 30);
-		}
-		if (used == room)
-			buf = xrealloc_array(buf, room *= 2, 1);
+/* Bytes of a pipe, while they are read. */
+struct pipe_bytes {
+	uint8_t *p;
+	size_t room, used;
+	uint64_t step_ns; /* time of the next call */
+	bool stopped;
+};
+
+/* Wait for data. Return 1: read it, 0: stop here, -ECANCELED. */
+static int wait_for_data(struct pipe_bytes *in, int fd, sampler_reading_fn step)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	enum sampler_reading how;
+	bool ready;
+
+	for (;;) {
+		ready = poll(&pfd, 1, STEP_MS) > 0;
+		if (ready && time_now_ns() < in->step_ns)
+			return 1;
+		how = step(in->used);
+		in->step_ns = time_now_ns() + STEP_MS * 1000000ULL;
+		if (how == SAMPLER_READING_CANCEL)
+			return -ECANCELED;
+		in->stopped = how == SAMPLER_READING_STOP ||
+			      (how == SAMPLER_READING_DRAIN && !ready);
+		if (in->stopped || ready)
+			return !in->stopped;
 	}
-	if (got < 0) {
-		free(buf);
-		if (errno == EISDIR)
-			return err_set(e, -EISDIR,
-				       "cannot replay %.300s: a directory\n"
-				       "  perf record --threads writes one; record without it",
-				       path);
-		return err_set(e, -errno, "cannot read %.300s: %s", path, strerror(errno));
-	}
-	*bytes = buf;
-	*size = used;
-	return 0;
 }
 
-int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, struct err *e)
+/* Return the message for a failed read. */
+static int refuse_read(const char *path, int code, struct err *e)
+{
+	if (code == -EFBIG)
+		return err_set(e, code,
+			       "cannot replay %.300s: the pipe has more than %llu GiB\n"
+			       "  write it to a file and replay the file",
+			       path, PERFDATA_MEMORY_MAX >> 30);
+	if (code == -EISDIR)
+		return err_set(e, code,
+			       "cannot replay %.300s: a directory\n"
+			       "  perf record --threads writes one; record without it",
+			       path);
+	return err_set(e, code, "cannot read %.300s: %s", path,
+		       code == -ECANCELED ? "interrupted" : strerror(-code));
+}
+
+/* Read a pipe to its end, or as far as @step allows. */
+static int read_all(struct pipe_bytes *in, int fd, sampler_reading_fn step)
+{
+	ssize_t got;
+	int code;
+
+	for (;;) {
+		if (in->used == in->room) {
+			in->room = MAX(2 * in->room, (size_t)1 << 20);
+			in->p = xrealloc_array(in->p, in->room, 1);
+		}
+		code = step ? wait_for_data(in, fd, step) : 1;
+		if (code <= 0)
+			return code;
+		got = read(fd, in->p + in->used, in->room - in->used);
+		if (got < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (got < 0)
+			return -errno;
+		/* The signal that ended the writer is for this pipe, not for the screen after it.
+		 */
+		if (!got)
+			return step && step(in->used) == SAMPLER_READING_CANCEL ? -ECANCELED : 0;
+		in->used += (size_t)got;
+		if (in->used > PERFDATA_MEMORY_MAX)
+			return -EFBIG;
+	}
+}
+
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, sampler_reading_fn step,
+			struct err *e)
 {
 	struct stat st;
-	uint8_t *all = NULL;
+	struct pipe_bytes in = { .p = NULL };
 	int code;
 
 	*b = (struct perfdata_bytes){ .fd = -1 };
@@ -70,13 +118,16 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, stru
 			(uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 		return 0;
 	}
-	code = read_all(fd, path, &all, &b->size, e);
+	code = read_all(&in, fd, step);
 	close(fd);
-	if (!code) {
-		perfdata_bytes_borrow(b, all, b->size);
-		b->own = all;
+	if (code) {
+		free(in.p);
+		return refuse_read(path, code, e);
 	}
-	return code;
+	perfdata_bytes_borrow(b, in.p, in.used);
+	b->own = in.p;
+	b->stopped = in.stopped;
+	return 0;
 }
 
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size)

@@ -8,6 +8,7 @@
 #ifndef SAMPLER_FILE_PERFDATA_BYTES_H
 #define SAMPLER_FILE_PERFDATA_BYTES_H
 
+#include "sampler/file/reading.h"
 #include "symbols/base/base.h"
 
 /* Limit of the bytes kept in memory, when they are not of a regular file. */
@@ -20,12 +21,17 @@ struct perfdata_bytes {
 	uint64_t window_at, window_size;
 	uint8_t *own; /* to be freed; a file's window, of room bytes */
 	size_t room;
+	bool stopped;	  /* a pipe that was not read to its end */
 	uint64_t date_ns; /* when the file was written; 0: not known */
 	uint64_t ahead;	  /* read ahead was requested up to here */
 };
 
-/* Take over @fd, which is @path. 0 or -errno with a message; then @fd is closed. */
-int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, struct err *e);
+/*
+ * Take over @fd, which is @path. 0 or -errno with a message; then @fd is closed. @step: called
+ * while a pipe is read, or NULL.
+ */
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, sampler_reading_fn step,
+			struct err *e);
 /* Borrow @memory. */
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
 void perfdata_bytes_close(struct perfdata_bytes *b);

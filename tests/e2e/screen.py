@@ -280,6 +280,28 @@ def job_control():
     t.close()
 
 
+def test_pipe():
+    """A recording from a pipe that stays open: keys are from the terminal, ^C shows it, q quits."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = os.path.join(folder, "data")
+        subprocess.run(f"{PROFTOP} -b -n 1 -d 0.3 -e cpu-clock --record {data}", shell=True, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for key in ("^C", "q"):
+            t = Terminal(f"sh -c 'trap : INT; (cat {data}; sleep 60) | {PROFTOP} --replay -'")
+            t.expect(r"reading [0-9.]+ MB +\^C: show it now +q: quit", "an open pipe")
+            t.press(key)
+            if key == "^C":
+                t.expect("REPLAY", "^C while a pipe is read")
+                t.press("q")
+            for _ in range(100):
+                if t.dead() or not t.wait_for("reading|REPLAY", 0):
+                    break
+                time.sleep(0.1)
+            else:
+                wrong(f"{key}, then q: the screen stays", t.screen())
+            t.close()
+
+
 def first_rows():
     t = Terminal(PROFTOP, 100, 30)
     screen = t.wait_for(ROW, 5, 0.005)
@@ -292,6 +314,7 @@ def first_rows():
 
 def test_startup():
     """The best of three: the terminal's own start is in it, and other tests may run beside this one."""
+    test_pipe()
     for state, args in (("idle", None), ("busy", (str(os.cpu_count()),))):
         busy = spin(*args) if args else None
         times = sorted(first_rows() for _ in range(3))

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <unistd.h>
 
 #ifdef HAVE_ZSTD
 #include <zstd.h>
@@ -358,6 +359,61 @@ static void test_samples_by_event(void **state)
 	perfdata_close(pd);
 }
 
+static int nr_steps;
+
+/* Let the data through, then stop; the pipe is still open. */
+static enum sampler_reading stop_later(uint64_t bytes)
+{
+	return ++nr_steps > 2 && bytes ? SAMPLER_READING_STOP : SAMPLER_READING_GO;
+}
+
+/* Wait for no more data than is in the pipe. */
+static enum sampler_reading drain(uint64_t bytes)
+{
+	nr_steps++;
+	return SAMPLER_READING_DRAIN;
+}
+
+static enum sampler_reading cancel(uint64_t bytes)
+{
+	return SAMPLER_READING_CANCEL;
+}
+
+/* A pipe that stays open is read as far as wanted, and the note says so. */
+static void test_open_pipe(void **state)
+{
+	static const sampler_reading_fn fns[] = { stop_later, drain };
+	struct perfdata *pd;
+	struct err e = { "" };
+	char path[64];
+	int fds[2];
+
+	begin_pipe(&file);
+	for (uint64_t i = 0; i < 20; i++)
+		put_sample(&file, 7, 0x1000, 100, i);
+	assert_int_equal(pipe(fds), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
+	for (size_t i = 0; i < ARRAY_SIZE(fns); i++) {
+		nr_steps = 0;
+		assert_int_equal(write(fds[1], file.bytes, file.size), file.size);
+		if (perfdata_open_step(&pd, path, fns[i], &e))
+			fail_msg("%s", e.text);
+		assert_int_equal(perfdata_nr_records(pd), 20);
+		assert_non_null(strstr(perfdata_note(pd), "stopped while it was read"));
+		assert_true(nr_steps >= 2);
+		perfdata_close(pd);
+	}
+	assert_int_equal(perfdata_open_step(&pd, path, cancel, &e), -ECANCELED);
+	/* read to its end: no note of that */
+	assert_int_equal(write(fds[1], file.bytes, file.size), file.size);
+	close(fds[1]);
+	assert_int_equal(perfdata_open_step(&pd, path, drain, &e), 0);
+	assert_int_equal(perfdata_nr_records(pd), 20);
+	assert_string_equal(perfdata_note(pd), "");
+	perfdata_close(pd);
+	close(fds[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,7 +423,7 @@ int main(void)
 #endif
 		cmocka_unit_test(test_pipe_features),	 cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_other_files),	 cmocka_unit_test(test_aux),
-		cmocka_unit_test(test_samples_by_event),
+		cmocka_unit_test(test_samples_by_event), cmocka_unit_test(test_open_pipe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

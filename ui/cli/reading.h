@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reading a recording from a pipe, which may take as long as the pipe is open: a line on the
+ * terminal, and the keys and signals that end it.
+ *
+ * Thread: the main thread, before the screen. Its signals are blocked.
+ */
+#ifndef UI_CLI_READING_H
+#define UI_CLI_READING_H
+
+#include "sampler/sampler.h"
+
+/*
+ * Begin. @keys: q on the terminal quits; else only signals are read, and the line goes to standard
+ * error, if that is a terminal.
+ */
+void reading_begin(bool keys);
+/*
+ * For sampler_config.reading. The first ^C lets the rest of the data through for up to 2 s, since
+ * it ends the writer also; the second one stops. q, SIGTERM and SIGHUP give up.
+ */
+enum sampler_reading reading_step(uint64_t bytes);
+/* Clear the line. Returns the signal that ended proftop, 0: q, or -1: none. */
+int reading_end(void);
+
+#endif
