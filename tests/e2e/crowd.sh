@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Some hundred processes that sleep, some that work, many threads, and a fork storm beside: the
 # working ones are shown under their names, the account holds, and neither the start, nor memory,
-# nor descriptors grow with the crowd. Runs alone: the time of a start is measured.
+# nor descriptors grow with the crowd.
+# Runs alone: the time of a start is measured.
 . "$(dirname "$0")/lib"
 need_perf
 need setsid
