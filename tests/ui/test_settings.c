@@ -98,6 +98,12 @@ static void test_refused(void **state)
 	/* An unreadable file: reported, the other settings are kept, and it is not written over. */
 	assert_int_equal(symlink(path, path), 0);
 	assert_int_equal(settings_read(path, &s, &e), -ELOOP);
+	/* A FIFO would block the start. */
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(10);
+	assert_int_equal(settings_read(path, &s, &e), -EINVAL);
+	alarm(0);
 	assert_false(s.mouse);
 	assert_int_not_equal(settings_write(path, &s, &e), 0);
 	unlink(path);

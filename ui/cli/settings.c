@@ -229,9 +229,27 @@ static int take_line(struct settings *s, const char *line, int section, struct e
 	return 0;
 }
 
+/* Open a file of settings for reading: one that never blocks. NULL and errno. */
+static FILE *open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	FILE *f = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) || S_ISFIFO(st.st_mode) || S_ISDIR(st.st_mode))
+		errno = EINVAL;
+	else
+		f = fdopen(fd, "r");
+	if (!f)
+		close(fd);
+	return f;
+}
+
 int settings_read(const char *path, struct settings *s, struct err *e)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = open_file(path);
 	int nr = 0, code = 0, section = 0;
 	char line[512];
 	struct err why;
@@ -372,7 +390,7 @@ int settings_write(const char *path, const struct settings *s, struct err *e)
 		free(real);
 		return code;
 	}
-	old = fopen(target, "re");
+	old = open_file(target);
 	/* Do not overwrite an unreadable file. */
 	if (!old && errno != ENOENT) {
 		code = err_set(e, -errno, "cannot read '%s': %s: not overwritten", target,
