@@ -35,6 +35,7 @@ static const struct decoder {
 } decoders[LANG_NR] = {
 	[LANG_PYTHON] = { pychain_read, pycode_find, pythread_find },
 	[LANG_PHP] = { php_chain, php_codes, find_process },
+	[LANG_RUBY] = { ruby_chain, ruby_codes, ruby_find_thread },
 };
 
 /* The ways in which a thread may be kept. */

@@ -46,6 +46,8 @@ static const struct recipe {
 	[LANG_PYTHON] = { "python", "libpython", "_PyRuntime", "PyCode_Type", "Py_Version",
 			  "_PyEval_EvalFrameDefault" },
 	[LANG_PHP] = { "php", "libphp", "executor_globals", NULL, NULL, "execute_ex" },
+	[LANG_RUBY] = { "ruby", "libruby", "ruby_current_vm_ptr", NULL, "ruby_api_version",
+			"rb_vm_exec" },
 };
 
 /* "php", "php8.2", "php-fpm8.2", "libphp.so"; not "phpize". */
@@ -242,6 +244,20 @@ static void set_python_version(struct lang_process *p, const struct describe_fil
 	p->untried = layout->minor > 13;
 }
 
+/* Set Ruby's version: three numbers in its memory. */
+static void set_ruby_version(struct lang_process *p, const struct describe_file *d, uint64_t bias,
+			     pid_t pid)
+{
+	uint32_t api[3] = { 0 };
+
+	if (!d->version_at || !read_memory(pid, d->version_at + bias, api, sizeof(api)))
+		p->reason = "its memory cannot be read";
+	else if (api[0] != 3 || api[1] != 1)
+		p->reason = "a version of Ruby that is not supported (3.1 is)";
+	else
+		p->version = api[0] << 24 | api[1] << 16;
+}
+
 static int describe_process(struct describe *job, const struct describe_file *d,
 			    const struct elffile *f)
 {
@@ -266,6 +282,8 @@ static int describe_process(struct describe *job, const struct describe_file *d,
 	p->reason = d->reason;
 	if (d->kind == LANG_PYTHON)
 		set_python_version(p, d, bias, job->where.pid);
+	else if (d->kind == LANG_RUBY)
+		set_ruby_version(p, d, bias, job->where.pid);
 	p->untried |= f->machine != EM_X86_64;
 	return 0;
 }

@@ -18,7 +18,7 @@
 #include "symbols/base/base.h"
 #include "symbols/lang/pylayout.h"
 
-enum lang_kind { LANG_NONE, LANG_PYTHON, LANG_PHP, LANG_NR };
+enum lang_kind { LANG_NONE, LANG_PYTHON, LANG_PHP, LANG_RUBY, LANG_NR };
 
 /* The bit of @kind in a set of languages. */
 static inline uint32_t lang_bit(enum lang_kind kind)
@@ -47,7 +47,7 @@ struct lang_process {
 	bool nested;  /* it knows its threads by the ids of another pid namespace */
 	struct lang_range eval[LANG_EVAL_MAX];
 	uint32_t nr_eval;
-	uint64_t runtime;   /* address of _PyRuntime; executor_globals of PHP */
+	uint64_t runtime; /* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr */
 	uint64_t code_type; /* address of PyCode_Type */
 	struct py_layout py;
 };

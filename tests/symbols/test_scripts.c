@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * lang: chains of made-up interpreters of PHP, true and hostile ones.
+ * lang: chains of made-up interpreters of PHP and Ruby, true and hostile ones.
  */
 #include "tests/prelude.h"
 
 #include "tests/symbols/pymake.h"
 
 #define TID 4711
+/* To look for a thread in the lists of an interpreter. */
+#define FIND_CALLS_MAX 600
 
 struct fixture {
 	struct pymake m;
@@ -85,7 +87,7 @@ static void expect_bounded(struct fixture *f)
 		f->m.nr_calls = 0;
 		if (chain(f) == LANG_NONE_NR)
 			assert_in_range(f->chain.nr, 1, LANG_FRAMES_MAX);
-		assert_in_range(f->m.nr_calls, 1, 2 * LANG_CALLS_MAX + 2);
+		assert_in_range(f->m.nr_calls, 1, 2 * LANG_CALLS_MAX + FIND_CALLS_MAX);
 	}
 }
 
@@ -224,6 +226,162 @@ static void test_php_wild(void **state)
 	expect_bounded(f);
 }
 
+/* ---- Ruby ---- */
+
+#define RUBY_STACK_WORDS 1024U
+
+struct ruby {
+	uint64_t thread, ec, cfp;
+};
+
+static uint64_t ruby_text(struct fixture *f, const char *text)
+{
+	uint64_t v = pymake_take(&f->m, 40), bytes;
+	uint32_t size = (uint32_t)strlen(text);
+
+	if (size < 24) {
+		pymake_u32(&f->m, v, 5 | size << 14);
+		memcpy(pymake_at(&f->m, v + 16), text, size);
+		return v;
+	}
+	bytes = pymake_take(&f->m, size);
+	pymake_u32(&f->m, v, 5 | 1U << 13);
+	pymake_u64(&f->m, v + 16, size);
+	pymake_u64(&f->m, v + 24, bytes);
+	memcpy(pymake_at(&f->m, bytes), text, size);
+	return v;
+}
+
+static uint64_t ruby_iseq(struct fixture *f, const char *label, const char *path, uint32_t line)
+{
+	uint64_t iseq = pymake_take(&f->m, 40), body = pymake_take(&f->m, 128);
+	uint64_t array = pymake_take(&f->m, 40);
+
+	pymake_u32(&f->m, iseq, 0x8701a);
+	pymake_u64(&f->m, iseq + 16, body);
+	pymake_u32(&f->m, array, 7 | 1U << 13);
+	pymake_u64(&f->m, array + 16, ruby_text(f, path));
+	pymake_u64(&f->m, body + 64, array);
+	pymake_u64(&f->m, body + 80, ruby_text(f, label));
+	pymake_u64(&f->m, body + 88, 2 * line + 1);
+	return iseq;
+}
+
+/* @iseq 0: a method in C. */
+static void ruby_call(struct fixture *f, struct ruby *r, uint64_t iseq, uint32_t flags)
+{
+	uint64_t ep = pymake_take(&f->m, 8);
+
+	r->cfp -= 64;
+	pymake_u32(&f->m, ep, flags);
+	pymake_u64(&f->m, r->cfp + 16, iseq);
+	pymake_u64(&f->m, r->cfp + 32, ep);
+	pymake_u64(&f->m, r->ec + 16, r->cfp);
+}
+
+/* A VM with one ractor with one thread, which has its root frame only. */
+static void ruby_begin(struct fixture *f, struct ruby *r)
+{
+	uint64_t vm = pymake_take(&f->m, 64), ractor = pymake_take(&f->m, 1024);
+
+	f->m.process.kind = LANG_RUBY;
+	f->m.process.runtime = pymake_take(&f->m, 8);
+	r->thread = pymake_take(&f->m, 128);
+	r->ec = pymake_take(&f->m, 64);
+	r->cfp = f->m.frames + 8 * RUBY_STACK_WORDS;
+	pymake_u64(&f->m, f->m.process.runtime, vm);
+	pymake_u64(&f->m, vm + 8, ractor + 568);
+	pymake_u64(&f->m, ractor + 568, vm + 8);
+	pymake_u64(&f->m, ractor + 304, r->thread);
+	pymake_u64(&f->m, r->thread, ractor + 304);
+	pymake_u64(&f->m, r->thread + 40, r->ec);
+	pymake_u32(&f->m, r->thread + 88, TID);
+	pymake_u64(&f->m, r->ec, f->m.frames);
+	pymake_u64(&f->m, r->ec + 8, RUBY_STACK_WORDS);
+	ruby_call(f, r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x7999082f);
+}
+
+static void test_ruby(void **state)
+{
+	struct fixture *f = *state;
+	struct ruby r;
+
+	ruby_begin(f, &r);
+	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
+	ruby_call(f, &r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x77770025);
+	ruby_call(f, &r, ruby_iseq(f, "main", "/srv/a.rb", 30), 0x11110003);
+	ruby_call(f, &r, 0, 0x55550083);
+	ruby_call(f, &r, ruby_iseq(f, "block in main", "/srv/a/long/path/of/a/file.rb", 33),
+		  0x22220021);
+	ruby_call(f, &r, ruby_iseq(f, "a method with a name that is long", "/srv/a.rb", 7),
+		  0x11110003);
+	for (int i = 0; i < 2; i++) {
+		f->m.nr_calls = 0;
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(f->chain.nr, 4);
+		expect_frame(f, 0, "a method with a name that is long", "/srv/a.rb", LANG_NO_INSTR,
+			     false);
+		expect_frame(f, 1, "block in main", "/srv/a/long/path/of/a/file.rb", LANG_NO_INSTR,
+			     true);
+		expect_frame(f, 2, "main", "/srv/a.rb", LANG_NO_INSTR, false);
+		expect_frame(f, 3, "<main>", "/srv/a.rb", LANG_NO_INSTR, true);
+		assert_int_equal(codes_at(f->reader->codes, f->chain.frames[2].code)->first_line,
+				 30);
+		assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
+	}
+	assert_in_range(f->m.nr_calls, 1, 8);
+}
+
+static void test_ruby_unknown_thread(void **state)
+{
+	struct fixture *f = *state;
+	struct ruby r;
+
+	ruby_begin(f, &r);
+	f->sample.tid = TID + 1;
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	/* The thread is another one by now. */
+	f->sample.tid = TID;
+	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
+	pymake_u32(&f->m, r.thread + 88, TID + 2);
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+}
+
+static void test_ruby_hostile(void **state)
+{
+	struct fixture *f = *state;
+	struct ruby r;
+
+	ruby_begin(f, &r);
+	chain(f);
+	/* Frames outside of the stack, and more of them than the bound. */
+	pymake_u64(&f->m, r.ec + 16, r.cfp + 4096);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	pymake_u64(&f->m, r.ec + 16, r.cfp - 8);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	pymake_u64(&f->m, r.ec + 8, UINT64_MAX / 16);
+	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	pymake_u64(&f->m, r.ec + 8, RUBY_STACK_WORDS);
+	pymake_u64(&f->m, r.ec + 16, f->m.frames - 512 * 64);
+	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	/* Threads in a circle that leaves out the head. */
+	f->sample.tid = TID + 1;
+	pymake_u64(&f->m, r.thread, r.thread);
+	f->m.nr_calls = 0;
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_in_range(f->m.nr_calls, 1, 600);
+}
+
+static void test_ruby_wild(void **state)
+{
+	struct fixture *f = *state;
+	struct ruby r;
+
+	ruby_begin(f, &r);
+	chain(f); /* its thread is known */
+	expect_bounded(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +390,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_php_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_php_cycle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_php_wild, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ruby, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ruby_unknown_thread, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ruby_hostile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ruby_wild, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Ruby 3.1: the control frames of the thread's execution context.
+ *
+ * Runs on: a reader thread. Control frames grow downwards from the end of the
+ * VM stack. rb_vm_exec() runs frames up to the first one with the flag FINISH.
+ * Methods in C are left out. Offsets were read in the process itself (3.1.2) and
+ * agree with the sources, for 64-bit CPUs.
+ */
+#include "symbols/lang/chain.h"
+
+#define RACTORS_MAX 16
+#define THREADS_MAX 512
+
+#define VM_RACTORS	8 /* list of ractors, by their nodes */
+#define RACTOR_NODE	568
+#define RACTOR_THREADS	304 /* list of threads, which begin with their nodes */
+#define THREAD_EC	40
+#define THREAD_TID	88
+#define THREAD_SIZE	96
+#define EC_STACK	0
+#define EC_STACK_WORDS	8
+#define EC_CFP		16
+#define EC_SIZE		24
+#define FRAME_SIZE	64
+#define FRAME_ISEQ	16
+#define FRAME_EP	32
+#define FLAG_FINISH	0x20U
+#define MAGIC_MASK	0x7fff0001U
+#define MAGIC_DUMMY	0x79990001U
+#define ISEQ_SIZE	24
+#define ISEQ_BODY	16
+#define BODY_PATH	64
+#define BODY_LABEL	80
+#define BODY_FIRST_LINE 88 /* a small integer of Ruby: 2n + 1 */
+#define BODY_SIZE	96
+#define VALUE_SIZE	40
+#define TYPE_MASK	0x1fU
+#define TYPE_STRING	0x05U
+#define TYPE_ARRAY	0x07U
+#define IMEMO_MASK	0xf01fU
+#define IMEMO_ISEQ	0x701aU
+#define FLAG_USER1	(1U << 13) /* strings: not embedded; arrays: embedded */
+#define EMBED_SHIFT	14
+
+/* Read the frames from @cfp to @end, with their flags: pieces of codes_of are set later. */
+static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uint64_t cfp,
+				 uint32_t nr)
+{
+	int flags[LANG_FRAMES_MAX];
+	uint32_t first = m->nr;
+
+	for (uint32_t i = 0; i < nr; i += LANG_PIECE_MAX / FRAME_SIZE)
+		lang_memory_want(m, cfp + (uint64_t)i * FRAME_SIZE,
+				 MIN(nr - i, LANG_PIECE_MAX / FRAME_SIZE) * FRAME_SIZE);
+	if (!lang_memory_fetch(m))
+		return LANG_NONE_BAD_CHAIN;
+	for (uint32_t i = 0; i < nr; i++) {
+		const uint8_t *f = lang_memory_bytes(m, first, m->fetched,
+						     cfp + (uint64_t)i * FRAME_SIZE, FRAME_SIZE);
+		uint64_t iseq = f ? lang_memory_u64(f + FRAME_ISEQ) : 0;
+
+		if (!f || (iseq && !lang_memory_is_pointer(iseq)))
+			return LANG_NONE_BAD_CHAIN;
+		if (!iseq) /* of a method in C */
+			continue;
+		k->address[k->nr] = iseq;
+		flags[k->nr++] = lang_memory_want(m, lang_memory_u64(f + FRAME_EP), 8);
+	}
+	if (!lang_memory_fetch(m))
+		return LANG_NONE_BAD_CHAIN;
+	nr = k->nr;
+	k->nr = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		const uint8_t *bytes = lang_memory_piece(m, flags[i]);
+		uint32_t set = bytes ? lang_memory_u32(bytes) : 0;
+
+		if (!bytes || !(set & 1))
+			return LANG_NONE_BAD_CHAIN;
+		if ((set & MAGIC_MASK) == MAGIC_DUMMY) /* the root of a thread */
+			continue;
+		k->address[k->nr] = k->address[i];
+		k->instr[k->nr] = LANG_NO_INSTR;
+		k->boundary[k->nr++] = set & FLAG_FINISH ? 1 : 0;
+	}
+	return k->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+}
+
+enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, struct lang_thread *t)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *k = &r->work;
+	int thread = lang_memory_want(m, t->state, THREAD_SIZE);
+	uint32_t first = ahead_want(m, t);
+	const uint8_t *th, *ec;
+	uint64_t at, cfp, end;
+
+	(void)p;
+	(void)s;
+	k->broken = false;
+	k->settled = true;
+	if (!lang_memory_fetch(m) || !(th = lang_memory_piece(m, thread)) ||
+	    lang_memory_u32(th + THREAD_TID) != t->id)
+		return LANG_NONE_NO_THREAD;
+	t->nr_ahead = 0; /* noted again as it is used */
+	at = lang_memory_u64(th + THREAD_EC);
+	ec = lang_memory_is_pointer(at) ? ahead_frame(m, t, first, at, EC_SIZE, true) : NULL;
+	if (!ec)
+		return LANG_NONE_BAD_CHAIN;
+	k->again[0] = (struct lang_ahead){ t->state + THREAD_EC, 8 };
+	k->first_read[0] = th + THREAD_EC;
+	k->again[1] = (struct lang_ahead){ at, EC_SIZE };
+	k->first_read[1] = ec;
+	cfp = lang_memory_u64(ec + EC_CFP);
+	end = lang_memory_u64(ec + EC_STACK) + 8 * lang_memory_u64(ec + EC_STACK_WORDS);
+	if (cfp == end)
+		return LANG_NONE_NO_FRAMES;
+	if (!lang_memory_is_pointer(cfp) || cfp > end || (end - cfp) % FRAME_SIZE)
+		return LANG_NONE_BAD_CHAIN;
+	if ((end - cfp) / FRAME_SIZE > LANG_FRAMES_MAX)
+		return LANG_NONE_NO_ROOM;
+	return add_frames(m, k, cfp, (uint32_t)((end - cfp) / FRAME_SIZE));
+}
+
+static int want_value(struct lang_memory *m, uint64_t addr)
+{
+	return lang_memory_is_pointer(addr) ? lang_memory_want(m, addr, VALUE_SIZE) : -1;
+}
+
+/* Find the text of a String; add the identity of the object to the stamp @s. */
+static uint64_t set_text(const struct lang_memory *m, struct lang_text *t, uint64_t s)
+{
+	const uint8_t *v = lang_memory_piece(m, t->piece);
+	uint32_t flags = v ? lang_memory_u32(v) : 0;
+
+	if (!v || (flags & TYPE_MASK) != TYPE_STRING)
+		return s;
+	for (uint32_t i = 16; i < VALUE_SIZE; i += 8)
+		s = hash_u64(s ^ lang_memory_u64(v + i));
+	if (flags & FLAG_USER1) {
+		t->size = (uint32_t)MIN(lang_memory_u64(v + 16), (uint64_t)CODES_TEXT_MAX);
+		t->addr = lang_memory_u64(v + 24);
+	} else {
+		t->size = MIN(flags >> EMBED_SHIFT & 31, VALUE_SIZE - 16U);
+		t->addr += 16;
+	}
+	return hash_u64(s ^ (uint64_t)t->size << 48 ^ t->addr);
+}
+
+/* Read iseqs and their bodies. */
+static bool read_bodies(struct lang_memory *m, struct lang_work *w)
+{
+	for (uint32_t i = 0; i < w->nr_codes; i++)
+		w->codes_of[i].header = lang_memory_want(m, w->codes_of[i].address, ISEQ_SIZE);
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		const uint8_t *iseq = lang_memory_piece(m, w->codes_of[i].header);
+
+		if (!iseq || (lang_memory_u32(iseq) & IMEMO_MASK) != IMEMO_ISEQ)
+			return false;
+		w->codes_of[i].header =
+			lang_memory_want(m, lang_memory_u64(iseq + ISEQ_BODY), BODY_SIZE);
+	}
+	return lang_memory_fetch(m);
+}
+
+/* Read the labels, and the paths: a String, or an Array that begins with it. */
+static bool read_strings(struct lang_memory *m, struct lang_work *w)
+{
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_function *f = &w->functions[i];
+		const uint8_t *body = lang_memory_piece(m, w->codes_of[i].header);
+
+		if (!body)
+			return false;
+		f->first_line = (uint32_t)(lang_memory_u64(body + BODY_FIRST_LINE) >> 1);
+		f->name.addr = lang_memory_u64(body + BODY_LABEL);
+		f->name.piece = want_value(m, f->name.addr);
+		f->file.addr = lang_memory_u64(body + BODY_PATH);
+		f->file.piece = want_value(m, f->file.addr);
+	}
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_text *t = &w->functions[i].file;
+		const uint8_t *v = lang_memory_piece(m, t->piece);
+		uint32_t flags = v ? lang_memory_u32(v) : 0;
+
+		if (!v || (flags & TYPE_MASK) != TYPE_ARRAY || !(flags & FLAG_USER1))
+			continue;
+		t->addr = lang_memory_u64(v + 16);
+		t->piece = want_value(m, t->addr);
+	}
+	return lang_memory_fetch(m);
+}
+
+enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+
+	functions_number(r, process);
+	if (!read_bodies(m, w) || !read_strings(m, w))
+		return LANG_NONE_BAD_CHAIN;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_function *f = &w->functions[i];
+
+		w->codes_of[i].stamp = set_text(m, &f->file, set_text(m, &f->name, f->first_line));
+	}
+	return functions_add(r, p, process);
+}
+
+/* Each step takes a call: more than the bound of one sample. */
+static uint64_t read_word(struct lang_reader *r, uint64_t addr)
+{
+	const uint8_t *bytes;
+
+	lang_memory_begin(&r->memory);
+	bytes = lang_memory_is_pointer(addr) ? lang_memory_read(&r->memory, addr, 8) : NULL;
+	return bytes ? lang_memory_u64(bytes) : 0;
+}
+
+/* Look through the threads of a ractor. True: @tid is among them. */
+static bool look_at(struct lang_reader *r, uint64_t ractor, uint32_t process, pid_t tid,
+		    uint32_t *nr)
+{
+	uint64_t head = ractor + RACTOR_THREADS, th = read_word(r, head);
+
+	while (th && th != head && (*nr)++ < THREADS_MAX) {
+		const uint8_t *bytes;
+
+		lang_memory_begin(&r->memory);
+		bytes = lang_memory_is_pointer(th) ? lang_memory_read(&r->memory, th, THREAD_SIZE)
+						   : NULL;
+		if (!bytes)
+			return false;
+		if ((pid_t)lang_memory_u32(bytes + THREAD_TID) == tid) {
+			lang_chain_keep_thread(r, process, tid, th, (uint32_t)tid);
+			return true;
+		}
+		th = lang_memory_u64(bytes);
+	}
+	return false;
+}
+
+void ruby_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		      pid_t tid)
+{
+	uint64_t vm = read_word(r, p->runtime), head = vm + VM_RACTORS, node;
+	uint32_t nr = 0;
+
+	node = vm ? read_word(r, head) : 0;
+	for (int i = 0; i < RACTORS_MAX && node && node != head; i++) {
+		if (look_at(r, node - RACTOR_NODE, process, tid, &nr))
+			return;
+		node = read_word(r, node);
+	}
+}
