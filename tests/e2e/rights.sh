@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Each set of capabilities: what is shown, which sentence is printed, what --check says and exits with.
+# Each set of capabilities: the samples, the message, the text and exit code of --check.
 . "$(dirname "$0")/lib"
 need_perf
 need setpriv
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 2 ] || skip "not on this machine: kernel.perf_event_paranoid 2"
 
-# The program where anybody can read it.
+# A copy of the program that every user can read.
 chmod 755 "$TMP"
 cp "$PROFTOP" "$TMP/proftop" && chmod 755 "$TMP/proftop"
 start "$PROGRAMS/spin" 1
 
-# as NAME CAPS ARGS...: as nobody with just these capabilities.
+# as NAME CAPS ARGS...: as an unprivileged user with just these capabilities.
 as() {
 	caps=$1
 	shift
@@ -46,7 +46,7 @@ says '^degraded *sampling *your own processes, user code only'
 says 'SETCAP=1'
 [ "$rc" = 1 ] || wrong "none: --check exits with $rc"
 
-# Each set, least power first: what can be sampled, and the what is shown when nothing is asked for.
+# Each set, least power first: the permitted targets, and the default one.
 table() {
 	for caps in none perfmon "perfmon sys_ptrace" "perfmon sys_ptrace syslog ipc_lock sys_nice" root; do
 		if [ "$caps" = root ]; then
@@ -67,8 +67,9 @@ cat "$TMP/table"
 grep -q '^none: .*user code only' "$TMP/table" || wrong "the table for none"
 [ "$(grep -c 'every process, user and kernel code' "$TMP/table")" = 4 ] || wrong "the table for the others"
 
-# What is not used is given up, by every thread; a command that root starts has all of root's again.
-# CAPS: PERFMON 38, CHECKPOINT_RESTORE 40; SYS_PTRACE 19, SYS_RAWIO 17, SYS_ADMIN 21, SYS_NICE 23, IPC_LOCK 14, KILL 5, DAC 1 2; SYSLOG 34
+# Unused capabilities are given up, by every thread; a command that root starts has all of root's
+# again. CAPS: PERFMON 38, CHECKPOINT_RESTORE 40; SYS_PTRACE 19, SYS_RAWIO 17, SYS_ADMIN 21,
+# SYS_NICE 23, IPC_LOCK 14, KILL 5, DAC 1 2; SYSLOG 34
 most=$(((1 << 38) | (1 << 40) | (1 << 34) | (1 << 23) | (1 << 21) | (1 << 19) | (1 << 17) | (1 << 14) | (1 << 5) | 6))
 held() {
 	sed -n "s/^Cap$2:[[:space:]]*//p" "/proc/$1/status"
@@ -102,12 +103,12 @@ child=$(pgrep -P "$last" -x sleep)
 
 [ -z "$child" ] || kill "$child"
 
-# make install SETCAP=1 GROUP=: for the members of a group, and nobody else.
+# make install SETCAP=1 GROUP=: for the members of a group only.
 if command -v setcap >/dev/null && getent group games >/dev/null; then
 	cp "$PROFTOP" "$TMP/games" && chgrp games "$TMP/games" && chmod 750 "$TMP/games"
 	caps=$(sed -n 's/^CAPS := //p' "$HERE/../../Makefile")
 	if setcap "$caps=ep" "$TMP/games" 2>/dev/null; then
-		# By a shell: setpriv itself still has root's power to run what it may not read.
+		# By a shell: setpriv itself still has root's power to run unreadable files.
 		nobody="setpriv --reuid 65534 --regid 65534"
 		$nobody --groups "$(getent group games | cut -d: -f3)" sh -c '"$0" -b -n 1 -d 0.3 -e cpu-clock' "$TMP/games" \
 			>"$TMP/out" 2>"$TMP/err" || wrong "a member: $(cat "$TMP/err")"
