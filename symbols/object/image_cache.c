@@ -51,6 +51,24 @@ void image_cache_fini(struct image_cache *o)
 	o->retries = NULL;
 }
 
+/* Explain a file of a recording that is not here; false: @code has another reason. */
+static bool explain_recorded(const struct image_cache *o, struct object *object, int code)
+{
+	if (!o->no_proc)
+		return false;
+	if (code == -ESTALE)
+		object_explain(object, OBJECT_REPLACED, "pass the recorded files with --symfs");
+	else if (code != -ENOENT && code != -ENOTDIR)
+		return false;
+	else if (o->root)
+		object_explain(object, "no such file below --symfs",
+			       "copy it there from the recorded machine");
+	else
+		object_explain(object, "no such file on this machine",
+			       "copy the recorded machine's files, and pass them with --symfs");
+	return true;
+}
+
 /* Explain an errno of opening or reading @object. */
 static void explain(const struct image_cache *o, struct object *object, int code)
 {
@@ -78,10 +96,8 @@ static void explain(const struct image_cache *o, struct object *object, int code
 		{ -ERANGE, "cannot be read", NULL },
 	};
 
-	if (code == -ESTALE && o->no_proc) {
-		object_explain(object, OBJECT_REPLACED, "pass the recorded files with --symfs");
+	if (explain_recorded(o, object, code))
 		return;
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (words[i].code == code) {
 			object_explain(object, words[i].reason, words[i].fix);

@@ -131,16 +131,21 @@ static void test_many_events(void **state)
 
 #define MODULE_AT 0xffffffffc0000000ULL
 
-/* A sample at @ip, in the kernel. */
-static void put_kernel_sample(uint64_t ip, uint64_t time)
+/* A sample at @ip, in @mode. */
+static void put_sample_of(uint16_t mode, uint64_t ip, uint64_t time)
 {
 	const size_t at = file.size;
 	struct perf_event_header h;
 
 	put_sample(&file, 7, ip, 100, time);
 	memcpy(&h, file.bytes + at, sizeof(h));
-	h.misc = PERF_RECORD_MISC_KERNEL;
+	h.misc = mode;
 	memcpy(file.bytes + at, &h, sizeof(h));
+}
+
+static void put_kernel_sample(uint64_t ip, uint64_t time)
+{
+	put_sample_of(PERF_RECORD_MISC_KERNEL, ip, time);
 }
 
 /* The module of @filename, of 4096 bytes. */
@@ -282,12 +287,70 @@ static void test_rates_and_date(void **state)
 	sampler_free(s);
 }
 
+static const struct object *find_object(const struct objects *objects, const char *path)
+{
+	for (uint32_t i = 0; i < objects_nr(objects); i++)
+		if (!strcmp(objects_at(objects, i)->path.str, path))
+			return objects_at(objects, i);
+	fail_msg("no object %s", path);
+	return NULL;
+}
+
+/* A missing file of a recording is not to be looked for in its process, but below --symfs. */
+static void test_missing_files(void **state)
+{
+	static const struct {
+		const char *symfs, *reason;
+	} cases[] = {
+		{ NULL, "no such file on this machine" },
+		{ "/proc/self/fdinfo", "no such file below --symfs" },
+	};
+	const uint32_t ids[2] = { 100, 100 };
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	const char name[32] = "/no/such/program";
+
+	put_pipe(&file, &attr);
+	put_header(&file, PERF_RECORD_MMAP, 8 + 4 * 8 + sizeof(name) + 3 * 8);
+	put(&file, ids, sizeof(ids));
+	put_u64(&file, 0x1000);
+	put_u64(&file, 0x1000);
+	put_u64(&file, 0);
+	put(&file, name, sizeof(name));
+	put(&file, ids, sizeof(ids));
+	put_u64(&file, 0);
+	put_u64(&file, 7);
+	put_sample_of(PERF_RECORD_MISC_USER, 0x1010, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct sampler_config config = { .tick_ns = 1000000000,
+						 .window_ns = 5000000000,
+						 .symfs = cases[i].symfs };
+		int fd = memfd_create("perf.data", MFD_CLOEXEC);
+		struct replay_result result;
+		const struct object *object;
+		struct sampler *s;
+		struct err e = { "" };
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		assert_int_equal(write(fd, file.bytes, file.size), file.size);
+		config.replay = path;
+		if (sampler_new(&s, &config, &e))
+			fail_msg("%s", e.text);
+		close(fd);
+		assert_int_equal(replay_run(s->replay, &s->store, &result), 0);
+		object = find_object(s->store.objects, name);
+		assert_non_null(atomic_load(&object->reason));
+		assert_string_equal(atomic_load(&object->reason), cases[i].reason);
+		sampler_free(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_branch_stacks),  cmocka_unit_test(test_bad_samples),
 		cmocka_unit_test(test_many_events),    cmocka_unit_test(test_other_kernels),
-		cmocka_unit_test(test_rates_and_date),
+		cmocka_unit_test(test_rates_and_date), cmocka_unit_test(test_missing_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
