@@ -57,6 +57,33 @@ static int read_attrs(struct perfdata_bytes *b, struct perfdata_events *events,
 	return events->nr ? 0 : -EINVAL;
 }
 
+/*
+ * Find the events in front of the records: proftop --record writes them there at the start, and at
+ * the end again, where they are missing from a file cut short. The ids of the first event follow
+ * the header.
+ */
+static void find_first_attrs(struct perfdata_bytes *b, struct perfdata_header *h)
+{
+	const uint64_t size = h->attr_size;
+	uint64_t at = h->data.offset;
+
+	if (size < PERF_ATTR_SIZE_VER0 + sizeof(struct perfdata_section) || size > ATTR_SIZE_MAX ||
+	    h->attrs.offset < at || h->attrs.offset + h->attrs.size <= b->size)
+		return;
+	while (at >= sizeof(*h) + size) {
+		struct perfdata_section ids;
+		const uint8_t *entry = perfdata_bytes_at(b, at -= size, size);
+
+		if (!entry || load_u32(entry + 4) != size - sizeof(ids))
+			return;
+		memcpy(&ids, entry + size - sizeof(ids), sizeof(ids));
+		if (ids.offset == sizeof(*h)) {
+			h->attrs = (struct perfdata_section){ at, h->data.offset - at };
+			return;
+		}
+	}
+}
+
 /* EVENT_DESC: u32 nr, u32 attr_size, { attr, u32 nr_ids, u32 len, name[len], ids[] }. */
 static void read_event_desc(struct perfdata_bytes *b, struct perfdata_events *events,
 			    const struct perfdata_section *s)
@@ -195,6 +222,7 @@ static int read_file(struct perfdata_bytes *b, struct perfdata_events *events,
 	if (!p)
 		return -EINVAL;
 	memcpy(&h, p, sizeof(h));
+	find_first_attrs(b, &h);
 	code = h.size < sizeof(h) ? -EINVAL : read_attrs(b, events, &h);
 	if (code)
 		return code;

@@ -359,6 +359,24 @@ static void test_samples_by_event(void **state)
 	perfdata_close(pd);
 }
 
+/* A file whose events are in front of the records, and again behind these, is cut short. */
+static void test_cut_before_events(void **state)
+{
+	const uint64_t nr = 20, entry = sizeof(struct perf_event_attr) + 16;
+	const uint64_t data_at = 104 + 8 + entry, end = data_at + 48 * nr;
+
+	make_file(&file, nr);
+	memcpy(file.bytes + 24, &end, sizeof(end)); /* attrs.offset */
+	put(&file, file.bytes + 104 + 8, entry);
+	expect(&file, nr, "");
+	for (uint64_t i = 1; i < nr; i++) {
+		file.size = data_at + 48 * i;
+		expect(&file, i, "bytes are missing");
+	}
+	file.size = end + 1;
+	expect(&file, nr, "");
+}
+
 static int nr_steps;
 
 /* Let the data through, then stop; the pipe is still open. */
@@ -418,12 +436,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #ifdef HAVE_ZSTD
-		cmocka_unit_test(test_compressed),	 cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_compressed),	  cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_damaged_blocks),
 #endif
-		cmocka_unit_test(test_pipe_features),	 cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_other_files),	 cmocka_unit_test(test_aux),
-		cmocka_unit_test(test_samples_by_event), cmocka_unit_test(test_open_pipe),
+		cmocka_unit_test(test_pipe_features),	  cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_other_files),	  cmocka_unit_test(test_aux),
+		cmocka_unit_test(test_cut_before_events), cmocka_unit_test(test_samples_by_event),
+		cmocka_unit_test(test_open_pipe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
