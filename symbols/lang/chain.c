@@ -36,6 +36,7 @@ static const struct decoder {
 	[LANG_PYTHON] = { pychain_read, pycode_find, pythread_find },
 	[LANG_PHP] = { php_chain, php_codes, find_process },
 	[LANG_RUBY] = { ruby_chain, ruby_codes, ruby_find_thread },
+	[LANG_PERL] = { perl_chain, perl_codes, find_process },
 };
 
 /* The ways in which a thread may be kept. */

@@ -154,6 +154,11 @@ enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, u
 void ruby_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 		      pid_t tid);
 
+/* Perl's. */
+enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, struct lang_thread *t);
+enum lang_none perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+
 /* CPython's (pychain.c, pythread.c, pycode.c). */
 enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 			    const struct lang_sample *s, struct lang_thread *t);

@@ -19,6 +19,8 @@
 
 #define SYMBOLS_MAX (1U << 20)
 #define RODATA_MAX  (32U << 20)
+/* struct interpreter of 5.36 with threads. */
+#define PERL_INTERP_SIZE 3768
 
 /* "python3.11", "libpython3.11.so.1.0": the minor version, -1: neither. */
 static int python_minor(const char *name)
@@ -48,6 +50,8 @@ static const struct recipe {
 	[LANG_PHP] = { "php", "libphp", "executor_globals", NULL, NULL, "execute_ex" },
 	[LANG_RUBY] = { "ruby", "libruby", "ruby_current_vm_ptr", NULL, "ruby_api_version",
 			"rb_vm_exec" },
+	[LANG_PERL] = { "perl", "libperl", "PL_curinterp", NULL, "PL_interp_size",
+			"Perl_runops_standard" },
 };
 
 /* "php", "php8.2", "php-fpm8.2", "libphp.so"; not "phpize". */
@@ -258,6 +262,20 @@ static void set_ruby_version(struct lang_process *p, const struct describe_file 
 		p->version = api[0] << 24 | api[1] << 16;
 }
 
+/* Check Perl's layout: the size of its interpreter differs by version and options. */
+static void set_perl_version(struct lang_process *p, const struct describe_file *d, uint64_t bias,
+			     pid_t pid)
+{
+	uint16_t size;
+
+	if (!d->version_at || !read_memory(pid, d->version_at + bias, &size, sizeof(size)))
+		p->reason = "its memory cannot be read";
+	else if (size != PERL_INTERP_SIZE)
+		p->reason = "a version of Perl that is not supported (5.36 with threads is)";
+	else
+		p->version = 5U << 24 | 36U << 16;
+}
+
 static int describe_process(struct describe *job, const struct describe_file *d,
 			    const struct elffile *f)
 {
@@ -284,6 +302,8 @@ static int describe_process(struct describe *job, const struct describe_file *d,
 		set_python_version(p, d, bias, job->where.pid);
 	else if (d->kind == LANG_RUBY)
 		set_ruby_version(p, d, bias, job->where.pid);
+	else if (d->kind == LANG_PERL)
+		set_perl_version(p, d, bias, job->where.pid);
 	p->untried |= f->machine != EM_X86_64;
 	return 0;
 }

@@ -10,14 +10,14 @@
 
 const char *lang_name(enum lang_kind kind)
 {
-	static const char *const names[LANG_NR] = { "none", "python", "php", "ruby" };
+	static const char *const names[LANG_NR] = { "none", "python", "php", "ruby", "perl" };
 
 	return (unsigned int)kind < LANG_NR ? names[kind] : "?";
 }
 
 char lang_letter(enum lang_kind kind)
 {
-	static const char letters[LANG_NR] = { '?', 'y', 'h', 'r' };
+	static const char letters[LANG_NR] = { '?', 'y', 'h', 'r', 'l' };
 
 	return (unsigned int)kind < LANG_NR ? letters[kind] : '?';
 }

@@ -18,7 +18,7 @@
 #include "symbols/base/base.h"
 #include "symbols/lang/pylayout.h"
 
-enum lang_kind { LANG_NONE, LANG_PYTHON, LANG_PHP, LANG_RUBY, LANG_NR };
+enum lang_kind { LANG_NONE, LANG_PYTHON, LANG_PHP, LANG_RUBY, LANG_PERL, LANG_NR };
 
 /* The bit of @kind in a set of languages. */
 static inline uint32_t lang_bit(enum lang_kind kind)

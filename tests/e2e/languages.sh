@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# PHP, Ruby: the functions of a known chain of calls, by name and line.
+# PHP, Ruby, Perl: the functions of a known chain of calls, by name and line.
 # LANGUAGES="php" tries these only.
 . "$(dirname "$0")/lib"
 need_perf
@@ -17,17 +17,19 @@ chain() {
 	tried=$((tried + 1))
 }
 
-for language in ${LANGUAGES:-php ruby}; do
+for language in ${LANGUAGES:-php ruby perl}; do
 	command -v "$language" >/dev/null || { missing="$missing $language"; continue; }
 	case $language in
 	php) php -v | grep -q '^PHP 8\.2\..*NTS' || { missing="$missing php8.2"; continue; } ;;
 	ruby) ruby -v | grep -q '^ruby 3\.1\.' || { missing="$missing ruby3.1"; continue; } ;;
+	perl) perl -MConfig -e 'exit !($] =~ /^5\.036/ && $Config{usethreads})' || { missing="$missing perl5.36"; continue; } ;;
 	esac
 	start "$language" "$WORK/chain_work.$language" 30
 	sleep 0.5
 	case $language in
 	php) chain php Leaf::leaf middle '{closure}' array_map outer main '{main}' ;;
 	ruby) chain ruby leaf middle 'block in outer' outer main '<main>' ;;
+	perl) chain perl Leaf::leaf main::middle main::__ANON__ main::outer main::main '{main}' ;;
 	esac
 done
 [ -z "$missing" ] || echo "skipped: not installed:$missing"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * lang: chains of made-up interpreters of PHP and Ruby, true and hostile ones.
+ * lang: chains of made-up interpreters of PHP, Ruby and Perl, true and hostile ones.
  */
 #include "tests/prelude.h"
 
@@ -382,6 +382,181 @@ static void test_ruby_wild(void **state)
 	expect_bounded(f);
 }
 
+/* ---- Perl ---- */
+
+struct perl {
+	uint64_t interp, stack, contexts;
+	uint32_t nr;
+};
+
+static uint64_t perl_hek(struct fixture *f, const char *text)
+{
+	uint64_t hek = pymake_take(&f->m, 8 + (uint32_t)strlen(text) + 1);
+
+	pymake_u32(&f->m, hek, (uint32_t)hash_u64(hek));
+	pymake_u32(&f->m, hek + 4, (uint32_t)strlen(text));
+	memcpy(pymake_at(&f->m, hek + 8), text, strlen(text));
+	return hek;
+}
+
+static uint64_t perl_sv(struct fixture *f, uint32_t flags, uint32_t body_size)
+{
+	uint64_t sv = pymake_take(&f->m, 24);
+
+	pymake_u64(&f->m, sv, pymake_take(&f->m, body_size));
+	pymake_u32(&f->m, sv + 12, flags);
+	return sv;
+}
+
+static uint64_t perl_body(struct fixture *f, uint64_t sv)
+{
+	uint64_t body;
+
+	memcpy(&body, pymake_at(&f->m, sv), 8);
+	return body;
+}
+
+static uint64_t perl_file(struct fixture *f, const char *file)
+{
+	uint64_t addr = pymake_take(&f->m, 256);
+
+	memcpy(pymake_at(&f->m, addr), file, strlen(file));
+	return addr;
+}
+
+/* @named: without a glob. */
+static uint64_t perl_sub(struct fixture *f, const char *package, const char *name, bool named)
+{
+	uint64_t cv = perl_sv(f, 13, 128), gv = perl_sv(f, 9, 48);
+	uint64_t stash = perl_sv(f, 12 | 0x02000000U, 128), body = perl_body(f, cv);
+
+	pymake_u64(&f->m, perl_body(f, stash) + 32, perl_hek(f, package));
+	pymake_u64(&f->m, perl_body(f, gv) + 32, perl_hek(f, name));
+	pymake_u64(&f->m, perl_body(f, gv) + 40, stash);
+	pymake_u64(&f->m, body + 32, named ? stash : 0);
+	pymake_u64(&f->m, body + 56, named ? perl_hek(f, name) : gv);
+	pymake_u64(&f->m, body + 64, perl_file(f, "/srv/a.pl"));
+	pymake_u32(&f->m, body + 92, named ? 0x8000 : 0);
+	return cv;
+}
+
+static uint64_t perl_cop(struct fixture *f, uint32_t line)
+{
+	uint64_t cop = pymake_take(&f->m, 96);
+
+	pymake_u32(&f->m, cop + 36, line);
+	pymake_u64(&f->m, cop + 48, perl_file(f, "/srv/main.pl"));
+	return cop;
+}
+
+/* A context of @type; a sub is called at @line of its caller, and from C without @retop. */
+static void perl_push(struct fixture *f, struct perl *p, uint8_t type, uint64_t cv, uint32_t line,
+		      uint64_t retop)
+{
+	uint64_t context = p->contexts + 104UL * p->nr;
+
+	*pymake_at(&f->m, context) = type;
+	pymake_u64(&f->m, context + 16, perl_cop(f, line));
+	pymake_u64(&f->m, context + 48, retop);
+	pymake_u64(&f->m, context + 72, cv);
+	pymake_u32(&f->m, p->stack + 32, p->nr++);
+}
+
+/* Begin a stack of contexts. */
+static void perl_stack(struct fixture *f, struct perl *p)
+{
+	uint64_t previous = p->stack;
+
+	p->stack = pymake_take(&f->m, 64);
+	p->contexts = pymake_take(&f->m, 104 * 8);
+	p->nr = 0;
+	pymake_u64(&f->m, p->stack + 8, p->contexts);
+	pymake_u64(&f->m, p->stack + 16, previous);
+	pymake_u32(&f->m, p->stack + 32, UINT32_MAX);
+	pymake_u64(&f->m, p->interp + 224, p->stack);
+}
+
+static void perl_begin(struct fixture *f, struct perl *p)
+{
+	*p = (struct perl){ .stack = 0 };
+	f->m.process.kind = LANG_PERL;
+	f->m.process.runtime = pymake_take(&f->m, 8);
+	p->interp = pymake_take(&f->m, 4096);
+	pymake_u64(&f->m, f->m.process.runtime, p->interp);
+	pymake_u64(&f->m, p->interp + 208, perl_cop(f, 9));
+	pymake_u64(&f->m, f->sample.sp + 512, p->interp);
+	perl_stack(f, p);
+}
+
+static void test_perl(void **state)
+{
+	struct fixture *f = *state;
+	struct perl p;
+
+	perl_begin(f, &p);
+	perl_push(f, &p, 2, 0, 1, 0); /* a block */
+	perl_push(f, &p, 9, perl_sub(f, "main", "main", false), 41, 8);
+	perl_stack(f, &p);
+	perl_push(f, &p, 9, perl_sub(f, "Cart", "total", true), 33, 0);
+	perl_push(f, &p, 9, perl_sub(f, "Cart", "leaf", false), 20, 8);
+	perl_push(f, &p, 9, 0, 21, 8); /* being popped */
+	for (int i = 0; i < 2; i++) {
+		f->m.nr_calls = 0;
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(f->chain.nr, 4);
+		expect_frame(f, 0, "Cart::leaf", "/srv/a.pl", 9, false);
+		expect_frame(f, 1, "Cart::total", "/srv/a.pl", 20, true);
+		expect_frame(f, 2, "main::main", "/srv/a.pl", 33, false);
+		expect_frame(f, 3, "{main}", "/srv/main.pl", 41, true);
+		assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
+	}
+	assert_in_range(f->m.nr_calls, 1, LANG_CALLS_MAX - 4);
+}
+
+/* The thread runs another interpreter, or none. */
+static void test_perl_other(void **state)
+{
+	struct fixture *f = *state;
+	struct perl p;
+
+	perl_begin(f, &p);
+	pymake_u64(&f->m, f->sample.sp + 512, 0);
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(f->chain.nr, 0);
+}
+
+static void test_perl_hostile(void **state)
+{
+	struct fixture *f = *state;
+	struct perl p;
+	uint64_t cv;
+
+	perl_begin(f, &p);
+	/* No sub. */
+	perl_push(f, &p, 9, p.stack, 3, 8);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	cv = perl_sub(f, "main", "f", false);
+	pymake_u64(&f->m, p.contexts + 72, cv);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	/* Too many contexts; a stack that is its own caller: with frames, without them. */
+	pymake_u32(&f->m, p.stack + 32, 1U << 30);
+	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	pymake_u32(&f->m, p.stack + 32, 0);
+	pymake_u64(&f->m, p.stack + 16, p.stack);
+	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	pymake_u32(&f->m, p.stack + 32, UINT32_MAX);
+	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+}
+
+static void test_perl_wild(void **state)
+{
+	struct fixture *f = *state;
+	struct perl p;
+
+	perl_begin(f, &p);
+	expect_bounded(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +569,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ruby_unknown_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ruby_hostile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ruby_wild, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_perl, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_perl_other, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_perl_hostile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_perl_wild, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

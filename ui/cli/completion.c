@@ -22,7 +22,7 @@ static const struct {
 	{ "theme", "default 256 light color-blind mono" },
 	{ "format", "text ndjson perf-script" },
 	{ "unwinder", "row step" },
-	{ "languages", "python php ruby all none" },
+	{ "languages", "python php ruby perl all none" },
 	{ "completion", "bash zsh fish" },
 	{ "user", "$(cut -d: -f1 /etc/passwd)" },
 	{ "pid", "$(ps -eo pid= 2>/dev/null)" },

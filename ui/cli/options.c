@@ -165,7 +165,8 @@ static const struct argp_option argp_options[] = {
 	{ "no-inline", KEY_NO_INLINE, NULL, 0, "do not show inlined functions and source lines",
 	  4 },
 	{ "languages", KEY_LANGUAGES, "LIST", 0,
-	  "show frames of interpreted languages: python, php, ruby, all or none (default: all)",
+	  "show frames of interpreted languages: python, php, ruby, perl, all or none (default: "
+	  "all)",
 	  4 },
 	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
 	  "memory limit for unwind tables and symbols (default: 512M)", 4 },

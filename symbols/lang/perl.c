@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Perl 5.36 with threads: the contexts of subs on all stacks of the interpreter.
+ *
+ * Runs on: a reader thread. A sub without an op to return to was called from C, so
+ * that it ends a Perl_runops_standard(). Only the first interpreter of a process
+ * is read: its address has to be on the C stack. Offsets are those of the
+ * headers, for 64-bit CPUs.
+ */
+#include <string.h>
+
+#include "symbols/lang/chain.h"
+
+#define STACKS_MAX   32
+#define CONTEXTS_MAX 2048
+/* Lines of the innermost frames are read; others have none. */
+#define LINES_MAX 256
+#define FILE_MAX  256U
+
+#define INTERP_CURCOP	 208
+#define INTERP_STACKINFO 224
+#define STACK_CONTEXTS	 8
+#define STACK_PREVIOUS	 16
+#define STACK_TOP	 32
+#define STACK_SIZE	 40
+#define CONTEXT_SIZE	 104
+#define CONTEXT_OLDCOP	 16
+#define CONTEXT_RETOP	 48
+#define CONTEXT_CV	 72
+#define CONTEXT_MASK	 15
+#define CONTEXT_SUB	 9
+#define COP_LINE	 36
+#define COP_FILE	 48
+#define COP_SIZE	 56
+#define SV_FLAGS	 12
+#define SV_SIZE		 16
+#define TYPE_MASK	 0xffU
+#define TYPE_CV		 13U
+#define FLAG_OOK	 0x02000000U
+#define CV_STASH	 32
+#define CV_GV		 56
+#define CV_FILE		 64
+#define CV_FLAGS	 92
+#define CV_SIZE		 96
+#define CV_NAMED	 0x8000U
+#define GV_HEK		 32
+#define GV_STASH	 40
+#define GV_SIZE		 48
+#define HV_NAME		 32
+#define HV_NAMES	 60 /* not 0: the name is an array of names */
+#define HV_SIZE		 64
+#define HEK_SIZE	 4
+#define HEK_TEXT	 8
+
+struct walk {
+	struct lang_memory *m;
+	struct lang_work *k;
+	struct lang_thread *t;
+	uint32_t first; /* piece read ahead */
+	uint64_t cop;	/* the statement that runs in the frame in hand */
+};
+
+/* Is @word on the copy of the C stack? */
+static bool is_on_stack(const struct lang_sample *s, uint64_t word)
+{
+	for (uint64_t at = 0; at + 8 <= s->stack_size; at += 8)
+		if (lang_memory_u64(s->stack + at) == word)
+			return true;
+	return false;
+}
+
+static const uint8_t *bytes_at(struct walk *w, uint64_t addr, uint32_t size)
+{
+	return lang_memory_is_pointer(addr) ? ahead_frame(w->m, w->t, w->first, addr, size, true)
+					    : NULL;
+}
+
+static void add_frame(struct walk *w, uint64_t code, bool boundary)
+{
+	struct lang_work *k = w->k;
+
+	k->address[k->nr] = code;
+	k->instr[k->nr] = w->cop;
+	k->boundary[k->nr++] = boundary;
+}
+
+/* Add the subs of the stack of contexts @si, innermost first. */
+static enum lang_none add_stack(struct walk *w, const uint8_t *si)
+{
+	uint64_t base = lang_memory_u64(si + STACK_CONTEXTS);
+	int32_t top = (int32_t)lang_memory_u32(si + STACK_TOP);
+	uint32_t step = LANG_PIECE_MAX / CONTEXT_SIZE;
+
+	if (top < -1 || top >= CONTEXTS_MAX)
+		return LANG_NONE_NO_ROOM;
+	for (int32_t end = top + 1; end > 0; end = MAX(end - (int32_t)step, 0)) {
+		int32_t begin = MAX(end - (int32_t)step, 0);
+		uint32_t size = (uint32_t)(end - begin) * CONTEXT_SIZE;
+		const uint8_t *contexts = bytes_at(w, base + (uint64_t)begin * CONTEXT_SIZE, size);
+
+		if (!contexts)
+			return LANG_NONE_BAD_CHAIN;
+		for (const uint8_t *c = contexts + size; c > contexts;) {
+			uint64_t cv;
+
+			c -= CONTEXT_SIZE;
+			if ((c[0] & CONTEXT_MASK) != CONTEXT_SUB)
+				continue;
+			cv = lang_memory_u64(c + CONTEXT_CV);
+			/* Being pushed, or popped. */
+			if (!cv)
+				continue;
+			if (!lang_memory_is_pointer(cv))
+				return LANG_NONE_BAD_CHAIN;
+			if (w->k->nr == LANG_FRAMES_MAX - 1)
+				return LANG_NONE_NO_ROOM;
+			add_frame(w, cv, !lang_memory_u64(c + CONTEXT_RETOP));
+			w->cop = lang_memory_u64(c + CONTEXT_OLDCOP);
+		}
+	}
+	return LANG_NONE_NR;
+}
+
+enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, struct lang_thread *t)
+{
+	struct walk w = { .m = &r->memory, .k = &r->work, .t = t };
+	int current = lang_memory_want(w.m, p->runtime, 8);
+	const uint8_t *bytes;
+	uint64_t interp, si;
+
+	w.k->broken = false;
+	w.k->settled = true;
+	w.first = ahead_want(w.m, t);
+	if (!lang_memory_fetch(w.m) || !(bytes = lang_memory_piece(w.m, current)))
+		return LANG_NONE_NO_THREAD;
+	t->nr_ahead = 0; /* noted again as it is used */
+	interp = lang_memory_u64(bytes);
+	if (!is_on_stack(s, interp) ||
+	    !(bytes = bytes_at(&w, interp + INTERP_CURCOP, INTERP_STACKINFO + 8 - INTERP_CURCOP)))
+		return LANG_NONE_NO_THREAD;
+	w.k->again[0] = (struct lang_ahead){ interp + INTERP_CURCOP, 24 };
+	w.k->first_read[0] = bytes;
+	w.cop = lang_memory_u64(bytes);
+	si = lang_memory_u64(bytes + INTERP_STACKINFO - INTERP_CURCOP);
+	for (int i = 0; si; i++) {
+		enum lang_none none;
+
+		bytes = i < STACKS_MAX ? bytes_at(&w, si, STACK_SIZE) : NULL;
+		if (!bytes)
+			return i < STACKS_MAX ? LANG_NONE_BAD_CHAIN : LANG_NONE_NO_ROOM;
+		if (!i) {
+			w.k->again[1] = (struct lang_ahead){ si, STACK_SIZE };
+			w.k->first_read[1] = bytes;
+		}
+		none = add_stack(&w, bytes);
+		if (none != LANG_NONE_NR)
+			return none;
+		si = lang_memory_u64(bytes + STACK_PREVIOUS);
+	}
+	add_frame(&w, interp, true); /* the main program, which has no sub */
+	return LANG_NONE_NR;
+}
+
+static int want(struct lang_memory *m, uint64_t addr, uint32_t size)
+{
+	return lang_memory_is_pointer(addr) ? lang_memory_want(m, addr, size) : -1;
+}
+
+/* Queue the body of the SV in @piece; returns its piece. */
+static int want_body(struct lang_memory *m, int piece, uint32_t size)
+{
+	const uint8_t *sv = lang_memory_piece(m, piece);
+
+	return sv ? want(m, lang_memory_u64(sv), size) : -1;
+}
+
+/* Queue a C string of unknown length, up to the end of its page. */
+static void want_file(struct lang_memory *m, struct lang_text *t, uint64_t addr)
+{
+	t->addr = addr;
+	t->piece = lang_memory_want(m, addr, MIN(4096 - (uint32_t)(addr & 4095), FILE_MAX));
+}
+
+static uint64_t set_file(const struct lang_memory *m, struct lang_text *t, uint64_t s)
+{
+	const uint8_t *bytes = lang_memory_piece(m, t->piece);
+
+	t->size = bytes ? (uint32_t)strnlen((const char *)bytes, m->pieces[t->piece].size) : 0;
+	return hash_u64(s ^ t->addr) ^ t->size;
+}
+
+static uint64_t set_hek(const struct lang_memory *m, struct lang_text *t, uint64_t s)
+{
+	const uint8_t *head = lang_memory_piece(m, t->piece);
+
+	if (!head)
+		return s;
+	t->size = MIN(lang_memory_u32(head + HEK_SIZE), CODES_TEXT_MAX);
+	s = hash_u64(s ^ t->addr) ^ lang_memory_u64(head); /* hash and size */
+	t->addr += HEK_TEXT;
+	return s;
+}
+
+/* Read the subs, and the statements of the frames: these are the lines. */
+static bool read_subs(struct lang_memory *m, struct lang_work *w)
+{
+	int cops[LINES_MAX], last = want(m, w->instr[w->nr - 1], COP_SIZE);
+	const uint8_t *cop;
+
+	for (uint32_t i = 0; i + 1 < w->nr_codes; i++)
+		w->codes_of[i].header = want(m, w->codes_of[i].address, SV_SIZE);
+	for (uint32_t i = 0; i < MIN(w->nr, LINES_MAX); i++)
+		cops[i] = want(m, w->instr[i], COP_SIZE);
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < w->nr; i++) {
+		cop = i < LINES_MAX ? lang_memory_piece(m, cops[i]) : NULL;
+		w->instr[i] = cop ? lang_memory_u32(cop + COP_LINE) : LANG_NO_INSTR;
+	}
+	cop = lang_memory_piece(m, last);
+	if (!cop)
+		return false;
+	/* The main program is the last frame, and the last code. */
+	want_file(m, &w->functions[w->nr_codes - 1].file, lang_memory_u64(cop + COP_FILE));
+	w->functions[w->nr_codes - 1].name.fixed = "{main}";
+	for (uint32_t i = 0; i + 1 < w->nr_codes; i++) {
+		const uint8_t *sv = lang_memory_piece(m, w->codes_of[i].header);
+
+		/* A context that is being pushed has the bytes of the last one. */
+		if (!sv || (lang_memory_u32(sv + SV_FLAGS) & TYPE_MASK) != TYPE_CV)
+			return false;
+		w->codes_of[i].header = want_body(m, w->codes_of[i].header, CV_SIZE);
+	}
+	return lang_memory_fetch(m);
+}
+
+/* Read the names of subs: of their globs, or their own. */
+static bool read_names(struct lang_memory *m, struct lang_work *w)
+{
+	uint32_t nr = w->nr_codes - 1;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct lang_function *f = &w->functions[i];
+		const uint8_t *cv = lang_memory_piece(m, w->codes_of[i].header);
+
+		if (!cv)
+			return false;
+		want_file(m, &f->file, lang_memory_u64(cv + CV_FILE));
+		f->name.addr = lang_memory_u64(cv + CV_GV);
+		f->scope.addr = lang_memory_u64(cv + CV_STASH);
+		f->name.piece = lang_memory_u32(cv + CV_FLAGS) & CV_NAMED
+					? -1
+					: want(m, f->name.addr, SV_SIZE);
+	}
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		w->functions[i].name.piece = want_body(m, w->functions[i].name.piece, GV_SIZE);
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct lang_function *f = &w->functions[i];
+		const uint8_t *gv = lang_memory_piece(m, f->name.piece);
+
+		if (gv) {
+			f->name.addr = lang_memory_u64(gv + GV_HEK);
+			f->scope.addr = lang_memory_u64(gv + GV_STASH);
+		}
+		f->name.piece = lang_memory_want(m, f->name.addr, HEK_TEXT);
+		f->scope.piece = want(m, f->scope.addr, SV_SIZE);
+	}
+	return lang_memory_fetch(m);
+}
+
+/* Read the names of packages. */
+static bool read_packages(struct lang_memory *m, struct lang_work *w)
+{
+	uint32_t nr = w->nr_codes - 1;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct lang_text *t = &w->functions[i].scope;
+		const uint8_t *hv = lang_memory_piece(m, t->piece);
+
+		t->piece = hv && lang_memory_u32(hv + SV_FLAGS) & FLAG_OOK
+				   ? want_body(m, t->piece, HV_SIZE)
+				   : -1;
+	}
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct lang_text *t = &w->functions[i].scope;
+		const uint8_t *hv = lang_memory_piece(m, t->piece);
+
+		t->addr = hv && !lang_memory_u32(hv + HV_NAMES) ? lang_memory_u64(hv + HV_NAME) : 0;
+		t->piece = lang_memory_want(m, t->addr, HEK_TEXT);
+	}
+	return lang_memory_fetch(m);
+}
+
+enum lang_none perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+
+	functions_number(r, process);
+	if (!read_subs(m, w) || !read_names(m, w) || !read_packages(m, w))
+		return LANG_NONE_BAD_CHAIN;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_function *f = &w->functions[i];
+		uint64_t s = set_file(m, &f->file, 0);
+
+		if (i + 1 < w->nr_codes)
+			s = set_hek(m, &f->scope, set_hek(m, &f->name, s));
+		w->codes_of[i].stamp = s;
+	}
+	return functions_add(r, p, process);
+}
