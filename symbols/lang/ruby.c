@@ -26,6 +26,7 @@
 #define FRAME_ISEQ	16
 #define FRAME_EP	32
 #define FLAG_FINISH	0x20U
+#define FLAG_CFRAME	0x80U /* of C code; a block in C has no iseq, but a pointer */
 #define MAGIC_MASK	0x7fff0001U
 #define MAGIC_DUMMY	0x79990001U
 #define ISEQ_SIZE	24
@@ -77,7 +78,8 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
 
 		if (!bytes || !(set & 1))
 			return LANG_NONE_BAD_CHAIN;
-		if ((set & MAGIC_MASK) == MAGIC_DUMMY) /* the root of a thread */
+		/* Of C code, or the root of a thread. */
+		if (set & FLAG_CFRAME || (set & MAGIC_MASK) == MAGIC_DUMMY)
 			continue;
 		k->address[k->nr] = k->address[i];
 		k->instr[k->nr] = LANG_NO_INSTR;

@@ -311,6 +311,7 @@ static void test_ruby(void **state)
 	ruby_call(f, &r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x77770025);
 	ruby_call(f, &r, ruby_iseq(f, "main", "/srv/a.rb", 30), 0x11110003);
 	ruby_call(f, &r, 0, 0x55550083);
+	ruby_call(f, &r, r.thread, 0x66660083); /* a block in C */
 	ruby_call(f, &r, ruby_iseq(f, "block in main", "/srv/a/long/path/of/a/file.rb", 33),
 		  0x22220021);
 	ruby_call(f, &r, ruby_iseq(f, "a method with a name that is long", "/srv/a.rb", 7),
