@@ -83,10 +83,13 @@ static void *replay_main(void *arg)
 	return NULL;
 }
 
+/* Note events that readers opened, and report a failure. */
 static void check_recording(struct sampler *s)
 {
 	int code = recording_check(&s->recording);
 
+	if (s->live.counters)
+		recording_note(&s->recording, s->live.counters);
 	if (code)
 		mailbox_say(&s->mailbox, "recording stopped: %s", strerror(-code));
 }
@@ -163,8 +166,8 @@ static void *builder_main(void *arg)
 		if (now >= due) {
 			follow_target(s, now);
 			reopen_check_cpus(s, now);
-			check_recording(s);
 			tick_end(s, now);
+			check_recording(s);
 			handlers_govern(s);
 			handlers_adapt_stacks(s);
 			now = time_now_ns();

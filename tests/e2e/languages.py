@@ -28,7 +28,7 @@ def judge(tick, language, names):
     for name in set(rows) - set(names):
         if rows[name]["total"] > (100 - LEAST) / 100 * samples:
             bad.append(f"{name} is no part of the chain: {rows[name]}")
-    if rows.get(names[0], {"self": 0})["self"] < 0.8 * samples:
+    if rows.get(names[0], {"self": 0})["self"] < 0.5 * samples:
         bad.append(f"{names[0]} itself has too few samples: {rows.get(names[0])}")
     return bad
 

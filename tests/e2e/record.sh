@@ -91,7 +91,8 @@ wait "$p" || wrong "overflow: exit $?: $(cat "$TMP/err")"
 lost=$(field lost <"$TMP/lost")
 [ "$lost" -gt 0 ] || wrong "nothing was lost"
 [ "$(replayed lost)" -ge "$lost" ] || wrong "the replay lost $(replayed lost), proftop $lost"
-perf report --stats -i "$data" 2>/dev/null | grep -q 'LOST events: *[1-9]' || wrong "perf finds no LOST record"
+perf report --stats -i "$data" >"$TMP/stats" 2>&1
+grep -q "LOST events: *[1-9]" "$TMP/stats" || wrong "perf finds no LOST record: $(head -n 12 "$TMP/stats")"
 
 # Tracepoints: perf reads no file that has one without its format.
 if [ "$(id -u)" = 0 ]; then
@@ -105,10 +106,10 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # Neither CPU nor time in it: perf prints none, and the date is the recording's.
-if perf record -q --no-inherit --per-thread -e cpu-clock -o "$TMP/bare.data" -- "$PROGRAMS/spin" 1 2>/dev/null; then
+if perf record -q --no-inherit --per-thread -e cpu-clock -o "$TMP/bare.data" -- "$PROGRAMS/truth_chain" chain 1 2>/dev/null; then
 	touch -d 2020-02-03T04:05:06Z "$TMP/bare.data"
 	"$PROFTOP" --replay "$TMP/bare.data" -b --format=perf-script >"$TMP/out"
-	grep -q '^spin *[0-9]*/[0-9]*  *[0-9]* cpu-clock: $' "$TMP/out" || wrong "no CPU, no time: $(head -n 1 "$TMP/out")"
+	grep -q '^truth_chain *[0-9]*/[0-9]*  *[0-9]* cpu-clock: $' "$TMP/out" || wrong "no CPU, no time: $(head -n 1 "$TMP/out")"
 	"$PROFTOP" --replay "$TMP/bare.data" -b | grep -q '^proftop [^ ]*  2020-02-03T04:05:06Z' || wrong "date: $("$PROFTOP" --replay "$TMP/bare.data" -b | head -n 1)"
 fi
 
