@@ -13,13 +13,14 @@ const char *fields_hex(const char *p, const char *end, uint64_t *out)
 {
 	const char *first = p;
 	uint64_t value = 0;
-	int digit;
+	uint8_t digit;
 
-	for (; p < end && (digit = fields_digit(*p)) >= 0; p++) {
-		if (value >> 60)
-			return NULL;
-		value = value << 4 | (uint64_t)digit;
-	}
+	for (; p < end && (digit = fields_digits[(uint8_t)*p]); p++)
+		value = value << 4 | (digit - 1U);
 	*out = value;
-	return p == first ? NULL : p;
+	if (p == first)
+		return NULL;
+	while (first < p && *first == '0')
+		first++;
+	return p - first > 16 ? NULL : p;
 }
