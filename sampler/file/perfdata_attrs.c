@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/search.h"
+
 static bool same_attr(const struct perf_event_attr *a, const struct perf_event_attr *b)
 {
 	struct perf_event_attr x = *a, y = *b;
@@ -37,16 +39,8 @@ static struct perfdata_attr *find_attr(struct perfdata_attrs *attrs, const char 
 /* Ids are kept sorted; the kernel gives them out rising, so a new one mostly goes to the end. */
 static void add_id(struct perfdata_attr *pa, uint64_t id)
 {
-	size_t low = 0, high = pa->nr_ids;
+	size_t low = search_split(pa->nr_ids, i, pa->ids[i] < id);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (pa->ids[mid] < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (low < pa->nr_ids && pa->ids[low] == id)
 		return;
 	if (pa->nr_ids == pa->room_ids) {

@@ -3,6 +3,7 @@
  * Frame layouts of JIT code. Runs on: the loader; look-ups on sampler threads.
  */
 #include "symbols/jit/codemap.h"
+#include "symbols/base/search.h"
 
 #include <stdlib.h>
 
@@ -40,17 +41,8 @@ void codemap_reclaim(const struct codemap *map)
 
 const struct codemap_code *codemap_find(const struct codemap *map, uint64_t pc)
 {
-	uint32_t low = 0, high = map->nr_codes;
+	uint32_t low = search_split(map->nr_codes, i, map->codes[i].start <= pc);
 
-	/* The last one that starts at or before @pc. */
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (map->codes[mid].start <= pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && pc - map->codes[low - 1].start < map->codes[low - 1].size
 		       ? &map->codes[low - 1]
 		       : NULL;
@@ -58,16 +50,8 @@ const struct codemap_code *codemap_find(const struct codemap *map, uint64_t pc)
 
 const struct codemap_method *codemap_method(const struct codemap *map, uint64_t method)
 {
-	uint32_t low = 0, high = map->nr_methods;
+	uint32_t low = search_split(map->nr_methods, i, map->methods[i].method < method);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (map->methods[mid].method < method)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < map->nr_methods && map->methods[low].method == method ? &map->methods[low]
 									   : NULL;
 }

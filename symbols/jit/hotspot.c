@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "symbols/base/foreign.h"
+#include "symbols/base/search.h"
 #include "symbols/object/elfvar.h"
 #include "symbols/process/procfs.h"
 
@@ -228,16 +229,8 @@ struct scan {
 /* The blob of the last scan at the same address; NULL: none. */
 static struct hotspot_blob *known_blob(const struct hotspot *h, uint64_t start)
 {
-	uint32_t low = 0, high = h->nr_blobs;
+	uint32_t low = search_split(h->nr_blobs, i, h->blobs[i].start < start);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (h->blobs[mid].start < start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < h->nr_blobs && h->blobs[low].start == start ? &h->blobs[low] : NULL;
 }
 

@@ -6,6 +6,7 @@
  * Runs on: a helper. Every number is foreign.
  */
 #include "symbols/jit/hotspot.h"
+#include "symbols/base/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,16 +131,8 @@ static int name_frame(const struct hotspot *h, struct remote *r, struct hotspot_
 
 static const struct hotspot_blob *find_blob(const struct hotspot *h, uint64_t pc)
 {
-	uint32_t low = 0, high = h->nr_blobs;
+	uint32_t low = search_split(h->nr_blobs, i, h->blobs[i].start <= pc);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (h->blobs[mid].start <= pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && pc < h->blobs[low - 1].end ? &h->blobs[low - 1] : NULL;
 }
 

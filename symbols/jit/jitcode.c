@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/search.h"
 
 #define LEAF_MAX 128U
 
@@ -116,32 +117,14 @@ static bool is_before(const struct jitcode *c, uint32_t id, uint32_t layer, uint
 /* Return the position after the last function that begins at or before (layer, addr). */
 static struct spot spot_after(const struct jitcode *c, uint32_t layer, uint64_t addr)
 {
-	uint32_t lo = 0, hi = c->nr_leaves;
-	struct spot spot = { 0, 0 };
+	uint32_t lo =
+		search_split(c->nr_leaves, i, is_before(c, c->leaves[i]->ids[0], layer, addr));
+	const struct leaf *leaf = lo ? c->leaves[lo - 1] : NULL;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (is_before(c, c->leaves[mid]->ids[0], layer, addr))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
-		return spot;
-	spot.leaf = lo - 1;
-	lo = 0;
-	hi = c->leaves[spot.leaf]->nr;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (is_before(c, c->leaves[spot.leaf]->ids[mid], layer, addr))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	spot.index = lo;
-	return spot;
+	if (!leaf)
+		return (struct spot){ 0, 0 };
+	return (struct spot){ lo - 1,
+			      search_split(leaf->nr, i, is_before(c, leaf->ids[i], layer, addr)) };
 }
 
 /*
@@ -363,16 +346,8 @@ const struct jitcode_line *jitcode_line(const struct jitcode *c, const struct ji
 					uint64_t addr)
 {
 	const struct jitcode_line *lines = f->nr_lines ? c->lines + f->first_line : NULL;
-	uint32_t lo = 0, hi = f->nr_lines;
+	uint32_t lo = search_split(f->nr_lines, i, lines[i].offset <= addr - f->start);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (lines[mid].offset <= addr - f->start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo ? &lines[lo - 1] : NULL;
 }
 

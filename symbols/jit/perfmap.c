@@ -13,6 +13,7 @@
 
 #include "symbols/base/array.h"
 #include "symbols/base/fields.h"
+#include "symbols/base/search.h"
 
 struct entry { /* in order of the text: a later one has a higher index */
 	uint64_t start, end;
@@ -253,16 +254,8 @@ void perfmap_free(struct perfmap *map)
 bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbol *out)
 {
 	const struct entry *e;
-	uint32_t lo = 0, hi = map->nr_spans;
+	uint32_t lo = search_split(map->nr_spans, i, map->spans[i].start <= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (map->spans[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || addr >= map->spans[lo - 1].end)
 		return false;
 	e = &map->entries[map->spans[lo - 1].entry];

@@ -16,6 +16,7 @@
 
 #include "symbols/base/array.h"
 #include "symbols/base/fields.h"
+#include "symbols/base/search.h"
 
 #define NO_MODULE    UINT32_MAX
 #define PAGE	     4096ULL
@@ -376,16 +377,8 @@ void kallsyms_free(struct kallsyms *k)
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out)
 {
 	const struct symbol_entry *s;
-	uint32_t lo = 0, hi = k->nr, size;
+	uint32_t lo = search_split(k->nr, i, k->symbols[i].start <= addr), size;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (k->symbols[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo)
 		return false;
 	s = &k->symbols[lo - 1];

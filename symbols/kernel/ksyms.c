@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/search.h"
 
 struct entry {
 	uint64_t start;
@@ -54,17 +55,7 @@ void ksyms_free(struct ksyms *k)
 /* Return the index of the first entry that ends after @addr. */
 static uint32_t index_of(const struct ksyms *k, uint64_t addr)
 {
-	uint32_t lo = 0, hi = k->nr;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (k->entries[mid].start + k->entries[mid].size > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return search_split(k->nr, i, k->entries[i].start + k->entries[i].size <= addr);
 }
 
 /* Remove all entries that overlap [start, end); return the index for a new one. */

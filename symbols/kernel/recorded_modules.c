@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/search.h"
 
 /* Write the module's name for @file into @out; false: @file is no module. */
 static bool name_of(const char *file, size_t size, char out[RECORDED_MODULE_NAME_MAX])
@@ -42,17 +43,7 @@ static bool name_of(const char *file, size_t size, char out[RECORDED_MODULE_NAME
 /* Return the number of modules that start at or below @addr. */
 static uint32_t nr_from(const struct recorded_modules *m, uint64_t addr)
 {
-	uint32_t low = 0, high = m->nr;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (m->list[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_split(m->nr, i, m->list[i].start <= addr);
 }
 
 void recorded_modules_add(struct recorded_modules *m, const char *file, size_t size, uint64_t start,

@@ -16,6 +16,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/array.h"
+#include "symbols/base/search.h"
 
 /* Pointer encodings: LSB Core 5.0, 10.5.1. */
 enum {
@@ -472,17 +473,10 @@ bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *
 {
 	uint64_t above = vaddr - ehhdr_base(eh->vaddr);
 	uint64_t last = above << 32 | UINT32_MAX; /* the last entry with this start */
-	uint32_t lo = 0, hi = eh->nr_fdes;
+	uint32_t lo;
 
 	if (above > UINT32_MAX)
 		return false;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (eh->fdes[mid] <= last)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_split(eh->nr_fdes, i, eh->fdes[i] <= last);
 	return lo && ehframe_at(eh, lo - 1, out) && vaddr - out->start < out->size;
 }

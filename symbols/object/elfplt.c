@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/search.h"
 
 #define RELOCATIONS_MAX (2U << 20)
 #define SLOTS_MAX	(256U << 10)
@@ -115,18 +116,11 @@ static int read_dynsym(struct plt *p)
 /* Find the slot at @vaddr. Stubs are mostly in the order of their slots. */
 static const struct slot *find_slot(struct plt *p, uint64_t vaddr)
 {
-	uint32_t lo = 0, hi = p->nr_slots;
+	uint32_t lo;
 
 	if (p->next < p->nr_slots && p->slots[p->next].vaddr == vaddr)
 		return &p->slots[p->next++];
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (p->slots[mid].vaddr < vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_split(p->nr_slots, i, p->slots[i].vaddr < vaddr);
 	p->next = lo + 1;
 	return lo < p->nr_slots && p->slots[lo].vaddr == vaddr ? &p->slots[lo] : NULL;
 }

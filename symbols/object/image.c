@@ -5,6 +5,7 @@
  * Any thread. Invariant: an image does not change after it was read.
  */
 #include "symbols/object/image.h"
+#include "symbols/base/search.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -93,16 +94,8 @@ bool image_offset(const struct image *image, uint64_t vaddr, uint64_t *offset)
 
 const struct image_symbol *image_find(const struct image *image, uint64_t vaddr)
 {
-	uint32_t lo = 0, hi = image->nr_symbols;
+	uint32_t lo = search_split(image->nr_symbols, i, image->symbols[i].vaddr <= vaddr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (image->symbols[mid].vaddr <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo)
 		return NULL;
 	assert(image->symbols[lo - 1].back < lo);

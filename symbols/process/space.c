@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/search.h"
 #include "symbols/process/space_private.h"
 
 #define LEAF_MIN	8u
@@ -80,32 +81,14 @@ void space_put(struct space *s)
 
 uint32_t space_leaf_search(const struct leaf *leaf, uint64_t addr)
 {
-	uint32_t low = 0, high = leaf->nr;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (leaf->m[mid].end > addr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
+	return search_split(leaf->nr, i, leaf->m[i].end <= addr);
 }
 
 static const struct mapping *find_live(const struct space *s, uint64_t addr)
 {
-	uint32_t low = 0, high = s->nr_leaves;
+	uint32_t low = search_split(s->nr_leaves, i, s->ends[i] <= addr);
 	const struct mapping *m;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (s->ends[mid] > addr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
 	if (low == s->nr_leaves)
 		return NULL;
 	assert(s->ends[low] == s->leaves[low]->m[s->leaves[low]->nr - 1].end);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/search.h"
 #include "symbols/process/space_private.h"
 
 #define OLD_MAX 512u
@@ -72,17 +73,9 @@ void space_edit_free(struct space_edit *d)
 /* Find the first mapping that ends after @addr; leaf == nr_leaves: none. */
 static struct spot spot_at(const struct space_edit *d, uint64_t addr)
 {
-	uint32_t low = 0, high = d->nr_leaves;
+	uint32_t low =
+		search_split(d->nr_leaves, i, d->leaves[i]->m[d->leaves[i]->nr - 1].end <= addr);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-		const struct leaf *leaf = d->leaves[mid];
-
-		if (leaf->m[leaf->nr - 1].end > addr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
 	return (struct spot){ low,
 			      low < d->nr_leaves ? space_leaf_search(d->leaves[low], addr) : 0 };
 }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/base/search.h"
 #include "symbols/source/dwarf_open.h"
 #include "symbols/source/dwarf_scope.h"
 
@@ -93,16 +94,8 @@ static int compare_ranges(const void *a, const void *b)
 /* Return the innermost range with @addr, or NULL. */
 static const struct range *ranges_find(const struct ranges *r, uint64_t addr)
 {
-	uint32_t lo = 0, hi = r->nr;
+	uint32_t lo = search_split(r->nr, i, r->list[i].start <= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (r->list[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (uint32_t i = lo; i > 0 && lo - i < LOOK_BACK; i--) {
 		if (addr < r->list[i - 1].end)
 			return &r->list[i - 1];

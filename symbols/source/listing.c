@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One function to show. Built on the loader, then read anywhere. */
 #include "symbols/source/listing.h"
+#include "symbols/base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,16 +84,8 @@ struct listing_insn *listing_add_insn(struct listing *l, uint64_t vaddr, uint8_t
 
 uint32_t listing_at(const struct listing *l, uint64_t vaddr)
 {
-	uint32_t low = 0, high = l->nr_insns;
+	uint32_t low = search_split(l->nr_insns, i, l->insns[i].vaddr <= vaddr);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (l->insns[middle].vaddr <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && vaddr - l->insns[low - 1].vaddr < l->insns[low - 1].size ? low - 1
 									       : LISTING_NONE;
 }
