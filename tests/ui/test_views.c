@@ -506,6 +506,44 @@ static void test_empty_reasons(void **state)
 	bench_fini(&b);
 }
 
+/* Of a target the header says how much of a CPU the rows share. */
+static void test_target(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	strcpy(p->target, "name api");
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, p);
+	assert_non_null(strstr(look(&b), "CPU "));
+	assert_non_null(strstr(look(&b), "% CPU"));
+	assert_non_null(strstr(look(&b), "Processes 4   Threads "));
+	bench_fini(&b);
+}
+
+/* Addresses of an object that is being read are no rows: their share is in a word. */
+static void test_loading(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	p->modules = calloc(1, sizeof(*p->modules));
+	p->modules[0] = (struct profile_module){ .state = PROFILE_MODULE_LOADING,
+						 .name = TEXT("libvendor.so"),
+						 .path = TEXT("libvendor.so"),
+						 .source = "",
+						 .reason = "",
+						 .fix = "" };
+	p->nr_modules = 1;
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		p->functions[i].unnamed = p->functions[i].id == 17;
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	assert_null(strstr(look(&b), "0x00007f31c2a41b60"));
+	assert_non_null(strstr(look(&b), "loading symbols: 2% of samples"));
+	bench_fini(&b);
+}
+
 /* Loud while it happens, remembered, then calm but not forgotten. */
 static void test_trouble(void **state)
 {
@@ -567,6 +605,7 @@ int main(void)
 		cmocka_unit_test(test_bound_keys),   cmocka_unit_test(test_help),
 		cmocka_unit_test(test_pickers),	     cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_empty_reasons),
+		cmocka_unit_test(test_target),	     cmocka_unit_test(test_loading),
 		cmocka_unit_test(test_trouble),	     cmocka_unit_test(test_hostile),
 	};
 

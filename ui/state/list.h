@@ -47,6 +47,7 @@ struct list {
 	uint32_t nr_hidden;   /* by filter or limit */
 	double count;	      /* samples of 100 % */
 	double most;	      /* the largest self share */
+	double loading;	      /* share of code whose symbols are being loaded: no rows yet */
 	uint32_t cursor, top; /* rows; @cursor is row @selected while it is there */
 	uint32_t page;	      /* rows that fit the last drawn screen */
 	uint64_t selected;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The process drilled into, in two lines. The main thread; reads the state.
+ * The process drilled into, or the processes sampled, in one or two lines. The main thread; reads
+ * the state.
  */
 #include "ui/view/header_process.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ui/draw/pen.h"
 #include "ui/text/format.h"
@@ -13,16 +15,16 @@
 #include "ui/view/folds.h"
 #include "ui/view/header_cpus.h"
 
-/* Sum its samples of the window. */
+/* Sums of the shown samples of the window. */
 struct sums {
 	double count, weight, kernel;
-	uint32_t nr_tasks;
+	uint32_t nr_tasks, nr_processes;
 };
 
 static struct sums sums_of(const struct ui_state *st)
 {
 	const struct fold_task *tasks = folds_tasks(st);
-	struct sums sums = { .nr_tasks = 0 };
+	struct sums sums = { .nr_tasks = 0, .nr_processes = st->shown->nr_processes };
 	struct fold_filter f;
 
 	if (!tasks || !folds_filter(st, &f))
@@ -67,6 +69,7 @@ static void draw_who(const struct ui_state *st, struct canvas *c, unsigned int r
 	pen_text(&pen, 3, age, ROLE_NORMAL);
 }
 
+/* Draw CPU time, threads and samples: a share of the rows is a share of these. */
 static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct sums sums = sums_of(st);
@@ -79,6 +82,11 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 	pen_value(&pen, 0, TEXT("CPU"),
 		  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str),
 		  ROLE_VALUE);
+	if (!sums.nr_tasks)
+		return;
+	if (!st->scope.drilled && sums.nr_processes != 1)
+		pen_value(&pen, gap, TEXT("Processes"), format_count(buf, sums.nr_processes),
+			  ROLE_VALUE);
 	pen_value(&pen, gap, TEXT("Threads"), format_count(buf, sums.nr_tasks), ROLE_VALUE);
 	if (c->cols >= 100)
 		pen_text(&pen, 1, TEXT("with samples"), ROLE_DIM);
@@ -96,18 +104,30 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 		  ROLE_VALUE);
 }
 
+/* Find the one process that is shown: drilled into or sampled alone. UINT32_MAX: none or several.
+ */
+static uint32_t process_alone(const struct ui_state *st)
+{
+	if (st->scope.drilled)
+		return ui_state_process(st, st->shown);
+	return st->shown->nr_processes == 1 ? 0 : UINT32_MAX;
+}
+
 unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
-	uint32_t i = st->scope.drilled && st->shown ? ui_state_process(st, st->shown) : UINT32_MAX;
+	uint32_t alone = st->shown ? process_alone(st) : UINT32_MAX;
+	/* Of the system the lines of the CPUs say more. */
+	bool target = st->shown && !st->config->replayed && !st->scope.drilled &&
+		      strcmp(st->shown->target, "system") != 0;
 
-	if (i == UINT32_MAX)
+	if (!target && (!st->scope.drilled || alone == UINT32_MAX))
 		return 0;
 	/* The breadcrumb has the name. */
-	if (c->rows < HEADER_TALL) {
+	if (c->rows < HEADER_TALL || alone == UINT32_MAX) {
 		draw_what(st, c, row);
 		return 1;
 	}
-	draw_who(st, c, row, &st->shown->processes[i]);
+	draw_who(st, c, row, &st->shown->processes[alone]);
 	draw_what(st, c, row + 1);
 	return 2;
 }

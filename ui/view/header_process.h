@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process drilled into: its identity and cost. The main thread; reads the
- * state.
+ * The process drilled into, or those sampled if that is not the whole system: identity and
+ * cost. The main thread; reads the state.
  */
 #ifndef UI_VIEW_HEADER_PROCESS_H
 #define UI_VIEW_HEADER_PROCESS_H
@@ -9,7 +9,7 @@
 #include "ui/draw/canvas.h"
 #include "ui/state/state.h"
 
-/* Draw it from @row on. Return the lines used, 0 if no process is drilled into. */
+/* Draw it from @row on. Return the lines used, 0 if the whole system is shown. */
 unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row);
 
 #endif

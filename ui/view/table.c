@@ -294,6 +294,8 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 		return TEXT("no row matches (Esc clears the filter, L sets the limit)");
 	if (view_of(st->view)->empty.size)
 		return view_of(st->view)->empty;
+	if (st->lists[st->view].loading > 0)
+		return TEXT("loading symbols");
 	if (!p->sampling)
 		return TEXT("sampling is stopped (S starts it)");
 	if (!p->nr_counts)
@@ -312,7 +314,10 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
 {
 	/* The banner (missing permissions), else the worst notice. */
 	const struct profile_notice *banner = ui_state_notice(st, "banner");
-	const struct profile_notice *n = banner ? banner : ui_state_worst(st);
+	/* That there is no PMU explains nothing here. */
+	bool known = banner &&
+		     !strncmp(banner->detail, PROFILE_NO_CYCLES, sizeof(PROFILE_NO_CYCLES) - 1);
+	const struct profile_notice *n = banner && !known ? banner : ui_state_worst(st);
 	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
 	char text[IDLE_MAX], buf[sizeof(n->detail)];
 

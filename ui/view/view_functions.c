@@ -451,6 +451,13 @@ static bool left_out(const struct ui_state *st, uint32_t function)
 	       (module >= st->shown->nr_modules || st->shown->modules[module].id != st->only.id);
 }
 
+/* Is the row an address whose name may still come? It would be another row a moment later. */
+static bool is_loading(const struct profile *p, const struct profile_function *f)
+{
+	return f->unnamed && f->module_index < p->nr_modules &&
+	       p->modules[f->module_index].state == PROFILE_MODULE_LOADING;
+}
+
 /* One row per function that has samples. */
 static int build(const struct ui_state *st, struct list *list)
 {
@@ -462,12 +469,17 @@ static int build(const struct ui_state *st, struct list *list)
 	for (uint32_t n = 0; n < ROW_EVENTS; n++)
 		others[n] = folds_other_shares(st, n);
 	list->count = fold->count;
+	list->loading = 0;
 	for (uint32_t i = 0; i < fold->nr_rows; i++) {
 		const struct fold_row *f = &fold->rows[i];
 		struct row *row;
 
 		if (left_out(st, f->function))
 			continue;
+		if (is_loading(st->shown, &st->shown->functions[f->function])) {
+			list->loading += fold->weight > 0 ? f->self_weight / fold->weight : 0;
+			continue;
+		}
 		row = list_add(list);
 		if (!row)
 			return -ENOMEM;
@@ -512,7 +524,16 @@ static uint32_t module(const struct ui_state *st, const struct row *row)
 
 static size_t options(const struct ui_state *st, char *buf, size_t size)
 {
-	return st->only.on ? (size_t)snprintf(buf, size, "  only %s (d)", st->only.name) : 0;
+	double loading = st->lists[VIEW_FUNCTIONS].loading;
+	char share[FORMAT_MAX];
+	size_t n = 0;
+
+	if (st->only.on)
+		n = (size_t)snprintf(buf, size, "  only %s (d)", st->only.name);
+	if (loading >= 0.005 && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  loading symbols: %s of samples",
+				      format_share(share, loading).str);
+	return n;
 }
 
 static uint64_t identity(const struct ui_state *st, const struct row *row)
