@@ -56,10 +56,11 @@ struct sampler_config {
 	bool warm_up;	       /* one tick only: begin it when the code that runs is read */
 	uint64_t window_ns;    /* of PROFILE_WINDOW */
 	bool include_self;     /* sample proftop itself */
-	uint32_t languages;    /* frames of these are shown: bits of config_language() */
-	bool no_inline;	       /* no inlined functions, no source lines */
-	size_t symbol_memory;  /* bytes that images of objects may take; 0: the default */
-	const char *replay;    /* perf.data file, "-": stdin; NULL: live */
+	enum profile_frames shown_frames;
+	uint32_t languages;   /* frames of these are shown: bits of config_language() */
+	bool no_inline;	      /* no inlined functions, no source lines */
+	size_t symbol_memory; /* bytes that images of objects may take; 0: the default */
+	const char *replay;   /* perf.data file, "-": stdin; NULL: live */
 	/* Called 10 times a second while a pipe is replayed; NULL: read to its end. */
 	sampler_reading_fn reading;
 	const char *symfs;  /* replay: folder with the recorded machine's files; NULL: / */

@@ -30,6 +30,7 @@ enum control_kind {
 	CONTROL_FOCUS,
 	CONTROL_CALL_GRAPH,
 	CONTROL_CPUS,
+	CONTROL_FRAMES,
 	CONTROL_NR,
 };
 
@@ -45,6 +46,7 @@ struct control {
 		pid_t pid;			  /* FOCUS; 0: back */
 		struct sampler_target_spec *spec; /* TARGET, CPUS: owned */
 		enum profile_window window;	  /* WINDOW */
+		enum profile_frames frames;	  /* FRAMES */
 		uint64_t tick_ns;		  /* TICK */
 		struct {			  /* EVENTS */
 			struct event list[EVENTS_MAX];

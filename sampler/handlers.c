@@ -221,6 +221,21 @@ static void set_window(struct sampler *s, const struct control *c)
 	s->ticks.window = c->window;
 }
 
+/* Show other frames. Counts have all of them, so the next profile does too. */
+static void set_frames(struct sampler *s, const struct control *c)
+{
+	static const char *const words[FRAMES_NR] = {
+		[FRAMES_LANGUAGE] = "frames of languages, without frames of their interpreters",
+		[FRAMES_BOTH] = "frames of languages and of their interpreters",
+		[FRAMES_NATIVE] = "native frames only",
+	};
+
+	if ((unsigned int)c->frames >= FRAMES_NR)
+		return;
+	s->config.shown_frames = c->frames;
+	mailbox_say(&s->mailbox, "showing %s", words[c->frames]);
+}
+
 static void set_tick(struct sampler *s, const struct control *c)
 {
 	s->ticks.period_ns = c->tick_ns;
@@ -298,6 +313,7 @@ void handlers_apply(struct sampler *s, const struct control *c)
 		[CONTROL_FOCUS] = set_focus,
 		[CONTROL_CALL_GRAPH] = set_call_graph,
 		[CONTROL_CPUS] = set_cpus,
+		[CONTROL_FRAMES] = set_frames,
 	};
 
 	assert(c->kind < CONTROL_NR && handlers[c->kind]);
@@ -310,6 +326,9 @@ void handlers_apply_replay(struct sampler *s, const struct control *c)
 	switch (c->kind) {
 	case CONTROL_WINDOW:
 		s->ticks.window = c->window;
+		break;
+	case CONTROL_FRAMES:
+		set_frames(s, c);
 		break;
 	case CONTROL_FETCH:
 		symbols_run(s->store.symbols); /* a replay has no loader thread */

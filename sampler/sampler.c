@@ -157,6 +157,11 @@ void sampler_set_window(struct sampler *s, enum profile_window window)
 	send_control(s, &(struct control){ .kind = CONTROL_WINDOW, .window = window });
 }
 
+void sampler_set_frames(struct sampler *s, enum profile_frames frames)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_FRAMES, .frames = frames });
+}
+
 void sampler_set_tick(struct sampler *s, uint64_t tick_ns)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_TICK, .tick_ns = tick_ns });

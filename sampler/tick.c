@@ -167,6 +167,7 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	p->time_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
 	p->running_ns = now_ns - s->ticks.reset_ns;
 	p->window = s->ticks.window;
+	p->shown_frames = s->config.shown_frames;
 	p->sampling = s->rates.enabled;
 	p->target_gone = s->target.gone;
 	p->focus = s->focus.pid;
@@ -265,6 +266,7 @@ static int fill_counts(struct sampler *s, struct profile *p)
 		.maps = s->store.maps,
 		.objects = s->store.objects,
 		.details = symbols_details(s->store.symbols),
+		.shown_frames = s->config.shown_frames,
 	};
 	code = assemble(p, &in);
 	if (in.details && details_wanted(in.details))

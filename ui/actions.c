@@ -400,6 +400,12 @@ static void hide_user(struct ui_state *st, uint32_t code)
 	rebuild(st);
 }
 
+static void frames(struct ui_state *st, uint32_t code)
+{
+	if (st->latest)
+		sampler_set_frames(st->sampler, (st->latest->shown_frames + 1) % FRAMES_NR);
+}
+
 /* ---- time ---- */
 
 static void freeze(struct ui_state *st, uint32_t code)
@@ -510,6 +516,7 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_PICK_PROCESS] = pick_process,
 	[ACT_HIDE_KERNEL] = hide_kernel,
 	[ACT_HIDE_USER] = hide_user,
+	[ACT_FRAMES] = frames,
 	[ACT_FREEZE] = freeze,
 	[ACT_RESET] = reset,
 	[ACT_WINDOW] = window,

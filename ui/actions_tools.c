@@ -142,6 +142,7 @@ static void write_config(struct ui_state *st, uint32_t code)
 		.mouse = st->mouse,
 		.ascii = st->config->ascii,
 		.fold_threads = st->fold_threads,
+		.frames = st->latest ? (int)st->latest->shown_frames : FRAMES_LANGUAGE,
 		.flame_modules = st->folds && st->folds->by_module,
 	};
 	char path[SETTINGS_PATH_MAX];

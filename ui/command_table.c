@@ -259,6 +259,22 @@ static void run_call_graph(struct ui_state *st, const char *arg)
 	ui_state_say(st, true, "unknown call graph '%s': dwarf, fp or off", arg);
 }
 
+static const char *frames_word(const struct ui_state *st, const char *before, unsigned int i,
+			       char buf[static COMMAND_WORD_MAX])
+{
+	return i < FRAMES_NR ? profile_frames_name((enum profile_frames)i) : NULL;
+}
+
+static void run_frames(struct ui_state *st, const char *arg)
+{
+	int frames = ui_config_frames_parse(arg);
+
+	if (frames < 0)
+		ui_state_say(st, true, "unknown frames '%s': language, both or native", arg);
+	else
+		sampler_set_frames(st->sampler, (enum profile_frames)frames);
+}
+
 static void run_stack_size(struct ui_state *st, const char *arg)
 {
 	uint64_t size;
@@ -324,6 +340,7 @@ const struct command command_table[] = {
 	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
 	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL },
 	{ "call-graph", "HOW", run_call_graph, call_graph_word, false, NULL, NULL },
+	{ "frames", "KIND", run_frames, frames_word, false, NULL, NULL },
 	{ "stack-size", "SIZE", run_stack_size, NULL, false, NULL, NULL },
 	{ "ring", "SIZE", run_ring, NULL, false, NULL, NULL },
 	{ "cgroup", "TEXT", run_cgroup, cgroup_word, true, NULL, NULL },

@@ -303,6 +303,8 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 	config->hide_user = set->hide_user;
 	config->percent_limit = set->percent_limit;
 	config->flame_modules = set->flame_modules;
+	if (!o->frames_given)
+		o->config.shown_frames = (enum profile_frames)set->frames;
 	if (!o->theme_given)
 		config->theme = set->theme;
 	if (!o->delay_given)
@@ -327,6 +329,7 @@ static int print_config(struct options *o, struct err *e)
 	set.mouse = config.mouse;
 	set.ascii = config.ascii;
 	set.fold_threads = config.fold_threads;
+	set.frames = (int)o->config.shown_frames;
 	settings_print(stdout, &set);
 	return fflush(stdout) && errno != EPIPE ? EXIT_FAILED : EXIT_DONE;
 }

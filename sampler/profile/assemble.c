@@ -34,6 +34,11 @@ struct spot {
 	bool interpreter;   /* code of an interpreter */
 };
 
+/* Frames that a stack does not show. */
+struct left_out {
+	bool script, interpreter; /* as in spot */
+};
+
 struct spot_frame {
 	uint32_t function; /* index in the profile's functions */
 	uint32_t line;	   /* index in its lines, or PROFILE_NO_LINE */
@@ -400,29 +405,34 @@ static const uint32_t *places_of(const struct work *w, uint64_t id, uint32_t *nr
 }
 
 /*
- * Test for stacks with frames of a language: frames of interpreters are left out of them, so that
- * the work of an interpreter for a function counts for the function.
+ * Find the frames that a stack does not show. Frames of an interpreter are left out of stacks with
+ * frames of its language only: what it does for a function counts for the function.
  */
-static bool is_folded(const struct work *w, const uint32_t *places, uint32_t nr)
+static struct left_out find_left_out(const struct work *w, const uint32_t *places, uint32_t nr)
 {
-	if (w->in->interpreters)
-		return false;
+	if (w->in->shown_frames != FRAMES_LANGUAGE)
+		return (struct left_out){ .script = w->in->shown_frames == FRAMES_NATIVE };
 	for (uint32_t i = 0; i < nr; i++)
 		if (spot_at(w, places[i])->script)
-			return true;
-	return false;
+			return (struct left_out){ .interpreter = true };
+	return (struct left_out){ false, false };
+}
+
+static bool is_left_out(struct left_out out, const struct spot *spot)
+{
+	return (out.script && spot->script) || (out.interpreter && spot->interpreter);
 }
 
 /* How many frames a stack has to show. */
 static uint32_t stack_frames(const struct work *w, const uint32_t *places, uint32_t nr)
 {
-	bool folded = is_folded(w, places, nr);
+	struct left_out out = find_left_out(w, places, nr);
 	uint32_t frames = 0;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct spot *spot = spot_at(w, places[i]);
 
-		frames += folded && spot->interpreter ? 0 : spot->nr;
+		frames += is_left_out(out, spot) ? 0 : spot->nr;
 	}
 	return frames;
 }
@@ -459,12 +469,12 @@ static void put_stack(const struct work *w, uint32_t at, const uint32_t *places,
 {
 	uint32_t *functions = w->p->frames, *lines = w->p->frame_lines;
 	const struct spot_frame *frames = w->frames;
-	bool folded = is_folded(w, places, nr);
+	struct left_out out = find_left_out(w, places, nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct spot spot = *spot_at(w, places[i]);
 
-		if (folded && spot.interpreter)
+		if (is_left_out(out, &spot))
 			continue;
 		for (uint32_t k = 0; k < spot.nr; k++, at++) {
 			functions[at] = frames[spot.first - 1 + k].function;

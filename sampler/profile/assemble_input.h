@@ -7,6 +7,7 @@
 
 #include "sampler/count/history.h"
 #include "sampler/count/tables.h"
+#include "sampler/profile/profile.h"
 #include "symbols/name/places.h"
 #include "symbols/object/object.h"
 #include "symbols/process/details.h"
@@ -24,7 +25,7 @@ struct assemble_input { /* all borrowed */
 	const struct symbols *symbols;
 	const struct maps *maps;
 	const struct objects *objects;
-	bool interpreters; /* show frames of interpreters beside the frames of their languages */
+	enum profile_frames shown_frames;
 	struct details *details; /* NULL: a recording */
 };
 

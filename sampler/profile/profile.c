@@ -52,6 +52,17 @@ const char *profile_call_graph_name(enum call_graph mode)
 	return (unsigned int)mode < CALL_GRAPH_NR ? names[mode] : "?";
 }
 
+const char *profile_frames_name(enum profile_frames frames)
+{
+	static const char *const names[FRAMES_NR] = {
+		[FRAMES_LANGUAGE] = "language",
+		[FRAMES_BOTH] = "both",
+		[FRAMES_NATIVE] = "native",
+	};
+
+	return (unsigned int)frames < FRAMES_NR ? names[frames] : "?";
+}
+
 const char *profile_module_state_name(enum profile_module_state state)
 {
 	static const char *const names[] = {

@@ -26,6 +26,16 @@ enum call_graph {
 /* "dwarf", "fp", "off". */
 const char *profile_call_graph_name(enum call_graph mode);
 
+/* Which frames a stack shows if code of a language ran in an interpreter there. */
+enum profile_frames {
+	FRAMES_LANGUAGE, /* frames of the language; those of the interpreter are folded away */
+	FRAMES_BOTH,
+	FRAMES_NATIVE, /* frames of the interpreter alone */
+	FRAMES_NR,
+};
+/* "language", "both", "native". */
+const char *profile_frames_name(enum profile_frames frames);
+
 /* A function: the identity that rows are kept by is @id. */
 struct profile_function {
 	uint32_t id; /* symbol id: the same from profile to profile */
@@ -293,11 +303,12 @@ struct profile {
 	uint64_t running_ns;  /* since start or reset */
 	uint64_t window_ns;   /* covered by the cells */
 	enum profile_window window;
-	bool sampling;		     /* false: stopped (S) */
-	pid_t focus;		     /* sampled alone, more closely; 0: no process is */
-	bool target_gone;	     /* all target processes have exited */
-	enum call_graph call_graph;  /* the next three: as it is sampled now */
-	uint32_t stack_size;	     /* of a stack copy, in bytes; 0: none */
+	bool sampling;		    /* false: stopped (S) */
+	pid_t focus;		    /* sampled alone, more closely; 0: no process is */
+	bool target_gone;	    /* all target processes have exited */
+	enum call_graph call_graph; /* the next three: as it is sampled now */
+	uint32_t stack_size;	    /* of a stack copy, in bytes; 0: none */
+	enum profile_frames shown_frames;
 	uint64_t ring_size;	     /* of each CPU, in bytes; 0: a recording */
 	uint64_t ring_wanted;	     /* size without a limit of locked memory */
 	uint32_t nr_refused;	     /* tasks of the target that are not sampled */

@@ -13,6 +13,8 @@
 
 #include "sampler/profile/assemble.h"
 #include "symbols/base/base.h"
+#include "symbols/lang/codes.h"
+#include "symbols/lang/lang.h"
 
 /* Beyond PID_MAX_LIMIT of Linux: no process has these. */
 #define PID_A	       5000001
@@ -46,8 +48,8 @@ static void tables_fini(struct tables *t)
 	objects_free(t->objects);
 }
 
-static struct profile *assembled(const struct tables *t, const struct history_cell *counts,
-				 uint32_t nr)
+static struct profile *assembled_as(const struct tables *t, const struct history_cell *counts,
+				    uint32_t nr, enum profile_frames frames)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
 	const struct assemble_input in = {
@@ -58,11 +60,18 @@ static struct profile *assembled(const struct tables *t, const struct history_ce
 		.symbols = t->symbols,
 		.maps = t->maps,
 		.objects = t->objects,
+		.shown_frames = frames,
 	};
 
 	assert_int_equal(assemble(p, &in), 0);
 	assert_int_equal(p->nr_counts, nr);
 	return p;
+}
+
+static struct profile *assembled(const struct tables *t, const struct history_cell *counts,
+				 uint32_t nr)
+{
+	return assembled_as(t, counts, nr, FRAMES_LANGUAGE);
 }
 
 static uint32_t file_of(struct tables *t, const char *path)
@@ -163,6 +172,68 @@ static void test_places_without_symbols(void **state)
 	assert_true(p->window_samples == 2);
 	assert_true(p->window_unnamed == 0);
 	profile_free(p);
+}
+
+static uint32_t script_place(struct tables *t)
+{
+	const struct code_key key = { .process = 1, .address = 0x1000 };
+	const struct code_text text = {
+		.language = LANG_PYTHON,
+		.name = "Cart.total",
+		.name_size = 10,
+		.file = "/srv/shop.py",
+		.file_size = 12,
+	};
+	const struct lang_frame frame = {
+		.code = codes_add(symbols_codes(t->symbols), &key, &text),
+		.instr = LANG_NO_INSTR,
+	};
+
+	assert_int_not_equal(frame.code, CODE_NONE);
+	return places_intern(t->places, symbols_script(t->symbols), lang_place(&frame));
+}
+
+/* Expect the frames of both stacks, by name. */
+static void expect_frames(const struct tables *t, const struct history_cell counts[2],
+			  enum profile_frames frames, const char *const expected[5])
+{
+	struct profile *p = assembled_as(t, counts, 2, frames);
+	uint32_t nr = 0;
+
+	for (; expected[nr]; nr++) {
+		assert_true(nr < p->stacks[p->counts[0].stack].nr);
+		assert_string_equal(function_at(p, 0, nr)->name.str, expected[nr]);
+	}
+	assert_int_equal(p->stacks[p->counts[0].stack].nr, nr);
+	/* Without code of a language there is nothing to fold away, nor to leave out. */
+	assert_int_equal(p->stacks[p->counts[1].stack].nr, 2);
+	profile_free(p);
+}
+
+/* A C extension called by a function of a script: libfoo.so, loop, Cart.total, main. */
+static void test_frames_of_languages(void **state)
+{
+	struct tables t;
+	uint32_t places[4];
+	struct history_cell counts[2] = { { .count = 1 }, { .count = 1 } };
+
+	tables_init(&t);
+	places[0] = places_intern(t.places, file_of(&t, "/usr/lib/libfoo.so"), 1);
+	places[1] = places_intern(t.places, file_of(&t, "/usr/bin/python3"), 2);
+	places[2] = script_place(&t);
+	places[3] = places_intern(t.places, file_of(&t, "/usr/bin/python3"), 3);
+	atomic_store(&objects_at(t.objects, file_of(&t, "/usr/bin/python3"))->interpreter, true);
+	counts[0].stack = stack_of(&t, 4, places);
+	counts[1].stack = stack_of(&t, 2, places);
+	symbols_run(t.symbols);
+	expect_frames(&t, counts, FRAMES_LANGUAGE,
+		      (const char *[5]){ "libfoo.so+0x1", "Cart.total" });
+	expect_frames(&t, counts, FRAMES_BOTH,
+		      (const char *[5]){ "libfoo.so+0x1", "python3+0x2", "Cart.total",
+					 "python3+0x3" });
+	expect_frames(&t, counts, FRAMES_NATIVE,
+		      (const char *[5]){ "libfoo.so+0x1", "python3+0x2", "python3+0x3" });
+	tables_fini(&t);
 }
 
 /* Indices are handed out once for each id, and only for ids that the cells name. */
@@ -504,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_places_without_symbols),
+		cmocka_unit_test(test_frames_of_languages),
 		cmocka_unit_test(test_shared_ids),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_no_stack),

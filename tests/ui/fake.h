@@ -27,6 +27,7 @@ struct sampler {
 	struct event events[EVENTS_MAX];
 	uint32_t nr_events;
 	enum profile_window window;
+	enum profile_frames frames;
 	uint64_t tick_ns;
 	uint32_t annotate, fetched;
 	double max_hz;
@@ -72,6 +73,11 @@ void sampler_set_events(struct sampler *s, const struct event *events, uint32_t 
 	memcpy(s->events, events, nr * sizeof(*events));
 	s->nr_events = nr;
 	s->nr_sets++;
+}
+
+void sampler_set_frames(struct sampler *s, enum profile_frames frames)
+{
+	s->frames = frames;
 }
 
 void sampler_set_window(struct sampler *s, enum profile_window window)

@@ -439,6 +439,31 @@ static void test_sizes(void **state)
 	bench_fini(&b);
 }
 
+/* Frames of languages, by key and by command; the choice stays visible. */
+static void test_frames(void **state)
+{
+	struct bench b;
+	struct profile *p = fake_profile(4, NULL);
+
+	bench_init(&b, 100, 24, true);
+	press(&b, 'l');
+	assert_int_equal(b.sampler.frames, FRAMES_LANGUAGE); /* nothing is known yet */
+	model_take(&b.st, p);
+
+	press(&b, 'l');
+	assert_int_equal(b.sampler.frames, FRAMES_BOTH);
+	assert_null(strstr(look(&b), "frames: "));
+	p->shown_frames = FRAMES_NATIVE;
+	assert_non_null(strstr(look(&b), "frames: native (l)"));
+	press(&b, 'l');
+	assert_int_equal(b.sampler.frames, FRAMES_LANGUAGE);
+	type(&b, ":frames both\r");
+	assert_int_equal(b.sampler.frames, FRAMES_BOTH);
+	type(&b, ":frames some\r");
+	assert_non_null(strstr(look(&b), "language, both or native"));
+	bench_fini(&b);
+}
+
 /* The target by the command line: its meaning, and the refusals. */
 static void test_target_commands(void **state)
 {
@@ -517,7 +542,7 @@ static void test_reorder(void **state)
 /* An unknown key is reported, and replaces the message before. */
 static void test_unknown_keys(void **state)
 {
-	static const uint32_t none[] = { 'u', 'i', 'o', 'l', K_F(2), K_F(11), K_F(12), 0x20ac };
+	static const uint32_t none[] = { 'u', 'i', 'o', 'Y', K_F(2), K_F(11), K_F(12), 0x20ac };
 	struct bench *b = start(80, 24);
 
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
@@ -584,15 +609,16 @@ static void test_messages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_identity), cmocka_unit_test(test_sort),
-		cmocka_unit_test(test_filter),	 cmocka_unit_test(test_search),
-		cmocka_unit_test(test_drill),	 cmocka_unit_test(test_hide),
-		cmocka_unit_test(test_focus),	 cmocka_unit_test(test_event_keys),
-		cmocka_unit_test(test_freeze),	 cmocka_unit_test(test_rate),
-		cmocka_unit_test(test_events),	 cmocka_unit_test(test_controls),
-		cmocka_unit_test(test_sizes),	 cmocka_unit_test(test_target_commands),
-		cmocka_unit_test(test_reorder),	 cmocka_unit_test(test_unknown_keys),
-		cmocka_unit_test(test_mouse),	 cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_identity),	cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_filter),		cmocka_unit_test(test_search),
+		cmocka_unit_test(test_drill),		cmocka_unit_test(test_hide),
+		cmocka_unit_test(test_focus),		cmocka_unit_test(test_event_keys),
+		cmocka_unit_test(test_freeze),		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_events),		cmocka_unit_test(test_controls),
+		cmocka_unit_test(test_sizes),		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_target_commands), cmocka_unit_test(test_reorder),
+		cmocka_unit_test(test_unknown_keys),	cmocka_unit_test(test_mouse),
+		cmocka_unit_test(test_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

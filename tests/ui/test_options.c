@@ -343,6 +343,7 @@ static const struct bad {
 	{ "--ring 32K", EXIT_USAGE, { "32768", "--stack-size" } },
 	{ "--stack-size 64K", EXIT_USAGE, { "64K", "65528" } },
 	{ "--stack-size 1001", EXIT_USAGE, { "1001", "multiple of 8" } },
+	{ "--frames=some", EXIT_USAGE, { "--frames=some", "language, both or native" } },
 	{ "--window 0", EXIT_USAGE, { "--window 0" } },
 	{ "-b --window 5", EXIT_USAGE, { "--window", "-d" } },
 	{ "-p 1 -u root", EXIT_USAGE, { "-p", "-u" } },

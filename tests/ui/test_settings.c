@@ -42,6 +42,7 @@ static void test_round(void **state)
 			      .percent_limit = 0.5,
 			      .hide_kernel = true,
 			      .theme = THEME_LIGHT,
+			      .frames = FRAMES_NATIVE,
 			      .ascii = true },
 			back = plain;
 	struct err e;

@@ -339,6 +339,7 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "names", names(p));
 	json_object_set_new(o, "modules", modules(p));
 	json_object_set_new(o, "notices", notices(p));
+	json_object_set_new(o, "frames", json_string(profile_frames_name(p->shown_frames)));
 	json_object_set_new(o, "lang", languages(&p->lang));
 	return o;
 }

@@ -22,6 +22,7 @@ static const struct {
 	{ "theme", "default 256 light color-blind mono" },
 	{ "format", "text ndjson perf-script" },
 	{ "unwinder", "row step" },
+	{ "frames", "language both native" },
 	{ "languages", "python php ruby perl all none" },
 	{ "completion", "bash zsh fish" },
 	{ "user", "$(cut -d: -f1 /etc/passwd)" },

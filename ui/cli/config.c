@@ -5,6 +5,7 @@
 #include "ui/cli/config.h"
 
 #include <errno.h>
+#include <string.h>
 #include <strings.h>
 
 static const struct {
@@ -35,6 +36,14 @@ int ui_config_sort_parse(const char *text, struct err *e)
 		if (!strcasecmp(text, sorts[i].name))
 			return i;
 	return err_set(e, -EINVAL, "unknown column '%.40s'\n  see proftop --list-columns", text);
+}
+
+int ui_config_frames_parse(const char *text)
+{
+	for (int i = 0; i < FRAMES_NR; i++)
+		if (!strcmp(text, profile_frames_name((enum profile_frames)i)))
+			return i;
+	return -EINVAL;
 }
 
 const char *ui_config_sort_name(enum ui_config_sort sort)

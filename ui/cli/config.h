@@ -65,6 +65,8 @@ void ui_config_init(struct ui_config *config);
  * -EINVAL with a message.
  */
 int ui_config_sort_parse(const char *text, struct err *e);
+/* Parse "language", "both" or "native". Return enum profile_frames, or -EINVAL. */
+int ui_config_frames_parse(const char *text);
 /* Return a column's name, and its description for --list-columns. */
 const char *ui_config_sort_name(enum ui_config_sort sort);
 const char *ui_config_sort_help(enum ui_config_sort sort);

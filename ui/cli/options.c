@@ -164,6 +164,8 @@ static const struct argp_option argp_options[] = {
 	{ "verify", KEY_VERIFY, "N", 0, "check one sample in N against libunwind", 4 },
 	{ "no-inline", KEY_NO_INLINE, NULL, 0, "do not show inlined functions and source lines",
 	  4 },
+	{ "frames", KEY_FRAMES, "KIND", 0,
+	  "frames of interpreted code: language (default), both or native", 4 },
 	{ "languages", KEY_LANGUAGES, "LIST", 0,
 	  "show frames of interpreted languages: python, php, ruby, perl, all or none (default: "
 	  "all)",

@@ -42,7 +42,7 @@ struct options {
 	enum ui_config_sort sort;
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
 	int theme;	    /* enum theme */
-	bool theme_given, delay_given;
+	bool theme_given, delay_given, frames_given;
 	char remark[256];		   /* problem with the settings; "": none */
 	const char *shell;		   /* --completion */
 	const char *script;		   /* NULL: none; borrowed from argv */

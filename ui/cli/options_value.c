@@ -446,6 +446,20 @@ static int parse_languages(struct options_parse *p, const char *arg)
 	}
 }
 
+static int parse_frames(struct options_parse *p, const char *arg)
+{
+	int frames = ui_config_frames_parse(arg);
+
+	if (frames < 0)
+		return REFUSE(p, EXIT_USAGE,
+			      "--frames=%.40s: unknown kind\n"
+			      "  must be language, both or native",
+			      arg);
+	p->o->config.shown_frames = (enum profile_frames)frames;
+	p->o->frames_given = true;
+	return 0;
+}
+
 static const struct {
 	int key;
 	int (*parse)(struct options_parse *p, const char *arg);
@@ -479,6 +493,7 @@ static const struct {
 	{ KEY_UNWINDER, parse_unwinder },
 	{ KEY_VERIFY, parse_verify },
 	{ KEY_LANGUAGES, parse_languages },
+	{ KEY_FRAMES, parse_frames },
 };
 
 /* The option's name if it has no meaning for a recording. */

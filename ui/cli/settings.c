@@ -101,6 +101,17 @@ static void get_flame(const struct settings *s, char *out)
 	snprintf(out, VALUE_MAX, s->flame_modules ? "module" : "kind");
 }
 
+static bool set_frames(struct settings *s, const char *text)
+{
+	s->frames = ui_config_frames_parse(text);
+	return s->frames >= 0;
+}
+
+static void get_frames(const struct settings *s, char *out)
+{
+	snprintf(out, VALUE_MAX, "%s", profile_frames_name((enum profile_frames)s->frames));
+}
+
 #define COLUMNS_KEY(name, i)                                                                       \
 	static bool set_columns_##name(struct settings *s, const char *text)                       \
 	{                                                                                          \
@@ -134,6 +145,7 @@ static const struct {
 	{ "mouse", "yes or no", set_mouse, get_mouse },
 	{ "ascii", "yes or no", set_ascii, get_ascii },
 	{ "fold-threads", "yes or no", set_fold_threads, get_fold_threads },
+	{ "frames", "language, both or native", set_frames, get_frames },
 	{ "flame-color", "kind or module", set_flame, get_flame },
 	{ "columns-functions", COLUMNS_HELP, set_columns_functions, get_columns_functions },
 	{ "columns-processes", COLUMNS_HELP, set_columns_processes, get_columns_processes },

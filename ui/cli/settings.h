@@ -21,6 +21,7 @@ struct settings {
 	double percent_limit;
 	bool hide_kernel, hide_user, mouse, ascii, fold_threads, flame_modules;
 	int theme;					       /* enum theme */
+	int frames;					       /* enum profile_frames */
 	char columns[CONFIG_COLUMN_VIEWS][CONFIG_COLUMNS_MAX]; /* "": by the width of the screen */
 	struct bindings bindings;
 	uint32_t nr_files; /* number of files read */

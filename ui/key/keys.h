@@ -212,6 +212,8 @@ enum key_group {
 	  CTX_LIST, KEYS('K'), 0, KEYS(0)) \
 	X(HIDE_USER, "hide-user", SAMPLED, "", "hide user functions", \
 	  CTX_LIST, KEYS('U'), 0, KEYS(0)) \
+	X(FRAMES, "next-frames", SAMPLED, "", "frames of languages, both, or native only", \
+	  CTX_LIST, KEYS('l'), 0, KEYS(0)) \
 	X(FREEZE, "freeze", TIME, "Freeze", "freeze the rows; sampling continues", \
 	  CTX_LIST, KEYS(' ', 'Z'), 0, KEYS(0)) \
 	X(RESET, "reset", TIME, "", "reset all counts", CTX_LIST, KEYS('r'), 0, KEYS(0)) \

@@ -43,6 +43,9 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	if (v->compared && baseline_is_on(st) && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  against %s (B)",
 				      format_clock(limit, st->baseline->running_ns).str);
+	if (st->shown && st->shown->shown_frames != FRAMES_LANGUAGE && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  frames: %s (l)",
+				      profile_frames_name(st->shown->shown_frames));
 	if (st->scope.hide_kernel && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
 	if (st->scope.hide_user && n < size)
