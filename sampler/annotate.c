@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "symbols/base/array.h"
 #include "symbols/object/image.h"
 #include "symbols/process/maps.h"
 #include "symbols/base/reclaim.h"
@@ -84,15 +85,8 @@ static bool vaddr_of(const struct assemble_input *in, uint32_t id, uint32_t obje
 
 static int add_point(struct profile_annotate *a, uint32_t *max, const struct profile_point *point)
 {
-	if (a->nr_points == *max) {
-		uint32_t more = *max ? *max * 2 : 256;
-		void *points = reallocarray(a->points, more, sizeof(*a->points));
-
-		if (!points)
-			return -ENOMEM;
-		a->points = points;
-		*max = more;
-	}
+	if (!array_reserve(&a->points, max, a->nr_points + 1ull))
+		return -ENOMEM;
 	a->points[a->nr_points++] = *point;
 	return 0;
 }

@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,6 +18,7 @@
 #include "sampler/reopen.h"
 #include "sampler/session.h"
 #include "sampler/tick.h"
+#include "symbols/base/thread.h"
 
 /* A control is followed by a short tick, at least this long after the last one. */
 #define ANSWER_NS 20000000ULL
@@ -180,7 +180,6 @@ static void *builder_main(void *arg)
 
 int builder_start(struct sampler *s, struct err *e)
 {
-	sigset_t all, old;
 	int code;
 
 	assert(!s->builder.runs);
@@ -191,12 +190,9 @@ int builder_start(struct sampler *s, struct err *e)
 	s->rates.procstat_ns = s->ticks.start_ns;
 	rates_restart(&s->rates, s->ticks.start_ns);
 	s->rates.mixed = false;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	code = pthread_create(&s->builder.id, NULL, s->replay ? replay_main : builder_main, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	code = thread_start(&s->builder.id, 0, s->replay ? replay_main : builder_main, s);
 	if (code)
-		return err_set(e, -code, "cannot start the builder thread: %s", strerror(code));
+		return err_set(e, code, "cannot start the builder thread: %s", strerror(-code));
 	s->builder.runs = true;
 	return 0;
 }

@@ -7,16 +7,16 @@
 #include "sampler/controls.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "symbols/base/wake.h"
 
 int controls_open(struct controls *q, struct err *e)
 {
 	pthread_mutex_init(&q->lock, NULL);
-	q->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return q->fd < 0 ? err_set(e, -errno, "eventfd: %s", strerror(errno)) : 0;
+	q->fd = wake_new();
+	return q->fd < 0 ? err_set(e, q->fd, "eventfd: %s", strerror(-q->fd)) : 0;
 }
 
 void controls_close(struct controls *q)
@@ -38,10 +38,7 @@ void controls_free(const struct control *c)
 
 void controls_wake(struct controls *q)
 {
-	const uint64_t one = 1;
-
-	if (write(q->fd, &one, sizeof(one)) != sizeof(one))
-		return; /* the counter is full, so the fd is readable */
+	wake_send(q->fd);
 }
 
 void controls_send(struct controls *q, const struct control *c)
@@ -66,11 +63,9 @@ void controls_send(struct controls *q, const struct control *c)
 
 uint32_t controls_take(struct controls *q, struct control items[static CONTROLS_MAX])
 {
-	uint64_t sink;
 	uint32_t nr;
 
-	if (read(q->fd, &sink, sizeof(sink)) < 0 && errno != EAGAIN)
-		return 0;
+	wake_clear(q->fd);
 	pthread_mutex_lock(&q->lock);
 	nr = q->nr;
 	memcpy(items, q->items, nr * sizeof(items[0]));

@@ -11,15 +11,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "sampler/profile/profile.h"
+#include "symbols/base/wake.h"
 
 int mailbox_open(struct mailbox *m, struct err *e)
 {
-	m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return m->fd < 0 ? err_set(e, -errno, "eventfd: %s", strerror(errno)) : 0;
+	m->fd = wake_new();
+	return m->fd < 0 ? err_set(e, m->fd, "eventfd: %s", strerror(-m->fd)) : 0;
 }
 
 void mailbox_close(struct mailbox *m)
@@ -32,20 +32,15 @@ void mailbox_close(struct mailbox *m)
 
 void mailbox_post(struct mailbox *m, struct profile *p)
 {
-	const uint64_t one = 1;
-
 	assert(p);
 	/* Release: the profile is complete. Pairs with mailbox_take(). */
 	profile_free(atomic_exchange_explicit(&m->profile, p, memory_order_acq_rel));
-	if (write(m->fd, &one, sizeof(one)) != sizeof(one))
-		return; /* the counter is full, so the fd is readable */
+	wake_send(m->fd);
 }
 
 struct profile *mailbox_take(struct mailbox *m)
 {
-	uint64_t sink;
-
-	if (read(m->fd, &sink, sizeof(sink)) != sizeof(sink))
+	if (!wake_clear(m->fd))
 		return NULL;
 	/* Acquire: pairs with mailbox_post(), the profile is complete. */
 	return atomic_exchange_explicit(&m->profile, NULL, memory_order_acquire);

@@ -12,11 +12,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -24,6 +22,8 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "symbols/base/thread.h"
+#include "symbols/base/wake.h"
 #include "unwind/unwind.h"
 
 #define RECORD_MAX  (64U << 10)
@@ -237,14 +237,6 @@ static void on_sample(struct reader *r, const struct record_sample *s)
 	atomic_store_explicit(&r->since_ns, 0, memory_order_relaxed);
 }
 
-static void kick(const struct reader *r)
-{
-	const uint64_t one = 1;
-
-	if (write(r->kick_fd, &one, sizeof(one)) != sizeof(one))
-		return; /* the counter is full: it is awake */
-}
-
 /* Run on the CPU of the sampled thread, before it continues. */
 static void go_first(struct reader *r)
 {
@@ -281,7 +273,7 @@ static void *reader_main(void *arg)
 		if (fds[1].revents & (POLLHUP | POLLERR | POLLNVAL))
 			fds[1].fd = -1;
 		if (ring_waiting(&r->cpu->data) > r->cpu->data.size / 8)
-			kick(r);
+			wake_send(r->kick_fd);
 		if (!take_sample(r))
 			continue;
 		if (!record_decode(&rec, &r->layout, r->record,
@@ -297,18 +289,6 @@ static void *reader_main(void *arg)
 	/* Release: it touches nothing any more; pairs with reader_stop(). */
 	atomic_store_explicit(&r->ended, true, memory_order_release);
 	return NULL;
-}
-
-static int create_blocked(struct reader *r)
-{
-	sigset_t all, old;
-	int code;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	code = pthread_create(&r->thread, NULL, reader_main, r);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -code;
 }
 
 static void reader_free(struct reader *r)
@@ -339,11 +319,11 @@ int reader_start(struct reader **out, struct reader_shared *shared, struct count
 	r->lang.memory.read = read_pieces;
 	r->lang.memory.ctx = r;
 	r->lang.codes = shared->codes;
-	r->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->stop_fd = wake_new();
 	r->feed = aligned_alloc(CACHELINE, sizeof(*r->feed));
 	code = r->feed ? feed_init(r->feed) : -ENOMEM;
 	if (!code)
-		code = r->stop_fd < 0 ? -errno : create_blocked(r);
+		code = r->stop_fd < 0 ? r->stop_fd : thread_start(&r->thread, 0, reader_main, r);
 	if (code) {
 		reader_free(r);
 		return err_set(e, code, "cannot start a reader thread: %s", strerror(-code));
@@ -361,13 +341,12 @@ void reader_leave(struct reader *r)
 
 bool reader_stop(struct reader *r)
 {
-	const uint64_t one = 1, deadline_ns = time_now_ns() + STOP_WAIT_NS;
+	const uint64_t deadline_ns = time_now_ns() + STOP_WAIT_NS;
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 
 	if (!r)
 		return true;
-	if (write(r->stop_fd, &one, sizeof(one)) != sizeof(one))
-		return false;
+	wake_send(r->stop_fd);
 	while (!atomic_load_explicit(&r->ended, memory_order_acquire)) {
 		if (time_now_ns() > deadline_ns) {
 			reader_leave(r);

@@ -13,10 +13,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -26,6 +25,8 @@
 #include "sampler/pipeline/deltas.h"
 #include "sampler/pipeline/reader.h"
 #include "symbols/base/intern.h"
+#include "symbols/base/thread.h"
+#include "symbols/base/wake.h"
 
 /* Samples are queued at most this long when the watermark is not reached. */
 #define THREAD_POLL_MS 50
@@ -278,13 +279,20 @@ static void go_first(struct sampler_thread_shared *shared)
 /* With a reader the ring is not looked at, or each sample would wake us as well. */
 static void choose_ring(struct sampler_thread *t, bool hung_up, struct pollfd fds[4])
 {
-	uint64_t sink;
-
-	if (fds[3].revents & POLLIN && read(t->kick_fd, &sink, sizeof(sink)) < 0)
-		fds[3].revents = 0;
+	if (fds[3].revents & POLLIN)
+		wake_clear(t->kick_fd);
 	fds[1].fd = hung_up || atomic_load_explicit(&t->reader, memory_order_relaxed)
 			    ? -1
 			    : t->cpu->data_fd;
+}
+
+/* Name the thread as perf and top show it: "cpu0" (prctl(2), 15 bytes). */
+static void name_thread(int cpu)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "cpu%d", cpu);
+	prctl(PR_SET_NAME, name);
 }
 
 static void *thread_main(void *arg)
@@ -298,17 +306,7 @@ static void *thread_main(void *arg)
 	};
 	bool hung_up = false;
 
-	char name[16] = "cpu";
-
-	/* The thread's name as perf and top show it: "cpu0" … (prctl(2), 15 bytes). */
-	for (int i = 3, v = t->cpu->cpu,
-		 d = v >= 1000	? 1000
-		     : v >= 100 ? 100
-		     : v >= 10	? 10
-				: 1;
-	     d; d /= 10)
-		name[i++] = (char)('0' + v / d % 10);
-	prctl(PR_SET_NAME, name);
+	name_thread(t->cpu->cpu);
 	go_first(t->shared);
 	rcu_register_thread();
 	rcu_thread_offline();
@@ -334,19 +332,6 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* Start a thread with all signals blocked: the main thread handles them. */
-static int create_blocked(pthread_t *id, void *(*fn)(void *), void *arg)
-{
-	sigset_t all, old;
-	int code;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	code = pthread_create(id, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -code;
-}
-
 int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shared *shared,
 			 uint32_t cpu_index, struct err *e)
 {
@@ -362,10 +347,11 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 	t->own_pid = sampler_thread_tables(shared)->own_pid;
 	if (shared->recorder)
 		t->lane = recorder_lane(shared->recorder, cpu_index);
-	t->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	t->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->stop_fd = wake_new();
+	t->kick_fd = wake_new();
 	if (t->stop_fd < 0 || t->kick_fd < 0) {
-		code = err_set(e, -errno, "eventfd: %s", strerror(errno));
+		code = MIN(t->stop_fd, t->kick_fd);
+		err_set(e, code, "eventfd: %s", strerror(-code));
 		goto out;
 	}
 	code = pipeline_new(&t->pipeline, sampler_thread_tables(shared), e);
@@ -376,7 +362,7 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 		code = err_set(e, -ENOMEM, "no memory for a sampler thread");
 		goto out;
 	}
-	code = create_blocked(&t->id, thread_main, t);
+	code = thread_start(&t->id, 0, thread_main, t);
 	if (!code) {
 		*out = t;
 		return 0;
@@ -395,10 +381,10 @@ out:
 
 void sampler_thread_finish(struct sampler_thread *t)
 {
-	const uint64_t one = 1;
-
-	if (!t->finished && write(t->stop_fd, &one, sizeof(one)) == sizeof(one))
+	if (!t->finished) {
+		wake_send(t->stop_fd);
 		pthread_join(t->id, NULL);
+	}
 	t->finished = true;
 }
 

@@ -18,6 +18,7 @@
 #include "sampler/profile/modules.h"
 #include "sampler/profile/names.h"
 #include "sampler/profile/processes.h"
+#include "symbols/base/array.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 
@@ -232,28 +233,12 @@ static int add_tasks(struct work *w)
 	return 0;
 }
 
-/* Reserve one more element of a list; 0 or -ENOMEM. */
-static int make_room(void *list, uint32_t nr, uint32_t *max, size_t size)
-{
-	uint32_t more = MAX(1024u, 2 * *max);
-	void *larger;
-
-	if (nr < *max)
-		return 0;
-	larger = reallocarray(*(void **)list, more, size);
-	if (!larger)
-		return -ENOMEM;
-	*(void **)list = larger;
-	*max = more;
-	return 0;
-}
-
 /* Append a zeroed function; NULL: out of memory. */
 static struct profile_function *function_new(struct work *w)
 {
 	struct profile *p = w->p;
 
-	if (make_room(&p->functions, p->nr_functions, &w->max_functions, sizeof(*p->functions)))
+	if (!array_reserve(&p->functions, &w->max_functions, p->nr_functions + 1ull))
 		return NULL;
 	memset(&p->functions[p->nr_functions], 0, sizeof(*p->functions));
 	return &p->functions[p->nr_functions++];
@@ -310,7 +295,7 @@ static const struct symbol *symbol_of(const struct work *w, const struct place *
 /* Add a frame to the spot at hand. */
 static int add_frame(struct work *w, uint32_t function, uint32_t line)
 {
-	if (!function || make_room(&w->frames, w->nr_frames, &w->max_frames, sizeof(*w->frames)))
+	if (!function || !array_reserve(&w->frames, &w->max_frames, w->nr_frames + 1ull))
 		return -ENOMEM;
 	w->frames[w->nr_frames++] = (struct spot_frame){ function - 1, line };
 	return 0;
@@ -333,7 +318,7 @@ static int add_line(struct work *w, const struct symbol_frame *f, uint32_t *out)
 		}
 		file = *index - 1;
 	}
-	if (make_room(&p->lines, p->nr_lines, &w->max_lines, sizeof(*p->lines)))
+	if (!array_reserve(&p->lines, &w->max_lines, p->nr_lines + 1ull))
 		return -ENOMEM;
 	*out = p->nr_lines;
 	p->lines[p->nr_lines++] = (struct profile_line){ file, f->line };

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/foreign.h"
 #include "symbols/jit/codemap.h"
 #include "symbols/jit/hotspot.h"
@@ -496,20 +497,12 @@ void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64
 			 uint32_t place)
 {
 	struct hotspots_entry *e = h->maps && h->helpers ? find_entry(h, object) : NULL;
-	struct hotspots_result *chains;
 
 	if (!e || !e->reading || object->identity.layer == HOTSPOTS_METHODS ||
 	    e->nr_chains >= CHAINS_MAX)
 		return;
-	if (e->nr_chains == e->max_chains) {
-		uint32_t max = e->max_chains ? e->max_chains * 2 : 64;
-
-		chains = reallocarray(e->chains, max, sizeof(*chains));
-		if (!chains)
-			return;
-		e->chains = chains;
-		e->max_chains = max;
-	}
+	if (!array_reserve(&e->chains, &e->max_chains, e->nr_chains + 1ull))
+		return;
 	e->chains[e->nr_chains++] = (struct hotspots_result){ .addr = addr, .place = place };
 }
 

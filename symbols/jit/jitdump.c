@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
+
 #define MAGIC	       0x4a695444U
 #define MAGIC_SWAPPED  0x4454694aU
 #define ARCH_TIMESTAMP 1ULL
@@ -147,15 +149,8 @@ static void forget_lines(struct jitdump *d)
 
 static int add_line(struct jitdump *d, const struct jitcode_line *line)
 {
-	if (d->nr_lines == d->max_lines) {
-		uint32_t max = d->max_lines ? d->max_lines * 2 : 64;
-		struct jitcode_line *lines = reallocarray(d->lines, max, sizeof(*lines));
-
-		if (!lines)
-			return -ENOMEM;
-		d->lines = lines;
-		d->max_lines = max;
-	}
+	if (!array_reserve(&d->lines, &d->max_lines, d->nr_lines + 1ull))
+		return -ENOMEM;
 	d->lines[d->nr_lines++] = *line;
 	return 0;
 }

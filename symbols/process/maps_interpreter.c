@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
 #include "symbols/lang/describe.h"
 #include "symbols/process/maps_state.h"
 
@@ -18,18 +19,9 @@
 /* Queue it for the loader. Without memory its code has no names. */
 static void want(struct maps *m, const struct process *p, const struct mapping *mapping)
 {
-	if (m->nr_interpreters == m->room_interpreters) {
-		uint32_t room = MAX(m->room_interpreters * 2, 16u);
-		struct maps_interpreter *more;
-
-		if (room > INTERPRETERS_MAX)
-			return;
-		more = reallocarray(m->interpreters, room, sizeof(*more));
-		if (!more)
-			return;
-		m->interpreters = more;
-		m->room_interpreters = room;
-	}
+	if (m->nr_interpreters == INTERPRETERS_MAX ||
+	    !array_reserve(&m->interpreters, &m->room_interpreters, m->nr_interpreters + 1ull))
+		return;
 	m->interpreters[m->nr_interpreters++] =
 		(struct maps_interpreter){ p->pid, p->id, *mapping };
 }

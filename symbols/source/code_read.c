@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
 #include "symbols/source/dwarf.h"
 #include "symbols/object/elffile.h"
 #include "symbols/base/foreign.h"
@@ -211,15 +212,8 @@ void code_read_add_row(struct reading *r, uint64_t vaddr, const char *dir, const
 {
 	struct reading_row row = { .vaddr = vaddr, .file = LISTING_NONE };
 
-	if (r->nr_rows == r->max_rows) {
-		uint32_t max = r->max_rows ? r->max_rows * 2 : 256;
-		void *rows = max > ROWS_MAX ? NULL : reallocarray(r->rows, max, sizeof(*r->rows));
-
-		if (!rows)
-			return;
-		r->rows = rows;
-		r->max_rows = max;
-	}
+	if (r->nr_rows >= ROWS_MAX || !array_reserve(&r->rows, &r->max_rows, r->nr_rows + 1ull))
+		return;
 	if (file && line)
 		row.file = file_of(r, dir, file);
 	if (row.file != LISTING_NONE)

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/search.h"
 #include "symbols/source/dwarf_open.h"
 #include "symbols/source/dwarf_scope.h"
@@ -65,18 +66,10 @@ static int ranges_add(struct ranges *r, uint64_t start, uint64_t end, uint64_t w
 {
 	if (start >= end)
 		return 0;
-	if (r->nr == r->max) {
-		uint32_t max = r->max ? r->max * 2 : 64;
-		struct range *list;
-
-		if (r->nr >= RANGES_MAX)
-			return -EFBIG;
-		list = reallocarray(r->list, max, sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		r->list = list;
-		r->max = max;
-	}
+	if (r->nr >= RANGES_MAX)
+		return -EFBIG;
+	if (!array_reserve(&r->list, &r->max, r->nr + 1ull))
+		return -ENOMEM;
 	r->list[r->nr++] = (struct range){ start, end, what };
 	return 0;
 }
@@ -149,18 +142,10 @@ static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 {
 	if (!is_unit(die))
 		return 0;
-	if (d->nr_units == d->max_units) {
-		uint32_t max = d->max_units ? d->max_units * 2 : 256;
-		struct unit *units;
-
-		if (d->nr_units >= UNITS_MAX)
-			return -EFBIG;
-		units = reallocarray(d->units, max, sizeof(*units));
-		if (!units)
-			return -ENOMEM;
-		d->units = units;
-		d->max_units = max;
-	}
+	if (d->nr_units >= UNITS_MAX)
+		return -EFBIG;
+	if (!array_reserve(&d->units, &d->max_units, d->nr_units + 1ull))
+		return -ENOMEM;
 	d->units[d->nr_units] = (struct unit){
 		.die = dwarf_dieoffset(die),
 		.lines = has_lines(die, lines),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One function to show. Built on the loader, then read anywhere. */
 #include "symbols/source/listing.h"
+#include "symbols/base/array.h"
 #include "symbols/base/search.h"
 
 #include <stdlib.h>
@@ -46,15 +47,8 @@ uint32_t listing_add_text(struct listing *l, const char *text, size_t size)
 
 	if (size >= TEXTS_MAX - at)
 		return 0;
-	if (at + size + 1 > l->texts_max) {
-		uint32_t max = l->texts_max * 2 + (uint32_t)size + 4096;
-		char *texts = realloc(l->texts, max);
-
-		if (!texts)
-			return 0;
-		l->texts = texts;
-		l->texts_max = max;
-	}
+	if (!array_reserve(&l->texts, &l->texts_max, at + size + 1))
+		return 0;
 	memcpy(l->texts + at, text, size);
 	l->texts[at + size] = '\0';
 	l->texts_size += (uint32_t)size + 1;
@@ -63,15 +57,8 @@ uint32_t listing_add_text(struct listing *l, const char *text, size_t size)
 
 struct listing_insn *listing_add_insn(struct listing *l, uint64_t vaddr, uint8_t size)
 {
-	if (l->nr_insns == l->max_insns) {
-		uint32_t max = l->max_insns ? l->max_insns * 2 : 64;
-		void *insns = reallocarray(l->insns, max, sizeof(*l->insns));
-
-		if (!insns)
-			return NULL;
-		l->insns = insns;
-		l->max_insns = max;
-	}
+	if (!array_reserve(&l->insns, &l->max_insns, l->nr_insns + 1ull))
+		return NULL;
 	l->insns[l->nr_insns] = (struct listing_insn){
 		.vaddr = vaddr,
 		.size = size,
