@@ -20,9 +20,13 @@
 #define RETRY_SOON_NS	  2000000000ULL
 #define BLOCKED_NS	  500000000ULL	 /* a longer read hangs */
 #define WAITED_NS	  5000000000ULL	 /* longer reads in sum are too slow */
+#define SLOW_SPEED	  (4ULL << 20)	 /* bytes per second that a disk delivers at least */
+#define QUEUE_NS	  200000000ULL	 /* large files wait for another one */
 #define GIVE_UP_NS	  60000000000ULL /* a slow load is cancelled */
 
 #define GONE	      "file is gone, or in another mount namespace"
+#define LOCAL_DISK    "copy it to a local disk"
+#define QUEUED	      "large: waits until other large files are read"
 #define NOT_ANSWERING "its file system does not respond: will retry"
 
 static void fini_ids(struct image_cache_ids *ids)
@@ -91,7 +95,7 @@ static void explain(const struct image_cache *o, struct object *object, int code
 		{ -ENOSPC, "larger than --symbol-memory",
 		  "raise the limit, as in --symbol-memory=2G" },
 		{ -ENOMEM, "out of memory", NULL },
-		{ -ECANCELED, "too slow to read: gave up", "copy it to a local disk" },
+		{ -ECANCELED, "too slow to read: gave up", LOCAL_DISK },
 		{ -EIO, "cannot be read", NULL },
 		{ -ERANGE, "cannot be read", NULL },
 	};
@@ -181,10 +185,10 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 		image_cache_ids_add(&o->ready, object->id);
 }
 
-static void set_aside(struct image_cache *o, struct object *object, unsigned int tries,
-		      uint64_t due_ns)
+static void set_aside(struct image_cache *o, struct object *object, const char *reason,
+		      const char *fix, unsigned int tries, uint64_t due_ns)
 {
-	object_explain(object, NOT_ANSWERING, "copy it to a local disk");
+	object_explain(object, reason, fix);
 	fail(o, object, OBJECT_ASIDE);
 	image_cache_retry_at(o, object->id, 0, tries, due_ns);
 }
@@ -220,9 +224,9 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 {
 	struct object *object = objects_at(o->objects, l->where.object);
 	bool cancelled = atomic_load_explicit(&l->job.watch.cancel, memory_order_relaxed);
-	/* The device of a debug file that hung is unknown. */
-	uint32_t maj = l->stale ? 0 : l->where.identity.maj,
-		 min = l->stale ? 0 : l->where.identity.min;
+	/* The device of a debug file that hung is unknown; that of a large file is not slow. */
+	bool other = l->stale || (l->slow && !l->slow_device);
+	uint32_t maj = other ? 0 : l->where.identity.maj, min = other ? 0 : l->where.identity.min;
 	int rc = cancelled ? -ECANCELED : l->rc;
 
 	o->nr_slow -= l->slow;
@@ -234,7 +238,9 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 		rc = -ENOSPC;
 	if (l->stale && !cancelled)
 		o->debug_rest_ns = o->debug_until_ns = 0;
-	if (rc && !l->stale)
+	if (rc == -EAGAIN && !l->stale)
+		set_aside(o, object, QUEUED, NULL, l->tries, now_ns + QUEUE_NS);
+	else if (rc && !l->stale)
 		give_up(o, l, object, rc, now_ns);
 	if (!rc && !l->stale) {
 		if (has_failed((unsigned int)atomic_load_explicit(&object->state,
@@ -279,6 +285,22 @@ static void without_debug_file(struct image_cache *o, struct load *l, uint64_t n
 	o->retried_ns = 0;
 }
 
+/* Test whether the reads of a file take long in sum: their number is that of the file's author. */
+static bool is_long(const struct watch *w)
+{
+	return atomic_load_explicit(&w->waited_ns, memory_order_relaxed) >= WAITED_NS;
+}
+
+/* Test whether the device is slow, not only the file large. */
+static bool is_device_slow(const struct load *l, uint64_t now_ns)
+{
+	const struct watch *w = &l->job.watch;
+	uint64_t done = atomic_load_explicit(&w->done, memory_order_relaxed);
+
+	return watch_blocked_ns(w, now_ns) >= BLOCKED_NS ||
+	       done / (WAITED_NS / 1000000000) < SLOW_SPEED;
+}
+
 /* Find loads that hang, so that other objects do not wait for them. */
 static void check_slow(struct image_cache *o, uint64_t now_ns)
 {
@@ -289,20 +311,21 @@ static void check_slow(struct image_cache *o, uint64_t now_ns)
 
 		if (l->slow && now_ns - l->began_ns > GIVE_UP_NS)
 			atomic_store_explicit(&w->cancel, true, memory_order_relaxed);
-		if (l->slow ||
-		    (watch_blocked_ns(w, now_ns) < BLOCKED_NS &&
-		     atomic_load_explicit(&w->waited_ns, memory_order_relaxed) < WAITED_NS))
+		if (l->slow || (watch_blocked_ns(w, now_ns) < BLOCKED_NS && !is_long(w)))
 			continue;
 		l->slow = true;
+		l->slow_device = is_device_slow(l, now_ns);
 		o->nr_slow++;
 		if (atomic_load_explicit(&w->aside, memory_order_relaxed)) {
 			backoff_hang(&o->devices, 0, 0, now_ns);
 			without_debug_file(o, l, now_ns);
 			continue;
 		}
-		backoff_hang(&o->devices, id->maj, id->min, now_ns);
-		object_explain(objects_at(o->objects, l->where.object), NOT_ANSWERING,
-			       "copy it to a local disk");
+		backoff_hang(&o->devices, l->slow_device ? id->maj : 0,
+			     l->slow_device ? id->min : 0, now_ns);
+		object_explain(objects_at(o->objects, l->where.object),
+			       l->slow_device ? NOT_ANSWERING : "large: takes long to read",
+			       LOCAL_DISK);
 		fail(o, objects_at(o->objects, l->where.object), OBJECT_ASIDE);
 	}
 }
@@ -334,6 +357,7 @@ static bool start(struct image_cache *o, struct object *object, unsigned int tri
 	if (!l)
 		return false;
 	l->no_debug_files = o->debug_until_ns > now_ns;
+	l->memory_max = o->memory_max;
 	l->began_ns = now_ns;
 	l->tries = tries;
 	if (helpers_start(o->helpers, &l->job)) {
@@ -386,7 +410,7 @@ static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 					       object->identity.min, now_ns);
 
 		if (due_ns)
-			set_aside(o, object, 0, due_ns);
+			set_aside(o, object, NOT_ANSWERING, LOCAL_DISK, 0, due_ns);
 		else if (!start(o, object, 0, now_ns))
 			break;
 		o->open.list[i] = o->open.list[--o->open.nr];

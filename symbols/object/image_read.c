@@ -8,6 +8,7 @@
 #include "symbols/object/image_read.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,12 @@
 
 #define EH_FRAME_SIZE_MAX  (64ULL << 20)
 #define DEBUGDATA_SIZE_MAX (64ULL << 20)
+
+/* A file with smaller tables is read without regard to others: a few are read at a time. */
+#define SMALL_SIZE (16ULL << 20)
+
+/* Bytes of the large tables that are being read, by all threads; relaxed: a limit, no order. */
+static atomic_ullong reading;
 
 /* The position of .eh_frame in the file. */
 struct eh_place {
@@ -170,16 +177,46 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	return 0;
 }
 
+/* An image in the making. */
+struct collect {
+	struct image *image;
+	const struct image_input *in; /* NULL: no debug files, no limit */
+	struct elfsym t;
+	uint64_t held; /* bytes reserved */
+};
+
+/* Reserve memory for @size bytes. -ENOSPC: they never fit; -EAGAIN: other files are read now. */
+static int hold(struct collect *c, uint64_t size)
+{
+	uint64_t max = c->in ? c->in->memory_max : 0, now;
+
+	if (!max || size < SMALL_SIZE)
+		return 0;
+	if (size > max)
+		return -ENOSPC;
+	now = atomic_fetch_add_explicit(&reading, size, memory_order_relaxed) + size;
+	/* What this file holds already is no reason to wait. */
+	if (now <= max || now == c->held + size) {
+		c->held += size;
+		return 0;
+	}
+	atomic_fetch_sub_explicit(&reading, size, memory_order_relaxed);
+	return -EAGAIN;
+}
+
 /* Copy the bytes of .eh_frame; NULL: none. */
-static int copy_eh_frame(const struct image *image, const struct elffile *f, struct eh_place *eh,
+static int copy_eh_frame(struct collect *c, const struct elffile *f, struct eh_place *eh,
 			 void **bytes)
 {
 	void *fit;
 	int rc;
 
 	*bytes = NULL;
-	if (!find_eh_frame(image, f, eh))
+	if (!find_eh_frame(c->image, f, eh))
 		return 0;
+	rc = hold(c, eh->size);
+	if (rc)
+		return rc == -EAGAIN ? rc : 0;
 	watch_expect(f->watch, eh->size);
 	rc = elffile_read_alloc(f, eh->offset, eh->size, bytes);
 	if (rc) {
@@ -213,11 +250,12 @@ static int index_by_table(struct image *image, const struct elffile *f, const st
 }
 
 /* Copy the unwind tables; an object without them is valid. */
-static int read_eh_frame(struct image *image, const struct elffile *f)
+static int read_eh_frame(struct collect *c, const struct elffile *f)
 {
+	struct image *image = c->image;
 	struct eh_place eh = { 0 };
 	void *bytes;
-	int rc = copy_eh_frame(image, f, &eh, &bytes);
+	int rc = copy_eh_frame(c, f, &eh, &bytes);
 
 	if (!rc)
 		rc = add_debug_frame(image, f, &eh, &bytes);
@@ -244,14 +282,33 @@ static uint64_t table_size(const struct elffile *f, uint32_t type)
 	return s ? MIN(s->sh_size, f->size) + MIN(names, f->size) : 0;
 }
 
-/* Add the functions of a debug file opened with result @rc. */
-static void add_debug_file(struct elfsym *t, int rc, struct elffile *debug, uint64_t bias)
+/* Add the functions of one table; one that is too large is left out. 0 or -EAGAIN. */
+static int add_table(struct collect *c, const struct elffile *f, uint32_t type, uint64_t bias)
+{
+	uint64_t size = table_size(f, type);
+	int rc = hold(c, size);
+
+	if (rc == -EAGAIN)
+		return rc;
+	if (!rc) {
+		watch_expect(f->watch, size);
+		rc = elfsym_add(&c->t, f, type, bias);
+	}
+	if (rc == -E2BIG)
+		c->image->trouble = "too many symbols: not read";
+	if (rc == -ENOSPC)
+		c->image->trouble = "symbols are larger than --symbol-memory: not read";
+	return 0;
+}
+
+/* Add the functions of a debug file opened with result @rc. 0 or -EAGAIN. */
+static int add_debug_file(struct collect *c, int rc, struct elffile *debug, uint64_t bias)
 {
 	if (rc)
-		return;
-	watch_expect(debug->watch, table_size(debug, SHT_SYMTAB));
-	elfsym_add(t, debug, SHT_SYMTAB, bias);
+		return 0;
+	rc = add_table(c, debug, SHT_SYMTAB, bias);
 	debugfile_close(debug);
+	return rc;
 }
 
 /* Add the functions of .gnu_debugdata, a compressed ELF file of symbols only. */
@@ -279,40 +336,49 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
 	free(bytes);
 }
 
-/*
- * Add all functions from the first source that has them: .symtab, the debug file (by
- * build-id, then by link), .gnu_debugdata, .gopclntab. A damaged table gives the
- * symbols before the damage.
- */
-static const char *add_all_functions(struct image *image, struct elfsym *t, const struct elffile *f,
-				     bool debug_files)
+/* Add the functions of the debug file: by build-id, else by link. 0 or -EAGAIN. */
+static int add_debug_files(struct collect *c, const struct elffile *f, const char **source)
 {
-	const char *name = "debug file";
 	struct elffile debug;
 	uint64_t bias = 0;
 	int rc;
 
-	elfsym_add(t, f, SHT_SYMTAB, 0);
-	if (t->nr)
-		return ".symtab";
-	if (debug_files) {
-		watch_aside(f->watch, true);
-		rc = debugfile_open(f, &debug, &bias);
-		add_debug_file(t, rc, &debug, bias);
-		if (!t->nr) {
-			name = "debug link";
-			rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, &bias);
-			add_debug_file(t, rc, &debug, bias);
-		}
-		watch_aside(f->watch, false);
-		if (t->nr)
-			return name;
+	watch_aside(f->watch, true);
+	*source = "debug file";
+	rc = add_debug_file(c, debugfile_open(f, &debug, &bias), &debug, bias);
+	if (!rc && !c->t.nr) {
+		*source = "debug link";
+		rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, &bias);
+		rc = add_debug_file(c, rc, &debug, bias);
 	}
-	add_debugdata(image, t, f);
-	if (t->nr)
-		return ".gnu_debugdata";
-	elfgo_add(t, f);
-	return t->nr ? ".gopclntab" : NULL;
+	watch_aside(f->watch, false);
+	return rc;
+}
+
+/*
+ * Add all functions from the first source that has them: .symtab, the debug file (by
+ * build-id, then by link), .gnu_debugdata, .gopclntab. A damaged table gives the
+ * symbols before the damage. *source: NULL if none has them. 0 or -EAGAIN.
+ */
+static int add_all_functions(struct collect *c, const struct elffile *f, const char **source)
+{
+	int rc;
+
+	*source = ".symtab";
+	rc = add_table(c, f, SHT_SYMTAB, 0);
+	if (!rc && !c->t.nr && c->in && !c->in->no_debug_files)
+		rc = add_debug_files(c, f, source);
+	if (rc || c->t.nr)
+		return rc;
+	*source = ".gnu_debugdata";
+	add_debugdata(c->image, &c->t, f);
+	if (c->t.nr)
+		return 0;
+	*source = ".gopclntab";
+	elfgo_add(&c->t, f);
+	if (!c->t.nr)
+		*source = NULL;
+	return 0;
 }
 
 /* End symbols without a size at the end of their FDE. */
@@ -328,33 +394,46 @@ static void bound_by_fdes(struct elfsym *t, const struct image *image)
 }
 
 /* Collect symbols: all functions if a source has them, exported functions, stubs. */
-static int read_symbols(struct image *image, const struct elffile *f, bool debug_files)
+static int collect_symbols(struct collect *c, const struct elffile *f)
 {
-	struct elfsym t = { 0 };
-	int rc;
+	struct image *image = c->image;
+	int rc = add_all_functions(c, f, &image->source);
 
-	image->source = add_all_functions(image, &t, f, debug_files);
+	if (rc)
+		return rc;
 	image->complete = image->source;
-	elfsym_add(&t, f, SHT_DYNSYM, 0);
+	rc = add_table(c, f, SHT_DYNSYM, 0);
+	if (rc)
+		return rc;
 	if (!image->source)
-		image->source = t.nr ? ".dynsym" : "none";
-	elfplt_add(&t, f);
-	bound_by_fdes(&t, image);
-	rc = elfsym_finish(&t, f);
+		image->source = c->t.nr ? ".dynsym" : "none";
+	elfplt_add(&c->t, f);
+	bound_by_fdes(&c->t, image);
+	return elfsym_finish(&c->t, f);
+}
+
+/* Read the symbols of the image. */
+static int read_symbols(struct collect *c, const struct elffile *f)
+{
+	struct image *image = c->image;
+	int rc = collect_symbols(c, f);
+
 	if (rc) {
-		elfsym_fini(&t);
+		elfsym_fini(&c->t);
 		return rc;
 	}
-	image->symbols = t.symbols;
-	image->nr_symbols = t.nr;
-	image->names = t.names;
-	image->names_size = t.names_size;
+	image->symbols = c->t.symbols;
+	image->nr_symbols = c->t.nr;
+	image->names = c->t.names;
+	image->names_size = c->t.names_size;
 	return 0;
 }
 
-static int build(struct image **out, const struct elffile *f, bool debug_files, struct err *e)
+static int build(struct image **out, const struct elffile *f, const struct image_input *in,
+		 struct err *e)
 {
 	struct image *image = calloc(1, sizeof(*image));
+	struct collect c = { .image = image, .in = in };
 	int rc = -ENOMEM;
 
 	if (!image)
@@ -363,12 +442,12 @@ static int build(struct image **out, const struct elffile *f, bool debug_files, 
 	image->elf_class = f->elf_class;
 	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
 	image->build_id_size = f->build_id_size;
-	watch_expect(f->watch, table_size(f, SHT_SYMTAB) + table_size(f, SHT_DYNSYM));
 	rc = read_segments(image, f);
 	if (!rc && f->elf_class == ELFCLASS64)
-		rc = read_eh_frame(image, f);
+		rc = read_eh_frame(&c, f);
 	if (!rc)
-		rc = read_symbols(image, f, debug_files);
+		rc = read_symbols(&c, f);
+	atomic_fetch_sub_explicit(&reading, c.held, memory_order_relaxed);
 	if (rc)
 		goto fail;
 	elfsig_find(image, f);
@@ -389,7 +468,7 @@ int image_read(struct image **out, const struct image_input *in, struct err *e)
 	if (rc)
 		return rc;
 	f.path = in->path;
-	rc = build(out, &f, !in->no_debug_files, e);
+	rc = build(out, &f, in, e);
 	elffile_close(&f);
 	return rc;
 }
@@ -408,7 +487,7 @@ int image_read_memory(struct image **out, const void *bytes, size_t size, struct
 
 	if (rc)
 		return rc;
-	rc = build(out, &f, false, e);
+	rc = build(out, &f, NULL, e);
 	elffile_close(&f);
 	return rc;
 }

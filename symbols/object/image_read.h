@@ -16,12 +16,14 @@ struct image_input {
 	uint64_t size;
 	const char *path; /* a hint for debug files; may be NULL */
 	bool no_debug_files;
+	uint64_t
+		memory_max; /* of all large tables read at a time; larger ones: not read; 0: none */
 	struct watch *watch; /* progress; may be NULL */
 };
 
 /*
- * Build an image from an ELF file. 0, or -errno with a message. Any thread; slow;
- * may hang.
+ * Build an image from an ELF file. 0, or -errno with a message; -EAGAIN while other large files
+ * are read. Any thread; slow; may hang.
  */
 int image_read(struct image **out, const struct image_input *in, struct err *e);
 /* Build an image from a descriptor alone. */

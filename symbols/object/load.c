@@ -118,6 +118,7 @@ static int load_file(struct load *l)
 	struct image_input in = {
 		.path = l->where.seen.path,
 		.no_debug_files = l->no_debug_files,
+		.memory_max = l->memory_max,
 		.watch = &l->job.watch,
 	};
 	struct foreign_file file;

@@ -38,6 +38,7 @@ struct load {
 	struct load_where where;
 	bool no_vdso;	     /* of another kernel */
 	bool no_debug_files; /* debug files hang: skip them */
+	uint64_t memory_max; /* as in image_input */
 	/* Results: */
 	int rc;
 	struct image *image; /* owned by the taker; NULL when rc is not 0 */
@@ -45,8 +46,9 @@ struct load {
 	uint64_t began_ns;
 	unsigned int state_before; /* enum object_state */
 	unsigned int tries;
-	bool slow;  /* not waited for */
-	bool stale; /* replaced by another try */
+	bool slow;	  /* not waited for */
+	bool slow_device; /* the device is slow, not only the file large */
+	bool stale;	  /* replaced by another try */
 };
 
 /* Make a job; NULL when memory is out. Freed by job.drop(). */

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <link.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -706,6 +707,55 @@ static void test_sparse_overflow(void **state)
 	assert_true(rss_kib() - before < 64 << 10);
 }
 
+#define NR_READERS 8
+#define LARGE_SIZE (96ULL << 20)
+
+static void *read_large(void *arg)
+{
+	struct image_input in = { .fd = *(int *)arg,
+				  .size = LARGE_SIZE + AT_NAMES,
+				  .memory_max = LARGE_SIZE + (32 << 20) };
+	struct image *image = NULL;
+	int rc;
+
+	while ((rc = image_read(&image, &in, NULL)) == -EAGAIN)
+		usleep(1000);
+	assert_int_equal(rc, 0);
+	image_free(image);
+	return NULL;
+}
+
+/*
+ * Sparse files with large tables, read by as many threads as there are loads: one after another.
+ * One that cannot fit has no symbols, and the reason.
+ */
+static void test_large_together(void **state)
+{
+	int fd = memfd_create("large", MFD_CLOEXEC);
+	struct image_input in = { .fd = fd, .size = LARGE_SIZE + AT_NAMES, .memory_max = 20 << 20 };
+	pthread_t threads[NR_READERS];
+	struct image *image;
+	struct made m;
+	long before;
+
+	made_init(&m);
+	made_section(&m, 2)->sh_size = sizeof(Elf64_Sym);
+	made_section(&m, 3)->sh_size = LARGE_SIZE;
+	assert_int_equal(ftruncate(fd, (off_t)in.size), 0);
+	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
+	before = rss_kib();
+	assert_int_equal(image_read(&image, &in, NULL), 0);
+	assert_string_equal(image->trouble, "symbols are larger than --symbol-memory: not read");
+	image_free(image);
+	assert_true(rss_kib() - before < 8 << 10);
+	for (int i = 0; i < NR_READERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_large, &fd), 0);
+	for (int i = 0; i < NR_READERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(rss_kib() - before < 2 * (long)(LARGE_SIZE >> 10));
+	close(fd);
+}
+
 /* Look at all that an image holds, so that sanitizers see a bad one. */
 static uint64_t touch(const struct image *image)
 {
@@ -908,6 +958,7 @@ int main(void)
 		cmocka_unit_test(test_segments),
 		cmocka_unit_test(test_elf32_has_symbols),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_large_together),
 		cmocka_unit_test(test_sparse_overflow),
 		cmocka_unit_test(test_extended_numbers),
 		cmocka_unit_test(test_overlapping_sections),
