@@ -25,7 +25,7 @@ enum unwind_stop {
 	UNWIND_NO_CFI,	    /* no CFI and no acceptable guess */
 	UNWIND_CFI_REFUSED, /* the gate refused the FDE */
 	UNWIND_BAD_FRAME,   /* libunwind failed, or the stack did not grow */
-	UNWIND_BUDGET,	    /* too many memory reads */
+	UNWIND_BUDGET,	    /* too many memory reads, of the sample or of its process */
 	UNWIND_BAD_REGS,    /* registers missing or unusable */
 	UNWIND_NR_STOPS,
 };
@@ -40,6 +40,7 @@ struct unwind_input {
 	bool stack_full;      /* dyn_size == size: the stack may continue beyond the copy */
 	const struct space *space;
 	uint64_t time_ns;
+	uint32_t pid; /* shares one allowance of reads among its samples */
 };
 
 struct unwind_result {

@@ -24,6 +24,7 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 #define OBJECT_MAX (1ULL << (61 - VADDR_BITS))
 #define TABLE_ADDR (CANONICAL | 1ULL << 61) /* address of the one-entry search table */
 
+#define SPENDERS	   256	/* a power of two */
 #define GATE_SLOTS	   4096 /* a power of two */
 #define NR_REMEMBERS_CHEAP 16	/* in an FDE: not worth counting up to the pc */
 #define NEGATES_MAX	   64	/* in an FDE; compilers make two for each return */
@@ -38,6 +39,12 @@ struct gate_slot {
 	uint16_t nr_remembers;
 	uint8_t nr_negates;
 	uint8_t verdict;
+};
+
+/* What a process has read in a second. */
+struct spender {
+	uint64_t second;
+	uint32_t pid, nr_reads;
 };
 
 struct step {
@@ -60,7 +67,11 @@ struct step {
 	uint8_t nr_negates;	       /* in the current FDE: */
 	bool negates_found;	       /* their offsets are known */
 	uint32_t negates[NEGATES_MAX]; /* offsets in the section */
-	uint32_t budget;
+	uint32_t budget, begun;	       /* reads left in this sample; at its begin */
+	struct spender *spender;       /* its process; NULL: no allowance */
+	struct spender spenders[SPENDERS];
+	uint64_t second; /* of sample time, with this number of reads: */
+	uint32_t nr_reads;
 	struct gate_slot gate[GATE_SLOTS];
 };
 
@@ -293,7 +304,45 @@ void step_free(struct step *s)
 
 void step_begin(struct step *s)
 {
-	s->budget = STEP_BUDGET_READS;
+	s->budget = s->begun = STEP_BUDGET_READS;
+	s->spender = NULL;
+}
+
+/* Return the spender of @pid in this second; another pid with the same hash is evicted. */
+static struct spender *spender_of(struct step *s, uint32_t pid, uint64_t time_ns)
+{
+	struct spender *p = &s->spenders[hash_u64(pid) & (SPENDERS - 1)];
+	uint64_t second = time_ns / 1000000000;
+
+	if (s->second != second) {
+		s->second = second;
+		s->nr_reads = 0;
+	}
+	if (p->pid != pid || p->second != second)
+		*p = (struct spender){ .pid = pid, .second = second };
+	return p;
+}
+
+void step_begin_of(struct step *s, uint32_t pid, uint64_t time_ns)
+{
+	struct spender *p = spender_of(s, pid, time_ns);
+	uint32_t left = STEP_PROCESS_READS - MIN(p->nr_reads, STEP_PROCESS_READS);
+
+	left = MIN(left, STEP_ALL_READS - MIN(s->nr_reads, STEP_ALL_READS));
+	s->budget = s->begun = MAX(MIN(left, STEP_BUDGET_READS), STEP_BUDGET_LEAST);
+	s->spender = p;
+}
+
+void step_end(struct step *s)
+{
+	uint32_t nr = s->begun - s->budget;
+
+	assert(s->budget <= s->begun);
+	if (!s->spender)
+		return;
+	s->spender->nr_reads += nr;
+	s->nr_reads += nr;
+	s->spender = NULL;
 }
 
 static void charge(struct step *s, uint32_t cost)

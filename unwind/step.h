@@ -28,7 +28,15 @@
  * states), and the worst sample takes less than 1 ms. Rows learned before the
  * budget was used up are kept, so the next sample gets further.
  */
-#define STEP_BUDGET_READS  65536u
+#define STEP_BUDGET_READS 65536u
+/*
+ * What one process, and all together, may read in a second on one CPU, about 4 and 15 % of its
+ * time; a sample beyond that has STEP_BUDGET_LEAST. Tables that are expensive on purpose take no
+ * more time from the sampler thread. Callers found by rows are free.
+ */
+#define STEP_PROCESS_READS (4u << 20)
+#define STEP_ALL_READS	   (16u << 20)
+#define STEP_BUDGET_LEAST  1024u
 #define STEP_COST_NEW	   128u /* a rule that is not in libunwind's cache */
 #define STEP_COST_REMEMBER 120u /* libunwind changes the signal mask four times */
 
@@ -61,6 +69,10 @@ void step_free(struct step *s);
 
 /* Begin a sample: fill the budget. A second walk of the sample uses the rest. */
 void step_begin(struct step *s);
+/* The same within the allowance of process @pid at @time_ns. */
+void step_begin_of(struct step *s, uint32_t pid, uint64_t time_ns);
+/* End a sample: its reads are charged to the process. */
+void step_end(struct step *s);
 /* Return true if libunwind can be shown this FDE: its addresses fit into canonical ones. */
 bool step_reaches(const struct step_input *in);
 /* Check the FDE of @in by the gate. Results are cached; the first check costs budget. */

@@ -30,13 +30,17 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;
 	if (in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE || !in->regs)
 		return UNWIND_BAD_REGS;
-	if (u->step)
+	if (u->step && u->allowance)
+		step_begin_of(u->step, in->pid, in->time_ns);
+	else if (u->step)
 		step_begin(u->step);
 	stop = walk_stack(u, in, out, rows);
 	if (stop == WALK_REDO) {
 		walk_count(&u->count.redone, 1);
 		stop = walk_stack(u, in, out, false);
 	}
+	if (u->step)
+		step_end(u->step);
 	return stop;
 }
 
@@ -90,6 +94,7 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct objects
 	if (arch == arch_native()) {
 		u->step_only = c->step_only;
 		u->verify_every = c->verify_every;
+		u->allowance = c->allowance && !c->step_only;
 	}
 	u->rows = c->rows;
 	u->own_rows = !c->rows;

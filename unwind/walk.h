@@ -37,7 +37,7 @@ struct unwinder {
 	struct step *step; /* NULL: stacks of another CPU, which libunwind cannot unwind */
 	struct unwind_rows *rows;
 	struct arch_order order; /* order of the registers in recent samples */
-	bool own_rows, step_only;
+	bool own_rows, step_only, allowance;
 	uint32_t verify_every, verify_in;
 	uint32_t tried[WALK_TRIED];   /* ids of recent places that libunwind unwound */
 	struct unwind_result scratch; /* result of a verification */

@@ -179,6 +179,7 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 		.stack_full = s->stack_dyn == s->stack_size,
 		.space = hit->space,
 		.time_ns = s->time_ns,
+		.pid = s->pid,
 	};
 
 	unwind_sample(p->unwinder, &in, &p->user);

@@ -215,7 +215,8 @@ static uint64_t stack_end(void)
 }
 
 /* A stack full of return addresses into the object: frames up to the limit. */
-static void hostile_sample(struct unwinder *u, const struct space *space, uint64_t *seed)
+static void hostile_sample_at(struct unwinder *u, const struct space *space, uint64_t *seed,
+			      uint32_t pid, uint64_t time_ns)
 {
 	static uint64_t words[2048], regs[SHOT_NR];
 	const struct unwind_input in = {
@@ -226,7 +227,8 @@ static void hostile_sample(struct unwinder *u, const struct space *space, uint64
 		.stack_size = sizeof(words),
 		.stack_full = true,
 		.space = space,
-		.time_ns = time_now_ns(),
+		.time_ns = time_ns,
+		.pid = pid,
 	};
 	/* Functions of all kinds, or of one kind only. */
 	unsigned int kind = (unsigned int)(random_next(seed) % 16);
@@ -245,6 +247,11 @@ static void hostile_sample(struct unwinder *u, const struct space *space, uint64
 	regs[SHOT_IP] = words[77];
 	unwind_sample(u, &in, &result);
 	assert_in_range(result.nr, 1, UNWIND_FRAMES_MAX);
+}
+
+static void hostile_sample(struct unwinder *u, const struct space *space, uint64_t *seed)
+{
+	hostile_sample_at(u, space, seed, 0, time_now_ns());
 }
 
 static bool honest_sample(struct unwinder *u, const struct space *space)
@@ -337,11 +344,69 @@ static void test_step(void **state)
 	check(true);
 }
 
+#define NR_OF_PROCESS 3000
+
+/* Count the stacks of one process in one second that ended over budget, and their frames by step.
+ */
+static uint64_t over_budget(bool allowance, uint64_t *nr_steps, unsigned int *nr_honest)
+{
+	const struct unwind_config config = { .allowance = allowance };
+	const uint64_t second = time_now_ns() / 1000000000 * 1000000000 + 1000000000;
+	uint64_t seed = 11, nr = 0;
+	struct unwind_stats stats;
+	const struct space *mine, *theirs;
+	struct unwinder *u;
+	struct world w;
+
+	world_new(&w);
+	world_load(&w, getpid());
+	theirs = map_object(&w, make_image(&seed));
+	world_find(&w, getpid());
+	mine = w.space;
+	assert_int_equal(unwind_new_with(&u, w.places, w.objects, &config, NULL), 0);
+	*nr_honest = 0;
+	for (unsigned int i = 0; i < NR_OF_PROCESS; i++) {
+		hostile_sample_at(u, theirs, &seed, 7, second + i);
+		nr += i >= NR_OF_PROCESS / 2 && result.stop == UNWIND_BUDGET;
+		*nr_honest += honest_sample(u, mine);
+	}
+	unwind_stats(u, &stats);
+	*nr_steps = stats.nr_steps;
+	/* Another second, another allowance. */
+	for (unsigned int i = 0; i < 20; i++)
+		hostile_sample_at(u, theirs, &seed, 7, second + 1000000000);
+	unwind_stats(u, &stats);
+	assert_true(stats.nr_steps > *nr_steps + 50);
+	unwind_free(u);
+	world_free(&w);
+	return nr;
+}
+
+/* A process that spends its allowance gets short stacks; others lose nothing. */
+static void test_allowance(void **state)
+{
+	unsigned int honest_with, honest_without;
+	uint64_t steps_with, steps_without, with, without;
+
+	shot.stack_end = stack_end();
+	honest(20);
+	without = over_budget(false, &steps_without, &honest_without);
+	with = over_budget(true, &steps_with, &honest_with);
+	print_message("over budget %" PRIu64 ", with allowance %" PRIu64 "; steps %" PRIu64
+		      ", with allowance %" PRIu64 "\n",
+		      without, with, steps_without, steps_with);
+	assert_int_equal(honest_without, NR_OF_PROCESS);
+	assert_int_equal(honest_with, NR_OF_PROCESS);
+	assert_true(with > without);
+	assert_true(steps_with < steps_without / 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_step),
+		cmocka_unit_test(test_allowance),
 	};
 	int rc;
 
