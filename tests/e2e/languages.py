@@ -4,6 +4,7 @@ import json
 import sys
 
 LEAST = 95  # percent of the program's samples
+FEWEST = 30  # samples in the tick
 INTERNAL = "[internal]"
 
 
@@ -15,7 +16,7 @@ def judge(tick, language, names):
     bad = []
     if lang["none"] != sum(lang["none_by"].values()):
         bad.append(f"the reasons do not add up: {lang}")
-    if samples < 200:
+    if samples < FEWEST:
         bad.append(f"{samples} samples only")
     if lang["certain"] < LEAST / 100 * samples:
         bad.append(f"too few are certain: {lang}")

@@ -104,7 +104,7 @@ def truth(ticks, path):
             fail(f"{path}, tick {i}: main has {share} % of the samples, not 99.5: {tick['account']}")
     counts, everything = self_counts(ticks[1:])
     for leaf in ("leaf_a", "leaf_b", "leaf_c"):
-        print(leaf, round(100 * counts.get(leaf, 0) / max(everything, 1), 2))
+        print(leaf, round(100 * counts.get(leaf, 0) / max(everything, 1), 2), everything)
 
 
 def rate(ticks, path, hz, delivered):

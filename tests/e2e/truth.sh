@@ -26,10 +26,13 @@ fi
 wait "$perf"
 perf report -i "$TMP/perf.data" --no-children --stdio -F overhead,symbol 2>/dev/null |
 	sed -n 's/^ *\([0-9.]*\)% *\[\.\] \(leaf_[abc]\).*/\2 \1/p' >"$TMP/perf"
-while read -r leaf share; do
+# Both sampled nearly the same seconds: two points, or four standard errors of the difference.
+while read -r leaf share nr; do
 	theirs=$(awk -v l="$leaf" '$1 == l { print $2 }' "$TMP/perf")
 	echo "$leaf: proftop $share %, perf ${theirs:-none} %"
-	awk -v a="$share" -v b="${theirs:-0}" 'BEGIN { d = a - b; exit !(d <= 2 && d >= -2) }' ||
+	awk -v a="$share" -v b="${theirs:-0}" -v nr="$nr" 'BEGIN {
+		d = a - b; most = 4 * sqrt(2 * a * (100 - a) / nr); if (most < 2) most = 2
+		exit !(d <= most && d >= -most) }' ||
 		wrong "$leaf: proftop $share %, perf ${theirs:-none} %"
 done <"$TMP/shares"
 [ "$(grep -c leaf_ "$TMP/shares")" = 3 ] || wrong "not three leaves"
