@@ -14,6 +14,7 @@
 void list_fini(struct list *list)
 {
 	free(list->rows);
+	free(list->slots);
 	match_fini(&list->search);
 	match_fini(&list->filter);
 	*list = (struct list){ 0 };

@@ -41,13 +41,19 @@ struct row {
 	uint32_t rails;	     /* bit n: at level n the line goes on below */
 };
 
+/* A place in the order of the profile before (ui/view/order). */
+struct list_slot {
+	uint64_t id;  /* of its row */
+	double share; /* smoothed */
+};
+
 struct list {
 	struct row *rows;
 	uint32_t nr, capacity;
 	uint32_t nr_hidden;   /* by filter or limit */
 	double count;	      /* samples of 100 % */
 	double most;	      /* the largest self share */
-	double loading;	      /* share of code whose symbols are being loaded: no rows yet */
+	double loading;	      /* share of code with symbols still loading: no rows yet */
 	uint32_t cursor, top; /* rows; @cursor is row @selected while it is there */
 	uint32_t page;	      /* rows that fit the last drawn screen */
 	uint64_t selected;
@@ -56,7 +62,10 @@ struct list {
 	uint32_t columns; /* bit n: column n is shown; 0: automatic */
 	bool inverted;
 	struct match search, filter;
-	char gone[480]; /* rows of the baseline that disappeared; clean text */
+	struct list_slot *slots;
+	uint32_t nr_slots;
+	uint64_t slots_key, slots_ns; /* what they are an order of; the time of their profile */
+	char gone[480];		      /* rows of the baseline that disappeared; clean text */
 };
 
 /* Append a row, zeroed. Return NULL if there is no memory for it. */

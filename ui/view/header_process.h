@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process drilled into, or those sampled if that is not the whole system: identity and
+ * The process drilled into, or the target if that is not the whole system: identity and
  * cost. The main thread; reads the state.
  */
 #ifndef UI_VIEW_HEADER_PROCESS_H

@@ -16,6 +16,7 @@
 #include "ui/view/baseline.h"
 #include "ui/view/columns.h"
 #include "ui/view/folds.h"
+#include "ui/view/order.h"
 
 #define COLUMNS_MAX 16
 /* least width of names beside picked columns, which are cut at the right instead */
@@ -122,6 +123,7 @@ void table_rebuild(struct ui_state *st, enum view_id id)
 	for (uint32_t i = 0; i < list->nr; i++)
 		list->most = MAX(list->most, list->rows[i].self);
 	sort_rows(st, v, list);
+	order_keep(st, v, list);
 	if (v->arrange)
 		v->arrange(st, list);
 	place_cursor(st, list);
@@ -132,6 +134,7 @@ void table_reorder(struct ui_state *st)
 {
 	struct list *list = ui_state_list(st);
 
+	order_forget(list);
 	table_rebuild(st, st->view);
 	if (list->pinned)
 		scroll_to(list, true);

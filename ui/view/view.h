@@ -27,7 +27,8 @@ struct view_column {
 	bool right;	     /* aligned */
 	bool ascending;	     /* the natural order: texts */
 	bool one_way;	     /* never reversed */
-	bool extra;	     /* hidden while names are shown in full */
+	enum { COLUMN_EXACT, COLUMN_SELF, COLUMN_TOTAL } share; /* orders by a share with noise */
+	bool extra;				   /* hidden while names are shown in full */
 	bool (*always)(const struct ui_state *st); /* true: also on narrow screens */
 	bool (*when)(const struct ui_state *st);   /* false: hidden */
 	int (*compare)(const struct ui_state *st, const struct row *a, const struct row *b);

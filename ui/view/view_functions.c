@@ -80,7 +80,8 @@ static bool is_tie(const struct ui_state *st, const struct row *row)
 	if (list->sort != view_functions_column(CONFIG_SORT_SELF) || row == list->rows ||
 	    !(row->count > 0))
 		return false;
-	return interval_is_tie(row[-1].count, row->count, list->count);
+	return row->count > row[-1].count ||
+	       interval_is_tie(row[-1].count, row->count, list->count);
 }
 
 static void draw_self(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -343,6 +344,7 @@ static const struct view_column columns[] = {
 		   .help = "share of samples in the function itself",
 		   .width = 6,
 		   .right = true,
+		   .share = COLUMN_SELF,
 		   .compare = common_by_self,
 		   .draw = draw_self },
 	[INTERVAL] = { .title = TEXT("95%"),
@@ -359,6 +361,7 @@ static const struct view_column columns[] = {
 		    .help = "share of samples with the function on the stack",
 		    .width = 7,
 		    .right = true,
+		    .share = COLUMN_TOTAL,
 		    .compare = common_by_total,
 		    .draw = common_plain },
 	[OTHER0] = OTHER(0, "EVENT2", 70),
@@ -451,7 +454,7 @@ static bool left_out(const struct ui_state *st, uint32_t function)
 	       (module >= st->shown->nr_modules || st->shown->modules[module].id != st->only.id);
 }
 
-/* Is the row an address whose name may still come? It would be another row a moment later. */
+/* Is the row an address of an object that is loading? It will be another row a moment later. */
 static bool is_loading(const struct profile *p, const struct profile_function *f)
 {
 	return f->unnamed && f->module_index < p->nr_modules &&

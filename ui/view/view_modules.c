@@ -122,6 +122,7 @@ static const struct view_column columns[] = {
 		    .help = "share of all samples in its code",
 		    .width = 7,
 		    .right = true,
+		    .share = COLUMN_TOTAL,
 		    .compare = common_by_total,
 		    .draw = common_total },
 	[CHANGE] = COMMON_CHANGE("SELF%"),

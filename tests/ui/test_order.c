@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rows stand still: of the first 20 rows, how many are at another place a second later, in a
+ * steady program and in a compiler; what is beyond doubt moves nevertheless.
+ */
+#include "fake.h"
+
+#define FUNCTIONS 300u
+#define TICKS	  90u
+#define TOP	  20u
+#define WINDOW	  5u	/* ticks */
+#define RATE	  2000u /* samples of a tick: two busy CPUs at 1000 Hz */
+#define S	  1000000000ull
+
+struct made {
+	uint32_t seed;
+	double weights[FUNCTIONS]; /* how likely each function is, in this tick */
+	uint32_t counts[WINDOW][FUNCTIONS];
+	uint64_t tick;
+};
+
+static double chance(struct made *m)
+{
+	m->seed = m->seed * 1664525u + 1013904223u;
+	return (m->seed >> 8) / 16777216.0;
+}
+
+/* A flat profile: 3 %, 2.6 % ... */
+static double flat(uint32_t i)
+{
+	return 1 / (8.0 + i);
+}
+
+static void steady(struct made *m)
+{
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		m->weights[i] = flat(i);
+}
+
+/* Two compilers at work: each is a while in one of five phases, which prefer other functions. */
+static void compile(struct made *m)
+{
+	static uint32_t phases[2];
+
+	for (uint32_t job = 0; job < 2; job++)
+		if (chance(m) < 0.4)
+			phases[job] = (uint32_t)(chance(m) * 5);
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		m->weights[i] = 0;
+		for (uint32_t job = 0; job < 2; job++) {
+			/* Half of the functions are of one phase, the others of all. */
+			uint32_t home = i * 7 % 10;
+
+			m->weights[i] += flat(i) * (home >= 5		  ? 1
+						    : home == phases[job] ? 2.5
+									  : 0.6);
+		}
+	}
+}
+
+/* Take the samples of one tick. */
+static void sample(struct made *m)
+{
+	uint32_t *counts = m->counts[m->tick++ % WINDOW];
+	double sum = 0;
+
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		sum += m->weights[i];
+		counts[i] = 0;
+	}
+	for (uint32_t n = 0; n < RATE; n++) {
+		double at = chance(m) * sum;
+		uint32_t i = 0;
+
+		while (i + 1 < FUNCTIONS && at >= m->weights[i])
+			at -= m->weights[i++];
+		counts[i]++;
+	}
+}
+
+/* The window as a profile. */
+static struct profile *profile_of(const struct made *m)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct text_arena *arena = p->names;
+
+	p->functions = reallocarray(p->functions, FUNCTIONS, sizeof(*p->functions));
+	p->stacks = reallocarray(p->stacks, FUNCTIONS, sizeof(*p->stacks));
+	p->frames = reallocarray(p->frames, FUNCTIONS, sizeof(*p->frames));
+	p->counts = reallocarray(p->counts, FUNCTIONS, sizeof(*p->counts));
+	p->nr_functions = p->nr_stacks = p->nr_frames = FUNCTIONS;
+	p->nr_counts = 0;
+	p->running_ns = (m->tick + 10) * S;
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		char name[16];
+		int size = snprintf(name, sizeof(name), "f%u", i);
+		double n = 0;
+
+		for (uint32_t w = 0; w < WINDOW; w++)
+			n += m->counts[w][i];
+		p->functions[i] = (struct profile_function){
+			.id = 1000 + i,
+			.name = text_arena_add(arena, name, (size_t)size),
+			.module = text_arena_add(arena, "cc1", 3),
+			.kind = 'u',
+		};
+		p->stacks[i] = (struct profile_stack){ i, 1 };
+		p->frames[i] = i;
+		if (n > 0)
+			p->counts[p->nr_counts++] = (struct profile_count){ i, 0, 0, n, n };
+	}
+	return p;
+}
+
+/* Run for a while. Return how many of the first rows change place, in the mean of the ticks. */
+static double moves(void (*work)(struct made *m), bool forget)
+{
+	static struct made m;
+	uint64_t before[TOP];
+	uint32_t nr = 0, nr_ticks = 0;
+	struct bench b;
+
+	m = (struct made){ .seed = 4711 };
+	bench_init(&b, 100, 30, false);
+	for (uint32_t tick = 0; tick < TICKS; tick++) {
+		struct list *list = &b.st.lists[VIEW_FUNCTIONS];
+
+		work(&m);
+		sample(&m);
+		if (forget)
+			list->nr_slots = 0;
+		model_take(&b.st, profile_of(&m));
+		for (uint32_t i = 0; i < TOP && tick >= WINDOW; i++)
+			nr += tick > WINDOW && list->rows[i].id != before[i];
+		for (uint32_t i = 0; i < TOP; i++)
+			before[i] = list->rows[i].id;
+		nr_ticks += tick > WINDOW;
+	}
+	bench_fini(&b);
+	return (double)nr / nr_ticks;
+}
+
+static void test_rows_stand_still(void **state)
+{
+	double steadily = moves(steady, false), compiling = moves(compile, false);
+	double steadily_sorted = moves(steady, true), compiling_sorted = moves(compile, true);
+
+	print_message("rows of 20 at another place: steady %.1f (sorted %.1f), compile %.1f "
+		      "(sorted %.1f)\n",
+		      steadily, steadily_sorted, compiling, compiling_sorted);
+	/* Else the made profiles are too easy. */
+	assert_true(steadily_sorted > 5 && compiling_sorted > 10);
+	assert_true(steadily <= 1);
+	assert_true(compiling <= 3);
+}
+
+static uint32_t place_of(const struct list *list, uint64_t id)
+{
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (list->rows[i].id == id)
+			return i;
+	return UINT32_MAX;
+}
+
+/* No order is significantly wrong; a new hot function is first soon, one that ends is soon not. */
+static void test_true_changes_move(void **state)
+{
+	static struct made m = { .seed = 99 };
+	struct list *list;
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	list = &b.st.lists[VIEW_FUNCTIONS];
+	steady(&m);
+	for (uint32_t tick = 0; tick < 20; tick++) {
+		sample(&m);
+		model_take(&b.st, profile_of(&m));
+	}
+	m.weights[250] = 1;
+	for (uint32_t tick = 0; tick < 3; tick++) {
+		sample(&m);
+		model_take(&b.st, profile_of(&m));
+	}
+	assert_int_equal(place_of(list, 1250), 0);
+	m.weights[250] = 0;
+	for (uint32_t tick = 0; tick < WINDOW + 1; tick++) {
+		sample(&m);
+		model_take(&b.st, profile_of(&m));
+	}
+	assert_true(place_of(list, 1250) > 100);
+	/* What is twice as hot is above. */
+	for (uint32_t i = 0; i < TOP; i++)
+		for (uint32_t j = i + 1; j < TOP; j++)
+			assert_true(list->rows[j].self < 2 * list->rows[i].self + 0.003);
+	bench_fini(&b);
+}
+
+/* The selected row keeps its line of the screen. */
+static void test_selected_row_stays(void **state)
+{
+	static struct made m = { .seed = 5 };
+	struct list *list;
+	uint64_t selected;
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	list = &b.st.lists[VIEW_FUNCTIONS];
+	compile(&m);
+	sample(&m);
+	model_take(&b.st, profile_of(&m));
+	look(&b);
+	for (int i = 0; i < 6; i++)
+		press(&b, 'j');
+	selected = list->selected;
+	for (uint32_t tick = 0; tick < 60; tick++) {
+		compile(&m);
+		sample(&m);
+		model_take(&b.st, profile_of(&m));
+		if (place_of(list, selected) == UINT32_MAX)
+			break;
+		assert_int_equal(list->cursor, 6);
+		assert_int_equal(list->top, 0);
+		assert_int_equal(list->rows[6].id, selected);
+	}
+	bench_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows_stand_still),
+		cmocka_unit_test(test_true_changes_move),
+		cmocka_unit_test(test_selected_row_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

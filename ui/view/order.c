@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A steady order of rows. The main thread.
+ *
+ * To insert a row where it belongs would move all rows below it by one. So places are exchanged:
+ * the row that had the place goes to the first place where it is significantly larger, and so on:
+ * one step for each group of rows that noise cannot distinguish.
+ */
+#include "ui/view/order.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/count/interval.h"
+#include "ui/view/folds.h"
+
+#define SLOTS 128u /* first rows, with slots */
+#define SPARE 64u  /* rows below them that may rise */
+#define NONE  UINT32_MAX
+/* Z of the 95 % interval. */
+#define BAR 1.959964
+
+/* A place in the order: a row, its smoothed share and half the width of its error bar. */
+struct place {
+	uint32_t row; /* index in the sorted rows; NONE: empty */
+	double share, bar;
+};
+
+struct order {
+	const struct list *list;
+	struct place places[SLOTS + SPARE];
+	uint32_t nr, nr_slots; /* places, and slots among them */
+};
+
+static double share_of(const struct view_column *column, const struct row *row)
+{
+	return column->share == COLUMN_SELF ? row->self : row->total;
+}
+
+static double bar_of(double share, double all)
+{
+	double p = MIN(MAX(share, 0.0), 1.0);
+
+	/* With one sample more: not zero for a share of 0 or 1. */
+	return BAR * sqrt(p * (1 - p) / all + 1 / (all * all));
+}
+
+/* Could noise alone make this difference? */
+static bool is_noise(const struct place *more, const struct place *less)
+{
+	return more->share - less->share <= more->bar + less->bar;
+}
+
+/* ---- filling empty places ---- */
+
+/* Find the largest of the places after @from; NONE: all are empty. */
+static uint32_t largest_after(const struct order *o, uint32_t from, uint64_t selected)
+{
+	uint32_t best = NONE;
+
+	for (uint32_t i = from + 1; i < o->nr; i++) {
+		const struct place *at = &o->places[i];
+
+		if (at->row == NONE || o->list->rows[at->row].id == selected)
+			continue;
+		if (best == NONE || at->share > o->places[best].share)
+			best = i;
+	}
+	return best;
+}
+
+/* Find the last slot that noise cannot distinguish from @best: the fewest rows move. */
+static uint32_t last_like(const struct order *o, uint32_t from, uint32_t best, uint64_t selected)
+{
+	uint32_t last = best;
+
+	for (uint32_t i = from + 1; i < o->nr_slots; i++) {
+		const struct place *at = &o->places[i];
+
+		if (at->row != NONE && o->list->rows[at->row].id != selected &&
+		    is_noise(&o->places[best], at))
+			last = MAX(last, i);
+	}
+	return last;
+}
+
+/* Fill places of rows that have gone, from below. */
+static void fill_empty(struct order *o, uint64_t selected)
+{
+	for (uint32_t i = 0; i < o->nr_slots; i++) {
+		uint32_t from;
+
+		if (o->places[i].row != NONE)
+			continue;
+		from = largest_after(o, i, selected);
+		if (from == NONE)
+			continue;
+		if (from < o->nr_slots)
+			from = last_like(o, i, from, selected);
+		o->places[i] = o->places[from];
+		o->places[from].row = NONE;
+	}
+}
+
+/* Let the largest row below a slot take it, if the difference is no noise. */
+static void exchange(struct order *o, uint64_t selected)
+{
+	for (uint32_t i = 0; i < o->nr_slots; i++) {
+		struct place *at = &o->places[i], here = *at;
+		uint32_t from;
+
+		if (at->row == NONE || o->list->rows[at->row].id == selected)
+			continue;
+		from = largest_after(o, i, selected);
+		if (from == NONE || is_noise(&o->places[from], at))
+			continue;
+		*at = o->places[from];
+		o->places[from] = here;
+	}
+}
+
+/* ---- the slots of the profile before ---- */
+
+static uint32_t slot_of(const struct list *list, uint64_t id)
+{
+	for (uint32_t i = 0; i < list->nr_slots; i++)
+		if (list->slots[i].id == id)
+			return i;
+	return NONE;
+}
+
+/* Follow a share slowly; a change beyond doubt at once. */
+static double smooth(double before, double share, double bar, double weight)
+{
+	double now = before + (share - before) * weight;
+
+	return fabs(share - now) > 2 * bar && (share > 2 * now || share < now / 2) ? share : now;
+}
+
+/* Put each row into its slot of before, or after all slots. Return the rows used, by index. */
+static bool *place_rows(struct order *o, const struct view_column *column, double weight)
+{
+	const struct list *list = o->list;
+	double all = MAX(list->count, 1.0);
+	bool *used = calloc(list->nr + 1ULL, sizeof(*used));
+	/* Rows far below are rarely in a slot: they are sorted. */
+	uint32_t far = MIN(list->nr, 8 * (SLOTS + SPARE));
+
+	if (!used)
+		return NULL;
+	o->nr = o->nr_slots = list->nr_slots;
+	for (uint32_t i = 0; i < o->nr; i++)
+		o->places[i].row = NONE;
+	for (uint32_t i = 0; i < far; i++) {
+		double share = share_of(column, &list->rows[i]), bar = bar_of(share, all);
+		uint32_t slot = slot_of(list, list->rows[i].id);
+
+		if (slot == NONE && o->nr == SLOTS + SPARE)
+			continue;
+		used[i] = true;
+		if (slot != NONE)
+			share = smooth(list->slots[slot].share, share, bar, weight);
+		else
+			slot = o->nr++;
+		o->places[slot] = (struct place){ i, share, bar };
+	}
+	return used;
+}
+
+/* Close places that nothing could fill. */
+static void close_empty(struct order *o)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < o->nr_slots; i++)
+		if (o->places[i].row != NONE)
+			o->places[nr++] = o->places[i];
+	o->nr_slots = nr;
+}
+
+/* Write the rows in their new order; those without a place follow, sorted as they are. */
+static void write_rows(const struct order *o, struct list *list, const bool *used)
+{
+	struct row *rows = malloc((list->nr + 1ULL) * sizeof(*rows));
+	uint32_t nr = 0;
+
+	if (!rows)
+		return;
+	for (uint32_t i = 0; i < o->nr_slots; i++)
+		rows[nr++] = list->rows[o->places[i].row];
+	for (uint32_t i = 0; i < list->nr; i++) {
+		bool placed = false;
+
+		for (uint32_t n = 0; used[i] && n < o->nr_slots && !placed; n++)
+			placed = o->places[n].row == i;
+		if (!placed)
+			rows[nr++] = list->rows[i];
+	}
+	assert(nr == list->nr);
+	memcpy(list->rows, rows, nr * sizeof(*rows));
+	free(rows);
+}
+
+/* ---- from profile to profile ---- */
+
+/* Record the rows in sight and their shares. @o: the smoothed ones, NULL: as they are. */
+static void record(struct list *list, const struct view_column *column, const struct order *o)
+{
+	if (!list->slots)
+		list->slots = calloc(SLOTS, sizeof(*list->slots));
+	list->nr_slots = list->slots ? MIN(list->nr, SLOTS) : 0;
+	for (uint32_t i = 0; i < list->nr_slots; i++) {
+		list->slots[i].id = list->rows[i].id;
+		list->slots[i].share = o && i < o->nr_slots ? o->places[i].share
+							    : share_of(column, &list->rows[i]);
+	}
+}
+
+void order_forget(struct list *list)
+{
+	list->nr_slots = 0;
+}
+
+static uint64_t key_of(const struct ui_state *st, const struct list *list)
+{
+	uint64_t key = folds_key(st, st->shown);
+
+	key = hash_u64(key + list->sort + 256u * st->by_thread + 512u * st->fold_threads);
+	key = hash_u64(key + st->scope.hide_kernel + 2u * st->scope.hide_user + 4u * st->only.on);
+	return st->only.on ? hash_u64(key + st->only.id) : key;
+}
+
+void order_keep(const struct ui_state *st, const struct view *v, struct list *list)
+{
+	const struct view_column *column = list->sort < v->nr_columns ? &v->columns[list->sort]
+								      : NULL;
+	uint64_t key = st->shown ? key_of(st, list) : 0,
+		 now = st->shown ? st->shown->running_ns : 0;
+	uint64_t selected = list->pinned ? list->selected : UINT64_MAX;
+	struct order o = { .list = list };
+	double age, window = (double)MAX(st->config->window_ns, 1000000000u);
+	bool *used;
+
+	if (!column || !column->share || list->inverted || !list->nr) {
+		order_forget(list);
+		return;
+	}
+	if (!list->nr_slots || list->slots_key != key || now < list->slots_ns) {
+		list->slots_key = key;
+		list->slots_ns = now;
+		record(list, column, NULL);
+		return;
+	}
+	age = (double)(now - list->slots_ns);
+	used = place_rows(&o, column, age / (age + 2 * window));
+	if (!used)
+		return;
+	fill_empty(&o, selected);
+	exchange(&o, selected);
+	close_empty(&o);
+	write_rows(&o, list, used);
+	free(used);
+	list->slots_ns = now;
+	record(list, column, &o);
+}
