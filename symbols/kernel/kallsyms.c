@@ -23,7 +23,7 @@
 #define FUNCTION_MAX (4ULL << 20)
 /* Lines are read in pieces of this size; a longer line is an error. */
 #define PIECE_SIZE (64U << 10)
-#define LINE_MIN   6U /* "0 t x" and a newline */
+#define LINE_MIN   21U /* 16 digits, " t x" and a newline */
 #define TEXT_FIRST (1U << 20)
 
 struct symbol_entry {
@@ -44,6 +44,8 @@ struct kallsyms {
 	size_t text_size, text_max;
 	uint64_t begin[2];  /* _text, _stext */
 	uint32_t nr_hidden; /* lines with address 0 */
+	uint64_t upper;	    /* half of the last address, and its digits */
+	char upper_digits[8];
 };
 
 /* The fields of a line. */
@@ -80,10 +82,27 @@ static void cut_module(struct line *out, const char *end)
 	out->name_size = (size_t)(p - out->name);
 }
 
-/* Split [p, end) into fields; false: not a line of a symbol. */
-static bool parse_line(const char *p, const char *end, struct line *out)
+/* Read the 16 digits of an address; neighbours mostly share the upper half. */
+static const char *parse_address(struct kallsyms *k, const char *p, const char *end, uint64_t *out)
 {
-	p = fields_hex(p, end, &out->start);
+	const char *lower = p + 8;
+
+	if (end - p <= 16)
+		return NULL;
+	if (memcmp(p, k->upper_digits, 8)) {
+		if (fields_hex(p, lower, &k->upper) != lower)
+			return NULL;
+		memcpy(k->upper_digits, p, 8);
+	}
+	p = fields_hex(lower, lower + 8, out);
+	*out |= k->upper << 32;
+	return p == lower + 8 ? p : NULL;
+}
+
+/* Split [p, end) into fields; false: not a line of a symbol. */
+static bool parse_line(struct kallsyms *k, const char *p, const char *end, struct line *out)
+{
+	p = parse_address(k, p, end, &out->start);
 	if (!p || end - p < 4 || !fields_is_blank(p[0]) || !fields_is_blank(p[2]))
 		return false;
 	out->type = (uint8_t)p[1];
@@ -159,41 +178,47 @@ static void note_begin(struct kallsyms *k, const struct line *line)
 		k->begin[1] = line->start;
 }
 
-/* Append @s; of two symbols at one address keep the better one, of equal ones the first. */
-static void keep(struct kallsyms *k, const struct symbol_entry *s)
+/*
+ * Add the symbol behind the last one to the table; of two symbols at one address keep the better
+ * one, of equal ones the first.
+ */
+static void keep(struct kallsyms *k)
 {
-	const struct symbol_entry *last = k->nr ? &k->symbols[k->nr - 1] : NULL;
+	struct symbol_entry *s = &k->symbols[k->nr], *last = k->nr ? s - 1 : NULL;
 
+	assert(k->nr < k->max);
 	if (last && s->start == last->start) {
 		if (rank_of(k, s) <= rank_of(k, last))
 			return;
-		k->nr--;
 		k->nr_functions -= last->bind != 0;
+		k->nr_functions += s->bind != 0;
+		*last = *s;
+		return;
 	}
 	k->unordered |= last && s->start < last->start;
 	k->nr_functions += s->bind != 0;
-	assert(k->nr < k->max);
-	k->symbols[k->nr++] = *s;
+	k->nr++;
 }
 
 static void add_symbol(struct kallsyms *k, const struct line *line)
 {
-	struct symbol_entry s = {
+	struct symbol_entry *s = &k->symbols[k->nr];
+
+	*s = (struct symbol_entry){
 		.start = line->start,
 		.module = add_module(k, line),
 		.module_size = (uint8_t)line->module_size,
 		.bind = binds[line->type],
 	};
-
 	note_begin(k, line);
-	if (s.bind) {
-		s.name = (uint32_t)k->text_size;
-		s.name_size = (uint16_t)line->name_size;
+	if (s->bind) {
+		s->name = (uint32_t)k->text_size;
+		s->name_size = (uint16_t)line->name_size;
 		assert(line->name_size <= k->text_max - k->text_size);
 		memcpy(k->text + k->text_size, line->name, line->name_size);
 		k->text_size += line->name_size;
 	}
-	keep(k, &s);
+	keep(k);
 }
 
 /* By address, then in the order of the text. */
@@ -219,9 +244,8 @@ static void sort_symbols(struct kallsyms *k)
 	qsort(k->symbols, nr, sizeof(*k->symbols), by_address);
 	k->nr = k->nr_functions = 0;
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct symbol_entry s = k->symbols[i];
-
-		keep(k, &s);
+		k->symbols[k->nr] = k->symbols[i];
+		keep(k);
 	}
 }
 
@@ -261,7 +285,7 @@ static int take_lines(struct kallsyms *k, const char *text, size_t size)
 		struct line line;
 
 		eol = memchr(p, '\n', (size_t)(end - p));
-		if (!parse_line(p, eol, &line))
+		if (!parse_line(k, p, eol, &line))
 			continue;
 		if (line.start)
 			add_symbol(k, &line);
