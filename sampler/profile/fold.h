@@ -80,5 +80,8 @@ void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks
  * (one entry per function). 0 or -ENOMEM.
  */
 int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines);
+/* The same; a function without samples of its own has the line of its heaviest count as a caller.
+ */
+int fold_all_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines);
 
 #endif

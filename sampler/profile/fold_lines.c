@@ -8,6 +8,7 @@
 #include "sampler/profile/fold.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "symbols/base/base.h"
@@ -32,10 +33,10 @@ static struct entry *entry_of(const struct table *t, uint32_t function, uint32_t
 	return &t->entries[at];
 }
 
-/* Return the line of the innermost frame; PROFILE_NO_LINE: unknown. */
-static uint32_t line_of(const struct profile *p, const struct profile_stack *s)
+/* Return the line of frame @i of a stack; PROFILE_NO_LINE: unknown. */
+static uint32_t line_of(const struct profile *p, const struct profile_stack *s, uint32_t i)
 {
-	uint32_t line = s->nr ? p->frame_lines[s->first] : PROFILE_NO_LINE;
+	uint32_t line = i < s->nr ? p->frame_lines[s->first + i] : PROFILE_NO_LINE;
 
 	return line < p->nr_lines && p->lines[line].file < p->nr_files && p->lines[line].line
 		       ? line
@@ -73,7 +74,7 @@ int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *l
 	for (uint32_t i = 0; best && i < p->nr_counts; i++) {
 		const struct profile_count *c = &p->counts[i];
 		const struct profile_stack *s = &p->stacks[c->stack];
-		uint32_t line = line_of(p, s), fn;
+		uint32_t line = line_of(p, s, 0), fn;
 		struct entry *e;
 
 		if (line == PROFILE_NO_LINE || !fold_passes(p, f, c))
@@ -92,4 +93,31 @@ int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *l
 	rc = rc || best ? rc : -ENOMEM;
 	free(best);
 	return rc;
+}
+
+int fold_all_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines)
+{
+	int rc = fold_lines(p, f, lines);
+	double *most = rc || !p->frame_lines ? NULL : calloc(p->nr_functions + 1ULL, sizeof(*most));
+
+	if (rc || !p->frame_lines || !most)
+		return rc || !p->frame_lines ? rc : -ENOMEM;
+	/* The lines by their own samples stay. */
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		most[i] = lines[i] == PROFILE_NO_LINE ? 0 : INFINITY;
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+		const struct profile_stack *s = &p->stacks[c->stack];
+
+		for (uint32_t k = 1; k < s->nr && fold_passes(p, f, c); k++) {
+			uint32_t fn = p->frames[s->first + k], line = line_of(p, s, k);
+
+			if (line == PROFILE_NO_LINE || c->weight <= most[fn])
+				continue;
+			most[fn] = c->weight;
+			lines[fn] = line;
+		}
+	}
+	free(most);
+	return 0;
 }

@@ -5,6 +5,7 @@
 #include "sampler/profile/profile.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbols/lang/lang.h"
 #include "unwind/unwind.h"
@@ -35,9 +36,25 @@ const char *profile_lang_none_name(unsigned int reason)
 
 const char *profile_language_name(char kind)
 {
+	if (kind == LANG_JAVA)
+		return "java";
 	for (int i = LANG_NONE + 1; i < LANG_NR; i++)
 		if (lang_letter((enum lang_kind)i) == kind)
 			return lang_name((enum lang_kind)i);
+	return NULL;
+}
+
+const char *profile_language_prefix(const char *text, size_t *size)
+{
+	for (int i = LANG_NONE + 1; i <= LANG_NR; i++) {
+		char kind = i < LANG_NR ? lang_letter((enum lang_kind)i) : LANG_JAVA;
+		const char *name = profile_language_name(kind);
+
+		*size = strlen(name) + 1;
+		/* "java::foo" is a name of C++. */
+		if (!strncmp(text, name, *size - 1) && text[*size - 1] == ':' && text[*size] != ':')
+			return name;
+	}
 	return NULL;
 }
 

@@ -156,6 +156,8 @@ const char *profile_lang_none_name(unsigned int reason);
 
 /* The language of a function by its kind letter, "python"; NULL: it is native. */
 const char *profile_language_name(char kind);
+/* Return the language that @text begins with, "python:"; NULL: none. *size: with the colon. */
+const char *profile_language_prefix(const char *text, size_t *size);
 
 /* The samples of interpreters in the tick: samples = certain + guessed + all of none_by. */
 struct profile_lang {

@@ -30,6 +30,8 @@ static inline uint32_t lang_bit(enum lang_kind kind)
 const char *lang_name(enum lang_kind kind);
 /* The kind letter of its functions. */
 char lang_letter(enum lang_kind kind);
+/* That of Java, which has no enum lang_kind: its frames are on the native stack. */
+#define LANG_JAVA 'J'
 
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4

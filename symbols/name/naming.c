@@ -312,6 +312,7 @@ static void set_jit(struct found *f, const char *source, uint64_t start, const c
 static void set_java(struct found *f, const struct hotspots_symbol *s)
 {
 	set_jit(f, "[java]", 0, s->name, s->name_size);
+	f->text.kind = LANG_JAVA;
 }
 
 /*

@@ -11,7 +11,7 @@
 #include "symbols/base/text.h"
 #include "symbols/name/places.h"
 
-/* kind: u user, k kernel, j JIT, v vdso, ? no name. */
+/* kind: u user, k kernel, j JIT, v vdso, ? no name, J Java, or of a language (lang_letter()). */
 struct symbol {
 	struct safe_text name;	 /* demangled, as lists show it */
 	struct safe_text module; /* basename, [kernel], [nf_tables], [vdso], [anon] */

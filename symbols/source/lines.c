@@ -224,7 +224,7 @@ static uint32_t java_symbol(struct lines *l, uint32_t object, const char *name)
 		.name_size = strlen(name),
 		.module = "[java]",
 		.module_size = sizeof("[java]") - 1,
-		.kind = 'j',
+		.kind = LANG_JAVA,
 	};
 	uint32_t id = symtab_find(l->symtab, &key);
 

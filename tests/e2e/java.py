@@ -29,7 +29,7 @@ def judge(profile):
         if 100 * got < LEAST * java:
             bad.append(f"{name} is in {got} of {java} samples")
     leaf = rows.get("Chain.leaf", {"self": 0, "module": ""})
-    if 100 * leaf["self"] < 80 * java or leaf["module"] != "[java]":
+    if 100 * leaf["self"] < 80 * java or (leaf["module"], leaf.get("lang")) != ("[java]", "java"):
         bad.append(f"Chain.leaf itself has {leaf['self']} of {java} samples")
     if java < 30:
         bad.append(f"{java} samples only")

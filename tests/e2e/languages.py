@@ -18,6 +18,8 @@ def judge(tick, language, names):
         bad.append(f"the reasons do not add up: {lang}")
     if samples < FEWEST:
         bad.append(f"{samples} samples only")
+    if any(row.get("lang") != language for row in tick["rows"]):
+        bad.append(f"the filter {language}: shows other rows")
     if lang["certain"] < LEAST / 100 * samples:
         bad.append(f"too few are certain: {lang}")
     for name in names:
@@ -26,6 +28,8 @@ def judge(tick, language, names):
             bad.append(f"{name} is in {row['total'] if row else 0} of {samples} samples")
         elif not row["module"].startswith("chain_work.") and row["module"] != INTERNAL:
             bad.append(f"{name} is of {row['module']}")
+        elif row["module"] != INTERNAL and name != "<main>" and not (row.get("file", "").startswith("/") and row.get("line", 0) > 0):
+            bad.append(f"{name} has no file and line: {row}")
     for name in set(rows) - set(names):
         if rows[name]["total"] > (100 - LEAST) / 100 * samples:
             bad.append(f"{name} is no part of the chain: {rows[name]}")

@@ -11,7 +11,7 @@ missing=
 
 # chain LANGUAGE LEAF NAMES... : of the program that runs, whose innermost function is LEAF.
 chain() {
-	run -b -n 4 -d 1 -F 499 -p "$last" --languages="$1" --format=ndjson
+	run -b -n 4 -d 1 -F 499 -p "$last" --languages="$1" --filter="$1:" --format=ndjson
 	kill "$last"
 	tail -n 1 "$TMP/out" | python3 "$HERE/languages.py" "$@" || bad=1
 	tried=$((tried + 1))

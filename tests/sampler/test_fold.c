@@ -79,6 +79,12 @@ static void test_lines(void **state)
 	assert_int_equal(out[2], 0);
 	assert_int_equal(out[3], PROFILE_NO_LINE); /* of no file */
 	assert_int_equal(out[4], 0);
+	/* main only calls: the line of its heaviest count. */
+	assert_int_equal(fold_all_lines(&p, &everything, out), 0);
+	assert_int_equal(out[0], 2);
+	assert_int_equal(out[1], 1);
+	assert_int_equal(out[2], 0);
+	assert_int_equal(out[3], PROFILE_NO_LINE);
 	/* Two lines of one function, alternating: the sum decides. */
 	at[0] = 0;
 	at[3] = 0;

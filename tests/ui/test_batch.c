@@ -300,6 +300,38 @@ static void test_ndjson_rows(void **state)
 	json_decref(o);
 }
 
+/* Language, file and line; the line by its own samples, else that of a call. */
+static void test_lines(void **state)
+{
+	static struct safe_text files[] = { TEXT("/srv/shop/cart.py") };
+	static struct profile_line lines[] = { { 0, 12 }, { 0, 40 } };
+	uint32_t at[16];
+	struct fixture f;
+	char *printed;
+
+	(void)state;
+	fixture_init(&f);
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
+		at[i] = f.p.frames[i] == 1 ? 0 : f.p.frames[i] == 0 ? 1 : PROFILE_NO_LINE;
+	f.functions[1].kind = 'y';
+	f.p.frame_lines = at;
+	f.p.lines = lines;
+	f.p.nr_lines = ARRAY_SIZE(lines);
+	f.p.files = files;
+	f.p.nr_files = 1;
+	printed = print(&f.p, &ndjson);
+	assert_non_null(strstr(printed, "\"symbol\":\"walk\",\"module\":\"deep\",\"kind\":\"y\""));
+	assert_non_null(strstr(printed, "\"lang\":\"python\",\"file\":\"/srv/shop/cart.py\","
+					"\"line\":12}"));
+	assert_non_null(strstr(printed, "\"file\":\"/srv/shop/cart.py\",\"line\":40}"));
+	free(printed);
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, " K SYMBOL          MODULE     LINE        COMM\n"));
+	assert_non_null(strstr(printed, " y walk            deep       cart.py:12  deep\n"));
+	assert_non_null(strstr(printed, " k clear_page      [kernel]               deep\n"));
+	free(printed);
+}
+
 /* The sources of names, and the reasons for none. */
 static void test_ndjson_modules(void **state)
 {
@@ -595,6 +627,7 @@ int main(void)
 		cmocka_unit_test(test_ndjson_keys),
 		cmocka_unit_test(test_ndjson_values),
 		cmocka_unit_test(test_ndjson_rows),
+		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_ndjson_modules),
 		cmocka_unit_test(test_sort_filter_limit),
 		cmocka_unit_test(test_total_order),

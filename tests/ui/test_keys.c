@@ -175,13 +175,61 @@ static void test_match(void **state)
 	match_fini(&m);
 }
 
+/* "python:" in front: functions of that language only, each language of the program. */
+static void test_match_language(void **state)
+{
+	const struct profile_function python = { .name = TEXT("Cart.total"),
+						 .module = TEXT("shop.py"),
+						 .kind = 'y' },
+				      native = { .name = TEXT("python: total"),
+						 .module = TEXT("libpython"),
+						 .kind = 'u' },
+				      java = { .name = TEXT("Cart.total"),
+					       .module = TEXT("[java]"),
+					       .kind = 'J' };
+	struct match m;
+
+	match_init(&m);
+	match_set(&m, "python:");
+	assert_true(match_active(&m));
+	assert_true(match_finds_name(&m, &python) && match_finds_function(&m, &python));
+	assert_false(match_finds_name(&m, &native) || match_finds_function(&m, &native));
+	assert_false(match_finds_function(&m, &java));
+	/* No function: the name of a thread, say. */
+	assert_false(match_finds(&m, TEXT("python: worker")));
+	match_set(&m, "!python:^Cart");
+	assert_true(m.negate && m.is_regex && match_finds_name(&m, &python));
+	match_set(&m, "python:shop");
+	assert_true(match_finds_function(&m, &python) && !match_finds_name(&m, &python));
+	match_set(&m, "python:Leaf");
+	assert_false(match_finds_function(&m, &python));
+	match_set(&m, "java:total");
+	assert_true(match_finds_name(&m, &java) && !match_finds_name(&m, &python));
+	for (const char *letter = "yhrlJ"; *letter; letter++) {
+		const struct profile_function f = { .name = TEXT("f"), .kind = *letter };
+		char text[32];
+
+		assert_non_null(profile_language_name(*letter));
+		snprintf(text, sizeof(text), "%s:", profile_language_name(*letter));
+		match_set(&m, text);
+		assert_true(match_finds_name(&m, &f) && !match_finds_name(&m, &native));
+		assert_int_not_equal(theme_kind(*letter), ROLE_UNKNOWN);
+	}
+	/* Of C++, and of no language. */
+	match_set(&m, "java::");
+	assert_null(m.language);
+	match_set(&m, "cobol:");
+	assert_null(m.language);
+	match_fini(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_doubles), cmocka_unit_test(test_complete),
 		cmocka_unit_test(test_typing),	   cmocka_unit_test(test_contract),
 		cmocka_unit_test(test_names),	   cmocka_unit_test(test_line),
-		cmocka_unit_test(test_match),
+		cmocka_unit_test(test_match),	   cmocka_unit_test(test_match_language),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static bool passes(const struct match *m, const struct profile_function *fn)
 {
 	if (!match_active(m))
 		return true;
-	return m->negate != (match_finds(m, fn->name) || match_finds(m, fn->module));
+	return m->negate != match_finds_function(m, fn);
 }
 
 /* Order numbers, largest first. */
@@ -119,7 +119,7 @@ static double percent(double part, double whole)
 }
 
 static void row_init(struct batch_row *row, const struct profile *p, const struct fold_row *from,
-		     const struct fold_functions *all)
+		     const struct fold_functions *all, const uint32_t *lines)
 {
 	bool weighted = all->weight > 0;
 	uint32_t process = from->task < p->nr_tasks ? p->tasks[from->task].process
@@ -127,6 +127,7 @@ static void row_init(struct batch_row *row, const struct profile *p, const struc
 
 	row->function = &p->functions[from->function];
 	row->comm = process < p->nr_processes ? p->processes[process].comm : TEXT("?");
+	row->line = lines[from->function] < p->nr_lines ? &p->lines[lines[from->function]] : NULL;
 	row->self = from->self;
 	row->total = from->total;
 	row->self_pct = weighted ? percent(from->self_weight, all->weight)
@@ -140,19 +141,23 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 {
 	struct fold_filter what = { .event = event, .process = UINT32_MAX, .task = UINT32_MAX };
 	struct fold_functions all;
-	uint32_t nr = 0;
+	uint32_t nr = 0, *lines;
 	int code = fold_functions(p, &what, &all);
 
 	if (code)
 		return code;
 	table->rows = calloc(all.nr_rows ? all.nr_rows : 1, sizeof(*table->rows));
-	if (!table->rows) {
+	lines = calloc(p->nr_functions + 1ULL, sizeof(*lines));
+	if (!table->rows || !lines || fold_all_lines(p, &what, lines)) {
+		free(lines);
+		free(table->rows);
 		fold_functions_fini(&all);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < all.nr_rows; i++)
 		if (passes(filter, &p->functions[all.rows[i].function]))
-			row_init(&table->rows[nr++], p, &all.rows[i], &all);
+			row_init(&table->rows[nr++], p, &all.rows[i], &all, lines);
+	free(lines);
 	assert(nr <= all.nr_rows);
 	table->event = event;
 	table->count = all.count;

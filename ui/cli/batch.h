@@ -20,9 +20,10 @@
 /* One function of one event. Borrows from the profile. */
 struct batch_row {
 	const struct profile_function *function;
-	struct safe_text comm;	    /* of the process with most of its samples */
-	double self, total;	    /* samples */
-	double self_pct, total_pct; /* of the event's samples, by weight */
+	struct safe_text comm;		 /* of the process with most of its samples */
+	const struct profile_line *line; /* the hottest one; NULL: not known */
+	double self, total;		 /* samples */
+	double self_pct, total_pct;	 /* of the event's samples, by weight */
 };
 
 struct batch_table {

@@ -182,6 +182,15 @@ static json_t *interval(double n, double all)
 	return list;
 }
 
+/* Add the hottest source line. */
+static void set_line(json_t *o, const struct profile *p, const struct profile_line *line)
+{
+	if (!line)
+		return;
+	json_object_set_new(o, "file", safe(p->files[line->file]));
+	json_object_set_new(o, "line", count(line->line));
+}
+
 static void append_rows(json_t *list, const struct profile *p, const struct batch_table *t)
 {
 	for (uint32_t i = 0; i < t->nr_rows; i++) {
@@ -204,6 +213,7 @@ static void append_rows(json_t *list, const struct profile *p, const struct batc
 			json_object_set_new(o, "lang",
 					    json_string(
 						    profile_language_name(row->function->kind)));
+		set_line(o, p, row->line);
 		if (row->function->reason)
 			json_object_set_new(o, "reason", clean(row->function->reason));
 		if (row->function->fix)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 #include <time.h>
 
 #include "ui/text/event_rate.h"
@@ -127,33 +128,75 @@ static void print_padded(FILE *out, struct safe_text t, unsigned int cols)
 	fprintf(out, "%s%*s", t.str, t.width < cols ? (int)(cols - t.width) : 0, "");
 }
 
+/* "cart.py:12" */
+static struct safe_text line_text(const struct profile *p, const struct profile_line *line,
+				  char *buf, size_t size)
+{
+	const char *path = line ? p->files[line->file].str : "", *slash = strrchr(path, '/');
+
+	return line ? text_format(buf, size, "%s:%u", slash ? slash + 1 : path, line->line)
+		    : TEXT("");
+}
+
+/* The widths of the columns; line: 0 if no row has one. */
+struct widths {
+	unsigned int symbol, module, line;
+};
+
+static struct widths widths_of(const struct profile *p, const struct batch_table *t)
+{
+	struct widths w = { 6, 6, 0 };
+
+	for (uint32_t i = 0; i < t->nr_rows; i++) {
+		const struct batch_row *row = &t->rows[i];
+		char buf[TEXT_MAX];
+
+		w.symbol = MAX(w.symbol, row->function->name.width);
+		w.module = MAX(w.module, row->function->module.width);
+		w.line = MAX(w.line, line_text(p, row->line, buf, sizeof(buf)).width);
+	}
+	return (struct widths){ MIN(w.symbol, SYMBOL_COLS_MAX), MIN(w.module, MODULE_COLS_MAX),
+				MIN(w.line, MODULE_COLS_MAX) };
+}
+
+static void print_row(FILE *out, const struct profile *p, const struct batch_row *row,
+		      const struct widths *w)
+{
+	char buf[TEXT_MAX];
+
+	fprintf(out, " %7.2f %7.2f %8.0f %c ", row->self_pct, row->total_pct, row->self,
+		row->function->kind);
+	print_padded(out, row->function->name, w->symbol);
+	fputs("  ", out);
+	print_padded(out, row->function->module, w->module);
+	fputs("  ", out);
+	if (w->line) {
+		print_padded(out, line_text(p, row->line, buf, sizeof(buf)), w->line);
+		fputs("  ", out);
+	}
+	fprintf(out, "%s\n", row->comm.str);
+}
+
 static void print_table(FILE *out, const struct batch_tick *tick, const struct batch_table *t)
 {
 	const struct profile *p = tick->profile;
-	unsigned int symbol = 6, module = 6;
+	struct widths w = widths_of(p, t);
 	char idle[IDLE_MAX];
 
-	for (uint32_t i = 0; i < t->nr_rows; i++) {
-		symbol = MAX(symbol, t->rows[i].function->name.width);
-		module = MAX(module, t->rows[i].function->module.width);
-	}
-	symbol = MIN(symbol, SYMBOL_COLS_MAX);
-	module = MIN(module, MODULE_COLS_MAX);
 	if (tick->nr_tables > 1)
 		print_clean(out, "\n", p->events[t->event].event.name);
 	fprintf(out, "\n %7s %7s %8s K ", "SELF%", "TOTAL%", "SAMPLES");
-	print_padded(out, TEXT("SYMBOL"), symbol);
-	fprintf(out, "  %-*s  COMM\n", (int)module, "MODULE");
-	for (uint32_t i = 0; i < t->nr_rows; i++) {
-		const struct batch_row *row = &t->rows[i];
-
-		fprintf(out, " %7.2f %7.2f %8.0f %c ", row->self_pct, row->total_pct, row->self,
-			row->function->kind);
-		print_padded(out, row->function->name, symbol);
+	print_padded(out, TEXT("SYMBOL"), w.symbol);
+	fputs("  ", out);
+	print_padded(out, TEXT("MODULE"), w.module);
+	fputs("  ", out);
+	if (w.line) {
+		print_padded(out, TEXT("LINE"), w.line);
 		fputs("  ", out);
-		print_padded(out, row->function->module, module);
-		fprintf(out, "  %s\n", row->comm.str);
 	}
+	fputs("COMM\n", out);
+	for (uint32_t i = 0; i < t->nr_rows; i++)
+		print_row(out, p, &t->rows[i], &w);
 	if (t->nr_rows < t->nr_matching)
 		fprintf(out, " %" PRIu32 " more rows (--rows)\n", t->nr_matching - t->nr_rows);
 	if (!p->nr_counts)

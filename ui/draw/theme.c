@@ -34,6 +34,11 @@ static const struct theme_look looks[ROLE_NR] = {
 	[ROLE_USER] = LOOK(GREEN, -1),
 	[ROLE_KERNEL] = LOOK(RED, -1),
 	[ROLE_JIT] = LOOK(CYAN, -1),
+	[ROLE_JAVA] = LOOK(CYAN, -1, .bold = true),
+	[ROLE_PYTHON] = LOOK(YELLOW, -1, .bold = true),
+	[ROLE_PHP] = LOOK(MAGENTA, -1, .bold = true),
+	[ROLE_RUBY] = LOOK(RED, -1, .bold = true),
+	[ROLE_PERL] = LOOK(GREEN, -1, .bold = true),
 	[ROLE_VDSO] = LOOK(MAGENTA, -1),
 	[ROLE_UNKNOWN] = LOOK(YELLOW, -1),
 	[ROLE_OK] = LOOK(GREEN, -1, .bold = true, .mono_bold = true),
@@ -56,7 +61,8 @@ static const struct recolor soft[] = {
 	{ ROLE_BAR_HOT, 167, -1 },   { ROLE_USER, 114, -1 }, { ROLE_KERNEL, 174, -1 },
 	{ ROLE_JIT, 80, -1 },	     { ROLE_VDSO, 176, -1 }, { ROLE_UNKNOWN, 179, -1 },
 	{ ROLE_OK, 114, -1 },	     { ROLE_WARN, 214, -1 }, { ROLE_ALARM, 231, 160 },
-	{ ROLE_FRAME, 80, -1 },
+	{ ROLE_FRAME, 80, -1 },	     { ROLE_JAVA, 117, -1 }, { ROLE_PYTHON, 222, -1 },
+	{ ROLE_PHP, 147, -1 },	     { ROLE_RUBY, 211, -1 }, { ROLE_PERL, 151, -1 },
 };
 
 /* No yellow and cyan: unreadable on white. */
@@ -65,7 +71,8 @@ static const struct recolor light[] = {
 	{ ROLE_SORTED, WHITE, BLACK },	{ ROLE_KEY_LABEL, WHITE, BLUE },
 	{ ROLE_BAR_WARM, MAGENTA, -1 }, { ROLE_JIT, BLUE, -1 },
 	{ ROLE_UNKNOWN, MAGENTA, -1 },	{ ROLE_WARN, RED, -1 },
-	{ ROLE_FRAME, BLUE, -1 },
+	{ ROLE_FRAME, BLUE, -1 },	{ ROLE_JAVA, BLUE, -1 },
+	{ ROLE_PYTHON, MAGENTA, -1 },
 };
 
 /* Okabe and Ito's palette, approximated with 256 colours. */
@@ -75,14 +82,16 @@ static const struct recolor color_blind[] = {
 	{ ROLE_BAR_HOT, 208, -1 },  { ROLE_USER, 74, -1 },  { ROLE_KERNEL, 208, -1 },
 	{ ROLE_JIT, 255, -1 },	    { ROLE_VDSO, 175, -1 }, { ROLE_UNKNOWN, 221, -1 },
 	{ ROLE_OK, 74, -1 },	    { ROLE_WARN, 214, -1 }, { ROLE_ALARM, 16, 208 },
-	{ ROLE_FRAME, 74, -1 },
+	{ ROLE_FRAME, 74, -1 },	    { ROLE_JAVA, 153, -1 }, { ROLE_PYTHON, 229, -1 },
+	{ ROLE_PHP, 139, -1 },	    { ROLE_RUBY, 216, -1 }, { ROLE_PERL, 110, -1 },
 };
 
 /* The same with 8 colours: blue is too dark, so cyan and yellow. */
 static const struct recolor color_blind_8[] = {
 	{ ROLE_BAR, CYAN, -1 },	       { ROLE_BAR_HOT, WHITE, -1 }, { ROLE_USER, CYAN, -1 },
 	{ ROLE_KERNEL, YELLOW, -1 },   { ROLE_JIT, WHITE, -1 },	    { ROLE_OK, CYAN, -1 },
-	{ ROLE_ALARM, BLACK, YELLOW },
+	{ ROLE_ALARM, BLACK, YELLOW }, { ROLE_JAVA, WHITE, -1 },    { ROLE_RUBY, YELLOW, -1 },
+	{ ROLE_PERL, CYAN, -1 },
 };
 
 static const struct {
@@ -221,6 +230,16 @@ enum theme_role theme_kind(char kind)
 		return ROLE_JIT;
 	case 'v':
 		return ROLE_VDSO;
+	case 'J':
+		return ROLE_JAVA;
+	case 'y':
+		return ROLE_PYTHON;
+	case 'h':
+		return ROLE_PHP;
+	case 'r':
+		return ROLE_RUBY;
+	case 'l':
+		return ROLE_PERL;
 	}
 	return profile_language_name(kind) ? ROLE_JIT : ROLE_UNKNOWN;
 }

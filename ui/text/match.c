@@ -42,11 +42,14 @@ static bool affordable(const char *s)
 void match_set(struct match *m, const char *text)
 {
 	const char *pattern;
+	size_t size;
 
 	match_fini(m);
 	snprintf(m->text, sizeof(m->text), "%s", text);
 	m->negate = m->text[0] == '!';
-	pattern = m->text + m->negate;
+	m->language = profile_language_prefix(m->text + m->negate, &size);
+	m->begin = m->negate + (m->language ? size : 0);
+	pattern = m->text + m->begin;
 	m->ignore_case = true;
 	for (const char *p = pattern; *p; p++)
 		if (isupper((unsigned char)*p))
@@ -59,13 +62,34 @@ void match_set(struct match *m, const char *text)
 	m->bad = !m->is_regex;
 }
 
-bool match_finds(const struct match *m, struct safe_text t)
+static bool finds(const struct match *m, struct safe_text t)
 {
-	const char *pattern = m->text + m->negate;
+	const char *pattern = m->text + m->begin;
 
 	if (!*pattern)
 		return true;
 	if (m->is_regex)
 		return !regexec(&m->regex, t.str, 0, NULL, 0);
 	return m->ignore_case ? strcasestr(t.str, pattern) != NULL : strstr(t.str, pattern) != NULL;
+}
+
+/* Test if @f is in the language that is searched for. */
+static bool speaks(const struct match *m, const struct profile_function *f)
+{
+	return !m->language || profile_language_name(f->kind) == m->language;
+}
+
+bool match_finds(const struct match *m, struct safe_text t)
+{
+	return !m->language && finds(m, t);
+}
+
+bool match_finds_name(const struct match *m, const struct profile_function *f)
+{
+	return speaks(m, f) && finds(m, f->name);
+}
+
+bool match_finds_function(const struct match *m, const struct profile_function *f)
+{
+	return speaks(m, f) && (finds(m, f->name) || finds(m, f->module));
 }

@@ -219,6 +219,9 @@ bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark);
 
 /* The node as text ("main", "nginx[812]", "worker-1[815]", "system") and its kind ('p': no
  * function). */
+/* Return whether the name of the node matches. */
+bool folds_finds(const struct ui_state *st, const struct fold_tree_node *node,
+		 const struct match *m);
 struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node, char *buf,
 			    size_t size);
 char folds_kind(const struct ui_state *st, const struct fold_tree_node *node);

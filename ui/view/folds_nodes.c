@@ -165,6 +165,16 @@ struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_no
 	return ui_state_clean(buf, size, st->scope.drilled ? st->scope.process_name : p->target);
 }
 
+bool folds_finds(const struct ui_state *st, const struct fold_tree_node *node,
+		 const struct match *m)
+{
+	char buf[TEXT_MAX];
+
+	if (node->function != FOLD_NONE)
+		return match_finds_name(m, &st->shown->functions[node->function]);
+	return match_finds(m, folds_text(st, node, buf, sizeof(buf)));
+}
+
 char folds_kind(const struct ui_state *st, const struct fold_tree_node *node)
 {
 	return node->function == FOLD_NONE ? 'p' : st->shown->functions[node->function].kind;

@@ -104,7 +104,8 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	/* A filter never hides the function. */
 	if (row->nr == CENTRE && m == &st->lists[VIEW_CALLERS].filter)
 		return !m->negate;
-	return match_finds(m, name_of(st, row));
+	return row->index == FOLD_NONE ? match_finds(m, name_of(st, row))
+				       : match_finds_name(m, &st->shown->functions[row->index]);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,

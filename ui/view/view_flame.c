@@ -136,9 +136,7 @@ static const struct folds_tree *tree(const struct ui_state *st)
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
-	char buf[TEXT_MAX];
-
-	return match_finds(m, folds_text(st, node_of(st, row), buf, sizeof(buf)));
+	return folds_finds(st, node_of(st, row), m);
 }
 
 static uint32_t function(const struct ui_state *st, const struct row *row)
@@ -160,7 +158,7 @@ static double found_share(const struct ui_state *st, const struct match *m)
 	if (!found)
 		return 0;
 	for (uint32_t i = 0; i < st->shown->nr_functions; i++)
-		found[i] = match_finds(m, st->shown->functions[i].name) != m->negate;
+		found[i] = match_finds_name(m, &st->shown->functions[i]) != m->negate;
 	while (n != FOLD_NONE) {
 		uint32_t fn = t->nodes[n].function;
 		bool here = fn != FOLD_NONE && found[fn];

@@ -156,7 +156,7 @@ static void draw_symbol(const struct ui_state *st, const struct row *row, struct
 	const struct list *list = &st->lists[VIEW_FUNCTIONS];
 	const struct profile_function *f = function_of(st, row);
 	bool found = match_active(&list->search) && !list->search.negate &&
-		     match_finds(&list->search, f->name);
+		     match_finds_name(&list->search, f);
 	struct style style = { theme_kind(f->kind), found ? CELL_UNDERLINE | CELL_BOLD : 0 };
 	char buf[TEXT_MAX];
 
@@ -505,7 +505,7 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	const struct profile_function *f = function_of(st, row);
 	char comm[FORMAT_MAX * 2];
 
-	return match_finds(m, f->name) || match_finds(m, f->module) ||
+	return match_finds_function(m, f) ||
 	       (row->nr <= 1 && match_finds(m, comm_of(st, row, comm)));
 }
 

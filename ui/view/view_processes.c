@@ -428,12 +428,18 @@ static struct safe_text name(const struct ui_state *st, const struct row *row, c
 	return text_format(buf, size, "%s[%d]", comm_of(st, row, comm).str, (int)pid_of(st, row));
 }
 
+static bool hottest_finds(const struct ui_state *st, const struct row *row, const struct match *m)
+{
+	return row->top_function < st->shown->nr_functions &&
+	       match_finds_name(m, &st->shown->functions[row->top_function]);
+}
+
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
 	const struct profile_process *p = process_of(st, row);
 	char buf[TEXT_MAX], comm[FORMAT_MAX * 2];
 
-	return match_finds(m, comm_of(st, row, comm)) || match_finds(m, hottest_of(st, row)) ||
+	return match_finds(m, comm_of(st, row, comm)) || hottest_finds(st, row, m) ||
 	       match_finds(m, text_format(buf, sizeof(buf), "%d", (int)pid_of(st, row))) ||
 	       match_finds(m, command_of(st, row)) || match_finds(m, text_or_none(p->cgroup)) ||
 	       match_finds(m, text_or_none(p->container)) ||

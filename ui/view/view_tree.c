@@ -79,8 +79,7 @@ static bool *keep_found(const struct ui_state *st, const struct list *list,
 	}
 	/* Match once per function: there may be thousands of nodes. */
 	for (uint32_t i = 0; i < st->shown->nr_functions; i++)
-		found[i] = (match_finds(m, st->shown->functions[i].name) ||
-			    match_finds(m, st->shown->functions[i].module)) != m->negate;
+		found[i] = match_finds_function(m, &st->shown->functions[i]) != m->negate;
 	for (uint32_t n = t->fold.nr_nodes; n-- > 0;) {
 		const struct fold_tree_node *node = &t->fold.nodes[n];
 		char buf[TEXT_MAX];
@@ -154,9 +153,7 @@ static const struct folds_tree *tree(const struct ui_state *st)
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
-	char buf[TEXT_MAX];
-
-	return match_finds(m, folds_text(st, node_of(st, row), buf, sizeof(buf)));
+	return folds_finds(st, node_of(st, row), m);
 }
 
 static uint32_t function(const struct ui_state *st, const struct row *row)
