@@ -25,6 +25,8 @@
 /* From the end of a command to its last tick: the last samples get their stacks and names. */
 #define ENDED_NS     300000000ULL
 #define BUILDER_NICE (-5)
+/* So much earlier than the end of a slice the sampler threads read its last samples. */
+#define GRID_AHEAD_NS 4000000ULL
 /* A single tick begins after at most so long, checked so often. */
 #define WARM_MAX_NS 3000000000ULL
 #define WARM_MS	    100
@@ -58,6 +60,26 @@ static uint64_t next_tick(const struct sampler *s, uint64_t now)
 	/* After SIGSTOP the next point of the grid may be near: avoid a tick of a few ms. */
 	return s->ticks.start_ns +
 	       ((age + s->ticks.period_ns / 4) / s->ticks.period_ns + 1) * s->ticks.period_ns;
+}
+
+/* Return when the next slice of the history ends: on a grid from the start. */
+static uint64_t next_slice(const struct sampler *s, uint64_t now)
+{
+	if (!s->config.history_ns)
+		return UINT64_MAX;
+	return s->ticks.start_ns +
+	       ((now - s->ticks.start_ns) / SAMPLER_SLICE_NS + 1) * SAMPLER_SLICE_NS;
+}
+
+/* Set the time of the first tick, and the grid of the sampler threads: a little before ours. */
+static void set_start(struct sampler *s, uint64_t now)
+{
+	s->ticks.start_ns = s->ticks.last_ns = s->ticks.slice_ns = s->ticks.reset_ns = now;
+	history_begin(s->store.history, now);
+	/* Relaxed: see sampler_thread.h. */
+	if (s->live.shared && s->config.history_ns)
+		atomic_store_explicit(&s->live.shared->grid_ns, now - GRID_AHEAD_NS,
+				      memory_order_relaxed);
 }
 
 /* Read the whole recording, then make its profile again for each control. */
@@ -126,13 +148,13 @@ static void warm_up(struct sampler *s)
 		warm = tick_skip(s);
 	}
 	tick_discard(s);
-	s->ticks.start_ns = s->ticks.last_ns = time_now_ns();
+	set_start(s, time_now_ns());
 }
 
 static void *builder_main(void *arg)
 {
 	struct sampler *s = arg;
-	uint64_t now, due;
+	uint64_t now, due, slice;
 
 	prctl(PR_SET_NAME, "builder");
 	/* Keeps ticks in time where hundreds of tasks are runnable. Refused to most users. */
@@ -142,8 +164,10 @@ static void *builder_main(void *arg)
 		warm_up(s);
 	now = time_now_ns();
 	due = next_tick(s, now);
+	slice = next_slice(s, now);
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
-		int wait_ms = due > now ? (int)((due - now + 999999) / 1000000) : 0;
+		uint64_t next = MIN(due, slice);
+		int wait_ms = next > now ? (int)((next - now + 999999) / 1000000) : 0;
 		int look_ms = s->live.readers.nr ? READERS_LOOK_MS : 1000;
 		bool ended =
 			wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : look_ms));
@@ -172,6 +196,10 @@ static void *builder_main(void *arg)
 			handlers_adapt_stacks(s);
 			now = time_now_ns();
 			due = next_tick(s, now);
+			slice = next_slice(s, s->ticks.slice_ns);
+		} else if (now >= slice) {
+			tick_slice(s, now);
+			slice = next_slice(s, now);
 		}
 	}
 	rcu_unregister_thread();
@@ -185,8 +213,8 @@ int builder_start(struct sampler *s, struct err *e)
 	assert(!s->builder.runs);
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
 	governor_init(&s->rates.governor, s->config.max_overhead_pct);
-	s->ticks.start_ns = time_now_ns();
-	s->ticks.last_ns = s->ticks.reset_ns = s->ticks.start_ns;
+	set_start(s, time_now_ns());
+	past_use_events(&s->past, s->store.history, &s->config);
 	s->rates.procstat_ns = s->ticks.start_ns;
 	rates_restart(&s->rates, s->ticks.start_ns);
 	s->rates.mixed = false;

@@ -25,6 +25,7 @@ enum sampler_target {
 #define SAMPLER_STACK_SIZE_MAX	   65528u
 #define SAMPLER_STACK_SIZE_AUTO	   (8u << 10) /* the first size of --stack-size=auto */
 #define SAMPLER_HZ_DEFAULT	   999.0
+#define SAMPLER_SLICE_NS	   100000000ULL /* of the history */
 
 struct counters_sys;
 
@@ -57,6 +58,9 @@ struct sampler_config {
 	uint64_t window_ns;    /* of PROFILE_WINDOW */
 	bool include_self;     /* sample proftop itself */
 	enum profile_frames shown_frames;
+	/* Slices are kept for this time, in this many bytes; 0: the window's only, one a tick. */
+	uint64_t history_ns;
+	size_t history_memory;
 	uint32_t languages;   /* frames of these are shown: bits of config_language() */
 	bool no_inline;	      /* no inlined functions, no source lines */
 	size_t symbol_memory; /* bytes that images of objects may take; 0: the default */

@@ -26,6 +26,7 @@
 #define REPLAY_ROOM_EVERY 4096
 #define REPLAY_CELLS_MIN  (1u << 13)
 #define REPLAY_CELLS_MAX  (1u << 23)
+#define SLICES_MAX	  6000
 
 struct replay {
 	struct perfdata *data;
@@ -43,6 +44,9 @@ struct replay {
 	uint32_t nr_objects;   /* objects that the loader was shown */
 	bool out_of_memory;    /* new stacks were not counted */
 	uint32_t nr_named;     /* places up to here have been named, for replay_each */
+	struct store *store;   /* of replay_run(); borrowed */
+	uint64_t slice_ns;     /* length of a slice of the history */
+	uint64_t cut_ns;       /* the last slice ended then */
 };
 
 /* Return whether event @index is one of the EVENTS_MAX that have most samples. */
@@ -298,8 +302,46 @@ static void keep_up(struct replay *r, struct store *st, uint64_t time_ns, bool c
 		maps_publish(st->maps, time_ns, UINT64_MAX);
 }
 
+/* Choose slices of a multiple of 100 ms: so many that each is a small part of the recording. */
+static void begin_slices(struct replay *r, struct store *st)
+{
+	uint64_t first, last, times;
+
+	perfdata_span(r->data, &first, &last);
+	times = (last - MIN(first, last)) / SLICES_MAX / SAMPLER_SLICE_NS + 1;
+	r->store = st;
+	r->slice_ns = times * SAMPLER_SLICE_NS;
+	r->cut_ns = first;
+	history_begin(st->history, first);
+}
+
+/* End the slice at @time_ns. */
+static void cut_slice(struct replay *r, uint64_t time_ns)
+{
+	struct count *counts = NULL;
+	uint32_t nr = 0;
+
+	if (counts_swap(r->store->counts, &counts, &nr) ||
+	    history_add(r->store->history, counts, nr, time_ns - r->cut_ns))
+		r->out_of_memory = true;
+	r->cut_ns = time_ns;
+}
+
+/* End the slice before a sample of @time_ns, and the gap between them. */
+static void cut_slices(struct replay *r, uint64_t time_ns)
+{
+	uint64_t slices;
+
+	if (time_ns < r->cut_ns + r->slice_ns)
+		return;
+	cut_slice(r, r->cut_ns + r->slice_ns);
+	slices = (time_ns - r->cut_ns) / r->slice_ns;
+	if (slices)
+		cut_slice(r, r->cut_ns + slices * r->slice_ns);
+}
+
 /*
- * A replay is one tick: its cells may reach the number of its samples; like places and stacks they
+ * The counts of a slice may reach the number of its samples; like places and stacks they
  * grow on demand.
  */
 static int make_cells(struct replay *r, struct store *st)
@@ -381,6 +423,7 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 	int slot = slot_of(r, s.id);
 	uint32_t nr = take_members(r, &s, slot, members);
 
+	cut_slices(r, s.time_ns);
 	pipeline_count(p, &cpu->samples, &s, slot);
 	pipeline_members(p, members, nr, slot);
 	return 0;
@@ -400,7 +443,10 @@ int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 	memset(r->cpus, 0, r->nr_cpus * sizeof(*r->cpus));
 	r->nr_cpus = 1;
 	r->lost_records = r->lost_samples = 0;
+	begin_slices(r, st);
 	code = walk(r, st, p, true, count_sample, r);
+	perfdata_span(r->data, &first, &last);
+	cut_slice(r, MAX(last, r->cut_ns));
 	pipeline_unwind_stats(p, &unwind);
 	pipeline_free(p);
 	symbols_run(st->symbols);
@@ -408,7 +454,6 @@ int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 		r->cpus[i].cpu = (int)i;
 	/* The sum includes the samples of LOST records. */
 	r->cpus[0].lost += r->lost_samples - MIN(r->lost_samples, r->lost_records);
-	perfdata_span(r->data, &first, &last);
 	*out = (struct replay_result){
 		.cpus = r->cpus,
 		.nr_cpus = r->nr_cpus,

@@ -292,6 +292,7 @@ void session_free(struct sampler *s)
 		store_close(&s->store);
 	rates_close(&s->rates);
 	event_states_free(&s->events);
+	past_close(&s->past);
 	controls_close(&s->controls);
 	config_free_spec(s->spec);
 	config_free_spec(s->focus.spec);

@@ -14,6 +14,7 @@
 #include "sampler/event_states.h"
 #include "sampler/live.h"
 #include "sampler/mailbox.h"
+#include "sampler/past.h"
 #include "sampler/profile/notices.h"
 #include "sampler/rates.h"
 #include "sampler/recording.h"
@@ -40,6 +41,7 @@ struct session_ticks {
 	enum profile_window window;
 	uint64_t period_ns;
 	uint64_t seq, start_ns, reset_ns, last_ns;
+	uint64_t slice_ns; /* the last slice of the history ended then */
 	/* Of the last tick. */
 	uint64_t span_ns;
 	double own_pct;			/* CPU, of one */
@@ -69,6 +71,7 @@ struct sampler {
 	struct rates rates;
 	struct recording recording;
 	struct session_ticks ticks;
+	struct past past;
 	struct notices notices;
 	struct annotate annotate;
 	struct controls controls;

@@ -29,8 +29,9 @@
 /* Four stacks of 30 frames: the window takes a quarter of the memory in new tables. */
 #define MEMORY_PER_SAMPLE 640
 #define TASKS_RENEWED	  (1u << 15)
-#define CELLS_START	  (1u << 16)
-#define CELLS_MAX	  (1u << 19) /* of one tick */
+/* Swapped and read ten times a second. */
+#define CELLS_START (1u << 13)
+#define CELLS_MAX   (1u << 19) /* of one tick */
 
 struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
 {
@@ -77,9 +78,12 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 	if (!code && config->replay)
 		code = stacks_begin_small(st->stacks);
 	if (!code)
-		code = history_new(&st->history, config->window_ns, HALF_LIFE_NS, LONG_CELLS_MAX);
+		code = history_new(&st->history, config->replay ? SLICES_ALL : config->window_ns,
+				   HALF_LIFE_NS, LONG_CELLS_MAX);
 	if (code)
 		return err_set(e, code, "no memory for the tables: %s", strerror(-code));
+	if (config->history_ns)
+		history_keep(st->history, config->history_ns, config->history_memory);
 	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
 	if (!code && config->no_inline)
 		symbols_no_inline(st->symbols);
@@ -149,18 +153,22 @@ bool store_has_old_tasks(const struct store *st)
 struct move {
 	const struct pipeline_tables *from;
 	struct pipeline_tables *to;
+	const struct store_caps *caps;
 	uint32_t *tasks; /* by old id the new one; 0: not moved yet */
-	uint32_t nr_tasks;
+	uint32_t nr_tasks, nr_moved;
+	uint32_t *stacks; /* by old id the new one + 1; 0: not moved yet */
+	uint32_t nr_stacks;
 };
 
-/* Intern a stack in the new table. */
-static uint32_t move_stack(void *ctx, uint32_t stack)
+/* Intern a stack in the new table; STACK_NONE: it would have no space for new stacks. */
+static uint32_t intern_moved(const struct move *move, uint32_t stack)
 {
-	const struct move *move = ctx;
+	struct stacks *to = move->to->stacks;
 	uint32_t nr, id;
 	const uint32_t *places = stacks_at(move->from->stacks, stack, &nr);
 
-	if (!places || !nr)
+	if (!places || !nr || stacks_nr(to) > move->caps->stacks / 8 * 5 ||
+	    stacks_used(to) > move->caps->memory / 8 * 5)
 		return STACK_NONE;
 	id = stacks_intern(move->to->stacks, places, nr);
 	if (id != STACK_NONE)
@@ -170,15 +178,28 @@ static uint32_t move_stack(void *ctx, uint32_t stack)
 	return stacks_intern(move->to->stacks, places, nr);
 }
 
-static uint32_t move_task(void *ctx, uint32_t task)
+static uint32_t move_stack(void *ctx, uint32_t stack)
 {
 	const struct move *move = ctx;
+
+	if (stack >= move->nr_stacks)
+		return STACK_NONE;
+	if (!move->stacks[stack])
+		move->stacks[stack] = intern_moved(move, stack) + 1;
+	return move->stacks[stack] - 1;
+}
+
+static uint32_t move_task(void *ctx, uint32_t task)
+{
+	struct move *move = ctx;
 
 	assert(move->from != move->to);
 	if (task >= move->nr_tasks)
 		return TASK_UNKNOWN;
-	if (!move->tasks[task])
+	if (!move->tasks[task] && move->nr_moved < maps_max_tasks(move->to->maps) / 2) {
 		move->tasks[task] = maps_move_task(move->to->maps, move->from->tasks, task);
+		move->nr_moved++;
+	}
 	return move->tasks[task];
 }
 
@@ -194,25 +215,31 @@ static uint32_t cells_kept(const struct store *st, const struct stacks *old)
 	return stacks_nr(old) <= keep ? UINT32_MAX : keep;
 }
 
-/* Move the history to the new tables; the window gets half. */
+/* Move the history to the new tables. */
 static int move_history(struct store *st, const struct pipeline_tables *old)
 {
-	struct move move = { .from = old, .to = st->tables, .nr_tasks = tasks_nr(old->tasks) };
+	struct move move = { .from = old,
+			     .to = st->tables,
+			     .caps = &st->caps,
+			     .nr_tasks = tasks_nr(old->tasks),
+			     .nr_stacks = stacks_nr(old->stacks) };
 	const struct history_ids ids = { move_stack, move_task, &move };
 	uint32_t keep = cells_kept(st, old->stacks);
 	int code;
 
-	move.tasks = calloc(move.nr_tasks, sizeof(*move.tasks));
-	if (!move.tasks) {
+	move.tasks = calloc(MAX(move.nr_tasks, 1u), sizeof(*move.tasks));
+	move.stacks = calloc(MAX(move.nr_stacks, 1u), sizeof(*move.stacks));
+	if (move.tasks && move.stacks) {
+		code = history_remap(st->history, keep / 4, &ids);
+	} else {
 		history_reset(st->history);
-		return -ENOMEM;
+		code = -ENOMEM;
 	}
-	history_shrink(st->history, keep / 2);
-	code = history_remap(st->history, keep / 4, &ids);
 	st->tasks_kept = 0;
-	for (uint32_t i = 0; i < move.nr_tasks; i++)
+	for (uint32_t i = 0; move.tasks && i < move.nr_tasks; i++)
 		st->tasks_kept += move.tasks[i] != TASK_UNKNOWN;
 	free(move.tasks);
+	free(move.stacks);
 	return code;
 }
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/past.h"
 #include "sampler/pipeline/hottest.h"
 #include "sampler/profile/assemble.h"
 #include "sampler/profile/rules.h"
@@ -333,6 +334,27 @@ static void note_max_rate(struct sampler *s)
 								     memory_order_relaxed));
 }
 
+/* Add counts up to @now_ns as a slice, which takes them over. */
+static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint64_t now_ns)
+{
+	uint64_t interval_ns = now_ns - s->ticks.slice_ns;
+
+	assert(now_ns >= s->ticks.slice_ns);
+	s->ticks.slice_ns = now_ns;
+	if (history_add(s->store.history, counts, nr, interval_ns))
+		mailbox_say(&s->mailbox, "out of memory: the counts of this tick are not shown");
+}
+
+void tick_slice(struct sampler *s, uint64_t now_ns)
+{
+	struct count *counts = NULL;
+	uint32_t nr = 0;
+
+	/* -ENOMEM: nothing was swapped; the next slice has the counts of both. */
+	if (!counts_swap(s->store.counts, &counts, &nr))
+		add_slice(s, counts, nr, now_ns);
+}
+
 void tick_end(struct sampler *s, uint64_t now_ns)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
@@ -346,9 +368,8 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	rates_read_busy(&s->rates, now_ns);
 	note_max_rate(s);
 	/* -ENOMEM: nothing was swapped; the next tick has the counts of both. */
-	if (!take_tick(s, &epoch, &counts, &nr) &&
-	    history_add(s->store.history, counts, nr, now_ns - s->ticks.last_ns))
-		mailbox_say(&s->mailbox, "out of memory: the counts of this tick are not shown");
+	if (!take_tick(s, &epoch, &counts, &nr))
+		add_slice(s, counts, nr, now_ns);
 	assert(now_ns >= s->ticks.last_ns);
 	p->interval_ns = MAX(now_ns - s->ticks.last_ns, 1);
 	s->ticks.last_ns = now_ns;
@@ -357,6 +378,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	fill_account(s, p, &sums);
 	rates_update(&s->rates, now_ns, s->config.nr_events, s->live.nr_threads);
 	fill_events(s, p);
+	past_note(&s->past, s->store.history, p);
 	live_unwind_stats(&s->live, &unwind);
 	fill_unwind(p, &unwind);
 	fill_self(s, p);
@@ -413,24 +435,11 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 	}
 }
 
-/* Add the counts of a replay to the history, once; later profiles show them again. */
-static void keep_replay(struct sampler *s, uint64_t span_ns)
-{
-	struct count *counts = NULL;
-	uint32_t nr = 0;
-
-	if (s->ticks.seq || counts_swap(s->store.counts, &counts, &nr))
-		return;
-	if (history_add(s->store.history, counts, nr, span_ns))
-		mailbox_say(&s->mailbox, "out of memory: the recording has no rows");
-}
-
 void tick_replay(struct sampler *s, const struct replay_result *result)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
 	struct tick_sums sums = { .lost = 0 };
 
-	keep_replay(s, result->span_ns);
 	p->interval_ns = result->span_ns;
 	s->ticks.total = (struct profile_account){ 0 };
 	fill_state(s, p, time_now_ns());
@@ -455,9 +464,10 @@ void tick_discard(struct sampler *s)
 
 	if (!counts_swap(s->store.counts, &counts, &nr))
 		free(counts);
-	history_reset(s->store.history);
 	s->ticks.total = (struct profile_account){ 0 };
 	s->ticks.reset_ns = time_now_ns();
+	past_restart(&s->past, s->store.history, &s->config, s->ticks.reset_ns);
+	s->ticks.slice_ns = s->ticks.reset_ns;
 	rates_restart(&s->rates, s->ticks.reset_ns);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++)
 		rates_rebase(&s->rates, s->live.counters, i, s->config.nr_events);

@@ -13,6 +13,8 @@
 struct replay_result;
 struct sampler;
 
+/* Cut a slice of the history within a tick. */
+void tick_slice(struct sampler *s, uint64_t now_ns);
 /* End a tick: take the counts, make the profile, hand it over. */
 void tick_end(struct sampler *s, uint64_t now_ns);
 /* Make the one profile of a replay, again for each window that the UI wants. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ticks, kept for the window and summed for decay and total.
+ * Slices, kept for the window and the past, and summed for decay and total.
  *
  * Runs on: the builder. Decay is lazy: instead of fading every cell each tick,
  * a new one is added with a growing factor 2^(age / half life), and read
@@ -20,19 +20,13 @@
 /* Samples: smaller decayed counts are folded when the sums are scaled. */
 #define FADED	  (1.0 / 1024)
 #define CELLS_MIN 16u
-/* Of all ticks of the window; covers_ns may then be shorter than the window. */
-#define WINDOW_CELLS_MAX (1u << 21)
-
-struct tick {
-	struct count *counts;
-	uint32_t nr;
-	uint64_t interval_ns;
-};
+/* Of slices, unless history_keep() sets another limit. */
+#define MEMORY_MAX ((size_t)64 << 20)
 
 struct history {
-	struct tick ticks[HISTORY_TICKS_MAX]; /* a ring */
-	uint32_t first, nr_ticks;
-	uint64_t window_ns, covers_ns; /* wanted; of the ticks in the ring */
+	struct slices *slices;
+	struct slice next;  /* of the slice that is added next: begin, epoch, events, marks */
+	uint64_t window_ns; /* wanted */
 	uint64_t half_life_ns;
 	uint32_t max_cells;
 
@@ -47,8 +41,10 @@ int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 {
 	struct history *h = calloc(1, sizeof(*h));
 
-	if (!h)
+	if (!h || slices_new(&h->slices, window_ns, MEMORY_MAX)) {
+		free(h);
 		return -ENOMEM;
+	}
 	h->window_ns = window_ns;
 	h->half_life_ns = MAX(half_life_ns, 1ULL);
 	h->max_cells = MAX(max_cells, CELLS_MIN);
@@ -56,17 +52,32 @@ int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 	return 0;
 }
 
-void history_reset(struct history *h)
+void history_keep(struct history *h, uint64_t span_ns, size_t memory)
 {
-	for (uint32_t i = 0; i < HISTORY_TICKS_MAX; i++)
-		free(h->ticks[i].counts);
+	slices_set_limits(h->slices, MAX(span_ns, h->window_ns), memory);
+}
+
+void history_begin(struct history *h, uint64_t now_ns)
+{
+	h->next.begin_ns = MAX(h->next.begin_ns, now_ns);
+}
+
+void history_restart(struct history *h)
+{
 	sums_fini(&h->decay);
 	sums_fini(&h->total);
-	*h = (struct history){
-		.window_ns = h->window_ns,
-		.half_life_ns = h->half_life_ns,
-		.max_cells = h->max_cells,
-	};
+	h->next.epoch++;
+	if (slices_nr(h->slices))
+		h->next.marks |= SLICE_RESET;
+	h->decay_age = h->decay_ns = 0;
+	h->total_ns = 0;
+}
+
+void history_reset(struct history *h)
+{
+	history_restart(h);
+	slices_clear(h->slices);
+	h->next.marks = 0;
 }
 
 void history_free(struct history *h)
@@ -74,48 +85,25 @@ void history_free(struct history *h)
 	if (!h)
 		return;
 	history_reset(h);
+	slices_free(h->slices);
 	free(h);
 }
 
-static const struct tick *tick_at(const struct history *h, uint32_t i)
+const struct slices *history_slices(const struct history *h)
 {
-	return &h->ticks[(h->first + i) % HISTORY_TICKS_MAX];
+	return h->slices;
 }
 
-static void drop_oldest(struct history *h)
+void history_note(struct history *h, unsigned int marks, uint64_t lost, uint64_t throttled)
 {
-	struct tick *t = &h->ticks[h->first];
-
-	h->covers_ns -= t->interval_ns;
-	free(t->counts);
-	*t = (struct tick){ 0 };
-	h->first = (h->first + 1) % HISTORY_TICKS_MAX;
-	h->nr_ticks--;
+	slices_note(h->slices, marks, lost, throttled);
 }
 
-/* Add a tick to the ring and free ticks before the window. */
-static void window_add(struct history *h, struct count *counts, uint32_t nr, uint64_t interval_ns)
+void history_set_events(struct history *h, uint16_t events)
 {
-	if (h->nr_ticks == HISTORY_TICKS_MAX)
-		drop_oldest(h);
-	h->ticks[(h->first + h->nr_ticks) % HISTORY_TICKS_MAX] =
-		(struct tick){ counts, nr, interval_ns };
-	h->nr_ticks++;
-	h->covers_ns += interval_ns;
-	/* Ticks differ by nanoseconds: half of one may be missing. */
-	while (h->nr_ticks > 1 &&
-	       h->covers_ns - tick_at(h, 0)->interval_ns + interval_ns / 2 >= h->window_ns)
-		drop_oldest(h);
-}
-
-void history_shrink(struct history *h, uint32_t max_cells)
-{
-	uint64_t nr = 0;
-
-	for (uint32_t i = 0; i < h->nr_ticks; i++)
-		nr += tick_at(h, i)->nr;
-	for (; h->nr_ticks > 1 && nr > max_cells; drop_oldest(h))
-		nr -= tick_at(h, 0)->nr;
+	if (h->next.events != events && slices_nr(h->slices))
+		h->next.marks |= SLICE_EVENTS;
+	h->next.events = events;
 }
 
 static double decay_factor(const struct history *h)
@@ -150,19 +138,38 @@ static void keep_bounded(const struct history *h, struct sums *s)
 		sums_prune(s, h->max_cells / 4 * 3, 0);
 }
 
+/* Append a slice. 0 or -ENOMEM. */
+static int add_slice(struct history *h, struct count *counts, uint32_t nr, uint64_t interval_ns)
+{
+	int code;
+
+	/* A slice has a middle that no other has: a sample is in one of two adjacent ranges. */
+	h->next.end_ns = h->next.begin_ns + MAX(interval_ns, 1ULL);
+	code = slices_add(h->slices, counts, nr, &h->next);
+	h->next.begin_ns = h->next.end_ns;
+	if (!code)
+		h->next.marks = 0;
+	return code;
+}
+
 int history_add(struct history *h, struct count *counts, uint32_t nr, uint64_t interval_ns)
 {
+	int code = 0;
+
 	decay_advance(h, interval_ns);
-	if (sums_reserve(&h->decay, nr) || sums_reserve(&h->total, nr)) {
+	if (sums_reserve(&h->decay, nr) || sums_reserve(&h->total, nr))
+		code = -ENOMEM;
+	if (!code)
+		code = add_slice(h, counts, nr, interval_ns);
+	if (code) {
 		free(counts);
-		return -ENOMEM;
+		return code;
 	}
 	sums_add_tick(&h->decay, counts, nr, decay_factor(h));
 	h->decay_ns += (double)interval_ns * decay_factor(h);
 	sums_add_tick(&h->total, counts, nr, 1);
 	h->total_ns += interval_ns;
-	window_add(h, counts, nr, interval_ns);
-	history_shrink(h, WINDOW_CELLS_MAX);
+	free(counts);
 	keep_bounded(h, &h->decay);
 	keep_bounded(h, &h->total);
 	return 0;
@@ -195,26 +202,54 @@ static int list_sums(const struct sums *s, double factor, struct history_cell **
 	return 0;
 }
 
-static int list_window(const struct history *h, struct history_cell **out, uint32_t *nr)
+int history_get_range(const struct history *h, const struct slice_range *range,
+		      struct history_cell **out, uint32_t *nr)
 {
 	struct sums sums;
-	int ret = 0;
+	int code;
 
 	sums_init(&sums);
 	*nr = 0;
 	*out = NULL;
-	for (uint32_t i = 0; i < h->nr_ticks; i++) {
-		const struct tick *t = tick_at(h, i);
-
-		ret = sums_reserve(&sums, t->nr);
-		if (ret)
-			break;
-		sums_add_tick(&sums, t->counts, t->nr, 1);
-	}
-	if (!ret)
-		ret = list_sums(&sums, 1, out, nr);
+	code = slices_sum(h->slices, range, &sums);
+	if (!code)
+		code = list_sums(&sums, 1, out, nr);
 	sums_fini(&sums);
-	return ret;
+	return code;
+}
+
+/* Find the slices of the window: since the reset, and just enough to cover it. */
+static void window_range(const struct history *h, struct slice_range *range)
+{
+	uint32_t nr = slices_nr(h->slices);
+
+	*range = (struct slice_range){ 0 };
+	for (uint32_t i = nr; i-- > 0;) {
+		const struct slice *slice = slices_at(h->slices, i), *newest;
+		uint64_t interval_ns;
+
+		newest = slices_at(h->slices, nr - 1);
+		interval_ns = newest->end_ns - newest->begin_ns;
+		/* Slices differ by nanoseconds: half of one may be missing. */
+		if (slice->epoch != h->next.epoch || slice->events != h->next.events ||
+		    (range->nr && range->covers_ns + interval_ns / 2 >= h->window_ns))
+			break;
+		if (!range->nr++)
+			range->end_ns = slice->end_ns;
+		range->begin_ns = slice->begin_ns;
+		range->covers_ns += slice->end_ns - slice->begin_ns;
+		range->events = slice->events;
+	}
+}
+
+static int list_window(const struct history *h, struct history_cell **out, uint32_t *nr,
+		       uint64_t *covers_ns)
+{
+	struct slice_range range;
+
+	window_range(h, &range);
+	*covers_ns = range.covers_ns;
+	return history_get_range(h, &range, out, nr);
 }
 
 int history_get(const struct history *h, enum profile_window window, struct history_cell **out,
@@ -228,8 +263,7 @@ int history_get(const struct history *h, enum profile_window window, struct hist
 		*covers_ns = h->total_ns;
 		return list_sums(&h->total, 1, out, nr);
 	default:
-		*covers_ns = h->covers_ns;
-		return list_window(h, out, nr);
+		return list_window(h, out, nr, covers_ns);
 	}
 }
 
@@ -276,26 +310,16 @@ static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *i
 int history_remap(struct history *h, uint32_t keep, const struct history_ids *ids)
 {
 	keep = MIN(keep, h->max_cells / 2);
+	/* The newest slices first: where the new tables are full, old stacks are folded. */
 	if (remap_sums(&h->decay, keep, ids) || remap_sums(&h->total, keep, ids)) {
 		history_reset(h);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < h->nr_ticks; i++) {
-		const struct tick *t = tick_at(h, i);
-
-		for (uint32_t k = 0; k < t->nr; k++) {
-			t->counts[k].stack = new_stack(ids, t->counts[k].stack);
-			t->counts[k].task = ids->task(ids->ctx, t->counts[k].task);
-		}
-	}
-	return 0;
+	return slices_remap(h->slices, ids);
 }
 
 size_t history_memory(const struct history *h)
 {
-	size_t size = sizeof(*h) + sums_memory(&h->decay) + sums_memory(&h->total);
-
-	for (uint32_t i = 0; i < h->nr_ticks; i++)
-		size += tick_at(h, i)->nr * sizeof(struct count);
-	return size;
+	return sizeof(*h) + sums_memory(&h->decay) + sums_memory(&h->total) +
+	       slices_memory(h->slices);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sums of ticks: the last few seconds, a decaying sum, or everything since reset. All three are
- * always kept, so that a switch shows the past. Runs on: the builder. Memory is bounded: by the
- * number of ticks in the window (HISTORY_TICKS_MAX) and of their counts, and by folding the
- * smallest counts of the long sums beyond @max_cells. Folded counts have stack STACK_NONE and the
- * same task, or task 0 where there are too many; so totals are always right.
+ * Sums over time: the last few seconds, a decaying sum, everything since reset, or any range of the
+ * kept slices (slices.h). All are always kept, so that a switch shows the past. Runs on: the
+ * builder. Memory is bounded: by the limit of the slices, and by folding the smallest counts of the
+ * long sums beyond @max_cells. Folded counts have stack STACK_NONE and the same task, or task 0
+ * where there are too many; so totals are always right.
  */
 #ifndef SAMPLER_COUNT_HISTORY_H
 #define SAMPLER_COUNT_HISTORY_H
@@ -12,10 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sampler/count/slices.h"
 #include "sampler/count/tables.h"
 #include "sampler/count/window.h"
-
-#define HISTORY_TICKS_MAX 1024
 
 struct history;
 
@@ -24,18 +23,28 @@ struct history_cell {
 	double count, weight;
 };
 
-/* @half_life_ns: of the decaying sum. */
+/* @half_life_ns: of the decaying sum. Slices are kept for the window alone. */
 int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 		uint32_t max_cells);
 void history_free(struct history *h);
+/* Keep slices for @span_ns, or the window if that is longer, in @memory bytes at most. */
+void history_keep(struct history *h, uint64_t span_ns, size_t memory);
+/* Continue at this time: the slice that is added next begins then. It never goes back. */
+void history_begin(struct history *h, uint64_t now_ns);
 /*
- * Add a tick; takes ownership of @counts (malloc'ed, from counts_swap()). 0, or -ENOMEM: nothing
- * was added, @counts are freed.
+ * Add the counts of @interval_ns as a slice; takes ownership of @counts (malloc'ed, from
+ * counts_swap()). 0, or -ENOMEM: nothing was added, @counts are freed.
  */
 int history_add(struct history *h, struct count *counts, uint32_t nr, uint64_t interval_ns);
+/* Add to the newest slice: bits of enum slice_mark, lost samples, times throttled. */
+void history_note(struct history *h, unsigned int marks, uint64_t lost, uint64_t throttled);
+/* Set the events of the next slices: any number for a set. */
+void history_set_events(struct history *h, uint16_t events);
+/* Begin again, as after history_new(). */
 void history_reset(struct history *h);
-/* Drop old ticks of the window beyond @max_cells counts (but keep one). */
-void history_shrink(struct history *h, uint32_t max_cells);
+/* Begin the sums again; the slices are kept. */
+void history_restart(struct history *h);
+const struct slices *history_slices(const struct history *h);
 /*
  * Get the sum over @window: malloc'ed array (never NULL); *covers_ns: the time it covers, for the
  * decaying sum the time that decays as the counts do (so count / covers_ns is a rate in each
@@ -43,17 +52,12 @@ void history_shrink(struct history *h, uint32_t max_cells);
  */
 int history_get(const struct history *h, enum profile_window window, struct history_cell **out,
 		uint32_t *nr, uint64_t *covers_ns);
+/* Get the sum over @range, of history_slices(). As history_get(). */
+int history_get_range(const struct history *h, const struct slice_range *range,
+		      struct history_cell **out, uint32_t *nr);
 /* Get the folded part of a long sum; 0 for PROFILE_WINDOW. */
 void history_folded_away(const struct history *h, enum profile_window window, double *count,
 			 double *weight);
-/*
- * Maps old ids of stacks and tasks to new ones. STACK_NONE: the count is of its task only.
- */
-struct history_ids {
-	uint32_t (*stack)(void *ctx, uint32_t stack);
-	uint32_t (*task)(void *ctx, uint32_t task);
-	void *ctx;
-};
 /*
  * Replace all ids. The long sums are first pruned to @keep counts each, or half of @max_cells. 0 or
  * -ENOMEM (the history is empty then).

@@ -28,8 +28,6 @@
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
 
-/* Samples are queued at most this long when the watermark is not reached. */
-#define THREAD_POLL_MS 50
 /*
  * After a request to the loader, and at the start, poll sooner: samples are pending until the
  * answer is seen, and a stack may need two.
@@ -245,10 +243,23 @@ static void run_round(struct sampler_thread *t)
 		recorder_drained(t->lane, now_ns);
 }
 
+/* Return the time until the next point of the grid. */
+static int grid_ms(const struct sampler_thread *t)
+{
+	const uint64_t step_ns = SAMPLER_THREAD_POLL_MS * 1000000ULL;
+	uint64_t grid_ns = atomic_load_explicit(&t->shared->grid_ns, memory_order_relaxed);
+	uint64_t now_ns = time_now_ns();
+
+	if (!grid_ns || now_ns < grid_ns)
+		return SAMPLER_THREAD_POLL_MS;
+	/* Not twice for one point: poll(2) may wake a little early. */
+	return (int)((step_ns - (now_ns - grid_ns) % step_ns) / 1000000) + 1;
+}
+
 static int wait_ms(struct sampler_thread *t)
 {
 	if (!t->quick)
-		return THREAD_POLL_MS;
+		return grid_ms(t);
 	t->quick--;
 	return THREAD_QUICK_MS;
 }

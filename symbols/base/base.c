@@ -2,12 +2,15 @@
 /* Errors, time, allocation at set-up. */
 #include "symbols/base/base.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#define TIME_MAX_S 3155760000.0
 
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
@@ -99,4 +102,43 @@ uint64_t hash_name(const char *name, size_t size)
 		hash = hash_u64(hash ^ word);
 	}
 	return hash ? hash : 1;
+}
+
+/* Return the seconds of a unit; 0: unknown. */
+static double unit_of(const char *text, size_t size)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = { { "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "m", 60 }, { "h", 3600 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (strlen(units[i].name) == size && !memcmp(units[i].name, text, size))
+			return units[i].seconds;
+	return 0;
+}
+
+int time_parse(const char *text, size_t size, uint64_t *ns)
+{
+	double value = 0, place = 0, seconds;
+	size_t i = 0, digits = 0;
+
+	for (; i < size && ((text[i] >= '0' && text[i] <= '9') || (text[i] == '.' && !place));
+	     i++) {
+		if (text[i] == '.') {
+			place = 1;
+			continue;
+		}
+		value = value * 10 + (text[i] - '0');
+		place *= 10;
+		digits++;
+	}
+	seconds = unit_of(text + i, size - i);
+	if (!digits || digits > 18 || !(seconds > 0))
+		return -EINVAL;
+	value = value / (place > 0 ? place : 1) * seconds;
+	if (value > TIME_MAX_S)
+		return -EINVAL;
+	*ns = (uint64_t)(value * 1e9 + 0.5);
+	return 0;
 }

@@ -32,6 +32,11 @@ int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format
 
 /* Return CLOCK_MONOTONIC in nanoseconds, the clock of every perf record. */
 uint64_t time_now_ns(void);
+/*
+ * Parse a time of @size bytes: digits with at most one point, then ms, s, m or h; s if there is
+ * none. 0, or -EINVAL: something else, or more than 100 years.
+ */
+int time_parse(const char *text, size_t size, uint64_t *ns);
 /* Return the CPU time of the calling thread in nanoseconds. */
 uint64_t time_thread_ns(void);
 

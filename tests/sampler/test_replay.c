@@ -263,9 +263,10 @@ static void test_each_its_own_stack(void **state)
 	const uint64_t nr = 50000;
 	struct replay_result result;
 	struct pipeline_stats stats;
-	struct count *counts;
-	uint64_t lost, counted = 0;
+	struct history_cell *counts;
+	uint64_t lost, covers;
 	uint32_t nr_counts;
+	double counted = 0;
 	struct sampler *s;
 
 	begin(f, 16 << 20);
@@ -285,11 +286,14 @@ static void test_each_its_own_stack(void **state)
 	assert_int_equal(result.cpus[0].samples.taken, nr / 2 + 10);
 	assert_int_equal(result.cpus[1].samples.taken, nr / 2);
 	assert_int_equal(result.span_ns, nr + 10 - 1);
-	assert_int_equal(counts_swap(s->store.counts, &counts, &nr_counts), 0);
+	assert_int_equal(history_get(s->store.history, PROFILE_WINDOW, &counts, &nr_counts,
+				     &covers),
+			 0);
 	assert_int_equal(nr_counts, nr + 1);
 	for (uint32_t i = 0; i < nr_counts; i++)
 		counted += counts[i].count;
-	assert_int_equal(counted, nr + 10);
+	assert_true(counted == nr + 10);
+	assert_int_equal(covers, result.span_ns);
 	free(counts);
 	sampler_free(s);
 }

@@ -7,6 +7,8 @@
 
 #include "tests/prelude.h"
 
+#include <errno.h>
+
 #include <argp.h>
 #include <unistd.h>
 
@@ -207,6 +209,39 @@ static void test_batch(void **state)
 	done(&l);
 }
 
+/* The past of a screen; batch output has none. */
+static void test_history(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} times[] = { { "90", 90000000000 },   { "1.5s", 1500000000 },	{ "100ms", 100000000 },
+		      { "10m", 600000000000 }, { "1h", 3600000000000 }, { "0", 0 } };
+	static const char *const bad[] = { "",	      "m",  ".",   "-1",   "1.2.3",
+					   "1 s",     "1d", "1e3", "0x10", "99999999999999999999",
+					   "1000000h" };
+	struct line l;
+	uint64_t ns;
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		assert_int_equal(time_parse(times[i].text, strlen(times[i].text), &ns), 0);
+		assert_int_equal(ns, times[i].ns);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(time_parse(bad[i], strlen(bad[i]), &ns), -EINVAL);
+	parse(&l, "");
+	assert_int_equal(l.o.config.history_ns, 600000000000);
+	assert_int_equal(l.o.config.history_memory, 64 << 20);
+	done(&l);
+	parse(&l, "--history 1h --history-memory 8M");
+	assert_int_equal(l.o.config.history_ns, 3600000000000);
+	assert_int_equal(l.o.config.history_memory, 8 << 20);
+	done(&l);
+	parse(&l, "-b");
+	assert_int_equal(l.o.config.history_ns, 0);
+	done(&l);
+}
+
 /* Output that is no terminal turns a screen into batch; --window has no meaning there. */
 static void test_batch_by_output(void **state)
 {
@@ -344,6 +379,9 @@ static const struct bad {
 	{ "--stack-size 64K", EXIT_USAGE, { "64K", "65528" } },
 	{ "--stack-size 1001", EXIT_USAGE, { "1001", "multiple of 8" } },
 	{ "--frames=some", EXIT_USAGE, { "--frames=some", "language, both or native" } },
+	{ "--history 10x", EXIT_USAGE, { "--history 10x", "30m" } },
+	{ "--history 169h", EXIT_USAGE, { "168h" } },
+	{ "--history-memory 1K", EXIT_USAGE, { "--history-memory 1K", "1M" } },
 	{ "--window 0", EXIT_USAGE, { "--window 0" } },
 	{ "-b --window 5", EXIT_USAGE, { "--window", "-d" } },
 	{ "-p 1 -u root", EXIT_USAGE, { "-p", "-u" } },
@@ -518,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_bad_values),
 		cmocka_unit_test(test_unknown_options),
 		cmocka_unit_test(test_ring_and_stack),
+		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_listed_once),
 		cmocka_unit_test(test_numbers),

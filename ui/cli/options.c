@@ -17,9 +17,11 @@
 #include "symbols/base/text.h"
 #include "ui/cli/options_value.h"
 
-#define NS_PER_S     1000000000ULL
-#define WINDOW_NS    (5 * NS_PER_S)
-#define ROWS_DEFAULT 100
+#define NS_PER_S       1000000000ULL
+#define WINDOW_NS      (5 * NS_PER_S)
+#define ROWS_DEFAULT   100
+#define HISTORY_NS     (600 * NS_PER_S)
+#define HISTORY_MEMORY ((size_t)64 << 20)
 /* Two records with full stack copies must fit, or every sample is lost. */
 #define RECORD_ROOM 4096ULL
 
@@ -136,6 +138,10 @@ static const struct argp_option argp_options[] = {
 	{ NULL, 0, NULL, 0, "Display:", 2 },
 	{ "delay", 'd', "SEC", 0, "seconds between updates (default: 1)", 2 },
 	{ "window", KEY_WINDOW, "SEC", 0, "seconds of samples to show (default: 5)", 2 },
+	{ "history", KEY_HISTORY, "TIME", 0,
+	  "past that can be shown, as in 90s, 10m, 1h (default: 10m); 0: none", 2 },
+	{ "history-memory", KEY_HISTORY_MEMORY, "SIZE", 0,
+	  "memory limit for the past (default: 64M)", 2 },
 	{ "sort", KEY_SORT, "COL", 0, "sort rows by this column (see --list-columns)", 2 },
 	{ "filter", KEY_FILTER, "RE", 0,
 	  "show only matching functions, modules or processes; !RE: non-matching", 2 },
@@ -353,6 +359,8 @@ static void set_defaults(struct options *o, const struct options_limits *limits)
 	o->config.stack_size = SAMPLER_STACK_SIZE_DEFAULT;
 	o->config.tick_ns = NS_PER_S;
 	o->config.window_ns = WINDOW_NS;
+	o->config.history_ns = HISTORY_NS;
+	o->config.history_memory = HISTORY_MEMORY;
 }
 
 int options_parse(struct options *o, int argc, char **argv, const struct options_limits *limits,
@@ -388,6 +396,8 @@ int options_set_batch(struct options *o, struct err *e)
 	o->config.warm_up = o->nr_ticks == 1 && o->config.target != TARGET_COMMAND &&
 			    !o->config.record && !o->config.replay;
 	o->config.window_ns = o->config.tick_ns;
+	/* There is no key to look back with. */
+	o->config.history_ns = 0;
 	return EXIT_DONE;
 }
 

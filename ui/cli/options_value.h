@@ -28,6 +28,8 @@ enum {
 	KEY_LANGUAGES,
 	KEY_FRAMES,
 	KEY_SYMBOL_MEMORY,
+	KEY_HISTORY,
+	KEY_HISTORY_MEMORY,
 	KEY_EVENT_FILTER,
 	KEY_OVERHEAD,
 	KEY_NAME,
@@ -55,6 +57,10 @@ struct options_parse {
 	struct err *e;
 	int code; /* exit code */
 };
+
+/* Options about the past, in options_time.c. */
+int options_parse_history(struct options_parse *p, const char *arg);
+int options_parse_history_memory(struct options_parse *p, const char *arg);
 
 /* Set message and exit code; the value makes argp stop. */
 #define REFUSE(p, exit_code, ...)                                                                  \

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Slices of the session, packed.
+ *
+ * Runs on: the builder. A count is packed as the distance of its key from the one before, its
+ * samples, and its weight where that is not samples * unit: with a clock three or four bytes.
+ */
+#include "sampler/count/slices.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/count/sums.h"
+#include "symbols/base/base.h"
+
+#define SECOND	   1000000000ULL
+#define VARINT_MAX 10
+#define PACKED_MAX (3 * VARINT_MAX) /* bytes of one count */
+#define OVERHEAD   (sizeof(struct slice) + 16)
+/* Merged slices end this long before the newest one: the newest moments stay sharp. */
+#define SHARP_NS (15 * SECOND)
+
+struct slices {
+	struct slice *list; /* those in use begin at @first */
+	uint32_t first, nr, size;
+	uint64_t span_ns;
+	size_t memory, max_memory;
+	uint64_t dropped_count, dropped_weight;
+	bool dropped;
+};
+
+/* ---- packing ---- */
+
+static uint8_t *put(uint8_t *at, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*at++ = (uint8_t)(v | 0x80);
+	*at++ = (uint8_t)v;
+	return at;
+}
+
+/* Get a number. NULL: damaged. */
+static const uint8_t *get(const uint8_t *at, const uint8_t *end, uint64_t *v)
+{
+	*v = 0;
+	for (unsigned int shift = 0; at < end && shift < 64; shift += 7) {
+		*v |= (uint64_t)(*at & 0x7f) << shift;
+		if (!(*at++ & 0x80))
+			return at;
+	}
+	return NULL;
+}
+
+static uint64_t key_of(const struct count *c)
+{
+	return tables_count_key(c->stack, c->task, c->event);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	uint64_t ka = key_of(a), kb = key_of(b);
+
+	return (ka > kb) - (ka < kb);
+}
+
+/* Sort, and sum up counts with equal keys; the rest is set to zero. Return how many are left. */
+static uint32_t tidy(struct count *counts, uint32_t nr)
+{
+	uint32_t kept = 0;
+
+	if (nr > 1)
+		qsort(counts, nr, sizeof(*counts), by_key);
+	for (uint32_t i = 0; i < nr; i++) {
+		struct count c = counts[i];
+
+		counts[i].count = counts[i].weight = 0;
+		if (kept && key_of(&counts[kept - 1]) == key_of(&c)) {
+			counts[kept - 1].count += c.count;
+			counts[kept - 1].weight += c.weight;
+		} else {
+			counts[kept++] = c;
+		}
+	}
+	return kept;
+}
+
+int slice_pack(struct slice *out, struct count *counts, uint32_t nr)
+{
+	uint8_t *bytes, *at, *shrunk;
+	uint64_t last = 0, unit = 0;
+
+	nr = tidy(counts, nr);
+	bytes = at = malloc((size_t)nr * PACKED_MAX + VARINT_MAX);
+	if (!bytes)
+		return -ENOMEM;
+	if (nr && counts[0].count)
+		unit = counts[0].weight / counts[0].count;
+	at = put(at, unit);
+	out->count = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct count *c = &counts[i];
+		bool other = c->weight != c->count * unit;
+
+		assert(c->count < 1ULL << 63);
+		at = put(at, key_of(c) - last);
+		at = put(at, c->count << 1 | other);
+		if (other)
+			at = put(at, c->weight);
+		last = key_of(c);
+		out->count += c->count;
+	}
+	out->nr = nr;
+	out->size = (uint32_t)(at - bytes);
+	shrunk = realloc(bytes, out->size);
+	out->bytes = shrunk ? shrunk : bytes;
+	return 0;
+}
+
+static void read_begin(struct slice_reader *r, const uint8_t *bytes, size_t size)
+{
+	*r = (struct slice_reader){ .at = bytes, .end = bytes + size };
+	r->at = get(r->at, r->end, &r->unit);
+}
+
+void slice_read_begin(struct slice_reader *r, const struct slice *slice)
+{
+	read_begin(r, slice->bytes, slice->size);
+}
+
+bool slice_read(struct slice_reader *r, struct count *out)
+{
+	uint64_t more, count, weight;
+
+	if (!r->at || r->at == r->end)
+		return false;
+	r->at = get(r->at, r->end, &more);
+	r->at = r->at ? get(r->at, r->end, &count) : NULL;
+	if (!r->at)
+		return false;
+	r->key += more;
+	weight = (count >> 1) * r->unit;
+	if (count & 1)
+		r->at = get(r->at, r->end, &weight);
+	*out = (struct count){ tables_count_key_stack(r->key), tables_count_key_task(r->key),
+			       tables_count_key_event(r->key), count >> 1, weight };
+	return r->at != NULL;
+}
+
+int64_t slice_check(const uint8_t *bytes, size_t size, uint32_t max_nr, uint64_t *count)
+{
+	struct slice_reader r;
+	struct count c;
+	uint64_t last = 0;
+	uint32_t nr = 0;
+
+	*count = 0;
+	for (read_begin(&r, bytes, size); slice_read(&r, &c); nr++) {
+		if (r.key <= last || nr == max_nr || *count + c.count < *count)
+			return -EINVAL;
+		last = r.key;
+		*count += c.count;
+	}
+	return r.at && r.at == r.end ? (int64_t)nr : -EINVAL;
+}
+
+/* ---- the list ---- */
+
+int slices_new(struct slices **out, uint64_t span_ns, size_t memory)
+{
+	struct slices *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	slices_set_limits(s, span_ns, memory);
+	*out = s;
+	return 0;
+}
+
+void slices_clear(struct slices *s)
+{
+	for (uint32_t i = 0; i < s->nr; i++)
+		free(s->list[s->first + i].bytes);
+	free(s->list);
+	*s = (struct slices){ .span_ns = s->span_ns, .max_memory = s->max_memory };
+}
+
+void slices_free(struct slices *s)
+{
+	if (!s)
+		return;
+	slices_clear(s);
+	free(s);
+}
+
+void slices_set_limits(struct slices *s, uint64_t span_ns, size_t memory)
+{
+	s->span_ns = span_ns;
+	s->max_memory = memory;
+}
+
+static struct slice *at(const struct slices *s, uint32_t i)
+{
+	assert(i < s->nr);
+	return &s->list[s->first + i];
+}
+
+uint32_t slices_nr(const struct slices *s)
+{
+	return s->nr;
+}
+
+const struct slice *slices_at(const struct slices *s, uint32_t i)
+{
+	return at(s, i);
+}
+
+size_t slices_memory(const struct slices *s)
+{
+	return s->memory;
+}
+
+bool slices_dropped(const struct slices *s, uint64_t *count, uint64_t *weight)
+{
+	*count = s->dropped_count;
+	*weight = s->dropped_weight;
+	return s->dropped;
+}
+
+static void drop_oldest(struct slices *s)
+{
+	struct slice *slice = at(s, 0);
+	struct slice_reader r;
+	struct count c;
+
+	for (slice_read_begin(&r, slice); slice_read(&r, &c);)
+		s->dropped_weight += c.weight;
+	s->dropped_count += slice->count;
+	s->dropped = true;
+	s->memory -= slice->size + OVERHEAD;
+	free(slice->bytes);
+	s->first++;
+	s->nr--;
+}
+
+/* Reserve one more element behind the last. */
+static int reserve(struct slices *s)
+{
+	uint32_t size = MAX(64u, s->nr + s->nr / 2 + 1);
+	struct slice *list;
+
+	if (s->first + s->nr < s->size)
+		return 0;
+	if (s->first > s->nr) {
+		memmove(s->list, s->list + s->first, s->nr * sizeof(*list));
+		s->first = 0;
+		return 0;
+	}
+	list = malloc(size * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	if (s->nr)
+		memcpy(list, s->list + s->first, s->nr * sizeof(*list));
+	free(s->list);
+	s->list = list;
+	s->first = 0;
+	s->size = size;
+	return 0;
+}
+
+static uint32_t read_all(const struct slice *slice, struct count *out)
+{
+	struct slice_reader r;
+	uint32_t nr = 0;
+
+	for (slice_read_begin(&r, slice); nr < slice->nr && slice_read(&r, &out[nr]);)
+		nr++;
+	return nr;
+}
+
+/* Merge the slices from @from to @to into one. 0 or -ENOMEM. */
+static int merge(struct slices *s, uint32_t from, uint32_t to)
+{
+	struct slice merged = *at(s, from);
+	struct count *counts;
+	uint64_t nr = 0;
+	uint32_t filled = 0;
+	int code;
+
+	for (uint32_t i = from; i <= to; i++)
+		nr += at(s, i)->nr;
+	counts = nr > UINT32_MAX ? NULL : malloc(MAX(nr, 1ULL) * sizeof(*counts));
+	if (!counts)
+		return -ENOMEM;
+	for (uint32_t i = from; i <= to; i++)
+		filled += read_all(at(s, i), counts + filled);
+	code = slice_pack(&merged, counts, filled);
+	free(counts);
+	if (code)
+		return code;
+	for (uint32_t i = from; i <= to; i++) {
+		const struct slice *slice = at(s, i);
+
+		merged.end_ns = slice->end_ns;
+		if (i > from) {
+			merged.lost += slice->lost;
+			merged.throttled += slice->throttled;
+			merged.marks |= slice->marks;
+		}
+		s->memory -= slice->size + OVERHEAD;
+		free(slice->bytes);
+	}
+	s->memory += merged.size + OVERHEAD;
+	*at(s, from) = merged;
+	memmove(at(s, from) + 1, at(s, to) + 1, (s->nr - 1 - to) * sizeof(merged));
+	s->nr -= to - from;
+	return 0;
+}
+
+/* Report whether slice @i and the next one may become one, of at most @span_ns on its grid. */
+static bool joins(const struct slices *s, uint32_t i, uint64_t span_ns)
+{
+	const struct slice *a = at(s, i), *b = at(s, i + 1);
+
+	return a->epoch == b->epoch && a->events == b->events && a->end_ns == b->begin_ns &&
+	       a->begin_ns / span_ns == (MAX(b->end_ns, 1ULL) - 1) / span_ns;
+}
+
+/* Merge the oldest slices that fit into one of @span_ns. False: there are none. */
+static bool merge_oldest(struct slices *s, uint64_t span_ns)
+{
+	uint64_t newest = at(s, s->nr - 1)->end_ns;
+
+	for (uint32_t i = 0, to; i + 1 < s->nr; i = to + 1) {
+		to = i;
+		while (to + 2 < s->nr && joins(s, to, span_ns) &&
+		       at(s, i)->begin_ns / span_ns == at(s, to + 1)->begin_ns / span_ns)
+			to++;
+		if (newest - at(s, to)->end_ns < SHARP_NS && s->span_ns != SLICES_ALL)
+			return false;
+		if (to > i)
+			return !merge(s, i, to);
+	}
+	return false;
+}
+
+/* Merge some slices, into the shortest ones that are possible. False: there are none. */
+static bool merge_any(struct slices *s)
+{
+	uint64_t longest = s->span_ns == SLICES_ALL ? UINT64_MAX / 10 : 10 * SECOND;
+
+	for (uint64_t span_ns = SECOND; span_ns <= longest; span_ns *= 10)
+		if (merge_oldest(s, span_ns))
+			return true;
+	return false;
+}
+
+/* Remain within the limits; the newest slice is always kept. */
+static void keep_bounded(struct slices *s)
+{
+	while (s->nr > 1 && s->span_ns != SLICES_ALL &&
+	       at(s, s->nr - 1)->end_ns - at(s, 1)->begin_ns >= s->span_ns)
+		drop_oldest(s);
+	while (s->nr > 1 && s->memory > s->max_memory && merge_any(s))
+		;
+	while (s->nr > 1 && s->memory > s->max_memory && s->span_ns != SLICES_ALL)
+		drop_oldest(s);
+}
+
+int slices_add(struct slices *s, struct count *counts, uint32_t nr, const struct slice *about)
+{
+	struct slice slice = *about;
+
+	assert(about->begin_ns < about->end_ns);
+	assert(!s->nr || at(s, s->nr - 1)->end_ns <= about->begin_ns);
+	if (reserve(s) || slice_pack(&slice, counts, nr))
+		return -ENOMEM;
+	s->list[s->first + s->nr++] = slice;
+	s->memory += slice.size + OVERHEAD;
+	keep_bounded(s);
+	return 0;
+}
+
+void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t throttled)
+{
+	struct slice *slice;
+
+	if (!s->nr)
+		return;
+	slice = at(s, s->nr - 1);
+	slice->marks |= (uint16_t)marks;
+	slice->lost += lost;
+	slice->throttled += throttled;
+}
+
+uint32_t slices_find(const struct slices *s, uint64_t time_ns)
+{
+	uint32_t low = 0, high = s->nr;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (at(s, mid)->end_ns > time_ns)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+/* ---- ranges ---- */
+
+static uint64_t middle(const struct slice *slice)
+{
+	return slice->begin_ns + (slice->end_ns - slice->begin_ns) / 2;
+}
+
+static bool is_in(const struct slice *slice, uint64_t begin_ns, uint64_t end_ns)
+{
+	return middle(slice) >= begin_ns && middle(slice) < end_ns;
+}
+
+static void add_range(struct slice_range *r, const struct slice *slice)
+{
+	if (!r->nr++)
+		r->begin_ns = slice->begin_ns;
+	r->end_ns = slice->end_ns;
+	r->covers_ns += slice->end_ns - slice->begin_ns;
+	r->count += slice->count;
+	r->lost += slice->lost;
+	r->throttled += slice->throttled;
+	r->marks |= slice->marks;
+}
+
+bool slices_range(const struct slices *s, uint64_t begin_ns, uint64_t end_ns,
+		  struct slice_range *out)
+{
+	uint32_t first = slices_find(s, begin_ns), last = UINT32_MAX;
+
+	*out = (struct slice_range){ 0 };
+	for (uint32_t i = first; i < s->nr && at(s, i)->begin_ns < end_ns; i++)
+		if (is_in(at(s, i), begin_ns, end_ns))
+			last = i;
+	if (last == UINT32_MAX) {
+		if (!s->nr)
+			return false;
+		last = MIN(first, s->nr - 1);
+		out->events = at(s, last)->events;
+		add_range(out, at(s, last));
+		return true;
+	}
+	out->events = at(s, last)->events;
+	for (uint32_t i = first; i <= last; i++)
+		if (is_in(at(s, i), begin_ns, end_ns) && at(s, i)->events == out->events)
+			add_range(out, at(s, i));
+	return true;
+}
+
+int slices_sum(const struct slices *s, const struct slice_range *range, struct sums *sums)
+{
+	for (uint32_t i = slices_find(s, range->begin_ns);
+	     i < s->nr && at(s, i)->end_ns <= range->end_ns; i++) {
+		const struct slice *slice = at(s, i);
+		struct slice_reader r;
+		struct count c;
+
+		if (slice->events != range->events)
+			continue;
+		if (sums_reserve(sums, slice->nr))
+			return -ENOMEM;
+		for (slice_read_begin(&r, slice); slice_read(&r, &c);)
+			sums_add(sums, key_of(&c), (double)c.count, (double)c.weight);
+	}
+	return 0;
+}
+
+/* ---- other tables ---- */
+
+static int remap_one(struct slice *slice, const struct history_ids *ids)
+{
+	struct count *counts = malloc(MAX(slice->nr, 1u) * sizeof(*counts));
+	uint8_t *was = slice->bytes;
+	uint32_t nr;
+	int code;
+
+	if (!counts)
+		return -ENOMEM;
+	nr = read_all(slice, counts);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (counts[i].stack != STACK_NONE)
+			counts[i].stack = ids->stack(ids->ctx, counts[i].stack);
+		counts[i].task = ids->task(ids->ctx, counts[i].task);
+	}
+	code = slice_pack(slice, counts, nr);
+	if (!code)
+		free(was);
+	free(counts);
+	return code;
+}
+
+int slices_remap(struct slices *s, const struct history_ids *ids)
+{
+	for (uint32_t i = s->nr; i-- > 0;) {
+		struct slice *slice = at(s, i);
+
+		s->memory -= slice->size;
+		if (remap_one(slice, ids)) {
+			s->memory += slice->size;
+			for (uint32_t left = i + 1; left; left--)
+				drop_oldest(s);
+			return -ENOMEM;
+		}
+		s->memory += slice->size;
+	}
+	return 0;
+}

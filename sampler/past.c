@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Slices of the history, and the events and incidents that belong to them.
+ *
+ * Runs on: the builder.
+ */
+#include "sampler/past.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/config.h"
+#include "sampler/count/history.h"
+#include "sampler/profile/profile.h"
+#include "symbols/base/base.h"
+
+/* More sets of events in one session: the slices are dropped. */
+#define SETS_MAX 64
+
+void past_close(struct past *p)
+{
+	free(p->sets);
+	*p = (struct past){ 0 };
+}
+
+static bool is_same(const struct past_events *set, const struct sampler_config *c)
+{
+	if (set->nr != c->nr_events)
+		return false;
+	for (uint32_t i = 0; i < set->nr; i++)
+		if (!event_same(&set->events[i], &c->events[i]))
+			return false;
+	return true;
+}
+
+void past_use_events(struct past *p, struct history *h, const struct sampler_config *config)
+{
+	uint32_t i = 0;
+
+	while (i < p->nr_sets && !is_same(&p->sets[i], config))
+		i++;
+	if (i == SETS_MAX) {
+		history_reset(h);
+		i = p->nr_sets = 0;
+	}
+	if (i == p->nr_sets) {
+		p->sets = xrealloc_array(p->sets, p->nr_sets + 1, sizeof(*p->sets));
+		memcpy(p->sets[i].events, config->events, sizeof(p->sets[i].events));
+		p->sets[i].nr = config->nr_events;
+		p->nr_sets++;
+	}
+	history_set_events(h, (uint16_t)i);
+	p->has_hz = false;
+}
+
+void past_restart(struct past *p, struct history *h, const struct sampler_config *config,
+		  uint64_t now_ns)
+{
+	history_restart(h);
+	past_use_events(p, h, config);
+	history_begin(h, now_ns);
+}
+
+void past_note(struct past *past, struct history *h, const struct profile *p)
+{
+	uint64_t throttled = 0;
+	unsigned int marks = 0;
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++)
+		throttled += p->cpus[i].throttled;
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		if (past->has_hz && past->hz[i] != p->events[i].want_hz)
+			marks |= SLICE_RATE;
+		past->hz[i] = p->events[i].want_hz;
+	}
+	past->has_hz = true;
+	marks |= (p->account.lost ? SLICE_LOST : 0) | (throttled ? SLICE_THROTTLED : 0);
+	history_note(h, marks, p->account.lost, throttled);
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * slices: packed counts against the counts themselves; random adds, merges, drops, resets and
+ * changes of events against a list of all samples; memory of ten minutes; damaged bytes.
+ */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "sampler/count/history.h"
+#include "sampler/count/slices.h"
+#include "sampler/count/sums.h"
+#include "symbols/base/base.h"
+
+#define SECOND 1000000000ULL
+#define SLICE  (SECOND / 10)
+
+static uint64_t seed = 20261122;
+
+static uint32_t rnd(uint32_t below)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(seed >> 33) % below;
+}
+
+/* Counts with random keys; some twice, some with a weight of their own. */
+static uint32_t make(struct count *out, uint32_t max, uint32_t stacks)
+{
+	uint32_t nr = rnd(max + 1);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t count = 1 + rnd(9);
+
+		out[i] = (struct count){ rnd(50) ? rnd(stacks) : STACK_NONE, rnd(20), rnd(3), count,
+					 rnd(4) ? count * 1001001 : rnd(1u << 31) };
+	}
+	return nr;
+}
+
+static void totals(const struct count *c, uint32_t nr, uint64_t *count, uint64_t *weight)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		*count += c[i].count;
+		*weight += c[i].weight;
+	}
+}
+
+static void test_pack(void **state)
+{
+	struct count in[400], out;
+	uint64_t count, weight, checked;
+	struct slice slice;
+	struct slice_reader r;
+
+	for (int round = 0; round < 300; round++) {
+		uint64_t c = 0, w = 0, last = 0;
+		uint32_t n = make(in, ARRAY_SIZE(in), round % 2 ? 50 : UINT32_MAX), nr = 0;
+
+		count = weight = 0;
+		totals(in, n, &count, &weight);
+		assert_int_equal(slice_pack(&slice, in, n), 0);
+		assert_int_equal(slice_check(slice.bytes, slice.size, 400, &checked), slice.nr);
+		assert_int_equal(checked, count);
+		for (slice_read_begin(&r, &slice); slice_read(&r, &out); nr++) {
+			assert_true(tables_count_key(out.stack, out.task, out.event) > last);
+			last = tables_count_key(out.stack, out.task, out.event);
+			c += out.count;
+			w += out.weight;
+			/* Sorted in place, equal keys summed. */
+			assert_int_equal(out.stack, in[nr].stack);
+			assert_int_equal(out.weight, in[nr].weight);
+		}
+		assert_int_equal(nr, slice.nr);
+		assert_int_equal(c, count);
+		assert_int_equal(w, weight);
+		assert_int_equal(slice.count, count);
+		free(slice.bytes);
+	}
+}
+
+/* Any bytes: no read beyond the end, and no order or number that is not checked. */
+static void test_damaged(void **state)
+{
+	struct count in[100];
+	struct slice slice;
+	uint64_t count;
+	uint32_t n;
+
+	do
+		n = make(in, ARRAY_SIZE(in), 1000);
+	while (n < 50);
+	assert_int_equal(slice_pack(&slice, in, n), 0);
+	assert_int_equal(slice_check(slice.bytes, slice.size, slice.nr - 1, &count), -EINVAL);
+	assert_int_equal(slice_check(slice.bytes, slice.size - 1, 100, &count), -EINVAL);
+	assert_int_equal(slice_check(slice.bytes, 0, 100, &count), -EINVAL);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t size = 1 + rnd(slice.size);
+		uint8_t *copy = malloc(size);
+		int64_t nr;
+
+		memcpy(copy, slice.bytes, size);
+		for (uint32_t k = 0; k <= rnd(4); k++)
+			copy[rnd(size)] ^= (uint8_t)(1u << rnd(8));
+		nr = slice_check(copy, size, 100, &count);
+		assert_true(nr == -EINVAL || (nr >= 0 && nr <= 100));
+		free(copy);
+	}
+	free(slice.bytes);
+}
+
+struct moment {
+	uint64_t begin_ns, end_ns, count, weight, lost;
+	uint16_t events;
+};
+
+/* The sum of a range against the samples that were added in it. */
+static void check_range(const struct slices *s, const struct moment *all, uint32_t nr,
+			uint64_t begin_ns, uint64_t end_ns)
+{
+	struct slice_range range;
+	struct sums sums;
+	double count = 0, weight = 0;
+	uint64_t want = 0, want_weight = 0, want_lost = 0;
+
+	assert_true(slices_range(s, begin_ns, end_ns, &range));
+	sums_init(&sums);
+	assert_int_equal(slices_sum(s, &range, &sums), 0);
+	for (uint64_t i = 0; sums.slots && i <= sums.mask; i++) {
+		count += sums.slots[i].count;
+		weight += sums.slots[i].weight;
+	}
+	sums_fini(&sums);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (all[i].begin_ns < range.begin_ns || all[i].end_ns > range.end_ns ||
+		    all[i].events != range.events)
+			continue;
+		want += all[i].count;
+		want_weight += all[i].weight;
+		want_lost += all[i].lost;
+	}
+	assert_true(count == (double)want && range.count == want);
+	assert_true(weight == (double)want_weight);
+	assert_int_equal(range.lost, want_lost);
+}
+
+/* Every sample is in exactly one slice, or was in a dropped one. */
+static void check_all(const struct slices *s, const struct moment *all, uint32_t nr)
+{
+	uint64_t count = 0, weight = 0, want = 0, want_weight = 0, end = 0;
+	size_t memory = 0;
+
+	slices_dropped(s, &count, &weight);
+	for (uint32_t i = 0; i < slices_nr(s); i++) {
+		const struct slice *slice = slices_at(s, i);
+		struct slice_reader r;
+		struct count c;
+
+		assert_true(slice->begin_ns >= end && slice->end_ns > slice->begin_ns);
+		end = slice->end_ns;
+		memory += slice->size;
+		for (slice_read_begin(&r, slice); slice_read(&r, &c);) {
+			count += c.count;
+			weight += c.weight;
+		}
+	}
+	assert_true(memory <= slices_memory(s));
+	for (uint32_t i = 0; i < nr; i++) {
+		want += all[i].count;
+		want_weight += all[i].weight;
+	}
+	assert_int_equal(count, want);
+	assert_int_equal(weight, want_weight);
+}
+
+/* Ranges that meet have each slice once. */
+static void check_partition(const struct slices *s)
+{
+	uint64_t at = slices_at(s, 0)->begin_ns, end = slices_at(s, slices_nr(s) - 1)->end_ns;
+	uint64_t count = 0, want = 0;
+
+	for (uint32_t i = 0; i < slices_nr(s); i++)
+		want += slices_at(s, i)->count;
+	while (at < end) {
+		uint64_t next = MIN(end, at + 1 + rnd(1u << 30) * 8ULL);
+		struct slice_range range;
+
+		assert_true(slices_range(s, at, next, &range));
+		for (uint32_t i = 0; i < slices_nr(s); i++) {
+			const struct slice *slice = slices_at(s, i);
+			uint64_t mid = slice->begin_ns + (slice->end_ns - slice->begin_ns) / 2;
+
+			if (mid >= at && mid < next)
+				count += slice->count;
+		}
+		at = next;
+	}
+	assert_int_equal(count, want);
+}
+
+static void run(uint64_t span_ns, size_t memory, uint32_t steps)
+{
+	struct moment *all = xcalloc(steps, sizeof(*all));
+	struct slice about = { .begin_ns = 77 * SECOND };
+	struct count counts[200];
+	struct slices *s;
+	uint32_t nr = 0;
+
+	assert_int_equal(slices_new(&s, span_ns, memory), 0);
+	for (uint32_t step = 0; step < steps; step++) {
+		struct moment *m = &all[nr++];
+		uint32_t n = make(counts, rnd(10) ? 20 : 200, 500);
+
+		if (!rnd(300))
+			about.epoch++;
+		if (!rnd(300))
+			about.events = (uint16_t)rnd(3);
+		if (!rnd(100))
+			about.begin_ns += rnd(5) * SECOND;
+		about.end_ns = about.begin_ns + (rnd(20) ? SLICE : 1 + rnd(2000000000));
+		*m = (struct moment){ about.begin_ns, about.end_ns, 0, 0, 0, about.events };
+		totals(counts, n, &m->count, &m->weight);
+		assert_int_equal(slices_add(s, counts, n, &about), 0);
+		if (!rnd(9)) {
+			m->lost = rnd(100);
+			slices_note(s, SLICE_LOST, m->lost, 0);
+		}
+		assert_true(slices_memory(s) <= memory || slices_nr(s) == 1 ||
+			    span_ns == SLICES_ALL);
+		about.begin_ns = about.end_ns;
+		if (step % 40)
+			continue;
+		check_all(s, all, nr);
+		for (int i = 0; i < 5; i++) {
+			uint64_t from = 70 * SECOND + rnd(4000) * SLICE;
+
+			check_range(s, all, nr, from, from + rnd(1u << 31) * 4ULL);
+		}
+	}
+	check_partition(s);
+	slices_free(s);
+	free(all);
+}
+
+static void test_every_sample_once(void **state)
+{
+	print_message("seed %llu\n", (unsigned long long)seed);
+	run(600 * SECOND, 64 << 20, 2000); /* nothing merged */
+	run(30 * SECOND, 64 << 20, 2000);  /* old ones dropped */
+	run(600 * SECOND, 40 << 10, 3000); /* merged and dropped */
+	run(SLICES_ALL, 20 << 10, 3000);   /* merged, never dropped */
+}
+
+/* First to 1 s, then to 10 s; the newest moments are not merged. */
+static void test_merges_old_ones_first(void **state)
+{
+	struct slice about = { .begin_ns = 0 };
+	struct slices *s;
+	uint64_t shortest = UINT64_MAX, longest = 0, before = UINT64_MAX, count, weight;
+
+	assert_int_equal(slices_new(&s, 3600 * SECOND, 60 << 10), 0);
+	for (uint32_t i = 0; i < 3000; i++) {
+		struct count c[] = { { i % 7, 1, 0, 3, 30 }, { 9, 2, 0, 1, 10 } };
+
+		about.end_ns = about.begin_ns + SLICE;
+		assert_int_equal(slices_add(s, c, 2, &about), 0);
+		about.begin_ns = about.end_ns;
+	}
+	for (uint32_t i = 0; i < slices_nr(s); i++) {
+		uint64_t span = slices_at(s, i)->end_ns - slices_at(s, i)->begin_ns;
+
+		assert_true(span == SLICE || span == SECOND || span == 10 * SECOND);
+		assert_true(span <= before);
+		before = span;
+		shortest = MIN(shortest, span);
+		longest = MAX(longest, span);
+	}
+	assert_true(shortest == SLICE && longest > SLICE);
+	assert_false(slices_dropped(s, &count, &weight));
+	slices_free(s);
+}
+
+static int64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec * (int64_t)SECOND + ts.tv_nsec;
+}
+
+/* Ten minutes of 999 Hz on two busy CPUs with 5,000 stacks: all slices as they were, in 64 MiB. */
+static void test_ten_minutes(void **state)
+{
+	struct slice about = { .begin_ns = 0 };
+	struct count counts[200];
+	struct slice_range range;
+	struct sums sums;
+	struct slices *s;
+	int64_t begin;
+
+	assert_int_equal(slices_new(&s, 600 * SECOND, 64 << 20), 0);
+	for (uint32_t i = 0; i < 6000; i++) {
+		for (uint32_t k = 0; k < 200; k++) {
+			uint32_t stack = rnd(5000);
+
+			counts[k] = (struct count){ stack, stack % 40, 0, 1, 1001001 };
+		}
+		about.end_ns = about.begin_ns + SLICE;
+		assert_int_equal(slices_add(s, counts, 200, &about), 0);
+		about.begin_ns = about.end_ns;
+	}
+	assert_int_equal(slices_nr(s), 6000);
+	assert_true(slices_memory(s) < 64 << 20);
+	begin = cpu_ns();
+	sums_init(&sums);
+	assert_true(slices_range(s, 0, UINT64_MAX, &range));
+	assert_int_equal(slices_sum(s, &range, &sums), 0);
+	assert_int_equal(range.count, 6000 * 200);
+	print_message("%zu KiB; the sum of all: %lld us of CPU time\n", slices_memory(s) >> 10,
+		      (long long)(cpu_ns() - begin) / 1000);
+	sums_fini(&sums);
+	slices_free(s);
+}
+
+static uint32_t add_one(void *ctx, uint32_t id)
+{
+	return id + 1;
+}
+
+static uint32_t half(void *ctx, uint32_t id)
+{
+	return id % 2 ? STACK_NONE : id / 2;
+}
+
+/* Other ids: no sample is dropped; stacks without a new id are folded. */
+static void test_remap(void **state)
+{
+	const struct history_ids ids = { half, add_one, NULL };
+	struct slice about = { .end_ns = SLICE };
+	struct count c[] = { { 4, 1, 0, 3, 30 }, { 5, 1, 0, 1, 10 }, { 7, 1, 0, 2, 21 } }, out;
+	struct slice_reader r;
+	struct slices *s;
+
+	assert_int_equal(slices_new(&s, 600 * SECOND, 64 << 20), 0);
+	assert_int_equal(slices_add(s, c, 3, &about), 0);
+	assert_int_equal(slices_remap(s, &ids), 0);
+	slice_read_begin(&r, slices_at(s, 0));
+	assert_true(slice_read(&r, &out));
+	assert_true(out.stack == 2 && out.task == 2 && out.count == 3 && out.weight == 30);
+	assert_true(slice_read(&r, &out));
+	assert_true(out.stack == STACK_NONE && out.task == 2 && out.count == 3 && out.weight == 31);
+	assert_false(slice_read(&r, &out));
+	slices_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pack),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_every_sample_once),
+		cmocka_unit_test(test_merges_old_ones_first),
+		cmocka_unit_test(test_ten_minutes),
+		cmocka_unit_test(test_remap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
