@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/invoker.h"
 #include "ui/dialog.h"
 #include "ui/editor.h"
 #include "ui/view/folds.h"
@@ -97,6 +98,11 @@ static void edit(struct ui_state *st, uint32_t code)
 	} else if (editor_refusal(st->edit.path)) {
 		ui_state_say(st, true, "source not opened: %.400s: %s", st->edit.path,
 			     editor_refusal(st->edit.path));
+		st->edit.path[0] = '\0';
+	} else if (invoker_is_unprivileged()) {
+		ui_state_say(st, true,
+			     "no editor is started with file capabilities (source: %s:%u)",
+			     st->edit.path, st->edit.line);
 		st->edit.path[0] = '\0';
 	} else if (!editor_program()) {
 		ui_state_say(st, true, "no editor: set VISUAL or EDITOR (source: %s:%u)",

@@ -16,8 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOT_FOUND  125 /* our script: the file is missing */
-#define CANNOT_RUN 126 /* shells: cannot run a program; or 127 */
+#include "symbols/base/invoker.h"
+
+#define EDITOR_NAME_MAX 80
+#define NOT_FOUND	125 /* our script: the file is missing */
+#define CANNOT_RUN	126 /* shells: cannot run a program; or 127 */
 
 /* Editors that take "FILE:LINE" after an option, and need an option to wait. */
 static const char *const with_goto[] = { "code", "codium", "code-insiders" };
@@ -43,6 +46,9 @@ const char *editor_program(void)
 {
 	static const char *const names[] = { "VISUAL", "EDITOR" };
 
+	/* A program of the caller's choice, named by the caller's environment. */
+	if (invoker_is_unprivileged())
+		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		const char *value = getenv(names[i]);
 
@@ -95,7 +101,8 @@ int editor_command(struct editor_command *c, const char *program, const char *pa
 }
 
 /* The child: async-signal-safe calls only, for proftop has threads. */
-static void __attribute__((noreturn)) become(const struct editor_command *c, int in, int out)
+static void __attribute__((noreturn))
+become(const struct editor_command *c, char **envp, int in, int out)
 {
 	struct sigaction action = { .sa_handler = SIG_DFL };
 	sigset_t none;
@@ -111,12 +118,45 @@ static void __attribute__((noreturn)) become(const struct editor_command *c, int
 	dup2(out, STDERR_FILENO);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	execv("/bin/sh", c->argv);
+	if (invoker_become())
+		execve("/bin/sh", c->argv, envp);
 	_exit(CANNOT_RUN);
+}
+
+/* The environment of the invoking user: HOME, USER and LOGNAME are of root behind sudo. */
+static char **environment(char home[EDITOR_PATH_MAX], char user[2][EDITOR_NAME_MAX])
+{
+	static const char *const replaced[] = { "HOME=", "USER=", "LOGNAME=" };
+	size_t nr = 0, kept = 0;
+	char **envp;
+
+	while (environ[nr])
+		nr++;
+	envp = xcalloc(nr + ARRAY_SIZE(replaced) + 1, sizeof(*envp));
+	for (size_t i = 0; i < nr; i++) {
+		bool is = false;
+
+		for (size_t j = 0; j < ARRAY_SIZE(replaced) && invoker_home() && invoker_name();
+		     j++)
+			is |= !strncmp(environ[i], replaced[j], strlen(replaced[j]));
+		if (!is)
+			envp[kept++] = environ[i];
+	}
+	if (!invoker_home() || !invoker_name())
+		return envp;
+	snprintf(home, EDITOR_PATH_MAX, "HOME=%s", invoker_home());
+	snprintf(user[0], EDITOR_NAME_MAX, "USER=%s", invoker_name());
+	snprintf(user[1], EDITOR_NAME_MAX, "LOGNAME=%s", invoker_name());
+	envp[kept++] = home;
+	envp[kept++] = user[0];
+	envp[kept++] = user[1];
+	return envp;
 }
 
 int editor_start(struct editor *ed, const struct editor_command *c, int in, int out, struct err *e)
 {
+	char home[EDITOR_PATH_MAX], user[2][EDITOR_NAME_MAX];
+	char **envp = environment(home, user);
 	sigset_t all, before;
 	int code;
 
@@ -126,11 +166,12 @@ int editor_start(struct editor *ed, const struct editor_command *c, int in, int 
 	ed->pid = fork();
 	code = -errno;
 	if (!ed->pid)
-		become(c, in, out);
+		become(c, envp, in, out);
 	/* Set by parent and child: the order of the two is not known. */
 	if (ed->pid > 0)
 		setpgid(ed->pid, ed->pid);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	free(envp);
 	if (ed->pid < 0)
 		return err_set(e, code, "cannot start the editor: %s", strerror(-code));
 	return 0;

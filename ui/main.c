@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/invoker.h"
 #include "symbols/base/text.h"
 #include "ui/app.h"
 #include "ui/cli/batch.h"
@@ -470,6 +471,7 @@ int main(int argc, char **argv)
 	struct options o;
 	int code;
 
+	invoker_init();
 	set_up_heap();
 	/* LC_CTYPE only: numbers are formatted in the C locale. */
 	setlocale(LC_CTYPE, "");

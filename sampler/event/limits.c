@@ -19,6 +19,7 @@
 
 #include "sampler/event/event.h"
 #include "sampler/event/procstat.h"
+#include "symbols/base/invoker.h"
 
 #define DATA_RING_MAX	  ((size_t)16 << 20)
 #define DATA_RINGS_MAX	  ((size_t)256 << 20) /* all CPUs together */
@@ -83,6 +84,9 @@ void limits_drop_caps(bool command, bool replay)
 		return;
 	for (size_t i = 0; !replay && i < ARRAY_SIZE(used); i++)
 		keep[used[i] / 32] |= 1u << used[i] % 32;
+	/* To write files as the invoking user, behind sudo. */
+	if (invoker_is_other())
+		keep[0] |= 1u << CAP_SETUID | 1u << CAP_SETGID;
 	/* With file capabilities the first only: that user has no others. */
 	for (size_t i = 0; replay && i < (getauxval(AT_SECURE) ? 1 : ARRAY_SIZE(replaying)); i++)
 		keep[replaying[i] / 32] |= 1u << replaying[i] % 32;

@@ -20,6 +20,7 @@
 
 #include "sampler/file/perfdata_format.h"
 #include "sampler/file/tracing_data.h"
+#include "symbols/base/invoker.h"
 
 /* perf pads its strings so. */
 #define STRING_ALIGN 64
@@ -151,16 +152,37 @@ static int move_old(const char *path, struct err *e)
 	return 0;
 }
 
+/* Create the file with the rights of the invoking user. The descriptor, or -errno with a message.
+ */
+static int create(const char *path, struct err *e)
+{
+	struct invoker_saved saved;
+	int code, fd = -1;
+
+	invoker_begin(&saved);
+	code = move_old(path, e);
+	if (!code) {
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		code = fd < 0 ? -errno : 0;
+		err_set(e, code, "cannot record to %s: %s", path, strerror(-code));
+	}
+	invoker_end(&saved);
+	if ((code == -EACCES || code == -EPERM) && invoker_name())
+		err_set(e, code,
+			"cannot record to %s: %s\n"
+			"  written with the rights of %s, since sudo was used\n"
+			"  give a file in a folder of that user, or use 'sudo env -u SUDO_UID'",
+			path, strerror(-code), invoker_name());
+	return code ? code : fd;
+}
+
 int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e)
 {
 	struct perfdata_writer *w;
-	int code = move_old(path, e), fd;
+	int fd = create(path, e);
 
-	if (code)
-		return code;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return err_set(e, -errno, "cannot record to %s: %s", path, strerror(errno));
+		return fd;
 	w = xcalloc(1, sizeof(*w));
 	w->fd = fd;
 	*out = w;

@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/base/invoker.h"
+
 #define NAME_TRIES 16
 
 struct shared {
@@ -61,10 +63,15 @@ static void shared_put(struct shared *s)
 	free(s);
 }
 
-/* Run @w and leave the message in @e, also when it succeeded. */
+/* Run @w with the rights of the invoking user; leave the message in @e, also when it succeeded. */
 static int run(struct file_work *w, struct err *e)
 {
-	int code = w->run(w, e);
+	struct invoker_saved saved;
+	int code;
+
+	invoker_begin(&saved);
+	code = w->run(w, e);
+	invoker_end(&saved);
 
 	if (!code)
 		err_set(e, 0, "%s", w->done);

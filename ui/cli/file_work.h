@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Write one file on a separate thread, so that the screen never blocks on a
- * file system: saved screens, settings.
+ * file system: saved screens, settings. With the rights of the invoking user.
  *
  * The work has copies of all its data. A thread that hangs is abandoned with
  * its work; the process may exit before it ends.

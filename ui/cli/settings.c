@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/base/invoker.h"
 #include "ui/cli/file_work.h"
 #include "ui/text/number.h"
 #include "ui/draw/theme.h"
@@ -160,6 +161,11 @@ int settings_path(char *path, size_t size, struct err *e)
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	int n;
 
+	/* Behind sudo they may be of root. */
+	if (invoker_home()) {
+		config = NULL;
+		home = invoker_home();
+	}
 	if (config && *config == '/')
 		n = snprintf(path, size, "%s/proftop/config", config);
 	else if (home && *home == '/')
@@ -288,12 +294,15 @@ int settings_read(const char *path, struct settings *s, struct err *e)
 int settings_load(struct settings *s, struct err *e)
 {
 	char path[SETTINGS_PATH_MAX];
+	struct invoker_saved saved;
 	struct err none;
 	int code = settings_system_path(path, sizeof(path)) ? 0 : settings_read(path, s, e), bound,
 	    own;
 
 	if (code != -EINVAL && !settings_path(path, sizeof(path), &none)) {
+		invoker_begin(&saved);
 		own = settings_read(path, s, e);
+		invoker_end(&saved);
 		code = own ? own : code;
 	}
 	bound = code == -EINVAL ? 0 : bindings_check(&s->bindings, &none);

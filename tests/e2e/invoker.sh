@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Behind sudo: recordings, saved screens, settings and the editor have the rights of the caller. With capabilities: no
+# core file, for memory of others is in it.
+. "$(dirname "$0")/lib"
+need_perf
+
+chmod 755 "$TMP"
+mkdir -m 777 "$TMP/theirs"
+mkdir -m 755 "$TMP/ours"
+export SUDO_UID=65534 SUDO_GID=65534
+
+# owner FILE: who made it.
+owner() {
+	[ "$(stat -c %u "$1" 2>/dev/null)" = 65534 ] || wrong "$1: of $(stat -c %u "$1" 2>&1)"
+}
+
+start "$PROGRAMS/spin" 1
+spin=$last
+run -b -n 1 -d 0.2 -p "$spin" --record="$TMP/theirs/data"
+[ "$rc" = 0 ] || wrong "--record: exit $rc: $(cat "$TMP/err")"
+owner "$TMP/theirs/data"
+run --replay "$TMP/theirs/data" -b
+grep -q burn "$TMP/out" || wrong "the recording has no burn"
+expect 3 'Permission denied' -b -n 1 -d 0.2 -p "$spin" --record="$TMP/ours/data"
+grep -q 'SUDO_UID' "$TMP/err" || wrong "--record: $(cat "$TMP/err")"
+
+run -p "$spin" -d 0.2 --script=":screen $TMP/theirs/screen<enter><tick><tick>"
+owner "$TMP/theirs/screen"
+run -p "$spin" -d 0.2 --script=":screen $TMP/ours/screen<enter><tick><tick>"
+[ ! -e "$TMP/ours/screen" ] || wrong ":screen: made a file that the caller may not make"
+
+cat >"$TMP/editor" <<'END'
+#!/bin/sh
+{ id -u; id -G; sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status; echo "$HOME"; } >"$1.tmp" && mv "$1.tmp" "$1"
+END
+chmod 755 "$TMP/editor"
+EDITOR="$TMP/editor $TMP/theirs/edited" VISUAL= python3 "$HERE/invoker.py" "$PROFTOP" -p "$spin" -d 0.3 || wrong "no screen"
+[ "$(sed -n '1p;2p;3p' "$TMP/theirs/edited" 2>/dev/null | tr '\n' ' ')" = "65534 65534 0000000000000000 " ] ||
+	wrong "the editor runs as: $(cat "$TMP/theirs/edited" 2>&1)"
+grep -q "^$(sed -n 's/^[^:]*:[^:]*:65534:[^:]*:[^:]*:\([^:]*\):.*/\1/p' /etc/passwd | head -n 1)$" "$TMP/theirs/edited" ||
+	wrong "HOME of the editor: $(sed -n 4p "$TMP/theirs/edited")"
+
+# A core file would be written here.
+if [ "$(cat /proc/sys/kernel/core_pattern)" = core ] && (ulimit -c unlimited) 2>/dev/null; then
+	mkdir "$TMP/core"
+	cd "$TMP/core" || exit 1
+	ulimit -c unlimited
+	start "$PROFTOP" -b -d 0.2 >"$TMP/out" 2>&1
+	i=0
+	while [ ! -s "$TMP/out" ] && [ $((i += 1)) -lt 100 ]; do sleep 0.05; done
+	kill -SEGV "$last"
+	wait "$last" 2>/dev/null
+	[ -z "$(ls -A)" ] || wrong "a core file of a process with capabilities"
+	cd / || exit 1
+fi
+finish
