@@ -71,7 +71,8 @@ void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, 
 	t->tid = tid;
 	t->state = state;
 	t->id = id;
-	t->nr_ahead = 0;
+	t->nr_ahead = t->nr_more = t->compared = 0;
+	memset(t->again, 0, sizeof(t->again));
 }
 
 /* Bytes of the stack to compare: the innermost C frame of the loop has to be in them. */
@@ -90,29 +91,56 @@ static uint32_t compared(const struct lang_reader *r, const struct lang_sample *
 	return (uint32_t)MIN(MIN(size, s->stack_size), (uint64_t)SAME_MAX) & ~7U;
 }
 
+static const uint8_t *in_tail(const struct lang_memory *m, uint64_t addr, uint32_t size)
+{
+	return lang_memory_bytes(m, m->tail_first, m->tail_end, addr, size);
+}
+
+/* Read last: the state again, and @size bytes of the stack. */
+static void set_tail(struct lang_reader *r, const struct lang_sample *s, uint32_t size)
+{
+	const struct lang_work *w = &r->work;
+
+	for (int i = 0; i < 2; i++)
+		lang_memory_set_tail(&r->memory, i, w->again[i].addr,
+				     w->first_read[i] ? w->again[i].size : 0);
+	lang_memory_set_tail(&r->memory, 2, s->sp, size);
+}
+
+/* Was nothing read after the last tail, and has it all that is needed? */
+static bool is_tail_enough(const struct lang_reader *r, const struct lang_sample *s, uint32_t size)
+{
+	const struct lang_memory *m = &r->memory;
+	const struct lang_work *w = &r->work;
+
+	if (m->nr != m->tail_end || (size && !in_tail(m, s->sp, size)))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(w->again); i++)
+		if (w->first_read[i] && !in_tail(m, w->again[i].addr, w->again[i].size))
+			return false;
+	return true;
+}
+
 /*
  * How far the live stack equals the copy: the address behind the last equal word. 0 when the state
  * of the thread has changed since it was read.
  */
-static uint64_t same_up_to(struct lang_reader *r, const struct lang_sample *s)
+static uint64_t same_up_to(struct lang_reader *r, const struct lang_sample *s, uint32_t size)
 {
 	struct lang_memory *m = &r->memory;
 	const struct lang_work *w = &r->work;
-	uint32_t size = compared(r, s), at = 0;
-	int again[ARRAY_SIZE(w->again)] = { -1, -1 }, stack;
 	const uint8_t *live;
+	uint32_t at = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(again); i++)
-		if (w->first_read[i])
-			again[i] = lang_memory_want(m, w->again[i].addr, w->again[i].size);
-	stack = size ? lang_memory_want(m, s->sp, size) : -1;
-	live = lang_memory_fetch(m) ? lang_memory_piece(m, stack) : NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(again); i++) {
-		const uint8_t *now = lang_memory_piece(m, again[i]);
+	if (!is_tail_enough(r, s, size) && !lang_memory_fetch_tail(m))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(w->again); i++) {
+		const uint8_t *now = in_tail(m, w->again[i].addr, w->again[i].size);
 
 		if (w->first_read[i] && (!now || memcmp(now, w->first_read[i], w->again[i].size)))
 			return 0;
 	}
+	live = size ? in_tail(m, s->sp, size) : NULL;
 	while (live && at < size && lang_memory_u64(live + at) == lang_memory_u64(s->stack + at))
 		at += 8;
 	return s->sp + at;
@@ -139,6 +167,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 		struct lang_chain *out)
 {
 	struct lang_thread *t = find_thread(r, s->process, s->tid);
+	uint32_t size;
 
 	out->nr = 0;
 	out->same = 0;
@@ -152,6 +181,8 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 		return false;
 	}
 	out->none = decoders[p->kind].chain(r, p, s, t);
+	size = compared(r, s);
+	set_tail(r, s, size);
 	if (out->none == LANG_NONE_NR)
 		out->none = decoders[p->kind].codes(r, p, s->process);
 	if (out->none != LANG_NONE_NR && (r->memory.error == -EPERM || r->memory.error == -ENOSYS))
@@ -162,7 +193,8 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 		return out->none != LANG_NONE_NO_THREAD;
 	out->broken = r->work.broken;
 	out->settled = r->work.settled;
-	out->same = same_up_to(r, s);
+	out->same = same_up_to(r, s, size);
+	ahead_keep(r, t, size);
 	put_frames(r, out);
 	return true;
 }

@@ -16,19 +16,27 @@
 #include "symbols/lang/lang.h"
 #include "symbols/lang/memory.h"
 
-/* Pieces of the last chain of a thread, read ahead at its next sample. */
+/* Windows on the frames of the last chain of a thread, read ahead at its next sample. */
 #define LANG_AHEAD 48
+/* Other pieces read ahead. */
+#define LANG_MORE 96
+
+struct lang_ahead {
+	uint64_t addr;
+	uint32_t size;
+};
 
 struct lang_thread {
 	uint32_t process; /* incarnation; 0: empty */
 	pid_t tid;
-	uint64_t state; /* address of its PyThreadState */
-	uint64_t id;	/* expected in the state: native id, or pthread_self() */
-	uint32_t nr_ahead;
-	struct lang_ahead {
-		uint64_t addr;
-		uint32_t size;
-	} ahead[LANG_AHEAD];
+	uint64_t state;	   /* address of its PyThreadState */
+	uint64_t id;	   /* expected in the state: native id, or pthread_self() */
+	uint32_t compared; /* bytes of the stack that are read ahead */
+	uint32_t nr_ahead, nr_more;
+	struct lang_ahead ahead[LANG_AHEAD], more[LANG_MORE];
+	/* Samples in a row that did not need it. */
+	uint8_t idle_ahead[LANG_AHEAD], idle_more[LANG_MORE];
+	struct lang_ahead again[2]; /* as in struct lang_work, at the last sample */
 };
 
 /*
@@ -76,7 +84,9 @@ struct lang_reader {
 	struct lang_known known[LANG_KNOWN];
 	struct lang_work { /* of the chain in hand */
 		uint32_t nr, nr_codes, nr_boundaries;
-		uint64_t time_ns; /* of the sample */
+		uint64_t time_ns;    /* of the sample */
+		uint32_t first_new;  /* pieces from this one on were not read ahead */
+		int more[LANG_MORE]; /* pieces, as in struct lang_thread */
 		/* Read again at the end: they show whether the thread has run on. */
 		struct lang_ahead again[2];
 		const uint8_t *first_read[2]; /* NULL: none */
@@ -129,14 +139,17 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 void lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 			    pid_t tid);
 
-/* Queue the pieces of the thread's last chain; returns the number of the first. */
-uint32_t ahead_want(struct lang_memory *m, const struct lang_thread *t);
-/*
- * The bytes of the frame at @addr, from the pieces from @first on or in another call, with what is
- * below it unless @alone. NULL: they cannot be read.
+/* Queue the pieces that the last samples of the thread needed, and set the tail. */
+void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s);
+/* Note the pieces that this sample needed. @compared: bytes of the stack that had to be compared.
  */
-const uint8_t *ahead_frame(struct lang_memory *m, struct lang_thread *t, uint32_t first,
-			   uint64_t addr, uint32_t size, bool alone);
+void ahead_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared);
+/*
+ * The bytes of the frame at @addr, read ahead or in another call, with the bytes below it unless
+ * @alone. NULL: they cannot be read.
+ */
+const uint8_t *ahead_frame(struct lang_reader *r, struct lang_thread *t, uint64_t addr,
+			   uint32_t size, bool alone);
 /* Number the code of each frame, each address once: sets codes_of. */
 void functions_number(struct lang_reader *r, uint32_t process);
 /* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */

@@ -8,26 +8,94 @@
 
 #include <string.h>
 
+#define PROBES 8
+
 void lang_memory_begin(struct lang_memory *m)
 {
-	m->nr = m->fetched = m->used = m->calls = 0;
+	m->nr = m->fetched = m->used_bytes = m->calls = 0;
 	m->error = 0;
+	m->any_ahead = false;
+	m->tail_first = m->tail_end = 0;
+	memset(m->tail, 0, sizeof(m->tail));
+}
+
+int lang_memory_queue(struct lang_memory *m, uint64_t addr, uint32_t size,
+		      enum lang_piece_kind kind)
+{
+	if (m->nr == LANG_PIECES_MAX || !size || size > LANG_PIECE_MAX ||
+	    size > LANG_BYTES_MAX - m->used_bytes || addr < 4096 || addr >= 1ULL << 56)
+		return -1;
+	m->pieces[m->nr] = (struct lang_piece){ addr, size, m->used_bytes };
+	m->read_whole[m->nr] = false;
+	m->kind[m->nr] = (uint8_t)kind;
+	m->used_bytes += (size + 7) & ~7U;
+	if (m->used_bytes > LANG_BYTES_MAX)
+		m->used_bytes = LANG_BYTES_MAX;
+	return (int)m->nr++;
+}
+
+static uint32_t slot_of(uint64_t addr)
+{
+	return (uint32_t)hash_u64(addr) & (LANG_MEMORY_SLOTS - 1);
+}
+
+int lang_memory_want_ahead(struct lang_memory *m, uint64_t addr, uint32_t size)
+{
+	uint32_t at = slot_of(addr);
+	int piece = lang_memory_queue(m, addr, size, PIECE_AHEAD);
+
+	if (piece < 0)
+		return piece;
+	if (!m->any_ahead)
+		memset(m->slots, 0, sizeof(m->slots));
+	m->any_ahead = true;
+	/* A piece without a slot would only be read twice. */
+	for (int i = 0; i < PROBES && m->slots[at]; i++)
+		at = (at + 1) & (LANG_MEMORY_SLOTS - 1);
+	m->slots[at] = (uint16_t)(piece + 1);
+	return piece;
+}
+
+static int find_ahead(const struct lang_memory *m, uint64_t addr, uint32_t size)
+{
+	uint32_t at = slot_of(addr);
+
+	for (int i = 0; i <= PROBES && m->slots[at]; i++) {
+		int piece = m->slots[at] - 1;
+
+		if (m->pieces[piece].addr == addr && m->pieces[piece].size == size)
+			return piece;
+		at = (at + 1) & (LANG_MEMORY_SLOTS - 1);
+	}
+	return -1;
 }
 
 int lang_memory_want(struct lang_memory *m, uint64_t addr, uint32_t size)
 {
-	if (m->nr == LANG_PIECES_MAX || !size || size > LANG_PIECE_MAX ||
-	    size > LANG_BYTES_MAX - m->used || addr < 4096 || addr >= 1ULL << 56)
-		return -1;
-	m->pieces[m->nr] = (struct lang_piece){ addr, size, m->used };
-	m->read_whole[m->nr] = false;
-	m->used += (size + 7) & ~7U;
-	if (m->used > LANG_BYTES_MAX)
-		m->used = LANG_BYTES_MAX;
-	return (int)m->nr++;
+	int piece = m->any_ahead ? find_ahead(m, addr, size) : -1;
+
+	if (piece < 0)
+		return lang_memory_queue(m, addr, size, PIECE_NEEDED);
+	m->kind[piece] = PIECE_NEEDED;
+	return piece;
 }
 
-bool lang_memory_fetch(struct lang_memory *m)
+void lang_memory_set_tail(struct lang_memory *m, int i, uint64_t addr, uint32_t size)
+{
+	m->tail[i].addr = addr;
+	m->tail[i].size = size;
+}
+
+static void queue_tail(struct lang_memory *m)
+{
+	m->tail_first = m->nr;
+	for (int i = 0; i < LANG_TAIL; i++)
+		lang_memory_queue(m, m->tail[i].addr, m->tail[i].size, PIECE_TAIL);
+	m->tail_end = m->nr;
+}
+
+/* Read all pieces that are queued. */
+static bool fetch(struct lang_memory *m)
 {
 	while (m->fetched < m->nr) {
 		int nr;
@@ -43,6 +111,20 @@ bool lang_memory_fetch(struct lang_memory *m)
 		m->fetched = MIN(m->fetched + (uint32_t)nr + 1, m->nr);
 	}
 	return true;
+}
+
+bool lang_memory_fetch(struct lang_memory *m)
+{
+	if (m->fetched == m->nr)
+		return true;
+	queue_tail(m);
+	return fetch(m);
+}
+
+bool lang_memory_fetch_tail(struct lang_memory *m)
+{
+	queue_tail(m);
+	return fetch(m);
 }
 
 const uint8_t *lang_memory_piece(const struct lang_memory *m, int piece)

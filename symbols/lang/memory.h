@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Pieces of another process's memory: queued, then fetched in one call. Bounded
- * in pieces, bytes and calls.
+ * in pieces, bytes and calls. Pieces that earlier samples needed can be queued
+ * ahead; one that is needed again is then there without a call. Each call ends
+ * with the tail, so that nothing was read after the tail of the last call.
  *
  * One thread. No allocation. Pieces are valid until lang_memory_begin().
  */
@@ -15,10 +17,21 @@
 #define LANG_PIECE_MAX	(16U << 10)
 #define LANG_CALLS_MAX	16U /* 1 to 3 us each, while the thread is preempted */
 
+#define LANG_MEMORY_SLOTS 256U /* a power of two, more than pieces queued ahead */
+
 struct lang_piece {
 	uint64_t addr;
 	uint32_t size, at; /* at: in bytes */
 };
+
+enum lang_piece_kind {
+	PIECE_AHEAD, /* nothing has needed it */
+	PIECE_NEEDED,
+	PIECE_WINDOW, /* on frames */
+	PIECE_TAIL,
+};
+
+#define LANG_TAIL 3
 
 /*
  * Read @nr pieces in order into @bytes at their places; returns how many were
@@ -30,22 +43,39 @@ typedef int (*lang_read_fn)(void *ctx, const struct lang_piece *pieces, uint32_t
 struct lang_memory {
 	lang_read_fn read;
 	void *ctx;
-	uint32_t nr, fetched, used, calls;
+	uint32_t nr, fetched, used_bytes, calls;
+	bool any_ahead;
 	int error; /* of the last call; 0 */
 	struct lang_piece pieces[LANG_PIECES_MAX];
 	bool read_whole[LANG_PIECES_MAX];
+	uint8_t kind[LANG_PIECES_MAX];	   /* enum lang_piece_kind */
+	struct lang_piece tail[LANG_TAIL]; /* size 0: none */
+	uint32_t tail_first, tail_end;	   /* pieces of the last call */
+	uint16_t slots[LANG_MEMORY_SLOTS]; /* pieces queued ahead, by address: number + 1 */
 	uint8_t bytes[LANG_BYTES_MAX];
 };
 
 /* Forget all pieces, before another thread or process. */
 void lang_memory_begin(struct lang_memory *m);
-/* Queue a piece; returns its number, -1: full, or an impossible address. */
-int lang_memory_want(struct lang_memory *m, uint64_t addr, uint32_t size);
 /*
- * Read the queued pieces in one call; behind a piece that cannot be read, in
+ * Queue a piece, unless it was queued ahead; returns its number, -1: full, or an impossible
+ * address.
+ */
+int lang_memory_want(struct lang_memory *m, uint64_t addr, uint32_t size);
+/* Queue a piece that a later lang_memory_want() may need; as lang_memory_want(). */
+int lang_memory_want_ahead(struct lang_memory *m, uint64_t addr, uint32_t size);
+/* Queue a piece, also if it was read before. */
+int lang_memory_queue(struct lang_memory *m, uint64_t addr, uint32_t size,
+		      enum lang_piece_kind kind);
+/* Set a piece of the tail. */
+void lang_memory_set_tail(struct lang_memory *m, int i, uint64_t addr, uint32_t size);
+/*
+ * Read the queued pieces and the tail in one call; behind a piece that cannot be read, in
  * another. False: no call is left.
  */
 bool lang_memory_fetch(struct lang_memory *m);
+/* Read the tail again, alone. */
+bool lang_memory_fetch_tail(struct lang_memory *m);
 /* The bytes of piece @piece; NULL: not read. */
 const uint8_t *lang_memory_piece(const struct lang_memory *m, int piece);
 /* The bytes at @addr if they are in a piece from number @first to @end; NULL. */

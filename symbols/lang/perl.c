@@ -53,11 +53,11 @@
 #define HEK_TEXT	 8
 
 struct walk {
+	struct lang_reader *r;
 	struct lang_memory *m;
 	struct lang_work *k;
 	struct lang_thread *t;
-	uint32_t first; /* piece read ahead */
-	uint64_t cop;	/* the statement that runs in the frame in hand */
+	uint64_t cop; /* the statement that runs in the frame in hand */
 };
 
 /* Is @word on the copy of the C stack? */
@@ -71,8 +71,7 @@ static bool is_on_stack(const struct lang_sample *s, uint64_t word)
 
 static const uint8_t *bytes_at(struct walk *w, uint64_t addr, uint32_t size)
 {
-	return lang_memory_is_pointer(addr) ? ahead_frame(w->m, w->t, w->first, addr, size, true)
-					    : NULL;
+	return lang_memory_is_pointer(addr) ? ahead_frame(w->r, w->t, addr, size, true) : NULL;
 }
 
 static void add_frame(struct walk *w, uint64_t code, bool boundary)
@@ -124,17 +123,16 @@ static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
 			  const struct lang_sample *s, struct lang_thread *t)
 {
-	struct walk w = { .m = &r->memory, .k = &r->work, .t = t };
+	struct walk w = { .r = r, .m = &r->memory, .k = &r->work, .t = t };
 	int current = lang_memory_want(w.m, p->runtime, 8);
 	const uint8_t *bytes;
 	uint64_t interp, si;
 
 	w.k->broken = false;
 	w.k->settled = true;
-	w.first = ahead_want(w.m, t);
+	ahead_want(r, t, s);
 	if (!lang_memory_fetch(w.m) || !(bytes = lang_memory_piece(w.m, current)))
 		return LANG_NONE_NO_THREAD;
-	t->nr_ahead = 0; /* noted again as it is used */
 	interp = lang_memory_u64(bytes);
 	if (!is_on_stack(s, interp) ||
 	    !(bytes = bytes_at(&w, interp + INTERP_CURCOP, INTERP_STACKINFO + 8 - INTERP_CURCOP)))

@@ -60,23 +60,21 @@ enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
 	struct lang_memory *m = &r->memory;
 	struct lang_work *k = &r->work;
 	int current = lang_memory_want(m, p->runtime + EG_CURRENT, 8);
-	uint32_t first = ahead_want(m, t);
 	const uint8_t *f;
 	uint64_t addr;
 
-	(void)s;
+	ahead_want(r, t, s);
 	k->broken = false;
 	k->settled = true;
 	if (!lang_memory_fetch(m) || !(f = lang_memory_piece(m, current)))
 		return LANG_NONE_NO_THREAD;
-	t->nr_ahead = 0; /* noted again as it is used */
 	k->again[0] = (struct lang_ahead){ p->runtime + EG_CURRENT, 8 };
 	k->first_read[0] = f;
 	addr = lang_memory_u64(f);
 	for (uint32_t passed = 0; addr; passed++) {
 		if (k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX)
 			return LANG_NONE_NO_ROOM;
-		f = lang_memory_is_pointer(addr) ? ahead_frame(m, t, first, addr, FRAME_SIZE, false)
+		f = lang_memory_is_pointer(addr) ? ahead_frame(r, t, addr, FRAME_SIZE, false)
 						 : NULL;
 		if (!f || !add_frame(k, addr, f))
 			return LANG_NONE_BAD_CHAIN;

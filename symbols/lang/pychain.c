@@ -10,6 +10,8 @@
 #include "symbols/lang/chain.h"
 
 #define PAGE 4096ULL
+/* Bytes of a part of the stack of frames. */
+#define CHUNK (16ULL << 10)
 /* Most steps of a walk: frames, and ends of C frames. */
 #define PASSED_MAX (2 * LANG_FRAMES_MAX)
 
@@ -18,9 +20,9 @@ struct walk {
 	const struct py_layout *l;
 	const struct lang_sample *s;
 	struct lang_thread *t;
-	uint32_t first;	  /* piece from which on there are frames */
-	uint64_t cframe;  /* of the C frame of the loop in hand; 0: not known */
-	uint64_t current; /* address of the innermost frame */
+	uint64_t cframe;   /* of the C frame of the loop in hand; 0: not known */
+	uint64_t current;  /* address of the innermost frame */
+	uint64_t on_stack; /* latest address known to be on the stack of frames */
 };
 
 static const uint8_t *in_copy(const struct lang_sample *s, uint64_t addr, uint32_t size)
@@ -39,7 +41,7 @@ static int want_ahead(struct walk *w)
 			8U;
 	int state = lang_memory_want(m, w->t->state, size);
 
-	w->first = ahead_want(m, w->t);
+	ahead_want(w->r, w->t, w->s);
 	return state;
 }
 
@@ -53,13 +55,12 @@ static enum lang_none begin(struct walk *w)
 
 	if (!lang_memory_fetch(m) || !(ts = lang_memory_piece(m, state)))
 		return LANG_NONE_NO_THREAD;
-	w->t->nr_ahead = 0; /* noted again as it is used */
 	if (lang_memory_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
 		return LANG_NONE_NO_THREAD;
 	w->current = lang_memory_u64(ts + l->ts_current);
 	w->r->work.again[0] = (struct lang_ahead){ w->t->state + l->ts_current, 8 };
 	w->r->work.first_read[0] = ts + l->ts_current;
-	w->r->work.top = l->ts_top ? lang_memory_u64(ts + l->ts_top) : 0;
+	w->on_stack = w->r->work.top = l->ts_top ? lang_memory_u64(ts + l->ts_top) : 0;
 	if (l->cframe_size) {
 		w->cframe = w->current;
 		/* That of a thread that runs no frames is in its state. */
@@ -73,6 +74,21 @@ static enum lang_none begin(struct walk *w)
 		w->current = lang_memory_u64(c + l->cframe_current);
 	}
 	return w->current ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+}
+
+/*
+ * The bytes of the frame at @addr. Frames on the stack of frames are near each other; a generator's
+ * frame is alone, and one that ends a C frame is on the C stack.
+ */
+static const uint8_t *frame_at(struct walk *w, uint64_t addr)
+{
+	uint32_t size = w->l->frame_size;
+	bool alone = w->l->one_frame_each || (w->on_stack && w->on_stack - addr > CHUNK);
+	const uint8_t *f = in_copy(w->s, addr, size);
+
+	if (!lang_memory_is_pointer(addr))
+		return NULL;
+	return f ? f : ahead_frame(w->r, w->t, addr, size, alone);
 }
 
 /* End the C frame of the latest frame, at @at, or at its cframe; 0: not known. */
@@ -112,6 +128,8 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 	k->instr[k->nr] = l->instr_unit ? lang_memory_u32(f + l->frame_instr)
 					: lang_memory_u64(f + l->frame_instr);
 	k->boundary[k->nr] = 0;
+	if (k->base[k->nr])
+		w->on_stack = addr;
 	k->nr++;
 	if (l->one_frame_each || (l->frame_is_entry && f[l->frame_is_entry]))
 		end_c_frame(w, 0);
@@ -135,10 +153,7 @@ enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 
 		if (k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX)
 			return LANG_NONE_NO_ROOM;
-		f = lang_memory_is_pointer(addr)
-			    ? ahead_frame(&r->memory, t, w.first, addr, p->py.frame_size,
-					  p->py.one_frame_each)
-			    : NULL;
+		f = frame_at(&w, addr);
 		if (!f)
 			return LANG_NONE_BAD_CHAIN;
 		if (p->py.frame_owner && !p->py.frame_is_entry && f[p->py.frame_owner] >= 3)

@@ -51,14 +51,15 @@ static uint32_t *replaces_of(struct lang_reader *r, uint32_t process)
 	return &r->replaces[hash_u64(process) & (LANG_REPLACES - 1)];
 }
 
-/* Can the known code at @c be used without its header? */
-static bool is_fresh(struct lang_reader *r, uint32_t process, const struct lang_code_at *c)
+/* Can the known code at @c be used without its header, which was read less than @age_ns ago? */
+static bool is_fresh(struct lang_reader *r, uint32_t process, const struct lang_code_at *c,
+		     uint64_t age_ns)
 {
 	const struct lang_known *k = c->known;
 	uint64_t now_ns = r->work.time_ns;
 
 	return k->process == process && k->address == c->address &&
-	       now_ns > k->born_ns + LANG_YOUNG_NS && now_ns < k->checked_ns + LANG_CHECK_NS &&
+	       now_ns > k->born_ns + LANG_YOUNG_NS && now_ns < k->checked_ns + age_ns &&
 	       *replaces_of(r, process) != process;
 }
 
@@ -66,11 +67,17 @@ static void number_codes(struct lang_reader *r, uint32_t process)
 {
 	struct lang_work *w = &r->work;
 
+	uint64_t age_ns = LANG_CHECK_NS;
+
 	functions_number(r, process);
+	/* With one that is due read all that will be due soon: the call costs most. */
+	for (uint32_t i = 0; i < w->nr_codes && age_ns == LANG_CHECK_NS; i++)
+		if (!is_fresh(r, process, &w->codes_of[i], LANG_CHECK_NS))
+			age_ns = LANG_CHECK_NS / 2;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_code_at *c = &w->codes_of[i];
 
-		c->fresh = is_fresh(r, process, c);
+		c->fresh = is_fresh(r, process, c, age_ns);
 		c->words = c->known->words;
 	}
 }

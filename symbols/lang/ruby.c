@@ -94,20 +94,18 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 	struct lang_memory *m = &r->memory;
 	struct lang_work *k = &r->work;
 	int thread = lang_memory_want(m, t->state, THREAD_SIZE);
-	uint32_t first = ahead_want(m, t);
 	const uint8_t *th, *ec;
 	uint64_t at, cfp, end;
 
 	(void)p;
-	(void)s;
+	ahead_want(r, t, s);
 	k->broken = false;
 	k->settled = true;
 	if (!lang_memory_fetch(m) || !(th = lang_memory_piece(m, thread)) ||
 	    lang_memory_u32(th + THREAD_TID) != t->id)
 		return LANG_NONE_NO_THREAD;
-	t->nr_ahead = 0; /* noted again as it is used */
 	at = lang_memory_u64(th + THREAD_EC);
-	ec = lang_memory_is_pointer(at) ? ahead_frame(m, t, first, at, EC_SIZE, true) : NULL;
+	ec = lang_memory_is_pointer(at) ? ahead_frame(r, t, at, EC_SIZE, true) : NULL;
 	if (!ec)
 		return LANG_NONE_BAD_CHAIN;
 	k->again[0] = (struct lang_ahead){ t->state + THREAD_EC, 8 };

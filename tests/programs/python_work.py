@@ -159,4 +159,5 @@ def main():
             f()
 
 
-main()
+if __name__ == "__main__":
+    main()
