@@ -122,8 +122,9 @@ static void focus_process(struct ui_state *st, uint32_t code)
 
 	if (!p || !st->latest)
 		return;
-	if (!st->scope.drilled && st->view == VIEW_PROCESSES && !st->by_thread && row)
-		navigate_into_process(st, (uint32_t)row->id);
+	if (!st->scope.drilled && st->view == VIEW_PROCESSES && !st->by_thread && row &&
+	    row->nr_processes <= 1 && row->index < p->nr_processes)
+		navigate_into_process(st, p->processes[row->index].id);
 	at = ui_state_process(st, st->shown);
 	if (!st->scope.drilled || at == UINT32_MAX)
 		ui_state_say(st, false, "select a process first (p), then x samples only it");

@@ -89,6 +89,20 @@ static void by_thread(struct ui_state *st, uint32_t code)
 				    : "showing threads (H: processes, 1: functions)");
 }
 
+/* By name, PID, thread, container, unit, and again by name. */
+static void group_by(struct ui_state *st, uint32_t code)
+{
+	enum grouping next = (st->grouping + 1) % GROUPING_NR;
+
+	if (st->grouping == GROUPING_PID && !st->by_thread) {
+		by_thread(st, code);
+		return;
+	}
+	navigate_by_group(st, next);
+	ui_state_say(st, false, "processes by %s (=: by %s)", navigate_grouping(next),
+		     next == GROUPING_PID ? "thread" : navigate_grouping((next + 1) % GROUPING_NR));
+}
+
 static void fold_threads(struct ui_state *st, uint32_t code)
 {
 	st->fold_threads = !st->fold_threads;
@@ -224,6 +238,7 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_FETCH] = fetch,
 	[ACT_MODULE_ONLY] = module_only,
 	[ACT_BY_THREAD] = by_thread,
+	[ACT_GROUP_BY] = group_by,
 	[ACT_FOLD_THREADS] = fold_threads,
 	[ACT_COLUMNS] = pick_columns,
 	[ACT_COMMAND] = command,

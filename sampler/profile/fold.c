@@ -21,6 +21,8 @@ struct tally {
 	uint32_t task;
 	uint32_t process;
 	uint32_t nr_processes;
+	uint32_t group; /* of the first process, + 1 */
+	bool mixed;
 	double total, total_weight;
 	double task_weight; /* of the task met last */
 	double best_weight;
@@ -110,7 +112,7 @@ static void close_task(struct tally *t)
 
 /* Count a cell for one of its functions, once however often that is on the stack. */
 static void tally_frame(struct tally *t, uint32_t stamp, const struct profile_count *c,
-			uint32_t process)
+			uint32_t process, uint32_t group)
 {
 	if (t->cell == stamp)
 		return;
@@ -121,6 +123,8 @@ static void tally_frame(struct tally *t, uint32_t stamp, const struct profile_co
 		if (t->process != process + 1) {
 			t->process = process + 1;
 			t->nr_processes++;
+			t->mixed |= t->group && t->group != group + 1;
+			t->group = group + 1;
 		}
 	}
 	t->total += c->count;
@@ -128,15 +132,17 @@ static void tally_frame(struct tally *t, uint32_t stamp, const struct profile_co
 	t->task_weight += c->weight;
 }
 
-static void tally_cell(const struct profile *p, const struct profile_count *c, uint32_t stamp,
-		       struct tally *tallies, struct self *selfs)
+static void tally_cell(const struct profile *p, const struct fold_filter *f,
+		       const struct profile_count *c, uint32_t stamp, struct tally *tallies,
+		       struct self *selfs)
 {
 	const struct profile_stack *stack = &p->stacks[c->stack];
 	const uint32_t *frames = &p->frames[stack->first];
 	uint32_t process = p->tasks[c->task].process;
+	uint32_t group = f->groups ? f->groups[process] : process;
 
 	for (uint32_t i = 0; i < stack->nr; i++)
-		tally_frame(&tallies[frames[i]], stamp, c, process);
+		tally_frame(&tallies[frames[i]], stamp, c, process, group);
 	if (stack->nr) {
 		selfs[frames[0]].count += c->count;
 		selfs[frames[0]].weight += c->weight;
@@ -168,6 +174,7 @@ static int make_rows(const struct profile *p, const struct fold_filter *f, struc
 			.total_weight = t->total_weight,
 			.task = t->best_task,
 			.nr_processes = t->nr_processes,
+			.mixed = t->mixed,
 		};
 	}
 	return 0;
@@ -190,7 +197,7 @@ int fold_functions(const struct profile *p, const struct fold_filter *f, struct 
 
 		out->count += c->count;
 		out->weight += c->weight;
-		tally_cell(p, c, i + 1, tallies, selfs);
+		tally_cell(p, f, c, i + 1, tallies, selfs);
 	}
 	ret = make_rows(p, f, tallies, selfs, out);
 	free(o.counts);

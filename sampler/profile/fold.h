@@ -13,7 +13,9 @@ struct fold_filter {
 	uint32_t process;     /* index in processes, or UINT32_MAX: all */
 	uint32_t task;	      /* index in tasks, or UINT32_MAX: all */
 	const uint8_t *tasks; /* borrowed; by index in tasks: 0 does not count; NULL: all do */
-	bool hide_kernel;     /* leave kernel functions out (their samples are in the total) */
+	/* Borrowed; by index in processes: processes with equal values are one. NULL: none are. */
+	const uint32_t *groups;
+	bool hide_kernel; /* leave kernel functions out (their samples are in the total) */
 	bool hide_user;
 };
 
@@ -37,6 +39,7 @@ struct fold_row {
 	double self_weight, total_weight;
 	uint32_t task;	       /* the task with the largest share (index in tasks) */
 	uint32_t nr_processes; /* how many processes it ran in */
+	bool mixed;	       /* not all of these are of one group */
 };
 
 struct fold_functions {

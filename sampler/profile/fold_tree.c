@@ -348,9 +348,17 @@ static uint32_t first_of(const struct builder *b, const struct profile_count *c)
 {
 	const struct fold_tree_config *config = b->config;
 
-	if (config->first == FOLD_PROCESSES)
-		return b->p->tasks[c->task].process;
-	return config->leaders ? config->leaders[c->task] : c->task;
+	uint32_t at = config->first == FOLD_PROCESSES ? b->p->tasks[c->task].process : c->task;
+
+	return config->leaders ? config->leaders[at] : at;
+}
+
+/* Return the id that orders equal weights on the first level. */
+static uint64_t first_id(const struct builder *b, uint32_t at)
+{
+	if (b->config->first == FOLD_TASKS)
+		return b->p->tasks[at].id;
+	return b->config->ids ? b->config->ids[at] : b->p->processes[at].id;
 }
 
 /* A hand for each process or task, with room for its items. */
@@ -371,8 +379,7 @@ static uint32_t count_firsts(struct builder *b)
 			b->place[at] = nr;
 			b->hands[nr++] = (struct hand){
 				.key = p->nr_functions + at,
-				.order = b->config->first == FOLD_TASKS ? p->tasks[at].id
-									: p->processes[at].id,
+				.order = first_id(b, at),
 			};
 		}
 		hand = &b->hands[b->place[at]];

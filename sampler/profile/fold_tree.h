@@ -31,8 +31,12 @@ struct fold_tree_config {
 	enum fold_order order;
 	bool bottom_up; /* below a function its callers, not its callees */
 	enum fold_first first;
-	/* FOLD_TASKS: by index in tasks, the task that represents its group. NULL: no groups. */
+	/*
+	 * By index in tasks (FOLD_TASKS) or processes (FOLD_PROCESSES), the one that represents its
+	 * group; NULL: no groups. FOLD_PROCESSES: of each, the id of the group.
+	 */
 	const uint32_t *leaders;
+	const uint64_t *ids;
 	bool fold_recursion; /* back to a function that is on the path: back to its node */
 	double limit;	     /* share, 0..1: lighter nodes are only summed in @hidden */
 };

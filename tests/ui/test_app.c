@@ -133,7 +133,10 @@ static void test_search(void **state)
 	press(b, 'n');
 	assert_int_equal(cursor_row(b)->id, 12);
 	press(b, 'n');
+	assert_int_equal(cursor_row(b)->id, 15); /* "api-server +3" */
+	press(b, 'n');
 	assert_int_equal(cursor_row(b)->id, 16);
+	press(b, 'N');
 	press(b, 'N');
 	assert_int_equal(cursor_row(b)->id, 12);
 	bench_fini(b);
@@ -146,7 +149,7 @@ static void test_drill(void **state)
 
 	press(b, '2');
 	press(b, 'j');
-	assert_int_equal(cursor_row(b)->id, 500); /* api-server */
+	assert_int_equal(b->st.shown->processes[cursor_row(b)->index].id, 500); /* api-server */
 	press(b, 'y');
 	assert_string_equal(b->st.copy, "api-server[4242]");
 	press(b, 'M'); /* by name */

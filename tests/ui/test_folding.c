@@ -115,6 +115,11 @@ static void compare(const char *keys, const char *meanwhile, const char *after)
 	keys_in(&with, after);
 	keys_in(&without, after);
 	settle(&with);
+	/* The order of rows depends on the profiles that were shown before. */
+	table_reorder(&with.st);
+	settle(&with);
+	table_reorder(&without.st);
+	screen_draw(&with.st, &with.canvas);
 	screen_draw(&without.st, &without.canvas);
 	x = canvas_dump(&with.canvas);
 	y = canvas_dump(&without.canvas);

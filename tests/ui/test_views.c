@@ -232,7 +232,7 @@ static void test_cgroup(void **state)
 		type(&b, words[i]);
 		press(&b, K_ENTER);
 		assert_int_equal(list->nr, 1);
-		assert_int_equal(list->rows[0].id, 502);
+		assert_int_equal(b.st.shown->processes[list->rows[0].index].id, 502);
 		press(&b, K_ESC);
 	}
 	press(&b, ':');
@@ -251,6 +251,56 @@ static void test_cgroup(void **state)
 	press(&b, K_ENTER);
 	press(&b, '1');
 	assert_true(functions->count == all);
+	bench_fini(&b);
+}
+
+/* Processes of one name are one, in all views; = splits them, by PID and by other groups. */
+static void test_groups(void **state)
+{
+	static const struct {
+		const char *key, *has, *has_not;
+	} cases[] = {
+		{ "2", "api-server x2", "4242" },
+		{ "3", "api-server x2", "api-server[4242]" },
+		{ "4", "api-server x2", "api-server[4242]" },
+		{ "=", "api-server[4242]", "api-server x2" }, /* PID */
+		{ "2", "4242", "api-server x2" },
+		{ "=", "api-server", "x2" }, /* thread */
+		{ "=", "docker:3fa1c2", "4242" },
+		{ "=", "nginx.service", "4242" },
+		{ "3", "docker-3fa1c2d4e5f6.scope x2", "api-server x2" },
+		{ "=", "api-server x2", "api-server[4242]" },
+	};
+	struct profile *p = with_details();
+	const struct list *functions;
+	double sum = 0;
+	struct bench b;
+
+	/* nginx is a second api-server. */
+	p->processes[1].comm = p->tasks[1].comm = p->processes[0].comm;
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		type(&b, cases[i].key);
+		assert_non_null(strstr(look(&b), cases[i].has));
+		assert_null(strstr(look(&b), cases[i].has_not));
+	}
+	type(&b, "2g");
+	golden(&b, "groups-120x30");
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	assert_non_null(strstr(look(&b), "system \xe2\x96\xb8 api-server "));
+	assert_non_null(strstr(look(&b), "Processes 2"));
+	functions = &b.st.lists[VIEW_FUNCTIONS];
+	for (uint32_t i = 0; i < functions->nr; i++)
+		sum += functions->rows[i].self;
+	assert_true(sum > 0.999 && sum < 1.001);
+	assert_null(strstr(look(&b), "ZSTD"));
+	assert_non_null(strstr(look(&b), "parseObject"));
+	assert_non_null(strstr(look(&b), "copy_user"));
+	assert_non_null(strstr(look(&b), "api-server x2"));
+	press(&b, K_ESC);
+	assert_int_equal(b.st.view, VIEW_PROCESSES);
 	bench_fini(&b);
 }
 
@@ -597,16 +647,17 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions),    cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
-		cmocka_unit_test(test_cgroup),	     cmocka_unit_test(test_fold_threads),
-		cmocka_unit_test(test_intervals),    cmocka_unit_test(test_other_event),
-		cmocka_unit_test(test_columns),	     cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_bound_keys),   cmocka_unit_test(test_help),
-		cmocka_unit_test(test_pickers),	     cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_empty_reasons),
-		cmocka_unit_test(test_target),	     cmocka_unit_test(test_loading),
-		cmocka_unit_test(test_trouble),	     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_functions),     cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_process_tree),  cmocka_unit_test(test_process_tree_keys),
+		cmocka_unit_test(test_cgroup),	      cmocka_unit_test(test_fold_threads),
+		cmocka_unit_test(test_groups),	      cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_other_event),   cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_switches),      cmocka_unit_test(test_bound_keys),
+		cmocka_unit_test(test_help),	      cmocka_unit_test(test_pickers),
+		cmocka_unit_test(test_waiting),	      cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_empty_reasons), cmocka_unit_test(test_target),
+		cmocka_unit_test(test_loading),	      cmocka_unit_test(test_trouble),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,9 @@ enum key_group {
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
 	X(INTERVALS, "intervals", ORDER, "", "show the 95 % confidence interval of SELF%", \
 	  CTX_LIST, KEYS('~'), 0, KEYS(0)) \
+	X(GROUP_BY, "group-by", ORDER, "", \
+	  "merge processes by name; by PID, thread, container, unit", \
+	  CTX_LIST, KEYS('='), 0, KEYS(0)) \
 	X(BY_THREAD, "threads", ORDER, "", "split processes, call tree and flame graph by thread", \
 	  CTX_LIST, KEYS('H'), 0, KEYS(0)) \
 	X(FOLD_THREADS, "fold-threads", ORDER, "", "merge threads with similar names: worker-*", \

@@ -31,6 +31,8 @@ struct row {
 	double count;		 /* samples */
 	uint32_t task;		 /* index in tasks; UINT32_MAX: none */
 	uint32_t nr;		 /* number of processes of a function, of tasks of a process */
+	uint32_t nr_processes;	 /* in a row of several; 0: one */
+	bool mixed;		 /* processes of a function: not all of one name */
 	uint32_t top_function;	 /* of a process; UINT32_MAX: none */
 	float delta;		 /* change of self */
 	float other[ROW_EVENTS]; /* self of other events (folds_other()); < 0: not known */

@@ -13,10 +13,21 @@
 #include "ui/text/format.h"
 #include "ui/text/match.h"
 
+/* Processes that the views show as one. */
+enum grouping {
+	GROUPING_NAME, /* of one name */
+	GROUPING_PID,  /* none: each alone */
+	GROUPING_CONTAINER,
+	GROUPING_UNIT, /* of systemd: a service, scope or slice */
+	GROUPING_NR,
+};
+
 struct scope {
 	char event_name[EVENT_NAME_MAX];   /* "" the first */
 	bool drilled;			   /* into one process */
 	uint32_t process;		   /* its id */
+	char group[128];		   /* or into a group of processes; clean text; "": none */
+	enum grouping group_by;		   /* of that group */
 	char process_name[128];		   /* clean text */
 	bool in_thread;			   /* drilled further, into one thread */
 	uint32_t thread;		   /* its id */

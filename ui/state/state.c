@@ -58,7 +58,7 @@ double ui_state_want_hz(const struct ui_state *st)
 
 uint32_t ui_state_process(const struct ui_state *st, const struct profile *p)
 {
-	for (uint32_t i = 0; p && i < p->nr_processes; i++)
+	for (uint32_t i = 0; !st->scope.group[0] && p && i < p->nr_processes; i++)
 		if (p->processes[i].id == st->scope.process)
 			return i;
 	return UINT32_MAX;

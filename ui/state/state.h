@@ -89,6 +89,7 @@ struct ui_state {
 	unsigned int rows, cols; /* of the screen, when it was drawn */
 	struct module_only only; /* code of one module alone (d) */
 	struct annotated annotate;
+	enum grouping grouping;	   /* processes that are one (=) */
 	bool by_thread;		   /* processes split by thread (H) */
 	bool process_tree;	   /* processes below their parents (t) */
 	bool fold_threads;	   /* "worker-1", "worker-2" are one: "worker-*" */

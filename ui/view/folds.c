@@ -136,7 +136,12 @@ static bool by_tree(const struct subject *s, struct folds_input *in, unsigned in
 		.fold_recursion = st->folds->fold_recursion,
 		.limit = MAX(st->percent_limit / 100, LEAST_SHARE),
 	};
-	in->config.leaders = st->by_thread ? folds_leaders(st, s->p, s->of) : NULL;
+	if (st->by_thread) {
+		in->config.leaders = folds_leaders(st, s->p, s->of);
+	} else if (!st->scope.drilled && folds_groups(st, s->p, s->of)) {
+		in->config.leaders = s->of->groups.leaders;
+		in->config.ids = s->of->groups.ids;
+	}
 	return by_scope(s, in, n);
 }
 

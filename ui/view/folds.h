@@ -65,6 +65,14 @@ struct folds_entry {
 	};
 };
 
+/* Processes shown as one; by index in processes. */
+struct folds_groups {
+	enum grouping by;
+	uint32_t *leaders; /* the first of its group; NULL: not made */
+	uint64_t *ids;	   /* of the group: the same in all profiles; in order of names */
+	uint32_t *sizes;   /* processes in the group */
+};
+
 /* All that is made of one profile. */
 struct folds_of {
 	struct folds_entry entries[FOLDS_NR];
@@ -74,6 +82,7 @@ struct folds_of {
 	 */
 	uint8_t *tasks[2];
 	uint32_t *leaders; /* by task: the first task of the same name */
+	struct folds_groups groups;
 };
 
 /* Which thread may use which folds. The transitions are in folds.c. */
@@ -212,6 +221,14 @@ struct folds_member {
 	uint32_t task;
 };
 int folds_by_group(const void *a, const void *b);
+
+/* The groups of processes of @p; NULL: each is alone, or there is no memory. */
+const struct folds_groups *folds_groups(const struct ui_state *st, const struct profile *p,
+					struct folds_of *of);
+void folds_forget_groups(struct folds_groups *groups);
+/* Name the group of a process: "cc1", "docker:3fa1c2d4e5f6", "ssh.service". */
+struct safe_text folds_group_name(enum grouping by, const struct profile_process *process,
+				  char buf[static TEXT_MAX]);
 
 /* Get and set the user's choice for a node. Return false if too many nodes are marked. */
 enum folds_mark folds_mark_of(const struct folds *s, uint32_t id);

@@ -20,6 +20,15 @@ static bool in_cgroup(const struct ui_state *st, const struct profile_process *p
 		match_finds(m, process->container.str ? process->container : none)) != m->negate;
 }
 
+/* Is the process of the group drilled into, or none is? */
+static bool in_group(const struct ui_state *st, const struct profile_process *process)
+{
+	char buf[TEXT_MAX];
+
+	return !st->scope.group[0] ||
+	       !strcmp(folds_group_name(st->scope.group_by, process, buf).str, st->scope.group);
+}
+
 /* Return by task whether it counts; NULL: all do, or there is no memory. */
 static const uint8_t *tasks_that_count(const struct ui_state *st, const struct profile *p,
 				       struct folds_of *of, bool group)
@@ -33,10 +42,13 @@ static const uint8_t *tasks_that_count(const struct ui_state *st, const struct p
 	for (uint32_t i = 0; i < p->nr_tasks && *mask; i++) {
 		const struct profile_task *task = &p->tasks[i];
 
-		(*mask)[i] = task->process < p->nr_processes &&
-			     in_cgroup(st, &p->processes[task->process]) &&
-			     (!group ||
-			      !strcmp(format_folded(buf, task->comm).str, st->scope.thread_group));
+		(*mask)[i] =
+			task->process < p->nr_processes &&
+			in_cgroup(st, &p->processes[task->process]) &&
+			(!group ||
+			 (in_group(st, &p->processes[task->process]) &&
+			  (!st->scope.thread_group[0] ||
+			   !strcmp(format_folded(buf, task->comm).str, st->scope.thread_group))));
 	}
 	return *mask;
 }
@@ -44,6 +56,8 @@ static const uint8_t *tasks_that_count(const struct ui_state *st, const struct p
 void folds_filter_all_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
 			 struct fold_filter *f)
 {
+	const struct folds_groups *groups;
+
 	*f = (struct fold_filter){ .process = UINT32_MAX,
 				   .task = UINT32_MAX,
 				   .hide_kernel = st->scope.hide_kernel,
@@ -53,6 +67,8 @@ void folds_filter_all_of(const struct ui_state *st, const struct profile *p, str
 	f->event = ui_state_event(st, p);
 	if (match_active(&st->scope.cgroup) && of)
 		f->tasks = tasks_that_count(st, p, of, false);
+	groups = of ? folds_groups(st, p, of) : NULL;
+	f->groups = groups ? groups->leaders : NULL;
 }
 
 bool folds_filter_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
@@ -66,10 +82,10 @@ bool folds_filter_of(const struct ui_state *st, const struct profile *p, struct 
 	if (scope->drilled)
 		f->process = ui_state_process(st, p);
 	f->task = ui_state_thread(st, p);
-	if (scope->drilled && scope->thread_group[0] && of)
+	if (scope->drilled && (scope->thread_group[0] || scope->group[0]) && of)
 		f->tasks = tasks_that_count(st, p, of, true);
 	/* The process has no samples in this window: not the same as all processes. */
-	return !(scope->drilled &&
+	return !(scope->drilled && !scope->group[0] &&
 		 (f->process == UINT32_MAX || (scope->in_thread && f->task == UINT32_MAX)));
 }
 
@@ -86,7 +102,7 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f)
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
 {
 	return a->event == b->event && a->process == b->process && a->task == b->task &&
-	       a->tasks == b->tasks && a->hide_kernel == b->hide_kernel &&
+	       a->tasks == b->tasks && a->groups == b->groups && a->hide_kernel == b->hide_kernel &&
 	       a->hide_user == b->hide_user;
 }
 
@@ -102,11 +118,11 @@ uint64_t folds_key(const struct ui_state *st, const struct profile *p)
 	uint64_t key = hash_u64(ui_state_event(st, p) + 1ull);
 
 	if (st->scope.drilled)
-		key = hash_u64(key + st->scope.process + 1ull);
+		key = hash_u64(key + (st->scope.group[0] ? 0 : st->scope.process + 1ull));
 	if (st->scope.drilled && st->scope.in_thread)
 		key = hash_u64(key ^ (st->scope.thread + 1ull));
 	if (st->scope.drilled)
-		key = hash_text(key, st->scope.thread_group);
+		key = hash_text(hash_text(key, st->scope.group), st->scope.thread_group);
 	return hash_text(key, st->scope.cgroup.text);
 }
 
@@ -164,4 +180,5 @@ void folds_forget_masks(struct folds_of *of)
 	}
 	free(of->leaders);
 	of->leaders = NULL;
+	folds_forget_groups(&of->groups);
 }

@@ -22,13 +22,20 @@ static uint32_t task_id(const struct profile *p, const struct folds_tree *t, uin
 	return t->config.leaders ? (uint32_t)folds_group(p, &p->tasks[task]) : p->tasks[task].id;
 }
 
+/* Return the id of a process, or of its group. */
+static uint64_t process_id(const struct profile *p, const struct folds_tree *t, uint32_t process)
+{
+	return t->config.ids ? hash_u64(t->config.ids[process])
+			     : 1ull << 33 | p->processes[process].id;
+}
+
 /* Hash a node's path: its parent's hash and the node's identity. */
 static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uint32_t n)
 {
 	const struct fold_tree_node *node = &t->fold.nodes[n];
 	uint64_t own = node->function != FOLD_NONE  ? p->functions[node->function].id
 		       : node->task != FOLD_NONE    ? 1ull << 35 | task_id(p, t, node->task)
-		       : node->process != FOLD_NONE ? 1ull << 33 | p->processes[node->process].id
+		       : node->process != FOLD_NONE ? process_id(p, t, node->process)
 						    : 1ull << 34 | t->config.bottom_up;
 	uint64_t parent = node->parent == FOLD_NONE ? 0 : t->ids[node->parent];
 
@@ -150,6 +157,20 @@ static struct safe_text task_text(const struct ui_state *st, const struct fold_t
 			   st->fold_threads ? comm : task->comm.str, number);
 }
 
+/* Name a process or a group of them: "make[812]", "cc1 x9". */
+static struct safe_text process_text(const struct ui_state *st, uint32_t process, char *buf,
+				     size_t size)
+{
+	const struct profile_process *p = &st->shown->processes[process];
+	const struct folds_groups *groups = folds_groups(st, st->shown, folds_of_shown(st));
+	char name[TEXT_MAX];
+
+	if (groups && (groups->sizes[process] > 1 || groups->by != GROUPING_NAME))
+		return text_format(buf, size, "%s x%u", folds_group_name(groups->by, p, name).str,
+				   groups->sizes[process]);
+	return text_format(buf, size, "%s[%d]", p->comm.str, (int)p->pid);
+}
+
 struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node, char *buf,
 			    size_t size)
 {
@@ -160,8 +181,7 @@ struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_no
 	if (node->task != FOLD_NONE && node->process < p->nr_processes)
 		return task_text(st, node, buf, size);
 	if (node->process != FOLD_NONE && node->process < p->nr_processes)
-		return text_format(buf, size, "%s[%d]", p->processes[node->process].comm.str,
-				   (int)p->processes[node->process].pid);
+		return process_text(st, node->process, buf, size);
 	return ui_state_clean(buf, size, st->scope.drilled ? st->scope.process_name : p->target);
 }
 

@@ -6,6 +6,7 @@
 #include "ui/view/header_process.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ui/draw/pen.h"
@@ -24,11 +25,12 @@ struct sums {
 static struct sums sums_of(const struct ui_state *st)
 {
 	const struct fold_task *tasks = folds_tasks(st);
-	struct sums sums = { .nr_tasks = 0, .nr_processes = st->shown->nr_processes };
+	uint8_t *seen = calloc(st->shown->nr_processes + 1ULL, 1);
+	struct sums sums = { .nr_tasks = 0 };
 	struct fold_filter f;
 
-	if (!tasks || !folds_filter(st, &f))
-		return sums;
+	if (!tasks || !seen || !folds_filter(st, &f))
+		goto out;
 	for (uint32_t i = 0; i < st->shown->nr_tasks; i++) {
 		if (!(tasks[i].count > 0) || !fold_passes_task(st->shown, &f, i))
 			continue;
@@ -36,7 +38,11 @@ static struct sums sums_of(const struct ui_state *st)
 		sums.weight += tasks[i].weight;
 		sums.kernel += tasks[i].kernel;
 		sums.nr_tasks++;
+		sums.nr_processes += !seen[st->shown->tasks[i].process];
+		seen[st->shown->tasks[i].process] = 1;
 	}
+out:
+	free(seen);
 	return sums;
 }
 
@@ -84,7 +90,7 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 		  ROLE_VALUE);
 	if (!sums.nr_tasks)
 		return;
-	if (!st->scope.drilled && sums.nr_processes != 1)
+	if (sums.nr_processes > 1)
 		pen_value(&pen, gap, TEXT("Processes"), format_count(buf, sums.nr_processes),
 			  ROLE_VALUE);
 	pen_value(&pen, gap, TEXT("Threads"), format_count(buf, sums.nr_tasks), ROLE_VALUE);
@@ -120,7 +126,7 @@ unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigne
 	bool target = st->shown && !st->config->replayed && !st->scope.drilled &&
 		      strcmp(st->shown->target, "system") != 0;
 
-	if (!target && (!st->scope.drilled || alone == UINT32_MAX))
+	if (!target && (!st->scope.drilled || (alone == UINT32_MAX && !st->scope.group[0])))
 		return 0;
 	/* The breadcrumb has the name. */
 	if (c->rows < HEADER_TALL || alone == UINT32_MAX) {

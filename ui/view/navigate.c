@@ -30,6 +30,7 @@ void navigate_into_process(struct ui_state *st, uint32_t id)
 	uint32_t index;
 	char name[sizeof(st->scope.process_name)];
 
+	st->scope.group[0] = '\0';
 	st->scope.process = id;
 	index = ui_state_process(st, st->shown);
 	if (index == UINT32_MAX)
@@ -49,6 +50,41 @@ void navigate_into_process(struct ui_state *st, uint32_t id)
 	navigate_to(st, view_shown(st)->stacks ? st->view : VIEW_FUNCTIONS);
 }
 
+void navigate_into_group(struct ui_state *st, uint32_t process)
+{
+	char buf[TEXT_MAX];
+
+	if (!st->shown || process >= st->shown->nr_processes)
+		return;
+	navigate_into_process(st, st->shown->processes[process].id);
+	st->scope.group_by = st->grouping;
+	snprintf(st->scope.group, sizeof(st->scope.group), "%s",
+		 folds_group_name(st->grouping, &st->shown->processes[process], buf).str);
+	memcpy(st->scope.process_name, st->scope.group, sizeof(st->scope.process_name));
+	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
+	table_rebuild(st, st->view);
+}
+
+const char *navigate_grouping(enum grouping by)
+{
+	static const char *const names[GROUPING_NR] = { "name", "PID", "container", "unit" };
+
+	return names[(unsigned int)by < GROUPING_NR ? by : GROUPING_NAME];
+}
+
+void navigate_by_group(struct ui_state *st, enum grouping by)
+{
+	st->grouping = by;
+	st->by_thread = false;
+	st->process_tree = false;
+	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
+	st->lists[VIEW_PROCESSES].pinned = false;
+	/* Keep showing a view of stacks. */
+	navigate_to(st, view_shown(st)->stacks ? st->view : VIEW_PROCESSES);
+}
+
 void navigate_out_of_process(struct ui_state *st)
 {
 	if (!st->scope.drilled)
@@ -56,6 +92,9 @@ void navigate_out_of_process(struct ui_state *st)
 	if (st->latest && st->latest->focus)
 		sampler_unfocus(st->sampler);
 	st->scope.drilled = false;
+	st->scope.group[0] = '\0';
+	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
 	navigate_to(st, st->drill_from);
 }

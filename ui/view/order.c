@@ -243,7 +243,10 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
 	double age, window = (double)MAX(st->config->window_ns, 1000000000u);
 	bool *used;
 
-	if (!column || !column->share || list->inverted || !list->nr) {
+	/* Without rows the folds may be late. */
+	if (!list->nr)
+		return;
+	if (!column || !column->share || list->inverted) {
 		order_forget(list);
 		return;
 	}

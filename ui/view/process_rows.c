@@ -12,7 +12,7 @@
 #include "ui/view/process_tree.h"
 #include "ui/view/view.h"
 
-/* Set in the id of a row that is a group of threads. */
+/* Set in the id of a row that is a group of threads or processes. */
 #define GROUP (1ull << 63)
 
 struct safe_text process_rows_comm(const struct ui_state *st, struct safe_text comm,
@@ -38,6 +38,53 @@ static int add_process(const struct ui_state *st, struct list *list,
 	row->nr = f->nr_tasks;
 	row->top_function = f->top_function;
 	return 0;
+}
+
+/* Add a process to the row of its group, which shows the busiest one. */
+static void add_to_group(struct list *list, struct row *row, const struct fold_process_row *f)
+{
+	row->count += f->count;
+	row->nr += f->nr_tasks;
+	row->nr_processes++;
+	/* Until all are added, @other[0] is the weight of the busiest. */
+	if (row->index == UINT32_MAX || f->weight > (double)row->other[0]) {
+		row->index = f->process;
+		row->top_function = f->top_function;
+		row->other[0] = (float)f->weight;
+	}
+	row->self += f->weight;
+}
+
+/* Add a row per group of processes. */
+static int add_groups(const struct ui_state *st, struct list *list,
+		      const struct fold_processes *fold, const struct folds_groups *groups)
+{
+	uint32_t *rows = malloc((st->shown->nr_processes + 1ULL) * sizeof(*rows));
+	int rc = rows ? 0 : -ENOMEM;
+
+	if (rows)
+		memset(rows, 0xff, (st->shown->nr_processes + 1ULL) * sizeof(*rows));
+	for (uint32_t i = 0; i < fold->nr_rows && !rc; i++) {
+		const struct fold_process_row *f = &fold->rows[i];
+		uint32_t *at = &rows[groups->leaders[f->process]];
+
+		if (*at == UINT32_MAX) {
+			struct row *row = list_add(list);
+
+			if (!row) {
+				rc = -ENOMEM;
+				break;
+			}
+			*at = list->nr - 1;
+			row->id = GROUP | hash_u64(groups->ids[f->process]);
+			row->index = UINT32_MAX;
+		}
+		add_to_group(list, &list->rows[*at], f);
+	}
+	for (uint32_t i = 0; i < list->nr; i++)
+		list->rows[i].total = fold->weight > 0 ? list->rows[i].self / fold->weight : 0;
+	free(rows);
+	return rc;
 }
 
 /* Add rows of the ancestors, and the weight below each row to its total. */
@@ -75,11 +122,15 @@ static int add_tree(const struct ui_state *st, struct list *list)
 static int build_processes(const struct ui_state *st, struct list *list)
 {
 	const struct fold_processes *fold = folds_processes(st);
+	const struct folds_groups *groups;
 	int rc = 0;
 
 	if (!fold)
 		return -ENOMEM;
 	list->count = fold->count;
+	groups = st->process_tree ? NULL : folds_groups(st, st->shown, folds_of_shown(st));
+	if (groups)
+		return add_groups(st, list, fold, groups);
 	for (uint32_t i = 0; i < fold->nr_rows && !rc; i++)
 		rc = add_process(st, list, &fold->rows[i], fold->weight);
 	return rc || !st->process_tree ? rc : add_tree(st, list);
@@ -163,8 +214,11 @@ int process_rows_build(const struct ui_state *st, struct list *list)
 	folds_filter_all(st, &filter);
 	if (!st->by_thread)
 		return build_processes(st, list);
-	if (st->scope.drilled)
+	if (st->scope.group[0])
+		folds_filter(st, &filter);
+	else if (st->scope.drilled)
 		filter.process = ui_state_process(st, st->shown);
-	return st->scope.drilled && filter.process == UINT32_MAX ? 0
-								 : build_threads(st, &filter, list);
+	return st->scope.drilled && !st->scope.group[0] && filter.process == UINT32_MAX
+		       ? 0
+		       : build_threads(st, &filter, list);
 }

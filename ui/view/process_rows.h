@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rows of the processes: one per process, per thread, or per group of
+ * The rows of the processes: one per group of processes, process, thread, or group of
  * threads of one name; or as a tree. The main thread; pure.
  */
 #ifndef UI_VIEW_PROCESS_ROWS_H

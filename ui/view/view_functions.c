@@ -35,7 +35,7 @@ static struct safe_text comm_of(const struct ui_state *st, const struct row *row
 
 	if (!task)
 		return TEXT("");
-	if (st->scope.drilled || task->process >= st->shown->nr_processes)
+	if ((st->scope.drilled && !st->scope.group[0]) || task->process >= st->shown->nr_processes)
 		return process_rows_comm(st, task->comm, buf);
 	return process_rows_comm(st, st->shown->processes[task->process].comm, buf);
 }
@@ -170,12 +170,20 @@ static void draw_comm(const struct ui_state *st, const struct row *row, struct c
 	char buf[FORMAT_MAX * 2];
 	struct safe_text text = comm_of(st, row, buf);
 
-	if (row->nr > 1) {
-		text = text_format(buf, sizeof(buf), "(%u procs)", row->nr);
-		canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_DIM, 0 });
+	char more[16];
+	int size = snprintf(more, sizeof(more), row->mixed ? " +%u" : " x%u",
+			    row->mixed ? row->nr - 1 : row->nr);
+
+	if (row->nr <= 1 || (unsigned int)size >= at.cols) {
+		canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_NORMAL, 0 });
 		return;
 	}
-	canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_NORMAL, 0 });
+	/* The number is never cut. */
+	at.col += canvas_elide(c, at.row, at.col, at.cols - (unsigned int)size, text,
+			       (struct style){ ROLE_NORMAL, 0 });
+	canvas_text(c, at.row, at.col, (unsigned int)size,
+		    (struct safe_text){ more, (uint16_t)size, (uint16_t)size },
+		    (struct style){ ROLE_DIM, 0 });
 }
 
 /* Return the 95 % interval of a share. */
@@ -424,7 +432,7 @@ static const struct view_column columns[] = {
 		     .compare = by_module,
 		     .draw = common_module },
 	[COMM] = { .title = TEXT("COMM"),
-		   .help = "process with most of its samples",
+		   .help = "busiest process; x9: 9 of this name; +5: 5 others",
 		   .width = 13,
 		   .wide = 14,
 		   .from = 76,
@@ -493,6 +501,7 @@ static int build(const struct ui_state *st, struct list *list)
 		row->count = f->self;
 		row->task = f->task;
 		row->nr = f->nr_processes;
+		row->mixed = f->mixed;
 		for (uint32_t n = 0; n < ROW_EVENTS; n++)
 			row->other[n] = others[n] ? (float)others[n][f->function] : -1;
 		folds_compare(st, row);
@@ -505,8 +514,7 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	const struct profile_function *f = function_of(st, row);
 	char comm[FORMAT_MAX * 2];
 
-	return match_finds_function(m, f) ||
-	       (row->nr <= 1 && match_finds(m, comm_of(st, row, comm)));
+	return match_finds_function(m, f) || match_finds(m, comm_of(st, row, comm));
 }
 
 static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf,

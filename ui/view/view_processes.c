@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * View 2: the processes that have samples, as a list or (t) below their
+ * View 2: the processes that have samples, one row for each name (=), or (t) below their
  * parents, or (H) their threads. The main thread.
  */
 #include "ui/view/view.h"
@@ -25,10 +25,18 @@ static const struct profile_process *process_of(const struct ui_state *st, const
 	return process_tree_at(st->shown, row->index);
 }
 
+/* Is the row a group, of several processes or not of a name? */
+static bool is_group(const struct ui_state *st, const struct row *row)
+{
+	return row->nr_processes > 1 || (row->nr_processes && st->grouping != GROUPING_NAME);
+}
+
 /* Return the name of the row: of the thread if rows are threads. */
 static struct safe_text comm_of(const struct ui_state *st, const struct row *row,
-				char buf[static FORMAT_MAX * 2])
+				char buf[static TEXT_MAX])
 {
+	if (is_group(st, row))
+		return folds_group_name(st->grouping, process_of(st, row), buf);
 	if (!st->by_thread || row->task >= st->shown->nr_tasks)
 		return process_of(st, row)->comm;
 	return process_rows_comm(st, st->shown->tasks[row->task].comm, buf);
@@ -101,11 +109,21 @@ static struct safe_text hottest_of(const struct ui_state *st, const struct row *
 		       : TEXT("");
 }
 
-static int by_pid(const struct ui_state *st, const struct row *a, const struct row *b)
+static int by_pid_alone(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	pid_t pa = pid_of(st, a), pb = pid_of(st, b);
 
 	return (pa > pb) - (pa < pb);
+}
+
+/* Groups have no PID: the largest first. */
+static int by_pid(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	bool x = is_group(st, a), y = is_group(st, b);
+
+	if (x && y)
+		return (a->nr_processes < b->nr_processes) - (a->nr_processes > b->nr_processes);
+	return x || y ? y - x : by_pid_alone(st, a, b);
 }
 
 static int by_uid(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -122,7 +140,7 @@ static int by_tasks(const struct ui_state *st, const struct row *a, const struct
 
 static int by_comm(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	char x[FORMAT_MAX * 2], y[FORMAT_MAX * 2];
+	char x[TEXT_MAX], y[TEXT_MAX];
 
 	return strcasecmp(comm_of(st, a, x).str, comm_of(st, b, y).str);
 }
@@ -174,7 +192,8 @@ static void draw_number(struct canvas *c, struct view_field at, long long n)
 static void draw_pid(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at)
 {
-	draw_number(c, at, pid_of(st, row));
+	if (!is_group(st, row))
+		draw_number(c, at, pid_of(st, row));
 }
 
 static void draw_user(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -232,12 +251,21 @@ static unsigned int draw_name(const struct ui_state *st, struct safe_text name, 
 			    (struct style){ ROLE_VALUE, found ? CELL_UNDERLINE : 0 });
 }
 
+/* Draw the name, and of a group the number of its processes: "cc1 x9". */
 static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
-	char buf[FORMAT_MAX * 2];
+	char buf[TEXT_MAX], number[16];
+	struct safe_text more =
+		!is_group(st, row) ? TEXT("")
+				   : text_format(number, sizeof(number), " x%u", row->nr_processes);
+	unsigned int col = at.col;
 
-	draw_name(st, comm_of(st, row, buf), c, at);
+	if (more.width >= at.cols)
+		return;
+	at.cols -= more.width;
+	col += draw_name(st, comm_of(st, row, buf), c, at);
+	canvas_text(c, at.row, col, more.width, more, (struct style){ ROLE_DIM, 0 });
 }
 
 static void draw_group(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -382,7 +410,7 @@ static const struct view_column columns[] = {
 		    .compare = by_tasks,
 		    .draw = draw_tasks },
 	[COMM] = { .title = TEXT("COMMAND"),
-		   .help = "name",
+		   .help = "name; x9: nine processes (=)",
 		   .width = 17,
 		   .wide = 17,
 		   .ascending = true,
@@ -423,8 +451,10 @@ static const struct view_column columns[] = {
 static struct safe_text name(const struct ui_state *st, const struct row *row, char *buf,
 			     size_t size)
 {
-	char comm[FORMAT_MAX * 2];
+	char comm[TEXT_MAX];
 
+	if (is_group(st, row))
+		return text_format(buf, size, "%s", comm_of(st, row, comm).str);
 	return text_format(buf, size, "%s[%d]", comm_of(st, row, comm).str, (int)pid_of(st, row));
 }
 
@@ -437,7 +467,7 @@ static bool hottest_finds(const struct ui_state *st, const struct row *row, cons
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
 	const struct profile_process *p = process_of(st, row);
-	char buf[TEXT_MAX], comm[FORMAT_MAX * 2];
+	char buf[TEXT_MAX], comm[TEXT_MAX];
 
 	return match_finds(m, comm_of(st, row, comm)) || hottest_finds(st, row, m) ||
 	       match_finds(m, text_format(buf, sizeof(buf), "%d", (int)pid_of(st, row))) ||
@@ -453,7 +483,8 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 
 	if (!p || !text_or_none(p->cgroup).size)
 		return 0;
-	foot_line(f, TEXT("Command"), p->command.size ? p->command : p->comm);
+	foot_line(f, is_group(st, row) ? TEXT("Busiest") : TEXT("Command"),
+		  p->command.size ? p->command : p->comm);
 	foot_line(f, TEXT("Cgroup"), p->cgroup);
 	return f->used;
 }
@@ -529,8 +560,10 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	if (action == ACT_OPEN && row && st->shown && !(in_tree(st) && ancestor)) {
 		if (st->by_thread)
 			navigate_into_thread(st, row);
+		else if (is_group(st, row))
+			navigate_into_group(st, row->index);
 		else
-			navigate_into_process(st, (uint32_t)row->id);
+			navigate_into_process(st, process_of(st, row)->id);
 		return true;
 	}
 	if (!in_tree(st) || !row)
@@ -566,8 +599,12 @@ static const char *copied(const struct ui_state *st, const struct row *row,
 
 static size_t options(const struct ui_state *st, char *buf, size_t size)
 {
-	return st->fold_threads && st->by_thread ? (size_t)snprintf(buf, size, "  names folded (,)")
-						 : 0;
+	if (st->by_thread)
+		return st->fold_threads ? (size_t)snprintf(buf, size, "  names folded (,)") : 0;
+	return in_tree(st) || st->grouping == GROUPING_NAME
+		       ? 0
+		       : (size_t)snprintf(buf, size, "  by %s (=)",
+					  navigate_grouping(st->grouping));
 }
 
 static uint32_t function(const struct ui_state *st, const struct row *row)
@@ -577,7 +614,7 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 static uint64_t identity(const struct ui_state *st, const struct row *row)
 {
-	char comm[FORMAT_MAX * 2];
+	char comm[TEXT_MAX];
 
 	return baseline_match_text(comm_of(st, row, comm));
 }
