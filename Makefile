@@ -25,7 +25,7 @@ endif
 FLAVOUR := $(CROSS:%=%-)
 B := build/$(FLAVOUR)$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,$(DEBUG)),debug,release))
 
-PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr libutf8proc jansson
+PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr libutf8proc jansson zlib
 TEST_PKGS := cmocka
 # Used where they are found (libpfm4 has no .pc file); build/config.mk says which (made once the packages are there, by "deps").
 WANTED_PKGS := libzstd liblzma capstone
@@ -34,7 +34,7 @@ include build/$(FLAVOUR)config.mk
 endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
 DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev libutf8proc-dev \
-	libjansson-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libcapstone-dev libpfm4-dev libdebuginfod1 \
+	libjansson-dev zlib1g-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libcapstone-dev libpfm4-dev libdebuginfod1 \
 	g++ tmux python3 procps
 
 CFLAGS   ?= -O2 -g
@@ -111,6 +111,9 @@ $(B)/%.o: %.c Makefile | deps
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Includes it as bytes.
+$(B)/ui/export/html.o: ui/export/page.html
 
 define room_archive
 $(B)/$(1).a: $(patsubst %.c,$(B)/%.o,$(filter-out ui/main.c,$(wildcard $(1)/*.c $(1)/*/*.c)))

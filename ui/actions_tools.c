@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ui/actions_export.h"
 #include "ui/cli/file_work.h"
 #include "ui/cli/settings.h"
 #include "ui/dialog.h"
@@ -173,6 +174,11 @@ static void write_config(struct ui_state *st, uint32_t code)
 		start_work(st, settings_work(path, &set));
 }
 
+static void pick_export(struct ui_state *st, uint32_t code)
+{
+	dialog_open(st, &dialog_export);
+}
+
 static void command(struct ui_state *st, uint32_t code)
 {
 	prompt_open(st, PROMPT_COMMAND);
@@ -242,6 +248,7 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_FOLD_THREADS] = fold_threads,
 	[ACT_COLUMNS] = pick_columns,
 	[ACT_COMMAND] = command,
+	[ACT_EXPORT] = pick_export,
 	[ACT_SAVE_SCREEN] = save_screen,
 };
 /* clang-format on */

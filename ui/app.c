@@ -19,6 +19,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "ui/actions_export.h"
 #include "ui/actions_tools.h"
 #include "ui/cli/file_work.h"
 #include "ui/draw/term.h"
@@ -340,7 +341,7 @@ static int next_wake(const struct app *a)
 	for (uint32_t i = 0; i < st->nr_alarms; i++)
 		note |= st->now_ns < st->alarms[i].until_ns;
 	/* Pending output waits for the terminal, not for a timeout. */
-	if (note || a->dirty || a->background)
+	if (note || a->dirty || a->background || file_worker_permille(st->files, UINT64_MAX) >= 0)
 		return NOTE_MS;
 	return a->repaint_ns > st->now_ns ? (int)((a->repaint_ns - st->now_ns) / 1000000) + 1 : 0;
 }
@@ -371,7 +372,7 @@ static void loop(struct app *a)
 			take_keys(a, fds[1].revents);
 		if (fds[2].revents)
 			take_profile(a);
-		if (fds[4].revents && actions_file_result(&a->st))
+		if (fds[4].revents ? actions_file_result(&a->st) : actions_export_progress(&a->st))
 			a->dirty = true;
 		if (a->dirty && !a->gone && !a->st.quit && !a->ended_by)
 			draw(a);

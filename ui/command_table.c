@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/actions_export.h"
 #include "ui/actions_tools.h"
 #include "ui/cli/words.h"
 #include "ui/command_target.h"
@@ -23,6 +24,11 @@
 static void run_screen(struct ui_state *st, const char *arg)
 {
 	actions_save_screen(st, arg, true);
+}
+
+static void run_export(struct ui_state *st, const char *arg)
+{
+	actions_export(st, arg, EXPORT_NR, true);
 }
 
 static void run_filter(struct ui_state *st, const char *arg)
@@ -330,6 +336,7 @@ static const char *gathered_word(const struct ui_state *st, const char *before, 
 
 const struct command command_table[] = {
 	{ "screen", "FILE (Tab lists)", run_screen, gathered_word, false, NULL, gather_files },
+	{ "export", "FILE (Tab lists)", run_export, gathered_word, false, NULL, gather_files },
 	{ "show", "REGEX", run_filter, NULL, false, NULL, NULL },
 	{ "find", "TEXT", run_search, NULL, false, NULL, NULL },
 	{ "order", "COLUMN", run_sort, sort_word, false, NULL, NULL },

@@ -27,6 +27,7 @@
 #include "ui/cli/settings.h"
 #include "ui/cli/reading.h"
 #include "ui/draw/term.h"
+#include "ui/export/export.h"
 #include "ui/guard.h"
 #include "ui/script.h"
 #include "ui/text/number.h"
@@ -215,10 +216,71 @@ static int start_session(struct sampler **s, struct sampler_config *config, bool
 	return end ? EXIT_SIGNAL + end : EXIT_DONE;
 }
 
+/* What --export needs of each tick. */
+struct exporting {
+	enum export_format format;
+	const char *path;
+	char host[65]; /* "": a recording, maybe of another machine */
+};
+
+/* Find the format of --export. Return EXIT_DONE or EXIT_USAGE with a message. */
+static int parse_exporting(struct exporting *x, const struct options *o, struct err *e)
+{
+	char host[65] = "";
+
+	*x = (struct exporting){ .path = o->export_path };
+	if (!o->export_path)
+		return EXIT_DONE;
+	if (!o->config.replay && !gethostname(host, sizeof(host) - 1))
+		text_format(x->host, sizeof(x->host), "%s", host);
+	x->format = o->export_format ? export_format_parse(o->export_format)
+				     : export_format_of(o->export_path);
+	if (x->format != EXPORT_NR)
+		return EXIT_DONE;
+	if (o->export_format)
+		err_set(e, -EINVAL,
+			"--export-format=%s: unknown format\n"
+			"  must be html, svg, pprof, speedscope, firefox, folded, json or text",
+			o->export_format);
+	else
+		err_set(e, -EINVAL,
+			"--export %s: the ending names no format\n"
+			"  use .html, .svg, .pb.gz, .speedscope.json, .firefox.json, .folded, "
+			".json or .txt, or --export-format",
+			o->export_path);
+	return EXIT_USAGE;
+}
+
+/* Write the export of one tick: to standard output, or replace the file. */
+static int export_tick(const struct batch_config *config, const struct profile *p, struct err *e)
+{
+	const struct exporting *x = config->each_context;
+	struct snapshot_scope scope;
+	struct out out = { .failed = false };
+	int code;
+
+	export_scope_all(&scope, export_event(p));
+	memcpy(scope.host, x->host, sizeof(scope.host));
+	if (config->filter)
+		snprintf(scope.find, sizeof(scope.find), "%s", config->filter);
+	code = export_write(&out, p, &scope, x->format, e);
+	if (!code && strcmp(x->path, "-"))
+		code = file_write_text(x->path, out.data ? out.data : "", out.size, true, e);
+	else if (!code && (fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout)))
+		code = -errno;
+	out_fini(&out);
+	return code;
+}
+
 static int run_batch(const struct options *o, struct err *e)
 {
+	struct exporting exporting;
 	const struct batch_config config = {
-		.sink = o->format == OPTIONS_NDJSON ? batch_ndjson : batch_text,
+		.sink = o->export_only		      ? NULL
+			: o->format == OPTIONS_NDJSON ? batch_ndjson
+						      : batch_text,
+		.each = o->export_path ? export_tick : NULL,
+		.each_context = &exporting,
 		.sort = o->sort,
 		.filter = o->filter,
 		.rows = o->rows,
@@ -228,8 +290,10 @@ static int run_batch(const struct options *o, struct err *e)
 	struct sampler_config sampled = o->config;
 	struct sampler *s;
 	bool ended;
-	int code;
+	int code = parse_exporting(&exporting, o, e);
 
+	if (code)
+		return code;
 	batch_block_signals();
 	pthread_atfork(NULL, NULL, unblock_signals);
 	code = start_session(&s, &sampled, false, &ended, e);

@@ -170,9 +170,9 @@ static unsigned int bar_width(const struct bar_item *item)
 static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
 {
 	static const enum action leave[] = {
-		ACT_SAVE_SCREEN, ACT_OPEN,	 ACT_TREE,   ACT_PICK_FREQUENCY,
-		ACT_SORT_MENU,	 ACT_PICK_EVENT, ACT_DELAY,  ACT_FREEZE,
-		ACT_FILTER,	 ACT_MENU,	 ACT_SEARCH,
+		ACT_EXPORT,    ACT_OPEN,       ACT_TREE,   ACT_PICK_FREQUENCY,
+		ACT_SORT_MENU, ACT_PICK_EVENT, ACT_DELAY,  ACT_FREEZE,
+		ACT_FILTER,    ACT_MENU,       ACT_SEARCH,
 	};
 
 	for (size_t n = 0; n < ARRAY_SIZE(leave); n++)

@@ -110,9 +110,17 @@ const char *profile_notice_action(const struct profile_notice *n)
 	return (unsigned int)n->control < ARRAY_SIZE(words) ? words[n->control] : "";
 }
 
+struct profile *profile_keep(struct profile *p)
+{
+	/* Relaxed: the caller is an owner already. */
+	atomic_fetch_add_explicit(&p->nr_keepers, 1, memory_order_relaxed);
+	return p;
+}
+
 void profile_free(struct profile *p)
 {
-	if (!p)
+	/* Acquire and release: all reads of the other owners happen before the free. */
+	if (!p || atomic_fetch_sub_explicit(&p->nr_keepers, 1, memory_order_acq_rel))
 		return;
 	free(p->cpus);
 	free(p->cpu_events);

@@ -8,6 +8,7 @@
 #ifndef SAMPLER_PROFILE_PROFILE_H
 #define SAMPLER_PROFILE_PROFILE_H
 
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "sampler/count/window.h"
@@ -370,10 +371,13 @@ struct profile {
 	uint32_t nr_modules;
 	struct profile_annotate *annotate; /* NULL: not requested */
 	void *names;			   /* owns the texts: a text_arena, may be NULL */
-	char *pool; /* copies of texts that were clean already; may be NULL */
+	char *pool;		/* copies of texts that were clean already; may be NULL */
+	atomic_uint nr_keepers; /* owners beside the first */
 };
 
-/* Frees everything the profile owns, texts included. NULL is fine. */
+/* Add an owner: each calls profile_free(), on any thread. Return @p. */
+struct profile *profile_keep(struct profile *p);
+/* Free everything the profile owns, texts included, if this is the last owner. NULL is fine. */
 void profile_free(struct profile *p);
 
 #endif

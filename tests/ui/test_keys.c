@@ -81,7 +81,7 @@ static void test_contract(void **state)
 		{ 'z', ACT_WINDOW },	 { 'r', ACT_RESET },	      { '[', ACT_SLOWER },
 		{ ']', ACT_FASTER },	 { K_F(10), ACT_QUIT },	      { '?', ACT_HELP },
 		{ 'L', ACT_LIMIT },	 { '5', ACT_VIEW_CPUS },      { '!', ACT_VIEW_MESSAGES },
-		{ ':', ACT_COMMAND },	 { K_F(9), ACT_SAVE_SCREEN }, { 'd', ACT_MODULE_ONLY },
+		{ ':', ACT_COMMAND },	 { K_F(9), ACT_EXPORT },      { 'd', ACT_MODULE_ONLY },
 		{ '3', ACT_VIEW_TREE },	 { '4', ACT_VIEW_FLAME },     { 't', ACT_TREE },
 		{ 'b', ACT_CALLERS },	 { 'v', ACT_FLAME_HERE },     { '+', ACT_UNFOLD },
 		{ 'm', ACT_MENU },	 { 'O', ACT_EDITOR },	      { 'a', ACT_ANNOTATE },

@@ -139,11 +139,15 @@ static void row_init(struct batch_row *row, const struct profile *p, const struc
 static int table_init(struct batch_table *table, const struct profile *p, uint32_t event,
 		      const struct batch_config *config, const struct match *filter)
 {
-	struct fold_filter what = { .event = event, .process = UINT32_MAX, .task = UINT32_MAX };
+	struct fold_filter what =
+		config->scope ? *config->scope
+			      : (struct fold_filter){ .process = UINT32_MAX, .task = UINT32_MAX };
 	struct fold_functions all;
 	uint32_t nr = 0, *lines;
-	int code = fold_functions(p, &what, &all);
+	int code;
 
+	what.event = event;
+	code = fold_functions(p, &what, &all);
 	if (code)
 		return code;
 	table->rows = calloc(all.nr_rows ? all.nr_rows : 1, sizeof(*table->rows));

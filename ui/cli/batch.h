@@ -47,11 +47,15 @@ int batch_text(FILE *out, const struct batch_tick *tick);
 int batch_ndjson(FILE *out, const struct batch_tick *tick);
 
 struct batch_config {
-	batch_sink_fn sink;
+	batch_sink_fn sink; /* NULL: nothing is printed */
 	enum ui_config_sort sort;
-	const char *filter; /* as in ui/match.h; NULL: none */
-	uint32_t rows;	    /* per event; 0: all */
-	uint64_t nr_ticks;  /* 0: until the target or a signal ends it */
+	const char *filter;		 /* as in ui/match.h; NULL: none */
+	uint32_t rows;			 /* per event; 0: all */
+	uint64_t nr_ticks;		 /* 0: until the target or a signal ends it */
+	const struct fold_filter *scope; /* rows of these samples, of each event; NULL: all */
+	/* Called with each printed profile; NULL: not. Returns 0 or -errno with a message. */
+	int (*each)(const struct batch_config *config, const struct profile *p, struct err *e);
+	void *each_context;
 };
 
 /* Make the rows of a profile. Return 0 or -ENOMEM. Free with batch_tick_fini(). */

@@ -39,7 +39,7 @@ struct progress {
 
 /* Print the next profile. Return 1: it was the last tick; 0; -errno. */
 static int print_waiting(struct sampler *s, FILE *out, const struct batch_config *config,
-			 struct progress *done)
+			 struct progress *done, struct err *e)
 {
 	struct profile *p = sampler_take(s);
 	bool gone;
@@ -51,7 +51,9 @@ static int print_waiting(struct sampler *s, FILE *out, const struct batch_config
 	if (p->message_seq == done->message_seq)
 		p->message[0] = '\0';
 	done->message_seq = p->message_seq;
-	code = batch_print(out, p, config);
+	code = config->sink ? batch_print(out, p, config) : 0;
+	if (!code && config->each)
+		code = config->each(config, p, e);
 	profile_free(p);
 	if (code)
 		return code;
@@ -59,7 +61,8 @@ static int print_waiting(struct sampler *s, FILE *out, const struct batch_config
 	return gone || done->nr_printed == config->nr_ticks;
 }
 
-static int loop(struct sampler *s, FILE *out, const struct batch_config *config, int signal_fd)
+static int loop(struct sampler *s, FILE *out, const struct batch_config *config, int signal_fd,
+		struct err *e)
 {
 	/* Poll the output for errors only: the reader may exit between two ticks. */
 	struct pollfd fds[] = {
@@ -81,7 +84,7 @@ static int loop(struct sampler *s, FILE *out, const struct batch_config *config,
 			return -EPIPE;
 		if (!fds[0].revents)
 			continue;
-		code = print_waiting(s, out, config, &done);
+		code = print_waiting(s, out, config, &done, e);
 		if (code)
 			return MIN(code, 0);
 	}
@@ -96,11 +99,11 @@ int batch_run(struct sampler *s, FILE *out, const struct batch_config *config, s
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return err_set(e, -errno, "signalfd: %s", strerror(errno));
-	code = loop(s, out, config, fd);
+	code = loop(s, out, config, fd, e);
 	close(fd);
 	if (code == -EPIPE)
 		return 0;
-	if (code < 0)
+	if (code < 0 && !e->text[0])
 		err_set(e, code,
 			"cannot write the profile: %s\n"
 			"  the output may be incomplete",

@@ -23,6 +23,7 @@
 #include "symbols/base/invoker.h"
 
 #define NAME_TRIES 16
+#define LONG_NS	   500000000ull
 
 struct shared {
 	atomic_uint refs;
@@ -37,6 +38,7 @@ struct shared {
 struct file_worker {
 	struct shared *running; /* NULL: none */
 	int fd;			/* ours; the threads have duplicates */
+	uint64_t started_ns;	/* of @running */
 };
 
 struct file_worker *file_worker_new(void)
@@ -144,6 +146,7 @@ int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e)
 		return run_here(w, e);
 	}
 	f->running = s;
+	f->started_ns = time_now_ns();
 	return 0;
 }
 
@@ -162,6 +165,14 @@ bool file_worker_take(struct file_worker *f, int *code, struct err *e)
 	shared_put(f->running);
 	f->running = NULL;
 	return true;
+}
+
+int file_worker_permille(const struct file_worker *f, uint64_t now_ns)
+{
+	return f && f->running && now_ns > f->started_ns + LONG_NS
+		       ? (int)atomic_load_explicit(&f->running->work->permille,
+						   memory_order_relaxed)
+		       : -1;
 }
 
 int file_worker_fd(const struct file_worker *f)

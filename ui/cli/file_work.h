@@ -11,13 +11,16 @@
 #ifndef UI_CLI_FILE_WORK_H
 #define UI_CLI_FILE_WORK_H
 
+#include <stdatomic.h>
+
 #include "symbols/base/base.h"
 
 struct file_work {
 	/* Return 0, or -errno with a message in @e. */
 	int (*run)(struct file_work *w, struct err *e);
 	void (*free)(struct file_work *w);
-	char done[256]; /* message when it succeeded */
+	char done[256];	      /* message when it succeeded */
+	atomic_uint permille; /* progress, set by run(); any thread reads it */
 };
 
 struct file_worker;
@@ -34,6 +37,8 @@ int file_worker_fd(const struct file_worker *f);
  * previous work still running.
  */
 int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e);
+/* Return the progress, 0 to 1000, of work that takes longer than half a second; -1: none. */
+int file_worker_permille(const struct file_worker *f, uint64_t now_ns);
 /*
  * Take the result of the finished work: return false if there is none, else set *code and
  * the message in @e.

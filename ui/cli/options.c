@@ -63,6 +63,29 @@ static int check_recording(struct options_parse *p)
 	return 0;
 }
 
+/* Check the options of an export; alone it is one tick without other output. */
+static int check_export(struct options_parse *p)
+{
+	struct options *o = p->o;
+
+	if (o->export_format && !o->export_path)
+		return REFUSE(p, EXIT_USAGE,
+			      "--export-format needs a file\n"
+			      "  add --export FILE");
+	if (o->export_path && (o->script || o->format == OPTIONS_PERF_SCRIPT))
+		return REFUSE(p, EXIT_USAGE,
+			      "--export and %s exclude each other\n"
+			      "  give one of them",
+			      o->script ? "--script" : "--format=perf-script");
+	if (!o->export_path)
+		return 0;
+	o->export_only = !o->batch || !strcmp(o->export_path, "-");
+	if (!o->batch)
+		o->nr_ticks = 1;
+	o->batch = true;
+	return 0;
+}
+
 /* Check combinations of options. */
 static int check_together(struct options_parse *p, const struct argp_state *state)
 {
@@ -90,6 +113,8 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 			      "  give a size, as in --stack-size "
 			      "32K");
 	code = check_recording(p);
+	if (!code)
+		code = check_export(p);
 	if (code)
 		return code;
 	if (c->period && p->o->hz_given)
@@ -160,6 +185,11 @@ static const struct argp_option argp_options[] = {
 	  3 },
 	{ "iterations", 'n', "N", 0, "exit after N ticks (implies -b)", 3 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "text, ndjson or perf-script (implies -b)", 3 },
+	{ "export", KEY_EXPORT, "FILE", 0,
+	  "write each tick to FILE (-: standard output); one tick, unless -b or -n are given", 3 },
+	{ "export-format", KEY_EXPORT_FORMAT, "FORMAT", 0,
+	  "html, svg, pprof, speedscope, firefox, folded, json or text (default: by the ending)",
+	  3 },
 	{ "rows", KEY_ROWS, "N", 0, "rows per tick, 0: all (default: 100; implies -b)", 3 },
 	{ NULL, 0, NULL, 0, "Stacks and memory:", 4 },
 	{ "call-graph", 'g', "HOW", 0,

@@ -18,6 +18,22 @@ static int parse_script(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_export(struct options_parse *p, const char *arg)
+{
+	p->o->export_path = arg;
+	return *arg ? 0
+		    : REFUSE(p, EXIT_USAGE,
+			     "--export: empty file name\n"
+			     "  name a file, as in --export profile.html");
+}
+
+/* The name is checked with the path: see export.h. */
+static int parse_export_format(struct options_parse *p, const char *arg)
+{
+	p->o->export_format = arg;
+	return 0;
+}
+
 static int parse_size(struct options_parse *p, const char *arg)
 {
 	if (!number_screen_size(arg, strlen(arg), CANVAS_MAX, &p->o->cols, &p->o->rows_of_screen))
@@ -54,10 +70,9 @@ static const struct {
 	int key;
 	int (*parse)(struct options_parse *p, const char *arg);
 } values[] = {
-	{ KEY_SCRIPT, parse_script },
-	{ KEY_SIZE, parse_size },
-	{ KEY_THEME, parse_theme },
-	{ KEY_COMPLETION, parse_completion },
+	{ KEY_SCRIPT, parse_script }, { KEY_SIZE, parse_size },
+	{ KEY_EXPORT, parse_export }, { KEY_EXPORT_FORMAT, parse_export_format },
+	{ KEY_THEME, parse_theme },   { KEY_COMPLETION, parse_completion },
 };
 
 int options_screen_value(struct options_parse *p, int key, const char *arg)

@@ -228,8 +228,10 @@ enum key_group {
 	  CTX_LIST, KEYS('s'), 0, KEYS(0)) \
 	X(COMMAND, "command", PROGRAM, "", "command line: any action by name", \
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \
-	X(SAVE_SCREEN, "save-screen", PROGRAM, "Save", "save the screen as text", \
-	  CTX_PAGES, KEYS(K_F(9), 'w'), 0, KEYS(0)) \
+	X(EXPORT, "export", PROGRAM, "Save", "export the profile: page, picture, pprof, ...", \
+	  CTX_PAGES, KEYS(K_F(9)), 0, KEYS(0)) \
+	X(SAVE_SCREEN, "save-screen", PROGRAM, "", "save the screen as text", \
+	  CTX_PAGES, KEYS('w'), 0, KEYS(0)) \
 	X(WRITE_CONFIG, "write-config", PROGRAM, "", "save settings", \
 	  CTX_PAGES, KEYS('W'), 0, KEYS(0)) \
 	X(HEADER, "header", PROGRAM, "", "hide the header", CTX_LIST, KEYS('#'), 0, KEYS(0)) \

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compare exports with the rows of a tick: the shares of the 50 hottest functions, self and total.
+
+export.py STEM NDJSON     STEM.pb.gz, STEM.speedscope.json, ...; each with a small reader of its own
+"""
+import collections
+import gzip
+import html.parser
+import json
+import re
+import sys
+import xml.etree.ElementTree
+
+bad = []
+
+
+def fold(stacks):
+    """Return {function: (self, total)} in percent of [(frames from the root, weight)]."""
+    own, total, whole = collections.Counter(), collections.Counter(), 0
+    for frames, weight in stacks:
+        whole += weight
+        if frames:
+            own[frames[-1]] += weight
+        for frame in set(frames):
+            total[frame] += weight
+    return {f: (100 * own[f] / whole, 100 * total[f] / whole) for f in total}
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields(data):
+    """Yield (number, value) of a protobuf message."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        value, at = varint(data, at)
+        if tag & 7 == 2:
+            value, at = data[at:at + value], at + value
+        yield tag >> 3, value
+
+
+def numbers(data):
+    at = 0
+    while at < len(data):
+        value, at = varint(data, at)
+        yield value
+
+
+def pprof(path):
+    with gzip.open(path) as f:
+        message = list(fields(f.read()))
+    strings = [v.decode() for n, v in message if n == 6]
+    functions, locations = {}, {}
+    for n, value in message:
+        one = dict(fields(value)) if n == 5 else {}
+        if n == 5:
+            functions[one[1]] = strings[one[2]]
+        if n == 4:
+            parts = list(fields(value))
+            locations[dict(parts)[1]] = [dict(fields(v))[1] for k, v in parts if k == 4]
+    for n, value in message:
+        if n != 2:
+            continue
+        parts = dict(fields(value))
+        frames = [functions[f] for at in numbers(parts.get(1, b"")) for f in locations[at]]
+        yield frames[::-1], list(numbers(parts[2]))[1]
+
+
+def speedscope(path):
+    with open(path, encoding="utf-8") as f:
+        root = json.load(f)
+    names = [f["name"] for f in root["shared"]["frames"]]
+    profile = root["profiles"][root["activeProfileIndex"]]
+    if sum(profile["weights"]) != profile["endValue"] or len(root["profiles"]) < 2:
+        bad.append(f"{path}: weights or profiles")
+    return [([names[i] for i in stack[1:]], w)
+            for stack, w in zip(profile["samples"], profile["weights"], strict=True)]
+
+
+def firefox(path):
+    with open(path, encoding="utf-8") as f:
+        root = json.load(f)
+    shared = root["shared"]
+    stack, frame, func = shared["stackTable"], shared["frameTable"], shared["funcTable"]
+    for thread in root["threads"]:
+        for at, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"], strict=True):
+            frames = []
+            while at is not None:
+                frames.append(shared["stringArray"][func["name"][frame["func"][stack["frame"][at]]]])
+                at = stack["prefix"][at]
+            yield frames[::-1], weight
+
+
+def folded(path):
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            frames, weight = re.fullmatch(r"(.*) (\d+)\n", line).groups()
+            yield [re.sub(r"_\[[kji]\]$", "", f) for f in frames.split(";")[1:]], int(weight)
+
+
+class Page(html.parser.HTMLParser):
+    """The data of the page, and the addresses it would fetch."""
+
+    def __init__(self):
+        super().__init__()
+        self.data, self.inside, self.scripts = "", False, 0
+
+    def handle_starttag(self, tag, attrs):
+        self.scripts += tag == "script"
+        self.inside = dict(attrs).get("id") == "data"
+        for name, value in attrs:
+            if name in ("src", "href") and not value.startswith("data:"):
+                bad.append(f"the page has a reference to {value}")
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.data += data
+
+
+def page(path):
+    reader = Page()
+    with open(path, encoding="utf-8") as f:
+        reader.feed(f.read())
+    data = json.loads(reader.data)
+    if reader.scripts != 2 or data["all"] <= 0:
+        bad.append(f"{path}: {reader.scripts} scripts")
+    rows = {}
+    for i, own, total in data["rows"]:
+        name = data["names"][i]
+        a, b = rows.get(name, (0, 0))
+        rows[name] = (a + 100 * own / data["all"], b + 100 * total / data["all"])
+    # The tree has the same self weights as the rows.
+    tree, path_, own = data["tree"], [], []
+    for depth, key, total in zip(tree["depth"], tree["key"], tree["total"], strict=True):
+        del path_[depth:]
+        own.append(total)
+        if depth:
+            own[path_[-1]] -= total
+        path_.append(len(own) - 1)
+    sums = collections.Counter()
+    for key, weight in zip(tree["key"], own):
+        if 0 <= key < len(data["names"]):
+            sums[data["names"][key]] += 100 * weight / data["all"]
+    for name, (self_, _) in rows.items():
+        if abs(sums[name] - self_) > 0.01:
+            bad.append(f"{path}: {name}: {sums[name]} in the tree, {self_} in the table")
+    return rows
+
+
+def svg(path):
+    """Only self weights of boxes: the totals of a recursive function are not in a picture."""
+    rows = collections.Counter()
+    for title in xml.etree.ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}title"):
+        found = re.fullmatch(r"(.*) \(.*\) [\d.]+%, self ([\d.]+)%", title.text)
+        if found:
+            rows[found[1]] += float(found[2])
+    return rows
+
+
+def text(path):
+    rows = {}
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            found = re.match(r" +([\d.]+) +([\d.]+) +\d+ (\S) (.*?)  +\S", line)
+            if found:
+                rows[found[4]] = (float(found[1]), float(found[2]))
+    return rows
+
+
+def main():
+    stem, ticks = sys.argv[1:]
+    with open(ticks, encoding="utf-8") as f:
+        rows = json.loads(f.readline())["rows"][:50]
+    got = {
+        "pb.gz": fold(pprof(stem + ".pb.gz")),
+        "speedscope.json": fold(speedscope(stem + ".speedscope.json")),
+        "firefox.json": fold(firefox(stem + ".firefox.json")),
+        "folded": fold(folded(stem + ".folded")),
+        "html": page(stem + ".html"),
+        "txt": text(stem + ".txt"),
+        "svg": {name: (share, None) for name, share in svg(stem + ".svg").items()},
+    }
+    with open(stem + ".json", encoding="utf-8") as f:
+        got["json"] = {r["symbol"]: (r["self_pct"], r["total_pct"]) for r in json.loads(f.readline())["rows"]}
+    if len(rows) < 5:
+        bad.append(f"{len(rows)} rows only")
+    for name, shares in got.items():
+        for row in rows:
+            own, total = shares.get(row["symbol"].replace(";", ":"), (0, 0))
+            # Boxes of a picture are rounded, each to 0.01.
+            if abs(own - row["self_pct"]) > (0.1 if name == "svg" else 0.011) or \
+                    (total is not None and abs(total - row["total_pct"]) > 0.011):
+                bad.append(f"{stem}.{name}: {row['symbol']}: {own}, {total}; "
+                           f"the screen has {row['self_pct']}, {row['total_pct']}")
+    print(f"{len(rows)} functions in {len(got)} formats")
+    for line in bad:
+        print("wrong:", line)
+    sys.exit(bool(bad))
+
+
+main()

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Exports of the committed recording: every format has the numbers of the screen, for all samples, a process, a filter.
+. "$(dirname "$0")/lib"
+need python3
+[ "$(uname -m)" = x86_64 ] || skip "not on this machine: x86-64, as the recording"
+
+shop=$HERE/../data/shop
+gunzip -c "$shop/shop.data.gz" >"$TMP/shop.data"
+replay() { "$PROFTOP" --replay "$TMP/shop.data" --symfs "$shop/root" "$@" || wrong "$*: exit $?"; }
+formats="pb.gz speedscope.json firefox.json folded svg html json txt"
+
+for f in $formats; do
+	replay --export "$TMP/all.$f" >"$TMP/out"
+	[ -s "$TMP/out" ] && wrong "--export alone prints something"
+done
+replay -b --format=ndjson --rows=0 >"$TMP/all.ndjson"
+python3 "$HERE/export.py" "$TMP/all" "$TMP/all.ndjson" || bad=1
+
+# The same of the shown process, and of a filter, by keys.
+keys=
+for f in $formats; do
+	keys="$keys:export $TMP/part.$f<Enter>"
+done
+replay --script "2/indexer<Enter><Enter>$keys" >/dev/null
+python3 "$HERE/export.py" "$TMP/part" "$TMP/part.json" || bad=1
+replay --export "$TMP/found.folded" --filter parse_object
+replay --export - --export-format folded | grep -F 'parse_object' | cmp -s - "$TMP/found.folded" ||
+	wrong "--filter parse_object: other stacks than those with the function"
+replay --script ':export /nowhere/x.svg<Enter>' | grep -q '/nowhere/x.svg: No such file' ||
+	wrong ":export: no message for a missing directory"
+ln -s "$TMP/target" "$TMP/link.svg"
+replay --script ":export $TMP/link.svg<Enter>" | grep -q 'not a regular file' || wrong ":export follows a symbolic link"
+[ -e "$TMP/target" ] && wrong ":export wrote through a symbolic link"
+
+# refused CODE ARGUMENTS...: with that exit status and a sentence.
+refused() {
+	code=$1
+	shift
+	"$PROFTOP" "$@" >"$TMP/out" 2>&1
+	[ $? = "$code" ] && [ -s "$TMP/out" ] || wrong "proftop $*: not refused with $code: $(cat "$TMP/out")"
+}
+refused 2 --replay "$TMP/shop.data" --export "$TMP/x.xyz"
+refused 2 --replay "$TMP/shop.data" --export "$TMP/x" --export-format xyz
+refused 2 --replay "$TMP/shop.data" --export-format svg
+refused 1 --replay "$TMP/shop.data" --export "$TMP/none/x.svg"
+ls "$TMP" | grep -E '\.(svg|html|gz)\.[0-9a-f]{8}$' && wrong "a temporary file is left"
+
+# Each tick replaces the file of the one before.
+if [ "$(id -u)" = 0 ] && python3 "$HERE/perf_allowed.py"; then
+	start "$PROGRAMS/spin"
+	"$PROFTOP" -b -n 2 -d 0.3 -p "$last" --export "$TMP/live.folded" >"$TMP/out" || wrong "live: exit $?"
+	grep -q '^spin;.*burn' "$TMP/live.folded" || wrong "live: no burn() in $(cat "$TMP/live.folded")"
+	[ "$(grep -c '^proftop' "$TMP/out")" = 2 ] || wrong "live: not two ticks printed"
+fi
+finish

@@ -1,0 +1,788 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Exports of profiles with hostile names, read back by small readers: the names are harmless and
+ * whole, and the sums by function equal the view of functions.
+ */
+#include "ui/export/export.h"
+
+#include "tests/prelude.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define FUNCTIONS 40
+#define STACKS	  300
+#define DEPTH_MAX 30
+#define COUNTS	  600
+
+static const char *const hostile[] = {
+	"std::vector<int, std::allocator<int> >::push_back(int&&)",
+	"</script><script>alert(1)</script>",
+	"<!-- ]]> &amp; \" ' ` -->",
+	"a;b;c 12 34",
+	"ends in a number 42",
+	" blank ",
+	"\033[31mred\033[0m\r\nnext line\t\1",
+	"\xd1\x84\xd1\x83\xd0\xbd\xd0\xba\xd1\x86\xd0\xb8\xd1\x8f \xe6\x97\xa5\xe6\x9c\xac",
+	"bad utf-8 \xff\xfe\x80 \xe2\x80\xae rtl",
+	"back\\slash \\u0041 %s %n %d",
+	"@DATA@ @TITLE@",
+	"operator<< <char, \"x\">",
+	"",
+};
+
+struct fixture {
+	struct profile *p;
+};
+
+static uint64_t seed;
+
+static uint32_t random_below(uint32_t n)
+{
+	seed = hash_u64(seed + 0x9e3779b97f4a7c15);
+	return (uint32_t)(seed % n);
+}
+
+static void add_functions(struct profile *p)
+{
+	static const char kinds[] = "ukj?up";
+	char name[4096 + 16];
+
+	p->functions = calloc(FUNCTIONS, sizeof(*p->functions));
+	p->modules = calloc(3, sizeof(*p->modules));
+	p->nr_modules = 3;
+	for (uint32_t i = 0; i < 3; i++) {
+		const char *text = hostile[random_below(ARRAY_SIZE(hostile) - 1)];
+
+		p->modules[i] = (struct profile_module){
+			.id = i + 7,
+			.name = text_arena_add(p->names, text, strlen(text)),
+			.path = text_arena_add(p->names, text, strlen(text)),
+		};
+	}
+	p->nr_functions = FUNCTIONS;
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		if (i < ARRAY_SIZE(hostile))
+			snprintf(name, sizeof(name), "%s", hostile[i]);
+		else
+			snprintf(name, sizeof(name), "f%u", i);
+		if (i == ARRAY_SIZE(hostile)) {
+			memset(name, 'x', 4096);
+			strcpy(name + 4096, "<b>;");
+		}
+		p->functions[i] = (struct profile_function){
+			.id = 1000 - i,
+			.name = text_arena_add(p->names, name, strlen(name)),
+			.module = p->modules[i % 3].name,
+			.module_index = i % 3,
+			.kind = kinds[i % 6],
+			.kernel = kinds[i % 6] == 'k',
+			.inlined = i % 7 == 3,
+		};
+	}
+}
+
+static void add_tasks(struct profile *p)
+{
+	p->nr_processes = 5;
+	p->processes = calloc(p->nr_processes, sizeof(*p->processes));
+	p->nr_tasks = 9;
+	p->tasks = calloc(p->nr_tasks, sizeof(*p->tasks));
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		p->processes[i] = (struct profile_process){
+			.id = i + 1,
+			.pid = (pid_t)i * 100, /* 0 is a number, not "none" */
+			.comm = text_arena_add(p->names, hostile[i], strlen(hostile[i])),
+		};
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		p->tasks[i] = (struct profile_task){ i + 1, (pid_t)i, i % p->nr_processes,
+						     p->processes[i % 5].comm };
+}
+
+static void add_lines(struct profile *p)
+{
+	p->nr_files = 2;
+	p->files = calloc(p->nr_files, sizeof(*p->files));
+	p->files[0] = text_arena_add(p->names, hostile[1], strlen(hostile[1]));
+	p->files[1] = TEXT("/src/main.c");
+	p->nr_lines = 20;
+	p->lines = calloc(p->nr_lines, sizeof(*p->lines));
+	for (uint32_t i = 0; i < p->nr_lines; i++)
+		p->lines[i] = (struct profile_line){ i % 2, i };
+}
+
+static void add_samples(struct profile *p)
+{
+	p->nr_stacks = STACKS;
+	p->stacks = calloc(STACKS, sizeof(*p->stacks));
+	p->frames = calloc(STACKS * DEPTH_MAX, sizeof(*p->frames));
+	p->frame_lines = calloc(STACKS * DEPTH_MAX, sizeof(*p->frame_lines));
+	for (uint32_t i = 0; i < STACKS; i++) {
+		/* The last stack is empty. */
+		uint32_t nr = i + 1 < STACKS ? 1 + random_below(DEPTH_MAX) : 0;
+
+		p->stacks[i] = (struct profile_stack){ p->nr_frames, nr };
+		for (uint32_t k = 0; k < nr; k++, p->nr_frames++) {
+			p->frames[p->nr_frames] = random_below(FUNCTIONS);
+			p->frame_lines[p->nr_frames] = random_below(3) ? random_below(20)
+								       : PROFILE_NO_LINE;
+		}
+	}
+	p->nr_counts = COUNTS;
+	p->counts = calloc(COUNTS, sizeof(*p->counts));
+	for (uint32_t i = 0; i < COUNTS; i++) {
+		uint32_t n = 1 + random_below(50);
+
+		p->counts[i] = (struct profile_count){ random_below(STACKS), random_below(9),
+						       random_below(2), n, n * 1001001.0 };
+	}
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct profile *p = calloc(1, sizeof(*p));
+
+	seed = 20261122;
+	f->p = p;
+	p->names = text_arena_new();
+	add_functions(p);
+	add_tasks(p);
+	add_lines(p);
+	add_samples(p);
+	strcpy(p->target, "pid 42 <b>\"x\"</b>");
+	p->nr_events = 2;
+	strcpy(p->events[0].event.name, "cpu-clock");
+	p->events[0].event.clock = true;
+	p->events[0].want_hz = 999;
+	p->events[0].got_hz = NAN;
+	strcpy(p->events[1].event.name, "page-faults");
+	p->window_ns = 5000000000;
+	p->time_ns = 1795000000000000000;
+	p->account_total = (struct profile_account){ .taken = 100, .complete = 58, .lost = 42 };
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	profile_free(f->p);
+	free(f);
+	return 0;
+}
+
+static struct snapshot_scope all_of(uint32_t event)
+{
+	struct snapshot_scope scope;
+
+	export_scope_all(&scope, event);
+	strcpy(scope.host, "host");
+	return scope;
+}
+
+/* Export the clock's samples. */
+static struct out export_all(const struct profile *p, enum export_format format)
+{
+	struct snapshot_scope scope = all_of(0);
+	struct out o = { .failed = false };
+	struct err e;
+
+	if (export_write(&o, p, &scope, format, &e))
+		fail_msg("%s: %s", export_name(format), e.text);
+	out_bytes(&o, "", 1);
+	o.size--;
+	return o;
+}
+
+/* ---- sums ---- */
+
+static void assert_same_rows(const struct profile *p, const struct snapshot_scope *scope)
+{
+	struct fold_functions fold;
+	struct snapshot s;
+
+	assert_int_equal(fold_functions(p, &scope->filter, &fold), 0);
+	assert_int_equal(snapshot_make(&s, p, scope), 0);
+	assert_int_equal(s.nr_rows, fold.nr_rows);
+	assert_true(fabs(s.all_weight - fold.weight) < 1);
+	assert_true(fabs(s.weight - fold.weight) < 1);
+	for (uint32_t i = 0; i < fold.nr_rows; i++)
+		for (uint32_t k = 0; k <= s.nr_rows; k++) {
+			assert_true(k < s.nr_rows);
+			if (s.rows[k].function != fold.rows[i].function)
+				continue;
+			assert_true(fabs(s.rows[k].self - fold.rows[i].self_weight) < 1);
+			assert_true(fabs(s.rows[k].total - fold.rows[i].total_weight) < 1);
+			break;
+		}
+	fold_functions_fini(&fold);
+	snapshot_fini(&s);
+}
+
+static void test_rows_are_those_of_the_view(void **state)
+{
+	const struct fixture *f = *state;
+
+	for (unsigned int i = 0; i < 16; i++) {
+		struct snapshot_scope scope = all_of(i & 1);
+
+		scope.filter.hide_kernel = i & 2;
+		scope.filter.process = i & 4 ? 2 : UINT32_MAX;
+		scope.filter.task = (i & 12) == 12 ? 7 : UINT32_MAX;
+		assert_same_rows(f->p, &scope);
+	}
+}
+
+static bool stack_has(const struct snapshot *s, const struct snapshot_stack *stack,
+		      const char *name)
+{
+	for (uint32_t k = 0; k < stack->nr; k++)
+		if (!strcmp(snapshot_function(s, s->calls[stack->first + k])->name.str, name))
+			return true;
+	return false;
+}
+
+/* A filter keeps the stacks with such a function; with '!' the others; shares keep their base. */
+static void test_filter(void **state)
+{
+	const struct fixture *f = *state;
+	struct snapshot_scope scope = all_of(0);
+	double with, all;
+	struct snapshot s;
+
+	strcpy(scope.find, "^f20$");
+	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	assert_true(s.nr_stacks > 0 && s.weight < s.all_weight);
+	for (uint32_t i = 0; i < s.nr_stacks; i++)
+		assert_true(stack_has(&s, &s.stacks[i], "f20"));
+	with = s.weight;
+	all = s.all_weight;
+	snapshot_fini(&s);
+	strcpy(scope.find, "!^f20$");
+	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	for (uint32_t i = 0; i < s.nr_stacks; i++)
+		assert_false(stack_has(&s, &s.stacks[i], "f20"));
+	assert_true(fabs(s.weight + with - all) < 1);
+	snapshot_fini(&s);
+	scope.find[0] = '\0';
+	scope.module = 8;
+	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	assert_true(s.weight > 0 && s.weight < s.all_weight);
+	snapshot_fini(&s);
+}
+
+/* Compare sums by function, self and total, with the view. */
+struct sums {
+	double self[FUNCTIONS], total[FUNCTIONS];
+};
+
+static void add_to_sums(struct sums *sums, const uint32_t *functions, uint32_t nr, double weight)
+{
+	bool seen[FUNCTIONS] = { false };
+
+	for (uint32_t i = 0; i < nr; i++) {
+		assert_true(functions[i] < FUNCTIONS);
+		if (!seen[functions[i]])
+			sums->total[functions[i]] += weight;
+		seen[functions[i]] = true;
+	}
+	if (nr)
+		sums->self[functions[nr - 1]] += weight;
+}
+
+static void assert_sums(const struct profile *p, const struct sums *sums)
+{
+	struct snapshot_scope scope = all_of(0);
+	struct fold_functions fold;
+
+	assert_int_equal(fold_functions(p, &scope.filter, &fold), 0);
+	assert_int_equal(fold.nr_rows, FUNCTIONS);
+	for (uint32_t i = 0; i < fold.nr_rows; i++) {
+		assert_true(fabs(sums->self[fold.rows[i].function] - fold.rows[i].self_weight) < 1);
+		assert_true(fabs(sums->total[fold.rows[i].function] - fold.rows[i].total_weight) <
+			    1);
+	}
+	fold_functions_fini(&fold);
+}
+
+/* ---- JSON ---- */
+
+static json_t *parse(const char *text, size_t size)
+{
+	json_error_t error;
+	json_t *o = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+
+	if (!o)
+		fail_msg("%s at %d: %.80s", error.text, error.position, text + error.position);
+	return o;
+}
+
+static void test_speedscope(void **state)
+{
+	const struct fixture *f = *state;
+	struct out o = export_all(f->p, EXPORT_SPEEDSCOPE);
+	json_t *root = parse(o.data, o.size), *frames, *profile, *samples, *weights, *value;
+	struct sums sums = { 0 };
+	double sum = 0;
+	size_t i;
+
+	frames = json_object_get(json_object_get(root, "shared"), "frames");
+	assert_int_equal(json_array_size(frames), FUNCTIONS + f->p->nr_processes);
+	for (i = 0; i < FUNCTIONS; i++)
+		assert_string_equal(json_string_value(
+					    json_object_get(json_array_get(frames, i), "name")),
+				    f->p->functions[i].name.str);
+	assert_int_equal(json_array_size(json_object_get(root, "profiles")), 6);
+	profile = json_array_get(json_object_get(root, "profiles"), 0);
+	samples = json_object_get(profile, "samples");
+	weights = json_object_get(profile, "weights");
+	assert_int_equal(json_array_size(samples), json_array_size(weights));
+	json_array_foreach(samples, i, value)
+	{
+		uint32_t stack[DEPTH_MAX], nr = (uint32_t)json_array_size(value) - 1;
+		double weight = json_number_value(json_array_get(weights, i));
+
+		assert_true(json_integer_value(json_array_get(value, 0)) >= FUNCTIONS);
+		for (uint32_t k = 0; k < nr; k++)
+			stack[k] = (uint32_t)json_integer_value(json_array_get(value, k + 1));
+		add_to_sums(&sums, stack, nr, weight);
+		sum += weight;
+	}
+	assert_true(fabs(sum - json_number_value(json_object_get(profile, "endValue"))) < 1);
+	assert_sums(f->p, &sums);
+	json_decref(root);
+	out_fini(&o);
+}
+
+/* Every column of a table is as long as it says, and its numbers are below @limit. */
+static void assert_column(json_t *table, const char *name, json_int_t limit)
+{
+	json_t *column = json_object_get(table, name), *value;
+	size_t i;
+
+	assert_non_null(column);
+	assert_int_equal(json_array_size(column), json_integer_value(json_object_get(table, "lengt"
+											    "h")));
+	json_array_foreach(column, i, value)
+	{
+		if (json_is_null(value) || !limit)
+			continue;
+		assert_in_range(json_integer_value(value) + 1, 0, limit);
+	}
+}
+
+static json_int_t length_of(json_t *table)
+{
+	return json_integer_value(json_object_get(table, "length"));
+}
+
+static void check_firefox_tables(json_t *shared, json_t *libs)
+{
+	json_t *stacks = json_object_get(shared, "stackTable"), *value;
+	json_t *frames = json_object_get(shared, "frameTable");
+	json_t *funcs = json_object_get(shared, "funcTable");
+	json_t *resources = json_object_get(shared, "resourceTable");
+	json_t *sources = json_object_get(shared, "sources");
+	json_int_t strings = (json_int_t)json_array_size(json_object_get(shared, "stringArray"));
+	size_t i;
+
+	assert_column(stacks, "frame", length_of(frames));
+	assert_column(stacks, "prefix", length_of(stacks));
+	json_array_foreach(json_object_get(stacks, "prefix"), i, value) if (!json_is_null(value))
+		assert_true((size_t)json_integer_value(value) < i);
+	assert_column(frames, "func", length_of(funcs));
+	assert_column(frames, "category", 5);
+	for (i = 0; i < 7; i++)
+		assert_column(frames,
+			      (const char *const[]){ "address", "inlineDepth", "subcategory",
+						     "nativeSymbol", "innerWindowID", "line",
+						     "column" }[i],
+			      0);
+	assert_column(funcs, "name", strings);
+	assert_column(funcs, "resource", length_of(resources));
+	assert_column(funcs, "source", length_of(sources));
+	for (i = 0; i < 4; i++)
+		assert_column(funcs,
+			      (const char *const[]){ "isJS", "relevantForJS", "lineNumber",
+						     "columnNumber" }[i],
+			      0);
+	assert_column(resources, "lib", (json_int_t)json_array_size(libs));
+	assert_column(resources, "name", strings);
+	assert_column(resources, "host", 0);
+	assert_column(resources, "type", 0);
+	assert_column(sources, "filename", strings);
+	assert_column(sources, "id", 0);
+}
+
+static void add_firefox_thread(struct sums *sums, json_t *shared, json_t *thread)
+{
+	json_t *samples = json_object_get(thread, "samples"), *value;
+	json_t *prefix = json_object_get(json_object_get(shared, "stackTable"), "prefix");
+	json_t *frame = json_object_get(json_object_get(shared, "stackTable"), "frame");
+	json_t *func = json_object_get(json_object_get(shared, "frameTable"), "func");
+	size_t i;
+
+	assert_column(samples, "stack", length_of(json_object_get(shared, "stackTable")));
+	assert_column(samples, "time", 0);
+	assert_column(samples, "weight", 0);
+	assert_true(json_is_string(json_object_get(thread, "pid")));
+	json_array_foreach(json_object_get(samples, "stack"), i, value)
+	{
+		uint32_t stack[DEPTH_MAX], nr = 0, turned[DEPTH_MAX];
+
+		while (!json_is_null(value)) {
+			size_t at = (size_t)json_integer_value(value);
+
+			turned[nr++] = (uint32_t)json_integer_value(json_array_get(
+				func, (size_t)json_integer_value(json_array_get(frame, at))));
+			value = json_array_get(prefix, at);
+		}
+		for (uint32_t k = 0; k < nr; k++)
+			stack[k] = turned[nr - 1 - k];
+		add_to_sums(sums, stack, nr,
+			    1e6 * json_number_value(
+					  json_array_get(json_object_get(samples, "weight"), i)));
+	}
+}
+
+static void test_firefox(void **state)
+{
+	const struct fixture *f = *state;
+	struct out o = export_all(f->p, EXPORT_FIREFOX);
+	json_t *root = parse(o.data, o.size), *shared = json_object_get(root, "shared"), *thread;
+	json_t *strings = json_object_get(shared, "stringArray");
+	struct sums sums = { 0 };
+	size_t i;
+
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "meta"), "preproc"
+											   "essedPr"
+											   "ofileVe"
+											   "rsio"
+											   "n")),
+			 60);
+	check_firefox_tables(shared, json_object_get(root, "libs"));
+	for (i = 0; i < FUNCTIONS; i++)
+		if (f->p->functions[i].name.size)
+			assert_string_equal(json_string_value(json_array_get(strings, i)),
+					    f->p->functions[i].name.str);
+	assert_int_equal(json_array_size(json_object_get(root, "threads")), 9);
+	json_array_foreach(json_object_get(root, "threads"), i, thread)
+		add_firefox_thread(&sums, shared, thread);
+	assert_sums(f->p, &sums);
+	json_decref(root);
+	out_fini(&o);
+}
+
+/* ---- text ---- */
+
+static void test_folded(void **state)
+{
+	const struct fixture *f = *state;
+	struct out o = export_all(f->p, EXPORT_FOLDED);
+	struct snapshot_scope scope = all_of(0);
+	struct snapshot s;
+	char *line = o.data;
+
+	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	for (uint32_t i = 0; i < s.nr_stacks; i++) {
+		char *end = strchr(line, '\n'), *number = end;
+		uint32_t separators = 0;
+
+		assert_non_null(end);
+		while (isdigit((unsigned char)number[-1]))
+			number--;
+		assert_true(number < end && number[-1] == ' ');
+		assert_int_equal(strtoll(number, NULL, 10), llround(s.stacks[i].weight));
+		/* No second number, which difffolded.pl would read. */
+		assert_false(isdigit((unsigned char)number[-2]) && number[-3] == ' ');
+		for (const char *at = line; at < end; at++) {
+			assert_true((unsigned char)*at >= ' ');
+			separators += *at == ';';
+		}
+		assert_int_equal(separators, s.stacks[i].nr);
+		line = end + 1;
+	}
+	assert_int_equal(*line, '\0');
+	snapshot_fini(&s);
+	out_fini(&o);
+}
+
+static uint32_t count_of(const char *text, const char *what)
+{
+	uint32_t nr = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		nr++;
+	return nr;
+}
+
+static void assert_printable(const struct out *o)
+{
+	for (size_t i = 0; i < o->size; i++)
+		assert_true((unsigned char)o->data[i] >= ' ' || o->data[i] == '\n');
+}
+
+static void test_markup(void **state)
+{
+	const struct fixture *f = *state;
+	struct out svg = export_all(f->p, EXPORT_SVG), html = export_all(f->p, EXPORT_HTML);
+	char *data = strstr(html.data, "id=\"data\">") + strlen("id=\"data\">");
+	char *end = strstr(data, "</script>");
+	json_t *root;
+
+	assert_printable(&svg);
+	assert_printable(&html);
+	assert_int_equal(count_of(svg.data, "<script"), 0);
+	assert_int_equal(count_of(svg.data, "alert(1)") > 0, 1);
+	assert_int_equal(count_of(svg.data, "<g>"), count_of(svg.data, "</g>"));
+	assert_int_equal(count_of(svg.data, "<title>"), count_of(svg.data, "</title>"));
+	/* Its two elements, and no more. */
+	assert_int_equal(count_of(html.data, "<script"), 2);
+	assert_int_equal(count_of(html.data, "</script>"), 2);
+	assert_null(strstr(html.data, "http://"));
+	root = parse(data, (size_t)(end - data));
+	assert_string_equal(json_string_value(json_array_get(json_object_get(root, "names"), 1)),
+			    f->p->functions[1].name.str);
+	assert_int_equal(json_array_size(json_object_get(root, "rows")), FUNCTIONS);
+	json_decref(root);
+	out_fini(&svg);
+	out_fini(&html);
+}
+
+/* ---- pprof ---- */
+
+struct field {
+	uint64_t number, value; /* value: of a varint */
+	const uint8_t *bytes;	/* of a submessage or string; NULL: a varint */
+	size_t size;
+};
+
+static uint64_t varint(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0;; shift += 7) {
+		assert_true(*at < end && shift < 64);
+		v |= (uint64_t)(**at & 127) << shift;
+		if (!(*(*at)++ & 128))
+			return v;
+	}
+}
+
+static bool next_field(const uint8_t **at, const uint8_t *end, struct field *f)
+{
+	uint64_t tag;
+
+	if (*at == end)
+		return false;
+	tag = varint(at, end);
+	*f = (struct field){ .number = tag >> 3 };
+	f->value = varint(at, end);
+	if ((tag & 7) == 2) {
+		assert_true(f->value <= (size_t)(end - *at));
+		f->bytes = *at;
+		f->size = f->value;
+		*at += f->size;
+	} else {
+		assert_int_equal(tag & 7, 0);
+	}
+	return true;
+}
+
+#define EACH(f, from, size)                                                                        \
+	for (const uint8_t *at_##f = (from), *end_##f = at_##f + (size);                           \
+	     next_field(&at_##f, end_##f, &f);)
+
+static uint8_t *inflate_all(const struct out *o, size_t *size)
+{
+	uint8_t *bytes = malloc(8 << 20);
+	z_stream z = { .next_in = (Bytef *)o->data,
+		       .avail_in = (uInt)o->size,
+		       .next_out = bytes,
+		       .avail_out = 8 << 20 };
+
+	assert_int_equal(inflateInit2(&z, MAX_WBITS + 16), Z_OK);
+	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+	*size = z.total_out;
+	inflateEnd(&z);
+	return bytes;
+}
+
+struct pprof {
+	char *strings[4096];
+	uint32_t nr_strings;
+	uint32_t functions[STACKS * DEPTH_MAX][16]; /* by location: its lines, innermost first */
+	uint32_t nr_lines[STACKS * DEPTH_MAX];
+	uint32_t nr_locations, nr_functions, nr_mappings, nr_samples;
+	struct sums sums;
+};
+
+static void read_location(struct pprof *pp, const struct field *whole)
+{
+	uint64_t id = 0;
+	struct field f, line;
+
+	EACH(f, whole->bytes, whole->size)
+	{
+		if (f.number == 1)
+			id = f.value;
+		if (f.number == 2)
+			assert_in_range(f.value, 1, 3);
+		if (f.number != 4)
+			continue;
+		EACH(line, f.bytes, f.size)
+		if (line.number == 1)
+			pp->functions[id][pp->nr_lines[id]++] = (uint32_t)line.value - 1;
+	}
+	/* Parca wants them in order. */
+	assert_int_equal(id, ++pp->nr_locations);
+	assert_true(pp->nr_lines[id] > 0);
+}
+
+static void read_sample(struct pprof *pp, const struct field *whole)
+{
+	uint32_t turned[DEPTH_MAX], stack[DEPTH_MAX], nr = 0, nr_values = 0;
+	uint64_t values[2] = { 0, 0 };
+	struct field f;
+
+	EACH(f, whole->bytes, whole->size)
+	{
+		const uint8_t *at = f.bytes;
+
+		while (f.number == 1 && at < f.bytes + f.size) {
+			uint64_t id = varint(&at, f.bytes + f.size);
+
+			assert_in_range(id, 1, STACKS * DEPTH_MAX - 1);
+			for (uint32_t i = 0; i < pp->nr_lines[id]; i++)
+				turned[nr++] = pp->functions[id][i];
+		}
+		while (f.number == 2 && at < f.bytes + f.size)
+			values[nr_values++] = varint(&at, f.bytes + f.size);
+	}
+	assert_int_equal(nr_values, 2);
+	assert_true(values[0] > 0 && values[1] > 0);
+	for (uint32_t k = 0; k < nr; k++)
+		stack[k] = turned[nr - 1 - k];
+	add_to_sums(&pp->sums, stack, nr, (double)values[1]);
+	pp->nr_samples++;
+}
+
+static void read_pprof(struct pprof *pp, const uint8_t *bytes, size_t size)
+{
+	struct field f;
+
+	EACH(f, bytes, size)
+	{
+		if (f.number == 6)
+			pp->strings[pp->nr_strings++] = strndup((const char *)f.bytes, f.size);
+		if (f.number == 4)
+			read_location(pp, &f);
+		pp->nr_functions += f.number == 5;
+		pp->nr_mappings += f.number == 3;
+	}
+	EACH(f, bytes, size) if (f.number == 2) read_sample(pp, &f);
+}
+
+static bool has_string(const struct pprof *pp, const char *text)
+{
+	for (uint32_t i = 0; i < pp->nr_strings; i++)
+		if (!strcmp(pp->strings[i], text))
+			return true;
+	return false;
+}
+
+static void test_pprof(void **state)
+{
+	const struct fixture *f = *state;
+	struct out o = export_all(f->p, EXPORT_PPROF);
+	struct pprof *pp = calloc(1, sizeof(*pp));
+	size_t size;
+	uint8_t *bytes = inflate_all(&o, &size);
+
+	read_pprof(pp, bytes, size);
+	assert_string_equal(pp->strings[0], "");
+	assert_int_equal(pp->nr_functions, FUNCTIONS);
+	assert_int_equal(pp->nr_mappings, 3);
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		assert_true(has_string(pp, f->p->functions[i].name.str));
+	/* A pid of 0 is kept: it is text. */
+	assert_true(has_string(pp, "0") && has_string(pp, "lost: 42"));
+	assert_sums(f->p, &pp->sums);
+	for (uint32_t i = 0; i < pp->nr_strings; i++)
+		free(pp->strings[i]);
+	free(pp);
+	free(bytes);
+	out_fini(&o);
+}
+
+/* ---- files ---- */
+
+static void test_endings(void **state)
+{
+	assert_int_equal(export_format_of("a/b.speedscope.json"), EXPORT_SPEEDSCOPE);
+	assert_int_equal(export_format_of("b.firefox.json"), EXPORT_FIREFOX);
+	assert_int_equal(export_format_of("b.json"), EXPORT_JSON);
+	assert_int_equal(export_format_of("b.pb.gz"), EXPORT_PPROF);
+	assert_int_equal(export_format_of(".html"), EXPORT_NR);
+	assert_int_equal(export_format_of("html"), EXPORT_NR);
+	for (int i = 0; i < EXPORT_NR; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "x%s", export_ending((enum export_format)i));
+		assert_int_equal(export_format_of(path), i);
+		assert_int_equal(export_format_parse(export_name((enum export_format)i)), i);
+	}
+	assert_int_equal(export_format_parse("xml"), EXPORT_NR);
+}
+
+/* The work is an owner of the profile: the screen may free its own before the file is written. */
+static void test_work_outlives_the_screen(void **state)
+{
+	struct fixture *f = *state;
+	struct snapshot_scope scope = all_of(0);
+	char dir[] = "/tmp/proftop-export-XXXXXX", path[64];
+	uint8_t *tasks = calloc(f->p->nr_tasks, 1);
+	struct file_work *w;
+	struct stat st;
+	struct err e;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/x.folded", dir);
+	tasks[3] = 1;
+	scope.filter.tasks = tasks;
+	w = export_work(f->p, &scope, EXPORT_FOLDED, path, true);
+	free(tasks);
+	profile_free(f->p);
+	f->p = NULL;
+	assert_int_equal(w->run(w, &e), 0);
+	assert_string_equal(strchr(w->done, '('), "(folded)");
+	w->free(w);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size > 0);
+	unlink(path);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_rows_are_those_of_the_view, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_filter, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_speedscope, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_firefox, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_folded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_markup, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pprof, setup, teardown),
+		cmocka_unit_test(test_endings),
+		cmocka_unit_test_setup_teardown(test_work_outlives_the_screen, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

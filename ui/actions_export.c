@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Export of the shown profile. The main thread.
+ */
+#include "ui/actions_export.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "ui/view/folds.h"
+#include "ui/view/view.h"
+
+static const char *const windows[PROFILE_NR_WINDOWS] = {
+	[PROFILE_WINDOW] = "last seconds",
+	[PROFILE_DECAY] = "decaying",
+	[PROFILE_TOTAL] = "since reset",
+};
+
+/* Describe the process and thread drilled into. */
+static void set_title(const struct ui_state *st, struct snapshot_scope *scope)
+{
+	const struct scope *shown = &st->scope;
+
+	if (!shown->drilled)
+		return;
+	text_format(scope->title, sizeof(scope->title), "%s%s%s", shown->process_name,
+		    shown->thread_group[0] ? " threads "
+		    : shown->in_thread	   ? " one thread"
+					   : "",
+		    shown->thread_group);
+}
+
+void actions_export_scope(const struct ui_state *st, struct snapshot_scope *scope)
+{
+	const struct match *filter = &st->lists[st->view].filter;
+
+	export_scope_all(scope, ui_state_event(st, st->shown));
+	folds_filter(st, &scope->filter);
+	/* In the other views the filter is not one of functions. */
+	if (match_active(filter) && (st->view == VIEW_FUNCTIONS || view_shown(st)->stacks))
+		memcpy(scope->find, filter->text, sizeof(scope->find));
+	if (st->only.on)
+		scope->module = st->only.id;
+	snprintf(scope->host, sizeof(scope->host), "%s", st->host);
+	snprintf(scope->range, sizeof(scope->range), "%s%s", windows[st->shown->window],
+		 st->frozen ? ", frozen" : "");
+	set_title(st, scope);
+}
+
+void actions_export(struct ui_state *st, const char *path, enum export_format format, bool replace)
+{
+	struct snapshot_scope scope;
+	struct err e;
+	int code;
+
+	if (format == EXPORT_NR)
+		format = export_format_of(path);
+	if (format == EXPORT_NR) {
+		ui_state_say(st, true, "%s: the ending names no format (F9 lists them)", path);
+		return;
+	}
+	if (!st->shown) {
+		ui_state_say(st, true, "nothing to export yet");
+		return;
+	}
+	actions_export_scope(st, &scope);
+	code = file_worker_start(st->files, export_work(st->shown, &scope, format, path, replace),
+				 &e);
+	if (code)
+		ui_state_say(st, code < 0, "%s", e.text);
+}
+
+void actions_export_here(struct ui_state *st, enum export_format format)
+{
+	time_t now = time(NULL);
+	char when[32], path[64];
+	struct tm tm;
+
+	if (!st->config->saves) {
+		ui_state_say(st, false, "':export FILE' exports the profile");
+		return;
+	}
+	localtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+	snprintf(path, sizeof(path), "proftop-%s%s", when, export_ending(format));
+	actions_export(st, path, format, false);
+}
+
+bool actions_export_progress(struct ui_state *st)
+{
+	int permille = file_worker_permille(st->files, st->now_ns);
+
+	if (permille < 0)
+		return false;
+	ui_state_say(st, false, "writing the file: %d %%", permille / 10);
+	return true;
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The table of formats, and an export as file work.
+ */
+#include "ui/export/export.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/cli/batch.h"
+#include "ui/export/writers.h"
+
+static const struct format {
+	const char *name;
+	const char *endings[3]; /* the first is the usual one */
+	const char *help;
+	int (*write)(struct out *o, const struct snapshot *s);
+	batch_sink_fn sink; /* instead: a format of the batch output */
+} formats[EXPORT_NR] = {
+	[EXPORT_HTML] = { "html",
+			  { ".html", ".htm" },
+			  "page with flame graph, functions and account",
+			  html_write,
+			  NULL },
+	[EXPORT_SVG] = { "svg", { ".svg" }, "flame graph as a picture", svg_write, NULL },
+	[EXPORT_PPROF] = { "pprof",
+			   { ".pb.gz", ".pprof" },
+			   "for go tool pprof, Pyroscope, Parca",
+			   pprof_write,
+			   NULL },
+	[EXPORT_SPEEDSCOPE] = { "speedscope",
+				{ ".speedscope.json" },
+				"for speedscope.app",
+				speedscope_write,
+				NULL },
+	[EXPORT_FIREFOX] = { "firefox",
+			     { ".firefox.json" },
+			     "for profiler.firefox.com, Perfetto",
+			     firefox_write,
+			     NULL },
+	[EXPORT_FOLDED] = { "folded",
+			    { ".folded", ".collapsed" },
+			    "folded stacks, for flamegraph.pl",
+			    folded_write,
+			    NULL },
+	[EXPORT_JSON] = { "json",
+			  { ".json", ".ndjson" },
+			  "functions and account, as --format=ndjson",
+			  NULL,
+			  batch_ndjson },
+	[EXPORT_TEXT] = { "text",
+			  { ".txt" },
+			  "functions and account, as --format=text",
+			  NULL,
+			  batch_text },
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t size = strlen(text), n = strlen(end);
+
+	return size > n && !strcmp(text + size - n, end);
+}
+
+enum export_format export_format_of(const char *path)
+{
+	enum export_format found = EXPORT_NR;
+	size_t longest = 0;
+
+	/* "x.speedscope.json" also ends with ".json". */
+	for (int i = 0; i < EXPORT_NR; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(formats[i].endings); k++) {
+			const char *end = formats[i].endings[k];
+
+			if (!end || !ends_with(path, end) || strlen(end) <= longest)
+				continue;
+			longest = strlen(end);
+			found = (enum export_format)i;
+		}
+	return found;
+}
+
+enum export_format export_format_parse(const char *name)
+{
+	int i = 0;
+
+	while (i < EXPORT_NR && strcmp(formats[i].name, name))
+		i++;
+	return (enum export_format)i;
+}
+
+const char *export_name(enum export_format format)
+{
+	return formats[format].name;
+}
+
+const char *export_ending(enum export_format format)
+{
+	return formats[format].endings[0];
+}
+
+const char *export_help(enum export_format format)
+{
+	return formats[format].help;
+}
+
+void export_scope_all(struct snapshot_scope *scope, uint32_t event)
+{
+	*scope = (struct snapshot_scope){
+		.filter = { .event = event, .process = UINT32_MAX, .task = UINT32_MAX },
+		.module = UINT32_MAX,
+	};
+}
+
+uint32_t export_event(const struct profile *p)
+{
+	uint32_t first = p->nr_events;
+
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		first = MIN(first, p->counts[i].event);
+	return first < p->nr_events ? first : 0;
+}
+
+/* Write a format of the batch output. */
+static int write_tick(struct out *o, const struct profile *p, const struct snapshot_scope *scope,
+		      batch_sink_fn sink)
+{
+	const struct batch_config config = { .sink = sink,
+					     .filter = scope->find[0] ? scope->find : NULL,
+					     .scope = &scope->filter };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	int code = f ? batch_print(f, p, &config) : -ENOMEM;
+
+	if (f && fclose(f) && !code)
+		code = -ENOMEM;
+	if (!code)
+		out_bytes(o, text, size);
+	free(text);
+	return code ? code : o->failed ? -ENOMEM : 0;
+}
+
+int export_write(struct out *o, const struct profile *p, const struct snapshot_scope *scope,
+		 enum export_format format, struct err *e)
+{
+	struct snapshot s;
+	int code;
+
+	if (formats[format].sink) {
+		code = write_tick(o, p, scope, formats[format].sink);
+	} else {
+		code = snapshot_make(&s, p, scope);
+		if (!code) {
+			code = formats[format].write(o, &s);
+			snapshot_fini(&s);
+		}
+	}
+	if (code == -ENODATA)
+		return err_set(e, code, "cannot export: the profile has no events");
+	if (code)
+		return err_set(e, code, "cannot export: %s",
+			       o->size >= OUT_MAX / 2 ? "more than 1 GiB" : strerror(-code));
+	return 0;
+}
+
+struct work {
+	struct file_work work; /* first: the two are cast */
+	struct profile *profile;
+	struct snapshot_scope scope;
+	uint8_t *tasks; /* owned copy of the filter's mask; NULL: none */
+	enum export_format format;
+	char *path;
+	bool replace;
+};
+
+static int run(struct file_work *work, struct err *e)
+{
+	struct work *w = (struct work *)work;
+	struct out o = { .permille = &work->permille };
+	int code = export_write(&o, w->profile, &w->scope, w->format, e);
+
+	if (!code)
+		code = file_write_text(w->path, o.data ? o.data : "", o.size, w->replace, e);
+	out_fini(&o);
+	return code;
+}
+
+static void free_work(struct file_work *work)
+{
+	struct work *w = (struct work *)work;
+
+	profile_free(w->profile);
+	free(w->tasks);
+	free(w->path);
+	free(w);
+}
+
+struct file_work *export_work(struct profile *p, const struct snapshot_scope *scope,
+			      enum export_format format, const char *path, bool replace)
+{
+	struct work *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	*w = (struct work){ .work = { .run = run, .free = free_work },
+			    .profile = profile_keep(p),
+			    .scope = *scope,
+			    .format = format,
+			    .path = strdup(path),
+			    .replace = replace };
+	if (scope->filter.tasks) {
+		w->tasks = malloc(p->nr_tasks + 1ULL);
+		if (w->tasks)
+			memcpy(w->tasks, scope->filter.tasks, p->nr_tasks);
+		w->scope.filter.tasks = w->tasks;
+	}
+	if (!w->path || (scope->filter.tasks && !w->tasks)) {
+		free_work(&w->work);
+		return NULL;
+	}
+	snprintf(w->work.done, sizeof(w->work.done), "exported to %s (%s)", path,
+		 formats[format].name);
+	return &w->work;
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Filter the counts of a profile, and turn their stacks root first.
+ */
+#include "ui/export/snapshot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/export/dense.h"
+
+/* Scratch memory. */
+struct making {
+	struct snapshot *s;
+	struct dense frames; /* (function, line) -> index in frames */
+	uint8_t *wanted;     /* by function: matches the filter; NULL: no filter */
+	bool negate;
+	double *self, *total; /* by function */
+	uint32_t *stamps;     /* by function: last stack that has it */
+};
+
+static bool is_hidden(const struct profile_function *fn, const struct fold_filter *f)
+{
+	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
+}
+
+/* Mark the functions that the filter is about. Return 0 or -ENOMEM. */
+static int mark_wanted(struct making *m)
+{
+	const struct snapshot_scope *scope = &m->s->scope;
+	const struct profile *p = m->s->profile;
+	struct match match;
+
+	if (!scope->find[0] && scope->module == UINT32_MAX)
+		return 0;
+	m->wanted = calloc(p->nr_functions + 1ULL, 1);
+	if (!m->wanted)
+		return -ENOMEM;
+	match_init(&match);
+	match_set(&match, scope->find);
+	m->negate = match_active(&match) && match.negate;
+	for (uint32_t i = 0; i < p->nr_functions; i++) {
+		const struct profile_function *fn = &p->functions[i];
+		bool of_module = scope->module == UINT32_MAX ||
+				 (fn->module_index < p->nr_modules &&
+				  p->modules[fn->module_index].id == scope->module);
+
+		m->wanted[i] = of_module &&
+			       (!match_active(&match) || match_finds_function(&match, fn));
+	}
+	match_fini(&match);
+	return 0;
+}
+
+/* Does the stack pass the filter? With '!': no function of the stack matches. */
+static bool passes(const struct making *m, const struct profile_stack *stack)
+{
+	const uint32_t *frames = &m->s->profile->frames[stack->first];
+
+	if (!m->wanted)
+		return true;
+	for (uint32_t i = 0; i < stack->nr; i++)
+		if (m->wanted[frames[i]])
+			return !m->negate;
+	return m->negate;
+}
+
+static void tally(struct making *m, uint32_t function, uint32_t stamp, bool leaf, double weight)
+{
+	if (leaf)
+		m->self[function] += weight;
+	if (m->stamps[function] == stamp)
+		return;
+	m->stamps[function] = stamp;
+	m->total[function] += weight;
+}
+
+/* Add the frames of a count, root first, and its sums by function. */
+static int add_stack(struct making *m, const struct profile_count *c)
+{
+	struct snapshot *s = m->s;
+	const struct profile *p = s->profile;
+	const struct profile_stack *from = &p->stacks[c->stack];
+	struct snapshot_stack *to = &s->stacks[s->nr_stacks++];
+
+	*to = (struct snapshot_stack){ s->nr_calls, 0, c->task, c->count, c->weight };
+	s->count += c->count;
+	s->weight += c->weight;
+	for (uint32_t i = from->nr; i-- > 0;) {
+		uint32_t function = p->frames[from->first + i], frame;
+		uint32_t line = p->frame_lines ? p->frame_lines[from->first + i] : PROFILE_NO_LINE;
+		bool is_new;
+
+		if (is_hidden(&p->functions[function], &s->scope.filter))
+			continue;
+		frame = dense_add(&m->frames, (uint64_t)function << 32 | line, &is_new);
+		if (frame == DENSE_NONE)
+			return -ENOMEM;
+		s->calls[s->nr_calls++] = frame;
+		tally(m, function, s->nr_stacks, !i, c->weight);
+	}
+	to->nr = s->nr_calls - to->first;
+	return 0;
+}
+
+/* Count the stacks and frames that pass. */
+static void measure(const struct making *m, uint64_t *stacks, uint64_t *calls)
+{
+	const struct snapshot *s = m->s;
+	const struct profile *p = s->profile;
+
+	*stacks = *calls = 0;
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		if (fold_passes(p, &s->scope.filter, &p->counts[i]) &&
+		    passes(m, &p->stacks[p->counts[i].stack])) {
+			++*stacks;
+			*calls += p->stacks[p->counts[i].stack].nr;
+		}
+}
+
+static int add_stacks(struct making *m)
+{
+	struct snapshot *s = m->s;
+	const struct profile *p = s->profile;
+	uint64_t stacks, calls;
+
+	measure(m, &stacks, &calls);
+	if (calls >= UINT32_MAX)
+		return -ENOMEM;
+	s->stacks = calloc(stacks + 1, sizeof(*s->stacks));
+	s->calls = calloc(calls + 1, sizeof(*s->calls));
+	if (!s->stacks || !s->calls)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+
+		if (!fold_passes(p, &s->scope.filter, c))
+			continue;
+		s->all_count += c->count;
+		s->all_weight += c->weight;
+		if (passes(m, &p->stacks[c->stack]) && add_stack(m, c))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int copy_frames(struct making *m)
+{
+	struct snapshot *s = m->s;
+
+	s->frames = calloc(m->frames.nr + 1ULL, sizeof(*s->frames));
+	if (!s->frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->frames.nr; i++)
+		s->frames[i] = (struct snapshot_frame){ (uint32_t)(m->frames.keys[i] >> 32),
+							(uint32_t)m->frames.keys[i] };
+	s->nr_frames = m->frames.nr;
+	return 0;
+}
+
+static int compare_rows(const void *pa, const void *pb, void *functions)
+{
+	const struct snapshot_row *a = pa, *b = pb;
+	const struct profile_function *all = functions;
+
+	if (a->self != b->self)
+		return (a->self < b->self) - (a->self > b->self);
+	if (a->total != b->total)
+		return (a->total < b->total) - (a->total > b->total);
+	return (all[a->function].id > all[b->function].id) -
+	       (all[a->function].id < all[b->function].id);
+}
+
+static int make_rows(struct making *m)
+{
+	struct snapshot *s = m->s;
+	const struct profile *p = s->profile;
+
+	s->rows = calloc(p->nr_functions + 1ULL, sizeof(*s->rows));
+	if (!s->rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		if (m->stamps[i])
+			s->rows[s->nr_rows++] = (struct snapshot_row){ i, m->self[i], m->total[i] };
+	qsort_r(s->rows, s->nr_rows, sizeof(*s->rows), compare_rows, p->functions);
+	return 0;
+}
+
+/* The order of stacks: processes by weight, then tasks, then weight. */
+struct order {
+	const struct profile *profile;
+	const double *weights; /* by process */
+};
+
+static int compare_stacks(const void *pa, const void *pb, void *arg)
+{
+	const struct snapshot_stack *a = pa, *b = pb;
+	const struct order *o = arg;
+	uint32_t x = o->profile->tasks[a->task].process, y = o->profile->tasks[b->task].process;
+
+	if (x != y && o->weights[x] != o->weights[y])
+		return o->weights[x] < o->weights[y] ? 1 : -1;
+	if (x != y)
+		return x < y ? -1 : 1;
+	if (a->task != b->task)
+		return a->task < b->task ? -1 : 1;
+	if (a->weight != b->weight)
+		return a->weight < b->weight ? 1 : -1;
+	return (a->first > b->first) - (a->first < b->first);
+}
+
+static int make_processes(struct snapshot *s)
+{
+	const struct profile *p = s->profile;
+	double *weights = calloc(p->nr_processes + 1ULL, sizeof(*weights));
+	struct order order = { p, weights };
+
+	s->processes = calloc(p->nr_processes + 1ULL, sizeof(*s->processes));
+	if (!weights || !s->processes) {
+		free(weights);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < s->nr_stacks; i++)
+		weights[p->tasks[s->stacks[i].task].process] += s->stacks[i].weight;
+	qsort_r(s->stacks, s->nr_stacks, sizeof(*s->stacks), compare_stacks, &order);
+	for (uint32_t i = 0; i < s->nr_stacks; i++) {
+		uint32_t process = p->tasks[s->stacks[i].task].process;
+
+		if (!s->nr_processes || s->processes[s->nr_processes - 1].process != process)
+			s->processes[s->nr_processes++] =
+				(struct snapshot_process){ process, i, 0, weights[process] };
+		s->processes[s->nr_processes - 1].nr++;
+	}
+	free(weights);
+	return 0;
+}
+
+/* Name the weights: of a clock they are time. */
+static void name_value(struct snapshot *s)
+{
+	const struct event *ev = &s->event->event;
+
+	s->nanoseconds = ev->clock;
+	s->unit = s->nanoseconds ? TEXT("nanoseconds") : TEXT("count");
+	s->type = text_format(s->event_name, sizeof(s->event_name), "%s",
+			      s->nanoseconds ? "cpu" : ev->name);
+}
+
+int snapshot_make(struct snapshot *s, const struct profile *p, const struct snapshot_scope *scope)
+{
+	struct making m = { .s = s };
+	int code = -ENOMEM;
+
+	*s = (struct snapshot){ .profile = p, .scope = *scope };
+	if (scope->filter.event >= p->nr_events)
+		return -ENODATA;
+	s->event = &p->events[scope->filter.event];
+	name_value(s);
+	m.self = calloc(p->nr_functions + 1ULL, sizeof(*m.self));
+	m.total = calloc(p->nr_functions + 1ULL, sizeof(*m.total));
+	m.stamps = calloc(p->nr_functions + 1ULL, sizeof(*m.stamps));
+	s->lines = calloc(p->nr_functions + 1ULL, sizeof(*s->lines));
+	if (!m.self || !m.total || !m.stamps || !s->lines)
+		goto out;
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		s->lines[i] = PROFILE_NO_LINE;
+	if (p->frame_lines && fold_all_lines(p, &scope->filter, s->lines))
+		goto out;
+	if (mark_wanted(&m) || add_stacks(&m) || copy_frames(&m) || make_rows(&m) ||
+	    make_processes(s))
+		goto out;
+	code = 0;
+out:
+	dense_fini(&m.frames);
+	free(m.wanted);
+	free(m.self);
+	free(m.total);
+	free(m.stamps);
+	if (code)
+		snapshot_fini(s);
+	return code;
+}
+
+void snapshot_fini(struct snapshot *s)
+{
+	free(s->frames);
+	free(s->calls);
+	free(s->stacks);
+	free(s->processes);
+	free(s->rows);
+	free(s->lines);
+	*s = (struct snapshot){ 0 };
+}
+
+struct safe_text snapshot_line(const struct snapshot *s, uint32_t line, uint32_t *number)
+{
+	const struct profile *p = s->profile;
+
+	*number = 0;
+	if (line >= p->nr_lines || p->lines[line].file >= p->nr_files)
+		return TEXT("");
+	*number = p->lines[line].line;
+	return p->files[p->lines[line].file];
+}
+
+const struct profile_process *snapshot_process_of(const struct snapshot *s, uint32_t task)
+{
+	const struct profile *p = s->profile;
+	uint32_t process = task < p->nr_tasks ? p->tasks[task].process : UINT32_MAX;
+
+	return process < p->nr_processes ? &p->processes[process] : NULL;
+}
+
+int64_t snapshot_whole(double value)
+{
+	return MAX((int64_t)llround(value), 1);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The exported part of a profile, neutral of formats: frames, stacks and weights of the shown
+ * event, process and filter. All writers read this, so that all formats have the same numbers.
+ *
+ * Texts and functions are borrowed from the profile, which must live as long. Pure; any thread.
+ */
+#ifndef UI_EXPORT_SNAPSHOT_H
+#define UI_EXPORT_SNAPSHOT_H
+
+#include "sampler/profile/fold.h"
+#include "ui/text/match.h"
+
+/* Which samples are exported, and facts that are not in the profile. */
+struct snapshot_scope {
+	struct fold_filter filter;
+	/* Only stacks with such a function; as in ui/text/match.h, "": all. */
+	char find[MATCH_MAX];
+	uint32_t module; /* only stacks with code of this profile_module.id; UINT32_MAX: all */
+	char host[65];	 /* clean; "": unknown */
+	char range[64];	 /* clean: "last 5.0 s" */
+	char title[160]; /* clean: the process drilled into; "": the target is enough */
+};
+
+/* One place on a stack: a function, and its line if that is known. */
+struct snapshot_frame {
+	uint32_t function; /* index in the profile's functions */
+	uint32_t line;	   /* index in its lines, or PROFILE_NO_LINE */
+};
+
+struct snapshot_stack {
+	uint32_t first, nr; /* in calls; root first; 0: all frames are hidden */
+	uint32_t task;	    /* index in the profile's tasks */
+	double count, weight;
+};
+
+/* A function with its sums; as in the view of functions. */
+struct snapshot_row {
+	uint32_t function;
+	double self, total; /* weight; recursion counted once */
+};
+
+/* Processes in order of their weight, each with its stacks side by side. */
+struct snapshot_process {
+	uint32_t process;   /* index in the profile's processes */
+	uint32_t first, nr; /* in stacks */
+	double weight;
+};
+
+struct snapshot {
+	const struct profile *profile;
+	struct snapshot_scope scope;
+	const struct profile_event *event;
+	struct safe_text type, unit;  /* of weights, in the words of pprof: "cpu", "nanoseconds" */
+	bool nanoseconds;	      /* weights are time */
+	double all_count, all_weight; /* the base of shares: samples that pass scope.filter */
+	double count, weight;	      /* of the stacks: those that pass scope.find also */
+
+	struct snapshot_frame *frames;
+	uint32_t nr_frames;
+	uint32_t *calls; /* indices in frames */
+	uint32_t nr_calls;
+	struct snapshot_stack *stacks; /* by process, then task, hottest first */
+	uint32_t nr_stacks;
+	struct snapshot_process *processes;
+	uint32_t nr_processes;
+	struct snapshot_row *rows; /* hottest first */
+	uint32_t nr_rows;
+	uint32_t *lines; /* by function, its hottest line, or PROFILE_NO_LINE */
+	char event_name[EVENT_NAME_MAX];
+};
+
+/* Make a snapshot of @p. Return 0, -ENOMEM, or -ENODATA: it has no events. */
+int snapshot_make(struct snapshot *s, const struct profile *p, const struct snapshot_scope *scope);
+void snapshot_fini(struct snapshot *s);
+
+/* The function of a frame. */
+static inline const struct profile_function *snapshot_function(const struct snapshot *s,
+							       uint32_t frame)
+{
+	return &s->profile->functions[s->frames[frame].function];
+}
+
+/* Return the source file of a line, and its number in *@number; "" and 0: unknown. */
+struct safe_text snapshot_line(const struct snapshot *s, uint32_t line, uint32_t *number);
+/* Return the process of a task, NULL: unknown. */
+const struct profile_process *snapshot_process_of(const struct snapshot *s, uint32_t task);
+/* Return the number of samples as an integer, at least 1. */
+int64_t snapshot_whole(double value);
+
+#endif
