@@ -742,7 +742,7 @@ static void test_endings(void **state)
 	assert_int_equal(export_format_parse("xml"), EXPORT_NR);
 }
 
-/* The work is an owner of the profile: the screen may free its own before the file is written. */
+/* The work is an owner of the profile: the screen may release it before the file is written. */
 static void test_work_outlives_the_screen(void **state)
 {
 	struct fixture *f = *state;
