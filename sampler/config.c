@@ -95,5 +95,5 @@ uint32_t config_language(const char *name)
 	for (int i = LANG_NONE + 1; i < LANG_NR; i++)
 		if (!strcmp(lang_name((enum lang_kind)i), name))
 			return lang_bit((enum lang_kind)i);
-	return 0;
+	return strcmp(name, "java") ? 0 : CONFIG_JAVA;
 }

@@ -27,6 +27,9 @@ enum sampler_target {
 #define SAMPLER_HZ_DEFAULT	   999.0
 #define SAMPLER_SLICE_NS	   100000000ULL /* of the history */
 
+/* In sampler_config.languages, beside the bits of enum lang_kind. */
+#define CONFIG_JAVA (1U << 31)
+
 struct counters_sys;
 
 struct sampler_config {
@@ -95,7 +98,7 @@ void config_set_spec(struct sampler_config *config, const struct sampler_target_
 void config_set_spec_cpus(struct sampler_target_spec *spec, const int *cpus, uint32_t nr);
 /* Free a copy. NULL is fine. */
 void config_free_spec(struct sampler_target_spec *spec);
-/* Return the bit of the interpreted language @name; 0: unknown. */
+/* Return the bit of language @name; 0: unknown. */
 uint32_t config_language(const char *name);
 /* Return the rate that @ev is opened with, in Hz; 0: a fixed period. */
 double config_hz(const struct sampler_config *config, const struct event *ev);

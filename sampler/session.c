@@ -266,7 +266,7 @@ int session_start(struct sampler *s, struct err *e)
 	if (object_want(objects_at(s->store.objects, OBJECT_ID_KERNEL)))
 		symbols_wake(s->store.symbols);
 	s->rates.cpus = rates_new_cpus(counters_nr_cpus(s->live.counters));
-	if (s->config.languages)
+	if (s->config.languages & ~CONFIG_JAVA)
 		readers_open(&s->live.readers, s->store.maps, symbols_codes(s->store.symbols),
 			     s->config.include_self ? -1 : getpid(), s->config.languages);
 	code = live_start_threads(&s->live, e);

@@ -87,6 +87,8 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
 	if (!code && config->no_inline)
 		symbols_no_inline(st->symbols);
+	if (!code && !(config->languages & CONFIG_JAVA))
+		symbols_no_java(st->symbols);
 	if (!code && config->symbol_memory)
 		symbols_limit_memory(st->symbols, config->symbol_memory);
 	return code;

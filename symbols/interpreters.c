@@ -50,6 +50,17 @@ static bool start(struct interpreters *in, struct interpreters_job *job,
 	return true;
 }
 
+/* Note why functions of the language have no names. */
+static void explain(struct object *object, const struct lang_process *p)
+{
+	const char *fix = !p->reason   ? NULL
+			  : p->refused ? "sudo proftop, or cap_sys_ptrace (make install SETCAP=1)"
+				       : "none: --check lists the versions that are read";
+
+	atomic_store_explicit(&object->language_fix, fix, memory_order_relaxed);
+	atomic_store_explicit(&object->language_reason, p->reason, memory_order_relaxed);
+}
+
 /* Publish a finished description. */
 static void take(struct interpreters *in, struct interpreters_job *job)
 {
@@ -57,6 +68,7 @@ static void take(struct interpreters *in, struct interpreters_job *job)
 
 	if (!d->rc && d->desc) {
 		atomic_store_explicit(&job->object->interpreter, true, memory_order_relaxed);
+		explain(job->object, &d->desc->info);
 		maps_describe(in->maps, d->where.pid, d->where.process, d->desc);
 		d->desc = NULL;
 	}

@@ -128,6 +128,11 @@ void loader_no_inline(struct loader *l)
 	l->lines.off = true;
 }
 
+void loader_no_java(struct loader *l)
+{
+	l->naming.hotspots.off = true;
+}
+
 const struct chains *loader_chains(const struct loader *l)
 {
 	return l->chains;

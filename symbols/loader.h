@@ -28,6 +28,7 @@ bool loader_free(struct loader *l);
 
 /* Before the start: no lines, no inlined functions. */
 void loader_no_inline(struct loader *l);
+void loader_no_java(struct loader *l);
 /* Before the start: limit the bytes of images. */
 void loader_limit_memory(struct loader *l, size_t max);
 /* Return the source lines of places; any thread. */

@@ -83,6 +83,11 @@ void symbols_no_inline(struct symbols *s)
 	loader_no_inline(s->loader);
 }
 
+void symbols_no_java(struct symbols *s)
+{
+	loader_no_java(s->loader);
+}
+
 void symbols_limit_memory(struct symbols *s, size_t max)
 {
 	loader_limit_memory(s->loader, max);

@@ -83,6 +83,8 @@ struct safe_text symbols_file(const struct symbols *s, uint32_t id);
 uint32_t symbols_nr_files(const struct symbols *s);
 /* Before the start: read no debug information (--no-inline). */
 void symbols_no_inline(struct symbols *s);
+/* Before the start: read no code cache of a JVM. */
+void symbols_no_java(struct symbols *s);
 /* Before the start: limit the bytes of images (--symbol-memory). */
 void symbols_limit_memory(struct symbols *s, size_t max);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);

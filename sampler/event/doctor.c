@@ -309,6 +309,90 @@ static void judge_jits(struct findings *l, const struct doctor_facts *f)
 		say(d, "%s", "no process that can be read has JIT code without names");
 }
 
+/* The right to read the memory of other processes. */
+enum memory_right { MEMORY_ALL, MEMORY_OWN, MEMORY_CHILDREN, MEMORY_NONE };
+
+static enum memory_right memory_right(const struct doctor_facts *f)
+{
+	if (f->ptrace_scope > 2)
+		return MEMORY_NONE;
+	if (has(f, CAP_SYS_PTRACE))
+		return MEMORY_ALL;
+	return f->ptrace_scope == 2   ? MEMORY_NONE
+	       : f->ptrace_scope == 1 ? MEMORY_CHILDREN
+				      : MEMORY_OWN;
+}
+
+static void judge_memory(struct findings *l, const struct doctor_facts *f)
+{
+	static const char *const says[] = {
+		[MEMORY_ALL] = "readable, of every process",
+		[MEMORY_OWN] = "readable, of your own processes only",
+		[MEMORY_CHILDREN] = "readable, of commands that proftop starts only "
+				    "(kernel.yama.ptrace_scope is 1)",
+		[MEMORY_NONE] = "not readable (kernel.yama.ptrace_scope)",
+	};
+	enum memory_right right = memory_right(f);
+	const char *fix = "";
+
+	if (f->ptrace_scope > 2)
+		fix = "boot with kernel.yama.ptrace_scope=2 or less";
+	else if (right == MEMORY_OWN)
+		fix = "CAP_SYS_PTRACE for the binary (make install SETCAP=1); sudo proftop";
+	else if (right != MEMORY_ALL)
+		fix = "CAP_SYS_PTRACE for the binary (make install SETCAP=1); sudo proftop; "
+		      "sudo sysctl kernel.yama.ptrace_scope=0 (your own processes)";
+	say(add(l, right == MEMORY_ALL ? DOCTOR_OK : DOCTOR_NOTE, "process memory", fix), "%s",
+	    says[right]);
+}
+
+static void judge_realtime(struct findings *l, const struct doctor_facts *f)
+{
+	struct doctor_finding *d =
+		add(l, f->realtime_code ? DOCTOR_NOTE : DOCTOR_OK, "real-time priority",
+		    f->realtime_code ? "CAP_SYS_NICE for the binary (make install SETCAP=1); sudo "
+				       "proftop; raise 'ulimit -r'"
+				     : "");
+
+	if (f->realtime_code)
+		say(d, "none (%s): more frames of scripts are guessed, and samples are read later",
+		    event_errno(f->realtime_code));
+	else
+		say(d, "for sampler threads and readers of interpreters");
+}
+
+/* What is read of each language, and what the rights above lack for it. */
+static void judge_languages(struct findings *l, const struct doctor_facts *f)
+{
+	static const struct {
+		const char *topic, *versions;
+		bool exact; /* without haste: its code stays in memory */
+	} all[] = {
+		{ "Java", "OpenJDK 11 to 22 (tested: 17): methods and lines", true },
+		{ "Python", "CPython 3.8 to 3.13: functions and lines", false },
+		{ "PHP", "8.2 without threads: functions and lines", false },
+		{ "Ruby", "3.1: methods, with their first line", false },
+		{ "Perl", "5.36 with threads: subs and lines", false },
+	};
+	static const char *const lacks[] = {
+		[MEMORY_ALL] = "",
+		[MEMORY_OWN] = "; your own processes only (process memory)",
+		[MEMORY_CHILDREN] = "; commands that proftop starts only (process memory)",
+		[MEMORY_NONE] = "; not readable (process memory)",
+	};
+	enum memory_right right = memory_right(f);
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		bool late = f->realtime_code && !all[i].exact;
+		struct doctor_finding *d =
+			add(l, right == MEMORY_ALL && !late ? DOCTOR_OK : DOCTOR_NOTE, all[i].topic,
+			    "");
+
+		say(d, "%s%s%s", all[i].versions, lacks[right],
+		    late && right != MEMORY_NONE ? "; more guesses (real-time priority)" : "");
+	}
+}
+
 /* Limits of the container or service that proftop runs in. */
 static void judge_container(struct findings *l, const struct doctor_facts *f)
 {
@@ -374,6 +458,9 @@ uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out)
 	judge_tracefs(&l, f);
 	judge_lockdown(&l, f);
 	judge_jits(&l, f);
+	judge_memory(&l, f);
+	judge_realtime(&l, f);
+	judge_languages(&l, f);
 	judge_kernel(&l, f);
 	judge_container(&l, f);
 	return l.nr;

@@ -35,6 +35,8 @@ struct doctor_facts {
 	char lockdown[20]; /* "none", "integrity", "confidentiality"; "": not known */
 	bool debug_files, debuginfod;
 	bool other_processes; /* /proc shows other users' processes */
+	long ptrace_scope;    /* of Yama: 0 to 3; -1: without it */
+	int realtime_code;    /* 0 or -errno of a real-time priority */
 	char release[64];     /* of the kernel */
 	bool user_namespace;  /* its root has no rights outside */
 	long memory_mb;	      /* limit of its cgroup; 0: none */
@@ -49,7 +51,7 @@ struct doctor_finding {
 	char says[200];
 	char fix[300]; /* least power first; "" where nothing is to be done */
 };
-#define DOCTOR_FINDINGS_MAX 20
+#define DOCTOR_FINDINGS_MAX 32
 
 /* Read the facts below @root ("" but in tests) and try to open events. */
 void doctor_read(struct doctor_facts *f, const char *root);

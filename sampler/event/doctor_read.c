@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,26 @@ static long sysctl_or(const char *root, const char *name)
 	long value;
 
 	return procstat_sysctl(root, name, &value) ? -1 : value;
+}
+
+static long ptrace_scope(const char *root)
+{
+	char path[512], line[16];
+
+	snprintf(path, sizeof(path), "%s/proc/sys/kernel/yama/ptrace_scope", root);
+	return pmu_read_line(path, line, sizeof(line)) ? strtol(line, NULL, 10) : -1;
+}
+
+/* Try the priority of the readers, for a moment. */
+static int try_realtime(void)
+{
+	struct sched_param realtime = { .sched_priority = 1 }, was;
+	int policy = sched_getscheduler(0);
+
+	if (policy < 0 || sched_getparam(0, &was) || sched_setscheduler(0, SCHED_RR, &realtime))
+		return -errno;
+	sched_setscheduler(0, policy, &was);
+	return 0;
 }
 
 /* Lines of /proc/self/status and /proc/self/limits that matter. */
@@ -193,6 +214,8 @@ void doctor_read(struct doctor_facts *f, const char *root)
 	f->user_namespace = is_user_namespace(root);
 	read_cgroup(f, root);
 	f->nr_jits = jitcheck_find(root, f->jits, ARRAY_SIZE(f->jits));
+	f->ptrace_scope = ptrace_scope(root);
+	f->realtime_code = try_realtime();
 	f->system_code = try("cpu-clock", -1, 0);
 	f->system_user_code = try("cpu-clock:u", -1, 0);
 	f->own_code = try("cpu-clock", 0, -1);

@@ -288,7 +288,9 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 					       : NULL;
 
 	p->lang = PIPELINE_LANG_NONE;
-	p->lang_none = hit->lang->reason ? LANG_NONE_VERSION : LANG_NONE_NO_READER;
+	p->lang_none = hit->lang->refused  ? LANG_NONE_REFUSED
+		       : hit->lang->reason ? LANG_NONE_VERSION
+					   : LANG_NONE_NO_READER;
 	if (!slot || slot->process != hit->process)
 		return;
 	p->lang_none = (enum lang_none)slot->none;

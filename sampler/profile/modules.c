@@ -80,6 +80,8 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	m->source = words(atomic_load_explicit(&object->source, memory_order_relaxed));
 	m->reason = words(atomic_load_explicit(&object->reason, memory_order_relaxed));
 	m->fix = words(atomic_load_explicit(&object->fix, memory_order_relaxed));
+	m->language_reason = atomic_load_explicit(&object->language_reason, memory_order_relaxed);
+	m->language_fix = atomic_load_explicit(&object->language_fix, memory_order_relaxed);
 	m->nr_symbols = atomic_load_explicit(&object->nr_symbols, memory_order_relaxed);
 	m->permille = atomic_load_explicit(&object->permille, memory_order_relaxed);
 	m->nr_evicted = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);

@@ -29,7 +29,7 @@ const char *profile_call_graph_name(enum call_graph mode);
 
 /* Which frames a stack shows if code of a language ran in an interpreter there. */
 enum profile_frames {
-	FRAMES_LANGUAGE, /* frames of the language; those of the interpreter are folded away */
+	FRAMES_LANGUAGE, /* frames of the language; frames of the interpreter are folded away */
 	FRAMES_BOTH,
 	FRAMES_NATIVE, /* frames of the interpreter alone */
 	FRAMES_NR,
@@ -80,9 +80,11 @@ struct profile_module {
 	struct safe_text path; /* as first seen; of memory: the name */
 	enum profile_module_state state;
 	/* Static words, never NULL; "" where there is nothing to say. */
-	const char *source;  /* source of its names: ".symtab", "debug file" */
-	const char *reason;  /* why its code has no names: "stripped" */
-	const char *fix;     /* how to get names: "install its debug package" */
+	const char *source; /* source of its names: ".symtab", "debug file" */
+	const char *reason; /* why its code has no names: "stripped" */
+	const char *fix;    /* how to get names: "install its debug package" */
+	/* Of an interpreter: why functions of its language have no names; NULL: they have. */
+	const char *language_reason, *language_fix;
 	uint32_t nr_symbols; /* names it has to give */
 	uint32_t permille;   /* share read so far, while it is loading */
 	uint32_t nr_evicted; /* evictions of this object */

@@ -2,14 +2,16 @@
 /*
  * Notices about the session and proftop itself; all rules in order.
  *
- * Runs on: the builder, once a profile. One rule a function, here and in rules_kernel.c and
- * rules_stacks.c; a notice that no rule notes this time is no longer active, but kept in the list.
+ * Runs on: the builder, once a profile. One rule a function, here and in rules_kernel.c,
+ * rules_stacks.c and rules_languages.c; a notice that no rule notes this time is no longer active,
+ * but kept in the list.
  */
 #include "sampler/profile/rules.h"
 
 #include <string.h>
 
 #include "sampler/profile/rules_kernel.h"
+#include "sampler/profile/rules_languages.h"
 #include "sampler/profile/rules_stacks.h"
 
 #define SELF_LOUD_PCT 10.0
@@ -112,6 +114,7 @@ void rules_apply(struct notices *n, struct profile *p, uint64_t now_ns, uint64_t
 	note_session(n, p);
 	rules_kernel(n, p);
 	rules_stacks(n, p);
+	rules_languages(n, p);
 	if (!n->recorded) {
 		note_cost(n, p);
 		note_governor(n, p);

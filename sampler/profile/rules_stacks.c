@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbols/lang/lang.h"
 #include "symbols/object/object.h"
 #include "unwind/unwind.h"
 
@@ -193,32 +192,6 @@ static void note_renames(struct notices *n, const struct profile *p)
 	notices_fix(n, e, NOTICE_NONE, 0, "press 2 for the process; its PID is certain");
 }
 
-/* Note interpreters whose frames cannot be read. */
-static void note_languages(struct notices *n, const struct profile *p)
-{
-	static const struct {
-		enum lang_none why;
-		const char *key, *text, *fix;
-	} reasons[] = {
-		{ LANG_NONE_VERSION, "lang-version", "interpreter of an unknown version or build",
-		  "native frames are shown; --languages in proftop(1) lists the versions" },
-		{ LANG_NONE_REFUSED, "lang-refused", "no permission to read interpreters",
-		  "run proftop as root, or grant it cap_sys_ptrace" },
-		{ LANG_NONE_NO_ROOM, "lang-room", "too many frames or functions of interpreters",
-		  "native frames are shown; restart proftop if it lasts" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
-		uint64_t nr = p->lang.none_by[reasons[i].why];
-		struct profile_notice *e;
-
-		if (!nr)
-			continue;
-		e = notices_note(n, reasons[i].key, NOTICE_INFO, nr, "%s", reasons[i].text);
-		notices_fix(n, e, NOTICE_NONE, 0, "%s", reasons[i].fix);
-	}
-}
-
 /* Note code without names, once most places were looked up. */
 static void note_names(struct notices *n, const struct profile *p)
 {
@@ -266,7 +239,6 @@ void rules_stacks(struct notices *n, const struct profile *p)
 	note_dropped(n, p);
 	note_nameless(n, p);
 	note_renames(n, p);
-	note_languages(n, p);
 	note_names(n, p);
 	note_replaced(n, p);
 }

@@ -216,6 +216,13 @@ static bool is_nested(pid_t pid)
 	return nested;
 }
 
+/* Set the reason by errno. */
+static void set_unreadable(struct lang_process *p)
+{
+	p->refused = errno == EPERM || errno == EACCES;
+	p->reason = p->refused ? "no permission to read its memory" : "its memory cannot be read";
+}
+
 /* Set CPython's version and layout, checked against the memory of the process. */
 static void set_python_version(struct lang_process *p, const struct describe_file *d, uint64_t bias,
 			       pid_t pid)
@@ -225,9 +232,7 @@ static void set_python_version(struct lang_process *p, const struct describe_fil
 	uint32_t version;
 
 	if (!read_memory(pid, p->runtime, words, sizeof(words))) {
-		p->reason = errno == EPERM || errno == EACCES ? "no permission to read its memory "
-								"(cap_sys_ptrace)"
-							      : "its memory cannot be read";
+		set_unreadable(p);
 		return;
 	}
 	if (d->version_at) {
@@ -254,8 +259,9 @@ static void set_ruby_version(struct lang_process *p, const struct describe_file 
 {
 	uint32_t api[3] = { 0 };
 
+	errno = 0;
 	if (!d->version_at || !read_memory(pid, d->version_at + bias, api, sizeof(api)))
-		p->reason = "its memory cannot be read";
+		set_unreadable(p);
 	else if (api[0] != 3 || api[1] != 1)
 		p->reason = "a version of Ruby that is not supported (3.1 is)";
 	else
@@ -268,8 +274,9 @@ static void set_perl_version(struct lang_process *p, const struct describe_file 
 {
 	uint16_t size;
 
+	errno = 0;
 	if (!d->version_at || !read_memory(pid, d->version_at + bias, &size, sizeof(size)))
-		p->reason = "its memory cannot be read";
+		set_unreadable(p);
 	else if (size != PERL_INTERP_SIZE)
 		p->reason = "a version of Perl that is not supported (5.36 with threads is)";
 	else

@@ -45,6 +45,7 @@ struct lang_process {
 	enum lang_kind kind;
 	uint32_t version;   /* 0x030b02f0 */
 	const char *reason; /* static: why there are no frames; NULL: there are */
+	bool refused;	    /* the reason is a missing right */
 	bool untried; /* a version that was never compared with the truth: frames are guesses */
 	bool nested;  /* it knows its threads by the ids of another pid namespace */
 	struct lang_range eval[LANG_EVAL_MAX];

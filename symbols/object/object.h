@@ -81,6 +81,9 @@ struct object {
 	atomic_uint nr_evicted;	      /* number of evictions */
 	atomic_ulong memory;	      /* bytes of the image */
 	atomic_bool interpreter; /* written by the loader, relaxed: it runs code of a language */
+	/* Static texts; written by the loader, relaxed: why functions of that have no names, or
+	 * NULL. */
+	_Atomic(const char *) language_reason, language_fix;
 };
 
 /* Return the time in units of about a second, for object->used; never 0. */

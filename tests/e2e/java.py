@@ -49,12 +49,23 @@ def sample(pid):
     return bad
 
 
+def judge_off(pid):
+    """--languages=none: no method by name."""
+    out = subprocess.run([PROFTOP, "-b", "-n", "2", "-d", "0.5", "-F", "499", "-p", str(pid), "--languages=none",
+                          "--format=ndjson"], stdout=subprocess.PIPE, check=True).stdout
+    rows = json.loads(out.splitlines()[-1])["rows"]
+    return [f"--languages=none: {row}" for row in rows if row.get("lang") or "Chain." in row["symbol"]]
+
+
 def check(mode, options):
     with subprocess.Popen(["java", *options, "-cp", os.environ["TMP"], "Chain", "60"],
                           stdout=subprocess.PIPE) as java:
         try:
             java.stdout.readline()
-            return [f"{mode}: {fault}" for fault in sample(java.pid)]
+            faults = sample(java.pid)
+            if mode == next(iter(MODES)):
+                faults += judge_off(java.pid)
+            return [f"{mode}: {fault}" for fault in faults]
         finally:
             java.kill()
 

@@ -26,6 +26,7 @@ static const struct doctor_facts good = {
 	.tracefs = TRACEFS_MOUNTED,
 	.debug_files = true,
 	.other_processes = true,
+	.ptrace_scope = 1,
 	.release = "6.18.5",
 };
 
@@ -185,6 +186,34 @@ static void test_container(void **state)
 	expect(&f, "container", DOCTOR_NOTE, "user namespace", "outside");
 }
 
+/* Of each language what is read, and what is lacking; the rights have the fix. */
+static void test_languages(void **state)
+{
+	static const char *const all[] = { "Java", "Python", "PHP", "Ruby", "Perl" };
+	struct doctor_facts f = good;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		expect(&f, all[i], DOCTOR_OK, ":", "");
+	f.realtime_code = -EPERM;
+	expect(&f, "real-time priority", DOCTOR_NOTE, "guessed", "CAP_SYS_NICE");
+	expect(&f, "Python", DOCTOR_NOTE, "more guesses", "");
+	expect(&f, "Java", DOCTOR_OK, "methods and lines", "");
+	f = good;
+	f.caps &= ~(1ULL << 19); /* CAP_SYS_PTRACE */
+	expect(&f, "process memory", DOCTOR_NOTE, "ptrace_scope is 1", "ptrace_scope=0");
+	expect(&f, "Java", DOCTOR_NOTE, "that proftop starts only", "");
+	f.ptrace_scope = -1;
+	expect(&f, "process memory", DOCTOR_NOTE, "your own processes only", "CAP_SYS_PTRACE");
+	expect(&f, "Ruby", DOCTOR_NOTE, "your own processes only", "");
+	f.ptrace_scope = 2;
+	expect(&f, "process memory", DOCTOR_NOTE, "not readable", "CAP_SYS_PTRACE");
+	f = good;
+	f.ptrace_scope = 3; /* forbids it to everyone */
+	expect(&f, "process memory", DOCTOR_NOTE, "not readable", "boot");
+	expect(&f, "Perl", DOCTOR_NOTE, "not readable", "");
+}
+
 static void test_read(void **state)
 {
 	char root[] = "/tmp/proftop-doctor-XXXXXX";
@@ -213,6 +242,8 @@ static void test_read(void **state)
 	assert_string_equal(f.lockdown, "");
 	assert_false(f.debug_files || f.other_processes);
 	fake_put(root, "/proc/kallsyms", "0000000000000000 A fixed\nffffffff81000000 T _text\n");
+	assert_int_equal(f.ptrace_scope, -1);
+	fake_put(root, "/proc/sys/kernel/yama/ptrace_scope", "2\n");
 	fake_put(root, "/proc/1/stat", "1 (init)\n");
 	fake_put(root, "/proc/self/cgroup", "4:memory:/docker/3f\n0::/a/b\n");
 	fake_put(root, "/sys/fs/cgroup/a/b/memory.max", "max\n");
@@ -225,6 +256,7 @@ static void test_read(void **state)
 	fake_put(root, "/sys/kernel/tracing/events/enable", "0\n");
 	doctor_read(&f, root);
 	assert_true(f.kernel_symbols && f.other_processes);
+	assert_int_equal(f.ptrace_scope, 2);
 	assert_int_equal(f.tracefs, TRACEFS_MOUNTED);
 	assert_int_equal(f.memory_mb, 256);
 	assert_int_equal(f.cpu_pct, 50);
@@ -246,7 +278,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),	   cmocka_unit_test(test_access),
 		cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_jits),
-		cmocka_unit_test(test_container),  cmocka_unit_test(test_read),
+		cmocka_unit_test(test_container),  cmocka_unit_test(test_languages),
+		cmocka_unit_test(test_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -361,12 +361,54 @@ static void test_dropped(void **state)
 	expect(f, "renames", "1234 thread names dropped", NOTICE_NONE, 0);
 	assert_int_equal(find(f, "renames")->severity, NOTICE_INFO);
 	f->p.nr_names_dropped = 0;
+}
+
+/* Why functions of scripts have no names, and when that is worth a word. */
+static void test_languages(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_module module = { .name = TEXT("php8.3"),
+					 .path = TEXT("/usr/bin/php8.3"),
+					 .reason = "",
+					 .fix = "",
+					 .source = "" };
+
 	f->p.lang.none_by[LANG_NONE_NO_FRAMES] = 5;
 	f->p.lang.none_by[LANG_NONE_REFUSED] = 17;
 	expect(f, "lang-refused", "no permission to read interpreters", NOTICE_NONE, 0);
 	assert_int_equal(find(f, "lang-refused")->count, 17);
 	assert_null(find(f, "lang-version"));
 	f->p.lang.none_by[LANG_NONE_REFUSED] = 0;
+
+	f->p.lang.none_by[LANG_NONE_VERSION] = 9;
+	module.language_reason = "a version of PHP that is not supported";
+	f->p.modules = &module;
+	f->p.nr_modules = 1;
+	expect(f, "lang-version", "/usr/bin/php8.3: no functions of scripts: a version of PHP",
+	       NOTICE_NONE, 0);
+	f->p.nr_modules = 0;
+	f->p.lang.none_by[LANG_NONE_VERSION] = 0;
+
+	/* Read too late: of few samples, or a small share, nothing is said. */
+	f->p.lang = (struct profile_lang){ .certain = 60, .samples = 100, .guessed = 10 };
+	f->p.lang.none_by[LANG_NONE_NO_READER] = 28;
+	f->p.lang.none_by[LANG_NONE_BAD_CHAIN] = 2;
+	expect(f, "lang-none", "30% of samples of interpreters", NOTICE_NONE, 0);
+	assert_non_null(strstr(find(f, "lang-none")->detail, "ran on before"));
+	assert_non_null(strstr(find(f, "lang-none")->fix, "cap_sys_nice"));
+	f->p.call_graph = CALL_GRAPH_FP;
+	expect(f, "lang-none", "without stack copies", NOTICE_CALL_GRAPH, CALL_GRAPH_DWARF);
+	f->p.call_graph = CALL_GRAPH_DWARF;
+	f->p.account.taken = f->p.account.complete = 2001; /* 5 % are 100.05 */
+	tick(f);
+	assert_false(find(f, "lang-none")->active);
+	f->p.account.taken = f->p.account.complete = 1000;
+	f->p.lang.none_by[LANG_NONE_NO_READER] = 8;
+	f->p.lang.guessed = 26;
+	expect(f, "lang-guessed", "26% of samples of interpreters", NOTICE_NONE, 0);
+	f->p.lang.guessed = 25;
+	tick(f);
+	assert_false(find(f, "lang-guessed")->active);
 }
 
 /* A quarter of the samples is in a function that is but an address. */
@@ -469,23 +511,12 @@ static void test_lag(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_quiet),
-		TEST(test_once),
-		TEST(test_lost),
-		TEST(test_throttled),
-		TEST(test_rings),
-		TEST(test_machine),
-		TEST(test_events),
-		TEST(test_multiplexed),
-		TEST(test_lag_advice),
-		TEST(test_truncated),
-		TEST(test_stacks),
-		TEST(test_dropped),
-		TEST(test_names),
-		TEST(test_banner),
-		TEST(test_recorded),
-		TEST(test_full),
-		cmocka_unit_test(test_lag),
+		TEST(test_quiet),     TEST(test_once),	      TEST(test_lost),
+		TEST(test_throttled), TEST(test_rings),	      TEST(test_machine),
+		TEST(test_events),    TEST(test_multiplexed), TEST(test_lag_advice),
+		TEST(test_truncated), TEST(test_stacks),      TEST(test_dropped),
+		TEST(test_languages), TEST(test_names),	      TEST(test_banner),
+		TEST(test_recorded),  TEST(test_full),	      cmocka_unit_test(test_lag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

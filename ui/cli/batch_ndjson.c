@@ -287,6 +287,10 @@ static json_t *modules(const struct profile *p)
 		json_object_set_new(o, "symbols", count(m->nr_symbols));
 		json_object_set_new(o, "reason", clean(m->reason));
 		json_object_set_new(o, "fix", clean(m->fix));
+		if (m->language_reason)
+			json_object_set_new(o, "lang_reason", clean(m->language_reason));
+		if (m->language_reason && m->language_fix)
+			json_object_set_new(o, "lang_fix", clean(m->language_fix));
 		json_array_append_new(list, o);
 	}
 	return list;

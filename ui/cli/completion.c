@@ -23,7 +23,7 @@ static const struct {
 	{ "format", "text ndjson perf-script" },
 	{ "unwinder", "row step" },
 	{ "frames", "language both native" },
-	{ "languages", "python php ruby perl all none" },
+	{ "languages", "java python php ruby perl all none" },
 	{ "completion", "bash zsh fish" },
 	{ "user", "$(cut -d: -f1 /etc/passwd)" },
 	{ "pid", "$(ps -eo pid= 2>/dev/null)" },

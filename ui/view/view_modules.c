@@ -105,13 +105,16 @@ static void draw_source(const struct ui_state *st, const struct row *row, struct
 			struct view_field at)
 {
 	const struct profile_module *m = module_of(st, row);
-	bool reason = m->reason[0] != '\0';
+	const char *why = m->language_reason ? m->language_reason : m->reason;
+	bool reason = why[0] != '\0';
 	char buf[128];
 
 	canvas_elide(c, at.row, at.col, at.cols,
 		     reason && m->source[0]
-			     ? text_format(buf, sizeof(buf), "%s; %s", m->source, m->reason)
-			     : ui_state_clean(buf, sizeof(buf), reason ? m->reason : m->source),
+			     ? text_format(buf, sizeof(buf), "%s; %s%s", m->source,
+					   m->language_reason ? "no functions of scripts: " : "",
+					   why)
+			     : ui_state_clean(buf, sizeof(buf), reason ? why : m->source),
 		     (struct style){ reason ? ROLE_WARN : ROLE_NORMAL, 0 });
 }
 
@@ -269,6 +272,10 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 		foot_text(f, TEXT("Reason"), m->reason);
 	if (m->fix[0])
 		foot_text(f, TEXT("Fix"), m->fix);
+	if (m->language_reason) {
+		foot_text(f, TEXT("Scripts"), m->language_reason);
+		foot_text(f, TEXT("Fix"), m->language_fix ? m->language_fix : "");
+	}
 	return f->used;
 }
 

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Notices about interpreters: why functions of scripts have no names, and the fix.
+ *
+ * Runs on: the builder.
+ */
+#include "sampler/profile/rules_languages.h"
+
+#include <inttypes.h>
+
+#include "symbols/lang/lang.h"
+
+/* Of the tick's samples: with fewer of interpreters, a reader need not run. */
+#define SHARE_MIN 0.05
+/* Of the samples of interpreters: a larger share is noted. */
+#define NONE_MAX    0.1
+#define GUESSED_MAX 0.25
+
+#define FIX_REALTIME                                                                               \
+	"a real-time priority for the readers: cap_sys_nice (make install SETCAP=1), "             \
+	"or a lower rate (-F)"
+
+/* Return the first interpreter without functions of scripts; NULL: none. */
+static const struct profile_module *find_unread(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->nr_modules; i++)
+		if (p->modules[i].language_reason)
+			return &p->modules[i];
+	return NULL;
+}
+
+/* Note interpreters that are not read at all. */
+static void note_unread(struct notices *n, const struct profile *p)
+{
+	static const struct {
+		enum lang_none why;
+		const char *key, *text, *fix;
+	} reasons[] = {
+		{ LANG_NONE_VERSION, "lang-version", "interpreter of an unknown version or build",
+		  "native frames are shown; 'proftop --check' lists the versions" },
+		{ LANG_NONE_REFUSED, "lang-refused", "no permission to read interpreters",
+		  "sudo proftop, or cap_sys_ptrace (make install SETCAP=1)" },
+		{ LANG_NONE_NO_ROOM, "lang-room", "too many frames or functions of interpreters",
+		  "native frames are shown; restart proftop if it lasts" },
+	};
+	const struct profile_module *m = find_unread(p);
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		uint64_t nr = p->lang.none_by[reasons[i].why];
+		struct profile_notice *e;
+
+		if (!nr)
+			continue;
+		e = notices_note(n, reasons[i].key, NOTICE_INFO, nr, "%s", reasons[i].text);
+		if (m && reasons[i].why != LANG_NONE_NO_ROOM)
+			notices_detail(e, "%s: no functions of scripts: %s", m->path.str,
+				       m->language_reason);
+		notices_fix(n, e, NOTICE_NONE, 0, "%s", reasons[i].fix);
+	}
+}
+
+/* Return the most frequent reason for samples without frames that can change, and their sum. */
+static enum lang_none find_most(const struct profile *p, uint64_t *sum)
+{
+	static const enum lang_none reasons[] = { LANG_NONE_NO_READER, LANG_NONE_NO_THREAD,
+						  LANG_NONE_BAD_CHAIN, LANG_NONE_MISMATCH };
+	enum lang_none most = LANG_NONE_NO_READER;
+
+	*sum = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		*sum += p->lang.none_by[reasons[i]];
+		if (p->lang.none_by[reasons[i]] > p->lang.none_by[most])
+			most = reasons[i];
+	}
+	return most;
+}
+
+/* Note a large share of samples without functions of scripts. */
+static void note_none(struct notices *n, const struct profile *p)
+{
+	static const char *const words[LANG_NONE_NR] = {
+		[LANG_NONE_NO_READER] = "the thread ran on before it was read",
+		[LANG_NONE_NO_THREAD] = "threads that the interpreter does not know",
+		[LANG_NONE_BAD_CHAIN] = "no valid chain of frames",
+		[LANG_NONE_MISMATCH] = "the frames do not fit the native stack",
+	};
+	bool dwarf = p->call_graph == CALL_GRAPH_DWARF;
+	struct profile_notice *e;
+	enum lang_none most;
+	uint64_t nr;
+
+	most = find_most(p, &nr);
+	if ((double)nr <= NONE_MAX * (double)p->lang.samples)
+		return;
+	e = notices_note(n, "lang-none", NOTICE_INFO, nr, "scripts without functions: %.0f%%",
+			 100.0 * (double)nr / (double)p->lang.samples);
+	notices_detail(e, "%.0f%% of samples of interpreters have no functions of scripts: %s",
+		       100.0 * (double)nr / (double)p->lang.samples,
+		       dwarf ? words[most] : "without stack copies they are not read");
+	if (!dwarf)
+		notices_fix(n, e, NOTICE_CALL_GRAPH, CALL_GRAPH_DWARF,
+			    "use DWARF unwinding: exact, more overhead");
+	else
+		notices_fix(n, e, NOTICE_NONE, 0, "%s",
+			    most == LANG_NONE_NO_READER ? FIX_REALTIME
+							: "none: native frames are shown there; "
+							  "report it if it lasts");
+}
+
+static void note_guessed(struct notices *n, const struct profile *p)
+{
+	double share = (double)p->lang.guessed / (double)p->lang.samples;
+	struct profile_notice *e;
+
+	if (!(share > GUESSED_MAX))
+		return;
+	e = notices_note(n, "lang-guessed", NOTICE_INFO, p->lang.guessed,
+			 "functions of scripts guessed: %.0f%%", 100 * share);
+	notices_detail(e,
+		       "%.0f%% of samples of interpreters have guessed functions of scripts: a "
+		       "check of their frames failed",
+		       100 * share);
+	notices_fix(n, e, NOTICE_NONE, 0, "%s", FIX_REALTIME);
+}
+
+void rules_languages(struct notices *n, const struct profile *p)
+{
+	note_unread(n, p);
+	if (p->lang.samples < NOTICES_TAKEN_MIN ||
+	    (double)p->lang.samples < SHARE_MIN * (double)p->account.taken)
+		return;
+	note_none(n, p);
+	note_guessed(n, p);
+}
