@@ -209,6 +209,10 @@ $(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
+.PHONY: check-formats
+check-formats: $(B)/proftop ## read exports with other programs: go tool pprof, protoc, Chromium, speedscope
+	$(Q)B=$(B) tests/formats
+
 .PHONY: screens
 screens: $(B)/proftop ## draw the screens of README.md, doc/proftop.1 and doc/screens
 	$(Q)B=$(B) tests/screens
