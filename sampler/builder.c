@@ -32,6 +32,8 @@
 #define WARM_MS	    100
 /* How often to check for code that is being read. */
 #define CODE_MS 10
+/* Longest wait: sampler threads wake the builder if there is something to do. */
+#define LOOK_MS 1000
 
 /* Times of the first profiles after the start. */
 static const uint64_t early_ns[] = { 120000000, 250000000, 500000000 };
@@ -168,9 +170,8 @@ static void *builder_main(void *arg)
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
 		uint64_t next = MIN(due, slice);
 		int wait_ms = next > now ? (int)((next - now + 999999) / 1000000) : 0;
-		int look_ms = s->live.readers.nr ? READERS_LOOK_MS : 1000;
 		bool ended =
-			wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : look_ms));
+			wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : LOOK_MS));
 
 		now = time_now_ns();
 		/* Relaxed: the tables themselves are checked. */

@@ -15,9 +15,6 @@
 #include "sampler/pipeline/reader.h"
 #include "sampler/pipeline/sampler_thread.h"
 
-/* How often it is looked for readers that hang, while there are any. */
-#define READERS_LOOK_MS 50
-
 struct readers {
 	struct reader_shared *shared; /* NULL: frames of interpreters are not wanted */
 	uint32_t nr;		      /* that run */

@@ -31,8 +31,11 @@
 #include "symbols/lang/pylines.h"
 #include "symbols/object/fetch.h"
 
-#define ASKER_NICE	-10
+#define ASKER_NICE -10
+/* Of the loader: while there was work in the last round, and after a round without. */
 #define WAIT_MS		50
+#define WAIT_IDLE_MS	100
+#define ASKER_WAIT_MS	200
 #define STOP_WAIT_NS	2000000000ULL
 #define DETAILS_A_TURN	16U
 #define HELPERS_WAIT_NS 300000000ULL
@@ -270,13 +273,12 @@ static bool is_stopping(const struct loader *l)
 	return atomic_load_explicit(&l->stop, memory_order_acquire);
 }
 
-/* Sleep until woken, at most WAIT_MS. */
-static void wait_event(int event)
+/* Sleep until woken, at most @wait_ms. Returns whether it was woken. */
+static bool wait_event(int event, int wait_ms)
 {
 	struct pollfd pfd = { .fd = event, .events = POLLIN };
 
-	if (poll(&pfd, 1, WAIT_MS) > 0)
-		wake_clear(event);
+	return poll(&pfd, 1, wait_ms) > 0 && wake_clear(event);
 }
 
 /* Keep @place for a later pass; without memory it never gets a name. */
@@ -539,15 +541,19 @@ static void *asker_main(void *arg)
 	/* Offline forever: /proc may hang, and the maps are read under their mutex here. */
 	rcu_thread_offline();
 	while (!is_stopping(l)) {
-		wait_event(l->asker.event);
+		bool any = wait_event(l->asker.event, ASKER_WAIT_MS), more;
+
 		if (is_stopping(l))
 			break;
 		/* Stacks wait for the maps: first. */
-		do
-			maps_load_asked(l->maps);
-		while (!is_stopping(l) && l->details && details_serve(l->details, DETAILS_A_TURN));
+		do {
+			any |= maps_load_asked(l->maps) > 0;
+			more = l->details && details_serve(l->details, DETAILS_A_TURN);
+			any |= more;
+		} while (more && !is_stopping(l));
 		/* A wake is for both threads. */
-		wake_send(l->worker.event);
+		if (any)
+			wake_send(l->worker.event);
 	}
 	rcu_unregister_thread();
 	return NULL;
@@ -556,15 +562,18 @@ static void *asker_main(void *arg)
 static void *loader_main(void *arg)
 {
 	struct loader *l = arg;
+	int wait_ms = WAIT_MS;
 
 	pthread_setname_np(pthread_self(), "proftop/load");
 	setpriority(PRIO_PROCESS, 0, HELPERS_NICE);
 	rcu_register_thread();
 	rcu_thread_offline();
 	while (!is_stopping(l)) {
-		wait_event(l->worker.event);
+		bool any = wait_event(l->worker.event, wait_ms);
+
 		while (!is_stopping(l) && work(l, AS_IT_COMES))
-			;
+			any = true;
+		wait_ms = any ? WAIT_MS : WAIT_IDLE_MS;
 	}
 	rcu_unregister_thread();
 	return NULL;
@@ -632,7 +641,7 @@ static void run(struct loader *l, enum effort effort)
 		more |= l->details && details_serve(l->details, DETAILS_A_TURN);
 		more |= work(l, effort);
 		if (!more && is_busy(l, effort)) {
-			wait_event(l->worker.event);
+			wait_event(l->worker.event, WAIT_MS);
 			more = true;
 		}
 	}

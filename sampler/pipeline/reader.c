@@ -27,6 +27,7 @@
 #include "unwind/unwind.h"
 
 #define RECORD_MAX  (64U << 10)
+#define PAGE	    4096U
 #define NAP_NS	    1000000
 #define READER_NICE -15
 /* Above that of sampler threads, which have the lowest. */
@@ -66,26 +67,59 @@ struct reader {
 	struct lang_chain chain;
 	struct nested nested[NESTED];
 	struct iovec ours[LANG_PIECES_MAX], theirs[LANG_PIECES_MAX];
+	uint8_t gap[PAGE]; /* between two pieces */
 	_Alignas(16) uint8_t record[RECORD_MAX];
 	struct lang_reader lang;
 };
+
+/* Can both pieces be read as one? The kernel's cost is by range and page. */
+static bool is_near(const struct lang_piece *a, const struct lang_piece *b)
+{
+	uint64_t end = a->addr + a->size;
+
+	return b->addr >= end && ((end - 1) ^ b->addr) < PAGE;
+}
+
+/* Fill the lists of the call; returns the number of ranges in @theirs, in *nr_ours the other. */
+static unsigned int make_lists(struct reader *r, const struct lang_piece *pieces, uint32_t nr,
+			       uint8_t *bytes, unsigned int *nr_ours)
+{
+	unsigned int ours = 0, theirs = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct lang_piece *p = &pieces[i];
+
+		if (i && is_near(p - 1, p) && ours + 1 + nr - i <= LANG_PIECES_MAX) {
+			uint64_t gap = p->addr - (p - 1)->addr - (p - 1)->size;
+
+			if (gap)
+				r->ours[ours++] = (struct iovec){ r->gap, gap };
+			r->theirs[theirs - 1].iov_len += gap + p->size;
+		} else {
+			r->theirs[theirs++] = (struct iovec){ (void *)(uintptr_t)p->addr, p->size };
+		}
+		if (ours == LANG_PIECES_MAX)
+			break;
+		r->ours[ours++] = (struct iovec){ bytes + p->at, p->size };
+	}
+	*nr_ours = ours;
+	return theirs;
+}
 
 /* One call for all pieces. */
 static int read_pieces(void *ctx, const struct lang_piece *pieces, uint32_t nr, uint8_t *bytes)
 {
 	struct reader *r = ctx;
-	ssize_t got;
+	unsigned int nr_ours, nr_theirs = make_lists(r, pieces, nr, bytes, &nr_ours);
+	ssize_t got = process_vm_readv(r->read_pid, r->ours, nr_ours, r->theirs, nr_theirs, 0);
 	uint32_t whole = 0;
 
-	for (uint32_t i = 0; i < nr; i++) {
-		r->ours[i] = (struct iovec){ bytes + pieces[i].at, pieces[i].size };
-		r->theirs[i] = (struct iovec){ (void *)(uintptr_t)pieces[i].addr, pieces[i].size };
-	}
-	got = process_vm_readv(r->read_pid, r->ours, nr, r->theirs, nr, 0);
 	if (got < 0)
 		return errno == EFAULT ? 0 : -errno;
-	while (whole < nr && (size_t)got >= pieces[whole].size)
-		got -= (ssize_t)pieces[whole++].size;
+	for (unsigned int i = 0; i < nr_ours && (size_t)got >= r->ours[i].iov_len; i++) {
+		got -= (ssize_t)r->ours[i].iov_len;
+		whole += r->ours[i].iov_base != r->gap;
+	}
 	return (int)whole;
 }
 

@@ -170,14 +170,18 @@ static void ask_room(struct sampler_thread *t)
 		return; /* the counter is full: it is awake */
 }
 
-/* Report to the builder, once, that interpreters run here without a reader. */
-static void ask_reader(struct sampler_thread *t, const struct sampler_thread_stats *stats)
+/* Wake the builder: interpreters run here without a reader (once), or the reader hangs. */
+static void ask_reader(struct sampler_thread *t, const struct sampler_thread_stats *stats,
+		       const struct reader *reader)
 {
 	const uint64_t one = 1;
+	uint32_t process;
+	pid_t pid;
 
-	if (stats->samples.lang_none[LANG_NONE_NO_READER] < READER_SAMPLES ||
-	    atomic_load_explicit(&t->reader, memory_order_relaxed) ||
-	    atomic_exchange_explicit(&t->wish, true, memory_order_relaxed))
+	if (reader && !reader_hangs(reader, time_now_ns(), &pid, &process))
+		return;
+	if (!reader && (stats->samples.lang_none[LANG_NONE_NO_READER] < READER_SAMPLES ||
+			atomic_exchange_explicit(&t->wish, true, memory_order_relaxed)))
 		return;
 	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
 		return; /* the counter is full: it is awake */
@@ -223,7 +227,7 @@ static void run_batch(struct sampler_thread *t)
 	}
 	ring_end(ring);
 	ask_room(t);
-	ask_reader(t, stats);
+	ask_reader(t, stats, reader);
 	note_ring_high(t);
 	grace_reader_done(t->shared);
 	rcu_thread_offline();

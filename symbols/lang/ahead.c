@@ -35,6 +35,20 @@ void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_
 	lang_memory_set_tail(m, 2, s->sp, (uint32_t)MIN(t->compared, s->stack_size) & ~7U);
 }
 
+/* Move the last of @nr pieces to its place by address: near ones are read as one. */
+static void insert_sorted(struct lang_ahead *pieces, uint8_t *idle, uint32_t nr)
+{
+	struct lang_ahead last = pieces[nr - 1];
+	uint32_t i = nr - 1;
+
+	for (; i && pieces[i - 1].addr > last.addr; i--) {
+		pieces[i] = pieces[i - 1];
+		idle[i] = idle[i - 1];
+	}
+	pieces[i] = last;
+	idle[i] = 0;
+}
+
 /* Read this piece ahead at the next sample. */
 static void keep_window(const struct lang_memory *m, struct lang_thread *t, uint32_t piece)
 {
@@ -48,8 +62,8 @@ static void keep_window(const struct lang_memory *m, struct lang_thread *t, uint
 	}
 	if (t->nr_ahead == LANG_AHEAD)
 		return;
-	t->ahead[t->nr_ahead] = (struct lang_ahead){ p->addr, p->size };
-	t->idle_ahead[t->nr_ahead++] = 0;
+	t->ahead[t->nr_ahead++] = (struct lang_ahead){ p->addr, p->size };
+	insert_sorted(t->ahead, t->idle_ahead, t->nr_ahead);
 }
 
 /* Find the bytes of a frame in the windows read so far. */
@@ -116,8 +130,8 @@ static void keep_more(const struct lang_memory *m, const struct lang_work *w, st
 	for (uint32_t i = w->first_new; i < m->nr && nr < LANG_MORE; i++) {
 		if (m->kind[i] != PIECE_NEEDED || m->pieces[i].size > MORE_SIZE)
 			continue;
-		t->more[nr] = (struct lang_ahead){ m->pieces[i].addr, m->pieces[i].size };
-		t->idle_more[nr++] = 0;
+		t->more[nr++] = (struct lang_ahead){ m->pieces[i].addr, m->pieces[i].size };
+		insert_sorted(t->more, t->idle_more, nr);
 	}
 	t->nr_more = nr;
 }
