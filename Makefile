@@ -74,7 +74,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs
+.PHONY: man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -163,6 +163,7 @@ $(B)/tests/programs/%: tests/programs/%.cc | deps
 	$(call say,PROG,$@)
 	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -pthread -o $@ $<
 programs: $(PROGRAMS)
+tools: $(TOOLS)
 
 E2E        := $(sort $(wildcard tests/e2e/*.sh))
 RUN        := B=$(B) EMU="$(EMU)" tests/run
@@ -177,6 +178,9 @@ check: ## all tests (unit, fuzz corpora, layering, style, end-to-end); STRICT=1:
 
 .PHONY: checked
 checked: all $(TESTS) $(REPLAYS) $(TOOLS) programs
+
+lab: ## boot Debian kernels in QEMU (amd64, arm64) and run suites in them; LAB="quick" for one
+	$(Q)B=$(B) tests/lab/run $(LAB)
 
 unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuzz corpora
 	$(Q)$(RUN) $(TESTS) $(REPLAYS)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Judge the output of suites in a guest (guest.sh): judge.py GUEST < OUTPUT
+
+Prints a line for each check and, last, "P passed, F failed, S skipped". Exits 1 if one failed or there was none.
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+E2E = os.path.join(HERE, "..", "e2e")
+
+
+def contract(lines):
+    """Return what `ndjson.py check` has against the ticks."""
+    with tempfile.NamedTemporaryFile("w", suffix=".ndjson") as f:
+        f.write("".join(line + "\n" for line in lines))
+        f.flush()
+        run = subprocess.run([sys.executable, os.path.join(E2E, "ndjson.py"), "check", f.name],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return run.stdout.strip().replace(f.name, "ticks") if run.returncode else ""
+
+
+def taken(ticks, _):
+    nr = sum(tick["account"]["taken"] for tick in ticks)
+    return "" if nr else "no samples"
+
+
+def sums(_ticks, _):
+    return ""  # the contract is all
+
+
+def event(ticks, name):
+    names = {e["name"] for tick in ticks for e in tick["events"]}
+    return taken(ticks, None) or ("" if name in names else f"sampled {names}, not {name}")
+
+
+def recurse(ticks, _):
+    """main holds all samples, the three leaves nearly all, once names are read."""
+    rows = {row["symbol"]: row for row in ticks[-1]["rows"]}
+    main = rows.get("main", {"total_pct": 0})["total_pct"]
+    leaves = sum(rows.get(f"leaf_{x}", {"self_pct": 0})["self_pct"] for x in "abc")
+    if main < 90:
+        return f"main holds {main} % of the samples"
+    return "" if leaves > 60 else f"leaves hold {leaves} % of the samples"
+
+
+def module(ticks, name):
+    """A module has rows, and they have names."""
+    rows = [row for tick in ticks for row in tick["rows"] if row["module"] == f"[{name}]"]
+    if not rows:
+        return f"no row of [{name}]: {collections.Counter(r['module'] for t in ticks for r in t['rows'])}"
+    named = sum(row["self"] for row in rows if row["kind"] != "?")
+    whole = sum(row["self"] for row in rows)
+    return "" if named >= 0.9 * whole else f"{whole - named} of {whole} samples without a name"
+
+
+def allcpus(ticks, _):
+    away = [c["cpu"] for c in ticks[-1]["cpus"] if c.get("offline")]
+    return f"still offline: {away}" if away else ""
+
+
+JUDGES = {f.__name__: f for f in (taken, sums, event, recurse, module, allcpus)}
+
+
+def judge_ticks(words, lines):
+    judge, _, argument = words[-1].partition(":")
+    lines = [line for line in lines if line.startswith("{")]
+    if not lines:
+        return "no ticks"
+    try:
+        ticks = [json.loads(line) for line in lines]
+    except ValueError as error:
+        return f"not JSON: {error}"
+    return contract(lines) or JUDGES[judge](ticks, argument)
+
+
+def judge_chains(words, lines):
+    """Chains of the truth programs, judged by stacks.py."""
+    run = subprocess.run([sys.executable, os.path.join(E2E, "stacks.py")], input="".join(f"{l}\n" for l in lines),
+                         env=dict(os.environ, MODES=" ".join(words[1:])), text=True, check=False,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    print("    " + run.stdout.strip().replace("\n", "\n    "))
+    return "see above" if run.returncode else ""
+
+
+def judge_shares(_words, lines):
+    """Shares of the leaves in one recording, by perf report and by proftop --replay: within one point."""
+    perf = {line.split()[1]: float(line.split()[2]) for line in lines if line.startswith("perf ")}
+    ticks = [json.loads(line) for line in lines if line.startswith("{")]
+    ours, whole = collections.Counter(), 0
+    for row in (row for tick in ticks for row in tick["rows"]):
+        ours[row["symbol"]] += row["self"]
+        whole += row["self"]
+    if len(perf) != 3 or not whole:
+        return f"perf: {perf}, proftop: {whole} samples"
+    shares = {name: 100 * ours[name] / whole for name in perf}
+    off = {name: (perf[name], round(shares[name], 2)) for name in perf if abs(perf[name] - shares[name]) > 1}
+    return f"perf, proftop: {off}" if off else ""
+
+
+SECTIONS = {"ticks": judge_ticks, "chains": judge_chains, "shares": judge_shares}
+
+
+def read(lines):
+    """Yield (what, words, lines of the section) for each check of the output."""
+    section, inside = None, []
+    for line in lines:
+        line = line.rstrip("\r\n")
+        mark = line.split() if line.startswith("@lab ") else []
+        if section and mark[1:2] == ["end"]:
+            yield (*section, inside)
+            section, inside = None, []
+        elif section:
+            inside.append(line)
+        elif mark and mark[1] in SECTIONS:
+            section = mark[1], mark[2:]
+        elif mark:
+            yield mark[1], mark[2:], []
+        else:
+            print("   ", line)
+    if section:
+        yield "wrong", section[1] + ["(the guest stopped here)"], []
+
+
+def main():
+    guest, count = sys.argv[1], collections.Counter()
+    for what, words, lines in read(sys.stdin):
+        name = " ".join(words)
+        if what in SECTIONS:
+            why = SECTIONS[what](words, lines)
+            name = " ".join(words[:-1]) if what == "ticks" else " ".join(words[:1]) if what == "chains" else name
+            what = "wrong" if why else "ok"
+            name += f": {why}" if why else ""
+        count[what] += 1
+        print({"ok": "  ok      ", "wrong": "  FAILED  ", "skip": "  skipped "}[what] + f"{guest}: {name}", flush=True)
+    print(f"{count['ok']} passed, {count['wrong']} failed, {count['skip']} skipped")
+    sys.exit(bool(count["wrong"]) or not count["ok"])
+
+
+main()

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# CPUs that go offline and come back while proftop samples: each sum stays exact.
+. ./guest.sh
+start recurse 600
+cpus=$(ls -d /sys/devices/system/cpu/cpu[1-9]* 2>/dev/null)
+[ -n "$cpus" ] || { skip "hotplug: one CPU only"; finish; }
+(
+	for round in 1 2 3; do
+		for cpu in $cpus; do
+			echo 0 >"$cpu/online"
+			sleep 1
+			echo 1 >"$cpu/online"
+		done
+	done
+) &
+loop=$!
+ticks "hotplug" sums -n 8 -F 99 -e cpu-clock
+wait $loop
+ticks "after hotplug" allcpus -n 2 -F 99 -e cpu-clock
+last=$(echo "$cpus" | tail -n 1)
+echo 0 >"$last/online"
+refuses "CPU offline" "offline" -C "${last##*cpu}" -e cpu-clock
+echo 1 >"$last/online"
+finish

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Code of the kernel: modules that come and go, BPF programs, /proc/kcore.
+. ./guest.sh
+
+# A module is loaded and removed while proftop samples; its functions have its name.
+(
+	for i in 1 2 3 4 5 6; do
+		modprobe zram && echo 64M >/sys/block/zram0/disksize 2>/dev/null &&
+			dd if=/dev/zero of=/dev/zram0 bs=64k count=400 2>/dev/null
+		sleep 1
+		echo 1 >/sys/block/zram0/reset 2>/dev/null
+		rmmod zram 2>/dev/null
+	done
+) &
+loop=$!
+ticks "module loaded and removed" module:zram -n 6 -F 199 -e cpu-clock
+wait $loop
+
+if bpf_hot 1 >/dev/null 2>/tmp/err; then
+	start bpf_hot 60
+	ticks "BPF program" module:bpf -n 3 -F 199 -e cpu-clock -p "$last"
+else
+	skip "BPF program: $(cat /tmp/err)"
+fi
+
+# The code of the hottest kernel function, from /proc/kcore.
+start dd if=/dev/zero of=/dev/null bs=1
+proftop -F 199 -e cpu-clock -p "$last" --size=100x40 \
+	--script='<tick> <tick> <tick> U <tick> a <tick> <tick>' >/tmp/screen 2>/tmp/err || wrong "annotate: $(cat /tmp/err)"
+if grep -qE '  (push|mov|test|call|ret|endbr64|nop|xor|lea|add|jmp|stp|ldp|str|ldr|bl|b\.|cmp|adrp|paciasp)' /tmp/screen; then
+	ok "annotate kernel code"
+else
+	wrong "annotate kernel code:"
+	cat /tmp/screen
+fi
+finish
