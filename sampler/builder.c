@@ -191,7 +191,8 @@ static void *builder_main(void *arg)
 		if (now >= due) {
 			follow_target(s, now);
 			reopen_check_cpus(s, now);
-			tick_end(s, now);
+			/* A CPU that is back has ended a tick. */
+			tick_end(s, time_now_ns());
 			check_recording(s);
 			handlers_govern(s);
 			handlers_adapt_stacks(s);

@@ -75,6 +75,8 @@ def check(ticks, path):
                 fail(f"{where}: {c}")
         if i and tick["seq"] <= ticks[i - 1]["seq"]:
             fail(f"{where}: seq {tick['seq']}")
+        if tick["interval_ns"] <= 0:
+            fail(f"{where}: interval_ns {tick['interval_ns']}")
     check_account(ticks[-1]["account_total"], f"{path}, total")
     # No tick was skipped: then the ticks add up to the total.
     if [t["seq"] for t in ticks] == list(range(ticks[0]["seq"], ticks[0]["seq"] + len(ticks))) \
