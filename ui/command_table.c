@@ -190,8 +190,8 @@ static void run_theme(struct ui_state *st, const char *arg)
 	int theme = *arg ? theme_parse(arg) : (st->theme + 1) % THEME_NR;
 
 	if (theme < 0) {
-		ui_state_say(st, true,
-			     "unknown theme '%s': default, 256, light, color-blind or mono", arg);
+		ui_state_say(st, true, "unknown theme '%s': auto, dark, light, color-blind or mono",
+			     arg);
 		return;
 	}
 	st->theme = theme;

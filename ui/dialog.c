@@ -304,7 +304,8 @@ static void draw_entry(const struct ui_state *st, struct canvas *c, unsigned int
 			     (struct style){ ROLE_DIM, 0 });
 	if (here) {
 		canvas_text(c, row, col, 1, st->glyphs->marker, (struct style){ ROLE_VALUE, 0 });
-		canvas_restyle(c, row, col + 1, cols - 1, (struct style){ 0, CELL_REVERSE }, true);
+		canvas_restyle(c, row, col + 1, cols - 1, (struct style){ ROLE_SELECTED, 0 },
+			       false);
 	}
 }
 

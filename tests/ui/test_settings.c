@@ -6,6 +6,7 @@
 #include "fake.h"
 
 #include <argp.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -217,19 +218,73 @@ static void test_files(void **state)
 	unsetenv("XDG_CONFIG_DIRS");
 }
 
+/* The relative luminance of a colour, and the contrast of two: as in WCAG 2. */
+static double luminance(uint32_t rgb)
+{
+	static const double parts[] = { 0.0722, 0.7152, 0.2126 };
+	double sum = 0;
+
+	for (int i = 0; i < 3; i++) {
+		double c = (rgb >> 8 * i & 0xff) / 255.0;
+
+		sum += parts[i] * (c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+	}
+	return sum;
+}
+
+static double contrast(uint32_t a, uint32_t b)
+{
+	double x = luminance(a), y = luminance(b);
+
+	return (MAX(x, y) + 0.05) / (MIN(x, y) + 0.05);
+}
+
+/* Text is readable in each theme, with 256, 16 and 8 colours, on black and on white. */
+static void test_contrast(void **state)
+{
+	static const int colors[] = { 8, 16, 256 };
+
+	for (int t = 0; t < THEME_MONO; t++)
+		for (size_t c = 0; c < ARRAY_SIZE(colors); c++)
+			for (int r = 0; r < 2 * ROLE_NR; r++) {
+				bool light = (r >= ROLE_NR && t != THEME_DARK) || t == THEME_LIGHT;
+				struct theme_look l = theme_look((enum theme)t, light,
+								 (enum theme_role)(r % ROLE_NR),
+								 colors[c]);
+				/* Terminals of 8 colours show bold ones bright. */
+				short fg = l.fg, bright = (short)(fg + 8);
+				uint32_t ground = l.bg >= 0 ? theme_rgb(l.bg)
+						  : light   ? 0xffffff
+							    : 0x000000;
+
+				if (fg < 0)
+					continue;
+				if (colors[c] == 8 && l.bold && fg > 0 && l.bg < 0 && !light)
+					fg = bright;
+				if (contrast(theme_rgb(fg), ground) < 4.5)
+					print_message("theme %s%s, %d colours, role %d: %.1f\n",
+						      theme_name((enum theme)t),
+						      light ? " on white" : "", colors[c],
+						      r % ROLE_NR, contrast(theme_rgb(fg), ground));
+				assert_true(contrast(theme_rgb(fg), ground) >= 4.5);
+			}
+}
+
 /* Names are read back; every look has colours that the terminal has. */
 static void test_themes(void **state)
 {
 	static const int colors[] = { 8, 16, 256 };
 
 	assert_int_equal(theme_parse("pink"), -1);
+	assert_int_equal(theme_parse("256"), THEME_DARK);
+	assert_int_equal(theme_parse("default"), THEME_AUTO);
 	assert_null(theme_name(THEME_NR));
 	for (int t = 0; t < THEME_NR; t++) {
 		assert_int_equal(theme_parse(theme_name((enum theme)t)), t);
 		for (size_t c = 0; c < ARRAY_SIZE(colors); c++) {
 			for (int r = 0; r < ROLE_NR; r++) {
-				struct theme_look l =
-					theme_look((enum theme)t, (enum theme_role)r, colors[c]);
+				struct theme_look l = theme_look((enum theme)t, false,
+								 (enum theme_role)r, colors[c]);
 
 				assert_true(l.fg >= -1 && l.fg < colors[c]);
 				assert_true(l.bg >= -1 && l.bg < colors[c]);
@@ -239,8 +294,13 @@ static void test_themes(void **state)
 	}
 	/* Kernel and user differ in each, except in mono, which shows a letter. */
 	for (int t = 0; t < THEME_MONO; t++)
-		assert_int_not_equal(theme_look((enum theme)t, ROLE_USER, 256).fg,
-				     theme_look((enum theme)t, ROLE_KERNEL, 256).fg);
+		assert_int_not_equal(theme_look((enum theme)t, false, ROLE_USER, 256).fg,
+				     theme_look((enum theme)t, false, ROLE_KERNEL, 256).fg);
+	/* The automatic one follows the terminal, dark and light do not. */
+	assert_int_equal(theme_look(THEME_AUTO, true, ROLE_USER, 256).fg,
+			 theme_look(THEME_LIGHT, false, ROLE_USER, 256).fg);
+	assert_int_equal(theme_look(THEME_DARK, true, ROLE_USER, 256).fg,
+			 theme_look(THEME_AUTO, false, ROLE_USER, 256).fg);
 }
 
 static void test_completion(void **state)
@@ -267,9 +327,10 @@ static void test_completion(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),  cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_keys),   cmocka_unit_test(test_files),
-		cmocka_unit_test(test_themes), cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_round),	   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_keys),	   cmocka_unit_test(test_files),
+		cmocka_unit_test(test_contrast),   cmocka_unit_test(test_themes),
+		cmocka_unit_test(test_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

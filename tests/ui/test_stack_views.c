@@ -265,17 +265,17 @@ static void test_flame_mouse(void **state)
 	struct bench b;
 
 	for (int below = 0; below < 2; below++) {
-		bench_init(&b, 100, 40, false);
+		bench_init(&b, 100, 36, false);
 		model_take(&b.st, folded_profile(server));
 		press(&b, '4');
 		if (below)
 			press(&b, 'I');
 		look(&b);
-		for (unsigned int row = 0; row < 40; row++)
+		for (unsigned int row = 0; row < 36; row++)
 			for (unsigned int col = 0; col < 100; col++) {
 				const struct cell *cell = canvas_at(&b.canvas, row, col);
 
-				if (strcmp(cell->text, "▏") || !(cell->style.flags & CELL_REVERSE))
+				if (strcmp(cell->text, "▏") || cell->style.role < ROLE_BOX_PROCESS)
 					continue;
 				input_key(&b.st, &(struct key){ .code = K_MOUSE,
 								.row = (uint16_t)row,
@@ -300,16 +300,19 @@ static void test_flame_widths(void **state)
 	assert_int_equal(fold_tree(p, &config, &t), 0);
 	for (unsigned int cols = 1; cols < 300; cols++) {
 		struct flame_box *boxes;
-		uint32_t nr = flame_lay_out(&t, &(struct flame_part){ 0, 0, 1 }, cols, &boxes);
+		uint32_t nr =
+			flame_lay_out(&t, &(struct flame_part){ 0, 0, 1, true }, cols, &boxes);
 
 		assert_true(nr > 0 && boxes[0].cols == cols);
 		for (uint32_t i = 0; i < nr; i++) {
-			const struct fold_tree_node *node = &t.nodes[boxes[i].node];
-			double exact = node->total * cols / t.weight;
+			double exact = boxes[i].total * cols / t.weight;
 
 			assert_true(exact - 1 < boxes[i].cols && boxes[i].cols < exact + 1);
 			for (uint32_t k = 0; k < nr; k++) {
-				if (boxes[k].node == node->parent)
+				if (boxes[k].node == (boxes[i].rest
+							      ? boxes[i].node
+							      : t.nodes[boxes[i].node].parent) &&
+				    !boxes[k].rest)
 					assert_true(boxes[i].col >= boxes[k].col &&
 						    boxes[i].col + boxes[i].cols <=
 							    boxes[k].col + boxes[k].cols);
@@ -358,7 +361,7 @@ static void test_flame_closer(void **state)
 	unsigned int row;
 	int col;
 
-	bench_init(&b, 100, 40, false);
+	bench_init(&b, 100, 36, false);
 	model_take(&b.st, folded_profile(text));
 	press(&b, '4');
 	look(&b);
@@ -400,7 +403,7 @@ static double exact_cols(const struct fold_tree *t, const struct flame_part *par
 {
 	double from, to;
 
-	assert_true(flame_extent(t, part->zoom, n, &from, &to));
+	assert_true(flame_extent(t, part, cols, n, &from, &to));
 	from = (from - part->left) / part->width * cols;
 	to = (to - part->left) / part->width * cols;
 	return MAX(MIN(to, cols), 0) - MIN(MAX(from, 0), cols);
@@ -417,11 +420,13 @@ static void check_part(const struct fold_tree *t, const struct flame_part *part,
 	assert_true(nr > 0 && boxes[0].node == part->zoom && boxes[0].col == 0 &&
 		    boxes[0].cols == cols);
 	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t parent = t->nodes[boxes[i].node].parent, up = 0;
+		uint32_t node = boxes[i].node, up = 0;
+		uint32_t parent = boxes[i].rest ? node : t->nodes[node].parent;
 
-		while (i && boxes[up].node != parent)
+		while (i && (boxes[up].node != parent || boxes[up].rest))
 			assert_true(++up < i);
-		assert_true(fabs(exact_cols(t, part, boxes[i].node, cols) - boxes[i].cols) <= 1);
+		if (!boxes[i].rest)
+			assert_true(fabs(exact_cols(t, part, node, cols) - boxes[i].cols) <= 1);
 		assert_true(boxes[i].cols > 0 && boxes[i].col + boxes[i].cols <= cols);
 		if (boxes[i].level < ARRAY_SIZE(sums))
 			sums[boxes[i].level] += boxes[i].cols;
@@ -447,6 +452,7 @@ static void test_flame_parts(void **state)
 		struct flame_part part;
 
 		seed = seed * 1664525u + 1013904223u;
+		part.uncut = true;
 		part.zoom = (seed >> 8) % t.nr_nodes;
 		part.width = 1.0 / (1 << (seed >> 5) % 11);
 		part.left = (1 - part.width) * ((seed >> 16) % 1000 / 999.0);
@@ -454,6 +460,68 @@ static void test_flame_parts(void **state)
 	}
 	fold_tree_fini(&t);
 	profile_free(p);
+}
+
+/* Frames that all samples share are one line, until Enter; narrow boxes are one, with their share.
+ */
+static void test_flame_cut(void **state)
+{
+	char text[4000] = "";
+	struct bench b;
+
+	for (int i = 0; i < 60; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "py;_start;main;Py_Run;eval;handle;leaf%d 1\n", i);
+	strcat(text, "py;_start;main;Py_Run;eval;handle;hot 240\npy;_start;main;Py_Run;eval;other "
+		     "99\n");
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, folded_profile(text));
+	press(&b, '4');
+	assert_non_null(strstr(look(&b), "4 frames to Py_Run (Enter: show)"));
+	assert_null(strstr(look(&b), "_start"));
+	assert_non_null(strstr(look(&b), "60 more 15.04%"));
+	golden(&b, "flame-cut-100x30");
+	press(&b, K_DOWN);
+	assert_non_null(strstr(look(&b), "\xe2\x96\xb6 4 frames to Py_Run"));
+	press(&b, K_DOWN);
+	assert_string_equal(selected(&b), "eval");
+	press(&b, K_UP);
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "_start"));
+	assert_null(strstr(look(&b), "4 frames"));
+	press(&b, K_ESC);
+	assert_non_null(strstr(look(&b), "4 frames to Py_Run"));
+	bench_fini(&b);
+	/* Tall screens have boxes of two lines, with their shares. */
+	bench_init(&b, 200, 60, false);
+	model_take(&b.st, folded_profile(text));
+	press(&b, '4');
+	golden(&b, "flame-cut-200x60");
+	bench_fini(&b);
+}
+
+/* Neighbours of a kind differ in hue, the same function has the same one in all places. */
+static void test_flame_hues(void **state)
+{
+	uint32_t hues = 0, nr[THEME_HUES] = { 0 };
+	struct bench b;
+
+	bench_init(&b, 200, 40, false);
+	model_take(&b.st, folded_profile(server));
+	press(&b, '4');
+	look(&b);
+	for (unsigned int row = 0; row < 40; row++)
+		for (unsigned int col = 0; col < 200; col++) {
+			unsigned int role = canvas_at(&b.canvas, row, col)->style.role;
+
+			if (role >= ROLE_BOX_USER && role < ROLE_BOX_USER + THEME_HUES)
+				nr[role - ROLE_BOX_USER]++;
+		}
+	for (uint32_t i = 0; i < THEME_HUES; i++)
+		hues += nr[i] > 0;
+	assert_true(hues >= 3);
+	assert_int_equal(theme_box('u', 7), theme_box('u', 7 + THEME_HUES));
+	bench_fini(&b);
 }
 
 /* Vanished rows of one name are reported once: how many, and how much together. */
@@ -543,7 +611,8 @@ static void test_recursion(void **state)
 	assert_int_equal(b.st.lists[VIEW_FLAME].nr, 8);
 	press(&b, 'X');
 	assert_non_null(strstr(look(&b), "recursion folded (X)"));
-	assert_int_equal(b.st.lists[VIEW_FLAME].nr, 5);
+	/* The frames above the last are cut: all samples share them. */
+	assert_int_equal(b.st.lists[VIEW_FLAME].nr, 3);
 	press(&b, '3');
 	press(&b, 'g');
 	press(&b, '*');
@@ -841,6 +910,7 @@ int main(void)
 		cmocka_unit_test(test_tree_filter),    cmocka_unit_test(test_selection_stays),
 		cmocka_unit_test(test_callers_keys),   cmocka_unit_test(test_flame_keys),
 		cmocka_unit_test(test_flame_mouse),    cmocka_unit_test(test_flame_widths),
+		cmocka_unit_test(test_flame_cut),      cmocka_unit_test(test_flame_hues),
 		cmocka_unit_test(test_flame_parts),    cmocka_unit_test(test_gone_names),
 		cmocka_unit_test(test_flame_gone),     cmocka_unit_test(test_flame_here),
 		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_first_windows),

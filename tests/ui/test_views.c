@@ -399,9 +399,9 @@ static void test_switches(void **state)
 	command(&b, "theme mono");
 	assert_int_equal(b.st.theme, THEME_MONO);
 	command(&b, "theme");
-	assert_int_equal(b.st.theme, THEME_DEFAULT);
+	assert_int_equal(b.st.theme, THEME_AUTO);
 	command(&b, "theme pink");
-	assert_int_equal(b.st.theme, THEME_DEFAULT);
+	assert_int_equal(b.st.theme, THEME_AUTO);
 	command(&b, "mouse");
 	assert_false(b.st.mouse);
 	command(&b, "mouse on");

@@ -19,7 +19,7 @@ static const struct {
 	{ "event", "$(proftop --list-events 2>/dev/null | sed -n 's/^  \\([^ ]*\\).*/\\1/p')" },
 	{ "sort", "$(proftop --list-columns 2>/dev/null | sed 's/ .*//')" },
 	{ "color", "auto always never" },
-	{ "theme", "default 256 light color-blind mono" },
+	{ "theme", "auto dark light color-blind mono" },
 	{ "format", "text ndjson perf-script" },
 	{ "unwinder", "row step" },
 	{ "frames", "language both native" },

@@ -172,7 +172,7 @@ static const struct argp_option argp_options[] = {
 	  "show only matching functions, modules or processes; !RE: non-matching", 2 },
 	{ "intervals", KEY_INTERVALS, NULL, 0, "show the 95 % confidence interval of SELF%", 2 },
 	{ "color", KEY_COLOR, "WHEN", 0, "auto, always or never", 2 },
-	{ "theme", KEY_THEME, "THEME", 0, "default, 256, light, color-blind or mono", 2 },
+	{ "theme", KEY_THEME, "THEME", 0, "auto, dark, light, color-blind or mono", 2 },
 	{ "ascii", KEY_ASCII, NULL, 0, "draw with ASCII only", 2 },
 	{ "fold-threads", KEY_FOLD_THREADS, NULL, 0, "merge threads with similar names: worker-*",
 	  2 },

@@ -50,10 +50,10 @@ static int parse_theme(struct options_parse *p, const char *arg)
 	p->o->theme_given = true;
 	if (p->o->theme >= 0)
 		return 0;
-	p->o->theme = THEME_DEFAULT;
+	p->o->theme = THEME_AUTO;
 	return REFUSE(p, EXIT_USAGE,
 		      "--theme=%s: unknown theme\n"
-		      "  must be default, 256, light, color-blind or mono",
+		      "  must be auto, dark, light, color-blind or mono",
 		      arg);
 }
 

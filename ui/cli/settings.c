@@ -142,7 +142,7 @@ static const struct {
 	{ "limit", "hide rows below this percentage, 0 to 100", set_limit, get_limit },
 	{ "hide-kernel", "yes or no", set_hide_kernel, get_hide_kernel },
 	{ "hide-user", "yes or no", set_hide_user, get_hide_user },
-	{ "theme", "default, 256, light, color-blind or mono", set_theme, get_theme },
+	{ "theme", "auto, dark, light, color-blind or mono", set_theme, get_theme },
 	{ "mouse", "yes or no", set_mouse, get_mouse },
 	{ "ascii", "yes or no", set_ascii, get_ascii },
 	{ "fold-threads", "yes or no", set_fold_threads, get_fold_threads },

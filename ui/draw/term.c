@@ -29,6 +29,11 @@
 #undef columns
 #undef lines
 
+/* How long the answer about the background is expected: later bytes are keys. */
+#define ANSWER_NS   2000000000ull
+#define ANSWER_MAX  48 /* bytes */
+#define ESCAPE_WAIT 25 /* ms, for the byte after an Esc */
+
 struct terminal {
 	SCREEN *screen;
 	FILE *in, *out;
@@ -36,6 +41,8 @@ struct terminal {
 	bool wants_color, color;
 	bool mouse;
 	enum theme theme;
+	bool light;	   /* its background */
+	uint64_t query_ns; /* time of the query for the background; 0: none, or answered */
 	attr_t attrs[ROLE_NR];
 };
 
@@ -122,7 +129,7 @@ static void init_looks(struct terminal *t, bool color, enum theme theme)
 	if (t->color)
 		use_default_colors();
 	for (int i = 0; i < ROLE_NR; i++) {
-		struct theme_look look = theme_look(theme, (enum theme_role)i, COLORS);
+		struct theme_look look = theme_look(theme, t->light, (enum theme_role)i, COLORS);
 
 		if (t->color) {
 			init_pair((short)(i + 1), look.fg, look.bg);
@@ -130,10 +137,101 @@ static void init_looks(struct terminal *t, bool color, enum theme theme)
 				      (look.dim ? A_DIM : 0) | (look.reverse ? A_REVERSE : 0);
 		} else {
 			t->attrs[i] = (look.mono_bold ? A_BOLD : 0) | (look.mono_dim ? A_DIM : 0) |
-				      (look.mono_reverse ? A_REVERSE : 0) |
-				      (look.mono_underline ? A_UNDERLINE : 0);
+				      (look.mono_reverse ? A_REVERSE : 0);
 		}
 	}
+}
+
+/* ---- the background: dark or light ---- */
+
+/* Read COLORFGBG, "15;0" or "0;default;15": the last number is the background. */
+static bool light_by_environment(void)
+{
+	const char *text = getenv("COLORFGBG"), *last = text ? strrchr(text, ';') : NULL;
+
+	return last && (!strcmp(last, ";7") || !strcmp(last, ";15"));
+}
+
+/* Does this type of terminal answer, or ignore, a query of its colours? */
+static bool may_be_queried(void)
+{
+	static const char *const types[] = { "xterm", "tmux",	 "screen",  "rxvt",  "alacritty",
+					     "kitty", "foot",	 "konsole", "gnome", "vte",
+					     "st-",   "wezterm", "putty",   "iterm", "mlterm" };
+	const char *term = getenv("TERM");
+
+	for (size_t i = 0; term && i < ARRAY_SIZE(types); i++)
+		if (!strncmp(term, types[i], strlen(types[i])))
+			return true;
+	return false;
+}
+
+/* Query the background (OSC 11). The answer is among the keys; nothing waits for it. */
+static void query_background(struct terminal *t)
+{
+	if (!t->color || !may_be_queried())
+		return;
+	fputs("\033]11;?\033\\", t->out);
+	fflush(t->out);
+	t->query_ns = time_now_ns();
+}
+
+/* Parse "11;rgb:ffff/ffff/ffff" (after "Esc ]"). Return false if it is another answer. */
+static bool is_light(const char *text, bool *light)
+{
+	unsigned int rgb[3], most = 0xffff;
+	int end = 0;
+
+	if (sscanf(text, "11;rgb:%4x/%4x/%n%4x", &rgb[0], &rgb[1], &end, &rgb[2]) != 3)
+		return false;
+	/* Two digits for each or four. */
+	if (strcspn(text + end, "/") <= 2)
+		most = 0xff;
+	*light = 0.30 * rgb[0] + 0.59 * rgb[1] + 0.11 * rgb[2] > 0.5 * most;
+	return true;
+}
+
+/* Read an answer that ends in BEL or Esc \, after "Esc ]". Return true if the colours change. */
+static bool take_answer(struct terminal *t)
+{
+	char text[ANSWER_MAX + 1];
+	bool light = t->light;
+	size_t n = 0;
+	wint_t c = 0;
+
+	timeout(ESCAPE_WAIT);
+	while (n < ANSWER_MAX && get_wch(&c) != ERR && c != '\a' && c != 27)
+		text[n++] = c < 128 ? (char)c : '?';
+	if (c == 27 && get_wch(&c) != ERR && c != '\\')
+		unget_wch((wchar_t)c);
+	nodelay(stdscr, TRUE);
+	text[n] = '\0';
+	t->query_ns = 0;
+	if (!is_light(text, &light) || light == t->light)
+		return false;
+	t->light = light;
+	init_looks(t, t->wants_color, t->theme);
+	return true;
+}
+
+/* Is the Esc that was read the begin of an answer? Then the next byte is read as well. */
+static bool begins_answer(struct terminal *t)
+{
+	wint_t next;
+	int rc;
+
+	if (!t->query_ns || time_now_ns() - t->query_ns > ANSWER_NS)
+		return false;
+	timeout(ESCAPE_WAIT);
+	rc = get_wch(&next);
+	nodelay(stdscr, TRUE);
+	if (rc == OK && next == ']')
+		return true;
+	if (rc == OK)
+		unget_wch((wchar_t)next);
+	else if (rc == KEY_CODE_YES)
+		ungetch((int)next);
+	return false;
 }
 
 static void listen_to_mouse(const struct terminal *t)
@@ -183,6 +281,7 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 	t->mouse = config->mouse;
 	t->theme = config->theme;
 	t->wants_color = config->color;
+	t->light = light_by_environment();
 	canvas_init(&t->shown, false);
 	t->in = open_input();
 	t->out = open_output();
@@ -204,6 +303,7 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 	set_term(t->screen);
 	init_looks(t, config->color, config->theme);
 	init_input(t);
+	query_background(t);
 	curs_set(0);
 	term_resized(t);
 	*out = t;
@@ -403,6 +503,12 @@ bool term_key(struct terminal *t, struct key *key)
 			if (map_function_key(wide, key))
 				return true;
 			continue;
+		}
+		if (wide == 27 && begins_answer(t)) {
+			if (!take_answer(t))
+				continue;
+			/* The key that draws everything again. */
+			wide = K_CTRL('l');
 		}
 		key->code = wide == '\n' ? K_ENTER : wide == '\b' ? K_BACKSPACE : (uint32_t)wide;
 		if (key->code)

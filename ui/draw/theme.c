@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Define colours by role, and glyphs. Constant tables; any thread.
+ *
+ * There is no palette of 24 bits: the colours 16 to 255 are fixed, so it would look the same.
  */
 #include "ui/draw/theme.h"
 
@@ -12,130 +14,290 @@
 
 enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE };
 
-#define LOOK(f, b, ...)                                                                            \
-	{                                                                                          \
-		.fg = (f), .bg = (b), __VA_ARGS__                                                  \
-	}
-
-/* No dark blue: unreadable on many terminals. */
-static const struct theme_look looks[ROLE_NR] = {
-	[ROLE_NORMAL] = LOOK(-1, -1),
-	[ROLE_DIM] = LOOK(-1, -1, .dim = true, .mono_dim = true),
-	[ROLE_VALUE] = LOOK(-1, -1, .bold = true, .mono_bold = true),
-	[ROLE_TITLE] = LOOK(CYAN, -1, .bold = true, .mono_bold = true),
-	[ROLE_HEAD] = LOOK(BLACK, CYAN, .mono_reverse = true),
-	[ROLE_SORTED] = LOOK(BLACK, WHITE, .mono_reverse = true, .mono_bold = true),
-	[ROLE_SELECTED] = LOOK(-1, -1, .reverse = true, .mono_reverse = true),
-	[ROLE_KEY] = LOOK(-1, -1, .bold = true, .mono_bold = true),
-	[ROLE_KEY_LABEL] = LOOK(BLACK, CYAN, .mono_reverse = true),
-	[ROLE_BAR] = LOOK(GREEN, -1),
-	[ROLE_BAR_WARM] = LOOK(YELLOW, -1),
-	[ROLE_BAR_HOT] = LOOK(RED, -1),
-	[ROLE_USER] = LOOK(GREEN, -1),
-	[ROLE_KERNEL] = LOOK(RED, -1),
-	[ROLE_JIT] = LOOK(CYAN, -1),
-	[ROLE_JAVA] = LOOK(CYAN, -1, .bold = true),
-	[ROLE_PYTHON] = LOOK(YELLOW, -1, .bold = true),
-	[ROLE_PHP] = LOOK(MAGENTA, -1, .bold = true),
-	[ROLE_RUBY] = LOOK(RED, -1, .bold = true),
-	[ROLE_PERL] = LOOK(GREEN, -1, .bold = true),
-	[ROLE_VDSO] = LOOK(MAGENTA, -1),
-	[ROLE_UNKNOWN] = LOOK(YELLOW, -1),
-	[ROLE_OK] = LOOK(GREEN, -1, .bold = true, .mono_bold = true),
-	[ROLE_WARN] = LOOK(YELLOW, -1, .bold = true, .mono_bold = true),
-	[ROLE_ALARM] = LOOK(WHITE, RED, .bold = true, .mono_reverse = true, .mono_bold = true),
-	[ROLE_DIALOG] = LOOK(-1, -1),
-	[ROLE_FRAME] = LOOK(CYAN, -1),
-	[ROLE_DISABLED] = LOOK(-1, -1, .dim = true, .mono_dim = true),
+/* Attributes of a role, in all themes. */
+struct attrs {
+	bool bold;
+	bool dim; /* with few colours: others have a grey */
+	bool mono_bold, mono_dim, mono_reverse;
 };
 
-/* Differences to the default theme: colours only, so that bold means the same in all. */
-struct recolor {
-	enum theme_role role;
+static const struct attrs attrs[ROLE_NR] = {
+	[ROLE_DIM] = { .dim = true, .mono_dim = true },
+	[ROLE_VALUE] = { .bold = true, .mono_bold = true },
+	[ROLE_TITLE] = { .bold = true, .mono_bold = true },
+	[ROLE_HEAD] = { .mono_reverse = true },
+	[ROLE_SORTED] = { .mono_reverse = true, .mono_bold = true },
+	[ROLE_SELECTED] = { .mono_reverse = true },
+	[ROLE_KEY] = { .bold = true, .mono_bold = true },
+	[ROLE_KEY_LABEL] = { .mono_reverse = true },
+	[ROLE_OK] = { .bold = true, .mono_bold = true },
+	[ROLE_WARN] = { .bold = true, .mono_bold = true },
+	[ROLE_ALARM] = { .bold = true, .mono_reverse = true, .mono_bold = true },
+	[ROLE_DISABLED] = { .dim = true, .mono_dim = true },
+	[ROLE_BOX_PROCESS] = { .bold = true, .mono_bold = true },
+	[ROLE_BOX_REST] = { .dim = true, .mono_dim = true },
+	/* Without colours every second hue is reversed: neighbours differ, and no wall is white. */
+	[ROLE_BOX_USER + 1] = { .mono_reverse = true },
+	[ROLE_BOX_USER + 3] = { .mono_reverse = true },
+	[ROLE_BOX_KERNEL + 1] = { .mono_reverse = true },
+	[ROLE_BOX_KERNEL + 3] = { .mono_reverse = true },
+	[ROLE_BOX_JIT + 1] = { .mono_reverse = true },
+	[ROLE_BOX_JIT + 3] = { .mono_reverse = true },
+	[ROLE_BOX_SCRIPT + 1] = { .mono_reverse = true },
+	[ROLE_BOX_SCRIPT + 3] = { .mono_reverse = true },
+	[ROLE_BOX_OTHER + 1] = { .mono_reverse = true },
+	[ROLE_BOX_OTHER + 3] = { .mono_reverse = true },
+};
+
+/* Colours of a role; zero: the terminal's. Else the colour + 1. */
+struct colours {
 	short fg, bg;
 };
+#define C(f, b)                                                                                    \
+	{                                                                                          \
+		(f) + 1, (b) + 1                                                                   \
+	}
 
-static const struct recolor soft[] = {
-	{ ROLE_TITLE, 80, -1 },	     { ROLE_HEAD, 255, 24 }, { ROLE_SORTED, 16, 110 },
-	{ ROLE_KEY_LABEL, 255, 24 }, { ROLE_BAR, 71, -1 },   { ROLE_BAR_WARM, 178, -1 },
-	{ ROLE_BAR_HOT, 167, -1 },   { ROLE_USER, 114, -1 }, { ROLE_KERNEL, 174, -1 },
-	{ ROLE_JIT, 80, -1 },	     { ROLE_VDSO, 176, -1 }, { ROLE_UNKNOWN, 179, -1 },
-	{ ROLE_OK, 114, -1 },	     { ROLE_WARN, 214, -1 }, { ROLE_ALARM, 231, 160 },
-	{ ROLE_FRAME, 80, -1 },	     { ROLE_JAVA, 117, -1 }, { ROLE_PYTHON, 222, -1 },
-	{ ROLE_PHP, 147, -1 },	     { ROLE_RUBY, 211, -1 }, { ROLE_PERL, 151, -1 },
+enum ground { DARK, LIGHT, GROUNDS };
+
+/* clang-format off */
+/*
+ * With 256 colours: 16 to 255 are the same in all terminals. Text has a contrast of 4.5:1 and more
+ * on black, or on white, or on the colour given (test_settings).
+ */
+static const struct colours many[ROLE_NR][GROUNDS] = {
+	[ROLE_DIM] =       { C(247, -1), C(241, -1) },
+	[ROLE_TITLE] =     { C(80, -1),  C(24, -1) },
+	[ROLE_HEAD] =      { C(255, 24), C(231, 24) },
+	[ROLE_SORTED] =    { C(16, 110), C(231, 236) },
+	[ROLE_SELECTED] =  { C(231, 25), C(16, 153) },
+	[ROLE_KEY_LABEL] = { C(255, 24), C(231, 24) },
+	[ROLE_BAR] =       { C(71, -1),  C(28, -1) },
+	[ROLE_BAR_WARM] =  { C(178, -1), C(94, -1) },
+	[ROLE_BAR_HOT] =   { C(210, -1), C(160, -1) },
+	[ROLE_USER] =      { C(114, -1), C(22, -1) },
+	[ROLE_KERNEL] =    { C(174, -1), C(124, -1) },
+	[ROLE_JIT] =       { C(80, -1),  C(24, -1) },
+	[ROLE_JAVA] =      { C(117, -1), C(25, -1) },
+	[ROLE_PYTHON] =    { C(222, -1), C(94, -1) },
+	[ROLE_PHP] =       { C(147, -1), C(55, -1) },
+	[ROLE_RUBY] =      { C(211, -1), C(125, -1) },
+	[ROLE_PERL] =      { C(151, -1), C(23, -1) },
+	[ROLE_VDSO] =      { C(176, -1), C(90, -1) },
+	[ROLE_UNKNOWN] =   { C(179, -1), C(58, -1) },
+	[ROLE_OK] =        { C(114, -1), C(22, -1) },
+	[ROLE_WARN] =      { C(214, -1), C(94, -1) },
+	[ROLE_ALARM] =     { C(231, 160), C(231, 160) },
+	[ROLE_FRAME] =     { C(80, -1),  C(24, -1) },
+	[ROLE_DISABLED] =  { C(247, -1), C(241, -1) },
+	[ROLE_BOX_PROCESS] = { C(255, 238), C(16, 252) },
+	[ROLE_BOX_REST] =    { C(252, 236), C(238, 254) },
+	[ROLE_BOX_USER] =       { C(16, 114), C(16, 114) },
+	[ROLE_BOX_USER + 1] =   { C(16, 150), C(16, 150) },
+	[ROLE_BOX_USER + 2] =   { C(16, 108), C(16, 108) },
+	[ROLE_BOX_USER + 3] =   { C(16, 79),  C(16, 79) },
+	[ROLE_BOX_KERNEL] =     { C(16, 174), C(16, 174) },
+	[ROLE_BOX_KERNEL + 1] = { C(16, 216), C(16, 216) },
+	[ROLE_BOX_KERNEL + 2] = { C(16, 173), C(16, 173) },
+	[ROLE_BOX_KERNEL + 3] = { C(16, 210), C(16, 210) },
+	[ROLE_BOX_JIT] =        { C(16, 80),  C(16, 80) },
+	[ROLE_BOX_JIT + 1] =    { C(16, 117), C(16, 117) },
+	[ROLE_BOX_JIT + 2] =    { C(16, 74),  C(16, 74) },
+	[ROLE_BOX_JIT + 3] =    { C(16, 152), C(16, 152) },
+	[ROLE_BOX_SCRIPT] =     { C(16, 222), C(16, 222) },
+	[ROLE_BOX_SCRIPT + 1] = { C(16, 186), C(16, 186) },
+	[ROLE_BOX_SCRIPT + 2] = { C(16, 179), C(16, 179) },
+	[ROLE_BOX_SCRIPT + 3] = { C(16, 229), C(16, 229) },
+	[ROLE_BOX_OTHER] =      { C(16, 248), C(16, 250) },
+	[ROLE_BOX_OTHER + 1] =  { C(16, 182), C(16, 182) },
+	[ROLE_BOX_OTHER + 2] =  { C(16, 251), C(16, 247) },
+	[ROLE_BOX_OTHER + 3] =  { C(16, 139), C(16, 188) },
 };
 
-/* No yellow and cyan: unreadable on white. */
-static const struct recolor light[] = {
-	{ ROLE_TITLE, BLUE, -1 },	{ ROLE_HEAD, WHITE, BLUE },
-	{ ROLE_SORTED, WHITE, BLACK },	{ ROLE_KEY_LABEL, WHITE, BLUE },
-	{ ROLE_BAR_WARM, MAGENTA, -1 }, { ROLE_JIT, BLUE, -1 },
-	{ ROLE_UNKNOWN, MAGENTA, -1 },	{ ROLE_WARN, RED, -1 },
-	{ ROLE_FRAME, BLUE, -1 },	{ ROLE_JAVA, BLUE, -1 },
-	{ ROLE_PYTHON, MAGENTA, -1 },
+/* Okabe and Ito's palette, where it differs: blue and orange, no pair of red and green. */
+static const struct colours blind[ROLE_NR][GROUNDS] = {
+	[ROLE_TITLE] =     { C(74, -1),  C(25, -1) },
+	[ROLE_HEAD] =      { C(16, 74),  C(231, 25) },
+	[ROLE_SORTED] =    { C(16, 255), C(231, 236) },
+	[ROLE_SELECTED] =  { C(16, 214), C(16, 214) },
+	[ROLE_KEY_LABEL] = { C(16, 74),  C(231, 25) },
+	[ROLE_BAR] =       { C(74, -1),  C(25, -1) },
+	[ROLE_BAR_WARM] =  { C(214, -1), C(94, -1) },
+	[ROLE_BAR_HOT] =   { C(208, -1), C(130, -1) },
+	[ROLE_USER] =      { C(74, -1),  C(25, -1) },
+	[ROLE_KERNEL] =    { C(208, -1), C(130, -1) },
+	[ROLE_JIT] =       { C(255, -1), C(238, -1) },
+	[ROLE_JAVA] =      { C(153, -1), C(18, -1) },
+	[ROLE_PYTHON] =    { C(229, -1), C(58, -1) },
+	[ROLE_PHP] =       { C(139, -1), C(53, -1) },
+	[ROLE_RUBY] =      { C(216, -1), C(94, -1) },
+	[ROLE_PERL] =      { C(110, -1), C(24, -1) },
+	[ROLE_VDSO] =      { C(175, -1), C(90, -1) },
+	[ROLE_UNKNOWN] =   { C(221, -1), C(58, -1) },
+	[ROLE_OK] =        { C(74, -1),  C(25, -1) },
+	[ROLE_WARN] =      { C(214, -1), C(94, -1) },
+	[ROLE_ALARM] =     { C(16, 208), C(16, 208) },
+	[ROLE_FRAME] =     { C(74, -1),  C(25, -1) },
+	[ROLE_BOX_USER] =       { C(16, 74),  C(16, 74) },
+	[ROLE_BOX_USER + 1] =   { C(16, 117), C(16, 117) },
+	[ROLE_BOX_USER + 2] =   { C(16, 110), C(16, 110) },
+	[ROLE_BOX_USER + 3] =   { C(16, 153), C(16, 153) },
+	[ROLE_BOX_KERNEL] =     { C(16, 208), C(16, 208) },
+	[ROLE_BOX_KERNEL + 1] = { C(16, 214), C(16, 214) },
+	[ROLE_BOX_KERNEL + 2] = { C(16, 215), C(16, 215) },
+	[ROLE_BOX_KERNEL + 3] = { C(16, 222), C(16, 222) },
+	[ROLE_BOX_JIT] =        { C(16, 251), C(16, 251) },
+	[ROLE_BOX_JIT + 1] =    { C(16, 255), C(16, 248) },
+	[ROLE_BOX_JIT + 2] =    { C(16, 248), C(16, 253) },
+	[ROLE_BOX_JIT + 3] =    { C(16, 253), C(16, 250) },
+	[ROLE_BOX_SCRIPT] =     { C(16, 229), C(16, 229) },
+	[ROLE_BOX_SCRIPT + 1] = { C(16, 227), C(16, 227) },
+	[ROLE_BOX_SCRIPT + 2] = { C(16, 230), C(16, 230) },
+	[ROLE_BOX_SCRIPT + 3] = { C(16, 221), C(16, 221) },
+	[ROLE_BOX_OTHER] =      { C(16, 175), C(16, 175) },
+	[ROLE_BOX_OTHER + 1] =  { C(16, 182), C(16, 182) },
+	[ROLE_BOX_OTHER + 2] =  { C(16, 139), C(16, 176) },
+	[ROLE_BOX_OTHER + 3] =  { C(16, 218), C(16, 218) },
 };
 
-/* Okabe and Ito's palette, approximated with 256 colours. */
-static const struct recolor color_blind[] = {
-	{ ROLE_TITLE, 74, -1 },	    { ROLE_HEAD, 16, 74 },  { ROLE_SORTED, 16, 255 },
-	{ ROLE_KEY_LABEL, 16, 74 }, { ROLE_BAR, 32, -1 },   { ROLE_BAR_WARM, 214, -1 },
-	{ ROLE_BAR_HOT, 208, -1 },  { ROLE_USER, 74, -1 },  { ROLE_KERNEL, 208, -1 },
-	{ ROLE_JIT, 255, -1 },	    { ROLE_VDSO, 175, -1 }, { ROLE_UNKNOWN, 221, -1 },
-	{ ROLE_OK, 74, -1 },	    { ROLE_WARN, 214, -1 }, { ROLE_ALARM, 16, 208 },
-	{ ROLE_FRAME, 74, -1 },	    { ROLE_JAVA, 153, -1 }, { ROLE_PYTHON, 229, -1 },
-	{ ROLE_PHP, 139, -1 },	    { ROLE_RUBY, 216, -1 }, { ROLE_PERL, 110, -1 },
+/*
+ * With fewer colours the terminal's own are used, with black or white text. No dark blue on black,
+ * no yellow and cyan on white. Dark text colours are bright ones where there are 16.
+ */
+static const struct colours few[ROLE_NR][GROUNDS] = {
+	[ROLE_TITLE] =     { C(CYAN, -1),       C(BLUE, -1) },
+	[ROLE_HEAD] =      { C(BLACK, GREEN),   C(WHITE, BLUE) },
+	[ROLE_SORTED] =    { C(BLACK, WHITE),   C(WHITE, BLACK) },
+	[ROLE_SELECTED] =  { C(BLACK, CYAN),    C(BLACK, CYAN) },
+	[ROLE_KEY_LABEL] = { C(BLACK, CYAN),    C(WHITE, BLUE) },
+	[ROLE_BAR] =       { C(GREEN, -1),      C(BLUE, -1) },
+	[ROLE_BAR_WARM] =  { C(YELLOW, -1),     C(MAGENTA, -1) },
+	[ROLE_BAR_HOT] =   { C(RED, -1),        C(RED, -1) },
+	[ROLE_USER] =      { C(GREEN, -1),      C(BLACK, -1) },
+	[ROLE_KERNEL] =    { C(RED, -1),        C(RED, -1) },
+	[ROLE_JIT] =       { C(CYAN, -1),       C(BLUE, -1) },
+	[ROLE_JAVA] =      { C(CYAN, -1),       C(BLUE, -1) },
+	[ROLE_PYTHON] =    { C(YELLOW, -1),     C(MAGENTA, -1) },
+	[ROLE_PHP] =       { C(MAGENTA, -1),    C(MAGENTA, -1) },
+	[ROLE_RUBY] =      { C(RED, -1),        C(RED, -1) },
+	[ROLE_PERL] =      { C(GREEN, -1),      C(BLACK, -1) },
+	[ROLE_VDSO] =      { C(MAGENTA, -1),    C(MAGENTA, -1) },
+	[ROLE_UNKNOWN] =   { C(YELLOW, -1),     C(MAGENTA, -1) },
+	[ROLE_OK] =        { C(GREEN, -1),      C(BLUE, -1) },
+	[ROLE_WARN] =      { C(YELLOW, -1),     C(RED, -1) },
+	[ROLE_ALARM] =     { C(WHITE, RED),     C(WHITE, RED) },
+	[ROLE_FRAME] =     { C(CYAN, -1),       C(BLUE, -1) },
+	[ROLE_BOX_PROCESS] =    { C(BLACK, WHITE),   C(WHITE, BLACK) },
+	[ROLE_BOX_USER] =       { C(BLACK, GREEN),   C(BLACK, GREEN) },
+	[ROLE_BOX_USER + 1] =   { C(BLACK, GREEN),   C(BLACK, GREEN) },
+	[ROLE_BOX_USER + 2] =   { C(BLACK, GREEN),   C(BLACK, GREEN) },
+	[ROLE_BOX_USER + 3] =   { C(BLACK, GREEN),   C(BLACK, GREEN) },
+	[ROLE_BOX_KERNEL] =     { C(WHITE, RED),     C(WHITE, RED) },
+	[ROLE_BOX_KERNEL + 1] = { C(WHITE, RED),     C(WHITE, RED) },
+	[ROLE_BOX_KERNEL + 2] = { C(WHITE, RED),     C(WHITE, RED) },
+	[ROLE_BOX_KERNEL + 3] = { C(WHITE, RED),     C(WHITE, RED) },
+	[ROLE_BOX_JIT] =        { C(BLACK, CYAN),    C(BLACK, CYAN) },
+	[ROLE_BOX_JIT + 1] =    { C(BLACK, CYAN),    C(BLACK, CYAN) },
+	[ROLE_BOX_JIT + 2] =    { C(BLACK, CYAN),    C(BLACK, CYAN) },
+	[ROLE_BOX_JIT + 3] =    { C(BLACK, CYAN),    C(BLACK, CYAN) },
+	[ROLE_BOX_SCRIPT] =     { C(BLACK, YELLOW),  C(BLACK, YELLOW) },
+	[ROLE_BOX_SCRIPT + 1] = { C(BLACK, YELLOW),  C(BLACK, YELLOW) },
+	[ROLE_BOX_SCRIPT + 2] = { C(BLACK, YELLOW),  C(BLACK, YELLOW) },
+	[ROLE_BOX_SCRIPT + 3] = { C(BLACK, YELLOW),  C(BLACK, YELLOW) },
+	[ROLE_BOX_OTHER] =      { C(BLACK, WHITE),   C(BLACK, WHITE) },
+	[ROLE_BOX_OTHER + 1] =  { C(BLACK, WHITE),   C(BLACK, WHITE) },
+	[ROLE_BOX_OTHER + 2] =  { C(BLACK, WHITE),   C(BLACK, WHITE) },
+	[ROLE_BOX_OTHER + 3] =  { C(BLACK, WHITE),   C(BLACK, WHITE) },
 };
 
-/* The same with 8 colours: blue is too dark, so cyan and yellow. */
-static const struct recolor color_blind_8[] = {
-	{ ROLE_BAR, CYAN, -1 },	       { ROLE_BAR_HOT, WHITE, -1 }, { ROLE_USER, CYAN, -1 },
-	{ ROLE_KERNEL, YELLOW, -1 },   { ROLE_JIT, WHITE, -1 },	    { ROLE_OK, CYAN, -1 },
-	{ ROLE_ALARM, BLACK, YELLOW }, { ROLE_JAVA, WHITE, -1 },    { ROLE_RUBY, YELLOW, -1 },
-	{ ROLE_PERL, CYAN, -1 },
+/* For the colour-blind on black: blue is too dark, so cyan and yellow. On white as @few. */
+static const struct colours few_blind[ROLE_NR] = {
+	[ROLE_HEAD] =   C(BLACK, CYAN),   [ROLE_SELECTED] = C(BLACK, YELLOW),
+	[ROLE_BAR] =    C(CYAN, -1),      [ROLE_BAR_HOT] =  C(WHITE, -1),
+	[ROLE_USER] =   C(CYAN, -1),      [ROLE_KERNEL] =   C(YELLOW, -1),
+	[ROLE_JIT] =    C(WHITE, -1),     [ROLE_JAVA] =     C(WHITE, -1),
+	[ROLE_RUBY] =   C(YELLOW, -1),    [ROLE_PERL] =     C(CYAN, -1),
+	[ROLE_OK] =     C(CYAN, -1),      [ROLE_ALARM] =    C(BLACK, YELLOW),
+	[ROLE_BOX_USER] = C(BLACK, CYAN), [ROLE_BOX_USER + 1] = C(BLACK, CYAN),
+	[ROLE_BOX_USER + 2] = C(BLACK, CYAN), [ROLE_BOX_USER + 3] = C(BLACK, CYAN),
+	[ROLE_BOX_KERNEL] = C(BLACK, YELLOW), [ROLE_BOX_KERNEL + 1] = C(BLACK, YELLOW),
+	[ROLE_BOX_KERNEL + 2] = C(BLACK, YELLOW), [ROLE_BOX_KERNEL + 3] = C(BLACK, YELLOW),
 };
+/* clang-format on */
+#undef C
 
-static const struct {
-	const char *name;
-	const struct recolor *colors, *colors_8; /* 256 colours or more; fewer */
-	size_t nr, nr_8;
-} themes[THEME_NR] = {
-	[THEME_DEFAULT] = { .name = "default" },
-	[THEME_256] = { "256", soft, NULL, ARRAY_SIZE(soft), 0 },
-	[THEME_LIGHT] = { "light", light, light, ARRAY_SIZE(light), ARRAY_SIZE(light) },
-	[THEME_COLOR_BLIND] = { "color-blind", color_blind, color_blind_8, ARRAY_SIZE(color_blind),
-				ARRAY_SIZE(color_blind_8) },
-	[THEME_MONO] = { .name = "mono" },
+static const char *const names[THEME_NR] = {
+	[THEME_AUTO] = "auto",	 [THEME_DARK] = "dark",
+	[THEME_LIGHT] = "light", [THEME_COLOR_BLIND] = "color-blind",
+	[THEME_MONO] = "mono",
 };
 
 const char *theme_name(enum theme theme)
 {
-	return (unsigned int)theme < THEME_NR ? themes[theme].name : NULL;
+	return (unsigned int)theme < THEME_NR ? names[theme] : NULL;
 }
 
 int theme_parse(const char *name)
 {
 	for (int i = 0; i < THEME_NR; i++)
-		if (!strcmp(name, themes[i].name))
+		if (!strcmp(name, names[i]))
 			return i;
-	return -1;
+	/* The names of before: settings keep their meaning. */
+	return !strcmp(name, "default") ? THEME_AUTO : !strcmp(name, "256") ? THEME_DARK : -1;
 }
 
-struct theme_look theme_look(enum theme theme, enum theme_role role, int colors)
+/* Return the colours of a role, @nr of them in the terminal. */
+static struct colours colours_of(enum theme theme, enum ground ground, enum theme_role role, int nr)
 {
-	struct theme_look look = looks[role];
-	bool many = colors >= 256;
-	const struct recolor *list = many ? themes[theme].colors : themes[theme].colors_8;
-	size_t nr = many ? themes[theme].nr : themes[theme].nr_8;
+	const struct colours *other = nr >= 256	       ? &blind[role][ground]
+				      : ground == DARK ? &few_blind[role]
+						       : NULL;
+
+	if (theme == THEME_COLOR_BLIND && other && (other->fg || other->bg))
+		return *other;
+	return nr >= 256 ? many[role][ground] : few[role][ground];
+}
+
+struct theme_look theme_look(enum theme theme, bool light, enum theme_role role, int colors)
+{
+	enum ground ground = theme == THEME_LIGHT || (light && theme != THEME_DARK) ? LIGHT : DARK;
+	const struct attrs *a = &attrs[role];
+	struct colours c;
+	struct theme_look look = { .bold = a->bold,
+				   .mono_bold = a->mono_bold,
+				   .mono_dim = a->mono_dim,
+				   .mono_reverse = a->mono_reverse };
 
 	assert((unsigned int)theme < THEME_NR && (unsigned int)role < ROLE_NR);
-
-	for (size_t i = 0; i < nr; i++) {
-		if (list[i].role != role)
-			continue;
-		look.fg = list[i].fg;
-		look.bg = list[i].bg;
+	c = colours_of(theme, ground, role, colors);
+	look.fg = (short)(c.fg - 1);
+	look.bg = (short)(c.bg - 1);
+	look.dim = a->dim && colors < 256;
+	/* The eight darker ones are hard to read on black; where there are no others, bold helps.
+	 */
+	if (colors < 256 && ground == DARK && look.bg < 0 && look.fg > BLACK) {
+		look.fg = (short)(look.fg + (colors >= 16 ? 8 : 0));
+		look.bold |= look.fg == RED || look.fg == MAGENTA;
 	}
 	return look;
+}
+
+uint32_t theme_rgb(short color)
+{
+	static const uint8_t cube[] = { 0, 0x5f, 0x87, 0xaf, 0xd7, 0xff };
+	static const uint32_t first[] = { 0x000000, 0xcd0000, 0x00cd00, 0xcdcd00,
+					  0x0000ee, 0xcd00cd, 0x00cdcd, 0xe5e5e5,
+					  0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00,
+					  0x5c5cff, 0xff00ff, 0x00ffff, 0xffffff };
+	uint32_t n = (uint32_t)color, grey = 8 + 10 * (n - 232);
+
+	assert(color >= 0 && color < 256);
+	if (n < 16)
+		return first[n];
+	if (n >= 232)
+		return grey << 16 | grey << 8 | grey;
+	n -= 16;
+	return (uint32_t)cube[n / 36] << 16 | (uint32_t)cube[n / 6 % 6] << 8 | cube[n % 6];
 }
 
 /* All glyphs are one cell wide. */
@@ -242,4 +404,15 @@ enum theme_role theme_kind(char kind)
 		return ROLE_PERL;
 	}
 	return profile_language_name(kind) ? ROLE_JIT : ROLE_UNKNOWN;
+}
+
+enum theme_role theme_box(char kind, uint32_t hue)
+{
+	enum theme_role first = kind == 'u'		      ? ROLE_BOX_USER
+				: kind == 'k'		      ? ROLE_BOX_KERNEL
+				: kind == 'j'		      ? ROLE_BOX_JIT
+				: profile_language_name(kind) ? ROLE_BOX_SCRIPT
+							      : ROLE_BOX_OTHER;
+
+	return kind == 'p' ? ROLE_BOX_PROCESS : first + hue % THEME_HUES;
 }

@@ -17,9 +17,9 @@ enum theme_role {
 	ROLE_DIM,   /* labels, rulers */
 	ROLE_VALUE, /* figures in the header */
 	ROLE_TITLE,
-	ROLE_HEAD,   /* column headers */
-	ROLE_SORTED, /* the sort column */
-	ROLE_SELECTED,
+	ROLE_HEAD,     /* column headers */
+	ROLE_SORTED,   /* the sort column */
+	ROLE_SELECTED, /* the selected row or box, in one colour */
 	ROLE_KEY,
 	ROLE_KEY_LABEL, /* the key bar */
 	ROLE_BAR,
@@ -41,18 +41,27 @@ enum theme_role {
 	ROLE_DIALOG,
 	ROLE_FRAME,
 	ROLE_DISABLED,
-	ROLE_NR,
+	/* Boxes of the flame graph: by kind of code, in THEME_HUES hues each. */
+	ROLE_BOX_PROCESS,
+	ROLE_BOX_REST, /* several in one */
+	ROLE_BOX_USER,
+	ROLE_BOX_KERNEL = ROLE_BOX_USER + 4,
+	ROLE_BOX_JIT = ROLE_BOX_KERNEL + 4,
+	ROLE_BOX_SCRIPT = ROLE_BOX_JIT + 4, /* of an interpreted language */
+	ROLE_BOX_OTHER = ROLE_BOX_SCRIPT + 4,
+	ROLE_NR = ROLE_BOX_OTHER + 4,
 };
+#define THEME_HUES 4u
 
 enum theme {
-	THEME_DEFAULT,	   /* 8 colours on the terminal's background */
-	THEME_256,	   /* softer colours, if the terminal has 256 */
-	THEME_LIGHT,	   /* for a light background */
-	THEME_COLOR_BLIND, /* blue and orange, no pair of red and green */
+	THEME_AUTO, /* dark or light, as the terminal is */
+	THEME_DARK,
+	THEME_LIGHT,
+	THEME_COLOR_BLIND, /* blue and orange, no pair of red and green; dark or light */
 	THEME_MONO,
 	THEME_NR,
 };
-/* "default", "256" ...; for --theme and the configuration. */
+/* "auto", "dark" ...; for --theme and the configuration. */
 const char *theme_name(enum theme theme);
 /* Return the theme with this name, or -1. */
 int theme_parse(const char *name);
@@ -61,10 +70,15 @@ int theme_parse(const char *name);
 struct theme_look {
 	short fg, bg; /* 0..255; -1: the terminal's default */
 	bool bold, dim, reverse;
-	bool mono_bold, mono_dim, mono_reverse, mono_underline; /* without colours */
+	bool mono_bold, mono_dim, mono_reverse; /* without colours */
 };
-/* Get the look of a role with @colors colours; a theme that needs more looks like the default. */
-struct theme_look theme_look(enum theme theme, enum theme_role role, int colors);
+/*
+ * Get the look of a role with @colors colours: 8, 16, or 256 and more. @light: the terminal has a
+ * light background.
+ */
+struct theme_look theme_look(enum theme theme, bool light, enum theme_role role, int colors);
+/* Return one of the 256 colours as 0xrrggbb; the first 16, which terminals change, as xterm's. */
+uint32_t theme_rgb(short color);
 
 struct glyphs {
 	struct safe_text bar[9];   /* 0/8 .. 8/8 of a cell, from the left */
@@ -82,5 +96,7 @@ const struct glyphs *theme_glyphs(bool ascii);
 
 /* Get the role of a function's kind (u k j v ?, or of a language). */
 enum theme_role theme_kind(char kind);
+/* Get the role of a box: @kind as above, or 'p' for a process; @hue distinguishes functions. */
+enum theme_role theme_box(char kind, uint32_t hue);
 
 #endif

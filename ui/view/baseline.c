@@ -275,9 +275,13 @@ static void compare_nodes(const struct ui_state *st, const struct view *v,
 		goto out;
 	baseline_match_nodes(st->shown, old, shown, now, to_now, to_old);
 	for (uint32_t i = 0; i < list->nr; i++) {
-		uint32_t n = to_old[folds_node(now, (uint32_t)list->rows[i].id)];
+		uint32_t n = folds_node(now, (uint32_t)list->rows[i].id);
 		struct row row = { 0 };
 
+		/* Several nodes in one row. */
+		if (n == FOLD_NONE)
+			continue;
+		n = to_old[n];
 		if (n != BASELINE_NONE)
 			folds_row(old, n, &row);
 		compare_row(v, &list->rows[i], now->fold.count, n == BASELINE_NONE ? NULL : &row,

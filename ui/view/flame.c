@@ -2,8 +2,8 @@
 /*
  * Layout of a flame graph. Pure; any thread.
  *
- * Children start at the left end of their parent; its self weight is the gap
- * at the right.
+ * Children start at the left end of their parent, narrow ones last; its self weight is the gap at
+ * the right.
  */
 #include "ui/view/flame.h"
 
@@ -12,18 +12,49 @@
 
 #include "symbols/base/base.h"
 
+/* Fewer common frames are not cut. */
+#define CUT_LEAST 3
+/* A frame with this share of the zoomed node is common. */
+#define COMMON 0.995
+
 struct layout {
 	const struct fold_tree *t;
-	uint32_t zoom;
 	double scale; /* cells for each weight */
 	double left;  /* weight left of the part in sight */
+	double least; /* weight of a cell: lighter nodes are in a rest */
 	unsigned int cols;
 	struct flame_box *boxes;
 	uint32_t nr, capacity;
 };
 
-static bool add_box(struct layout *l, const struct flame_box *box)
+static struct layout layout_of(const struct fold_tree *t, const struct flame_part *part,
+			       unsigned int cols)
 {
+	double total = t->nodes[part->zoom].total;
+	struct layout l = { .t = t, .cols = cols };
+
+	l.scale = cols / (total * part->width);
+	l.left = total * part->left;
+	l.least = 1 / l.scale;
+	return l;
+}
+
+static unsigned int col_of(const struct layout *l, double at)
+{
+	double col = (at - l->left) * l->scale + 0.5;
+
+	return col <= 0 ? 0 : (unsigned int)MIN(col, (double)l->cols);
+}
+
+/* Place a box by its weights and add it, unless it is out of sight. Return false without memory. */
+static bool add_box(struct layout *l, struct flame_box *box)
+{
+	unsigned int col = col_of(l, box->start), end = col_of(l, box->start + box->total);
+
+	if (end == col)
+		return true;
+	box->col = (uint16_t)col;
+	box->cols = (uint16_t)(end - col);
 	if (l->nr == l->capacity) {
 		uint32_t capacity = l->capacity ? l->capacity * 2 : 256;
 		struct flame_box *boxes = reallocarray(l->boxes, capacity, sizeof(*boxes));
@@ -37,79 +68,127 @@ static bool add_box(struct layout *l, const struct flame_box *box)
 	return true;
 }
 
-static unsigned int col_of(const struct layout *l, double at)
+/* Add the children of a box: each that is a cell wide, then the rest. */
+static bool add_children(struct layout *l, uint32_t i)
 {
-	double col = (at - l->left) * l->scale + 0.5;
+	const struct flame_box above = l->boxes[i];
+	const struct fold_tree_node *node = &l->t->nodes[above.node];
+	struct flame_box rest = { .node = above.node,
+				  .level = above.level + 1,
+				  .rest = node->nr_hidden,
+				  .total = node->hidden };
+	double at = above.start;
+	bool ok = true;
 
-	return col <= 0 ? 0 : (unsigned int)MIN(col, (double)l->cols);
-}
+	if (above.rest)
+		return true;
+	for (uint32_t n = node->child; n != FOLD_NONE && ok; n = l->t->nodes[n].next) {
+		double total = l->t->nodes[n].total;
 
-/* Return the box of a node that starts at weight @from; cols 0: too narrow, or out of sight. */
-static struct flame_box box_of(const struct layout *l, uint32_t n, double from)
-{
-	const struct fold_tree_node *node = &l->t->nodes[n];
-	unsigned int col = col_of(l, from), end = col_of(l, from + node->total);
-
-	return (struct flame_box){ n, node->depth - l->t->nodes[l->zoom].depth, (uint16_t)col,
-				   (uint16_t)(end - col) };
-}
-
-/* Return the node after the subtree of @n; FOLD_NONE: end of the zoomed node. */
-static uint32_t after(const struct layout *l, uint32_t n)
-{
-	while (n != l->zoom && l->t->nodes[n].next == FOLD_NONE)
-		n = l->t->nodes[n].parent;
-	return n == l->zoom ? FOLD_NONE : l->t->nodes[n].next;
-}
-
-bool flame_extent(const struct fold_tree *t, uint32_t zoom, uint32_t n, double *from, double *to)
-{
-	double start = 0, total = t->nodes[n].total, all = t->nodes[zoom].total;
-
-	for (uint32_t at = n; at != zoom; at = t->nodes[at].parent) {
-		if (at == FOLD_NONE || t->nodes[at].parent == FOLD_NONE)
-			return false;
-		for (uint32_t i = t->nodes[t->nodes[at].parent].child; i != at && i != FOLD_NONE;
-		     i = t->nodes[i].next)
-			start += t->nodes[i].total;
+		if (total < l->least) {
+			rest.rest++;
+			rest.total += total;
+			continue;
+		}
+		ok = add_box(l, &(struct flame_box){ .node = n,
+						     .level = above.level + 1,
+						     .start = at,
+						     .total = total });
+		at += total;
 	}
-	*from = all > 0 ? start / all : 0;
-	*to = all > 0 ? (start + total) / all : 0;
-	return true;
+	rest.start = at;
+	return ok && (!rest.rest || add_box(l, &rest));
+}
+
+/* Find the last of the frames that all samples of @zoom share, but for one; count them. */
+static uint32_t common_end(const struct fold_tree *t, uint32_t zoom, uint32_t *nr)
+{
+	uint32_t n = zoom, before = zoom;
+
+	for (*nr = 0;; (*nr)++) {
+		uint32_t child = t->nodes[n].child;
+
+		if (child == FOLD_NONE || t->nodes[child].next != FOLD_NONE ||
+		    t->nodes[child].total < COMMON * t->nodes[zoom].total)
+			break;
+		before = n;
+		n = child;
+	}
+	/* The last one has a box: it may be all that there is to see. */
+	*nr -= *nr > 0;
+	return before;
+}
+
+/* Add the zoomed node, and the cut below it. */
+static bool add_roots(struct layout *l, const struct flame_part *part)
+{
+	struct flame_box root = { .node = part->zoom, .total = l->t->nodes[part->zoom].total };
+	uint32_t nr, end = common_end(l->t, part->zoom, &nr);
+
+	if (!add_box(l, &root))
+		return false;
+	if (part->uncut || nr < CUT_LEAST)
+		return true;
+	return add_box(l, &(struct flame_box){ .node = end,
+					       .level = 1,
+					       .cut = nr,
+					       .total = l->t->nodes[end].total });
 }
 
 uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
 		       struct flame_box **boxes)
 {
-	uint32_t zoom = part->zoom;
-	struct layout l = { .t = t, .zoom = zoom, .cols = cols };
-	double *starts = NULL; /* by level: start of the next node */
-	uint32_t deepest = 0, n = zoom;
+	struct layout l;
 
 	*boxes = NULL;
-	if (zoom >= t->nr_nodes || !(t->nodes[zoom].total > 0))
+	if (part->zoom >= t->nr_nodes || !(t->nodes[part->zoom].total > 0))
 		return 0;
-	for (uint32_t i = 0; i < t->nr_nodes; i++)
-		deepest = MAX(deepest, t->nodes[i].depth);
-	starts = calloc(deepest + 2ULL, sizeof(*starts));
-	if (!starts)
-		return 0;
-	l.scale = cols / (t->nodes[zoom].total * part->width);
-	l.left = t->nodes[zoom].total * part->left;
-	while (n != FOLD_NONE) {
-		uint32_t depth = t->nodes[n].depth;
-		struct flame_box box = box_of(&l, n, starts[depth]);
+	l = layout_of(t, part, cols);
+	if (add_roots(&l, part)) {
+		/* Below a cut only the cut is unfolded. */
+		uint32_t i = l.nr ? l.nr - 1 : 0;
 
-		starts[depth + 1] = starts[depth];
-		starts[depth] += t->nodes[n].total;
-		if (box.cols && !add_box(&l, &box))
-			break;
-		n = box.cols && t->nodes[n].child != FOLD_NONE ? t->nodes[n].child : after(&l, n);
+		while (i < l.nr && add_children(&l, i))
+			i++;
 	}
-	free(starts);
-	assert(!l.nr || l.boxes[0].node == zoom);
+	assert(!l.nr || l.boxes[0].node == part->zoom);
 	*boxes = l.boxes;
 	return l.nr;
+}
+
+/* Return the weight at the left of @n within its parent. */
+static double offset_of(const struct layout *l, uint32_t n)
+{
+	const struct fold_tree_node *nodes = l->t->nodes;
+	bool narrow = nodes[n].total < l->least;
+	bool before = true;
+	double sum = 0;
+
+	for (uint32_t i = nodes[nodes[n].parent].child; i != FOLD_NONE; i = nodes[i].next) {
+		before &= i != n;
+		if (nodes[i].total < l->least ? narrow && before : i != n && (narrow || before))
+			sum += nodes[i].total;
+	}
+	return sum;
+}
+
+bool flame_extent(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
+		  uint32_t n, double *from, double *to)
+{
+	double start = 0, total = t->nodes[n].total, all = t->nodes[part->zoom].total;
+	struct layout l;
+
+	if (!(all > 0))
+		return false;
+	l = layout_of(t, part, cols);
+	for (uint32_t at = n; at != part->zoom; at = t->nodes[at].parent) {
+		if (at == FOLD_NONE || t->nodes[at].parent == FOLD_NONE)
+			return false;
+		start += offset_of(&l, at);
+	}
+	*from = start / all;
+	*to = (start + total) / all;
+	return true;
 }
 
 uint32_t flame_at(const struct flame_box *boxes, uint32_t nr, uint32_t level, unsigned int col)

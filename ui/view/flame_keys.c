@@ -20,11 +20,18 @@ static void select_box(struct ui_state *st, uint32_t i)
 		table_move_to(st, i);
 }
 
-static uint32_t box_with(const struct folds *s, uint32_t node)
+/* Find the box above: of the parent, or of the cut that the parent is in. */
+static uint32_t above(const struct ui_state *st, uint32_t from)
 {
-	for (uint32_t i = 0; i < s->nr_boxes; i++)
-		if (s->boxes[i].node == node)
-			return i;
+	const struct folds *s = st->folds;
+	const struct fold_tree *t = &view_flame_tree(st)->fold;
+	const struct flame_box *box = &s->boxes[from];
+	uint32_t node = box->rest ? box->node : t->nodes[box->node].parent;
+
+	for (; node != FOLD_NONE; node = t->nodes[node].parent)
+		for (uint32_t i = 0; i < s->nr_boxes; i++)
+			if (s->boxes[i].node == node && !s->boxes[i].rest)
+				return i;
 	return FOLD_NONE;
 }
 
@@ -52,29 +59,19 @@ static uint32_t child_of(const struct ui_state *st, uint32_t from)
 	const struct fold_tree *t = &view_flame_tree(st)->fold;
 	uint32_t best = FOLD_NONE;
 
-	for (uint32_t i = 0; i < s->nr_boxes; i++)
-		if (t->nodes[s->boxes[i].node].parent == s->boxes[from].node &&
-		    (best == FOLD_NONE ||
-		     t->nodes[s->boxes[i].node].total > t->nodes[s->boxes[best].node].total))
+	const struct flame_box *at = &s->boxes[from];
+
+	for (uint32_t i = 0; i < s->nr_boxes; i++) {
+		const struct flame_box *b = &s->boxes[i];
+		/* Below the root may be a cut. */
+		bool below = b->rest ? b->node == at->node
+				     : t->nodes[b->node].parent == at->node || (b->cut && !from);
+
+		if (below && !at->rest && i != from &&
+		    (best == FOLD_NONE || b->total > s->boxes[best].total))
 			best = i;
+	}
 	return best;
-}
-
-static void zoom_in(struct ui_state *st, uint32_t i)
-{
-	struct folds *s = st->folds;
-	uint32_t id = view_flame_tree(st)->ids[s->boxes[i].node];
-
-	if (!s->boxes[i].level)
-		return;
-	if (s->nr_zoom == FOLDS_LEVELS)
-		s->nr_zoom--;
-	assert(s->nr_zoom < FOLDS_LEVELS);
-	s->zoom[s->nr_zoom++] = id;
-	s->top = 0;
-	s->width = 0;
-	select_box(st, i);
-	table_rebuild(st, VIEW_FLAME);
 }
 
 /* Zoom by two around @at (0..1 of the screen). */
@@ -91,6 +88,32 @@ static void magnify(struct ui_state *st, bool closer, double at)
 static double middle_of(const struct folds *s, uint32_t i)
 {
 	return (s->boxes[i].col + s->boxes[i].cols / 2.0) / MAX(s->cols, 1u);
+}
+
+static void zoom_in(struct ui_state *st, uint32_t i)
+{
+	struct folds *s = st->folds;
+	uint32_t id = view_flame_tree(st)->ids[s->boxes[i].node];
+
+	if (!s->boxes[i].level)
+		return;
+	if (s->boxes[i].rest) {
+		magnify(st, true, middle_of(s, i));
+		return;
+	}
+	if (s->boxes[i].cut) {
+		s->uncut = true;
+		table_rebuild(st, VIEW_FLAME);
+		return;
+	}
+	if (s->nr_zoom == FOLDS_LEVELS)
+		s->nr_zoom--;
+	assert(s->nr_zoom < FOLDS_LEVELS);
+	s->zoom[s->nr_zoom++] = id;
+	s->top = 0;
+	s->width = 0;
+	select_box(st, i);
+	table_rebuild(st, VIEW_FLAME);
 }
 
 /* Move the graph with the mouse. */
@@ -149,10 +172,12 @@ static bool zoom_out(struct ui_state *st, uint32_t code)
 	struct folds *s = st->folds;
 	const struct list *list = &st->lists[VIEW_FLAME];
 
-	if ((!s->nr_zoom && view_flame_width(s) >= 1) ||
+	if ((!s->nr_zoom && view_flame_width(s) >= 1 && !s->uncut) ||
 	    (code == K_ESC && match_active(&list->search)))
 		return false;
-	if (view_flame_width(s) >= 1)
+	if (view_flame_width(s) >= 1 && s->uncut)
+		s->uncut = false;
+	else if (view_flame_width(s) >= 1)
 		s->nr_zoom--;
 	s->left = s->width = 0;
 	table_rebuild(st, VIEW_FLAME);
@@ -210,11 +235,8 @@ bool view_flame_act(struct ui_state *st, enum action action, uint32_t code)
 	case ACT_LINE_UP:
 	case ACT_LINE_DOWN:
 		/* Up is up on the screen: towards the root, or away from it. */
-		select_box(st, (action == ACT_LINE_UP) == s->root_below
-				       ? child_of(st, at)
-				       : box_with(s, view_flame_tree(st)
-							     ->fold.nodes[s->boxes[at].node]
-							     .parent));
+		select_box(st, (action == ACT_LINE_UP) == s->root_below ? child_of(st, at)
+									: above(st, at));
 		return true;
 	case ACT_OPEN:
 		zoom_in(st, at);
@@ -231,7 +253,7 @@ bool view_flame_click(struct ui_state *st, unsigned int row, unsigned int col)
 	const struct list *list = &st->lists[VIEW_FLAME];
 	uint32_t level, i;
 
-	level = s->top + (s->root_below ? s->rows - 1 - row : row);
+	level = s->top + (s->root_below ? s->rows - 1 - row : row) / MAX(s->tall, 1u);
 	i = flame_at(s->boxes, s->nr_boxes, level, col);
 	if (i == FOLD_NONE || i >= list->nr)
 		return false;

@@ -119,6 +119,8 @@ struct folds {
 	uint32_t zoom[FOLDS_LEVELS]; /* ids, each below the one before */
 	uint32_t nr_zoom;
 	double left, width; /* the visible part of the zoomed node, 0..1; width 0: all */
+	bool uncut;	    /* frames that all samples share have a box each */
+	unsigned int tall;  /* lines of a box, when it was drawn */
 	struct flame_box *boxes;
 	uint32_t nr_boxes;
 	unsigned int cols, rows;     /* of the graph, when it was drawn */

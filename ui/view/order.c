@@ -3,7 +3,7 @@
  * A steady order of rows. The main thread.
  *
  * To insert a row where it belongs would move all rows below it by one. So places are exchanged:
- * the row that had the place goes to the first place where it is significantly larger, and so on:
+ * the row that had the place goes to the first place of a significantly smaller one, and so on:
  * one step for each group of rows that noise cannot distinguish.
  */
 #include "ui/view/order.h"

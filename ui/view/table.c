@@ -403,8 +403,7 @@ void table_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigne
 		draw_row(st, c, v, &list->rows[list->top + i], places, row + i);
 		if (list->top + i != list->cursor)
 			continue;
-		canvas_text(c, row + i, 0, 1, st->glyphs->marker, (struct style){ ROLE_VALUE, 0 });
-		canvas_restyle(c, row + i, 1, c->cols, (struct style){ ROLE_NORMAL, CELL_REVERSE },
-			       true);
+		canvas_text(c, row + i, 0, 1, st->glyphs->marker, (struct style){ 0 });
+		canvas_restyle(c, row + i, 0, c->cols, (struct style){ ROLE_SELECTED, 0 }, false);
 	}
 }

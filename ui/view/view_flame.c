@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ui/draw/pen.h"
 #include "ui/text/format.h"
@@ -21,6 +22,7 @@
 #include "ui/view/table.h"
 
 #define COLS_DEFAULT 80
+#define TALL_LEAST   40 /* lines of the screen, for boxes of two lines */
 
 const struct folds_tree *view_flame_tree(const struct ui_state *st)
 {
@@ -49,13 +51,22 @@ static uint32_t zoomed(const struct folds *s, const struct folds_tree *t)
 	return 0;
 }
 
+/* Return the id of a box: of its node, or of the rest of its children. */
+static uint32_t id_of(const struct folds_tree *t, const struct flame_box *box)
+{
+	return box->rest ? (uint32_t)hash_u64(t->ids[box->node] ^ 1ull << 40) : t->ids[box->node];
+}
+
 /* Record the path of the selected box, to find an ancestor when it disappears. */
 static void note_path(struct folds *s, const struct folds_tree *t, const struct list *list)
 {
-	uint32_t n = list->cursor < list->nr ? s->boxes[list->cursor].node : FOLD_NONE;
+	const struct flame_box *box = list->cursor < list->nr ? &s->boxes[list->cursor] : NULL;
+	uint32_t n = box ? box->node : FOLD_NONE;
 
-	for (s->nr_path = 0; n != FOLD_NONE && s->nr_path < FOLDS_LEVELS;
-	     n = t->fold.nodes[n].parent)
+	s->nr_path = 0;
+	if (box && box->rest)
+		s->path[s->nr_path++] = id_of(t, box);
+	for (; n != FOLD_NONE && s->nr_path < FOLDS_LEVELS; n = t->fold.nodes[n].parent)
 		s->path[s->nr_path++] = t->ids[n];
 }
 
@@ -66,7 +77,7 @@ static void keep_selection(struct folds *s, const struct folds_tree *t, struct l
 		return;
 	for (uint32_t i = 0; i < s->nr_path; i++)
 		for (uint32_t b = 0; b < s->nr_boxes; b++)
-			if (t->ids[s->boxes[b].node] == s->path[i]) {
+			if (id_of(t, &s->boxes[b]) == s->path[i]) {
 				list->selected = s->path[i];
 				return;
 			}
@@ -85,13 +96,21 @@ void view_flame_show_part(struct folds *s, double left, double width)
 	s->left = MIN(MAX(left, 0), 1 - s->width);
 }
 
+static struct flame_part part_of(const struct folds *s, const struct folds_tree *t)
+{
+	return (struct flame_part){ zoomed(s, t), s->left, view_flame_width(s), s->uncut };
+}
+
 /* Keep the selected box in sight, as shares change. */
 static void follow_selection(struct folds *s, const struct folds_tree *t, const struct list *list)
 {
 	uint32_t n = list->pinned ? folds_node(t, (uint32_t)list->selected) : FOLD_NONE;
 	double from, to, width = view_flame_width(s);
 
-	if (n == FOLD_NONE || width >= 1 || !flame_extent(&t->fold, zoomed(s, t), n, &from, &to))
+	const struct flame_part part = part_of(s, t);
+
+	if (n == FOLD_NONE || width >= 1 ||
+	    !flame_extent(&t->fold, &part, s->cols ? s->cols : COLS_DEFAULT, n, &from, &to))
 		return;
 	if (to <= s->left || from >= s->left + width)
 		view_flame_show_part(s, (from + to - width) / 2, width);
@@ -101,6 +120,7 @@ static int build(const struct ui_state *st, struct list *list)
 {
 	struct folds *s = st->folds;
 	const struct folds_tree *t;
+	struct flame_part part;
 
 	if (!s)
 		return 0;
@@ -112,10 +132,8 @@ static int build(const struct ui_state *st, struct list *list)
 		return 0;
 	list->count = t->fold.count;
 	follow_selection(s, t, list);
-	s->nr_boxes =
-		flame_lay_out(&t->fold,
-			      &(struct flame_part){ zoomed(s, t), s->left, view_flame_width(s) },
-			      s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
+	part = part_of(s, t);
+	s->nr_boxes = flame_lay_out(&t->fold, &part, s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
 	for (uint32_t i = 0; i < s->nr_boxes; i++) {
 		struct row *row = list_add(list);
 
@@ -123,6 +141,12 @@ static int build(const struct ui_state *st, struct list *list)
 			return -ENOMEM;
 		folds_row(t, s->boxes[i].node, row);
 		row->index = i;
+		row->id = id_of(t, &s->boxes[i]);
+		row->total = t->fold.weight > 0 ? s->boxes[i].total / t->fold.weight : 0;
+		if (!s->boxes[i].rest)
+			continue;
+		row->count = row->count * s->boxes[i].total / t->fold.nodes[s->boxes[i].node].total;
+		row->self = 0;
 	}
 	if (list->pinned)
 		keep_selection(s, t, list);
@@ -193,7 +217,7 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 	struct pen pen = { c, row, 1, c->cols };
 	char buf[TEXT_MAX + 64], share[FORMAT_MAX], name[TEXT_MAX];
 
-	pen_text(&pen, 0, TEXT("width = share"), ROLE_DIM);
+	pen_text(&pen, 0, TEXT("width = share of samples"), ROLE_DIM);
 	if (zoom) {
 		struct safe_text text = folds_text(st, &t->fold.nodes[zoom], name, sizeof(name));
 
@@ -207,7 +231,7 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 						    (struct style){ ROLE_VALUE, 0 });
 		pen_text(&pen, 1, TEXT("(Esc out)"), ROLE_DIM);
 	} else {
-		pen_text(&pen, 2, TEXT("Enter zooms"), ROLE_DIM);
+		pen_text(&pen, 2, TEXT("Enter: zoom in"), ROLE_DIM);
 	}
 	if (view_flame_shows_change(st))
 		pen_text(&pen, 2, TEXT("colour = change"), ROLE_DIM);
@@ -229,6 +253,67 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 				     search->negate ? "no name" : "[name]", search->text,
 				     format_percent(share, found_share(st, search)).str),
 			 ROLE_WARN);
+}
+
+static uint32_t hue_of(const char *p)
+{
+	uint64_t h = 0;
+
+	for (; *p; p++)
+		h = hash_u64(h + (unsigned char)*p);
+	return (uint32_t)h;
+}
+
+/* Return the role of a box: by change, by kind or by module; the hue by name, stable between runs.
+ */
+static uint8_t role_of(const struct ui_state *st, const struct row *row)
+{
+	const struct fold_tree_node *node = node_of(st, row);
+	const struct profile_function *f;
+
+	if (box_of(st, row)->rest)
+		return ROLE_BOX_REST;
+	if (view_flame_shows_change(st))
+		return row->change != CHANGE_SURE && row->change != CHANGE_NEW ? ROLE_BOX_OTHER
+		       : row->delta > 0					       ? ROLE_BOX_KERNEL
+									       : ROLE_BOX_USER;
+	if (node->function == FOLD_NONE || box_of(st, row)->cut)
+		return ROLE_BOX_PROCESS;
+	f = &st->shown->functions[node->function];
+	if (!st->folds->by_module)
+		return (uint8_t)theme_box(f->kind, hue_of(f->name.str));
+	return (uint8_t)(ROLE_BOX_USER +
+			 hue_of(f->module.str) % (unsigned int)(ROLE_NR - ROLE_BOX_USER));
+}
+
+/* Name a function: of an unnamed one the end tells it from others, "+0x5a30". */
+static struct safe_text frame_text(const struct ui_state *st, const struct fold_tree_node *node,
+				   char *buf, size_t size)
+{
+	struct safe_text text = folds_text(st, node, buf, size);
+	const char *offset;
+
+	if (node->function == FOLD_NONE || !st->shown->functions[node->function].unnamed)
+		return text;
+	offset = strstr(text.str, "+0x");
+	return offset ? text_format(buf, size, "%s", offset) : text;
+}
+
+/* The text of a box: a name, "34 more", "12 frames: _start main ...". @brief: for narrow boxes. */
+static struct safe_text box_text(const struct ui_state *st, const struct row *row, bool brief,
+				 char *buf, size_t size)
+{
+	const struct flame_box *box = box_of(st, row);
+	char name[TEXT_MAX], pct[FORMAT_MAX];
+
+	if (box->rest)
+		return text_format(buf, size, "%u more %s%%", box->rest,
+				   format_percent(pct, row->total).str);
+	if (box->cut)
+		return text_format(buf, size, "%u frames to %s (Enter: show)", box->cut,
+				   folds_text(st, node_of(st, row), name, sizeof(name)).str);
+	return brief ? frame_text(st, node_of(st, row), buf, size)
+		     : folds_text(st, node_of(st, row), buf, size);
 }
 
 /* Describe the selected box. */
@@ -253,9 +338,9 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 	room = c->cols > room ? c->cols - room : 0;
 	if (room > 8)
 		pen.col += 1 + canvas_elide(c, row, pen.col + 1, room,
-					    folds_text(st, node, buf, sizeof(buf)),
+					    box_text(st, at, false, buf, sizeof(buf)),
 					    (struct style){ ROLE_VALUE, 0 });
-	if (node->function != FOLD_NONE && c->cols >= 100)
+	if (function(st, at) != FOLD_NONE && c->cols >= 100)
 		room = room > pen.col ? room - pen.col : 0;
 	else
 		room = 0;
@@ -267,60 +352,54 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 	pen_text(&pen, 2, rise, (enum theme_role)common_change_style(at).role);
 }
 
-/* Return the colour of a box: by change, by kind, or by its module's name. */
-static uint8_t colour_of(const struct ui_state *st, const struct row *row)
+/* Draw the name of a box, what changed in front: narrow boxes cut the end. */
+static void draw_label(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       unsigned int at, struct style style, bool found)
 {
-	const struct fold_tree_node *node = node_of(st, row);
-	static const uint8_t colours[] = { ROLE_USER, ROLE_KERNEL,  ROLE_JIT,
-					   ROLE_VDSO, ROLE_UNKNOWN, ROLE_BAR_WARM };
-	uint64_t h = 0;
-
-	if (view_flame_shows_change(st))
-		return row->change == CHANGE_SURE || row->change == CHANGE_NEW
-			       ? (uint8_t)common_change_style(row).role
-			       : ROLE_NORMAL;
-	if (node->function == FOLD_NONE)
-		return ROLE_NORMAL;
-	if (!st->folds->by_module)
-		return theme_kind(folds_kind(st, node));
-	/* By name: stable between runs. */
-	for (const char *p = st->shown->functions[node->function].module.str; *p; p++)
-		h = hash_u64(h + (unsigned char)*p);
-	return colours[h % ARRAY_SIZE(colours)];
-}
-
-/* One box: a separator, the name, and its colour to the end. */
-static void draw_box(const struct ui_state *st, const struct row *row, struct canvas *c,
-		     unsigned int at, bool selected)
-{
-	const struct match *search = &st->lists[VIEW_FLAME].search;
 	const struct flame_box *box = box_of(st, row);
-	const struct fold_tree_node *node = node_of(st, row);
-	bool found = match_active(search) && finds(st, row, search) != search->negate;
 	char buf[TEXT_MAX], brief[TEXT_MAX], marked[TEXT_MAX], changed[TEXT_MAX];
 	char change[FORMAT_MAX];
-	struct safe_text text = ui_state_name(st, brief, folds_text(st, node, buf, sizeof(buf)));
-	struct style style = { colour_of(st, row),
-			       selected ? CELL_BOLD | CELL_UNDERLINE : CELL_REVERSE };
+	struct safe_text text =
+		ui_state_name(st, brief, box_text(st, row, box->cols < 40, buf, sizeof(buf)));
 
-	if (found)
-		style.flags |= CELL_BOLD | CELL_UNDERLINE;
-	if (found && node->function != FOLD_NONE)
+	if (found && node_of(st, row)->function != FOLD_NONE)
 		text = text_format(marked, sizeof(marked), "[%s]", text.str);
-	/* In front, as narrow boxes cut the end. */
 	if (view_flame_shows_change(st) &&
 	    (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
 		text = text_format(changed, sizeof(changed), "%s %s",
 				   common_change_text(row, change).str, text.str);
-	canvas_fill(c, at, box->col, box->cols, TEXT(" "), style);
-	canvas_text(c, at, box->col, 1, selected ? st->glyphs->marker : st->glyphs->edge, style);
-	if (box->cols < 3)
-		return;
 	/* Three letters are clearer than two and an ellipsis. */
 	if (box->cols < 7)
 		canvas_text(c, at, box->col + 1u, box->cols - 1u, text, style);
 	else
 		canvas_elide(c, at, box->col + 1u, box->cols - 1u, text, style);
+}
+
+/* One box of @tall lines: a separator, the name, the share if there is a line for it. */
+static void draw_box(const struct ui_state *st, const struct row *row, struct canvas *c,
+		     unsigned int at, unsigned int tall, bool selected)
+{
+	const struct match *search = &st->lists[VIEW_FLAME].search;
+	const struct flame_box *box = box_of(st, row);
+	bool found = match_active(search) && finds(st, row, search) != search->negate;
+	struct style style = { selected ? ROLE_SELECTED : role_of(st, row),
+			       selected || found ? CELL_BOLD | CELL_UNDERLINE : 0 };
+	char pct[FORMAT_MAX], share[FORMAT_MAX * 2];
+
+	for (unsigned int line = 0; line < tall; line++) {
+		canvas_fill(c, at + line, box->col, box->cols, TEXT(" "), style);
+		canvas_text(c, at + line, box->col, 1,
+			    selected && !line ? st->glyphs->marker : st->glyphs->edge, style);
+	}
+	if (box->cols < 3)
+		return;
+	draw_label(st, row, c, at, style, found);
+	style.flags = 0;
+	if (tall > 1 && box->cols > 7 && !box->rest)
+		canvas_text(c, at + 1, box->col + 1u, box->cols - 1u,
+			    text_format(share, sizeof(share), "%s%%",
+					format_percent(pct, row->total).str),
+			    style);
 }
 
 /* Scroll so that the selected level is in sight. */
@@ -336,7 +415,7 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 {
 	struct folds *s = st->folds;
 	struct list *list = &st->lists[VIEW_FLAME];
-	unsigned int first = row + 1, graph = rows > 2 ? rows - 2 : 0;
+	unsigned int first = row + 1, graph = rows > 2 ? rows - 2 : 0, levels;
 
 	if (s && s->cols != c->cols) {
 		s->cols = c->cols;
@@ -350,18 +429,22 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 	list->page = list->nr;
 	list->top = 0;
 	s->rows = graph;
-	scroll_levels(s, box_of(st, &list->rows[list->cursor])->level, graph);
+	/* The boxes of the last level are the last. */
+	s->tall = (s->boxes[s->nr_boxes - 1].level + 1) * 2 <= graph && c->rows >= TALL_LEAST ? 2
+											      : 1;
+	levels = graph / s->tall;
+	scroll_levels(s, box_of(st, &list->rows[list->cursor])->level, levels);
 	note_path(s, view_flame_tree(st), list);
 	draw_head(st, c, row);
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct flame_box *box = box_of(st, &list->rows[i]);
 
-		if (box->level < s->top || box->level - s->top >= graph)
+		if (box->level < s->top || box->level - s->top >= levels)
 			continue;
 		draw_box(st, &list->rows[i], c,
-			 s->root_below ? first + graph - 1 - (box->level - s->top)
-				       : first + (box->level - s->top),
-			 i == list->cursor);
+			 s->root_below ? first + graph - (box->level - s->top + 1) * s->tall
+				       : first + (box->level - s->top) * s->tall,
+			 s->tall, i == list->cursor);
 	}
 	draw_details(st, c, row + rows - 1);
 	ui_state_zone(st, &(struct zone){ (uint16_t)first, 0, (uint16_t)graph, (uint16_t)c->cols,
