@@ -38,16 +38,21 @@
 /* Times of the first profiles after the start. */
 static const uint64_t early_ns[] = { 120000000, 250000000, 500000000 };
 
-/* Apply all queued controls with @fn. True if there were any. */
+/* Apply all queued controls with @fn. True if one of them changes the newest profile. */
 static bool apply_controls(struct sampler *s,
 			   void (*fn)(struct sampler *s, const struct control *c))
 {
 	struct control items[CONTROLS_MAX];
 	uint32_t nr = controls_take(&s->controls, items);
+	bool now = false;
 
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr; i++) {
+		now |= items[i].kind != CONTROL_STRIP && items[i].kind != CONTROL_PAST;
 		fn(s, &items[i]);
-	return nr > 0;
+	}
+	if (now)
+		tick_past(s);
+	return now;
 }
 
 /* Return when the tick after @now ends. */

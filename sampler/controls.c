@@ -7,6 +7,7 @@
 #include "sampler/controls.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +35,8 @@ void controls_free(const struct control *c)
 {
 	if (c->kind == CONTROL_TARGET || c->kind == CONTROL_CPUS)
 		config_free_spec(c->spec);
+	if (c->kind == CONTROL_STRIP)
+		free(c->strip);
 }
 
 void controls_wake(struct controls *q)

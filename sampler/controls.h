@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "sampler/config.h"
+#include "sampler/profile/strip.h"
 
 #define CONTROLS_MAX 32
 
@@ -30,6 +31,8 @@ enum control_kind {
 	CONTROL_FOCUS,
 	CONTROL_CALL_GRAPH,
 	CONTROL_CPUS,
+	CONTROL_STRIP,
+	CONTROL_PAST,
 	CONTROL_FRAMES,
 	CONTROL_NR,
 };
@@ -48,7 +51,11 @@ struct control {
 		enum profile_window window;	  /* WINDOW */
 		enum profile_frames frames;	  /* FRAMES */
 		uint64_t tick_ns;		  /* TICK */
-		struct {			  /* EVENTS */
+		struct strip_query *strip;	  /* STRIP: owned */
+		struct {			  /* PAST; both 0: none */
+			uint64_t begin_ns, end_ns;
+		} past;
+		struct { /* EVENTS */
 			struct event list[EVENTS_MAX];
 			uint32_t nr;
 		} events;

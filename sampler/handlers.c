@@ -294,6 +294,19 @@ static void set_focus(struct sampler *s, const struct control *c)
 	reopen_focus(s, c->pid);
 }
 
+static void set_strip(struct sampler *s, const struct control *c)
+{
+	strip_filter_set(&s->past.strip, c->strip);
+	tick_strip(s);
+}
+
+static void show_past(struct sampler *s, const struct control *c)
+{
+	s->past.begin_ns = c->past.begin_ns;
+	s->past.end_ns = c->past.end_ns;
+	tick_past(s);
+}
+
 void handlers_apply(struct sampler *s, const struct control *c)
 {
 	static void (*const handlers[CONTROL_NR])(struct sampler * s, const struct control *c) = {
@@ -313,6 +326,8 @@ void handlers_apply(struct sampler *s, const struct control *c)
 		[CONTROL_FOCUS] = set_focus,
 		[CONTROL_CALL_GRAPH] = set_call_graph,
 		[CONTROL_CPUS] = set_cpus,
+		[CONTROL_STRIP] = set_strip,
+		[CONTROL_PAST] = show_past,
 		[CONTROL_FRAMES] = set_frames,
 	};
 
@@ -322,6 +337,10 @@ void handlers_apply(struct sampler *s, const struct control *c)
 
 void handlers_apply_replay(struct sampler *s, const struct control *c)
 {
+	if (c->kind == CONTROL_STRIP || c->kind == CONTROL_PAST) {
+		handlers_apply(s, c);
+		return;
+	}
 	controls_free(c);
 	switch (c->kind) {
 	case CONTROL_WINDOW:

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,15 +20,20 @@
 int mailbox_open(struct mailbox *m, struct err *e)
 {
 	m->fd = wake_new();
-	return m->fd < 0 ? err_set(e, m->fd, "eventfd: %s", strerror(-m->fd)) : 0;
+	m->past_fd = m->fd < 0 ? m->fd : wake_new();
+	return m->past_fd < 0 ? err_set(e, m->past_fd, "eventfd: %s", strerror(-m->past_fd)) : 0;
 }
 
 void mailbox_close(struct mailbox *m)
 {
 	profile_free(atomic_exchange_explicit(&m->profile, NULL, memory_order_acquire));
+	profile_free(atomic_exchange_explicit(&m->past, NULL, memory_order_acquire));
+	free(atomic_exchange_explicit(&m->strip, NULL, memory_order_acquire));
 	if (m->fd >= 0)
 		close(m->fd);
-	m->fd = -1;
+	if (m->past_fd >= 0)
+		close(m->past_fd);
+	m->fd = m->past_fd = -1;
 }
 
 void mailbox_post(struct mailbox *m, struct profile *p)
@@ -44,6 +50,31 @@ struct profile *mailbox_take(struct mailbox *m)
 		return NULL;
 	/* Acquire: pairs with mailbox_post(), the profile is complete. */
 	return atomic_exchange_explicit(&m->profile, NULL, memory_order_acquire);
+}
+
+void mailbox_post_past(struct mailbox *m, struct profile *p)
+{
+	/* Release: as in mailbox_post(); pairs with mailbox_take_past(). */
+	profile_free(atomic_exchange_explicit(&m->past, p, memory_order_acq_rel));
+	wake_send(m->past_fd);
+}
+
+void mailbox_post_strip(struct mailbox *m, struct strip *s)
+{
+	/* Release: as in mailbox_post(); pairs with mailbox_take_past(). */
+	free(atomic_exchange_explicit(&m->strip, s, memory_order_acq_rel));
+	wake_send(m->past_fd);
+}
+
+void mailbox_take_past(struct mailbox *m, struct profile **p, struct strip **s)
+{
+	*p = NULL;
+	*s = NULL;
+	if (!wake_clear(m->past_fd))
+		return;
+	/* Acquire: profile and strip are complete. */
+	*p = atomic_exchange_explicit(&m->past, NULL, memory_order_acquire);
+	*s = atomic_exchange_explicit(&m->strip, NULL, memory_order_acquire);
 }
 
 void mailbox_say(struct mailbox *m, const char *fmt, ...)

@@ -12,12 +12,17 @@
 
 struct err;
 struct profile;
+struct strip;
 
 struct mailbox {
 	_Atomic(struct profile *) profile; /* exchanged whole: release by builder, acquire by UI */
 	int fd;				   /* eventfd: readable while a profile is in it */
-	char message[256];		   /* clean text; "": none yet */
-	uint32_t message_seq;		   /* counts up with each message */
+	/* The same for the past: a range of it, and the heat strip. */
+	_Atomic(struct profile *) past;
+	_Atomic(struct strip *) strip;
+	int past_fd;
+	char message[256];    /* clean text; "": none yet */
+	uint32_t message_seq; /* counts up with each message */
 };
 
 /* Open the eventfd. 0 or -errno with a sentence. */
@@ -28,6 +33,11 @@ void mailbox_close(struct mailbox *m);
 void mailbox_post(struct mailbox *m, struct profile *p);
 /* Take the profile out; NULL: there is none. */
 struct profile *mailbox_take(struct mailbox *m);
+/* The same for a range of the past, and for the heat strip. */
+void mailbox_post_past(struct mailbox *m, struct profile *p);
+void mailbox_post_strip(struct mailbox *m, struct strip *s);
+/* Take both out, each NULL if there is none. */
+void mailbox_take_past(struct mailbox *m, struct profile **p, struct strip **s);
 /* Set the message of the next profile: the first line of the text, made clean. */
 void mailbox_say(struct mailbox *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -14,11 +14,9 @@
 #include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 
-/* More sets of events in one session: the slices are dropped. */
-#define SETS_MAX 64
-
 void past_close(struct past *p)
 {
+	strip_filter_fini(&p->strip);
 	free(p->sets);
 	*p = (struct past){ 0 };
 }
@@ -33,13 +31,23 @@ static bool is_same(const struct past_events *set, const struct sampler_config *
 	return true;
 }
 
+void past_slots(const struct past *p, const struct event *wanted, uint8_t *slots)
+{
+	for (uint32_t i = 0; i < p->nr_sets; i++) {
+		slots[i] = STRIP_NO_EVENT;
+		for (uint32_t k = 0; k < p->sets[i].nr; k++)
+			if (event_same(&p->sets[i].events[k], wanted))
+				slots[i] = (uint8_t)k;
+	}
+}
+
 void past_use_events(struct past *p, struct history *h, const struct sampler_config *config)
 {
 	uint32_t i = 0;
 
 	while (i < p->nr_sets && !is_same(&p->sets[i], config))
 		i++;
-	if (i == SETS_MAX) {
+	if (i == PAST_SETS_MAX) {
 		history_reset(h);
 		i = p->nr_sets = 0;
 	}

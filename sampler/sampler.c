@@ -162,6 +162,29 @@ void sampler_set_frames(struct sampler *s, enum profile_frames frames)
 	send_control(s, &(struct control){ .kind = CONTROL_FRAMES, .frames = frames });
 }
 
+void sampler_set_strip(struct sampler *s, const struct strip_query *query)
+{
+	struct strip_query *copy = strip_copy_query(query);
+
+	if (copy)
+		send_control(s, &(struct control){ .kind = CONTROL_STRIP, .strip = copy });
+}
+
+void sampler_show_past(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_PAST, .past = { begin_ns, end_ns } });
+}
+
+int sampler_past_fd(const struct sampler *s)
+{
+	return s->mailbox.past_fd;
+}
+
+void sampler_take_past(struct sampler *s, struct profile **p, struct strip **strip)
+{
+	mailbox_take_past(&s->mailbox, p, strip);
+}
+
 void sampler_set_tick(struct sampler *s, uint64_t tick_ns)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_TICK, .tick_ns = tick_ns });

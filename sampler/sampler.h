@@ -13,6 +13,7 @@
 #include "sampler/event/event.h"
 #include "sampler/event_states.h"
 #include "sampler/profile/profile.h"
+#include "sampler/profile/strip.h"
 #include "sampler/recording.h"
 #include "sampler/sample.h"
 #include "symbols/base/base.h"
@@ -43,6 +44,18 @@ void sampler_free(struct sampler *s);
 int sampler_fd(const struct sampler *s);
 /* Take the newest profile, to be freed with profile_free(); NULL: none. */
 struct profile *sampler_take(struct sampler *s);
+
+/*
+ * The past. sampler_set_strip(): post a heat strip now and with each profile; the query is copied.
+ * sampler_show_past(): post a profile of a range of the past, and again when its names improve; 0
+ * and 0: none. Times are of the clock of the strip.
+ */
+void sampler_set_strip(struct sampler *s, const struct strip_query *query);
+void sampler_show_past(struct sampler *s, uint64_t begin_ns, uint64_t end_ns);
+/* Return a file descriptor for poll(2), readable when there is a strip or such a profile. */
+int sampler_past_fd(const struct sampler *s);
+/* Take them: profile_free(), free(); NULL: none. */
+void sampler_take_past(struct sampler *s, struct profile **p, struct strip **strip);
 
 /* Controls: applied by the builder within a few ms, followed by a new profile. */
 void sampler_set_rate(struct sampler *s, uint32_t event, double hz);

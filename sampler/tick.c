@@ -248,19 +248,9 @@ static void fill_self(struct sampler *s, struct profile *p)
 	s->ticks.self = t;
 }
 
-/* Fill stacks, functions and tasks from the counts of the window. */
-static int fill_counts(struct sampler *s, struct profile *p)
+static struct assemble_input tables_of(const struct sampler *s)
 {
-	struct history_cell *counts = NULL;
-	struct assemble_input in;
-	uint32_t nr = 0;
-	int code = history_get(s->store.history, s->ticks.window, &counts, &nr, &p->window_ns);
-
-	if (code)
-		return code;
-	in = (struct assemble_input){
-		.counts = counts,
-		.nr_counts = nr,
+	return (struct assemble_input){
 		.stacks = s->store.stacks,
 		.places = s->store.places,
 		.symbols = s->store.symbols,
@@ -269,6 +259,16 @@ static int fill_counts(struct sampler *s, struct profile *p)
 		.details = symbols_details(s->store.symbols),
 		.shown_frames = s->config.shown_frames,
 	};
+}
+
+/* Fill stacks, functions and tasks from @counts, which are freed. */
+static int fill_from(struct sampler *s, struct profile *p, struct history_cell *counts, uint32_t nr)
+{
+	struct assemble_input in = tables_of(s);
+	int code;
+
+	in.counts = counts;
+	in.nr_counts = nr;
 	code = assemble(p, &in);
 	if (in.details && details_wanted(in.details))
 		symbols_wake(s->store.symbols);
@@ -276,6 +276,112 @@ static int fill_counts(struct sampler *s, struct profile *p)
 		annotate_fill(&s->annotate, s->store.symbols, p, &in);
 	free(counts);
 	return code;
+}
+
+/* Fill stacks, functions and tasks from the counts of the window. */
+static int fill_counts(struct sampler *s, struct profile *p)
+{
+	struct history_cell *counts = NULL;
+	uint32_t nr = 0;
+	int code = history_get(s->store.history, s->ticks.window, &counts, &nr, &p->window_ns);
+
+	return code ? code : fill_from(s, p, counts, nr);
+}
+
+static uint64_t nr_named(const struct sampler *s)
+{
+	struct symbols_stats stats;
+
+	symbols_stats(s->store.symbols, &stats);
+	return stats.nr_named;
+}
+
+/* Return CLOCK_REALTIME at the end of the last slice; 0: a recording. */
+static uint64_t last_real_ns(const struct sampler *s, uint64_t last_ns)
+{
+	struct timespec ts;
+
+	if (s->replay)
+		return 0;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec - (time_now_ns() - last_ns);
+}
+
+void tick_strip(struct sampler *s)
+{
+	const struct strip_query *q = s->past.strip.query;
+	const struct assemble_input tables = tables_of(s);
+	uint8_t slots[PAST_SETS_MAX];
+	const struct strip_input in = { history_slices(s->store.history), &tables, slots,
+					s->past.nr_sets, nr_named(s) };
+	struct strip *strip;
+
+	if (!q || q->event >= s->config.nr_events)
+		return;
+	past_slots(&s->past, &s->config.events[q->event], slots);
+	strip = strip_make(&s->past.strip, &in);
+	if (!strip)
+		return;
+	strip->last_real_ns = last_real_ns(s, strip->last_ns);
+	mailbox_post_strip(&s->mailbox, strip);
+}
+
+/* Fill the fields of a range of the past that do not depend on its counts. */
+static void fill_past(struct sampler *s, struct profile *p, const struct slice_range *range)
+{
+	const struct past_events *set = &s->past.sets[range->events];
+
+	p->seq = ++s->ticks.seq;
+	p->past_begin_ns = range->begin_ns;
+	p->past_end_ns = range->end_ns;
+	p->past_other_events = range->marks & SLICE_EVENTS;
+	p->interval_ns = p->window_ns = range->covers_ns;
+	p->running_ns = range->covers_ns;
+	p->sampling = true;
+	p->focus = s->focus.pid;
+	p->call_graph = s->config.call_graph;
+	p->rate_factor = p->rate_ceiling = 1;
+	memcpy(p->target, s->target.text, sizeof(p->target));
+	p->account.complete = range->count;
+	p->account.lost = range->lost;
+	p->account.taken = range->count + range->lost;
+	p->samples_per_s = (double)range->count * 1e9 / (double)MAX(range->covers_ns, 1ULL);
+	p->nr_events = set->nr;
+	for (uint32_t i = 0; i < set->nr; i++)
+		p->events[i] = (struct profile_event){
+			.event = set->events[i], .enabled = true, .got_hz = NAN, .running_share = 1
+		};
+}
+
+void tick_past(struct sampler *s)
+{
+	struct slices *slices = history_slices(s->store.history);
+	struct history_cell *counts;
+	struct slice_range range;
+	struct profile *p;
+	uint32_t nr;
+
+	if (!s->past.end_ns || !slices_range(slices, s->past.begin_ns, s->past.end_ns, &range))
+		return;
+	s->past.nr_named = nr_named(s);
+	p = xcalloc(1, sizeof(*p));
+	fill_past(s, p, &range);
+	if (history_get_range(s->store.history, &range, &counts, &nr) ||
+	    fill_from(s, p, counts, nr)) {
+		mailbox_say(&s->mailbox, "out of memory: the past is not shown");
+		profile_free(p);
+		return;
+	}
+	mailbox_post_past(&s->mailbox, p);
+}
+
+/* Post the past again: a strip moves, names of a range arrive. */
+static void renew_past(struct sampler *s)
+{
+	tick_strip(s);
+	if (s->past.nr_named != nr_named(s) ||
+	    atomic_load_explicit(&s->annotate.function, memory_order_relaxed) != SYMBOL_NONE)
+		tick_past(s);
 }
 
 /*
@@ -391,6 +497,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 		atomic_load_explicit(&s->live.shared->goes_first, memory_order_relaxed);
 	rules_apply(&s->notices, p, now_ns - s->ticks.start_ns, s->config.window_ns);
 	mailbox_post(&s->mailbox, p);
+	renew_past(s);
 }
 
 bool tick_skip(struct sampler *s)
@@ -455,6 +562,7 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	s->notices = (struct notices){ .recorded = true };
 	rules_apply(&s->notices, p, result->span_ns, result->span_ns);
 	mailbox_post(&s->mailbox, p);
+	renew_past(s);
 }
 
 void tick_discard(struct sampler *s)

@@ -17,6 +17,10 @@ struct sampler;
 void tick_slice(struct sampler *s, uint64_t now_ns);
 /* End a tick: take the counts, make the profile, hand it over. */
 void tick_end(struct sampler *s, uint64_t now_ns);
+/* Post the heat strip that the UI wants; nothing if it wants none. */
+void tick_strip(struct sampler *s);
+/* Post the range of the past that the UI shows; nothing if it shows none. */
+void tick_past(struct sampler *s);
 /* Make the one profile of a replay, again for each window that the UI wants. */
 void tick_replay(struct sampler *s, const struct replay_result *result);
 /* Grow the tables between two ticks, when the threads report that they fill up. */

@@ -18,6 +18,7 @@
 #include "ui/model.h"
 #include "ui/prompt.h"
 #include "ui/rate.h"
+#include "ui/rewind.h"
 #include "ui/view/columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
@@ -414,6 +415,10 @@ static void freeze(struct ui_state *st, uint32_t code)
 
 	if (!st->shown)
 		return;
+	if (st->rewind.on) {
+		rewind_live(st);
+		return;
+	}
 	st->frozen = !st->frozen;
 	before = st->shown;
 	if (st->frozen || before == st->latest)
@@ -530,8 +535,8 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 
 bool actions_handles(enum action action)
 {
-	return handlers[action] || actions_tool_handles(action) || actions_stack(action) ||
-	       actions_sampling(action) || actions_row(action);
+	return handlers[action] || actions_tool_handles(action) || rewind_action(action) ||
+	       actions_stack(action) || actions_sampling(action) || actions_row(action);
 }
 
 void actions_do(struct ui_state *st, enum action action, uint32_t code)
@@ -543,6 +548,8 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code)
 		return;
 	if (action < ACT_NR && handlers[action])
 		handlers[action](st, code);
+	else if (rewind_action(action))
+		rewind_action(action)(st, code);
 	else if (actions_stack(action))
 		actions_stack(action)(st, code);
 	else if (actions_sampling(action))

@@ -26,6 +26,7 @@
 #include "ui/editor.h"
 #include "ui/input.h"
 #include "ui/model.h"
+#include "ui/rewind.h"
 #include "ui/screen.h"
 #include "ui/view/folding.h"
 #include "ui/view/folds.h"
@@ -170,6 +171,19 @@ static void take_profile(struct app *a)
 	of = p ? folds_plan(&a->st, p) : NULL;
 	if (!of || !folding_give(folding, p, of))
 		show(a, p);
+}
+
+/* Take a range of the past, and the heat strip. */
+static void take_past(struct app *a)
+{
+	struct profile *p;
+	struct strip *strip;
+
+	sampler_take_past(a->st.sampler, &p, &strip);
+	if (!p && !strip)
+		return;
+	rewind_take(&a->st, p, strip);
+	a->dirty = true;
 }
 
 /* Give folds of a large profile that a key requested to the folding thread. */
@@ -358,6 +372,7 @@ static void loop(struct app *a)
 			{ .fd = a->dirty && !a->background ? term_output_fd(a->term) : -1,
 			  .events = POLLOUT },
 			{ .fd = file_worker_fd(a->st.files), .events = POLLIN },
+			{ .fd = sampler_past_fd(a->st.sampler), .events = POLLIN },
 		};
 		int n = poll(fds, ARRAY_SIZE(fds), next_wake(a));
 
@@ -372,11 +387,14 @@ static void loop(struct app *a)
 			take_keys(a, fds[1].revents);
 		if (fds[2].revents)
 			take_profile(a);
+		if (fds[5].revents)
+			take_past(a);
 		if (fds[4].revents ? actions_file_result(&a->st) : actions_export_progress(&a->st))
 			a->dirty = true;
 		if (a->dirty && !a->gone && !a->st.quit && !a->ended_by)
 			draw(a);
 		lend(a);
+		rewind_refresh(&a->st);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "ui/actions_tools.h"
 #include "ui/cli/words.h"
 #include "ui/command_target.h"
+#include "ui/rewind.h"
 #include "ui/text/number.h"
 #include "ui/view/columns.h"
 #include "ui/view/folds.h"
@@ -345,6 +346,7 @@ const struct command command_table[] = {
 	{ "event", "NAME,... (Tab lists)", run_event, gathered_word, false, ",", gather_events },
 	{ "hz", "HZ", run_hz, NULL, false, NULL, NULL },
 	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
+	{ "rewind", "TIME", rewind_command, NULL, true, NULL, NULL },
 	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL },
 	{ "call-graph", "HOW", run_call_graph, call_graph_word, false, NULL, NULL },
 	{ "frames", "KIND", run_frames, frames_word, false, NULL, NULL },

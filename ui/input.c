@@ -9,6 +9,7 @@
 #include "ui/actions.h"
 #include "ui/dialog.h"
 #include "ui/prompt_keys.h"
+#include "ui/rewind.h"
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
@@ -74,6 +75,7 @@ static void release(struct ui_state *st, const struct key *key, bool over)
 	const struct view *v = view_of(st->view);
 	int rows = (int)key->row - st->press.row, cols = (int)key->col - st->press.col;
 
+	rewind_release(st, key->col);
 	if (st->press.on && !over && v->drag && (rows || cols))
 		v->drag(st, rows, cols);
 	st->press.on = false;
@@ -103,6 +105,8 @@ static void mouse(struct ui_state *st, const struct key *key)
 								    z->value) });
 	else if (over)
 		return;
+	else if (z->kind == ZONE_STRIP)
+		rewind_press(st, key->col);
 	else if (z->kind == ZONE_COLUMN)
 		table_sort_by(st, (uint8_t)z->value);
 	else if (z->kind == ZONE_VIEW)

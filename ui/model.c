@@ -67,6 +67,8 @@ void model_fini(struct ui_state *st)
 	dialog_close(st);
 	words_fini(&st->words);
 	folds_free(st->folds);
+	free(st->rewind.strip);
+	free(st->rewind.query);
 	for (int i = 0; i < VIEW_NR; i++)
 		list_fini(&st->lists[i]);
 	match_fini(&st->scope.cgroup);

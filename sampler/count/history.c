@@ -89,7 +89,7 @@ void history_free(struct history *h)
 	free(h);
 }
 
-const struct slices *history_slices(const struct history *h)
+struct slices *history_slices(const struct history *h)
 {
 	return h->slices;
 }

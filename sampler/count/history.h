@@ -44,7 +44,7 @@ void history_set_events(struct history *h, uint16_t events);
 void history_reset(struct history *h);
 /* Begin the sums again; the slices are kept. */
 void history_restart(struct history *h);
-const struct slices *history_slices(const struct history *h);
+struct slices *history_slices(const struct history *h);
 /*
  * Get the sum over @window: malloc'ed array (never NULL); *covers_ns: the time it covers, for the
  * decaying sum the time that decays as the counts do (so count / covers_ns is a rate in each

@@ -23,12 +23,12 @@
 #define SHARP_NS (15 * SECOND)
 
 struct slices {
-	struct slice *list; /* those in use begin at @first */
+	struct slice *list; /* the first in use is @first */
 	uint32_t first, nr, size;
 	uint64_t span_ns;
 	size_t memory, max_memory;
 	uint64_t dropped_count, dropped_weight;
-	bool dropped;
+	bool dropped, merged;
 };
 
 /* ---- packing ---- */
@@ -228,6 +228,17 @@ bool slices_dropped(const struct slices *s, uint64_t *count, uint64_t *weight)
 	return s->dropped;
 }
 
+bool slices_merged(const struct slices *s)
+{
+	return s->merged;
+}
+
+void slices_set_amount(struct slices *s, uint32_t i, double amount, uint32_t seq)
+{
+	at(s, i)->amount = amount;
+	at(s, i)->amount_seq = seq;
+}
+
 static void drop_oldest(struct slices *s)
 {
 	struct slice *slice = at(s, 0);
@@ -299,6 +310,8 @@ static int merge(struct slices *s, uint32_t from, uint32_t to)
 	free(counts);
 	if (code)
 		return code;
+	s->merged = true;
+	merged.amount_seq = 0;
 	for (uint32_t i = from; i <= to; i++) {
 		const struct slice *slice = at(s, i);
 
@@ -372,6 +385,7 @@ int slices_add(struct slices *s, struct count *counts, uint32_t nr, const struct
 {
 	struct slice slice = *about;
 
+	slice.amount_seq = 0;
 	assert(about->begin_ns < about->end_ns);
 	assert(!s->nr || at(s, s->nr - 1)->end_ns <= about->begin_ns);
 	if (reserve(s) || slice_pack(&slice, counts, nr))

@@ -37,6 +37,9 @@ struct slice {
 	uint32_t nr;	 /* counts in it */
 	uint32_t size;	 /* of @bytes */
 	uint8_t *bytes;	 /* packed counts, in order of tables_count_key() */
+	/* Kept for the heat strip (strip_make.h): the amount of one query; seq 0: not computed. */
+	double amount;
+	uint32_t amount_seq;
 };
 
 struct slices;
@@ -61,6 +64,9 @@ void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t t
 /* Slices in order of time; borrowed until the next change. */
 uint32_t slices_nr(const struct slices *s);
 const struct slice *slices_at(const struct slices *s, uint32_t i);
+/* Report whether slices were merged to save memory. */
+bool slices_merged(const struct slices *s);
+void slices_set_amount(struct slices *s, uint32_t i, double amount, uint32_t seq);
 /* Find the first slice that ends after @time_ns; slices_nr(): none. */
 uint32_t slices_find(const struct slices *s, uint64_t time_ns);
 /* Bytes of all slices, as they count for the limit. */
@@ -96,7 +102,7 @@ struct slice_range {
 };
 
 /*
- * Find the slices of @begin_ns to @end_ns: those with their middle in it, else the one at
+ * Find the slices of @begin_ns to @end_ns: slices with their middle in it, else the one at
  * @begin_ns. False: there is none.
  */
 bool slices_range(const struct slices *s, uint64_t begin_ns, uint64_t end_ns,

@@ -308,6 +308,9 @@ struct profile {
 	uint64_t running_ns;  /* since start or reset */
 	uint64_t window_ns;   /* covered by the cells */
 	enum profile_window window;
+	/* A range of the past: its slices; 0: now. With figures of the counts only. */
+	uint64_t past_begin_ns, past_end_ns;
+	bool past_other_events;	    /* samples of other events in the range are left out */
 	bool sampling;		    /* false: stopped (S) */
 	pid_t focus;		    /* sampled alone, more closely; 0: no process is */
 	bool target_gone;	    /* all target processes have exited */

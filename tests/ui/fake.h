@@ -30,6 +30,9 @@ struct sampler {
 	enum profile_frames frames;
 	uint64_t tick_ns;
 	uint32_t annotate, fetched;
+	struct strip_query strip;
+	uint64_t past_begin_ns, past_end_ns;
+	int nr_strips, nr_pasts;
 	double max_hz;
 	int call_graph; /* -1: no request */
 	uint32_t stack_size;
@@ -83,6 +86,30 @@ void sampler_set_frames(struct sampler *s, enum profile_frames frames)
 void sampler_set_window(struct sampler *s, enum profile_window window)
 {
 	s->window = window;
+}
+
+void sampler_set_strip(struct sampler *s, const struct strip_query *query)
+{
+	s->strip = *query;
+	s->nr_strips++;
+}
+
+void sampler_show_past(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	s->past_begin_ns = begin_ns;
+	s->past_end_ns = end_ns;
+	s->nr_pasts++;
+}
+
+int sampler_past_fd(const struct sampler *s)
+{
+	return -1;
+}
+
+void sampler_take_past(struct sampler *s, struct profile **p, struct strip **strip)
+{
+	*p = NULL;
+	*strip = NULL;
 }
 
 void sampler_set_tick(struct sampler *s, uint64_t tick_ns)

@@ -91,7 +91,7 @@ static void test_contract(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
 		assert_int_equal(keys_find(CTX_LIST, want[i].code), want[i].action);
 	/* No key changes another process; views that are not there have none. */
-	for (const char *p = "9oiu"; *p; p++)
+	for (const char *p = "90"; *p; p++)
 		assert_int_equal(keys_find(CTX_LIST, (uint32_t)*p), ACT_NONE);
 }
 

@@ -219,6 +219,20 @@ enum key_group {
 	  CTX_LIST, KEYS('l'), 0, KEYS(0)) \
 	X(FREEZE, "freeze", TIME, "Freeze", "freeze the rows; sampling continues", \
 	  CTX_LIST, KEYS(' ', 'Z'), 0, KEYS(0)) \
+	X(EARLIER, "earlier", TIME, "", "rewind: show an earlier moment; sampling continues", \
+	  CTX_LIST, KEYS('u'), 0, KEYS(0)) \
+	X(LATER, "later", TIME, "", "rewind: show a later moment", \
+	  CTX_LIST, KEYS('i'), 0, KEYS(0)) \
+	X(PEAK, "peak", TIME, "", "rewind to the peak before", CTX_LIST, KEYS('o'), 0, KEYS(0)) \
+	X(WIDEN, "widen", TIME, "", "rewind: show twice the range", \
+	  CTX_LIST, KEYS('Y'), 0, KEYS(0)) \
+	X(LIVE, "live", TIME, "", "back to now", CTX_LIST, KEYS('.'), 0, KEYS(0)) \
+	X(STRIP, "strip", TIME, "", "heat strip: all samples, of the selected row, hidden", \
+	  CTX_LIST, KEYS('|'), 0, KEYS(0)) \
+	X(STRIP_IN, "strip-in", TIME, "", "heat strip: a shorter time", \
+	  CTX_LIST, KEYS(';'), 0, KEYS(0)) \
+	X(STRIP_OUT, "strip-out", TIME, "", "heat strip: a longer time", \
+	  CTX_LIST, KEYS('_'), 0, KEYS(0)) \
 	X(RESET, "reset", TIME, "", "reset all counts", CTX_LIST, KEYS('r'), 0, KEYS(0)) \
 	X(WINDOW, "window", TIME, "", "window: last seconds, decaying, since reset", \
 	  CTX_LIST, KEYS('z'), 0, KEYS(0)) \

@@ -16,6 +16,7 @@
 #include "ui/state/annotated.h"
 #include "ui/state/list.h"
 #include "ui/state/picker.h"
+#include "ui/state/rewind.h"
 #include "ui/state/scope.h"
 #include "ui/state/view_id.h"
 
@@ -34,7 +35,7 @@ struct module_only {
 };
 
 /* A part of the screen, and the action of a mouse press in it. */
-enum zone_kind { ZONE_ACTION, ZONE_COLUMN, ZONE_VIEW, ZONE_ROWS, ZONE_ENTRIES };
+enum zone_kind { ZONE_ACTION, ZONE_COLUMN, ZONE_VIEW, ZONE_ROWS, ZONE_ENTRIES, ZONE_STRIP };
 struct zone {
 	uint16_t row, col, rows, cols;
 	enum zone_kind kind;
@@ -54,6 +55,7 @@ struct ui_state {
 	struct profile *shown;	  /* source of the rows: the latest, or kept while frozen; owned */
 	struct profile *baseline; /* compared with (B); owned; NULL: none */
 	bool frozen;
+	struct rewind rewind; /* a range of the past is shown */
 
 	enum view_id view;
 	enum view_id help_from, drill_from;

@@ -13,7 +13,9 @@ struct safe_text idle_text(const struct profile *p, char buf[static IDLE_MAX])
 	char when[48];
 
 	if (p->window == PROFILE_WINDOW)
-		snprintf(when, sizeof(when), "in the last %.*f s", seconds < 2, seconds);
+		snprintf(when, sizeof(when),
+			 p->past_end_ns ? "in these %.*f s" : "in the last %.*f s", seconds < 2,
+			 seconds);
 	else
 		snprintf(when, sizeof(when), "yet");
 	if (p->target_gone)

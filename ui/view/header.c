@@ -13,6 +13,7 @@
 #include "ui/text/format.h"
 #include "ui/view/header_cpus.h"
 #include "ui/view/header_process.h"
+#include "ui/view/header_strip.h"
 #include "ui/view/header_tabs.h"
 #include "ui/view/view.h"
 
@@ -30,31 +31,50 @@ static struct safe_text window_text(const struct ui_state *st, char *buf, size_t
 	return text_format(buf, size, "win %s", format_span(span, st->config->window_ns).str);
 }
 
+/* Write the length of the shown range of the past. */
+static struct safe_text range_text(const struct ui_state *st, char *buf, size_t size)
+{
+	char span[FORMAT_MAX];
+
+	if (!st->shown || !st->shown->past_end_ns)
+		return TEXT("reading");
+	return text_format(buf, size, "for %s", format_span(span, st->shown->window_ns).str);
+}
+
 /* Draw the right end: state, running time, window, tick; as much as fits. Return its first column.
  */
 static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct profile *p = st->latest;
 	bool stopped = p && !p->sampling;
-	enum theme_role role = st->frozen || stopped ? ROLE_WARN : ROLE_OK;
+	enum theme_role role = st->rewind.on	       ? ROLE_ALARM
+			       : st->frozen || stopped ? ROLE_WARN
+						       : ROLE_OK;
 	struct safe_text word = !p			? TEXT("START")
+				: st->rewind.on		? TEXT("REWIND")
 				: st->config->replayed	? TEXT("REPLAY")
 				: p->target_gone	? TEXT("ENDED")
 				: st->frozen && stopped ? TEXT("FROZEN STOPPED")
 				: st->frozen		? TEXT("FROZEN")
 				: stopped		? TEXT("STOPPED")
 							: TEXT("LIVE");
-	char clock[FORMAT_MAX], span[FORMAT_MAX], tick[64], window[64];
-	struct safe_text parts[] = {
+	char clock[FORMAT_MAX], span[FORMAT_MAX], tick[64], window[64], ago[64], at[32];
+	struct safe_text live[] = {
 		format_clock(clock, p ? p->running_ns : 0),
 		window_text(st, window, sizeof(window)),
 		text_format(tick, sizeof(tick), "tick %s", format_span(span, st->tick_ns).str),
 	};
+	struct safe_text past[] = {
+		ui_state_clean(ago, sizeof(ago), header_strip_ago(st, (char[64]){ 0 }, 64)),
+		range_text(st, window, sizeof(window)),
+		ui_state_clean(at, sizeof(at), header_strip_time(st, (char[32]){ 0 }, 32)),
+	};
+	const struct safe_text *parts = st->rewind.on ? past : live;
 	unsigned int width = 2 + word.width, nr = 0;
 	struct pen pen = { c, row, 0, c->cols };
 
 	/* Half of the line is reserved for the breadcrumbs. */
-	while (nr < ARRAY_SIZE(parts) && width + parts[nr].width + 2 < c->cols / 2)
+	while (nr < ARRAY_SIZE(live) && width + parts[nr].width + 2 < c->cols / 2)
 		width += parts[nr++].width + 2;
 	pen.col = c->cols > width + 1 ? c->cols - width - 1 : 0;
 	width = pen.col;
@@ -379,19 +399,27 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 {
 	const struct profile *p = st->latest;
 	unsigned int row = 1, alone;
+	bool strip = header_strip_is_on(st), only_strip;
 	char buf[sizeof(p->banner) * 2];
 
 	draw_title(st, c);
 	if (!p || view_shown(st)->context == CTX_HELP)
 		return row;
 	if (st->hide_header || c->rows < 10) {
-		draw_health_line(st, c, row++, true);
+		if (strip && st->rewind.on)
+			header_strip(st, c, row++, false);
+		else
+			draw_health_line(st, c, row++, true);
 		return row;
 	}
-	alone = c->rows >= 14 ? header_process(st, c, row) : 0;
+	/* On low screens the strip takes the line of the CPUs, or of the process. */
+	only_strip = strip && c->rows < HEADER_TALL;
+	alone = c->rows >= 14 && !only_strip ? header_process(st, c, row) : 0;
 	row += alone;
-	if (c->rows >= 14 && !alone && !st->config->replayed)
+	if (c->rows >= 14 && !alone && !only_strip && !st->config->replayed)
 		row += header_cpus(st, c, row);
+	if (strip)
+		row += header_strip(st, c, row, only_strip && !st->config->replayed);
 	row += draw_status(st, c, row);
 	if (p->banner[0] && !banner_is_word(p) && c->rows >= 14) {
 		canvas_text(c, row, 1, 1, TEXT("!"), (struct style){ ROLE_WARN, 0 });

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Look-ups in a heat strip, and queries for one. Pure; any thread. */
+#include "sampler/profile/strip.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+
+uint32_t strip_column_at(const struct strip *s, uint64_t time_ns)
+{
+	uint64_t at;
+
+	if (!s->nr || time_ns < s->begin_ns)
+		return 0;
+	at = (time_ns - s->begin_ns) / s->column_ns;
+	return (uint32_t)MIN(at, s->nr - 1ULL);
+}
+
+static double peak_at(const struct strip *s, uint32_t i)
+{
+	return i < s->nr ? s->columns[i].peak : 0;
+}
+
+static bool is_peak(const struct strip *s, uint32_t i)
+{
+	double peak = peak_at(s, i);
+
+	return peak > 0 && peak >= s->max / 2 && peak >= peak_at(s, i - 1) &&
+	       peak > peak_at(s, i + 1);
+}
+
+uint32_t strip_peak(const struct strip *s, uint64_t time_ns, bool later)
+{
+	if (later) {
+		for (uint32_t i = 0; i < s->nr; i++)
+			if (is_peak(s, i) && s->columns[i].begin_ns > time_ns)
+				return i;
+		return s->nr;
+	}
+	for (uint32_t i = s->nr; i-- > 0;)
+		if (is_peak(s, i) && s->columns[i].end_ns < time_ns)
+			return i;
+	return s->nr;
+}
+
+static size_t query_size(const struct strip_query *q)
+{
+	return sizeof(*q) + q->nr_functions * sizeof(q->functions[0]);
+}
+
+struct strip_query *strip_copy_query(const struct strip_query *q)
+{
+	struct strip_query *copy = malloc(query_size(q));
+
+	assert(q->nr_functions <= STRIP_FUNCTIONS_MAX);
+	return copy ? memcpy(copy, q, query_size(q)) : NULL;
+}
+
+bool strip_same_query(const struct strip_query *a, const struct strip_query *b)
+{
+	return a->columns == b->columns && a->span_ns == b->span_ns && a->event == b->event &&
+	       a->process == b->process && a->thread == b->thread &&
+	       a->nr_functions == b->nr_functions &&
+	       !memcmp(a->functions, b->functions, a->nr_functions * sizeof(a->functions[0]));
+}

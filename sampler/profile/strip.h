@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The heat strip: the past of a session as one row of columns, each a span of time, with the amount
+ * of the selected samples in it. Made by the builder, handed over whole, freed by the UI.
+ */
+#ifndef SAMPLER_PROFILE_STRIP_H
+#define SAMPLER_PROFILE_STRIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STRIP_COLUMNS_MAX   1000
+#define STRIP_FUNCTIONS_MAX 256
+#define STRIP_ALL	    UINT32_MAX
+
+/* Bits: incidents in a column. */
+enum strip_mark {
+	STRIP_LOST = 1,
+	STRIP_THROTTLED = 2,
+	STRIP_RATE = 4,	  /* the rate was changed */
+	STRIP_EVENTS = 8, /* other events since then */
+	STRIP_TRAP = 16,  /* a rule of --trap matched */
+	STRIP_RESET = 32, /* the counts were reset */
+};
+
+/* The samples to show: of one event, and of all the rest. */
+struct strip_query {
+	uint32_t columns;      /* 0: no strip */
+	uint64_t span_ns;      /* the newest part of the past; 0: all */
+	uint32_t event;	       /* index in the events of the newest profile */
+	uint32_t process;      /* profile_process.id, or STRIP_ALL */
+	uint32_t thread;       /* profile_task.id, or STRIP_ALL */
+	uint32_t nr_functions; /* 0: all; else stacks with one of these, profile_function.id */
+	uint32_t functions[];
+};
+
+struct strip_column {
+	double peak; /* of the slice with most of the selected samples: their weight per second */
+	uint64_t begin_ns, end_ns; /* of that slice; 0: no slice is in this column */
+	uint32_t marks;
+};
+
+struct strip {
+	uint64_t begin_ns, column_ns; /* column i is at begin_ns + i * column_ns */
+	uint32_t nr;
+	uint64_t first_ns, last_ns; /* all the past that is kept */
+	uint64_t last_real_ns;	    /* CLOCK_REALTIME at last_ns; 0: a recording */
+	bool merged;		    /* old slices are longer than 100 ms: the memory is used up */
+	bool dropped;		    /* samples older than first_ns were counted */
+	double max;		    /* the highest peak */
+	struct strip_column columns[];
+};
+
+/* Return the index of the column of @time_ns, the nearest if it is outside. */
+uint32_t strip_column_at(const struct strip *s, uint64_t time_ns);
+/*
+ * Find the next moment with much of the selected samples before @time_ns, or after it with @later:
+ * a local maximum of at least half of the highest one. Return its column; @nr: there is none.
+ */
+uint32_t strip_peak(const struct strip *s, uint64_t time_ns, bool later);
+/* Return a copy of a query; malloc'ed, NULL: no memory. */
+struct strip_query *strip_copy_query(const struct strip_query *q);
+bool strip_same_query(const struct strip_query *a, const struct strip_query *b);
+
+#endif

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The past of a recording of ten minutes, in which a process computes for 200 ms every 20 s: the
+ * heat strip shows each time, and a range of the past has the true shares.
+ */
+#include "tests/prelude.h"
+
+#include <linux/perf_event.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "sampler/event/attr.h"
+#include "sampler/file/synth.h"
+#include "sampler/handlers.h"
+#include "sampler/replay.h"
+#include "sampler/sampler.h"
+#include "sampler/session.h"
+#include "sampler/tick.h"
+
+#define CLOCK_ID  11
+#define SIDE_ID	  31
+#define KERNEL	  0xffffffff81000000ULL
+#define SECOND	  1000000000ULL
+#define SLICE	  (SECOND / 10)
+#define MINUTES	  10
+#define EVERY	  (20 * SECOND)
+#define PER_SLICE 4  /* samples of the steady process */
+#define BURST	  36 /* and of the other, while it runs */
+#define BEGIN	  (1000 * SECOND)
+
+struct fixture {
+	char dir[64], path[96];
+	struct recorder *r;
+	struct sampler *s;
+};
+
+static const struct record_layout layout = { .sample_type = RECORD_SAMPLE_TYPE, .id_all = true };
+
+static void put(struct fixture *f, uint32_t lane, const void *bytes)
+{
+	const struct perf_event_header *h = bytes;
+	struct record r;
+
+	assert_int_equal(record_decode(&r, &layout, h, h->size), 0);
+	recorder_put(recorder_lane(f->r, lane), h, &r);
+}
+
+static void put_sample(struct fixture *f, uint32_t pid, uint64_t time_ns, uint64_t ip)
+{
+	const struct {
+		struct perf_event_header h;
+		uint64_t id, ip;
+		uint32_t pid, tid;
+		uint64_t time_ns;
+		uint32_t cpu, reserved;
+		uint64_t period, nr_chain, chain[3];
+	} s = {
+		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) },
+		CLOCK_ID,
+		ip,
+		pid,
+		pid,
+		time_ns,
+		0,
+		0,
+		1001001,
+		3,
+		{ (uint64_t)PERF_CONTEXT_KERNEL, ip, KERNEL + 0x100 },
+	};
+
+	put(f, 0, &s);
+}
+
+static void put_comm(struct fixture *f, uint32_t pid, const char *name)
+{
+	struct {
+		struct perf_event_header h;
+		uint32_t pid, tid;
+		char comm[8];
+		struct synth_id trailer;
+	} c = { { PERF_RECORD_COMM, 0, sizeof(c) }, pid, pid, "", { pid, pid, 1, 0, 0, SIDE_ID } };
+
+	snprintf(c.comm, sizeof(c.comm), "%s", name);
+	put(f, 1, &c);
+}
+
+static bool bursts(uint64_t since_ns)
+{
+	return since_ns % EVERY < 2 * SLICE;
+}
+
+static void put_all(struct fixture *f)
+{
+	put_comm(f, 42, "steady");
+	put_comm(f, 43, "burst");
+	for (uint64_t t = 0; t < MINUTES * 60 * SECOND; t += SLICE) {
+		uint32_t nr = PER_SLICE + (bursts(t) ? BURST : 0);
+
+		for (uint32_t i = 0; i < nr; i++) {
+			bool steady = i < PER_SLICE;
+
+			put_sample(f, steady ? 42 : 43, BEGIN + t + i * (SLICE / nr),
+				   KERNEL + 0x1000 + (steady ? 8 * (t / SLICE % 5000) : 0x100000));
+		}
+	}
+}
+
+static void note(struct recorder *r, const char *name, uint64_t id)
+{
+	struct perf_event_attr attr;
+	struct event ev;
+
+	assert_int_equal(event_parse(&ev, name, NULL), 0);
+	attr_sample(&attr, &(struct attr_config){ 0 }, &ev, 999);
+	recorder_note(r, name, &attr, &id, 1);
+}
+
+static void record(struct fixture *f)
+{
+	const struct recorder_config config = {
+		.path = f->path, .nr_cpus = 1, .lane_size = 16 << 20, .root = f->dir
+	};
+	const uint64_t side = SIDE_ID;
+	struct recorder_stats stats;
+	struct perf_event_attr attr;
+	struct err e = { "" };
+
+	assert_int_equal(recorder_open(&f->r, &config, &e), 0);
+	note(f->r, "cpu-clock", CLOCK_ID);
+	attr_side(&attr, false, 65536);
+	recorder_note(f->r, "dummy:u", &attr, &side, 1);
+	assert_int_equal(recorder_start(f->r, &e), 0);
+	put_all(f);
+	assert_int_equal(recorder_finish(f->r, 0, &stats), 0);
+	assert_int_equal(stats.nr_dropped, 0);
+	recorder_close(f->r);
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+	const struct sampler_config config = { .replay = f.path,
+					       .tick_ns = SECOND,
+					       .window_ns = 5 * SECOND };
+	struct replay_result result;
+	struct err e = { "" };
+
+	strcpy(f.dir, "/tmp/test_past.XXXXXX");
+	assert_non_null(mkdtemp(f.dir));
+	snprintf(f.path, sizeof(f.path), "%s/out.data", f.dir);
+	record(&f);
+	if (sampler_new(&f.s, &config, &e))
+		fail_msg("%s", e.text);
+	/* As the builder does. */
+	past_use_events(&f.s->past, f.s->store.history, &f.s->config);
+	assert_int_equal(replay_run(f.s->replay, &f.s->store, &result), 0);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	const struct fixture *f = *state;
+	char command[128];
+
+	sampler_free(f->s);
+	snprintf(command, sizeof(command), "rm -rf %s", f->dir);
+	return system(command);
+}
+
+static struct strip *strip_of(struct sampler *s, const struct strip_query *q)
+{
+	struct strip *strip;
+	struct profile *p;
+
+	handlers_apply_replay(s, &(struct control){ .kind = CONTROL_STRIP,
+						    .strip = strip_copy_query(q) });
+	mailbox_take_past(&s->mailbox, &p, &strip);
+	assert_null(p);
+	assert_non_null(strip);
+	return strip;
+}
+
+static struct profile *range_of(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct strip *strip;
+	struct profile *p;
+
+	handlers_apply_replay(s, &(struct control){ .kind = CONTROL_PAST,
+						    .past = { begin_ns, end_ns } });
+	mailbox_take_past(&s->mailbox, &p, &strip);
+	assert_null(strip);
+	assert_non_null(p);
+	return p;
+}
+
+/* Samples of a process by its name. */
+static double count_of(const struct profile *p, const char *comm, uint32_t *process)
+{
+	double count = 0;
+
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		uint32_t index = p->tasks[p->counts[i].task].process;
+
+		if (strcmp(p->processes[index].comm.str, comm))
+			continue;
+		count += p->counts[i].count;
+		*process = p->processes[index].id;
+	}
+	return count;
+}
+
+static const struct strip_query everything = { .columns = 70,
+					       .process = STRIP_ALL,
+					       .thread = STRIP_ALL };
+
+/* Every burst is a peak of the strip; each has its true share. */
+static void test_peaks(void **state)
+{
+	const struct fixture *f = *state;
+	struct strip *strip = strip_of(f->s, &everything);
+	uint64_t at = UINT64_MAX;
+	uint32_t nr = 0, i, process;
+
+	assert_int_equal(strip->first_ns, BEGIN);
+	assert_in_range(strip->nr, 50, 70);
+	assert_false(strip->merged || strip->dropped);
+	while ((i = strip_peak(strip, at, false)) < strip->nr) {
+		const struct strip_column *c = &strip->columns[i];
+		struct profile *p = range_of(f->s, c->begin_ns, c->end_ns);
+
+		assert_true(bursts(c->begin_ns - BEGIN) && c->end_ns - c->begin_ns == SLICE);
+		assert_true(count_of(p, "burst", &process) == BURST);
+		assert_true(count_of(p, "steady", &process) == PER_SLICE);
+		assert_int_equal(p->past_begin_ns, c->begin_ns);
+		assert_int_equal(p->window_ns, SLICE);
+		profile_free(p);
+		at = c->begin_ns;
+		nr++;
+	}
+	assert_int_equal(nr, MINUTES * 60 / 20);
+	free(strip);
+}
+
+/* The strip of one process, and of one function, has its samples alone. */
+static void test_selected(void **state)
+{
+	const struct fixture *f = *state;
+	struct profile *all = range_of(f->s, 0, UINT64_MAX);
+	struct strip_query *q = calloc(1, sizeof(*q) + sizeof(q->functions[0]));
+	uint32_t process = 0, nr = 0;
+	struct strip *strip;
+
+	assert_true(count_of(all, "burst", &process) == MINUTES * 3 * 2 * BURST);
+	*q = everything;
+	q->process = process;
+	strip = strip_of(f->s, q);
+	for (uint32_t i = 0; i < strip->nr; i++) {
+		const struct strip_column *c = &strip->columns[i];
+
+		if (!(c->peak > 0))
+			continue;
+		assert_true(bursts(c->begin_ns - BEGIN));
+		assert_true(c->peak == BURST * 1001001.0 * 10);
+		nr++;
+	}
+	assert_int_equal(nr, MINUTES * 3);
+	free(strip);
+
+	/* The function that only the burst has. */
+	q->process = STRIP_ALL;
+	q->nr_functions = 1;
+	for (uint32_t i = 0; i < all->nr_counts; i++) {
+		const struct profile_count *c = &all->counts[i];
+
+		if (!strcmp(all->processes[all->tasks[c->task].process].comm.str, "burst"))
+			q->functions[0] =
+				all->functions[all->frames[all->stacks[c->stack].first]].id;
+	}
+	strip = strip_of(f->s, q);
+	assert_true(strip->max >= BURST * 1001001.0 * 10);
+	for (uint32_t i = 0; i < strip->nr; i++)
+		assert_true(!(strip->columns[i].peak > 0) ||
+			    bursts(strip->columns[i].begin_ns - BEGIN) ||
+			    strip->columns[i].peak < strip->max / 4);
+	free(strip);
+	free(q);
+	profile_free(all);
+}
+
+/* A zoomed strip has the newest part, in columns of slices. */
+static void test_zoom(void **state)
+{
+	const struct fixture *f = *state;
+	struct strip_query q = everything;
+	struct strip *strip;
+
+	q.span_ns = 6 * SECOND;
+	strip = strip_of(f->s, &q);
+	assert_int_equal(strip->column_ns, SLICE);
+	assert_in_range(strip->nr, 60, 70);
+	assert_int_equal(strip_column_at(strip, 0), 0);
+	assert_int_equal(strip_column_at(strip, UINT64_MAX), strip->nr - 1);
+	free(strip);
+}
+
+/* Any partition of the past has each sample once. */
+static void test_partition(void **state)
+{
+	const struct fixture *f = *state;
+	const uint64_t end = BEGIN + MINUTES * 60 * SECOND;
+	double count = 0;
+
+	for (uint64_t at = BEGIN, step = 3 * SECOND + 7; at < end; at += step) {
+		struct profile *p = range_of(f->s, at, MIN(at + step, end));
+
+		count += p->window_samples;
+		profile_free(p);
+	}
+	assert_true(count == MINUTES * 60 * 10 * PER_SLICE + MINUTES * 3 * 2 * BURST);
+}
+
+/* What a key costs, from the request to the profile: printed, not asserted. */
+static void test_cost(void **state)
+{
+	const struct fixture *f = *state;
+	uint64_t begin = time_thread_ns(), strip_ns;
+	struct strip_query q = everything;
+	struct strip *strip;
+
+	q.thread = 1;
+	strip = strip_of(f->s, &q);
+	strip_ns = time_thread_ns() - begin;
+	begin = time_thread_ns();
+	profile_free(range_of(f->s, 0, UINT64_MAX));
+	print_message("another strip %llu us, all the past %llu us of CPU time\n",
+		      (unsigned long long)strip_ns / 1000,
+		      (unsigned long long)(time_thread_ns() - begin) / 1000);
+	assert_true(strip->max == 0);
+	free(strip);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_peaks), cmocka_unit_test(test_selected),
+		cmocka_unit_test(test_zoom),  cmocka_unit_test(test_partition),
+		cmocka_unit_test(test_cost),
+	};
+	int failed;
+
+	rcu_register_thread();
+	failed = cmocka_run_group_tests(tests, setup, teardown);
+	rcu_unregister_thread();
+	return failed;
+}

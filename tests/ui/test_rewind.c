@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The heat strip and rewind: screens, keys, mouse, commands and requests.
+ */
+#include "golden.h"
+
+#include "ui/rewind.h"
+#include "ui/view/header.h"
+#include "ui/view/header_strip.h"
+
+#define SECOND 1000000000ULL
+#define COLUMN (5 * SECOND)
+#define FIRST  (1000 * SECOND)
+
+/* A strip of @nr columns of 5 s with a burst in every 10th. */
+static struct strip *make_strip(uint32_t nr)
+{
+	struct strip *s = calloc(1, sizeof(*s) + nr * sizeof(s->columns[0]));
+
+	*s = (struct strip){ .begin_ns = FIRST, .column_ns = COLUMN, .nr = nr, .max = 100 };
+	s->first_ns = FIRST;
+	s->last_ns = FIRST + nr * COLUMN;
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t at = s->begin_ns + i * COLUMN + SECOND;
+
+		s->columns[i] = (struct strip_column){ i % 10 == 5 ? 100 : 2 + 7.0 * (i % 7), at,
+						       at + SECOND / 10, 0 };
+	}
+	s->columns[3].marks = STRIP_LOST;
+	s->columns[17].marks = STRIP_RATE;
+	s->columns[28].marks = STRIP_TRAP;
+	s->columns[20] = (struct strip_column){ 0 };
+	return s;
+}
+
+static void start(struct bench *b, unsigned int cols, unsigned int rows, bool ascii)
+{
+	bench_init(b, cols, rows, ascii);
+	model_take(&b->st, fake_profile(2, NULL));
+	look(b);
+	rewind_take(&b->st, NULL, make_strip(header_strip_columns(cols)));
+}
+
+/* The answer to a request. */
+static void answer(struct bench *b)
+{
+	struct profile *p = fake_profile(2, NULL);
+
+	p->seq += 1000;
+	p->past_begin_ns = b->sampler.past_begin_ns;
+	p->past_end_ns = b->sampler.past_end_ns;
+	p->window_ns = p->past_end_ns - p->past_begin_ns;
+	rewind_take(&b->st, p, NULL);
+}
+
+static void test_screens(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned int cols, rows;
+		bool ascii;
+	} looks[] = { { "80x24", 80, 24, false },
+		      { "80x24-ascii", 80, 24, true },
+		      { "40x8", 40, 8, false },
+		      { "100x30", 100, 30, false },
+		      { "200x60", 200, 60, false } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		struct bench b;
+		char name[64];
+
+		start(&b, looks[i].cols, looks[i].rows, looks[i].ascii);
+		snprintf(name, sizeof(name), "strip-%s", looks[i].name);
+		golden(&b, name);
+		press(&b, 'o');
+		answer(&b);
+		snprintf(name, sizeof(name), "rewind-%s", looks[i].name);
+		golden(&b, name);
+		bench_fini(&b);
+	}
+}
+
+/* The header takes four lines of 24 with and without a strip, drilled or not. */
+static void test_header_lines(void **state)
+{
+	struct bench b;
+	struct canvas c;
+
+	start(&b, 80, 24, false);
+	canvas_init(&c, false);
+	assert_int_equal(canvas_resize(&c, 24, 80), 0);
+	assert_int_equal(header_draw(&b.st, &c), 4);
+	navigate_into_process(&b.st, b.st.shown->processes[0].id);
+	assert_int_equal(header_draw(&b.st, &c), 4);
+	b.st.rewind.subject = REWIND_OFF;
+	assert_int_equal(header_draw(&b.st, &c), 4);
+	canvas_fini(&c);
+	bench_fini(&b);
+}
+
+/* Earlier, later, peak, widen, live: requests, and the profile that is shown. */
+static void test_keys(void **state)
+{
+	struct bench b;
+	struct ui_state *st = &b.st;
+	const struct strip *s;
+	struct profile *latest;
+	uint64_t begin;
+	uint32_t last;
+
+	start(&b, 80, 24, false);
+	s = st->rewind.strip;
+	last = (s->nr - 6) / 10 * 10 + 5;
+	latest = st->latest;
+	press(&b, '.');
+	press(&b, 'i');
+	press(&b, 'Y');
+	assert_int_equal(b.sampler.nr_pasts, 0);
+	press(&b, 'o');
+	assert_true(st->rewind.on && st->frozen && st->shown == latest);
+	assert_int_equal(b.sampler.past_begin_ns, s->columns[last].begin_ns);
+	assert_int_equal(b.sampler.past_end_ns, s->columns[last].end_ns);
+	answer(&b);
+	assert_true(st->shown != latest && st->latest == latest);
+	assert_non_null(strstr(look(&b), " ago  for 100ms"));
+	press(&b, 'o');
+	assert_int_equal(b.sampler.past_begin_ns, s->columns[last - 10].begin_ns);
+	press(&b, 'u');
+	begin = b.sampler.past_begin_ns;
+	assert_int_equal(begin, s->columns[last - 10].begin_ns - 2 * COLUMN);
+	press(&b, 'Y');
+	assert_int_equal(b.sampler.past_begin_ns, begin - SECOND / 10);
+	press(&b, 'i');
+	assert_int_equal(b.sampler.past_begin_ns, begin - SECOND / 10 + 2 * COLUMN);
+	/* Sampling goes on: a newer profile does not replace the past. */
+	answer(&b);
+	latest = fake_profile(2, NULL);
+	model_take(st, latest);
+	assert_true(st->latest == latest && st->shown != latest);
+	press(&b, '.');
+	assert_true(!st->rewind.on && !st->frozen && st->shown == latest);
+	assert_int_equal(b.sampler.past_end_ns, 0);
+	/* An answer that is late is not shown. */
+	answer(&b);
+	assert_ptr_equal(st->shown, latest);
+	bench_fini(&b);
+}
+
+/* Space is also a way back; later than the newest moment is now. */
+static void test_ways_back(void **state)
+{
+	struct bench b;
+
+	start(&b, 80, 24, false);
+	press(&b, 'u');
+	answer(&b);
+	press(&b, ' ');
+	assert_true(!b.st.rewind.on && !b.st.frozen && b.st.shown == b.st.latest);
+	press(&b, 'u');
+	press(&b, 'i');
+	assert_false(b.st.rewind.on);
+	press(&b, 'u');
+	press(&b, '|');
+	assert_true(b.st.rewind.on && b.st.rewind.subject == REWIND_ROW);
+	press(&b, '|');
+	assert_true(!b.st.rewind.on && b.st.rewind.subject == REWIND_OFF);
+	assert_null(strstr(look(&b), "T\342\226"));
+	bench_fini(&b);
+}
+
+static void mouse(struct bench *b, uint8_t button, unsigned int row, unsigned int col)
+{
+	input_key(&b->st, &(struct key){ .code = K_MOUSE,
+					 .row = (uint16_t)row,
+					 .col = (uint16_t)col,
+					 .button = button });
+}
+
+/* A click is a column; a drag is a range, in both directions. */
+static void test_mouse(void **state)
+{
+	struct bench b;
+	const struct rewind *r = &b.st.rewind;
+
+	start(&b, 80, 24, false);
+	look(&b);
+	assert_int_equal(r->cols, r->strip->nr);
+	mouse(&b, BUTTON_LEFT, r->row, r->col + 10u);
+	mouse(&b, BUTTON_RELEASED, r->row, r->col + 10u);
+	assert_int_equal(b.sampler.past_begin_ns, FIRST + 10 * COLUMN);
+	assert_int_equal(b.sampler.past_end_ns, FIRST + 11 * COLUMN);
+	mouse(&b, BUTTON_LEFT, r->row, r->col + 12u);
+	mouse(&b, BUTTON_RELEASED, r->row + 3u, r->col + 8u);
+	assert_int_equal(b.sampler.past_begin_ns, FIRST + 8 * COLUMN);
+	assert_int_equal(b.sampler.past_end_ns, FIRST + 13 * COLUMN);
+	mouse(&b, BUTTON_LEFT, r->row, r->col + r->cols - 1u);
+	mouse(&b, BUTTON_RELEASED, r->row, 500);
+	assert_int_equal(b.sampler.past_end_ns, FIRST + r->strip->nr * COLUMN);
+	bench_fini(&b);
+}
+
+static void command(struct bench *b, const char *text)
+{
+	press(b, ':');
+	type(b, text);
+	press(b, K_ENTER);
+}
+
+static void test_command(void **state)
+{
+	struct bench b;
+	const struct strip *s;
+
+	start(&b, 80, 24, false);
+	s = b.st.rewind.strip;
+	command(&b, "rewind 30s");
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 30 * SECOND - COLUMN / 2);
+	assert_int_equal(b.sampler.past_end_ns, s->last_ns - 30 * SECOND + COLUMN / 2);
+	command(&b, "rewind");
+	assert_false(b.st.rewind.on);
+	command(&b, "rewind 2h");
+	assert_non_null(strstr(b.st.message, "does not reach back"));
+	command(&b, "rewind soon");
+	assert_non_null(strstr(b.st.message, "invalid time 'soon'"));
+	command(&b, "rewind 25:00");
+	assert_non_null(strstr(b.st.message, "invalid time"));
+	assert_false(b.st.rewind.on);
+	/* By the clock: four minutes before the last slice. */
+	setenv("TZ", "UTC", 1);
+	b.st.rewind.strip->last_real_ns = (86400ULL * 20000 + 60) * SECOND;
+	command(&b, "rewind 23:57:00");
+	assert_true(b.st.rewind.on);
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 240 * SECOND - COLUMN / 2);
+	assert_non_null(strstr(look(&b), "23:56:57"));
+	bench_fini(&b);
+}
+
+/* The query follows screen, scope and row; the same query is sent once. */
+static void test_query(void **state)
+{
+	struct bench b;
+
+	start(&b, 80, 24, false);
+	rewind_refresh(&b.st);
+	rewind_refresh(&b.st);
+	assert_int_equal(b.sampler.nr_strips, 1);
+	assert_int_equal(b.sampler.strip.columns, header_strip_columns(80));
+	assert_int_equal(b.sampler.strip.process, STRIP_ALL);
+	assert_int_equal(b.sampler.strip.nr_functions, 0);
+	press(&b, '|');
+	rewind_refresh(&b.st);
+	assert_int_equal(b.sampler.strip.nr_functions, 1);
+	press(&b, K_DOWN);
+	rewind_refresh(&b.st);
+	assert_int_equal(b.sampler.nr_strips, 3);
+	press(&b, '2');
+	look(&b);
+	rewind_refresh(&b.st);
+	assert_int_equal(b.sampler.strip.nr_functions, 0);
+	assert_int_not_equal(b.sampler.strip.process, STRIP_ALL);
+	press(&b, '|');
+	rewind_refresh(&b.st);
+	assert_int_equal(b.sampler.strip.columns, 0);
+	press(&b, '|');
+	press(&b, ';');
+	rewind_refresh(&b.st);
+	assert_true(b.sampler.strip.span_ns > 0);
+	press(&b, '_');
+	rewind_refresh(&b.st);
+	assert_int_equal(b.sampler.strip.span_ns, 0);
+	bench_fini(&b);
+}
+
+/* A range of the past as baseline, then now against it. */
+static void test_baseline(void **state)
+{
+	struct bench b;
+	struct profile *past;
+
+	start(&b, 80, 24, false);
+	press(&b, 'o');
+	answer(&b);
+	past = b.st.shown;
+	press(&b, 'B');
+	press(&b, '.');
+	assert_ptr_equal(b.st.baseline, past);
+	assert_ptr_equal(b.st.shown, b.st.latest);
+	look(&b);
+	press(&b, 'B');
+	assert_null(b.st.baseline);
+	bench_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_screens), cmocka_unit_test(test_header_lines),
+		cmocka_unit_test(test_keys),	cmocka_unit_test(test_ways_back),
+		cmocka_unit_test(test_mouse),	cmocka_unit_test(test_command),
+		cmocka_unit_test(test_query),	cmocka_unit_test(test_baseline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rewind: keys, mouse and commands of the heat strip. The main thread.
+ */
+#include "ui/rewind.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ui/model.h"
+#include "ui/text/number.h"
+#include "ui/view/folds.h"
+#include "ui/view/header_strip.h"
+#include "ui/view/table.h"
+#include "ui/view/view.h"
+
+#define STEPS	    20 /* of a key, from one end of the strip to the other */
+#define SPAN_MIN_NS 2000000000ULL
+#define DAY_S	    86400
+
+/* Is there a past to show? Report it if not. */
+static bool has_past(struct ui_state *st)
+{
+	if (st->rewind.strip)
+		return true;
+	ui_state_say(st, false, "no history yet");
+	return false;
+}
+
+void rewind_to(struct ui_state *st, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct rewind *r = &st->rewind;
+	char ago[64];
+
+	if (!has_past(st) || !st->shown)
+		return;
+	r->begin_ns = MAX(begin_ns, r->strip->first_ns);
+	r->end_ns = MAX(end_ns, r->begin_ns + 1);
+	r->on = true;
+	if (r->subject == REWIND_OFF)
+		r->subject = REWIND_ALL;
+	/* The shown profile is kept until the range arrives. */
+	st->frozen = true;
+	sampler_show_past(st->sampler, r->begin_ns, r->end_ns);
+	ui_state_say(st, false, "showing %s; . returns to now",
+		     header_strip_ago(st, ago, sizeof(ago)));
+}
+
+void rewind_live(struct ui_state *st)
+{
+	struct profile *before = st->shown;
+
+	if (!st->rewind.on)
+		return;
+	st->rewind.on = false;
+	sampler_show_past(st->sampler, 0, 0);
+	st->frozen = false;
+	if (before == st->latest)
+		return;
+	folds_forget(st->folds);
+	st->shown = st->latest;
+	model_release(st, before);
+	table_rebuild(st, st->view);
+}
+
+static void show_columns(struct ui_state *st, uint32_t from, uint32_t to)
+{
+	const struct strip *s = st->rewind.strip;
+
+	rewind_to(st, s->begin_ns + MIN(from, to) * s->column_ns,
+		  s->begin_ns + (MAX(from, to) + 1ULL) * s->column_ns);
+}
+
+/* Return the column of the strip at a cell of the screen. */
+static uint32_t column_of(const struct rewind *r, unsigned int col)
+{
+	unsigned int at = col > r->col ? col - r->col : 0;
+
+	return r->strip->nr - r->cols + MIN(at, r->cols - 1u);
+}
+
+void rewind_press(struct ui_state *st, unsigned int col)
+{
+	struct rewind *r = &st->rewind;
+
+	if (!r->strip || !r->cols || r->cols > r->strip->nr)
+		return;
+	r->from = column_of(r, col);
+	r->dragging = true;
+	show_columns(st, r->from, r->from);
+}
+
+void rewind_release(struct ui_state *st, unsigned int col)
+{
+	struct rewind *r = &st->rewind;
+
+	if (!r->dragging || !r->strip || !r->cols || r->cols > r->strip->nr)
+		return;
+	r->dragging = false;
+	if (column_of(r, col) != r->from)
+		show_columns(st, MIN(r->from, r->strip->nr - 1), column_of(r, col));
+}
+
+/* ---- keys ---- */
+
+static void earlier(struct ui_state *st, uint32_t code)
+{
+	const struct rewind *r = &st->rewind;
+	uint64_t step, at, width;
+
+	if (!has_past(st))
+		return;
+	step = r->strip->column_ns * MAX(r->strip->nr / STEPS, 1u);
+	at = r->on ? r->begin_ns : r->strip->last_ns;
+	width = r->on ? r->end_ns - r->begin_ns : r->strip->column_ns;
+	at = at - MIN(at, step);
+	rewind_to(st, at, at + width);
+}
+
+static void later(struct ui_state *st, uint32_t code)
+{
+	const struct rewind *r = &st->rewind;
+	uint64_t step;
+
+	if (!has_past(st) || !r->on)
+		return;
+	step = r->strip->column_ns * MAX(r->strip->nr / STEPS, 1u);
+	if (r->begin_ns + step >= r->strip->last_ns)
+		rewind_live(st);
+	else
+		rewind_to(st, r->begin_ns + step, r->end_ns + step);
+}
+
+/* Go to the peak before the position; from the first one to the last one. */
+static void peak(struct ui_state *st, uint32_t code)
+{
+	const struct rewind *r = &st->rewind;
+	uint32_t i;
+
+	if (!has_past(st))
+		return;
+	i = strip_peak(r->strip, r->on ? r->begin_ns : UINT64_MAX, false);
+	if (i == r->strip->nr)
+		i = strip_peak(r->strip, UINT64_MAX, false);
+	if (i == r->strip->nr)
+		ui_state_say(st, false, "no peak in the strip");
+	else
+		rewind_to(st, r->strip->columns[i].begin_ns, r->strip->columns[i].end_ns);
+}
+
+static void live(struct ui_state *st, uint32_t code)
+{
+	if (!st->rewind.on)
+		ui_state_say(st, false, "this is now (u: earlier, o: the last peak)");
+	rewind_live(st);
+}
+
+/* Double the range, towards the past. */
+static void widen(struct ui_state *st, uint32_t code)
+{
+	const struct rewind *r = &st->rewind;
+	uint64_t width = r->end_ns - r->begin_ns;
+
+	if (!r->on)
+		ui_state_say(st, false, "this is now (u: earlier, o: the last peak)");
+	else
+		rewind_to(st, r->begin_ns - MIN(r->begin_ns, width), r->end_ns);
+}
+
+static void zoom(struct ui_state *st, bool in)
+{
+	struct rewind *r = &st->rewind;
+	uint64_t all, span;
+	char text[FORMAT_MAX];
+
+	if (!has_past(st))
+		return;
+	all = r->strip->last_ns - r->strip->first_ns;
+	span = r->span_ns ? MIN(r->span_ns, all) : all;
+	span = in ? MAX(span / 2, SPAN_MIN_NS) : span * 2;
+	r->span_ns = span >= all ? 0 : span;
+	ui_state_say(st, false, "the strip shows %s%s",
+		     r->span_ns ? "the last " : "all: ", format_span(text, MIN(span, all)).str);
+}
+
+static void zoom_in(struct ui_state *st, uint32_t code)
+{
+	zoom(st, true);
+}
+
+static void zoom_out(struct ui_state *st, uint32_t code)
+{
+	zoom(st, false);
+}
+
+static void strip(struct ui_state *st, uint32_t code)
+{
+	static const char *const said[REWIND_NR] = {
+		[REWIND_ALL] = "the strip shows all samples, or of the filter",
+		[REWIND_ROW] = "the strip shows the samples of the selected row",
+		[REWIND_OFF] = "strip hidden",
+	};
+
+	st->rewind.subject = (st->rewind.subject + 1) % REWIND_NR;
+	if (st->rewind.subject == REWIND_OFF)
+		rewind_live(st);
+	ui_state_say(st, false, "%s", said[st->rewind.subject]);
+}
+
+void (*rewind_action(enum action action))(struct ui_state *st, uint32_t code)
+{
+	switch (action) {
+	case ACT_STRIP:
+		return strip;
+	case ACT_EARLIER:
+		return earlier;
+	case ACT_LATER:
+		return later;
+	case ACT_PEAK:
+		return peak;
+	case ACT_LIVE:
+		return live;
+	case ACT_WIDEN:
+		return widen;
+	case ACT_STRIP_IN:
+		return zoom_in;
+	case ACT_STRIP_OUT:
+		return zoom_out;
+	default:
+		return NULL;
+	}
+}
+
+/* ---- the command ---- */
+
+/* Parse "14:03" or "14:03:22" as seconds of the day. Return -1 if it is something else. */
+static int parse_clock(const char *arg)
+{
+	unsigned int h, m, s = 0;
+	int used = 0;
+
+	if (sscanf(arg, "%2u:%2u%n", &h, &m, &used) != 2)
+		return -1;
+	if (arg[used] == ':') {
+		arg += used + 1;
+		if (sscanf(arg, "%2u%n", &s, &used) != 1)
+			return -1;
+	}
+	return arg[used] || h > 23 || m > 59 || s > 59 ? -1 : (int)(h * 3600 + m * 60 + s);
+}
+
+/* Return how long ago that time of the day was last. */
+static uint64_t clock_ago(const struct strip *s, int seconds)
+{
+	time_t now = (time_t)(s->last_real_ns / 1000000000);
+	struct tm tm;
+	int today;
+
+	localtime_r(&now, &tm);
+	today = tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec;
+	return (uint64_t)((today - seconds + DAY_S) % DAY_S) * 1000000000;
+}
+
+void rewind_command(struct ui_state *st, const char *arg)
+{
+	const struct strip *s = st->rewind.strip;
+	int seconds = parse_clock(arg);
+	uint64_t ago, at, width;
+
+	if (!*arg) {
+		live(st, 0);
+		return;
+	}
+	if (!has_past(st))
+		return;
+	if (seconds >= 0 && s->last_real_ns) {
+		ago = clock_ago(s, seconds);
+	} else if (seconds >= 0 || time_parse(arg, strlen(arg), &ago)) {
+		ui_state_say(st, true, "invalid time '%s': as in 30s, 5m or 14:03:22", arg);
+		return;
+	}
+	if (ago > s->last_ns - s->first_ns) {
+		ui_state_say(st, true, "the history does not reach back to '%s'", arg);
+		return;
+	}
+	/* In a recording from its start. */
+	at = st->config->replayed ? s->first_ns + ago : s->last_ns - ago;
+	width = MAX(s->column_ns, 1000000000ULL);
+	rewind_to(st, at - MIN(at, width / 2), at + width / 2);
+}
+
+/* ---- requests and answers ---- */
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+
+	return (ia > ib) - (ia < ib);
+}
+
+/* Add the functions of the rows that the filter passes. */
+static void add_filtered(const struct ui_state *st, struct strip_query *q)
+{
+	const struct list *list = &st->lists[VIEW_FUNCTIONS];
+
+	if (st->view != VIEW_FUNCTIONS || !list->filter.text[0])
+		return;
+	for (uint32_t i = 0; i < list->nr && q->nr_functions < STRIP_FUNCTIONS_MAX; i++)
+		q->functions[q->nr_functions++] = (uint32_t)list->rows[i].id;
+	/* The order of the rows changes with each profile. */
+	qsort(q->functions, q->nr_functions, sizeof(q->functions[0]), by_id);
+}
+
+/* Add the function or the process of the selected row. */
+static void add_row(const struct ui_state *st, struct strip_query *q)
+{
+	uint32_t function = view_function(st);
+	const struct row *row = view_row(st);
+
+	if (!st->shown || !row)
+		return;
+	if (st->view == VIEW_PROCESSES && row->index < st->shown->nr_processes)
+		q->process = st->shown->processes[row->index].id;
+	else if (function != FOLD_NONE)
+		q->functions[q->nr_functions++] = st->shown->functions[function].id;
+}
+
+void rewind_refresh(struct ui_state *st)
+{
+	struct rewind *r = &st->rewind;
+	struct strip_query *q;
+
+	if (!st->latest || !st->cols)
+		return;
+	q = calloc(1, sizeof(*q) + STRIP_FUNCTIONS_MAX * sizeof(q->functions[0]));
+	if (!q)
+		return;
+	q->columns = r->subject == REWIND_OFF ? 0 : header_strip_columns(st->cols);
+	q->span_ns = r->span_ns;
+	q->event = ui_state_event(st, st->latest);
+	q->process = st->scope.drilled ? st->scope.process : STRIP_ALL;
+	q->thread = st->scope.drilled && st->scope.in_thread ? st->scope.thread : STRIP_ALL;
+	if (r->subject == REWIND_ROW)
+		add_row(st, q);
+	else
+		add_filtered(st, q);
+	if (r->query && strip_same_query(r->query, q)) {
+		free(q);
+		return;
+	}
+	sampler_set_strip(st->sampler, q);
+	free(r->query);
+	r->query = q;
+}
+
+static void show(struct ui_state *st, struct profile *p)
+{
+	struct profile *before = st->shown;
+
+	assert(st->rewind.on && st->frozen && p != before);
+	folds_forget(st->folds);
+	st->shown = p;
+	model_release(st, before);
+	table_rebuild(st, st->view);
+}
+
+void rewind_take(struct ui_state *st, struct profile *p, struct strip *s)
+{
+	if (s) {
+		free(st->rewind.strip);
+		st->rewind.strip = s;
+	}
+	if (p && st->rewind.on)
+		show(st, p);
+	else
+		profile_free(p);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The position in the past: the heat strip, and the range that the views show.
+ */
+#ifndef UI_STATE_REWIND_H
+#define UI_STATE_REWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/profile/strip.h"
+
+/* The samples that the strip shows. */
+enum rewind_subject {
+	REWIND_ALL, /* all in the scope: of the process drilled into, matching the filter */
+	REWIND_ROW, /* of the selected row */
+	REWIND_OFF, /* no strip */
+	REWIND_NR,
+};
+
+struct rewind {
+	struct strip *strip;	   /* the newest; owned; NULL: none yet */
+	struct strip_query *query; /* of the last request; owned; NULL: none */
+	enum rewind_subject subject;
+	uint64_t span_ns; /* of the strip; 0: all the past */
+	bool on;	  /* the views show, or wait for, this range: */
+	uint64_t begin_ns, end_ns;
+	/* The strip as it was drawn, for the mouse. */
+	uint16_t row, col, cols;
+	bool dragging; /* a press in column @from is held */
+	uint32_t from;
+};
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The heat strip: the past as one line of the header. The main thread.
+ */
+#ifndef UI_VIEW_HEADER_STRIP_H
+#define UI_VIEW_HEADER_STRIP_H
+
+#include "ui/draw/canvas.h"
+#include "ui/state/state.h"
+
+/* Is there a strip to draw? */
+bool header_strip_is_on(const struct ui_state *st);
+/* Draw the strip; with @cpus after the CPUs in short. Return the rows used. */
+unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned int row, bool cpus);
+/* Return the columns of a strip on a screen of @cols. */
+uint32_t header_strip_columns(unsigned int cols);
+/* Write the position in the past: "32.4s ago", "+12.3s" in a recording; "" if it is now. */
+const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size);
+/* Write the time of the day at the position: "14:03:22"; "" if it is unknown. */
+const char *header_strip_time(const struct ui_state *st, char *buf, size_t size);
+
+#endif
