@@ -36,4 +36,14 @@ struct merge_result {
 void merge_stacks(const struct lang_process *p, const struct unwind_result *native,
 		  const struct lang_slot *slot, struct merge_result *out);
 
+/*
+ * The same for V8: each frame of JavaScript is that of the native frame with its frame pointer;
+ * compiled code is replaced by its function, a builtin keeps its name and is put before it.
+ * Certain: the native stack is whole, each frame of JavaScript in it was read, all checks held,
+ * the stack was that of the sample beyond the innermost of them, and the sampled code is known to
+ * be in the body of its function.
+ */
+void merge_v8(const struct lang_process *p, const struct unwind_result *native,
+	      const struct lang_slot *slot, struct merge_result *out);
+
 #endif

@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 struct space;
+struct lang_process;
+struct lang_process;
 
 /* Most frames of a user stack (perf's kernel.perf_event_max_stack is 127). */
 #define UNWIND_FRAMES_MAX 512
@@ -40,7 +42,16 @@ struct unwind_input {
 	bool stack_full;      /* dyn_size == size: the stack may continue beyond the copy */
 	const struct space *space;
 	uint64_t time_ns;
-	uint32_t pid; /* shares one allowance of reads among its samples */
+	uint32_t pid;		       /* shares one allowance of reads among its samples */
+	const struct lang_process *v8; /* V8 in the process; NULL: none */
+};
+
+/* A frame in code of V8, by its index, with the frame pointer in it. */
+struct unwind_v8 {
+	uint64_t fp;
+	uint32_t frame;
+	bool compiled;	 /* a function's own code; no builtin */
+	bool javascript; /* at the frame pointer is a frame of JavaScript */
 };
 
 struct unwind_result {
@@ -54,6 +65,8 @@ struct unwind_result {
 	uint64_t ip[UNWIND_FRAMES_MAX];
 	/* The stack pointer in each frame; the next one's is this one's CFA. 0: not known. */
 	uint64_t sp[UNWIND_FRAMES_MAX];
+	uint32_t nr_v8, nr_v8_guessed; /* guessed: also in nr_guessed */
+	struct unwind_v8 v8[UNWIND_FRAMES_MAX];
 };
 
 #endif

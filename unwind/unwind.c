@@ -25,6 +25,7 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 	int stop;
 
 	out->nr = out->nr_guessed = 0;
+	out->nr_v8 = out->nr_v8_guessed = 0;
 	out->asked = out->maps_stale = false;
 	if (!in->space)
 		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;
@@ -196,6 +197,18 @@ uint16_t unwind_machine(const char *name)
 	const struct arch_ops *arch = arch_named(name);
 
 	return arch ? arch->machine : 0;
+}
+
+uint64_t unwind_register(const void *regs, uint64_t regs_mask, unsigned int number)
+{
+	const struct arch_ops *arch = arch_native();
+	struct arch_order order = { .arch = arch };
+	struct arch_frame f;
+
+	if (!arch || !regs || number >= arch->nr_regs)
+		return 0;
+	arch_load(&order, &f, regs_mask, regs);
+	return arch_has(&f, number) ? f.reg[number] : 0;
 }
 
 bool unwind_stack_pointer(const void *regs, uint64_t regs_mask, uint64_t *sp)

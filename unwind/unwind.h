@@ -79,6 +79,9 @@ uint16_t unwind_machine(const char *name);
 /* Get the stack pointer from packed registers, which may be unaligned; false: it is not there. */
 bool unwind_stack_pointer(const void *regs, uint64_t regs_mask, uint64_t *sp);
 
+/* Get a register by its DWARF number, as above; 0: it is not there. */
+uint64_t unwind_register(const void *regs, uint64_t regs_mask, unsigned int number);
+
 /* Return the registers to sample on this machine (PERF_SAMPLE_REGS_USER mask). */
 uint64_t unwind_regs_mask(void);
 

@@ -9,6 +9,7 @@
 #include "unwind/walk.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <linux/perf_event.h>
 
 #include "symbols/object/image.h"
@@ -17,6 +18,7 @@
 #include "unwind/fp.h"
 #include "unwind/jit.h"
 #include "unwind/rewrite.h"
+#include "unwind/v8.h"
 
 struct walk {
 	struct unwinder *u;
@@ -111,10 +113,37 @@ static struct fp_input guess_input(const struct walk *w)
 	};
 }
 
+/* Unwind in code of V8 by its frame pointers. False: it is no such code, or has no caller. */
+static bool by_v8(struct walk *w, const struct fp_input *in)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct lang_process *p = w->in->v8;
+	struct unwind_result *out = w->out;
+	uint64_t fp = w->f.reg[arch->fp];
+	bool compiled = w->mapping->object->identity.kind == OBJECT_ANON, guessed;
+
+	if (!p || arch->machine != EM_X86_64 || w->word != 8 ||
+	    !v8_is_code(p, w->mapping, w->offset) || !arch_has(&w->f, arch->fp))
+		return false;
+	out->v8[out->nr_v8++] = (struct unwind_v8){ .fp = fp,
+						    .frame = out->nr - 1,
+						    .compiled = compiled,
+						    .javascript = v8_is_javascript(in, p, fp) };
+	if (!v8_step(in, p, compiled, &w->f, &guessed))
+		return false;
+	out->nr_v8_guessed += guessed;
+	w->exact = false;
+	w->guessed = guessed;
+	return true;
+}
+
 /* Guess: the frame-pointer chain, or the return address on top of the stack. */
 static int by_guess(struct walk *w)
 {
 	const struct fp_input in = guess_input(w);
+
+	if (by_v8(w, &in))
+		return WALK_ON;
 
 	switch (fp_step(&in, &w->f)) {
 	case FP_FOUND:
@@ -568,6 +597,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.exact = true;
 	w.clock = object_clock(in->time_ns);
 	out->nr = out->nr_guessed = 0;
+	out->nr_v8 = out->nr_v8_guessed = 0;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
 	if (!arch_has(&w.f, u->arch->pc) || !arch_has(&w.f, u->arch->sp))
 		return UNWIND_BAD_REGS;

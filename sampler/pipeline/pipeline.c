@@ -178,6 +178,7 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 		.stack_size = s->stack_dyn,
 		.stack_full = s->stack_dyn == s->stack_size,
 		.space = hit->space,
+		.v8 = hit->lang && hit->lang->kind == LANG_NODE ? hit->lang : NULL,
 		.time_ns = s->time_ns,
 		.pid = s->pid,
 	};
@@ -280,6 +281,22 @@ static void put_merged(struct pipeline *p, const struct lang_slot *slot, uint32_
 	p->nr = first + m->nr;
 }
 
+/* Merge the frames of @slot; returns the reason if the result is none. */
+static enum lang_none merge(struct pipeline *p, const struct lang_process *lang,
+			    const struct lang_slot *slot)
+{
+	if (lang->kind != LANG_NODE) {
+		merge_stacks(lang, &p->user, slot, &p->merged);
+		return LANG_NONE_MISMATCH;
+	}
+	merge_v8(lang, &p->user, slot, &p->merged);
+	/* Values that were left on the stack look like frames. */
+	for (uint32_t i = 0; i < p->user.nr_v8; i++)
+		if (p->user.v8[i].javascript)
+			return LANG_NONE_MISMATCH;
+	return LANG_NONE_NO_FRAMES;
+}
+
 /* An interpreter: put the frames of its language between the native ones, which begin at @first. */
 static void add_language(struct pipeline *p, const struct record_sample *s,
 			 const struct maps_hit *hit, uint32_t first)
@@ -296,14 +313,16 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	p->lang_none = (enum lang_none)slot->none;
 	if (slot->none != LANG_NONE_NR)
 		return;
-	p->lang_none = LANG_NONE_MISMATCH;
 	p->user.stop = p->stop;
-	merge_stacks(hit->lang, &p->user, slot, &p->merged);
+	p->lang_none = merge(p, hit->lang, slot);
 	if (p->merged.verdict == MERGE_NONE)
 		return;
 	put_merged(p, slot, first);
 	p->lang = p->merged.verdict == MERGE_CERTAIN ? PIPELINE_LANG_CERTAIN
 						     : PIPELINE_LANG_GUESSED;
+	/* The frames of JavaScript prove the guess about the innermost frame of V8. */
+	if (p->merged.verdict == MERGE_CERTAIN)
+		p->user.nr_guessed -= p->user.nr_v8_guessed;
 }
 
 /*

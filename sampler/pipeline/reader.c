@@ -39,7 +39,11 @@
 #define STOP_WAIT_NS   100000000ULL
 /* Shortest time between two searches for unknown threads. */
 #define FIND_NS 10000000ULL
-#define NESTED	256U /* a power of two */
+/* DWARF numbers of registers. */
+#define X86_64_RDI 5
+#define X86_64_RBP 6
+#define X86_64_RIP 16
+#define NESTED	   256U /* a power of two */
 
 /* The id of a thread in the pid namespace of its process. */
 struct nested {
@@ -216,6 +220,7 @@ static void put_slot(struct reader *r, const struct record_sample *s, uint32_t p
 		.none = (uint8_t)c->none,
 		.checked = timely && !c->broken,
 		.settled = c->settled,
+		.top = (uint8_t)c->top,
 		.nr = (uint16_t)c->nr,
 		.process = process,
 	};
@@ -237,6 +242,11 @@ static void read_thread(struct reader *r, const struct record_sample *s, uint32_
 
 	if (!unwind_stack_pointer(s->regs, r->layout.regs_mask, &in.sp))
 		return;
+	if (r->about.kind == LANG_NODE) {
+		in.pc = unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP);
+		in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
+		in.rdi = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDI);
+	}
 	if (r->about.nested)
 		in.tid = inner_tid(r, process, (pid_t)s->pid, (pid_t)s->tid);
 	known = lang_chain(&r->lang, &r->about, &in, &r->chain);

@@ -37,6 +37,7 @@ static const struct decoder {
 	[LANG_PHP] = { php_chain, php_codes, find_process },
 	[LANG_RUBY] = { ruby_chain, ruby_codes, ruby_find_thread },
 	[LANG_PERL] = { perl_chain, perl_codes, find_process },
+	[LANG_NODE] = { v8chain_read, v8code_find, find_process },
 };
 
 /* The ways in which a thread may be kept. */
@@ -172,9 +173,11 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->nr = 0;
 	out->same = 0;
 	out->broken = out->settled = false;
+	out->top = LANG_TOP_UNKNOWN;
 	lang_memory_begin(&r->memory);
 	r->work.nr = r->work.nr_codes = 0;
 	r->work.time_ns = s->time_ns;
+	r->work.v8.top = LANG_TOP_UNKNOWN;
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
 	if (!t) {
 		out->none = LANG_NONE_NO_THREAD;
@@ -193,6 +196,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 		return out->none != LANG_NONE_NO_THREAD;
 	out->broken = r->work.broken;
 	out->settled = r->work.settled;
+	out->top = r->work.v8.top;
 	out->same = same_up_to(r, s, size);
 	ahead_keep(r, t, size);
 	put_frames(r, out);

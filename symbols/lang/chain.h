@@ -65,13 +65,19 @@ struct lang_text {
 	uint32_t size;	   /* bytes; 0: none */
 	int piece;	   /* of its head, or its bytes */
 	const char *fixed; /* this instead; NULL: none */
+	uint8_t encoding;  /* enum lang_encoding */
 };
+
+enum lang_encoding { LANG_BYTES, LANG_LATIN1, LANG_UTF16 };
 
 /* A function as its decoder found it. */
 struct lang_function {
 	struct lang_text scope; /* of its class or package; none: it has no scope */
 	struct lang_text name, file;
 	uint32_t first_line;
+	bool positions; /* first_line is a position in the text of its file */
+	int table;	/* piece with the table of its lines; -1: none */
+	uint32_t table_size;
 };
 
 /* The state of one reader. */
@@ -107,6 +113,13 @@ struct lang_reader {
 		} codes_of[LANG_FRAMES_MAX];
 		struct lang_function functions[LANG_FRAMES_MAX]; /* as codes_of; not CPython's */
 		uint16_t slots[2 * LANG_FRAMES_MAX]; /* of codes_of by address: index + 1 */
+		struct lang_v8_work {		     /* V8's, before they are codes */
+			enum lang_top top;
+			uint64_t function[LANG_FRAMES_MAX];
+			int piece[LANG_FRAMES_MAX];
+			uint64_t bytecodes[LANG_FRAMES_MAX]; /* of each frame; 0: none */
+			int bytecodes_piece[LANG_FRAMES_MAX];
+		} v8;
 	} work;
 };
 
@@ -118,6 +131,7 @@ struct lang_sample {
 	const uint8_t *stack; /* the kernel's copy of the stack, from sp on */
 	uint64_t stack_size;
 	uint64_t time_ns;
+	uint64_t pc, fp, rdi; /* registers; 0: not known */
 };
 
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */
@@ -126,6 +140,7 @@ struct lang_chain {
 	uint32_t nr;
 	uint64_t same;	      /* as in struct lang_slot */
 	bool broken, settled; /* as in struct lang_work */
+	enum lang_top top;
 	struct lang_frame frames[LANG_FRAMES_MAX];
 };
 
@@ -152,6 +167,8 @@ const uint8_t *ahead_frame(struct lang_reader *r, struct lang_thread *t, uint64_
 			   uint32_t size, bool alone);
 /* Number the code of each frame, each address once: sets codes_of. */
 void functions_number(struct lang_reader *r, uint32_t process);
+/* Set the ids of known functions by their stamps; returns how many are unknown. */
+uint32_t functions_find(struct lang_reader *r, uint32_t process);
 /* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */
 enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 
@@ -171,6 +188,11 @@ void ruby_find_thread(struct lang_reader *r, const struct lang_process *p, uint3
 enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
 			  const struct lang_sample *s, struct lang_thread *t);
 enum lang_none perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+
+/* V8's (v8chain.c, v8code.c). */
+enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t);
+enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 
 /* CPython's (pychain.c, pythread.c, pycode.c). */
 enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,

@@ -29,6 +29,7 @@ struct codes;
 struct code_text {
 	uint8_t language; /* enum lang_kind */
 	uint8_t version;  /* how the table is to be read: the minor version */
+	bool positions;	  /* first_line is a position in the text of the file */
 	uint16_t name_size, file_size;
 	uint32_t first_line, table_size;
 	const char *name, *file; /* not NUL-terminated */

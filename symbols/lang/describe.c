@@ -52,6 +52,7 @@ static const struct recipe {
 			"rb_vm_exec" },
 	[LANG_PERL] = { "perl", "libperl", "PL_curinterp", NULL, "PL_interp_size",
 			"Perl_runops_standard" },
+	[LANG_NODE] = { "node", "libnode", NULL, NULL, NULL, NULL }, /* describe_v8.h */
 };
 
 /* "php", "php8.2", "php-fpm8.2", "libphp.so"; not "phpize". */
@@ -89,11 +90,13 @@ static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, boo
 static void on_symbol(struct describe_file *d, const Elf64_Sym *s, const char *name)
 {
 	const struct recipe *r = &recipes[d->kind];
-	size_t eval = strlen(r->eval);
+	size_t eval = r->eval ? strlen(r->eval) : 0;
 
 	if (!s->st_value || s->st_shndx == SHN_UNDEF)
 		return;
-	if (!strcmp(name, r->runtime))
+	if (d->kind == LANG_NODE)
+		describe_v8_symbol(&d->symbols, name, s->st_value);
+	else if (!strcmp(name, r->runtime))
 		d->runtime = s->st_value;
 	else if (r->code_type && !strcmp(name, r->code_type))
 		d->code_type = s->st_value;
@@ -160,7 +163,12 @@ int describe_read_file(struct describe_file *out, const struct elffile *f, const
 	if (out->kind == LANG_PYTHON)
 		out->version = 3U << 24 | (uint32_t)python_minor(name) << 16;
 	read_symbols(out, f, SHT_DYNSYM);
-	read_symbols(out, f, SHT_SYMTAB);
+	if (out->kind != LANG_NODE)
+		read_symbols(out, f, SHT_SYMTAB);
+	if (out->kind == LANG_NODE) {
+		describe_v8(&out->v8, &out->symbols, f);
+		return out->symbols.number[V8_FP_FUNCTION] ? 0 : -ENOENT;
+	}
 	runtime = elffile_section(f, ".PyRuntime");
 	if (!out->runtime && runtime && out->kind == LANG_PYTHON)
 		out->runtime = runtime->sh_addr;
@@ -283,6 +291,17 @@ static void set_perl_version(struct lang_process *p, const struct describe_file 
 		p->version = 5U << 24 | 36U << 16;
 }
 
+/* V8's layout is that of its file. */
+static void set_v8(struct lang_process *p, const struct v8_file *f)
+{
+	p->v8 = f->layout;
+	p->version = f->version;
+	p->reason = f->reason;
+	p->untried = !f->tried;
+	p->code_offset = f->blob_offset;
+	p->code_size = f->blob_size;
+}
+
 static int describe_process(struct describe *job, const struct describe_file *d,
 			    const struct elffile *f)
 {
@@ -311,6 +330,8 @@ static int describe_process(struct describe *job, const struct describe_file *d,
 		set_ruby_version(p, d, bias, job->where.pid);
 	else if (d->kind == LANG_PERL)
 		set_perl_version(p, d, bias, job->where.pid);
+	else if (d->kind == LANG_NODE)
+		set_v8(p, &d->v8);
 	p->untried |= f->machine != EM_X86_64;
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "symbols/base/helper.h"
+#include "symbols/lang/describe_v8.h"
 #include "symbols/lang/lang.h"
 
 /* Which language a file of this name may interpret; LANG_NONE. */
@@ -47,8 +48,9 @@ struct describe_file {
 	uint64_t runtime, code_type, version_at;
 	struct lang_range eval[LANG_EVAL_MAX];
 	uint32_t nr_eval;
+	struct v8_symbols symbols; /* of LANG_NODE */
+	struct v8_file v8;
 };
-struct elffile;
 /* 0 or -ENOENT: symbols are missing. @name: of the file. */
 int describe_read_file(struct describe_file *out, const struct elffile *f, const char *name);
 

@@ -31,7 +31,7 @@ void functions_number(struct lang_reader *r, uint32_t process)
 						    .hash = -1 };
 			c->known = &r->known[hash_u64(address ^ (uint64_t)process << 48) &
 					     (LANG_KNOWN - 1)];
-			w->functions[w->nr_codes - 1] = (struct lang_function){ .first_line = 0 };
+			w->functions[w->nr_codes - 1] = (struct lang_function){ .table = -1 };
 			w->slots[at] = (uint16_t)w->nr_codes;
 		}
 		w->code[i] = w->slots[at] - 1;
@@ -51,11 +51,63 @@ static bool find(struct lang_reader *r, uint32_t process, struct lang_code_at *c
 	return c->id != CODE_NONE;
 }
 
+uint32_t functions_find(struct lang_reader *r, uint32_t process)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < r->work.nr_codes; i++)
+		nr += !find(r, process, &r->work.codes_of[i]);
+	return nr;
+}
+
 /* Queue the bytes of a text; a longer one is cut. */
 static void want_text(struct lang_memory *m, struct lang_text *t)
 {
 	t->size = MIN(t->size, CODES_TEXT_MAX);
 	t->piece = t->size ? lang_memory_want(m, t->addr, t->size) : -1;
+}
+
+/* Append one character as UTF-8; 0: it does not fit. */
+static uint16_t put_utf8(char *out, uint16_t room, uint32_t c)
+{
+	uint16_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+
+	if (size > room)
+		return 0;
+	for (int i = size - 1; i > 0; i--, c >>= 6)
+		out[i] = (char)(0x80 | (c & 0x3f));
+	out[0] = (char)(lead[size] | c);
+	return size;
+}
+
+/* Append the text @t of Latin-1 or UTF-16; surrogates are paired, one alone is replaced. */
+static uint16_t add_encoded(const uint8_t *bytes, const struct lang_text *t, char *out,
+			    uint16_t used)
+{
+	uint32_t unit = t->encoding == LANG_UTF16 ? 2 : 1;
+
+	for (uint32_t i = 0; i + unit <= t->size; i += unit) {
+		uint32_t c = bytes[i], low;
+		uint16_t size;
+
+		if (unit == 2)
+			c |= (uint32_t)bytes[i + 1] << 8;
+		if (c >= 0xd800 && c < 0xe000) {
+			low = i + 4 <= t->size ? bytes[i + 2] | (uint32_t)bytes[i + 3] << 8 : 0;
+			if (c < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+				i += 2;
+			} else {
+				c = 0xfffd;
+			}
+		}
+		size = put_utf8(out + used, (uint16_t)(CODES_TEXT_MAX - used), c);
+		if (!size)
+			break;
+		used += size;
+	}
+	return used;
 }
 
 static uint16_t add_text(const struct lang_memory *m, const struct lang_text *t, char *out,
@@ -67,6 +119,8 @@ static uint16_t add_text(const struct lang_memory *m, const struct lang_text *t,
 
 	if (!bytes)
 		return used;
+	if (t->encoding != LANG_BYTES && !t->fixed)
+		return add_encoded(bytes, t, out, used);
 	size = (uint16_t)MIN(t->fixed ? (uint32_t)strlen(t->fixed) : t->size,
 			     (uint32_t)CODES_TEXT_MAX - used);
 	memcpy(out + used, bytes, size);
@@ -83,14 +137,19 @@ static void add_function(struct lang_reader *r, const struct lang_process *p, ui
 	char name[CODES_TEXT_MAX], file[CODES_TEXT_MAX];
 	struct code_text text = {
 		.language = (uint8_t)p->kind,
+		.positions = f->positions,
 		.first_line = f->first_line,
 		.name = name,
 		.file = file,
+		.table = lang_memory_piece(m, f->table),
+		.table_size = f->table_size,
 	};
 	uint16_t scope = add_text(m, &f->scope, name, 0);
 
 	if (scope)
 		scope = add_text(m, &colons, name, scope);
+	if (!text.table)
+		text.table_size = 0;
 	text.name_size = add_text(m, &f->name, name, scope);
 	text.file_size = add_text(m, &f->file, file, 0);
 	if (text.name_size > scope && text.file_size)

@@ -10,14 +10,16 @@
 
 const char *lang_name(enum lang_kind kind)
 {
-	static const char *const names[LANG_NR] = { "none", "python", "php", "ruby", "perl" };
+	static const char *const names[LANG_NR] = {
+		"none", "python", "php", "ruby", "perl", "node"
+	};
 
 	return (unsigned int)kind < LANG_NR ? names[kind] : "?";
 }
 
 char lang_letter(enum lang_kind kind)
 {
-	static const char letters[LANG_NR] = { '?', 'y', 'h', 'r', 'l' };
+	static const char letters[LANG_NR] = { '?', 'y', 'h', 'r', 'l', 'n' };
 
 	return (unsigned int)kind < LANG_NR ? letters[kind] : '?';
 }

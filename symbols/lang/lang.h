@@ -17,8 +17,9 @@
 
 #include "symbols/base/base.h"
 #include "symbols/lang/pylayout.h"
+#include "symbols/lang/v8layout.h"
 
-enum lang_kind { LANG_NONE, LANG_PYTHON, LANG_PHP, LANG_RUBY, LANG_PERL, LANG_NR };
+enum lang_kind { LANG_NONE, LANG_PYTHON, LANG_PHP, LANG_RUBY, LANG_PERL, LANG_NODE, LANG_NR };
 
 /* The bit of @kind in a set of languages. */
 static inline uint32_t lang_bit(enum lang_kind kind)
@@ -53,6 +54,9 @@ struct lang_process {
 	uint64_t runtime; /* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr */
 	uint64_t code_type; /* address of PyCode_Type */
 	struct py_layout py;
+	struct v8_layout v8;
+	/* V8's builtins: code without unwind tables, at these offsets of its file. */
+	uint64_t code_offset, code_size;
 };
 
 /* As it is published: counted by the processes that share it (a fork has its parent's). */
@@ -93,7 +97,14 @@ struct lang_frame {
 	uint32_t code;	   /* id in the table of codes */
 	uint32_t instr;	   /* bytes from the first instruction on; LANG_NO_INSTR: not known */
 	uint64_t boundary; /* 0: the next frame is run by the same C frame of the loop; else this
-			      is the last one, and an address in that C frame, or 1: not known */
+			      is the last one, and an address in that C frame, or 1: not known.
+			      V8: the frame pointer; 0: it has none yet */
+};
+
+/* Where the thread of a sample is, if it is in code that V8 compiled. */
+enum lang_top {
+	LANG_TOP_UNKNOWN,
+	LANG_TOP_BODY, /* the frame at the frame pointer is this code's */
 };
 
 #define LANG_NO_INSTR	UINT32_MAX
@@ -108,7 +119,8 @@ struct lang_slot {
 	uint8_t checked; /* each check but that of the stack held */
 	uint16_t nr;	 /* frames, innermost first */
 	uint8_t settled; /* the innermost frame is the last one on the stack of frames */
-	uint8_t unused[3];
+	uint8_t top;	 /* enum lang_top */
+	uint8_t unused[2];
 	uint32_t process; /* incarnation */
 	struct lang_frame frames[];
 };

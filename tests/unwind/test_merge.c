@@ -121,12 +121,119 @@ static void test_cut(void **state)
 	expect("01a2bc", MERGE_GUESSED);
 }
 
+/* ---- V8 ---- */
+
+static const struct lang_process v8 = { .kind = LANG_NODE };
+
+/* "n": native, "c": compiled code, "b": a builtin; of JavaScript each, "B": of another frame. */
+static void make_v8(const char *frames)
+{
+	memset(&native, 0, sizeof(native));
+	for (; frames[native.nr]; native.nr++) {
+		native.ip[native.nr] = 0x700000;
+		native.sp[native.nr] = SP + 0x100ULL * native.nr;
+		if (frames[native.nr] != 'n')
+			native.v8[native.nr_v8++] = (struct unwind_v8){
+				.fp = native.sp[native.nr] + 0x80,
+				.frame = native.nr,
+				.compiled = frames[native.nr] == 'c',
+				.javascript = frames[native.nr] != 'B',
+			};
+	}
+}
+
+/* Frames of JavaScript: a digit is the native frame it belongs to, '.': none yet. */
+static void make_v8_slot(const char *frames)
+{
+	memset(&u, 0, sizeof(u));
+	u.slot.checked = 1;
+	u.slot.top = LANG_TOP_BODY;
+	u.slot.same = SP + 0x1000;
+	for (; frames[u.slot.nr]; u.slot.nr++)
+		u.slot.frames[u.slot.nr].boundary =
+			frames[u.slot.nr] == '.'
+				? 0
+				: SP + 0x80 + 0x100ULL * (uint64_t)(frames[u.slot.nr] - '0');
+}
+
+static void expect_v8(const char *frames, enum merge_verdict verdict)
+{
+	char text[64] = "";
+
+	merge_v8(&v8, &native, &u.slot, &out);
+	for (uint32_t i = 0; i < out.nr; i++)
+		text[i] = (char)((out.frame[i] & MERGE_LANG ? 'a' : '0') +
+				 (out.frame[i] & ~MERGE_LANG));
+	assert_string_equal(text, frames);
+	assert_int_equal(out.verdict, verdict);
+}
+
+/* Compiled code is its function; the function that a builtin runs is its caller. */
+static void test_v8(void **state)
+{
+	make_v8("ccbBnncn");
+	make_v8_slot("0126");
+	expect_v8("ab2c345d7", MERGE_CERTAIN);
+	/* One that is not on the native stack is left out; one that is not read makes a guess. */
+	make_v8_slot("013456");
+	expect_v8("ab2345f7", MERGE_GUESSED);
+	make_v8_slot("");
+	expect_v8("", MERGE_NONE);
+	make_v8_slot("5");
+	expect_v8("", MERGE_NONE);
+}
+
+/* A builtin without a frame runs at the frame pointer of its caller. */
+static void test_v8_frameless(void **state)
+{
+	make_v8("bbn");
+	native.v8[0].fp = native.v8[1].fp;
+	make_v8_slot("1");
+	native.nr_guessed = native.nr_v8_guessed = 1;
+	expect_v8("01a2", MERGE_CERTAIN);
+	native.nr_v8_guessed = 0;
+	expect_v8("01a2", MERGE_GUESSED);
+}
+
+/* The innermost function makes its frame, or leaves it: its name is a guess. */
+static void test_v8_entry(void **state)
+{
+	make_v8("ccn");
+	make_v8_slot(".01");
+	u.slot.top = LANG_TOP_UNKNOWN;
+	expect_v8("abc2", MERGE_GUESSED);
+	make_v8_slot("01");
+	u.slot.top = LANG_TOP_UNKNOWN;
+	expect_v8("ab2", MERGE_GUESSED);
+	/* Sampled in a builtin: the code there has no function. */
+	make_v8("bcn");
+	make_v8_slot(".01");
+	u.slot.top = LANG_TOP_UNKNOWN;
+	expect_v8("0bc2", MERGE_CERTAIN);
+}
+
+static void test_v8_checks(void **state)
+{
+	make_v8("nccn");
+	make_v8_slot("12");
+	u.slot.checked = 0;
+	expect_v8("0ab3", MERGE_GUESSED);
+	make_v8_slot("12");
+	u.slot.same = SP + 0x187;
+	expect_v8("0ab3", MERGE_GUESSED);
+	make_v8_slot("12");
+	native.stop = UNWIND_TRUNCATED;
+	expect_v8("0ab3", MERGE_GUESSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),	 cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_entering), cmocka_unit_test(test_mismatch),
-		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_exact),	     cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_entering),     cmocka_unit_test(test_mismatch),
+		cmocka_unit_test(test_cut),	     cmocka_unit_test(test_v8),
+		cmocka_unit_test(test_v8_frameless), cmocka_unit_test(test_v8_entry),
+		cmocka_unit_test(test_v8_checks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,7 +203,8 @@ static const struct argp_option argp_options[] = {
 	{ "frames", KEY_FRAMES, "KIND", 0,
 	  "frames of interpreted code: language (default), both or native", 4 },
 	{ "languages", KEY_LANGUAGES, "LIST", 0,
-	  "show frames of languages: java, python, php, ruby, perl, all or none (default: all)",
+	  "show frames of languages: java, python, php, ruby, perl, node, all or none (default: "
+	  "all)",
 	  4 },
 	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
 	  "memory limit for unwind tables and symbols (default: 512M)", 4 },

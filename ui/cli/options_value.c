@@ -437,7 +437,7 @@ static int parse_languages(struct options_parse *p, const char *arg)
 		if (!bits && strcmp(word, "none"))
 			return REFUSE(p, EXIT_USAGE,
 				      "--languages=%.40s: unknown language '%s'\n"
-				      "  must be java, python, php, ruby, perl, all or none",
+				      "  must be java, python, php, ruby, perl, node, all or none",
 				      arg, word);
 		p->o->config.languages |= bits;
 		at += size;

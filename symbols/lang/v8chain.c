@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * V8 (Node.js): which functions of JavaScript the stack copy may have frames of.
+ *
+ * Runs on: a reader thread. Each frame of JavaScript has its function and context
+ * at fixed places below its frame pointer, whether it is interpreted or compiled.
+ * Words of the stack that look like such a frame are candidates; v8code.c keeps the ones
+ * with a true function, by their frame pointers. The unwinder finds
+ * the frames, so that a candidate too many does no harm.
+ */
+#include <string.h>
+
+#include "symbols/lang/chain.h"
+
+/* Candidates; two pieces each in the first call. */
+#define FRAMES_MAX 400U
+/* The frame of a caller is at most this far away. */
+#define FRAME_MAX (1ULL << 20)
+/* Bytes of code that are read before and behind the pc. */
+#define CODE_BEFORE 32U
+#define CODE_BEHIND 64U
+/* The longest code between the end of a frame and the return of its function. */
+#define EPILOGUE_MAX 28U
+
+static uint64_t word_at(const struct lang_sample *s, uint64_t at)
+{
+	return lang_memory_u64(s->stack + at);
+}
+
+/* Could @value be a pointer to an object of V8? */
+static bool is_tagged(uint64_t value)
+{
+	return lang_memory_is_pointer(value - 1);
+}
+
+/* Add the frame with frame pointer @fp (0: none yet) if there is a function. */
+static void add_candidate(struct lang_reader *r, uint64_t fp, uint64_t function)
+{
+	struct lang_work *w = &r->work;
+
+	if (w->nr == FRAMES_MAX)
+		return;
+	w->v8.function[w->nr] = function - 1;
+	w->v8.piece[w->nr] = lang_memory_want(&r->memory, function - 1, V8_HEAD);
+	w->v8.bytecodes[w->nr] = 0;
+	w->v8.bytecodes_piece[w->nr] = -1;
+	w->boundary[w->nr] = fp;
+	w->instr[w->nr] = LANG_NO_INSTR;
+	w->nr++;
+}
+
+/* An interpreted frame has its bytecodes and the position in them. */
+static void add_bytecodes(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, uint64_t at)
+{
+	const int16_t *n = p->v8.number;
+	struct lang_work *w = &r->work;
+	uint64_t bytecodes = word_at(s, at + (uint64_t)(int64_t)n[V8_FP_BYTECODES]);
+	uint64_t offset = word_at(s, at + (uint64_t)(int64_t)n[V8_FP_OFFSET]);
+	uint64_t first = (uint64_t)n[V8_BYTECODES_DATA] - 1;
+
+	if (!is_tagged(bytecodes) || offset << 32 || offset >> 32 < first)
+		return;
+	w->v8.bytecodes[w->nr - 1] = bytecodes - 1;
+	w->v8.bytecodes_piece[w->nr - 1] = lang_memory_want(&r->memory, bytecodes - 1, 8);
+	w->instr[w->nr - 1] = (offset >> 32) - first;
+}
+
+static void find_candidates(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s)
+{
+	const int16_t *n = p->v8.number;
+	int below = MIN(MIN(n[V8_FP_CONTEXT], n[V8_FP_FUNCTION]),
+			MIN(n[V8_FP_BYTECODES], n[V8_FP_OFFSET]));
+	uint64_t first = (uint64_t)-MIN(n[V8_FP_CONTEXT], n[V8_FP_FUNCTION]);
+
+	for (uint64_t at = first; at + 16 <= s->stack_size; at += 8) {
+		uint64_t fp = s->sp + at, saved = word_at(s, at), context, function;
+
+		if (saved <= fp || saved - fp > FRAME_MAX || saved & 7)
+			continue;
+		context = word_at(s, at + (uint64_t)(int64_t)n[V8_FP_CONTEXT]);
+		function = word_at(s, at + (uint64_t)(int64_t)n[V8_FP_FUNCTION]);
+		if (!is_tagged(context) || !is_tagged(function))
+			continue;
+		if (r->work.nr == FRAMES_MAX)
+			return;
+		add_candidate(r, fp, function);
+		if (at >= (uint64_t)-below)
+			add_bytecodes(r, p, s, at);
+	}
+}
+
+static bool contains(const uint8_t *code, uint32_t size, const char *bytes, uint32_t nr)
+{
+	return size >= nr && memmem(code, size, bytes, nr);
+}
+
+/*
+ * Is the code at the pc in the body of its function, for which the frame at the frame pointer was
+ * made? Not if a frame may still be made, or has just been left. @code: around the pc.
+ */
+static enum lang_top top_of(const uint8_t *code)
+{
+	const uint8_t *pc = code + CODE_BEFORE;
+
+	/* push %rbp; mov %rsp,%rbp (V8's encoding, and the assembler's); the middle of it */
+	if (contains(pc, CODE_BEHIND, "\x55\x48\x8b\xec", 4) ||
+	    contains(pc, CODE_BEHIND, "\x55\x48\x89\xe5", 4) || !memcmp(pc, "\x48\x8b\xec", 3) ||
+	    !memcmp(pc, "\x48\x89\xe5", 3))
+		return LANG_TOP_UNKNOWN;
+	/* mov %rbp,%rsp; pop %rbp */
+	if (contains(pc - EPILOGUE_MAX, EPILOGUE_MAX, "\x48\x8b\xe5\x5d", 4))
+		return LANG_TOP_UNKNOWN;
+	return LANG_TOP_BODY;
+}
+
+enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+	int code = lang_memory_want(m, s->pc - CODE_BEFORE, CODE_BEFORE + CODE_BEHIND);
+	const uint8_t *bytes;
+
+	(void)t;
+	w->broken = false;
+	w->settled = true;
+	/* At the entry of a function its frame is not made yet: it is in a register. */
+	if (is_tagged(s->rdi))
+		add_candidate(r, 0, s->rdi);
+	find_candidates(r, p, s);
+	if (!lang_memory_fetch(m))
+		return LANG_NONE_REFUSED;
+	bytes = lang_memory_piece(m, code);
+	if (bytes)
+		w->v8.top = top_of(bytes);
+	return w->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Bytes laid over the heap, the stack and the layout of a made-up V8: the reader keeps its
+ * bounds, and the merge with any native stack has each frame once, in order.
+ * FUZZ: unwind
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/symbols/v8make.h"
+#include "unwind/merge.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define STACK 4096U
+
+static struct pymake memory;
+static struct v8make v8;
+static struct lang_reader reader;
+static struct lang_chain chain;
+static struct unwind_result native;
+static struct merge_result merged;
+
+/* A true program: interpreted, compiled, a builtin. */
+static void make(void)
+{
+	uint64_t script, scope;
+
+	v8make_init(&v8, &memory);
+	script = v8make_script(&v8, v8make_string(&v8, "/srv/a.js"));
+	scope = v8make_scope(&v8, 1, v8make_string(&v8, "outer"), 0, 3);
+	v8make_frame(&v8, v8make_function(&v8, script, scope), 0, 0);
+	v8make_frame(&v8, v8make_function(&v8, 0, v8make_string(&v8, "map")), 0, 0);
+	scope = v8make_scope(&v8, 0, v8make_string(&v8, ""), v8make_string(&v8, "a.b"), 40);
+	v8make_frame(&v8, v8make_function(&v8, script, scope), v8make_bytecodes(&v8, "\1\2\3", 3),
+		     2);
+}
+
+/* Each 11 bytes: 3 of an offset, 8 to write there; the last bit: numbers of the layout instead. */
+static void spoil(const uint8_t *data, size_t size)
+{
+	for (; size >= 11; data += 11, size -= 11) {
+		uint32_t at = data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16;
+
+		if (at & 0x800000)
+			memcpy(&memory.process.v8.number[at % V8_NR], data + 3, 2);
+		else
+			memcpy(memory.bytes + at % (PYMAKE_SIZE - 8), data + 3, 8);
+	}
+	if (v8layout_check(&memory.process.v8))
+		memory.process.v8 = v8make_layout();
+}
+
+static void check_merge(const uint8_t *data, size_t size)
+{
+	static union {
+		struct lang_slot slot;
+		uint8_t bytes[sizeof(struct lang_slot) + sizeof(chain.frames)];
+	} u;
+	uint32_t next[2] = { 0, 0 };
+
+	u.slot = (struct lang_slot){ .same = chain.same, .checked = 1, .top = data[0] & 1 };
+	u.slot.nr = (uint16_t)chain.nr;
+	memcpy(u.slot.frames, chain.frames, chain.nr * sizeof(chain.frames[0]));
+	native.nr = native.nr_v8 = 0;
+	native.stop = size & 1 ? UNWIND_COMPLETE : UNWIND_TRUNCATED;
+	for (size_t i = 0; i < size && native.nr < 64; i++, native.nr++) {
+		if (!(data[i] & 1))
+			continue;
+		native.v8[native.nr_v8++] = (struct unwind_v8){
+			.fp = data[i] & 2 && i < chain.nr ? chain.frames[i].boundary
+							  : PYMAKE_BASE + data[i] * 8ULL,
+			.frame = native.nr,
+			.compiled = data[i] & 4,
+			.javascript = data[i] & 8,
+		};
+	}
+	merge_v8(&memory.process, &native, &u.slot, &merged);
+	if (merged.nr > MERGE_FRAMES_MAX || merged.verdict > MERGE_NONE)
+		abort();
+	for (uint32_t i = 0; i < merged.nr; i++) {
+		bool lang = merged.frame[i] & MERGE_LANG;
+		uint32_t index = merged.frame[i] & ~MERGE_LANG;
+
+		if (index >= (lang ? chain.nr : native.nr) || index < next[lang])
+			abort();
+		next[lang] = index + 1;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct lang_sample s = { .process = 1,
+				 .tid = 42,
+				 .sp = PYMAKE_BASE + PYMAKE_SIZE - STACK,
+				 .stack_size = STACK,
+				 .pc = PYMAKE_BASE + 64 };
+
+	if (size < 2)
+		return 0;
+	reader.codes = codes_new();
+	if (!reader.codes)
+		return 0;
+	memset(reader.threads, 0, sizeof(reader.threads));
+	memset(reader.known, 0, sizeof(reader.known));
+	reader.memory.read = pymake_read;
+	reader.memory.ctx = &memory;
+	s.stack = memory.bytes + PYMAKE_SIZE - STACK;
+	make();
+	s.rdi = data[0] & 2 ? memory.end - 64 + 1 : 0;
+	for (int round = 0; round < 2; round++) {
+		lang_chain_find_thread(&reader, &memory.process, 1, 42);
+		lang_chain(&reader, &memory.process, &s, &chain);
+		if (chain.nr > LANG_FRAMES_MAX || reader.memory.calls > LANG_CALLS_MAX)
+			abort();
+		for (uint32_t i = 0; i < chain.nr; i++) {
+			const struct code_text *t = codes_at(reader.codes, chain.frames[i].code);
+
+			if (!t || t->name_size > CODES_TEXT_MAX || t->file_size > CODES_TEXT_MAX)
+				abort();
+		}
+		check_merge(data, size);
+		spoil(data + 1, size - 1);
+	}
+	codes_free(reader.codes);
+	return 0;
+}

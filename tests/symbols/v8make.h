@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The heap and stack of a made-up V8 11.3, in the memory of pymake.h: functions of given names,
+ * and frames of them. For tests of the decoder.
+ */
+#ifndef TESTS_SYMBOLS_V8MAKE_H
+#define TESTS_SYMBOLS_V8MAKE_H
+
+#include "tests/symbols/pymake.h"
+
+enum v8make_map {
+	V8MAKE_FUNCTION,
+	V8MAKE_SHARED,
+	V8MAKE_SCOPE,
+	V8MAKE_SCRIPT,
+	V8MAKE_BYTECODES,
+	V8MAKE_BYTES,
+	V8MAKE_LATIN1,
+	V8MAKE_UTF16,
+	V8MAKE_CONS,
+	V8MAKE_THIN,
+	V8MAKE_OTHER,
+	V8MAKE_MAPS,
+};
+
+struct v8make {
+	struct pymake *m;
+	uint64_t map[V8MAKE_MAPS];
+	uint64_t top; /* frame pointer of the outermost frame that is not made yet */
+	uint32_t nr_functions, nr_scripts;
+};
+
+/* The numbers of 11.3. */
+static inline struct v8_layout v8make_layout(void)
+{
+	return (struct v8_layout){ .number = {
+					   [V8_FP_CONTEXT] = -8,      [V8_FP_FUNCTION] = -16,
+					   [V8_FP_BYTECODES] = -32,   [V8_FP_OFFSET] = -40,
+					   [V8_SMI_SHIFT] = 31,	      [V8_MAP_TYPE] = 12,
+					   [V8_FUNCTION_SHARED] = 24, [V8_SHARED_DATA] = 8,
+					   [V8_SHARED_NAME] = 16,     [V8_SHARED_SCRIPT] = 32,
+					   [V8_SHARED_TOKEN] = 44,    [V8_SHARED_FLAGS] = 48,
+					   [V8_SCRIPT_NAME] = 16,     [V8_SCRIPT_SOURCE] = 8,
+					   [V8_SCRIPT_ENDS] = 56,     [V8_BYTECODES_DATA] = 54,
+					   [V8_LENGTH] = 8,	      [V8_ARRAY_DATA] = 16,
+					   [V8_STRING_LENGTH] = 12,   [V8_STRING_CHARS] = 16,
+					   [V8_CONS_FIRST] = 16,      [V8_CONS_SECOND] = 24,
+					   [V8_THIN_ACTUAL] = 16,     [V8_SCOPE_LOCALS] = 2,
+					   [V8_SCOPE_FIRST] = 3,      [V8_TYPE_FUNCTION] = 2066,
+					   [V8_TYPE_SHARED] = 262,    [V8_TYPE_SCOPE] = 261,
+					   [V8_TYPE_SCRIPT] = 167,    [V8_TYPE_BYTECODES] = 191,
+					   [V8_TYPE_BYTES] = 190,
+				   } };
+}
+
+static inline uint64_t v8make_smi(uint32_t value)
+{
+	return (uint64_t)value << 32;
+}
+
+/* An object of @size bytes; returns its address, a pointer to it is 1 more. */
+static inline uint64_t v8make_object(struct v8make *v, enum v8make_map map, uint32_t size)
+{
+	uint64_t addr = pymake_take(v->m, size);
+
+	pymake_u64(v->m, addr, v->map[map] + 1);
+	return addr;
+}
+
+static inline void v8make_init(struct v8make *v, struct pymake *m)
+{
+	static const uint16_t types[V8MAKE_MAPS] = { 2066, 262, 261, 167, 191, 190,
+						     40,   32,	41,  37,  131 };
+
+	memset(m, 0, sizeof(*m));
+	m->end = PYMAKE_BASE + 4096;
+	m->process = (struct lang_process){ .kind = LANG_NODE, .v8 = v8make_layout() };
+	*v = (struct v8make){ .m = m, .top = PYMAKE_BASE + PYMAKE_SIZE - 256 };
+	for (int i = 0; i < V8MAKE_MAPS; i++) {
+		v->map[i] = pymake_take(m, 80);
+		memcpy(pymake_at(m, v->map[i] + 12), &types[i], 2);
+	}
+}
+
+static inline uint64_t v8make_string(struct v8make *v, const char *text)
+{
+	uint64_t addr = v8make_object(v, V8MAKE_LATIN1, 16 + (uint32_t)strlen(text));
+
+	pymake_u32(v->m, addr + 12, (uint32_t)strlen(text));
+	memcpy(pymake_at(v->m, addr + 16), text, strlen(text));
+	return addr;
+}
+
+/* @name: an address of a string, 0: none. */
+static inline uint64_t v8make_script(struct v8make *v, uint64_t name)
+{
+	uint64_t addr = v8make_object(v, V8MAKE_SCRIPT, 104);
+
+	pymake_u64(v->m, addr + 16, name ? name + 1 : v8make_object(v, V8MAKE_OTHER, 16) + 1);
+	pymake_u64(v->m, addr + 64, v8make_smi(++v->nr_scripts));
+	return addr;
+}
+
+/* A scope with @locals, named or with a name by assignment; the function is at @position. */
+static inline uint64_t v8make_scope(struct v8make *v, uint32_t locals, uint64_t name,
+				    uint64_t inferred, uint32_t position)
+{
+	uint64_t addr = v8make_object(v, V8MAKE_SCOPE, 128 + 16 * locals), at;
+
+	pymake_u64(v->m, addr + 8, v8make_smi((name ? 3U << 12 : 0) | (inferred ? 1U << 14 : 0)));
+	pymake_u64(v->m, addr + 24, v8make_smi(locals));
+	at = addr + 32 + 8ULL * (locals < 75 ? 2 * locals : 1 + locals);
+	if (name) {
+		pymake_u64(v->m, at, name + 1);
+		pymake_u64(v->m, at + 8, v8make_smi(UINT32_MAX));
+		at += 16;
+	}
+	if (inferred) {
+		pymake_u64(v->m, at, inferred + 1);
+		at += 8;
+	}
+	pymake_u64(v->m, at, v8make_smi(position));
+	pymake_u64(v->m, at + 8, v8make_smi(position + 10));
+	return addr;
+}
+
+/* A function of @script (0: a builtin), @name: of a scope or, of a builtin, a string. */
+static inline uint64_t v8make_function(struct v8make *v, uint64_t script, uint64_t name)
+{
+	uint64_t shared = v8make_object(v, V8MAKE_SHARED, 64);
+	uint64_t function = v8make_object(v, V8MAKE_FUNCTION, 64);
+
+	pymake_u64(v->m, function + 24, shared + 1);
+	pymake_u64(v->m, shared + 8, v8make_smi(77));
+	pymake_u64(v->m, shared + 16, name + 1);
+	pymake_u64(v->m, shared + 32, (script ? script : v->map[V8MAKE_OTHER]) + 1);
+	pymake_u32(v->m, shared + 52, script ? ++v->nr_functions : UINT32_MAX);
+	return function;
+}
+
+/* Bytecodes with a table of positions of @size bytes. */
+static inline uint64_t v8make_bytecodes(struct v8make *v, const void *table, uint32_t size)
+{
+	uint64_t positions = v8make_object(v, V8MAKE_BYTES, 16 + size);
+	uint64_t addr = v8make_object(v, V8MAKE_BYTECODES, 64);
+
+	pymake_u64(v->m, positions + 8, v8make_smi(size));
+	memcpy(pymake_at(v->m, positions + 16), table, size);
+	pymake_u64(v->m, addr + 32, positions + 1);
+	return addr;
+}
+
+/* Make a frame of 128 bytes inside (below) the last one; returns its frame pointer. */
+static inline uint64_t v8make_frame(struct v8make *v, uint64_t function, uint64_t bytecodes,
+				    uint32_t offset)
+{
+	uint64_t fp = v->top;
+
+	pymake_u64(v->m, fp, fp + 128);
+	pymake_u64(v->m, fp + 8, 0x7f0000123457ULL);
+	pymake_u64(v->m, fp - 8, v->map[V8MAKE_OTHER] + 1);
+	pymake_u64(v->m, fp - 16, function + 1);
+	if (bytecodes) {
+		pymake_u64(v->m, fp - 32, bytecodes + 1);
+		pymake_u64(v->m, fp - 40, v8make_smi(offset + 53));
+	}
+	v->top -= 128;
+	return fp;
+}
+
+#endif

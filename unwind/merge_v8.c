@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Align frames of JavaScript with native frames by their frame pointers.
+ *
+ * Runs on: sampler threads. Invariant: the output has the frames of either side
+ * in order, each at most once.
+ */
+#include "unwind/merge.h"
+
+struct merge {
+	const struct unwind_result *native;
+	const struct lang_slot *slot;
+	struct merge_result *out;
+	uint32_t next;	    /* frame of the slot to be looked at */
+	uint64_t innermost; /* frame pointer of the innermost frame of JavaScript; 0: none */
+	bool exact;
+};
+
+static void put(struct merge *m, uint32_t frame)
+{
+	if (m->out->nr < MERGE_FRAMES_MAX)
+		m->out->frame[m->out->nr++] = frame;
+	else
+		m->exact = false;
+}
+
+/* Find the frame of the slot with this frame pointer; they grow. False: it has none. */
+static bool find(struct merge *m, uint64_t fp, uint32_t *frame)
+{
+	for (; m->next < m->slot->nr && m->slot->frames[m->next].boundary <= fp; m->next++) {
+		if (m->slot->frames[m->next].boundary != fp || !fp)
+			continue;
+		*frame = m->next++;
+		return true;
+	}
+	return false;
+}
+
+/* Is the next native frame at the same frame pointer? Then JavaScript's is behind that one. */
+static bool goes_on(const struct merge *m, uint32_t v8)
+{
+	const struct unwind_result *native = m->native;
+
+	return v8 + 1 < native->nr_v8 && native->v8[v8 + 1].fp == native->v8[v8].fp &&
+	       native->v8[v8 + 1].frame == native->v8[v8].frame + 1;
+}
+
+/*
+ * Put the innermost native frame, in compiled code: mostly the function of the frame at the frame
+ * pointer. Where that is not known, the function may be about to make its frame: then it is in a
+ * register, as the first frame of the slot.
+ */
+static bool put_innermost(struct merge *m, const struct unwind_v8 *v8)
+{
+	const struct lang_slot *slot = m->slot;
+
+	if (slot->top == LANG_TOP_BODY || v8->frame || !v8->compiled)
+		return true;
+	m->exact = false;
+	if (!slot->nr || slot->frames[0].boundary)
+		return true;
+	put(m, MERGE_LANG | 0);
+	return false;
+}
+
+static void put_v8(struct merge *m, uint32_t index)
+{
+	const struct unwind_v8 *v8 = &m->native->v8[index];
+	bool whole = put_innermost(m, v8);
+	uint32_t frame;
+
+	if (goes_on(m, index) || !v8->javascript) {
+		if (whole)
+			put(m, v8->frame);
+		return;
+	}
+	if (!m->innermost)
+		m->innermost = v8->fp;
+	if (!find(m, v8->fp, &frame)) {
+		m->exact = false;
+		if (whole)
+			put(m, v8->frame);
+		return;
+	}
+	if (whole && !v8->compiled)
+		put(m, v8->frame);
+	put(m, MERGE_LANG | frame);
+}
+
+void merge_v8(const struct lang_process *p, const struct unwind_result *native,
+	      const struct lang_slot *slot, struct merge_result *out)
+{
+	struct merge m = { .native = native, .slot = slot, .out = out, .exact = true };
+	uint32_t v8 = 0;
+	bool any = false;
+
+	out->nr = 0;
+	out->verdict = MERGE_NONE;
+	if (!slot->nr || slot->nr > LANG_FRAMES_MAX)
+		return;
+	for (uint32_t i = 0; i < native->nr; i++) {
+		if (v8 < native->nr_v8 && native->v8[v8].frame == i)
+			put_v8(&m, v8++);
+		else
+			put(&m, i);
+	}
+	for (uint32_t i = 0; i < out->nr; i++)
+		any |= (out->frame[i] & MERGE_LANG) != 0;
+	if (!any) {
+		out->nr = 0;
+		return;
+	}
+	out->verdict = m.exact && native->stop == UNWIND_COMPLETE &&
+				       native->nr_guessed == native->nr_v8_guessed &&
+				       slot->checked && slot->same >= m.innermost + 16 &&
+				       !p->untried
+			       ? MERGE_CERTAIN
+			       : MERGE_GUESSED;
+}
