@@ -18,6 +18,7 @@
 #include "sampler/reopen.h"
 #include "sampler/session.h"
 #include "sampler/tick.h"
+#include "sampler/waiting.h"
 #include "symbols/base/thread.h"
 
 /* A control is followed by a short tick, at least this long after the last one. */
@@ -167,6 +168,7 @@ static void *builder_main(void *arg)
 	/* Keeps ticks in time where hundreds of tasks are runnable. Refused to most users. */
 	setpriority(PRIO_PROCESS, 0, BUILDER_NICE);
 	rcu_register_thread();
+	waiting_begin(s);
 	if (s->config.warm_up)
 		warm_up(s);
 	now = time_now_ns();
@@ -181,8 +183,12 @@ static void *builder_main(void *arg)
 		now = time_now_ns();
 		/* Relaxed: the tables themselves are checked. */
 		if (atomic_exchange_explicit(&s->live.shared->room_wanted, false,
-					     memory_order_relaxed))
+					     memory_order_relaxed)) {
+			waiting_make_room(s);
 			tick_make_room(s);
+		}
+		if (atomic_load_explicit(&s->live.shared->waits_flood, memory_order_relaxed))
+			waiting_govern(s);
 		readers_look(&s->live.readers, s->live.counters, s->live.threads,
 			     s->live.nr_threads, &s->mailbox);
 		if (apply_controls(s, handlers_apply)) {
@@ -200,6 +206,7 @@ static void *builder_main(void *arg)
 			tick_end(s, time_now_ns());
 			check_recording(s);
 			handlers_govern(s);
+			waiting_govern(s);
 			handlers_adapt_stacks(s);
 			now = time_now_ns();
 			due = next_tick(s, now);

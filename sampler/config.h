@@ -100,6 +100,8 @@ void config_set_spec_cpus(struct sampler_target_spec *spec, const int *cpus, uin
 void config_free_spec(struct sampler_target_spec *spec);
 /* Return the bit of language @name; 0: unknown. */
 uint32_t config_language(const char *name);
+/* Return the index of the event of waits; -1: there is none. */
+int config_wait_slot(const struct sampler_config *config);
 /* Return the rate that @ev is opened with, in Hz; 0: a fixed period. */
 double config_hz(const struct sampler_config *config, const struct event *ev);
 

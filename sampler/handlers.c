@@ -9,6 +9,7 @@
 #include "sampler/reopen.h"
 #include "sampler/session.h"
 #include "sampler/tick.h"
+#include "sampler/waiting.h"
 
 /* Set all rates to the governor's share of the requested ones. */
 static void apply_governor(struct sampler *s)
@@ -127,6 +128,7 @@ static void set_enabled(struct sampler *s, const struct control *c)
 	}
 	s->rates.enabled = on;
 	rates_mix(&s->rates);
+	waiting_begin(s);
 	mailbox_say(&s->mailbox,
 		    on ? "sampling" : "sampling stopped: it costs nothing now; S starts it again");
 }
@@ -193,6 +195,7 @@ static void set_events(struct sampler *s, const struct control *c)
 			counters_enable_event(s->live.counters, i, false);
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
 	reset_governor(s);
+	waiting_begin(s);
 	tick_discard(s);
 	say_events(s);
 }

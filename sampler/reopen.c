@@ -19,6 +19,7 @@
 
 #include "sampler/session.h"
 #include "sampler/tick.h"
+#include "sampler/waiting.h"
 
 /* How often the online CPUs are read. */
 #define CPUS_LOOK_NS 1000000000ULL
@@ -95,13 +96,18 @@ static void carry_cpus(struct sampler *s, struct counters *old)
 
 static int begin_new(struct sampler *s, struct err *e)
 {
-	int code = live_start_threads(&s->live, e);
+	int code;
 
+	store_close_waits(&s->store);
+	if (config_wait_slot(&s->config) >= 0)
+		store_open_waits(&s->store, counters_nr_cpus(s->live.counters));
+	code = live_start_threads(&s->live, e);
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
 		if (s->rates.off[i])
 			counters_enable_event(s->live.counters, i, false);
 	if (s->rates.enabled)
 		counters_enable(s->live.counters, true);
+	waiting_begin(s);
 	return code;
 }
 

@@ -252,6 +252,17 @@ int session_new(struct sampler **out, const struct sampler_config *config, struc
 	return 0;
 }
 
+/* Before the sampler threads start. */
+static int open_waits(struct sampler *s, struct err *e)
+{
+	int code;
+
+	if (config_wait_slot(&s->config) < 0)
+		return 0;
+	code = store_open_waits(&s->store, counters_nr_cpus(s->live.counters));
+	return code ? err_set(e, code, "no memory for the switches of tasks") : 0;
+}
+
 int session_start(struct sampler *s, struct err *e)
 {
 	int code = recording_start(&s->recording, e);
@@ -269,7 +280,8 @@ int session_start(struct sampler *s, struct err *e)
 	if (s->config.languages & ~CONFIG_JAVA)
 		readers_open(&s->live.readers, s->store.maps, symbols_codes(s->store.symbols),
 			     s->config.include_self ? -1 : getpid(), s->config.languages);
-	code = live_start_threads(&s->live, e);
+	code = open_waits(s, e);
+	code = code ? code : live_start_threads(&s->live, e);
 	if (!code && s->config.target != TARGET_COMMAND)
 		code = counters_enable(s->live.counters, true);
 	return code ? code : target_release(&s->target, s->config.command, e);

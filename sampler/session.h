@@ -53,6 +53,12 @@ struct session_ticks {
 	bool crowded;		  /* the full table of counts was reported already */
 };
 
+/* How many switches have a stack. */
+struct session_waits {
+	bool limited;	      /* some, at the rate; else all */
+	unsigned int nr_calm; /* ticks with so few switches that all could have one */
+};
+
 struct session_builder {
 	pthread_t id;
 	bool runs;
@@ -72,6 +78,8 @@ struct sampler {
 	struct recording recording;
 	struct session_ticks ticks;
 	struct past past;
+	struct profile_waits waits; /* of the last tick */
+	struct session_waits waiting;
 	struct notices notices;
 	struct annotate annotate;
 	struct controls controls;

@@ -119,7 +119,10 @@ void store_publish(struct store *st, struct sampler_thread_shared *shared,
 		.chain_max = chain_max,
 		.script = symbols_script(st->symbols),
 		.languages = config->replay ? 0 : config->languages,
+		.wait = symbols_wait(st->symbols),
 	};
+	for (int i = 0; i < WAIT_NR; i++)
+		st->tables->wait_places[i] = PLACE_NONE;
 	shared->symbols = st->symbols;
 	atomic_init(&shared->tables, st->tables);
 }
@@ -136,6 +139,7 @@ void store_close(struct store *st)
 		objects_free(st->objects);
 	}
 	free(st->tables);
+	waits_free(st->waits);
 }
 
 int store_keep_room(struct store *st)
@@ -144,6 +148,39 @@ int store_keep_room(struct store *st)
 
 	places_grow(st->places);
 	return !room || store_has_old_tasks(st) ? store_renew(st) : 0;
+}
+
+void store_close_waits(struct store *st)
+{
+	/* Relaxed: no thread runs that reads it. */
+	atomic_store_explicit(&st->shared->waits, NULL, memory_order_relaxed);
+	waits_free(st->waits);
+	st->waits = NULL;
+}
+
+int store_open_waits(struct store *st, uint32_t nr_cpus)
+{
+	for (uint32_t i = WAIT_RUNNING; i < WAIT_NR; i++)
+		st->tables->wait_places[i] = places_intern(st->places, st->tables->wait, i);
+	st->waits = waits_new(nr_cpus);
+	if (!st->waits)
+		return -ENOMEM;
+	/* Release: the queues; pairs with the sampler threads. */
+	atomic_store_explicit(&st->shared->waits, st->waits, memory_order_release);
+	return 0;
+}
+
+struct waits_tables store_waits_tables(const struct store *st)
+{
+	return (struct waits_tables){
+		.maps = st->maps,
+		.tasks = st->tables->tasks,
+		.stacks = st->stacks,
+		.counts = st->counts,
+		.kinds = st->tables->wait_places,
+		.generation = st->tables->generation,
+		.recorded = st->tables->recorded,
+	};
 }
 
 bool store_has_old_tasks(const struct store *st)
@@ -232,6 +269,8 @@ static int move_history(struct store *st, const struct pipeline_tables *old)
 	move.tasks = calloc(MAX(move.nr_tasks, 1u), sizeof(*move.tasks));
 	move.stacks = calloc(MAX(move.nr_stacks, 1u), sizeof(*move.stacks));
 	if (move.tasks && move.stacks) {
+		if (st->waits)
+			waits_remap(st->waits, &ids);
 		code = history_remap(st->history, keep / 4, &ids);
 	} else {
 		history_reset(st->history);
@@ -264,6 +303,7 @@ static struct pipeline_tables *next_tables(const struct store *st)
 		return NULL;
 	}
 	tables->tasks = maps_tasks(st->maps);
+	tables->generation++;
 	return tables;
 }
 
@@ -291,6 +331,8 @@ int store_renew(struct store *st)
 		code = move_history(st, old);
 	else
 		history_reset(st->history);
+	if (code && st->waits)
+		waits_restart(st->waits);
 	stacks_free(old->stacks);
 	counts_free(old->counts);
 	maps_drop_tasks(old->tasks);

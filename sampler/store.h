@@ -17,6 +17,7 @@
 #include "sampler/count/history.h"
 #include "sampler/count/tables.h"
 #include "sampler/pipeline/sampler_thread.h"
+#include "sampler/waits/waits.h"
 #include "symbols/process/maps.h"
 #include "symbols/symbols.h"
 
@@ -40,6 +41,7 @@ struct store {
 	struct counts *counts;
 	struct sampler_thread_shared *shared; /* borrowed */
 	struct store_caps caps;
+	struct waits *waits; /* NULL: not measured */
 	uint32_t tasks_kept; /* by the last change of generation */
 };
 
@@ -66,6 +68,12 @@ void store_close(struct store *st);
  * counted.
  */
 int store_keep_room(struct store *st);
+/* Measure waits on @nr_cpus CPUs: make queues, and places of the kinds of waits. 0 or -ENOMEM. */
+int store_open_waits(struct store *st, uint32_t nr_cpus);
+/* No longer; no sampler thread runs. */
+void store_close_waits(struct store *st);
+/* The tables that waits are counted into now. */
+struct waits_tables store_waits_tables(const struct store *st);
 /* Each tick: have enough tasks ended for a new generation? */
 bool store_has_old_tasks(const struct store *st);
 /*

@@ -19,6 +19,7 @@
 #include "sampler/profile/assemble.h"
 #include "sampler/profile/rules.h"
 #include "sampler/session.h"
+#include "sampler/waiting.h"
 #include "symbols/base/intern.h"
 
 #define NSEC 1000000000ULL
@@ -258,6 +259,8 @@ static struct assemble_input tables_of(const struct sampler *s)
 		.objects = s->store.objects,
 		.details = symbols_details(s->store.symbols),
 		.shown_frames = s->config.shown_frames,
+		.wait = symbols_wait(s->store.symbols),
+		.wait_places = s->store.tables->wait_places,
 	};
 }
 
@@ -471,6 +474,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	uint32_t nr = 0;
 
 	keep_room(s);
+	waiting_count(s, now_ns);
 	rates_read_busy(&s->rates, now_ns);
 	note_max_rate(s);
 	/* -ENOMEM: nothing was swapped; the next tick has the counts of both. */
@@ -487,6 +491,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	past_note(&s->past, s->store.history, p);
 	live_unwind_stats(&s->live, &unwind);
 	fill_unwind(p, &unwind);
+	p->waits = s->waits;
 	fill_self(s, p);
 	s->ticks.own_pct = p->self.cpu_pct;
 	s->ticks.span_ns = p->interval_ns;
@@ -507,6 +512,7 @@ bool tick_skip(struct sampler *s)
 	unsigned int epoch;
 	uint32_t nr = 0;
 
+	waiting_discard(s);
 	if (!take_tick(s, &epoch, &counts, &nr))
 		free(counts);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++) {
@@ -570,6 +576,7 @@ void tick_discard(struct sampler *s)
 	struct count *counts = NULL;
 	uint32_t nr;
 
+	waiting_discard(s);
 	if (!counts_swap(s->store.counts, &counts, &nr))
 		free(counts);
 	s->ticks.total = (struct profile_account){ 0 };

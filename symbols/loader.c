@@ -66,6 +66,7 @@ struct loader {
 	struct interpreters interpreters;
 	struct codes *codes;
 	uint32_t script; /* object of all code of interpreters */
+	uint32_t wait;	 /* object of the kinds of waits */
 	struct symtab *symtab;
 	struct code_desk code;
 	char *kallsyms_path, *kcore_path; /* of the recorded machine; NULL: this one */
@@ -116,6 +117,9 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 	l->script = objects_intern(objects, &(struct object_identity){ .kind = OBJECT_SCRIPT },
 				   "[script]", 8, 0, 0, 0)
 			    ->id;
+	l->wait = objects_intern(objects, &(struct object_identity){ .kind = OBJECT_WAIT },
+				 "[wait]", 6, 0, 0, 0)
+			  ->id;
 	lines_init(&l->lines, &l->images, places, symtab, l->chains);
 	*out = l;
 	return 0;
@@ -210,6 +214,11 @@ struct codes *loader_codes(struct loader *l)
 uint32_t loader_script(const struct loader *l)
 {
 	return l->script;
+}
+
+uint32_t loader_wait(const struct loader *l)
+{
+	return l->wait;
 }
 
 struct ksyms *loader_ksyms(struct loader *l)
@@ -343,7 +352,9 @@ static bool name_place(struct loader *l, const struct waiting *w, bool now)
 		return false;
 	if (!rc) {
 		places_name(l->places, w->place, symbol);
-		if (place->object == l->script) {
+		if (place->object == l->wait) {
+			; /* no code */
+		} else if (place->object == l->script) {
 			add_script_line(l, w->place, place);
 		} else {
 			lines_add(&l->lines, w->place);

@@ -53,6 +53,8 @@ struct ksyms *loader_ksyms(struct loader *l);
 /* Code of interpreters, and the object that all its places are in. */
 struct codes *loader_codes(struct loader *l);
 uint32_t loader_script(const struct loader *l);
+/* The object of the kinds of waits: enum wait_kind is the offset in it. */
+uint32_t loader_wait(const struct loader *l);
 int loader_start(struct loader *l, struct err *e);
 /* Stop within two seconds; a thread that hangs is abandoned. */
 void loader_stop(struct loader *l);

@@ -113,6 +113,11 @@ uint32_t symbols_script(const struct symbols *s)
 	return loader_script(s->loader);
 }
 
+uint32_t symbols_wait(const struct symbols *s)
+{
+	return loader_wait(s->loader);
+}
+
 struct details *symbols_details(struct symbols *s)
 {
 	return loader_details(s->loader);

@@ -93,6 +93,8 @@ struct codes;
 /* Code of interpreters, and the object of its places. */
 struct codes *symbols_codes(struct symbols *s);
 uint32_t symbols_script(const struct symbols *s);
+/* The object of the kinds of waits: enum wait_kind is the offset in it. */
+uint32_t symbols_wait(const struct symbols *s);
 
 /* Return the source of process details (details.h); NULL in a recording. */
 struct details *symbols_details(struct symbols *s);

@@ -61,6 +61,8 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 	if (!ev->counted)
 		set_rate(attr, config, ev, hz);
 	attr->disabled = 1;
+	/* Switches, and begins and ends of tasks, in order with the samples. */
+	attr->context_switch = attr->task = ev->wait;
 	/* A sample does not distinguish the counts of a task and of its children: as perf record.
 	 */
 	attr->inherit = config->tasks && !config->no_inherit && !ev->read;

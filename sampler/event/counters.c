@@ -187,6 +187,19 @@ static int find_shared_slot(const struct counters *c)
 	return found;
 }
 
+static int find_wait_slot(const struct counters *c)
+{
+	for (uint32_t i = 0; i < c->nr_slots; i++)
+		if (c->slots[i].event.wait)
+			return (int)i;
+	return -1;
+}
+
+int counters_wait_slot(const struct counters *c)
+{
+	return atomic_load_explicit(&c->wait_slot, memory_order_relaxed);
+}
+
 void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_gone)
 {
 	size_t nr = 0, at = 0;
@@ -207,6 +220,7 @@ void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_
 			     counters_id_value(c, &c->slots[i], i));
 	idmap_replace(&c->ids, ids, slots, at);
 	atomic_store_explicit(&c->shared_slot, find_shared_slot(c), memory_order_relaxed);
+	atomic_store_explicit(&c->wait_slot, find_wait_slot(c), memory_order_relaxed);
 	free(ids);
 	free(slots);
 }
@@ -285,6 +299,7 @@ static struct counters *counters_new(const struct counters_config *config,
 	c->run = config->enable_on_exec ? RUN_AT_EXEC : RUN_OFF;
 	idmap_init(&c->ids);
 	atomic_init(&c->shared_slot, -1);
+	atomic_init(&c->wait_slot, -1);
 	return c;
 }
 

@@ -89,6 +89,9 @@ uint32_t counters_nr_refused(const struct counters *c); /* requested tasks that 
  */
 int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id);
 
+/* The slot of the event of waits; -1: there is none. Any thread. */
+int counters_wait_slot(const struct counters *c);
+
 /* Events that were disabled one by one are left disabled. */
 int counters_enable(struct counters *c, bool on);
 int counters_enable_event(struct counters *c, uint32_t event, bool on);
@@ -99,6 +102,8 @@ int counters_enable_event(struct counters *c, uint32_t event, bool on);
  * kernel.perf_event_max_sample_rate.
  */
 int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err *e);
+/* Sample every @period-th event instead of at a rate; opened again on all tasks. As above. */
+int counters_set_period(struct counters *c, uint32_t event, uint64_t period, struct err *e);
 /*
  * Replace the events; events in both sets keep their fds and counts. On failure
  * the old set goes on. Slots are positions in @events: the caller resets its counts.

@@ -124,7 +124,8 @@ static void take_place(struct counters *c, uint32_t event, struct slot *fresh, b
 }
 
 /* The event with another rate, and all of its group with it: members cannot change their leader. */
-static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err *e)
+static int reopen_slot(struct counters *c, uint32_t event, double hz, uint64_t period,
+		       struct err *e)
 {
 	struct event events[EVENTS_MAX];
 	struct slot fresh[EVENTS_MAX];
@@ -138,7 +139,7 @@ static int reopen_slot(struct counters *c, uint32_t event, double hz, struct err
 	first = event_group_first(events, event);
 	nr = event_group_nr(events, c->nr_slots, first);
 	/* Its rate or period is no longer the requested one. */
-	events[event].period = 0;
+	events[event].period = period;
 	events[event].hz = 0;
 	for (i = first; i < first + nr && !code; i++)
 		code = open_slot(c, &fresh[i], counters_leader(events, fresh, i), &events[i],
@@ -182,7 +183,7 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 	 * PERF_EVENT_IOC_PERIOD.
 	 */
 	if (c->env.attr.tasks || !c->slots[event].attr.freq)
-		return reopen_slot(c, event, hz, e);
+		return reopen_slot(c, event, hz, 0, e);
 	code = slot_set_rate(&c->slots[event], &c->env, hz);
 	if (!code)
 		c->slots[event].event.hz = c->slots[event].event.period = 0;
@@ -192,6 +193,13 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 			       "  PERF_EVENT_IOC_PERIOD was refused\n"
 			       "  kernel.perf_event_max_sample_rate may have been lowered",
 			       c->slots[event].event.name, hz, strerror(-code));
+}
+
+int counters_set_period(struct counters *c, uint32_t event, uint64_t period, struct err *e)
+{
+	if (event >= c->nr_slots)
+		return err_set(e, -EINVAL, "there is no event %u", event);
+	return reopen_slot(c, event, c->slots[event].hz, period, e);
 }
 
 static bool in_group(const struct counters *c, uint32_t at, uint32_t group)

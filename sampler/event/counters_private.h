@@ -28,6 +28,7 @@ struct counters {
 	atomic_bool any_read; /* such samples are requested; relaxed: set before they are enabled */
 	struct idmap ids;
 	atomic_int shared_slot; /* the slot with samples under foreign ids, or -1; relaxed */
+	atomic_int wait_slot;	/* the slot of waits, or -1; relaxed */
 	enum run_state run;
 	bool *wake; /* by CPU: see counters_wake() */
 };

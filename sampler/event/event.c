@@ -53,6 +53,8 @@
 	X("task-clock", NULL, "software", "time on the CPU of the tasks followed", SW(TASK_CLOCK)) \
 	X("page-faults", "faults", "software", "page faults, minor and major", SW(PAGE_FAULTS))    \
 	X("context-switches", "cs", "software", "switches to another task", SW(CONTEXT_SWITCHES))  \
+	X(EVENT_WAITS, NULL, "software", "time that tasks wait, by stack and kind",                \
+	  SW(CONTEXT_SWITCHES))                                                                    \
 	X("cpu-migrations", "migrations", "software", "tasks moved to another CPU",                \
 	  SW(CPU_MIGRATIONS))                                                                      \
 	X("minor-faults", NULL, "software", "page faults served from memory", SW(PAGE_FAULTS_MIN)) \
@@ -107,7 +109,8 @@ const struct event_info *event_catalogue(void)
 const struct event_info *event_info(const struct event *ev)
 {
 	for (size_t i = 0; i < NR_EVENTS; i++)
-		if (codes[i].type == ev->type && codes[i].config == ev->config)
+		if (codes[i].type == ev->type && codes[i].config == ev->config &&
+		    ev->wait == !strcmp(catalogue[i].name, EVENT_WAITS))
 			return &catalogue[i];
 	return NULL;
 }
@@ -122,6 +125,7 @@ static bool find_name(struct event *ev, const char *name)
 			continue;
 		ev->type = codes[i].type;
 		ev->config = codes[i].config;
+		ev->wait = !strcmp(info->name, EVENT_WAITS);
 		return true;
 	}
 	return false;
@@ -294,6 +298,8 @@ int event_parse_at(const char *root, struct event *ev, const char *text, struct 
 	if (code)
 		return code;
 	set_kind(ev);
+	if (ev->wait)
+		ev->period = ev->hz > 0 ? 0 : 1;
 	return modifiers ? event_add_modifiers(ev, modifiers, e) : 0;
 }
 

@@ -71,6 +71,8 @@ struct event_list {
 void event_list_init(struct event_list *l, const char *root);
 void event_list_fini(struct event_list *l);
 #define EVENT_GROUP_TRACEPOINTS "tracepoints"
+/* Waiting time: the records of all switches, and the stacks of some. */
+#define EVENT_WAITS "waits"
 /* Each call of a kernel function: the kernel samples it without user frames only. */
 #define EVENT_FUNCTION "ftrace:function"
 

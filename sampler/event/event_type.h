@@ -20,6 +20,7 @@ struct event {
 	uint8_t precise;       /* precise_ip, 0-3 */
 	bool precise_max;      /* modifier P: as precise as this machine can, precise at most */
 	bool clock;	       /* cpu-clock, task-clock: periods are nanoseconds */
+	bool wait;	       /* waits: exact times of tasks, with stacks of switches */
 	bool hardware;	       /* needs a PMU */
 	uint32_t bp_type;      /* HW_BREAKPOINT_*; address and length are config1, config2 */
 	uint32_t group;	       /* 0: none; members stand side by side, their leader first */

@@ -243,8 +243,10 @@ static bool take_id_block(struct record *r, uint64_t type, struct cursor *c)
 		return false;
 	c->end -= size;
 	t.p = c->end;
-	if (type & PERF_SAMPLE_TID)
-		take_u64(&t);
+	if (type & PERF_SAMPLE_TID) {
+		r->pid = take_u32(&t);
+		r->tid = take_u32(&t);
+	}
 	if (type & PERF_SAMPLE_TIME)
 		r->time_ns = take_u64(&t);
 	if (type & PERF_SAMPLE_ID)
@@ -362,6 +364,14 @@ static void decode_bpf(struct record *r, struct cursor *c)
 	take_u64(c); /* tag */
 }
 
+static void decode_switch(struct record *r, struct cursor *c)
+{
+	r->change.out = r->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	r->change.preempt = r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	if (r->type == PERF_RECORD_SWITCH_CPU_WIDE)
+		take_u64(c); /* the other task */
+}
+
 static void (*const decoders[])(struct record *r, struct cursor *c) = {
 	[PERF_RECORD_MMAP] = decode_mmap,
 	[PERF_RECORD_LOST] = decode_lost,
@@ -372,6 +382,8 @@ static void (*const decoders[])(struct record *r, struct cursor *c) = {
 	[PERF_RECORD_FORK] = decode_task,
 	[PERF_RECORD_MMAP2] = decode_mmap2,
 	[PERF_RECORD_LOST_SAMPLES] = decode_lost_samples,
+	[PERF_RECORD_SWITCH] = decode_switch,
+	[PERF_RECORD_SWITCH_CPU_WIDE] = decode_switch,
 	[PERF_RECORD_KSYMBOL] = decode_ksymbol,
 	[PERF_RECORD_BPF_EVENT] = decode_bpf,
 };

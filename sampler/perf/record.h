@@ -77,6 +77,11 @@ struct record_ksymbol {
 	size_t name_size;
 };
 
+struct record_switch { /* SWITCH and SWITCH_CPU_WIDE, of the task in the id block */
+	bool out;      /* else in */
+	bool preempt;  /* out while it is runnable */
+};
+
 struct record_bpf {
 	uint16_t type; /* PERF_BPF_EVENT_PROG_* */
 	uint32_t id;   /* of the program; its name is in KSYMBOL */
@@ -85,9 +90,10 @@ struct record_bpf {
 struct record {
 	uint32_t type; /* PERF_RECORD_* */
 	uint16_t misc;
-	uint64_t time_ns; /* of the id block or the sample; 0: none */
-	uint64_t id;	  /* of the id block or the sample; 0: none */
-	uint32_t cpu;	  /* the same; UINT32_MAX: none */
+	uint64_t time_ns;  /* of the id block or the sample; 0: none */
+	uint64_t id;	   /* of the id block or the sample; 0: none */
+	uint32_t cpu;	   /* the same; UINT32_MAX: none */
+	uint32_t pid, tid; /* of the id block; 0: none */
 	union {
 		struct record_sample sample;
 		struct record_mmap mmap;
@@ -95,6 +101,7 @@ struct record {
 		struct record_task task;
 		struct record_ksymbol ksymbol;
 		struct record_bpf bpf;
+		struct record_switch change;
 		uint64_t lost;	      /* LOST, LOST_SAMPLES: how many */
 		uint64_t throttle_id; /* THROTTLE, UNTHROTTLE: event id; time in time_ns */
 	};

@@ -43,7 +43,8 @@ struct pipeline {
 	bool nameless; /* the task table is full */
 	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
-	uint64_t ips[FRAMES_MAX]; /* raw addresses; of unwound frames by pipeline_stack() only */
+	uint32_t wait[FRAMES_MAX]; /* the same below the frame of a wait */
+	uint64_t ips[FRAMES_MAX];  /* raw addresses; of unwound frames by pipeline_stack() only */
 
 	struct kernel_recent kernel[KERNEL_RECENT];
 };
@@ -342,6 +343,19 @@ static void cut_full_places(struct pipeline *p)
 	p->stop = UNWIND_TRUNCATED;
 }
 
+/* Intern the current stack as that of a wait. DROP_NR: done, else the reason why not. */
+static enum profile_drop store_wait(struct pipeline *p, uint32_t *stack)
+{
+	uint32_t nr = MIN(p->nr, FRAMES_MAX - 1);
+
+	p->wait[0] = p->tables->wait_places[WAIT_ASLEEP];
+	if (p->wait[0] == PLACE_NONE || p->frames[0] == PLACE_NONE)
+		return DROP_PLACES_FULL;
+	memcpy(p->wait + 1, p->frames, nr * sizeof(p->frames[0]));
+	*stack = stacks_intern(p->tables->stacks, p->wait, nr + 1);
+	return *stack == STACK_NONE ? DROP_STACKS_FULL : DROP_NR;
+}
+
 /* Count the current stack. DROP_NR: done, else the reason why not. */
 static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weight)
 {
@@ -469,6 +483,33 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 	}
 	stats->nameless += p->nameless;
 	count_outcome(stats, p, p->stop);
+}
+
+uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
+		       const struct record_sample *s, int event, uint64_t regs_mask)
+{
+	uint32_t stack = STACK_NONE;
+	enum profile_drop drop;
+
+	assert(event >= 0 && event < EVENTS_MAX);
+	stats->by_event[event]++;
+	if ((pid_t)s->pid == p->tables->own_pid) {
+		stats->own++;
+		return STACK_NONE;
+	}
+	stats->taken++;
+	stats->idle[event] += !s->pid && !s->tid;
+	pipeline_resolve(p, s, regs_mask);
+	if (!p->nr) {
+		stats->pending++;
+		return STACK_NONE;
+	}
+	drop = store_wait(p, &stack);
+	if (drop != DROP_NR)
+		stats->dropped[drop]++;
+	else
+		count_outcome(stats, p, p->stop);
+	return stack;
 }
 
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,

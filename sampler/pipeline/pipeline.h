@@ -17,6 +17,7 @@
 #include "sampler/pipeline/feed.h"
 #include "sampler/count/tables.h"
 #include "symbols/name/places.h"
+#include "symbols/name/wait_kind.h"
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"
 
@@ -37,6 +38,10 @@ struct pipeline_tables {
 	uint32_t chain_max;	     /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 	uint32_t script;	     /* the object of all code of interpreters (symbols_script()) */
 	uint32_t languages;	     /* interpreted languages to show: lang_bit() */
+	uint32_t wait;		     /* the object of the kinds of waits (symbols_wait()) */
+	/* By enum wait_kind: the place of its frame; PLACE_NONE: not made. */
+	uint32_t wait_places[WAIT_NR];
+	uint32_t generation; /* of stacks, counts and tasks */
 };
 
 /* Slots for the innermost places of a tick; a power of two. */
@@ -84,6 +89,12 @@ void pipeline_set_feed(struct pipeline *p, struct feed *feed);
 /* Count @s; @event is its slot, or one of the above. @regs_mask as in the record's layout. */
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask);
+/*
+ * The same of a stack that was taken where a task is switched out: its time is counted later
+ * (waits.h). Returns the stack, with a frame of WAIT_ASLEEP on top; STACK_NONE: none.
+ */
+uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
+		       const struct record_sample *s, int event, uint64_t regs_mask);
 /* Its two halves, for replay: find task and stack; count the result. */
 void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask);
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,

@@ -40,6 +40,8 @@
 /* Events of groups with counts in the samples: not touched, and so not resident, without such
  * groups. */
 #define THREAD_DELTAS 12288
+/* The time in which stacks of waits are counted. */
+#define FLOOD_NS 100000000ULL
 /* Samples of interpreters in a tick before a reader is wished for. */
 #define READER_SAMPLES 3
 
@@ -51,6 +53,10 @@ struct sampler_thread {
 	struct deltas *deltas;
 	unsigned int quick;	    /* short waits left */
 	struct recorder_lane *lane; /* NULL: nothing is recorded */
+	struct switch_queue *queue; /* NULL: waits are not measured; of this batch */
+	uint64_t waits_since_ns;    /* begin of the time in which stacks of waits are counted */
+	uint32_t nr_waits;	    /* since then */
+	struct switch_note wait;    /* the stack of the switch that follows; tid 0: none */
 	pid_t own_pid;
 	int stop_fd;
 	int kick_fd;			 /* eventfd: the reader says that the ring fills */
@@ -58,8 +64,9 @@ struct sampler_thread {
 	_Atomic(struct reader *) reader; /* release by the builder, acquire at a batch's begin */
 	pthread_t id;
 	bool finished;
-	uint64_t now_ns; /* the clock, as last read in this batch */
-	uint64_t cpu_ns; /* written by the thread at its end, read when it is joined */
+	uint32_t generation; /* of the tables of this batch */
+	uint64_t now_ns;     /* the clock, as last read in this batch */
+	uint64_t cpu_ns;     /* written by the thread at its end, read when it is joined */
 
 	_Alignas(CACHELINE) struct sampler_thread_stats stats[2];
 	/*
@@ -86,9 +93,11 @@ static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *s
 		stats->throttled_ns += r->time_ns - since;
 }
 
-/* Report whether to record @r: our own samples are left out. */
+/* Report whether to record @r: our own samples are left out, and tasks in the side-band also. */
 static bool is_recorded(const struct sampler_thread *t, const struct record *r)
 {
+	if (r->type == PERF_RECORD_FORK || r->type == PERF_RECORD_EXIT)
+		return false;
 	return r->type != PERF_RECORD_SAMPLE || (pid_t)r->sample.pid != t->own_pid;
 }
 
@@ -107,12 +116,52 @@ static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 	/* Consume deltas of our own samples too, or they leak into the next one. */
 	uint32_t nr = s->nr_reads ? deltas_of_sample(t->deltas, s, slot_of, t, members) : 0;
 
+	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
+		t->nr_waits++;
+		t->wait = (struct switch_note){
+			.tid = (pid_t)s->tid,
+			.stack = pipeline_wait(t->pipeline, &stats->samples, s, event, regs_mask),
+			.period = (uint32_t)MIN(s->period, UINT32_MAX),
+			.generation = t->generation,
+		};
+		return;
+	}
 	for (uint32_t i = 0; i < nr; i++)
 		if (members[i].event == event)
 			s->period = members[i].count;
 	pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask);
 	if (nr && (pid_t)s->pid != t->own_pid)
 		pipeline_members(t->pipeline, members, nr, event);
+}
+
+/* Pass a step of a task to the builder; the idle task and our own are left out. */
+static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum task_step step,
+		     uint64_t time_ns)
+{
+	struct switch_note note = {
+		.time_ns = time_ns,
+		.pid = (pid_t)pid,
+		.tid = (pid_t)tid,
+		.stack = STACK_NONE,
+		.step = (uint8_t)step,
+	};
+
+	if (!t->queue || !tid || note.pid == t->own_pid)
+		return;
+	if ((step == STEP_OUT || step == STEP_PREEMPTED) && t->wait.tid == note.tid) {
+		note.stack = t->wait.stack;
+		note.period = t->wait.period;
+		note.generation = t->wait.generation;
+		t->wait.tid = 0;
+	}
+	switch_queue_put(t->queue, &note);
+}
+
+static void on_switch(struct sampler_thread *t, const struct record *r)
+{
+	enum task_step out = r->change.preempt ? STEP_PREEMPTED : STEP_OUT;
+
+	put_step(t, r->pid, r->tid, r->change.out ? out : STEP_IN, r->time_ns);
 }
 
 static void on_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
@@ -143,6 +192,16 @@ static void on_record(struct sampler_thread *t, struct sampler_thread_stats *sta
 	case PERF_RECORD_UNTHROTTLE:
 		on_throttle(t, stats, &r);
 		break;
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		on_switch(t, &r);
+		break;
+	case PERF_RECORD_FORK:
+		put_step(t, r.task.pid, r.task.tid, STEP_BORN, r.task.time_ns);
+		break;
+	case PERF_RECORD_EXIT:
+		put_step(t, r.task.pid, r.task.tid, STEP_EXIT, r.task.time_ns);
+		break;
 	default:
 		break;
 	}
@@ -161,10 +220,28 @@ static void ask_room(struct sampler_thread *t)
 {
 	const struct pipeline_tables *tables = sampler_thread_tables(t->shared);
 	const uint64_t one = 1;
+	bool queue = t->queue && switch_queue_crowded(t->queue);
 
-	if (!counts_crowded(tables->counts) && !stacks_crowded(tables->stacks))
+	if (!queue && !counts_crowded(tables->counts) && !stacks_crowded(tables->stacks))
 		return;
 	if (atomic_exchange_explicit(&t->shared->room_wanted, true, memory_order_relaxed))
+		return;
+	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
+		return; /* the counter is full: it is awake */
+}
+
+/* Report to the builder that too many stacks of waits are taken. */
+static void note_flood(struct sampler_thread *t)
+{
+	uint32_t max = atomic_load_explicit(&t->shared->waits_max, memory_order_relaxed);
+	const uint64_t one = 1;
+
+	if (t->now_ns - t->waits_since_ns > FLOOD_NS) {
+		t->waits_since_ns = t->now_ns;
+		t->nr_waits = 0;
+	}
+	if (!max || t->nr_waits < max ||
+	    atomic_exchange_explicit(&t->shared->waits_flood, true, memory_order_relaxed))
 		return;
 	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
 		return; /* the counter is full: it is awake */
@@ -202,6 +279,7 @@ static void run_batch(struct sampler_thread *t)
 {
 	struct ring *ring = &t->cpu->data;
 	const struct perf_event_header *h;
+	const struct pipeline_tables *tables;
 	struct sampler_thread_stats *stats;
 	struct reader *reader;
 	unsigned int nr = 0;
@@ -211,7 +289,9 @@ static void run_batch(struct sampler_thread *t)
 	/* After the head: every mapping older than these samples. */
 	sideband_drain(t->shared->sideband);
 	rcu_thread_online();
-	pipeline_use(t->pipeline, sampler_thread_tables(t->shared));
+	tables = sampler_thread_tables(t->shared);
+	pipeline_use(t->pipeline, tables);
+	t->generation = tables->generation;
 	/* Pairs with sampler_thread_set_reader(). */
 	reader = atomic_load_explicit(&t->reader, memory_order_acquire);
 	pipeline_set_feed(t->pipeline, reader ? reader_feed(reader) : NULL);
@@ -228,6 +308,7 @@ static void run_batch(struct sampler_thread *t)
 	ring_end(ring);
 	ask_room(t);
 	ask_reader(t, stats, reader);
+	note_flood(t);
 	note_ring_high(t);
 	grace_reader_done(t->shared);
 	rcu_thread_offline();
@@ -240,9 +321,15 @@ static void run_batch(struct sampler_thread *t)
 /* Run a batch; report to a recorder up to which time its lane is complete. */
 static void run_round(struct sampler_thread *t)
 {
-	uint64_t now_ns = t->lane ? time_now_ns() : 0;
+	/* Acquire: the queues; pairs with the builder's release. They live as long as the threads.
+	 */
+	struct waits *waits = atomic_load_explicit(&t->shared->waits, memory_order_acquire);
+	uint64_t now_ns = t->lane || waits ? time_now_ns() : 0;
 
+	t->queue = waits ? waits_queue(waits, t->cpu_index) : NULL;
 	run_batch(t);
+	if (t->queue)
+		switch_queue_done(t->queue, now_ns);
 	if (t->lane)
 		recorder_drained(t->lane, now_ns);
 }
@@ -340,7 +427,7 @@ static void *thread_main(void *arg)
 		run_round(t);
 	}
 	/* Samples taken before the end count. */
-	run_batch(t);
+	run_round(t);
 	rcu_thread_online();
 	rcu_unregister_thread();
 	t->cpu_ns = cpu_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -430,6 +517,14 @@ bool sampler_thread_take_wish(struct sampler_thread *t)
 {
 	return atomic_load_explicit(&t->wish, memory_order_relaxed) &&
 	       atomic_exchange_explicit(&t->wish, false, memory_order_relaxed);
+}
+
+void sampler_thread_kick(struct sampler_thread *t)
+{
+	const uint64_t one = 1;
+
+	if (write(t->kick_fd, &one, sizeof(one)) != sizeof(one))
+		return; /* the counter is full: it is awake */
 }
 
 int sampler_thread_kick_fd(const struct sampler_thread *t)

@@ -13,6 +13,7 @@
 #include "sampler/pipeline/pipeline.h"
 #include "sampler/file/recorder.h"
 #include "sampler/pipeline/sideband.h"
+#include "sampler/waits/waits.h"
 #include "symbols/symbols.h"
 
 /* Shared by all sampler threads. Everything is borrowed. */
@@ -31,6 +32,13 @@ struct sampler_thread_shared {
 	 * the builder's eventfd; reset by the builder.
 	 */
 	int builder_fd;
+	_Atomic(struct waits *) waits; /* NULL: not measured; release by the builder */
+	/*
+	 * Stacks of waits on one CPU in a tenth of a second that are too many; set and read
+	 * relaxed. A thread that sees more wakes the builder.
+	 */
+	atomic_uint waits_max;
+	atomic_bool waits_flood;
 	_Alignas(CACHELINE) atomic_bool room_wanted;
 	atomic_bool goes_first; /* the threads have a real-time priority; relaxed */
 	/*
@@ -67,6 +75,8 @@ struct sampler_thread_stats {
 
 struct sampler_thread;
 
+/* Builder: have the ring read now, not at the watermark. */
+void sampler_thread_kick(struct sampler_thread *t);
 int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shared *shared,
 			 uint32_t cpu_index, struct err *e);
 /* Handle the rest of the ring, end and join; the stats are kept. Caller: offline for urcu-qsbr. */

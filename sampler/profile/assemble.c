@@ -21,6 +21,7 @@
 #include "symbols/base/array.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
+#include "symbols/name/wait_kind.h"
 
 /* By id, index + 1; 0: none yet. The last entry is for all ids out of range. */
 struct index {
@@ -33,6 +34,9 @@ struct spot {
 	uint32_t first, nr; /* in frames; first + 1, 0: none yet */
 	bool script;	    /* code of a language */
 	bool interpreter;   /* code of an interpreter */
+	bool kernel;	    /* code of the kernel */
+	uint8_t wait;	    /* the frame of a wait: enum wait_kind */
+	struct wait_hint hint;
 };
 
 /* Frames that a stack does not show. */
@@ -358,7 +362,20 @@ static void classify(const struct work *w, struct spot *spot, const struct place
 	if (!object)
 		return;
 	spot->script = object->identity.kind == OBJECT_SCRIPT;
+	spot->kernel = place->object == OBJECT_ID_KERNEL;
+	if (place->object == w->in->wait)
+		spot->wait = (uint8_t)MIN(place->offset, WAIT_OTHER);
 	spot->interpreter = atomic_load_explicit(&object->interpreter, memory_order_relaxed);
+}
+
+/* Return the meaning of the function on the stack of a waiting task. */
+static struct wait_hint hint_of(const struct work *w, const struct spot *spot)
+{
+	const struct spot_frame *outer = &w->frames[spot->first - 1 + spot->nr - 1];
+	const struct safe_text *name = &w->p->functions[outer->function].name;
+
+	return name->str ? wait_hint(name->str, name->size, spot->kernel)
+			 : (struct wait_hint){ WAIT_NO, false };
 }
 
 /* Get the frames of place @id. */
@@ -375,6 +392,8 @@ static int make_spot(struct work *w, struct spot *spot, uint32_t id)
 		ret = add_frame(w, place_function(w, id, place), PROFILE_NO_LINE);
 	*spot = (struct spot){ .first = first + 1, .nr = w->nr_frames - first };
 	classify(w, spot, place);
+	if (!ret && w->in->wait_places)
+		spot->hint = hint_of(w, spot);
 	return ret;
 }
 
@@ -408,18 +427,74 @@ static bool is_left_out(struct left_out out, const struct spot *spot)
 	return (out.script && spot->script) || (out.interpreter && spot->interpreter);
 }
 
-/* How many frames a stack has to show. */
-static uint32_t stack_frames(const struct work *w, const uint32_t *places, uint32_t nr)
-{
-	struct left_out out = find_left_out(w, places, nr);
-	uint32_t frames = 0;
+/* The places of a stack as they are shown. */
+struct shown {
+	enum wait_kind wait; /* WAIT_NO: not of a wait */
+	uint32_t lead;	     /* of a wait: the place of its kind, which is innermost */
+	const uint32_t *places;
+	uint32_t nr;
+};
 
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct spot *spot = spot_at(w, places[i]);
+/* Return the kind of the wait that these functions show. */
+static enum wait_kind look_at(const struct work *w, const uint32_t *places, uint32_t nr)
+{
+	struct wait_look look = { .kind = WAIT_NO };
+
+	for (uint32_t i = 0; i < nr; i++)
+		wait_look_at(&look, spot_at(w, places[i])->hint, spot_at(w, places[i])->kernel);
+	return look.kind ? look.kind : WAIT_OTHER;
+}
+
+/* The frames of the scheduler are in each wait, and left out. */
+static struct shown shown_of(const struct work *w, const uint32_t *places, uint32_t nr)
+{
+	struct shown s = { .places = places, .nr = nr };
+
+	if (!nr || !w->in->wait_places || !spot_at(w, places[0])->wait)
+		return s;
+	s.wait = (enum wait_kind)spot_at(w, places[0])->wait;
+	for (s.places++, s.nr--; s.nr && spot_at(w, *s.places)->hint.scheduler; s.nr--)
+		s.places++;
+	if (s.wait == WAIT_OTHER)
+		s.wait = look_at(w, s.places, s.nr);
+	s.lead = w->in->wait_places[s.wait];
+	return s;
+}
+
+/* How many frames a stack has to show. */
+static uint32_t stack_frames(const struct work *w, const struct shown *s)
+{
+	struct left_out out = find_left_out(w, s->places, s->nr);
+	uint32_t frames = s->wait ? spot_at(w, s->lead)->nr : 0;
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		const struct spot *spot = spot_at(w, s->places[i]);
 
 		frames += is_left_out(out, spot) ? 0 : spot->nr;
 	}
 	return frames;
+}
+
+/* Get the frames of all places of a stack, and set its number of frames. */
+static int lay_out_stack(struct work *w, struct profile_stack *stack, const uint32_t *places,
+			 uint32_t nr)
+{
+	struct shown s;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (!spot_at(w, places[i])->first && make_spot(w, spot_at(w, places[i]), places[i]))
+			return -ENOMEM;
+	s = shown_of(w, places, nr);
+	if (s.wait && !spot_at(w, s.lead)->first && make_spot(w, spot_at(w, s.lead), s.lead))
+		return -ENOMEM;
+	if (s.wait && !w->p->stack_waits)
+		w->p->stack_waits = calloc(w->p->nr_stacks, 1);
+	if (s.wait && !w->p->stack_waits)
+		return -ENOMEM;
+	if (s.wait)
+		w->p->stack_waits[stack - w->p->stacks] = (uint8_t)s.wait;
+	stack->nr = stack_frames(w, &s);
+	return 0;
 }
 
 /* Set the first frame of each stack, and the number of all frames. */
@@ -436,37 +511,35 @@ static int lay_out_stacks(struct work *w, uint64_t *nr_frames)
 		stack = &w->p->stacks[w->stacks.of[id] - 1];
 		stack->first = (uint32_t)*nr_frames;
 		places = places_of(w, id, &nr);
-		for (uint32_t i = 0; places && i < nr; i++) {
-			struct spot *spot = spot_at(w, places[i]);
-
-			if (!spot->first && make_spot(w, spot, places[i]))
-				return -ENOMEM;
-		}
-		if (places)
-			stack->nr = stack_frames(w, places, nr);
+		if (places && lay_out_stack(w, stack, places, nr))
+			return -ENOMEM;
 		*nr_frames += stack->nr;
 	}
 	return *nr_frames > UINT32_MAX ? -ENOMEM : 0;
 }
 
+/* Write the frames of one place; return the position after them. */
+static uint32_t put_spot(const struct work *w, uint32_t at, const struct spot *spot)
+{
+	for (uint32_t k = 0; k < spot->nr; k++, at++) {
+		w->p->frames[at] = w->frames[spot->first - 1 + k].function;
+		if (w->p->frame_lines)
+			w->p->frame_lines[at] = w->frames[spot->first - 1 + k].line;
+	}
+	return at;
+}
+
 /* Write the frames of the @nr @places of a stack, from frame @at on. */
 static void put_stack(const struct work *w, uint32_t at, const uint32_t *places, uint32_t nr)
 {
-	uint32_t *functions = w->p->frames, *lines = w->p->frame_lines;
-	const struct spot_frame *frames = w->frames;
-	struct left_out out = find_left_out(w, places, nr);
+	const struct shown s = shown_of(w, places, nr);
+	struct left_out out = find_left_out(w, s.places, s.nr);
 
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct spot spot = *spot_at(w, places[i]);
-
-		if (is_left_out(out, &spot))
-			continue;
-		for (uint32_t k = 0; k < spot.nr; k++, at++) {
-			functions[at] = frames[spot.first - 1 + k].function;
-			if (lines)
-				lines[at] = frames[spot.first - 1 + k].line;
-		}
-	}
+	if (s.wait)
+		at = put_spot(w, at, spot_at(w, s.lead));
+	for (uint32_t i = 0; i < s.nr; i++)
+		if (!is_left_out(out, spot_at(w, s.places[i])))
+			at = put_spot(w, at, spot_at(w, s.places[i]));
 }
 
 /* Fill in the stacks: all in one array of frames. */
@@ -505,6 +578,7 @@ static void clear(struct profile *p)
 {
 	free(p->counts);
 	free(p->stacks);
+	free(p->stack_waits);
 	free(p->tasks);
 	free(p->processes);
 	free(p->ancestors);
@@ -523,6 +597,7 @@ static void clear(struct profile *p)
 	p->files = NULL;
 	p->counts = NULL;
 	p->stacks = NULL;
+	p->stack_waits = NULL;
 	p->tasks = NULL;
 	p->processes = NULL;
 	p->ancestors = NULL;
@@ -542,6 +617,8 @@ static void count_unnamed(struct profile *p)
 		const struct profile_function *f;
 
 		assert(p->counts[i].stack < p->nr_stacks && p->counts[i].task < p->nr_tasks);
+		if (p->counts[i].event >= EVENTS_MAX)
+			continue; /* running time */
 		p->window_samples += p->counts[i].count;
 		assert(s->first + s->nr <= p->nr_frames);
 		f = s->nr ? &p->functions[p->frames[s->first]] : NULL;

@@ -129,6 +129,7 @@ void profile_free(struct profile *p)
 	free(p->ancestors);
 	free(p->tasks);
 	free(p->stacks);
+	free(p->stack_waits);
 	free(p->frames);
 	free(p->frame_lines);
 	free(p->lines);

@@ -14,6 +14,7 @@
 #include "sampler/count/window.h"
 #include "sampler/event/event.h"
 #include "symbols/base/base.h"
+#include "symbols/name/wait_kind.h"
 #include "symbols/source/listing.h"
 #include "symbols/base/text.h"
 
@@ -128,11 +129,14 @@ struct profile_line {
 	uint32_t line; /* 0: not known */
 };
 
+/* In the place of an event: the time on a CPU, exact, where waits are measured. In nanoseconds. */
+#define PROFILE_RUNNING EVENTS_MAX
+
 /* Samples of one stack in one task for one event, over the window. */
 struct profile_count {
 	uint32_t stack; /* index in stacks */
 	uint32_t task;	/* index in tasks */
-	uint32_t event; /* index in events */
+	uint32_t event; /* index in events, or PROFILE_RUNNING */
 	double count;	/* samples (fractional in decay) */
 	double weight;	/* sum of periods: the base of percentages */
 };
@@ -151,6 +155,20 @@ struct profile_account {
 	uint64_t dropped;   /* dropped by us; by reason in dropped_by[] */
 	uint64_t lost;	    /* lost by the kernel */
 	uint64_t own;	    /* of proftop itself; outside "taken" */
+};
+
+/*
+ * The switches of the tick, where waits are measured. Each is timed, and counts with the stack
+ * taken at it, or with stacks of the same task.
+ */
+struct profile_waits {
+	uint64_t switched;	/* out of a CPU: with + without stack */
+	uint64_t with_stack;	/* with a stack */
+	uint64_t without_stack; /* not sampled, at this rate */
+	uint64_t lost;		/* dropped by us: the queue was full */
+	uint64_t odd;		/* steps without the one before, which was lost */
+	uint64_t late;		/* steps out of order, ignored */
+	uint64_t tasks;		/* known now */
 };
 
 #define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_none */
@@ -341,6 +359,7 @@ struct profile {
 	uint64_t nr_nameless; /* of the counted ones: task table full, so [unknown] */
 	/* Of the tick: names of threads renamed too often; their samples show another name. */
 	uint64_t nr_names_dropped;
+	struct profile_waits waits; /* of the tick */
 	struct profile_self self;
 	struct profile_unwind unwind;
 	double samples_per_s;
@@ -360,7 +379,8 @@ struct profile {
 	uint32_t nr_tasks;
 	struct profile_stack *stacks;
 	uint32_t nr_stacks;
-	uint32_t *frames; /* indices in functions; inlined ones before their callers */
+	uint8_t *stack_waits; /* by stack: enum wait_kind; NULL: none is of a wait */
+	uint32_t *frames;     /* indices in functions; inlined ones before their callers */
 	uint32_t *
 		frame_lines; /* same number: indices in lines, or PROFILE_NO_LINE; NULL: no lines */
 	uint32_t nr_frames;

@@ -12,6 +12,7 @@
 #include "symbols/name/demangle.h"
 #include "symbols/kernel/kallsyms_job.h"
 #include "symbols/lang/lang.h"
+#include "symbols/name/wait_kind.h"
 
 #define ANON_PAGE	      4096ULL
 #define KALLSYMS_INTERVAL_NS  10000000000ULL
@@ -408,6 +409,19 @@ static int find_in_script(struct naming *n, const struct naming_question *q, str
 	return 0;
 }
 
+/* The frame of a waiting task: its name is the kind of the wait. */
+static int find_wait(const struct object *object, const struct naming_question *q, struct found *f)
+{
+	const char *name = wait_kind_name((enum wait_kind)MIN(q->offset, WAIT_OTHER));
+
+	f->key.start = q->offset;
+	f->text.kind = 'w';
+	f->by_name = f->plain = true;
+	set_module(f, object->name.str, object->name.size);
+	set_name(f, name, strlen(name));
+	return 0;
+}
+
 static int find_unknown(const struct object *object, struct found *f)
 {
 	f->text.kind = '?';
@@ -444,6 +458,8 @@ static int find(struct naming *n, struct object *object, const struct naming_que
 		return find_in_anon(n, object, q, f);
 	case OBJECT_SCRIPT:
 		return find_in_script(n, q, f);
+	case OBJECT_WAIT:
+		return find_wait(object, q, f);
 	default:
 		return find_unknown(object, f);
 	}

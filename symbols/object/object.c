@@ -220,7 +220,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 	enum object_kind kind = key->identity->kind;
 	bool file = kind == OBJECT_FILE;
 	bool imageless = kind == OBJECT_UNKNOWN || kind == OBJECT_ANON;
-	bool script = kind == OBJECT_SCRIPT;
+	bool script = kind == OBJECT_SCRIPT || kind == OBJECT_WAIT;
 
 	if (!entry_path(d, entry, key))
 		return -ENOMEM;

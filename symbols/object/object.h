@@ -26,6 +26,7 @@ enum object_kind {
 	OBJECT_FILE,
 	OBJECT_ANON,   /* code made at run time, heap, stack of one process; offset = address */
 	OBJECT_SCRIPT, /* code of interpreters: all (lang_place()), or one file's */
+	OBJECT_WAIT,   /* no code: the kinds of waits (wait_kind.h) */
 };
 
 enum { OBJECT_ID_UNKNOWN, OBJECT_ID_KERNEL, OBJECT_ID_VDSO, OBJECT_ID_FIRST };

@@ -101,7 +101,7 @@ static void test_catalogue(void **state)
 		for (size_t i = 0; i < nr; i++)
 			assert_string_not_equal(list[i].name, list[nr].name);
 	}
-	assert_int_equal(nr, 10 + 12 + 32);
+	assert_int_equal(nr, 10 + 13 + 32);
 }
 
 static void test_clock(void **state)

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Waits of a session.
+ *
+ * Runs on: set-up, then the builder, online for urcu-qsbr. Queues are freed only while no sampler
+ * thread runs: the threads use them outside of grace periods.
+ */
+#include "sampler/waiting.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "sampler/session.h"
+
+/* How long the end of a tick waits for the sampler threads to read their rings. */
+#define READ_MAX_NS 20000000ULL
+#define READ_NAP_NS 100000
+/* All switches have a stack up to this multiple of the sampling rate, on each CPU. */
+#define STACKS_MAX 2
+/* Ticks with half of that before all have one again. */
+#define CALM_TICKS 3
+
+static int slot_of(const struct sampler *s)
+{
+	return config_wait_slot(&s->config);
+}
+
+/* Read a small file of /proc. Returns its size; 0: none. */
+static size_t read_proc(char *buf, size_t size, pid_t tid, const char *name)
+{
+	char path[64];
+	ssize_t got;
+	int fd;
+
+	/* Also of a thread that is not the first one of its process. */
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	got = read(fd, buf, size - 1);
+	close(fd);
+	buf[MAX(got, 0)] = '\0';
+	return (size_t)MAX(got, 0);
+}
+
+/* Add a task that runs or sleeps already. */
+static void find_task(struct sampler *s, const struct waits_tables *t, pid_t pid, pid_t tid)
+{
+	uint64_t now_ns = time_now_ns();
+	enum wait_kind kind = WAIT_OTHER;
+	char text[512], *state;
+	size_t size;
+
+	if (!read_proc(text, sizeof(text), tid, "stat"))
+		return;
+	state = strrchr(text, ')');
+	if (!state || state[1] != ' ' || strchr("XZ", state[2]))
+		return;
+	if (state[2] == 'R') {
+		waits_found(s->store.waits, t, pid, tid, STEP_FOUND, WAIT_NO, now_ns);
+		return;
+	}
+	size = read_proc(text, sizeof(text), tid, "wchan");
+	if (size && wait_hint(text, size, true).kind)
+		kind = (enum wait_kind)wait_hint(text, size, true).kind;
+	waits_found(s->store.waits, t, pid, tid, STEP_ASLEEP, kind, now_ns);
+}
+
+/* Call find_task() for each thread of @pid. */
+static void find_threads(struct sampler *s, const struct waits_tables *t, pid_t pid)
+{
+	char path[32];
+	struct dirent *d;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir)))
+		if (atoi(d->d_name) > 0)
+			find_task(s, t, pid, atoi(d->d_name));
+	if (dir)
+		closedir(dir);
+}
+
+/* Find the tasks of the target that exist already. */
+static void find_all(struct sampler *s)
+{
+	const struct waits_tables t = store_waits_tables(&s->store);
+	struct dirent *d;
+	DIR *dir;
+
+	if (s->target.cgroup_fd >= 0)
+		return; /* at their first switch */
+	for (uint32_t i = 0; s->target.tids && i < s->target.nr_tids; i++) {
+		char text[1024], *pid;
+
+		if (!read_proc(text, sizeof(text), s->target.tids[i], "status"))
+			continue;
+		pid = strstr(text, "\nTgid:");
+		if (pid)
+			find_task(s, &t, atoi(pid + 6), s->target.tids[i]);
+	}
+	if (s->target.tids)
+		return;
+	dir = opendir("/proc");
+	while (dir && (d = readdir(dir)))
+		if (atoi(d->d_name) > 0 && atoi(d->d_name) != getpid())
+			find_threads(s, &t, atoi(d->d_name));
+	if (dir)
+		closedir(dir);
+}
+
+void waiting_begin(struct sampler *s)
+{
+	if (slot_of(s) < 0 || !s->live.nr_threads) {
+		atomic_store_explicit(&s->live.shared->waits, NULL, memory_order_relaxed);
+		return;
+	}
+	if (!s->store.waits && store_open_waits(&s->store, s->live.nr_threads)) {
+		mailbox_say(&s->mailbox, "out of memory: waits are not measured");
+		return;
+	}
+	waits_restart(s->store.waits);
+	atomic_store_explicit(&s->live.shared->waits_max,
+			      (uint32_t)(s->config.hz * STACKS_MAX / 10) + 100,
+			      memory_order_relaxed);
+	/* Release: the queues; pairs with the sampler threads. */
+	atomic_store_explicit(&s->live.shared->waits, s->store.waits, memory_order_release);
+	if (s->rates.enabled)
+		find_all(s);
+}
+
+static bool is_on(const struct sampler *s)
+{
+	return s->store.waits && s->live.shared &&
+	       atomic_load_explicit(&s->live.shared->waits, memory_order_relaxed);
+}
+
+/* Have the sampler threads read their rings up to @now_ns, which takes a moment. */
+static void read_rings(struct sampler *s, uint64_t now_ns)
+{
+	const struct timespec nap = { .tv_nsec = READ_NAP_NS };
+
+	if (waits_complete(s->store.waits, now_ns))
+		return;
+	rcu_thread_offline();
+	for (uint32_t i = 0; i < s->live.nr_threads; i++)
+		sampler_thread_kick(s->live.threads[i]);
+	while (!waits_complete(s->store.waits, now_ns) && time_now_ns() < now_ns + READ_MAX_NS)
+		nanosleep(&nap, NULL);
+	rcu_thread_online();
+}
+
+void waiting_count(struct sampler *s, uint64_t now_ns)
+{
+	struct waits_tables t;
+
+	memset(&s->waits, 0, sizeof(s->waits));
+	if (!is_on(s))
+		return;
+	read_rings(s, now_ns);
+	t = store_waits_tables(&s->store);
+	waits_count(s->store.waits, &t, (uint32_t)slot_of(s), now_ns, &s->waits);
+	if (waits_take_asked(s->store.waits))
+		symbols_wake(s->store.symbols);
+}
+
+/* Take the stack of each switch again, or of some at the rate of the session. */
+static void set_limited(struct sampler *s, bool limited)
+{
+	uint32_t slot = (uint32_t)slot_of(s);
+	double hz = s->config.hz;
+	struct err e;
+	int code = limited ? counters_set_rate(s->live.counters, slot, hz, &e)
+			   : counters_set_period(s->live.counters, slot, 1, &e);
+
+	s->waiting.nr_calm = 0;
+	if (code) {
+		mailbox_say(&s->mailbox, "%s", e.text);
+		return;
+	}
+	s->waiting.limited = limited;
+	s->rates.hz[slot] = s->rates.asked_hz[slot] = limited ? hz : 0;
+	s->config.events[slot].period = !limited;
+	rates_mix(&s->rates);
+	recording_note(&s->recording, s->live.counters);
+}
+
+void waiting_govern(struct sampler *s)
+{
+	/* Relaxed: a wish. */
+	bool flood =
+		atomic_exchange_explicit(&s->live.shared->waits_flood, false, memory_order_relaxed);
+	int slot = is_on(s) ? slot_of(s) : -1;
+	double each;
+
+	if (slot < 0)
+		return;
+	/* A rate that the user chose is kept. */
+	if (!s->config.events[slot].period && !s->waiting.limited)
+		return;
+	each = (double)s->waits.switched * 1e9 /
+	       (double)(MAX(s->ticks.span_ns, 1) * s->live.nr_threads);
+	if (!s->waiting.limited && (flood || each > s->config.hz * STACKS_MAX)) {
+		set_limited(s, true);
+		return;
+	}
+	s->waiting.nr_calm = each < s->config.hz * STACKS_MAX / 2 ? s->waiting.nr_calm + 1 : 0;
+	if (s->waiting.limited && s->waiting.nr_calm >= CALM_TICKS)
+		set_limited(s, false);
+}
+
+void waiting_discard(struct sampler *s)
+{
+	struct waits_tables t;
+
+	if (!is_on(s))
+		return;
+	t = store_waits_tables(&s->store);
+	waits_discard(s->store.waits, waits_take(s->store.waits, &t, time_now_ns()));
+}
+
+void waiting_make_room(struct sampler *s)
+{
+	struct waits_tables t;
+
+	if (!is_on(s))
+		return;
+	t = store_waits_tables(&s->store);
+	waits_take(s->store.waits, &t, time_now_ns());
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The waits of a live session: begun and ended with their event, counted at the end of each tick.
+ *
+ * Threads: set-up, then the builder.
+ */
+#ifndef SAMPLER_WAITING_H
+#define SAMPLER_WAITING_H
+
+#include <stdint.h>
+
+struct sampler;
+struct profile;
+
+/* After the events were enabled, or replaced: measure waits from now on, or no longer. */
+void waiting_begin(struct sampler *s);
+/* At the end of a tick, before its counts are taken: add the waits up to @now_ns. */
+void waiting_count(struct sampler *s, uint64_t now_ns);
+/* The same where the counts are thrown away. */
+void waiting_discard(struct sampler *s);
+/* After a tick, or when there are too many switches: take the stacks of all, or of some. */
+void waiting_govern(struct sampler *s);
+/* While the queues fill up during a tick: empty them. */
+void waiting_make_room(struct sampler *s);
+
+#endif

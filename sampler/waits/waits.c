@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Tasks by tid, their spans of a tick, and how these become counts.
+ *
+ * Runs on: the builder. Invariant: the spans of a task in a tick, with and without stacks, add up
+ * to its sums; these to the time since the tick before.
+ */
+#include "sampler/waits/waits.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/array.h"
+#include "symbols/base/base.h"
+#include "symbols/base/hashset.h"
+
+#define QUEUE_NOTES (1u << 15) /* of one CPU: a third of a second at 100,000 notes/s */
+#define TASKS_MAX   (1u << 17)
+#define NO_TASK	    UINT32_MAX
+/* A task that has exited is kept: its last switch may follow. */
+#define KEEP_NS 1000000000ULL
+/* Ticks that the time of a task waits for its process to be read. */
+#define UNKNOWN_TICKS 3
+
+/* The two classes of waits, each with its own sums. */
+enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR };
+
+struct wait_task {
+	pid_t pid, tid;
+	struct task_time time;
+	uint32_t stack; /* of the current wait; STACK_NONE: it has none */
+	uint32_t period;
+	bool found; /* asleep in /proc: the switch before may still follow */
+	uint32_t unknown_ticks;
+	/* Of the tick. */
+	uint64_t running_ns;
+	uint64_t ns[CLASS_NR];	   /* with and without stack */
+	double weighted[CLASS_NR]; /* sum of ns * period of the spans */
+	double given[CLASS_NR];	   /* while they are counted */
+	/* The stack of the last wait that had one, for waits without. */
+	uint32_t last[CLASS_NR];
+};
+
+/* A part of a wait with a stack, in this tick. */
+struct span {
+	uint32_t task; /* index */
+	uint32_t stack;
+	uint32_t period;
+	uint32_t class;
+	uint64_t ns;
+};
+
+struct waits {
+	uint32_t nr_queues;
+	struct switch_queue **queues;
+	struct wait_task *tasks;
+	uint32_t nr_tasks, room_tasks;
+	struct hashset set; /* index of the task by tid */
+	struct span *spans;
+	uint32_t nr_spans, room_spans;
+	bool asked; /* the loader has a request */
+	struct profile_waits account;
+	/* Scratch: the places of a stack, for another kind. */
+	uint32_t places[STACKS_PLACES_MAX];
+};
+
+struct waits *waits_new(uint32_t nr_cpus)
+{
+	struct waits *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->nr_queues = nr_cpus;
+	w->queues = calloc(nr_cpus + 1ULL, sizeof(struct switch_queue *));
+	for (uint32_t i = 0; w->queues && i < nr_cpus; i++) {
+		w->queues[i] = switch_queue_new(QUEUE_NOTES);
+		if (!w->queues[i])
+			goto fail;
+	}
+	if (w->queues)
+		return w;
+fail:
+	waits_free(w);
+	return NULL;
+}
+
+void waits_free(struct waits *w)
+{
+	if (!w)
+		return;
+	for (uint32_t i = 0; w->queues && i < w->nr_queues; i++)
+		switch_queue_free(w->queues[i]);
+	free(w->queues);
+	free(w->tasks);
+	free(w->spans);
+	hashset_fini(&w->set);
+	free(w);
+}
+
+struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index)
+{
+	return cpu_index < w->nr_queues ? w->queues[cpu_index] : NULL;
+}
+
+void waits_restart(struct waits *w)
+{
+	hashset_clear(&w->set);
+	w->nr_tasks = w->nr_spans = 0;
+}
+
+static struct wait_task *find_task(struct waits *w, pid_t tid)
+{
+	uint32_t at = 0, id;
+
+	while ((id = hashset_next(&w->set, hash_u64((uint64_t)tid), &at)) != HASHSET_NONE)
+		if (w->tasks[id].tid == tid)
+			return &w->tasks[id];
+	return NULL;
+}
+
+/* Find or add a task; NULL: too many, or out of memory. */
+static struct wait_task *get_task(struct waits *w, pid_t pid, pid_t tid)
+{
+	struct wait_task *task = find_task(w, tid);
+
+	if (task || w->nr_tasks >= TASKS_MAX || hashset_reserve(&w->set, 1) ||
+	    !array_reserve(&w->tasks, &w->room_tasks, w->nr_tasks + 1ULL))
+		return task;
+	hashset_add(&w->set, hash_u64((uint64_t)tid), w->nr_tasks);
+	task = &w->tasks[w->nr_tasks++];
+	*task = (struct wait_task){
+		.pid = pid, .tid = tid, .stack = STACK_NONE, .last = { STACK_NONE, STACK_NONE }
+	};
+	return task;
+}
+
+/* Add @s to the sums of @task; without memory the span counts as one without a stack. */
+static void add_span(struct waits *w, struct wait_task *task, struct task_span s)
+{
+	uint32_t class = s.state == TASK_RUNNABLE ? CLASS_QUEUE : CLASS_SLEEP;
+
+	if (!s.ns)
+		return;
+	if (s.state == TASK_RUNNING) {
+		task->running_ns += s.ns;
+		return;
+	}
+	task->ns[class] += s.ns;
+	if (task->stack == STACK_NONE ||
+	    !array_reserve(&w->spans, &w->room_spans, w->nr_spans + 1ULL))
+		return;
+	w->spans[w->nr_spans++] = (struct span){ (uint32_t)(task - w->tasks), task->stack,
+						 task->period, class, s.ns };
+	task->weighted[class] += (double)s.ns * task->period;
+}
+
+/* Intern the frame of @kind, alone or in the place of the innermost one of @stack. */
+static uint32_t stack_of_kind(struct waits *w, const struct waits_tables *t, uint32_t stack,
+			      enum wait_kind kind)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
+
+	if (places && nr)
+		memcpy(w->places, places, nr * sizeof(*places));
+	else
+		nr = 1;
+	w->places[0] = t->kinds[kind];
+	return stacks_intern(t->stacks, w->places, nr);
+}
+
+void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t tid,
+		 enum task_step step, enum wait_kind kind, uint64_t time_ns)
+{
+	struct wait_task *task = get_task(w, pid, tid);
+
+	if (!task || task->time.state != TASK_NEW)
+		return;
+	task_time_step(&task->time, step, time_ns);
+	if (step == STEP_ASLEEP && kind) {
+		task->stack = stack_of_kind(w, t, STACK_NONE, kind);
+		task->period = 1;
+	}
+	task->found = true;
+}
+
+/* Note the stack of a wait that begins. */
+static void begin_wait(struct waits *w, struct wait_task *task, const struct switch_note *note,
+		       uint32_t generation, bool is_late)
+{
+	bool has = note->stack != STACK_NONE && note->generation == generation;
+
+	w->account.switched++;
+	w->account.with_stack += has;
+	w->account.without_stack += !has;
+	if (is_late && !has)
+		return;
+	task->stack = has ? note->stack : STACK_NONE;
+	task->period = MAX(note->period, 1u);
+	if (has)
+		task->last[note->step == STEP_PREEMPTED ? CLASS_QUEUE : CLASS_SLEEP] = note->stack;
+}
+
+int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note)
+{
+	struct wait_task *task = get_task(w, note->pid, note->tid);
+	uint32_t odd, late;
+	bool is_late;
+
+	if (!task) {
+		w->account.lost++;
+		return -ENOMEM;
+	}
+	odd = task->time.nr_odd;
+	late = task->time.nr_late;
+	if (note->pid > 0)
+		task->pid = note->pid;
+	add_span(w, task, task_time_step(&task->time, note->step, note->time_ns));
+	w->account.odd += task->time.nr_odd - odd;
+	w->account.late += task->time.nr_late - late;
+	if (note->step == STEP_BORN)
+		task->stack = STACK_NONE;
+	is_late = task->time.nr_late != late;
+	if ((note->step == STEP_OUT || note->step == STEP_PREEMPTED) && (!is_late || task->found))
+		begin_wait(w, task, note, t->generation, is_late);
+	task->found &= is_late;
+	return 0;
+}
+
+bool waits_complete(const struct waits *w, uint64_t until_ns)
+{
+	for (uint32_t i = 0; i < w->nr_queues; i++)
+		if (switch_queue_done_ns(w->queues[i]) < until_ns)
+			return false;
+	return true;
+}
+
+uint64_t waits_take(struct waits *w, const struct waits_tables *t, uint64_t until_ns)
+{
+	/* First the times, then the notes: these are then complete. */
+	for (uint32_t i = 0; i < w->nr_queues; i++)
+		until_ns = MIN(until_ns, switch_queue_done_ns(w->queues[i]));
+	for (;;) {
+		const struct switch_note *first = NULL;
+		struct switch_queue *from = NULL;
+
+		for (uint32_t i = 0; i < w->nr_queues; i++) {
+			const struct switch_note *n = switch_queue_first(w->queues[i]);
+
+			if (n && n->time_ns <= until_ns &&
+			    (!first || n->time_ns < first->time_ns)) {
+				first = n;
+				from = w->queues[i];
+			}
+		}
+		if (!first)
+			break;
+		waits_step(w, t, first);
+		switch_queue_drop(from);
+	}
+	for (uint32_t i = 0; i < w->nr_queues; i++)
+		w->account.lost += switch_queue_take_full(w->queues[i]);
+	return until_ns;
+}
+
+static void count_ns(const struct waits_tables *t, uint32_t stack, uint32_t task, uint32_t slot,
+		     uint64_t ns)
+{
+	if (ns)
+		counts_add(t->counts, stack, task, slot, ns);
+}
+
+/* Count the waits of a class without any stack in this tick: as the last one that had one. */
+static void count_bare(struct waits *w, const struct waits_tables *t, struct wait_task *task,
+		       uint32_t id, uint32_t class, uint32_t slot)
+{
+	uint32_t stack = task->last[class];
+
+	if (class == CLASS_QUEUE)
+		stack = stack_of_kind(w, t, stack, WAIT_QUEUE);
+	else if (stack == STACK_NONE)
+		stack = stack_of_kind(w, t, stack, WAIT_OTHER);
+	count_ns(t, stack, id, slot, task->ns[class]);
+}
+
+/* Return the id of the task in the counts; NO_TASK: its process is not read yet. */
+static uint32_t find_id(struct waits *w, const struct waits_tables *t, struct wait_task *task,
+			uint64_t now_ns)
+{
+	uint64_t time_ns = task->time.state == TASK_GONE ? task->time.since_ns : now_ns;
+	struct maps_hit hit;
+
+	maps_find(t->maps, t->tasks, task->pid, task->tid, time_ns, &hit);
+	if ((hit.known && !hit.ask) || t->recorded)
+		return hit.task;
+	w->asked |= maps_ask(t->maps, task->pid, time_ns);
+	return task->unknown_ticks++ < UNKNOWN_TICKS ? NO_TASK : hit.task;
+}
+
+static void clear_tick(struct wait_task *task)
+{
+	task->running_ns = 0;
+	task->unknown_ticks = 0;
+	for (int i = 0; i < CLASS_NR; i++) {
+		task->ns[i] = 0;
+		task->weighted[i] = task->given[i] = 0;
+	}
+}
+
+/* Count running time and waits without stacks of each task. @ids: by index, of its task. */
+static void count_tasks(struct waits *w, const struct waits_tables *t, uint32_t slot,
+			uint64_t now_ns, uint32_t *ids)
+{
+	uint32_t running = stack_of_kind(w, t, STACK_NONE, WAIT_RUNNING);
+
+	for (uint32_t i = 0; i < w->nr_tasks; i++) {
+		struct wait_task *task = &w->tasks[i];
+
+		add_span(w, task, task_time_until(&task->time, now_ns));
+		ids[i] = NO_TASK;
+		if (!task->running_ns && !task->ns[CLASS_QUEUE] && !task->ns[CLASS_SLEEP])
+			continue;
+		ids[i] = find_id(w, t, task, now_ns);
+		if (ids[i] == NO_TASK)
+			continue;
+		count_ns(t, running, ids[i], PROFILE_RUNNING, task->running_ns);
+		for (uint32_t class = 0; class < CLASS_NR; class ++)
+			if (task->ns[class] && !(task->weighted[class] > 0))
+				count_bare(w, t, task, ids[i], class, slot);
+	}
+}
+
+/* Return @share of @ns, rounded. */
+static uint64_t part(uint64_t ns, double share)
+{
+	return (uint64_t)((double)ns * MIN(share, 1.0) + 0.5);
+}
+
+/* Count the spans; keep spans of unknown processes. */
+static void count_spans(struct waits *w, const struct waits_tables *t, uint32_t slot,
+			const uint32_t *ids)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < w->nr_spans; i++) {
+		struct span s = w->spans[i];
+		struct wait_task *task = &w->tasks[s.task];
+		double before = task->given[s.class];
+		uint32_t stack = s.stack;
+
+		if (ids[s.task] == NO_TASK) {
+			w->spans[kept++] = s;
+			continue;
+		}
+		if (s.class == CLASS_QUEUE)
+			stack = stack_of_kind(w, t, stack, WAIT_QUEUE);
+		/* Rounded so that the sum is exact. */
+		task->given[s.class] += (double)s.ns * s.period / task->weighted[s.class];
+		count_ns(t, stack, ids[s.task], slot,
+			 part(task->ns[s.class], task->given[s.class]) -
+				 part(task->ns[s.class], before));
+	}
+	w->nr_spans = kept;
+}
+
+/* Move the last task to the place of one that is forgotten. */
+static void forget_old(struct waits *w, uint64_t now_ns)
+{
+	uint32_t kept = 0;
+
+	/* Spans that were kept have indices of tasks: these wait for the next tick. */
+	if (w->nr_spans)
+		return;
+	for (uint32_t i = 0; i < w->nr_tasks; i++)
+		if (w->tasks[i].time.state != TASK_GONE || w->tasks[i].running_ns ||
+		    w->tasks[i].time.since_ns + KEEP_NS > now_ns)
+			w->tasks[kept++] = w->tasks[i];
+	if (kept == w->nr_tasks)
+		return;
+	w->nr_tasks = kept;
+	hashset_clear(&w->set);
+	for (uint32_t i = 0; i < kept; i++)
+		hashset_add(&w->set, hash_u64((uint64_t)w->tasks[i].tid), i);
+}
+
+void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, uint64_t now_ns,
+		 struct profile_waits *out)
+{
+	uint32_t *ids;
+
+	now_ns = waits_take(w, t, now_ns);
+	ids = malloc((w->nr_tasks + 1ULL) * sizeof(*ids));
+	if (ids) {
+		count_tasks(w, t, slot, now_ns, ids);
+		count_spans(w, t, slot, ids);
+		for (uint32_t i = 0; i < w->nr_tasks; i++)
+			if (ids[i] != NO_TASK)
+				clear_tick(&w->tasks[i]);
+	}
+	free(ids);
+	forget_old(w, now_ns);
+	w->account.tasks = w->nr_tasks;
+	*out = w->account;
+	w->account = (struct profile_waits){ 0 };
+}
+
+bool waits_take_asked(struct waits *w)
+{
+	bool asked = w->asked;
+
+	w->asked = false;
+	return asked;
+}
+
+void waits_discard(struct waits *w, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < w->nr_tasks; i++) {
+		task_time_until(&w->tasks[i].time, now_ns);
+		clear_tick(&w->tasks[i]);
+	}
+	w->nr_spans = 0;
+	w->account = (struct profile_waits){ 0 };
+}
+
+static uint32_t moved(const struct history_ids *ids, uint32_t stack)
+{
+	return stack == STACK_NONE ? STACK_NONE : ids->stack(ids->ctx, stack);
+}
+
+void waits_remap(struct waits *w, const struct history_ids *ids)
+{
+	for (uint32_t i = 0; i < w->nr_tasks; i++) {
+		struct wait_task *task = &w->tasks[i];
+
+		task->stack = moved(ids, task->stack);
+		for (int class = 0; class < CLASS_NR; class ++)
+			task->last[class] = moved(ids, task->last[class]);
+	}
+	for (uint32_t i = 0; i < w->nr_spans; i++)
+		w->spans[i].stack = moved(ids, w->spans[i].stack);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Waiting time: switches of all CPUs in order of time -> counts of stacks, weighted with
+ * nanoseconds.
+ *
+ * The time of each task in each state is exact. A wait with a stack counts for the waits
+ * of its task that have none: it is weighted with its length and with the period of its sample, and
+ * all weights of a task in a tick add up to the time that it waited. Waits that go on count up to
+ * the end of the tick.
+ *
+ * Threads: the queues by their sampler threads; everything else by the builder, which is a
+ * registered, online urcu-qsbr reader.
+ */
+#ifndef SAMPLER_WAITS_WAITS_H
+#define SAMPLER_WAITS_WAITS_H
+
+#include "sampler/count/history.h"
+#include "sampler/count/tables.h"
+#include "sampler/profile/profile.h"
+#include "sampler/waits/switch_queue.h"
+#include "sampler/waits/task_time.h"
+#include "symbols/name/wait_kind.h"
+#include "symbols/process/maps.h"
+
+/* The tables that waits are counted into; borrowed. */
+struct waits_tables {
+	struct maps *maps;
+	struct tasks *tasks;
+	struct stacks *stacks;
+	struct counts *counts;
+	const uint32_t *kinds; /* by enum wait_kind: the place of its frame */
+	uint32_t generation;   /* of stacks */
+	bool recorded;	       /* no process is read later */
+};
+
+struct waits;
+
+/* Make the queues of @nr_cpus CPUs. NULL: out of memory. */
+struct waits *waits_new(uint32_t nr_cpus);
+void waits_free(struct waits *w);
+struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index);
+
+/* Forget all tasks: each is new at its next switch. */
+void waits_restart(struct waits *w);
+/*
+ * A task found in /proc that was in this state at @time_ns. @kind: of a wait that goes on, without
+ * a stack; WAIT_NO: not known either.
+ */
+void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t tid,
+		 enum task_step step, enum wait_kind kind, uint64_t time_ns);
+/* Take one step of a task. -ENOMEM: it is counted as lost. */
+int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note);
+/* Take the notes that all queues have up to @until_ns. Returns the time they are complete up to. */
+uint64_t waits_take(struct waits *w, const struct waits_tables *t, uint64_t until_ns);
+/* Report whether all queues are complete up to @until_ns. */
+bool waits_complete(const struct waits *w, uint64_t until_ns);
+/*
+ * End a tick at @now_ns: add the time of all tasks to the counts, waits under event @slot, running
+ * under PROFILE_RUNNING.
+ */
+void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, uint64_t now_ns,
+		 struct profile_waits *out);
+/* Report whether processes were requested from the loader since the last call. */
+bool waits_take_asked(struct waits *w);
+/* The same, and count nothing. */
+void waits_discard(struct waits *w, uint64_t now_ns);
+/* The stacks have other ids. */
+void waits_remap(struct waits *w, const struct history_ids *ids);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kind of a wait, from the names of the functions on its stack.
+ *
+ * Pure; any thread. A kind is also the file offset of a place in the object [wait], with a symbol
+ * that is its name: the innermost frame of a waiting stack.
+ */
+#ifndef SYMBOLS_NAME_WAIT_KIND_H
+#define SYMBOLS_NAME_WAIT_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum wait_kind {
+	WAIT_NO,	/* not a wait */
+	WAIT_RUNNING,	/* on a CPU: exact times only, without a stack */
+	WAIT_QUEUE,	/* runnable, in a run queue */
+	WAIT_LOCK,	/* futex, kernel mutex */
+	WAIT_CONDITION, /* condition variable, barrier */
+	WAIT_POLL,	/* poll, epoll, select, io_uring: for an event */
+	WAIT_SLEEP,	/* for a time */
+	WAIT_PIPE,	/* pipe, socket, terminal */
+	WAIT_DISK,
+	WAIT_FAULT, /* page fault */
+	WAIT_CHILD, /* wait4(), pthread_join() */
+	WAIT_OTHER,
+	WAIT_ASLEEP, /* asleep; the kind is found in the stack */
+	WAIT_NR,
+};
+
+/* Return the name of the frame: "[lock]". */
+const char *wait_kind_name(enum wait_kind kind);
+/* Return the key of the kind for programs: "lock". */
+const char *wait_kind_key(enum wait_kind kind);
+
+/* The meaning of a function on the stack of a waiting task. */
+struct wait_hint {
+	uint8_t kind;	/* enum wait_kind; WAIT_NO: nothing */
+	bool scheduler; /* a function of the scheduler itself: left out of stacks */
+};
+
+/* Return the hint of a kernel function, or of a function of a program (@kernel false). */
+struct wait_hint wait_hint(const char *name, size_t size, bool kernel);
+/* A stack that is looked at, from the innermost frame outwards. All zero: not begun. */
+struct wait_look {
+	enum wait_kind kind; /* so far; WAIT_NO: not known */
+	bool program;	     /* a function of the program had a meaning */
+};
+
+void wait_look_at(struct wait_look *look, struct wait_hint hint, bool kernel);
+
+#endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Switches become counts: exact sums, weights by length and period, order across CPUs.
+ */
+#include "sampler/waits/waits.h"
+
+#include "tests/prelude.h"
+
+#include <urcu-qsbr.h>
+
+#include "symbols/base/base.h"
+
+#define SLOT 1u
+#define SEED 815u
+
+struct world {
+	struct objects *objects;
+	struct maps *maps;
+	struct stacks *stacks;
+	struct counts *counts;
+	uint32_t kinds[WAIT_NR];
+	struct waits_tables t;
+	struct waits *waits;
+	struct profile_waits account;
+	struct count *list;
+	uint32_t nr;
+};
+
+/* Places are numbers here: kind k is place 1000 + k. */
+static void open_world(struct world *w, uint32_t nr_cpus)
+{
+	memset(w, 0, sizeof(*w));
+	assert_int_equal(objects_new(&w->objects), 0);
+	assert_int_equal(maps_new(&w->maps, w->objects, 4096), 0);
+	maps_no_proc(w->maps);
+	assert_int_equal(stacks_new(&w->stacks, 4096, 1 << 20), 0);
+	assert_int_equal(counts_new(&w->counts, 1 << 12, 1 << 16), 0);
+	for (uint32_t i = 0; i < WAIT_NR; i++)
+		w->kinds[i] = 1000 + i;
+	for (pid_t pid = 3; pid < 20; pid++)
+		maps_on_comm(w->maps, pid, pid, "task", 5, true, 1);
+	maps_publish(w->maps, 10, 1);
+	w->t = (struct waits_tables){ .maps = w->maps,
+				      .tasks = maps_tasks(w->maps),
+				      .stacks = w->stacks,
+				      .counts = w->counts,
+				      .kinds = w->kinds,
+				      .recorded = true };
+	w->waits = waits_new(nr_cpus);
+	assert_non_null(w->waits);
+}
+
+static void close_world(struct world *w)
+{
+	free(w->list);
+	waits_free(w->waits);
+	counts_free(w->counts);
+	stacks_free(w->stacks);
+	maps_free(w->maps);
+	objects_free(w->objects);
+}
+
+static void put(struct world *w, uint32_t cpu, pid_t tid, enum task_step step, uint64_t time_ns,
+		uint32_t stack, uint32_t period)
+{
+	const struct switch_note note = { time_ns, tid, tid, stack, period, 0, (uint8_t)step };
+
+	assert_true(switch_queue_put(waits_queue(w->waits, cpu), &note));
+}
+
+/* The stack of a wait in function @place. */
+static uint32_t stack_in(struct world *w, uint32_t place)
+{
+	const uint32_t places[] = { w->kinds[WAIT_ASLEEP], place };
+
+	return stacks_intern(w->stacks, places, 2);
+}
+
+static void end_tick(struct world *w, uint64_t now_ns)
+{
+	for (uint32_t i = 0; waits_queue(w->waits, i); i++)
+		switch_queue_done(waits_queue(w->waits, i), now_ns);
+	waits_count(w->waits, &w->t, SLOT, now_ns, &w->account);
+	free(w->list);
+	assert_int_equal(counts_swap(w->counts, &w->list, &w->nr), 0);
+}
+
+/* Sum the counts of @event with a stack of @kind and @place (0: any). */
+static uint64_t sum(const struct world *w, uint32_t event, enum wait_kind kind, uint32_t place)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		uint32_t nr;
+		const uint32_t *places = stacks_at(w->stacks, w->list[i].stack, &nr);
+
+		assert_non_null(places);
+		if (w->list[i].event != event || (kind && places[0] != 1000u + kind) ||
+		    (place && (nr < 2 || places[1] != place)))
+			continue;
+		ns += w->list[i].weight;
+	}
+	return ns;
+}
+
+/* A wait that moves from CPU to CPU, and one that goes on past the tick. */
+static void test_exact(void **state)
+{
+	struct world w;
+	uint32_t stack;
+
+	open_world(&w, 2);
+	stack = stack_in(&w, 7);
+	put(&w, 1, 3, STEP_IN, 1300, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_IN, 1000, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 1100, stack, 1);
+	put(&w, 1, 3, STEP_OUT, 1700, stack, 1);
+	end_tick(&w, 2000);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, WAIT_RUNNING, 0), 100 + 400);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 200 + 300);
+	assert_int_equal(w.account.switched, 2);
+	assert_int_equal(w.account.with_stack, 2);
+	assert_int_equal(w.account.odd + w.account.late + w.account.lost, 0);
+	end_tick(&w, 2500);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 500);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, 0, 0), 0);
+	close_world(&w);
+}
+
+/* Preempted, and woken but not yet in: in the run queue, with the stack it was taken with. */
+static void test_run_queue(void **state)
+{
+	struct world w;
+
+	open_world(&w, 1);
+	put(&w, 0, 3, STEP_IN, 1000, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_PREEMPTED, 1100, stack_in(&w, 8), 1);
+	put(&w, 0, 3, STEP_IN, 1150, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 1200, stack_in(&w, 9), 1);
+	put(&w, 0, 3, STEP_WOKEN, 1900, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_IN, 1910, STACK_NONE, 0);
+	end_tick(&w, 2000);
+	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 8), 50);
+	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 9), 10);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 9), 700);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, 0, 0), 100 + 50 + 90);
+	close_world(&w);
+}
+
+/* One of @period waits has a stack: shares by length are right, and the sum is exact. */
+static void test_weights(void **state)
+{
+	struct world w;
+	uint64_t time = 1000;
+	double share;
+
+	open_world(&w, 1);
+	put(&w, 0, 3, STEP_IN, time, STACK_NONE, 0);
+	for (int i = 0; i < 3000; i++) {
+		/* Two kinds of waits, 300 and 100 ns, in turn; every 7th has its stack. */
+		bool sampled = i % 7 == 3;
+
+		put(&w, 0, 3, STEP_OUT, time += 10,
+		    sampled ? stack_in(&w, i % 2 ? 7 : 8) : STACK_NONE, 7);
+		put(&w, 0, 3, STEP_IN, time += i % 2 ? 300 : 100, STACK_NONE, 0);
+	}
+	end_tick(&w, time);
+	assert_int_equal(sum(&w, SLOT, 0, 0), 1500 * 300 + 1500 * 100);
+	share = (double)sum(&w, SLOT, 0, 7) / (double)sum(&w, SLOT, 0, 0);
+	assert_true(share > 0.74 && share < 0.76);
+	assert_int_equal(w.account.switched, 3000);
+	assert_int_equal(w.account.with_stack + w.account.without_stack, 3000);
+	/* A tick with no stack at all: as the last one. */
+	put(&w, 0, 3, STEP_OUT, time + 10, STACK_NONE, 0);
+	end_tick(&w, time + 1010);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 1000);
+	close_world(&w);
+}
+
+/* A task that slept before: its kind is known, its stack is not, until its switch is read late. */
+static void test_found(void **state)
+{
+	struct world w;
+
+	open_world(&w, 1);
+	waits_found(w.waits, &w.t, 3, 3, STEP_ASLEEP, WAIT_POLL, 1000);
+	waits_found(w.waits, &w.t, 4, 4, STEP_ASLEEP, WAIT_POLL, 1000);
+	put(&w, 0, 4, STEP_OUT, 990, stack_in(&w, 7), 1);
+	end_tick(&w, 1500);
+	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 0), 500);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 500);
+	close_world(&w);
+}
+
+/* Random switches of many tasks on two CPUs: all columns add up to wall time x tasks. */
+static void test_sum(void **state)
+{
+	uint64_t time = 1000, begin = 1000;
+	bool runs[17] = { false };
+	struct world w;
+
+	srand(SEED);
+	open_world(&w, 2);
+	for (pid_t tid = 0; tid < 17; tid++)
+		put(&w, 0, 3 + tid, STEP_OUT, time, STACK_NONE, 0);
+	for (int tick = 0; tick < 20; tick++) {
+		for (int i = 0; i < 500; i++) {
+			int at = rand() % 17;
+			enum task_step out = rand() % 2 ? STEP_OUT : STEP_PREEMPTED;
+
+			time += (uint64_t)(rand() % 1000);
+			put(&w, (uint32_t)at & 1, 3 + at, runs[at] ? out : STEP_IN, time,
+			    rand() % 3 ? STACK_NONE : stack_in(&w, (uint32_t)(rand() % 9)),
+			    (uint32_t)(rand() % 9));
+			runs[at] = !runs[at];
+		}
+		end_tick(&w, time);
+		assert_int_equal(sum(&w, SLOT, 0, 0) + sum(&w, PROFILE_RUNNING, 0, 0),
+				 17 * (time - begin));
+		begin = time;
+	}
+	assert_int_equal(w.account.lost + w.account.odd + w.account.late, 0);
+	close_world(&w);
+}
+
+/* An exited task is not a waiting one, also when its last switch follows. */
+static void test_exit(void **state)
+{
+	struct world w;
+
+	open_world(&w, 1);
+	put(&w, 0, 3, STEP_BORN, 1000, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_IN, 1100, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_EXIT, 1200, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 1210, STACK_NONE, 0);
+	end_tick(&w, 1300);
+	assert_int_equal(sum(&w, SLOT, 0, 0), 100);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, 0, 0), 100);
+	end_tick(&w, 5000000000);
+	assert_int_equal(sum(&w, SLOT, 0, 0), 0);
+	assert_int_equal(w.account.tasks, 0);
+	close_world(&w);
+}
+
+static void test_full_queue(void **state)
+{
+	struct switch_queue *q = switch_queue_new(8);
+	struct switch_note note = { .time_ns = 1 };
+
+	for (int i = 0; i < 8; i++)
+		assert_true(switch_queue_put(q, &note));
+	assert_true(switch_queue_crowded(q));
+	assert_false(switch_queue_put(q, &note));
+	assert_int_equal(switch_queue_take_full(q), 1);
+	assert_int_equal(switch_queue_take_full(q), 0);
+	switch_queue_drop(q);
+	note.time_ns = 2;
+	assert_true(switch_queue_put(q, &note));
+	for (int i = 0; i < 7; i++)
+		switch_queue_drop(q);
+	assert_int_equal(switch_queue_first(q)->time_ns, 2);
+	switch_queue_drop(q);
+	assert_null(switch_queue_first(q));
+	switch_queue_free(q);
+}
+
+static int begin(void **state)
+{
+	rcu_register_thread();
+	return 0;
+}
+
+static int end(void **state)
+{
+	rcu_unregister_thread();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact),	   cmocka_unit_test(test_run_queue),
+		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_found),
+		cmocka_unit_test(test_sum),	   cmocka_unit_test(test_exit),
+		cmocka_unit_test(test_full_queue),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
