@@ -140,7 +140,7 @@ def judge(mode, stop, frames):
         if MATCH[mode](own):
             return "exact" if stop in ("complete", "guessed", ROOT_STOP) else "short"
     elif stop not in ("complete", "guessed"):
-        if mode == "altstack" and stop == "truncated" and names[0] == "__restore_rt" and \
+        if mode == "altstack" and stop == "truncated" and names[0] in ("__restore_rt", "[unknown]") and \
                 own in (["interrupted"], ["spin_leaf"]):
             return "exact"		# the handler has returned, its frame is not yet left
         if mode == "altstack" and "on_signal" in own and stop == "truncated":

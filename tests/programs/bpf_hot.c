@@ -15,23 +15,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NR_STEPS 1500
+#define NR_ROUNDS 20000
 
 static int load(void)
 {
-	static struct bpf_insn code[NR_STEPS + 3];
+	/* r0 = 1; r1 = NR_ROUNDS; do r0 *= 3 while (--r1); return r0 | 65535: accept the packet. */
+	static const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = NR_ROUNDS },
+		{ .code = BPF_ALU64 | BPF_MUL | BPF_K, .imm = 3 },
+		{ .code = BPF_ALU64 | BPF_SUB | BPF_K, .dst_reg = 1, .imm = 1 },
+		{ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = 1, .off = -3 },
+		{ .code = BPF_ALU64 | BPF_OR | BPF_K, .imm = 65535 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
 	union bpf_attr attr;
 
-	/* r0 = 1; r0 = r0 * 3, many times; return r0 | 65535: accept the packet. */
-	code[0] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 };
-	for (int i = 1; i <= NR_STEPS; i++)
-		code[i] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MUL | BPF_K, .imm = 3 };
-	code[NR_STEPS + 1] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_OR | BPF_K, .imm = 65535 };
-	code[NR_STEPS + 2] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
 	attr.insns = (uintptr_t)code;
-	attr.insn_cnt = NR_STEPS + 3;
+	attr.insn_cnt = sizeof(code) / sizeof(code[0]);
 	attr.license = (uintptr_t) "GPL";
 	memcpy(attr.prog_name, "hot_bpf", 8);
 	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));

@@ -19,6 +19,6 @@ wait $loop
 ticks "after hotplug" allcpus -n 2 -F 99 -e cpu-clock
 last=$(echo "$cpus" | tail -n 1)
 echo 0 >"$last/online"
-refuses "CPU offline" "offline" -C "${last##*cpu}" -e cpu-clock
+refuses "CPU offline" "not online" -C "${last##*cpu}" -e cpu-clock
 echo 1 >"$last/online"
 finish

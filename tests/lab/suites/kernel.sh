@@ -26,7 +26,7 @@ fi
 # The code of the hottest kernel function, from /proc/kcore.
 start dd if=/dev/zero of=/dev/null bs=1
 proftop -F 199 -e cpu-clock -p "$last" --size=100x40 \
-	--script='<tick> <tick> <tick> U <tick> a <tick> <tick>' >/tmp/screen 2>/tmp/err || wrong "annotate: $(cat /tmp/err)"
+	--script='<tick> <tick> <tick> U <tick> a <tick> <tick> <tick> <tick> <tick> <tick> <tick> <tick>' >/tmp/screen 2>/tmp/err || wrong "annotate: $(cat /tmp/err)"
 if grep -qE '  (push|mov|test|call|ret|endbr64|nop|xor|lea|add|jmp|stp|ldp|str|ldr|bl|b\.|cmp|adrp|paciasp)' /tmp/screen; then
 	ok "annotate kernel code"
 else
