@@ -79,6 +79,20 @@ static uint64_t next_slice(const struct sampler *s, uint64_t now)
 	       ((now - s->ticks.start_ns) / SAMPLER_SLICE_NS + 1) * SAMPLER_SLICE_NS;
 }
 
+/* Begin or end a collection. */
+static void collect(struct sampler *s, uint64_t now)
+{
+	struct collect *c = &s->collect;
+
+	if (now >= c->due_ns) {
+		tick_slice(s, now);
+		tick_collect(s, c->begin_ns, now);
+		c->due_ns = UINT64_MAX;
+	}
+	if (collect_begin(c, now))
+		tick_slice(s, now);
+}
+
 /* Set the time of the first tick, and the grid of the sampler threads: a little before ours. */
 static void set_start(struct sampler *s, uint64_t now)
 {
@@ -175,7 +189,7 @@ static void *builder_main(void *arg)
 	due = next_tick(s, now);
 	slice = next_slice(s, now);
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
-		uint64_t next = MIN(due, slice);
+		uint64_t next = MIN(MIN(due, slice), s->collect.due_ns);
 		int wait_ms = next > now ? (int)((next - now + 999999) / 1000000) : 0;
 		bool ended =
 			wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : LOOK_MS));
@@ -215,6 +229,7 @@ static void *builder_main(void *arg)
 			tick_slice(s, now);
 			slice = next_slice(s, now);
 		}
+		collect(s, now);
 	}
 	rcu_unregister_thread();
 	return NULL;

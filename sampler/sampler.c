@@ -84,6 +84,23 @@ struct profile *sampler_take(struct sampler *s)
 	return mailbox_take(&s->mailbox);
 }
 
+void sampler_collect(struct sampler *s, uint64_t span_ns)
+{
+	/* Relaxed: see collect_begin(). */
+	atomic_store_explicit(&s->collect.wanted_ns, span_ns, memory_order_relaxed);
+	controls_wake(&s->controls);
+}
+
+int sampler_collected_fd(const struct sampler *s)
+{
+	return s->collect.mailbox.fd;
+}
+
+struct profile *sampler_take_collected(struct sampler *s)
+{
+	return mailbox_take(&s->collect.mailbox);
+}
+
 static void send_control(struct sampler *s, const struct control *c)
 {
 	controls_send(&s->controls, c);

@@ -57,6 +57,15 @@ int sampler_past_fd(const struct sampler *s);
 /* Take them: profile_free(), free(); NULL: none. */
 void sampler_take_past(struct sampler *s, struct profile **p, struct strip **strip);
 
+/*
+ * Collect a profile of the next @span_ns, beside the others: it is in sampler_take_collected() when
+ * sampler_collected_fd() is readable. Live only, with config.history_ns of at least that span. One
+ * at a time; callable from one other thread, as the next two.
+ */
+void sampler_collect(struct sampler *s, uint64_t span_ns);
+int sampler_collected_fd(const struct sampler *s);
+struct profile *sampler_take_collected(struct sampler *s);
+
 /* Controls: applied by the builder within a few ms, followed by a new profile. */
 void sampler_set_rate(struct sampler *s, uint32_t event, double hz);
 void sampler_set_enabled(struct sampler *s, bool on); /* all events (S) */

@@ -225,6 +225,8 @@ static int open_parts(struct sampler *s, const struct sampler_config *config, st
 	int code = controls_open(&s->controls, e), mailbox = mailbox_open(&s->mailbox, e);
 
 	code = code ? code : mailbox;
+	if (!code)
+		code = collect_open(&s->collect, e);
 	init_config(s, config);
 	if (!code)
 		code = store_open(&s->store, &s->config, e);
@@ -299,6 +301,7 @@ void session_free(struct sampler *s)
 	live_close(&s->live);
 	replay_close(s->replay);
 	mailbox_close(&s->mailbox);
+	collect_close(&s->collect);
 	/* A reader that was left behind may still look at them. */
 	if (!left_behind)
 		store_close(&s->store);

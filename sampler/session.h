@@ -10,6 +10,7 @@
 
 #include "sampler/annotate.h"
 #include "sampler/config.h"
+#include "sampler/collect.h"
 #include "sampler/controls.h"
 #include "sampler/event_states.h"
 #include "sampler/live.h"
@@ -84,6 +85,7 @@ struct sampler {
 	struct annotate annotate;
 	struct controls controls;
 	struct mailbox mailbox;
+	struct collect collect;
 	struct event_states events;
 	struct session_builder builder;
 };

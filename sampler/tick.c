@@ -335,6 +335,7 @@ static void fill_past(struct sampler *s, struct profile *p, const struct slice_r
 	const struct past_events *set = &s->past.sets[range->events];
 
 	p->seq = ++s->ticks.seq;
+	p->time_ns = last_real_ns(s, range->end_ns);
 	p->past_begin_ns = range->begin_ns;
 	p->past_end_ns = range->end_ns;
 	p->past_other_events = range->marks & SLICE_EVENTS;
@@ -356,26 +357,63 @@ static void fill_past(struct sampler *s, struct profile *p, const struct slice_r
 		};
 }
 
-void tick_past(struct sampler *s)
+/* Make a profile of a range of the past. NULL: there are no slices, or no memory. */
+static struct profile *make_past(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct slices *slices = history_slices(s->store.history);
 	struct history_cell *counts;
 	struct slice_range range;
 	struct profile *p;
 	uint32_t nr;
 
-	if (!s->past.end_ns || !slices_range(slices, s->past.begin_ns, s->past.end_ns, &range))
-		return;
-	s->past.nr_named = nr_named(s);
+	if (!slices_range(history_slices(s->store.history), begin_ns, end_ns, &range))
+		return NULL;
 	p = xcalloc(1, sizeof(*p));
 	fill_past(s, p, &range);
 	if (history_get_range(s->store.history, &range, &counts, &nr) ||
 	    fill_from(s, p, counts, nr)) {
 		mailbox_say(&s->mailbox, "out of memory: the past is not shown");
 		profile_free(p);
-		return;
+		return NULL;
 	}
+	return p;
+}
+
+void tick_past(struct sampler *s)
+{
+	struct profile *p = s->past.end_ns ? make_past(s, s->past.begin_ns, s->past.end_ns) : NULL;
+
+	if (!p)
+		return;
+	s->past.nr_named = nr_named(s);
 	mailbox_post_past(&s->mailbox, p);
+}
+
+/* Are the events of a range the present ones? */
+static bool has_present_events(const struct sampler *s, const struct profile *p)
+{
+	bool same = p->nr_events == s->config.nr_events;
+
+	for (uint32_t i = 0; same && i < p->nr_events; i++)
+		same = event_same(&p->events[i].event, &s->config.events[i]);
+	return same;
+}
+
+void tick_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct profile *p = make_past(s, begin_ns, end_ns);
+
+	if (!p) {
+		p = xcalloc(1, sizeof(*p));
+		memcpy(p->target, s->target.text, sizeof(p->target));
+	}
+	p->time_ns = last_real_ns(s, end_ns);
+	p->window_ns = end_ns - begin_ns;
+	memcpy(p->banner, s->banner, sizeof(p->banner));
+	/* With their rates. */
+	if (!p->nr_events || has_present_events(s, p))
+		fill_events(s, p);
+	p->account_total = s->ticks.total;
+	mailbox_post(&s->collect.mailbox, p);
 }
 
 /* Post the past again: a strip moves, names of a range arrive. */

@@ -21,6 +21,8 @@ void tick_end(struct sampler *s, uint64_t now_ns);
 void tick_strip(struct sampler *s);
 /* Post the range of the past that the UI shows; nothing if it shows none. */
 void tick_past(struct sampler *s);
+/* Make a profile of the slices from @begin_ns to @end_ns, and hand it over as collected. */
+void tick_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns);
 /* Make the one profile of a replay, again for each window that the UI wants. */
 void tick_replay(struct sampler *s, const struct replay_result *result);
 /* Grow the tables between two ticks, when the threads report that they fill up. */

@@ -43,7 +43,8 @@ void actions_export_scope(const struct ui_state *st, struct snapshot_scope *scop
 	if (st->only.on)
 		scope->module = st->only.id;
 	snprintf(scope->host, sizeof(scope->host), "%s", st->host);
-	snprintf(scope->range, sizeof(scope->range), "%s%s", windows[st->shown->window],
+	snprintf(scope->range, sizeof(scope->range), "%s%s",
+		 st->shown->past_end_ns ? "a range of the past" : windows[st->shown->window],
 		 st->frozen ? ", frozen" : "");
 	set_title(st, scope);
 }

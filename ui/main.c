@@ -29,6 +29,7 @@
 #include "ui/draw/term.h"
 #include "ui/export/export.h"
 #include "ui/guard.h"
+#include "ui/serve/serve.h"
 #include "ui/script.h"
 #include "ui/text/number.h"
 #include "ui/text/users.h"
@@ -216,23 +217,32 @@ static int start_session(struct sampler **s, struct sampler_config *config, bool
 	return end ? EXIT_SIGNAL + end : EXIT_DONE;
 }
 
-/* What --export needs of each tick. */
+/* Uses of each tick of a batch. */
 struct exporting {
+	struct serve *serve; /* --listen; NULL: none */
 	enum export_format format;
-	const char *path;
-	char host[65]; /* "": a recording, maybe of another machine */
+	const char *path; /* --export; NULL: none */
+	char host[65];	  /* "": a recording, maybe of another machine */
 };
+
+/* Get the name of this machine, clean. */
+static const char *host_name(char host[static 65])
+{
+	char name[65] = "";
+
+	if (gethostname(name, sizeof(name) - 1))
+		name[0] = '\0';
+	return text_format(host, 65, "%s", name).str;
+}
 
 /* Find the format of --export. Return EXIT_DONE or EXIT_USAGE with a message. */
 static int parse_exporting(struct exporting *x, const struct options *o, struct err *e)
 {
-	char host[65] = "";
-
 	*x = (struct exporting){ .path = o->export_path };
+	if (!o->config.replay)
+		host_name(x->host);
 	if (!o->export_path)
 		return EXIT_DONE;
-	if (!o->config.replay && !gethostname(host, sizeof(host) - 1))
-		text_format(x->host, sizeof(x->host), "%s", host);
 	x->format = o->export_format ? export_format_parse(o->export_format)
 				     : export_format_of(o->export_path);
 	if (x->format != EXPORT_NR)
@@ -251,14 +261,17 @@ static int parse_exporting(struct exporting *x, const struct options *o, struct 
 	return EXIT_USAGE;
 }
 
-/* Write the export of one tick: to standard output, or replace the file. */
-static int export_tick(const struct batch_config *config, const struct profile *p, struct err *e)
+/* Use a tick: publish it; write its export to standard output, or replace the file. */
+static int export_tick(const struct batch_config *config, struct profile *p, struct err *e)
 {
 	const struct exporting *x = config->each_context;
 	struct snapshot_scope scope;
 	struct out out = { .failed = false };
 	int code;
 
+	serve_publish(x->serve, p);
+	if (!x->path)
+		return 0;
 	export_scope_all(&scope, export_event(p));
 	memcpy(scope.host, x->host, sizeof(scope.host));
 	if (config->filter)
@@ -272,14 +285,38 @@ static int export_tick(const struct batch_config *config, const struct profile *
 	return code;
 }
 
-static int run_batch(const struct options *o, struct err *e)
+/* Bind the address of --listen; a warning is added to the remark. 0 or -errno with a message. */
+static int open_server(struct serve **sv, struct options *o, struct err *e)
+{
+	size_t size = strlen(o->remark);
+
+	*sv = NULL;
+	if (!o->listen)
+		return 0;
+	if (size && size + 2 < sizeof(o->remark))
+		size += (size_t)snprintf(o->remark + size, sizeof(o->remark) - size, "; ");
+	return serve_new(sv, o->listen, o->remark + size, sizeof(o->remark) - size, e);
+}
+
+/* Start sampling, then answering. Return EXIT_DONE, or an exit code with a message. */
+static int start_serving(struct sampler *s, struct serve *sv, const struct options *o,
+			 const char *host, struct err *e)
+{
+	int code = sampler_start(s, e);
+
+	if (code)
+		return exit_of_start(o, code);
+	return serve_start(sv, s, !o->config.replay, host, e) ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int run_batch(struct options *o, struct err *e)
 {
 	struct exporting exporting;
 	const struct batch_config config = {
 		.sink = o->export_only		      ? NULL
 			: o->format == OPTIONS_NDJSON ? batch_ndjson
 						      : batch_text,
-		.each = o->export_path ? export_tick : NULL,
+		.each = export_tick,
 		.each_context = &exporting,
 		.sort = o->sort,
 		.filter = o->filter,
@@ -296,12 +333,20 @@ static int run_batch(const struct options *o, struct err *e)
 		return code;
 	batch_block_signals();
 	pthread_atfork(NULL, NULL, unblock_signals);
+	code = open_server(&exporting.serve, o, e);
+	if (code)
+		return EXIT_FAILED;
+	if (o->remark[0])
+		fprintf(stderr, "proftop: %s\n", o->remark);
 	code = start_session(&s, &sampled, false, &ended, e);
-	if (code || ended)
+	if (code || ended) {
+		serve_free(exporting.serve);
 		return ended ? code : exit_of(code);
-	code = sampler_start(s, e);
-	code = code ? exit_of_start(o, code)
-		    : end_recording(o, s, exit_of_run(batch_run(s, stdout, &config, e)), e);
+	}
+	code = start_serving(s, exporting.serve, o, exporting.host, e);
+	if (!code)
+		code = end_recording(o, s, exit_of_run(batch_run(s, stdout, &config, e)), e);
+	serve_free(exporting.serve);
 	sampler_free(s);
 	return code;
 }
@@ -449,6 +494,7 @@ static int run_screen(struct options *o, struct err *e)
 	struct settings set;
 	struct users *users;
 	struct sampler *s;
+	char host[65];
 	bool ended;
 	int code = app_check(e);
 
@@ -457,6 +503,10 @@ static int run_screen(struct options *o, struct err *e)
 	configure(&config, o);
 	if (take_settings(&config, &set, o, e))
 		return EXIT_FAILED;
+	if (open_server(&config.serve, o, e))
+		return EXIT_FAILED;
+	if (o->remark[0])
+		o->config.remark = o->remark;
 	sampled = o->config;
 	config.users = users = users_load(NULL);
 	/* The command's output would be drawn over the screen. */
@@ -467,12 +517,14 @@ static int run_screen(struct options *o, struct err *e)
 	pthread_atfork(NULL, NULL, unblock_signals);
 	code = start_session(&s, &sampled, true, &ended, e);
 	if (code || ended) {
+		serve_free(config.serve);
 		users_free(users);
 		return ended ? code : exit_of(code);
 	}
-	code = sampler_start(s, e);
-	code = code ? exit_of_start(o, code)
-		    : end_recording(o, s, exit_of_run(app_run(s, &config, e)), e);
+	code = start_serving(s, config.serve, o, config.replayed ? "" : host_name(host), e);
+	if (!code)
+		code = end_recording(o, s, exit_of_run(app_run(s, &config, e)), e);
+	serve_free(config.serve);
 	sampler_free(s);
 	users_free(users);
 	return code;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ui/dialog.h"
+#include "ui/serve/serve.h"
 #include "ui/view/arrows.h"
 #include "ui/view/columns.h"
 #include "ui/view/folding.h"
@@ -121,6 +122,7 @@ void model_take(struct ui_state *st, struct profile *p)
 		return;
 	assert(p != before && p != st->shown && p != st->baseline);
 	st->latest = p;
+	serve_publish(st->config->serve, p);
 	folds_arrived(st);
 	if (!st->frozen) {
 		st->shown = p;

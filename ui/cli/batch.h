@@ -54,7 +54,7 @@ struct batch_config {
 	uint64_t nr_ticks;		 /* 0: until the target or a signal ends it */
 	const struct fold_filter *scope; /* rows of these samples, of each event; NULL: all */
 	/* Called with each printed profile; NULL: not. Returns 0 or -errno with a message. */
-	int (*each)(const struct batch_config *config, const struct profile *p, struct err *e);
+	int (*each)(const struct batch_config *config, struct profile *p, struct err *e);
 	void *each_context;
 };
 

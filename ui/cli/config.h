@@ -10,6 +10,7 @@
 
 struct users;
 struct bindings;
+struct serve;
 
 /* Views with a choice of columns: their names in the settings. */
 #define CONFIG_COLUMN_VIEWS 6
@@ -54,6 +55,7 @@ struct ui_config {
 	const struct users *users;	 /* borrowed; NULL: numbers */
 	const struct bindings *bindings; /* borrowed; NULL: none */
 	const char *columns[CONFIG_COLUMN_VIEWS]; /* "self,total": borrowed; NULL or "": by width */
+	struct serve *serve;			  /* gets each profile; NULL: none */
 	bool saves;				  /* F9 may make a file in the working directory */
 };
 

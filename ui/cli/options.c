@@ -190,6 +190,9 @@ static const struct argp_option argp_options[] = {
 	{ "export-format", KEY_EXPORT_FORMAT, "FORMAT", 0,
 	  "html, svg, pprof, speedscope, firefox, folded, json or text (default: by the ending)",
 	  3 },
+	{ "listen", KEY_LISTEN, "[ADDR:]PORT", 0,
+	  "serve profiles and metrics over HTTP, also with a screen (default address: 127.0.0.1)",
+	  3 },
 	{ "rows", KEY_ROWS, "N", 0, "rows per tick, 0: all (default: 100; implies -b)", 3 },
 	{ NULL, 0, NULL, 0, "Stacks and memory:", 4 },
 	{ "call-graph", 'g', "HOW", 0,
@@ -426,8 +429,9 @@ int options_set_batch(struct options *o, struct err *e)
 	o->config.warm_up = o->nr_ticks == 1 && o->config.target != TARGET_COMMAND &&
 			    !o->config.record && !o->config.replay;
 	o->config.window_ns = o->config.tick_ns;
-	/* There is no key to look back with. */
-	o->config.history_ns = 0;
+	/* There is no key to look back with; requests collect from the history. */
+	if (!o->listen)
+		o->config.history_ns = 0;
 	return EXIT_DONE;
 }
 

@@ -46,6 +46,7 @@ struct options {
 	char remark[256];		   /* problem with the settings; "": none */
 	const char *shell;		   /* --completion */
 	const char *script;		   /* NULL: none; borrowed from argv */
+	const char *listen;		   /* --listen; NULL: none; borrowed from argv */
 	const char *export_path;	   /* --export; NULL: none; borrowed from argv */
 	bool export_only;		   /* without -b and -n: print nothing */
 	const char *export_format;	   /* --export-format; NULL: by ending */

@@ -27,6 +27,13 @@ static int parse_export(struct options_parse *p, const char *arg)
 			     "  name a file, as in --export profile.html");
 }
 
+/* The address is checked when it is bound: see serve.h. */
+static int parse_listen(struct options_parse *p, const char *arg)
+{
+	p->o->listen = arg;
+	return 0;
+}
+
 /* The name is checked with the path: see export.h. */
 static int parse_export_format(struct options_parse *p, const char *arg)
 {
@@ -70,9 +77,13 @@ static const struct {
 	int key;
 	int (*parse)(struct options_parse *p, const char *arg);
 } values[] = {
-	{ KEY_SCRIPT, parse_script }, { KEY_SIZE, parse_size },
-	{ KEY_EXPORT, parse_export }, { KEY_EXPORT_FORMAT, parse_export_format },
-	{ KEY_THEME, parse_theme },   { KEY_COMPLETION, parse_completion },
+	{ KEY_SCRIPT, parse_script },
+	{ KEY_SIZE, parse_size },
+	{ KEY_EXPORT, parse_export },
+	{ KEY_LISTEN, parse_listen },
+	{ KEY_EXPORT_FORMAT, parse_export_format },
+	{ KEY_THEME, parse_theme },
+	{ KEY_COMPLETION, parse_completion },
 };
 
 int options_screen_value(struct options_parse *p, int key, const char *arg)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""proftop --listen against many clients; see serve.sh."""
+import concurrent.futures
+import gzip
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PROFTOP, PROGRAMS = os.path.join(os.environ["B"], "proftop"), os.environ["PROGRAMS"]
+bad = []
+
+
+def wrong(condition, message):
+    if condition:
+        bad.append(message)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+PORT = free_port()
+
+
+def get(path, method="GET", headers=None, body=None, timeout=30):
+    connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=timeout)
+    connection.request(method, path, body=body, headers=headers or {})
+    answer = connection.getresponse()
+    data = answer.read()
+    connection.close()
+    return answer.status, dict(answer.getheaders()), data
+
+
+def wait_until_ready():
+    for _ in range(200):
+        try:
+            if get("/metrics")[0] == 200:
+                return
+        except OSError:
+            pass
+        time.sleep(0.05)
+    sys.exit("wrong: no answer")
+
+
+def check_answers(spin):
+    status, headers, data = get(f"/debug/pprof/profile?seconds=1&pid={spin.pid}")
+    wrong(status != 200 or headers.get("Content-Type") != "application/octet-stream", f"profile: {status} {headers}")
+    message = gzip.decompress(data)
+    wrong(b"burn" not in message or b"spin" not in message, "profile: no burn() of spin")
+    # Of this process alone: one label pid.
+    wrong(b"\x03pid" not in message or b"[kernel.kallsyms]_text" in message, "profile: labels")
+    wrong(get("/debug/pprof/profile?seconds=1&pid=1999999999")[0] != 404, "pid without samples")
+    status, headers, data = get("/flame")
+    wrong(status != 200 or b"burn" not in data or b"</html>" not in data, f"flame: {status}")
+    status, headers, data = get("/metrics")
+    wrong(not re.search(rb'^proftop_samples_total\{outcome="complete"\} [1-9]', data, re.M), f"metrics: {data}")
+    status, headers, data = get("/metrics", headers={"Accept": "application/openmetrics-text"})
+    wrong(not data.endswith(b"# EOF\n") or "openmetrics" not in headers["Content-Type"], "openmetrics")
+    for path, method, headers, body, want in (
+            ("/debug/pprof/profile?seconds=0", "GET", {}, None, 400),
+            ("/debug/pprof/profile?seconds=" + "9" * 4000, "GET", {}, None, 400),
+            ("/debug/pprof/allocs", "GET", {}, None, 404), ("/" + "a" * 40000, "GET", {}, None, None),
+            ("/healthz", "POST", {}, "x" * 100, 405), ("/healthz", "GET", {}, "x" * 100000, 413),
+            ("/healthz", "DELETE", {}, None, 405), ("/flame", "GET", {"Host": "evil.example"}, None, 403),
+            ("/healthz", "GET", {"X": "y" * 60000}, None, None), ("/%ff%0d%0a%00", "GET", {}, None, 404)):
+        try:
+            status = get(path, method, headers, body)[0]
+        except (OSError, http.client.HTTPException):
+            status = None
+        wrong(status != want and (want or (status and status < 400)), f"{method} {path[:60]}: {status}, not {want}")
+
+
+def check_crowd():
+    """20 clients at the same time; 1 of those that want a profile gets it, 200 requests one after another."""
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        paths = ["/debug/pprof/profile?seconds=1"] * 5 + ["/metrics", "/flame", "/healthz"] * 5
+        codes = list(pool.map(lambda p: get(p)[0], paths))
+    wrong(sorted(codes[:5]) != [200, 429, 429, 429, 429], f"profiles at the same time: {codes[:5]}")
+    wrong(set(codes[5:]) != {200}, f"others at the same time: {codes[5:]}")
+    wrong(any(get("/healthz")[0] != 200 for _ in range(200)), "200 in a row")
+
+
+def check_rude_clients():
+    rude = []
+    for text in (b"GET /flame HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /flame HT", b"", b"\0" * 1000,
+                 b"GET /debug/pprof/profile?seconds=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+        s = socket.create_connection(("127.0.0.1", PORT))
+        s.sendall(text)
+        rude.append(s)
+    # The last one leaves while its profile is collected; the others neither read nor write.
+    time.sleep(0.2)
+    rude.pop().close()
+    wrong(get("/healthz", timeout=5)[0] != 200, "a stalled client stops the others")
+    for _ in range(40):
+        status = get("/debug/pprof/profile?seconds=1")[0]
+        if status == 200:
+            break
+        time.sleep(0.1)
+    wrong(status != 200, "no profile after a client left")
+    for s in rude:
+        s.close()
+
+
+def main():
+    spin = subprocess.Popen([os.path.join(PROGRAMS, "spin")])
+    served = subprocess.Popen([PROFTOP, "-b", "-d", "0.5", "--rows=1", "--listen", str(PORT)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until_ready()
+        check_answers(spin)
+        check_crowd()
+        check_rude_clients()
+        busy = subprocess.run([PROFTOP, "-b", "-n", "1", "--listen", f"127.0.0.1:{PORT}"], capture_output=True,
+                              text=True, check=False, timeout=30)
+        wrong(busy.returncode != 1 or "in use" not in busy.stderr, f"a port in use: {busy}")
+        # It ends while a client waits for its profile.
+        waits = socket.create_connection(("127.0.0.1", PORT))
+        waits.sendall(b"GET /debug/pprof/profile?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(0.3)
+        served.send_signal(signal.SIGINT)
+        out, err = served.communicate(timeout=20)
+        wrong(served.returncode != 130 or err, f"the end: {served.returncode} {err}")
+        # Requests cause no ticks of their own: each is as long as requested.
+        ticks = [float(t) for t in re.findall(r"^proftop .* tick ([\d.]+) s", out, re.M)]
+        wrong(len(ticks) < 5 or min(ticks[1:-1]) < 0.3, f"ticks: {ticks}")
+    finally:
+        spin.kill()
+        served.kill()
+    for line in bad:
+        print("wrong:", line)
+    sys.exit(bool(bad))
+
+
+main()

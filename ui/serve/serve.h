@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Profiles over HTTP: --listen. Requests change nothing but the collection of one profile.
+ *
+ * All calls are from the main thread; NULL is valid where "no server" is. Two threads answer: one
+ * of the library, and one that waits for collected profiles.
+ */
+#ifndef UI_SERVE_SERVE_H
+#define UI_SERVE_SERVE_H
+
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+
+struct serve;
+
+/* Bind @address, "127.0.0.1:6060". 0 or -errno with a message. *remark: a warning, or "". */
+int serve_new(struct serve **out, const char *address, char *remark, size_t remark_size,
+	      struct err *e);
+/* Answer requests, from @s; @host: for exports, clean. 0 or -errno with a message. */
+int serve_start(struct serve *sv, struct sampler *s, bool live, const char *host, struct err *e);
+/* Show this profile from now on; it gets an owner more. */
+void serve_publish(struct serve *sv, struct profile *p);
+/* End all connections; before sampler_free(). */
+void serve_free(struct serve *sv);
+
+#endif
