@@ -173,6 +173,15 @@ static void warm_up(struct sampler *s)
 	set_start(s, time_now_ns());
 }
 
+/* Wait for a control or @next, at most until a collection is due. As wait_for_control(). */
+static bool wait_until(struct sampler *s, uint64_t next, uint64_t now)
+{
+	uint64_t due = MIN(next, s->collect.due_ns);
+	int wait_ms = due > now ? (int)MIN((due - now + 999999) / 1000000, (uint64_t)LOOK_MS) : 0;
+
+	return wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : LOOK_MS));
+}
+
 static void *builder_main(void *arg)
 {
 	struct sampler *s = arg;
@@ -189,10 +198,7 @@ static void *builder_main(void *arg)
 	due = next_tick(s, now);
 	slice = next_slice(s, now);
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
-		uint64_t next = MIN(MIN(due, slice), s->collect.due_ns);
-		int wait_ms = next > now ? (int)((next - now + 999999) / 1000000) : 0;
-		bool ended =
-			wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : LOOK_MS));
+		bool ended = wait_until(s, MIN(due, slice), now);
 
 		now = time_now_ns();
 		/* Relaxed: the tables themselves are checked. */
