@@ -10,31 +10,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbols/base/array.h"
+#include "sampler/annotate_lines.h"
+#include "sampler/points.h"
 #include "symbols/object/image.h"
 #include "symbols/process/maps.h"
 #include "symbols/base/reclaim.h"
-
-static int by_place(const void *pa, const void *pb)
-{
-	const struct profile_point *a = pa, *b = pb;
-
-	if (a->event != b->event)
-		return (a->event > b->event) - (a->event < b->event);
-	if (a->vaddr != b->vaddr)
-		return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
-	return (a->task > b->task) - (a->task < b->task);
-}
-
-/* Return the number of a task in profiles. */
-static uint32_t task_number(const struct assemble_input *in, uint32_t id)
-{
-	const struct task *t = maps_task(in->maps, id);
-
-	if (!t)
-		t = maps_task(in->maps, TASK_UNKNOWN);
-	return t ? t->number : 0;
-}
 
 static uint32_t innermost_place(const struct assemble_input *in, uint32_t stack)
 {
@@ -83,31 +63,6 @@ static bool vaddr_of(const struct assemble_input *in, uint32_t id, uint32_t obje
 	return !image || !image->nr_segments || image_vaddr(image, place->offset, vaddr);
 }
 
-static int add_point(struct profile_annotate *a, uint32_t *max, const struct profile_point *point)
-{
-	if (!array_reserve(&a->points, max, a->nr_points + 1ull))
-		return -ENOMEM;
-	a->points[a->nr_points++] = *point;
-	return 0;
-}
-
-static void add_up(struct profile_annotate *a)
-{
-	uint32_t nr = 0;
-
-	if (a->nr_points)
-		qsort(a->points, a->nr_points, sizeof(*a->points), by_place);
-	for (uint32_t i = 0; i < a->nr_points; i++) {
-		if (nr && !by_place(&a->points[nr - 1], &a->points[i])) {
-			a->points[nr - 1].count += a->points[i].count;
-			a->points[nr - 1].weight += a->points[i].weight;
-		} else {
-			a->points[nr++] = a->points[i];
-		}
-	}
-	a->nr_points = nr;
-}
-
 int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t object_id)
 {
 	const struct object *object = objects_at(in->objects, object_id);
@@ -121,18 +76,21 @@ int annotate_points(struct profile_annotate *a, const struct assemble_input *in,
 	for (uint32_t i = 0; i < in->nr_counts; i++) {
 		const struct history_cell *c = &in->counts[i];
 		uint32_t place = innermost_place(in, c->stack);
-		struct profile_point point = { 0, c->event, c->count, c->weight, 0 };
+		struct profile_point point = { .event = c->event,
+					       .count = c->count,
+					       .weight = c->weight,
+					       .total = c->weight };
 
 		if (!vaddr_of(in, place, object_id, a->code_of, image, &point.vaddr) ||
 		    point.vaddr < l->vaddr || point.vaddr - l->vaddr >= l->size ||
 		    (a->code_of != a->function && !has_part(in, place, a->function)))
 			continue;
-		point.task = task_number(in, c->task);
-		if (add_point(a, &max, &point))
+		point.task = points_task(in, c->task);
+		if (points_add(a, &max, &point))
 			return -ENOMEM;
 	}
 	reclaim_reader_done();
-	add_up(a);
+	points_sum(a);
 	return 0;
 }
 
@@ -145,18 +103,18 @@ static void sum_by_owner(struct profile_annotate *sums, const struct assemble_in
 	for (uint32_t i = 0; i < in->nr_counts; i++) {
 		const struct history_cell *c = &in->counts[i];
 		uint32_t place = innermost_place(in, c->stack);
-		struct profile_point point = { 0, 0, c->count, c->weight, 0 };
+		struct profile_point point = { .count = c->count, .weight = c->weight };
 
 		if (place == PLACE_NONE || !has_part(in, place, function))
 			continue;
 		/* Acquire: pairs with the release of the loader. */
 		point.vaddr = atomic_load_explicit(&places_at(in->places, place)->symbol,
 						   memory_order_acquire);
-		if (add_point(sums, &max, &point))
+		if (points_add(sums, &max, &point))
 			break;
 	}
 	reclaim_reader_done();
-	add_up(sums);
+	points_sum(sums);
 }
 
 void annotate_inside(struct profile_annotate *a, const struct assemble_input *in, uint32_t last)
@@ -204,6 +162,26 @@ static uint32_t function_of(const struct assemble_input *in, uint32_t place)
 	return p ? atomic_load_explicit(&p->symbol, memory_order_acquire) : SYMBOL_NONE;
 }
 
+/* Fill @a for the function of a language @id. */
+static void fill_lines(struct annotate *an, struct symbols *symbols, struct profile_annotate *a,
+		       const struct assemble_input *in, uint32_t id)
+{
+	struct listing_lines lines;
+
+	an->in[0] = an->in[1] = id;
+	if (annotate_lines(a, in, &lines)) {
+		a->why = "out of memory";
+		return;
+	}
+	/* Its place is not known without samples; the listing is kept. */
+	if (a->nr_points)
+		symbols_want_lines(symbols, id, &lines);
+	if (an->replay)
+		symbols_run(symbols);
+	a->listing = symbols_code(symbols, id);
+	an->waits = !a->listing;
+}
+
 /* Fill @a for the function @id. */
 static void fill_function(struct annotate *an, struct symbols *symbols, struct profile_annotate *a,
 			  const struct assemble_input *in, uint32_t id)
@@ -213,6 +191,10 @@ static void fill_function(struct annotate *an, struct symbols *symbols, struct p
 	a->function = a->code_of = id;
 	if (!symbol) {
 		a->why = "no name yet: the extent of the function is unknown";
+		return;
+	}
+	if (annotate_lines_has(symbol)) {
+		fill_lines(an, symbols, a, in, id);
 		return;
 	}
 	if (symbol->inlined) {

@@ -199,6 +199,12 @@ void symbols_want_code(struct symbols *s, uint32_t symbol)
 	loader_wake(s->loader);
 }
 
+void symbols_want_lines(struct symbols *s, uint32_t symbol, const struct listing_lines *lines)
+{
+	code_want_lines(loader_code(s->loader), symbol, lines);
+	loader_wake(s->loader);
+}
+
 struct listing *symbols_code(struct symbols *s, uint32_t symbol)
 {
 	return code_take(loader_code(s->loader), symbol);

@@ -299,9 +299,11 @@ struct profile_point {
 	uint32_t event; /* index in events */
 	double count, weight;
 	uint32_t task; /* id of the thread */
+	double total;  /* weight with its callees; of source lines only */
 };
 
-/* One function, instruction by instruction: requested with sampler_set_annotate(). */
+/* One function, instruction by instruction, or line by line: requested with sampler_set_annotate().
+ */
 struct profile_annotate {
 	uint32_t function;   /* id */
 	uint32_t code_of;    /* the containing function: the same, or the one it is inlined into */

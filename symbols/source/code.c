@@ -14,6 +14,7 @@
 
 #include "symbols/source/code_read.h"
 #include "symbols/source/disasm.h"
+#include "symbols/source/script.h"
 #include "symbols/object/image.h"
 
 #define READ_MAX_NS 15000000000ULL /* a job that takes longer hangs */
@@ -43,6 +44,16 @@ void code_want(struct code_desk *d, uint32_t symbol)
 {
 	pthread_mutex_lock(&d->lock);
 	d->wanted = symbol;
+	d->by_line = false;
+	pthread_mutex_unlock(&d->lock);
+}
+
+void code_want_lines(struct code_desk *d, uint32_t symbol, const struct listing_lines *lines)
+{
+	pthread_mutex_lock(&d->lock);
+	d->wanted = symbol;
+	d->by_line = true;
+	d->lines_wanted = *lines;
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -342,6 +353,48 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 	d->began_ns = time_now_ns();
 }
 
+/* Set the path, name and first line of the function. */
+static void fill_script(struct code_desk *d, const struct listing_lines *lines,
+			const struct symbol *symbol, struct script_want *w)
+{
+	const struct code_text *t = d->naming->codes ? codes_at(d->naming->codes, lines->code)
+						     : NULL;
+
+	w->pid = d->images->no_proc ? 0 : lines->pid;
+	w->root = d->images->root;
+	w->first = lines->first;
+	w->last = lines->last;
+	if (t) {
+		snprintf(w->path, sizeof(w->path), "%.*s", (int)t->file_size, t->file);
+		w->begin = t->first_line;
+	} else {
+		snprintf(w->path, sizeof(w->path), "%s", lines->file);
+		w->java = true;
+	}
+	snprintf(w->name, sizeof(w->name), "%s", symbol->name.str);
+}
+
+/* Start to read the source of a function of a language. */
+static void begin_script(struct code_desk *d, uint32_t id, const struct symbol *symbol,
+			 const struct listing_lines *lines)
+{
+	struct listing *l = listing_new(id);
+	struct reading *r = l ? code_read_new(l) : NULL;
+
+	if (!r) {
+		listing_put(l);
+		return;
+	}
+	r->where.identity.kind = OBJECT_SCRIPT;
+	fill_script(d, lines, symbol, &r->script);
+	if (helpers_start(d->images->helpers, &r->job)) {
+		r->job.drop(&r->job); /* all helpers are busy: at the next round */
+		return;
+	}
+	d->reading = r;
+	d->began_ns = time_now_ns();
+}
+
 static void give_up(struct code_desk *d, uint32_t symbol)
 {
 	struct listing *l = listing_new(symbol);
@@ -371,27 +424,46 @@ static bool end_reading(struct code_desk *d, uint32_t wanted)
 	return true;
 }
 
-/* Return the wanted symbol that is not read yet; SYMBOL_NONE: none. */
-static uint32_t open_question(struct code_desk *d)
+/* Test if the result has the wanted lines, or never will. */
+static bool has_lines(const struct code_desk *d)
+{
+	const struct listing *l = d->done;
+	uint32_t first = d->lines_wanted.first, last = d->lines_wanted.last;
+
+	return !d->by_line || l->why || !l->script || l->size >= SCRIPT_LINES_MAX || !last ||
+	       (first >= l->vaddr && last - l->vaddr < l->size) || l->asked_last >= last;
+}
+
+/*
+ * Return the wanted symbol that is not read yet; SYMBOL_NONE: none. *by_line: its source only,
+ * with @lines.
+ */
+static uint32_t open_question(struct code_desk *d, bool *by_line, struct listing_lines *lines)
 {
 	uint32_t id;
 
 	pthread_mutex_lock(&d->lock);
-	id = d->done && d->done->symbol == d->wanted ? SYMBOL_NONE : d->wanted;
+	id = d->done && d->done->symbol == d->wanted && has_lines(d) ? SYMBOL_NONE : d->wanted;
+	*by_line = d->by_line;
+	*lines = d->lines_wanted;
 	pthread_mutex_unlock(&d->lock);
 	return id;
 }
 
 void code_serve(struct code_desk *d)
 {
-	uint32_t id = open_question(d);
+	struct listing_lines lines;
+	bool by_line;
+	uint32_t id = open_question(d, &by_line, &lines);
 	const struct symbol *symbol;
 
 	if (d->reading && !end_reading(d, id))
 		return;
-	id = open_question(d);
+	id = open_question(d, &by_line, &lines);
 	symbol = id != SYMBOL_NONE ? symtab_at(d->symtab, id) : NULL;
-	if (symbol)
+	if (symbol && by_line)
+		begin_script(d, id, symbol, &lines);
+	else if (symbol)
 		begin(d, id, symbol);
 }
 

@@ -317,6 +317,9 @@ static void run(struct job *job)
 	case OBJECT_KERNEL:
 		read_kernel(r);
 		break;
+	case OBJECT_SCRIPT:
+		script_read(r->l, &r->script);
+		break;
 	default:
 		read_process(r);
 	}

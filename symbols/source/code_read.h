@@ -8,6 +8,7 @@
 
 #include "symbols/base/helper.h"
 #include "symbols/source/listing.h"
+#include "symbols/source/script.h"
 #include "symbols/object/load.h"
 
 #define CODE_SIZE_MAX  (256u << 10)
@@ -28,6 +29,7 @@ struct reading {
 	char *kcore_path; /* owned */
 	uint16_t machine; /* e_machine; EM_NONE: this machine's */
 	bool wide;
+	struct script_want script; /* where.identity.kind is OBJECT_SCRIPT */
 	/* Result, partly set before; the listing has no instructions yet. */
 	struct listing *l;
 	uint8_t *bytes;

@@ -10,6 +10,7 @@
 #define SYMBOLS_SOURCE_LISTING_H
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "symbols/base/base.h"
 
@@ -33,13 +34,23 @@ struct listing_file {
 	uint32_t lines;	   /* its index in lines */
 	uint32_t nr_lines; /* 0: see why */
 	const char *why;   /* static: the reason for no text; NULL */
-	bool newer;	   /* changed since the program was built */
+	bool newer;	   /* changed since the program was built; of a script: since its start */
+};
+
+/* A function of a language to read: its source instead of instructions. */
+struct listing_lines {
+	uint32_t code;	      /* id in the table of codes; LISTING_NONE: Java */
+	pid_t pid;	      /* a process that runs it; 0: unknown */
+	uint32_t first, last; /* sampled lines */
+	char file[256];	      /* Java: its file, without a folder */
 };
 
 struct listing {
 	atomic_uint refs; /* acquire and release in listing_put() */
 	uint32_t symbol;
-	uint64_t vaddr, size;	    /* in its object; @size 0: unknown */
+	uint32_t asked_last;  /* of a script: the last sampled line when it was read */
+	bool script;	      /* of lines: one entry of insns per line, its number as address */
+	uint64_t vaddr, size; /* in its object; @size 0: unknown */
 	struct listing_insn *insns; /* in order of address, without gaps; none: see why */
 	uint32_t nr_insns, max_insns;
 	uint32_t nr_bytes; /* bytes here; less than @size if that is long */

@@ -6,6 +6,7 @@
 #include "tests/prelude.h"
 
 #include "sampler/annotate.h"
+#include "sampler/annotate_lines.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -183,6 +184,7 @@ static uint32_t script_place(struct tables *t)
 		.name_size = 10,
 		.file = "/srv/shop.py",
 		.file_size = 12,
+		.first_line = 7,
 	};
 	const struct lang_frame frame = {
 		.code = codes_add(symbols_codes(t->symbols), &key, &text),
@@ -233,6 +235,57 @@ static void test_frames_of_languages(void **state)
 					 "python3+0x3" });
 	expect_frames(&t, counts, FRAMES_NATIVE,
 		      (const char *[5]){ "libfoo.so+0x1", "python3+0x2", "python3+0x3" });
+	tables_fini(&t);
+}
+
+/* Lines of Cart.total: in the function, through the interpreter, and in calls. */
+static void test_lines_of_languages(void **state)
+{
+	struct tables t;
+	struct listing_lines lines;
+	struct profile_annotate a = { 0 };
+	struct assemble_input in;
+	uint32_t places[4], file;
+	struct history_cell counts[4] = {
+		{ .count = 1, .weight = 10, .task = TASK_UNKNOWN },
+		{ .count = 2, .weight = 20, .task = TASK_UNKNOWN },
+		{ .count = 4, .weight = 40, .task = TASK_UNKNOWN },
+		{ .count = 8, .weight = 80, .task = TASK_UNKNOWN },
+	};
+
+	tables_init(&t);
+	file = file_of(&t, "/usr/bin/python3");
+	atomic_store(&objects_at(t.objects, file)->interpreter, true);
+	places[0] = places_intern(t.places, file_of(&t, "/usr/lib/libfoo.so"), 1);
+	places[1] = places_intern(t.places, file, 2);
+	places[2] = script_place(&t);
+	places[3] = places_intern(t.places, file, 3);
+	counts[0].stack = stack_of(&t, 3, places + 1); /* the interpreter works for it */
+	counts[1].stack = stack_of(&t, 4, places);     /* it calls a library */
+	counts[2].stack = stack_of(&t, 2, places + 2);
+	counts[3].stack = stack_of(&t, 2, places); /* not in it */
+	symbols_run(t.symbols);
+	in = (struct assemble_input){
+		.counts = counts,
+		.nr_counts = 4,
+		.stacks = t.stacks,
+		.places = t.places,
+		.symbols = t.symbols,
+		.maps = t.maps,
+		.objects = t.objects,
+	};
+	a.function = atomic_load(&places_at(t.places, places[2])->symbol);
+	assert_true(annotate_lines_has(symbols_at(t.symbols, a.function)));
+	assert_false(annotate_lines_has(
+		symbols_at(t.symbols, atomic_load(&places_at(t.places, places[0])->symbol))));
+	assert_int_equal(annotate_lines(&a, &in, &lines), 0);
+	assert_int_equal(a.nr_points, 1);
+	assert_int_equal(a.points[0].vaddr, 7);
+	assert_true(a.points[0].count == 5 && a.points[0].weight == 50 && a.points[0].total == 70);
+	assert_int_equal(lines.first, 7);
+	assert_int_equal(lines.last, 7);
+	assert_int_equal(lines.code, lang_place_code(places_at(t.places, places[2])->offset));
+	free(a.points);
 	tables_fini(&t);
 }
 
@@ -576,6 +629,7 @@ int main(void)
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_places_without_symbols),
 		cmocka_unit_test(test_frames_of_languages),
+		cmocka_unit_test(test_lines_of_languages),
 		cmocka_unit_test(test_shared_ids),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_no_stack),

@@ -88,9 +88,11 @@ static struct profile_annotate *annotate_new(uint32_t function, bool bytes, bool
 	a->points = calloc(ARRAY_SIZE(points), sizeof(*a->points));
 	a->nr_points = ARRAY_SIZE(points);
 	for (size_t i = 0; i < ARRAY_SIZE(points); i++)
-		a->points[i] = (struct profile_point){ 0x1000 + points[i].at, points[i].event,
-						       points[i].count, points[i].count,
-						       points[i].task };
+		a->points[i] = (struct profile_point){ .vaddr = 0x1000 + points[i].at,
+						       .event = points[i].event,
+						       .count = points[i].count,
+						       .weight = points[i].count,
+						       .task = points[i].task };
 	a->listing = listing_of(function, bytes, lines);
 	return a;
 }
@@ -263,6 +265,72 @@ static void test_no_code(void **state)
 	bench_fini(&b);
 }
 
+/* A function of a script, or with @why none of its lines. */
+static struct profile *profile_of_script(const char *why)
+{
+	static const char text[] = "def total(self):\n    for x in self:\n        add(x)\n";
+	const struct source_want want = { .first = 1, .last = 3 };
+	struct profile *p = fake_profile(2, NULL);
+	struct profile_annotate *a = calloc(1, sizeof(*a));
+	struct listing *l = listing_new(12);
+
+	a->function = 12;
+	a->listing = l;
+	a->points = calloc(2, sizeof(*a->points));
+	a->nr_points = 2;
+	a->points[0] = (struct profile_point){ 2, 0, 10, 10, 900, 25 };
+	a->points[1] = (struct profile_point){ 3, 0, 0, 0, 900, 75 };
+	l->script = true;
+	l->size = UINT32_MAX;
+	l->why = why;
+	l->fix = why ? "do this" : NULL;
+	if (!why) {
+		l->files = calloc(1, sizeof(*l->files));
+		l->nr_files = 1;
+		l->files[0].path = listing_add_text(l, "/srv/shop.py", 12);
+		l->files[0].newer = true;
+		source_parse(l, &l->files[0], &want, text, sizeof(text) - 1);
+		for (uint32_t i = 0; i < 3; i++) {
+			struct listing_insn *insn = listing_add_insn(l, i + 1, 1);
+
+			insn->file = 0;
+			insn->line = i + 1;
+		}
+		l->vaddr = 1;
+		l->size = 3;
+	}
+	p->annotate = a;
+	return p;
+}
+
+/* Lines with self and total shares; no instructions in any mode. */
+static void test_script(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 24, true);
+	model_take(&b.st, profile_of_script(NULL));
+	press(&b, 'j');
+	press(&b, 'a');
+	model_take(&b.st, profile_of_script(NULL));
+	golden(&b, "annotate-script-100x24-ascii");
+	assert_non_null(strstr(look(&b), "changed since its process started"));
+	press(&b, 's');
+	assert_non_null(strstr(look(&b), "no instructions (O: editor)"));
+	assert_non_null(strstr(look(&b), "for x in self"));
+	press(&b, K_TAB);
+	assert_int_equal((uint32_t)b.st.lists[VIEW_ANNOTATE].selected, 3);
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "no instructions (O: editor)"));
+	/* Unreadable: the samples by line, the reason and the fix. */
+	model_take(&b.st, profile_of_script("no permission to read the file"));
+	assert_non_null(strstr(look(&b), "no permission to read the file"));
+	assert_non_null(strstr(look(&b), "do this"));
+	if (!strstr(look(&b), "100.0   25.00"))
+		fail_msg("%s", look(&b));
+	bench_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,7 +339,7 @@ int main(void)
 		cmocka_unit_test(test_jump),
 #endif
 		cmocka_unit_test(test_inlined), cmocka_unit_test(test_drilled),
-		cmocka_unit_test(test_no_code),
+		cmocka_unit_test(test_no_code), cmocka_unit_test(test_script),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

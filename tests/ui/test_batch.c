@@ -300,7 +300,7 @@ static void test_ndjson_rows(void **state)
 	json_decref(o);
 }
 
-/* Language, file and line; the line by its own samples, else that of a call. */
+/* Language, file and line; the line by samples of the function, else by calls. */
 static void test_lines(void **state)
 {
 	static struct safe_text files[] = { TEXT("/srv/shop/cart.py") };

@@ -107,7 +107,11 @@ static void open_line(struct ui_state *st, const struct row *row)
 
 	if (!l || !annotate_source(st, row, &file, &line))
 		return;
-	if (st->annotate.mode == ANNOTATE_SOURCE)
+	if (l->script) {
+		ui_state_say(st, false, "source only: no instructions (O: editor)");
+		return;
+	}
+	if (annotate_shown(st) == ANNOTATE_SOURCE)
 		view_annotate_mode(st, ANNOTATE_BOTH);
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct row *at = &list->rows[i];
@@ -152,10 +156,12 @@ void view_annotate_follow(struct ui_state *st)
 	}
 }
 
-/* Is @a hotter than @b? Ties are ordered by id. */
+/* Is @a hotter than @b? Lines of a script without own samples by total; ties by id. */
 static bool hotter(const struct row *a, const struct row *b)
 {
-	return a->self > b->self || (a->self == b->self && a->id < b->id);
+	if (a->self != b->self)
+		return a->self > b->self;
+	return a->other[0] > b->other[0] || (a->other[0] == b->other[0] && a->id < b->id);
 }
 
 /* Start at the cursor; after the coldest row, the hottest again. */
@@ -169,7 +175,7 @@ void view_annotate_hottest(struct ui_state *st, bool back)
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct row *row = &list->rows[i];
 
-		if (row->count <= 0)
+		if (row->count <= 0 && row->other[0] <= 0)
 			continue;
 		if (first == UINT32_MAX || hotter(row, &list->rows[first]) != back)
 			first = i;
@@ -197,6 +203,10 @@ void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
 	uint32_t file, line;
 	bool known = row && annotate_source(st, row, &file, &line);
 
+	if (l && l->script) {
+		ui_state_say(st, false, "source only: no instructions (O: editor)");
+		return;
+	}
 	if (l && !l->nr_files) {
 		ui_state_say(st, false, "only assembly: %s",
 			     l->no_source ? l->no_source

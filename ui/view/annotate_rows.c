@@ -72,7 +72,7 @@ static bool counts(const struct seen *seen, const struct profile_point *pt, uint
 static double add_points(const struct profile_annotate *a, const struct seen *seen, uint32_t event,
 			 struct row *insns, struct list *list)
 {
-	double all = 0;
+	double all = 0, total = 0;
 
 	for (uint32_t i = 0; i < a->nr_points; i++) {
 		const struct profile_point *pt = &a->points[i];
@@ -81,15 +81,19 @@ static double add_points(const struct profile_annotate *a, const struct seen *se
 		if (!counts(seen, pt, event))
 			continue;
 		all += pt->weight;
+		total += pt->total;
 		list->count += pt->count;
 		at = listing_at(a->listing, pt->vaddr);
 		if (at == LISTING_NONE)
 			continue;
 		insns[at].count += pt->count;
 		insns[at].self += pt->weight;
+		insns[at].other[0] += (float)pt->total;
 	}
-	for (uint32_t i = 0; i < a->listing->nr_insns && all > 0; i++)
-		insns[i].self /= all;
+	for (uint32_t i = 0; i < a->listing->nr_insns; i++) {
+		insns[i].self /= all > 0 ? all : 1;
+		insns[i].other[0] /= total > 0 ? (float)total : 1;
+	}
 	return all;
 }
 
@@ -97,7 +101,7 @@ static double add_points(const struct profile_annotate *a, const struct seen *se
 static int add_insns(const struct ui_state *st, const struct listing *l, const struct row *insns,
 		     struct list *list)
 {
-	bool source = st->annotate.mode == ANNOTATE_BOTH && annotate_in_order(st);
+	bool source = annotate_shown(st) == ANNOTATE_BOTH && annotate_in_order(st);
 	uint32_t file = LISTING_NONE, line = 0;
 
 	for (uint32_t i = 0; i < l->nr_insns; i++) {
@@ -138,6 +142,7 @@ static int add_line(const struct ui_state *st, const struct listing *l, const st
 	if (last && last->id == id) {
 		row = &list->rows[list->nr - 1];
 		row->self += line->self;
+		row->other[0] += line->other[0];
 		row->count += line->count;
 		return 0;
 	}
@@ -154,6 +159,7 @@ static int add_line(const struct ui_state *st, const struct listing *l, const st
 	if (!row)
 		return -ENOMEM;
 	row->self = line->self;
+	row->other[0] = line->other[0];
 	row->count = line->count;
 	return 0;
 }
@@ -185,7 +191,7 @@ static int add_lines(const struct ui_state *st, const struct listing *l, struct 
 static int add_bare_points(const struct profile_annotate *a, const struct seen *seen,
 			   uint32_t event, struct list *list)
 {
-	double all = 0;
+	double all = 0, total = 0;
 
 	for (uint32_t i = 0; i < a->nr_points; i++) {
 		const struct profile_point *pt = &a->points[i];
@@ -199,12 +205,16 @@ static int add_bare_points(const struct profile_annotate *a, const struct seen *
 		if (!row)
 			return -ENOMEM;
 		row->self += pt->weight;
+		row->other[0] += (float)pt->total;
 		row->count += pt->count;
 		all += pt->weight;
+		total += pt->total;
 		list->count += pt->count;
 	}
-	for (uint32_t i = 0; i < list->nr && all > 0; i++)
-		list->rows[i].self /= all;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		list->rows[i].self /= all > 0 ? all : 1;
+		list->rows[i].other[0] /= total > 0 ? (float)total : 1;
+	}
 	return 0;
 }
 
@@ -220,7 +230,7 @@ static int add_code(const struct ui_state *st, const struct profile_annotate *a,
 	if (st->annotate.arrows)
 		arrows_update(st->annotate.arrows, a->listing);
 	add_points(a, seen, event, insns, list);
-	if (st->annotate.mode == ANNOTATE_SOURCE && a->listing->nr_files)
+	if (annotate_shown(st) == ANNOTATE_SOURCE && a->listing->nr_files)
 		rc = add_lines(st, a->listing, insns, list);
 	else
 		rc = add_insns(st, a->listing, insns, list);

@@ -32,6 +32,13 @@ const struct profile_annotate *annotate_of(const struct ui_state *st)
 	return p ? p->annotate : NULL;
 }
 
+enum annotate_mode annotate_shown(const struct ui_state *st)
+{
+	const struct listing *l = annotate_listing(st);
+
+	return l && l->script ? ANNOTATE_SOURCE : st->annotate.mode;
+}
+
 const struct listing *annotate_listing(const struct ui_state *st)
 {
 	const struct profile_annotate *a = annotate_of(st);
@@ -58,6 +65,13 @@ bool annotate_source(const struct ui_state *st, const struct row *row, uint32_t 
 	if (annotate_kind(row->id) == ANNOTATE_POINT || !l)
 		return false;
 	return *file < l->nr_files && (*line || annotate_kind(row->id) == ANNOTATE_FILE);
+}
+
+static bool is_script(const struct ui_state *st)
+{
+	const struct listing *l = annotate_listing(st);
+
+	return l && l->script;
 }
 
 /* Return the text of a source line; "": unknown. */
@@ -106,11 +120,26 @@ static void draw_share(const struct ui_state *st, const struct row *row, struct 
 		view_draw_percent(c, at, row->self);
 }
 
+/* With its callees: of source lines alone. */
+static void draw_total(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	if (row->other[0] > 0)
+		view_draw_percent(c, at, row->other[0]);
+}
+
+static int by_total(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return (a->other[0] > b->other[0]) - (a->other[0] < b->other[0]);
+}
+
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at)
 {
-	if (row->count > 0)
-		view_draw_bar(st, c, at, row->self, heat(row->self));
+	double share = is_script(st) ? row->other[0] : row->self;
+
+	if (share > 0)
+		view_draw_bar(st, c, at, share, heat(share));
 }
 
 static void draw_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -131,7 +160,11 @@ static void draw_offset(const struct ui_state *st, const struct row *row, struct
 	uint32_t file, line;
 	char buf[24];
 
-	if (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT)
+	if (kind == ANNOTATE_POINT && is_script(st))
+		canvas_right(c, at.row, at.col, at.cols,
+			     text_format(buf, sizeof(buf), "%" PRIu64, annotate_low(row->id)),
+			     (struct style){ ROLE_TITLE, 0 });
+	else if (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT)
 		canvas_right(c, at.row, at.col, at.cols,
 			     text_format(buf, sizeof(buf), "+0x%" PRIx64, annotate_low(row->id)),
 			     (struct style){ ROLE_DIM, 0 });
@@ -147,7 +180,7 @@ static void draw_address(const struct ui_state *st, const struct row *row, struc
 	const struct listing *l = annotate_listing(st);
 	char buf[24];
 
-	if (l && (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT))
+	if (l && !l->script && (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT))
 		canvas_right(c, at.row, at.col, at.cols,
 			     text_format(buf, sizeof(buf), "%" PRIx64,
 					 l->vaddr + annotate_low(row->id)),
@@ -267,7 +300,7 @@ static struct style row_style(const struct ui_state *st, const struct row *row,
 	else if (annotate_kind(row->id) == ANNOTATE_FILE)
 		style.role = ROLE_DIM;
 	else
-		style.role = st->annotate.mode == ANNOTATE_BOTH ? ROLE_VALUE : ROLE_NORMAL;
+		style.role = annotate_shown(st) == ANNOTATE_BOTH ? ROLE_VALUE : ROLE_NORMAL;
 	if (match_active(search) && match_finds(search, text) && text.size)
 		style.flags |= CELL_UNDERLINE;
 	return style;
@@ -294,7 +327,7 @@ static void draw_text(const struct ui_state *st, const struct row *row, struct c
 			     row_style(st, row, text));
 }
 
-enum { SHARE, BAR, SAMPLES, ADDRESS, OFFSET = VIEW_ANNOTATE_BY_OFFSET, CODE };
+enum { SHARE, TOTAL, BAR, SAMPLES, ADDRESS, OFFSET = VIEW_ANNOTATE_BY_OFFSET, CODE };
 
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SELF%"),
@@ -303,6 +336,13 @@ static const struct view_column columns[] = {
 		    .right = true,
 		    .compare = by_share,
 		    .draw = draw_share },
+	[TOTAL] = { .title = TEXT("TOTAL%"),
+		    .help = "of source lines: share of the function's samples, calls included",
+		    .width = 7,
+		    .right = true,
+		    .when = is_script,
+		    .compare = by_total,
+		    .draw = draw_total },
 	[BAR] = { .title = TEXT(""), .width = 6, .wide = 12, .from = 60, .draw = draw_bar },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .width = 8,
@@ -346,7 +386,7 @@ static void foot_source(const struct ui_state *st, const struct listing *l, cons
 	char buf[640];
 
 	if (!row || !annotate_source(st, row, &file, &line)) {
-		if (l->no_source && st->annotate.mode != ANNOTATE_ASSEMBLY)
+		if (l->no_source && annotate_shown(st) != ANNOTATE_ASSEMBLY)
 			foot_line(f, TEXT("Source"),
 				  ui_state_clean(buf, sizeof(buf), l->no_source));
 		return;
@@ -355,8 +395,10 @@ static void foot_source(const struct ui_state *st, const struct listing *l, cons
 		  text_format(buf, sizeof(buf), "%s:%u%s%s%s", listing_text(l, l->files[file].path),
 			      line, l->files[file].why ? ": " : "",
 			      l->files[file].why ? l->files[file].why : "",
-			      l->files[file].newer ? "  (newer than the program: lines may not fit)"
-						   : ""));
+			      !l->files[file].newer ? ""
+			      : l->script ? "  (changed since its process started: lines may not "
+					    "fit)"
+					  : "  (newer than the program: lines may not fit)"));
 }
 
 static void foot_code(const struct listing *l, struct foot *f)
@@ -369,12 +411,30 @@ static void foot_code(const struct listing *l, struct foot *f)
 		foot_text(f, TEXT("Code"), l->origin);
 }
 
-static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
+static void foot_samples(const struct ui_state *st, const struct listing *l, struct foot *f)
 {
 	static const char *const modes[] = { "source, assembly", "source", "assembly" };
+	const char *whose = st->scope.drilled		      ? st->scope.process_name
+			    : match_active(&st->scope.cgroup) ? "the cgroups that are shown"
+							      : "all processes";
+	char buf[400], n[FORMAT_MAX];
+
+	format_count(n, st->lists[VIEW_ANNOTATE].count);
+	if (l->script)
+		text_format(buf, sizeof(buf), "%s in the function itself, of %s; %u lines", n,
+			    whose, l->nr_insns);
+	else
+		text_format(buf, sizeof(buf), "%s here, of %s; %" PRIu64 " bytes%s; showing %s (s)",
+			    n, whose, l->size, l->nr_insns && l->nr_bytes < l->size ? ", cut" : "",
+			    l->nr_files ? modes[st->annotate.mode] : modes[ANNOTATE_ASSEMBLY]);
+	foot_line(f, TEXT("Samples"), ui_state_clean((char[400]){ 0 }, 400, buf));
+}
+
+static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
+{
 	const struct profile_annotate *a = annotate_of(st);
 	const struct listing *l = a ? a->listing : NULL;
-	char buf[400], n[FORMAT_MAX];
+	char buf[400];
 
 	foot_text(f, TEXT("Function"), st->annotate.name);
 	if (a && *a->inside)
@@ -391,15 +451,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	}
 	foot_source(st, l, row, f);
 	foot_code(l, f);
-	foot_line(f, TEXT("Samples"),
-		  text_format(buf, sizeof(buf),
-			      "%s here, of %s; %" PRIu64 " bytes%s; showing %s (s)",
-			      format_count(n, st->lists[VIEW_ANNOTATE].count).str,
-			      st->scope.drilled			? st->scope.process_name
-			      : match_active(&st->scope.cgroup) ? "the cgroups that are shown"
-								: "all processes",
-			      l->size, l->nr_insns && l->nr_bytes < l->size ? ", cut" : "",
-			      l->nr_files ? modes[st->annotate.mode] : modes[ANNOTATE_ASSEMBLY]));
+	foot_samples(st, l, f);
 	return f->used;
 }
 

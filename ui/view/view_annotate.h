@@ -29,7 +29,7 @@ static inline uint64_t annotate_low(uint64_t id)
 }
 
 /* The column that sorts by address. */
-#define VIEW_ANNOTATE_BY_OFFSET 4
+#define VIEW_ANNOTATE_BY_OFFSET 5
 
 /* All rows of the shown profile, unsorted; 0 or -ENOMEM. */
 int annotate_rows_build(const struct ui_state *st, struct list *list);
@@ -41,6 +41,8 @@ const struct profile *annotate_profile(const struct ui_state *st);
 const struct profile_annotate *annotate_of(const struct ui_state *st);
 /* Return its listing; NULL while it is loading. */
 const struct listing *annotate_listing(const struct ui_state *st);
+/* Return the mode in effect: a script has no instructions. */
+enum annotate_mode annotate_shown(const struct ui_state *st);
 /* Find the source of a row. Return false if it has none. @file: index in files. */
 bool annotate_source(const struct ui_state *st, const struct row *row, uint32_t *file,
 		     uint32_t *line);
