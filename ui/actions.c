@@ -182,6 +182,16 @@ static void pick_process(struct ui_state *st, uint32_t code)
 	dialog_open(st, &dialog_processes);
 }
 
+static void pick_user(struct ui_state *st, uint32_t code)
+{
+	dialog_open(st, &dialog_users);
+}
+
+static void settings(struct ui_state *st, uint32_t code)
+{
+	dialog_open(st, &dialog_settings);
+}
+
 /* ---- finding ---- */
 
 static void search(struct ui_state *st, uint32_t code)
@@ -519,6 +529,8 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_FASTER] = faster,
 	[ACT_SAMPLING] = sampling,
 	[ACT_PICK_PROCESS] = pick_process,
+	[ACT_PICK_USER] = pick_user,
+	[ACT_SETTINGS] = settings,
 	[ACT_HIDE_KERNEL] = hide_kernel,
 	[ACT_HIDE_USER] = hide_user,
 	[ACT_FRAMES] = frames,

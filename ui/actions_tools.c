@@ -17,6 +17,7 @@
 #include "ui/cli/file_work.h"
 #include "ui/cli/settings.h"
 #include "ui/dialog.h"
+#include "ui/draw/svg.h"
 #include "ui/prompt.h"
 #include "ui/screen.h"
 #include "ui/view/columns.h"
@@ -184,8 +185,8 @@ static void command(struct ui_state *st, uint32_t code)
 	prompt_open(st, PROMPT_COMMAND);
 }
 
-/* Draw the screen as it looks once the command line is closed. */
-static char *screen_text(struct ui_state *st)
+/* Draw the screen as it looks once the command line is closed: as text or as a picture. */
+static char *screen_text(struct ui_state *st, bool picture)
 {
 	struct canvas c;
 	char *text = NULL;
@@ -193,7 +194,7 @@ static char *screen_text(struct ui_state *st)
 	canvas_init(&c, st->glyphs == theme_glyphs(true));
 	if (!canvas_resize(&c, MAX(st->rows, 1u), MAX(st->cols, 1u))) {
 		screen_draw(st, &c);
-		text = canvas_dump(&c);
+		text = picture ? svg_draw(&c, (enum theme)st->theme) : canvas_dump(&c);
 	}
 	canvas_fini(&c);
 	return text;
@@ -212,7 +213,9 @@ bool actions_file_result(struct ui_state *st)
 
 int actions_save_screen(struct ui_state *st, const char *path, bool replace)
 {
-	char *text = screen_text(st), done[TEXT_MAX];
+	size_t size = strlen(path);
+	bool picture = size > 4 && !strcmp(path + size - 4, ".svg");
+	char *text = screen_text(st, picture), done[TEXT_MAX];
 
 	snprintf(done, sizeof(done), "saved the screen to %s", path);
 	return start_work(st, file_work_text(path, text, text ? strlen(text) : 0, replace, done));

@@ -11,7 +11,7 @@
 #include "ui/state/state.h"
 
 extern const struct dialog_ops dialog_events, dialog_frequency, dialog_processes, dialog_sort,
-	dialog_columns, dialog_menu, dialog_export;
+	dialog_columns, dialog_menu, dialog_users, dialog_settings, dialog_export;
 
 void dialog_open(struct ui_state *st, const struct dialog_ops *ops);
 void dialog_close(struct ui_state *st);

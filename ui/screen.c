@@ -170,9 +170,9 @@ static unsigned int bar_width(const struct bar_item *item)
 static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
 {
 	static const enum action leave[] = {
-		ACT_EXPORT,    ACT_OPEN,       ACT_TREE,   ACT_PICK_FREQUENCY,
-		ACT_SORT_MENU, ACT_PICK_EVENT, ACT_DELAY,  ACT_FREEZE,
-		ACT_FILTER,    ACT_MENU,       ACT_SEARCH,
+		ACT_EXPORT,	    ACT_OPEN,	   ACT_SETTINGS,   ACT_TREE,
+		ACT_PICK_FREQUENCY, ACT_SORT_MENU, ACT_PICK_EVENT, ACT_DELAY,
+		ACT_FREEZE,	    ACT_FILTER,	   ACT_MENU,	   ACT_SEARCH,
 	};
 
 	for (size_t n = 0; n < ARRAY_SIZE(leave); n++)
@@ -238,11 +238,15 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 {
 	unsigned int top, bottom = c->rows;
 	char message[sizeof(st->message)];
+	bool resized = st->cols != c->cols;
 
 	canvas_clear(c);
 	st->nr_zones = 0;
 	st->rows = c->rows;
 	st->cols = c->cols;
+	/* The help has other rows on a wide screen. */
+	if (resized && st->view == VIEW_HELP)
+		table_rebuild(st, VIEW_HELP);
 	if (c->cols < SCREEN_MIN_COLS || c->rows < SCREEN_MIN_ROWS) {
 		draw_too_small(c);
 		return;

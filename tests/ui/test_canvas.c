@@ -4,6 +4,8 @@
  */
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
+#include "ui/draw/svg.h"
+#include "ui/draw/theme.h"
 #include "ui/draw/canvas.h"
 #include "ui/text/format.h"
 
@@ -203,12 +205,45 @@ static void test_format(void **state)
 	assert_string_equal(format_memory(b, 41 * 1024).str, "41 MB");
 }
 
+/* A picture: text placed and escaped, blocks as rectangles, the colours of the theme. */
+static void test_picture(void **state)
+{
+	struct canvas c;
+	char *dark, *light, want[32];
+
+	canvas_init(&c, false);
+	assert_int_equal(canvas_resize(&c, 3, 20), 0);
+	canvas_text(&c, 0, 0, 20, TEXT("a<b>&c    far"), (struct style){ ROLE_USER, 0 });
+	canvas_text(&c, 1, 0, 20, theme_glyphs(false)->bar[4], (struct style){ ROLE_BAR, 0 });
+	canvas_text(&c, 2, 0, 20, TEXT("chosen"), (struct style){ ROLE_SELECTED, 0 });
+	dark = svg_draw(&c, THEME_DARK);
+	light = svg_draw(&c, THEME_LIGHT);
+	assert_non_null(strstr(dark, ">a&lt;b&gt;&amp;c</text>"));
+	assert_non_null(strstr(dark, "x=\"88.0\" y=\"21.0\" textLength=\"24.0\""));
+	assert_non_null(strstr(dark, "x=\"8.0\" y=\"25.0\" width=\"4.0\" height=\"17.0\""));
+	for (int i = 0; i < 2; i++) {
+		enum theme theme = i ? THEME_LIGHT : THEME_DARK;
+		struct theme_look user = theme_look(theme, false, ROLE_USER, 256);
+		struct theme_look chosen = theme_look(theme, false, ROLE_SELECTED, 256);
+
+		snprintf(want, sizeof(want), "fill=\"#%06x\"", theme_rgb(user.fg));
+		assert_non_null(strstr(i ? light : dark, want));
+		snprintf(want, sizeof(want), "fill=\"#%06x\"", theme_rgb(chosen.bg));
+		assert_non_null(strstr(i ? light : dark, want));
+	}
+	assert_string_not_equal(dark, light);
+	free(dark);
+	free(light);
+	canvas_fini(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_clip),  cmocka_unit_test(test_wide),
-		cmocka_unit_test(test_diff),  cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_names), cmocka_unit_test(test_format),
+		cmocka_unit_test(test_clip),	cmocka_unit_test(test_wide),
+		cmocka_unit_test(test_diff),	cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_format),
+		cmocka_unit_test(test_picture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void test_screens(void **state)
 		start(&b, looks[i].cols, looks[i].rows, looks[i].ascii);
 		snprintf(name, sizeof(name), "strip-%s", looks[i].name);
 		golden(&b, name);
-		press(&b, 'o');
+		press(&b, '^');
 		answer(&b);
 		snprintf(name, sizeof(name), "rewind-%s", looks[i].name);
 		golden(&b, name);
@@ -113,24 +113,24 @@ static void test_keys(void **state)
 	last = (s->nr - 6) / 10 * 10 + 5;
 	latest = st->latest;
 	press(&b, '.');
-	press(&b, 'i');
+	press(&b, 'o');
 	press(&b, 'Y');
 	assert_int_equal(b.sampler.nr_pasts, 0);
-	press(&b, 'o');
+	press(&b, '^');
 	assert_true(st->rewind.on && st->frozen && st->shown == latest);
 	assert_int_equal(b.sampler.past_begin_ns, s->columns[last].begin_ns);
 	assert_int_equal(b.sampler.past_end_ns, s->columns[last].end_ns);
 	answer(&b);
 	assert_true(st->shown != latest && st->latest == latest);
 	assert_non_null(strstr(look(&b), " ago  for 100ms"));
-	press(&b, 'o');
+	press(&b, '^');
 	assert_int_equal(b.sampler.past_begin_ns, s->columns[last - 10].begin_ns);
-	press(&b, 'u');
+	press(&b, 'i');
 	begin = b.sampler.past_begin_ns;
 	assert_int_equal(begin, s->columns[last - 10].begin_ns - 2 * COLUMN);
 	press(&b, 'Y');
 	assert_int_equal(b.sampler.past_begin_ns, begin - SECOND / 10);
-	press(&b, 'i');
+	press(&b, 'o');
 	assert_int_equal(b.sampler.past_begin_ns, begin - SECOND / 10 + 2 * COLUMN);
 	/* Sampling goes on: a newer profile does not replace the past. */
 	answer(&b);
@@ -152,14 +152,14 @@ static void test_ways_back(void **state)
 	struct bench b;
 
 	start(&b, 80, 24, false);
-	press(&b, 'u');
+	press(&b, 'i');
 	answer(&b);
 	press(&b, ' ');
 	assert_true(!b.st.rewind.on && !b.st.frozen && b.st.shown == b.st.latest);
-	press(&b, 'u');
 	press(&b, 'i');
+	press(&b, 'o');
 	assert_false(b.st.rewind.on);
-	press(&b, 'u');
+	press(&b, 'i');
 	press(&b, '|');
 	assert_true(b.st.rewind.on && b.st.rewind.subject == REWIND_ROW);
 	press(&b, '|');
@@ -278,7 +278,7 @@ static void test_baseline(void **state)
 	struct profile *past;
 
 	start(&b, 80, 24, false);
-	press(&b, 'o');
+	press(&b, '^');
 	answer(&b);
 	past = b.st.shown;
 	press(&b, 'B');

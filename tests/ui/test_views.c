@@ -429,6 +429,70 @@ static void test_bound_keys(void **state)
 	bench_fini(&b);
 }
 
+/* On wide screens all keys are on one screen of 100x30; no action is missing. */
+static void test_help_card(void **state)
+{
+	struct bench b;
+
+	for (const struct key_binding *k = keys_table(); k->action; k++)
+		if (k->contexts & CTX_LIST && k->codes[0] && !view_help_has(k->action))
+			fail_msg("%s is not on the card of keys", k->name);
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, fake_profile(2, NULL));
+	press(&b, '?');
+	golden(&b, "help-100x30");
+	assert_non_null(strstr(look(&b), "quit; no key kills"));
+	assert_non_null(strstr(look(&b), "l Perl"));
+	press(&b, '/');
+	type(&b, "hottest path of the call tree\r");
+	assert_non_null(strstr(look(&b), "follow the hottest path of the call tree"));
+	bench_fini(&b);
+}
+
+/* u: the processes of one user, in all views. */
+static void test_users(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, fake_profile(2, NULL));
+	type(&b, "2u");
+	assert_non_null(strstr(look(&b), "all users"));
+	type(&b, "1000\r");
+	assert_int_equal(b.st.lists[VIEW_PROCESSES].nr, 1);
+	assert_non_null(strstr(look(&b), "user 1000 (u)"));
+	assert_non_null(strstr(look(&b), "node"));
+	type(&b, "1");
+	assert_null(strstr(look(&b), "ZSTD"));
+	assert_non_null(strstr(look(&b), "LazyCompile"));
+	type(&b, "uall\r");
+	assert_non_null(strstr(look(&b), "ZSTD"));
+	bench_fini(&b);
+}
+
+/* F2: Enter changes a setting or opens its picker. */
+static void test_setup(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	model_take(&b.st, fake_profile(2, NULL));
+	press(&b, K_F(2));
+	golden(&b, "settings-80x24");
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.theme, THEME_DARK);
+	assert_non_null(strstr(look(&b), "theme         dark"));
+	type(&b, "mouse\r");
+	assert_false(b.st.mouse);
+	assert_non_null(strstr(look(&b), "mouse         no"));
+	press(&b, K_ESC);
+	assert_null(b.st.dialog.ops);
+	press(&b, K_F(2));
+	type(&b, "freq\r");
+	assert_ptr_equal(b.st.dialog.ops, &dialog_frequency);
+	bench_fini(&b);
+}
+
 static void test_help(void **state)
 {
 	struct bench b;
@@ -647,17 +711,18 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions),     cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_process_tree),  cmocka_unit_test(test_process_tree_keys),
-		cmocka_unit_test(test_cgroup),	      cmocka_unit_test(test_fold_threads),
-		cmocka_unit_test(test_groups),	      cmocka_unit_test(test_intervals),
-		cmocka_unit_test(test_other_event),   cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_switches),      cmocka_unit_test(test_bound_keys),
-		cmocka_unit_test(test_help),	      cmocka_unit_test(test_pickers),
-		cmocka_unit_test(test_waiting),	      cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_empty_reasons), cmocka_unit_test(test_target),
-		cmocka_unit_test(test_loading),	      cmocka_unit_test(test_trouble),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_functions),    cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
+		cmocka_unit_test(test_cgroup),	     cmocka_unit_test(test_fold_threads),
+		cmocka_unit_test(test_groups),	     cmocka_unit_test(test_help_card),
+		cmocka_unit_test(test_users),	     cmocka_unit_test(test_setup),
+		cmocka_unit_test(test_intervals),    cmocka_unit_test(test_other_event),
+		cmocka_unit_test(test_columns),	     cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_bound_keys),   cmocka_unit_test(test_help),
+		cmocka_unit_test(test_pickers),	     cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_empty_reasons),
+		cmocka_unit_test(test_target),	     cmocka_unit_test(test_loading),
+		cmocka_unit_test(test_trouble),	     cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,8 @@ enum key_group {
 };
 
 /*
+ * Free keys: " ' % @ $ F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^T ^U ^Z.
+ *
  * X(ID, name, group, label in the key bar, help,
  *   contexts, keys in them, typing contexts, keys while typing)
  */
@@ -141,6 +143,8 @@ enum key_group {
 	X(FILTER, "filter", FIND, "Filter", \
 	  "show matching rows only (regex; !: invert; Esc: clear)", \
 	  CTX_LIST, KEYS(K_F(4), '\\', '&'), 0, KEYS(0)) \
+	X(PICK_USER, "user", FIND, "", "show the processes of one user", \
+	  CTX_LIST, KEYS('u'), 0, KEYS(0)) \
 	X(SORT_MENU, "sort", ORDER, "Sort", "pick the column to sort by", \
 	  CTX_LIST, KEYS(K_F(6)), 0, KEYS(0)) \
 	X(COLUMNS, "columns", ORDER, "", \
@@ -220,10 +224,10 @@ enum key_group {
 	X(FREEZE, "freeze", TIME, "Freeze", "freeze the rows; sampling continues", \
 	  CTX_LIST, KEYS(' ', 'Z'), 0, KEYS(0)) \
 	X(EARLIER, "earlier", TIME, "", "rewind: show an earlier moment; sampling continues", \
-	  CTX_LIST, KEYS('u'), 0, KEYS(0)) \
-	X(LATER, "later", TIME, "", "rewind: show a later moment", \
 	  CTX_LIST, KEYS('i'), 0, KEYS(0)) \
-	X(PEAK, "peak", TIME, "", "rewind to the peak before", CTX_LIST, KEYS('o'), 0, KEYS(0)) \
+	X(LATER, "later", TIME, "", "rewind: show a later moment", \
+	  CTX_LIST, KEYS('o'), 0, KEYS(0)) \
+	X(PEAK, "peak", TIME, "", "rewind to the peak before", CTX_LIST, KEYS('^'), 0, KEYS(0)) \
 	X(WIDEN, "widen", TIME, "", "rewind: show twice the range", \
 	  CTX_LIST, KEYS('Y'), 0, KEYS(0)) \
 	X(LIVE, "live", TIME, "", "back to now", CTX_LIST, KEYS('.'), 0, KEYS(0)) \
@@ -240,6 +244,8 @@ enum key_group {
 	  CTX_LIST, KEYS('B'), 0, KEYS(0)) \
 	X(DELAY, "delay", TIME, "", "set the delay; in annotate: source or assembly", \
 	  CTX_LIST, KEYS('s'), 0, KEYS(0)) \
+	X(SETTINGS, "settings", PROGRAM, "Setup", "theme, mouse, delay, window; W saves them", \
+	  CTX_LIST, KEYS(K_F(2)), 0, KEYS(0)) \
 	X(COMMAND, "command", PROGRAM, "", "command line: any action by name", \
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \
 	X(EXPORT, "export", PROGRAM, "Save", "export the profile: page, picture, pprof, ...", \

@@ -32,7 +32,9 @@ struct scope {
 	bool in_thread;			   /* drilled further, into one thread */
 	uint32_t thread;		   /* its id */
 	char thread_group[FORMAT_MAX * 2]; /* or into a group of threads: "worker-*"; clean */
-	struct match cgroup;		   /* only processes of a matching cgroup or container */
+	bool by_user;			   /* only processes of one user */
+	uid_t uid;
+	struct match cgroup; /* only processes of a matching cgroup or container */
 	bool hide_kernel, hide_user;
 };
 

@@ -10,11 +10,14 @@
 
 #include "ui/view/folds.h"
 
-static bool in_cgroup(const struct ui_state *st, const struct profile_process *process)
+/* Is the process of the user and cgroup that are shown? */
+static bool is_chosen(const struct ui_state *st, const struct profile_process *process)
 {
 	const struct match *m = &st->scope.cgroup;
 	struct safe_text none = TEXT("");
 
+	if (st->scope.by_user && process->uid != st->scope.uid)
+		return false;
 	return !match_active(m) ||
 	       (match_finds(m, process->cgroup.str ? process->cgroup : none) ||
 		match_finds(m, process->container.str ? process->container : none)) != m->negate;
@@ -44,7 +47,7 @@ static const uint8_t *tasks_that_count(const struct ui_state *st, const struct p
 
 		(*mask)[i] =
 			task->process < p->nr_processes &&
-			in_cgroup(st, &p->processes[task->process]) &&
+			is_chosen(st, &p->processes[task->process]) &&
 			(!group ||
 			 (in_group(st, &p->processes[task->process]) &&
 			  (!st->scope.thread_group[0] ||
@@ -65,7 +68,7 @@ void folds_filter_all_of(const struct ui_state *st, const struct profile *p, str
 	if (!p)
 		return;
 	f->event = ui_state_event(st, p);
-	if (match_active(&st->scope.cgroup) && of)
+	if ((match_active(&st->scope.cgroup) || st->scope.by_user) && of)
 		f->tasks = tasks_that_count(st, p, of, false);
 	groups = of ? folds_groups(st, p, of) : NULL;
 	f->groups = groups ? groups->leaders : NULL;
@@ -123,6 +126,8 @@ uint64_t folds_key(const struct ui_state *st, const struct profile *p)
 		key = hash_u64(key ^ (st->scope.thread + 1ull));
 	if (st->scope.drilled)
 		key = hash_text(hash_text(key, st->scope.group), st->scope.thread_group);
+	if (st->scope.by_user)
+		key = hash_u64(key ^ (1ull << 40 | st->scope.uid));
 	return hash_text(key, st->scope.cgroup.text);
 }
 

@@ -12,6 +12,7 @@
 
 #include "ui/draw/pen.h"
 #include "ui/text/format.h"
+#include "ui/text/users.h"
 #include "ui/view/baseline.h"
 #include "ui/view/folds.h"
 #include "ui/view/view.h"
@@ -28,7 +29,7 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 {
 	const struct list *list = &st->lists[st->view];
 	const struct view *v = view_shown(st);
-	char limit[FORMAT_MAX];
+	char limit[FORMAT_MAX], user[64];
 	size_t n = 0;
 
 	*buf = '\0';
@@ -38,6 +39,10 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	if (match_active(&st->scope.cgroup) && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  cgroup %s (:cgroup)",
 				      st->scope.cgroup.text);
+	if (st->scope.by_user && n < size)
+		n += (size_t)snprintf(
+			buf + n, size - n, "  user %s (u)",
+			users_name(st->config->users, st->scope.uid, user, sizeof(user)).str);
 	if (v->options && n < size)
 		n += v->options(st, buf + n, size - n);
 	if (v->compared && baseline_is_on(st) && n < size)

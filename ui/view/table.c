@@ -309,6 +309,8 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 	if (match_active(&st->scope.cgroup))
 		return text_format(buf, IDLE_MAX, "no samples of cgroup '%s' (:cgroup shows all)",
 				   st->scope.cgroup.text);
+	if (st->scope.by_user)
+		return TEXT("no samples of this user in this window (u: others)");
 	return TEXT("no samples in this window");
 }
 
@@ -361,6 +363,8 @@ static unsigned int draw_foot(struct ui_state *st, struct canvas *c, const struc
 	if (!st->shown || rows < least + 3)
 		return rows;
 	wanted = fill_foot(st, v, list, &f);
+	/* Rows before text: at most half of the screen. */
+	least = MAX(least, MIN(list->nr + 2, rows / 2));
 	wanted = MIN(wanted, rows - least - 1);
 	if (!wanted)
 		return rows;

@@ -103,6 +103,8 @@ extern const struct view view_functions, view_processes, view_help;
 extern const struct view view_tree, view_flame, view_callers;
 extern const struct view view_cpus, view_modules, view_messages, view_annotate;
 const struct view *view_of(enum view_id id);
+/* Is the action on the card of keys? */
+bool view_help_has(enum action action);
 /* Return the column of the functions view for --sort. */
 uint8_t view_functions_column(enum ui_config_sort sort);
 

@@ -2,11 +2,14 @@
 /*
  * The help page, made from the key table. The main thread; reads the state only.
  *
- * A row is one line; line numbers are identities.
+ * On wide screens a card of all keys comes first, in two columns: one screen of 100x30. Below it,
+ * and on narrow screens alone, is the table with a line for each action. A row is one line; line
+ * numbers are identities.
  */
 #include "ui/view/view.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ui/text/format.h"
@@ -40,6 +43,149 @@ static const struct safe_text notes[] = {
 	TEXT("  click a row, a column title, a view or a key; double-click drills in;"),
 	TEXT("  Shift-drag selects text"),
 };
+
+/* ---- the card ---- */
+
+#define CARD_COLS 100u /* least width of the screen */
+#define CARD_KEYS 12u
+#define CARD_MAX  4
+
+/* A line: the first key of each action, and what they do; without actions a heading. */
+struct card_line {
+	const char *text;
+	enum action actions[CARD_MAX];
+};
+
+static const struct card_line left[] = {
+	{ "VIEWS", { 0 } },
+	{ "functions, processes, call tree",
+	  { ACT_VIEW_FUNCTIONS, ACT_VIEW_PROCESSES, ACT_VIEW_TREE } },
+	{ "flame graph, CPUs, modules, messages",
+	  { ACT_VIEW_FLAME, ACT_VIEW_CPUS, ACT_VIEW_MODULES, ACT_VIEW_MESSAGES } },
+	{ "next and previous view", { ACT_NEXT_VIEW, ACT_PREVIOUS_VIEW } },
+	{ "open: process, callers, zoom; back", { ACT_OPEN, ACT_BACK } },
+	{ "ROW", { 0 } },
+	{ "menu of actions; follow the row", { ACT_MENU, ACT_FOLLOW } },
+	{ "callers, callees; flame from here", { ACT_CALLERS, ACT_FLAME_HERE } },
+	{ "instructions; source in the editor", { ACT_ANNOTATE, ACT_EDITOR } },
+	{ "this module; fetch symbols; copy", { ACT_MODULE_ONLY, ACT_FETCH, ACT_COPY } },
+	{ "MOVE AND FIND", { 0 } },
+	{ "line", { ACT_LINE_UP, ACT_LINE_DOWN } },
+	{ "page", { ACT_PAGE_UP, ACT_PAGE_DOWN } },
+	{ "half a page; first and last line", { ACT_HALF_UP, ACT_HALF_DOWN, ACT_FIRST, ACT_LAST } },
+	{ "scroll names; fold; sibling", { ACT_SCROLL_LEFT, ACT_SCROLL_RIGHT } },
+	{ "search, next, previous", { ACT_SEARCH, ACT_SEARCH_NEXT, ACT_SEARCH_PREVIOUS } },
+	{ "filter: regex, !: invert; by user", { ACT_FILTER, ACT_PICK_USER } },
+	{ "TIME", { 0 } },
+	{ "freeze; reset all counts", { ACT_FREEZE, ACT_RESET } },
+	{ "window, decay, total; delay; compare", { ACT_WINDOW, ACT_DELAY, ACT_BASELINE } },
+	{ "rewind, forward, peak; now", { ACT_EARLIER, ACT_LATER, ACT_PEAK, ACT_LIVE } },
+	{ "twice the range; heat strip; zoom",
+	  { ACT_WIDEN, ACT_STRIP, ACT_STRIP_IN, ACT_STRIP_OUT } },
+};
+
+static const struct card_line right[] = {
+	{ "ORDER", { 0 } },
+	{ "sort by column; menu", { ACT_SORT_LEFT, ACT_SORT_RIGHT, ACT_SORT_MENU } },
+	{ "by self, total, module; reverse",
+	  { ACT_SORT_SELF, ACT_SORT_TOTAL, ACT_SORT_MODULE, ACT_INVERT } },
+	{ "columns; hide below a percentage", { ACT_COLUMNS, ACT_LIMIT } },
+	{ "tree; unfold, fold, unfold all", { ACT_TREE, ACT_UNFOLD, ACT_FOLD, ACT_UNFOLD_ALL } },
+	{ "hottest path; fold recursion", { ACT_HOT_PATH, ACT_FOLD_RECURSION } },
+	{ "group by ...; threads; worker-*", { ACT_GROUP_BY, ACT_BY_THREAD, ACT_FOLD_THREADS } },
+	{ "full names; error bars", { ACT_FULL_NAMES, ACT_INTERVALS } },
+	{ "SAMPLED", { 0 } },
+	{ "pick the event; show the next one", { ACT_PICK_EVENT, ACT_NEXT_EVENT } },
+	{ "frequency; lower, higher", { ACT_PICK_FREQUENCY, ACT_SLOWER, ACT_FASTER } },
+	{ "pick a process; sample only it; pause", { ACT_PICK_PROCESS, ACT_FOCUS, ACT_SAMPLING } },
+	{ "hide kernel, user; language frames", { ACT_HIDE_KERNEL, ACT_HIDE_USER, ACT_FRAMES } },
+	{ "unwinding; stack copies: half, twice",
+	  { ACT_CALL_GRAPH, ACT_SMALLER_STACKS, ACT_LARGER_STACKS } },
+	{ "ring buffers; fix the warning", { ACT_SMALLER_RINGS, ACT_LARGER_RINGS, ACT_FIX } },
+	{ "PROGRAM", { 0 } },
+	{ "help, settings, save them, export",
+	  { ACT_HELP, ACT_SETTINGS, ACT_WRITE_CONFIG, ACT_EXPORT } },
+	{ "any action by name; save the screen", { ACT_COMMAND, ACT_SAVE_SCREEN } },
+	{ "hide the header; redraw; suspend", { ACT_HEADER, ACT_REDRAW, ACT_SUSPEND } },
+	{ "quit; no key kills (htop: F9, k)", { ACT_QUIT } },
+	{ "SYMBOLS", { 0 } },
+	{ "~ noise  ! sure  u user k kernel j JIT v vdso", { 0 } },
+	{ "? no name J Java y Python h PHP r Ruby l Perl", { 0 } },
+};
+
+#define CARD_LINES (MAX(ARRAY_SIZE(left), ARRAY_SIZE(right)) + 1)
+
+static bool has_card(const struct ui_state *st)
+{
+	return st->cols >= CARD_COLS;
+}
+
+/* Write the keys of a line: "1 2 3". */
+static void card_keys(const struct ui_state *st, const struct card_line *line, char *out,
+		      size_t size)
+{
+	size_t n = 0;
+	char name[8];
+
+	*out = '\0';
+	for (int i = 0; i < CARD_MAX && line->actions[i] && n < size; i++)
+		n += (size_t)snprintf(out + n, size - n, "%s%s", i ? " " : "",
+				      keys_name(name, bindings_first(st->bindings, CTX_LIST,
+								     line->actions[i])));
+}
+
+bool view_help_has(enum action action)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(left) + ARRAY_SIZE(right); i++) {
+		const struct card_line *line = i < ARRAY_SIZE(left) ? &left[i]
+								    : &right[i - ARRAY_SIZE(left)];
+
+		for (int n = 0; n < CARD_MAX; n++)
+			if (line->actions[n] == action)
+				return true;
+	}
+	return false;
+}
+
+static bool is_heading(const struct card_line *line)
+{
+	return !line->actions[0] && line->text[0] >= 'A' && line->text[0] <= 'Z' &&
+	       line->text[1] != ' ';
+}
+
+static void draw_card_line(const struct ui_state *st, const struct card_line *line,
+			   struct canvas *c, struct view_field at)
+{
+	char keys[32], buf[64];
+	struct safe_text text = text_format(buf, sizeof(buf), "%s", line->text);
+
+	if (!line->actions[0]) {
+		canvas_elide(c, at.row, at.col, at.cols, text,
+			     (struct style){ is_heading(line) ? ROLE_TITLE : ROLE_NORMAL, 0 });
+		return;
+	}
+	card_keys(st, line, keys, sizeof(keys));
+	canvas_text(c, at.row, at.col, at.cols, text_format(buf, sizeof(buf), "%s", keys),
+		    (struct style){ ROLE_KEY, 0 });
+	at.col += MAX(CARD_KEYS, (unsigned int)strlen(keys) + 1);
+	canvas_elide(c, at.row, at.col, at.cols - MAX(CARD_KEYS, (unsigned int)strlen(keys) + 1),
+		     text_format(buf, sizeof(buf), "%s", line->text),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* Draw line @n of the card: one of each column. */
+static void draw_card(const struct ui_state *st, uint32_t n, struct canvas *c, struct view_field at)
+{
+	unsigned int half = at.cols / 2;
+
+	if (n < ARRAY_SIZE(left))
+		draw_card_line(st, &left[n], c, (struct view_field){ at.row, at.col, half - 1 });
+	if (n < ARRAY_SIZE(right))
+		draw_card_line(st, &right[n], c,
+			       (struct view_field){ at.row, at.col + half, at.cols - half });
+}
+
+/* ---- the table ---- */
 
 /* Find the content of line @n: a binding, a heading, a note, or (last) nothing. */
 struct content {
@@ -88,7 +234,8 @@ static int build(const struct ui_state *st, struct list *list)
 {
 	struct content content;
 
-	for (uint32_t n = 0; line_content(n, &content); n++) {
+	for (uint32_t n = has_card(st) ? 0 : CARD_LINES;
+	     n < CARD_LINES || line_content(n - CARD_LINES, &content); n++) {
 		struct row *row = list_add(list);
 
 		if (!row)
@@ -105,7 +252,10 @@ static struct safe_text line_text(const struct ui_state *st, uint32_t n, char *b
 	struct content content;
 	char keys[48];
 
-	if (!line_content(n, &content))
+	if (n < CARD_LINES)
+		return text_format(buf, size, "%s  %s", n < ARRAY_SIZE(left) ? left[n].text : "",
+				   n < ARRAY_SIZE(right) ? right[n].text : "");
+	if (!line_content(n - CARD_LINES, &content))
 		return TEXT("");
 	if (!content.binding)
 		return content.text;
@@ -130,7 +280,11 @@ static void draw_row(const struct ui_state *st, const struct row *row, struct ca
 	char buf[160];
 	struct safe_text text = line_text(st, row->index, buf, sizeof(buf));
 
-	if (!line_content(row->index, &content))
+	if (row->index < CARD_LINES) {
+		draw_card(st, row->index, c, at);
+		return;
+	}
+	if (!line_content(row->index - CARD_LINES, &content))
 		return;
 	if (content.heading)
 		style.role = ROLE_TITLE;
