@@ -15,6 +15,9 @@
 #define MERGE_FRAMES_MAX (UNWIND_FRAMES_MAX + 256U)
 /* In a merged frame: the rest is the index of a language frame, else of a native one. */
 #define MERGE_LANG (1U << 31)
+/* In a frame of a language: its code has other functions inlined. */
+#define MERGE_INLINED (1U << 30)
+#define MERGE_INDEX   (MERGE_INLINED - 1)
 
 enum merge_verdict {
 	MERGE_CERTAIN,

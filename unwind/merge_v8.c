@@ -36,6 +36,18 @@ static bool find(struct merge *m, uint64_t fp, uint32_t *frame)
 	return false;
 }
 
+/*
+ * The frame of the slot as it is put for compiled code at @ip. Code other than its function's own
+ * replaced a running loop, or was replaced: then functions may be inlined as well.
+ */
+static uint32_t compiled(const struct merge *m, uint32_t frame, uint64_t ip)
+{
+	const struct lang_compiled *c = &m->slot->frames[frame].compiled;
+	bool own = ip - c->start < c->size;
+
+	return MERGE_LANG | frame | (own && !c->inlined ? 0 : MERGE_INLINED);
+}
+
 /* Is the next native frame at the same frame pointer? Then JavaScript's is behind that one. */
 static bool goes_on(const struct merge *m, uint32_t v8)
 {
@@ -59,7 +71,7 @@ static bool put_innermost(struct merge *m, const struct unwind_v8 *v8)
 	m->exact = false;
 	if (!slot->nr || slot->frames[0].boundary)
 		return true;
-	put(m, MERGE_LANG | 0);
+	put(m, compiled(m, 0, m->native->ip[0]));
 	return false;
 }
 
@@ -84,7 +96,8 @@ static void put_v8(struct merge *m, uint32_t index)
 	}
 	if (whole && !v8->compiled)
 		put(m, v8->frame);
-	put(m, MERGE_LANG | frame);
+	put(m, v8->compiled && whole ? compiled(m, frame, m->native->ip[v8->frame])
+				     : MERGE_LANG | frame);
 }
 
 void merge_v8(const struct lang_process *p, const struct unwind_result *native,

@@ -265,6 +265,14 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	return stop;
 }
 
+/* The place of a merged frame of a language. */
+static uint64_t merged_place(const struct lang_slot *slot, uint32_t frame)
+{
+	const struct lang_frame *f = &slot->frames[frame & MERGE_INDEX];
+
+	return frame & MERGE_INLINED ? lang_place_at(f->code, LANG_INLINED) : lang_place(f);
+}
+
 /* The merged frames as places; user frames begin at @first. */
 static void put_merged(struct pipeline *p, const struct lang_slot *slot, uint32_t first)
 {
@@ -273,11 +281,10 @@ static void put_merged(struct pipeline *p, const struct lang_slot *slot, uint32_
 	for (uint32_t i = 0; i < m->nr; i++) {
 		uint32_t frame = m->frame[i];
 
-		p->frames[first + i] =
-			frame & MERGE_LANG
-				? places_intern(p->tables->places, p->tables->script,
-						lang_place(&slot->frames[frame & ~MERGE_LANG]))
-				: p->user.place[frame];
+		p->frames[first + i] = frame & MERGE_LANG
+					       ? places_intern(p->tables->places, p->tables->script,
+							       merged_place(slot, frame))
+					       : p->user.place[frame];
 	}
 	p->nr = first + m->nr;
 }

@@ -147,7 +147,8 @@ static uint64_t same_up_to(struct lang_reader *r, const struct lang_sample *s, u
 	return s->sp + at;
 }
 
-static void put_frames(const struct lang_reader *r, struct lang_chain *out)
+static void put_frames(const struct lang_reader *r, const struct lang_process *p,
+		       struct lang_chain *out)
 {
 	const struct lang_work *w = &r->work;
 
@@ -160,6 +161,8 @@ static void put_frames(const struct lang_reader *r, struct lang_chain *out)
 			.instr = instr < LANG_NO_INSTR ? (uint32_t)instr : LANG_NO_INSTR,
 			.boundary = w->boundary[i],
 		};
+		if (p->kind == LANG_NODE)
+			out->frames[i].compiled = w->v8.compiled_of[w->code[i]];
 	}
 	out->nr = w->nr;
 }
@@ -199,7 +202,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->top = r->work.v8.top;
 	out->same = same_up_to(r, s, size);
 	ahead_keep(r, t, size);
-	put_frames(r, out);
+	put_frames(r, p, out);
 	return true;
 }
 

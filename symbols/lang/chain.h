@@ -119,6 +119,9 @@ struct lang_reader {
 			int piece[LANG_FRAMES_MAX];
 			uint64_t bytecodes[LANG_FRAMES_MAX]; /* of each frame; 0: none */
 			int bytecodes_piece[LANG_FRAMES_MAX];
+			/* Of each code: pieces of its compiled code. */
+			int compiled[LANG_FRAMES_MAX], inlined[LANG_FRAMES_MAX];
+			struct lang_compiled compiled_of[LANG_FRAMES_MAX];
 		} v8;
 	} work;
 };

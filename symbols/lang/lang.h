@@ -92,6 +92,13 @@ enum lang_none {
 /* "no reader", ...: words for the screen; with '_' for programs. */
 const char *lang_none_name(enum lang_none why);
 
+/* The compiled code of a function (V8). */
+struct lang_compiled {
+	uint64_t start;
+	uint32_t size; /* 0: not known */
+	bool inlined;  /* with other functions */
+};
+
 /* A frame of the language, as it was read. */
 struct lang_frame {
 	uint32_t code;	   /* id in the table of codes */
@@ -99,6 +106,7 @@ struct lang_frame {
 	uint64_t boundary; /* 0: the next frame is run by the same C frame of the loop; else this
 			      is the last one, and an address in that C frame, or 1: not known.
 			      V8: the frame pointer; 0: it has none yet */
+	struct lang_compiled compiled;
 };
 
 /* Where the thread of a sample is, if it is in code that V8 compiled. */
@@ -108,6 +116,7 @@ enum lang_top {
 };
 
 #define LANG_NO_INSTR	UINT32_MAX
+#define LANG_INLINED	(LANG_NO_INSTR - 1) /* other functions may be inlined there */
 #define LANG_FRAMES_MAX 512U
 
 /* The chain of one thread at one sample, or the reason for none. */
@@ -131,11 +140,20 @@ struct lang_slot {
  */
 #define LANG_PLACE_BITS 24
 
+static inline uint64_t lang_place_at(uint32_t code, uint32_t instr)
+{
+	const uint32_t none = (1U << LANG_PLACE_BITS) - 1;
+
+	if (instr == LANG_INLINED)
+		instr = none - 1;
+	else if (instr >= none - 1)
+		instr = none;
+	return (uint64_t)code << LANG_PLACE_BITS | instr;
+}
+
 static inline uint64_t lang_place(const struct lang_frame *f)
 {
-	uint64_t instr = f->instr == LANG_NO_INSTR ? (1U << LANG_PLACE_BITS) - 1 : f->instr;
-
-	return (uint64_t)f->code << LANG_PLACE_BITS | MIN(instr, (1ULL << LANG_PLACE_BITS) - 1);
+	return lang_place_at(f->code, f->instr);
 }
 
 static inline uint32_t lang_place_code(uint64_t place)
@@ -147,6 +165,8 @@ static inline uint32_t lang_place_instr(uint64_t place)
 {
 	uint32_t instr = (uint32_t)place & ((1U << LANG_PLACE_BITS) - 1);
 
+	if (instr == (1U << LANG_PLACE_BITS) - 2)
+		return LANG_INLINED;
 	return instr == (1U << LANG_PLACE_BITS) - 1 ? LANG_NO_INSTR : instr;
 }
 

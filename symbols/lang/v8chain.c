@@ -41,7 +41,7 @@ static void add_candidate(struct lang_reader *r, uint64_t fp, uint64_t function)
 	if (w->nr == FRAMES_MAX)
 		return;
 	w->v8.function[w->nr] = function - 1;
-	w->v8.piece[w->nr] = lang_memory_want(&r->memory, function - 1, V8_HEAD);
+	w->v8.piece[w->nr] = lang_memory_want(&r->memory, function - 1, V8_FUNCTION_SIZE);
 	w->v8.bytecodes[w->nr] = 0;
 	w->v8.bytecodes_piece[w->nr] = -1;
 	w->boundary[w->nr] = fp;

@@ -93,6 +93,12 @@ static void want_type_of_piece(struct lang_memory *m, const struct lang_process 
 		want_type(m, p, t, lang_memory_u64(head));
 }
 
+/* Queue the head of the object at @tagged. */
+static void want_head(struct lang_memory *m, uint64_t tagged, uint32_t size, int *piece)
+{
+	*piece = is_tagged(tagged) ? lang_memory_want(m, tagged - 1, size) : -1;
+}
+
 /* Find the SharedFunctionInfo of each candidate. */
 static void find_shared(struct lang_reader *r, const struct lang_process *p)
 {
@@ -135,6 +141,8 @@ static void keep_codes(struct lang_work *w)
 		if (!to[i])
 			continue;
 		w->codes_of[nr] = w->codes_of[i];
+		w->v8.compiled[nr] = w->v8.compiled[i];
+		w->v8.inlined[nr] = w->v8.inlined[i];
 		to[i] = (uint16_t)nr++;
 	}
 	w->nr_codes = nr;
@@ -186,6 +194,62 @@ static void want_scripts(struct lang_memory *m, const struct lang_process *p, st
 	}
 }
 
+/* Queue the compiled code of each function. */
+static void want_compiled(struct lang_memory *m, struct lang_work *w)
+{
+	for (uint32_t i = 0; i < w->nr_codes; i++)
+		w->v8.compiled[i] = w->v8.inlined[i] = -1;
+	for (uint32_t i = 0; i < w->nr; i++) {
+		const uint8_t *f = lang_memory_piece(m, w->v8.piece[i]);
+		int *piece = &w->v8.compiled[w->code[i]];
+
+		if (*piece < 0 && f)
+			want_head(m, lang_memory_u64(f + V8_FUNCTION_CODE), V8_CODE_SIZE, piece);
+	}
+}
+
+static bool is_optimised(const uint8_t *code)
+{
+	return (lang_memory_u32(code + V8_CODE_FLAGS) & V8_CODE_KIND) == V8_CODE_OPTIMISED;
+}
+
+static void want_inlined(struct lang_memory *m, struct lang_work *w)
+{
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		const uint8_t *code = lang_memory_piece(m, w->v8.compiled[i]);
+
+		if (code && is_optimised(code))
+			want_head(m, lang_memory_u64(code + V8_CODE_DATA), V8_HEAD,
+				  &w->v8.inlined[i]);
+	}
+}
+
+/* Set where the compiled code of each function is, and whether others are inlined in it. */
+static void set_compiled(struct lang_reader *r, const struct lang_process *p)
+{
+	const struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_compiled *c = &w->v8.compiled_of[i];
+		const uint8_t *code = lang_memory_piece(m, w->v8.compiled[i]);
+		const uint8_t *data = lang_memory_piece(m, w->v8.inlined[i]);
+
+		*c = (struct lang_compiled){ .size = 0 };
+		if (!code || p->untried)
+			continue;
+		if (p->version >> 24 == 10) {
+			c->start = m->pieces[w->v8.compiled[i]].addr + V8_CODE_BEGINS_10;
+			c->size = lang_memory_u32(code + V8_CODE_BYTES_10);
+		} else {
+			c->start = lang_memory_u64(code + V8_CODE_BEGIN);
+			c->size = lang_memory_u32(code + V8_CODE_BYTES);
+		}
+		c->inlined = is_optimised(code) &&
+			     !(data && !lang_memory_u64(data + V8_DATA_INLINED));
+	}
+}
+
 /* Read functions and scripts of the frames, and check types; false: no call is left. */
 static bool read_shared(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 			struct types *types)
@@ -202,11 +266,13 @@ static bool read_shared(struct lang_reader *r, const struct lang_process *p, uin
 	}
 	for (uint32_t i = 0; i < w->nr_codes; i++)
 		w->codes_of[i].header = lang_memory_want(m, w->codes_of[i].address, size);
+	want_compiled(m, w);
 	if (!lang_memory_fetch(m))
 		return false;
 	for (uint32_t i = 0; i < w->nr_codes; i++)
 		want_type_of_piece(m, p, types, w->codes_of[i].header);
 	want_scripts(m, p, w);
+	want_inlined(m, w);
 	if (!lang_memory_fetch(m))
 		return false;
 	keep_functions(r, p, types);
@@ -251,11 +317,6 @@ struct fresh {
 	int bytecodes, positions;    /* heads */
 	uint64_t words[SCOPE_WORDS]; /* of the scope */
 };
-
-static void want_head(struct lang_memory *m, uint64_t tagged, uint32_t size, int *piece)
-{
-	*piece = is_tagged(tagged) ? lang_memory_want(m, tagged - 1, size) : -1;
-}
 
 /* Queue the objects that a new function and its script point to. */
 static void want_objects(struct lang_reader *r, const struct lang_process *p, struct fresh *f)
@@ -481,6 +542,7 @@ enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, 
 		return LANG_NONE_BAD_CHAIN;
 	if (!w->nr)
 		return LANG_NONE_NO_FRAMES;
+	set_compiled(r, p);
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		w->functions[i] = (struct lang_function){ .table = -1 };
 		w->codes_of[i].stamp = stamp_of(r, p, i);

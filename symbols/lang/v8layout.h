@@ -50,6 +50,24 @@ enum v8_number {
 /* Bytes of an object that are read before its type is known. */
 #define V8_HEAD 32
 
+/*
+ * Not among them, the same in 10.2 and 11.3: compiled code (of a function, and its kind), the data
+ * for leaving it, and the number of functions that were inlined.
+ */
+#define V8_FUNCTION_CODE  48
+#define V8_FUNCTION_SIZE  56
+#define V8_CODE_DATA	  16
+#define V8_CODE_FLAGS	  48
+#define V8_CODE_SIZE	  64
+#define V8_CODE_KIND	  15U
+#define V8_CODE_OPTIMISED 13U
+#define V8_DATA_INLINED	  24
+/* Begin and size: in 10.2 of one object with its code, in 11.3 fields. */
+#define V8_CODE_BEGINS_10 128
+#define V8_CODE_BYTES_10  40
+#define V8_CODE_BEGIN	  40
+#define V8_CODE_BYTES	  56
+
 struct v8_layout {
 	int16_t number[V8_NR];
 };

@@ -381,6 +381,18 @@ static int find_in_anon(struct naming *n, struct object *object, const struct na
 	return rc;
 }
 
+/* Mark a function with others inlined: their samples are among its own. */
+static void set_inlined(struct naming *n, struct found *f, const struct code_text *t)
+{
+	static const char mark[] = " +inlined";
+	size_t size = MIN((size_t)t->name_size, sizeof(n->marked) - sizeof(mark));
+
+	memcpy(mempcpy(n->marked, t->name, size), mark, sizeof(mark));
+	size += sizeof(mark) - 1;
+	set_name(f, n->marked, size);
+	f->key.variant = hash_name(n->marked, size);
+}
+
 /*
  * A function of a script: the same in all processes that have the same file, line and name. Its
  * module is the script.
@@ -405,7 +417,10 @@ static int find_in_script(struct naming *n, const struct naming_question *q, str
 	f->text.kind = lang_letter((enum lang_kind)t->language);
 	f->plain = true;
 	set_module(f, script->name.str, script->name.size);
-	set_name(f, t->name, t->name_size);
+	if (lang_place_instr(q->offset) == LANG_INLINED)
+		set_inlined(n, f, t);
+	else
+		set_name(f, t->name, t->name_size);
 	return 0;
 }
 

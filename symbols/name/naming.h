@@ -45,6 +45,7 @@ struct naming {
 	struct ksyms_symbol ksym;
 	char stub[IMAGE_STUB_MAX]; /* a name under construction */
 	char raw[TEXT_MAX + 64];   /* under construction; longer, so that the arena marks a cut */
+	char marked[CODES_TEXT_MAX + 16]; /* a name in the making */
 };
 
 /* @stop: set while the tables may be freed. */

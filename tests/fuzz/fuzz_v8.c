@@ -81,7 +81,7 @@ static void check_merge(const uint8_t *data, size_t size)
 		abort();
 	for (uint32_t i = 0; i < merged.nr; i++) {
 		bool lang = merged.frame[i] & MERGE_LANG;
-		uint32_t index = merged.frame[i] & ~MERGE_LANG;
+		uint32_t index = merged.frame[i] & MERGE_INDEX;
 
 		if (index >= (lang ? chain.nr : native.nr) || index < next[lang])
 			abort();

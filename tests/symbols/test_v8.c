@@ -207,6 +207,42 @@ static void test_moved(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 }
 
+/* Compiled code: where it is, and whether it has other functions inlined. */
+static void test_compiled(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t function = named(f, "hot", 200), code = v8make_object(&f->v, V8MAKE_OTHER, 64);
+	uint64_t data = v8make_object(&f->v, V8MAKE_OTHER, 64);
+
+	v8make_frame(&f->v, function, 0, 0);
+	f->m.process.version = 11U << 24;
+	pymake_u64(&f->m, function + 48, code + 1);
+	pymake_u64(&f->m, code + 16, data + 1);
+	pymake_u64(&f->m, code + 40, 0x12340);
+	pymake_u32(&f->m, code + 48, 0x17d);
+	pymake_u32(&f->m, code + 56, 0x80);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].compiled.start, 0x12340);
+	assert_int_equal(f->chain.frames[0].compiled.size, 0x80);
+	assert_false(f->chain.frames[0].compiled.inlined);
+	pymake_u64(&f->m, data + 24, v8make_smi(2));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_true(f->chain.frames[0].compiled.inlined);
+	pymake_u32(&f->m, code + 48, 0x17b); /* compiled, but not optimised */
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_false(f->chain.frames[0].compiled.inlined);
+	/* 10.2: the code is in the same object. */
+	f->m.process.version = 10U << 24 | 2U << 16;
+	pymake_u32(&f->m, code + 40, 0x90);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].compiled.start, code + 128);
+	assert_int_equal(f->chain.frames[0].compiled.size, 0x90);
+	/* A version that was not tried: nothing is known of its code. */
+	f->m.process.untried = true;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].compiled.size, 0);
+}
+
 static void test_no_frames(void **state)
 {
 	struct fixture *f = *state;
@@ -280,6 +316,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_entry, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moved, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_compiled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wild, setup, teardown),
 		cmocka_unit_test(test_layout),

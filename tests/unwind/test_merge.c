@@ -142,6 +142,8 @@ static void make_v8(const char *frames)
 	}
 }
 
+static const struct lang_compiled own = { .start = 0x700000, .size = 16 };
+
 /* Frames of JavaScript: a digit is the native frame it belongs to, '.': none yet. */
 static void make_v8_slot(const char *frames)
 {
@@ -149,11 +151,13 @@ static void make_v8_slot(const char *frames)
 	u.slot.checked = 1;
 	u.slot.top = LANG_TOP_BODY;
 	u.slot.same = SP + 0x1000;
-	for (; frames[u.slot.nr]; u.slot.nr++)
+	for (; frames[u.slot.nr]; u.slot.nr++) {
+		u.slot.frames[u.slot.nr].compiled = own;
 		u.slot.frames[u.slot.nr].boundary =
 			frames[u.slot.nr] == '.'
 				? 0
 				: SP + 0x80 + 0x100ULL * (uint64_t)(frames[u.slot.nr] - '0');
+	}
 }
 
 static void expect_v8(const char *frames, enum merge_verdict verdict)
@@ -162,8 +166,10 @@ static void expect_v8(const char *frames, enum merge_verdict verdict)
 
 	merge_v8(&v8, &native, &u.slot, &out);
 	for (uint32_t i = 0; i < out.nr; i++)
-		text[i] = (char)((out.frame[i] & MERGE_LANG ? 'a' : '0') +
-				 (out.frame[i] & ~MERGE_LANG));
+		text[i] = (char)((out.frame[i] & MERGE_INLINED ? 'A'
+				  : out.frame[i] & MERGE_LANG  ? 'a'
+							       : '0') +
+				 (out.frame[i] & MERGE_INDEX));
 	assert_string_equal(text, frames);
 	assert_int_equal(out.verdict, verdict);
 }
@@ -212,6 +218,18 @@ static void test_v8_entry(void **state)
 	expect_v8("0bc2", MERGE_CERTAIN);
 }
 
+/* Functions may be inlined, unless the code is the function's own and has none. */
+static void test_v8_inlined(void **state)
+{
+	make_v8("cbcc");
+	make_v8_slot("0123");
+	u.slot.frames[0].compiled = (struct lang_compiled){ 0x6fff00, 0x200, false };
+	u.slot.frames[1].compiled = (struct lang_compiled){ 0x6fff00, 0x200, true };
+	u.slot.frames[2].compiled = (struct lang_compiled){ 0x6fff00, 0x200, true };
+	u.slot.frames[3].compiled = (struct lang_compiled){ 0x6fff00, 0x100, false };
+	expect_v8("a1bCD", MERGE_CERTAIN);
+}
+
 static void test_v8_checks(void **state)
 {
 	make_v8("nccn");
@@ -233,7 +251,7 @@ int main(void)
 		cmocka_unit_test(test_entering),     cmocka_unit_test(test_mismatch),
 		cmocka_unit_test(test_cut),	     cmocka_unit_test(test_v8),
 		cmocka_unit_test(test_v8_frameless), cmocka_unit_test(test_v8_entry),
-		cmocka_unit_test(test_v8_checks),
+		cmocka_unit_test(test_v8_inlined),   cmocka_unit_test(test_v8_checks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
